@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * The list of job kinds, and functions that find a kind by its names. The list is constant.
+ */
 #include "framework/framework.h"
 
 #include "base/str.h"

@@ -7,7 +7,7 @@
 
 HF_BEGIN_DECLS
 
-/* The kinds this program knows: one const table each. */
+/* The job kinds of this program, with one constant table each. */
 
 extern const struct hf_framework hf_framework_tensorflow;
 extern const struct hf_framework hf_framework_pytorch;
@@ -16,12 +16,13 @@ extern const struct hf_framework hf_framework_xgboost;
 extern const struct hf_framework hf_framework_paddle;
 extern const struct hf_framework hf_framework_jax;
 
-/* All of them, in the order upstream lists them; ends with NULL. */
+/* All kinds in upstream's order; ends with NULL. */
 extern const struct hf_framework *const hf_frameworks[];
 
-/* By kind ("PyTorchJob") and apiVersion ("kubeflow.org/v1"); NULL when unknown. */
+/* Finds a kind by kind ("PyTorchJob") and apiVersion ("kubeflow.org/v1"); NULL if unknown. */
 const struct hf_framework *hf_framework_by_kind(const char *api_version, const char *kind);
-/* By plural ("pytorchjobs"), singular or kind in any case, as people type it. */
+/* Finds a kind by plural ("pytorchjobs") or singular, in upper or lower case, as users type it;
+ * NULL if unknown. */
 const struct hf_framework *hf_framework_by_name(const char *name);
 
 HF_END_DECLS

@@ -6,7 +6,7 @@
 
 #include "base/str.h"
 
-static void kinds_are_found_by_what_people_and_documents_say(void **state)
+static void kinds_are_found_by_users_words_and_documents(void **state)
 {
 	(void)state;
 	assert_ptr_equal(hf_framework_by_kind("kubeflow.org/v1", "PyTorchJob"),
@@ -19,8 +19,8 @@ static void kinds_are_found_by_what_people_and_documents_say(void **state)
 	assert_null(hf_framework_by_name("pods"));
 }
 
-/* What core relies on, for every kind there is. */
-static void every_table_is_whole(void **state)
+/* Checks for every kind what core relies on. */
+static void every_table_is_complete(void **state)
 {
 	(void)state;
 	for (size_t i = 0; hf_frameworks[i]; i++) {
@@ -42,8 +42,8 @@ static void every_table_is_whole(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(kinds_are_found_by_what_people_and_documents_say),
-		cmocka_unit_test(every_table_is_whole),
+		cmocka_unit_test(kinds_are_found_by_users_words_and_documents),
+		cmocka_unit_test(every_table_is_complete),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * JAXJob. It has Workers only. Worker 0 is the coordinator; every rank gets its address, the
+ * number of processes and its own index as environment variables.
+ */
 #include "framework/framework.h"
 #include "framework/replicas_internal.h"
 
 #include "core/names.h"
-
-/* JAXJob: Workers alone, which meet at the coordinator that Worker 0 is. */
 
 enum { WORKER };
 

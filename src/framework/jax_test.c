@@ -46,7 +46,7 @@ static void a_port_of_the_users_own_is_the_coordinators(void **state)
 	brain_release(&b);
 }
 
-static void it_succeeds_when_all_workers_have(void **state)
+static void the_job_succeeds_when_all_workers_have(void **state)
 {
 	(void)state;
 	brain_init(&b, &hf_framework_jax, 2, 0);
@@ -63,7 +63,7 @@ static void it_succeeds_when_all_workers_have(void **state)
 	brain_release(&b);
 }
 
-static void without_ranks_it_has_succeeded(void **state)
+static void a_job_without_ranks_has_succeeded(void **state)
 {
 	(void)state;
 	brain_init(&b, &hf_framework_jax, 2, 0);
@@ -83,8 +83,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_rank_knows_the_coordinator_and_its_number),
 		cmocka_unit_test(a_port_of_the_users_own_is_the_coordinators),
-		cmocka_unit_test(it_succeeds_when_all_workers_have),
-		cmocka_unit_test(without_ranks_it_has_succeeded),
+		cmocka_unit_test(the_job_succeeds_when_all_workers_have),
+		cmocka_unit_test(a_job_without_ranks_has_succeeded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

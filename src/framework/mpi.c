@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * MPIJob. The Launcher runs mpirun, which starts processes on the Workers by `kubectl exec`. A
+ * Worker without a command sleeps until then.
+ *
+ * So the job needs no services. It needs a ConfigMap with the hosts and the remote shell, and a
+ * ServiceAccount, a Role and a RoleBinding that permit the exec. When the Launcher succeeds or
+ * fails, so does the job.
+ */
 #include "framework/framework.h"
 #include "framework/mpi_wire_internal.h"
 #include "framework/replicas_internal.h"
@@ -8,12 +17,6 @@
 #include "core/names.h"
 
 #include <string.h>
-
-/*
- * MPIJob.  The Launcher runs mpirun, which reaches the Workers by `kubectl exec`; a Worker without
- * a command sleeps until then.  So there are no services, but a ConfigMap with the hosts and the
- * remote shell, and the rights for that exec.  The Launcher's end is the job's.
- */
 
 enum { LAUNCHER, WORKER };
 
@@ -32,7 +35,8 @@ static void mpi_validate(const struct hf_job_view *view, struct hf_field_errors 
 	hf_replicas_validate(view, &rules, errors);
 }
 
-/* There are two fields for it; runPolicy's wins, and core has read that. */
+/* cleanPodPolicy exists in spec and in spec.runPolicy. The one in runPolicy wins, and core has
+ * read it already. */
 static void mpi_defaults(struct hf_arena *arena HF_UNUSED, struct hf_job *job)
 {
 	const char *clean = job->view->spec_clean;
@@ -44,13 +48,13 @@ static void mpi_defaults(struct hf_arena *arena HF_UNUSED, struct hf_job *job)
 
 /* ---- facts of the spec ------------------------------------------------------------------------ */
 
-static int64_t slots(const struct hf_job *job)
+static int64_t slots_per_worker(const struct hf_job *job)
 {
 	return job->view->slots.set ? job->view->slots.value : 1;
 }
 
-/* The launcher asks for GPUs, and so is a host itself. */
-static bool launcher_computes(const struct hf_job *job)
+/* True if the launcher requests GPUs; then the launcher is a host too. */
+static bool is_launcher_host(const struct hf_job *job)
 {
 	const struct hf_template *pod = job->roles[LAUNCHER].pod;
 
@@ -61,7 +65,7 @@ static bool launcher_computes(const struct hf_job *job)
 	return false;
 }
 
-static const char *service_account(const struct hf_job *job, struct hf_arena *arena)
+static const char *account_name(const struct hf_job *job, struct hf_arena *arena)
 {
 	const char *name =
 		job->roles[LAUNCHER].present ? job->roles[LAUNCHER].pod->service_account : NULL;
@@ -79,7 +83,7 @@ static bool has_variable(const struct hf_container *container, const char *name)
 
 /* ---- pods --------------------------------------------------------------------------------------- */
 
-static void mount(struct hf_edits *edits, const char *volume, const char *path)
+static void mount_volume(struct hf_edits *edits, const char *volume, const char *path)
 {
 	struct hf_edit edit = {.kind = HF_EDIT_MOUNT, .name = volume, .value = path};
 
@@ -98,9 +102,9 @@ static void mount_config(const struct hf_job *job, struct hf_edits *edits,
 	hf_edits_add(edits, &edit);
 }
 
-static void worker_pod(const struct hf_job *job, struct hf_edits *edits)
+static void set_up_worker(const struct hf_job *job, struct hf_edits *edits)
 {
-	/* Open MPI looks for its remote shell on every host. */
+	/* Open MPI expects its remote shell on every host. */
 	static const struct hf_config_file files[] = {{MPI_KUBEXEC, 0555}};
 	static const struct hf_edit sleep_for_ever[] = {
 		{.kind = HF_EDIT_COMMAND, .value = "sleep"},
@@ -111,11 +115,11 @@ static void worker_pod(const struct hf_job *job, struct hf_edits *edits)
 	     !job->roles[WORKER].pod->containers[0].has_command && i < HF_ARRAY_LEN(sleep_for_ever);
 	     i++)
 		hf_edits_add(edits, &sleep_for_ever[i]);
-	mount(edits, MPI_CONFIG_VOLUME, MPI_CONFIG_PATH);
+	mount_volume(edits, MPI_CONFIG_VOLUME, MPI_CONFIG_PATH);
 	mount_config(job, edits, files, HF_ARRAY_LEN(files));
 }
 
-static void deliver_kubectl(const struct hf_job *job, struct hf_edits *edits)
+static void add_kubectl_container(const struct hf_job *job, struct hf_edits *edits)
 {
 	static const struct hf_key_value resources[] = {
 		{"cpu", "100m"}, {"memory", "512Mi"}, {"ephemeral-storage", "5Gi"}};
@@ -143,8 +147,8 @@ static void deliver_kubectl(const struct hf_job *job, struct hf_edits *edits)
 	hf_edits_add(edits, &edit);
 }
 
-/* Into the first container, behind the user's own. */
-static void launcher_env(const struct hf_job *job, struct hf_edits *edits)
+/* Sets variables of the first container, after the user's own. */
+static void set_launcher_env(const struct hf_job *job, struct hf_edits *edits)
 {
 	const struct hf_container *container = &job->roles[LAUNCHER].pod->containers[0];
 	static const char kubexec[] = MPI_CONFIG_PATH "/" MPI_KUBEXEC;
@@ -152,8 +156,9 @@ static void launcher_env(const struct hf_job *job, struct hf_edits *edits)
 	hf_edits_env(edits, 0, "OMPI_MCA_plm_rsh_agent", "%s", kubexec);
 	hf_edits_env(edits, 0, "OMPI_MCA_orte_default_hostfile", "%s",
 		     MPI_CONFIG_PATH "/" MPI_HOSTFILE);
-	/* A launcher that did not ask for GPUs is not to see those of its node. */
-	if (!launcher_computes(job)) {
+	/* Without these variables a launcher that requests no GPU could use the GPUs of its
+	 * node. */
+	if (!is_launcher_host(job)) {
 		hf_edits_env(edits, 0, "NVIDIA_VISIBLE_DEVICES", "%s", "");
 		hf_edits_env(edits, 0, "NVIDIA_DRIVER_CAPABILITIES", "%s", "");
 	}
@@ -163,20 +168,20 @@ static void launcher_env(const struct hf_job *job, struct hf_edits *edits)
 		hf_edits_env(edits, 0, "I_MPI_HYDRA_BOOTSTRAP_EXEC", "%s", kubexec);
 }
 
-static void launcher_pod(const struct hf_job *job, struct hf_edits *edits)
+static void set_up_launcher(const struct hf_job *job, struct hf_edits *edits)
 {
 	static const struct hf_config_file files[] = {
 		{MPI_KUBEXEC, 0555}, {MPI_HOSTFILE, 0444}, {MPI_DISCOVER_HOSTS, 0555}};
 	struct hf_edit account = {.kind = HF_EDIT_SERVICE_ACCOUNT,
-				  .value = service_account(job, edits->arena)};
+				  .value = account_name(job, edits->arena)};
 	struct hf_edit kubectl = {.kind = HF_EDIT_VOLUME_EMPTY, .name = MPI_KUBECTL_VOLUME};
 
 	if (hf_str_is_empty(job->roles[LAUNCHER].pod->service_account))
 		hf_edits_add(edits, &account);
-	deliver_kubectl(job, edits);
-	launcher_env(job, edits);
-	mount(edits, MPI_KUBECTL_VOLUME, MPI_KUBECTL_PATH);
-	mount(edits, MPI_CONFIG_VOLUME, MPI_CONFIG_PATH);
+	add_kubectl_container(job, edits);
+	set_launcher_env(job, edits);
+	mount_volume(edits, MPI_KUBECTL_VOLUME, MPI_KUBECTL_PATH);
+	mount_volume(edits, MPI_CONFIG_VOLUME, MPI_CONFIG_PATH);
 	hf_edits_add(edits, &kubectl);
 	mount_config(job, edits, files, HF_ARRAY_LEN(files));
 }
@@ -189,9 +194,9 @@ static int mpi_pod(const struct hf_job *job, const struct hf_rank *rank, struct 
 		return hf_error_set(err, HF_E_INVALID, "spec.mpiReplicaSpecs[%s] has no container",
 				    job->framework->roles[rank->role].name);
 	if (rank->role == LAUNCHER)
-		launcher_pod(job, edits);
+		set_up_launcher(job, edits);
 	else
-		worker_pod(job, edits);
+		set_up_worker(job, edits);
 	return 0;
 }
 
@@ -203,8 +208,8 @@ static bool mpi_is_master(const struct hf_job *job, const struct hf_rank *rank)
 
 /* ---- objects -------------------------------------------------------------------------------------- */
 
-static struct hf_extra *add(const struct hf_job *job, struct hf_extras *extras,
-			    enum hf_extra_kind kind, const char *name)
+static struct hf_extra *add_object(const struct hf_job *job, struct hf_extras *extras,
+				   enum hf_extra_kind kind, const char *name)
 {
 	struct hf_extra *extra = hf_extras_add(extras, kind, name);
 
@@ -212,23 +217,24 @@ static struct hf_extra *add(const struct hf_job *job, struct hf_extras *extras,
 	return extra;
 }
 
-/* One of that name serves, whoever made it.  When the template names another one, ours goes with the
- * pod that used it. */
+/* An existing ServiceAccount of this name is used, even if the job did not create it. If the
+ * template now names another account, our own is deleted once the launcher pod that used it is
+ * gone. */
 static void add_account(const struct hf_job *job, const struct hf_ranks_seen *seen,
 			struct hf_extras *extras)
 {
 	const char *own = hf_mpi_launcher(extras->arena, job->view->name);
-	const char *name = service_account(job, extras->arena);
+	const char *name = account_name(job, extras->arena);
 	bool used = job->roles[LAUNCHER].replicas > 0 && seen->states[LAUNCHER] &&
 		    seen->states[LAUNCHER][0] != HF_RANK_ABSENT;
 
-	add(job, extras, HF_EXTRA_SERVICE_ACCOUNT, name)->shared = true;
+	add_object(job, extras, HF_EXTRA_SERVICE_ACCOUNT, name)->shared = true;
 	if (!hf_streq(name, own) && !used)
-		add(job, extras, HF_EXTRA_SERVICE_ACCOUNT, own)->gone = true;
+		add_object(job, extras, HF_EXTRA_SERVICE_ACCOUNT, own)->gone = true;
 }
 
-static const char *running_hosts(const struct hf_job *job, const struct hf_ranks_seen *seen,
-				 struct hf_arena *arena)
+static const char *print_running_hosts(const struct hf_job *job, const struct hf_ranks_seen *seen,
+				       struct hf_arena *arena)
 {
 	int32_t replicas = job->roles[WORKER].replicas;
 	const char **names = HF_ARENA_ARRAY(arena, const char *, (size_t)replicas + 1);
@@ -237,8 +243,8 @@ static const char *running_hosts(const struct hf_job *job, const struct hf_ranks
 	for (int32_t i = 0; seen->states[WORKER] && i < replicas; i++)
 		if (seen->states[WORKER][i] == HF_RANK_RUNNING)
 			names[len++] = hf_replica_name(arena, job->view->name, "Worker", i);
-	return hf_mpi_discover_hosts(arena, job->view->name, names, len, slots(job),
-				     launcher_computes(job));
+	return hf_mpi_discover_hosts(arena, job->view->name, names, len, slots_per_worker(job),
+				     is_launcher_host(job));
 }
 
 static void add_config(const struct hf_job *job, const struct hf_ranks_seen *seen,
@@ -246,14 +252,16 @@ static void add_config(const struct hf_job *job, const struct hf_ranks_seen *see
 {
 	struct hf_arena *arena = extras->arena;
 	const char *name = job->view->name;
-	struct hf_extra *config = add(job, extras, HF_EXTRA_CONFIG_MAP, hf_mpi_config(arena, name));
+	struct hf_extra *config =
+		add_object(job, extras, HF_EXTRA_CONFIG_MAP, hf_mpi_config(arena, name));
 
 	hf_extra_set(extras, config, "data/" MPI_HOSTFILE,
-		     hf_mpi_hostfile(arena, name, job->roles[WORKER].replicas, slots(job),
-				     launcher_computes(job)));
+		     hf_mpi_hostfile(arena, name, job->roles[WORKER].replicas,
+				     slots_per_worker(job), is_launcher_host(job)));
 	hf_extra_set(extras, config, "data/" MPI_KUBEXEC,
 		     hf_mpi_kubexec(arena, job->view->main_container));
-	hf_extra_set(extras, config, "data/" MPI_DISCOVER_HOSTS, running_hosts(job, seen, arena));
+	hf_extra_set(extras, config, "data/" MPI_DISCOVER_HOSTS,
+		     print_running_hosts(job, seen, arena));
 }
 
 static void add_role(const struct hf_job *job, struct hf_extras *extras)
@@ -261,14 +269,15 @@ static void add_role(const struct hf_job *job, struct hf_extras *extras)
 	static const char *const verbs[] = {"get", "list", "watch"};
 	const char *name = job->view->name;
 	struct hf_arena *arena = extras->arena;
-	struct hf_extra *role = add(job, extras, HF_EXTRA_ROLE, hf_mpi_launcher(arena, name));
+	struct hf_extra *role =
+		add_object(job, extras, HF_EXTRA_ROLE, hf_mpi_launcher(arena, name));
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(verbs); i++)
 		hf_extra_set(extras, role, hf_arena_printf(arena, "rules/[0]/verbs/[%zu]", i),
 			     verbs[i]);
 	hf_extra_set(extras, role, "rules/[0]/apiGroups/[0]", "");
 	hf_extra_set(extras, role, "rules/[0]/resources/[0]", "pods");
-	/* A rule that names none would allow all pods of the namespace. */
+	/* A rule without resourceNames would permit exec into every pod of the namespace. */
 	if (job->roles[WORKER].replicas == 0)
 		return;
 	hf_extra_set(extras, role, "rules/[1]/verbs/[0]", "create");
@@ -283,10 +292,10 @@ static void add_role(const struct hf_job *job, struct hf_extras *extras)
 static void add_binding(const struct hf_job *job, struct hf_extras *extras)
 {
 	const char *name = hf_mpi_launcher(extras->arena, job->view->name);
-	struct hf_extra *binding = add(job, extras, HF_EXTRA_ROLE_BINDING, name);
+	struct hf_extra *binding = add_object(job, extras, HF_EXTRA_ROLE_BINDING, name);
 
 	hf_extra_set(extras, binding, "subjects/[0]/kind", "ServiceAccount");
-	hf_extra_set(extras, binding, "subjects/[0]/name", service_account(job, extras->arena));
+	hf_extra_set(extras, binding, "subjects/[0]/name", account_name(job, extras->arena));
 	hf_extra_set(extras, binding, "subjects/[0]/namespace", hf_str_or(job->view->ns, ""));
 	hf_extra_set(extras, binding, "roleRef/apiGroup", RBAC_GROUP);
 	hf_extra_set(extras, binding, "roleRef/kind", "Role");
@@ -339,7 +348,7 @@ const struct hf_framework hf_framework_mpi = {
 	.given_commands = 1u << WORKER,
 	.extra_kinds = HF_EXTRA_BIT(HF_EXTRA_SERVICE_ACCOUNT) | HF_EXTRA_BIT(HF_EXTRA_CONFIG_MAP) |
 		       HF_EXTRA_BIT(HF_EXTRA_ROLE) | HF_EXTRA_BIT(HF_EXTRA_ROLE_BINDING),
-	/* Upstream puts the kind before it twice. */
+	/* Upstream's reason repeats the kind. */
 	.failed_reason = "MPIJobMPIJobFailed",
 	.template_restart_reason = "SettedPodTemplateRestartPolicy",
 	.template_scheduler_reason = "SettedPodTemplateSchedulerName",

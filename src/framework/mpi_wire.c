@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * The names and texts that upstream's MPIJob puts into its pods: hostfile, remote shell, host
+ * discovery script. Input: the job's name and counts; output: a text in the arena.
+ */
 #include "framework/mpi_wire_internal.h"
 
 #include "base/strbuf.h"
@@ -9,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A ConfigMap has 1 MiB at most, which its API server checks. */
+/* bytes; the API server limits a ConfigMap to 1 MiB */
 #define TEXT_MAX ((size_t)8 << 20)
 
 const char *hf_mpi_launcher(struct hf_arena *arena, const char *job)
@@ -48,7 +53,7 @@ const char *hf_mpi_kubexec(struct hf_arena *arena, const char *main_container)
 			       named ? " --container " : "", named ? main_container : "");
 }
 
-static int by_text(const void *left, const void *right)
+static int compare_texts(const void *left, const void *right)
 {
 	const char *const *a = left;
 	const char *const *b = right;
@@ -62,11 +67,11 @@ const char *hf_mpi_discover_hosts(struct hf_arena *arena, const char *job, const
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(TEXT_MAX);
 
 	hf_strbuf_addstr(&text, "#!/bin/sh");
-	/* The empty line behind it is upstream's too. */
+	/* The newline at the end makes an empty line, as in upstream's script. */
 	if (launcher_computes)
 		hf_strbuf_addf(&text, "\necho %s-launcher:%lld\n", job, (long long)slots);
 	if (workers_len > 0)
-		qsort(workers, workers_len, sizeof(*workers), by_text);
+		qsort(workers, workers_len, sizeof(*workers), compare_texts);
 	for (size_t i = 0; i < workers_len; i++)
 		hf_strbuf_addf(&text, "\necho %s:%lld", workers[i], (long long)slots);
 	return hf_arena_strdup(arena, text.data);

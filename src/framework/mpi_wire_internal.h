@@ -7,10 +7,8 @@
 
 HF_BEGIN_DECLS
 
-/*
- * UPSTREAM'S API.  Names, paths and texts that images, mpirun, horovodrun and people's scripts
- * meet inside an MPIJob's pods, byte for byte as upstream 1.9 has them.
- */
+/* Names, paths and texts inside an MPIJob's pods. Images, mpirun, horovodrun and users' scripts
+ * depend on them, so they equal upstream 1.9's, byte for byte. Do not reword them. */
 #define MPI_CONFIG_VOLUME "mpi-job-config"
 #define MPI_CONFIG_PATH "/etc/mpi"
 #define MPI_KUBECTL_VOLUME "mpi-job-kubectl"
@@ -21,16 +19,18 @@ HF_BEGIN_DECLS
 #define MPI_KUBEXEC "kubexec.sh"
 #define MPI_DISCOVER_HOSTS "discover_hosts.sh"
 
-/* The hosts are the job's names; memory comes from the arena. */
+/* Host names are the job's pod names. Every text is allocated in the arena. */
 const char *hf_mpi_launcher(struct hf_arena *arena, const char *job); /* "<job>-launcher" */
 const char *hf_mpi_config(struct hf_arena *arena, const char *job);   /* "<job>-config" */
 
-/* One line for each host: the launcher if it computes, then all workers. */
+/* The hostfile: one line for each host. The launcher comes first if it is a host, then all
+ * workers. */
 const char *hf_mpi_hostfile(struct hf_arena *arena, const char *job, int32_t workers, int64_t slots,
 			    bool launcher_computes);
-/* The remote shell of mpirun. */
+/* The script that mpirun uses as its remote shell. */
 const char *hf_mpi_kubexec(struct hf_arena *arena, const char *main_container);
-/* Who runs now, for elastic Horovod: workers is an array of names, sorted here. */
+/* The script that lists the running workers, for elastic Horovod. workers is an array of names,
+ * which this function sorts. */
 const char *hf_mpi_discover_hosts(struct hf_arena *arena, const char *job, const char **workers,
 				  size_t workers_len, int64_t slots, bool launcher_computes);
 

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * PaddleJob. Without a Master, the Workers train collectively and rendezvous at Worker 0. With a
+ * Master, the Master is the parameter server and the Workers are its trainers.
+ */
 #include "framework/framework.h"
 #include "framework/replicas_internal.h"
 
 #include "core/names.h"
 
-/*
- * PaddleJob.  Without a Master the Workers train collectively and meet at Worker 0; with one
- * they are trainers of a parameter server, which the Master is.
- */
-
 enum { MASTER, WORKER };
 
-/* The kubelet fills it in: whoever is the meeting point binds to its own address. */
+/* A variable with the pod's own IP address, which the kubelet fills in. The rank at the
+ * rendezvous address binds to it. */
 #define OWN_ADDRESS "POD_IP_DUMMY"
 
 static bool has_master(const struct hf_job *job)
@@ -36,8 +37,8 @@ static void paddle_defaults(struct hf_arena *arena, struct hf_job *job)
 	hf_replicas_elastic(job, WORKER);
 }
 
-static int meeting_point(const struct hf_job *job, const struct hf_rank *rank,
-			 struct hf_edits *edits, struct hf_error *err)
+static int set_rendezvous_address(const struct hf_job *job, const struct hf_rank *rank,
+				  struct hf_edits *edits, struct hf_error *err)
 {
 	int role = has_master(job) ? MASTER : WORKER;
 	const char *type = job->framework->roles[role].name;
@@ -70,7 +71,7 @@ static int paddle_pod(const struct hf_job *job, const struct hf_rank *rank, stru
 	hf_replicas_env(edits, "PYTHONUNBUFFERED", "1");
 	hf_replicas_env(edits, "PADDLE_JOB_ID", job->view->name);
 	hf_replicas_env_number(edits, "PADDLE_NNODES", hf_job_total(job));
-	rc = meeting_point(job, rank, edits, err);
+	rc = set_rendezvous_address(job, rank, edits, err);
 	if (rc == 0 && has_master(job))
 		hf_replicas_env(edits,
 				rank->role == MASTER ? "PADDLE_SERVER_NUM" : "PADDLE_TRAINER_NUM",

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * PyTorchJob: a Master and Workers that find each other by MASTER_ADDR (static), or Workers that
+ * meet at a rendezvous (elastic, torchrun). A job may use both.
+ */
 #include "framework/framework.h"
 #include "framework/replicas_internal.h"
 
@@ -9,11 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * PyTorchJob.  A Master and Workers that find each other by MASTER_ADDR (static), or Workers
- * alone that meet at a rendezvous (elastic, torchrun); both may be combined.
- */
-
 enum { MASTER, WORKER };
 
 #define CONTAINER_NAME "pytorch"
@@ -21,7 +21,7 @@ enum { MASTER, WORKER };
 #define INIT_CONTAINER "init-pytorch"
 #define INIT_IMAGE "alpine:3.10"
 #define INIT_TRIES 100
-/* A list of key=value pairs that torchrun reads from one variable. */
+/* bytes of the list of key=value pairs in PET_RDZV_CONF */
 #define RDZV_CONF_MAX ((size_t)16 << 10)
 
 static bool has_master(const struct hf_job *job)
@@ -31,12 +31,13 @@ static bool has_master(const struct hf_job *job)
 
 /* ---- validation and defaults ---------------------------------------------------------------- */
 
-/* More processes than any machine runs; times HF_RANKS_MAX it is far below 2^63. */
+/* Larger than any number of processes on a machine. Multiplied by HF_RANKS_MAX, such a number
+ * stays far below 2^63. */
 #define NPROC_DIGITS_MAX 9
 #define NPROC_PROBLEM "a number may have 9 digits at most"
 
-/* Whether the text is a number whose product with the ranks means nothing. */
-static bool is_beyond_count(const char *nproc)
+/* True if the text is a number with too many digits. */
+static bool has_too_many_digits(const char *nproc)
 {
 	const char *digits = nproc + (nproc[0] == '-' || nproc[0] == '+');
 	size_t len = strspn(digits, "0123456789");
@@ -67,7 +68,7 @@ static void pytorch_validate(const struct hf_job_view *view, struct hf_field_err
 				     "must not be used with spec.nprocPerNode",
 				     "spec.elasticPolicy.nProcPerNode");
 	}
-	if (view->nproc_per_node && is_beyond_count(view->nproc_per_node))
+	if (view->nproc_per_node && has_too_many_digits(view->nproc_per_node))
 		hf_field_add(errors, HF_PROBLEM_INVALID,
 			     hf_field_quote(errors, view->nproc_per_node), NPROC_PROBLEM,
 			     "spec.nprocPerNode");
@@ -86,22 +87,23 @@ static void pytorch_defaults(struct hf_arena *arena, struct hf_job *job)
 
 /* ---- a pod -------------------------------------------------------------------------------------- */
 
-/* Upstream multiplies the world by nprocPerNode only when that is a number.  A job that another
- * operator has begun may have any: nothing was there to refuse it. */
-static int processes_per_node(const struct hf_job *job, int64_t *ret_nproc, struct hf_error *err)
+/* Upstream multiplies the world size by nprocPerNode only if that is a number. A job created
+ * under another operator may have a number that is too large, because only this operator's
+ * validation refuses it. */
+static int read_nproc(const struct hf_job *job, int64_t *ret_nproc, struct hf_error *err)
 {
 	const char *nproc = job->nproc_per_node;
 
-	if (nproc && is_beyond_count(nproc))
+	if (nproc && has_too_many_digits(nproc))
 		return hf_error_set(err, HF_E_INVALID, "spec.nprocPerNode: '%.40s': " NPROC_PROBLEM,
 				    nproc);
 	*ret_nproc = nproc && hf_str_is_integer(nproc) ? strtoll(nproc, NULL, 10) : 1;
 	return 0;
 }
 
-/* torch.distributed's variables, and the same for torchrun, which reads PET_*. */
-static int static_env(const struct hf_job *job, const struct hf_rank *rank, struct hf_edits *edits,
-		      struct hf_error *err)
+/* Sets the variables of torch.distributed, and the same values as PET_*, which torchrun reads. */
+static int set_static_env(const struct hf_job *job, const struct hf_rank *rank,
+			  struct hf_edits *edits, struct hf_error *err)
 {
 	const char *address = hf_replica_name(edits->arena, job->view->name, "Master", 0);
 	int64_t number = rank->role == WORKER ? rank->index + 1 : rank->index;
@@ -110,7 +112,7 @@ static int static_env(const struct hf_job *job, const struct hf_rank *rank, stru
 	int rc = hf_replicas_port(job, MASTER, &port, err);
 
 	if (rc == 0)
-		rc = processes_per_node(job, &nproc, err);
+		rc = read_nproc(job, &nproc, err);
 	if (rc < 0)
 		return rc;
 	hf_replicas_env_number(edits, "MASTER_PORT", port);
@@ -123,8 +125,9 @@ static int static_env(const struct hf_job *job, const struct hf_rank *rank, stru
 	return 0;
 }
 
-/* Where torchrun meets: given, or Worker 0, which exists in every elastic job. */
-static int rdzv_endpoint(const struct hf_job *job, struct hf_edits *edits, struct hf_error *err)
+/* Sets the rendezvous endpoint of torchrun: the one in the spec, or Worker 0, which every
+ * elastic job has. */
+static int set_rdzv_endpoint(const struct hf_job *job, struct hf_edits *edits, struct hf_error *err)
 {
 	const struct hf_elastic_policy *elastic = &job->elastic;
 	const char *host = elastic->rdzv_host;
@@ -142,10 +145,12 @@ static int rdzv_endpoint(const struct hf_job *job, struct hf_edits *edits, struc
 	return 0;
 }
 
-/* A new generation meets under a new name, so that a straggler of the old one cannot join:
- * where every rank is new, that is in scope Job and after a resume.  With scope Replica the
- * survivors hold the old id, and the generation does not move but by suspending. */
-static void rdzv_id(const struct hf_job *job, const struct hf_rank *rank, struct hf_edits *edits)
+/* Sets the rendezvous id. From generation 2 on, the generation is appended, so that a rank of an
+ * older generation cannot join. A generation grows when all ranks are new: at a restart with
+ * scope Job, and after a suspension. With scope Replica, surviving ranks keep the old id, and
+ * the generation does not grow. */
+static void set_rdzv_id(const struct hf_job *job, const struct hf_rank *rank,
+			struct hf_edits *edits)
 {
 	const char *id = job->elastic.rdzv_id;
 
@@ -156,13 +161,14 @@ static void rdzv_id(const struct hf_job *job, const struct hf_rank *rank, struct
 		hf_replicas_env(edits, "PET_RDZV_ID", id);
 }
 
-/* In upstream's order, behind PET_NPROC_PER_NODE: a later value of one name wins. */
-static int elastic_env(const struct hf_job *job, const struct hf_rank *rank, struct hf_edits *edits,
-		       struct hf_error *err)
+/* Sets the variables of torchrun in upstream's order, after PET_NPROC_PER_NODE. If a variable is
+ * set twice, the later value wins. */
+static int set_elastic_env(const struct hf_job *job, const struct hf_rank *rank,
+			   struct hf_edits *edits, struct hf_error *err)
 {
 	const struct hf_elastic_policy *elastic = &job->elastic;
 	HF_AUTO_STRBUF conf = HF_STRBUF_INIT(RDZV_CONF_MAX);
-	int rc = rdzv_endpoint(job, edits, err);
+	int rc = set_rdzv_endpoint(job, edits, err);
 
 	if (rc < 0)
 		return rc;
@@ -176,7 +182,7 @@ static int elastic_env(const struct hf_job *job, const struct hf_rank *rank, str
 		hf_replicas_env_number(edits, "PET_MAX_RESTARTS", elastic->max_restarts.value);
 	if (elastic->nproc_per_node.set)
 		hf_replicas_env_number(edits, "PET_NPROC_PER_NODE", elastic->nproc_per_node.value);
-	rdzv_id(job, rank, edits);
+	set_rdzv_id(job, rank, edits);
 	for (size_t i = 0; i < elastic->rdzv_conf_len; i++)
 		hf_strbuf_addf(&conf, "%s%s=%s", i > 0 ? "," : "", elastic->rdzv_conf[i].key,
 			       elastic->rdzv_conf[i].value);
@@ -190,8 +196,9 @@ static int elastic_env(const struct hf_job *job, const struct hf_rank *rank, str
 	return 0;
 }
 
-/* Workers wait for the Master's name to resolve: torch gives up on a name it does not find. */
-static void init_container(const struct hf_job *job, struct hf_edits *edits)
+/* Adds the init container that waits until the Master's name resolves. Without it, torch would
+ * fail on a name that does not resolve yet. */
+static void add_init_container(const struct hf_job *job, struct hf_edits *edits)
 {
 	static const struct hf_key_value limits[] = {{"cpu", "100m"}, {"memory", "20Mi"}};
 	static const struct hf_key_value requests[] = {{"cpu", "50m"}, {"memory", "10Mi"}};
@@ -237,25 +244,25 @@ static int pytorch_pod(const struct hf_job *job, const struct hf_rank *rank, str
 	hf_assert(rank->role == MASTER || rank->role == WORKER);
 	hf_replicas_env(edits, "PYTHONUNBUFFERED", "1");
 	if (has_master(job)) {
-		rc = static_env(job, rank, edits, err);
+		rc = set_static_env(job, rank, edits, err);
 		if (rc < 0)
 			return rc;
 	}
 	if (job->nproc_per_node)
 		hf_replicas_env(edits, "PET_NPROC_PER_NODE", job->nproc_per_node);
 	if (job->elastic.present) {
-		rc = elastic_env(job, rank, edits, err);
+		rc = set_elastic_env(job, rank, edits, err);
 		if (rc < 0)
 			return rc;
 	} else {
 		hf_replicas_env_number(edits, "PET_NNODES", hf_job_total(job));
 	}
 	if (has_master(job) && rank->role == WORKER)
-		init_container(job, edits);
+		add_init_container(job, edits);
 	return 0;
 }
 
-/* get_job_logs of the Python SDK looks for this role. */
+/* The rank with the label job-role=master. get_job_logs of the Python SDK looks for that label. */
 static bool pytorch_is_master(const struct hf_job *job, const struct hf_rank *rank)
 {
 	if (has_master(job))
@@ -265,13 +272,13 @@ static bool pytorch_is_master(const struct hf_job *job, const struct hf_rank *ra
 
 /* ---- the autoscaler --------------------------------------------------------------------------- */
 
-/* What an API server takes for an empty list of metrics. */
+/* The default of the API server for an empty list of metrics. */
 #define CPU_METRIC                                                                                 \
 	"[{\"type\":\"Resource\",\"resource\":{\"name\":\"cpu\",\"target\":"                       \
 	"{\"type\":\"Utilization\",\"averageUtilization\":80}}}]"
 
-/* It scales the Workers by /scale and is never waited for.  As upstream, one is there while a job
- * with metrics is not suspended, and stays with a job that has finished. */
+/* The autoscaler changes the number of Workers through /scale; no pod waits for it. As upstream,
+ * a job with metrics has one while it is not suspended, and a finished job keeps it. */
 static void pytorch_extras(const struct hf_job *job, const struct hf_ranks_seen *seen,
 			   struct hf_extras *extras)
 {
@@ -311,7 +318,8 @@ static void pytorch_judge(const struct hf_job *job, const struct hf_counts *coun
 		ret_judgement->succeeded = true;
 }
 
-/* An elastic job goes on as long as torchrun would: with the minimum of nodes. */
+/* True if an elastic job continues although ranks are missing. As torchrun, it needs the minimum
+ * of nodes. */
 static bool pytorch_goes_on(const struct hf_job *job, const struct hf_counts *counts)
 {
 	if (!job->elastic.present)

@@ -72,8 +72,8 @@ static void processes_per_node_multiply_the_world_when_they_are_a_number(void **
 	}
 }
 
-/* Of a job that another operator has begun, which no rule has held up. */
-static void a_number_that_no_count_holds_makes_no_pod_and_is_named(void **state)
+/* For a job created under another operator, whose validation accepted the number. */
+static void a_number_that_is_too_large_is_named_and_no_pod_is_created(void **state)
 {
 	static const char *const numbers[] = {"9223372036854775807", "-9223372036854775808",
 					      "99999999999999999999", "+1000000000"};
@@ -96,7 +96,7 @@ static void a_number_that_no_count_holds_makes_no_pod_and_is_named(void **state)
 	brain_release(&b);
 }
 
-static void options_of_the_rendezvous_are_never_cut_off(void **state)
+static void a_too_long_rdzv_conf_is_refused_not_cut(void **state)
 {
 	static char long_value[(16 << 10) + 1];
 	static const struct hf_key_value conf[] = {{"a", long_value}};
@@ -183,7 +183,8 @@ static void the_rendezvous_id_changes_with_the_generation_only(void **state)
 	brain_step(&b);
 	brain_perform_all(&b);
 	brain_step(&b);
-	assert_string_equal(env("demo-worker-1", "PET_RDZV_ID"), "meet"); /* as its peers have it */
+	/* The same as its peers have. */
+	assert_string_equal(env("demo-worker-1", "PET_RDZV_ID"), "meet");
 	brain_run_up(&b);
 	b.view.run_policy.recovery.restart_scope = "Job";
 	brain_after(&b, 60);
@@ -203,7 +204,7 @@ static void without_the_named_container_there_is_no_port_and_no_pod(void **state
 	(void)state;
 	begin(1, 1);
 	brain_step(&b);
-	brain_write_status(&b); /* it has begun, so the rules do not hold it */
+	brain_write_status(&b); /* after the first status, the rules for new jobs no longer apply */
 	b.replicas[0].pod.containers = &other;
 	brain_step(&b);
 	assert_int_equal(brain_count(&b, HF_ACTION_CREATE_POD), 0);
@@ -278,7 +279,8 @@ static void the_master_role_is_the_masters_or_worker_0s(void **state)
 	brain_release(&b);
 }
 
-/* It comes, follows, goes and comes back; and with the job's end nobody looks at it any more. */
+/* The autoscaler is created, follows changes, is deleted and created again. After the job has
+ * finished, it is left alone. */
 static void an_autoscaler_is_there_while_a_job_with_metrics_is_active(void **state)
 {
 	(void)state;
@@ -317,7 +319,8 @@ static void no_pod_waits_for_an_autoscaler(void **state)
 	brain_step(&b);
 	assert_int_equal(b.plan.stages_len, 2);
 	assert_int_equal(b.plan.stages[1].actions[0].kind, HF_ACTION_CREATE_EXTRA);
-	/* Where nobody acts on one there is none. */
+	/* Without an autoscaler controller (settings.no_autoscaler) no object is planned; an
+	 * event reports it. */
 	b.settings.no_autoscaler = true;
 	brain_step(&b);
 	assert_int_equal(b.plan.stages_len, 1);
@@ -330,8 +333,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(elastic_bounds_default_to_each_other_and_to_the_workers),
 		cmocka_unit_test(processes_per_node_multiply_the_world_when_they_are_a_number),
-		cmocka_unit_test(a_number_that_no_count_holds_makes_no_pod_and_is_named),
-		cmocka_unit_test(options_of_the_rendezvous_are_never_cut_off),
+		cmocka_unit_test(a_number_that_is_too_large_is_named_and_no_pod_is_created),
+		cmocka_unit_test(a_too_long_rdzv_conf_is_refused_not_cut),
 		cmocka_unit_test(the_deprecated_field_wins_only_alone),
 		cmocka_unit_test(only_workers_of_a_master_wait_for_its_name),
 		cmocka_unit_test(the_init_container_is_the_operators_to_choose),

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * What several job kinds share: checks of the replica map, environment variables, ports, and the
+ * default judgement of counts.
+ */
 #include "framework/replicas_internal.h"
 
 #include "base/str.h"
@@ -53,7 +58,7 @@ static void check_containers(const struct hf_job_view *view, const struct hf_rep
 			     CONTAINERS, key, spec->type);
 }
 
-/* upstream takes any number for some kinds; a negative one is refused for all. */
+/* For some kinds upstream accepts any number. A negative number is refused for every kind here. */
 static void check_count(const struct hf_job_view *view, const struct hf_replica_spec *spec,
 			const struct hf_replicas_rules *rules, struct hf_field_errors *errors)
 {
@@ -162,7 +167,8 @@ void hf_replicas_judge(const struct hf_job *job, const struct hf_counts *counts,
 
 	hf_assert(role < job->framework->roles_len);
 	ret_judgement->running = counts[role].active > 0;
-	/* Of none, none is left: upstream's job of no ranks, or scaled to none, has succeeded. */
+	/* If the role has no replicas, no rank is unfinished, so the job has succeeded, as in
+	 * upstream. */
 	ret_judgement->succeeded = spec->present && counts[role].succeeded >= spec->replicas;
 }
 

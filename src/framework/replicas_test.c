@@ -23,7 +23,7 @@ static const struct hf_replicas_rules strict = {.known_types_only = true,
 						.required_role = -1};
 static const struct hf_replicas_rules lax = {.single_role = -1, .required_role = -1};
 
-static void kinds_differ_in_what_they_ask(void **state)
+static void each_kind_has_its_own_rules(void **state)
 {
 	(void)state;
 	brain_init(&b, &brain_kind, 1, 2);
@@ -33,7 +33,8 @@ static void kinds_differ_in_what_they_ask(void **state)
 	assert_int_equal(complaints(strict), 2);
 	assert_int_equal(complaints(lax), 0);
 	b.replicas[1].replicas = HF_SOME_INT(-1);
-	assert_int_equal(complaints(lax), 1); /* upstream takes it; nothing good comes of it */
+	/* Upstream accepts a negative number, but such a job cannot run. */
+	assert_int_equal(complaints(lax), 1);
 	b.replicas[0].type = "boss";
 	b.replicas[1].replicas = HF_SOME_INT(1);
 	assert_int_equal(complaints(lax), 0);
@@ -43,7 +44,7 @@ static void kinds_differ_in_what_they_ask(void **state)
 	brain_release(&b);
 }
 
-static void containers_are_asked_for_by_every_kind(void **state)
+static void every_kind_requires_containers(void **state)
 {
 	static const struct hf_container two[] = {{.name = "main", .image = ""},
 						  {.name = "", .image = ""}};
@@ -68,8 +69,8 @@ static void containers_are_asked_for_by_every_kind(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(kinds_differ_in_what_they_ask),
-		cmocka_unit_test(containers_are_asked_for_by_every_kind),
+		cmocka_unit_test(each_kind_has_its_own_rules),
+		cmocka_unit_test(every_kind_requires_containers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * TFJob. Every rank learns the addresses of all others from TF_CONFIG. The Chief or the Master
+ * decides about the job. Without either, Worker 0 decides, or all Workers if successPolicy is
+ * AllWorkers.
+ */
 #include "framework/framework.h"
 #include "framework/replicas_internal.h"
 
@@ -8,12 +14,7 @@
 
 #include <string.h>
 
-/*
- * TFJob.  Every rank is told of all others by TF_CONFIG.  A Chief or a Master decides about the
- * job; without one worker 0 does, or all workers where the success policy says so.
- */
-
-/* The order in which upstream walks through them. */
+/* In upstream's order. */
 enum { CHIEF, EVALUATOR, MASTER, PS, WORKER };
 
 #define CONTAINER_NAME "tensorflow"
@@ -24,7 +25,7 @@ enum { CHIEF, EVALUATOR, MASTER, PS, WORKER };
 
 static void tensorflow_validate(const struct hf_job_view *view, struct hf_field_errors *errors)
 {
-	/* Any replica type is taken; those without a meaning have no ranks. */
+	/* Any replica type is accepted; types that TFJob does not define have no ranks. */
 	static const struct hf_replicas_rules rules = {.single_role = -1, .required_role = -1};
 	int deciders = 0;
 
@@ -63,7 +64,8 @@ static void add_addresses(const struct hf_job *job, int role, struct hf_arena *a
 	hf_strbuf_addstr(sb, "]");
 }
 
-/* All of them, the same for every rank; the roles' order is the keys' own. */
+/* Makes the cluster section of TF_CONFIG once; all ranks share it. The roles are in the order of
+ * their keys. */
 static int share_cluster(const struct hf_job *job, struct hf_edits *edits, struct hf_error *err)
 {
 	HF_AUTO_STRBUF cluster = HF_STRBUF_INIT(HF_ENV_VALUE_MAX);
@@ -86,7 +88,8 @@ static int share_cluster(const struct hf_job *job, struct hf_edits *edits, struc
 	return rc;
 }
 
-/* With dynamic workers nobody is told of a worker but itself: the others come and go. */
+/* Makes the cluster section for dynamic workers. A rank gets only its own address and the
+ * parameter servers', because other workers come and go. */
 static void add_sparse_cluster(const struct hf_job *job, const struct hf_rank *rank,
 			       struct hf_arena *arena, struct hf_strbuf *sb)
 {
@@ -119,7 +122,7 @@ static int tensorflow_pod(const struct hf_job *job, const struct hf_rank *rank,
 
 	hf_assert(rank->role >= CHIEF && rank->role <= WORKER);
 	role = &job->roles[rank->role];
-	/* One rank alone trains locally. */
+	/* A single rank trains locally and needs no TF_CONFIG. */
 	if (hf_job_total(job) == 1 || role->pod->containers_len == 0 ||
 	    !hf_streq(role->pod->containers[role->default_container].name, CONTAINER_NAME))
 		return 0;
@@ -144,7 +147,7 @@ static int tensorflow_pod(const struct hf_job *job, const struct hf_rank *rank,
 
 /* ---- counts to conditions -------------------------------------------------------------------- */
 
-static int decider(const struct hf_job *job)
+static int deciding_role(const struct hf_job *job)
 {
 	if (job->roles[CHIEF].present)
 		return CHIEF;
@@ -153,7 +156,7 @@ static int decider(const struct hf_job *job)
 
 static bool tensorflow_is_master(const struct hf_job *job, const struct hf_rank *rank)
 {
-	int role = decider(job);
+	int role = deciding_role(job);
 
 	hf_assert(job->framework == &hf_framework_tensorflow);
 	if (role == WORKER)
@@ -164,7 +167,7 @@ static bool tensorflow_is_master(const struct hf_job *job, const struct hf_rank 
 static void tensorflow_judge(const struct hf_job *job, const struct hf_counts *counts,
 			     struct hf_arena *arena, struct hf_judgement *ret_judgement)
 {
-	int role = decider(job);
+	int role = deciding_role(job);
 
 	hf_replicas_judge(job, counts, role, ret_judgement);
 	hf_replicas_messages(job, true, arena, ret_judgement);
@@ -173,7 +176,7 @@ static void tensorflow_judge(const struct hf_job *job, const struct hf_counts *c
 		ret_judgement->succeeded = true;
 }
 
-/* Dynamic workers come and go: the job does without one that fails, as upstream has it. */
+/* Dynamic workers come and go, so a failed worker does not fail the job, as in upstream. */
 static bool tensorflow_outlives(const struct hf_job *job, int role)
 {
 	hf_assert(job->framework == &hf_framework_tensorflow);

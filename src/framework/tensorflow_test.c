@@ -18,7 +18,7 @@ static const char *env(const char *pod, const char *name)
 
 static struct hf_field_errors errors;
 
-/* "Chief", 1, "PS", 2, NULL */
+/* Example: begin("Chief", 1, "PS", 2); second may be NULL. */
 static void begin(const char *type, int replicas, const char *second, int more)
 {
 	brain_init(&b, &hf_framework_tensorflow, replicas, second ? more : 0);
@@ -27,7 +27,7 @@ static void begin(const char *type, int replicas, const char *second, int more)
 		b.replicas[1].type = second;
 }
 
-static void everybody_is_told_of_everybody(void **state)
+static void every_rank_gets_all_addresses(void **state)
 {
 	(void)state;
 	begin("Worker", 2, "PS", 1);
@@ -63,7 +63,7 @@ static void one_rank_trains_locally(void **state)
 	brain_release(&b);
 }
 
-static void a_dynamic_worker_is_told_of_itself_and_the_servers(void **state)
+static void a_dynamic_worker_gets_its_own_address_and_the_servers(void **state)
 {
 	(void)state;
 	begin("Worker", 2, "PS", 2);
@@ -85,8 +85,8 @@ static void a_dynamic_worker_is_told_of_itself_and_the_servers(void **state)
 	brain_release(&b);
 }
 
-/* It is made once a step; what a rank adds for itself is its own. */
-static void all_ranks_are_told_of_the_same_cluster(void **state)
+/* The cluster section is made once in a step; each rank adds its own task. */
+static void all_ranks_get_the_same_cluster(void **state)
 {
 	const char *first, *other, *task;
 
@@ -103,7 +103,7 @@ static void all_ranks_are_told_of_the_same_cluster(void **state)
 	brain_release(&b);
 }
 
-static void who_is_master(void **state)
+static void the_deciding_role_has_the_master_label(void **state)
 {
 	static const char label[] = "training.kubeflow.org/job-role";
 
@@ -174,15 +174,16 @@ static void there_is_one_chief_or_one_master(void **state)
 	b.view.framework->validate(&b.view, &errors);
 	assert_int_equal(errors.len, 1);
 	assert_string_equal(errors.items[0].field, "spec.tfReplicaSpecs");
-	b.replicas[1].type = "Trainer"; /* without a meaning, and taken */
+	b.replicas[1].type = "Trainer"; /* a type that TFJob does not define; accepted */
 	hf_field_errors_init(&errors, b.pass);
 	b.view.framework->validate(&b.view, &errors);
 	assert_int_equal(errors.len, 0);
 	brain_release(&b);
 }
 
-/* 2,500 addresses are more than a process can be started with: said, and no pod is made. */
-static void a_cluster_that_no_process_could_be_told_of_is_said(void **state)
+/* No process can be started with 2,500 addresses: the problem is reported, and no pod is
+ * created. */
+static void a_cluster_too_long_for_the_environment_is_reported(void **state)
 {
 	(void)state;
 	begin("Worker", 1, "PS", 1);
@@ -196,16 +197,16 @@ static void a_cluster_that_no_process_could_be_told_of_is_said(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(everybody_is_told_of_everybody),
+		cmocka_unit_test(every_rank_gets_all_addresses),
 		cmocka_unit_test(the_operators_cluster_domain_is_appended),
 		cmocka_unit_test(one_rank_trains_locally),
-		cmocka_unit_test(a_dynamic_worker_is_told_of_itself_and_the_servers),
-		cmocka_unit_test(all_ranks_are_told_of_the_same_cluster),
-		cmocka_unit_test(who_is_master),
+		cmocka_unit_test(a_dynamic_worker_gets_its_own_address_and_the_servers),
+		cmocka_unit_test(all_ranks_get_the_same_cluster),
+		cmocka_unit_test(the_deciding_role_has_the_master_label),
 		cmocka_unit_test(success_is_the_chiefs_or_worker_0s_or_all_workers),
 		cmocka_unit_test(failure_has_words_of_its_own),
 		cmocka_unit_test(there_is_one_chief_or_one_master),
-		cmocka_unit_test(a_cluster_that_no_process_could_be_told_of_is_said),
+		cmocka_unit_test(a_cluster_too_long_for_the_environment_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * XGBoostJob, for XGBoost's tracker or LightGBM. Master 0 decides about the job. All ranks find
+ * it by MASTER_ADDR, and the Workers of LightGBM find each other by WORKER_ADDRS.
+ */
 #include "framework/framework.h"
 #include "framework/replicas_internal.h"
 
 #include "core/names.h"
-
-/*
- * XGBoostJob: XGBoost's tracker or LightGBM.  Master 0 decides; all ranks find it by
- * MASTER_ADDR, and LightGBM's find each other by WORKER_ADDRS.
- */
 
 enum { MASTER, WORKER };
 
@@ -35,9 +35,9 @@ static int join_peers(const struct hf_job *job, int32_t total, struct hf_edits *
 	return rc;
 }
 
-/* For LightGBM, which is told of its peers. */
-static int peers(const struct hf_job *job, int32_t total, struct hf_edits *edits,
-		 struct hf_error *err)
+/* Sets the list of peers, which LightGBM needs. */
+static int set_peers(const struct hf_job *job, int32_t total, struct hf_edits *edits,
+		     struct hf_error *err)
 {
 	int32_t port;
 	int rc = hf_replicas_port(job, WORKER, &port, err);
@@ -69,7 +69,7 @@ static int xgboost_pod(const struct hf_job *job, const struct hf_rank *rank, str
 	hf_replicas_env_number(edits, "WORLD_SIZE", total);
 	hf_replicas_env_number(edits, "RANK", number);
 	hf_replicas_env(edits, "PYTHONUNBUFFERED", "1");
-	return total > 1 ? peers(job, total, edits, err) : 0;
+	return total > 1 ? set_peers(job, total, edits, err) : 0;
 }
 
 static bool xgboost_is_master(const struct hf_job *job, const struct hf_rank *rank)

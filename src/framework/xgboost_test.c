@@ -51,7 +51,7 @@ static void a_master_alone_has_no_peers(void **state)
 	brain_release(&b);
 }
 
-static void a_master_is_asked_for(void **state)
+static void a_master_is_required(void **state)
 {
 	(void)state;
 	brain_init(&b, &hf_framework_xgboost, 1, 1);
@@ -68,8 +68,8 @@ static void a_master_is_asked_for(void **state)
 	brain_release(&b);
 }
 
-/* The text of all names is as long as what a process can be started with. */
-static void a_list_of_peers_that_no_process_could_take_is_said(void **state)
+/* The list of all names is as long as the longest environment of a process. */
+static void a_list_of_peers_too_long_for_the_environment_is_reported(void **state)
 {
 	(void)state;
 	brain_init(&b, &hf_framework_xgboost, 1, 1);
@@ -101,8 +101,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ranks_count_from_the_master_on),
 		cmocka_unit_test(a_master_alone_has_no_peers),
-		cmocka_unit_test(a_master_is_asked_for),
-		cmocka_unit_test(a_list_of_peers_that_no_process_could_take_is_said),
+		cmocka_unit_test(a_master_is_required),
+		cmocka_unit_test(a_list_of_peers_too_long_for_the_environment_is_reported),
 		cmocka_unit_test(the_masters_success_is_the_jobs),
 	};
 
