@@ -161,7 +161,7 @@ static void anchors_that_explode_are_refused(void **state)
 			hf_strbuf_addf(&text, "%s*a%d", k > 0 ? ", " : "", i - 1);
 		hf_strbuf_addstr(&text, "]\n");
 	}
-	assert_refused(text.data, "what aliases expand to included");
+	assert_refused(text.data, "expanded aliases included");
 }
 
 static void an_alias_inside_its_own_anchor_is_refused(void **state)

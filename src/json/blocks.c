@@ -1,25 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Memory for JSON trees. Input: sizes; output: blocks from a free list of their size, or from
+ * malloc.
+ *
+ * A tree consists of hundreds of small blocks in a few sizes, which are allocated and freed
+ * together. malloc keeps only a few free blocks of a size in its fast cache; every further block
+ * costs several times as much. So free blocks wait here in one list for each size, for the next
+ * tree.
+ *
+ * The blocks are ordinary malloc blocks, and malloc_usable_size tells their size. So any block may
+ * come from malloc and go into a list, or the other way round. There is no lock: only the thread of
+ * the loop makes trees; workers (loop/worker.h) must not.
+ */
 #include "base/mem.h"
 #include "json/json_internal.h"
 
 #include <malloc.h>
 #include <stdlib.h>
 
-/*
- * Memory of trees.  A tree is hundreds of blocks of a few sizes that come and go together: more than
- * malloc's own cache of a size holds, and whatever passes that one costs several times as much.  So
- * free blocks wait here, by size, for the next tree.  They are malloc's blocks all the same, and it
- * tells how large one is: a block may come from either and go to either.  Trees are of the one thread
- * that has the loop; what runs on a worker (loop/worker.h) makes none.
- */
+/* Bytes. Sizes are rounded so that a list holds exactly one size of malloc's blocks. */
 #define UNIT ((size_t)16)
-#define HEAD ((size_t)8) /* what malloc needs of each block for itself, so that sizes meet */
-#define CLASSES 10 /* up to 136 bytes: the table of a small object, the largest there are many of */
-#define WAITING_MAX 512 /* of a size: a tree or two of a job; 350 KiB of all sizes together */
+#define HEAD ((size_t)8) /* malloc's own header of a block */
+/* Lists for blocks of up to 136 bytes: the hash table of a small object is the largest frequent
+ * block. */
+#define CLASSES 10
+/* Free blocks kept of one size, enough for one or two trees of a job; all sizes together take up
+ * to 350 KiB. */
+#define WAITING_MAX 512
 
 #if HF_UNDER_ASAN
-/* Blocks that were freed are for the sanitizer to guard. */
+/* Free every block at once, so that AddressSanitizer detects a use after free. */
 void *hf_json_block_alloc(size_t size)
 {
 	return hf_xmalloc(size);
@@ -37,7 +49,7 @@ struct waiting {
 static struct {
 	struct waiting *first;
 	size_t len;
-} lists[CLASSES]; /* those at i have 16 * i - 8 bytes at least */
+} lists[CLASSES]; /* list i holds blocks of at least 16 × i - 8 bytes */
 
 void *hf_json_block_alloc(size_t size)
 {

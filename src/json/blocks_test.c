@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCKS 2000 /* more than wait at most */
+#define BLOCKS 2000 /* more than the free lists can hold */
 
 static bool holds(const unsigned char *block, size_t size, unsigned char mark)
 {
@@ -19,7 +19,7 @@ static bool holds(const unsigned char *block, size_t size, unsigned char mark)
 	return true;
 }
 
-static void blocks_are_as_large_as_asked_and_nobody_elses(void **state)
+static void blocks_are_large_enough_and_do_not_overlap(void **state)
 {
 	static unsigned char *blocks[BLOCKS];
 	static size_t sizes[BLOCKS];
@@ -31,7 +31,7 @@ static void blocks_are_as_large_as_asked_and_nobody_elses(void **state)
 		if (blocks[i] != NULL)
 			assert_true(holds(blocks[i], sizes[i], (unsigned char)i));
 		hf_json_block_free(blocks[i]);
-		/* Half of the time nothing: the lists fill and empty. */
+		/* Allocate only half of the time, so that the free lists fill and empty. */
 		blocks[i] = NULL;
 		if (test_random_below(&random, 2) == 0)
 			continue;
@@ -60,14 +60,14 @@ static void a_free_block_is_the_next_of_its_size(void **state)
 	assert_ptr_not_equal(other, block);
 	assert_ptr_equal(hf_json_block_alloc(24), block);
 	hf_json_block_free(other);
-	/* It is malloc's all the same. */
+	/* Every block is an ordinary malloc block. */
 	free(block);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(blocks_are_as_large_as_asked_and_nobody_elses),
+		cmocka_unit_test(blocks_are_large_enough_and_do_not_overlap),
 		cmocka_unit_test(a_free_block_is_the_next_of_its_size),
 	};
 	return cmocka_run_group_tests_name("blocks", tests, NULL, NULL);

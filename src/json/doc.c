@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * One API object, as JSON text, as a tree, or both. Input: a text or a tree; output: the form that
+ * the caller asks for, and the four metadata strings that caches need.
+ *
+ * The missing form is made at the first request and kept. Invariant: the content of a document
+ * never changes.
+ */
 #include "json/doc.h"
 
 #include "base/arena.h"
@@ -9,8 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A document is at most what a parse lets in, and its text grows little when written again
- * (escapes): anything near this is a mistake in the program. */
+/* Bytes. A document is never larger than a parse accepts, and its text grows only a little when
+ * it is written again (by escapes). A larger text is a programming error. */
 #define TEXT_BYTES_MAX ((size_t)64 << 20)
 
 enum { NAME, NAMESPACE, UID, RESOURCE_VERSION, METADATA_LEN };
@@ -24,18 +32,19 @@ static const char *const metadata_keys[METADATA_LEN] = {
 
 struct hf_doc {
 	size_t refs;
-	struct hf_json *root; /* NULL: not made yet, or the text is bad */
+	struct hf_json *root; /* NULL: not made yet, or the text is invalid */
 	char *text;           /* NULL: not made yet */
 	size_t text_len;
-	bool from_text; /* it had the text first: metadata is read from that alone */
-	bool bad;       /* the text was parsed and refused */
+	bool from_text; /* the document was created from text; metadata is read from the text */
+	bool bad;       /* the text was parsed and is invalid */
 	bool has_metadata;
-	/* Of the tree, or read from the text when that was first, in one block; NULL: absent. */
+	/* The metadata strings. They belong to the tree, or, for a document from text, to
+	 * metadata_block. NULL: absent. */
 	const char *metadata[METADATA_LEN];
 	char *metadata_block;
 };
 
-static struct hf_doc *doc_new(struct hf_json *root, char *text, size_t text_len)
+static struct hf_doc *new_doc(struct hf_json *root, char *text, size_t text_len)
 {
 	struct hf_doc *doc = hf_xcalloc(1, sizeof(*doc));
 
@@ -49,20 +58,21 @@ static struct hf_doc *doc_new(struct hf_json *root, char *text, size_t text_len)
 struct hf_doc *hf_doc_from_json(struct hf_json *root)
 {
 	hf_assert(root);
-	return doc_new(root, NULL, 0);
+	return new_doc(root, NULL, 0);
 }
 
-/* Takes over the text, NUL-terminated. */
-static struct hf_doc *from_own_text(char *text, size_t len)
+/* Takes over the text, which must end with a NUL. */
+static struct hf_doc *doc_from_own_text(char *text, size_t len)
 {
-	struct hf_doc *doc = doc_new(NULL, text, len);
+	struct hf_doc *doc = new_doc(NULL, text, len);
 
 	doc->from_text = true;
 	return doc;
 }
 
-/* In place: a NUL ends a text here, and is no reason not to read the others.  "\\u0000" in JSON is a backslash and
- * five characters. */
+/* Replaces the escape for NUL by the one for U+FFFD, in place. In this program a NUL ends a
+ * string, so it cannot be kept, but the rest of the document should stay readable. An escaped
+ * backslash followed by "u0000" is no such escape and stays. */
 static void replace_nuls(char *text, size_t len)
 {
 	static const char nul[] = "\\u0000", instead[] = "\\ufffd";
@@ -82,14 +92,14 @@ static void replace_nuls(char *text, size_t len)
 
 struct hf_doc *hf_doc_from_text(const char *text, size_t len)
 {
-	/* A NUL inside is for the parse to refuse; the copy has all of len all the same. */
+	/* A NUL byte inside the text is copied too; the parser refuses it later. */
 	char *copy = hf_xmalloc(len + 1);
 
 	if (len > 0)
 		memcpy(copy, text, len);
 	copy[len] = '\0';
 	replace_nuls(copy, len);
-	return from_own_text(copy, len);
+	return doc_from_own_text(copy, len);
 }
 
 int hf_doc_parse(const char *text, size_t len, const struct hf_json_limits *limits,
@@ -135,7 +145,7 @@ const struct hf_json *hf_doc_json(struct hf_doc *doc)
 	if (!doc)
 		return NULL;
 	if (!doc->root && !doc->bad) {
-		/* The size was the business of whoever took the text in. */
+		/* The size was checked when the text was received. */
 		const struct hf_json_limits limits = {
 			.bytes_max = doc->text_len + 1,
 			.depth_max = HF_JSON_DEPTH_CEILING,
@@ -175,7 +185,7 @@ struct hf_json *hf_doc_copy_json(struct hf_doc *doc)
 	return hf_json_copy(hf_doc_json(doc));
 }
 
-/* Stands before the value of the key then. */
+/* Moves the reader to the value of a key in the object at the reader; false if there is none. */
 static bool find_key(struct hf_skip *s, const char *key)
 {
 	struct hf_skip_string name;
@@ -212,7 +222,8 @@ struct hf_json *hf_doc_member_json(struct hf_doc *doc, const char *key)
 	return member;
 }
 
-/* The member with one of its commas, where the reader stands before the members of an object. */
+/* Finds a member and one of the commas beside it. The reader must stand before the first member
+ * of an object. [*ret_from, *ret_to) is the text to cut out. */
 static bool find_member(struct hf_skip *s, const char *key, const char **ret_from,
 			const char **ret_to)
 {
@@ -254,16 +265,17 @@ struct hf_doc *hf_doc_without(struct hf_doc *doc, const char *outer, const char 
 	memcpy(text, doc->text, head);
 	memcpy(text + head, to, tail);
 	text[head + tail] = '\0';
-	return from_own_text(text, head + tail);
+	return doc_from_own_text(text, head + tail);
 }
 
-/* Of metadata: the four strings, where they are there. */
+/* The strings of metadata, as far as they were found. */
 struct found {
 	struct hf_skip_string strings[METADATA_LEN];
 	int left;
 };
 
-/* One of the four, or any other member of metadata; false where the text is broken. */
+/* Reads one member of metadata: keeps one of the four strings, or skips the value. False if the
+ * text is invalid. */
 static bool find_string(struct found *found, struct hf_skip *s, const struct hf_skip_string *name)
 {
 	for (int i = 0; i < METADATA_LEN; i++) {
@@ -276,7 +288,7 @@ static bool find_string(struct found *found, struct hf_skip *s, const struct hf_
 	return hf_skip_value(s);
 }
 
-static void keep_found(struct hf_doc *doc, const struct found *found)
+static void keep_strings(struct hf_doc *doc, const struct found *found)
 {
 	size_t size = 0;
 	char *at;
@@ -297,7 +309,8 @@ static void keep_found(struct hf_doc *doc, const struct found *found)
 	}
 }
 
-/* Caches index by these four: a tree for each object of a list would cost ten times its text. */
+/* Reads the four strings from the text, because caches index every object by them. A tree for
+ * each object of a list would need ten times the memory of its text. */
 static void read_metadata(struct hf_doc *doc)
 {
 	struct found found = {.left = METADATA_LEN};
@@ -309,14 +322,14 @@ static void read_metadata(struct hf_doc *doc)
 	hf_skip_init(&s, doc->text, doc->text_len);
 	if (!find_key(&s, "metadata") || hf_skip_peek(&s) != HF_JSON_OBJECT || !hf_skip_enter(&s))
 		return;
-	/* API servers write these before labels, annotations and the long managedFields. */
+	/* API servers write these fields before labels, annotations and the long managedFields. */
 	for (bool first = true;
 	     whole && found.left > 0 && hf_skip_next_key(&s, &first, &name) == HF_SKIP_ENTRY;)
 		whole = find_string(&found, &s, &name);
-	keep_found(doc, &found);
+	keep_strings(doc, &found);
 }
 
-/* Whoever asks for one asks for more: of a document that came as a tree they are borrowed from it. */
+/* The document has a tree, so all four strings can point into it. */
 static void borrow_metadata(struct hf_doc *doc)
 {
 	const struct hf_json *object = hf_json_get(doc->root, "metadata");
@@ -326,7 +339,7 @@ static void borrow_metadata(struct hf_doc *doc)
 		doc->metadata[i] = hf_json_str(hf_json_get(object, metadata_keys[i]), NULL);
 }
 
-static const char *metadata(struct hf_doc *doc, int i)
+static const char *metadata_string(struct hf_doc *doc, int i)
 {
 	if (!doc)
 		return "";
@@ -339,20 +352,20 @@ static const char *metadata(struct hf_doc *doc, int i)
 
 const char *hf_doc_name(struct hf_doc *doc)
 {
-	return metadata(doc, NAME);
+	return metadata_string(doc, NAME);
 }
 
 const char *hf_doc_namespace(struct hf_doc *doc)
 {
-	return metadata(doc, NAMESPACE);
+	return metadata_string(doc, NAMESPACE);
 }
 
 const char *hf_doc_uid(struct hf_doc *doc)
 {
-	return metadata(doc, UID);
+	return metadata_string(doc, UID);
 }
 
 const char *hf_doc_resource_version(struct hf_doc *doc)
 {
-	return metadata(doc, RESOURCE_VERSION);
+	return metadata_string(doc, RESOURCE_VERSION);
 }

@@ -48,7 +48,8 @@ static void metadata_is_read_from_either_form(void **state)
 	assert_false(hf_doc_has_tree(text));
 	const char *name = hf_doc_name(text);
 	assert_non_null(hf_doc_json(text));
-	assert_ptr_equal(hf_doc_name(text), name); /* a tree made later moves nothing */
+	/* Making the tree later does not move the string. */
+	assert_ptr_equal(hf_doc_name(text), name);
 }
 
 static void metadata_is_found_behind_anything(void **state)
@@ -65,7 +66,7 @@ static void metadata_is_found_behind_anything(void **state)
 	assert_false(hf_doc_has_tree(doc));
 }
 
-static void what_is_absent_reads_as_empty(void **state)
+static void absent_fields_read_as_empty(void **state)
 {
 	static const char *const texts[] = {
 		"{}",
@@ -117,7 +118,7 @@ static void an_escaped_nul_is_the_replacement_character(void **state)
 									   "\xEF\xBF\xBD");
 }
 
-static void a_nul_in_the_text_makes_it_bad_and_no_shorter(void **state)
+static void a_nul_byte_makes_the_text_invalid_and_does_not_end_it(void **state)
 {
 	static const char text[] =
 		"{\"metadata\":\0{\"name\":\"a long name, longer than the rest\"}}";
@@ -152,7 +153,7 @@ static void a_tree_is_dropped_and_made_again(void **state)
 	assert_string_equal(name, "p");
 	assert_string_equal(hf_json_path_str(hf_doc_json(doc), "metadata", "name", NULL), "p");
 
-	/* Without a text there is nothing to make it of. */
+	/* A document without its own text cannot make the tree again, so it is kept. */
 	assert_ok(hf_doc_parse(POD, strlen(POD), NULL, &parsed, &err), &err);
 	assert_non_null(hf_doc_text(parsed, NULL));
 	hf_doc_drop_tree(parsed);
@@ -171,7 +172,7 @@ static void one_member_is_read_without_a_tree_of_the_rest(void **state)
 	assert_false(hf_doc_has_tree(doc));
 	assert_null(hf_doc_member_json(doc, "none"));
 	assert_null(hf_doc_member_json(doc, "bad"));
-	/* From a tree that is there. */
+	/* From a tree that exists. */
 	assert_non_null(hf_doc_json(whole));
 	HF_AUTO_JSON metadata = hf_doc_member_json(whole, "metadata");
 	assert_ptr_equal(metadata, hf_json_get(hf_doc_json(whole), "metadata"));
@@ -225,9 +226,9 @@ int main(void)
 		cmocka_unit_test(an_escaped_nul_is_the_replacement_character),
 		cmocka_unit_test(metadata_is_read_from_either_form),
 		cmocka_unit_test(metadata_is_found_behind_anything),
-		cmocka_unit_test(what_is_absent_reads_as_empty),
+		cmocka_unit_test(absent_fields_read_as_empty),
 		cmocka_unit_test(bad_text_has_no_tree_and_is_refused_by_parse),
-		cmocka_unit_test(a_nul_in_the_text_makes_it_bad_and_no_shorter),
+		cmocka_unit_test(a_nul_byte_makes_the_text_invalid_and_does_not_end_it),
 		cmocka_unit_test(a_copy_may_be_changed_and_the_document_stays),
 		cmocka_unit_test(a_tree_is_dropped_and_made_again),
 		cmocka_unit_test(one_member_is_read_without_a_tree_of_the_rest),

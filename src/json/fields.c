@@ -1,5 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Decodes a JSON object into a C struct, as a constant table describes it. Input: a tree or a text;
+ * output: the struct, in an arena, and problems with the paths of their fields.
+ *
+ * The decoder walks the document, not the table. A text can be read only once and in order, and a
+ * tree that is walked in the same order gives the same problems in the same order. Only
+ * fields_source.c knows which form the document has.
+ *
+ * Functions return 0 to continue, and any other value to stop. They stop at invalid text and at a
+ * full arena. They also stop at the first problem, unless the caller collects problems.
+ */
 #include "json/fields.h"
 
 #include "base/mem.h"
@@ -10,39 +22,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * The decoding walks the document, not the table: text can be read only once and in order,
- * and a tree walked the same way reports the same problems in the same order.  What form the
- * document has is known to fields_source.c alone.
- *
- * Functions return 0 to go on and anything else to stop: at the first problem where nobody
- * collects them, at broken text or a full arena always.
- */
-
-/* A list in a struct, whatever HF_LIST it was made with. */
+/* The layout of every HF_LIST. */
 struct any_list {
 	void *items;
 	size_t len;
 };
 
-/* What one value is read into. */
+/* The target of one value. */
 struct slot {
 	const struct hf_field *field;
-	enum hf_field_type type; /* the field's, or that of its items */
+	enum hf_field_type type; /* type of the field, or of its items */
 	void *member;
-	bool present; /* set by the read */
+	bool present; /* set if the value was read */
 };
 
-/* An object while it is read. */
+/* An object that is being read. */
 struct object {
 	const struct hf_field_table *table;
 	char *base;
 	const struct hf_fields_step *at;
-	uint64_t seen; /* fields that stand in the document, */
-	uint64_t bad;  /* and those of them that had a problem */
+	uint64_t seen; /* fields that occur in the document */
+	uint64_t bad;  /* fields among them that have a problem */
 };
 
-/* A list or a map while it is read. */
+/* A list or map that is being read. */
 struct filling {
 	const struct hf_field *field;
 	struct any_list *list;
@@ -53,8 +56,8 @@ struct filling {
 static int read_value(struct hf_fields_reader *r, struct slot *slot, struct hf_fields_source src,
 		      const struct hf_fields_step *at);
 
-/* Integers, and reals that are whole: 3.0 is what some writers make of 3. */
-static bool whole(const struct hf_fields_scalar *scalar, int64_t *ret_integer)
+/* Accepts integers, and reals with a whole value, because some writers print 3 as 3.0. */
+static bool read_whole(const struct hf_fields_scalar *scalar, int64_t *ret_integer)
 {
 	if (scalar->type == HF_JSON_INT) {
 		*ret_integer = scalar->integer;
@@ -71,7 +74,7 @@ static int put_integer(struct hf_fields_reader *r, const struct slot *slot,
 	int64_t max = is_item ? INT64_MAX : slot->field->max;
 	int64_t i;
 
-	if (!whole(scalar, &i))
+	if (!read_whole(scalar, &i))
 		return hf_fields_wrong_type(r, scalar, "integer", at);
 	if (i < min)
 		return hf_fields_invalid(r, scalar, at, "must be greater than or equal to %lld",
@@ -86,7 +89,8 @@ static int put_integer(struct hf_fields_reader *r, const struct slot *slot,
 	return 0;
 }
 
-/* The limit is the field's own; items of lists and maps are bounded by the document. */
+/* The length limit applies to the field's own type only. The items of lists and maps are limited
+ * by the document. */
 static int put_string(struct hf_fields_reader *r, const struct hf_field *field,
 		      const struct hf_fields_scalar *scalar, const char **member,
 		      const struct hf_fields_step *at)
@@ -107,14 +111,14 @@ static int put_time(struct hf_fields_reader *r, const struct hf_fields_scalar *s
 {
 	if (scalar->type != HF_JSON_STRING)
 		return hf_fields_wrong_type(r, scalar, "string", at);
-	/* No clock of ours goes back behind 1970, and what is between two times has to fit. */
+	/* Times before 1970 are refused, so that the difference of two times always fits. */
 	if (hf_time_parse(scalar->string, member, NULL) != 0 || *member < 0)
 		return hf_fields_invalid(r, scalar, at,
 					 "must be a time such as 2006-01-02T15:04:05Z");
 	return 0;
 }
 
-/* ret_text: the quantity as it is written, a number as JSON writes it. */
+/* *ret_text gets the quantity as written; a number gets the text that JSON has for it. */
 static int put_quantity(struct hf_fields_reader *r, const struct hf_fields_scalar *scalar,
 			int64_t *member, const char **ret_text, const struct hf_fields_step *at)
 {
@@ -137,7 +141,7 @@ static int put_int_or_string(struct hf_fields_reader *r, const struct hf_fields_
 		member->string = scalar->string;
 		return 0;
 	}
-	if (!whole(scalar, &i))
+	if (!read_whole(scalar, &i))
 		return hf_fields_wrong_type(r, scalar, "integer or string", at);
 	if (i < INT32_MIN || i > INT32_MAX)
 		return hf_fields_invalid(r, scalar, at, "must fit 32 bits");
@@ -194,8 +198,8 @@ static size_t item_size(const struct hf_field *field)
 	}
 }
 
-/* A zeroed place behind the last item; NULL where the arena has no room for it. */
-static void *add_place(struct hf_fields_reader *r, struct filling *f)
+/* Adds a zeroed item to the list; NULL if the arena is full. */
+static void *add_item(struct hf_fields_reader *r, struct filling *f)
 {
 	size_t size = item_size(f->field);
 
@@ -212,7 +216,7 @@ static void *add_place(struct hf_fields_reader *r, struct filling *f)
 	return (char *)f->list->items + f->list->len++ * size;
 }
 
-/* Past the limit only counting goes on, to say how many there are. */
+/* Items beyond the limit are only counted, so that the message can state their number. */
 static int check_count(struct hf_fields_reader *r, const struct filling *f, size_t count)
 {
 	if (count <= (size_t)f->field->max)
@@ -240,14 +244,14 @@ static int read_list(struct hf_fields_reader *r, struct filling *f, struct hf_fi
 				return -1;
 			continue;
 		}
-		slot.member = add_place(r, f);
+		slot.member = add_item(r, f);
 		if (!slot.member || read_value(r, &slot, item, &step) != 0)
 			return -1;
 	}
 	return rc < 0 ? -1 : check_count(r, f, count);
 }
 
-/* A null is no entry. */
+/* Reads one entry of a map. An entry with the value null counts as absent. */
 static int read_entry(struct hf_fields_reader *r, struct filling *f,
 		      const struct hf_skip_string *raw_key, struct hf_fields_source src)
 {
@@ -262,7 +266,7 @@ static int read_entry(struct hf_fields_reader *r, struct filling *f,
 	if (hf_fields_peek(src) == HF_JSON_NULL)
 		return hf_fields_skip(r, src);
 	step.key = hf_fields_key(r, src, raw_key);
-	slot.member = step.key ? add_place(r, f) : NULL;
+	slot.member = step.key ? add_item(r, f) : NULL;
 	if (!slot.member)
 		return -1;
 	if (slot.type == HF_FIELD_TYPE_OBJECT) {
@@ -298,7 +302,7 @@ static int read_map(struct hf_fields_reader *r, struct filling *f, struct hf_fie
 	return rc < 0 ? -1 : check_count(r, f, count);
 }
 
-/* Tables are short and the lengths nearly always differ: comparing beats any index. */
+/* A linear search: tables are short, and most names differ in length already. */
 static int find_field(const struct hf_field_table *table, const struct hf_skip_string *key)
 {
 	for (size_t i = 0; i < table->len; i++)
@@ -324,7 +328,7 @@ static int read_member(struct hf_fields_reader *r, struct object *object,
 		return hf_fields_skip(r, src);
 	}
 	uint64_t bit = (uint64_t)1 << i;
-	/* Only text that was never parsed can have one twice. */
+	/* Only text can repeat a key; a parsed tree cannot. */
 	if (object->seen & bit)
 		return hf_fields_broken(r, src, "duplicate key");
 	object->seen |= bit;
@@ -351,7 +355,7 @@ static int check_required(struct hf_fields_reader *r, const struct object *objec
 {
 	uint64_t there = *(uint64_t *)(void *)(object->base + object->table->present_offset);
 
-	/* What has a problem of its own is not missing as well. */
+	/* A field with a problem is present, so do not report it as missing too. */
 	there |= object->bad;
 	for (size_t i = 0; i < object->table->len; i++) {
 		const struct hf_field *field = &object->table->fields[i];
@@ -387,27 +391,27 @@ static int read_object(struct hf_fields_reader *r, struct object *object,
 	return rc < 0 ? -1 : check_required(r, object);
 }
 
-static int read_filling(struct hf_fields_reader *r, const struct slot *slot,
-			struct hf_fields_source src, const struct hf_fields_step *at)
+static int read_items(struct hf_fields_reader *r, const struct slot *slot,
+		      struct hf_fields_source src, const struct hf_fields_step *at)
 {
 	struct filling f = {.field = slot->field, .list = slot->member, .at = at};
 	bool is_list = slot->type == HF_FIELD_TYPE_LIST;
 
-	/* Everything that can grow has a maximum. */
+	/* Every list and map must have a limit. */
 	hf_assert(slot->field->max > 0);
 	if (hf_fields_peek(src) != (is_list ? HF_JSON_ARRAY : HF_JSON_OBJECT))
 		return hf_fields_not_container(r, src, is_list ? "array" : "object", at);
 	return is_list ? read_list(r, &f, src) : read_map(r, &f, src);
 }
 
-/* Other than 0: stop, and r says why. */
+/* Reads one value. Any result but 0 means stop; the reason is in r. */
 static int read_value(struct hf_fields_reader *r, struct slot *slot, struct hf_fields_source src,
 		      const struct hf_fields_step *at)
 {
 	const struct any_list *list = slot->member;
 	struct object object = {.at = at};
 	int problems = r->problems;
-	bool good; /* as a container, whatever is in it */
+	bool good; /* the container itself is valid; its content may not be */
 	int rc;
 
 	switch (slot->type) {
@@ -421,7 +425,7 @@ static int read_value(struct hf_fields_reader *r, struct slot *slot, struct hf_f
 		return rc;
 	case HF_FIELD_TYPE_LIST:
 	case HF_FIELD_TYPE_MAP:
-		rc = read_filling(r, slot, src, at);
+		rc = read_items(r, slot, src, at);
 		good = r->options->lenient && list->len > 0;
 		slot->present = (good || r->problems == problems) &&
 				(list->len > 0 || (slot->field->flags & HF_FIELD_NONEMPTY) == 0);
@@ -452,7 +456,7 @@ static int read_root(const struct hf_field_table *table, struct hf_fields_source
 
 	if (object.base && read_object(&r, &object, src) == 0 && src.skip &&
 	    !hf_skip_at_end(src.skip))
-		(void)hf_fields_broken(&r, src, "text behind the value");
+		(void)hf_fields_broken(&r, src, "text after the value");
 	if (r.rc == 0)
 		memcpy(ret_struct, object.base, table->size);
 	return r.rc;

@@ -8,7 +8,7 @@
 #include "json/doc.h"
 
 /*
- * Reading a document into a plain C struct, told by a const table.
+ * Reads a document into a plain C struct, as a constant table describes it.
  *
  *     struct container { uint64_t present; const char *name, *image; int32_t port; };
  *     enum { CONTAINER_NAME, CONTAINER_IMAGE, CONTAINER_PORT };
@@ -20,35 +20,36 @@
  *     static const struct hf_field_table container_table =
  *         HF_FIELD_TABLE(container_fields, struct container);
  *
- * What is there is told by a bit, never by a value: bit i of `present` is set when the field
- * at index i of the table was read.  A member whose bit is clear is zero.  A JSON null is an
- * absent field, as Kubernetes takes it.
+ * Bit i of `present` is set if the field at index i of the table was read. So presence never
+ * depends on a value. A member whose bit is clear is zero. A JSON null counts as an absent field,
+ * as in Kubernetes.
  *
- * Every string, list and nested struct comes from the arena and lives as long as it does.
- * Types are strict (a number in quotes is no number), and every error names the field by its
- * full path as Kubernetes writes it: spec.template.spec.containers[0].image.
+ * Every string, list and nested struct is allocated in the arena and lives as long as the arena.
+ * Types are strict: a number in quotes is not a number. Every error names the field by its full
+ * path, in Kubernetes' form: spec.template.spec.containers[0].image.
  *
- * The same table reads the tree and the text with the same result, for text that
- * hf_json_parse accepts; the text form makes no tree (json/skip.h says what it checks).
+ * The same table reads trees and texts with the same result, if hf_json_parse accepts the text.
+ * Reading a text makes no tree (json/skip.h lists what it checks).
  */
 
-#define HF_FIELDS_PER_TABLE_MAX 64 /* bits of `present` */
+#define HF_FIELDS_PER_TABLE_MAX 64 /* number of bits in `present` */
 
 enum hf_field_type {
-	HF_FIELD_TYPE_STRING,   /* const char * */
-	HF_FIELD_TYPE_BOOL,     /* bool */
-	HF_FIELD_TYPE_INT32,    /* int32_t in [min, max]; 3.0 is an integer, 3.5 is not */
-	HF_FIELD_TYPE_INT64,    /* int64_t in [min, max] */
-	HF_FIELD_TYPE_TIME,     /* hf_time from RFC 3339, of 1970 or later */
-	HF_FIELD_TYPE_QUANTITY, /* int64_t thousandths (base/quantity.h); a number is fine too */
+	HF_FIELD_TYPE_STRING, /* const char * */
+	HF_FIELD_TYPE_BOOL,   /* bool */
+	HF_FIELD_TYPE_INT32,  /* int32_t in [min, max]; 3.0 is an integer, 3.5 is not */
+	HF_FIELD_TYPE_INT64,  /* int64_t in [min, max] */
+	HF_FIELD_TYPE_TIME,   /* hf_time from RFC 3339, of 1970 or later */
+	/* int64_t thousandths (base/quantity.h); the value may also be a number. */
+	HF_FIELD_TYPE_QUANTITY,
 	HF_FIELD_TYPE_INT_OR_STRING, /* struct hf_int_or_string */
-	HF_FIELD_TYPE_PRESENCE,      /* no member: the bit alone, whatever the value's type */
-	HF_FIELD_TYPE_OBJECT,        /* the nested struct, in place */
-	HF_FIELD_TYPE_LIST,          /* HF_LIST of strings, int64 or structs */
-	HF_FIELD_TYPE_MAP,           /* object with any keys: HF_LIST of pairs or of structs */
+	HF_FIELD_TYPE_PRESENCE,      /* no member, only the bit; the value may have any type */
+	HF_FIELD_TYPE_OBJECT,        /* the nested struct itself */
+	HF_FIELD_TYPE_LIST,          /* HF_LIST of strings, of int64_t, or of structs */
+	HF_FIELD_TYPE_MAP,           /* object with any keys: HF_LIST of pairs, or of structs */
 };
 
-/* A list as a table's struct has it; items is NULL when len is 0. */
+/* A list in a struct. items is NULL if len is 0. */
 #define HF_LIST(type)                                                                              \
 	struct {                                                                                   \
 		type *items;                                                                       \
@@ -56,21 +57,21 @@ enum hf_field_type {
 	}
 
 struct hf_int_or_string {
-	const char *string; /* NULL: it is the integer */
+	const char *string; /* NULL: the value is the integer */
 	int32_t integer;
 };
 
-/* One entry of a map of strings or quantities, in the document's order. */
+/* One entry of a map of strings or quantities. Entries are in the document's order. */
 struct hf_field_pair {
 	const char *key;
 	const char *value;
-	int64_t milli; /* map of quantities only; value is the text as written */
+	int64_t milli; /* map of quantities only; value is then the text as written */
 };
 
 enum hf_field_flags {
-	HF_FIELD_REQUIRED = 1 << 0, /* absent: "Required value" */
+	HF_FIELD_REQUIRED = 1 << 0, /* a missing field is a problem ("Required value") */
 	HF_FIELD_NONEMPTY = 1 << 1, /* an empty string, list or map counts as absent */
-	HF_FIELD_DOTTED = 1 << 2,   /* paths through this map are a.key, not a[key] */
+	HF_FIELD_DOTTED = 1 << 2,   /* paths print a key of this map as a.key, not a[key] */
 };
 
 struct hf_field_table;
@@ -79,10 +80,11 @@ struct hf_field {
 	const char *name;
 	size_t name_len;
 	enum hf_field_type type;
-	enum hf_field_type item; /* LIST, MAP: what is inside */
+	enum hf_field_type item; /* LIST and MAP: type of the items */
 	unsigned flags;
-	size_t offset;                      /* of the member */
-	int64_t min, max;                   /* integers: the range; else max is bytes or entries */
+	size_t offset; /* of the member in the struct */
+	/* Integers: the range; other types: max is the limit of bytes or entries. */
+	int64_t min, max;
 	const struct hf_field_table *table; /* OBJECT, and LIST or MAP of structs */
 };
 
@@ -90,8 +92,8 @@ struct hf_field_table {
 	const struct hf_field *fields;
 	size_t len;
 	size_t size;           /* of the struct */
-	size_t present_offset; /* of its uint64_t present */
-	size_t key_offset;     /* of its const char *key, for structs in a MAP */
+	size_t present_offset; /* of the member uint64_t present */
+	size_t key_offset;     /* of the member const char *key, for structs in a MAP */
 };
 
 #define HF_FIELD_TABLE(array, type)                                                                \
@@ -99,15 +101,15 @@ struct hf_field_table {
 		.fields = (array), .len = HF_ARRAY_LEN(array), .size = sizeof(type),               \
 		.present_offset = offsetof(type, present), .key_offset = 0                         \
 	}
-/* For the entries of a MAP: the struct has a member const char *key for the entry's key. */
+/* For the entries of a MAP: the struct has a member const char *key, which gets the entry's key. */
 #define HF_FIELD_TABLE_KEYED(array, type)                                                          \
 	{                                                                                          \
 		.fields = (array), .len = HF_ARRAY_LEN(array), .size = sizeof(type),               \
 		.present_offset = offsetof(type, present), .key_offset = offsetof(type, key)       \
 	}
 
-/* clang-format off: it tears rows apart */
-/* Rows of a table.  HF_FIELD_OFFSET refuses a member of another type at compile time. */
+/* clang-format off: it would break the rows */
+/* Rows of a table. HF_FIELD_OFFSET refuses a member of another type at compile time. */
 #define HF_FIELD_OFFSET(type, member, want)                                                        \
 	(offsetof(type, member) +                                                                  \
 	 0 * sizeof(char[_Generic(&((type *)0)->member, want * : 1, default                        \
@@ -116,7 +118,7 @@ struct hf_field_table {
 	.name = (key), .name_len = sizeof(key) - 1, .type = HF_FIELD_TYPE_##kind,                  \
 	.flags = (flag_bits)
 
-/* bytes_max 0: as long as the document lets it be. */
+/* bytes_max 0: no limit for this field. */
 #define HF_FIELD_STRING(key, type, member, bytes_max, flag_bits)                                   \
 	{                                                                                          \
 		HF_FIELD_ROW_(key, STRING, flag_bits),                                             \
@@ -196,7 +198,8 @@ struct hf_field_table {
 						    .offset = offsetof(type, member),              \
 						    .max = (len_max)                               \
 	}
-/* member: HF_LIST(struct …), nested made by HF_FIELD_TABLE_KEYED; order of the document */
+/* member: HF_LIST(struct …), in the document's order; nested must be made with
+ * HF_FIELD_TABLE_KEYED */
 #define HF_FIELD_OBJECT_MAP(key, type, member, nested, len_max, flag_bits)                         \
 	{                                                                                          \
 		HF_FIELD_ROW_(key, MAP, flag_bits), .item = HF_FIELD_TYPE_OBJECT,                  \
@@ -206,13 +209,13 @@ struct hf_field_table {
 
 /* clang-format on */
 
-/* if (hf_field_has(c->present, CONTAINER_PORT)) … */
+/* Example: if (hf_field_has(c->present, CONTAINER_PORT)) … */
 static inline bool hf_field_has(uint64_t present, unsigned index)
 {
 	return (present >> index & 1) != 0;
 }
 
-/* The value under key in a map of strings, NULL where there is none. */
+/* The value of a key in a map of strings, or NULL. */
 const char *hf_field_pair_find(const struct hf_field_pair *items, size_t len, const char *key);
 
 enum hf_field_problem {
@@ -220,32 +223,33 @@ enum hf_field_problem {
 	HF_FIELD_PROBLEM_TYPE,     /* "Invalid value: …: must be of type integer" */
 	HF_FIELD_PROBLEM_VALUE,    /* "Invalid value: …: must be greater than or equal to 1" */
 	HF_FIELD_PROBLEM_TOO_MANY, /* "Too many: 70: must have at most 64 items" */
-	HF_FIELD_PROBLEM_UNKNOWN,  /* "unknown field", only when strict */
+	HF_FIELD_PROBLEM_UNKNOWN,  /* "unknown field", only if strict */
 };
 
 struct hf_fields_options {
-	const char *root; /* path of the value itself, "spec" say; NULL or "": the document */
-	bool strict;      /* fields not in a table are problems */
-	/* What has a problem counts as absent and nothing is reported: for what an API server has
-	 * checked.  An object or list keeps what is good in it; a bad item of a list stays as
-	 * zeroes, items past its limit are left out.  Broken text still ends the reading. */
+	/* Path of the value itself, for example "spec"; NULL or "": the document. */
+	const char *root;
+	bool strict; /* fields that are not in a table are problems */
+	/* A field with a problem counts as absent, and nothing is reported. For objects that an
+	 * API server has validated. An object or list keeps its valid parts; an invalid item of
+	 * a list is left as zeros, and items beyond the limit are dropped. Invalid text still
+	 * ends the reading. */
 	bool lenient;
-	/* Called for each problem, in the document's order (required fields that are missing:
-	 * at the end of their object); reading goes on behind it.  NULL: only the first counts. */
+	/* Called for each problem, in the document's order, and for missing required fields at
+	 * the end of their object. Reading then continues. If it is NULL, reading stops at the
+	 * first problem. */
 	void (*problem)(void *arg, enum hf_field_problem kind, const char *path, const char *text);
 	void *arg;
 };
 
-/*
- * Read value into the struct at ret_struct (table->size bytes, overwritten as a whole).
- * HF_E_INVALID: a problem was found; err says the first as "path: text".  HF_E_TOO_LARGE: the
- * arena has no room for it.  ret_struct is untouched then.  options may be NULL.
- */
+/* Reads value into the struct at ret_struct, and overwrites all table->size bytes. HF_E_INVALID:
+ * a problem was found; err holds the first one as "path: text". HF_E_TOO_LARGE: the arena is too
+ * small. After a failure ret_struct is unchanged. options may be NULL. */
 int hf_fields_read(const struct hf_field_table *table, const struct hf_json *value,
 		   const struct hf_fields_options *options, struct hf_arena *arena,
 		   void *ret_struct, struct hf_error *err) HF_MUST_CHECK;
 
-/* The same from text; HF_E_BAD_REQUEST where it is no JSON as far as it was looked at. */
+/* As hf_fields_read, from text. HF_E_BAD_REQUEST if the part that was read is not valid JSON. */
 struct hf_fields_text {
 	const char *bytes;
 	size_t len;
@@ -254,7 +258,7 @@ int hf_fields_read_text(const struct hf_field_table *table, const struct hf_fiel
 			const struct hf_fields_options *options, struct hf_arena *arena,
 			void *ret_struct, struct hf_error *err) HF_MUST_CHECK;
 
-/* From whichever form the document has at the moment; makes no tree. */
+/* As hf_fields_read, from the form that the document has; makes no tree. */
 int hf_fields_read_doc(const struct hf_field_table *table, struct hf_doc *doc,
 		       const struct hf_fields_options *options, struct hf_arena *arena,
 		       void *ret_struct, struct hf_error *err) HF_MUST_CHECK;

@@ -6,13 +6,11 @@
 #include "json/fields.h"
 #include "json/skip.h"
 
-/*
- * What fields.c (the decoding) is written on: one face over tree and text, and the words
- * for problems.  A value of the text form is the one the skip reader stands before, so each
- * source must be consumed exactly once, in order.
- */
+/* What the decoder (fields.c) uses: one interface for trees and texts, and the messages for
+ * problems. A value of the text form is the one at the skip reader. So each source must be
+ * consumed exactly once, in order. */
 
-/* Where a value is, linked from the inside out on the stack of the decoding. */
+/* The path of a value: a list on the stack of the decoder, from the inside out. */
 struct hf_fields_step {
 	const struct hf_fields_step *up;
 	enum hf_fields_step_kind {
@@ -28,21 +26,21 @@ struct hf_fields_reader {
 	const struct hf_fields_options *options;
 	struct hf_arena *arena;
 	struct hf_error *err;
-	int rc;       /* what the read returns: the first problem, or what ended it */
-	int problems; /* so far */
+	int rc;       /* the result so far: the first problem, or the reason for stopping */
+	int problems; /* number of problems so far */
 };
 
-/* Either json (may be NULL: absent) or, where skip is set, the value at the reader. */
+/* A value: json, which may be NULL (absent), or, if skip is set, the value at the skip reader. */
 struct hf_fields_source {
 	const struct hf_json *json;
 	struct hf_skip *skip;
 };
 
 struct hf_fields_scalar {
-	enum hf_json_type type; /* of any value; arrays and objects were skipped */
-	const char *string;     /* STRING: in the arena */
+	enum hf_json_type type; /* of any value; the content of an array or object was skipped */
+	const char *string;     /* STRING; in the arena */
 	size_t len;
-	int64_t integer; /* INT, and 0 or 1 of a BOOL */
+	int64_t integer; /* INT; 0 or 1 for a BOOL */
 	double real;
 };
 
@@ -53,7 +51,7 @@ struct hf_fields_entries {
 	bool first;
 };
 
-/* All of these: 0, or -1 with r->rc and r->err set and the decoding to end. */
+/* These functions return 0, or -1 after setting r->rc and r->err; then the decoder stops. */
 
 enum hf_json_type hf_fields_peek(struct hf_fields_source src);
 int hf_fields_scalar(struct hf_fields_reader *r, struct hf_fields_source src,
@@ -61,29 +59,29 @@ int hf_fields_scalar(struct hf_fields_reader *r, struct hf_fields_source src,
 int hf_fields_skip(struct hf_fields_reader *r, struct hf_fields_source src);
 int hf_fields_enter(struct hf_fields_reader *r, struct hf_fields_source src,
 		    struct hf_fields_entries *ret_entries);
-/* 1: an entry, 0: no more, -1 as above. */
+/* Return 1 for an entry, 0 at the end, -1 as above. */
 int hf_fields_next_member(struct hf_fields_reader *r, struct hf_fields_entries *entries,
 			  struct hf_skip_string *ret_key, struct hf_fields_source *ret_value);
 int hf_fields_next_item(struct hf_fields_reader *r, struct hf_fields_entries *entries,
 			struct hf_fields_source *ret_item);
-/* Zeroed memory or a text from the arena; NULL instead of -1. */
+/* Return zeroed memory or a text from the arena; NULL instead of -1. */
 void *hf_fields_alloc(struct hf_fields_reader *r, size_t size);
 const char *hf_fields_key(struct hf_fields_reader *r, struct hf_fields_source src,
 			  const struct hf_skip_string *key);
 
-/* Report a problem: 0 when reading may go on.  broken always ends it. */
+/* Report a problem. They return 0 if reading may continue. hf_fields_broken always stops. */
 int hf_fields_problem(struct hf_fields_reader *r, enum hf_field_problem kind,
 		      const struct hf_fields_step *at, const char *fmt, ...) HF_PRINTF(4, 5);
 int hf_fields_invalid(struct hf_fields_reader *r, const struct hf_fields_scalar *scalar,
 		      const struct hf_fields_step *at, const char *fmt, ...) HF_PRINTF(4, 5);
 int hf_fields_wrong_type(struct hf_fields_reader *r, const struct hf_fields_scalar *scalar,
 			 const char *want, const struct hf_fields_step *at);
-/* As wrong_type; consumes the value. */
+/* As hf_fields_wrong_type, and skips the value. */
 int hf_fields_not_container(struct hf_fields_reader *r, struct hf_fields_source src,
 			    const char *want, const struct hf_fields_step *at);
 int hf_fields_broken(struct hf_fields_reader *r, struct hf_fields_source src, const char *what);
 
-/* The text of a string or number as a quantity is read from it; NULL for other types. */
+/* The text of a string or number, from which a quantity is read; NULL for other types. */
 const char *hf_fields_number_text(struct hf_fields_reader *r,
 				  const struct hf_fields_scalar *scalar);
 

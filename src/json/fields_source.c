@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * The two sources of the decoder, tree and text, and the texts of problems.
+ *
+ * Every text of a problem is "path: message" in Kubernetes' form. Control characters of keys are
+ * replaced, because error texts are printed on terminals.
+ */
 #include "json/fields_internal.h"
 
 #include "base/mem.h"
@@ -8,13 +15,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Enough for the names of a manifest; longer paths are cut from behind. */
+/* Bytes. Enough for the names of a manifest; longer paths are cut at the end. */
 #define PATH_BYTES_MAX 400
-/* Of a value that an error text shows. */
+/* Bytes of a value that an error text shows. */
 #define SHOWN_BYTES_MAX 64
 
-/* What ended the decoding wins over problems found before: they may be its consequence. */
-static int give_up(struct hf_fields_reader *r, int rc)
+/* Stops the decoder. The reason replaces earlier problems, which may be its consequence. */
+static int stop_decoding(struct hf_fields_reader *r, int rc)
 {
 	r->rc = rc;
 	return -1;
@@ -22,10 +29,10 @@ static int give_up(struct hf_fields_reader *r, int rc)
 
 int hf_fields_broken(struct hf_fields_reader *r, struct hf_fields_source src, const char *what)
 {
-	return give_up(r, hf_skip_error(src.skip, what, r->err));
+	return stop_decoding(r, hf_skip_error(src.skip, what, r->err));
 }
 
-static int not_json(struct hf_fields_reader *r, struct hf_fields_source src)
+static int report_not_json(struct hf_fields_reader *r, struct hf_fields_source src)
 {
 	return hf_fields_broken(r, src, "not valid JSON");
 }
@@ -33,8 +40,8 @@ static int not_json(struct hf_fields_reader *r, struct hf_fields_source src)
 void *hf_fields_alloc(struct hf_fields_reader *r, size_t size)
 {
 	if (size > hf_arena_left(r->arena)) {
-		give_up(r, hf_error_set(r->err, HF_E_TOO_LARGE,
-					"the document needs more memory than is set aside for it"));
+		stop_decoding(r, hf_error_set(r->err, HF_E_TOO_LARGE,
+					      "the document needs more memory than its limit"));
 		return NULL;
 	}
 	return hf_arena_alloc(r->arena, size);
@@ -47,19 +54,20 @@ enum hf_json_type hf_fields_peek(struct hf_fields_source src)
 
 int hf_fields_skip(struct hf_fields_reader *r, struct hf_fields_source src)
 {
-	return src.skip && !hf_skip_value(src.skip) ? not_json(r, src) : 0;
+	return src.skip && !hf_skip_value(src.skip) ? report_not_json(r, src) : 0;
 }
 
-/* The text of a string, checked and in the arena. */
-static char *text_of(struct hf_fields_reader *r, const struct hf_skip_string *string,
-		     size_t *ret_len)
+/* Returns the text of a string, checked, in the arena; NULL if it is invalid or the arena is
+ * full. */
+static char *copy_text(struct hf_fields_reader *r, const struct hf_skip_string *string,
+		       size_t *ret_len)
 {
 	if (string->len + 1 > hf_arena_left(r->arena))
 		return hf_fields_alloc(r, string->len + 1);
 	return hf_skip_text(string, r->arena, ret_len);
 }
 
-static int scalar_from_text(struct hf_fields_reader *r, struct hf_fields_source src,
+static int read_text_scalar(struct hf_fields_reader *r, struct hf_fields_source src,
 			    struct hf_fields_scalar *ret_scalar)
 {
 	struct hf_skip_string string;
@@ -69,7 +77,7 @@ static int scalar_from_text(struct hf_fields_reader *r, struct hf_fields_source 
 	switch (ret_scalar->type) {
 	case HF_JSON_STRING:
 		good = hf_skip_string(src.skip, &string);
-		ret_scalar->string = good ? text_of(r, &string, &ret_scalar->len) : NULL;
+		ret_scalar->string = good ? copy_text(r, &string, &ret_scalar->len) : NULL;
 		if (r->rc == HF_E_TOO_LARGE)
 			return -1;
 		good = ret_scalar->string;
@@ -88,7 +96,7 @@ static int scalar_from_text(struct hf_fields_reader *r, struct hf_fields_source 
 		break;
 	default: good = hf_skip_value(src.skip); break;
 	}
-	return good ? 0 : not_json(r, src);
+	return good ? 0 : report_not_json(r, src);
 }
 
 int hf_fields_scalar(struct hf_fields_reader *r, struct hf_fields_source src,
@@ -97,7 +105,7 @@ int hf_fields_scalar(struct hf_fields_reader *r, struct hf_fields_source src,
 	memset(ret_scalar, 0, sizeof(*ret_scalar));
 	ret_scalar->type = hf_fields_peek(src);
 	if (src.skip)
-		return scalar_from_text(r, src, ret_scalar);
+		return read_text_scalar(r, src, ret_scalar);
 	if (ret_scalar->type == HF_JSON_STRING) {
 		const char *s = hf_json_str(src.json, "");
 		ret_scalar->len = strlen(s);
@@ -117,7 +125,7 @@ int hf_fields_enter(struct hf_fields_reader *r, struct hf_fields_source src,
 		    struct hf_fields_entries *ret_entries)
 {
 	*ret_entries = (struct hf_fields_entries){.src = src, .first = true};
-	return src.skip && !hf_skip_enter(src.skip) ? not_json(r, src) : 0;
+	return src.skip && !hf_skip_enter(src.skip) ? report_not_json(r, src) : 0;
 }
 
 int hf_fields_next_member(struct hf_fields_reader *r, struct hf_fields_entries *entries,
@@ -130,7 +138,7 @@ int hf_fields_next_member(struct hf_fields_reader *r, struct hf_fields_entries *
 	if (entries->src.skip) {
 		enum hf_skip_next next =
 			hf_skip_next_key(entries->src.skip, &entries->first, ret_key);
-		return next == HF_SKIP_BROKEN ? not_json(r, entries->src) : (int)next;
+		return next == HF_SKIP_BROKEN ? report_not_json(r, entries->src) : (int)next;
 	}
 	entries->it = hf_json_next(entries->src.json, entries->it, &key, &value);
 	if (!entries->it)
@@ -146,7 +154,7 @@ int hf_fields_next_item(struct hf_fields_reader *r, struct hf_fields_entries *en
 	*ret_item = entries->src;
 	if (entries->src.skip) {
 		enum hf_skip_next next = hf_skip_next_item(entries->src.skip, &entries->first);
-		return next == HF_SKIP_BROKEN ? not_json(r, entries->src) : (int)next;
+		return next == HF_SKIP_BROKEN ? report_not_json(r, entries->src) : (int)next;
 	}
 	ret_item->json = hf_json_item(entries->src.json, entries->index++);
 	return ret_item->json != NULL;
@@ -163,9 +171,9 @@ const char *hf_fields_key(struct hf_fields_reader *r, struct hf_fields_source sr
 			memcpy(text, key->bytes, key->len);
 		return text;
 	}
-	text = text_of(r, key, NULL);
+	text = copy_text(r, key, NULL);
 	if (!text && r->rc != HF_E_TOO_LARGE)
-		(void)hf_fields_broken(r, src, "a key is no valid string");
+		(void)hf_fields_broken(r, src, "a key is not a valid string");
 	return text;
 }
 
@@ -185,7 +193,7 @@ const char *hf_fields_number_text(struct hf_fields_reader *r, const struct hf_fi
 	return copy;
 }
 
-/* Keys come from outside and error texts go to terminals. */
+/* Keys come from outside, and error texts are printed on terminals. */
 static void add_printable(struct hf_strbuf *sb, const char *s)
 {
 	for (; *s; s++)
@@ -212,9 +220,9 @@ static void add_path(struct hf_strbuf *sb, const struct hf_fields_step *at)
 	}
 }
 
-/* Only the first problem is kept in err: whoever wants all of them collects them. */
-static int report(struct hf_fields_reader *r, enum hf_field_problem kind,
-		  const struct hf_fields_step *at, const char *text)
+/* Reports a problem to the caller. err keeps only the first one. */
+static int report_problem(struct hf_fields_reader *r, enum hf_field_problem kind,
+			  const struct hf_fields_step *at, const char *text)
 {
 	HF_AUTO_STRBUF path = HF_STRBUF_INIT(PATH_BYTES_MAX);
 
@@ -242,11 +250,11 @@ int hf_fields_problem(struct hf_fields_reader *r, enum hf_field_problem kind,
 	va_start(ap, fmt);
 	hf_strbuf_vaddf(&text, fmt, ap);
 	va_end(ap);
-	return report(r, kind, at, text.data);
+	return report_problem(r, kind, at, text.data);
 }
 
-/* The value as a text of upstream shows it: strings quoted, containers by their kind. */
-static void add_shown(struct hf_strbuf *sb, const struct hf_fields_scalar *scalar)
+/* Appends the value as upstream's messages show it: strings in quotes, containers by their type. */
+static void add_value_text(struct hf_strbuf *sb, const struct hf_fields_scalar *scalar)
 {
 	HF_AUTO_JSON value = NULL;
 	size_t len = scalar->len;
@@ -277,12 +285,12 @@ int hf_fields_invalid(struct hf_fields_reader *r, const struct hf_fields_scalar 
 	va_list ap;
 
 	hf_strbuf_addstr(&text, "Invalid value: ");
-	add_shown(&text, scalar);
+	add_value_text(&text, scalar);
 	hf_strbuf_addstr(&text, ": ");
 	va_start(ap, fmt);
 	hf_strbuf_vaddf(&text, fmt, ap);
 	va_end(ap);
-	return report(r, HF_FIELD_PROBLEM_VALUE, at, text.data);
+	return report_problem(r, HF_FIELD_PROBLEM_VALUE, at, text.data);
 }
 
 int hf_fields_wrong_type(struct hf_fields_reader *r, const struct hf_fields_scalar *scalar,
@@ -290,13 +298,13 @@ int hf_fields_wrong_type(struct hf_fields_reader *r, const struct hf_fields_scal
 {
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_ERROR_TEXT_MAX);
 
-	/* The arena ran out on the way here: that is the reason, not the type. */
+	/* If the arena ran out, that is the reason, not the type. */
 	if (r->rc == HF_E_TOO_LARGE)
 		return -1;
 	hf_strbuf_addstr(&text, "Invalid value: ");
-	add_shown(&text, scalar);
+	add_value_text(&text, scalar);
 	hf_strbuf_addf(&text, ": must be of type %s", want);
-	return report(r, HF_FIELD_PROBLEM_TYPE, at, text.data);
+	return report_problem(r, HF_FIELD_PROBLEM_TYPE, at, text.data);
 }
 
 int hf_fields_not_container(struct hf_fields_reader *r, struct hf_fields_source src,

@@ -98,7 +98,7 @@ static void collect(void *arg, enum hf_field_problem kind, const char *path, con
 	hf_strbuf_addf(arg, "%c %s: %s\n", letters[kind], path, text);
 }
 
-/* Both forms, which must agree, into two structs; the result is that of the tree. */
+/* Reads both forms into two structs, which must agree. Returns the result of the tree. */
 static int read_both(const char *text, const struct hf_fields_options *options,
 		     struct hf_arena *arena, struct thing *ret_thing, struct hf_error *err)
 {
@@ -185,7 +185,7 @@ static void absent_null_and_empty_are_told_apart_by_the_bit(void **state)
 	assert_true(hf_field_has(t.present, THING_NAME));
 	assert_true(hf_field_has(t.present, THING_BIG));
 	assert_false(hf_field_has(t.present, THING_SUSPEND));
-	assert_false(hf_field_has(t.present, THING_ARGS)); /* NONEMPTY */
+	assert_false(hf_field_has(t.present, THING_ARGS)); /* the flag NONEMPTY */
 	assert_true(hf_field_has(t.present, THING_CODES));
 	assert_true(hf_field_has(t.present, THING_LABELS));
 	assert_int_equal(t.labels.len, 0);
@@ -291,13 +291,13 @@ static void all_problems_are_collected_when_asked_for(void **state)
 
 	assert_code(read_both(text, &options, arena, &t, &err), HF_E_INVALID);
 	assert_string_equal(err.text, "spec.suspend: Invalid value: 1: must be of type boolean");
-	/* Once from the tree, once from the text. */
+	/* Reported once from the tree and once from the text. */
 	assert_int_equal(sb.len, 2 * strlen(want));
 	assert_memory_equal(sb.data, want, strlen(want));
 	assert_string_equal(sb.data + strlen(want), want);
 }
 
-static void what_is_wrong_counts_as_absent_where_that_is_asked_for(void **state)
+static void in_lenient_mode_an_invalid_field_counts_as_absent(void **state)
 {
 	static const struct hf_fields_options lenient = {.lenient = true};
 	static const char text[] =
@@ -324,7 +324,7 @@ static void what_is_wrong_counts_as_absent_where_that_is_asked_for(void **state)
 	assert_null(thing.replicas.items[0].env.items[2].value);
 }
 
-static void text_that_is_broken_is_refused_with_its_place(void **state)
+static void invalid_text_is_refused_with_its_position(void **state)
 {
 	static const struct {
 		const char *text, *error;
@@ -332,7 +332,7 @@ static void text_that_is_broken_is_refused_with_its_place(void **state)
 		{"", "line 1, column 1: not valid JSON"},
 		{"{", "line 1, column 2: not valid JSON"},
 		{"{\"name\":\"a\"", "line 1, column 12: not valid JSON"},
-		{"{\"name\":\"a\"}\n x", "line 2, column 2: text behind the value"},
+		{"{\"name\":\"a\"}\n x", "line 2, column 2: text after the value"},
 		{"{\"name\":\"a\",\n\"name\":\"b\"}", "line 2, column 8: duplicate key"},
 		{"{\"name\":\"\xff\"}", "not valid JSON"},
 		{"{\"name\":\"\\x\"}", "not valid JSON"},
@@ -347,7 +347,7 @@ static void text_that_is_broken_is_refused_with_its_place(void **state)
 		{"{\"name\":\"a\",\"suspend\":tru}", "not valid JSON"},
 		{"{\"name\":\"a\",\"args\":[\"b\"}", "not valid JSON"},
 		{"{\"name\":\"a\",\"x\":[[}", "not valid JSON"},
-		{"{\"labels\":{\"\\ud800\":\"a\"}}", "a key is no valid string"},
+		{"{\"labels\":{\"\\ud800\":\"a\"}}", "a key is not a valid string"},
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
@@ -419,8 +419,8 @@ int main(void)
 		cmocka_unit_test(absent_null_and_empty_are_told_apart_by_the_bit),
 		cmocka_unit_test(the_first_problem_ends_the_read_and_names_its_path),
 		cmocka_unit_test(all_problems_are_collected_when_asked_for),
-		cmocka_unit_test(what_is_wrong_counts_as_absent_where_that_is_asked_for),
-		cmocka_unit_test(text_that_is_broken_is_refused_with_its_place),
+		cmocka_unit_test(in_lenient_mode_an_invalid_field_counts_as_absent),
+		cmocka_unit_test(invalid_text_is_refused_with_its_position),
 		cmocka_unit_test(keys_with_escapes_are_found_in_text_too),
 		cmocka_unit_test(a_document_too_large_for_the_arena_is_an_error_not_the_end),
 		cmocka_unit_test(a_document_is_read_from_the_form_it_has),

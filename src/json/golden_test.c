@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* tests/golden/json/README.md says where the answers come from. */
+/* tests/golden/json/README.md names the source of the expected outputs. */
 static const char *golden_folder;
 
 typedef void (*case_fn)(const struct hf_json *line, int number);

@@ -11,112 +11,116 @@
 #include <stdint.h>
 
 /*
- * JSON values: a thin face over jansson, which no other module sees.
+ * JSON values: a thin layer over jansson. No other module uses jansson directly.
  *
- * Values are reference-counted.  A tree may be changed only by whoever built it
- * and has shown it to nobody yet; what is shared is read-only (copy it first).
- * Functions that take "const struct hf_json *" take NULL as well, as a value
- * that is absent: lookups can be chained without checks in between.
+ * Values are counted references. Change a tree only if you built it and have not shared it yet; a
+ * shared tree is read-only (copy it first). Functions that take "const struct hf_json *" accept
+ * NULL as an absent value. So lookups can be chained without checks.
  */
 struct hf_json;
 
 enum hf_json_type {
-	HF_JSON_ABSENT, /* what a NULL is */
+	HF_JSON_ABSENT, /* NULL */
 	HF_JSON_NULL,
 	HF_JSON_BOOL,
-	HF_JSON_INT, /* fits int64_t */
+	HF_JSON_INT, /* fits into int64_t */
 	HF_JSON_REAL,
 	HF_JSON_STRING,
 	HF_JSON_ARRAY,
 	HF_JSON_OBJECT,
 };
 
-/*
- * Where the hash of object keys starts; call it once in main, before any value is made, with
- * a random number: keys are hostile, and whoever knows the seed can make keys that collide.
- * Without the call the seed is a constant, as tests want it, and HF_JSON_KEYS_MAX alone
- * bounds the harm.  Order of iteration is that of insertion, whatever the seed.
- */
+/* Sets the seed of the hash of object keys. Call it once in main, with a random number, before
+ * the first value is made. Keys may come from an attacker, and a known seed lets the attacker
+ * choose keys that collide. Without the call the seed is a constant, as tests need it, and only
+ * HF_JSON_KEYS_MAX limits the damage. The order of iteration is always that of insertion. */
 void hf_json_seed(uint32_t seed);
 
-/* Where the memory of trees comes from, and goes (NULL is to be fine there), instead of malloc and the
- * few blocks that wait before it.  Before any value is made; alloc never fails. */
+/* Replaces the memory functions of trees; the default is malloc with lists of free blocks
+ * (blocks.c). Call it before the first value is made. alloc must not fail; release must accept
+ * NULL. */
 void hf_json_memory(void *(*alloc)(size_t size), void (*release)(void *block));
 
-/* Limits of a parse; the defaults bound one Kubernetes object (etcd's request limit is
- * 1.5 MiB, an API server takes bodies up to 3 MiB). */
+/* Limits of a parse. The defaults are for one Kubernetes object: etcd limits requests to 1.5
+ * MiB, API servers limit bodies to 3 MiB. */
 struct hf_json_limits {
 	size_t bytes_max; /* 0: HF_JSON_BYTES_MAX */
 	int depth_max;    /* 0: HF_JSON_DEPTH_MAX */
 };
 #define HF_JSON_BYTES_MAX ((size_t)3 << 20)
 #define HF_JSON_DEPTH_MAX 64
-#define HF_JSON_DEPTH_CEILING 256 /* what depth_max may be at most */
-/* Keys of one object.  1 MiB of ConfigMap has 16,384 of 64 bytes each; keys that all collide
- * would cost about 0.5 s an object. */
+#define HF_JSON_DEPTH_CEILING 256 /* the largest depth_max */
+/* Keys of one object. A ConfigMap of 1 MiB has 16,384 keys of 64 bytes. If all of them collide,
+ * parsing takes about 0.5 s for an object. */
 #define HF_JSON_KEYS_MAX 16384
 
-/* The whole text must be one value.  Refused with line and column: duplicate keys, invalid
- * UTF-8, NUL in a string, integers beyond 64 bits, reals beyond a double: HF_E_BAD_REQUEST;
- * depth, size or keys of one object over the limit: HF_E_TOO_LARGE.  limits may be NULL, text too where len is 0. */
+/* Parses a text that is exactly one value. HF_E_BAD_REQUEST with line and column for invalid
+ * JSON, duplicate keys, invalid UTF-8, NUL in a string, integers beyond 64 bits and reals beyond
+ * a double. HF_E_TOO_LARGE if the depth, the size or the keys of one object exceed the limit.
+ * limits may be NULL; text may be NULL if len is 0. */
 int hf_json_parse(const char *text, size_t len, const struct hf_json_limits *limits,
 		  struct hf_json **ret_value, struct hf_error *err) HF_MUST_CHECK;
 
 enum hf_json_style {
-	HF_JSON_COMPACT,  /* one line, keys in the order they were put */
+	HF_JSON_COMPACT,  /* one line, keys in the order of insertion */
 	HF_JSON_INDENTED, /* as kubectl -o json prints: four spaces, sorted keys, < > & escaped */
-	HF_JSON_SORTED,   /* compact with sorted keys: equal values, equal bytes */
+	HF_JSON_SORTED,   /* compact with sorted keys: equal values give equal bytes */
 };
-/* Nothing for NULL.  Reading the text back gives an equal value; a real stays one ("1.0"). */
+/* Writes nothing for NULL. Reading the text gives an equal value; a real stays a real ("1.0"). */
 void hf_json_write(const struct hf_json *value, enum hf_json_style style, struct hf_strbuf *sb);
 
-struct hf_json *hf_json_ref(struct hf_json *value);   /* NULL is fine */
-struct hf_json *hf_json_unref(struct hf_json *value); /* NULL is fine; returns NULL */
+struct hf_json *hf_json_ref(struct hf_json *value);   /* accepts NULL */
+struct hf_json *hf_json_unref(struct hf_json *value); /* accepts NULL; returns NULL */
 void hf_json_cleanup(struct hf_json **value);
 #define HF_AUTO_JSON HF_CLEANUP(hf_json_cleanup) struct hf_json *
 
-/* New values, owned by the caller. */
+/* New values; the caller owns the reference. */
 struct hf_json *hf_json_object(void);
 struct hf_json *hf_json_array(void);
 struct hf_json *hf_json_string(const char *s); /* invalid UTF-8 is replaced by U+FFFD */
-struct hf_json *hf_json_stringn(const char *s, size_t len); /* a NUL inside: U+FFFD too */
+struct hf_json *hf_json_stringn(const char *s, size_t len); /* a NUL inside becomes U+FFFD too */
 struct hf_json *hf_json_int(int64_t i);
 struct hf_json *hf_json_real(double d); /* must be finite */
 struct hf_json *hf_json_bool(bool b);
 struct hf_json *hf_json_null(void);
-struct hf_json *hf_json_copy(const struct hf_json *value); /* deep; NULL gives NULL */
+struct hf_json *hf_json_copy(const struct hf_json *value); /* deep copy; NULL gives NULL */
 
 enum hf_json_type hf_json_type(const struct hf_json *value);
-const char *hf_json_type_name(enum hf_json_type type); /* "string", as error texts call it */
-/* The order of keys aside, and numbers by value: 1 equals 1.0. */
+const char *hf_json_type_name(enum hf_json_type type); /* "string" and so on, for error texts */
+/* The order of keys does not matter. Numbers are compared by value: 1 equals 1.0. */
 bool hf_json_equal(const struct hf_json *a, const struct hf_json *b);
 
-/* Scalars; the fallback where the value is absent or of another type. */
+/* The value of a scalar, or the fallback if the value is absent or has another type. */
 const char *hf_json_str(const struct hf_json *value, const char *fallback);
 int64_t hf_json_i64(const struct hf_json *value, int64_t fallback);
 double hf_json_num(const struct hf_json *value, double fallback); /* int or real */
 bool hf_json_true(const struct hf_json *value, bool fallback);
 
-/* Objects and arrays.  Borrowed results; NULL when absent or not a container. */
+/* Members of objects and arrays. The results belong to the container; NULL if absent or not a
+ * container. */
 struct hf_json *hf_json_get(const struct hf_json *object, const char *key);
-/* The same for one key after the other: *at, NULL before the first, is where the last one was found,
- * so that keys in the order of the object's own are not looked up. */
+/* As hf_json_get, for looking up several keys one after the other. *at is NULL before the first
+ * call and remembers the position of the last key. If the keys come in the object's own order,
+ * no hash lookup is needed. */
 struct hf_json *hf_json_get_along(const struct hf_json *object, void **at, const char *key);
 struct hf_json *hf_json_item(const struct hf_json *array, size_t i);
-size_t hf_json_len(const struct hf_json *container); /* keys or items; 0 for all else */
-/* Walk down keys: hf_json_path(pod, "metadata", "labels", NULL). */
+/* Number of keys or items; 0 for all other types. */
+size_t hf_json_len(const struct hf_json *container);
+/* Follows a path of keys: hf_json_path(pod, "metadata", "labels", NULL). */
 struct hf_json *hf_json_path(const struct hf_json *object, ...) __attribute__((sentinel));
-/* As hf_json_str(hf_json_path(…), NULL). */
+/* Returns hf_json_str(hf_json_path(…), NULL). */
 const char *hf_json_path_str(const struct hf_json *object, ...) __attribute__((sentinel));
 
-/* for (void *it = NULL; (it = hf_json_next(object, it, &key, &value));) …   borrowed */
+/* Iterates: for (void *it = NULL; (it = hf_json_next(object, it, &key, &value));) … The key and
+ * the value belong to the object. */
 void *hf_json_next(const struct hf_json *object, void *it, const char **ret_key,
 		   struct hf_json **ret_value);
 
-/* Changing what you built.  The value's reference is taken over; a NULL value is ignored by
- * set and append. */
+/* Functions that change a tree you built. They take over the reference of the value. hf_json_set
+ * and hf_json_append ignore a NULL value. */
 void hf_json_set(struct hf_json *object, const char *key, struct hf_json *value);
-void hf_json_set_str(struct hf_json *object, const char *key, const char *s); /* NULL s: no-op */
+/* NULL s: does nothing. */
+void hf_json_set_str(struct hf_json *object, const char *key, const char *s);
 void hf_json_set_i64(struct hf_json *object, const char *key, int64_t i);
 void hf_json_set_bool(struct hf_json *object, const char *key, bool b);
 void hf_json_remove(struct hf_json *object, const char *key);
@@ -124,7 +128,9 @@ void hf_json_append(struct hf_json *array, struct hf_json *value);
 void hf_json_insert(struct hf_json *array, size_t i, struct hf_json *value);
 void hf_json_replace_item(struct hf_json *array, size_t i, struct hf_json *value);
 void hf_json_remove_item(struct hf_json *array, size_t i);
-/* The object under key, made if absent (or replaced if it was no object); borrowed. */
+/* Returns the object under key, which belongs to the parent. If it is absent or has another
+ * type, a new object replaces it. */
+/* As hf_json_ensure_object, for an array. */
 struct hf_json *hf_json_ensure_object(struct hf_json *object, const char *key);
 struct hf_json *hf_json_ensure_array(struct hf_json *object, const char *key);
 

@@ -1,5 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Compiles a jsonpath template. Input: the text; output: a list of parts and steps in an arena,
+ * which jsonpath_eval.c evaluates.
+ *
+ * It is a recursive descent over the template. kubectl's parser cuts pieces out of the text with
+ * regular expressions and parses them again; so it takes a ']' in a quoted key for the end of the
+ * key. Otherwise the language is the same.
+ *
+ * Invariant: text length, number of nodes and depth are limited (jsonpath.h).
+ */
 #include "json/jsonpath.h"
 
 #include "base/mem.h"
@@ -10,13 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * A recursive descent over the template.  kubectl's parser cuts pieces out of the text by
- * regular expressions and parses those again, which is why it takes ']' in a quoted key for
- * the end; the language is the same otherwise.
- */
-
-/* Far beyond any list, and sums of two of them stay far from overflow. */
+/* Larger than any list; the sum of two indexes is far from an overflow. */
 #define INDEX_MAX 1000000000
 
 struct compiler {
@@ -30,7 +35,7 @@ struct compiler {
 static int parse_steps(struct compiler *c, struct hf_jsonpath_step **ret_steps);
 static int parse_parts(struct compiler *c, bool in_range, struct hf_jsonpath_part **ret_parts);
 
-static int fail(const struct compiler *c, int code, const char *why)
+static int report_error(const struct compiler *c, int code, const char *why)
 {
 	return hf_error_set(c->err, code, "jsonpath, character %zu: %s",
 			    (size_t)(c->p - c->text) + 1, why);
@@ -39,7 +44,7 @@ static int fail(const struct compiler *c, int code, const char *why)
 static int count_node(struct compiler *c)
 {
 	if (++c->nodes > HF_JSONPATH_NODES_MAX)
-		return fail(c, HF_E_INVALID, "too many parts");
+		return report_error(c, HF_E_INVALID, "too many parts");
 	return 0;
 }
 
@@ -71,8 +76,8 @@ static bool is_letter(char ch)
 	return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || ch == '_';
 }
 
-/* What ends a name.  Inside a filter the operators do too. */
-static bool ends_name(const struct compiler *c, char ch)
+/* True for a character that ends a name. Inside a filter, operators end a name too. */
+static bool is_name_end(const struct compiler *c, char ch)
 {
 	return ch == '\0' || strchr(" \t\r\n.,[]$@{}", ch) ||
 	       (c->in_filter && strchr("!<>=()&|", ch));
@@ -84,22 +89,22 @@ static void skip_blanks(struct compiler *c)
 		c->p++;
 }
 
-/* Behind a dot: a key, in which a backslash takes the next character as it is. */
+/* Parses a key after a dot. A backslash makes the next character literal. */
 static int parse_field(struct compiler *c, struct hf_jsonpath_step **ret_step)
 {
 	HF_AUTO_STRBUF name = HF_STRBUF_INIT(HF_JSONPATH_TEXT_MAX);
 	bool plain = true;
 
 	if (*c->p == '.')
-		return fail(c, HF_E_UNSUPPORTED, "recursive descent (..) is not supported");
-	while (!ends_name(c, *c->p)) {
+		return report_error(c, HF_E_UNSUPPORTED, "recursive descent (..) is not supported");
+	while (!is_name_end(c, *c->p)) {
 		if (*c->p == '\\' && c->p[1] != '\0') {
 			c->p++;
 			plain = false;
 		}
 		hf_strbuf_addch(&name, *c->p++);
 	}
-	/* A dot alone is the value itself. */
+	/* A dot without a name is the value itself. */
 	*ret_step = NULL;
 	if (name.len == 0)
 		return 0;
@@ -117,7 +122,8 @@ static int hex_digit(char ch)
 					: -1;
 }
 
-/* \u00e9 behind the u; what is beyond 16 bits people write as it is. */
+/* Parses the four digits after "\u". Surrogates are refused; users write such characters
+ * directly. */
 static int parse_unicode(struct compiler *c, struct hf_strbuf *text)
 {
 	int value = 0;
@@ -125,12 +131,12 @@ static int parse_unicode(struct compiler *c, struct hf_strbuf *text)
 	for (int i = 0; i < 4; i++) {
 		int digit = hex_digit(*c->p);
 		if (digit < 0)
-			return fail(c, HF_E_INVALID, "\\u needs four hexadecimal digits");
+			return report_error(c, HF_E_INVALID, "\\u needs four hexadecimal digits");
 		value = value << 4 | digit;
 		c->p++;
 	}
 	if (value == 0 || (value >= 0xd800 && value <= 0xdfff))
-		return fail(c, HF_E_INVALID, "\\u names no character");
+		return report_error(c, HF_E_INVALID, "\\u does not name a character");
 	if (value >= 0x800) {
 		hf_strbuf_addch(text, (char)(0xe0 | value >> 12));
 		hf_strbuf_addch(text, (char)(0x80 | (value >> 6 & 0x3f)));
@@ -144,7 +150,7 @@ static int parse_unicode(struct compiler *c, struct hf_strbuf *text)
 	return 0;
 }
 
-/* A text in quotes of either kind, with the escapes of Go. */
+/* Parses a text in single or double quotes, with Go's escapes. */
 static int parse_quoted(struct compiler *c, struct hf_strbuf *text)
 {
 	static const char from[] = "\\'\"ntrabfv", to[] = "\\'\"\n\t\r\a\b\f\v";
@@ -152,7 +158,8 @@ static int parse_quoted(struct compiler *c, struct hf_strbuf *text)
 
 	while (*c->p != quote) {
 		if (*c->p == '\0' || *c->p == '\n')
-			return fail(c, HF_E_INVALID, "a quoted text without its end");
+			return report_error(c, HF_E_INVALID,
+					    "a quoted text without its closing quote");
 		if (*c->p != '\\') {
 			hf_strbuf_addch(text, *c->p++);
 			continue;
@@ -167,7 +174,7 @@ static int parse_quoted(struct compiler *c, struct hf_strbuf *text)
 			continue;
 		}
 		if (!at)
-			return fail(c, HF_E_UNSUPPORTED, "an escape that is not supported");
+			return report_error(c, HF_E_UNSUPPORTED, "an escape that is not supported");
 		hf_strbuf_addch(text, to[at - from]);
 		c->p++;
 	}
@@ -203,12 +210,12 @@ static int parse_number(struct compiler *c, struct hf_jsonpath_step **ret_step)
 	}
 	double d = strtod(text.data, &end);
 	if (text.full || *end != '\0' || end == text.data || !__builtin_isfinite(d))
-		return fail(c, HF_E_INVALID, "not a number");
+		return report_error(c, HF_E_INVALID, "not a number");
 	*ret_step = new_literal(c, hf_json_real(d));
 	return 0;
 }
 
-/* An optional index; false where it is no number. */
+/* Parses an optional index; false if the number is out of range. */
 static bool parse_index(struct compiler *c, bool *ret_given, int64_t *ret_index)
 {
 	char *end;
@@ -224,7 +231,7 @@ static bool parse_index(struct compiler *c, bool *ret_given, int64_t *ret_index)
 	return true;
 }
 
-/* [2], [-1], [1:3], [:2], [*]; the bracket is passed. */
+/* Parses [2], [-1], [1:3], [:2] or [*], after the opening bracket. */
 static int parse_slice(struct compiler *c, struct hf_jsonpath_step **ret_step)
 {
 	struct hf_jsonpath_step *step = new_step(c, HF_JSONPATH_SLICE);
@@ -234,31 +241,31 @@ static int parse_slice(struct compiler *c, struct hf_jsonpath_step **ret_step)
 		c->p++;
 	} else {
 		if (!parse_index(c, &step->has_start, &step->start))
-			return fail(c, HF_E_INVALID, "not an index");
+			return report_error(c, HF_E_INVALID, "not an index");
 		if (*c->p == ':') {
 			c->p++;
 			if (!parse_index(c, &step->has_end, &step->end))
-				return fail(c, HF_E_INVALID, "not an index");
+				return report_error(c, HF_E_INVALID, "not an index");
 			if (*c->p == ':')
-				return fail(c, HF_E_UNSUPPORTED,
-					    "a slice with a step is not supported");
+				return report_error(c, HF_E_UNSUPPORTED,
+						    "a slice with a step is not supported");
 		} else if (step->has_start) {
 			step->single = true;
 		} else {
-			return fail(c, HF_E_INVALID,
-				    "an index, a slice, * or a quoted key is expected");
+			return report_error(c, HF_E_INVALID,
+					    "an index, a slice, * or a quoted key is expected");
 		}
 	}
 	skip_blanks(c);
 	if (*c->p == ',')
-		return fail(c, HF_E_UNSUPPORTED, "a union ([a,b]) is not supported");
+		return report_error(c, HF_E_UNSUPPORTED, "a union ([a,b]) is not supported");
 	if (*c->p != ']')
-		return fail(c, HF_E_INVALID, "']' is expected");
+		return report_error(c, HF_E_INVALID, "']' is expected");
 	c->p++;
 	return 0;
 }
 
-/* ['key'].  kubectl takes a\.b for a key with a dot here, so a backslash is dropped. */
+/* Parses ['key']. kubectl accepts a\.b for a key with a dot here, so a backslash is dropped. */
 static int parse_key(struct compiler *c, struct hf_jsonpath_step **ret_step)
 {
 	HF_AUTO_STRBUF name = HF_STRBUF_INIT(HF_JSONPATH_TEXT_MAX);
@@ -268,15 +275,16 @@ static int parse_key(struct compiler *c, struct hf_jsonpath_step **ret_step)
 		if (*c->p == '\\' && c->p[1] != '\0')
 			c->p++;
 		if (*c->p == '\0')
-			return fail(c, HF_E_INVALID, "a quoted key without its end");
+			return report_error(c, HF_E_INVALID,
+					    "a quoted key without its closing quote");
 		hf_strbuf_addch(&name, *c->p);
 	}
 	c->p++;
 	skip_blanks(c);
 	if (*c->p == ',')
-		return fail(c, HF_E_UNSUPPORTED, "a union ([a,b]) is not supported");
+		return report_error(c, HF_E_UNSUPPORTED, "a union ([a,b]) is not supported");
 	if (*c->p != ']')
-		return fail(c, HF_E_INVALID, "']' is expected");
+		return report_error(c, HF_E_INVALID, "']' is expected");
 	c->p++;
 	*ret_step = new_step(c, HF_JSONPATH_FIELD);
 	(*ret_step)->name = hf_arena_strdup(c->path->arena, name.data);
@@ -301,10 +309,11 @@ static int parse_operator(struct compiler *c, enum hf_jsonpath_op *ret_op)
 		*ret_op = ops[i].op;
 		return 0;
 	}
-	return fail(c, HF_E_UNSUPPORTED, "an operator other than == != < <= > >= is not supported");
+	return report_error(c, HF_E_UNSUPPORTED,
+			    "an operator other than == != < <= > >= is not supported");
 }
 
-/* Behind "[?(" up to and with ")]". */
+/* Parses a filter from after "[?(" to the end of ")]". */
 static int parse_filter_inside(struct compiler *c, struct hf_jsonpath_step *step)
 {
 	int rc = parse_steps(c, &step->left);
@@ -313,19 +322,19 @@ static int parse_filter_inside(struct compiler *c, struct hf_jsonpath_step *step
 		return rc;
 	if (*c->p != ')') {
 		if (strchr("&|", *c->p))
-			return fail(c, HF_E_UNSUPPORTED, "&& and || are not supported");
+			return report_error(c, HF_E_UNSUPPORTED, "&& and || are not supported");
 		rc = parse_operator(c, &step->op);
 		if (rc == 0)
 			rc = parse_steps(c, &step->right);
 		if (rc != 0)
 			return rc;
 		if (!step->right)
-			return fail(c, HF_E_INVALID, "nothing to compare with");
+			return report_error(c, HF_E_INVALID, "nothing to compare with");
 	}
 	if (*c->p && strchr("&|", *c->p))
-		return fail(c, HF_E_UNSUPPORTED, "&& and || are not supported");
+		return report_error(c, HF_E_UNSUPPORTED, "&& and || are not supported");
 	if (c->p[0] != ')' || c->p[1] != ']')
-		return fail(c, HF_E_INVALID, "')]' is expected");
+		return report_error(c, HF_E_INVALID, "')]' is expected");
 	c->p += 2;
 	return 0;
 }
@@ -335,9 +344,9 @@ static int parse_filter(struct compiler *c, struct hf_jsonpath_step **ret_step)
 	bool outer = c->in_filter;
 
 	if (c->p[1] != '(')
-		return fail(c, HF_E_INVALID, "'(' is expected");
+		return report_error(c, HF_E_INVALID, "'(' is expected");
 	if (c->depth >= HF_JSONPATH_DEPTH_MAX)
-		return fail(c, HF_E_INVALID, "nested too deeply");
+		return report_error(c, HF_E_INVALID, "nested too deeply");
 	c->p += 2;
 	c->depth++;
 	c->in_filter = true;
@@ -352,7 +361,7 @@ static int parse_word(struct compiler *c, struct hf_jsonpath_step **ret_step)
 {
 	const char *start = c->p;
 
-	while (!ends_name(c, *c->p))
+	while (!is_name_end(c, *c->p))
 		c->p++;
 	size_t len = (size_t)(c->p - start);
 	bool is_true = len == 4 && strncmp(start, "true", 4) == 0;
@@ -361,10 +370,11 @@ static int parse_word(struct compiler *c, struct hf_jsonpath_step **ret_step)
 		return 0;
 	}
 	c->p = start;
-	return fail(c, HF_E_INVALID, "a word that means nothing here; keys begin with a dot");
+	return report_error(c, HF_E_INVALID, "an unknown word; a key begins with a dot");
 }
 
-/* One step at c->p, which is not at the end of the expression; NULL: it changes nothing. */
+/* Parses one step at c->p, which is not at the end of the expression. *ret_step is NULL if the
+ * step has no effect. */
 static int parse_step(struct compiler *c, struct hf_jsonpath_step **ret_step)
 {
 	*ret_step = NULL;
@@ -387,10 +397,10 @@ static int parse_step(struct compiler *c, struct hf_jsonpath_step **ret_step)
 		return parse_number(c, ret_step);
 	if (is_letter(*c->p))
 		return parse_word(c, ret_step);
-	return fail(c, HF_E_INVALID, "a character that means nothing here");
+	return report_error(c, HF_E_INVALID, "an unexpected character");
 }
 
-/* Up to what ends the expression: '}', or in a filter an operator or ')'. */
+/* Parses steps up to the end of the expression: '}', or inside a filter an operator or ')'. */
 static int parse_steps(struct compiler *c, struct hf_jsonpath_step **ret_steps)
 {
 	struct hf_jsonpath_step **tail = ret_steps, *step;
@@ -399,7 +409,7 @@ static int parse_steps(struct compiler *c, struct hf_jsonpath_step **ret_steps)
 	for (skip_blanks(c); !(c->in_filter ? strchr("!<>=)&|", *c->p) != NULL : *c->p == '}');
 	     skip_blanks(c)) {
 		if (*c->p == '\0' || *c->p == '\n' || *c->p == '\r')
-			return fail(c, HF_E_INVALID, "'}' is expected");
+			return report_error(c, HF_E_INVALID, "'}' is expected");
 		int rc = count_node(c);
 		if (rc == 0)
 			rc = parse_step(c, &step);
@@ -411,7 +421,7 @@ static int parse_steps(struct compiler *c, struct hf_jsonpath_step **ret_steps)
 		}
 	}
 	if (*c->p == '\0')
-		return fail(c, HF_E_INVALID, "')' is expected");
+		return report_error(c, HF_E_INVALID, "')' is expected");
 	return 0;
 }
 
@@ -423,28 +433,28 @@ static struct hf_jsonpath_part *new_part(struct compiler *c, enum hf_jsonpath_pa
 	return part;
 }
 
-static bool at_word(struct compiler *c, const char *word)
+static bool is_at_word(struct compiler *c, const char *word)
 {
 	size_t len = strlen(word);
 
-	return strncmp(c->p, word, len) == 0 && ends_name(c, c->p[len]);
+	return strncmp(c->p, word, len) == 0 && is_name_end(c, c->p[len]);
 }
 
-/* Behind '{'.  *ret_part stays NULL at {end}. */
+/* Parses an action after '{'. *ret_part stays NULL for {end}. */
 static int parse_action(struct compiler *c, bool in_range, struct hf_jsonpath_part **ret_part)
 {
 	skip_blanks(c);
-	if (at_word(c, "end")) {
+	if (is_at_word(c, "end")) {
 		if (!in_range)
-			return fail(c, HF_E_INVALID, "{end} without {range}");
+			return report_error(c, HF_E_INVALID, "{end} without {range}");
 		c->p += 3;
 		skip_blanks(c);
 		if (*c->p != '}')
-			return fail(c, HF_E_INVALID, "'}' is expected");
+			return report_error(c, HF_E_INVALID, "'}' is expected");
 		c->p++;
 		return 0;
 	}
-	bool is_range = at_word(c, "range");
+	bool is_range = is_at_word(c, "range");
 	if (is_range)
 		c->p += 5;
 	struct hf_jsonpath_part *part =
@@ -455,7 +465,7 @@ static int parse_action(struct compiler *c, bool in_range, struct hf_jsonpath_pa
 	c->p++;
 	if (is_range) {
 		if (c->depth >= HF_JSONPATH_DEPTH_MAX)
-			return fail(c, HF_E_INVALID, "nested too deeply");
+			return report_error(c, HF_E_INVALID, "nested too deeply");
 		c->depth++;
 		rc = parse_parts(c, true, &part->body);
 		c->depth--;
@@ -490,7 +500,7 @@ static int parse_parts(struct compiler *c, bool in_range, struct hf_jsonpath_par
 		*tail = part;
 		tail = &part->next;
 	}
-	return in_range ? fail(c, HF_E_INVALID, "{range} without {end}") : 0;
+	return in_range ? report_error(c, HF_E_INVALID, "{range} without {end}") : 0;
 }
 
 int hf_jsonpath_compile(const char *text, struct hf_jsonpath **ret_path, struct hf_error *err)
@@ -502,7 +512,7 @@ int hf_jsonpath_compile(const char *text, struct hf_jsonpath **ret_path, struct 
 		return hf_error_set(err, HF_E_INVALID, "jsonpath: longer than %d characters",
 				    HF_JSONPATH_TEXT_MAX);
 	c.path = hf_xcalloc(1, sizeof(*c.path));
-	/* Every node, every text in it and what aligning adds. */
+	/* Enough for the maximum number of nodes, all texts in them, and alignment. */
 	c.path->arena = hf_arena_create(
 		(size_t)HF_JSONPATH_NODES_MAX *
 			(sizeof(struct hf_jsonpath_step) + sizeof(struct hf_jsonpath_part) + 64) +

@@ -6,7 +6,7 @@
 #include "base/arena.h"
 #include "json/jsonpath.h"
 
-/* What a template compiles to (jsonpath.c) and what is walked (jsonpath_eval.c). */
+/* The compiled form of a template: made by jsonpath.c, evaluated by jsonpath_eval.c. */
 
 enum hf_jsonpath_op {
 	HF_JSONPATH_EXISTS,
@@ -29,15 +29,15 @@ struct hf_jsonpath_step {
 		HF_JSONPATH_LITERAL,
 	} kind;
 	const char *name; /* FIELD */
-	/* SLICE */
-	bool single; /* [2] */
+	/* SLICE: */
+	bool single; /* [2], not a range */
 	bool has_start, has_end;
 	int64_t start, end;
-	/* FILTER */
+	/* FILTER: */
 	enum hf_jsonpath_op op;
 	struct hf_jsonpath_step *left, *right;
-	struct hf_json *literal;                /* LITERAL, owned by the path */
-	struct hf_jsonpath_step *literal_older; /* all literals, for the release */
+	struct hf_json *literal;                /* LITERAL; the path owns the reference */
+	struct hf_jsonpath_step *literal_older; /* list of all literals, to release them */
 };
 
 struct hf_jsonpath_part {
@@ -48,7 +48,7 @@ struct hf_jsonpath_part {
 		HF_JSONPATH_RANGE,
 	} kind;
 	const char *text;               /* TEXT */
-	struct hf_jsonpath_step *steps; /* EXPR, RANGE; NULL: the value itself */
+	struct hf_jsonpath_step *steps; /* EXPR, RANGE; NULL: the current value */
 	struct hf_jsonpath_part *body;  /* RANGE */
 };
 

@@ -23,7 +23,7 @@ static struct hf_json *document(void)
 	return value;
 }
 
-/* Each answer is client-go's, but for those the header lists. */
+/* The expected outputs are client-go's, except for the differences that jsonpath.h lists. */
 static void assert_prints(const char *const (*cases)[2], size_t len)
 {
 	HF_AUTO_JSON doc = document();
@@ -140,7 +140,7 @@ static void in_nothing_nothing_is_found(void **state)
 	assert_string_equal(sb.data, "<none>");
 }
 
-static void what_is_not_supported_is_refused_by_name(void **state)
+static void an_unsupported_feature_is_refused_by_name(void **state)
 {
 	static const char *const cases[][2] = {
 		{"{..name}", "jsonpath, character 3: recursive descent (..) is not supported"},
@@ -172,9 +172,8 @@ static void wrong_templates_are_refused_with_their_place(void **state)
 		{"{end}", "jsonpath, character 2: {end} without {range}"},
 		{"{range .a}", "jsonpath, character 11: {range} without {end}"},
 		{"{range .a}{end x}", "jsonpath, character 16: '}' is expected"},
-		{"{foo}",
-		 "jsonpath, character 2: a word that means nothing here; keys begin with a dot"},
-		{"{#}", "jsonpath, character 2: a character that means nothing here"},
+		{"{foo}", "jsonpath, character 2: an unknown word; a key begins with a dot"},
+		{"{#}", "jsonpath, character 2: an unexpected character"},
 		{"{.a[b]}",
 		 "jsonpath, character 5: an index, a slice, * or a quoted key is expected"},
 		{"{.a[]}",
@@ -183,15 +182,15 @@ static void wrong_templates_are_refused_with_their_place(void **state)
 		{"{.a[-]}", "jsonpath, character 5: not an index"},
 		{"{.a[99999999999]}", "jsonpath, character 5: not an index"},
 		{"{.a[1:99999999999999999999]}", "jsonpath, character 7: not an index"},
-		{"{['a}", "jsonpath, character 6: a quoted key without its end"},
-		{"{\"a}", "jsonpath, character 5: a quoted text without its end"},
+		{"{['a}", "jsonpath, character 6: a quoted key without its closing quote"},
+		{"{\"a}", "jsonpath, character 5: a quoted text without its closing quote"},
 		{"{\"\\", "jsonpath, character 4: an escape that is not supported"},
 		{"{\"\\u12\"}", "jsonpath, character 7: \\u needs four hexadecimal digits"},
-		{"{\"\\ud800\"}", "jsonpath, character 9: \\u names no character"},
+		{"{\"\\ud800\"}", "jsonpath, character 9: \\u does not name a character"},
 		{"{1.2.3}", "jsonpath, character 7: not a number"},
 		{"{-}", "jsonpath, character 3: not a number"},
 		{"{.a[?@.b]}", "jsonpath, character 5: '(' is expected"},
-		{"{.a[?(@.b]}", "jsonpath, character 10: a character that means nothing here"},
+		{"{.a[?(@.b]}", "jsonpath, character 10: an unexpected character"},
 		{"{.a[?(@.b)}", "jsonpath, character 10: ')]' is expected"},
 		{"{.a[?(@.b", "jsonpath, character 10: ')' is expected"},
 		{"{.a[?(@.b==)]}", "jsonpath, character 12: nothing to compare with"},
@@ -210,7 +209,7 @@ static void wrong_templates_are_refused_with_their_place(void **state)
 	}
 }
 
-static void what_the_document_does_not_allow_is_an_error(void **state)
+static void a_path_that_does_not_fit_the_document_is_an_error(void **state)
 {
 	static const char *const cases[][2] = {
 		{"{.items[5]}", "jsonpath: array index out of bounds: index 5, length 3"},
@@ -316,9 +315,9 @@ int main(void)
 		cmocka_unit_test(ranges_filters_and_literals_print_what_kubectl_prints),
 		cmocka_unit_test(the_value_itself_has_three_names),
 		cmocka_unit_test(in_nothing_nothing_is_found),
-		cmocka_unit_test(what_is_not_supported_is_refused_by_name),
+		cmocka_unit_test(an_unsupported_feature_is_refused_by_name),
 		cmocka_unit_test(wrong_templates_are_refused_with_their_place),
-		cmocka_unit_test(what_the_document_does_not_allow_is_an_error),
+		cmocka_unit_test(a_path_that_does_not_fit_the_document_is_an_error),
 		cmocka_unit_test(columns_take_paths_without_braces_and_dots),
 		cmocka_unit_test(length_parts_depth_and_results_are_bounded),
 	};

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * JSON merge patches (RFC 7386): applying a patch, and the smallest patch between two objects.
+ * The functions recurse; HF_JSON_DEPTH_MAX limits the depth of documents.
+ */
 #include "json/patch.h"
 
-/* Documents are a few levels deep (HF_JSON_DEPTH_MAX bounds them), so all of this recurses. */
-
-/* target is ours to change. */
+/* Merges patch into target, which the caller may change. */
 static void merge_into(struct hf_json *target, const struct hf_json *patch)
 {
 	const char *key;
@@ -38,8 +41,9 @@ static bool is_nothing(const struct hf_json *value)
 	return !value || hf_json_type(value) == HF_JSON_NULL;
 }
 
-/* Objects are descended into; all else, arrays too, is replaced as a whole: a merge patch
- * knows no other way. */
+/* Adds the difference of one member to patch. Objects are compared member by member. Every other
+ * value, arrays included, is replaced as a whole, because a merge patch cannot change parts of
+ * it. */
 static void diff_member(const struct hf_json *old, const struct hf_json *new, const char *key,
 			struct hf_json *patch)
 {
@@ -53,7 +57,7 @@ static void diff_member(const struct hf_json *old, const struct hf_json *new, co
 		else
 			hf_json_unref(inner);
 	} else if (!hf_json_equal(old, new)) {
-		/* Without the nulls that applying it would drop. */
+		/* Merging with an absent target drops the nulls, which have no effect. */
 		hf_json_set(patch, key, hf_json_merge_patch(NULL, new));
 	}
 }

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Prints real numbers with the fewest digits that read back as the same number, in two layouts:
+ * Go's encoding/json and Go's strconv.
+ */
 #include "json/number_internal.h"
 
 #include "base/compiler.h"
@@ -8,15 +13,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* 15 digits always survive the way to a normal double and back, so what is found from there
- * on is the shortest once its zeros are cut; 17 always make the double.  Subnormal ones have
- * fewer digits to tell. */
+/* 15 digits always survive the conversion to a normal double and back, so the search starts
+ * there; trailing zeros are cut. 17 digits always identify a double. Subnormal numbers have
+ * fewer significant digits. */
 #define DIGITS_MIN 15
 #define DIGITS_MAX 17
 #define TWO_TO_63 9223372036854775808.0
 
-/* The significant digits of d without trailing zeros, and the power of ten of the first. */
-static int shortest(double d, char ret_digits[DIGITS_MAX + 1])
+/* Finds the significant digits of d without trailing zeros. Returns the power of ten of the
+ * first digit. */
+static int find_digits(double d, char ret_digits[DIGITS_MAX + 1])
 {
 	char text[32];
 	size_t len = 0;
@@ -38,12 +44,12 @@ static int shortest(double d, char ret_digits[DIGITS_MAX + 1])
 	return (int)strtol(e + 1, NULL, 10);
 }
 
-/* The literals of zeros are cut to length: no loop, and no buffer to size by hand. */
+/* Zeros come from a literal that is cut to length; no loop is needed. */
 void hf_json_format_real(double d, char ret_text[HF_JSON_REAL_TEXT_MAX])
 {
 	char digits[DIGITS_MAX + 1];
 	const char *sign = __builtin_signbit(d) ? "-" : "";
-	int exp = shortest(__builtin_fabs(d), digits);
+	int exp = find_digits(__builtin_fabs(d), digits);
 	int len = (int)strlen(digits);
 
 	if (digits[0] == '0')
@@ -66,7 +72,7 @@ void hf_json_format_real_short(double d, char ret_text[HF_JSON_REAL_TEXT_MAX])
 {
 	char digits[DIGITS_MAX + 1];
 	const char *sign = __builtin_signbit(d) ? "-" : "";
-	int exp = shortest(__builtin_fabs(d), digits);
+	int exp = find_digits(__builtin_fabs(d), digits);
 
 	if (digits[0] == '0' || (exp >= -4 && exp < 6)) {
 		hf_json_format_real(d, ret_text);

@@ -6,21 +6,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* sign, 17 digits, point, up to 21 places before or 6 zeros behind it, "e-324", NUL */
+/* bytes: sign, 17 digits, point, up to 21 places before or 6 zeros after it, "e-324", NUL */
 #define HF_JSON_REAL_TEXT_MAX 48
 
-/*
- * The shortest text that reads back as d, laid out as Go's encoding/json does: plain from
- * 1e-6 up to 1e21, else with an exponent.  Unlike Go's it always has a point or an exponent,
- * so that a real stays a real.
- */
+/* Prints the shortest text that reads back as d, in the layout of Go's encoding/json: without an
+ * exponent from 1e-6 to 1e21. Unlike Go's, the text always has a point or an exponent, so that a
+ * real stays a real. */
 void hf_json_format_real(double d, char ret_text[HF_JSON_REAL_TEXT_MAX]);
 
-/* As Go's strconv formats with 'g': an exponent of two digits from 1e6 up and below 1e-4, no
- * ".0".  YAML that kubectl prints has its reals so. */
+/* Prints d as Go's strconv does with format 'g': an exponent of two digits from 1e6 on and below
+ * 1e-4, and no ".0". kubectl prints reals of YAML in this form. */
 void hf_json_format_real_short(double d, char ret_text[HF_JSON_REAL_TEXT_MAX]);
 
-/* Is d a whole number that int64_t holds? */
+/* True if d is a whole number that fits into int64_t. */
 bool hf_json_whole(double d, int64_t *ret_integer);
 
 #endif

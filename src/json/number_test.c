@@ -10,7 +10,7 @@
 
 static void short_form_is_that_of_go(void **state)
 {
-	/* strconv.FormatFloat(d, 'g', -1, 64) */
+	/* Printed by strconv.FormatFloat(d, 'g', -1, 64). */
 	static const struct {
 		double d;
 		const char *text;

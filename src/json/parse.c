@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Parses JSON text with limits. Input: bytes; output: a tree, or an error with line and column.
+ *
+ * parse_plain.c reads ordinary JSON fast. All other text, valid or not, goes to jansson, which
+ * decides and reports errors.
+ */
 #include "json/json.h"
 
 #include "json/json_internal.h"
@@ -19,7 +26,7 @@ int hf_json_error_at(struct hf_error *err, int code, const char *text, const cha
 	return hf_error_set(err, code, "line %d, column %d: %s", line, (int)(at - start) + 1, what);
 }
 
-/* The byte behind the string whose opening quote is at p, or end. */
+/* Returns the position after the string whose opening quote is at p, or end. */
 static const char *skip_string(const char *p, const char *end)
 {
 	for (p++; p < end && *p != '"'; p++)
@@ -28,11 +35,9 @@ static const char *skip_string(const char *p, const char *end)
 	return p < end ? p + 1 : end;
 }
 
-/*
- * Depth and keys are counted before jansson sees the text: it recurses up to a fixed 2,048
- * levels, and its tables suffer from keys that collide.  On text that is not JSON the counts
- * mean little, which is fine: they only ever refuse.
- */
+/* Checks depth and number of keys before jansson reads the text. jansson recurses up to 2,048
+ * levels, and its hash tables are slow for colliding keys. On text that is not JSON the counts
+ * are meaningless, but such text fails anyway. */
 static int check_limits(const char *text, size_t len, int depth_max, struct hf_error *err)
 {
 	int keys[HF_JSON_DEPTH_CEILING + 1];
@@ -66,7 +71,7 @@ static int check_limits(const char *text, size_t len, int depth_max, struct hf_e
 	return 0;
 }
 
-/* What is rare or wrong: jansson's, once it is within limits. */
+/* Parses text that is unusual or invalid with jansson, after checking the limits. */
 static int parse_rare(const char *text, size_t len, int depth_max, json_t **ret_raw,
 		      struct hf_error *err)
 {
@@ -75,7 +80,7 @@ static int parse_rare(const char *text, size_t len, int depth_max, json_t **ret_
 
 	if (rc != 0)
 		return rc;
-	/* jansson takes one for the end of the text in some places. */
+	/* jansson treats a NUL byte as the end of the text in some places. */
 	const char *nul = memchr(text, '\0', len);
 	if (nul)
 		return hf_json_error_at(err, HF_E_BAD_REQUEST, text, nul, "a NUL byte");

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * A fast parser for ordinary JSON, about three times as fast as jansson's. (jansson reads every
+ * byte through a function and a buffer, and looks up every key first.)
+ *
+ * It decides nothing about validity. A text that it accepts is certainly valid JSON, and its tree
+ * equals jansson's. At anything else it gives up and returns NULL: real numbers, \u escapes, long
+ * keys, errors, exceeded limits. The caller then reads the text from the start with jansson.
+ */
 #include "json/json_internal.h"
 
 #include <string.h>
 
-/*
- * A parser of nearly all JSON that there is, about three times as fast as jansson's: that one
- * takes every byte through a function and a buffer of its own, and looks every key up first.
- *
- * It decides nothing.  What it takes is JSON beyond doubt and the tree is the one that jansson
- * would have made; at anything else (real numbers, \u escapes, long keys, and whatever is wrong)
- * it gives up, also at what passes a limit, and others read the text from its start, to accept or to
- * say what is wrong.
- */
 #define KEY_BYTES_MAX 255
-#define DIGITS_MAX 18 /* fits 64 bits, whatever the digits */
+#define DIGITS_MAX 18 /* every number with this many digits fits into 64 bits */
 
 struct plain {
 	const char *p, *end;
 	int depth, depth_max;
-	struct hf_strbuf scratch; /* of strings with escapes */
+	struct hf_strbuf scratch; /* for strings with escapes */
 };
 
-/* Of a string in its text. */
+/* A string in the text or in the scratch buffer. */
 struct plain_string {
 	const char *bytes;
 	size_t len;
@@ -37,8 +37,8 @@ static void skip_blanks(struct plain *s)
 		s->p++;
 }
 
-/* Over c and the blanks before it; false where something else stands. */
-static bool take(struct plain *s, char c)
+/* Skips blanks and the character c; false if another character follows. */
+static bool skip_char(struct plain *s, char c)
 {
 	skip_blanks(s);
 	if (s->p == s->end || *s->p != c)
@@ -47,8 +47,8 @@ static bool take(struct plain *s, char c)
 	return true;
 }
 
-/* '\0': not one of the short ones. */
-static char unescape(char c)
+/* The character that a short escape stands for; '\0' if c is no short escape. */
+static char unescape_short(char c)
 {
 	switch (c) {
 	case '"':
@@ -63,8 +63,8 @@ static char unescape(char c)
 	}
 }
 
-/* The end of a run of bytes that stand for themselves; collects their bits. */
-static const char *span(const char *p, const char *end, unsigned char *bits)
+/* Returns the end of a run of bytes without special meaning, and collects their bits in *bits. */
+static const char *skip_plain_bytes(const char *p, const char *end, unsigned char *bits)
 {
 	unsigned char all = *bits;
 
@@ -74,16 +74,16 @@ static const char *span(const char *p, const char *end, unsigned char *bits)
 	return p;
 }
 
-/* p is behind the opening quote.  The bytes are the text's or the scratch buffer's. */
+/* Reads a string after its opening quote. ret_string points into the text or the scratch buffer. */
 static bool read_string(struct plain *s, struct plain_string *ret_string)
 {
 	const char *start = s->p, *p;
 	unsigned char bits = 0;
 	bool escaped = false;
 
-	for (p = span(start, s->end, &bits); p < s->end && *p == '\\';
-	     p = span(start, s->end, &bits)) {
-		char c = s->end - p < 2 ? '\0' : unescape(p[1]);
+	for (p = skip_plain_bytes(start, s->end, &bits); p < s->end && *p == '\\';
+	     p = skip_plain_bytes(start, s->end, &bits)) {
+		char c = s->end - p < 2 ? '\0' : unescape_short(p[1]);
 		if (c == '\0')
 			return false;
 		if (!escaped)
@@ -110,7 +110,7 @@ static json_t *read_string_value(struct plain *s)
 
 	if (!read_string(s, &string))
 		return NULL;
-	/* The second one checks UTF-8, as a parse does. */
+	/* json_stringn also checks UTF-8. */
 	return string.ascii ? json_stringn_nocheck(string.bytes, string.len)
 			    : json_stringn(string.bytes, string.len);
 }
@@ -130,7 +130,7 @@ static json_t *read_integer(struct plain *s)
 		value = value * 10 + (*p++ - '0');
 	if (p == digits || (*digits == '0' && p - digits > 1) || (negative && value == 0))
 		return NULL;
-	/* Longer, or no integer. */
+	/* More digits, or not an integer. */
 	if (p < s->end && (is_digit(*p) || *p == '.' || *p == 'e' || *p == 'E'))
 		return NULL;
 	s->p = p;
@@ -147,8 +147,8 @@ static json_t *read_word(struct plain *s, const char *word, json_t *value)
 	return value;
 }
 
-/* "key": value, into the object; false where that is not there, the key is not new, or there are
- * too many. */
+/* Reads "key": value into the object. False if the text is different, the key exists already, or
+ * the object has too many keys. */
 static bool read_member(struct plain *s, json_t *object)
 {
 	size_t before = json_object_size(object);
@@ -156,13 +156,13 @@ static bool read_member(struct plain *s, json_t *object)
 	char key[KEY_BYTES_MAX + 1];
 	json_t *value;
 
-	if (before == HF_JSON_KEYS_MAX || !take(s, '"') || !read_string(s, &string) ||
+	if (before == HF_JSON_KEYS_MAX || !skip_char(s, '"') || !read_string(s, &string) ||
 	    !string.ascii || string.len > KEY_BYTES_MAX)
 		return false;
-	/* The value may need the scratch buffer. */
+	/* Copy the key: reading the value may overwrite the scratch buffer. */
 	memcpy(key, string.bytes, string.len);
 	key[string.len] = '\0';
-	if (!take(s, ':'))
+	if (!skip_char(s, ':'))
 		return false;
 	value = read_value(s);
 	return value != NULL && json_object_set_new_nocheck(object, key, value) == 0 &&
@@ -176,17 +176,17 @@ static bool read_item(struct plain *s, json_t *array)
 	return value != NULL && json_array_append_new(array, value) == 0;
 }
 
-/* s is behind the bracket. */
+/* Reads the entries of a container after its opening bracket. */
 static json_t *read_container(struct plain *s, json_t *container, char close,
 			      bool (*read_entry)(struct plain *s, json_t *container))
 {
 	bool good = ++s->depth <= s->depth_max;
 
-	if (good && !take(s, close)) {
+	if (good && !skip_char(s, close)) {
 		do
 			good = read_entry(s, container);
-		while (good && take(s, ','));
-		good = good && take(s, close);
+		while (good && skip_char(s, ','));
+		good = good && skip_char(s, close);
 	}
 	s->depth--;
 	if (good)
@@ -207,7 +207,7 @@ static json_t *read_value(struct plain *s)
 	case 't': return read_word(s, "true", json_true());
 	case 'f': return read_word(s, "false", json_false());
 	case 'n': return read_word(s, "null", json_null());
-	default: return read_integer(s); /* if it is one */
+	default: return read_integer(s); /* returns NULL if the text is no integer */
 	}
 }
 

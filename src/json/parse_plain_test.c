@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Against jansson: what this parser takes jansson takes too, and makes the same of it. */
+/* Compares with jansson: jansson must accept every text that this parser accepts, and give the
+ * same tree. */
 
 static struct hf_json *plain(const char *text, size_t len)
 {
@@ -27,14 +28,14 @@ static void assert_same(struct hf_json *a, struct hf_json *b)
 {
 	HF_AUTO_STRBUF text_a = HF_STRBUF_INIT(1 << 20), text_b = HF_STRBUF_INIT(1 << 20);
 
-	/* Not only equal: keys in the same order. */
+	/* The keys must also have the same order. */
 	hf_json_write(a, HF_JSON_COMPACT, &text_a);
 	hf_json_write(b, HF_JSON_COMPACT, &text_b);
 	assert_string_equal(text_a.data, text_b.data);
 }
 
-/* Returns whether it was taken. */
-static bool check(const char *text, size_t len)
+/* Returns true if the text was accepted. */
+static bool is_accepted(const char *text, size_t len)
 {
 	HF_AUTO_JSON value = plain(text, len);
 	HF_AUTO_JSON other = NULL;
@@ -69,11 +70,11 @@ static const char *const taken[] = {
 static void common_texts_are_taken_and_read_as_jansson_reads_them(void **state)
 {
 	for (size_t i = 0; i < HF_ARRAY_LEN(taken); i++)
-		if (!check(taken[i], strlen(taken[i])))
+		if (!is_accepted(taken[i], strlen(taken[i])))
 			fail_msg("%s", taken[i]);
 }
 
-static void what_is_rare_or_wrong_is_left_to_jansson(void **state)
+static void unusual_or_invalid_text_is_left_to_jansson(void **state)
 {
 	static const char *const texts[] = {
 		"",
@@ -118,7 +119,7 @@ static void what_is_rare_or_wrong_is_left_to_jansson(void **state)
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(texts); i++)
-		if (check(texts[i], strlen(texts[i])))
+		if (is_accepted(texts[i], strlen(texts[i])))
 			fail_msg("took '%s'", texts[i]);
 }
 
@@ -132,7 +133,7 @@ static void nesting_and_keys_have_their_limits(void **state)
 			hf_strbuf_addch(&sb, '[');
 		for (int i = 0; i < depth; i++)
 			hf_strbuf_addch(&sb, ']');
-		assert_int_equal(check(sb.data, sb.len), depth == HF_JSON_DEPTH_CEILING);
+		assert_int_equal(is_accepted(sb.data, sb.len), depth == HF_JSON_DEPTH_CEILING);
 	}
 	hf_strbuf_clear(&sb);
 	hf_strbuf_addstr(&sb, "[[[]]]");
@@ -140,7 +141,7 @@ static void nesting_and_keys_have_their_limits(void **state)
 	for (int len = 255; len <= 256; len++) {
 		hf_strbuf_clear(&sb);
 		hf_strbuf_addf(&sb, "{\"%0*d\":1}", len, 0);
-		assert_int_equal(check(sb.data, sb.len), len == 255);
+		assert_int_equal(is_accepted(sb.data, sb.len), len == 255);
 	}
 }
 
@@ -149,16 +150,16 @@ static void the_text_ends_where_its_length_says(void **state)
 	static const char text[] = "{\"a\":[1,true,\"x\\n\",-12]}";
 
 	for (size_t len = 0; len < sizeof(text) - 1; len++) {
-		/* On the heap, so that a byte too far is seen. */
+		/* On the heap, so that AddressSanitizer detects a read beyond the end. */
 		char *copy = hf_xmalloc(len + 1);
 		memcpy(copy, text, len);
 		copy = hf_xrealloc(copy, len > 0 ? len : 1);
-		assert_false(check(copy, len));
+		assert_false(is_accepted(copy, len));
 		free(copy);
 	}
 }
 
-/* A few bytes of one of the texts become others that mean something to JSON. */
+/* Copies one of the texts and replaces a few bytes by bytes that JSON uses. */
 static size_t mutate(uint64_t *random, char *text, size_t max)
 {
 	static const char bytes[] = "{}[]\",:\\ntrue0-1 \t.e\x01\x7f\xc3\xa4";
@@ -177,7 +178,7 @@ static size_t mutate(uint64_t *random, char *text, size_t max)
 	return len;
 }
 
-static void whatever_is_taken_of_mutated_texts_jansson_reads_the_same(void **state)
+static void jansson_reads_every_accepted_mutated_text_the_same(void **state)
 {
 	uint64_t random = 7;
 	char text[256];
@@ -185,7 +186,7 @@ static void whatever_is_taken_of_mutated_texts_jansson_reads_the_same(void **sta
 
 	for (int i = 0; i < 100000; i++) {
 		size_t len = mutate(&random, text, sizeof(text));
-		if (memchr(text, '\0', len) == NULL && check(text, len))
+		if (memchr(text, '\0', len) == NULL && is_accepted(text, len))
 			seen++;
 	}
 	assert_true(seen > 1000);
@@ -195,10 +196,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(common_texts_are_taken_and_read_as_jansson_reads_them),
-		cmocka_unit_test(what_is_rare_or_wrong_is_left_to_jansson),
+		cmocka_unit_test(unusual_or_invalid_text_is_left_to_jansson),
 		cmocka_unit_test(nesting_and_keys_have_their_limits),
 		cmocka_unit_test(the_text_ends_where_its_length_says),
-		cmocka_unit_test(whatever_is_taken_of_mutated_texts_jansson_reads_the_same),
+		cmocka_unit_test(jansson_reads_every_accepted_mutated_text_the_same),
 	};
 	return cmocka_run_group_tests_name("parse_plain", tests, NULL, NULL);
 }

@@ -38,7 +38,7 @@ static void values_of_every_type_are_read(void **state)
 	}
 }
 
-static void what_is_no_json_is_refused_with_its_place(void **state)
+static void invalid_json_is_refused_with_its_position(void **state)
 {
 	static const struct {
 		const char *text, *in_error;
@@ -59,7 +59,7 @@ static void what_is_no_json_is_refused_with_its_place(void **state)
 		{"-9223372036854775809", "too big negative"},
 		{"1e400", "overflow"},
 		{"\"\xff\"", "line 1"},
-		{"\"\xed\xa0\x80\"", "line 1"}, /* a surrogate in UTF-8 */
+		{"\"\xed\xa0\x80\"", "line 1"}, /* a surrogate encoded in UTF-8 */
 		{"\"\\ud800\"", "Unicode"},
 		{"\"\\u0000\"", "\\u0000"},
 		{"{\"\\u0000\":1}", ""},
@@ -91,7 +91,7 @@ static void a_nul_byte_in_the_text_is_refused(void **state)
 	assert_null(v);
 }
 
-static void no_text_at_all_is_an_empty_one(void **state)
+static void a_null_text_counts_as_empty(void **state)
 {
 	struct hf_json *v = NULL;
 	struct hf_error err;
@@ -167,9 +167,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(values_of_every_type_are_read),
-		cmocka_unit_test(what_is_no_json_is_refused_with_its_place),
+		cmocka_unit_test(invalid_json_is_refused_with_its_position),
 		cmocka_unit_test(a_nul_byte_in_the_text_is_refused),
-		cmocka_unit_test(no_text_at_all_is_an_empty_one),
+		cmocka_unit_test(a_null_text_counts_as_empty),
 		cmocka_unit_test(depth_is_bounded),
 		cmocka_unit_test(size_is_bounded),
 		cmocka_unit_test(keys_of_one_object_are_bounded),

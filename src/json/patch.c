@@ -1,5 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * JSON patches (RFC 6902). Input: a document and an array of operations; output: a new document, or
+ * an error.
+ *
+ * All operations work on one private copy, which is dropped if any of them fails. Each operation
+ * walks from the root again; a typical patch has three operations.
+ *
+ * Invariant: limits on operations, copied bytes, depth and visited values bound the cost.
+ */
 #include "json/patch.h"
 
 #include "base/mem.h"
@@ -8,16 +18,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Values that looking for the depth of what is copied or moved may visit, all operations
- * together: thousands of moves of a large subtree would cost seconds else. */
+/* Values that the depth checks of one patch may visit, in all operations together. Without the
+ * limit, thousands of moves of a large subtree would take seconds. */
 #define VISITS_MAX 4000000
-/* A step of a pointer that error texts show. */
+/* bytes of a path that error texts show */
 #define PATH_SHOWN_MAX 200
-
-/*
- * Operations work on one private copy, which is thrown away when any of them fails.  The
- * containers on the way are walked again for each operation: patches of people have three.
- */
 
 enum kind { ADD, REMOVE, REPLACE, MOVE, COPY, TEST };
 
@@ -44,13 +49,14 @@ struct patching {
 	struct hf_error *err;
 };
 
-static int fail(const struct patching *p, int code, const char *why)
+static int report_failure(const struct patching *p, int code, const char *why)
 {
 	return hf_error_set(p->err, code, "operation %zu (%s %.*s): %s", p->op->index,
 			    kinds[p->op->kind].name, PATH_SHOWN_MAX, p->op->path, why);
 }
 
-/* A step of a pointer with ~1 and ~0 resolved, owned by the caller; *pointer moves behind it. */
+/* Returns the next step of a pointer with ~1 and ~0 resolved, which the caller frees. Moves
+ * *pointer behind the step. */
 static char *next_step(const char **pointer)
 {
 	const char *p = *pointer + 1;
@@ -67,7 +73,8 @@ static char *next_step(const char **pointer)
 	return step;
 }
 
-/* Checked before anything is done, so that next_step meets no broken escape. */
+/* True if the text is a JSON pointer. It is checked before the first operation, so that
+ * next_step never meets an invalid escape. */
 static bool is_pointer(const char *text)
 {
 	if (*text != '\0' && *text != '/')
@@ -78,7 +85,7 @@ static bool is_pointer(const char *text)
 	return true;
 }
 
-static int steps_of(const char *pointer)
+static int count_steps(const char *pointer)
 {
 	int steps = 0;
 
@@ -87,7 +94,7 @@ static int steps_of(const char *pointer)
 	return steps;
 }
 
-/* An index of an array of len items; len itself stands for "behind the last". */
+/* Reads an index of an array of len items. "-" and len mean the position after the last item. */
 static bool read_index(const char *step, size_t len, size_t *ret_index)
 {
 	int64_t index;
@@ -103,7 +110,7 @@ static bool read_index(const char *step, size_t len, size_t *ret_index)
 	return true;
 }
 
-static struct hf_json *child(const struct hf_json *parent, const char *step)
+static struct hf_json *find_child(const struct hf_json *parent, const char *step)
 {
 	size_t index;
 
@@ -114,15 +121,15 @@ static struct hf_json *child(const struct hf_json *parent, const char *step)
 	return NULL;
 }
 
-/* The container that the last step of a pointer names something in; that step is owned by
- * the caller.  NULL where the way does not lead that far.  The pointer is not "". */
-static struct hf_json *parent_of(const struct patching *p, const char *pointer, char **ret_step)
+/* Returns the container of the value that the pointer names, and in *ret_step the last step,
+ * which the caller frees. NULL if the path does not exist. The pointer must not be "". */
+static struct hf_json *find_parent(const struct patching *p, const char *pointer, char **ret_step)
 {
 	struct hf_json *at = p->root;
 	char *step = next_step(&pointer);
 
 	while (*pointer) {
-		at = child(at, step);
+		at = find_child(at, step);
 		free(step);
 		step = next_step(&pointer);
 	}
@@ -130,18 +137,18 @@ static struct hf_json *parent_of(const struct patching *p, const char *pointer, 
 	return at;
 }
 
-static struct hf_json *find(const struct patching *p, const char *pointer)
+static struct hf_json *find_value(const struct patching *p, const char *pointer)
 {
 	HF_AUTOFREE char *step = NULL;
 
 	if (*pointer == '\0')
 		return p->root;
-	const struct hf_json *parent = parent_of(p, pointer, &step);
-	return child(parent, step);
+	const struct hf_json *parent = find_parent(p, pointer, &step);
+	return find_child(parent, step);
 }
 
-/* Are there at most depth_max levels in value? */
-static bool is_shallow(struct patching *p, const struct hf_json *value, int depth_max)
+/* True if value has at most depth_max levels. */
+static bool is_within_depth(struct patching *p, const struct hf_json *value, int depth_max)
 {
 	const char *key;
 	struct hf_json *inner;
@@ -152,9 +159,9 @@ static bool is_shallow(struct patching *p, const struct hf_json *value, int dept
 	if (depth_max <= 0)
 		return false;
 	for (void *it = NULL; shallow && (it = hf_json_next(value, it, &key, &inner));)
-		shallow = is_shallow(p, inner, depth_max - 1);
+		shallow = is_within_depth(p, inner, depth_max - 1);
 	for (size_t i = 0; shallow && (inner = hf_json_item(value, i)); i++)
-		shallow = is_shallow(p, inner, depth_max - 1);
+		shallow = is_within_depth(p, inner, depth_max - 1);
 	return shallow;
 }
 
@@ -164,42 +171,46 @@ static void set_root(struct patching *p, struct hf_json *value)
 	p->root = value;
 }
 
-/* Takes value over. */
-static int add(struct patching *p, struct hf_json *value)
+/* Adds a value, whose reference it takes over. */
+static int add_value(struct patching *p, struct hf_json *value)
 {
 	HF_AUTOFREE char *step = NULL;
 	HF_AUTO_JSON owned = value;
 	size_t index;
 
-	/* What results must be no deeper than what a parse lets in: all else here recurses. */
-	if (!is_shallow(p, value, HF_JSON_DEPTH_MAX - steps_of(p->op->path)))
-		return fail(p, HF_E_TOO_LARGE, "nested too deeply, or too much is moved");
+	/* The result must not be deeper than a parse allows, because other functions recurse. */
+	if (!is_within_depth(p, value, HF_JSON_DEPTH_MAX - count_steps(p->op->path)))
+		return report_failure(p, HF_E_TOO_LARGE, "nested too deeply, or too much is moved");
 	if (*p->op->path == '\0') {
 		set_root(p, hf_steal(&owned));
 		return 0;
 	}
-	struct hf_json *parent = parent_of(p, p->op->path, &step);
+	struct hf_json *parent = find_parent(p, p->op->path, &step);
 	switch (hf_json_type(parent)) {
 	case HF_JSON_OBJECT:
 		if (hf_json_len(parent) >= HF_JSON_KEYS_MAX)
-			return fail(p, HF_E_TOO_LARGE, "too many keys in one object");
+			return report_failure(p, HF_E_TOO_LARGE, "too many keys in one object");
 		hf_json_set(parent, step, hf_steal(&owned));
 		return 0;
 	case HF_JSON_ARRAY:
 		if (!read_index(step, hf_json_len(parent), &index))
-			return fail(p, HF_E_INVALID, "the index is out of range");
+			return report_failure(p, HF_E_INVALID, "the index is out of range");
 		hf_json_insert(parent, index, hf_steal(&owned));
 		return 0;
-	case HF_JSON_ABSENT: return fail(p, HF_E_INVALID, "the way there is not in the document");
-	default: return fail(p, HF_E_INVALID, "the parent is no object and no array");
+	case HF_JSON_ABSENT:
+		return report_failure(p, HF_E_INVALID,
+				      "the parent of the path is not in the document");
+	default:
+		return report_failure(p, HF_E_INVALID,
+				      "the parent is neither an object nor an array");
 	}
 }
 
-/* What is at the pointer is there: find was asked before. */
-static void take_out(struct patching *p, const char *pointer)
+/* Removes the value at the pointer; the caller has checked that it exists. */
+static void remove_value(struct patching *p, const char *pointer)
 {
 	HF_AUTOFREE char *step = NULL;
-	struct hf_json *parent = parent_of(p, pointer, &step);
+	struct hf_json *parent = find_parent(p, pointer, &step);
 	size_t index;
 
 	if (hf_json_type(parent) == HF_JSON_OBJECT) {
@@ -210,7 +221,7 @@ static void take_out(struct patching *p, const char *pointer)
 	hf_json_remove_item(parent, index);
 }
 
-static int replace(struct patching *p)
+static int replace_value(struct patching *p)
 {
 	HF_AUTOFREE char *step = NULL;
 	size_t index;
@@ -219,9 +230,9 @@ static int replace(struct patching *p)
 		set_root(p, hf_json_copy(p->op->value));
 		return 0;
 	}
-	if (!is_shallow(p, p->op->value, HF_JSON_DEPTH_MAX - steps_of(p->op->path)))
-		return fail(p, HF_E_TOO_LARGE, "nested too deeply");
-	struct hf_json *parent = parent_of(p, p->op->path, &step);
+	if (!is_within_depth(p, p->op->value, HF_JSON_DEPTH_MAX - count_steps(p->op->path)))
+		return report_failure(p, HF_E_TOO_LARGE, "nested too deeply");
+	struct hf_json *parent = find_parent(p, p->op->path, &step);
 	if (hf_json_type(parent) == HF_JSON_OBJECT) {
 		hf_json_set(parent, step, hf_json_copy(p->op->value));
 		return 0;
@@ -231,19 +242,19 @@ static int replace(struct patching *p)
 	return 0;
 }
 
-/* Sizes are measured as text: that is how the API server counts them. */
-static int copy(struct patching *p, const struct hf_json *source)
+/* Sizes are measured as text, as the API server does. */
+static int copy_value(struct patching *p, const struct hf_json *source)
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_JSON_PATCH_COPY_BYTES_MAX - p->copied_bytes);
 
 	hf_json_write(source, HF_JSON_COMPACT, &sb);
 	if (sb.full)
-		return fail(p, HF_E_TOO_LARGE, "the patch copies more than 3 MiB");
+		return report_failure(p, HF_E_TOO_LARGE, "the patch copies more than 3 MiB");
 	p->copied_bytes += sb.len;
-	return add(p, hf_json_copy(source));
+	return add_value(p, hf_json_copy(source));
 }
 
-static int move(struct patching *p, struct hf_json *source)
+static int move_value(struct patching *p, struct hf_json *source)
 {
 	const char *from = p->op->from, *path = p->op->path;
 	size_t len = strlen(from);
@@ -251,43 +262,46 @@ static int move(struct patching *p, struct hf_json *source)
 	if (strcmp(from, path) == 0)
 		return 0;
 	if (strncmp(from, path, len) == 0 && path[len] == '/')
-		return fail(p, HF_E_INVALID, "a value cannot be moved into itself");
+		return report_failure(p, HF_E_INVALID, "a value cannot be moved into itself");
 	HF_AUTO_JSON value = hf_json_ref(source);
-	take_out(p, from);
-	return add(p, hf_steal(&value));
+	remove_value(p, from);
+	return add_value(p, hf_steal(&value));
 }
 
-static int apply(struct patching *p)
+static int apply_operation(struct patching *p)
 {
 	const struct operation *op = p->op;
 	struct hf_json *target =
-		find(p, op->kind == MOVE || op->kind == COPY ? op->from : op->path);
+		find_value(p, op->kind == MOVE || op->kind == COPY ? op->from : op->path);
 
-	if (steps_of(op->path) > HF_JSON_DEPTH_MAX)
-		return fail(p, HF_E_INVALID, "the way there is not in the document");
+	if (count_steps(op->path) > HF_JSON_DEPTH_MAX)
+		return report_failure(p, HF_E_INVALID,
+				      "the parent of the path is not in the document");
 	if (!target && op->kind != ADD)
-		return fail(p, HF_E_INVALID,
-			    kinds[op->kind].has_from ? "'from' is not in the document"
-						     : "the path is not in the document");
+		return report_failure(p, HF_E_INVALID,
+				      kinds[op->kind].has_from ? "'from' is not in the document"
+							       : "the path is not in the document");
 	switch (op->kind) {
-	case ADD: return add(p, hf_json_copy(op->value));
+	case ADD: return add_value(p, hf_json_copy(op->value));
 	case REMOVE:
 		if (*op->path == '\0')
-			return fail(p, HF_E_INVALID, "the whole document cannot be removed");
-		take_out(p, op->path);
+			return report_failure(p, HF_E_INVALID,
+					      "the whole document cannot be removed");
+		remove_value(p, op->path);
 		return 0;
-	case REPLACE: return replace(p);
-	case MOVE: return move(p, target);
-	case COPY: return copy(p, target);
+	case REPLACE: return replace_value(p);
+	case MOVE: return move_value(p, target);
+	case COPY: return copy_value(p, target);
 	case TEST:
 		if (!hf_json_equal(target, op->value))
-			return fail(p, HF_E_INVALID, "test failed: the value is another");
+			return report_failure(p, HF_E_INVALID,
+					      "test failed: the value is different");
 		return 0;
 	}
 	return 0;
 }
 
-static int bad_operation(size_t index, const char *why, struct hf_error *err)
+static int report_bad_operation(size_t index, const char *why, struct hf_error *err)
 {
 	return hf_error_set(err, HF_E_BAD_REQUEST, "operation %zu: %s", index, why);
 }
@@ -302,18 +316,18 @@ static int read_operation(const struct hf_json *json, struct operation *ret_op,
 	ret_op->from = hf_json_path_str(json, "from", NULL);
 	ret_op->value = hf_json_get(json, "value");
 	if (!name)
-		return bad_operation(ret_op->index, "'op' must be a string", err);
+		return report_bad_operation(ret_op->index, "'op' must be a string", err);
 	if (!ret_op->path || !is_pointer(ret_op->path))
-		return bad_operation(ret_op->index, "'path' must be a JSON pointer", err);
+		return report_bad_operation(ret_op->index, "'path' must be a JSON pointer", err);
 	while (kind < HF_ARRAY_LEN(kinds) && strcmp(kinds[kind].name, name) != 0)
 		kind++;
 	if (kind == HF_ARRAY_LEN(kinds))
 		return hf_error_set(err, HF_E_INVALID, "operation %zu: no such operation '%.*s'",
 				    ret_op->index, PATH_SHOWN_MAX, name);
 	if (kinds[kind].has_value && !ret_op->value)
-		return bad_operation(ret_op->index, "'value' is missing", err);
+		return report_bad_operation(ret_op->index, "'value' is missing", err);
 	if (kinds[kind].has_from && (!ret_op->from || !is_pointer(ret_op->from)))
-		return bad_operation(ret_op->index, "'from' must be a JSON pointer", err);
+		return report_bad_operation(ret_op->index, "'from' must be a JSON pointer", err);
 	ret_op->kind = (enum kind)kind;
 	return 0;
 }
@@ -337,7 +351,7 @@ int hf_json_patch(const struct hf_json *target, const struct hf_json *ops,
 		p.op = &op;
 		rc = read_operation(hf_json_item(ops, i), &op, err);
 		if (rc == 0)
-			rc = apply(&p);
+			rc = apply_operation(&p);
 	}
 	if (rc == 0)
 		*ret_value = hf_steal(&p.root);

@@ -28,7 +28,7 @@ static void assert_equal_text(const struct hf_json *value, const char *want)
 
 static void merge_patch_does_what_rfc_7386_lists(void **state)
 {
-	/* The RFC's appendix A, then some. */
+	/* The cases of the RFC's appendix A, and some more. */
 	static const char *const cases[][3] = {
 		{"{\"a\":\"b\"}", "{\"a\":\"c\"}", "{\"a\":\"c\"}"},
 		{"{\"a\":\"b\"}", "{\"b\":\"c\"}", "{\"a\":\"b\",\"b\":\"c\"}"},
@@ -75,7 +75,7 @@ static void the_result_shares_nothing_that_can_change(void **state)
 	assert_equal_text(patch, "{\"c\":{\"d\":[1]}}");
 }
 
-static void a_diff_is_the_smallest_patch_that_leads_there(void **state)
+static void a_diff_is_the_smallest_patch_to_the_target(void **state)
 {
 	static const char *const cases[][3] = {
 		{"{}", "{}", "{}"},
@@ -101,7 +101,7 @@ static void a_diff_is_the_smallest_patch_that_leads_there(void **state)
 		HF_AUTO_JSON to = parsed(cases[i][1]);
 		HF_AUTO_JSON patch = hf_json_merge_diff(from, to);
 		assert_equal_text(patch, cases[i][2]);
-		/* And it does lead there: nothing is left to say. */
+		/* Applying the patch gives the target: no difference is left. */
 		HF_AUTO_JSON result = hf_json_merge_patch(from, patch);
 		HF_AUTO_JSON rest = hf_json_merge_diff(result, to);
 		assert_int_equal(hf_json_len(rest), 0);
@@ -179,11 +179,11 @@ static void json_patch_does_what_rfc_6902_says(void **state)
 	}
 }
 
-static void what_cannot_be_done_is_invalid_and_changes_nothing(void **state)
+static void an_operation_that_fails_is_invalid_and_changes_nothing(void **state)
 {
 	static const char *const cases[][2] = {
 		{"[{\"op\":\"test\",\"path\":\"/a\",\"value\":2}]",
-		 "operation 0 (test /a): test failed: the value is another"},
+		 "operation 0 (test /a): test failed: the value is different"},
 		{"[{\"op\":\"test\",\"path\":\"/x\",\"value\":null}]",
 		 "operation 0 (test /x): the path is not in the document"},
 		{"[{\"op\":\"add\",\"path\":\"/b\",\"value\":1},{\"op\":\"remove\",\"path\":\"/x\"}]",
@@ -193,9 +193,9 @@ static void what_cannot_be_done_is_invalid_and_changes_nothing(void **state)
 		{"[{\"op\":\"replace\",\"path\":\"/l/-\",\"value\":1}]",
 		 "operation 0 (replace /l/-): the path is not in the document"},
 		{"[{\"op\":\"add\",\"path\":\"/x/y\",\"value\":1}]",
-		 "operation 0 (add /x/y): the way there is not in the document"},
+		 "operation 0 (add /x/y): the parent of the path is not in the document"},
 		{"[{\"op\":\"add\",\"path\":\"/a/y\",\"value\":1}]",
-		 "operation 0 (add /a/y): the parent is no object and no array"},
+		 "operation 0 (add /a/y): the parent is neither an object nor an array"},
 		{"[{\"op\":\"add\",\"path\":\"/l/4\",\"value\":1}]",
 		 "operation 0 (add /l/4): the index is out of range"},
 		{"[{\"op\":\"add\",\"path\":\"/l/-1\",\"value\":1}]",
@@ -227,7 +227,7 @@ static void what_cannot_be_done_is_invalid_and_changes_nothing(void **state)
 	}
 }
 
-static void what_is_no_patch_is_a_bad_request(void **state)
+static void a_malformed_patch_is_a_bad_request(void **state)
 {
 	static const char *const cases[][2] = {
 		{"{}", "a JSON patch must be an array"},
@@ -275,7 +275,7 @@ static void operations_and_copies_are_bounded(void **state)
 	assert_ok(hf_json_patch(target, ops, &result, &err), &err);
 	result = hf_json_unref(result);
 
-	/* Each copy doubles the document, and deepens it. */
+	/* Each copy doubles the document and makes it deeper. */
 	HF_AUTO_JSON wide = parsed("{\"l\":[\"0123456789\"]}");
 	HF_AUTO_JSON doubling = hf_json_array();
 	for (int i = 0; i < 40; i++) {
@@ -342,10 +342,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(merge_patch_does_what_rfc_7386_lists),
 		cmocka_unit_test(the_result_shares_nothing_that_can_change),
-		cmocka_unit_test(a_diff_is_the_smallest_patch_that_leads_there),
+		cmocka_unit_test(a_diff_is_the_smallest_patch_to_the_target),
 		cmocka_unit_test(json_patch_does_what_rfc_6902_says),
-		cmocka_unit_test(what_cannot_be_done_is_invalid_and_changes_nothing),
-		cmocka_unit_test(what_is_no_patch_is_a_bad_request),
+		cmocka_unit_test(an_operation_that_fails_is_invalid_and_changes_nothing),
+		cmocka_unit_test(a_malformed_patch_is_a_bad_request),
 		cmocka_unit_test(operations_and_copies_are_bounded),
 		cmocka_unit_test(depth_is_bounded),
 		cmocka_unit_test(moving_much_many_times_is_cut_short),

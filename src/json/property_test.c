@@ -10,7 +10,8 @@
 
 #include <string.h>
 
-/* What must hold for every document, tried on random ones; fuzzing tries harder, this always. */
+/* Properties that hold for every document, tried on random ones. Fuzzing tries more of them;
+ * these run in every test. */
 #define ROUNDS 3000
 
 static uint64_t seed;
@@ -77,7 +78,7 @@ static struct hf_json *some_object(void)
 	return object;
 }
 
-static void what_is_written_is_read_back(void **state)
+static void a_written_document_is_read_back(void **state)
 {
 	static const enum hf_json_style styles[] = {HF_JSON_COMPACT, HF_JSON_INDENTED,
 						    HF_JSON_SORTED};
@@ -159,7 +160,7 @@ static void merging_twice_changes_nothing_more(void **state)
 	}
 }
 
-/* {"op": op, "path": "/" + key with ~ and / escaped} */
+/* Makes {"op": op, "path": "/" + key}, with ~ and / in the key escaped. */
 static struct hf_json *operation(const char *op, const char *key, struct hf_json *value)
 {
 	struct hf_json *json = hf_json_object();
@@ -178,7 +179,7 @@ static struct hf_json *operation(const char *op, const char *key, struct hf_json
 	return json;
 }
 
-static void what_json_patches_do_they_undo(void **state)
+static void json_patches_can_be_undone(void **state)
 {
 	for (int round = 0; round < ROUNDS; round++) {
 		HF_AUTO_JSON target = some_object();
@@ -212,12 +213,12 @@ static int reseed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(what_is_written_is_read_back, reseed),
+		cmocka_unit_test_setup(a_written_document_is_read_back, reseed),
 		cmocka_unit_test_setup(equal_values_have_equal_sorted_bytes, reseed),
 		cmocka_unit_test_setup(yaml_brings_every_value_through, reseed),
 		cmocka_unit_test_setup(a_merge_diff_leads_from_one_to_the_other, reseed),
 		cmocka_unit_test_setup(merging_twice_changes_nothing_more, reseed),
-		cmocka_unit_test_setup(what_json_patches_do_they_undo, reseed),
+		cmocka_unit_test_setup(json_patches_can_be_undone, reseed),
 	};
 	return cmocka_run_group_tests_name("json/property", tests, NULL, NULL);
 }

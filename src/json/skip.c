@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * A reader over JSON text that makes no tree and allocates nothing. Input: text; output: the values
+ * that the caller asks for, in order.
+ *
+ * Invariant: the reader never reads beyond `end`. Every value is consumed exactly once.
+ */
 #include "json/skip.h"
 
 #include "base/mem.h"
@@ -26,8 +33,8 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* The next byte that is no blank, 0 at the end (a NUL in the text is broken all the same). */
-static char next_byte(struct hf_skip *s)
+/* The next byte that is not a blank; '\0' at the end (a NUL in the text is invalid JSON anyway). */
+static char peek_byte(struct hf_skip *s)
 {
 	while (s->p < s->end && is_blank(*s->p))
 		s->p++;
@@ -36,7 +43,7 @@ static char next_byte(struct hf_skip *s)
 
 enum hf_json_type hf_skip_peek(struct hf_skip *s)
 {
-	char c = next_byte(s);
+	char c = peek_byte(s);
 
 	switch (c) {
 	case '{': return HF_JSON_OBJECT;
@@ -51,7 +58,7 @@ enum hf_json_type hf_skip_peek(struct hf_skip *s)
 
 bool hf_skip_enter(struct hf_skip *s)
 {
-	char c = next_byte(s);
+	char c = peek_byte(s);
 
 	if (c != '{' && c != '[')
 		return false;
@@ -59,10 +66,11 @@ bool hf_skip_enter(struct hf_skip *s)
 	return true;
 }
 
-/* Over the comma between two entries; stands before the entry, or behind the closing one. */
-static enum hf_skip_next next_entry(struct hf_skip *s, bool *first, char closing)
+/* Moves over the comma between two entries. The reader then stands at the entry, or after the
+ * closing bracket. */
+static enum hf_skip_next advance_entry(struct hf_skip *s, bool *first, char closing)
 {
-	char c = next_byte(s);
+	char c = peek_byte(s);
 
 	if (c == closing) {
 		s->p++;
@@ -80,11 +88,11 @@ static enum hf_skip_next next_entry(struct hf_skip *s, bool *first, char closing
 
 enum hf_skip_next hf_skip_next_key(struct hf_skip *s, bool *first, struct hf_skip_string *ret_key)
 {
-	enum hf_skip_next next = next_entry(s, first, '}');
+	enum hf_skip_next next = advance_entry(s, first, '}');
 
 	if (next != HF_SKIP_ENTRY)
 		return next;
-	if (!hf_skip_string(s, ret_key) || next_byte(s) != ':')
+	if (!hf_skip_string(s, ret_key) || peek_byte(s) != ':')
 		return HF_SKIP_BROKEN;
 	s->p++;
 	return HF_SKIP_ENTRY;
@@ -92,14 +100,14 @@ enum hf_skip_next hf_skip_next_key(struct hf_skip *s, bool *first, struct hf_ski
 
 enum hf_skip_next hf_skip_next_item(struct hf_skip *s, bool *first)
 {
-	return next_entry(s, first, ']');
+	return advance_entry(s, first, ']');
 }
 
 bool hf_skip_string(struct hf_skip *s, struct hf_skip_string *ret_string)
 {
 	bool escaped = false;
 
-	if (next_byte(s) != '"')
+	if (peek_byte(s) != '"')
 		return false;
 	const char *behind = hf_skip_string_end(s->p, s->end, &escaped);
 	if (!behind)
@@ -111,7 +119,8 @@ bool hf_skip_string(struct hf_skip *s, struct hf_skip_string *ret_string)
 	return true;
 }
 
-/* What follows the word is looked at by whoever comes next: nothing may but , ] } or the end. */
+/* Skips a word. The next call checks what follows: only a comma, a closing bracket or the end is
+ * valid. */
 static bool skip_word(struct hf_skip *s, const char *word, size_t len)
 {
 	if ((size_t)(s->end - s->p) < len || memcmp(s->p, word, len) != 0)
@@ -122,7 +131,7 @@ static bool skip_word(struct hf_skip *s, const char *word, size_t len)
 
 bool hf_skip_bool(struct hf_skip *s, bool *ret_value)
 {
-	bool value = next_byte(s) == 't';
+	bool value = peek_byte(s) == 't';
 
 	if (!(value ? skip_word(s, "true", 4) : skip_word(s, "false", 5)))
 		return false;
@@ -132,29 +141,30 @@ bool hf_skip_bool(struct hf_skip *s, bool *ret_value)
 
 bool hf_skip_null(struct hf_skip *s)
 {
-	return next_byte(s) == 'n' && skip_word(s, "null", 4);
+	return peek_byte(s) == 'n' && skip_word(s, "null", 4);
 }
 
-static const char *digits_end(const char *p, const char *end)
+static const char *skip_digits(const char *p, const char *end)
 {
 	while (p < end && is_digit(*p))
 		p++;
 	return p;
 }
 
-/* Behind the number at p, NULL where the grammar is broken; *ret_real says which kind. */
-static const char *number_end(const char *p, const char *end, bool *ret_real)
+/* Returns the position after the number at p, or NULL if the number is malformed. *ret_real is
+ * true for a real number. */
+static const char *skip_number(const char *p, const char *end, bool *ret_real)
 {
 	const char *digits = p + (p < end && *p == '-');
 
-	p = digits_end(digits, end);
+	p = skip_digits(digits, end);
 	if (p == digits || (*digits == '0' && p - digits > 1))
 		return NULL;
 	*ret_real = false;
 	if (p < end && *p == '.') {
 		*ret_real = true;
 		digits = p + 1;
-		p = digits_end(digits, end);
+		p = skip_digits(digits, end);
 		if (p == digits)
 			return NULL;
 	}
@@ -163,7 +173,7 @@ static const char *number_end(const char *p, const char *end, bool *ret_real)
 		digits = p + 1;
 		if (digits < end && (*digits == '+' || *digits == '-'))
 			digits++;
-		p = digits_end(digits, end);
+		p = skip_digits(digits, end);
 		if (p == digits)
 			return NULL;
 	}
@@ -173,7 +183,7 @@ static const char *number_end(const char *p, const char *end, bool *ret_real)
 static bool read_integer(const char *p, const char *end, int64_t *ret_integer)
 {
 	bool negative = *p == '-';
-	int64_t value = 0; /* counts downwards: there is one more negative number */
+	int64_t value = 0; /* built as a negative number: INT64_MIN has no positive counterpart */
 
 	for (p += negative; p < end; p++)
 		if (__builtin_mul_overflow(value, 10, &value) ||
@@ -207,8 +217,8 @@ bool hf_skip_number(struct hf_skip *s, struct hf_skip_number *ret_number)
 	struct hf_skip_number number = {.type = HF_JSON_INT};
 	bool is_real;
 
-	(void)next_byte(s);
-	const char *behind = number_end(s->p, s->end, &is_real);
+	(void)peek_byte(s);
+	const char *behind = skip_number(s->p, s->end, &is_real);
 	if (!behind)
 		return false;
 	if (is_real) {
@@ -242,7 +252,7 @@ bool hf_skip_value(struct hf_skip *s)
 	case HF_JSON_NULL: return hf_skip_null(s);
 	case HF_JSON_INT:
 	case HF_JSON_REAL:
-		behind = number_end(s->p, s->end, &ignored);
+		behind = skip_number(s->p, s->end, &ignored);
 		if (!behind)
 			return false;
 		s->p = behind;
@@ -254,11 +264,11 @@ bool hf_skip_value(struct hf_skip *s)
 
 bool hf_skip_at_end(struct hf_skip *s)
 {
-	(void)next_byte(s);
+	(void)peek_byte(s);
 	return s->p == s->end;
 }
 
-static int hex4(const char *p, const char *end)
+static int read_hex4(const char *p, const char *end)
 {
 	int value = 0;
 
@@ -277,10 +287,11 @@ static int hex4(const char *p, const char *end)
 	return value;
 }
 
-/* \uXXXX behind "\u", a pair of them for what is beyond 16 bits; moves *p behind it. */
+/* Resolves \uXXXX after "\u", or a pair of them for a character beyond 16 bits. Moves *p behind
+ * it. */
 static size_t resolve_unicode(const char **p, const char *end, char out[4])
 {
-	int c = hex4(*p, end);
+	int c = read_hex4(*p, end);
 
 	if (c <= 0 || (c >= 0xdc00 && c <= 0xdfff))
 		return 0;
@@ -288,7 +299,7 @@ static size_t resolve_unicode(const char **p, const char *end, char out[4])
 	if (c >= 0xd800 && c <= 0xdbff) {
 		if (end - *p < 6 || (*p)[0] != '\\' || (*p)[1] != 'u')
 			return 0;
-		int low = hex4(*p + 2, end);
+		int low = read_hex4(*p + 2, end);
 		if (low < 0xdc00 || low > 0xdfff)
 			return 0;
 		*p += 6;
@@ -297,8 +308,9 @@ static size_t resolve_unicode(const char **p, const char *end, char out[4])
 	return hf_utf8_encode((uint32_t)c, out);
 }
 
-/* One byte or one escape at *p as bytes; how many, 0 for what is no escape. */
-static size_t resolve(const char **p, const char *end, char out[4])
+/* Writes one byte or one escape at *p as bytes to out. Returns their number, or 0 for an invalid
+ * escape. */
+static size_t resolve_char(const char **p, const char *end, char out[4])
 {
 	static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
 
@@ -328,7 +340,7 @@ bool hf_skip_equals(const struct hf_skip_string *string, const char *text, size_
 	size_t at = 0;
 	while (p < end) {
 		char out[4];
-		size_t n = resolve(&p, end, out);
+		size_t n = resolve_char(&p, end, out);
 		if (n == 0 || n > len - at || memcmp(out, text + at, n) != 0)
 			return false;
 		at += n;
@@ -336,7 +348,7 @@ bool hf_skip_equals(const struct hf_skip_string *string, const char *text, size_
 	return at == len;
 }
 
-/* No control characters, and UTF-8. */
+/* True if the bytes are UTF-8 without control characters. */
 static bool is_text(const char *bytes, size_t len)
 {
 	bool ascii = true;
@@ -356,10 +368,10 @@ bool hf_skip_copy(const struct hf_skip_string *string, char *to, size_t *ret_len
 	if (!is_text(string->bytes, string->len))
 		return false;
 	if (string->escaped) {
-		/* An escape is never shorter than what it stands for. */
+		/* An escape is never shorter than its character, so the text fits. */
 		const char *p = string->bytes, *end = p + string->len;
 		while (p < end) {
-			size_t n = resolve(&p, end, to + len);
+			size_t n = resolve_char(&p, end, to + len);
 			if (n == 0)
 				return false;
 			len += n;

@@ -7,11 +7,11 @@
 #include <stddef.h>
 
 /*
- * The two scans that the skip reader lives by, each in a form that every machine can run and
- * in the fastest one this machine has; a test holds them against each other.
+ * The two scans that take most of the skip reader's time. Each exists in a portable form and in the
+ * fastest form for this machine; a test compares the two.
  *
- * p is at the opening quote or bracket; the answer is behind the closing one, NULL where
- * there is none before end.  *escaped becomes true when a backslash was passed.
+ * p is at the opening quote or bracket. The result is the position after the closing one, or NULL
+ * if there is none before end. *escaped becomes true if the string contains a backslash.
  */
 const char *hf_skip_string_end_portable(const char *p, const char *end, bool *escaped);
 const char *hf_skip_string_end(const char *p, const char *end, bool *escaped);

@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Finds the end of a JSON string or container, 16 or 64 bytes at a time with SSE2, else byte by
+ * byte.
+ *
+ * Input: the position of the opening quote or bracket; output: the position after the closing one,
+ * or NULL.
+ */
 #include "json/skip_internal.h"
 
 #include <stddef.h>
@@ -10,13 +18,13 @@
 #endif
 
 /* p is inside a string. */
-static const char *string_tail(const char *p, const char *end, bool *escaped)
+static const char *string_tail(const char *p, const char *end, bool *find_escaped)
 {
 	while (p < end) {
 		if (*p == '"')
 			return p + 1;
 		if (*p == '\\') {
-			*escaped = true;
+			*find_escaped = true;
 			if (++p == end)
 				break;
 		}
@@ -25,14 +33,14 @@ static const char *string_tail(const char *p, const char *end, bool *escaped)
 	return NULL;
 }
 
-/* p is outside of strings, inside `depth` brackets (or at the first one). */
+/* p is outside of strings and inside `depth` brackets, or at the first bracket. */
 static const char *container_tail(const char *p, const char *end, size_t depth)
 {
-	bool escaped;
+	bool find_escaped;
 
 	while (p && p < end) {
 		switch (*p) {
-		case '"': p = string_tail(p + 1, end, &escaped); continue;
+		case '"': p = string_tail(p + 1, end, &find_escaped); continue;
 		case '{':
 		case '[': depth++; break;
 		case '}':
@@ -46,9 +54,9 @@ static const char *container_tail(const char *p, const char *end, size_t depth)
 	return NULL;
 }
 
-const char *hf_skip_string_end_portable(const char *p, const char *end, bool *escaped)
+const char *hf_skip_string_end_portable(const char *p, const char *end, bool *find_escaped)
 {
-	return string_tail(p + 1, end, escaped);
+	return string_tail(p + 1, end, find_escaped);
 }
 
 const char *hf_skip_container_end_portable(const char *p, const char *end)
@@ -57,8 +65,8 @@ const char *hf_skip_container_end_portable(const char *p, const char *end)
 }
 
 #ifdef __SSE2__
-/* Every x86-64 has SSE2.  Wider vectors would gain little: strings are short. */
-const char *hf_skip_string_end(const char *p, const char *end, bool *escaped)
+/* Every x86-64 machine has SSE2. Wider vectors would gain little, because strings are short. */
+const char *hf_skip_string_end(const char *p, const char *end, bool *find_escaped)
 {
 	const __m128i quote = _mm_set1_epi8('"'), backslash = _mm_set1_epi8('\\');
 
@@ -74,12 +82,12 @@ const char *hf_skip_string_end(const char *p, const char *end, bool *escaped)
 		p += __builtin_ctz(hits);
 		if (*p == '"')
 			return p + 1;
-		*escaped = true;
+		*find_escaped = true;
 		if (end - p < 2)
 			return NULL;
 		p += 2;
 	}
-	return string_tail(p, end, escaped);
+	return string_tail(p, end, find_escaped);
 }
 
 #define BLOCK 64
@@ -88,9 +96,9 @@ struct masks {
 	uint64_t quotes, backslashes, opens, closes;
 };
 
-/* One bit for each byte.  [ and { differ in one bit, and so do ] and }: with it set, two
- * comparisons find all four. */
-static inline struct masks look(const char *p)
+/* Makes a mask with one bit for each byte. '[' and '{' differ in one bit, and so do ']' and '}'.
+ * With that bit set, two comparisons find all four. */
+static inline struct masks make_masks(const char *p)
 {
 	const __m128i quote = _mm_set1_epi8('"'), backslash = _mm_set1_epi8('\\');
 	const __m128i open = _mm_set1_epi8('{'), close = _mm_set1_epi8('}');
@@ -111,18 +119,19 @@ static inline struct masks look(const char *p)
 	return m;
 }
 
-/* Each bit: whether an odd number of bits is set up to and with it. */
-static inline uint64_t parity(uint64_t bits)
+/* Sets each bit to the parity of the bits up to and including it. */
+static inline uint64_t prefix_parity(uint64_t bits)
 {
 	for (int shift = 1; shift < BLOCK; shift *= 2)
 		bits ^= bits << shift;
 	return bits;
 }
 
-/* What stands behind a backslash that is not escaped itself: behind an odd number of them.  A run that
- * begins at an odd place is carried by the sum to the place behind it, and flips what counts there.
- * *carry: whether the first byte is escaped by the block before; then the same of the next block. */
-static inline uint64_t escaped(uint64_t backslashes, uint64_t *carry)
+/* Marks the bytes that an odd number of backslashes precedes; they are escaped. A run of
+ * backslashes that starts at an odd position is carried by the addition to the position after
+ * it, where it inverts the result. *carry says whether the previous block escapes the first
+ * byte, and then the same for the next block. */
+static inline uint64_t find_escaped(uint64_t backslashes, uint64_t *carry)
 {
 	const uint64_t even = 0x5555555555555555;
 	uint64_t behind, starts, runs;
@@ -136,7 +145,8 @@ static inline uint64_t escaped(uint64_t backslashes, uint64_t *carry)
 	return (even ^ runs << 1) & behind;
 }
 
-/* Brackets of the block that are outside of strings; NULL: the end is not among them. */
+/* Counts the brackets of a block that are outside of strings. Returns the position after the
+ * last closing bracket, or NULL if it is not in this block. */
 static const char *count_brackets(const char *p, const struct masks *m, uint64_t outside,
 				  size_t *depth)
 {
@@ -149,20 +159,21 @@ static const char *count_brackets(const char *p, const struct masks *m, uint64_t
 	return NULL;
 }
 
-/* Block by block, however many strings are in one. */
+/* Scans block by block; the number of strings in a block does not matter. */
 const char *hf_skip_container_end(const char *p, const char *end)
 {
-	uint64_t inside = 0, carry = 0; /* inside a string: all bits or none */
+	uint64_t inside = 0, carry = 0; /* all bits are set while inside a string, else none */
 	size_t depth = 0;
 	bool ignored;
 
 	for (; end - p >= BLOCK; p += BLOCK) {
-		struct masks m = look(p);
-		uint64_t next = carry, quotes = m.quotes & ~escaped(m.backslashes, &next);
-		uint64_t strings = parity(quotes) ^ inside;
+		struct masks m = make_masks(p);
+		uint64_t next = carry, quotes = m.quotes & ~find_escaped(m.backslashes, &next);
+		uint64_t strings = prefix_parity(quotes) ^ inside;
 		const char *found;
 
-		/* No JSON, and what stands behind such a one is not escaped. */
+		/* A backslash outside a string is not JSON, and it escapes nothing: stop the
+		 * fast scan here. */
 		if (m.backslashes & ~strings)
 			break;
 		found = count_brackets(p, &m, ~strings, &depth);
@@ -177,9 +188,9 @@ const char *hf_skip_container_end(const char *p, const char *end)
 	return container_tail(p, end, depth);
 }
 #else
-const char *hf_skip_string_end(const char *p, const char *end, bool *escaped)
+const char *hf_skip_string_end(const char *p, const char *end, bool *find_escaped)
 {
-	return string_tail(p + 1, end, escaped);
+	return string_tail(p + 1, end, find_escaped);
 }
 
 const char *hf_skip_container_end(const char *p, const char *end)

@@ -234,12 +234,12 @@ static void an_error_says_line_and_column(void **state)
 	assert_string_equal(err.text, "line 2, column 8: not valid JSON");
 }
 
-/* Random text of the bytes that matter, in a block of its exact size so that ASan sees every
- * byte read behind it. */
+/* Random text of the relevant bytes, in a block of its exact size, so that AddressSanitizer
+ * detects a read beyond the end. */
 static void the_fast_scans_equal_the_portable_ones(void **state)
 {
 	static const char bytes[] = "{}[]\"\"\"\\a  :,{}[]bcdefghijklmnopqrstuvwxyz";
-	/* As most objects are: blocks without a backslash, one after the other. */
+	/* As most objects are: many blocks without a backslash in a row. */
 	static const char plain[] = "{{}[]\"\"a  :,bcdefghijklmnopqrstuvwxyz";
 	uint64_t x = 88172645463325252u;
 
@@ -269,7 +269,8 @@ static void the_fast_scans_equal_the_portable_ones(void **state)
 	}
 }
 
-/* Runs of backslashes of every length, at every place of a block, and only where JSON has them. */
+/* Runs of backslashes of every length, at every position of a block, only where JSON allows
+ * them. */
 static void escapes_are_skipped_as_the_portable_scan_does(void **state)
 {
 	static const char *const pieces[] = {

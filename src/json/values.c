@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * JSON values: construction, access and comparison, as a thin layer over jansson.
+ *
+ * jansson reports misuse (setting a key of an array, an index out of range) by return codes that
+ * callers forget to check. These functions assert instead.
+ */
 #include "json/json.h"
 
 #include "base/mem.h"
@@ -10,20 +17,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * Most of this is jansson with other names.  Where jansson reports misuse by a return code
- * that everybody forgets to look at (set on an array, an index out of range), this asserts.
- */
-
-/* Any number but 0, which would make jansson ask the system for randomness. */
+/* Any number except 0, which makes jansson read a random seed from the system. */
 #define DEFAULT_SEED 0x686f6c64u
 
 static bool prepared;
 
-/*
- * jansson has two global settings, and whatever makes the first value of a process calls this: a
- * static constructor would run before main could give a seed of its own.
- */
+/* jansson has two global settings. Every function that can make the first value calls this
+ * function. A static constructor would run before main could set a seed. */
 void hf_json_prepare(void)
 {
 	if (!prepared)
@@ -117,7 +117,7 @@ struct hf_json *hf_json_int(int64_t i)
 struct hf_json *hf_json_real(double d)
 {
 	hf_json_prepare();
-	/* JSON has no NaN and no infinity, and jansson makes NULL of them. */
+	/* JSON has no NaN and no infinity; for those jansson returns NULL. */
 	json_t *real = json_real(d);
 	hf_assert(real);
 	return hf_json_of(real);
@@ -133,14 +133,14 @@ struct hf_json *hf_json_null(void)
 	return hf_json_of(json_null());
 }
 
-/* jansson refuses only what would be a mistake in this program: another type, an index out
- * of range, a value put inside itself. */
-static void must(int rc)
+/* jansson refuses only programming errors: another type, an index out of range, a value put into
+ * itself. */
+static void require_success(int rc)
 {
 	hf_assert(rc == 0);
 }
 
-/* Nothing in the interface changes a scalar, so copies may share them. */
+/* No function changes a scalar, so copies share scalars. */
 struct hf_json *hf_json_copy(const struct hf_json *value)
 {
 	json_t *raw = hf_json_raw(value);
@@ -149,10 +149,10 @@ struct hf_json *hf_json_copy(const struct hf_json *value)
 		struct hf_json *copy = hf_json_object();
 		const char *key;
 		struct hf_json *item;
-		/* What is a key there was looked at when it was put. */
+		/* The key was checked when it was put into the original. */
 		for (void *it = NULL; (it = hf_json_next(value, it, &key, &item));)
-			must(json_object_set_new_nocheck(hf_json_raw(copy), key,
-							 hf_json_raw(hf_json_copy(item))));
+			require_success(json_object_set_new_nocheck(
+				hf_json_raw(copy), key, hf_json_raw(hf_json_copy(item))));
 		return copy;
 	}
 	if (json_is_array(raw)) {
@@ -194,8 +194,8 @@ const char *hf_json_type_name(enum hf_json_type type)
 	return names[type];
 }
 
-/* Numbers are equal when their values are (RFC 6902 §4.6), however they are written.  An
- * integer that no double holds equals no real. */
+/* Numbers are equal if their values are (RFC 6902 §4.6). An integer that no double can represent
+ * equals no real. */
 static bool numbers_equal(const json_t *a, const json_t *b)
 {
 	if (json_is_integer(a) && json_is_integer(b))
@@ -251,7 +251,7 @@ bool hf_json_equal(const struct hf_json *a, const struct hf_json *b)
 		return objects_equal(a, b);
 	if (json_is_array(raw_a))
 		return arrays_equal(a, b);
-	/* true, false and null are one value each and were found equal above. */
+	/* true, false and null are single objects, so equal ones were found above. */
 	return json_is_string(raw_a) &&
 	       strcmp(json_string_value(raw_a), json_string_value(raw_b)) == 0;
 }
@@ -309,8 +309,9 @@ size_t hf_json_len(const struct hf_json *container)
 	return json_is_object(raw) ? json_object_size(raw) : json_array_size(raw);
 }
 
-/* A lookup in what is absent or no object is absent, so chains need no checks. */
-static struct hf_json *walk(const struct hf_json *value, va_list ap)
+/* Follows the keys. A lookup in an absent value or a non-object gives NULL, so no checks are
+ * needed. */
+static struct hf_json *follow_keys(const struct hf_json *value, va_list ap)
 {
 	struct hf_json *at = hf_json_of(hf_json_raw(value));
 
@@ -324,7 +325,7 @@ struct hf_json *hf_json_path(const struct hf_json *object, ...)
 	va_list ap;
 
 	va_start(ap, object);
-	struct hf_json *value = walk(object, ap);
+	struct hf_json *value = follow_keys(object, ap);
 	va_end(ap);
 	return value;
 }
@@ -334,7 +335,7 @@ const char *hf_json_path_str(const struct hf_json *object, ...)
 	va_list ap;
 
 	va_start(ap, object);
-	const char *s = hf_json_str(walk(object, ap), NULL);
+	const char *s = hf_json_str(follow_keys(object, ap), NULL);
 	va_end(ap);
 	return s;
 }
@@ -357,11 +358,13 @@ void hf_json_set(struct hf_json *object, const char *key, struct hf_json *value)
 	if (!value)
 		return;
 	if (hf_utf8_valid(key, strlen(key))) {
-		must(json_object_set_new_nocheck(hf_json_raw(object), key, hf_json_raw(value)));
+		require_success(
+			json_object_set_new_nocheck(hf_json_raw(object), key, hf_json_raw(value)));
 		return;
 	}
 	HF_AUTOFREE char *clean = hf_json_clean_text(key, strlen(key));
-	must(json_object_set_new_nocheck(hf_json_raw(object), clean, hf_json_raw(value)));
+	require_success(
+		json_object_set_new_nocheck(hf_json_raw(object), clean, hf_json_raw(value)));
 }
 
 void hf_json_set_str(struct hf_json *object, const char *key, const char *s)
@@ -383,29 +386,29 @@ void hf_json_set_bool(struct hf_json *object, const char *key, bool b)
 void hf_json_remove(struct hf_json *object, const char *key)
 {
 	hf_assert(json_is_object(hf_json_raw(object)));
-	/* -1 is "no such key", which is what the caller wants. */
+	/* -1 means that the key does not exist, which is fine. */
 	(void)json_object_del(hf_json_raw(object), key);
 }
 
 void hf_json_append(struct hf_json *array, struct hf_json *value)
 {
 	if (value)
-		must(json_array_append_new(hf_json_raw(array), hf_json_raw(value)));
+		require_success(json_array_append_new(hf_json_raw(array), hf_json_raw(value)));
 }
 
 void hf_json_insert(struct hf_json *array, size_t i, struct hf_json *value)
 {
-	must(json_array_insert_new(hf_json_raw(array), i, hf_json_raw(value)));
+	require_success(json_array_insert_new(hf_json_raw(array), i, hf_json_raw(value)));
 }
 
 void hf_json_replace_item(struct hf_json *array, size_t i, struct hf_json *value)
 {
-	must(json_array_set_new(hf_json_raw(array), i, hf_json_raw(value)));
+	require_success(json_array_set_new(hf_json_raw(array), i, hf_json_raw(value)));
 }
 
 void hf_json_remove_item(struct hf_json *array, size_t i)
 {
-	must(json_array_remove(hf_json_raw(array), i));
+	require_success(json_array_remove(hf_json_raw(array), i));
 }
 
 struct hf_json *hf_json_ensure_object(struct hf_json *object, const char *key)

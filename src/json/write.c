@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Writes a JSON value as text, compact or as kubectl prints it.
+ *
+ * It does not use jansson's writer, which prints 0.1 as 0.10000000000000001 and has no kubectl
+ * layout.
+ */
 #include "json/json.h"
 
 #include "base/mem.h"
@@ -9,10 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * Not jansson's own writer: that one prints 0.1 as 0.10000000000000001, and cannot print
- * what kubectl prints.
- */
 struct writer {
 	struct hf_strbuf *sb;
 	bool indented, sorted, html_safe;
@@ -37,8 +40,9 @@ const char **hf_json_sorted_keys(const struct hf_json *object)
 	return keys;
 }
 
-/* Empty containers stay on their line, so callers ask only when there is something inside. */
-static void newline(const struct writer *w, int depth)
+/* Starts a new line if the style is indented. Callers do this only in containers that are not
+ * empty, because empty ones stay on one line. */
+static void start_line(const struct writer *w, int depth)
 {
 	if (!w->indented)
 		return;
@@ -47,8 +51,8 @@ static void newline(const struct writer *w, int depth)
 		hf_strbuf_addstr(w->sb, "    ");
 }
 
-/* The escape for the character at *p, of which *ret_len bytes are taken; NULL: as it is. */
-static const char *escape(const struct writer *w, const char *p, size_t *ret_len)
+/* Returns the escape for the character at *p and its length in *ret_len; NULL if it needs none. */
+static const char *find_escape(const struct writer *w, const char *p, size_t *ret_len)
 {
 	*ret_len = 1;
 	switch (*p) {
@@ -62,7 +66,7 @@ static const char *escape(const struct writer *w, const char *p, size_t *ret_len
 	}
 	if (!w->html_safe)
 		return NULL;
-	/* What Go's encoder escapes so that JSON may stand inside a script element. */
+	/* Go's encoder escapes these so that JSON can be embedded in an HTML script element. */
 	switch (*p) {
 	case '<': return "\\u003c";
 	case '>': return "\\u003e";
@@ -76,9 +80,9 @@ static const char *escape(const struct writer *w, const char *p, size_t *ret_len
 	return NULL;
 }
 
-/* Where escape() and write_escaped have nothing to do: all but quotes, backslashes, control
- * characters, what HTML means something by, and the first byte of U+2028. */
-static size_t plain_len(const char *s)
+/* The number of bytes at the start that need no escape in any style. The others: quotes,
+ * backslashes, control characters, < > &, and the first byte of U+2028 and U+2029. */
+static size_t count_plain_bytes(const char *s)
 {
 	static const bool special[256] = {
 		[0 ... 0x1f] = true, ['"'] = true, ['\\'] = true, ['<'] = true,
@@ -98,7 +102,7 @@ static void write_escaped(const struct writer *w, const char *s)
 	hf_strbuf_addch(w->sb, '"');
 	while (*s) {
 		size_t len;
-		const char *text = escape(w, s, &len);
+		const char *text = find_escape(w, s, &len);
 		bool control = !text && (unsigned char)*s < 0x20;
 		if (!text && !control) {
 			s++;
@@ -116,10 +120,10 @@ static void write_escaped(const struct writer *w, const char *s)
 	hf_strbuf_addch(w->sb, '"');
 }
 
-/* Nearly every string and every key is plain, and most of a text is these. */
+/* The fast path for strings without escapes; nearly all strings and keys are of this kind. */
 static void write_string(const struct writer *w, const char *s)
 {
-	size_t len = plain_len(s);
+	size_t len = count_plain_bytes(s);
 	char *at = s[len] == '\0' ? hf_strbuf_reserve(w->sb, len + 2) : NULL;
 
 	if (at == NULL || w->sb->full) {
@@ -132,11 +136,11 @@ static void write_string(const struct writer *w, const char *s)
 	hf_strbuf_grew(w->sb, len + 2);
 }
 
-/* By hand: a status is full of numbers, and printf takes its time. */
+/* Written by hand, because a status has many numbers and printf is slow. */
 static void write_int(const struct writer *w, int64_t value)
 {
 	char text[24], *at = text + sizeof(text);
-	/* The smallest has no positive counterpart. */
+	/* INT64_MIN has no positive counterpart in int64_t. */
 	uint64_t left = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
 
 	do {
@@ -156,18 +160,18 @@ static void write_array(const struct writer *w, const struct hf_json *array, int
 	for (size_t i = 0; i < len; i++) {
 		if (i > 0)
 			hf_strbuf_addch(w->sb, ',');
-		newline(w, depth + 1);
+		start_line(w, depth + 1);
 		write_value(w, hf_json_item(array, i), depth + 1);
 	}
 	if (len > 0)
-		newline(w, depth);
+		start_line(w, depth);
 	hf_strbuf_addch(w->sb, ']');
 }
 
 static void write_member(const struct writer *w, const char *key, const struct hf_json *value,
 			 int depth)
 {
-	newline(w, depth + 1);
+	start_line(w, depth + 1);
 	write_string(w, key);
 	hf_strbuf_addstr(w->sb, w->indented ? ": " : ":");
 	write_value(w, value, depth + 1);
@@ -196,7 +200,7 @@ static void write_object(const struct writer *w, const struct hf_json *object, i
 		}
 	}
 	if (len > 0)
-		newline(w, depth);
+		start_line(w, depth);
 	hf_strbuf_addch(w->sb, '}');
 }
 

@@ -1,5 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Reads YAML into JSON trees. Input: text; output: one tree for each document, and marks with the
+ * line and column of each value.
+ *
+ * libyaml's events become a tree and, beside it, the marks. An error about a field is found later,
+ * when the text is gone, and must still name a line.
+ *
+ * Each value carries the cost of an alias to it (values, bytes, height), summed up while its
+ * container is open. So an alias beyond the limits is refused before anything is copied, also for
+ * aliases of aliases.
+ */
 #include "json/yaml.h"
 
 #include "base/arena.h"
@@ -13,30 +25,21 @@
 #include <string.h>
 #include <yaml.h>
 
-/*
- * libyaml's events become a tree and, beside it, marks that say where each value stands: an
- * error about a field is found long after the text is gone, and must still name a line.
- *
- * Each value carries what an alias to it would cost (values, bytes, height), added up while
- * its container is open.  So an alias is refused before anything is copied, and no number of
- * aliases to aliases makes more than the limits allow.
- */
-
-/* Of one document; people use a handful. */
+/* anchors of one document; typical files have a few */
 #define ANCHORS_MAX 1000
 #define TAG_PREFIX "tag:yaml.org,2002:"
 
 struct doc {
 	struct hf_json *json;
-	struct hf_yaml_mark *mark; /* NULL: places are not known */
+	struct hf_yaml_mark *mark; /* NULL: positions are unknown */
 };
 
 struct hf_yaml {
-	struct hf_arena *arena; /* of the marks */
+	struct hf_arena *arena; /* memory of the marks */
 	HF_VEC(struct doc) docs;
 };
 
-/* A value on its way into its container, with what an alias to it would cost. */
+/* A complete value that is not in its container yet, and the cost of an alias to it. */
 struct built {
 	struct hf_json *json;
 	struct hf_yaml_mark *mark;
@@ -49,14 +52,15 @@ struct anchor {
 	struct built built; /* its json is NULL while the value is being read */
 };
 
-/* A container that is open. */
+/* A container that is still open. */
 struct frame {
 	struct built built;
-	struct hf_yaml_mark *last; /* of the children */
+	struct hf_yaml_mark *last; /* mark of the last child */
 	struct anchor *anchor;
 	bool is_map;
-	struct hf_yaml_mark *key; /* read, its value comes next */
+	struct hf_yaml_mark *key; /* the key whose value comes next */
 	bool merging;             /* the key was << */
+	/* the value of << */
 	struct built merge;
 };
 
@@ -73,29 +77,29 @@ struct builder {
 	struct hf_error *err;
 };
 
-static int fail(struct builder *b, int code, const yaml_mark_t *at, const char *what)
+static int report_error(struct builder *b, int code, const yaml_mark_t *at, const char *what)
 {
 	return hf_error_set(b->err, code, "line %zu, column %zu: %s", at->line + 1, at->column + 1,
 			    what);
 }
 
-static int too_much(struct builder *b, const yaml_mark_t *at, size_t max, const char *of_what)
+static int report_too_much(struct builder *b, const yaml_mark_t *at, size_t max,
+			   const char *of_what)
 {
-	return hf_error_set(
-		b->err, HF_E_TOO_LARGE,
-		"line %zu, column %zu: more than %zu %s, what aliases expand to included",
-		at->line + 1, at->column + 1, max, of_what);
+	return hf_error_set(b->err, HF_E_TOO_LARGE,
+			    "line %zu, column %zu: more than %zu %s, expanded aliases included",
+			    at->line + 1, at->column + 1, max, of_what);
 }
 
-/* Every node counts, in the text or by an alias; so aliases of aliases stay small. */
-static int charge(struct builder *b, size_t nodes, size_t bytes, const yaml_mark_t *at)
+/* Counts a node, from the text or from an alias, against the limits. */
+static int count_cost(struct builder *b, size_t nodes, size_t bytes, const yaml_mark_t *at)
 {
 	b->nodes += nodes;
 	b->bytes += bytes;
 	if (b->nodes > b->limits.nodes_max)
-		return too_much(b, at, b->limits.nodes_max, "values");
+		return report_too_much(b, at, b->limits.nodes_max, "values");
 	if (b->bytes > b->limits.bytes_max)
-		return too_much(b, at, b->limits.bytes_max, "bytes of text");
+		return report_too_much(b, at, b->limits.bytes_max, "bytes of text");
 	return 0;
 }
 
@@ -108,7 +112,7 @@ static struct hf_yaml_mark *new_mark(struct builder *b, const yaml_mark_t *at)
 	return mark;
 }
 
-/* The anchor of a value that begins; a name may be given again. */
+/* Registers the anchor of a value that begins here. An anchor's name may be used again. */
 static int new_anchor(struct builder *b, const yaml_char_t *name, const yaml_mark_t *at,
 		      struct anchor **ret_anchor)
 {
@@ -121,7 +125,7 @@ static int new_anchor(struct builder *b, const yaml_char_t *name, const yaml_mar
 	anchor->older = b->newest_anchor;
 	b->newest_anchor = anchor;
 	if (!hf_map_put(b->anchors, (const char *)name, anchor))
-		return fail(b, HF_E_TOO_LARGE, at, "too many anchors");
+		return report_error(b, HF_E_TOO_LARGE, at, "too many anchors");
 	*ret_anchor = anchor;
 	return 0;
 }
@@ -134,7 +138,8 @@ static void fill_anchor(struct anchor *anchor, const struct built *built)
 	hf_json_ref(built->json);
 }
 
-/* Anchors hold references of their own: what they name may have been merged away by now. */
+/* Drops the references that the anchors hold. They have references of their own, because a merge
+ * may have removed the named value from the tree. */
 static void forget_anchors(struct builder *b)
 {
 	for (; b->newest_anchor; b->newest_anchor = b->newest_anchor->older)
@@ -142,20 +147,20 @@ static void forget_anchors(struct builder *b)
 	hf_map_clear(b->anchors);
 }
 
-/* The marks know the line of the first one; looking for it costs only those who err. */
-static int duplicate_key(struct builder *b, const struct frame *frame, const char *key,
-			 const yaml_mark_t *at)
+/* The mark of the first key has its line. The search runs only in case of an error. */
+static int report_duplicate(struct builder *b, const struct frame *frame, const char *key,
+			    const yaml_mark_t *at)
 {
 	const struct hf_yaml_mark *first = frame->built.mark->first;
 
 	while (first && (!first->key || strcmp(first->key, key) != 0))
 		first = first->next;
 	return hf_error_set(b->err, HF_E_BAD_REQUEST,
-			    "line %zu, column %zu: key '%s' is there twice, first in line %d",
+			    "line %zu, column %zu: duplicate key '%s', first in line %d",
 			    at->line + 1, at->column + 1, key, first ? first->line : 0);
 }
 
-/* A scalar where a key belongs. */
+/* Takes a scalar as the key of a mapping. */
 static int take_key(struct builder *b, struct frame *frame, const struct built *built,
 		    const yaml_mark_t *at)
 {
@@ -173,9 +178,9 @@ static int take_key(struct builder *b, struct frame *frame, const struct built *
 				    hf_json_type_name(type));
 	const char *key = hf_json_str(built->json, "");
 	if (hf_json_get(frame->built.json, key))
-		return duplicate_key(b, frame, key, at);
+		return report_duplicate(b, frame, key, at);
 	if (hf_json_len(frame->built.json) >= HF_JSON_KEYS_MAX)
-		return fail(b, HF_E_TOO_LARGE, at, "too many keys in one object");
+		return report_error(b, HF_E_TOO_LARGE, at, "too many keys in one object");
 	frame->key = new_mark(b, at);
 	frame->key->key = hf_arena_strdup(b->yaml->arena, key);
 	return 0;
@@ -190,8 +195,8 @@ static void link_child(struct frame *frame, struct hf_yaml_mark *mark)
 	frame->last = mark;
 }
 
-/* Put a finished value where it belongs; its reference goes along, whatever comes out. */
-static int attach(struct builder *b, const struct built *built, const yaml_mark_t *at)
+/* Puts a complete value into its container. The reference is taken over, also on failure. */
+static int attach_value(struct builder *b, const struct built *built, const yaml_mark_t *at)
 {
 	struct frame *frame = b->depth > 0 ? &b->frames[b->depth - 1] : NULL;
 
@@ -239,21 +244,21 @@ static int resolve_tag(struct builder *b, const yaml_event_t *event, struct hf_y
 			continue;
 		if (tags[i].type == HF_JSON_STRING)
 			scalar->type = HF_JSON_STRING;
-		/* A whole number is a fine !!float. */
+		/* A whole number is a valid !!float. */
 		if (scalar->type == tags[i].type ||
 		    (scalar->type == HF_JSON_INT && tags[i].type == HF_JSON_REAL))
 			return 0;
 		return hf_error_set(b->err, HF_E_BAD_REQUEST,
-				    "line %zu, column %zu: the value is no !!%s",
+				    "line %zu, column %zu: the value is not of type !!%s",
 				    event->start_mark.line + 1, event->start_mark.column + 1,
 				    tag + strlen(TAG_PREFIX));
 	}
-	return fail(b, HF_E_BAD_REQUEST, &event->start_mark,
-		    "a tag other than !!str, !!int, "
-		    "!!float, !!bool and !!null");
+	return report_error(b, HF_E_BAD_REQUEST, &event->start_mark,
+			    "a tag that is not !!str, !!int, "
+			    "!!float, !!bool or !!null");
 }
 
-/* A tag outranks quotes: !!int "5" is a number, as upstream has it. */
+/* Makes the value of a scalar. A tag outranks quotes: !!int "5" is a number, as in upstream. */
 static int make_scalar(struct builder *b, const yaml_event_t *event, struct hf_json **ret_json)
 {
 	const char *text = (const char *)event->data.scalar.value;
@@ -273,19 +278,20 @@ static int make_scalar(struct builder *b, const yaml_event_t *event, struct hf_j
 	case HF_JSON_INT: *ret_json = hf_json_int(scalar.integer); break;
 	case HF_JSON_REAL:
 		if (!__builtin_isfinite(scalar.real))
-			return fail(b, HF_E_BAD_REQUEST, &event->start_mark,
-				    "a number that is infinite or none at all");
+			return report_error(b, HF_E_BAD_REQUEST, &event->start_mark,
+					    "an infinite number or NaN");
 		*ret_json = hf_json_real(scalar.real);
 		break;
 	default:
 		if (memchr(text, '\0', len))
-			return fail(b, HF_E_BAD_REQUEST, &event->start_mark, "a NUL in a string");
+			return report_error(b, HF_E_BAD_REQUEST, &event->start_mark,
+					    "a NUL in a string");
 		*ret_json = hf_json_stringn(text, len);
 	}
 	return 0;
 }
 
-/* Quoted or tagged it is a key like any other. */
+/* True for a plain << in the position of a key. A quoted or tagged << is an ordinary key. */
 static bool is_merge_key(const struct builder *b, const yaml_event_t *event)
 {
 	const struct frame *frame = b->depth > 0 ? &b->frames[b->depth - 1] : NULL;
@@ -304,11 +310,11 @@ static int on_scalar(struct builder *b, const yaml_event_t *event)
 	if (is_merge_key(b, event)) {
 		struct frame *frame = &b->frames[b->depth - 1];
 		if (frame->merge.json)
-			return fail(b, HF_E_BAD_REQUEST, at, "key '<<' is there twice");
+			return report_error(b, HF_E_BAD_REQUEST, at, "duplicate key '<<'");
 		frame->merging = true;
 		return 0;
 	}
-	int rc = charge(b, built.nodes, built.bytes, at);
+	int rc = count_cost(b, built.nodes, built.bytes, at);
 	if (rc == 0)
 		rc = new_anchor(b, event->data.scalar.anchor, at, &anchor);
 	if (rc == 0)
@@ -317,7 +323,7 @@ static int on_scalar(struct builder *b, const yaml_event_t *event)
 		return rc;
 	built.mark = new_mark(b, at);
 	fill_anchor(anchor, &built);
-	return attach(b, &built, at);
+	return attach_value(b, &built, at);
 }
 
 static int on_alias(struct builder *b, const yaml_event_t *event)
@@ -327,20 +333,20 @@ static int on_alias(struct builder *b, const yaml_event_t *event)
 	const struct anchor *anchor = hf_map_get(b->anchors, name);
 
 	if (!anchor)
-		return fail(b, HF_E_BAD_REQUEST, at, "an alias without its anchor");
+		return report_error(b, HF_E_BAD_REQUEST, at, "an alias without its anchor");
 	if (!anchor->built.json)
-		return fail(b, HF_E_BAD_REQUEST, at, "an alias inside its own anchor");
+		return report_error(b, HF_E_BAD_REQUEST, at, "an alias inside its own anchor");
 	struct built built = anchor->built;
-	int rc = charge(b, built.nodes, built.bytes, at);
+	int rc = count_cost(b, built.nodes, built.bytes, at);
 	if (rc != 0)
 		return rc;
 	if (b->depth + built.height > b->limits.depth_max)
-		return fail(b, HF_E_TOO_LARGE, at, "nested too deeply");
-	/* The fields inside are where the anchor has them. */
+		return report_error(b, HF_E_TOO_LARGE, at, "nested too deeply");
+	/* The fields of the copy have the positions of the anchor's fields. */
 	built.mark = new_mark(b, at);
 	built.mark->first = anchor->built.mark->first;
 	built.json = hf_json_copy(anchor->built.json);
-	return attach(b, &built, at);
+	return attach_value(b, &built, at);
 }
 
 static int on_start(struct builder *b, const yaml_event_t *event, bool is_map,
@@ -352,10 +358,10 @@ static int on_start(struct builder *b, const yaml_event_t *event, bool is_map,
 	struct frame *frame = &b->frames[b->depth];
 
 	if (b->depth >= b->limits.depth_max)
-		return fail(b, HF_E_TOO_LARGE, at, "nested too deeply");
+		return report_error(b, HF_E_TOO_LARGE, at, "nested too deeply");
 	if (tag && strcmp((const char *)tag, is_map ? TAG_PREFIX "map" : TAG_PREFIX "seq") != 0)
-		return fail(b, HF_E_BAD_REQUEST, at, "a tag that is not known here");
-	int rc = charge(b, 1, 0, at);
+		return report_error(b, HF_E_BAD_REQUEST, at, "an unknown tag");
+	int rc = count_cost(b, 1, 0, at);
 	memset(frame, 0, sizeof(*frame));
 	if (rc == 0)
 		rc = new_anchor(b, name, at, &frame->anchor);
@@ -370,7 +376,8 @@ static int on_start(struct builder *b, const yaml_event_t *event, bool is_map,
 	return 0;
 }
 
-/* Take over what is not set yet.  The source is a copy of our own, so its values may move. */
+/* Adds the keys of source that are not set yet. source is a private copy, so its values may be
+ * moved. */
 static void merge_object(struct builder *b, struct frame *frame, const struct hf_json *source,
 			 const struct hf_yaml_mark *source_mark)
 {
@@ -378,7 +385,7 @@ static void merge_object(struct builder *b, struct frame *frame, const struct hf
 	const char *key;
 	struct hf_json *value;
 
-	/* Keys and marks are in the same order. */
+	/* Keys and marks have the same order. */
 	for (void *it = NULL; (it = hf_json_next(source, it, &key, &value)); from = from->next) {
 		hf_assert(from && strcmp(from->key, key) == 0);
 		if (hf_json_get(frame->built.json, key))
@@ -391,7 +398,7 @@ static void merge_object(struct builder *b, struct frame *frame, const struct hf
 	}
 }
 
-static int merge(struct builder *b, struct frame *frame, const yaml_mark_t *at)
+static int merge_sources(struct builder *b, struct frame *frame, const yaml_mark_t *at)
 {
 	const struct hf_json *source = frame->merge.json;
 	const struct hf_yaml_mark *mark = frame->merge.mark;
@@ -399,11 +406,13 @@ static int merge(struct builder *b, struct frame *frame, const yaml_mark_t *at)
 	if (hf_json_type(source) == HF_JSON_OBJECT)
 		merge_object(b, frame, source, mark);
 	else if (hf_json_type(source) != HF_JSON_ARRAY)
-		return fail(b, HF_E_BAD_REQUEST, at, "what '<<' merges must be maps");
+		return report_error(b, HF_E_BAD_REQUEST, at,
+				    "the value of '<<' must be a map or a list of maps");
 	mark = mark->first;
 	for (size_t i = 0; hf_json_item(source, i); i++, mark = mark->next) {
 		if (hf_json_type(hf_json_item(source, i)) != HF_JSON_OBJECT)
-			return fail(b, HF_E_BAD_REQUEST, at, "what '<<' merges must be maps");
+			return report_error(b, HF_E_BAD_REQUEST, at,
+					    "the value of '<<' must be a map or a list of maps");
 		merge_object(b, frame, hf_json_item(source, i), mark);
 	}
 	frame->built.nodes += frame->merge.nodes;
@@ -411,7 +420,7 @@ static int merge(struct builder *b, struct frame *frame, const yaml_mark_t *at)
 	if (frame->merge.height > frame->built.height)
 		frame->built.height = frame->merge.height;
 	if (hf_json_len(frame->built.json) > HF_JSON_KEYS_MAX)
-		return fail(b, HF_E_TOO_LARGE, at, "too many keys in one object");
+		return report_error(b, HF_E_TOO_LARGE, at, "too many keys in one object");
 	return 0;
 }
 
@@ -420,7 +429,7 @@ static int on_end(struct builder *b, const yaml_event_t *event)
 	struct frame *frame = &b->frames[b->depth - 1];
 
 	if (frame->merge.json) {
-		int rc = merge(b, frame, &event->start_mark);
+		int rc = merge_sources(b, frame, &event->start_mark);
 		if (rc != 0)
 			return rc;
 		frame->merge.json = hf_json_unref(frame->merge.json);
@@ -433,10 +442,10 @@ static int on_end(struct builder *b, const yaml_event_t *event)
 	fill_anchor(frame->anchor, &built);
 	frame->built.json = NULL;
 	b->depth--;
-	return attach(b, &built, &at);
+	return attach_value(b, &built, &at);
 }
 
-/* A document that is nothing but null is what a stray "---" leaves: kubectl skips it too. */
+/* A document of only null comes from a stray "---"; it is skipped, as kubectl does. */
 static int on_document_end(struct builder *b, const yaml_event_t *event)
 {
 	struct doc doc = {.json = b->root.json, .mark = b->root.mark};
@@ -449,7 +458,7 @@ static int on_document_end(struct builder *b, const yaml_event_t *event)
 	}
 	if (!HF_VEC_PUSH(&b->yaml->docs, doc)) {
 		hf_json_unref(doc.json);
-		return fail(b, HF_E_TOO_LARGE, &event->start_mark, "too many documents");
+		return report_error(b, HF_E_TOO_LARGE, &event->start_mark, "too many documents");
 	}
 	return 0;
 }
@@ -470,7 +479,7 @@ static int on_event(struct builder *b, const yaml_event_t *event)
 	}
 }
 
-/* libyaml refuses the same, but without a line. */
+/* libyaml also refuses such bytes, but without a line number. */
 static int check_text(const char *text, size_t len, struct hf_error *err)
 {
 	const char *line_start = text;
@@ -493,8 +502,8 @@ static int check_text(const char *text, size_t len, struct hf_error *err)
 	return 0;
 }
 
-/* The byte at a mark, whose column counts characters. */
-static char byte_at(const char *text, size_t len, const yaml_mark_t *at)
+/* Returns the byte at a mark. The column of a mark counts characters, not bytes. */
+static char find_byte(const char *text, size_t len, const yaml_mark_t *at)
 {
 	const char *p = text, *end = text + len;
 
@@ -507,15 +516,15 @@ static char byte_at(const char *text, size_t len, const yaml_mark_t *at)
 	return p < end ? *p : '\0';
 }
 
-static int syntax_error(const yaml_parser_t *parser, const char *text, size_t len,
-			struct hf_error *err)
+static int report_syntax_error(const yaml_parser_t *parser, const char *text, size_t len,
+			       struct hf_error *err)
 {
 	const yaml_mark_t *at = &parser->problem_mark;
 	const char *problem = parser->problem ? parser->problem : "not YAML";
 
 	if (parser->error == YAML_MEMORY_ERROR)
 		return hf_error_set(err, HF_E_NO_MEMORY, "out of memory");
-	if (parser->error == YAML_SCANNER_ERROR && byte_at(text, len, at) == '\t')
+	if (parser->error == YAML_SCANNER_ERROR && find_byte(text, len, at) == '\t')
 		problem = "found a tab where indentation is expected";
 	else if (parser->context && parser->context_mark.line != at->line)
 		return hf_error_set(err, HF_E_BAD_REQUEST,
@@ -533,7 +542,7 @@ static int read_events(struct builder *b, const char *text, size_t len)
 
 	for (bool more = true; more && rc == 0;) {
 		if (!yaml_parser_parse(&b->parser, &event))
-			return syntax_error(&b->parser, text, len, b->err);
+			return report_syntax_error(&b->parser, text, len, b->err);
 		more = event.type != YAML_STREAM_END_EVENT;
 		rc = on_event(b, &event);
 		yaml_event_delete(&event);
@@ -554,8 +563,8 @@ static void release_builder(struct builder *b)
 	free(b);
 }
 
-static int build(const char *text, size_t len, const struct hf_yaml_limits *limits,
-		 struct hf_yaml *yaml, struct hf_error *err)
+static int build_docs(const char *text, size_t len, const struct hf_yaml_limits *limits,
+		      struct hf_yaml *yaml, struct hf_error *err)
 {
 	int rc = check_text(text, len, err);
 
@@ -578,7 +587,7 @@ static struct hf_yaml *new_yaml(const struct hf_yaml_limits *limits)
 {
 	struct hf_yaml *yaml = hf_xcalloc(1, sizeof(*yaml));
 
-	/* Marks of every node, a second one of those that are merged, keys and anchors. */
+	/* Marks of every node, a second mark for each merged node, keys and anchors. */
 	yaml->arena = hf_arena_create(limits->nodes_max * 2 * (sizeof(struct hf_yaml_mark) + 16) +
 				      limits->bytes_max * 2 + limits->nodes_max * 32 +
 				      ANCHORS_MAX * limits->docs_max * sizeof(struct anchor) +
@@ -587,7 +596,8 @@ static struct hf_yaml *new_yaml(const struct hf_yaml_limits *limits)
 	return yaml;
 }
 
-/* JSON may be indented by tabs and have escapes that YAML lacks. */
+/* Tries to parse the text as JSON, which may have tabs for indentation and escapes that YAML
+ * lacks. */
 static int try_json(const char *text, size_t len, const struct hf_yaml_limits *limits,
 		    struct hf_yaml *yaml)
 {
@@ -628,7 +638,7 @@ int hf_yaml_parse(const char *text, size_t len, const struct hf_yaml_limits *lim
 	hf_assert(full.depth_max <= HF_JSON_DEPTH_CEILING);
 	hf_assert(text || len == 0);
 	text = text ? text : "";
-	/* Some editors begin files with a byte order mark, which is no part of the text. */
+	/* Some editors begin files with a byte order mark, which is not part of the text. */
 	if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
 		text += 3;
 		len -= 3;
@@ -639,7 +649,7 @@ int hf_yaml_parse(const char *text, size_t len, const struct hf_yaml_limits *lim
 				    full.bytes_max);
 
 	struct hf_yaml *yaml = new_yaml(&full);
-	int rc = build(text, len, &full, yaml, err);
+	int rc = build_docs(text, len, &full, yaml, err);
 	if (rc == HF_E_BAD_REQUEST) {
 		drop_docs(yaml);
 		if (try_json(text, len, &full, yaml) == 0) {

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Finds the line and column of a field by its path. Input: the marks of a document and a path as
+ * error texts print it; output: the position, or that of the nearest field above.
+ */
 #include "json/yaml_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static struct hf_yaml_place place_of(const struct hf_yaml_mark *mark, bool exact)
+static struct hf_yaml_place make_place(const struct hf_yaml_mark *mark, bool exact)
 {
 	return (struct hf_yaml_place){.line = mark->line, .column = mark->column, .exact = exact};
 }
 
-static const struct hf_yaml_mark *child_by_key(const struct hf_yaml_mark *mark, const char *key,
-					       size_t len)
+static const struct hf_yaml_mark *find_child_by_key(const struct hf_yaml_mark *mark,
+						    const char *key, size_t len)
 {
 	for (mark = mark->first; mark; mark = mark->next)
 		if (mark->key && strncmp(mark->key, key, len) == 0 && mark->key[len] == '\0')
@@ -19,9 +24,9 @@ static const struct hf_yaml_mark *child_by_key(const struct hf_yaml_mark *mark, 
 	return NULL;
 }
 
-/* Items have no keys, which tells an array from an object. */
-static const struct hf_yaml_mark *child_by_index(const struct hf_yaml_mark *mark, const char *text,
-						 size_t len)
+/* Items have no keys; that distinguishes the marks of an array from those of an object. */
+static const struct hf_yaml_mark *find_child_by_index(const struct hf_yaml_mark *mark,
+						      const char *text, size_t len)
 {
 	char *end;
 	unsigned long index = strtoul(text, &end, 10);
@@ -33,26 +38,27 @@ static const struct hf_yaml_mark *child_by_index(const struct hf_yaml_mark *mark
 	return mark;
 }
 
-/* Keys may have dots and brackets in them, so a name ends at any of these: the shortest that
- * is there is tried first. */
-static const char *name_end(const char *p, bool in_bracket)
+/* The end of the next name in a path. Keys may contain dots and brackets, so any of these
+ * characters may end a name; the caller tries the shortest name first. */
+static const char *find_name_end(const char *p, bool in_bracket)
 {
 	return p + (in_bracket ? strcspn(p, "]") : strcspn(p, ".["));
 }
 
 struct hf_yaml_place hf_yaml_mark_find(const struct hf_yaml_mark *mark, const char *path)
 {
-	struct hf_yaml_place best = place_of(mark, *path == '\0');
+	struct hf_yaml_place best = make_place(mark, *path == '\0');
 
 	if (*path == '\0')
 		return best;
 	bool in_bracket = *path == '[';
 	const char *name = path + (in_bracket || *path == '.');
-	for (const char *end = name_end(name, in_bracket);; end = name_end(end + 1, in_bracket)) {
+	for (const char *end = find_name_end(name, in_bracket);;
+	     end = find_name_end(end + 1, in_bracket)) {
 		size_t len = (size_t)(end - name);
-		const struct hf_yaml_mark *child = child_by_key(mark, name, len);
+		const struct hf_yaml_mark *child = find_child_by_key(mark, name, len);
 		if (!child && in_bracket)
-			child = child_by_index(mark, name, len);
+			child = find_child_by_index(mark, name, len);
 		if (child) {
 			const char *rest = in_bracket && *end ? end + 1 : end;
 			struct hf_yaml_place place = hf_yaml_mark_find(child, rest);

@@ -5,24 +5,25 @@
 
 #include "json/yaml.h"
 
-/* What a scalar without quotes and tags is. */
+/* The meaning of a scalar without quotes and tags. */
 struct hf_yaml_scalar {
-	enum hf_json_type type; /* NULL, BOOL, INT, REAL (perhaps not finite) or STRING */
-	int64_t integer;        /* INT, and 0 or 1 of a BOOL */
+	enum hf_json_type type; /* NULL, BOOL, INT, REAL (may be infinite or NaN) or STRING */
+	int64_t integer;        /* INT; 0 or 1 for a BOOL */
 	double real;
 };
 
-/* As go.yaml.in/yaml/v2 resolves it (resolve.go), its way through JSON text included. */
+/* Resolves a scalar as go.yaml.in/yaml/v2 does (resolve.go), including its conversion to JSON
+ * text. */
 void hf_yaml_resolve(const char *text, size_t len, struct hf_yaml_scalar *ret_scalar);
 
-/* Strings that a writer quotes although this reader takes them for strings: other readers
- * see a date, or a number to base 60 (12:30:45). */
+/* True for strings that a writer must quote although this reader takes them for strings. Other
+ * readers would see a date, or a number to base 60 (12:30:45). */
 bool hf_yaml_is_timestamp(const char *text);
 bool hf_yaml_is_base60(const char *text);
 
-/* Where a value stands, and what is inside of it. */
+/* The position of a value and of its children. */
 struct hf_yaml_mark {
-	int line, column; /* of the key, of an item that of its value */
+	int line, column; /* of the key; for an item, of its value */
 	const char *key;  /* NULL: an item, or the document */
 	struct hf_yaml_mark *first, *next;
 };

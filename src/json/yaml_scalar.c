@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Resolves plain YAML scalars: null, booleans, integers, reals or strings, by the rules of
+ * go.yaml.in/yaml/v2. Also recognizes dates and numbers to base 60.
+ */
 #include "json/number_internal.h"
 #include "json/yaml_internal.h"
 
@@ -8,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Longer ones are no numbers that 64 bits or a double could hold to any use. */
+/* Bytes. A longer text is not a number that fits 64 bits or a double. */
 #define NUMBER_BYTES_MAX 400
 
 static bool is_digit(char c)
@@ -17,7 +22,7 @@ static bool is_digit(char c)
 }
 
 /* clang-format off */
-/* Words that are no strings when they stand alone. */
+/* Words that are not strings if they stand alone. */
 static const struct word {
 	const char *text;
 	enum hf_json_type type;
@@ -53,7 +58,7 @@ static const struct word {
 /* clang-format on */
 #define WORD_BYTES_MAX 5
 
-/* The longest word tells at once that nearly every string is none. */
+/* Nearly every string is longer than the longest word, so the length decides first. */
 static bool resolve_word(const char *text, size_t len, struct hf_yaml_scalar *ret_scalar)
 {
 	if (len > WORD_BYTES_MAX)
@@ -77,7 +82,8 @@ static int digit_value(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : 99;
 }
 
-/* Go's prefixes: 0x, 0o, 0b, and 0 alone for octal.  Moves *p behind it. */
+/* Reads Go's prefix of a number (0x, 0o, 0b, or 0 for octal) and moves *p behind it. Returns the
+ * base. */
 static int number_base(const char **p)
 {
 	if ((*p)[0] != '0' || (*p)[1] == '\0')
@@ -107,11 +113,8 @@ static bool read_unsigned(const char *p, int base, uint64_t *ret_value)
 	return true;
 }
 
-/*
- * An integer with an optional sign, as strconv.ParseInt(…, 0, 64) and ParseUint take it.
- * What fits only an unsigned 64-bit number is kept as a real, which is what the API machinery
- * makes of it.
- */
+/* Reads an integer with an optional sign, as strconv.ParseInt(…, 0, 64) and ParseUint do. A
+ * number that fits only an unsigned 64-bit integer becomes a real, as in apimachinery. */
 static bool resolve_integer(const char *p, struct hf_yaml_scalar *ret_scalar)
 {
 	bool has_sign = *p == '-' || *p == '+', negative = *p == '-';
@@ -133,7 +136,7 @@ static bool resolve_integer(const char *p, struct hf_yaml_scalar *ret_scalar)
 	return !has_sign || ret_scalar->type == HF_JSON_INT;
 }
 
-static const char *digits_end(const char *p)
+static const char *skip_digits(const char *p)
 {
 	while (is_digit(*p))
 		p++;
@@ -147,11 +150,11 @@ static bool is_real(const char *p)
 
 	p += *p == '-' || *p == '+';
 	digits = p;
-	p = digits_end(p);
+	p = skip_digits(p);
 	bool whole = p > digits;
 	if (*p == '.') {
 		digits = p + 1;
-		p = digits_end(digits);
+		p = skip_digits(digits);
 		if (!whole && p == digits)
 			return false;
 	} else if (!whole) {
@@ -161,17 +164,15 @@ static bool is_real(const char *p)
 		p++;
 		p += *p == '-' || *p == '+';
 		digits = p;
-		p = digits_end(p);
+		p = skip_digits(p);
 		if (p == digits)
 			return false;
 	}
 	return *p == '\0';
 }
 
-/*
- * Upstream turns YAML into JSON text first, where 1e3 and 3.0 become 1000 and 3, and reads
- * that: reals that are whole are integers behind it, as far as their text fits.
- */
+/* Reads a real number. Upstream converts YAML to JSON text first, where 1e3 and 3.0 become 1000
+ * and 3. So a real with a whole value becomes an integer if its text fits. */
 static bool resolve_real(const char *text, struct hf_yaml_scalar *ret_scalar)
 {
 	char written[HF_JSON_REAL_TEXT_MAX];
@@ -202,7 +203,7 @@ void hf_yaml_resolve(const char *text, size_t len, struct hf_yaml_scalar *ret_sc
 	if (resolve_word(text, len, ret_scalar) || len > NUMBER_BYTES_MAX)
 		return;
 	if (*text == '.') {
-		/* No underscores are taken out here; the copy is for its NUL. */
+		/* No underscores are removed here; the copy only adds a NUL. */
 		memcpy(plain, text, len);
 		plain[len] = '\0';
 		(void)(memchr(text, '\0', len) || resolve_real(plain, ret_scalar));
@@ -220,8 +221,8 @@ void hf_yaml_resolve(const char *text, size_t len, struct hf_yaml_scalar *ret_sc
 	(void)(resolve_integer(plain, ret_scalar) || resolve_real(plain, ret_scalar));
 }
 
-/* One or two digits, in [min, max]. */
-static bool date_part(const char **p, int min, int max)
+/* Reads one or two digits with a value in [min, max]. */
+static bool read_date_part(const char **p, int min, int max)
 {
 	int value = 0, digits = 0;
 
@@ -232,13 +233,13 @@ static bool date_part(const char **p, int min, int max)
 	return digits > 0 && value >= min && value <= max;
 }
 
-static bool date_char(const char **p, char c)
+static bool read_date_char(const char **p, char c)
 {
 	return *(*p)++ == c;
 }
 
-/* Days of a month, for Go refuses the 30th of February. */
-static int month_days(int year, int month)
+/* The days of a month, because Go refuses 30 February. */
+static int days_in_month(int year, int month)
 {
 	static const char days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
 	bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
@@ -257,8 +258,8 @@ static bool is_zone(const char *p)
 	       (p[4] - '0') * 10 + p[5] - '0' <= 60;
 }
 
-/* Year, month and day; moves *p behind them. */
-static bool is_date(const char **p)
+/* Reads year, month and day, and moves *p behind them. */
+static bool read_date(const char **p)
 {
 	const char *text = *p;
 
@@ -266,26 +267,27 @@ static bool is_date(const char **p)
 		if (!is_digit(*(*p)++))
 			return false;
 	int year = (int)strtol(text, NULL, 10);
-	if (!date_char(p, '-'))
+	if (!read_date_char(p, '-'))
 		return false;
 	int month = (int)strtol(*p, NULL, 10);
-	return date_part(p, 1, 12) && date_char(p, '-') && date_part(p, 1, month_days(year, month));
+	return read_date_part(p, 1, 12) && read_date_char(p, '-') &&
+	       read_date_part(p, 1, days_in_month(year, month));
 }
 
 bool hf_yaml_is_timestamp(const char *p)
 {
-	if (!is_date(&p))
+	if (!read_date(&p))
 		return false;
 	if (*p == '\0')
 		return true;
 	char between = *p++;
 	if (between != 'T' && between != 't' && between != ' ')
 		return false;
-	if (!date_part(&p, 0, 23) || !date_char(&p, ':') || !date_part(&p, 0, 59) ||
-	    !date_char(&p, ':') || !date_part(&p, 0, 59))
+	if (!read_date_part(&p, 0, 23) || !read_date_char(&p, ':') || !read_date_part(&p, 0, 59) ||
+	    !read_date_char(&p, ':') || !read_date_part(&p, 0, 59))
 		return false;
 	if ((*p == '.' || *p == ',') && is_digit(p[1]))
-		p = digits_end(p + 1);
+		p = skip_digits(p + 1);
 	return between == ' ' ? *p == '\0' : is_zone(p);
 }
 
@@ -301,7 +303,7 @@ bool hf_yaml_is_base60(const char *p)
 		p++;
 	while (*p == ':') {
 		p++;
-		if (!date_part(&p, 0, 59))
+		if (!read_date_part(&p, 0, 59))
 			return false;
 		parts++;
 	}

@@ -75,7 +75,7 @@ static void integers_have_gos_prefixes_and_underscores(void **state)
 	}
 }
 
-static void what_is_nearly_a_number_is_a_string(void **state)
+static void a_text_that_is_nearly_a_number_is_a_string(void **state)
 {
 	static const char *const texts[] = {
 		"_1",
@@ -116,7 +116,7 @@ static void what_is_nearly_a_number_is_a_string(void **state)
 			fail_msg("%s: type %d", texts[i], (int)resolved(texts[i]).type);
 }
 
-static void reals_are_what_is_neither(void **state)
+static void other_numbers_are_reals(void **state)
 {
 	static const struct {
 		const char *text;
@@ -167,8 +167,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(words_are_exact),
 		cmocka_unit_test(integers_have_gos_prefixes_and_underscores),
-		cmocka_unit_test(what_is_nearly_a_number_is_a_string),
-		cmocka_unit_test(reals_are_what_is_neither),
+		cmocka_unit_test(a_text_that_is_nearly_a_number_is_a_string),
+		cmocka_unit_test(other_numbers_are_reals),
 		cmocka_unit_test(length_and_nul_do_not_confuse_it),
 	};
 	return cmocka_run_group_tests_name("json/yaml_scalar", tests, NULL, NULL);

@@ -18,7 +18,7 @@ static struct hf_yaml *parsed(const char *text)
 	return yaml;
 }
 
-/* All documents as JSON, one a line. */
+/* Checks that the documents of the text, written as JSON with one document a line, equal `want`. */
 static void assert_read(const char *text, const char *want)
 {
 	HF_AUTO_YAML yaml = parsed(text);
@@ -77,7 +77,7 @@ static void plain_scalars_become_what_kubectl_makes_of_them(void **state)
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
 		HF_AUTO_STRBUF yaml = HF_STRBUF_INIT(4096);
 		HF_AUTO_STRBUF json = HF_STRBUF_INIT(4096);
-		/* "v: -" would be a list in the wrong place. */
+		/* "v: -" would be a list in an invalid position. */
 		bool list = strcmp(cases[i].yaml, "-") == 0;
 		hf_strbuf_addf(&yaml, list ? "v:\n  %s\n" : "v: %s\n", cases[i].yaml);
 		hf_strbuf_addf(&json, "{\"v\":%s}\n", cases[i].json);
@@ -116,7 +116,7 @@ static void several_documents_are_kept_apart_and_empty_ones_left_out(void **stat
 	assert_read("\xef\xbb\xbf", "");
 }
 
-static void json_is_read_even_where_it_is_no_yaml(void **state)
+static void json_that_is_not_yaml_is_read(void **state)
 {
 	assert_read("{\"a\": [1, 2.5, \"x\"], \"b\": {\"c\": null}}",
 		    "{\"a\":[1,2.5,\"x\"],\"b\":{\"c\":null}}\n");
@@ -142,7 +142,7 @@ static void anchors_aliases_and_merges_are_expanded(void **state)
 		    "{\"b\":{\"x\":{\"w\":1}},\"m\":{\"x\":{\"w\":1}},\"p\":{\"x\":{\"w\":1}}}\n");
 }
 
-static void what_an_alias_gave_is_a_copy(void **state)
+static void an_alias_gives_a_copy(void **state)
 {
 	HF_AUTO_YAML yaml = parsed("a: &x {k: 1}\nb: *x\n");
 	struct hf_json *doc = hf_yaml_doc(yaml, 0);
@@ -156,9 +156,8 @@ static void mistakes_are_refused_with_line_and_column(void **state)
 	static const struct {
 		const char *text, *error;
 	} cases[] = {
-		{"a: 1\nb: 2\na: 3\n", "line 3, column 1: key 'a' is there twice, first in line 1"},
-		{"m:\n  x: 1\n  'x': 2\n",
-		 "line 3, column 3: key 'x' is there twice, first in line 2"},
+		{"a: 1\nb: 2\na: 3\n", "line 3, column 1: duplicate key 'a', first in line 1"},
+		{"m:\n  x: 1\n  'x': 2\n", "line 3, column 3: duplicate key 'x', first in line 2"},
 		{"a:\n\tb: 1\n", "line 2, column 1: found a tab where indentation is expected"},
 		{"a: 1\n b: 2\n",
 		 "line 2, column 3: mapping values are not allowed in this context"},
@@ -175,19 +174,21 @@ static void mistakes_are_refused_with_line_and_column(void **state)
 		{"a: *nope\n", "line 1, column 4: an alias without its anchor"},
 		{"a: &x\n  b: *x\n", "line 2, column 6: an alias inside its own anchor"},
 		{"a: &x 1\n---\nb: *x\n", "line 3, column 4: an alias without its anchor"},
-		{"a: .inf\n", "line 1, column 4: a number that is infinite or none at all"},
-		{"a: .NaN\n", "line 1, column 4: a number that is infinite or none at all"},
-		{"a: !!int x\n", "line 1, column 4: the value is no !!int"},
+		{"a: .inf\n", "line 1, column 4: an infinite number or NaN"},
+		{"a: .NaN\n", "line 1, column 4: an infinite number or NaN"},
+		{"a: !!int x\n", "line 1, column 4: the value is not of type !!int"},
 		{"a: !!binary aGk=\n",
-		 "line 1, column 4: a tag other than !!str, !!int, !!float, !!bool and !!null"},
-		{"a: !mine {}\n", "line 1, column 4: a tag that is not known here"},
+		 "line 1, column 4: a tag that is not !!str, !!int, !!float, !!bool or !!null"},
+		{"a: !mine {}\n", "line 1, column 4: an unknown tag"},
 		{"a: \"x\\0y\"\n", "line 1, column 4: a NUL in a string"},
 		{"a: x\xff\n", "line 1, column 5: not UTF-8"},
 		{"a: b\nc: \xc3\n", "line 2, column 4: not UTF-8"},
 		{"a: \x01\n", "line 1, column 4: a control character"},
-		{"m: {<<: 5}\n", "line 1, column 10: what '<<' merges must be maps"},
-		{"m: {<<: [{a: 1}, 5]}\n", "line 1, column 20: what '<<' merges must be maps"},
-		{"m:\n  <<: {a: 1}\n  <<: {b: 1}\n", "line 3, column 3: key '<<' is there twice"},
+		{"m: {<<: 5}\n",
+		 "line 1, column 10: the value of '<<' must be a map or a list of maps"},
+		{"m: {<<: [{a: 1}, 5]}\n",
+		 "line 1, column 20: the value of '<<' must be a map or a list of maps"},
+		{"m:\n  <<: {a: 1}\n  <<: {b: 1}\n", "line 3, column 3: duplicate key '<<'"},
 		{"%YAML 3.0\n---\na: 1\n", "line 1, column 1: found incompatible YAML document"},
 		{"a: 'x\n", "line 2, column 1: found unexpected end of stream "
 			    "(while scanning a quoted scalar that begins in line 1)"},
@@ -231,7 +232,7 @@ static void billions_of_laughs_are_cut_short(void **state)
 	assert_code(hf_yaml_parse(sb.data, sb.len, NULL, &yaml, &err), HF_E_TOO_LARGE);
 	assert_non_null(strstr(err.text, "bytes of text"));
 
-	/* Merging a map that grew by merging. */
+	/* Merge a map that itself grew by merging. */
 	hf_strbuf_clear(&sb);
 	hf_strbuf_addstr(&sb, "a0: &a0 {k: [1, 2, 3, 4, 5, 6, 7, 8, 9]}\n");
 	for (int i = 1; i < 25; i++)
@@ -358,9 +359,9 @@ int main(void)
 		cmocka_unit_test(plain_scalars_become_what_kubectl_makes_of_them),
 		cmocka_unit_test(containers_are_read_in_block_and_flow_style),
 		cmocka_unit_test(several_documents_are_kept_apart_and_empty_ones_left_out),
-		cmocka_unit_test(json_is_read_even_where_it_is_no_yaml),
+		cmocka_unit_test(json_that_is_not_yaml_is_read),
 		cmocka_unit_test(anchors_aliases_and_merges_are_expanded),
-		cmocka_unit_test(what_an_alias_gave_is_a_copy),
+		cmocka_unit_test(an_alias_gives_a_copy),
 		cmocka_unit_test(mistakes_are_refused_with_line_and_column),
 		cmocka_unit_test(a_nul_in_the_text_is_refused),
 		cmocka_unit_test(billions_of_laughs_are_cut_short),

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Writes a JSON value as YAML, as kubectl -o yaml prints it.
+ *
+ * libyaml's emitter and the emitter of kubectl have the same origin. With the same styles they give
+ * the same layout, folding and quoting, so this file only chooses the styles and sorts the keys.
+ */
 #include "json/yaml_write.h"
 
 #include "base/mem.h"
@@ -12,60 +19,57 @@
 #include <string.h>
 #include <yaml.h>
 
-/*
- * libyaml's emitter and the one that kubectl prints with are of one descent, so lay-out,
- * folding and quoting follow from giving the same styles.
- */
 struct writer {
 	yaml_emitter_t emitter;
 	struct hf_strbuf *sb;
 };
 
-static int put(void *data, unsigned char *bytes, size_t len)
+static int write_bytes(void *data, unsigned char *bytes, size_t len)
 {
 	hf_strbuf_add(data, bytes, len);
 	return 1;
 }
 
-/* The emitter fails on lack of memory alone: what it is given is UTF-8 and well nested. */
-static void emit(struct writer *w, yaml_event_t *event, int initialized)
+/* The emitter can only fail for lack of memory, because its input is UTF-8 and well nested. */
+static void emit_event(struct writer *w, yaml_event_t *event, int initialized)
 {
 	hf_assert(initialized);
 	hf_assert(yaml_emitter_emit(&w->emitter, event));
 }
 
-static void scalar(struct writer *w, const char *text, yaml_scalar_style_t style)
+static void write_scalar(struct writer *w, const char *text, yaml_scalar_style_t style)
 {
 	yaml_event_t event;
-	/* The interface lacks a const; the text is copied. */
+	/* The interface lacks a const; libyaml copies the text. */
 	yaml_char_t *bytes = (yaml_char_t *)(uintptr_t)text;
 
-	emit(w, &event,
-	     yaml_scalar_event_initialize(&event, NULL, NULL, bytes, (int)strlen(text), 1, 1,
-					  style));
+	emit_event(w, &event,
+		   yaml_scalar_event_initialize(&event, NULL, NULL, bytes, (int)strlen(text), 1, 1,
+						style));
 }
 
-/* NEL, LS and PS end a line in YAML 1.1, so that only escapes bring them through unchanged. */
+/* True if the text has NEL, LS or PS. They end a line in YAML 1.1, so only escapes preserve
+ * them. */
 static bool has_unicode_break(const char *text)
 {
 	return strstr(text, "\xc2\x85") || strstr(text, "\xe2\x80\xa8") ||
 	       strstr(text, "\xe2\x80\xa9");
 }
 
-static void string(struct writer *w, const char *text)
+static void write_text(struct writer *w, const char *text)
 {
 	struct hf_yaml_scalar resolved;
 
 	hf_yaml_resolve(text, strlen(text), &resolved);
 	if (has_unicode_break(text))
-		scalar(w, text, YAML_DOUBLE_QUOTED_SCALAR_STYLE);
+		write_scalar(w, text, YAML_DOUBLE_QUOTED_SCALAR_STYLE);
 	else if (strchr(text, '\n'))
-		scalar(w, text, YAML_LITERAL_SCALAR_STYLE);
+		write_scalar(w, text, YAML_LITERAL_SCALAR_STYLE);
 	else if (resolved.type == HF_JSON_STRING && !hf_yaml_is_timestamp(text) &&
 		 !hf_yaml_is_base60(text))
-		scalar(w, text, YAML_PLAIN_SCALAR_STYLE);
+		write_scalar(w, text, YAML_PLAIN_SCALAR_STYLE);
 	else
-		scalar(w, text, YAML_DOUBLE_QUOTED_SCALAR_STYLE);
+		write_scalar(w, text, YAML_DOUBLE_QUOTED_SCALAR_STYLE);
 }
 
 static bool is_digit(char c)
@@ -73,14 +77,16 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* All that is not ASCII counts as letters, in code point order, which UTF-8 keeps. */
+/* Every character beyond ASCII counts as a letter, in the order of code points, which UTF-8
+ * preserves. */
 static bool is_letter(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (unsigned char)c >= 0x80;
 }
 
-/* Does a number that began before end have a digit other than 0 there? */
-static bool in_number(const char *start, const char *end)
+/* True if a number that begins at or after start and continues up to end has a digit other than
+ * 0. */
+static bool has_nonzero_digit(const char *start, const char *end)
 {
 	while (end > start && is_digit(end[-1]))
 		if (*--end != '0')
@@ -93,10 +99,10 @@ static int compare_sizes(uint64_t x, uint64_t y)
 	return (x > y) - (x < y);
 }
 
-/* Two runs of digits, either perhaps empty, behind what is equal since start. */
+/* Compares two runs of digits, each possibly empty, after the common part that begins at start. */
 static int compare_numbers(const char *start, const char *p, const char *q)
 {
-	uint64_t x = (*p == '0' || *q == '0') && in_number(start, p), y = x;
+	uint64_t x = (*p == '0' || *q == '0') && has_nonzero_digit(start, p), y = x;
 	size_t p_len = 0, q_len = 0;
 
 	for (; is_digit(p[p_len]); p_len++)
@@ -107,10 +113,8 @@ static int compare_numbers(const char *start, const char *p, const char *q)
 	return by_value ? by_value : compare_sizes(p_len, q_len);
 }
 
-/*
- * The order of go-yaml's sorter.go: letters behind all else, runs of digits by their value,
- * then by their length.
- */
+/* The order of go-yaml's sorter.go: letters come last, and runs of digits are compared by value,
+ * then by length. */
 static int compare_keys(const char *a, const char *b)
 {
 	const char *p = a, *q = b;
@@ -128,10 +132,8 @@ static int compare_keys(const char *a, const char *b)
 	return by_number ? by_number : by_byte;
 }
 
-/*
- * Not qsort: the order is not transitive ("1." < "08" < "0b1" < "1."), which merging does not
- * mind.  The keys come sorted by bytes, so that the result is the same every time.
- */
+/* Merge sort, not qsort: the order is not transitive ("1." < "08" < "0b1" < "1."), which merging
+ * tolerates. The keys arrive sorted by bytes, so the result is always the same. */
 static void sort_keys(const char **keys, size_t len)
 {
 	HF_AUTOFREE const char **merged = hf_xcalloc(len + 1, sizeof(*merged));
@@ -150,41 +152,43 @@ static void sort_keys(const char **keys, size_t len)
 	}
 }
 
-static void value(struct writer *w, const struct hf_json *json);
+static void write_value(struct writer *w, const struct hf_json *json);
 
-static void object(struct writer *w, const struct hf_json *json)
+static void write_object(struct writer *w, const struct hf_json *json)
 {
 	yaml_event_t event;
 	HF_AUTOFREE const char **keys = hf_json_sorted_keys(json);
 	size_t len = hf_json_len(json);
 
 	sort_keys(keys, len);
-	emit(w, &event,
-	     yaml_mapping_start_event_initialize(&event, NULL, NULL, 1, YAML_BLOCK_MAPPING_STYLE));
+	emit_event(w, &event,
+		   yaml_mapping_start_event_initialize(&event, NULL, NULL, 1,
+						       YAML_BLOCK_MAPPING_STYLE));
 	for (size_t i = 0; i < len; i++) {
-		/* A merge, if it were plain; kubectl prints it so and cannot read it back. */
+		/* A plain << would be a merge key. kubectl prints it plain and cannot read it
+		 * back. */
 		if (strcmp(keys[i], "<<") == 0)
-			scalar(w, keys[i], YAML_DOUBLE_QUOTED_SCALAR_STYLE);
+			write_scalar(w, keys[i], YAML_DOUBLE_QUOTED_SCALAR_STYLE);
 		else
-			string(w, keys[i]);
-		value(w, hf_json_get(json, keys[i]));
+			write_text(w, keys[i]);
+		write_value(w, hf_json_get(json, keys[i]));
 	}
-	emit(w, &event, yaml_mapping_end_event_initialize(&event));
+	emit_event(w, &event, yaml_mapping_end_event_initialize(&event));
 }
 
-static void array(struct writer *w, const struct hf_json *json)
+static void write_array(struct writer *w, const struct hf_json *json)
 {
 	yaml_event_t event;
 
-	emit(w, &event,
-	     yaml_sequence_start_event_initialize(&event, NULL, NULL, 1,
-						  YAML_BLOCK_SEQUENCE_STYLE));
+	emit_event(w, &event,
+		   yaml_sequence_start_event_initialize(&event, NULL, NULL, 1,
+							YAML_BLOCK_SEQUENCE_STYLE));
 	for (size_t i = 0; i < hf_json_len(json); i++)
-		value(w, hf_json_item(json, i));
-	emit(w, &event, yaml_sequence_end_event_initialize(&event));
+		write_value(w, hf_json_item(json, i));
+	emit_event(w, &event, yaml_sequence_end_event_initialize(&event));
 }
 
-static void number(struct writer *w, const struct hf_json *json)
+static void write_number(struct writer *w, const struct hf_json *json)
 {
 	char text[HF_JSON_REAL_TEXT_MAX];
 
@@ -192,22 +196,23 @@ static void number(struct writer *w, const struct hf_json *json)
 		snprintf(text, sizeof(text), "%lld", (long long)hf_json_i64(json, 0));
 	else
 		hf_json_format_real_short(hf_json_num(json, 0), text);
-	scalar(w, text, YAML_PLAIN_SCALAR_STYLE);
+	write_scalar(w, text, YAML_PLAIN_SCALAR_STYLE);
 }
 
-static void value(struct writer *w, const struct hf_json *json)
+static void write_value(struct writer *w, const struct hf_json *json)
 {
 	switch (hf_json_type(json)) {
-	case HF_JSON_OBJECT: object(w, json); break;
-	case HF_JSON_ARRAY: array(w, json); break;
-	case HF_JSON_STRING: string(w, hf_json_str(json, "")); break;
+	case HF_JSON_OBJECT: write_object(w, json); break;
+	case HF_JSON_ARRAY: write_array(w, json); break;
+	case HF_JSON_STRING: write_text(w, hf_json_str(json, "")); break;
 	case HF_JSON_INT:
-	case HF_JSON_REAL: number(w, json); break;
+	case HF_JSON_REAL: write_number(w, json); break;
 	case HF_JSON_BOOL:
-		scalar(w, hf_json_true(json, false) ? "true" : "false", YAML_PLAIN_SCALAR_STYLE);
+		write_scalar(w, hf_json_true(json, false) ? "true" : "false",
+			     YAML_PLAIN_SCALAR_STYLE);
 		break;
 	case HF_JSON_ABSENT:
-	case HF_JSON_NULL: scalar(w, "null", YAML_PLAIN_SCALAR_STYLE); break;
+	case HF_JSON_NULL: write_scalar(w, "null", YAML_PLAIN_SCALAR_STYLE); break;
 	}
 }
 
@@ -218,13 +223,13 @@ void hf_yaml_write(const struct hf_json *json, struct hf_strbuf *sb)
 
 	hf_assert(yaml_emitter_initialize(&w.emitter));
 	yaml_emitter_set_unicode(&w.emitter, 1);
-	yaml_emitter_set_output(&w.emitter, put, sb);
-	emit(&w, &event, yaml_stream_start_event_initialize(&event, YAML_UTF8_ENCODING));
-	emit(&w, &event, yaml_document_start_event_initialize(&event, NULL, NULL, NULL, 1));
-	value(&w, json);
-	emit(&w, &event, yaml_document_end_event_initialize(&event, 1));
-	/* Else a text that ends in "|+" would bring a "..." line behind it. */
+	yaml_emitter_set_output(&w.emitter, write_bytes, sb);
+	emit_event(&w, &event, yaml_stream_start_event_initialize(&event, YAML_UTF8_ENCODING));
+	emit_event(&w, &event, yaml_document_start_event_initialize(&event, NULL, NULL, NULL, 1));
+	write_value(&w, json);
+	emit_event(&w, &event, yaml_document_end_event_initialize(&event, 1));
+	/* Without this, a text that ends in "|+" would be followed by a line "...". */
 	w.emitter.open_ended = 0;
-	emit(&w, &event, yaml_stream_end_event_initialize(&event));
+	emit_event(&w, &event, yaml_stream_end_event_initialize(&event));
 	yaml_emitter_delete(&w.emitter);
 }

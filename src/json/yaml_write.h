@@ -5,12 +5,11 @@
 
 #include "json/json.h"
 
-/*
- * YAML as `kubectl get -o yaml` prints it: block style, lists not indented below their key,
- * keys sorted (digits by number, so "9" before "10"), strings quoted exactly when a reader
- * would take them for something else, texts of several lines as "|", long lines folded at 80.
- * Ends with a newline.  No "---" in front: who prints several documents puts them between.
- */
+/* Writes YAML as `kubectl get -o yaml` does: block style, lists not indented below their key,
+ * sorted keys (numbers by value, so "9" before "10"). Strings are quoted only if a reader would
+ * take them for another type. Texts with several lines are written as "|", long lines are folded
+ * at 80. The output ends with a newline and has no "---"; a caller that prints several documents
+ * adds it between them. */
 void hf_yaml_write(const struct hf_json *value, struct hf_strbuf *sb);
 
 #endif

@@ -53,7 +53,7 @@ static void lay_out_is_that_of_kubectl(void **state)
 
 static void strings_are_quoted_exactly_when_needed(void **state)
 {
-	/* What kubectl 1.32 prints for the same strings. */
+	/* The strings as kubectl 1.32 prints them. */
 	assert_written(
 		"[\"\",\"- x\",\"a #b\",\"12:30\",\"0x10\",\"1e3\",\"null\",\"~\",\"=\",\"<<\","
 		"\"yes\",\"y\",\".5\",\"tab\\tx\",\"!x\",\"%y\",\"@z\",\"`\",\"{\",\"a{\",\"[x\","
@@ -78,7 +78,7 @@ static void several_lines_are_printed_as_a_block(void **state)
 		       "- |+\n  two\n\n"
 		       "- |2+\n\n"
 		       "- \"a \\nb\"\n");
-	/* Nothing is printed behind a block at the end. */
+	/* A block at the end is not followed by anything. */
 	assert_written("{\"a\":\"x\\n\\n\"}", "a: |+\n  x\n\n");
 }
 
@@ -109,7 +109,7 @@ static void numbers_are_printed_as_go_prints_them(void **state)
 		       "- 9223372036854775807\n");
 }
 
-static void what_is_written_reads_back_equal(void **state)
+static void written_yaml_reads_back_equal(void **state)
 {
 	/* clang-format off */
 	static const char *const pieces[] = {
@@ -193,7 +193,7 @@ int main(void)
 		cmocka_unit_test(long_lines_are_folded),
 		cmocka_unit_test(keys_are_sorted_with_digits_by_number),
 		cmocka_unit_test(numbers_are_printed_as_go_prints_them),
-		cmocka_unit_test(what_is_written_reads_back_equal),
+		cmocka_unit_test(written_yaml_reads_back_equal),
 		cmocka_unit_test(dates_and_base_60_are_recognized),
 	};
 	return cmocka_run_group_tests_name("json/yaml_write", tests, NULL, NULL);
