@@ -10,6 +10,8 @@
  */
 #include "base/quantity.h"
 
+#include "base/ascii.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -39,11 +41,6 @@ struct decimal {
 	bool exponent; /* the suffix is an exponent ("e3") */
 };
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 /* Reads the sign and the number. Returns the suffix, or NULL if the text does not start with a
  * number. */
 static const char *read_number(const char *text, struct decimal *d)
@@ -54,7 +51,7 @@ static const char *read_number(const char *text, struct decimal *d)
 	d->negative = *text == '-';
 	if (*text == '-' || *text == '+')
 		text++;
-	for (; is_digit(*text) || (*text == '.' && !seen_point); text++) {
+	for (; hf_ascii_is_digit(*text) || (*text == '.' && !seen_point); text++) {
 		if (*text == '.') {
 			seen_point = true;
 			continue;
@@ -75,9 +72,9 @@ static bool read_exponent(const char *text, int *ret_exponent)
 
 	if (*text == '-' || *text == '+')
 		text++;
-	if (!is_digit(*text))
+	if (!hf_ascii_is_digit(*text))
 		return false;
-	for (; is_digit(*text); text++)
+	for (; hf_ascii_is_digit(*text); text++)
 		/* Check further digits, but do not add them: the exponent is too large already. */
 		if (exponent < EXPONENT_MAX)
 			exponent = exponent * 10 + (*text - '0');

@@ -9,6 +9,8 @@
  */
 #include "base/str.h"
 
+#include "base/ascii.h"
+
 #include <string.h>
 
 bool hf_streq(const char *a, const char *b)
@@ -41,26 +43,19 @@ const char *hf_str_or(const char *s, const char *fallback)
 	return hf_str_is_empty(s) ? fallback : s;
 }
 
-/* Not tolower of <ctype.h>: it depends on the locale, and a negative char is undefined
- * behaviour. */
-static char lower(char c)
-{
-	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
 bool hf_str_case_eq(const char *a, const char *b)
 {
-	while (*a && lower(*a) == lower(*b)) {
+	while (*a && hf_ascii_to_lower(*a) == hf_ascii_to_lower(*b)) {
 		a++;
 		b++;
 	}
-	return lower(*a) == lower(*b);
+	return hf_ascii_to_lower(*a) == hf_ascii_to_lower(*b);
 }
 
 void hf_str_lower(char *s)
 {
 	for (; *s; s++)
-		*s = lower(*s);
+		*s = hf_ascii_to_lower(*s);
 }
 
 void hf_str_print(char *ret_text, size_t size, const char *bytes, size_t len)
@@ -71,11 +66,6 @@ void hf_str_print(char *ret_text, size_t size, const char *bytes, size_t len)
 	for (size_t i = 0; i < len; i++)
 		ret_text[i] = bytes[i] >= ' ' && bytes[i] <= '~' ? bytes[i] : '?';
 	memset(ret_text + len, 0, size - len);
-}
-
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
 }
 
 /* Reads an optional sign of those in `signs`, then digits up to the end of the text; false if
@@ -93,7 +83,7 @@ static bool read_i64(const char *text, const char *signs, int64_t *ret_value)
 	for (; *text; text++) {
 		int digit = *text - '0';
 
-		if (!is_digit(*text))
+		if (!hf_ascii_is_digit(*text))
 			return false;
 		/* Build the negative number: INT64_MIN has no positive counterpart. */
 		if (__builtin_mul_overflow(value, 10, &value) ||
@@ -251,19 +241,9 @@ bool hf_utf8_valid(const char *bytes, size_t len)
 	"or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or "      \
 	"'my_value',  or '12345', regex used for validation is '(" KEY_FMT ")?')"
 
-static bool is_lower(char c)
-{
-	return c >= 'a' && c <= 'z';
-}
-
 static bool is_lower_alnum(char c)
 {
-	return is_lower(c) || is_digit(c);
-}
-
-static bool is_alnum(char c)
-{
-	return is_lower(lower(c)) || is_digit(c);
+	return hf_ascii_is_lower(c) || hf_ascii_is_digit(c);
 }
 
 /* One DNS label: a-z, 0-9 and "-", without "-" at its ends. */
@@ -296,10 +276,10 @@ static bool is_subdomain(const char *s, size_t len)
 /* The name part of a label key, or a label value that is not empty. */
 static bool is_label_name(const char *s, size_t len)
 {
-	if (!len || !is_alnum(s[0]) || !is_alnum(s[len - 1]))
+	if (!len || !hf_ascii_is_alnum(s[0]) || !hf_ascii_is_alnum(s[len - 1]))
 		return false;
 	for (size_t i = 0; i < len; i++)
-		if (!is_alnum(s[i]) && s[i] != '-' && s[i] != '_' && s[i] != '.')
+		if (!hf_ascii_is_alnum(s[i]) && s[i] != '-' && s[i] != '_' && s[i] != '.')
 			return false;
 	return true;
 }
@@ -333,7 +313,7 @@ const char *hf_dns1035_label_problem(const char *text)
 
 	if (len > LABEL_MAX)
 		return "must be no more than 63 characters";
-	return is_label(text, len) && is_lower(text[0]) ? NULL : DNS1035_WRONG;
+	return is_label(text, len) && hf_ascii_is_lower(text[0]) ? NULL : DNS1035_WRONG;
 }
 
 const char *hf_qualified_name_problem(const char *text)

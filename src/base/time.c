@@ -9,6 +9,7 @@
  */
 #include "base/time.h"
 
+#include "base/ascii.h"
 #include "base/str.h"
 
 #include <stddef.h>
@@ -118,11 +119,6 @@ void hf_time_format_micro(hf_time t, char ret_text[HF_TIME_TEXT_MAX])
 	format_time(t, 6, ret_text);
 }
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 /* Reads exactly `count` digits with a value in [min, max], and then the character `then` unless
  * it is NUL. */
 static bool read_digits(const char **text, int count, int min, int max, char then, int *ret_value)
@@ -130,7 +126,7 @@ static bool read_digits(const char **text, int count, int min, int max, char the
 	int value = 0;
 
 	for (int i = 0; i < count; i++, (*text)++) {
-		if (!is_digit(**text))
+		if (!hf_ascii_is_digit(**text))
 			return false;
 		value = value * 10 + (**text - '0');
 	}
@@ -160,9 +156,9 @@ static bool read_fraction(const char **text, int64_t *ret_nanos)
 	if (**text != '.')
 		return true;
 	(*text)++;
-	if (!is_digit(**text))
+	if (!hf_ascii_is_digit(**text))
 		return false;
-	for (; is_digit(**text); (*text)++) {
+	for (; hf_ascii_is_digit(**text); (*text)++) {
 		nanos += (**text - '0') * unit;
 		unit /= 10;
 	}

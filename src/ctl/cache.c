@@ -14,6 +14,7 @@
  */
 #include "ctl/cache.h"
 
+#include "base/ascii.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -98,7 +99,7 @@ static uint64_t parse_version(const char *text)
 	uint64_t value = 0;
 
 	for (const char *p = text; *p != '\0'; p++) {
-		if (*p < '0' || *p > '9' || value > (UINT64_MAX - 9) / 10)
+		if (!hf_ascii_is_digit(*p) || value > (UINT64_MAX - 9) / 10)
 			return VERSION_UNKNOWN;
 		value = value * 10 + (uint64_t)(*p - '0');
 	}

@@ -9,6 +9,7 @@
  */
 #include "ctl/metrics.h"
 
+#include "base/ascii.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -85,9 +86,9 @@ struct hf_metrics *hf_metrics_destroy(struct hf_metrics *metrics)
 static bool is_metric_name(const char *name, bool colon)
 {
 	for (const char *p = name; *p != '\0'; p++) {
-		bool letter = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || *p == '_';
+		bool letter = hf_ascii_is_letter(*p) || *p == '_';
 
-		if (!letter && !(colon && *p == ':') && !(p > name && *p >= '0' && *p <= '9'))
+		if (!letter && !(colon && *p == ':') && !(p > name && hf_ascii_is_digit(*p)))
 			return false;
 	}
 	return *name != '\0';

@@ -7,12 +7,12 @@
  */
 #include "framework/mpi_wire_internal.h"
 
+#include "base/compare.h"
 #include "base/strbuf.h"
 #include "base/str.h"
 #include "core/names.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* bytes; the API server limits a ConfigMap to 1 MiB */
 #define TEXT_MAX ((size_t)8 << 20)
@@ -53,14 +53,6 @@ const char *hf_mpi_kubexec(struct hf_arena *arena, const char *main_container)
 			       named ? " --container " : "", named ? main_container : "");
 }
 
-static int compare_texts(const void *left, const void *right)
-{
-	const char *const *a = left;
-	const char *const *b = right;
-
-	return strcmp(*a, *b);
-}
-
 const char *hf_mpi_discover_hosts(struct hf_arena *arena, const char *job, const char **workers,
 				  size_t workers_len, int64_t slots, bool launcher_computes)
 {
@@ -71,7 +63,7 @@ const char *hf_mpi_discover_hosts(struct hf_arena *arena, const char *job, const
 	if (launcher_computes)
 		hf_strbuf_addf(&text, "\necho %s-launcher:%lld\n", job, (long long)slots);
 	if (workers_len > 0)
-		qsort(workers, workers_len, sizeof(*workers), compare_texts);
+		qsort(workers, workers_len, sizeof(*workers), hf_compare_by_name);
 	for (size_t i = 0; i < workers_len; i++)
 		hf_strbuf_addf(&text, "\necho %s:%lld", workers[i], (long long)slots);
 	return hf_arena_strdup(arena, text.data);

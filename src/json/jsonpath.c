@@ -13,6 +13,7 @@
  */
 #include "json/jsonpath.h"
 
+#include "base/ascii.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/strbuf.h"
@@ -66,14 +67,9 @@ static struct hf_jsonpath_step *new_literal(struct compiler *c, struct hf_json *
 	return step;
 }
 
-static bool is_digit(char ch)
-{
-	return ch >= '0' && ch <= '9';
-}
-
 static bool is_letter(char ch)
 {
-	return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || ch == '_';
+	return hf_ascii_is_letter(ch) || ch == '_';
 }
 
 /* True for a character that ends a name. Inside a filter, operators end a name too. */
@@ -114,14 +110,6 @@ static int parse_field(struct compiler *c, struct hf_jsonpath_step **ret_step)
 	return 0;
 }
 
-static int hex_digit(char ch)
-{
-	return is_digit(ch)             ? ch - '0'
-	       : ch >= 'a' && ch <= 'f' ? ch - 'a' + 10
-	       : ch >= 'A' && ch <= 'F' ? ch - 'A' + 10
-					: -1;
-}
-
 /* Parses the four digits after "\u". Surrogates are refused; users write such characters
  * directly. */
 static int parse_unicode(struct compiler *c, struct hf_strbuf *text)
@@ -129,7 +117,7 @@ static int parse_unicode(struct compiler *c, struct hf_strbuf *text)
 	int value = 0;
 
 	for (int i = 0; i < 4; i++) {
-		int digit = hex_digit(*c->p);
+		int digit = hf_ascii_hex_value(*c->p);
 		if (digit < 0)
 			return report_error(c, HF_E_INVALID, "\\u needs four hexadecimal digits");
 		value = value << 4 | digit;
@@ -202,7 +190,7 @@ static int parse_number(struct compiler *c, struct hf_jsonpath_step **ret_step)
 		c->p++;
 	else if (*c->p == '-')
 		hf_strbuf_addch(&text, *c->p++);
-	while (is_digit(*c->p) || *c->p == '.')
+	while (hf_ascii_is_digit(*c->p) || *c->p == '.')
 		hf_strbuf_addch(&text, *c->p++);
 	if (hf_str_to_i64(text.data, INT64_MIN, INT64_MAX, &i, NULL) == 0) {
 		*ret_step = new_literal(c, hf_json_int(i));
@@ -220,7 +208,7 @@ static bool parse_index(struct compiler *c, bool *ret_given, int64_t *ret_index)
 {
 	char *end;
 
-	*ret_given = *c->p == '-' || is_digit(*c->p);
+	*ret_given = *c->p == '-' || hf_ascii_is_digit(*c->p);
 	if (!*ret_given)
 		return true;
 	long long index = strtoll(c->p, &end, 10);
@@ -393,7 +381,7 @@ static int parse_step(struct compiler *c, struct hf_jsonpath_step **ret_step)
 			return parse_key(c, ret_step);
 		return parse_slice(c, ret_step);
 	}
-	if (*c->p == '+' || *c->p == '-' || is_digit(*c->p))
+	if (*c->p == '+' || *c->p == '-' || hf_ascii_is_digit(*c->p))
 		return parse_number(c, ret_step);
 	if (is_letter(*c->p))
 		return parse_word(c, ret_step);

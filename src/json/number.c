@@ -7,6 +7,7 @@
  */
 #include "json/number_internal.h"
 
+#include "base/ascii.h"
 #include "base/compiler.h"
 
 #include <stdio.h>
@@ -36,7 +37,7 @@ static int find_digits(double d, char ret_digits[DIGITS_MAX + 1])
 	char *e = strchr(text, 'e');
 	hf_assert(e);
 	for (const char *p = text; p < e; p++)
-		if (*p >= '0' && *p <= '9')
+		if (hf_ascii_is_digit(*p))
 			ret_digits[len++] = *p;
 	while (len > 1 && ret_digits[len - 1] == '0')
 		len--;

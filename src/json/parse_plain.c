@@ -11,6 +11,8 @@
  */
 #include "json/json_internal.h"
 
+#include "base/ascii.h"
+
 #include <string.h>
 
 #define KEY_BYTES_MAX 255
@@ -115,23 +117,18 @@ static json_t *read_string_value(struct plain *s)
 			    : json_stringn(string.bytes, string.len);
 }
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 static json_t *read_integer(struct plain *s)
 {
 	bool negative = *s->p == '-';
 	const char *digits = s->p + negative, *p = digits;
 	json_int_t value = 0;
 
-	while (p < s->end && is_digit(*p) && p - digits < DIGITS_MAX)
+	while (p < s->end && hf_ascii_is_digit(*p) && p - digits < DIGITS_MAX)
 		value = value * 10 + (*p++ - '0');
 	if (p == digits || (*digits == '0' && p - digits > 1) || (negative && value == 0))
 		return NULL;
 	/* More digits, or not an integer. */
-	if (p < s->end && (is_digit(*p) || *p == '.' || *p == 'e' || *p == 'E'))
+	if (p < s->end && (hf_ascii_is_digit(*p) || *p == '.' || *p == 'e' || *p == 'E'))
 		return NULL;
 	s->p = p;
 	return json_integer(negative ? -value : value);

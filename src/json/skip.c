@@ -9,6 +9,7 @@
  */
 #include "json/skip.h"
 
+#include "base/ascii.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "json/json_internal.h"
@@ -26,11 +27,6 @@ void hf_skip_init(struct hf_skip *s, const char *text, size_t len)
 static bool is_blank(char c)
 {
 	return c == ' ' || c == '\n' || c == '\t' || c == '\r';
-}
-
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
 }
 
 /* The next byte that is not a blank; '\0' at the end (a NUL in the text is invalid JSON anyway). */
@@ -53,7 +49,7 @@ enum hf_json_type hf_skip_peek(struct hf_skip *s)
 	case 'f': return HF_JSON_BOOL;
 	case 'n': return HF_JSON_NULL;
 	}
-	return c == '-' || is_digit(c) ? HF_JSON_INT : HF_JSON_ABSENT;
+	return c == '-' || hf_ascii_is_digit(c) ? HF_JSON_INT : HF_JSON_ABSENT;
 }
 
 bool hf_skip_enter(struct hf_skip *s)
@@ -146,7 +142,7 @@ bool hf_skip_null(struct hf_skip *s)
 
 static const char *skip_digits(const char *p, const char *end)
 {
-	while (p < end && is_digit(*p))
+	while (p < end && hf_ascii_is_digit(*p))
 		p++;
 	return p;
 }
@@ -275,11 +271,7 @@ static int read_hex4(const char *p, const char *end)
 	if (end - p < 4)
 		return -1;
 	for (int i = 0; i < 4; i++) {
-		char c = p[i];
-		int digit = is_digit(c)            ? c - '0'
-			    : c >= 'a' && c <= 'f' ? c - 'a' + 10
-			    : c >= 'A' && c <= 'F' ? c - 'A' + 10
-						   : -1;
+		int digit = hf_ascii_hex_value(p[i]);
 		if (digit < 0)
 			return -1;
 		value = value << 4 | digit;

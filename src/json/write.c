@@ -9,6 +9,7 @@
  */
 #include "json/json.h"
 
+#include "base/compare.h"
 #include "base/mem.h"
 #include "json/json_internal.h"
 #include "json/number_internal.h"
@@ -23,11 +24,6 @@ struct writer {
 
 static void write_value(const struct writer *w, const struct hf_json *value, int depth);
 
-static int compare_keys(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 const char **hf_json_sorted_keys(const struct hf_json *object)
 {
 	const char **keys = hf_xcalloc(hf_json_len(object) + 1, sizeof(*keys));
@@ -36,7 +32,7 @@ const char **hf_json_sorted_keys(const struct hf_json *object)
 
 	for (void *it = NULL; (it = hf_json_next(object, it, &keys[n], &value));)
 		n++;
-	qsort(keys, n, sizeof(*keys), compare_keys);
+	qsort(keys, n, sizeof(*keys), hf_compare_by_name);
 	return keys;
 }
 

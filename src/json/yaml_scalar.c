@@ -8,6 +8,7 @@
 #include "json/number_internal.h"
 #include "json/yaml_internal.h"
 
+#include "base/ascii.h"
 #include "base/mem.h"
 
 #include <stdlib.h>
@@ -15,11 +16,6 @@
 
 /* Bytes. A longer text is not a number that fits 64 bits or a double. */
 #define NUMBER_BYTES_MAX 400
-
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
 
 /* clang-format off */
 /* Words that are not strings if they stand alone. */
@@ -74,14 +70,6 @@ static bool resolve_word(const char *text, size_t len, struct hf_yaml_scalar *re
 	return false;
 }
 
-static int digit_value(char c)
-{
-	if (is_digit(c))
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : 99;
-}
-
 /* Reads Go's prefix of a number (0x, 0o, 0b, or 0 for octal) and moves *p behind it. Returns the
  * base. */
 static int number_base(const char **p)
@@ -104,8 +92,9 @@ static bool read_unsigned(const char *p, int base, uint64_t *ret_value)
 	if (*p == '\0')
 		return false;
 	for (; *p; p++) {
-		int digit = digit_value(*p);
-		if (digit >= base || __builtin_mul_overflow(value, (uint64_t)base, &value) ||
+		int digit = hf_ascii_hex_value(*p);
+		if (digit < 0 || digit >= base ||
+		    __builtin_mul_overflow(value, (uint64_t)base, &value) ||
 		    __builtin_add_overflow(value, (uint64_t)digit, &value))
 			return false;
 	}
@@ -138,7 +127,7 @@ static bool resolve_integer(const char *p, struct hf_yaml_scalar *ret_scalar)
 
 static const char *skip_digits(const char *p)
 {
-	while (is_digit(*p))
+	while (hf_ascii_is_digit(*p))
 		p++;
 	return p;
 }
@@ -209,7 +198,7 @@ void hf_yaml_resolve(const char *text, size_t len, struct hf_yaml_scalar *ret_sc
 		(void)(memchr(text, '\0', len) || resolve_real(plain, ret_scalar));
 		return;
 	}
-	if (!is_digit(*text) && *text != '-' && *text != '+')
+	if (!hf_ascii_is_digit(*text) && *text != '-' && *text != '+')
 		return;
 	for (size_t i = 0; i < len; i++) {
 		if (text[i] == '\0')
@@ -226,7 +215,7 @@ static bool read_date_part(const char **p, int min, int max)
 {
 	int value = 0, digits = 0;
 
-	while (digits < 2 && is_digit(**p)) {
+	while (digits < 2 && hf_ascii_is_digit(**p)) {
 		value = value * 10 + *(*p)++ - '0';
 		digits++;
 	}
@@ -253,9 +242,9 @@ static bool is_zone(const char *p)
 		return p[1] == '\0';
 	if (*p != '+' && *p != '-')
 		return false;
-	return is_digit(p[1]) && is_digit(p[2]) && p[3] == ':' && is_digit(p[4]) &&
-	       is_digit(p[5]) && p[6] == '\0' && (p[1] - '0') * 10 + p[2] - '0' <= 24 &&
-	       (p[4] - '0') * 10 + p[5] - '0' <= 60;
+	return hf_ascii_is_digit(p[1]) && hf_ascii_is_digit(p[2]) && p[3] == ':' &&
+	       hf_ascii_is_digit(p[4]) && hf_ascii_is_digit(p[5]) && p[6] == '\0' &&
+	       (p[1] - '0') * 10 + p[2] - '0' <= 24 && (p[4] - '0') * 10 + p[5] - '0' <= 60;
 }
 
 /* Reads year, month and day, and moves *p behind them. */
@@ -264,7 +253,7 @@ static bool read_date(const char **p)
 	const char *text = *p;
 
 	for (int i = 0; i < 4; i++)
-		if (!is_digit(*(*p)++))
+		if (!hf_ascii_is_digit(*(*p)++))
 			return false;
 	int year = (int)strtol(text, NULL, 10);
 	if (!read_date_char(p, '-'))
@@ -286,7 +275,7 @@ bool hf_yaml_is_timestamp(const char *p)
 	if (!read_date_part(&p, 0, 23) || !read_date_char(&p, ':') || !read_date_part(&p, 0, 59) ||
 	    !read_date_char(&p, ':') || !read_date_part(&p, 0, 59))
 		return false;
-	if ((*p == '.' || *p == ',') && is_digit(p[1]))
+	if ((*p == '.' || *p == ',') && hf_ascii_is_digit(p[1]))
 		p = skip_digits(p + 1);
 	return between == ' ' ? *p == '\0' : is_zone(p);
 }
@@ -297,9 +286,9 @@ bool hf_yaml_is_base60(const char *p)
 	int parts = 0;
 
 	p += *p == '-' || *p == '+';
-	if (!is_digit(*p))
+	if (!hf_ascii_is_digit(*p))
 		return false;
-	while (is_digit(*p) || *p == '_')
+	while (hf_ascii_is_digit(*p) || *p == '_')
 		p++;
 	while (*p == ':') {
 		p++;
@@ -310,7 +299,7 @@ bool hf_yaml_is_base60(const char *p)
 	if (parts == 0)
 		return false;
 	if (*p == '.')
-		for (p++; is_digit(*p) || *p == '_'; p++)
+		for (p++; hf_ascii_is_digit(*p) || *p == '_'; p++)
 			;
 	return *p == '\0';
 }

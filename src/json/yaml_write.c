@@ -9,6 +9,7 @@
  */
 #include "json/yaml_write.h"
 
+#include "base/ascii.h"
 #include "base/mem.h"
 #include "json/json_internal.h"
 #include "json/number_internal.h"
@@ -72,23 +73,18 @@ static void write_text(struct writer *w, const char *text)
 		write_scalar(w, text, YAML_DOUBLE_QUOTED_SCALAR_STYLE);
 }
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 /* Every character beyond ASCII counts as a letter, in the order of code points, which UTF-8
  * preserves. */
 static bool is_letter(char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (unsigned char)c >= 0x80;
+	return hf_ascii_is_letter(c) || (unsigned char)c >= 0x80;
 }
 
 /* True if a number that begins at or after start and continues up to end has a digit other than
  * 0. */
 static bool has_nonzero_digit(const char *start, const char *end)
 {
-	while (end > start && is_digit(end[-1]))
+	while (end > start && hf_ascii_is_digit(end[-1]))
 		if (*--end != '0')
 			return true;
 	return false;
@@ -105,9 +101,9 @@ static int compare_numbers(const char *start, const char *p, const char *q)
 	uint64_t x = (*p == '0' || *q == '0') && has_nonzero_digit(start, p), y = x;
 	size_t p_len = 0, q_len = 0;
 
-	for (; is_digit(p[p_len]); p_len++)
+	for (; hf_ascii_is_digit(p[p_len]); p_len++)
 		x = x * 10 + (uint64_t)(p[p_len] - '0');
-	for (; is_digit(q[q_len]); q_len++)
+	for (; hf_ascii_is_digit(q[q_len]); q_len++)
 		y = y * 10 + (uint64_t)(q[q_len] - '0');
 	int by_value = compare_sizes(x, y);
 	return by_value ? by_value : compare_sizes(p_len, q_len);

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_BASE_COMPARE_H
+#define HF_BASE_COMPARE_H
+
+#include "base/compiler.h"
+
+HF_BEGIN_DECLS
+
+/*
+ * Comparators for qsort and bsearch that order elements by a name, in byte order. Names must
+ * not be NULL. Elements with the same name compare as equal; qsort may put them in any order.
+ */
+
+/* For arrays of texts (const char *), and for arrays of structs whose first member is the name
+ * (const char *). */
+int hf_compare_by_name(const void *left, const void *right);
+/* For arrays of pointers to such structs. */
+int hf_compare_pointers_by_name(const void *left, const void *right);
+
+HF_END_DECLS
+
+#endif
