@@ -122,7 +122,7 @@ size_t hf_arena_used(const struct hf_arena *arena)
 
 size_t hf_arena_left(const struct hf_arena *arena)
 {
-	/* Rounded down to whole units of ALIGN, so that one allocation of this size succeeds. */
+	/* Round down to a multiple of ALIGN, so that an allocation of this size succeeds. */
 	return (arena->bytes_max - arena->used) & ~(ALIGN - 1);
 }
 

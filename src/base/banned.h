@@ -37,7 +37,7 @@ char *gets(char *to) HF_BANNED("use hf_fs_read or fgets");
 char *strncpy(char *to, const char *from, __SIZE_TYPE__ len) HF_BANNED("use snprintf or memcpy");
 char *strncat(char *to, const char *from, __SIZE_TYPE__ len) HF_BANNED("use snprintf or a strbuf");
 
-/* They keep hidden state that other callers share. */
+/* Hidden state, shared by all callers. */
 char *strtok(char *text, const char *delimiters) HF_BANNED("use strcspn");
 int rand(void) HF_BANNED("use hf_random_bytes, or numbers with a seed");
 void srand(unsigned int seed) HF_BANNED("use numbers with a seed of their own");

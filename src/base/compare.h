@@ -12,7 +12,7 @@ HF_BEGIN_DECLS
  * not be NULL. Elements with the same name compare as equal; qsort may put them in any order.
  */
 
-/* For arrays of texts (const char *), and for arrays of structs whose first member is the name
+/* For arrays of texts (const char *), and for arrays of structs that begin with the name
  * (const char *). */
 int hf_compare_by_name(const void *left, const void *right);
 /* For arrays of pointers to such structs. */

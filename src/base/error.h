@@ -43,7 +43,7 @@ HF_BEGIN_DECLS
 	X(TOO_MANY, -9, 429, "TooManyRequests")                                                    \
 	X(TIMEOUT, -10, 504, "Timeout") /* the request may or may not have been done */            \
 	X(UNAVAILABLE, -11, 503, "ServiceUnavailable") /* not connected, or retry later */         \
-	X(UNSUPPORTED, -12, 501, "NotImplemented")     /* refused by design */                     \
+	X(UNSUPPORTED, -12, 501, "NotImplemented")     /* Holdfast does not offer this */          \
 	X(METHOD, -13, 405, "MethodNotAllowed")                                                    \
 	X(MEDIA_TYPE, -14, 415, "UnsupportedMediaType")                                            \
 	X(TOO_LARGE, -15, 413, "RequestEntityTooLarge") /* a declared limit was reached */         \

@@ -94,7 +94,7 @@ char *hf_xasprintf(const char *fmt, ...)
 	char *s;
 
 	va_start(ap, fmt);
-	/* Print twice instead of using vasprintf, whose allocation does not call the hook. */
+	/* Print twice. vasprintf would allocate without calling the out-of-memory hook. */
 	n = vsnprintf(NULL, 0, fmt, ap);
 	va_end(ap);
 	hf_assert(n >= 0);

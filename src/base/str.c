@@ -246,7 +246,7 @@ static bool is_lower_alnum(char c)
 	return hf_ascii_is_lower(c) || hf_ascii_is_digit(c);
 }
 
-/* One DNS label: a-z, 0-9 and "-", without "-" at its ends. */
+/* True for one DNS label: a-z, 0-9 and "-", without "-" at the ends. */
 static bool is_label(const char *s, size_t len)
 {
 	if (!len || s[0] == '-' || s[len - 1] == '-')

@@ -56,11 +56,11 @@ const char *hf_dns1035_label_problem(const char *text);     /* starts with a let
 const char *hf_qualified_name_problem(const char *text);    /* label and annotation keys */
 const char *hf_label_value_problem(const char *text);
 
-/* FNV-1a with 64 bits, to spread load and for tests. Do not use it for tables whose keys an
- * attacker may choose. */
+/* FNV-1a with 64 bits, to spread load and for tests. Do not use it for a table if an attacker
+ * may choose the keys. */
 uint64_t hf_hash_bytes(const void *bytes, size_t len);
 uint64_t hf_hash_str(const char *s);
-/* SipHash-1-3, for tables whose keys come from outside the process. */
+/* SipHash-1-3, for tables with keys from outside the process. */
 uint64_t hf_siphash(uint64_t key, const void *bytes, size_t len);
 
 HF_END_DECLS

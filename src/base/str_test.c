@@ -53,7 +53,7 @@ static void case_is_ascii_only(void **state)
 	assert_true(hf_str_case_eq("", ""));
 	assert_false(hf_str_case_eq("[", "{"));
 	assert_false(hf_str_case_eq("@", "`"));
-	/* U+00C4 has two bytes, which stay as they are. */
+	/* U+00C4 has two bytes; neither changes. */
 	assert_false(hf_str_case_eq("\xc3\x84", "\xc3\xa4"));
 	hf_str_lower(text);
 	assert_string_equal(text, "mixed-09[@`{ \xc3\x84");

@@ -26,8 +26,8 @@ enum hf_wire_type {
 struct hf_wire_field {
 	uint32_t number;
 	enum hf_wire_type type;
-	uint64_t value;       /* for HF_WIRE_VARINT */
-	struct hf_wire bytes; /* for HF_WIRE_BYTES */
+	uint64_t value;       /* value of an HF_WIRE_VARINT */
+	struct hf_wire bytes; /* content of an HF_WIRE_BYTES */
 };
 
 enum hf_wire_found {

@@ -42,7 +42,7 @@
 
 struct node;
 
-/* The nodes that have the same key in one index. */
+/* The list of nodes with the same key in one index. */
 struct chain {
 	struct node *first, *last;
 	char key[];
@@ -56,7 +56,7 @@ struct link {
 /* One object, in one block of memory: this struct, a link for each index, and the texts key, ns,
  * uid and version, each with its NUL. The key is "namespace/name"; the name is its last part. */
 struct node {
-	/* Must be first: a pointer to an entry is a pointer to its node. */
+	/* First member: a pointer to an entry is also a pointer to its node. */
 	struct hf_cache_entry entry;
 	uint64_t version;
 	uintptr_t list_round; /* the last list that contained the object */
@@ -287,7 +287,7 @@ static void put_node(struct hf_cache *cache, struct node *old, struct node *node
 		free_node(cache, old);
 }
 
-/* Puts an object into the cache, whatever its version. round: see upsert_object. */
+/* Puts an object into the cache without comparing versions. round: see upsert_object. */
 static void put_object(struct hf_cache *cache, const char *key, struct hf_doc *doc, uintptr_t round)
 {
 	struct node *old = hf_map_get(cache->nodes, key);
@@ -405,7 +405,7 @@ static int64_t page_limit(const struct hf_cache *cache)
 	return cache->options.page_limit > 0 ? cache->options.page_limit : PAGE_LIMIT;
 }
 
-/* The reply says that there is another page. */
+/* Continues the list after a page with a continue token. */
 static void read_next_page(struct hf_cache *cache, const struct hf_reply *reply)
 {
 	bool same = hf_streq(cache->continue_token, reply->continue_token);

@@ -121,7 +121,7 @@ struct hf_cache_stats {
 	uint64_t stale;   /* events and list items that were not newer and were dropped */
 	uint64_t relists; /* lists started, the first included */
 	uint64_t errors;  /* lists and watches that failed */
-	uint64_t hung;    /* watches that were replaced because they were silent */
+	uint64_t hung;    /* silent watches that were replaced */
 };
 
 /* The cache does nothing until hf_cache_start. It then works from the loop. */
@@ -159,8 +159,8 @@ bool hf_cache_put_reply(struct hf_cache *cache, struct hf_doc *doc);
  * watch can miss fields that a read of the same version shows. Nothing is called if documents
  * are kept and the text is the same. */
 bool hf_cache_put_live(struct hf_cache *cache, struct hf_doc *doc);
-/* A reply said that the object with this UID no longer exists. Removes it if the cache holds
- * that UID. */
+/* Removes the object if the cache holds this UID. For a reply that reports the object as
+ * deleted. */
 void hf_cache_put_gone(struct hf_cache *cache, const char *ns, const char *name, const char *uid);
 
 #endif

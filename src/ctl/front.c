@@ -20,14 +20,14 @@
 struct front_call;
 
 struct front {
-	struct hf_store base; /* must be first */
+	struct hf_store base; /* first member: a front is used as a store */
 	struct hf_front_options options;
 	struct front_call *calls;
 	unsigned long long held_back;
 };
 
 struct front_call {
-	struct hf_call base; /* must be first */
+	struct hf_call base; /* first member: a front_call is used as a call */
 	struct front *front;
 	struct front_call *prev, *next;
 	struct hf_call *behind; /* the call of the store behind; NULL: not sent */

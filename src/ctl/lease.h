@@ -66,7 +66,7 @@ void hf_lease_start(struct hf_lease *lease);
 /* Writes nothing: the Lease expires on its own. Accepts NULL; returns NULL. */
 struct hf_lease *hf_lease_destroy(struct hf_lease *lease);
 
-/* The span for which this process still holds the Lease; 0 if it does not hold it. */
+/* How long this process still holds the Lease; 0 if another process or no process does. */
 hf_time hf_lease_left(const struct hf_lease *lease);
 /* The holder's identity as last read or written; "" if there is none or it is unknown. */
 const char *hf_lease_holder(const struct hf_lease *lease);

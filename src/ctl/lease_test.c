@@ -176,7 +176,7 @@ static void test_an_answer_slower_than_the_lease_gives_no_leadership(void **stat
 	turn_for(bench, 11 * HF_SECOND);
 	grant_write(call, "1");
 	assert_int_equal(bench->got, 0);
-	/* The stored Lease names this process, so it is renewed. */
+	/* The stored Lease names this process as holder, so the process renews the Lease. */
 	turn_for(bench, HF_SECOND);
 	grant_write(expect_call(bench, HF_VERB_UPDATE), "2");
 	assert_int_equal(bench->got, 1);

@@ -42,7 +42,7 @@ struct hf_metric_options {
 struct hf_metrics *hf_metrics_create(void);
 struct hf_metrics *hf_metrics_destroy(struct hf_metrics *metrics); /* accepts NULL; returns NULL */
 
-/* The family with this name. The first call creates it; later calls return it. */
+/* Returns the family with this name. The first call creates the family. */
 struct hf_family *hf_metrics_family(struct hf_metrics *metrics,
 				    const struct hf_metric_options *options);
 

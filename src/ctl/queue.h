@@ -60,7 +60,7 @@ struct hf_queue *hf_queue_destroy(struct hf_queue *queue);
 /* The four functions below copy the key. They return false if the queue is full, and count that
  * in `dropped`. */
 bool hf_queue_add(struct hf_queue *queue, const char *key);
-/* A key that is ready already keeps its place in its list. */
+/* Does not move a key that is ready already. */
 bool hf_queue_add_behind(struct hf_queue *queue, const char *key);
 bool hf_queue_add_after(struct hf_queue *queue, const char *key, hf_time delay);
 bool hf_queue_retry(struct hf_queue *queue, const char *key);

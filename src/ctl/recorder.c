@@ -52,7 +52,7 @@ struct content {
 	char text[];
 };
 
-/* One Event object: its wanted and its stored state. */
+/* One Event object, with the state to write and the stored state. */
 struct event {
 	struct event *next;      /* in the send queue */
 	struct content *content; /* NULL: the stored Event has this content */
@@ -66,7 +66,7 @@ struct event {
 
 /* Events that differ in their message only. */
 struct group {
-	char key[DIGEST_SIZE];        /* must be first */
+	char key[DIGEST_SIZE];        /* first member: find_or_create fills it in */
 	uint64_t messages[ALIKE_MAX]; /* hashes of the messages */
 	size_t n_messages;
 	hf_time last;
@@ -74,7 +74,7 @@ struct group {
 
 /* The token bucket of an object, as the time at which the bucket is full again. */
 struct source {
-	char key[DIGEST_SIZE]; /* must be first */
+	char key[DIGEST_SIZE]; /* first member: find_or_create fills it in */
 	hf_time full_at;
 };
 

@@ -7,7 +7,7 @@
 
 HF_BEGIN_DECLS
 
-/* The job kinds of this program, with one constant table each. */
+/* The job kinds of this program: one constant table for each kind. */
 
 extern const struct hf_framework hf_framework_tensorflow;
 extern const struct hf_framework hf_framework_pytorch;

@@ -27,7 +27,7 @@ const char *hf_mpi_config(struct hf_arena *arena, const char *job);   /* "<job>-
  * workers. */
 const char *hf_mpi_hostfile(struct hf_arena *arena, const char *job, int32_t workers, int64_t slots,
 			    bool launcher_computes);
-/* The script that mpirun uses as its remote shell. */
+/* The remote shell script of mpirun. */
 const char *hf_mpi_kubexec(struct hf_arena *arena, const char *main_container);
 /* The script that lists the running workers, for elastic Horovod. workers is an array of names,
  * which this function sorts. */

@@ -72,7 +72,7 @@ static void processes_per_node_multiply_the_world_when_they_are_a_number(void **
 	}
 }
 
-/* For a job created under another operator, whose validation accepted the number. */
+/* The job was created under another operator, and that operator accepted the number. */
 static void a_number_that_is_too_large_is_named_and_no_pod_is_created(void **state)
 {
 	static const char *const numbers[] = {"9223372036854775807", "-9223372036854775808",

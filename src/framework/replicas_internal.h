@@ -10,8 +10,8 @@ HF_BEGIN_DECLS
 /* What several job kinds share. Upstream's webhooks check the replica map of each kind nearly in
  * the same way; these switches are the differences. */
 struct hf_replicas_rules {
-	bool known_types_only;  /* an unknown replica type is refused; types are case-sensitive */
-	int single_role;        /* this role's replicas must be given and be 1; -1: none */
+	bool known_types_only; /* an unknown replica type is refused; types are case-sensitive */
+	int single_role; /* the role with exactly one replica, which must be written; -1: none */
 	bool single_by_default; /* the replicas of single_role may be omitted */
 	bool any_container;     /* a container may have any name, but needs one */
 	/* The replicas of every other role, if given, must be 1 or more. */

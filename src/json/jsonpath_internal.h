@@ -28,7 +28,7 @@ struct hf_jsonpath_step {
 		HF_JSONPATH_FILTER,
 		HF_JSONPATH_LITERAL,
 	} kind;
-	const char *name; /* FIELD */
+	const char *name; /* FIELD: the key */
 	/* SLICE: */
 	bool single; /* [2], not a range */
 	bool has_start, has_end;
@@ -47,9 +47,9 @@ struct hf_jsonpath_part {
 		HF_JSONPATH_EXPR,
 		HF_JSONPATH_RANGE,
 	} kind;
-	const char *text;               /* TEXT */
+	const char *text;               /* TEXT: the text to print */
 	struct hf_jsonpath_step *steps; /* EXPR, RANGE; NULL: the current value */
-	struct hf_jsonpath_part *body;  /* RANGE */
+	struct hf_jsonpath_part *body;  /* RANGE: the parts to repeat for each value */
 };
 
 struct hf_jsonpath {

@@ -26,7 +26,7 @@ int hf_json_error_at(struct hf_error *err, int code, const char *text, const cha
 	return hf_error_set(err, code, "line %d, column %d: %s", line, (int)(at - start) + 1, what);
 }
 
-/* Returns the position after the string whose opening quote is at p, or end. */
+/* Returns the position after a string, or end. p is at the opening quote. */
 static const char *skip_string(const char *p, const char *end)
 {
 	for (p++; p < end && *p != '"'; p++)

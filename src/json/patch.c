@@ -171,7 +171,7 @@ static void set_root(struct patching *p, struct hf_json *value)
 	p->root = value;
 }
 
-/* Adds a value, whose reference it takes over. */
+/* Adds a value; takes over the reference. */
 static int add_value(struct patching *p, struct hf_json *value)
 {
 	HF_AUTOFREE char *step = NULL;

@@ -275,7 +275,7 @@ static void operations_and_copies_are_bounded(void **state)
 	assert_ok(hf_json_patch(target, ops, &result, &err), &err);
 	result = hf_json_unref(result);
 
-	/* Each copy doubles the document and makes it deeper. */
+	/* With each copy the document becomes twice as large, and deeper. */
 	HF_AUTO_JSON wide = parsed("{\"l\":[\"0123456789\"]}");
 	HF_AUTO_JSON doubling = hf_json_array();
 	for (int i = 0; i < 40; i++) {

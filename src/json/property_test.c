@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* Properties that hold for every document, tried on random ones. Fuzzing tries more of them;
+/* Properties that hold for every document, tried on random ones. Fuzzing tries more documents;
  * these run in every test. */
 #define ROUNDS 3000
 

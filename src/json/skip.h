@@ -38,9 +38,9 @@ struct hf_skip_string {
 };
 
 struct hf_skip_number {
-	enum hf_json_type type; /* INT or REAL */
-	int64_t integer;        /* INT */
-	double real;            /* REAL */
+	enum hf_json_type type; /* HF_JSON_INT or HF_JSON_REAL */
+	int64_t integer;        /* value of an HF_JSON_INT */
+	double real;            /* value of an HF_JSON_REAL */
 };
 
 void hf_skip_init(struct hf_skip *s, const char *text, size_t len);

@@ -386,7 +386,7 @@ void hf_json_set_bool(struct hf_json *object, const char *key, bool b)
 void hf_json_remove(struct hf_json *object, const char *key)
 {
 	hf_assert(json_is_object(hf_json_raw(object)));
-	/* -1 means that the key does not exist, which is fine. */
+	/* A key that does not exist (-1) is fine. */
 	(void)json_object_del(hf_json_raw(object), key);
 }
 

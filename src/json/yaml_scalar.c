@@ -18,7 +18,7 @@
 #define NUMBER_BYTES_MAX 400
 
 /* clang-format off */
-/* Words that are not strings if they stand alone. */
+/* Scalars with a meaning: plain words for booleans, null and special numbers. */
 static const struct word {
 	const char *text;
 	enum hf_json_type type;

@@ -38,7 +38,7 @@ int hf_selector_parse_fields(const char *text, const char *const *known,
  * must check for that first. */
 int hf_selector_from_json(const struct hf_json *selector, struct hf_selector **ret_selector,
 			  struct hf_error *err) HF_MUST_CHECK;
-/* Accepts NULL; returns NULL */
+/* Accepts NULL; returns NULL. */
 struct hf_selector *hf_selector_destroy(struct hf_selector *selector);
 
 /* labels is the object metadata.labels, or absent. */

@@ -88,7 +88,7 @@ struct hf_request {
 	const char *field_manager;    /* NULL: "holdfast" */
 	const char *field_validation; /* NULL, "Strict", "Warn" or "Ignore" */
 	bool dry_run;                 /* dryRun=All */
-	bool force;                   /* APPLY only */
+	bool force;                   /* APPLY: take fields from other managers */
 
 	hf_time timeout; /* span; 0: the back end's default; after it HF_E_TIMEOUT */
 };
@@ -99,13 +99,13 @@ struct hf_reply {
 	/* The object. After a DELETE: the object or a Status. After an error: the Status, if
 	 * there is one. NULL for LIST and if absent */
 	struct hf_doc *object;
-	struct hf_doc *const *items; /* LIST */
+	struct hf_doc *const *items; /* LIST: the objects */
 	size_t n_items;
 	const char *resource_version; /* LIST: the version of the list; else "" */
 	const char *continue_token;   /* LIST: "" on the last page */
 	int64_t remaining;            /* LIST: number of items after this page; -1: unknown */
 	hf_time server_time; /* clock of the server (header Date); HF_TIME_NONE: not given */
-	hf_time retry_after; /* span; 0: not given */
+	hf_time retry_after; /* span to wait before a retry; 0: not given */
 	const char *const *warnings; /* the server's Warning headers, for users */
 	size_t n_warnings;
 };
@@ -186,7 +186,7 @@ typedef void (*hf_log_fn)(void *arg, const char *bytes, size_t len, int code, co
 struct hf_log_stream;
 struct hf_log_stream *hf_store_logs(struct hf_store *store, const struct hf_log_options *options,
 				    hf_log_fn fn, void *arg);
-/* Accepts NULL; returns NULL */
+/* Accepts NULL; returns NULL. */
 struct hf_log_stream *hf_log_stream_stop(struct hf_log_stream *stream);
 
 /* Ends every request and watch with HF_E_CANCELED and frees the store. The callbacks run inside

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A back end that records the calls it gets. */
+/* A back end that records its calls. */
 static char asked[256];
 static struct hf_call the_call;
 static struct hf_watch the_watch;
