@@ -185,7 +185,7 @@ static void assert_content(const char *path, const char *text)
 	assert_string_equal(sb.data, text);
 }
 
-static bool exists(const char *path)
+static bool path_exists(const char *path)
 {
 	struct stat st;
 
@@ -498,7 +498,7 @@ static void a_symlink_to_a_folder_is_a_folder(void **state)
 	assert_ok(hf_fs_mkdirs(path_of("real"), 0755, &err), &err);
 	assert_int_equal(symlink("real", path_of("link")), 0);
 	assert_ok(hf_fs_mkdirs(path_of("link/sub"), 0755, &err), &err);
-	assert_true(exists(path_of("real/sub")));
+	assert_true(path_exists(path_of("real/sub")));
 }
 
 /* ---- removing */
@@ -538,7 +538,7 @@ static void a_tree_of_all_kinds_is_removed(void **state)
 		put_file(path_of(name), "x");
 	}
 	assert_ok(hf_fs_remove_tree(path_of("t"), &err), &err);
-	assert_false(exists(path_of("t")));
+	assert_false(path_exists(path_of("t")));
 }
 
 static void symlinks_in_a_tree_are_not_followed(void **state)
@@ -569,7 +569,7 @@ static void read_only_folders_are_removed(void **state)
 	assert_int_equal(chmod(path_of("t/a"), 0500), 0);
 	assert_int_equal(chmod(path_of("t"), 0500), 0);
 	assert_ok(hf_fs_remove_tree(path_of("t"), &err), &err);
-	assert_false(exists(path_of("t")));
+	assert_false(path_exists(path_of("t")));
 }
 
 /* Makes a chain of folders named "d"; each contains a file, an empty folder and the next "d". */
@@ -610,7 +610,7 @@ static void any_depth_is_removed_with_few_descriptors(void **state)
 		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
 		assert_ok(hf_fs_remove_tree(path_of("deep"), &err), &err);
 		assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
-		assert_false(exists(path_of("deep")));
+		assert_false(path_exists(path_of("deep")));
 	}
 }
 
@@ -626,7 +626,7 @@ static void names_that_exist_do_not_stop_a_removal(void **state)
 		put_file(path_of(name), "x");
 	}
 	assert_ok(hf_fs_remove_tree(path_of("deep"), &err), &err);
-	assert_false(exists(path_of("deep")));
+	assert_false(path_exists(path_of("deep")));
 }
 
 static void an_entry_that_cannot_be_removed_is_reported_and_the_rest_removed(void **state)
@@ -651,7 +651,7 @@ static void an_entry_that_cannot_be_removed_is_reported_and_the_rest_removed(voi
 		assert_true(count_entries(path_of("t")) >= rows[i].left);
 		/* A second call removes everything, because no call fails any more. */
 		assert_ok(hf_fs_remove_tree(path_of("t"), &err), &err);
-		assert_false(exists(path_of("t")));
+		assert_false(path_exists(path_of("t")));
 	}
 }
 
@@ -726,9 +726,9 @@ static void mounts_in_a_tree_are_left_alone(void **state)
 		skip();
 	assert_code(hf_fs_remove_tree(path_of("t"), &err), HF_E_IO);
 	assert_true(hf_str_has_suffix(err.text, "/t': something is mounted on 'mnt'"));
-	assert_true(exists(path_of("outside/f")));
+	assert_true(path_exists(path_of("outside/f")));
 	/* Everything else was removed. */
-	assert_false(exists(path_of("t/a/f")));
+	assert_false(path_exists(path_of("t/a/f")));
 	assert_int_equal(umount(path_of("t/a/mnt")), 0);
 	assert_ok(hf_fs_remove_tree(path_of("t"), &err), &err);
 	assert_content(path_of("outside/f"), "precious");

@@ -49,7 +49,7 @@ static int close_sink(void **state)
 	return 0;
 }
 
-static size_t lines(void)
+static size_t count_lines(void)
 {
 	size_t n = 0;
 
@@ -142,7 +142,7 @@ static void levels_below_the_set_one_are_dropped(void **state)
 	hf_log(HF_LOG_INFO, NULL, "i", NULL);
 	hf_log(HF_LOG_WARN, NULL, "w", NULL);
 	hf_log(HF_LOG_ERROR, NULL, "e", NULL);
-	assert_int_equal(lines(), 2);
+	assert_int_equal(count_lines(), 2);
 	assert_false(hf_log_enabled(HF_LOG_INFO));
 	assert_true(hf_log_enabled(HF_LOG_WARN));
 	open_sink(HF_LOG_DEBUG, HF_LOG_TEXT);
@@ -219,7 +219,7 @@ static void no_value_forges_a_second_line(void **state)
 	for (size_t f = 0; f < HF_ARRAY_LEN(formats); f++) {
 		open_sink(HF_LOG_INFO, formats[f]);
 		hf_log(HF_LOG_INFO, forged, forged, forged, forged, NULL);
-		assert_int_equal(lines(), 1);
+		assert_int_equal(count_lines(), 1);
 		assert_null(strchr(written, '\r'));
 	}
 	assert_int_equal(count_json_pairs(written), 5);
@@ -232,7 +232,7 @@ static void a_value_without_end_is_cut_and_the_line_still_ends(void **state)
 	memset(value, 'v', sizeof(value) - 1);
 	open_sink(HF_LOG_INFO, HF_LOG_TEXT);
 	hf_log(HF_LOG_INFO, NULL, "m", "a", "1", "k", value, "never", "seen", NULL);
-	assert_int_equal(lines(), 1);
+	assert_int_equal(count_lines(), 1);
 	assert_in_range(written_len, 16000, 16384);
 	assert_true(hf_str_has_suffix(written, "vvv cut=true\n"));
 	assert_null(strstr(written, "seen"));
@@ -250,11 +250,11 @@ static void a_message_without_end_is_cut_too(void **state)
 	memset(text, '\n', sizeof(text) - 1);
 	open_sink(HF_LOG_INFO, HF_LOG_JSON);
 	hf_log(HF_LOG_INFO, text, text, text, text, NULL);
-	assert_int_equal(lines(), 1);
+	assert_int_equal(count_lines(), 1);
 	assert_true(count_json_pairs(written) > 0);
 	open_sink(HF_LOG_INFO, HF_LOG_TEXT);
 	hf_log(HF_LOG_INFO, text, text, text, text, NULL);
-	assert_int_equal(lines(), 1);
+	assert_int_equal(count_lines(), 1);
 	assert_true(hf_str_has_suffix(written, " cut=true\n"));
 }
 
@@ -269,13 +269,13 @@ static void a_line_is_whole_wherever_it_is_cut(void **state)
 		open_sink(HF_LOG_INFO, HF_LOG_JSON);
 		hf_log(HF_LOG_INFO, NULL, "m", "k", value, "key2", "\x01\xe2\x82\xac\"\xff", "key3",
 		       "", NULL);
-		assert_int_equal(lines(), 1);
+		assert_int_equal(count_lines(), 1);
 		assert_true(count_json_pairs(written) >= 4);
 		assert_true(hf_utf8_valid(written, written_len));
 		open_sink(HF_LOG_INFO, HF_LOG_TEXT);
 		hf_log(HF_LOG_INFO, NULL, "m", "k", value, "key2", "\x01\xe2\x82\xac\"\xff", "key3",
 		       "", NULL);
-		assert_int_equal(lines(), 1);
+		assert_int_equal(count_lines(), 1);
 		assert_true(hf_utf8_valid(written, written_len));
 		assert_true(written_len <= 16384);
 	}
@@ -294,7 +294,7 @@ static void any_bytes_make_one_sound_line(void **state)
 		text[len] = '\0';
 		open_sink(HF_LOG_INFO, i % 2 ? HF_LOG_JSON : HF_LOG_TEXT);
 		hf_log(HF_LOG_INFO, "l", text, "k", text, text, "v", NULL);
-		assert_int_equal(lines(), 1);
+		assert_int_equal(count_lines(), 1);
 		assert_true(hf_utf8_valid(written, written_len));
 		for (size_t b = 0; b + 1 < written_len; b++)
 			assert_true((unsigned char)written[b] >= 0x20 && written[b] != 0x7f);
@@ -307,9 +307,9 @@ static void each_line_is_there_when_the_call_returns(void **state)
 {
 	open_sink(HF_LOG_INFO, HF_LOG_TEXT);
 	hf_log(HF_LOG_INFO, NULL, "one", NULL);
-	assert_int_equal(lines(), 1);
+	assert_int_equal(count_lines(), 1);
 	hf_log(HF_LOG_INFO, NULL, "two", NULL);
-	assert_int_equal(lines(), 2);
+	assert_int_equal(count_lines(), 2);
 }
 
 static void a_full_sink_does_not_stop_the_program(void **state)

@@ -364,7 +364,7 @@ struct named {
 	char name[8];
 };
 
-static struct named *named(const char *name, int number)
+static struct named *make_named(const char *name, int number)
 {
 	struct named *thing = hf_xcalloc(1, sizeof(*thing));
 
@@ -376,7 +376,7 @@ static struct named *named(const char *name, int number)
 static void a_borrowed_key_is_that_of_the_newest_value(void **state)
 {
 	struct hf_map *map = hf_map_create_borrowing(100, 0, free);
-	struct named *first = named("a", 1), *second = named("a", 2);
+	struct named *first = make_named("a", 1), *second = make_named("a", 2);
 	const char *key = NULL;
 	size_t it = 0;
 
@@ -392,7 +392,7 @@ static void a_borrowed_key_is_that_of_the_newest_value(void **state)
 		struct named *thing;
 
 		(void)snprintf(name, sizeof(name), "n%d", i);
-		thing = named(name, i);
+		thing = make_named(name, i);
 		assert_true(hf_map_put(map, thing->name, thing));
 	}
 	assert_int_equal(((struct named *)hf_map_get(map, "n49"))->number, 49);

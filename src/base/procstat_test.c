@@ -9,7 +9,7 @@
 
 #define REST " R 7 8 9 0 -1 4194304 1 2 3 4 15 16 5 6 20 0 3 0 2233 1048576 256"
 
-static long number(const char *text, int field)
+static long field_number(const char *text, int field)
 {
 	const char *at = hf_proc_stat_field(text, field);
 
@@ -26,13 +26,13 @@ static void fields_count_from_behind_the_name(void **state)
 
 		snprintf(text, sizeof(text), "42 (%s)" REST "\n", names[i]);
 		assert_int_equal(*hf_proc_stat_field(text, HF_PROC_STATE), 'R');
-		assert_int_equal(number(text, HF_PROC_PARENT), 7);
-		assert_int_equal(number(text, HF_PROC_USER_TICKS), 15);
-		assert_int_equal(number(text, HF_PROC_SYSTEM_TICKS), 16);
-		assert_int_equal(number(text, HF_PROC_THREADS), 3);
-		assert_int_equal(number(text, HF_PROC_START_TICKS), 2233);
-		assert_int_equal(number(text, HF_PROC_VIRTUAL_BYTES), 1048576);
-		assert_int_equal(number(text, HF_PROC_RESIDENT_PAGES), 256);
+		assert_int_equal(field_number(text, HF_PROC_PARENT), 7);
+		assert_int_equal(field_number(text, HF_PROC_USER_TICKS), 15);
+		assert_int_equal(field_number(text, HF_PROC_SYSTEM_TICKS), 16);
+		assert_int_equal(field_number(text, HF_PROC_THREADS), 3);
+		assert_int_equal(field_number(text, HF_PROC_START_TICKS), 2233);
+		assert_int_equal(field_number(text, HF_PROC_VIRTUAL_BYTES), 1048576);
+		assert_int_equal(field_number(text, HF_PROC_RESIDENT_PAGES), 256);
 		assert_null(hf_proc_stat_field(text, HF_PROC_RESIDENT_PAGES + 1));
 	}
 }

@@ -24,7 +24,7 @@ struct row {
 	int64_t parse_milli;
 };
 
-static void check(const struct row *rows, size_t count)
+static void check_text(const struct row *rows, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		if (parse_milli(rows[i].text) != rows[i].parse_milli)
@@ -40,7 +40,7 @@ static void plain_numbers_are_thousandths(void **state)
 		{"1.234", 1234}, {"-.25", -250}, {"00.100", 100}, {"0.0000", 0}, {"10.010", 10010},
 	};
 
-	check(rows, HF_ARRAY_LEN(rows));
+	check_text(rows, HF_ARRAY_LEN(rows));
 }
 
 static void decimal_suffixes_scale_by_thousands(void **state)
@@ -59,7 +59,7 @@ static void decimal_suffixes_scale_by_thousands(void **state)
 		{"0.009E", INT64_C(9000000000000000000)},
 	};
 
-	check(rows, HF_ARRAY_LEN(rows));
+	check_text(rows, HF_ARRAY_LEN(rows));
 }
 
 static void binary_suffixes_scale_by_1024(void **state)
@@ -76,7 +76,7 @@ static void binary_suffixes_scale_by_1024(void **state)
 		{"-1Mi", -1048576000},
 	};
 
-	check(rows, HF_ARRAY_LEN(rows));
+	check_text(rows, HF_ARRAY_LEN(rows));
 }
 
 static void exponents_scale_by_powers_of_ten(void **state)
@@ -95,7 +95,7 @@ static void exponents_scale_by_powers_of_ten(void **state)
 		{"0e99999999999999999999", 0},
 	};
 
-	check(rows, HF_ARRAY_LEN(rows));
+	check_text(rows, HF_ARRAY_LEN(rows));
 }
 
 static void what_is_finer_than_a_thousandth_is_rounded_up(void **state)
@@ -118,7 +118,7 @@ static void what_is_finer_than_a_thousandth_is_rounded_up(void **state)
 		{"-1.0001", -1001},
 	};
 
-	check(rows, HF_ARRAY_LEN(rows));
+	check_text(rows, HF_ARRAY_LEN(rows));
 }
 
 static void what_does_not_fit_is_capped(void **state)
@@ -142,7 +142,7 @@ static void what_does_not_fit_is_capped(void **state)
 		{"-9223372036854775.808", -INT64_MAX},
 	};
 
-	check(rows, HF_ARRAY_LEN(rows));
+	check_text(rows, HF_ARRAY_LEN(rows));
 }
 
 #define FORMAT_WRONG                                                                               \

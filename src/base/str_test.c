@@ -59,7 +59,7 @@ static void case_is_ascii_only(void **state)
 	assert_string_equal(text, "mixed-09[@`{ \xc3\x84");
 }
 
-static int64_t number(const char *text)
+static int64_t parse_number(const char *text)
 {
 	struct hf_error err;
 	int64_t value = -77;
@@ -84,13 +84,13 @@ static void printing_cuts_fills_and_replaces_unprintable_bytes(void **state)
 
 static void whole_numbers_are_read(void **state)
 {
-	assert_int_equal(number("0"), 0);
-	assert_int_equal(number("42"), 42);
-	assert_int_equal(number("-42"), -42);
-	assert_int_equal(number("007"), 7);
-	assert_int_equal(number("-0"), 0);
-	assert_true(number("9223372036854775807") == INT64_MAX);
-	assert_true(number("-9223372036854775808") == INT64_MIN);
+	assert_int_equal(parse_number("0"), 0);
+	assert_int_equal(parse_number("42"), 42);
+	assert_int_equal(parse_number("-42"), -42);
+	assert_int_equal(parse_number("007"), 7);
+	assert_int_equal(parse_number("-0"), 0);
+	assert_true(parse_number("9223372036854775807") == INT64_MAX);
+	assert_true(parse_number("-9223372036854775808") == INT64_MIN);
 }
 
 static void what_is_no_whole_number_is_refused(void **state)
@@ -150,7 +150,7 @@ static void any_number_comes_back_as_it_was_written(void **state)
 		char text[32];
 
 		(void)snprintf(text, sizeof(text), "%" PRId64, want);
-		assert_true(number(text) == want);
+		assert_true(parse_number(text) == want);
 		assert_true(hf_str_is_integer(text));
 	}
 }
@@ -285,7 +285,8 @@ struct name {
 	const char *problem; /* NULL: the name is valid */
 };
 
-static void check(const char *(*problem_of)(const char *), const struct name *names, size_t count)
+static void check_names(const char *(*problem_of)(const char *), const struct name *names,
+			size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		const char *problem = problem_of(names[i].text);
@@ -323,7 +324,7 @@ static void dns1123_labels(void **state)
 		{"\xc3\xa4", LABEL_WRONG},
 	};
 
-	check(hf_dns1123_label_problem, names, HF_ARRAY_LEN(names));
+	check_names(hf_dns1123_label_problem, names, HF_ARRAY_LEN(names));
 }
 
 static void dns1123_subdomains(void **state)
@@ -348,7 +349,7 @@ static void dns1123_subdomains(void **state)
 		{"a_b", SUBDOMAIN_WRONG},
 	};
 
-	check(hf_dns1123_subdomain_problem, names, HF_ARRAY_LEN(names));
+	check_names(hf_dns1123_subdomain_problem, names, HF_ARRAY_LEN(names));
 }
 
 static void dns1035_labels(void **state)
@@ -362,7 +363,7 @@ static void dns1035_labels(void **state)
 		{"A", DNS1035_WRONG},
 	};
 
-	check(hf_dns1035_label_problem, names, HF_ARRAY_LEN(names));
+	check_names(hf_dns1035_label_problem, names, HF_ARRAY_LEN(names));
 }
 
 static void qualified_names(void **state)
@@ -395,7 +396,7 @@ static void qualified_names(void **state)
 		       "and '/' (e.g. 'example.com/MyName')"},
 	};
 
-	check(hf_qualified_name_problem, names, HF_ARRAY_LEN(names));
+	check_names(hf_qualified_name_problem, names, HF_ARRAY_LEN(names));
 }
 
 static void label_values(void **state)
@@ -416,7 +417,7 @@ static void label_values(void **state)
 		{"\xc3\xa4", VALUE_WRONG},
 	};
 
-	check(hf_label_value_problem, names, HF_ARRAY_LEN(names));
+	check_names(hf_label_value_problem, names, HF_ARRAY_LEN(names));
 }
 
 static void fnv_hashes_as_published(void **state)

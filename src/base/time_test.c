@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *formatted(hf_time t)
+static const char *format_time(hf_time t)
 {
 	static char text[HF_TIME_TEXT_MAX];
 
@@ -17,7 +17,7 @@ static const char *formatted(hf_time t)
 	return text;
 }
 
-static hf_time parsed(const char *text)
+static hf_time parse_time(const char *text)
 {
 	struct hf_error err;
 	hf_time t = 77;
@@ -44,8 +44,8 @@ static void known_times_are_written_and_read(void **state)
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++) {
-		assert_string_equal(formatted(rows[i].seconds * HF_SECOND), rows[i].text);
-		assert_true(parsed(rows[i].text) == rows[i].seconds * HF_SECOND);
+		assert_string_equal(format_time(rows[i].seconds * HF_SECOND), rows[i].text);
+		assert_true(parse_time(rows[i].text) == rows[i].seconds * HF_SECOND);
 	}
 }
 
@@ -53,8 +53,8 @@ static void the_ends_of_the_range_can_be_written(void **state)
 {
 	char text[HF_TIME_TEXT_MAX];
 
-	assert_string_equal(formatted(HF_TIME_NEVER), "2262-04-11T23:47:16Z");
-	assert_string_equal(formatted(HF_TIME_NONE + 1), "1677-09-21T00:12:43Z");
+	assert_string_equal(format_time(HF_TIME_NEVER), "2262-04-11T23:47:16Z");
+	assert_string_equal(format_time(HF_TIME_NONE + 1), "1677-09-21T00:12:43Z");
 	hf_time_format_micro(HF_TIME_NEVER, text);
 	assert_string_equal(text, "2262-04-11T23:47:16.854775Z");
 }
@@ -63,7 +63,7 @@ static void not_set_is_written_as_nothing(void **state)
 {
 	char text[HF_TIME_TEXT_MAX] = "x";
 
-	assert_string_equal(formatted(HF_TIME_NONE), "");
+	assert_string_equal(format_time(HF_TIME_NONE), "");
 	hf_time_format_micro(HF_TIME_NONE, text);
 	assert_string_equal(text, "");
 	hf_time_format_milli(HF_TIME_NONE, text);
@@ -74,8 +74,8 @@ static void fractions_are_cut_toward_the_past(void **state)
 {
 	char text[HF_TIME_TEXT_MAX];
 
-	assert_string_equal(formatted(1999999999), "1970-01-01T00:00:01Z");
-	assert_string_equal(formatted(-1), "1969-12-31T23:59:59Z");
+	assert_string_equal(format_time(1999999999), "1970-01-01T00:00:01Z");
+	assert_string_equal(format_time(-1), "1969-12-31T23:59:59Z");
 	hf_time_format_milli(1999999999, text);
 	assert_string_equal(text, "1970-01-01T00:00:01.999Z");
 	hf_time_format_micro(1999999999, text);
@@ -88,24 +88,24 @@ static void fractions_are_cut_toward_the_past(void **state)
 
 static void fractions_are_read_to_the_nanosecond(void **state)
 {
-	assert_int_equal(parsed("1970-01-01T00:00:00.5Z"), 500 * HF_MS);
-	assert_int_equal(parsed("1970-01-01T00:00:00.000000Z"), 0);
-	assert_int_equal(parsed("1970-01-01T00:00:00.000001Z"), HF_US);
-	assert_int_equal(parsed("1970-01-01T00:00:00.123456789Z"), 123456789);
-	assert_int_equal(parsed("1970-01-01T00:00:00.1234567899999Z"), 123456789);
-	assert_int_equal(parsed("1969-12-31T23:59:59.999999999Z"), -1);
+	assert_int_equal(parse_time("1970-01-01T00:00:00.5Z"), 500 * HF_MS);
+	assert_int_equal(parse_time("1970-01-01T00:00:00.000000Z"), 0);
+	assert_int_equal(parse_time("1970-01-01T00:00:00.000001Z"), HF_US);
+	assert_int_equal(parse_time("1970-01-01T00:00:00.123456789Z"), 123456789);
+	assert_int_equal(parse_time("1970-01-01T00:00:00.1234567899999Z"), 123456789);
+	assert_int_equal(parse_time("1969-12-31T23:59:59.999999999Z"), -1);
 }
 
 static void any_offset_is_taken_off(void **state)
 {
-	assert_int_equal(parsed("1970-01-01T02:00:00+02:00"), 0);
-	assert_int_equal(parsed("1969-12-31T19:00:00-05:00"), 0);
-	assert_int_equal(parsed("1970-01-01T05:30:00.25+05:30"), 250 * HF_MS);
-	assert_int_equal(parsed("1970-01-01T00:00:00-00:00"), 0);
-	assert_int_equal(parsed("1970-01-01T23:59:00+23:59"), 0);
+	assert_int_equal(parse_time("1970-01-01T02:00:00+02:00"), 0);
+	assert_int_equal(parse_time("1969-12-31T19:00:00-05:00"), 0);
+	assert_int_equal(parse_time("1970-01-01T05:30:00.25+05:30"), 250 * HF_MS);
+	assert_int_equal(parse_time("1970-01-01T00:00:00-00:00"), 0);
+	assert_int_equal(parse_time("1970-01-01T23:59:00+23:59"), 0);
 	/* The first and the last year are accepted with any offset. */
-	parsed("1678-01-01T00:00:00+23:59");
-	parsed("2261-12-31T23:59:59.999999999-23:59");
+	parse_time("1678-01-01T00:00:00+23:59");
+	parse_time("2261-12-31T23:59:59.999999999-23:59");
 }
 
 static void a_text_that_is_no_time_is_refused(void **state)
@@ -168,7 +168,7 @@ static void every_day_comes_back(void **state)
 	int month_was = 12, day_was = 31;
 
 	for (hf_time day = -106000; day < 106000; day++) {
-		const char *text = formatted(day * HF_DAY + 43200 * HF_SECOND);
+		const char *text = format_time(day * HF_DAY + 43200 * HF_SECOND);
 		int year, month, of_month;
 
 		assert_int_equal(sscanf(text, "%d-%d-%dT", &year, &month, &of_month), 3);
@@ -180,7 +180,7 @@ static void every_day_comes_back(void **state)
 		month_was = month;
 		day_was = of_month;
 		if (year >= 1678 && year <= 2261)
-			assert_true(parsed(text) == day * HF_DAY + 43200 * HF_SECOND);
+			assert_true(parse_time(text) == day * HF_DAY + 43200 * HF_SECOND);
 	}
 }
 
@@ -192,12 +192,12 @@ static void any_time_comes_back_from_its_text(void **state)
 		hf_time t = (hf_time)test_random(&seed) / 100 * 97;
 		char text[HF_TIME_TEXT_MAX];
 
-		assert_true(parsed(formatted(t)) == hf_time_floor_second(t));
+		assert_true(parse_time(format_time(t)) == hf_time_floor_second(t));
 		hf_time_format_micro(t, text);
 		assert_int_equal(strlen(text), 27);
-		assert_true(t - parsed(text) >= 0 && t - parsed(text) < HF_US);
+		assert_true(t - parse_time(text) >= 0 && t - parse_time(text) < HF_US);
 		hf_time_format_milli(t, text);
-		assert_true(t - parsed(text) >= 0 && t - parsed(text) < HF_MS);
+		assert_true(t - parse_time(text) >= 0 && t - parse_time(text) < HF_MS);
 	}
 }
 

@@ -3,11 +3,11 @@
 #include "base/wire.h"
 #include "harness/test.h"
 
-static struct hf_wire message(const char *bytes, size_t len)
+static struct hf_wire make_message(const char *bytes, size_t len)
 {
 	return (struct hf_wire){(const unsigned char *)bytes, (const unsigned char *)bytes + len};
 }
-#define MESSAGE(bytes) message("" bytes, sizeof(bytes) - 1)
+#define MESSAGE(bytes) make_message("" bytes, sizeof(bytes) - 1)
 
 static void fields_come_one_by_one(void **state)
 {

@@ -27,7 +27,7 @@ struct bench {
 	bool refuse_all; /* true: decode returns NULL */
 };
 
-static void *decode(void *arg, struct hf_doc *doc)
+static void *decode_view(void *arg, struct hf_doc *doc)
 {
 	struct bench *bench = arg;
 	const char *value = hf_json_path_str(hf_doc_json(doc), "value", NULL);
@@ -90,7 +90,7 @@ static void create_cache(struct bench *bench, size_t entries_max)
 		.ns = "default",
 		.seed = 1,
 		.entries_max = entries_max,
-		.decode = decode,
+		.decode = decode_view,
 		.view_free = free,
 		.index_key = {by_value},
 		.changed = on_change,

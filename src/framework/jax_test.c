@@ -9,7 +9,7 @@
 
 static struct brain b;
 
-static const char *env(const char *pod, const char *name)
+static const char *env_value(const char *pod, const char *name)
 {
 	return brain_edit(&b, pod, HF_EDIT_ENV, name);
 }
@@ -19,12 +19,12 @@ static void every_rank_knows_the_coordinator_and_its_number(void **state)
 	(void)state;
 	brain_init(&b, &hf_framework_jax, 3, 0);
 	brain_step(&b);
-	assert_string_equal(env("demo-worker-2", "PYTHONUNBUFFERED"), "1");
-	assert_string_equal(env("demo-worker-2", "COORDINATOR_PORT"), "6666");
-	assert_string_equal(env("demo-worker-2", "COORDINATOR_ADDRESS"), "demo-worker-0");
-	assert_string_equal(env("demo-worker-2", "NUM_PROCESSES"), "3");
-	assert_string_equal(env("demo-worker-2", "PROCESS_ID"), "2");
-	assert_string_equal(env("demo-worker-0", "PROCESS_ID"), "0");
+	assert_string_equal(env_value("demo-worker-2", "PYTHONUNBUFFERED"), "1");
+	assert_string_equal(env_value("demo-worker-2", "COORDINATOR_PORT"), "6666");
+	assert_string_equal(env_value("demo-worker-2", "COORDINATOR_ADDRESS"), "demo-worker-0");
+	assert_string_equal(env_value("demo-worker-2", "NUM_PROCESSES"), "3");
+	assert_string_equal(env_value("demo-worker-2", "PROCESS_ID"), "2");
+	assert_string_equal(env_value("demo-worker-0", "PROCESS_ID"), "0");
 	assert_string_equal(
 		brain_edit(&b, "demo-worker-0", HF_EDIT_LABEL, "training.kubeflow.org/job-role"),
 		"master");
@@ -42,7 +42,7 @@ static void a_port_of_the_users_own_is_the_coordinators(void **state)
 	b.container.ports = &port;
 	b.container.ports_len = 1;
 	brain_step(&b);
-	assert_string_equal(env("demo-worker-1", "COORDINATOR_PORT"), "7000");
+	assert_string_equal(env_value("demo-worker-1", "COORDINATOR_PORT"), "7000");
 	brain_release(&b);
 }
 

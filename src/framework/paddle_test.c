@@ -9,12 +9,12 @@
 
 static struct brain b;
 
-static const char *env(const char *pod, const char *name)
+static const char *env_value(const char *pod, const char *name)
 {
 	return brain_edit(&b, pod, HF_EDIT_ENV, name);
 }
 
-static const char *field(const char *pod, const char *name)
+static const char *env_field(const char *pod, const char *name)
 {
 	return brain_edit(&b, pod, HF_EDIT_ENV_FIELD, name);
 }
@@ -24,14 +24,14 @@ static void collective_workers_meet_at_worker_0(void **state)
 	(void)state;
 	brain_init(&b, &hf_framework_paddle, 0, 2);
 	brain_step(&b);
-	assert_string_equal(env("demo-worker-0", "PYTHONUNBUFFERED"), "1");
-	assert_string_equal(env("demo-worker-0", "PADDLE_JOB_ID"), "demo");
-	assert_string_equal(env("demo-worker-0", "PADDLE_NNODES"), "2");
-	assert_string_equal(field("demo-worker-0", "POD_IP_DUMMY"), "status.podIP");
-	assert_string_equal(env("demo-worker-0", "PADDLE_MASTER"), "$(POD_IP_DUMMY):36543");
-	assert_null(field("demo-worker-1", "POD_IP_DUMMY"));
-	assert_string_equal(env("demo-worker-1", "PADDLE_MASTER"), "demo-worker-0:36543");
-	assert_null(env("demo-worker-1", "PADDLE_TRAINER_NUM"));
+	assert_string_equal(env_value("demo-worker-0", "PYTHONUNBUFFERED"), "1");
+	assert_string_equal(env_value("demo-worker-0", "PADDLE_JOB_ID"), "demo");
+	assert_string_equal(env_value("demo-worker-0", "PADDLE_NNODES"), "2");
+	assert_string_equal(env_field("demo-worker-0", "POD_IP_DUMMY"), "status.podIP");
+	assert_string_equal(env_value("demo-worker-0", "PADDLE_MASTER"), "$(POD_IP_DUMMY):36543");
+	assert_null(env_field("demo-worker-1", "POD_IP_DUMMY"));
+	assert_string_equal(env_value("demo-worker-1", "PADDLE_MASTER"), "demo-worker-0:36543");
+	assert_null(env_value("demo-worker-1", "PADDLE_TRAINER_NUM"));
 	brain_release(&b);
 }
 
@@ -40,13 +40,13 @@ static void with_a_master_it_is_the_parameter_server(void **state)
 	(void)state;
 	brain_init(&b, &hf_framework_paddle, 1, 2);
 	brain_step(&b);
-	assert_string_equal(env("demo-master-0", "PADDLE_MASTER"), "$(POD_IP_DUMMY):36543");
-	assert_string_equal(env("demo-master-0", "PADDLE_SERVER_NUM"), "1");
-	assert_null(env("demo-master-0", "PADDLE_TRAINER_NUM"));
-	assert_string_equal(env("demo-worker-0", "PADDLE_MASTER"), "demo-master-0:36543");
-	assert_null(field("demo-worker-0", "POD_IP_DUMMY"));
-	assert_string_equal(env("demo-worker-0", "PADDLE_TRAINER_NUM"), "1");
-	assert_string_equal(env("demo-worker-0", "PADDLE_NNODES"), "3");
+	assert_string_equal(env_value("demo-master-0", "PADDLE_MASTER"), "$(POD_IP_DUMMY):36543");
+	assert_string_equal(env_value("demo-master-0", "PADDLE_SERVER_NUM"), "1");
+	assert_null(env_value("demo-master-0", "PADDLE_TRAINER_NUM"));
+	assert_string_equal(env_value("demo-worker-0", "PADDLE_MASTER"), "demo-master-0:36543");
+	assert_null(env_field("demo-worker-0", "POD_IP_DUMMY"));
+	assert_string_equal(env_value("demo-worker-0", "PADDLE_TRAINER_NUM"), "1");
+	assert_string_equal(env_value("demo-worker-0", "PADDLE_NNODES"), "3");
 	assert_string_equal(
 		brain_edit(&b, "demo-master-0", HF_EDIT_LABEL, "training.kubeflow.org/job-role"),
 		"master");

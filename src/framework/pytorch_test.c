@@ -13,12 +13,12 @@
 
 static struct brain b;
 
-static void begin(int master, int workers)
+static void begin_job(int master, int workers)
 {
 	brain_init(&b, &hf_framework_pytorch, master, workers);
 }
 
-static const char *env(const char *pod, const char *name)
+static const char *env_value(const char *pod, const char *name)
 {
 	return brain_edit(&b, pod, HF_EDIT_ENV, name);
 }
@@ -37,12 +37,12 @@ static void elastic_bounds_default_to_each_other_and_to_the_workers(void **state
 
 	(void)state;
 	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++) {
-		begin(0, 2);
+		begin_job(0, 2);
 		b.view.elastic.present = true;
 		b.view.elastic.min_replicas = rows[i].min;
 		b.view.elastic.max_replicas = rows[i].max;
 		brain_step(&b);
-		assert_string_equal(env("demo-worker-0", "PET_NNODES"), rows[i].nnodes);
+		assert_string_equal(env_value("demo-worker-0", "PET_NNODES"), rows[i].nnodes);
 		brain_release(&b);
 	}
 }
@@ -61,13 +61,13 @@ static void processes_per_node_multiply_the_world_when_they_are_a_number(void **
 
 	(void)state;
 	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++) {
-		begin(1, 2);
+		begin_job(1, 2);
 		b.view.nproc_per_node = rows[i].nproc;
 		brain_step(&b);
-		assert_string_equal(env("demo-worker-1", "WORLD_SIZE"), rows[i].world);
-		assert_string_equal(env("demo-worker-1", "PET_NPROC_PER_NODE"), rows[i].seen);
-		assert_string_equal(env("demo-worker-1", "RANK"), "2");
-		assert_string_equal(env("demo-master-0", "RANK"), "0");
+		assert_string_equal(env_value("demo-worker-1", "WORLD_SIZE"), rows[i].world);
+		assert_string_equal(env_value("demo-worker-1", "PET_NPROC_PER_NODE"), rows[i].seen);
+		assert_string_equal(env_value("demo-worker-1", "RANK"), "2");
+		assert_string_equal(env_value("demo-master-0", "RANK"), "0");
 		brain_release(&b);
 	}
 }
@@ -80,7 +80,7 @@ static void a_number_that_is_too_large_is_named_and_no_pod_is_created(void **sta
 
 	(void)state;
 	for (size_t i = 0; i < HF_ARRAY_LEN(numbers); i++) {
-		begin(1, 2);
+		begin_job(1, 2);
 		brain_step(&b);
 		brain_write_status(&b);
 		b.view.nproc_per_node = numbers[i];
@@ -89,10 +89,10 @@ static void a_number_that_is_too_large_is_named_and_no_pod_is_created(void **sta
 		assert_true(brain_says(&b, HF_TOPIC_BLOCKED, "spec.nprocPerNode"));
 		brain_release(&b);
 	}
-	begin(1, 2);
+	begin_job(1, 2);
 	b.view.nproc_per_node = "999999999";
 	brain_step(&b);
-	assert_string_equal(env("demo-worker-1", "WORLD_SIZE"), "2999999997");
+	assert_string_equal(env_value("demo-worker-1", "WORLD_SIZE"), "2999999997");
 	brain_release(&b);
 }
 
@@ -103,7 +103,7 @@ static void a_too_long_rdzv_conf_is_refused_not_cut(void **state)
 
 	(void)state;
 	memset(long_value, 'x', sizeof(long_value) - 1);
-	begin(0, 2);
+	begin_job(0, 2);
 	b.view.elastic.present = true;
 	b.view.elastic.has_rdzv_conf = true;
 	b.view.elastic.rdzv_conf = conf;
@@ -117,23 +117,23 @@ static void a_too_long_rdzv_conf_is_refused_not_cut(void **state)
 static void the_deprecated_field_wins_only_alone(void **state)
 {
 	(void)state;
-	begin(0, 1);
+	begin_job(0, 1);
 	b.view.elastic.present = true;
 	b.view.elastic.nproc_per_node = HF_SOME_INT(2);
 	brain_step(&b);
-	assert_string_equal(env("demo-worker-0", "PET_NPROC_PER_NODE"), "2");
+	assert_string_equal(env_value("demo-worker-0", "PET_NPROC_PER_NODE"), "2");
 	brain_release(&b);
 }
 
 static void only_workers_of_a_master_wait_for_its_name(void **state)
 {
 	(void)state;
-	begin(1, 1);
+	begin_job(1, 1);
 	brain_step(&b);
 	assert_non_null(brain_edit(&b, "demo-worker-0", HF_EDIT_INIT_CONTAINER, NULL));
 	assert_null(brain_edit(&b, "demo-master-0", HF_EDIT_INIT_CONTAINER, NULL));
 	brain_release(&b);
-	begin(0, 1);
+	begin_job(0, 1);
 	brain_step(&b);
 	assert_null(brain_edit(&b, "demo-worker-0", HF_EDIT_INIT_CONTAINER, NULL));
 	brain_release(&b);
@@ -157,7 +157,7 @@ static const struct hf_edit *init_container(void)
 static void the_init_container_is_the_operators_to_choose(void **state)
 {
 	(void)state;
-	begin(1, 1);
+	begin_job(1, 1);
 	b.settings.init_container_image = "busybox";
 	b.settings.init_container_max_tries = 7;
 	brain_step(&b);
@@ -173,18 +173,18 @@ static void the_init_container_is_the_operators_to_choose(void **state)
 static void the_rendezvous_id_changes_with_the_generation_only(void **state)
 {
 	(void)state;
-	begin(0, 2);
+	begin_job(0, 2);
 	b.view.elastic.present = true;
 	b.view.elastic.rdzv_id = "meet";
 	brain_step(&b);
-	assert_string_equal(env("demo-worker-0", "PET_RDZV_ID"), "meet");
+	assert_string_equal(env_value("demo-worker-0", "PET_RDZV_ID"), "meet");
 	brain_run_up(&b);
 	brain_exit(&b, "demo-worker-1", 1);
 	brain_step(&b);
 	brain_perform_all(&b);
 	brain_step(&b);
 	/* The same as its peers have. */
-	assert_string_equal(env("demo-worker-1", "PET_RDZV_ID"), "meet");
+	assert_string_equal(env_value("demo-worker-1", "PET_RDZV_ID"), "meet");
 	brain_run_up(&b);
 	b.view.run_policy.recovery.restart_scope = "Job";
 	brain_after(&b, 60);
@@ -193,7 +193,7 @@ static void the_rendezvous_id_changes_with_the_generation_only(void **state)
 	brain_terminating_gone(&b);
 	b.now = b.plan.wake_at < HF_TIME_NEVER ? b.plan.wake_at : b.now;
 	brain_step(&b);
-	assert_string_equal(env("demo-worker-0", "PET_RDZV_ID"), "meet-2");
+	assert_string_equal(env_value("demo-worker-0", "PET_RDZV_ID"), "meet-2");
 	brain_release(&b);
 }
 
@@ -202,7 +202,7 @@ static void without_the_named_container_there_is_no_port_and_no_pod(void **state
 	static const struct hf_container other = {.name = "other", .image = "x"};
 
 	(void)state;
-	begin(1, 1);
+	begin_job(1, 1);
 	brain_step(&b);
 	brain_write_status(&b); /* after the first status, the rules for new jobs no longer apply */
 	b.replicas[0].pod.containers = &other;
@@ -215,7 +215,7 @@ static void without_the_named_container_there_is_no_port_and_no_pod(void **state
 static void success_is_the_masters_or_all_workers_or_one_elastic_worker(void **state)
 {
 	(void)state;
-	begin(1, 2);
+	begin_job(1, 2);
 	brain_run_up(&b);
 	brain_exit(&b, "demo-worker-0", 0);
 	brain_exit(&b, "demo-worker-1", 0);
@@ -225,7 +225,7 @@ static void success_is_the_masters_or_all_workers_or_one_elastic_worker(void **s
 	brain_quiet(&b);
 	assert_string_equal(brain_last_condition(&b), HF_COND_SUCCEEDED);
 	brain_release(&b);
-	begin(0, 2);
+	begin_job(0, 2);
 	brain_run_up(&b);
 	brain_exit(&b, "demo-worker-0", 0);
 	brain_quiet(&b);
@@ -239,12 +239,12 @@ static void success_is_the_masters_or_all_workers_or_one_elastic_worker(void **s
 static void messages_have_upstreams_two_shapes(void **state)
 {
 	(void)state;
-	begin(1, 1);
+	begin_job(1, 1);
 	brain_run_up(&b);
 	assert_string_equal(hf_status_condition(&b.view.status, HF_COND_RUNNING)->message,
 			    "PyTorchJob demo is running.");
 	brain_release(&b);
-	begin(0, 1);
+	begin_job(0, 1);
 	brain_run_up(&b);
 	assert_string_equal(hf_status_condition(&b.view.status, HF_COND_RUNNING)->message,
 			    "PyTorchJob lab/demo is running.");
@@ -254,7 +254,7 @@ static void messages_have_upstreams_two_shapes(void **state)
 static void a_job_without_workers_or_master_has_succeeded(void **state)
 {
 	(void)state;
-	begin(0, 1);
+	begin_job(0, 1);
 	brain_run_up(&b);
 	b.replicas[0].replicas = HF_SOME_INT(0);
 	brain_quiet(&b);
@@ -267,12 +267,12 @@ static void the_master_role_is_the_masters_or_worker_0s(void **state)
 	const char *role = "training.kubeflow.org/job-role";
 
 	(void)state;
-	begin(1, 1);
+	begin_job(1, 1);
 	brain_step(&b);
 	assert_string_equal(brain_edit(&b, "demo-master-0", HF_EDIT_LABEL, role), "master");
 	assert_null(brain_edit(&b, "demo-worker-0", HF_EDIT_LABEL, role));
 	brain_release(&b);
-	begin(0, 2);
+	begin_job(0, 2);
 	brain_step(&b);
 	assert_string_equal(brain_edit(&b, "demo-worker-0", HF_EDIT_LABEL, role), "master");
 	assert_null(brain_edit(&b, "demo-worker-1", HF_EDIT_LABEL, role));
@@ -284,7 +284,7 @@ static void the_master_role_is_the_masters_or_worker_0s(void **state)
 static void an_autoscaler_is_there_while_a_job_with_metrics_is_active(void **state)
 {
 	(void)state;
-	begin(0, 2);
+	begin_job(0, 2);
 	b.view.elastic.present = true;
 	brain_run_up(&b);
 	assert_null(brain_extra(&b, "demo"));
@@ -313,7 +313,7 @@ static void an_autoscaler_is_there_while_a_job_with_metrics_is_active(void **sta
 static void no_pod_waits_for_an_autoscaler(void **state)
 {
 	(void)state;
-	begin(0, 1);
+	begin_job(0, 1);
 	b.view.elastic.present = true;
 	b.view.elastic.has_metrics = true;
 	brain_step(&b);

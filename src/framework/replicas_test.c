@@ -10,7 +10,7 @@
 static struct brain b;
 static struct hf_field_errors errors;
 
-static size_t complaints(struct hf_replicas_rules rules)
+static size_t count_problems(struct hf_replicas_rules rules)
 {
 	hf_field_errors_init(&errors, b.pass);
 	hf_replicas_validate(&b.view, &rules, &errors);
@@ -27,19 +27,19 @@ static void each_kind_has_its_own_rules(void **state)
 {
 	(void)state;
 	brain_init(&b, &brain_kind, 1, 2);
-	assert_int_equal(complaints(strict), 0);
+	assert_int_equal(count_problems(strict), 0);
 	b.replicas[0].replicas = HF_SOME_INT(2);
 	b.replicas[1].replicas = HF_SOME_INT(0);
-	assert_int_equal(complaints(strict), 2);
-	assert_int_equal(complaints(lax), 0);
+	assert_int_equal(count_problems(strict), 2);
+	assert_int_equal(count_problems(lax), 0);
 	b.replicas[1].replicas = HF_SOME_INT(-1);
 	/* Upstream accepts a negative number, but such a job cannot run. */
-	assert_int_equal(complaints(lax), 1);
+	assert_int_equal(count_problems(lax), 1);
 	b.replicas[0].type = "boss";
 	b.replicas[1].replicas = HF_SOME_INT(1);
-	assert_int_equal(complaints(lax), 0);
+	assert_int_equal(count_problems(lax), 0);
 	b.replicas[0].replicas = HF_SOME_INT(1);
-	assert_int_equal(complaints(strict), 1);
+	assert_int_equal(count_problems(strict), 1);
 	assert_int_equal(errors.items[0].problem, HF_PROBLEM_NOT_SUPPORTED);
 	brain_release(&b);
 }
@@ -53,15 +53,15 @@ static void every_kind_requires_containers(void **state)
 	brain_init(&b, &brain_kind, 1, 1);
 	b.replicas[1].pod.containers = two;
 	b.replicas[1].pod.containers_len = 2;
-	assert_int_equal(complaints(lax), 2);
+	assert_int_equal(count_problems(lax), 2);
 	assert_string_equal(errors.items[1].field,
 			    "spec.testReplicaSpecs[Hand].template.spec.containers[1].image");
 	b.replicas[1].null = true;
-	assert_int_equal(complaints(strict), 2);
+	assert_int_equal(count_problems(strict), 2);
 	b.view.replicas_len = 0;
-	assert_int_equal(complaints(strict), 0);
+	assert_int_equal(count_problems(strict), 0);
 	b.view.has_replicas = false;
-	assert_int_equal(complaints(strict), 1);
+	assert_int_equal(count_problems(strict), 1);
 	assert_int_equal(errors.items[0].problem, HF_PROBLEM_REQUIRED);
 	brain_release(&b);
 }

@@ -11,7 +11,7 @@
 
 static struct brain b;
 
-static const char *env(const char *pod, const char *name)
+static const char *env_value(const char *pod, const char *name)
 {
 	return brain_edit(&b, pod, HF_EDIT_ENV, name);
 }
@@ -19,7 +19,7 @@ static const char *env(const char *pod, const char *name)
 static struct hf_field_errors errors;
 
 /* Example: begin("Chief", 1, "PS", 2); second may be NULL. */
-static void begin(const char *type, int replicas, const char *second, int more)
+static void begin_job(const char *type, int replicas, const char *second, int more)
 {
 	brain_init(&b, &hf_framework_tensorflow, replicas, second ? more : 0);
 	b.replicas[0].type = type;
@@ -30,25 +30,25 @@ static void begin(const char *type, int replicas, const char *second, int more)
 static void every_rank_gets_all_addresses(void **state)
 {
 	(void)state;
-	begin("Worker", 2, "PS", 1);
+	begin_job("Worker", 2, "PS", 1);
 	brain_step(&b);
-	assert_string_equal(env("demo-worker-1", "TF_CONFIG"),
+	assert_string_equal(env_value("demo-worker-1", "TF_CONFIG"),
 			    "{\"cluster\":{\"ps\":[\"demo-ps-0.lab.svc:2222\"],\"worker\":["
 			    "\"demo-worker-0.lab.svc:2222\",\"demo-worker-1.lab.svc:2222\"]},"
 			    "\"task\":{\"type\":\"worker\",\"index\":1},"
 			    "\"environment\":\"cloud\"}");
-	assert_non_null(
-		strstr(env("demo-ps-0", "TF_CONFIG"), "\"task\":{\"type\":\"ps\",\"index\":0}"));
+	assert_non_null(strstr(env_value("demo-ps-0", "TF_CONFIG"),
+			       "\"task\":{\"type\":\"ps\",\"index\":0}"));
 	brain_release(&b);
 }
 
 static void the_operators_cluster_domain_is_appended(void **state)
 {
 	(void)state;
-	begin("Chief", 1, "Worker", 1);
+	begin_job("Chief", 1, "Worker", 1);
 	b.settings.cluster_domain = "tf.training.com";
 	brain_step(&b);
-	assert_non_null(strstr(env("demo-chief-0", "TF_CONFIG"),
+	assert_non_null(strstr(env_value("demo-chief-0", "TF_CONFIG"),
 			       "\"chief\":[\"demo-chief-0.lab.svc.tf.training.com:2222\"]"));
 	brain_release(&b);
 }
@@ -56,32 +56,33 @@ static void the_operators_cluster_domain_is_appended(void **state)
 static void one_rank_trains_locally(void **state)
 {
 	(void)state;
-	begin("Worker", 1, NULL, 0);
+	begin_job("Worker", 1, NULL, 0);
 	brain_step(&b);
 	assert_true(brain_creates(&b, "demo-worker-0"));
-	assert_null(env("demo-worker-0", "TF_CONFIG"));
+	assert_null(env_value("demo-worker-0", "TF_CONFIG"));
 	brain_release(&b);
 }
 
 static void a_dynamic_worker_gets_its_own_address_and_the_servers(void **state)
 {
 	(void)state;
-	begin("Worker", 2, "PS", 2);
+	begin_job("Worker", 2, "PS", 2);
 	b.view.dynamic_workers = true;
 	brain_step(&b);
-	assert_string_equal(env("demo-worker-1", "TF_CONFIG"),
+	assert_string_equal(env_value("demo-worker-1", "TF_CONFIG"),
 			    "{\"cluster\":{\"worker\":{\"1\":\"demo-worker-1.lab.svc:2222\"},"
 			    "\"ps\":[\"demo-ps-0.lab.svc:2222\",\"demo-ps-1.lab.svc:2222\"]},"
 			    "\"task\":{\"type\":\"worker\",\"index\":1}}");
-	assert_string_equal(env("demo-ps-1", "TF_CONFIG"),
+	assert_string_equal(env_value("demo-ps-1", "TF_CONFIG"),
 			    "{\"cluster\":{\"worker\":{},\"ps\":[\"demo-ps-1.lab.svc:2222\"]},"
 			    "\"task\":{\"type\":\"ps\",\"index\":1}}");
 	brain_release(&b);
-	begin("Worker", 2, "Evaluator", 1);
+	begin_job("Worker", 2, "Evaluator", 1);
 	b.view.dynamic_workers = true;
 	brain_step(&b);
-	assert_non_null(strstr(env("demo-worker-0", "TF_CONFIG"), "\"ps\":null"));
-	assert_non_null(strstr(env("demo-evaluator-0", "TF_CONFIG"), "\"worker\":{},\"ps\":[]"));
+	assert_non_null(strstr(env_value("demo-worker-0", "TF_CONFIG"), "\"ps\":null"));
+	assert_non_null(
+		strstr(env_value("demo-evaluator-0", "TF_CONFIG"), "\"worker\":{},\"ps\":[]"));
 	brain_release(&b);
 }
 
@@ -91,10 +92,10 @@ static void all_ranks_get_the_same_cluster(void **state)
 	const char *first, *other, *task;
 
 	(void)state;
-	begin("Worker", 3, "PS", 1);
+	begin_job("Worker", 3, "PS", 1);
 	brain_step(&b);
-	first = env("demo-ps-0", "TF_CONFIG");
-	other = env("demo-worker-2", "TF_CONFIG");
+	first = env_value("demo-ps-0", "TF_CONFIG");
+	other = env_value("demo-worker-2", "TF_CONFIG");
 	task = strstr(first, ",\"task\"");
 	assert_non_null(task);
 	assert_memory_equal(first, other, (size_t)(task - first));
@@ -108,13 +109,13 @@ static void the_deciding_role_has_the_master_label(void **state)
 	static const char label[] = "training.kubeflow.org/job-role";
 
 	(void)state;
-	begin("Worker", 2, "PS", 1);
+	begin_job("Worker", 2, "PS", 1);
 	brain_step(&b);
 	assert_non_null(brain_edit(&b, "demo-worker-0", HF_EDIT_LABEL, label));
 	assert_null(brain_edit(&b, "demo-worker-1", HF_EDIT_LABEL, label));
 	assert_null(brain_edit(&b, "demo-ps-0", HF_EDIT_LABEL, label));
 	brain_release(&b);
-	begin("Master", 1, "Worker", 1);
+	begin_job("Master", 1, "Worker", 1);
 	brain_step(&b);
 	assert_non_null(brain_edit(&b, "demo-master-0", HF_EDIT_LABEL, label));
 	assert_null(brain_edit(&b, "demo-worker-0", HF_EDIT_LABEL, label));
@@ -124,7 +125,7 @@ static void the_deciding_role_has_the_master_label(void **state)
 static void success_is_the_chiefs_or_worker_0s_or_all_workers(void **state)
 {
 	(void)state;
-	begin("Chief", 1, "Worker", 2);
+	begin_job("Chief", 1, "Worker", 2);
 	brain_run_up(&b);
 	brain_exit(&b, "demo-worker-0", 0);
 	brain_quiet(&b);
@@ -134,7 +135,7 @@ static void success_is_the_chiefs_or_worker_0s_or_all_workers(void **state)
 	assert_string_equal(brain_last_condition(&b), HF_COND_SUCCEEDED);
 	brain_release(&b);
 	for (int all = 0; all < 2; all++) {
-		begin("Worker", 2, "PS", 1);
+		begin_job("Worker", 2, "PS", 1);
 		b.view.success_policy = all ? "AllWorkers" : "";
 		brain_run_up(&b);
 		brain_exit(&b, "demo-worker-0", 0);
@@ -153,7 +154,7 @@ static void success_is_the_chiefs_or_worker_0s_or_all_workers(void **state)
 static void failure_has_words_of_its_own(void **state)
 {
 	(void)state;
-	begin("Worker", 2, NULL, 0);
+	begin_job("Worker", 2, NULL, 0);
 	b.replicas[0].restart_policy = "Never";
 	brain_run_up(&b);
 	brain_after(&b, 5);
@@ -169,7 +170,7 @@ static void failure_has_words_of_its_own(void **state)
 static void there_is_one_chief_or_one_master(void **state)
 {
 	(void)state;
-	begin("Chief", 1, "Master", 1);
+	begin_job("Chief", 1, "Master", 1);
 	hf_field_errors_init(&errors, b.pass);
 	b.view.framework->validate(&b.view, &errors);
 	assert_int_equal(errors.len, 1);
@@ -186,7 +187,7 @@ static void there_is_one_chief_or_one_master(void **state)
 static void a_cluster_too_long_for_the_environment_is_reported(void **state)
 {
 	(void)state;
-	begin("Worker", 1, "PS", 1);
+	begin_job("Worker", 1, "PS", 1);
 	b.replicas[0].replicas = HF_SOME_INT(6000);
 	brain_step(&b);
 	assert_int_equal(brain_count(&b, HF_ACTION_CREATE_POD), 0);

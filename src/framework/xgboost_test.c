@@ -11,14 +11,14 @@
 
 static struct brain b;
 
-static const char *env(const char *pod, const char *name)
+static const char *env_value(const char *pod, const char *name)
 {
 	return brain_edit(&b, pod, HF_EDIT_ENV, name);
 }
 
 static struct hf_field_errors errors;
 
-static size_t complaints(void)
+static size_t count_problems(void)
 {
 	hf_field_errors_init(&errors, b.pass);
 	b.view.framework->validate(&b.view, &errors);
@@ -30,14 +30,15 @@ static void ranks_count_from_the_master_on(void **state)
 	(void)state;
 	brain_init(&b, &hf_framework_xgboost, 1, 2);
 	brain_step(&b);
-	assert_string_equal(env("demo-master-0", "RANK"), "0");
-	assert_string_equal(env("demo-worker-1", "RANK"), "2");
-	assert_string_equal(env("demo-worker-1", "MASTER_ADDR"), "demo-master-0");
-	assert_string_equal(env("demo-worker-1", "MASTER_PORT"), "9999");
-	assert_string_equal(env("demo-worker-1", "WORLD_SIZE"), "3");
-	assert_string_equal(env("demo-worker-1", "PYTHONUNBUFFERED"), "1");
-	assert_string_equal(env("demo-master-0", "WORKER_PORT"), "9999");
-	assert_string_equal(env("demo-master-0", "WORKER_ADDRS"), "demo-worker-0,demo-worker-1");
+	assert_string_equal(env_value("demo-master-0", "RANK"), "0");
+	assert_string_equal(env_value("demo-worker-1", "RANK"), "2");
+	assert_string_equal(env_value("demo-worker-1", "MASTER_ADDR"), "demo-master-0");
+	assert_string_equal(env_value("demo-worker-1", "MASTER_PORT"), "9999");
+	assert_string_equal(env_value("demo-worker-1", "WORLD_SIZE"), "3");
+	assert_string_equal(env_value("demo-worker-1", "PYTHONUNBUFFERED"), "1");
+	assert_string_equal(env_value("demo-master-0", "WORKER_PORT"), "9999");
+	assert_string_equal(env_value("demo-master-0", "WORKER_ADDRS"),
+			    "demo-worker-0,demo-worker-1");
 	brain_release(&b);
 }
 
@@ -46,8 +47,8 @@ static void a_master_alone_has_no_peers(void **state)
 	(void)state;
 	brain_init(&b, &hf_framework_xgboost, 1, 0);
 	brain_step(&b);
-	assert_string_equal(env("demo-master-0", "WORLD_SIZE"), "1");
-	assert_null(env("demo-master-0", "WORKER_ADDRS"));
+	assert_string_equal(env_value("demo-master-0", "WORLD_SIZE"), "1");
+	assert_null(env_value("demo-master-0", "WORKER_ADDRS"));
 	brain_release(&b);
 }
 
@@ -56,13 +57,13 @@ static void a_master_is_required(void **state)
 	(void)state;
 	brain_init(&b, &hf_framework_xgboost, 1, 1);
 	b.replicas[0].replicas = HF_SOME_INT(1);
-	assert_int_equal(complaints(), 0);
+	assert_int_equal(count_problems(), 0);
 	b.replicas[0].replicas = HF_SOME_INT(2);
-	assert_int_equal(complaints(), 1);
+	assert_int_equal(count_problems(), 1);
 	assert_string_equal(errors.items[0].field, "spec.xgbReplicaSpecs[Master].replicas");
 	brain_release(&b);
 	brain_init(&b, &hf_framework_xgboost, 0, 1);
-	assert_int_equal(complaints(), 1);
+	assert_int_equal(count_problems(), 1);
 	assert_string_equal(errors.items[0].field, "spec.xgbReplicaSpecs[Master]");
 	assert_int_equal(errors.items[0].problem, HF_PROBLEM_REQUIRED);
 	brain_release(&b);

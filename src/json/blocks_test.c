@@ -11,7 +11,7 @@
 
 #define BLOCKS 2000 /* more than the free lists can hold */
 
-static bool holds(const unsigned char *block, size_t size, unsigned char mark)
+static bool is_filled_with(const unsigned char *block, size_t size, unsigned char mark)
 {
 	for (size_t i = 0; i < size; i++)
 		if (block[i] != mark)
@@ -29,7 +29,7 @@ static void blocks_are_large_enough_and_do_not_overlap(void **state)
 		size_t i = (size_t)test_random_below(&random, BLOCKS);
 
 		if (blocks[i] != NULL)
-			assert_true(holds(blocks[i], sizes[i], (unsigned char)i));
+			assert_true(is_filled_with(blocks[i], sizes[i], (unsigned char)i));
 		hf_json_block_free(blocks[i]);
 		/* Allocate only half of the time, so that the free lists fill and empty. */
 		blocks[i] = NULL;

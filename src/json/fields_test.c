@@ -91,7 +91,8 @@ static const struct hf_field thing_fields[] = {
 };
 static const struct hf_field_table thing_table = HF_FIELD_TABLE(thing_fields, struct thing);
 
-static void collect(void *arg, enum hf_field_problem kind, const char *path, const char *text)
+static void collect_problem(void *arg, enum hf_field_problem kind, const char *path,
+			    const char *text)
 {
 	static const char letters[] = "RTVMU";
 
@@ -273,7 +274,7 @@ static void all_problems_are_collected_when_asked_for(void **state)
 	const struct hf_fields_options options = {
 		.root = "spec",
 		.strict = true,
-		.problem = collect,
+		.problem = collect_problem,
 		.arg = &sb,
 	};
 	const char *text = "{\"suspend\":1,\"nmae\":\"x\",\"args\":[1,\"a\",{\"b\":2}],"

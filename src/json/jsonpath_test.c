@@ -14,7 +14,7 @@
 	"{\"name\":\"b\",\"v\":2,\"st\":{\"ph\":\"S\"}},"                                          \
 	"{\"name\":\"c\",\"v\":3,\"l\":[]}],\"a.b/c\":\"dotted\"}"
 
-static struct hf_json *document(void)
+static struct hf_json *make_document(void)
 {
 	struct hf_json *value = NULL;
 	struct hf_error err;
@@ -26,7 +26,7 @@ static struct hf_json *document(void)
 /* The expected outputs are client-go's, except for the differences that jsonpath.h lists. */
 static void assert_prints(const char *const (*cases)[2], size_t len)
 {
-	HF_AUTO_JSON doc = document();
+	HF_AUTO_JSON doc = make_document();
 
 	for (size_t i = 0; i < len; i++) {
 		HF_AUTO_STRBUF sb = HF_STRBUF_INIT(4096);
@@ -224,7 +224,7 @@ static void a_path_that_does_not_fit_the_document_is_an_error(void **state)
 		 "jsonpath: array index out of bounds: index 0, length 0"},
 		{"{.items[?(@.*=='p')]}", "jsonpath: only one value can be compared at a time"},
 	};
-	HF_AUTO_JSON doc = document();
+	HF_AUTO_JSON doc = make_document();
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
 		HF_AUTO_STRBUF sb = HF_STRBUF_INIT(4096);
@@ -246,7 +246,7 @@ static void columns_take_paths_without_braces_and_dots(void **state)
 		{"['a.b/c']", "dotted"},     {".items[?(@.v==2)].name", "b"},
 	};
 	static const char *const wrong[] = {"", "{}", ".a}{.b", ".a[", "a b}c{"};
-	HF_AUTO_JSON doc = document();
+	HF_AUTO_JSON doc = make_document();
 	struct hf_error err;
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
@@ -268,7 +268,7 @@ static void length_parts_depth_and_results_are_bounded(void **state)
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(1 << 20);
 	HF_AUTO_STRBUF out = HF_STRBUF_INIT(16);
 	HF_AUTO_JSON list = hf_json_array();
-	HF_AUTO_JSON doc = document();
+	HF_AUTO_JSON doc = make_document();
 	struct hf_jsonpath *path = NULL;
 	struct hf_error err;
 

@@ -12,13 +12,13 @@
 /* Compares with jansson: jansson must accept every text that this parser accepts, and give the
  * same tree. */
 
-static struct hf_json *plain(const char *text, size_t len)
+static struct hf_json *parse_plain(const char *text, size_t len)
 {
 	hf_json_prepare();
 	return hf_json_of(hf_json_parse_plain(text, len, HF_JSON_DEPTH_CEILING));
 }
 
-static struct hf_json *reference(const char *text, size_t len)
+static struct hf_json *parse_reference(const char *text, size_t len)
 {
 	hf_json_prepare();
 	return hf_json_of(json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, NULL));
@@ -37,12 +37,12 @@ static void assert_same(struct hf_json *a, struct hf_json *b)
 /* Returns true if the text was accepted. */
 static bool is_accepted(const char *text, size_t len)
 {
-	HF_AUTO_JSON value = plain(text, len);
+	HF_AUTO_JSON value = parse_plain(text, len);
 	HF_AUTO_JSON other = NULL;
 
 	if (value == NULL)
 		return false;
-	other = reference(text, len);
+	other = parse_reference(text, len);
 	if (other == NULL)
 		fail_msg("only the plain parser takes '%.*s'", (int)len, text);
 	assert_same(value, other);
@@ -160,7 +160,7 @@ static void the_text_ends_where_its_length_says(void **state)
 }
 
 /* Copies one of the texts and replaces a few bytes by bytes that JSON uses. */
-static size_t mutate(uint64_t *random, char *text, size_t max)
+static size_t mutate_text(uint64_t *random, char *text, size_t max)
 {
 	static const char bytes[] = "{}[]\",:\\ntrue0-1 \t.e\x01\x7f\xc3\xa4";
 	const char *from = taken[test_random_below(random, HF_ARRAY_LEN(taken))];
@@ -185,7 +185,7 @@ static void jansson_reads_every_accepted_mutated_text_the_same(void **state)
 	int seen = 0;
 
 	for (int i = 0; i < 100000; i++) {
-		size_t len = mutate(&random, text, sizeof(text));
+		size_t len = mutate_text(&random, text, sizeof(text));
 		if (memchr(text, '\0', len) == NULL && is_accepted(text, len))
 			seen++;
 	}

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int parse(const char *text, struct hf_json **ret_value, struct hf_error *err)
+static int parse_text(const char *text, struct hf_json **ret_value, struct hf_error *err)
 {
 	return hf_json_parse(text, strlen(text), NULL, ret_value, err);
 }
@@ -33,7 +33,7 @@ static void values_of_every_type_are_read(void **state)
 	for (size_t i = 0; i < HF_ARRAY_LEN(texts); i++) {
 		struct hf_error err;
 		HF_AUTO_JSON v = NULL;
-		assert_ok(parse(texts[i], &v, &err), &err);
+		assert_ok(parse_text(texts[i], &v, &err), &err);
 		assert_non_null(v);
 	}
 }
@@ -74,7 +74,7 @@ static void invalid_json_is_refused_with_its_position(void **state)
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
 		struct hf_error err;
 		struct hf_json *v = NULL;
-		assert_code(parse(cases[i].text, &v, &err), HF_E_BAD_REQUEST);
+		assert_code(parse_text(cases[i].text, &v, &err), HF_E_BAD_REQUEST);
 		assert_null(v);
 		if (!strstr(err.text, cases[i].in_error))
 			fail_msg("%s: %s", cases[i].text, err.text);
@@ -100,7 +100,7 @@ static void a_null_text_counts_as_empty(void **state)
 	assert_null(v);
 }
 
-static char *nested(int depth)
+static char *make_nested(int depth)
 {
 	char *text = hf_xmalloc((size_t)depth * 2 + 1);
 
@@ -112,21 +112,21 @@ static char *nested(int depth)
 
 static void depth_is_bounded(void **state)
 {
-	HF_AUTOFREE char *fits = nested(HF_JSON_DEPTH_MAX);
-	HF_AUTOFREE char *deep = nested(HF_JSON_DEPTH_MAX + 1);
-	HF_AUTOFREE char *absurd = nested(1000000);
+	HF_AUTOFREE char *fits = make_nested(HF_JSON_DEPTH_MAX);
+	HF_AUTOFREE char *deep = make_nested(HF_JSON_DEPTH_MAX + 1);
+	HF_AUTOFREE char *absurd = make_nested(1000000);
 	const struct hf_json_limits shallow = {.depth_max = 2};
 	struct hf_error err;
 	HF_AUTO_JSON v = NULL;
 
-	assert_ok(parse(fits, &v, &err), &err);
+	assert_ok(parse_text(fits, &v, &err), &err);
 	v = hf_json_unref(v);
-	assert_code(parse(deep, &v, &err), HF_E_TOO_LARGE);
+	assert_code(parse_text(deep, &v, &err), HF_E_TOO_LARGE);
 	assert_string_equal(err.text, "line 1, column 65: nested too deeply");
-	assert_code(parse(absurd, &v, &err), HF_E_TOO_LARGE);
+	assert_code(parse_text(absurd, &v, &err), HF_E_TOO_LARGE);
 	assert_code(hf_json_parse("[\n[[1]]]", 8, &shallow, &v, &err), HF_E_TOO_LARGE);
 	assert_string_equal(err.text, "line 2, column 2: nested too deeply");
-	assert_ok(parse("[\"[[[[[[\\\"[[\",\"]]\"]", &v, &err), &err);
+	assert_ok(parse_text("[\"[[[[[[\\\"[[\",\"]]\"]", &v, &err), &err);
 }
 
 static void size_is_bounded(void **state)

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-static struct hf_json *parsed(const char *text)
+static struct hf_json *parse_text(const char *text)
 {
 	struct hf_json *value = NULL;
 	struct hf_error err;
@@ -19,7 +19,7 @@ static struct hf_json *parsed(const char *text)
 static void assert_equal_text(const struct hf_json *value, const char *want)
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(1 << 16);
-	HF_AUTO_JSON wanted = parsed(want);
+	HF_AUTO_JSON wanted = parse_text(want);
 
 	hf_json_write(value, HF_JSON_COMPACT, &sb);
 	if (!hf_json_equal(value, wanted))
@@ -51,22 +51,22 @@ static void merge_patch_does_what_rfc_7386_lists(void **state)
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
-		HF_AUTO_JSON target = parsed(cases[i][0]);
+		HF_AUTO_JSON target = parse_text(cases[i][0]);
 		HF_AUTO_JSON before = hf_json_copy(target);
-		HF_AUTO_JSON patch = parsed(cases[i][1]);
+		HF_AUTO_JSON patch = parse_text(cases[i][1]);
 		HF_AUTO_JSON result = hf_json_merge_patch(target, patch);
 		assert_equal_text(result, cases[i][2]);
 		assert_true(hf_json_equal(target, before));
 	}
-	HF_AUTO_JSON patch = parsed("{\"a\":1,\"b\":null}");
+	HF_AUTO_JSON patch = parse_text("{\"a\":1,\"b\":null}");
 	HF_AUTO_JSON made = hf_json_merge_patch(NULL, patch);
 	assert_equal_text(made, "{\"a\":1}");
 }
 
 static void the_result_shares_nothing_that_can_change(void **state)
 {
-	HF_AUTO_JSON target = parsed("{\"a\":{\"b\":1}}");
-	HF_AUTO_JSON patch = parsed("{\"c\":{\"d\":[1]}}");
+	HF_AUTO_JSON target = parse_text("{\"a\":{\"b\":1}}");
+	HF_AUTO_JSON patch = parse_text("{\"c\":{\"d\":[1]}}");
 	HF_AUTO_JSON result = hf_json_merge_patch(target, patch);
 
 	hf_json_set_i64(hf_json_get(result, "a"), "b", 2);
@@ -97,8 +97,8 @@ static void a_diff_is_the_smallest_patch_to_the_target(void **state)
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
-		HF_AUTO_JSON from = parsed(cases[i][0]);
-		HF_AUTO_JSON to = parsed(cases[i][1]);
+		HF_AUTO_JSON from = parse_text(cases[i][0]);
+		HF_AUTO_JSON to = parse_text(cases[i][1]);
 		HF_AUTO_JSON patch = hf_json_merge_diff(from, to);
 		assert_equal_text(patch, cases[i][2]);
 		/* Applying the patch gives the target: no difference is left. */
@@ -168,9 +168,9 @@ static void json_patch_does_what_rfc_6902_says(void **state)
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
-		HF_AUTO_JSON target = parsed(cases[i][0]);
+		HF_AUTO_JSON target = parse_text(cases[i][0]);
 		HF_AUTO_JSON before = hf_json_copy(target);
-		HF_AUTO_JSON ops = parsed(cases[i][1]);
+		HF_AUTO_JSON ops = parse_text(cases[i][1]);
 		HF_AUTO_JSON result = NULL;
 		struct hf_error err;
 		assert_ok(hf_json_patch(target, ops, &result, &err), &err);
@@ -214,10 +214,10 @@ static void an_operation_that_fails_is_invalid_and_changes_nothing(void **state)
 		 "operation 0 (remove ): the whole document cannot be removed"},
 		{"[{\"op\":\"spam\",\"path\":\"/a\"}]", "operation 0: no such operation 'spam'"},
 	};
-	HF_AUTO_JSON target = parsed("{\"a\":1,\"l\":[1,2,3],\"o\":{\"p\":{}}}");
+	HF_AUTO_JSON target = parse_text("{\"a\":1,\"l\":[1,2,3],\"o\":{\"p\":{}}}");
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
-		HF_AUTO_JSON ops = parsed(cases[i][0]);
+		HF_AUTO_JSON ops = parse_text(cases[i][0]);
 		struct hf_json *result = NULL;
 		struct hf_error err;
 		assert_code(hf_json_patch(target, ops, &result, &err), HF_E_INVALID);
@@ -245,10 +245,10 @@ static void a_malformed_patch_is_a_bad_request(void **state)
 		{"[{\"op\":\"copy\",\"path\":\"/a\"}]",
 		 "operation 0: 'from' must be a JSON pointer"},
 	};
-	HF_AUTO_JSON target = parsed("{}");
+	HF_AUTO_JSON target = parse_text("{}");
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
-		HF_AUTO_JSON ops = parsed(cases[i][0]);
+		HF_AUTO_JSON ops = parse_text(cases[i][0]);
 		struct hf_json *result = NULL;
 		struct hf_error err;
 		assert_code(hf_json_patch(target, ops, &result, &err), HF_E_BAD_REQUEST);
@@ -258,7 +258,7 @@ static void a_malformed_patch_is_a_bad_request(void **state)
 
 static void operations_and_copies_are_bounded(void **state)
 {
-	HF_AUTO_JSON target = parsed("{\"a\":\"0123456789012345678901234567890123456789\"}");
+	HF_AUTO_JSON target = parse_text("{\"a\":\"0123456789012345678901234567890123456789\"}");
 	HF_AUTO_JSON ops = hf_json_array();
 	struct hf_json *result = NULL;
 	struct hf_error err;
@@ -276,10 +276,10 @@ static void operations_and_copies_are_bounded(void **state)
 	result = hf_json_unref(result);
 
 	/* With each copy the document becomes twice as large, and deeper. */
-	HF_AUTO_JSON wide = parsed("{\"l\":[\"0123456789\"]}");
+	HF_AUTO_JSON wide = parse_text("{\"l\":[\"0123456789\"]}");
 	HF_AUTO_JSON doubling = hf_json_array();
 	for (int i = 0; i < 40; i++) {
-		HF_AUTO_JSON op = parsed("{\"op\":\"copy\",\"from\":\"/l\",\"path\":\"/l/-\"}");
+		HF_AUTO_JSON op = parse_text("{\"op\":\"copy\",\"from\":\"/l\",\"path\":\"/l/-\"}");
 		hf_json_append(doubling, hf_json_ref(op));
 	}
 	assert_code(hf_json_patch(wide, doubling, &result, &err), HF_E_TOO_LARGE);
@@ -288,7 +288,7 @@ static void operations_and_copies_are_bounded(void **state)
 
 static void depth_is_bounded(void **state)
 {
-	HF_AUTO_JSON target = parsed("{}");
+	HF_AUTO_JSON target = parse_text("{}");
 	HF_AUTO_JSON ops = hf_json_array();
 	HF_AUTO_STRBUF path = HF_STRBUF_INIT(4096);
 	struct hf_json *result = NULL;
@@ -305,22 +305,22 @@ static void depth_is_bounded(void **state)
 	}
 	assert_ok(hf_json_patch(target, ops, &result, &err), &err);
 	HF_AUTO_JSON deep = result;
-	HF_AUTO_JSON more = parsed("[{\"op\":\"move\",\"from\":\"/a\",\"path\":\"/b\"},"
-				   "{\"op\":\"add\",\"path\":\"/a\",\"value\":{}},"
-				   "{\"op\":\"move\",\"from\":\"/b\",\"path\":\"/a/b\"}]");
+	HF_AUTO_JSON more = parse_text("[{\"op\":\"move\",\"from\":\"/a\",\"path\":\"/b\"},"
+				       "{\"op\":\"add\",\"path\":\"/a\",\"value\":{}},"
+				       "{\"op\":\"move\",\"from\":\"/b\",\"path\":\"/a/b\"}]");
 	rc = hf_json_patch(deep, more, &result, &err);
 	assert_code(rc, HF_E_TOO_LARGE);
 	assert_string_equal(err.text,
 			    "operation 2 (move /a/b): nested too deeply, or too much is moved");
-	HF_AUTO_JSON replacing = parsed("[{\"op\":\"add\",\"path\":\"/c\",\"value\":1},"
-					"{\"op\":\"copy\",\"from\":\"/a\",\"path\":\"/d\"}]");
+	HF_AUTO_JSON replacing = parse_text("[{\"op\":\"add\",\"path\":\"/c\",\"value\":1},"
+					    "{\"op\":\"copy\",\"from\":\"/a\",\"path\":\"/d\"}]");
 	HF_AUTO_JSON fine = NULL;
 	assert_ok(hf_json_patch(deep, replacing, &fine, &err), &err);
 }
 
 static void moving_much_many_times_is_cut_short(void **state)
 {
-	HF_AUTO_JSON target = parsed("{\"a\":[]}");
+	HF_AUTO_JSON target = parse_text("{\"a\":[]}");
 	HF_AUTO_JSON ops = hf_json_array();
 	struct hf_json *result = NULL;
 	struct hf_error err;

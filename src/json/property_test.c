@@ -16,7 +16,7 @@
 
 static uint64_t seed;
 
-static unsigned below(unsigned n)
+static unsigned random_below(unsigned n)
 {
 	seed = seed * 6364136223846793005u + 1442695040888963407u;
 	return (unsigned)(seed >> 33) % n;
@@ -28,7 +28,7 @@ static const char *some_key(void)
 		"a",   "b", "c",  "name", "spec",     "status", "a/b",
 		"x~y", "",  "10", "9",    "\xc3\xa4", "yes",    "-",
 	};
-	return keys[below(HF_ARRAY_LEN(keys))];
+	return keys[random_below(HF_ARRAY_LEN(keys))];
 }
 
 static struct hf_json *some_string(void)
@@ -39,8 +39,8 @@ static struct hf_json *some_string(void)
 	};
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(4096);
 
-	for (unsigned n = below(5); n > 0; n--)
-		hf_strbuf_addstr(&sb, pieces[below(HF_ARRAY_LEN(pieces))]);
+	for (unsigned n = random_below(5); n > 0; n--)
+		hf_strbuf_addstr(&sb, pieces[random_below(HF_ARRAY_LEN(pieces))]);
 	return hf_json_string(sb.data);
 }
 
@@ -48,23 +48,23 @@ static struct hf_json *some_value(int depth)
 {
 	struct hf_json *value;
 
-	switch (below(depth > 0 ? 10 : 6)) {
+	switch (random_below(depth > 0 ? 10 : 6)) {
 	case 0: return hf_json_null();
-	case 1: return hf_json_bool(below(2) == 1);
-	case 2: return hf_json_int((int64_t)below(10) - 5);
-	case 3: return hf_json_real((double)below(1000) / 8 - 50);
+	case 1: return hf_json_bool(random_below(2) == 1);
+	case 2: return hf_json_int((int64_t)random_below(10) - 5);
+	case 3: return hf_json_real((double)random_below(1000) / 8 - 50);
 	case 4:
 	case 5: return some_string();
 	case 6:
 	case 7:
 		value = hf_json_array();
-		for (unsigned n = below(4); n > 0; n--)
+		for (unsigned n = random_below(4); n > 0; n--)
 			hf_json_append(value, some_value(depth - 1));
 		return value;
 	default: break;
 	}
 	value = hf_json_object();
-	for (unsigned n = below(6); n > 0; n--)
+	for (unsigned n = random_below(6); n > 0; n--)
 		hf_json_set(value, some_key(), some_value(depth - 1));
 	return value;
 }
@@ -73,7 +73,7 @@ static struct hf_json *some_object(void)
 {
 	struct hf_json *object = hf_json_object();
 
-	for (unsigned n = below(6); n > 0; n--)
+	for (unsigned n = random_below(6); n > 0; n--)
 		hf_json_set(object, some_key(), some_value(3));
 	return object;
 }
@@ -161,7 +161,7 @@ static void merging_twice_changes_nothing_more(void **state)
 }
 
 /* Makes {"op": op, "path": "/" + key}, with ~ and / in the key escaped. */
-static struct hf_json *operation(const char *op, const char *key, struct hf_json *value)
+static struct hf_json *make_operation(const char *op, const char *key, struct hf_json *value)
 {
 	struct hf_json *json = hf_json_object();
 	HF_AUTO_STRBUF path = HF_STRBUF_INIT(4096);
@@ -191,12 +191,12 @@ static void json_patches_can_be_undone(void **state)
 		const char *key = some_key();
 		struct hf_json *old = hf_json_get(target, key);
 		struct hf_json *new = some_value(2);
-		hf_json_append(ops, operation("add", key, new));
-		hf_json_append(ops, operation("test", key, hf_json_ref(new)));
+		hf_json_append(ops, make_operation("add", key, new));
+		hf_json_append(ops, make_operation("test", key, hf_json_ref(new)));
 		if (old)
-			hf_json_append(undo, operation("replace", key, hf_json_copy(old)));
+			hf_json_append(undo, make_operation("replace", key, hf_json_copy(old)));
 		else
-			hf_json_append(undo, operation("remove", key, NULL));
+			hf_json_append(undo, make_operation("remove", key, NULL));
 		assert_ok(hf_json_patch(target, ops, &changed, &err), &err);
 		assert_true(hf_json_equal(hf_json_get(changed, key), new));
 		assert_ok(hf_json_patch(changed, undo, &back, &err), &err);
@@ -204,7 +204,7 @@ static void json_patches_can_be_undone(void **state)
 	}
 }
 
-static int reseed(void **state)
+static int draw_seed(void **state)
 {
 	seed = 20260102030405u;
 	return 0;
@@ -213,12 +213,12 @@ static int reseed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(a_written_document_is_read_back, reseed),
-		cmocka_unit_test_setup(equal_values_have_equal_sorted_bytes, reseed),
-		cmocka_unit_test_setup(yaml_brings_every_value_through, reseed),
-		cmocka_unit_test_setup(a_merge_diff_leads_from_one_to_the_other, reseed),
-		cmocka_unit_test_setup(merging_twice_changes_nothing_more, reseed),
-		cmocka_unit_test_setup(json_patches_can_be_undone, reseed),
+		cmocka_unit_test_setup(a_written_document_is_read_back, draw_seed),
+		cmocka_unit_test_setup(equal_values_have_equal_sorted_bytes, draw_seed),
+		cmocka_unit_test_setup(yaml_brings_every_value_through, draw_seed),
+		cmocka_unit_test_setup(a_merge_diff_leads_from_one_to_the_other, draw_seed),
+		cmocka_unit_test_setup(merging_twice_changes_nothing_more, draw_seed),
+		cmocka_unit_test_setup(json_patches_can_be_undone, draw_seed),
 	};
 	return cmocka_run_group_tests_name("json/property", tests, NULL, NULL);
 }

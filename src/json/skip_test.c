@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct hf_skip over(const char *text)
+static struct hf_skip skip_over(const char *text)
 {
 	struct hf_skip s;
 
@@ -36,7 +36,7 @@ static void values_of_every_type_are_skipped_whole(void **state)
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(texts); i++) {
-		struct hf_skip s = over(texts[i]);
+		struct hf_skip s = skip_over(texts[i]);
 		assert_true(hf_skip_value(&s));
 		assert_true(hf_skip_at_end(&s));
 	}
@@ -59,7 +59,7 @@ static void broken_values_are_refused(void **state)
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(texts); i++) {
-		struct hf_skip s = over(texts[i]);
+		struct hf_skip s = skip_over(texts[i]);
 		if (hf_skip_value(&s))
 			fail_msg("'%s' was accepted", texts[i]);
 	}
@@ -78,14 +78,14 @@ static void the_type_is_told_by_the_first_byte(void **state)
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
-		struct hf_skip s = over(cases[i].text);
+		struct hf_skip s = skip_over(cases[i].text);
 		assert_int_equal(hf_skip_peek(&s), cases[i].type);
 	}
 }
 
 static void objects_and_arrays_are_walked(void **state)
 {
-	struct hf_skip s = over("{\"a\":[1,2,{}],\"b\":\"x\"}");
+	struct hf_skip s = skip_over("{\"a\":[1,2,{}],\"b\":\"x\"}");
 	struct hf_skip_string key;
 	bool first = true, inner = true;
 
@@ -112,7 +112,7 @@ static void an_entry_out_of_place_is_noticed(void **state)
 					    "{1:2}",   "{\"a\":1]"};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(texts); i++) {
-		struct hf_skip s = over(texts[i]);
+		struct hf_skip s = skip_over(texts[i]);
 		struct hf_skip_string key;
 		bool first = true, broken = false;
 		assert_true(hf_skip_enter(&s));
@@ -149,21 +149,21 @@ static void numbers_keep_their_64_bits(void **state)
 	struct hf_skip_number n;
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(good); i++) {
-		struct hf_skip s = over(good[i].text);
+		struct hf_skip s = skip_over(good[i].text);
 		assert_true(hf_skip_number(&s, &n));
 		assert_int_equal(n.type, good[i].type);
 		assert_true(n.integer == good[i].integer);
 		assert_memory_equal(&n.real, &good[i].real, sizeof(n.real));
 	}
 	for (size_t i = 0; i < HF_ARRAY_LEN(bad); i++) {
-		struct hf_skip s = over(bad[i]);
+		struct hf_skip s = skip_over(bad[i]);
 		assert_false(hf_skip_number(&s, &n));
 	}
 }
 
 static void words_are_read_to_the_letter(void **state)
 {
-	struct hf_skip s = over(" true false null");
+	struct hf_skip s = skip_over(" true false null");
 	bool b = false;
 
 	assert_true(hf_skip_bool(&s, &b));
@@ -202,7 +202,7 @@ static void escapes_become_text(void **state)
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
 		HF_AUTO_ARENA arena = hf_arena_create(4096);
-		struct hf_skip s = over(cases[i].text);
+		struct hf_skip s = skip_over(cases[i].text);
 		struct hf_skip_string string;
 		size_t len = 99;
 		assert_true(hf_skip_string(&s, &string));
@@ -222,7 +222,7 @@ static void escapes_become_text(void **state)
 
 static void an_error_says_line_and_column(void **state)
 {
-	struct hf_skip s = over("{\n  \"a\": x}");
+	struct hf_skip s = skip_over("{\n  \"a\": x}");
 	struct hf_skip_string key;
 	struct hf_error err;
 	bool first = true;

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static struct hf_json *parsed(const char *text)
+static struct hf_json *parse_text(const char *text)
 {
 	struct hf_json *value = NULL;
 	struct hf_error err;
@@ -41,7 +41,7 @@ static void a_null_is_an_absent_value_everywhere(void **state)
 
 static void scalars_of_another_type_give_the_fallback(void **state)
 {
-	HF_AUTO_JSON v = parsed("{\"s\":\"x\",\"i\":3,\"r\":2.5,\"b\":true,\"n\":null}");
+	HF_AUTO_JSON v = parse_text("{\"s\":\"x\",\"i\":3,\"r\":2.5,\"b\":true,\"n\":null}");
 
 	assert_string_equal(hf_json_str(hf_json_get(v, "s"), NULL), "x");
 	assert_null(hf_json_str(hf_json_get(v, "i"), NULL));
@@ -69,7 +69,7 @@ static void every_type_has_a_number_and_a_name(void **state)
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
-		HF_AUTO_JSON v = parsed(cases[i].text);
+		HF_AUTO_JSON v = parse_text(cases[i].text);
 		assert_int_equal(hf_json_type(v), cases[i].type);
 		assert_string_equal(hf_json_type_name(cases[i].type), cases[i].name);
 	}
@@ -102,7 +102,7 @@ static void keys_are_visited_in_the_order_they_were_put(void **state)
 static void arrays_are_changed_by_position(void **state)
 {
 	HF_AUTO_JSON v = hf_json_array();
-	HF_AUTO_JSON want = parsed("[0,11,3]");
+	HF_AUTO_JSON want = parse_text("[0,11,3]");
 
 	hf_json_append(v, hf_json_int(1));
 	hf_json_append(v, hf_json_int(2));
@@ -117,7 +117,7 @@ static void arrays_are_changed_by_position(void **state)
 
 static void a_path_walks_down_keys(void **state)
 {
-	HF_AUTO_JSON v = parsed("{\"a\":{\"b\":{\"c\":\"deep\"}},\"l\":[1]}");
+	HF_AUTO_JSON v = parse_text("{\"a\":{\"b\":{\"c\":\"deep\"}},\"l\":[1]}");
 
 	assert_string_equal(hf_json_path_str(v, "a", "b", "c", NULL), "deep");
 	assert_null(hf_json_path_str(v, "a", "b", NULL));
@@ -128,19 +128,20 @@ static void a_path_walks_down_keys(void **state)
 
 static void ensure_makes_what_is_missing_and_keeps_what_is_there(void **state)
 {
-	HF_AUTO_JSON v = parsed("{\"o\":{\"k\":1},\"wrong\":5,\"l\":[1]}");
+	HF_AUTO_JSON v = parse_text("{\"o\":{\"k\":1},\"wrong\":5,\"l\":[1]}");
 
 	assert_int_equal(hf_json_len(hf_json_ensure_object(v, "o")), 1);
 	assert_int_equal(hf_json_len(hf_json_ensure_array(v, "l")), 1);
 	hf_json_set_i64(hf_json_ensure_object(v, "new"), "x", 1);
 	hf_json_append(hf_json_ensure_array(v, "wrong"), hf_json_int(9));
-	HF_AUTO_JSON want = parsed("{\"o\":{\"k\":1},\"wrong\":[9],\"l\":[1],\"new\":{\"x\":1}}");
+	HF_AUTO_JSON want =
+		parse_text("{\"o\":{\"k\":1},\"wrong\":[9],\"l\":[1],\"new\":{\"x\":1}}");
 	assert_true(hf_json_equal(v, want));
 }
 
 static void a_copy_shares_nothing_that_can_change(void **state)
 {
-	HF_AUTO_JSON v = parsed("{\"a\":{\"b\":[1,{\"c\":\"s\"}]}}");
+	HF_AUTO_JSON v = parse_text("{\"a\":{\"b\":[1,{\"c\":\"s\"}]}}");
 	HF_AUTO_JSON copy = hf_json_copy(v);
 
 	assert_true(hf_json_equal(v, copy));
@@ -178,8 +179,8 @@ static void equality_ignores_key_order_and_compares_numbers_by_value(void **stat
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
-		HF_AUTO_JSON a = parsed(cases[i].a);
-		HF_AUTO_JSON b = parsed(cases[i].b);
+		HF_AUTO_JSON a = parse_text(cases[i].a);
+		HF_AUTO_JSON b = parse_text(cases[i].b);
 		if (hf_json_equal(a, b) != cases[i].equal || hf_json_equal(b, a) != cases[i].equal)
 			fail_msg("%s and %s", cases[i].a, cases[i].b);
 	}
@@ -203,7 +204,7 @@ static void text_that_is_no_utf8_is_replaced_not_kept(void **state)
 static void keys_are_found_along_whatever_their_order_is(void **state)
 {
 	static const char *const orders[] = {"abcd", "dcba", "axbxcxd", "xdx", "aabbd", ""};
-	HF_AUTO_JSON v = parsed("{\"a\":1,\"b\":2,\"c\":3,\"d\":4}");
+	HF_AUTO_JSON v = parse_text("{\"a\":1,\"b\":2,\"c\":3,\"d\":4}");
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(orders); i++) {
 		void *at = NULL;
@@ -219,7 +220,7 @@ static void keys_are_found_along_whatever_their_order_is(void **state)
 
 static void references_keep_a_value_alive(void **state)
 {
-	struct hf_json *v = parsed("{\"a\":[1]}");
+	struct hf_json *v = parse_text("{\"a\":[1]}");
 	struct hf_json *inner = hf_json_ref(hf_json_get(v, "a"));
 
 	assert_null(hf_json_unref(v));

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct hf_json *parsed(const char *text)
+static struct hf_json *parse_text(const char *text)
 {
 	struct hf_json *value = NULL;
 	struct hf_error err;
@@ -20,7 +20,7 @@ static struct hf_json *parsed(const char *text)
 static void assert_written(const char *text, enum hf_json_style style, const char *want)
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(1 << 16);
-	HF_AUTO_JSON v = parsed(text);
+	HF_AUTO_JSON v = parse_text(text);
 
 	hf_json_write(v, style, &sb);
 	assert_string_equal(sb.data, want);
@@ -99,7 +99,7 @@ static void reals_are_as_short_as_can_be_and_stay_reals(void **state)
 		assert_string_equal(text, cases[i].text);
 		double back = strtod(text, NULL);
 		assert_memory_equal(&back, &cases[i].d, sizeof(back));
-		HF_AUTO_JSON v = parsed(text);
+		HF_AUTO_JSON v = parse_text(text);
 		assert_int_equal(hf_json_type(v), HF_JSON_REAL);
 	}
 }
@@ -133,7 +133,7 @@ static void many_doubles_survive_the_way_through_text(void **state)
 static void a_full_buffer_is_flagged_not_overrun(void **state)
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(8);
-	HF_AUTO_JSON v = parsed("[\"a long string\"]");
+	HF_AUTO_JSON v = parse_text("[\"a long string\"]");
 	struct hf_error err;
 
 	hf_json_write(v, HF_JSON_COMPACT, &sb);

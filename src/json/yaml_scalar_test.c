@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static struct hf_yaml_scalar resolved(const char *text)
+static struct hf_yaml_scalar resolve_text(const char *text)
 {
 	struct hf_yaml_scalar scalar;
 
@@ -26,15 +26,15 @@ static void words_are_exact(void **state)
 					      "truee", "nan",  "inf",  "<<"};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(trues); i++) {
-		assert_int_equal(resolved(trues[i]).type, HF_JSON_BOOL);
-		assert_int_equal(resolved(trues[i]).integer, 1);
-		assert_int_equal(resolved(falses[i]).type, HF_JSON_BOOL);
-		assert_int_equal(resolved(falses[i]).integer, 0);
+		assert_int_equal(resolve_text(trues[i]).type, HF_JSON_BOOL);
+		assert_int_equal(resolve_text(trues[i]).integer, 1);
+		assert_int_equal(resolve_text(falses[i]).type, HF_JSON_BOOL);
+		assert_int_equal(resolve_text(falses[i]).integer, 0);
 	}
 	for (size_t i = 0; i < HF_ARRAY_LEN(nulls); i++)
-		assert_int_equal(resolved(nulls[i]).type, HF_JSON_NULL);
+		assert_int_equal(resolve_text(nulls[i]).type, HF_JSON_NULL);
 	for (size_t i = 0; i < HF_ARRAY_LEN(strings); i++)
-		assert_int_equal(resolved(strings[i]).type, HF_JSON_STRING);
+		assert_int_equal(resolve_text(strings[i]).type, HF_JSON_STRING);
 }
 
 static void integers_have_gos_prefixes_and_underscores(void **state)
@@ -68,7 +68,7 @@ static void integers_have_gos_prefixes_and_underscores(void **state)
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
-		struct hf_yaml_scalar scalar = resolved(cases[i].text);
+		struct hf_yaml_scalar scalar = resolve_text(cases[i].text);
 		if (scalar.type != HF_JSON_INT || scalar.integer != cases[i].value)
 			fail_msg("%s: type %d, %lld", cases[i].text, (int)scalar.type,
 				 (long long)scalar.integer);
@@ -112,8 +112,8 @@ static void a_text_that_is_nearly_a_number_is_a_string(void **state)
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(texts); i++)
-		if (resolved(texts[i]).type != HF_JSON_STRING)
-			fail_msg("%s: type %d", texts[i], (int)resolved(texts[i]).type);
+		if (resolve_text(texts[i]).type != HF_JSON_STRING)
+			fail_msg("%s: type %d", texts[i], (int)resolve_text(texts[i]).type);
 }
 
 static void other_numbers_are_reals(void **state)
@@ -135,13 +135,13 @@ static void other_numbers_are_reals(void **state)
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
-		struct hf_yaml_scalar scalar = resolved(cases[i].text);
+		struct hf_yaml_scalar scalar = resolve_text(cases[i].text);
 		assert_int_equal(scalar.type, HF_JSON_REAL);
 		assert_memory_equal(&scalar.real, &cases[i].value, sizeof(double));
 	}
-	assert_true(__builtin_isinf_sign(resolved(".inf").real) > 0);
-	assert_true(__builtin_isinf_sign(resolved("-.Inf").real) < 0);
-	assert_true(__builtin_isnan(resolved(".NaN").real));
+	assert_true(__builtin_isinf_sign(resolve_text(".inf").real) > 0);
+	assert_true(__builtin_isinf_sign(resolve_text("-.Inf").real) < 0);
+	assert_true(__builtin_isnan(resolve_text(".NaN").real));
 }
 
 static void length_and_nul_do_not_confuse_it(void **state)
@@ -151,7 +151,7 @@ static void length_and_nul_do_not_confuse_it(void **state)
 
 	memset(digits, '1', sizeof(digits) - 1);
 	digits[sizeof(digits) - 1] = '\0';
-	assert_int_equal(resolved(digits).type, HF_JSON_STRING);
+	assert_int_equal(resolve_text(digits).type, HF_JSON_STRING);
 	hf_yaml_resolve("1\0", 2, &scalar);
 	assert_int_equal(scalar.type, HF_JSON_STRING);
 	hf_yaml_resolve(".5\0", 3, &scalar);

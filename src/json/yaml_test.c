@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct hf_yaml *parsed(const char *text)
+static struct hf_yaml *parse_text(const char *text)
 {
 	struct hf_yaml *yaml = NULL;
 	struct hf_error err;
@@ -21,7 +21,7 @@ static struct hf_yaml *parsed(const char *text)
 /* Checks that the documents of the text, written as JSON with one document a line, equal `want`. */
 static void assert_read(const char *text, const char *want)
 {
-	HF_AUTO_YAML yaml = parsed(text);
+	HF_AUTO_YAML yaml = parse_text(text);
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(1 << 16);
 
 	for (size_t i = 0; i < hf_yaml_len(yaml); i++) {
@@ -144,7 +144,7 @@ static void anchors_aliases_and_merges_are_expanded(void **state)
 
 static void an_alias_gives_a_copy(void **state)
 {
-	HF_AUTO_YAML yaml = parsed("a: &x {k: 1}\nb: *x\n");
+	HF_AUTO_YAML yaml = parse_text("a: &x {k: 1}\nb: *x\n");
 	struct hf_json *doc = hf_yaml_doc(yaml, 0);
 
 	hf_json_set_i64(hf_json_get(doc, "b"), "k", 2);
@@ -289,23 +289,23 @@ static void size_documents_nodes_and_anchors_are_bounded(void **state)
 
 static void the_place_of_a_field_is_found_by_its_path(void **state)
 {
-	HF_AUTO_YAML yaml = parsed("apiVersion: v1\n"
-				   "metadata:\n"
-				   "  labels:\n"
-				   "    app.kubernetes.io/name: x\n"
-				   "spec:\n"
-				   "  pytorchReplicaSpecs:\n"
-				   "    Worker:\n"
-				   "      replicas: 3\n"
-				   "      containers:\n"
-				   "      - name: a\n"
-				   "      - name: b\n"
-				   "        image: c\n"
-				   "---\n"
-				   "x: &m {v: 1}\n"
-				   "z:\n"
-				   "  <<: *m\n"
-				   "w: *m\n");
+	HF_AUTO_YAML yaml = parse_text("apiVersion: v1\n"
+				       "metadata:\n"
+				       "  labels:\n"
+				       "    app.kubernetes.io/name: x\n"
+				       "spec:\n"
+				       "  pytorchReplicaSpecs:\n"
+				       "    Worker:\n"
+				       "      replicas: 3\n"
+				       "      containers:\n"
+				       "      - name: a\n"
+				       "      - name: b\n"
+				       "        image: c\n"
+				       "---\n"
+				       "x: &m {v: 1}\n"
+				       "z:\n"
+				       "  <<: *m\n"
+				       "w: *m\n");
 	static const struct {
 		size_t doc;
 		const char *path;
@@ -339,13 +339,13 @@ static void the_place_of_a_field_is_found_by_its_path(void **state)
 			fail_msg("%s: line %d, column %d, %d", cases[i].path, place.line,
 				 place.column, place.exact);
 	}
-	HF_AUTO_YAML json = parsed("{\"a\": \"\\ud83d\\ude00\"}");
+	HF_AUTO_YAML json = parse_text("{\"a\": \"\\ud83d\\ude00\"}");
 	assert_int_equal(hf_yaml_find(json, 0, "a").line, 0);
 }
 
 static void a_document_outlives_its_file(void **state)
 {
-	struct hf_yaml *yaml = parsed("a: b\n");
+	struct hf_yaml *yaml = parse_text("a: b\n");
 	HF_AUTO_JSON doc = hf_json_ref(hf_yaml_doc(yaml, 0));
 
 	assert_null(hf_yaml_destroy(yaml));

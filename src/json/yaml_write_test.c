@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-static struct hf_json *parsed(const char *text)
+static struct hf_json *parse_text(const char *text)
 {
 	struct hf_json *value = NULL;
 	struct hf_error err;
@@ -20,7 +20,7 @@ static struct hf_json *parsed(const char *text)
 
 static void assert_written(const char *json, const char *want)
 {
-	HF_AUTO_JSON value = parsed(json);
+	HF_AUTO_JSON value = parse_text(json);
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(1 << 16);
 
 	hf_yaml_write(value, &sb);

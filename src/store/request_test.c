@@ -8,15 +8,15 @@
 
 #include <string.h>
 
-static struct hf_doc *doc(const char *text)
+static struct hf_doc *make_doc(const char *text)
 {
 	return hf_doc_from_text(text, strlen(text));
 }
 
 static void requests_that_make_sense_pass(void **state)
 {
-	HF_AUTO_DOC object = doc("{}");
-	HF_AUTO_DOC list = doc("[]");
+	HF_AUTO_DOC object = make_doc("{}");
+	HF_AUTO_DOC list = make_doc("[]");
 	const struct hf_request good[] = {
 		{.verb = HF_VERB_GET, .resource = &hf_pods, .ns = "n", .name = "p"},
 		{.verb = HF_VERB_GET, .resource = &hf_nodes, .name = "n.example.com"},
@@ -108,9 +108,9 @@ static void wishes_that_cannot_be_are_refused(void **state)
 
 static void bodies_of_the_wrong_shape_are_refused(void **state)
 {
-	HF_AUTO_DOC object = doc("{}");
-	HF_AUTO_DOC list = doc("[]");
-	HF_AUTO_DOC broken = doc("{");
+	HF_AUTO_DOC object = make_doc("{}");
+	HF_AUTO_DOC list = make_doc("[]");
+	HF_AUTO_DOC broken = make_doc("{");
 	const struct bad_request bad[] = {
 		{{OF_POD(HF_VERB_UPDATE, .body = NULL)}, HF_E_BAD_REQUEST},
 		{{OF_POD(HF_VERB_UPDATE, .body = broken)}, HF_E_BAD_REQUEST},
@@ -143,7 +143,7 @@ static void watches_are_checked_too(void **state)
 static void a_copy_stands_on_its_own(void **state)
 {
 	char ns[] = "space", name[] = "pod", labels[] = "a=b", uid[] = "u-1";
-	struct hf_doc *body = doc("{\"a\":1}");
+	struct hf_doc *body = make_doc("{\"a\":1}");
 	struct hf_request *copy = hf_request_copy(&(struct hf_request){.verb = HF_VERB_PATCH,
 								       .resource = &hf_pods,
 								       .ns = ns,

@@ -21,20 +21,20 @@ static void record_call(const char *what)
 	snprintf(asked + len, sizeof(asked) - len, "%s", what);
 }
 
-static struct hf_call *request(struct hf_store *s, const struct hf_request *r, hf_reply_fn fn,
-			       void *arg)
+static struct hf_call *record_request(struct hf_store *s, const struct hf_request *r,
+				      hf_reply_fn fn, void *arg)
 {
 	record_call("request ");
 	return &the_call;
 }
 
-static void cancel(struct hf_call *call)
+static void record_cancel(struct hf_call *call)
 {
 	record_call(call == &the_call ? "cancel " : "?");
 }
 
-static struct hf_watch *watch(struct hf_store *s, const struct hf_watch_options *o, hf_event_fn fn,
-			      void *arg)
+static struct hf_watch *record_watch(struct hf_store *s, const struct hf_watch_options *o,
+				     hf_event_fn fn, void *arg)
 {
 	record_call("watch ");
 	return &the_watch;
@@ -45,8 +45,8 @@ static void watch_stop(struct hf_watch *w)
 	record_call(w == &the_watch ? "watch_stop " : "?");
 }
 
-static struct hf_log_stream *logs(struct hf_store *s, const struct hf_log_options *o, hf_log_fn fn,
-				  void *arg)
+static struct hf_log_stream *record_logs(struct hf_store *s, const struct hf_log_options *o,
+					 hf_log_fn fn, void *arg)
 {
 	record_call("logs ");
 	return &the_stream;
@@ -57,19 +57,19 @@ static void logs_stop(struct hf_log_stream *l)
 	record_call(l == &the_stream ? "logs_stop " : "?");
 }
 
-static void destroy(struct hf_store *s)
+static void record_destroy(struct hf_store *s)
 {
 	record_call("destroy");
 }
 
 static const struct hf_store_ops ops = {.name = "noted",
-					.request = request,
-					.cancel = cancel,
-					.watch = watch,
+					.request = record_request,
+					.cancel = record_cancel,
+					.watch = record_watch,
 					.watch_stop = watch_stop,
-					.logs = logs,
+					.logs = record_logs,
 					.logs_stop = logs_stop,
-					.destroy = destroy};
+					.destroy = record_destroy};
 
 static void on_reply(void *arg, const struct hf_reply *reply)
 {
