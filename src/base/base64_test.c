@@ -84,7 +84,7 @@ static void a_text_that_is_not_base64_is_refused(void **state)
 	}
 }
 
-static void a_buffer_that_is_full_says_so(void **state)
+static void a_full_buffer_is_reported(void **state)
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(4);
 	struct hf_error err;
@@ -101,7 +101,7 @@ int main(void)
 		cmocka_unit_test(bytes_of_any_kind_and_length_come_back),
 		cmocka_unit_test(line_breaks_are_passed_over),
 		cmocka_unit_test(a_text_that_is_not_base64_is_refused),
-		cmocka_unit_test(a_buffer_that_is_full_says_so),
+		cmocka_unit_test(a_full_buffer_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

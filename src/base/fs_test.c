@@ -260,7 +260,7 @@ static void a_file_past_the_maximum_is_refused_and_nothing_added(void **state)
 	assert_false(sb.full);
 }
 
-static void a_file_that_is_not_there_has_its_own_code(void **state)
+static void a_missing_file_has_its_own_code(void **state)
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(10);
 	struct hf_error err;
@@ -435,7 +435,7 @@ static void a_failed_write_leaves_the_old_file_and_no_other(void **state)
 	}
 }
 
-static void a_folder_that_cannot_be_synced_is_told(void **state)
+static void a_folder_that_cannot_be_synced_is_reported(void **state)
 {
 	struct hf_error err;
 
@@ -734,7 +734,7 @@ static void mounts_in_a_tree_are_left_alone(void **state)
 	assert_content(path_of("outside/f"), "precious");
 }
 
-static void a_full_disk_is_told_and_leaves_the_old_file(void **state)
+static void a_full_disk_is_reported_and_leaves_the_old_file(void **state)
 {
 	static char large[1 << 20];
 	struct hf_error err;
@@ -791,7 +791,7 @@ int main(void)
 		fs_test(an_empty_file_is_read),
 		fs_test(a_large_file_is_read_in_pieces),
 		fs_test(a_file_past_the_maximum_is_refused_and_nothing_added),
-		fs_test(a_file_that_is_not_there_has_its_own_code),
+		fs_test(a_missing_file_has_its_own_code),
 		fs_test(reading_a_folder_or_a_broken_disk_is_an_io_error),
 		fs_test(an_interrupted_read_goes_on),
 		fs_test(a_pipe_is_read_to_its_end),
@@ -803,7 +803,7 @@ int main(void)
 		fs_test(a_symlink_is_replaced_and_not_followed),
 		fs_test(short_and_interrupted_writes_go_on),
 		fs_test(a_failed_write_leaves_the_old_file_and_no_other),
-		fs_test(a_folder_that_cannot_be_synced_is_told),
+		fs_test(a_folder_that_cannot_be_synced_is_reported),
 		fs_test(writing_where_no_folder_is_fails),
 		fs_test(folders_are_made_up_to_the_last),
 		fs_test(a_file_in_the_way_of_folders_is_an_error),
@@ -819,7 +819,7 @@ int main(void)
 		fs_test(an_entry_removed_by_another_process_is_no_failure),
 		fs_test(only_plain_names_are_removed),
 		fs_test(mounts_in_a_tree_are_left_alone),
-		fs_test(a_full_disk_is_told_and_leaves_the_old_file),
+		fs_test(a_full_disk_is_reported_and_leaves_the_old_file),
 		fs_test(random_bytes_fill_all_and_differ),
 		fs_test(a_kernel_without_randomness_is_an_error),
 	};

@@ -332,7 +332,7 @@ static void model_remove(struct model *m, struct hf_map *map, const char *key)
 	m->len--;
 }
 
-static void it_behaves_as_a_plain_list_does(void **state)
+static void a_map_behaves_as_a_plain_list_does(void **state)
 {
 	uint64_t seed = 4;
 
@@ -421,7 +421,7 @@ int main(void)
 		cmocka_unit_test(a_cleared_map_may_be_used_again),
 		cmocka_unit_test(value_free_may_read_the_map),
 		cmocka_unit_test(put_and_remove_by_turns_stays_small),
-		cmocka_unit_test(it_behaves_as_a_plain_list_does),
+		cmocka_unit_test(a_map_behaves_as_a_plain_list_does),
 	};
 
 	return cmocka_run_group_tests(tests, promise_setup, NULL);

@@ -98,7 +98,7 @@ static void exponents_scale_by_powers_of_ten(void **state)
 	check_text(rows, HF_ARRAY_LEN(rows));
 }
 
-static void what_is_finer_than_a_thousandth_is_rounded_up(void **state)
+static void a_value_finer_than_a_thousandth_is_rounded_up(void **state)
 {
 	static const struct row rows[] = {
 		{"1n", 1},
@@ -121,7 +121,7 @@ static void what_is_finer_than_a_thousandth_is_rounded_up(void **state)
 	check_text(rows, HF_ARRAY_LEN(rows));
 }
 
-static void what_does_not_fit_is_capped(void **state)
+static void a_value_that_does_not_fit_is_capped(void **state)
 {
 	static const struct row rows[] = {
 		{"9223372036854775.807", INT64_MAX},
@@ -407,8 +407,8 @@ int main(void)
 		cmocka_unit_test(decimal_suffixes_scale_by_thousands),
 		cmocka_unit_test(binary_suffixes_scale_by_1024),
 		cmocka_unit_test(exponents_scale_by_powers_of_ten),
-		cmocka_unit_test(what_is_finer_than_a_thousandth_is_rounded_up),
-		cmocka_unit_test(what_does_not_fit_is_capped),
+		cmocka_unit_test(a_value_finer_than_a_thousandth_is_rounded_up),
+		cmocka_unit_test(a_value_that_does_not_fit_is_capped),
 		cmocka_unit_test(a_text_that_is_no_quantity_is_refused_with_upstreams_text),
 		cmocka_unit_test(a_text_is_bounded),
 		cmocka_unit_test(all_ways_to_write_a_number_agree),

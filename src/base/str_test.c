@@ -93,7 +93,7 @@ static void whole_numbers_are_read(void **state)
 	assert_true(parse_number("-9223372036854775808") == INT64_MIN);
 }
 
-static void what_is_no_whole_number_is_refused(void **state)
+static void a_text_that_is_no_whole_number_is_refused(void **state)
 {
 	static const char *const texts[] = {
 		"",
@@ -471,7 +471,7 @@ int main(void)
 		cmocka_unit_test(case_is_ascii_only),
 		cmocka_unit_test(printing_cuts_fills_and_replaces_unprintable_bytes),
 		cmocka_unit_test(whole_numbers_are_read),
-		cmocka_unit_test(what_is_no_whole_number_is_refused),
+		cmocka_unit_test(a_text_that_is_no_whole_number_is_refused),
 		cmocka_unit_test(the_range_is_checked_and_named),
 		cmocka_unit_test(any_number_comes_back_as_it_was_written),
 		cmocka_unit_test(is_integer_decides_as_go_does),

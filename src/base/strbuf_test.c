@@ -177,7 +177,7 @@ static void reserve_stops_at_the_maximum(void **state)
 	assert_non_null(hf_strbuf_reserve(&sb, 0));
 }
 
-static void growing_past_what_was_reserved_is_a_broken_promise(void **state)
+static void growing_beyond_the_reserved_room_is_a_broken_promise(void **state)
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(10);
 
@@ -329,7 +329,7 @@ int main(void)
 		cmocka_unit_test(consuming_more_than_the_content_is_a_broken_promise),
 		cmocka_unit_test(reserve_gives_room_to_write_in_place),
 		cmocka_unit_test(reserve_stops_at_the_maximum),
-		cmocka_unit_test(growing_past_what_was_reserved_is_a_broken_promise),
+		cmocka_unit_test(growing_beyond_the_reserved_room_is_a_broken_promise),
 		cmocka_unit_test(detach_hands_the_string_over),
 		cmocka_unit_test(a_released_buffer_may_be_used_again),
 		cmocka_unit_test(clear_keeps_the_memory),

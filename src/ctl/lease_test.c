@@ -182,7 +182,7 @@ static void test_an_answer_slower_than_the_lease_gives_no_leadership(void **stat
 	assert_int_equal(bench->got, 1);
 }
 
-static void test_anothers_lease_is_waited_for_its_duration_as_seen_by_us(void **state)
+static void test_another_processs_lease_is_respected_for_its_duration_on_our_clock(void **state)
 {
 	struct bench *bench = *state;
 	hf_time begin = hf_loop_mono(bench->loop);
@@ -601,7 +601,7 @@ int main(void)
 		T(test_a_missing_lease_is_created),
 		T(test_validity_counts_from_the_sending_not_from_the_answer),
 		T(test_an_answer_slower_than_the_lease_gives_no_leadership),
-		T(test_anothers_lease_is_waited_for_its_duration_as_seen_by_us),
+		T(test_another_processs_lease_is_respected_for_its_duration_on_our_clock),
 		T(test_a_renewed_lease_is_never_taken),
 		T(test_a_change_of_metadata_alone_does_not_renew_a_lease),
 		T(test_a_released_lease_is_taken_at_once),

@@ -324,7 +324,7 @@ static void run_and_end(void *arg, const char *key)
 	hf_queue_done(*(struct hf_queue **)arg, key);
 }
 
-static void test_how_long_a_key_was_ready_is_told(void **state)
+static void test_the_time_a_key_was_ready_is_reported(void **state)
 {
 	struct hf_loop *loop = hf_loop_create_virtual(0);
 	struct hf_queue *queue = NULL;
@@ -364,7 +364,7 @@ int main(void)
 		T(test_a_paused_queue_starts_nothing),
 		T(test_a_long_queue_lets_timers_run_in_between),
 		T(test_destroy_with_keys_waiting_delayed_and_running_leaks_nothing),
-		cmocka_unit_test(test_how_long_a_key_was_ready_is_told),
+		cmocka_unit_test(test_the_time_a_key_was_ready_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

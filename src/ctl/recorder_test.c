@@ -322,7 +322,7 @@ static void count_refusal(void *arg, int code, const char *message)
 	(*(unsigned *)arg)++;
 }
 
-static void test_the_first_refusal_of_many_is_told(void **state)
+static void test_only_the_first_of_many_refusals_is_reported(void **state)
 {
 	struct bench *bench = *state;
 	unsigned told = 0;
@@ -535,7 +535,7 @@ int main(void)
 		T(test_a_full_queue_drops_and_counts),
 		T(test_old_correlations_make_room_for_new_ones),
 		T(test_a_transient_failure_is_retried_and_a_refusal_drops_the_event),
-		T(test_the_first_refusal_of_many_is_told),
+		T(test_only_the_first_of_many_refusals_is_reported),
 		T(test_after_twelve_tries_an_event_is_given_up),
 		T(test_a_create_whose_reply_was_lost_is_not_repeated),
 		T(test_an_event_name_that_exists_is_changed),

@@ -35,7 +35,7 @@ static void collective_workers_meet_at_worker_0(void **state)
 	brain_release(&b);
 }
 
-static void with_a_master_it_is_the_parameter_server(void **state)
+static void a_master_is_the_parameter_server(void **state)
 {
 	(void)state;
 	brain_init(&b, &hf_framework_paddle, 1, 2);
@@ -90,7 +90,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(collective_workers_meet_at_worker_0),
-		cmocka_unit_test(with_a_master_it_is_the_parameter_server),
+		cmocka_unit_test(a_master_is_the_parameter_server),
 		cmocka_unit_test(a_collective_job_has_no_master),
 		cmocka_unit_test(success_is_the_masters_or_all_workers),
 	};

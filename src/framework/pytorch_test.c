@@ -281,7 +281,7 @@ static void the_master_role_is_the_masters_or_worker_0s(void **state)
 
 /* The autoscaler is created, follows changes, is deleted and created again. After the job has
  * finished, it is left alone. */
-static void an_autoscaler_is_there_while_a_job_with_metrics_is_active(void **state)
+static void an_active_job_with_metrics_has_an_autoscaler(void **state)
 {
 	(void)state;
 	begin_job(0, 2);
@@ -344,7 +344,7 @@ int main(void)
 		cmocka_unit_test(messages_have_upstreams_two_shapes),
 		cmocka_unit_test(a_job_without_workers_or_master_has_succeeded),
 		cmocka_unit_test(the_master_role_is_the_masters_or_worker_0s),
-		cmocka_unit_test(an_autoscaler_is_there_while_a_job_with_metrics_is_active),
+		cmocka_unit_test(an_active_job_with_metrics_has_an_autoscaler),
 		cmocka_unit_test(no_pod_waits_for_an_autoscaler),
 	};
 

@@ -173,7 +173,7 @@ static void a_whole_document_fills_the_struct(void **state)
 	assert_false(hf_field_has(t.present, THING_DOTTED));
 }
 
-static void absent_null_and_empty_are_told_apart_by_the_bit(void **state)
+static void absent_null_and_empty_differ_by_the_bit(void **state)
 {
 	HF_AUTO_ARENA arena = hf_arena_create(1 << 20);
 	struct thing t;
@@ -417,7 +417,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_whole_document_fills_the_struct),
-		cmocka_unit_test(absent_null_and_empty_are_told_apart_by_the_bit),
+		cmocka_unit_test(absent_null_and_empty_differ_by_the_bit),
 		cmocka_unit_test(the_first_problem_ends_the_read_and_names_its_path),
 		cmocka_unit_test(all_problems_are_collected_when_asked_for),
 		cmocka_unit_test(in_lenient_mode_an_invalid_field_counts_as_absent),

@@ -63,7 +63,7 @@ static void the_longest_texts_fit(void **state)
 	}
 }
 
-static void whole_numbers_are_told_from_others(void **state)
+static void whole_numbers_are_recognized(void **state)
 {
 	static const struct {
 		double d;
@@ -101,7 +101,7 @@ int main(void)
 		cmocka_unit_test(short_form_is_that_of_go),
 		cmocka_unit_test(both_forms_give_the_same_double_back),
 		cmocka_unit_test(the_longest_texts_fit),
-		cmocka_unit_test(whole_numbers_are_told_from_others),
+		cmocka_unit_test(whole_numbers_are_recognized),
 	};
 	return cmocka_run_group_tests_name("json/number", tests, NULL, NULL);
 }

@@ -126,7 +126,7 @@ static void a_path_walks_down_keys(void **state)
 	assert_ptr_equal(hf_json_path(v, NULL), v);
 }
 
-static void ensure_makes_what_is_missing_and_keeps_what_is_there(void **state)
+static void ensure_makes_a_missing_container_and_keeps_an_existing_one(void **state)
 {
 	HF_AUTO_JSON v = parse_text("{\"o\":{\"k\":1},\"wrong\":5,\"l\":[1]}");
 
@@ -237,7 +237,7 @@ int main(void)
 		cmocka_unit_test(keys_are_visited_in_the_order_they_were_put),
 		cmocka_unit_test(arrays_are_changed_by_position),
 		cmocka_unit_test(a_path_walks_down_keys),
-		cmocka_unit_test(ensure_makes_what_is_missing_and_keeps_what_is_there),
+		cmocka_unit_test(ensure_makes_a_missing_container_and_keeps_an_existing_one),
 		cmocka_unit_test(a_copy_shares_nothing_that_can_change),
 		cmocka_unit_test(equality_ignores_key_order_and_compares_numbers_by_value),
 		cmocka_unit_test(text_that_is_no_utf8_is_replaced_not_kept),

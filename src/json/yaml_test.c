@@ -42,7 +42,7 @@ static void assert_refused(const char *text, int code, const char *want)
 	assert_string_equal(err.text, want);
 }
 
-static void plain_scalars_become_what_kubectl_makes_of_them(void **state)
+static void plain_scalars_are_resolved_as_by_kubectl(void **state)
 {
 	/* clang-format off */
 	static const struct {
@@ -356,7 +356,7 @@ static void a_document_outlives_its_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(plain_scalars_become_what_kubectl_makes_of_them),
+		cmocka_unit_test(plain_scalars_are_resolved_as_by_kubectl),
 		cmocka_unit_test(containers_are_read_in_block_and_flow_style),
 		cmocka_unit_test(several_documents_are_kept_apart_and_empty_ones_left_out),
 		cmocka_unit_test(json_that_is_not_yaml_is_read),
