@@ -363,6 +363,19 @@ class WordsTest(Tree):
         self.c("src/base/f.c", 6 * self.RIDDLE)
         self.finds("check-words", "src/base may have 9 doubtful sentences and has 6")
 
+    def test_lowers_limits_and_raises_none(self):
+        self.write("tools/words-limits", "# limits\nsrc/base 9 0\nsrc/core 1 0\nsrc/gone 1 1\n")
+        self.c("src/base/f.c", 6 * self.RIDDLE)
+        run = subprocess.run([os.path.join(TOP, "tools", "check-words"), "--root", self.root,
+                              "--lower"], capture_output=True, text=True)
+        self.assertEqual(run.returncode, 0, run.stdout)
+        with open(os.path.join(self.root, "tools/words-limits"), encoding="utf-8") as f:
+            self.assertEqual(f.read(), "# limits\nsrc/base 6 0\n")
+        self.c("src/base/f.c", 7 * self.RIDDLE)
+        subprocess.run([os.path.join(TOP, "tools", "check-words"), "--root", self.root, "--lower"],
+                       capture_output=True)
+        self.finds("check-words", "src/base: 7 doubtful sentences, at most 6")
+
     def test_finds_limits_without_need_or_folder(self):
         self.write("tools/words-limits", "src/base 1 0\nsrc/gone 1 0\nsrc/core x\n")
         self.finds("check-words", "src/base needs no limit any more", "no folder src/gone",
