@@ -2,6 +2,8 @@
  * Copyright The Holdfast authors */
 #include "exec/cause.h"
 
+#include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 const char *hf_exec_cause_name(enum hf_exec_cause cause)
@@ -51,6 +53,14 @@ static const char *const of_runtime[] = {
 	"cuda runtime (",
 	"cuda: ",
 	"gpuassert: ",
+	/* Numba, DALI, RMM, the samples of CUDA and of cuda-python: before a name */
+	"cudaerror: ",
+	"call to @ results in ",
+	"cuda runtime api error ",
+	"cuda driver api error ",
+	"cuda error at: @: ",
+	"cuda error at @ code=#",
+	"cuda error code=#(b'",
 	NULL,
 };
 
@@ -70,27 +80,37 @@ static const char *const of_nvml[] = {
 
 static const char *const of_kernel[] = {"nvrm: *, ", "nvrm: *: ", NULL};
 
-/* The texts of cudaGetErrorString and hipGetErrorString, and the driver's words in NVML's.  The
- * first that matches counts.  Not among them is what a program built for devices says where it was given
- * none, and then works without: "no CUDA-capable device is detected", "CUDA driver version is
- * insufficient for CUDA runtime version". */
-static const struct {
-	const char *text;
+/* ---- what is said ------------------------------------------------------------------------------ */
+
+struct sentence {
+	const char *name; /* as the header has it */
+	const char *text; /* as the library prints it; "" */
+	int number;
 	enum hf_exec_cause cause;
 	const char *const *labels;
-	const char *number; /* torch's, of cudaGetDeviceCount; NULL: none */
-} table[] = {
-	{"uncorrectable NVLink error detected", HF_EXEC_CAUSE_FABRIC, of_runtime, "error 220: "},
-	{"uncorrectable ECC error encountered", HF_EXEC_CAUSE_DEVICE_FATAL, of_runtime,
-	 "error 214: "},
-	{"GPU has fallen off the bus", HF_EXEC_CAUSE_DEVICE_FATAL, of_kernel, NULL},
-	{"GPU is lost", HF_EXEC_CAUSE_DEVICE_FATAL, of_nvml, NULL},
-	{"CUDA-capable device(s) is/are busy or unavailable", HF_EXEC_CAUSE_DEVICE_TRANSIENT,
-	 of_runtime, "error 46: "},
-	{"system has unsupported display driver / cuda driver combination", HF_EXEC_CAUSE_DRIVER,
-	 of_runtime, "error 803: "},
-	{"system not yet initialized", HF_EXEC_CAUSE_DRIVER, of_runtime, "error 802: "},
-	{"Driver/library version mismatch", HF_EXEC_CAUSE_DRIVER, of_nvml, NULL},
+};
+
+#define LABELS_RUNTIME of_runtime
+#define LABELS_DRIVER of_runtime
+#define LABELS_HIP of_runtime
+#define LABELS_NVML of_nvml
+#define LABELS_KERNEL of_kernel
+
+#define ROW(library, number, name, cause, text) {name, text, number, cause, LABELS_##library},
+#define ROW_DEVICE_FATAL(library, number, name, text)                                              \
+	ROW(library, number, name, HF_EXEC_CAUSE_DEVICE_FATAL, text)
+#define ROW_DEVICE_TRANSIENT(library, number, name, text)                                          \
+	ROW(library, number, name, HF_EXEC_CAUSE_DEVICE_TRANSIENT, text)
+#define ROW_FABRIC(library, number, name, text)                                                    \
+	ROW(library, number, name, HF_EXEC_CAUSE_FABRIC, text)
+#define ROW_DRIVER(library, number, name, text)                                                    \
+	ROW(library, number, name, HF_EXEC_CAUSE_DRIVER, text)
+#define ROW_APPLICATION(library, number, name, text)
+#define E(library, number, name, class, text, source, why) ROW_##class(library, number, name, text)
+
+/* Those of the errors that name a cause; two rows may share a text. */
+static const struct sentence sentences[] = {
+#include "exec/errors.def"
 };
 
 /* ---- matching ---------------------------------------------------------------------------------- */
@@ -190,35 +210,98 @@ static bool is_over(const char *rest, size_t len)
 	return is_of_place(rest, n);
 }
 
-static bool is_said(const char *line, size_t at, const char *const *labels, const char *number)
+static bool begins_with(const char *text, size_t len, const char *start)
 {
-	for (; *labels != NULL; labels++)
-		if (is_labelled(line, at, *labels, strlen(*labels)))
-			return true;
-	return number != NULL && is_labelled(line, at, number, strlen(number));
+	size_t n;
+
+	if (start[0] == '\0' || len < 2 || text[0] != start[0] || text[1] != start[1])
+		return false;
+	n = strlen(start);
+	return len >= n && memcmp(text, start, n) == 0;
 }
 
-/* One row of the table; the words may stand in the line before the sentence does. */
-static bool holds(const char *line, size_t len, size_t row)
+/* PyTorch's cudaGetDeviceCount prints the number alone: "Error 802: …". */
+static bool is_numbered(const char *line, size_t at, const struct sentence *sentence)
 {
-	const char *text = table[row].text, *found = line;
-	size_t n = strlen(text);
+	char label[32];
+	int n = snprintf(label, sizeof(label), "error %d: ", sentence->number);
 
-	while ((found = memmem(found, len - (size_t)(found - line), text, n)) != NULL) {
-		size_t at = (size_t)(found - line);
+	return sentence->labels == of_runtime && is_labelled(line, at, label, (size_t)n);
+}
 
-		if (is_over(found + n, len - at - n) &&
-		    is_said(line, at, table[row].labels, table[row].number))
+static bool is_said(const char *line, size_t at, const struct sentence *sentence)
+{
+	for (const char *const *label = sentence->labels; *label != NULL; label++)
+		if (is_labelled(line, at, *label, strlen(*label)))
 			return true;
-		found += n;
+	return is_numbered(line, at, sentence);
+}
+
+/* The sentence's text begins at from, and the error ends with it. */
+static bool is_text(const char *from, size_t len, const struct sentence *sentence)
+{
+	size_t n = strlen(sentence->text);
+
+	return begins_with(from, len, sentence->text) && is_over(from + n, len - n);
+}
+
+/* The sentence's name begins at from; the text of the same error may follow the name. */
+static bool is_name(const char *from, size_t len, const struct sentence *sentence)
+{
+	size_t n = strlen(sentence->name);
+
+	if (!begins_with(from, len, sentence->name))
+		return false;
+	return is_over(from + n, len - n) ||
+	       (from[n] == ' ' && is_text(from + n + 1, len - n - 1, sentence));
+}
+
+/* Whether a label may end there: all end with one of these marks, but for those before a name, "results in " and
+ * "api error ". */
+static bool is_behind_label(const char *line, size_t at)
+{
+	char last = line[at - 1], before = at > 1 ? line[at - 2] : ' ';
+
+	if (last != ' ')
+		return last == '\'' || last == '(';
+	return before == ':' || before == ',' || before == 'n' || before == 'r';
+}
+
+static uint64_t letter_bit(char c)
+{
+	return c >= 'A' && c <= 'z' ? 1ULL << (c - 'A') : 0;
+}
+
+/* The first letters of all sentences: most words of most lines have another one. */
+static uint64_t first_letters(void)
+{
+	uint64_t letters = 0;
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(sentences); i++)
+		letters |= letter_bit(sentences[i].name[0]) | letter_bit(sentences[i].text[0]);
+	return letters;
+}
+
+static enum hf_exec_cause cause_at(const char *line, size_t len, size_t at)
+{
+	for (size_t i = 0; i < HF_ARRAY_LEN(sentences); i++) {
+		const struct sentence *sentence = &sentences[i];
+
+		if ((is_text(line + at, len - at, sentence) ||
+		     is_name(line + at, len - at, sentence)) &&
+		    is_said(line, at, sentence))
+			return sentence->cause;
 	}
-	return false;
+	return HF_EXEC_CAUSE_NONE;
 }
 
 enum hf_exec_cause hf_exec_cause_of(const char *line, size_t len)
 {
-	for (size_t i = 0; i < HF_ARRAY_LEN(table); i++)
-		if (holds(line, len, i))
-			return table[i].cause;
-	return HF_EXEC_CAUSE_NONE;
+	uint64_t letters = first_letters();
+	enum hf_exec_cause cause = HF_EXEC_CAUSE_NONE;
+
+	for (size_t at = 1; at < len && cause == HF_EXEC_CAUSE_NONE; at++)
+		if (is_behind_label(line, at) && (letters & letter_bit(line[at])) != 0)
+			cause = cause_at(line, len, at);
+	return cause;
 }

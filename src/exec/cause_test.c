@@ -40,6 +40,10 @@ static const struct {
 	 ("\"message\": \"RuntimeError: CUDA error: uncorrectable NVLink error detected during "
 	  "the execution\\nCUDA kernel errors might be")},
 	{221, "CUDA error: CUDA-capable device(s) is/are busy or unavailable"},
+	/* The header of CUDA names the hardware first: the process is started again (errors.def) */
+	{221, ("torch.AcceleratorError: CUDA error: Invalid access of peer GPU memory over "
+	       "nvlink or a hardware error")},
+	{221, "RuntimeError: CUDA error: hardware stack error"},
 	/* XLA and what comes from it */
 	{220, ("F tensorflow/stream_executor/lib/statusor.cc:34] Internal: failed call to "
 	       "cuDevicePrimaryCtxRetain: CUDA_ERROR_ECC_UNCORRECTABLE: uncorrectable ECC error "
@@ -139,9 +143,6 @@ static void what_follows_from_a_peer_or_a_mistake_names_none(void **state)
 	static const char *const lines[] = {
 		"",
 		"CUDA error: an illegal memory access was encountered",
-		/* Of those whose peer was killed, too. */
-		("torch.AcceleratorError: CUDA error: Invalid access of peer GPU memory over "
-		 "nvlink or a hardware error"),
 		"CUDA error: device-side assert triggered",
 		"CUDA out of memory. Tried to allocate 2.00 GiB",
 		"NCCL WARN NET/IB : Got completion from peer 10.0.0.7 with status=12 opcode=0",

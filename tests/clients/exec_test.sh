@@ -70,6 +70,12 @@ expect "the message has the code and the last lines" 'exit code 4.line [0-9]+ of
 expect "... and no more than the kubelet reads" "" test "$(stat -c %s "$log")" -le 4096
 expect "a device's end has its code" 'code 220' code 220 run -- sh -c "echo '$ecc' >&2; exit 1"
 expect "... and the program's is in the message" 'exit code 1, given as 220 .device-fatal.: .*ECC' cat "$log"
+expect "an error that CUDA contained has its code" 'code 221' code 221 run -- sh -c \
+	"echo 'RuntimeError: CUDA error: Invalid access of peer GPU memory over nvlink or a hardware error' >&2; exit 1"
+expect "a name that Numba prints has its code" 'code 221' code 221 run -- sh -c \
+	"echo 'CudaAPIError: [714] Call to cuCtxSynchronize results in CUDA_ERROR_HARDWARE_STACK_ERROR' >&2; exit 1"
+expect "an illegal access keeps the program's code" 'code 1' code 1 run -- sh -c \
+	"echo 'RuntimeError: CUDA error: an illegal memory access was encountered' >&2; exit 1"
 expect "unless it is to be kept" 'code 1' code 1 run --keep-code -- sh -c "echo '$ecc' >&2; exit 1"
 expect "or the program ended well" 'code 0' code 0 run -- sh -c "echo '$ecc' >&2"
 expect "or it is another rank's" 'code 1' code 1 \
