@@ -5,6 +5,7 @@
 #include "api/device_health.h"
 #include "api/node.h"
 #include "base/str.h"
+#include "core/container_reason.h"
 #include "core/names.h"
 #include "json/fields.h"
 
@@ -431,6 +432,14 @@ static void put_stamps(const struct stamps *stamps, struct hf_pod *pod)
 		pod->generation = pod->attempt = pod->incident = 0;
 }
 
+/* A program writes its own message too, up to 4 KiB: that is not kept.  NULL: the program ran. */
+static const char *message_of_failed_start(const struct run *end)
+{
+	const struct hf_container_reason *row = hf_container_reason_find(end->reason);
+
+	return row != NULL && row->never_started ? end->message : NULL;
+}
+
 static void put_container(const struct container *from, bool init, struct hf_container_seen *to)
 {
 	const struct state *state = &from->state;
@@ -448,6 +457,7 @@ static void put_container(const struct container *from, bool init, struct hf_con
 		to->exit_code = end->exit_code;
 		to->signal = end->signal;
 		to->terminated_reason = end->reason;
+		to->terminated_message = message_of_failed_start(end);
 		to->finished_at = time_or_none(end->present, RUN_FINISHED, end->finished_at);
 		to->started_at = time_or_none(end->present, RUN_STARTED, end->started_at);
 	} else if (hf_field_has(state->present, STATE_RUNNING)) {

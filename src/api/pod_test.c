@@ -92,6 +92,24 @@ static void a_pod_is_read_whole_from_tree_and_text(void **state)
 	read_whole(text);
 }
 
+/* A program's own message may have 4 KiB and is not kept; the container runtime's is. */
+static void the_message_of_a_program_that_never_started_is_kept(void **state)
+{
+#define ENDED(reason)                                                                              \
+	"{\"name\":\"a\",\"state\":{\"terminated\":{\"exitCode\":128,\"reason\":\"" reason         \
+	"\",\"message\":\"exec: x\"}}}"
+	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
+	HF_AUTO_DOC doc =
+		parse("{\"metadata\":{\"name\":\"p\"},\"status\":{\"containerStatuses\":[" ENDED(
+			"StartError") "," ENDED("Error") "]}}");
+	struct hf_pod pod;
+
+	hf_pod_read(doc, "job", arena, &pod);
+	assert_int_equal(pod.containers_len, 2);
+	assert_string_equal(pod.containers[0].terminated_message, "exec: x");
+	assert_null(pod.containers[1].terminated_message);
+}
+
 static void a_pod_of_another_owner_is_not_owned(void **state)
 {
 	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
@@ -478,6 +496,7 @@ int main(void)
 		cmocka_unit_test(test_only_unhealthy_tells_of_a_device),
 		cmocka_unit_test(test_the_agents_condition_tells_class_and_device),
 		cmocka_unit_test(a_pod_is_read_whole_from_tree_and_text),
+		cmocka_unit_test(the_message_of_a_program_that_never_started_is_kept),
 		cmocka_unit_test(a_pod_of_another_owner_is_not_owned),
 		cmocka_unit_test(who_made_a_rank_is_read_from_controller_and_name),
 		cmocka_unit_test(stamps_count_together_or_not_at_all),

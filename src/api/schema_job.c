@@ -187,6 +187,7 @@ static const struct hf_schema_field record_fields[] = {
 	FIELD("incident", INT64, ONE, "The incident it was part of."),
 	FIELD("cause", STRING, ONE, "Class of the end: application, out-of-memory, infrastructure, device, admission, user."),
 	FIELD("reason", STRING, ONE, "What was seen, in one word: NodeLost, Evicted, OOMKilled and the like."),
+	FIELD("message", STRING, ONE, "The node's own text for that reason; of the newest record alone."),
 	FIELD("scope", STRING, ONE, "Replica, Job or Container; absent: the job ended."),
 	FIELD("replica", STRING, ONE, "Type and index."),
 	FIELD("pod", STRING, ONE, NULL),

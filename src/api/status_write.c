@@ -96,6 +96,7 @@ static struct hf_json *write_record(const struct hf_record *record)
 	hf_write_count(object, "incident", record->incident);
 	hf_write_text(object, "cause", hf_class_name(record->cause));
 	hf_write_text(object, "reason", record->reason);
+	hf_write_text(object, "message", record->message);
 	hf_write_text(object, "scope", record->scope);
 	hf_write_text(object, "replica", record->replica);
 	hf_write_text(object, "pod", record->pod);

@@ -8,6 +8,7 @@
 #include "base/vec.h"
 #include "cli/states.h"
 #include "cli/text.h"
+#include "core/container_reason.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -365,15 +366,19 @@ static const char *unschedulable(const struct hf_json *pod)
 	return NULL;
 }
 
-/* What kept the main container's program from being started, the last time; NULL: it was. */
-static const char *why_no_start(const struct hf_json *pod)
+/* " (SIGKILL)" of code 137, ": StartError: …" of a program that was never started; else "". */
+static void add_how_it_ended(const struct hf_json *container, int64_t code, struct hf_strbuf *sb)
 {
-	const struct hf_json *last =
-		hf_json_path(main_container(pod), "lastState", "terminated", NULL);
+	const char *reason = hf_json_path_str(container, "state", "terminated", "reason", NULL);
+	const char *name = hf_signal_name(hf_exit_code_signal(code));
+	char why[HF_FAILED_START_MAX];
 
-	if (!hf_streq(hf_json_path_str(last, "reason", NULL), "StartError"))
-		return NULL;
-	return hf_json_path_str(last, "message", NULL);
+	if (hf_exit_code_is_lost(reason))
+		hf_strbuf_addf(sb, ": %s", reason);
+	else if (hf_container_failed_start(container, why))
+		hf_strbuf_addf(sb, ": %s", why);
+	else if (name != NULL)
+		hf_strbuf_addf(sb, " (%s)", name);
 }
 
 /* What the container waits for, where that is more than its start; false: nothing. */
@@ -382,7 +387,13 @@ static bool describe_waiting(const struct hf_json *pod, const char *phase, struc
 	const struct hf_json *waiting = hf_json_path(main_container(pod), "state", "waiting", NULL);
 	const char *reason = hf_json_path_str(waiting, "reason", NULL);
 	const char *message = hf_str_or(hf_json_path_str(waiting, "message", NULL), "");
-	const char *why = why_no_start(pod);
+	const struct hf_json *last =
+		hf_json_path(main_container(pod), "lastState", "terminated", NULL);
+	const struct hf_container_reason *row =
+		hf_container_reason_find(hf_json_path_str(last, "reason", NULL));
+	/* What kept the program from being started, the last time. */
+	const char *why =
+		row != NULL && row->never_started ? hf_json_path_str(last, "message", NULL) : NULL;
 
 	if (reason == NULL || hf_streq(reason, "PodInitializing") ||
 	    (hf_streq(reason, "ContainerCreating") && message[0] == '\0'))
@@ -403,9 +414,10 @@ static void describe_pod(const struct hf_json *pod, struct hf_strbuf *sb)
 
 	if (hf_json_path(pod, "metadata", "deletionTimestamp", NULL) != NULL && !ended)
 		hf_strbuf_addstr(sb, "Terminating");
-	else if (hf_streq(phase, "Failed") && code != NULL)
+	else if (hf_streq(phase, "Failed") && code != NULL) {
 		hf_strbuf_addf(sb, "Failed code=%" PRId64, hf_json_i64(code, 0));
-	else if (hf_streq(phase, "Pending") && unschedulable(pod) != NULL)
+		add_how_it_ended(main_container(pod), hf_json_i64(code, 0), sb);
+	} else if (hf_streq(phase, "Pending") && unschedulable(pod) != NULL)
 		hf_strbuf_addf(sb, "Pending: %s", unschedulable(pod));
 	else if (ended || !describe_waiting(pod, phase, sb))
 		hf_strbuf_addstr(sb, phase);
@@ -417,10 +429,13 @@ static void note_restart(struct hf_progress *p, const struct rank *rank, const s
 {
 	const struct hf_json *code =
 		hf_json_path(main_container(pod), "lastState", "terminated", "exitCode", NULL);
+	HF_AUTO_STRBUF how = HF_STRBUF_INIT(HF_FAILED_START_MAX);
 
-	if (code != NULL)
-		hf_progress_note(p, now, "pod/%s started again restarts=%" PRId64 " code=%" PRId64,
-				 rank->pod, rank->restarts, hf_json_i64(code, 0));
+	if (code == NULL)
+		return;
+	add_how_it_ended(main_container(pod), hf_json_i64(code, 0), &how);
+	hf_progress_note(p, now, "pod/%s started again restarts=%" PRId64 " code=%" PRId64 "%s",
+			 rank->pod, rank->restarts, hf_json_i64(code, 0), how.data);
 }
 
 void hf_progress_pod(struct hf_progress *p, struct hf_doc *doc, bool gone, hf_time now)

@@ -88,7 +88,7 @@ static void each_change_is_one_line_with_its_time(void **state)
 			    "09:00:00 job/ddp created kind=PyTorchJob generation=1\n"
 			    "09:00:02 pod/ddp-worker-0 running\n"
 			    "09:00:03 job/ddp running after=3s generation=1\n"
-			    "09:00:04 pod/ddp-worker-0 failed code=137\n"
+			    "09:00:04 pod/ddp-worker-0 failed code=137 (SIGKILL)\n"
 			    "09:00:05 job/ddp restarting after=5s generation=2 restarts=1: why\n");
 	teardown(&f);
 }
@@ -248,6 +248,32 @@ static void a_program_started_again_in_its_pod_is_said(void **state)
 	teardown(&f);
 }
 
+static void a_program_that_was_never_started_is_told_with_the_reason(void **state)
+{
+	struct fixture f;
+
+	setup(&f, false);
+	tell_pod(
+		&f, "ddp-worker-0", "a",
+		"{\"phase\":\"Failed\",\"containerStatuses\":[{\"state\":{\"terminated\":"
+		"{\"exitCode\":128,\"reason\":\"StartError\",\"message\":\"exec: a\\u001b[2Jb\"}}}]}",
+		0);
+	tell_pod(&f, "ddp-worker-1", "b",
+		 "{\"phase\":\"Running\",\"containerStatuses\":[{\"state\":{\"running\":{}}}]}", 0);
+	tell_pod(&f, "ddp-worker-1", "b",
+		 "{\"phase\":\"Running\",\"containerStatuses\":[{\"restartCount\":1,\"state\":"
+		 "{\"waiting\":{\"reason\":\"CrashLoopBackOff\"}},\"lastState\":{\"terminated\":"
+		 "{\"exitCode\":128,\"reason\":\"StartError\",\"message\":\"exec: c\"}}}]}",
+		 0);
+	assert_string_equal(printed(&f),
+			    "00:00:00 pod/ddp-worker-0 failed code=128: StartError: exec: a [2Jb\n"
+			    "00:00:00 pod/ddp-worker-1 running\n"
+			    "00:00:00 pod/ddp-worker-1 started again restarts=1 code=128: "
+			    "StartError: exec: c\n"
+			    "00:00:00 pod/ddp-worker-1 waiting: CrashLoopBackOff: exec: c\n");
+	teardown(&f);
+}
+
 static size_t lines_of(const char *text)
 {
 	size_t n = 0;
@@ -277,7 +303,7 @@ static void a_block_is_never_higher_than_the_terminal(void **state)
 	assert_int_equal(lines_of(printed(&f)), 9); /* and the row of the cursor */
 	assert_non_null(strstr(f.text, " and 13 more ranks\n"));
 	/* The one in trouble has its row, though it is the last. */
-	assert_non_null(strstr(f.text, "worker-19    Failed code=137"));
+	assert_non_null(strstr(f.text, "worker-19    Failed code=137 (SIGKILL)"));
 	/* At the end nothing is redrawn: all of them. */
 	hf_progress_finish(f.progress, 0);
 	assert_non_null(strstr(printed(&f), "worker-18    Running"));
@@ -445,6 +471,7 @@ int main(void)
 		cmocka_unit_test(that_no_node_takes_a_pod_is_said),
 		cmocka_unit_test(what_a_container_waits_for_is_said),
 		cmocka_unit_test(a_program_started_again_in_its_pod_is_said),
+		cmocka_unit_test(a_program_that_was_never_started_is_told_with_the_reason),
 		cmocka_unit_test(a_block_is_never_higher_than_the_terminal),
 		cmocka_unit_test(in_two_rows_there_is_still_the_job),
 		cmocka_unit_test(lines_that_a_narrower_terminal_broke_are_erased_too),

@@ -13,6 +13,9 @@
 #include "cli/follow.h"
 #include "cli/manifest.h"
 #include "cli/rank.h"
+#include "cli/states.h"
+#include "cli/text.h"
+#include "core/container_reason.h"
 #include "core/names.h"
 
 #include <inttypes.h>
@@ -722,21 +725,41 @@ static void release(struct run *run)
 	free(run->field_selector);
 }
 
+/* " (first: master-0, which never started: StartError: …)", " (first: worker-1, SIGKILL)"; nothing: no rank is known. */
+static void print_first(const struct run *run, const struct hf_json *last)
+{
+	const char *first = hf_json_path_str(last, "replica", NULL);
+	const char *signal = hf_signal_name(hf_exit_code_signal(run->exit_code));
+	char why[HF_FAILED_START_MAX];
+
+	if (first == NULL)
+		return;
+	fprintf(run->cli->err, " (first: %s", first);
+	if (hf_reason_failed_start(last, why)) {
+		fputs(", which never started: ", run->cli->err);
+		hf_text_print_safe(run->cli->err, why);
+	} else if (signal != NULL) {
+		fprintf(run->cli->err, ", %s", signal);
+	}
+	fputc(')', run->cli->err);
+}
+
 /* The last word: on stderr when it is bad news, so that codes 124 and 125 of a job are told
  * apart from ours. */
 static void print_end(const struct run *run)
 {
 	const struct hf_json *job = hf_doc_json(run->job);
 	const char *state = job != NULL ? hf_progress_state(job) : "";
-	const char *first = hf_json_path_str(job, "status", "recovery", "last", "replica", NULL);
 
 	if (run->timed_out)
 		fprintf(run->cli->err, "holdfast: timed out after %s\n",
 			hf_cli_flag(run->cli, "timeout"));
-	else if (hf_streq(state, "Failed") && run->exit_code != HF_EXIT_INTERRUPTED)
-		fprintf(run->cli->err, "holdfast: job %s failed with code %d%s%s%s\n", run->name,
-			run->exit_code, first != NULL ? " (first: " : "", hf_str_or(first, ""),
-			first != NULL ? ")" : "");
+	else if (hf_streq(state, "Failed") && run->exit_code != HF_EXIT_INTERRUPTED) {
+		fprintf(run->cli->err, "holdfast: job %s failed with code %d", run->name,
+			run->exit_code);
+		print_first(run, hf_json_path(job, "status", "recovery", "last", NULL));
+		fputc('\n', run->cli->err);
+	}
 	if (hf_cli_has(run->cli, "keep"))
 		fprintf(run->cli->err, "holdfast: logs are kept in %s\n", run->dir);
 	/* Who reads may have left, or the disk be full: the job did not suffer from it, and the

@@ -60,13 +60,14 @@ static void add_record(struct hf_table *table, const struct hf_json *record)
 		hf_table_cell(table, "%" PRId64, hf_json_i64(code, 0));
 	else
 		hf_table_cell(table, "-");
+	hf_table_cell(table, "%s", hf_str_or(hf_json_path_str(record, "reason", NULL), "-"));
 	hf_table_cell(table, "%s", hf_str_or(hf_json_path_str(record, "rule", NULL), "-"));
 }
 
 static void print_restarts(FILE *out, const struct hf_json *job)
 {
-	static const char *const headers[] = {"DECIDED", "CAUSE", "SCOPE",
-					      "REPLICA", "CODE",  "RULE"};
+	static const char *const headers[] = {"DECIDED", "CAUSE",  "SCOPE", "REPLICA",
+					      "CODE",    "REASON", "RULE"};
 	HF_AUTO_JSON recovery = hf_job_recovery(job);
 	const struct hf_json *last = hf_json_get(recovery, "last");
 	const struct hf_json *history = hf_json_get(recovery, "history");
@@ -132,8 +133,8 @@ static void print_head(struct hf_cli *cli, struct hf_doc *job, const struct hf_c
 	for (size_t i = 0; i < pods->n_items; i++)
 		(void)hf_ready_see(ready, pods->items[i], false);
 	hf_strbuf_addf(&line, "%" PRId64 " of %" PRId64,
-		       hf_job_ready(&facts, hf_ready_count(ready, hf_doc_namespace(job),
-							   hf_doc_name(job))),
+		       hf_job_ready(&facts,
+				    hf_ready_count(ready, hf_doc_namespace(job), hf_doc_name(job))),
 		       facts.wanted);
 	hf_ready_destroy(ready);
 	print_field(cli->out, "Ready:", line.data);

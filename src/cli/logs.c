@@ -39,6 +39,37 @@ int hf_logs_no_pods(const struct hf_logs *logs, const struct hf_json *job)
 	return hf_cli_fail(logs->cli, &err);
 }
 
+const struct hf_json *hf_logs_container(const struct hf_logs *logs, const struct hf_json *pod)
+{
+	static const char *const lists[] = {"containerStatuses", "initContainerStatuses"};
+
+	for (size_t l = 0; l < HF_ARRAY_LEN(lists); l++) {
+		const struct hf_json *list = hf_json_path(pod, "status", lists[l], NULL);
+
+		for (size_t i = 0; i < hf_json_len(list); i++)
+			if (hf_streq(hf_json_path_str(hf_json_item(list, i), "name", NULL),
+				     logs->options.container))
+				return hf_json_item(list, i);
+	}
+	return NULL;
+}
+
+bool hf_logs_tell_failed_start(const struct hf_logs *logs, struct hf_doc *pod)
+{
+	const struct hf_json *status = hf_logs_container(logs, hf_doc_json(pod));
+	char why[HF_FAILED_START_MAX];
+	struct hf_error err;
+
+	if (!hf_container_failed_start(status, why))
+		return false;
+	(void)fflush(logs->cli->out);
+	(void)hf_error_set(&err, HF_E_NOT_FOUND, "%s: container '%s' never started: %s",
+			   hf_doc_name(pod), logs->options.container, why);
+	(void)hf_cli_fail(logs->cli, &err);
+	(void)fflush(logs->cli->err);
+	return true;
+}
+
 /* ---- what there is ------------------------------------------------------------------------ */
 
 struct printing;
@@ -48,11 +79,13 @@ struct source {
 	const char *pod;
 	struct hf_cli_lines lines;
 	struct hf_log_stream *stream;
+	bool some; /* bytes came */
 	bool over;
 };
 
 struct printing {
 	const struct hf_logs *logs;
+	const struct hf_cli_reply *pods;
 	struct source *sources; /* as many as logs->n_pods */
 	bool over;
 	int exit_code;
@@ -70,6 +103,16 @@ static void finish_source(struct source *source)
 	hf_loop_stop(printing->logs->cli->loop);
 }
 
+/* A program that was never started wrote nothing; its pod has the reason. */
+static void tell_failed_start(const struct source *source)
+{
+	const struct printing *printing = source->printing;
+
+	for (size_t i = 0; i < printing->pods->n_items; i++)
+		if (hf_streq(hf_doc_name(printing->pods->items[i]), source->pod))
+			hf_logs_tell_failed_start(printing->logs, printing->pods->items[i]);
+}
+
 static void on_log(void *arg, const char *bytes, size_t len, int code, const char *message)
 {
 	struct source *source = arg;
@@ -77,6 +120,7 @@ static void on_log(void *arg, const char *bytes, size_t len, int code, const cha
 	struct hf_error err;
 
 	if (len > 0) {
+		source->some = true;
 		if (hf_cli_lines_write(&source->lines, bytes, len) != 0)
 			finish_source(source); /* the reader went away */
 		return;
@@ -86,6 +130,8 @@ static void on_log(void *arg, const char *bytes, size_t len, int code, const cha
 	if (code != 0) {
 		(void)hf_error_set(&err, code, "%s: %s", source->pod, message);
 		printing->exit_code = hf_cli_fail(printing->logs->cli, &err);
+	} else if (!source->some) {
+		tell_failed_start(source);
 	}
 	finish_source(source);
 }
@@ -100,9 +146,9 @@ static void start(struct source *source)
 	source->stream = hf_store_logs(logs->cli->store, &options, on_log, source);
 }
 
-int hf_logs_print(const struct hf_logs *logs)
+int hf_logs_print(const struct hf_logs *logs, const struct hf_cli_reply *pods)
 {
-	struct printing printing = {.logs = logs};
+	struct printing printing = {.logs = logs, .pods = pods};
 
 	printing.sources = hf_xcalloc(logs->n_pods, sizeof(struct source));
 	for (size_t i = 0; i < logs->n_pods; i++) {
@@ -253,7 +299,7 @@ static int run_logs(struct hf_logs *logs, const struct hf_framework *framework)
 	if (rc != 0)
 		return rc;
 	logs->prefix = hf_cli_has(logs->cli, "prefix") || logs->n_pods > 1 || (follow && logs->all);
-	return follow ? hf_logs_follow(logs, &pods) : hf_logs_print(logs);
+	return follow ? hf_logs_follow(logs, &pods) : hf_logs_print(logs, &pods);
 }
 
 static int verb_logs(struct hf_cli *cli)

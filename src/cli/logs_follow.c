@@ -7,6 +7,7 @@
 #include "base/vec.h"
 #include "cli/follow.h"
 #include "cli/states.h"
+#include "core/container_reason.h"
 #include "core/names.h"
 #include "store/resource.h"
 
@@ -28,6 +29,7 @@ struct rank {
 	char *pod;
 	struct hf_cli_lines lines;
 	bool began;
+	bool told;    /* why this run never started */
 	int64_t code; /* how the container of the last pod ended; -1: not known */
 };
 
@@ -111,18 +113,6 @@ static struct rank *rank_of(struct following *following, const char *pod)
 	return following->logs->all ? add_rank(following, pod) : NULL;
 }
 
-static const struct hf_json *container_of(const struct following *following,
-					  const struct hf_json *pod)
-{
-	const struct hf_json *list = hf_json_path(pod, "status", "containerStatuses", NULL);
-	const char *wanted = following->logs->options.container;
-
-	for (size_t i = 0; i < hf_json_len(list); i++)
-		if (hf_streq(hf_json_path_str(hf_json_item(list, i), "name", NULL), wanted))
-			return hf_json_item(list, i);
-	return NULL;
-}
-
 static int64_t exit_code_of(const struct hf_json *state)
 {
 	return hf_json_i64(hf_json_path(state, "terminated", "exitCode", NULL), -1);
@@ -137,13 +127,15 @@ static void tell_restart(struct following *following, struct rank *rank, struct 
 			 int64_t run)
 {
 	const struct hf_json *root = hf_doc_json(pod);
-	const struct hf_json *status = container_of(following, root);
+	const struct hf_json *status = hf_logs_container(following->logs, root);
 	int64_t code = run > 0 ? exit_code_of(hf_json_get(status, "lastState")) : rank->code;
+	const char *signal = hf_signal_name(hf_exit_code_signal(code));
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_ERROR_TEXT_MAX);
 
 	hf_strbuf_addstr(&text, rank->pod);
 	if (code >= 0)
-		hf_strbuf_addf(&text, " ended with code %" PRId64 " and", code);
+		hf_strbuf_addf(&text, " ended with code %" PRId64 "%s%s%s and", code,
+			       signal ? " (" : "", hf_str_or(signal, ""), signal ? ")" : "");
 	hf_strbuf_addstr(&text, " starts again: ");
 	if (run > 0)
 		hf_strbuf_addf(&text, "restart %" PRId64 " of its container", run);
@@ -166,6 +158,7 @@ static void on_began(void *arg, struct hf_doc *pod, int64_t run)
 		tell_restart(following, rank, pod, run);
 	}
 	rank->began = true;
+	rank->told = false;
 	rank->code = -1;
 }
 
@@ -222,9 +215,12 @@ static void see_pod(struct following *following, struct hf_doc *pod, bool join)
 		hf_follows_join(following->follows, pod);
 	else
 		hf_follows_pod(following->follows, pod);
-	code = exit_code_of(hf_json_get(container_of(following, hf_doc_json(pod)), "state"));
+	code = exit_code_of(
+		hf_json_get(hf_logs_container(following->logs, hf_doc_json(pod)), "state"));
 	if (code >= 0)
 		rank->code = code;
+	if (!rank->told)
+		rank->told = hf_logs_tell_failed_start(following->logs, pod);
 }
 
 /* A server that restarts is worth waiting for, one that refuses is not. */

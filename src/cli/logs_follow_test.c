@@ -71,6 +71,29 @@ static void pods_and_their_start_are_waited_for(void **state)
 		    "holdfast: waiting for a-master-0 to start\nholdfast: a is Succeeded\n");
 }
 
+static void fail_to_start_master(struct cli_world *w)
+{
+	cli_world_log(w, "a-master-0", "");
+	cli_world_patch(w, &hf_pods, "a-master-0",
+			CONTAINER("0",
+				  "'state':{'terminated':{'exitCode':128,'reason':'StartError',"
+				  "'message':'exec: x'}}"));
+}
+
+static void why_a_program_never_started_is_told_once(void **state)
+{
+	struct cli_world *w = *state;
+
+	cli_world_job(w, "a", 2, "Created");
+	cli_world_later(w, 5 * HF_SECOND, make_master);
+	cli_world_later(w, 6 * HF_SECOND, fail_to_start_master);
+	cli_world_later(w, 9 * HF_SECOND, fail_job);
+	cli_world_run(w, "logs", "a", "-f", NULL);
+	assert_has(w->err, "holdfast: a-master-0: container 'pytorch' never started: StartError: "
+			   "exec: x\n");
+	assert_null(strstr(strstr(w->err, "never started") + 1, "never started"));
+}
+
 static void all_of_a_job_without_pods_are_waited_for(void **state)
 {
 	struct cli_world *w = *state;
@@ -133,9 +156,10 @@ static void a_pod_made_anew_is_followed_too(void **state)
 	cli_world_later(w, 51 * HF_SECOND, start_master);
 	cli_world_later(w, 60 * HF_SECOND, succeed);
 	cli_world_run(w, "logs", "a", "-f", "--rank=all", NULL);
-	assert_said(w, 0, "worker-0 | three\nworker-0 | four\nmaster-0 | one\nmaster-0 | here\n",
-		    "holdfast: a-master-0 ended with code 143 and starts again: a new pod, "
-		    "generation 2, attempt 0\nholdfast: a is Succeeded\n");
+	assert_said(
+		w, 0, "worker-0 | three\nworker-0 | four\nmaster-0 | one\nmaster-0 | here\n",
+		"holdfast: a-master-0 ended with code 143 (SIGTERM) and starts again: a new pod, "
+		"generation 2, attempt 0\nholdfast: a is Succeeded\n");
 }
 
 static void tail_and_since_are_for_what_was_there_before(void **state)
@@ -285,6 +309,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(pods_and_their_start_are_waited_for),
+		TEST(why_a_program_never_started_is_told_once),
 		TEST(all_of_a_job_without_pods_are_waited_for),
 		TEST(the_next_run_of_a_container_is_told_with_how_the_last_one_ended),
 		TEST(a_pod_made_anew_is_followed_too),

@@ -27,8 +27,12 @@ void hf_logs_lines_init(const struct hf_logs *logs, struct hf_cli_lines *lines, 
 
 /* `-f`: until the job has ended.  pods: those there are.  Returns the exit code. */
 int hf_logs_follow(const struct hf_logs *logs, const struct hf_cli_reply *pods);
-/* What there is of hf_logs.pods. */
-int hf_logs_print(const struct hf_logs *logs);
+/* Prints the present logs of hf_logs.pods.  pods: all pods of the job. */
+int hf_logs_print(const struct hf_logs *logs, const struct hf_cli_reply *pods);
+/* The status of the wanted container, also of an init container; NULL: none yet. */
+const struct hf_json *hf_logs_container(const struct hf_logs *logs, const struct hf_json *pod);
+/* On stderr, why the wanted container of that pod never started; false: it did. */
+bool hf_logs_tell_failed_start(const struct hf_logs *logs, struct hf_doc *pod);
 /* "JOB has no pods: it is STATE", code 1. */
 int hf_logs_no_pods(const struct hf_logs *logs, const struct hf_json *job);
 

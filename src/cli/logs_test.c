@@ -74,6 +74,34 @@ static void a_container_that_waits_has_none(void **state)
 	assert_has(w->err, "is waiting to start");
 }
 
+/* The log is empty: what the node says of it stands in the pod. */
+static void of_a_program_that_never_started_the_reason_is_told(void **state)
+{
+	static const char told[] = "holdfast: a-worker-0: container 'pytorch' never started: "
+				   "StartError: exec: x: not found\n";
+	struct cli_world *w = *state;
+
+	job_with_pods(w);
+	cli_world_log(w, "a-worker-0", "");
+	cli_world_patch(w, &hf_pods, "a-worker-0",
+			"{'status':{'phase':'Failed','containerStatuses':[{'name':'pytorch',"
+			"'state':{'terminated':{'exitCode':128,'reason':'StartError',"
+			"'message':'exec: x: not found'}}}]}}");
+	cli_world_run(w, "logs", "a", "--rank=worker-0", NULL);
+	assert_said(w, 0, "", told);
+	/* A log that has lines is printed alone. */
+	cli_world_log(w, "a-worker-0", "three\n");
+	cli_world_run(w, "logs", "a", "--rank=worker-0", NULL);
+	assert_said(w, 0, "three\n", "");
+	/* A container that ran and wrote nothing has an empty log. */
+	cli_world_log(w, "a-worker-0", "");
+	cli_world_patch(w, &hf_pods, "a-worker-0",
+			"{'status':{'phase':'Failed','containerStatuses':[{'name':'pytorch',"
+			"'state':{'terminated':{'exitCode':1,'reason':'Error'}}}]}}");
+	cli_world_run(w, "logs", "a", "--rank=worker-0", NULL);
+	assert_said(w, 0, "", "");
+}
+
 static void flags_go_to_the_server(void **state)
 {
 	struct cli_world *w = *state;
@@ -115,6 +143,8 @@ int main(void)
 						cli_world_setup, cli_world_teardown),
 		cmocka_unit_test_setup_teardown(a_container_that_waits_has_none, cli_world_setup,
 						cli_world_teardown),
+		cmocka_unit_test_setup_teardown(of_a_program_that_never_started_the_reason_is_told,
+						cli_world_setup, cli_world_teardown),
 		cmocka_unit_test_setup_teardown(flags_go_to_the_server, cli_world_setup,
 						cli_world_teardown),
 		cmocka_unit_test_setup_teardown(without_pods_there_are_no_logs, cli_world_setup,

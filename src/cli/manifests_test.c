@@ -211,6 +211,8 @@ static struct hf_json *full_status(const struct hf_framework *framework)
 		.generation = 1,
 		.incident = 1,
 		.cause = HF_CLASS_DEVICE,
+		.reason = "r",
+		.message = "m",
 		.scope = "Job",
 		.replica = "worker-1",
 		.pod = "p",

@@ -4,6 +4,7 @@
 
 #include "api/job.h"
 #include "base/str.h"
+#include "core/container_reason.h"
 #include "core/names.h"
 #include "framework/framework.h"
 
@@ -129,4 +130,33 @@ void hf_pod_facts_read(const struct hf_json *pod, struct hf_pod_facts *ret_facts
 	else if (init_status(pod, ret_facts))
 		return;
 	(void)snprintf(ret_facts->status, sizeof(ret_facts->status), "%s", status);
+}
+
+bool hf_reason_failed_start(const struct hf_json *state, char ret_text[HF_FAILED_START_MAX])
+{
+	const char *reason = hf_json_path_str(state, "reason", NULL);
+	const char *message = hf_json_path_str(state, "message", NULL);
+	const struct hf_container_reason *row = hf_container_reason_find(reason);
+	char text[HF_STATUS_MESSAGE_MAX + 1];
+
+	/* ContainerCreating and PodInitializing without a text are on their way. */
+	if (row == NULL || !row->never_started ||
+	    (row->actor == HF_ACTOR_NONE && hf_str_is_empty(message)))
+		return false;
+	hf_status_message_write(message, text);
+	snprintf(ret_text, HF_FAILED_START_MAX, "%s%s%s", reason, *text != '\0' ? ": " : "", text);
+	return true;
+}
+
+bool hf_container_failed_start(const struct hf_json *status, char ret_text[HF_FAILED_START_MAX])
+{
+	const struct hf_json *state = hf_json_get(status, "state");
+
+	if (hf_json_get(state, "running") != NULL)
+		return false;
+	if (hf_json_get(state, "terminated") != NULL)
+		return hf_reason_failed_start(hf_json_get(state, "terminated"), ret_text);
+	return hf_reason_failed_start(hf_json_get(state, "waiting"), ret_text) ||
+	       hf_reason_failed_start(hf_json_path(status, "lastState", "terminated", NULL),
+				      ret_text);
 }

@@ -33,6 +33,16 @@ struct hf_pod_facts {
 };
 void hf_pod_facts_read(const struct hf_json *pod, struct hf_pod_facts *ret_facts);
 
+/*
+ * Reads an entry of containerStatuses.  If the container's program was never started, the text is the reason and the
+ * message of the node: "StartError: exec: …".  False: the program ran, or the container is on its way.
+ */
+#define HF_FAILED_START_MAX 512
+bool hf_container_failed_start(const struct hf_json *status, char ret_text[HF_FAILED_START_MAX]);
+
+/* The same of one state, or of a record of the ledger: an object with a reason and a message. */
+bool hf_reason_failed_start(const struct hf_json *state, char ret_text[HF_FAILED_START_MAX]);
+
 HF_END_DECLS
 
 #endif

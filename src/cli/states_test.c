@@ -59,6 +59,44 @@ static void containers_are_counted(void **state)
 	assert_int_equal(facts.restarts, 5);
 }
 
+static const char *failed_start(const char *status)
+{
+	static char why[HF_FAILED_START_MAX];
+	HF_AUTO_DOC doc = hf_doc_from_text(status, strlen(status));
+
+	assert_non_null(hf_doc_json(doc));
+	return hf_container_failed_start(hf_doc_json(doc), why) ? why : "";
+}
+
+static void a_container_that_never_started_is_told_from_one_that_ran(void **state)
+{
+	static const struct {
+		const char *status, *why;
+	} cases[] = {
+		{"{}", ""},
+		{"{\"state\":{\"waiting\":{\"reason\":\"ContainerCreating\"}}}", ""},
+		{"{\"state\":{\"waiting\":{\"reason\":\"ContainerCreating\",\"message\":\"no c\"}}}",
+		 "ContainerCreating: no c"},
+		{"{\"state\":{\"waiting\":{\"reason\":\"InvalidImageName\"}}}", "InvalidImageName"},
+		{"{\"state\":{\"terminated\":{\"reason\":\"StartError\",\"message\":\"a\\nb\"}}}",
+		 "StartError: a b"},
+		{"{\"state\":{\"terminated\":{\"reason\":\"Error\",\"message\":\"a\"}}}", ""},
+		{"{\"state\":{\"waiting\":{\"reason\":\"CrashLoopBackOff\"}},\"lastState\":"
+		 "{\"terminated\":{\"reason\":\"StartError\",\"message\":\"a\"}}}",
+		 "StartError: a"},
+		/* It was started since. */
+		{"{\"state\":{\"running\":{}},\"lastState\":{\"terminated\":{\"reason\":"
+		 "\"StartError\"}}}",
+		 ""},
+		{"{\"state\":{\"terminated\":{\"reason\":\"Error\"}},\"lastState\":{\"terminated\":"
+		 "{\"reason\":\"StartError\"}}}",
+		 ""},
+	};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++)
+		assert_string_equal(failed_start(cases[i].status), cases[i].why);
+}
+
 static void a_job_is_what_its_last_true_condition_says(void **state)
 {
 	static const char text[] =
@@ -91,6 +129,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_pod_is_summed_up_as_kubectl_does),
 		cmocka_unit_test(containers_are_counted),
+		cmocka_unit_test(a_container_that_never_started_is_told_from_one_that_ran),
 		cmocka_unit_test(a_job_is_what_its_last_true_condition_says),
 	};
 

@@ -268,6 +268,8 @@ void hf_say(struct hf_brain *b, hf_time time, enum hf_topic topic, const char *f
 	HF_PRINTF(4, 5);
 /* One event for each incident that restarts something: who, why, by which rule, at what cost. */
 void hf_cause_event(struct hf_brain *b);
+/* " (worker-0 never started: StartError: …)" where that is the cause of the present incident; else "". */
+const char *hf_never_started_text(struct hf_brain *b);
 /* What the ledger tells of the last restart; before anything of this step is said. */
 void hf_why_history(struct hf_brain *b);
 /* taken.c: names that objects of other owners hold are said and shown. */

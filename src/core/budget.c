@@ -55,6 +55,6 @@ const char *hf_budget_message(struct hf_brain *b, enum hf_budget budget)
 {
 	hf_assert(budget < HF_BUDGETS);
 	return hf_arena_printf(b->arena,
-			       "Job %s has failed because it has reached the specified %s limit",
-			       b->view->name, words[budget].message);
+			       "Job %s has failed because it has reached the specified %s limit%s",
+			       b->view->name, words[budget].message, hf_never_started_text(b));
 }

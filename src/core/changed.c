@@ -86,11 +86,12 @@ static bool same_counts(const struct hf_status *a, const struct hf_status *b)
 static bool same_record(const struct hf_record *x, const struct hf_record *y)
 {
 	return x->generation == y->generation && x->incident == y->incident &&
-	       x->cause == y->cause && same(x->reason, y->reason) && same(x->scope, y->scope) &&
-	       same(x->replica, y->replica) && same(x->pod, y->pod) && same(x->node, y->node) &&
-	       same(x->device, y->device) && same_opt(x->exit_code, y->exit_code) &&
-	       same_opt(x->signal, y->signal) && same(x->rule, y->rule) &&
-	       x->detected_at == y->detected_at && x->decided_at == y->decided_at;
+	       x->cause == y->cause && same(x->reason, y->reason) && same(x->message, y->message) &&
+	       same(x->scope, y->scope) && same(x->replica, y->replica) && same(x->pod, y->pod) &&
+	       same(x->node, y->node) && same(x->device, y->device) &&
+	       same_opt(x->exit_code, y->exit_code) && same_opt(x->signal, y->signal) &&
+	       same(x->rule, y->rule) && x->detected_at == y->detected_at &&
+	       x->decided_at == y->decided_at;
 }
 
 static bool same_roles(const struct hf_ledger *a, const struct hf_ledger *b)

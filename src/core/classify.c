@@ -140,7 +140,7 @@ const char *hf_end_reason(const struct hf_end *end)
 	const struct hf_pod_condition *said = end->pod ? disruption(end->pod) : NULL;
 
 	if (end->kind == HF_END_RESTARTED && end->cls != HF_CLASS_DEVICE)
-		return NULL;
+		return end->status_reason;
 	if (end->cls == HF_CLASS_OUT_OF_MEMORY)
 		return "OOMKilled";
 	if (end->cls == HF_CLASS_DEVICE)
@@ -155,8 +155,9 @@ const char *hf_end_reason(const struct hf_end *end)
 		return HF_REASON_SELF_FENCED;
 	if (said && !hf_str_is_empty(said->reason))
 		return said->reason;
-	return end->kind == HF_END_FAILED && !hf_str_is_empty(end->pod->reason) ? end->pod->reason
-										: NULL;
+	if (end->kind != HF_END_FAILED)
+		return NULL;
+	return hf_str_is_empty(end->pod->reason) ? end->status_reason : end->pod->reason;
 }
 
 void hf_classify(struct hf_brain *b, struct hf_end *end)

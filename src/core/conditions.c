@@ -140,9 +140,9 @@ static const char *restarting_message(struct hf_brain *b)
 	if (b->restarting_count == 0)
 		return hf_arena_printf(b->arena, "%s %s is restarting because that was asked for.",
 				       kind, b->view->name);
-	return hf_arena_printf(b->arena, "%s %s is restarting because %d %s replica(s) failed.",
+	return hf_arena_printf(b->arena, "%s %s is restarting because %d %s replica(s) failed.%s",
 			       kind, b->view->name, b->restarting_count,
-			       b->crews[b->restarting_role].type);
+			       b->crews[b->restarting_role].type, hf_never_started_text(b));
 }
 
 void hf_cond_active(struct hf_brain *b, const struct hf_judgement *judgement)

@@ -3,6 +3,7 @@
 #include "core/brain_internal.h"
 
 #include "base/str.h"
+#include "core/container_reason.h"
 
 #include <stdlib.h>
 
@@ -59,6 +60,27 @@ const struct hf_container_seen *hf_own_container(const struct hf_brain *b, int r
 	return NULL;
 }
 
+/* A reason that says more than the exit code does; NULL: it says no more. */
+static const char *find_telling_reason(const char *reason)
+{
+	const struct hf_container_reason *row = hf_container_reason_find(reason);
+
+	return row && !hf_streq(reason, "Completed") && !hf_streq(reason, "Error") ? reason : NULL;
+}
+
+/* How the run before the present one ended. */
+static void read_last_reason(const struct hf_brain *b, struct hf_end *end)
+{
+	const struct hf_container_seen *own = hf_own_container(b, end->role, end->pod);
+	const struct hf_container_reason *row;
+
+	if (!own)
+		return;
+	end->status_reason = find_telling_reason(own->last_reason);
+	row = hf_container_reason_find(end->status_reason);
+	end->status_message = row && row->never_started ? own->last_message : NULL;
+}
+
 /* Exit code and signal of the kind's own container, and when the pod's first one ended. */
 static void read_exit(const struct hf_brain *b, struct hf_end *end)
 {
@@ -78,6 +100,8 @@ static void read_exit(const struct hf_brain *b, struct hf_end *end)
 	end->exit_code = HF_SOME_INT(own->exit_code);
 	if (own->signal > 0)
 		end->signal = HF_SOME_INT(own->signal);
+	end->status_reason = find_telling_reason(own->terminated_reason);
+	end->status_message = own->terminated_message;
 }
 
 /* The very pod that the ledger knows, with its owner taken off by somebody: it has not ended. */
@@ -114,7 +138,9 @@ static void collect_slot(struct hf_brain *b, int role, int32_t index)
 	if (units > 0) {
 		end.kind = HF_END_RESTARTED;
 		end.units = units < UNITS_MAX ? (int32_t)units : UNITS_MAX;
+		read_last_reason(b, &end);
 		b->ends[b->ends_len++] = end;
+		end.status_reason = end.status_message = NULL;
 	}
 	/* Whoever deletes it: what has succeeded has not been ended. */
 	if (end.pod->phase == HF_POD_SUCCEEDED)

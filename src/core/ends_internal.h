@@ -37,6 +37,9 @@ struct hf_end {
 	hf_time finished_at;         /* the node's clock; NONE: not known */
 	struct hf_opt_int exit_code; /* of the default container */
 	struct hf_opt_int signal;
+	const char *
+		status_reason; /* of the default container, where it tells more than an error; or NULL */
+	const char *status_message; /* the container runtime's text for it; or NULL */
 	const char *matched;  /* the container, type of condition or reason that a rule matched */
 	int32_t matched_code; /* 0: no rule on exit codes did */
 	/* classify */

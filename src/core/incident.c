@@ -3,6 +3,7 @@
 #include "core/brain_internal.h"
 
 #include "base/str.h"
+#include "core/container_reason.h"
 #include "core/names.h"
 
 #include <string.h>
@@ -127,11 +128,26 @@ static void record_last_exit(const struct hf_brain *b, const struct hf_end *end,
 		record->signal = HF_SOME_INT(own->last_signal);
 }
 
+/* The node's own text for the reason of the record; NULL: it has none. */
+static const char *find_message(struct hf_brain *b, const struct hf_end *end, const char *reason)
+{
+	const char *message = NULL;
+
+	if (!reason || !end->pod)
+		return NULL;
+	if (hf_streq(reason, end->pod->reason))
+		message = end->pod->message;
+	else if (hf_streq(reason, end->status_reason))
+		message = end->status_message;
+	return hf_str_is_empty(message) ? NULL : hf_status_message_clean(b->arena, message);
+}
+
 /* Whose end it was, and how it ended. */
 static void record_end(struct hf_brain *b, const struct hf_end *end, struct hf_record *record)
 {
 	record->replica = hf_rank_name(b->arena, b->crews[end->role].type, end->index);
 	record->reason = hf_end_reason(end);
+	record->message = find_message(b, end, record->reason);
 	record->exit_code = end->exit_code;
 	record->signal = end->signal;
 	if (end->matched_code != 0)
@@ -156,6 +172,9 @@ void hf_incident_record(struct hf_brain *b, const struct hf_end *end)
 
 	memmove(first + 1, first, kept * sizeof(*first));
 	ledger->records_len = kept + 1;
+	/* The ledger has room for one such text. */
+	if (kept > 0)
+		first[1].message = NULL;
 	*first = (struct hf_record){
 		.generation = ledger->generation,
 		.incident = ledger->incident.id,

@@ -218,7 +218,8 @@ size_t hf_ledger_bytes(const struct hf_ledger *ledger)
 	for (size_t i = 0; i < ledger->records_len; i++) {
 		const struct hf_record *record = &ledger->records[i];
 
-		bytes += 8 * SCALAR_BYTES + text_bytes(record->reason) + text_bytes(record->scope) +
+		bytes += 8 * SCALAR_BYTES + text_bytes(record->reason) +
+			 text_bytes(record->message) + text_bytes(record->scope) +
 			 text_bytes(record->replica) + text_bytes(record->pod) +
 			 text_bytes(record->node) + text_bytes(record->device) +
 			 text_bytes(record->rule);

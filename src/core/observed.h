@@ -48,9 +48,10 @@ struct hf_container_seen {
 	/* state.terminated; no rule looks at the last state, as in batch/v1 */
 	int32_t exit_code;
 	int32_t signal;
-	const char *terminated_reason; /* "OOMKilled", "Error", … */
-	hf_time finished_at;           /* the node's clock */
-	hf_time started_at;            /* state.running or state.terminated; the node's clock */
+	const char *terminated_reason;  /* "OOMKilled", "Error", … */
+	const char *terminated_message; /* of a program that was never started; else NULL */
+	hf_time finished_at;            /* the node's clock */
+	hf_time started_at;             /* state.running or state.terminated; the node's clock */
 	/* lastState.terminated: how the run before ended, for the ledger's account of it */
 	struct hf_opt_int last_exit_code;
 	int32_t last_signal;

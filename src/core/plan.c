@@ -194,6 +194,7 @@ static void render_record(const struct hf_record *record, struct hf_strbuf *sb)
 	number(sb, "incident", record->incident);
 	text(sb, "cause", hf_class_name(record->cause));
 	text(sb, "reason", record->reason);
+	text(sb, "message", record->message);
 	text(sb, "scope", record->scope);
 	text(sb, "replica", record->replica);
 	text(sb, "pod", record->pod);

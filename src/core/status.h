@@ -95,7 +95,9 @@ struct hf_record {
 	int64_t incident;    /* "incident" */
 	enum hf_class cause; /* "cause" */
 	const char *reason; /* "reason": what was seen, in one word: NodeLost, Evicted, …; NULL */
-	const char *scope;  /* "scope": Replica, Job, Container; NULL: the job ended */
+	const char *
+		message; /* "message": the node's own text for that reason; of the newest alone; NULL */
+	const char *scope;           /* "scope": Replica, Job, Container; NULL: the job ended */
 	const char *replica;         /* "replica": "worker-1"; NULL: nobody in particular */
 	const char *pod;             /* "pod" */
 	const char *node;            /* "node" */

@@ -3,6 +3,7 @@
 #include "core/brain_internal.h"
 
 #include "base/str.h"
+#include "core/container_reason.h"
 #include "core/names.h"
 
 /*
@@ -86,10 +87,12 @@ static const char *who(const struct hf_brain *b, const struct found *found)
 		       : rank;
 }
 
-/* ": text", or nothing. */
+/* ": text", or nothing; the text is a node's or the scheduler's. */
 static const char *detail(const struct hf_brain *b, const char *text)
 {
-	return hf_str_is_empty(text) ? "" : hf_arena_printf(b->arena, ": %s", text);
+	return hf_str_is_empty(text)
+		       ? ""
+		       : hf_arena_printf(b->arena, ": %s", hf_status_message_clean(b->arena, text));
 }
 
 static void say_node(struct hf_brain *b, const struct found *found)
@@ -102,27 +105,48 @@ static void say_node(struct hf_brain *b, const struct found *found)
 static void say_start(struct hf_brain *b, const struct found *found)
 {
 	const struct hf_container_seen *container = found->container;
+	const struct hf_container_reason *row = hf_container_reason_find(container->waiting_reason);
+	const char *next = row ? hf_container_reason_next(row) : "";
 
-	hf_say(b, b->now, HF_TOPIC_BLOCKED, "%s cannot start container '%s': %s%s", who(b, found),
-	       container->name, container->waiting_reason, detail(b, container->waiting_message));
-	hf_say(b, b->now, HF_TOPIC_NEXT,
-	       "the kubelet tries again; what the container asks for must be there, or be "
-	       "corrected in a new job");
+	hf_say(b, b->now, HF_TOPIC_BLOCKED, "%s cannot start container '%s': %s%s%s%s%s",
+	       who(b, found), container->name, container->waiting_reason, row ? " (" : "",
+	       row ? row->sentence : "", row ? ")" : "", detail(b, container->waiting_message));
+	hf_say(b, b->now, HF_TOPIC_NEXT, "%s",
+	       *next ? next
+		     : "the kubelet tries again; what the container asks for must be there, or be "
+		       "corrected in a new job");
 }
 
 /* How the last run ended says more than that the kubelet waits. */
+static const char *describe_last_run(const struct hf_brain *b,
+				     const struct hf_container_seen *container)
+{
+	const struct hf_container_reason *row = hf_container_reason_find(container->last_reason);
+	long long code = (long long)container->last_exit_code.value;
+	int64_t number =
+		container->last_signal > 0 ? container->last_signal : hf_exit_code_signal(code);
+	bool lost = hf_exit_code_is_lost(container->last_reason);
+	const char *message = detail(b, container->last_message);
+
+	if (!container->last_exit_code.set)
+		return "";
+	if (row && row->never_started)
+		return hf_arena_printf(b->arena, " because its program never started (%s)%s",
+				       container->last_reason, message);
+	if (!lost && hf_signal_name(number))
+		return hf_arena_printf(b->arena, " after %s ended it with code %lld (%s)%s",
+				       hf_signal_name(number), code,
+				       hf_str_or(container->last_reason, "Error"), message);
+	return hf_arena_printf(b->arena, " after it ended with code %lld (%s)%s", code,
+			       hf_str_or(container->last_reason, "Error"), message);
+}
+
 static void say_backoff(struct hf_brain *b, const struct found *found)
 {
 	const struct hf_container_seen *container = found->container;
-	const char *how = "";
 
-	if (container->last_exit_code.set)
-		how = hf_arena_printf(b->arena, " after it ended with code %lld (%s)%s",
-				      (long long)container->last_exit_code.value,
-				      hf_str_or(container->last_reason, "Error"),
-				      detail(b, container->last_message));
 	hf_say(b, b->now, HF_TOPIC_BLOCKED, "container '%s' of %s waits in CrashLoopBackOff%s",
-	       container->name, who(b, found), how);
+	       container->name, who(b, found), describe_last_run(b, container));
 	hf_say(b, b->now, HF_TOPIC_NEXT, "the kubelet starts it again, later each time%s",
 	       detail(b, container->waiting_message));
 }

@@ -62,9 +62,21 @@ static void a_container_that_cannot_start_names_itself_and_why(void **state)
 	waits("demo-boss-0", "CreateContainerConfigError", "secret \"s\" not found");
 	brain_step(&b);
 	assert_true(brain_says(&b, HF_TOPIC_BLOCKED,
-			       "boss-0 cannot start container 'main': CreateContainerConfigError: "
-			       "secret \"s\" not found"));
-	assert_true(brain_says(&b, HF_TOPIC_NEXT, "the kubelet tries again"));
+			       "boss-0 cannot start container 'main': CreateContainerConfigError "
+			       "(a ConfigMap, a Secret or a key that the container names is "
+			       "missing, or its user is root): secret \"s\" not found"));
+	assert_true(brain_says(&b, HF_TOPIC_NEXT,
+			       "the kubelet tries again; the author of the job must provide"));
+	/* A text of a node has no control characters, and does not go on for ever. */
+	waits("demo-boss-0", "ErrImagePull", "no\x1b[2J\nsuch image");
+	brain_step(&b);
+	assert_true(brain_says(&b, HF_TOPIC_BLOCKED,
+			       "ErrImagePull (the image could not be pulled): no [2J such image"));
+	waits("demo-boss-0", "SomethingNew", "x");
+	brain_step(&b);
+	assert_true(brain_says(&b, HF_TOPIC_BLOCKED,
+			       "boss-0 cannot start container 'main': SomethingNew: x"));
+	assert_true(brain_says(&b, HF_TOPIC_NEXT, "what the container asks for must be there"));
 	brain_release(&b);
 }
 
@@ -83,9 +95,15 @@ static void a_crash_loop_is_told_with_how_the_last_run_ended(void **state)
 	container->last_message = "no such file";
 	brain_step(&b);
 	assert_true(brain_says(&b, HF_TOPIC_BLOCKED,
-			       "container 'main' of hand-1 waits in CrashLoopBackOff after it "
-			       "ended with code 128 (StartError): no such file"));
+			       "container 'main' of hand-1 waits in CrashLoopBackOff because its "
+			       "program never started (StartError): no such file"));
 	assert_true(brain_says(&b, HF_TOPIC_NEXT, "later each time: back-off 10s"));
+	container->last_exit_code = HF_SOME_INT(139);
+	container->last_reason = "Error";
+	brain_step(&b);
+	assert_true(brain_says(&b, HF_TOPIC_BLOCKED,
+			       "waits in CrashLoopBackOff after SIGSEGV ended it with code 139 "
+			       "(Error): no such file"));
 	/* What was true then is not said of now. */
 	assert_false(brain_says(&b, HF_TOPIC_DONE, "every rank runs again"));
 	assert_true(brain_says(&b, HF_TOPIC_DONE, "every rank ran again"));

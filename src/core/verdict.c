@@ -52,7 +52,7 @@ static const char *rule_message(struct hf_brain *b, const struct hf_end *end)
 }
 
 /* Upstream has one text for each way in which a replica fails a job. */
-static const char *end_message(struct hf_brain *b, const struct hf_end *end)
+static const char *upstream_message(struct hf_brain *b, const struct hf_end *end)
 {
 	const struct hf_framework *framework = b->job.framework;
 	const char *type = b->crews[end->role].type;
@@ -73,6 +73,12 @@ static const char *end_message(struct hf_brain *b, const struct hf_end *end)
 		return framework->failed_message(&b->job, end->role, failed, b->arena);
 	return hf_arena_printf(b->arena, "%s %s is failed because %d %s replica(s) failed.",
 			       framework->kind, b->view->name, failed, type);
+}
+
+static const char *end_message(struct hf_brain *b, const struct hf_end *end)
+{
+	return hf_arena_printf(b->arena, "%s%s", upstream_message(b, end),
+			       hf_never_started_text(b));
 }
 
 void hf_verdict_of_end(struct hf_brain *b, const struct hf_end *end)

@@ -3,6 +3,7 @@
 #include "core/brain_internal.h"
 
 #include "base/str.h"
+#include "core/container_reason.h"
 #include "core/names.h"
 
 #include <stdio.h>
@@ -85,25 +86,76 @@ void hf_wake(struct hf_brain *b, hf_time at)
 
 /* ---- the last restart --------------------------------------------------------------------------- */
 
+static bool is_never_started(const struct hf_record *record)
+{
+	const struct hf_container_reason *row = hf_container_reason_find(record->reason);
+
+	return row && row->never_started;
+}
+
+/* 0: none. */
+static int64_t find_signal(const struct hf_record *record)
+{
+	if (record->signal.set)
+		return record->signal.value;
+	return record->exit_code.set ? hf_exit_code_signal(record->exit_code.value) : 0;
+}
+
+#define SIGKILL_NUMBER 9
+
+/* "exited with code 1", "was killed by SIGKILL (128+9)" */
+static const char *describe_exit(struct hf_brain *b, const struct hf_record *record)
+{
+	long long code = (long long)record->exit_code.value;
+	long long number = (long long)find_signal(record);
+	const char *name = hf_signal_name(number);
+
+	if (name && code == 128 + number)
+		return hf_arena_printf(b->arena, "was %s by %s (128+%lld)",
+				       number == SIGKILL_NUMBER ? "killed" : "ended", name, number);
+	if (number != 0)
+		return hf_arena_printf(b->arena, "exited with code %lld (%s)", code,
+				       name ? name
+					    : hf_arena_printf(b->arena, "signal %lld", number));
+	return hf_arena_printf(b->arena, "exited with code %lld", code);
+}
+
 static const char *how_it_ended(struct hf_brain *b, const struct hf_record *record)
 {
-	const char *how;
-
 	if (record->cause == HF_CLASS_USER)
 		return "was deleted by somebody";
-	if (record->exit_code.set) {
-		how = hf_arena_printf(b->arena, "exited with code %lld",
-				      (long long)record->exit_code.value);
-		return record->signal.set ? hf_arena_printf(b->arena, "%s (signal %lld)", how,
-							    (long long)record->signal.value)
-					  : how;
-	}
+	if (is_never_started(record))
+		return "never started";
+	if (hf_exit_code_is_lost(record->reason))
+		return "ended with an unknown exit code";
+	if (record->exit_code.set)
+		return describe_exit(b, record);
 	if (hf_streq(record->scope, "Container"))
 		return "had a container restarted by the kubelet";
 	return record->pod ? "ended" : "vanished";
 }
 
-/* "worker-3 exited with code 137 (signal 9) on node n1" */
+/* ": StartError: exec: …", or nothing. */
+static const char *tell_reason(struct hf_brain *b, const struct hf_record *record)
+{
+	if (!record->reason)
+		return "";
+	return hf_arena_printf(b->arena, ": %s%s%s", record->reason, record->message ? ": " : "",
+			       hf_status_message_clean(b->arena, record->message));
+}
+
+const char *hf_never_started_text(struct hf_brain *b)
+{
+	const struct hf_record *last = &b->ledger.records[0];
+
+	if (b->ledger.records_len == 0 || last->incident != b->ledger.incident.id ||
+	    last->cause != HF_CLASS_APPLICATION || !is_never_started(last) || !last->replica)
+		return "";
+	return hf_arena_printf(b->arena, " (%s never started%s)", last->replica,
+			       tell_reason(b, last));
+}
+
+/* "worker-3 was killed by SIGKILL (128+9) on node n1" */
 static const char *evidence(struct hf_brain *b, const struct hf_record *record)
 {
 	const char *who = hf_str_or(record->replica, "a replica");
@@ -126,9 +178,9 @@ static const char *evidence(struct hf_brain *b, const struct hf_record *record)
 				       record->exit_code.set ? how_it_ended(b, record) : "",
 				       hf_str_or(record->node, ""), record->device,
 				       hf_str_or(record->reason, HF_DEVICE_UNHEALTHY));
-	return hf_arena_printf(b->arena, "%s %s%s%s%s%s", who, how_it_ended(b, record),
+	return hf_arena_printf(b->arena, "%s %s%s%s%s", who, how_it_ended(b, record),
 			       record->node ? " on node " : "", hf_str_or(record->node, ""),
-			       record->reason ? ": " : "", hf_str_or(record->reason, ""));
+			       tell_reason(b, record));
 }
 
 static void say_evidence(struct hf_brain *b, const struct hf_record *record)
@@ -154,6 +206,25 @@ static void say_policy(struct hf_brain *b, const struct hf_record *record)
 	}
 }
 
+/* The meaning of the reason, or the sender of the signal; NULL: neither is known. */
+static const char *explain_end(const struct hf_record *record)
+{
+	const struct hf_container_reason *row = hf_container_reason_find(record->reason);
+	const char *sender = hf_signal_sender(find_signal(record));
+
+	if (hf_streq(record->reason, HF_REASON_NO_PROGRESS))
+		return "it hung";
+	if (hf_streq(record->reason, HF_REASON_SELF_FENCED))
+		return "it ended itself, as its node had no contact with the control plane";
+	if (record->cause == HF_CLASS_OUT_OF_MEMORY || record->cause == HF_CLASS_DEVICE ||
+	    record->cause == HF_CLASS_USER)
+		return NULL;
+	/* Eviction is the reason of a refusal too. */
+	if (row && (row->never_started || record->cause != HF_CLASS_ADMISSION))
+		return row->sentence;
+	return record->cause == HF_CLASS_APPLICATION && *sender ? sender : NULL;
+}
+
 static void say_class(struct hf_brain *b, const struct hf_record *record)
 {
 	static const char *const meaning[] = {
@@ -167,14 +238,10 @@ static void say_class(struct hf_brain *b, const struct hf_record *record)
 		[HF_CLASS_USER] = "a person wanted it",
 		[HF_CLASS_APPLICATION] = "the program ended by itself",
 	};
-
 	const char *text;
 
 	hf_assert((size_t)record->cause < HF_ARRAY_LEN(meaning));
-	text = hf_streq(record->reason, HF_REASON_NO_PROGRESS) ? "it hung"
-	       : hf_streq(record->reason, HF_REASON_SELF_FENCED)
-		       ? "it ended itself, as its node had no contact with the control plane"
-		       : meaning[record->cause];
+	text = hf_str_or(explain_end(record), meaning[record->cause]);
 	hf_say(b, record->detected_at, HF_TOPIC_CLASS, "%s: %s", hf_class_name(record->cause),
 	       text);
 	if (record->rule && !hf_streq(record->rule, HF_ANNOTATION_RESTART))
@@ -314,7 +381,7 @@ static const char *find_reason(const struct hf_brain *b, enum hf_topic topic)
 	return NULL;
 }
 
-/* "Restarting for 12s: worker-3 exited with code 137 on node n1" */
+/* "Restarting for 12s: worker-3 exited with code 1 on node n1" */
 void hf_why_summary(struct hf_brain *b)
 {
 	const char *state = hf_cond_state(b);

@@ -104,7 +104,7 @@ static void each_row_tells_its_source_and_its_reason(void **state)
 			fail_msg("%s has no source or no reason", errors[i].name);
 }
 
-/* The runtime and the driver have one list of numbers, and one cause for each. */
+/* The CUDA runtime and the CUDA driver share their numbers: a number has the same class in both. */
 static void a_number_has_one_cause(void **state)
 {
 	for (size_t i = 0; i < HF_ARRAY_LEN(errors); i++)

@@ -62,7 +62,7 @@ enum { TIME_NONE, TIME_SECONDS, TIME_NANOS };
 
 _Static_assert(TEXT_WORDS + HF_ARRAY_LEN(words) <= 256, "a word's place is one byte");
 /* Whoever adds a field: pack it, unpack it, and let view_test see it. */
-_Static_assert(sizeof(struct hf_pod) == 296 && sizeof(struct hf_container_seen) == 112 &&
+_Static_assert(sizeof(struct hf_pod) == 296 && sizeof(struct hf_container_seen) == 120 &&
 		       sizeof(struct hf_pod_condition) == 32 &&
 		       sizeof(struct hf_service_seen) == 32 && sizeof(struct hf_extra_seen) == 48,
 	       "a field that is not packed below is lost");
@@ -149,6 +149,7 @@ static void put_container(struct packer *packer, const struct hf_container_seen 
 	put_number(packer, container->exit_code);
 	put_number(packer, container->signal);
 	put_text(packer, container->terminated_reason);
+	put_text(packer, container->terminated_message);
 	put_time(packer, container->finished_at);
 	put_time(packer, container->started_at);
 	put_option(packer, &container->last_exit_code);
@@ -317,6 +318,7 @@ static void get_container(struct unpacker *unpacker, struct hf_container_seen *c
 	container->exit_code = get_small(unpacker);
 	container->signal = get_small(unpacker);
 	container->terminated_reason = get_text(unpacker);
+	container->terminated_message = get_text(unpacker);
 	container->finished_at = get_time(unpacker);
 	container->started_at = get_time(unpacker);
 	container->last_exit_code = get_option(unpacker);

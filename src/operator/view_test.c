@@ -52,7 +52,8 @@ static const char full[] =
 	"\"terminated\":{\"exitCode\":137,\"signal\":9,\"reason\":\"OOMKilled\",\"startedAt\":"
 	"\"2026-01-01T00:00:30Z\",\"finishedAt\":\"2026-01-01T00:01:00Z\"}},\"lastState\":{"
 	"\"terminated\":{\"exitCode\":-1,\"signal\":15,\"reason\":\"Error\",\"message\":\"m\"}}},"
-	"{\"name\":\"side\",\"state\":{}}]}}";
+	"{\"name\":\"side\",\"state\":{\"terminated\":{\"exitCode\":128,\"reason\":\"StartError\","
+	"\"message\":\"exec: x\"}}}]}}";
 
 static const char bare[] = "{\"metadata\":{\"name\":\"x\",\"namespace\":\"n\"}}";
 
@@ -87,6 +88,7 @@ static void same_container(const struct hf_container_seen *a, const struct hf_co
 	assert_int_equal(a->exit_code, b->exit_code);
 	assert_int_equal(a->signal, b->signal);
 	same(a->terminated_reason, b->terminated_reason);
+	same(a->terminated_message, b->terminated_message);
 	assert_int_equal(a->finished_at, b->finished_at);
 	assert_int_equal(a->started_at, b->started_at);
 	same_option(&a->last_exit_code, &b->last_exit_code);
@@ -176,6 +178,7 @@ static void test_the_full_pod_has_every_field_set(void **state)
 	assert_int_equal(pod.finalizers_len, 2);
 	assert_int_equal(pod.containers_len, 3);
 	assert_int_equal(pod.containers[1].last_exit_code.value, -1);
+	assert_string_equal(pod.containers[2].terminated_message, "exec: x");
 	assert_true(pod.creation_time < 0);
 }
 

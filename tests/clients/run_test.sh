@@ -31,6 +31,12 @@ job() {
 	    Worker: *replica
 	YAML
 }
+# missing FILE POLICY: one rank whose command does not exist.
+missing() {
+	job "missing-$1.yaml" missing "$2" Replica x
+	sed -i -e 's|/bin/sh, -c, .x.|trian.py|; s|backoffLimit: 2|backoffLimit: 0|; s|Master: &replica|Master:|; /Worker:/d' \
+		"$dir/missing-$1.yaml"
+}
 # code WANTED COMMAND…: it exits with that code.
 code() {
 	local wanted=$1 rc=0
@@ -102,6 +108,15 @@ expect 'what is cleared up behind it is not told' '' \
 expect 'from stdin' 'job/quick succeeded' sh -c "'$program' run - <'$dir/quick.yaml'"
 expect 'the code is that of the rank that failed' 'job fails failed with code 3' \
 	code 3 "$program" run "$dir/fails.yaml"
+missing never 'Never'
+missing exitcode 'ExitCode'
+missing onfailure 'OnFailure'
+missing always 'Always'
+for policy in never exitcode onfailure always; do
+	expect "a command that does not exist is named, under $policy" \
+		"pod/missing-master-0 .*code=128: StartError: exec: .trian[.]py.: .*not found.*job/missing failed .*[(]master-0 never started: StartError: exec: .trian[.]py.: .*code 128 [(]first: master-0, which never started: StartError: exec: .trian[.]py.: " \
+		code 128 "$program" run "$dir/missing-$policy.yaml"
+done
 expect 'what a container writes when it is started again is shown' \
 	'master-0 . first run.*master-0 . second run' \
 	"$program" run "$dir/flaky.yaml"

@@ -163,7 +163,7 @@ followed >"$folder/followed"
 expect 'its logs are followed to its end' 'gang is Succeeded' cat "$folder/followed"
 # What a rank writes and what its job says come by different watches: no order between the two.
 expect 'and a rank through its restart' \
-	'worker-0 \| worker.*worker-0 ended with code 137 and starts again: a new pod, generation 2.*worker-0 \| worker' \
+	'worker-0 \| worker.*worker-0 ended with code 137 [(]SIGKILL[)] and starts again: a new pod, generation 2.*worker-0 \| worker' \
 	cat "$folder/followed"
 expect 'and then there is what is left of them' '^(master-0 \| master.worker-0 \| worker|worker-0 \| worker.master-0 \| master).$' \
 	timeout 120 "$holdfast" logs gang -f --rank all

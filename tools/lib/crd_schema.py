@@ -355,6 +355,7 @@ def ledger():
             "cause": text("Class of the end: application, out-of-memory, infrastructure, device, "
                           "admission, user."),
             "reason": text("What was seen, in one word: NodeLost, Evicted, OOMKilled and the like."),
+            "message": text("The node's own text for that reason; of the newest record alone."),
             "scope": text("Replica, Job or Container; absent: the job ended."),
             "replica": text("Type and index."),
             "pod": text(), "node": text(), "device": text(),

@@ -75,7 +75,7 @@ def check_retried(w):
         j.has_failed("BackoffLimitExceeded",
                      f"Job {j.name} has failed because it has reached the specified backoff limit")
         j.charged(application=LIMIT + 1)
-        j.says("exited with code 137", "restartPolicy ExitCode")
+        j.says("was killed by SIGKILL (128+9)", "restartPolicy ExitCode")
     each(tried, last)
     took = str(clock)
     had_pods(w, tried, LIMIT + 1)

@@ -41,7 +41,7 @@ def refused(w, reason, pod, resources=None):
     found.charged(infrastructure=2)
     found.last(cause="admission", reason=reason, node=NODE)
     found.until_event("AdmissionFailure", [reason, "infrastructure budget: 1 of 1 used"])
-    found.says("admission: the node refused it", reason)
+    found.says("admission: the node refused", reason)
     found.made_times(2)
     return f"refused twice and Failed within {took}"
 

@@ -216,7 +216,7 @@ def check_drained(w):
     took = replaced(job, "worker-0", lambda: evict(w, job, "worker-0"), infrastructure=1)
     job.last(cause="infrastructure", reason="EvictionByEvictionAPI")
     job.until_event("InfrastructureFailure", ["worker-0 ended", "EvictionByEvictionAPI"])
-    job.says("EvictionByEvictionAPI", "infrastructure: the cluster took it")
+    job.says("EvictionByEvictionAPI", "infrastructure: the pod was evicted through the API")
     return f"runs again after {took}"
 
 
@@ -274,7 +274,7 @@ def check_refused(w):
         job.last(cause="admission", reason=reason, node=node)
         want(job.pods()["worker-0"]["spec"]["nodeName"] not in seen, "it went where it was refused")
     job.until_event("AdmissionFailure", times=2)
-    job.says("admission: the node refused it")
+    job.says("admission: the node refused")
     job.tell("worker-0", containers=False, phase="Failed", reason="NodeAffinity", message="refused")
     job.has_failed("InfrastructureLimitExceeded")
     return f"the second time {took}, 5 of them waited for on purpose"

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_CORE_CONTAINER_REASON_H
+#define HF_CORE_CONTAINER_REASON_H
+
+#include "base/arena.h"
+#include "base/compiler.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+HF_BEGIN_DECLS
+
+/*
+ * The meaning of the reasons in the status of containers and pods, for people.  The kubelet, containerd and the control
+ * plane write those reasons.  Each row has a sentence and names the side that must act.  No decision depends on them.
+ */
+
+enum hf_actor {
+	HF_ACTOR_NONE,  /* nothing is wrong */
+	HF_ACTOR_USER,  /* the author of the job */
+	HF_ACTOR_ADMIN, /* the administrator of the cluster */
+};
+
+struct hf_container_reason {
+	const char *reason;   /* "OutOf*": any with that beginning */
+	const char *sentence; /* without a full stop */
+	enum hf_actor actor;
+	bool mends;         /* the kubelet or the operator tries again, and it may pass */
+	bool never_started; /* the container's program did not run */
+};
+
+/* NULL: no row; an empty reason too. */
+const struct hf_container_reason *hf_container_reason_find(const char *reason);
+
+/* What comes next, as a sentence; "" where nothing is wrong. */
+const char *hf_container_reason_next(const struct hf_container_reason *row);
+
+/*
+ * A message that a node wrote, as one line of text: at most HF_STATUS_MESSAGE_MAX bytes, whole characters, control
+ * characters as blanks.  Of a longer one the beginning and the end stay, for Go's errors name the cause last.
+ * NULL and "" become "".
+ */
+#define HF_STATUS_MESSAGE_MAX 400
+void hf_status_message_write(const char *message, char ret_text[HF_STATUS_MESSAGE_MAX + 1]);
+const char *hf_status_message_clean(struct hf_arena *arena, const char *message);
+
+/* "SIGKILL" of 9; NULL: no signal of Linux. */
+const char *hf_signal_name(int64_t number);
+/* The likely sender of a signal that ended a program, as a sentence; "" for an unknown number. */
+const char *hf_signal_sender(int64_t number);
+/* The kubelet or the runtime lost the exit code and wrote 137 or 255 in its place. */
+bool hf_exit_code_is_lost(const char *reason);
+/* The signal that an exit code of a shell or a container runtime stands for: 9 of 137.  0: none. */
+int64_t hf_exit_code_signal(int64_t code);
+
+HF_END_DECLS
+
+#endif
