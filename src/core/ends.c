@@ -81,6 +81,26 @@ static void read_last_reason(const struct hf_brain *b, struct hf_end *end)
 	end->status_message = row && row->never_started ? own->last_message : NULL;
 }
 
+/* The reason of the kind's own container; before that has run, of the container that kept it from running. */
+static void read_reason(const struct hf_brain *b, struct hf_end *end,
+			const struct hf_container_seen *own)
+{
+	bool own_ended = own && own->phase == HF_CONTAINER_TERMINATED;
+
+	for (size_t i = 0; i < end->pod->containers_len && !end->status_reason; i++) {
+		const struct hf_container_seen *container = &end->pod->containers[i];
+
+		if (container->phase != HF_CONTAINER_TERMINATED || container->exit_code == 0 ||
+		    (own_ended && container != own))
+			continue;
+		end->status_reason = find_telling_reason(container->terminated_reason);
+		end->status_message = container->terminated_message;
+		if (end->status_message && container != own)
+			end->status_message = hf_arena_printf(b->arena, "container '%s': %s",
+							      container->name, end->status_message);
+	}
+}
+
 /* Exit code and signal of the kind's own container, and when the pod's first one ended. */
 static void read_exit(const struct hf_brain *b, struct hf_end *end)
 {
@@ -95,13 +115,12 @@ static void read_exit(const struct hf_brain *b, struct hf_end *end)
 		    (end->finished_at == HF_TIME_NONE || container->finished_at < end->finished_at))
 			end->finished_at = container->finished_at;
 	}
+	read_reason(b, end, own);
 	if (!own || own->phase != HF_CONTAINER_TERMINATED)
 		return;
 	end->exit_code = HF_SOME_INT(own->exit_code);
 	if (own->signal > 0)
 		end->signal = HF_SOME_INT(own->signal);
-	end->status_reason = find_telling_reason(own->terminated_reason);
-	end->status_message = own->terminated_message;
 }
 
 /* The very pod that the ledger knows, with its owner taken off by somebody: it has not ended. */
