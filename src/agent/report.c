@@ -322,7 +322,8 @@ static void write_node(const struct hf_report *report, struct hf_device_health *
 
 		if (at < ORDER_FAILED && order_of(d->state) >= ORDER_FAILED)
 			continue;
-		if (fault != NULL && (strictest == NULL || fault->cls > strictest->cls))
+		if (fault != NULL &&
+		    (strictest == NULL || hf_health_fault_is_graver(fault, strictest)))
 			strictest = fault;
 		if (evidence_of(d) > evidence_at)
 			evidence_at = evidence_of(d);
@@ -398,14 +399,16 @@ static bool is_covered(const struct hf_health_device *device)
 	return false;
 }
 
-/* Fewer are counted since one of them fell off the bus: that one is missing. */
+/* Fewer are counted since one of them fell off the bus or was cut off by it: that one is missing. */
 static bool is_known(const struct hf_report *report)
 {
 	for (size_t i = 1; i < report->memory->devices_len; i++) {
 		const struct hf_health_device *d = &report->memory->devices[i];
 
 		for (size_t k = 0; k < d->faults_len; k++)
-			if (d->faults[k].open && d->faults[k].detector == HF_HEALTH_BUSLOST &&
+			if (d->faults[k].open &&
+			    (d->faults[k].detector == HF_HEALTH_BUSLOST ||
+			     hf_health_fault_is_of_port(&d->faults[k])) &&
 			    hf_health_is_out(d->state))
 				return true;
 	}

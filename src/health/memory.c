@@ -102,7 +102,7 @@ static bool fault_is_sound(const struct hf_health_fault *f)
 static bool device_is_sound(const struct hf_health_device *d)
 {
 	if (!ends(d->id, sizeof(d->id)) || !ends(d->uuid, sizeof(d->uuid)) ||
-	    !ends(d->alias, sizeof(d->alias)))
+	    !ends(d->alias, sizeof(d->alias)) || !ends(d->above, sizeof(d->above)))
 		return false;
 	if ((unsigned)d->kind >= HF_HEALTH_KINDS || (unsigned)d->state >= HF_HEALTH_STATES)
 		return false;
@@ -192,6 +192,35 @@ bool hf_health_memory_misses(const struct hf_health_memory *memory)
 	return false;
 }
 
+bool hf_health_fault_is_of_port(const struct hf_health_fault *fault)
+{
+	char address[HF_HEALTH_DEVICE_MAX];
+	const char *rest = fault->unit + strlen(HF_HEALTH_UNIT_PORT);
+
+	return hf_str_has_prefix(fault->unit, HF_HEALTH_UNIT_PORT) &&
+	       hf_health_pci_normalize(rest, strlen(rest), address);
+}
+
+bool hf_health_is_above(const char above[HF_HEALTH_ABOVE_MAX], const char *port)
+{
+	size_t len = strlen(port);
+	const char *at = above;
+
+	while (len > 0 && *at != '\0') {
+		size_t word = strcspn(at, " ");
+
+		if (word == len && memcmp(at, port, len) == 0)
+			return true;
+		at += word + strspn(at + word, " ");
+	}
+	return false;
+}
+
+bool hf_health_fault_is_graver(const struct hf_health_fault *a, const struct hf_health_fault *b)
+{
+	return a->cls != b->cls ? a->cls > b->cls : a->action > b->action;
+}
+
 const struct hf_health_fault *hf_health_device_worst(const struct hf_health_device *device)
 {
 	const struct hf_health_fault *found = NULL;
@@ -199,7 +228,7 @@ const struct hf_health_fault *hf_health_device_worst(const struct hf_health_devi
 	for (size_t i = 0; i < device->faults_len; i++) {
 		const struct hf_health_fault *f = &device->faults[i];
 
-		if (hf_health_fault_acts(f) && (!found || f->cls > found->cls))
+		if (hf_health_fault_acts(f) && (!found || hf_health_fault_is_graver(f, found)))
 			found = f;
 	}
 	return found;

@@ -5,6 +5,7 @@
 #include "base/str.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* One write a second, five at once. */
@@ -20,8 +21,31 @@ const char *const hf_health_condition_names[HF_HEALTH_CONDITIONS] = {
 
 static const char *const reasons[HF_HEALTH_CLASSES] = {
 	"OutOfService",  "OutOfService",      "OutOfService",  "OutOfService",  "SoftwareFault",
-	"Slow",          "FabricFault",       "DrainRequired", "ResetRequired", "RestartRequired",
+	"Degraded",      "FabricFault",       "DrainRequired", "ResetRequired", "RestartRequired",
 	"SupportNeeded", "ReplacementNeeded",
+};
+
+/* Class degraded has devices that are slow, devices that are away, and devices that fail now and then: what the
+ * evidence says of them. */
+static const struct {
+	enum hf_health_detector detector;
+	int32_t code_min, code_max;
+	const char *reason;
+} degraded[] = {
+	{HF_HEALTH_THROTTLE, 1, 1, "Slow"},
+	{HF_HEALTH_CLOCK, 1, 1, "Slow"},
+	{HF_HEALTH_PCIE, 1, 2, "Slow"},
+	{HF_HEALTH_REPLAY, 1, 1, "Slow"},
+	{HF_HEALTH_STRAGGLER, 1, 1, "Slow"},
+	{HF_HEALTH_AMD, HF_HEALTH_CODE_AMD_SLOW, HF_HEALTH_CODE_AMD_SLOW, "Slow"},
+	{HF_HEALTH_IB, HF_HEALTH_CODE_PORT_SLOW, HF_HEALTH_CODE_PORT_SLOW, "Slow"},
+	{HF_HEALTH_COUNT, HF_HEALTH_CODE_FEWER, HF_HEALTH_CODE_FEWER, "DeviceMissing"},
+	{HF_HEALTH_BUSLOST, HF_HEALTH_CODE_BUS, HF_HEALTH_CODE_BUS, "DeviceMissing"},
+	{HF_HEALTH_BUSLOST, HF_HEALTH_CODE_INIT, HF_HEALTH_CODE_INIT, "DeviceUnresponsive"},
+	{HF_HEALTH_RECOVERY, HF_HEALTH_CODE_RESET_SOMEWHERE, HF_HEALTH_CODE_RESET_SOMEWHERE,
+	 "ResetRequired"},
+	{HF_HEALTH_AER, 1, INT32_MAX, "BusErrors"},
+	{HF_HEALTH_XID, 1, INT32_MAX, "RepeatedErrors"},
 };
 
 static bool is_bad(enum hf_health_state state)
@@ -97,46 +121,69 @@ static void name_device(struct hf_strbuf *sb, const struct hf_health_device *d)
 			       hf_health_class_name(f->cls));
 }
 
-/* A class has one reason, but what is not there is not slow, and what works still and has no fault any more
- * is not out of service. */
-static const char *reason_of(enum hf_health_class cls, const struct hf_health_fault *fault,
-			     bool out)
+struct key {
+	enum hf_health_detector detector;
+	int32_t code;
+};
+
+/* A fault of several devices at once has the reason that each of theirs has: "buslost 79" is its unit. */
+static struct key shared_key(const struct hf_health_fault *fault)
 {
-	bool missing =
-		fault && fault->detector == HF_HEALTH_COUNT && fault->code == HF_HEALTH_CODE_FEWER;
+	struct key key = {fault->detector, fault->code};
+	char name[HF_HEALTH_UNIT_MAX];
+	const char *blank = strchr(fault->unit, ' ');
+
+	if (fault->detector != HF_HEALTH_PEERS || !blank)
+		return key;
+	hf_str_print(name, sizeof(name), fault->unit, (size_t)(blank - fault->unit));
+	if (hf_health_detector_of(name, &key.detector))
+		key.code = (int32_t)strtol(blank + 1, NULL, 10);
+	return key;
+}
+
+/* The reason is that of the gravest fault.  A device that works still and has no fault any more is not out of
+ * service. */
+static const char *reason_of(const struct hf_health_fault *fault, bool out)
+{
+	enum hf_health_class cls = fault ? fault->cls : HF_HEALTH_NONE;
+	struct key key;
 
 	if (cls < HF_HEALTH_SOFTWARE && !out)
 		return "FaultEnded";
-	return missing ? "DeviceMissing" : reasons[cls];
+	if (cls != HF_HEALTH_DEGRADED)
+		return reasons[cls];
+	key = shared_key(fault);
+	for (size_t i = 0; i < HF_ARRAY_LEN(degraded); i++)
+		if (degraded[i].detector == key.detector && key.code >= degraded[i].code_min &&
+		    key.code <= degraded[i].code_max)
+			return degraded[i].reason;
+	return reasons[cls];
 }
 
 static void judge(struct hf_health_brain *b, size_t condition, struct hf_health_condition *ret)
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_HEALTH_MESSAGE_MAX - 1);
-	enum hf_health_class strictest = HF_HEALTH_NONE;
 	const struct hf_health_fault *worst = NULL;
 	bool found = false, out = false;
 
 	memset(ret, 0, sizeof(*ret));
 	for (size_t i = 0; i < b->memory->devices_len; i++) {
 		const struct hf_health_device *d = &b->memory->devices[i];
-		enum hf_health_class cls = hf_health_device_class(d);
+		const struct hf_health_fault *fault = hf_health_device_worst(d);
 
 		if (!counts(d, condition))
 			continue;
 		found = true;
 		out |= hf_health_is_out(d->state);
-		if (cls > strictest) {
-			strictest = cls;
-			worst = hf_health_device_worst(d);
-		}
+		if (fault && (!worst || hf_health_fault_is_graver(fault, worst)))
+			worst = fault;
 		name_device(&sb, d);
 	}
 	ret->status = found                    ? HF_HEALTH_TRUE
 		      : is_known(b, condition) ? HF_HEALTH_FALSE
 					       : HF_HEALTH_UNCERTAIN;
 	snprintf(ret->reason, sizeof(ret->reason), "%s",
-		 found                            ? reason_of(strictest, worst, out)
+		 found                            ? reason_of(worst, out)
 		 : ret->status == HF_HEALTH_FALSE ? "NoFault"
 						  : "NotKnown");
 	memcpy(ret->message, sb.data, sb.len);

@@ -41,7 +41,7 @@ static struct standing look(struct hf_health_brain *b, const struct hf_health_de
 		s.fatal |= hf_health_is_fatal(f->cls);
 		s.weak |= hf_health_is_weak(f->cls);
 		s.level |= f->clear == HF_HEALTH_BY_LEVEL || f->clear == HF_HEALTH_BY_PERSON;
-		if (!worst || f->cls > worst->cls)
+		if (!worst || hf_health_fault_is_graver(f, worst))
 			worst = f;
 	}
 	if (worst) {

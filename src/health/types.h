@@ -23,8 +23,10 @@ HF_BEGIN_DECLS
 #define HF_HEALTH_DEVICE_MAX 40
 /* "GPU-" and a UUID, "MIG-GPU-…/7/0" of old drivers; with the NUL. */
 #define HF_HEALTH_UUID_MAX 80
-/* What of a device: "RLW_REMAP", "link 17", "GPC 1 TPC 2"; with the NUL. */
+/* What of a device: "RLW_REMAP", "link 17", "GPC 1 TPC 2"; "port 0000:9c:01.0" of a port above it; with the NUL. */
 #define HF_HEALTH_UNIT_MAX 32
+/* Before the address of a port above the device. */
+#define HF_HEALTH_UNIT_PORT "port "
 /* Of a kernel line, kept as evidence; with the NUL. */
 #define HF_HEALTH_LINE_MAX 257
 /* 16 GPUs, 18 NVSwitches and 16 ports are the most that one node is sold with. */
@@ -35,6 +37,8 @@ HF_BEGIN_DECLS
 #define HF_HEALTH_FAULTS_MAX 16
 /* Evidence and samples of one step; who has more makes two steps. */
 #define HF_HEALTH_INPUT_MAX 4096
+/* Addresses of the PCIe ports above a device, with blanks between them: nine at least.  With the NUL. */
+#define HF_HEALTH_ABOVE_MAX 128
 /* /proc/sys/kernel/random/boot_id, with the NUL. */
 #define HF_HEALTH_BOOT_MAX 40
 
