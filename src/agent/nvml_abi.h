@@ -38,6 +38,33 @@ struct hf_nvml_pci {
 	char address[32]; /* "00000000:1A:00.0" */
 };
 
+/* Of a GPU that belongs to an NVLink fabric: whether the fabric manager has registered it. */
+enum hf_nvml_fabric_state {
+	HF_NVML_FABRIC_UNSUPPORTED = 0, /* it belongs to none */
+	HF_NVML_FABRIC_NOT_STARTED = 1,
+	HF_NVML_FABRIC_IN_PROGRESS = 2,
+	HF_NVML_FABRIC_COMPLETED = 3, /* then the status says whether it succeeded */
+};
+
+/* Of nvmlDeviceGetGpuFabricInfo, the older form. */
+struct hf_nvml_fabric {
+	unsigned char cluster[16];
+	int status;
+	unsigned clique;
+	unsigned char state;
+};
+
+/* Of nvmlDeviceGetGpuFabricInfoV, since CUDA 12.4. */
+struct hf_nvml_fabric_v2 {
+	unsigned version; /* HF_NVML_FABRIC_V2 */
+	unsigned char cluster[16];
+	int status;
+	unsigned clique;
+	unsigned char state;
+	unsigned health; /* bits */
+};
+#define HF_NVML_FABRIC_V2 ((unsigned)sizeof(struct hf_nvml_fabric_v2) | 2u << 24)
+
 struct hf_nvml_utilization {
 	unsigned gpu, memory; /* percent */
 };

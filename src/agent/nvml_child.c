@@ -60,6 +60,8 @@ struct nvml {
 	int (*nvlink)(void *device, unsigned link, unsigned *active);
 	int (*processes)(void *device, unsigned *count, void *infos);
 	int (*fields)(void *device, int count, struct hf_nvml_field *fields);
+	int (*fabric_v2)(void *device, struct hf_nvml_fabric_v2 *info);
+	int (*fabric)(void *device, struct hf_nvml_fabric *info);
 	int (*part)(void *device, unsigned index, void **part);
 	/* Those that take a device and give one unsigned. */
 	int (*minor)(void *device, unsigned *value);
@@ -109,6 +111,8 @@ static const struct {
 	{AT(nvlink), "nvmlDeviceGetNvLinkState", NULL},
 	{AT(processes), "nvmlDeviceGetComputeRunningProcesses_v3", NULL},
 	{AT(fields), "nvmlDeviceGetFieldValues", NULL},
+	{AT(fabric_v2), "nvmlDeviceGetGpuFabricInfoV", NULL},
+	{AT(fabric), "nvmlDeviceGetGpuFabricInfo", NULL},
 	{AT(part), "nvmlDeviceGetMigDeviceHandleByIndex", NULL},
 	{AT(parts_max), "nvmlDeviceGetMaxMigDeviceCount", NULL},
 	{AT(gpu_instance), "nvmlDeviceGetGpuInstanceId", NULL},
@@ -348,6 +352,33 @@ static void look_recovery(struct nvml *n, void *handle, struct hf_nvml_device *d
 	}
 }
 
+/* A driver that does not know the newer form, or this version of it, knows the older one.  A library may write more
+ * than the struct that it was given: there is room behind. */
+static void look_fabric(struct nvml *n, void *handle, struct hf_nvml_device *d)
+{
+	union {
+		struct hf_nvml_fabric_v2 v2;
+		struct hf_nvml_fabric v1;
+		char room[256];
+	} info;
+	int code, health = HF_NVML_UNSUPPORTED;
+
+	memset(&info, 0, sizeof(info));
+	info.v2.version = HF_NVML_FABRIC_V2;
+	code = CALL(n->fabric_v2, handle, &info.v2);
+	if (code == HF_NVML_OK) {
+		health = code;
+		put(d, HF_NVML_FABRIC_STATE, code, info.v2.state);
+		put(d, HF_NVML_FABRIC_STATUS, code, (uint64_t)checked(info.v2.status));
+	} else {
+		memset(&info, 0, sizeof(info));
+		code = CALL(n->fabric, handle, &info.v1);
+		put(d, HF_NVML_FABRIC_STATE, code, info.v1.state);
+		put(d, HF_NVML_FABRIC_STATUS, code, (uint64_t)checked(info.v1.status));
+	}
+	put(d, HF_NVML_FABRIC_HEALTH, health, info.v2.health);
+}
+
 static void look_device(struct nvml *n, unsigned index, struct hf_nvml_device *d)
 {
 	struct seen *seen = &n->seen[index];
@@ -374,6 +405,7 @@ static void look_device(struct nvml *n, unsigned index, struct hf_nvml_device *d
 		look_parts(n, handle, d);
 		look_links(n, handle, d);
 		look_recovery(n, handle, d);
+		look_fabric(n, handle, d);
 	}
 	for (int i = 0; i < HF_NVML_FACTS; i++) {
 		/* Lost is worse than in need of a reset. */

@@ -35,6 +35,9 @@ static const char *const fact_names[HF_NVML_FACTS] = {
 	[HF_NVML_NVLINKS] = "nvlinks",
 	[HF_NVML_MIG_ON] = "mig_on",
 	[HF_NVML_PROCESSES] = "processes",
+	[HF_NVML_FABRIC_STATE] = "fabric_state",
+	[HF_NVML_FABRIC_STATUS] = "fabric_status",
+	[HF_NVML_FABRIC_HEALTH] = "fabric_health",
 };
 
 const char *hf_nvml_fact_name(enum hf_nvml_fact fact)
@@ -53,7 +56,7 @@ static bool is_failure(int code)
 /* The driver, or the bus, has it without asking the device. */
 static bool is_known_without(enum hf_nvml_fact fact)
 {
-	return fact == HF_NVML_MINOR ||
+	return fact == HF_NVML_MINOR || fact >= HF_NVML_FABRIC_STATE ||
 	       (fact >= HF_NVML_PCIE_GENERATION && fact <= HF_NVML_PCIE_WIDTH_MAX);
 }
 
@@ -301,7 +304,8 @@ static void render_device(const struct hf_nvml_device *d, struct hf_strbuf *sb)
 		hf_strbuf_addf(sb, "  %s: ", fact_names[i]);
 		if (d->codes[i] != 0)
 			hf_strbuf_addf(sb, "not known (%d)\n", d->codes[i]);
-		else if (i == HF_NVML_THROTTLE_REASONS || i == HF_NVML_NVLINKS)
+		else if (i == HF_NVML_THROTTLE_REASONS || i == HF_NVML_NVLINKS ||
+			 i == HF_NVML_FABRIC_HEALTH)
 			hf_strbuf_addf(sb, "0x%llx\n", (unsigned long long)d->values[i]);
 		else
 			hf_strbuf_addf(sb, "%llu\n", (unsigned long long)d->values[i]);

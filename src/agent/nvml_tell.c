@@ -349,6 +349,39 @@ static void say_why(const struct hf_nvml_record *r, bool another, char ret_why[H
 		snprintf(ret_why, size, HF_NVML_ERROR "%d", r->code);
 }
 
+/* It belongs to a fabric, and the library tells how far its registration is.  One that is cut into instances uses no
+ * links; one that does not answer has a fault of its own. */
+static bool is_of_fabric(const struct hf_nvml_device *d)
+{
+	return d->code == HF_NVML_OK && knows(d, HF_NVML_FABRIC_STATE) &&
+	       d->values[HF_NVML_FABRIC_STATE] != HF_NVML_FABRIC_UNSUPPORTED &&
+	       d->values[HF_NVML_FABRIC_STATE] <= HF_NVML_FABRIC_COMPLETED &&
+	       !(knows(d, HF_NVML_MIG_ON) && d->values[HF_NVML_MIG_ON] == 1);
+}
+
+static bool waits_for_fabric(const struct hf_nvml_device *d)
+{
+	return d->values[HF_NVML_FABRIC_STATE] != HF_NVML_FABRIC_COMPLETED ||
+	       (knows(d, HF_NVML_FABRIC_STATUS) && d->values[HF_NVML_FABRIC_STATUS] != HF_NVML_OK);
+}
+
+static void put_fabric(const struct hf_nvml_record *r, struct hf_health_sample *s)
+{
+	for (size_t i = 0; i < r->devices_len; i++) {
+		const struct hf_nvml_device *d = &r->devices[i];
+
+		if (!is_of_fabric(d))
+			continue;
+		s->driver.fabric_asked++;
+		if (!waits_for_fabric(d))
+			continue;
+		if (s->driver.fabric_waiting++ > 0)
+			continue;
+		s->driver.fabric_state = narrow(d->values[HF_NVML_FABRIC_STATE]);
+		s->driver.fabric_status = narrow(d->values[HF_NVML_FABRIC_STATUS]);
+	}
+}
+
 /* Initializing failed, or all else: what of that is a fault of the driver? */
 static void tell_driver(struct hf_intake *intake, const struct hf_nvml_record *r)
 {
@@ -361,6 +394,8 @@ static void tell_driver(struct hf_intake *intake, const struct hf_nvml_record *r
 	/* A driver is missing only where there is something to drive. */
 	s.driver.not_loaded =
 		r->code == HF_NVML_NOT_LOADED && hf_intake_counted(intake, HF_COUNT_NVIDIA) > 0;
+	if (r->code == HF_NVML_OK)
+		put_fabric(r, &s);
 	if (another)
 		set_aside(intake);
 	if (r->code == HF_NVML_OK && another) {

@@ -44,6 +44,7 @@ struct hf_health_presence {
 	char id[HF_HEALTH_DEVICE_MAX];
 	char uuid[HF_HEALTH_UUID_MAX];
 	char alias[HF_HEALTH_DEVICE_MAX];
+	char above[HF_HEALTH_ABOVE_MAX]; /* "": not known by who names it */
 };
 
 /* A detector looked, and could: what it can see is not Unknown.  One that cannot (no library, no
@@ -114,6 +115,9 @@ struct hf_health_sample {
 		struct {
 			bool mismatch, not_loaded, timed_out;
 			bool aside; /* who says so has nothing to do with this node: no other word of it */
+			/* GPUs that belong to an NVLink fabric, how many of them cannot be used yet, and of the
+			 * first of those NVML's state and status; 0 asked: nothing is known. */
+			uint32_t fabric_asked, fabric_waiting, fabric_state, fabric_status;
 		} driver;
 		struct {
 			bool unreachable, resource_gone;

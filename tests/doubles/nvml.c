@@ -16,6 +16,7 @@
  *     code FUNCTION DEVICE CODE   it fails so; DEVICE may be '*'
  *     value FUNCTION DEVICE NUMBER…
  *     xid DEVICE NUMBER           an event, once, in the order of the lines
+ *     value nvmlDeviceGetGpuFabricInfoV DEVICE STATE STATUS HEALTH   (without it: not supported)
  *     part DEVICE PLACE UUID GI CI   an instance; MIG mode is a value as all others
  *
  * Of several lines that fit the last one counts.  Without a file it is a library without devices.
@@ -47,7 +48,8 @@ enum {
 	UNSUPPORTED = 3,
 	NOT_FOUND = 6,
 	SIZE = 7,
-	TIMEOUT = 10
+	TIMEOUT = 10,
+	BAD_VERSION = 25
 };
 
 /* A device's handle is the address of its place here. */
@@ -586,6 +588,31 @@ int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count, void 
 
 	/* Who brings no room is told how much it takes. */
 	return code == OK && *count > 0 && !infos ? SIZE : code;
+}
+
+/* What a caller passes says how much of it may be written. */
+API int nvmlDeviceGetGpuFabricInfoV(void *device, struct hf_nvml_fabric_v2 *info);
+int nvmlDeviceGetGpuFabricInfoV(void *device, struct hf_nvml_fabric_v2 *info)
+{
+	struct answer a = ask("nvmlDeviceGetGpuFabricInfoV", device, OK);
+
+	if (info->version != HF_NVML_FABRIC_V2)
+		return BAD_VERSION;
+	info->state = (unsigned char)a.values[0];
+	info->status = (int)a.values[1];
+	info->health = (unsigned)a.values[2];
+	return a.code;
+}
+
+/* value nvmlDeviceGetGpuFabricInfo DEVICE STATE STATUS */
+API int nvmlDeviceGetGpuFabricInfo(void *device, struct hf_nvml_fabric *info);
+int nvmlDeviceGetGpuFabricInfo(void *device, struct hf_nvml_fabric *info)
+{
+	struct answer a = ask("nvmlDeviceGetGpuFabricInfo", device, OK);
+
+	info->state = (unsigned char)a.values[0];
+	info->status = (int)a.values[1];
+	return a.code;
 }
 
 /* value nvmlDeviceGetFieldValues DEVICE ACTION */

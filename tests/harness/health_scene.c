@@ -74,6 +74,7 @@ static void read_devices(struct scene *s, const struct hf_json *list)
 		text(json, "id", p->id, sizeof(p->id));
 		text(json, "uuid", p->uuid, sizeof(p->uuid));
 		text(json, "alias", p->alias, sizeof(p->alias));
+		text(json, "below", p->above, sizeof(p->above));
 		for (int k = 0; k < HF_HEALTH_KINDS; k++)
 			if (hf_streq(kinds[k], kind))
 				p->kind = (enum hf_health_kind)k;
@@ -216,6 +217,10 @@ static void read_more(struct hf_health_sample *x, const struct hf_json *j)
 		x->driver.not_loaded = flag(j, "notLoaded");
 		x->driver.timed_out = flag(j, "timedOut");
 		x->driver.aside = flag(j, "aside");
+		x->driver.fabric_asked = (uint32_t)number(j, "fabric", 0);
+		x->driver.fabric_waiting = (uint32_t)number(j, "waiting", 0);
+		x->driver.fabric_state = (uint32_t)number(j, "state", 3);
+		x->driver.fabric_status = (uint32_t)number(j, "status", 0);
 		break;
 	case HF_HEALTH_PLUGIN:
 		x->plugin.unreachable = flag(j, "unreachable");
