@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "agent/intake.h"
 
+#include "agent/unplaced.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -35,6 +36,7 @@ struct hf_intake {
 	struct hf_intake_options options;
 	struct hf_health_presence devices[HF_HEALTH_DEVICES_MAX];
 	size_t devices_len;
+	struct hf_unplaced *unplaced;
 	struct hf_parts *parts;
 	uint64_t parts_version;
 	struct way ways[HF_HEALTH_SOURCES][HF_HEALTH_DETECTORS];
@@ -105,6 +107,7 @@ struct hf_intake *hf_intake_create(const struct hf_intake_options *options)
 	hf_assert(options->news != NULL);
 	intake->options = *options;
 	intake->parts = hf_parts_create();
+	intake->unplaced = hf_unplaced_create(hf_intake_now(intake));
 	for (size_t s = 0; s < HF_HEALTH_SOURCES; s++)
 		for (size_t d = 0; d < HF_HEALTH_DETECTORS; d++)
 			intake->ways[s][d].heard_at = HF_TIME_NONE;
@@ -124,6 +127,7 @@ struct hf_intake *hf_intake_destroy(struct hf_intake *intake)
 		return NULL;
 	hf_timer_destroy(intake->held_timer);
 	hf_parts_destroy(intake->parts);
+	hf_unplaced_destroy(intake->unplaced);
 	free(intake->held);
 	free(intake->evidence);
 	free(intake->samples);
@@ -217,6 +221,17 @@ static void take_alias(struct hf_intake *intake, struct hf_health_presence *know
 	memcpy(known->alias, alias, sizeof(known->alias));
 }
 
+static bool put_evidence(struct hf_intake *intake, const struct hf_health_evidence *evidence);
+
+/* What was read of it, or of a port above it, before it was named. */
+static void give_placed(struct hf_intake *intake, const struct hf_health_presence *device)
+{
+	struct hf_health_evidence evidence;
+
+	while (hf_unplaced_take(intake->unplaced, device, &evidence))
+		(void)put_evidence(intake, &evidence);
+}
+
 void hf_intake_device(struct hf_intake *intake, const struct hf_health_presence *device)
 {
 	struct hf_health_presence given = *device, *known, before;
@@ -224,6 +239,7 @@ void hf_intake_device(struct hf_intake *intake, const struct hf_health_presence 
 	tidy(given.id, sizeof(given.id));
 	tidy(given.uuid, sizeof(given.uuid));
 	tidy(given.alias, sizeof(given.alias));
+	tidy(given.above, sizeof(given.above));
 	known = find_device(intake, given.id);
 	if (given.id[0] == '\0')
 		return;
@@ -242,8 +258,12 @@ void hf_intake_device(struct hf_intake *intake, const struct hf_health_presence 
 		memcpy(known->uuid, given.uuid, sizeof(known->uuid));
 	if (given.alias[0] != '\0')
 		take_alias(intake, known, given.alias);
-	if (memcmp(&before, known, sizeof(before)) != 0)
-		tell(intake, false);
+	if (given.above[0] != '\0')
+		memcpy(known->above, given.above, sizeof(known->above));
+	if (memcmp(&before, known, sizeof(before)) == 0)
+		return;
+	tell(intake, false);
+	give_placed(intake, known);
 }
 
 void hf_intake_part(struct hf_intake *intake, const struct hf_part *part)
@@ -460,7 +480,7 @@ bool hf_intake_sample(struct hf_intake *intake, const struct hf_health_sample *s
 	return true;
 }
 
-bool hf_intake_evidence(struct hf_intake *intake, const struct hf_health_evidence *evidence)
+static bool put_evidence(struct hf_intake *intake, const struct hf_health_evidence *evidence)
 {
 	struct hf_health_evidence *to = room(intake->evidence, intake->evidence_len,
 					     &intake->evidence_cap, EVIDENCE_MAX, sizeof(*to));
@@ -477,6 +497,23 @@ bool hf_intake_evidence(struct hf_intake *intake, const struct hf_health_evidenc
 	}
 	tell(intake, true);
 	return to != NULL;
+}
+
+bool hf_intake_evidence(struct hf_intake *intake, const struct hf_health_evidence *evidence)
+{
+	struct hf_health_evidence dated;
+
+	if (!put_evidence(intake, evidence))
+		return false;
+	if (!hf_unplaced_is_kept(evidence))
+		return true;
+	dated = *evidence;
+	/* The brain may remember a device that nobody has named yet: it gets the evidence now as well. */
+	if (dated.at == HF_TIME_NONE)
+		dated.at = hf_intake_now(intake);
+	hf_unplaced_keep(intake->unplaced, &dated, intake->devices, intake->devices_len,
+			 hf_intake_now(intake));
+	return true;
 }
 
 static void on_held(void *arg)

@@ -209,6 +209,7 @@ static void code_device(struct codec *c, struct hf_health_device *d)
 	TEXT(c, "id", d->id);
 	TEXT(c, "uuid", d->uuid);
 	TEXT(c, "alias", d->alias);
+	TEXT(c, "above", d->above);
 	NUMBER(c, "kind", d->kind);
 	NUMBER(c, "owned", d->owned);
 	NUMBER(c, "seen", d->seen);

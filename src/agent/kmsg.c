@@ -163,7 +163,7 @@ static bool is_foreign(const struct kmsg *k, const struct hf_health_evidence *e)
 	const struct hf_health_presence *known;
 	size_t len;
 
-	if (k->sys_root == NULL || e->detector == HF_HEALTH_SXID || e->detector == HF_HEALTH_AER ||
+	if (k->sys_root == NULL || e->device[0] == '\0' || e->detector == HF_HEALTH_SXID || e->detector == HF_HEALTH_AER ||
 	    e->detector == HF_HEALTH_MLX5)
 		return false;
 	known = hf_intake_devices(k->intake, &len);
@@ -240,7 +240,8 @@ static void end_line(struct kmsg *k)
 	k->stats.cut += k->line_over;
 	k->line_len = 0;
 	k->line_over = false;
-	/* Context of the record before begins with a blank and tells nothing. */
+	/* A line that begins with a blank is context of a record of the device's form, or a further line of a bare
+	 * record.  The parser makes a record of neither. */
 	if (len > 0)
 		take_record(k, k->line, len);
 }

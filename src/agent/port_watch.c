@@ -22,6 +22,7 @@ struct known_port {
 	/* As the brain has it, by its first name of this boot; as it is called now. */
 	char id[HF_HEALTH_DEVICE_MAX], name[HF_HEALTH_DEVICE_MAX];
 	char address[HF_HEALTH_DEVICE_MAX];
+	char above[HF_HEALTH_ABOVE_MAX];
 	char driver[HF_SYSFS_NAME_MAX]; /* "": it was seen by the agent before alone */
 	unsigned counters; /* a bit for each that could be read at first; the others stay 0 */
 	bool counted;      /* there was a first time */
@@ -215,6 +216,7 @@ static void tell_port(struct hf_port_watch *w, struct known_port *known, struct 
 	there.kind = HF_HEALTH_PORT;
 	memcpy(there.id, known->id, sizeof(there.id));
 	memcpy(there.alias, known->address, sizeof(there.alias));
+	memcpy(there.above, known->above, sizeof(there.above));
 	hf_intake_device(w->intake, &there);
 	known->last = *s;
 	known->sampled = true;
@@ -234,6 +236,8 @@ static bool look_port(struct hf_port_watch *w, const struct hf_sysfs_port *port,
 	known->seen = true;
 	if (port->driver[0] != '\0')
 		memcpy(known->driver, port->driver, sizeof(known->driver));
+	if (port->above[0] != '\0')
+		memcpy(known->above, port->above, sizeof(known->above));
 	/* Not known is neither up nor down. */
 	if (port->state < 0 || !known->counted)
 		return false;

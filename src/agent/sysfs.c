@@ -152,6 +152,7 @@ static void tell_gpu(struct sysfs_probe *p, const struct hf_sysfs_gpu *gpu)
 	memset(&there, 0, sizeof(there));
 	there.kind = HF_HEALTH_GPU;
 	memcpy(there.id, gpu->address, sizeof(there.id));
+	memcpy(there.above, gpu->above, sizeof(there.above));
 	hf_intake_device(p->intake, &there);
 	(void)hf_intake_sample(p->intake, &s);
 	if (gpu->width > 0 || gpu->speed > 0) {

@@ -43,10 +43,15 @@ int hf_sysfs_state(const char *text);
 /* "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.54.03  Tue …": the version, or "". */
 void hf_sysfs_driver_version(const char *text, char ret_version[HF_SYSFS_NAME_MAX]);
 
+/* Of "../../../devices/pci0000:9c/0000:9c:01.0/0000:9d:00.0", where the entry of 0000:9d:00.0 on the bus leads, the
+ * addresses before the last: "0000:9c:01.0".  Of more than fit those next to the device. */
+void hf_sysfs_above(const char *target, char ret_above[HF_HEALTH_ABOVE_MAX]);
+
 /* ---- looking ---- */
 
 struct hf_sysfs_gpu {
 	char address[HF_HEALTH_DEVICE_MAX];
+	char above[HF_HEALTH_ABOVE_MAX]; /* addresses of the ports between it and the processor */
 	uint32_t vendor;                /* HF_SYSFS_NVIDIA, HF_SYSFS_AMD */
 	char driver[HF_SYSFS_NAME_MAX]; /* "nvidia", "amdgpu"; "": none is bound */
 	bool kept_back;                 /* its driver has it and gives it to nobody, by procfs */
@@ -82,6 +87,7 @@ bool hf_sysfs_is_anothers(const char *sys_root, const char *address);
 struct hf_sysfs_port {
 	char id[HF_HEALTH_DEVICE_MAX];      /* "mlx5_0/1" */
 	char address[HF_HEALTH_DEVICE_MAX]; /* of its function on the bus; "" not known */
+	char above[HF_HEALTH_ABOVE_MAX];    /* as of a GPU */
 	char driver[HF_SYSFS_NAME_MAX];     /* that function's: "mlx5_core" */
 	int state, phys_state;              /* 4 is active, 5 is up; -1: not known */
 	/* HF_SYSFS_NOT_KNOWN where there is no such counter. */

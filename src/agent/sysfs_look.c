@@ -86,6 +86,22 @@ static void link_at(const char *dir, const char *name, char *ret_text, size_t si
 		*c = *c > ' ' && *c <= '~' ? *c : '?';
 }
 
+/* The entry of a device on the bus leads into the tree of all devices. */
+static void above_at(const char *devices, const char *name, char ret_above[HF_HEALTH_ABOVE_MAX])
+{
+	char path[PATH_MAX_HERE], target[PATH_MAX_HERE];
+	ssize_t len;
+
+	memset(ret_above, 0, HF_HEALTH_ABOVE_MAX);
+	if ((size_t)snprintf(path, sizeof(path), "%s/%s", devices, name) >= sizeof(path))
+		return;
+	len = readlink(path, target, sizeof(target) - 1);
+	if (len <= 0)
+		return;
+	target[len] = '\0';
+	hf_sysfs_above(target, ret_above);
+}
+
 /* ---- devices on the bus ------------------------------------------------------------------------------- */
 
 static uint32_t link_fact(const char *dir, const char *name, uint32_t (*read)(const char *))
@@ -216,6 +232,7 @@ static bool look_gpu(const char *devices, const char *name, struct hf_sysfs_gpu 
 		++*foreign;
 		return false;
 	}
+	above_at(devices, name, gpu->above);
 	gpu->width = link_fact(dir, "current_link_width", hf_sysfs_width);
 	gpu->speed = link_fact(dir, "current_link_speed", hf_sysfs_speed);
 	gpu->width_max = link_max(dir, "max_link_width", hf_sysfs_width);
@@ -313,9 +330,10 @@ static void look_port(const char *dir, bool counters, struct hf_sysfs_port *port
 		port->recoveries = port->retries = port->slow_restarts = HF_SYSFS_NOT_KNOWN;
 }
 
-static void look_ports_of(const char *devices, const char *name, bool counters,
-			  struct hf_sysfs_ports *ports)
+static void look_ports_of(const char *sys_root, const char *devices, const char *name,
+			  bool counters, struct hf_sysfs_ports *ports)
 {
+	char bus[PATH_MAX_HERE];
 	char dir[PATH_MAX_HERE], address[HF_HEALTH_DEVICE_MAX], driver[HF_SYSFS_NAME_MAX];
 
 	if ((size_t)snprintf(dir, sizeof(dir), "%s/%s", devices, name) >= sizeof(dir) ||
@@ -339,6 +357,9 @@ static void look_ports_of(const char *devices, const char *name, bool counters,
 		if (!hf_health_pci_normalize(address, strlen(address), port->address))
 			memset(port->address, 0, sizeof(port->address));
 		memcpy(port->driver, driver, sizeof(port->driver));
+		if (counters && (size_t)snprintf(bus, sizeof(bus), "%s/bus/pci/devices",
+						 sys_root) < sizeof(bus))
+			above_at(bus, address, port->above);
 		look_port(dir, counters, port);
 		ports->len++;
 	}
@@ -365,7 +386,7 @@ void hf_sysfs_ports(const char *sys_root, bool counters, struct hf_sysfs_ports *
 		return;
 	for (const struct dirent *e; (e = readdir(d)) && ret_ports->len < HF_SYSFS_PORTS_MAX;) {
 		if (e->d_name[0] != '.')
-			look_ports_of(dir, e->d_name, counters, ret_ports);
+			look_ports_of(sys_root, dir, e->d_name, counters, ret_ports);
 	}
 	closedir(d);
 	qsort(ret_ports->items, ret_ports->len, sizeof(ret_ports->items[0]), by_id);
@@ -431,6 +452,8 @@ static void render_gpu(const struct hf_sysfs_gpu *gpu, struct hf_strbuf *sb)
 		       gpu->address, gpu->vendor, hf_str_or(gpu->driver, "none"), gpu->width,
 		       gpu->width_max, gpu->speed / 10, gpu->speed % 10, gpu->speed_max / 10,
 		       gpu->speed_max % 10);
+	if (gpu->above[0] != '\0')
+		hf_strbuf_addf(sb, "  below: %s\n", gpu->above);
 	render_number(sb, "aer_corrected", gpu->aer_corrected);
 	render_number(sb, "aer_nonfatal", gpu->aer_nonfatal);
 	render_number(sb, "aer_fatal", gpu->aer_fatal);

@@ -3,6 +3,7 @@
 #include "agent/sysfs.h"
 
 #include "base/str.h"
+#include "health/evidence.h"
 
 #include <string.h>
 
@@ -148,6 +149,50 @@ void hf_sysfs_driver_version(const char *text, char ret_version[HF_SYSFS_NAME_MA
 		}
 		text += len + (text[len] != '\0');
 	}
+}
+
+/* A part of a path that is an address as the kernel writes it. */
+static bool is_address(const char *part, size_t len)
+{
+	char address[HF_HEALTH_DEVICE_MAX];
+
+	return hf_health_pci_normalize(part, len, address) && strlen(address) == len &&
+	       memcmp(address, part, len) == 0;
+}
+
+static void put_above(const char *part, size_t len, char ret_above[HF_HEALTH_ABOVE_MAX])
+{
+	size_t has = strlen(ret_above);
+
+	/* The farthest give way: their errors are told of the nearer ones, too. */
+	while (has > 0 && has + 1 + len >= HF_HEALTH_ABOVE_MAX) {
+		size_t first = strcspn(ret_above, " ");
+
+		first += ret_above[first] == ' ';
+		memmove(ret_above, ret_above + first, has - first + 1);
+		has -= first;
+	}
+	if (has > 0)
+		ret_above[has++] = ' ';
+	memcpy(ret_above + has, part, len);
+	ret_above[has + len] = '\0';
+}
+
+void hf_sysfs_above(const char *target, char ret_above[HF_HEALTH_ABOVE_MAX])
+{
+	const char *end = strrchr(target, '/');
+	char above[HF_HEALTH_ABOVE_MAX] = "";
+
+	for (const char *at = target; end != NULL && at < end;) {
+		size_t len = strcspn(at, "/");
+
+		if (is_address(at, len))
+			put_above(at, len, above);
+		at += len + 1;
+	}
+	/* The rest too: presences are compared as bytes. */
+	memset(ret_above, 0, HF_HEALTH_ABOVE_MAX);
+	memcpy(ret_above, above, strlen(above));
 }
 
 bool hf_sysfs_excluded(const char *text)

@@ -154,6 +154,7 @@ static void move_in(struct hf_health_brain *b, struct hf_health_device *to,
 
 	*to = *board;
 	memcpy(to->id, address->id, sizeof(to->id));
+	memcpy(to->above, address->above, sizeof(to->above));
 	to->seen = address->seen;
 	to->heard_at = address->heard_at;
 	to->watched_at = address->watched_at;
@@ -248,6 +249,8 @@ static void take(struct hf_health_brain *b, const struct hf_health_presence *p)
 		memcpy(d->uuid, p->uuid, sizeof(d->uuid));
 	if (p->alias[0] != '\0')
 		take_alias(b, d, p->alias);
+	if (p->above[0] != '\0')
+		memcpy(d->above, p->above, sizeof(d->above));
 }
 
 /* Devices that are known to be there.  One that is gone stays: detector count finds that.  Boards that are

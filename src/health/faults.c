@@ -4,6 +4,7 @@
 
 #include "base/str.h"
 
+#include <stdio.h>
 #include <string.h>
 
 void hf_health_times_add(hf_time *times, uint32_t *len, uint32_t max, hf_time at, hf_time from)
@@ -27,11 +28,12 @@ void hf_health_times_add(hf_time *times, uint32_t *len, uint32_t max, hf_time at
 /* ---- which fault ------------------------------------------------------------------------------ */
 
 /* The key of de-duplication.  A rule that counts over all units of a device has one fault for
- * them all. */
+ * them all.  A device falls off the bus as a whole, with a port above it or alone. */
 static bool is_about(const struct hf_health_fault *f, const struct hf_health_evidence *e,
 		     const struct hf_health_rule *rule)
 {
-	bool any_unit = rule && rule->count > 1 && !rule->same_unit;
+	bool any_unit = (rule && rule->count > 1 && !rule->same_unit) ||
+			e->detector == HF_HEALTH_BUSLOST;
 
 	return f->detector == e->detector && f->code == e->code && f->severity == e->severity &&
 	       f->subcode == e->subcode && (any_unit || hf_streq(f->unit, e->unit));
@@ -256,9 +258,11 @@ static bool is_of_link(const struct hf_health_fault *f)
 			   (f->detector == HF_HEALTH_XID && f->code == HF_HEALTH_CODE_LINK));
 }
 
+/* Off the bus, or cut off by an error of it: nothing reaches the device. */
 static bool is_lost(const struct hf_health_fault *f)
 {
-	return f->open && f->detector == HF_HEALTH_BUSLOST && hf_health_is_fatal(f->cls);
+	return f->open && (f->detector == HF_HEALTH_BUSLOST || f->detector == HF_HEALTH_AER) &&
+	       hf_health_is_fatal(f->cls);
 }
 
 /* It began with the loss, not before: the two may be told in either order. */
@@ -541,6 +545,9 @@ struct hf_health_fault *hf_health_fault_see(struct hf_health_brain *b,
 	before = (struct before){same, had_stopped(b, f, e), stopped_at(device)};
 	if (!same || f->event_at == HF_TIME_NONE)
 		f->event_at = e->at;
+	/* Which port it was may be reported after the loss. */
+	if (f->detector == HF_HEALTH_BUSLOST && (!f->open || f->unit[0] == '\0'))
+		memcpy(f->unit, e->unit, sizeof(f->unit));
 	if (!f->open)
 		begin(f, e->at);
 	count(f, e, same);
@@ -565,13 +572,14 @@ void hf_health_fault_close(struct hf_health_brain *b, struct hf_health_fault *fa
 /* Of the code that is named, or of any.  What was seen since then is not what the driver had got over. */
 static bool is_over(const struct hf_health_fault *f, const struct hf_health_evidence *e)
 {
-	bool of_code = f->detector == e->detector && f->code == e->code;
+	bool of_detector = f->detector == e->detector;
+	bool of_code = of_detector && (e->code == 0 || f->code == e->code);
 
 	if (e->verb == HF_HEALTH_RECOVERED)
 		return f->clear == HF_HEALTH_BY_SIGNAL && f->last <= e->at &&
-		       (e->code == 0 || of_code);
-	return f->clear == HF_HEALTH_BY_LEVEL && f->detector == e->detector &&
-	       (e->code == 0 || of_code);
+		       (e->seq == 0 || f->seq <= e->seq) &&
+		       (of_code || (e->code == 0 && e->detector == HF_HEALTH_RECOVERY));
+	return f->clear == HF_HEALTH_BY_LEVEL && of_code;
 }
 
 static void close_where(struct hf_health_brain *b, struct hf_health_device *device,
@@ -617,6 +625,121 @@ static bool is_stale(const struct hf_health_brain *b, const struct hf_health_dev
 	       (device->fresh_after != HF_TIME_NONE && e->at < device->fresh_after);
 }
 
+static void apply_to(struct hf_health_brain *b, struct hf_health_device *device,
+		     const struct hf_health_evidence *e)
+{
+	if (is_stale(b, device, e)) {
+		b->memory->evidence_dropped++;
+		return;
+	}
+	/* Whoever says anything of it can see it; of a port in another network namespace its function alone. */
+	hf_health_seen(b, device);
+	if (e->at > device->heard_at && !hf_health_port_is_hidden(device))
+		hf_health_hear(b, device, e->at);
+	if (e->verb != HF_HEALTH_FAULT) {
+		close_where(b, device, e);
+		return;
+	}
+	if (e->detector == HF_HEALTH_RECOVERY && e->code >= 1 && e->code <= 5)
+		replace_request(b, device, e->code);
+	if (!witnessed(b, device, e))
+		(void)hf_health_fault_see(b, device, e);
+}
+
+/* ---- PCIe: devices and the ports above them --------------------------------------------------------------- */
+
+/* The kernel prints that it cannot recover a device for errors of each severity.  After one that was not fatal the
+ * device works on; without a report beside it nobody knows. */
+static enum hf_health_severity severity_beside(const struct hf_health_brain *b,
+					       const struct hf_health_device *device, hf_time at)
+{
+	enum hf_health_severity worst = HF_HEALTH_UNSAID;
+
+	for (size_t i = 0; i < device->faults_len; i++) {
+		const struct hf_health_fault *f = &device->faults[i];
+
+		if (!f->open || f->detector != HF_HEALTH_AER ||
+		    f->code == HF_HEALTH_CODE_UNRECOVERED || at - f->last > b->config->event_max)
+			continue;
+		if (f->severity == HF_HEALTH_FATAL)
+			return HF_HEALTH_FATAL;
+		if (f->severity == HF_HEALTH_NONFATAL)
+			worst = HF_HEALTH_NONFATAL;
+	}
+	return worst;
+}
+
+static void apply_pcie_to(struct hf_health_brain *b, struct hf_health_device *device,
+			  const struct hf_health_evidence *given)
+{
+	struct hf_health_evidence e = *given;
+
+	if (e.code == HF_HEALTH_CODE_UNRECOVERED)
+		e.severity = severity_beside(b, device, e.at);
+	if (e.code == HF_HEALTH_CODE_LINK_DOWN || e.code == HF_HEALTH_CODE_INACCESSIBLE) {
+		/* Whether a network port is there, and comes back, detector ib measures. */
+		if (device->kind != HF_HEALTH_GPU)
+			return;
+		e.detector = HF_HEALTH_BUSLOST;
+		e.code = HF_HEALTH_CODE_BUS;
+	}
+	apply_to(b, device, &e);
+}
+
+/* An address may be a device's own or that of a port above several: what befalls a port befalls all below it.
+ * Corrected errors of ports are no news of any device. */
+static void apply_pcie(struct hf_health_brain *b, const struct hf_health_evidence *e)
+{
+	struct hf_health_device *own = hf_health_memory_find(b->memory, e->device);
+
+	if (own && own->kind != HF_HEALTH_NODE)
+		apply_pcie_to(b, own, e);
+	for (size_t i = 0; i < b->memory->devices_len; i++) {
+		struct hf_health_device *d = &b->memory->devices[i];
+		struct hf_health_evidence below = *e;
+
+		if (d == own || e->severity == HF_HEALTH_CORRECTED ||
+		    !hf_health_is_above(d->above, e->device))
+			continue;
+		memcpy(below.device, d->id, sizeof(below.device));
+		memset(below.unit, 0, sizeof(below.unit));
+		snprintf(below.unit, sizeof(below.unit), HF_HEALTH_UNIT_PORT "%.20s", e->device);
+		if (e->code == HF_HEALTH_CODE_AER)
+			below.code = HF_HEALTH_CODE_AER_PORT;
+		apply_pcie_to(b, d, &below);
+	}
+}
+
+/* ---- a reset of a GPU that is not named --------------------------------------------------------------------- */
+
+/* A GPU has stopped: it is the one that a line without an address asks a reset for. */
+static bool is_reset_explained(const struct hf_health_brain *b)
+{
+	for (size_t i = 0; i < b->memory->devices_len; i++) {
+		const struct hf_health_device *d = &b->memory->devices[i];
+
+		if (d->kind == HF_HEALTH_GPU && hf_health_is_fatal(hf_health_device_class(d)))
+			return true;
+	}
+	return false;
+}
+
+/* From then on the node has nothing of its own against it. */
+static void close_explained(struct hf_health_brain *b)
+{
+	struct hf_health_device *node = &b->memory->devices[0];
+
+	for (size_t i = 0; i < node->faults_len; i++) {
+		struct hf_health_fault *f = &node->faults[i];
+
+		if (f->open && f->detector == HF_HEALTH_RECOVERY &&
+		    f->code == HF_HEALTH_CODE_RESET_SOMEWHERE && is_reset_explained(b))
+			hf_health_fault_close(b, f);
+	}
+}
+
+/* ---- all of it ------------------------------------------------------------------------------------------------ */
+
 static void apply(struct hf_health_brain *b, const struct hf_health_evidence *given)
 {
 	struct hf_health_evidence e = *given;
@@ -624,27 +747,18 @@ static void apply(struct hf_health_brain *b, const struct hf_health_evidence *gi
 
 	if (e.at == HF_TIME_NONE || e.at > b->now)
 		e.at = b->now;
+	if (e.detector == HF_HEALTH_AER) {
+		apply_pcie(b, &e);
+		return;
+	}
+	if (e.detector == HF_HEALTH_RECOVERY && e.code == HF_HEALTH_CODE_RESET_SOMEWHERE &&
+	    is_reset_explained(b))
+		return;
 	if (e.detector == HF_HEALTH_XID && e.code == HF_HEALTH_CODE_BUS)
 		e.detector = HF_HEALTH_BUSLOST;
 	device = hf_health_device_get(b, e.device, kind_of(e.detector));
-	if (!device)
-		return;
-	if (is_stale(b, device, &e)) {
-		b->memory->evidence_dropped++;
-		return;
-	}
-	/* Whoever says anything of it can see it; of a port in another network namespace its function alone. */
-	hf_health_seen(b, device);
-	if (e.at > device->heard_at && !hf_health_port_is_hidden(device))
-		hf_health_hear(b, device, e.at);
-	if (e.verb != HF_HEALTH_FAULT) {
-		close_where(b, device, &e);
-		return;
-	}
-	if (e.detector == HF_HEALTH_RECOVERY && e.code != HF_HEALTH_CODE_RESET_REQUIRED)
-		replace_request(b, device, e.code);
-	if (!witnessed(b, device, &e))
-		(void)hf_health_fault_see(b, device, &e);
+	if (device)
+		apply_to(b, device, &e);
 }
 
 /* ---- programs --------------------------------------------------------------------------------------- */
@@ -731,6 +845,7 @@ void hf_health_faults_apply(struct hf_health_brain *b)
 		apply(b, &b->evidence[i]);
 	follow_links(b);
 	forgive_programs(b);
+	close_explained(b);
 }
 
 /* ---- age ---------------------------------------------------------------------------------------------- */

@@ -47,6 +47,7 @@ static bool header(struct hf_scan *s, struct hf_health_record *record)
 	record->priority = (unsigned)prefix & 7;
 	record->facility = (unsigned)prefix >> 3;
 	record->continuation = hf_scan_char(&head, 'c') || hf_scan_char(&head, '+');
+	record->indented = false;
 	return true;
 }
 
@@ -136,6 +137,9 @@ void hf_health_kmsg_bare(const char *bytes, size_t len, struct hf_health_record 
 		ret_record->facility = (unsigned)prefix >> 3;
 		s = p;
 	}
+	ret_record->indented = s.at < s.end && (*s.at == ' ' || *s.at == '\t');
+	while (s.at < s.end && (*s.at == ' ' || *s.at == '\t'))
+		s.at++;
 	bare_facility(&s);
 	bare_time(&s, ret_record);
 	bare_caller(&s);

@@ -32,6 +32,7 @@ struct hf_health_record {
 	uint64_t seq;
 	uint64_t usec;     /* since boot */
 	bool continuation; /* a fragment of a line that another record began */
+	bool indented;     /* a further line of the record before, as dmesg prints it */
 	char text[HF_HEALTH_RECORD_MAX];
 	size_t text_len;
 };
@@ -42,22 +43,31 @@ enum hf_health_kmsg hf_health_kmsg_parse(const char *bytes, size_t len,
 					 struct hf_health_record *ret_record);
 
 /* A line of a plain file, as dmesg and journals print it: "<6>[   12.345] text", "[ 12.3] text",
- * "[ 12.3] [ T77] text", "kern  :info  : [ 12.3] text" or "text".  What syslog puts before it, a date and a
+ * "[ 12.3] [ T77] text", "kern  :info  : [ 12.3] text" or "text".  dmesg indents the further lines of a record that
+ * has several: such a line is read as part of the record before, and never as a record.  What syslog puts before it, a date and a
  * host, is not taken off: anybody may log there.  For inputs that an administrator named; seq and usec are 0 where it says none. */
 void hf_health_kmsg_bare(const char *bytes, size_t len, struct hf_health_record *ret_record);
+
+/* What the reader remembers of a record, for those that belong to it. */
+struct hf_health_line_mark {
+	bool set;
+	unsigned lines; /* records since */
+	char device[HF_HEALTH_DEVICE_MAX];
+};
 
 /*
  * What a record says of a device.  A notice of three lines may come as three records (the
  * printk is one, but consoles and journals break it): the reader remembers which device the
- * first of them named.
+ * first of them named.  Likewise of a task or a processor that is stuck: a later record says in which driver; and of
+ * an adapter whose error was rated: the details behind it rate nothing.
  */
 struct hf_health_line_reader {
-	char pending[HF_HEALTH_DEVICE_MAX]; /* "": none */
-	unsigned pending_lines;             /* records since */
+	struct hf_health_line_mark notice, stuck, rated;
 };
 
 /* True with ret_evidence filled (`at` is left HF_TIME_NONE); false when the line is about
- * something else, is broken or names no device. */
+ * something else, is broken or names no device.  Two forms name none and concern the node (device ""): a reset
+ * that some GPU needs, and a network adapter's driver that is stuck. */
 bool hf_health_line_parse(struct hf_health_line_reader *reader,
 			  const struct hf_health_record *record,
 			  struct hf_health_evidence *ret_evidence) HF_MUST_CHECK;

@@ -16,7 +16,30 @@
 
 /* Between the first and the last line of the notice of three there is one; others may come
  * between from another CPU. */
-#define PENDING_LINES_MAX 4
+#define NOTICE_LINES_MAX 4
+/* A stuck task's or processor's state: modules, registers, a stack, and others between. */
+#define STUCK_LINES_MAX 40
+/* The buffer of an adapter's error. */
+#define RATED_LINES_MAX 24
+
+static void set_mark(struct hf_health_line_mark *mark, const char *device)
+{
+	memset(mark, 0, sizeof(*mark));
+	mark->set = true;
+	if (device)
+		memcpy(mark->device, device, sizeof(mark->device));
+}
+
+static void clear_mark(struct hf_health_line_mark *mark)
+{
+	memset(mark, 0, sizeof(*mark));
+}
+
+static void age_mark(struct hf_health_line_mark *mark, unsigned lines_max)
+{
+	if (mark->set && ++mark->lines > lines_max)
+		clear_mark(mark);
+}
 
 static bool digits(struct hf_scan *s, size_t min, size_t max)
 {
@@ -284,29 +307,36 @@ static bool installed(struct hf_scan *s)
 	       digits(s, 4, 4) && hf_scan_text(s, ") installed in this system has");
 }
 
-/* The notice of three lines, in one record or in three; each is behind its "NVRM: ".  True when it is
- * complete. */
-static bool notice(struct hf_health_line_reader *reader, struct hf_scan s,
-		   struct hf_health_evidence *e)
+/* The further lines of the notice, each behind its "NVRM: ".  True when it is complete. */
+static bool notice_rest(struct hf_health_line_reader *reader, struct hf_scan s,
+			struct hf_health_evidence *e)
 {
-	struct hf_scan p = s;
-
-	if (hf_scan_text(&p, "The NVIDIA GPU ")) {
-		memset(reader->pending, 0, sizeof(reader->pending));
-		reader->pending_lines = 0;
-		if (!address(&p, true, reader->pending) || !hf_scan_text(&p, "\nNVRM: "))
-			return false;
-		s = p;
-	}
-	if (reader->pending[0] == '\0')
+	if (!reader->notice.set)
 		return false;
 	if (installed(&s) && !hf_scan_text(&s, "\nNVRM: "))
 		return false;
 	if (!hf_scan_text(&s, "fallen off the bus and is not responding to commands"))
 		return false;
-	memcpy(e->device, reader->pending, sizeof(e->device));
-	memset(reader->pending, 0, sizeof(reader->pending));
+	memcpy(e->device, reader->notice.device, sizeof(e->device));
+	clear_mark(&reader->notice);
 	return bus(e);
+}
+
+/* The notice of three lines, in one record or in three. */
+static bool notice(struct hf_health_line_reader *reader, struct hf_scan s,
+		   struct hf_health_evidence *e)
+{
+	char device[HF_HEALTH_DEVICE_MAX] = "";
+
+	if (hf_scan_text(&s, "The NVIDIA GPU ")) {
+		clear_mark(&reader->notice);
+		if (!address(&s, true, device))
+			return false;
+		set_mark(&reader->notice, device);
+		if (!hf_scan_text(&s, "\nNVRM: "))
+			return false;
+	}
+	return notice_rest(reader, s, e);
 }
 
 /* "RmInitAdapter failed! (0x26:0x56:1474)" and, of the same failure, "rm_init_adapter failed, device minor
@@ -330,12 +360,55 @@ static bool init(struct hf_scan s, struct hf_health_evidence *e)
 	return told && s.at == s.end;
 }
 
+/* "GPU1 ", by the number that the driver gives it: neither an address nor the number of its device file. */
+static void skip_number(struct hf_scan *s)
+{
+	struct hf_scan p = *s;
+	uint64_t number;
+
+	if (hf_scan_text(&p, "GPU") && hf_scan_decimal(&p, 3, &number) && hf_scan_char(&p, ' '))
+		*s = p;
+}
+
+/* "[GPU1 ]nvAssertOkFailedNoLog: Assertion failed: Reset required [NV_ERR_RESET_REQUIRED] (0x00000062) returned from
+ * status @ kernel_channel.c:2874", or "Check failed: "; and "[GPU1 ]GPU requires reset", as the library has it.  The
+ * line names no address, so it concerns the node. */
+static bool reset_required(struct hf_scan s, struct hf_health_evidence *e)
+{
+	struct hf_scan function;
+
+	skip_number(&s);
+	if (!hf_scan_text(&s, "GPU requires reset")) {
+		if (!hf_scan_word(&s, "_", &function) || !hf_scan_text(&s, ": ") ||
+		    (!hf_scan_text(&s, "Assertion failed: ") &&
+		     !hf_scan_text(&s, "Check failed: ")) ||
+		    !hf_scan_text(&s, "Reset required [NV_ERR_RESET_REQUIRED] (0x00000062)"))
+			return false;
+	}
+	e->detector = HF_HEALTH_RECOVERY;
+	e->code = HF_HEALTH_CODE_RESET_SOMEWHERE;
+	snprintf(e->unit, sizeof(e->unit), "GPU not known");
+	return true;
+}
+
+/* The same of a GPU that is named. */
+static bool reset_of(const struct hf_scan *s, struct hf_health_evidence *e)
+{
+	struct hf_scan p = *s;
+
+	e->detector = HF_HEALTH_RECOVERY;
+	e->code = HF_HEALTH_CODE_RESET_REQUIRED;
+	return hf_scan_text(&p, "GPU requires reset");
+}
+
 /* "0000:1a:00.0: TEXT" */
 static bool of_gpu(struct hf_scan s, struct hf_health_evidence *e)
 {
 	if (!address(&s, true, e->device) || !hf_scan_text(&s, ": "))
 		return false;
-	return hf_scan_text(&s, "GPU has fallen off the bus") ? bus(e) : init(s, e);
+	if (hf_scan_text(&s, "GPU has fallen off the bus"))
+		return bus(e);
+	return reset_of(&s, e) || init(s, e);
 }
 
 static bool nvrm(struct hf_health_line_reader *reader, struct hf_scan s,
@@ -345,9 +418,12 @@ static bool nvrm(struct hf_health_line_reader *reader, struct hf_scan s,
 
 	if (hf_scan_text(&p, "Xid ("))
 		return xid(p, e);
-	if (hf_scan_text(&p, "GPU "))
-		return of_gpu(p, e);
-	return notice(reader, s, e);
+	if (hf_scan_text(&p, "GPU ") && of_gpu(p, e))
+		return true;
+	if (notice(reader, s, e))
+		return true;
+	memset(e->device, 0, sizeof(e->device));
+	return reset_required(s, e);
 }
 
 /* ---- NVSwitch -------------------------------------------------------------------------------------- */
@@ -411,37 +487,124 @@ static bool port_report(struct hf_scan s, struct hf_health_evidence *e)
 	       address(&s, true, e->device);
 }
 
-static bool aer(struct hf_scan s, struct hf_health_evidence *e)
+/* What becomes of an error, as drivers/pci/pcie/err.c and dpc.c of Linux print it; kernels before 5.4 begin with a
+ * capital.  Code 0: it is over. */
+static const struct {
+	const char *text;
+	enum hf_health_code code;
+	enum hf_health_severity severity;
+} pcie_lines[] = {
+	{"AER: can't recover (", HF_HEALTH_CODE_UNRECOVERED, HF_HEALTH_UNSAID},
+	{"AER: Can't recover (", HF_HEALTH_CODE_UNRECOVERED, HF_HEALTH_UNSAID},
+	{"AER: device recovery failed", HF_HEALTH_CODE_UNRECOVERED, HF_HEALTH_UNSAID},
+	{"AER: Device recovery failed", HF_HEALTH_CODE_UNRECOVERED, HF_HEALTH_UNSAID},
+	{"AER: subordinate device reset failed", HF_HEALTH_CODE_UNRECOVERED, HF_HEALTH_UNSAID},
+	{"AER: device recovery successful", 0, HF_HEALTH_UNSAID},
+	{"AER: Device recovery successful", 0, HF_HEALTH_UNSAID},
+	{"DPC: containment event, status:0x", HF_HEALTH_CODE_CONTAINED, HF_HEALTH_FATAL},
+	{"DPC containment event, status:0x", HF_HEALTH_CODE_CONTAINED, HF_HEALTH_FATAL},
+};
+
+static bool outcome(const struct hf_scan *s, struct hf_health_evidence *e)
 {
-	struct hf_scan driver;
+	for (size_t i = 0; i < HF_ARRAY_LEN(pcie_lines); i++) {
+		struct hf_scan p = *s;
+
+		if (!hf_scan_text(&p, pcie_lines[i].text))
+			continue;
+		e->code = (int32_t)pcie_lines[i].code;
+		e->severity = pcie_lines[i].severity;
+		if (e->code == 0)
+			e->verb = HF_HEALTH_RECOVERED;
+		return true;
+	}
+	return false;
+}
+
+/* "pciehp: Slot(12): Link Down" or "Card not present"; "Link Down/Up ignored" is neither. */
+static bool slot(struct hf_scan s, struct hf_health_evidence *e)
+{
+	struct hf_scan name;
+
+	hf_scan_text(&s, "pciehp: ");
+	if (!hf_scan_text(&s, "Slot(") || !hf_scan_word(&s, "_-. ", &name) ||
+	    !hf_scan_text(&s, "): ") ||
+	    (!hf_scan_text(&s, "Link Down") && !hf_scan_text(&s, "Card not present")))
+		return false;
+	hf_scan_blanks(&s);
+	e->code = HF_HEALTH_CODE_LINK_DOWN;
+	return s.at == s.end;
+}
+
+/* "Unable to change power state from D3cold to D0, device inaccessible", and as kernels before 6.0 have it: reads of
+ * the device give nothing but ones. */
+static bool inaccessible(struct hf_scan s, struct hf_health_evidence *e)
+{
+	struct hf_scan state;
+
+	if (!hf_scan_text(&s, "Unable to change power state from ") &&
+	    !hf_scan_text(&s, "can't change power state from "))
+		return false;
+	e->code = HF_HEALTH_CODE_INACCESSIBLE;
+	return hf_scan_word(&s, "", &state) && hf_scan_text(&s, " to ") &&
+	       hf_scan_word(&s, "", &state) &&
+	       (hf_scan_text(&s, ", device inaccessible") ||
+		hf_scan_text(&s, " (config space inaccessible)"));
+}
+
+/* "DRIVER ADDRESS: TEXT", and of the services of ports "pciehp ADDRESS:pcie004: TEXT" in kernels before 4.20 */
+static bool pcie(struct hf_scan s, struct hf_health_evidence *e)
+{
+	struct hf_scan driver, service, p;
 	bool of_port;
 
 	if (!hf_scan_word(&s, "_-", &driver) || !hf_scan_char(&s, ' ') ||
-	    !address(&s, true, e->device) || !hf_scan_text(&s, ": "))
+	    !address(&s, true, e->device))
 		return false;
+	p = s;
+	if (hf_scan_text(&p, ":pcie") && hf_scan_word(&p, "", &service))
+		s = p;
+	if (!hf_scan_text(&s, ": "))
+		return false;
+	e->detector = HF_HEALTH_AER;
+	if (outcome(&s, e) || slot(s, e) || inaccessible(s, e))
+		return true;
 	of_port = hf_scan_text(&s, "AER: ");
 	if (hf_scan_text(&s, "PCIe Bus Error: severity="))
 		bus_error(s, e);
 	else if (!of_port || !port_report(s, e))
 		return false;
-	e->detector = HF_HEALTH_AER;
 	e->code = HF_HEALTH_CODE_AER;
 	return e->severity != HF_HEALTH_UNSAID;
 }
 
-/* What mlx5_core prints, by the sentence that only that line has; the first match counts. */
+/* What mlx5_core prints, by the sentence that only that line has; the first match counts.  Code 0: it is over.
+ * Sources: mlx5/core/health.c, cmd.c, events.c, en_main.c, en/reporter_tx.c, ipoib/ipoib.c of Linux 4.4 to 6.18. */
 static const struct {
 	const char *text;
 	enum hf_health_code code;
 } mlx5_lines[] = {
 	{"Will cause a leak of a command resource", HF_HEALTH_CODE_MLX5_LEAK},
-	{"device's health compromised - reached miss count", HF_HEALTH_CODE_MLX5_HEALTH},
+	{"device's health compromised", HF_HEALTH_CODE_MLX5_HEALTH},
+	{"health recovery succeeded", 0},
+	{"health recovery failed", HF_HEALTH_CODE_MLX5_UNRECOVERED},
+	{"health recovery flow aborted", HF_HEALTH_CODE_MLX5_UNRECOVERED},
+	{"Driver is in error state. Unloading", HF_HEALTH_CODE_MLX5_UNRECOVERED},
+	{"Cold reset is required", HF_HEALTH_CODE_MLX5_COLD_RESET},
+	{"Fatal error ", HF_HEALTH_CODE_MLX5_FATAL},
+	{"PCI slot is unavailable", HF_HEALTH_CODE_MLX5_FATAL},
+	{"handling bad device here", HF_HEALTH_CODE_MLX5_FATAL},
 	{"unrecoverable hardware error", HF_HEALTH_CODE_MLX5_HARDWARE},
 	{"TX timeout detected", HF_HEALTH_CODE_MLX5_TIMEOUT},
+	{"TX timeout on queue", HF_HEALTH_CODE_MLX5_TIMEOUT},
 	{"RX timeout detected", HF_HEALTH_CODE_MLX5_TIMEOUT},
+	{"mlx5e_safe_reopen_channels failed recovering", HF_HEALTH_CODE_MLX5_TX_STUCK},
+	{"mlx5e_open_locked failed recovering", HF_HEALTH_CODE_MLX5_TX_STUCK},
+	{"mlx5i_open failed recovering", HF_HEALTH_CODE_MLX5_TX_STUCK},
 	{"Detected insufficient power on the PCIe slot", HF_HEALTH_CODE_MLX5_POWER},
 	{"High Temperature", HF_HEALTH_CODE_MLX5_HOT},
 	{"High temperature", HF_HEALTH_CODE_MLX5_HOT},
+	{"High temprature", HF_HEALTH_CODE_MLX5_HOT}, /* as the driver wrote it until 4.19 */
 	{"Cable unplugged", HF_HEALTH_CODE_MLX5_CABLE},
 };
 
@@ -476,8 +639,34 @@ static bool says(struct hf_scan s, const char *text)
 	return true;
 }
 
+/* The kernel's level of an error; what is above it only informs. */
+#define LEVEL_ERROR 3
+
+/* "Health issue observed, firmware internal error, severity(3) ERROR:", and, of drivers that do not rate it, "synd 0x1:
+ * firmware internal error" */
+static bool syndrome(struct hf_health_line_reader *reader, struct hf_scan s,
+		     struct hf_health_evidence *e)
+{
+	uint64_t level = LEVEL_ERROR;
+	uint32_t number;
+
+	e->code = HF_HEALTH_CODE_MLX5_SYNDROME;
+	if (hf_scan_text(&s, "Health issue observed, ")) {
+		if (!hf_scan_until(&s, ", severity(", NULL) || !hf_scan_decimal(&s, 2, &level) ||
+		    !hf_scan_char(&s, ')'))
+			return false;
+		set_mark(&reader->rated, e->device);
+		e->severity = level > LEVEL_ERROR ? HF_HEALTH_NONFATAL : HF_HEALTH_UNSAID;
+		return true;
+	}
+	return hf_scan_text(&s, "synd ") && hf_scan_hex32(&s, &number) && number != 0 &&
+	       hf_scan_text(&s, ": ") &&
+	       !(reader->rated.set && strcmp(reader->rated.device, e->device) == 0);
+}
+
 /* "mlx5_core ADDRESS[ INTERFACE]: TEXT" */
-static bool mlx5(struct hf_scan s, struct hf_health_evidence *e)
+static bool mlx5(struct hf_health_line_reader *reader, struct hf_scan s,
+		 struct hf_health_evidence *e)
 {
 	struct hf_scan name;
 
@@ -491,14 +680,93 @@ static bool mlx5(struct hf_scan s, struct hf_health_evidence *e)
 		return false;
 	}
 	skip_place(&s);
+	e->detector = HF_HEALTH_MLX5;
 	for (size_t i = 0; i < HF_ARRAY_LEN(mlx5_lines); i++) {
 		if (says(s, mlx5_lines[i].text)) {
-			e->detector = HF_HEALTH_MLX5;
 			e->code = (int32_t)mlx5_lines[i].code;
+			e->verb = e->code == 0 ? HF_HEALTH_RECOVERED : HF_HEALTH_FAULT;
 			return true;
 		}
 	}
-	return false;
+	return syndrome(reader, s, e);
+}
+
+/* ---- what is stuck in a driver ------------------------------------------------------------------------ */
+
+/* "[NMI ][watchdog: ]BUG: soft lockup - CPU#3 stuck for 22s! [NAME:PID]" */
+static bool lockup(struct hf_scan s)
+{
+	uint64_t number;
+
+	hf_scan_text(&s, "NMI ");
+	hf_scan_text(&s, "watchdog: ");
+	return hf_scan_text(&s, "BUG: soft lockup - CPU#") && hf_scan_decimal(&s, 5, &number) &&
+	       hf_scan_text(&s, " stuck for ") && hf_scan_decimal(&s, 6, &number) &&
+	       hf_scan_text(&s, "s!");
+}
+
+/* "INFO: task NAME:PID blocked for more than 122 seconds."; a process may have chosen the name. */
+static bool hung_task(struct hf_scan s)
+{
+	uint64_t number;
+
+	return hf_scan_text(&s, "INFO: task ") &&
+	       hf_scan_until(&s, " blocked for more than ", NULL) &&
+	       hf_scan_decimal(&s, 6, &number) && hf_scan_text(&s, " seconds.") && s.at == s.end;
+}
+
+/* "mlx5_health0000:41:00.0": the queue of one adapter has its address. */
+static void queue_device(struct hf_scan name, char ret_device[HF_HEALTH_DEVICE_MAX])
+{
+	if (!hf_scan_text(&name, "mlx5_health") || !address(&name, true, ret_device) ||
+	    name.at != name.end)
+		memset(ret_device, 0, HF_HEALTH_DEVICE_MAX);
+}
+
+/* "Workqueue: mlx5e mlx5e_tx_timeout_work [mlx5_core]" */
+static bool work_of_mlx5(struct hf_scan s, char ret_device[HF_HEALTH_DEVICE_MAX])
+{
+	struct hf_scan queue, function;
+
+	if (!hf_scan_text(&s, "Workqueue: ") || !hf_scan_word(&s, "_-:.#/", &queue) ||
+	    !hf_scan_char(&s, ' ') || !hf_scan_word(&s, "_.", &function) ||
+	    !hf_scan_text(&s, " [mlx5_core]"))
+		return false;
+	queue_device(queue, ret_device);
+	return s.at == s.end;
+}
+
+/* "RIP: 0010:mlx5_cmd_exec+0x12/0x340 [mlx5_core]", "pc : mlx5_cmd_exec+0x12/0x340 [mlx5_core]": the kernel's own
+ * code, not a program's. */
+static bool code_of_mlx5(struct hf_scan s)
+{
+	struct hf_scan function;
+	uint32_t number;
+
+	return (hf_scan_text(&s, "RIP: 0010:") || hf_scan_text(&s, "pc : ")) &&
+	       hf_scan_word(&s, "_.", &function) && hf_scan_char(&s, '+') &&
+	       hf_scan_hex32(&s, &number) && hf_scan_char(&s, '/') &&
+	       hf_scan_hex32(&s, &number) && hf_scan_text(&s, " [mlx5_core]") && s.at == s.end;
+}
+
+/* What is stuck is said first, and some records later in which driver. */
+static bool stuck(struct hf_health_line_reader *reader, struct hf_scan s,
+		  struct hf_health_evidence *e)
+{
+	char device[HF_HEALTH_DEVICE_MAX] = "";
+
+	if (lockup(s) || hung_task(s)) {
+		set_mark(&reader->stuck, NULL);
+		return false;
+	}
+	if (!reader->stuck.set || (!work_of_mlx5(s, device) && !code_of_mlx5(s)))
+		return false;
+	clear_mark(&reader->stuck);
+	*e = hf_health_evidence_none();
+	memcpy(e->device, device, sizeof(e->device));
+	e->detector = HF_HEALTH_MLX5;
+	e->code = HF_HEALTH_CODE_MLX5_LOCKUP;
+	return true;
 }
 
 /* ---- any line ------------------------------------------------------------------------------------------ */
@@ -536,9 +804,21 @@ static bool parse(struct hf_health_line_reader *reader, struct hf_scan s,
 		return nvrm(reader, p, e);
 	if (hf_scan_text(&p, "nvidia-nvswitch"))
 		return sxid(p, e);
-	if (hf_scan_text(&p, "mlx5_core ") && mlx5(p, e))
-		return true;
-	return aer(s, e);
+	if (hf_scan_text(&p, "mlx5_core ")) {
+		if (mlx5(reader, p, e))
+			return true;
+		/* What a form has filled in that did not match is no evidence of the next. */
+		*e = hf_health_evidence_none();
+	}
+	return pcie(s, e) || stuck(reader, s, e);
+}
+
+/* Of the further lines of a record those of the notice are read: what else may stand there, a process may have
+ * written. */
+static bool parse_indented(struct hf_health_line_reader *reader, struct hf_scan s,
+			   struct hf_health_evidence *e)
+{
+	return hf_scan_text(&s, "NVRM: ") && notice_rest(reader, s, e);
 }
 
 bool hf_health_line_parse(struct hf_health_line_reader *reader,
@@ -553,9 +833,10 @@ bool hf_health_line_parse(struct hf_health_line_reader *reader,
 	/* A forged one is not even let near the reader's memory. */
 	if (record->facility != 0)
 		return false;
-	if (reader->pending[0] != '\0' && ++reader->pending_lines > PENDING_LINES_MAX)
-		memset(reader->pending, 0, sizeof(reader->pending));
-	told = parse(reader, s, &e);
+	age_mark(&reader->notice, NOTICE_LINES_MAX);
+	age_mark(&reader->stuck, STUCK_LINES_MAX);
+	age_mark(&reader->rated, RATED_LINES_MAX);
+	told = record->indented ? parse_indented(reader, s, &e) : parse(reader, s, &e);
 	if (!told || of_packet(s) || of_group(s))
 		return false;
 	e.source = HF_HEALTH_BY_KMSG;

@@ -11,7 +11,8 @@
  * Several devices of a node at once.  Half of them with the same fault within a minute share a
  * cause, and all of them stopped at once is no wear of eight chips but the driver, the agent or
  * the board: the node has the fault then, and the devices' own are covered, open but not acting,
- * until they end or the node's does.
+ * until they end or the node's does.  Devices below a PCIe port that has failed are left out: their
+ * cause is known.
  */
 
 struct key {
@@ -47,9 +48,40 @@ static bool is_member(const struct hf_health_brain *b, const struct hf_health_de
 	       last - f->opened_at <= b->config->peers_window;
 }
 
+/* A PCIe port above the device has failed: the cause is known, and is neither the driver nor what the devices share
+ * beside that port.  Such a device counts as one that had stopped before. */
+static bool is_cut_off(const struct hf_health_device *d)
+{
+	for (size_t i = 0; i < d->faults_len; i++) {
+		const struct hf_health_fault *f = &d->faults[i];
+
+		if (f->open && hf_health_is_fatal(f->cls) && hf_health_fault_is_of_port(f))
+			return true;
+	}
+	return false;
+}
+
+/* The fault began with that of the port: the two may be reported in either order. */
+static bool is_with_port(const struct hf_health_brain *b, const struct hf_health_device *d,
+			 const struct hf_health_fault *fault)
+{
+	for (size_t i = 0; i < d->faults_len; i++) {
+		const struct hf_health_fault *f = &d->faults[i];
+		hf_time apart = f->opened_at > fault->opened_at ? f->opened_at - fault->opened_at
+								: fault->opened_at - f->opened_at;
+
+		if (f->open && hf_health_is_fatal(f->cls) && hf_health_fault_is_of_port(f) &&
+		    apart <= b->config->peers_window)
+			return true;
+	}
+	return false;
+}
+
 static bool has_member(const struct hf_health_brain *b, const struct hf_health_device *d,
 		       const struct key *key, hf_time last)
 {
+	if (is_cut_off(d))
+		return false;
 	for (size_t i = 0; i < d->faults_len; i++)
 		if (is_member(b, d, &d->faults[i], key, last))
 			return true;
@@ -128,6 +160,8 @@ static bool cover_device(struct hf_health_brain *b, struct hf_health_device *d,
 {
 	bool any = false;
 
+	if (is_cut_off(d))
+		return false;
 	for (size_t i = 0; i < d->faults_len; i++) {
 		struct hf_health_fault *f = &d->faults[i];
 
@@ -166,6 +200,8 @@ static hf_time news(const struct hf_health_brain *b, const struct key *key)
 	for (size_t i = 0; i < b->memory->devices_len; i++) {
 		const struct hf_health_device *d = &b->memory->devices[i];
 
+		if (is_cut_off(d))
+			continue;
 		for (size_t k = 0; k < d->faults_len; k++) {
 			const struct hf_health_fault *f = &d->faults[k];
 
@@ -229,7 +265,14 @@ static void release(struct hf_health_brain *b, size_t all)
 			struct hf_health_fault *f = &d->faults[k];
 			hf_time end;
 
-			if (!f->open || !f->covered || is_shared(b, f, all))
+			if (!f->open || !f->covered)
+				continue;
+			if (is_with_port(b, d, f)) {
+				f->covered = false;
+				hf_health_fault_own(b, d, f);
+				continue;
+			}
+			if (is_shared(b, f, all))
 				continue;
 			end = hf_time_add(ended_beside(b, f), b->config->peers_window);
 			if (b->now < end) {

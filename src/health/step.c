@@ -321,6 +321,7 @@ static struct hf_health_input *arranged(const struct hf_health_input *given, hf_
 		devices[i].id[sizeof(devices[i].id) - 1] = '\0';
 		devices[i].uuid[sizeof(devices[i].uuid) - 1] = '\0';
 		devices[i].alias[sizeof(devices[i].alias) - 1] = '\0';
+		devices[i].above[sizeof(devices[i].above) - 1] = '\0';
 	}
 	samples = sorted(arena, given->samples, given->samples_len, sizeof(*samples), by_sample);
 	for (size_t i = 0; i < given->samples_len; i++) {
