@@ -503,17 +503,17 @@ bool hf_intake_evidence(struct hf_intake *intake, const struct hf_health_evidenc
 {
 	struct hf_health_evidence dated;
 
-	if (!put_evidence(intake, evidence))
-		return false;
 	if (!hf_unplaced_is_kept(evidence))
-		return true;
+		return put_evidence(intake, evidence);
 	dated = *evidence;
-	/* The brain may remember a device that nobody has named yet: it gets the evidence now as well. */
 	if (dated.at == HF_TIME_NONE)
 		dated.at = hf_intake_now(intake);
-	hf_unplaced_keep(intake->unplaced, &dated, intake->devices, intake->devices_len,
-			 hf_intake_now(intake));
-	return true;
+	/* The brain may remember a device of an agent before this one, which nobody has named yet. */
+	if (hf_unplaced_keep(intake->unplaced, &dated, intake->devices, intake->devices_len,
+			     hf_intake_now(intake)) &&
+	    intake->before_len == 0)
+		return true;
+	return put_evidence(intake, &dated);
 }
 
 static void on_held(void *arg)

@@ -70,6 +70,52 @@ static void what_two_sources_say_of_a_device_is_put_together(void **state)
 	assert_string_equal(devices[0].uuid, "GPU-1");
 }
 
+static void evidence_of_the_bus_waits_until_its_device_is_named(void **state)
+{
+	struct world *w = *state;
+	struct hf_health_presence p = gpu("0000:9d:00.0", "");
+	struct hf_health_evidence e = hf_health_evidence_none();
+	struct hf_health_input input = {0};
+
+	e.detector = HF_HEALTH_AER;
+	snprintf(e.device, sizeof(e.device), "0000:9c:01.0");
+	assert_true(hf_intake_evidence(w->intake, &e));
+	hf_intake_device(w->intake, &p);
+	hf_intake_take(w->intake, &input);
+	assert_int_equal(input.evidence_len, 0);
+	hf_intake_taken(w->intake);
+	/* Its place on the bus comes to be known. */
+	snprintf(p.above, sizeof(p.above), "0000:9b:00.0 0000:9c:01.0");
+	hf_intake_device(w->intake, &p);
+	hf_intake_take(w->intake, &input);
+	assert_int_equal(input.evidence_len, 1);
+	assert_string_equal(input.evidence[0].device, "0000:9c:01.0");
+	assert_string_equal(input.devices[0].above, p.above);
+	hf_intake_taken(w->intake);
+	/* From then on it is given at once, and what the library says leaves the place as it is. */
+	memset(p.above, 0, sizeof(p.above));
+	hf_intake_device(w->intake, &p);
+	assert_true(hf_intake_evidence(w->intake, &e));
+	hf_intake_take(w->intake, &input);
+	assert_int_equal(input.evidence_len, 1);
+	assert_string_not_equal(input.devices[0].above, "");
+	hf_intake_taken(w->intake);
+}
+
+static void evidence_of_the_bus_is_given_at_once_where_an_agent_before_knew_devices(void **state)
+{
+	struct world *w = *state;
+	struct hf_health_evidence e = hf_health_evidence_none();
+	struct hf_health_input input = {0};
+
+	hf_intake_remember(w->intake, "0000:9d:00.0", "");
+	e.detector = HF_HEALTH_AER;
+	snprintf(e.device, sizeof(e.device), "0000:9c:01.0");
+	assert_true(hf_intake_evidence(w->intake, &e));
+	hf_intake_take(w->intake, &input);
+	assert_int_equal(input.evidence_len, 1);
+}
+
 static void a_device_without_a_name_or_beyond_the_limit_is_left_out(void **state)
 {
 	struct world *w = *state;
@@ -290,6 +336,8 @@ int main(void)
 		TEST(what_two_sources_say_of_a_device_is_put_together),
 		TEST(ports_leave_room_for_what_they_connect),
 		TEST(a_device_without_a_name_or_beyond_the_limit_is_left_out),
+		TEST(evidence_of_the_bus_is_given_at_once_where_an_agent_before_knew_devices),
+		TEST(evidence_of_the_bus_waits_until_its_device_is_named),
 		TEST(texts_without_an_end_or_with_control_characters_are_made_tame),
 		TEST(a_detector_is_on_where_one_way_sees_and_tells_why_else),
 		TEST(a_step_gets_what_came_once_and_the_devices_each_time),

@@ -52,6 +52,7 @@ static void what_was_written_is_read_again_to_the_byte(void **state)
 	HF_AUTO_STRBUF two = HF_STRBUF_INIT(HF_JOURNAL_BYTES_MAX);
 
 	live(&n);
+	snprintf(n.memory.devices[1].above, sizeof(n.memory.devices[1].above), "0000:9c:01.0");
 	journal = journal_of(&n);
 	hf_journal_encode(&journal, &one);
 	assert_ok(hf_journal_decode(one.data, one.len, arena, &again, &err), &err);
@@ -63,6 +64,7 @@ static void what_was_written_is_read_again_to_the_byte(void **state)
 		assert_memory_equal(a->tracks, b->tracks, sizeof(a->tracks));
 		assert_memory_equal(a->faults, b->faults, a->faults_len * sizeof(a->faults[0]));
 		assert_int_equal(a->state, b->state);
+		assert_string_equal(a->above, b->above);
 		assert_true(a->since == b->since && a->heard_at == b->heard_at);
 	}
 	assert_memory_equal(journal.memory.conditions, again.memory.conditions,

@@ -345,6 +345,23 @@ static void a_fifo_gives_lines_whoever_writes_and_leaves(void **state)
 	assert_int_equal(taken(w).evidence[1].code, 31);
 }
 
+static void a_record_of_several_lines_is_read_as_dmesg_prints_it(void **state)
+{
+	struct world *w = *state;
+
+	assert_int_equal(mkfifo(w->path, 0600), 0);
+	open_probe(w, w->path);
+	run_for(w, HF_MS);
+	append(w->path, "[   12.500000] NVRM: The NVIDIA GPU 0000:1b:00.0\n"
+			"               NVRM: (PCI ID: 10de:2330) installed in this system has\n"
+			"               NVRM: fallen off the bus and is not responding to commands.\n"
+			"               " XID "\n");
+	run_until_records(w, 4);
+	assert_int_equal(taken(w).evidence_len, 1);
+	assert_string_equal(taken(w).evidence[0].device, "0000:1b:00.0");
+	assert_int_equal(taken(w).evidence[0].detector, HF_HEALTH_BUSLOST);
+}
+
 static void a_stream_of_records_is_counted_through(void **state)
 {
 	struct world *w = *state;
@@ -735,6 +752,7 @@ int main(void)
 		TEST(a_device_that_fails_is_off_and_is_opened_again),
 		TEST(the_kernels_own_log_can_be_read_where_it_may_be),
 		TEST(a_fifo_gives_lines_whoever_writes_and_leaves),
+		TEST(a_record_of_several_lines_is_read_as_dmesg_prints_it),
 		TEST(a_stream_of_records_is_counted_through),
 		TEST(a_line_longer_than_any_record_is_cut_and_does_not_hide_the_next),
 		TEST(a_line_about_a_device_that_another_driver_has_is_dropped),

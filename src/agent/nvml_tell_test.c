@@ -255,6 +255,36 @@ static void a_library_that_tells_nothing_of_any_device_is_a_driver_that_does_not
 	assert_false(tell_one(b, HF_HEALTH_DRIVER, "").driver.timed_out);
 }
 
+static void what_is_told_of_the_fabric_is_no_answer_of_a_device_and_counts_by_itself(void **state)
+{
+	struct bench *b = *state;
+	struct hf_nvml_device *d = b->record.devices;
+
+	record_of(b, 2);
+	for (int i = 0; i < 2; i++)
+		d[i].values[HF_NVML_FABRIC_STATE] = 3;
+	assert_int_equal(tell_one(b, HF_HEALTH_DRIVER, "").driver.fabric_asked, 2);
+	assert_int_equal(tell_one(b, HF_HEALTH_DRIVER, "").driver.fabric_waiting, 0);
+	/* Completed, but not well. */
+	d[1].values[HF_NVML_FABRIC_STATUS] = 999;
+	assert_int_equal(tell_one(b, HF_HEALTH_DRIVER, "").driver.fabric_waiting, 1);
+	assert_int_equal(tell_one(b, HF_HEALTH_DRIVER, "").driver.fabric_status, 999);
+	/* A state that is none, a device that is lost, one of which nothing is known. */
+	d[1].values[HF_NVML_FABRIC_STATE] = 200;
+	assert_int_equal(tell_one(b, HF_HEALTH_DRIVER, "").driver.fabric_asked, 1);
+	d[1].values[HF_NVML_FABRIC_STATE] = 1;
+	d[1].code = HF_NVML_LOST;
+	assert_int_equal(tell_one(b, HF_HEALTH_DRIVER, "").driver.fabric_asked, 1);
+	d[0].codes[HF_NVML_FABRIC_STATE] = HF_NVML_NO_FUNCTION;
+	assert_int_equal(tell_one(b, HF_HEALTH_DRIVER, "").driver.fabric_asked, 0);
+	/* The driver knows it without the device: one that tells nothing else is mute. */
+	record_of(b, 2);
+	all_fail(&d[1], HF_NVML_UNKNOWN);
+	d[1].codes[HF_NVML_FABRIC_STATE] = d[1].codes[HF_NVML_FABRIC_STATUS] = HF_NVML_OK;
+	d[1].values[HF_NVML_FABRIC_STATE] = 3;
+	assert_true(tell_one(b, HF_HEALTH_BUSLOST, "0000:2a:00.0").bus.mute);
+}
+
 static void other_errors_of_the_library_are_not_known_and_no_fault(void **state)
 {
 	static const int codes[] = {HF_NVML_NO_LIBRARY, HF_NVML_NO_PERMISSION, HF_NVML_NO_GPU,
@@ -303,6 +333,7 @@ int main(void)
 		T(what_the_library_does_not_tell_otherwise_is_not_mute),
 		T(a_library_that_tells_nothing_of_any_device_is_a_driver_that_does_not_answer),
 		T(other_errors_of_the_library_are_not_known_and_no_fault),
+		T(what_is_told_of_the_fabric_is_no_answer_of_a_device_and_counts_by_itself),
 		T(a_load_that_cannot_be_is_not_known),
 	};
 

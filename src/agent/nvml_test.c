@@ -219,7 +219,28 @@ static void a_library_without_half_of_its_functions_is_used_as_far_as_it_goes(vo
 	assert_int_equal(d->codes[HF_NVML_REMAP_PENDING], HF_NVML_NO_FUNCTION);
 	assert_int_equal(d->codes[HF_NVML_RECOVERY_ACTION], HF_NVML_NO_FUNCTION);
 	assert_int_equal(d->codes[HF_NVML_PROCESSES], HF_NVML_NO_FUNCTION);
+	assert_int_equal(d->codes[HF_NVML_FABRIC_STATE], HF_NVML_NO_FUNCTION);
 	assert_int_equal(d->code, HF_NVML_OK);
+}
+
+static void how_far_the_fabric_is_is_asked_in_either_form(void **state)
+{
+	struct bench *b = *state;
+	const struct hf_nvml_device *d = &b->record.devices[0];
+
+	script(b, "devices 2\n"
+		  "value nvmlDeviceGetGpuFabricInfoV 0 2 0 0x84\n"
+		  "code nvmlDeviceGetGpuFabricInfoV 1 25\n"
+		  "value nvmlDeviceGetGpuFabricInfo 1 3 999\n");
+	watch(b);
+	look(b);
+	assert_int_equal(fact(d, HF_NVML_FABRIC_STATE), 2);
+	assert_int_equal(fact(d, HF_NVML_FABRIC_STATUS), 0);
+	assert_int_equal(fact(d, HF_NVML_FABRIC_HEALTH), 0x84);
+	d = &b->record.devices[1];
+	assert_int_equal(fact(d, HF_NVML_FABRIC_STATE), 3);
+	assert_int_equal(fact(d, HF_NVML_FABRIC_STATUS), 999);
+	assert_int_equal(d->codes[HF_NVML_FABRIC_HEALTH], HF_NVML_UNSUPPORTED);
 }
 
 #define CUT                                                                                        \
@@ -638,6 +659,37 @@ static void the_probe_tells_what_the_brain_can_use(void **state)
 			 HF_INTAKE_OK);
 }
 
+static bool tells_of_fabric(const struct hf_health_sample *s)
+{
+	return s->driver.fabric_asked > 0;
+}
+
+static bool is_ready(const struct hf_health_sample *s)
+{
+	return s->driver.fabric_asked > 0 && s->driver.fabric_waiting == 0;
+}
+
+static void gpus_that_wait_for_the_fabric_are_counted(void **state)
+{
+	struct bench *b = *state;
+	struct hf_health_sample s;
+
+	/* One of four belongs to no fabric, one is cut into instances. */
+	script(b, "devices 4\n"
+		  "value nvmlDeviceGetGpuFabricInfoV * 1 0 0\n"
+		  "value nvmlDeviceGetGpuFabricInfoV 2 0 0 0\n"
+		  "value nvmlDeviceGetMigMode 3 1\n");
+	probe(b);
+	s = until_sample(b, HF_HEALTH_DRIVER, tells_of_fabric);
+	assert_int_equal(s.driver.fabric_asked, 2);
+	assert_int_equal(s.driver.fabric_waiting, 2);
+	assert_int_equal(s.driver.fabric_state, 1);
+	assert_true(is_well(&s));
+	script(b, "devices 4\nvalue nvmlDeviceGetGpuFabricInfoV * 3 0 0\n");
+	s = until_sample(b, HF_HEALTH_DRIVER, is_ready);
+	assert_int_equal(s.driver.fabric_asked, 4);
+}
+
 static void unsupported_is_off_and_never_a_sample(void **state)
 {
 	struct bench *b = *state;
@@ -870,6 +922,7 @@ int main(int argc, char **argv)
 		T(a_look_sees_all_facts_of_all_devices),
 		T(a_library_without_half_of_its_functions_is_used_as_far_as_it_goes),
 		T(the_instances_of_a_device_are_named),
+		T(how_far_the_fabric_is_is_asked_in_either_form),
 		T(a_library_that_is_not_there_is_told_with_the_loaders_words),
 		T(a_driver_that_hangs_is_told_of_and_asked_again),
 		T(a_library_that_takes_long_to_begin_is_let_begin),
@@ -887,6 +940,7 @@ int main(int argc, char **argv)
 		T(who_is_told_may_end_it_all),
 		T(the_probe_tells_what_the_brain_can_use),
 		T(unsupported_is_off_and_never_a_sample),
+		T(gpus_that_wait_for_the_fabric_are_counted),
 		T(links_of_a_device_in_parts_are_not_missed),
 		T(whose_an_instance_is_stays_known),
 		T(a_hang_is_a_sample_of_the_driver_until_it_answers_again),

@@ -120,6 +120,25 @@ static void a_port_is_measured_each_ten_seconds_and_its_changes_at_once(void **s
 	assert_int_equal(s->ib.link_downed, 3);
 }
 
+static void the_ports_above_its_function_are_known(void **state)
+{
+	struct bench *b = *state;
+	const struct hf_health_presence *known;
+	size_t len;
+
+	put_port(b);
+	tree_link(b->root, "/bus/pci/devices/0000:5e:00.0",
+		  "../../../devices/pci0000:5c/0000:5c:01.0/0000:5e:00.0");
+	start(b);
+	pass(b, HF_SECOND / 2);
+	known = hf_intake_devices(b->intake, &len);
+	assert_int_equal(len, 1);
+	assert_string_equal(known->above, "0000:5c:01.0");
+	/* It stays known when states alone are looked at. */
+	pass(b, 5 * HF_SECOND);
+	assert_string_equal(known->above, "0000:5c:01.0");
+}
+
 static void a_port_that_never_was_up_is_nobodys(void **state)
 {
 	struct bench *b = *state;
@@ -404,6 +423,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(a_port_is_measured_each_ten_seconds_and_its_changes_at_once),
 		T(a_port_that_never_was_up_is_nobodys),
+		T(the_ports_above_its_function_are_known),
 		T(ports_that_there_is_no_room_for_are_counted_once_each),
 		T(a_port_that_is_gone_is_missing),
 		T(a_port_that_is_renamed_is_the_same_port),

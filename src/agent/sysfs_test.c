@@ -164,6 +164,9 @@ static void lines_states_and_versions_are_found(void **state)
 	assert_string_equal(version, "");
 }
 
+static void start(struct bench *b, bool aer);
+static void pass(struct bench *b, hf_time span);
+
 /* ---- looking ------------------------------------------------------------------------------------------------ */
 
 static void a_link_can_do_what_device_and_slot_both_can(void **state)
@@ -184,6 +187,52 @@ static void a_link_can_do_what_device_and_slot_both_can(void **state)
 	assert_int_equal(gpu->aer_corrected, 7);
 	assert_int_equal(gpu->aer_fatal, 0);
 	assert_true(gpu->ras_uncorrectable == HF_SYSFS_NOT_KNOWN);
+}
+
+static void the_ports_above_a_device_are_those_of_its_place_in_the_tree(void **state)
+{
+	struct bench *b = *state;
+	const struct hf_health_presence *known;
+	char above[HF_HEALTH_ABOVE_MAX];
+	size_t len;
+
+	put_gpu(b);
+	hf_sysfs_gpus(b->root, b->root, &b->gpus);
+	assert_string_equal(b->gpus.items[0].above, "0000:00:01.0");
+	start(b, false);
+	pass(b, HF_SECOND);
+	known = hf_intake_devices(b->intake, &len);
+	assert_int_equal(len, 1);
+	assert_string_equal(known->above, "0000:00:01.0");
+	hf_sysfs_above("../../../devices/pci0000:e2/0000:e2:00.5/pci10001:e0/10001:e0:01.0/"
+		       "10001:e1:00.0",
+		       above);
+	assert_string_equal(above, "0000:e2:00.5 10001:e0:01.0");
+	/* What is no address as the kernel writes it is no port. */
+	hf_sysfs_above("0000:9C:01.0/x/9c:01.0/0000:9c:01/0000:9d:00.0", above);
+	assert_string_equal(above, "");
+	hf_sysfs_above("0000:9d:00.0", above);
+	assert_string_equal(above, "");
+	hf_sysfs_above("", above);
+	assert_string_equal(above, "");
+}
+
+static void of_more_ports_than_fit_those_next_to_the_device_are_known(void **state)
+{
+	char above[HF_HEALTH_ABOVE_MAX], target[1024] = "";
+	size_t len = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 32; i++)
+		len += (size_t)snprintf(target + len, sizeof(target) - len, "0000:%02x:00.0/", i);
+	snprintf(target + len, sizeof(target) - len, "0000:ff:00.0");
+	hf_sysfs_above(target, above);
+	assert_true(hf_health_is_above(above, "0000:1f:00.0"));
+	assert_true(hf_health_is_above(above, "0000:18:00.0"));
+	assert_false(hf_health_is_above(above, "0000:00:00.0"));
+	assert_false(hf_health_is_above(above, "0000:ff:00.0"));
+	assert_false(hf_health_is_above(above, "0000:1f:00"));
+	assert_false(hf_health_is_above(above, ""));
 }
 
 static void what_is_no_accelerator_of_this_node_is_passed_over(void **state)
@@ -797,6 +846,8 @@ int main(void)
 		cmocka_unit_test(lines_states_and_versions_are_found),
 		T(a_link_can_do_what_device_and_slot_both_can),
 		T(what_is_no_accelerator_of_this_node_is_passed_over),
+		T(the_ports_above_a_device_are_those_of_its_place_in_the_tree),
+		T(of_more_ports_than_fit_those_next_to_the_device_are_known),
 		T(what_a_driver_keeps_back_is_read),
 		T(virtual_functions_are_told_of_their_device),
 		T(a_device_that_went_while_no_agent_ran_is_lost),

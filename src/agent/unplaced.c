@@ -44,14 +44,14 @@ bool hf_unplaced_fits(const struct hf_health_evidence *evidence,
 	       hf_health_is_above(device->above, evidence->device);
 }
 
-void hf_unplaced_keep(struct hf_unplaced *list, const struct hf_health_evidence *evidence,
+bool hf_unplaced_keep(struct hf_unplaced *list, const struct hf_health_evidence *evidence,
 		      const struct hf_health_presence *devices, size_t len, hf_time now)
 {
 	if (now >= list->until || !hf_unplaced_is_kept(evidence))
-		return;
+		return false;
 	for (size_t i = 0; i < len; i++)
 		if (hf_unplaced_fits(evidence, &devices[i]))
-			return;
+			return false;
 	if (list->items == NULL)
 		list->items = hf_xcalloc(HF_UNPLACED_MAX, sizeof(*list->items));
 	if (list->len == HF_UNPLACED_MAX) {
@@ -59,6 +59,7 @@ void hf_unplaced_keep(struct hf_unplaced *list, const struct hf_health_evidence 
 		memmove(list->items, list->items + 1, list->len * sizeof(*list->items));
 	}
 	list->items[list->len++] = *evidence;
+	return true;
 }
 
 bool hf_unplaced_take(struct hf_unplaced *list, const struct hf_health_presence *device,

@@ -28,8 +28,8 @@ bool hf_unplaced_is_kept(const struct hf_health_evidence *evidence);
 /* The evidence is of that device, or of a port above it. */
 bool hf_unplaced_fits(const struct hf_health_evidence *evidence,
 		      const struct hf_health_presence *device);
-/* Keeps evidence that none of the devices fits; else, and after the span, does nothing. */
-void hf_unplaced_keep(struct hf_unplaced *list, const struct hf_health_evidence *evidence,
+/* Keeps evidence that none of the devices fits; else, and after the span, does nothing.  True: it is kept. */
+bool hf_unplaced_keep(struct hf_unplaced *list, const struct hf_health_evidence *evidence,
 		      const struct hf_health_presence *devices, size_t len, hf_time now);
 /* Takes the oldest piece that fits the device out of the list.  False: there is none. */
 bool hf_unplaced_take(struct hf_unplaced *list, const struct hf_health_presence *device,

@@ -649,7 +649,8 @@ static void apply_to(struct hf_health_brain *b, struct hf_health_device *device,
 /* ---- PCIe: devices and the ports above them --------------------------------------------------------------- */
 
 /* The kernel prints that it cannot recover a device for errors of each severity.  After one that was not fatal the
- * device works on; without a report beside it nobody knows. */
+ * device works on; without a report beside it nobody knows.  Where it is not known which ports are above the device,
+ * the last report in the log counts, whatever it is about. */
 static enum hf_health_severity severity_beside(const struct hf_health_brain *b,
 					       const struct hf_health_device *device, hf_time at)
 {
@@ -674,8 +675,12 @@ static void apply_pcie_to(struct hf_health_brain *b, struct hf_health_device *de
 {
 	struct hf_health_evidence e = *given;
 
-	if (e.code == HF_HEALTH_CODE_UNRECOVERED)
-		e.severity = severity_beside(b, device, e.at);
+	if (e.code == HF_HEALTH_CODE_UNRECOVERED) {
+		enum hf_health_severity beside = severity_beside(b, device, e.at);
+
+		if (device->above[0] != '\0' || beside != HF_HEALTH_UNSAID)
+			e.severity = beside;
+	}
 	if (e.code == HF_HEALTH_CODE_LINK_DOWN || e.code == HF_HEALTH_CODE_INACCESSIBLE) {
 		/* Whether a network port is there, and comes back, detector ib measures. */
 		if (device->kind != HF_HEALTH_GPU)

@@ -58,11 +58,13 @@ struct hf_health_line_mark {
 /*
  * What a record says of a device.  A notice of three lines may come as three records (the
  * printk is one, but consoles and journals break it): the reader remembers which device the
- * first of them named.  Likewise of a task or a processor that is stuck: a later record says in which driver; and of
- * an adapter whose error was rated: the details behind it rate nothing.
+ * first of them named.  Likewise of a task or a processor that is stuck: a later record says in which driver; of
+ * an adapter whose error was rated: the details behind it rate nothing; and of a report of PCIe: what the kernel says
+ * behind it of its recovery is about an error of that severity.
  */
 struct hf_health_line_reader {
-	struct hf_health_line_mark notice, stuck, rated;
+	struct hf_health_line_mark notice, stuck, rated, report;
+	enum hf_health_severity reported;
 };
 
 /* True with ret_evidence filled (`at` is left HF_TIME_NONE); false when the line is about

@@ -147,6 +147,23 @@ static void what_anybody_may_write_stays(void **state)
 	}
 }
 
+static void a_further_line_of_a_record_is_marked_and_stripped(void **state)
+{
+	(void)state;
+	bare("               NVRM: x");
+	assert_true(record.indented);
+	assert_text("NVRM: x");
+	bare("\tNVRM: x");
+	assert_true(record.indented);
+	bare("[   12.345678] NVRM: x");
+	assert_false(record.indented);
+	bare("   ");
+	assert_true(record.indented);
+	assert_text("");
+	assert_int_equal(hf_health_kmsg_parse("6,1,2,-; x", 10, &record), HF_HEALTH_KMSG_KERNEL);
+	assert_false(record.indented);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -158,6 +175,7 @@ int main(void)
 		cmocka_unit_test(a_bare_line_may_have_a_prefix),
 		cmocka_unit_test(a_bare_line_is_read_as_dmesg_prints_it),
 		cmocka_unit_test(what_anybody_may_write_stays),
+		cmocka_unit_test(a_further_line_of_a_record_is_marked_and_stripped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

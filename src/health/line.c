@@ -21,6 +21,8 @@
 #define STUCK_LINES_MAX 40
 /* The buffer of an adapter's error. */
 #define RATED_LINES_MAX 24
+/* Registers and headers of a report, and its recovery; a reset takes a second or two. */
+#define REPORT_LINES_MAX 24
 
 static void set_mark(struct hf_health_line_mark *mark, const char *device)
 {
@@ -505,7 +507,8 @@ static const struct {
 	{"DPC containment event, status:0x", HF_HEALTH_CODE_CONTAINED, HF_HEALTH_FATAL},
 };
 
-static bool outcome(const struct hf_scan *s, struct hf_health_evidence *e)
+static bool outcome(const struct hf_health_line_reader *reader, const struct hf_scan *s,
+		    struct hf_health_evidence *e)
 {
 	for (size_t i = 0; i < HF_ARRAY_LEN(pcie_lines); i++) {
 		struct hf_scan p = *s;
@@ -516,6 +519,8 @@ static bool outcome(const struct hf_scan *s, struct hf_health_evidence *e)
 		e->severity = pcie_lines[i].severity;
 		if (e->code == 0)
 			e->verb = HF_HEALTH_RECOVERED;
+		if (e->code == HF_HEALTH_CODE_UNRECOVERED && reader->report.set)
+			e->severity = reader->reported;
 		return true;
 	}
 	return false;
@@ -553,7 +558,8 @@ static bool inaccessible(struct hf_scan s, struct hf_health_evidence *e)
 }
 
 /* "DRIVER ADDRESS: TEXT", and of the services of ports "pciehp ADDRESS:pcie004: TEXT" in kernels before 4.20 */
-static bool pcie(struct hf_scan s, struct hf_health_evidence *e)
+static bool pcie_form(const struct hf_health_line_reader *reader, struct hf_scan s,
+		      struct hf_health_evidence *e)
 {
 	struct hf_scan driver, service, p;
 	bool of_port;
@@ -567,7 +573,7 @@ static bool pcie(struct hf_scan s, struct hf_health_evidence *e)
 	if (!hf_scan_text(&s, ": "))
 		return false;
 	e->detector = HF_HEALTH_AER;
-	if (outcome(&s, e) || slot(s, e) || inaccessible(s, e))
+	if (outcome(reader, &s, e) || slot(s, e) || inaccessible(s, e))
 		return true;
 	of_port = hf_scan_text(&s, "AER: ");
 	if (hf_scan_text(&s, "PCIe Bus Error: severity="))
@@ -576,6 +582,18 @@ static bool pcie(struct hf_scan s, struct hf_health_evidence *e)
 		return false;
 	e->code = HF_HEALTH_CODE_AER;
 	return e->severity != HF_HEALTH_UNSAID;
+}
+
+static bool pcie(struct hf_health_line_reader *reader, struct hf_scan s,
+		 struct hf_health_evidence *e)
+{
+	if (!pcie_form(reader, s, e))
+		return false;
+	if (e->code == HF_HEALTH_CODE_AER || e->code == HF_HEALTH_CODE_CONTAINED) {
+		set_mark(&reader->report, NULL);
+		reader->reported = e->severity;
+	}
+	return true;
 }
 
 /* What mlx5_core prints, by the sentence that only that line has; the first match counts.  Code 0: it is over.
@@ -810,7 +828,7 @@ static bool parse(struct hf_health_line_reader *reader, struct hf_scan s,
 		/* What a form has filled in that did not match is no evidence of the next. */
 		*e = hf_health_evidence_none();
 	}
-	return pcie(s, e) || stuck(reader, s, e);
+	return pcie(reader, s, e) || stuck(reader, s, e);
 }
 
 /* Of the further lines of a record those of the notice are read: what else may stand there, a process may have
@@ -836,6 +854,7 @@ bool hf_health_line_parse(struct hf_health_line_reader *reader,
 	age_mark(&reader->notice, NOTICE_LINES_MAX);
 	age_mark(&reader->stuck, STUCK_LINES_MAX);
 	age_mark(&reader->rated, RATED_LINES_MAX);
+	age_mark(&reader->report, REPORT_LINES_MAX);
 	told = record->indented ? parse_indented(reader, s, &e) : parse(reader, s, &e);
 	if (!told || of_packet(s) || of_group(s))
 		return false;

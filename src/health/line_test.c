@@ -231,6 +231,72 @@ static void pcie_and_cards(void **state)
 	assert_false(parse("mlx5_core 0000:b1:00.0 ens1np0: Link up"));
 }
 
+static void what_becomes_of_an_error_of_the_bus(void **state)
+{
+	(void)state;
+	assert_true(parse("pcieport 0000:9c:01.0: AER: device recovery successful"));
+	assert_int_equal(e.detector, HF_HEALTH_AER);
+	assert_int_equal(e.verb, HF_HEALTH_RECOVERED);
+	assert_int_equal(e.code, 0);
+	assert_true(parse("pcieport 0000:9c:01.0: DPC: containment event, status:0x1f01 source:0"));
+	assert_int_equal(e.code, HF_HEALTH_CODE_CONTAINED);
+	assert_int_equal(e.severity, HF_HEALTH_FATAL);
+	assert_true(parse("pcieport 0000:9c:01.0: pciehp: Slot(0-2): Card not present"));
+	assert_int_equal(e.code, HF_HEALTH_CODE_LINK_DOWN);
+	assert_string_equal(e.device, "0000:9c:01.0");
+	assert_false(parse("pcieport 0000:9c:01.0: pciehp: Slot(12): Link Down/Up ignored"));
+	assert_false(parse("pcieport 0000:9c:01.0: pciehp: Slot(12): Link Up"));
+	assert_false(parse("pcieport 0000:9c:01.0: pciehp: Slot(12"));
+	assert_false(parse("pcieport 0000:9c:01.0: DPC: enabled with IRQ 24"));
+	assert_false(parse("nvidia 0000:9d:00.0: Unable to change power state from D3hot to D0, "
+			   "device is busy"));
+	/* Without a report before it nobody knows how bad the error was. */
+	memset(&reader, 0, sizeof(reader));
+	assert_true(parse("nvidia 0000:9d:00.0: AER: can't recover (no error_detected callback)"));
+	assert_int_equal(e.severity, HF_HEALTH_UNSAID);
+	assert_true(parse("pcieport 0000:9c:01.0: AER: Corrected error received: 0000:9d:00.0"));
+	assert_true(parse("pcieport 0000:9c:01.0: AER: Device recovery failed"));
+	assert_int_equal(e.severity, HF_HEALTH_CORRECTED);
+}
+
+static void what_names_no_gpu_is_the_nodes(void **state)
+{
+	(void)state;
+	assert_true(parse("NVRM: GPU12 nvCheckOkFailedNoLog: Check failed: Reset required "
+			  "[NV_ERR_RESET_REQUIRED] (0x00000062) returned from a @ b.c:1"));
+	assert_int_equal(e.detector, HF_HEALTH_RECOVERY);
+	assert_int_equal(e.code, HF_HEALTH_CODE_RESET_SOMEWHERE);
+	assert_string_equal(e.device, "");
+	/* Another status, and another name for it. */
+	assert_false(parse("NVRM: nvAssertOkFailedNoLog: Assertion failed: Out of memory "
+			   "[NV_ERR_NO_MEMORY] (0x00000051) returned from a @ b.c:1"));
+	assert_false(parse("NVRM: nvAssertOkFailedNoLog: Assertion failed: Reset required "
+			   "[NV_ERR_RESET_REQUIRED] (0x00000063) returned from a @ b.c:1"));
+	assert_false(parse("NVRM: a b: Assertion failed: Reset required [NV_ERR_RESET_REQUIRED] "
+			   "(0x00000062)"));
+}
+
+static void a_stuck_task_is_of_the_driver_that_a_later_line_names(void **state)
+{
+	const char *const task = "INFO: task a blocked:7 blocked for more than 122 seconds.";
+	const char *const work = "Workqueue: mlx5_health0000:b1:00.0 mlx5_work [mlx5_core]";
+
+	(void)state;
+	assert_false(parse(work));
+	assert_false(parse(task));
+	assert_true(parse(work));
+	assert_int_equal(e.code, HF_HEALTH_CODE_MLX5_LOCKUP);
+	assert_string_equal(e.device, "0000:b1:00.0");
+	/* Once. */
+	assert_false(parse(work));
+	assert_false(parse(task));
+	assert_false(parse("Workqueue: mlx5e mlx5_work [mlx5_core][7f00+1000]"));
+	assert_false(parse("RIP: 0033:mlx5_cmd_exec+0x12/0x34 [mlx5_core]"));
+	for (int i = 0; i < 40; i++)
+		assert_false(parse("x"));
+	assert_false(parse(work));
+}
+
 static void what_a_user_wrote_is_dropped(void **state)
 {
 	static const char forged[] =
@@ -254,6 +320,9 @@ static void every_cut_of_a_line_is_read_or_refused(void **state)
 		"pcieport 0000:00:01.0: AER: Multiple Uncorrectable (Fatal) error received: 0000:1a:00.0",
 		"NVRM: The NVIDIA GPU 0000:b3:00.0 has fallen off the bus",
 		"NVRM: GPU 0000:1d:00.0: RmInitAdapter failed! (0x26:0x56:1474)",
+		"nvidia 0000:9d:00.0: Unable to change power state from D3cold to D0, device inaccessible",
+		"pciehp 0000:9e:01.0:pcie004: Slot(12): Link Down",
+		"mlx5_core 0000:b1:00.0: a:1:(pid 0): Health issue observed, x, severity(3) ERROR:",
 	};
 
 	(void)state;
@@ -285,6 +354,10 @@ int main(void)
 		cmocka_unit_test_setup(what_the_driver_cannot_bring_up_is_told_in_two_lines, setup),
 		cmocka_unit_test_setup(a_switch_says_how_bad_it_is, setup),
 		cmocka_unit_test_setup(pcie_and_cards, setup),
+		cmocka_unit_test_setup(what_becomes_of_an_error_of_the_bus, setup),
+		cmocka_unit_test_setup(what_names_no_gpu_is_the_nodes, setup),
+		cmocka_unit_test_setup(a_stuck_task_is_of_the_driver_that_a_later_line_names,
+				       setup),
 		cmocka_unit_test_setup(what_a_user_wrote_is_dropped, setup),
 		cmocka_unit_test_setup(every_cut_of_a_line_is_read_or_refused, setup),
 	};
