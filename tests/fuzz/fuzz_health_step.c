@@ -69,7 +69,7 @@ static hf_time moment(struct life *l)
 
 static void name(struct life *l, char text[HF_HEALTH_DEVICE_MAX])
 {
-	unsigned n = draw(&l->in, DEVICES + 3);
+	unsigned n = draw(&l->in, DEVICES + 5);
 
 	memset(text, 0, HF_HEALTH_DEVICE_MAX);
 	if (n < DEVICES)
@@ -78,6 +78,8 @@ static void name(struct life *l, char text[HF_HEALTH_DEVICE_MAX])
 		snprintf(text, HF_HEALTH_DEVICE_MAX, "new-%u", draw(&l->in, 200));
 	else if (n == DEVICES + 1)
 		memset(text, 'x', HF_HEALTH_DEVICE_MAX); /* no end */
+	else if (n > DEVICES + 2)
+		snprintf(text, HF_HEALTH_DEVICE_MAX, "0000:0%u:00.0", n - DEVICES - 2);
 }
 
 static void draw_evidence(struct life *l, struct hf_health_evidence *e)
@@ -122,6 +124,10 @@ static void draw_sample(struct life *l, struct hf_health_sample *s)
 		s->driver.not_loaded = fill[1] & 1;
 		s->driver.timed_out = fill[2] & 1;
 		s->driver.aside = s->detector == HF_HEALTH_DRIVER && (fill[2] >> 1 & 1);
+		s->driver.fabric_asked = (uint32_t)fill[3];
+		s->driver.fabric_waiting = (uint32_t)fill[4];
+		s->driver.fabric_state = (uint32_t)fill[5];
+		s->driver.fabric_status = (uint32_t)fill[6];
 		break;
 	case HF_HEALTH_ECC:
 		s->ecc.uncorrectable = fill[0];
@@ -173,6 +179,13 @@ static void draw_names(struct life *l)
 		memset(p->uuid, 'x', sizeof(p->uuid)); /* no end */
 	if (draw(&l->in, 2))
 		snprintf(p->alias, sizeof(p->alias), "gpu-%u", draw(&l->in, DEVICES));
+	memset(p->above, 0, sizeof(p->above));
+	switch (draw(&l->in, 5)) {
+	case 0: memset(p->above, 'x', sizeof(p->above)); break; /* no end */
+	case 1: snprintf(p->above, sizeof(p->above), "0000:01:00.0 0000:02:00.0"); break;
+	case 2: snprintf(p->above, sizeof(p->above), "0000:02:00.0"); break;
+	default: break;
+	}
 }
 
 static void draw_input(struct life *l, struct hf_health_input *input)

@@ -62,6 +62,10 @@ static void check_told(const struct hf_nvml_record *r)
 		hf_assert(s->device[0] != '\0' || s->detector == HF_HEALTH_DRIVER);
 		hf_assert(s->detector != HF_HEALTH_CLOCK || s->clock.load_percent <= 100);
 		hf_assert(s->detector != HF_HEALTH_THROTTLE || s->throttle.load_percent <= 100);
+		hf_assert(s->detector != HF_HEALTH_DRIVER ||
+			  (s->driver.fabric_waiting <= s->driver.fabric_asked &&
+			   s->driver.fabric_asked <= HF_NVML_DEVICES_MAX &&
+			   s->driver.fabric_state <= 3));
 	}
 	for (size_t i = 0; i < input.evidence_len; i++) {
 		const struct hf_health_evidence *e = &input.evidence[i];

@@ -31,7 +31,7 @@ static void look_at_tables(const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	HF_AUTOFREE char *text = hf_xstrndup((const char *)data, size);
-	char version[HF_SYSFS_NAME_MAX], again[24];
+	char version[HF_SYSFS_NAME_MAX], again[24], above[HF_HEALTH_ABOVE_MAX];
 	uint64_t number = 0, other = 0;
 	int state = hf_sysfs_state(text);
 
@@ -50,6 +50,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		hf_assert(strstr(text, "TOTAL_ERR_COR ") != NULL);
 	if (hf_sysfs_ras(text, &number))
 		hf_assert(strstr(text, "ue: ") != NULL);
+	hf_sysfs_above(text, above);
+	hf_assert(memchr(above, '\0', sizeof(above)) != NULL);
+	hf_assert(strspn(above, "0123456789abcdef:. ") == strlen(above));
 	hf_sysfs_driver_version(text, version);
 	hf_assert(memchr(version, '\0', sizeof(version)) != NULL);
 	hf_assert(strspn(version, "0123456789.") == strlen(version));
