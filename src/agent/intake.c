@@ -223,7 +223,7 @@ static void take_alias(struct hf_intake *intake, struct hf_health_presence *know
 
 static bool put_evidence(struct hf_intake *intake, const struct hf_health_evidence *evidence);
 
-/* What was read of it, or of a port above it, before it was named. */
+/* Puts in the evidence about the device, or a port above it, that came before the device was named. */
 static void give_placed(struct hf_intake *intake, const struct hf_health_presence *device)
 {
 	struct hf_health_evidence evidence;
@@ -508,7 +508,7 @@ bool hf_intake_evidence(struct hf_intake *intake, const struct hf_health_evidenc
 	dated = *evidence;
 	if (dated.at == HF_TIME_NONE)
 		dated.at = hf_intake_now(intake);
-	/* The brain may remember a device of an agent before this one, which nobody has named yet. */
+	/* If the agent before this one knew devices, the brain may know the device although no probe has named it. */
 	if (hf_unplaced_keep(intake->unplaced, &dated, intake->devices, intake->devices_len,
 			     hf_intake_now(intake)) &&
 	    intake->before_len == 0)

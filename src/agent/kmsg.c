@@ -163,8 +163,8 @@ static bool is_foreign(const struct kmsg *k, const struct hf_health_evidence *e)
 	const struct hf_health_presence *known;
 	size_t len;
 
-	if (k->sys_root == NULL || e->device[0] == '\0' || e->detector == HF_HEALTH_SXID || e->detector == HF_HEALTH_AER ||
-	    e->detector == HF_HEALTH_MLX5)
+	if (k->sys_root == NULL || e->device[0] == '\0' || e->detector == HF_HEALTH_SXID ||
+	    e->detector == HF_HEALTH_AER || e->detector == HF_HEALTH_MLX5)
 		return false;
 	known = hf_intake_devices(k->intake, &len);
 	for (size_t i = 0; i < len; i++)

@@ -352,10 +352,11 @@ static void a_record_of_several_lines_is_read_as_dmesg_prints_it(void **state)
 	assert_int_equal(mkfifo(w->path, 0600), 0);
 	open_probe(w, w->path);
 	run_for(w, HF_MS);
-	append(w->path, "[   12.500000] NVRM: The NVIDIA GPU 0000:1b:00.0\n"
-			"               NVRM: (PCI ID: 10de:2330) installed in this system has\n"
-			"               NVRM: fallen off the bus and is not responding to commands.\n"
-			"               " XID "\n");
+	append(w->path,
+	       "[   12.500000] NVRM: The NVIDIA GPU 0000:1b:00.0\n"
+	       "               NVRM: (PCI ID: 10de:2330) installed in this system has\n"
+	       "               NVRM: fallen off the bus and is not responding to commands.\n"
+	       "               " XID "\n");
 	run_until_records(w, 4);
 	assert_int_equal(taken(w).evidence_len, 1);
 	assert_string_equal(taken(w).evidence[0].device, "0000:1b:00.0");

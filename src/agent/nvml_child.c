@@ -352,8 +352,8 @@ static void look_recovery(struct nvml *n, void *handle, struct hf_nvml_device *d
 	}
 }
 
-/* A driver that does not know the newer form, or this version of it, knows the older one.  A library may write more
- * than the struct that it was given: there is room behind. */
+/* A library that lacks the newer function, or refuses this version of its struct, may have the older function.  The
+ * room is larger than both structs, since a library may write more than it should. */
 static void look_fabric(struct nvml *n, void *handle, struct hf_nvml_device *d)
 {
 	union {

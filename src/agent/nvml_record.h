@@ -63,9 +63,9 @@ enum hf_nvml_fact {
 	HF_NVML_PCIE_WIDTH_MAX,
 	HF_NVML_PCIE_REPLAYS,
 	HF_NVML_RECOVERY_ACTION,
-	HF_NVML_NVLINKS,   /* a bit for each that is active */
-	HF_NVML_MIG_ON,    /* cut into instances */
-	HF_NVML_PROCESSES, /* that compute */
+	HF_NVML_NVLINKS,       /* a bit for each that is active */
+	HF_NVML_MIG_ON,        /* cut into instances */
+	HF_NVML_PROCESSES,     /* that compute */
 	HF_NVML_FABRIC_STATE,  /* enum hf_nvml_fabric_state */
 	HF_NVML_FABRIC_STATUS, /* of the registration: 0, or one of NVML's numbers */
 	HF_NVML_FABRIC_HEALTH, /* bits */

@@ -349,8 +349,8 @@ static void say_why(const struct hf_nvml_record *r, bool another, char ret_why[H
 		snprintf(ret_why, size, HF_NVML_ERROR "%d", r->code);
 }
 
-/* It belongs to a fabric, and the library tells how far its registration is.  One that is cut into instances uses no
- * links; one that does not answer has a fault of its own. */
+/* The GPU belongs to a fabric, and the library tells the state of its registration.  Left out are GPUs that are cut into
+ * instances, which use no links, and GPUs that do not answer, which have a fault of their own. */
 static bool is_of_fabric(const struct hf_nvml_device *d)
 {
 	return d->code == HF_NVML_OK && knows(d, HF_NVML_FABRIC_STATE) &&

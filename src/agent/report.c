@@ -399,7 +399,7 @@ static bool is_covered(const struct hf_health_device *device)
 	return false;
 }
 
-/* Fewer are counted since one of them fell off the bus or was cut off by it: that one is missing. */
+/* Fewer devices are counted because one fell off the bus, or a failed PCIe port has cut it off: that one is missing. */
 static bool is_known(const struct hf_report *report)
 {
 	for (size_t i = 1; i < report->memory->devices_len; i++) {

@@ -43,18 +43,19 @@ int hf_sysfs_state(const char *text);
 /* "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.54.03  Tue …": the version, or "". */
 void hf_sysfs_driver_version(const char *text, char ret_version[HF_SYSFS_NAME_MAX]);
 
-/* Of "../../../devices/pci0000:9c/0000:9c:01.0/0000:9d:00.0", where the entry of 0000:9d:00.0 on the bus leads, the
- * addresses before the last: "0000:9c:01.0".  Of more than fit those next to the device. */
-void hf_sysfs_above(const char *target, char ret_above[HF_HEALTH_ABOVE_MAX]);
+/* The entry of a device in /sys/bus/pci/devices is a link to its place in the tree of all devices.  Lists the addresses
+ * of the ports in such a target: "../../../devices/pci0000:9c/0000:9c:01.0/0000:9d:00.0" gives "0000:9c:01.0".  If there
+ * are too many, those nearest to the device are kept. */
+void hf_sysfs_list_above(const char *target, char ret_above[HF_HEALTH_ABOVE_MAX]);
 
 /* ---- looking ---- */
 
 struct hf_sysfs_gpu {
 	char address[HF_HEALTH_DEVICE_MAX];
 	char above[HF_HEALTH_ABOVE_MAX]; /* addresses of the ports between it and the processor */
-	uint32_t vendor;                /* HF_SYSFS_NVIDIA, HF_SYSFS_AMD */
-	char driver[HF_SYSFS_NAME_MAX]; /* "nvidia", "amdgpu"; "": none is bound */
-	bool kept_back;                 /* its driver has it and gives it to nobody, by procfs */
+	uint32_t vendor;                 /* HF_SYSFS_NVIDIA, HF_SYSFS_AMD */
+	char driver[HF_SYSFS_NAME_MAX];  /* "nvidia", "amdgpu"; "": none is bound */
+	bool kept_back;                  /* its driver has it and gives it to nobody, by procfs */
 	bool draws; /* of the class of displays (VGA): what computes may be, too */
 	/* Now, and what device and slot can do together; 0: not known. */
 	uint32_t width, width_max, speed, speed_max;

@@ -86,8 +86,8 @@ static void link_at(const char *dir, const char *name, char *ret_text, size_t si
 		*c = *c > ' ' && *c <= '~' ? *c : '?';
 }
 
-/* The entry of a device on the bus leads into the tree of all devices. */
-static void above_at(const char *devices, const char *name, char ret_above[HF_HEALTH_ABOVE_MAX])
+/* Reads which ports are above a device: its entry on the bus is a link into the tree of all devices. */
+static void read_above(const char *devices, const char *name, char ret_above[HF_HEALTH_ABOVE_MAX])
 {
 	char path[PATH_MAX_HERE], target[PATH_MAX_HERE];
 	ssize_t len;
@@ -99,7 +99,7 @@ static void above_at(const char *devices, const char *name, char ret_above[HF_HE
 	if (len <= 0)
 		return;
 	target[len] = '\0';
-	hf_sysfs_above(target, ret_above);
+	hf_sysfs_list_above(target, ret_above);
 }
 
 /* ---- devices on the bus ------------------------------------------------------------------------------- */
@@ -232,7 +232,7 @@ static bool look_gpu(const char *devices, const char *name, struct hf_sysfs_gpu 
 		++*foreign;
 		return false;
 	}
-	above_at(devices, name, gpu->above);
+	read_above(devices, name, gpu->above);
 	gpu->width = link_fact(dir, "current_link_width", hf_sysfs_width);
 	gpu->speed = link_fact(dir, "current_link_speed", hf_sysfs_speed);
 	gpu->width_max = link_max(dir, "max_link_width", hf_sysfs_width);
@@ -357,9 +357,9 @@ static void look_ports_of(const char *sys_root, const char *devices, const char 
 		if (!hf_health_pci_normalize(address, strlen(address), port->address))
 			memset(port->address, 0, sizeof(port->address));
 		memcpy(port->driver, driver, sizeof(port->driver));
-		if (counters && (size_t)snprintf(bus, sizeof(bus), "%s/bus/pci/devices",
-						 sys_root) < sizeof(bus))
-			above_at(bus, address, port->above);
+		if (counters && (size_t)snprintf(bus, sizeof(bus), "%s/bus/pci/devices", sys_root) <
+					sizeof(bus))
+			read_above(bus, address, port->above);
 		look_port(dir, counters, port);
 		ports->len++;
 	}

@@ -204,16 +204,16 @@ static void the_ports_above_a_device_are_those_of_its_place_in_the_tree(void **s
 	known = hf_intake_devices(b->intake, &len);
 	assert_int_equal(len, 1);
 	assert_string_equal(known->above, "0000:00:01.0");
-	hf_sysfs_above("../../../devices/pci0000:e2/0000:e2:00.5/pci10001:e0/10001:e0:01.0/"
-		       "10001:e1:00.0",
-		       above);
+	hf_sysfs_list_above("../../../devices/pci0000:e2/0000:e2:00.5/pci10001:e0/10001:e0:01.0/"
+			    "10001:e1:00.0",
+			    above);
 	assert_string_equal(above, "0000:e2:00.5 10001:e0:01.0");
 	/* What is no address as the kernel writes it is no port. */
-	hf_sysfs_above("0000:9C:01.0/x/9c:01.0/0000:9c:01/0000:9d:00.0", above);
+	hf_sysfs_list_above("0000:9C:01.0/x/9c:01.0/0000:9c:01/0000:9d:00.0", above);
 	assert_string_equal(above, "");
-	hf_sysfs_above("0000:9d:00.0", above);
+	hf_sysfs_list_above("0000:9d:00.0", above);
 	assert_string_equal(above, "");
-	hf_sysfs_above("", above);
+	hf_sysfs_list_above("", above);
 	assert_string_equal(above, "");
 }
 
@@ -226,7 +226,7 @@ static void of_more_ports_than_fit_those_next_to_the_device_are_known(void **sta
 	for (unsigned i = 0; i < 32; i++)
 		len += (size_t)snprintf(target + len, sizeof(target) - len, "0000:%02x:00.0/", i);
 	snprintf(target + len, sizeof(target) - len, "0000:ff:00.0");
-	hf_sysfs_above(target, above);
+	hf_sysfs_list_above(target, above);
 	assert_true(hf_health_is_above(above, "0000:1f:00.0"));
 	assert_true(hf_health_is_above(above, "0000:18:00.0"));
 	assert_false(hf_health_is_above(above, "0000:00:00.0"));

@@ -151,7 +151,7 @@ void hf_sysfs_driver_version(const char *text, char ret_version[HF_SYSFS_NAME_MA
 	}
 }
 
-/* A part of a path that is an address as the kernel writes it. */
+/* The part of a path is a PCI address in the form that the kernel writes. */
 static bool is_address(const char *part, size_t len)
 {
 	char address[HF_HEALTH_DEVICE_MAX];
@@ -164,7 +164,7 @@ static void put_above(const char *part, size_t len, char ret_above[HF_HEALTH_ABO
 {
 	size_t has = strlen(ret_above);
 
-	/* The farthest give way: their errors are told of the nearer ones, too. */
+	/* Ports near the device matter more: each of them has fewer devices below it. */
 	while (has > 0 && has + 1 + len >= HF_HEALTH_ABOVE_MAX) {
 		size_t first = strcspn(ret_above, " ");
 
@@ -178,7 +178,7 @@ static void put_above(const char *part, size_t len, char ret_above[HF_HEALTH_ABO
 	ret_above[has + len] = '\0';
 }
 
-void hf_sysfs_above(const char *target, char ret_above[HF_HEALTH_ABOVE_MAX])
+void hf_sysfs_list_above(const char *target, char ret_above[HF_HEALTH_ABOVE_MAX])
 {
 	const char *end = strrchr(target, '/');
 	char above[HF_HEALTH_ABOVE_MAX] = "";

@@ -32,8 +32,8 @@ struct hf_unplaced *hf_unplaced_destroy(struct hf_unplaced *list)
 
 bool hf_unplaced_is_kept(const struct hf_health_evidence *evidence)
 {
-	return evidence->device[0] != '\0' && (evidence->detector == HF_HEALTH_AER ||
-					       evidence->detector == HF_HEALTH_MLX5);
+	return evidence->device[0] != '\0' &&
+	       (evidence->detector == HF_HEALTH_AER || evidence->detector == HF_HEALTH_MLX5);
 }
 
 bool hf_unplaced_fits(const struct hf_health_evidence *evidence,

@@ -28,7 +28,7 @@ static struct hf_health_presence gpu(const char *id, const char *above)
 	return p;
 }
 
-static void what_nobody_is_below_waits_for_its_device(void **state)
+static void evidence_about_a_port_waits_for_a_device_below_it(void **state)
 {
 	struct hf_unplaced *list = hf_unplaced_create(0);
 	struct hf_health_evidence e = evidence_of("0000:9c:01.0"), found;
@@ -46,7 +46,7 @@ static void what_nobody_is_below_waits_for_its_device(void **state)
 	hf_unplaced_destroy(list);
 }
 
-static void what_has_its_device_is_not_kept(void **state)
+static void evidence_about_a_known_device_is_not_kept(void **state)
 {
 	struct hf_unplaced *list = hf_unplaced_create(0);
 	struct hf_health_evidence e = evidence_of("0000:9d:00.0"), found;
@@ -55,14 +55,14 @@ static void what_has_its_device_is_not_kept(void **state)
 	(void)state;
 	hf_unplaced_keep(list, &e, &own, 1, HF_SECOND);
 	assert_false(hf_unplaced_take(list, &own, &found));
-	/* Whatever names its device by itself makes it known. */
+	/* The brain makes a device of the address in an Xid. */
 	e.detector = HF_HEALTH_XID;
 	hf_unplaced_keep(list, &e, NULL, 0, HF_SECOND);
 	assert_false(hf_unplaced_take(list, &own, &found));
 	hf_unplaced_destroy(list);
 }
 
-static void only_the_first_minutes_are_kept_and_only_so_much(void **state)
+static void the_list_has_limits_of_time_and_length(void **state)
 {
 	struct hf_unplaced *list = hf_unplaced_create(0);
 	struct hf_health_presence own = gpu("0000:9d:00.0", "0000:9c:01.0");
@@ -88,9 +88,9 @@ static void only_the_first_minutes_are_kept_and_only_so_much(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_nobody_is_below_waits_for_its_device),
-		cmocka_unit_test(what_has_its_device_is_not_kept),
-		cmocka_unit_test(only_the_first_minutes_are_kept_and_only_so_much),
+		cmocka_unit_test(evidence_about_a_port_waits_for_a_device_below_it),
+		cmocka_unit_test(evidence_about_a_known_device_is_not_kept),
+		cmocka_unit_test(the_list_has_limits_of_time_and_length),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

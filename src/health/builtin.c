@@ -125,7 +125,7 @@ static const struct hf_health_rule rules[] = {
 	{RULE(RECOVERY, 5, 5, FABRIC, RESTART_DRIVER, FABRIC, SIGNAL)},
 	{RULE(RECOVERY, HF_HEALTH_CODE_RESET_REQUIRED, HF_HEALTH_CODE_RESET_REQUIRED, GPU_RESET,
 	      RESET_DEVICE, DEVICE, SIGNAL)},
-	/* One of the node's GPUs: it stops none, since the others are well. */
+	/* It is not known which GPU needs the reset.  No GPU is stopped for it, since the others are well. */
 	{RULE(RECOVERY, HF_HEALTH_CODE_RESET_SOMEWHERE, HF_HEALTH_CODE_RESET_SOMEWHERE, DEGRADED,
 	      RESET_DEVICE, NODE, AGE)},
 	/* Memory. */
@@ -155,10 +155,10 @@ static const struct hf_health_rule rules[] = {
 	{RULE(IB, HF_HEALTH_CODE_PORT_MISSING, HF_HEALTH_CODE_PORT_MISSING, FABRIC, QUARANTINE,
 	      FABRIC, LEVEL)},
 	{RULE(IB, HF_HEALTH_CODE_PORT_BLINK, HF_HEALTH_CODE_PORT_BLINK, INFO, RECORD, FABRIC, AGE)},
-	/* A network adapter's own words (mlx5/core/health.c, en/reporter_tx.c of Linux).  Its driver tries to
-	 * recover a fatal error, and reports when it could. */
-	{RULE(MLX5, HF_HEALTH_CODE_MLX5_LEAK, HF_HEALTH_CODE_MLX5_LEAK, REBOOT, RESTART_NODE, FABRIC,
-	      BOOT)},
+	/* Lines of mlx5_core (mlx5/core/health.c, en/reporter_tx.c of Linux).  The driver tries to recover from a
+	 * fatal error, and reports whether it could. */
+	{RULE(MLX5, HF_HEALTH_CODE_MLX5_LEAK, HF_HEALTH_CODE_MLX5_LEAK, REBOOT, RESTART_NODE,
+	      FABRIC, BOOT)},
 	{RULE(MLX5, HF_HEALTH_CODE_MLX5_HEALTH, HF_HEALTH_CODE_MLX5_HEALTH, REBOOT, RESTART_NODE,
 	      FABRIC, SIGNAL)},
 	{RULE(MLX5, HF_HEALTH_CODE_MLX5_HARDWARE, HF_HEALTH_CODE_MLX5_HARDWARE, REBOOT,
@@ -169,14 +169,14 @@ static const struct hf_health_rule rules[] = {
 	      RESTART_NODE, FABRIC, SIGNAL)},
 	{RULE(MLX5, HF_HEALTH_CODE_MLX5_COLD_RESET, HF_HEALTH_CODE_MLX5_COLD_RESET, REBOOT,
 	      RESTART_NODE, FABRIC, BOOT)},
-	/* The firmware rates its errors; below "error" it only informs. */
-	{RULE(MLX5, HF_HEALTH_CODE_MLX5_SYNDROME, HF_HEALTH_CODE_MLX5_SYNDROME, INFO, RECORD, FABRIC,
-	      AGE),
+	/* The firmware gives its errors a severity; those milder than "error" only inform. */
+	{RULE(MLX5, HF_HEALTH_CODE_MLX5_SYNDROME, HF_HEALTH_CODE_MLX5_SYNDROME, INFO, RECORD,
+	      FABRIC, AGE),
 	 .severity = HF_HEALTH_NONFATAL},
 	{RULE(MLX5, HF_HEALTH_CODE_MLX5_SYNDROME, HF_HEALTH_CODE_MLX5_LOCKUP, FABRIC, QUARANTINE,
 	      FABRIC, AGE)},
-	/* PCIe's own reports (pci/pcie/aer.c, dpc.c, err.c of Linux): of the device, of a port above it, and what
-	 * became of the kernel's recovery.  A recovery that succeeds ends what was fatal. */
+	/* Lines of the kernel's PCIe services (pci/pcie/aer.c, dpc.c, err.c of Linux): reports about the device and
+	 * about ports above it, and failed recoveries.  A recovery that succeeds ends faults of fatal errors. */
 	{RULE(AER, HF_HEALTH_CODE_AER, HF_HEALTH_CODE_AER, REBOOT, RESTART_NODE, DEVICE, SIGNAL),
 	 .severity = HF_HEALTH_FATAL},
 	{RULE(AER, HF_HEALTH_CODE_AER, HF_HEALTH_CODE_AER, DEGRADED, MOVE_POD, DEVICE, AGE),
@@ -186,7 +186,7 @@ static const struct hf_health_rule rules[] = {
 	{RULE(AER, HF_HEALTH_CODE_AER_PORT, HF_HEALTH_CODE_AER_PORT, REBOOT, RESTART_NODE, NODE,
 	      SIGNAL),
 	 .severity = HF_HEALTH_FATAL},
-	/* Beside a report they are the same incident. */
+	/* If there is a report as well, they are part of its incident. */
 	{RULE(AER, HF_HEALTH_CODE_CONTAINED, HF_HEALTH_CODE_UNRECOVERED, REBOOT, RESTART_NODE, NODE,
 	      SIGNAL),
 	 .severity = HF_HEALTH_FATAL, .follows = true},

@@ -12,8 +12,9 @@ HF_BEGIN_DECLS
 enum hf_health_verb {
 	HF_HEALTH_FAULT,   /* this is wrong */
 	HF_HEALTH_CLEARED, /* detector (and code, if not 0) measures that it is right again */
-	/* The driver or the kernel says that the device needs nothing any more.  With a code: not that; without
-	 * one everything of the detector, and of all detectors where it is RECOVERY. */
+	/* The driver or the kernel says that the device needs nothing any more.  With a code it ends faults of
+	 * that detector and code, without one all of the detector; RECOVERY without a code ends faults of all
+	 * detectors. */
 	HF_HEALTH_RECOVERED,
 };
 
@@ -43,7 +44,7 @@ enum hf_health_code {
 	HF_HEALTH_CODE_INIT =
 		1, /* buslost: its driver cannot bring it up, or tells nothing of it */
 
-	HF_HEALTH_CODE_RESET_REQUIRED = 6, /* recovery: NVML 16; 1 to 5 are the driver's actions */
+	HF_HEALTH_CODE_RESET_REQUIRED = 6,  /* recovery: NVML 16; 1 to 5 are the driver's actions */
 	HF_HEALTH_CODE_RESET_SOMEWHERE = 7, /* recovery: a line asks for a reset and names no GPU */
 
 	HF_HEALTH_CODE_UNCORRECTABLE = 1, /* ecc, amd */
@@ -77,12 +78,12 @@ enum hf_health_code {
 	HF_HEALTH_CODE_PLUGIN_ABSENT = 1, /* plugin */
 	HF_HEALTH_CODE_RESOURCE_GONE = 2,
 
-	HF_HEALTH_CODE_AER = 1,      /* aer: a report about the device; the severity tells */
-	HF_HEALTH_CODE_AER_PORT = 2, /* a report about a port above the device; likewise */
+	HF_HEALTH_CODE_AER = 1,          /* aer: a report about the device; the severity tells */
+	HF_HEALTH_CODE_AER_PORT = 2,     /* a report about a port above the device; likewise */
 	HF_HEALTH_CODE_CONTAINED = 3,    /* DPC has cut off everything below a port */
 	HF_HEALTH_CODE_UNRECOVERED = 4,  /* the kernel says that its recovery failed */
-	HF_HEALTH_CODE_LINK_DOWN = 5,    /* in lines alone: for a GPU it is buslost 79 */
-	HF_HEALTH_CODE_INACCESSIBLE = 6, /* likewise */
+	HF_HEALTH_CODE_LINK_DOWN = 5,    /* of a slot; a fault of a GPU has buslost 79 instead */
+	HF_HEALTH_CODE_INACCESSIBLE = 6, /* reads return only ones; likewise */
 
 	HF_HEALTH_CODE_MLX5_LEAK = 1, /* mlx5: a command timed out and leaks */
 	HF_HEALTH_CODE_MLX5_HEALTH = 2,
@@ -91,12 +92,12 @@ enum hf_health_code {
 	HF_HEALTH_CODE_MLX5_POWER = 5,
 	HF_HEALTH_CODE_MLX5_HOT = 6,
 	HF_HEALTH_CODE_MLX5_CABLE = 7,
-	HF_HEALTH_CODE_MLX5_FATAL = 8,        /* the driver gives the adapter up and tries to recover */
-	HF_HEALTH_CODE_MLX5_UNRECOVERED = 9,  /* and could not */
-	HF_HEALTH_CODE_MLX5_COLD_RESET = 10,  /* the firmware asks for a power cycle */
-	HF_HEALTH_CODE_MLX5_SYNDROME = 11,    /* the firmware reports an error of its own */
-	HF_HEALTH_CODE_MLX5_TX_STUCK = 12,    /* queues could not be opened again after a timeout */
-	HF_HEALTH_CODE_MLX5_LOCKUP = 13,      /* a processor or a task is stuck in the driver */
+	HF_HEALTH_CODE_MLX5_FATAL = 8, /* the driver gives the adapter up and tries to recover */
+	HF_HEALTH_CODE_MLX5_UNRECOVERED = 9, /* and the recovery failed */
+	HF_HEALTH_CODE_MLX5_COLD_RESET = 10, /* the firmware asks for a power cycle */
+	HF_HEALTH_CODE_MLX5_SYNDROME = 11,   /* the firmware reports an error of its own */
+	HF_HEALTH_CODE_MLX5_TX_STUCK = 12,   /* queues could not be opened again after a timeout */
+	HF_HEALTH_CODE_MLX5_LOCKUP = 13,     /* a processor or a task is stuck in the driver */
 
 	HF_HEALTH_CODE_SAME = 1, /* peers: the same fault on half of the node's devices */
 	HF_HEALTH_CODE_ALL = 2,  /* all of them at once, with whatever faults */

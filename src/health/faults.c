@@ -28,12 +28,12 @@ void hf_health_times_add(hf_time *times, uint32_t *len, uint32_t max, hf_time at
 /* ---- which fault ------------------------------------------------------------------------------ */
 
 /* The key of de-duplication.  A rule that counts over all units of a device has one fault for
- * them all.  A device falls off the bus as a whole, with a port above it or alone. */
+ * them all.  A loss of the bus is one fault, whether its report names a port above the device or not. */
 static bool is_about(const struct hf_health_fault *f, const struct hf_health_evidence *e,
 		     const struct hf_health_rule *rule)
 {
-	bool any_unit = (rule && rule->count > 1 && !rule->same_unit) ||
-			e->detector == HF_HEALTH_BUSLOST;
+	bool any_unit =
+		(rule && rule->count > 1 && !rule->same_unit) || e->detector == HF_HEALTH_BUSLOST;
 
 	return f->detector == e->detector && f->code == e->code && f->severity == e->severity &&
 	       f->subcode == e->subcode && (any_unit || hf_streq(f->unit, e->unit));
@@ -258,7 +258,7 @@ static bool is_of_link(const struct hf_health_fault *f)
 			   (f->detector == HF_HEALTH_XID && f->code == HF_HEALTH_CODE_LINK));
 }
 
-/* Off the bus, or cut off by an error of it: nothing reaches the device. */
+/* The device is off the bus, or a fatal error of the bus has cut it off. */
 static bool is_lost(const struct hf_health_fault *f)
 {
 	return f->open && (f->detector == HF_HEALTH_BUSLOST || f->detector == HF_HEALTH_AER) &&
@@ -545,7 +545,7 @@ struct hf_health_fault *hf_health_fault_see(struct hf_health_brain *b,
 	before = (struct before){same, had_stopped(b, f, e), stopped_at(device)};
 	if (!same || f->event_at == HF_TIME_NONE)
 		f->event_at = e->at;
-	/* Which port it was may be reported after the loss. */
+	/* The report that names the port may come after the one that names the device. */
 	if (f->detector == HF_HEALTH_BUSLOST && (!f->open || f->unit[0] == '\0'))
 		memcpy(f->unit, e->unit, sizeof(f->unit));
 	if (!f->open)
@@ -648,11 +648,11 @@ static void apply_to(struct hf_health_brain *b, struct hf_health_device *device,
 
 /* ---- PCIe: devices and the ports above them --------------------------------------------------------------- */
 
-/* The kernel prints that it cannot recover a device for errors of each severity.  After one that was not fatal the
- * device works on; without a report beside it nobody knows.  Where it is not known which ports are above the device,
- * the last report in the log counts, whatever it is about. */
-static enum hf_health_severity severity_beside(const struct hf_health_brain *b,
-					       const struct hf_health_device *device, hf_time at)
+/* The severity of the error that the kernel could not recover.  The line that says so has none, and the device works on
+ * after an error that was not fatal.  The device's other faults of the same minute tell; UNSAID: it has none. */
+static enum hf_health_severity find_severity_beside(const struct hf_health_brain *b,
+						    const struct hf_health_device *device,
+						    hf_time at)
 {
 	enum hf_health_severity worst = HF_HEALTH_UNSAID;
 
@@ -675,14 +675,15 @@ static void apply_pcie_to(struct hf_health_brain *b, struct hf_health_device *de
 {
 	struct hf_health_evidence e = *given;
 
+	/* If the ports above the device are not known, the severity of the last report in the log stays. */
 	if (e.code == HF_HEALTH_CODE_UNRECOVERED) {
-		enum hf_health_severity beside = severity_beside(b, device, e.at);
+		enum hf_health_severity beside = find_severity_beside(b, device, e.at);
 
 		if (device->above[0] != '\0' || beside != HF_HEALTH_UNSAID)
 			e.severity = beside;
 	}
 	if (e.code == HF_HEALTH_CODE_LINK_DOWN || e.code == HF_HEALTH_CODE_INACCESSIBLE) {
-		/* Whether a network port is there, and comes back, detector ib measures. */
+		/* Detector ib measures whether a network port is there, and whether it comes back. */
 		if (device->kind != HF_HEALTH_GPU)
 			return;
 		e.detector = HF_HEALTH_BUSLOST;
@@ -691,8 +692,8 @@ static void apply_pcie_to(struct hf_health_brain *b, struct hf_health_device *de
 	apply_to(b, device, &e);
 }
 
-/* An address may be a device's own or that of a port above several: what befalls a port befalls all below it.
- * Corrected errors of ports are no news of any device. */
+/* The address in the evidence is a device's own, or that of a PCIe port above one or several devices.  Evidence about a
+ * port is applied to each device below it, but for corrected errors. */
 static void apply_pcie(struct hf_health_brain *b, const struct hf_health_evidence *e)
 {
 	struct hf_health_device *own = hf_health_memory_find(b->memory, e->device);
@@ -717,7 +718,7 @@ static void apply_pcie(struct hf_health_brain *b, const struct hf_health_evidenc
 
 /* ---- a reset of a GPU that is not named --------------------------------------------------------------------- */
 
-/* A GPU has stopped: it is the one that a line without an address asks a reset for. */
+/* A GPU has stopped.  Then a line that asks for a reset and names no GPU is taken to mean that one. */
 static bool is_reset_explained(const struct hf_health_brain *b)
 {
 	for (size_t i = 0; i < b->memory->devices_len; i++) {
@@ -729,7 +730,7 @@ static bool is_reset_explained(const struct hf_health_brain *b)
 	return false;
 }
 
-/* From then on the node has nothing of its own against it. */
+/* Closes the node's fault of such a line. */
 static void close_explained(struct hf_health_brain *b)
 {
 	struct hf_health_device *node = &b->memory->devices[0];

@@ -591,10 +591,10 @@ static void answers(struct hf_health_brain *b, const struct hf_health_sample *s,
 	streak(b, s, t, HF_HEALTH_CODE_UNRESPONSIVE, (int[2]){3, 1});
 }
 
-/* A boot, or a driver that is loaded anew, takes a while until the fabric manager has registered all GPUs. */
+/* After a boot or a restart of the driver, the fabric manager takes a while to register all GPUs. */
 #define FABRIC_PATIENCE (5 * HF_MINUTE)
 
-static const char *state_of_fabric(uint32_t state)
+static const char *name_fabric_state(uint32_t state)
 {
 	static const char *const names[] = {"not supported", "not started", "in progress",
 					    "completed"};
@@ -602,9 +602,9 @@ static const char *state_of_fabric(uint32_t state)
 	return state < HF_ARRAY_LEN(names) ? names[state] : "unknown";
 }
 
-/* Since when GPUs wait (base[0], since), and whether that is a fault already (base[2]). */
-static void fabric(struct hf_health_brain *b, const struct hf_health_sample *s,
-		   struct hf_health_track *t)
+/* The track: base[0] is whether GPUs wait, since that is since when, base[2] whether it is a fault already. */
+static void judge_fabric(struct hf_health_brain *b, const struct hf_health_sample *s,
+			 struct hf_health_track *t)
 {
 	uint32_t waiting = s->driver.fabric_waiting;
 	char line[128];
@@ -618,7 +618,7 @@ static void fabric(struct hf_health_brain *b, const struct hf_health_sample *s,
 	if (waiting > 0 && span >= FABRIC_PATIENCE) {
 		t->base[2] = 1;
 		snprintf(line, sizeof(line), "NVLink fabric: %u of %u GPUs wait: %s, status %u",
-			 waiting, s->driver.fabric_asked, state_of_fabric(s->driver.fabric_state),
+			 waiting, s->driver.fabric_asked, name_fabric_state(s->driver.fabric_state),
 			 s->driver.fabric_status);
 		hf_health_find(b, s, HF_HEALTH_CODE_FABRIC_DOWN, line);
 	}
@@ -638,7 +638,7 @@ static void driver(struct hf_health_brain *b, const struct hf_health_sample *s,
 	answers(b, s, t);
 	if (s->driver.timed_out)
 		return;
-	fabric(b, s, t);
+	judge_fabric(b, s, t);
 	if (s->driver.mismatch)
 		hf_health_find(b, s, HF_HEALTH_CODE_MISMATCH, "");
 	else

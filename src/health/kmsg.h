@@ -32,7 +32,7 @@ struct hf_health_record {
 	uint64_t seq;
 	uint64_t usec;     /* since boot */
 	bool continuation; /* a fragment of a line that another record began */
-	bool indented;     /* a further line of the record before, as dmesg prints it */
+	bool indented;     /* a second or later line of the record before, as dmesg prints it */
 	char text[HF_HEALTH_RECORD_MAX];
 	size_t text_len;
 };
@@ -43,12 +43,12 @@ enum hf_health_kmsg hf_health_kmsg_parse(const char *bytes, size_t len,
 					 struct hf_health_record *ret_record);
 
 /* A line of a plain file, as dmesg and journals print it: "<6>[   12.345] text", "[ 12.3] text",
- * "[ 12.3] [ T77] text", "kern  :info  : [ 12.3] text" or "text".  dmesg indents the further lines of a record that
- * has several: such a line is read as part of the record before, and never as a record.  What syslog puts before it, a date and a
+ * "[ 12.3] [ T77] text", "kern  :info  : [ 12.3] text" or "text".  If a record has several
+ * lines, dmesg indents all but the first: an indented line belongs to the record before and is no record.  What syslog puts before it, a date and a
  * host, is not taken off: anybody may log there.  For inputs that an administrator named; seq and usec are 0 where it says none. */
 void hf_health_kmsg_bare(const char *bytes, size_t len, struct hf_health_record *ret_record);
 
-/* What the reader remembers of a record, for those that belong to it. */
+/* A record that later records belong to. */
 struct hf_health_line_mark {
 	bool set;
 	unsigned lines; /* records since */
@@ -58,13 +58,17 @@ struct hf_health_line_mark {
 /*
  * What a record says of a device.  A notice of three lines may come as three records (the
  * printk is one, but consoles and journals break it): the reader remembers which device the
- * first of them named.  Likewise of a task or a processor that is stuck: a later record says in which driver; of
- * an adapter whose error was rated: the details behind it rate nothing; and of a report of PCIe: what the kernel says
- * behind it of its recovery is about an error of that severity.
+ * first of them named.  It remembers three more kinds of records, each for a limited number of records.
  */
 struct hf_health_line_reader {
-	struct hf_health_line_mark notice, stuck, rated, report;
-	enum hf_health_severity reported;
+	struct hf_health_line_mark notice;
+	struct hf_health_line_mark
+		stuck; /* a task or a processor; a later record names the driver */
+	struct hf_health_line_mark
+		rated; /* an adapter's error with a severity; its details have none */
+	struct hf_health_line_mark
+		report; /* of PCIe; the kernel prints later how its recovery ended */
+	enum hf_health_severity reported; /* of that report */
 };
 
 /* True with ret_evidence filled (`at` is left HF_TIME_NONE); false when the line is about

@@ -17,11 +17,11 @@
 /* Between the first and the last line of the notice of three there is one; others may come
  * between from another CPU. */
 #define NOTICE_LINES_MAX 4
-/* A stuck task's or processor's state: modules, registers, a stack, and others between. */
+/* The kernel prints modules, registers and a stack of what is stuck; records of other processors come between. */
 #define STUCK_LINES_MAX 40
-/* The buffer of an adapter's error. */
+/* mlx5_core prints so many details of one error of the firmware at most. */
 #define RATED_LINES_MAX 24
-/* Registers and headers of a report, and its recovery; a reset takes a second or two. */
+/* Between a report of PCIe and the end of its recovery the kernel prints registers and headers. */
 #define REPORT_LINES_MAX 24
 
 static void set_mark(struct hf_health_line_mark *mark, const char *device)
@@ -309,9 +309,9 @@ static bool installed(struct hf_scan *s)
 	       digits(s, 4, 4) && hf_scan_text(s, ") installed in this system has");
 }
 
-/* The further lines of the notice, each behind its "NVRM: ".  True when it is complete. */
-static bool notice_rest(struct hf_health_line_reader *reader, struct hf_scan s,
-			struct hf_health_evidence *e)
+/* Reads the second and third line of the notice; each begins with "NVRM: ".  True: the notice is complete. */
+static bool read_notice_rest(struct hf_health_line_reader *reader, struct hf_scan s,
+			     struct hf_health_evidence *e)
 {
 	if (!reader->notice.set)
 		return false;
@@ -338,7 +338,7 @@ static bool notice(struct hf_health_line_reader *reader, struct hf_scan s,
 		if (!hf_scan_text(&s, "\nNVRM: "))
 			return false;
 	}
-	return notice_rest(reader, s, e);
+	return read_notice_rest(reader, s, e);
 }
 
 /* "RmInitAdapter failed! (0x26:0x56:1474)" and, of the same failure, "rm_init_adapter failed, device minor
@@ -362,7 +362,7 @@ static bool init(struct hf_scan s, struct hf_health_evidence *e)
 	return told && s.at == s.end;
 }
 
-/* "GPU1 ", by the number that the driver gives it: neither an address nor the number of its device file. */
+/* "GPU1 ": the driver's own number of the GPU, which is neither its address nor the number of its device file. */
 static void skip_number(struct hf_scan *s)
 {
 	struct hf_scan p = *s;
@@ -375,7 +375,7 @@ static void skip_number(struct hf_scan *s)
 /* "[GPU1 ]nvAssertOkFailedNoLog: Assertion failed: Reset required [NV_ERR_RESET_REQUIRED] (0x00000062) returned from
  * status @ kernel_channel.c:2874", or "Check failed: "; and "[GPU1 ]GPU requires reset", as the library has it.  The
  * line names no address, so it concerns the node. */
-static bool reset_required(struct hf_scan s, struct hf_health_evidence *e)
+static bool read_reset(struct hf_scan s, struct hf_health_evidence *e)
 {
 	struct hf_scan function;
 
@@ -393,8 +393,8 @@ static bool reset_required(struct hf_scan s, struct hf_health_evidence *e)
 	return true;
 }
 
-/* The same of a GPU that is named. */
-static bool reset_of(const struct hf_scan *s, struct hf_health_evidence *e)
+/* "GPU requires reset" behind the address of a GPU. */
+static bool read_reset_of(const struct hf_scan *s, struct hf_health_evidence *e)
 {
 	struct hf_scan p = *s;
 
@@ -410,7 +410,7 @@ static bool of_gpu(struct hf_scan s, struct hf_health_evidence *e)
 		return false;
 	if (hf_scan_text(&s, "GPU has fallen off the bus"))
 		return bus(e);
-	return reset_of(&s, e) || init(s, e);
+	return read_reset_of(&s, e) || init(s, e);
 }
 
 static bool nvrm(struct hf_health_line_reader *reader, struct hf_scan s,
@@ -425,7 +425,7 @@ static bool nvrm(struct hf_health_line_reader *reader, struct hf_scan s,
 	if (notice(reader, s, e))
 		return true;
 	memset(e->device, 0, sizeof(e->device));
-	return reset_required(s, e);
+	return read_reset(s, e);
 }
 
 /* ---- NVSwitch -------------------------------------------------------------------------------------- */
@@ -489,8 +489,8 @@ static bool port_report(struct hf_scan s, struct hf_health_evidence *e)
 	       address(&s, true, e->device);
 }
 
-/* What becomes of an error, as drivers/pci/pcie/err.c and dpc.c of Linux print it; kernels before 5.4 begin with a
- * capital.  Code 0: it is over. */
+/* What the kernel does about an error, as drivers/pci/pcie/err.c and dpc.c of Linux print it.  Older kernels begin the
+ * sentence with a capital.  Code 0: the device has recovered. */
 static const struct {
 	const char *text;
 	enum hf_health_code code;
@@ -507,8 +507,8 @@ static const struct {
 	{"DPC containment event, status:0x", HF_HEALTH_CODE_CONTAINED, HF_HEALTH_FATAL},
 };
 
-static bool outcome(const struct hf_health_line_reader *reader, const struct hf_scan *s,
-		    struct hf_health_evidence *e)
+static bool read_outcome(const struct hf_health_line_reader *reader, const struct hf_scan *s,
+			 struct hf_health_evidence *e)
 {
 	for (size_t i = 0; i < HF_ARRAY_LEN(pcie_lines); i++) {
 		struct hf_scan p = *s;
@@ -527,7 +527,7 @@ static bool outcome(const struct hf_health_line_reader *reader, const struct hf_
 }
 
 /* "pciehp: Slot(12): Link Down" or "Card not present"; "Link Down/Up ignored" is neither. */
-static bool slot(struct hf_scan s, struct hf_health_evidence *e)
+static bool read_slot_event(struct hf_scan s, struct hf_health_evidence *e)
 {
 	struct hf_scan name;
 
@@ -541,9 +541,9 @@ static bool slot(struct hf_scan s, struct hf_health_evidence *e)
 	return s.at == s.end;
 }
 
-/* "Unable to change power state from D3cold to D0, device inaccessible", and as kernels before 6.0 have it: reads of
- * the device give nothing but ones. */
-static bool inaccessible(struct hf_scan s, struct hf_health_evidence *e)
+/* "Unable to change power state from D3cold to D0, device inaccessible", and the form of older kernels.  The kernel
+ * prints it if a read of the device's configuration returns only ones. */
+static bool read_inaccessible(struct hf_scan s, struct hf_health_evidence *e)
 {
 	struct hf_scan state;
 
@@ -557,9 +557,9 @@ static bool inaccessible(struct hf_scan s, struct hf_health_evidence *e)
 		hf_scan_text(&s, " (config space inaccessible)"));
 }
 
-/* "DRIVER ADDRESS: TEXT", and of the services of ports "pciehp ADDRESS:pcie004: TEXT" in kernels before 4.20 */
-static bool pcie_form(const struct hf_health_line_reader *reader, struct hf_scan s,
-		      struct hf_health_evidence *e)
+/* "DRIVER ADDRESS: TEXT"; older kernels print "pciehp ADDRESS:pcie004: TEXT" for the services of a port. */
+static bool read_pcie_form(const struct hf_health_line_reader *reader, struct hf_scan s,
+			   struct hf_health_evidence *e)
 {
 	struct hf_scan driver, service, p;
 	bool of_port;
@@ -573,7 +573,7 @@ static bool pcie_form(const struct hf_health_line_reader *reader, struct hf_scan
 	if (!hf_scan_text(&s, ": "))
 		return false;
 	e->detector = HF_HEALTH_AER;
-	if (outcome(reader, &s, e) || slot(s, e) || inaccessible(s, e))
+	if (read_outcome(reader, &s, e) || read_slot_event(s, e) || read_inaccessible(s, e))
 		return true;
 	of_port = hf_scan_text(&s, "AER: ");
 	if (hf_scan_text(&s, "PCIe Bus Error: severity="))
@@ -584,10 +584,10 @@ static bool pcie_form(const struct hf_health_line_reader *reader, struct hf_scan
 	return e->severity != HF_HEALTH_UNSAID;
 }
 
-static bool pcie(struct hf_health_line_reader *reader, struct hf_scan s,
-		 struct hf_health_evidence *e)
+static bool read_pcie(struct hf_health_line_reader *reader, struct hf_scan s,
+		      struct hf_health_evidence *e)
 {
-	if (!pcie_form(reader, s, e))
+	if (!read_pcie_form(reader, s, e))
 		return false;
 	if (e->code == HF_HEALTH_CODE_AER || e->code == HF_HEALTH_CODE_CONTAINED) {
 		set_mark(&reader->report, NULL);
@@ -596,8 +596,9 @@ static bool pcie(struct hf_health_line_reader *reader, struct hf_scan s,
 	return true;
 }
 
-/* What mlx5_core prints, by the sentence that only that line has; the first match counts.  Code 0: it is over.
- * Sources: mlx5/core/health.c, cmd.c, events.c, en_main.c, en/reporter_tx.c, ipoib/ipoib.c of Linux 4.4 to 6.18. */
+/* What mlx5_core prints, by the sentence that only that line has; the first match counts.  Code 0: the driver has
+ * recovered the adapter.  Sources: health.c, en_main.c, en/reporter_tx.c and ipoib/ipoib.c in
+ * drivers/net/ethernet/mellanox/mlx5/core of Linux, in versions from 2015 to 2025. */
 static const struct {
 	const char *text;
 	enum hf_health_code code;
@@ -622,7 +623,7 @@ static const struct {
 	{"Detected insufficient power on the PCIe slot", HF_HEALTH_CODE_MLX5_POWER},
 	{"High Temperature", HF_HEALTH_CODE_MLX5_HOT},
 	{"High temperature", HF_HEALTH_CODE_MLX5_HOT},
-	{"High temprature", HF_HEALTH_CODE_MLX5_HOT}, /* as the driver wrote it until 4.19 */
+	{"High temprature", HF_HEALTH_CODE_MLX5_HOT}, /* as older drivers wrote it */
 	{"Cable unplugged", HF_HEALTH_CODE_MLX5_CABLE},
 };
 
@@ -657,13 +658,13 @@ static bool says(struct hf_scan s, const char *text)
 	return true;
 }
 
-/* The kernel's level of an error; what is above it only informs. */
+/* The kernel's level "error"; messages of higher levels only inform. */
 #define LEVEL_ERROR 3
 
-/* "Health issue observed, firmware internal error, severity(3) ERROR:", and, of drivers that do not rate it, "synd 0x1:
- * firmware internal error" */
-static bool syndrome(struct hf_health_line_reader *reader, struct hf_scan s,
-		     struct hf_health_evidence *e)
+/* "Health issue observed, firmware internal error, severity(3) ERROR:".  Older drivers print no severity, only "synd 0x1:
+ * firmware internal error"; newer ones print that line as a detail of the first. */
+static bool read_syndrome(struct hf_health_line_reader *reader, struct hf_scan s,
+			  struct hf_health_evidence *e)
 {
 	uint64_t level = LEVEL_ERROR;
 	uint32_t number;
@@ -706,13 +707,13 @@ static bool mlx5(struct hf_health_line_reader *reader, struct hf_scan s,
 			return true;
 		}
 	}
-	return syndrome(reader, s, e);
+	return read_syndrome(reader, s, e);
 }
 
 /* ---- what is stuck in a driver ------------------------------------------------------------------------ */
 
 /* "[NMI ][watchdog: ]BUG: soft lockup - CPU#3 stuck for 22s! [NAME:PID]" */
-static bool lockup(struct hf_scan s)
+static bool is_lockup(struct hf_scan s)
 {
 	uint64_t number;
 
@@ -723,8 +724,8 @@ static bool lockup(struct hf_scan s)
 	       hf_scan_text(&s, "s!");
 }
 
-/* "INFO: task NAME:PID blocked for more than 122 seconds."; a process may have chosen the name. */
-static bool hung_task(struct hf_scan s)
+/* "INFO: task NAME:PID blocked for more than 122 seconds."; a process may choose the name, of 15 bytes at most. */
+static bool is_hung_task(struct hf_scan s)
 {
 	uint64_t number;
 
@@ -733,8 +734,8 @@ static bool hung_task(struct hf_scan s)
 	       hf_scan_decimal(&s, 6, &number) && hf_scan_text(&s, " seconds.") && s.at == s.end;
 }
 
-/* "mlx5_health0000:41:00.0": the queue of one adapter has its address. */
-static void queue_device(struct hf_scan name, char ret_device[HF_HEALTH_DEVICE_MAX])
+/* "mlx5_health0000:41:00.0" is the queue of the adapter at that address; other queues name none. */
+static void find_queue_device(struct hf_scan name, char ret_device[HF_HEALTH_DEVICE_MAX])
 {
 	if (!hf_scan_text(&name, "mlx5_health") || !address(&name, true, ret_device) ||
 	    name.at != name.end)
@@ -742,7 +743,7 @@ static void queue_device(struct hf_scan name, char ret_device[HF_HEALTH_DEVICE_M
 }
 
 /* "Workqueue: mlx5e mlx5e_tx_timeout_work [mlx5_core]" */
-static bool work_of_mlx5(struct hf_scan s, char ret_device[HF_HEALTH_DEVICE_MAX])
+static bool is_work_of_mlx5(struct hf_scan s, char ret_device[HF_HEALTH_DEVICE_MAX])
 {
 	struct hf_scan queue, function;
 
@@ -750,34 +751,34 @@ static bool work_of_mlx5(struct hf_scan s, char ret_device[HF_HEALTH_DEVICE_MAX]
 	    !hf_scan_char(&s, ' ') || !hf_scan_word(&s, "_.", &function) ||
 	    !hf_scan_text(&s, " [mlx5_core]"))
 		return false;
-	queue_device(queue, ret_device);
+	find_queue_device(queue, ret_device);
 	return s.at == s.end;
 }
 
-/* "RIP: 0010:mlx5_cmd_exec+0x12/0x340 [mlx5_core]", "pc : mlx5_cmd_exec+0x12/0x340 [mlx5_core]": the kernel's own
- * code, not a program's. */
-static bool code_of_mlx5(struct hf_scan s)
+/* "RIP: 0010:mlx5_cmd_exec+0x12/0x340 [mlx5_core]", "pc : mlx5_cmd_exec+0x12/0x340 [mlx5_core]": the kernel's
+ * code.  A program's address begins with "RIP: 0033:". */
+static bool is_code_of_mlx5(struct hf_scan s)
 {
 	struct hf_scan function;
 	uint32_t number;
 
 	return (hf_scan_text(&s, "RIP: 0010:") || hf_scan_text(&s, "pc : ")) &&
 	       hf_scan_word(&s, "_.", &function) && hf_scan_char(&s, '+') &&
-	       hf_scan_hex32(&s, &number) && hf_scan_char(&s, '/') &&
-	       hf_scan_hex32(&s, &number) && hf_scan_text(&s, " [mlx5_core]") && s.at == s.end;
+	       hf_scan_hex32(&s, &number) && hf_scan_char(&s, '/') && hf_scan_hex32(&s, &number) &&
+	       hf_scan_text(&s, " [mlx5_core]") && s.at == s.end;
 }
 
-/* What is stuck is said first, and some records later in which driver. */
-static bool stuck(struct hf_health_line_reader *reader, struct hf_scan s,
-		  struct hf_health_evidence *e)
+/* The kernel prints first that a processor or a task is stuck, and some records later in which driver. */
+static bool read_stuck(struct hf_health_line_reader *reader, struct hf_scan s,
+		       struct hf_health_evidence *e)
 {
 	char device[HF_HEALTH_DEVICE_MAX] = "";
 
-	if (lockup(s) || hung_task(s)) {
+	if (is_lockup(s) || is_hung_task(s)) {
 		set_mark(&reader->stuck, NULL);
 		return false;
 	}
-	if (!reader->stuck.set || (!work_of_mlx5(s, device) && !code_of_mlx5(s)))
+	if (!reader->stuck.set || (!is_work_of_mlx5(s, device) && !is_code_of_mlx5(s)))
 		return false;
 	clear_mark(&reader->stuck);
 	*e = hf_health_evidence_none();
@@ -825,18 +826,18 @@ static bool parse(struct hf_health_line_reader *reader, struct hf_scan s,
 	if (hf_scan_text(&p, "mlx5_core ")) {
 		if (mlx5(reader, p, e))
 			return true;
-		/* What a form has filled in that did not match is no evidence of the next. */
+		/* The form did not match, but may have filled in an address. */
 		*e = hf_health_evidence_none();
 	}
-	return pcie(reader, s, e) || stuck(reader, s, e);
+	return read_pcie(reader, s, e) || read_stuck(reader, s, e);
 }
 
-/* Of the further lines of a record those of the notice are read: what else may stand there, a process may have
- * written. */
+/* Reads a further line of a record: only as a line of the notice.  A process may put any other text there, by the name
+ * of a file for instance. */
 static bool parse_indented(struct hf_health_line_reader *reader, struct hf_scan s,
 			   struct hf_health_evidence *e)
 {
-	return hf_scan_text(&s, "NVRM: ") && notice_rest(reader, s, e);
+	return hf_scan_text(&s, "NVRM: ") && read_notice_rest(reader, s, e);
 }
 
 bool hf_health_line_parse(struct hf_health_line_reader *reader,

@@ -66,7 +66,7 @@ struct hf_health_device {
 	char id[HF_HEALTH_DEVICE_MAX];
 	char uuid[HF_HEALTH_UUID_MAX];
 	char alias[HF_HEALTH_DEVICE_MAX]; /* the PCI address of a port */
-	char above[HF_HEALTH_ABOVE_MAX];  /* PCIe ports between it and the processor, of this boot */
+	char above[HF_HEALTH_ABOVE_MAX]; /* PCIe ports between it and the processor, of this boot */
 	enum hf_health_kind kind;
 	bool owned; /* quarantined by somebody who will release it */
 	bool seen;  /* in this boot somebody has named it, or had evidence of it */
@@ -154,7 +154,7 @@ static inline bool hf_health_fault_follows(const struct hf_health_fault *fault)
 	return fault->attached || fault->of_loss;
 }
 
-/* It stands on the device for what befell a PCIe port above it: all devices below have it, for one cause. */
+/* The cause of the fault is a PCIe port above the device; its unit is the port, and all devices below have it. */
 bool hf_health_fault_is_of_port(const struct hf_health_fault *fault);
 /* The PCIe port of that address is one of those above a device. */
 bool hf_health_is_above(const char above[HF_HEALTH_ABOVE_MAX], const char *port);
@@ -172,7 +172,7 @@ static inline int32_t hf_health_fault_instance(const struct hf_health_fault *fau
 	return fault->count == 1 && fault->line[0] != '\0' ? fault->gpu_instance : -1;
 }
 
-/* By class, then by what would mend it. */
+/* `a` is of a stricter class, or of the same class and needs a stronger action. */
 bool hf_health_fault_is_graver(const struct hf_health_fault *a, const struct hf_health_fault *b);
 /* The first of the gravest faults that act; NULL: none does. */
 const struct hf_health_fault *hf_health_device_worst(const struct hf_health_device *device);

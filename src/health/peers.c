@@ -48,8 +48,8 @@ static bool is_member(const struct hf_health_brain *b, const struct hf_health_de
 	       last - f->opened_at <= b->config->peers_window;
 }
 
-/* A PCIe port above the device has failed: the cause is known, and is neither the driver nor what the devices share
- * beside that port.  Such a device counts as one that had stopped before. */
+/* A PCIe port above the device has failed.  So the cause of its stop is known, and is not the driver.  Such a device
+ * counts as one that had stopped before the others. */
 static bool is_cut_off(const struct hf_health_device *d)
 {
 	for (size_t i = 0; i < d->faults_len; i++) {
@@ -61,7 +61,7 @@ static bool is_cut_off(const struct hf_health_device *d)
 	return false;
 }
 
-/* The fault began with that of the port: the two may be reported in either order. */
+/* The fault began at about the time when the port failed; the kernel may report the two in either order. */
 static bool is_with_port(const struct hf_health_brain *b, const struct hf_health_device *d,
 			 const struct hf_health_fault *fault)
 {

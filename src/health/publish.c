@@ -20,13 +20,12 @@ const char *const hf_health_condition_names[HF_HEALTH_CONDITIONS] = {
 };
 
 static const char *const reasons[HF_HEALTH_CLASSES] = {
-	"OutOfService",  "OutOfService",      "OutOfService",  "OutOfService",  "SoftwareFault",
-	"Degraded",      "FabricFault",       "DrainRequired", "ResetRequired", "RestartRequired",
-	"SupportNeeded", "ReplacementNeeded",
+	"OutOfService",  "OutOfService",    "OutOfService",  "OutOfService",
+	"SoftwareFault", "Degraded",        "FabricFault",   "DrainRequired",
+	"ResetRequired", "RestartRequired", "SupportNeeded", "ReplacementNeeded",
 };
 
-/* Class degraded has devices that are slow, devices that are away, and devices that fail now and then: what the
- * evidence says of them. */
+/* The reason of a fault of class degraded: the device may be slow, missing, or fail now and then. */
 static const struct {
 	enum hf_health_detector detector;
 	int32_t code_min, code_max;
@@ -126,8 +125,9 @@ struct key {
 	int32_t code;
 };
 
-/* A fault of several devices at once has the reason that each of theirs has: "buslost 79" is its unit. */
-static struct key shared_key(const struct hf_health_fault *fault)
+/* The unit of a fault of several devices at once is the detector and the code of theirs, "buslost 79": it has the reason
+ * that each of them has. */
+static struct key find_shared_key(const struct hf_health_fault *fault)
 {
 	struct key key = {fault->detector, fault->code};
 	char name[HF_HEALTH_UNIT_MAX];
@@ -141,8 +141,7 @@ static struct key shared_key(const struct hf_health_fault *fault)
 	return key;
 }
 
-/* The reason is that of the gravest fault.  A device that works still and has no fault any more is not out of
- * service. */
+/* The reason of a condition by its gravest fault; NULL: no fault acts any more. */
 static const char *reason_of(const struct hf_health_fault *fault, bool out)
 {
 	enum hf_health_class cls = fault ? fault->cls : HF_HEALTH_NONE;
@@ -152,7 +151,7 @@ static const char *reason_of(const struct hf_health_fault *fault, bool out)
 		return "FaultEnded";
 	if (cls != HF_HEALTH_DEGRADED)
 		return reasons[cls];
-	key = shared_key(fault);
+	key = find_shared_key(fault);
 	for (size_t i = 0; i < HF_ARRAY_LEN(degraded); i++)
 		if (degraded[i].detector == key.detector && key.code >= degraded[i].code_min &&
 		    key.code <= degraded[i].code_max)

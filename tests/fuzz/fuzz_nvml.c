@@ -45,6 +45,17 @@ static void check_parts(const struct hf_intake *intake, const struct hf_nvml_dev
 	}
 }
 
+static void check_sample(const struct hf_health_sample *s)
+{
+	hf_assert(s->supported && (unsigned)s->detector < HF_HEALTH_DETECTORS);
+	hf_assert(s->device[0] != '\0' || s->detector == HF_HEALTH_DRIVER);
+	hf_assert(s->detector != HF_HEALTH_CLOCK || s->clock.load_percent <= 100);
+	hf_assert(s->detector != HF_HEALTH_THROTTLE || s->throttle.load_percent <= 100);
+	hf_assert(s->detector != HF_HEALTH_DRIVER ||
+		  (s->driver.fabric_waiting <= s->driver.fabric_asked &&
+		   s->driver.fabric_asked <= HF_NVML_DEVICES_MAX && s->driver.fabric_state <= 3));
+}
+
 static void check_told(const struct hf_nvml_record *r)
 {
 	struct hf_loop *loop = hf_loop_create_virtual(0);
@@ -55,18 +66,8 @@ static void check_told(const struct hf_nvml_record *r)
 	hf_intake_count(intake, HF_COUNT_NVIDIA, 8);
 	hf_nvml_tell(intake, r);
 	hf_intake_take(intake, &input);
-	for (size_t i = 0; i < input.samples_len; i++) {
-		const struct hf_health_sample *s = &input.samples[i];
-
-		hf_assert(s->supported && (unsigned)s->detector < HF_HEALTH_DETECTORS);
-		hf_assert(s->device[0] != '\0' || s->detector == HF_HEALTH_DRIVER);
-		hf_assert(s->detector != HF_HEALTH_CLOCK || s->clock.load_percent <= 100);
-		hf_assert(s->detector != HF_HEALTH_THROTTLE || s->throttle.load_percent <= 100);
-		hf_assert(s->detector != HF_HEALTH_DRIVER ||
-			  (s->driver.fabric_waiting <= s->driver.fabric_asked &&
-			   s->driver.fabric_asked <= HF_NVML_DEVICES_MAX &&
-			   s->driver.fabric_state <= 3));
-	}
+	for (size_t i = 0; i < input.samples_len; i++)
+		check_sample(&input.samples[i]);
 	for (size_t i = 0; i < input.evidence_len; i++) {
 		const struct hf_health_evidence *e = &input.evidence[i];
 

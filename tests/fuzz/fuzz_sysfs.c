@@ -50,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		hf_assert(strstr(text, "TOTAL_ERR_COR ") != NULL);
 	if (hf_sysfs_ras(text, &number))
 		hf_assert(strstr(text, "ue: ") != NULL);
-	hf_sysfs_above(text, above);
+	hf_sysfs_list_above(text, above);
 	hf_assert(memchr(above, '\0', sizeof(above)) != NULL);
 	hf_assert(strspn(above, "0123456789abcdef:. ") == strlen(above));
 	hf_sysfs_driver_version(text, version);
