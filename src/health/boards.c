@@ -261,6 +261,9 @@ void hf_health_boards(struct hf_health_brain *b)
 
 	if (b->memory->devices_len == 0)
 		(void)hf_health_insert(b, "", HF_HEALTH_NODE);
+	/* A boot may give ports other addresses. */
+	for (size_t i = 0; i < b->memory->devices_len && !is_this_boot(b); i++)
+		memset(b->memory->devices[i].above, 0, sizeof(b->memory->devices[i].above));
 	for (size_t i = 0; i < b->input->devices_len; i++)
 		known[i] = is_remembered(b, &b->input->devices[i]);
 	for (int pass = 0; pass < 2; pass++)

@@ -43,6 +43,14 @@ static void age_mark(struct hf_health_line_mark *mark, unsigned lines_max)
 		clear_mark(mark);
 }
 
+static void age_marks(struct hf_health_line_reader *reader)
+{
+	age_mark(&reader->notice, NOTICE_LINES_MAX);
+	age_mark(&reader->stuck, STUCK_LINES_MAX);
+	age_mark(&reader->rated, RATED_LINES_MAX);
+	age_mark(&reader->report, REPORT_LINES_MAX);
+}
+
 static bool digits(struct hf_scan *s, size_t min, size_t max)
 {
 	struct hf_scan word;
@@ -513,7 +521,9 @@ static bool read_outcome(const struct hf_health_line_reader *reader, const struc
 	for (size_t i = 0; i < HF_ARRAY_LEN(pcie_lines); i++) {
 		struct hf_scan p = *s;
 
-		if (!hf_scan_text(&p, pcie_lines[i].text))
+		/* "AER: " is followed by the letter that tells most of them apart. */
+		if (hf_scan_left(s) < 6 || s->at[5] != pcie_lines[i].text[5] ||
+		    !hf_scan_text(&p, pcie_lines[i].text))
 			continue;
 		e->code = (int32_t)pcie_lines[i].code;
 		e->severity = pcie_lines[i].severity;
@@ -643,19 +653,26 @@ static void skip_place(struct hf_scan *s)
 		*s = p;
 }
 
-/* The sentence comes first, or behind what the driver puts before it: "synd 0x8: ", "module 0, ",
- * "CREATE_EQ(0x301) timeout. ". */
-static bool says(struct hf_scan s, const char *text)
+/* The index of the first row of the table whose sentence the text has; HF_ARRAY_LEN: none.  A sentence begins the text, or
+ * stands behind what the driver puts before it: "synd 0x8: ", "module 0, ", "CREATE_EQ(0x301) timeout. ". */
+static size_t find_mlx5_line(struct hf_scan s)
 {
-	while (!hf_scan_text(&s, text)) {
+	size_t found = HF_ARRAY_LEN(mlx5_lines);
+
+	while (s.at < s.end) {
+		for (size_t i = 0; i < found; i++) {
+			struct hf_scan p = s;
+
+			if (*s.at == mlx5_lines[i].text[0] && hf_scan_text(&p, mlx5_lines[i].text))
+				found = i;
+		}
 		while (s.at < s.end && *s.at != ':' && *s.at != ',' && *s.at != '.')
 			s.at++;
-		if (s.at == s.end)
-			return false;
-		s.at++;
+		if (s.at < s.end)
+			s.at++;
 		hf_scan_blanks(&s);
 	}
-	return true;
+	return found;
 }
 
 /* The kernel's level "error"; messages of higher levels only inform. */
@@ -688,6 +705,7 @@ static bool mlx5(struct hf_health_line_reader *reader, struct hf_scan s,
 		 struct hf_health_evidence *e)
 {
 	struct hf_scan name;
+	size_t found;
 
 	if (!address(&s, true, e->device))
 		return false;
@@ -700,14 +718,12 @@ static bool mlx5(struct hf_health_line_reader *reader, struct hf_scan s,
 	}
 	skip_place(&s);
 	e->detector = HF_HEALTH_MLX5;
-	for (size_t i = 0; i < HF_ARRAY_LEN(mlx5_lines); i++) {
-		if (says(s, mlx5_lines[i].text)) {
-			e->code = (int32_t)mlx5_lines[i].code;
-			e->verb = e->code == 0 ? HF_HEALTH_RECOVERED : HF_HEALTH_FAULT;
-			return true;
-		}
-	}
-	return read_syndrome(reader, s, e);
+	found = find_mlx5_line(s);
+	if (found == HF_ARRAY_LEN(mlx5_lines))
+		return read_syndrome(reader, s, e);
+	e->code = (int32_t)mlx5_lines[found].code;
+	e->verb = e->code == 0 ? HF_HEALTH_RECOVERED : HF_HEALTH_FAULT;
+	return true;
 }
 
 /* ---- what is stuck in a driver ------------------------------------------------------------------------ */
@@ -774,7 +790,7 @@ static bool read_stuck(struct hf_health_line_reader *reader, struct hf_scan s,
 {
 	char device[HF_HEALTH_DEVICE_MAX] = "";
 
-	if (is_lockup(s) || is_hung_task(s)) {
+	if (s.at < s.end && strchr("BINw", *s.at) && (is_lockup(s) || is_hung_task(s))) {
 		set_mark(&reader->stuck, NULL);
 		return false;
 	}
@@ -852,10 +868,8 @@ bool hf_health_line_parse(struct hf_health_line_reader *reader,
 	/* A forged one is not even let near the reader's memory. */
 	if (record->facility != 0)
 		return false;
-	age_mark(&reader->notice, NOTICE_LINES_MAX);
-	age_mark(&reader->stuck, STUCK_LINES_MAX);
-	age_mark(&reader->rated, RATED_LINES_MAX);
-	age_mark(&reader->report, REPORT_LINES_MAX);
+	if (reader->notice.set || reader->stuck.set || reader->rated.set || reader->report.set)
+		age_marks(reader);
 	told = record->indented ? parse_indented(reader, s, &e) : parse(reader, s, &e);
 	if (!told || of_packet(s) || of_group(s))
 		return false;

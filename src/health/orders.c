@@ -43,8 +43,6 @@ static void boot_device(struct hf_health_brain *b, struct hf_health_device *d)
 	}
 	/* Counters begin anew, and so does what was measured by them. */
 	memset(d->tracks, 0, sizeof(d->tracks));
-	/* Addresses of ports may change with a boot. */
-	memset(d->above, 0, sizeof(d->above));
 	d->sightings_len = 0;
 	memset(d->sightings, 0, sizeof(d->sightings));
 	d->fresh_after = b->input->boot_at;
