@@ -178,6 +178,12 @@ static void tell_links(struct telling *t, const struct hf_nvml_device *d)
 		return;
 	}
 	s.nvlink.active = narrow(d->values[HF_NVML_NVLINKS]);
+	/* Before the registration has completed the health says nothing. */
+	if (knows(d, HF_NVML_FABRIC_HEALTH) && knows(d, HF_NVML_FABRIC_STATE) &&
+	    d->values[HF_NVML_FABRIC_STATE] == HF_NVML_FABRIC_COMPLETED) {
+		s.nvlink.health_known = true;
+		s.nvlink.health = narrow(d->values[HF_NVML_FABRIC_HEALTH]);
+	}
 	saw(t, &s);
 }
 

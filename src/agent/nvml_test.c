@@ -669,6 +669,11 @@ static bool is_ready(const struct hf_health_sample *s)
 	return s->driver.fabric_asked > 0 && s->driver.fabric_waiting == 0;
 }
 
+static bool has_health(const struct hf_health_sample *s)
+{
+	return s->nvlink.health_known && s->nvlink.health != 0;
+}
+
 static void gpus_that_wait_for_the_fabric_are_counted(void **state)
 {
 	struct bench *b = *state;
@@ -688,6 +693,9 @@ static void gpus_that_wait_for_the_fabric_are_counted(void **state)
 	script(b, "devices 4\nvalue nvmlDeviceGetGpuFabricInfoV * 3 0 0\n");
 	s = until_sample(b, HF_HEALTH_DRIVER, is_ready);
 	assert_int_equal(s.driver.fabric_asked, 4);
+	script(b, "devices 1\nvalue nvmlDeviceGetGpuFabricInfoV * 3 0 0x1a9\n");
+	s = until_sample(b, HF_HEALTH_NVLINK, has_health);
+	assert_int_equal(s.nvlink.health, 0x1a9);
 }
 
 static void unsupported_is_off_and_never_a_sample(void **state)

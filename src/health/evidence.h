@@ -62,6 +62,8 @@ enum hf_health_code {
 	HF_HEALTH_CODE_FEWER = 3, /* than there were in this boot or the one before */
 
 	HF_HEALTH_CODE_LINK_INACTIVE = 1, /* nvlink */
+	HF_HEALTH_CODE_FABRIC_UNHEALTHY =
+		2, /* the fabric manager reports a fault of the GPU's routes */
 
 	HF_HEALTH_CODE_PORT_DOWN = 1, /* ib */
 	HF_HEALTH_CODE_PORT_FLAP = 2,

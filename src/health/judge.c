@@ -550,6 +550,48 @@ static void counts(struct hf_health_brain *b, const struct hf_health_sample *s,
 	tell_fewer(b, s, before);
 }
 
+/* Fields of two bits in NVML's health of the fabric: 1 is a fault, 2 none, 0 not supported.  Then one of four bits, the
+ * configuration: 1 is right, more is wrong. */
+static const struct {
+	unsigned shift;
+	const char *text;
+} fabric_faults[] = {
+	{0, "degraded bandwidth"},
+	{2, "a route is being recovered"},
+	{4, "a route is unhealthy"},
+	{6, "an access timeout is being recovered"},
+};
+#define FABRIC_CONFIGURATION_SHIFT 8
+
+/* The first fault of them; NULL: there is none. */
+static const char *find_fabric_fault(uint32_t health)
+{
+	for (size_t i = 0; i < HF_ARRAY_LEN(fabric_faults); i++)
+		if ((health >> fabric_faults[i].shift & 3) == 1)
+			return fabric_faults[i].text;
+	return (health >> FABRIC_CONFIGURATION_SHIFT & 15) > 1 ? "incorrect configuration" : NULL;
+}
+
+/* Three looks in a row that report a fault, and three that report none; base[1] and base[2] count them. */
+static void judge_fabric_health(struct hf_health_brain *b, const struct hf_health_sample *s,
+				struct hf_health_track *t)
+{
+	const char *fault = find_fabric_fault(s->nvlink.health);
+	char line[96];
+
+	if (!s->nvlink.health_known)
+		return;
+	t->base[1] = fault ? t->base[1] + (t->base[1] < 3) : 0;
+	t->base[2] = fault ? 0 : t->base[2] + (t->base[2] < 3);
+	if (t->base[1] == 3) {
+		snprintf(line, sizeof(line), "NVLink fabric: %s (health 0x%x)", fault,
+			 s->nvlink.health);
+		hf_health_find(b, s, HF_HEALTH_CODE_FABRIC_UNHEALTHY, line);
+	} else if (t->base[2] == 3) {
+		hf_health_clear(b, s, HF_HEALTH_CODE_FABRIC_UNHEALTHY);
+	}
+}
+
 /* A link counts from when it was first active in this boot: cards without a bridge have links that
  * never are. */
 static void nvlink(struct hf_health_brain *b, const struct hf_health_sample *s,
@@ -558,6 +600,7 @@ static void nvlink(struct hf_health_brain *b, const struct hf_health_sample *s,
 	char line[64];
 	uint32_t lost;
 
+	judge_fabric_health(b, s, t);
 	t->base[0] |= s->nvlink.active;
 	lost = (uint32_t)t->base[0] & ~s->nvlink.active;
 	note(t, lost != 0);

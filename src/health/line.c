@@ -577,6 +577,9 @@ static bool read_pcie_form(const struct hf_health_line_reader *reader, struct hf
 	if (!hf_scan_word(&s, "_-", &driver) || !hf_scan_char(&s, ' ') ||
 	    !address(&s, true, e->device))
 		return false;
+	/* A virtual machine has the device: its errors are none of this node's. */
+	if (hf_scan_text(&driver, "vfio"))
+		return false;
 	p = s;
 	if (hf_scan_text(&p, ":pcie") && hf_scan_word(&p, "", &service))
 		s = p;
@@ -750,6 +753,13 @@ static bool is_hung_task(struct hf_scan s)
 	       hf_scan_decimal(&s, 6, &number) && hf_scan_text(&s, " seconds.") && s.at == s.end;
 }
 
+/* The rest of the line is the name of one of the driver's two modules. */
+static bool ends_in_mlx5(struct hf_scan s)
+{
+	return (hf_scan_text(&s, " [mlx5_core]") || hf_scan_text(&s, " [mlx5_ib]")) &&
+	       s.at == s.end;
+}
+
 /* "mlx5_health0000:41:00.0" is the queue of the adapter at that address; other queues name none. */
 static void find_queue_device(struct hf_scan name, char ret_device[HF_HEALTH_DEVICE_MAX])
 {
@@ -764,11 +774,10 @@ static bool is_work_of_mlx5(struct hf_scan s, char ret_device[HF_HEALTH_DEVICE_M
 	struct hf_scan queue, function;
 
 	if (!hf_scan_text(&s, "Workqueue: ") || !hf_scan_word(&s, "_-:.#/", &queue) ||
-	    !hf_scan_char(&s, ' ') || !hf_scan_word(&s, "_.", &function) ||
-	    !hf_scan_text(&s, " [mlx5_core]"))
+	    !hf_scan_char(&s, ' ') || !hf_scan_word(&s, "_.", &function) || !ends_in_mlx5(s))
 		return false;
 	find_queue_device(queue, ret_device);
-	return s.at == s.end;
+	return true;
 }
 
 /* "RIP: 0010:mlx5_cmd_exec+0x12/0x340 [mlx5_core]", "pc : mlx5_cmd_exec+0x12/0x340 [mlx5_core]": the kernel's
@@ -781,7 +790,7 @@ static bool is_code_of_mlx5(struct hf_scan s)
 	return (hf_scan_text(&s, "RIP: 0010:") || hf_scan_text(&s, "pc : ")) &&
 	       hf_scan_word(&s, "_.", &function) && hf_scan_char(&s, '+') &&
 	       hf_scan_hex32(&s, &number) && hf_scan_char(&s, '/') && hf_scan_hex32(&s, &number) &&
-	       hf_scan_text(&s, " [mlx5_core]") && s.at == s.end;
+	       ends_in_mlx5(s);
 }
 
 /* The kernel prints first that a processor or a task is stuck, and some records later in which driver. */

@@ -250,7 +250,9 @@ static void what_becomes_of_an_error_of_the_bus(void **state)
 	assert_false(parse("pcieport 0000:9c:01.0: DPC: enabled with IRQ 24"));
 	assert_false(parse("nvidia 0000:9d:00.0: Unable to change power state from D3hot to D0, "
 			   "device is busy"));
-	/* Without a report before it nobody knows how bad the error was. */
+	assert_false(parse("vfio-pci 0000:9d:00.0: Unable to change power state from D3cold to D0, "
+			   "device inaccessible"));
+	/* Without a report before it the severity of the error is not known. */
 	memset(&reader, 0, sizeof(reader));
 	assert_true(parse("nvidia 0000:9d:00.0: AER: can't recover (no error_detected callback)"));
 	assert_int_equal(e.severity, HF_HEALTH_UNSAID);
@@ -292,6 +294,9 @@ static void a_stuck_task_is_of_the_driver_that_a_later_line_names(void **state)
 	assert_false(parse(task));
 	assert_false(parse("Workqueue: mlx5e mlx5_work [mlx5_core][7f00+1000]"));
 	assert_false(parse("RIP: 0033:mlx5_cmd_exec+0x12/0x34 [mlx5_core]"));
+	assert_true(parse("RIP: 0010:mlx5_ib_poll_cq+0x12/0x34 [mlx5_ib]"));
+	assert_string_equal(e.device, "");
+	assert_false(parse(task));
 	for (int i = 0; i < 40; i++)
 		assert_false(parse("x"));
 	assert_false(parse(work));

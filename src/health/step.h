@@ -105,6 +105,9 @@ struct hf_health_sample {
 		} count;
 		struct {
 			uint32_t active; /* a bit a link */
+			bool health_known;
+			uint32_t
+				health; /* of the fabric, NVML's fields of bits; judge.c has them */
 		} nvlink;
 		struct {
 			bool missing, up;

@@ -152,6 +152,11 @@ static void draw_sample(struct life *l, struct hf_health_sample *s)
 		s->ib.recoveries = fill[5];
 		s->ib.slow_restarts = fill[6];
 		break;
+	case HF_HEALTH_NVLINK:
+		s->nvlink.active = (uint32_t)fill[0];
+		s->nvlink.health_known = fill[1] & 1;
+		s->nvlink.health = (uint32_t)fill[2];
+		break;
 	default: memcpy(&s->recovery, fill, 24); break;
 	}
 }

@@ -201,7 +201,11 @@ static void read_more(struct hf_health_sample *x, const struct hf_json *j)
 		if (flag(j, "divided"))
 			x->count.allocatable = HF_HEALTH_DIVIDED;
 		break;
-	case HF_HEALTH_NVLINK: x->nvlink.active = (uint32_t)number(j, "active", 0); break;
+	case HF_HEALTH_NVLINK:
+		x->nvlink.active = (uint32_t)number(j, "active", 0);
+		x->nvlink.health_known = hf_json_get(j, "health") != NULL;
+		x->nvlink.health = (uint32_t)number(j, "health", 0);
+		break;
 	case HF_HEALTH_IB:
 		x->ib.missing = flag(j, "missing");
 		x->ib.hidden = flag(j, "hidden");
