@@ -551,20 +551,37 @@ static bool read_slot_event(struct hf_scan s, struct hf_health_evidence *e)
 	return s.at == s.end;
 }
 
+/* "not ready 65535ms after bus reset; giving up" */
+static bool read_not_ready(struct hf_scan s)
+{
+	struct hf_scan after;
+	uint64_t number;
+
+	return hf_scan_text(&s, "not ready ") && hf_scan_decimal(&s, 9, &number) &&
+	       hf_scan_text(&s, "ms after ") && hf_scan_word(&s, " ", &after) &&
+	       hf_scan_text(&s, "; giving up");
+}
+
 /* "Unable to change power state from D3cold to D0, device inaccessible", and the form of older kernels.  The kernel
  * prints it if a read of the device's configuration returns only ones. */
-static bool read_inaccessible(struct hf_scan s, struct hf_health_evidence *e)
+static bool read_no_power(struct hf_scan s)
 {
 	struct hf_scan state;
 
 	if (!hf_scan_text(&s, "Unable to change power state from ") &&
 	    !hf_scan_text(&s, "can't change power state from "))
 		return false;
-	e->code = HF_HEALTH_CODE_INACCESSIBLE;
 	return hf_scan_word(&s, "", &state) && hf_scan_text(&s, " to ") &&
 	       hf_scan_word(&s, "", &state) &&
 	       (hf_scan_text(&s, ", device inaccessible") ||
 		hf_scan_text(&s, " (config space inaccessible)"));
+}
+
+/* The kernel cannot reach the device (drivers/pci/pci.c of Linux). */
+static bool read_inaccessible(struct hf_scan s, struct hf_health_evidence *e)
+{
+	e->code = HF_HEALTH_CODE_INACCESSIBLE;
+	return read_no_power(s) || read_not_ready(s);
 }
 
 /* "DRIVER ADDRESS: TEXT"; older kernels print "pciehp ADDRESS:pcie004: TEXT" for the services of a port. */
