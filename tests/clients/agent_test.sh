@@ -117,6 +117,37 @@ printf 'x' >>"$folder/state/journal"
 agent
 until_true 300 ask /readyz
 expect "a journal that was changed is told" 'checksum is wrong' cat "$folder/agent.log"
+kill -9 "$agent_pid"
+wait "$agent_pid" 2>/dev/null || true
+agent_pid=
+
+# A GPU below a port: what the kernel says of the port is about the GPU, also what it said before the agent has looked.
+gpu() { # PORT ADDRESS
+	local place=devices/pci0000:9b/$1/$2
+	mkdir -p "$folder/sys/$place" "$folder/sys/bus/pci/drivers/nvidia"
+	echo 0x10de >"$folder/sys/$place/vendor"
+	echo 0x030200 >"$folder/sys/$place/class"
+	ln -s ../../../../bus/pci/drivers/nvidia "$folder/sys/$place/driver"
+	ln -s "../../../$place" "$folder/sys/bus/pci/devices/$2"
+}
+gpu 0000:9c:01.0 0000:9d:00.0
+gpu 0000:9c:02.0 0000:9e:00.0
+agent
+cat >"$folder/kmsg" <<'LINES'
+pcieport 0000:9c:01.0: AER: Uncorrected (Fatal) error received: 0000:9c:01.0
+nvidia 0000:9d:00.0: AER: can't recover (no error_detected callback)
+pcieport 0000:9c:01.0: AER: device recovery failed
+NVRM: nvAssertOkFailedNoLog: Assertion failed: Out of memory [NV_ERR_NO_MEMORY] (0x00000051) returned from a @ b.c:1
+[  100.123456] NVRM: The NVIDIA GPU 0000:1e:00.0
+               NVRM: (PCI ID: 10de:2330) installed in this system has
+               NVRM: fallen off the bus and is not responding to commands.
+LINES
+until_true 300 has '0000:9d:00.0Unhealthy' ask / || true
+expect "a fatal error of the port above a GPU stops it" '0000:9d:00.0 +Unhealthy' ask /
+expect "and says which port it was" 'aer 2 port 0000:9c:01.0: reboot' ask /
+expect "a GPU below another port is not stopped" '0000:9e:00.0 +(Unknown|Healthy)' ask /
+until_true 100 has '0000:1e:00.0Unhealthy' ask / || true
+expect "a record that dmesg indents is read to its end" '0000:1e:00.0 +Unhealthy' ask /
 rules_hash() { ask /status | tr -d ' \n' | sed -n 's/.*"rulesHash":"\([0-9a-f]*\)".*/\1/p'; }
 built_in=$(rules_hash)
 kill -9 "$agent_pid"
