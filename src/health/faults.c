@@ -692,40 +692,78 @@ static void apply_pcie_to(struct hf_health_brain *b, struct hf_health_device *de
 	apply_to(b, device, &e);
 }
 
+/* The device is the function at that address, or a network port of it: one function may have two.  A port that only an
+ * earlier boot has seen may have another name by now; it counts if no other has the address. */
+static bool is_at(const struct hf_health_brain *b, const struct hf_health_device *device,
+		  const char *address)
+{
+	if (device->kind == HF_HEALTH_NODE)
+		return false;
+	return device == hf_health_memory_find(b->memory, address) ||
+	       (device->seen && hf_streq(device->alias, address));
+}
+
+/* Evidence about a port, as that of a device below it. */
+static struct hf_health_evidence make_evidence_below(const struct hf_health_evidence *e,
+						     const struct hf_health_device *device)
+{
+	struct hf_health_evidence below = *e;
+
+	memcpy(below.device, device->id, sizeof(below.device));
+	memset(below.unit, 0, sizeof(below.unit));
+	snprintf(below.unit, sizeof(below.unit), HF_HEALTH_UNIT_PORT "%.20s", e->device);
+	if (e->code == HF_HEALTH_CODE_AER)
+		below.code = HF_HEALTH_CODE_AER_PORT;
+	return below;
+}
+
 /* The address in the evidence is a device's own, or that of a PCIe port above one or several devices.  Evidence about a
  * port is applied to each device below it, but for corrected errors. */
 static void apply_pcie(struct hf_health_brain *b, const struct hf_health_evidence *e)
 {
-	struct hf_health_device *own = hf_health_memory_find(b->memory, e->device);
-
-	if (own && own->kind != HF_HEALTH_NODE)
-		apply_pcie_to(b, own, e);
 	for (size_t i = 0; i < b->memory->devices_len; i++) {
 		struct hf_health_device *d = &b->memory->devices[i];
-		struct hf_health_evidence below = *e;
+		struct hf_health_evidence below;
 
-		if (d == own || e->severity == HF_HEALTH_CORRECTED ||
-		    !hf_health_is_above(d->above, e->device))
+		if (is_at(b, d, e->device)) {
+			apply_pcie_to(b, d, e);
 			continue;
-		memcpy(below.device, d->id, sizeof(below.device));
-		memset(below.unit, 0, sizeof(below.unit));
-		snprintf(below.unit, sizeof(below.unit), HF_HEALTH_UNIT_PORT "%.20s", e->device);
-		if (e->code == HF_HEALTH_CODE_AER)
-			below.code = HF_HEALTH_CODE_AER_PORT;
+		}
+		if (e->severity == HF_HEALTH_CORRECTED || !hf_health_is_above(d->above, e->device))
+			continue;
+		below = make_evidence_below(e, d);
 		apply_pcie_to(b, d, &below);
 	}
 }
 
+/* What the driver prints about a function concerns all of its ports. */
+static void apply_mlx5(struct hf_health_brain *b, const struct hf_health_evidence *e)
+{
+	for (size_t i = 0; i < b->memory->devices_len; i++)
+		if (is_at(b, &b->memory->devices[i], e->device))
+			apply_to(b, &b->memory->devices[i], e);
+}
+
 /* ---- a reset of a GPU that is not named --------------------------------------------------------------------- */
 
-/* A GPU has stopped.  Then a line that asks for a reset and names no GPU is taken to mean that one. */
+/* The fault stops the device until a reset or a restart, and neither has been made yet. */
+static bool awaits_reset(const struct hf_health_fault *f)
+{
+	enum hf_health_clear clear = f->raised ? f->milder_clear : f->clear;
+
+	return hf_health_fault_acts(f) && hf_health_is_fatal(f->cls) &&
+	       (clear == HF_HEALTH_BY_SIGNAL || clear == HF_HEALTH_BY_BOOT);
+}
+
+/* A GPU awaits a reset.  Then a line that asks for a reset and names no GPU is taken to mean that one. */
 static bool is_reset_explained(const struct hf_health_brain *b)
 {
 	for (size_t i = 0; i < b->memory->devices_len; i++) {
 		const struct hf_health_device *d = &b->memory->devices[i];
 
-		if (d->kind == HF_HEALTH_GPU && hf_health_is_fatal(hf_health_device_class(d)))
-			return true;
+		for (size_t k = 0; d->kind == HF_HEALTH_GPU && k < d->faults_len; k++)
+			if (awaits_reset(&d->faults[k]))
+				return true;
 	}
 	return false;
 }
@@ -755,6 +793,10 @@ static void apply(struct hf_health_brain *b, const struct hf_health_evidence *gi
 		e.at = b->now;
 	if (e.detector == HF_HEALTH_AER) {
 		apply_pcie(b, &e);
+		return;
+	}
+	if (e.detector == HF_HEALTH_MLX5 && e.device[0] != '\0') {
+		apply_mlx5(b, &e);
 		return;
 	}
 	if (e.detector == HF_HEALTH_RECOVERY && e.code == HF_HEALTH_CODE_RESET_SOMEWHERE &&
