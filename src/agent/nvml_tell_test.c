@@ -269,7 +269,7 @@ static void what_is_told_of_the_fabric_is_no_answer_of_a_device_and_counts_by_it
 	d[1].values[HF_NVML_FABRIC_STATUS] = 999;
 	assert_int_equal(tell_one(b, HF_HEALTH_DRIVER, "").driver.fabric_waiting, 1);
 	assert_int_equal(tell_one(b, HF_HEALTH_DRIVER, "").driver.fabric_status, 999);
-	/* A state that is none, a device that is lost, one of which nothing is known. */
+	/* An unknown state, a lost device, and a device without a fabric state. */
 	d[1].values[HF_NVML_FABRIC_STATE] = 200;
 	assert_int_equal(tell_one(b, HF_HEALTH_DRIVER, "").driver.fabric_asked, 1);
 	d[1].values[HF_NVML_FABRIC_STATE] = 1;
@@ -277,7 +277,7 @@ static void what_is_told_of_the_fabric_is_no_answer_of_a_device_and_counts_by_it
 	assert_int_equal(tell_one(b, HF_HEALTH_DRIVER, "").driver.fabric_asked, 1);
 	d[0].codes[HF_NVML_FABRIC_STATE] = HF_NVML_NO_FUNCTION;
 	assert_int_equal(tell_one(b, HF_HEALTH_DRIVER, "").driver.fabric_asked, 0);
-	/* The driver knows it without the device: one that tells nothing else is mute. */
+	/* The driver answers this question without the device, so the device may be mute. */
 	record_of(b, 2);
 	all_fail(&d[1], HF_NVML_UNKNOWN);
 	d[1].codes[HF_NVML_FABRIC_STATE] = d[1].codes[HF_NVML_FABRIC_STATUS] = HF_NVML_OK;

@@ -164,7 +164,7 @@ static void put_above(const char *part, size_t len, char ret_above[HF_HEALTH_ABO
 {
 	size_t has = strlen(ret_above);
 
-	/* Ports near the device matter more: each of them has fewer devices below it. */
+	/* A port near the device says more about it: fewer other devices are below that port. */
 	while (has > 0 && has + 1 + len >= HF_HEALTH_ABOVE_MAX) {
 		size_t first = strcspn(ret_above, " ");
 

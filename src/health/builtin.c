@@ -125,7 +125,7 @@ static const struct hf_health_rule rules[] = {
 	{RULE(RECOVERY, 5, 5, FABRIC, RESTART_DRIVER, FABRIC, SIGNAL)},
 	{RULE(RECOVERY, HF_HEALTH_CODE_RESET_REQUIRED, HF_HEALTH_CODE_RESET_REQUIRED, GPU_RESET,
 	      RESET_DEVICE, DEVICE, SIGNAL)},
-	/* It is not known which GPU needs the reset.  No GPU is stopped for it, since the others are well. */
+	/* The driver does not name the GPU. No GPU is stopped, because most of the GPUs are well. */
 	{RULE(RECOVERY, HF_HEALTH_CODE_RESET_SOMEWHERE, HF_HEALTH_CODE_RESET_SOMEWHERE, DEGRADED,
 	      RESET_DEVICE, NODE, AGE)},
 	/* Memory. */
@@ -189,7 +189,7 @@ static const struct hf_health_rule rules[] = {
 	{RULE(AER, HF_HEALTH_CODE_AER_PORT, HF_HEALTH_CODE_AER_PORT, REBOOT, RESTART_NODE, NODE,
 	      SIGNAL),
 	 .severity = HF_HEALTH_FATAL},
-	/* If there is a report as well, they are part of its incident. */
+	/* A report of the same port makes them one incident. */
 	{RULE(AER, HF_HEALTH_CODE_CONTAINED, HF_HEALTH_CODE_UNRECOVERED, REBOOT, RESTART_NODE, NODE,
 	      SIGNAL),
 	 .severity = HF_HEALTH_FATAL, .follows = true},

@@ -545,7 +545,7 @@ struct hf_health_fault *hf_health_fault_see(struct hf_health_brain *b,
 	before = (struct before){same, had_stopped(b, f, e), stopped_at(device)};
 	if (!same || f->event_at == HF_TIME_NONE)
 		f->event_at = e->at;
-	/* The report that names the port may come after the one that names the device. */
+	/* The report of the port may arrive after the report of the device. */
 	if (f->detector == HF_HEALTH_BUSLOST && (!f->open || f->unit[0] == '\0'))
 		memcpy(f->unit, e->unit, sizeof(f->unit));
 	if (!f->open)

@@ -563,7 +563,7 @@ static const struct {
 };
 #define FABRIC_CONFIGURATION_SHIFT 8
 
-/* The first fault of them; NULL: there is none. */
+/* The first fault; NULL without a fault. */
 static const char *find_fabric_fault(uint32_t health)
 {
 	for (size_t i = 0; i < HF_ARRAY_LEN(fabric_faults); i++)
@@ -572,7 +572,8 @@ static const char *find_fabric_fault(uint32_t health)
 	return (health >> FABRIC_CONFIGURATION_SHIFT & 15) > 1 ? "incorrect configuration" : NULL;
 }
 
-/* Three looks in a row that report a fault, and three that report none; base[1] and base[2] count them. */
+/* A fault begins after three looks in a row with the fault and ends after three without; base[1] and
+ * base[2] count these looks. */
 static void judge_fabric_health(struct hf_health_brain *b, const struct hf_health_sample *s,
 				struct hf_health_track *t)
 {

@@ -65,7 +65,7 @@ struct hf_health_line_reader {
 	struct hf_health_line_mark
 		stuck; /* a task or a processor; a later record names the driver */
 	struct hf_health_line_mark
-		rated; /* an adapter's error with a severity; its details have none */
+		rated; /* an adapter's error with a severity; lines with details have no severity */
 	struct hf_health_line_mark
 		report; /* of PCIe; the kernel prints later how its recovery ended */
 	enum hf_health_severity reported; /* of that report */

@@ -594,7 +594,7 @@ static bool read_pcie_form(const struct hf_health_line_reader *reader, struct hf
 	if (!hf_scan_word(&s, "_-", &driver) || !hf_scan_char(&s, ' ') ||
 	    !address(&s, true, e->device))
 		return false;
-	/* A virtual machine has the device: its errors are none of this node's. */
+	/* A virtual machine uses the device, so the errors do not concern this node. */
 	if (hf_scan_text(&driver, "vfio"))
 		return false;
 	p = s;
@@ -673,8 +673,8 @@ static void skip_place(struct hf_scan *s)
 		*s = p;
 }
 
-/* The index of the first row of the table whose sentence the text has; HF_ARRAY_LEN: none.  A sentence begins the text, or
- * stands behind what the driver puts before it: "synd 0x8: ", "module 0, ", "CREATE_EQ(0x301) timeout. ". */
+/* The index of the first row of mlx5_lines with a sentence of the text, else HF_ARRAY_LEN.  The sentence begins the
+ * text or follows a prefix of the driver: "synd 0x8: ", "module 0, ", "CREATE_EQ(0x301) timeout. ". */
 static size_t find_mlx5_line(struct hf_scan s)
 {
 	size_t found = HF_ARRAY_LEN(mlx5_lines);
@@ -777,7 +777,7 @@ static bool ends_in_mlx5(struct hf_scan s)
 	       s.at == s.end;
 }
 
-/* "mlx5_health0000:41:00.0" is the queue of the adapter at that address; other queues name none. */
+/* "mlx5_health0000:41:00.0" is the queue of the adapter at 0000:41:00.0. Other queues have no address. */
 static void find_queue_device(struct hf_scan name, char ret_device[HF_HEALTH_DEVICE_MAX])
 {
 	if (!hf_scan_text(&name, "mlx5_health") || !address(&name, true, ret_device) ||

@@ -66,7 +66,7 @@ struct hf_health_device {
 	char id[HF_HEALTH_DEVICE_MAX];
 	char uuid[HF_HEALTH_UUID_MAX];
 	char alias[HF_HEALTH_DEVICE_MAX]; /* the PCI address of a port */
-	char above[HF_HEALTH_ABOVE_MAX]; /* PCIe ports between it and the processor, of this boot */
+	char above[HF_HEALTH_ABOVE_MAX]; /* PCIe ports between the device and the processor, in this boot */
 	enum hf_health_kind kind;
 	bool owned; /* quarantined by somebody who will release it */
 	bool seen;  /* in this boot somebody has named it, or had evidence of it */
@@ -156,7 +156,7 @@ static inline bool hf_health_fault_follows(const struct hf_health_fault *fault)
 
 /* The cause of the fault is a PCIe port above the device; its unit is the port, and all devices below have it. */
 bool hf_health_fault_is_of_port(const struct hf_health_fault *fault);
-/* The PCIe port of that address is one of those above a device. */
+/* Whether the PCIe port with this address is above a device. */
 bool hf_health_is_above(const char above[HF_HEALTH_ABOVE_MAX], const char *port);
 
 /* It counts against its device now. */

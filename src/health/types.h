@@ -174,7 +174,7 @@ bool hf_health_detector_of(const char *name, enum hf_health_detector *ret_detect
 bool hf_health_state_of(const char *name, enum hf_health_state *ret_state);
 
 /* The device cannot be worked with until something is done. */
-/* Of a device in this state nobody may hold anything: what it holds up is to go elsewhere. */
+/* No pod may use a device in this state. Pods that use the device move to another node. */
 static inline bool hf_health_is_out(enum hf_health_state state)
 {
 	return state == HF_HEALTH_UNHEALTHY || state == HF_HEALTH_QUARANTINED ||
