@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "agent/contact.h"
 
+#include "api/node.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -26,7 +27,7 @@ struct hf_keeper {
 	struct hf_timer *timer;
 	struct hf_call *call;
 	hf_time asked_at; /* of the call */
-	char *version;    /* that was read last; NULL: none was since it is wanted */
+	char *renewal;    /* that was read last; NULL: none was since it is wanted */
 	hf_time read_at;  /* the read that brought it was sent then */
 };
 
@@ -55,16 +56,16 @@ static void write_record(struct hf_keeper *k, hf_time at)
 	k->known |= rc == 0;
 }
 
-static void take_version(struct hf_keeper *k, const char *version)
+static void take_renewal(struct hf_keeper *k, const char *renewal)
 {
-	bool moved = k->version != NULL && !hf_streq(k->version, version);
+	bool moved = k->renewal != NULL && !hf_streq(k->renewal, renewal);
 
 	/* The last read brought an older one, so this was written after it was asked for. */
 	if (moved)
 		write_record(k, k->read_at);
-	if (k->version == NULL || moved) {
-		free(k->version);
-		k->version = hf_xstrdup(version);
+	if (k->renewal == NULL || moved) {
+		free(k->renewal);
+		k->renewal = hf_xstrdup(renewal);
 	}
 	k->read_at = k->asked_at;
 }
@@ -72,10 +73,13 @@ static void take_version(struct hf_keeper *k, const char *version)
 static void on_read(void *arg, const struct hf_reply *reply)
 {
 	struct hf_keeper *k = arg;
+	const char *renewal = NULL;
 
 	k->call = NULL;
 	if (reply->code == 0 && reply->object != NULL)
-		take_version(k, hf_doc_resource_version(reply->object));
+		renewal = hf_node_lease_renewal(reply->object);
+	if (renewal != NULL)
+		take_renewal(k, renewal);
 	hf_timer_arm(k->timer, k->known ? HF_KEEPER_LOOK_EVERY : HF_KEEPER_FIRST_LOOK_EVERY);
 }
 
@@ -131,7 +135,7 @@ void hf_keeper_want(struct hf_keeper *k, bool wanted)
 	hf_timer_disarm(k->timer);
 	hf_call_cancel(k->call);
 	k->call = NULL;
-	free(k->version);
-	k->version = NULL;
+	free(k->renewal);
+	k->renewal = NULL;
 	k->known = false;
 }

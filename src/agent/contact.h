@@ -11,9 +11,9 @@ HF_BEGIN_DECLS
  * When this node last had contact with the control plane, for ranks that fence themselves: a record
  * (health/contact.h) in a file beside the socket for reports.
  *
- * Contact is a Lease of the kubelet that the control plane has: operators take a rank for stopped
- * when that Lease stands still, so nothing else may keep the rank alive, neither our own connection
- * nor a kubelet that merely runs.  Its time is when we asked for the Lease that was still the older
+ * Contact is a renewal of the kubelet's Lease (spec.renewTime) that the control plane has.  Operators
+ * take a rank for stopped when renewTime stands still, so nothing else may keep the rank alive: not
+ * our own connection, not a kubelet that merely runs, not a change of the Lease's metadata.  Its time is when we asked for the Lease that was still the older
  * one: the newer was written after that, whenever we come to see it.  So the record lags behind the
  * kubelet by up to two looks, and is never ahead of it.
  */

@@ -86,22 +86,27 @@ static struct fake_call *look(hf_time *ret_asked_at)
 	return call;
 }
 
-static void answer(struct fake_call *call, int version)
+static void answer(struct fake_call *call, int renewal)
 {
-	char text[96];
+	static int written;
+	char text[160];
 
-	snprintf(text, sizeof(text), "{\"metadata\":{\"resourceVersion\":\"%d\"}}", version);
+	/* Somebody labels the Lease before each read: that is no renewal. */
+	snprintf(text, sizeof(text),
+		 "{\"metadata\":{\"resourceVersion\":\"%d\"},\"spec\":{\"renewTime\":"
+		 "\"1970-01-01T00:00:%02d.000000Z\"}}",
+		 ++written, renewal);
 	fake_answer_object(call, hf_doc_from_text(text, strlen(text)));
 }
 
 /* When it was asked for. */
-static hf_time see(int version)
+static hf_time see(int renewal)
 {
 	hf_time asked_at = 0;
 	struct fake_call *call = look(&asked_at);
 
 	assert_non_null(call);
-	answer(call, version);
+	answer(call, renewal);
 	return asked_at;
 }
 

@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "agent/silence.h"
 
+#include "api/node.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "loop/loop.h"
@@ -18,25 +19,26 @@ struct hf_silence {
 	bool wanted;
 	struct hf_timer *timer;
 	struct hf_call *call;
-	char *version; /* of the last reading; NULL: there was none since it is wanted */
-	hf_time since; /* monotonic: it was first read with that version */
+	char *renewal; /* of the last reading; NULL: there was none since it is wanted */
+	hf_time since; /* monotonic: it was first read with that renewal */
 };
 
 static void on_read(void *arg, const struct hf_reply *reply)
 {
 	struct hf_silence *s = arg;
 	hf_time now = hf_loop_mono(s->options.loop);
-	const char *version;
+	const char *renewal;
 
 	s->call = NULL;
 	hf_timer_arm(s->timer, HF_SILENCE_LOOK_EVERY);
 	/* Whoever cannot ask knows nothing, and could not say it either. */
 	if (reply->code != 0 || reply->object == NULL)
 		return;
-	version = hf_doc_resource_version(reply->object);
-	if (s->version == NULL || !hf_streq(s->version, version)) {
-		free(s->version);
-		s->version = hf_xstrdup(version);
+	/* A Lease that no kubelet has renewed yet stands still as well. */
+	renewal = hf_str_or(hf_node_lease_renewal(reply->object), "");
+	if (s->renewal == NULL || !hf_streq(s->renewal, renewal)) {
+		free(s->renewal);
+		s->renewal = hf_xstrdup(renewal);
 		s->since = now;
 	} else if (now - s->since >= HF_SILENCE_AFTER) {
 		s->options.still(s->options.arg);
@@ -88,6 +90,6 @@ void hf_silence_want(struct hf_silence *s, bool wanted)
 	hf_timer_disarm(s->timer);
 	hf_call_cancel(s->call);
 	s->call = NULL;
-	free(s->version);
-	s->version = NULL;
+	free(s->renewal);
+	s->renewal = NULL;
 }

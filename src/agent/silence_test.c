@@ -44,10 +44,11 @@ static int unmake(void **state)
 }
 
 /* The next look, and its answer; 0: none was made; -1: it is refused. */
-static bool look(int version)
+static bool look(int renewal)
 {
+	static int written;
 	struct fake_call *call;
-	char text[96];
+	char text[160];
 
 	hf_loop_run_until(t.loop, hf_loop_mono(t.loop) + HF_SILENCE_LOOK_EVERY);
 	call = fake_next(t.store);
@@ -56,11 +57,14 @@ static bool look(int version)
 	assert_true(call->request->verb == HF_VERB_GET && call->request->resource == &hf_leases);
 	assert_string_equal(call->request->ns, "kube-node-lease");
 	assert_string_equal(call->request->name, "n1");
-	if (version < 0) {
+	if (renewal < 0) {
 		fake_refuse(call, HF_E_UNAVAILABLE);
 	} else {
-		snprintf(text, sizeof(text), "{\"metadata\":{\"resourceVersion\":\"%d\"}}",
-			 version);
+		/* Somebody labels the Lease before each read: that is no renewal. */
+		snprintf(text, sizeof(text),
+			 "{\"metadata\":{\"resourceVersion\":\"%d\"},\"spec\":{\"renewTime\":"
+			 "\"1970-01-01T00:00:%02d.000000Z\"}}",
+			 ++written, renewal);
 		fake_answer_object(call, hf_doc_from_text(text, strlen(text)));
 	}
 	return true;

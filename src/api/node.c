@@ -149,3 +149,10 @@ void hf_node_read(struct hf_doc *doc, struct hf_arena *arena, struct hf_node_fac
 	}
 	*ret_facts = facts;
 }
+
+const char *hf_node_lease_renewal(struct hf_doc *lease)
+{
+	const char *text = hf_json_path_str(hf_doc_json(lease), "spec", "renewTime", NULL);
+
+	return hf_str_is_empty(text) ? NULL : text;
+}

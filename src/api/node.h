@@ -32,6 +32,11 @@ struct hf_node_facts {
 /* Fields of a wrong type count as absent; broken text has no fields.  Makes no tree. */
 void hf_node_read(struct hf_doc *doc, struct hf_arena *arena, struct hf_node_facts *ret_facts);
 
+/* The kubelet's last renewal: spec.renewTime of the node's Lease, as it is written.  Two reads of the Lease
+ * are compared by this text alone: metadata changes with every label, and the kubelet's clock may be
+ * wrong.  NULL: the Lease tells none. */
+const char *hf_node_lease_renewal(struct hf_doc *lease);
+
 HF_END_DECLS
 
 #endif

@@ -136,7 +136,8 @@ struct waiting {
 	int32_t count;
 	const struct hf_pod *pod; /* the first of them */
 	const struct hf_node_seen *node;
-	hf_time until; /* the first guard that ends */
+	hf_time news_at; /* of that node; see struct hf_node */
+	hf_time until;   /* the first guard that ends */
 };
 
 /* Of a finished job nothing is given up: what runs was left to run by its clean-up policy. */
@@ -252,12 +253,13 @@ static void give_up(struct hf_brain *b, const struct hf_node_seen *node, const s
 	hf_action_add(b, &b->deletes, &action);
 }
 
-static void note(struct waiting *waiting, const struct hf_node_seen *node, const struct hf_pod *pod,
+static void note(struct waiting *waiting, const struct hf_node *node, const struct hf_pod *pod,
 		 hf_time until)
 {
 	if (waiting->count++ == 0) {
 		waiting->pod = pod;
-		waiting->node = node;
+		waiting->node = node->seen;
+		waiting->news_at = node->news_at;
 		waiting->until = until;
 	} else if (until < waiting->until) {
 		waiting->until = until;
@@ -283,7 +285,7 @@ static void walk(struct hf_brain *b, bool finished, struct waiting waiting[HF_GU
 			hf_wake(b, evidence.until);
 		if (evidence.guard == HF_GUARD_NONE && is_terminating(pods[i]))
 			give_up(b, node->seen, pods[i], &evidence);
-		note(&waiting[evidence.guard], node->seen, pods[i], evidence.until);
+		note(&waiting[evidence.guard], node, pods[i], evidence.until);
 	}
 }
 
@@ -294,6 +296,7 @@ static const char *const reasons[HF_GUARDS] = {
 	[HF_GUARD_DEADLINE] = "GivingUp",
 	[HF_GUARD_SILENCE] = "AwaitingEvidence",
 	[HF_GUARD_READ] = "AwaitingEvidence",
+	[HF_GUARD_CALM] = "AfterStorm",
 	[HF_GUARD_TAINT] = "AwaitingEvidence",
 	[HF_GUARD_TOLERATION] = "UserToleration",
 	[HF_GUARD_VOLUME] = "ExclusiveVolume",
@@ -301,9 +304,80 @@ static const char *const reasons[HF_GUARDS] = {
 	[HF_GUARD_STORM] = "StormGuard",
 };
 
+/* ---- signs of life, since the control plane calls the node Unknown ------------------------------- */
+
+struct sign {
+	hf_time at;       /* the last one; NONE: none came */
+	const char *came; /* in a condition: no time in it moves */
+	const char *last; /* in `why`, before the time */
+};
+enum { SIGN_AGENT, SIGN_PROCESS, SIGN_LEASE, SIGN_POD, SIGNS };
+
+static void find_signs(const struct waiting *waiting, struct sign signs[SIGNS])
+{
+	const struct hf_node_seen *node = waiting->node;
+	const struct sign all[SIGNS] = {
+		[SIGN_AGENT] = {node->reported_at, "its agent was heard",
+				"its agent was last heard"},
+		[SIGN_PROCESS] = {node->beat_at, "a training process there was heard",
+				  "a training process there was last heard"},
+		[SIGN_LEASE] = {node->renewed_at, "its kubelet renewed its Lease",
+				"its kubelet last renewed its Lease"},
+		[SIGN_POD] = {waiting->news_at, "its kubelet changed the status of a pod",
+			      "its kubelet last changed the status of a pod"},
+	};
+
+	for (size_t i = 0; i < SIGNS; i++) {
+		signs[i] = all[i];
+		if (signs[i].at != HF_TIME_NONE && signs[i].at <= node->since)
+			signs[i].at = HF_TIME_NONE;
+	}
+}
+
+/* Signs count where silence is evidence: not where the node's death is proven, or to be. */
+static const char *text_signs(struct hf_brain *b, const struct waiting *waiting, bool with_times)
+{
+	const char *text = "";
+	struct sign signs[SIGNS];
+
+	if (waiting->node->ready != HF_NODE_UNKNOWN || waiting->node->out_of_service ||
+	    hf_node_is_fenced(waiting->node, waiting->pod))
+		return text;
+	find_signs(waiting, signs);
+	for (size_t i = 0; i < SIGNS; i++) {
+		if (signs[i].at == HF_TIME_NONE)
+			continue;
+		if (with_times)
+			text = hf_arena_printf(b->arena, "%s; %s at %s", text, signs[i].last,
+					       hf_time_text(b->arena, signs[i].at));
+		else
+			text = hf_arena_printf(b->arena, "%s%s%s", text, *text ? ", and " : "",
+					       signs[i].came);
+	}
+	return text;
+}
+
+static bool is_kubelet_mute(const struct waiting *waiting)
+{
+	struct sign signs[SIGNS];
+
+	find_signs(waiting, signs);
+	return signs[SIGN_LEASE].at == HF_TIME_NONE && signs[SIGN_POD].at == HF_TIME_NONE;
+}
+
+static const char *find_reason(struct hf_brain *b, enum hf_guard guard,
+			       const struct waiting *waiting)
+{
+	if ((guard == HF_GUARD_SILENCE || guard == HF_GUARD_READ) &&
+	    *text_signs(b, waiting, false) != '\0')
+		return "SignsOfLife";
+	return reasons[guard];
+}
+
 static const char *silence_text(struct hf_brain *b, const struct waiting *waiting)
 {
 	const struct hf_node_seen *node = waiting->node;
+	const char *signs = text_signs(b, waiting, false);
 
 	if (node->ready == HF_NODE_GONE)
 		return "it is given up when the node stays away for 40 s";
@@ -317,13 +391,33 @@ static const char *silence_text(struct hf_brain *b, const struct waiting *waitin
 			"it ends itself (nodeLost.selfFence), and is given up when the "
 			"node's Lease has stood still for %d s",
 			waiting->pod->fence_seconds + HF_FENCE_MARGIN_SECONDS);
+	if (*signs != '\0')
+		return hf_arena_printf(
+			b->arena,
+			"%s since %s, but %s after that; the pod is given up %lld s after the last "
+			"sign of life (nodeLost.afterSeconds)",
+			is_kubelet_mute(waiting) ? "its kubelet has been silent"
+						 : "the node has been Unknown",
+			hf_time_text(b->arena, node->unknown_at != HF_TIME_NONE ? node->unknown_at
+										: node->since),
+			signs, (long long)hf_node_wait_seconds(b));
 	return hf_arena_printf(b->arena,
 			       "it is given up after %lld s without a sign of life "
 			       "(nodeLost.afterSeconds)",
 			       (long long)b->job.recovery.node_lost_after_seconds);
 }
 
-/* What is waited for, without a moment in time: a condition is not written anew for each. */
+static const char *calm_text(struct hf_brain *b, const struct hf_node_seen *node)
+{
+	return hf_arena_printf(
+		b->arena,
+		"the storm of %s%s ended at %s, or the operator began to watch then; it is given up "
+		"when the node is silent for %lld s after that (nodeLost.afterSeconds)",
+		node->zone ? "zone " : "the cluster", hf_str_or(node->zone, ""),
+		hf_time_text(b->arena, node->calm_since), (long long)hf_node_wait_seconds(b));
+}
+
+/* What is waited for, without a time that moves: a condition is not written anew for each. */
 static const char *guard_text(struct hf_brain *b, enum hf_guard guard,
 			      const struct waiting *waiting)
 {
@@ -338,6 +432,7 @@ static const char *guard_text(struct hf_brain *b, enum hf_guard guard,
 	case HF_GUARD_SILENCE:
 	case HF_GUARD_READ:
 	case HF_GUARD_TAINT: return silence_text(b, waiting);
+	case HF_GUARD_CALM: return calm_text(b, node);
 	case HF_GUARD_TOLERATION:
 		return waiting->until == HF_TIME_NEVER
 			       ? "the pod's own toleration lets it stay for ever: delete the pod, "
@@ -389,7 +484,9 @@ static const char *detail(struct hf_brain *b, enum hf_guard guard, const struct 
 			       : "; a read of its Lease is awaited";
 	if (waiting->until == HF_TIME_NEVER)
 		return "";
-	return hf_arena_printf(b->arena, "; not before %s", hf_time_text(b->arena, waiting->until));
+	return hf_arena_printf(b->arena, "%s; not before %s",
+			       guard == HF_GUARD_SILENCE ? text_signs(b, waiting, true) : "",
+			       hf_time_text(b->arena, waiting->until));
 }
 
 static void say(struct hf_brain *b, enum hf_guard guard, const struct waiting *waiting)
@@ -413,7 +510,7 @@ static void show(struct hf_brain *b, size_t pods, enum hf_guard guard,
 
 	if (!hf_cond_is_true(b, HF_COND_NODE_UNREACHABLE))
 		hf_event(b, true, "NodeUnreachable", message);
-	hf_cond_set(b, HF_COND_NODE_UNREACHABLE, true, reasons[guard], message);
+	hf_cond_set(b, HF_COND_NODE_UNREACHABLE, true, find_reason(b, guard, waiting), message);
 }
 
 /* How many there are, and the guard that takes most to end. */

@@ -246,7 +246,7 @@ static void a_kubelet_that_writes_one_word_wins(void **state)
 	assert_int_equal(pod->pod.phase, HF_POD_RUNNING);
 	brain_step(&b);
 	assert_int_equal(hf_plan_actions(&b.plan), 0);
-	assert_string_equal(unreachable()->reason, "AwaitingEvidence");
+	assert_string_equal(unreachable()->reason, "SignsOfLife");
 	brain_release(&b);
 }
 

@@ -57,7 +57,8 @@ void hf_node_seen_init(struct hf_node_seen *node, const char *name, enum hf_node
 				      .lease_since = HF_TIME_NONE,
 				      .renewed_at = HF_TIME_NONE,
 				      .reported_at = HF_TIME_NONE,
-				      .beat_at = HF_TIME_NONE};
+				      .beat_at = HF_TIME_NONE,
+				      .calm_since = HF_TIME_NONE};
 }
 
 bool hf_node_is_lost(const struct hf_node_seen *node)
@@ -193,6 +194,14 @@ static struct hf_evidence evidence_of_gone(const struct hf_brain *b,
 	return proven();
 }
 
+/* A read shows how the Lease was when it was asked for.  While other guards hold a pod, reads may
+ * fail for minutes: what an old read showed may have changed since. */
+static bool is_read_since(const struct hf_brain *b, const struct hf_node_seen *node, hf_time at)
+{
+	return node->lease_read_at != HF_TIME_NONE && node->lease_read_at >= at &&
+	       hf_elapsed(node->lease_read_at, b->now) <= hf_seconds(LOOK_FRESH_SECONDS);
+}
+
 /* The taint is an administrator's word that the machine is off.  On a node whose kubelet was heard
  * of a moment ago it merely evicts, and what is evicted ends by itself: there the Lease must stand
  * still as well. */
@@ -212,7 +221,7 @@ static struct hf_evidence evidence_of_the_taint(const struct hf_brain *b,
 	if (node->lease_since == HF_TIME_NONE)
 		return held(HF_GUARD_READ, HF_TIME_NEVER);
 	at = hf_time_add(node->lease_since, hf_seconds(RENEWAL_LATE_SECONDS));
-	if (node->lease_read_at != HF_TIME_NONE && node->lease_read_at >= at)
+	if (is_read_since(b, node, at))
 		return proven();
 	return b->now < at ? held(HF_GUARD_SILENCE, at) : held(HF_GUARD_READ, HF_TIME_NEVER);
 }
@@ -224,7 +233,8 @@ bool hf_nodes_are_in_storm(int32_t nodes, int32_t lost)
 
 static bool is_storm(const struct hf_node_seen *node)
 {
-	return hf_nodes_are_in_storm(node->zone_nodes, node->zone_lost);
+	return hf_nodes_are_in_storm(node->zone_nodes, node->zone_lost) ||
+	       node->calm_since == HF_TIME_NONE;
 }
 
 /* A claim that has not been read yet may be one that only one node may have. */
@@ -252,30 +262,39 @@ static hf_time later(hf_time a, hf_time b)
 	return a == HF_TIME_NONE || (b != HF_TIME_NONE && b > a) ? b : a;
 }
 
-/* Silence: of the node since it was called Unknown, of its Lease between two reads, of its agent,
- * of the training processes that this hears, and of the job's pods on it.  A sign of life begins the wait anew; and who gave one may say nothing
- * more until its Lease is due, though less would do for a node that was never heard of. */
+int64_t hf_node_wait_seconds(const struct hf_brain *b)
+{
+	int64_t after = b->job.recovery.node_lost_after_seconds;
+
+	return after > RENEWAL_LATE_SECONDS ? after : RENEWAL_LATE_SECONDS;
+}
+
+/* Three waits, of which the last to end counts:
+ * - the node has been Unknown for afterSeconds, and nothing gave a sign of life in that time: its
+ *   Lease, its agent, a training process that the agent hears, a pod of the job.  A sign begins the
+ *   wait anew, for 15 s at least: after one sign a kubelet may be mute until its next renewal;
+ * - as long after the last storm of the zone: networks heal node by node;
+ * - the Lease stood still from a read at the beginning of afterSeconds to a read at its end. */
 static struct hf_evidence evidence_of_silence(const struct hf_brain *b, const struct hf_node *node)
 {
 	const struct hf_node_seen *seen = node->seen;
 	hf_time after = hf_seconds(b->job.recovery.node_lost_after_seconds);
-	hf_time late = hf_seconds(RENEWAL_LATE_SECONDS);
+	hf_time anew = hf_seconds(hf_node_wait_seconds(b));
 	hf_time heard = later(later(seen->renewed_at, seen->reported_at),
 			      later(seen->beat_at, node->news_at));
-	hf_time at = hf_time_add(seen->since, after);
+	hf_time silent = hf_time_add(seen->since, after);
+	hf_time calm = hf_time_add(seen->calm_since, anew);
+	hf_time at;
 
 	if (heard != HF_TIME_NONE)
-		at = later(at, hf_time_add(heard, after > late ? after : late));
-	if (b->now < at)
-		return held(HF_GUARD_SILENCE, at);
-	/* The Lease stood still from a read at the beginning to one at the end. */
+		silent = later(silent, hf_time_add(heard, anew));
 	if (seen->lease_since != HF_TIME_NONE)
-		at = later(at, hf_time_add(seen->lease_since, after));
+		silent = later(silent, hf_time_add(seen->lease_since, after));
+	at = later(silent, calm);
 	if (b->now < at)
-		return held(HF_GUARD_SILENCE, at);
-	if (seen->lease_read_at == HF_TIME_NONE || seen->lease_read_at < at)
-		return held(HF_GUARD_READ, HF_TIME_NEVER);
-	return held(HF_GUARD_NONE, HF_TIME_NEVER);
+		return held(calm > silent ? HF_GUARD_CALM : HF_GUARD_SILENCE, at);
+	return is_read_since(b, seen, at) ? held(HF_GUARD_NONE, HF_TIME_NEVER)
+					  : held(HF_GUARD_READ, HF_TIME_NEVER);
 }
 
 /* The pod ends itself when its node's Lease has not moved for so long: when it has stood still between

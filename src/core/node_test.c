@@ -10,6 +10,7 @@ static struct hf_node_seen node(enum hf_node_ready ready)
 	struct hf_node_seen seen;
 
 	hf_node_seen_init(&seen, "n0", ready, now);
+	seen.calm_since = 0;
 	return seen;
 }
 
@@ -177,10 +178,10 @@ static void the_lease_must_be_read_at_both_ends(void **state)
 	facts.lease_since = now - 30 * HF_SECOND;
 	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_SILENCE);
 	assert_int_equal(evidence(&facts, &pod).until, now + 30 * HF_SECOND);
-	facts = silent(100);
-	facts.lease_read_at = now - 41 * HF_SECOND;
+	facts = silent(65);
+	facts.lease_read_at = now - 6 * HF_SECOND;
 	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_READ);
-	facts.lease_read_at = now - 40 * HF_SECOND;
+	facts.lease_read_at = now - 5 * HF_SECOND;
 	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_NONE);
 	facts.lease_since = HF_TIME_NONE;
 	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_NONE);
@@ -206,6 +207,65 @@ static void a_storm_is_more_than_two_and_55_percent(void **state)
 		facts.zone_nodes = rows[i].nodes;
 		assert_int_equal(evidence(&facts, &pod).guard, rows[i].guard);
 	}
+}
+
+static void the_end_of_a_storm_begins_the_wait_anew_and_needs_a_read_after_it(void **state)
+{
+	struct hf_node_seen facts = silent(300);
+	struct hf_pod pod = {.name = "p"};
+
+	(void)state;
+	facts.calm_since = now - 59 * HF_SECOND;
+	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_CALM);
+	assert_int_equal(evidence(&facts, &pod).until, now + HF_SECOND);
+	facts.calm_since = now - 60 * HF_SECOND;
+	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_NONE);
+	facts.lease_read_at = now - HF_SECOND;
+	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_READ);
+	facts = silent(300);
+	facts.calm_since = HF_TIME_NONE;
+	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_STORM);
+	/* A kubelet that lives may be mute for 10 s: a shorter afterSeconds is too short. */
+	after_seconds = 8;
+	facts.calm_since = now - 14 * HF_SECOND;
+	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_CALM);
+	facts.calm_since = now - 15 * HF_SECOND;
+	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_NONE);
+	after_seconds = 60;
+}
+
+static void a_proven_death_needs_no_calm(void **state)
+{
+	struct hf_node_seen fenced = silent(60), gone = node(HF_NODE_GONE), off = silent(0);
+	struct hf_pod pod = {.name = "p", .fence_seconds = 50};
+
+	(void)state;
+	fenced.calm_since = gone.calm_since = off.calm_since = now;
+	gone.since = now - 40 * HF_SECOND;
+	gone.confirmed_at = off.confirmed_at = now;
+	off.out_of_service = true;
+	assert_true(evidence(&fenced, &pod).proven);
+	assert_true(evidence(&gone, &pod).proven);
+	assert_true(evidence(&off, &pod).proven);
+}
+
+/* Other guards may hold a pod for minutes, and reads may fail meanwhile. */
+static void a_read_that_is_older_than_ten_seconds_shows_nothing(void **state)
+{
+	struct hf_node_seen silent_node = silent(300), off = silent(100);
+	struct hf_pod pod = {.name = "p"};
+
+	(void)state;
+	silent_node.lease_read_at = now - 10 * HF_SECOND;
+	assert_int_equal(evidence(&silent_node, &pod).guard, HF_GUARD_NONE);
+	silent_node.lease_read_at = now - 11 * HF_SECOND;
+	assert_int_equal(evidence(&silent_node, &pod).guard, HF_GUARD_READ);
+	off.out_of_service = true;
+	off.ready = HF_NODE_NOT_READY;
+	off.confirmed_at = now;
+	assert_true(evidence(&off, &pod).proven);
+	off.lease_read_at = now - 11 * HF_SECOND;
+	assert_int_equal(evidence(&off, &pod).guard, HF_GUARD_READ);
 }
 
 static void the_mode_decides_what_is_enough(void **state)
@@ -306,6 +366,9 @@ int main(void)
 		cmocka_unit_test(a_fence_proves_nothing_of_a_node_that_is_heard_of_or_has_no_lease),
 		cmocka_unit_test(the_lease_must_be_read_at_both_ends),
 		cmocka_unit_test(a_storm_is_more_than_two_and_55_percent),
+		cmocka_unit_test(the_end_of_a_storm_begins_the_wait_anew_and_needs_a_read_after_it),
+		cmocka_unit_test(a_proven_death_needs_no_calm),
+		cmocka_unit_test(a_read_that_is_older_than_ten_seconds_shows_nothing),
 		cmocka_unit_test(the_mode_decides_what_is_enough),
 		cmocka_unit_test(
 			the_out_of_service_taint_needs_a_lease_that_stands_still_where_a_kubelet_lives),

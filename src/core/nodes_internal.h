@@ -45,6 +45,7 @@ enum hf_guard {
 	HF_GUARD_DEADLINE,   /* its own grace, and forceDeleteAfterSeconds */
 	HF_GUARD_SILENCE,    /* the node has not been silent for long enough */
 	HF_GUARD_READ,       /* a Lease, the node or a claim is to be read first */
+	HF_GUARD_CALM,       /* the zone's last storm ended too short a time ago */
 	HF_GUARD_TAINT,      /* the control plane has not tainted the node */
 	HF_GUARD_TOLERATION, /* the user wants it to stay for longer */
 	HF_GUARD_VOLUME,     /* a volume that only one node may have: this needs proof */
@@ -62,6 +63,9 @@ struct hf_evidence {
  * deadline or tolerations. */
 struct hf_evidence hf_node_evidence(struct hf_brain *b, const struct hf_node *node,
 				    const struct hf_pod *pod);
+
+/* How long a node must be silent anew after a sign of life, or after a storm of its zone. */
+int64_t hf_node_wait_seconds(const struct hf_brain *b);
 
 /* Its own fence decides, not what is presumed of its node. */
 bool hf_node_is_fenced(const struct hf_node_seen *node, const struct hf_pod *pod);

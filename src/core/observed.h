@@ -190,12 +190,13 @@ struct hf_node_seen {
 	/*
 	 * Its Lease, which is read only while a plan asks (HF_ASK_LEASE).  lease_read_at: last
 	 * read, or last found missing; NONE: neither since it was last asked for.  lease_since:
-	 * the reads from here to lease_read_at all brought the same resourceVersion; NONE: none
-	 * did, or it is missing.  A missing Lease proves nothing and vetoes nothing.
+	 * the reads from here to lease_read_at all brought the same spec.renewTime, compared as
+	 * text; NONE: none did, or it is missing.  A Lease without renewTime counts as missing.
+	 * A missing Lease proves nothing and vetoes nothing.
 	 */
 	hf_time lease_read_at;
 	hf_time lease_since;
-	hf_time renewed_at; /* the Lease was last seen to change; NONE: never */
+	hf_time renewed_at; /* renewTime was last seen to change; NONE: never */
 	bool has_agent;
 	hf_time reported_at; /* the agent's evidence reaches to here; NONE: never */
 	hf_time beat_at;     /* its agent last heard of a training process there; NONE: never */
@@ -203,6 +204,9 @@ struct hf_node_seen {
 	 * and well, were so before they fell silent, or are lost for more than a day; and how many
 	 * of these are lost without proof of death: the storm guard's numbers. */
 	int32_t zone_nodes, zone_lost;
+	/* On our clock: the zone's numbers have been below those of a storm since then, and we watched
+	 * them without a gap.  NONE: they are a storm's, or unknown. */
+	hf_time calm_since;
 	const char *zone; /* NULL: none */
 };
 /* Nothing is known of it but this: no Lease was read, nobody confirms or reports. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+#include "api/node.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/vec.h"
@@ -45,8 +46,8 @@ struct ask {
 	/* What was read; times are monotonic. */
 	bool known;
 	hf_time asked_at;   /* LEASE: the last good reading was sent */
-	char *version;      /* LEASE; NULL: there is none */
-	hf_time since;      /* LEASE: the version is that one */
+	char *renewal;      /* LEASE: its renewTime; NULL: there is none */
+	hf_time since;      /* LEASE: the renewal is that one */
 	hf_time renewed_at; /* LEASE */
 	hf_time looked_at;  /* NODE: the last good reading was sent */
 	bool missing;       /* NODE */
@@ -122,16 +123,16 @@ static bool lease_read(struct ask *ask, const struct hf_reply *reply)
 {
 	hf_time now = hf_loop_mono(ask->asks->op->loop);
 	bool there = reply->code == 0;
-	const char *version = there ? hf_doc_resource_version(reply->object) : NULL;
-	bool news = !ask->known || !hf_streq(version, ask->version);
+	const char *renewal = there ? hf_node_lease_renewal(reply->object) : NULL;
+	bool news = !ask->known || !hf_streq(renewal, ask->renewal);
 
 	if (news) {
 		/* Somewhere between the two readings: after the earlier one was asked for. */
-		if (version != NULL && ask->version != NULL)
+		if (renewal != NULL && ask->renewal != NULL)
 			ask->renewed_at = ask->asked_at;
-		free(ask->version);
-		ask->version = version == NULL ? NULL : hf_xstrdup(version);
-		ask->since = version == NULL ? HF_TIME_NONE : now;
+		free(ask->renewal);
+		ask->renewal = renewal == NULL ? NULL : hf_xstrdup(renewal);
+		ask->since = renewal == NULL ? HF_TIME_NONE : now;
 	}
 	ask->asked_at = ask->sent_at;
 	return news;
@@ -267,7 +268,7 @@ static void ask_free(void *arg)
 	}
 	unqueue(ask);
 	HF_VEC_RELEASE(&ask->askers);
-	free(ask->version);
+	free(ask->renewal);
 	free(ask->ns);
 	free(ask->key);
 	free(ask);

@@ -206,6 +206,96 @@ static void test_nodes_of_a_zone_are_counted_and_proven_deaths_are_not_lost(void
 	assert_int_equal(brain.nodes[0].zone_lost, 1);
 }
 
+static void node_falls_silent(struct bench *bench, const char *name, int version)
+{
+	fake_event(watch_of(bench, "nodes"), HF_EVENT_MODIFIED,
+		   node_doc(name, version, "Unknown", ""));
+	turn_for(bench, 100 * HF_MS);
+}
+
+static void node_is_back(struct bench *bench, const char *name, int version)
+{
+	fake_event(watch_of(bench, "nodes"), HF_EVENT_MODIFIED, node_doc(name, version, "True", ""));
+	turn_for(bench, 100 * HF_MS);
+}
+
+/* Four nodes; the job's is "a".  The zone has been calm since the first list. */
+static hf_time start_of_four(struct bench *bench)
+{
+	static const char *const others[] = {"b", "c", "d"};
+
+	start_on_a(bench, node_doc("a", 5, "True", ""));
+	for (int i = 0; i < 3; i++)
+		fake_event(watch_of(bench, "nodes"), HF_EVENT_ADDED,
+			   node_doc(others[i], 130 + i, "True", ""));
+	step_again(bench);
+	return brain.nodes[0].calm_since;
+}
+
+static void test_calm_begins_with_the_watch_and_anew_with_the_end_of_each_storm(void **state)
+{
+	struct bench *bench = *state;
+	hf_time start = start_of_four(bench);
+
+	assert_true(brain.now - start <= 2 * HF_SECOND);
+	node_falls_silent(bench, "a", 140);
+	node_falls_silent(bench, "b", 141);
+	step_again(bench);
+	assert_int_equal(brain.nodes[0].calm_since, start);
+	for (int i = 0; i < 3; i++) {
+		/* 3 of 4 are a storm, 2 of 4 are none: the share flickers. */
+		node_falls_silent(bench, "c", 150 + 2 * i);
+		turn_for(bench, HF_MINUTE);
+		step_again(bench);
+		assert_int_equal(brain.nodes[0].calm_since, HF_TIME_NONE);
+		node_is_back(bench, "c", 151 + 2 * i);
+		hf_time ended = brain.now;
+
+		turn_for(bench, 10 * HF_SECOND);
+		step_again(bench);
+		assert_true(brain.nodes[0].calm_since >= ended - HF_SECOND);
+		assert_true(brain.nodes[0].calm_since <= ended + HF_SECOND);
+	}
+}
+
+/* A storm that came and went meanwhile was not seen. */
+static void test_calm_begins_anew_when_the_watch_of_nodes_has_a_gap(void **state)
+{
+	struct bench *bench = *state;
+	struct hf_doc *nodes[] = {node_doc("a", 5, "True", "")};
+	struct fake_call *call;
+	hf_time start = start_of_four(bench);
+
+	turn_for(bench, HF_MINUTE);
+	step_again(bench);
+	assert_int_equal(brain.nodes[0].calm_since, start);
+	fake_end(watch_of(bench, "nodes"), HF_E_GONE, 0);
+	turn_for(bench, HF_MINUTE);
+	while ((call = next(bench)) != NULL)
+		if (hf_streq(call->request->resource->plural, "nodes"))
+			fake_answer_list(call, "200", "", nodes, 1);
+	turn_for(bench, HF_SECOND);
+	step_again(bench);
+	assert_true(brain.nodes[0].calm_since >= start + HF_MINUTE);
+}
+
+static void test_a_node_that_comes_to_a_zone_was_not_seen_calm_there(void **state)
+{
+	static const char elsewhere[] =
+		"{\"metadata\":{\"name\":\"a\",\"uid\":\"uid-a\",\"resourceVersion\":\"160\","
+		"\"labels\":{\"topology.kubernetes.io/zone\":\"elsewhere\"}},\"status\":{"
+		"\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}]}}";
+	struct bench *bench = *state;
+	hf_time start = start_of_four(bench);
+
+	turn_for(bench, HF_MINUTE);
+	fake_event(watch_of(bench, "nodes"), HF_EVENT_MODIFIED,
+		   hf_doc_from_text(elsewhere, strlen(elsewhere)));
+	step_again(bench);
+	assert_int_equal(brain.nodes[0].zone_nodes, 1);
+	assert_true(brain.nodes[0].calm_since >= start + HF_MINUTE);
+}
+
 /* People cordon what is dead, and a storm is no smaller for that; what has been away for a day is no
  * part of one. */
 static void test_a_cordon_takes_a_lost_node_out_after_a_day(void **state)
@@ -340,15 +430,26 @@ static void ask_for(struct bench *bench, const struct hf_ask *asks, size_t n)
 	step_again(bench);
 }
 
-static void answer_lease(struct bench *bench, int version)
+/* Somebody labels the Lease before each read: only renewTime is a sign of life. */
+static struct hf_doc *lease_doc(int renewal)
+{
+	static int version;
+	char text[TEXT_MAX];
+
+	snprintf(text, sizeof(text),
+		 "{\"metadata\":{\"name\":\"a\",\"uid\":\"lease\",\"resourceVersion\":\"%d\"},"
+		 "\"spec\":{\"renewTime\":\"1970-01-01T00:00:%02d.000000Z\"}}",
+		 ++version, renewal);
+	return hf_doc_from_text(text, strlen(text));
+}
+
+static void answer_lease(struct bench *bench, int renewal)
 {
 	struct fake_call *call = expect(bench, HF_VERB_GET, "leases");
-	char text[16];
 
 	assert_string_equal(call->request->ns, "kube-node-lease");
 	assert_string_equal(call->request->name, "a");
-	snprintf(text, sizeof(text), "%d", version);
-	fake_answer_object(call, fake_object("a", "lease", text, ""));
+	fake_answer_object(call, lease_doc(renewal));
 	turn_for(bench, 300 * HF_MS);
 }
 
@@ -415,6 +516,22 @@ static void test_a_missing_lease_is_read_and_says_nothing(void **state)
 	assert_int_equal(brain.nodes[0].renewed_at, HF_TIME_NONE);
 }
 
+static void test_a_lease_without_a_renewal_says_nothing(void **state)
+{
+	struct bench *bench = *state;
+
+	start_on_a(bench, node_doc("a", 5, "True", ""));
+	ask_for(bench, lease_of_a, 1);
+	for (int i = 0; i < 3; i++) {
+		fake_answer_object(expect(bench, HF_VERB_GET, "leases"),
+				   fake_object("a", "lease", "50", ""));
+		turn_for(bench, HF_ASKS_INTERVAL);
+	}
+	assert_true(brain.nodes[0].lease_read_at != HF_TIME_NONE);
+	assert_int_equal(brain.nodes[0].lease_since, HF_TIME_NONE);
+	assert_int_equal(brain.nodes[0].renewed_at, HF_TIME_NONE);
+}
+
 static void test_a_reading_that_fails_is_tried_less_and_less_often(void **state)
 {
 	struct bench *bench = *state;
@@ -475,7 +592,7 @@ static void test_a_slow_reading_proves_nothing_of_the_time_it_took(void **state)
 
 	call = expect(bench, HF_VERB_GET, "leases");
 	turn_for(bench, 5 * HF_SECOND);
-	fake_answer_object(call, fake_object("a", "lease", "50", ""));
+	fake_answer_object(call, lease_doc(50));
 	turn_for(bench, 300 * HF_MS);
 	assert_int_equal(brain.nodes[0].lease_read_at, asked);
 	assert_int_equal(brain.nodes[0].lease_since, asked + 5 * HF_SECOND);
@@ -860,6 +977,9 @@ int main(void)
 		N(test_unknown_once_more_is_another_time),
 		N(test_a_kubelets_usual_report_wakes_nobody),
 		N(test_nodes_of_a_zone_are_counted_and_proven_deaths_are_not_lost),
+		N(test_calm_begins_with_the_watch_and_anew_with_the_end_of_each_storm),
+		N(test_calm_begins_anew_when_the_watch_of_nodes_has_a_gap),
+		N(test_a_node_that_comes_to_a_zone_was_not_seen_calm_there),
 		N(test_a_cordon_takes_a_lost_node_out_after_a_day),
 		N(test_what_was_cordoned_before_it_fell_silent_is_no_part_of_a_storm),
 		N(test_a_node_that_pods_name_and_nobody_has_is_gone),
@@ -868,6 +988,7 @@ int main(void)
 		N(test_a_lease_is_read_every_two_seconds_while_a_plan_asks),
 		N(test_a_renewal_is_no_older_than_the_reading_before_it),
 		N(test_a_missing_lease_is_read_and_says_nothing),
+		N(test_a_lease_without_a_renewal_says_nothing),
 		N(test_a_reading_that_fails_is_tried_less_and_less_often),
 		N(test_a_node_that_seems_gone_is_read_live),
 		N(test_a_claim_is_read_once_for_all_who_ask),

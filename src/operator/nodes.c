@@ -29,12 +29,14 @@
 
 struct zone {
 	int32_t nodes, lost;
+	hf_time calm; /* monotonic: these are no storm's since then; NONE: they are */
 };
 
 struct node_view {
 	struct hf_node_facts facts;
 	hf_time since;   /* monotonic: facts.ready is as it is */
 	hf_time evicted; /* monotonic: until then it evicted, or was not there; or NONE */
+	hf_time joined;  /* monotonic: it is in that zone */
 	struct zone *zone;
 	bool counted; /* in the storm guard's numbers */
 	char zone_name[];
@@ -50,6 +52,8 @@ struct hf_nodes {
 	bool unseen;
 	struct hf_map *zones; /* label → struct zone; never shrinks: views point into it */
 	struct zone whole;
+	uint64_t lists;   /* of the cache, when watching was set */
+	hf_time watching; /* monotonic: no change of a node was missed since */
 	struct hf_map *missing; /* name → struct missing, of nodes that pods name */
 	size_t sweep_at;
 	struct hf_timer *storm, *retire;
@@ -114,6 +118,7 @@ static struct zone *zone_of(struct hf_nodes *nodes, const char *name)
 	if (zone != NULL)
 		return zone;
 	zone = hf_xcalloc(1, sizeof(*zone));
+	zone->calm = hf_loop_mono(nodes->op->loop);
 	if (hf_map_put(nodes->zones, name, zone))
 		return zone;
 	free(zone);
@@ -166,6 +171,17 @@ static bool counts_alike(const struct node_view *a, const struct node_view *b)
 	       is_lost(&a->facts) == is_lost(&b->facts);
 }
 
+/* Called when a change is counted as a whole: half of it may look like a storm, or like its end. */
+static void note_storm(const struct hf_nodes *nodes, struct zone *zone)
+{
+	if (zone == NULL)
+		return;
+	if (hf_nodes_are_in_storm(zone->nodes, zone->lost))
+		zone->calm = HF_TIME_NONE;
+	else if (zone->calm == HF_TIME_NONE)
+		zone->calm = hf_loop_mono(nodes->op->loop);
+}
+
 static void recount(struct hf_nodes *nodes, const struct node_view *was, struct node_view *now)
 {
 	int32_t lost = nodes->whole.lost;
@@ -178,6 +194,9 @@ static void recount(struct hf_nodes *nodes, const struct node_view *was, struct 
 		count(nodes, was, -1);
 	if (now != NULL)
 		count(nodes, now, 1);
+	note_storm(nodes, &nodes->whole);
+	note_storm(nodes, was == NULL ? NULL : was->zone);
+	note_storm(nodes, now == NULL ? NULL : now->zone);
 	if ((lost > 0 || nodes->whole.lost > 0) && !hf_timer_armed(nodes->storm))
 		hf_timer_arm(nodes->storm, STORM_GATHER);
 }
@@ -278,6 +297,12 @@ static hf_time evicted_until(const struct hf_nodes *nodes, const struct node_vie
 	return evicts(&was->facts) ? hf_loop_mono(nodes->op->loop) : was->evicted;
 }
 
+static void begin_watching(struct hf_nodes *nodes)
+{
+	nodes->lists = hf_cache_stats(nodes->cache)->relists;
+	nodes->watching = hf_loop_mono(nodes->op->loop);
+}
+
 static void changed(void *arg, enum hf_cache_change change, const struct hf_cache_entry *before,
 		    const struct hf_cache_entry *now)
 {
@@ -287,13 +312,16 @@ static void changed(void *arg, enum hf_cache_change change, const struct hf_cach
 
 	nodes->unseen = false;
 	if (change == HF_CACHE_SYNCED) {
+		begin_watching(nodes);
 		hf_operator_check_synced(nodes->op);
 		return;
 	}
 	if (view != NULL) {
 		bool as_before = was != NULL && stands_as_before(&was->facts, &view->facts);
+		bool moved = was == NULL || was->zone != view->zone;
 
 		view->since = as_before ? was->since : hf_loop_mono(nodes->op->loop);
+		view->joined = moved ? hf_loop_mono(nodes->op->loop) : was->joined;
 		view->evicted = evicted_until(nodes, was, now->name);
 		hf_map_remove(nodes->missing, now->name);
 	} else if (has_pods(nodes, before->name)) {
@@ -338,6 +366,7 @@ struct hf_nodes *hf_nodes_create(struct hf_operator *op)
 	};
 
 	nodes->op = op;
+	nodes->whole.calm = nodes->watching = hf_loop_mono(op->loop);
 	nodes->sweep_at = MISSING_MIN;
 	nodes->zones = hf_map_create(HF_ZONES_MAX, op->options.seed, free);
 	nodes->missing = hf_map_create(MISSING_MAX, op->options.seed, free);
@@ -377,6 +406,21 @@ bool hf_nodes_synced(const struct hf_nodes *nodes)
 	return nodes->unseen || hf_cache_synced(nodes->cache);
 }
 
+/* Since when the node's zone has been seen in no storm.  A storm that came and went while the watch was
+ * broken, or in a zone that the node was not in, was not seen: calm begins with the watch. */
+static hf_time calm_since(struct hf_nodes *nodes, const struct node_view *view,
+			  const struct zone *zone)
+{
+	hf_time calm = zone->calm;
+
+	if (nodes->lists != hf_cache_stats(nodes->cache)->relists)
+		begin_watching(nodes);
+	if (calm == HF_TIME_NONE)
+		return HF_TIME_NONE;
+	calm = calm < nodes->watching ? nodes->watching : calm;
+	return view != NULL && calm < view->joined ? view->joined : calm;
+}
+
 bool hf_nodes_see(struct hf_nodes *nodes, const char *name, const struct hf_moment *moment,
 		  struct hf_arena *arena, struct hf_node_seen *ret_node)
 {
@@ -390,6 +434,7 @@ bool hf_nodes_see(struct hf_nodes *nodes, const char *name, const struct hf_mome
 	hf_node_seen_init(&node, name, HF_NODE_GONE, HF_TIME_NONE);
 	node.zone_nodes = zone->nodes;
 	node.zone_lost = zone->lost;
+	node.calm_since = hf_moment_at(moment, calm_since(nodes, view, zone));
 	if (view == NULL) {
 		node.since = hf_moment_at(moment, missing_since(nodes, name));
 	} else {

@@ -816,8 +816,8 @@ static void lease(struct world *w, enum hf_verb verb, int renewal)
 	snprintf(text, sizeof(text),
 		 "{\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\",\"metadata\":"
 		 "{\"name\":\"n1\",\"namespace\":\"kube-node-lease\"},\"spec\":"
-		 "{\"leaseTransitions\":%d}}",
-		 renewal);
+		 "{\"renewTime\":\"1970-01-01T00:%02d:%02d.000000Z\"}}",
+		 renewal / 60 % 60, renewal % 60);
 	body = hf_doc_from_text(text, strlen(text));
 	request.body = body;
 	hf_local_apply(w->local, &request, &result);

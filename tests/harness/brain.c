@@ -127,6 +127,7 @@ void brain_init(struct brain *b, const struct hf_framework *kind, int boss, int 
 
 		hf_node_seen_init(node, i ? "n1" : "n0", HF_NODE_READY, b->now);
 		node->zone_nodes = 10;
+		node->calm_since = 0;
 	}
 	brain_nodes_heard(b);
 }

@@ -71,6 +71,7 @@ static void read_nodes(struct moment *moment, const struct hf_json *list, struct
 		nodes[i].evicted_at = time_of(hf_json_get(node, "evictedAt"), HF_TIME_NONE);
 		nodes[i].zone_nodes = number_of(hf_json_get(node, "zoneNodes"), 10);
 		nodes[i].zone_lost = number_of(hf_json_get(node, "zoneLost"), 0);
+		nodes[i].calm_since = time_of(hf_json_get(node, "calmSince"), 0);
 		nodes[i].zone = hf_json_str(hf_json_get(node, "zone"), NULL);
 	}
 	moment->seen.nodes = nodes;

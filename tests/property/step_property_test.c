@@ -153,6 +153,21 @@ static void happens_to_pod(struct life *life, struct brain_pod *pod)
 	}
 }
 
+static bool is_storm(const struct hf_node_seen *node)
+{
+	return node->zone_lost > 2 && node->zone_lost * 100 >= node->zone_nodes * 55;
+}
+
+/* So many nodes of its zone are lost now: a storm may begin, or end. */
+static void weather(struct brain *b, struct hf_node_seen *node, int32_t lost)
+{
+	node->zone_lost = lost;
+	if (is_storm(node))
+		node->calm_since = HF_TIME_NONE;
+	else if (node->calm_since == HF_TIME_NONE)
+		node->calm_since = b->now;
+}
+
 static void happens_to_node(struct life *life)
 {
 	struct brain *b = life->b;
@@ -175,7 +190,7 @@ static void happens_to_node(struct life *life)
 		node->out_of_service = true;
 		node->no_execute = true;
 		break;
-	case 4: node->zone_lost = (int32_t)roll(life, 10); break;
+	case 4: weather(b, node, (int32_t)roll(life, 10)); break;
 	case 5:
 		if (lost && node->ready == HF_NODE_UNKNOWN)
 			node->lease_since = node->renewed_at = b->now;
@@ -346,6 +361,8 @@ static bool is_silent(struct brain *b, const struct hf_node_seen *node)
 		after = b->view.run_policy.recovery.node_lost_after_seconds.value * HF_SECOND;
 	if (node->renewed_at > last)
 		last = node->renewed_at;
+	if (node->calm_since > last)
+		last = node->calm_since;
 	for (size_t i = 0; i < b->pods_len; i++) {
 		if (hf_streq(b->pods[i].node, node->name) && b->pods[i].pod.news_at > last)
 			last = b->pods[i].pod.news_at;
@@ -387,7 +404,7 @@ static void forced_with_evidence(struct life *life, const struct hf_action *acti
 	assert_int_equal(node->ready, HF_NODE_UNKNOWN);
 	assert_true(is_silent(b, node));
 	assert_true(b->now - pod->pod.deletion_time >= 5 * HF_SECOND);
-	assert_true(node->zone_lost <= 2 || node->zone_lost * 100 < node->zone_nodes * 55);
+	assert_false(is_storm(node));
 	if (pod->pod.claims_len > 0)
 		assert_true(b->claims_len > 0 && !b->claims_exclusive);
 }
