@@ -156,6 +156,8 @@ void sim_check_node_down(struct sim *sim, const char *node);
 void sim_check_restart_in_place(struct sim *sim, const char *pod_uid);
 /* check_nodes.c */
 void sim_check_forced(struct sim *sim, const struct hf_request *request);
+/* What the store shows of nodes has changed: a storm may have begun, or ended. */
+void sim_check_weather(struct sim *sim);
 void sim_check_given_up(struct sim *sim, const char *pod_uid);
 void sim_check_gone(struct sim *sim, struct sim_pod_truth *pod);
 /* Lists may be answered from the past though the present was asked for.  What is not there yet looks

@@ -20,6 +20,8 @@
 #define EVIDENCE_MAX (5 * HF_MINUTE)        /* how old a cache may be, and a pause beside it */
 #define FENCE_MARGIN (10 * HF_SECOND)       /* of nodeLost.selfFence */
 #define STORM_SEEN (10 * HF_SECOND)
+#define CALM_MIN (15 * HF_SECOND) /* of nodeLost.afterSeconds: a job may have less */
+#define AFTER (60 * HF_SECOND)    /* nodeLost.afterSeconds, where a job does not say */
 #define AGENT_FRESH (40 * HF_SECOND) /* of nodeLost.afterSeconds, 60 */
 
 bool sim_lists_lie(const struct sim *sim)
@@ -126,6 +128,86 @@ static void check_no_force_in_storm(struct sim *sim, const struct hf_request *re
 			 request->name, lost, nodes, node->zone);
 }
 
+void sim_check_weather(struct sim *sim)
+{
+	struct sim_nodes *nodes = sim->nodes;
+	int n[SIM_ZONES_MAX] = {0}, lost[SIM_ZONES_MAX] = {0};
+
+	for (size_t i = 0; i < nodes->n; i++) {
+		const struct sim_node *node = &nodes->nodes[i];
+
+		n[node->zone] += node->exists;
+		lost[node->zone] += node->exists && node->shown == SIM_SHOWN_UNKNOWN &&
+				    !node->out_of_service;
+	}
+	for (int z = 0; z < SIM_ZONES_MAX; z++) {
+		bool storm = lost[z] > 2 && lost[z] * 100 >= n[z] * 55;
+
+		if (nodes->storm[z] && !storm) {
+			nodes->storm_end[z] = sim_now(sim);
+			sim_tell(sim, "check: the storm of zone %d is over", z);
+		}
+		nodes->storm[z] = storm;
+	}
+}
+
+/* nodeLost.afterSeconds of the pod's job, and 15 s at least. */
+static hf_time calm_of(struct sim *sim, const struct sim_pod_truth *pod)
+{
+	const struct sim_job_truth *job = sim_job_truth(sim, pod->job_uid);
+	struct hf_doc *doc = job == NULL || job->gone ? NULL : sim_job_peek(sim, job->name);
+	hf_time calm;
+
+	if (doc == NULL || !hf_streq(hf_doc_uid(doc), job->uid))
+		return CALM_MIN;
+	HF_AUTO_JSON policy = sim_run_policy(doc);
+
+	calm = HF_SECOND *
+	       hf_json_i64(hf_json_path(policy, "recovery", "nodeLost", "afterSeconds", NULL),
+			   AFTER / HF_SECOND);
+	return calm < CALM_MIN ? CALM_MIN : calm;
+}
+
+/* The newest record says that this pod was lost with its node. */
+static bool is_told_lost(struct sim *sim, const struct sim_pod_truth *pod)
+{
+	const struct sim_job_truth *job = sim_job_truth(sim, pod->job_uid);
+	struct hf_doc *doc = job == NULL || job->gone ? NULL : sim_job_peek(sim, job->name);
+	const struct hf_json *last;
+
+	if (doc == NULL || !hf_streq(hf_doc_uid(doc), job->uid))
+		return false;
+	HF_AUTO_JSON status = sim_status(doc);
+
+	last = hf_json_get(hf_json_get(status, "recovery"), "last");
+	return hf_streq(hf_json_str(hf_json_get(last, "reason"), NULL), "NodeLost") &&
+	       hf_streq(hf_json_str(hf_json_get(last, "pod"), NULL), pod->name);
+}
+
+/* 46: a node that returns within afterSeconds of a storm's end loses no pod.  So in that time none is
+ * given up: not deleted by force, nor at all where only its node's loss is a reason for that. */
+static void check_calm(struct sim *sim, const struct hf_request *request, struct hf_doc *pod)
+{
+	const struct sim_pod_truth *truth = sim_pod_truth(sim, hf_doc_uid(pod));
+	const struct sim_node *node = sim_node_get(sim, truth->node);
+	const char *phase = hf_json_path_str(hf_doc_json(pod), "status", "phase", NULL);
+	bool forced = request->grace_seconds == 0;
+	const struct sim_job_truth *job = sim_job_truth(sim, truth->job_uid);
+	hf_time end = node == NULL ? 0 : sim->nodes->storm_end[node->zone];
+
+	if (end == 0 || node->shown != SIM_SHOWN_UNKNOWN || !sim_sees_the_present(sim) ||
+	    was_stopped(sim, truth, node) || sim_now(sim) - end >= calm_of(sim, truth))
+		return;
+	/* A gang goes together, for whichever end; a pod that has ended or is on its way is nobody's loss. */
+	if (!forced && (job == NULL || job->scope_job || !is_told_lost(sim, truth) ||
+			hf_streq(phase, "Failed") || hf_streq(phase, "Succeeded") ||
+			hf_json_path(hf_doc_json(pod), "metadata", "deletionTimestamp", NULL)))
+		return;
+	sim_fail(sim, "46 calm", "%s on %s is %s %lld s after the end of a storm", request->name,
+		 node->name, forced ? "forced" : "deleted",
+		 (long long)((sim_now(sim) - end) / HF_SECOND));
+}
+
 void sim_check_forced(struct sim *sim, const struct hf_request *request)
 {
 	struct hf_doc *pod;
@@ -133,11 +215,13 @@ void sim_check_forced(struct sim *sim, const struct hf_request *request)
 	const struct sim_node *node;
 	bool proven;
 
-	if (request->resource != &hf_pods || request->verb != HF_VERB_DELETE ||
-	    request->grace_seconds != 0)
+	if (request->resource != &hf_pods || request->verb != HF_VERB_DELETE)
 		return;
 	pod = hf_local_peek(sim->local, &hf_pods, request->ns, request->name);
 	if (pod == NULL || !hf_streq(hf_doc_uid(pod), request->precondition_uid))
+		return;
+	check_calm(sim, request, pod);
+	if (request->grace_seconds != 0)
 		return;
 	truth = sim_pod_truth(sim, hf_doc_uid(pod));
 	node = sim_node_get(sim, truth->node);

@@ -34,6 +34,8 @@
 #define WORKERS(n) "{\"spec\":{\"pytorchReplicaSpecs\":{\"Worker\":{\"replicas\":" n "}}}}"
 #define S HF_SECOND
 #define MUTE_SPAN (4 * HF_MINUTE)
+#define ZONE_SPAN (130 * HF_SECOND) /* until the first node is back: evidence is ripe by then */
+#define ZONE_APART (10 * HF_SECOND)
 
 static const struct sim_script scripts[] = {
 	{"success", JOB("", TWO("OnFailure")), {{0}}, {{0}}, .result = "Succeeded 0/0"},
@@ -180,6 +182,22 @@ static const struct sim_script scripts[] = {
 	  {"ant-worker-1", 2, 4 * S, 1, SIM_EXITED}},
 	 {{.at = 10 * S, .off = "ant-worker-0"}},
 	 .result = "Succeeded 0/1"},
+	{"zone-heals",
+	 JOB("", TWO("OnFailure")),
+	 {{"ant-master-0", 0, 400 * S, 0, SIM_EXITED},
+	  {"ant-worker-0", 0, 400 * S, 0, SIM_EXITED},
+	  {"ant-worker-1", 0, 400 * S, 0, SIM_EXITED}},
+	 {{.at = 10 * S, .zone = "ant-worker-0"}},
+	 .result = "Succeeded 0/0",
+	 .one_zone = true},
+	{"zone-heals-gang",
+	 JOB(GANG, TWO("OnFailure")),
+	 {{"ant-master-0", 0, 400 * S, 0, SIM_EXITED},
+	  {"ant-worker-0", 0, 400 * S, 0, SIM_EXITED},
+	  {"ant-worker-1", 0, 400 * S, 0, SIM_EXITED}},
+	 {{.at = 10 * S, .zone = "ant-worker-0"}},
+	 .result = "Succeeded 0/0",
+	 .one_zone = true},
 	{"mpi", MPI_JOB("ExitCode"), {{0}}, {{0}}, .result = "Succeeded 0/0", .mpi = true},
 	{"mpi-worker-fails",
 	 MPI_JOB("ExitCode"),
@@ -282,7 +300,8 @@ static struct sim_node *node_of(struct sim *sim, const char *pod)
 static bool happens_to_node(struct sim *sim, const struct sim_script_deed *deed)
 {
 	const char *pod =
-		hf_str_or(hf_str_or(deed->off, deed->sick), hf_str_or(deed->hangs, deed->mute));
+		hf_str_or(hf_str_or(deed->off, deed->sick),
+			  hf_str_or(hf_str_or(deed->hangs, deed->mute), deed->zone));
 	struct sim_node *node = pod == NULL ? NULL : node_of(sim, pod);
 	struct hf_doc *doc =
 		pod == NULL ? NULL : hf_local_peek(sim->local, &hf_pods, "default", pod);
@@ -293,6 +312,8 @@ static bool happens_to_node(struct sim *sim, const struct sim_script_deed *deed)
 		sim_device_fails(node);
 	else if (node != NULL && deed->mute != NULL)
 		sim_node_mute(node, MUTE_SPAN);
+	else if (node != NULL && deed->zone != NULL)
+		sim_zone_cut(node, ZONE_SPAN, ZONE_APART);
 	else if (doc != NULL && deed->hangs != NULL)
 		sim_training_hangs(sim, hf_doc_uid(doc));
 	return pod != NULL;

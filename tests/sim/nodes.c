@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "sim/check.h"
+#include "sim/crashes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,8 @@
 #define AWAY_MAX (15 * HF_MINUTE)
 #define FLAP_MAX (90 * HF_SECOND)
 #define SHUTDOWN_SPAN (30 * HF_SECOND)
+/* Within so long the nodes of a zone come back, one after the other. */
+#define HEAL_MAX HF_MINUTE
 
 struct sim_node *sim_node_get(struct sim *sim, const char *name)
 {
@@ -104,6 +107,7 @@ void sim_node_write(struct sim_node *node)
 	sim_patch(node->sim, &hf_nodes, NULL, node->name, "status", text);
 	sim_tell(node->sim, "node: %s is Ready=%s, taints [%s]", node->name, statuses[node->shown],
 		 list);
+	sim_check_weather(node->sim);
 }
 
 void sim_node_make(struct sim_node *node)
@@ -148,13 +152,30 @@ static void renew(struct sim_node *node)
 		sim_patch(node->sim, &hf_leases, SIM_NODE_LEASES, node->name, NULL, text);
 }
 
+/* Somebody who is no kubelet writes into the Lease, each time: that is no sign of the node's life. */
+static void scribble(struct sim_node *node)
+{
+	char text[96];
+
+	snprintf(text, sizeof(text),
+		 "{\"metadata\":{\"annotations\":{\"example.com/looked\":\"%lld\"}}}",
+		 (long long)(sim_now(node->sim) / HF_US));
+	if (hf_local_peek(node->sim->local, &hf_leases, SIM_NODE_LEASES, node->name) != NULL)
+		sim_patch(node->sim, &hf_leases, SIM_NODE_LEASES, node->name, NULL, text);
+}
+
 void sim_nodes_asked(struct sim *sim, const struct hf_request *request)
 {
 	if (request->resource != &hf_leases || !hf_streq(request->ns, SIM_NODE_LEASES))
 		return;
-	for (size_t i = 0; i < sim->nodes->n; i++)
-		if (request->name == NULL || hf_streq(request->name, sim->nodes->nodes[i].name))
-			renew(&sim->nodes->nodes[i]);
+	for (size_t i = 0; i < sim->nodes->n; i++) {
+		struct sim_node *node = &sim->nodes->nodes[i];
+
+		if (request->name != NULL && !hf_streq(request->name, node->name))
+			continue;
+		renew(node);
+		scribble(node);
+	}
 }
 
 /* --- scheduling ------------------------------------------------------------------------------ */
@@ -290,6 +311,7 @@ static void delete_node(struct sim_node *node)
 	sim_apply(node->sim, &request);
 	node->exists = false;
 	node->gone_since = sim_now(node->sim);
+	sim_check_weather(node->sim);
 	sim_lifecycle_taints(node);
 	sim_lifecycle_wake(node->sim);
 }
@@ -312,7 +334,7 @@ static void reboot(struct sim_node *node)
 static void zone_off(struct sim_node *first)
 {
 	struct sim_nodes *nodes = first->sim->nodes;
-	hf_time back = span(first, AWAY_MAX);
+	hf_time back = span(first, AWAY_MAX), spread = span(first, HEAL_MAX);
 
 	for (size_t i = 0; i < nodes->n; i++) {
 		struct sim_node *node = &nodes->nodes[i];
@@ -320,7 +342,22 @@ static void zone_off(struct sim_node *first)
 		if (node->zone != first->zone)
 			continue;
 		lose(node, &node->link, "is cut off with its zone");
-		hf_timer_arm(node->timer, back + span(node, 10 * HF_SECOND));
+		hf_timer_arm(node->timer, back + span(node, spread));
+	}
+}
+
+void sim_zone_cut(struct sim_node *first, hf_time back, hf_time apart)
+{
+	struct sim_nodes *nodes = first->sim->nodes;
+
+	for (size_t i = 0; i < nodes->n; i++) {
+		struct sim_node *node = &nodes->nodes[i];
+
+		if (node->zone != first->zone)
+			continue;
+		lose(node, &node->link, "is cut off with its zone");
+		hf_timer_arm(node->timer, back);
+		back += apart;
 	}
 }
 
@@ -481,6 +518,8 @@ void sim_nodes_init(struct sim *sim)
 	hf_rng_init(&nodes->rng, sim->seed + 3);
 	nodes->n = 4 + hf_rng_below(&nodes->rng, SIM_NODES_MAX - 3);
 	nodes->zones = 1 + (int)hf_rng_below(&nodes->rng, SIM_ZONES_MAX);
+	if (sim->script != NULL && sim->script->one_zone)
+		nodes->zones = 1;
 	nodes->deeds = hf_timer_create(sim->loop, on_deed, sim);
 	sim_lifecycle_init(sim);
 	create(sim, &hf_namespaces, NULL,

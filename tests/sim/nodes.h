@@ -61,6 +61,9 @@ struct sim_nodes {
 	/* lifecycle.c */
 	struct hf_timer *monitor, *gc;
 	hf_time next_taint[SIM_ZONES_MAX]; /* the zone's queue lets the next one through */
+	/* check_nodes.c: as the store shows the zone, it is in a storm; its last storm ended then */
+	bool storm[SIM_ZONES_MAX];
+	hf_time storm_end[SIM_ZONES_MAX]; /* 0: there was none */
 	struct hf_map *evictions;          /* pod name → its timer */
 	struct sim_handling *handling;     /* pods the controller has yet to look at */
 	struct sim_fences *fences;         /* fences.c */
@@ -76,6 +79,8 @@ void sim_nodes_calm(struct sim *sim);
 void sim_node_off_for_ever(struct sim_node *node);
 /* Its kubelet is dead for so long; its processes are not. */
 void sim_node_mute(struct sim_node *node, hf_time for_span);
+/* All nodes of its zone are cut off; the first is back after so long, each next one so much later. */
+void sim_zone_cut(struct sim_node *first, hf_time back, hf_time apart);
 /* All are back, and the control plane knows. */
 bool sim_nodes_are_well(const struct sim *sim);
 bool sim_node_alive(const struct sim_node *node);
