@@ -111,7 +111,8 @@ static bool adopt_causes(struct hf_brain *b)
 	for (size_t i = 0; i < b->ends_len; i++) {
 		const struct hf_end *end = &b->ends[i];
 
-		if (end->spent || !hf_end_outranks(end) || !hf_incident_covers(b, end))
+		if (end->spent || !hf_end_outranks(end) || !hf_incident_covers(b, end) ||
+		    !hf_lost_precedes(b, end, b->ledger.incident.opened_at))
 			continue;
 		if (!hf_incident_adopt(b, end)) {
 			enum hf_budget budget = hf_class_budget(end->cls);
@@ -176,12 +177,12 @@ static void restart_ended(struct hf_brain *b)
 	hf_restart_when_too_large(b);
 }
 
-/* A node of the job is lost at this moment: what its peers do now, they do for that. */
+/* A node of the job counts as lost at this moment: what its peers do now, they do for that. */
 static const struct hf_end *find_cause(struct hf_brain *b, const struct hf_end *opener,
 				       struct hf_end *lost)
 {
 	if (!opener || opener->fate == HF_FATE_FAIL || opener->budget != HF_BUDGET_APPLICATION ||
-	    !hf_lost_cause(b, b->ledger.incident.id + 1, lost))
+	    !hf_lost_cause(b, b->ledger.incident.id + 1, b->now, lost))
 		return opener;
 	hf_policy_decide(b, lost);
 	return lost;

@@ -160,11 +160,21 @@ const char *hf_end_reason(const struct hf_end *end)
 	return hf_str_is_empty(end->pod->reason) ? end->status_reason : end->pod->reason;
 }
 
+/* A kubelet that tells of an end was alive then: what the pod did, it did itself.  But where the kubelet
+ * is not heard of again before its node counts as lost, that end was the first sign of the loss. */
+static bool is_lost_with_its_node(struct hf_brain *b, const struct hf_end *end)
+{
+	if (!hf_node_explains(b, end->pod))
+		return false;
+	return end->kind != HF_END_FAILED || !hf_pod_is_reported(end->pod) ||
+	       hf_node_counts_as_lost(b, hf_node_lost(b, end->pod), end->pod);
+}
+
 void hf_classify(struct hf_brain *b, struct hf_end *end)
 {
 	hf_assert(b->ledger.present);
 	hf_assert(end->pod || end->kind == HF_END_VANISHED);
-	end->lost = end->pod && hf_node_explains(b, end->pod);
+	end->lost = end->pod && is_lost_with_its_node(b, end);
 	end->fenced = end->kind == HF_END_FAILED && b->job.recovery.fence_seconds > 0 &&
 		      end->exit_code.set && end->exit_code.value == HF_FENCED_EXIT_CODE;
 	end->device = end->pod ? hf_device_of(end->pod, end->finished_at) : NULL;

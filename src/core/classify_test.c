@@ -155,8 +155,8 @@ static void a_nodes_loss_explains_what_was_there_when_it_was_lost(void **state)
 		int bound, deleted, unknown; /* seconds; deleted 0: it fails by itself */
 		const char *cls;
 	} cases[] = {
-		{10, 0, 20, "infrastructure"}, {10, 0, 10, "infrastructure"},
-		{10, 0, 9, "application"},     {10, 20, 20, "infrastructure"},
+		{10, 0, 20, "application"},    {10, 0, 9, "application"},
+		{10, 20, 20, "infrastructure"}, {10, 10, 10, "infrastructure"},
 		{10, 20, 21, "user"},          {10, 20, 9, "user"},
 	};
 
@@ -180,6 +180,27 @@ static void a_nodes_loss_explains_what_was_there_when_it_was_lost(void **state)
 	}
 }
 
+/* A kubelet that tells of an end was alive then, also where its node is Unknown. */
+static void an_end_that_a_kubelet_tells_is_its_nodes_only_where_that_counts_as_lost(void **state)
+{
+	(void)state;
+	for (int silent = 59; silent <= 61; silent++) {
+		struct brain_pod *pod = begin();
+		struct hf_node_seen *node = brain_node(&b, pod->node);
+
+		brain_after(&b, 30);
+		brain_lose(&b, pod->node);
+		node->lease_since = b.now;
+		brain_after(&b, silent);
+		node->lease_read_at = b.now;
+		brain_exit(&b, pod->name, 137);
+		pod->pod.news_at = HF_TIME_NONE; /* it had told that before, and we came late */
+		assert_string_equal(class_of_step(),
+				    silent < 60 ? "application" : "infrastructure");
+		brain_release(&b);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -192,6 +213,8 @@ int main(void)
 		cmocka_unit_test(a_deleted_pod_is_the_users_and_a_vanished_one_infrastructure),
 		cmocka_unit_test(who_went_unseen_is_classified_as_it_was_on_its_way),
 		cmocka_unit_test(a_nodes_loss_explains_what_was_there_when_it_was_lost),
+		cmocka_unit_test(
+			an_end_that_a_kubelet_tells_is_its_nodes_only_where_that_counts_as_lost),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -89,14 +89,32 @@ static bool is_covered(const struct hf_pod *pod, int64_t incident)
 	return (pod->stamped ? pod->incident : 0) < incident;
 }
 
-bool hf_lost_cause(struct hf_brain *b, int64_t incident, struct hf_end *ret_end)
+bool hf_pod_is_reported(const struct hf_pod *pod)
+{
+	if (pod->phase != HF_POD_FAILED)
+		return false;
+	for (size_t i = 0; i < pod->containers_len; i++) {
+		if (pod->containers[i].phase == HF_CONTAINER_TERMINATED)
+			return true;
+	}
+	/* Refused or evicted before anything ran. */
+	return pod->containers_len == 0 && !hf_str_is_empty(pod->reason);
+}
+
+static bool find_lost(struct hf_brain *b, int64_t incident, hf_time at, bool counts,
+		      struct hf_end *ret_end)
 {
 	for (int r = 0; b->nodes_lost > 0 && r < b->crews_len; r++) {
 		for (int32_t i = 0; i < b->crews[r].replicas; i++) {
 			const struct hf_pod *pod = b->crews[r].slots[i].pod;
+			const struct hf_node *node;
 
-			if (!pod || pod->phase == HF_POD_SUCCEEDED || !is_covered(pod, incident) ||
-			    !hf_node_blamed(b, pod))
+			if (!pod || pod->phase == HF_POD_SUCCEEDED || hf_pod_is_reported(pod) ||
+			    !is_covered(pod, incident))
+				continue;
+			node = hf_node_blamed(b, pod);
+			if (!node || !hf_node_was_silent(node, at) ||
+			    (counts && !hf_node_counts_as_lost(b, node, pod)))
 				continue;
 			*ret_end = (struct hf_end){.kind = HF_END_LOST,
 						   .role = r,
@@ -111,17 +129,46 @@ bool hf_lost_cause(struct hf_brain *b, int64_t incident, struct hf_end *ret_end)
 	return false;
 }
 
+bool hf_lost_suspect(struct hf_brain *b, int64_t incident, hf_time at, struct hf_end *ret_end)
+{
+	return find_lost(b, incident, at, false, ret_end);
+}
+
+bool hf_lost_cause(struct hf_brain *b, int64_t incident, hf_time at, struct hf_end *ret_end)
+{
+	return find_lost(b, incident, at, true, ret_end);
+}
+
+bool hf_lost_precedes(struct hf_brain *b, const struct hf_end *end, hf_time at)
+{
+	const struct hf_node *node;
+
+	if (!end->pod || (end->kind != HF_END_LOST && !end->lost) || at == HF_TIME_NONE)
+		return true;
+	node = hf_node_lost(b, end->pod);
+	return !node || hf_node_was_silent(node, at);
+}
+
 void hf_lost_adopt(struct hf_brain *b)
 {
 	const struct hf_ledger *ledger = &b->ledger;
+	const struct hf_incident *incident = &ledger->incident;
 	struct hf_end cause;
 
-	/* Later, a node that is silent for a moment has nothing to do with it any more; if it
-	 * turns out to be dead, its pods' ends say so. */
-	if (ledger->incident.id == 0 || ledger->records_len == 0 ||
-	    ledger->records[0].running_at != HF_TIME_NONE || hf_verdict_pending(b) ||
-	    !hf_lost_cause(b, ledger->incident.id, &cause))
+	if (!hf_incident_is_open(b) || incident->opened_at == HF_TIME_NONE ||
+	    ledger->records_len == 0 || hf_verdict_pending(b) ||
+	    !hf_class_is_application(incident->cause) ||
+	    !hf_lost_suspect(b, incident->id, incident->opened_at, &cause))
 		return;
+	if (!hf_lost_cause(b, incident->id, incident->opened_at, &cause)) {
+		hf_ask(b, HF_ASK_LEASE, cause.pod->node);
+		hf_say(b, b->now, HF_TOPIC_NEXT,
+		       "incident %lld is put down to node %s if that counts as lost, after %lld s "
+		       "without a sign of life (nodeLost.afterSeconds)",
+		       (long long)incident->id, cause.pod->node,
+		       (long long)b->job.recovery.node_lost_after_seconds);
+		return;
+	}
 	if (!hf_incident_adopt(b, &cause)) {
 		enum hf_budget budget = hf_class_budget(cause.cls);
 

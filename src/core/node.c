@@ -22,6 +22,10 @@
 
 /* Kubelets renew their Lease every 10 seconds; a tick of slack for one that is busy. */
 #define RENEWAL_LATE_SECONDS 15
+/* The control plane calls a node Unknown 40 or 50 s after its last renewal, and looks every 5 s. */
+#define UNKNOWN_AFTER_SECONDS 60
+/* News of a node that died may still be under way: an agent's, a kubelet's. */
+#define NEWS_LATE_SECONDS 10
 /* A node that is re-registered comes back within seconds; the pod garbage collector waits as long. */
 #define GONE_SECONDS 40
 /* A live look is asked for every two seconds, as long as it is awaited. */
@@ -262,6 +266,12 @@ static hf_time later(hf_time a, hf_time b)
 	return a == HF_TIME_NONE || (b != HF_TIME_NONE && b > a) ? b : a;
 }
 
+static hf_time last_sign(const struct hf_node *node)
+{
+	return later(later(node->seen->renewed_at, node->seen->reported_at),
+		     later(node->seen->beat_at, node->news_at));
+}
+
 int64_t hf_node_wait_seconds(const struct hf_brain *b)
 {
 	int64_t after = b->job.recovery.node_lost_after_seconds;
@@ -280,8 +290,7 @@ static struct hf_evidence evidence_of_silence(const struct hf_brain *b, const st
 	const struct hf_node_seen *seen = node->seen;
 	hf_time after = hf_seconds(b->job.recovery.node_lost_after_seconds);
 	hf_time anew = hf_seconds(hf_node_wait_seconds(b));
-	hf_time heard = later(later(seen->renewed_at, seen->reported_at),
-			      later(seen->beat_at, node->news_at));
+	hf_time heard = last_sign(node);
 	hf_time silent = hf_time_add(seen->since, after);
 	hf_time calm = hf_time_add(seen->calm_since, anew);
 	hf_time at;
@@ -324,6 +333,32 @@ bool hf_node_is_fenced(const struct hf_node_seen *node, const struct hf_pod *pod
 {
 	return pod->fence_seconds > 0 && node->ready == HF_NODE_UNKNOWN && !node->out_of_service &&
 	       (node->lease_since != HF_TIME_NONE || node->lease_read_at == HF_TIME_NONE);
+}
+
+bool hf_node_counts_as_lost(const struct hf_brain *b, const struct hf_node *node,
+			    const struct hf_pod *pod)
+{
+	const struct hf_node_seen *seen = node->seen;
+
+	hf_assert(hf_node_is_lost(seen));
+	if (seen->out_of_service || seen->ready == HF_NODE_GONE)
+		return true;
+	if (hf_node_is_fenced(seen, pod) && evidence_of_the_fence(b, seen, pod).proven)
+		return true;
+	return seen->unreachable && !is_storm(seen) &&
+	       evidence_of_silence(b, node).guard == HF_GUARD_NONE;
+}
+
+bool hf_node_was_silent(const struct hf_node *node, hf_time at)
+{
+	const struct hf_node_seen *seen = node->seen;
+	hf_time lost = seen->unknown_at != HF_TIME_NONE ? seen->unknown_at : seen->since;
+	hf_time heard = last_sign(node);
+
+	hf_assert(hf_node_is_lost(seen) && at != HF_TIME_NONE);
+	return lost <= hf_time_add(at, hf_seconds(UNKNOWN_AFTER_SECONDS)) &&
+	       (heard == HF_TIME_NONE ||
+		heard <= hf_time_add(at, hf_seconds(NEWS_LATE_SECONDS)));
 }
 
 struct hf_evidence hf_node_evidence(struct hf_brain *b, const struct hf_node *node,

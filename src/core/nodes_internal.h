@@ -39,6 +39,15 @@ const struct hf_node *hf_node_blamed(struct hf_brain *b, const struct hf_pod *po
 /* The same of the pod's own end: not one from after somebody asked for that either. */
 bool hf_node_explains(struct hf_brain *b, const struct hf_pod *pod);
 
+/* The node is gone, out of service, or has been silent for as long as it takes to give pods up: whatever
+ * else holds this pod, as its volumes or the job's forceDelete.  While a node is merely Unknown, it may be
+ * heard of again: then it has lost nothing. */
+bool hf_node_counts_as_lost(const struct hf_brain *b, const struct hf_node *node,
+			    const struct hf_pod *pod);
+/* A node that is lost now had fallen silent by then, as far as is known: nothing was heard of it after
+ * that, and the control plane called it Unknown soon enough. */
+bool hf_node_was_silent(const struct hf_node *node, hf_time at);
+
 /* What keeps us from giving up a pod of a lost node; the higher, the more it takes to end it. */
 enum hf_guard {
 	HF_GUARD_NONE,
@@ -76,9 +85,15 @@ struct hf_evidence hf_lost_evidence(struct hf_brain *b, const struct hf_node *no
 				    const struct hf_pod *pod);
 /* Nobody has ended the pod, and it is to be given up. */
 bool hf_lost_is_given_up(struct hf_brain *b, const struct hf_pod *pod);
-/* A rank of that incident (started before it opened) whose node is lost, as an end; false: there is none.
- * It is the cause, also before the node has been silent for long enough to give its pods up. */
-bool hf_lost_cause(struct hf_brain *b, int64_t incident, struct hf_end *ret_end);
+/* The kubelet has told of the pod's end: it was alive then, whatever became of its node. */
+bool hf_pod_is_reported(const struct hf_pod *pod);
+/* A rank of that incident (started before it opened) on a node that is lost, as an end; false: there is
+ * none.  The node was silent at that time: nothing that happened before can have it as its cause. */
+bool hf_lost_suspect(struct hf_brain *b, int64_t incident, hf_time at, struct hf_end *ret_end);
+/* As that, of a node that counts as lost: it is the cause of what its peers did then. */
+bool hf_lost_cause(struct hf_brain *b, int64_t incident, hf_time at, struct hf_end *ret_end);
+/* The end may be the cause of what happened at that time: it is no loss of a node that was heard of after. */
+bool hf_lost_precedes(struct hf_brain *b, const struct hf_end *end, hf_time at);
 /* What a pod of that rank is stamped with: the open incident, so that its end is none of it; that before,
  * while the rank that a lost node had does not run again: who is started then lacks a peer, and what
  * ends it is the same fault. */

@@ -14,17 +14,15 @@
 /* How much longer than it takes to call a node lost, while one is suspect. */
 #define SUSPECT_EXTRA_SECONDS 60
 
-/* Losing a node is news as well: its pods then say what became of them.  That it was lost before the pod
- * came is none. */
-static bool is_news(const struct hf_node_seen *node, const struct hf_pod *pod)
+/* That a node counts as lost is news as well; that it was lost before the pod came is none. */
+static bool is_news(const struct hf_brain *b, const struct hf_node *node, const struct hf_pod *pod)
 {
-	return hf_node_is_lost(node) && !hf_node_was_lost_before(node, pod);
+	return hf_node_is_lost(node->seen) && !hf_node_was_lost_before(node->seen, pod) &&
+	       hf_node_counts_as_lost(b, node, pod);
 }
 
 static bool heard(const struct hf_node_seen *node, const struct hf_pod *pod, hf_time since)
 {
-	if (is_news(node, pod))
-		return true;
 	if (node->renewed_at == HF_TIME_NONE || node->renewed_at < since)
 		return false;
 	/* An agent reports soon after the end of a pod that held a device, and of no other. */
@@ -37,16 +35,33 @@ static bool heard(const struct hf_node_seen *node, const struct hf_pod *pod, hf_
 static bool is_silent(struct hf_brain *b, const struct hf_pod *pod, const struct hf_node *node,
 		      hf_time since)
 {
-	if (!node || !is_news(node->seen, pod))
-		hf_ask(b, HF_ASK_LEASE, pod->node);
+	if (node && is_news(b, node, pod))
+		return false;
+	hf_ask(b, HF_ASK_LEASE, pod->node);
 	return !node || !heard(node->seen, pod, since);
+}
+
+static bool may_be_lost(const struct hf_brain *b, const struct hf_node *node,
+			const struct hf_pod *pod)
+{
+	return hf_node_is_suspect(node->seen, b->now) ||
+	       (hf_node_is_lost(node->seen) && !hf_node_was_lost_before(node->seen, pod));
+}
+
+hf_time hf_settle_end(const struct hf_brain *b, hf_time since)
+{
+	int64_t seconds = b->job.recovery.node_lost_after_seconds + SUSPECT_EXTRA_SECONDS;
+
+	if (seconds < b->job.recovery.settle_seconds)
+		seconds = b->job.recovery.settle_seconds;
+	return hf_time_add(since, hf_seconds(seconds));
 }
 
 bool hf_settle_done(struct hf_brain *b, hf_time since, hf_time *ret_until, const char **ret_silent)
 {
 	const struct hf_observed *seen = b->seen;
 	const char *silent = NULL;
-	int64_t seconds = b->job.recovery.settle_seconds;
+	bool lost = false;
 	size_t asked = b->asks_len;
 	hf_time until;
 
@@ -58,14 +73,12 @@ bool hf_settle_done(struct hf_brain *b, hf_time since, hf_time *ret_until, const
 		if (!pod->owned || !pod->node)
 			continue;
 		node = hf_node_of(b, pod);
-		if (node && hf_node_is_suspect(node->seen, b->now))
-			seconds = b->job.recovery.node_lost_after_seconds + SUSPECT_EXTRA_SECONDS;
+		lost |= node && may_be_lost(b, node, pod);
 		if (is_silent(b, pod, node, since) && (!silent || strcmp(pod->node, silent) < 0))
 			silent = pod->node;
 	}
-	if (seconds < b->job.recovery.settle_seconds)
-		seconds = b->job.recovery.settle_seconds;
-	until = hf_time_add(since, hf_seconds(seconds));
+	until = lost ? hf_settle_end(b, since)
+		     : hf_time_add(since, hf_seconds(b->job.recovery.settle_seconds));
 	if (!silent || b->now >= until) {
 		b->asks_len = asked;
 		return true;

@@ -113,13 +113,63 @@ static void an_agent_that_watches_none_of_the_pods_is_not_waited_for(void **stat
 	brain_release(&b);
 }
 
-static void a_node_that_is_lost_meanwhile_is_the_cause(void **state)
+/* It is Unknown now, and silent since a read of its Lease a second after the verdict. */
+static void lose_n1(void)
 {
-	(void)state;
 	begin();
 	brain_perform_all(&b);
 	brain_after(&b, 1);
 	b.nodes[1].ready = HF_NODE_UNKNOWN;
+	b.nodes[1].unreachable = true;
+	b.nodes[1].since = b.nodes[1].unknown_at = b.nodes[1].lease_since = b.now;
+	assert_false(failed());
+	assert_int_equal(b.plan.status.ledger.incident.cause, HF_CLASS_APPLICATION);
+	assert_true(brain_says(&b, HF_TOPIC_BLOCKED, "node n1"));
+}
+
+/* Only Unknown, it may be heard of again. */
+static void a_node_that_is_unknown_for_a_while_is_no_cause(void **state)
+{
+	(void)state;
+	lose_n1();
+	brain_after(&b, 30);
+	b.nodes[0].renewed_at = b.nodes[1].lease_read_at = b.now;
+	assert_false(failed());
+	assert_int_equal(b.plan.status.ledger.incident.cause, HF_CLASS_APPLICATION);
+	b.nodes[1].ready = HF_NODE_READY;
+	b.nodes[1].unknown_at = HF_TIME_NONE;
+	b.nodes[1].renewed_at = b.now;
+	assert_true(failed());
+	brain_release(&b);
+}
+
+/* In a storm no node counts as lost, however long: a job that has failed cannot be made good. */
+static void a_node_that_is_unknown_to_the_end_of_the_wait_is_the_cause(void **state)
+{
+	hf_time at;
+
+	(void)state;
+	lose_n1();
+	at = b.plan.status.ledger.verdict.at;
+	b.nodes[1].calm_since = HF_TIME_NONE;
+	brain_after(&b, 118);
+	b.nodes[0].renewed_at = b.nodes[1].lease_read_at = b.now;
+	assert_false(failed());
+	assert_int_equal(b.plan.status.ledger.incident.cause, HF_CLASS_APPLICATION);
+	assert_int_equal(b.plan.wake_at, at + 120 * HF_SECOND);
+	brain_perform_all(&b);
+	brain_after(&b, 1);
+	assert_false(failed());
+	assert_int_equal(b.plan.status.ledger.incident.charged, HF_BUDGET_INFRASTRUCTURE);
+	brain_release(&b);
+}
+
+static void a_node_that_counts_as_lost_meanwhile_is_the_cause(void **state)
+{
+	(void)state;
+	lose_n1();
+	brain_after(&b, 60);
+	b.nodes[0].renewed_at = b.nodes[1].lease_read_at = b.now;
 	assert_false(failed());
 	assert_int_equal(b.plan.status.ledger.incident.cause, HF_CLASS_INFRASTRUCTURE);
 	assert_int_equal(b.plan.status.ledger.incident.charged, HF_BUDGET_INFRASTRUCTURE);
@@ -213,7 +263,9 @@ int main(void)
 		cmocka_unit_test(a_longer_settling_is_not_shortened_by_suspicion),
 		cmocka_unit_test(a_silent_agent_is_waited_for),
 		cmocka_unit_test(an_agent_that_watches_none_of_the_pods_is_not_waited_for),
-		cmocka_unit_test(a_node_that_is_lost_meanwhile_is_the_cause),
+		cmocka_unit_test(a_node_that_is_unknown_for_a_while_is_no_cause),
+		cmocka_unit_test(a_node_that_is_unknown_to_the_end_of_the_wait_is_the_cause),
+		cmocka_unit_test(a_node_that_counts_as_lost_meanwhile_is_the_cause),
 		cmocka_unit_test(a_node_that_was_lost_before_its_pod_came_is_waited_for),
 		cmocka_unit_test(leases_are_read_until_the_last_node_is_heard_of),
 		cmocka_unit_test(a_node_that_nobody_watches_counts_as_silent),

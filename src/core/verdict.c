@@ -141,11 +141,19 @@ bool hf_verdict_is_final(const struct hf_brain *b)
 	return hf_verdict_pending(b) && (!may_turn(b) || b->ledger.phase == HF_PHASE_ENDED);
 }
 
-/* Peers of a node that dies see it long before anybody calls it lost. */
+/* Peers of a node that dies see it long before the node counts as lost.  Some nodes never count as lost,
+ * as in a long storm: when the wait is over, a node that is still Unknown is the cause, as no restart can
+ * make good a job that has failed. */
 static bool find_lost(struct hf_brain *b, struct hf_end *ret_end)
 {
-	return may_turn(b) && hf_class_is_application(b->ledger.incident.cause) &&
-	       hf_lost_cause(b, b->ledger.incident.id, ret_end);
+	int64_t incident = b->ledger.incident.id;
+	hf_time at = b->ledger.verdict.at;
+
+	if (!may_turn(b) || !hf_class_is_application(b->ledger.incident.cause) ||
+	    at == HF_TIME_NONE)
+		return false;
+	return hf_lost_cause(b, incident, at, ret_end) ||
+	       (b->now >= hf_settle_end(b, at) && hf_lost_suspect(b, incident, at, ret_end));
 }
 
 /* The end that the verdict is of; NULL: a budget's, or its pod has gone, and when it ended with it. */
@@ -198,7 +206,8 @@ void hf_verdict_reconsider(struct hf_brain *b)
 	if (!may_turn(b))
 		return;
 	for (size_t i = 0; i < b->ends_len; i++) {
-		if (hf_end_outranks(&b->ends[i]) && b->ends[i].fate != HF_FATE_FAIL) {
+		if (hf_end_outranks(&b->ends[i]) && b->ends[i].fate != HF_FATE_FAIL &&
+		    hf_lost_precedes(b, &b->ends[i], b->ledger.verdict.at)) {
 			b->ends[i].spent = true;
 			give_way(b, &b->ends[i]);
 			return;
