@@ -108,6 +108,10 @@ bool hf_incident_covers(struct hf_brain *b, const struct hf_end *end)
 
 	if (!hf_incident_is_open(b) || is_ignored(&b->ledger.incident))
 		return false;
+	/* A node that was heard of after the application had failed is no part of that. */
+	if (hf_class_is_application(b->ledger.incident.cause) &&
+	    !hf_lost_precedes(b, end, b->ledger.incident.opened_at))
+		return false;
 	/* It was started again within the incident, so what ends it is a fault of its own; but for
 	 * evidence of another cause, which is the cause of all of it. */
 	if (slot->covered && end->kind == HF_END_RESTARTED)

@@ -49,6 +49,7 @@ struct sim_pod_truth {
 	bool stalled;   /* its job stood still at some time */
 	hf_time unwell_since, unwell_first; /* its kubelet calls its device unhealthy; 0: not */
 	bool away;    /* its node was dead, cut off or shut down at some time */
+	bool lost;    /* and so for as long as it takes to count as lost, or was proven dead */
 	bool refused; /* by its kubelet */
 	bool oom;
 	char node[16];
@@ -135,6 +136,8 @@ void sim_check_bound(struct sim *sim, const char *pod_uid, const char *node);
 void sim_check_unseen(struct sim *sim, const char *pod_uid);
 /* Its node is, or was for a while, unable to speak for it. */
 void sim_check_away(struct sim *sim, const char *pod_uid);
+/* The node is back, its death is proven, or the run is over: its pods may have been lost with it. */
+void sim_check_lost(struct sim *sim, const char *node);
 /* Its device is broken. */
 void sim_check_sick(struct sim *sim, const char *pod_uid);
 /* check_fences.c: it ends itself; it has ended; it is about to be deleted by force. */

@@ -21,13 +21,24 @@ static bool may_count(const struct sim_pod_truth *pod)
 	       (!pod->succeeded || pod->gone || pod->away || pod->sick || pod->stalled);
 }
 
+/* The pod was lost with its node, which was well when the other ended: that is a fault of its own. */
+static bool died_after(struct sim *sim, const struct sim_pod_truth *pod,
+		       const struct sim_pod_truth *other)
+{
+	const struct sim_node *node = pod->lost ? sim_node_get(sim, pod->node) : NULL;
+
+	return node != NULL && other->gone && other->gone_at < node->dead_since;
+}
+
 /* An incident is over some time after all ran again (incidentSeconds): where that is short, ends that lie farther
  * apart may be of two. */
-static bool may_be_of_one(const struct sim_pod_truth *a, const struct sim_pod_truth *b,
-			  hf_time window)
+static bool may_be_of_one(struct sim *sim, const struct sim_pod_truth *a,
+			  const struct sim_pod_truth *b, hf_time window)
 {
 	hf_time apart = a->gone_at > b->gone_at ? a->gone_at - b->gone_at : b->gone_at - a->gone_at;
 
+	if (died_after(sim, a, b) || died_after(sim, b, a))
+		return false;
 	return window >= INCIDENT_SECONDS * HF_SECOND || (a->gone && b->gone && apart <= window);
 }
 
@@ -61,7 +72,7 @@ static void check_restarts_match_truth(struct sim *sim, struct hf_doc *job)
 			if (o == pod)
 				break;
 			first = !(o->known && o->ended && !o->succeeded &&
-				  o->incident == pod->incident && may_be_of_one(o, pod, window) &&
+				  o->incident == pod->incident && may_be_of_one(sim, o, pod, window) &&
 				  hf_streq(o->job_uid, pod->job_uid));
 		}
 		incidents += first;
@@ -112,6 +123,7 @@ static void check_classes_match_truth(struct sim *sim, struct hf_doc *job)
 
 	for (size_t it = 0; hf_map_next(sim->checks->pods, &it, &key, &value);) {
 		const struct sim_pod_truth *pod = value;
+		bool lost = sim_sees_the_present(sim) && !sim->mood.fences ? pod->lost : pod->away;
 
 		if (!hf_streq(pod->job_uid, hf_doc_uid(job)))
 			continue;
@@ -119,11 +131,11 @@ static void check_classes_match_truth(struct sim *sim, struct hf_doc *job)
 			       (pod->failed && !pod->refused && (pod->failed_alone || pod->oom));
 		device += may_be_sick(sim, pod) ? 1 + (int64_t)pod->restarts : 0;
 		ends += (int64_t)pod->restarts + pod->ended;
-		away = away || pod->away;
-		infrastructure +=
-			pod->disrupted || pod->away || pod->refused || went_unseen(sim, pod);
+		away = away || lost;
+		infrastructure += pod->disrupted || lost || pod->refused || went_unseen(sim, pod);
 	}
-	/* Peers of a node that is lost die of that, whatever they say. */
+	/* Peers of a node that is lost die of that, whatever they say.  A node that is heard of again before it
+	 * counts as lost was not lost: what happened meanwhile is the application's. */
 	if (away)
 		infrastructure = ends;
 	check_budget(sim, job, status, "application", application);
@@ -183,6 +195,8 @@ static void check_job_settled(void *arg, struct hf_doc *doc)
 	bool suspend = hf_json_true(hf_json_path(job, "spec", "runPolicy", "suspend", NULL), false);
 
 	if (!sim_lists_lie(sim)) {
+		for (size_t i = 0; i < sim->nodes->n; i++)
+			sim_check_lost(sim, sim->nodes->nodes[i].name);
 		check_restarts_match_truth(sim, doc);
 		check_classes_match_truth(sim, doc);
 	}

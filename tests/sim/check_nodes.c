@@ -21,6 +21,7 @@
 #define FENCE_MARGIN (10 * HF_SECOND)       /* of nodeLost.selfFence */
 #define STORM_SEEN (10 * HF_SECOND)
 #define CALM_MIN (15 * HF_SECOND) /* of nodeLost.afterSeconds: a job may have less */
+#define LOST_MIN (75 * HF_SECOND) /* 40 from the last renewal to Unknown; 40 of afterSeconds, less a look */
 #define AFTER (60 * HF_SECOND)    /* nodeLost.afterSeconds, where a job does not say */
 #define AGENT_FRESH (40 * HF_SECOND) /* of nodeLost.afterSeconds, 60 */
 
@@ -278,6 +279,24 @@ void sim_check_node_down(struct sim *sim, const char *node)
 		if (pod->gone && hf_streq(pod->node, node) &&
 		    sim_now(sim) - pod->gone_at < EVIDENCE_MAX)
 			pod->away = true;
+	}
+}
+
+void sim_check_lost(struct sim *sim, const char *name)
+{
+	const struct sim_node *node = sim_node_get(sim, name);
+	const char *key;
+	void *value;
+
+	if (node == NULL ||
+	    (!is_proven(node) &&
+	     (sim_node_alive(node) || sim_now(sim) - node->dead_since < LOST_MIN)))
+		return;
+	for (size_t it = 0; hf_map_next(sim->checks->pods, &it, &key, &value);) {
+		struct sim_pod_truth *pod = value;
+
+		if (hf_streq(pod->node, name) && (!pod->gone || pod->gone_at >= node->dead_since))
+			pod->lost = true;
 	}
 }
 

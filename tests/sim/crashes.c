@@ -34,6 +34,7 @@
 #define WORKERS(n) "{\"spec\":{\"pytorchReplicaSpecs\":{\"Worker\":{\"replicas\":" n "}}}}"
 #define S HF_SECOND
 #define MUTE_SPAN (4 * HF_MINUTE)
+#define CUT_SPAN (80 * HF_SECOND) /* Unknown, and back before it counts as lost */
 #define ZONE_SPAN (130 * HF_SECOND) /* until the first node is back: evidence is ripe by then */
 #define ZONE_APART (10 * HF_SECOND)
 
@@ -182,6 +183,23 @@ static const struct sim_script scripts[] = {
 	  {"ant-worker-1", 2, 4 * S, 1, SIM_EXITED}},
 	 {{.at = 10 * S, .off = "ant-worker-0"}},
 	 .result = "Succeeded 0/1"},
+	{"fails-while-unknown",
+	 JOB("", TWO("ExitCode")),
+	 {{"ant-master-0", 0, 300 * S, 0, SIM_EXITED}, {"ant-worker-0", 0, 70 * S, 137, SIM_EXITED}},
+	 {{.at = 30 * S, .cut = "ant-worker-0"}},
+	 .result = "Succeeded 1/0"},
+	{"peer-fails-while-unknown",
+	 JOB("", TWO("ExitCode")),
+	 {{"ant-master-0", 0, 300 * S, 0, SIM_EXITED},
+	  {"ant-worker-0", 0, 200 * S, 0, SIM_EXITED},
+	  {"ant-worker-1", 0, 70 * S, 137, SIM_EXITED}},
+	 {{.at = 10 * S, .cut = "ant-worker-0"}},
+	 .result = "Succeeded 1/0"},
+	{"peer-fails-before-a-node-dies",
+	 JOB("", TWO("ExitCode")),
+	 {{"ant-master-0", 0, 400 * S, 0, SIM_EXITED}, {"ant-worker-1", 0, 5 * S, 137, SIM_EXITED}},
+	 {{.at = 40 * S, .off = "ant-worker-0"}},
+	 .result = "Succeeded 1/1"},
 	{"zone-heals",
 	 JOB("", TWO("OnFailure")),
 	 {{"ant-master-0", 0, 400 * S, 0, SIM_EXITED},
@@ -301,7 +319,8 @@ static bool happens_to_node(struct sim *sim, const struct sim_script_deed *deed)
 {
 	const char *pod =
 		hf_str_or(hf_str_or(deed->off, deed->sick),
-			  hf_str_or(hf_str_or(deed->hangs, deed->mute), deed->zone));
+			  hf_str_or(hf_str_or(deed->hangs, deed->mute),
+				    hf_str_or(deed->zone, deed->cut)));
 	struct sim_node *node = pod == NULL ? NULL : node_of(sim, pod);
 	struct hf_doc *doc =
 		pod == NULL ? NULL : hf_local_peek(sim->local, &hf_pods, "default", pod);
@@ -312,6 +331,8 @@ static bool happens_to_node(struct sim *sim, const struct sim_script_deed *deed)
 		sim_device_fails(node);
 	else if (node != NULL && deed->mute != NULL)
 		sim_node_mute(node, MUTE_SPAN);
+	else if (node != NULL && deed->cut != NULL)
+		sim_node_cut(node, CUT_SPAN);
 	else if (node != NULL && deed->zone != NULL)
 		sim_zone_cut(node, ZONE_SPAN, ZONE_APART);
 	else if (doc != NULL && deed->hangs != NULL)

@@ -27,6 +27,7 @@ struct sim_script_deed {
 		*sick; /* the device of this pod's machine fails, and stays so for minutes, or: */
 	const char *hangs; /* this one hangs, and its job stands still, or: */
 	const char *mute;  /* the kubelet of this pod's machine is silent for four minutes, or: */
+	const char *cut;   /* this pod's machine is cut off for 80 s, or: */
 	const char *zone;  /* the zone of this pod's machine is cut off, and heals node by node */
 };
 #define SIM_SCRIPT_RUN (40 * HF_SECOND)

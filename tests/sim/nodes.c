@@ -249,6 +249,7 @@ static void come_back(struct sim_node *node)
 {
 	bool was_alive = sim_node_alive(node);
 
+	sim_check_lost(node->sim, node->name);
 	node->power = node->kubelet = node->link = true;
 	node->runtime_bad = node->shutting_down = false;
 	if (!node->exists) {
@@ -312,6 +313,7 @@ static void delete_node(struct sim_node *node)
 	node->exists = false;
 	node->gone_since = sim_now(node->sim);
 	sim_check_weather(node->sim);
+	sim_check_lost(node->sim, node->name);
 	sim_lifecycle_taints(node);
 	sim_lifecycle_wake(node->sim);
 }
@@ -346,6 +348,12 @@ static void zone_off(struct sim_node *first)
 	}
 }
 
+void sim_node_cut(struct sim_node *node, hf_time for_span)
+{
+	lose(node, &node->link, "is cut off");
+	hf_timer_arm(node->timer, for_span);
+}
+
 void sim_zone_cut(struct sim_node *first, hf_time back, hf_time apart)
 {
 	struct sim_nodes *nodes = first->sim->nodes;
@@ -377,6 +385,7 @@ static void set_taint(struct sim_node *node, bool *taint, const char *what)
 		return;
 	sim_tell(node->sim, "person: taints %s %s", node->name, what);
 	*taint = true;
+	sim_check_lost(node->sim, node->name);
 	sim_node_write(node);
 	sim_lifecycle_taints(node);
 	sim_lifecycle_wake(node->sim);

@@ -79,6 +79,8 @@ void sim_nodes_calm(struct sim *sim);
 void sim_node_off_for_ever(struct sim_node *node);
 /* Its kubelet is dead for so long; its processes are not. */
 void sim_node_mute(struct sim_node *node, hf_time for_span);
+/* It is cut off for so long; its processes run on. */
+void sim_node_cut(struct sim_node *node, hf_time for_span);
 /* All nodes of its zone are cut off; the first is back after so long, each next one so much later. */
 void sim_zone_cut(struct sim_node *first, hf_time back, hf_time apart);
 /* All are back, and the control plane knows. */
