@@ -91,7 +91,7 @@ static void answer(struct fake_call *call, int renewal)
 	static int written;
 	char text[160];
 
-	/* Somebody labels the Lease before each read: that is no renewal. */
+	/* The Lease's metadata has changed at each read: that is no renewal. */
 	snprintf(text, sizeof(text),
 		 "{\"metadata\":{\"resourceVersion\":\"%d\"},\"spec\":{\"renewTime\":"
 		 "\"1970-01-01T00:00:%02d.000000Z\"}}",

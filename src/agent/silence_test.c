@@ -60,7 +60,7 @@ static bool look(int renewal)
 	if (renewal < 0) {
 		fake_refuse(call, HF_E_UNAVAILABLE);
 	} else {
-		/* Somebody labels the Lease before each read: that is no renewal. */
+		/* The Lease's metadata has changed at each read: that is no renewal. */
 		snprintf(text, sizeof(text),
 			 "{\"metadata\":{\"resourceVersion\":\"%d\"},\"spec\":{\"renewTime\":"
 			 "\"1970-01-01T00:00:%02d.000000Z\"}}",

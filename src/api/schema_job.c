@@ -59,7 +59,7 @@ static const struct hf_schema_field backoff_fields[] = {
 static const struct hf_schema backoff = {"Backoff", backoff_fields};
 
 static const struct hf_schema_field node_lost_fields[] = {
-	FIELD("afterSeconds", INT32, ONE, "A node counts as lost so long after it was first seen Unknown, its Lease unchanged. Default 60."),
+	FIELD("afterSeconds", INT32, ONE, "A node counts as lost when it has been Unknown and silent for so many seconds, its Lease not renewed, and as long after a storm of its zone (15 at least). Default 60."),
 	FIELD("forceDelete", STRING, ONE, "What it takes to delete a pod on a lost node by force: Presumed (default) is satisfied with silence, Proven wants evidence that the node is dead, Never waits for people."),
 	FIELD("selfFence", BOOL, ONE, "Ranks under holdfast exec end themselves when their node has had no contact with the control plane for afterSeconds - 10 s, which proves that they have ended. Pods are made with restartPolicy Never. Default false."),
 	END,

@@ -155,9 +155,9 @@ static void a_nodes_loss_explains_what_was_there_when_it_was_lost(void **state)
 		int bound, deleted, unknown; /* seconds; deleted 0: it fails by itself */
 		const char *cls;
 	} cases[] = {
-		{10, 0, 20, "application"},    {10, 0, 9, "application"},
+		{10, 0, 20, "application"},     {10, 0, 9, "application"},
 		{10, 20, 20, "infrastructure"}, {10, 10, 10, "infrastructure"},
-		{10, 20, 21, "user"},          {10, 20, 9, "user"},
+		{10, 20, 21, "user"},           {10, 20, 9, "user"},
 	};
 
 	(void)state;

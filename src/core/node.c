@@ -357,8 +357,7 @@ bool hf_node_was_silent(const struct hf_node *node, hf_time at)
 
 	hf_assert(hf_node_is_lost(seen) && at != HF_TIME_NONE);
 	return lost <= hf_time_add(at, hf_seconds(UNKNOWN_AFTER_SECONDS)) &&
-	       (heard == HF_TIME_NONE ||
-		heard <= hf_time_add(at, hf_seconds(NEWS_LATE_SECONDS)));
+	       (heard == HF_TIME_NONE || heard <= hf_time_add(at, hf_seconds(NEWS_LATE_SECONDS)));
 }
 
 struct hf_evidence hf_node_evidence(struct hf_brain *b, const struct hf_node *node,

@@ -52,8 +52,8 @@ struct hf_nodes {
 	bool unseen;
 	struct hf_map *zones; /* label → struct zone; never shrinks: views point into it */
 	struct zone whole;
-	uint64_t lists;   /* of the cache, when watching was set */
-	hf_time watching; /* monotonic: no change of a node was missed since */
+	uint64_t lists;         /* of the cache, when watching was set */
+	hf_time watching;       /* monotonic: no change of a node was missed since */
 	struct hf_map *missing; /* name → struct missing, of nodes that pods name */
 	size_t sweep_at;
 	struct hf_timer *storm, *retire;

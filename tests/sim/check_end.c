@@ -72,7 +72,8 @@ static void check_restarts_match_truth(struct sim *sim, struct hf_doc *job)
 			if (o == pod)
 				break;
 			first = !(o->known && o->ended && !o->succeeded &&
-				  o->incident == pod->incident && may_be_of_one(sim, o, pod, window) &&
+				  o->incident == pod->incident &&
+				  may_be_of_one(sim, o, pod, window) &&
 				  hf_streq(o->job_uid, pod->job_uid));
 		}
 		incidents += first;

@@ -21,8 +21,9 @@
 #define FENCE_MARGIN (10 * HF_SECOND)       /* of nodeLost.selfFence */
 #define STORM_SEEN (10 * HF_SECOND)
 #define CALM_MIN (15 * HF_SECOND) /* of nodeLost.afterSeconds: a job may have less */
-#define LOST_MIN (75 * HF_SECOND) /* 40 from the last renewal to Unknown; 40 of afterSeconds, less a look */
-#define AFTER (60 * HF_SECOND)    /* nodeLost.afterSeconds, where a job does not say */
+#define LOST_MIN                                                                                   \
+	(75 * HF_SECOND) /* 40 from the last renewal to Unknown; 40 of afterSeconds, less a look */
+#define AFTER (60 * HF_SECOND)       /* nodeLost.afterSeconds, where a job does not say */
 #define AGENT_FRESH (40 * HF_SECOND) /* of nodeLost.afterSeconds, 60 */
 
 bool sim_lists_lie(const struct sim *sim)
@@ -138,8 +139,8 @@ void sim_check_weather(struct sim *sim)
 		const struct sim_node *node = &nodes->nodes[i];
 
 		n[node->zone] += node->exists;
-		lost[node->zone] += node->exists && node->shown == SIM_SHOWN_UNKNOWN &&
-				    !node->out_of_service;
+		lost[node->zone] +=
+			node->exists && node->shown == SIM_SHOWN_UNKNOWN && !node->out_of_service;
 	}
 	for (int z = 0; z < SIM_ZONES_MAX; z++) {
 		bool storm = lost[z] > 2 && lost[z] * 100 >= n[z] * 55;
@@ -169,7 +170,7 @@ static hf_time calm_of(struct sim *sim, const struct sim_pod_truth *pod)
 	return calm < CALM_MIN ? CALM_MIN : calm;
 }
 
-/* The newest record says that this pod was lost with its node. */
+/* The ledger's newest record has this pod as lost with its node. */
 static bool is_told_lost(struct sim *sim, const struct sim_pod_truth *pod)
 {
 	const struct sim_job_truth *job = sim_job_truth(sim, pod->job_uid);
@@ -199,7 +200,8 @@ static void check_calm(struct sim *sim, const struct hf_request *request, struct
 	if (end == 0 || node->shown != SIM_SHOWN_UNKNOWN || !sim_sees_the_present(sim) ||
 	    was_stopped(sim, truth, node) || sim_now(sim) - end >= calm_of(sim, truth))
 		return;
-	/* A gang goes together, for whichever end; a pod that has ended or is on its way is nobody's loss. */
+	/* A gang restarts as a whole for any termination.  A pod that has ended, or is being deleted, is not
+	 * given up. */
 	if (!forced && (job == NULL || job->scope_job || !is_told_lost(sim, truth) ||
 			hf_streq(phase, "Failed") || hf_streq(phase, "Succeeded") ||
 			hf_json_path(hf_doc_json(pod), "metadata", "deletionTimestamp", NULL)))
@@ -288,9 +290,8 @@ void sim_check_lost(struct sim *sim, const char *name)
 	const char *key;
 	void *value;
 
-	if (node == NULL ||
-	    (!is_proven(node) &&
-	     (sim_node_alive(node) || sim_now(sim) - node->dead_since < LOST_MIN)))
+	if (node == NULL || (!is_proven(node) &&
+			     (sim_node_alive(node) || sim_now(sim) - node->dead_since < LOST_MIN)))
 		return;
 	for (size_t it = 0; hf_map_next(sim->checks->pods, &it, &key, &value);) {
 		struct sim_pod_truth *pod = value;

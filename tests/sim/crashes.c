@@ -34,7 +34,7 @@
 #define WORKERS(n) "{\"spec\":{\"pytorchReplicaSpecs\":{\"Worker\":{\"replicas\":" n "}}}}"
 #define S HF_SECOND
 #define MUTE_SPAN (4 * HF_MINUTE)
-#define CUT_SPAN (80 * HF_SECOND) /* Unknown, and back before it counts as lost */
+#define CUT_SPAN (80 * HF_SECOND)   /* Unknown, and back before it counts as lost */
 #define ZONE_SPAN (130 * HF_SECOND) /* until the first node is back: evidence is ripe by then */
 #define ZONE_APART (10 * HF_SECOND)
 
@@ -185,7 +185,8 @@ static const struct sim_script scripts[] = {
 	 .result = "Succeeded 0/1"},
 	{"fails-while-unknown",
 	 JOB("", TWO("ExitCode")),
-	 {{"ant-master-0", 0, 300 * S, 0, SIM_EXITED}, {"ant-worker-0", 0, 70 * S, 137, SIM_EXITED}},
+	 {{"ant-master-0", 0, 300 * S, 0, SIM_EXITED},
+	  {"ant-worker-0", 0, 70 * S, 137, SIM_EXITED}},
 	 {{.at = 30 * S, .cut = "ant-worker-0"}},
 	 .result = "Succeeded 1/0"},
 	{"peer-fails-while-unknown",
@@ -317,10 +318,9 @@ static struct sim_node *node_of(struct sim *sim, const char *pod)
 /* false: it is about the job. */
 static bool happens_to_node(struct sim *sim, const struct sim_script_deed *deed)
 {
-	const char *pod =
-		hf_str_or(hf_str_or(deed->off, deed->sick),
-			  hf_str_or(hf_str_or(deed->hangs, deed->mute),
-				    hf_str_or(deed->zone, deed->cut)));
+	const char *pod = hf_str_or(
+		hf_str_or(deed->off, deed->sick),
+		hf_str_or(hf_str_or(deed->hangs, deed->mute), hf_str_or(deed->zone, deed->cut)));
 	struct sim_node *node = pod == NULL ? NULL : node_of(sim, pod);
 	struct hf_doc *doc =
 		pod == NULL ? NULL : hf_local_peek(sim->local, &hf_pods, "default", pod);

@@ -152,7 +152,7 @@ static void renew(struct sim_node *node)
 		sim_patch(node->sim, &hf_leases, SIM_NODE_LEASES, node->name, NULL, text);
 }
 
-/* Somebody who is no kubelet writes into the Lease, each time: that is no sign of the node's life. */
+/* A label changes in the Lease's metadata at each read: that is no sign of the node's life. */
 static void scribble(struct sim_node *node)
 {
 	char text[96];

@@ -137,8 +137,9 @@ def recovery():
         rule("!has(self.initialSeconds) || !has(self.maxSeconds) || "
              "self.initialSeconds <= self.maxSeconds", "initialSeconds must not exceed maxSeconds"))
     node_lost = rules(record({
-        "afterSeconds": number("A node counts as lost so long after it was first seen Unknown, "
-                               "its Lease unchanged. Default 60.", 1),
+        "afterSeconds": number("A node counts as lost when it has been Unknown and silent for so "
+                               "many seconds, its Lease not renewed, and as long after a storm of "
+                               "its zone (15 at least). Default 60.", 1),
         "forceDelete": text("What it takes to delete a pod on a lost node by force: Presumed "
                             "(default) is satisfied with silence, Proven wants evidence that the "
                             "node is dead, Never waits for people.",
