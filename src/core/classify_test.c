@@ -201,6 +201,25 @@ static void an_end_that_a_kubelet_tells_is_its_nodes_only_where_that_counts_as_l
 	}
 }
 
+static void a_pod_that_a_controller_failed_is_not_reported_by_its_kubelet(void **state)
+{
+	struct hf_container_seen containers[] = {
+		{.name = "init-pytorch", .init = true, .phase = HF_CONTAINER_TERMINATED},
+		{.name = "pytorch", .phase = HF_CONTAINER_RUNNING},
+	};
+	struct hf_pod pod = {.phase = HF_POD_FAILED, .containers = containers, .containers_len = 2};
+
+	(void)state;
+	assert_false(hf_pod_is_reported(&pod));
+	containers[1].phase = HF_CONTAINER_TERMINATED;
+	containers[1].exit_code = 1;
+	assert_true(hf_pod_is_reported(&pod));
+	pod.phase = HF_POD_RUNNING;
+	assert_false(hf_pod_is_reported(&pod));
+	pod = (struct hf_pod){.phase = HF_POD_FAILED, .reason = "Evicted"};
+	assert_true(hf_pod_is_reported(&pod));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -215,6 +234,7 @@ int main(void)
 		cmocka_unit_test(a_nodes_loss_explains_what_was_there_when_it_was_lost),
 		cmocka_unit_test(
 			an_end_that_a_kubelet_tells_is_its_nodes_only_where_that_counts_as_lost),
+		cmocka_unit_test(a_pod_that_a_controller_failed_is_not_reported_by_its_kubelet),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

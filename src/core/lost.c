@@ -89,16 +89,18 @@ static bool is_covered(const struct hf_pod *pod, int64_t incident)
 	return (pod->stamped ? pod->incident : 0) < incident;
 }
 
+/* Controllers that fail a pod of a lost node, Holdfast among them, leave its containers as they were and
+ * give no reason.  An init container may have ended with 0 before. */
 bool hf_pod_is_reported(const struct hf_pod *pod)
 {
 	if (pod->phase != HF_POD_FAILED)
 		return false;
 	for (size_t i = 0; i < pod->containers_len; i++) {
-		if (pod->containers[i].phase == HF_CONTAINER_TERMINATED)
+		if (pod->containers[i].phase == HF_CONTAINER_TERMINATED &&
+		    (pod->containers[i].exit_code != 0 || pod->containers[i].signal != 0))
 			return true;
 	}
-	/* Refused or evicted before anything ran. */
-	return pod->containers_len == 0 && !hf_str_is_empty(pod->reason);
+	return !hf_str_is_empty(pod->reason);
 }
 
 static bool find_lost(struct hf_brain *b, int64_t incident, hf_time at, bool counts,

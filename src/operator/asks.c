@@ -21,6 +21,7 @@
  */
 
 #define LEASE_NS "kube-node-lease"
+#define LEASE_OUTAGE (15 * HF_SECOND) /* a kubelet renews every 10 s */
 #define LEASE_KEY "lease/"
 #define NODE_KEY "node/"
 #define CLAIM_KEY "claim/"
@@ -118,6 +119,14 @@ static void tell(const struct ask *ask, bool news)
 	}
 }
 
+/* Readings have failed for longer than a kubelet takes to renew.  Where the API server did not answer us, it
+ * may not have let the kubelet renew either: a Lease that stood still meanwhile proves nothing. */
+static bool had_outage(const struct ask *ask)
+{
+	return ask->failures > 0 && ask->asked_at != HF_TIME_NONE &&
+	       ask->sent_at - ask->asked_at > LEASE_OUTAGE;
+}
+
 /* Returns whether it is news. */
 static bool lease_read(struct ask *ask, const struct hf_reply *reply)
 {
@@ -133,6 +142,9 @@ static bool lease_read(struct ask *ask, const struct hf_reply *reply)
 		free(ask->renewal);
 		ask->renewal = renewal == NULL ? NULL : hf_xstrdup(renewal);
 		ask->since = renewal == NULL ? HF_TIME_NONE : now;
+	} else if (renewal != NULL && had_outage(ask)) {
+		ask->since = now;
+		news = true;
 	}
 	ask->asked_at = ask->sent_at;
 	return news;

@@ -522,6 +522,9 @@ static void test_a_reading_that_fails_is_tried_less_and_less_often(void **state)
 
 	start_on_a(bench, node_doc("a", 5, "True", ""));
 	ask_for(bench, lease_of_a, 1);
+	answer_lease(bench, 50);
+	hf_time since = brain.nodes[0].lease_since;
+	turn_for(bench, HF_ASKS_INTERVAL - 300 * HF_MS);
 	for (int i = 0; i < 6; i++) {
 		fake_refuse(expect(bench, HF_VERB_GET, "leases"), HF_E_FORBIDDEN);
 		turn_for(bench, wait - HF_MS);
@@ -530,7 +533,10 @@ static void test_a_reading_that_fails_is_tried_less_and_less_often(void **state)
 		wait = 2 * wait < HF_ASKS_RETRY_MAX ? 2 * wait : HF_ASKS_RETRY_MAX;
 	}
 	assert_non_null(strstr(bench->problem, "lease/a: "));
-	assert_int_equal(brain.nodes[0].lease_read_at, HF_TIME_NONE);
+	assert_int_equal(brain.nodes[0].lease_read_at, since);
+	/* No kubelet could renew either: its silence is measured from here. */
+	answer_lease(bench, 50);
+	assert_true(brain.nodes[0].lease_since > since + HF_MINUTE);
 }
 
 static void test_a_node_that_seems_gone_is_read_live(void **state)
