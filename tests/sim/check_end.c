@@ -111,6 +111,15 @@ static bool went_unseen(const struct sim *sim, const struct sim_pod_truth *pod)
 	return pod->gone && !pod->known && sim_may_miss(sim, pod);
 }
 
+/* The node's loss may explain the pod's end, or those of its peers.  A pod that a person deletes while its
+ * node is Unknown is put down to the node at once. */
+static bool may_be_lost(struct sim *sim, const struct sim_pod_truth *pod)
+{
+	if (!sim_sees_the_present(sim) || sim->mood.fences)
+		return pod->away;
+	return pod->lost || (pod->away && pod->marked);
+}
+
 /* 4 and 21, by class: what is charged to a class was seen to happen in it; the application never
  * pays for what a disruption or a refusal of the kubelet did, but for memory it does.  A pod that vanished without the
  * operator's doing counts as the infrastructure's. */
@@ -124,7 +133,7 @@ static void check_classes_match_truth(struct sim *sim, struct hf_doc *job)
 
 	for (size_t it = 0; hf_map_next(sim->checks->pods, &it, &key, &value);) {
 		const struct sim_pod_truth *pod = value;
-		bool lost = sim_sees_the_present(sim) && !sim->mood.fences ? pod->lost : pod->away;
+		bool lost = may_be_lost(sim, pod);
 
 		if (!hf_streq(pod->job_uid, hf_doc_uid(job)))
 			continue;
