@@ -46,6 +46,14 @@ struct hf_crew {
 	int32_t slots_len; /* >= replicas: whatever the ledger or a pod names */
 };
 
+/* A rank on a node that may turn out to be the cause of an incident; looked for once in a step. */
+struct hf_suspect {
+	int64_t incident; /* that incident; 0: none was looked at yet */
+	bool found;
+	int role;
+	int32_t index;
+};
+
 struct hf_actions {
 	struct hf_action *items;
 	size_t len, cap;
@@ -67,6 +75,7 @@ struct hf_brain {
 	int32_t older_pods;    /* of an older generation than the ledger's */
 	struct hf_node *nodes; /* by name; NULL: not asked for yet */
 	size_t nodes_lost;
+	struct hf_suspect suspect;
 	const struct hf_sick_seen **sick;         /* by name; NULL: not asked for yet */
 	struct hf_edits avoided[HF_ROLES_MAX][2]; /* made when first asked for; by role, and whether
 						   * for pods that replace others */

@@ -53,16 +53,26 @@ static bool is_loss_being_mended(struct hf_brain *b)
 }
 
 /* A node may turn out to be the cause of an incident that is the application's so far: the same fault then. */
-static bool is_loss_suspected(struct hf_brain *b, struct hf_end *ret_suspect)
+static bool is_loss_suspected(struct hf_brain *b)
 {
 	const struct hf_record *last = &b->ledger.records[0];
 	const struct hf_incident *incident = &b->ledger.incident;
+	struct hf_suspect *suspect = &b->suspect;
+	struct hf_end end;
 
-	return b->nodes_lost > 0 && b->ledger.records_len > 0 && last->incident == incident->id &&
-	       hf_incident_is_open(b) && incident->opened_at != HF_TIME_NONE &&
-	       hf_class_is_application(incident->cause) &&
-	       incident->charged == HF_BUDGET_APPLICATION &&
-	       hf_lost_suspect(b, incident->id, incident->opened_at, ret_suspect);
+	if (b->nodes_lost == 0 || b->ledger.records_len == 0 || last->incident != incident->id ||
+	    !hf_incident_is_open(b) || incident->opened_at == HF_TIME_NONE ||
+	    !hf_class_is_application(incident->cause) || incident->charged != HF_BUDGET_APPLICATION)
+		return false;
+	if (suspect->incident != incident->id) {
+		*suspect = (struct hf_suspect){.incident = incident->id};
+		suspect->found = hf_lost_suspect(b, incident->id, incident->opened_at, &end);
+		if (suspect->found) {
+			suspect->role = end.role;
+			suspect->index = end.index;
+		}
+	}
+	return suspect->found;
 }
 
 /* The rank that the lost node had does not run again yet. */
@@ -70,14 +80,13 @@ static bool is_rank_missed(struct hf_brain *b, int *ret_role, int32_t *ret_index
 {
 	const struct hf_record *last = &b->ledger.records[0];
 	const struct hf_slot *slot;
-	struct hf_end suspect;
 
 	/* Where all ranks go together, they start together. */
 	if (b->ledger.records_len == 0 || hf_streq(last->scope, "Job"))
 		return false;
-	if (is_loss_suspected(b, &suspect)) {
-		*ret_role = suspect.role;
-		*ret_index = suspect.index;
+	if (is_loss_suspected(b)) {
+		*ret_role = b->suspect.role;
+		*ret_index = b->suspect.index;
 		return true;
 	}
 	if (!is_loss_being_mended(b) || !last->pod ||
@@ -104,7 +113,6 @@ int64_t hf_incident_stamp(struct hf_brain *b, int role, int32_t index)
 bool hf_incident_covers(struct hf_brain *b, const struct hf_end *end)
 {
 	const struct hf_slot *slot = &b->crews[end->role].slots[end->index];
-	struct hf_end suspect;
 
 	if (!hf_incident_is_open(b) || is_ignored(&b->ledger.incident))
 		return false;
@@ -115,7 +123,7 @@ bool hf_incident_covers(struct hf_brain *b, const struct hf_end *end)
 	/* It was started again within the incident, so what ends it is a fault of its own; but for
 	 * evidence of another cause, which is the cause of all of it. */
 	if (slot->covered && end->kind == HF_END_RESTARTED)
-		return is_loss_being_mended(b) || is_loss_suspected(b, &suspect);
+		return is_loss_being_mended(b) || is_loss_suspected(b);
 	if (slot->covered && !hf_end_outranks(end))
 		return false;
 	if (end->kind == HF_END_RESTARTED)
