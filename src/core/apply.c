@@ -177,7 +177,7 @@ static void restart_ended(struct hf_brain *b)
 	hf_restart_when_too_large(b);
 }
 
-/* A node of the job counts as lost at this moment: what its peers do now, they do for that. */
+/* If a node of the job counts as lost at this moment, the node is the cause of what its peers do now. */
 static const struct hf_end *find_cause(struct hf_brain *b, const struct hf_end *opener,
 				       struct hf_end *lost)
 {

@@ -170,7 +170,7 @@ void hf_verdict_set(struct hf_brain *b, const char *reason, const char *message)
 void hf_verdict_reconsider(struct hf_brain *b);
 /* Fail the job when nothing is awaited any more, else say what is. */
 void hf_verdict_settle(struct hf_brain *b);
-/* A verdict of that time waits no longer than until then, whatever is known of nodes. */
+/* The latest time to which a verdict of time `since` may wait for news of nodes. */
 hf_time hf_settle_end(const struct hf_brain *b, hf_time since);
 /* Whether every node of the job has been heard of since; else when to look again at the
  * latest, and one silent node. */

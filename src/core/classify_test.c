@@ -194,7 +194,8 @@ static void an_end_that_a_kubelet_tells_is_its_nodes_only_where_that_counts_as_l
 		brain_after(&b, silent);
 		node->lease_read_at = b.now;
 		brain_exit(&b, pod->name, 137);
-		pod->pod.news_at = HF_TIME_NONE; /* it had told that before, and we came late */
+		pod->pod.news_at =
+			HF_TIME_NONE; /* the kubelet reported the end before; the operator was late */
 		assert_string_equal(class_of_step(),
 				    silent < 60 ? "application" : "infrastructure");
 		brain_release(&b);

@@ -85,12 +85,12 @@ struct hf_evidence hf_lost_evidence(struct hf_brain *b, const struct hf_node *no
 				    const struct hf_pod *pod);
 /* Nobody has ended the pod, and it is to be given up. */
 bool hf_lost_is_given_up(struct hf_brain *b, const struct hf_pod *pod);
-/* The kubelet has told of the pod's end: it was alive then, whatever became of its node. */
+/* The kubelet has reported the pod's termination, so the kubelet was alive then. */
 bool hf_pod_is_reported(const struct hf_pod *pod);
 /* A rank of that incident (started before it opened) on a node that is lost, as an end; false: there is
  * none.  The node was silent at that time: nothing that happened before can have it as its cause. */
 bool hf_lost_suspect(struct hf_brain *b, int64_t incident, hf_time at, struct hf_end *ret_end);
-/* As that, of a node that counts as lost: it is the cause of what its peers did then. */
+/* The same for a node that counts as lost: the loss is the cause of what the peers did then. */
 bool hf_lost_cause(struct hf_brain *b, int64_t incident, hf_time at, struct hf_end *ret_end);
 /* The end may be the cause of what happened at that time: it is no loss of a node that was heard of after. */
 bool hf_lost_precedes(struct hf_brain *b, const struct hf_end *end, hf_time at);

@@ -14,7 +14,7 @@
 /* How much longer than it takes to call a node lost, while one is suspect. */
 #define SUSPECT_EXTRA_SECONDS 60
 
-/* That a node counts as lost is news as well; that it was lost before the pod came is none. */
+/* A node that comes to count as lost is news. A node that was lost before the pod came is no news. */
 static bool is_news(const struct hf_brain *b, const struct hf_node *node, const struct hf_pod *pod)
 {
 	return hf_node_is_lost(node->seen) && !hf_node_was_lost_before(node->seen, pod) &&

@@ -29,7 +29,7 @@
 
 struct zone {
 	int32_t nodes, lost;
-	hf_time calm; /* monotonic: these are no storm's since then; NONE: they are */
+	hf_time calm; /* monotonic time since which the numbers are below a storm's; NONE: a storm now */
 };
 
 struct node_view {
