@@ -385,13 +385,14 @@ static const struct hf_field_table init_container_table =
 
 struct spec {
 	uint64_t present;
-	const char *node;
+	const char *node, *restart_policy;
 	HF_LIST(struct init_container) init_containers;
 	HF_LIST(struct toleration) tolerations;
 	HF_LIST(struct volume) volumes;
 };
 static const struct hf_field spec_fields[] = {
 	HF_FIELD_STRING("nodeName", struct spec, node, 0, 0),
+	HF_FIELD_STRING("restartPolicy", struct spec, restart_policy, 0, 0),
 	HF_FIELD_OBJECTS("initContainers", struct spec, init_containers, &init_container_table,
 			 CONTAINERS_MAX, 0),
 	HF_FIELD_OBJECTS("tolerations", struct spec, tolerations, &toleration_table,
@@ -485,6 +486,17 @@ static bool is_sidecar(const struct spec *spec, const char *name)
 	return false;
 }
 
+/* The API server fills in the policy of every pod.  Without one no start is presumed. */
+static enum hf_container_again again_of(const struct spec *spec, bool init)
+{
+	if (hf_streq(spec->restart_policy, "OnFailure"))
+		return HF_AGAIN_ON_FAILURE;
+	if (hf_streq(spec->restart_policy, "Always"))
+		/* An init container that succeeds is not started again. */
+		return init ? HF_AGAIN_ON_FAILURE : HF_AGAIN_ALWAYS;
+	return HF_AGAIN_NEVER;
+}
+
 static void put_containers(const struct spec *spec, const struct status *status,
 			   struct hf_arena *arena, struct hf_pod *pod)
 {
@@ -495,10 +507,14 @@ static void put_containers(const struct spec *spec, const struct status *status,
 		put_container(&status->init_containers.items[i], true, &seen[len]);
 		if (is_sidecar(spec, seen[len].name))
 			seen[len].restart_count = 0;
+		else
+			seen[len].again = again_of(spec, true);
 		len++;
 	}
-	for (size_t i = 0; i < status->containers.len; i++)
-		put_container(&status->containers.items[i], false, &seen[len++]);
+	for (size_t i = 0; i < status->containers.len; i++) {
+		put_container(&status->containers.items[i], false, &seen[len]);
+		seen[len++].again = again_of(spec, false);
+	}
 	pod->containers = seen;
 	pod->containers_len = len;
 }

@@ -32,7 +32,7 @@ static const char pod_text[] =
 	"\"deletionGracePeriodSeconds\":30,\"ownerReferences\":[{\"uid\":\"other\"},{\"uid\":\"job\",\"controller\":true,"
 	"\"kind\":\"PyTorchJob\",\"name\":\"j\",\"apiVersion\":\"kubeflow.org/v1\"}],"
 	"\"annotations\":{\"holdfast.dev/generation\":\"2\",\"holdfast.dev/attempt\":\"1\","
-	"\"holdfast.dev/incident\":\"0\"}},\"spec\":{\"nodeName\":\"n\",\"initContainers\":["
+	"\"holdfast.dev/incident\":\"0\"}},\"spec\":{\"nodeName\":\"n\",\"restartPolicy\":\"Always\",\"initContainers\":["
 	"{\"name\":\"i\"},{\"name\":\"log\",\"restartPolicy\":\"Always\"}]},"
 	"\"status\":{\"phase\":\"Failed\",\"reason\":\"Evicted\",\"message\":\"low\","
 	"\"startTime\":\"2026-01-02T03:04:07Z\","
@@ -73,8 +73,12 @@ static void read_whole(struct hf_doc *doc)
 	assert_true(pod.containers[0].last_exit_code.set);
 	assert_int_equal(pod.containers[0].last_exit_code.value, 143);
 	assert_int_equal(pod.containers[0].last_signal, 15);
+	/* An init container that succeeds is not started again, also under Always. */
+	assert_int_equal(pod.containers[0].again, HF_AGAIN_ON_FAILURE);
+	assert_int_equal(pod.containers[2].again, HF_AGAIN_ALWAYS);
 	/* A sidecar, whose restarts are no ends. */
 	assert_true(pod.containers[1].init);
+	assert_int_equal(pod.containers[1].again, HF_AGAIN_NEVER);
 	assert_int_equal(pod.containers[1].restart_count, 0);
 	assert_false(pod.containers[2].last_exit_code.set);
 	assert_int_equal(pod.containers[2].exit_code, 137);

@@ -92,7 +92,7 @@ static const struct hf_schema recovery = {"Recovery", recovery_fields};
 
 static const struct hf_schema_field run_policy_fields[] = {
 	FIELD("activeDeadlineSeconds", INT64, ONE, "The job fails after so many seconds of activity; time suspended does not count."),
-	FIELD("backoffLimit", INT32, ONE, "How many incidents of the application the job survives. Absent: any number."),
+	FIELD("backoffLimit", INT32, ONE, "How many incidents of the application the job survives. Absent: any number. 0 under OnFailure: the kubelet restarts no container."),
 	FIELD("cleanPodPolicy", STRING, ONE, "Which pods go when the job is over: None (default), Running or All."),
 	FIELD("managedBy", STRING, ONE, "Who runs this job; immutable. Absent: the training operator."),
 	FIELD_OF("schedulingPolicy", scheduling_policy, ONE, "For gang schedulers."),

@@ -136,6 +136,17 @@ static void report_stray(struct hf_brain *b, const struct hf_end *end)
 		     end->pod);
 }
 
+/* The termination was counted without the pod's reason ("Evicted"): the record takes it now. */
+static void retell_counted(struct hf_brain *b, const struct hf_end *end)
+{
+	const struct hf_record *last = &b->ledger.records[0];
+
+	if (end->counted && !hf_end_outranks(end) && b->ledger.records_len > 0 &&
+	    hf_class_is_application(b->ledger.incident.cause) &&
+	    hf_streq(last->pod, end->pod->name))
+		hf_incident_retell(b, end);
+}
+
 /* Restart the ranks that ended, or all of them when any of them asks for that. */
 static void restart_ended(struct hf_brain *b)
 {
@@ -153,6 +164,7 @@ static void restart_ended(struct hf_brain *b)
 		if (end->scope == HF_SCOPE_JOB)
 			scope = HF_SCOPE_JOB;
 		hf_end_event(b, end);
+		retell_counted(b, end);
 		if (end->stray)
 			report_stray(b, end);
 	}

@@ -32,7 +32,7 @@ struct hf_slot {
 	bool up;      /* current and running, as far as is known */
 	bool gave_up; /* it has ended before its program began: whom it waits for did not run */
 	int64_t attempt;
-	int64_t seen; /* restartCount already counted */
+	int64_t seen; /* terminations in the present pod that were counted, see hf_pod_terminations */
 };
 
 /* One role with its slots: those the spec asks for come first. */
@@ -130,6 +130,8 @@ bool hf_world_find(const struct hf_brain *b, const char *name, int *ret_role, in
 const char *hf_rank_pod_name(struct hf_brain *b, int role, int64_t index);
 /* restartCounts of all containers of a pod in that role, init ones too but for the kind's own. */
 int64_t hf_pod_restarts(const struct hf_brain *b, int role, const struct hf_pod *pod);
+/* As that, with each container that has ended and that the kubelet is to start again. */
+int64_t hf_pod_terminations(const struct hf_brain *b, int role, const struct hf_pod *pod);
 
 /* Begin a ledger for a job that has none: from the stamps of its pods, if there are any. */
 void hf_ledger_begin(struct hf_brain *b);

@@ -153,7 +153,7 @@ static void collect_slot(struct hf_brain *b, int role, int32_t index)
 		b->ends[b->ends_len++] = end;
 		return;
 	}
-	units = hf_pod_restarts(b, role, end.pod) - slot->seen;
+	units = hf_pod_terminations(b, role, end.pod) - slot->seen;
 	if (units > 0) {
 		end.kind = HF_END_RESTARTED;
 		end.units = units < UNITS_MAX ? (int32_t)units : UNITS_MAX;
@@ -175,6 +175,8 @@ static void collect_slot(struct hf_brain *b, int role, int32_t index)
 	else
 		return;
 	end.units = 0;
+	end.counted = end.kind == HF_END_FAILED &&
+		      slot->seen > hf_pod_restarts(b, role, end.pod);
 	/* One that runs has not ended, whichever of its containers has. */
 	if (end.kind != HF_END_SICK)
 		read_exit(b, &end);

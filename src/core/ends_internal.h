@@ -19,7 +19,7 @@ enum hf_end_kind {
 	HF_END_FAILED,    /* the pod's phase is Failed */
 	HF_END_DELETED,   /* somebody else is deleting it */
 	HF_END_VANISHED,  /* it was there, and is not */
-	HF_END_RESTARTED, /* the kubelet restarted containers in it */
+	HF_END_RESTARTED, /* containers in it ended, and the kubelet starts them again */
 	HF_END_LOST,      /* its node is lost, and nobody has ended it yet */
 	HF_END_SICK,      /* it runs, and a device that it holds cannot be worked with */
 	HF_END_HUNG,      /* it runs, and no rank has advanced for progressDeadlineSeconds */
@@ -33,7 +33,8 @@ struct hf_end {
 	int role;
 	int32_t index;
 	const struct hf_pod *pod;    /* NULL: vanished */
-	int32_t units;               /* RESTARTED: container restarts not counted before */
+	int32_t units;               /* RESTARTED: terminations not counted before */
+	bool counted; /* FAILED: a termination of this pod was counted, and no start followed */
 	hf_time finished_at;         /* the node's clock; NONE: not known */
 	struct hf_opt_int exit_code; /* of the default container */
 	struct hf_opt_int signal;

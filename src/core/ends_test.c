@@ -152,6 +152,63 @@ static void code_and_signal_are_those_of_the_kinds_container(void **state)
 	brain_release(&b);
 }
 
+static int64_t charged(void)
+{
+	return b.view.status.ledger.restarts[HF_BUDGET_APPLICATION];
+}
+
+static void a_termination_counts_when_it_is_seen_and_its_restart_does_not(void **state)
+{
+	(void)state;
+	begin();
+	brain_end_in_place(&b, "demo-hand-0", 7);
+	brain_quiet(&b);
+	assert_int_equal(charged(), 1);
+	assert_int_equal(b.view.status.ledger.records[0].exit_code.value, 7);
+	assert_string_equal(b.view.status.ledger.roles[BRAIN_HAND].seen, "0:1");
+	brain_crash_in_place(&b, "demo-hand-0");
+	brain_quiet(&b);
+	assert_int_equal(charged(), 1);
+	brain_end_in_place(&b, "demo-hand-0", 7);
+	brain_quiet(&b);
+	assert_int_equal(charged(), 2);
+	brain_release(&b);
+}
+
+static void a_pod_that_fails_with_a_counted_termination_is_replaced_and_costs_nothing_more(void **state)
+{
+	(void)state;
+	begin();
+	brain_end_in_place(&b, "demo-hand-0", 137);
+	brain_quiet(&b);
+	assert_int_equal(charged(), 1);
+	brain_exit(&b, "demo-hand-0", 137);
+	brain_pod(&b, "demo-hand-0")->pod.reason = "Evicted";
+	brain_step(&b);
+	assert_true(brain_deletes(&b, "demo-hand-0"));
+	assert_int_equal(b.plan.status.ledger.restarts[HF_BUDGET_APPLICATION], 1);
+	assert_string_equal(b.plan.status.ledger.records[0].reason, "Evicted");
+	brain_release(&b);
+}
+
+static void a_container_that_is_being_created_again_was_counted_before(void **state)
+{
+	struct brain_pod *pod;
+
+	(void)state;
+	begin();
+	pod = brain_pod(&b, "demo-hand-0");
+	pod->containers[0].again = HF_AGAIN_ALWAYS;
+	pod->containers[0].restart_count = 1;
+	pod->containers[0].phase = HF_CONTAINER_WAITING;
+	pod->containers[0].waiting_reason = "ContainerCreating";
+	pod->containers[0].last_exit_code = HF_SOME_INT(137);
+	brain_quiet(&b);
+	assert_int_equal(charged(), 1);
+	assert_string_equal(b.view.status.ledger.roles[BRAIN_HAND].seen, "0:1");
+	brain_release(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -165,6 +222,10 @@ int main(void)
 		cmocka_unit_test(a_pod_that_succeeded_and_went_unseen_has_succeeded),
 		cmocka_unit_test(who_went_unseen_counts_once),
 		cmocka_unit_test(code_and_signal_are_those_of_the_kinds_container),
+		cmocka_unit_test(a_termination_counts_when_it_is_seen_and_its_restart_does_not),
+		cmocka_unit_test(
+			a_pod_that_fails_with_a_counted_termination_is_replaced_and_costs_nothing_more),
+		cmocka_unit_test(a_container_that_is_being_created_again_was_counted_before),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -116,6 +116,9 @@ bool hf_incident_covers(struct hf_brain *b, const struct hf_end *end)
 
 	if (!hf_incident_is_open(b) || is_ignored(&b->ledger.incident))
 		return false;
+	/* The pod ends with the termination that the incident is of. */
+	if (end->counted && !hf_end_outranks(end))
+		return true;
 	/* A node that was heard of after the application had failed is no part of that. */
 	if (hf_class_is_application(b->ledger.incident.cause) &&
 	    !hf_lost_precedes(b, end, b->ledger.incident.opened_at))
@@ -148,18 +151,22 @@ bool hf_end_outranks(const struct hf_end *end)
 				 end->cls == HF_CLASS_DEVICE || end->cls == HF_CLASS_ADMISSION);
 }
 
-/* How the kind's own container, which the kubelet has restarted by now, had ended: for people and
- * for the exit code of `run`; nothing is decided by it. */
+/* How the kind's own container ended, which the kubelet starts again or has started again: for people
+ * and for the exit code of `run`; nothing is decided by it. */
 static void record_last_exit(const struct hf_brain *b, const struct hf_end *end,
 			     struct hf_record *record)
 {
 	const struct hf_container_seen *own = hf_own_container(b, end->role, end->pod);
 
-	if (!own || !own->last_exit_code.set)
+	bool ended = own && own->phase == HF_CONTAINER_TERMINATED;
+	int32_t signal;
+
+	if (!own || (!ended && !own->last_exit_code.set))
 		return;
-	record->exit_code = own->last_exit_code;
-	if (own->last_signal > 0)
-		record->signal = HF_SOME_INT(own->last_signal);
+	record->exit_code = ended ? HF_SOME_INT(own->exit_code) : own->last_exit_code;
+	signal = ended ? own->signal : own->last_signal;
+	if (signal > 0)
+		record->signal = HF_SOME_INT(signal);
 }
 
 /* The node's own text for the reason of the record; NULL: it has none. */

@@ -277,12 +277,25 @@ void hf_ledger_blank(struct hf_ledger *ledger)
 }
 
 /*
+ * Nothing was ever written for the job, and the pod is of its first attempt: this operator, or the one
+ * before it, made the pod a moment ago.  The first ledger waits up to a second, and a program that crashes
+ * at once has been started again by then: its baseline is 0.
+ */
+static bool is_of_new_job(const struct hf_brain *b, const struct hf_pod *pod)
+{
+	const struct hf_status *stored = &b->view->status;
+
+	return pod->stamped && pod->generation == 1 && pod->attempt == 0 && pod->incident == 0 &&
+	       stored->conditions_len == 0 && stored->start_time == HF_TIME_NONE;
+}
+
+/*
  * A ledger for a job that has none.  A new job starts at generation 1.  Pods that are there
  * already were made by upstream's operator (no stamps) or belong to a ledger that is gone, for
  * somebody erased it or upstream's operator wrote the status (their stamps are what is left of
  * it).  Both may be there: the highest stamp is the generation, 0 if there is none, and those
  * without are of it.  Nothing is restarted, and what the kubelet restarted before today is not
- * charged.
+ * charged, but for a job that is new.
  */
 void hf_ledger_begin(struct hf_brain *b)
 {
@@ -299,7 +312,8 @@ void hf_ledger_begin(struct hf_brain *b)
 			if (!pod)
 				continue;
 			pods = true;
-			b->crews[r].slots[i].seen = hf_pod_restarts(b, r, pod);
+			if (!is_of_new_job(b, pod))
+				b->crews[r].slots[i].seen = hf_pod_terminations(b, r, pod);
 			b->crews[r].slots[i].created = !pod->stamped;
 			if (!pod->stamped || pod->generation > HF_STAMP_MAX ||
 			    pod->incident > HF_STAMP_MAX)

@@ -51,6 +51,21 @@ static void pods_of_another_operator_are_generation_0_and_keep_running(void **st
 	brain_release(&b);
 }
 
+static void a_restart_before_the_first_ledger_is_counted(void **state)
+{
+	(void)state;
+	brain_init(&b, &brain_kind, 1, 2);
+	brain_run_up(&b);
+	memset(&b.view.status, 0, sizeof(b.view.status));
+	b.view.status.start_time = b.view.status.completion_time = HF_TIME_NONE;
+	b.view.status.last_reconcile_time = HF_TIME_NONE;
+	b.pods[1].containers[0].restart_count = 1;
+	brain_quiet(&b);
+	assert_int_equal(b.view.status.ledger.generation, 1);
+	assert_int_equal(b.view.status.ledger.restarts[HF_BUDGET_APPLICATION], 1);
+	brain_release(&b);
+}
+
 /* As upstream's operator leaves it: what it wrote has no ledger, what it made has no stamps. */
 static void forget_ledger(void)
 {
@@ -342,6 +357,7 @@ static void what_it_weighs_does_not_depend_on_the_ranks_but_on_those_restarted_a
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_restart_before_the_first_ledger_is_counted),
 		cmocka_unit_test(a_new_job_starts_at_generation_1),
 		cmocka_unit_test(pods_of_another_operator_are_generation_0_and_keep_running),
 		cmocka_unit_test(pods_of_two_operators_are_one_job_and_keep_running),

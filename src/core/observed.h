@@ -37,10 +37,18 @@ enum hf_container_phase {
 	HF_CONTAINER_TERMINATED,
 };
 
+/* Which terminations of a container the kubelet follows with a start in the same pod. */
+enum hf_container_again {
+	HF_AGAIN_NEVER, /* none; or a sidecar, whose terminations do not end the rank */
+	HF_AGAIN_ON_FAILURE,
+	HF_AGAIN_ALWAYS,
+};
+
 /* One element of status.containerStatuses or .initContainerStatuses. */
 struct hf_container_seen {
 	const char *name;
 	bool init;
+	enum hf_container_again again;
 	int32_t restart_count; /* 0 of a sidecar, whose restarts are no ends of the rank */
 	enum hf_container_phase phase;
 	const char *waiting_reason; /* state.waiting.reason */

@@ -74,13 +74,22 @@ static void add_number(struct hf_edits *edits, const char *name, int64_t value)
 	    hf_arena_printf(edits->arena, "%lld", (long long)value));
 }
 
+/* The kubelet starts a container again without delay the first time, before anybody can stop it. */
+static bool allows_no_failure(const struct hf_brain *b)
+{
+	const struct hf_opt_int *limit = &b->job.recovery.limits[HF_BUDGET_APPLICATION];
+
+	return limit->set && limit->value == 0;
+}
+
 /* A pod's end must be one end: where a policy looks at ends, or all ranks go together, the
  * kubelet restarts nothing in it.  Nor what fenced itself: a kubelet that wakes would run it beside
  * its replacement. */
 static const char *pod_restart_policy(const struct hf_brain *b, const struct hf_role *role)
 {
 	if (role->restart == HF_RESTART_EXIT_CODE || b->job.recovery.scope == HF_SCOPE_JOB ||
-	    b->job.recovery.fence_seconds > 0 || b->view->run_policy.has_pod_failure_policy)
+	    b->job.recovery.fence_seconds > 0 || b->view->run_policy.has_pod_failure_policy ||
+	    (role->restart == HF_RESTART_ON_FAILURE && allows_no_failure(b)))
 		return hf_restart_policy_name(HF_RESTART_NEVER);
 	return hf_restart_policy_name(role->restart);
 }

@@ -131,7 +131,7 @@ static const char *how_it_ended(struct hf_brain *b, const struct hf_record *reco
 	if (record->exit_code.set)
 		return describe_exit(b, record);
 	if (hf_streq(record->scope, "Container"))
-		return "had a container restarted by the kubelet";
+		return "had a container that ended and that the kubelet restarts";
 	return record->pod ? "ended" : "vanished";
 }
 
@@ -267,7 +267,7 @@ static void say_decision(struct hf_brain *b, const struct hf_record *record)
 		hf_say(b, at, HF_TOPIC_DECISION, "all ranks restart as generation %lld",
 		       (long long)record->generation);
 	else if (hf_streq(record->scope, "Container"))
-		hf_say(b, at, HF_TOPIC_DECISION, "the kubelet has restarted it, which is counted");
+		hf_say(b, at, HF_TOPIC_DECISION, "the kubelet restarts it, which is counted");
 	else
 		hf_say(b, at, HF_TOPIC_DECISION, "%s is replaced, the others go on",
 		       hf_str_or(record->replica, "it"));
@@ -285,6 +285,10 @@ static const char *charge(struct hf_brain *b)
 		return "nothing is charged";
 	limit = &b->job.recovery.limits[budget];
 	used = (long long)b->ledger.restarts[budget];
+	if (limit->set && used > limit->value)
+		return hf_arena_printf(b->arena, "%s budget: limit %lld, exceeded by incident %lld",
+				       hf_budget_name(budget), (long long)limit->value,
+				       (long long)b->ledger.incident.id);
 	if (limit->set)
 		return hf_arena_printf(b->arena, "%s budget: %lld of %lld used",
 				       hf_budget_name(budget), used, (long long)limit->value);

@@ -209,7 +209,7 @@ static void adopt_made(struct hf_brain *b)
 			if (slot->created || !is_newly_made(b, slot))
 				continue;
 			slot->created = true;
-			slot->seen = hf_pod_restarts(b, r, slot->pod);
+			slot->seen = hf_pod_terminations(b, r, slot->pod);
 		}
 	}
 }
@@ -264,6 +264,41 @@ int64_t hf_pod_restarts(const struct hf_brain *b, int role, const struct hf_pod 
 	return sum < HF_COUNTER_MAX ? sum : HF_COUNTER_MAX;
 }
 
+/* The kubelet moves restartCount with the next start.  Until then the container is Terminated, or
+ * Waiting with its last termination beside it.  A container that is just being created has been counted. */
+static bool is_to_start_again(const struct hf_container_seen *container)
+{
+	switch (container->phase) {
+	case HF_CONTAINER_TERMINATED:
+		return container->again == HF_AGAIN_ALWAYS ||
+		       (container->again == HF_AGAIN_ON_FAILURE && container->exit_code != 0);
+	case HF_CONTAINER_WAITING:
+		return container->again != HF_AGAIN_NEVER && container->last_exit_code.set &&
+		       container->waiting_reason &&
+		       !hf_streq(container->waiting_reason, "ContainerCreating") &&
+		       !hf_streq(container->waiting_reason, "PodInitializing");
+	case HF_CONTAINER_UNKNOWN:
+	case HF_CONTAINER_RUNNING: break;
+	}
+	return false;
+}
+
+int64_t hf_pod_terminations(const struct hf_brain *b, int role, const struct hf_pod *pod)
+{
+	int64_t sum = hf_pod_restarts(b, role, pod);
+
+	/* In a pod that is ending no container is started again: the pod's own end is counted. */
+	if (pod->deletion_time != HF_TIME_NONE || pod->phase == HF_POD_FAILED ||
+	    pod->phase == HF_POD_SUCCEEDED)
+		return sum;
+	for (size_t i = 0; i < pod->containers_len; i++) {
+		if (is_to_start_again(&pod->containers[i]) &&
+		    !hf_awaited_is_added(b, role, &pod->containers[i]))
+			sum++;
+	}
+	return sum < HF_COUNTER_MAX ? sum : HF_COUNTER_MAX;
+}
+
 /* ---- generations and attempts -------------------------------------------------------------------- */
 
 /* The kind's container waits (to start, or to be restarted) or has ended in a pod that still counts
@@ -304,7 +339,7 @@ static void adopt_stamps(struct hf_brain *b, int role, int32_t index)
 	if (slot->pod->generation == b->ledger.generation && slot->pod->attempt > slot->attempt) {
 		slot->attempt = slot->pod->attempt;
 		slot->created = false;
-		slot->seen = hf_pod_restarts(b, role, slot->pod);
+		slot->seen = hf_pod_terminations(b, role, slot->pod);
 	}
 }
 

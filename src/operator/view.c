@@ -142,6 +142,7 @@ static void put_container(struct packer *packer, const struct hf_container_seen 
 {
 	put_text(packer, container->name);
 	put_byte(packer, container->init);
+	put_byte(packer, container->again);
 	put_number(packer, container->restart_count);
 	put_number(packer, container->phase);
 	put_text(packer, container->waiting_reason);
@@ -311,6 +312,7 @@ static void get_container(struct unpacker *unpacker, struct hf_container_seen *c
 {
 	container->name = get_text(unpacker);
 	container->init = get_bool(unpacker);
+	container->again = (enum hf_container_again)*unpacker->at++;
 	container->restart_count = get_small(unpacker);
 	container->phase = (enum hf_container_phase)get_number(unpacker);
 	container->waiting_reason = get_text(unpacker);

@@ -39,7 +39,7 @@ static const char full[] =
 	"\"holdfast.dev/attempt\":\"200\",\"holdfast.dev/incident\":\"70000\","
 	"\"holdfast.dev/avoids\":\"n7,n8\"},"
 	"\"ownerReferences\":[{\"uid\":\"u-1\",\"controller\":true}]},"
-	"\"spec\":{\"nodeName\":\"a\",\"tolerations\":[{\"key\":"
+	"\"spec\":{\"nodeName\":\"a\",\"restartPolicy\":\"OnFailure\",\"tolerations\":[{\"key\":"
 	"\"node.kubernetes.io/unreachable\",\"operator\":\"Exists\",\"effect\":\"NoExecute\","
 	"\"tolerationSeconds\":300}],\"volumes\":[{\"name\":\"v\",\"persistentVolumeClaim\":{"
 	"\"claimName\":\"data\"}}]},\"status\":{\"phase\":\"Failed\",\"reason\":\"Evicted\","
@@ -81,6 +81,7 @@ static void same_container(const struct hf_container_seen *a, const struct hf_co
 {
 	same(a->name, b->name);
 	assert_int_equal(a->init, b->init);
+	assert_int_equal(a->again, b->again);
 	assert_int_equal(a->restart_count, b->restart_count);
 	assert_int_equal(a->phase, b->phase);
 	same(a->waiting_reason, b->waiting_reason);
@@ -179,6 +180,7 @@ static void test_the_full_pod_has_every_field_set(void **state)
 	assert_int_equal(pod.containers_len, 3);
 	assert_int_equal(pod.containers[1].last_exit_code.value, -1);
 	assert_string_equal(pod.containers[2].terminated_message, "exec: x");
+	assert_int_equal(pod.containers[1].again, HF_AGAIN_ON_FAILURE);
 	assert_true(pod.creation_time < 0);
 }
 

@@ -594,12 +594,26 @@ void brain_exit(struct brain *b, const char *name, int code)
 	pod->containers[0].finished_at = b->now;
 }
 
+void brain_end_in_place(struct brain *b, const char *name, int code)
+{
+	struct brain_pod *pod = must(b, name);
+
+	kubelet_writes(b, pod);
+	pod->containers[0].again = HF_AGAIN_ON_FAILURE;
+	pod->containers[0].phase = HF_CONTAINER_TERMINATED;
+	pod->containers[0].exit_code = code;
+	pod->containers[0].terminated_reason = "Error";
+	pod->containers[0].finished_at = b->now;
+}
+
 void brain_crash_in_place(struct brain *b, const char *name)
 {
 	struct brain_pod *pod = must(b, name);
 
 	kubelet_writes(b, pod);
 	pod->containers[0].restart_count++;
+	if (pod->pod.phase == HF_POD_RUNNING)
+		pod->containers[0].phase = HF_CONTAINER_RUNNING;
 }
 
 void brain_terminate(struct brain *b, const char *name)

@@ -128,7 +128,9 @@ struct brain_pod *brain_pod(struct brain *b, const char *name); /* NULL: none */
 void brain_start(struct brain *b, const char *name);            /* Running */
 void brain_start_all(struct brain *b);
 void brain_exit(struct brain *b, const char *name, int code); /* 0: Succeeded, else Failed */
-void brain_crash_in_place(struct brain *b, const char *name); /* the kubelet restarts it */
+/* Its container has ended, and the kubelet starts it again by and by; then it has. */
+void brain_end_in_place(struct brain *b, const char *name, int code);
+void brain_crash_in_place(struct brain *b, const char *name);
 void brain_terminate(struct brain *b, const char *name);      /* somebody else deletes it */
 void brain_gone(struct brain *b, const char *name);           /* the object is removed */
 void brain_terminating_gone(struct brain *b);                 /* every pod that is terminating */

@@ -138,7 +138,9 @@ static void happens_to_pod(struct life *life, struct brain_pod *pod)
 			brain_exit(b, pod->name, codes[roll(life, HF_ARRAY_LEN(codes))]);
 		break;
 	case 3:
-		if (pod->pod.phase == HF_POD_RUNNING)
+		if (pod->pod.phase == HF_POD_RUNNING && roll(life, 2))
+			brain_end_in_place(b, pod->name, 1);
+		else if (pod->pod.phase == HF_POD_RUNNING)
 			brain_crash_in_place(b, pod->name);
 		break;
 	case 4: brain_terminate(b, pod->name); break;

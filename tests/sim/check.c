@@ -158,6 +158,21 @@ static void check_incidents_are_charged(struct sim *sim, const struct sim_job_tr
 			 hf_str_or(charged, "undecided"));
 }
 
+/* 4, while it runs: what the ledger has counted in a pod belongs to an incident; no termination is free. */
+static void check_terminations_have_incident(struct sim *sim, const struct sim_job_truth *job,
+					     const struct hf_json *status)
+{
+	if (job->foreign || sim->mood.weight[SIM_EDITED] > 0 || sim_lists_lie(sim) ||
+	    sim_ledger_int(status, "incident", "id") > 0)
+		return;
+	for (int role = 0; role < SIM_ROLES; role++)
+		if (sim_ledger_text(status, sim_role_names[role], "seen")[0] != '\0')
+			sim_fail(sim, "4 incidents are charged",
+				 "%s: terminations of %s are counted (%s), but there was no incident",
+				 job->name, sim_role_names[role],
+				 sim_ledger_text(status, sim_role_names[role], "seen"));
+}
+
 /* 4, while it runs: a replica is replaced for a reason that is in the ledger. */
 static void check_replacement_has_cause(struct sim *sim, const struct sim_job_truth *job,
 					const struct sim_pod_truth *pod,
@@ -610,6 +625,7 @@ static void job_changed(struct sim *sim, struct hf_doc *before, struct hf_doc *a
 	check_counters_never_fall(sim, job, old, status);
 	check_ends_count_once(sim, job, status);
 	check_incidents_are_charged(sim, job, status);
+	check_terminations_have_incident(sim, job, status);
 	check_completion_time(sim, job, status);
 	check_running_xor_restarting(sim, job, status);
 	check_conditions(sim, job, status);
@@ -824,13 +840,14 @@ void sim_check_sick(struct sim *sim, const char *pod_uid)
 	sim_pod_truth(sim, pod_uid)->sick = true;
 }
 
-void sim_check_restart_in_place(struct sim *sim, const char *pod_uid)
+void sim_check_ends_in_place(struct sim *sim, const char *pod_uid)
 {
 	struct sim_pod_truth *pod = sim_pod_truth(sim, pod_uid);
 
 	struct sim_job_truth *job = sim_job_truth(sim, pod->job_uid);
 
 	pod->restarts++;
+	pod->ended_in_place_at = sim_now(sim);
 	if (job != NULL) {
 		job->ends++;
 		job->in_place = true;

@@ -61,7 +61,8 @@ struct sim_pod_truth {
 	hf_time unplaced_since; /* no node takes it; 0: it has one */
 	bool failed;
 	bool failed_alone; /* and was not disrupted when it did */
-	unsigned restarts; /* in place, by the kubelet */
+	hf_time ended_in_place_at;
+	unsigned restarts; /* terminations that the kubelet follows with a start in the pod */
 };
 /* And about one job. */
 struct sim_job_truth {
@@ -76,7 +77,7 @@ struct sim_job_truth {
 	char *completion_time;
 	char *patch_version;                    /* of the last status patch sent for it */
 	int64_t ended[SIM_ROLES][SIM_PODS_MAX]; /* pods, by replica */
-	int64_t ends;                           /* and restarts in place */
+	int64_t ends;                           /* and terminations in place */
 	enum sim_state state;
 	int64_t ours;          /* ends that the operator asked for */
 	int64_t made;          /* pods, and objects beside them */
@@ -95,7 +96,7 @@ struct sim_job_truth {
 	int64_t incident;    /* the newest */
 	hf_time incident_at; /* when it was written down */
 	bool late;           /* an hour lay between two of them */
-	bool in_place;       /* a kubelet restarted a container */
+	bool in_place;       /* a container ended and is to be started again in its pod */
 	hf_time ended_at;    /* its terminal condition was seen then */
 	/* check_past.c: which change of its kind wrote that down; 0: none */
 	uint64_t terminal_in, suspended_in, succeeded_in[SIM_ROLES][SIM_PODS_MAX];
@@ -156,7 +157,8 @@ void sim_check_gap(struct sim *sim);
 bool sim_may_miss(const struct sim *sim, const struct sim_pod_truth *pod);
 /* A node goes down: late watches may still show pods there that went a while ago. */
 void sim_check_node_down(struct sim *sim, const char *node);
-void sim_check_restart_in_place(struct sim *sim, const char *pod_uid);
+void sim_check_ends_in_place(struct sim *sim, const char *pod_uid);
+void sim_check_starts_again(struct sim *sim, const char *pod_uid);
 /* check_nodes.c */
 void sim_check_forced(struct sim *sim, const struct hf_request *request);
 /* What the store shows of nodes has changed: a storm may have begun, or ended. */

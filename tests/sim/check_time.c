@@ -47,6 +47,28 @@ void sim_check_deadline(struct sim *sim, const struct sim_job_truth *job,
 			 (long long)((ended - began) / HF_SECOND), (long long)seconds);
 }
 
+/* --- 46: a termination is counted when it is seen, not when the container starts again ---------- */
+
+void sim_check_starts_again(struct sim *sim, const char *pod_uid)
+{
+	const struct sim_pod_truth *pod = sim_pod_truth(sim, pod_uid);
+	const struct sim_job_truth *job = sim_job_truth(sim, pod->job_uid);
+	struct hf_doc *doc = job == NULL ? NULL : sim_job_peek(sim, job->name);
+	HF_AUTO_JSON status = doc == NULL ? NULL : sim_status(doc);
+
+	if (!works_well(sim) || status == NULL || job->touched || job->not_ours || pod->marked ||
+	    !hf_streq(hf_doc_uid(doc), job->uid) || sim_terminal_of(status) != NULL ||
+	    hf_json_path(status, "recovery", "verdict", NULL) != NULL ||
+	    sim_now(sim) - pod->ended_in_place_at < SLACK)
+		return;
+	if (sim_sparse_get(sim_ledger_text(status, sim_role_names[pod->role], "seen"),
+			   pod->index) < pod->restarts)
+		sim_fail(sim, "46 counted when seen",
+			 "%s starts again in its pod, %lld ms after a termination that is not counted",
+			 pod->name,
+			 (long long)((sim_now(sim) - pod->ended_in_place_at) / HF_MS));
+}
+
 /* --- 22: an end that is no case for a retry ends the job, and nothing is made again ------------- */
 
 static int64_t exit_code(const struct hf_json *pod)

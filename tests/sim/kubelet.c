@@ -149,10 +149,17 @@ static void report_ended(struct sim_pod *pod, const char *more)
 /* The first time it says how the container ended; then, that it waits longer each time. */
 static void report_waiting(struct sim_pod *pod)
 {
-	if (pod->restarts == 0)
+	char state[256];
+
+	if (pod->restarts == 0) {
 		report_exit(pod, "Running", "");
-	else
-		report(pod, "Running", "\"waiting\":{\"reason\":\"CrashLoopBackOff\"}", "");
+		return;
+	}
+	snprintf(state, sizeof(state),
+		 "\"waiting\":{\"reason\":\"CrashLoopBackOff\"}},"
+		 "\"lastState\":{\"terminated\":{\"exitCode\":%d}",
+		 pod->code);
+	report(pod, "Running", state, "");
 }
 
 /* --- a pod's life -------------------------------------------------------------------------- */
@@ -192,8 +199,8 @@ static void process_starts(struct sim_pod *pod)
 	if (pod->fence > 0 && waits_for_contact(pod))
 		return;
 	if (pod->state == POD_WAITING) {
+		sim_check_starts_again(sim, pod->uid);
 		pod->restarts++;
-		sim_check_restart_in_place(sim, pod->uid);
 	}
 	pod->state = POD_RUNNING;
 	pod->process = true;
@@ -228,8 +235,11 @@ static void see_end(struct sim_pod *pod, const char *more)
 		pod->state = POD_WAITING;
 		sim_tell(sim, "kubelet: %s exited with %d, and is to be restarted", pod->name,
 			 pod->code);
+		sim_check_ends_in_place(sim, pod->uid);
 		report_waiting(pod);
-		hf_timer_arm(pod->timer, sim_span(sim, 10 * HF_SECOND));
+		/* Real ones start it at once the first time, then wait 10 s, 20 s, … */
+		hf_timer_arm(pod->timer,
+			     sim_span(sim, pod->restarts == 0 ? HF_SECOND : 10 * HF_SECOND));
 		return;
 	}
 	pod->state = POD_OVER;

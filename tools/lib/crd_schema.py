@@ -200,7 +200,7 @@ def run_policy(kind, types, quantity):
         "activeDeadlineSeconds": number("The job fails after so many seconds of activity; time "
                                         "suspended does not count.", 0, wide=True),
         "backoffLimit": number("How many incidents of the application the job survives. Absent: "
-                               "any number.", 0),
+                               "any number. 0 under OnFailure: the kubelet restarts no container.", 0),
         "cleanPodPolicy": text("Which pods go when the job is over: None (default), Running or "
                                "All."),
         "managedBy": text("Who runs this job; immutable. Absent: the training operator.",

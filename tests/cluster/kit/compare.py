@@ -45,6 +45,7 @@ SEEN_AS = {
     "D23": None,  # the part "podgroups" shows it
     "D26": r"MPIJob mpi-launcher-on-failure 1/(status|events)/",
     "D27": r"\S+-backoff 1/(status/(completionTime|conditions/(Failed|Running)|order)|events/)",
+    "D66": r"pytorch-backoff-zero \d/pods/\S+/restartPolicy \"OnFailure\" -> \"Never\"$",
     "D39": r"\S+-(failed-all|failed-late|deadline) [12]/status/replicaStatuses/\w+/active [12] -> 0$",
     "D40": r"\S+-no-port-name \d/(pods|services|status|events)",
     "D41": r"PyTorchJob pytorch-rdzv 2/pods/\S+/env/PET_RDZV_ID/value ",

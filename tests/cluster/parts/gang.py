@@ -240,7 +240,7 @@ def check_backoff(w):
     equal("those that ended are kept", {r: job.uids()[r] for r in job.pods()},
           {r: now[r] for r in ("worker-0", "worker-3")})
     job.until_event("PyTorchJobFailed", [text])
-    job.says("the job fails: BackoffLimitExceeded", "application budget: 2 of 1 used")
+    job.says("the job fails: BackoffLimitExceeded", "application budget: limit 1, exceeded by incident 2")
     job.made_times(2)
     return f"Failed {took} after the last end"
 
