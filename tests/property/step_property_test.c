@@ -343,7 +343,8 @@ static void no_incident_of_ours(struct life *life)
 
 		if (!pod->ours &&
 		    (pod->pod.phase == HF_POD_FAILED || pod->pod.deletion_time != HF_TIME_NONE ||
-		     pod->containers[0].restart_count > 0 || is_on_a_lost_node(b, pod)))
+		     pod->containers[0].restart_count > 0 ||
+		     pod->containers[0].phase == HF_CONTAINER_TERMINATED || is_on_a_lost_node(b, pod)))
 			return;
 	}
 	assert_non_null(after->records[0].replica);
