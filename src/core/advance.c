@@ -94,10 +94,21 @@ bool hf_advance_hung(struct hf_brain *b, struct hf_end *ret_end)
 
 /* ---- who is slow ------------------------------------------------------------------------------------ */
 
+/* The condition names the rank. */
+static bool is_told(const struct hf_brain *b, const char *rank)
+{
+	const struct hf_condition *condition = hf_cond_find(b, HF_COND_STRAGGLER);
+
+	return condition && hf_streq(condition->status, "True") && condition->message &&
+	       hf_str_has_prefix(condition->message, hf_arena_printf(b->arena, "%s ", rank));
+}
+
 static const struct hf_pod *slowest(const struct hf_brain *b, int32_t *ret_slow,
 				    const char **ret_rank)
 {
 	const struct hf_pod *found = NULL;
+	bool kept = false, told;
+	const char *rank;
 
 	*ret_slow = 0;
 	for (int r = 0; r < b->crews_len; r++) {
@@ -107,39 +118,41 @@ static const struct hf_pod *slowest(const struct hf_brain *b, int32_t *ret_slow,
 			if (!is_training(slot) || slot->pod->slow_permille <= 0)
 				continue;
 			++*ret_slow;
-			if (found && slot->pod->slow_permille <= found->slow_permille)
+			rank = hf_rank_name(b->arena, b->crews[r].type, i);
+			told = is_told(b, rank);
+			if (found && !told &&
+			    (kept || slot->pod->slow_permille <= found->slow_permille))
 				continue;
+			kept = told;
 			found = slot->pod;
-			*ret_rank = hf_rank_name(b->arena, b->crews[r].type, i);
+			*ret_rank = rank;
 		}
 	}
 	return found;
 }
 
-/* Another figure of the same rank is no news: a condition is not written for it. */
-static bool is_told(const struct hf_brain *b, const char *rank)
-{
-	const struct hf_condition *condition = hf_cond_find(b, HF_COND_STRAGGLER);
-
-	return condition && hf_streq(condition->status, "True") && condition->message &&
-	       hf_str_has_prefix(condition->message, hf_arena_printf(b->arena, "%s ", rank));
-}
-
 static void tell_slow(struct hf_brain *b, const struct hf_pod *pod, const char *rank, int32_t slow)
 {
+	const char *more =
+		slow > 1 ? hf_arena_printf(b->arena, "; %d more are slow", slow - 1) : "";
 	const char *message = hf_arena_printf(
 		b->arena, "%s on node %s works %d.%02d times as long in each step as its peers%s",
 		rank, hf_str_or(pod->node, "?"), pod->slow_permille / 1000,
-		pod->slow_permille % 1000 / 10,
-		slow > 1 ? hf_arena_printf(b->arena, "; %d more are slow", slow - 1) : "");
+		pod->slow_permille % 1000 / 10, more);
 
 	hf_say(b, b->now, HF_TOPIC_EVIDENCE, "%s: the others wait for it", message);
-	if (is_told(b, rank))
-		return;
-	hf_event_pod(b, true, "Straggler", message, pod);
-	/* A new message under the same reason is news as well. */
-	hf_cond_lower(b, HF_COND_STRAGGLER, NULL, NULL);
-	hf_cond_set(b, HF_COND_STRAGGLER, true, "SlowRank", message);
+	if (!is_told(b, rank))
+		hf_event_pod(b, true, "Straggler", message, pod);
+	/* Without the figure, which moves with each report. */
+	hf_cond_set(b, HF_COND_STRAGGLER, true, "SlowRank",
+		    hf_arena_printf(b->arena,
+				    "%s on node %s works longer in each step than its peers%s",
+				    rank, hf_str_or(pod->node, "?"), more));
+}
+
+void hf_advance_over(struct hf_brain *b)
+{
+	hf_cond_lower(b, HF_COND_STRAGGLER, "NoStraggler", "No rank holds the others up.");
 }
 
 void hf_advance_step(struct hf_brain *b)
@@ -172,5 +185,5 @@ void hf_advance_step(struct hf_brain *b)
 	if (pod)
 		tell_slow(b, pod, rank, slow);
 	else
-		hf_cond_lower(b, HF_COND_STRAGGLER, "NoStraggler", "No rank holds the others up.");
+		hf_advance_over(b);
 }

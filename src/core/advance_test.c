@@ -3,6 +3,8 @@
 #include "harness/brain.h"
 #include "harness/test.h"
 
+#include "base/str.h"
+
 #include <string.h>
 
 /* What a hang and a straggler look like; each decision is in tests/golden/failures. */
@@ -126,11 +128,30 @@ static void who_looks_on_without_agents_repeats_what_stands(void **state)
 	b.blind = true;
 	brain_step(&b);
 	assert_false(b.plan.status_changed);
-	assert_true(brain_says(&b, HF_TOPIC_EVIDENCE, "1.50 times as long"));
+	assert_true(brain_says(&b, HF_TOPIC_EVIDENCE, "works longer in each step"));
 	b.blind = false;
 	brain_step(&b);
 	assert_string_equal(hf_status_condition(&b.plan.status, HF_COND_STRAGGLER)->status,
 			    "False");
+	brain_release(&b);
+}
+
+static void the_rank_that_the_condition_names_stays_while_it_is_slow(void **state)
+{
+	const struct hf_condition *told;
+
+	(void)state;
+	set_up(0);
+	brain_pod(&b, "demo-hand-2")->pod.slow_permille = 1500;
+	brain_quiet(&b);
+	/* Another is slower in this report: the two would take turns. */
+	brain_pod(&b, "demo-hand-0")->pod.slow_permille = 1600;
+	brain_step(&b);
+	assert_null(brain_event(&b, "Straggler"));
+	told = hf_status_condition(&b.plan.status, HF_COND_STRAGGLER);
+	assert_true(hf_str_has_prefix(told->message, "hand-2 "));
+	assert_non_null(strstr(told->message, "1 more are slow"));
+	assert_true(brain_says(&b, HF_TOPIC_EVIDENCE, "1.50 times as long"));
 	brain_release(&b);
 }
 
@@ -157,6 +178,7 @@ int main(void)
 		cmocka_unit_test(an_end_explains_why_the_others_wait),
 		cmocka_unit_test(on_a_lost_node_the_agents_last_word_is_of_the_past),
 		cmocka_unit_test(who_looks_on_without_agents_repeats_what_stands),
+		cmocka_unit_test(the_rank_that_the_condition_names_stays_while_it_is_slow),
 		cmocka_unit_test(a_finished_job_has_no_straggler),
 	};
 

@@ -154,6 +154,7 @@ void hf_ledger_note(struct hf_brain *b);
 bool hf_advance_hung(struct hf_brain *b, struct hf_end *ret_end);
 /* Stragglers, and a deadline that is running: said and shown. */
 void hf_advance_step(struct hf_brain *b);
+void hf_advance_over(struct hf_brain *b); /* no rank is slow any more */
 
 /* ---- verdicts: verdict.c, settle.c --------------------------------------------------------- */
 
@@ -252,7 +253,8 @@ void hf_cond_load(struct hf_brain *b, const struct hf_status *stored);
 struct hf_condition *hf_cond_find(const struct hf_brain *b, const char *type);
 bool hf_cond_is_true(const struct hf_brain *b, const char *type);
 /* Upstream's rules: nothing when status and reason are what they were; else rewritten and
- * moved last; the transition time stays while the status does. */
+ * moved last; the transition time stays while the status does.  A condition of ours takes a new
+ * message in its place. */
 void hf_cond_set(struct hf_brain *b, const char *type, bool status, const char *reason,
 		 const char *message);
 /* To False where it stands, if it is True; reason and message as they were when NULL. */
@@ -287,6 +289,7 @@ const char *hf_never_started_text(struct hf_brain *b);
 void hf_why_history(struct hf_brain *b);
 /* taken.c: names that objects of other owners hold are said and shown. */
 void hf_taken_step(struct hf_brain *b);
+void hf_taken_over(struct hf_brain *b); /* the job makes no pods */
 /* What keeps ranks from running, where the brain waits for somebody else. */
 void hf_trouble_say(struct hf_brain *b);
 /* One sentence for all of it. */

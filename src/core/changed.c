@@ -42,10 +42,15 @@ static bool same_conditions(const struct hf_status *a, const struct hf_status *b
 	return true;
 }
 
-/* It was seen, it runs, it runs again: nobody acts on that. */
-static bool is_progress(const struct hf_condition *now)
+/* It was seen, it runs, it runs again, or it is told in other words: nothing is decided by that. */
+static bool is_progress(const struct hf_condition *before, const struct hf_condition *now)
 {
 	bool is_true = hf_streq(now->status, "True");
+
+	if (before && hf_str_has_prefix(now->type, HF_COND_PREFIX) &&
+	    same(before->status, now->status) && same(before->reason, now->reason) &&
+	    before->last_transition == now->last_transition)
+		return true;
 
 	if (hf_streq(now->type, HF_COND_RESTARTING))
 		return !is_true;
@@ -63,7 +68,7 @@ static bool conditions_progress(const struct hf_status *a, const struct hf_statu
 		const struct hf_condition *before = hf_status_condition(a, now->type);
 
 		kept += before != NULL;
-		if ((!before || !same_condition(before, now)) && !is_progress(now))
+		if ((!before || !same_condition(before, now)) && !is_progress(before, now))
 			return false;
 	}
 	return kept == a->conditions_len;

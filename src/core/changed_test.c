@@ -43,6 +43,7 @@ static void absent_and_empty_texts_are_the_same(void **state)
 
 static void progress_may_wait(void **state)
 {
+	struct hf_condition own, told;
 	struct hf_status a = plain(), b;
 
 	(void)state;
@@ -61,6 +62,22 @@ static void progress_may_wait(void **state)
 	b = plain();
 	b.ledger.productive_seconds = 5;
 	assert_string_equal(compare(&a, &b), "progress");
+	/* A condition of ours is told in other words. */
+	own = told = (struct hf_condition){.type = HF_COND_POD_STUCK,
+					   .status = "True",
+					   .reason = "Kubelet",
+					   .message = "2 pods",
+					   .last_transition = 5};
+	told.message = "1 pod";
+	told.last_update = 9;
+	b = plain();
+	a.conditions = &own;
+	b.conditions = &told;
+	a.conditions_len = b.conditions_len = 1;
+	assert_string_equal(compare(&a, &b), "progress");
+	told.reason = "Finalizers";
+	assert_string_equal(compare(&a, &b), "urgent");
+	a = plain();
 	a.ledger.not_before = 7;
 	b = plain();
 	b.ledger.not_before = HF_TIME_NONE; /* a delay that is over */

@@ -84,6 +84,17 @@ void hf_cond_load(struct hf_brain *b, const struct hf_status *stored)
 	}
 }
 
+/* The message of a condition of ours is true at each write.  Upstream's keep theirs until status or reason
+ * change, as upstream's operator has it. */
+static void refresh_message(struct hf_condition *condition, const char *message, hf_time second)
+{
+	if (!hf_str_has_prefix(condition->type, HF_COND_PREFIX) ||
+	    hf_streq(condition->message, message))
+		return;
+	condition->message = message;
+	condition->last_update = second;
+}
+
 void hf_cond_set(struct hf_brain *b, const char *type, bool status, const char *reason,
 		 const char *message)
 {
@@ -92,9 +103,10 @@ void hf_cond_set(struct hf_brain *b, const char *type, bool status, const char *
 	hf_time second = hf_time_floor_second(b->now);
 
 	hf_assert(reason && message);
-	/* The message is not refreshed then, as upstream: no write for a mere wording. */
-	if (condition && hf_streq(condition->status, text) && hf_streq(condition->reason, reason))
+	if (condition && hf_streq(condition->status, text) && hf_streq(condition->reason, reason)) {
+		refresh_message(condition, message, second);
 		return;
+	}
 	if (!condition)
 		condition = append(b, type);
 	if (!hf_streq(condition->status, text))

@@ -45,6 +45,21 @@ static void the_same_status_and_reason_is_no_change(void **state)
 	brain_release(&b);
 }
 
+static void a_condition_of_ours_takes_a_new_message_in_its_place(void **state)
+{
+	(void)state;
+	begin();
+	hf_cond_set(&brain, HF_COND_POD_STUCK, true, "R", "2 pods");
+	hf_cond_set(&brain, "Running", true, "R", "m");
+	brain.now += HF_MINUTE;
+	hf_cond_set(&brain, HF_COND_POD_STUCK, true, "R", "1 pod");
+	assert_string_equal(listed(), "holdfast.dev/PodStuckTerminating=True Running=True");
+	assert_string_equal(brain.conditions[0].message, "1 pod");
+	assert_true(brain.conditions[0].last_update == brain.now);
+	assert_true(brain.conditions[0].last_transition == b.now);
+	brain_release(&b);
+}
+
 static void a_new_reason_keeps_the_transition_and_moves_last(void **state)
 {
 	(void)state;
@@ -199,6 +214,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_same_status_and_reason_is_no_change),
+		cmocka_unit_test(a_condition_of_ours_takes_a_new_message_in_its_place),
 		cmocka_unit_test(a_new_reason_keeps_the_transition_and_moves_last),
 		cmocka_unit_test(lowering_keeps_place_reason_and_message_but_not_the_time),
 		cmocka_unit_test(the_true_one_that_names_the_state_comes_last),

@@ -181,9 +181,9 @@ void hf_finished(struct hf_brain *b)
 		b->plan->status.completion_time = terminal_of(b)->last_transition;
 	recount(b);
 	clean_up(b);
-	hf_cond_lower(b, HF_COND_NAME_TAKEN, NULL, NULL);
+	hf_taken_over(b);
 	hf_unplaced_over(b);
-	hf_cond_lower(b, HF_COND_STRAGGLER, NULL, NULL);
+	hf_advance_over(b);
 	hf_lost_step(b);
 	hf_stuck_step(b);
 	hf_extras_drop(b, HF_LIFE_FINISHED);

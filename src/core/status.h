@@ -178,7 +178,9 @@ bool hf_status_is_true(const struct hf_status *status, const char *type);
 /* Succeeded or Failed is True. */
 bool hf_status_is_finished(const struct hf_status *status);
 
-/* Condition types; those with a prefix are ours. */
+/* Condition types; those with a prefix are ours.  A message of ours names what is so now: objects and their
+ * number, never a time or a figure that moves by itself, as each change is a write. */
+#define HF_COND_PREFIX "holdfast.dev/"
 #define HF_COND_CREATED "Created"
 #define HF_COND_RUNNING "Running"
 #define HF_COND_RESTARTING "Restarting"

@@ -80,11 +80,8 @@ static void hold(struct hf_brain *b, const char *suffix, const char *message, co
 	const char *reason = hf_cond_reason(b, suffix);
 	const struct hf_condition *held = hf_cond_find(b, HF_COND_HELD);
 
-	if (!held || !hf_streq(held->status, "True") || !hf_streq(held->message, message)) {
+	if (!held || !hf_streq(held->status, "True") || !hf_streq(held->message, message))
 		hf_event(b, true, reason, message);
-		/* A new message under the same reason is news as well. */
-		hf_cond_lower(b, HF_COND_HELD, NULL, NULL);
-	}
 	hf_cond_set(b, HF_COND_HELD, true, reason, message);
 	b->ledger.kept = b->ledger.present;
 	hf_say(b, b->now, HF_TOPIC_BLOCKED, "nothing is done for this job: %s", message);
@@ -253,16 +250,16 @@ static void decide(struct hf_brain *b)
 	hf_cond_created(b);
 	if (!is_valid(b) || !load(b))
 		return;
-	hf_cond_lower(b, HF_COND_HELD, NULL, NULL);
+	hf_cond_lower(b, HF_COND_HELD, "NotHeld", "The operator decides on this job.");
 	if (!hf_cond_finished(b)) {
 		if (hf_verdict_is_final(b)) {
 			conclude(b);
 		} else if (hf_suspend_is_due(b)) {
 			hf_suspend(b);
 			hf_counts_write(b);
-			hf_cond_lower(b, HF_COND_NAME_TAKEN, NULL, NULL);
+			hf_taken_over(b);
 			hf_unplaced_over(b);
-			hf_cond_lower(b, HF_COND_STRAGGLER, NULL, NULL);
+			hf_advance_over(b);
 			hf_lost_step(b);
 			hf_stuck_step(b);
 			hf_extras_drop(b, HF_LIFE_SUSPENDED);

@@ -15,7 +15,8 @@
 /* As in stuck.c: past the pod's own deadline. */
 #define OVERDUE_SECONDS 30
 
-/* The first rank whose name is held, and how many are held by what stays. */
+/* The rank whose name is held: the first that is held by what stays, else the first; and how many are held
+ * by what stays. */
 struct taken {
 	const char *rank; /* NULL: none */
 	int32_t staying;
@@ -24,7 +25,7 @@ struct taken {
 
 static void note(struct hf_brain *b, int role, int32_t index, bool leaving, struct taken *taken)
 {
-	if (!taken->rank)
+	if (!taken->rank || (!leaving && taken->staying == 0))
 		taken->rank = hf_arena_printf(b->arena, "%s-%d", b->crews[role].lower, index);
 	taken->staying += !leaving;
 }
@@ -87,12 +88,9 @@ static void say_way_out(struct hf_brain *b, const struct taken *pods)
 		       hf_str_or(pods->overdue->node, ""));
 }
 
-/* Without a moment that changes: the condition is not written anew for it. */
-static const char *message_of(struct hf_brain *b, const struct taken *pods,
-			      const struct taken *services)
+/* Of the pods alone, without a moment that changes. */
+static const char *pod_message(struct hf_brain *b, const struct taken *pods)
 {
-	const char *rank = pods->rank ? pods->rank : hf_str_or(services->rank, "");
-
 	if (!pods->holder && pods->overdue) {
 		bool inherited = hf_pod_is_inherited(b->view, pods->overdue);
 
@@ -100,14 +98,20 @@ static const char *message_of(struct hf_brain *b, const struct taken *pods,
 			b->arena,
 			"the name of %s is taken by a pod of %s, which should have been gone since "
 			"%s%s%s; %s",
-			rank, inherited ? "an earlier job of this name" : "another owner",
+			pods->rank, inherited ? "an earlier job of this name" : "another owner",
 			hf_time_text(b->arena, pods->overdue->deletion_time),
 			pods->overdue->node ? ", on node " : "", hf_str_or(pods->overdue->node, ""),
 			inherited ? "it is forced when that node is known to be dead"
 				  : "it is not of this job, so it is not forced");
 	}
-	return hf_arena_printf(b->arena, "the name of %s is taken by a %s of another owner", rank,
-			       pods->rank ? "pod" : "service");
+	return hf_arena_printf(b->arena, "the name of %s is taken by a pod of another owner",
+			       pods->rank);
+}
+
+static const char *service_message(struct hf_brain *b, const struct taken *services)
+{
+	return hf_arena_printf(b->arena, "the name of %s is taken by a service of another owner",
+			       services->rank);
 }
 
 /* Whether it is shown: what is being deleted is not. */
@@ -130,7 +134,6 @@ static bool extra_is_taken(struct hf_brain *b, bool aside)
 void hf_taken_step(struct hf_brain *b)
 {
 	struct taken pods = {0}, services = {0};
-	const char *message;
 
 	if (hf_lost_unseen(b, HF_COND_NAME_TAKEN)) {
 		look(b, &pods, &services);
@@ -142,15 +145,21 @@ void hf_taken_step(struct hf_brain *b)
 		return;
 	look(b, &pods, &services);
 	/* A rank that does not run outranks one that is not found. */
-	message = message_of(b, &pods, &services);
-	if (pods.rank || services.rank)
-		hf_say(b, b->now, HF_TOPIC_BLOCKED, "%s", message);
+	if (pods.rank)
+		hf_say(b, b->now, HF_TOPIC_BLOCKED, "%s", pod_message(b, &pods));
+	else if (services.rank)
+		hf_say(b, b->now, HF_TOPIC_BLOCKED, "%s", service_message(b, &services));
 	say_way_out(b, &pods);
 	if (pods.staying > 0)
-		show(b, "Pod", message);
+		show(b, "Pod", pod_message(b, &pods));
 	else if (services.staying > 0)
-		show(b, "Service", message);
+		show(b, "Service", service_message(b, &services));
 	else if (!extra_is_taken(b, true))
 		hf_cond_lower(b, HF_COND_NAME_TAKEN, "NamesFree",
 			      "No name of the job's is held by an object of another owner.");
+}
+
+void hf_taken_over(struct hf_brain *b)
+{
+	hf_cond_lower(b, HF_COND_NAME_TAKEN, "NamesNotNeeded", "The job makes no pods now.");
 }
