@@ -172,6 +172,15 @@ static const struct hf_schema_field budgets_fields[] = {
 };
 static const struct hf_schema budgets = {"Budgets", budgets_fields};
 
+static const struct hf_schema_field streaks_fields[] = {
+	FIELD("application", INT64, ONE, NULL),
+	FIELD("infrastructure", INT64, ONE, NULL),
+	FIELD("device", INT64, ONE, NULL),
+	FIELD("user", INT64, ONE, "What people deleted or had restarted, in a row."),
+	END,
+};
+static const struct hf_schema streaks = {"Streaks", streaks_fields};
+
 static const struct hf_schema_field replica_ledger_fields[] = {
 	FIELD("attempts", STRING, ONE, "Starts after the first, as index:number."),
 	FIELD("created", STRING, ONE, "Ranks whose pod was seen, as index ranges: 0-3,7."),
@@ -220,7 +229,7 @@ static const struct hf_schema_field ledger_fields[] = {
 	FIELD("notBefore", TIME, ONE, "No pod is created earlier."),
 	FIELD("activeSeconds", INT64, ONE, "Of runs before a suspension."),
 	FIELD_OF("restarts", budgets, ONE, "Incidents charged, by budget."),
-	FIELD_OF("streak", budgets, ONE, "Failures in a row, which make the delay grow."),
+	FIELD_OF("streak", streaks, ONE, "Failures in a row, which make the delay grow."),
 	FIELD_OF("replicas", replica_ledger, MAP, "Per replica type, in short texts."),
 	FIELD_OF("last", record, ONE, "The newest restart, or the end of the job."),
 	FIELD_OF("history", record, LIST, "What came before it, newest first."),

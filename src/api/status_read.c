@@ -64,12 +64,12 @@ static int64_t number(struct hf_reader *r, const struct hf_json *object, const c
 }
 
 static void read_budgets(struct hf_reader *r, const struct hf_json *ledger, const char *key,
-			 int64_t ret_budgets[HF_BUDGETS])
+			 int64_t *ret_budgets, int len)
 {
 	const struct hf_json *object = hf_reader_get(r, ledger, key, HF_JSON_OBJECT);
 
-	for (int budget = 0; budget < HF_BUDGETS; budget++)
-		ret_budgets[budget] = number(r, object, hf_budget_name((enum hf_budget)budget));
+	for (int budget = 0; budget < len; budget++)
+		ret_budgets[budget] = number(r, object, hf_streak_name(budget));
 }
 
 static void read_record(struct hf_reader *r, const struct hf_json *object,
@@ -152,8 +152,8 @@ void hf_read_ledger(struct hf_reader *r, const struct hf_json *ledger,
 	};
 	ret_ledger->not_before = hf_reader_time(r, ledger, "notBefore");
 	ret_ledger->active_seconds = number(r, ledger, "activeSeconds");
-	read_budgets(r, ledger, "restarts", ret_ledger->restarts);
-	read_budgets(r, ledger, "streak", ret_ledger->streak);
+	read_budgets(r, ledger, "restarts", ret_ledger->restarts, HF_BUDGETS);
+	read_budgets(r, ledger, "streak", ret_ledger->streak, HF_STREAKS);
 	read_role_ledgers(r, ledger, framework, ret_ledger);
 	read_records(r, ledger, ret_ledger);
 	ret_ledger->downtime_seconds = number(r, ledger, "downtimeSeconds");

@@ -76,12 +76,12 @@ static struct hf_json *write_replica_statuses(const struct hf_status *status,
 }
 
 static void write_budgets(struct hf_json *ledger, const char *key,
-			  const int64_t budgets[HF_BUDGETS])
+			  const int64_t *budgets, int len)
 {
 	struct hf_json *object = hf_json_object();
 
-	for (int budget = 0; budget < HF_BUDGETS; budget++)
-		hf_write_count(object, hf_budget_name((enum hf_budget)budget), budgets[budget]);
+	for (int budget = 0; budget < len; budget++)
+		hf_write_count(object, hf_streak_name(budget), budgets[budget]);
 	if (hf_json_len(object) > 0)
 		hf_json_set(ledger, key, object);
 	else
@@ -177,8 +177,8 @@ struct hf_json *hf_ledger_json(const struct hf_ledger *ledger, const struct hf_f
 	write_incident(object, &ledger->incident);
 	hf_write_micro_time(object, "notBefore", ledger->not_before);
 	hf_write_count(object, "activeSeconds", ledger->active_seconds);
-	write_budgets(object, "restarts", ledger->restarts);
-	write_budgets(object, "streak", ledger->streak);
+	write_budgets(object, "restarts", ledger->restarts, HF_BUDGETS);
+	write_budgets(object, "streak", ledger->streak, HF_STREAKS);
 	write_role_ledgers(object, ledger, framework);
 	write_records(object, ledger);
 	hf_write_count(object, "downtimeSeconds", ledger->downtime_seconds);

@@ -115,7 +115,11 @@ static bool same_roles(const struct hf_ledger *a, const struct hf_ledger *b)
 static bool same_budgets(const struct hf_ledger *a, const struct hf_ledger *b)
 {
 	for (int i = 0; i < HF_BUDGETS; i++) {
-		if (a->restarts[i] != b->restarts[i] || a->streak[i] != b->streak[i])
+		if (a->restarts[i] != b->restarts[i])
+			return false;
+	}
+	for (int i = 0; i < HF_STREAKS; i++) {
+		if (a->streak[i] != b->streak[i])
 			return false;
 	}
 	return true;

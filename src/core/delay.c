@@ -10,6 +10,7 @@
  *
  *     application                 0, initial, 2·initial, 4·initial, … up to max
  *     infrastructure and device   0, 5 s, 10 s, 20 s, … up to 300 s
+ *     what people delete          the same; it begins anew when the job has run for 300 s
  */
 #define OTHER_INITIAL_SECONDS 5
 #define OTHER_MAX_SECONDS 300
@@ -43,7 +44,7 @@ hf_time hf_delay(const struct hf_recovery *recovery, enum hf_budget budget, int6
 	int64_t max = application ? recovery->backoff_max_seconds : OTHER_MAX_SECONDS;
 	hf_time delay;
 
-	hf_assert(n >= 1 && budget < HF_BUDGETS);
+	hf_assert(n >= 1 && (int)budget < HF_STREAKS);
 	if (n == 1)
 		return 0;
 	if (max > DELAY_SECONDS_MAX)
@@ -73,9 +74,12 @@ static bool has_run_for(const struct hf_brain *b, hf_time span)
 
 void hf_delay_reset(struct hf_brain *b)
 {
+	/* Deletes that lie apart are single ones. */
+	if (has_run_for(b, OTHER_MAX_SECONDS * HF_SECOND))
+		b->ledger.streak[HF_BUDGET_NONE] = 0;
 	if (!has_run_for(b, hf_seconds(b->job.recovery.backoff_reset_after_seconds)))
 		return;
-	for (int i = 0; i < HF_BUDGETS; i++)
+	for (int i = 0; i < HF_STREAKS; i++)
 		b->ledger.streak[i] = 0;
 }
 
@@ -93,8 +97,7 @@ void hf_delay_next(struct hf_brain *b, enum hf_budget budget)
 {
 	const struct hf_recovery *recovery = &b->job.recovery;
 
-	if (budget >= HF_BUDGETS)
-		return;
+	hf_assert((int)budget < HF_STREAKS);
 	hf_delay_reset(b);
 	b->ledger.streak[budget]++;
 	wait_for(b, hf_delay(recovery, budget, b->ledger.streak[budget], b->view->uid,

@@ -101,8 +101,31 @@ static void a_delay_is_never_shortened_by_the_next_and_begins_anew_after_quiet(v
 	hf_delay_next(&b, HF_BUDGET_DEVICE);
 	assert_int_equal(b.ledger.streak[HF_BUDGET_APPLICATION], 0);
 	assert_int_equal(b.ledger.streak[HF_BUDGET_DEVICE], 1);
+}
+
+static void what_people_delete_waits_on_a_streak_of_its_own_which_ends_after_five_minutes(void **state)
+{
+	struct hf_job_view view = {.uid = "uid"};
+	struct hf_plan plan = {.status = {.start_time = HF_TIME_NONE}};
+	struct hf_brain b = {.view = &view, .now = 1000 * HF_SECOND, .plan = &plan};
+
+	(void)state;
+	b.job.recovery = defaults;
+	b.ledger.not_before = HF_TIME_NONE;
+	b.ledger.streak[HF_BUDGET_APPLICATION] = 4;
 	hf_delay_next(&b, HF_BUDGET_NONE);
-	assert_int_equal(b.ledger.streak[HF_BUDGET_DEVICE], 1);
+	assert_true(b.ledger.not_before == HF_TIME_NONE);
+	hf_delay_next(&b, HF_BUDGET_NONE);
+	assert_in_range(b.ledger.not_before - b.now, 5 * HF_SECOND, 5500 * HF_MS);
+	b.ledger.records_len = 1;
+	b.ledger.records[0].running_at = b.now;
+	b.now += 299 * HF_SECOND;
+	hf_delay_next(&b, HF_BUDGET_NONE);
+	assert_int_equal(b.ledger.streak[HF_BUDGET_NONE], 3);
+	b.now += HF_SECOND;
+	hf_delay_next(&b, HF_BUDGET_NONE);
+	assert_int_equal(b.ledger.streak[HF_BUDGET_NONE], 1);
+	assert_int_equal(b.ledger.streak[HF_BUDGET_APPLICATION], 4);
 }
 
 int main(void)
@@ -113,6 +136,8 @@ int main(void)
 		cmocka_unit_test(kueue_would_evict_a_job_that_waits_longer),
 		cmocka_unit_test(the_spread_is_of_the_uid_and_within_a_tenth_and_the_maximum),
 		cmocka_unit_test(a_huge_streak_does_not_overflow),
+		cmocka_unit_test(
+			what_people_delete_waits_on_a_streak_of_its_own_which_ends_after_five_minutes),
 		cmocka_unit_test(
 			a_delay_is_never_shortened_by_the_next_and_begins_anew_after_quiet),
 	};

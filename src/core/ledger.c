@@ -204,7 +204,7 @@ static size_t compact_bytes(const char *text)
 /* An upper bound that needs no document: what matters is that it is never too small. */
 size_t hf_ledger_bytes(const struct hf_ledger *ledger)
 {
-	size_t bytes = 20 * SCALAR_BYTES + text_bytes(ledger->restart_handled) +
+	size_t bytes = 21 * SCALAR_BYTES + text_bytes(ledger->restart_handled) +
 		       text_bytes(ledger->verdict.reason) + text_bytes(ledger->verdict.message);
 
 	for (int r = 0; r < HF_ROLES_MAX; r++) {
@@ -249,8 +249,9 @@ int hf_ledger_check(struct hf_ledger *ledger, struct hf_error *err)
 	if (ledger->schema < 0)
 		return hf_error_set(err, HF_E_INVALID, "status.recovery.schema is no number");
 	for (int i = 0; i < HF_BUDGETS; i++)
-		sane = sane && fits(ledger->restarts[i], HF_COUNTER_MAX) &&
-		       fits(ledger->streak[i], HF_COUNTER_MAX);
+		sane = sane && fits(ledger->restarts[i], HF_COUNTER_MAX);
+	for (int i = 0; i < HF_STREAKS; i++)
+		sane = sane && fits(ledger->streak[i], HF_COUNTER_MAX);
 	if (!sane)
 		return hf_error_set(err, HF_E_INVALID,
 				    "status.recovery has a counter that is negative or too large");

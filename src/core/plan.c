@@ -209,16 +209,19 @@ static void render_record(const struct hf_record *record, struct hf_strbuf *sb)
 	flow_end(sb, mark);
 }
 
-static void render_budgets(const char *key, const int64_t *values, struct hf_strbuf *sb)
+static void render_budgets(const char *key, const int64_t *values, int len, struct hf_strbuf *sb)
 {
+	bool any = false;
 	size_t mark;
 
-	if (values[0] == 0 && values[1] == 0 && values[2] == 0)
+	for (int i = 0; i < len; i++)
+		any = any || values[i] != 0;
+	if (!any)
 		return;
 	hf_strbuf_addf(sb, "  %s: ", key);
 	mark = flow_begin(sb, "");
-	for (int i = 0; i < HF_BUDGETS; i++)
-		number(sb, hf_budget_name((enum hf_budget)i), values[i]);
+	for (int i = 0; i < len; i++)
+		number(sb, hf_streak_name(i), values[i]);
 	flow_end(sb, mark);
 }
 
@@ -270,8 +273,8 @@ static void render_ledger(const struct hf_ledger *ledger, const struct hf_framew
 		text(sb, "charged", hf_budget_name(ledger->incident.charged));
 		flow_end(sb, mark);
 	}
-	render_budgets("restarts", ledger->restarts, sb);
-	render_budgets("streak", ledger->streak, sb);
+	render_budgets("restarts", ledger->restarts, HF_BUDGETS, sb);
+	render_budgets("streak", ledger->streak, HF_STREAKS, sb);
 	render_roles(ledger, framework, sb);
 	if (ledger->verdict.reason) {
 		hf_strbuf_addstr(sb, "  verdict: ");

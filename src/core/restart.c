@@ -112,6 +112,7 @@ static void restart_named(struct hf_brain *b, const char *replica)
 
 	slot = find_replica(b, replica, &role, &index);
 	hf_assert(slot && slot->pod && !slot->succeeded);
+	hf_delay_next(b, hf_class_budget(HF_CLASS_USER));
 	hf_incident_open(b, NULL, HF_CLASS_USER, HF_BUDGET_NONE);
 	b->ledger.records[0].scope = "Replica";
 	b->ledger.records[0].replica = hf_rank_name(b->arena, b->crews[role].type, index);
@@ -209,6 +210,7 @@ void hf_restart_requested(struct hf_brain *b)
 		restart_named(b, replica);
 		return;
 	}
+	hf_delay_next(b, hf_class_budget(HF_CLASS_USER));
 	hf_incident_open(b, NULL, HF_CLASS_USER, HF_BUDGET_NONE);
 	hf_gang_restart(b);
 	b->ledger.records[0].scope = "Job";

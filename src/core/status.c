@@ -77,6 +77,13 @@ enum hf_class hf_class_parse(const char *name)
 	return (enum hf_class)FIND(class_names, name, HF_CLASS_NONE);
 }
 
+const char *hf_streak_name(int streak)
+{
+	hf_assert(streak >= 0 && streak < HF_STREAKS);
+	return streak == HF_BUDGET_NONE ? hf_class_name(HF_CLASS_USER)
+					: hf_budget_name((enum hf_budget)streak);
+}
+
 const char *hf_budget_name(enum hf_budget budget)
 {
 	hf_assert((size_t)budget < HF_ARRAY_LEN(budget_names));

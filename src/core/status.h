@@ -64,6 +64,9 @@ enum hf_budget {
 	HF_BUDGET_NONE = HF_BUDGETS, /* decided, and costs nothing */
 	HF_BUDGET_PENDING,           /* not decided yet (settling) */
 };
+/* A streak for each budget, and one at HF_BUDGET_NONE. */
+#define HF_STREAKS (HF_BUDGETS + 1)
+const char *hf_streak_name(int streak); /* "application", …, "user" */
 /* "application", "infrastructure", "device", "none", "" (pending) */
 const char *hf_budget_name(enum hf_budget budget);
 enum hf_budget hf_budget_parse(const char *name); /* NULL, "" and unknown: PENDING */
@@ -145,7 +148,8 @@ struct hf_ledger {
 	hf_time not_before;           /* "notBefore": no pod is created earlier */
 	int64_t active_seconds;       /* "activeSeconds" of earlier, suspended runs */
 	int64_t restarts[HF_BUDGETS]; /* "restarts": {"application", "infrastructure", "device"} */
-	int64_t streak[HF_BUDGETS];   /* "streak", same keys: n of the delay */
+	/* "streak", same keys: n of the delay; the last, "user", is of what people delete or have restarted. */
+	int64_t streak[HF_STREAKS];
 	struct hf_role_ledger roles[HF_ROLES_MAX]; /* "replicas": by type, in the kind's order */
 	struct hf_record
 		records[HF_RECORDS_MAX]; /* newest first: [0] is "last", the rest "history" */

@@ -705,6 +705,7 @@ static void pod_created(struct sim *sim, struct hf_doc *doc)
 	sim_check_avoids(sim, pod, doc, status);
 	sim_check_not_made_again(sim, job, pod);
 	sim_check_delay(sim, job, pod, stored, status);
+	sim_check_delay_of_people(sim, job, pod, status);
 }
 
 static bool is_refusal(const char *reason)

@@ -95,6 +95,9 @@ struct sim_job_truth {
 	int64_t runs_before; /* and how many those were */
 	int64_t incident;    /* the newest */
 	hf_time incident_at; /* when it was written down */
+	hf_time user_at;     /* when people last deleted or restarted something of it; 0: never */
+	bool user_again;     /* and had done so within five minutes before */
+	int64_t user_runs;   /* runs_before then */
 	bool late;           /* an hour lay between two of them */
 	bool in_place;       /* a container ended and is to be started again in its pod */
 	hf_time ended_at;    /* its terminal condition was seen then */
@@ -192,6 +195,8 @@ bool sim_may_not_know(struct sim *sim, const struct sim_job_truth *job, uint64_t
 /* check_policy.c */
 void sim_check_policy(struct sim *sim, struct sim_job_truth *job, struct hf_doc *doc,
 		      const struct hf_json *before, const struct hf_json *after);
+void sim_check_delay_of_people(struct sim *sim, const struct sim_job_truth *job,
+			       const struct sim_pod_truth *pod, const struct hf_json *status);
 void sim_check_delay(struct sim *sim, const struct sim_job_truth *job,
 		     const struct sim_pod_truth *pod, struct hf_doc *doc,
 		     const struct hf_json *status);

@@ -282,6 +282,21 @@ static void check_vanished(struct sim *sim, const struct sim_job_truth *job,
 			 pod->name);
 }
 
+#define USER_APART (300 * HF_SECOND) /* deletes that lie further apart are single ones */
+#define USER_WAIT (5 * HF_SECOND)
+
+static void note_user(struct sim *sim, struct sim_job_truth *job, const struct hf_json *status)
+{
+	const char *cause = hf_json_path_str(status, "recovery", "incident", "cause", NULL);
+
+	if (!hf_streq(cause, "user"))
+		return;
+	job->user_again = job->user_at > 0 && sim_now(sim) - job->user_at < USER_APART &&
+			  job->user_runs == job->runs_before;
+	job->user_at = sim_now(sim);
+	job->user_runs = job->runs_before;
+}
+
 static void note_incident(struct sim *sim, struct sim_job_truth *job, const struct hf_json *status)
 {
 	int64_t id = sim_ledger_int(status, "incident", "id");
@@ -291,6 +306,7 @@ static void note_incident(struct sim *sim, struct sim_job_truth *job, const stru
 	check_vanished(sim, job, status);
 	job->late = job->late ||
 		    (job->incident > 0 && sim_now(sim) - job->incident_at >= BACKOFF_RESET);
+	note_user(sim, job, status);
 	job->incident = id;
 	job->incident_at = sim_now(sim);
 }
@@ -318,6 +334,21 @@ void sim_check_delay(struct sim *sim, const struct sim_job_truth *job,
 			 "%s is made %lld s after incident %lld, and has to wait %lld", pod->name,
 			 (long long)((sim_now(sim) - job->incident_at) / HF_SECOND),
 			 (long long)job->incident, (long long)wait);
+}
+
+/* 47: what people delete or restart again and again waits before it is made. */
+void sim_check_delay_of_people(struct sim *sim, const struct sim_job_truth *job,
+			       const struct sim_pod_truth *pod, const struct hf_json *status)
+{
+	if (!job->user_again || sim->n_lives > 1 || !clocks_are_right(sim) ||
+	    sim->mood.weight[SIM_EDITED] > 0 || job->user_runs != job->runs_before ||
+	    pod->attempt + pod->generation <= 1 || pod->incident != job->incident ||
+	    !hf_streq(hf_json_path_str(status, "recovery", "incident", "cause", NULL), "user"))
+		return;
+	if (sim_now(sim) - job->user_at + SLACK < USER_WAIT)
+		sim_fail(sim, "47 delay of people",
+			 "%s is made %lld ms after people deleted or restarted again", pod->name,
+			 (long long)((sim_now(sim) - job->user_at) / HF_MS));
 }
 
 /* --- at each change of a status -------------------------------------------------------------------- */

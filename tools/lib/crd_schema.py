@@ -346,8 +346,8 @@ def kept(properties, description=None):
 
 def ledger():
     def budgets(description, **more):
-        return kept({b: number(wide=True) for b in ("application", "infrastructure", "device")},
-                    description)
+        return kept({b: number(wide=True) for b in ("application", "infrastructure", "device")}
+                    | more, description)
 
     def entry(description=None):
         return kept({
@@ -380,7 +380,8 @@ def ledger():
         "notBefore": time("No pod is created earlier."),
         "activeSeconds": number("Of runs before a suspension.", wide=True),
         "restarts": budgets("Incidents charged, by budget."),
-        "streak": budgets("Failures in a row, which make the delay grow."),
+        "streak": budgets("Failures in a row, which make the delay grow.", user=number(
+            "What people deleted or had restarted, in a row.", wide=True)),
         "replicas": node("object", "Per replica type, in short texts.", additionalProperties=kept({
             "attempts": text(counts % "Starts after the first"),
             "created": text(ranks % "Ranks whose pod was seen"),

@@ -36,7 +36,7 @@ TITLES = {
     "restarts": "Budgets",
     "rules": "Rule",
     "status": "JobStatus",
-    "streak": "Budgets",
+    "streak": "Streaks",
 }
 
 
