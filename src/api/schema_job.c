@@ -229,6 +229,7 @@ static const struct hf_schema_field ledger_fields[] = {
 	FIELD("notBefore", TIME, ONE, "No pod is created earlier."),
 	FIELD("activeSeconds", INT64, ONE, "Of runs before a suspension."),
 	FIELD_OF("restarts", budgets, ONE, "Incidents charged, by budget."),
+	FIELD("summary", STRING, ONE, "The incidents charged, in words: 0, 1 (infrastructure), 3 (2 application, 1 device)."),
 	FIELD_OF("streak", streaks, ONE, "Failures in a row, which make the delay grow."),
 	FIELD_OF("replicas", replica_ledger, MAP, "Per replica type, in short texts."),
 	FIELD_OF("last", record, ONE, "The newest restart, or the end of the job."),

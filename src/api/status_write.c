@@ -169,6 +169,7 @@ static void write_role_ledgers(struct hf_json *object, const struct hf_ledger *l
 struct hf_json *hf_ledger_json(const struct hf_ledger *ledger, const struct hf_framework *framework)
 {
 	struct hf_json *object = hf_json_object();
+	char summary[HF_RESTARTS_TEXT_MAX];
 
 	hf_json_set_i64(object, "schema", ledger->schema);
 	hf_json_set_i64(object, "generation", ledger->generation);
@@ -178,6 +179,8 @@ struct hf_json *hf_ledger_json(const struct hf_ledger *ledger, const struct hf_f
 	hf_write_micro_time(object, "notBefore", ledger->not_before);
 	hf_write_count(object, "activeSeconds", ledger->active_seconds);
 	write_budgets(object, "restarts", ledger->restarts, HF_BUDGETS);
+	hf_restarts_text(ledger->restarts, summary);
+	hf_json_set_str(object, "summary", summary);
 	write_budgets(object, "streak", ledger->streak, HF_STREAKS);
 	write_role_ledgers(object, ledger, framework);
 	write_records(object, ledger);

@@ -117,6 +117,7 @@ static void print_disk(void *arg, const char *node, const char *why)
 static void print_head(struct hf_cli *cli, struct hf_doc *job, const struct hf_cli_reply *pods)
 {
 	const struct hf_json *root = hf_doc_json(job);
+	char restarts[HF_RESTARTS_TEXT_MAX];
 	struct hf_job_facts facts;
 	HF_AUTO_STRBUF line = HF_STRBUF_INIT(256);
 	struct hf_ready *ready = hf_ready_create();
@@ -141,11 +142,8 @@ static void print_head(struct hf_cli *cli, struct hf_doc *job, const struct hf_c
 	hf_strbuf_clear(&line);
 	hf_strbuf_addf(&line, "%" PRId64, facts.generation);
 	print_field(cli->out, "Generation:", line.data);
-	hf_strbuf_clear(&line);
-	hf_strbuf_addf(&line,
-		       "application %" PRId64 ", infrastructure %" PRId64 ", device %" PRId64,
-		       facts.application, facts.infrastructure, facts.device);
-	print_field(cli->out, "Restarts:", line.data);
+	hf_restarts_text(facts.restarts, restarts);
+	print_field(cli->out, "Restarts:", restarts);
 	hf_cli_short_disks(cli, pods->items, pods->n_items, print_disk, cli);
 }
 

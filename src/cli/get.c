@@ -92,33 +92,14 @@ static void add_namespace(const struct getting *get, struct hf_table *table, str
 		hf_table_cell(table, "%s", hf_str_or(hf_doc_namespace(doc), "-"));
 }
 
-/* A ledger that somebody edited may have any number. */
-static void add_count(struct hf_strbuf *cell, int64_t count, char budget)
-{
-	if (count < 0 || count > INT32_MAX)
-		hf_strbuf_addf(cell, "?%c", budget);
-	else
-		hf_strbuf_addf(cell, "%" PRId64 "%c", count, budget);
-}
-
-static void add_restarts(struct hf_table *table, const struct hf_job_facts *facts)
-{
-	HF_AUTO_STRBUF cell = HF_STRBUF_INIT(64);
-
-	add_count(&cell, facts->application, 'a');
-	hf_strbuf_addstr(&cell, " ");
-	add_count(&cell, facts->infrastructure, 'i');
-	hf_strbuf_addstr(&cell, " ");
-	add_count(&cell, facts->device, 'd');
-	hf_table_cell(table, "%s", cell.data);
-}
-
 static void add_job_row(const struct getting *get, struct hf_table *table, struct hf_doc *doc,
 			hf_time now)
 {
+	char restarts[HF_RESTARTS_TEXT_MAX];
 	struct hf_job_facts facts;
 
 	hf_job_facts_read(hf_doc_json(doc), &facts);
+	hf_restarts_text(facts.restarts, restarts);
 	add_namespace(get, table, doc);
 	hf_table_cell(table, "%s", facts.kind);
 	hf_table_cell(table, "%s", hf_doc_name(doc));
@@ -131,7 +112,7 @@ static void add_job_row(const struct getting *get, struct hf_table *table, struc
 					     : facts.active),
 		facts.wanted);
 	hf_table_cell(table, "%" PRId64, facts.generation);
-	add_restarts(table, &facts);
+	hf_table_cell(table, "%s", restarts);
 	add_age(table, doc, now);
 	if (get->output.kind == HF_OUTPUT_WIDE) {
 		hf_table_cell(table, "%s",

@@ -68,10 +68,10 @@ void hf_job_facts_read(const struct hf_json *job, struct hf_job_facts *ret_facts
 		.state = hf_str_or(hf_json_path_str(condition, "type", NULL), "Created"),
 		.message = hf_str_or(hf_json_path_str(condition, "message", NULL), ""),
 		.generation = number(recovery, "generation"),
-		.application = number(restarts, "application"),
-		.infrastructure = number(restarts, "infrastructure"),
-		.device = number(restarts, "device"),
 	};
+	for (int i = 0; i < HF_BUDGETS; i++)
+		ret_facts->restarts[i] =
+			number(restarts, hf_budget_name((enum hf_budget)i));
 	if (framework != NULL)
 		count_ranks(job, framework, ret_facts);
 }

@@ -3,6 +3,7 @@
 #ifndef HF_CLI_STATES_H
 #define HF_CLI_STATES_H
 
+#include "core/status.h"
 #include "json/json.h"
 
 HF_BEGIN_DECLS
@@ -19,7 +20,7 @@ struct hf_job_facts {
 	int64_t succeeded;
 	int64_t wanted; /* ranks of the spec */
 	int64_t generation;
-	int64_t application, infrastructure, device; /* restarts, by what they were charged to */
+	int64_t restarts[HF_BUDGETS]; /* by what they were charged to */
 };
 void hf_job_facts_read(const struct hf_json *job, struct hf_job_facts *ret_facts);
 /* Ranks that run or have succeeded.  A job that has succeeded counts in its status, as upstream's

@@ -235,7 +235,7 @@ static void describe_shows_all_there_is_of_a_job(void **state)
 	assert_has(w->out, "Name:          a\nNamespace:     default\nKind:          PyTorchJob\n"
 			   "State:         Running\nMessage:       it is so\n");
 	assert_has(w->out, "Ready:         0 of 2\nGeneration:    3\n"
-			   "Restarts:      application 1, infrastructure 0, device 0\n");
+			   "Restarts:      1 (application)\n");
 	assert_has(w->out, "Running   True     R        ");
 	assert_has(
 		w->out,

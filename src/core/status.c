@@ -3,6 +3,8 @@
 #include "core/status.h"
 
 #include "base/str.h"
+
+#include <stdio.h>
 #include "core/observed.h"
 #include "core/plan.h"
 
@@ -75,6 +77,36 @@ const char *hf_class_name(enum hf_class cls)
 enum hf_class hf_class_parse(const char *name)
 {
 	return (enum hf_class)FIND(class_names, name, HF_CLASS_NONE);
+}
+
+void hf_restarts_text(const int64_t restarts[HF_BUDGETS], char text[HF_RESTARTS_TEXT_MAX])
+{
+	int64_t sum = 0;
+	int kinds = 0;
+	size_t len;
+
+	for (int i = 0; i < HF_BUDGETS; i++) {
+		/* Somebody may have edited it. */
+		if (restarts[i] < 0 || restarts[i] > INT32_MAX) {
+			snprintf(text, HF_RESTARTS_TEXT_MAX, "?");
+			return;
+		}
+		sum += restarts[i];
+		kinds += restarts[i] > 0;
+	}
+	len = (size_t)snprintf(text, HF_RESTARTS_TEXT_MAX, "%lld", (long long)sum);
+	for (int i = 0, n = 0; i < HF_BUDGETS; i++) {
+		if (restarts[i] == 0)
+			continue;
+		len += (size_t)snprintf(text + len, HF_RESTARTS_TEXT_MAX - len, "%s",
+					n++ == 0 ? " (" : ", ");
+		if (kinds > 1)
+			len += (size_t)snprintf(text + len, HF_RESTARTS_TEXT_MAX - len, "%lld ",
+						(long long)restarts[i]);
+		len += (size_t)snprintf(text + len, HF_RESTARTS_TEXT_MAX - len, "%s%s",
+					hf_budget_name((enum hf_budget)i), n == kinds ? ")" : "");
+	}
+	hf_assert(len < HF_RESTARTS_TEXT_MAX);
 }
 
 const char *hf_streak_name(int streak)

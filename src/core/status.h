@@ -67,6 +67,10 @@ enum hf_budget {
 /* A streak for each budget, and one at HF_BUDGET_NONE. */
 #define HF_STREAKS (HF_BUDGETS + 1)
 const char *hf_streak_name(int streak); /* "application", …, "user" */
+/* The charged incidents in words, for the tables of kubectl and holdfast and for "summary": "0",
+ * "1 (infrastructure)", "3 (2 application, 1 device)"; "?" where a number makes no sense. */
+#define HF_RESTARTS_TEXT_MAX 96
+void hf_restarts_text(const int64_t restarts[HF_BUDGETS], char text[HF_RESTARTS_TEXT_MAX]);
 /* "application", "infrastructure", "device", "none", "" (pending) */
 const char *hf_budget_name(enum hf_budget budget);
 enum hf_budget hf_budget_parse(const char *name); /* NULL, "" and unknown: PENDING */
@@ -147,7 +151,8 @@ struct hf_ledger {
 	struct hf_incident incident;  /* "incident" (absent while id is 0) */
 	hf_time not_before;           /* "notBefore": no pod is created earlier */
 	int64_t active_seconds;       /* "activeSeconds" of earlier, suspended runs */
-	int64_t restarts[HF_BUDGETS]; /* "restarts": {"application", "infrastructure", "device"} */
+	/* "restarts": {"application", "infrastructure", "device"}; and "summary", which says them in words */
+	int64_t restarts[HF_BUDGETS];
 	/* "streak", same keys: n of the delay; the last, "user", is of what people delete or have restarted. */
 	int64_t streak[HF_STREAKS];
 	struct hf_role_ledger roles[HF_ROLES_MAX]; /* "replicas": by type, in the kind's order */

@@ -60,12 +60,38 @@ static void finished_is_succeeded_or_failed_and_true(void **state)
 	assert_false(hf_status_is_finished(&status));
 }
 
+static void restarts_are_told_in_words(void **state)
+{
+	static const struct {
+		int64_t restarts[HF_BUDGETS];
+		const char *text;
+	} rows[] = {
+		{{0, 0, 0}, "0"},
+		{{0, 1, 0}, "1 (infrastructure)"},
+		{{2, 0, 0}, "2 (application)"},
+		{{2, 0, 1}, "3 (2 application, 1 device)"},
+		{{1, 2, 3}, "6 (1 application, 2 infrastructure, 3 device)"},
+		{{INT32_MAX, INT32_MAX, INT32_MAX},
+		 "6442450941 (2147483647 application, 2147483647 infrastructure, 2147483647 device)"},
+		{{-1, 0, 0}, "?"},
+		{{0, INT64_MAX, 0}, "?"},
+	};
+	char text[HF_RESTARTS_TEXT_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++) {
+		hf_restarts_text(rows[i].restarts, text);
+		assert_string_equal(text, rows[i].text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_of_enums_are_read_back),
 		cmocka_unit_test(what_nobody_knows_has_a_safe_meaning),
 		cmocka_unit_test(finished_is_succeeded_or_failed_and_true),
+		cmocka_unit_test(restarts_are_told_in_words),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

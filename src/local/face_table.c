@@ -66,9 +66,8 @@ static void print_plain(struct hf_json *cells, const struct hf_json *object, hf_
 /* Those of the CRDs (deploy/crds); State is upstream's: the type of the newest condition. */
 static const struct hf_column job_columns[] = {
 	{"Name", "string", "name", 0},  {"State", "string", NULL, 0},
-	{"Age", "date", NULL, 0},       {"Restarts", "integer", NULL, 0},
-	{"Cause", "string", NULL, 0},   {"Infrastructure", "integer", NULL, 1},
-	{"Device", "integer", NULL, 1}, {"Generation", "integer", NULL, 1},
+	{"Age", "date", NULL, 0},       {"Restarts", "string", NULL, 0},
+	{"Cause", "string", NULL, 0},   {"Generation", "integer", NULL, 1},
 	{NULL, NULL, NULL, 0},
 };
 
@@ -92,10 +91,8 @@ static void print_job(struct hf_json *cells, const struct hf_json *object, hf_ti
 	add_name(cells, object);
 	hf_cell_add(cells, state != NULL ? hf_json_string(state) : NULL);
 	hf_cell_add(cells, hf_cell_age(created(object), now));
-	add_recovery(cells, object, "restarts", "application");
+	add_recovery(cells, object, NULL, "summary");
 	add_recovery(cells, object, "last", "cause");
-	add_recovery(cells, object, "restarts", "infrastructure");
-	add_recovery(cells, object, "restarts", "device");
 	add_recovery(cells, object, NULL, "generation");
 }
 

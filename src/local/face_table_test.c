@@ -108,13 +108,13 @@ static void a_pod_says_what_it_does_in_kubectls_words(void **state)
 
 static void a_job_shows_its_newest_condition_and_what_its_ledger_counts(void **state)
 {
-	assert_row(&hf_pytorchjobs, META, "p | null | 60m | null | null | null | null | null");
+	assert_row(&hf_pytorchjobs, META, "p | null | 60m | null | null | null");
 	assert_row(
 		&hf_pytorchjobs,
 		META
 		"status: {conditions: [{type: Created}, {type: Running}], recovery: {"
-		"generation: 3, restarts: {application: 2, device: 1}, last: {cause: device}}}\n",
-		"p | Running | 60m | 2 | device | null | 1 | 3");
+		"generation: 3, summary: '3 (2 application, 1 device)', last: {cause: device}}}\n",
+		"p | Running | 60m | 3 (2 application, 1 device) | device | 3");
 }
 
 static void other_kinds_have_their_columns_too(void **state)

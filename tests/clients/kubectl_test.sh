@@ -86,6 +86,16 @@ expect 'describe a job' 'Name: +crud.*Kind: +PyTorchJob' kubectl describe pytorc
 expect 'get -w begins with what is there' 'NAME +STATE +AGE +RESTARTS +CAUSE.crud' \
 	timeout 2 sh -c 'kubectl get pytorchjobs -w --request-timeout=1 || true'
 
+# An operator leaves the status of such a job to the controller that manages it.
+sed 's/name: crud/name: told/; s/^spec:$/spec:\n  runPolicy: {managedBy: kueue.x-k8s.io\/multikueue}/' crud.yaml >told.yaml
+kubectl create -f told.yaml >/dev/null
+kubectl patch pytorchjob told --subresource=status --type=merge -p '{"status": {
+	"conditions": [{"type": "Running", "status": "True"}],
+	"recovery": {"summary": "1 (infrastructure)", "last": {"cause": "infrastructure"}}}}' >/dev/null
+expect 'get shows the restarts in words' 'told +Running +[^ ]+ +1 \(infrastructure\) +infrastructure' \
+	kubectl get pytorchjobs
+kubectl delete pytorchjob told >/dev/null
+
 # ---- apply, on the client
 expect 'apply without a change' 'crud unchanged' kubectl apply -f suspended.yaml
 sed 's/replicas: 2/replicas: 3/' suspended.yaml >three.yaml

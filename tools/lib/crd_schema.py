@@ -380,6 +380,8 @@ def ledger():
         "notBefore": time("No pod is created earlier."),
         "activeSeconds": number("Of runs before a suspension.", wide=True),
         "restarts": budgets("Incidents charged, by budget."),
+        "summary": text("The incidents charged, in words: 0, 1 (infrastructure), "
+                        "3 (2 application, 1 device)."),
         "streak": budgets("Failures in a row, which make the delay grow.", user=number(
             "What people deleted or had restarted, in a row.", wide=True)),
         "replicas": node("object", "Per replica type, in short texts.", additionalProperties=kept({
@@ -443,13 +445,9 @@ def column(name, path, kind, description=None, priority=0):
 COLUMNS = [
     column("State", ".status.conditions[-1:].type", "string"),
     column("Age", ".metadata.creationTimestamp", "date"),
-    column("Restarts", ".status.recovery.restarts.application", "integer",
-           "Incidents charged to backoffLimit."),
+    column("Restarts", ".status.recovery.summary", "string",
+           "Incidents charged, by what they were charged to."),
     column("Cause", ".status.recovery.last.cause", "string", "Of the last restart."),
-    column("Infrastructure", ".status.recovery.restarts.infrastructure", "integer",
-           "Incidents charged to infrastructureLimit.", 1),
-    column("Device", ".status.recovery.restarts.device", "integer",
-           "Incidents charged to deviceLimit.", 1),
     column("Generation", ".status.recovery.generation", "integer",
            "Rises when all ranks are started anew.", 1),
 ]
