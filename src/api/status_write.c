@@ -75,8 +75,7 @@ static struct hf_json *write_replica_statuses(const struct hf_status *status,
 	return map;
 }
 
-static void write_budgets(struct hf_json *ledger, const char *key,
-			  const int64_t *budgets, int len)
+static void write_budgets(struct hf_json *ledger, const char *key, const int64_t *budgets, int len)
 {
 	struct hf_json *object = hf_json_object();
 

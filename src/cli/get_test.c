@@ -39,8 +39,7 @@ static void jobs_are_listed_with_what_they_are_doing(void **state)
 		    "PyTorchJob   b      Running   2/3     0     0          0s\n",
 		    "");
 	cli_world_run(w, "get", "jobs", "b", "--no-headers", "-o", "wide", NULL);
-	assert_said(w, 0,
-		    "PyTorchJob   b   Running   2/3   0   0   0s   <none>   it is so\n", "");
+	assert_said(w, 0, "PyTorchJob   b   Running   2/3   0   0   0s   <none>   it is so\n", "");
 	cli_world_run(w, "get", "-A", NULL);
 	assert_has(w->out, "NAMESPACE   KIND");
 	assert_has(w->out, "default     PyTorchJob   a");
@@ -55,7 +54,9 @@ static void restarts_are_shown_by_what_they_were_charged_to(void **state)
 			"{'status':{'recovery':{'generation':4,'restarts':{'application':1,"
 			"'infrastructure':2,'device':3},'last':{'cause':'device'}}}}");
 	cli_world_run(w, "get", "jobs", "@latest", "-o", "wide", NULL);
-	assert_has(w->out, "4     6 (1 application, 2 infrastructure, 3 device)   0s    device   it is so\n");
+	assert_has(
+		w->out,
+		"4     6 (1 application, 2 infrastructure, 3 device)   0s    device   it is so\n");
 	/* What nobody can have counted is not printed as if somebody had. */
 	cli_world_patch(w, hf_resource_by_word("pytorchjobs"), "a",
 			"{'status':{'recovery':{'restarts':{'application':-1,"

@@ -70,8 +70,7 @@ void hf_job_facts_read(const struct hf_json *job, struct hf_job_facts *ret_facts
 		.generation = number(recovery, "generation"),
 	};
 	for (int i = 0; i < HF_BUDGETS; i++)
-		ret_facts->restarts[i] =
-			number(restarts, hf_budget_name((enum hf_budget)i));
+		ret_facts->restarts[i] = number(restarts, hf_budget_name((enum hf_budget)i));
 	if (framework != NULL)
 		count_ranks(job, framework, ret_facts);
 }

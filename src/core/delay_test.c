@@ -103,7 +103,8 @@ static void a_delay_is_never_shortened_by_the_next_and_begins_anew_after_quiet(v
 	assert_int_equal(b.ledger.streak[HF_BUDGET_DEVICE], 1);
 }
 
-static void what_people_delete_waits_on_a_streak_of_its_own_which_ends_after_five_minutes(void **state)
+static void what_people_delete_waits_on_a_streak_of_its_own_which_ends_after_five_minutes(
+	void **state)
 {
 	struct hf_job_view view = {.uid = "uid"};
 	struct hf_plan plan = {.status = {.start_time = HF_TIME_NONE}};

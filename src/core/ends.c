@@ -175,8 +175,7 @@ static void collect_slot(struct hf_brain *b, int role, int32_t index)
 	else
 		return;
 	end.units = 0;
-	end.counted = end.kind == HF_END_FAILED &&
-		      slot->seen > hf_pod_restarts(b, role, end.pod);
+	end.counted = end.kind == HF_END_FAILED && slot->seen > hf_pod_restarts(b, role, end.pod);
 	/* One that runs has not ended, whichever of its containers has. */
 	if (end.kind != HF_END_SICK)
 		read_exit(b, &end);

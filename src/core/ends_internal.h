@@ -32,8 +32,8 @@ struct hf_end {
 	enum hf_end_kind kind;
 	int role;
 	int32_t index;
-	const struct hf_pod *pod;    /* NULL: vanished */
-	int32_t units;               /* RESTARTED: terminations not counted before */
+	const struct hf_pod *pod; /* NULL: vanished */
+	int32_t units;            /* RESTARTED: terminations not counted before */
 	bool counted; /* FAILED: a termination of this pod was counted, and no start followed */
 	hf_time finished_at;         /* the node's clock; NONE: not known */
 	struct hf_opt_int exit_code; /* of the default container */

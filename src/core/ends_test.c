@@ -175,7 +175,8 @@ static void a_termination_counts_when_it_is_seen_and_its_restart_does_not(void *
 	brain_release(&b);
 }
 
-static void a_pod_that_fails_with_a_counted_termination_is_replaced_and_costs_nothing_more(void **state)
+static void a_pod_that_fails_with_a_counted_termination_is_replaced_and_costs_nothing_more(
+	void **state)
 {
 	(void)state;
 	begin();

@@ -204,8 +204,9 @@ static size_t compact_bytes(const char *text)
 /* An upper bound that needs no document: what matters is that it is never too small. */
 size_t hf_ledger_bytes(const struct hf_ledger *ledger)
 {
-	size_t bytes = 21 * SCALAR_BYTES + KEY_BYTES + HF_RESTARTS_TEXT_MAX + text_bytes(ledger->restart_handled) +
-		       text_bytes(ledger->verdict.reason) + text_bytes(ledger->verdict.message);
+	size_t bytes = 21 * SCALAR_BYTES + KEY_BYTES + HF_RESTARTS_TEXT_MAX +
+		       text_bytes(ledger->restart_handled) + text_bytes(ledger->verdict.reason) +
+		       text_bytes(ledger->verdict.message);
 
 	for (int r = 0; r < HF_ROLES_MAX; r++) {
 		const struct hf_role_ledger *role = &ledger->roles[r];

@@ -144,13 +144,13 @@ struct hf_ledger {
 	bool kept;
 	/* It stands in an annotation that cannot be read. */
 	bool broken;
-	int64_t schema;               /* "schema" */
-	int64_t generation;           /* "generation" */
-	enum hf_phase phase;          /* "phase" */
-	hf_time since;                /* "since": phase, Running and Restarting are as they are */
-	struct hf_incident incident;  /* "incident" (absent while id is 0) */
-	hf_time not_before;           /* "notBefore": no pod is created earlier */
-	int64_t active_seconds;       /* "activeSeconds" of earlier, suspended runs */
+	int64_t schema;              /* "schema" */
+	int64_t generation;          /* "generation" */
+	enum hf_phase phase;         /* "phase" */
+	hf_time since;               /* "since": phase, Running and Restarting are as they are */
+	struct hf_incident incident; /* "incident" (absent while id is 0) */
+	hf_time not_before;          /* "notBefore": no pod is created earlier */
+	int64_t active_seconds;      /* "activeSeconds" of earlier, suspended runs */
 	/* "restarts": {"application", "infrastructure", "device"}; and "summary", which says them in words */
 	int64_t restarts[HF_BUDGETS];
 	/* "streak", same keys: n of the delay; the last, "user", is of what people delete or have restarted. */

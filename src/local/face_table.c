@@ -65,9 +65,9 @@ static void print_plain(struct hf_json *cells, const struct hf_json *object, hf_
 
 /* Those of the CRDs (deploy/crds); State is upstream's: the type of the newest condition. */
 static const struct hf_column job_columns[] = {
-	{"Name", "string", "name", 0},  {"State", "string", NULL, 0},
-	{"Age", "date", NULL, 0},       {"Restarts", "string", NULL, 0},
-	{"Cause", "string", NULL, 0},   {"Generation", "integer", NULL, 1},
+	{"Name", "string", "name", 0}, {"State", "string", NULL, 0},
+	{"Age", "date", NULL, 0},      {"Restarts", "string", NULL, 0},
+	{"Cause", "string", NULL, 0},  {"Generation", "integer", NULL, 1},
 	{NULL, NULL, NULL, 0},
 };
 

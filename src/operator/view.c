@@ -312,7 +312,7 @@ static void get_container(struct unpacker *unpacker, struct hf_container_seen *c
 {
 	container->name = get_text(unpacker);
 	container->init = get_bool(unpacker);
-	container->again = (enum hf_container_again)*unpacker->at++;
+	container->again = (enum hf_container_again) * unpacker->at++;
 	container->restart_count = get_small(unpacker);
 	container->phase = (enum hf_container_phase)get_number(unpacker);
 	container->waiting_reason = get_text(unpacker);

@@ -131,11 +131,11 @@ void brain_exit(struct brain *b, const char *name, int code); /* 0: Succeeded, e
 /* Its container has ended, and the kubelet starts it again by and by; then it has. */
 void brain_end_in_place(struct brain *b, const char *name, int code);
 void brain_crash_in_place(struct brain *b, const char *name);
-void brain_terminate(struct brain *b, const char *name);      /* somebody else deletes it */
-void brain_gone(struct brain *b, const char *name);           /* the object is removed */
-void brain_terminating_gone(struct brain *b);                 /* every pod that is terminating */
-void brain_disrupt(struct brain *b, const char *name);        /* DisruptionTarget=True */
-void brain_nodes_heard(struct brain *b);                      /* renewed now, unless lost */
+void brain_terminate(struct brain *b, const char *name); /* somebody else deletes it */
+void brain_gone(struct brain *b, const char *name);      /* the object is removed */
+void brain_terminating_gone(struct brain *b);            /* every pod that is terminating */
+void brain_disrupt(struct brain *b, const char *name);   /* DisruptionTarget=True */
+void brain_nodes_heard(struct brain *b);                 /* renewed now, unless lost */
 struct hf_node_seen *brain_node(struct brain *b, const char *name);
 void brain_lose(struct brain *b, const char *name);   /* Unknown and tainted from now on */
 void brain_regain(struct brain *b, const char *name); /* Ready, and heard of now */

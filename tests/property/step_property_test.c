@@ -121,6 +121,15 @@ static void disturb_pod(struct life *life, struct brain_pod *pod)
 	}
 }
 
+/* Its container ends, and the kubelet is to start it again, or has done so in the meantime. */
+static void crash_pod(struct life *life, struct brain_pod *pod)
+{
+	if (roll(life, 2))
+		brain_end_in_place(life->b, pod->name, 1);
+	else
+		brain_crash_in_place(life->b, pod->name);
+}
+
 static void happens_to_pod(struct life *life, struct brain_pod *pod)
 {
 	static const int codes[] = {0, 0, 0, 1, 42, 137, 143, 220};
@@ -138,10 +147,8 @@ static void happens_to_pod(struct life *life, struct brain_pod *pod)
 			brain_exit(b, pod->name, codes[roll(life, HF_ARRAY_LEN(codes))]);
 		break;
 	case 3:
-		if (pod->pod.phase == HF_POD_RUNNING && roll(life, 2))
-			brain_end_in_place(b, pod->name, 1);
-		else if (pod->pod.phase == HF_POD_RUNNING)
-			brain_crash_in_place(b, pod->name);
+		if (pod->pod.phase == HF_POD_RUNNING)
+			crash_pod(life, pod);
 		break;
 	case 4: brain_terminate(b, pod->name); break;
 	case 5:
@@ -344,7 +351,8 @@ static void no_incident_of_ours(struct life *life)
 		if (!pod->ours &&
 		    (pod->pod.phase == HF_POD_FAILED || pod->pod.deletion_time != HF_TIME_NONE ||
 		     pod->containers[0].restart_count > 0 ||
-		     pod->containers[0].phase == HF_CONTAINER_TERMINATED || is_on_a_lost_node(b, pod)))
+		     pod->containers[0].phase == HF_CONTAINER_TERMINATED ||
+		     is_on_a_lost_node(b, pod)))
 			return;
 	}
 	assert_non_null(after->records[0].replica);

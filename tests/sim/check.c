@@ -167,10 +167,11 @@ static void check_terminations_have_incident(struct sim *sim, const struct sim_j
 		return;
 	for (int role = 0; role < SIM_ROLES; role++)
 		if (sim_ledger_text(status, sim_role_names[role], "seen")[0] != '\0')
-			sim_fail(sim, "4 incidents are charged",
-				 "%s: terminations of %s are counted (%s), but there was no incident",
-				 job->name, sim_role_names[role],
-				 sim_ledger_text(status, sim_role_names[role], "seen"));
+			sim_fail(
+				sim, "4 incidents are charged",
+				"%s: terminations of %s are counted (%s), but there was no incident",
+				job->name, sim_role_names[role],
+				sim_ledger_text(status, sim_role_names[role], "seen"));
 }
 
 /* 4, while it runs: a replica is replaced for a reason that is in the ledger. */

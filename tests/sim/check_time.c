@@ -61,12 +61,12 @@ void sim_check_starts_again(struct sim *sim, const char *pod_uid)
 	    hf_json_path(status, "recovery", "verdict", NULL) != NULL ||
 	    sim_now(sim) - pod->ended_in_place_at < SLACK)
 		return;
-	if (sim_sparse_get(sim_ledger_text(status, sim_role_names[pod->role], "seen"),
-			   pod->index) < pod->restarts)
-		sim_fail(sim, "46 counted when seen",
-			 "%s starts again in its pod, %lld ms after a termination that is not counted",
-			 pod->name,
-			 (long long)((sim_now(sim) - pod->ended_in_place_at) / HF_MS));
+	if (sim_sparse_get(sim_ledger_text(status, sim_role_names[pod->role], "seen"), pod->index) <
+	    pod->restarts)
+		sim_fail(
+			sim, "46 counted when seen",
+			"%s starts again in its pod, %lld ms after a termination that is not counted",
+			pod->name, (long long)((sim_now(sim) - pod->ended_in_place_at) / HF_MS));
 }
 
 /* --- 22: an end that is no case for a retry ends the job, and nothing is made again ------------- */
