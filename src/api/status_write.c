@@ -168,7 +168,6 @@ static void write_role_ledgers(struct hf_json *object, const struct hf_ledger *l
 struct hf_json *hf_ledger_json(const struct hf_ledger *ledger, const struct hf_framework *framework)
 {
 	struct hf_json *object = hf_json_object();
-	char summary[HF_RESTARTS_TEXT_MAX];
 
 	hf_json_set_i64(object, "schema", ledger->schema);
 	hf_json_set_i64(object, "generation", ledger->generation);
@@ -178,8 +177,6 @@ struct hf_json *hf_ledger_json(const struct hf_ledger *ledger, const struct hf_f
 	hf_write_micro_time(object, "notBefore", ledger->not_before);
 	hf_write_count(object, "activeSeconds", ledger->active_seconds);
 	write_budgets(object, "restarts", ledger->restarts, HF_BUDGETS);
-	hf_restarts_text(ledger->restarts, summary);
-	hf_json_set_str(object, "summary", summary);
 	write_budgets(object, "streak", ledger->streak, HF_STREAKS);
 	write_role_ledgers(object, ledger, framework);
 	write_records(object, ledger);
@@ -193,6 +190,18 @@ struct hf_json *hf_ledger_json(const struct hf_ledger *ledger, const struct hf_f
 		hf_write_micro_time(verdict, "at", ledger->verdict.at);
 		hf_json_set(object, "verdict", verdict);
 	}
+	return object;
+}
+
+/* The ledger, and what a printer column shows of it.  A ledger in an annotation has no column. */
+static struct hf_json *write_recovery(const struct hf_ledger *ledger,
+				      const struct hf_framework *framework)
+{
+	struct hf_json *object = hf_ledger_json(ledger, framework);
+	char summary[HF_RESTARTS_TEXT_MAX];
+
+	hf_restarts_text(ledger->restarts, summary);
+	hf_json_set_str(object, "summary", summary);
 	return object;
 }
 
@@ -212,7 +221,7 @@ struct hf_json *hf_status_write(const struct hf_status *status,
 	if (status->ledger.kept)
 		return object;
 	if (status->ledger.present)
-		hf_json_set(object, "recovery", hf_ledger_json(&status->ledger, framework));
+		hf_json_set(object, "recovery", write_recovery(&status->ledger, framework));
 	else
 		hf_json_remove(object, "recovery");
 	return object;

@@ -296,7 +296,8 @@ static void metrics_of_a_job_are_read_from_the_annotation(void **state)
 /* --- from narrow to wide -------------------------------------------------------------------- */
 
 #define RECOVERY(generation)                                                                       \
-	"\"recovery\":{\"schema\":1,\"generation\":" #generation ",\"phase\":\"Creating\"}"
+	"\"recovery\":{\"schema\":1,\"generation\":" #generation                                   \
+	",\"phase\":\"Creating\",\"summary\":\"0\"}"
 #define WIDE_STATUS(generation) "{" RECOVERY(generation) "}"
 
 static int64_t recovery_generation(const struct fake_call *call)
