@@ -162,7 +162,9 @@ static void check_incidents_are_charged(struct sim *sim, const struct sim_job_tr
 static void check_terminations_have_incident(struct sim *sim, const struct sim_job_truth *job,
 					     const struct hf_json *status)
 {
-	if (job->foreign || sim->mood.weight[SIM_EDITED] > 0 || sim_lists_lie(sim) ||
+	/* An operator learns that a CRD is narrow from the first reply: that job has a status by then, and its
+	 * ledger begins beside it, as one that was erased. */
+	if (sim->narrow || job->foreign || sim->mood.weight[SIM_EDITED] > 0 || sim_lists_lie(sim) ||
 	    sim_ledger_int(status, "incident", "id") > 0)
 		return;
 	for (int role = 0; role < SIM_ROLES; role++)
