@@ -121,11 +121,11 @@ static void collect_slot(struct hf_brain *b, int role, int32_t index)
 		return;
 	if (end.pod->deletion_time != HF_TIME_NONE)
 		end.kind = HF_END_DELETED;
-	else if (end.pod->phase == HF_POD_FAILED)
+	else if (end.pod->phase == HF_POD_FAILED || slot->phase == HF_SLOT_BROKEN)
 		end.kind = HF_END_FAILED;
 	else if (hf_lost_is_given_up(b, end.pod))
 		end.kind = HF_END_LOST;
-	else if (hf_device_ends(b, end.pod))
+	else if (slot->phase != HF_SLOT_TRAINED && hf_device_ends(b, end.pod))
 		end.kind = HF_END_SICK;
 	else
 		return;

@@ -93,9 +93,10 @@ bool hf_lost_cause(struct hf_brain *b, int64_t incident, struct hf_end *ret_end)
 {
 	for (int r = 0; b->nodes_lost > 0 && r < b->crews_len; r++) {
 		for (int32_t i = 0; i < b->crews[r].replicas; i++) {
-			const struct hf_pod *pod = b->crews[r].slots[i].pod;
+			const struct hf_slot *slot = &b->crews[r].slots[i];
+			const struct hf_pod *pod = slot->pod;
 
-			if (!pod || pod->phase == HF_POD_SUCCEEDED || !is_covered(pod, incident) ||
+			if (!pod || slot->succeeded || pod->phase == HF_POD_SUCCEEDED || !is_covered(pod, incident) ||
 			    !hf_node_blamed(b, pod))
 				continue;
 			*ret_end = (struct hf_end){.kind = HF_END_LOST,

@@ -41,6 +41,7 @@ enum hf_container_phase {
 struct hf_container_seen {
 	const char *name;
 	bool init;
+	bool over; /* a main one: terminated, and its kubelet does not start it again */
 	int32_t restart_count; /* 0 of a sidecar, whose restarts are no ends of the rank */
 	enum hf_container_phase phase;
 	const char *waiting_reason; /* state.waiting.reason */
@@ -103,6 +104,8 @@ struct hf_pod {
 	int64_t attempt;    /* holdfast.dev/attempt */
 	int64_t incident;   /* holdfast.dev/incident */
 	const char *avoids; /* holdfast.dev/avoids; NULL: it may go anywhere */
+	const char *stopped; /* holdfast.dev/stopped; NULL: the operator has not ended it */
+	struct hf_opt_int active_deadline_seconds; /* spec.activeDeadlineSeconds */
 
 	enum hf_pod_phase phase;
 	const char *reason;  /* status.reason: "Evicted", "NodeShutdown", … */
@@ -119,6 +122,9 @@ struct hf_pod {
 	/* Since when its kubelet has called a device of it unhealthy, without a break, on our clock.
 	 * NONE: it does not. */
 	hf_time unwell_at;
+	/* Since when the container with the name of its kind has been seen terminated, on our clock.
+	 * NONE: it is not, or the reader does not watch pods. */
+	hf_time own_ended_at;
 	/* For how many seconds it tolerates taint unreachable:NoExecute; INT64_MAX: for ever.
 	 * Not set: not at all.  Admission adds 300 s to pods that say nothing of it. */
 	struct hf_opt_int tolerates_unreachable;
