@@ -181,7 +181,9 @@ static void a_pod_on_a_lost_node_is_told_once(void **state)
 	(void)state;
 	run_up(2);
 	brain_lose(&b, brain_pod(&b, "demo-boss-0")->node);
-	fail_job();
+	b.view.run_policy.active_deadline_seconds = HF_SOME_INT(30);
+	brain_step(&b);
+	assert_non_null(brain_action(&b, HF_ACTION_STOP_POD, "demo-boss-0"));
 	for (int i = 0; i < 400 && b.plan.wake_at != HF_TIME_NEVER; i++) {
 		brain_perform_all(&b);
 		brain_answer(&b);
