@@ -44,6 +44,9 @@ struct sim_pod_truth {
 	bool missed;    /* … when an operator may not have learned of it */
 	bool unseen;    /* no watch tells that it goes */
 	bool known;     /* the operator asked for its end: it knew what it was */
+	bool begun;     /* its process ran at some time */
+	hf_time held_at; /* its process ended for good beside another container; 0: it did not */
+	int held_code;   /* with that code */
 	bool disrupted; /* its end was the cluster's doing */
 	bool sick;      /* its device was broken at some time */
 	bool stalled;   /* its job stood still at some time */
@@ -154,6 +157,17 @@ bool sim_may_miss(const struct sim *sim, const struct sim_pod_truth *pod);
 /* A node goes down: late watches may still show pods there that went a while ago. */
 void sim_check_node_down(struct sim *sim, const char *node);
 void sim_check_restart_in_place(struct sim *sim, const char *pod_uid);
+/* check_cleanup.c: its process has ended for good and its second container runs on; that one ends by
+ * itself; the operator asks for the end of a pod that is to be kept; a process starts; what a pod may
+ * be when all is over. */
+void sim_check_held(struct sim *sim, const char *pod_uid, int code);
+void sim_check_held_ends(struct sim *sim, const char *pod_uid);
+void sim_check_stop(struct sim *sim, const struct hf_request *request);
+void sim_check_begins(struct sim *sim, const struct sim_job_truth *job, struct sim_pod_truth *pod);
+void sim_check_leftover(struct sim *sim, const struct sim_job_truth *job,
+			const struct sim_pod_truth *pod);
+/* The clean-up of that failed job ends what runs. */
+bool sim_stops_pods(const struct sim_job_truth *job, struct hf_doc *stored);
 /* check_nodes.c */
 void sim_check_forced(struct sim *sim, const struct hf_request *request);
 void sim_check_given_up(struct sim *sim, const char *pod_uid);

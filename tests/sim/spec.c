@@ -17,6 +17,19 @@ static bool one_in(struct sim *sim, uint64_t n)
 	return below(sim, n) == 0;
 }
 
+/* A proxy or an uploader, which may outlive the training container. */
+static void random_sidecar(struct sim *sim, struct hf_json *pod)
+{
+	struct hf_json *container;
+
+	if (sim->mood.plugins || sim->mood.fences || !one_in(sim, 6))
+		return;
+	container = hf_json_object();
+	hf_json_set_str(container, "name", "proxy");
+	hf_json_set_str(container, "image", "proxy:1");
+	hf_json_append(hf_json_ensure_array(pod, "containers"), container);
+}
+
 static struct hf_json *random_replica(struct sim *sim, const char *main, bool master,
 				      int64_t replicas)
 {
@@ -40,6 +53,7 @@ static struct hf_json *random_replica(struct sim *sim, const char *main, bool ma
 						      "limits"),
 				"example.com/gpu", 1);
 	hf_json_append(hf_json_ensure_array(pod, "containers"), container);
+	random_sidecar(sim, pod);
 	return spec;
 }
 
@@ -82,6 +96,10 @@ static void random_recovery(struct sim *sim, struct hf_json *policy)
 		hf_json_set_i64(recovery, "settleSeconds", (int64_t)below(sim, 20));
 	if (one_in(sim, 4))
 		hf_json_set_i64(recovery, "restartGraceSeconds", (int64_t)below(sim, 10));
+	if (one_in(sim, 2))
+		hf_json_set_i64(recovery, "sidecarGraceSeconds", (int64_t)below(sim, 120));
+	if (one_in(sim, 6))
+		hf_json_set_str(recovery, "podsAfterEnd", one_in(sim, 4) ? "Stop" : "Keep");
 }
 
 static void random_policy(struct sim *sim, const char *main, struct hf_json *spec)
