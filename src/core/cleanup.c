@@ -149,7 +149,7 @@ static void show_left(struct hf_brain *b, const struct left *left)
 			      "No pod of the job runs any more.");
 		return;
 	}
-	message = describe(b, left);
+	message = b->plan->left = describe(b, left);
 	hf_say(b, b->now, HF_TOPIC_NEXT, "%s", message);
 	if (!b->ledger.present)
 		return;

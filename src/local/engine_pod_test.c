@@ -113,7 +113,6 @@ static void a_deadline_may_be_added_and_lowered(void **state)
 		{"{'spec':{'activeDeadlineSeconds':50}}", true},
 		{"{'spec':{'activeDeadlineSeconds':51}}", false},
 		{"{'spec':{'activeDeadlineSeconds':null}}", false},
-		{"{'spec':{'activeDeadlineSeconds':0}}", false},
 		{"{'spec':{'activeDeadlineSeconds':1}}", true},
 		{"{'metadata':{'labels':{'a':'b'}}}", true},
 	};

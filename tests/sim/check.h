@@ -138,8 +138,9 @@ void sim_check_bound(struct sim *sim, const char *pod_uid, const char *node);
 void sim_check_unseen(struct sim *sim, const char *pod_uid);
 /* Its node is, or was for a while, unable to speak for it. */
 void sim_check_away(struct sim *sim, const char *pod_uid);
-/* Its device is broken. */
+/* Its device is broken; the device of a node breaks, and may explain the ends of pods that are gone. */
 void sim_check_sick(struct sim *sim, const char *pod_uid);
+void sim_check_sick_late(struct sim *sim, const char *node);
 /* check_fences.c: it ends itself; it has ended; it is about to be deleted by force. */
 void sim_check_fenced(struct sim *sim, const char *pod_uid);
 void sim_check_contact(struct sim *sim, const struct sim_pod_truth *pod);

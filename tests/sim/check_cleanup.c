@@ -12,6 +12,8 @@
 
 #define SLACK (2 * HF_SECOND)
 #define CLEANED_WITHIN (10 * HF_SECOND)
+/* A verdict waits for news of the nodes: settleSeconds at most, and then some. */
+#define SETTLED_WITHIN (25 * HF_SECOND)
 
 static bool works_well(const struct sim *sim)
 {
@@ -61,6 +63,15 @@ void sim_check_held(struct sim *sim, const char *pod_uid, int code)
 	pod->held_code = code;
 }
 
+/* Kinds and jobs that go on without a rank that has failed. */
+static bool may_do_without(struct sim *sim, struct hf_doc *job)
+{
+	const struct hf_resource *resource = sim_kind_of(sim, hf_doc_name(job))->resource;
+
+	return resource == &hf_tfjobs || resource == &hf_mpijobs ||
+	       hf_json_path(hf_doc_json(job), "spec", "elasticPolicy", NULL) != NULL;
+}
+
 /* 46: a rank whose program has ended does not wait for its other containers: for a failure not at
  * all, for a success no longer than sidecarGraceSeconds. */
 void sim_check_held_ends(struct sim *sim, const char *pod_uid)
@@ -74,6 +85,9 @@ void sim_check_held_ends(struct sim *sim, const char *pod_uid)
 	if (stored == NULL || !works_well(sim) || job->not_ours || job->touched ||
 	    job->terminal != NULL || pod->known)
 		return;
+	if (pod->held_code != 0 && held > SETTLED_WITHIN && !may_do_without(sim, stored))
+		sim_fail(sim, "46 sidecar", "%s failed %lld s ago, and was kept all the same",
+			 pod->name, (long long)(held / HF_SECOND));
 	if (pod->held_code == 0 && grace >= 0 && held > grace + CLEANED_WITHIN)
 		sim_fail(sim, "46 sidecar", "%s was kept for %lld s, and its grace is %lld",
 			 pod->name, (long long)(held / HF_SECOND), (long long)(grace / HF_SECOND));
@@ -136,7 +150,7 @@ void sim_check_begins(struct sim *sim, const struct sim_job_truth *job, struct s
 	pod->begun = true;
 	if (stored == NULL || job->terminal == NULL || !first || !works_well(sim) ||
 	    job->not_ours || keeps_pods(stored) ||
-	    sim_now(sim) - job->ended_at < CLEANED_WITHIN)
+	    sim_now(sim) - job->ended_at < SLACK)
 		return;
 	sim_fail(sim, "48 begins after the end", "%s begins %lld s after the end of %s", pod->name,
 		 (long long)((sim_now(sim) - job->ended_at) / HF_SECOND), job->name);

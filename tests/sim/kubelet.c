@@ -24,6 +24,7 @@
 #define ZOMBIE_MAX (5 * HF_SECOND) /* a kubelet finds out what is deleted */
 #define STUCK_SPAN (10 * HF_MINUTE)
 #define UNBOUND_MAX HF_SECOND
+#define SLOW_MAX HF_MINUTE
 #define STOP_MAX (20 * HF_SECOND) /* a kubelet hears of a deadline, and a container ends */
 #define STANDS_LOOK (10 * HF_SECOND)
 #define PODS_MAX 100000
@@ -73,7 +74,14 @@ struct sim_kubelet {
 	struct hf_local_observer observer;
 	struct hf_timer *deeds;
 	struct hf_rng rng;
+	struct hf_rng beside; /* of second containers, deadlines and slow starts */
 };
+
+/* Dice of their own: the other ones fall as they would without them. */
+static hf_time span_beside(struct sim *sim, hf_time max)
+{
+	return HF_MS + (hf_time)hf_rng_below(&sim->kubelet->beside, (uint64_t)max);
+}
 
 static void pod_free(void *value)
 {
@@ -241,7 +249,8 @@ static bool is_outlived(struct sim_pod *pod)
 	bool final = hf_streq(pod->policy, "Never") ||
 		     (hf_streq(pod->policy, "OnFailure") && pod->code == 0);
 
-	return pod->sidecar && !pod->held && final && sim_chance(pod->sim, 750);
+	return pod->sidecar && !pod->held && final &&
+	       hf_rng_below(&pod->sim->kubelet->beside, 4) < 3;
 }
 
 static void hold(struct sim_pod *pod)
@@ -252,7 +261,7 @@ static void hold(struct sim_pod *pod)
 		 pod->code);
 	report_exit(pod, "Running", "");
 	sim_check_held(pod->sim, pod->uid, pod->code);
-	hf_timer_arm(pod->timer, HF_SECOND + sim_span(pod->sim, SIDECAR_MAX));
+	hf_timer_arm(pod->timer, HF_SECOND + span_beside(pod->sim, SIDECAR_MAX));
 }
 
 static void see_end(struct sim_pod *pod, const char *more);
@@ -391,6 +400,13 @@ static void reject(struct sim_pod *pod, const char *reason)
 	sim_patch(pod->sim, &hf_pods, "default", pod->name, "status", text);
 }
 
+/* Its image is large, or its volume is far away. */
+static bool is_slow(struct sim *sim)
+{
+	return sim->script == NULL && !sim->calm && !sim->mood.plugins && !sim->mood.fences &&
+	       hf_rng_below(&sim->kubelet->beside, 100) < 3;
+}
+
 static void pod_bind(struct sim_pod *pod)
 {
 	static const char *const refusals[] = {"UnexpectedAdmissionError", "OutOfcpu",
@@ -442,7 +458,9 @@ static void pod_bind(struct sim_pod *pod)
 		 sim_do(sim, SIM_REJECTED))
 		reject(pod, refusals[sim_how(sim, HF_ARRAY_LEN(refusals))]);
 	else
-		hf_timer_arm(pod->timer, sim_span(sim, sim->mood.start_max));
+		hf_timer_arm(pod->timer,
+			     is_slow(sim) ? span_beside(sim, SLOW_MAX)
+					  : sim_span(sim, sim->mood.start_max));
 }
 
 static void zombie_ends(struct sim_pod *pod)
@@ -702,6 +720,8 @@ void sim_kubelet_device_fails(struct sim_node *node)
 	bool hang = sim->script != NULL || sim_how(sim, 2) == 0;
 	struct pods list;
 
+	if (!sim->mood.plugins)
+		sim_check_sick_late(sim, node->name);
 	pods_of(node, &list);
 	for (size_t i = 0; i < list.pods.len; i++) {
 		struct sim_pod *pod = list.pods.items[i];
@@ -825,7 +845,7 @@ static void pod_told_to_stop(struct sim_pod *pod)
 	    pod->state == POD_ZOMBIE || !can_say(pod))
 		return;
 	pod->state = POD_STOPPED;
-	hf_timer_arm(pod->timer, sim_span(pod->sim, STOP_MAX));
+	hf_timer_arm(pod->timer, span_beside(pod->sim, STOP_MAX));
 }
 
 static void on_change(void *arg, const struct hf_local_change *change)
@@ -866,6 +886,7 @@ void sim_kubelet_init(struct sim *sim)
 	kubelet->observer =
 		(struct hf_local_observer){.changed = on_change, .reset = sim_on_reset, .arg = sim};
 	hf_rng_init(&kubelet->rng, sim->seed + 4);
+	hf_rng_init(&kubelet->beside, sim->seed + 40);
 	kubelet->deeds = hf_timer_create(sim->loop, on_deed, sim);
 	sim->kubelet = kubelet;
 	hf_local_observe(sim->local, &kubelet->observer);
