@@ -373,7 +373,8 @@ static const struct hf_field volume_fields[] = {
 static const struct hf_field_table volume_table = HF_FIELD_TABLE(volume_fields, struct volume);
 
 /* A container as the template describes it. */
-struct template {
+struct template
+{
 	uint64_t present;
 	const char *name, *restart_policy;
 };
@@ -407,14 +408,13 @@ enum {
 };
 static const struct hf_field spec_fields[] = {
 	[SPEC_NODE] = HF_FIELD_STRING("nodeName", struct spec, node, 0, 0),
-	[SPEC_RESTART_POLICY] =
-		HF_FIELD_STRING("restartPolicy", struct spec, restart_policy, 0, 0),
+	[SPEC_RESTART_POLICY] = HF_FIELD_STRING("restartPolicy", struct spec, restart_policy, 0, 0),
 	[SPEC_ACTIVE_DEADLINE] = HF_FIELD_INT64("activeDeadlineSeconds", struct spec,
 						active_deadline, INT64_MIN, INT64_MAX, 0),
 	[SPEC_INIT_CONTAINERS] = HF_FIELD_OBJECTS("initContainers", struct spec, init_containers,
 						  &template_table, CONTAINERS_MAX, 0),
-	[SPEC_CONTAINERS] = HF_FIELD_OBJECTS("containers", struct spec, containers,
-					     &template_table, CONTAINERS_MAX, 0),
+	[SPEC_CONTAINERS] = HF_FIELD_OBJECTS("containers", struct spec, containers, &template_table,
+					     CONTAINERS_MAX, 0),
 	[SPEC_TOLERATIONS] = HF_FIELD_OBJECTS("tolerations", struct spec, tolerations,
 					      &toleration_table, TOLERATIONS_MAX, 0),
 	[SPEC_VOLUMES] =

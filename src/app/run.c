@@ -131,8 +131,8 @@ static void say_left(struct run *run)
 	if (hf_operator_explain(hf_plane_operator(run->plane), &job, arena, &view, &plan, NULL) ==
 		    0 &&
 	    plan.left != NULL)
-		hf_progress_note(run->progress, now_of(run), "job/%s %s; holdfast run ends them now",
-				 run->name, plan.left);
+		hf_progress_note(run->progress, now_of(run),
+				 "job/%s %s; holdfast run ends them now", run->name, plan.left);
 }
 
 static void finish_job(struct run *run)

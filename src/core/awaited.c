@@ -80,9 +80,8 @@ static const char *awaited(struct hf_brain *b, bool *ret_up)
 	int role = b->job.framework->awaited_role;
 	int32_t index = 0;
 
-	while (index < b->crews[role].replicas &&
-	       (hf_slot_is_up(&b->crews[role].slots[index]) ||
-		b->crews[role].slots[index].succeeded))
+	while (index < b->crews[role].replicas && (hf_slot_is_up(&b->crews[role].slots[index]) ||
+						   b->crews[role].slots[index].succeeded))
 		index++;
 	*ret_up = index >= b->crews[role].replicas;
 	return hf_rank_pod_name(b, role, *ret_up ? 0 : index);

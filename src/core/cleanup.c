@@ -100,9 +100,7 @@ static void clean_slot(struct hf_brain *b, int role, int32_t index, struct left 
 
 	if (slot->pod) {
 		bool over = hf_sidecar_is_over(b, role, slot);
-		enum fate fate = goes   ? FATE_DELETE
-				 : over ? FATE_STOP
-					: find_fate(b, slot->pod);
+		enum fate fate = goes ? FATE_DELETE : over ? FATE_STOP : find_fate(b, slot->pod);
 
 		treat(b, slot->pod, fate, over ? HF_STOPPED_SUCCEEDED : HF_STOPPED_JOB_FAILED,
 		      left);
@@ -119,8 +117,9 @@ static const char *describe(struct hf_brain *b, const struct left *left)
 {
 	bool keep = b->job.recovery.after_end == HF_AFTER_END_KEEP;
 	const char *waiting =
-		left->waiting > 0 ? hf_arena_printf(b->arena, "%d pod(s) wait to start", left->waiting)
-				  : "";
+		left->waiting > 0
+			? hf_arena_printf(b->arena, "%d pod(s) wait to start", left->waiting)
+			: "";
 
 	return hf_arena_printf(
 		b->arena, "%s%s%s, %s first: cleanPodPolicy is None%s",
@@ -145,8 +144,7 @@ static void show_left(struct hf_brain *b, const struct left *left)
 	const char *message;
 
 	if (left->running + left->waiting == 0) {
-		hf_cond_lower(b, HF_COND_STILL_RUN, "AllEnded",
-			      "No pod of the job runs any more.");
+		hf_cond_lower(b, HF_COND_STILL_RUN, "AllEnded", "No pod of the job runs any more.");
 		return;
 	}
 	message = b->plan->left = describe(b, left);

@@ -294,7 +294,7 @@ struct hf_recovery {
 	struct hf_opt_int progress_deadline_seconds; /* not set: for ever */
 	struct hf_opt_int sidecar_grace_seconds;     /* not set: for ever */
 	enum hf_after_end after_end;
-	struct hf_opt_int restart_grace_seconds;     /* at least 1: 0 would be a forced delete */
+	struct hf_opt_int restart_grace_seconds; /* at least 1: 0 would be a forced delete */
 	enum hf_on_unhealthy on_unhealthy;
 	bool avoid_devices;
 };

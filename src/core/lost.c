@@ -96,8 +96,8 @@ bool hf_lost_cause(struct hf_brain *b, int64_t incident, struct hf_end *ret_end)
 			const struct hf_slot *slot = &b->crews[r].slots[i];
 			const struct hf_pod *pod = slot->pod;
 
-			if (!pod || slot->succeeded || pod->phase == HF_POD_SUCCEEDED || !is_covered(pod, incident) ||
-			    !hf_node_blamed(b, pod))
+			if (!pod || slot->succeeded || pod->phase == HF_POD_SUCCEEDED ||
+			    !is_covered(pod, incident) || !hf_node_blamed(b, pod))
 				continue;
 			*ret_end = (struct hf_end){.kind = HF_END_LOST,
 						   .role = r,

@@ -41,7 +41,7 @@ enum hf_container_phase {
 struct hf_container_seen {
 	const char *name;
 	bool init;
-	bool over; /* a main one: terminated, and its kubelet does not start it again */
+	bool over;             /* a main one: terminated, and its kubelet does not start it again */
 	int32_t restart_count; /* 0 of a sidecar, whose restarts are no ends of the rank */
 	enum hf_container_phase phase;
 	const char *waiting_reason; /* state.waiting.reason */
@@ -99,11 +99,11 @@ struct hf_pod {
 	const char *maker;
 	bool owned;
 
-	bool stamped;       /* the three annotations below were there and numbers */
-	int64_t generation; /* holdfast.dev/generation */
-	int64_t attempt;    /* holdfast.dev/attempt */
-	int64_t incident;   /* holdfast.dev/incident */
-	const char *avoids; /* holdfast.dev/avoids; NULL: it may go anywhere */
+	bool stamped;        /* the three annotations below were there and numbers */
+	int64_t generation;  /* holdfast.dev/generation */
+	int64_t attempt;     /* holdfast.dev/attempt */
+	int64_t incident;    /* holdfast.dev/incident */
+	const char *avoids;  /* holdfast.dev/avoids; NULL: it may go anywhere */
 	const char *stopped; /* holdfast.dev/stopped; NULL: the operator has not ended it */
 	struct hf_opt_int active_deadline_seconds; /* spec.activeDeadlineSeconds */
 

@@ -216,7 +216,7 @@ struct hf_plan {
 	const struct hf_ask *asks; /* each once; by kind and name */
 	size_t asks_len;
 
-	const char *left; /* which pods the end of the job leaves running; NULL: none */
+	const char *left;    /* which pods the end of the job leaves running; NULL: none */
 	const char *summary; /* one sentence: "is Restarting for 12s: worker-3 …" */
 	const struct hf_reason *reasons;
 	size_t reasons_len;

@@ -128,10 +128,11 @@ static const char *what_comes(struct hf_brain *b, const struct held *held)
 	const struct hf_opt_int *grace = &b->job.recovery.sidecar_grace_seconds;
 
 	if (!grace->set)
-		return hf_arena_printf(b->arena,
-				       "Holdfast waits until container %s ends: the pod's end decides "
-				       "(recovery.sidecarGraceSeconds is not set)",
-				       held->keeper->name);
+		return hf_arena_printf(
+			b->arena,
+			"Holdfast waits until container %s ends: the pod's end decides "
+			"(recovery.sidecarGraceSeconds is not set)",
+			held->keeper->name);
 	return hf_arena_printf(b->arena,
 			       "the rank counts as succeeded and its pod is ended %lld s after the "
 			       "end of its container (recovery.sidecarGraceSeconds)",
@@ -144,9 +145,10 @@ static void show(struct hf_brain *b, const struct held *held)
 	const char *message = hf_arena_printf(
 		b->arena, "container %s of %s ended with 0; the pod is kept by container %s%s",
 		held->own->name, rank, held->keeper->name,
-		held->count > 1 ? hf_arena_printf(b->arena, "; %d more rank(s) wait in the same way",
-						  held->count - 1)
-				: "");
+		held->count > 1
+			? hf_arena_printf(b->arena, "; %d more rank(s) wait in the same way",
+					  held->count - 1)
+			: "");
 	hf_time at = held->own->finished_at != HF_TIME_NONE ? held->own->finished_at : b->now;
 
 	hf_say(b, at, HF_TOPIC_BLOCKED, "%s", message);

@@ -753,9 +753,9 @@ static bool has_failed_beside(const struct hf_json *pod)
 	const struct hf_json *list = hf_json_path(pod, "status", "containerStatuses", NULL);
 
 	return hf_streq(hf_json_path_str(pod, "spec", "restartPolicy", NULL), "Never") &&
-	       hf_json_i64(hf_json_path(hf_json_item(list, 0), "state", "terminated", "exitCode",
-					NULL),
-			   0) != 0 &&
+	       hf_json_i64(
+		       hf_json_path(hf_json_item(list, 0), "state", "terminated", "exitCode", NULL),
+		       0) != 0 &&
 	       hf_json_path(hf_json_item(list, 1), "state", "running", NULL) != NULL;
 }
 

@@ -40,16 +40,16 @@ struct sim_pod_truth {
 	bool alive; /* its process runs */
 	bool ended; /* phase Failed or Succeeded, being deleted, or gone */
 	bool succeeded, gone;
-	bool marked;    /* for deletion, before it was gone … */
-	bool missed;    /* … when an operator may not have learned of it */
-	bool unseen;    /* no watch tells that it goes */
-	bool known;     /* the operator asked for its end: it knew what it was */
-	bool begun;     /* its process ran at some time */
+	bool marked;     /* for deletion, before it was gone … */
+	bool missed;     /* … when an operator may not have learned of it */
+	bool unseen;     /* no watch tells that it goes */
+	bool known;      /* the operator asked for its end: it knew what it was */
+	bool begun;      /* its process ran at some time */
 	hf_time held_at; /* its process ended for good beside another container; 0: it did not */
 	int held_code;   /* with that code */
-	bool disrupted; /* its end was the cluster's doing */
-	bool sick;      /* its device was broken at some time */
-	bool stalled;   /* its job stood still at some time */
+	bool disrupted;  /* its end was the cluster's doing */
+	bool sick;       /* its device was broken at some time */
+	bool stalled;    /* its job stood still at some time */
 	hf_time unwell_since, unwell_first; /* its kubelet calls its device unhealthy; 0: not */
 	bool away;    /* its node was dead, cut off or shut down at some time */
 	bool refused; /* by its kubelet */

@@ -149,8 +149,7 @@ void sim_check_begins(struct sim *sim, const struct sim_job_truth *job, struct s
 
 	pod->begun = true;
 	if (stored == NULL || job->terminal == NULL || !first || !works_well(sim) ||
-	    job->not_ours || keeps_pods(stored) ||
-	    sim_now(sim) - job->ended_at < SLACK)
+	    job->not_ours || keeps_pods(stored) || sim_now(sim) - job->ended_at < SLACK)
 		return;
 	sim_fail(sim, "48 begins after the end", "%s begins %lld s after the end of %s", pod->name,
 		 (long long)((sim_now(sim) - job->ended_at) / HF_SECOND), job->name);

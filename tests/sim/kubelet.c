@@ -458,9 +458,8 @@ static void pod_bind(struct sim_pod *pod)
 		 sim_do(sim, SIM_REJECTED))
 		reject(pod, refusals[sim_how(sim, HF_ARRAY_LEN(refusals))]);
 	else
-		hf_timer_arm(pod->timer,
-			     is_slow(sim) ? span_beside(sim, SLOW_MAX)
-					  : sim_span(sim, sim->mood.start_max));
+		hf_timer_arm(pod->timer, is_slow(sim) ? span_beside(sim, SLOW_MAX)
+						      : sim_span(sim, sim->mood.start_max));
 }
 
 static void zombie_ends(struct sim_pod *pod)
