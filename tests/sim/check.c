@@ -770,6 +770,27 @@ static void learn_end(struct sim_pod_truth *pod, const struct hf_json *object, c
 	pod->failed = pod->failed || hf_streq(phase, "Failed") || has_failed_beside(object);
 }
 
+static bool has_ended(struct hf_doc *pod, const char *phase)
+{
+	const struct hf_json *object = hf_doc_json(pod);
+
+	return pod == NULL || hf_streq(phase, "Failed") || hf_streq(phase, "Succeeded") ||
+	       has_failed_beside(object) ||
+	       hf_json_path(object, "metadata", "deletionTimestamp", NULL) != NULL;
+}
+
+static void count_end(struct sim *sim, struct sim_job_truth *job, struct sim_pod_truth *pod,
+		      struct hf_doc *after)
+{
+	pod->ended = true;
+	if (job == NULL)
+		return;
+	job->ended[pod->role][pod->index]++;
+	job->ends++;
+	job->ours += pod->known && !pod->away && !pod->sick && !pod->stalled;
+	sim_check_ended(sim, job, pod, after);
+}
+
 static void pod_changed(struct sim *sim, struct hf_doc *after, const char *uid)
 {
 	struct sim_pod_truth *pod = sim_pod_truth(sim, uid);
@@ -777,9 +798,6 @@ static void pod_changed(struct sim *sim, struct hf_doc *after, const char *uid)
 	const char *phase = hf_str_or(hf_json_path_str(object, "status", "phase", NULL), "");
 
 	struct sim_job_truth *job = sim_job_truth(sim, pod->job_uid);
-	bool ended = after == NULL || hf_streq(phase, "Failed") || hf_streq(phase, "Succeeded") ||
-		     has_failed_beside(object) ||
-		     hf_json_path(object, "metadata", "deletionTimestamp", NULL) != NULL;
 
 	learn_end(pod, object, phase);
 	learn_mark(sim, pod, object);
@@ -794,15 +812,8 @@ static void pod_changed(struct sim *sim, struct hf_doc *after, const char *uid)
 	 * the verdict settles: that outranks it. */
 	if (job != NULL && pod->ended && pod->disrupted)
 		job->must_fail_by = 0;
-	if (!ended || pod->ended)
-		return;
-	pod->ended = true;
-	if (job != NULL) {
-		job->ended[pod->role][pod->index]++;
-		job->ends++;
-		job->ours += pod->known && !pod->away && !pod->sick && !pod->stalled;
-		sim_check_ended(sim, job, pod, after);
-	}
+	if (!pod->ended && has_ended(after, phase))
+		count_end(sim, job, pod, after);
 }
 
 void sim_check_touched(struct sim *sim, struct hf_doc *doc)

@@ -3,9 +3,9 @@
 """What the end of a job, or of its training container, leaves on a real kubelet: who ends it, and when."""
 
 import os
-import time
 
 from kit.check import condition, equal, pytorchjob, want
+from kit.client import pause
 
 NEEDS = {"node": "real-0"}
 BUILD = ["control", "node"]
@@ -89,7 +89,7 @@ def check_crashes(w):
     w.until_condition(ns, "job", "Failed", 180)
     until_ended(w, ns)
     before = starts(w, ns)
-    time.sleep(RESTARTS_WITHIN_S)
+    pause(RESTARTS_WITHIN_S)
     equal("starts", starts(w, ns), before)
 
 
@@ -138,8 +138,9 @@ def check_success_beside(w):
     w.until("the container has ended", lambda: any(
         "terminated" in c["state"] for pod in w.pods(ns)
         for c in pod["status"].get("containerStatuses", [])), 40)
-    time.sleep(3)
-    says(w, ns, "container pytorch of master-0 ended with 0; the pod is kept by container proxy")
+    w.until("holdfast why tells it", lambda: (
+        "container pytorch of master-0 ended with 0; the pod is kept by container proxy"
+        in w.holdfast("why", "job", ns=ns)))
     equal("Running", condition(w.api.get("pytorchjobs", ns, "job"), "Running"), "True")
     equal("phase", the_pod(w, ns)["status"]["phase"], "Running")
 
