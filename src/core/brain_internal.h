@@ -132,6 +132,8 @@ const struct hf_container_seen *hf_pod_keeper(const struct hf_pod *pod,
 					      const struct hf_container_seen *own);
 /* A main container of the pod has been started, as far as its kubelet has reported. */
 bool hf_pod_has_begun(const struct hf_pod *pod);
+/* It has been started, or was before. */
+bool hf_container_has_begun(const struct hf_container_seen *seen);
 /* The rank's pod, else the one of its present attempt that has gone, as it was on its way, else NULL. */
 const struct hf_pod *hf_slot_pod(const struct hf_brain *b, const struct hf_slot *slot);
 /* Index and role of a replica's name; false: no replica of this job is called so. */

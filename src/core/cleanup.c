@@ -23,7 +23,8 @@
 /* Ranks of a job end within a second or two of each other: those are not worth telling. */
 #define TELL_SECONDS 30
 
-enum fate { FATE_KEEP, FATE_DELETE, FATE_STOP };
+/* The two ways to be ended and kept differ in what the pod is stamped with. */
+enum fate { FATE_KEEP, FATE_DELETE, FATE_STOP_FAILED, FATE_STOP_SUCCEEDED };
 
 /* The pods that the end of the job leaves. */
 struct left {
@@ -38,8 +39,17 @@ static bool is_active(const struct hf_pod *pod)
 	return pod->phase == HF_POD_PENDING || pod->phase == HF_POD_RUNNING;
 }
 
-static bool is_unbegun(const struct hf_pod *pod)
+/* Of a pod under the name of no rank (role NO_ROLE) no container is the kind's own. */
+#define NO_ROLE (-1)
+
+/* Its program has not been started, whatever its other containers do. */
+static bool is_unbegun(const struct hf_brain *b, int role, const struct hf_pod *pod)
 {
+	const struct hf_container_seen *own =
+		role == NO_ROLE ? NULL : hf_own_container(b, role, pod);
+
+	if (own && own->phase == HF_CONTAINER_WAITING)
+		return is_active(pod) && !hf_container_has_begun(own);
 	return pod->phase == HF_POD_PENDING && !hf_pod_has_begun(pod);
 }
 
@@ -60,32 +70,37 @@ static bool is_cleaned(const struct hf_brain *b, const struct hf_pod *pod)
 
 /* What becomes of a pod that cleanPodPolicy keeps.  A job without a ledger ended under another
  * operator, which left its pods as they are. */
-static enum fate find_fate(const struct hf_brain *b, const struct hf_pod *pod)
+static enum fate find_fate(const struct hf_brain *b, int role, const struct hf_pod *pod)
 {
 	if (b->job.recovery.after_end == HF_AFTER_END_KEEP || !b->ledger.present || !is_active(pod))
 		return FATE_KEEP;
-	if (is_unbegun(pod))
+	if (is_unbegun(b, role, pod))
 		return FATE_DELETE;
-	return hf_cond_is_true(b, HF_COND_FAILED) ? FATE_STOP : FATE_KEEP;
+	return hf_cond_is_true(b, HF_COND_FAILED) ? FATE_STOP_FAILED : FATE_KEEP;
 }
 
-static void treat(struct hf_brain *b, const struct hf_pod *pod, enum fate fate, const char *why,
+static void treat(struct hf_brain *b, int role, const struct hf_pod *pod, enum fate fate,
 		  struct left *left)
 {
+	static const char *const stamps[] = {
+		[FATE_STOP_FAILED] = HF_STOPPED_JOB_FAILED,
+		[FATE_STOP_SUCCEEDED] = HF_STOPPED_SUCCEEDED,
+	};
+
 	if (fate == FATE_DELETE)
 		hf_pod_delete(b, pod, (struct hf_opt_int){0});
-	if (fate == FATE_STOP)
-		hf_pod_stop(b, pod, why);
+	else if (fate != FATE_KEEP)
+		hf_pod_stop(b, pod, stamps[fate]);
 	if (fate == FATE_DELETE || !is_active(pod) || pod->deletion_time != HF_TIME_NONE)
 		return;
-	if (fate == FATE_STOP) {
+	if (fate != FATE_KEEP) {
 		if (left->stopping++ == 0)
 			left->first_stopping = pod->name;
 		return;
 	}
 	if (left->running + left->waiting == 0)
 		left->first = pod->name;
-	if (is_unbegun(pod))
+	if (is_unbegun(b, role, pod))
 		left->waiting++;
 	else
 		left->running++;
@@ -100,9 +115,11 @@ static void clean_slot(struct hf_brain *b, int role, int32_t index, struct left 
 
 	if (slot->pod) {
 		bool over = hf_sidecar_is_over(b, role, slot);
-		enum fate fate = goes ? FATE_DELETE : over ? FATE_STOP : find_fate(b, slot->pod);
 
-		treat(b, slot->pod, fate, over ? HF_STOPPED_SUCCEEDED : HF_STOPPED_JOB_FAILED,
+		treat(b, role, slot->pod,
+		      goes   ? FATE_DELETE
+		      : over ? FATE_STOP_SUCCEEDED
+			     : find_fate(b, role, slot->pod),
 		      left);
 	}
 	/* A service stays only beside a pod that stays, and goes with a rank that is none any more. */
@@ -172,8 +189,8 @@ void hf_cleanup_step(struct hf_brain *b)
 	for (size_t i = 0; i < b->strays_len; i++) {
 		const struct hf_pod *pod = b->strays[i];
 
-		treat(b, pod, is_cleaned(b, pod) ? FATE_DELETE : find_fate(b, pod),
-		      HF_STOPPED_JOB_FAILED, &left);
+		treat(b, NO_ROLE, pod,
+		      is_cleaned(b, pod) ? FATE_DELETE : find_fate(b, NO_ROLE, pod), &left);
 	}
 	say_stopping(b, &left);
 	show_left(b, &left);

@@ -117,6 +117,23 @@ static void a_pod_that_succeeds_late_never_begins_either(void **state)
 	brain_release(&b);
 }
 
+/* Its proxy runs, and its image is still being pulled. */
+static void a_program_that_has_not_begun_does_not_begin_for_its_sidecar(void **state)
+{
+	struct brain_pod *pod;
+
+	(void)state;
+	run_up(2);
+	brain_add_sidecar(&b, "demo-hand-1");
+	pod = brain_pod(&b, "demo-hand-1");
+	pod->pod.phase = HF_POD_PENDING;
+	pod->containers[0].phase = HF_CONTAINER_WAITING;
+	brain_exit(&b, "demo-boss-0", 0);
+	brain_step(&b);
+	assert_true(brain_deletes(&b, "demo-hand-1"));
+	brain_release(&b);
+}
+
 static void keep_leaves_everything_as_upstream_does(void **state)
 {
 	(void)state;
@@ -233,6 +250,7 @@ int main(void)
 		cmocka_unit_test(what_has_not_begun_is_deleted),
 		cmocka_unit_test(a_pending_pod_whose_program_runs_is_ended_not_deleted),
 		cmocka_unit_test(a_pod_that_succeeds_late_never_begins_either),
+		cmocka_unit_test(a_program_that_has_not_begun_does_not_begin_for_its_sidecar),
 		cmocka_unit_test(keep_leaves_everything_as_upstream_does),
 		cmocka_unit_test(a_policy_that_deletes_still_deletes),
 		cmocka_unit_test(what_runs_on_after_a_success_is_told_after_half_a_minute),

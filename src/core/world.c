@@ -278,14 +278,16 @@ const struct hf_container_seen *hf_pod_keeper(const struct hf_pod *pod,
 	return NULL;
 }
 
+bool hf_container_has_begun(const struct hf_container_seen *seen)
+{
+	return seen->phase == HF_CONTAINER_RUNNING || seen->phase == HF_CONTAINER_TERMINATED ||
+	       seen->restart_count > 0 || seen->last_exit_code.set;
+}
+
 bool hf_pod_has_begun(const struct hf_pod *pod)
 {
 	for (size_t i = 0; i < pod->containers_len; i++) {
-		const struct hf_container_seen *seen = &pod->containers[i];
-
-		if (!seen->init && (seen->phase == HF_CONTAINER_RUNNING ||
-				    seen->phase == HF_CONTAINER_TERMINATED ||
-				    seen->restart_count > 0 || seen->last_exit_code.set))
+		if (!pod->containers[i].init && hf_container_has_begun(&pod->containers[i]))
 			return true;
 	}
 	return false;

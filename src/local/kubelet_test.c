@@ -354,6 +354,34 @@ static void a_deadline_that_is_added_ends_a_running_pod_for_good(void **state)
 		NUM(testnode_container(n, "a", 0, false), "state", "terminated", "exitCode"), 143);
 }
 
+/* The pod has failed; before that no end of its first container was told while the second one ran. */
+static bool ends_are_told_together(struct testnode *n, void *name)
+{
+	const struct hf_json *first = testnode_container(n, name, 0, false);
+	const struct hf_json *second = testnode_container(n, name, 1, false);
+
+	assert_false(hf_json_path(first, "state", "terminated", NULL) != NULL &&
+		     hf_json_path(second, "state", "running", NULL) != NULL);
+	return hf_streq(STR(testnode_status(n, name), "phase"), "Failed");
+}
+
+static void a_pod_that_its_kubelet_ends_has_its_ends_told_together(void **state)
+{
+	struct testnode *n = *state;
+	char name[] = "a";
+
+	testnode_pod(
+		n, name,
+		"'restartPolicy':'Never','containers':"
+		"[{'name':'main','command':['tail','-f','/dev/null']},"
+		"{'name':'slow','command':['sh','-c','slow() { sleep 1; exit 0; }; trap slow TERM; "
+		"while :; do sleep 0.1; done']}]");
+	testnode_wait_phase(n, name, "Running");
+	patch_deadline(n, name);
+	testnode_wait(n, ends_are_told_together, name);
+	assert_string_equal(STR(testnode_status(n, name), "reason"), "DeadlineExceeded");
+}
+
 /* One that waits to be started again is not started. */
 static void a_deadline_that_is_added_ends_a_pod_that_crashes(void **state)
 {
@@ -756,6 +784,7 @@ int main(int argc, char **argv)
 		T(a_pod_past_its_deadline_fails),
 		T(a_deadline_that_is_added_ends_a_running_pod_for_good),
 		T(a_deadline_that_is_added_ends_a_pod_that_crashes),
+		T(a_pod_that_its_kubelet_ends_has_its_ends_told_together),
 		T(a_pod_that_somebody_declared_failed_is_stopped_and_stays_so),
 		T(a_signal_reaches_the_container_that_is_named),
 		T(too_much_memory_is_reported_as_such),

@@ -145,6 +145,29 @@ def check_success_beside(w):
     equal("phase", the_pod(w, ns)["status"]["phase"], "Running")
 
 
+def check_ends_together(w):
+    """A kubelet that ends a pod tells no container's end before it tells why: no failure is seen early"""
+    ns = w.namespace()
+    slow = "slow() { sleep 3; exit 0; }; trap slow TERM; while :; do sleep 0.1; done"
+    w.api.create("pods", ns, {
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "two", "namespace": ns},
+        "spec": {"restartPolicy": "Never", "activeDeadlineSeconds": 6,
+                 "terminationGracePeriodSeconds": 10, "containers": [
+                     {"name": "quick", "image": "localhost/busybox:1",
+                      "command": ["sh", "-c", "trap 'exit 1' TERM; while :; do sleep 0.1; done"]},
+                     {"name": "slow", "image": "localhost/busybox:1", "command": ["sh", "-c", slow]}]}})
+    seen = []
+
+    def over():
+        status = w.api.get("pods", ns, "two")["status"]
+        states = {c["name"]: c["state"] for c in status.get("containerStatuses", [])}
+        if "terminated" in states.get("quick", {}) and "running" in states.get("slow", {}):
+            seen.append(status)
+        return status.get("phase") == "Failed"
+    w.until("the kubelet has ended the pod", over, 60, 0.05)
+    want(not seen, f"the end of one container was told before the other's: {str(seen[:1])[:500]}")
+
+
 def check_grace(w):
     """sidecarGraceSeconds ends that wait: the rank has succeeded, although its pod is Failed then"""
     ns = submit(w, "sleep 1", beside="sleep 1000",
