@@ -424,6 +424,69 @@ static void read_devices(const char *container, const char *conditions, struct h
 	hf_doc_unref(doc);
 }
 
+static bool is_over(const char *spec, int code)
+{
+	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
+	HF_AUTOFREE char *text = hf_xasprintf(
+		"{\"metadata\":{\"name\":\"p\"},\"spec\":{%s},\"status\":{\"phase\":\"Running\","
+		"\"initContainerStatuses\":[{\"name\":\"i\",\"state\":{\"terminated\":{\"exitCode\":0}}}],"
+		"\"containerStatuses\":[{\"name\":\"c\",\"state\":{\"terminated\":{\"exitCode\":%d}}},"
+		"{\"name\":\"d\",\"state\":{\"running\":{}}}]}}",
+		spec, code);
+	HF_AUTO_DOC doc = parse(text);
+	struct hf_pod pod;
+
+	hf_pod_read(doc, NULL, arena, &pod);
+	assert_int_equal(pod.containers_len, 3);
+	assert_false(pod.containers[0].over);
+	assert_false(pod.containers[2].over);
+	return pod.containers[1].over;
+}
+
+static void test_what_the_kubelet_starts_again_is_not_over(void **state)
+{
+#define OF(policy) "\"restartPolicy\":\"" policy "\""
+#define AND(more) ",\"containers\":[{\"name\":\"c\"," more "},{\"name\":\"d\"}]"
+	static const struct {
+		const char *spec;
+		bool after_0, after_3;
+	} cases[] = {
+		{"", false, false},
+		{OF("Always"), false, false},
+		{OF("OnFailure"), true, false},
+		{OF("Never"), true, true},
+		{OF("Never") AND(OF("Always")), false, false},
+		{OF("Always") AND(OF("Never")), true, true},
+		{OF("Never") AND("\"restartPolicyRules\":[{\"action\":\"Restart\"}]"), false,
+		 false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
+		assert_int_equal(is_over(cases[i].spec, 0), cases[i].after_0);
+		assert_int_equal(is_over(cases[i].spec, 3), cases[i].after_3);
+	}
+}
+
+static void test_a_pod_that_the_operator_has_ended_says_so(void **state)
+{
+	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
+	HF_AUTO_DOC doc = parse("{\"metadata\":{\"name\":\"p\",\"annotations\":{"
+				"\"holdfast.dev/stopped\":\"JobFailed\"}},"
+				"\"spec\":{\"activeDeadlineSeconds\":1}}");
+	HF_AUTO_DOC plain = parse("{\"metadata\":{\"name\":\"p\"}}");
+	struct hf_pod pod;
+
+	(void)state;
+	hf_pod_read(doc, NULL, arena, &pod);
+	assert_string_equal(pod.stopped, "JobFailed");
+	assert_true(pod.active_deadline_seconds.set);
+	assert_int_equal(pod.active_deadline_seconds.value, 1);
+	hf_pod_read(plain, NULL, arena, &pod);
+	assert_null(pod.stopped);
+	assert_false(pod.active_deadline_seconds.set);
+}
+
 static void test_only_unhealthy_tells_of_a_device(void **state)
 {
 	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
@@ -475,6 +538,8 @@ static void test_the_agents_condition_tells_class_and_device(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_what_the_kubelet_starts_again_is_not_over),
+		cmocka_unit_test(test_a_pod_that_the_operator_has_ended_says_so),
 		cmocka_unit_test(test_only_unhealthy_tells_of_a_device),
 		cmocka_unit_test(test_the_agents_condition_tells_class_and_device),
 		cmocka_unit_test(a_pod_is_read_whole_from_tree_and_text),
