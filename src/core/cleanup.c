@@ -39,10 +39,10 @@ static bool is_active(const struct hf_pod *pod)
 	return pod->phase == HF_POD_PENDING || pod->phase == HF_POD_RUNNING;
 }
 
-/* Of a pod under the name of no rank (role NO_ROLE) no container is the kind's own. */
+/* The role of a pod whose name is no rank's: no container of such a pod is the kind's own. */
 #define NO_ROLE (-1)
 
-/* Its program has not been started, whatever its other containers do. */
+/* The kubelet has never started the kind's own container of the pod; other containers do not count. */
 static bool is_unbegun(const struct hf_brain *b, int role, const struct hf_pod *pod)
 {
 	const struct hf_container_seen *own =
@@ -68,8 +68,8 @@ static bool is_cleaned(const struct hf_brain *b, const struct hf_pod *pod)
 	return b->job.clean == HF_CLEAN_ALL || (b->job.clean == HF_CLEAN_RUNNING && is_active(pod));
 }
 
-/* What becomes of a pod that cleanPodPolicy keeps.  A job without a ledger ended under another
- * operator, which left its pods as they are. */
+/* Of a pod that cleanPodPolicy keeps.  A job without a ledger ended under another operator: its pods
+ * stay as that operator left them. */
 static enum fate find_fate(const struct hf_brain *b, int role, const struct hf_pod *pod)
 {
 	if (b->job.recovery.after_end == HF_AFTER_END_KEEP || !b->ledger.present || !is_active(pod))

@@ -17,7 +17,7 @@ static void run_up(int hands)
 	brain_after(&b, 60);
 }
 
-/* By the limit of an incident of the program. */
+/* The first failure of a rank exceeds the limit. */
 static void fail_job(void)
 {
 	b.view.run_policy.backoff_limit = HF_SOME_INT(0);
@@ -86,7 +86,7 @@ static void what_has_not_begun_is_deleted(void **state)
 	brain_release(&b);
 }
 
-/* A container whose image cannot be pulled keeps the phase of its pod at Pending. */
+/* The kubelet cannot pull the proxy's image, so the pod's phase stays Pending. */
 static void a_pending_pod_whose_program_runs_is_ended_not_deleted(void **state)
 {
 	struct brain_pod *pod;
@@ -117,7 +117,7 @@ static void a_pod_that_succeeds_late_never_begins_either(void **state)
 	brain_release(&b);
 }
 
-/* Its proxy runs, and its image is still being pulled. */
+/* The proxy runs while the kubelet pulls the image of the training container. */
 static void a_program_that_has_not_begun_does_not_begin_for_its_sidecar(void **state)
 {
 	struct brain_pod *pod;
@@ -192,7 +192,7 @@ static void what_runs_on_after_a_success_is_told_after_half_a_minute(void **stat
 	brain_release(&b);
 }
 
-/* Its kubelet may come back: the request stands, and is not made again. */
+/* The deadline stands until the kubelet comes back; the operator does not ask again. */
 static void a_pod_on_a_lost_node_is_told_once(void **state)
 {
 	(void)state;
@@ -226,7 +226,7 @@ static void a_deadline_of_the_template_is_lowered(void **state)
 	brain_release(&b);
 }
 
-/* Another operator decided then what becomes of them. */
+/* Another operator ended the job, and decided about its pods. */
 static void a_job_that_ended_without_a_ledger_is_left_alone(void **state)
 {
 	(void)state;

@@ -15,7 +15,7 @@
  * operator begins the wait anew, so a pod is never ended too early.
  */
 
-/* Most proxies and uploaders have ended by then: no condition and no event for those. */
+/* Most proxies and uploaders end earlier: they make no condition and no event. */
 #define TELL_SECONDS 300
 
 struct held {
@@ -24,7 +24,7 @@ struct held {
 	int32_t index;
 	const struct hf_container_seen *own, *keeper; /* of the first */
 	const struct hf_pod *pod;
-	bool due; /* one of them has waited for TELL_SECONDS */
+	bool due; /* a rank among them has waited for TELL_SECONDS */
 };
 
 static bool find_held(const struct hf_brain *b, int role, const struct hf_slot *slot,
@@ -38,7 +38,7 @@ static bool find_held(const struct hf_brain *b, int role, const struct hf_slot *
 	return ret_held->keeper != NULL;
 }
 
-/* HF_TIME_NEVER: the job sets no grace, or nobody has watched the end of the container. */
+/* HF_TIME_NEVER: the job sets no grace, or the caller does not watch pods. */
 static hf_time grace_end(const struct hf_brain *b, const struct hf_pod *pod)
 {
 	const struct hf_opt_int *grace = &b->job.recovery.sidecar_grace_seconds;

@@ -53,7 +53,6 @@ bool sim_stops_pods(const struct sim_job_truth *job, struct hf_doc *stored)
 
 /* --- containers that outlive the training container ------------------------------------------------ */
 
-/* A failure ends the rank, whatever its other container does. */
 void sim_check_held(struct sim *sim, const char *pod_uid, int code)
 {
 	struct sim_pod_truth *pod = sim_pod_truth(sim, pod_uid);
@@ -72,8 +71,8 @@ static bool may_do_without(struct sim *sim, struct hf_doc *job)
 	       hf_json_path(hf_doc_json(job), "spec", "elasticPolicy", NULL) != NULL;
 }
 
-/* 46: a rank whose program has ended does not wait for its other containers: for a failure not at
- * all, for a success no longer than sidecarGraceSeconds. */
+/* 46: the operator handles a failed program at once, and ends a pod sidecarGraceSeconds after its
+ * program has succeeded, although another container runs. */
 void sim_check_held_ends(struct sim *sim, const char *pod_uid)
 {
 	const struct sim_pod_truth *pod = sim_pod_truth(sim, pod_uid);
