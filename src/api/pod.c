@@ -50,13 +50,14 @@ static const struct hf_field_table owner_table = HF_FIELD_TABLE(owner_fields, st
 
 struct stamps {
 	uint64_t present;
-	const char *generation, *attempt, *incident, *avoids;
+	const char *generation, *attempt, *incident, *avoids, *stopped;
 };
 static const struct hf_field stamps_fields[] = {
 	HF_FIELD_STRING(HF_ANNOTATION_GENERATION, struct stamps, generation, 0, 0),
 	HF_FIELD_STRING(HF_ANNOTATION_ATTEMPT, struct stamps, attempt, 0, 0),
 	HF_FIELD_STRING(HF_ANNOTATION_INCIDENT, struct stamps, incident, 0, 0),
 	HF_FIELD_STRING(HF_ANNOTATION_AVOIDS, struct stamps, avoids, 0, 0),
+	HF_FIELD_STRING(HF_ANNOTATION_STOPPED, struct stamps, stopped, 0, 0),
 };
 static const struct hf_field_table stamps_table = HF_FIELD_TABLE(stamps_fields, struct stamps);
 
@@ -372,32 +373,53 @@ static const struct hf_field volume_fields[] = {
 };
 static const struct hf_field_table volume_table = HF_FIELD_TABLE(volume_fields, struct volume);
 
-struct init_container {
+/* A container as the template describes it. */
+struct template
+{
 	uint64_t present;
 	const char *name, *restart_policy;
 };
-static const struct hf_field init_container_fields[] = {
-	HF_FIELD_STRING("name", struct init_container, name, 0, 0),
-	HF_FIELD_STRING("restartPolicy", struct init_container, restart_policy, 0, 0),
+enum { TEMPLATE_NAME, TEMPLATE_RESTART_POLICY, TEMPLATE_RESTART_RULES };
+static const struct hf_field template_fields[] = {
+	[TEMPLATE_NAME] = HF_FIELD_STRING("name", struct template, name, 0, 0),
+	[TEMPLATE_RESTART_POLICY] =
+		HF_FIELD_STRING("restartPolicy", struct template, restart_policy, 0, 0),
+	[TEMPLATE_RESTART_RULES] = HF_FIELD_PRESENCE("restartPolicyRules", 0),
 };
-static const struct hf_field_table init_container_table =
-	HF_FIELD_TABLE(init_container_fields, struct init_container);
+static const struct hf_field_table template_table =
+	HF_FIELD_TABLE(template_fields, struct template);
 
 struct spec {
 	uint64_t present;
 	const char *node, *restart_policy;
-	HF_LIST(struct init_container) init_containers;
+	int64_t active_deadline;
+	HF_LIST(struct template) init_containers;
+	HF_LIST(struct template) containers;
 	HF_LIST(struct toleration) tolerations;
 	HF_LIST(struct volume) volumes;
 };
+enum {
+	SPEC_NODE,
+	SPEC_RESTART_POLICY,
+	SPEC_ACTIVE_DEADLINE,
+	SPEC_INIT_CONTAINERS,
+	SPEC_CONTAINERS,
+	SPEC_TOLERATIONS,
+	SPEC_VOLUMES,
+};
 static const struct hf_field spec_fields[] = {
-	HF_FIELD_STRING("nodeName", struct spec, node, 0, 0),
-	HF_FIELD_STRING("restartPolicy", struct spec, restart_policy, 0, 0),
-	HF_FIELD_OBJECTS("initContainers", struct spec, init_containers, &init_container_table,
-			 CONTAINERS_MAX, 0),
-	HF_FIELD_OBJECTS("tolerations", struct spec, tolerations, &toleration_table,
-			 TOLERATIONS_MAX, 0),
-	HF_FIELD_OBJECTS("volumes", struct spec, volumes, &volume_table, VOLUMES_MAX, 0),
+	[SPEC_NODE] = HF_FIELD_STRING("nodeName", struct spec, node, 0, 0),
+	[SPEC_RESTART_POLICY] = HF_FIELD_STRING("restartPolicy", struct spec, restart_policy, 0, 0),
+	[SPEC_ACTIVE_DEADLINE] = HF_FIELD_INT64("activeDeadlineSeconds", struct spec,
+						active_deadline, INT64_MIN, INT64_MAX, 0),
+	[SPEC_INIT_CONTAINERS] = HF_FIELD_OBJECTS("initContainers", struct spec, init_containers,
+						  &template_table, CONTAINERS_MAX, 0),
+	[SPEC_CONTAINERS] = HF_FIELD_OBJECTS("containers", struct spec, containers, &template_table,
+					     CONTAINERS_MAX, 0),
+	[SPEC_TOLERATIONS] = HF_FIELD_OBJECTS("tolerations", struct spec, tolerations,
+					      &toleration_table, TOLERATIONS_MAX, 0),
+	[SPEC_VOLUMES] =
+		HF_FIELD_OBJECTS("volumes", struct spec, volumes, &volume_table, VOLUMES_MAX, 0),
 };
 static const struct hf_field_table spec_table = HF_FIELD_TABLE(spec_fields, struct spec);
 
@@ -428,6 +450,7 @@ static void put_stamps(const struct stamps *stamps, struct hf_pod *pod)
 	pod->attempt = number_or(stamps->attempt, -1);
 	pod->incident = number_or(stamps->incident, -1);
 	pod->avoids = stamps->avoids;
+	pod->stopped = stamps->stopped;
 	pod->stamped = pod->generation >= 0 && pod->attempt >= 0 && pod->incident >= 0;
 	if (!pod->stamped)
 		pod->generation = pod->attempt = pod->incident = 0;
@@ -486,15 +509,34 @@ static bool is_sidecar(const struct spec *spec, const char *name)
 	return false;
 }
 
-/* The API server fills in the policy of every pod.  Without one no start is presumed. */
-static enum hf_container_again again_of(const struct spec *spec, bool init)
+static const struct template *find_template(const struct spec *spec, const char *name)
 {
-	if (hf_streq(spec->restart_policy, "OnFailure"))
+	for (size_t i = 0; i < spec->containers.len; i++)
+		if (hf_streq(spec->containers.items[i].name, name))
+			return &spec->containers.items[i];
+	return NULL;
+}
+
+/* The API server fills in the policy of every pod.  A container's own policy overrides the pod's. */
+static enum hf_container_again again_of(const struct spec *spec,
+					const struct hf_container_seen *seen)
+{
+	const struct template *template = seen->init ? NULL : find_template(spec, seen->name);
+	const char *policy = spec->restart_policy;
+
+	if (template != NULL) {
+		if (hf_field_has(template->present, TEMPLATE_RESTART_RULES))
+			return HF_AGAIN_UNKNOWN;
+		policy = hf_str_or(template->restart_policy, policy);
+	}
+	if (hf_streq(policy, "Never"))
+		return HF_AGAIN_NEVER;
+	if (hf_streq(policy, "OnFailure"))
 		return HF_AGAIN_ON_FAILURE;
-	if (hf_streq(spec->restart_policy, "Always"))
+	if (hf_streq(policy, "Always"))
 		/* An init container that succeeds is not started again. */
-		return init ? HF_AGAIN_ON_FAILURE : HF_AGAIN_ALWAYS;
-	return HF_AGAIN_NEVER;
+		return seen->init ? HF_AGAIN_ON_FAILURE : HF_AGAIN_ALWAYS;
+	return HF_AGAIN_UNKNOWN;
 }
 
 static void put_containers(const struct spec *spec, const struct status *status,
@@ -505,15 +547,18 @@ static void put_containers(const struct spec *spec, const struct status *status,
 
 	for (size_t i = 0; i < status->init_containers.len; i++) {
 		put_container(&status->init_containers.items[i], true, &seen[len]);
-		if (is_sidecar(spec, seen[len].name))
+		if (is_sidecar(spec, seen[len].name)) {
 			seen[len].restart_count = 0;
-		else
-			seen[len].again = again_of(spec, true);
+			seen[len].again = HF_AGAIN_NEVER;
+		} else {
+			seen[len].again = again_of(spec, &seen[len]);
+		}
 		len++;
 	}
 	for (size_t i = 0; i < status->containers.len; i++) {
 		put_container(&status->containers.items[i], false, &seen[len]);
-		seen[len++].again = again_of(spec, false);
+		seen[len].again = again_of(spec, &seen[len]);
+		len++;
 	}
 	pod->containers = seen;
 	pod->containers_len = len;
@@ -743,7 +788,10 @@ const char *hf_pod_read(struct hf_doc *doc, const char *job_uid, struct hf_arena
 		.bound_at = bound_at(&read.status),
 		.news_at = HF_TIME_NONE,
 		.unwell_at = HF_TIME_NONE,
+		.own_ended_at = HF_TIME_NONE,
 	};
+	if (hf_field_has(read.spec.present, SPEC_ACTIVE_DEADLINE))
+		pod.active_deadline_seconds = HF_SOME_INT(read.spec.active_deadline);
 	put_stamps(&metadata->stamps, &pod);
 	put_containers(&read.spec, &read.status, arena, &pod);
 	put_conditions(&read.status, arena, &pod);

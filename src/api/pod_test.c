@@ -446,6 +446,65 @@ static void read_devices(const char *container, const char *conditions, struct h
 	hf_doc_unref(doc);
 }
 
+static enum hf_container_again read_again(const char *spec)
+{
+	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
+	HF_AUTOFREE char *text = hf_xasprintf(
+		"{\"metadata\":{\"name\":\"p\"},\"spec\":{%s},\"status\":{\"phase\":\"Running\","
+		"\"containerStatuses\":[{\"name\":\"c\",\"state\":{\"terminated\":{\"exitCode\":3}}},"
+		"{\"name\":\"d\",\"state\":{\"running\":{}}}]}}",
+		spec);
+	HF_AUTO_DOC doc = parse(text);
+	struct hf_pod pod;
+
+	hf_pod_read(doc, NULL, arena, &pod);
+	assert_int_equal(pod.containers_len, 2);
+	return pod.containers[0].again;
+}
+
+static void test_a_containers_own_restart_policy_overrides_the_pods(void **state)
+{
+#define OF(policy) "\"restartPolicy\":\"" policy "\""
+#define AND(more) ",\"containers\":[{\"name\":\"c\"," more "},{\"name\":\"d\"}]"
+	static const struct {
+		const char *spec;
+		enum hf_container_again again;
+	} cases[] = {
+		{"\"nodeName\":\"n\"", HF_AGAIN_UNKNOWN},
+		{OF("Always"), HF_AGAIN_ALWAYS},
+		{OF("OnFailure"), HF_AGAIN_ON_FAILURE},
+		{OF("Never"), HF_AGAIN_NEVER},
+		{OF("Sometimes"), HF_AGAIN_UNKNOWN},
+		{OF("Never") AND(OF("Always")), HF_AGAIN_ALWAYS},
+		{OF("Always") AND(OF("Never")), HF_AGAIN_NEVER},
+		{OF("Never") AND("\"restartPolicyRules\":[{\"action\":\"Restart\"}]"),
+		 HF_AGAIN_UNKNOWN},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++)
+		assert_int_equal(read_again(cases[i].spec), cases[i].again);
+}
+
+static void test_a_pod_that_the_operator_has_ended_says_so(void **state)
+{
+	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
+	HF_AUTO_DOC doc = parse("{\"metadata\":{\"name\":\"p\",\"annotations\":{"
+				"\"holdfast.dev/stopped\":\"JobFailed\"}},"
+				"\"spec\":{\"activeDeadlineSeconds\":1}}");
+	HF_AUTO_DOC plain = parse("{\"metadata\":{\"name\":\"p\"}}");
+	struct hf_pod pod;
+
+	(void)state;
+	hf_pod_read(doc, NULL, arena, &pod);
+	assert_string_equal(pod.stopped, "JobFailed");
+	assert_true(pod.active_deadline_seconds.set);
+	assert_int_equal(pod.active_deadline_seconds.value, 1);
+	hf_pod_read(plain, NULL, arena, &pod);
+	assert_null(pod.stopped);
+	assert_false(pod.active_deadline_seconds.set);
+}
+
 static void test_only_unhealthy_tells_of_a_device(void **state)
 {
 	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
@@ -497,6 +556,8 @@ static void test_the_agents_condition_tells_class_and_device(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_containers_own_restart_policy_overrides_the_pods),
+		cmocka_unit_test(test_a_pod_that_the_operator_has_ended_says_so),
 		cmocka_unit_test(test_only_unhealthy_tells_of_a_device),
 		cmocka_unit_test(test_the_agents_condition_tells_class_and_device),
 		cmocka_unit_test(a_pod_is_read_whole_from_tree_and_text),

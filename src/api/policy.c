@@ -171,6 +171,8 @@ static void read_recovery(struct hf_reader *r, const struct hf_json *run_policy,
 		hf_reader_i32(r, recovery, "forceDeleteAfterSeconds");
 	ret_recovery->progress_deadline_seconds =
 		hf_reader_i32(r, recovery, "progressDeadlineSeconds");
+	ret_recovery->sidecar_grace_seconds = hf_reader_i32(r, recovery, "sidecarGraceSeconds");
+	ret_recovery->pods_after_end = hf_reader_str(r, recovery, "podsAfterEnd");
 	backoff = hf_reader_get(r, recovery, "backoff", HF_JSON_OBJECT);
 	backoff_mark = hf_reader_enter(r, ".backoff");
 	ret_recovery->backoff_initial_seconds = hf_reader_i32(r, backoff, "initialSeconds");

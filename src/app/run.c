@@ -123,10 +123,26 @@ static int failed_exit_code(const struct hf_json *job)
 	return code > 0 && code < 256 ? (int)code : HF_EXIT_FAILED;
 }
 
+/* The plane ends with this program, and so do they. */
+static void say_left(struct run *run)
+{
+	HF_AUTO_ARENA arena = hf_arena_create(HF_OPERATOR_PASS_BYTES_MAX);
+	const struct hf_job_ref job = {run->manifest.framework, run->ns, run->name};
+	struct hf_job_view view;
+	struct hf_plan plan;
+
+	if (hf_operator_explain(hf_plane_operator(run->plane), &job, arena, &view, &plan, NULL) ==
+		    0 &&
+	    plan.left != NULL)
+		hf_progress_note(run->progress, now_of(run),
+				 "job/%s %s; holdfast run ends them now", run->name, plan.left);
+}
+
 static void finish_job(struct run *run)
 {
 	const struct hf_json *job = hf_doc_json(run->job);
 
+	say_left(run);
 	if (hf_streq(hf_progress_state(job), "Succeeded"))
 		stop(run, HF_EXIT_OK, HF_TIME_NONE);
 	else

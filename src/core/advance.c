@@ -22,8 +22,7 @@ struct standstill {
 
 static bool is_training(const struct hf_slot *slot)
 {
-	return slot->pod && slot->current && slot->pod->phase == HF_POD_RUNNING &&
-	       slot->pod->deletion_time == HF_TIME_NONE;
+	return slot->phase == HF_SLOT_RUNNING;
 }
 
 static void look(struct hf_brain *b, struct standstill *still)

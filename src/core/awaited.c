@@ -35,20 +35,6 @@ static const struct hf_container_seen *find_added(const struct hf_brain *b, int 
 	return NULL;
 }
 
-/* One of its main containers has. */
-static bool has_begun(const struct hf_pod *pod)
-{
-	for (size_t i = 0; i < pod->containers_len; i++) {
-		const struct hf_container_seen *seen = &pod->containers[i];
-
-		if (!seen->init && (seen->phase == HF_CONTAINER_RUNNING ||
-				    seen->phase == HF_CONTAINER_TERMINATED ||
-				    seen->restart_count > 0 || seen->last_exit_code.set))
-			return true;
-	}
-	return false;
-}
-
 static hf_time started_at(const struct hf_brain *b, int role, const struct hf_pod *pod)
 {
 	const struct hf_container_seen *own = hf_own_container(b, role, pod);
@@ -67,7 +53,7 @@ static bool were_there(const struct hf_brain *b, const struct hf_container_seen 
 
 		if (slot->succeeded)
 			continue;
-		at = slot->up ? started_at(b, role, slot->pod) : HF_TIME_NONE;
+		at = hf_slot_is_up(slot) ? started_at(b, role, slot->pod) : HF_TIME_NONE;
 		if (at == HF_TIME_NONE || wait->started_at == HF_TIME_NONE || at > wait->started_at)
 			return false;
 	}
@@ -80,7 +66,7 @@ const struct hf_container_seen *hf_awaited_gave_up(const struct hf_brain *b,
 	const struct hf_container_seen *added;
 
 	if (end->kind != HF_END_FAILED || !b->crews[end->role].slots[end->index].current ||
-	    has_begun(end->pod))
+	    hf_pod_has_begun(end->pod))
 		return NULL;
 	added = find_added(b, end->role, end->pod);
 	if (!added || added->phase != HF_CONTAINER_TERMINATED || added->exit_code == 0)
@@ -94,8 +80,8 @@ static const char *awaited(struct hf_brain *b, bool *ret_up)
 	int role = b->job.framework->awaited_role;
 	int32_t index = 0;
 
-	while (index < b->crews[role].replicas &&
-	       (b->crews[role].slots[index].up || b->crews[role].slots[index].succeeded))
+	while (index < b->crews[role].replicas && (hf_slot_is_up(&b->crews[role].slots[index]) ||
+						   b->crews[role].slots[index].succeeded))
 		index++;
 	*ret_up = index >= b->crews[role].replicas;
 	return hf_rank_pod_name(b, role, *ret_up ? 0 : index);

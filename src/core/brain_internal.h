@@ -16,6 +16,18 @@ HF_BEGIN_DECLS
  * the lists of actions; step.c says in which order they run.
  */
 
+/* How far the pod of a rank's present attempt has come.  The kind's own container decides: other
+ * containers keep a pod, and do not make its rank run. */
+enum hf_slot_phase {
+	HF_SLOT_ABSENT,   /* no pod of the present attempt, or it is being deleted */
+	HF_SLOT_STARTING, /* its own container has not started, or waits to be started again */
+	HF_SLOT_RUNNING,  /* its own container runs, or its kubelet has reported none */
+	HF_SLOT_TRAINED,  /* its own container ended with 0 for good, and the pod has not ended */
+	HF_SLOT_BROKEN,   /* its own container failed for good, and another one keeps the pod */
+	HF_SLOT_ENDED,    /* the pod has ended, or has no container left that could run */
+	HF_SLOT_PHASES,
+};
+
 /* One rank: what the ledger remembers of it and what is seen. */
 struct hf_slot {
 	const struct hf_pod *pod;              /* ours, by name; NULL: none */
@@ -29,7 +41,7 @@ struct hf_slot {
 	bool succeeded;
 	bool covered; /* its kubelet restart in this incident was taken */
 	bool current; /* the pod is of this generation and attempt */
-	bool up;      /* current and running, as far as is known */
+	enum hf_slot_phase phase;
 	bool gave_up; /* it has ended before its program began: whom it waits for did not run */
 	int64_t attempt;
 	int64_t seen; /* terminations in the present pod that were counted, see hf_pod_terminations */
@@ -122,6 +134,17 @@ struct hf_brain {
 int hf_world_load(struct hf_brain *b, struct hf_error *err) HF_MUST_CHECK;
 /* Which pods are of the present generation and attempt; again after either moved. */
 void hf_world_refresh(struct hf_brain *b);
+/* The rank runs or has trained: the job lacks nothing of it. */
+bool hf_slot_is_up(const struct hf_slot *slot);
+/* The container is terminated, and its kubelet does not start it again. */
+bool hf_container_is_over(const struct hf_container_seen *seen);
+/* The first container that keeps a pod whose own container has ended; NULL: none does. */
+const struct hf_container_seen *hf_pod_keeper(const struct hf_pod *pod,
+					      const struct hf_container_seen *own);
+/* A main container of the pod has been started, as far as its kubelet has reported. */
+bool hf_pod_has_begun(const struct hf_pod *pod);
+/* It has been started, or was before. */
+bool hf_container_has_begun(const struct hf_container_seen *seen);
 /* The rank's pod, else the one of its present attempt that has gone, as it was on its way, else NULL. */
 const struct hf_pod *hf_slot_pod(const struct hf_brain *b, const struct hf_slot *slot);
 /* Index and role of a replica's name; false: no replica of this job is called so. */
@@ -204,6 +227,19 @@ void hf_finish_succeeded(struct hf_brain *b, const struct hf_judgement *judgemen
 /* What a finished job still does: clean up, heal, expire. */
 void hf_finished(struct hf_brain *b);
 
+/* cleanup.c: delete, end or keep each pod of a finished job, and say what still runs. */
+void hf_cleanup_step(struct hf_brain *b);
+
+/* sidecar.c: ranks whose own container has ended with 0 while another one keeps the pod.  Those that
+ * have waited for sidecarGraceSeconds count as succeeded (release, before the counts are taken) and
+ * their pods are ended; the others are told. */
+void hf_sidecar_release(struct hf_brain *b);
+void hf_sidecar_step(struct hf_brain *b);
+/* The rank's program has succeeded, and its other containers have had their time: its pod is to be
+ * ended.  Wakes the job for the end of that time. */
+bool hf_sidecar_is_over(struct hf_brain *b, int role, const struct hf_slot *slot);
+void hf_sidecar_over(struct hf_brain *b); /* the job is not active: the condition is lowered */
+
 /* deadline.c: active time is what lies between start and now, and what earlier runs had. */
 int64_t hf_active_seconds(const struct hf_brain *b);
 /* Sets the verdict when it has passed, else the wake-up. */
@@ -233,6 +269,9 @@ void hf_podgroup_warn(struct hf_brain *b);
 void hf_pods_plan(struct hf_brain *b);
 void hf_services_plan(struct hf_brain *b);
 void hf_pod_delete(struct hf_brain *b, const struct hf_pod *pod, struct hf_opt_int grace);
+/* End the pod's containers and keep the object, with its logs; `why` is one of HF_STOPPED_*.
+ * Nothing where that is done already. */
+void hf_pod_stop(struct hf_brain *b, const struct hf_pod *pod, const char *why);
 void hf_service_delete(struct hf_brain *b, const struct hf_service_seen *service);
 void hf_action_add(struct hf_brain *b, struct hf_actions *list, const struct hf_action *action);
 /* The list as the plan's next stage, if there is anything in it. */

@@ -9,7 +9,8 @@
 
 /*
  * replicaStatuses.  As upstream: active is Running and not terminating, succeeded and failed go
- * by the phase, Pending counts nowhere; but a rank that succeeded stays so when its pod is gone.
+ * by the phase, Pending counts nowhere; but a rank that succeeded stays so when its pod is gone, and
+ * one whose own container has failed for good is failed, whatever keeps its pod.
  * While suspended, active is every pod that is not terminal, bound or not, until it is gone:
  * Kueue gives the quota away when it reads 0.
  */
@@ -33,6 +34,8 @@ static void count_active(struct hf_brain *b, int role)
 		hf_assert(!slot->current || pod);
 		if (slot->succeeded)
 			counts->succeeded++;
+		else if (slot->phase == HF_SLOT_BROKEN)
+			counts->failed++;
 		else if (slot->current && pod->phase == HF_POD_RUNNING &&
 			 pod->deletion_time == HF_TIME_NONE)
 			counts->active++;

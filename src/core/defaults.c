@@ -111,6 +111,11 @@ static void default_recovery(const struct hf_run_policy *policy,
 		pick_opt(own->progress_deadline_seconds, cluster->progress_deadline_seconds);
 	ret->restart_grace_seconds =
 		pick_opt(own->restart_grace_seconds, cluster->restart_grace_seconds);
+	ret->sidecar_grace_seconds =
+		pick_opt(own->sidecar_grace_seconds, cluster->sidecar_grace_seconds);
+	ret->after_end = hf_streq(hf_str_or(own->pods_after_end, cluster->pods_after_end), "Keep")
+				 ? HF_AFTER_END_KEEP
+				 : HF_AFTER_END_STOP;
 	/* A grace of 0 removes the object without asking the kubelet: the next pod of that name
 	 * would start beside the old one. */
 	if (ret->restart_grace_seconds.set && ret->restart_grace_seconds.value == 0)

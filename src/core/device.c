@@ -133,6 +133,7 @@ static const struct hf_pod *ghost(struct hf_brain *b, const struct hf_record *re
 			       .bound_at = HF_TIME_NONE,
 			       .news_at = HF_TIME_NONE,
 			       .unwell_at = HF_TIME_NONE,
+			       .own_ended_at = HF_TIME_NONE,
 			       .devices = &late->device,
 			       .devices_len = 1};
 	return pod;

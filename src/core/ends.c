@@ -132,6 +132,27 @@ static bool is_orphaned(const struct hf_brain *b, const struct hf_slot *slot)
 	       holder->generation == b->ledger.generation && holder->attempt == slot->attempt;
 }
 
+/* How the pod of a present attempt has ended; false: it has not.  What has succeeded has not been ended,
+ * whoever deletes it. */
+static bool find_kind(struct hf_brain *b, const struct hf_slot *slot, const struct hf_pod *pod,
+		      enum hf_end_kind *ret_kind)
+{
+	if (pod->phase == HF_POD_SUCCEEDED)
+		return false;
+	if (pod->deletion_time != HF_TIME_NONE)
+		*ret_kind = HF_END_DELETED;
+	else if (pod->phase == HF_POD_FAILED || slot->phase == HF_SLOT_BROKEN)
+		*ret_kind = HF_END_FAILED;
+	else if (hf_lost_is_given_up(b, pod))
+		*ret_kind = HF_END_LOST;
+	/* A device is of no more use to a program that has ended. */
+	else if (slot->phase != HF_SLOT_TRAINED && hf_device_ends(b, pod))
+		*ret_kind = HF_END_SICK;
+	else
+		return false;
+	return true;
+}
+
 /* Up to two ends of one rank: its containers were restarted, and then the pod ended. */
 static void collect_slot(struct hf_brain *b, int role, int32_t index)
 {
@@ -161,18 +182,7 @@ static void collect_slot(struct hf_brain *b, int role, int32_t index)
 		b->ends[b->ends_len++] = end;
 		end.status_reason = end.status_message = NULL;
 	}
-	/* Whoever deletes it: what has succeeded has not been ended. */
-	if (end.pod->phase == HF_POD_SUCCEEDED)
-		return;
-	if (end.pod->deletion_time != HF_TIME_NONE)
-		end.kind = HF_END_DELETED;
-	else if (end.pod->phase == HF_POD_FAILED)
-		end.kind = HF_END_FAILED;
-	else if (hf_lost_is_given_up(b, end.pod))
-		end.kind = HF_END_LOST;
-	else if (hf_device_ends(b, end.pod))
-		end.kind = HF_END_SICK;
-	else
+	if (!find_kind(b, slot, end.pod, &end.kind))
 		return;
 	end.units = 0;
 	end.counted = end.kind == HF_END_FAILED && slot->seen > hf_pod_restarts(b, role, end.pod);

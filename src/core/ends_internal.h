@@ -16,7 +16,7 @@ HF_BEGIN_DECLS
 struct hf_brain;
 
 enum hf_end_kind {
-	HF_END_FAILED,    /* the pod's phase is Failed */
+	HF_END_FAILED,    /* the pod's phase is Failed, or its own container has failed for good */
 	HF_END_DELETED,   /* somebody else is deleting it */
 	HF_END_VANISHED,  /* it was there, and is not */
 	HF_END_RESTARTED, /* containers in it ended, and the kubelet starts them again */

@@ -6,7 +6,7 @@
 
 /*
  * The end of a job.  A terminal condition never leaves and its type never changes; what is left
- * to do is the clean-up policy, deleting pods that were created late, and the TTL.
+ * to do is the clean-up (cleanup.c) and the TTL.
  */
 
 /* What both ends of a job have in common.  The caller has said why in an event. */
@@ -66,54 +66,8 @@ void hf_finish_succeeded(struct hf_brain *b, const struct hf_judgement *judgemen
 
 /* ---- afterwards ----------------------------------------------------------------------------- */
 
-static bool is_active(const struct hf_pod *pod)
-{
-	return pod->phase == HF_POD_PENDING || pod->phase == HF_POD_RUNNING;
-}
-
-/* The ledger knows the pod.  One that it does not know was created late: by a leader that had
- * lost its lease, or by a request that took its time.  A job that never had a ledger ended under
- * another operator: nothing in it is late. */
-static bool of_record(const struct hf_brain *b, const struct hf_crew *crew,
-		      const struct hf_slot *slot)
-{
-	return !b->ledger.present || !crew->present ||
-	       (slot->current && (slot->created || slot->succeeded));
-}
-
-static bool cleans(const struct hf_brain *b, const struct hf_pod *pod)
-{
-	return b->job.clean == HF_CLEAN_ALL || (b->job.clean == HF_CLEAN_RUNNING && is_active(pod));
-}
-
-/* Level-triggered: what was deleted already does not show up, what was not is asked for again. */
-static void clean_slot(struct hf_brain *b, const struct hf_crew *crew, int32_t index)
-{
-	const struct hf_slot *slot = &crew->slots[index];
-	bool goes = slot->pod && (cleans(b, slot->pod) || !of_record(b, crew, slot));
-	bool beyond = crew->present && index >= crew->replicas;
-
-	if (goes)
-		hf_pod_delete(b, slot->pod, (struct hf_opt_int){0});
-	/* A service stays only beside a pod that stays, and goes with a rank that is none any more. */
-	if (slot->service && (beyond || (b->job.clean != HF_CLEAN_NONE && (goes || !slot->pod))))
-		hf_service_delete(b, slot->service);
-}
-
-static void clean_up(struct hf_brain *b)
-{
-	for (int r = 0; r < b->crews_len; r++) {
-		for (int32_t i = 0; i < b->crews[r].slots_len; i++)
-			clean_slot(b, &b->crews[r], i);
-	}
-	for (size_t i = 0; i < b->strays_len; i++) {
-		if (cleans(b, b->strays[i]))
-			hf_pod_delete(b, b->strays[i], (struct hf_opt_int){0});
-	}
-}
-
-/* Of a failed job the ranks that go on running are told, as clean-up policy None lets them;
- * successes and failures stay as the verdict left them. */
+/* Of a failed job the ranks that still run are told; successes and failures stay as the verdict left
+ * them, and a rank that is counted there does not count as active for its other containers. */
 static void recount(struct hf_brain *b)
 {
 	if (!hf_cond_is_true(b, HF_COND_FAILED))
@@ -123,10 +77,12 @@ static void recount(struct hf_brain *b)
 		int32_t active = 0;
 
 		for (int32_t i = 0; i < b->crews[r].slots_len; i++) {
-			const struct hf_pod *pod = b->crews[r].slots[i].pod;
+			const struct hf_slot *slot = &b->crews[r].slots[i];
+			const struct hf_pod *pod = slot->pod;
 
 			active += pod && pod->phase == HF_POD_RUNNING &&
-				  pod->deletion_time == HF_TIME_NONE;
+				  pod->deletion_time == HF_TIME_NONE && !slot->succeeded &&
+				  slot->phase != HF_SLOT_BROKEN;
 		}
 		if (status->present)
 			status->active = active;
@@ -173,22 +129,35 @@ static const struct hf_condition *terminal_of(struct hf_brain *b)
 							  : hf_cond_find(b, HF_COND_SUCCEEDED);
 }
 
+static size_t count_deletes(const struct hf_actions *actions)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < actions->len; i++)
+		count += actions->items[i].kind != HF_ACTION_STOP_POD;
+	return count;
+}
+
 void hf_finished(struct hf_brain *b)
 {
+	size_t deleted;
+
 	hf_assert(hf_cond_finished(b));
 	/* Upstream's operator left some failed jobs without it, which then never expired. */
 	if (b->plan->status.completion_time == HF_TIME_NONE)
 		b->plan->status.completion_time = terminal_of(b)->last_transition;
 	recount(b);
-	clean_up(b);
+	hf_cleanup_step(b);
 	hf_taken_over(b);
 	hf_unplaced_over(b);
 	hf_advance_over(b);
+	hf_sidecar_over(b);
 	hf_lost_step(b);
 	hf_stuck_step(b);
 	hf_extras_drop(b, HF_LIFE_FINISHED);
 	hf_stage_add(b, &b->deletes);
-	if (b->deletes.len > 0)
-		hf_say(b, b->now, HF_TOPIC_NEXT, "%zu object(s) are deleted", b->deletes.len);
+	deleted = count_deletes(&b->deletes);
+	if (deleted > 0)
+		hf_say(b, b->now, HF_TOPIC_NEXT, "%zu object(s) are deleted", deleted);
 	expire(b, terminal_of(b));
 }

@@ -145,6 +145,7 @@ static void a_failed_job_tells_who_still_runs(void **state)
 	(void)state;
 	brain_init(&b, &brain_kind, 1, 2);
 	b.replicas[1].restart_policy = "Never";
+	b.view.run_policy.recovery.pods_after_end = "Keep";
 	brain_run_up(&b);
 	brain_exit(&b, "demo-hand-0", 1);
 	brain_quiet(&b);

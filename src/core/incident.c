@@ -94,7 +94,7 @@ static bool is_rank_missed(struct hf_brain *b, int *ret_role, int32_t *ret_index
 	    *ret_index >= b->crews[*ret_role].replicas)
 		return false;
 	slot = &b->crews[*ret_role].slots[*ret_index];
-	return !slot->succeeded && (!slot->up || hf_node_blamed(b, slot->pod));
+	return !slot->succeeded && (!hf_slot_is_up(slot) || hf_node_blamed(b, slot->pod));
 }
 
 int64_t hf_incident_stamp(struct hf_brain *b, int role, int32_t index)

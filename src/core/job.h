@@ -146,6 +146,8 @@ struct hf_recovery_spec {
 	const char *device_on_unhealthy;               /* device.onUnhealthy */
 	struct hf_opt_bool device_avoid;               /* device.avoid */
 	struct hf_opt_int progress_deadline_seconds;   /* progressDeadlineSeconds */
+	struct hf_opt_int sidecar_grace_seconds;       /* sidecarGraceSeconds */
+	const char *pods_after_end;                    /* podsAfterEnd */
 };
 
 struct hf_run_policy {
@@ -270,6 +272,12 @@ enum hf_on_unhealthy {
 	HF_DEVICE_FAIL,   /* the job fails */
 };
 
+/* What becomes of the pods that cleanPodPolicy keeps when the job ends: podsAfterEnd. */
+enum hf_after_end {
+	HF_AFTER_END_STOP, /* what has not begun is deleted; a failed job's running pods are ended */
+	HF_AFTER_END_KEEP, /* they go on, as upstream lets them */
+};
+
 struct hf_recovery {
 	enum hf_scope scope;
 	struct hf_opt_int limits[HF_BUDGETS]; /* of charged incidents; not set: unlimited */
@@ -284,7 +292,9 @@ struct hf_recovery {
 	int64_t force_delete_after_seconds; /* past the pod's own deadline */
 	int64_t replace_delay_seconds;
 	struct hf_opt_int progress_deadline_seconds; /* not set: for ever */
-	struct hf_opt_int restart_grace_seconds;     /* at least 1: 0 would be a forced delete */
+	struct hf_opt_int sidecar_grace_seconds;     /* not set: for ever */
+	enum hf_after_end after_end;
+	struct hf_opt_int restart_grace_seconds; /* at least 1: 0 would be a forced delete */
 	enum hf_on_unhealthy on_unhealthy;
 	bool avoid_devices;
 };

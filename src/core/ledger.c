@@ -334,6 +334,12 @@ void hf_ledger_begin(struct hf_brain *b)
 
 /* ---- what is seen, noted ------------------------------------------------------------------------ */
 
+/* The operator ends a pod whose other containers have had their time; its phase is Failed then. */
+static bool has_succeeded(const struct hf_pod *pod)
+{
+	return pod->phase == HF_POD_SUCCEEDED || hf_streq(pod->stopped, HF_STOPPED_SUCCEEDED);
+}
+
 void hf_ledger_note(struct hf_brain *b)
 {
 	hf_assert(b->ledger.present);
@@ -346,7 +352,7 @@ void hf_ledger_note(struct hf_brain *b)
 			if (!pod || (slot->pod && !slot->current))
 				continue;
 			slot->created = true;
-			if (pod->phase == HF_POD_SUCCEEDED)
+			if (has_succeeded(pod))
 				slot->succeeded = true;
 		}
 	}

@@ -108,11 +108,12 @@ static bool find_lost(struct hf_brain *b, int64_t incident, hf_time at, bool cou
 {
 	for (int r = 0; b->nodes_lost > 0 && r < b->crews_len; r++) {
 		for (int32_t i = 0; i < b->crews[r].replicas; i++) {
-			const struct hf_pod *pod = b->crews[r].slots[i].pod;
+			const struct hf_slot *slot = &b->crews[r].slots[i];
+			const struct hf_pod *pod = slot->pod;
 			const struct hf_node *node;
 
-			if (!pod || pod->phase == HF_POD_SUCCEEDED || hf_pod_is_reported(pod) ||
-			    !is_covered(pod, incident))
+			if (!pod || slot->succeeded || pod->phase == HF_POD_SUCCEEDED ||
+			    hf_pod_is_reported(pod) || !is_covered(pod, incident))
 				continue;
 			node = hf_node_blamed(b, pod);
 			if (!node || !hf_node_was_silent(node, at) ||

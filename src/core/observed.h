@@ -39,7 +39,8 @@ enum hf_container_phase {
 
 /* Which terminations of a container the kubelet follows with a start in the same pod. */
 enum hf_container_again {
-	HF_AGAIN_NEVER, /* none; or a sidecar, whose terminations do not end the rank */
+	HF_AGAIN_UNKNOWN, /* no policy is known, or the container has rules of its own */
+	HF_AGAIN_NEVER,   /* none; or a sidecar, whose terminations do not end the rank */
 	HF_AGAIN_ON_FAILURE,
 	HF_AGAIN_ALWAYS,
 };
@@ -107,11 +108,13 @@ struct hf_pod {
 	const char *maker;
 	bool owned;
 
-	bool stamped;       /* the three annotations below were there and numbers */
-	int64_t generation; /* holdfast.dev/generation */
-	int64_t attempt;    /* holdfast.dev/attempt */
-	int64_t incident;   /* holdfast.dev/incident */
-	const char *avoids; /* holdfast.dev/avoids; NULL: it may go anywhere */
+	bool stamped;        /* the three annotations below were there and numbers */
+	int64_t generation;  /* holdfast.dev/generation */
+	int64_t attempt;     /* holdfast.dev/attempt */
+	int64_t incident;    /* holdfast.dev/incident */
+	const char *avoids;  /* holdfast.dev/avoids; NULL: it may go anywhere */
+	const char *stopped; /* holdfast.dev/stopped; NULL: the operator has not ended it */
+	struct hf_opt_int active_deadline_seconds; /* spec.activeDeadlineSeconds */
 
 	enum hf_pod_phase phase;
 	const char *reason;  /* status.reason: "Evicted", "NodeShutdown", … */
@@ -128,6 +131,9 @@ struct hf_pod {
 	/* Since when its kubelet has called a device of it unhealthy, without a break, on our clock.
 	 * NONE: it does not. */
 	hf_time unwell_at;
+	/* Since when the container with the name of its kind has been seen terminated, on our clock.
+	 * NONE: it is not, or the reader does not watch pods. */
+	hf_time own_ended_at;
 	/* For how many seconds it tolerates taint unreachable:NoExecute; INT64_MAX: for ever.
 	 * Not set: not at all.  Admission adds 300 s to pods that say nothing of it. */
 	struct hf_opt_int tolerates_unreachable;

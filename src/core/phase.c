@@ -17,7 +17,7 @@ static enum hf_phase derive(const struct hf_brain *b)
 		for (int32_t i = 0; i < b->crews[r].replicas; i++) {
 			const struct hf_slot *slot = &b->crews[r].slots[i];
 
-			if (!slot->up && !slot->succeeded)
+			if (!hf_slot_is_up(slot) && !slot->succeeded)
 				return HF_PHASE_CREATING;
 		}
 	}

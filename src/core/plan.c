@@ -17,6 +17,7 @@ static const char *const action_names[] = {
 	[HF_ACTION_DELETE_SERVICE] = "delete service",
 	[HF_ACTION_DELETE_JOB] = "delete job",
 	[HF_ACTION_FAIL_POD] = "fail pod",
+	[HF_ACTION_STOP_POD] = "stop pod",
 	[HF_ACTION_CREATE_EXTRA] = "create",
 	[HF_ACTION_UPDATE_EXTRA] = "update",
 	[HF_ACTION_DELETE_EXTRA] = "delete",

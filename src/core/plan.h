@@ -101,6 +101,10 @@ enum hf_action_kind {
 	/* The pod's status: phase Failed and condition holdfast.dev/NodeLost with `message`; one
 	 * patch, refused unless uid and resource_version are still the pod's. */
 	HF_ACTION_FAIL_POD,
+	/* The pod's spec.activeDeadlineSeconds becomes 1 and its annotation holdfast.dev/stopped is
+	 * `message`: its kubelet ends the containers, and the object stays.  Refused unless uid is
+	 * still the pod's. */
+	HF_ACTION_STOP_POD,
 	HF_ACTION_CREATE_EXTRA,
 	HF_ACTION_UPDATE_EXTRA, /* all under the root of its kind as it should be */
 	HF_ACTION_DELETE_EXTRA,
@@ -117,7 +121,7 @@ struct hf_action {
 	const char *uid;                 /* always set */
 	const char *resource_version;    /* NULL: not a precondition */
 	struct hf_opt_int grace_seconds; /* 0 is a forced delete: the object goes at once */
-	const char *message;             /* FAIL_POD */
+	const char *message;             /* FAIL_POD, STOP_POD */
 
 	/* creates: the controller ownerReference is the job's, blockOwnerDeletion true */
 	int role;
@@ -212,6 +216,7 @@ struct hf_plan {
 	const struct hf_ask *asks; /* each once; by kind and name */
 	size_t asks_len;
 
+	const char *left;    /* which pods the end of the job leaves running; NULL: none */
 	const char *summary; /* one sentence: "is Restarting for 12s: worker-3 …" */
 	const struct hf_reason *reasons;
 	size_t reasons_len;

@@ -41,6 +41,17 @@ void hf_pod_delete(struct hf_brain *b, const struct hf_pod *pod, struct hf_opt_i
 		hf_action_add(b, &b->deletes, &action);
 }
 
+void hf_pod_stop(struct hf_brain *b, const struct hf_pod *pod, const char *why)
+{
+	const struct hf_opt_int *deadline = &pod->active_deadline_seconds;
+	struct hf_action action = {
+		.kind = HF_ACTION_STOP_POD, .name = pod->name, .uid = pod->uid, .message = why};
+
+	hf_assert(pod->owned && pod->uid);
+	if (pod->deletion_time == HF_TIME_NONE && !(deadline->set && deadline->value <= 1))
+		hf_action_add(b, &b->deletes, &action);
+}
+
 const struct hf_key_value *hf_replica_labels(struct hf_brain *b, int role, int32_t index,
 					     int *ret_len)
 {

@@ -193,6 +193,7 @@ static void run(struct hf_brain *b)
 	if (b->plan->status.start_time == HF_TIME_NONE && !b->gated)
 		b->plan->status.start_time = hf_time_floor_second(b->now);
 	hf_ledger_note(b);
+	hf_sidecar_release(b);
 	hf_restart_retire(b);
 	hf_counts_take(b);
 	judge(b, &judgement);
@@ -223,6 +224,7 @@ static void run(struct hf_brain *b)
 	hf_taken_step(b);
 	hf_lost_step(b);
 	hf_stuck_step(b);
+	hf_sidecar_step(b);
 	hf_advance_step(b);
 	hf_trouble_say(b);
 	hf_awaited_say(b);
@@ -260,6 +262,7 @@ static void decide(struct hf_brain *b)
 			hf_taken_over(b);
 			hf_unplaced_over(b);
 			hf_advance_over(b);
+			hf_sidecar_over(b);
 			hf_lost_step(b);
 			hf_stuck_step(b);
 			hf_extras_drop(b, HF_LIFE_SUSPENDED);

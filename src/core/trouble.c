@@ -178,8 +178,7 @@ static void note(struct found *first, const struct found *found)
 
 static bool is_on_the_way(const struct hf_slot *slot)
 {
-	return slot->pod && slot->current && !slot->up && slot->pod->phase != HF_POD_FAILED &&
-	       slot->pod->phase != HF_POD_SUCCEEDED && slot->pod->deletion_time == HF_TIME_NONE;
+	return slot->phase == HF_SLOT_STARTING;
 }
 
 void hf_trouble_say(struct hf_brain *b)

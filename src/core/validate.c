@@ -127,6 +127,7 @@ static void check_recovery(const struct hf_recovery_spec *recovery, struct hf_fi
 	static const char *const scopes[] = {"Replica", "Job", NULL};
 	static const char *const modes[] = {"Presumed", "Proven", "Never", NULL};
 	static const char *const unhealthy[] = {"Ignore", "Restart", "Fail", NULL};
+	static const char *const after_end[] = {"Stop", "Keep", NULL};
 	char text[VALUE_TEXT];
 
 	one_of(errors, recovery->restart_scope, scopes, RECOVERY ".restartScope");
@@ -164,6 +165,8 @@ static void check_recovery(const struct hf_recovery_spec *recovery, struct hf_fi
 	one_of(errors, recovery->device_on_unhealthy, unhealthy, RECOVERY ".device.onUnhealthy");
 	at_least(errors, recovery->progress_deadline_seconds, 1,
 		 RECOVERY ".progressDeadlineSeconds");
+	at_least(errors, recovery->sidecar_grace_seconds, 0, RECOVERY ".sidecarGraceSeconds");
+	one_of(errors, recovery->pods_after_end, after_end, RECOVERY ".podsAfterEnd");
 }
 
 static void at_most(struct hf_field_errors *errors, const char *value, size_t max,

@@ -273,8 +273,9 @@ static bool is_to_start_again(const struct hf_container_seen *container)
 		return container->again == HF_AGAIN_ALWAYS ||
 		       (container->again == HF_AGAIN_ON_FAILURE && container->exit_code != 0);
 	case HF_CONTAINER_WAITING:
-		return container->again != HF_AGAIN_NEVER && container->last_exit_code.set &&
-		       container->waiting_reason &&
+		return (container->again == HF_AGAIN_ALWAYS ||
+			container->again == HF_AGAIN_ON_FAILURE) &&
+		       container->last_exit_code.set && container->waiting_reason &&
 		       !hf_streq(container->waiting_reason, "ContainerCreating") &&
 		       !hf_streq(container->waiting_reason, "PodInitializing");
 	case HF_CONTAINER_UNKNOWN:
@@ -301,13 +302,76 @@ int64_t hf_pod_terminations(const struct hf_brain *b, int role, const struct hf_
 
 /* ---- generations and attempts -------------------------------------------------------------------- */
 
-/* The kind's container waits (to start, or to be restarted) or has ended in a pod that still counts
- * as Running.  A pod whose containers nobody has reported is taken at its word. */
-static bool waits_or_ended(const struct hf_brain *b, int role, const struct hf_pod *pod)
+bool hf_container_is_over(const struct hf_container_seen *seen)
+{
+	return seen->phase == HF_CONTAINER_TERMINATED &&
+	       (seen->again == HF_AGAIN_NEVER ||
+		(seen->again == HF_AGAIN_ON_FAILURE && seen->exit_code == 0));
+}
+
+const struct hf_container_seen *hf_pod_keeper(const struct hf_pod *pod,
+					      const struct hf_container_seen *own)
+{
+	for (size_t i = 0; i < pod->containers_len; i++) {
+		const struct hf_container_seen *other = &pod->containers[i];
+
+		if (other != own && !other->init && !hf_container_is_over(other))
+			return other;
+	}
+	return NULL;
+}
+
+bool hf_container_has_begun(const struct hf_container_seen *seen)
+{
+	return seen->phase == HF_CONTAINER_RUNNING || seen->phase == HF_CONTAINER_TERMINATED ||
+	       seen->restart_count > 0 || seen->last_exit_code.set;
+}
+
+bool hf_pod_has_begun(const struct hf_pod *pod)
+{
+	for (size_t i = 0; i < pod->containers_len; i++) {
+		if (!pod->containers[i].init && hf_container_has_begun(&pod->containers[i]))
+			return true;
+	}
+	return false;
+}
+
+/* Of a pod that has not ended.  While all containers are terminated, the kubelet is about to write
+ * the pod's phase and the reason of its end: a failure waits for those. */
+static enum hf_slot_phase find_phase(const struct hf_brain *b, int role, const struct hf_pod *pod)
 {
 	const struct hf_container_seen *own = hf_own_container(b, role, pod);
 
-	return own && (own->phase == HF_CONTAINER_WAITING || own->phase == HF_CONTAINER_TERMINATED);
+	if (own && hf_container_is_over(own) && own->exit_code == 0)
+		return HF_SLOT_TRAINED;
+	if (own && hf_container_is_over(own))
+		return hf_pod_keeper(pod, own) ? HF_SLOT_BROKEN : HF_SLOT_ENDED;
+	/* A pod whose containers no kubelet has reported is taken at its word. */
+	if (own && (own->phase == HF_CONTAINER_WAITING || own->phase == HF_CONTAINER_TERMINATED))
+		return HF_SLOT_STARTING;
+	return pod->phase == HF_POD_RUNNING ? HF_SLOT_RUNNING : HF_SLOT_STARTING;
+}
+
+static enum hf_slot_phase phase_of(const struct hf_brain *b, int role, const struct hf_slot *slot)
+{
+	const struct hf_pod *pod = slot->pod;
+
+	if (!slot->current || pod->deletion_time != HF_TIME_NONE)
+		return HF_SLOT_ABSENT;
+	if (pod->phase == HF_POD_SUCCEEDED || pod->phase == HF_POD_FAILED)
+		return HF_SLOT_ENDED;
+	return find_phase(b, role, pod);
+}
+
+bool hf_slot_is_up(const struct hf_slot *slot)
+{
+	static const bool up[HF_SLOT_PHASES] = {
+		[HF_SLOT_RUNNING] = true,
+		[HF_SLOT_TRAINED] = true,
+	};
+
+	hf_assert(slot->phase < HF_SLOT_PHASES);
+	return up[slot->phase];
 }
 
 /*
@@ -382,13 +446,13 @@ void hf_world_refresh(struct hf_brain *b)
 			struct hf_slot *slot = &b->crews[r].slots[i];
 			const struct hf_pod *pod = slot->pod;
 
-			slot->current = slot->up = false;
+			slot->current = false;
+			slot->phase = HF_SLOT_ABSENT;
 			if (!pod)
 				continue;
 			b->older_pods += is_older(b, slot);
 			slot->current = is_current(b, slot, pod);
-			slot->up = slot->current && pod->phase == HF_POD_RUNNING &&
-				   pod->deletion_time == HF_TIME_NONE && !waits_or_ended(b, r, pod);
+			slot->phase = phase_of(b, r, slot);
 		}
 	}
 }

@@ -94,6 +94,24 @@ static void set_aside_placement(struct hf_json *fixed)
 	hf_json_remove(fixed, "affinity");
 }
 
+/* It may be added, and lowered. */
+static void check_deadline(struct hf_op *op, const struct hf_json *old, const struct hf_json *new)
+{
+	const struct hf_json *was = hf_json_get(old, "activeDeadlineSeconds");
+	const struct hf_json *is = hf_json_get(new, "activeDeadlineSeconds");
+
+	if (hf_json_type(was) != HF_JSON_INT)
+		return;
+	if (hf_json_type(is) != HF_JSON_INT)
+		hf_op_problem(op, "FieldValueInvalid", "spec.activeDeadlineSeconds",
+			      "Invalid value: null: must not update from a positive integer to nil "
+			      "value");
+	else if (hf_json_i64(is, 0) > hf_json_i64(was, 0))
+		hf_op_problem(op, "FieldValueInvalid", "spec.activeDeadlineSeconds",
+			      "Invalid value: %lld: must be less than or equal to previous value",
+			      (long long)hf_json_i64(is, 0));
+}
+
 void hf_pod_check_update(struct hf_op *op, const struct hf_json *before,
 			 const struct hf_json *after)
 {
@@ -115,6 +133,7 @@ void hf_pod_check_update(struct hf_op *op, const struct hf_json *before,
 			"`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to "
 			"existing tolerations),`spec.terminationGracePeriodSeconds` (allow it "
 			"to be set to 1 if it was previously negative)");
+	check_deadline(op, old, new);
 	for (size_t i = 0; i < hf_json_len(hf_json_get(new, "schedulingGates")); i++) {
 		const struct hf_json *gate = hf_json_item(hf_json_get(new, "schedulingGates"), i);
 		const struct hf_json *old_gates = hf_json_get(old, "schedulingGates");

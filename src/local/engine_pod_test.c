@@ -104,12 +104,39 @@ static void a_pod_may_change_in_few_things_only(void **state)
 	}
 }
 
+static void a_deadline_may_be_added_and_lowered(void **state)
+{
+	static const struct {
+		const char *patch;
+		bool allowed;
+	} steps[] = {
+		{"{'spec':{'activeDeadlineSeconds':50}}", true},
+		{"{'spec':{'activeDeadlineSeconds':51}}", false},
+		{"{'spec':{'activeDeadlineSeconds':null}}", false},
+		{"{'spec':{'activeDeadlineSeconds':1}}", true},
+		{"{'metadata':{'labels':{'a':'b'}}}", true},
+	};
+	struct plane p;
+	AUTO_OUTCOME made = {0};
+
+	plane_open(&p, NULL, false);
+	assert_int_equal(create_pod(&p.w, "default", "p", &made), 0);
+	for (size_t i = 0; i < HF_ARRAY_LEN(steps); i++) {
+		AUTO_OUTCOME o = {0};
+		int code = merge(&p.w, AT(&hf_pods, "default", "p"), &o, "%s", steps[i].patch);
+		if (code != (steps[i].allowed ? 0 : HF_E_INVALID))
+			fail_msg("%s: %s", steps[i].patch, o.message);
+	}
+	plane_close(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_class_of_service_follows_from_requests_and_limits),
 		cmocka_unit_test(the_grace_is_what_is_asked_or_the_pods_own),
 		cmocka_unit_test(a_pod_may_change_in_few_things_only),
+		cmocka_unit_test(a_deadline_may_be_added_and_lowered),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -802,6 +802,14 @@ static void finish(struct hf_kpod *pod, bool settled)
 		delete_object(pod);
 }
 
+/* A pod that this kubelet ends has its containers' ends, its phase and the reason written at once, as
+ * upstream's kubelet writes them: an end without its reason would count as the program's. */
+static bool is_being_ended(const struct hf_kpod *pod, const struct hf_pod_plan *plan)
+{
+	return (pod->stop == HF_KPOD_STOP_DRAIN || pod->stop == HF_KPOD_STOP_DEADLINE) &&
+	       pod->state == HF_KPOD_RUNNING && !plan->finished;
+}
+
 static void sync_pod(void *arg)
 {
 	struct hf_kpod *pod = arg;
@@ -822,7 +830,7 @@ static void sync_pod(void *arg)
 		hf_kpod_fill_plan(pod, &plan, containers);
 	/* Before the node is known to be there nothing is said of its pods. */
 	if (pod->doc && pod->kubelet->probed)
-		settled = write_status(pod, &plan);
+		settled = !is_being_ended(pod, &plan) && write_status(pod, &plan);
 	pod->settled = settled;
 	if (pod->state == HF_KPOD_ENDED && settled)
 		hf_kubelet_check_drained(pod->kubelet);

@@ -322,6 +322,78 @@ static void a_pod_past_its_deadline_fails(void **state)
 		NUM(testnode_container(n, "a", 0, false), "state", "terminated", "exitCode"), 143);
 }
 
+static void patch_deadline(struct testnode *n, const char *name)
+{
+	struct hf_request request = {.verb = HF_VERB_PATCH,
+				     .resource = &hf_pods,
+				     .ns = "default",
+				     .name = name,
+				     .patch_type = HF_PATCH_MERGE};
+	const char *text = "{\"spec\":{\"activeDeadlineSeconds\":1}}";
+	HF_AUTO_DOC body = hf_doc_from_text(text, strlen(text));
+	HF_AUTO_RESULT result = {0};
+
+	request.body = body;
+	hf_local_apply(n->local, &request, &result);
+	assert_int_equal(result.code, 0);
+}
+
+/* The operator ends what a failed job leaves in this way: whatever the restart policy. */
+static void a_deadline_that_is_added_ends_a_running_pod_for_good(void **state)
+{
+	struct testnode *n = *state;
+
+	testnode_script(n, "a", "Always", "exec tail -f /dev/null");
+	testnode_wait_state(n, "a", "running", NULL);
+	/* 1 s is the least, and counts from the start of the pod. */
+	patch_deadline(n, "a");
+	testnode_wait_phase(n, "a", "Failed");
+	assert_string_equal(STR(testnode_status(n, "a"), "reason"), "DeadlineExceeded");
+	assert_int_equal(NUM(testnode_container(n, "a", 0, false), "restartCount"), 0);
+	assert_int_equal(
+		NUM(testnode_container(n, "a", 0, false), "state", "terminated", "exitCode"), 143);
+}
+
+/* The pod has failed; before that no end of its first container was told while the second one ran. */
+static bool ends_are_told_together(struct testnode *n, void *name)
+{
+	const struct hf_json *first = testnode_container(n, name, 0, false);
+	const struct hf_json *second = testnode_container(n, name, 1, false);
+
+	assert_false(hf_json_path(first, "state", "terminated", NULL) != NULL &&
+		     hf_json_path(second, "state", "running", NULL) != NULL);
+	return hf_streq(STR(testnode_status(n, name), "phase"), "Failed");
+}
+
+static void a_pod_that_its_kubelet_ends_has_its_ends_told_together(void **state)
+{
+	struct testnode *n = *state;
+	char name[] = "a";
+
+	testnode_pod(
+		n, name,
+		"'restartPolicy':'Never','containers':"
+		"[{'name':'main','command':['tail','-f','/dev/null']},"
+		"{'name':'slow','command':['sh','-c','slow() { sleep 1; exit 0; }; trap slow TERM; "
+		"while :; do sleep 0.1; done']}]");
+	testnode_wait_phase(n, name, "Running");
+	patch_deadline(n, name);
+	testnode_wait(n, ends_are_told_together, name);
+	assert_string_equal(STR(testnode_status(n, name), "reason"), "DeadlineExceeded");
+}
+
+/* One that waits to be started again is not started. */
+static void a_deadline_that_is_added_ends_a_pod_that_crashes(void **state)
+{
+	struct testnode *n = *state;
+
+	testnode_script(n, "a", "OnFailure", "exit 3");
+	testnode_wait_state(n, "a", "waiting", "CrashLoopBackOff");
+	patch_deadline(n, "a");
+	testnode_wait_phase(n, "a", "Failed");
+	assert_string_equal(STR(testnode_status(n, "a"), "reason"), "DeadlineExceeded");
+}
+
 static void a_pod_that_somebody_declared_failed_is_stopped_and_stays_so(void **state)
 {
 	struct testnode *n = *state;
@@ -710,6 +782,9 @@ int main(int argc, char **argv)
 		T(a_pod_that_waits_for_its_end_is_looked_at_now_and_then),
 		T(a_pod_deleted_with_force_is_killed_and_leaves_nothing),
 		T(a_pod_past_its_deadline_fails),
+		T(a_deadline_that_is_added_ends_a_running_pod_for_good),
+		T(a_deadline_that_is_added_ends_a_pod_that_crashes),
+		T(a_pod_that_its_kubelet_ends_has_its_ends_told_together),
 		T(a_pod_that_somebody_declared_failed_is_stopped_and_stays_so),
 		T(a_signal_reaches_the_container_that_is_named),
 		T(too_much_memory_is_reported_as_such),

@@ -39,7 +39,9 @@ static void test_every_field_of_recovery_is_read(void **state)
 			"  nodeLost: {afterSeconds: 49, forceDelete: Proven, selfFence: true}\n"
 			"  forceDeleteAfterSeconds: 10\n"
 			"  device: {onUnhealthy: Fail, avoid: false}\n"
-			"  progressDeadlineSeconds: 11\n"),
+			"  progressDeadlineSeconds: 11\n"
+			"  sidecarGraceSeconds: 12\n"
+			"  podsAfterEnd: Keep\n"),
 		  &err);
 	r = hf_operator_config_recovery(config);
 	assert_string_equal(r->restart_scope, "Job");
@@ -50,6 +52,8 @@ static void test_every_field_of_recovery_is_read(void **state)
 	assert_true(r->node_lost_self_fence.set && r->node_lost_self_fence.value);
 	assert_true(r->device_avoid.set && !r->device_avoid.value);
 	assert_int_equal(r->progress_deadline_seconds.value, 11);
+	assert_int_equal(r->sidecar_grace_seconds.value, 12);
+	assert_string_equal(r->pods_after_end, "Keep");
 }
 
 static void test_what_is_absent_stays_absent(void **state)

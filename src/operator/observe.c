@@ -133,6 +133,8 @@ static void find_facts(const struct hf_observe_args *args, struct hf_pod *pods,
 	if (facts != NULL && facts->traces != NULL)
 		hf_traces_see(facts->traces, args->job->uid, &moment, arena, views, seen);
 	find_nodes(args, arena, seen);
+	for (size_t i = 0; i < len; i++)
+		pods[i].own_ended_at = hf_moment_at(&moment, pods[i].own_ended_at);
 	if (facts == NULL || facts->nodes == NULL)
 		return;
 	for (size_t i = 0; i < len; i++) {

@@ -38,6 +38,7 @@ struct hf_view {
 	const char *node;           /* as in struct hf_pod */
 	hf_time news_at;            /* as in struct hf_pod, but on the monotonic clock */
 	hf_time unwell_at;          /* likewise */
+	hf_time own_ended_at;       /* likewise */
 	unsigned char bytes[];
 };
 struct hf_view *hf_view_of_pod(struct hf_doc *doc, struct hf_arena *scratch);
@@ -106,6 +107,10 @@ struct hf_doc *hf_status_patch(struct hf_doc *job, const struct hf_framework *fr
 /* The strategic merge patch of a pod's status that HF_ACTION_FAIL_POD asks for: conditions of
  * others stay. */
 struct hf_doc *hf_fail_pod_patch(const struct hf_action *action, hf_time now);
+/* The merge patch of a pod that HF_ACTION_STOP_POD asks for.  1 is the least that an API server takes,
+ * and has passed for every pod that runs. */
+#define HF_STOP_DEADLINE_SECONDS 1
+struct hf_doc *hf_stop_pod_patch(const struct hf_action *action);
 /* Whether the object in the reply holds all that was sent. */
 bool hf_status_arrived(struct hf_doc *patch, struct hf_doc *reply);
 

@@ -16,7 +16,8 @@ static const struct hf_resource *resource_of(const struct hf_pass_call *call)
 	switch (call->action->kind) {
 	case HF_ACTION_CREATE_POD:
 	case HF_ACTION_DELETE_POD:
-	case HF_ACTION_FAIL_POD: return &hf_pods;
+	case HF_ACTION_FAIL_POD:
+	case HF_ACTION_STOP_POD: return &hf_pods;
 	case HF_ACTION_CREATE_SERVICE:
 	case HF_ACTION_DELETE_SERVICE: return &hf_services;
 	case HF_ACTION_CREATE_EXTRA:
@@ -164,6 +165,31 @@ static void judge_fail_read(struct hf_pass_call *call, const struct hf_reply *re
 		bad(call, HF_E_CONFLICT, "the pod has changed since it was given up");
 }
 
+/* A pod that has gone or has ended need not be ended; one that stays is told so, or it is not. */
+static void judge_stop_read(struct hf_pass_call *call, const struct hf_reply *reply)
+{
+	struct hf_pod pod;
+	bool other;
+
+	if (reply->code == HF_E_NOT_FOUND) {
+		put_gone(call);
+		good_already(call);
+		return;
+	}
+	hf_pod_read(reply->object, NULL, call->pass->arena, &pod);
+	other = !hf_streq(pod.uid, call->action->uid);
+	if (other)
+		put_gone(call);
+	hf_cache_put_reply(cache_of(call), reply->object);
+	if (other || pod.phase == HF_POD_FAILED || pod.phase == HF_POD_SUCCEEDED)
+		good_already(call);
+	else if (pod.active_deadline_seconds.set &&
+		 pod.active_deadline_seconds.value <= HF_STOP_DEADLINE_SECONDS)
+		good(call);
+	else
+		bad(call, HF_E_TIMEOUT, "the pod is not told to end yet");
+}
+
 /* Whatever is there now, the next step sees it and asks for what is still missing. */
 static void judge_update_read(struct hf_pass_call *call, const struct hf_reply *reply)
 {
@@ -195,6 +221,8 @@ static void read_reply(void *arg, const struct hf_reply *reply)
 		judge_create_read(call, reply);
 	else if (call->action->kind == HF_ACTION_FAIL_POD)
 		judge_fail_read(call, reply);
+	else if (call->action->kind == HF_ACTION_STOP_POD)
+		judge_stop_read(call, reply);
 	else if (call->action->kind == HF_ACTION_UPDATE_EXTRA)
 		judge_update_read(call, reply);
 	else
@@ -293,7 +321,8 @@ static void judge_delete(struct hf_pass_call *call, const struct hf_reply *reply
 	}
 }
 
-static void judge_fail(struct hf_pass_call *call, const struct hf_reply *reply)
+/* A patch of a pod or of its status. */
+static void judge_patch(struct hf_pass_call *call, const struct hf_reply *reply)
 {
 	if (reply->code == 0) {
 		hf_cache_put_reply(cache_of(call), reply->object);
@@ -331,8 +360,9 @@ static void action_reply(void *arg, const struct hf_reply *reply)
 	call->call = NULL;
 	if (is_create(call->action))
 		judge_create(call, reply);
-	else if (call->action->kind == HF_ACTION_FAIL_POD)
-		judge_fail(call, reply);
+	else if (call->action->kind == HF_ACTION_FAIL_POD ||
+		 call->action->kind == HF_ACTION_STOP_POD)
+		judge_patch(call, reply);
 	else if (call->action->kind == HF_ACTION_UPDATE_EXTRA)
 		judge_update(call, reply);
 	else
@@ -394,6 +424,12 @@ void hf_perform_send(struct hf_pass_call *call)
 		request.name = action->name;
 		request.subresource = "status";
 		request.patch_type = HF_PATCH_STRATEGIC;
+		request.body = body;
+	} else if (action->kind == HF_ACTION_STOP_POD) {
+		body = hf_stop_pod_patch(action);
+		request.verb = HF_VERB_PATCH;
+		request.name = action->name;
+		request.patch_type = HF_PATCH_MERGE;
 		request.body = body;
 	} else if (action->kind == HF_ACTION_UPDATE_EXTRA) {
 		body = hf_doc_from_json(hf_extra_patch(action->extra, action->uid));

@@ -408,6 +408,61 @@ static void test_a_pod_that_went_while_it_was_given_up_is_good(void **state)
 	assert_int_equal(bench->last_code, 0);
 }
 
+/* --- ending a pod and keeping it ------------------------------------------------------------ */
+
+static struct fake_call *stop_is_sent(struct bench *bench)
+{
+	want(0, HF_ACTION_STOP_POD, 0, 1);
+	actions[0].message = "JobFailed";
+	want(1, HF_ACTION_CREATE_POD, 1, 1);
+	start(bench);
+	return expect(bench, HF_VERB_PATCH, "pods");
+}
+
+static void test_a_pod_is_ended_by_one_patch_of_its_deadline(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_call *call = stop_is_sent(bench);
+	const struct hf_json *body = hf_doc_json(call->request->body);
+
+	assert_string_equal(call->request->name, "ddp-worker-0");
+	assert_null(call->request->subresource);
+	assert_int_equal(call->request->patch_type, HF_PATCH_MERGE);
+	assert_string_equal(hf_json_path_str(body, "metadata", "uid", NULL), "p-uid");
+	assert_string_equal(
+		hf_json_path_str(body, "metadata", "annotations", "holdfast.dev/stopped", NULL),
+		"JobFailed");
+	assert_int_equal(hf_json_i64(hf_json_path(body, "spec", "activeDeadlineSeconds", NULL), 0),
+			 1);
+	fake_answer_object(call, pod_doc("ddp-worker-0", "p-uid", 101, "u-1", ""));
+	grant_pod(expect(bench, HF_VERB_CREATE, "pods"), 102);
+	assert_int_equal(bench->last_code, 0);
+}
+
+static void test_an_end_that_was_not_answered_is_looked_for(void **state)
+{
+	struct bench *bench = *state;
+
+	fake_refuse(stop_is_sent(bench), HF_E_TIMEOUT);
+	fake_answer_object(expect(bench, HF_VERB_GET, "pods"),
+			   pod_doc("ddp-worker-0", "p-uid", 101, "u-1",
+				   "},\"spec\":{\"activeDeadlineSeconds\":1"));
+	grant_pod(expect(bench, HF_VERB_CREATE, "pods"), 102);
+	assert_int_equal(bench->last_code, 0);
+}
+
+static void test_an_end_that_was_not_done_is_asked_for_again(void **state)
+{
+	struct bench *bench = *state;
+
+	fake_refuse(stop_is_sent(bench), HF_E_TIMEOUT);
+	fake_answer_object(expect(bench, HF_VERB_GET, "pods"),
+			   pod_doc("ddp-worker-0", "p-uid", 101, "u-1",
+				   "},\"spec\":{\"activeDeadlineSeconds\":600"));
+	assert_int_equal(bench->last_code, HF_E_TIMEOUT);
+	assert_null(next(bench));
+}
+
 static void test_another_pod_of_the_name_is_left_alone(void **state)
 {
 	struct bench *bench = *state;
@@ -445,6 +500,9 @@ int main(void)
 		T(test_a_kubelet_that_came_back_keeps_its_pod),
 		T(test_a_pod_that_was_given_up_already_or_is_gone_is_good),
 		T(test_a_pod_that_went_while_it_was_given_up_is_good),
+		T(test_a_pod_is_ended_by_one_patch_of_its_deadline),
+		T(test_an_end_that_was_not_answered_is_looked_for),
+		T(test_an_end_that_was_not_done_is_asked_for_again),
 		T(test_another_pod_of_the_name_is_left_alone),
 	};
 

@@ -94,6 +94,7 @@ static const struct {
 				      "service"},
 	[HF_ACTION_DELETE_JOB] = {"SuccessfulDeleteJob", "FailedDeleteJob", "Deleted", "job"},
 	[HF_ACTION_FAIL_POD] = {"PodNodeLost", "FailedPodNodeLost", "Gave up", "pod"},
+	[HF_ACTION_STOP_POD] = {"SuccessfulStopPod", "FailedStopPod", "Ended and kept", "pod"},
 	[HF_ACTION_CREATE_EXTRA] = {NULL, "FailedCreate", "Created", "object"},
 	[HF_ACTION_UPDATE_EXTRA] = {NULL, "FailedUpdate", "Changed", "object"},
 	[HF_ACTION_DELETE_EXTRA] = {NULL, "FailedDelete", "Deleted", "object"},
@@ -107,6 +108,7 @@ void hf_report_failure(struct hf_pass *pass, const struct hf_action *action, con
 
 	hf_strbuf_addf(&text, "Error %s: %s",
 		       kind == HF_ACTION_FAIL_POD              ? "failing"
+		       : kind == HF_ACTION_STOP_POD            ? "ending"
 		       : kind == HF_ACTION_UPDATE_EXTRA        ? "changing"
 		       : hf_streq(words[kind].verb, "Created") ? "creating"
 							       : "deleting",

@@ -22,6 +22,7 @@ static void remember(const struct hf_observed *seen, hf_time now)
 	brain.watched_since = seen->watched_since;
 	brain.news_at = seen->pods_len > 0 ? seen->pods[0].news_at : HF_TIME_NONE;
 	brain.unwell_at = seen->pods_len > 0 ? seen->pods[0].unwell_at : HF_TIME_NONE;
+	brain.own_ended_at = seen->pods_len > 0 ? seen->pods[0].own_ended_at : HF_TIME_NONE;
 	brain.n_nodes = seen->nodes_len;
 	brain.n_gone = seen->gone_len;
 	brain.n_claims = seen->claims_len;

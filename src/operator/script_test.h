@@ -46,7 +46,7 @@ struct script {
 	struct hf_ledger seen; /* likewise; its texts are gone */
 	bool leaving;          /* likewise: the job is being deleted */
 	/* Likewise, the first few; texts are gone but for `name`, cut. */
-	hf_time now, watched_since, news_at, unwell_at;
+	hf_time now, watched_since, news_at, unwell_at, own_ended_at;
 	struct hf_node_seen nodes[SEEN_MAX];
 	struct hf_gone_seen gone[SEEN_MAX];
 	bool gone_owned[SEEN_MAX]; /* it is told how it was last; that is not kept itself */

@@ -3,6 +3,7 @@
 #include "operator/operator_internal.h"
 
 #include "api/job.h"
+#include "core/names.h"
 #include "json/patch.h"
 
 struct hf_doc *hf_status_patch(struct hf_doc *job, const struct hf_framework *framework,
@@ -41,6 +42,19 @@ struct hf_doc *hf_fail_pod_patch(const struct hf_action *action, hf_time now)
 	hf_json_set_str(condition, "message", action->message);
 	hf_json_set_str(condition, "lastTransitionTime", time);
 	hf_json_append(hf_json_ensure_array(status, "conditions"), condition);
+	return hf_doc_from_json(patch);
+}
+
+struct hf_doc *hf_stop_pod_patch(const struct hf_action *action)
+{
+	struct hf_json *patch = hf_json_object();
+	struct hf_json *metadata = hf_json_ensure_object(patch, "metadata");
+
+	hf_json_set_str(metadata, "uid", action->uid);
+	hf_json_set_str(hf_json_ensure_object(metadata, "annotations"), HF_ANNOTATION_STOPPED,
+			action->message);
+	hf_json_set_i64(hf_json_ensure_object(patch, "spec"), "activeDeadlineSeconds",
+			HF_STOP_DEADLINE_SECONDS);
 	return hf_doc_from_json(patch);
 }
 

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "framework/framework.h"
 #include "operator/facts_internal.h"
 #include "operator/operator_internal.h"
 
@@ -86,6 +87,27 @@ static bool kubelet_wrote(const struct hf_pod *was, const struct hf_pod *now)
 		if (!same_container(&was->containers[i], &now->containers[i]))
 			return true;
 	return false;
+}
+
+/* The kind's own container, where it is terminated; NULL: it is not, or the pod is of no kind. */
+static const struct hf_container_seen *own_end(const struct hf_pod *pod)
+{
+	const char *name = NULL;
+
+	for (size_t i = 0; hf_frameworks[i] != NULL; i++)
+		if (hf_streq(hf_frameworks[i]->kind, pod->maker))
+			name = hf_frameworks[i]->container_name;
+	for (size_t i = 0; name != NULL && i < pod->containers_len; i++)
+		if (!pod->containers[i].init && hf_streq(pod->containers[i].name, name) &&
+		    pod->containers[i].phase == HF_CONTAINER_TERMINATED)
+			return &pod->containers[i];
+	return NULL;
+}
+
+static bool same_end(const struct hf_container_seen *a, const struct hf_container_seen *b)
+{
+	return a != NULL && a->restart_count == b->restart_count &&
+	       a->finished_at == b->finished_at;
 }
 
 /* --- names that were freed ----------------------------------------------------------------- */
@@ -228,27 +250,34 @@ void hf_traces_changed(struct hf_traces *traces, const struct hf_cache_entry *be
 	struct hf_view *view = now == NULL ? NULL : now->view;
 
 	struct hf_arena *scratch = traces->op->scratch;
-	struct hf_pod old, new;
+	struct hf_pod old = {.containers_len = 0}, new;
 	size_t at = 0;
 
 	if (view == NULL) {
 		bury(traces, before);
 		return;
 	}
-	/* A kubelet in this process is alive. */
-	if (traces->op->facts.nodes == NULL)
-		return;
 	hf_view_pod(view, scratch, &new);
+	if (was != NULL)
+		hf_view_pod(was, scratch, &old);
+	/* After a start of the operator the wait for other containers begins anew. */
+	if (own_end(&new) != NULL)
+		view->own_ended_at = same_end(own_end(&old), own_end(&new))
+					     ? was->own_ended_at
+					     : hf_loop_mono(traces->op->loop);
+	/* A kubelet in this process is alive. */
+	if (traces->op->facts.nodes == NULL) {
+		hf_arena_reset(scratch);
+		return;
+	}
 	/* What stood there when we came may have begun at that moment. */
 	if (unwell(&new, &at) != NULL)
 		view->unwell_at = was != NULL && was->unwell_at != HF_TIME_NONE
 					  ? was->unwell_at
 					  : hf_loop_mono(traces->op->loop);
-	if (was != NULL) {
-		hf_view_pod(was, scratch, &old);
+	if (was != NULL)
 		view->news_at =
 			kubelet_wrote(&old, &new) ? hf_loop_mono(traces->op->loop) : was->news_at;
-	}
 	hf_arena_reset(scratch);
 }
 
@@ -277,6 +306,7 @@ static const struct hf_pod *last_of(const struct grave *grave, const struct hf_m
 	pod->owned = true;
 	pod->news_at = hf_moment_at(moment, pod->news_at);
 	pod->unwell_at = hf_moment_at(moment, pod->unwell_at);
+	pod->own_ended_at = hf_moment_at(moment, pod->own_ended_at);
 	return pod;
 }
 

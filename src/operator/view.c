@@ -62,7 +62,7 @@ enum { TIME_NONE, TIME_SECONDS, TIME_NANOS };
 
 _Static_assert(TEXT_WORDS + HF_ARRAY_LEN(words) <= 256, "a word's place is one byte");
 /* Whoever adds a field: pack it, unpack it, and let view_test see it. */
-_Static_assert(sizeof(struct hf_pod) == 296 && sizeof(struct hf_container_seen) == 120 &&
+_Static_assert(sizeof(struct hf_pod) == 328 && sizeof(struct hf_container_seen) == 120 &&
 		       sizeof(struct hf_pod_condition) == 32 &&
 		       sizeof(struct hf_service_seen) == 32 && sizeof(struct hf_extra_seen) == 48,
 	       "a field that is not packed below is lost");
@@ -191,6 +191,8 @@ static void put_pod(struct packer *packer, const struct hf_pod *pod)
 	put_number(packer, pod->attempt);
 	put_number(packer, pod->incident);
 	put_text(packer, pod->avoids);
+	put_text(packer, pod->stopped);
+	put_option(packer, &pod->active_deadline_seconds);
 	put_number(packer, pod->phase);
 	put_text(packer, pod->reason);
 	put_text(packer, pod->message);
@@ -386,8 +388,10 @@ static struct unpacker record_of(const struct hf_view *view, struct hf_arena *ar
 void hf_view_pod(const struct hf_view *view, struct hf_arena *arena, struct hf_pod *ret_pod)
 {
 	struct unpacker unpacker = record_of(view, arena);
-	struct hf_pod pod = {
-		.node = view->node, .news_at = view->news_at, .unwell_at = view->unwell_at};
+	struct hf_pod pod = {.node = view->node,
+			     .news_at = view->news_at,
+			     .unwell_at = view->unwell_at,
+			     .own_ended_at = view->own_ended_at};
 
 	pod.name = get_text(&unpacker);
 	pod.uid = get_text(&unpacker);
@@ -399,6 +403,8 @@ void hf_view_pod(const struct hf_view *view, struct hf_arena *arena, struct hf_p
 	pod.attempt = get_number(&unpacker);
 	pod.incident = get_number(&unpacker);
 	pod.avoids = get_text(&unpacker);
+	pod.stopped = get_text(&unpacker);
+	pod.active_deadline_seconds = get_option(&unpacker);
 	pod.phase = (enum hf_pod_phase)get_number(&unpacker);
 	pod.reason = get_text(&unpacker);
 	pod.message = get_text(&unpacker);
@@ -449,7 +455,10 @@ static struct hf_view *view_create(const char *controller_uid, const char *node,
 	struct hf_view *view = hf_xmalloc(sizeof(*view) + uid_size + node_size + size);
 	unsigned char *node_at = view->bytes + uid_size;
 
-	*view = (struct hf_view){.refs = 1, .news_at = HF_TIME_NONE, .unwell_at = HF_TIME_NONE};
+	*view = (struct hf_view){.refs = 1,
+				 .news_at = HF_TIME_NONE,
+				 .unwell_at = HF_TIME_NONE,
+				 .own_ended_at = HF_TIME_NONE};
 	view->record = (uint32_t)(uid_size + node_size);
 	if (uid_size > 0)
 		view->controller_uid = memcpy(view->bytes, controller_uid, uid_size);
@@ -470,6 +479,7 @@ struct hf_view *hf_view_of_pod(struct hf_doc *doc, struct hf_arena *scratch)
 	view = view_create(uid, pod.node, packer.size, &packer);
 	view->news_at = pod.news_at;
 	view->unwell_at = pod.unwell_at;
+	view->own_ended_at = pod.own_ended_at;
 	put_pod(&packer, &pod);
 	return view;
 }

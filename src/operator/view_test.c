@@ -37,9 +37,10 @@ static const char full[] =
 	"\"deletionTimestamp\":\"2026-01-01T00:02:00Z\",\"deletionGracePeriodSeconds\":0,"
 	"\"finalizers\":[\"a/b\",\"True\"],\"annotations\":{\"holdfast.dev/generation\":\"3\","
 	"\"holdfast.dev/attempt\":\"200\",\"holdfast.dev/incident\":\"70000\","
-	"\"holdfast.dev/avoids\":\"n7,n8\"},"
+	"\"holdfast.dev/avoids\":\"n7,n8\",\"holdfast.dev/stopped\":\"JobFailed\"},"
 	"\"ownerReferences\":[{\"uid\":\"u-1\",\"controller\":true}]},"
-	"\"spec\":{\"nodeName\":\"a\",\"restartPolicy\":\"OnFailure\",\"tolerations\":[{\"key\":"
+	"\"spec\":{\"nodeName\":\"a\",\"restartPolicy\":\"OnFailure\",\"activeDeadlineSeconds\":300,"
+	"\"tolerations\":[{\"key\":"
 	"\"node.kubernetes.io/unreachable\",\"operator\":\"Exists\",\"effect\":\"NoExecute\","
 	"\"tolerationSeconds\":300}],\"volumes\":[{\"name\":\"v\",\"persistentVolumeClaim\":{"
 	"\"claimName\":\"data\"}}]},\"status\":{\"phase\":\"Failed\",\"reason\":\"Evicted\","
@@ -110,6 +111,8 @@ static void same_pod(const struct hf_pod *a, const struct hf_pod *b)
 	assert_int_equal(a->attempt, b->attempt);
 	assert_int_equal(a->incident, b->incident);
 	same(a->avoids, b->avoids);
+	same(a->stopped, b->stopped);
+	same_option(&a->active_deadline_seconds, &b->active_deadline_seconds);
 	assert_int_equal(a->phase, b->phase);
 	same(a->reason, b->reason);
 	same(a->message, b->message);

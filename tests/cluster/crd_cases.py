@@ -164,10 +164,11 @@ def run_policies():
         "restartGraceSeconds": 0,
         "nodeLost": {"afterSeconds": 60, "forceDelete": "Proven", "selfFence": True},
         "forceDeleteAfterSeconds": 0, "device": {"onUnhealthy": "Fail", "avoid": False},
-        "progressDeadlineSeconds": 1})
+        "progressDeadlineSeconds": 1, "sidecarGraceSeconds": 0, "podsAfterEnd": "Keep"})
     yield recovery("null for absent", {"infrastructureLimit": None, "restartGraceSeconds": None})
     for field in ("infrastructureLimit", "deviceLimit", "incidentSeconds", "replaceDelaySeconds",
-                  "settleSeconds", "restartGraceSeconds", "forceDeleteAfterSeconds"):
+                  "settleSeconds", "restartGraceSeconds", "forceDeleteAfterSeconds",
+                  "sidecarGraceSeconds"):
         yield recovery(field + " below 0", {field: -1}, field + ": Invalid value")
     for field in ("initialSeconds", "maxSeconds", "resetAfterSeconds"):
         yield recovery("backoff.%s 0" % field, {"backoff": {field: 0}}, field + ": Invalid value")
@@ -186,6 +187,8 @@ def run_policies():
                    "forceDelete: Unsupported")
     yield recovery("a reaction nobody knows", {"device": {"onUnhealthy": "Cry"}},
                    "onUnhealthy: Unsupported")
+    yield recovery("a word that podsAfterEnd does not have", {"podsAfterEnd": "Delete"},
+                   "podsAfterEnd: Unsupported")
 
 
 def failure_policies():

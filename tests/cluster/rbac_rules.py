@@ -32,6 +32,7 @@ for resource in ("pods", "services"):
         "create": ("src/operator/perform.c", "request.verb = HF_VERB_CREATE"),
         "delete": ("src/operator/perform.c", "request.verb = HF_VERB_DELETE"),
     }
+CLUSTER["", "pods"]["patch"] = ("src/operator/perform.c", "hf_stop_pod_patch(")
 EXTRA = {
     **CACHE,
     "get": ("src/operator/perform.c", ".verb = HF_VERB_GET"),

@@ -342,6 +342,7 @@ static void create_pod(struct brain *b, const struct hf_action *action)
 		.bound_at = b->now,
 		.news_at = HF_TIME_NONE,
 		.unwell_at = HF_TIME_NONE,
+		.own_ended_at = HF_TIME_NONE,
 		.containers_len = 1,
 	};
 	pod->containers[0] = (struct hf_container_seen){
@@ -370,6 +371,32 @@ static void delete_pod(struct brain *b, const struct hf_action *action)
 		brain_terminate(b, action->name);
 }
 
+static bool is_lost(const struct brain *b, const struct brain_pod *pod)
+{
+	for (size_t i = 0; i < b->nodes_len; i++) {
+		if (hf_streq(b->nodes[i].name, pod->node))
+			return b->nodes[i].ready == HF_NODE_UNKNOWN ||
+			       b->nodes[i].ready == HF_NODE_GONE;
+	}
+	return false;
+}
+
+/* News of a container, from a kubelet that lives. */
+static void kubelet_writes(struct brain *b, struct brain_pod *pod)
+{
+	pod->pod.news_at = b->now;
+	touch(b, pod);
+}
+
+static void end_container(const struct brain *b, struct hf_container_seen *container, int code)
+{
+	container->phase = HF_CONTAINER_TERMINATED;
+	container->again = HF_AGAIN_NEVER;
+	container->exit_code = code;
+	container->terminated_reason = code == 0 ? "Completed" : "Error";
+	container->finished_at = b->now;
+}
+
 /* As an API server does: what has changed since is a conflict. */
 static void fail_pod(struct brain *b, const struct hf_action *action)
 {
@@ -383,6 +410,28 @@ static void fail_pod(struct brain *b, const struct hf_action *action)
 	pod->condition = (struct hf_pod_condition){.type = HF_POD_COND_NODE_LOST, .status = "True"};
 	pod->pod.conditions_len = 1;
 	touch(b, pod);
+}
+
+/* A kubelet that lives ends the containers at once, with SIGKILL. */
+static void stop_pod(struct brain *b, const struct hf_action *action)
+{
+	struct brain_pod *pod = brain_pod(b, action->name);
+
+	assert_non_null(action->message);
+	if (!pod || !hf_streq(pod->uid, action->uid))
+		return;
+	pod->pod.active_deadline_seconds = HF_SOME_INT(1);
+	/* The texts that plans use there are constants. */
+	pod->pod.stopped = action->message;
+	touch(b, pod);
+	if (is_lost(b, pod) || pod->pod.phase != HF_POD_RUNNING)
+		return;
+	kubelet_writes(b, pod);
+	pod->pod.phase = HF_POD_FAILED;
+	pod->pod.reason = "DeadlineExceeded";
+	for (size_t i = 0; i < pod->pod.containers_len; i++)
+		if (pod->containers[i].phase != HF_CONTAINER_TERMINATED)
+			end_container(b, &pod->containers[i], 137);
 }
 
 static void create_service(struct brain *b, const struct hf_action *action)
@@ -472,6 +521,7 @@ void brain_perform(struct brain *b, const struct hf_action *action)
 	case HF_ACTION_CREATE_SERVICE: create_service(b, action); break;
 	case HF_ACTION_DELETE_SERVICE: delete_service(b, action); break;
 	case HF_ACTION_FAIL_POD: fail_pod(b, action); break;
+	case HF_ACTION_STOP_POD: stop_pod(b, action); break;
 	case HF_ACTION_CREATE_EXTRA: create_extra(b, action); break;
 	case HF_ACTION_UPDATE_EXTRA:
 	case HF_ACTION_DELETE_EXTRA: change_extra(b, action); break;
@@ -540,23 +590,6 @@ static struct brain_pod *must(struct brain *b, const char *name)
 	return pod;
 }
 
-static bool is_lost(const struct brain *b, const struct brain_pod *pod)
-{
-	for (size_t i = 0; i < b->nodes_len; i++) {
-		if (hf_streq(b->nodes[i].name, pod->node))
-			return b->nodes[i].ready == HF_NODE_UNKNOWN ||
-			       b->nodes[i].ready == HF_NODE_GONE;
-	}
-	return false;
-}
-
-/* News of a container, from a kubelet that lives. */
-static void kubelet_writes(struct brain *b, struct brain_pod *pod)
-{
-	pod->pod.news_at = b->now;
-	touch(b, pod);
-}
-
 void brain_start(struct brain *b, const char *name)
 {
 	struct brain_pod *pod = must(b, name);
@@ -588,10 +621,27 @@ void brain_exit(struct brain *b, const char *name, int code)
 
 	kubelet_writes(b, pod);
 	pod->pod.phase = code == 0 ? HF_POD_SUCCEEDED : HF_POD_FAILED;
-	pod->containers[0].phase = HF_CONTAINER_TERMINATED;
-	pod->containers[0].exit_code = code;
-	pod->containers[0].terminated_reason = code == 0 ? "Completed" : "Error";
-	pod->containers[0].finished_at = b->now;
+	end_container(b, &pod->containers[0], code);
+}
+
+void brain_add_sidecar(struct brain *b, const char *name)
+{
+	struct brain_pod *pod = must(b, name);
+
+	assert_int_equal(pod->pod.containers_len, 1);
+	pod->containers[1] = pod->containers[0];
+	pod->containers[1].name = "proxy";
+	pod->pod.containers_len = 2;
+}
+
+void brain_exit_own(struct brain *b, const char *name, int code)
+{
+	struct brain_pod *pod = must(b, name);
+
+	assert_int_equal(pod->pod.containers_len, 2);
+	kubelet_writes(b, pod);
+	end_container(b, &pod->containers[0], code);
+	pod->pod.own_ended_at = b->now;
 }
 
 void brain_end_in_place(struct brain *b, const char *name, int code)

@@ -128,6 +128,10 @@ struct brain_pod *brain_pod(struct brain *b, const char *name); /* NULL: none */
 void brain_start(struct brain *b, const char *name);            /* Running */
 void brain_start_all(struct brain *b);
 void brain_exit(struct brain *b, const char *name, int code); /* 0: Succeeded, else Failed */
+/* A second container, in the state of the first; its kubelet restarts neither. */
+void brain_add_sidecar(struct brain *b, const char *name);
+/* The kind's own container of such a pod ends, and the other one goes on. */
+void brain_exit_own(struct brain *b, const char *name, int code);
 /* Its container has ended, and the kubelet starts it again by and by; then it has. */
 void brain_end_in_place(struct brain *b, const char *name, int code);
 void brain_crash_in_place(struct brain *b, const char *name);

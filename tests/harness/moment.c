@@ -179,6 +179,8 @@ static void read_pods(struct moment *moment, const struct hf_json *list, struct 
 
 			pod->unwell_at = time_of(hf_json_get(hf_json_item(list, i), "unwellAt"),
 						 HF_TIME_NONE);
+			pod->own_ended_at = time_of(
+				hf_json_get(hf_json_item(list, i), "ownEndedAt"), HF_TIME_NONE);
 
 			pod->watched =
 				hf_json_true(hf_json_get(hf_json_item(list, i), "watched"), false);

@@ -502,6 +502,7 @@ void sim_check_request(struct sim *sim, const struct hf_request *request)
 		return;
 	if (request->verb == HF_VERB_DELETE)
 		check_only_ours(sim, request);
+	sim_check_stop(sim, request);
 	sim_check_forced(sim, request);
 	sim_check_cost(sim, request);
 	/* The ledger is in the status or, under narrow CRDs, in an annotation. */
@@ -554,6 +555,8 @@ void sim_check_process_starts(struct sim *sim, const char *pod_uid)
 		check_generations_apart(sim, job, pod, other);
 	}
 	pod->alive = true;
+	if (job != NULL)
+		sim_check_begins(sim, job, pod);
 	if (job != NULL)
 		sim_check_service(sim, job, pod);
 	sim_training_started(sim, pod);
@@ -764,15 +767,48 @@ static void learn_mark(struct sim *sim, struct sim_pod_truth *pod, const struct 
 	pod->missed = gap_at > 0 && sim_now(sim) - gap_at < GAP_LASTS;
 }
 
+/* Its training container has failed, its kubelet does not start it again, and another one runs on. */
+static bool has_failed_beside(const struct hf_json *pod)
+{
+	const struct hf_json *list = hf_json_path(pod, "status", "containerStatuses", NULL);
+
+	return hf_streq(hf_json_path_str(pod, "spec", "restartPolicy", NULL), "Never") &&
+	       hf_json_i64(
+		       hf_json_path(hf_json_item(list, 0), "state", "terminated", "exitCode", NULL),
+		       0) != 0 &&
+	       hf_json_path(hf_json_item(list, 1), "state", "running", NULL) != NULL;
+}
+
 static void learn_end(struct sim_pod_truth *pod, const struct hf_json *object, const char *phase)
 {
 	pod->succeeded = pod->succeeded || hf_streq(phase, "Succeeded");
 	pod->disrupted = pod->disrupted ||
 			 sim_condition_is(hf_json_get(object, "status"), "DisruptionTarget");
 	/* A taint may evict what had failed already: that changes nothing about the cause. */
-	if (!pod->failed && hf_streq(phase, "Failed"))
+	if (!pod->failed && (hf_streq(phase, "Failed") || has_failed_beside(object)))
 		pod->failed_alone = !pod->disrupted;
-	pod->failed = pod->failed || hf_streq(phase, "Failed");
+	pod->failed = pod->failed || hf_streq(phase, "Failed") || has_failed_beside(object);
+}
+
+static bool has_ended(struct hf_doc *pod, const char *phase)
+{
+	const struct hf_json *object = hf_doc_json(pod);
+
+	return pod == NULL || hf_streq(phase, "Failed") || hf_streq(phase, "Succeeded") ||
+	       has_failed_beside(object) ||
+	       hf_json_path(object, "metadata", "deletionTimestamp", NULL) != NULL;
+}
+
+static void count_end(struct sim *sim, struct sim_job_truth *job, struct sim_pod_truth *pod,
+		      struct hf_doc *after)
+{
+	pod->ended = true;
+	if (job == NULL)
+		return;
+	job->ended[pod->role][pod->index]++;
+	job->ends++;
+	job->ours += pod->known && !pod->away && !pod->sick && !pod->stalled;
+	sim_check_ended(sim, job, pod, after);
 }
 
 static void pod_changed(struct sim *sim, struct hf_doc *after, const char *uid)
@@ -782,8 +818,6 @@ static void pod_changed(struct sim *sim, struct hf_doc *after, const char *uid)
 	const char *phase = hf_str_or(hf_json_path_str(object, "status", "phase", NULL), "");
 
 	struct sim_job_truth *job = sim_job_truth(sim, pod->job_uid);
-	bool ended = after == NULL || hf_streq(phase, "Failed") || hf_streq(phase, "Succeeded") ||
-		     hf_json_path(object, "metadata", "deletionTimestamp", NULL) != NULL;
 
 	learn_end(pod, object, phase);
 	learn_mark(sim, pod, object);
@@ -794,15 +828,12 @@ static void pod_changed(struct sim *sim, struct hf_doc *after, const char *uid)
 	pod->gone = after == NULL;
 	if (pod->gone)
 		sim_check_gone(sim, pod);
-	if (!ended || pod->ended)
-		return;
-	pod->ended = true;
-	if (job != NULL) {
-		job->ended[pod->role][pod->index]++;
-		job->ends++;
-		job->ours += pod->known && !pod->away && !pod->sick && !pod->stalled;
-		sim_check_ended(sim, job, pod, after);
-	}
+	/* The cluster takes a pod away whose program has failed and whose other container runs on, while
+	 * the verdict settles: that outranks it. */
+	if (job != NULL && pod->ended && pod->disrupted)
+		job->must_fail_by = 0;
+	if (!pod->ended && has_ended(after, phase))
+		count_end(sim, job, pod, after);
 }
 
 void sim_check_touched(struct sim *sim, struct hf_doc *doc)
@@ -842,6 +873,23 @@ void sim_check_away(struct sim *sim, const char *pod_uid)
 void sim_check_sick(struct sim *sim, const char *pod_uid)
 {
 	sim_pod_truth(sim, pod_uid)->sick = true;
+}
+
+/* An end is put down to a device that failed no later than this after it (src/core/device.c). */
+#define DEVICE_EXPLAINS (10 * HF_SECOND)
+
+void sim_check_sick_late(struct sim *sim, const char *node)
+{
+	const char *key;
+	void *value;
+
+	for (size_t it = 0; hf_map_next(sim->checks->pods, &it, &key, &value);) {
+		struct sim_pod_truth *pod = value;
+
+		if (pod->gone && hf_streq(pod->node, node) &&
+		    sim_now(sim) - pod->gone_at <= DEVICE_EXPLAINS)
+			pod->sick = true;
+	}
 }
 
 void sim_check_ends_in_place(struct sim *sim, const char *pod_uid)

@@ -40,13 +40,16 @@ struct sim_pod_truth {
 	bool alive; /* its process runs */
 	bool ended; /* phase Failed or Succeeded, being deleted, or gone */
 	bool succeeded, gone;
-	bool marked;    /* for deletion, before it was gone … */
-	bool missed;    /* … when an operator may not have learned of it */
-	bool unseen;    /* no watch tells that it goes */
-	bool known;     /* the operator asked for its end: it knew what it was */
-	bool disrupted; /* its end was the cluster's doing */
-	bool sick;      /* its device was broken at some time */
-	bool stalled;   /* its job stood still at some time */
+	bool marked;     /* for deletion, before it was gone … */
+	bool missed;     /* … when an operator may not have learned of it */
+	bool unseen;     /* no watch tells that it goes */
+	bool known;      /* the operator asked for its end: it knew what it was */
+	bool begun;      /* its process ran at some time */
+	hf_time held_at; /* its process ended for good beside another container; 0: it did not */
+	int held_code;   /* with that code */
+	bool disrupted;  /* its end was the cluster's doing */
+	bool sick;       /* its device was broken at some time */
+	bool stalled;    /* its job stood still at some time */
 	hf_time unwell_since, unwell_first; /* its kubelet calls its device unhealthy; 0: not */
 	bool away;    /* its node was dead, cut off or shut down at some time */
 	bool lost;    /* and so for as long as it takes to count as lost, or was proven dead */
@@ -142,8 +145,9 @@ void sim_check_unseen(struct sim *sim, const char *pod_uid);
 void sim_check_away(struct sim *sim, const char *pod_uid);
 /* The node is back, its death is proven, or the run is over: its pods may have been lost with it. */
 void sim_check_lost(struct sim *sim, const char *node);
-/* Its device is broken. */
+/* Its device is broken; the device of a node breaks, and may explain the ends of pods that are gone. */
 void sim_check_sick(struct sim *sim, const char *pod_uid);
+void sim_check_sick_late(struct sim *sim, const char *node);
 /* check_fences.c: it ends itself; it has ended; it is about to be deleted by force. */
 void sim_check_fenced(struct sim *sim, const char *pod_uid);
 void sim_check_contact(struct sim *sim, const struct sim_pod_truth *pod);
@@ -162,6 +166,17 @@ bool sim_may_miss(const struct sim *sim, const struct sim_pod_truth *pod);
 void sim_check_node_down(struct sim *sim, const char *node);
 void sim_check_ends_in_place(struct sim *sim, const char *pod_uid);
 void sim_check_starts_again(struct sim *sim, const char *pod_uid);
+/* check_cleanup.c: its process has ended for good and its second container runs on; that one ends by
+ * itself; the operator asks for the end of a pod that is to be kept; a process starts; what a pod may
+ * be when all is over. */
+void sim_check_held(struct sim *sim, const char *pod_uid, int code);
+void sim_check_held_ends(struct sim *sim, const char *pod_uid);
+void sim_check_stop(struct sim *sim, const struct hf_request *request);
+void sim_check_begins(struct sim *sim, const struct sim_job_truth *job, struct sim_pod_truth *pod);
+void sim_check_leftover(struct sim *sim, const struct sim_job_truth *job,
+			const struct sim_pod_truth *pod);
+/* The clean-up of that failed job ends what runs. */
+bool sim_stops_pods(const struct sim_job_truth *job, struct hf_doc *stored);
 /* check_nodes.c */
 void sim_check_forced(struct sim *sim, const struct hf_request *request);
 /* What the store shows of nodes has changed: a storm may have begun, or ended. */

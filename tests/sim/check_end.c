@@ -238,6 +238,8 @@ static void check_pod_settled(void *arg, struct hf_doc *doc)
 		sim_fail(sim, "liveness", "%s is left of suspended job %s", pod->name, job->name);
 	else if (job->terminal != NULL)
 		sim_check_cleaned(sim, job, pod);
+	if (job->terminal != NULL)
+		sim_check_leftover(sim, job, pod);
 }
 
 /* In the end one acts, and has nothing to do. */
@@ -322,9 +324,26 @@ static void look_whether_ending(void *arg, struct hf_doc *pod)
 		 !may_stay(ending->sim, sim_pod_truth(ending->sim, hf_doc_uid(pod))));
 }
 
+/* What still runs after the end of a job is told half a minute later. */
+#define TOLD_AFTER (40 * HF_SECOND)
+
+static bool has_just_ended(struct sim *sim)
+{
+	const char *key;
+	void *value;
+
+	for (size_t it = 0; hf_map_next(sim->checks->jobs, &it, &key, &value);) {
+		const struct sim_job_truth *job = value;
+
+		if (job->terminal != NULL && sim_now(sim) - job->ended_at < TOLD_AFTER)
+			return true;
+	}
+	return false;
+}
+
 bool sim_is_settled(struct sim *sim)
 {
-	bool settled = true;
+	bool settled = !has_just_ended(sim);
 	struct ending ending = {.sim = sim};
 
 	sim_each_job(sim, look_whether_settled, &settled);

@@ -411,7 +411,7 @@ void sim_check_ran_on(struct sim *sim, const struct sim_job_truth *job,
 	check_beyond(sim, job, pod, stored);
 	if (sim->mood.weight[SIM_EDITED] == 0 && job->terminal != NULL &&
 	    sim_now(sim) - job->ended_at > CLEANED_WITHIN &&
-	    (hf_streq(clean, "All") || hf_streq(clean, "Running")))
+	    (hf_streq(clean, "All") || hf_streq(clean, "Running") || sim_stops_pods(job, stored)))
 		sim_fail(sim, "40 clean-up", "%s ran on for %lld s after the end of %s", pod->name,
 			 (long long)((sim_now(sim) - job->ended_at) / HF_SECOND), job->name);
 }

@@ -64,7 +64,7 @@ void sim_check_starts_again(struct sim *sim, const char *pod_uid)
 	if (sim_sparse_get(sim_ledger_text(status, sim_role_names[pod->role], "seen"), pod->index) <
 	    pod->restarts)
 		sim_fail(
-			sim, "46 counted when seen",
+			sim, "49 counted when seen",
 			"%s starts again in its pod, %lld ms after a termination that is not counted",
 			pod->name, (long long)((sim_now(sim) - pod->ended_in_place_at) / HF_MS));
 }

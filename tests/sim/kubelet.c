@@ -24,6 +24,8 @@
 #define ZOMBIE_MAX (5 * HF_SECOND) /* a kubelet finds out what is deleted */
 #define STUCK_SPAN (10 * HF_MINUTE)
 #define UNBOUND_MAX HF_SECOND
+#define SLOW_MAX HF_MINUTE
+#define STOP_MAX (20 * HF_SECOND) /* a kubelet hears of a deadline, and a container ends */
 #define STANDS_LOOK (10 * HF_SECOND)
 #define PODS_MAX 100000
 
@@ -33,6 +35,8 @@ enum pod_state {
 	POD_RUNNING, /* its process lives */
 	POD_EXITED,  /* it has ended, and the kubelet could not say so */
 	POD_WAITING, /* to be started again in place */
+	POD_HELD,    /* its process has ended for good, and its second container runs on */
+	POD_STOPPED, /* its activeDeadlineSeconds have passed: its kubelet ends it */
 	POD_ENDING,  /* told to end */
 	POD_OVER,    /* ended, and said so */
 	POD_ZOMBIE,  /* its object is gone; its process may live */
@@ -48,6 +52,10 @@ struct sim_pod {
 	enum pod_state state;
 	bool deleted; /* its object has a deletionTimestamp */
 	bool process;
+	bool sidecar;    /* it has a second container … */
+	bool side_over;  /* … which has ended */
+	bool held;       /* and has outlived the process */
+	bool told_stop;  /* its object has a deadline that has passed */
 	bool unplaced;   /* no node takes it: the scheduler has said so */
 	bool power_lost; /* its process went with the machine */
 	hf_time grace;
@@ -66,7 +74,14 @@ struct sim_kubelet {
 	struct hf_local_observer observer;
 	struct hf_timer *deeds;
 	struct hf_rng rng;
+	struct hf_rng beside; /* of second containers, deadlines and slow starts */
 };
+
+/* Dice of their own: the other ones fall as they would without them. */
+static hf_time span_beside(struct sim *sim, hf_time max)
+{
+	return HF_MS + (hf_time)hf_rng_below(&sim->kubelet->beside, (uint64_t)max);
+}
 
 static void pod_free(void *value)
 {
@@ -93,6 +108,20 @@ static const char *node_time(const struct sim_pod *pod, char buf[HF_TIME_TEXT_MA
 	return buf;
 }
 
+/* Behind the status of the first container; "": it is alone. */
+static const char *sidecar_status(const struct sim_pod *pod, const char *phase)
+{
+	if (!pod->sidecar)
+		return "";
+	if (pod->side_over || hf_streq(phase, "Failed") || hf_streq(phase, "Succeeded"))
+		return ",{\"name\":\"proxy\",\"restartCount\":0,\"state\":{\"terminated\":{"
+		       "\"exitCode\":0,\"reason\":\"Completed\"}}}";
+	if (hf_streq(phase, "Pending"))
+		return ",{\"name\":\"proxy\",\"restartCount\":0,\"state\":{\"waiting\":{"
+		       "\"reason\":\"ContainerCreating\"}}}";
+	return ",{\"name\":\"proxy\",\"restartCount\":0,\"state\":{\"running\":{}}}";
+}
+
 static void report(struct sim_pod *pod, const char *phase, const char *state, const char *more)
 {
 	char text[TEXT_MAX];
@@ -104,10 +133,10 @@ static void report(struct sim_pod *pod, const char *phase, const char *state, co
 		node_time(pod, pod->started);
 	snprintf(text, sizeof(text),
 		 "{\"status\":{\"phase\":\"%s\"%s,\"startTime\":\"%s\",\"containerStatuses\":[{"
-		 "\"name\":\"%s\",\"ready\":%s,\"restartCount\":%d,\"state\":{%s}%s}%s]}}",
+		 "\"name\":\"%s\",\"ready\":%s,\"restartCount\":%d,\"state\":{%s}%s}%s%s]}}",
 		 phase, more, pod->started, pod->container,
 		 hf_streq(phase, "Running") ? "true" : "false", pod->restarts, state, words.mine,
-		 words.beside);
+		 words.beside, sidecar_status(pod, phase));
 	rc = sim_patch(pod->sim, &hf_pods, "default", pod->name, "status", text);
 	if (!pod->sim->mood.plugins)
 		return;
@@ -219,6 +248,40 @@ static void process_starts(struct sim_pod *pod)
 		hf_timer_arm(pod->timer, HF_SECOND + sim_span(sim, sim->mood.run_max));
 }
 
+/* The second container goes on, for a while that is longer than what operators wait for at times. */
+#define SIDECAR_MAX (8 * HF_MINUTE)
+
+static bool is_outlived(struct sim_pod *pod)
+{
+	bool final = hf_streq(pod->policy, "Never") ||
+		     (hf_streq(pod->policy, "OnFailure") && pod->code == 0);
+
+	return pod->sidecar && !pod->held && final &&
+	       hf_rng_below(&pod->sim->kubelet->beside, 4) < 3;
+}
+
+static void hold(struct sim_pod *pod)
+{
+	pod->state = POD_HELD;
+	pod->held = true;
+	sim_tell(pod->sim, "kubelet: %s exited with %d, and container proxy runs on", pod->name,
+		 pod->code);
+	report_exit(pod, "Running", "");
+	sim_check_held(pod->sim, pod->uid, pod->code);
+	hf_timer_arm(pod->timer, HF_SECOND + span_beside(pod->sim, SIDECAR_MAX));
+}
+
+static void see_end(struct sim_pod *pod, const char *more);
+
+static void sidecar_ends(struct sim_pod *pod)
+{
+	if (!can_say(pod))
+		return; /* when its kubelet is back */
+	pod->sim->ends_quiet += pod->sim->quiet;
+	sim_check_held_ends(pod->sim, pod->uid);
+	see_end(pod, "");
+}
+
 /* The kubelet sees that the process has ended, restarts it or says so. */
 static void see_end(struct sim_pod *pod, const char *more)
 {
@@ -242,6 +305,11 @@ static void see_end(struct sim_pod *pod, const char *more)
 			     sim_span(sim, pod->restarts == 0 ? HF_SECOND : 10 * HF_SECOND));
 		return;
 	}
+	if (more[0] == '\0' && is_outlived(pod)) {
+		hold(pod);
+		return;
+	}
+	pod->side_over = true;
 	pod->state = POD_OVER;
 	hf_timer_disarm(pod->timer);
 	sim_device_pod(pod->node, pod->name, pod->uid, false);
@@ -258,6 +326,21 @@ static void process_exits(struct sim_pod *pod, int code, const char *more)
 	pod->sim->ends_quiet += pod->sim->quiet;
 	process_ends(pod);
 	see_end(pod, more);
+}
+
+/* Its kubelet has ended all containers because of the deadline, whatever their restart policy. */
+static void stop_is_over(struct sim_pod *pod)
+{
+	if (!can_say(pod))
+		return; /* when its kubelet is back */
+	if (!pod->held)
+		pod->code = 143;
+	process_ends(pod);
+	pod->side_over = true;
+	pod->state = POD_OVER;
+	sim_device_pod(pod->node, pod->name, pod->uid, false);
+	sim_tell(pod->sim, "kubelet: %s is ended by its deadline", pod->name);
+	report_exit(pod, "Failed", ",\"reason\":\"DeadlineExceeded\"");
 }
 
 #define FENCED 226
@@ -305,8 +388,10 @@ static void pod_ends(struct sim_pod *pod)
 		return;
 	process_ends(pod);
 	if (pod->state == POD_ENDING && (sim->played || sim_chance(sim, 500))) {
-		pod->code = 143;
-		report_ended(pod, "");
+		if (!pod->held)
+			pod->code = 143;
+		pod->side_over = true;
+		report_exit(pod, "Failed", "");
 	}
 	sim_tell(sim, "kubelet: %s is gone", name);
 	pod->state = POD_OVER;
@@ -323,6 +408,13 @@ static void reject(struct sim_pod *pod, const char *reason)
 	pod->state = POD_OVER;
 	pod->phase = NULL; /* it holds no device of which there is a word */
 	sim_patch(pod->sim, &hf_pods, "default", pod->name, "status", text);
+}
+
+/* Its image is large, or its volume is far away. */
+static bool is_slow(struct sim *sim)
+{
+	return sim->script == NULL && !sim->calm && !sim->mood.plugins && !sim->mood.fences &&
+	       hf_rng_below(&sim->kubelet->beside, 100) < 3;
 }
 
 static void pod_bind(struct sim_pod *pod)
@@ -376,7 +468,8 @@ static void pod_bind(struct sim_pod *pod)
 		 sim_do(sim, SIM_REJECTED))
 		reject(pod, refusals[sim_how(sim, HF_ARRAY_LEN(refusals))]);
 	else
-		hf_timer_arm(pod->timer, sim_span(sim, sim->mood.start_max));
+		hf_timer_arm(pod->timer, is_slow(sim) ? span_beside(sim, SLOW_MAX)
+						      : sim_span(sim, sim->mood.start_max));
 }
 
 static void zombie_ends(struct sim_pod *pod)
@@ -414,6 +507,8 @@ static void pod_turn(void *arg)
 	case POD_WAITING: process_starts(pod); break;
 	case POD_RUNNING: run_is_over(pod); break;
 	case POD_EXITED: see_end(pod, ""); break;
+	case POD_HELD: sidecar_ends(pod); break;
+	case POD_STOPPED: stop_is_over(pod); break;
 	case POD_ENDING:
 	case POD_OVER: pod_ends(pod); break;
 	case POD_ZOMBIE: zombie_ends(pod); break;
@@ -607,6 +702,8 @@ static void find_again(struct sim_pod *pod)
 	pod->power_lost = false;
 	if (pod->deleted && pod->state != POD_ZOMBIE)
 		pod->state = pod->state == POD_OVER ? POD_OVER : POD_ENDING;
+	else if (pod->told_stop && pod->state != POD_OVER && pod->state != POD_ZOMBIE)
+		pod->state = POD_STOPPED;
 	/* The control plane had called it not ready: the kubelet says that it is. */
 	if (pod->state == POD_RUNNING)
 		sim_pod_mark(sim, pod->name, "Ready", "True", "", NULL);
@@ -632,6 +729,8 @@ void sim_kubelet_device_fails(struct sim_node *node)
 	bool hang = sim->script != NULL || sim_how(sim, 2) == 0;
 	struct pods list;
 
+	if (!sim->mood.plugins)
+		sim_check_sick_late(sim, node->name);
 	pods_of(node, &list);
 	for (size_t i = 0; i < list.pods.len; i++) {
 		struct sim_pod *pod = list.pods.items[i];
@@ -711,6 +810,7 @@ static void pod_created(struct sim *sim, struct hf_doc *doc)
 	pod->policy = hf_xstrdup(hf_json_str(hf_json_get(spec, "restartPolicy"), "Always"));
 	pod->container = hf_xstrdup(hf_json_str(
 		hf_json_get(hf_json_item(hf_json_get(spec, "containers"), 0), "name"), "main"));
+	pod->sidecar = hf_json_len(hf_json_get(spec, "containers")) > 1;
 	pod->fence = sim->mood.fences ? sim_fence_seconds(hf_doc_json(doc)) : 0;
 	pod->timer = hf_timer_create(sim->loop, pod_turn, pod);
 	bool put = hf_map_put(sim->kubelet->pods, pod->uid, pod);
@@ -746,6 +846,17 @@ static void pod_told_to_end(struct sim_pod *pod, const struct hf_json *meta)
 	hf_timer_arm(pod->timer, sim_span(pod->sim, pod->grace + HF_SECOND));
 }
 
+/* A pod that is not bound to a node yet has no kubelet that could end it. */
+static void pod_told_to_stop(struct sim_pod *pod)
+{
+	pod->told_stop = true;
+	if (pod->deleted || pod->state == POD_NEW || pod->state == POD_OVER ||
+	    pod->state == POD_ZOMBIE || !can_say(pod))
+		return;
+	pod->state = POD_STOPPED;
+	hf_timer_arm(pod->timer, span_beside(pod->sim, STOP_MAX));
+}
+
 static void on_change(void *arg, const struct hf_local_change *change)
 {
 	struct sim *sim = arg;
@@ -770,6 +881,9 @@ static void on_change(void *arg, const struct hf_local_change *change)
 	meta = hf_json_get(hf_doc_json(doc), "metadata");
 	if (hf_json_get(meta, "deletionTimestamp") != NULL && !pod->deleted)
 		pod_told_to_end(pod, meta);
+	if (!pod->told_stop &&
+	    hf_json_path(hf_doc_json(doc), "spec", "activeDeadlineSeconds", NULL) != NULL)
+		pod_told_to_stop(pod);
 }
 
 void sim_kubelet_init(struct sim *sim)
@@ -781,6 +895,7 @@ void sim_kubelet_init(struct sim *sim)
 	kubelet->observer =
 		(struct hf_local_observer){.changed = on_change, .reset = sim_on_reset, .arg = sim};
 	hf_rng_init(&kubelet->rng, sim->seed + 4);
+	hf_rng_init(&kubelet->beside, sim->seed + 40);
 	kubelet->deeds = hf_timer_create(sim->loop, on_deed, sim);
 	sim->kubelet = kubelet;
 	hf_local_observe(sim->local, &kubelet->observer);

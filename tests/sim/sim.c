@@ -302,6 +302,7 @@ void sim_run(const struct sim_options *options, struct sim_summary *summary,
 	sim->story.kept = options->story || options->aloud;
 	hf_rng_init(&sim->rng, options->seed);
 	hf_rng_init(&sim->engine_rng, options->seed + 1);
+	hf_rng_init(&sim->beside, options->seed + 41);
 	sim_dice_init(sim, options->only);
 	sim->script = options->script;
 	sim->crash_at = options->crash_at;

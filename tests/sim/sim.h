@@ -154,6 +154,7 @@ struct sim {
 	struct hf_rng rng;        /* the world's */
 	struct hf_rng engine_rng; /* of UIDs */
 	struct hf_rng people_rng; /* when people act, and what they do */
+	struct hf_rng beside; /* second containers of jobs, and what their end leaves (spec.c) */
 	struct sim_mood mood;
 	struct sim_dice dice; /* of troubles */
 	bool narrow;

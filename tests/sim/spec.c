@@ -227,6 +227,45 @@ static void random_of_world(struct sim *sim, const struct sim_kind *kind, struct
 		random_fence(sim, spec);
 }
 
+/* --- what is beside the training container, and what the end leaves: with dice of its own, so that a
+ * seed means the same job without it --- */
+
+/* A proxy or an uploader, which may outlive the training container. */
+static void add_sidecars(struct hf_rng *rng, struct hf_json *replicas)
+{
+	struct hf_json *value;
+	const char *key;
+
+	for (void *it = NULL; (it = hf_json_next(replicas, it, &key, &value)) != NULL;) {
+		struct hf_json *container, *pod;
+
+		if (hf_rng_below(rng, 6) != 0)
+			continue;
+		container = hf_json_object();
+		hf_json_set_str(container, "name", "proxy");
+		hf_json_set_str(container, "image", "proxy:1");
+		pod = hf_json_ensure_object(hf_json_ensure_object(value, "template"), "spec");
+		hf_json_append(hf_json_ensure_array(pod, "containers"), container);
+	}
+}
+
+static void add_endings(struct sim *sim, struct hf_json *spec, struct hf_json *replicas)
+{
+	struct hf_rng *rng = &sim->beside;
+	struct hf_json *recovery;
+
+	if (!sim->mood.plugins && !sim->mood.fences)
+		add_sidecars(rng, replicas);
+	if (hf_rng_below(rng, 3) == 0)
+		return;
+	recovery = hf_json_ensure_object(hf_json_ensure_object(spec, "runPolicy"), "recovery");
+	if (hf_rng_below(rng, 2) == 0)
+		hf_json_set_i64(recovery, "sidecarGraceSeconds", (int64_t)hf_rng_below(rng, 120));
+	if (hf_rng_below(rng, 6) == 0)
+		hf_json_set_str(recovery, "podsAfterEnd",
+				hf_rng_below(rng, 4) == 0 ? "Stop" : "Keep");
+}
+
 struct hf_json *sim_random_job(struct sim *sim, const char *name)
 {
 	const struct sim_kind *kind = sim_kind_of(sim, name);
@@ -257,6 +296,7 @@ struct hf_json *sim_random_job(struct sim *sim, const char *name)
 	if (kind->resource == &hf_pytorchjobs)
 		random_elastic(sim, spec, workers);
 	random_of_world(sim, kind, spec);
+	add_endings(sim, spec, replicas);
 	if (sim->narrow)
 		sim_narrow_job(job);
 	return job;

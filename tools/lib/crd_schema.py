@@ -176,6 +176,15 @@ def recovery():
         "device": device,
         "progressDeadlineSeconds": number("No rank advanced for so long: all ranks are restarted. "
                                           "Absent: never.", 1),
+        "sidecarGraceSeconds": number("The kind's own container has ended with 0 and another one "
+                                      "keeps the pod: so long after that the rank counts as "
+                                      "succeeded and its pod is ended. Absent: Holdfast waits until "
+                                      "the pod ends.", 0),
+        "podsAfterEnd": text("What happens to pods that cleanPodPolicy keeps when the job ends. "
+                             "Stop (default): pods that have not begun are deleted, and the running "
+                             "pods of a failed job are ended and kept with their logs. Keep: all of "
+                             "them go on, as training-operator lets them.",
+                             enum=["Stop", "Keep"]),
     }, "How Holdfast brings the job back. Absent fields have the operator's defaults.")
 
 

@@ -293,6 +293,24 @@ class ScalerStory:
         self.w.api.patch("pytorchjobs", self.ns, "job", {"spec": change})
 
 
+class FailedStory:
+    """A job that fails while its other rank runs: the operator ends that pod and keeps it."""
+
+    plural = "pytorchjobs"
+    makes = ("pods", "services")
+
+    def __init__(self, w):
+        self.w, self.ns, self.ended = w, w.namespace(), False
+        w.api.create("pytorchjobs", self.ns, pytorchjob("job", self.ns, 1, policy="Never"))
+
+    def push(self):
+        pods = self.w.pods(self.ns, "job")
+        if self.ended or len(pods) < 2 or any(p["status"].get("phase") != "Running" for p in pods):
+            return
+        self.w.end_pod(next(p for p in pods if p["metadata"]["name"] == "job-worker-0"), 1)
+        self.ended = True
+
+
 class Conflicts(Story):
     """Somebody else writes to the job all the time, and what the operator knows is old."""
 
@@ -361,6 +379,8 @@ def story_of(verb, resource):
         return MpiStory
     if resource == SCALER:
         return ScalerStory
+    if (verb, resource) == ("patch", "pods"):
+        return FailedStory
     return Conflicts if (verb, resource) == ("get", "pytorchjobs") else Story
 
 

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/brain_internal.h"
+
+#include "base/str.h"
+#include "core/names.h"
+
+/*
+ * Ranks that have trained: the kind's own container has ended with 0, the kubelet does not start it
+ * again, and another container keeps the pod from ending.  Such a rank is told to people.  It counts
+ * as succeeded when its pod ends with success, or, with sidecarGraceSeconds, so long after the end of
+ * its own container; then its pod is ended as well.
+ *
+ * The wait is measured on our clock from the moment at which the operator saw that end.  A new
+ * operator begins the wait anew, so a pod is never ended too early.
+ */
+
+/* Most proxies and uploaders end earlier: they make no condition and no event. */
+#define TELL_SECONDS 300
+
+struct held {
+	int32_t count;
+	int role;
+	int32_t index;
+	const struct hf_container_seen *own, *keeper; /* of the first */
+	const struct hf_pod *pod;
+	bool due; /* a rank among them has waited for TELL_SECONDS */
+};
+
+static bool find_held(const struct hf_brain *b, int role, const struct hf_slot *slot,
+		      struct held *ret_held)
+{
+	if (slot->phase != HF_SLOT_TRAINED)
+		return false;
+	ret_held->pod = slot->pod;
+	ret_held->own = hf_own_container(b, role, slot->pod);
+	ret_held->keeper = hf_pod_keeper(slot->pod, ret_held->own);
+	return ret_held->keeper != NULL;
+}
+
+/* HF_TIME_NEVER: the job sets no grace, or the caller does not watch pods. */
+static hf_time grace_end(const struct hf_brain *b, const struct hf_pod *pod)
+{
+	const struct hf_opt_int *grace = &b->job.recovery.sidecar_grace_seconds;
+
+	if (!grace->set || pod->own_ended_at == HF_TIME_NONE)
+		return HF_TIME_NEVER;
+	return hf_time_add(pod->own_ended_at, hf_seconds(grace->value));
+}
+
+bool hf_sidecar_is_over(struct hf_brain *b, int role, const struct hf_slot *slot)
+{
+	struct held held;
+	hf_time at;
+
+	if (!find_held(b, role, slot, &held))
+		return false;
+	at = grace_end(b, held.pod);
+	if (slot->succeeded || b->now >= at)
+		return true;
+	if (at != HF_TIME_NEVER)
+		hf_wake(b, at);
+	return false;
+}
+
+static void tell_released(struct hf_brain *b, const struct held *first)
+{
+	const char *rank = hf_rank_name(b->arena, b->crews[first->role].type, first->index);
+	const char *message = hf_arena_printf(
+		b->arena,
+		"container %s of %s%s ended with 0 more than %lld s ago (sidecarGraceSeconds): the "
+		"rank counts as succeeded, and its pod, which container %s kept, is ended",
+		first->own->name, rank,
+		first->count > 1 ? hf_arena_printf(b->arena, " and %d more", first->count - 1) : "",
+		(long long)b->job.recovery.sidecar_grace_seconds.value, first->keeper->name);
+
+	hf_event(b, false, "SidecarGraceOver", message);
+	hf_say(b, b->now, HF_TOPIC_DECISION, "%s", message);
+}
+
+void hf_sidecar_release(struct hf_brain *b)
+{
+	struct held first = {.count = 0};
+
+	hf_assert(b->ledger.present);
+	for (int r = 0; r < b->crews_len; r++) {
+		for (int32_t i = 0; i < b->crews[r].replicas; i++) {
+			struct hf_slot *slot = &b->crews[r].slots[i];
+			struct held held = {.role = r, .index = i};
+
+			if (slot->succeeded || !find_held(b, r, slot, &held) ||
+			    !hf_sidecar_is_over(b, r, slot))
+				continue;
+			slot->succeeded = true;
+			held.count = first.count + 1;
+			if (first.count == 0)
+				first = held;
+			first.count = held.count;
+		}
+	}
+	if (first.count > 0)
+		tell_released(b, &first);
+}
+
+/* ---- those that wait ----------------------------------------------------------------------------- */
+
+static void note(struct hf_brain *b, struct held *first, const struct held *held)
+{
+	hf_time ended = held->pod->own_ended_at, at;
+	int32_t count = first->count;
+	bool due = first->due;
+
+	if (count == 0)
+		*first = *held;
+	first->count = count + 1;
+	first->due = due;
+	if (ended == HF_TIME_NONE)
+		return;
+	at = hf_time_add(ended, hf_seconds(TELL_SECONDS));
+	if (b->now >= at)
+		first->due = true;
+	else
+		hf_wake(b, at);
+}
+
+static const char *what_comes(struct hf_brain *b, const struct held *held)
+{
+	const struct hf_opt_int *grace = &b->job.recovery.sidecar_grace_seconds;
+
+	if (!grace->set)
+		return hf_arena_printf(
+			b->arena,
+			"Holdfast waits until container %s ends: the pod's end decides "
+			"(recovery.sidecarGraceSeconds is not set)",
+			held->keeper->name);
+	return hf_arena_printf(b->arena,
+			       "the rank counts as succeeded and its pod is ended %lld s after the "
+			       "end of its container (recovery.sidecarGraceSeconds)",
+			       (long long)grace->value);
+}
+
+static void show(struct hf_brain *b, const struct held *held)
+{
+	const char *rank = hf_rank_name(b->arena, b->crews[held->role].type, held->index);
+	const char *message = hf_arena_printf(
+		b->arena, "container %s of %s ended with 0; the pod is kept by container %s%s",
+		held->own->name, rank, held->keeper->name,
+		held->count > 1
+			? hf_arena_printf(b->arena, "; %d more rank(s) wait in the same way",
+					  held->count - 1)
+			: "");
+	hf_time at = held->own->finished_at != HF_TIME_NONE ? held->own->finished_at : b->now;
+
+	hf_say(b, at, HF_TOPIC_BLOCKED, "%s", message);
+	hf_say(b, b->now, HF_TOPIC_NEXT, "%s", what_comes(b, held));
+	if (!b->blocker)
+		b->blocker = message;
+	if (!held->due && !hf_cond_is_true(b, HF_COND_SIDECAR))
+		return;
+	if (!hf_cond_is_true(b, HF_COND_SIDECAR))
+		hf_event(b, true, "HeldBySidecar", message);
+	hf_cond_set(b, HF_COND_SIDECAR, true, "ContainerRuns", message);
+}
+
+void hf_sidecar_over(struct hf_brain *b)
+{
+	hf_cond_lower(b, HF_COND_SIDECAR, "NoneHeld",
+		      "No pod is kept by a container beside one that ended with 0.");
+}
+
+void hf_sidecar_step(struct hf_brain *b)
+{
+	struct held first = {.count = 0};
+
+	for (int r = 0; r < b->crews_len; r++) {
+		for (int32_t i = 0; i < b->crews[r].replicas; i++) {
+			const struct hf_slot *slot = &b->crews[r].slots[i];
+			struct held held = {.role = r, .index = i};
+
+			if (!find_held(b, r, slot, &held))
+				continue;
+			if (slot->succeeded)
+				hf_pod_stop(b, slot->pod, HF_STOPPED_SUCCEEDED);
+			else
+				note(b, &first, &held);
+		}
+	}
+	if (first.count > 0)
+		show(b, &first);
+	else
+		hf_sidecar_over(b);
+}

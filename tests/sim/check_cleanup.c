@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "sim/check.h"
+
+#include "base/str.h"
+#include "store/resource.h"
+
+/*
+ * Containers beside the training container, and what the end of a job leaves: which pods are ended and
+ * kept, when, and which must be.
+ */
+
+#define SLACK (2 * HF_SECOND)
+#define CLEANED_WITHIN (10 * HF_SECOND)
+/* A verdict waits for news of the nodes: settleSeconds at most, and then some. */
+#define SETTLED_WITHIN (25 * HF_SECOND)
+
+static bool works_well(const struct sim *sim)
+{
+	return sim->mood.sunny && sim->n_lives == 1 && sim->script == NULL &&
+	       sim->mood.per_hour[SIM_BY_NODE] == 0;
+}
+
+static bool keeps_pods(struct hf_doc *job)
+{
+	HF_AUTO_JSON policy = sim_run_policy(job);
+
+	return hf_streq(hf_json_path_str(policy, "recovery", "podsAfterEnd", NULL), "Keep");
+}
+
+/* -1: none is set. */
+static hf_time grace_of(struct hf_doc *job)
+{
+	HF_AUTO_JSON policy = sim_run_policy(job);
+	int64_t seconds =
+		hf_json_i64(hf_json_path(policy, "recovery", "sidecarGraceSeconds", NULL), -1);
+
+	return seconds < 0 ? -1 : seconds * HF_SECOND;
+}
+
+/* The job of a pod as it is stored; NULL: it is another one by now, or gone. */
+static struct hf_doc *job_of(struct sim *sim, const struct sim_job_truth *job)
+{
+	struct hf_doc *stored = job == NULL ? NULL : sim_job_peek(sim, job->name);
+
+	return stored != NULL && hf_streq(hf_doc_uid(stored), job->uid) ? stored : NULL;
+}
+
+bool sim_stops_pods(const struct sim_job_truth *job, struct hf_doc *stored)
+{
+	return hf_streq(job->terminal, "Failed") && !keeps_pods(stored);
+}
+
+/* --- containers that outlive the training container ------------------------------------------------ */
+
+void sim_check_held(struct sim *sim, const char *pod_uid, int code)
+{
+	struct sim_pod_truth *pod = sim_pod_truth(sim, pod_uid);
+
+	/* 0 is for none. */
+	pod->held_at = sim_now(sim) > 0 ? sim_now(sim) : 1;
+	pod->held_code = code;
+}
+
+/* Kinds and jobs that go on without a rank that has failed. */
+static bool may_do_without(struct sim *sim, struct hf_doc *job)
+{
+	const struct hf_resource *resource = sim_kind_of(sim, hf_doc_name(job))->resource;
+
+	return resource == &hf_tfjobs || resource == &hf_mpijobs ||
+	       hf_json_path(hf_doc_json(job), "spec", "elasticPolicy", NULL) != NULL;
+}
+
+/* 46: the operator handles a failed program at once, and ends a pod sidecarGraceSeconds after its
+ * program has succeeded, although another container runs. */
+void sim_check_held_ends(struct sim *sim, const char *pod_uid)
+{
+	const struct sim_pod_truth *pod = sim_pod_truth(sim, pod_uid);
+	const struct sim_job_truth *job = sim_job_truth(sim, pod->job_uid);
+	struct hf_doc *stored = job_of(sim, job);
+	hf_time grace = stored == NULL ? -1 : grace_of(stored);
+	hf_time held = sim_now(sim) - pod->held_at;
+
+	if (stored == NULL || !works_well(sim) || job->not_ours || job->touched ||
+	    job->terminal != NULL || pod->known)
+		return;
+	if (pod->held_code != 0 && held > SETTLED_WITHIN && !may_do_without(sim, stored))
+		sim_fail(sim, "50 sidecar", "%s failed %lld s ago, and was kept all the same",
+			 pod->name, (long long)(held / HF_SECOND));
+	if (pod->held_code == 0 && grace >= 0 && held > grace + CLEANED_WITHIN)
+		sim_fail(sim, "50 sidecar", "%s was kept for %lld s, and its grace is %lld",
+			 pod->name, (long long)(held / HF_SECOND), (long long)(grace / HF_SECOND));
+}
+
+/* --- pods that are ended and kept -------------------------------------------------------------------- */
+
+/* The program of the rank has succeeded, and the ledger says so. */
+static void check_released(struct sim *sim, const struct sim_pod_truth *pod, struct hf_doc *stored)
+{
+	hf_time grace = grace_of(stored);
+
+	if (pod->held_at == 0 || pod->held_code != 0 || grace < 0 ||
+	    sim_now(sim) - pod->held_at + SLACK < grace)
+		sim_fail(sim, "50 sidecar", "%s is ended, and %s", pod->name,
+			 pod->held_at == 0     ? "its program runs"
+			 : pod->held_code != 0 ? "its program has failed"
+			 : grace < 0           ? "its job sets no grace"
+					       : "its grace is not over");
+}
+
+/* 47: only a pod of a failed job, or of a rank that has succeeded, is ended and kept. */
+void sim_check_stop(struct sim *sim, const struct hf_request *request)
+{
+	struct hf_doc *object;
+	const char *uid;
+	struct sim_pod_truth *pod;
+	const struct sim_job_truth *job;
+
+	if (request->verb != HF_VERB_PATCH || request->resource != &hf_pods ||
+	    request->subresource != NULL)
+		return;
+	object = hf_local_peek(sim->local, request->resource, request->ns, request->name);
+	uid = hf_json_path_str(hf_doc_json(request->body), "metadata", "uid", NULL);
+	if (uid == NULL)
+		sim_fail(sim, "28 only ours", "the end of %s names no UID", request->name);
+	if (object == NULL || !hf_streq(hf_doc_uid(object), uid))
+		return;
+	pod = sim_pod_truth(sim, uid);
+	job = sim_job_truth(sim, pod->job_uid);
+	if (job == NULL) {
+		sim_fail(sim, "28 only ours", "ends %s, which is no job's", request->name);
+		return;
+	}
+	pod->known = true;
+	if (job_of(sim, job) == NULL || sim->mood.weight[SIM_EDITED] > 0)
+		return;
+	if (job->terminal == NULL || !sim_stops_pods(job, job_of(sim, job)))
+		check_released(sim, pod, job_of(sim, job));
+}
+
+/* --- after the end ------------------------------------------------------------------------------------ */
+
+/* 48: a pod that has not begun by the end of its job never begins. */
+void sim_check_begins(struct sim *sim, const struct sim_job_truth *job, struct sim_pod_truth *pod)
+{
+	struct hf_doc *stored = job_of(sim, job);
+	bool first = !pod->begun;
+
+	pod->begun = true;
+	if (stored == NULL || job->terminal == NULL || !first || !works_well(sim) ||
+	    job->not_ours || keeps_pods(stored) || sim_now(sim) - job->ended_at < SLACK)
+		return;
+	sim_fail(sim, "52 begins after the end", "%s begins %lld s after the end of %s", pod->name,
+		 (long long)((sim_now(sim) - job->ended_at) / HF_SECOND), job->name);
+}
+
+/* 47, in the end: a failed job uses nothing, and nothing waits to begin. */
+void sim_check_leftover(struct sim *sim, const struct sim_job_truth *job,
+			const struct sim_pod_truth *pod)
+{
+	struct hf_doc *stored = job_of(sim, job);
+
+	if (stored == NULL || job->not_ours || keeps_pods(stored) || pod->failed || pod->succeeded)
+		return;
+	if (sim_stops_pods(job, stored) || !pod->begun)
+		sim_fail(sim, "51 a failed job uses nothing", "%s is left of %s, which has %s",
+			 pod->name, job->name, job->terminal);
+}
