@@ -110,6 +110,23 @@ int64_t hf_incident_stamp(struct hf_brain *b, int role, int32_t index)
 	return role == missed_role && index == missed_index ? id : id - 1;
 }
 
+/* The attempt that ended had started before the incident opened. */
+static bool is_older_attempt(const struct hf_brain *b, const struct hf_end *end)
+{
+	const struct hf_slot *slot = &b->crews[end->role].slots[end->index];
+
+	/* The container was started again within the incident, so its next end is another fault.
+	 * Evidence of another cause is the cause of the whole incident. */
+	if (slot->covered && !hf_end_outranks(end))
+		return false;
+	if (end->kind == HF_END_RESTARTED)
+		return true;
+	/* The stamps went with the pod: it belongs to the incident while that is being mended. */
+	if (!end->pod)
+		return b->ledger.records_len > 0 && b->ledger.records[0].running_at == HF_TIME_NONE;
+	return (end->pod->stamped ? end->pod->incident : 0) < b->ledger.incident.id;
+}
+
 bool hf_incident_covers(struct hf_brain *b, const struct hf_end *end)
 {
 	const struct hf_slot *slot = &b->crews[end->role].slots[end->index];
@@ -119,22 +136,14 @@ bool hf_incident_covers(struct hf_brain *b, const struct hf_end *end)
 	/* The pod ends with the termination that the incident is of. */
 	if (end->counted && !hf_end_outranks(end))
 		return true;
-	/* A node that was heard of after the application had failed is no part of that. */
+	/* If the node was heard after the application failed, the node is another fault. */
 	if (hf_class_is_application(b->ledger.incident.cause) &&
 	    !hf_lost_precedes(b, end, b->ledger.incident.opened_at))
 		return false;
-	/* It was started again within the incident, so what ends it is a fault of its own; but for
-	 * evidence of another cause, which is the cause of all of it. */
+	/* Peers of a lost node crash again and again until its rank runs: one fault. */
 	if (slot->covered && end->kind == HF_END_RESTARTED)
 		return is_loss_being_mended(b) || is_loss_suspected(b);
-	if (slot->covered && !hf_end_outranks(end))
-		return false;
-	if (end->kind == HF_END_RESTARTED)
-		return true;
-	/* Its stamps went with the pod: it belongs to the incident while that is being mended. */
-	if (!end->pod)
-		return b->ledger.records_len > 0 && b->ledger.records[0].running_at == HF_TIME_NONE;
-	return (end->pod->stamped ? end->pod->incident : 0) < b->ledger.incident.id;
+	return is_older_attempt(b, end);
 }
 
 bool hf_end_is_ignored(const struct hf_end *end)
