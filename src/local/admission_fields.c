@@ -279,8 +279,9 @@ static void remove_unknown(struct walk *walk, struct hf_json *object,
 	}
 }
 
-/* Checks one member by its table. Of metadata only unknown fields: the store checks its types.
- * Nothing of status: controllers and the kubelet write it in their own forms. */
+/* Checks a member against its table. In metadata only unknown fields are removed, because the
+ * store checks the types. status is not checked: controllers and the kubelet write it in their
+ * own forms. */
 static int check_member(struct walk *walk, struct hf_json *value,
 			const struct hf_schema_field *field)
 {

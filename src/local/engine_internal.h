@@ -121,7 +121,9 @@ int hf_engine_load(struct hf_engine *engine, const struct hf_resource *resource,
 /* Ends loading. Versions continue after version; history starts empty. */
 void hf_engine_loaded(struct hf_engine *engine, uint64_t version);
 
+/* The kind of a resource; NULL: the engine does not know it. */
 struct hf_kind *hf_engine_kind(struct hf_engine *engine, const struct hf_resource *resource);
+/* Performs a request. *ret_result is set in any case; release it with hf_result_release. */
 void hf_engine_apply(struct hf_engine *engine, const struct hf_request *request,
 		     struct hf_result *ret_result);
 /* As hf_engine_apply, for GET and LIST, but reads the state of `stale` changes of the kind ago. */
@@ -131,12 +133,14 @@ void hf_engine_read_past(struct hf_engine *engine, const struct hf_request *requ
  * none). */
 hf_time hf_engine_expire(struct hf_engine *engine);
 
-/* Moves pending to the history and calls each (may be NULL) for every change, in order. */
+/* hf_engine_commit moves pending to the history and calls each (may be NULL) for every change, in
+ * order. hf_engine_undo takes all pending changes back. */
 void hf_engine_commit(struct hf_engine *engine, void (*each)(void *arg, struct hf_change *change),
 		      void *arg);
 void hf_engine_undo(struct hf_engine *engine);
 
 /* Index (engine_index.c). */
+/* NULL: no such object. ns is ignored for cluster-wide kinds. */
 struct hf_entry *hf_kind_find(const struct hf_kind *kind, const char *ns, const char *name);
 /* Position of the first entry at or after (ns, name); "" for both is the start. */
 size_t hf_kind_lower_bound(const struct hf_kind *kind, const char *ns, const char *name);
@@ -145,6 +149,7 @@ int hf_key_compare(const char *ns_a, const char *name_a, const char *ns_b, const
  * the entry. Checks nothing. */
 void hf_kind_put(struct hf_engine *engine, struct hf_kind *kind, const char *ns, const char *name,
 		 const struct hf_version *version);
+/* Looks up the dependents of an owner by its UID; NULL: no dependents. */
 struct hf_owner *hf_engine_owner(struct hf_engine *engine, const char *uid);
 
 /* Sizes (engine_size.c). */
@@ -156,6 +161,7 @@ size_t hf_json_text_size_after(const struct hf_json *before, size_t bytes_before
 
 /* History (engine_history.c). */
 void hf_history_release(struct hf_history *history);
+/* Takes over the references of change. max: the most changes to keep. */
 void hf_history_push(struct hf_history *history, struct hf_change *change, size_t max);
 const struct hf_change *hf_history_at(const struct hf_history *history, uint64_t seq); /* or NULL */
 /* Sequence number of the first change with a higher version. */
@@ -221,6 +227,7 @@ int hf_op_create(struct hf_op *op);
 int hf_op_update(struct hf_op *op);
 int hf_op_patch(struct hf_op *op);
 int hf_op_delete(struct hf_op *op);
+/* Writes the replicas of a Scale to the object. The reply is the new Scale. */
 int hf_op_scale_put(struct hf_op *op, struct hf_entry *entry, const struct hf_json *scale);
 int hf_op_bind(struct hf_op *op);  /* CREATE of pods/binding */
 int hf_op_evict(struct hf_op *op); /* CREATE of pods/eviction (engine_delete.c) */
@@ -231,8 +238,10 @@ struct hf_json *hf_op_scale_of(struct hf_op *op, struct hf_entry *entry);
 int hf_op_write(struct hf_op *op, struct hf_entry *entry, struct hf_json *object);
 
 /* Metadata (engine_meta.c). Problems are collected in op. */
+/* before NULL: the object is created. */
 void hf_meta_check(struct hf_op *op, const struct hf_json *meta, const struct hf_json *before);
 int hf_meta_check_type(struct hf_op *op, const struct hf_json *object);
+/* The rule that a name breaks, as static text; NULL: the name is valid. */
 const char *hf_meta_name_problem(const struct hf_kind *kind, const char *name);
 bool hf_meta_has_finalizers(const struct hf_json *meta);
 bool hf_meta_has_finalizer(const struct hf_json *meta, const char *name);
@@ -302,9 +311,13 @@ void hf_managed_keep(struct hf_json *meta, const struct hf_json *desired,
 void hf_managed_note(struct hf_op *op, const struct hf_json *stored, struct hf_json *object);
 
 /* Pods (engine_pod.c). */
+/* Sets the status of a new pod: phase, QoS class, the condition of its scheduling gates. */
 void hf_pod_init(struct hf_json *object);
+/* Adds a problem to op for each change of the spec that a stored pod does not allow. */
 void hf_pod_check_update(struct hf_op *op, const struct hf_json *before,
 			 const struct hf_json *after);
+/* The grace period of a deletion, from the request (HF_GRACE_DEFAULT: the pod's own); 0 if no
+ * process can run. */
 int64_t hf_pod_grace_seconds(const struct hf_json *pod, int64_t asked);
 
 #endif

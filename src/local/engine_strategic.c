@@ -143,8 +143,7 @@ static int merge_list(const struct hf_list_rule *rule, const struct hf_json *tar
 
 /* --- "$setElementOrder/list" --- */
 
-/* Position of item in an order of objects (by key) or of strings (key NULL); SIZE_MAX: not
- * found. */
+/* Index of item in order, compared by key (objects) or by value (key NULL); SIZE_MAX: not found. */
 static size_t find_rank(const struct hf_json *order, const char *key, const struct hf_json *item)
 {
 	const struct hf_json *value = key ? hf_json_get(item, key) : item;

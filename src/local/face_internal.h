@@ -50,6 +50,7 @@ int hf_face_read_object(struct hf_exchange *ex, struct hf_doc **ret_doc, struct 
 int hf_face_delete_options(const struct hf_json *options, struct hf_request *request,
 			   struct hf_error *err) HF_MUST_CHECK;
 /* --- face_evict.c --- */
+/* Serves POST pods/NAME/eviction; finishes the exchange. */
 void hf_face_evict(struct hf_face *face, struct hf_exchange *ex, const struct face_route *route);
 
 /* --- paths (face_route.c) --- */
@@ -93,11 +94,13 @@ bool hf_face_query_i64(struct hf_exchange *ex, const char *name, int64_t absent,
 		       int64_t *ret_value);
 
 /* --- handlers: finish the exchange, or keep it for later --- */
+/* Dispatches a request for a resource's path to a call, a watch, a log or an eviction. */
 void hf_face_serve_resource(struct hf_face *face, struct hf_exchange *ex,
 			    const struct face_route *route);
 void hf_face_watch(struct hf_face *face, struct hf_exchange *ex, const struct face_route *route,
 		   enum face_form form);
 void hf_face_log(struct hf_face *face, struct hf_exchange *ex, const struct face_route *route);
+/* True if options.serves allows the kind. */
 bool hf_face_serves(const struct hf_face *face, const struct hf_resource *resource);
 /* Discovery and OpenAPI (face_discovery.c, face_openapi.c); false: the path belongs to neither. */
 bool hf_face_discovery(struct hf_face *face, struct hf_exchange *ex);
@@ -108,8 +111,10 @@ enum face_include { FACE_INCLUDE_NONE, FACE_INCLUDE_METADATA, FACE_INCLUDE_OBJEC
 extern const struct hf_resource hf_face_scale; /* kind of the rows of a Scale's table */
 /* Makes a Table without rows; columns: with column definitions. */
 struct hf_json *hf_face_table(const struct hf_resource *resource, bool columns);
+/* Adds the object's row. now: for ages. */
 void hf_face_table_add(struct hf_json *table, const struct hf_resource *resource,
 		       const struct hf_json *object, enum face_include include, hf_time now);
+/* The object as a PartialObjectMetadata. */
 struct hf_json *hf_face_metadata_of(const struct hf_json *object);
 
 #endif

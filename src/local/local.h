@@ -126,6 +126,7 @@ struct hf_result {
 	size_t n_warnings;
 	struct hf_error err; /* the Status' message, cut to the size of err.text */
 };
+/* *ret_result is set in any case; release it with hf_result_release. */
 void hf_local_apply(struct hf_local *local, const struct hf_request *request,
 		    struct hf_result *ret_result);
 void hf_result_release(struct hf_result *result);

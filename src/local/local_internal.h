@@ -19,7 +19,7 @@ struct local_watch;
 struct local_stream;
 
 #define HF_LOCAL_TURN_MAX 512             /* requests per turn; limits a transaction */
-#define HF_LOCAL_EVENTS_PER_TURN 256      /* per watch; keeps a watch from blocking the loop */
+#define HF_LOCAL_EVENTS_PER_TURN 256      /* limit per watch, so that no watch blocks the loop */
 #define HF_LOCAL_TIMEOUT (30 * HF_SECOND) /* timeout of a lost reply, if the request has none */
 
 /* One client's view of the store. */
@@ -55,6 +55,7 @@ struct hf_local {
 };
 
 /* local.c */
+/* Posts a turn. */
 void hf_local_wake(struct hf_local *local);
 /* Commits pending changes and tells observers; after a failure undoes them and calls reset. */
 int hf_local_commit(struct hf_local *local, struct hf_error *err);
@@ -62,7 +63,9 @@ int hf_local_commit(struct hf_local *local, struct hf_error *err);
 /* client.c */
 extern const struct hf_store_ops hf_local_ops;
 struct local_client *hf_local_client_new(struct hf_local *local, const struct hf_local_faults *f);
+/* Applies the waiting requests, commits, and answers them. */
 void hf_local_calls_turn(struct hf_local *local);
+/* Cancels all calls, watches and streams of the client, with HF_E_CANCELED, and frees it. */
 void hf_local_client_free(struct local_client *client);
 
 /* watch.c */
@@ -70,8 +73,10 @@ struct hf_watch *hf_local_watch_start(struct hf_store *store,
 				      const struct hf_watch_options *options, hf_event_fn fn,
 				      void *arg);
 void hf_local_watch_stop(struct hf_watch *watch);
+/* Delivers events to the watches of all kinds that have something to deliver. */
 void hf_local_watches_pump(struct hf_local *local);
 void hf_local_watches_bookmark(void *local);
+/* Makes the next turn look at every watch of the client. */
 void hf_local_watches_wake(struct local_client *client);
 void hf_local_watches_cancel(struct local_client *client); /* delivers ENDED, HF_E_CANCELED */
 

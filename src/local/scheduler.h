@@ -22,6 +22,7 @@ struct hf_scheduler_options {
 	size_t (*choose)(void *arg, size_t n);
 	void *choose_arg;
 };
+/* options may be NULL. Destroy the scheduler before the store. */
 struct hf_scheduler *hf_scheduler_create(struct hf_local *local,
 					 const struct hf_scheduler_options *options);
 struct hf_scheduler *hf_scheduler_destroy(struct hf_scheduler *scheduler); /* NULL is fine */

@@ -21,6 +21,8 @@ struct hf_amounts {
 	} items[HF_FIT_RESOURCES_MAX];
 	size_t n;
 };
+/* Adds milli to the amount of name; sums beyond INT64_MAX stay at INT64_MAX. Get returns 0 for an
+ * absent name. */
 void hf_amounts_add(struct hf_amounts *amounts, const char *name, int64_t milli);
 int64_t hf_amounts_get(const struct hf_amounts *amounts, const char *name);
 
@@ -28,6 +30,7 @@ int64_t hf_amounts_get(const struct hf_amounts *amounts, const char *name);
  * container if that is more; and one of "pods". */
 void hf_fit_requests(const struct hf_json *pod, struct hf_amounts *ret_requests);
 
+/* A node, and the requests and number of the pods on it. */
 struct hf_fit_node {
 	const struct hf_json *node;
 	struct hf_amounts used;

@@ -49,7 +49,7 @@ struct local_watch {
 /* An event made of a change. */
 struct found_event {
 	struct hf_event event;
-	struct hf_doc *owned; /* event.object if made for this event; freed after it */
+	struct hf_doc *owned; /* event.object, if made for this event; else NULL */
 	char version[24];
 };
 

@@ -306,7 +306,7 @@ static void a_callback_may_stop_any_watch(void **state)
 	assert_int_equal(create_configmap(&p.w, "default", "b", &o), 0);
 	settle(&p.w);
 	assert_int_equal(stopper.events, 1);
-	/* The watches before the stopper got their event; the later ones got none. */
+	/* Watches older than the stopper got their event; younger watches got none. */
 	assert_int_equal(victims[0].n, 1);
 	assert_int_equal(victims[1].n, 1);
 	assert_int_equal(victims[2].n, 0);
