@@ -12,12 +12,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Passes that look for unknown fields, each finding HF_FIELD_ERRORS_MAX at most. */
+/*
+ * Admission of jobs, and the table that gives each kind its rules.
+ *
+ * Input: the object of a CREATE, PUT or PATCH, private to the request. Output: the same object with
+ * defaults and without unknown fields, or the causes of an "Invalid" Status. Jobs follow the CRD's
+ * defaults and the rules of api/job.h. The other kinds are in admission_pod.c and admission_core.c.
+ */
+
+/* Limit of passes over a job's unknown fields; each pass finds at most HF_FIELD_ERRORS_MAX of
+ * them. */
 #define UNKNOWN_PASSES_MAX 64
 
 /* ---- jobs --------------------------------------------------------------------------------- */
 
-/* The defaults of the CRD.  An absent runPolicy would make the Python SDK's list_jobs fail. */
+/* Sets the defaults of the CRD. Without runPolicy, list_jobs of the Python SDK fails. */
 static void default_job(struct hf_json *object)
 {
 	struct hf_json *spec = hf_json_get(object, "spec"), *policy;
@@ -31,7 +40,8 @@ static void default_job(struct hf_json *object)
 		hf_default_bool(policy, "suspend", false);
 }
 
-/* A CRD prunes what its schema lacks.  The paths of the first of them go to unknown. */
+/* Removes every field that the job's schema lacks, as a CRD does. Writes the paths of the first
+ * HF_FIELDS_UNKNOWN_MAX removed fields to unknown, in the arena's memory. */
 static int prune_job(struct hf_json *object, const struct hf_framework *framework,
 		     struct hf_arena *arena, char *unknown[HF_FIELDS_UNKNOWN_MAX], size_t *ret_len)
 {
@@ -45,7 +55,8 @@ static int prune_job(struct hf_json *object, const struct hf_framework *framewor
 		for (size_t i = 0; i < errors.len; i++) {
 			if (len < HF_FIELDS_UNKNOWN_MAX)
 				unknown[len++] = hf_arena_strdup(arena, errors.items[i].field);
-			/* What cannot be found would be reported for ever. */
+			/* The next pass would report a field that stays in the object again,
+			 * without end. */
 			if (!hf_fields_remove(object, errors.items[i].field))
 				return HF_E_BAD_REQUEST;
 		}
@@ -81,7 +92,7 @@ int hf_admit_job(void *arg, struct hf_admission *admission, struct hf_error *err
 	int rc = prune_job(admission->object, framework, arena, unknown, &n_unknown);
 
 	if (rc != 0)
-		return hf_error_set(err, rc, "%s has more unknown fields than can be told",
+		return hf_error_set(err, rc, "%s has more unknown fields than Holdfast can remove",
 				    framework->kind);
 	rc = hf_fields_unknown(admission, unknown, n_unknown, err);
 	if (rc != 0)
@@ -97,7 +108,7 @@ int hf_admit_job(void *arg, struct hf_admission *admission, struct hf_error *err
 	return errors.len == 0 ? 0 : hf_error_set(err, HF_E_INVALID, "%zu problems", errors.len);
 }
 
-/* Kinds that this build has no table for: better refused than never run. */
+/* Refuses jobs of a kind that this build has no table for: no controller would ever run them. */
 static int refuse_job(void *arg, struct hf_admission *admission, struct hf_error *err)
 {
 	return hf_error_set(err, HF_E_FORBIDDEN, "this version of Holdfast does not run %s",
@@ -114,7 +125,8 @@ static void install_jobs(struct hf_local *local, const struct hf_framework *cons
 		if (!hf_resource_is_job(resource))
 			continue;
 		for (size_t k = 0; frameworks[k] != NULL; k++) {
-			/* The table is only read; rules carry a plain pointer. */
+			/* The rules carry a pointer without const; hf_admit_job only reads through
+			 * it. */
 			union {
 				const struct hf_framework *table;
 				void *arg;

@@ -9,11 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Services, config maps and secrets. */
+/* Admission of services, config maps and secrets: field types, defaults, then the rules of their
+ * values. The functions change admission->object and report problems as causes. */
 
-/* What the store takes of an object is far less. */
+/* Largest decoded or encoded value; the store's limit for an object is far lower (1.5 MiB). */
 #define ENCODED_BYTES_MAX ((size_t)4 << 20)
-#define DATA_BYTES_MAX ((size_t)1 << 20) /* of a secret or a config map, as upstream */
+#define DATA_BYTES_MAX ((size_t)1 << 20) /* all values together, upstream's limit */
 
 /* ---- services ----------------------------------------------------------------------------- */
 
@@ -25,7 +26,7 @@ static void default_service(struct hf_json *spec)
 	hf_default_str(spec, "type", "ClusterIP");
 	hf_default_str(spec, "sessionAffinity", "None");
 	hf_default_str(spec, "internalTrafficPolicy", "Cluster");
-	/* Nothing here gives out addresses: names lead to the pods themselves. */
+	/* The plane assigns no addresses: a service's name resolves to its pods. */
 	if (*ip != '\0' && hf_json_get(spec, "clusterIPs") == NULL)
 		hf_json_append(hf_json_ensure_array(spec, "clusterIPs"), hf_json_string(ip));
 	for (size_t i = 0; i < hf_json_len(ports); i++) {
@@ -97,7 +98,8 @@ static bool is_key(const char *key)
 	       !hf_streq(key, ".") && !hf_str_has_prefix(key, "..");
 }
 
-/* Keys, and that base64 is base64; returns the bytes. */
+/* Checks the keys of a data map, and the values' base64 if asked; returns the values' bytes,
+ * decoded. */
 static size_t check_data(struct hf_admission *admission, const char *field, bool base64)
 {
 	const struct hf_json *data = hf_json_get(admission->object, field);
@@ -157,7 +159,7 @@ int hf_admit_configmap(void *arg, struct hf_admission *admission, struct hf_erro
 	return 0;
 }
 
-/* stringData is for writing only: it becomes data. */
+/* Moves stringData, which only writers use, into data, in base64. */
 static void merge_string_data(struct hf_json *object)
 {
 	struct hf_json *texts = hf_json_get(object, "stringData"), *data, *value;

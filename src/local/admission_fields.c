@@ -9,7 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A path in an object that a table describes is at most this long; keys of maps are not in it. */
+/*
+ * Field checks shared by the kinds' rules: causes in an API server's words, defaults for absent
+ * fields, and the walk over an object along its table of fields (api/schema.h).
+ *
+ * A wrong type ends the walk with HF_E_BAD_REQUEST, as an object that cannot be decoded. Unknown
+ * fields are removed; fieldValidation decides between refusal, warnings and silence.
+ */
+
+/* Longest field path by a table. Keys of maps are not part of the path. */
 #define PATH_BYTES_MAX 512
 #define MESSAGE_BYTES_MAX 4096
 
@@ -130,7 +138,8 @@ int hf_fields_unknown(struct hf_admission *admission, char *const *unknown, size
 		sb.data);
 }
 
-/* "[12]rest": the index, and where the rest begins; NULL: no index here. */
+/* Reads "[12]rest": returns "rest" and sets the index; NULL if path does not begin with an
+ * index. */
 static const char *index_of(const char *path, size_t *ret_index)
 {
 	size_t index = 0;
@@ -143,7 +152,8 @@ static const char *index_of(const char *path, size_t *ret_index)
 	return *path == ']' ? path + 1 : NULL;
 }
 
-/* A key may itself hold dots and brackets: whatever split leads to a field is right. */
+/* Tries all members that are a prefix of path: a key may contain dots and brackets, so the path
+ * does not say where the key ends. */
 bool hf_fields_remove(struct hf_json *object, const char *path)
 {
 	const char *key;
@@ -243,7 +253,8 @@ static int check_value(struct walk *walk, struct hf_json *value,
 	}
 }
 
-/* The first member that does not belong: removed by the caller, as an iteration cannot. */
+/* The first member that is null or not in the table. The caller removes it after the iteration: an
+ * iterator does not survive a removal. */
 static const char *next_unknown(const struct hf_json *object, const struct hf_schema *schema)
 {
 	const char *key;
@@ -255,7 +266,7 @@ static const char *next_unknown(const struct hf_json *object, const struct hf_sc
 	return NULL;
 }
 
-/* null is "absent" in every typed field, and goes without a word where the field is known. */
+/* Removes unknown members and nulls. A null in a known field means "absent" and is not reported. */
 static void remove_unknown(struct walk *walk, struct hf_json *object,
 			   const struct hf_schema *schema)
 {
@@ -268,8 +279,9 @@ static void remove_unknown(struct walk *walk, struct hf_json *object,
 	}
 }
 
-/* Types inside metadata are the engine's to check; status is written by those who run things,
- * in whatever form they have it. */
+/* Checks a member against its table. In metadata only unknown fields are removed, because the
+ * store checks the types. status is not checked: controllers and the kubelet write it in their
+ * own forms. */
 static int check_member(struct walk *walk, struct hf_json *value,
 			const struct hf_schema_field *field)
 {

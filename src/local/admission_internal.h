@@ -9,47 +9,47 @@
 #include "local/local.h"
 
 /*
- * What the rules of each kind share: looking at fields, and problems worded as an API server
- * words them.
+ * Shared by the rules of all kinds: field checks, defaults, and problems in the words of an API
+ * server.
  */
 
 /*
- * Types and unknown fields of admission->object by its table.  A wrong type is
- * HF_E_BAD_REQUEST, as it cannot be decoded; an unknown field is removed, with what
- * fieldValidation asks for.
+ * Checks admission->object against its table of fields. Returns HF_E_BAD_REQUEST for a wrong type:
+ * an API server could not decode such an object. Removes unknown fields; fieldValidation decides
+ * whether they are also refused or warned of.
  */
 int hf_fields_check(struct hf_admission *admission, const struct hf_schema *schema,
 		    struct hf_error *err) HF_MUST_CHECK;
 
-/* What strict decoding found: refused or warned of, as fieldValidation says.  unknown: field
- * paths; len of them. */
+/* Refuses or warns of removed fields, as fieldValidation asks. unknown: len field paths. */
 int hf_fields_unknown(struct hf_admission *admission, char *const *unknown, size_t len,
 		      struct hf_error *err) HF_MUST_CHECK;
-/* Remove the field at a path as error texts have it (spec.a.b[0].c); false: not there. */
+/* Removes the field at a path like spec.a.b[0].c; false if the object has no such field. */
 bool hf_fields_remove(struct hf_json *object, const char *path);
-#define HF_FIELDS_UNKNOWN_MAX 32 /* told of one object; all are removed */
+#define HF_FIELDS_UNKNOWN_MAX 32 /* paths reported; all fields are removed */
 
-/* Causes.  The field is the format; message is what stands behind "field: ". */
+/* Add a cause. fmt and its arguments make the field's path; detail is the text after the reason. */
 void hf_problem_required(struct hf_admission *admission, const char *detail, const char *fmt, ...)
 	HF_PRINTF(3, 4);
-/* value: as JSON prints it. */
+/* value: the rejected value, printed as JSON; NULL prints null. */
 void hf_problem_invalid(struct hf_admission *admission, const struct hf_json *value,
 			const char *detail, const char *fmt, ...) HF_PRINTF(4, 5);
-/* supported ends with NULL. */
+/* supported: the allowed values, ended by NULL. */
 void hf_problem_not_supported(struct hf_admission *admission, const char *value,
 			      const char *const *supported, const char *fmt, ...) HF_PRINTF(4, 5);
 
-/* Memory of one check: texts of an object (1.5 MiB at most), quoted (four times) and copied. */
+/* Memory limit of one check: the object's texts (at most 1.5 MiB), quoted (four times) and
+ * copied. */
 #define HF_ADMISSION_BYTES_MAX ((size_t)64 << 20)
-/* As causes and warnings. */
+/* Turns the errors into causes, the warnings into lines of the Warning header. */
 void hf_admission_report(struct hf_admission *admission, const struct hf_field_errors *errors);
 
-/* Set a member that is absent. */
+/* Set a member of object that is absent or null. */
 void hf_default_str(struct hf_json *object, const char *key, const char *value);
 void hf_default_i64(struct hf_json *object, const char *key, int64_t value);
 void hf_default_bool(struct hf_json *object, const char *key, bool value);
 
-/* The kinds. */
+/* The rules, one per kind; hf_local_rules.admit. */
 int hf_admit_job(void *framework, struct hf_admission *admission, struct hf_error *err);
 int hf_admit_pod(void *arg, struct hf_admission *admission, struct hf_error *err);
 int hf_admit_service(void *arg, struct hf_admission *admission, struct hf_error *err);

@@ -7,10 +7,10 @@
 #include <string.h>
 
 /*
- * Pods: the defaults that clients show and the kubelet relies on (core/v1 defaults.go and the
- * priority admission plug-in), and the rules of api/pod_rules.h.
+ * Admission of pods: the defaults that clients show and the kubelet relies on (upstream's core/v1
+ * defaults.go and the priority admission plug-in), then the rules of api/pod_rules.h for a new pod.
  *
- * Left out, as nothing here acts on it: the service account and its token, and the
+ * Left out, because the plane does not act on them: service accounts and their tokens, and the
  * tolerations for lost nodes.
  */
 
@@ -34,7 +34,8 @@ static void default_probe(struct hf_json *probe)
 	hf_default_i64(probe, "failureThreshold", 3);
 }
 
-/* A tag other than "latest" (or a digest) means that the image does not change. */
+/* The default imagePullPolicy: a digest, or a tag other than "latest", names an image that does not
+ * change. */
 static const char *pull_policy(const char *image)
 {
 	const char *name = strrchr(image, '/');
@@ -161,7 +162,7 @@ int hf_admit_pod(void *arg, struct hf_admission *admission, struct hf_error *err
 		return rc;
 	spec = hf_json_ensure_object(admission->object, "spec");
 	default_pod(spec);
-	/* What may change of a stored pod is the engine's to say. */
+	/* The store decides which fields of a stored pod may change (engine_pod.c). */
 	if (admission->verb == HF_VERB_CREATE)
 		check_pod(admission, spec);
 	return 0;

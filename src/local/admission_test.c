@@ -10,14 +10,14 @@
 
 #include <string.h>
 
-/* Objects as people write them go in; what is stored, or the Status, comes out. */
+/* Input: objects as users write them. Output: the stored object or a Status. */
 
 struct bench {
 	struct hf_loop *loop;
 	struct hf_local *local;
 };
 
-static int setup(void **state)
+static int set_up(void **state)
 {
 	static struct bench bench;
 	struct hf_error err;
@@ -30,7 +30,7 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int tear_down(void **state)
 {
 	struct bench *bench = *state;
 
@@ -50,8 +50,8 @@ static struct hf_doc *doc_of(const char *yaml)
 	return doc;
 }
 
-static void create(struct bench *bench, const struct hf_resource *resource, const char *yaml,
-		   const char *validation, struct hf_result *ret_result)
+static void create_object(struct bench *bench, const struct hf_resource *resource, const char *yaml,
+			  const char *validation, struct hf_result *ret_result)
 {
 	HF_AUTO_DOC body = doc_of(yaml);
 	struct hf_request request = {.verb = HF_VERB_CREATE,
@@ -65,8 +65,8 @@ static void create(struct bench *bench, const struct hf_resource *resource, cons
 	hf_local_apply(bench->local, &request, ret_result);
 }
 
-static void merge(struct bench *bench, const struct hf_resource *resource, const char *name,
-		  const char *patch, struct hf_result *ret_result)
+static void merge_object(struct bench *bench, const struct hf_resource *resource, const char *name,
+			 const char *patch, struct hf_result *ret_result)
 {
 	HF_AUTO_DOC body = doc_of(patch);
 	struct hf_request request = {.verb = HF_VERB_PATCH,
@@ -96,7 +96,7 @@ static void assert_refused(struct bench *bench, const struct hf_resource *resour
 {
 	HF_AUTO_RESULT result;
 
-	create(bench, resource, yaml, "Strict", &result);
+	create_object(bench, resource, yaml, "Strict", &result);
 	if (result.code != code)
 		fail_msg("%s: %s", hf_code_name(result.code), message_of(&result));
 	if (strstr(message_of(&result), message) == NULL)
@@ -113,7 +113,7 @@ static void a_job_gets_the_defaults_of_its_crd_and_nothing_else(void **state)
 {
 	HF_AUTO_RESULT result;
 
-	create(*state, &hf_pytorchjobs, JOB(REPLICAS), NULL, &result);
+	create_object(*state, &hf_pytorchjobs, JOB(REPLICAS), NULL, &result);
 	assert_done(&result);
 	const struct hf_json *spec = hf_json_get(hf_doc_json(result.object), "spec");
 	assert_false(hf_json_true(hf_json_path(spec, "runPolicy", "suspend", NULL), true));
@@ -130,7 +130,7 @@ static void an_unknown_field_is_refused_warned_of_or_dropped_as_asked(void **sta
 	assert_refused(*state, &hf_pytorchjobs, job, HF_E_BAD_REQUEST,
 		       "PyTorchJob in version \"v1\" cannot be handled as a PyTorchJob: strict "
 		       "decoding error: unknown field \"spec.foo\"");
-	create(*state, &hf_pytorchjobs, job, "Warn", &warned);
+	create_object(*state, &hf_pytorchjobs, job, "Warn", &warned);
 	assert_done(&warned);
 	assert_int_equal(warned.n_warnings, 2);
 	assert_string_equal(warned.warnings[0], "unknown field \"spec.foo\"");
@@ -138,12 +138,12 @@ static void an_unknown_field_is_refused_warned_of_or_dropped_as_asked(void **sta
 	assert_int_equal(
 		hf_json_len(hf_json_path(hf_doc_json(warned.object), "spec", "runPolicy", NULL)),
 		1);
-	merge(*state, &hf_pytorchjobs, "x", "spec: {foo: 3}", &ignored);
+	merge_object(*state, &hf_pytorchjobs, "x", "spec: {foo: 3}", &ignored);
 	assert_done(&ignored);
 	assert_null(hf_json_path(hf_doc_json(ignored.object), "spec", "foo", NULL));
 }
 
-static void a_thousand_unknown_fields_all_go(void **state)
+static void a_thousand_unknown_fields_are_removed(void **state)
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(1 << 20);
 	HF_AUTO_RESULT result;
@@ -151,7 +151,7 @@ static void a_thousand_unknown_fields_all_go(void **state)
 	hf_strbuf_addstr(&sb, JOB(REPLICAS));
 	for (int i = 0; i < 1000; i++)
 		hf_strbuf_addf(&sb, "  u%d: 1\n", i);
-	create(*state, &hf_pytorchjobs, sb.data, "Ignore", &result);
+	create_object(*state, &hf_pytorchjobs, sb.data, "Ignore", &result);
 	assert_done(&result);
 	assert_int_equal(hf_json_len(hf_json_get(hf_doc_json(result.object), "spec")), 2);
 }
@@ -160,10 +160,11 @@ static void a_job_that_breaks_rules_is_invalid_with_causes(void **state)
 {
 	HF_AUTO_RESULT result;
 
-	create(*state, &hf_pytorchjobs,
-	       JOB("  pytorchReplicaSpecs:\n    Master: {replicas: 2, template: {spec: {containers: "
-		   "[{name: pytorch, image: i}]}}}\n"),
-	       NULL, &result);
+	create_object(
+		*state, &hf_pytorchjobs,
+		JOB("  pytorchReplicaSpecs:\n    Master: {replicas: 2, template: {spec: {containers: "
+		    "[{name: pytorch, image: i}]}}}\n"),
+		NULL, &result);
 	assert_int_equal(result.code, HF_E_INVALID);
 	assert_non_null(
 		strstr(message_of(&result), "PyTorchJob.kubeflow.org \"x\" is invalid: spec."));
@@ -186,12 +187,12 @@ static void the_manager_of_a_job_does_not_change(void **state)
 	HF_AUTO_RESULT made;
 	HF_AUTO_RESULT changed;
 
-	create(*state, &hf_pytorchjobs,
-	       JOB("  runPolicy: {managedBy: kubeflow.org/training-operator}\n" REPLICAS), NULL,
-	       &made);
+	create_object(*state, &hf_pytorchjobs,
+		      JOB("  runPolicy: {managedBy: kubeflow.org/training-operator}\n" REPLICAS),
+		      NULL, &made);
 	assert_done(&made);
-	merge(*state, &hf_pytorchjobs, "x",
-	      "spec: {runPolicy: {managedBy: kueue.x-k8s.io/multikueue}}", &changed);
+	merge_object(*state, &hf_pytorchjobs, "x",
+		     "spec: {runPolicy: {managedBy: kueue.x-k8s.io/multikueue}}", &changed);
 	assert_int_equal(changed.code, HF_E_INVALID);
 	assert_non_null(strstr(message_of(&changed), "managedBy"));
 }
@@ -203,15 +204,16 @@ static void every_kind_of_job_has_its_table(void **state HF_UNUSED)
 			assert_non_null(hf_framework_by_name(hf_resource_at(i)->resource->plural));
 }
 
-static void a_pod_gets_what_clients_show_and_the_kubelet_relies_on(void **state)
+static void a_pod_gets_its_defaults(void **state)
 {
 	HF_AUTO_RESULT result;
 
-	create(*state, &hf_pods,
-	       POD("{containers: [{name: c, image: 'r/i:1', ports: [{containerPort: 80}], resources: "
-		   "{limits: {cpu: 1}}, livenessProbe: {httpGet: {port: 80}}}], volumes: [{name: v}, "
-		   "{name: s, secret: {secretName: s}}], tolerations: null}"),
-	       "Strict", &result);
+	create_object(
+		*state, &hf_pods,
+		POD("{containers: [{name: c, image: 'r/i:1', ports: [{containerPort: 80}], resources: "
+		    "{limits: {cpu: 1}}, livenessProbe: {httpGet: {port: 80}}}], volumes: [{name: v}, "
+		    "{name: s, secret: {secretName: s}}], tolerations: null}"),
+		"Strict", &result);
 	assert_done(&result);
 	const struct hf_json *spec = hf_json_get(hf_doc_json(result.object), "spec");
 	const struct hf_json *c = hf_json_item(hf_json_get(spec, "containers"), 0);
@@ -233,7 +235,7 @@ static void a_pod_gets_what_clients_show_and_the_kubelet_relies_on(void **state)
 	assert_null(hf_json_get(spec, "tolerations"));
 }
 
-static void pods_that_no_server_would_take_are_refused(void **state)
+static void invalid_pods_are_refused(void **state)
 {
 	static const struct {
 		const char *spec, *message;
@@ -281,14 +283,14 @@ static void wrong_types_and_unknown_fields_of_a_pod_cannot_be_decoded(void **sta
 		       "strict decoding error: unknown field \"spec.containers[0].imagee\"");
 }
 
-static void a_headless_service_keeps_its_none_and_others_get_no_address(void **state)
+static void headless_services_keep_none_and_others_get_no_address(void **state)
 {
 	HF_AUTO_RESULT headless;
 
-	create(*state, &hf_services,
-	       "apiVersion: v1\nkind: Service\nmetadata: {name: s}\n"
-	       "spec: {clusterIP: None, ports: [{port: 80}]}\n",
-	       "Strict", &headless);
+	create_object(*state, &hf_services,
+		      "apiVersion: v1\nkind: Service\nmetadata: {name: s}\n"
+		      "spec: {clusterIP: None, ports: [{port: 80}]}\n",
+		      "Strict", &headless);
 	assert_done(&headless);
 	const struct hf_json *spec = hf_json_get(hf_doc_json(headless.object), "spec");
 	assert_string_equal(hf_json_path_str(spec, "clusterIP", NULL), "None");
@@ -303,14 +305,14 @@ static void a_headless_service_keeps_its_none_and_others_get_no_address(void **s
 		       HF_E_INVALID, "spec.type: Unsupported value: \"LoadBalancer\"");
 }
 
-static void what_a_secret_says_in_plain_text_is_stored_encoded(void **state)
+static void string_data_of_a_secret_is_stored_in_base64(void **state)
 {
 	HF_AUTO_RESULT result;
 
-	create(*state, &hf_secrets,
-	       "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\n"
-	       "stringData: {a: hello, b: '', c: ab}\n",
-	       "Strict", &result);
+	create_object(*state, &hf_secrets,
+		      "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\n"
+		      "stringData: {a: hello, b: '', c: ab}\n",
+		      "Strict", &result);
 	assert_done(&result);
 	const struct hf_json *root = hf_doc_json(result.object);
 	assert_string_equal(hf_json_path_str(root, "data", "a", NULL), "aGVsbG8=");
@@ -329,33 +331,34 @@ static void an_immutable_config_map_does_not_change(void **state)
 	HF_AUTO_RESULT changed;
 	HF_AUTO_RESULT labelled;
 
-	create(*state, &hf_configmaps,
-	       "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: m}\nimmutable: true\ndata: {a: b}\n",
-	       "Strict", &made);
+	create_object(
+		*state, &hf_configmaps,
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: m}\nimmutable: true\ndata: {a: b}\n",
+		"Strict", &made);
 	assert_done(&made);
-	merge(*state, &hf_configmaps, "m", "data: {a: c}", &changed);
+	merge_object(*state, &hf_configmaps, "m", "data: {a: c}", &changed);
 	assert_int_equal(changed.code, HF_E_INVALID);
-	merge(*state, &hf_configmaps, "m", "metadata: {labels: {x: z}}", &labelled);
+	merge_object(*state, &hf_configmaps, "m", "metadata: {labels: {x: z}}", &labelled);
 	assert_done(&labelled);
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		T(a_job_gets_the_defaults_of_its_crd_and_nothing_else),
 		T(an_unknown_field_is_refused_warned_of_or_dropped_as_asked),
-		T(a_thousand_unknown_fields_all_go),
+		T(a_thousand_unknown_fields_are_removed),
 		T(a_job_that_breaks_rules_is_invalid_with_causes),
 		T(a_wrong_type_in_a_job_is_invalid_with_its_field),
 		T(the_manager_of_a_job_does_not_change),
 		T(every_kind_of_job_has_its_table),
-		T(a_pod_gets_what_clients_show_and_the_kubelet_relies_on),
-		T(pods_that_no_server_would_take_are_refused),
+		T(a_pod_gets_its_defaults),
+		T(invalid_pods_are_refused),
 		T(wrong_types_and_unknown_fields_of_a_pod_cannot_be_decoded),
-		T(a_headless_service_keeps_its_none_and_others_get_no_address),
-		T(what_a_secret_says_in_plain_text_is_stored_encoded),
+		T(headless_services_keep_none_and_others_get_no_address),
+		T(string_data_of_a_secret_is_stored_in_base64),
 		T(an_immutable_config_map_does_not_change),
 	};
 

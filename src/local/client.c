@@ -10,11 +10,18 @@
 #include <stdlib.h>
 
 /*
- * Requests of clients.  A call goes through these states; its client's list has it in
- * every one of them, so that destroying the client finds it:
+ * Requests of clients: from hf_store_request to the callback, with the faults that a test asks for.
+ *
+ * A call goes through the states below. It is in its client's list in all of them, so the
+ * destruction of the client finds every call.
  *
  *     held ──▶ queued ──▶ applied ──▶ late ──▶ (callback, freed)
- *     delay_before        this turn    delay_after, or never answered until it times out
+ *
+ *     held     waits for delay_before
+ *     queued   waits for its turn
+ *     applied  its turn runs; the commit has not happened yet
+ *     late     committed; waits for delay_after, for the timeout of a lost reply, or until its
+ *              client is no longer paused
  */
 enum call_state { CALL_HELD, CALL_QUEUED, CALL_APPLIED, CALL_LATE };
 
@@ -28,10 +35,10 @@ struct local_call {
 	struct hf_fault fault;
 	struct hf_result result;
 	struct hf_timer *timer;         /* NULL: no fault needs one */
-	struct local_call *prev, *next; /* of the client */
-	struct local_call *queue_next;  /* of the queue, or of the turn's batch */
-	bool canceled;                  /* freed by whoever has it in hand */
-	bool wrote;                     /* its turn's commit decides about it */
+	struct local_call *prev, *next; /* of the client's list */
+	struct local_call *queue_next;  /* next call in the queue, or in the batch of a turn */
+	bool canceled;                  /* canceled while queued or applied: the turn frees it */
+	bool wrote;                     /* has changed objects; fails if the commit fails */
 };
 
 /* --- the client's list --- */
@@ -67,7 +74,7 @@ static void call_free(struct local_call *call)
 
 /* --- replies --- */
 
-static void reply(struct local_call *call)
+static void send_reply(struct local_call *call)
 {
 	struct hf_result *result = &call->result;
 	struct hf_loop *loop = call->client->local->loop;
@@ -89,7 +96,7 @@ static void reply(struct local_call *call)
 		.warnings = (const char *const *)result->warnings,
 		.n_warnings = result->n_warnings,
 	};
-	/* The callback may do anything, canceling this very call included. */
+	/* The callback may cancel this call: state APPLIED keeps call_drop from freeing it here. */
 	call->state = CALL_APPLIED;
 	call_unlink(call);
 	call->done(call->arg, &r);
@@ -120,18 +127,19 @@ static void on_late(void *arg)
 		call->result.code = hf_error_set(&call->result.err, HF_E_TIMEOUT,
 						 "the reply did not come in time");
 	}
-	reply(call);
+	send_reply(call);
 }
 
-static void arm(struct local_call *call, hf_task_fn fn, hf_time after)
+static void start_timer(struct local_call *call, hf_task_fn fn, hf_time after)
 {
 	call->timer = hf_timer_destroy(call->timer);
 	call->timer = hf_timer_create(call->client->local->loop, fn, call);
 	hf_timer_arm(call->timer, after);
 }
 
-/* After the commit: now, later, or when its time is up. */
-static void finish(struct local_call *call)
+/* Answers after the commit: at once, after delay_after, or when the timeout of a lost reply
+ * passes. */
+static void finish_call(struct local_call *call)
 {
 	hf_time after = call->fault.delay_after;
 
@@ -139,10 +147,10 @@ static void finish(struct local_call *call)
 		after = call->request->timeout ? call->request->timeout : HF_LOCAL_TIMEOUT;
 	if (after > 0 || call->client->paused) {
 		call->state = CALL_LATE;
-		arm(call, on_late, after);
+		start_timer(call, on_late, after);
 		return;
 	}
-	reply(call);
+	send_reply(call);
 }
 
 void hf_local_client_pause(struct hf_store *store, bool paused)
@@ -159,7 +167,7 @@ void hf_local_client_pause(struct hf_store *store, bool paused)
 
 /* --- a turn --- */
 
-static void apply(struct local_call *call)
+static void apply_call(struct local_call *call)
 {
 	struct hf_engine *engine = call->client->local->engine;
 	size_t before = engine->pending.len;
@@ -175,7 +183,8 @@ static void apply(struct local_call *call)
 	call->wrote = engine->pending.len > before;
 }
 
-/* The commit failed: writes get its error; reads, which saw what never was, look again. */
+/* After a failed commit: writes get its error. Reads run again, because they may have read changes
+ * that are undone now. */
 static void fail_turn(struct local_call *call, const struct hf_error *err)
 {
 	if (call->fault.refuse)
@@ -186,7 +195,7 @@ static void fail_turn(struct local_call *call, const struct hf_error *err)
 		return;
 	}
 	hf_result_release(&call->result);
-	apply(call);
+	apply_call(call);
 }
 
 static struct local_call *take_batch(struct hf_local *local)
@@ -216,24 +225,24 @@ void hf_local_calls_turn(struct hf_local *local)
 	for (struct local_call *call = batch; call; call = call->queue_next) {
 		call->state = CALL_APPLIED;
 		if (!call->canceled)
-			apply(call);
+			apply_call(call);
 	}
 	int rc = hf_local_commit(local, &err);
 	for (struct local_call *call = batch, *next; call; call = next) {
 		next = call->queue_next;
 		call->queue_next = NULL;
-		/* An earlier callback of this batch may have canceled it. */
+		/* The callback of an earlier call in this batch may have canceled this call. */
 		if (call->canceled) {
 			call_free(call);
 			continue;
 		}
 		if (rc)
 			fail_turn(call, &err);
-		finish(call);
+		finish_call(call);
 	}
 }
 
-static void enqueue(struct local_call *call)
+static void enqueue_call(struct local_call *call)
 {
 	struct hf_local *local = call->client->local;
 
@@ -251,7 +260,7 @@ static void enqueue(struct local_call *call)
 
 static void on_held(void *arg)
 {
-	enqueue(arg);
+	enqueue_call(arg);
 }
 
 /* --- the interface --- */
@@ -272,14 +281,15 @@ static struct hf_call *client_request(struct hf_store *store, const struct hf_re
 		client->faults.request(client->faults.arg, request, &call->fault);
 	if (call->fault.delay_before > 0) {
 		call->state = CALL_HELD;
-		arm(call, on_held, call->fault.delay_before);
+		start_timer(call, on_held, call->fault.delay_before);
 	} else {
-		enqueue(call);
+		enqueue_call(call);
 	}
 	return &call->base;
 }
 
-/* A queued or applied call is in a chain that its turn walks: it is freed there. */
+/* Frees a call. A queued or applied call is only marked: the turn still walks over it, and frees
+ * it. */
 static void call_drop(struct local_call *call)
 {
 	call_unlink(call);
@@ -298,7 +308,7 @@ static void client_destroy(struct hf_store *store)
 {
 	struct local_client *client = (struct local_client *)store;
 
-	/* The store of hf_local_store ends with its plane. */
+	/* The client of hf_local_store is destroyed by hf_local_destroy only. */
 	hf_assert(client != client->local->own);
 	client->local->clients--;
 	hf_local_client_free(client);
@@ -351,7 +361,7 @@ static void cancel_calls(struct local_client *client)
 	}
 }
 
-/* Calls that were dropped while queued: with the plane goes the turn that would free them. */
+/* Frees canceled calls in the queue: the turn that would free them does not run any more. */
 static void free_queue(struct hf_local *local)
 {
 	struct local_call *call = local->queue_first;

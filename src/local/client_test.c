@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Clients with faults, the queue, and what happens when a client goes. */
+/* Clients with faults, the queue of requests, and the destruction of clients. */
 
 struct script {
-	struct hf_fault fault; /* of the next request */
+	struct hf_fault fault; /* fault of the next request */
 	int asked;
 };
 
@@ -24,7 +24,7 @@ static void on_request(void *arg, const struct hf_request *request, struct hf_fa
 	s->fault = (struct hf_fault){0};
 }
 
-static struct hf_store *faulty(struct plane *p, struct script *s)
+static struct hf_store *make_faulty_client(struct plane *p, struct script *s)
 {
 	return hf_local_client_create(p->local,
 				      &(struct hf_local_faults){.request = on_request, .arg = s});
@@ -47,12 +47,12 @@ static void send_create(struct hf_store *store, const char *name, struct outcome
 		*ret_call = call;
 }
 
-static bool there(struct plane *p, const char *name)
+static bool is_stored(struct plane *p, const char *name)
 {
 	return hf_local_peek(p->local, &hf_configmaps, "default", name) != NULL;
 }
 
-static void a_refused_request_is_not_done(void **state)
+static void a_refused_request_is_not_performed(void **state)
 {
 	struct plane p;
 	struct script s = {.fault = {.refuse = HF_E_UNAVAILABLE,
@@ -61,15 +61,15 @@ static void a_refused_request_is_not_done(void **state)
 	AUTO_OUTCOME o = {0};
 
 	plane_open(&p, NULL, false);
-	struct hf_store *store = faulty(&p, &s);
+	struct hf_store *store = make_faulty_client(&p, &s);
 	send_create(store, "c", &o, NULL);
 	assert_int_equal(o.calls, 0);
 	wait_for(&p.w, &o.calls, 1);
 	assert_int_equal(o.code, HF_E_UNAVAILABLE);
 	assert_string_equal(o.message, "come back");
 	assert_string_equal(text_at(&o, "reason"), "ServiceUnavailable");
-	assert_false(there(&p, "c"));
-	/* The next one has no fault. */
+	assert_false(is_stored(&p, "c"));
+	/* The next request has no fault. */
 	outcome_release(&o);
 	send_create(store, "c", &o, NULL);
 	wait_for(&p.w, &o.calls, 1);
@@ -79,17 +79,17 @@ static void a_refused_request_is_not_done(void **state)
 	plane_close(&p);
 }
 
-static void a_lost_reply_is_a_timeout_of_something_done(void **state)
+static void a_request_with_a_lost_reply_is_performed(void **state)
 {
 	struct plane p;
 	struct script s = {.fault = {.lose_reply = true}};
 	AUTO_OUTCOME o = {0};
 
 	plane_open(&p, NULL, false);
-	struct hf_store *store = faulty(&p, &s);
+	struct hf_store *store = make_faulty_client(&p, &s);
 	send_create(store, "c", &o, NULL);
 	settle(&p.w);
-	assert_true(there(&p, "c"));
+	assert_true(is_stored(&p, "c"));
 	assert_int_equal(o.calls, 0);
 	p.w.pass(&p.w, 4 * HF_SECOND);
 	assert_int_equal(o.calls, 0);
@@ -108,23 +108,23 @@ static void delays_are_before_or_after_the_work(void **state)
 	AUTO_OUTCOME after = {0};
 
 	plane_open(&p, NULL, false);
-	struct hf_store *store = faulty(&p, &s);
+	struct hf_store *store = make_faulty_client(&p, &s);
 	send_create(store, "before", &before, NULL);
 	s.fault.delay_after = HF_SECOND;
 	send_create(store, "after", &after, NULL);
 	settle(&p.w);
-	assert_false(there(&p, "before"));
-	assert_true(there(&p, "after"));
+	assert_false(is_stored(&p, "before"));
+	assert_true(is_stored(&p, "after"));
 	assert_int_equal(after.calls, 0);
 	p.w.pass(&p.w, HF_SECOND);
-	assert_true(there(&p, "before"));
+	assert_true(is_stored(&p, "before"));
 	assert_int_equal(before.calls, 1);
 	assert_int_equal(after.calls, 1);
 	hf_store_destroy(store);
 	plane_close(&p);
 }
 
-/* What a crash does, point by point: before it is sent, before the reply, after it. */
+/* A client crashes before it sends, between write and reply, and after the reply. */
 static void a_client_may_die_at_any_point(void **state)
 {
 	static const struct {
@@ -143,7 +143,7 @@ static void a_client_may_die_at_any_point(void **state)
 		struct script s = {.fault = cases[i].fault};
 		struct outcome o = {0};
 		plane_open(&p, NULL, false);
-		struct hf_store *store = faulty(&p, &s);
+		struct hf_store *store = make_faulty_client(&p, &s);
 		send_create(store, "c", &o, NULL);
 		if (cases[i].turns)
 			settle(&p.w);
@@ -153,7 +153,7 @@ static void a_client_may_die_at_any_point(void **state)
 		assert_int_equal(o.code, replied ? 0 : HF_E_CANCELED);
 		p.w.pass(&p.w, HF_MINUTE);
 		assert_int_equal(o.calls, 1);
-		assert_int_equal(there(&p, "c"), cases[i].done);
+		assert_int_equal(is_stored(&p, "c"), cases[i].done);
 		outcome_release(&o);
 		plane_close(&p);
 	}
@@ -174,7 +174,7 @@ static void a_request_may_be_canceled_in_every_state(void **state)
 		AUTO_OUTCOME o = {0};
 		struct hf_call *call;
 		plane_open(&p, NULL, false);
-		struct hf_store *store = faulty(&p, &s);
+		struct hf_store *store = make_faulty_client(&p, &s);
 		send_create(store, "c", &o, &call);
 		if (i > 0)
 			settle(&p.w);
@@ -206,7 +206,7 @@ static void destroy_inside(void *arg, const struct hf_reply *reply)
 
 	n->calls++;
 	n->store = hf_store_destroy(n->store);
-	/* The reply is still good. */
+	/* The reply is still valid. */
 	assert_string_equal(hf_doc_name(reply->object), "default");
 }
 
@@ -251,7 +251,7 @@ static void a_reply_may_send_the_next_request(void **state)
 	plane_close(&p);
 }
 
-static void reads_of_the_past_are_from_the_past(void **state)
+static void stale_reads_return_an_earlier_state(void **state)
 {
 	struct plane p;
 	struct script s = {0};
@@ -268,7 +268,7 @@ static void reads_of_the_past_are_from_the_past(void **state)
 	static const char *const values[] = {"2", "1", "0"};
 
 	plane_open(&p, NULL, false);
-	struct hf_store *store = faulty(&p, &s);
+	struct hf_store *store = make_faulty_client(&p, &s);
 	assert_int_equal(create(&p.w, &hf_configmaps, "default", &o,
 				"{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'c'},"
 				"'data':{'i':'0'}}"),
@@ -284,7 +284,7 @@ static void reads_of_the_past_are_from_the_past(void **state)
 		wait_for(&p.w, &o.calls, 1);
 		assert_string_equal(text_at(&o, "data.i"), values[ago]);
 	}
-	/* Before it was made. */
+	/* The state before the object was created. */
 	s.fault.stale = 3;
 	outcome_release(&o);
 	hf_store_request(store, &get_it, outcome_take, &o);
@@ -296,14 +296,14 @@ static void reads_of_the_past_are_from_the_past(void **state)
 	wait_for(&p.w, &o.calls, 1);
 	assert_int_equal(o.code, 0);
 	assert_int_equal(o.n_items, 0);
-	/* A consistent read is never stale. */
+	/* A read without resourceVersion "0" is never stale. */
 	s.fault.stale = 1000;
 	list_it.resource_version = NULL;
 	outcome_release(&o);
 	hf_store_request(store, &list_it, outcome_take, &o);
 	wait_for(&p.w, &o.calls, 1);
 	assert_int_equal(o.n_items, 1);
-	/* But of a server that does not know how far behind it is. */
+	/* An unaware server returns an old state even then. */
 	s.fault = (struct hf_fault){.stale = 1000, .unaware = true};
 	outcome_release(&o);
 	hf_store_request(store, &list_it, outcome_take, &o);
@@ -325,7 +325,7 @@ static void a_watch_from_a_stale_list_catches_up(void **state)
 				     .resource_version = "0"};
 
 	plane_open(&p, NULL, false);
-	struct hf_store *store = faulty(&p, &s);
+	struct hf_store *store = make_faulty_client(&p, &s);
 	assert_int_equal(create_configmap(&p.w, "default", "a", &o), 0);
 	assert_int_equal(create_configmap(&p.w, "default", "b", &o), 0);
 	assert_int_equal(erase(&p.w, &hf_configmaps, "default", "a", &o), 0);
@@ -345,7 +345,7 @@ static void a_watch_from_a_stale_list_catches_up(void **state)
 	plane_close(&p);
 }
 
-static void too_many_waiting_requests_are_sent_back(void **state)
+static void requests_beyond_the_queue_limit_are_refused(void **state)
 {
 	struct plane p;
 	size_t n = HF_LOCAL_QUEUE_MAX + 5, refused = 0;
@@ -367,7 +367,7 @@ static void too_many_waiting_requests_are_sent_back(void **state)
 	plane_close(&p);
 }
 
-static void the_servers_time_is_the_loops(void **state)
+static void server_time_is_the_loops_time(void **state)
 {
 	struct plane p;
 	AUTO_OUTCOME o = {0};
@@ -416,7 +416,7 @@ static void two_runs_of_one_seed_are_alike(void **state)
 	assert_string_equal(first, second);
 }
 
-static void a_paused_client_is_answered_when_it_goes_on(void **state)
+static void a_paused_client_is_answered_when_it_resumes(void **state)
 {
 	struct plane p;
 	struct script s = {.fault = {.delay_after = HF_SECOND}};
@@ -424,12 +424,12 @@ static void a_paused_client_is_answered_when_it_goes_on(void **state)
 	AUTO_OUTCOME soon = {0};
 
 	plane_open(&p, NULL, false);
-	struct hf_store *store = faulty(&p, &s);
+	struct hf_store *store = make_faulty_client(&p, &s);
 	send_create(store, "late", &late, NULL);
 	send_create(store, "soon", &soon, NULL);
 	hf_local_client_pause(store, true);
 	p.w.pass(&p.w, HF_MINUTE);
-	assert_true(there(&p, "late") && there(&p, "soon"));
+	assert_true(is_stored(&p, "late") && is_stored(&p, "soon"));
 	assert_int_equal(late.calls + soon.calls, 0);
 	hf_local_client_pause(store, false);
 	settle(&p.w);
@@ -447,7 +447,7 @@ static void a_paused_client_may_be_destroyed(void **state)
 	AUTO_OUTCOME o = {0};
 
 	plane_open(&p, NULL, false);
-	struct hf_store *store = faulty(&p, &s);
+	struct hf_store *store = make_faulty_client(&p, &s);
 	send_create(store, "c", &o, NULL);
 	hf_local_client_pause(store, true);
 	settle(&p.w);
@@ -460,18 +460,18 @@ static void a_paused_client_may_be_destroyed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_refused_request_is_not_done),
-		cmocka_unit_test(a_lost_reply_is_a_timeout_of_something_done),
+		cmocka_unit_test(a_refused_request_is_not_performed),
+		cmocka_unit_test(a_request_with_a_lost_reply_is_performed),
 		cmocka_unit_test(delays_are_before_or_after_the_work),
 		cmocka_unit_test(a_client_may_die_at_any_point),
 		cmocka_unit_test(a_request_may_be_canceled_in_every_state),
 		cmocka_unit_test(a_store_may_be_destroyed_from_a_reply),
 		cmocka_unit_test(a_reply_may_send_the_next_request),
-		cmocka_unit_test(reads_of_the_past_are_from_the_past),
+		cmocka_unit_test(stale_reads_return_an_earlier_state),
 		cmocka_unit_test(a_watch_from_a_stale_list_catches_up),
-		cmocka_unit_test(too_many_waiting_requests_are_sent_back),
-		cmocka_unit_test(the_servers_time_is_the_loops),
-		cmocka_unit_test(a_paused_client_is_answered_when_it_goes_on),
+		cmocka_unit_test(requests_beyond_the_queue_limit_are_refused),
+		cmocka_unit_test(server_time_is_the_loops_time),
+		cmocka_unit_test(a_paused_client_is_answered_when_it_resumes),
 		cmocka_unit_test(a_paused_client_may_be_destroyed),
 		cmocka_unit_test(two_runs_of_one_seed_are_alike),
 	};

@@ -8,39 +8,41 @@
 #include <string.h>
 
 /*
- * Server-side apply, and who owns which fields.  As on an API server: an object nobody has ever
- * applied so carries no managedFields and costs nothing; with the first apply all that was there
- * belongs to "before-first-apply"; from then on each write says whose its fields are.
+ * Server-side apply, and the ownership of fields, as on an API server.
  *
- *   apply    what others own and the manager wants otherwise is a conflict, or with force theirs no
- *            more; what the manager applied before and now leaves out goes, unless others own it
- *   a write  what it changes is the writer's
+ * An object that was never applied has no managedFields, which costs nothing. The first apply gives
+ * all its fields to "before-first-apply". From then on every write records its manager:
+ *
+ *    apply        A field that another manager owns and that would change is a conflict; with force the
+ *                 other manager loses it. A field of the manager's previous apply that is missing now
+ *                 is removed, unless another manager owns it too.
+ *    PUT, PATCH   The manager becomes the owner of the fields that the write changes.
  */
 
 #define BEFORE "before-first-apply"
 #define APPLY "Apply"
 #define UPDATE "Update"
-#define MANAGER_BYTES_MAX 128 /* as upstream's validation has it */
+#define MANAGER_BYTES_MAX 128 /* upstream's limit */
 
-/* What is nobody's: the server's own marks, and how the object is called. */
-static const char *const nobodys[] = {"name",
-				      "namespace",
-				      "uid",
-				      "selfLink",
-				      "resourceVersion",
-				      "generation",
-				      "generateName",
-				      "creationTimestamp",
-				      "deletionTimestamp",
-				      "managedFields",
-				      "deletionGracePeriodSeconds"};
+/* Fields of metadata without an owner: those that the server sets, and the object's name. */
+static const char *const unowned_fields[] = {"name",
+					     "namespace",
+					     "uid",
+					     "selfLink",
+					     "resourceVersion",
+					     "generation",
+					     "generateName",
+					     "creationTimestamp",
+					     "deletionTimestamp",
+					     "managedFields",
+					     "deletionGracePeriodSeconds"};
 
 static bool is_status(const struct hf_op *op)
 {
 	return hf_streq(op->request->subresource, "status");
 }
 
-/* The part of an object that this request may own. */
+/* Copies the fields of object that this request can own: status, or all but status. */
 static struct hf_json *owned_part(const struct hf_op *op, const struct hf_json *object)
 {
 	struct hf_json *out, *meta;
@@ -57,8 +59,8 @@ static struct hf_json *owned_part(const struct hf_op *op, const struct hf_json *
 	if (op->kind->info->status)
 		hf_json_remove(out, "status");
 	meta = hf_json_members(hf_json_get(object, "metadata"));
-	for (size_t i = 0; i < HF_ARRAY_LEN(nobodys); i++)
-		hf_json_remove(meta, nobodys[i]);
+	for (size_t i = 0; i < HF_ARRAY_LEN(unowned_fields); i++)
+		hf_json_remove(meta, unowned_fields[i]);
 	hf_json_set(out, "metadata", meta);
 	if (hf_json_len(meta) == 0)
 		hf_json_remove(out, "metadata");
@@ -72,8 +74,8 @@ static struct hf_json *fields_of(const struct hf_op *op, const struct hf_json *o
 	return hf_json_len(part) == 0 ? hf_json_object() : hf_fieldset_of(part);
 }
 
-static struct hf_fieldset_diff changes(const struct hf_op *op, const struct hf_json *old,
-				       const struct hf_json *new)
+static struct hf_fieldset_diff diff_objects(const struct hf_op *op, const struct hf_json *old,
+					    const struct hf_json *new)
 {
 	HF_AUTO_JSON from = owned_part(op, old);
 	HF_AUTO_JSON to = owned_part(op, new);
@@ -83,7 +85,7 @@ static struct hf_fieldset_diff changes(const struct hf_op *op, const struct hf_j
 
 /* --- entries of managedFields --- */
 
-/* The request's manager, cut from a User-Agent where that is all there is. */
+/* The request's field manager: its name, or the User-Agent up to the first "/". */
 static void manager_of(const struct hf_op *op, char *text, size_t size)
 {
 	const char *manager = hf_str_or(op->request->field_manager, "holdfast");
@@ -91,7 +93,7 @@ static void manager_of(const struct hf_op *op, char *text, size_t size)
 	snprintf(text, size, "%.*s", (int)strcspn(manager, "/"), manager);
 }
 
-/* As managedFields name it; NULL: none. */
+/* The subresource of a managedFields entry; NULL: the object itself. */
 static const char *subresource_of(const struct hf_op *op)
 {
 	return op->scales ? "scale" : op->request->subresource;
@@ -131,7 +133,8 @@ static struct hf_json *fields_in(const struct hf_json *entry)
 	return hf_json_len(wire) == 0 ? hf_json_object() : hf_fieldset_read(wire);
 }
 
-/* The entry with these fields; as it was, its time too, where they are the same. */
+/* The entry with these fields and the present time. With unchanged fields it is the entry itself,
+ * so that its time stays. */
 static struct hf_json *with_fields(const struct hf_json *entry, const struct hf_json *fields,
 				   const struct hf_op *op)
 {
@@ -146,7 +149,8 @@ static struct hf_json *with_fields(const struct hf_json *entry, const struct hf_
 	return out;
 }
 
-/* Takes over the fields; one that owns nothing is left out. */
+/* Appends the entry with these fields to list; an entry without fields is left out. Takes over
+ * fields. */
 static void add_entry(const struct hf_op *op, struct hf_json *list, const struct hf_json *entry,
 		      struct hf_json *fields)
 {
@@ -157,15 +161,16 @@ static void add_entry(const struct hf_op *op, struct hf_json *list, const struct
 
 static bool has_entries(const struct hf_json *managed)
 {
-	/* [{}] is how a client says "none". */
+	/* A client sends [{}] to remove all entries. */
 	return hf_json_len(managed) > 0 && hf_json_len(hf_json_item(managed, 0)) > 0;
 }
 
 /* --- an ordinary write --- */
 
-void hf_managed_keep(struct hf_json *meta, const struct hf_json *wish, const struct hf_json *stored)
+void hf_managed_keep(struct hf_json *meta, const struct hf_json *desired,
+		     const struct hf_json *stored)
 {
-	const struct hf_json *managed = hf_json_get(wish, "managedFields");
+	const struct hf_json *managed = hf_json_get(desired, "managedFields");
 
 	if (hf_json_type(managed) != HF_JSON_ARRAY)
 		managed = hf_json_get(stored, "managedFields");
@@ -184,7 +189,7 @@ void hf_managed_note(struct hf_op *op, const struct hf_json *stored, struct hf_j
 
 	if (!managed || op->applied)
 		return;
-	struct hf_fieldset_diff made = changes(op, stored, object);
+	struct hf_fieldset_diff made = diff_objects(op, stored, object);
 	struct hf_json *list = hf_json_array();
 	for (size_t i = 0; i < hf_json_len(managed); i++) {
 		const struct hf_json *entry = hf_json_item(managed, i);
@@ -212,15 +217,15 @@ void hf_managed_note(struct hf_op *op, const struct hf_json *stored, struct hf_j
 
 /* --- apply --- */
 
-/* One apply under way. */
+/* The state of one apply. */
 struct apply {
 	struct hf_op *op;
 	const struct hf_json *config;
-	struct hf_json *own;     /* what it wants */
-	struct hf_json *last;    /* what its manager has applied before */
-	struct hf_json *others;  /* what others own */
-	struct hf_json *managed; /* the entries to be */
-	const char *owner;       /* while conflicts are told: whose */
+	struct hf_json *own;     /* fields of the configuration */
+	struct hf_json *last;    /* fields of the manager's previous apply */
+	struct hf_json *others;  /* fields that other managers own and keep */
+	struct hf_json *managed; /* the new managedFields */
+	const char *owner;       /* text about the owner, for the conflicts being added */
 	size_t conflicts;
 };
 
@@ -232,7 +237,7 @@ static void apply_release(struct apply *apply)
 	hf_json_unref(apply->managed);
 }
 
-static void tell_conflict(void *arg, const char *path)
+static void add_conflict(void *arg, const char *path)
 {
 	struct apply *apply = arg;
 
@@ -240,8 +245,8 @@ static void tell_conflict(void *arg, const char *path)
 	hf_op_problem(apply->op, "FieldManagerConflict", path, "conflict with %s", apply->owner);
 }
 
-static void note_conflicts(struct apply *apply, const struct hf_json *entry,
-			   const struct hf_json *fields)
+static void add_conflicts(struct apply *apply, const struct hf_json *entry,
+			  const struct hf_json *fields)
 {
 	HF_AUTO_STRBUF owner = HF_STRBUF_INIT(1024);
 	const char *subresource = hf_json_path_str(entry, "subresource", NULL);
@@ -253,11 +258,11 @@ static void note_conflicts(struct apply *apply, const struct hf_json *entry,
 	hf_strbuf_addf(&owner, " using %s",
 		       hf_str_or(hf_json_path_str(entry, "apiVersion", NULL), "v1"));
 	apply->owner = owner.data;
-	hf_fieldset_each(fields, tell_conflict, apply);
+	hf_fieldset_each(fields, add_conflict, apply);
 }
 
-static void sort_entry(struct apply *apply, const struct hf_json *entry,
-		       const struct hf_json *changed)
+static void classify_entry(struct apply *apply, const struct hf_json *entry,
+			   const struct hf_json *changed)
 {
 	HF_AUTO_JSON fields = fields_in(entry);
 	HF_AUTO_JSON taken = hf_fieldset_both(fields, changed);
@@ -268,7 +273,7 @@ static void sort_entry(struct apply *apply, const struct hf_json *entry,
 		return;
 	}
 	if (hf_json_len(taken) > 0 && !apply->op->request->force)
-		note_conflicts(apply, entry, taken);
+		add_conflicts(apply, entry, taken);
 	HF_AUTO_JSON left = hf_fieldset_minus(fields, taken);
 	HF_AUTO_JSON before = apply->others;
 	apply->others = hf_fieldset_union(before, left);
@@ -306,7 +311,7 @@ static void add_own_entry(struct apply *apply, const struct hf_json *entries)
 	add_entry(op, apply->managed, entry, hf_json_ref(apply->own));
 }
 
-static int conflicted(struct apply *apply)
+static int fail_conflicts(struct apply *apply)
 {
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(8192);
 	struct hf_op *op = apply->op;
@@ -323,33 +328,33 @@ static int conflicted(struct apply *apply)
 	return hf_op_fail(op, HF_E_CONFLICT, "%s", text.data);
 }
 
-/* What is there becomes what is wanted; NULL after hf_op_fail. */
-static struct hf_json *applied(struct apply *apply, const struct hf_json *stored)
+/* Makes the object that results from the apply; NULL after hf_op_fail. */
+static struct hf_json *make_applied(struct apply *apply, const struct hf_json *stored)
 {
 	struct hf_op *op = apply->op;
-	HF_AUTO_JSON wish = hf_fieldset_merge(stored, apply->config);
+	HF_AUTO_JSON desired = hf_fieldset_merge(stored, apply->config);
 	HF_AUTO_JSON entries = entries_of(op, stored);
-	struct hf_fieldset_diff made = changes(op, stored, wish);
+	struct hf_fieldset_diff made = diff_objects(op, stored, desired);
 
 	for (size_t i = 0; i < hf_json_len(entries); i++)
-		sort_entry(apply, hf_json_item(entries, i), made.changed);
+		classify_entry(apply, hf_json_item(entries, i), made.changed);
 	hf_fieldset_diff_release(&made);
 	if (apply->conflicts > 0) {
-		conflicted(apply);
+		fail_conflicts(apply);
 		return NULL;
 	}
 	add_own_entry(apply, entries);
 	HF_AUTO_JSON kept = hf_fieldset_union(apply->own, apply->others);
 	HF_AUTO_JSON gone = hf_fieldset_minus(apply->last, kept);
-	struct hf_json *object = hf_fieldset_prune(wish, gone, kept);
+	struct hf_json *object = hf_fieldset_prune(desired, gone, kept);
 	struct hf_json *meta = hf_json_members(hf_json_get(object, "metadata"));
 	hf_json_set(meta, "managedFields", hf_json_ref(apply->managed));
 	hf_json_set(object, "metadata", meta);
 	return object;
 }
 
-/* As it would be sent by a client, with who owns it. */
-static int create(struct apply *apply)
+/* Creates the object, like a CREATE of the configuration with managedFields. */
+static int create_applied(struct apply *apply)
 {
 	struct hf_op *op = apply->op;
 	const struct hf_request *asked = op->request;
@@ -375,10 +380,10 @@ static int check_config(struct hf_op *op, const struct hf_json *config)
 	const char *name = hf_json_path_str(config, "metadata", "name", NULL);
 
 	if (hf_streq(op->request->subresource, "scale"))
-		return hf_op_fail(op, HF_E_MEDIA_TYPE,
-				  "apply of a scale is not supported here: patch it");
+		return hf_op_fail(op, HF_E_MEDIA_TYPE, "a scale cannot be applied here: patch it");
 	if (hf_json_type(config) != HF_JSON_OBJECT)
-		return hf_op_fail(op, HF_E_BAD_REQUEST, "what is applied is no object");
+		return hf_op_fail(op, HF_E_BAD_REQUEST,
+				  "the applied configuration must be an object");
 	if (hf_json_len(hf_json_path(config, "metadata", "managedFields", NULL)) > 0)
 		return hf_op_fail(op, HF_E_BAD_REQUEST, "metadata.managedFields must be nil");
 	if (!hf_str_is_empty(name) && !hf_streq(name, op->request->name))
@@ -405,10 +410,10 @@ int hf_op_apply(struct hf_op *op, struct hf_entry *entry)
 	apply.others = hf_json_object();
 	apply.managed = hf_json_array();
 	if (entry) {
-		object = applied(&apply, hf_doc_json(entry->doc));
+		object = make_applied(&apply, hf_doc_json(entry->doc));
 		rc = object ? hf_op_write(op, entry, object) : op->result->code;
 	} else {
-		rc = create(&apply);
+		rc = create_applied(&apply);
 	}
 	apply_release(&apply);
 	return rc;

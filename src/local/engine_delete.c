@@ -8,9 +8,12 @@
 #include <stdio.h>
 
 /*
- * Deletion: gone at once, or marked with deletionTimestamp and left to whoever has to
- * finish it — a kubelet (grace period), the owner of a finalizer, or local/gc.c
- * (foreground and orphan are finalizers of its own).
+ * Deletion and eviction.
+ *
+ * An object without finalizers and grace period is removed at once. Others get a deletionTimestamp
+ * and wait: a pod for the kubelet (grace period), an object with finalizers for their owners, one
+ * with a foreground or orphan finalizer for the garbage collector (gc.c), a namespace until it is
+ * empty.
  */
 
 static bool is_own_finalizer(const char *name)
@@ -42,8 +45,8 @@ static int check_preconditions(struct hf_op *op, const struct hf_entry *entry)
 	return 0;
 }
 
-/* The finalizers the object has to go through, given what the client asks for.  A default
- * leaves those of an earlier request. */
+/* The finalizers that the object must still go through, given the request's propagation policy. The
+ * default policy keeps those of an earlier request. */
 static struct hf_json *wanted_finalizers(const struct hf_op *op, const struct hf_json *meta)
 {
 	const struct hf_json *list = hf_json_get(meta, "finalizers");
@@ -71,8 +74,8 @@ static void bump_generation(struct hf_json *meta)
 		hf_json_set_i64(meta, "generation", generation + 1);
 }
 
-/* First request: now + grace.  A later one may only bring the end nearer. */
-static void mark(struct hf_op *op, struct hf_json *meta, int64_t grace)
+/* Sets the deletion's time. A later request may only shorten the grace period. */
+static void set_mark(struct hf_op *op, struct hf_json *meta, int64_t grace)
 {
 	hf_time marked = hf_meta_time(meta, "deletionTimestamp");
 	int64_t old = hf_json_i64(hf_json_get(meta, "deletionGracePeriodSeconds"), 0);
@@ -84,8 +87,9 @@ static void mark(struct hf_op *op, struct hf_json *meta, int64_t grace)
 	} else if (grace < old) {
 		hf_time end = marked - (old - grace) * HF_SECOND;
 
-		/* It runs from the first request.  What is over already is brought to an end as one
-		 * that is not: whoever waits for the object is told, and finishes it. */
+		/* The period began with the first request. If the shortened period is already over,
+		 * its end becomes now and its length 1 s, or 0 if asked: the kubelet sees a change
+		 * and finishes the deletion. */
 		if (end < op->now) {
 			end = op->now;
 			grace = grace == 0 ? 0 : 1;
@@ -102,13 +106,14 @@ static int64_t grace_of(const struct hf_op *op, const struct hf_json *object)
 
 	if (op->kind->resource != &hf_pods)
 		return 0;
-	/* On its way already: as it is, or shorter.  Who had no time left has none. */
+	/* The pod is already being deleted: its period may only become shorter, and 0 stays 0. */
 	if (left)
 		return hf_json_i64(left, 0) == 0 ? 0 : op->request->grace_seconds;
 	return hf_pod_grace_seconds(object, op->request->grace_seconds);
 }
 
-/* A pod that has time left, and is to have no less: nothing changes, its finalizers neither. */
+/* True for a pod in its grace period if the request does not shorten it. Such a request changes
+ * nothing, not even finalizers. */
 static bool is_pending(const struct hf_op *op, const struct hf_json *object)
 {
 	int64_t asked = op->request->grace_seconds;
@@ -119,7 +124,7 @@ static bool is_pending(const struct hf_op *op, const struct hf_json *object)
 	       (asked == HF_GRACE_DEFAULT || asked >= left);
 }
 
-/* A namespace is emptied first: it keeps spec.finalizers until local/gc.c is through. */
+/* A namespace keeps spec.finalizers until the garbage collector has emptied it. */
 static bool holds_content(const struct hf_op *op, const struct hf_json *object)
 {
 	return op->kind->resource == &hf_namespaces &&
@@ -134,7 +139,7 @@ static void set_terminating(struct hf_json *object)
 	hf_json_set(object, "status", status);
 }
 
-static bool same_mark(const struct hf_json *a, const struct hf_json *b)
+static bool is_same_mark(const struct hf_json *a, const struct hf_json *b)
 {
 	return hf_json_equal(hf_json_get(a, "deletionTimestamp"),
 			     hf_json_get(b, "deletionTimestamp")) &&
@@ -143,9 +148,10 @@ static bool same_mark(const struct hf_json *a, const struct hf_json *b)
 	       hf_json_equal(hf_json_get(a, "finalizers"), hf_json_get(b, "finalizers"));
 }
 
-/* The object with its mark and these finalizers (NULL: none); NULL: that is how it is stored. */
-static struct hf_json *marked(struct hf_op *op, const struct hf_json *stored,
-			      struct hf_json *finalizers, int64_t grace)
+/* A copy of the stored object with a deletion mark and these finalizers (NULL: none). NULL: the
+ * stored object has them already. */
+static struct hf_json *make_marked(struct hf_op *op, const struct hf_json *stored,
+				   struct hf_json *finalizers, int64_t grace)
 {
 	HF_AUTO_JSON object = hf_json_shallow(stored);
 	struct hf_json *meta = hf_json_shallow(hf_json_get(stored, "metadata"));
@@ -155,19 +161,19 @@ static struct hf_json *marked(struct hf_op *op, const struct hf_json *stored,
 		hf_json_set(meta, "finalizers", hf_json_ref(finalizers));
 	else
 		hf_json_remove(meta, "finalizers");
-	mark(op, meta, grace);
-	if (same_mark(meta, hf_json_get(stored, "metadata")))
+	set_mark(op, meta, grace);
+	if (is_same_mark(meta, hf_json_get(stored, "metadata")))
 		return NULL;
 	if (holds_content(op, object))
 		set_terminating(object);
 	return hf_steal(&object);
 }
 
-/* Store the object with its mark. */
-static int mark_deleted(struct hf_op *op, struct hf_entry *entry, struct hf_json *finalizers,
+/* Stores the object with a deletion mark, and makes it the reply. */
+static int store_marked(struct hf_op *op, struct hf_entry *entry, struct hf_json *finalizers,
 			int64_t grace)
 {
-	HF_AUTO_JSON object = marked(op, hf_doc_json(entry->doc), finalizers, grace);
+	HF_AUTO_JSON object = make_marked(op, hf_doc_json(entry->doc), finalizers, grace);
 
 	if (!object)
 		return hf_op_done(op, hf_doc_ref(entry->doc));
@@ -179,19 +185,19 @@ static int mark_deleted(struct hf_op *op, struct hf_entry *entry, struct hf_json
 	return hf_op_done(op, hf_op_store(op, entry, hf_steal(&object)));
 }
 
-/* A pod that goes is marked first, as by kube-apiserver: whoever watches sees that somebody deleted
- * it, and then that it is gone.  Else a person's delete and a pod that vanished would look alike. */
-static void mark_first(struct hf_op *op, struct hf_entry *entry)
+/* Gives a pod a deletion mark before its removal, as kube-apiserver does. Watchers can then tell a
+ * deletion by request from a pod that vanished. */
+static void store_mark_first(struct hf_op *op, struct hf_entry *entry)
 {
 	const struct hf_json *stored = hf_doc_json(entry->doc);
 
 	if (op->kind->resource != &hf_pods || op->request->dry_run)
 		return;
-	HF_AUTO_JSON object = marked(op, stored, NULL, 0);
+	HF_AUTO_JSON object = make_marked(op, stored, NULL, 0);
 
 	if (!object)
 		return;
-	/* A full store does not keep a pod from going. */
+	/* No size check: a full store must not prevent the deletion of a pod. */
 	op->bytes = hf_json_text_size_after(stored, entry->bytes, object);
 	hf_doc_unref(hf_op_store(op, entry, hf_steal(&object)));
 }
@@ -202,14 +208,14 @@ static int remove_now(struct hf_op *op, struct hf_entry *entry)
 	bool returns_object = r == &hf_pods || r == &hf_services ||
 			      r == &hf_persistentvolumeclaims || r == &hf_serviceaccounts;
 
-	mark_first(op, entry);
+	store_mark_first(op, entry);
 	HF_AUTO_DOC last = hf_doc_ref(entry->doc);
 
 	if (!op->request->dry_run) {
 		hf_doc_unref(last);
 		last = hf_op_remove(op, entry);
 	}
-	/* Some kinds answer with the object, the others with a Status, as kube-apiserver. */
+	/* As in kube-apiserver, some kinds answer with the object and the others with a Status. */
 	if (returns_object)
 		return hf_op_done(op, hf_steal(&last));
 	return hf_op_done(
@@ -240,13 +246,14 @@ int hf_op_delete(struct hf_op *op)
 	HF_AUTO_JSON finalizers = wanted_finalizers(op, hf_json_get(stored, "metadata"));
 	if (grace == 0 && hf_json_len(finalizers) == 0 && !holds_content(op, stored))
 		return remove_now(op, entry);
-	return mark_deleted(op, entry, finalizers, grace);
+	return store_marked(op, entry, finalizers, grace);
 }
 
-/* --- eviction: a deletion that says it is no fault of the pod's ------------------------------------ */
+/* --- eviction: a deletion that is not the pod's fault
+ * ------------------------------------------------ */
 
-/* The pod with condition DisruptionTarget; a later one takes the place of the earlier. */
-static struct hf_json *as_target(const struct hf_op *op, const struct hf_json *stored)
+/* A copy of the pod with the condition DisruptionTarget, which replaces an earlier one. */
+static struct hf_json *make_disruption_target(const struct hf_op *op, const struct hf_json *stored)
 {
 	struct hf_json *object = hf_json_shallow(stored), *condition = hf_json_object();
 	struct hf_json *status = hf_json_shallow(hf_json_get(stored, "status"));
@@ -292,7 +299,7 @@ int hf_op_evict(struct hf_op *op)
 	op->request = &deletion;
 	rc = check_preconditions(op, entry);
 	if (rc == 0 && !asked->dry_run) {
-		HF_AUTO_JSON object = as_target(op, hf_doc_json(entry->doc));
+		HF_AUTO_JSON object = make_disruption_target(op, hf_doc_json(entry->doc));
 
 		rc = hf_op_size_check(op, object, entry->name, entry);
 		if (rc == 0)

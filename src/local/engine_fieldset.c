@@ -9,16 +9,18 @@
 /*
  * Sets of fields, in the form of managedFields' fieldsV1:
  *
- *   {"f:spec": {"f:containers": {"k:{\"name\":\"c\"}": {".": {}, "f:image": {".": {}}}}}}
+ *    {"f:spec": {"f:containers": {"k:{\"name\":\"c\"}": {".": {}, "f:image": {".": {}}}}}}
  *
- * A node has "." where its path is in the set.  On the wire a leaf is {}, in here {".": {}}.
+ * A node has "." if its own path is in the set. In managedFields a leaf is {}; in this file it is
+ * {".": {}}.
  *
- * Which lists are maps or sets is in engine_lists.c.  Which objects are one value: as the Kubernetes
- * API types have it (structType), by name; the job kinds' pod templates are the same types.
+ * engine_lists.c says which lists are maps or sets. Objects that are a single value (structType
+ * atomic in the Kubernetes API types) are known by name; the job kinds' pod templates have the same
+ * types.
  */
 
 #define SELF "."
-/* More than any object has, escaped: two keys that were cut would be one. */
+/* Larger than any escaped key: two truncated keys could become equal. */
 #define KEY_BYTES_MAX ((size_t)16 << 20)
 
 static const char *const single_values[] = {
@@ -41,13 +43,13 @@ static bool is_map(const char *name, const struct hf_json *value)
 
 /* --- items of lists --- */
 
-/* NULL: the list is one value. */
+/* The rule of a list; NULL: the list is a single value, or no list. */
 static const struct hf_list_rule *rule_of(const char *name, const struct hf_json *value)
 {
 	return hf_json_type(value) == HF_JSON_ARRAY ? hf_list_rule_applied(name, value) : NULL;
 }
 
-/* "k:{…}" or "v:…". */
+/* Appends an item's key: "k:{…}" with its key fields, or "v:…" with its value. */
 static void item_key(const struct hf_list_rule *rule, const struct hf_json *item,
 		     struct hf_strbuf *sb)
 {
@@ -95,8 +97,8 @@ static bool has_self(const struct hf_json *node)
 	return hf_json_get(node, SELF) != NULL;
 }
 
-/* Takes child over; one that holds nothing is left out. */
-static void attach(struct hf_json *node, const char *key, struct hf_json *child)
+/* Sets a child node and takes it over; an empty child is left out. */
+static void attach_child(struct hf_json *node, const char *key, struct hf_json *child)
 {
 	if (hf_json_len(child) > 0)
 		hf_json_set(node, key, child);
@@ -109,7 +111,7 @@ static void attach_field(struct hf_json *node, const char *name, struct hf_json 
 	HF_AUTO_STRBUF key = HF_STRBUF_INIT(KEY_BYTES_MAX);
 
 	hf_strbuf_addf(&key, "f:%s", name);
-	attach(node, key.data, child);
+	attach_child(node, key.data, child);
 }
 
 static struct hf_json *field_node(const struct hf_json *node, const char *name)
@@ -120,7 +122,7 @@ static struct hf_json *field_node(const struct hf_json *node, const char *name)
 	return hf_json_get(node, key.data);
 }
 
-/* --- of values --- */
+/* --- sets of values and of differences --- */
 
 static void add_value(struct hf_json *node, const char *name, const struct hf_json *value)
 {
@@ -146,7 +148,7 @@ static void add_value(struct hf_json *node, const char *name, const struct hf_js
 		if (rule->keys[0])
 			add_value(child, "", hf_json_item(value, i));
 		add_self(child);
-		attach(node, sb.data, child);
+		attach_child(node, sb.data, child);
 	}
 }
 
@@ -158,17 +160,17 @@ struct hf_json *hf_fieldset_of(const struct hf_json *value)
 	return node;
 }
 
-static void diff(const char *name, const struct hf_json *old, const struct hf_json *new,
-		 struct hf_fieldset_diff *into);
+static void diff_values(const char *name, const struct hf_json *old, const struct hf_json *new,
+			struct hf_fieldset_diff *into);
 
 static void diff_child(const char *key, const char *name, const struct hf_json *old,
 		       const struct hf_json *new, struct hf_fieldset_diff *into)
 {
 	struct hf_fieldset_diff child = {hf_json_object(), hf_json_object()};
 
-	diff(name, old, new, &child);
-	attach(into->changed, key, child.changed);
-	attach(into->removed, key, child.removed);
+	diff_values(name, old, new, &child);
+	attach_child(into->changed, key, child.changed);
+	attach_child(into->removed, key, child.removed);
 }
 
 static void diff_maps(const struct hf_json *old, const struct hf_json *new,
@@ -213,8 +215,8 @@ static void diff_lists(const struct hf_list_rule *rule, const struct hf_json *ol
 	}
 }
 
-static void diff(const char *name, const struct hf_json *old, const struct hf_json *new,
-		 struct hf_fieldset_diff *into)
+static void diff_values(const char *name, const struct hf_json *old, const struct hf_json *new,
+			struct hf_fieldset_diff *into)
 {
 	const struct hf_list_rule *rule = rule_of(name, new);
 
@@ -238,7 +240,7 @@ struct hf_fieldset_diff hf_fieldset_diff(const struct hf_json *from, const struc
 {
 	struct hf_fieldset_diff made = {hf_json_object(), hf_json_object()};
 
-	diff("", from, to, &made);
+	diff_values("", from, to, &made);
 	return made;
 }
 
@@ -248,7 +250,7 @@ void hf_fieldset_diff_release(struct hf_fieldset_diff *made)
 	made->removed = hf_json_unref(made->removed);
 }
 
-/* --- of sets --- */
+/* --- operations on sets --- */
 
 struct hf_json *hf_fieldset_union(const struct hf_json *a, const struct hf_json *b)
 {
@@ -261,8 +263,8 @@ struct hf_json *hf_fieldset_union(const struct hf_json *a, const struct hf_json 
 	return out;
 }
 
-/* What is in both (wanted), or in a alone. */
-static struct hf_json *sift(const struct hf_json *a, const struct hf_json *b, bool wanted)
+/* The fields of a that are also in b (wanted true), or that are not in b (false). */
+static struct hf_json *filter_set(const struct hf_json *a, const struct hf_json *b, bool wanted)
 {
 	struct hf_json *out = hf_json_object();
 	const char *key;
@@ -272,7 +274,7 @@ static struct hf_json *sift(const struct hf_json *a, const struct hf_json *b, bo
 		const struct hf_json *other = hf_json_get(b, key);
 
 		if (!hf_streq(key, SELF))
-			attach(out, key, sift(child, other, wanted));
+			attach_child(out, key, filter_set(child, other, wanted));
 		else if ((other != NULL) == wanted)
 			add_self(out);
 	}
@@ -281,12 +283,12 @@ static struct hf_json *sift(const struct hf_json *a, const struct hf_json *b, bo
 
 struct hf_json *hf_fieldset_both(const struct hf_json *a, const struct hf_json *b)
 {
-	return sift(a, b, true);
+	return filter_set(a, b, true);
 }
 
 struct hf_json *hf_fieldset_minus(const struct hf_json *a, const struct hf_json *b)
 {
-	return sift(a, b, false);
+	return filter_set(a, b, false);
 }
 
 /* --- on the wire --- */
@@ -319,7 +321,7 @@ struct hf_json *hf_fieldset_write(const struct hf_json *set)
 	return out;
 }
 
-/* ".spec.containers[name="c"].image", as people know it. */
+/* Appends one step of a path: .field, [name="c"] or [="value"]. */
 static void add_step(struct hf_strbuf *path, const char *key)
 {
 	const char *name, *between = "[";
@@ -344,8 +346,8 @@ static void add_step(struct hf_strbuf *path, const char *key)
 	hf_json_unref(keys);
 }
 
-static void walk(const struct hf_json *set, struct hf_strbuf *path,
-		 void (*fn)(void *arg, const char *path), void *arg)
+static void walk_set(const struct hf_json *set, struct hf_strbuf *path,
+		     void (*fn)(void *arg, const char *path), void *arg)
 {
 	const char *key;
 	struct hf_json *child;
@@ -357,7 +359,7 @@ static void walk(const struct hf_json *set, struct hf_strbuf *path,
 		if (hf_streq(key, SELF))
 			continue;
 		add_step(path, key);
-		walk(child, path, fn, arg);
+		walk_set(child, path, fn, arg);
 		hf_strbuf_truncate(path, len);
 	}
 }
@@ -366,16 +368,16 @@ void hf_fieldset_each(const struct hf_json *set, void (*fn)(void *arg, const cha
 {
 	HF_AUTO_STRBUF path = HF_STRBUF_INIT(KEY_BYTES_MAX);
 
-	walk(set, &path, fn, arg);
+	walk_set(set, &path, fn, arg);
 }
 
-/* --- values by sets --- */
+/* --- merging and pruning values --- */
 
-static struct hf_json *merged(const char *name, const struct hf_json *live,
-			      const struct hf_json *wish);
+static struct hf_json *merge_value(const char *name, const struct hf_json *live,
+				   const struct hf_json *desired);
 
-static struct hf_json *merged_list(const struct hf_list_rule *rule, const struct hf_json *live,
-				   const struct hf_json *wish)
+static struct hf_json *merge_items(const struct hf_list_rule *rule, const struct hf_json *live,
+				   const struct hf_json *desired)
 {
 	struct hf_json *out = hf_json_array();
 
@@ -384,47 +386,47 @@ static struct hf_json *merged_list(const struct hf_list_rule *rule, const struct
 		const struct hf_json *item = hf_json_item(live, i), *wanted;
 
 		item_key(rule, item, &key);
-		wanted = find_item(rule, wish, key.data);
-		hf_json_append(out, wanted ? merged("", item, wanted) : hf_json_share(item));
+		wanted = find_item(rule, desired, key.data);
+		hf_json_append(out, wanted ? merge_value("", item, wanted) : hf_json_share(item));
 	}
-	for (size_t i = 0; i < hf_json_len(wish); i++) {
+	for (size_t i = 0; i < hf_json_len(desired); i++) {
 		HF_AUTO_STRBUF key = HF_STRBUF_INIT(KEY_BYTES_MAX);
-		const struct hf_json *item = hf_json_item(wish, i);
+		const struct hf_json *item = hf_json_item(desired, i);
 
 		item_key(rule, item, &key);
 		if (!find_item(rule, live, key.data))
-			hf_json_append(out, merged("", NULL, item));
+			hf_json_append(out, merge_value("", NULL, item));
 	}
 	return out;
 }
 
-static struct hf_json *merged(const char *name, const struct hf_json *live,
-			      const struct hf_json *wish)
+static struct hf_json *merge_value(const char *name, const struct hf_json *live,
+				   const struct hf_json *desired)
 {
-	const struct hf_list_rule *rule = rule_of(name, wish);
+	const struct hf_list_rule *rule = rule_of(name, desired);
 	const char *key;
 	struct hf_json *value, *out;
 
 	if (rule && (!live || rule == rule_of(name, live)))
-		return merged_list(rule, live, wish);
-	if (!is_map(name, wish))
-		return hf_json_share(wish);
+		return merge_items(rule, live, desired);
+	if (!is_map(name, desired))
+		return hf_json_share(desired);
 	out = is_map(name, live) ? hf_json_shallow(live) : hf_json_object();
-	for (void *it = NULL; (it = hf_json_next(wish, it, &key, &value));)
+	for (void *it = NULL; (it = hf_json_next(desired, it, &key, &value));)
 		if (hf_json_type(value) != HF_JSON_NULL)
-			hf_json_set(out, key, merged(key, hf_json_get(live, key), value));
+			hf_json_set(out, key, merge_value(key, hf_json_get(live, key), value));
 	return out;
 }
 
-struct hf_json *hf_fieldset_merge(const struct hf_json *live, const struct hf_json *wish)
+struct hf_json *hf_fieldset_merge(const struct hf_json *live, const struct hf_json *desired)
 {
-	return merged("", live, wish);
+	return merge_value("", live, desired);
 }
 
-static struct hf_json *pruned(const char *name, const struct hf_json *value,
-			      const struct hf_json *gone, const struct hf_json *kept);
+static struct hf_json *prune_value(const char *name, const struct hf_json *value,
+				   const struct hf_json *gone, const struct hf_json *kept);
 
-static struct hf_json *pruned_list(const struct hf_list_rule *rule, const struct hf_json *value,
+static struct hf_json *prune_items(const struct hf_list_rule *rule, const struct hf_json *value,
 				   const struct hf_json *gone, const struct hf_json *kept)
 {
 	struct hf_json *out = hf_json_array();
@@ -434,17 +436,17 @@ static struct hf_json *pruned_list(const struct hf_list_rule *rule, const struct
 		struct hf_json *item;
 
 		item_key(rule, hf_json_item(value, i), &key);
-		item = pruned("", hf_json_item(value, i), hf_json_get(gone, key.data),
-			      hf_json_get(kept, key.data));
+		item = prune_value("", hf_json_item(value, i), hf_json_get(gone, key.data),
+				   hf_json_get(kept, key.data));
 		if (item)
 			hf_json_append(out, item);
 	}
 	return out;
 }
 
-/* NULL: nothing is left of it. */
-static struct hf_json *pruned(const char *name, const struct hf_json *value,
-			      const struct hf_json *gone, const struct hf_json *kept)
+/* Removes the fields of gone, unless kept has them; NULL if nothing of value is left. */
+static struct hf_json *prune_value(const char *name, const struct hf_json *value,
+				   const struct hf_json *gone, const struct hf_json *kept)
 {
 	const struct hf_list_rule *rule = rule_of(name, value);
 	struct hf_json *out, *member;
@@ -455,12 +457,12 @@ static struct hf_json *pruned(const char *name, const struct hf_json *value,
 	if (has_self(gone) && hf_json_len(kept) == 0)
 		return NULL;
 	if (rule) {
-		out = pruned_list(rule, value, gone, kept);
+		out = prune_items(rule, value, gone, kept);
 	} else if (is_map(name, value)) {
 		out = hf_json_object();
 		for (void *it = NULL; (it = hf_json_next(value, it, &key, &member));) {
-			struct hf_json *left =
-				pruned(key, member, field_node(gone, key), field_node(kept, key));
+			struct hf_json *left = prune_value(key, member, field_node(gone, key),
+							   field_node(kept, key));
 			if (left)
 				hf_json_set(out, key, left);
 		}
@@ -475,7 +477,7 @@ static struct hf_json *pruned(const char *name, const struct hf_json *value,
 struct hf_json *hf_fieldset_prune(const struct hf_json *value, const struct hf_json *gone,
 				  const struct hf_json *kept)
 {
-	struct hf_json *left = pruned("", value, gone, kept);
+	struct hf_json *left = prune_value("", value, gone, kept);
 
 	return left ? left : hf_json_object();
 }

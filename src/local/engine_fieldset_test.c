@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static void same(const struct hf_json *found, const char *wanted_text)
+static void assert_same_json(const struct hf_json *found, const char *wanted_text)
 {
 	HF_AUTO_DOC wanted = json_doc("%s", wanted_text);
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(4096);
@@ -16,7 +16,7 @@ static void same(const struct hf_json *found, const char *wanted_text)
 		fail_msg("%s is not %s", text.data, wanted_text);
 }
 
-static struct hf_json *of(const char *text)
+static struct hf_json *fieldset_of(const char *text)
 {
 	HF_AUTO_DOC doc = json_doc("%s", text);
 
@@ -25,38 +25,38 @@ static struct hf_json *of(const char *text)
 
 static void assert_fields(const char *value, const char *wire)
 {
-	HF_AUTO_JSON set = of(value);
+	HF_AUTO_JSON set = fieldset_of(value);
 	HF_AUTO_JSON written = hf_fieldset_write(set);
 	HF_AUTO_JSON again = hf_fieldset_read(written);
 
-	same(written, wire);
+	assert_same_json(written, wire);
 	assert_true(hf_json_equal(set, again));
 }
 
-static void values_are_named_as_fields_v1_names_them(void **state)
+static void sets_of_values_have_the_form_of_fields_v1(void **state)
 {
 	(void)state;
 	assert_fields("{'spec':{'a':1,'b':{}}}", "{'f:spec':{'f:a':{},'f:b':{}}}");
-	/* A list without keys is one value; so are some objects. */
+	/* A list without keys is a single value, and so are some objects, such as nodeSelector. */
 	assert_fields("{'args':['x','y'],'nodeSelector':{'a':'b'}}",
 		      "{'f:args':{},'f:nodeSelector':{}}");
 	assert_fields("{'containers':[{'name':'c','image':'i'}]}",
 		      "{'f:containers':{'k:{\\\"name\\\":\\\"c\\\"}':{'.':{},'f:image':{},"
 		      "'f:name':{}}}}");
 	assert_fields("{'finalizers':['x/y']}", "{'f:finalizers':{'v:\\\"x/y\\\"':{}}}");
-	/* A port's protocol is TCP where it is not said. */
+	/* A port without protocol has the key TCP. */
 	assert_fields("{'ports':[{'containerPort':80}]}",
 		      "{'f:ports':{'k:{\\\"containerPort\\\":80,\\\"protocol\\\":\\\"TCP\\\"}':{"
 		      "'.':{},'f:containerPort':{}}}}");
 }
 
-static void a_null_says_nothing(void **state)
+static void nulls_are_ignored(void **state)
 {
 	(void)state;
 	assert_fields("{'a':null,'b':1}", "{'f:b':{}}");
 }
 
-static void what_changed_is_told_from_what_went(void **state)
+static void changed_and_removed_fields_are_separate(void **state)
 {
 	HF_AUTO_DOC old = json_doc("{'a':1,'b':2,'env':[{'name':'X','value':'1'},{'name':'Y'}]}");
 	HF_AUTO_DOC new = json_doc("{'a':1,'b':3,'c':4,'env':[{'name':'X','value':'2'}]}");
@@ -65,8 +65,10 @@ static void what_changed_is_told_from_what_went(void **state)
 	HF_AUTO_JSON removed = hf_fieldset_write(made.removed);
 
 	(void)state;
-	same(changed, "{'f:b':{},'f:c':{},'f:env':{'k:{\\\"name\\\":\\\"X\\\"}':{'f:value':{}}}}");
-	same(removed, "{'f:env':{'k:{\\\"name\\\":\\\"Y\\\"}':{'.':{},'f:name':{}}}}");
+	assert_same_json(
+		changed,
+		"{'f:b':{},'f:c':{},'f:env':{'k:{\\\"name\\\":\\\"X\\\"}':{'f:value':{}}}}");
+	assert_same_json(removed, "{'f:env':{'k:{\\\"name\\\":\\\"Y\\\"}':{'.':{},'f:name':{}}}}");
 	hf_fieldset_diff_release(&made);
 }
 
@@ -77,10 +79,11 @@ static void lists_merge_by_their_keys(void **state)
 	HF_AUTO_JSON merged = hf_fieldset_merge(hf_doc_json(live), hf_doc_json(wish));
 
 	(void)state;
-	same(merged, "{'env':[{'name':'X','value':'1'},{'name':'Y','value':'2'},{'name':'Z'}]}");
+	assert_same_json(
+		merged, "{'env':[{'name':'X','value':'1'},{'name':'Y','value':'2'},{'name':'Z'}]}");
 }
 
-static void long_keys_are_told_apart_by_their_ends(void **state)
+static void long_keys_are_not_truncated(void **state)
 {
 	char name[5001];
 
@@ -99,18 +102,18 @@ static void long_keys_are_told_apart_by_their_ends(void **state)
 	assert_int_equal(hf_json_len(both), 0);
 }
 
-static void what_is_gone_leaves_what_is_kept(void **state)
+static void pruning_keeps_fields_that_are_still_owned(void **state)
 {
 	HF_AUTO_DOC value = json_doc("{'a':1,'env':[{'name':'X','value':'1'},{'name':'Y'}],"
 				     "'labels':{'l':'1'}}");
-	HF_AUTO_JSON gone = of("{'a':1,'env':[{'name':'X','value':'1'},{'name':'Y'}],"
-			       "'labels':{'l':'1'}}");
-	HF_AUTO_JSON kept = of("{'env':[{'name':'X'}]}");
+	HF_AUTO_JSON gone = fieldset_of("{'a':1,'env':[{'name':'X','value':'1'},{'name':'Y'}],"
+					"'labels':{'l':'1'}}");
+	HF_AUTO_JSON kept = fieldset_of("{'env':[{'name':'X'}]}");
 	HF_AUTO_JSON left = hf_fieldset_prune(hf_doc_json(value), gone, kept);
 
 	(void)state;
-	/* Of X its value goes; what has become empty goes with it. */
-	same(left, "{'env':[{'name':'X'}]}");
+	/* X keeps its name only. Y and labels become empty and are removed. */
+	assert_same_json(left, "{'env':[{'name':'X'}]}");
 }
 
 static void note_path(void *arg, const char *path)
@@ -118,9 +121,9 @@ static void note_path(void *arg, const char *path)
 	hf_strbuf_addf(arg, "%s\n", path);
 }
 
-static void paths_read_as_people_know_them(void **state)
+static void paths_are_written_as_text(void **state)
 {
-	HF_AUTO_JSON set = of("{'spec':{'containers':[{'name':'c'}]},'finalizers':['f']}");
+	HF_AUTO_JSON set = fieldset_of("{'spec':{'containers':[{'name':'c'}]},'finalizers':['f']}");
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(4096);
 
 	(void)state;
@@ -132,13 +135,13 @@ static void paths_read_as_people_know_them(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(values_are_named_as_fields_v1_names_them),
-		cmocka_unit_test(a_null_says_nothing),
-		cmocka_unit_test(what_changed_is_told_from_what_went),
+		cmocka_unit_test(sets_of_values_have_the_form_of_fields_v1),
+		cmocka_unit_test(nulls_are_ignored),
+		cmocka_unit_test(changed_and_removed_fields_are_separate),
 		cmocka_unit_test(lists_merge_by_their_keys),
-		cmocka_unit_test(long_keys_are_told_apart_by_their_ends),
-		cmocka_unit_test(what_is_gone_leaves_what_is_kept),
-		cmocka_unit_test(paths_read_as_people_know_them),
+		cmocka_unit_test(long_keys_are_not_truncated),
+		cmocka_unit_test(pruning_keeps_fields_that_are_still_owned),
+		cmocka_unit_test(paths_are_written_as_text),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

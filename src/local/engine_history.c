@@ -8,9 +8,11 @@
 #include <stdlib.h>
 
 /*
- * History serves three readers: a watch that resumes, a list that goes on where its
- * first page was read, and the simulator's reads of the past.  All want "what was at
- * version V", which is what is now with the changes since V taken back.
+ * History, commit and undo.
+ *
+ * History serves three readers: a watch that resumes, the later pages of a list, and the
+ * simulator's reads of the past. All need the state at a version: the present state, with the
+ * changes since then taken back.
  */
 
 static void change_release(struct hf_change *change)
@@ -20,7 +22,7 @@ static void change_release(struct hf_change *change)
 	hf_doc_unref(change->last);
 }
 
-static struct hf_change *slot(const struct hf_history *history, size_t i)
+static struct hf_change *slot_at(const struct hf_history *history, size_t i)
 {
 	hf_assert(i < history->len);
 	return &history->ring[(history->start + i) % history->cap];
@@ -29,12 +31,12 @@ static struct hf_change *slot(const struct hf_history *history, size_t i)
 void hf_history_release(struct hf_history *history)
 {
 	for (size_t i = 0; i < history->len; i++)
-		change_release(slot(history, i));
+		change_release(slot_at(history, i));
 	free(history->ring);
 	*history = (struct hf_history){0};
 }
 
-static void grow(struct hf_history *history, size_t max)
+static void grow_ring(struct hf_history *history, size_t max)
 {
 	size_t cap = history->cap ? history->cap * 2 : 64;
 	if (cap > max)
@@ -42,20 +44,20 @@ static void grow(struct hf_history *history, size_t max)
 	struct hf_change *ring = hf_xcalloc(cap, sizeof(*ring));
 
 	for (size_t i = 0; i < history->len; i++)
-		ring[i] = *slot(history, i);
+		ring[i] = *slot_at(history, i);
 	free(history->ring);
 	history->ring = ring;
 	history->cap = cap;
 	history->start = 0;
 }
 
-/* Takes over the references of change. */
+/* Appends a change and takes over its references; drops the oldest change if the ring is full. */
 void hf_history_push(struct hf_history *history, struct hf_change *change, size_t max)
 {
 	if (history->len == history->cap && history->cap < max)
-		grow(history, max);
+		grow_ring(history, max);
 	if (history->len == history->cap) {
-		struct hf_change *lost = slot(history, 0);
+		struct hf_change *lost = slot_at(history, 0);
 		history->oldest = lost->version;
 		change_release(lost);
 		history->start = (history->start + 1) % history->cap;
@@ -63,14 +65,14 @@ void hf_history_push(struct hf_history *history, struct hf_change *change, size_
 		history->first++;
 	}
 	history->len++;
-	*slot(history, history->len - 1) = *change;
+	*slot_at(history, history->len - 1) = *change;
 }
 
 const struct hf_change *hf_history_at(const struct hf_history *history, uint64_t seq)
 {
 	if (seq < history->first || seq - history->first >= history->len)
 		return NULL;
-	return slot(history, (size_t)(seq - history->first));
+	return slot_at(history, (size_t)(seq - history->first));
 }
 
 uint64_t hf_history_after(const struct hf_history *history, uint64_t version)
@@ -79,7 +81,7 @@ uint64_t hf_history_after(const struct hf_history *history, uint64_t version)
 
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
-		if (slot(history, mid)->version <= version)
+		if (slot_at(history, mid)->version <= version)
 			low = mid + 1;
 		else
 			high = mid;
@@ -92,7 +94,7 @@ uint64_t hf_history_after(const struct hf_history *history, uint64_t version)
 void hf_engine_commit(struct hf_engine *engine, void (*each)(void *arg, struct hf_change *change),
 		      void *arg)
 {
-	/* `each` may apply more: that belongs to the next commit. */
+	/* The callback may apply further requests; their changes belong to the next commit. */
 	struct hf_change *changes = engine->pending.items;
 	size_t n = engine->pending.len;
 
@@ -117,18 +119,19 @@ void hf_engine_undo(struct hf_engine *engine)
 		const char *ns = hf_doc_namespace(key), *name = hf_doc_name(key);
 
 		hf_kind_put(engine, c->kind, ns, name, c->before.doc ? &c->before : NULL);
-		/* That reference went back to the entry. */
+		/* hf_kind_put took over the reference. */
 		c->before.doc = NULL;
 		change_release(c);
 	}
-	/* Versions are not given out again: somebody in the process may have seen one. */
+	/* engine->version is not set back: code in this process may have seen the undone
+	 * versions. */
 }
 
 /* --- the past --- */
 
 struct past {
 	const struct hf_snapshot *snapshot;
-	struct hf_map *changed; /* "ns/name" to the document then, or &gone */
+	struct hf_map *changed; /* "ns/name" to the document at that version, or &gone */
 	HF_VEC(struct hf_doc *) docs;
 };
 
@@ -146,7 +149,7 @@ static void past_add(struct past *past, const struct hf_change *c)
 
 	if (c->version <= past->snapshot->version || !is_behind(past->snapshot, ns, name))
 		return;
-	/* The first change after that version knows what was before. */
+	/* The first change after the version has the state at the version. */
 	HF_AUTOFREE char *key = hf_xasprintf("%s/%s", ns, name);
 	if (!hf_map_has(past->changed, key))
 		hf_assert(hf_map_put(past->changed, key,
@@ -167,7 +170,7 @@ static void past_changes(struct hf_engine *engine, struct past *past)
 			past_add(past, &engine->pending.items[i]);
 }
 
-/* Index of the first entry behind the key. */
+/* Index of the first entry after the snapshot's key. */
 static size_t first_entry(const struct hf_snapshot *s)
 {
 	size_t i = 0;
@@ -180,7 +183,7 @@ static size_t first_entry(const struct hf_snapshot *s)
 	return i;
 }
 
-/* Nothing changed since: what is now, and only as much of it as is asked for. */
+/* Walks the present objects, because nothing has changed since the version. */
 static void walk_now(const struct hf_snapshot *s)
 {
 	for (size_t i = first_entry(s); i < s->kind->entries.len; i++)
@@ -212,7 +215,7 @@ static void past_collect(struct past *past)
 		if (then)
 			hf_map_remove(past->changed, name);
 	}
-	/* What is left existed then and does not now. */
+	/* The rest existed at the version and does not exist now. */
 	for (size_t it = 0; hf_map_next(past->changed, &it, &key, &value);)
 		if (value != &gone) {
 			hf_assert(HF_VEC_PUSH(&past->docs, value));

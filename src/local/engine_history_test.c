@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The engine by itself: no loop, no clients.  The past and undo against remembered states. */
+/* The engine alone, without loop and clients. Undo and reads of the past are compared with
+ * remembered states. */
 
 #define HISTORY 40
 #define NAMES 10
@@ -88,7 +89,7 @@ static void random_change(struct hf_engine *engine, uint64_t *seed)
 	hf_engine_apply(engine, &request, &result);
 }
 
-/* Everything a reader can see, as text. */
+/* All that a reader can see, as text. */
 struct state {
 	uint64_t version;
 	char text[4096];
@@ -156,7 +157,7 @@ static void every_version_history_reaches_can_be_read(void **state)
 	}
 }
 
-/* How many objects name each owner. */
+/* Counts the dependents of each owner. */
 static void count_owned(struct hf_engine *engine, size_t counts[3])
 {
 	for (int i = 0; i < 3; i++) {
@@ -178,7 +179,7 @@ static void count_owned(struct hf_engine *engine, size_t counts[3])
 	}
 }
 
-static void undo_is_as_if_it_had_never_been(void **state)
+static void undo_restores_the_state_before(void **state)
 {
 	for (uint64_t round = 0; round < 60; round++) {
 		uint64_t seed = round;
@@ -201,7 +202,8 @@ static void undo_is_as_if_it_had_never_been(void **state)
 		assert_memory_equal(owned_after, owned_before, sizeof(owned_before));
 		assert_int_equal(engine->bytes, bytes);
 		assert_int_equal(engine->pending.len, 0);
-		/* A version somebody may have seen is not given out twice. */
+		/* An undone version is not assigned again: code in this process may have seen
+		 * it. */
 		assert_true(engine->version >= version);
 		hf_engine_destroy(engine);
 	}
@@ -223,7 +225,7 @@ static void the_ring_forgets_the_oldest(void **state)
 	assert_int_equal(hf_history_at(&h, 100)->version, 202);
 	assert_int_equal(hf_history_at(&h, 199)->version, 400);
 	assert_null(hf_history_at(&h, 200));
-	/* After a version: between, at, before all, behind all. */
+	/* Between two versions, at one, before all, after all. */
 	assert_int_equal(hf_history_after(&h, 300), 150);
 	assert_int_equal(hf_history_after(&h, 301), 150);
 	assert_int_equal(hf_history_after(&h, 0), 100);
@@ -231,7 +233,7 @@ static void the_ring_forgets_the_oldest(void **state)
 	hf_history_release(&h);
 }
 
-static void lookups_find_what_is_there(void **state)
+static void lookups_find_stored_objects(void **state)
 {
 	struct hf_engine *engine = engine_new();
 	struct hf_kind *kind = hf_engine_kind(engine, &hf_configmaps);
@@ -255,7 +257,7 @@ static void lookups_find_what_is_there(void **state)
 	hf_engine_destroy(engine);
 }
 
-static void a_list_that_was_begun_ends_the_same_whatever_happens(void **state)
+static void pages_of_a_list_show_one_version(void **state)
 {
 	for (uint64_t round = 0; round < 40; round++) {
 		uint64_t seed = round;
@@ -288,7 +290,7 @@ static void a_list_that_was_begun_ends_the_same_whatever_happens(void **state)
 	}
 }
 
-static void remaining_counts_what_is_behind(void **state)
+static void remaining_counts_the_objects_after_the_page(void **state)
 {
 	struct hf_engine *engine = engine_new();
 	uint64_t seed = 11;
@@ -313,11 +315,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_version_history_reaches_can_be_read),
-		cmocka_unit_test(undo_is_as_if_it_had_never_been),
+		cmocka_unit_test(undo_restores_the_state_before),
 		cmocka_unit_test(the_ring_forgets_the_oldest),
-		cmocka_unit_test(lookups_find_what_is_there),
-		cmocka_unit_test(a_list_that_was_begun_ends_the_same_whatever_happens),
-		cmocka_unit_test(remaining_counts_what_is_behind),
+		cmocka_unit_test(lookups_find_stored_objects),
+		cmocka_unit_test(pages_of_a_list_show_one_version),
+		cmocka_unit_test(remaining_counts_the_objects_after_the_page),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,9 +9,12 @@
 #include <string.h>
 
 /*
- * Objects of a kind are a sorted array of pointers: found by bisection, listed and
- * paged in order for nothing.  An insert moves pointers, 8 bytes each: some tens of
- * microseconds at the kind's maximum, which is less than the rest of a create.
+ * The index: the objects of each kind, their owners, and the Events by age; the engine's creation,
+ * load and destruction.
+ *
+ * The objects of a kind are an array of pointers, sorted by namespace and name. Lookups bisect it;
+ * lists and pages are in order for free. An insert moves 8 bytes per object behind it: tens of
+ * microseconds at the kind's maximum, less than the rest of a create.
  */
 
 int hf_key_compare(const char *ns_a, const char *name_a, const char *ns_b, const char *name_b)
@@ -69,7 +72,7 @@ static void unlink_owners(struct hf_engine *engine, struct hf_entry *entry)
 		*(link->prev ? &link->prev->next : &link->owner->first) = link->next;
 		*(link->next ? &link->next->prev : &link->owner->last) = link->prev;
 	}
-	/* Only now: two references may name the same UID. */
+	/* Owners are removed after all links, because two references may have the same UID. */
 	const struct hf_json *refs =
 		hf_json_path(hf_doc_json(entry->doc), "metadata", "ownerReferences", NULL);
 	for (size_t i = 0; i < entry->n_links; i++) {
@@ -98,7 +101,7 @@ static void link_owners(struct hf_engine *engine, struct hf_entry *entry)
 		struct hf_owner *owner = hf_engine_owner(engine, uid);
 		if (!owner) {
 			owner = hf_xcalloc(1, sizeof(*owner));
-			/* The map is as large as all references of all objects may be. */
+			/* OWNERS_MAX exceeds the number of references that fit into all objects. */
 			hf_assert(hf_map_put(engine->owners, uid, owner));
 		}
 		struct hf_owner_link *link = &entry->links[i];
@@ -121,7 +124,7 @@ static void unlink_age(struct hf_entry *entry)
 	entry->older = entry->newer = NULL;
 }
 
-/* Nearly always at the end; loading and undoing may put one in between. */
+/* The place is nearly always the end; only loading and undoing insert elsewhere. */
 static void link_age(struct hf_entry *entry)
 {
 	struct hf_kind *kind = entry->kind;
@@ -199,8 +202,8 @@ void hf_kind_put(struct hf_engine *engine, struct hf_kind *kind, const char *ns,
 
 /* --- the engine's birth and end --- */
 
-/* What a reference needs at least in text bounds how many there can be; the map is only ever
- * as large as what is in it. */
+/* Limit of owners in the index. The size of a reference's text limits the references in the store.
+ * The map takes memory only for its present entries. */
 #define OWNERS_MAX ((size_t)4 << 20)
 
 struct hf_engine *hf_engine_create(const struct hf_engine_env *env)

@@ -5,9 +5,9 @@
 #include "base/str.h"
 
 /*
- * Lists that are really maps or sets, as the Kubernetes API types have it, by name: what a strategic
- * merge patch merges by (patchMergeKey) and what server-side apply tells items apart by (listType,
- * listMapKey).  The first key is the same in both; some lists are of one of the two alone.
+ * Lists that the Kubernetes API types treat as maps or sets, by the list's name. Strategic merge
+ * patches merge items by the first key (patchMergeKey). Server-side apply identifies items by all
+ * keys (listType, listMapKey). Some lists are known to only one of the two.
  */
 
 enum {
@@ -40,22 +40,22 @@ static const struct hf_list_rule rules[] = {
 	{"finalizers", {NULL, NULL}, BOTH},
 };
 
-static const struct hf_list_rule *find(size_t from, const char *name, unsigned int by)
+static const struct hf_list_rule *find_rule(size_t from, const char *name, unsigned int used_by)
 {
 	for (size_t i = from; i < HF_ARRAY_LEN(rules); i++)
-		if ((rules[i].by & by) && hf_streq(rules[i].name, name))
+		if ((rules[i].used_by & used_by) && hf_streq(rules[i].name, name))
 			return &rules[i];
 	return NULL;
 }
 
 const struct hf_list_rule *hf_list_rule_patched(const char *name)
 {
-	return find(0, name, PATCHED);
+	return find_rule(0, name, PATCHED);
 }
 
 const struct hf_list_rule *hf_list_rule_next(const struct hf_list_rule *rule)
 {
-	return find((size_t)(rule - rules) + 1, rule->name, PATCHED);
+	return find_rule((size_t)(rule - rules) + 1, rule->name, PATCHED);
 }
 
 static bool has_key(const struct hf_list_rule *rule, const struct hf_json *array)
@@ -68,9 +68,9 @@ static bool has_key(const struct hf_list_rule *rule, const struct hf_json *array
 
 const struct hf_list_rule *hf_list_rule_applied(const char *name, const struct hf_json *array)
 {
-	const struct hf_list_rule *rule = find(0, name, APPLIED);
+	const struct hf_list_rule *rule = find_rule(0, name, APPLIED);
 
 	while (rule && !has_key(rule, array))
-		rule = find((size_t)(rule - rules) + 1, name, APPLIED);
+		rule = find_rule((size_t)(rule - rules) + 1, name, APPLIED);
 	return rule;
 }

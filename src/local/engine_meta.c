@@ -8,11 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Metadata of every kind; what it must look like is in api/metadata.h. */
+/* Metadata of all kinds, and small helpers for shared JSON values. api/metadata.h has the rules for
+ * metadata; this file turns their problems into causes, and checks kind and apiVersion. */
 
 struct hf_json *hf_json_share(const struct hf_json *value)
 {
-	/* A reference is the one thing that may change in a value others read. */
+	/* Counting a reference is the only change that a shared value allows. */
 	union {
 		const struct hf_json *shared;
 		struct hf_json *counted;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Metadata as the engine takes it in; what holds for every client is in tests/contract. */
+/* Metadata in the engine. tests/contract has the rules that hold for every store. */
 
 static int create_with(struct plane *p, const char *meta, struct outcome *o)
 {
@@ -93,13 +93,13 @@ static void annotations_have_a_limit_together(void **state)
 	plane_close(&p);
 }
 
-static void null_says_absent(void **state)
+static void null_means_absent(void **state)
 {
 	struct plane p;
 	AUTO_OUTCOME o = {0};
 
 	plane_open(&p, NULL, false);
-	/* What Go clients send for structs they have not filled. */
+	/* Go clients send nulls for fields that they have not set. */
 	assert_int_equal(create(&p.w, &hf_configmaps, "default", &o,
 				"{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'a',"
 				"'creationTimestamp':null,'labels':null,'ownerReferences':null},"
@@ -127,7 +127,7 @@ static void a_generated_name_is_cut_to_fit_a_label(void **state)
 	const char *name = text_at(&o, "metadata.name");
 	assert_int_equal(strlen(name), 63);
 	assert_memory_equal(name, base, 58);
-	/* A name that is given wins. */
+	/* name takes precedence over generateName. */
 	assert_int_equal(create_with(&p, "'name':'given','generateName':'x-'", &o), 0);
 	assert_string_equal(text_at(&o, "metadata.name"), "given");
 	plane_close(&p);
@@ -152,7 +152,7 @@ static void uids_are_random_ones_of_version_4(void **state)
 	plane_close(&p);
 }
 
-static void managed_fields_are_not_kept(void **state)
+static void managed_fields_of_plain_writes_are_dropped(void **state)
 {
 	struct plane p;
 	AUTO_OUTCOME o = {0};
@@ -179,7 +179,7 @@ static void a_cluster_scoped_object_has_no_namespace(void **state)
 				"'namespace':'default'},'status':{'phase':'x'}}"),
 			 0);
 	assert_false(has(&o, "metadata.namespace"));
-	/* A node's status is its kubelet's from the start. */
+	/* The kubelet sets a node's status when it creates the node. */
 	assert_string_equal(text_at(&o, "status.phase"), "x");
 	plane_close(&p);
 }
@@ -190,10 +190,10 @@ int main(void)
 		cmocka_unit_test(problems_name_their_field),
 		cmocka_unit_test(several_problems_come_together),
 		cmocka_unit_test(annotations_have_a_limit_together),
-		cmocka_unit_test(null_says_absent),
+		cmocka_unit_test(null_means_absent),
 		cmocka_unit_test(a_generated_name_is_cut_to_fit_a_label),
 		cmocka_unit_test(uids_are_random_ones_of_version_4),
-		cmocka_unit_test(managed_fields_are_not_kept),
+		cmocka_unit_test(managed_fields_of_plain_writes_are_dropped),
 		cmocka_unit_test(a_cluster_scoped_object_has_no_namespace),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

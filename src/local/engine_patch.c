@@ -3,12 +3,12 @@
 #include "local/engine_internal.h"
 
 /*
- * RFC 7386 as json/patch.h has it, but for the hot path of a store: the result shares
- * with the target all that did not change, and is the target where nothing did.  A
- * status patch of a large pod then copies a root, not a pod.
+ * JSON merge patch (RFC 7386), like json/patch.h, but without a copy: the result shares all
+ * unchanged parts with the target, and is the target itself if nothing changed. So a status patch
+ * of a large pod copies only the changed nodes, not the pod.
  */
 
-/* A value that enters a document: its null members say "absent". */
+/* Copies a value without null members, as RFC 7386 asks for new values. */
 static struct hf_json *without_nulls(const struct hf_json *value)
 {
 	const char *key;
@@ -25,19 +25,19 @@ static struct hf_json *without_nulls(const struct hf_json *value)
 
 struct hf_json *hf_patch_merge(const struct hf_json *target, const struct hf_json *patch)
 {
-	struct hf_json *out = NULL; /* NULL: the same as target, so far */
+	struct hf_json *out = NULL; /* NULL: no change so far */
 	const char *key;
-	struct hf_json *wish;
+	struct hf_json *desired;
 
 	if (hf_json_type(patch) != HF_JSON_OBJECT)
 		return hf_json_equal(target, patch) ? hf_json_share(target) : hf_json_share(patch);
 	if (hf_json_type(target) != HF_JSON_OBJECT)
 		return without_nulls(patch);
-	for (void *it = NULL; (it = hf_json_next(patch, it, &key, &wish));) {
+	for (void *it = NULL; (it = hf_json_next(patch, it, &key, &desired));) {
 		struct hf_json *old = hf_json_get(target, key);
 		struct hf_json *new = NULL;
-		if (hf_json_type(wish) != HF_JSON_NULL)
-			new = old ? hf_patch_merge(old, wish) : without_nulls(wish);
+		if (hf_json_type(desired) != HF_JSON_NULL)
+			new = old ? hf_patch_merge(old, desired) : without_nulls(desired);
 		if (new == old) {
 			hf_json_unref(new);
 			continue;

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void check(const char *target_text, const char *patch_text, const char *expected_text)
+static void check_merge(const char *target_text, const char *patch_text, const char *expected_text)
 {
 	HF_AUTO_DOC target = json_doc("%s", target_text);
 	HF_AUTO_DOC patch = json_doc("%s", patch_text);
@@ -20,22 +20,22 @@ static void check(const char *target_text, const char *patch_text, const char *e
 		fail_msg("%s + %s is not %s", target_text, patch_text, expected_text);
 }
 
-/* The table of RFC 7386, appendix A. */
-static void the_rfcs_own_cases_hold(void **state)
+/* The table in appendix A of RFC 7386. */
+static void cases_of_rfc_7386_pass(void **state)
 {
-	check("{'a':'b'}", "{'a':'c'}", "{'a':'c'}");
-	check("{'a':'b'}", "{'b':'c'}", "{'a':'b','b':'c'}");
-	check("{'a':'b'}", "{'a':null}", "{}");
-	check("{'a':'b','b':'c'}", "{'a':null}", "{'b':'c'}");
-	check("{'a':['b']}", "{'a':'c'}", "{'a':'c'}");
-	check("{'a':'c'}", "{'a':['b']}", "{'a':['b']}");
-	check("{'a':{'b':'c'}}", "{'a':{'b':'d','c':null}}", "{'a':{'b':'d'}}");
-	check("{'a':[{'b':'c'}]}", "{'a':[1]}", "{'a':[1]}");
-	check("['a','b']", "['c','d']", "['c','d']");
-	check("{'a':'b'}", "['c']", "['c']");
-	check("{'e':null}", "{'a':1}", "{'e':null,'a':1}");
-	check("[1,2]", "{'a':'b','c':null}", "{'a':'b'}");
-	check("{}", "{'a':{'bb':{'ccc':null}}}", "{'a':{'bb':{}}}");
+	check_merge("{'a':'b'}", "{'a':'c'}", "{'a':'c'}");
+	check_merge("{'a':'b'}", "{'b':'c'}", "{'a':'b','b':'c'}");
+	check_merge("{'a':'b'}", "{'a':null}", "{}");
+	check_merge("{'a':'b','b':'c'}", "{'a':null}", "{'b':'c'}");
+	check_merge("{'a':['b']}", "{'a':'c'}", "{'a':'c'}");
+	check_merge("{'a':'c'}", "{'a':['b']}", "{'a':['b']}");
+	check_merge("{'a':{'b':'c'}}", "{'a':{'b':'d','c':null}}", "{'a':{'b':'d'}}");
+	check_merge("{'a':[{'b':'c'}]}", "{'a':[1]}", "{'a':[1]}");
+	check_merge("['a','b']", "['c','d']", "['c','d']");
+	check_merge("{'a':'b'}", "['c']", "['c']");
+	check_merge("{'e':null}", "{'a':1}", "{'e':null,'a':1}");
+	check_merge("[1,2]", "{'a':'b','c':null}", "{'a':'b'}");
+	check_merge("{}", "{'a':{'bb':{'ccc':null}}}", "{'a':{'bb':{}}}");
 }
 
 static void what_does_not_change_is_shared(void **state)
@@ -50,7 +50,7 @@ static void what_does_not_change_is_shared(void **state)
 	assert_ptr_equal(hf_json_get(after, "metadata"), hf_json_get(before, "metadata"));
 	assert_ptr_equal(hf_json_get(after, "spec"), hf_json_get(before, "spec"));
 	assert_string_equal(hf_json_path_str(after, "status", "phase", NULL), "y");
-	/* The target is as it was. */
+	/* The target has not changed. */
 	assert_string_equal(hf_json_path_str(before, "status", "phase", NULL), "x");
 }
 
@@ -70,7 +70,7 @@ static void a_patch_that_changes_nothing_gives_the_target_itself(void **state)
 	}
 }
 
-/* --- against the plain implementation of json/patch.h --- */
+/* --- compared with the plain implementation of json/patch.h --- */
 
 static struct hf_json *random_value(uint64_t *seed, int depth)
 {
@@ -108,7 +108,7 @@ static void sharing_gives_the_same_as_copying(void **state)
 		if (!hf_json_equal(shared, copied))
 			fail_msg("round %llu differs", (unsigned long long)round);
 		assert_true(hf_json_equal(target, keep));
-		/* Nothing changed, nothing new. */
+		/* Without a change the result is the target itself. */
 		if (hf_json_equal(target, copied))
 			assert_ptr_equal(shared, target);
 	}
@@ -117,7 +117,7 @@ static void sharing_gives_the_same_as_copying(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_rfcs_own_cases_hold),
+		cmocka_unit_test(cases_of_rfc_7386_pass),
 		cmocka_unit_test(what_does_not_change_is_shared),
 		cmocka_unit_test(a_patch_that_changes_nothing_gives_the_target_itself),
 		cmocka_unit_test(sharing_gives_the_same_as_copying),

@@ -4,7 +4,8 @@
 
 #include "base/str.h"
 
-/* What an API server does with pods beyond the rules for every kind (pkg/registry/core/pod). */
+/* What an API server does only for pods (upstream: pkg/registry/core/pod): the initial status with
+ * the QoS class, the fields that an update may change, and the grace period of a deletion. */
 
 #define DEFAULT_GRACE_S 30
 
@@ -21,8 +22,8 @@ static struct hf_json *condition_new(const char *type, const char *reason, const
 	return c;
 }
 
-/* Limits equal to requests in cpu and memory everywhere: Guaranteed; nothing anywhere:
- * BestEffort.  A missing request is the limit. */
+/* Guaranteed: all containers have limits of cpu and memory, with equal or absent requests.
+ * BestEffort: no container has either. Burstable: the rest. */
 static const char *qos_class(const struct hf_json *spec)
 {
 	static const char *const lists[] = {"containers", "initContainers"};
@@ -61,13 +62,15 @@ void hf_pod_init(struct hf_json *object)
 	hf_json_set(object, "status", status);
 }
 
-/* A copy of a pod's spec with what may change set aside: equal copies, allowed update. */
+/* A copy of a pod's spec without the fields that may change. An update is allowed if the copies
+ * before and after are equal. */
 static struct hf_json *fixed_part(const struct hf_json *spec)
 {
 	static const char *const lists[] = {"containers", "initContainers"};
 	struct hf_json *fixed = hf_json_shallow(spec);
 
-	/* Tolerations may only grow and gates only go; who writes them is trusted with that. */
+	/* Upstream allows only added tolerations and removed gates. hf_pod_check_update checks the
+	 * gates; the tolerations are not checked. */
 	hf_json_remove(fixed, "tolerations");
 	hf_json_remove(fixed, "schedulingGates");
 	hf_json_remove(fixed, "activeDeadlineSeconds");
@@ -87,7 +90,8 @@ static struct hf_json *fixed_part(const struct hf_json *spec)
 	return fixed;
 }
 
-/* While its gates are on, a pod's placement may still be narrowed. */
+/* While a pod has scheduling gates, its node selector and affinity may change. Upstream allows only
+ * narrower ones; that is not checked. */
 static void set_aside_placement(struct hf_json *fixed)
 {
 	hf_json_remove(fixed, "nodeSelector");
@@ -158,7 +162,8 @@ int64_t hf_pod_grace_seconds(const struct hf_json *pod, int64_t asked)
 		grace = hf_json_i64(
 			hf_json_path(pod, "spec", "terminationGracePeriodSeconds", NULL),
 			DEFAULT_GRACE_S);
-	/* Nobody has started it, or all of it has ended: nothing to wait for. */
+	/* A pod without a node was never started, and a finished pod has no processes: no grace
+	 * period. */
 	if (hf_str_is_empty(hf_json_path_str(pod, "spec", "nodeName", NULL)) ||
 	    hf_streq(phase, "Succeeded") || hf_streq(phase, "Failed"))
 		return 0;

@@ -34,9 +34,9 @@ static void the_class_of_service_follows_from_requests_and_limits(void **state)
 		{ONE("{'limits':{" ALL "},'requests':{'cpu':'500m'}}"), "Burstable"},
 		{ONE("{'limits':{'cpu':'1'}}"), "Burstable"},
 		{ONE("{'requests':{'memory':'1Gi'}}"), "Burstable"},
-		/* Devices do not count. */
+		/* Only cpu and memory count. */
 		{ONE("{'limits':{'nvidia.com/gpu':'1'}}"), "BestEffort"},
-		/* Every container must have them. */
+		/* Guaranteed needs limits in every container. */
 		{"{'containers':[{'resources':{'limits':{" ALL "}}},{}]}", "Burstable"},
 		{"{'containers':[{'resources':{'limits':{" ALL "}}}],'initContainers':[{}]}",
 		 "Burstable"},
@@ -47,7 +47,7 @@ static void the_class_of_service_follows_from_requests_and_limits(void **state)
 			fail_msg("%s: %s", cases[i].spec, qos_of(cases[i].spec));
 }
 
-static void the_grace_is_what_is_asked_or_the_pods_own(void **state)
+static void grace_is_the_requests_or_the_pods(void **state)
 {
 	static const struct {
 		const char *pod;
@@ -74,7 +74,7 @@ static void the_grace_is_what_is_asked_or_the_pods_own(void **state)
 	}
 }
 
-static void a_pod_may_change_in_few_things_only(void **state)
+static void few_fields_of_a_pod_may_change(void **state)
 {
 	static const struct {
 		const char *patch;
@@ -134,8 +134,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_class_of_service_follows_from_requests_and_limits),
-		cmocka_unit_test(the_grace_is_what_is_asked_or_the_pods_own),
-		cmocka_unit_test(a_pod_may_change_in_few_things_only),
+		cmocka_unit_test(grace_is_the_requests_or_the_pods),
+		cmocka_unit_test(few_fields_of_a_pod_may_change),
 		cmocka_unit_test(a_deadline_may_be_added_and_lowered),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,19 +9,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* GET and LIST, now and as of an earlier version; the dispatch of verbs. */
+/* GET and LIST, for the present state or an earlier version, and the dispatch of all verbs
+ * (hf_engine_apply). Input: a request; output: a struct hf_result, which the caller releases. */
 
 struct lister {
 	struct hf_op *op;
 	const struct hf_selector *labels, *fields;
-	const char *ns;                    /* NULL: all */
-	const char *after_ns, *after_name; /* behind this key; NULL: from the start */
+	const char *ns;                    /* NULL: all namespaces */
+	const char *after_ns, *after_name; /* objects after this key; NULL: from the start */
 	HF_VEC(struct hf_doc *) docs;
 	bool more;        /* the page is full and another object matched */
-	int64_t unlisted; /* matches behind the page */
+	int64_t unlisted; /* matching objects after the page */
 };
 
-static bool selected(const struct lister *l, struct hf_doc *doc)
+static bool is_selected(const struct lister *l, struct hf_doc *doc)
 {
 	const struct hf_json *object = hf_doc_json(doc);
 
@@ -30,17 +31,18 @@ static bool selected(const struct lister *l, struct hf_doc *doc)
 	       hf_selector_match_fields(l->fields, object);
 }
 
-/* false: enough. */
+/* Adds doc if it is selected; false if the list is complete. */
 static bool list_one(struct lister *l, struct hf_doc *doc)
 {
 	int64_t limit = l->op->request->limit;
 
-	if (!selected(l, doc))
+	if (!is_selected(l, doc))
 		return true;
 	if (limit > 0 && l->docs.len == (size_t)limit) {
 		l->more = true;
 		l->unlisted++;
-		/* How many are left is told only where no selector has to be asked. */
+		/* The rest is counted only without selectors, which would have to be evaluated for
+		 * all objects. */
 		return !l->labels && !l->fields;
 	}
 	hf_assert(HF_VEC_PUSH(&l->docs, hf_doc_ref(doc)));
@@ -75,7 +77,8 @@ static void list_now(struct lister *l)
 	}
 }
 
-/* "VERSION:NAMESPACE/NAME": the list it goes on with, and the last key of the page before. */
+/* Parses "VERSION:NAMESPACE/NAME": the version of the whole list, and the last key of the previous
+ * page. */
 static int parse_token(struct hf_op *op, struct lister *l, char *token, uint64_t *ret_version)
 {
 	char *colon = strchr(token, ':');
@@ -118,7 +121,7 @@ static int list_continued(struct lister *l)
 	return rc ? rc : list_at(l);
 }
 
-/* A client may ask for "no older than"; what does not exist yet it cannot have. */
+/* Refuses a resourceVersion ("not older than") that does not exist yet. */
 static int check_version(struct hf_op *op)
 {
 	const char *text = op->request->resource_version;
@@ -170,8 +173,8 @@ static int list_with(struct hf_op *op, struct lister *l, const uint64_t *past)
 	return rc;
 }
 
-/* past: the version to read at; NULL: now. */
-static int list(struct hf_op *op, const uint64_t *past)
+/* past: the version to read; NULL: the present state. */
+static int list_objects(struct hf_op *op, const uint64_t *past)
 {
 	const struct hf_request *request = op->request;
 	struct hf_selector *labels = NULL, *fields = NULL;
@@ -200,7 +203,7 @@ static int list(struct hf_op *op, const uint64_t *past)
 
 int hf_op_list(struct hf_op *op)
 {
-	return list(op, NULL);
+	return list_objects(op, NULL);
 }
 
 int hf_op_get(struct hf_op *op)
@@ -258,7 +261,7 @@ void hf_engine_apply(struct hf_engine *engine, const struct hf_request *request,
 	hf_json_unref(op.causes);
 }
 
-/* The version before the change that many changes of the kind ago. */
+/* The version of the kind `stale` changes ago. */
 static uint64_t version_ago(const struct hf_kind *kind, uint64_t stale)
 {
 	const struct hf_history *h = &kind->history;
@@ -282,16 +285,16 @@ void hf_engine_read_past(struct hf_engine *engine, const struct hf_request *requ
 		return;
 	uint64_t version = version_ago(op.kind, stale);
 	if (request->verb == HF_VERB_LIST) {
-		list(&op, &version);
+		list_objects(&op, &version);
 		return;
 	}
-	/* A read of one object is the list of that name. */
+	/* Reads one object as a list with a field selector for its name. */
 	HF_AUTOFREE char *fields = hf_xasprintf("metadata.name=%s", request->name);
 	as_list.verb = HF_VERB_LIST;
 	as_list.field_selector = fields;
 	as_list.limit = 0;
 	op.request = &as_list;
-	if (list(&op, &version))
+	if (list_objects(&op, &version))
 		return;
 	struct hf_doc *found = ret_result->n_items ? hf_doc_ref(ret_result->items[0]) : NULL;
 	hf_result_release(ret_result);

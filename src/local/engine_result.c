@@ -8,7 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of one message: as many problems as anybody would read. */
+/*
+ * Results of requests: the reply's object, or a Status with message and causes in an API server's
+ * words; the calls of the kinds' rules (admission).
+ */
+
+/* Longest message of one result. */
 #define MESSAGE_BYTES_MAX 8192
 #define WARNINGS_MAX 32
 #define CAUSES_MAX 64
@@ -26,14 +31,15 @@ void hf_result_release(struct hf_result *result)
 	*result = (struct hf_result){0};
 }
 
-/* Message whole in the Status, cut in err. */
+/* The Status has the whole message; result->err has as much as fits. */
 static int fail_text(struct hf_op *op, int code, const char *name, const char *message)
 {
 	struct hf_result *result = op->result;
 	struct hf_status_args args = {
 		.code = code,
 		.message = message,
-		/* Clients show the causes of what is invalid, or else, without details, the text. */
+		/* Clients show the causes of an "Invalid" Status; without details they show the
+		 * message. So details are left out if there are no causes. */
 		.resource = op->kind && (code != HF_E_INVALID || op->causes) ? op->kind->resource
 									     : NULL,
 		.name = name,
@@ -135,7 +141,7 @@ bool hf_op_has_problems(const struct hf_op *op)
 	return op->causes != NULL;
 }
 
-/* "field: message", several in brackets, as apimachinery joins them. */
+/* Joins the causes as apimachinery does: "field: message", several of them in brackets. */
 int hf_op_invalid(struct hf_op *op, const char *name)
 {
 	struct hf_strbuf list = HF_STRBUF_INIT(MESSAGE_BYTES_MAX);
@@ -180,7 +186,8 @@ void hf_admission_warn(struct hf_admission *admission, const char *text)
 	hf_op_warn(admission->internal, text);
 }
 
-/* "": the text of a refusal that is not made of causes. */
+/* Turns the code of a rule into a Status. Only HF_E_INVALID uses the causes; the others use err's
+ * text. */
 static int admit_refused(struct hf_op *op, int code, const char *name, const struct hf_error *err)
 {
 	if (code == HF_E_INVALID && hf_op_has_problems(op))
@@ -200,7 +207,8 @@ int hf_op_admit(struct hf_op *op, enum hf_verb verb, struct hf_doc *before, stru
 	    (verb == HF_VERB_DELETE && !rules->on_delete))
 		return 0;
 	if (object) {
-		/* Everything below may be shared with what is stored: the callback gets its own. */
+		/* *object may share parts with the stored object, so the rule gets a copy of its
+		 * own. */
 		struct hf_json *private = hf_json_copy(*object);
 		hf_json_unref(*object);
 		*object = private;

@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The subresources "scale" and "binding": small objects that stand for a part of another. */
+/* The subresources "scale" and "binding": small objects that read or write a part of another
+ * object. hf_op_scale_of makes the Scale of an object, hf_op_scale_put writes spec.replicas,
+ * hf_op_bind sets a pod's node and its condition PodScheduled. */
 
 static struct hf_json *at_path(const struct hf_json *object, const char *path)
 {
@@ -21,7 +23,7 @@ static struct hf_json *at_path(const struct hf_json *object, const char *path)
 	return hf_json_share(at);
 }
 
-/* A new object with value at path, its parents copied, the rest shared. */
+/* A new object with value at path. Its parents are copied, the rest is shared. */
 static struct hf_json *with_path(const struct hf_json *object, const char *path,
 				 struct hf_json *value)
 {
@@ -56,7 +58,7 @@ struct hf_json *hf_op_scale_of(struct hf_op *op, struct hf_entry *entry)
 		hf_json_set(meta, copied[i],
 			    hf_json_ref(hf_json_path(object, "metadata", copied[i], NULL)));
 	hf_json_set(scale, "metadata", meta);
-	/* An absent count is the default of the kind: one worker. */
+	/* An absent count means one worker, the kinds' default. */
 	hf_json_set_i64(hf_json_ensure_object(scale, "spec"), "replicas", hf_json_i64(replicas, 1));
 	hf_json_set_i64(status, "replicas", hf_json_i64(active, 0));
 	hf_json_set_str(status, "selector", hf_json_str(selector, NULL));
@@ -79,28 +81,28 @@ int hf_op_scale_put(struct hf_op *op, struct hf_entry *entry, const struct hf_js
 			      "Invalid value: must be a whole number from 0 to 2147483647");
 		return hf_op_invalid(op, entry->name);
 	}
-	/* What has no workers to begin with has nothing to scale. */
+	/* A job without a Worker entry has no field to scale. */
 	HF_AUTOFREE char *parent = hf_xstrndup(spec, (size_t)(strrchr(spec, '.') - spec));
 	HF_AUTO_JSON holder = at_path(stored, parent);
 	if (!holder) {
 		hf_op_problem(op, "FieldValueNotFound", parent, "Not found: nothing to scale");
 		return hf_op_invalid(op, entry->name);
 	}
-	struct hf_json *wish = with_path(stored, spec, hf_json_share(replicas));
+	struct hf_json *desired = with_path(stored, spec, hf_json_share(replicas));
 	struct hf_json *meta = hf_json_shallow(hf_json_get(stored, "metadata"));
 	if (!hf_str_is_empty(version))
 		hf_json_set_str(meta, "resourceVersion", version);
-	hf_json_set(wish, "metadata", meta);
+	hf_json_set(desired, "metadata", meta);
 
 	plain.subresource = NULL;
 	op->request = &plain;
 	op->scales = true;
-	int rc = hf_op_write(op, entry, wish);
+	int rc = hf_op_write(op, entry, desired);
 	op->scales = false;
 	op->request = asked;
 	if (rc)
 		return rc;
-	/* The answer is the Scale of what is now stored. */
+	/* The reply is the Scale of the stored object. */
 	struct hf_entry now = *entry;
 	now.doc = op->result->object;
 	struct hf_json *reply = hf_op_scale_of(op, &now);

@@ -3,21 +3,21 @@
 #include "local/engine_internal.h"
 
 /*
- * How much text an object is, at most: reals and literals are reckoned at their longest, and each
- * member with its comma.  A write measures what it changed alone.
+ * The size of an object's JSON text, as an upper bound: real numbers and literals count at their
+ * longest, and each member includes a comma. A write measures only the changed parts.
  */
 
 static size_t string_size(const char *s)
 {
 	size_t n = 2;
 
-	/* An escape is two bytes, a control character six. */
+	/* An escaped character takes two bytes, a control character six. */
 	for (; *s; s++)
 		n += (unsigned char)*s < 0x20 ? 6 : *s == '"' || *s == '\\' ? 2 : 1;
 	return n;
 }
 
-static size_t digits(int64_t i)
+static size_t count_digits(int64_t i)
 {
 	size_t n = i < 0 ? 2 : 1;
 
@@ -34,8 +34,8 @@ size_t hf_json_text_size(const struct hf_json *value, size_t max)
 
 	switch (hf_json_type(value)) {
 	case HF_JSON_STRING: return string_size(hf_json_str(value, ""));
-	case HF_JSON_INT: return digits(hf_json_i64(value, 0));
-	case HF_JSON_REAL: return 24; /* at most: 17 digits, sign, point, exponent */
+	case HF_JSON_INT: return count_digits(hf_json_i64(value, 0));
+	case HF_JSON_REAL: return 24; /* longest: 17 digits, sign, point, exponent */
 	case HF_JSON_OBJECT:
 		for (void *it = NULL; n <= max && (it = hf_json_next(value, it, &key, &member));)
 			n += string_size(key) + 2 + hf_json_text_size(member, max - n);
@@ -48,7 +48,7 @@ size_t hf_json_text_size(const struct hf_json *value, size_t max)
 	}
 }
 
-#define MEMBER_EXTRA 2 /* as above: a colon and a comma */
+#define MEMBER_EXTRA 2 /* a colon and a comma, as in hf_json_text_size */
 #define ITEM_EXTRA 1
 
 static int64_t size_of(const struct hf_json *value)
@@ -61,7 +61,7 @@ static int64_t member_size(const char *key, const struct hf_json *value)
 	return (int64_t)string_size(key) + MEMBER_EXTRA + size_of(value);
 }
 
-static int64_t growth(const struct hf_json *before, const struct hf_json *after);
+static int64_t value_growth(const struct hf_json *before, const struct hf_json *after);
 
 static int64_t object_growth(const struct hf_json *before, const struct hf_json *after)
 {
@@ -74,7 +74,7 @@ static int64_t object_growth(const struct hf_json *before, const struct hf_json 
 	for (void *it = NULL; (it = hf_json_next(after, it, &key, &value));) {
 		const struct hf_json *old = hf_json_get_along(before, &at, key);
 		kept += old != NULL;
-		n += old ? growth(old, value) : member_size(key, value);
+		n += old ? value_growth(old, value) : member_size(key, value);
 	}
 	if (kept == hf_json_len(before))
 		return n;
@@ -91,7 +91,7 @@ static int64_t array_growth(const struct hf_json *before, const struct hf_json *
 
 	for (size_t i = 0; i < n_after; i++) {
 		const struct hf_json *item = hf_json_item(after, i);
-		n += i < n_before ? growth(hf_json_item(before, i), item)
+		n += i < n_before ? value_growth(hf_json_item(before, i), item)
 				  : ITEM_EXTRA + size_of(item);
 	}
 	for (size_t i = n_after; i < n_before; i++)
@@ -99,8 +99,8 @@ static int64_t array_growth(const struct hf_json *before, const struct hf_json *
 	return n;
 }
 
-/* How much more text that is; what both share is not looked at. */
-static int64_t growth(const struct hf_json *before, const struct hf_json *after)
+/* How many bytes longer after is than before; shared parts are skipped. */
+static int64_t value_growth(const struct hf_json *before, const struct hf_json *after)
 {
 	enum hf_json_type type = hf_json_type(after);
 
@@ -116,5 +116,5 @@ static int64_t growth(const struct hf_json *before, const struct hf_json *after)
 size_t hf_json_text_size_after(const struct hf_json *before, size_t bytes_before,
 			       const struct hf_json *after)
 {
-	return (size_t)((int64_t)bytes_before + growth(before, after));
+	return (size_t)((int64_t)bytes_before + value_growth(before, after));
 }

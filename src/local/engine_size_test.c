@@ -14,7 +14,8 @@ static size_t size_of(const struct hf_json *value)
 	return hf_json_text_size(value, SIZE_MAX);
 }
 
-/* --- against one that measures all of it ----------------------------------------------------- */
+/* --- compared with a measurement of the whole object
+ * --------------------------------------------- */
 
 static struct hf_json *some_value(uint64_t *seed, int depth)
 {
@@ -44,7 +45,7 @@ static struct hf_json *some_value(uint64_t *seed, int depth)
 	}
 }
 
-static void what_changed_is_measured_as_the_whole_is(void **state)
+static void measuring_changes_gives_the_size_of_the_whole(void **state)
 {
 	uint64_t seed = 3;
 
@@ -60,7 +61,8 @@ static void what_changed_is_measured_as_the_whole_is(void **state)
 	}
 }
 
-/* --- of what is stored ----------------------------------------------------------------------- */
+/* --- sizes in the store
+ * -------------------------------------------------------------------------- */
 
 static hf_time get_now(void *arg)
 {
@@ -89,7 +91,8 @@ static struct hf_engine *engine_new(size_t object_bytes_max)
 	return hf_engine_create(&env);
 }
 
-static int apply(struct hf_engine *engine, enum hf_verb verb, const char *name, const char *text)
+static int apply_text(struct hf_engine *engine, enum hf_verb verb, const char *name,
+		      const char *text)
 {
 	HF_AUTO_RESULT result = {0};
 	HF_AUTO_DOC body = text ? json_doc("%s", text) : NULL;
@@ -104,7 +107,7 @@ static int apply(struct hf_engine *engine, enum hf_verb verb, const char *name, 
 	return result.code;
 }
 
-static void bytes_are_those_of_what_is_stored(void **state)
+static void an_entrys_bytes_are_the_size_of_the_stored_object(void **state)
 {
 	struct hf_engine *engine = engine_new(1 << 20);
 	const struct hf_kind *nodes = hf_engine_kind(engine, &hf_nodes);
@@ -121,13 +124,13 @@ static void bytes_are_those_of_what_is_stored(void **state)
 			 "'%d'},'finalizers':['a/%d']},'spec':{'podCIDR':'%d'}}",
 			 name, n, n, n * n);
 		switch (test_random_below(&seed, 4)) {
-		case 0: (void)apply(engine, HF_VERB_CREATE, NULL, text); break;
-		case 1: (void)apply(engine, HF_VERB_DELETE, name, NULL); break;
+		case 0: (void)apply_text(engine, HF_VERB_CREATE, NULL, text); break;
+		case 1: (void)apply_text(engine, HF_VERB_DELETE, name, NULL); break;
 		case 2:
-			(void)apply(engine, HF_VERB_PATCH, name,
-				    "{'metadata':{'finalizers':null}}");
+			(void)apply_text(engine, HF_VERB_PATCH, name,
+					 "{'metadata':{'finalizers':null}}");
 			break;
-		default: (void)apply(engine, HF_VERB_PATCH, name, text);
+		default: (void)apply_text(engine, HF_VERB_PATCH, name, text);
 		}
 		for (size_t k = 0; k < nodes->entries.len; k++) {
 			const struct hf_entry *entry = nodes->entries.items[k];
@@ -139,35 +142,36 @@ static void bytes_are_those_of_what_is_stored(void **state)
 	hf_engine_destroy(engine);
 }
 
-/* A patch that makes it one byte longer than it may be is refused, however little it changes. */
+/* A patch that makes the object one byte too long is refused, even if the patch is small. */
 static void the_limit_of_an_object_is_exact(void **state)
 {
 	char text[256];
 	size_t limit = 0;
 
-	/* As long as it may be, and the first try is so long as is measured then. */
+	/* The first round measures the object; the second uses its size as the limit. */
 	for (int more = 0; more < 2; more++) {
 		struct hf_engine *engine = engine_new(limit ? limit : 1 << 20);
 		const struct hf_kind *nodes = hf_engine_kind(engine, &hf_nodes);
 
-		assert_int_equal(apply(engine, HF_VERB_CREATE, NULL,
-				       "{'apiVersion':'v1','kind':'Node','metadata':{'name':'n'}}"),
-				 0);
+		assert_int_equal(
+			apply_text(engine, HF_VERB_CREATE, NULL,
+				   "{'apiVersion':'v1','kind':'Node','metadata':{'name':'n'}}"),
+			0);
 		memset(text, 0, sizeof(text));
 		snprintf(text, sizeof(text),
 			 "{'metadata':{'labels':{'l':'xxxxxxxxxxxxxxxxxxxx'}}}");
-		assert_int_equal(apply(engine, HF_VERB_PATCH, "n", text), 0);
+		assert_int_equal(apply_text(engine, HF_VERB_PATCH, "n", text), 0);
 		if (limit == 0) {
 			limit = nodes->entries.items[0]->bytes;
 		} else {
 			assert_int_equal(nodes->entries.items[0]->bytes, limit);
 			assert_int_equal(
-				apply(engine, HF_VERB_PATCH, "n",
-				      "{'metadata':{'labels':{'l':'xxxxxxxxxxxxxxxxxxxxx'}}}"),
+				apply_text(engine, HF_VERB_PATCH, "n",
+					   "{'metadata':{'labels':{'l':'xxxxxxxxxxxxxxxxxxxxx'}}}"),
 				HF_E_TOO_LARGE);
 			assert_int_equal(
-				apply(engine, HF_VERB_PATCH, "n",
-				      "{'metadata':{'labels':{'l':'xxxxxxxxxxxxxxxxxxx'}}}"),
+				apply_text(engine, HF_VERB_PATCH, "n",
+					   "{'metadata':{'labels':{'l':'xxxxxxxxxxxxxxxxxxx'}}}"),
 				0);
 		}
 		hf_engine_destroy(engine);
@@ -177,8 +181,8 @@ static void the_limit_of_an_object_is_exact(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_changed_is_measured_as_the_whole_is),
-		cmocka_unit_test(bytes_are_those_of_what_is_stored),
+		cmocka_unit_test(measuring_changes_gives_the_size_of_the_whole),
+		cmocka_unit_test(an_entrys_bytes_are_the_size_of_the_stored_object),
 		cmocka_unit_test(the_limit_of_an_object_is_exact),
 	};
 

@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Storing, removing and creating objects. */
+/* Storing, removing and creating objects. Every change gets the next version, replaces the entry in
+ * the index, and is added to engine->pending. */
 
 static void add_change(struct hf_engine *engine, const struct hf_change *change)
 {
@@ -25,7 +26,7 @@ static void set_version(struct hf_json *object, uint64_t version)
 	hf_json_set_str(hf_json_get(object, "metadata"), "resourceVersion", at);
 }
 
-/* What its version takes of the text. */
+/* Bytes of metadata.resourceVersion in the object's text. */
 static size_t version_size(const struct hf_json *object)
 {
 	const struct hf_json *version = hf_json_path(object, "metadata", "resourceVersion", NULL);
@@ -55,23 +56,25 @@ int hf_op_size_check(struct hf_op *op, const struct hf_json *object, const char 
 				  op->kind->resource->plural, name, env->object_bytes_max);
 	if (op->bytes > bytes_before &&
 	    op->engine->bytes - bytes_before + op->bytes > env->bytes_max)
-		return hf_op_fail(op, HF_E_TOO_LARGE,
-				  "the store is full: its objects may have %zu bytes together",
-				  env->bytes_max);
+		return hf_op_fail(
+			op, HF_E_TOO_LARGE,
+			"the store is full: all objects together may have at most %zu bytes",
+			env->bytes_max);
 	return 0;
 }
 
-/* object: root and metadata are private, the rest may be shared. */
-static struct hf_doc *put(struct hf_op *op, const char *ns, const char *name,
-			  struct hf_entry *entry, struct hf_json *object)
+/* Stores object (taken over) with the next version. Its root and metadata are private, the rest may
+ * be shared. */
+static struct hf_doc *store_version(struct hf_op *op, const char *ns, const char *name,
+				    struct hf_entry *entry, struct hf_json *object)
 {
 	struct hf_engine *engine = op->engine;
 	struct hf_change change = {.kind = op->kind, .version = ++engine->version};
 
 	if (entry)
 		change.before = version_of(entry);
-	/* No limit stops the server's own; but what is kept is the size of what is stored, since
-	 * the next one's is reckoned from it. */
+	/* The limits do not apply to the version, which the server sets. op->bytes must include it:
+	 * the next write measures from the stored size. */
 	op->bytes -= version_size(object);
 	set_version(object, change.version);
 	op->bytes += version_size(object);
@@ -87,7 +90,7 @@ static struct hf_doc *put(struct hf_op *op, const char *ns, const char *name,
 
 struct hf_doc *hf_op_store(struct hf_op *op, struct hf_entry *entry, struct hf_json *object)
 {
-	return put(op, entry->ns, entry->name, entry, object);
+	return store_version(op, entry->ns, entry->name, entry, object);
 }
 
 struct hf_doc *hf_op_remove(struct hf_op *op, struct hf_entry *entry)
@@ -102,7 +105,7 @@ struct hf_doc *hf_op_remove(struct hf_op *op, struct hf_entry *entry)
 	change.last = hf_doc_from_json(last);
 	struct hf_doc *ret = hf_doc_ref(change.last);
 	add_change(engine, &change);
-	/* The entry's names die with it. */
+	/* hf_kind_put frees the entry and its strings. */
 	HF_AUTOFREE char *ns = hf_xstrdup(entry->ns);
 	HF_AUTOFREE char *name = hf_xstrdup(entry->name);
 	hf_kind_put(engine, entry->kind, ns, name, NULL);
@@ -131,7 +134,7 @@ hf_time hf_engine_expire(struct hf_engine *engine)
 /* --- create --- */
 
 #define GENERATED_SUFFIX 5
-#define GENERATED_BASE_MAX 58 /* with the suffix a DNS label */
+#define GENERATED_BASE_MAX 58 /* with the suffix the length of a DNS label */
 #define GENERATE_TRIES 8
 
 static void make_uid(struct hf_engine *engine, char uid[37])
@@ -152,7 +155,7 @@ static void make_uid(struct hf_engine *engine, char uid[37])
 	*at = '\0';
 }
 
-/* apimachinery's alphabet: no vowels, so no words. */
+/* apimachinery's alphabet; without vowels it makes no words. */
 static void generate_name(struct hf_engine *engine, struct hf_json *meta, const char *base)
 {
 	static const char alphabet[] = "bcdfghjklmnpqrstvwxz2456789";
@@ -176,7 +179,7 @@ static int check_namespace(struct hf_op *op)
 		return 0;
 	struct hf_entry *entry = hf_kind_find(hf_engine_kind(op->engine, &hf_namespaces), "", ns);
 	if (!entry) {
-		/* Of the namespace, not of what was to be made in it. */
+		/* The Status names the missing namespace, not the object to create. */
 		struct hf_request about = {.resource = &hf_namespaces, .name = ns};
 		op->request = &about;
 		op->kind = hf_engine_kind(op->engine, &hf_namespaces);
@@ -214,14 +217,15 @@ static int check_create_meta(struct hf_op *op, struct hf_json *meta)
 
 static void set_system_fields(struct hf_op *op, struct hf_json *meta)
 {
-	static const char *const servers[] = {"deletionTimestamp", "deletionGracePeriodSeconds",
-					      "selfLink",          "resourceVersion",
-					      "managedFields",     "generation"};
+	static const char *const server_fields[] = {
+		"deletionTimestamp", "deletionGracePeriodSeconds",
+		"selfLink",          "resourceVersion",
+		"managedFields",     "generation"};
 	char uid[37];
 
-	for (size_t i = 0; i < HF_ARRAY_LEN(servers); i++)
-		if (!op->applied || !hf_streq(servers[i], "managedFields"))
-			hf_json_remove(meta, servers[i]);
+	for (size_t i = 0; i < HF_ARRAY_LEN(server_fields); i++)
+		if (!op->applied || !hf_streq(server_fields[i], "managedFields"))
+			hf_json_remove(meta, server_fields[i]);
 	make_uid(op->engine, uid);
 	hf_json_set_str(meta, "uid", uid);
 	hf_meta_set_time(meta, "creationTimestamp", op->now);
@@ -239,13 +243,14 @@ static void set_namespace_defaults(struct hf_json *object)
 	hf_json_set_str(labels, "kubernetes.io/metadata.name",
 			hf_str_or(hf_json_path_str(meta, "name", NULL), ""));
 	hf_json_set(meta, "labels", labels);
-	/* What local/gc.c takes away once the namespace is empty. */
+	/* The garbage collector removes this finalizer when the namespace is empty. */
 	hf_json_append(finalizers, hf_json_string("kubernetes"));
 	hf_json_set(spec, "finalizers", finalizers);
 	hf_json_set(object, "spec", spec);
 }
 
-/* What the kinds' strategies do before a create: status is the server's. */
+/* Sets the status of a new object, as the API server's create strategies do. A client's status is
+ * dropped, except for nodes. */
 static void set_initial_status(struct hf_op *op, struct hf_json *object)
 {
 	const struct hf_resource *r = op->kind->resource;
@@ -282,7 +287,7 @@ static int check_name(struct hf_op *op, const struct hf_json *meta)
 	return hf_op_has_problems(op) ? hf_op_invalid(op, name) : 0;
 }
 
-/* A name nobody has, where the client left it to the server. */
+/* Generates an unused name if the client sent generateName only. */
 static void choose_name(struct hf_op *op, struct hf_json *meta)
 {
 	const char *base = hf_json_path_str(meta, "generateName", NULL);
@@ -296,7 +301,7 @@ static void choose_name(struct hf_op *op, struct hf_json *meta)
 	}
 }
 
-/* *object: root and metadata private. */
+/* Completes and checks a new object. The root and metadata of *object are private. */
 static int prepare_create(struct hf_op *op, struct hf_json **object)
 {
 	struct hf_json *meta = hf_json_get(*object, "metadata");
@@ -318,7 +323,8 @@ static int prepare_create(struct hf_op *op, struct hf_json **object)
 	if (hf_kind_find(op->kind, op->request->ns, name))
 		return hf_op_exists(op, name);
 	if (op->kind->entries.len >= op->engine->env.objects_max)
-		return hf_op_fail(op, HF_E_TOO_LARGE, "the store is full: there may be %zu %s",
+		return hf_op_fail(op, HF_E_TOO_LARGE,
+				  "the store is full: it may have at most %zu %s",
 				  op->engine->env.objects_max, op->kind->resource->plural);
 	return hf_op_size_check(op, *object, name, NULL);
 }
@@ -346,6 +352,6 @@ int hf_op_create(struct hf_op *op)
 	const struct hf_json *meta = hf_json_get(object, "metadata");
 	const char *ns = hf_str_or(hf_json_path_str(meta, "namespace", NULL), "");
 	const char *name = hf_json_path_str(meta, "name", NULL);
-	/* Reading ns and name from the object while put takes it over is fine: it lives on. */
-	return hf_op_done(op, put(op, ns, name, NULL, hf_steal(&object)));
+	/* ns and name point into object. The stored document keeps it alive. */
+	return hf_op_done(op, store_version(op, ns, name, NULL, hf_steal(&object)));
 }

@@ -7,10 +7,9 @@
 #include <string.h>
 
 /*
- * Strategic merge patch: a merge patch that knows which lists are really maps.
- * kubectl apply and edit send it for built-in kinds.  The lists and their keys are
- * in engine_lists.c; where one name stands for two lists (ports), the key the patch
- * uses decides.
+ * Strategic merge patch: a merge patch that treats some lists as maps or sets. kubectl apply and
+ * edit send it for built-in kinds. engine_lists.c has the lists and their keys. If a name stands
+ * for two lists (ports), the key that the patch uses decides.
  */
 #define DELETE_FROM "$deleteFromPrimitiveList/"
 #define SET_ORDER "$setElementOrder/"
@@ -20,7 +19,7 @@
 static int merge_map(const struct hf_json *target, const struct hf_json *patch,
 		     struct hf_json **ret_value, struct hf_error *err);
 
-static bool contains(const struct hf_json *array, const struct hf_json *value)
+static bool contains_value(const struct hf_json *array, const struct hf_json *value)
 {
 	for (size_t i = 0; i < hf_json_len(array); i++)
 		if (hf_json_equal(hf_json_item(array, i), value))
@@ -28,7 +27,7 @@ static bool contains(const struct hf_json *array, const struct hf_json *value)
 	return false;
 }
 
-/* Index of the item whose member `key` equals value, or the length. */
+/* Index of the first item with this value at key; the array's length if no item matches. */
 static size_t find_item(const struct hf_json *array, const char *key, const struct hf_json *value)
 {
 	size_t i = 0;
@@ -53,12 +52,12 @@ static struct hf_json *merge_set(const struct hf_json *target, const struct hf_j
 	struct hf_json *out = shallow_list(target);
 
 	for (size_t i = 0; i < hf_json_len(patch); i++)
-		if (!contains(out, hf_json_item(patch, i)))
+		if (!contains_value(out, hf_json_item(patch, i)))
 			hf_json_append(out, hf_json_ref(hf_json_item(patch, i)));
 	return out;
 }
 
-/* By which of its keys this patch tells the items of the list apart. */
+/* Chooses among the rules of a list's name by the key in the patch's items; NULL after an error. */
 static const struct hf_list_rule *list_rule(const struct hf_list_rule *first,
 					    const struct hf_json *patch, struct hf_error *err)
 {
@@ -100,8 +99,9 @@ static int merge_item(struct hf_json *out, const char *key, const struct hf_json
 	return 0;
 }
 
-/* "$patch: replace" as an item of its own: the list is what the other items are. */
-static struct hf_json *replaced_list(const struct hf_json *patch)
+/* An item "$patch: replace" replaces the whole list by the other items; NULL: the patch has no such
+ * item. */
+static struct hf_json *make_replaced_list(const struct hf_json *patch)
 {
 	struct hf_json *out = NULL;
 
@@ -121,7 +121,7 @@ static int merge_list(const struct hf_list_rule *rule, const struct hf_json *tar
 		*ret_value = merge_set(target, patch);
 		return 0;
 	}
-	struct hf_json *out = replaced_list(patch);
+	struct hf_json *out = make_replaced_list(patch);
 	if (out) {
 		*ret_value = out;
 		return 0;
@@ -143,8 +143,8 @@ static int merge_list(const struct hf_list_rule *rule, const struct hf_json *tar
 
 /* --- "$setElementOrder/list" --- */
 
-/* Position of an item in an order of keys (objects) or of values (strings); SIZE_MAX: not in. */
-static size_t rank(const struct hf_json *order, const char *key, const struct hf_json *item)
+/* Index of item in order, compared by key (objects) or by value (key NULL); SIZE_MAX: not found. */
+static size_t find_rank(const struct hf_json *order, const char *key, const struct hf_json *item)
 {
 	const struct hf_json *value = key ? hf_json_get(item, key) : item;
 
@@ -156,10 +156,10 @@ static size_t rank(const struct hf_json *order, const char *key, const struct hf
 	return SIZE_MAX;
 }
 
-/* Two orders woven into one: the client's items as it wants them, the others where the server
- * had them relative to those. */
-static struct hf_json *ordered(const struct hf_json *merged, const struct hf_json *order,
-			       const struct hf_json *before, const char *key)
+/* Merges two orders: the client's items in the patch's order, the other items at their previous
+ * places relative to those. */
+static struct hf_json *order_items(const struct hf_json *merged, const struct hf_json *order,
+				   const struct hf_json *before, const char *key)
 {
 	HF_AUTO_JSON wanted = hf_json_array();
 	HF_AUTO_JSON others = hf_json_array();
@@ -167,16 +167,16 @@ static struct hf_json *ordered(const struct hf_json *merged, const struct hf_jso
 
 	for (size_t o = 0; o < hf_json_len(order); o++)
 		for (size_t i = 0; i < hf_json_len(merged); i++)
-			if (rank(order, key, hf_json_item(merged, i)) == o)
+			if (find_rank(order, key, hf_json_item(merged, i)) == o)
 				hf_json_append(wanted, hf_json_ref(hf_json_item(merged, i)));
 	for (size_t i = 0; i < hf_json_len(merged); i++)
-		if (rank(order, key, hf_json_item(merged, i)) == SIZE_MAX)
+		if (find_rank(order, key, hf_json_item(merged, i)) == SIZE_MAX)
 			hf_json_append(others, hf_json_ref(hf_json_item(merged, i)));
 	size_t w = 0, o = 0;
 	while (w < hf_json_len(wanted) || o < hf_json_len(others)) {
 		struct hf_json *a = hf_json_item(wanted, w), *b = hf_json_item(others, o);
-		bool take_other = !a || (b && rank(before, key, a) != SIZE_MAX &&
-					 rank(before, key, b) < rank(before, key, a));
+		bool take_other = !a || (b && find_rank(before, key, a) != SIZE_MAX &&
+					 find_rank(before, key, b) < find_rank(before, key, a));
 		hf_json_append(out, hf_json_ref(take_other ? b : a));
 		*(take_other ? &o : &w) += 1;
 	}
@@ -199,8 +199,8 @@ static void apply_orders(struct hf_json *out, const struct hf_json *target,
 			rule = list_rule(rule, order, NULL);
 		if (rule && merged)
 			hf_json_set(out, list_name,
-				    ordered(merged, order, hf_json_get(target, list_name),
-					    rule->keys[0]));
+				    order_items(merged, order, hf_json_get(target, list_name),
+						rule->keys[0]));
 	}
 }
 
@@ -214,7 +214,7 @@ static void retain_keys(struct hf_json *out, const struct hf_json *keep)
 
 	for (void *it = NULL; (it = hf_json_next(out, it, &key, &value));) {
 		HF_AUTO_JSON name = hf_json_string(key);
-		if (!contains(keep, name))
+		if (!contains_value(keep, name))
 			hf_json_append(names, hf_json_ref(name));
 	}
 	for (size_t i = 0; i < hf_json_len(names); i++)
@@ -231,7 +231,7 @@ static void delete_from_list(struct hf_json *out, const char *list_name,
 		return;
 	rest = hf_json_array();
 	for (size_t i = 0; i < hf_json_len(list); i++)
-		if (!contains(values, hf_json_item(list, i)))
+		if (!contains_value(values, hf_json_item(list, i)))
 			hf_json_append(rest, hf_json_ref(hf_json_item(list, i)));
 	hf_json_set(out, list_name, rest);
 }

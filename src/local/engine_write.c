@@ -9,11 +9,12 @@
 #include <stdio.h>
 
 /*
- * PUT and PATCH.  Both end in "this is what the client wants the object to be"
- * (hf_op_write), from which the parts that are not the client's are put back.
+ * PUT and PATCH. Both make an object that the client wants (hf_op_write). The parts that clients
+ * may not change are restored from the stored object: status or spec, depending on the subresource,
+ * and the server's fields of metadata.
  */
 
-/* Parts of metadata only the server writes. */
+/* Fields of metadata that only the server writes. */
 static const char *const server_fields[] = {"creationTimestamp",
 					    "deletionTimestamp",
 					    "deletionGracePeriodSeconds",
@@ -27,7 +28,7 @@ static bool is_status(const struct hf_op *op)
 	return hf_streq(op->request->subresource, "status");
 }
 
-/* --- what the wish may not say --- */
+/* --- checks of the desired object --- */
 
 static int check_version(struct hf_op *op, const struct hf_entry *entry, const struct hf_json *meta)
 {
@@ -35,7 +36,7 @@ static int check_version(struct hf_op *op, const struct hf_entry *entry, const s
 	int64_t number;
 
 	if (hf_str_is_empty(version) || hf_streq(version, "0")) {
-		/* Kinds of a CRD, and leases, never let a writer go on without having read. */
+		/* Custom resources and leases need a resourceVersion for each update. */
 		if (!op->kind->info->custom && op->kind->resource != &hf_leases)
 			return 0;
 		hf_op_problem(op, "FieldValueInvalid", "metadata.resourceVersion",
@@ -66,8 +67,8 @@ static int check_uid(struct hf_op *op, const struct hf_entry *entry, const struc
 			 uid, stored);
 		return hf_op_conflict(op, why);
 	}
-	/* A patch of a custom resource's status: metadata is reset from what is stored, and a
-	 * wrong uid passes unseen, as on an API server. */
+	/* In a status patch of a custom resource the metadata is restored from the stored object,
+	 * so a wrong uid has no effect, as on an API server. */
 	if (is_status(op) && op->kind->info->custom)
 		return 0;
 	hf_op_problem(op, "FieldValueInvalid", "metadata.uid",
@@ -102,22 +103,22 @@ static int check_identity(struct hf_op *op, const struct hf_entry *entry,
 	return 0;
 }
 
-/* --- putting back what is not the client's --- */
+/* --- restoring the parts that clients may not change --- */
 
-static struct hf_json *merged_meta(struct hf_op *op, const struct hf_json *wish,
-				   const struct hf_json *stored)
+static struct hf_json *restore_meta(struct hf_op *op, const struct hf_json *desired,
+				    const struct hf_json *stored)
 {
-	/* A patch that leaves metadata alone shares it, and stored is what was put back before. */
-	if (wish == stored)
+	/* After a patch without metadata, desired is the stored metadata: nothing to restore. */
+	if (desired == stored)
 		return hf_json_shallow(stored);
 	if (is_status(op) && op->kind->info->custom) {
 		struct hf_json *same = hf_json_shallow(stored);
 
-		hf_managed_keep(same, wish, stored);
+		hf_managed_keep(same, desired, stored);
 		return same;
 	}
 
-	struct hf_json *meta = hf_json_members(wish);
+	struct hf_json *meta = hf_json_members(desired);
 	for (size_t i = 0; i < HF_ARRAY_LEN(server_fields); i++) {
 		const char *key = server_fields[i];
 		struct hf_json *value = hf_json_get(stored, key);
@@ -127,9 +128,9 @@ static struct hf_json *merged_meta(struct hf_op *op, const struct hf_json *wish,
 			hf_json_remove(meta, key);
 	}
 	hf_json_remove(meta, "selfLink");
-	hf_managed_keep(meta, wish, stored);
+	hf_managed_keep(meta, desired, stored);
 	if (is_status(op)) {
-		/* A kubelet's status write must not change who owns the pod. */
+		/* A write of status must not change the owners. */
 		hf_json_remove(meta, "ownerReferences");
 		if (hf_json_get(stored, "ownerReferences"))
 			hf_json_set(meta, "ownerReferences",
@@ -148,31 +149,31 @@ static void take_member(struct hf_json *object, const struct hf_json *from, cons
 		hf_json_remove(object, key);
 }
 
-static struct hf_json *merged_object(struct hf_op *op, const struct hf_json *wish,
-				     const struct hf_json *stored)
+static struct hf_json *restore_object(struct hf_op *op, const struct hf_json *desired,
+				      const struct hf_json *stored)
 {
 	struct hf_json *object;
 
 	if (is_status(op)) {
 		object = hf_json_shallow(stored);
-		take_member(object, wish, "status");
+		take_member(object, desired, "status");
 	} else {
-		object = hf_json_members(wish);
+		object = hf_json_members(desired);
 		if (op->kind->info->status)
 			take_member(object, stored, "status");
-		/* spec.finalizers of a namespace goes by "finalize" alone. */
+		/* spec.finalizers of a namespace changes only by the subresource "finalize". */
 		if (op->kind->resource == &hf_namespaces && !op->request->subresource)
 			take_member(object, stored, "spec");
 	}
-	hf_json_set(
-		object, "metadata",
-		merged_meta(op, hf_json_get(wish, "metadata"), hf_json_get(stored, "metadata")));
+	hf_json_set(object, "metadata",
+		    restore_meta(op, hf_json_get(desired, "metadata"),
+				 hf_json_get(stored, "metadata")));
 	return object;
 }
 
 /* --- what changed --- */
 
-/* All but resourceVersion, which only storing changes. */
+/* Compares all members except resourceVersion, which every write changes. */
 static bool meta_equal(const struct hf_json *a, const struct hf_json *b)
 {
 	const char *key;
@@ -207,7 +208,8 @@ static bool objects_equal(const struct hf_json *a, const struct hf_json *b)
 	return true;
 }
 
-/* Anything but metadata and status is the spec: what generation counts. */
+/* True if a member other than metadata and status differs; metadata.generation counts such
+ * changes. */
 static bool spec_changed(const struct hf_json *a, const struct hf_json *b)
 {
 	const char *key;
@@ -226,23 +228,23 @@ static bool spec_changed(const struct hf_json *a, const struct hf_json *b)
 	return members_a != members_b;
 }
 
-/* Marked deleted, with nothing left to wait for. */
+/* Marked as deleted, without finalizers and grace period. */
 static bool deletion_complete(const struct hf_json *meta)
 {
 	return hf_json_get(meta, "deletionTimestamp") && !hf_meta_has_finalizers(meta) &&
 	       hf_json_i64(hf_json_get(meta, "deletionGracePeriodSeconds"), 0) == 0;
 }
 
-/* A namespace waits for spec.finalizers too, which local/gc.c takes away at the end. */
-static bool may_vanish(const struct hf_json *object)
+/* A namespace also waits for spec.finalizers, which the garbage collector removes. */
+static bool has_no_spec_finalizers(const struct hf_json *object)
 {
 	return hf_json_len(hf_json_path(object, "spec", "finalizers", NULL)) == 0;
 }
 
-static int check_wish(struct hf_op *op, struct hf_entry *entry, const struct hf_json *wish)
+static int check_desired(struct hf_op *op, struct hf_entry *entry, const struct hf_json *desired)
 {
-	const struct hf_json *meta = hf_json_get(wish, "metadata");
-	int rc = hf_meta_check_type(op, wish);
+	const struct hf_json *meta = hf_json_get(desired, "metadata");
+	int rc = hf_meta_check_type(op, desired);
 
 	if (rc == 0)
 		rc = check_identity(op, entry, meta);
@@ -274,16 +276,16 @@ static void count_generation(struct hf_op *op, const struct hf_json *stored, str
 				hf_json_i64(hf_json_get(meta, "generation"), 0) + 1);
 }
 
-int hf_op_write(struct hf_op *op, struct hf_entry *entry, struct hf_json *wish_taken)
+int hf_op_write(struct hf_op *op, struct hf_entry *entry, struct hf_json *desired_taken)
 {
-	HF_AUTO_JSON wish = wish_taken;
+	HF_AUTO_JSON desired = desired_taken;
 	const struct hf_json *stored = hf_doc_json(entry->doc);
-	int rc = check_wish(op, entry, wish);
+	int rc = check_desired(op, entry, desired);
 
 	if (rc)
 		return rc;
-	HF_AUTO_JSON object = merged_object(op, wish, stored);
-	/* Nothing asked for: nothing to admit, nothing to store, no event. */
+	HF_AUTO_JSON object = restore_object(op, desired, stored);
+	/* The write changes nothing: no admission, no new version, no event. */
 	if (objects_equal(stored, object) && !deletion_complete(hf_json_get(object, "metadata")))
 		return hf_op_done(op, hf_doc_ref(entry->doc));
 	rc = hf_op_admit(op, HF_VERB_UPDATE, entry->doc, &object);
@@ -298,14 +300,14 @@ int hf_op_write(struct hf_op *op, struct hf_entry *entry, struct hf_json *wish_t
 		return hf_op_done(op, hf_doc_from_json(hf_steal(&object)));
 	if (objects_equal(stored, object) && !deletion_complete(hf_json_get(object, "metadata")))
 		return hf_op_done(op, hf_doc_ref(entry->doc));
-	if (deletion_complete(hf_json_get(object, "metadata")) && may_vanish(object))
+	if (deletion_complete(hf_json_get(object, "metadata")) && has_no_spec_finalizers(object))
 		return hf_op_done(op, hf_op_remove(op, entry));
 	return hf_op_done(op, hf_op_store(op, entry, hf_steal(&object)));
 }
 
 /* --- verbs --- */
 
-static struct hf_entry *find(struct hf_op *op)
+static struct hf_entry *find_entry(struct hf_op *op)
 {
 	struct hf_entry *entry = hf_kind_find(op->kind, op->request->ns, op->request->name);
 
@@ -335,7 +337,7 @@ int hf_op_update(struct hf_op *op)
 
 	if (rc)
 		return rc;
-	entry = find(op);
+	entry = find_entry(op);
 	if (!entry)
 		return op->result->code;
 	if (hf_streq(op->request->subresource, "scale"))
@@ -372,33 +374,34 @@ static int apply_patch(struct hf_op *op, const struct hf_json *target, struct hf
 int hf_op_patch(struct hf_op *op)
 {
 	struct hf_entry *entry;
-	struct hf_json *wish;
+	struct hf_json *desired;
 	int rc = check_subresource(op);
 
 	if (rc)
 		return rc;
 	if (op->request->patch_type == HF_PATCH_APPLY)
 		return hf_op_apply(op, hf_kind_find(op->kind, op->request->ns, op->request->name));
-	entry = find(op);
+	entry = find_entry(op);
 	if (!entry)
 		return op->result->code;
 	if (hf_streq(op->request->subresource, "scale")) {
 		HF_AUTO_JSON scale = hf_op_scale_of(op, entry);
 		if (!scale)
 			return op->result->code;
-		rc = apply_patch(op, scale, &wish);
+		rc = apply_patch(op, scale, &desired);
 		if (rc)
 			return rc;
-		rc = hf_op_scale_put(op, entry, wish);
-		hf_json_unref(wish);
+		rc = hf_op_scale_put(op, entry, desired);
+		hf_json_unref(desired);
 		return rc;
 	}
-	rc = apply_patch(op, hf_doc_json(entry->doc), &wish);
+	rc = apply_patch(op, hf_doc_json(entry->doc), &desired);
 	if (rc)
 		return rc;
-	if (hf_json_type(wish) != HF_JSON_OBJECT) {
-		hf_json_unref(wish);
-		return hf_op_fail(op, HF_E_BAD_REQUEST, "the patch leaves no object");
+	if (hf_json_type(desired) != HF_JSON_OBJECT) {
+		hf_json_unref(desired);
+		return hf_op_fail(op, HF_E_BAD_REQUEST,
+				  "the result of the patch must be an object");
 	}
-	return hf_op_write(op, entry, wish);
+	return hf_op_write(op, entry, desired);
 }

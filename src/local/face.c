@@ -9,9 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The server: who may ask, and which part answers. */
+/* The HTTP server of the API: checks tokens, answers requests that are about no object (health,
+ * version, metrics, access reviews), and passes the others to discovery, OpenAPI or the handlers of
+ * resources.
+ *
+ * Only /healthz, /livez, /readyz and /version are answered without the token. */
 
-/* Opened by hand and by clients, and by far more than one machine's jobs need. */
+/* Limit of connections at a time; the jobs of one machine need far fewer. */
 #define CONNECTIONS_MAX 1024
 #define METRICS_BYTES_MAX ((size_t)4 << 20)
 
@@ -34,9 +38,9 @@ void hf_face_stream_unlink(struct face_stream *stream)
 	stream->prev = stream->next = NULL;
 }
 
-/* ---- who may ask -------------------------------------------------------------------------- */
+/* ---- authentication ------------------------------------------------------------------------- */
 
-/* Takes as long for a wrong token as for the right one. */
+/* Compares in a time that does not depend on where the token differs. */
 static bool token_is(const struct hf_face *face, const char *given)
 {
 	size_t len = strlen(given);
@@ -81,7 +85,7 @@ static void on_refusal(void *arg, int code, const char *text, struct hf_strbuf *
 	hf_strbuf_addch(ret_body, '\n');
 }
 
-/* ---- what is not an object ---------------------------------------------------------------- */
+/* ---- requests that are about no object ------------------------------------------------------ */
 
 static void answer_text(struct hf_exchange *ex, int status, const char *text)
 {
@@ -113,7 +117,7 @@ static void serve_metrics(struct hf_face *face, struct hf_exchange *ex)
 	hf_exchange_answer_take(ex, 200, "text/plain; version=0.0.4; charset=utf-8", &sb);
 }
 
-/* An API server of this level is what current clients expect to meet. */
+/* The version that is reported: current clients support API servers of this version. */
 static void serve_version(struct hf_exchange *ex)
 {
 	static const char *const members[][2] = {
@@ -134,7 +138,7 @@ static void serve_version(struct hf_exchange *ex)
 	hf_face_answer_json(ex, 200, version);
 }
 
-/* "May I?": who has the token may do everything, so the question is not looked at. */
+/* Answers every question of "kubectl auth can-i" with yes: the token allows everything. */
 static bool serve_access_review(struct hf_exchange *ex, const char *path)
 {
 	HF_AUTO_JSON review = NULL;
@@ -236,7 +240,7 @@ int hf_face_create(struct hf_loop *loop, struct hf_local *local,
 	face->token_len = strlen(face->token);
 	face->client = hf_local_client_create(local, NULL);
 	rc = create_server(face, err);
-	/* The server has copies of these; nobody reads them again. */
+	/* The server has copied these texts, and face->token is a copy. */
 	face->options.address = face->options.token = NULL;
 	face->options.cert_pem = face->options.key_pem = NULL;
 	if (rc != 0) {

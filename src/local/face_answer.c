@@ -9,12 +9,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What goes back: JSON, and failures as a Status in an API server's words. */
+/* Responses: JSON, failures as a Status in an API server's words, Warning headers; and the parsing
+ * of common query parameters. */
 
 #define JSON_TYPE "application/json"
-#define WARNING_BYTES_MAX 1024 /* of one header; upstream cuts its own too */
+#define WARNING_BYTES_MAX 1024 /* bytes of one header; upstream truncates warnings too */
 
-/* Takes the buffer's memory. */
+/* Sends the text in sb and takes over its memory; sends a 413 if the text did not fit. */
 static void answer_text(struct hf_exchange *ex, int status, struct hf_strbuf *sb)
 {
 	hf_strbuf_addch(sb, '\n');

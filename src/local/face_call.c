@@ -11,7 +11,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Requests with one answer: from the exchange to a struct hf_request, and its reply back. */
+/* Requests with one response: makes a struct hf_request of an exchange, and a response of the
+ * reply.
+ *
+ * A struct face_call lives until the reply, or until the connection closes, which cancels the
+ * request. Deletions of collections run at once, inside the handler. */
 
 #define UNKNOWN_FORMAT                                                                             \
 	"the body of the request was in an unknown format - accepted media types include: "
@@ -20,7 +24,7 @@ struct face_call {
 	struct hf_face *face;
 	struct hf_exchange *ex;
 	struct hf_call *call;
-	const struct hf_resource *resource, *printed; /* printed: in a table */
+	const struct hf_resource *resource, *printed; /* printed: the kind of a table's rows */
 	enum hf_verb verb;
 	enum face_form form;
 	enum face_include include;
@@ -28,7 +32,7 @@ struct face_call {
 
 /* ---- replies ------------------------------------------------------------------------------ */
 
-/* "" where it has said all there is. */
+/* Sets a list's metadata. An empty continue token marks the last page and is left out. */
 static void set_list_meta(struct hf_json *meta, const struct hf_reply *reply)
 {
 	hf_json_set_str(meta, "resourceVersion", reply->resource_version);
@@ -58,7 +62,7 @@ static struct hf_json *table_of(const struct face_call *call, const struct hf_re
 	return table;
 }
 
-/* Written item by item: a tree of the whole list would double what it takes. */
+/* Writes the items one by one: a tree of the whole list would double the memory. */
 static void answer_list(const struct face_call *call, const struct hf_reply *reply)
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_FACE_LIST_BYTES_MAX);
@@ -94,7 +98,7 @@ static void answer_list(const struct face_call *call, const struct hf_reply *rep
 	hf_exchange_answer_take(call->ex, 200, "application/json", &sb);
 }
 
-static void answer(const struct face_call *call, const struct hf_reply *reply)
+static void answer_reply(const struct face_call *call, const struct hf_reply *reply)
 {
 	int status = call->verb == HF_VERB_CREATE ? 201 : 200;
 	bool is_status =
@@ -123,7 +127,7 @@ static void on_reply(void *arg, const struct hf_reply *reply)
 	if (reply->code != 0)
 		hf_face_fail_reply(call->ex, reply);
 	else
-		answer(call, reply);
+		answer_reply(call, reply);
 	free(call);
 }
 
@@ -156,7 +160,7 @@ static int parse_json(const char *text, size_t len, struct hf_doc **ret_doc, str
 	return hf_doc_parse(text, len, NULL, ret_doc, err);
 }
 
-/* What the typed Go clients send of core kinds; kubectl create too. */
+/* The format in which typed Go clients, like kubectl create, send core kinds. */
 static int parse_protobuf(const char *bytes, size_t len, struct hf_doc **ret_doc,
 			  struct hf_error *err)
 {
@@ -296,7 +300,7 @@ int hf_face_delete_options(const struct hf_json *options, struct hf_request *req
 	return rc;
 }
 
-/* The body wins over the query, as an API server reads the query only where there is no body. */
+/* The query is read only if there is no body, as in an API server. */
 static int read_delete(struct hf_exchange *ex, struct hf_request *request,
 		       struct hf_doc **ret_options, struct hf_error *err)
 {
@@ -348,7 +352,7 @@ int hf_face_read_common(const struct hf_exchange *ex, struct hf_request *request
 	const char *manager = hf_exchange_query(ex, "fieldManager");
 	int rc = read_validation(ex, request, err);
 
-	/* Who names no manager is known by its program. */
+	/* A client without fieldManager is identified by its User-Agent. */
 	if (hf_str_is_empty(manager))
 		manager = hf_exchange_header(ex, "User-Agent");
 	request->field_manager = hf_str_is_empty(manager) ? "unknown" : manager;
@@ -372,7 +376,7 @@ static int read_list(const struct hf_exchange *ex, struct hf_request *request, s
 	request->field_selector = query_or_null(ex, "fieldSelector");
 	request->resource_version = query_or_null(ex, "resourceVersion");
 	request->continue_token = query_or_null(ex, "continue");
-	/* With a token, the version is the token's. */
+	/* The continue token contains the version. */
 	if (request->continue_token != NULL)
 		request->resource_version = NULL;
 	if (limit != NULL && hf_str_to_i64(limit, 0, INT32_MAX, &request->limit, NULL) != 0)
@@ -428,8 +432,8 @@ static int read_request(struct hf_exchange *ex, struct hf_request *request,
 	return 0;
 }
 
-static void send(struct hf_face *face, struct hf_exchange *ex, const struct hf_request *request,
-		 enum face_form form)
+static void send_call(struct hf_face *face, struct hf_exchange *ex,
+		      const struct hf_request *request, enum face_form form)
 {
 	struct face_call *call = hf_xcalloc(1, sizeof(*call));
 
@@ -448,7 +452,7 @@ static void send(struct hf_face *face, struct hf_exchange *ex, const struct hf_r
 
 /* ---- collections -------------------------------------------------------------------------- */
 
-/* DELETE of a collection: what the selectors find, one by one, in this turn. */
+/* Deletes all objects that match the selectors, in order, in this turn. */
 static void delete_collection(struct hf_face *face, struct hf_exchange *ex,
 			      const struct face_route *route)
 {
@@ -476,7 +480,7 @@ static void delete_collection(struct hf_face *face, struct hf_exchange *ex,
 		request.ns = *ns != '\0' ? ns : NULL;
 		request.name = hf_doc_name(list.items[i]);
 		hf_local_apply(face->local, &request, &result);
-		/* Gone by the deletion of an earlier one: as wanted. */
+		/* The deletion of an earlier object may have removed this one. */
 		if (result.code != 0 && result.code != HF_E_NOT_FOUND)
 			rc = hf_error_set(&err, result.code, "%s", result.err.text);
 		hf_result_release(&result);
@@ -495,9 +499,10 @@ static void delete_collection(struct hf_face *face, struct hf_exchange *ex,
 	hf_result_release(&list);
 }
 
-/* ---- which it is -------------------------------------------------------------------------- */
+/* ---- dispatch ------------------------------------------------------------------------------- */
 
-/* Parts of an object that the engine does not have; false: none of them. */
+/* Serves the subresources of pods that need no struct hf_request, and refuses the unsupported ones;
+ * false: the request is none of these. */
 static bool serve_special(struct hf_face *face, struct hf_exchange *ex,
 			  const struct face_route *route)
 {
@@ -545,7 +550,7 @@ static void serve_call(struct hf_face *face, struct hf_exchange *ex, const struc
 	if (read_request(ex, &request, &options, &err) != 0)
 		hf_face_fail_err(ex, &err);
 	else
-		send(face, ex, &request, form);
+		send_call(face, ex, &request, form);
 	hf_doc_unref(request.body);
 }
 

@@ -8,11 +8,11 @@
 #include <string.h>
 
 /*
- * Discovery: which groups, versions and kinds there are.  Plain lists: clients that ask for
- * the aggregated form as well take these.
+ * Discovery: the lists of groups, versions and kinds, for the kinds that are served. The aggregated
+ * form is not implemented; clients that prefer it accept plain lists.
  */
 
-static struct hf_json *typed(const char *kind)
+static struct hf_json *make_list(const char *kind)
 {
 	struct hf_json *object = hf_json_object();
 
@@ -21,7 +21,7 @@ static struct hf_json *typed(const char *kind)
 	return object;
 }
 
-/* Is this the first served kind of its group?  The table is sorted by group. */
+/* True if the kind is the first served one of its group; the table is sorted by group. */
 static bool begins_group(const struct hf_face *face, size_t i)
 {
 	const struct hf_resource *resource = hf_resource_at(i)->resource;
@@ -60,9 +60,10 @@ static struct hf_json *group_of(const char *group)
 	return object;
 }
 
-static struct hf_json *groups(const struct hf_face *face)
+static struct hf_json *list_groups(const struct hf_face *face)
 {
-	struct hf_json *list = typed("APIGroupList"), *array = hf_json_ensure_array(list, "groups");
+	struct hf_json *list = make_list("APIGroupList"),
+		       *array = hf_json_ensure_array(list, "groups");
 
 	for (size_t i = 0; i < hf_resource_count(); i++)
 		if (begins_group(face, i) && *hf_resource_at(i)->resource->group != '\0')
@@ -125,16 +126,17 @@ static void add_kind(struct hf_json *list, const struct hf_resource_info *info)
 	if (info->short_name != NULL)
 		hf_json_append(hf_json_ensure_array(entry, "shortNames"),
 			       hf_json_string(info->short_name));
-	/* What "kubectl get all" shows; jobs too, as nothing else here stands for them. */
+	/* Kinds that "kubectl get all" shows. Jobs are among them, because the plane has no
+	 * workloads of Kubernetes' own. */
 	if (resource == &hf_pods || resource == &hf_services || hf_resource_is_job(resource))
 		hf_json_append(hf_json_ensure_array(entry, "categories"), hf_json_string("all"));
 	hf_json_append(list, entry);
 	add_parts(list, info);
 }
 
-static struct hf_json *kinds(const struct hf_face *face, const char *group)
+static struct hf_json *list_kinds(const struct hf_face *face, const char *group)
 {
-	struct hf_json *list = typed("APIResourceList");
+	struct hf_json *list = make_list("APIResourceList");
 	char group_version[HF_API_VERSION_MAX];
 	struct hf_json *array;
 
@@ -153,7 +155,7 @@ static struct hf_json *kinds(const struct hf_face *face, const char *group)
 
 static struct hf_json *legacy_versions(void)
 {
-	struct hf_json *versions = typed("APIVersions");
+	struct hf_json *versions = make_list("APIVersions");
 
 	hf_json_remove(versions, "apiVersion");
 	hf_json_append(hf_json_ensure_array(versions, "versions"), hf_json_string("v1"));
@@ -161,7 +163,7 @@ static struct hf_json *legacy_versions(void)
 	return versions;
 }
 
-/* "/apis/G" and "/apis/G/VERSION"; NULL: neither. */
+/* Answers "/apis/GROUP" and "/apis/GROUP/VERSION"; NULL for any other path. */
 static struct hf_json *group_answer(const struct hf_face *face, const char *path)
 {
 	const char *name = path + strlen("/apis/");
@@ -182,7 +184,7 @@ static struct hf_json *group_answer(const struct hf_face *face, const char *path
 		if (!hf_str_has_prefix(said, version) ||
 		    (*behind != '\0' && !hf_streq(behind, "/")))
 			return NULL;
-		return kinds(face, group);
+		return list_kinds(face, group);
 	}
 	answer = group_of(group);
 	hf_json_set_str(answer, "kind", "APIGroup");
@@ -198,9 +200,9 @@ bool hf_face_discovery(struct hf_face *face, struct hf_exchange *ex)
 	if (hf_streq(path, "/api") || hf_streq(path, "/api/"))
 		answer = legacy_versions();
 	else if (hf_streq(path, "/apis") || hf_streq(path, "/apis/"))
-		answer = groups(face);
+		answer = list_groups(face);
 	else if (hf_streq(path, "/api/v1") || hf_streq(path, "/api/v1/"))
-		answer = kinds(face, "");
+		answer = list_kinds(face, "");
 	else if (hf_str_has_prefix(path, "/apis/"))
 		answer = group_answer(face, path);
 	if (answer == NULL)

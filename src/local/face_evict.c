@@ -5,9 +5,9 @@
 #include "base/str.h"
 
 /*
- * POST pods/NAME/eviction: a pod's deletion that says it is no fault of the pod's.  The
- * condition and the deletion are of one turn.  There are no disruption budgets here that could
- * forbid it (429).
+ * POST pods/NAME/eviction: deletes a pod and marks the deletion as no fault of the pod's, by the
+ * condition DisruptionTarget. Condition and deletion are committed together. The plane has no
+ * disruption budgets that could forbid an eviction (429).
  */
 
 #define CONDITION "DisruptionTarget"
@@ -40,7 +40,8 @@ static bool is_target(const struct hf_json *condition)
 	return hf_streq(hf_json_path_str(condition, "type", NULL), CONDITION);
 }
 
-/* As podutil.UpdatePodCondition: the time is that of the last change of the status. */
+/* As upstream's podutil.UpdatePodCondition: lastTransitionTime is the time when status last
+ * changed. */
 static struct hf_json *target_condition(const struct hf_json *old, hf_time now)
 {
 	struct hf_json *made = hf_json_object();
@@ -75,15 +76,15 @@ static struct hf_doc *condition_patch(const struct hf_json *pod, hf_time now)
 	return hf_doc_from_json(patch);
 }
 
-static int apply(struct hf_face *face, const struct hf_request *request, struct hf_result *result,
-		 struct hf_error *err)
+static int apply_request(struct hf_face *face, const struct hf_request *request,
+			 struct hf_result *result, struct hf_error *err)
 {
 	hf_local_apply(face->local, request, result);
 	return result->code == 0 ? 0 : hf_error_set(err, result->code, "%s", result->err.text);
 }
 
-/* deletion: as the client asks for it. */
-static int evict(struct hf_face *face, struct hf_request *deletion, struct hf_error *err)
+/* Sets the condition, then deletes. deletion: the client's request. */
+static int evict_pod(struct hf_face *face, struct hf_request *deletion, struct hf_error *err)
 {
 	struct hf_request trial = *deletion;
 	struct hf_request mark = {.verb = HF_VERB_PATCH,
@@ -98,20 +99,20 @@ static int evict(struct hf_face *face, struct hf_request *deletion, struct hf_er
 	HF_AUTO_DOC patch = NULL;
 	int rc;
 
-	/* What is refused leaves no mark. */
+	/* A dry run first: an eviction that is refused must not set the condition. */
 	trial.dry_run = true;
-	rc = apply(face, &trial, &tried, err);
+	rc = apply_request(face, &trial, &tried, err);
 	if (rc != 0 || deletion->dry_run)
 		return rc;
 	patch = condition_patch(
 		hf_doc_json(hf_local_peek(face->local, &hf_pods, deletion->ns, deletion->name)),
 		hf_loop_wall(face->loop));
 	mark.body = patch;
-	rc = apply(face, &mark, &marked, err);
+	rc = apply_request(face, &mark, &marked, err);
 	if (rc == 0 && deletion->precondition_resource_version != NULL)
 		deletion->precondition_resource_version = hf_doc_resource_version(marked.object);
 	if (rc == 0)
-		rc = apply(face, deletion, &deleted, err);
+		rc = apply_request(face, deletion, &deleted, err);
 	return rc == 0 ? hf_local_flush(face->local, err) : rc;
 }
 
@@ -140,7 +141,7 @@ void hf_face_evict(struct hf_face *face, struct hf_exchange *ex, const struct fa
 		rc = hf_face_delete_options(hf_json_get(hf_doc_json(body), "deleteOptions"),
 					    &request, &err);
 	if (rc == 0)
-		rc = evict(face, &request, &err);
+		rc = evict_pod(face, &request, &err);
 	if (rc != 0) {
 		hf_face_fail_err(ex, &err);
 		return;

@@ -7,19 +7,21 @@
 
 #include <stdlib.h>
 
-/* Logs of a container: text as it comes. */
+/* Logs of a container, sent as plain text while the kubelet delivers them. Bytes that a slow client
+ * has not taken wait in memory, at most HF_FACE_LOG_BYTES_MAX; beyond that the connection is
+ * aborted. */
 
-/* A follower of a silent container gets its head without waiting for a line. */
+/* Delay after which the response's head is sent, even if the container has written nothing yet. */
 #define HEAD_AFTER HF_SECOND
-/* Written bytes are moved out of the way when it is worth it. */
+/* Sent bytes are removed from the buffer in steps of this size. */
 #define CONSUME_BYTES ((size_t)1 << 20)
 
 struct face_log {
-	struct face_stream stream;    /* first */
-	struct hf_log_stream *source; /* NULL: at its end */
+	struct face_stream stream;    /* the first member, for casts */
+	struct hf_log_stream *source; /* NULL: ended */
 	struct hf_timer *head;
-	struct hf_strbuf waiting; /* came while the client was slow */
-	size_t written;           /* of waiting */
+	struct hf_strbuf waiting; /* bytes that wait for the client */
+	size_t written;           /* bytes of waiting already sent */
 	bool begun, at_end;
 };
 
@@ -37,7 +39,7 @@ static void on_closed(void *arg, struct hf_exchange *ex)
 	log_free(arg);
 }
 
-static void begin(struct face_log *log)
+static void begin_response(struct face_log *log)
 {
 	if (log->begun)
 		return;
@@ -46,19 +48,19 @@ static void begin(struct face_log *log)
 	hf_exchange_begin(log->stream.ex, 200, "text/plain");
 }
 
-static void finish(struct face_stream *stream)
+static void finish_log(struct face_stream *stream)
 {
 	struct face_log *log = (struct face_log *)stream;
 	struct hf_exchange *ex = stream->ex;
 
-	begin(log);
+	begin_response(log);
 	hf_exchange_on_closed(ex, NULL, NULL);
 	hf_exchange_on_drained(ex, NULL, NULL);
 	log_free(log);
 	hf_exchange_finish(ex);
 }
 
-static void give_up(struct face_log *log)
+static void abort_log(struct face_log *log)
 {
 	struct hf_exchange *ex = log->stream.ex;
 
@@ -69,13 +71,14 @@ static void give_up(struct face_log *log)
 
 static void on_drained(void *arg, struct hf_exchange *ex);
 
-/* As much of waiting as there is room for. */
-static void drain(struct face_log *log)
+/* Sends as much of waiting as the stream has room for. */
+static void write_waiting(struct face_log *log)
 {
 	size_t left = log->waiting.len - log->written;
 	size_t room = hf_exchange_room(log->stream.ex);
 
-	/* That not all of it fits is what on_drained is owed for: asked before a part is. */
+	/* Tries to write everything first: a refused write makes the exchange call on_drained
+	 * later. */
 	if (hf_exchange_write(log->stream.ex, log->waiting.data + log->written, left))
 		log->written += left;
 	else if (hf_exchange_write(log->stream.ex, log->waiting.data + log->written, room))
@@ -91,12 +94,12 @@ static void drain(struct face_log *log)
 	hf_strbuf_clear(&log->waiting);
 	log->written = 0;
 	if (log->at_end)
-		finish(&log->stream);
+		finish_log(&log->stream);
 }
 
 static void on_drained(void *arg, struct hf_exchange *ex)
 {
-	drain(arg);
+	write_waiting(arg);
 }
 
 static void on_end(struct face_log *log, int code, const char *message)
@@ -109,9 +112,9 @@ static void on_end(struct face_log *log, int code, const char *message)
 		hf_face_fail(ex, code, "%s", message);
 		return;
 	}
-	begin(log);
+	begin_response(log);
 	log->at_end = true;
-	drain(log);
+	write_waiting(log);
 }
 
 static void on_bytes(void *arg, const char *bytes, size_t len, int code, const char *message)
@@ -122,18 +125,18 @@ static void on_bytes(void *arg, const char *bytes, size_t len, int code, const c
 		on_end(log, code, message);
 		return;
 	}
-	begin(log);
+	begin_response(log);
 	hf_strbuf_add(&log->waiting, bytes, len);
-	/* Better a broken answer than one that lacks its middle. */
+	/* An aborted response tells the client that bytes are missing; a gap would not. */
 	if (log->waiting.full)
-		give_up(log);
+		abort_log(log);
 	else
-		drain(log);
+		write_waiting(log);
 }
 
 static void on_head(void *arg)
 {
-	begin(arg);
+	begin_response(arg);
 }
 
 static bool read_options(struct hf_exchange *ex, const struct face_route *route, hf_time now,
@@ -161,7 +164,8 @@ static bool read_options(struct hf_exchange *ex, const struct face_route *route,
 			hf_face_fail(ex, HF_E_BAD_REQUEST, "sinceTime must be a time (RFC 3339)");
 			return false;
 		}
-		/* Rounded up: rather a line too many than one too few. */
+		/* Rounded up, so that no line is missing; there may be lines of up to a second
+		 * earlier. */
 		options.since_seconds = t < now ? (now - t + HF_SECOND - 1) / HF_SECOND : 1;
 	}
 	*ret_options = options;
@@ -186,7 +190,7 @@ void hf_face_log(struct hf_face *face, struct hf_exchange *ex, const struct face
 		return;
 	log = hf_xcalloc(1, sizeof(*log));
 	hf_strbuf_init(&log->waiting, HF_FACE_LOG_BYTES_MAX);
-	log->stream = (struct face_stream){.ex = ex, .end = finish};
+	log->stream = (struct face_stream){.ex = ex, .end = finish_log};
 	hf_face_stream_link(face, &log->stream);
 	hf_exchange_on_closed(ex, on_closed, log);
 	log->head = hf_timer_create(face->loop, on_head, log);

@@ -10,16 +10,17 @@
 #include <string.h>
 
 /*
- * OpenAPI, so far as clients need it.  Version 3 says of every kind that PATCH knows the
- * query parameter fieldValidation: kubectl then leaves validation to the server, which
- * is where Holdfast's rules are.  Its schemas are the tables of api/schema.h, so that
- * kubectl explain lists the fields.  Version 2 is the shortest document that is one:
- * clients that ask for it find nothing to go by and use what they have built in.
+ * OpenAPI documents, as far as clients need them.
+ *
+ * Version 3 says for each kind that PATCH supports the query parameter fieldValidation; kubectl
+ * then leaves validation to the server, which has Holdfast's rules. The schemas are made of the
+ * tables of api/schema.h, for kubectl explain. Version 2 is the shortest valid document: clients
+ * that ask for it fall back to their built-in knowledge.
  */
 
 #define SCHEMA_PREFIX "dev.holdfast.v1."
 
-static struct hf_json *object_with(struct hf_json *object, const char *key)
+static struct hf_json *ensure_member(struct hf_json *object, const char *key)
 {
 	return hf_json_ensure_object(object, key);
 }
@@ -34,7 +35,7 @@ static struct hf_json *gvk_of(const struct hf_resource *resource)
 	return gvk;
 }
 
-static struct hf_json *parameter(const char *name, const char *in, const char *description)
+static struct hf_json *make_parameter(const char *name, const char *in, const char *description)
 {
 	struct hf_json *p = hf_json_object();
 
@@ -43,7 +44,7 @@ static struct hf_json *parameter(const char *name, const char *in, const char *d
 	hf_json_set_str(p, "description", description);
 	if (hf_streq(in, "path"))
 		hf_json_set_bool(p, "required", true);
-	hf_json_set_str(object_with(p, "schema"), "type", "string");
+	hf_json_set_str(ensure_member(p, "schema"), "type", "string");
 	return p;
 }
 
@@ -51,16 +52,16 @@ static void add_operation(struct hf_json *path, const char *method, const char *
 			  const struct hf_resource *resource)
 {
 	static const char *const queries[][2] = {
-		{"dryRun", "All: do everything but store it."},
-		{"fieldManager", "Who asks."},
-		{"fieldValidation", "What is done about unknown fields: Ignore, Warn or Strict."},
+		{"dryRun", "All: check the request, but store nothing."},
+		{"fieldManager", "Name of the client that writes."},
+		{"fieldValidation", "Treatment of unknown fields: Ignore, Warn or Strict."},
 	};
-	struct hf_json *operation = object_with(path, method);
+	struct hf_json *operation = ensure_member(path, method);
 	struct hf_json *parameters = hf_json_ensure_array(operation, "parameters");
-	struct hf_json *ok = object_with(object_with(operation, "responses"), "200");
+	struct hf_json *ok = ensure_member(ensure_member(operation, "responses"), "200");
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(queries) && !hf_streq(method, "get"); i++)
-		hf_json_append(parameters, parameter(queries[i][0], "query", queries[i][1]));
+		hf_json_append(parameters, make_parameter(queries[i][0], "query", queries[i][1]));
 	hf_json_set_str(ok, "description", "OK");
 	hf_json_set_str(operation, "x-kubernetes-action", action);
 	hf_json_set(operation, "x-kubernetes-group-version-kind", gvk_of(resource));
@@ -70,7 +71,7 @@ static void add_operation(struct hf_json *path, const char *method, const char *
 
 static void add_tables(struct hf_json *schemas, const struct hf_schema *schema);
 
-/* Of one value, without its shape. */
+/* Sets the type of a single value, without list or map around it. */
 static void set_type(struct hf_json *property, const struct hf_schema_field *field)
 {
 	static const struct {
@@ -99,7 +100,7 @@ static void set_type(struct hf_json *property, const struct hf_schema_field *fie
 	hf_json_set_str(property, "format", types[field->type].format);
 }
 
-/* What stands beside a $ref does not count: a description needs it inside allOf. */
+/* Members beside a $ref are ignored, so a field with a description has its $ref inside allOf. */
 static struct hf_json *property_of(const struct hf_schema_field *field)
 {
 	struct hf_json *property = hf_json_object(), *value = property;
@@ -107,10 +108,10 @@ static struct hf_json *property_of(const struct hf_schema_field *field)
 	hf_json_set_str(property, "description", field->about);
 	if (field->shape == HF_SCHEMA_LIST) {
 		hf_json_set_str(property, "type", "array");
-		value = object_with(property, "items");
+		value = ensure_member(property, "items");
 	} else if (field->shape == HF_SCHEMA_MAP) {
 		hf_json_set_str(property, "type", "object");
-		value = object_with(property, "additionalProperties");
+		value = ensure_member(property, "additionalProperties");
 	} else if (field->type == HF_SCHEMA_OBJECT && field->about != NULL) {
 		value = hf_json_object();
 		hf_json_append(hf_json_ensure_array(property, "allOf"), value);
@@ -133,7 +134,7 @@ static void add_properties(struct hf_json *schemas, struct hf_json *properties,
 	}
 }
 
-/* A schema, and those it refers to, each once. */
+/* Adds a schema and, recursively, the schemas that it refers to. */
 static void add_tables(struct hf_json *schemas, const struct hf_schema *schema)
 {
 	char name[128];
@@ -142,9 +143,9 @@ static void add_tables(struct hf_json *schemas, const struct hf_schema *schema)
 	snprintf(name, sizeof(name), SCHEMA_PREFIX "%s", schema->name);
 	if (hf_json_get(schemas, name) != NULL)
 		return;
-	object = object_with(schemas, name);
+	object = ensure_member(schemas, name);
 	hf_json_set_str(object, "type", "object");
-	add_properties(schemas, object_with(object, "properties"), schema);
+	add_properties(schemas, ensure_member(object, "properties"), schema);
 }
 
 static void add_schema(struct hf_json *schemas, const struct hf_resource *resource)
@@ -155,11 +156,11 @@ static void add_schema(struct hf_json *schemas, const struct hf_resource *resour
 
 	snprintf(name, sizeof(name), SCHEMA_PREFIX "%s",
 		 schema != NULL ? schema->name : resource->kind);
-	/* Without a table: whatever its own program puts there. */
+	/* A kind without a table of fields may have any fields. */
 	if (schema != NULL)
 		add_tables(schemas, schema);
 	else
-		hf_json_set_str(object_with(schemas, name), "type", "object");
+		hf_json_set_str(ensure_member(schemas, name), "type", "object");
 	hf_json_append(
 		hf_json_ensure_array(hf_json_get(schemas, name), "x-kubernetes-group-version-kind"),
 		gvk_of(resource));
@@ -169,27 +170,27 @@ static void add_schema(struct hf_json *schemas, const struct hf_resource *resour
 
 static void add_resource(struct hf_json *doc, const struct hf_resource *resource)
 {
-	struct hf_json *paths = object_with(doc, "paths"), *path;
+	struct hf_json *paths = ensure_member(doc, "paths"), *path;
 	char base[256], named[300];
 
 	snprintf(base, sizeof(base), "/%s%s%s/%s/%s%s", *resource->group != '\0' ? "apis" : "api",
 		 *resource->group != '\0' ? "/" : "", resource->group, resource->version,
 		 resource->namespaced ? "namespaces/{namespace}/" : "", resource->plural);
 	snprintf(named, sizeof(named), "%s/{name}", base);
-	path = object_with(paths, base);
+	path = ensure_member(paths, base);
 	add_operation(path, "get", "list", resource);
 	add_operation(path, "post", "post", resource);
-	path = object_with(paths, named);
+	path = ensure_member(paths, named);
 	add_operation(path, "get", "get", resource);
 	add_operation(path, "put", "put", resource);
 	add_operation(path, "patch", "patch", resource);
 	add_operation(path, "delete", "delete", resource);
 
-	add_schema(object_with(object_with(doc, "components"), "schemas"), resource);
+	add_schema(ensure_member(ensure_member(doc, "components"), "schemas"), resource);
 }
 
-/* The document of a group; NULL: no such group. */
-static struct hf_json *document(const struct hf_face *face, const char *group)
+/* The document of a group; NULL: the group has no served kinds. */
+static struct hf_json *make_document(const struct hf_face *face, const char *group)
 {
 	struct hf_json *doc = NULL;
 
@@ -200,8 +201,8 @@ static struct hf_json *document(const struct hf_face *face, const char *group)
 		if (doc == NULL) {
 			doc = hf_json_object();
 			hf_json_set_str(doc, "openapi", "3.0.0");
-			hf_json_set_str(object_with(doc, "info"), "title", "Holdfast");
-			hf_json_set_str(object_with(doc, "info"), "version", HF_VERSION);
+			hf_json_set_str(ensure_member(doc, "info"), "title", "Holdfast");
+			hf_json_set_str(ensure_member(doc, "info"), "version", HF_VERSION);
 		}
 		add_resource(doc, resource);
 	}
@@ -210,7 +211,7 @@ static struct hf_json *document(const struct hf_face *face, const char *group)
 
 static struct hf_json *index_of_groups(const struct hf_face *face)
 {
-	struct hf_json *index = hf_json_object(), *paths = object_with(index, "paths");
+	struct hf_json *index = hf_json_object(), *paths = ensure_member(index, "paths");
 
 	for (size_t i = 0; i < hf_resource_count(); i++) {
 		const struct hf_resource *resource = hf_resource_at(i)->resource;
@@ -220,12 +221,12 @@ static struct hf_json *index_of_groups(const struct hf_face *face)
 			 resource->group, resource->version);
 		if (!hf_face_serves(face, resource) || hf_json_get(paths, key) != NULL)
 			continue;
-		/* Clients keep what they have read under this address: it stands for the content. */
-		HF_AUTO_JSON content = document(face, resource->group);
+		/* Clients cache the document by its URL, so the URL has a hash of the content. */
+		HF_AUTO_JSON content = make_document(face, resource->group);
 		hf_json_write(content, HF_JSON_COMPACT, &text);
 		snprintf(url, sizeof(url), "/openapi/v3/%s?hash=%016" PRIx64, key,
 			 hf_hash_bytes(text.data, text.len));
-		hf_json_set_str(object_with(paths, key), "serverRelativeURL", url);
+		hf_json_set_str(ensure_member(paths, key), "serverRelativeURL", url);
 	}
 	return index;
 }
@@ -263,7 +264,7 @@ bool hf_face_openapi(struct hf_face *face, struct hf_exchange *ex)
 	if (hf_streq(path, "/openapi/v3") || hf_streq(path, "/openapi/v3/")) {
 		answer = index_of_groups(face);
 	} else if (hf_streq(path, "/openapi/v3/api/v1")) {
-		answer = document(face, "");
+		answer = make_document(face, "");
 	} else if (hf_str_has_prefix(path, "/openapi/v3/apis/")) {
 		const char *name = path + strlen("/openapi/v3/apis/");
 		size_t len = strcspn(name, "/");
@@ -273,7 +274,7 @@ bool hf_face_openapi(struct hf_face *face, struct hf_exchange *ex)
 		memcpy(group, name, len);
 		group[len] = '\0';
 		if (hf_streq(name + len + 1, hf_resource_group_version(group)))
-			answer = document(face, group);
+			answer = make_document(face, group);
 	}
 	if (answer == NULL)
 		return false;

@@ -7,9 +7,14 @@
 
 #include <string.h>
 
+/*
+ * Parses the paths of resources into kind, namespace, name and subresource, and Accept headers into
+ * the form of the response. Pure functions.
+ */
+
 /* ---- paths -------------------------------------------------------------------------------- */
 
-/* The next segment of *rest, cut off; NULL where there is none or it is empty. */
+/* Cuts the next segment off *rest; NULL at the end, and for an empty segment. */
 static char *next_segment(char **rest)
 {
 	char *segment = *rest, *slash;
@@ -30,7 +35,8 @@ static bool is_namespace_subresource(const char *segment)
 	return hf_streq(segment, "status") || hf_streq(segment, "finalize");
 }
 
-/* Behind "namespaces/NAME": the namespace itself, a part of it, or what is inside. */
+/* Parses what follows "namespaces/": the namespace itself, its subresource, or a kind inside it.
+ * Returns the plural. */
 static const char *route_namespace(char **rest, struct face_route *route)
 {
 	const char *name = next_segment(rest), *plural;
@@ -60,12 +66,12 @@ static const char *route_group(char **rest)
 		return NULL;
 	group = next_segment(rest);
 	version = next_segment(rest);
-	/* All groups here have one version. */
+	/* Every API group of the plane has a single version. */
 	return version != NULL && hf_streq(version, hf_resource_group_version(group)) ? group
 										      : NULL;
 }
 
-/* Behind the plural: a name, and a part of what it names. */
+/* Parses what follows the plural: a name and a subresource. */
 static bool route_name(char *rest, struct face_route *route)
 {
 	if (rest == NULL || *rest == '\0')
@@ -76,8 +82,9 @@ static bool route_name(char *rest, struct face_route *route)
 	return route->name != NULL;
 }
 
-/* A namespace in front of what has none, or a name without one where there must be. */
-static bool is_place(const struct face_route *route)
+/* False for a namespace before a cluster-wide kind, and for a namespaced object's name without
+ * namespace. */
+static bool is_valid_scope(const struct face_route *route)
 {
 	if (!route->resource->namespaced)
 		return route->ns == NULL;
@@ -97,7 +104,7 @@ void hf_face_route(const char *path, struct face_route *ret_route)
 		route.resource = hf_resource_by_plural(group, plural);
 	if (route.resource != NULL && route.name == NULL && !route_name(rest, &route))
 		route.resource = NULL;
-	if (route.resource != NULL && !is_place(&route))
+	if (route.resource != NULL && !is_valid_scope(&route))
 		route.resource = NULL;
 	*ret_route = route;
 }
@@ -109,7 +116,7 @@ static const char *skip_blanks(const char *s)
 	return s + strspn(s, " \t");
 }
 
-/* Does the element [s, end) of a list have this parameter? */
+/* True if the list element [s, end) has the parameter. */
 static bool has_param(const char *s, const char *end, const char *param)
 {
 	size_t len = strlen(param);
@@ -151,7 +158,8 @@ static enum face_form form_of(const char *s, const char *end)
 	return FACE_FORM_JSON;
 }
 
-/* Clients put what they want most first; weights (q=) are not looked at, as upstream. */
+/* The first supported element decides. Weights (q=) are ignored, as upstream does: clients list
+ * their favourite first. */
 enum face_form hf_face_form(const char *accept)
 {
 	if (hf_str_is_empty(accept))

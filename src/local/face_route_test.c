@@ -28,7 +28,7 @@ static void paths_lead_to_kinds_objects_and_parts_of_them(void **state)
 		{"/apis/coordination.k8s.io/v1/leases", &hf_leases, NULL, NULL, NULL},
 		{"/apis/holdfast.dev/v1alpha1/devicehealths/n/status", &hf_devicehealths, NULL, "n",
 		 "status"},
-		/* Not there. */
+		/* No such resource. */
 		{"/apis/holdfast.dev/v1/devicehealths", NULL, NULL, NULL, NULL},
 		{"/apis/kubeflow.org", NULL, NULL, NULL, NULL},
 		{"/", NULL, NULL, NULL, NULL},
@@ -55,7 +55,7 @@ static void paths_lead_to_kinds_objects_and_parts_of_them(void **state)
 	}
 }
 
-static void what_comes_behind_a_part_is_told(void **state)
+static void text_after_a_subresource_is_reported(void **state)
 {
 	struct face_route route;
 
@@ -65,7 +65,7 @@ static void what_comes_behind_a_part_is_told(void **state)
 	free(route.text);
 }
 
-static void the_first_form_that_can_be_given_is_given(void **state)
+static void the_first_supported_form_is_used(void **state)
 {
 	static const struct {
 		const char *accept;
@@ -106,8 +106,8 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(paths_lead_to_kinds_objects_and_parts_of_them),
-		cmocka_unit_test(what_comes_behind_a_part_is_told),
-		cmocka_unit_test(the_first_form_that_can_be_given_is_given),
+		cmocka_unit_test(text_after_a_subresource_is_reported),
+		cmocka_unit_test(the_first_supported_form_is_used),
 		cmocka_unit_test(media_types_are_compared_without_their_parameters),
 	};
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Rows of pods and nodes (upstream: pkg/printers/internalversion). */
+/* The rows of pods and nodes in tables, as upstream prints them (pkg/printers/internalversion). */
 
 /* ---- pods --------------------------------------------------------------------------------- */
 
@@ -26,7 +26,7 @@ const struct hf_column hf_pod_columns[] = {
 	{NULL, NULL, NULL, 0},
 };
 
-/* What a pod's status comes to, in the words people know. */
+/* The summary of a pod's status, as kubectl shows it. */
 struct pod_state {
 	char reason[128];
 	int64_t ready, total, restarts;
@@ -38,7 +38,7 @@ static void set_reason(struct pod_state *state, const char *prefix, const char *
 	snprintf(state->reason, sizeof(state->reason), "%s%s", prefix, text);
 }
 
-/* "ExitCode:1", "Signal:9", where the container gives no reason. */
+/* Shows a termination: the container's reason, or "ExitCode:1" or "Signal:9" without one. */
 static void set_terminated(struct pod_state *state, const char *prefix,
 			   const struct hf_json *terminated)
 {
@@ -63,9 +63,9 @@ static void count_restarts(struct pod_state *state, const struct hf_json *contai
 		state->last_restart = t;
 }
 
-/* One init container; true: it is why the pod is not further. */
-static bool init_container(struct pod_state *state, const struct hf_json *container, size_t i,
-			   size_t n)
+/* Evaluates one init container; true if the pod waits for it. */
+static bool judge_init_container(struct pod_state *state, const struct hf_json *container, size_t i,
+				 size_t n)
 {
 	const struct hf_json *terminated = hf_json_path(container, "state", "terminated", NULL);
 	const char *waiting = hf_json_path_str(container, "state", "waiting", "reason", NULL);
@@ -84,8 +84,8 @@ static bool init_container(struct pod_state *state, const struct hf_json *contai
 	return true;
 }
 
-/* The first container that has something to say has the word. */
-static void main_containers(struct pod_state *state, const struct hf_json *statuses)
+/* Walks from the last container to the first, so that the first one with a reason decides. */
+static void judge_main_containers(struct pod_state *state, const struct hf_json *statuses)
 {
 	bool running = false;
 
@@ -133,10 +133,10 @@ static void judge_pod(const struct hf_json *pod, struct pod_state *state)
 	}
 	for (size_t i = 0; !initializing && i < hf_json_len(init); i++) {
 		count_restarts(state, hf_json_item(init, i));
-		initializing = init_container(state, hf_json_item(init, i), i, n_init);
+		initializing = judge_init_container(state, hf_json_item(init, i), i, n_init);
 	}
 	if (!initializing)
-		main_containers(state, hf_json_get(status, "containerStatuses"));
+		judge_main_containers(state, hf_json_get(status, "containerStatuses"));
 	if (hf_json_path(pod, "metadata", "deletionTimestamp", NULL) != NULL &&
 	    !hf_streq(hf_json_path_str(status, "phase", NULL), "Succeeded") &&
 	    !hf_streq(hf_json_path_str(status, "phase", NULL), "Failed"))

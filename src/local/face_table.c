@@ -9,7 +9,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Tables as an API server prints them: what `kubectl get` shows. */
+/* Tables as an API server prints them for "kubectl get": columns and cells of each kind, and the
+ * Table and PartialObjectMetadata around them. face_rows.c has the rows of pods and nodes. */
 
 /* ---- helpers of the printers -------------------------------------------------------------- */
 
@@ -39,7 +40,7 @@ void hf_cell_add(struct hf_json *cells, struct hf_json *value)
 	hf_json_append(cells, value != NULL ? value : hf_json_null());
 }
 
-static const char *created(const struct hf_json *object)
+static const char *creation_time(const struct hf_json *object)
 {
 	return hf_json_path_str(object, "metadata", "creationTimestamp", NULL);
 }
@@ -60,10 +61,11 @@ static const struct hf_column plain_columns[] = {
 static void print_plain(struct hf_json *cells, const struct hf_json *object, hf_time now)
 {
 	add_name(cells, object);
-	hf_cell_add(cells, hf_cell_age(created(object), now));
+	hf_cell_add(cells, hf_cell_age(creation_time(object), now));
 }
 
-/* Those of the CRDs (deploy/crds); State is upstream's: the type of the newest condition. */
+/* The printer columns of the CRDs (deploy/crds). State is the type of the newest condition, as
+ * upstream. */
 static const struct hf_column job_columns[] = {
 	{"Name", "string", "name", 0}, {"State", "string", NULL, 0},
 	{"Age", "date", NULL, 0},      {"Restarts", "string", NULL, 0},
@@ -71,7 +73,7 @@ static const struct hf_column job_columns[] = {
 	{NULL, NULL, NULL, 0},
 };
 
-/* A member of the ledger, or null. */
+/* Adds a cell with a member of status.recovery, the ledger; null if it is absent. */
 static void add_recovery(struct hf_json *cells, const struct hf_json *object, const char *group,
 			 const char *key)
 {
@@ -90,7 +92,7 @@ static void print_job(struct hf_json *cells, const struct hf_json *object, hf_ti
 
 	add_name(cells, object);
 	hf_cell_add(cells, state != NULL ? hf_json_string(state) : NULL);
-	hf_cell_add(cells, hf_cell_age(created(object), now));
+	hf_cell_add(cells, hf_cell_age(creation_time(object), now));
 	add_recovery(cells, object, NULL, "summary");
 	add_recovery(cells, object, "last", "cause");
 	add_recovery(cells, object, NULL, "generation");
@@ -107,7 +109,7 @@ static void print_namespace(struct hf_json *cells, const struct hf_json *object,
 {
 	add_name(cells, object);
 	hf_cell_add(cells, hf_cell_str(object, "status", "phase"));
-	hf_cell_add(cells, hf_cell_age(created(object), now));
+	hf_cell_add(cells, hf_cell_age(creation_time(object), now));
 }
 
 static const struct hf_column configmap_columns[] = {
@@ -122,7 +124,7 @@ static void print_configmap(struct hf_json *cells, const struct hf_json *object,
 	add_name(cells, object);
 	hf_cell_add(cells, hf_json_int((int64_t)(hf_json_len(hf_json_get(object, "data")) +
 						 hf_json_len(hf_json_get(object, "binaryData")))));
-	hf_cell_add(cells, hf_cell_age(created(object), now));
+	hf_cell_add(cells, hf_cell_age(creation_time(object), now));
 }
 
 static const struct hf_column secret_columns[] = {
@@ -135,7 +137,7 @@ static void print_secret(struct hf_json *cells, const struct hf_json *object, hf
 	add_name(cells, object);
 	hf_cell_add(cells, hf_json_string(hf_json_str(hf_json_get(object, "type"), "")));
 	hf_cell_add(cells, hf_json_int((int64_t)hf_json_len(hf_json_get(object, "data"))));
-	hf_cell_add(cells, hf_cell_age(created(object), now));
+	hf_cell_add(cells, hf_cell_age(creation_time(object), now));
 }
 
 static const struct hf_column lease_columns[] = {
@@ -149,7 +151,7 @@ static void print_lease(struct hf_json *cells, const struct hf_json *object, hf_
 {
 	add_name(cells, object);
 	hf_cell_add(cells, hf_cell_str(object, "spec", "holderIdentity"));
-	hf_cell_add(cells, hf_cell_age(created(object), now));
+	hf_cell_add(cells, hf_cell_age(creation_time(object), now));
 }
 
 /* ---- services ----------------------------------------------------------------------------- */
@@ -192,7 +194,7 @@ static void print_service(struct hf_json *cells, const struct hf_json *object, h
 	hf_cell_add(cells, hf_cell_or_none(hf_json_path_str(object, "spec", "clusterIP", NULL)));
 	hf_cell_add(cells, hf_json_string("<none>"));
 	hf_cell_add(cells, service_ports(object));
-	hf_cell_add(cells, hf_cell_age(created(object), now));
+	hf_cell_add(cells, hf_cell_age(creation_time(object), now));
 	hf_cell_add(cells, hf_cell_labels(hf_json_path(object, "spec", "selector", NULL)));
 }
 
@@ -226,7 +228,7 @@ static const char *last_seen(const struct hf_json *event)
 	return !hf_str_is_empty(text) ? text : first_of(event, "lastTimestamp", "eventTime");
 }
 
-/* "pod/ddp-worker-0" */
+/* The object of an event, as "pod/ddp-worker-0". */
 static struct hf_json *event_object(const struct hf_json *event)
 {
 	HF_AUTOFREE char *kind =
@@ -266,7 +268,7 @@ static void print_event(struct hf_json *cells, const struct hf_json *event, hf_t
 	add_name(cells, event);
 }
 
-/* Of a CRD's scale. */
+/* Columns of the subresource "scale". */
 static const struct hf_column scale_columns[] = {
 	{"Name", "string", "name", 0},
 	{"Desired", "integer", NULL, 0},

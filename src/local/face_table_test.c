@@ -8,11 +8,11 @@
 
 #include <string.h>
 
-/* Objects in, lines of kubectl out: cells joined by " | ". */
+/* Input: objects. Output: the lines of kubectl, with cells joined by " | ". */
 
 #define NOW "2026-01-01T01:00:00Z"
 
-static struct hf_json *parse(const char *yaml)
+static struct hf_json *parse_yaml(const char *yaml)
 {
 	struct hf_yaml *parsed = NULL;
 	struct hf_error err = {0};
@@ -26,7 +26,7 @@ static struct hf_json *parse(const char *yaml)
 static struct hf_json *table_of(const struct hf_resource *resource, const char *yaml,
 				enum face_include include)
 {
-	HF_AUTO_JSON object = parse(yaml);
+	HF_AUTO_JSON object = parse_yaml(yaml);
 	struct hf_json *table = hf_face_table(resource, true);
 	hf_time now;
 
@@ -51,7 +51,7 @@ static void assert_row(const struct hf_resource *resource, const char *yaml, con
 			hf_json_write(cell, HF_JSON_COMPACT, &sb);
 	}
 	assert_string_equal(sb.data, wanted);
-	/* A cell for each column. */
+	/* Every column has a cell. */
 	assert_int_equal(hf_json_len(cells), hf_json_len(hf_json_get(table, "columnDefinitions")));
 }
 
@@ -59,7 +59,7 @@ static void assert_row(const struct hf_resource *resource, const char *yaml, con
 #define POD(spec, status) META "spec: " spec "\nstatus: " status "\n"
 #define TAIL " | <none> | <none> | <none> | <none>"
 
-static void a_pod_says_what_it_does_in_kubectls_words(void **state)
+static void the_status_of_a_pod_is_as_in_kubectl(void **state)
 {
 	static const struct {
 		const char *yaml, *row;
@@ -144,7 +144,7 @@ static void other_kinds_have_their_columns_too(void **state)
 		   "10s | Normal | R | pod/x |  | s, h | M | 2m | 3 | p");
 }
 
-static void nothing_of_an_object_is_taken_for_granted(void **state)
+static void rows_of_incomplete_objects_are_printed(void **state)
 {
 	for (size_t i = 0; i < hf_resource_count(); i++) {
 		HF_AUTO_JSON table = table_of(hf_resource_at(i)->resource, "{}", FACE_INCLUDE_NONE);
@@ -182,10 +182,10 @@ static void a_row_carries_as_much_of_its_object_as_asked(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_pod_says_what_it_does_in_kubectls_words),
+		cmocka_unit_test(the_status_of_a_pod_is_as_in_kubectl),
 		cmocka_unit_test(a_job_shows_its_newest_condition_and_what_its_ledger_counts),
 		cmocka_unit_test(other_kinds_have_their_columns_too),
-		cmocka_unit_test(nothing_of_an_object_is_taken_for_granted),
+		cmocka_unit_test(rows_of_incomplete_objects_are_printed),
 		cmocka_unit_test(a_scale_has_columns_of_its_own),
 		cmocka_unit_test(a_row_carries_as_much_of_its_object_as_asked),
 	};

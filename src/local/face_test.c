@@ -12,8 +12,8 @@
 
 #include <stdlib.h>
 
-/* The face over plain HTTP, byte for byte: what only a raw client can ask, and what clients
- * are promised beyond what kubectl and the SDK show (tests/clients). */
+/* The HTTP API byte by byte, over plain HTTP: requests that only a raw client sends, and promises
+ * beyond those that kubectl and the SDK show (tests/clients). */
 
 #define TOKEN "0123456789abcdef"
 
@@ -24,20 +24,21 @@ struct bench {
 	struct hf_raw raw;
 };
 
-static void metrics(void *arg, struct hf_strbuf *sb)
+static void write_metrics(void *arg, struct hf_strbuf *sb)
 {
 	hf_strbuf_addstr(sb, "holdfast_test 1\n");
 }
 
-static bool serves(const struct hf_resource *resource)
+static bool serves_kind(const struct hf_resource *resource)
 {
 	return resource != &hf_tfjobs;
 }
 
-static int setup(void **state)
+static int set_up(void **state)
 {
 	struct bench *bench = hf_xcalloc(1, sizeof(*bench));
-	struct hf_face_options options = {.token = TOKEN, .metrics = metrics, .serves = serves};
+	struct hf_face_options options = {
+		.token = TOKEN, .metrics = write_metrics, .serves = serves_kind};
 	struct hf_error err = {0};
 
 	hf_test_loop_init(&bench->t);
@@ -51,7 +52,7 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int tear_down(void **state)
 {
 	struct bench *bench = *state;
 
@@ -63,8 +64,9 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* A request on the bench's connection; what was answered before is forgotten. */
-static void say(struct bench *bench, const char *line, const char *headers, const char *body)
+/* Sends a request on the bench's connection; drops the bytes received before. */
+static void send_request(struct bench *bench, const char *line, const char *headers,
+			 const char *body)
 {
 	HF_AUTOFREE char *text =
 		hf_xasprintf("%s HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer " TOKEN
@@ -75,10 +77,10 @@ static void say(struct bench *bench, const char *line, const char *headers, cons
 	hf_raw_say(&bench->raw, text);
 }
 
-static void ask(struct bench *bench, const char *line, const char *headers, const char *body,
-		const char *wanted)
+static void expect_response(struct bench *bench, const char *line, const char *headers,
+			    const char *body, const char *wanted)
 {
-	say(bench, line, headers, body);
+	send_request(bench, line, headers, body);
 	hf_raw_expect(&bench->raw, wanted);
 }
 
@@ -87,7 +89,7 @@ static void ask(struct bench *bench, const char *line, const char *headers, cons
 	"\"},\"data\":{\"d\":\"" data "\"}}"
 #define MAPS "/api/v1/namespaces/default/configmaps"
 
-static void who_has_no_token_gets_a_status_of_401(void **state)
+static void requests_without_the_token_get_401(void **state)
 {
 	static const char *const headers[] = {
 		"",
@@ -102,7 +104,7 @@ static void who_has_no_token_gets_a_status_of_401(void **state)
 	for (size_t i = 0; i < HF_ARRAY_LEN(headers); i++) {
 		HF_AUTOFREE char *text =
 			hf_xasprintf("GET /api HTTP/1.1\r\nHost: h\r\n%s\r\n", headers[i]);
-		/* A stranger's connection is not kept. */
+		/* A connection without the token is closed. */
 		hf_raw_close(&bench->raw);
 		hf_raw_open(&bench->raw, &bench->t, hf_face_port(bench->face));
 		hf_raw_say(&bench->raw, text);
@@ -112,7 +114,7 @@ static void who_has_no_token_gets_a_status_of_401(void **state)
 	}
 }
 
-static void health_and_version_answer_anybody(void **state)
+static void health_and_version_need_no_token(void **state)
 {
 	static const char *const paths[] = {"/healthz", "/livez", "/readyz", "/version"};
 	struct bench *bench = *state;
@@ -124,25 +126,25 @@ static void health_and_version_answer_anybody(void **state)
 		hf_raw_say(&bench->raw, text);
 		hf_raw_expect(&bench->raw, i < 3 ? "\r\n\r\nok" : "+holdfast");
 	}
-	ask(bench, "GET /metrics", "", "", "\r\n\r\nholdfast_test 1\n");
+	expect_response(bench, "GET /metrics", "", "", "\r\n\r\nholdfast_test 1\n");
 }
 
 static void an_object_is_made_read_listed_changed_and_deleted(void **state)
 {
 	struct bench *bench = *state;
 
-	ask(bench, "POST " MAPS, "Content-Type: application/json\r\n", MAP("a", "1"),
-	    "HTTP/1.1 201 ");
+	expect_response(bench, "POST " MAPS, "Content-Type: application/json\r\n", MAP("a", "1"),
+			"HTTP/1.1 201 ");
 	hf_raw_expect(&bench->raw, "\"uid\":");
-	ask(bench, "GET " MAPS "/a", "", "", "\"d\":\"1\"");
-	ask(bench, "GET " MAPS "?limit=1", "", "",
-	    "\"kind\":\"ConfigMapList\",\"apiVersion\":\"v1\"");
-	ask(bench, "PATCH " MAPS "/a", "Content-Type: application/merge-patch+json\r\n",
-	    "{\"data\":{\"d\":\"2\"}}", "\"d\":\"2\"");
-	ask(bench, "PUT " MAPS "/a", "", MAP("a", "3"), "\"d\":\"3\"");
-	ask(bench, "DELETE " MAPS "/a", "", "{\"kind\":\"DeleteOptions\",\"apiVersion\":\"v1\"}",
-	    "HTTP/1.1 200 ");
-	ask(bench, "GET " MAPS "/a", "", "", "configmaps \\\"a\\\" not found");
+	expect_response(bench, "GET " MAPS "/a", "", "", "\"d\":\"1\"");
+	expect_response(bench, "GET " MAPS "?limit=1", "", "",
+			"\"kind\":\"ConfigMapList\",\"apiVersion\":\"v1\"");
+	expect_response(bench, "PATCH " MAPS "/a", "Content-Type: application/merge-patch+json\r\n",
+			"{\"data\":{\"d\":\"2\"}}", "\"d\":\"2\"");
+	expect_response(bench, "PUT " MAPS "/a", "", MAP("a", "3"), "\"d\":\"3\"");
+	expect_response(bench, "DELETE " MAPS "/a", "",
+			"{\"kind\":\"DeleteOptions\",\"apiVersion\":\"v1\"}", "HTTP/1.1 200 ");
+	expect_response(bench, "GET " MAPS "/a", "", "", "configmaps \\\"a\\\" not found");
 	hf_raw_expect(&bench->raw, "HTTP/1.1 404 ");
 }
 
@@ -150,10 +152,11 @@ static void a_body_may_be_yaml(void **state)
 {
 	struct bench *bench = *state;
 
-	ask(bench, "POST " MAPS, "Content-Type: application/yaml\r\n",
-	    "kind: ConfigMap\napiVersion: v1\nmetadata: {name: of-yaml}\n", "HTTP/1.1 201 ");
-	ask(bench, "POST " MAPS, "Content-Type: application/yaml\r\n", "a: 1\n---\nb: 2\n",
-	    "the body must be one document, not 2");
+	expect_response(bench, "POST " MAPS, "Content-Type: application/yaml\r\n",
+			"kind: ConfigMap\napiVersion: v1\nmetadata: {name: of-yaml}\n",
+			"HTTP/1.1 201 ");
+	expect_response(bench, "POST " MAPS, "Content-Type: application/yaml\r\n",
+			"a: 1\n---\nb: 2\n", "the body must be one document, not 2");
 	hf_raw_expect(&bench->raw, "HTTP/1.1 400 ");
 }
 
@@ -161,20 +164,20 @@ static void pages_are_linked_by_tokens(void **state)
 {
 	struct bench *bench = *state;
 
-	ask(bench, "POST " MAPS, "", MAP("a", "1"), "HTTP/1.1 201 ");
-	ask(bench, "POST " MAPS, "", MAP("b", "1"), "HTTP/1.1 201 ");
-	ask(bench, "GET " MAPS "?limit=1", "", "", "\"remainingItemCount\":1}");
+	expect_response(bench, "POST " MAPS, "", MAP("a", "1"), "HTTP/1.1 201 ");
+	expect_response(bench, "POST " MAPS, "", MAP("b", "1"), "HTTP/1.1 201 ");
+	expect_response(bench, "GET " MAPS "?limit=1", "", "", "\"remainingItemCount\":1}");
 	hf_raw_expect(&bench->raw, "\"name\":\"a\"");
 	const char *token = strstr(bench->raw.in.data, "\"continue\":\"");
 	assert_non_null(token);
 	token += strlen("\"continue\":\"");
 	HF_AUTOFREE char *line = hf_xasprintf("GET " MAPS "?limit=1&continue=%.*s",
 					      (int)strcspn(token, "\""), token);
-	ask(bench, line, "", "", "\"name\":\"b\"");
+	expect_response(bench, line, "", "", "\"name\":\"b\"");
 	assert_null(strstr(bench->raw.in.data, "\"continue\""));
 }
 
-static void what_cannot_be_is_refused_in_an_api_servers_words(void **state)
+static void unsupported_requests_are_refused_in_an_api_servers_words(void **state)
 {
 	static const struct {
 		const char *line, *headers, *body, *wanted;
@@ -210,7 +213,8 @@ static void what_cannot_be_is_refused_in_an_api_servers_words(void **state)
 	struct bench *bench = *state;
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
-		ask(bench, cases[i].line, cases[i].headers, cases[i].body, cases[i].wanted);
+		expect_response(bench, cases[i].line, cases[i].headers, cases[i].body,
+				cases[i].wanted);
 		assert_non_null(strstr(bench->raw.in.data, "\"kind\":\"Status\""));
 	}
 }
@@ -219,47 +223,50 @@ static void a_dry_run_stores_nothing(void **state)
 {
 	struct bench *bench = *state;
 
-	ask(bench, "POST " MAPS "?dryRun=All", "", MAP("a", "1"), "HTTP/1.1 201 ");
-	ask(bench, "GET " MAPS "/a", "", "", "HTTP/1.1 404 ");
+	expect_response(bench, "POST " MAPS "?dryRun=All", "", MAP("a", "1"), "HTTP/1.1 201 ");
+	expect_response(bench, "GET " MAPS "/a", "", "", "HTTP/1.1 404 ");
 }
 
 static void unknown_fields_are_warned_of_in_a_header(void **state)
 {
 	struct bench *bench = *state;
 
-	ask(bench, "POST " MAPS, "",
-	    "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"w\"},"
-	    "\"odd\\\"\":1}",
-	    "Warning: 299 - \"unknown field \\\"odd\\\"\\\"\"\r\n");
+	expect_response(
+		bench, "POST " MAPS, "",
+		"{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"w\"},"
+		"\"odd\\\"\":1}",
+		"Warning: 299 - \"unknown field \\\"odd\\\"\\\"\"\r\n");
 }
 
 static void a_collection_is_deleted_by_selector(void **state)
 {
 	struct bench *bench = *state;
 
-	ask(bench, "POST " MAPS, "", MAP("a", "1"), "HTTP/1.1 201 ");
-	ask(bench, "POST " MAPS, "", MAP("b", "1"), "HTTP/1.1 201 ");
-	ask(bench, "DELETE " MAPS "?fieldSelector=metadata.name%3Da", "", "", "\"Success\"");
-	ask(bench, "GET " MAPS "/a", "", "", "HTTP/1.1 404 ");
-	ask(bench, "GET " MAPS "/b", "", "", "HTTP/1.1 200 ");
+	expect_response(bench, "POST " MAPS, "", MAP("a", "1"), "HTTP/1.1 201 ");
+	expect_response(bench, "POST " MAPS, "", MAP("b", "1"), "HTTP/1.1 201 ");
+	expect_response(bench, "DELETE " MAPS "?fieldSelector=metadata.name%3Da", "", "",
+			"\"Success\"");
+	expect_response(bench, "GET " MAPS "/a", "", "", "HTTP/1.1 404 ");
+	expect_response(bench, "GET " MAPS "/b", "", "", "HTTP/1.1 200 ");
 }
 
-static void discovery_and_openapi_tell_what_there_is(void **state)
+static void discovery_and_openapi_list_the_kinds(void **state)
 {
 	struct bench *bench = *state;
 
-	ask(bench, "GET /api", "", "", "\"versions\":[\"v1\"]");
-	ask(bench, "GET /apis", "", "", "\"name\":\"kubeflow.org\"");
-	ask(bench, "GET /apis/kubeflow.org", "", "", "\"kind\":\"APIGroup\"");
-	ask(bench, "GET /apis/nope.org", "", "", "HTTP/1.1 404 ");
-	ask(bench, "GET /apis/kubeflow.org/v1", "", "", "\"name\":\"pytorchjobs/scale\"");
+	expect_response(bench, "GET /api", "", "", "\"versions\":[\"v1\"]");
+	expect_response(bench, "GET /apis", "", "", "\"name\":\"kubeflow.org\"");
+	expect_response(bench, "GET /apis/kubeflow.org", "", "", "\"kind\":\"APIGroup\"");
+	expect_response(bench, "GET /apis/nope.org", "", "", "HTTP/1.1 404 ");
+	expect_response(bench, "GET /apis/kubeflow.org/v1", "", "",
+			"\"name\":\"pytorchjobs/scale\"");
 	assert_null(strstr(bench->raw.in.data, "tfjobs"));
-	ask(bench, "GET /openapi/v3", "", "", "/openapi/v3/apis/kubeflow.org/v1?hash=");
-	ask(bench, "GET /openapi/v3/apis/kubeflow.org/v1", "", "",
-	    "\"x-kubernetes-action\":\"patch\"");
-	ask(bench, "GET /openapi/v3/api/v1", "", "", "\"name\":\"fieldValidation\"");
-	ask(bench, "GET /openapi/v3/apis/nope/v1", "", "", "HTTP/1.1 404 ");
-	ask(bench, "GET /openapi/v2", "", "", "\"swagger\":\"2.0\"");
+	expect_response(bench, "GET /openapi/v3", "", "", "/openapi/v3/apis/kubeflow.org/v1?hash=");
+	expect_response(bench, "GET /openapi/v3/apis/kubeflow.org/v1", "", "",
+			"\"x-kubernetes-action\":\"patch\"");
+	expect_response(bench, "GET /openapi/v3/api/v1", "", "", "\"name\":\"fieldValidation\"");
+	expect_response(bench, "GET /openapi/v3/apis/nope/v1", "", "", "HTTP/1.1 404 ");
+	expect_response(bench, "GET /openapi/v2", "", "", "\"swagger\":\"2.0\"");
 }
 
 static void schemas_list_the_fields(void **state)
@@ -268,32 +275,34 @@ static void schemas_list_the_fields(void **state)
 #define REF "{\"$ref\":\"#/components/schemas/dev.holdfast.v1."
 	struct bench *bench = *state;
 
-	ask(bench, JOBS, "", "",
-	    "\"runPolicy\":{\"description\":\"What holds for the job as a whole.\","
-	    "\"allOf\":[" REF "RunPolicy\"}]}");
-	ask(bench, JOBS, "", "", "\"dev.holdfast.v1.EnvVarSource\":{");
-	ask(bench, JOBS, "", "",
-	    "\"x-kubernetes-group-version-kind\":[{\"group\":\"kubeflow.org\","
-	    "\"kind\":\"PyTorchJob\",\"version\":\"v1\"}]");
-	/* Fields of an object that is inlined stand in its parent. */
-	ask(bench, "GET /openapi/v3/api/v1", "", "",
-	    "\"dev.holdfast.v1.Volume\":{\"type\":\"object\",\"properties\":{"
-	    "\"name\":{\"type\":\"string\"},\"hostPath\":" REF "HostPathVolumeSource\"}");
+	expect_response(bench, JOBS, "", "",
+			"\"runPolicy\":{\"description\":\"What holds for the job as a whole.\","
+			"\"allOf\":[" REF "RunPolicy\"}]}");
+	expect_response(bench, JOBS, "", "", "\"dev.holdfast.v1.EnvVarSource\":{");
+	expect_response(bench, JOBS, "", "",
+			"\"x-kubernetes-group-version-kind\":[{\"group\":\"kubeflow.org\","
+			"\"kind\":\"PyTorchJob\",\"version\":\"v1\"}]");
+	/* The fields of an inlined object are listed in its parent. */
+	expect_response(bench, "GET /openapi/v3/api/v1", "", "",
+			"\"dev.holdfast.v1.Volume\":{\"type\":\"object\",\"properties\":{"
+			"\"name\":{\"type\":\"string\"},\"hostPath\":" REF
+			"HostPathVolumeSource\"}");
 }
 
-static void who_may_ask_may_do_everything(void **state)
+static void access_reviews_are_always_allowed(void **state)
 {
 	struct bench *bench = *state;
 
-	ask(bench, "POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
-	    "Content-Type: application/vnd.kubernetes.protobuf\r\n", "k8s", "\"allowed\":true");
-	ask(bench, "GET /apis/authorization.k8s.io/v1/selfsubjectaccessreviews", "", "",
-	    "\"code\":404}");
+	expect_response(bench, "POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+			"Content-Type: application/vnd.kubernetes.protobuf\r\n", "k8s",
+			"\"allowed\":true");
+	expect_response(bench, "GET /apis/authorization.k8s.io/v1/selfsubjectaccessreviews", "", "",
+			"\"code\":404}");
 }
 
 /* ---- watches ------------------------------------------------------------------------------ */
 
-/* Another client's write, at once. */
+/* A write of another client, applied at once. */
 static void write_map(struct bench *bench, const char *name, const char *data)
 {
 	HF_AUTOFREE char *text =
@@ -317,12 +326,12 @@ static void write_map(struct bench *bench, const char *name, const char *data)
 	}
 }
 
-static void a_watch_begins_with_what_is_there_and_goes_on(void **state)
+static void a_watch_delivers_initial_objects_and_changes(void **state)
 {
 	struct bench *bench = *state;
 
 	write_map(bench, "a", "1");
-	say(bench, "GET " MAPS "?watch=1", "", "");
+	send_request(bench, "GET " MAPS "?watch=1", "", "");
 	hf_raw_expect(&bench->raw, "{\"type\":\"ADDED\",\"object\":");
 	write_map(bench, "a", "2");
 	hf_raw_expect(&bench->raw, "{\"type\":\"MODIFIED\",\"object\":");
@@ -334,7 +343,7 @@ static void a_watch_ends_when_its_time_is_up(void **state)
 {
 	struct bench *bench = *state;
 
-	ask(bench, "GET " MAPS "?watch=true&timeoutSeconds=1", "", "", "\r\n0\r\n\r\n");
+	expect_response(bench, "GET " MAPS "?watch=true&timeoutSeconds=1", "", "", "\r\n0\r\n\r\n");
 	hf_raw_expect(&bench->raw, "HTTP/1.1 200 ");
 }
 
@@ -347,7 +356,7 @@ static void a_watch_from_too_long_ago_says_410(void **state)
 		snprintf(data, sizeof(data), "%d", i);
 		write_map(bench, "a", data);
 	}
-	ask(bench, "GET " MAPS "?watch=1&resourceVersion=1", "", "", "\r\n0\r\n\r\n");
+	expect_response(bench, "GET " MAPS "?watch=1&resourceVersion=1", "", "", "\r\n0\r\n\r\n");
 	hf_raw_expect(&bench->raw, "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\"");
 	hf_raw_expect(&bench->raw, "\"reason\":\"Expired\"");
 	hf_raw_expect(&bench->raw, "\"code\":410}");
@@ -358,8 +367,8 @@ static void a_watch_as_a_table_names_its_columns_once(void **state)
 	struct bench *bench = *state;
 
 	write_map(bench, "a", "1");
-	say(bench, "GET " MAPS "?watch=1",
-	    "Accept: application/json;as=Table;v=v1;g=meta.k8s.io\r\n", "");
+	send_request(bench, "GET " MAPS "?watch=1",
+		     "Accept: application/json;as=Table;v=v1;g=meta.k8s.io\r\n", "");
 	hf_raw_expect(&bench->raw, "\"cells\":[\"a\",1,");
 	write_map(bench, "b", "1");
 	hf_raw_expect(&bench->raw, "\"cells\":[\"b\",1,");
@@ -368,7 +377,7 @@ static void a_watch_as_a_table_names_its_columns_once(void **state)
 	assert_null(strstr(first + 1, "\"columnDefinitions\":[{"));
 }
 
-/* The rest of the loop's work goes on for so long while the client reads nothing. */
+/* Runs the loop for a time in which the client reads nothing. */
 static void stop_later(void *arg)
 {
 	hf_loop_stop(arg);
@@ -383,17 +392,17 @@ static void run_for(struct bench *bench, hf_time span)
 	hf_timer_destroy(timer);
 }
 
-static void a_slow_watcher_gets_what_it_missed_or_is_sent_back_to_list(void **state)
+static void a_slow_watcher_resumes_or_gets_410(void **state)
 {
 	struct bench *bench = *state;
 	HF_AUTOFREE char *big = hf_xmalloc(500001);
 
 	memset(big, 'x', 500000);
-	say(bench, "GET " MAPS "?watch=1", "", "");
+	send_request(bench, "GET " MAPS "?watch=1", "", "");
 	hf_raw_expect(&bench->raw, "HTTP/1.1 200 ");
 	bench->raw.paused = true;
 	hf_raw_want(&bench->raw);
-	/* Far more than is kept for anybody: history has 64 changes of half a megabyte. */
+	/* Far more than any buffer holds; history has 64 changes of half a megabyte. */
 	for (int i = 0; i < 120; i++) {
 		snprintf(big + 499990, 11, "%010d", i);
 		write_map(bench, "a", big);
@@ -403,14 +412,14 @@ static void a_slow_watcher_gets_what_it_missed_or_is_sent_back_to_list(void **st
 	hf_raw_want(&bench->raw);
 	hf_raw_expect(&bench->raw, "\r\n0\r\n\r\n");
 	hf_raw_expect(&bench->raw, "\"code\":410}");
-	/* Nothing was sent twice or left out before that. */
+	/* Until then no event was repeated or left out. */
 	int last = -1;
 	for (const char *at = bench->raw.in.data; (at = strstr(at, "\"d\":\"x")) != NULL; at++) {
 		HF_AUTO_STRBUF digits = HF_STRBUF_INIT(16);
 		const char *end = strchr(at + 5, '"');
 		hf_strbuf_add(&digits, end - 10, 10);
 		int64_t number;
-		/* A chunk's border may fall among the digits. */
+		/* A chunk may end inside the digits. */
 		if (hf_str_to_i64(digits.data, 0, 1000, &number, NULL) != 0)
 			continue;
 		assert_true(number == last + 1 || last == -1 || number == last + 2);
@@ -423,24 +432,24 @@ static void quiescing_ends_the_watches_that_are_open(void **state)
 {
 	struct bench *bench = *state;
 
-	say(bench, "GET " MAPS "?watch=1", "", "");
+	send_request(bench, "GET " MAPS "?watch=1", "", "");
 	hf_raw_expect(&bench->raw, "HTTP/1.1 200 ");
 	hf_face_quiesce(bench->face);
 	hf_raw_expect(&bench->raw, "\r\n0\r\n\r\n");
-	ask(bench, "GET " MAPS "?watch=1", "", "", "\"code\":503}");
+	expect_response(bench, "GET " MAPS "?watch=1", "", "", "\"code\":503}");
 }
 
-static void a_watcher_that_leaves_leaves_nothing_behind(void **state)
+static void a_closed_watch_is_freed(void **state)
 {
 	struct bench *bench = *state;
 
-	say(bench, "GET " MAPS "?watch=1", "", "");
+	send_request(bench, "GET " MAPS "?watch=1", "", "");
 	hf_raw_expect(&bench->raw, "HTTP/1.1 200 ");
 	hf_raw_close(&bench->raw);
 	run_for(bench, 50 * HF_MS);
 	hf_raw_open(&bench->raw, &bench->t, hf_face_port(bench->face));
 	write_map(bench, "a", "1");
-	ask(bench, "GET " MAPS "/a", "", "", "HTTP/1.1 200 ");
+	expect_response(bench, "GET " MAPS "/a", "", "", "HTTP/1.1 200 ");
 }
 
 static void a_short_token_is_refused(void **state)
@@ -469,24 +478,27 @@ static void an_evicted_pod_is_marked_and_given_its_grace(void **state)
 {
 	struct bench *bench = *state;
 
-	ask(bench, "POST " PODS, "", POD_P, "HTTP/1.1 201 ");
-	ask(bench, "POST " PODS "/p/eviction?dryRun=All", "", EVICTION(""), "HTTP/1.1 201 ");
-	ask(bench, "GET " PODS "/p", "", "", "HTTP/1.1 200 ");
+	expect_response(bench, "POST " PODS, "", POD_P, "HTTP/1.1 201 ");
+	expect_response(bench, "POST " PODS "/p/eviction?dryRun=All", "", EVICTION(""),
+			"HTTP/1.1 201 ");
+	expect_response(bench, "GET " PODS "/p", "", "", "HTTP/1.1 200 ");
 	assert_null(strstr(bench->raw.in.data, "DisruptionTarget"));
-	ask(bench, "POST " PODS "/p/eviction", "", EVICTION(""), "\"status\":\"Success\"");
+	expect_response(bench, "POST " PODS "/p/eviction", "", EVICTION(""),
+			"\"status\":\"Success\"");
 	hf_raw_expect(&bench->raw, "HTTP/1.1 201 ");
-	ask(bench, "GET " PODS "/p", "", "", "\"deletionGracePeriodSeconds\":7");
+	expect_response(bench, "GET " PODS "/p", "", "", "\"deletionGracePeriodSeconds\":7");
 	hf_raw_expect(&bench->raw, "\"type\":\"DisruptionTarget\",\"status\":\"True\"");
 	hf_raw_expect(&bench->raw, "\"reason\":\"EvictionByEvictionAPI\","
 				   "\"message\":\"Eviction API: evicting\"");
-	/* Once more, with less time. */
-	ask(bench, "POST " PODS "/p/eviction", "",
-	    EVICTION(",\"deleteOptions\":{\"gracePeriodSeconds\":2}"), "HTTP/1.1 201 ");
-	ask(bench, "GET " PODS "/p", "", "", "\"deletionGracePeriodSeconds\":2");
+	/* A second eviction shortens the grace period. */
+	expect_response(bench, "POST " PODS "/p/eviction", "",
+			EVICTION(",\"deleteOptions\":{\"gracePeriodSeconds\":2}"), "HTTP/1.1 201 ");
+	expect_response(bench, "GET " PODS "/p", "", "", "\"deletionGracePeriodSeconds\":2");
 	assert_null(strstr(strstr(bench->raw.in.data, "DisruptionTarget") + 1, "DisruptionTarget"));
-	ask(bench, "POST " PODS "/p/eviction", "",
-	    EVICTION(",\"deleteOptions\":{\"gracePeriodSeconds\":0}"), "HTTP/1.1 201 ");
-	ask(bench, "POST " PODS "/p/eviction", "", EVICTION(""), "pods \\\"p\\\" not found");
+	expect_response(bench, "POST " PODS "/p/eviction", "",
+			EVICTION(",\"deleteOptions\":{\"gracePeriodSeconds\":0}"), "HTTP/1.1 201 ");
+	expect_response(bench, "POST " PODS "/p/eviction", "", EVICTION(""),
+			"pods \\\"p\\\" not found");
 	hf_raw_expect(&bench->raw, "HTTP/1.1 404 ");
 }
 
@@ -515,10 +527,10 @@ static void an_eviction_that_is_refused_leaves_no_mark(void **state)
 	};
 	struct bench *bench = *state;
 
-	ask(bench, "POST " PODS, "", POD_P, "HTTP/1.1 201 ");
+	expect_response(bench, "POST " PODS, "", POD_P, "HTTP/1.1 201 ");
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++)
-		ask(bench, cases[i].line, "", cases[i].body, cases[i].wanted);
-	ask(bench, "GET " PODS "/p", "", "", "HTTP/1.1 200 ");
+		expect_response(bench, cases[i].line, "", cases[i].body, cases[i].wanted);
+	expect_response(bench, "GET " PODS "/p", "", "", "HTTP/1.1 200 ");
 	assert_null(strstr(bench->raw.in.data, "DisruptionTarget"));
 	assert_null(strstr(bench->raw.in.data, "deletionTimestamp"));
 }
@@ -528,15 +540,15 @@ static void an_eviction_may_name_the_version_that_it_saw(void **state)
 	struct bench *bench = *state;
 	const char *version;
 
-	ask(bench, "POST " PODS, "", POD_P, "\"resourceVersion\":\"");
+	expect_response(bench, "POST " PODS, "", POD_P, "\"resourceVersion\":\"");
 	version = strstr(bench->raw.in.data, "\"resourceVersion\":\"") +
 		  strlen("\"resourceVersion\":\"");
 	HF_AUTOFREE char *body = hf_xasprintf(
 		EVICTION(",\"deleteOptions\":{\"preconditions\":{\"resourceVersion\":\"%.*s\"}}"),
 		(int)strcspn(version, "\""), version);
-	ask(bench, "POST " PODS "/p/eviction", "", body, "HTTP/1.1 201 ");
-	ask(bench, "GET " PODS "/p", "", "", "\"deletionTimestamp\"");
-	ask(bench, "GET /api/v1", "", "", "{\"name\":\"pods/eviction\",");
+	expect_response(bench, "POST " PODS "/p/eviction", "", body, "HTTP/1.1 201 ");
+	expect_response(bench, "GET " PODS "/p", "", "", "\"deletionTimestamp\"");
+	expect_response(bench, "GET /api/v1", "", "", "{\"name\":\"pods/eviction\",");
 	hf_raw_expect(&bench->raw,
 		      "\"verbs\":[\"create\"],\"group\":\"policy\",\"version\":\"v1\"");
 }
@@ -547,7 +559,7 @@ static void an_eviction_may_name_the_version_that_it_saw(void **state)
 #define LOG_LINES 160000 /* 10 MiB: more than any buffer on the way */
 
 struct long_log {
-	struct hf_log_stream base; /* first */
+	struct hf_log_stream base; /* the first member, for casts */
 	struct hf_timer *timer;
 	hf_log_fn fn;
 	void *arg;
@@ -586,7 +598,7 @@ static struct hf_log_stream *long_log_start(void *arg, struct hf_doc *pod,
 	return &log->base;
 }
 
-static size_t count(const struct hf_strbuf *sb, char byte)
+static size_t count_text(const struct hf_strbuf *sb, char byte)
 {
 	size_t n = 0;
 
@@ -595,26 +607,28 @@ static size_t count(const struct hf_strbuf *sb, char byte)
 	return n;
 }
 
-static void a_log_longer_than_what_may_wait_comes_whole(void **state)
+static void a_long_log_arrives_complete(void **state)
 {
 	struct bench *bench = *state;
 
 	hf_local_set_logs(bench->local,
 			  &(struct hf_local_logs){.start = long_log_start, .arg = bench});
-	ask(bench, "POST /api/v1/namespaces/default/pods", "",
-	    "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"p\"},\"spec\":"
-	    "{\"containers\":[{\"name\":\"c\",\"image\":\"x\"}]}}",
-	    "HTTP/1.1 201 ");
-	say(bench, "GET /api/v1/namespaces/default/pods/p/log", "Connection: close\r\n", "");
+	expect_response(
+		bench, "POST /api/v1/namespaces/default/pods", "",
+		"{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"p\"},\"spec\":"
+		"{\"containers\":[{\"name\":\"c\",\"image\":\"x\"}]}}",
+		"HTTP/1.1 201 ");
+	send_request(bench, "GET /api/v1/namespaces/default/pods/p/log", "Connection: close\r\n",
+		     "");
 	hf_raw_expect_eof(&bench->raw);
 	assert_true(hf_str_has_suffix(bench->raw.in.data, "\r\n0\r\n\r\n"));
-	/* Chunks have line ends of their own. */
+	/* The chunks' own line ends are in the bytes too. */
 	assert_true(bench->raw.in.len > LOG_LINES * strlen(LOG_LINE));
-	assert_in_range(count(&bench->raw.in, '\n'), LOG_LINES, LOG_LINES + 4096);
+	assert_in_range(count_text(&bench->raw.in, '\n'), LOG_LINES, LOG_LINES + 4096);
 	hf_local_set_logs(bench->local, NULL);
 }
 
-static void a_port_that_is_taken_is_said_so(void **state)
+static void a_port_in_use_is_an_error(void **state)
 {
 	struct bench *bench = *state;
 	struct hf_face *face = NULL;
@@ -627,36 +641,36 @@ static void a_port_that_is_taken_is_said_so(void **state)
 		    HF_E_IO);
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		T(who_has_no_token_gets_a_status_of_401),
-		T(health_and_version_answer_anybody),
+		T(requests_without_the_token_get_401),
+		T(health_and_version_need_no_token),
 		T(an_object_is_made_read_listed_changed_and_deleted),
 		T(a_body_may_be_yaml),
 		T(pages_are_linked_by_tokens),
-		T(what_cannot_be_is_refused_in_an_api_servers_words),
+		T(unsupported_requests_are_refused_in_an_api_servers_words),
 		T(a_dry_run_stores_nothing),
 		T(unknown_fields_are_warned_of_in_a_header),
 		T(a_collection_is_deleted_by_selector),
-		T(discovery_and_openapi_tell_what_there_is),
+		T(discovery_and_openapi_list_the_kinds),
 		T(schemas_list_the_fields),
-		T(who_may_ask_may_do_everything),
-		T(a_watch_begins_with_what_is_there_and_goes_on),
+		T(access_reviews_are_always_allowed),
+		T(a_watch_delivers_initial_objects_and_changes),
 		T(a_watch_ends_when_its_time_is_up),
 		T(a_watch_from_too_long_ago_says_410),
 		T(a_watch_as_a_table_names_its_columns_once),
-		T(a_slow_watcher_gets_what_it_missed_or_is_sent_back_to_list),
+		T(a_slow_watcher_resumes_or_gets_410),
 		T(quiescing_ends_the_watches_that_are_open),
-		T(a_watcher_that_leaves_leaves_nothing_behind),
+		T(a_closed_watch_is_freed),
 		T(a_short_token_is_refused),
 		T(an_evicted_pod_is_marked_and_given_its_grace),
 		T(an_eviction_that_is_refused_leaves_no_mark),
 		T(an_eviction_may_name_the_version_that_it_saw),
-		T(a_log_longer_than_what_may_wait_comes_whole),
-		T(a_port_that_is_taken_is_said_so),
+		T(a_long_log_arrives_complete),
+		T(a_port_in_use_is_an_error),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

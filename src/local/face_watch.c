@@ -11,28 +11,27 @@
 #include <stdlib.h>
 
 /*
- * Watches: one JSON object a line, for as long as the client stays.
+ * Watches: one JSON object per line, until the client, the timeout or an error ends the stream.
  *
- * A client that does not keep up is not buffered for.  When its stream is full, the
- * store's watch is stopped and only the last version that was written is remembered;
- * when the stream has drained, a new watch goes on from there.  Where the store's
- * history does not reach so far back any more, the client gets the 410 that makes
- * it list again.  A watch without a version begins with a list of what is there,
- * kept as references and written as the client takes it.
+ * Nothing is buffered for a slow client. When the stream is full, the store's watch is stopped and
+ * the version of the last written event is kept. When the stream has drained, a new watch resumes
+ * from that version. If history does not reach back so far, the client gets a 410, after which it
+ * lists again. A watch without a version begins with a list, kept as references and written as the
+ * client reads.
  */
 struct face_watch {
-	struct face_stream stream; /* first */
+	struct face_stream stream; /* the first member, for casts */
 	const struct hf_resource *resource;
 	enum face_form form;
 	enum face_include include;
 	bool bookmarks;
-	bool columns_told; /* a Table's columns go out once */
+	bool columns_sent; /* the Table's columns were sent; they are sent once */
 	char *ns, *labels, *fields;
-	char *version; /* of the last event written */
+	char *version; /* resourceVersion of the last written event */
 	struct hf_call *list;
-	struct hf_doc **initial; /* not written yet: from at_initial on */
+	struct hf_doc **initial; /* initial objects; not written yet: from at_initial on */
 	size_t n_initial, at_initial;
-	struct hf_watch *watch; /* NULL: not started, or held back */
+	struct hf_watch *watch; /* NULL: not started, or stopped because the stream is full */
 	struct hf_timer *timeout;
 };
 
@@ -59,7 +58,7 @@ static void on_closed(void *arg, struct hf_exchange *ex)
 	watch_free(arg);
 }
 
-static void finish(struct face_stream *stream)
+static void finish_watch(struct face_stream *stream)
 {
 	struct face_watch *w = (struct face_watch *)stream;
 	struct hf_exchange *ex = stream->ex;
@@ -72,7 +71,7 @@ static void finish(struct face_stream *stream)
 
 static void on_timeout(void *arg)
 {
-	finish(arg);
+	finish_watch(arg);
 }
 
 /* ---- events ------------------------------------------------------------------------------- */
@@ -80,7 +79,7 @@ static void on_timeout(void *arg)
 static struct hf_json *table_event(struct face_watch *w, enum hf_event_type type,
 				   const struct hf_json *object)
 {
-	struct hf_json *table = hf_face_table(w->resource, !w->columns_told);
+	struct hf_json *table = hf_face_table(w->resource, !w->columns_sent);
 	const char *version = hf_json_path_str(object, "metadata", "resourceVersion", NULL);
 
 	hf_json_set_str(hf_json_ensure_object(table, "metadata"), "resourceVersion", version);
@@ -90,7 +89,7 @@ static struct hf_json *table_event(struct face_watch *w, enum hf_event_type type
 	return table;
 }
 
-/* false: no room; nothing was written. */
+/* Writes an event; false if the stream has no room: nothing was written. */
 static bool write_event(struct face_watch *w, enum hf_event_type type, struct hf_doc *doc)
 {
 	static const char *const names[] = {
@@ -115,7 +114,7 @@ static bool write_event(struct face_watch *w, enum hf_event_type type, struct hf
 	hf_assert(!sb.full);
 	if (!hf_exchange_write(w->stream.ex, sb.data, sb.len))
 		return false;
-	w->columns_told = true;
+	w->columns_sent = true;
 	return true;
 }
 
@@ -128,7 +127,7 @@ static void write_error(struct face_watch *w, int code, const char *message)
 	hf_strbuf_addstr(&sb, "{\"type\":\"ERROR\",\"object\":");
 	hf_json_write(status, HF_JSON_COMPACT, &sb);
 	hf_strbuf_addstr(&sb, "}\n");
-	/* Where even this finds no room, the client sees the end and lists again. */
+	/* If the stream is full, the client sees only the end, and lists again. */
 	(void)!hf_exchange_write(w->stream.ex, sb.data, sb.len);
 }
 
@@ -145,7 +144,7 @@ static void on_event(void *arg, const struct hf_event *event)
 	if (event->type == HF_EVENT_ENDED) {
 		if (event->code != 0)
 			write_error(w, event->code, event->message);
-		finish(&w->stream);
+		finish_watch(&w->stream);
 		return;
 	}
 	if (write_event(w, event->type, event->object)) {
@@ -156,7 +155,8 @@ static void on_event(void *arg, const struct hf_event *event)
 	hf_exchange_on_drained(w->stream.ex, on_drained, w);
 }
 
-/* ---- start, and going on ------------------------------------------------------------------ */
+/* ---- start and resume
+ * ------------------------------------------------------------------------- */
 
 static void start_watch(struct face_watch *w)
 {
@@ -172,8 +172,8 @@ static void start_watch(struct face_watch *w)
 	w->watch = hf_store_watch(w->stream.face->client, &options, on_event, w);
 }
 
-/* What is left of the beginning, as far as there is room; then the watch. */
-static void go_on(struct face_watch *w)
+/* Writes the remaining initial objects as far as there is room, then starts the watch. */
+static void resume_watch(struct face_watch *w)
 {
 	for (; w->at_initial < w->n_initial; w->at_initial++) {
 		if (!write_event(w, HF_EVENT_ADDED, w->initial[w->at_initial])) {
@@ -188,7 +188,7 @@ static void go_on(struct face_watch *w)
 
 static void on_drained(void *arg, struct hf_exchange *ex)
 {
-	go_on(arg);
+	resume_watch(arg);
 }
 
 static void on_list(void *arg, const struct hf_reply *reply)
@@ -198,14 +198,14 @@ static void on_list(void *arg, const struct hf_reply *reply)
 	w->list = NULL;
 	if (reply->code != 0) {
 		write_error(w, reply->code, reply->message);
-		finish(&w->stream);
+		finish_watch(&w->stream);
 		return;
 	}
 	w->initial = hf_xcalloc(reply->n_items + 1, sizeof(*w->initial));
 	for (size_t i = 0; i < reply->n_items; i++)
 		w->initial[w->n_initial++] = hf_doc_ref(reply->items[i]);
 	set_version(w, reply->resource_version);
-	go_on(w);
+	resume_watch(w);
 }
 
 static void start_list(struct face_watch *w)
@@ -230,7 +230,7 @@ static char *dup_query(const struct hf_exchange *ex, const char *name)
 	return hf_str_is_empty(value) ? NULL : hf_xstrdup(value);
 }
 
-/* A path with a name is a watch of that name. */
+/* The field selector; a path with an object's name watches that object only. */
 static char *fields_of(const struct hf_exchange *ex, const struct face_route *route)
 {
 	if (route->name == NULL)
@@ -254,7 +254,8 @@ static int check_selectors(const struct face_watch *w, struct hf_error *err)
 	return rc;
 }
 
-static int check(const struct face_watch *w, const struct hf_exchange *ex, struct hf_error *err)
+static int check_watch(const struct face_watch *w, const struct hf_exchange *ex,
+		       struct hf_error *err)
 {
 	const char *version = hf_exchange_query(ex, "resourceVersion");
 	int64_t number;
@@ -298,9 +299,9 @@ void hf_face_watch(struct hf_face *face, struct hf_exchange *ex, const struct fa
 		.labels = dup_query(ex, "labelSelector"),
 		.fields = fields_of(ex, route),
 	};
-	w->stream = (struct face_stream){.ex = ex, .end = finish};
+	w->stream = (struct face_stream){.ex = ex, .end = finish_watch};
 	hf_face_stream_link(face, &w->stream);
-	if (check(w, ex, &err) != 0) {
+	if (check_watch(w, ex, &err) != 0) {
 		watch_free(w);
 		hf_face_fail_err(ex, &err);
 		return;

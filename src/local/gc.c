@@ -12,16 +12,19 @@
 #include <string.h>
 
 /*
- * Garbage collection.  Every committed change names objects that may have become
- * garbage, or may now let their owner go; they are queued by key and looked at once,
- * as they then are.  Looking twice does nothing twice.
+ * The garbage collector: owners and dependents, and the emptying of namespaces.
+ *
+ * A committed change can turn objects into garbage, or free an owner that waits for them. The
+ * collector queues the keys of such objects and processes each key once, in the object's state at
+ * that time. Processing is idempotent and keeps no state. So after a start or a failed commit the
+ * collector queues every candidate again.
  */
 
-/* Keys waiting: at most one per object there can be; far below what a plane holds. */
+/* Limit of waiting keys: the number of objects that fit into the store. */
 #define QUEUE_MAX ((size_t)HF_RESOURCES_MAX * HF_LOCAL_OBJECTS_MAX)
-#define PER_PASS 1000               /* bounds a turn */
-#define RETRY_AFTER (5 * HF_SECOND) /* a delete that was refused */
-#define RESCAN_AFTER HF_SECOND      /* a commit that failed */
+#define PER_PASS 1000               /* keys per turn of the loop */
+#define RETRY_AFTER (5 * HF_SECOND) /* delay before a refused write is tried again */
+#define RESCAN_AFTER HF_SECOND      /* delay after a failed commit */
 
 struct hf_gc {
 	struct hf_local *local;
@@ -38,8 +41,8 @@ static const struct hf_json *meta_of(struct hf_doc *doc)
 	return hf_json_get(hf_doc_json(doc), "metadata");
 }
 
-/* Soonest wins: a pass on its way looks at what is queued meanwhile too. */
-static void arm(struct hf_gc *gc, hf_time after)
+/* Arms the timer unless it already fires sooner. */
+static void arm_timer(struct hf_gc *gc, hf_time after)
 {
 	hf_time now = hf_loop_mono(hf_local_loop(gc->local));
 
@@ -56,10 +59,10 @@ static void enqueue_into(struct hf_gc *gc, struct hf_map *map, struct hf_kind *k
 	hf_assert(hf_map_put(map, key, kind));
 }
 
-static void enqueue(struct hf_gc *gc, struct hf_kind *kind, const char *ns, const char *name)
+static void enqueue_object(struct hf_gc *gc, struct hf_kind *kind, const char *ns, const char *name)
 {
 	enqueue_into(gc, gc->queue, kind, ns, name);
-	arm(gc, gc->delay);
+	arm_timer(gc, gc->delay);
 }
 
 static void enqueue_dependents(struct hf_gc *gc, const char *uid)
@@ -67,14 +70,14 @@ static void enqueue_dependents(struct hf_gc *gc, const char *uid)
 	struct hf_owner *owner = hf_engine_owner(gc->local->engine, uid);
 
 	for (struct hf_owner_link *l = owner ? owner->first : NULL; l; l = l->next)
-		enqueue(gc, l->entry->kind, l->entry->ns, l->entry->name);
+		enqueue_object(gc, l->entry->kind, l->entry->ns, l->entry->name);
 }
 
 /* --- owners --- */
 
-/* The entry an ownerReference of an object in ns means, whatever its UID now.  *ret_known is
- * false where that cannot be told (a kind this plane does not have, or a namespaced owner of
- * an object in no namespace); such an owner is never taken for gone. */
+/* Finds the object that an ownerReference names; its UID may differ. *ret_known is false if the
+ * plane cannot know: its kind is unknown here, or it is namespaced and the dependent is not. The
+ * collector never treats such an owner as deleted. */
 static struct hf_entry *owner_entry(struct hf_gc *gc, const struct hf_json *ref, const char *ns,
 				    bool *ret_known)
 {
@@ -90,9 +93,11 @@ static struct hf_entry *owner_entry(struct hf_gc *gc, const struct hf_json *ref,
 	return hf_kind_find(hf_engine_kind(gc->local->engine, resource), ns, name);
 }
 
+/* SOLID: exists, or cannot be known. WAITING: in foreground deletion. GONE: deleted, or replaced by
+ * an object with another UID. */
 enum owner_state { OWNER_SOLID, OWNER_WAITING, OWNER_GONE };
 
-static enum owner_state classify(struct hf_gc *gc, const struct hf_json *ref, const char *ns)
+static enum owner_state classify_owner(struct hf_gc *gc, const struct hf_json *ref, const char *ns)
 {
 	bool known;
 	struct hf_entry *owner = owner_entry(gc, ref, ns, &known);
@@ -116,15 +121,15 @@ static void enqueue_owners(struct hf_gc *gc, struct hf_doc *doc)
 		bool known;
 		struct hf_entry *owner =
 			owner_entry(gc, hf_json_item(refs, i), hf_doc_namespace(doc), &known);
-		/* Only one that waits for its dependents cares. */
+		/* Only an owner that is being deleted waits for its dependents. */
 		if (owner && hf_json_get(meta_of(owner->doc), "deletionTimestamp"))
-			enqueue(gc, owner->kind, owner->ns, owner->name);
+			enqueue_object(gc, owner->kind, owner->ns, owner->name);
 	}
 }
 
-/* --- what the store is asked to do --- */
+/* --- writes --- */
 
-static bool apply(struct hf_gc *gc, const struct hf_request *request)
+static bool send_request(struct hf_gc *gc, const struct hf_request *request)
 {
 	HF_AUTO_RESULT result = {0};
 
@@ -151,10 +156,10 @@ static bool delete_entry(struct hf_gc *gc, const struct hf_entry *entry,
 
 	request.precondition_uid = hf_doc_uid(entry->doc);
 	request.propagation = propagation;
-	return apply(gc, &request);
+	return send_request(gc, &request);
 }
 
-/* Set one member of metadata; value is taken over, NULL removes. */
+/* Sets one member of metadata. value is taken over; NULL removes the member. */
 static bool patch_meta(struct hf_gc *gc, const struct hf_entry *entry, const char *key,
 		       struct hf_json *value)
 {
@@ -165,7 +170,7 @@ static bool patch_meta(struct hf_gc *gc, const struct hf_entry *entry, const cha
 	HF_AUTO_DOC body = hf_doc_from_json(patch);
 	request.body = body;
 	request.patch_type = HF_PATCH_MERGE;
-	return apply(gc, &request);
+	return send_request(gc, &request);
 }
 
 static bool drop_finalizer(struct hf_gc *gc, const struct hf_entry *entry, const char *name)
@@ -175,9 +180,9 @@ static bool drop_finalizer(struct hf_gc *gc, const struct hf_entry *entry, const
 	return patch_meta(gc, entry, "finalizers", hf_json_without_string(list, name));
 }
 
-/* --- foreground and orphan: the owner's side --- */
+/* --- foreground and orphan: processing an owner --- */
 
-static bool blocks(const struct hf_entry *dependent, const char *owner_uid)
+static bool blocks_deletion(const struct hf_entry *dependent, const char *owner_uid)
 {
 	const struct hf_json *refs = hf_json_get(meta_of(dependent->doc), "ownerReferences");
 
@@ -190,7 +195,7 @@ static bool blocks(const struct hf_entry *dependent, const char *owner_uid)
 	return false;
 }
 
-/* Every blocking dependent is sent on its way; with none left the owner may go. */
+/* Queues every dependent that blocks the deletion; without any, removes the owner's finalizer. */
 static bool process_foreground(struct hf_gc *gc, const struct hf_entry *entry)
 {
 	const char *uid = hf_doc_uid(entry->doc);
@@ -198,12 +203,12 @@ static bool process_foreground(struct hf_gc *gc, const struct hf_entry *entry)
 	bool blocked = false;
 
 	for (struct hf_owner_link *l = owner ? owner->first : NULL; l; l = l->next) {
-		if (!blocks(l->entry, uid))
+		if (!blocks_deletion(l->entry, uid))
 			continue;
 		blocked = true;
-		/* One that is being deleted is waited for. */
+		/* A dependent that is already being deleted only needs waiting. */
 		if (!hf_json_get(meta_of(l->entry->doc), "deletionTimestamp"))
-			enqueue(gc, l->entry->kind, l->entry->ns, l->entry->name);
+			enqueue_object(gc, l->entry->kind, l->entry->ns, l->entry->name);
 	}
 	return blocked || drop_finalizer(gc, entry, HF_FINALIZER_FOREGROUND);
 }
@@ -224,7 +229,7 @@ static bool process_orphan(struct hf_gc *gc, const struct hf_entry *entry)
 	struct hf_owner *owner;
 	bool good = true;
 
-	/* Each patch takes a link away, and the last of them the owner. */
+	/* Each patch removes one link, and the last patch removes the struct hf_owner. */
 	while (good && (owner = hf_engine_owner(gc->local->engine, uid))) {
 		const struct hf_entry *dependent = owner->first->entry;
 		const struct hf_json *refs =
@@ -234,21 +239,21 @@ static bool process_orphan(struct hf_gc *gc, const struct hf_entry *entry)
 	return good && drop_finalizer(gc, entry, HF_FINALIZER_ORPHAN);
 }
 
-/* --- the dependent's side --- */
+/* --- processing a dependent --- */
 
 struct owners {
 	size_t solid, waiting, gone;
-	struct hf_json *kept; /* references to solid owners */
+	struct hf_json *kept; /* the references to solid owners */
 };
 
-static void look_at_owners(struct hf_gc *gc, const struct hf_entry *entry, struct owners *ret)
+static void classify_owners(struct hf_gc *gc, const struct hf_entry *entry, struct owners *ret)
 {
 	const struct hf_json *refs = hf_json_get(meta_of(entry->doc), "ownerReferences");
 
 	*ret = (struct owners){.kept = hf_json_array()};
 	for (size_t i = 0; i < hf_json_len(refs); i++) {
 		struct hf_json *ref = hf_json_item(refs, i);
-		switch (classify(gc, ref, entry->ns)) {
+		switch (classify_owner(gc, ref, entry->ns)) {
 		case OWNER_SOLID:
 			ret->solid++;
 			hf_json_append(ret->kept, hf_json_ref(ref));
@@ -264,8 +269,9 @@ static bool has_dependents(struct hf_gc *gc, const struct hf_entry *entry)
 	return hf_engine_owner(gc->local->engine, hf_doc_uid(entry->doc)) != NULL;
 }
 
-/* A dependent that waits in the foreground itself: the two wait for each other. */
-static bool in_a_ring(struct hf_gc *gc, const struct hf_entry *entry)
+/* True if a dependent of the object is in foreground deletion itself: then the two could wait for
+ * each other. */
+static bool has_waiting_dependent(struct hf_gc *gc, const struct hf_entry *entry)
 {
 	struct hf_owner *owner = hf_engine_owner(gc->local->engine, hf_doc_uid(entry->doc));
 
@@ -276,7 +282,8 @@ static bool in_a_ring(struct hf_gc *gc, const struct hf_entry *entry)
 	return false;
 }
 
-/* So this one stops holding up its owners, as kube-controller-manager has it. */
+/* Clears blockOwnerDeletion in all references, as kube-controller-manager does to break such a
+ * circle. */
 static bool unblock_owners(struct hf_gc *gc, const struct hf_entry *entry)
 {
 	const struct hf_json *refs = hf_json_get(meta_of(entry->doc), "ownerReferences");
@@ -306,7 +313,7 @@ static bool process_dependent(struct hf_gc *gc, const struct hf_entry *entry)
 	struct owners owners;
 	bool good = true;
 
-	look_at_owners(gc, entry, &owners);
+	classify_owners(gc, entry, &owners);
 	HF_AUTO_JSON kept = owners.kept;
 	if (owners.solid + owners.waiting + owners.gone == 0)
 		return true;
@@ -314,7 +321,7 @@ static bool process_dependent(struct hf_gc *gc, const struct hf_entry *entry)
 		if (owners.waiting + owners.gone > 0)
 			good = patch_meta(gc, entry, "ownerReferences", hf_steal(&kept));
 	} else if (owners.waiting > 0 && has_dependents(gc, entry)) {
-		if (in_a_ring(gc, entry))
+		if (has_waiting_dependent(gc, entry))
 			good = unblock_owners(gc, entry);
 		good = good && delete_entry(gc, entry, HF_PROPAGATE_FOREGROUND);
 	} else {
@@ -334,7 +341,8 @@ static size_t delete_content(struct hf_gc *gc, const char *ns, bool *ret_good)
 		struct hf_kind *kind = &engine->kinds[k];
 		if (!kind->resource->namespaced)
 			continue;
-		/* What goes at once moves the rest up; what is only marked is stepped over. */
+		/* An object that is removed at once moves the rest up; one that is only marked is
+		 * skipped. */
 		size_t i = hf_kind_lower_bound(kind, ns, "");
 		while (i < kind->entries.len && hf_streq(kind->entries.items[i]->ns, ns)) {
 			const struct hf_entry *entry = kind->entries.items[i];
@@ -363,12 +371,12 @@ static bool process_namespace(struct hf_gc *gc, const struct hf_entry *entry)
 	request.body = body;
 	request.patch_type = HF_PATCH_MERGE;
 	request.subresource = "finalize";
-	return apply(gc, &request);
+	return send_request(gc, &request);
 }
 
 /* --- the queue --- */
 
-static bool process(struct hf_gc *gc, const struct hf_entry *entry)
+static bool process_object(struct hf_gc *gc, const struct hf_entry *entry)
 {
 	const struct hf_json *meta = meta_of(entry->doc);
 
@@ -380,11 +388,11 @@ static bool process(struct hf_gc *gc, const struct hf_entry *entry)
 		return process_foreground(gc, entry);
 	if (entry->kind->resource == &hf_namespaces)
 		return process_namespace(gc, entry);
-	return true; /* on its way */
+	return true; /* nothing to do: another finalizer or the kubelet is waited for */
 }
 
-/* Everything that could want attention. */
-static void scan(struct hf_gc *gc)
+/* Queues every object that has owners or is being deleted. */
+static void scan_all(struct hf_gc *gc)
 {
 	struct hf_engine *engine = gc->local->engine;
 
@@ -394,7 +402,7 @@ static void scan(struct hf_gc *gc)
 			struct hf_entry *entry = kind->entries.items[i];
 			if (entry->n_links > 0 ||
 			    hf_json_get(meta_of(entry->doc), "deletionTimestamp"))
-				enqueue(gc, kind, entry->ns, entry->name);
+				enqueue_object(gc, kind, entry->ns, entry->name);
 		}
 	}
 }
@@ -408,12 +416,12 @@ static void process_key(struct hf_gc *gc, const char *key, struct hf_kind *kind)
 
 	hf_map_remove(gc->queue, key);
 	const struct hf_entry *entry = hf_kind_find(kind, ns, name);
-	if (entry && !process(gc, entry))
+	if (entry && !process_object(gc, entry))
 		enqueue_into(gc, gc->refused, kind, ns, name);
 }
 
-/* Refused earlier: once more. */
-static void take_refused(struct hf_gc *gc)
+/* Queues the refused keys again. */
+static void requeue_refused(struct hf_gc *gc)
 {
 	const char *key;
 	void *kind;
@@ -430,9 +438,9 @@ static void on_timer(void *arg)
 
 	if (gc->rescan) {
 		gc->rescan = false;
-		scan(gc);
+		scan_all(gc);
 	}
-	take_refused(gc);
+	requeue_refused(gc);
 	for (; n < PER_PASS; n++) {
 		const char *key;
 		void *kind;
@@ -442,9 +450,9 @@ static void on_timer(void *arg)
 		process_key(gc, key, kind);
 	}
 	if (hf_map_len(gc->queue) > 0)
-		arm(gc, gc->delay);
+		arm_timer(gc, gc->delay);
 	else if (hf_map_len(gc->refused) > 0)
-		arm(gc, RETRY_AFTER);
+		arm_timer(gc, RETRY_AFTER);
 	else if (!gc->rescan)
 		hf_timer_disarm(gc->timer);
 }
@@ -470,7 +478,8 @@ static void on_changed(void *arg, const struct hf_local_change *change)
 		struct hf_doc *space =
 			*ns ? hf_local_peek(gc->local, &hf_namespaces, NULL, ns) : NULL;
 		if (space && hf_json_get(meta_of(space), "deletionTimestamp"))
-			enqueue(gc, hf_engine_kind(gc->local->engine, &hf_namespaces), "", ns);
+			enqueue_object(gc, hf_engine_kind(gc->local->engine, &hf_namespaces), "",
+				       ns);
 		return;
 	}
 	if (change->before && refs_changed(change->before, change->after))
@@ -478,7 +487,7 @@ static void on_changed(void *arg, const struct hf_local_change *change)
 	if (hf_json_get(meta_of(doc), "deletionTimestamp") ||
 	    (hf_json_get(meta_of(doc), "ownerReferences") &&
 	     (!change->before || refs_changed(change->before, change->after))))
-		enqueue(gc, kind, ns, hf_doc_name(doc));
+		enqueue_object(gc, kind, ns, hf_doc_name(doc));
 }
 
 static void on_reset(void *arg)
@@ -501,7 +510,7 @@ struct hf_gc *hf_gc_create(struct hf_local *local, const struct hf_gc_options *o
 	gc->observer =
 		(struct hf_local_observer){.changed = on_changed, .reset = on_reset, .arg = gc};
 	hf_local_observe(local, &gc->observer);
-	scan(gc);
+	scan_all(gc);
 	return gc;
 }
 

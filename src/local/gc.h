@@ -6,15 +6,17 @@
 #include "local/local.h"
 
 /*
- * Owner garbage collection and the emptying of namespaces, as kube-controller-manager
- * does them: background, foreground (blockOwnerDeletion) and orphan.
+ * Garbage collection by owners (background, foreground with blockOwnerDeletion, orphan) and the
+ * emptying of namespaces, as kube-controller-manager does them. The collector observes the store
+ * and writes by hf_local_apply.
  */
 struct hf_gc;
 
 struct hf_gc_options {
-	hf_time delay; /* span between a change and the reaction to it; 0: the next turn */
+	hf_time delay; /* time between a change and the reaction; 0: the next turn */
 };
-/* options may be NULL.  Scans everything once, so owners that went while nobody looked count. */
+/* options may be NULL. Scans all objects once: owners may have been deleted while no collector
+ * ran. */
 struct hf_gc *hf_gc_create(struct hf_local *local, const struct hf_gc_options *options);
 struct hf_gc *hf_gc_destroy(struct hf_gc *gc); /* NULL is fine; returns NULL */
 

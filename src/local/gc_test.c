@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-/* What tests/contract has no way to see: restarts, chains, unknown owners, a full disk. */
+/* The garbage collector beyond tests/contract: restarts, chains, unknown owners, a full disk. */
 
 static const char *uid_of(struct plane *p, const char *name)
 {
@@ -24,7 +24,7 @@ static const char *uid_of(struct plane *p, const char *name)
 	return uid;
 }
 
-static void own(struct plane *p, const char *name, const char *owner, const char *uid)
+static void create_dependent(struct plane *p, const char *name, const char *owner, const char *uid)
 {
 	AUTO_OUTCOME o = {0};
 
@@ -36,7 +36,7 @@ static void own(struct plane *p, const char *name, const char *owner, const char
 			 0);
 }
 
-static bool there(struct plane *p, const char *name)
+static bool is_stored(struct plane *p, const char *name)
 {
 	return hf_local_peek(p->local, &hf_configmaps, "default", name) != NULL;
 }
@@ -64,7 +64,7 @@ static void make_chain(struct plane *p, int n)
 	for (int i = 1; i < n; i++) {
 		snprintf(name, sizeof(name), "c%d", i);
 		snprintf(owner, sizeof(owner), "c%d", i - 1);
-		own(p, name, owner, uid_of(p, owner));
+		create_dependent(p, name, owner, uid_of(p, owner));
 	}
 }
 
@@ -112,7 +112,7 @@ static void in_the_foreground_the_last_link_goes_first(void **state)
 	plane_close(&p);
 }
 
-static void two_that_own_each_other_go_together(void **state)
+static void a_circle_of_owners_is_deleted(void **state)
 {
 	struct plane p;
 	AUTO_OUTCOME o = {0};
@@ -127,7 +127,7 @@ static void two_that_own_each_other_go_together(void **state)
 			       uid_of(&p, "c1")),
 			 0);
 	settle(&p.w);
-	assert_true(there(&p, "c0") && there(&p, "c1"));
+	assert_true(is_stored(&p, "c0") && is_stored(&p, "c1"));
 	assert_int_equal(remove_as(&p, "c0", HF_PROPAGATE_FOREGROUND), 0);
 	p.w.pass(&p.w, HF_MINUTE);
 	assert_int_equal(hf_local_count(p.local, &hf_configmaps), 0);
@@ -143,7 +143,7 @@ static void a_collector_that_starts_late_finds_what_it_missed(void **state)
 	make_chain(&p, 3);
 	assert_int_equal(remove_as(&p, "c0", HF_PROPAGATE_DEFAULT), 0);
 	settle(&p.w);
-	assert_true(there(&p, "c1"));
+	assert_true(is_stored(&p, "c1"));
 	plane_reopen(&p, NULL);
 	struct hf_gc *gc = hf_gc_create(p.local, NULL);
 	settle(&p.w);
@@ -161,17 +161,17 @@ static void a_started_orphaning_is_finished_after_a_restart(void **state)
 	make_chain(&p, 2);
 	assert_int_equal(remove_as(&p, "c0", HF_PROPAGATE_ORPHAN), 0);
 	plane_reopen(&p, NULL);
-	assert_true(there(&p, "c0"));
+	assert_true(is_stored(&p, "c0"));
 	struct hf_gc *gc = hf_gc_create(p.local, NULL);
 	settle(&p.w);
-	assert_false(there(&p, "c0"));
+	assert_false(is_stored(&p, "c0"));
 	assert_int_equal(get(&p.w, &hf_configmaps, "default", "c1", &o), 0);
 	assert_false(has(&o, "metadata.ownerReferences"));
 	hf_gc_destroy(gc);
 	plane_close(&p);
 }
 
-static void an_owner_of_a_kind_nobody_knows_is_not_taken_for_gone(void **state)
+static void owners_of_unknown_kinds_count_as_existing(void **state)
 {
 	struct plane p;
 	AUTO_OUTCOME o = {0};
@@ -183,14 +183,14 @@ static void an_owner_of_a_kind_nobody_knows_is_not_taken_for_gone(void **state)
 				"'ownerReferences':[{'apiVersion':'apps/v1','kind':'Deployment',"
 				"'name':'d','uid':'u'}]}}"),
 			 0);
-	/* And an object in no namespace cannot be owned by one in a namespace. */
+	/* A cluster-wide object cannot have an owner in a namespace. */
 	assert_int_equal(create(&p.w, &hf_nodes, NULL, &o,
 				"{'apiVersion':'v1','kind':'Node','metadata':{'name':'n',"
 				"'ownerReferences':[{'apiVersion':'v1','kind':'ConfigMap',"
 				"'name':'d','uid':'u'}]}}"),
 			 0);
 	settle(&p.w);
-	assert_true(there(&p, "c"));
+	assert_true(is_stored(&p, "c"));
 	assert_int_equal(hf_local_count(p.local, &hf_nodes), 1);
 	hf_gc_destroy(gc);
 	plane_close(&p);
@@ -248,11 +248,11 @@ static void pods_of_a_job_get_their_grace(void **state)
 			     &o),
 			 0);
 	settle(&p.w);
-	/* The pod is asked to end; the job waits for it. */
+	/* The pod has its grace period; the job waits for it. */
 	assert_int_equal(get(&p.w, &hf_pods, "default", "p", &o), 0);
 	assert_int_equal(number_at(&o, "metadata.deletionGracePeriodSeconds"), 30);
 	assert_int_equal(get(&p.w, &hf_pytorchjobs, "default", "j", &o), 0);
-	/* The kubelet is through with it. */
+	/* The kubelet has ended the pod. */
 	assert_int_equal(ask(&p.w,
 			     &(struct hf_request){.verb = HF_VERB_DELETE,
 						  .resource = &hf_pods,
@@ -277,14 +277,14 @@ static void a_delay_is_kept(void **state)
 	p.w.pass(&p.w, 10 * HF_SECOND);
 	assert_int_equal(remove_as(&p, "c0", HF_PROPAGATE_DEFAULT), 0);
 	p.w.pass(&p.w, 2 * HF_SECOND);
-	assert_true(there(&p, "c1"));
+	assert_true(is_stored(&p, "c1"));
 	p.w.pass(&p.w, 2 * HF_SECOND);
-	assert_false(there(&p, "c1"));
+	assert_false(is_stored(&p, "c1"));
 	hf_gc_destroy(gc);
 	plane_close(&p);
 }
 
-/* A refusal is tried again, and holds up nobody else. */
+/* A refused delete is tried again and does not hold up other objects. */
 static int refuse_c1(void *arg, struct hf_admission *a, struct hf_error *err)
 {
 	bool *refuse = arg;
@@ -294,7 +294,7 @@ static int refuse_c1(void *arg, struct hf_admission *a, struct hf_error *err)
 	return 0;
 }
 
-static void what_is_refused_is_tried_again(void **state)
+static void refused_deletes_are_tried_again(void **state)
 {
 	struct plane p;
 	bool refuse = true;
@@ -305,14 +305,14 @@ static void what_is_refused_is_tried_again(void **state)
 		p.local, &hf_configmaps,
 		&(struct hf_local_rules){.admit = refuse_c1, .arg = &refuse, .on_delete = true});
 	make_chain(&p, 2);
-	own(&p, "other", "c0", uid_of(&p, "c0"));
+	create_dependent(&p, "other", "c0", uid_of(&p, "c0"));
 	assert_int_equal(remove_as(&p, "c0", HF_PROPAGATE_DEFAULT), 0);
 	p.w.pass(&p.w, HF_MINUTE);
-	assert_true(there(&p, "c1"));
-	assert_false(there(&p, "other"));
+	assert_true(is_stored(&p, "c1"));
+	assert_false(is_stored(&p, "other"));
 	refuse = false;
 	p.w.pass(&p.w, HF_MINUTE);
-	assert_false(there(&p, "c1"));
+	assert_false(is_stored(&p, "c1"));
 	hf_gc_destroy(gc);
 	plane_close(&p);
 }
@@ -327,7 +327,7 @@ static void set_file_limit(rlim_t bytes)
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-static void a_full_disk_only_delays_it(void **state)
+static void a_full_disk_only_delays_the_collection(void **state)
 {
 	struct plane p;
 	struct hf_error err = {0};
@@ -336,7 +336,7 @@ static void a_full_disk_only_delays_it(void **state)
 	struct hf_gc *gc = hf_gc_create(p.local, NULL);
 	make_chain(&p, 3);
 	settle(&p.w);
-	/* The delete of the owner is applied; the collector's own writes meet the limit. */
+	/* The owner's delete is applied; the collector's own writes exceed the limit. */
 	const struct hf_request request = {.verb = HF_VERB_DELETE,
 					   .resource = &hf_configmaps,
 					   .ns = "default",
@@ -346,8 +346,8 @@ static void a_full_disk_only_delays_it(void **state)
 	assert_ok(hf_local_flush(p.local, &err), &err);
 	set_file_limit(1024);
 	p.w.pass(&p.w, 10 * HF_SECOND);
-	assert_false(there(&p, "c0"));
-	assert_true(there(&p, "c1"));
+	assert_false(is_stored(&p, "c0"));
+	assert_true(is_stored(&p, "c1"));
 	assert_int_not_equal(hf_local_health(p.local, &err), 0);
 	set_file_limit(RLIM_INFINITY);
 	p.w.pass(&p.w, 10 * HF_SECOND);
@@ -356,24 +356,24 @@ static void a_full_disk_only_delays_it(void **state)
 	plane_close(&p);
 }
 
-/* Whatever the graph of owners, what is left in the end is what still has a living owner or
- * never had one. */
+/* For random graphs of owners: the objects left at the end have an existing owner, or never had
+ * one. */
 #define OBJECTS 14
 
 struct model {
-	int owner[OBJECTS][2]; /* -1: none */
+	int owner[OBJECTS][2]; /* -1: no owner */
 	int n_owners[OBJECTS];
 	bool deleted[OBJECTS];
 };
 
-static bool lives(const struct model *m, int i)
+static bool is_alive(const struct model *m, int i)
 {
 	if (m->deleted[i])
 		return false;
 	if (m->n_owners[i] == 0)
 		return true;
 	for (int k = 0; k < m->n_owners[i]; k++)
-		if (lives(m, m->owner[i][k]))
+		if (is_alive(m, m->owner[i][k]))
 			return true;
 	return false;
 }
@@ -405,7 +405,7 @@ static void make_random_graph(struct plane *p, struct model *m, uint64_t *seed)
 	}
 }
 
-static void what_is_left_has_a_living_owner_or_none(void **state)
+static void remaining_objects_have_an_existing_owner_or_none(void **state)
 {
 	for (uint64_t round = 0; round < 60; round++) {
 		uint64_t seed = round;
@@ -429,9 +429,9 @@ static void what_is_left_has_a_living_owner_or_none(void **state)
 		p.w.pass(&p.w, HF_MINUTE);
 		for (int i = 0; i < OBJECTS; i++) {
 			snprintf(name, sizeof(name), "o%d", i);
-			if (there(&p, name) != lives(&m, i))
+			if (is_stored(&p, name) != is_alive(&m, i))
 				fail_msg("seed %d: %s should%s be there", (int)round, name,
-					 lives(&m, i) ? "" : " not");
+					 is_alive(&m, i) ? "" : " not");
 		}
 		hf_gc_destroy(gc);
 		plane_close(&p);
@@ -443,16 +443,16 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_chain_goes_link_by_link),
 		cmocka_unit_test(in_the_foreground_the_last_link_goes_first),
-		cmocka_unit_test(two_that_own_each_other_go_together),
+		cmocka_unit_test(a_circle_of_owners_is_deleted),
 		cmocka_unit_test(a_collector_that_starts_late_finds_what_it_missed),
 		cmocka_unit_test(a_started_orphaning_is_finished_after_a_restart),
-		cmocka_unit_test(an_owner_of_a_kind_nobody_knows_is_not_taken_for_gone),
+		cmocka_unit_test(owners_of_unknown_kinds_count_as_existing),
 		cmocka_unit_test(a_namespaced_object_may_be_owned_by_a_node),
 		cmocka_unit_test(pods_of_a_job_get_their_grace),
 		cmocka_unit_test(a_delay_is_kept),
-		cmocka_unit_test(what_is_refused_is_tried_again),
-		cmocka_unit_test(a_full_disk_only_delays_it),
-		cmocka_unit_test(what_is_left_has_a_living_owner_or_none),
+		cmocka_unit_test(refused_deletes_are_tried_again),
+		cmocka_unit_test(a_full_disk_only_delays_the_collection),
+		cmocka_unit_test(remaining_objects_have_an_existing_owner_or_none),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,14 @@
 
 #include <stdlib.h>
 
+/*
+ * The store on a loop: turns, commits, observers, and the calls of in-process controllers.
+ *
+ * A turn is one posted task (run_turn): it applies the waiting requests, commits once, tells
+ * observers, answers, and feeds the watches. Nothing is reported before it is committed. A failed
+ * commit is undone in memory, and observers get reset.
+ */
+
 #define OBSERVERS_MAX 64
 
 /* --- a turn --- */
@@ -17,7 +25,7 @@ void hf_local_wake(struct hf_local *local)
 	hf_task_post(local->turn);
 }
 
-static void tell_change(void *arg, struct hf_change *c)
+static void notify_change(void *arg, struct hf_change *c)
 {
 	struct hf_local *local = arg;
 	struct hf_local_change change = {
@@ -31,13 +39,13 @@ static void tell_change(void *arg, struct hf_change *c)
 		local->observers.items[i]->changed(local->observers.items[i]->arg, &change);
 }
 
-static void tell_reset(struct hf_local *local)
+static void notify_reset(struct hf_local *local)
 {
 	for (size_t i = 0; i < local->observers.len; i++)
 		local->observers.items[i]->reset(local->observers.items[i]->arg);
 }
 
-/* The first of a kind is news. */
+/* Records the result of a commit. on_health hears of a change only, not of each failure. */
 static void set_health(struct hf_local *local, const struct hf_error *why)
 {
 	int before = local->health.code;
@@ -56,18 +64,18 @@ int hf_local_commit(struct hf_local *local, struct hf_error *err)
 	if (local->sqlite && hf_sqlite_commit(local->sqlite, local->engine, &why)) {
 		set_health(local, &why);
 		hf_engine_undo(local->engine);
-		tell_reset(local);
+		notify_reset(local);
 		return hf_error_set(err, why.code, "%s", why.text);
 	}
 	set_health(local, NULL);
-	hf_engine_commit(local->engine, tell_change, local);
+	hf_engine_commit(local->engine, notify_change, local);
 	if (local->n_bookmark_watches > 0 && !hf_timer_armed(local->bookmark))
 		hf_timer_arm(local->bookmark, local->bookmark_every);
 	return 0;
 }
 
-/* Events are swept when the oldest is due; nothing is armed while there are none. */
-static void expire(void *arg)
+/* Removes expired Events. The timer is armed only while the store has Events. */
+static void expire_events(void *arg)
 {
 	struct hf_local *local = arg;
 
@@ -83,11 +91,11 @@ static void arm_expiry(struct hf_local *local)
 		return;
 	hf_time due = hf_time_add(kind->oldest->written_at, local->engine->env.event_ttl);
 	hf_time now = hf_loop_wall(local->loop);
-	/* At least a second: one sweep then takes all of that second. */
+	/* The delay is at least 1 s, so that one run removes all Events of a second. */
 	hf_timer_arm(local->expiry, due > now + HF_SECOND ? due - now : HF_SECOND);
 }
 
-static void turn(void *arg)
+static void run_turn(void *arg)
 {
 	struct hf_local *local = arg;
 
@@ -100,14 +108,14 @@ static void turn(void *arg)
 
 /* --- birth and end --- */
 
-static hf_time wall(void *loop)
+static hf_time read_wall_clock(void *loop)
 {
 	return hf_loop_wall(loop);
 }
 
 static void kernel_random(void *arg, void *bytes, size_t len)
 {
-	/* getrandom cannot fail for such sizes once the kernel is up. */
+	/* getrandom does not fail for so few bytes after boot. */
 	hf_assert(hf_random_bytes(bytes, len, NULL) == 0);
 }
 
@@ -135,7 +143,7 @@ static int make_namespace(struct hf_local *local, const char *name, struct hf_er
 	return hf_error_set(err, result.code, "%s", result.err.text);
 }
 
-static int prepare(struct hf_local *local, const char *data_dir, struct hf_error *err)
+static int prepare_store(struct hf_local *local, const char *data_dir, struct hf_error *err)
 {
 	static const char *const namespaces[] = {"default", "kube-public", "kube-system"};
 	int rc = 0;
@@ -154,7 +162,7 @@ int hf_local_create(struct hf_loop *loop, const struct hf_local_options *options
 {
 	struct hf_local *local = hf_xcalloc(1, sizeof(*local));
 	struct hf_engine_env env = {
-		.now = wall,
+		.now = read_wall_clock,
 		.now_arg = loop,
 		.random = options->random ? options->random : kernel_random,
 		.random_arg = options->random_arg,
@@ -168,14 +176,14 @@ int hf_local_create(struct hf_loop *loop, const struct hf_local_options *options
 
 	local->loop = loop;
 	local->engine = hf_engine_create(&env);
-	local->turn = hf_task_create(loop, turn, local);
-	local->expiry = hf_timer_create(loop, expire, local);
+	local->turn = hf_task_create(loop, run_turn, local);
+	local->expiry = hf_timer_create(loop, expire_events, local);
 	local->bookmark = hf_timer_create(loop, hf_local_watches_bookmark, local);
 	local->bookmark_every =
 		options->bookmark_every ? options->bookmark_every : HF_LOCAL_BOOKMARK_EVERY;
 	local->observers.len_max = OBSERVERS_MAX;
 	local->own = hf_local_client_new(local, NULL);
-	int rc = prepare(local, options->data_dir, err);
+	int rc = prepare_store(local, options->data_dir, err);
 	local->on_health = options->health;
 	local->health_arg = options->health_arg;
 	if (rc) {
@@ -197,8 +205,8 @@ struct hf_local *hf_local_destroy(struct hf_local *local)
 	local->ending = true;
 	hf_local_client_free(local->own);
 	hf_assert(local->observers.len == 0);
-	/* Requests that came this turn were canceled above; what in-process controllers wrote
-	 * is kept where the disk allows, and was never acknowledged where not. */
+	/* The waiting requests were canceled above. Writes of in-process controllers are committed
+	 * if the disk allows; if not, no reply has acknowledged them. */
 	(void)hf_local_commit(local, NULL);
 	hf_sqlite_close(local->sqlite);
 	hf_task_destroy(local->turn);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The plane's own interface: controllers in the process, rules, limits, time. */
+/* The store's own interface: controllers, rules, limits, time. */
 
 static struct hf_request create_request(struct hf_doc *body)
 {
@@ -18,7 +18,7 @@ static struct hf_request create_request(struct hf_doc *body)
 		.verb = HF_VERB_CREATE, .resource = &hf_configmaps, .ns = "default", .body = body};
 }
 
-static struct hf_doc *configmap(const char *name)
+static struct hf_doc *make_configmap(const char *name)
 {
 	return json_doc("{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'%s'}}", name);
 }
@@ -29,7 +29,7 @@ struct observed {
 	struct hf_local *local;
 	char text[512];
 	int resets;
-	bool answer; /* create another object from inside */
+	bool answer; /* the observer creates another object */
 };
 
 static void on_changed(void *arg, const struct hf_local_change *change)
@@ -42,7 +42,7 @@ static void on_changed(void *arg, const struct hf_local_change *change)
 	snprintf(o->text + len, sizeof(o->text) - len, "%s%c%s", len ? " " : "", how,
 		 hf_doc_name(any));
 	if (o->answer) {
-		HF_AUTO_DOC body = configmap("answer");
+		HF_AUTO_DOC body = make_configmap("answer");
 		const struct hf_request request = create_request(body);
 		HF_AUTO_RESULT result = {0};
 		o->answer = false;
@@ -58,7 +58,7 @@ static void on_reset(void *arg)
 	o->resets++;
 }
 
-static void observers_hear_of_commits_before_anybody_else(void **state)
+static void observers_hear_of_commits_first(void **state)
 {
 	struct plane p;
 	struct observed seen = {0};
@@ -68,7 +68,7 @@ static void observers_hear_of_commits_before_anybody_else(void **state)
 	plane_open(&p, NULL, false);
 	seen.local = p.local;
 	hf_local_observe(p.local, &observer);
-	HF_AUTO_DOC body = configmap("a");
+	HF_AUTO_DOC body = make_configmap("a");
 	const struct hf_request request = create_request(body);
 	hf_store_request(p.w.store, &request, outcome_take, &o);
 	assert_string_equal(seen.text, "");
@@ -105,7 +105,7 @@ static void an_observer_may_write(void **state)
 	plane_close(&p);
 }
 
-static void what_is_applied_is_seen_at_once_and_told_at_the_commit(void **state)
+static void applied_changes_are_visible_at_once_and_reported_at_the_commit(void **state)
 {
 	struct plane p;
 	struct observed seen = {0};
@@ -114,7 +114,7 @@ static void what_is_applied_is_seen_at_once_and_told_at_the_commit(void **state)
 
 	plane_open(&p, NULL, false);
 	hf_local_observe(p.local, &observer);
-	HF_AUTO_DOC body = configmap("a");
+	HF_AUTO_DOC body = make_configmap("a");
 	const struct hf_request request = create_request(body);
 	assert_int_equal(apply_now(&p, &request), 0);
 	assert_non_null(hf_local_peek(p.local, &hf_configmaps, "default", "a"));
@@ -122,7 +122,7 @@ static void what_is_applied_is_seen_at_once_and_told_at_the_commit(void **state)
 	struct hf_error err = {0};
 	assert_ok(hf_local_flush(p.local, &err), &err);
 	assert_string_equal(seen.text, "+a");
-	/* The turn that follows finds nothing to do. */
+	/* The next turn finds nothing to do. */
 	settle(&p.w);
 	assert_string_equal(seen.text, "+a");
 	hf_local_unobserve(p.local, &observer);
@@ -167,14 +167,14 @@ static void each_walks_in_order(void **state)
 
 struct rules {
 	int calls, code;
-	const char *cause; /* field of a problem to report */
+	const char *cause; /* field of the problem to report */
 	bool warn, change;
 	enum hf_verb verb;
 	char name[64], validation[16];
 	bool had_before, dry_run;
 };
 
-static int admit(void *arg, struct hf_admission *a, struct hf_error *err)
+static int on_admit(void *arg, struct hf_admission *a, struct hf_error *err)
 {
 	struct rules *r = arg;
 
@@ -201,7 +201,7 @@ static void set_rules(struct plane *p, struct rules *r, bool on_delete)
 {
 	hf_local_set_rules(
 		p->local, &hf_configmaps,
-		&(struct hf_local_rules){.admit = admit, .arg = r, .on_delete = on_delete});
+		&(struct hf_local_rules){.admit = on_admit, .arg = r, .on_delete = on_delete});
 }
 
 static void rules_may_change_an_object_and_warn(void **state)
@@ -213,7 +213,7 @@ static void rules_may_change_an_object_and_warn(void **state)
 
 	plane_open(&p, NULL, false);
 	set_rules(&p, &r, false);
-	HF_AUTO_DOC body = configmap("c");
+	HF_AUTO_DOC body = make_configmap("c");
 	struct hf_request request = create_request(body);
 	request.field_validation = "Strict";
 	hf_local_apply(p.local, &request, &result);
@@ -226,15 +226,15 @@ static void rules_may_change_an_object_and_warn(void **state)
 	assert_string_equal(r.name, "c");
 	assert_string_equal(r.validation, "Strict");
 	assert_false(r.had_before);
-	/* The body the caller gave is as it was. */
+	/* The caller's body has not changed. */
 	assert_null(hf_json_get(hf_doc_json(body), "data"));
-	/* An update, by patch or PUT, sees what was before. */
+	/* A rule for an update sees the object before it. */
 	assert_int_equal(merge(&p.w, AT(&hf_configmaps, "default", "c"), &o, "{'data':{'k':'1'}}"),
 			 0);
 	assert_int_equal(r.verb, HF_VERB_UPDATE);
 	assert_true(r.had_before);
 	assert_string_equal(r.validation, "Warn");
-	/* What changes nothing is not asked about, nor is a delete. */
+	/* Writes without a change and deletions do not call the rule. */
 	r.calls = 0;
 	assert_int_equal(merge(&p.w, AT(&hf_configmaps, "default", "c"), &o, "{'data':{'k':'1'}}"),
 			 0);
@@ -269,7 +269,7 @@ static void rules_refuse_with_a_cause_per_field(void **state)
 	plane_close(&p);
 }
 
-static void rules_may_look_at_deletes(void **state)
+static void rules_may_check_deletes(void **state)
 {
 	struct plane p;
 	struct rules r = {0};
@@ -300,7 +300,7 @@ static void limits_are_kept(void **state)
 	memset(half, 'x', sizeof(half) - 1);
 	half[sizeof(half) - 1] = '\0';
 	plane_open(&p, &options, false);
-	/* One object. */
+	/* The limit of one object. */
 	assert_int_equal(create(&p.w, &hf_configmaps, "default", &o,
 				"{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'c'},"
 				"'data':{'k':'%s'}}",
@@ -310,7 +310,7 @@ static void limits_are_kept(void **state)
 	assert_int_equal(
 		merge(&p.w, AT(&hf_configmaps, "default", "c0"), &o, "{'data':{'k':'%s'}}", big),
 		HF_E_TOO_LARGE);
-	/* All together. */
+	/* The limit of all objects together. */
 	assert_int_equal(
 		merge(&p.w, AT(&hf_configmaps, "default", "c0"), &o, "{'data':{'k':'%s'}}", half),
 		0);
@@ -324,10 +324,10 @@ static void limits_are_kept(void **state)
 				"'data':{'k':'%s'}}",
 				half),
 			 HF_E_TOO_LARGE);
-	/* What makes room is let in, however full it is. */
+	/* A full store accepts writes that make an object smaller. */
 	assert_int_equal(
 		merge(&p.w, AT(&hf_configmaps, "default", "c0"), &o, "{'data':{'k':'small'}}"), 0);
-	/* Of one kind. */
+	/* The limit of one kind. */
 	for (int i = 1; i < 5; i++) {
 		char name[8];
 		snprintf(name, sizeof(name), "c%d", i);
@@ -351,7 +351,7 @@ static void bytes_are_counted_as_they_would_be_written(void **state)
 	assert_int_equal(create_pod(&p.w, "default", "p", &o), 0);
 	hf_doc_text(o.object, &len);
 	size_t counted = hf_local_bytes(p.local) - before;
-	/* But for a comma per container, and the version, which comes last. */
+	/* Counted: a comma per container more. Not counted: the version, which is set last. */
 	assert_true(counted + 40 >= len && counted < len + len / 10);
 	assert_int_equal(erase(&p.w, &hf_pods, "default", "p", &o), 0);
 	assert_int_equal(hf_local_bytes(p.local), before);
@@ -383,7 +383,7 @@ static void events_expire_after_their_last_write(void **state)
 	assert_int_equal(create_event(&p, "young"), 0);
 	assert_int_equal(create_configmap(&p.w, "default", "kept", &o), 0);
 	p.w.pass(&p.w, 10 * HF_MINUTE);
-	/* Written again: counts from now. */
+	/* A new write restarts the time. */
 	assert_int_equal(merge(&p.w, AT(&hf_events, "default", "old"), &o, "{'count':2}"), 0);
 	seen_start(&p.w, &seen,
 		   &(struct hf_watch_options){.resource = &hf_events,
@@ -403,7 +403,7 @@ static void events_expire_after_their_last_write(void **state)
 
 /* --- namespaces --- */
 
-static void some_namespaces_are_always_there(void **state)
+static void the_initial_namespaces_cannot_be_deleted(void **state)
 {
 	static const char *const names[] = {"default", "kube-system", "kube-public"};
 	struct plane p;
@@ -418,7 +418,7 @@ static void some_namespaces_are_always_there(void **state)
 	plane_close(&p);
 }
 
-static void a_namespace_on_its_way_takes_nothing_new(void **state)
+static void a_namespace_being_deleted_takes_no_new_objects(void **state)
 {
 	struct plane p;
 	AUTO_OUTCOME o = {0};
@@ -429,13 +429,13 @@ static void a_namespace_on_its_way_takes_nothing_new(void **state)
 			 0);
 	assert_string_equal(text_at(&o, "spec.finalizers.0"), "kubernetes");
 	assert_int_equal(create_configmap(&p.w, "n", "c", &o), 0);
-	/* Nobody empties it here, so it stays as it is. */
+	/* No garbage collector runs here, so the namespace stays. */
 	assert_int_equal(erase(&p.w, &hf_namespaces, NULL, "n", &o), 0);
 	assert_string_equal(text_at(&o, "status.phase"), "Terminating");
 	assert_int_equal(create_configmap(&p.w, "n", "d", &o), HF_E_FORBIDDEN);
 	assert_non_null(strstr(o.message, "because it is being terminated"));
 	assert_int_equal(merge(&p.w, AT(&hf_configmaps, "n", "c"), &o, "{'data':{'k':'2'}}"), 0);
-	/* A client cannot take the finalizer off in passing. */
+	/* A plain patch cannot remove spec.finalizers. */
 	assert_int_equal(
 		merge(&p.w, AT(&hf_namespaces, NULL, "n"), &o, "{'spec':{'finalizers':null}}"), 0);
 	assert_int_equal(get(&p.w, &hf_namespaces, NULL, "n", &o), 0);
@@ -480,7 +480,7 @@ static void a_pod_is_bound_once(void **state)
 	plane_close(&p);
 }
 
-static void a_pod_that_waits_or_goes_is_not_bound(void **state)
+static void gated_and_deleted_pods_are_not_bound(void **state)
 {
 	struct plane p;
 	AUTO_OUTCOME o = {0};
@@ -495,7 +495,7 @@ static void a_pod_that_waits_or_goes_is_not_bound(void **state)
 			 0);
 	assert_string_equal(text_at(&o, "status.conditions.0.reason"), "SchedulingGated");
 	assert_int_equal(bind_to(&p, good, &o), HF_E_CONFLICT);
-	/* Gates only go, and while they are there the pod's placement may be narrowed. */
+	/* Gates can only be removed. While a pod has gates, its node selector may change. */
 	assert_int_equal(merge(&p.w, AT(&hf_pods, "default", "p"), &o,
 			       "{'spec':{'nodeSelector':{'a':'b'}}}"),
 			 0);
@@ -543,7 +543,7 @@ static void scale_refuses_what_it_cannot_do(void **state)
 	request.resource = &hf_tfjobs;
 	assert_int_equal(ask(&p.w, &request, &o), HF_E_NOT_FOUND);
 	request.resource = &hf_pytorchjobs;
-	/* A job without workers has nothing to scale. */
+	/* A job without workers cannot be scaled. */
 	assert_int_equal(create(&p.w, &hf_pytorchjobs, "default", &o,
 				"{'apiVersion':'kubeflow.org/v1','kind':'PyTorchJob','metadata':{"
 				"'name':'m'},'spec':{'pytorchReplicaSpecs':{'Master':{"
@@ -557,20 +557,20 @@ static void scale_refuses_what_it_cannot_do(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(observers_hear_of_commits_before_anybody_else),
+		cmocka_unit_test(observers_hear_of_commits_first),
 		cmocka_unit_test(an_observer_may_write),
-		cmocka_unit_test(what_is_applied_is_seen_at_once_and_told_at_the_commit),
+		cmocka_unit_test(applied_changes_are_visible_at_once_and_reported_at_the_commit),
 		cmocka_unit_test(each_walks_in_order),
 		cmocka_unit_test(rules_may_change_an_object_and_warn),
 		cmocka_unit_test(rules_refuse_with_a_cause_per_field),
-		cmocka_unit_test(rules_may_look_at_deletes),
+		cmocka_unit_test(rules_may_check_deletes),
 		cmocka_unit_test(limits_are_kept),
 		cmocka_unit_test(bytes_are_counted_as_they_would_be_written),
 		cmocka_unit_test(events_expire_after_their_last_write),
-		cmocka_unit_test(some_namespaces_are_always_there),
-		cmocka_unit_test(a_namespace_on_its_way_takes_nothing_new),
+		cmocka_unit_test(the_initial_namespaces_cannot_be_deleted),
+		cmocka_unit_test(a_namespace_being_deleted_takes_no_new_objects),
 		cmocka_unit_test(a_pod_is_bound_once),
-		cmocka_unit_test(a_pod_that_waits_or_goes_is_not_bound),
+		cmocka_unit_test(gated_and_deleted_pods_are_not_bound),
 		cmocka_unit_test(scale_refuses_what_it_cannot_do),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,15 +13,16 @@
 #include <stdlib.h>
 
 /*
- * A pass looks at all nodes, adds up what runs on them, and places every pod that waits.
- * It keeps nothing from one pass to the next: pods and nodes are the whole state.
+ * The scheduler. A pass reads all nodes, adds up the requests of the pods on them, and binds each
+ * waiting pod to a node. It keeps no state between passes: pods and nodes are all of it.
+ * scheduler_fit.c decides whether a pod fits on a node.
  */
 
 #define NODES_MAX 10000
 #define PENDING_MAX HF_LOCAL_OBJECTS_MAX
-#define RETRY_AFTER HF_SECOND /* a commit that failed */
+#define RETRY_AFTER HF_SECOND /* delay after a failed commit */
 #define COMPONENT "default-scheduler"
-#define MESSAGE_BYTES_MAX 1024 /* as API validation limits an Event's message */
+#define MESSAGE_BYTES_MAX 1024 /* upstream's limit for the message of an Event */
 
 struct hf_scheduler {
 	struct hf_local *local;
@@ -34,20 +35,20 @@ struct pass {
 	struct hf_scheduler *scheduler;
 	HF_VEC(struct hf_fit_node) nodes;
 	HF_VEC(struct hf_doc *) pending;
-	struct hf_map *by_name; /* node name to its index + 1 */
+	struct hf_map *by_name; /* node name to index + 1 in nodes */
 };
 
-/* --- writing --- */
+/* --- writes --- */
 
-static void apply(struct hf_scheduler *s, const struct hf_request *request)
+static void send_request(struct hf_scheduler *s, const struct hf_request *request)
 {
 	HF_AUTO_RESULT result = {0};
 
-	/* A refusal means the pod has changed under us, which wakes us again. */
+	/* The store refuses a write if the pod has changed. That change starts another pass. */
 	hf_local_apply(s->local, request, &result);
 }
 
-static void bind(struct hf_scheduler *s, struct hf_doc *pod, const char *node)
+static void bind_pod(struct hf_scheduler *s, struct hf_doc *pod, const char *node)
 {
 	struct hf_json *binding = hf_json_object();
 	struct hf_json *meta = hf_json_ensure_object(binding, "metadata");
@@ -61,12 +62,12 @@ static void bind(struct hf_scheduler *s, struct hf_doc *pod, const char *node)
 	hf_json_set_str(target, "kind", "Node");
 	hf_json_set_str(target, "name", node);
 	HF_AUTO_DOC body = hf_doc_from_json(binding);
-	apply(s, &(struct hf_request){.verb = HF_VERB_CREATE,
-				      .resource = &hf_pods,
-				      .ns = hf_doc_namespace(pod),
-				      .name = hf_doc_name(pod),
-				      .subresource = "binding",
-				      .body = body});
+	send_request(s, &(struct hf_request){.verb = HF_VERB_CREATE,
+					     .resource = &hf_pods,
+					     .ns = hf_doc_namespace(pod),
+					     .name = hf_doc_name(pod),
+					     .subresource = "binding",
+					     .body = body});
 }
 
 static struct hf_json *event_about(struct hf_doc *pod, const char *now)
@@ -93,8 +94,8 @@ static struct hf_json *event_about(struct hf_doc *pod, const char *now)
 	return event;
 }
 
-static void record(struct hf_scheduler *s, struct hf_doc *pod, const char *type, const char *reason,
-		   const char *message)
+static void record_event(struct hf_scheduler *s, struct hf_doc *pod, const char *type,
+			 const char *reason, const char *message)
 {
 	char now[HF_TIME_TEXT_MAX];
 
@@ -104,10 +105,10 @@ static void record(struct hf_scheduler *s, struct hf_doc *pod, const char *type,
 	hf_json_set_str(event, "reason", reason);
 	hf_json_set_str(event, "message", message);
 	HF_AUTO_DOC body = hf_doc_from_json(event);
-	apply(s, &(struct hf_request){.verb = HF_VERB_CREATE,
-				      .resource = &hf_events,
-				      .ns = hf_doc_namespace(pod),
-				      .body = body});
+	send_request(s, &(struct hf_request){.verb = HF_VERB_CREATE,
+					     .resource = &hf_events,
+					     .ns = hf_doc_namespace(pod),
+					     .body = body});
 }
 
 static const struct hf_json *scheduled_condition(struct hf_doc *pod)
@@ -123,8 +124,9 @@ static const struct hf_json *scheduled_condition(struct hf_doc *pod)
 	return NULL;
 }
 
-/* Say why, once per reason. */
-static void refuse(struct hf_scheduler *s, struct hf_doc *pod, const char *message)
+/* Sets the condition PodScheduled and records an Event, unless the condition already has this
+ * message. */
+static void mark_unschedulable(struct hf_scheduler *s, struct hf_doc *pod, const char *message)
 {
 	const struct hf_json *old = scheduled_condition(pod);
 	char now[HF_TIME_TEXT_MAX];
@@ -145,15 +147,15 @@ static void refuse(struct hf_scheduler *s, struct hf_doc *pod, const char *messa
 	hf_json_set_str(c, "message", message);
 	hf_json_append(list, c);
 	HF_AUTO_DOC body = hf_doc_from_json(patch);
-	/* Strategic: conditions of others stay. */
-	apply(s, &(struct hf_request){.verb = HF_VERB_PATCH,
-				      .resource = &hf_pods,
-				      .ns = hf_doc_namespace(pod),
-				      .name = hf_doc_name(pod),
-				      .subresource = "status",
-				      .body = body,
-				      .patch_type = HF_PATCH_STRATEGIC});
-	record(s, pod, "Warning", "FailedScheduling", message);
+	/* A strategic merge patch keeps the other conditions. */
+	send_request(s, &(struct hf_request){.verb = HF_VERB_PATCH,
+					     .resource = &hf_pods,
+					     .ns = hf_doc_namespace(pod),
+					     .name = hf_doc_name(pod),
+					     .subresource = "status",
+					     .body = body,
+					     .patch_type = HF_PATCH_STRATEGIC});
+	record_event(s, pod, "Warning", "FailedScheduling", message);
 }
 
 /* --- a pass --- */
@@ -165,7 +167,7 @@ static bool is_terminal(const struct hf_json *pod)
 	return hf_streq(phase, "Succeeded") || hf_streq(phase, "Failed");
 }
 
-static bool is_ours(const struct hf_json *pod)
+static bool is_waiting(const struct hf_json *pod)
 {
 	const char *scheduler = hf_json_path_str(pod, "spec", "schedulerName", NULL);
 
@@ -175,7 +177,7 @@ static bool is_ours(const struct hf_json *pod)
 	       !hf_json_path(pod, "metadata", "deletionTimestamp", NULL) && !is_terminal(pod);
 }
 
-static void take_node(void *arg, struct hf_doc *doc)
+static void add_node(void *arg, struct hf_doc *doc)
 {
 	struct pass *pass = arg;
 
@@ -184,22 +186,22 @@ static void take_node(void *arg, struct hf_doc *doc)
 	hf_assert(hf_map_put(pass->by_name, hf_doc_name(doc), (void *)(pass->nodes.len)));
 }
 
-static void use(struct hf_fit_node *node, const struct hf_amounts *requests)
+static void add_usage(struct hf_fit_node *node, const struct hf_amounts *requests)
 {
 	for (size_t i = 0; i < requests->n; i++)
 		hf_amounts_add(&node->used, requests->items[i].name, requests->items[i].milli);
 	node->n_pods++;
 }
 
-static void take_pending(void *arg, struct hf_doc *doc)
+static void add_pending(void *arg, struct hf_doc *doc)
 {
 	struct pass *pass = arg;
 
-	if (is_ours(hf_doc_json(doc)))
+	if (is_waiting(hf_doc_json(doc)))
 		(void)HF_VEC_PUSH(&pass->pending, hf_doc_ref(doc));
 }
 
-static void take_bound(void *arg, struct hf_doc *doc)
+static void add_bound(void *arg, struct hf_doc *doc)
 {
 	struct pass *pass = arg;
 	const struct hf_json *pod = hf_doc_json(doc);
@@ -210,7 +212,7 @@ static void take_bound(void *arg, struct hf_doc *doc)
 	if (index == 0)
 		return;
 	hf_fit_requests(pod, &requests);
-	use(&pass->nodes.items[index - 1], &requests);
+	add_usage(&pass->nodes.items[index - 1], &requests);
 }
 
 struct reason {
@@ -240,11 +242,13 @@ static int compare_reasons(const void *a, const void *b)
 {
 	const struct reason *ra = a, *rb = b;
 
-	/* By count as text, then by text: kube-scheduler sorts the joined strings. */
+	/* By text. kube-scheduler sorts the texts with their counts in front; here the count does
+	 * not matter. */
 	return __builtin_strcmp(ra->text, rb->text);
 }
 
-static void explain(const struct pass *pass, struct reason *reasons, size_t n, struct hf_strbuf *sb)
+static void write_reasons(const struct pass *pass, struct reason *reasons, size_t n,
+			  struct hf_strbuf *sb)
 {
 	if (pass->nodes.len == 0) {
 		hf_strbuf_addstr(sb, "no nodes available to schedule pods");
@@ -257,8 +261,8 @@ static void explain(const struct pass *pass, struct reason *reasons, size_t n, s
 	hf_strbuf_addch(sb, '.');
 }
 
-/* Among the nodes that fit: the caller's choice, or the one with the fewest pods. */
-static size_t choose(struct pass *pass, const size_t *fitting, size_t n)
+/* Chooses among the n fitting nodes: options.choose, or else the node with the fewest pods. */
+static size_t choose_node(struct pass *pass, const size_t *fitting, size_t n)
 {
 	const struct hf_scheduler_options *o = &pass->scheduler->options;
 	size_t best = 0;
@@ -274,7 +278,7 @@ static size_t choose(struct pass *pass, const size_t *fitting, size_t n)
 	return fitting[best];
 }
 
-static void place(struct pass *pass, struct hf_doc *pod, size_t *fitting)
+static void place_pod(struct pass *pass, struct hf_doc *pod, size_t *fitting)
 {
 	struct reason reasons[REASONS_MAX];
 	size_t n_reasons = 0, n_fitting = 0;
@@ -292,18 +296,18 @@ static void place(struct pass *pass, struct hf_doc *pod, size_t *fitting)
 	}
 	if (n_fitting == 0) {
 		struct hf_strbuf sb = HF_STRBUF_INIT(MESSAGE_BYTES_MAX);
-		explain(pass, reasons, n_reasons, &sb);
-		refuse(pass->scheduler, pod, sb.data);
+		write_reasons(pass, reasons, n_reasons, &sb);
+		mark_unschedulable(pass->scheduler, pod, sb.data);
 		hf_strbuf_release(&sb);
 		return;
 	}
-	struct hf_fit_node *node = &pass->nodes.items[choose(pass, fitting, n_fitting)];
+	struct hf_fit_node *node = &pass->nodes.items[choose_node(pass, fitting, n_fitting)];
 	const char *name = hf_json_path_str(node->node, "metadata", "name", NULL);
 	HF_AUTOFREE char *message = hf_xasprintf("Successfully assigned %s/%s to %s",
 						 hf_doc_namespace(pod), hf_doc_name(pod), name);
-	bind(pass->scheduler, pod, name);
-	use(node, &requests);
-	record(pass->scheduler, pod, "Normal", "Scheduled", message);
+	bind_pod(pass->scheduler, pod, name);
+	add_usage(node, &requests);
+	record_event(pass->scheduler, pod, "Normal", "Scheduled", message);
 }
 
 static void run_pass(void *arg)
@@ -313,14 +317,14 @@ static void run_pass(void *arg)
 
 	pass.nodes.len_max = NODES_MAX;
 	pass.pending.len_max = PENDING_MAX;
-	hf_local_each(s->local, &hf_pods, NULL, take_pending, &pass);
+	hf_local_each(s->local, &hf_pods, NULL, add_pending, &pass);
 	if (pass.pending.len > 0) {
 		pass.by_name = hf_map_create(NODES_MAX, 0, NULL);
-		hf_local_each(s->local, &hf_nodes, NULL, take_node, &pass);
-		hf_local_each(s->local, &hf_pods, NULL, take_bound, &pass);
+		hf_local_each(s->local, &hf_nodes, NULL, add_node, &pass);
+		hf_local_each(s->local, &hf_pods, NULL, add_bound, &pass);
 		size_t *fitting = hf_xcalloc(pass.nodes.len + 1, sizeof(*fitting));
 		for (size_t i = 0; i < pass.pending.len; i++)
-			place(&pass, pass.pending.items[i], fitting);
+			place_pod(&pass, pass.pending.items[i], fitting);
 		free(fitting);
 		hf_map_destroy(pass.by_name);
 	}
@@ -330,9 +334,9 @@ static void run_pass(void *arg)
 	HF_VEC_RELEASE(&pass.nodes);
 }
 
-/* --- what makes a pass worth while --- */
+/* --- changes that start a pass --- */
 
-static bool holds_room(struct hf_doc *pod)
+static bool uses_node(struct hf_doc *pod)
 {
 	const struct hf_json *json = hf_doc_json(pod);
 
@@ -342,14 +346,15 @@ static bool holds_room(struct hf_doc *pod)
 
 static bool pod_matters(const struct hf_local_change *c)
 {
-	if (c->after && is_ours(hf_doc_json(c->after)))
-		return !c->before || !is_ours(hf_doc_json(c->before)) ||
+	if (c->after && is_waiting(hf_doc_json(c->after)))
+		return !c->before || !is_waiting(hf_doc_json(c->before)) ||
 		       !hf_json_equal(hf_json_get(hf_doc_json(c->before), "spec"),
 				      hf_json_get(hf_doc_json(c->after), "spec"));
-	return c->before && holds_room(c->before) && !(c->after && holds_room(c->after));
+	return c->before && uses_node(c->before) && !(c->after && uses_node(c->after));
 }
 
-/* Not for a heartbeat. */
+/* True if spec, labels or allocatable changed, or the node is new; a heartbeat changes none of
+ * them. */
 static bool node_matters(const struct hf_local_change *c)
 {
 	const struct hf_json *a = hf_doc_json(c->before), *b = hf_doc_json(c->after);

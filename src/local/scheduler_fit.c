@@ -8,8 +8,8 @@
 
 #include <stdio.h>
 
-/* The filters of kube-scheduler that mean something on a plane of plain nodes: node name,
- * unschedulable, taints, node affinity, resources. */
+/* The filters of kube-scheduler that the plane supports: unschedulable nodes, taints, node selector
+ * and affinity, and resources. Pure functions over documents. */
 
 /* --- amounts --- */
 
@@ -37,7 +37,7 @@ int64_t hf_amounts_get(const struct hf_amounts *amounts, const char *name)
 	return 0;
 }
 
-static int64_t quantity(const struct hf_json *value)
+static int64_t parse_amount(const struct hf_json *value)
 {
 	const char *text = hf_json_str(value, NULL);
 	int64_t milli;
@@ -47,7 +47,7 @@ static int64_t quantity(const struct hf_json *value)
 	return hf_json_i64(value, 0) > INT64_MAX / 1000 ? INT64_MAX : hf_json_i64(value, 0) * 1000;
 }
 
-/* requests, and limits where a request is missing. */
+/* Adds a container's requests; a limit without a request counts as request. */
 static void container_requests(const struct hf_json *container, struct hf_amounts *ret)
 {
 	const struct hf_json *requests = hf_json_path(container, "resources", "requests", NULL);
@@ -56,10 +56,10 @@ static void container_requests(const struct hf_json *container, struct hf_amount
 	struct hf_json *value;
 
 	for (void *it = NULL; (it = hf_json_next(requests, it, &name, &value));)
-		hf_amounts_add(ret, name, quantity(value));
+		hf_amounts_add(ret, name, parse_amount(value));
 	for (void *it = NULL; (it = hf_json_next(limits, it, &name, &value));)
 		if (!hf_json_get(requests, name))
-			hf_amounts_add(ret, name, quantity(value));
+			hf_amounts_add(ret, name, parse_amount(value));
 }
 
 static bool is_sidecar(const struct hf_json *init_container)
@@ -119,7 +119,7 @@ static bool compare_values(const struct hf_json *values, const char *text, bool 
 	return greater ? a > b : a < b;
 }
 
-/* text NULL: the node has no such label. */
+/* text: the label's value; NULL: the node does not have the label. */
 static bool requirement_matches(const struct hf_json *requirement, const char *text)
 {
 	const char *op = hf_json_path_str(requirement, "operator", NULL);
@@ -144,7 +144,7 @@ static bool term_matches(const struct hf_json *term, const struct hf_json *node)
 	const struct hf_json *expressions = hf_json_get(term, "matchExpressions");
 	const struct hf_json *fields = hf_json_get(term, "matchFields");
 
-	/* A term that asks nothing matches nothing. */
+	/* An empty term matches no node. */
 	if (hf_json_len(expressions) == 0 && hf_json_len(fields) == 0)
 		return false;
 	for (size_t i = 0; i < hf_json_len(expressions); i++) {
@@ -186,7 +186,7 @@ static bool affinity_matches(const struct hf_json *pod, const struct hf_json *no
 
 /* --- taints --- */
 
-static bool tolerates(const struct hf_json *toleration, const struct hf_json *taint)
+static bool tolerates_taint(const struct hf_json *toleration, const struct hf_json *taint)
 {
 	const char *key = hf_json_path_str(toleration, "key", NULL);
 	const char *effect = hf_json_path_str(toleration, "effect", NULL);
@@ -203,8 +203,8 @@ static bool tolerates(const struct hf_json *toleration, const struct hf_json *ta
 			hf_str_or(hf_json_path_str(taint, "value", NULL), ""));
 }
 
-/* The first taint that keeps the pod away. */
-static const struct hf_json *untolerated(const struct hf_json *pod, const struct hf_json *node)
+/* The first taint that the pod does not tolerate; NULL: none. */
+static const struct hf_json *find_untolerated(const struct hf_json *pod, const struct hf_json *node)
 {
 	const struct hf_json *taints = hf_json_path(node, "spec", "taints", NULL);
 	const struct hf_json *tolerations = hf_json_path(pod, "spec", "tolerations", NULL);
@@ -215,7 +215,7 @@ static const struct hf_json *untolerated(const struct hf_json *pod, const struct
 			continue;
 		size_t t = 0;
 		while (t < hf_json_len(tolerations) &&
-		       !tolerates(hf_json_item(tolerations, t), taint))
+		       !tolerates_taint(hf_json_item(tolerations, t), taint))
 			t++;
 		if (t == hf_json_len(tolerations))
 			return taint;
@@ -231,14 +231,14 @@ static bool tolerates_unschedulable(const struct hf_json *pod)
 	hf_json_set_str(taint, "key", "node.kubernetes.io/unschedulable");
 	hf_json_set_str(taint, "effect", "NoSchedule");
 	for (size_t i = 0; i < hf_json_len(tolerations); i++)
-		if (tolerates(hf_json_item(tolerations, i), taint))
+		if (tolerates_taint(hf_json_item(tolerations, i), taint))
 			return true;
 	return false;
 }
 
-/* --- what this scheduler cannot do --- */
+/* --- unsupported requirements --- */
 
-static const char *unsupported(const struct hf_json *pod)
+static const char *find_unsupported(const struct hf_json *pod)
 {
 	const struct hf_json *affinity = hf_json_path(pod, "spec", "affinity", NULL);
 	const char *required = "requiredDuringSchedulingIgnoredDuringExecution";
@@ -258,10 +258,10 @@ static const char *resource_problem(const struct hf_amounts *requests,
 	for (size_t i = 0; i < requests->n; i++) {
 		const char *name = requests->items[i].name;
 		const struct hf_json *have = hf_json_get(allocatable, name);
-		/* A node that tells of no limit on pods has none. */
+		/* A node without allocatable "pods" has no limit on pods. */
 		if (requests->items[i].milli == 0 || (!have && hf_streq(name, "pods")))
 			continue;
-		int64_t left = quantity(have) - hf_amounts_get(&node->used, name);
+		int64_t left = parse_amount(have) - hf_amounts_get(&node->used, name);
 		if (requests->items[i].milli <= left)
 			continue;
 		if (hf_streq(name, "pods"))
@@ -276,14 +276,14 @@ const char *hf_fit_problem(const struct hf_json *pod, const struct hf_amounts *r
 			   const struct hf_fit_node *node, char buf[HF_FIT_REASON_MAX])
 {
 	const struct hf_json *spec = hf_json_get(node->node, "spec");
-	const char *problem = unsupported(pod);
+	const char *problem = find_unsupported(pod);
 
 	if (problem)
 		return problem;
 	if (hf_json_true(hf_json_get(spec, "unschedulable"), false) &&
 	    !tolerates_unschedulable(pod))
 		return "node(s) were unschedulable";
-	const struct hf_json *taint = untolerated(pod, node->node);
+	const struct hf_json *taint = find_untolerated(pod, node->node);
 	if (taint) {
 		snprintf(buf, HF_FIT_REASON_MAX, "node(s) had untolerated taint {%s: %s}",
 			 hf_str_or(hf_json_path_str(taint, "key", NULL), ""),

@@ -8,10 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Each filter by itself, over documents. */
+/* Each filter alone, over documents. */
 
-/* NULL: fits. */
-static const char *problem(const char *pod_text, const char *node_text, const char *used_text)
+/* The reason why the pod does not fit on the node; NULL: it fits. */
+static const char *fit_problem(const char *pod_text, const char *node_text, const char *used_text)
 {
 	static char buf[HF_FIT_REASON_MAX];
 	static char result[HF_FIT_REASON_MAX];
@@ -32,13 +32,13 @@ static const char *problem(const char *pod_text, const char *node_text, const ch
 }
 
 struct fit_case {
-	const char *pod, *node, *problem; /* problem NULL: fits */
+	const char *pod, *node, *problem; /* problem NULL: the pod fits */
 };
 
 static void check_cases(const struct fit_case *cases, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		const char *p = problem(cases[i].pod, cases[i].node, NULL);
+		const char *p = fit_problem(cases[i].pod, cases[i].node, NULL);
 		if (!hf_streq(p, cases[i].problem))
 			fail_msg("%s on %s: %s, not %s", cases[i].pod, cases[i].node,
 				 p ? p : "fits", cases[i].problem ? cases[i].problem : "fits");
@@ -93,10 +93,10 @@ static void affinity_terms_are_alternatives(void **state)
 			  "'matchFields':[{'key':'metadata.name','operator':'NotIn',"
 			  "'values':['n1']}]}"),
 		 NODE, NO_MATCH},
-		/* Asking nothing matches nothing; so does no term at all. */
+		/* An empty term matches no node; neither does an empty list of terms. */
 		{AFFINITY("{}"), NODE, NO_MATCH},
 		{AFFINITY(""), NODE, NO_MATCH},
-		/* What is preferred is not required. */
+		/* Preferred affinity does not exclude a node. */
 		{"{'spec':{'affinity':{'nodeAffinity':{"
 		 "'preferredDuringSchedulingIgnoredDuringExecution':[{'weight':1,'preference':" EXPRESSION(
 			 "zone", "In", "'b'") "}]}}}}",
@@ -112,7 +112,7 @@ static void affinity_terms_are_alternatives(void **state)
 #define TOLERATES(toleration) "{'spec':{'tolerations':[" toleration "]}}"
 #define TAINT_PROBLEM "node(s) had untolerated taint {k: v}"
 
-static void taints_keep_away_those_who_do_not_tolerate_them(void **state)
+static void taints_keep_away_pods_without_toleration(void **state)
 {
 	static const struct fit_case cases[] = {
 		{"{'spec':{}}", TAINTED("NoSchedule"), TAINT_PROBLEM},
@@ -136,7 +136,7 @@ static void taints_keep_away_those_who_do_not_tolerate_them(void **state)
 	check_cases(cases, HF_ARRAY_LEN(cases));
 }
 
-static void a_cordoned_node_takes_nobody(void **state)
+static void a_cordoned_node_takes_no_pods(void **state)
 {
 	static const char cordoned[] = "{'metadata':{'name':'n'},'spec':{'unschedulable':true}}";
 	static const struct fit_case cases[] = {
@@ -152,7 +152,7 @@ static void a_cordoned_node_takes_nobody(void **state)
 #define ROOM(what) "{'metadata':{'name':'n'},'status':{'allocatable':{" what "}}}"
 #define ASKS(what) "{'spec':{'containers':[{'resources':{'requests':{" what "}}}]}}"
 
-static void requests_must_fit_what_is_left(void **state)
+static void requests_must_fit_the_free_amounts(void **state)
 {
 	static const struct fit_case cases[] = {
 		{ASKS("'cpu':'2'"), ROOM("'cpu':'2'"), NULL},
@@ -162,13 +162,13 @@ static void requests_must_fit_what_is_left(void **state)
 		{ASKS("'nvidia.com/gpu':1"), ROOM("'cpu':'2'"), "Insufficient nvidia.com/gpu"},
 		{ASKS("'nvidia.com/gpu':'1'"), ROOM("'nvidia.com/gpu':'8'"), NULL},
 		{ASKS("'cpu':0"), ROOM(""), NULL},
-		/* A limit without a request is a request. */
+		/* A limit without a request counts as request. */
 		{"{'spec':{'containers':[{'resources':{'limits':{'cpu':'3'}}}]}}",
 		 ROOM("'cpu':'2'"), "Insufficient cpu"},
 		{"{'spec':{'containers':[{'resources':{'limits':{'cpu':'3'},"
 		 "'requests':{'cpu':'1'}}}]}}",
 		 ROOM("'cpu':'2'"), NULL},
-		/* Containers add up; init containers do not, but each must fit. */
+		/* Requests of containers add up. Of the init containers only the largest counts. */
 		{"{'spec':{'containers':[{'resources':{'requests':{'cpu':'1'}}},"
 		 "{'resources':{'requests':{'cpu':'1500m'}}}]}}",
 		 ROOM("'cpu':'2'"), "Insufficient cpu"},
@@ -178,7 +178,7 @@ static void requests_must_fit_what_is_left(void **state)
 		{"{'spec':{'containers':[{'resources':{'requests':{'cpu':'1'}}}],"
 		 "'initContainers':[{'resources':{'requests':{'cpu':'3'}}}]}}",
 		 ROOM("'cpu':'2'"), "Insufficient cpu"},
-		/* One that goes on beside them does. */
+		/* A sidecar runs beside the containers, so its request is added. */
 		{"{'spec':{'containers':[{'resources':{'requests':{'cpu':'1'}}}],"
 		 "'initContainers':[{'restartPolicy':'Always',"
 		 "'resources':{'requests':{'cpu':'1500m'}}}]}}",
@@ -191,21 +191,22 @@ static void requests_must_fit_what_is_left(void **state)
 	check_cases(cases, HF_ARRAY_LEN(cases));
 }
 
-static void what_runs_there_counts(void **state)
+static void running_pods_use_resources(void **state)
 {
-	assert_null(problem(ASKS("'cpu':'1'"), ROOM("'cpu':'2'"), ASKS("'cpu':'1'")));
-	assert_string_equal(problem(ASKS("'cpu':'1'"), ROOM("'cpu':'2'"), ASKS("'cpu':'1100m'")),
-			    "Insufficient cpu");
-	assert_string_equal(problem(ASKS(""), ROOM("'pods':'1'"), ASKS("")), "Too many pods");
+	assert_null(fit_problem(ASKS("'cpu':'1'"), ROOM("'cpu':'2'"), ASKS("'cpu':'1'")));
+	assert_string_equal(
+		fit_problem(ASKS("'cpu':'1'"), ROOM("'cpu':'2'"), ASKS("'cpu':'1100m'")),
+		"Insufficient cpu");
+	assert_string_equal(fit_problem(ASKS(""), ROOM("'pods':'1'"), ASKS("")), "Too many pods");
 }
 
-static void what_is_not_supported_is_said(void **state)
+static void unsupported_requirements_are_reported(void **state)
 {
 	static const char pod[] =
 		"{'spec':{'affinity':{'podAntiAffinity':{"
 		"'requiredDuringSchedulingIgnoredDuringExecution':[{'topologyKey':'zone'}]}}}}";
 
-	assert_non_null(strstr(problem(pod, NODE, NULL), "is not supported"));
+	assert_non_null(strstr(fit_problem(pod, NODE, NULL), "is not supported"));
 }
 
 static void amounts_have_a_limit_and_do_not_overflow(void **state)
@@ -229,11 +230,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(selectors_ask_for_labels),
 		cmocka_unit_test(affinity_terms_are_alternatives),
-		cmocka_unit_test(taints_keep_away_those_who_do_not_tolerate_them),
-		cmocka_unit_test(a_cordoned_node_takes_nobody),
-		cmocka_unit_test(requests_must_fit_what_is_left),
-		cmocka_unit_test(what_runs_there_counts),
-		cmocka_unit_test(what_is_not_supported_is_said),
+		cmocka_unit_test(taints_keep_away_pods_without_toleration),
+		cmocka_unit_test(a_cordoned_node_takes_no_pods),
+		cmocka_unit_test(requests_must_fit_the_free_amounts),
+		cmocka_unit_test(running_pods_use_resources),
+		cmocka_unit_test(unsupported_requirements_are_reported),
 		cmocka_unit_test(amounts_have_a_limit_and_do_not_overflow),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

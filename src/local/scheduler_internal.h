@@ -9,11 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Whether a pod may go to a node (scheduler_fit.c): pure, over documents. */
+/* Decides whether a pod fits on a node (scheduler_fit.c). Pure functions over documents. */
 
-#define HF_FIT_RESOURCES_MAX 32 /* names of resources of one node or pod; more are ignored */
+#define HF_FIT_RESOURCES_MAX 32 /* most resource names of one node or pod; more are ignored */
 
-/* Amounts by resource name, in thousandths; names are borrowed from documents. */
+/* Amounts by resource name, in thousandths. The names are borrowed from documents. */
 struct hf_amounts {
 	struct {
 		const char *name;
@@ -21,21 +21,24 @@ struct hf_amounts {
 	} items[HF_FIT_RESOURCES_MAX];
 	size_t n;
 };
+/* Adds milli to the amount of name; sums beyond INT64_MAX stay at INT64_MAX. Get returns 0 for an
+ * absent name. */
 void hf_amounts_add(struct hf_amounts *amounts, const char *name, int64_t milli);
 int64_t hf_amounts_get(const struct hf_amounts *amounts, const char *name);
 
-/* What a pod asks for: the sum of its containers or the largest init container, whichever is
- * more, and one of "pods". */
+/* The requests of a pod: for each resource the sum over its containers, or the largest init
+ * container if that is more; and one of "pods". */
 void hf_fit_requests(const struct hf_json *pod, struct hf_amounts *ret_requests);
 
+/* A node, and the requests and number of the pods on it. */
 struct hf_fit_node {
 	const struct hf_json *node;
 	struct hf_amounts used;
 	size_t n_pods;
 };
 
-/* NULL: it fits.  Else why not, in kube-scheduler's words ("node(s) were unschedulable");
- * text is buf or static. */
+/* NULL: the pod fits on the node. Else the reason in kube-scheduler's words, such as "node(s) were
+ * unschedulable", in buf or static. */
 #define HF_FIT_REASON_MAX 256
 const char *hf_fit_problem(const struct hf_json *pod, const struct hf_amounts *requests,
 			   const struct hf_fit_node *node, char buf[HF_FIT_REASON_MAX]);

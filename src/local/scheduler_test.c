@@ -94,7 +94,7 @@ static void a_pod_gets_a_node_and_an_event(void **state)
 	plane_close(&p);
 }
 
-static void a_pod_that_fits_nowhere_says_why_once(void **state)
+static void an_unschedulable_pod_gets_one_event_per_reason(void **state)
 {
 	struct plane p;
 	AUTO_OUTCOME o = {0};
@@ -113,13 +113,13 @@ static void a_pod_that_fits_nowhere_says_why_once(void **state)
 	assert_string_equal(condition_text(&p, "p", "message"),
 			    "0/3 nodes are available: 1 node(s) had untolerated taint {k: v}, "
 			    "2 node(s) were unschedulable.");
-	/* Nothing new: nothing written, no further event. */
+	/* The same reasons: no write and no further Event. */
 	int before = events_of(&p, "FailedScheduling").n;
 	assert_int_equal(
 		merge(&p.w, AT(&hf_nodes, NULL, "n1"), &o, "{'metadata':{'labels':{'x':'y'}}}"), 0);
 	settle(&p.w);
 	assert_int_equal(events_of(&p, "FailedScheduling").n, before);
-	/* And at last there is room. */
+	/* Now a node fits. */
 	assert_int_equal(
 		merge(&p.w, AT(&hf_nodes, NULL, "n3"), &o, "{'spec':{'unschedulable':null}}"), 0);
 	settle(&p.w);
@@ -157,7 +157,7 @@ static void pods_spread_over_the_nodes_with_the_fewest(void **state)
 	plane_close(&p);
 }
 
-static void room_that_becomes_free_is_given_out(void **state)
+static void freed_resources_are_assigned(void **state)
 {
 	struct plane p;
 	AUTO_OUTCOME o = {0};
@@ -175,7 +175,7 @@ static void room_that_becomes_free_is_given_out(void **state)
 	assert_string_equal(node_of(&p, "p2"), "");
 	assert_string_equal(condition_text(&p, "p2", "message"),
 			    "0/1 nodes are available: 1 Insufficient cpu.");
-	/* One ends, one is deleted. */
+	/* One pod ends, another is deleted. */
 	assert_int_equal(merge_status(&p.w, AT(&hf_pods, "default", "p0"), &o,
 				      "{'status':{'phase':'Succeeded'}}"),
 			 0);
@@ -196,7 +196,7 @@ static void room_that_becomes_free_is_given_out(void **state)
 	plane_close(&p);
 }
 
-static void pods_of_others_and_gated_ones_are_left_alone(void **state)
+static void gated_pods_and_those_of_other_schedulers_are_skipped(void **state)
 {
 	struct plane p;
 	AUTO_OUTCOME o = {0};
@@ -282,7 +282,7 @@ static void a_caller_may_choose_and_delay(void **state)
 	plane_close(&p);
 }
 
-static void a_heartbeat_is_no_reason_to_look_again(void **state)
+static void a_heartbeat_starts_no_pass(void **state)
 {
 	struct plane p;
 	AUTO_OUTCOME o = {0};
@@ -295,7 +295,7 @@ static void a_heartbeat_is_no_reason_to_look_again(void **state)
 				      "{'status':{'conditions':[{'type':'Ready','status':'True',"
 				      "'lastHeartbeatTime':'2026-01-01T00:00:00Z'}]}}"),
 			 0);
-	/* Nothing is armed: the loop has nothing left to run. */
+	/* The heartbeat armed no timer, so the loop returns. */
 	settle(&p.w);
 	hf_loop_run(p.w.loop);
 	hf_scheduler_destroy(s);
@@ -332,13 +332,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_pod_gets_a_node_and_an_event),
-		cmocka_unit_test(a_pod_that_fits_nowhere_says_why_once),
+		cmocka_unit_test(an_unschedulable_pod_gets_one_event_per_reason),
 		cmocka_unit_test(pods_spread_over_the_nodes_with_the_fewest),
-		cmocka_unit_test(room_that_becomes_free_is_given_out),
-		cmocka_unit_test(pods_of_others_and_gated_ones_are_left_alone),
+		cmocka_unit_test(freed_resources_are_assigned),
+		cmocka_unit_test(gated_pods_and_those_of_other_schedulers_are_skipped),
 		cmocka_unit_test(conditions_of_others_stay),
 		cmocka_unit_test(a_caller_may_choose_and_delay),
-		cmocka_unit_test(a_heartbeat_is_no_reason_to_look_again),
+		cmocka_unit_test(a_heartbeat_starts_no_pass),
 		cmocka_unit_test(many_pods_are_placed_in_one_pass),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

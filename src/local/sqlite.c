@@ -19,26 +19,28 @@
 #include <unistd.h>
 
 /*
- * The disk: one table of objects by key, one row for the version.  Everything is read
- * once at start; from then on the file is only written.  WAL with synchronous=FULL: a
- * commit is one append and one fsync, and what was committed survives a power cut.
+ * The disk: a SQLite database with a table of objects by key, and the store's version. All objects
+ * are read once, at the start; after that the file is only written.
  *
- * The folder is locked by flock on a file of its own, so a second process is refused
- * before it touches the database, and SQLite may hold its file exclusively, which spares
- * the shared-memory index of WAL.
+ * WAL with synchronous=FULL: a commit is one append and one fsync, and survives a power cut. The
+ * folder is locked by flock on a file of its own. So a second process is refused before it touches
+ * the database, and SQLite may lock its file exclusively, which avoids WAL's index in shared
+ * memory.
+ *
+ * Blocks are reserved for the log and the table, so that jobs can still end and be deleted on a
+ * disk that another program has filled.
  */
 #define SCHEMA_VERSION 1
 #define APPLICATION_ID 0x484f4c44 /* "HOLD" */
-#define CHECKPOINT_PAGES 1000     /* about 4 MiB: bounds the log, and the pause of a checkpoint */
-#define LOG_BYTES_MAX 16777216    /* what is left of a log after a burst */
+#define CHECKPOINT_PAGES 1000     /* about 4 MiB: limits the log and the pause of a checkpoint */
+#define LOG_BYTES_MAX 16777216    /* a longer log is truncated to this size after a checkpoint */
 #define TEXT_BYTES_MAX ((size_t)16 << 20)
-/* Blocks held beyond what is used, so that a job can be ended and deleted on a disk that others
- * filled: twice what the log needs between checkpoints, and room for the table to grow without
- * which no checkpoint ends. */
+/* Bytes reserved beyond the used ones, for commits on a full disk: twice the log between
+ * checkpoints, and room for the table to grow, without which a checkpoint cannot end. */
 #define RESERVE_LOG_BYTES ((int64_t)8 << 20)
 #define RESERVE_TABLE_BYTES ((int64_t)1 << 20)
-#define RESERVE_SHARE 4   /* at most a quarter of what is free goes into either */
-#define RESERVE_EVERY 256 /* commits after which it is looked at again */
+#define RESERVE_SHARE 4   /* one reserve takes at most a quarter of the free bytes */
+#define RESERVE_EVERY 256 /* commits between two checks of the reserves */
 
 #define TO_STRING(x) #x
 #define HF_STRING(x) TO_STRING(x)
@@ -47,14 +49,15 @@ struct hf_sqlite {
 	sqlite3 *db;
 	sqlite3_stmt *put, *del, *version, *begin, *commit, *rollback;
 	int lock_fd;
-	int table_fd; /* closed after SQLite's own: closing one would drop its locks */
+	int table_fd; /* closed after db: closing any descriptor of the file drops SQLite's locks */
 	unsigned commits;
-	int errnum; /* of the last step that failed: a reset forgets it */
+	int errnum; /* errno of the last failed step; sqlite3_reset would lose it */
 	char *dir;
-	bool fresh; /* made by this process */
+	bool fresh; /* the database did not exist before */
 };
 
-/* A full disk has three faces: ENOSPC, a quota, and a limit on file sizes. */
+/* Sets err from SQLite's error. A full disk shows as ENOSPC, as a quota, or as a limit on file
+ * sizes. */
 static int fail_db(struct hf_sqlite *s, struct hf_error *err, const char *what)
 {
 	int rc = s->db ? sqlite3_extended_errcode(s->db) : SQLITE_NOMEM;
@@ -75,7 +78,7 @@ static int fail_db(struct hf_sqlite *s, struct hf_error *err, const char *what)
 
 /* --- the folder and its lock --- */
 
-static int lock_held(const char *dir, int fd, struct hf_error *err)
+static int fail_locked(const char *dir, int fd, struct hf_error *err)
 {
 	char pid[32] = "";
 	ssize_t n = pread(fd, pid, sizeof(pid) - 1, 0);
@@ -96,11 +99,11 @@ static int take_lock(struct hf_sqlite *s, struct hf_error *err)
 		return hf_error_errno(err, errno, "cannot open '%s'", path);
 	if (flock(fd, LOCK_EX | LOCK_NB)) {
 		if (errno == EWOULDBLOCK)
-			return lock_held(s->dir, fd, err);
+			return fail_locked(s->dir, fd, err);
 		return hf_error_errno(err, errno, "cannot lock '%s'", path);
 	}
-	/* For the message above; the lock itself is what counts.  Never empty in between: on a full
-	 * disk somebody else would get the block. */
+	/* Only fail_locked reads the pid; the flock is the lock. The file is overwritten before it
+	 * is truncated: on a full disk another program could take a freed block. */
 	int len = snprintf(pid, sizeof(pid), "%ld\n", (long)getpid());
 	if (pwrite(fd, pid, (size_t)len, 0) != len || ftruncate(fd, len))
 		return hf_error_errno(err, errno, "cannot write '%s'", path);
@@ -111,12 +114,12 @@ static int take_lock(struct hf_sqlite *s, struct hf_error *err)
 
 /* --- opening --- */
 
-/* Row by row to the end; false on failure. */
+/* Runs a statement to its end; false on failure, with errno in s->errnum. */
 static bool step_done(struct hf_sqlite *s, sqlite3_stmt *stmt)
 {
 	int rc;
 
-	/* sqlite3_system_errno knows nothing of a COMMIT that failed; errno does. */
+	/* sqlite3_system_errno misses a failed COMMIT, so errno is read instead. */
 	errno = 0;
 	do
 		rc = sqlite3_step(stmt);
@@ -126,8 +129,8 @@ static bool step_done(struct hf_sqlite *s, sqlite3_stmt *stmt)
 	return rc == SQLITE_DONE;
 }
 
-/* One statement after the other: sqlite3_exec would forget the errno. */
-static int exec(struct hf_sqlite *s, const char *sql, struct hf_error *err)
+/* Runs all statements of sql. sqlite3_exec would lose the errno of a failure. */
+static int run_sql(struct hf_sqlite *s, const char *sql, struct hf_error *err)
 {
 	int rc = 0;
 
@@ -167,7 +170,7 @@ static int check_schema(struct hf_sqlite *s, struct hf_error *err)
 				    s->dir, version, SCHEMA_VERSION);
 	if (version == SCHEMA_VERSION)
 		return 0;
-	return exec(
+	return run_sql(
 		s,
 		"BEGIN;"
 		"CREATE TABLE objects (resource TEXT NOT NULL, ns TEXT NOT NULL,"
@@ -206,7 +209,8 @@ static int prepare_all(struct hf_sqlite *s, struct hf_error *err)
 	return 0;
 }
 
-/* SQLite makes its files for all to read, and its log with the mode that the database has. */
+/* Gives a file mode 0600. SQLite would create the database readable for all, and gives its log the
+ * mode of the database. */
 static int make_private(const char *path, int *ret_fd, struct hf_error *err)
 {
 	HF_AUTO_FD fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -222,8 +226,8 @@ static int make_private(const char *path, int *ret_fd, struct hf_error *err)
 	return 0;
 }
 
-/* Have blocks for the first so many bytes of a file, which keeps its length.  Not every file
- * system can, and a full one cannot: it is asked again later. */
+/* Reserves blocks for the first bytes of a file, without changing its length. Fails silently on a
+ * full file system, or one without fallocate: reserve_blocks tries again later. */
 static void reserve_file(int fd, int64_t bytes)
 {
 	struct statvfs disk;
@@ -236,12 +240,12 @@ static void reserve_file(int fd, int64_t bytes)
 	room = (int64_t)disk.f_bavail * (int64_t)disk.f_frsize / RESERVE_SHARE;
 	if (bytes > have && bytes - have > room)
 		bytes = have + room;
-	/* Less than a page is no reserve. */
+	/* A reserve of less than a page is of no use. */
 	if (bytes - have >= 4096)
 		(void)fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)bytes);
 }
 
-static void reserve(struct hf_sqlite *s)
+static void reserve_blocks(struct hf_sqlite *s)
 {
 	HF_AUTOFREE char *log = hf_xasprintf("%s/holdfast.db-wal", s->dir);
 	HF_AUTO_FD log_fd = open(log, O_RDWR | O_CLOEXEC);
@@ -270,16 +274,16 @@ static int open_db(struct hf_sqlite *s, struct hf_error *err)
 			    NULL) != SQLITE_OK)
 		return fail_db(s, err, "cannot open the store in");
 	sqlite3_extended_result_codes(s->db, 1);
-	rc = exec(s,
-		  "PRAGMA locking_mode = EXCLUSIVE;"
-		  "PRAGMA journal_mode = WAL;"
-		  "PRAGMA synchronous = FULL;"
-		  "PRAGMA wal_autocheckpoint = " HF_STRING(
-			  CHECKPOINT_PAGES) ";"
-					    "PRAGMA journal_size_limit = " HF_STRING(
-						    LOG_BYTES_MAX) ";"
-								   "PRAGMA temp_store = MEMORY",
-		  err);
+	rc = run_sql(s,
+		     "PRAGMA locking_mode = EXCLUSIVE;"
+		     "PRAGMA journal_mode = WAL;"
+		     "PRAGMA synchronous = FULL;"
+		     "PRAGMA wal_autocheckpoint = " HF_STRING(
+			     CHECKPOINT_PAGES) ";"
+					       "PRAGMA journal_size_limit = " HF_STRING(
+						       LOG_BYTES_MAX) ";"
+								      "PRAGMA temp_store = MEMORY",
+		     err);
 	if (rc == 0)
 		rc = check_schema(s, err);
 	if (rc == 0)
@@ -310,9 +314,10 @@ static int load_row(struct hf_sqlite *s, sqlite3_stmt *row, struct hf_engine *en
 	struct hf_doc *doc;
 
 	if (!resource)
-		return hf_error_set(err, HF_E_UNSUPPORTED,
-				    "'%s' has objects of '%s', which this Holdfast does not know",
-				    s->dir, group_plural);
+		return hf_error_set(
+			err, HF_E_UNSUPPORTED,
+			"'%s' has objects of '%s', a kind that this version of Holdfast does not know",
+			s->dir, group_plural);
 	int rc = hf_doc_parse(text, (size_t)sqlite3_column_bytes(row, 2), &limits, &doc, err);
 	if (rc)
 		return hf_error_wrap(err, "an object of '%s' in '%s' is damaged", group_plural,
@@ -322,7 +327,7 @@ static int load_row(struct hf_sqlite *s, sqlite3_stmt *row, struct hf_engine *en
 	return rc;
 }
 
-static int load(struct hf_sqlite *s, struct hf_engine *engine, struct hf_error *err)
+static int load_objects(struct hf_sqlite *s, struct hf_engine *engine, struct hf_error *err)
 {
 	sqlite3_stmt *row = NULL;
 	int rc = 0, step = SQLITE_ERROR;
@@ -352,7 +357,7 @@ static bool put_object(struct hf_sqlite *s, const struct hf_entry *entry)
 	char buf[HF_API_VERSION_MAX];
 
 	size_t len;
-	/* Kept with the document: who reads this version over HTTP gets the same text. */
+	/* hf_doc_text keeps the text with the document: HTTP responses use the same text. */
 	const char *text = hf_doc_text(entry->doc, &len);
 
 	sqlite3_bind_text(s->put, 1, hf_resource_group_plural(entry->kind->resource, buf), -1,
@@ -375,7 +380,7 @@ static bool delete_object(struct hf_sqlite *s, const struct hf_change *change)
 	return step_done(s, s->del);
 }
 
-/* Of several changes to one object only the last is written. */
+/* Writes a change, unless a later change of the transaction affects the same object. */
 static bool write_change(struct hf_sqlite *s, const struct hf_change *change)
 {
 	struct hf_doc *any = change->after ? change->after : change->last;
@@ -400,7 +405,7 @@ static int try_commit(struct hf_sqlite *s, struct hf_engine *engine, struct hf_e
 	if (good)
 		return 0;
 	int rc = fail_db(s, err, "cannot write to");
-	/* SQLite has rolled back by itself after some errors. */
+	/* After some errors SQLite has already rolled back. */
 	if (!sqlite3_get_autocommit(s->db))
 		step_done(s, s->rollback);
 	return rc;
@@ -410,15 +415,15 @@ int hf_sqlite_commit(struct hf_sqlite *s, struct hf_engine *engine, struct hf_er
 {
 	int rc = try_commit(s, engine, err);
 
-	/* Where the log got less room than it has between checkpoints, one is due now: the log
-	 * then begins anew in the blocks it has. */
+	/* If the log's reserve was cut short, a checkpoint lets SQLite write from the start of the
+	 * log again, into blocks that it already has. */
 	if (rc == HF_E_NO_SPACE && sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE,
 							     NULL, NULL) == SQLITE_OK) {
-		reserve(s);
+		reserve_blocks(s);
 		rc = try_commit(s, engine, err);
 	}
 	if (rc == 0 && ++s->commits % RESERVE_EVERY == 0)
-		reserve(s);
+		reserve_blocks(s);
 	return rc;
 }
 
@@ -441,7 +446,7 @@ struct hf_sqlite *hf_sqlite_close(struct hf_sqlite *s)
 	return NULL;
 }
 
-/* A store that could not be made is not left half-made. */
+/* Removes the files of a database that could not be created completely. */
 static void remove_new(const char *dir)
 {
 	static const char *const files[] = {"holdfast.db", "holdfast.db-wal", "holdfast.db-shm",
@@ -464,7 +469,7 @@ void hf_sqlite_abandon(struct hf_sqlite *s)
 		remove_new(dir);
 }
 
-static bool exists(const char *dir)
+static bool has_database(const char *dir)
 {
 	HF_AUTOFREE char *path = hf_xasprintf("%s/holdfast.db", dir);
 
@@ -481,16 +486,16 @@ int hf_sqlite_open(const char *data_dir, struct hf_engine *engine, struct hf_sql
 	if (rc == 0)
 		rc = take_lock(s, err);
 	if (rc == 0) {
-		s->fresh = !exists(data_dir);
+		s->fresh = !has_database(data_dir);
 		rc = open_db(s, err);
 	}
 	if (rc == 0)
-		rc = load(s, engine, err);
+		rc = load_objects(s, engine, err);
 	if (rc) {
 		hf_sqlite_abandon(s);
 		return rc;
 	}
-	reserve(s);
+	reserve_blocks(s);
 	*ret_sqlite = s;
 	return 0;
 }

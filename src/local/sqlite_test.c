@@ -22,9 +22,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What survives, and what is refused when the disk says no. */
+/* The store on disk: restarts, kills, full disks, damaged files. */
 
-static void what_was_stored_is_there_after_a_restart(void **state)
+static void stored_objects_survive_a_restart(void **state)
 {
 	struct plane p;
 	AUTO_OUTCOME before = {0};
@@ -60,7 +60,7 @@ static void versions_go_on_where_they_were(void **state)
 	assert_int_equal(list(&p.w, &hf_configmaps, "default", &o), 0);
 	snprintf(version, sizeof(version), "%s", o.version);
 	plane_reopen(&p, NULL);
-	/* A watch goes on across the restart where nothing was missed … */
+	/* A watch resumes after the restart if it has missed nothing … */
 	seen_start(&p.w, &resumed,
 		   &(struct hf_watch_options){.resource = &hf_configmaps,
 					      .resource_version = version});
@@ -69,7 +69,7 @@ static void versions_go_on_where_they_were(void **state)
 		    strtoull(version, NULL, 10));
 	wait_events(&p.w, &resumed, 1);
 	assert_string_equal(seen_text(&resumed), "A:b");
-	/* … and is sent to list again where something may have been. */
+	/* … and gets 410, after which clients list, if it may have missed a change. */
 	snprintf(version, sizeof(version), "%llu", strtoull(version, NULL, 10) - 1);
 	seen_start(&p.w, &old,
 		   &(struct hf_watch_options){.resource = &hf_configmaps,
@@ -137,18 +137,18 @@ static void expiry_goes_on_after_a_restart(void **state)
 
 struct written {
 	int fd;
-	int next; /* number of the request to send */
+	int next; /* number of the next request */
 	struct world *w;
 };
 
-/* A configmap of each number is made; one shared counter is set to each number. */
+/* Each number creates a config map, and sets one shared counter. */
 struct work {
 	struct written *all;
 	int number;
 	bool created;
 };
 
-static void acknowledge(void *arg, const struct hf_reply *reply)
+static void on_acknowledged(void *arg, const struct hf_reply *reply)
 {
 	struct work *work = arg;
 	char line[32];
@@ -179,11 +179,11 @@ static void send_work(struct written *all, bool created, int number)
 					    .ns = "default",
 					    .name = "counter",
 					    .body = patch};
-	hf_store_request(all->w->store, created ? &create_it : &count_it, acknowledge, work);
+	hf_store_request(all->w->store, created ? &create_it : &count_it, on_acknowledged, work);
 }
 
-/* The process that is killed: writes for ever, a few requests a turn. */
-HF_NORETURN static void writer(struct plane *p, const char *dir, int fd, int first)
+/* The process to kill: writes without end, a few requests per turn. */
+HF_NORETURN static void run_writer(struct plane *p, const char *dir, int fd, int first)
 {
 	struct hf_error err = {0};
 	struct written all = {.fd = fd, .next = first, .w = &p->w};
@@ -204,7 +204,7 @@ HF_NORETURN static void writer(struct plane *p, const char *dir, int fd, int fir
 	}
 }
 
-/* Reads acknowledgements; remembers the highest number of each sort. */
+/* Reads acknowledgements; keeps the highest number of each kind. */
 struct acks {
 	int created, counted;
 };
@@ -216,7 +216,7 @@ static void read_acks(FILE *in, int lines, struct acks *acks)
 	for (int i = 0; i < lines && fgets(line, sizeof(line), in); i++) {
 		int number = (int)strtol(line + 1, NULL, 10);
 		if (!strchr(line, '\n'))
-			return; /* cut by the kill: not acknowledged */
+			return; /* the kill cut the line: no acknowledgement */
 		*(line[0] == 'c' ? &acks->created : &acks->counted) = number;
 	}
 }
@@ -233,7 +233,7 @@ static void check_survivors(struct plane *p, const struct acks *acks)
 			fail_msg("%s was acknowledged and is lost", name);
 		assert_int_equal((int)strtol(text_at(&o, "data.number"), NULL, 10), i);
 	}
-	/* Nothing that was never asked for: names are consecutive. */
+	/* Names are consecutive, so the store has no object that was never requested. */
 	for (size_t i = 0; i + 1 < stored; i++) {
 		snprintf(name, sizeof(name), "c%zu", i);
 		assert_int_equal(get(&p->w, &hf_configmaps, "default", name, &o), 0);
@@ -255,13 +255,13 @@ static void kill_at_random(struct plane *p, int first, uint64_t *seed, struct ac
 	if (pid == 0) {
 		struct plane child = {.w = p->w};
 		close(fds[0]);
-		writer(&child, p->dir, fds[1], first);
+		run_writer(&child, p->dir, fds[1], first);
 	}
 	close(fds[1]);
 	FILE *in = fdopen(fds[0], "r");
 	read_acks(in, (int)test_random_below(seed, 400), acks);
 	assert_int_equal(kill(pid, SIGKILL), 0);
-	read_acks(in, INT32_MAX, acks); /* what it still said before it died */
+	read_acks(in, INT32_MAX, acks); /* acknowledgements written before the kill */
 	fclose(in);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFSIGNALED(status));
@@ -291,9 +291,9 @@ static void nothing_acknowledged_is_lost_by_kill_9(void **state)
 	plane_close(&p);
 }
 
-/* --- a disk that says no --- */
+/* --- failing writes --- */
 
-static int fill(struct plane *p, struct outcome *o, int *ret_made)
+static int fill_store(struct plane *p, struct outcome *o, int *ret_made)
 {
 	char value[4001];
 	int code = 0;
@@ -309,7 +309,7 @@ static int fill(struct plane *p, struct outcome *o, int *ret_made)
 	return code;
 }
 
-/* A limit on the size of files stands for a full disk: the write fails half way. */
+/* A limit on file sizes stands for a full disk: a write fails in the middle. */
 static void set_file_limit(rlim_t bytes)
 {
 	struct rlimit limit;
@@ -332,7 +332,7 @@ static void on_health(void *arg, const struct hf_error *err)
 	h->good += !err;
 }
 
-static void that_the_disk_is_full_is_told_once_and_when_it_is_over(void **state)
+static void a_full_disk_is_reported_once_and_again_when_it_ends(void **state)
 {
 	struct plane p;
 	AUTO_OUTCOME o = {0};
@@ -341,7 +341,7 @@ static void that_the_disk_is_full_is_told_once_and_when_it_is_over(void **state)
 
 	plane_open(&p, &(struct hf_local_options){.health = on_health, .health_arg = &h}, true);
 	set_file_limit((rlim_t)1 << 20);
-	assert_int_equal(fill(&p, &o, &made), HF_E_NO_SPACE);
+	assert_int_equal(fill_store(&p, &o, &made), HF_E_NO_SPACE);
 	set_file_limit((rlim_t)1 << 12);
 	assert_int_equal(create_configmap(&p.w, "default", "late", &o), HF_E_NO_SPACE);
 	assert_int_equal(h.bad, 1);
@@ -354,7 +354,7 @@ static void that_the_disk_is_full_is_told_once_and_when_it_is_over(void **state)
 	plane_close(&p);
 }
 
-static void its_files_are_for_the_owner_alone(void **state)
+static void database_files_are_private(void **state)
 {
 	static const char *const names[] = {"holdfast.db", "holdfast.db-wal", "lock"};
 	mode_t before = umask(0);
@@ -370,7 +370,7 @@ static void its_files_are_for_the_owner_alone(void **state)
 
 			assert_int_equal(stat(path, &st), 0);
 			assert_int_equal(st.st_mode & 0777, 0600);
-			/* One that was made for all to read is closed at the next start. */
+			/* A file that all may read becomes private at the next start. */
 			assert_int_equal(chmod(path, 0644), 0);
 		}
 		assert_int_equal(chmod(p.dir, 0700), 0);
@@ -396,18 +396,18 @@ static void a_full_disk_is_one_error_and_nothing_half_done(void **state)
 	plane_open(&p, NULL, true);
 	seen_start(&p.w, &seen, &(struct hf_watch_options){.resource = &hf_configmaps});
 	set_file_limit((rlim_t)1 << 20);
-	assert_int_equal(fill(&p, &o, &made), HF_E_NO_SPACE);
+	assert_int_equal(fill_store(&p, &o, &made), HF_E_NO_SPACE);
 	assert_true(made > 10);
 	assert_non_null(strstr(o.message, "the disk is full"));
 	assert_int_equal(number_at(&o, "code"), 507);
 	assert_code(hf_local_health(p.local, &err), HF_E_NO_SPACE);
-	/* Reading goes on, and sees what was acknowledged, no more. */
+	/* Reads still work and see exactly the acknowledged objects. */
 	assert_int_equal(hf_local_count(p.local, &hf_configmaps), (size_t)made);
 	assert_int_equal(get(&p.w, &hf_configmaps, "default", "f0", &o), 0);
-	/* Neither the failed write nor an event of it is seen, ever. */
+	/* The failed write is never visible, nor an event of it. */
 	settle(&p.w);
 	assert_int_equal(seen.n, made);
-	/* Room again: writes go on. */
+	/* With room again, writes succeed. */
 	set_file_limit(RLIM_INFINITY);
 	assert_int_equal(create_pod(&p.w, "default", "p", &o), 0);
 	assert_ok(hf_local_health(p.local, &err), &err);
@@ -421,7 +421,7 @@ static void a_full_disk_is_one_error_and_nothing_half_done(void **state)
 	plane_close(&p);
 }
 
-static void reads_of_a_turn_that_failed_see_what_is(void **state)
+static void reads_of_a_failed_turn_see_the_committed_state(void **state)
 {
 	struct plane p;
 	AUTO_OUTCOME o = {0};
@@ -431,7 +431,7 @@ static void reads_of_a_turn_that_failed_see_what_is(void **state)
 	plane_open(&p, NULL, true);
 	assert_int_equal(create_configmap(&p.w, "default", "c", &o), 0);
 	set_file_limit((rlim_t)1 << 20);
-	assert_int_equal(fill(&p, &o, &made), HF_E_NO_SPACE);
+	assert_int_equal(fill_store(&p, &o, &made), HF_E_NO_SPACE);
 	set_file_limit(1024);
 	HF_AUTO_DOC patch = json_doc("{'data':{'k':'never'}}");
 	const struct hf_request write_it = {.verb = HF_VERB_PATCH,
@@ -453,8 +453,8 @@ static void reads_of_a_turn_that_failed_see_what_is(void **state)
 	plane_close(&p);
 }
 
-/* A watch that begins while something is applied but not committed. */
-static void a_watch_never_begins_with_what_is_undone(void **state)
+/* A watch starts while a change is applied but not committed. */
+static void a_new_watch_shows_no_uncommitted_object(void **state)
 {
 	struct plane p;
 	AUTO_OUTCOME o = {0};
@@ -467,7 +467,7 @@ static void a_watch_never_begins_with_what_is_undone(void **state)
 
 	plane_open(&p, NULL, true);
 	set_file_limit((rlim_t)1 << 20);
-	assert_int_equal(fill(&p, &o, &made), HF_E_NO_SPACE);
+	assert_int_equal(fill_store(&p, &o, &made), HF_E_NO_SPACE);
 	set_file_limit(1024);
 	assert_int_equal(apply_now(&p, &request), 0);
 	seen_start(&p.w, &seen, &(struct hf_watch_options){.resource = &hf_secrets});
@@ -475,7 +475,7 @@ static void a_watch_never_begins_with_what_is_undone(void **state)
 	assert_int_not_equal(hf_local_health(p.local, &err), 0);
 	assert_int_equal(seen.n, 0);
 	set_file_limit(RLIM_INFINITY);
-	/* And it misses nothing of what follows. */
+	/* The watch gets all later events. */
 	assert_int_equal(create(&p.w, &hf_secrets, "default", &o,
 				"{'apiVersion':'v1','kind':'Secret','metadata':{'name':'t'}}"),
 			 0);
@@ -492,7 +492,7 @@ static void a_folder_that_cannot_be_written_is_one_error(void **state)
 	char path[128];
 
 	plane_open(&p, NULL, true);
-	/* A file where the folder should be; works for root as well. */
+	/* A file in the place of the folder; this also fails for root. */
 	snprintf(path, sizeof(path), "%s/file", p.dir);
 	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	assert_true(fd >= 0);
@@ -500,7 +500,7 @@ static void a_folder_that_cannot_be_written_is_one_error(void **state)
 	struct plane q = {.w = p.w, .seed = 1};
 	assert_int_not_equal(plane_try(&q, NULL, path, &err), 0);
 	assert_non_null(strstr(err.text, path));
-	/* A kernel's folder that takes no files. */
+	/* A folder of the kernel in which no file can be created. */
 	assert_int_not_equal(plane_try(&q, NULL, "/proc/holdfast", &err), 0);
 	assert_non_null(strstr(err.text, "/proc/holdfast"));
 	plane_close(&p);
@@ -531,7 +531,7 @@ static void a_store_that_could_not_be_made_leaves_nothing(void **state)
 
 	assert_non_null(mkdtemp(dir));
 	p.w.loop = hf_loop_create_virtual(PLANE_START);
-	/* From "enough for the lock, not for a page" to "enough". */
+	/* From room for the lock but not for a page, up to enough room. */
 	for (rlim_t limit = 2000; rc != 0; limit += 3000) {
 		set_file_limit(limit);
 		rc = plane_try(&p, NULL, dir, &err);
@@ -550,7 +550,7 @@ static void a_store_that_could_not_be_made_leaves_nothing(void **state)
 	assert_ok(hf_fs_remove_tree(dir, &err), &err);
 }
 
-/* --- a file that is not what it should be --- */
+/* --- damaged and foreign files --- */
 
 static void with_db(const char *dir, const char *sql)
 {
@@ -563,15 +563,15 @@ static void with_db(const char *dir, const char *sql)
 	sqlite3_close(db);
 }
 
-static void files_of_others_are_refused_by_name(void **state)
+static void files_that_cannot_be_read_are_refused_with_the_reason(void **state)
 {
 	static const struct {
 		const char *sql, *text;
 		int code;
 	} cases[] = {
 		{"PRAGMA user_version = 99", "newer Holdfast", HF_E_UNSUPPORTED},
-		{"UPDATE objects SET resource = 'unknowns.example.com'", "does not know",
-		 HF_E_UNSUPPORTED},
+		{"UPDATE objects SET resource = 'unknowns.example.com'",
+		 "this version of Holdfast does not know", HF_E_UNSUPPORTED},
 		{"UPDATE objects SET body = '{broken'", "is damaged", HF_E_BAD_REQUEST},
 		{"DROP TABLE meta", "", HF_E_IO},
 	};
@@ -614,7 +614,7 @@ static void a_file_that_is_no_database_is_refused_and_kept(void **state)
 	plane_close(&p);
 }
 
-/* One turn, so one commit, of so many objects of 4 kB. */
+/* Creates n objects of 4 kB in one turn and one commit. */
 static void write_burst(struct plane *p, int n, int round)
 {
 	struct outcome *all = hf_xcalloc((size_t)n, sizeof(*all));
@@ -641,7 +641,7 @@ static void write_burst(struct plane *p, int n, int round)
 	free(all);
 }
 
-static void the_log_stays_bounded_however_much_is_written(void **state)
+static void the_log_stays_bounded(void **state)
 {
 	struct plane p;
 	struct stat st;
@@ -651,16 +651,16 @@ static void the_log_stays_bounded_however_much_is_written(void **state)
 	snprintf(path, sizeof(path), "%s/holdfast.db-wal", p.dir);
 	assert_int_equal(stat(path, &st), 0);
 	for (int round = 0; round < 60; round++)
-		write_burst(&p, 100, round); /* some 24 MB */
+		write_burst(&p, 100, round); /* about 24 MB */
 	assert_int_equal(stat(path, &st), 0);
 	assert_true(st.st_size < 8 << 20);
-	/* No index in shared memory: nobody else may look in while we are here. */
+	/* The database is locked exclusively, so there is no index in shared memory. */
 	snprintf(path, sizeof(path), "%s/holdfast.db-shm", p.dir);
 	assert_int_equal(stat(path, &st), -1);
 	plane_close(&p);
 }
 
-/* A file that takes what is free. */
+/* Writes a file that fills the disk. */
 static void fill_disk(const char *dir)
 {
 	static const char zeros[1 << 16];
@@ -676,7 +676,7 @@ static void fill_disk(const char *dir)
 	assert_int_equal(errno, ENOSPC);
 }
 
-static void on_a_disk_that_others_filled_things_end_and_are_deleted(void **state)
+static void objects_can_be_deleted_on_a_full_disk(void **state)
 {
 	char path[96], name[32];
 	struct plane p;
@@ -701,12 +701,12 @@ static void on_a_disk_that_others_filled_things_end_and_are_deleted(void **state
 		assert_int_equal(erase(&p.w, &hf_configmaps, "default", name, &o), 0);
 	}
 	assert_int_equal(hf_local_count(p.local, &hf_configmaps), 0);
-	/* Whatever was held is used again, as long as nothing more is kept. */
+	/* The reserved blocks are reused as long as the stored data does not grow. */
 	for (int i = 0; i < 3000; i++) {
 		assert_int_equal(create_configmap(&p.w, "default", "again", &o), 0);
 		assert_int_equal(erase(&p.w, &hf_configmaps, "default", "again", &o), 0);
 	}
-	/* For those that follow, with a detached disk: its files go when they are closed. */
+	/* Detaches the disk for the later tests; it goes away when its files are closed. */
 	assert_int_equal(umount2(p.dir, MNT_DETACH), 0);
 	plane_close(&p);
 }
@@ -714,23 +714,23 @@ static void on_a_disk_that_others_filled_things_end_and_are_deleted(void **state
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_was_stored_is_there_after_a_restart),
+		cmocka_unit_test(stored_objects_survive_a_restart),
 		cmocka_unit_test(versions_go_on_where_they_were),
 		cmocka_unit_test(a_turn_is_one_transaction),
 		cmocka_unit_test(expiry_goes_on_after_a_restart),
 		cmocka_unit_test(nothing_acknowledged_is_lost_by_kill_9),
 		cmocka_unit_test(a_full_disk_is_one_error_and_nothing_half_done),
-		cmocka_unit_test(that_the_disk_is_full_is_told_once_and_when_it_is_over),
-		cmocka_unit_test(its_files_are_for_the_owner_alone),
-		cmocka_unit_test(reads_of_a_turn_that_failed_see_what_is),
-		cmocka_unit_test(a_watch_never_begins_with_what_is_undone),
+		cmocka_unit_test(a_full_disk_is_reported_once_and_again_when_it_ends),
+		cmocka_unit_test(database_files_are_private),
+		cmocka_unit_test(reads_of_a_failed_turn_see_the_committed_state),
+		cmocka_unit_test(a_new_watch_shows_no_uncommitted_object),
 		cmocka_unit_test(a_folder_that_cannot_be_written_is_one_error),
 		cmocka_unit_test(a_second_process_is_refused),
 		cmocka_unit_test(a_store_that_could_not_be_made_leaves_nothing),
-		cmocka_unit_test(files_of_others_are_refused_by_name),
+		cmocka_unit_test(files_that_cannot_be_read_are_refused_with_the_reason),
 		cmocka_unit_test(a_file_that_is_no_database_is_refused_and_kept),
-		cmocka_unit_test(the_log_stays_bounded_however_much_is_written),
-		cmocka_unit_test(on_a_disk_that_others_filled_things_end_and_are_deleted),
+		cmocka_unit_test(the_log_stays_bounded),
+		cmocka_unit_test(objects_can_be_deleted_on_a_full_disk),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

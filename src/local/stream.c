@@ -9,18 +9,20 @@
 #include <stdlib.h>
 
 /*
- * Logs.  The bytes are the kubelet's (hf_local_set_logs); this wraps its stream so that
- * the rules of store/store.h hold whatever the kubelet does: an end that comes once, a
- * store that ends what is under way when it goes, and an answer where there is no
- * kubelet or no pod.
+ * Log streams. The bytes come from the kubelet (hf_local_set_logs). This file wraps the kubelet's
+ * stream, so that the rules of store/store.h hold for any kubelet:
+ *
+ *   - a stream ends exactly once;
+ *   - the destruction of the client ends its streams with HF_E_CANCELED;
+ *   - without a kubelet or a pod, the reader gets an error from the loop.
  */
 struct local_stream {
 	struct hf_log_stream base;
 	struct local_client *client;
-	struct hf_log_stream *inner; /* NULL: refused, or ended */
+	struct hf_log_stream *inner; /* the kubelet's stream; NULL: refused, or ended */
 	hf_log_fn fn;
 	void *arg;
-	struct hf_task *refusal; /* tells of the error from the loop */
+	struct hf_task *refusal; /* delivers err from the loop */
 	struct hf_error err;
 	bool busy, stopped, ended;
 	struct local_stream *prev, *next;
@@ -38,7 +40,7 @@ static void stream_unlink(struct local_stream *s)
 	s->refusal = hf_task_destroy(s->refusal);
 }
 
-/* May free s. */
+/* Calls the reader. Frees s if the reader stopped the stream from inside the callback. */
 static void call_back(struct local_stream *s, const char *bytes, size_t len,
 		      const struct hf_error *end)
 {
@@ -76,7 +78,8 @@ static void on_refusal(void *arg)
 	call_back(s, "", 0, &err);
 }
 
-static int start(struct local_stream *s, const struct hf_log_options *options, struct hf_error *err)
+static int start_inner(struct local_stream *s, const struct hf_log_options *options,
+		       struct hf_error *err)
 {
 	struct hf_local *local = s->client->local;
 	HF_AUTO_DOC pod = hf_doc_ref(hf_local_peek(local, &hf_pods, options->ns, options->pod));
@@ -105,7 +108,7 @@ struct hf_log_stream *hf_local_stream_start(struct hf_store *store,
 	if (s->next)
 		s->next->prev = s;
 	client->streams = s;
-	if (start(s, options, &s->err)) {
+	if (start_inner(s, options, &s->err)) {
 		s->refusal = hf_task_create(client->local->loop, on_refusal, s);
 		hf_task_post(s->refusal);
 	}
@@ -123,7 +126,7 @@ void hf_local_stream_stop(struct hf_log_stream *base)
 		free(s);
 }
 
-/* As with watches, the handle lives until it is stopped. */
+/* The reader still owns the handles: they live until hf_log_stream_stop. */
 void hf_local_streams_cancel(struct local_client *client)
 {
 	const struct hf_error canceled = {.code = HF_E_CANCELED, .text = "the store was closed"};

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A kubelet's log stream that a test drives. */
+/* A kubelet's log stream, driven by the test. */
 struct fake_stream {
 	struct hf_log_stream base;
 	hf_log_fn fn;
@@ -39,7 +39,7 @@ static struct hf_log_stream *fake_start(void *arg, struct hf_doc *pod,
 
 struct read {
 	struct hf_log_stream *stream;
-	struct hf_store *store; /* destroyed from the callback */
+	struct hf_store *store; /* destroyed inside the callback */
 	char text[256];
 	int ends, code;
 	char message[128];
@@ -79,7 +79,7 @@ static void with_kubelet(struct plane *p)
 	assert_int_equal(create_pod(&p->w, "default", "p", &o), 0);
 }
 
-static void bytes_pass_and_the_end_comes_once(void **state)
+static void bytes_pass_and_the_end_is_reported_once(void **state)
 {
 	struct plane p;
 	struct read r = {0};
@@ -90,7 +90,7 @@ static void bytes_pass_and_the_end_comes_once(void **state)
 	fake.fn(fake.arg, "hello ", 6, 0, "");
 	fake.fn(fake.arg, "world", 5, 0, "");
 	fake.fn(fake.arg, "", 0, 0, "");
-	/* A kubelet that does not know when to stop. */
+	/* The kubelet reports more after the end. */
 	fake.fn(fake.arg, "", 0, HF_E_IO, "again");
 	fake.fn(fake.arg, "more", 4, 0, "");
 	assert_string_equal(r.text, "hello world");
@@ -115,7 +115,7 @@ static void a_kubelets_error_is_the_readers(void **state)
 	plane_close(&p);
 }
 
-static void a_pod_that_is_not_there_has_no_logs(void **state)
+static void logs_of_a_missing_pod_are_refused(void **state)
 {
 	struct plane p;
 	struct read r = {0};
@@ -131,7 +131,7 @@ static void a_pod_that_is_not_there_has_no_logs(void **state)
 	plane_close(&p);
 }
 
-static void without_a_kubelet_there_are_none(void **state)
+static void logs_without_a_kubelet_are_refused(void **state)
 {
 	struct plane p;
 	struct read r = {0};
@@ -145,7 +145,7 @@ static void without_a_kubelet_there_are_none(void **state)
 	plane_close(&p);
 }
 
-static void a_refusal_may_be_stopped_before_it_is_told(void **state)
+static void a_stream_may_be_stopped_before_its_refusal(void **state)
 {
 	struct plane p;
 	struct read r = {0};
@@ -172,7 +172,7 @@ static void a_reader_may_stop_from_its_callback(void **state)
 	plane_close(&p);
 }
 
-static void a_store_that_goes_ends_its_streams(void **state)
+static void destroying_a_client_ends_its_streams(void **state)
 {
 	struct plane p;
 	struct read a = {0}, b = {0};
@@ -184,7 +184,7 @@ static void a_store_that_goes_ends_its_streams(void **state)
 	assert_int_equal(a.ends, 1);
 	assert_int_equal(a.code, HF_E_CANCELED);
 	assert_int_equal(fake.stopped, 1);
-	/* The handle is still the reader's. */
+	/* The reader still owns the handle. */
 	hf_log_stream_stop(a.stream);
 
 	b.store = p.w.client(&p.w);
@@ -200,13 +200,13 @@ static void a_store_that_goes_ends_its_streams(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bytes_pass_and_the_end_comes_once),
+		cmocka_unit_test(bytes_pass_and_the_end_is_reported_once),
 		cmocka_unit_test(a_kubelets_error_is_the_readers),
-		cmocka_unit_test(a_pod_that_is_not_there_has_no_logs),
-		cmocka_unit_test(without_a_kubelet_there_are_none),
-		cmocka_unit_test(a_refusal_may_be_stopped_before_it_is_told),
+		cmocka_unit_test(logs_of_a_missing_pod_are_refused),
+		cmocka_unit_test(logs_without_a_kubelet_are_refused),
+		cmocka_unit_test(a_stream_may_be_stopped_before_its_refusal),
 		cmocka_unit_test(a_reader_may_stop_from_its_callback),
-		cmocka_unit_test(a_store_that_goes_ends_its_streams),
+		cmocka_unit_test(destroying_a_client_ends_its_streams),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,45 +11,49 @@
 #include <string.h>
 
 /*
- * Watches.  A watch is a position in its kind's history: it costs nothing while nothing
- * happens, and one that is too slow finds its place overwritten and ends with HF_E_GONE,
- * as on an API server.  A watch from the start first walks the objects of that moment.
+ * Watches. A watch is a position in the history of its kind and costs nothing while nothing
+ * changes. If history overwrites the position of a slow watch, the watch ends with HF_E_GONE, as on
+ * an API server. A watch without a resourceVersion first delivers the objects that exist when its
+ * turn comes.
+ *
+ * hf_local_watches_pump runs after each commit and delivers at most HF_LOCAL_EVENTS_PER_TURN events
+ * per watch. A callback may stop any watch, its own too.
  */
 struct local_watch {
 	struct hf_watch base;
 	struct local_client *client;
 	struct hf_kind *kind;
-	struct hf_watch_options options; /* strings are ours */
+	struct hf_watch_options options; /* ns is a copy, the other strings NULL */
 	struct hf_selector *labels, *fields;
 	hf_event_fn fn;
 	void *arg;
 
-	struct hf_doc **initial; /* of a watch from the start; NULL: done */
+	struct hf_doc **initial; /* objects to deliver first; NULL: none left */
 	size_t n_initial, at_initial;
 	uint64_t initial_version;
-	uint64_t seq;  /* next change to look at */
-	uint64_t told; /* version of the last event or bookmark */
+	uint64_t seq;      /* sequence in the kind's history of the next change to look at */
+	uint64_t reported; /* version of the last event or bookmark delivered */
 
-	int end_code; /* with ending */
+	int end_code; /* valid if ending */
 	char *end_message;
-	bool begins; /* with what there is, which is still to be taken */
+	bool needs_initial; /* the objects to deliver first are not taken yet */
 	bool ending, ended, stopped, busy;
-	bool asked;         /* the fault hook was asked about the event at seq */
-	hf_time not_before; /* monotonic: a delayed event holds up those behind it */
+	bool fault_asked;   /* the fault hook has answered for the event at seq */
+	hf_time not_before; /* monotonic time until which later events wait too */
 	struct hf_timer *timeout, *delay;
 
-	struct local_watch *prev, *next;           /* of the client */
-	struct local_watch *kind_prev, *kind_next; /* of the kind, in order of birth */
+	struct local_watch *prev, *next;           /* of the client's list */
+	struct local_watch *kind_prev, *kind_next; /* of the kind's list, oldest first */
 };
 
-/* What a look at the history found. */
-struct found {
+/* An event made of a change. */
+struct found_event {
 	struct hf_event event;
-	struct hf_doc *owned; /* to be released after the callback */
+	struct hf_doc *owned; /* event.object, if made for this event; else NULL */
 	char version[24];
 };
 
-static void wake(struct local_watch *w)
+static void wake_watch(struct local_watch *w)
 {
 	w->kind->wake = true;
 	hf_local_wake(w->client->local);
@@ -62,10 +66,10 @@ static void set_ending(struct local_watch *w, int code, const char *message)
 	w->ending = true;
 	w->end_code = code;
 	w->end_message = hf_xstrdup(message);
-	wake(w);
+	wake_watch(w);
 }
 
-/* --- lists: the kind's keeps the order of birth --- */
+/* --- lists; the kind's list has the oldest watch first --- */
 
 static void link_watch(struct local_watch *w)
 {
@@ -130,9 +134,9 @@ static void watch_free(struct local_watch *w)
 	free(w);
 }
 
-/* --- what an event is for this watch --- */
+/* --- from a change to an event --- */
 
-static bool selected(const struct local_watch *w, struct hf_doc *doc)
+static bool is_selected(const struct local_watch *w, struct hf_doc *doc)
 {
 	if (!doc || (w->options.ns && !hf_streq(hf_doc_namespace(doc), w->options.ns)))
 		return false;
@@ -142,7 +146,8 @@ static bool selected(const struct local_watch *w, struct hf_doc *doc)
 	       hf_selector_match_fields(w->fields, object);
 }
 
-/* The object as it was, with the version of the change that took it out of the selection. */
+/* A copy of the object with another resourceVersion: that of the change by which the object left
+ * the watch's selection. */
 static struct hf_doc *at_version(struct hf_doc *doc, const char *version)
 {
 	struct hf_json *object = hf_json_shallow(hf_doc_json(doc));
@@ -153,10 +158,11 @@ static struct hf_doc *at_version(struct hf_doc *doc, const char *version)
 	return hf_doc_from_json(object);
 }
 
-/* false: the change is none of this watch's business. */
-static bool translate(const struct local_watch *w, const struct hf_change *c, struct found *f)
+/* Makes the event of a change; false if the watch selects neither the old nor the new object. */
+static bool translate_change(const struct local_watch *w, const struct hf_change *c,
+			     struct found_event *f)
 {
-	bool now = selected(w, c->after), before = selected(w, c->before.doc);
+	bool now = is_selected(w, c->after), before = is_selected(w, c->before.doc);
 
 	if (!now && !before)
 		return false;
@@ -177,7 +183,7 @@ static bool translate(const struct local_watch *w, const struct hf_change *c, st
 
 /* --- delivery --- */
 
-/* false: the watch is gone. */
+/* Delivers an event; false if the callback stopped the watch, which is freed then. */
 static bool call_back(struct local_watch *w, const struct hf_event *event)
 {
 	w->busy = true;
@@ -204,22 +210,23 @@ static bool deliver_end(struct local_watch *w)
 
 static void on_delay(void *arg)
 {
-	wake(arg);
+	wake_watch(arg);
 }
 
 enum verdict { DELIVER, SKIP, WAIT };
 
-/* The client's faults about one event; asked once per event. */
-static enum verdict judge(struct local_watch *w, const struct hf_event *event, bool *ret_twice)
+/* Asks the client's fault hook, once per event, whether to deliver, skip or delay it, or to end the
+ * watch. */
+static enum verdict ask_fault(struct local_watch *w, const struct hf_event *event, bool *ret_twice)
 {
 	const struct hf_local_faults *faults = &w->client->faults;
 	hf_time now = hf_loop_mono(w->client->local->loop);
 	struct hf_event_fault fault = {0};
 
-	if (w->asked) {
+	if (w->fault_asked) {
 		if (now < w->not_before)
 			return WAIT;
-		w->asked = false;
+		w->fault_asked = false;
 		return DELIVER;
 	}
 	if (faults->event)
@@ -233,7 +240,7 @@ static enum verdict judge(struct local_watch *w, const struct hf_event *event, b
 		return SKIP;
 	if (fault.delay <= 0)
 		return DELIVER;
-	w->asked = true;
+	w->fault_asked = true;
 	w->not_before = hf_time_add(now, fault.delay);
 	if (!w->delay)
 		w->delay = hf_timer_create(w->client->local->loop, on_delay, w);
@@ -243,7 +250,7 @@ static enum verdict judge(struct local_watch *w, const struct hf_event *event, b
 
 enum step { STEP_MORE, STEP_IDLE, STEP_GONE };
 
-/* One object of the beginning. */
+/* Delivers one of the objects that existed when the watch began. */
 static enum step step_initial(struct local_watch *w)
 {
 	struct hf_doc *doc = w->initial[w->at_initial];
@@ -252,7 +259,7 @@ static enum step step_initial(struct local_watch *w)
 				       .resource_version = hf_doc_resource_version(doc),
 				       .message = ""};
 	bool twice = false;
-	enum verdict verdict = judge(w, &event, &twice);
+	enum verdict verdict = ask_fault(w, &event, &twice);
 
 	if (verdict == WAIT)
 		return w->ending ? STEP_MORE : STEP_IDLE;
@@ -265,7 +272,7 @@ static enum step step_initial(struct local_watch *w)
 		return STEP_GONE;
 	if (w->at_initial == w->n_initial) {
 		drop_initial(w);
-		w->told = w->initial_version;
+		w->reported = w->initial_version;
 	}
 	return STEP_MORE;
 }
@@ -274,7 +281,7 @@ static enum step step_change(struct local_watch *w)
 {
 	const struct hf_history *history = &w->kind->history;
 	const struct hf_change *c = hf_history_at(history, w->seq);
-	struct found f = {0};
+	struct found_event f = {0};
 	bool twice = false;
 
 	if (!c) {
@@ -283,18 +290,18 @@ static enum step step_change(struct local_watch *w)
 		set_ending(w, HF_E_GONE, "too old resource version: the watch could not keep up");
 		return STEP_MORE;
 	}
-	if (!translate(w, c, &f)) {
+	if (!translate_change(w, c, &f)) {
 		w->seq++;
 		return STEP_MORE;
 	}
-	enum verdict verdict = judge(w, &f.event, &twice);
+	enum verdict verdict = ask_fault(w, &f.event, &twice);
 	if (verdict == WAIT) {
 		hf_doc_unref(f.owned);
 		return w->ending ? STEP_MORE : STEP_IDLE;
 	}
 	w->seq++;
-	w->told = c->version;
-	/* Nothing the callback does may take the object away before it has returned. */
+	w->reported = c->version;
+	/* The callback may change the store: this reference keeps the object until it returns. */
 	HF_AUTO_DOC held = hf_doc_ref(f.event.object);
 	bool alive = true;
 	for (int i = 0; alive && verdict == DELIVER && i < 1 + twice; i++)
@@ -303,19 +310,19 @@ static enum step step_change(struct local_watch *w)
 	return alive ? STEP_MORE : STEP_GONE;
 }
 
-/* Everything there is, as the beginning of the watch.  Taken when it is the watch's turn and
- * all is committed, so that nothing is told that might yet be undone. */
+/* Takes the objects that the watch delivers first. All changes must be committed: an uncommitted
+ * object could still be undone after its event. */
 static void take_initial(struct local_watch *w)
 {
 	const struct hf_engine *engine = w->client->local->engine;
 	const struct hf_kind *kind = w->kind;
 
-	w->begins = false;
+	w->needs_initial = false;
 	w->seq = kind->history.first + kind->history.len;
-	w->initial_version = w->told = engine->version;
+	w->initial_version = w->reported = engine->version;
 	w->initial = hf_xcalloc(kind->entries.len + 1, sizeof(struct hf_doc *));
 	for (size_t i = 0; i < kind->entries.len; i++)
-		if (selected(w, kind->entries.items[i]->doc))
+		if (is_selected(w, kind->entries.items[i]->doc))
 			w->initial[w->n_initial++] = hf_doc_ref(kind->entries.items[i]->doc);
 	if (w->n_initial == 0)
 		drop_initial(w);
@@ -324,20 +331,20 @@ static void take_initial(struct local_watch *w)
 static enum step step_begin(struct local_watch *w)
 {
 	if (w->client->local->engine->pending.len > 0) {
-		wake(w);
+		wake_watch(w);
 		return STEP_IDLE;
 	}
 	take_initial(w);
 	return STEP_MORE;
 }
 
-static enum step step(struct local_watch *w)
+static enum step step_watch(struct local_watch *w)
 {
 	if (w->ended || !w->client || w->client->paused)
 		return STEP_IDLE;
 	if (w->ending)
 		return deliver_end(w) ? STEP_IDLE : STEP_GONE;
-	if (w->begins)
+	if (w->needs_initial)
 		return step_begin(w);
 	return w->initial ? step_initial(w) : step_change(w);
 }
@@ -349,7 +356,7 @@ static void pump_kind(struct hf_local *local, struct hf_kind *kind)
 		enum step at = STEP_MORE;
 		kind->watch_cursor = w->kind_next;
 		for (int i = 0; at == STEP_MORE && i < HF_LOCAL_EVENTS_PER_TURN; i++)
-			at = step(w);
+			at = step_watch(w);
 		if (at == STEP_MORE) {
 			kind->wake = true;
 			hf_local_wake(local);
@@ -366,7 +373,7 @@ void hf_local_watches_pump(struct hf_local *local)
 
 /* --- bookmarks --- */
 
-static void bookmark(struct local_watch *w, uint64_t version)
+static void send_bookmark(struct local_watch *w, uint64_t version)
 {
 	char text[24], api_version[HF_API_VERSION_MAX];
 	struct hf_json *object = hf_json_object();
@@ -381,17 +388,19 @@ static void bookmark(struct local_watch *w, uint64_t version)
 	HF_AUTO_DOC doc = hf_doc_from_json(object);
 	const struct hf_event event = {
 		.type = HF_EVENT_BOOKMARK, .object = doc, .resource_version = text, .message = ""};
-	w->told = version;
+	w->reported = version;
 	call_back(w, &event);
 }
 
 static bool wants_bookmark(const struct local_watch *w, uint64_t version)
 {
-	return w->options.bookmarks && !w->client->paused && w->told < version && !w->begins &&
-	       !w->initial && !w->ending && !w->asked && !hf_history_at(&w->kind->history, w->seq);
+	return w->options.bookmarks && !w->client->paused && w->reported < version &&
+	       !w->needs_initial && !w->initial && !w->ending && !w->fault_asked &&
+	       !hf_history_at(&w->kind->history, w->seq);
 }
 
-/* Armed by a commit; watches that have seen all there is and were told less get one. */
+/* Runs when the bookmark timer fires. Sends a bookmark to each watch that has delivered all events
+ * and has not reported the committed version yet. */
 void hf_local_watches_bookmark(void *arg)
 {
 	struct hf_local *local = arg;
@@ -402,7 +411,7 @@ void hf_local_watches_bookmark(void *arg)
 		for (struct local_watch *w = kind->watch_first; w; w = kind->watch_cursor) {
 			kind->watch_cursor = w->kind_next;
 			if (wants_bookmark(w, version))
-				bookmark(w, version);
+				send_bookmark(w, version);
 		}
 	}
 }
@@ -422,7 +431,7 @@ static void set_position(struct local_watch *w)
 	int64_t version;
 
 	if (hf_str_is_empty(text) || hf_streq(text, "0")) {
-		w->begins = true;
+		w->needs_initial = true;
 		return;
 	}
 	if (hf_str_to_i64(text, 0, INT64_MAX, &version, NULL)) {
@@ -434,7 +443,7 @@ static void set_position(struct local_watch *w)
 		set_ending(w, HF_E_GONE, why);
 	} else {
 		w->seq = hf_history_after(history, (uint64_t)version);
-		w->told = (uint64_t)version;
+		w->reported = (uint64_t)version;
 	}
 }
 
@@ -465,7 +474,8 @@ struct hf_watch *hf_local_watch_start(struct hf_store *store,
 	w->kind = hf_engine_kind(local->engine, options->resource);
 	w->fn = fn;
 	w->arg = arg;
-	/* An unknown kind has to end somewhere: any kind's list will do to say so. */
+	/* A watch of an unknown kind also needs a list until its end is delivered: any kind's list
+	 * will do. */
 	bool unknown = !w->kind;
 	if (unknown)
 		w->kind = &local->engine->kinds[0];
@@ -481,7 +491,7 @@ struct hf_watch *hf_local_watch_start(struct hf_store *store,
 		set_ending(w, HF_E_TOO_MANY, "too many watches");
 	else
 		set_position(w);
-	/* The other strings were read above and are the caller's. */
+	/* The selectors and the version were parsed above; the caller's strings may go away. */
 	w->options.label_selector = w->options.field_selector = w->options.resource_version = NULL;
 	if (options->bookmarks && !hf_timer_armed(local->bookmark))
 		hf_timer_arm(local->bookmark, local->bookmark_every);
@@ -489,7 +499,7 @@ struct hf_watch *hf_local_watch_start(struct hf_store *store,
 		w->timeout = hf_timer_create(local->loop, on_timeout, w);
 		hf_timer_arm(w->timeout, options->timeout);
 	}
-	wake(w);
+	wake_watch(w);
 	return &w->base;
 }
 
@@ -517,10 +527,10 @@ void hf_local_client_break_watches(struct hf_store *store, int code, const char 
 void hf_local_watches_wake(struct local_client *client)
 {
 	for (struct local_watch *w = client->watches; w; w = w->next)
-		wake(w);
+		wake_watch(w);
 }
 
-/* The handles outlive their store, until hf_watch_stop: their owner still has them. */
+/* The owner still has the handles: they live until hf_watch_stop. */
 void hf_local_watches_cancel(struct local_client *client)
 {
 	const struct hf_event event = {.type = HF_EVENT_ENDED,

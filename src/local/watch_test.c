@@ -11,11 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What tests/contract does not see of watches: faults, slowness, many at once, and a cache
- * that is kept from them against what is really there. */
+/* Watches beyond tests/contract: faults, slow clients, many watches, and a cache built from watches
+ * that is compared with lists. */
 
 struct script {
-	struct hf_event_fault faults[32]; /* one per event asked about */
+	struct hf_event_fault faults[32]; /* one fault per event */
 	int asked;
 };
 
@@ -59,7 +59,7 @@ static void tear_down(struct setup *s)
 	plane_close(&s->p);
 }
 
-static void make(struct setup *s, const char *name)
+static void create_map(struct setup *s, const char *name)
 {
 	AUTO_OUTCOME o = {0};
 
@@ -74,25 +74,25 @@ static void events_may_be_lost_or_come_twice(void **state)
 	s.script.faults[1].drop = true;
 	s.script.faults[2].duplicate = true;
 	watch_all(&s);
-	make(&s, "a");
-	make(&s, "b");
-	make(&s, "c");
-	make(&s, "d");
+	create_map(&s, "a");
+	create_map(&s, "b");
+	create_map(&s, "c");
+	create_map(&s, "d");
 	settle(&s.p.w);
 	assert_string_equal(seen_text(&s.seen), "A:a A:c A:c A:d");
 	tear_down(&s);
 }
 
-static void a_late_event_holds_up_those_behind_it(void **state)
+static void a_delayed_event_delays_later_ones(void **state)
 {
 	struct setup s;
 
 	set_up(&s);
 	s.script.faults[1].delay = 5 * HF_SECOND;
 	watch_all(&s);
-	make(&s, "a");
-	make(&s, "b");
-	make(&s, "c");
+	create_map(&s, "a");
+	create_map(&s, "b");
+	create_map(&s, "c");
 	settle(&s.p.w);
 	assert_string_equal(seen_text(&s.seen), "A:a");
 	s.p.w.pass(&s.p.w, 4 * HF_SECOND);
@@ -103,16 +103,16 @@ static void a_late_event_holds_up_those_behind_it(void **state)
 	tear_down(&s);
 }
 
-static void a_paused_client_hears_all_of_it_later(void **state)
+static void a_paused_client_gets_its_events_later(void **state)
 {
 	struct setup s;
 
 	set_up(&s);
 	watch_all(&s);
-	make(&s, "a");
+	create_map(&s, "a");
 	hf_local_client_pause(s.store, true);
-	make(&s, "b");
-	make(&s, "c");
+	create_map(&s, "b");
+	create_map(&s, "c");
 	s.p.w.pass(&s.p.w, 5 * HF_MINUTE);
 	assert_string_equal(seen_text(&s.seen), "A:a");
 	hf_local_client_pause(s.store, false);
@@ -121,14 +121,14 @@ static void a_paused_client_hears_all_of_it_later(void **state)
 	tear_down(&s);
 }
 
-static void faults_hold_for_the_beginning_too(void **state)
+static void faults_apply_to_initial_objects(void **state)
 {
 	struct setup s;
 
 	set_up(&s);
-	make(&s, "a");
-	make(&s, "b");
-	make(&s, "c");
+	create_map(&s, "a");
+	create_map(&s, "b");
+	create_map(&s, "c");
 	s.script.faults[0].drop = true;
 	s.script.faults[1].delay = HF_SECOND;
 	s.script.faults[2].duplicate = true;
@@ -145,12 +145,12 @@ static void a_watch_may_break_at_any_event(void **state)
 	for (int at = 0; at < 4; at++) {
 		struct setup s;
 		set_up(&s);
-		make(&s, "a");
-		make(&s, "b");
+		create_map(&s, "a");
+		create_map(&s, "b");
 		s.script.faults[at].end = HF_E_UNAVAILABLE;
 		watch_all(&s);
-		make(&s, "c");
-		make(&s, "d");
+		create_map(&s, "c");
+		create_map(&s, "d");
 		wait_ended(&s.p.w, &s.seen);
 		assert_int_equal(s.seen.end_code, HF_E_UNAVAILABLE);
 		assert_int_equal(s.seen.n, at);
@@ -170,14 +170,14 @@ static void all_watches_of_a_client_can_be_broken(void **state)
 	assert_false(s.seen.ended);
 	wait_ended(&s.p.w, &s.seen);
 	assert_int_equal(s.seen.end_code, HF_E_GONE);
-	make(&s, "a");
+	create_map(&s, "a");
 	wait_events(&s.p.w, &other, 1);
 	assert_false(other.ended);
 	seen_release(&other);
 	tear_down(&s);
 }
 
-static void a_watch_that_cannot_keep_up_is_gone(void **state)
+static void a_watch_that_is_too_slow_ends_with_gone(void **state)
 {
 	const struct hf_local_options options = {.watch_history = 8};
 	struct setup s = {0};
@@ -188,9 +188,9 @@ static void a_watch_that_cannot_keep_up_is_gone(void **state)
 		s.p.local, &(struct hf_local_faults){.event = on_event, .arg = &s.script});
 	s.script.faults[2].delay = HF_MINUTE;
 	watch_all(&s);
-	make(&s, "a");
-	make(&s, "b");
-	make(&s, "c");
+	create_map(&s, "a");
+	create_map(&s, "b");
+	create_map(&s, "c");
 	for (int i = 0; i < 20; i++)
 		assert_int_equal(merge(&s.p.w, AT(&hf_configmaps, "default", "a"), &o,
 				       "{'data':{'i':'%d'}}", i),
@@ -222,7 +222,7 @@ static void one_watch_does_not_hold_up_the_loop(void **state)
 				 outcome_take, &made[i]);
 	}
 	settle(&p.w);
-	/* 1,000 objects to begin with; a request that comes behind is not made to wait for all. */
+	/* A watch with 1,000 initial objects; a later request does not wait for all of them. */
 	seen_start(&p.w, &late,
 		   &(struct hf_watch_options){.resource = &hf_configmaps,
 					      .field_selector = "metadata.name=c999"});
@@ -264,7 +264,7 @@ static void an_idle_loop_has_nothing_armed(void **state)
 
 	plane_open(&p, NULL, false);
 	seen_start(&p.w, &s, &(struct hf_watch_options){.resource = &hf_pods, .bookmarks = true});
-	/* It returns: bookmarks stop when there is nothing new to tell. */
+	/* The loop returns, because bookmarks stop when there is nothing new to report. */
 	hf_loop_run(p.w.loop);
 	seen_release(&s);
 	plane_close(&p);
@@ -306,7 +306,7 @@ static void a_callback_may_stop_any_watch(void **state)
 	assert_int_equal(create_configmap(&p.w, "default", "b", &o), 0);
 	settle(&p.w);
 	assert_int_equal(stopper.events, 1);
-	/* Those before it had their event, those behind it none. */
+	/* Watches older than the stopper got their event; younger watches got none. */
 	assert_int_equal(victims[0].n, 1);
 	assert_int_equal(victims[1].n, 1);
 	assert_int_equal(victims[2].n, 0);
@@ -356,12 +356,12 @@ static void a_store_may_be_destroyed_from_an_event(void **state)
 	plane_close(&p);
 }
 
-/* --- a cache from a watch is what a list says --- */
+/* --- a cache built from a watch equals a list --- */
 
 #define NAMES 12
 
 struct mirror {
-	struct hf_map *objects; /* name to its document */
+	struct hf_map *objects; /* name to document */
 	struct hf_watch *watch;
 	struct hf_store *store;
 	char version[32];
@@ -387,7 +387,7 @@ static void mirror_event(void *arg, const struct hf_event *e)
 	if (e->type == HF_EVENT_BOOKMARK)
 		return;
 	const char *name = hf_doc_name(e->object);
-	/* Every event must make sense where it comes. */
+	/* Every event must fit the objects known so far. */
 	assert_int_equal(hf_map_has(m->objects, name), e->type != HF_EVENT_ADDED);
 	if (e->type == HF_EVENT_DELETED)
 		hf_map_remove(m->objects, name);
@@ -421,7 +421,7 @@ static void mirror_check(struct plane *p, struct mirror *m)
 			 0);
 	settle(&p->w);
 	if (m->gone) {
-		/* What a client does: list and begin again. */
+		/* The client lists and starts a new watch. */
 		hf_map_clear(m->objects);
 		for (size_t i = 0; i < o.n_items; i++)
 			assert_true(hf_map_put(m->objects, hf_doc_name(o.items[i]),
@@ -467,7 +467,7 @@ static void random_write(struct plane *p, uint64_t *seed)
 	}
 }
 
-static void a_cache_kept_by_watches_is_what_a_list_says(void **state)
+static void a_cache_built_from_watches_equals_a_list(void **state)
 {
 	const struct hf_local_options options = {.watch_history = 16};
 
@@ -507,18 +507,18 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(events_may_be_lost_or_come_twice),
-		cmocka_unit_test(a_late_event_holds_up_those_behind_it),
-		cmocka_unit_test(a_paused_client_hears_all_of_it_later),
-		cmocka_unit_test(faults_hold_for_the_beginning_too),
+		cmocka_unit_test(a_delayed_event_delays_later_ones),
+		cmocka_unit_test(a_paused_client_gets_its_events_later),
+		cmocka_unit_test(faults_apply_to_initial_objects),
 		cmocka_unit_test(a_watch_may_break_at_any_event),
 		cmocka_unit_test(all_watches_of_a_client_can_be_broken),
-		cmocka_unit_test(a_watch_that_cannot_keep_up_is_gone),
+		cmocka_unit_test(a_watch_that_is_too_slow_ends_with_gone),
 		cmocka_unit_test(one_watch_does_not_hold_up_the_loop),
 		cmocka_unit_test(watches_have_a_limit),
 		cmocka_unit_test(an_idle_loop_has_nothing_armed),
 		cmocka_unit_test(a_callback_may_stop_any_watch),
 		cmocka_unit_test(a_store_may_be_destroyed_from_an_event),
-		cmocka_unit_test(a_cache_kept_by_watches_is_what_a_list_says),
+		cmocka_unit_test(a_cache_built_from_watches_equals_a_list),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
