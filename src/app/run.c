@@ -123,7 +123,7 @@ static int failed_exit_code(const struct hf_json *job)
 	return code > 0 && code < 256 ? (int)code : HF_EXIT_FAILED;
 }
 
-/* The plane ends with this program, and so do they. */
+/* The plane ends with this program, so these pods end as well. */
 static void say_left(struct run *run)
 {
 	HF_AUTO_ARENA arena = hf_arena_create(HF_OPERATOR_PASS_BYTES_MAX);

@@ -142,7 +142,7 @@ static void tell_slow(struct hf_brain *b, const struct hf_pod *pod, const char *
 	hf_say(b, b->now, HF_TOPIC_EVIDENCE, "%s: the others wait for it", message);
 	if (!is_told(b, rank))
 		hf_event_pod(b, true, "Straggler", message, pod);
-	/* Without the figure, which moves with each report. */
+	/* The condition leaves out the figure, because the figure changes with each report. */
 	hf_cond_set(b, HF_COND_STRAGGLER, true, "SlowRank",
 		    hf_arena_printf(b->arena,
 				    "%s on node %s works longer in each step than its peers%s",

@@ -21,7 +21,7 @@ HF_BEGIN_DECLS
 enum hf_slot_phase {
 	HF_SLOT_ABSENT,   /* no pod of the present attempt, or it is being deleted */
 	HF_SLOT_STARTING, /* its own container has not started, or waits to be started again */
-	HF_SLOT_RUNNING,  /* its own container runs, or its kubelet has reported none */
+	HF_SLOT_RUNNING,  /* the own container runs, or the kubelet has reported no container */
 	HF_SLOT_TRAINED,  /* its own container ended with 0 for good, and the pod has not ended */
 	HF_SLOT_BROKEN,   /* its own container failed for good, and another one keeps the pod */
 	HF_SLOT_ENDED,    /* the pod has ended, or has no container left that could run */
@@ -138,7 +138,7 @@ void hf_world_refresh(struct hf_brain *b);
 bool hf_slot_is_up(const struct hf_slot *slot);
 /* The container is terminated, and its kubelet does not start it again. */
 bool hf_container_is_over(const struct hf_container_seen *seen);
-/* The first container that keeps a pod whose own container has ended; NULL: none does. */
+/* The first container that keeps the pod after its own container has ended, else NULL. */
 const struct hf_container_seen *hf_pod_keeper(const struct hf_pod *pod,
 					      const struct hf_container_seen *own);
 /* A main container of the pod has been started, as far as its kubelet has reported. */
@@ -153,7 +153,7 @@ bool hf_world_find(const struct hf_brain *b, const char *name, int *ret_role, in
 const char *hf_rank_pod_name(struct hf_brain *b, int role, int64_t index);
 /* restartCounts of all containers of a pod in that role, init ones too but for the kind's own. */
 int64_t hf_pod_restarts(const struct hf_brain *b, int role, const struct hf_pod *pod);
-/* As that, with each container that has ended and that the kubelet is to start again. */
+/* The same plus the containers that have ended and wait for the kubelet to start them again. */
 int64_t hf_pod_terminations(const struct hf_brain *b, int role, const struct hf_pod *pod);
 
 /* Begin a ledger for a job that has none: from the stamps of its pods, if there are any. */
@@ -230,7 +230,7 @@ void hf_finished(struct hf_brain *b);
 /* cleanup.c: delete, end or keep each pod of a finished job, and say what still runs. */
 void hf_cleanup_step(struct hf_brain *b);
 
-/* sidecar.c: ranks whose own container has ended with 0 while another one keeps the pod.  Those that
+/* sidecar.c: ranks with an own container that ended with 0 and another container that keeps the pod.  Those that
  * have waited for sidecarGraceSeconds count as succeeded (release, before the counts are taken) and
  * their pods are ended; the others are told. */
 void hf_sidecar_release(struct hf_brain *b);

@@ -42,7 +42,7 @@ static bool same_conditions(const struct hf_status *a, const struct hf_status *b
 	return true;
 }
 
-/* It was seen, it runs, it runs again, or it is told in other words: nothing is decided by that. */
+/* A rank was seen, runs, runs again, or a message changed: this decides nothing. */
 static bool is_progress(const struct hf_condition *before, const struct hf_condition *now)
 {
 	bool is_true = hf_streq(now->status, "True");

@@ -39,7 +39,7 @@ static bool is_active(const struct hf_pod *pod)
 	return pod->phase == HF_POD_PENDING || pod->phase == HF_POD_RUNNING;
 }
 
-/* The role of a pod whose name is no rank's: no container of such a pod is the kind's own. */
+/* Stands for the role of a pod without a rank's name. Such a pod has no own container. */
 #define NO_ROLE (-1)
 
 /* The kubelet has never started the kind's own container of the pod; other containers do not count. */
@@ -79,8 +79,8 @@ static enum fate find_fate(const struct hf_brain *b, int role, const struct hf_p
 	return hf_cond_is_true(b, HF_COND_FAILED) ? FATE_STOP_FAILED : FATE_KEEP;
 }
 
-static void treat(struct hf_brain *b, int role, const struct hf_pod *pod, enum fate fate,
-		  struct left *left)
+static void apply_fate(struct hf_brain *b, int role, const struct hf_pod *pod, enum fate fate,
+		       struct left *left)
 {
 	static const char *const stamps[] = {
 		[FATE_STOP_FAILED] = HF_STOPPED_JOB_FAILED,
@@ -116,11 +116,11 @@ static void clean_slot(struct hf_brain *b, int role, int32_t index, struct left 
 	if (slot->pod) {
 		bool over = hf_sidecar_is_over(b, role, slot);
 
-		treat(b, role, slot->pod,
-		      goes   ? FATE_DELETE
-		      : over ? FATE_STOP_SUCCEEDED
-			     : find_fate(b, role, slot->pod),
-		      left);
+		apply_fate(b, role, slot->pod,
+			   goes   ? FATE_DELETE
+			   : over ? FATE_STOP_SUCCEEDED
+				  : find_fate(b, role, slot->pod),
+			   left);
 	}
 	/* A service stays only beside a pod that stays, and goes with a rank that is none any more. */
 	if (slot->service && (beyond || (b->job.clean != HF_CLEAN_NONE && (goes || !slot->pod))))
@@ -130,7 +130,7 @@ static void clean_slot(struct hf_brain *b, int role, int32_t index, struct left 
 /* ---- words -------------------------------------------------------------------------------------- */
 
 /* "2 pod(s) still run and 1 waits to start, ddp-worker-0 first: cleanPodPolicy is None" */
-static const char *describe(struct hf_brain *b, const struct left *left)
+static const char *describe_left(struct hf_brain *b, const struct left *left)
 {
 	bool keep = b->job.recovery.after_end == HF_AFTER_END_KEEP;
 	const char *waiting =
@@ -164,7 +164,7 @@ static void show_left(struct hf_brain *b, const struct left *left)
 		hf_cond_lower(b, HF_COND_STILL_RUN, "AllEnded", "No pod of the job runs any more.");
 		return;
 	}
-	message = b->plan->left = describe(b, left);
+	message = b->plan->left = describe_left(b, left);
 	hf_say(b, b->now, HF_TOPIC_NEXT, "%s", message);
 	if (!b->ledger.present)
 		return;
@@ -189,8 +189,8 @@ void hf_cleanup_step(struct hf_brain *b)
 	for (size_t i = 0; i < b->strays_len; i++) {
 		const struct hf_pod *pod = b->strays[i];
 
-		treat(b, NO_ROLE, pod,
-		      is_cleaned(b, pod) ? FATE_DELETE : find_fate(b, NO_ROLE, pod), &left);
+		apply_fate(b, NO_ROLE, pod,
+			   is_cleaned(b, pod) ? FATE_DELETE : find_fate(b, NO_ROLE, pod), &left);
 	}
 	say_stopping(b, &left);
 	show_left(b, &left);

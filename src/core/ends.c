@@ -132,7 +132,7 @@ static bool is_orphaned(const struct hf_brain *b, const struct hf_slot *slot)
 	       holder->generation == b->ledger.generation && holder->attempt == slot->attempt;
 }
 
-/* How the pod of a present attempt has ended; false: it has not.  What has succeeded has not been ended,
+/* How the pod of a present attempt has ended; false: the pod runs. A pod that succeeded was not ended,
  * whoever deletes it. */
 static bool find_kind(struct hf_brain *b, const struct hf_slot *slot, const struct hf_pod *pod,
 		      enum hf_end_kind *ret_kind)

@@ -19,7 +19,7 @@ enum hf_end_kind {
 	HF_END_FAILED,    /* the pod's phase is Failed, or its own container has failed for good */
 	HF_END_DELETED,   /* somebody else is deleting it */
 	HF_END_VANISHED,  /* it was there, and is not */
-	HF_END_RESTARTED, /* containers in it ended, and the kubelet starts them again */
+	HF_END_RESTARTED, /* containers of the pod ended, and the kubelet starts them again */
 	HF_END_LOST,      /* its node is lost, and nobody has ended it yet */
 	HF_END_SICK,      /* it runs, and a device that it holds cannot be worked with */
 	HF_END_HUNG,      /* it runs, and no rank has advanced for progressDeadlineSeconds */

@@ -334,7 +334,7 @@ void hf_ledger_begin(struct hf_brain *b)
 
 /* ---- what is seen, noted ------------------------------------------------------------------------ */
 
-/* The operator ends a pod whose other containers have had their time; its phase is Failed then. */
+/* When the grace of the other containers is over, the operator ends the pod. Its phase is Failed then. */
 static bool has_succeeded(const struct hf_pod *pod)
 {
 	return pod->phase == HF_POD_SUCCEEDED || hf_streq(pod->stopped, HF_STOPPED_SUCCEEDED);

@@ -25,7 +25,8 @@ HF_BEGIN_DECLS
 #define HF_ANNOTATION_AVOIDS "holdfast.dev/avoids"
 /* On a pod: why the operator has ended it by its activeDeadlineSeconds, one of HF_STOPPED_*. */
 #define HF_ANNOTATION_STOPPED "holdfast.dev/stopped"
-#define HF_STOPPED_SUCCEEDED "Succeeded" /* its own container had; others kept the pod */
+#define HF_STOPPED_SUCCEEDED                                                                       \
+	"Succeeded" /* the own container succeeded; other containers kept the pod */
 #define HF_STOPPED_JOB_FAILED "JobFailed"
 /* On a job: restart what the value names.  "<RFC 3339 time>" or "<time> <type>-<index>";
  * each new value is acted on once. */

@@ -40,7 +40,7 @@ enum hf_container_phase {
 /* Which terminations of a container the kubelet follows with a start in the same pod. */
 enum hf_container_again {
 	HF_AGAIN_UNKNOWN, /* no policy is known, or the container has rules of its own */
-	HF_AGAIN_NEVER,   /* none; or a sidecar, whose terminations do not end the rank */
+	HF_AGAIN_NEVER,   /* no start; also for a sidecar: its terminations do not end the rank */
 	HF_AGAIN_ON_FAILURE,
 	HF_AGAIN_ALWAYS,
 };

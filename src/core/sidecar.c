@@ -104,7 +104,7 @@ void hf_sidecar_release(struct hf_brain *b)
 
 /* ---- those that wait ----------------------------------------------------------------------------- */
 
-static void note(struct hf_brain *b, struct held *first, const struct held *held)
+static void note_held(struct hf_brain *b, struct held *first, const struct held *held)
 {
 	hf_time ended = held->pod->own_ended_at, at;
 	int32_t count = first->count;
@@ -139,7 +139,7 @@ static const char *what_comes(struct hf_brain *b, const struct held *held)
 			       (long long)grace->value);
 }
 
-static void show(struct hf_brain *b, const struct held *held)
+static void show_held(struct hf_brain *b, const struct held *held)
 {
 	const char *rank = hf_rank_name(b->arena, b->crews[held->role].type, held->index);
 	const char *message = hf_arena_printf(
@@ -182,11 +182,11 @@ void hf_sidecar_step(struct hf_brain *b)
 			if (slot->succeeded)
 				hf_pod_stop(b, slot->pod, HF_STOPPED_SUCCEEDED);
 			else
-				note(b, &first, &held);
+				note_held(b, &first, &held);
 		}
 	}
 	if (first.count > 0)
-		show(b, &first);
+		show_held(b, &first);
 	else
 		hf_sidecar_over(b);
 }

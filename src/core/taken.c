@@ -15,7 +15,7 @@
 /* As in stuck.c: past the pod's own deadline. */
 #define OVERDUE_SECONDS 30
 
-/* The rank whose name is held: the first that is held by what stays, else the first; and how many are held
+/* The rank to name: the first one blocked by an object that stays, else the first; and how many are blocked
  * by what stays. */
 struct taken {
 	const char *rank; /* NULL: none */

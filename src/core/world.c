@@ -346,7 +346,7 @@ static enum hf_slot_phase find_phase(const struct hf_brain *b, int role, const s
 		return HF_SLOT_TRAINED;
 	if (own && hf_container_is_over(own))
 		return hf_pod_keeper(pod, own) ? HF_SLOT_BROKEN : HF_SLOT_ENDED;
-	/* A pod whose containers no kubelet has reported is taken at its word. */
+	/* Without a report of containers, the pod's phase decides. */
 	if (own && (own->phase == HF_CONTAINER_WAITING || own->phase == HF_CONTAINER_TERMINATED))
 		return HF_SLOT_STARTING;
 	return pod->phase == HF_POD_RUNNING ? HF_SLOT_RUNNING : HF_SLOT_STARTING;

@@ -338,7 +338,7 @@ static void patch_deadline(struct testnode *n, const char *name)
 	assert_int_equal(result.code, 0);
 }
 
-/* The operator ends what a failed job leaves in this way: whatever the restart policy. */
+/* The operator ends the pods of a failed job in this way, under every restart policy. */
 static void a_deadline_that_is_added_ends_a_running_pod_for_good(void **state)
 {
 	struct testnode *n = *state;
@@ -382,7 +382,7 @@ static void a_pod_that_its_kubelet_ends_has_its_ends_told_together(void **state)
 	assert_string_equal(STR(testnode_status(n, name), "reason"), "DeadlineExceeded");
 }
 
-/* One that waits to be started again is not started. */
+/* A container that waits in back-off does not start any more. */
 static void a_deadline_that_is_added_ends_a_pod_that_crashes(void **state)
 {
 	struct testnode *n = *state;
