@@ -331,6 +331,7 @@ void hf_taken_step(struct hf_brain *b);
 void hf_taken_over(struct hf_brain *b); /* the job makes no pods */
 /* What keeps ranks from running, where the brain waits for somebody else. */
 void hf_trouble_say(struct hf_brain *b);
+void hf_trouble_over(struct hf_brain *b); /* the job is not active: the condition is lowered */
 /* One sentence for all of it. */
 void hf_why_summary(struct hf_brain *b);
 void hf_wake(struct hf_brain *b, hf_time at);

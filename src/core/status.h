@@ -208,6 +208,8 @@ bool hf_status_is_finished(const struct hf_status *status);
 #define HF_COND_STRAGGLER "holdfast.dev/Straggler"
 /* The program of a rank has ended with 0, and another container keeps its pod. */
 #define HF_COND_SIDECAR "holdfast.dev/HeldBySidecar"
+/* The kubelet cannot start a container of a rank. */
+#define HF_COND_NOT_STARTED "holdfast.dev/ContainerNotStarted"
 /* The job has ended, and pods of it still run. */
 #define HF_COND_STILL_RUN "holdfast.dev/PodsStillRun"
 #define HF_COND_NAME_TAKEN "holdfast.dev/NameTaken" /* of a rank, by another owner's object */

@@ -263,6 +263,7 @@ static void decide(struct hf_brain *b)
 			hf_unplaced_over(b);
 			hf_advance_over(b);
 			hf_sidecar_over(b);
+			hf_trouble_over(b);
 			hf_lost_step(b);
 			hf_stuck_step(b);
 			hf_extras_drop(b, HF_LIFE_SUSPENDED);

@@ -10,6 +10,9 @@
  * What keeps ranks from running that the brain itself waits for: no node, a container that does
  * not start, or one that ends again and again.  For people only; nothing is decided by it.  Of
  * many ranks in one kind of trouble the first is told in full, the others are counted.
+ *
+ * A container that the kubelet cannot start is shown in a condition as well, under every restart
+ * policy: the job may stay Created or Running for ever otherwise.
  */
 
 enum trouble {
@@ -78,7 +81,7 @@ static enum trouble pod_trouble(const struct hf_pod *pod, struct found *found)
 }
 
 /* "worker-0 and 3 more" */
-static const char *who(const struct hf_brain *b, const struct found *found)
+static const char *name_ranks(const struct hf_brain *b, const struct found *found)
 {
 	const char *rank = hf_rank_name(b->arena, b->crews[found->role].type, found->index);
 
@@ -97,7 +100,7 @@ static const char *detail(const struct hf_brain *b, const char *text)
 
 static void say_node(struct hf_brain *b, const struct found *found)
 {
-	hf_say(b, b->now, HF_TOPIC_BLOCKED, "no node takes %s%s", who(b, found),
+	hf_say(b, b->now, HF_TOPIC_BLOCKED, "no node takes %s%s", name_ranks(b, found),
 	       detail(b, found->message));
 	hf_say(b, b->now, HF_TOPIC_NEXT, "a pod starts as soon as a node has room for it");
 }
@@ -109,7 +112,7 @@ static void say_start(struct hf_brain *b, const struct found *found)
 	const char *next = row ? hf_container_reason_next(row) : "";
 
 	hf_say(b, b->now, HF_TOPIC_BLOCKED, "%s cannot start container '%s': %s%s%s%s%s",
-	       who(b, found), container->name, container->waiting_reason, row ? " (" : "",
+	       name_ranks(b, found), container->name, container->waiting_reason, row ? " (" : "",
 	       row ? row->sentence : "", row ? ")" : "", detail(b, container->waiting_message));
 	hf_say(b, b->now, HF_TOPIC_NEXT, "%s",
 	       *next ? next
@@ -146,14 +149,14 @@ static void say_backoff(struct hf_brain *b, const struct found *found)
 	const struct hf_container_seen *container = found->container;
 
 	hf_say(b, b->now, HF_TOPIC_BLOCKED, "container '%s' of %s waits in CrashLoopBackOff%s",
-	       container->name, who(b, found), describe_last_run(b, container));
+	       container->name, name_ranks(b, found), describe_last_run(b, container));
 	hf_say(b, b->now, HF_TOPIC_NEXT, "the kubelet starts it again, later each time%s",
 	       detail(b, container->waiting_message));
 }
 
 static void say_ready(struct hf_brain *b, const struct found *found)
 {
-	hf_say(b, b->now, HF_TOPIC_BLOCKED, "%s runs but is not ready%s", who(b, found),
+	hf_say(b, b->now, HF_TOPIC_BLOCKED, "%s runs but is not ready%s", name_ranks(b, found),
 	       detail(b, found->message));
 	hf_say(b, b->now, HF_TOPIC_NEXT,
 	       "nothing is done about it: it is the program that must answer its readiness check");
@@ -181,6 +184,92 @@ static bool is_on_the_way(const struct hf_slot *slot)
 	return slot->phase == HF_SLOT_STARTING;
 }
 
+/* The reason why a container's program does not start, and the node's text; NULL: it starts. */
+static const char *find_start_failure(const struct hf_container_seen *container,
+				      const char **ret_message)
+{
+	const struct hf_container_reason *row;
+	const char *reason = container->last_reason;
+
+	*ret_message = container->last_message;
+	if (container->phase == HF_CONTAINER_TERMINATED) {
+		reason = container->terminated_reason;
+		*ret_message = container->terminated_message;
+	} else if (container_trouble(container) == TROUBLE_START) {
+		*ret_message = container->waiting_message;
+		return container->waiting_reason;
+	} else if (container_trouble(container) != TROUBLE_BACKOFF) {
+		return NULL;
+	}
+	row = hf_container_reason_find(reason);
+	return row && row->never_started ? reason : NULL;
+}
+
+/* The first container of the pod that the kubelet cannot start and will try again; NULL: none. */
+static const struct hf_container_seen *find_not_started(const struct hf_pod *pod)
+{
+	const char *message;
+
+	if (pod->phase == HF_POD_FAILED || pod->phase == HF_POD_SUCCEEDED)
+		return NULL;
+	for (size_t i = 0; i < pod->containers_len; i++) {
+		if (!hf_container_is_over(&pod->containers[i]) &&
+		    find_start_failure(&pod->containers[i], &message))
+			return &pod->containers[i];
+	}
+	return NULL;
+}
+
+/* Between two tries the kubelet says ImagePullBackOff in place of the failure itself. */
+static bool is_told_already(const struct hf_brain *b, const char *reason, const char *begin)
+{
+	const struct hf_condition *told = hf_cond_find(b, HF_COND_NOT_STARTED);
+
+	return hf_streq(reason, "ImagePullBackOff") && told && hf_streq(told->status, "True") &&
+	       hf_str_has_prefix(told->message, begin);
+}
+
+static void note_not_started(struct found *first, const struct hf_pod *pod,
+			     const struct found *place)
+{
+	struct found found = {
+		.role = place->role, .index = place->index, .container = find_not_started(pod)};
+
+	if (found.container)
+		note(first, &found);
+}
+
+static void show_not_started(struct hf_brain *b, const struct found *found)
+{
+	const char *text, *reason = find_start_failure(found->container, &text);
+	const struct hf_container_reason *row = hf_container_reason_find(reason);
+	const char *begin = hf_arena_printf(b->arena, "container %s of %s cannot start: ",
+					    found->container->name, name_ranks(b, found));
+	const char *message =
+		hf_arena_printf(b->arena, "%s%s%s%s%s%s", begin, reason, row ? " (" : "",
+				row ? row->sentence : "", row ? ")" : "", detail(b, text));
+
+	if (is_told_already(b, reason, begin))
+		return;
+	if (!hf_cond_is_true(b, HF_COND_NOT_STARTED))
+		hf_event(b, true, "ContainerNotStarted", message);
+	hf_cond_set(b, HF_COND_NOT_STARTED, true, "StartFailed", message);
+}
+
+void hf_trouble_over(struct hf_brain *b)
+{
+	hf_cond_lower(b, HF_COND_NOT_STARTED, "AllStart",
+		      "The kubelets start every container that they were asked to start.");
+}
+
+static void show_or_lower(struct hf_brain *b, const struct found *not_started)
+{
+	if (not_started->count > 0)
+		show_not_started(b, not_started);
+	else
+		hf_trouble_over(b);
+}
+
 void hf_trouble_say(struct hf_brain *b)
 {
 	static void (*const say[TROUBLES])(struct hf_brain *, const struct found *) = {
@@ -189,7 +278,7 @@ void hf_trouble_say(struct hf_brain *b)
 		[TROUBLE_BACKOFF] = say_backoff,
 		[TROUBLE_READY] = say_ready,
 	};
-	struct found troubles[TROUBLES] = {0}, on_the_way = {0};
+	struct found troubles[TROUBLES] = {0}, on_the_way = {0}, not_started = {0};
 	bool well = true;
 
 	for (int r = 0; r < b->crews_len; r++) {
@@ -198,8 +287,11 @@ void hf_trouble_say(struct hf_brain *b)
 			struct found found = {.role = r, .index = i};
 			enum trouble trouble = TROUBLES;
 
-			if (slot->pod && slot->current && slot->pod->deletion_time == HF_TIME_NONE)
+			if (slot->pod && slot->current &&
+			    slot->pod->deletion_time == HF_TIME_NONE) {
 				trouble = pod_trouble(slot->pod, &found);
+				note_not_started(&not_started, slot->pod, &found);
+			}
 			/* lost.c has said it. */
 			if (trouble == TROUBLE_READY && is_the_nodes(b, slot->pod))
 				continue;
@@ -209,11 +301,13 @@ void hf_trouble_say(struct hf_brain *b)
 				note(&on_the_way, &found);
 		}
 	}
+	show_or_lower(b, &not_started);
 	for (int i = 0; i < TROUBLES; i++) {
 		if (troubles[i].count > 0)
 			say[i](b, &troubles[i]);
 		well = well && troubles[i].count == 0;
 	}
 	if (well && on_the_way.count > 0)
-		hf_say(b, b->now, HF_TOPIC_NEXT, "waiting for %s to start", who(b, &on_the_way));
+		hf_say(b, b->now, HF_TOPIC_NEXT, "waiting for %s to start",
+		       name_ranks(b, &on_the_way));
 }

@@ -5,6 +5,8 @@
 #include "harness/brain.h"
 #include "harness/test.h"
 
+#include <string.h>
+
 static struct brain b;
 
 static void up(void)
@@ -110,6 +112,59 @@ static void a_crash_loop_is_told_with_how_the_last_run_ended(void **state)
 	brain_release(&b);
 }
 
+static const struct hf_condition *not_started(void)
+{
+	return hf_status_condition(&b.plan.status, HF_COND_NOT_STARTED);
+}
+
+static void a_container_that_cannot_start_is_shown_in_a_condition(void **state)
+{
+	struct hf_container_seen *container;
+
+	(void)state;
+	up();
+	assert_null(not_started());
+	waits("demo-hand-0", "ErrImagePull", "manifest unknown");
+	container = waits("demo-hand-1", "CrashLoopBackOff", "back-off 10s");
+	container->last_exit_code = HF_SOME_INT(128);
+	container->last_reason = "StartError";
+	brain_step(&b);
+	assert_non_null(brain_event(&b, "ContainerNotStarted"));
+	brain_perform_all(&b);
+	assert_string_equal(not_started()->status, "True");
+	assert_string_equal(not_started()->reason, "StartFailed");
+	assert_string_equal(not_started()->message,
+			    "container main of hand-0 and 1 more cannot start: ErrImagePull (the "
+			    "image could not be pulled): manifest unknown");
+	/* The back-off between two pulls is no news. */
+	waits("demo-hand-0", "ImagePullBackOff", "Back-off pulling image");
+	brain_step(&b);
+	assert_null(brain_event(&b, "ContainerNotStarted"));
+	assert_non_null(strstr(not_started()->message, "manifest unknown"));
+	brain_start(&b, "demo-hand-0");
+	brain_step(&b);
+	assert_non_null(strstr(not_started()->message, "main of hand-1 cannot start: StartError"));
+	brain_perform_all(&b);
+	brain_start(&b, "demo-hand-1");
+	brain_step(&b);
+	assert_string_equal(not_started()->status, "False");
+	brain_release(&b);
+}
+
+static void a_program_that_crashes_has_started(void **state)
+{
+	struct hf_container_seen *container;
+
+	(void)state;
+	up();
+	container = waits("demo-hand-1", "CrashLoopBackOff", "back-off 10s");
+	container->last_exit_code = HF_SOME_INT(1);
+	container->last_reason = "Error";
+	brain_step(&b);
+	assert_null(not_started());
+	brain_release(&b);
+}
+
 static void a_failing_readiness_check_is_told(void **state)
 {
 	(void)state;
@@ -202,6 +257,8 @@ int main(void)
 		cmocka_unit_test(pods_without_a_node_are_told_with_the_scheduler_s_words),
 		cmocka_unit_test(a_container_that_cannot_start_names_itself_and_why),
 		cmocka_unit_test(a_crash_loop_is_told_with_how_the_last_run_ended),
+		cmocka_unit_test(a_container_that_cannot_start_is_shown_in_a_condition),
+		cmocka_unit_test(a_program_that_crashes_has_started),
 		cmocka_unit_test(a_failing_readiness_check_is_told),
 		cmocka_unit_test(pods_on_their_way_are_no_trouble),
 		cmocka_unit_test(a_job_that_runs_well_has_nothing_to_say),
