@@ -87,7 +87,7 @@ static const struct hf_schema_field recovery_fields[] = {
 	FIELD_OF("device", device, ONE, NULL),
 	FIELD("progressDeadlineSeconds", INT32, ONE, "No rank advanced for so long: all ranks are restarted. Absent: never."),
 	FIELD("sidecarGraceSeconds", INT32, ONE, "The kind's own container has ended with 0 and another one keeps the pod: so long after that the rank counts as succeeded and its pod is ended. Absent: Holdfast waits until the pod ends."),
-	FIELD("podsAfterEnd", STRING, ONE, "What happens to pods that cleanPodPolicy keeps when the job ends. Stop (default): pods that have not begun are deleted, and the running pods of a failed job are ended and kept with their logs. Keep: all of them go on, as training-operator lets them."),
+	FIELD("podsAfterEnd", STRING, ONE, "What happens to the pods that cleanPodPolicy keeps when the job fails. Stop (default): pods that have not begun are deleted, and running pods are ended and kept with their logs. Keep: the pods go on, as training-operator lets them."),
 	END,
 };
 static const struct hf_schema recovery = {"Recovery", recovery_fields};

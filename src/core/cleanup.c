@@ -9,9 +9,9 @@
  * The pods of a job that has ended.  Each one is deleted, ended and kept, or kept as it is:
  *
  *     by cleanPodPolicy, or created late          deleted
- *     under podsAfterEnd: Stop
+ *     the job has failed, podsAfterEnd: Stop
  *         it has not begun                        deleted: it never begins
- *         it runs, and the job has failed         ended and kept, with its logs
+ *         it runs                                 ended and kept, with its logs
  *     its program has succeeded, and the grace    ended and kept
  *     of its other containers is over
  *     any other                                   kept
@@ -68,15 +68,16 @@ static bool is_cleaned(const struct hf_brain *b, const struct hf_pod *pod)
 	return b->job.clean == HF_CLEAN_ALL || (b->job.clean == HF_CLEAN_RUNNING && is_active(pod));
 }
 
-/* Of a pod that cleanPodPolicy keeps.  A job without a ledger ended under another operator: its pods
- * stay as that operator left them. */
+/* For a pod that cleanPodPolicy keeps.  After success the pods stay as upstream leaves them.  A job
+ * without a ledger ended under another operator: its pods stay as that operator left them. */
 static enum fate find_fate(const struct hf_brain *b, int role, const struct hf_pod *pod)
 {
-	if (b->job.recovery.after_end == HF_AFTER_END_KEEP || !b->ledger.present || !is_active(pod))
+	if (b->job.recovery.after_end == HF_AFTER_END_KEEP || !b->ledger.present ||
+	    !is_active(pod) || !hf_cond_is_true(b, HF_COND_FAILED))
 		return FATE_KEEP;
 	if (is_unbegun(b, role, pod))
 		return FATE_DELETE;
-	return hf_cond_is_true(b, HF_COND_FAILED) ? FATE_STOP_FAILED : FATE_KEEP;
+	return FATE_STOP_FAILED;
 }
 
 static void apply_fate(struct hf_brain *b, int role, const struct hf_pod *pod, enum fate fate,

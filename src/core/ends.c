@@ -68,17 +68,20 @@ static const char *find_telling_reason(const char *reason)
 	return row && !hf_streq(reason, "Completed") && !hf_streq(reason, "Error") ? reason : NULL;
 }
 
-/* How the run before the present one ended. */
+/* The last termination in place: it stands in the present state until the kubelet starts the
+ * container again, and in the last state after that. */
 static void read_last_reason(const struct hf_brain *b, struct hf_end *end)
 {
 	const struct hf_container_seen *own = hf_own_container(b, end->role, end->pod);
 	const struct hf_container_reason *row;
+	bool ended = own && own->phase == HF_CONTAINER_TERMINATED;
 
 	if (!own)
 		return;
-	end->status_reason = find_telling_reason(own->last_reason);
+	end->status_reason = find_telling_reason(ended ? own->terminated_reason : own->last_reason);
 	row = hf_container_reason_find(end->status_reason);
-	end->status_message = row && row->never_started ? own->last_message : NULL;
+	if (row && row->never_started)
+		end->status_message = ended ? own->terminated_message : own->last_message;
 }
 
 /* The reason of the kind's own container; before that has run, of the container that kept it from running. */

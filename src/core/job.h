@@ -272,9 +272,9 @@ enum hf_on_unhealthy {
 	HF_DEVICE_FAIL,   /* the job fails */
 };
 
-/* What becomes of the pods that cleanPodPolicy keeps when the job ends: podsAfterEnd. */
+/* What becomes of the pods that cleanPodPolicy keeps when the job fails: podsAfterEnd. */
 enum hf_after_end {
-	HF_AFTER_END_STOP, /* what has not begun is deleted; a failed job's running pods are ended */
+	HF_AFTER_END_STOP, /* a failed job's pods are deleted if they have not begun, else ended */
 	HF_AFTER_END_KEEP, /* they go on, as upstream lets them */
 };
 

@@ -140,7 +140,7 @@ void sim_check_stop(struct sim *sim, const struct hf_request *request)
 
 /* --- after the end ------------------------------------------------------------------------------------ */
 
-/* 48: a pod that has not begun by the end of its job never begins. */
+/* 52: a pod that has not begun when its job fails never begins. */
 void sim_check_begins(struct sim *sim, const struct sim_job_truth *job, struct sim_pod_truth *pod)
 {
 	struct hf_doc *stored = job_of(sim, job);
@@ -148,13 +148,13 @@ void sim_check_begins(struct sim *sim, const struct sim_job_truth *job, struct s
 
 	pod->begun = true;
 	if (stored == NULL || job->terminal == NULL || !first || !works_well(sim) ||
-	    job->not_ours || keeps_pods(stored) || sim_now(sim) - job->ended_at < SLACK)
+	    job->not_ours || !sim_stops_pods(job, stored) || sim_now(sim) - job->ended_at < SLACK)
 		return;
 	sim_fail(sim, "52 begins after the end", "%s begins %lld s after the end of %s", pod->name,
 		 (long long)((sim_now(sim) - job->ended_at) / HF_SECOND), job->name);
 }
 
-/* 47, in the end: a failed job uses nothing, and nothing waits to begin. */
+/* 51, in the end: a failed job uses nothing, and nothing waits to begin. */
 void sim_check_leftover(struct sim *sim, const struct sim_job_truth *job,
 			const struct sim_pod_truth *pod)
 {
@@ -162,7 +162,7 @@ void sim_check_leftover(struct sim *sim, const struct sim_job_truth *job,
 
 	if (stored == NULL || job->not_ours || keeps_pods(stored) || pod->failed || pod->succeeded)
 		return;
-	if (sim_stops_pods(job, stored) || !pod->begun)
+	if (sim_stops_pods(job, stored))
 		sim_fail(sim, "51 a failed job uses nothing", "%s is left of %s, which has %s",
 			 pod->name, job->name, job->terminal);
 }

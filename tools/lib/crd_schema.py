@@ -180,10 +180,10 @@ def recovery():
                                       "keeps the pod: so long after that the rank counts as "
                                       "succeeded and its pod is ended. Absent: Holdfast waits until "
                                       "the pod ends.", 0),
-        "podsAfterEnd": text("What happens to pods that cleanPodPolicy keeps when the job ends. "
-                             "Stop (default): pods that have not begun are deleted, and the running "
-                             "pods of a failed job are ended and kept with their logs. Keep: all of "
-                             "them go on, as training-operator lets them.",
+        "podsAfterEnd": text("What happens to the pods that cleanPodPolicy keeps when the job fails. "
+                             "Stop (default): pods that have not begun are deleted, and running pods "
+                             "are ended and kept with their logs. Keep: the pods go on, as "
+                             "training-operator lets them.",
                              enum=["Stop", "Keep"]),
     }, "How Holdfast brings the job back. Absent fields have the operator's defaults.")
 
