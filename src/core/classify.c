@@ -9,16 +9,28 @@
  * older generation or attempt is never collected.
  */
 
-static bool out_of_memory(const struct hf_end *end)
+/* The kind's own container decides once it has failed: another container may have run out of memory
+ * long before. */
+static bool is_out_of_memory(const struct hf_brain *b, const struct hf_end *end)
 {
+	const struct hf_container_seen *own;
+
 	if (end->kind != HF_END_FAILED || end->gave_up)
 		return false;
+	own = hf_own_container(b, end->role, end->pod);
+	if (own && own->phase == HF_CONTAINER_TERMINATED && own->exit_code != 0)
+		return hf_streq(own->terminated_reason, "OOMKilled");
 	for (size_t i = 0; i < end->pod->containers_len; i++) {
 		if (end->pod->containers[i].phase == HF_CONTAINER_TERMINATED &&
 		    hf_streq(end->pod->containers[i].terminated_reason, "OOMKilled"))
 			return true;
 	}
 	return false;
+}
+
+static bool out_of_memory(const struct hf_end *end)
+{
+	return end->out_of_memory;
 }
 
 static const struct hf_pod_condition *disruption(const struct hf_pod *pod)
@@ -166,7 +178,8 @@ static bool is_lost_with_its_node(struct hf_brain *b, const struct hf_end *end)
 {
 	if (!hf_node_explains(b, end->pod))
 		return false;
-	return end->kind != HF_END_FAILED || !hf_pod_is_reported(end->pod) ||
+	return end->kind != HF_END_FAILED ||
+	       !hf_pod_is_reported(end->pod, hf_own_container(b, end->role, end->pod)) ||
 	       hf_node_counts_as_lost(b, hf_node_lost(b, end->pod), end->pod);
 }
 
@@ -179,6 +192,7 @@ void hf_classify(struct hf_brain *b, struct hf_end *end)
 		      end->exit_code.set && end->exit_code.value == HF_FENCED_EXIT_CODE;
 	end->device = end->pod ? hf_device_of(end->pod, end->finished_at) : NULL;
 	end->gave_up = end->pod ? hf_awaited_gave_up(b, end) : NULL;
+	end->out_of_memory = is_out_of_memory(b, end);
 	end->stray = end->pod && end->kind != HF_END_RESTARTED && is_stray(b, end);
 	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++) {
 		if (rows[i].matches(end)) {

@@ -45,6 +45,21 @@ static void out_of_memory_outranks_a_disruption(void **state)
 	brain_release(&b);
 }
 
+/* The proxy was killed for its memory long before the training container failed. */
+static void another_containers_memory_is_not_the_cause(void **state)
+{
+	struct brain_pod *pod = begin();
+
+	(void)state;
+	brain_add_sidecar(&b, "demo-hand-0");
+	brain_exit(&b, "demo-hand-0", 139);
+	pod->containers[1].phase = HF_CONTAINER_TERMINATED;
+	pod->containers[1].exit_code = 137;
+	pod->containers[1].terminated_reason = "OOMKilled";
+	assert_string_equal(class_of_step(), "application");
+	brain_release(&b);
+}
+
 static void a_disruption_is_infrastructure_ended_or_not(void **state)
 {
 	(void)state;
@@ -209,16 +224,20 @@ static void a_pod_that_a_controller_failed_is_not_reported_by_its_kubelet(void *
 		{.name = "pytorch", .phase = HF_CONTAINER_RUNNING},
 	};
 	struct hf_pod pod = {.phase = HF_POD_FAILED, .containers = containers, .containers_len = 2};
+	const struct hf_container_seen *own = &containers[1];
 
 	(void)state;
-	assert_false(hf_pod_is_reported(&pod));
+	assert_false(hf_pod_is_reported(&pod, own));
 	containers[1].phase = HF_CONTAINER_TERMINATED;
 	containers[1].exit_code = 1;
-	assert_true(hf_pod_is_reported(&pod));
+	assert_true(hf_pod_is_reported(&pod, own));
 	pod.phase = HF_POD_RUNNING;
-	assert_false(hf_pod_is_reported(&pod));
+	assert_false(hf_pod_is_reported(&pod, own));
+	/* Another container keeps the pod, and the kubelet does not start the training container again. */
+	containers[1].again = HF_AGAIN_NEVER;
+	assert_true(hf_pod_is_reported(&pod, own));
 	pod = (struct hf_pod){.phase = HF_POD_FAILED, .reason = "Evicted"};
-	assert_true(hf_pod_is_reported(&pod));
+	assert_true(hf_pod_is_reported(&pod, NULL));
 }
 
 int main(void)
@@ -226,6 +245,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_failed_pod_is_application),
 		cmocka_unit_test(out_of_memory_outranks_a_disruption),
+		cmocka_unit_test(another_containers_memory_is_not_the_cause),
 		cmocka_unit_test(a_disruption_is_infrastructure_ended_or_not),
 		cmocka_unit_test(restarts_in_place_are_the_applications_whatever_ends_the_pod),
 		cmocka_unit_test(a_disruption_that_is_not_true_is_none),

@@ -104,22 +104,34 @@ static void read_reason(const struct hf_brain *b, struct hf_end *end,
 	}
 }
 
-/* Exit code and signal of the kind's own container, and when the pod's first one ended. */
+/* When the pod's first container failed; NONE: no container did, or the time is unknown. */
+static hf_time find_first_failure(const struct hf_pod *pod)
+{
+	hf_time first = HF_TIME_NONE;
+
+	for (size_t i = 0; i < pod->containers_len; i++) {
+		const struct hf_container_seen *container = &pod->containers[i];
+
+		if (container->phase == HF_CONTAINER_TERMINATED && container->exit_code != 0 &&
+		    container->finished_at != HF_TIME_NONE &&
+		    (first == HF_TIME_NONE || container->finished_at < first))
+			first = container->finished_at;
+	}
+	return first;
+}
+
+/* Exit code, signal and time of the kind's own container.  If that one has not failed, the time is that
+ * of the pod's first failure. */
 static void read_exit(const struct hf_brain *b, struct hf_end *end)
 {
 	const struct hf_container_seen *own = hf_own_container(b, end->role, end->pod);
+	bool own_ended = own && own->phase == HF_CONTAINER_TERMINATED;
 
-	for (size_t i = 0; i < end->pod->containers_len; i++) {
-		const struct hf_container_seen *container = &end->pod->containers[i];
-
-		if (container->phase != HF_CONTAINER_TERMINATED)
-			continue;
-		if (container->exit_code != 0 && container->finished_at != HF_TIME_NONE &&
-		    (end->finished_at == HF_TIME_NONE || container->finished_at < end->finished_at))
-			end->finished_at = container->finished_at;
-	}
+	end->finished_at = own_ended && own->exit_code != 0 && own->finished_at != HF_TIME_NONE
+				   ? own->finished_at
+				   : find_first_failure(end->pod);
 	read_reason(b, end, own);
-	if (!own || own->phase != HF_CONTAINER_TERMINATED)
+	if (!own_ended)
 		return;
 	end->exit_code = HF_SOME_INT(own->exit_code);
 	if (own->signal > 0)

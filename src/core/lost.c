@@ -90,9 +90,12 @@ static bool is_covered(const struct hf_pod *pod, int64_t incident)
 }
 
 /* Controllers that fail a pod of a lost node, Holdfast among them, leave its containers as they were and
- * give no reason.  An init container may have ended with 0 before. */
-bool hf_pod_is_reported(const struct hf_pod *pod)
+ * give no reason.  An init container may have ended with 0 before.  Beside a container that runs on, the
+ * termination of the kind's own container is the report. */
+bool hf_pod_is_reported(const struct hf_pod *pod, const struct hf_container_seen *own)
 {
+	if (own && hf_container_is_over(own) && own->exit_code != 0)
+		return true;
 	if (pod->phase != HF_POD_FAILED)
 		return false;
 	for (size_t i = 0; i < pod->containers_len; i++) {
@@ -113,7 +116,8 @@ static bool find_lost(struct hf_brain *b, int64_t incident, hf_time at, bool cou
 			const struct hf_node *node;
 
 			if (!pod || slot->succeeded || pod->phase == HF_POD_SUCCEEDED ||
-			    hf_pod_is_reported(pod) || !is_covered(pod, incident))
+			    hf_pod_is_reported(pod, hf_own_container(b, r, pod)) ||
+			    !is_covered(pod, incident))
 				continue;
 			node = hf_node_blamed(b, pod);
 			if (!node || !hf_node_was_silent(node, at) ||

@@ -85,8 +85,9 @@ struct hf_evidence hf_lost_evidence(struct hf_brain *b, const struct hf_node *no
 				    const struct hf_pod *pod);
 /* Nobody has ended the pod, and it is to be given up. */
 bool hf_lost_is_given_up(struct hf_brain *b, const struct hf_pod *pod);
-/* The kubelet has reported the pod's termination, so the kubelet was alive then. */
-bool hf_pod_is_reported(const struct hf_pod *pod);
+/* The kubelet has reported the termination of the pod, or of its own container for good: the kubelet was alive
+ * then.  own: NULL, the pod has none. */
+bool hf_pod_is_reported(const struct hf_pod *pod, const struct hf_container_seen *own);
 /* A rank of that incident (started before it opened) on a node that is lost, as an end; false: there is
  * none.  The node was silent at that time: nothing that happened before can have it as its cause. */
 bool hf_lost_suspect(struct hf_brain *b, int64_t incident, hf_time at, struct hf_end *ret_end);
