@@ -155,18 +155,32 @@ static void say_stopping(struct hf_brain *b, const struct left *left)
 		       left->first_stopping);
 }
 
+static const char *describe_stopping(struct hf_brain *b, const struct left *left)
+{
+	return hf_arena_printf(
+		b->arena,
+		"%d pod(s) were told to end when the job failed and still run, %s "
+		"first: the kubelet waits for the grace of the pod, or does not answer",
+		left->stopping, left->first_stopping);
+}
+
 /* A condition, for what goes on for longer than the ranks of a job take to end. */
 static void show_left(struct hf_brain *b, const struct left *left)
 {
 	hf_time at = hf_time_add(b->plan->status.completion_time, hf_seconds(TELL_SECONDS));
+	bool kept = left->running + left->waiting > 0;
 	const char *message;
 
-	if (left->running + left->waiting == 0) {
-		hf_cond_lower(b, HF_COND_STILL_RUN, "AllEnded", "No pod of the job runs any more.");
+	if (!kept && left->stopping == 0) {
+		hf_cond_lower(b, HF_COND_STILL_RUN, "AllEnded",
+			      "Each pod of the job has ended or is being deleted.");
 		return;
 	}
-	message = b->plan->left = describe_left(b, left);
-	hf_say(b, b->now, HF_TOPIC_NEXT, "%s", message);
+	message = kept ? describe_left(b, left) : describe_stopping(b, left);
+	if (kept) {
+		b->plan->left = message;
+		hf_say(b, b->now, HF_TOPIC_NEXT, "%s", message);
+	}
 	if (!b->ledger.present)
 		return;
 	if (b->now < at) {
@@ -175,7 +189,7 @@ static void show_left(struct hf_brain *b, const struct left *left)
 	}
 	if (!hf_cond_is_true(b, HF_COND_STILL_RUN))
 		hf_event(b, false, "PodsStillRun", message);
-	hf_cond_set(b, HF_COND_STILL_RUN, true, "CleanPodPolicy", message);
+	hf_cond_set(b, HF_COND_STILL_RUN, true, kept ? "CleanPodPolicy" : "ToldToEnd", message);
 }
 
 void hf_cleanup_step(struct hf_brain *b)

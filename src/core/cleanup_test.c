@@ -2,11 +2,13 @@
  * Copyright The Holdfast authors */
 #include "core/brain_internal.h"
 
+#include "base/str.h"
+#include "core/names.h"
+
 #include "harness/brain.h"
 #include "harness/test.h"
 
-#include "base/str.h"
-#include "core/names.h"
+#include <string.h>
 
 static struct brain b;
 
@@ -70,6 +72,30 @@ static void nothing_of_it_is_charged(void **state)
 	assert_string_equal(brain_pod(&b, "demo-boss-0")->pod.reason, "DeadlineExceeded");
 	assert_int_equal(b.view.status.ledger.restarts[HF_BUDGET_APPLICATION], charged);
 	assert_int_equal(b.view.status.ledger.incident.id, 1);
+	brain_release(&b);
+}
+
+/* Its program ignores SIGTERM, and its grace is long. */
+static void a_pod_that_does_not_end_is_told_after_half_a_minute(void **state)
+{
+	const struct hf_condition *told;
+
+	(void)state;
+	run_up(2);
+	fail_job();
+	assert_null(hf_status_condition(&b.plan.status, HF_COND_STILL_RUN));
+	assert_true(b.plan.wake_at <= hf_time_add(b.now, 30 * HF_SECOND));
+	brain_perform_all(&b);
+	brain_pod(&b, "demo-boss-0")->pod.phase = HF_POD_RUNNING;
+	brain_pod(&b, "demo-boss-0")->containers[0].phase = HF_CONTAINER_RUNNING;
+	brain_after(&b, 31);
+	brain_step(&b);
+	told = hf_status_condition(&b.plan.status, HF_COND_STILL_RUN);
+	assert_non_null(told);
+	assert_string_equal(told->reason, "ToldToEnd");
+	assert_non_null(
+		strstr(told->message, "were told to end when the job failed and still run"));
+	assert_non_null(brain_event(&b, "PodsStillRun"));
 	brain_release(&b);
 }
 
@@ -246,6 +272,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_failed_job_ends_what_runs_and_keeps_it),
 		cmocka_unit_test(nothing_of_it_is_charged),
+		cmocka_unit_test(a_pod_that_does_not_end_is_told_after_half_a_minute),
 		cmocka_unit_test(what_has_not_begun_is_deleted),
 		cmocka_unit_test(a_pending_pod_whose_program_runs_is_ended_not_deleted),
 		cmocka_unit_test(after_success_a_pod_that_has_not_begun_stays),

@@ -620,5 +620,5 @@ void hf_lost_step(struct hf_brain *b)
 		show(b, pods, worst, &waiting[worst]);
 	else
 		hf_cond_lower(b, HF_COND_NODE_UNREACHABLE, "NodesReachable",
-			      "No pod of the job is on a node that is lost.");
+			      "No pod of the job waits to be given up on a lost node.");
 }

@@ -165,7 +165,7 @@ static void show_held(struct hf_brain *b, const struct held *held)
 void hf_sidecar_over(struct hf_brain *b)
 {
 	hf_cond_lower(b, HF_COND_SIDECAR, "NoneHeld",
-		      "No pod is kept by a container beside one that ended with 0.");
+		      "No rank of an active job waits for another container.");
 }
 
 void hf_sidecar_step(struct hf_brain *b)

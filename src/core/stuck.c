@@ -75,7 +75,7 @@ void hf_stuck_step(struct hf_brain *b)
 		look(b, &b->seen->pods[i], &stuck);
 	if (stuck.count == 0) {
 		hf_cond_lower(b, HF_COND_POD_STUCK, "PodsGone",
-			      "No pod of the job is past its grace.");
+			      "No pod of the job is past its grace on a node that is reachable.");
 		return;
 	}
 	message = hf_arena_printf(

@@ -94,7 +94,7 @@ static const struct {
 				      "service"},
 	[HF_ACTION_DELETE_JOB] = {"SuccessfulDeleteJob", "FailedDeleteJob", "Deleted", "job"},
 	[HF_ACTION_FAIL_POD] = {"PodNodeLost", "FailedPodNodeLost", "Gave up", "pod"},
-	[HF_ACTION_STOP_POD] = {"SuccessfulStopPod", "FailedStopPod", "Ended and kept", "pod"},
+	[HF_ACTION_STOP_POD] = {"SuccessfulStopPod", "FailedStopPod", "Told the kubelet to end", "pod"},
 	[HF_ACTION_CREATE_EXTRA] = {NULL, "FailedCreate", "Created", "object"},
 	[HF_ACTION_UPDATE_EXTRA] = {NULL, "FailedUpdate", "Changed", "object"},
 	[HF_ACTION_DELETE_EXTRA] = {NULL, "FailedDelete", "Deleted", "object"},
