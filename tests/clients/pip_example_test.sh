@@ -39,7 +39,7 @@ checkpoint() { find "$dir/killed" -name 'latest.*' | grep -q .; }
 
 manifest plain
 manifest killed
-expect "lint finds nothing to say" "is fine" "$program" lint "$example"
+expect "lint finds nothing to say" "is valid" "$program" lint "$example"
 "$program" run "$dir/plain.yaml" >"$dir/plain.log" 2>&1
 expect "it trains" "done: " cat "$dir/plain.log"
 "$program" run "$dir/killed.yaml" >"$dir/killed.log" 2>&1 &

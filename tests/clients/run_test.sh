@@ -151,5 +151,5 @@ expect 'a terminal that closes ends the pods' 'code 130' interrupted_run HUP
 expect 'an interrupt ends the pods' 'code 130' interrupted_run
 expect 'what a killed run left is ended by the next' 'nothing is left' killed_run
 expect 'what a killed run left is ended by down, too' 'ended what 1 killed run left.*here worker' killed_kept_run
-expect 'the example is fine' "PyTorchJob 'hello' is fine" "$program" lint "$examples/hello-2rank.yaml"
+expect 'the example is valid' "PyTorchJob 'hello' is valid" "$program" lint "$examples/hello-2rank.yaml"
 finish
