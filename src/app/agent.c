@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* holdfast agent: runs the agent of one node. Connects the store over HTTPS, the device probes,
+ * the agent and its HTTP page, and returns free memory to the kernel. */
 #include "agent/agent.h"
 #include "agent/alone.h"
 #include "agent/look.h"
@@ -25,8 +28,7 @@
 #include <unistd.h>
 
 /*
- * `holdfast agent`: the agent of a node.  Puts together the store over HTTPS, the probes, the
- * agent and what is asked over HTTP.
+ * Limits and default paths of the agent.
  */
 #define HOST_NAME_BYTES_MAX 256
 #define BOOT_ID_BYTES_MAX 64
@@ -34,7 +36,7 @@
 #define STARTED_AFTER (2 * HF_SECOND)
 #define TRIM_EVERY (5 * HF_MINUTE)
 #define LOOK_TIMEOUT (30 * HF_SECOND)
-/* Pods have thirty seconds to end, agents of the DaemonSet ten. */
+/* How long to wait for another agent to end: a pod has 30 seconds, an agent of the DaemonSet 10. */
 #define OTHER_AGENT_PATIENCE (30 * HF_SECOND)
 #define LOCK_AGAIN_EVERY (10 * HF_SECOND)
 
@@ -51,11 +53,11 @@ struct process {
 	struct hf_kube_config kube;
 	struct hf_store *store;
 	struct hf_metrics *metrics;
-	struct hf_arena *arena; /* of the rules */
+	struct hf_arena *arena; /* holds the rules of --rules */
 	struct hf_health_rules rules;
 	bool has_rules;
 	char node[HOST_NAME_BYTES_MAX], boot_id[BOOT_ID_BYTES_MAX];
-	int lock_fd; /* of the state directory; -1: none */
+	int lock_fd; /* lock of the state directory; -1: not held */
 	const char *nvml;
 	char *child_argv[5];
 	char *resource_names; /* what resources[] points into */
@@ -91,7 +93,7 @@ static void on_trim(void *arg)
 
 /* ---- set-up ----------------------------------------------------------------------------------- */
 
-/* A folder of /proc may be another one in tests and in containers. */
+/* Reads the boot ID from --proc, which tests and containers may set to another folder. */
 static int read_boot_id(struct process *process, struct hf_error *err)
 {
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(BOOT_ID_BYTES_MAX);
@@ -100,13 +102,15 @@ static int read_boot_id(struct process *process, struct hf_error *err)
 	int rc = hf_fs_read(path, &text, err);
 
 	if (rc != 0)
-		return hf_error_wrap(err, "cannot tell one boot from another");
+		return hf_error_wrap(
+			err,
+			"cannot read the boot ID, which tells device faults of this boot from older ones");
 	snprintf(process->boot_id, sizeof(process->boot_id), "%.*s", (int)strcspn(text.data, "\n"),
 		 text.data);
 	return 0;
 }
 
-/* The kubelet registers under the host's name in lower case, unless it is told otherwise. */
+/* Chooses the name of the Node. By default the kubelet uses the host name in lower case. */
 static int find_node(struct process *process, struct hf_error *err)
 {
 	const char *name = flag_or(process, "node-name", getenv("NODE_NAME"));
@@ -119,8 +123,10 @@ static int find_node(struct process *process, struct hf_error *err)
 		snprintf(process->node, sizeof(process->node), "%s", name);
 	}
 	if (hf_dns1123_subdomain_problem(process->node) != NULL)
-		return hf_error_set(err, HF_E_INVALID, "--node-name '%s': not the name of a node",
-				    process->node);
+		return hf_error_set(
+			err, HF_E_INVALID,
+			"--node-name '%s': not a valid node name; give the name from 'kubectl get nodes'",
+			process->node);
 	return 0;
 }
 
@@ -135,7 +141,7 @@ static int read_rules(struct process *process, struct hf_error *err)
 	return hf_rules_load(path, process->arena, &process->rules, err);
 }
 
-static int connect(struct process *process, struct hf_error *err)
+static int connect_store(struct process *process, struct hf_error *err)
 {
 	const char *path = hf_cli_flag(process->cli, "kubeconfig");
 	const struct hf_kube_load load = {
@@ -191,8 +197,8 @@ static int read_resources(struct process *process, struct hf_error *err)
 	     name = strtok_r(NULL, ",", &save)) {
 		if (len == HF_KUBELET_RESOURCES_MAX || hf_qualified_name_problem(name))
 			return hf_error_set(err, HF_E_INVALID,
-					    "--resources: '%s' is none, or one "
-					    "too many",
+					    "--resources: '%s' is not a resource name such as "
+					    "nvidia.com/gpu, or there are too many names",
 					    name);
 		process->resources[len++] = name;
 	}
@@ -203,8 +209,9 @@ static void on_other_agent(void *arg)
 {
 	const char *const *dir = arg;
 
-	hf_log(HF_LOG_WARN, "setup", "Another agent works here: waiting for its end", "stateDir",
-	       *dir, NULL);
+	hf_log(HF_LOG_WARN, "setup",
+	       "Another agent uses this state directory: waiting until it ends", "stateDir", *dir,
+	       NULL);
 }
 
 static void on_lock_timer(void *arg)
@@ -224,8 +231,8 @@ static void lock_state(struct process *process, const char *dir)
 	    HF_ALONE_NO)
 		return;
 	hf_log(HF_LOG_ERROR, "setup",
-	       "Another agent works here still: both write one journal, and one of them has to "
-	       "be ended",
+	       "Another agent still uses this state directory: both agents write one journal; "
+	       "end one of them",
 	       "stateDir", dir, NULL);
 	process->lock_timer = hf_timer_create(process->loop, on_lock_timer, process);
 	hf_timer_arm(process->lock_timer, LOCK_AGAIN_EVERY);
@@ -265,7 +272,7 @@ static int create_agent(struct process *process, struct hf_error *err)
 	return rc;
 }
 
-static int begin(struct process *process, struct hf_error *err)
+static int begin_agent(struct process *process, struct hf_error *err)
 {
 	const char *listen = flag_or(process, "listen", DEFAULT_LISTEN);
 	int rc = find_node(process, err);
@@ -278,7 +285,7 @@ static int begin(struct process *process, struct hf_error *err)
 	if (rc == 0)
 		rc = read_resources(process, err);
 	if (rc == 0)
-		rc = connect(process, err);
+		rc = connect_store(process, err);
 	if (rc == 0)
 		rc = create_agent(process, err);
 	if (rc == 0)
@@ -297,7 +304,7 @@ static int begin(struct process *process, struct hf_error *err)
 	return 0;
 }
 
-static void release(struct process *process)
+static void release_process(struct process *process)
 {
 	hf_signal_destroy(process->sigterm);
 	hf_signal_destroy(process->sigint);
@@ -324,7 +331,7 @@ static void tell_start(const struct process *process)
 	       port, NULL);
 }
 
-/* What the probes would see, and nothing else: no server, no journal. */
+/* Prints what the probes see now. Uses no server and no journal. */
 static int probe_once(struct process *process)
 {
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_LOOK_BYTES_MAX);
@@ -346,14 +353,14 @@ static int probe_once(struct process *process)
 	return 0;
 }
 
-static int run(struct process *process)
+static int run_agent(struct process *process)
 {
 	struct hf_error err;
 	int rc;
 
 	hf_process_memory_set_up();
 	hf_log_setup(stderr, HF_LOG_INFO, isatty(STDERR_FILENO) == 1 ? HF_LOG_TEXT : HF_LOG_JSON);
-	rc = begin(process, &err);
+	rc = begin_agent(process, &err);
 	if (rc == 0) {
 		tell_start(process);
 		hf_agent_start(process->agent);
@@ -363,7 +370,7 @@ static int run(struct process *process)
 			     ? hf_cli_usage(process->cli, "%s", err.text)
 			     : hf_cli_fail(process->cli, &err);
 	}
-	release(process);
+	release_process(process);
 	return rc;
 }
 
@@ -373,45 +380,50 @@ static int verb_agent(struct hf_cli *cli)
 	int rc;
 
 	process.nvml = flag_or(&process, "nvml", DEFAULT_NVML);
-	/* What the driver's library hangs or crashes is another process. */
+	/* The driver's library runs in a child process, so that a hang or crash of it does not hit the agent. */
 	if (hf_cli_has(cli, "nvml-child"))
 		return hf_nvml_child_main(process.nvml);
 	process.child_argv[0] = hf_xstrdup("/proc/self/exe");
 	process.child_argv[1] = hf_xstrdup("agent");
 	process.child_argv[2] = hf_xasprintf("--nvml=%s", process.nvml);
 	process.child_argv[3] = hf_xstrdup("--nvml-child");
-	rc = hf_cli_has(cli, "probe-once") ? probe_once(&process) : run(&process);
+	rc = hf_cli_has(cli, "probe-once") ? probe_once(&process) : run_agent(&process);
 	for (size_t i = 0; i < HF_ARRAY_LEN(process.child_argv); i++)
 		free(process.child_argv[i]);
 	return rc;
 }
 
 static const struct hf_flag agent_flags[] = {
-	{"node-name", 0, "NAME", "the Node that this machine is; else $NODE_NAME, else the host's"},
-	{"kubeconfig", 0, "FILE", "the API server; else the service account, else $KUBECONFIG"},
-	{"context", 0, "NAME", "of the kubeconfig"},
+	{"node-name", 0, "NAME",
+	 "name of this machine's Node; else $NODE_NAME, else the host name"},
+	{"kubeconfig", 0, "FILE", "kubeconfig file; else the service account, else $KUBECONFIG"},
+	{"context", 0, "NAME", "the context of the kubeconfig file to use"},
 	{"kmsg", 0, "FILE",
-	 "the kernel's log, " DEFAULT_KMSG "; a FIFO, socket or file of dmesg's lines; '': off"},
-	{"kmsg-trust-user", 0, NULL, "believe what processes wrote to the kernel's log: for tests"},
-	{"sysfs", 0, "DIR", "/sys"},
-	{"proc", 0, "DIR", "/proc"},
-	{"nvml", 0, "LIB", "the driver's library, " DEFAULT_NVML "; '': off"},
-	{"nvml-child", 0, NULL, "be the process that loads it: started by the agent itself"},
-	{"probe-once", 0, NULL, "print what sysfs, library and kubelet say now, and end"},
-	{"kubelet-socket", 0, "PATH", "PodResources, " DEFAULT_SOCKET "; '': off"},
-	{"resources", 0, "NAMES", "whole devices, counted: else nvidia.com/gpu,amd.com/gpu"},
+	 "kernel log (" DEFAULT_KMSG "); or a FIFO, socket or file of dmesg lines; '': off"},
+	{"kmsg-trust-user", 0, NULL,
+	 "for tests: also trust lines that processes wrote to the kernel log"},
+	{"sysfs", 0, "DIR", "where sysfs is mounted (/sys)"},
+	{"proc", 0, "DIR", "where procfs is mounted (/proc)"},
+	{"nvml", 0, "LIB", "NVIDIA driver library (" DEFAULT_NVML "); '': off"},
+	{"nvml-child", 0, NULL, "internal: run as the child process that loads the library"},
+	{"probe-once", 0, NULL,
+	 "print what the probes see now (sysfs, library, kubelet), then exit"},
+	{"kubelet-socket", 0, "PATH",
+	 "socket of the PodResources API (" DEFAULT_SOCKET "); '': off"},
+	{"resources", 0, "NAMES",
+	 "resources to count as whole devices; else nvidia.com/gpu,amd.com/gpu"},
 	{"report-socket", 0, "PATH",
-	 "where training processes report, " DEFAULT_REPORT_SOCKET "; '': off"},
-	{"rules", 0, "FILE", "what evidence means, in JSON; else the table in the program"},
-	{"state-dir", 0, "DIR", "the journal, " DEFAULT_STATE_DIR "; '': none"},
+	 "socket for reports of training processes (" DEFAULT_REPORT_SOCKET "); '': off"},
+	{"rules", 0, "FILE", "JSON rules that classify evidence; else the built-in rules"},
+	{"state-dir", 0, "DIR", "folder of the journal (" DEFAULT_STATE_DIR "); '': no journal"},
 	{"listen", 0, "ADDRESS",
-	 "the page, /metrics, /healthz, /readyz: " DEFAULT_LISTEN "; 0: none"},
+	 "address of the page, /metrics, /healthz and /readyz (" DEFAULT_LISTEN "); 0: off"},
 	{NULL, 0, NULL, NULL},
 };
 
 const struct hf_cli_verb hf_verb_agent = {
 	.name = "agent",
-	.summary = "Watch the devices of this node: what a DaemonSet runs on each",
+	.summary = "Watch the devices of this node, as the DaemonSet does",
 	.usage = "[FLAGS]",
 	.examples = "  holdfast agent --node-name gpu-7 --kubeconfig agent.conf\n"
 		    "  holdfast agent --kmsg /tmp/kmsg.fifo --nvml '' --kubelet-socket ''\n"

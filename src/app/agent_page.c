@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Answers HTTP requests to an agent: its state as text and as JSON, its metrics and its health. */
 #include "app/agent_page.h"
 
 #include "app/plain_http.h"
@@ -12,7 +14,7 @@
 struct hf_agent_page {
 	struct hf_agent *agent;
 	struct hf_metrics *metrics;
-	struct hf_http_server *server; /* NULL: nowhere */
+	struct hf_http_server *server; /* NULL: HTTP is off */
 };
 
 static void answer_status(const struct hf_agent_page *page, struct hf_exchange *ex)

@@ -6,14 +6,14 @@
 #include "agent/agent.h"
 
 /*
- * What is asked of an agent over plain HTTP, on one address: / (the node's state as text),
- * /status (the same as DeviceHealth has it, JSON), /metrics, /healthz, /readyz.
+ * The agent's pages over plain HTTP, on one address: / (the node's state as text), /status (the state as
+ * the JSON of a DeviceHealth), /metrics, /healthz, /readyz.
  */
 struct hf_agent_page;
 
 #define HF_AGENT_PAGE_BYTES_MAX ((size_t)4 << 20)
 
-/* address: "127.0.0.1:7445", ":0"; "0" or "": nowhere. */
+/* address: "127.0.0.1:7445", ":0"; "0" or "": HTTP is off. */
 int hf_agent_page_create(struct hf_loop *loop, struct hf_agent *agent, struct hf_metrics *metrics,
 			 const char *address, struct hf_agent_page **ret_page, struct hf_error *err)
 	HF_MUST_CHECK;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Chooses the API server of a verb from flags, $KUBECONFIG and the folder of `holdfast up`, and
+ * opens the store. */
 #include "app/connect.h"
 
 #include "app/plane.h"
@@ -11,7 +14,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* What --kubeconfig names, else KUBECONFIG's files, else those of a plane that 'holdfast up' runs. */
+/* Loads the kubeconfig: --kubeconfig, else $KUBECONFIG, else the file of this user's 'holdfast up'. */
 static int find_config(const struct hf_cli *cli, struct hf_kube_config *ret_config,
 		       struct hf_error *err)
 {
@@ -43,9 +46,9 @@ static int find_config(const struct hf_cli *cli, struct hf_kube_config *ret_conf
 	if (access(path, F_OK) != 0)
 		return hf_error_set(
 			err, HF_E_UNAVAILABLE, "%s",
-			local ? "no server on this machine: start one with 'holdfast up'"
-			      : "no server: start one with 'holdfast up', or name one by "
-				"--kubeconfig or KUBECONFIG");
+			local ? "--local: 'holdfast up' is not running on this machine; start it first"
+			      : "no server to connect to: start 'holdfast up', or name a "
+				"cluster with --kubeconfig or $KUBECONFIG");
 	load.paths = path;
 	load.required = true;
 	return hf_kube_config_load(&load, ret_config, err);

@@ -6,12 +6,12 @@
 #include "cli/cli.h"
 
 /*
- * cli->connect: the server that --kubeconfig names, else $KUBECONFIG, else the `holdfast up`
- * of this user.  Makes cli->loop and cli->store at the first call and takes the context's
- * namespace where -n was not given.
+ * The function for cli->connect.  Uses the server of --kubeconfig, else of $KUBECONFIG, else this user's
+ * `holdfast up`.  The first call creates cli->loop and cli->store.  Without -n, cli->ns becomes the
+ * namespace of the context.
  */
 int hf_connect(struct hf_cli *cli, struct hf_store **ret_store, struct hf_error *err);
-/* What connect made; for the end of main. */
+/* Free what hf_connect created.  For the end of main. */
 void hf_disconnect(struct hf_cli *cli);
 
 #endif

@@ -13,13 +13,13 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Which server a verb is given, of the flags, the environment and this user's folder. */
+/* Which server a verb gets from flags, environment and the user's folder. */
 
 static char base[64];
 static struct {
 	char *ns;
 	int rc;
-	char *text; /* of the error */
+	char *text; /* text of the error */
 	bool connected;
 } seen;
 
@@ -75,7 +75,7 @@ static int probe_with(const char *flag, const char *second)
 	return rc;
 }
 
-/* A kubeconfig whose context is in the namespace of that name; nothing is asked of its server. */
+/* Writes a kubeconfig with this namespace in its context. The tests send no request. */
 static char *write_config(const char *name, const char *ns)
 {
 	char *path = hf_xasprintf("%s/%s", base, name);
@@ -113,9 +113,10 @@ static void without_any_server_that_is_said(void **state)
 {
 	assert_int_equal(probe_with(NULL, NULL), HF_EXIT_UNREACHABLE);
 	assert_int_equal(seen.rc, HF_E_UNAVAILABLE);
-	assert_non_null(strstr(seen.text, "start one with 'holdfast up', or name one"));
+	assert_non_null(strstr(seen.text, "start 'holdfast up', or name a cluster with"));
 	assert_int_equal(probe_with("--local", NULL), HF_EXIT_UNREACHABLE);
-	assert_string_equal(seen.text, "no server on this machine: start one with 'holdfast up'");
+	assert_string_equal(
+		seen.text, "--local: 'holdfast up' is not running on this machine; start it first");
 }
 
 static void this_users_plane_is_the_last_resort(void **state)

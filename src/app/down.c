@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* holdfast down: ends every pod and the `holdfast up` that runs them. If `up` was killed, ends
+ * the pods that it left. Stored objects stay on disk. */
 #include "app/verbs.h"
 
 #include "app/home.h"
@@ -13,8 +16,7 @@
 #include <stdlib.h>
 
 /*
- * `holdfast down`: ends every pod and the `up` that serves them; where `up` is gone, what
- * it left behind.  What is stored stays stored.
+ * Sends SIGUSR1 to the `up` that holds the lock, then reads the lock every 50 ms until it is free.
  */
 
 #define LOOK_AGAIN (50 * HF_MS)
@@ -29,13 +31,13 @@ struct down {
 	struct hf_error err; /* code 0: none */
 };
 
-static void stop(struct down *down)
+static void stop_loop(struct down *down)
 {
 	hf_loop_stop(down->loop);
 }
 
-/* The lock falls when the process has ended, and not before. */
-static void look(void *arg)
+/* Checks whether `up` still runs. Its lock is free once its process has ended, not before. */
+static void check_up(void *arg)
 {
 	struct down *down = arg;
 	struct hf_process_id id;
@@ -44,14 +46,14 @@ static void look(void *arg)
 	int rc = hf_home_running(down->dir, &running, &pid, &down->err);
 
 	if (rc != 0 || !running) {
-		stop(down);
+		stop_loop(down);
 		return;
 	}
-	/* A number of 0: it is just starting, and takes no signal yet. */
+	/* pid 0: `up` is still starting and handles no signals yet. */
 	if (!down->signalled && pid != 0 && hf_process_id_get(pid, &id, NULL) == 0) {
 		rc = hf_process_id_kill(&id, SIGUSR1, &down->err);
 		if (rc != 0 && rc != HF_E_NOT_FOUND) {
-			stop(down);
+			stop_loop(down);
 			return;
 		}
 		down->err = (struct hf_error){0};
@@ -65,12 +67,12 @@ static void on_timeout(void *arg)
 	struct down *down = arg;
 
 	down->timed_out = true;
-	stop(down);
+	stop_loop(down);
 }
 
 static int wait_for_up(struct down *down, hf_time timeout)
 {
-	down->timer = hf_timer_create(down->loop, look, down);
+	down->timer = hf_timer_create(down->loop, check_up, down);
 	down->timeout = hf_timer_create(down->loop, on_timeout, down);
 	hf_timer_arm(down->timer, 0);
 	if (timeout > 0)
@@ -80,8 +82,8 @@ static int wait_for_up(struct down *down, hf_time timeout)
 	hf_timer_destroy(down->timeout);
 	if (down->timed_out)
 		return hf_error_set(&down->err, HF_E_TIMEOUT,
-				    "'holdfast up' has not ended within the time given; it goes on "
-				    "ending its pods");
+				    "'holdfast up' has not ended within --timeout; it is still "
+				    "ending its pods in the background");
 	return down->err.code;
 }
 
@@ -116,23 +118,23 @@ static int verb_down(struct hf_cli *cli)
 		return hf_cli_fail(cli, &err);
 	swept = hf_leftovers_sweep(dir);
 	if (swept > 0)
-		fprintf(cli->out, "ended what %zu killed run%s left\n", swept,
-			swept > 1 ? "s" : "");
+		fprintf(cli->out, "ended the pods of %zu killed 'holdfast run' process%s\n", swept,
+			swept > 1 ? "es" : "");
 	fprintf(cli->out, "%s\n",
 		down.signalled ? "stopped"
-			       : "'holdfast up' was not running; nothing of it is left");
+			       : "'holdfast up' was not running; no pods of it are left");
 	return HF_EXIT_OK;
 }
 
 static const struct hf_flag down_flags[] = {
-	{"data-dir", 0, "DIR", "of the 'holdfast up' to end; else the default folder"},
-	{"timeout", 0, "SPAN", "stop waiting after so long, such as 1m; exit code 124"},
+	{"data-dir", 0, "DIR", "folder of the 'holdfast up' to end; else the default folder"},
+	{"timeout", 0, "SPAN", "stop waiting after this time, such as 1m, with exit code 124"},
 	{NULL, 0, NULL, NULL},
 };
 
 const struct hf_cli_verb hf_verb_down = {
 	.name = "down",
-	.summary = "End 'holdfast up' and every pod of it; what is stored stays",
+	.summary = "End 'holdfast up' and all its pods; stored objects stay",
 	.usage = "",
 	.examples = "  holdfast down\n"
 		    "  holdfast down --timeout 1m\n"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* The folder of `holdfast up`: takes the lock, makes certificates and the token, and writes the
+ * kubeconfig. Invariant: files are replaced whole, with mode 0600. */
 #include "app/home.h"
 
 #include "app/plane.h"
@@ -20,7 +23,7 @@
 #define TOKEN_BYTES 32
 #define FILE_BYTES_MAX ((size_t)64 << 10)
 #define CERTIFICATE_VALID (730 * HF_DAY)
-#define CERTIFICATE_RENEW (60 * HF_DAY) /* before its end, at a start */
+#define CERTIFICATE_RENEW (60 * HF_DAY) /* a start renews certificates that expire sooner */
 
 int hf_home_path(const char *data_dir, char **ret_dir, struct hf_error *err)
 {
@@ -29,13 +32,15 @@ int hf_home_path(const char *data_dir, char **ret_dir, struct hf_error *err)
 	if (data_dir == NULL)
 		return hf_plane_default_dir(ret_dir, err);
 	if (*data_dir == '\0')
-		return hf_error_set(err, HF_E_INVALID, "--data-dir is empty");
+		return hf_error_set(err, HF_E_INVALID,
+				    "--data-dir is empty; give the path of a folder");
 	if (*data_dir == '/') {
 		*ret_dir = hf_xstrdup(data_dir);
 		return 0;
 	}
 	if (getcwd(cwd, sizeof(cwd)) == NULL)
-		return hf_error_errno(err, errno, "cannot tell the current folder");
+		return hf_error_errno(err, errno,
+				      "--data-dir is relative, and the current folder is unknown");
 	*ret_dir = hf_xasprintf("%s/%s", cwd, data_dir);
 	return 0;
 }
@@ -55,7 +60,8 @@ static pid_t read_pid(int fd)
 	return hf_str_to_i64(text, 1, INT32_MAX, &pid, NULL) == 0 ? (pid_t)pid : 0;
 }
 
-/* No process, in one byte: on a full disk an empty file could not be written again. */
+/* Writes "no process". The file keeps one byte, because on a full disk an empty file could not be
+ * written again. */
 static bool write_no_pid(int fd)
 {
 	return pwrite(fd, "\n", 1, 0) == 1 && ftruncate(fd, 1) == 0;
@@ -73,11 +79,14 @@ static int take_lock(const char *dir, int *ret_fd, struct hf_error *err)
 		if (errno != EWOULDBLOCK)
 			return hf_error_errno(err, errno, "cannot lock '%s'", path);
 		if (pid != 0)
-			return hf_error_set(err, HF_E_CONFLICT,
-					    "'holdfast up' is running in '%s' already (process %d)",
-					    dir, (int)pid);
-		return hf_error_set(err, HF_E_CONFLICT,
-				    "another 'holdfast up' is just starting in '%s'", dir);
+			return hf_error_set(
+				err, HF_E_CONFLICT,
+				"'holdfast up' is already running in '%s' (process %d); end it with 'holdfast down' or use another --data-dir",
+				dir, (int)pid);
+		return hf_error_set(
+			err, HF_E_CONFLICT,
+			"another 'holdfast up' is just starting in '%s'; wait for it, or use another --data-dir",
+			dir);
 	}
 	if (!write_no_pid(fd))
 		return hf_error_errno(err, errno, "cannot write '%s'", path);
@@ -103,7 +112,7 @@ int hf_home_running(const char *dir, bool *ret_running, pid_t *ret_pid, struct h
 
 	if (fd < 0 && errno != ENOENT && errno != ENOTDIR)
 		return hf_error_errno(err, errno, "cannot open '%s'", path);
-	/* A shared lock of a reader does not keep another reader away, only an `up`. */
+	/* A shared lock excludes only the exclusive lock of an `up`, not other readers. */
 	if (fd < 0 || flock(fd, LOCK_SH | LOCK_NB) == 0) {
 		*ret_running = false;
 		*ret_pid = 0;
@@ -138,7 +147,7 @@ static int write_file(const struct hf_home *home, const char *name, const char *
 	return hf_fs_write_atomic(path, text, strlen(text), 0600, err);
 }
 
-static void forget(char **text)
+static void erase_text(char **text)
 {
 	if (*text != NULL)
 		explicit_bzero(*text, strlen(*text));
@@ -146,7 +155,7 @@ static void forget(char **text)
 	*text = NULL;
 }
 
-static bool have_certificate(struct hf_home *home, hf_time now)
+static bool has_valid_certificate(struct hf_home *home, hf_time now)
 {
 	hf_time expiry, ca_expiry;
 
@@ -159,8 +168,8 @@ static bool have_certificate(struct hf_home *home, hf_time now)
 	       expiry > now + CERTIFICATE_RENEW;
 }
 
-/* The CA signs once and its key is not kept: who has the folder can have no other server
- * trusted. */
+/* Makes a CA and a server certificate. The CA's key is thrown away after one signature, so that a thief
+ * of the folder cannot sign a certificate for another server. */
 static int make_certificate(struct hf_home *home, hf_time now, struct hf_error *err)
 {
 	static const char *const names[] = {"localhost", "127.0.0.1", "::1", NULL};
@@ -174,7 +183,7 @@ static int make_certificate(struct hf_home *home, hf_time now, struct hf_error *
 	spec.common_name = "holdfast";
 	if (rc == 0)
 		rc = hf_certificate_make_server(&ca, &spec, &server, err);
-	/* The key last: the three fit together only once it is there. */
+	/* The key is written last: until then the files do not match, and the next start makes all again. */
 	if (rc == 0)
 		rc = write_file(home, "ca.pem", ca.cert_pem, err);
 	if (rc == 0)
@@ -182,9 +191,9 @@ static int make_certificate(struct hf_home *home, hf_time now, struct hf_error *
 	if (rc == 0)
 		rc = write_file(home, "server-key.pem", server.key_pem, err);
 	if (rc == 0) {
-		forget(&home->ca_pem);
-		forget(&home->cert_pem);
-		forget(&home->key_pem);
+		erase_text(&home->ca_pem);
+		erase_text(&home->cert_pem);
+		erase_text(&home->key_pem);
 		home->ca_pem = hf_xstrdup(ca.cert_pem);
 		home->cert_pem = hf_xstrdup(server.cert_pem);
 		home->key_pem = hf_xstrdup(server.key_pem);
@@ -194,7 +203,7 @@ static int make_certificate(struct hf_home *home, hf_time now, struct hf_error *
 	return rc;
 }
 
-static int have_token(struct hf_home *home, struct hf_error *err)
+static int load_token(struct hf_home *home, struct hf_error *err)
 {
 	unsigned char bytes[TOKEN_BYTES];
 	char text[2 * TOKEN_BYTES + 1];
@@ -203,7 +212,7 @@ static int have_token(struct hf_home *home, struct hf_error *err)
 	if (read_file(home, "token", &home->token, NULL) == 0 &&
 	    strlen(home->token) == 2 * TOKEN_BYTES)
 		return 0;
-	forget(&home->token);
+	erase_text(&home->token);
 	rc = hf_random_bytes(bytes, sizeof(bytes), err);
 	if (rc != 0)
 		return rc;
@@ -223,10 +232,10 @@ int hf_home_open(const char *dir, hf_time now, struct hf_home *ret_home, struct 
 
 	if (rc == 0)
 		rc = take_lock(dir, &home.lock, err);
-	if (rc == 0 && !have_certificate(&home, now))
+	if (rc == 0 && !has_valid_certificate(&home, now))
 		rc = make_certificate(&home, now, err);
 	if (rc == 0)
-		rc = have_token(&home, err);
+		rc = load_token(&home, err);
 	if (rc != 0) {
 		hf_home_release(&home);
 		return rc;
@@ -238,16 +247,16 @@ int hf_home_open(const char *dir, hf_time now, struct hf_home *ret_home, struct 
 
 void hf_home_release(struct hf_home *home)
 {
-	/* The file stays: removing it would let two lock two files of one name. */
+	/* The lock file stays. If it were removed, two processes could lock two files of the same name. */
 	if (home->lock >= 0) {
 		(void)write_no_pid(home->lock);
 		(void)close(home->lock);
 	}
 	home->lock = -1;
-	forget(&home->ca_pem);
-	forget(&home->cert_pem);
-	forget(&home->key_pem);
-	forget(&home->token);
+	erase_text(&home->ca_pem);
+	erase_text(&home->cert_pem);
+	erase_text(&home->key_pem);
+	erase_text(&home->token);
 	free(home->kubeconfig);
 	free(home->dir);
 	*home = (struct hf_home){.lock = -1};

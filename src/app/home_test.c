@@ -149,12 +149,12 @@ static void one_at_a_time_works_in_a_folder(void **state)
 	assert_int_equal(second.lock, -7);
 	assert_ok(hf_home_running(*state, &running, &pid, &err), &err);
 	assert_true(running);
-	assert_int_equal(pid, 0); /* it has not told yet */
+	assert_int_equal(pid, 0); /* hf_home_announce was not called yet */
 	assert_ok(hf_home_announce(&home, &err), &err);
 	assert_ok(hf_home_running(*state, &running, &pid, &err), &err);
 	assert_int_equal(pid, getpid());
 	assert_code(hf_home_open(*state, NOW, &second, &err), HF_E_CONFLICT);
-	wanted = hf_xasprintf("is running in '%s' already (process %d)", (const char *)*state,
+	wanted = hf_xasprintf("is already running in '%s' (process %d)", (const char *)*state,
 			      (int)getpid());
 	assert_non_null(strstr(err.text, wanted));
 	hf_home_release(&home);
@@ -176,7 +176,7 @@ static void the_kubeconfig_names_the_address_and_the_authority(void **state)
 	assert_ok(hf_fs_read(home.kubeconfig, &text, &err), &err);
 	assert_non_null(strstr(text.data, "    server: https://127.0.0.1:7443\n"));
 	assert_non_null(strstr(text.data, home.token));
-	/* Every PEM file begins so. */
+	/* Every PEM file begins with these bytes. */
 	assert_non_null(strstr(text.data, "certificate-authority-data: LS0tLS1CRUdJTi"));
 	assert_int_equal(mode_of(*state, "kubeconfig"), 0600);
 	assert_ok(hf_home_write_kubeconfig(&home, "::1", 1, &err), &err);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Parses the faults of `run --inject`. */
 #include "app/inject.h"
 
 #include "base/str.h"
@@ -7,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The next word of *text, copied to word; false: there is none, or it is too long. */
+/* Copies the next word of *text to word. False: there is no next word, or it is too long. */
 static bool next_word(const char **text, char *word, size_t size)
 {
 	const char *at = *text + strspn(*text, " \t");
@@ -33,7 +35,7 @@ int hf_injection_parse(const char *text, struct hf_injection *ret_injection, str
 	    !next_word(&at, preposition, sizeof(preposition)) || !hf_streq(preposition, "at") ||
 	    !next_word(&at, span, sizeof(span)) || at[strspn(at, " \t")] != '\0')
 		return hf_error_set(err, HF_E_INVALID,
-				    "'%s' is no fault; the form is 'kill worker-1 at 5s'", text);
+				    "'%s' is not a valid fault; write 'kill worker-1 at 5s'", text);
 	if (hf_span_parse(span, &injection.after, err) != 0)
 		return hf_error_wrap(err, "'%s'", text);
 	*ret_injection = injection;

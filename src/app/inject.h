@@ -6,10 +6,10 @@
 #include "base/error.h"
 #include "base/time.h"
 
-/* A fault that a person asks for: "kill worker-1 at 5s". */
+/* A fault of --inject: "kill worker-1 at 5s". */
 struct hf_injection {
 	char rank[64]; /* "worker-1" */
-	hf_time after; /* span, from when the job first runs */
+	hf_time after; /* time since the job was first Running */
 };
 
 #define HF_INJECTIONS_MAX 16

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Ends the pods of `holdfast run` processes that were killed, and removes their folders. */
 #include "app/leftovers.h"
 
 #include "base/fs.h"
@@ -13,9 +15,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define NOTE "ended" /* the file in a kept folder that says that no pod is left */
+#define NOTE "ended" /* this file in a kept folder means that no pod is left */
 
-/* The process that a folder is named after, or 0. */
+/* The process ID at the end of the folder's name, or 0. */
 static pid_t owner_of(const char *name)
 {
 	const char *dash = strrchr(name, '-');
@@ -42,10 +44,10 @@ static bool sweep_one(const char *dir, const char *name, bool keep)
 	pid_t owner = owner_of(name);
 	struct hf_error err;
 
-	/* A number that another process has by now only puts the sweep off. */
+	/* If another process has this ID by now, a later sweep ends the pods. */
 	if (owner == 0 || kill(owner, 0) == 0 || errno != ESRCH)
 		return false;
-	/* Logs that were asked for stay; a note beside them spares the next look. */
+	/* The logs of --keep stay. The file NOTE says that this folder was swept already. */
 	if (keep && access(swept, F_OK) == 0)
 		return false;
 	if (hf_kubelet_kill_leftovers(node, &err) != 0)
@@ -57,7 +59,7 @@ static bool sweep_one(const char *dir, const char *name, bool keep)
 	return true;
 }
 
-static size_t sweep(const char *base, const char *sub, bool keep)
+static size_t sweep_folder(const char *base, const char *sub, bool keep)
 {
 	HF_AUTOFREE char *dir = hf_xasprintf("%s/%s", base, sub);
 	DIR *entries = opendir(dir);
@@ -75,7 +77,7 @@ static size_t sweep(const char *base, const char *sub, bool keep)
 
 size_t hf_leftovers_sweep(const char *base)
 {
-	size_t swept = sweep(base, "run", false);
+	size_t swept = sweep_folder(base, "run", false);
 
-	return swept + sweep(base, "kept", true);
+	return swept + sweep_folder(base, "kept", true);
 }

@@ -8,15 +8,15 @@
 #include <stddef.h>
 
 /*
- * What runs that were killed left behind in the folder of all runs: their pods are ended.  base
- * has a folder "run", and "kept" of those with --keep, each with one folder a run, named
- * "<job>-<pid>"; those whose process is alive are left alone.  Folders in "run" go, logs in
- * "kept" stay.  Returns how many runs there were to end.
+ * End the pods that killed `holdfast run` processes left.  base has the folders "run" and "kept" (for
+ * --keep).  Each has one folder for each run, named "<job>-<pid>".  Folders of live processes are
+ * skipped.  Swept folders in "run" are removed; those in "kept" stay, with their logs.  Returns the
+ * number of swept runs.
  *
- * Best effort: what cannot be ended now is tried again by the next run.
+ * Errors are ignored: the next sweep tries again.
  */
 size_t hf_leftovers_sweep(const char *base);
-/* A run with --keep has ended by itself: nothing is to be swept in its folder. */
+/* Mark the folder of a --keep run that has ended by itself: a sweep skips it. */
 void hf_leftovers_none(const char *path);
 
 #endif

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* No process has it: numbers end at 2^22. */
+/* An unused process ID: IDs end at 2^22. */
 #define NOBODY "2147483000"
 
 static char base[64];

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* The program: prepares the process, then runs a verb. The kubelet of `run` and `up` starts the
+ * same binary inside pods, as a helper. */
 #include "app/connect.h"
 #include "app/verbs.h"
 #include "base/str.h"
@@ -21,8 +24,9 @@ static const struct hf_cli_verb *const plane_verbs[] = {
 	&hf_verb_run,   &hf_verb_up,   &hf_verb_down, &hf_verb_operator,
 	&hf_verb_agent, &hf_verb_exec, NULL};
 
-/* A standard stream that came closed would be the number of the next file that is opened, and get
- * what is meant for a person.  Held the wrong way round, it goes on failing as a closed one. */
+/* If a standard stream is closed, the next opened file gets its number, and output for the user goes
+ * into that file. So /dev/null takes the number, opened in the wrong direction: reads and writes still
+ * fail, as on a closed stream. */
 static void hold_standard_streams(void)
 {
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
@@ -33,7 +37,8 @@ static void hold_standard_streams(void)
 static void prepare_process(void)
 {
 	hold_standard_streams();
-	/* A file-size limit then reads as a full disk, and a reader that left as a failed write. */
+	/* With these signals ignored, a write beyond the file-size limit or to a closed pipe is an error
+	 * instead of the end of the process. */
 	(void)signal(SIGXFSZ, SIG_IGN);
 	(void)signal(SIGPIPE, SIG_IGN);
 	hf_process_raise_files();
@@ -47,11 +52,12 @@ int main(int argc, char **argv)
 	uint32_t seed;
 	int rc;
 
-	/* This binary is also what its own kubelet starts inside pods. */
+	/* The kubelet of `run` and `up` starts this binary inside pods, as a helper. */
 	rc = hf_local_helper_main(argc, argv);
 	if (rc >= 0)
 		return rc;
-	/* Its program gets signals and limits as they are here, before anything is changed. */
+	/* `exec` runs before prepare_process, so that the training program inherits the original signals and
+	 * limits. */
 	if (argc > 2 && hf_streq(argv[1], "exec") && !hf_streq(argv[2], "--help") &&
 	    !hf_streq(argv[2], "-h"))
 		return hf_exec_main(argc - 1, argv + 1);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* holdfast operator: runs the job operator for a cluster. Connects the store over HTTPS, the
+ * manager that takes the Lease, the HTTP probes, the metrics and the log. */
 #include "app/operator_flags.h"
 #include "app/operator_log.h"
 #include "app/probes.h"
@@ -29,11 +32,12 @@
 #define TEMPLATE_BYTES_MAX ((size_t)64 << 10)
 #define TEMPLATE_FLAG "--pytorch-init-container-template-file"
 #define HOST_NAME_BYTES_MAX 256
-/* Where upstream's manifests put the training operator. */
+/* Namespace of the training operator in upstream's manifests. */
 #define GO_OPERATOR_NS "kubeflow"
-/* By then it is connected and has listed; what takes longer maps what it needs again. */
+/* By this time the operator has connected and listed. A slower start maps the pages again. */
 #define STARTED_AFTER (2 * HF_SECOND)
-/* From the first pass of a busy time until its holes are given back: the next one would fill them. */
+/* Time from the first pass of a burst until free heap pages are returned. Passes in between reuse
+ * them. */
 #define TRIM_AFTER (5 * HF_SECOND)
 
 struct process {
@@ -52,7 +56,7 @@ struct process {
 	struct hf_signal *sigterm, *sigint;
 	struct hf_timer *started_timer, *trim_timer;
 	uint64_t seed;
-	/* What went wrong last since its state changed: why it is not ready, perhaps. */
+	/* The last error since the manager's state changed, for /readyz; "": none. */
 	char trouble[HF_ERROR_TEXT_MAX];
 	bool stopping;
 	int exit_code;
@@ -73,7 +77,7 @@ static void on_signal(void *arg, int signum)
 	struct process *process = arg;
 
 	if (process->stopping) {
-		/* Asked again: no more patience. */
+		/* A second signal ends the process at once. */
 		process->exit_code = HF_EXIT_FAILED;
 		hf_loop_stop(process->loop);
 		return;
@@ -83,7 +87,7 @@ static void on_signal(void *arg, int signum)
 	hf_manager_stop(process->manager, on_stopped, process);
 }
 
-/* ---- what the manager tells --------------------------------------------------------------- */
+/* ---- callbacks of the manager --------------------------------------------------------------- */
 
 static void on_state(void *arg, enum hf_manager_state state, const char *why)
 {
@@ -132,7 +136,7 @@ static void on_problem(void *arg, const char *key, int code, const char *message
 	hf_operator_log_problem(process->log, key, code, message);
 }
 
-/* As client-go counts; a request without an answer has no code. */
+/* Counts requests as client-go does. A request without a response has the code "<error>". */
 static void on_request(void *arg, const struct hf_kube_observation *seen)
 {
 	struct process *process = arg;
@@ -147,7 +151,7 @@ static void on_request(void *arg, const struct hf_kube_observation *seen)
 		hf_family_add(process->retries, 1, status, seen->host, seen->method, NULL);
 }
 
-/* ---- what is asked over HTTP -------------------------------------------------------------- */
+/* ---- probes and metrics -------------------------------------------------------------- */
 
 static int is_ready(void *arg, struct hf_error *err)
 {
@@ -205,7 +209,7 @@ static int read_config(struct process *process, struct hf_error *err)
 	return hf_operator_config_parse(text.data, text.len, path, &process->config, err);
 }
 
-/* A template that is named must be there; the default one need not. */
+/* A template file of the command line must exist; the default file may be missing. */
 static int read_template(struct process *process, struct hf_error *err)
 {
 	int rc = hf_fs_read(process->flags.init_template, &process->template, err);
@@ -217,7 +221,7 @@ static int read_template(struct process *process, struct hf_error *err)
 	return rc == 0 ? 0 : hf_error_wrap(err, TEMPLATE_FLAG);
 }
 
-static int connect(struct process *process, struct hf_error *err)
+static int connect_stores(struct process *process, struct hf_error *err)
 {
 	const struct hf_kube_load load = {
 		.paths = process->flags.kubeconfig,
@@ -273,7 +277,7 @@ static void fill_operator(struct process *process, struct hf_operator_options *o
 		op->settings.recovery = *hf_operator_config_recovery(process->config);
 }
 
-/* Different from every other process, and readable in `kubectl get lease`. */
+/* The holder in the Lease: unique for each process, and readable in `kubectl get lease`. */
 static char *make_identity(const struct process *process)
 {
 	char host[HOST_NAME_BYTES_MAX] = "";
@@ -304,7 +308,7 @@ static int create_manager(struct process *process, struct hf_error *err)
 
 	fill_operator(process, &options.op);
 	rc = hf_manager_create(&options, &process->manager, err);
-	/* Of all that it is given only the template may break a rule. */
+	/* Of the options, only the template can be invalid. */
 	return rc == HF_E_INVALID ? hf_error_wrap(err, TEMPLATE_FLAG " '%s'", flags->init_template)
 				  : rc;
 }
@@ -351,20 +355,20 @@ static int create_probes(struct process *process, struct hf_error *err)
 	return hf_probes_create(&options, &process->probes, err);
 }
 
-/* Kinds whose CRD an administrator finds here, and whose jobs nobody would run. */
-static void tell_kinds(void)
+/* Logs a warning for each kind that deploy/ has a CRD for but this build does not support. */
+static void log_missing_kinds(void)
 {
 	for (size_t i = 0; i < hf_resource_count(); i++) {
 		const struct hf_resource *resource = hf_resource_at(i)->resource;
 
 		if (hf_resource_is_job(resource) && !hf_framework_by_name(resource->plural))
 			hf_log(HF_LOG_WARN, "setup",
-			       "A kind is not built into this version: its jobs are left alone",
+			       "This build does not support a kind: the operator ignores its jobs",
 			       "kind", resource->kind, NULL);
 	}
 }
 
-static void tell_start(const struct process *process)
+static void log_start(const struct process *process)
 {
 	const struct hf_operator_flags *flags = &process->flags;
 	char metrics[8], health[8];
@@ -378,10 +382,10 @@ static void tell_start(const struct process *process)
 	for (size_t i = 0; i < flags->n_ignored; i++)
 		hf_log(HF_LOG_INFO, "setup", "Flag has no effect", "flag", flags->ignored[i].name,
 		       "reason", flags->ignored[i].why, NULL);
-	tell_kinds();
+	log_missing_kinds();
 }
 
-static int begin(struct process *process, struct hf_error *err)
+static int begin_operator(struct process *process, struct hf_error *err)
 {
 	int rc = read_config(process, err);
 
@@ -391,7 +395,7 @@ static int begin(struct process *process, struct hf_error *err)
 	if (rc == 0)
 		rc = hf_random_bytes(&process->seed, sizeof(process->seed), err);
 	if (rc == 0)
-		rc = connect(process, err);
+		rc = connect_stores(process, err);
 	if (rc != 0)
 		return rc;
 	process->log = hf_operator_log_create(process->loop, process->seed);
@@ -410,13 +414,13 @@ static int begin(struct process *process, struct hf_error *err)
 	return rc;
 }
 
-static void release(struct process *process)
+static void release_process(struct process *process)
 {
 	hf_signal_destroy(process->sigterm);
 	hf_signal_destroy(process->sigint);
 	hf_probes_destroy(process->probes);
 	hf_manager_destroy(process->manager);
-	/* The stores tell the metrics what they do, to the end. */
+	/* Destroy the stores before the metrics, which they update to the end. */
 	hf_store_destroy(process->lease_store);
 	hf_store_destroy(process->store);
 	hf_operator_log_destroy(process->log);
@@ -439,25 +443,25 @@ static int verb_operator(struct hf_cli *cli)
 		return hf_cli_usage(cli, "%s", err.text);
 	hf_process_memory_set_up();
 	set_up_log(&process);
-	rc = begin(&process, &err);
+	rc = begin_operator(&process, &err);
 	if (rc == 0) {
-		tell_start(&process);
+		log_start(&process);
 		hf_manager_start(process.manager);
 		hf_loop_run(process.loop);
 		rc = process.exit_code;
 	} else {
-		/* A config or template that breaks a rule is a wrong command line. */
+		/* An invalid config or template counts as a wrong command line. */
 		rc = err.code == HF_E_INVALID || err.code == HF_E_BAD_REQUEST
 			     ? hf_cli_usage(cli, "%s", err.text)
 			     : hf_cli_fail(cli, &err);
 	}
-	release(&process);
+	release_process(&process);
 	return rc;
 }
 
 const struct hf_cli_verb hf_verb_operator = {
 	.name = "operator",
-	.summary = "Run the jobs of a cluster: the controller that a Deployment runs",
+	.summary = "Run the operator of a cluster, as its Deployment does",
 	.usage = "[FLAG…]",
 	.examples = "  holdfast operator --kubeconfig admin.conf\n"
 		    "  holdfast operator --leader-elect --namespace team-a --config recovery.yaml\n"

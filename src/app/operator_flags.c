@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Parses the command line of `holdfast operator`: the Go training-operator's flags, in the style
+ * of Go's flag package. */
 #include "app/operator_flags.h"
 
 #include "base/mem.h"
@@ -22,45 +25,50 @@ enum kind {
 	UNUSED,
 };
 
-/* One row a flag, in two tables of the same order: what people read, and what is done. */
+/* Two tables in the same order have one row for each flag: hf_operator_flag_table for the help texts,
+ * `meanings` for parsing. */
 const struct hf_flag hf_operator_flag_table[] = {
 	{"kubeconfig", 0, "FILE",
-	 "where the API server is; else $KUBECONFIG, else the pod's service account"},
+	 "kubeconfig file; else $KUBECONFIG, else the pod's service account"},
 	{"context", 0, "NAME", "the context of the kubeconfig file to use"},
 	{"config", 0, "FILE", "defaults of spec.runPolicy.recovery for every job (YAML)"},
-	{"metrics-bind-address", 0, "ADDRESS", "where /metrics answers: :8080; 0 is nowhere"},
+	{"metrics-bind-address", 0, "ADDRESS", "address of /metrics (default :8080); 0: off"},
 	{"health-probe-bind-address", 0, "ADDRESS",
-	 "where /healthz and /readyz answer: :8081; 0 is nowhere"},
-	{"leader-elect", 0, NULL, "of several replicas let one act, by a Lease"},
+	 "address of /healthz and /readyz (default :8081); 0: off"},
+	{"leader-elect", 0, NULL, "elect one of several replicas as the leader, with a Lease"},
 	{"leader-election-id", 0, "NAME",
-	 "the Lease's name: 1ca428e5.training-operator.kubeflow.org"},
+	 "name of the Lease (1ca428e5.training-operator.kubeflow.org)"},
 	{"leader-election-namespace", 0, "NAME",
-	 "the Lease's namespace; else the pod's, $MY_POD_NAMESPACE or kubeflow"},
-	{"enable-scheme", 0, "KIND", "a kind of job to serve, may be repeated; else all there are"},
+	 "namespace of the Lease; else $MY_POD_NAMESPACE, else kubeflow"},
+	{"enable-scheme", 0, "KIND", "a kind of job to run, may be repeated; else all kinds"},
 	{"namespace", 0, "NAME",
-	 "the namespace to work in; else $KUBEFLOW_NAMESPACE, else all namespaces"},
-	{"kube-api-qps", 0, "N", "requests a second at most; 0: as many as the server takes"},
-	{"kube-api-burst", 0, "N", "requests at once after a rest, with --kube-api-qps: 30"},
-	{"pytorch-init-container-image", 0, "IMAGE", "of the init container of workers"},
+	 "the only namespace to run jobs in; else $KUBEFLOW_NAMESPACE, else all"},
+	{"kube-api-qps", 0, "N", "limit of API requests a second; 0: no limit"},
+	{"kube-api-burst", 0, "N",
+	 "API requests allowed at once, with --kube-api-qps (default 30)"},
+	{"pytorch-init-container-image", 0, "IMAGE", "image of the workers' init container"},
 	{"pytorch-init-container-template-file", 0, "FILE",
-	 "a YAML list that replaces it: /etc/config/initContainer.yaml"},
-	{"pytorch-init-container-max-tries", 0, "N", "its tries to find the master: 100"},
-	{"zap-log-level", 0, "LEVEL", "debug, info, warn, error, or 1 and more for debug"},
+	 "init containers instead, as a YAML list (/etc/config/initContainer.yaml)"},
+	{"pytorch-init-container-max-tries", 0, "N",
+	 "tries of the init container to find the master (default 100)"},
+	{"zap-log-level", 0, "LEVEL",
+	 "debug, info (the default), warn or error; a number from 1 is debug"},
 	{"zap-encoder", 0, "NAME", "json or console; else console on a terminal, json elsewhere"},
-	{"zap-devel", 0, NULL, "console and debug, unless said otherwise"},
+	{"zap-devel", 0, NULL, "defaults for development: console and debug"},
 	{"zap-stacktrace-level", 0, "LEVEL", "no effect"},
 	{"zap-time-encoding", 0, "NAME", "no effect"},
 	{"controller-threads", 0, "N", "no effect"},
 	{"gang-scheduler-name", 0, "NAME",
-	 "make pod groups: volcano, or the name of a scheduler that reads scheduler-plugins'"},
-	{"mpi-kubectl-delivery-image", 0, "IMAGE", "brings kubectl to the launchers of MPIJobs"},
+	 "create PodGroups for this scheduler: volcano, or one of scheduler-plugins"},
+	{"mpi-kubectl-delivery-image", 0, "IMAGE",
+	 "image that copies kubectl into the launchers of MPIJobs"},
 	{"webhook-server-port", 0, "PORT", "no effect"},
 	{"webhook-service-name", 0, "NAME", "no effect"},
 	{"webhook-secret-name", 0, "NAME", "no effect"},
 	{NULL, 0, NULL, NULL},
 };
 
-#define WEBHOOK "there is no webhook: the CRDs' own rules validate"
+#define WEBHOOK "Holdfast has no webhook: rules in the CRDs validate jobs"
 #define AT(member) offsetof(struct hf_operator_flags, member)
 static const struct {
 	enum kind kind;
@@ -96,15 +104,15 @@ static const struct {
 	{UNUSED, 0, 0, WEBHOOK},
 };
 _Static_assert(HF_ARRAY_LEN(meanings) + 1 == HF_ARRAY_LEN(hf_operator_flag_table),
-	       "a row of one table lacks its row of the other");
+	       "both tables must have the same number of rows");
 
 /* --- unknown flags ------------------------------------------------------------------------- */
 
 #define NAME_MAX_BYTES 64
 #define NEAR_MAX 3
 
-/* How many letters must be put in, taken out or exchanged (Levenshtein). */
-static size_t distance(const char *a, const char *b)
+/* The Levenshtein distance: the number of letters to insert, delete or replace. */
+static size_t edit_distance(const char *a, const char *b)
 {
 	size_t row[NAME_MAX_BYTES + 1], len = strlen(b);
 
@@ -130,18 +138,18 @@ static size_t distance(const char *a, const char *b)
 	return row[len];
 }
 
-static int unknown(const char *name, struct hf_error *err)
+static int report_unknown_flag(const char *name, struct hf_error *err)
 {
 	const char *nearest = NULL;
 	size_t best = NEAR_MAX + 1;
 
 	for (const struct hf_flag *flag = hf_operator_flag_table; flag->name != NULL; flag++) {
-		size_t d = distance(name, flag->name);
-		/* Of two as near, the one with the same end: it is the middle that people forget. */
-		bool ends_so = *name != '\0' &&
-			       name[strlen(name) - 1] == flag->name[strlen(flag->name) - 1];
+		size_t d = edit_distance(name, flag->name);
+		/* Of two equally near names, choose the one with the same last letter: most typos are in the middle. */
+		bool has_same_end = *name != '\0' &&
+				    name[strlen(name) - 1] == flag->name[strlen(flag->name) - 1];
 
-		if (d < best || (d == best && best <= NEAR_MAX && ends_so)) {
+		if (d < best || (d == best && best <= NEAR_MAX && has_same_end)) {
 			best = d;
 			nearest = flag->name;
 		}
@@ -199,7 +207,7 @@ static int parse_level(const char *text, struct hf_operator_flags *flags, struct
 			return 0;
 		}
 	}
-	/* zap's verbosity: what is above 0 is some debug. */
+	/* In zap, each verbosity above 0 is a debug level. */
 	if (hf_str_to_i64(text, 1, 127, &verbosity, NULL) == 0) {
 		flags->log_level = HF_LOG_DEBUG;
 		return 0;
@@ -224,7 +232,7 @@ static int parse_encoder(const char *text, struct hf_operator_flags *flags, stru
 	return 0;
 }
 
-/* One of the six kinds that Holdfast has heard of, though perhaps not this one of it. */
+/* Finds one of the six kinds of jobs. This build may not support the kind. */
 static const struct hf_resource *find_kind(const char *text)
 {
 	for (size_t i = 0; i < hf_resource_count(); i++) {
@@ -243,13 +251,13 @@ static int add_scheme(const char *text, struct hf_operator_flags *flags, struct 
 	size_t n = 0;
 
 	if (resource == NULL)
-		return hf_error_set(err, HF_E_INVALID,
-				    "--enable-scheme: there is no kind of job '%s'", text);
+		return hf_error_set(err, HF_E_INVALID, "--enable-scheme: unknown kind of job '%s'",
+				    text);
 	framework = hf_framework_by_name(resource->plural);
 	if (framework == NULL)
 		return hf_error_set(err, HF_E_INVALID,
-				    "--enable-scheme: %s is not built into this version of "
-				    "Holdfast, nothing would run these jobs",
+				    "--enable-scheme: this build of Holdfast does not support %s; "
+				    "its jobs would never run",
 				    resource->kind);
 	for (; flags->frameworks[n] != NULL; n++)
 		if (flags->frameworks[n] == framework)
@@ -259,7 +267,7 @@ static int add_scheme(const char *text, struct hf_operator_flags *flags, struct 
 	return 0;
 }
 
-static void ignore(const char *name, const char *why, struct hf_operator_flags *flags)
+static void add_ignored(const char *name, const char *why, struct hf_operator_flags *flags)
 {
 	for (size_t i = 0; i < flags->n_ignored; i++)
 		if (hf_streq(flags->ignored[i].name, name))
@@ -268,7 +276,8 @@ static void ignore(const char *name, const char *why, struct hf_operator_flags *
 	flags->ignored[flags->n_ignored++] = (struct hf_ignored_flag){.name = name, .why = why};
 }
 
-static int take(size_t i, const char *value, struct hf_operator_flags *flags, struct hf_error *err)
+static int set_flag(size_t i, const char *value, struct hf_operator_flags *flags,
+		    struct hf_error *err)
 {
 	const char *name = hf_operator_flag_table[i].name;
 	char *member = (char *)flags + meanings[i].offset;
@@ -288,7 +297,7 @@ static int take(size_t i, const char *value, struct hf_operator_flags *flags, st
 	case ENCODER: return parse_encoder(value, flags, err);
 	case UNUSED: break;
 	}
-	ignore(name, meanings[i].why, flags);
+	add_ignored(name, meanings[i].why, flags);
 	return 0;
 }
 
@@ -297,12 +306,13 @@ static int take(size_t i, const char *value, struct hf_operator_flags *flags, st
 
 /* --- the command line ---------------------------------------------------------------------- */
 
-struct words {
+struct flag_words {
 	int argc, at;
 	const char *const *argv;
 };
 
-static int parse_flag(struct words *words, struct hf_operator_flags *flags, struct hf_error *err)
+static int parse_flag(struct flag_words *words, struct hf_operator_flags *flags,
+		      struct hf_error *err)
 {
 	const char *word = words->argv[words->at];
 	const char *name = word + (hf_str_has_prefix(word, "--") ? 2 : 1);
@@ -311,25 +321,28 @@ static int parse_flag(struct words *words, struct hf_operator_flags *flags, stru
 	char copy[NAME_MAX_BYTES + 1];
 
 	if (len == 0 || len > NAME_MAX_BYTES)
-		return hf_error_set(err, HF_E_INVALID, "'%.100s' is no flag", word);
+		return hf_error_set(err, HF_E_INVALID,
+				    "'%.100s' is not a flag; flags are -name=value or -name value",
+				    word);
 	memcpy(copy, name, len);
 	copy[len] = '\0';
 	while (hf_operator_flag_table[i].name != NULL &&
 	       !hf_streq(hf_operator_flag_table[i].name, copy))
 		i++;
 	if (hf_operator_flag_table[i].name == NULL)
-		return unknown(copy, err);
+		return report_unknown_flag(copy, err);
 	if (value == NULL && hf_operator_flag_table[i].value == NULL)
 		value = "true";
 	if (value == NULL && words->at + 1 >= words->argc)
-		return hf_error_set(err, HF_E_INVALID, "--%s needs a value (%s)", copy,
+		return hf_error_set(err, HF_E_INVALID, "--%s needs a value: --%s %s", copy, copy,
 				    hf_operator_flag_table[i].value);
 	if (value == NULL)
 		value = words->argv[++words->at];
-	return take(i, value, flags, err);
+	return set_flag(i, value, flags, err);
 }
 
-static int parse_words(struct words *words, struct hf_operator_flags *flags, struct hf_error *err)
+static int parse_words(struct flag_words *words, struct hf_operator_flags *flags,
+		       struct hf_error *err)
 {
 	bool over = false; /* "--" was read */
 	int rc = 0;
@@ -340,7 +353,10 @@ static int parse_words(struct words *words, struct hf_operator_flags *flags, str
 		if (!over && hf_streq(word, "--"))
 			over = true;
 		else if (over || word[0] != '-')
-			rc = hf_error_set(err, HF_E_INVALID, "'%.100s' is no flag", word);
+			rc = hf_error_set(
+				err, HF_E_INVALID,
+				"'%.100s' is not a flag; flags are -name=value or -name value",
+				word);
 		else
 			rc = parse_flag(words, flags, err);
 	}
@@ -352,7 +368,7 @@ static const char *set_or_null(const char *text)
 	return hf_str_is_empty(text) ? NULL : text;
 }
 
-/* Empty is not given, as for Go's flags. */
+/* An empty value counts as an absent flag, as in Go. */
 static void drop_empty(struct hf_operator_flags *flags)
 {
 	flags->kubeconfig = set_or_null(flags->kubeconfig);
@@ -360,7 +376,7 @@ static void drop_empty(struct hf_operator_flags *flags)
 	flags->config = set_or_null(flags->config);
 	flags->ns = set_or_null(flags->ns);
 	flags->lease_ns = set_or_null(flags->lease_ns);
-	/* "None" is upstream's own word for none. */
+	/* Upstream accepts "None" for no gang scheduler. */
 	if (flags->gang_scheduler != NULL &&
 	    (*flags->gang_scheduler == '\0' || hf_str_case_eq(flags->gang_scheduler, "none")))
 		flags->gang_scheduler = NULL;
@@ -376,7 +392,7 @@ static void take_all_kinds(struct hf_operator_flags *flags)
 
 /* --- rules --------------------------------------------------------------------------------- */
 
-/* DNS takes any case, and a dot at the end says that nothing more is to be put behind it. */
+/* DNS ignores case, and a dot at the end marks a fully qualified name. */
 static const char *domain_problem(const char *text)
 {
 	HF_AUTOFREE char *copy = hf_xstrdup(text);
@@ -390,7 +406,7 @@ static const char *domain_problem(const char *text)
 	return hf_dns1123_subdomain_problem(copy);
 }
 
-/* Each by the flag or the variable that gave it. */
+/* Checks the names. The error text has the flag or variable that set the name. */
 static int check_names(const struct hf_operator_flags *flags, struct hf_error *err)
 {
 	const struct {
@@ -403,7 +419,7 @@ static int check_names(const struct hf_operator_flags *flags, struct hf_error *e
 		{"--leader-election-namespace", flags->lease_ns, hf_dns1123_label_problem},
 		{"MY_POD_NAMESPACE", flags->pod_ns, hf_dns1123_label_problem},
 		{"CUSTOM_CLUSTER_DOMAIN", flags->cluster_domain, domain_problem},
-		/* A scheduler signs its events with it. */
+		/* The scheduler uses the name as the reporter of its events. */
 		{"--gang-scheduler-name", flags->gang_scheduler, hf_qualified_name_problem},
 	};
 
@@ -418,7 +434,7 @@ static int check_names(const struct hf_operator_flags *flags, struct hf_error *e
 	return 0;
 }
 
-static int check(const struct hf_operator_flags *flags, struct hf_error *err)
+static int check_flags(const struct hf_operator_flags *flags, struct hf_error *err)
 {
 	const char *const addresses[] = {flags->metrics_address, flags->health_address};
 	char host[HF_HOST_BYTES_MAX];
@@ -452,11 +468,12 @@ int hf_operator_flags_parse(int argc, const char *const *argv, const struct hf_o
 		.log_level = HF_LOG_INFO,
 	};
 	const char *const default_template = flags.init_template;
-	struct words words = {.argc = argc, .argv = argv};
+	struct flag_words words = {.argc = argc, .argv = argv};
 	int rc = parse_words(&words, &flags, err);
 
 	if (rc == 0 && flags.qps == 0 && flags.burst != BURST_UNSET)
-		ignore("kube-api-burst", "without --kube-api-qps there is no limit", &flags);
+		add_ignored("kube-api-burst",
+			    "it needs --kube-api-qps, without which there is no limit", &flags);
 	if (flags.burst == BURST_UNSET)
 		flags.burst = BURST;
 	drop_empty(&flags);
@@ -469,7 +486,7 @@ int hf_operator_flags_parse(int argc, const char *const *argv, const struct hf_o
 	if (flags.frameworks[0] == NULL)
 		take_all_kinds(&flags);
 	if (rc == 0)
-		rc = check(&flags, err);
+		rc = check_flags(&flags, err);
 	if (rc == 0)
 		*ret_flags = flags;
 	return rc;
@@ -485,8 +502,8 @@ int hf_bind_address_parse(const char *text, char ret_host[HF_HOST_BYTES_MAX], ui
 
 	if (colon == NULL || hf_str_to_i64(colon + 1, 0, 65535, &port, NULL) != 0 ||
 	    len >= HF_HOST_BYTES_MAX)
-		return hf_error_set(err, HF_E_INVALID, "an address is HOST:PORT or :PORT, not '%s'",
-				    text);
+		return hf_error_set(err, HF_E_INVALID,
+				    "'%s' is not an address; write HOST:PORT or :PORT", text);
 	if (len >= 2 && host[0] == '[' && host[len - 1] == ']') {
 		host++;
 		len -= 2;

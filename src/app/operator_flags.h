@@ -10,11 +10,11 @@
 /*
  * The command line of `holdfast operator`: the flags of the Go training-operator, so that a
  * Deployment's args need not change, in the style of Go's flag package: one dash or two,
- * -name=value or -name value, switches as -name or -name=false.  The last one counts,
- * but for enable-scheme, which adds.
+ * -name=value or -name value, switches as -name or -name=false.  If a flag is repeated, the last value
+ * counts; each enable-scheme adds a kind.
  *
- * A flag either works or is listed in `ignored` with the reason, to be told in the log.
- * Texts are borrowed from argv and from the environment.
+ * A flag without effect is listed in `ignored` with the reason, for the log.  Strings belong to argv and
+ * to the environment.
  */
 #define HF_SCHEMES_MAX 8
 #define HF_IGNORED_MAX 16
@@ -31,16 +31,16 @@ struct hf_operator_flags {
 	bool leader_elect;
 	const char *lease_name;
 	const char *lease_ns; /* NULL: not given */
-	const char *pod_ns;   /* where this program is installed */
+	const char *pod_ns;   /* namespace of the operator's own pod */
 	const char *ns;       /* NULL: all namespaces */
-	bool ns_of_env;       /* $KUBEFLOW_NAMESPACE gave it, not the flag */
+	bool ns_of_env;       /* ns comes from $KUBEFLOW_NAMESPACE */
 	const struct hf_framework *frameworks[HF_SCHEMES_MAX + 1]; /* ends with NULL */
 	double qps;                                                /* 0: any number */
 	int64_t burst;
 	const char *init_image;     /* NULL: the default */
 	const char *kubectl_image;  /* NULL: the default */
 	const char *init_template;  /* a file */
-	bool init_template_given;   /* else it need not be there */
+	bool init_template_given;   /* false: the file may be missing */
 	int64_t init_tries;         /* 0: the default */
 	const char *gang_scheduler; /* NULL: none */
 	const char *cluster_domain; /* NULL: none */
@@ -52,7 +52,7 @@ struct hf_operator_flags {
 	size_t n_ignored;
 };
 
-/* What of the environment counts; NULL or "": not set. */
+/* The environment variables that are read; NULL or "": not set. */
 struct hf_operator_env {
 	const char *kubeflow_namespace, *my_pod_namespace, *custom_cluster_domain;
 };
@@ -60,14 +60,14 @@ struct hf_operator_env {
 /* For help; ends with name NULL. */
 extern const struct hf_flag hf_operator_flag_table[];
 
-/* HF_E_INVALID: an unknown flag (with the nearest name), a value that is none, or what is not
- * built (kinds). */
+/* HF_E_INVALID: an unknown flag (the text has the nearest name), an invalid value, or a kind that this
+ * build does not support. */
 int hf_operator_flags_parse(int argc, const char *const *argv, const struct hf_operator_env *env,
 			    struct hf_operator_flags *ret_flags, struct hf_error *err)
 	HF_MUST_CHECK;
 
-/* "host:port", ":port"; HF_E_INVALID.  ret_host is "" for all addresses; 0 for a port takes a
- * free one. */
+/* Parse "host:port" or ":port"; else HF_E_INVALID.  ret_host "": all addresses.  Port 0: the kernel
+ * chooses a free port. */
 #define HF_HOST_BYTES_MAX 256
 int hf_bind_address_parse(const char *text, char ret_host[HF_HOST_BYTES_MAX], uint16_t *ret_port,
 			  struct hf_error *err) HF_MUST_CHECK;

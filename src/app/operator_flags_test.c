@@ -15,7 +15,7 @@ static struct hf_error err;
 static struct hf_operator_env env;
 
 #define ARGS_MAX 16
-/* The words of one text, apart by blanks. */
+/* Parses one text whose words are separated by blanks. */
 static int parse(const char *text)
 {
 	static char copy[512];
@@ -82,7 +82,7 @@ static void test_switches_take_a_value_only_behind_an_equals_sign(void **state)
 	assert_false(flags.leader_elect);
 	assert_code(parse("-leader-elect=yes"), HF_E_INVALID);
 	assert_string_equal(err.text, "--leader-elect takes true or false, not 'yes'");
-	/* As Go reads it: the switch, then a word that is none. */
+	/* As in Go, a switch takes no following word, so the word is an error. */
 	assert_code(parse("-leader-elect false"), HF_E_INVALID);
 }
 
@@ -99,7 +99,8 @@ static void test_an_unknown_flag_is_refused_with_the_nearest_name(void **state)
 	assert_code(parse("-"), HF_E_INVALID);
 	assert_code(parse("-- word"), HF_E_INVALID);
 	assert_code(parse("-- --leader-elect"), HF_E_INVALID);
-	assert_string_equal(err.text, "'--leader-elect' is no flag");
+	assert_string_equal(err.text,
+			    "'--leader-elect' is not a flag; flags are -name=value or -name value");
 	assert_code(parse("--=x"), HF_E_INVALID);
 	assert_code(parse("word"), HF_E_INVALID);
 }
@@ -156,7 +157,7 @@ static void test_flags_without_effect_say_why_and_once(void **state)
 	assert_int_equal(flags.n_ignored, 2);
 	assert_string_equal(flags.ignored[0].name, "webhook-server-port");
 	assert_string_equal(flags.ignored[0].why,
-			    "there is no webhook: the CRDs' own rules validate");
+			    "Holdfast has no webhook: rules in the CRDs validate jobs");
 	assert_string_equal(flags.ignored[1].name, "controller-threads");
 	assert_ok(parse("--kube-api-burst=50"), &err);
 	assert_int_equal(flags.n_ignored, 1);
@@ -171,7 +172,7 @@ static void test_kinds_are_named_in_any_case_and_add_up(void **state)
 	assert_ptr_equal(flags.frameworks[0], &hf_framework_pytorch);
 	assert_null(flags.frameworks[1]);
 	assert_code(parse("--enable-scheme=sparkjob"), HF_E_INVALID);
-	assert_string_equal(err.text, "--enable-scheme: there is no kind of job 'sparkjob'");
+	assert_string_equal(err.text, "--enable-scheme: unknown kind of job 'sparkjob'");
 }
 
 static void test_kinds_that_are_not_built_are_named(void **state)

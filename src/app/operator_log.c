@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Writes the operator's log. Each kind of line has a rate limit; the next line of that kind has
+ * the number of suppressed lines. */
 #include "app/operator_log.h"
 
 #include "base/log.h"
@@ -11,7 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Kinds are texts of this program and reasons of events, some dozens; past it all share one. */
+/* A kind is the message of a line, such as an event reason; there are some dozens. Kinds beyond the
+ * limit share one bucket. */
 #define KINDS_MAX 256
 #define PAIRS_MAX 8
 
@@ -84,14 +88,14 @@ bool hf_operator_log_allows(struct hf_operator_log *log, const char *kind,
 
 /* --- lines --------------------------------------------------------------------------------- */
 
-/* Pairs that may be absent, packed: the first NULL key ends a line's list. */
+/* Key-value pairs of one line. Empty values are left out; the first NULL key ends the list. */
 struct pairs {
 	const char *keys[PAIRS_MAX], *values[PAIRS_MAX];
 	size_t n;
 	char suppressed[24];
 };
 
-static void add(struct pairs *pairs, const char *key, const char *value)
+static void add_pair(struct pairs *pairs, const char *key, const char *value)
 {
 	if (hf_str_is_empty(value))
 		return;
@@ -109,14 +113,14 @@ static void write_line(struct hf_operator_log *log, enum hf_log_level level, con
 		return;
 	if (suppressed > 0) {
 		snprintf(p->suppressed, sizeof(p->suppressed), "%llu", suppressed);
-		add(p, "suppressed", p->suppressed);
+		add_pair(p, "suppressed", p->suppressed);
 	}
 	hf_log(level, "operator", msg, p->keys[0], p->values[0], p->keys[1], p->values[1],
 	       p->keys[2], p->values[2], p->keys[3], p->values[3], p->keys[4], p->values[4],
 	       p->keys[5], p->values[5], p->keys[6], p->values[6], NULL);
 }
 
-/* What all lines about one pass begin with. */
+/* Keys common to all lines about one pass. */
 struct pass_line {
 	char id[40], generation[24], job[600];
 	const struct hf_operator_pass *pass;
@@ -128,7 +132,7 @@ static void pass_line_init(struct pass_line *line, struct hf_operator_log *log,
 	uint64_t a = hf_rng_next(&log->rng), b = hf_rng_next(&log->rng);
 
 	line->pass = pass;
-	/* In the shape of a version 4 UUID, as controller-runtime's. */
+	/* A random ID in the form of a version 4 UUID, as in controller-runtime. */
 	snprintf(line->id, sizeof(line->id), "%08x-%04x-4%03x-%04x-%012llx", (unsigned)(a >> 32),
 		 (unsigned)(a >> 16 & 0xffff), (unsigned)(a & 0xfff),
 		 (unsigned)(b >> 48 & 0x3fff) | 0x8000u,
@@ -141,7 +145,8 @@ static void pass_line_init(struct pass_line *line, struct hf_operator_log *log,
 			 (long long)pass->plan->status.ledger.generation);
 }
 
-/* The shared keys are more than PAIRS_MAX has room for: they are written out. */
+/* Writes a line about a pass. The shared keys do not fit into `struct pairs`, so hf_log gets them
+ * directly. */
 static void write_pass_line(struct hf_operator_log *log, enum hf_log_level level, const char *msg,
 			    const struct pass_line *line, struct pairs *p)
 {
@@ -150,10 +155,10 @@ static void write_pass_line(struct hf_operator_log *log, enum hf_log_level level
 
 	if (!hf_log_enabled(level) || !hf_operator_log_allows(log, msg, &suppressed))
 		return;
-	add(p, "generation", line->generation);
+	add_pair(p, "generation", line->generation);
 	if (suppressed > 0) {
 		snprintf(p->suppressed, sizeof(p->suppressed), "%llu", suppressed);
-		add(p, "suppressed", p->suppressed);
+		add_pair(p, "suppressed", p->suppressed);
 	}
 	hf_log(level, "operator", msg, "controller", pass->framework->controller_name,
 	       "controllerKind", pass->framework->kind, "namespace", hf_doc_namespace(pass->job),
@@ -168,20 +173,20 @@ static void log_event(struct hf_operator_log *log, const struct pass_line *line,
 	const struct hf_plan *plan = line->pass->plan;
 	struct pairs pairs = {.n = 0};
 
-	add(&pairs, "event", event->message);
-	add(&pairs, "pod", event->pod);
+	add_pair(&pairs, "event", event->message);
+	add_pair(&pairs, "pod", event->pod);
 	if (plan->metrics[HF_METRIC_RESTARTS] > 0) {
-		add(&pairs, "cause", hf_class_name(plan->restart_cause));
+		add_pair(&pairs, "cause", hf_class_name(plan->restart_cause));
 		if (plan->status.ledger.records_len > 0)
-			add(&pairs, "node", plan->status.ledger.records[0].node);
+			add_pair(&pairs, "node", plan->status.ledger.records[0].node);
 	}
 	write_pass_line(log, event->warning ? HF_LOG_WARN : HF_LOG_INFO, event->reason, line,
 			&pairs);
 }
 
-/* Conflicts are how concurrent writers find out about each other, nothing can be done for a job that
- * was deleted meanwhile, and what was canceled was canceled by us.  "Not found" for a job that is
- * there is a server that refuses writes. */
+/* True for errors of normal operation: a conflict with another writer, a job deleted meanwhile, or a
+ * request that Holdfast itself canceled. "Not found" for an existing job is not normal: the server
+ * refuses writes. */
 static bool is_ordinary(const struct hf_operator_pass *pass)
 {
 	return pass->code == HF_E_CONFLICT || pass->code == HF_E_CANCELED ||
@@ -200,8 +205,8 @@ void hf_operator_log_passed(struct hf_operator_log *log, const struct hf_operato
 		log_event(log, &line, &pass->plan->events[i]);
 	if (pass->code == 0)
 		return;
-	add(&pairs, "error", pass->message);
-	add(&pairs, "code", hf_code_name(pass->code));
+	add_pair(&pairs, "error", pass->message);
+	add_pair(&pairs, "code", hf_code_name(pass->code));
 	write_pass_line(log, is_ordinary(pass) ? HF_LOG_DEBUG : HF_LOG_ERROR, "Reconciler error",
 			&line, &pairs);
 }
@@ -223,20 +228,20 @@ void hf_operator_log_problem(struct hf_operator_log *log, const char *key, int c
 	for (const char *p = key; *p != '\0'; p++)
 		if (*p == '/')
 			return;
-	add(&pairs, "resource", key);
+	add_pair(&pairs, "resource", key);
 	if (code == 0) {
-		add(&pairs, "reason", message);
+		add_pair(&pairs, "reason", message);
 		write_line(log, HF_LOG_INFO, "Found", &pairs);
 		return;
 	}
-	/* Servers keep a few minutes of history: what fell behind it is listed again. */
+	/* A server keeps a few minutes of history; a watch that is too far behind lists again. */
 	if (code == HF_E_GONE) {
-		add(&pairs, "reason", message);
+		add_pair(&pairs, "reason", message);
 		write_line(log, HF_LOG_INFO, "Listing again", &pairs);
 		return;
 	}
-	add(&pairs, "error", message);
-	add(&pairs, "code", hf_code_name(code));
+	add_pair(&pairs, "error", message);
+	add_pair(&pairs, "code", hf_code_name(code));
 	write_line(log, HF_LOG_ERROR, failed_at(key, code), &pairs);
 }
 
@@ -245,9 +250,9 @@ void hf_operator_log_trouble(struct hf_operator_log *log, const char *what, int 
 {
 	struct pairs pairs = {.n = 0};
 
-	add(&pairs, "object", what);
-	add(&pairs, "error", message);
-	add(&pairs, "code", hf_code_name(code));
+	add_pair(&pairs, "object", what);
+	add_pair(&pairs, "error", message);
+	add_pair(&pairs, "code", hf_code_name(code));
 	write_line(log, HF_LOG_ERROR, "Failed to read or write", &pairs);
 }
 
@@ -256,8 +261,8 @@ void hf_operator_log_state(struct hf_operator_log *log, enum hf_manager_state st
 {
 	struct pairs pairs = {.n = 0};
 
-	add(&pairs, "state", hf_manager_state_name(state));
-	add(&pairs, "reason", why);
+	add_pair(&pairs, "state", hf_manager_state_name(state));
+	add_pair(&pairs, "reason", why);
 	write_line(log, state == HF_MANAGER_YIELDING ? HF_LOG_WARN : HF_LOG_INFO, "State changed",
 		   &pairs);
 }

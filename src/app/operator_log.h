@@ -6,13 +6,12 @@
 #include "operator/manager.h"
 
 /*
- * What the operator says in the log: a line for each event of a job, each pass that failed
- * and each change of its own state, with controller-runtime's keys (controller, namespace,
- * name, reconcileID, error) and ours (job, generation, pod, node, cause).
+ * The operator's log: one line for each event of a job, each failed pass and each change of the
+ * operator's state.  Keys are controller-runtime's (controller, namespace, name, reconcileID, error) and
+ * Holdfast's (job, generation, pod, node, cause).
  *
- * Each kind of message may come 100 times at once and 10 times a second after; what is left
- * out is counted in the next line of that kind (suppressed=17).  Texts of users are escaped
- * and cut by base/log.
+ * Each kind of message has a burst of 100 lines and a rate of 10 lines a second.  The next line of the
+ * kind has the number of suppressed lines (suppressed=17).  base/log escapes and cuts texts of users.
  */
 struct hf_operator_log;
 
@@ -23,16 +22,17 @@ struct hf_operator_log *hf_operator_log_create(struct hf_loop *loop, uint64_t se
 struct hf_operator_log *hf_operator_log_destroy(struct hf_operator_log *log); /* NULL is fine */
 
 void hf_operator_log_passed(struct hf_operator_log *log, const struct hf_operator_pass *pass);
-/* Of a cache (key "pods") or of a job, which passed has told already. */
+/* Log a problem of a cache (key "pods").  Problems of jobs are left out: hf_operator_log_passed logs
+ * them. */
 void hf_operator_log_problem(struct hf_operator_log *log, const char *key, int code,
 			     const char *message);
-/* Of the Lease or of the look for another operator. */
+/* Log an error of the Lease, or of the search for another operator. */
 void hf_operator_log_trouble(struct hf_operator_log *log, const char *what, int code,
 			     const char *message);
 void hf_operator_log_state(struct hf_operator_log *log, enum hf_manager_state state,
 			   const char *why);
 
-/* Whether a line of that kind may be written; ret_suppressed: how many were not before it. */
+/* Whether the rate limit allows a line of the kind.  ret_suppressed: number of lines suppressed before. */
 bool hf_operator_log_allows(struct hf_operator_log *log, const char *kind,
 			    unsigned long long *ret_suppressed);
 

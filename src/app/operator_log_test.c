@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The lines as a machine reads them. */
+/* The log lines, parsed as JSON. */
 struct bench {
 	struct hf_loop *loop;
 	struct hf_operator_log *log;
@@ -49,7 +49,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* The n-th line, from 0; fails the test where there is none. */
+/* The n-th line, counted from 0. Fails the test if there is no such line. */
 static struct hf_json *line(struct bench *bench, size_t n)
 {
 	struct hf_json *value = NULL;
@@ -198,7 +198,7 @@ static void test_a_kind_that_comes_too_often_is_thinned_out_and_counted(void **s
 	for (int i = 0; i < HF_LOG_BURST + 50; i++)
 		passed(bench, NULL, HF_E_FORBIDDEN, "no");
 	assert_int_equal(lines(bench), HF_LOG_BURST);
-	/* Others are not. */
+	/* The other kinds are not limited. */
 	hf_operator_log_state(bench->log, HF_MANAGER_LEADING, "");
 	assert_int_equal(lines(bench), HF_LOG_BURST + 1);
 	hf_loop_run_until(bench->loop, HF_SECOND);
@@ -244,7 +244,7 @@ static void test_trouble_with_caches_and_the_lease_is_told(void **state)
 	assert_string_equal(get(yield, "reason"), "another one");
 }
 
-/* A server's history is short: the list that follows mends it. */
+/* A watch behind the server's history is normal: the cache lists again. */
 static void test_a_version_that_expired_is_routine(void **state)
 {
 	struct bench *bench = *state;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Helpers for servers that answer GET requests over plain HTTP. */
 #include "app/plain_http.h"
 
 #include "app/operator_flags.h"
@@ -21,7 +23,7 @@ int hf_plain_listen(struct hf_loop *loop, const char *address, hf_exchange_fn ha
 		return rc;
 	spec.address = hf_streq(host, "localhost") ? "127.0.0.1" : host;
 	if (host[0] == '\0') {
-		/* All of IPv6 is all of IPv4 too, where there is IPv6. */
+		/* "::" also accepts IPv4 connections. Without IPv6, listen on all IPv4 addresses. */
 		spec.address = "::";
 		rc = hf_http_server_create(loop, &spec, ret_server, err);
 		if (rc == 0)
@@ -29,7 +31,7 @@ int hf_plain_listen(struct hf_loop *loop, const char *address, hf_exchange_fn ha
 		spec.address = "0.0.0.0";
 	}
 	rc = hf_http_server_create(loop, &spec, ret_server, err);
-	return rc == 0 ? 0 : hf_error_wrap(err, "cannot answer on '%s'", address);
+	return rc == 0 ? 0 : hf_error_wrap(err, "cannot listen on '%s'", address);
 }
 
 void hf_plain_answer(struct hf_exchange *ex, int status, const char *text)
@@ -43,14 +45,14 @@ bool hf_plain_begin(struct hf_exchange *ex)
 
 	if (hf_streq(method, "GET") || hf_streq(method, "HEAD"))
 		return true;
-	hf_plain_answer(ex, 405, "only GET\n");
+	hf_plain_answer(ex, 405, "only GET and HEAD are allowed\n");
 	return false;
 }
 
 void hf_plain_answer_take(struct hf_exchange *ex, const char *type, struct hf_strbuf *text)
 {
 	if (text->full)
-		hf_plain_answer(ex, 500, "more than fits into an answer\n");
+		hf_plain_answer(ex, 500, "the response is larger than its limit\n");
 	else
 		hf_exchange_answer_take(ex, 200, type, text);
 }

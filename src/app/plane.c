@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* The embedded plane: the store with garbage collector and scheduler, the kubelet and the
+ * operator, on one loop. `run` and `up` use it. */
 #include "app/plane.h"
 
 #include "base/fs.h"
@@ -14,7 +17,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* All of a process's variables: ARG_MAX, and some. */
+/* Larger than ARG_MAX, the limit of a process's environment. */
 #define ENVIRON_BYTES_MAX ((size_t)3 << 20)
 
 struct hf_plane {
@@ -26,8 +29,8 @@ struct hf_plane {
 	struct hf_metrics *metrics;
 	struct hf_operator *op;
 	struct hf_beats *beats;
-	char *beats_env; /* what tells containers of it; NULL: there is none */
-	/* hf_plane_stop */
+	char *beats_env; /* variable that gives containers the socket; NULL: no socket */
+	/* set by hf_plane_stop */
 	hf_time grace;
 	void (*stopped)(void *arg);
 	void *stopped_arg;
@@ -50,8 +53,9 @@ int hf_plane_default_dir(char **ret_dir, struct hf_error *err)
 	else if (!hf_str_is_empty(home) && home[0] == '/')
 		*ret_dir = hf_xasprintf("%s/.local/state/holdfast", home);
 	else
-		return hf_error_set(err, HF_E_INVALID,
-				    "no folder to work in: set HOME or HOLDFAST_DIR");
+		return hf_error_set(
+			err, HF_E_INVALID,
+			"no folder for Holdfast's data: set HOME or HOLDFAST_DIR to an absolute path");
 	return 0;
 }
 
@@ -65,7 +69,7 @@ int hf_plane_make_dir(const char *dir, struct hf_error *err)
 			*err = why;
 		return rc;
 	}
-	/* Whatever the machine says: it is not an object that is missing or a right of the API. */
+	/* Every other error becomes HF_E_IO: "not found" or "forbidden" would look like errors of the API. */
 	return hf_error_set(err, HF_E_IO, "%s", why.text);
 }
 
@@ -127,7 +131,7 @@ static int create_store(struct hf_plane *plane, struct hf_error *err)
 	return 0;
 }
 
-static bool identify(void *arg HF_UNUSED, pid_t pid, char ret_uid[HF_BEATS_UID_MAX])
+static bool find_sender(void *arg HF_UNUSED, pid_t pid, char ret_uid[HF_BEATS_UID_MAX])
 {
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(ENVIRON_BYTES_MAX);
 	char path[64];
@@ -145,14 +149,15 @@ static void on_heard(void *arg, const char *pod_uid, const struct hf_beat *beat)
 		plane->options.heard(plane->options.arg, pod_uid, beat);
 }
 
-/* Training goes on without: nobody hears then how far it is. */
+/* Opens the socket for reports of training processes. An error is only a notice: training works without
+ * reports. */
 static void create_beats(struct hf_plane *plane)
 {
 	HF_AUTOFREE char *path = hf_xasprintf("%s/agent.sock", plane->options.dir);
 	const struct hf_beats_options options = {.loop = plane->options.loop,
 						 .path = path,
 						 .mode = 0600,
-						 .identify = identify,
+						 .identify = find_sender,
 						 .heard = on_heard,
 						 .arg = plane,
 						 .metrics = plane->metrics};
@@ -253,7 +258,7 @@ struct hf_plane *hf_plane_destroy(struct hf_plane *plane)
 	return NULL;
 }
 
-static void drain(struct hf_plane *plane)
+static void drain_pods(struct hf_plane *plane)
 {
 	hf_kubelet_drain(plane->kubelet, plane->grace, plane->stopped, plane->stopped_arg);
 }
@@ -263,7 +268,7 @@ static void operator_stopped(void *arg)
 	struct hf_plane *plane = arg;
 
 	plane->operator_stopped = true;
-	drain(plane);
+	drain_pods(plane);
 }
 
 void hf_plane_stop(struct hf_plane *plane, hf_time grace, void (*stopped)(void *arg), void *arg)
@@ -278,7 +283,7 @@ void hf_plane_stop(struct hf_plane *plane, hf_time grace, void (*stopped)(void *
 		plane->stopping = true;
 		hf_operator_stop(plane->op, operator_stopped, plane);
 	} else if (plane->operator_stopped) {
-		drain(plane);
+		drain_pods(plane);
 	}
 }
 

@@ -11,9 +11,8 @@
 #include "operator/operator.h"
 
 /*
- * The embedded plane, put together: the store with its garbage collector and scheduler, the
- * kubelet, and the operator, all on one loop in one process.  `run` and `up` are two ways to
- * use it.
+ * The embedded plane: the store with garbage collector and scheduler, the kubelet and the operator, on
+ * one loop in one process.  `run` and `up` use it.
  */
 struct hf_plane;
 
@@ -21,24 +20,25 @@ struct hf_plane_options {
 	struct hf_loop *loop; /* real; outlives the plane */
 	const char *dir;      /* absolute; made with mode 0700 if absent */
 	bool in_memory;       /* keep objects in memory: nothing outlives the process but logs */
-	bool no_operator;     /* jobs are somebody else's: a process that talks to the face */
+	bool no_operator;     /* another process operates the jobs, over the API */
 	enum hf_kubelet_network network;
 	void (*notice)(void *arg, const char *text); /* may be NULL */
-	/* The store takes no writes (why), or takes them again (NULL).  May be NULL. */
+	/* The store refuses writes (err: why), or accepts them again (err NULL).  May be NULL. */
 	void (*health)(void *arg, const struct hf_error *err);
 	void (*ready)(void *arg, int code, const char *message);        /* pods can run now */
 	void (*passed)(void *arg, const struct hf_operator_pass *pass); /* may be NULL */
 	void (*problem)(void *arg, const char *key, int code,
 			const char *message); /* may be NULL */
-	/* A process of the pod says how far it is, or that it lives.  May be NULL. */
+	/* A process of the pod has reported its step or a sign of life.  May be NULL. */
 	void (*heard)(void *arg, const char *pod_uid, const struct hf_beat *beat);
 	void *arg;
 };
 
-/* As hf_local_create and hf_kubelet_create fail; whatever was begun is undone. */
+/* Create the plane.  Errors are those of hf_local_create and hf_kubelet_create; on an error nothing is
+ * left. */
 int hf_plane_create(const struct hf_plane_options *options, struct hf_plane **ret_plane,
 		    struct hf_error *err) HF_MUST_CHECK;
-/* Lets go of everything; pods run on (hf_plane_stop ends them).  NULL is fine; returns NULL. */
+/* Free the plane.  Its pods keep running; hf_plane_stop ends them.  NULL is fine; returns NULL. */
 struct hf_plane *hf_plane_destroy(struct hf_plane *plane);
 
 /*
@@ -54,11 +54,11 @@ struct hf_operator *hf_plane_operator(struct hf_plane *plane); /* NULL with no_o
 struct hf_metrics *hf_plane_metrics(struct hf_plane *plane);
 
 /*
- * The folder for what lasts: $HOLDFAST_DIR, else $XDG_STATE_HOME/holdfast, else
- * ~/.local/state/holdfast.  The text is the caller's.
+ * The folder for data that outlives the process: $HOLDFAST_DIR, else $XDG_STATE_HOME/holdfast, else
+ * ~/.local/state/holdfast.  The caller frees the text.
  */
 int hf_plane_default_dir(char **ret_dir, struct hf_error *err) HF_MUST_CHECK;
-/* HF_E_IO or HF_E_NO_SPACE: it is not there and cannot be made. */
+/* Make the folder and its parents if they are missing.  HF_E_IO or HF_E_NO_SPACE: they cannot be made. */
 int hf_plane_make_dir(const char *dir, struct hf_error *err) HF_MUST_CHECK;
 
 #endif

@@ -25,7 +25,7 @@ static void the_folder_is_the_first_that_is_named(void **state)
 		{"/d", "/s", "/h", "/d"},
 		{NULL, "/s", "/h", "/s/holdfast"},
 		{"", "", "/h", "/h/.local/state/holdfast"},
-		/* XDG says that a relative path is to be taken for none. */
+		/* The XDG specification says to ignore a relative path. */
 		{NULL, "s", "/h", "/h/.local/state/holdfast"},
 		{"d", "/s", "/h", NULL},
 		{NULL, NULL, NULL, NULL},
@@ -46,10 +46,11 @@ static void the_folder_is_the_first_that_is_named(void **state)
 		}
 		assert_code(hf_plane_default_dir(&dir, &err), HF_E_INVALID);
 		assert_null(dir);
-		assert_string_equal(err.text,
-				    cases[i].dir != NULL
-					    ? "HOLDFAST_DIR must be an absolute path, not 'd'"
-					    : "no folder to work in: set HOME or HOLDFAST_DIR");
+		assert_string_equal(
+			err.text,
+			cases[i].dir != NULL
+				? "HOLDFAST_DIR must be an absolute path, not 'd'"
+				: "no folder for Holdfast's data: set HOME or HOLDFAST_DIR to an absolute path");
 	}
 }
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Answers /healthz and /readyz on one address, and /metrics on another. */
 #include "app/probes.h"
 
 #include "app/plain_http.h"
@@ -10,7 +12,7 @@
 
 struct hf_probes {
 	struct hf_probes_options options;
-	struct hf_http_server *health, *metrics; /* NULL: nowhere */
+	struct hf_http_server *health, *metrics; /* NULL: off */
 };
 
 static void on_health(void *arg, struct hf_exchange *ex)

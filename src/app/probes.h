@@ -9,19 +9,19 @@
 #include <stdint.h>
 
 /*
- * What a cluster asks of a controller over plain HTTP: /healthz (this loop runs), /readyz
- * (0, or 503 with the reason) on one address; /metrics on another.
+ * The probes and metrics of a controller over plain HTTP: /healthz (200 while the loop runs) and /readyz
+ * (200, or 503 with the reason) on one address, /metrics on another.
  */
 struct hf_probes;
 
-/* Of 5,000 jobs with all their series some 6 MiB. */
+/* 5,000 jobs with all their series need about 6 MiB. */
 #define HF_METRICS_BYTES_MAX ((size_t)32 << 20)
 
 struct hf_probes_options {
 	struct hf_loop *loop; /* real */
-	/* ":8081", "127.0.0.1:0"; "0" or "": nowhere. */
+	/* ":8081", "127.0.0.1:0"; "0" or "": off. */
 	const char *health_address, *metrics_address;
-	/* 0: ready; err's text is then "" or a note. */
+	/* Return 0 if ready, with a note or "" in err's text; else the error with the reason. */
 	int (*ready)(void *arg, struct hf_error *err);
 	void (*metrics)(void *arg, struct hf_strbuf *sb); /* text 0.0.4 */
 	void *arg;
@@ -30,7 +30,7 @@ struct hf_probes_options {
 int hf_probes_create(const struct hf_probes_options *options, struct hf_probes **ret_probes,
 		     struct hf_error *err) HF_MUST_CHECK;
 struct hf_probes *hf_probes_destroy(struct hf_probes *probes); /* NULL is fine; returns NULL */
-/* 0: nowhere. */
+/* The listening ports; 0: off. */
 uint16_t hf_probes_health_port(const struct hf_probes *probes);
 uint16_t hf_probes_metrics_port(const struct hf_probes *probes);
 

@@ -10,7 +10,7 @@ struct bench {
 	struct hf_test_loop t;
 	struct hf_probes *probes;
 	const char *not_ready; /* NULL: ready */
-	size_t metrics_bytes;  /* this many beside the usual */
+	size_t metrics_bytes;  /* bytes in addition to the usual text */
 };
 
 static int ready(void *arg, struct hf_error *err)
@@ -127,7 +127,7 @@ static void test_no_host_is_every_address_and_a_taken_port_is_told(void **state)
 	snprintf(taken, sizeof(taken), ":%u", (unsigned)hf_probes_health_port(bench.probes));
 	first = bench.probes;
 	assert_code(create(&bench, "0", taken, &err), HF_E_IO);
-	assert_non_null(strstr(err.text, "cannot answer on ':"));
+	assert_non_null(strstr(err.text, "cannot listen on ':"));
 	bench.probes = first;
 	end(&bench);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Returns memory to the kernel: pages of code and tables that only the start of the process
+ * used, and free pages inside the heap. */
 #include "app/process_memory.h"
 
 #include <link.h>
@@ -11,12 +14,12 @@
 #include <malloc.h>
 #endif
 
-/* glibc's own, but it stays: left alone it grows to the largest buffer ever freed, and buffers of
- * that size then leave holes in the heap. */
+/* glibc's default threshold, but fixed. By default it grows to the largest buffer ever freed; later
+ * buffers of that size would then leave holes in the heap. */
 #define OWN_MAPPING_BYTES (128 << 10)
-/* A walk over the heap takes a millisecond for ten MiB. */
+/* Trim only if at least this many bytes are free. A trim takes 1 ms for each 10 MiB of heap. */
 #define TRIM_BYTES_MIN ((size_t)512 << 10)
-/* Linkers make three that are read-only: tables, code, constants. */
+/* Linkers make three read-only segments: tables, code, constants. */
 #define SEGMENTS_MAX 8
 
 void hf_process_memory_set_up(void)
@@ -38,7 +41,7 @@ bool hf_process_memory_trim(void)
 	return false;
 }
 
-/* Text that was relocated differs from its file: it would come back wrong. */
+/* False if relocations changed the code in memory: such pages would be read back from the file wrong. */
 static bool is_as_in_file(const struct dl_phdr_info *object)
 {
 	for (size_t i = 0; i < object->dlpi_phnum; i++) {
@@ -46,7 +49,7 @@ static bool is_as_in_file(const struct dl_phdr_info *object)
 
 		if (header->p_type != PT_DYNAMIC)
 			continue;
-		/* The loader's own addresses are numbers; this is how it reads them itself. */
+		/* The loader gives addresses as numbers, so they are cast to pointers. */
 		const ElfW(Dyn) *entry =
 			(const void *)(uintptr_t)(object->dlpi_addr + header->p_vaddr);
 		for (; entry->d_tag != DT_NULL; entry++)
@@ -61,8 +64,8 @@ struct range {
 	uintptr_t start, end;
 };
 
-/* Its own headers lie in what is dropped, and reading one brings sixteen pages back: they are read
- * first. */
+/* Drops the read-only pages of one library. Collects the ranges first: the program headers are in the
+ * dropped pages, and reading one again maps 16 pages. */
 static int drop_object(struct dl_phdr_info *object, size_t size, void *arg)
 {
 	uintptr_t page = *(const uintptr_t *)arg;
@@ -75,14 +78,14 @@ static int drop_object(struct dl_phdr_info *object, size_t size, void *arg)
 		const ElfW(Phdr) *header = &object->dlpi_phdr[i];
 		uintptr_t start = object->dlpi_addr + header->p_vaddr;
 
-		/* Tables that are read-only only after relocation lie in a writable segment. */
+		/* Tables that become read-only after relocation are in a writable segment and stay. */
 		if (header->p_type == PT_LOAD && (header->p_flags & PF_W) == 0)
 			ranges[len++] =
 				(struct range){start & ~(page - 1),
 					       (start + header->p_filesz + page - 1) & ~(page - 1)};
 	}
 	for (size_t i = 0; i < len; i++)
-		/* What the kernel refuses (its own vdso, locked memory) simply stays. */
+		/* Ranges that the kernel refuses (its vdso, locked memory) stay mapped. */
 		(void)madvise((void *)ranges[i].start, ranges[i].end - ranges[i].start,
 			      MADV_DONTNEED);
 	return 0;

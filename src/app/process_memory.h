@@ -6,20 +6,19 @@
 #include <stdbool.h>
 
 /*
- * What a process that stays for months holds of the machine's memory, beyond what it uses.
- * Everything here is the C library's and the kernel's business: on another C library only
- * drop_start does anything.
+ * Keeps the memory of long-lived processes small.  With a C library other than glibc, only
+ * hf_process_memory_drop_start has an effect.
  */
 
-/* Before anything large is allocated: one heap for all threads (curl's resolver has some), and
- * large buffers outside it, so that each goes back when it is freed. */
+/* Use one heap for all threads (curl's resolver has some) and mmap for large buffers, so that a freed
+ * buffer returns to the kernel.  Call it before any large allocation. */
 void hf_process_memory_set_up(void);
 
-/* The code and tables that only the start needed (relocations and symbols of thirty libraries, TLS
- * set-up) are no longer mapped; what is used again comes back from the page cache by itself. */
+/* Unmap code and tables that only the start of the process used, such as relocations of libraries and TLS
+ * set-up.  Pages that are used again come back from the page cache. */
 void hf_process_memory_drop_start(void);
 
-/* Free pages within the heap go back, where they are worth the walk.  false: they were not. */
+/* Return free heap pages to the kernel if there are enough of them.  False: nothing was returned. */
 bool hf_process_memory_trim(void);
 
 #endif

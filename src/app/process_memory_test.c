@@ -12,7 +12,7 @@
 #include <malloc.h>
 #endif
 
-/* kB of a line of /proc/self/status. */
+/* The kB value of a line of /proc/self/status. */
 static long status_kb(const char *name)
 {
 	FILE *file = fopen("/proc/self/status", "re");
@@ -41,7 +41,7 @@ static void test_what_the_start_mapped_goes_and_comes_back_when_used(void **stat
 	hf_process_memory_drop_start();
 	after = status_kb("RssFile:");
 	assert_true(after < before);
-	/* Twice is no harm, and code and tables are as they were. */
+	/* A second call does no harm, and code and tables still work. */
 	hf_process_memory_drop_start();
 	qsort(numbers, 3, sizeof(numbers[0]), by_number);
 	assert_int_equal(numbers[0], 1);
@@ -49,7 +49,7 @@ static void test_what_the_start_mapped_goes_and_comes_back_when_used(void **stat
 	assert_string_equal(strerror(0), "Success");
 }
 
-/* Under ASan the heap is not glibc's, and the figures are its own. */
+/* ASan replaces glibc's heap, so the figures do not apply. */
 static void test_a_hole_in_the_heap_goes_back(void **state)
 {
 #if defined(__GLIBC__) && !HF_UNDER_ASAN
@@ -61,7 +61,7 @@ static void test_a_hole_in_the_heap_goes_back(void **state)
 	for (int i = 0; i < BLOCKS; i++)
 		blocks[i] = memset(hf_xmalloc(BYTES), i, BYTES);
 	full = status_kb("RssAnon:");
-	/* The last one stays, so that the heap cannot simply end earlier. */
+	/* The last block stays allocated, so the heap cannot shrink at its end. */
 	for (int i = 0; i < BLOCKS - 1; i++)
 		free(blocks[i]);
 	assert_true(hf_process_memory_trim());

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Computes the process_* metrics from /proc. */
 #include "app/process_metrics.h"
 
 #include "base/fs.h"
@@ -16,18 +18,18 @@
 
 #define PROC_BYTES_MAX 65536
 
-static void set(struct hf_metrics *metrics, enum hf_metric_type type, const char *name,
-		const char *help, double value)
+static void set_metric(struct hf_metrics *metrics, enum hf_metric_type type, const char *name,
+		       const char *help, double value)
 {
 	const struct hf_metric_options options = {.name = name, .help = help, .type = type};
 	struct hf_family *family = hf_metrics_family(metrics, &options);
 
-	/* A counter that the kernel keeps does not fall, but for rounding. */
+	/* The kernel's counters never fall, except by rounding. */
 	if (type == HF_METRIC_GAUGE || value >= hf_family_value(family, NULL))
 		hf_family_set(family, value, NULL);
 }
 
-static double field(const char *stat, int number)
+static double read_field(const char *stat, int number)
 {
 	const char *at = hf_proc_stat_field(stat, number);
 
@@ -51,35 +53,39 @@ static void update_stat(struct hf_metrics *metrics)
 
 	if (hf_fs_read("/proc/self/stat", &stat, NULL) != 0)
 		return;
-	set(metrics, HF_METRIC_COUNTER, "process_cpu_seconds_total",
-	    "User and system CPU time spent.",
-	    (field(stat.data, HF_PROC_USER_TICKS) + field(stat.data, HF_PROC_SYSTEM_TICKS)) /
-		    ticks);
-	set(metrics, HF_METRIC_GAUGE, "process_virtual_memory_bytes", "Virtual memory size.",
-	    field(stat.data, HF_PROC_VIRTUAL_BYTES));
-	set(metrics, HF_METRIC_GAUGE, "process_resident_memory_bytes", "Resident memory size.",
-	    field(stat.data, HF_PROC_RESIDENT_PAGES) * page);
-	start = boot_time() + field(stat.data, HF_PROC_START_TICKS) / ticks;
-	/* Our sum of two clocks wobbles; whoever counts restarts by it needs whole seconds. */
-	set(metrics, HF_METRIC_GAUGE, "process_start_time_seconds",
-	    "When the process started, since the Unix epoch.", (double)(long long)(start + 0.5));
+	set_metric(metrics, HF_METRIC_COUNTER, "process_cpu_seconds_total",
+		   "User and system CPU time spent.",
+		   (read_field(stat.data, HF_PROC_USER_TICKS) +
+		    read_field(stat.data, HF_PROC_SYSTEM_TICKS)) /
+			   ticks);
+	set_metric(metrics, HF_METRIC_GAUGE, "process_virtual_memory_bytes", "Virtual memory size.",
+		   read_field(stat.data, HF_PROC_VIRTUAL_BYTES));
+	set_metric(metrics, HF_METRIC_GAUGE, "process_resident_memory_bytes",
+		   "Resident memory size.", read_field(stat.data, HF_PROC_RESIDENT_PAGES) * page);
+	start = boot_time() + read_field(stat.data, HF_PROC_START_TICKS) / ticks;
+	/* The sum of two clocks varies by fractions of a second. Queries count restarts by changes of this
+	 * value, so it is rounded to whole seconds. */
+	set_metric(metrics, HF_METRIC_GAUGE, "process_start_time_seconds",
+		   "When the process started, since the Unix epoch.",
+		   (double)(long long)(start + 0.5));
 }
 
 static void update_fds(struct hf_metrics *metrics)
 {
 	DIR *dir = opendir("/proc/self/fd");
 	struct rlimit limit;
-	int n = -1; /* the folder's own is not counted */
+	int n = -1; /* the descriptor of the folder itself is not counted */
 
 	if (dir != NULL) {
 		for (const struct dirent *entry; (entry = readdir(dir)) != NULL;)
 			n += entry->d_name[0] != '.';
 		(void)closedir(dir);
-		set(metrics, HF_METRIC_GAUGE, "process_open_fds", "Open file descriptors.", n);
+		set_metric(metrics, HF_METRIC_GAUGE, "process_open_fds", "Open file descriptors.",
+			   n);
 	}
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
-		set(metrics, HF_METRIC_GAUGE, "process_max_fds",
-		    "Open file descriptors the kernel allows.", (double)limit.rlim_cur);
+		set_metric(metrics, HF_METRIC_GAUGE, "process_max_fds",
+			   "Open file descriptors the kernel allows.", (double)limit.rlim_cur);
 }
 
 void hf_process_metrics_update(struct hf_metrics *metrics)

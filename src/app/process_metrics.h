@@ -5,9 +5,8 @@
 
 #include "ctl/metrics.h"
 
-/* process_* and holdfast_build_info: what every Prometheus client library tells of its own
- * process, read from /proc.  Call before each hf_metrics_render; what cannot be read is left
- * out. */
+/* Update process_* (as in every Prometheus client library, read from /proc) and holdfast_build_info.
+ * Call it before each hf_metrics_render.  Values that cannot be read are left out. */
 void hf_process_metrics_update(struct hf_metrics *metrics);
 
 #endif

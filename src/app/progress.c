@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* What `holdfast run` prints: on a terminal a block that is redrawn in place, elsewhere one line
+ * for each change. Input: every version of the job and of its pods, log bytes and training
+ * steps. */
 #include "app/progress.h"
 
 #include "base/mem.h"
@@ -16,32 +20,32 @@
 #include <string.h>
 #include <time.h>
 
-#define BLOCK_LINES 3 /* beside those of ranks: the job, what is left out, the keys */
+#define BLOCK_LINES 3 /* lines other than the ranks: the job, the hidden ranks, the keys */
 
 struct rank {
 	char *pod;
-	char *uid;   /* of the pod last seen under this name */
+	char *uid;   /* UID of the newest pod of this name */
 	char *state; /* "Pending", "Running", "Failed (137)", … */
 	char *last_line;
-	struct hf_strbuf partial; /* a line not yet whole */
-	int64_t restarts;         /* of containers, in this pod */
-	/* Of the process that reports, and with several ranks in a pod of the last that did. */
+	struct hf_strbuf partial; /* the unfinished line of the log */
+	int64_t restarts;         /* container restarts of this pod */
+	/* The last report. If a pod has several reporting processes, of the last one that reported. */
 	bool has_step;
 	struct hf_beat step;
-	double per_second; /* steps, over the last few seconds; 0: not known */
-	/* Where that is counted from. */
+	double per_second; /* steps a second over the last few seconds; 0: not known */
+	/* Start of the interval in which per_second is measured. */
 	uint64_t counted_step;
 	hf_time counted_at;
 };
 
-/* Steps are counted for so long before their rate is told anew. */
+/* Interval in which the step rate is measured. */
 #define RATE_SPAN (2 * HF_SECOND)
 
 struct hf_progress {
 	struct hf_progress_options options;
 	char *job;
 	HF_VEC(struct rank *) ranks;
-	/* What was last told of the job. */
+	/* The last printed state of the job. */
 	char *state;
 	char *message;
 	int64_t generation, restarts;
@@ -51,7 +55,7 @@ struct hf_progress {
 	hf_time last_heartbeat;
 };
 
-static void replace(char **text, const char *with)
+static void replace_text(char **text, const char *with)
 {
 	free(*text);
 	*text = hf_xstrdup(with);
@@ -98,7 +102,7 @@ struct hf_progress *hf_progress_destroy(struct hf_progress *p)
 
 /* ---- ranks -------------------------------------------------------------------------------- */
 
-/* The pod's name behind the job's: "worker-0". */
+/* The pod's name without the job's: "worker-0". */
 static const char *rank_name(const struct hf_progress *p, const struct rank *rank)
 {
 	size_t len = strlen(p->job);
@@ -126,7 +130,7 @@ static struct rank *find_rank(struct hf_progress *p, const char *pod)
 		rank_free(rank);
 		return NULL;
 	}
-	/* By name, so that the block does not depend on who started first. */
+	/* Sort by name, so that the order of the rows does not depend on the order of the starts. */
 	while (at + 1 < p->ranks.len && strverscmp(p->ranks.items[at]->pod, pod) < 0)
 		at++;
 	memmove(&p->ranks.items[at + 1], &p->ranks.items[at],
@@ -184,7 +188,7 @@ void hf_progress_step(struct hf_progress *p, const char *pod_uid, const struct h
 	}
 }
 
-/* "step 120/200 (own 31 ms)  4.1/s  loss 0.0972" */
+/* Writes the last report: "step 120/200 (own 31 ms)  4.1/s  loss 0.0972". */
 static void add_step(struct hf_strbuf *sb, const struct rank *rank)
 {
 	const struct hf_beat *step = &rank->step;
@@ -218,7 +222,7 @@ static void add_clock(struct hf_strbuf *sb, hf_time now)
 		hf_strbuf_addf(sb, "%02d:%02d:%02d", tm.tm_hour, tm.tm_min, tm.tm_sec);
 }
 
-/* What a process prints must not move the cursor or change colours of what is ours. */
+/* Copies the text without control characters: log lines must not move the cursor or change colours. */
 static void add_safe(const struct hf_progress *p, struct hf_strbuf *sb, const char *text,
 		     size_t len)
 {
@@ -234,7 +238,7 @@ static void add_safe(const struct hf_progress *p, struct hf_strbuf *sb, const ch
 	}
 }
 
-/* A terminal that became narrower has broken the longer lines in two. */
+/* Rows that the block takes now. In a narrower terminal, a long line takes several rows. */
 static int drawn_rows(const struct hf_progress *p)
 {
 	int rows = 0, width = p->options.width;
@@ -243,7 +247,7 @@ static int drawn_rows(const struct hf_progress *p)
 		rows += width > 0 && p->drawn.items[i] > width
 				? (p->drawn.items[i] + width - 1) / width
 				: 1;
-	/* No cursor goes above the first row. */
+	/* The cursor cannot go above the first row. */
 	return p->options.height > 0 && rows >= p->options.height ? p->options.height - 1 : rows;
 }
 
@@ -254,7 +258,7 @@ static void erase_block(struct hf_progress *p)
 	p->drawn.len = 0;
 }
 
-/* One line of output, above the block where there is one. */
+/* Prints one line of output, above the block if there is a block. */
 static void put_line(struct hf_progress *p, const char *line)
 {
 	erase_block(p);
@@ -333,11 +337,11 @@ void hf_progress_job(struct hf_progress *p, struct hf_doc *doc, hf_time now)
 	changed = !hf_streq(state, p->state) || (generation != p->generation && p->generation != 0);
 	p->generation = generation;
 	p->restarts = total_restarts(recovery);
-	replace(&p->message, hf_str_or(hf_json_path_str(condition, "message", NULL), ""));
+	replace_text(&p->message, hf_str_or(hf_json_path_str(condition, "message", NULL), ""));
 	if (changed && hf_streq(state, "Running"))
 		p->running_since = now;
 	if (changed) {
-		replace(&p->state, state);
+		replace_text(&p->state, state);
 		if (!p->options.redraw || hf_streq(state, "Failed") ||
 		    hf_streq(state, "Restarting"))
 			note_state(p, job, now);
@@ -352,8 +356,8 @@ static const struct hf_json *main_container(const struct hf_json *pod)
 	return hf_json_item(hf_json_path(pod, "status", "containerStatuses", NULL), 0);
 }
 
-/* Why no node takes it, in the scheduler's words; NULL: one does. */
-static const char *unschedulable(const struct hf_json *pod)
+/* The scheduler's message why no node fits the pod; NULL: the pod is not unschedulable. */
+static const char *unschedulable_message(const struct hf_json *pod)
 {
 	const struct hf_json *list = hf_json_path(pod, "status", "conditions", NULL);
 
@@ -366,7 +370,7 @@ static const char *unschedulable(const struct hf_json *pod)
 	return NULL;
 }
 
-/* " (SIGKILL)" of code 137, ": StartError: …" of a program that was never started; else "". */
+/* Writes " (SIGKILL)" for code 137, ": StartError: …" for a program that never started; else "". */
 static void add_how_it_ended(const struct hf_json *container, int64_t code, struct hf_strbuf *sb)
 {
 	const char *reason = hf_json_path_str(container, "state", "terminated", "reason", NULL);
@@ -381,7 +385,7 @@ static void add_how_it_ended(const struct hf_json *container, int64_t code, stru
 		hf_strbuf_addf(sb, " (%s)", name);
 }
 
-/* What the container waits for, where that is more than its start; false: nothing. */
+/* Writes why the container waits. False: it does not wait, or only for its normal start. */
 static bool describe_waiting(const struct hf_json *pod, const char *phase, struct hf_strbuf *sb)
 {
 	const struct hf_json *waiting = hf_json_path(main_container(pod), "state", "waiting", NULL);
@@ -391,7 +395,7 @@ static bool describe_waiting(const struct hf_json *pod, const char *phase, struc
 		hf_json_path(main_container(pod), "lastState", "terminated", NULL);
 	const struct hf_container_reason *row =
 		hf_container_reason_find(hf_json_path_str(last, "reason", NULL));
-	/* What kept the program from being started, the last time. */
+	/* The reason why the last start failed. */
 	const char *why =
 		row != NULL && row->never_started ? hf_json_path_str(last, "message", NULL) : NULL;
 
@@ -404,7 +408,7 @@ static bool describe_waiting(const struct hf_json *pod, const char *phase, struc
 	return true;
 }
 
-/* In a few words: the phase, or what a container waits for or ended with. */
+/* Writes the state of a pod: its phase, why its container waits, or how it ended. */
 static void describe_pod(const struct hf_json *pod, struct hf_strbuf *sb)
 {
 	const struct hf_json *state = hf_json_get(main_container(pod), "state");
@@ -417,13 +421,13 @@ static void describe_pod(const struct hf_json *pod, struct hf_strbuf *sb)
 	else if (hf_streq(phase, "Failed") && code != NULL) {
 		hf_strbuf_addf(sb, "Failed code=%" PRId64, hf_json_i64(code, 0));
 		add_how_it_ended(main_container(pod), hf_json_i64(code, 0), sb);
-	} else if (hf_streq(phase, "Pending") && unschedulable(pod) != NULL)
-		hf_strbuf_addf(sb, "Pending: %s", unschedulable(pod));
+	} else if (hf_streq(phase, "Pending") && unschedulable_message(pod) != NULL)
+		hf_strbuf_addf(sb, "Pending: %s", unschedulable_message(pod));
 	else if (ended || !describe_waiting(pod, phase, sb))
 		hf_strbuf_addstr(sb, phase);
 }
 
-/* The kubelet started a program again in the same pod. */
+/* Prints that the kubelet restarted the container in the same pod. */
 static void note_restart(struct hf_progress *p, const struct rank *rank, const struct hf_json *pod,
 			 hf_time now)
 {
@@ -449,26 +453,26 @@ void hf_progress_pod(struct hf_progress *p, struct hf_doc *doc, bool gone, hf_ti
 	if (rank == NULL)
 		return;
 	if (gone && !hf_streq(rank->uid, hf_doc_uid(doc)))
-		return; /* the one before; its successor is here already */
+		return; /* the event is of an older pod; a newer one exists already */
 	if (gone)
 		hf_strbuf_addstr(&text, "gone");
 	else
 		describe_pod(pod, &text);
 	again = hf_streq(rank->uid, hf_doc_uid(doc)) && restarts > rank->restarts;
-	/* What the pod before said last is no news of this one. */
+	/* The last log line and step belong to the older pod. */
 	if (!hf_streq(rank->uid, hf_doc_uid(doc))) {
-		replace(&rank->last_line, "");
+		replace_text(&rank->last_line, "");
 		rank->has_step = false;
 	}
-	replace(&rank->uid, hf_doc_uid(doc));
+	replace_text(&rank->uid, hf_doc_uid(doc));
 	rank->restarts = restarts;
 	p->dirty = true;
 	if (again && !p->options.redraw && !gone)
 		note_restart(p, rank, pod, now);
 	if (hf_streq(rank->state, text.data))
 		return;
-	replace(&rank->state, text.data);
-	/* That a pod waits for a moment is no news; what it waits for is. */
+	replace_text(&rank->state, text.data);
+	/* Do not print a plain "Pending": it lasts a moment. Print the reason once there is one. */
 	if (p->options.redraw || gone || hf_streq(text.data, "Pending"))
 		return;
 	text.data[0] = (char)tolower((unsigned char)text.data[0]);
@@ -486,7 +490,7 @@ static void take_line(struct hf_progress *p, struct rank *rank)
 	hf_strbuf_clear(&rank->partial);
 	if (clean.len == 0)
 		return;
-	replace(&rank->last_line, clean.data);
+	replace_text(&rank->last_line, clean.data);
 	p->dirty = true;
 	if (p->options.redraw || !wants_logs_of(p, rank))
 		return;
@@ -502,7 +506,7 @@ void hf_progress_log(struct hf_progress *p, const char *pod, const char *bytes, 
 	if (rank == NULL)
 		return;
 	for (size_t i = 0; i < len; i++) {
-		/* A carriage return ends a line too: progress bars redraw themselves with it. */
+		/* A carriage return ends a line too, because progress bars redraw with it. */
 		if (bytes[i] == '\n' || bytes[i] == '\r')
 			take_line(p, rank);
 		else
@@ -512,7 +516,7 @@ void hf_progress_log(struct hf_progress *p, const char *pod, const char *bytes, 
 
 /* ---- the block ---------------------------------------------------------------------------- */
 
-static const char *paint(const struct hf_progress *p, const char *state)
+static const char *color_of(const struct hf_progress *p, const char *state)
 {
 	if (!p->options.color)
 		return "";
@@ -523,7 +527,7 @@ static const char *paint(const struct hf_progress *p, const char *state)
 	return "\033[33m";
 }
 
-/* Columns, not bytes: continuation bytes of UTF-8 take no room. */
+/* The number of bytes that fit into the columns. Continuation bytes of UTF-8 have no width. */
 static size_t cut_at(const char *text, int columns)
 {
 	size_t i = 0;
@@ -538,7 +542,7 @@ static size_t cut_at(const char *text, int columns)
 
 static void draw_line(struct hf_progress *p, const char *color, const char *text)
 {
-	/* The last column stays free: some terminals break the line behind it. */
+	/* Leave the last column free: some terminals break the line after it. */
 	size_t len = p->options.width > 0 ? cut_at(text, p->options.width - 1) : strlen(text);
 	int columns = 0;
 
@@ -559,7 +563,7 @@ static void draw_rank(struct hf_progress *p, const struct rank *rank)
 	add_step(&line, rank);
 	if (p->options.logs)
 		hf_strbuf_addstr(&line, rank->last_line);
-	draw_line(p, paint(p, rank->state), line.data);
+	draw_line(p, color_of(p, rank->state), line.data);
 }
 
 static bool is_well(const struct rank *rank)
@@ -567,7 +571,7 @@ static bool is_well(const struct rank *rank)
 	return hf_streq(rank->state, "Running") || hf_streq(rank->state, "Succeeded");
 }
 
-/* Where the terminal has too few rows, those in trouble come first to them. */
+/* Chooses the ranks to show. If the terminal has too few rows, ranks that are not Running come first. */
 static void draw_ranks(struct hf_progress *p, size_t room)
 {
 	size_t troubled = 0, well, left_out;
@@ -578,7 +582,7 @@ static void draw_ranks(struct hf_progress *p, size_t room)
 	if (p->ranks.len <= room) {
 		well = p->ranks.len;
 	} else {
-		room -= room > 0; /* for the line that says so */
+		room -= room > 0; /* one row for the number of hidden ranks */
 		troubled = troubled < room ? troubled : room;
 		well = room - troubled;
 	}
@@ -602,7 +606,7 @@ void hf_progress_draw(struct hf_progress *p, hf_time now, bool force)
 	HF_AUTO_STRBUF line = HF_STRBUF_INIT(2 * HF_PROGRESS_LINE_BYTES_MAX);
 	char span[HF_TIME_TEXT_MAX];
 	hf_time since = p->running_since != HF_TIME_NONE ? p->running_since : p->first_seen;
-	/* The job, the keys, and the row of the cursor. */
+	/* Rows for the job, for the keys and for the cursor. */
 	int room = p->options.height - 2 - p->options.keys;
 
 	if (!p->options.redraw || (!p->dirty && !force))
@@ -612,7 +616,7 @@ void hf_progress_draw(struct hf_progress *p, hf_time now, bool force)
 	hf_strbuf_addf(&line, " %s  %s %s  generation %" PRId64 "  restarts %" PRId64, p->job,
 		       p->state[0] != '\0' ? p->state : "Starting", span, p->generation,
 		       p->restarts);
-	draw_line(p, paint(p, p->state), line.data);
+	draw_line(p, color_of(p, p->state), line.data);
 	draw_ranks(p, p->options.height == 0 ? SIZE_MAX : room > 0 ? (size_t)room : 0);
 	if (p->options.keys)
 		draw_line(p, "",
@@ -632,7 +636,7 @@ void hf_progress_resize(struct hf_progress *p, int width, int height)
 void hf_progress_finish(struct hf_progress *p, hf_time now)
 {
 	erase_block(p);
-	/* Nothing is erased any more: all ranks, however many rows it takes. */
+	/* The last block is never erased, so it shows all ranks. */
 	p->options.keys = false;
 	p->options.height = 0;
 	hf_progress_draw(p, now, true);
@@ -646,7 +650,7 @@ void hf_progress_toggle_logs(struct hf_progress *p)
 	p->dirty = true;
 }
 
-/* The job is as far as the last of its ranks. */
+/* The step of the job is that of its slowest rank. */
 static const char *slowest_step(const struct hf_progress *p, char ret_text[64])
 {
 	const struct rank *last = NULL;

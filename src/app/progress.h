@@ -9,15 +9,15 @@
 #include "json/doc.h"
 
 /*
- * What `run` shows while a job trains: on a terminal a block that is redrawn in place, else
- * one timestamped line for each change and each line of a rank's log.
+ * What `run` shows while a job trains: on a terminal a block that is redrawn in place; else one
+ * timestamped line for each change and for each line of a rank's log.
  *
- * Told of every version of the job and of its pods; works out itself what changed.
+ * The caller passes every version of the job and of its pods; this module finds the changes.
  */
 struct hf_progress;
 
 #define HF_PROGRESS_RANKS_MAX 1024      /* the plane's kubelet takes 110 pods */
-#define HF_PROGRESS_LINE_BYTES_MAX 4096 /* of a log line; the rest of a longer one is cut */
+#define HF_PROGRESS_LINE_BYTES_MAX 4096 /* longest shown log line; the rest is cut */
 
 struct hf_progress_options {
 	bool redraw; /* a block redrawn in place; else lines */
@@ -25,7 +25,7 @@ struct hf_progress_options {
 	int width, height; /* of the terminal; 0: unlimited */
 	bool logs;         /* show the ranks' log lines */
 	const char *ranks; /* "master-0,worker-1": only the logs of these; NULL: all */
-	bool keys;         /* a line below the block says what they do */
+	bool keys;         /* print a line with the keys below the block */
 	FILE *out;
 };
 
@@ -38,19 +38,19 @@ void hf_progress_pod(struct hf_progress *progress, struct hf_doc *pod, bool gone
 /* Bytes of a pod's log as they come. */
 void hf_progress_log(struct hf_progress *progress, const char *pod, const char *bytes, size_t len,
 		     hf_time now);
-/* What a process of the pod with that UID says of its last step. */
+/* A report of a training step by a process of the pod with this UID. */
 void hf_progress_step(struct hf_progress *progress, const char *pod_uid, const struct hf_beat *beat,
 		      hf_time now);
-/* A line of our own: a notice, an injected fault. */
+/* Print a line of `run` itself, such as a notice or an injected fault. */
 void hf_progress_note(struct hf_progress *progress, hf_time now, const char *fmt, ...)
 	HF_PRINTF(3, 4);
 /* Redraw the block if something changed, or `force`; a no-op for lines. */
 void hf_progress_draw(struct hf_progress *progress, hf_time now, bool force);
-/* A line that says that all is as it was; a no-op for a block. */
+/* Print a line with the present state, if output is in lines; a no-op for a block. */
 void hf_progress_heartbeat(struct hf_progress *progress, hf_time now);
-/* The last state of the block stays on the screen; nothing is redrawn after. */
+/* Draw the block for the last time. */
 void hf_progress_finish(struct hf_progress *progress, hf_time now);
-/* The terminal is so large now. */
+/* The terminal has a new size. */
 void hf_progress_resize(struct hf_progress *progress, int width, int height);
 void hf_progress_toggle_logs(struct hf_progress *progress);
 

@@ -20,7 +20,7 @@ static void setup(struct fixture *f, bool redraw)
 {
 	struct hf_progress_options options = {.redraw = redraw, .logs = true, .utf8 = true};
 
-	/* Clocks in the output are local time. */
+	/* The output has local times. */
 	assert_int_equal(setenv("TZ", "UTC", 1), 0);
 	tzset();
 	f->out = open_memstream(&f->text, &f->len);
@@ -146,7 +146,7 @@ static void the_block_is_erased_before_it_is_drawn_again(void **state)
 			"a line that is far longer than the terminal is wide, so it is cut\n", 66,
 			0);
 	hf_progress_draw(f.progress, 0, false);
-	hf_progress_draw(f.progress, 0, false); /* nothing changed: nothing drawn */
+	hf_progress_draw(f.progress, 0, false); /* nothing is drawn without a change */
 	hf_progress_draw(f.progress, HF_SECOND, true);
 	second = strstr(printed(&f), "\033[2A\033[J");
 	assert_non_null(second);
@@ -238,7 +238,7 @@ static void a_program_started_again_in_its_pod_is_said(void **state)
 		 AGAIN("1", "{\"waiting\":{\"reason\":\"CrashLoopBackOff\"}}"), 0);
 	tell_pod(&f, "ddp-worker-0", "a",
 		 AGAIN("1", "{\"waiting\":{\"reason\":\"CrashLoopBackOff\"}}"), 0);
-	/* Another pod begins at its own count. */
+	/* A new pod has its own restart count. */
 	tell_pod(&f, "ddp-worker-0", "b", AGAIN("2", "{\"running\":{}}"), 0);
 	assert_string_equal(printed(&f),
 			    "00:00:00 pod/ddp-worker-0 running\n"
@@ -300,11 +300,11 @@ static void a_block_is_never_higher_than_the_terminal(void **state)
 	hf_progress_resize(f.progress, 60, 10);
 	tell_many(&f, 20);
 	hf_progress_draw(f.progress, 0, false);
-	assert_int_equal(lines_of(printed(&f)), 9); /* and the row of the cursor */
+	assert_int_equal(lines_of(printed(&f)), 9); /* the tenth row is for the cursor */
 	assert_non_null(strstr(f.text, " and 13 more ranks\n"));
-	/* The one in trouble has its row, though it is the last. */
+	/* The failed rank has a row, though it is the last by name. */
 	assert_non_null(strstr(f.text, "worker-19    Failed code=137 (SIGKILL)"));
-	/* At the end nothing is redrawn: all of them. */
+	/* The last block shows all ranks. */
 	hf_progress_finish(f.progress, 0);
 	assert_non_null(strstr(printed(&f), "worker-18    Running"));
 	teardown(&f);

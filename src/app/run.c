@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* holdfast run: starts an embedded plane, runs one job on it, shows its progress, and exits with
+ * the job's code. */
 #include "app/verbs.h"
 
 #include "app/inject.h"
@@ -27,19 +30,19 @@
 #include <unistd.h>
 
 /*
- * `holdfast run FILE`: a plane for one job, from its submission to its end.
+ * The states of a run:
  *
  *   starting ─ready─▶ submitting ─▶ watching ─finished─▶ lingering ─▶ stopping ─▶ over
  *
- * Lingering gives the last log lines time to arrive; every other state goes to stopping at
- * once on Ctrl-C, a time-out or a failure of the plane.
+ * Lingering waits for the last log lines.  Ctrl-C, --timeout and a failure of the plane lead from every
+ * state to stopping at once.
  */
 enum run_state { RUN_STARTING, RUN_WATCHING, RUN_LINGERING, RUN_STOPPING, RUN_OVER };
 
 #define REDRAW_SPAN (200 * HF_MS)
 #define HEARTBEAT_SPAN HF_MINUTE
-#define LINGER_SPAN (2 * HF_SECOND) /* for log streams that do not end by themselves */
-#define RANKS_BYTES_MAX 65536       /* of the names that --ranks selects */
+#define LINGER_SPAN (2 * HF_SECOND) /* how long the ends of the logs are waited for */
+#define RANKS_BYTES_MAX 65536       /* limit of the names of --ranks */
 
 struct run;
 
@@ -58,14 +61,14 @@ struct run {
 	const struct hf_resource *resource;
 	char *dir;
 	char *ns, *name, *selector, *field_selector;
-	char *ranks; /* names, of --ranks; NULL: all */
+	char *ranks; /* names of --ranks; NULL: all ranks */
 	bool timed_out;
 	enum run_state state;
 	int exit_code;
 	int interrupts;
 	bool ever_running;
 	struct hf_watch *job_watch, *pod_watch;
-	struct hf_doc *job; /* as last seen */
+	struct hf_doc *job; /* the last version */
 	struct hf_follows *follows;
 	struct injection_timer injections[HF_INJECTIONS_MAX];
 	size_t n_injections;
@@ -90,7 +93,7 @@ static void plane_stopped(void *arg)
 	hf_loop_stop(run->loop);
 }
 
-static void stop(struct run *run, int exit_code, hf_time grace)
+static void stop_run(struct run *run, int exit_code, hf_time grace)
 {
 	if (run->state == RUN_OVER)
 		return;
@@ -102,16 +105,16 @@ static void stop(struct run *run, int exit_code, hf_time grace)
 	hf_plane_stop(run->plane, grace, plane_stopped, run);
 }
 
-static void fail(struct run *run, int code, const char *message)
+static void fail_run(struct run *run, int code, const char *message)
 {
 	struct hf_error err = {.code = 0};
 
 	(void)hf_error_set(&err, code, "%s", message);
 	hf_progress_finish(run->progress, now_of(run));
-	stop(run, hf_cli_fail(run->cli, &err), 0);
+	stop_run(run, hf_cli_fail(run->cli, &err), 0);
 }
 
-/* The code of the rank that was the first cause, as the ledger has it. */
+/* The exit code of the rank that failed first, from the ledger. */
 static int failed_exit_code(const struct hf_json *job)
 {
 	const struct hf_json *last = hf_json_path(job, "status", "recovery", "last", NULL);
@@ -123,8 +126,8 @@ static int failed_exit_code(const struct hf_json *job)
 	return code > 0 && code < 256 ? (int)code : HF_EXIT_FAILED;
 }
 
-/* The plane ends with this program, so these pods end as well. */
-static void say_left(struct run *run)
+/* Notes which pods still run after the end of the job. They end with the plane. */
+static void note_running_pods(struct run *run)
 {
 	HF_AUTO_ARENA arena = hf_arena_create(HF_OPERATOR_PASS_BYTES_MAX);
 	const struct hf_job_ref job = {run->manifest.framework, run->ns, run->name};
@@ -142,14 +145,14 @@ static void finish_job(struct run *run)
 {
 	const struct hf_json *job = hf_doc_json(run->job);
 
-	say_left(run);
+	note_running_pods(run);
 	if (hf_streq(hf_progress_state(job), "Succeeded"))
-		stop(run, HF_EXIT_OK, HF_TIME_NONE);
+		stop_run(run, HF_EXIT_OK, HF_TIME_NONE);
 	else
-		stop(run, failed_exit_code(job), HF_TIME_NONE);
+		stop_run(run, failed_exit_code(job), HF_TIME_NONE);
 }
 
-static void linger_over(void *arg)
+static void on_linger(void *arg)
 {
 	struct run *run = arg;
 
@@ -188,7 +191,7 @@ static void create_follows(struct run *run)
 	run->follows = hf_follows_create(&options);
 }
 
-/* ---- what is watched ---------------------------------------------------------------------- */
+/* ---- job and pods ---------------------------------------------------------------------- */
 
 static void watch_job(struct run *run);
 static void watch_pods(struct run *run);
@@ -217,7 +220,7 @@ static void on_job(void *arg, const struct hf_event *event)
 	if (run->state != RUN_WATCHING)
 		return;
 	if (event->type == HF_EVENT_DELETED) {
-		fail(run, HF_E_NOT_FOUND, "the job was deleted");
+		fail_run(run, HF_E_NOT_FOUND, "the job was deleted while it ran");
 		return;
 	}
 	state = hf_progress_state(hf_doc_json(run->job));
@@ -231,7 +234,7 @@ static void on_job(void *arg, const struct hf_event *event)
 	}
 }
 
-/* The job is over, and what the plane ends now is no news of it. */
+/* True once the job has ended and the plane ends its pods: these pod events are not shown. */
 static bool is_clearing_up(const struct run *run)
 {
 	const char *state = run->job != NULL ? hf_progress_state(hf_doc_json(run->job)) : "";
@@ -287,7 +290,7 @@ static void on_created(void *arg, const struct hf_reply *reply)
 	if (run->state != RUN_STARTING)
 		return;
 	if (reply->code != 0) {
-		fail(run, reply->code, reply->message);
+		fail_run(run, reply->code, reply->message);
 		return;
 	}
 	run->state = RUN_WATCHING;
@@ -315,12 +318,12 @@ static void on_namespace(void *arg, const struct hf_reply *reply)
 	if (run->state != RUN_STARTING)
 		return;
 	if (reply->code != 0 && reply->code != HF_E_EXISTS)
-		fail(run, reply->code, reply->message);
+		fail_run(run, reply->code, reply->message);
 	else
 		create_job(run);
 }
 
-/* The namespace of a manifest that was written for a cluster is there in this plane too. */
+/* Creates the namespace of the manifest, which the embedded plane does not have. */
 static void create_namespace(struct run *run)
 {
 	struct hf_json *object = hf_json_object();
@@ -341,7 +344,7 @@ static void on_ready(void *arg, int code, const char *message)
 	if (run->state != RUN_STARTING)
 		return;
 	if (code != 0)
-		fail(run, code, message);
+		fail_run(run, code, message);
 	else
 		create_namespace(run);
 }
@@ -357,12 +360,12 @@ static void on_problem(void *arg, const char *key, int code, const char *message
 {
 	struct run *run = arg;
 
-	/* Conflicts are how concurrent writers find out about each other; they are retried. */
+	/* Conflicts between concurrent writers are normal and are retried, so they are not shown. */
 	if (code != HF_E_CONFLICT && run->state < RUN_STOPPING)
 		hf_progress_note(run->progress, now_of(run), "%s: %s", key, message);
 }
 
-/* ---- the person ---------------------------------------------------------------------------- */
+/* ---- keys and signals ---------------------------------------------------------------------------- */
 
 static void on_signal(void *arg, int signum)
 {
@@ -370,10 +373,11 @@ static void on_signal(void *arg, int signum)
 
 	run->interrupts++;
 	if (run->interrupts == 1)
-		hf_progress_note(run->progress, now_of(run),
-				 "stopping; interrupt again to kill at once");
-	stop(run, HF_EXIT_INTERRUPTED, run->interrupts == 1 ? HF_TIME_NONE : 0);
-	/* A stop under way for another reason is an interrupted one from here on. */
+		hf_progress_note(
+			run->progress, now_of(run),
+			"stopping: waiting for the pods to end; interrupt again to kill them at once");
+	stop_run(run, HF_EXIT_INTERRUPTED, run->interrupts == 1 ? HF_TIME_NONE : 0);
+	/* The code is "interrupted", even if the run was stopping for another reason. */
 	run->exit_code = HF_EXIT_INTERRUPTED;
 }
 
@@ -450,7 +454,7 @@ static void on_tick(void *arg)
 
 	if (run->cli->tty && ioctl(fileno(run->cli->out), TIOCGWINSZ, &size) == 0)
 		hf_progress_resize(run->progress, size.ws_col, size.ws_row);
-	/* The time in the first line moves on even when nothing else does. */
+	/* The elapsed time in the first line changes even if nothing else does. */
 	hf_progress_draw(run->progress, now_of(run), true);
 	hf_timer_arm(run->tick, REDRAW_SPAN);
 }
@@ -472,7 +476,7 @@ static void on_timeout(void *arg)
 	hf_progress_note(run->progress, now_of(run), "timed out after --timeout=%s",
 			 hf_cli_flag(run->cli, "timeout"));
 	run->timed_out = true;
-	stop(run, HF_EXIT_TIMEOUT, HF_TIME_NONE);
+	stop_run(run, HF_EXIT_TIMEOUT, HF_TIME_NONE);
 }
 
 static void on_injection(void *arg)
@@ -497,27 +501,29 @@ static bool has_keyboard(const struct run *run)
 	return run->cli->tty && isatty(STDIN_FILENO) == 1;
 }
 
-/* What a server takes, and here nobody could mend later; NULL: nothing. */
-static char *find_hopeless(const struct run *run)
+/* Finds a problem that a server would accept, but that keeps the job from ever running here. NULL: there
+ * is none. */
+static char *find_blocking_problem(const struct run *run)
 {
 	HF_AUTO_ARENA arena = hf_arena_create(HF_OPERATOR_PASS_BYTES_MAX);
 	struct hf_job_view view;
 	const char *text;
 
 	hf_job_read(run->manifest.doc, run->manifest.framework, NULL, arena, NULL, &view);
-	text = view.replicas_len > 0 ? hf_job_unnameable(&view, arena)
-				     : "the job has no replicas: nothing would ever run or end";
+	text = view.replicas_len > 0
+		       ? hf_job_unnameable(&view, arena)
+		       : "the job has no replicas, so it would never run or end; add a replica type";
 	if (text == NULL && !hf_str_is_empty(view.run_policy.managed_by) &&
 	    !hf_streq(view.run_policy.managed_by, HF_MANAGED_BY_US))
 		text = hf_arena_printf(
 			arena,
-			"the job is managed by '%s' (spec.runPolicy.managedBy), which "
-			"is not here to make its pods",
+			"spec.runPolicy.managedBy is '%s', and 'holdfast run' has no such controller: "
+			"no pods would be created; remove the field",
 			view.run_policy.managed_by);
 	return text != NULL ? hf_xstrdup(text) : NULL;
 }
 
-/* The job gets a name and a namespace, as on create; both are known before it is sent. */
+/* Sets the name and namespace of the job before it is created. */
 static int prepare_job(struct run *run)
 {
 	const struct hf_json *metadata = hf_json_get(hf_doc_json(run->manifest.doc), "metadata");
@@ -525,21 +531,23 @@ static int prepare_job(struct run *run)
 	bool suspended = hf_json_true(
 		hf_json_path(hf_doc_json(run->manifest.doc), "spec", "runPolicy", "suspend", NULL),
 		false);
-	HF_AUTOFREE char *hopeless = NULL;
+	HF_AUTOFREE char *problem = NULL;
 
 	run->name = hf_xstrdup(hf_str_or(hf_json_path_str(metadata, "name", NULL), ""));
 	run->ns = hf_xstrdup(
 		hf_str_or(hf_cli_flag(run->cli, "namespace"), hf_str_or(in_file, "default")));
 	if (in_file != NULL && !hf_streq(in_file, run->ns))
-		return hf_cli_usage(run->cli, "the job is in namespace '%s', not in '%s'", in_file,
-				    run->ns);
+		return hf_cli_usage(
+			run->cli,
+			"metadata.namespace is '%s', but --namespace is '%s': change one of them",
+			in_file, run->ns);
 	if (suspended && !has_keyboard(run))
-		return hf_cli_usage(run->cli,
-				    "the job is suspended (spec.runPolicy.suspend), and without a "
-				    "terminal nothing can resume it here");
-	hopeless = find_hopeless(run);
-	if (hopeless != NULL)
-		return hf_cli_usage(run->cli, "%s", hopeless);
+		return hf_cli_usage(
+			run->cli, "the job is suspended (spec.runPolicy.suspend), and only the key "
+				  "'s' on a terminal could resume it; remove the field");
+	problem = find_blocking_problem(run);
+	if (problem != NULL)
+		return hf_cli_usage(run->cli, "%s", problem);
 	run->resource = hf_resource_by_plural(run->manifest.framework->group,
 					      run->manifest.framework->plural);
 	hf_assert(run->resource != NULL);
@@ -556,7 +564,8 @@ static int parse_injection(struct run *run, const char *text)
 	int rc;
 
 	if (run->n_injections == HF_INJECTIONS_MAX)
-		return hf_cli_usage(run->cli, "more than %d --inject", HF_INJECTIONS_MAX);
+		return hf_cli_usage(run->cli, "--inject is given more than %d times",
+				    HF_INJECTIONS_MAX);
 	rc = hf_injection_parse(text, &timer->injection, &err);
 	if (rc == 0)
 		rc = hf_cli_rank_name(run->manifest.framework, hf_doc_json(run->manifest.doc),
@@ -569,7 +578,7 @@ static int parse_injection(struct run *run, const char *text)
 	return 0;
 }
 
-/* --ranks 0,worker-1: by number or name; kept as names. */
+/* Parses --ranks 0,worker-1: numbers or names. Stores the names. */
 static int parse_ranks(struct run *run, const char *list)
 {
 	HF_AUTO_STRBUF names = HF_STRBUF_INIT(RANKS_BYTES_MAX);
@@ -643,7 +652,7 @@ static void create_timers(struct run *run, hf_time timeout)
 {
 	run->tick = hf_timer_create(run->loop, on_tick, run);
 	run->heartbeat = hf_timer_create(run->loop, on_heartbeat, run);
-	run->linger = hf_timer_create(run->loop, linger_over, run);
+	run->linger = hf_timer_create(run->loop, on_linger, run);
 	run->timeout = hf_timer_create(run->loop, on_timeout, run);
 	hf_timer_arm(run->tick, REDRAW_SPAN);
 	hf_timer_arm(run->heartbeat, HEARTBEAT_SPAN);
@@ -654,7 +663,7 @@ static void create_timers(struct run *run, hf_time timeout)
 			hf_timer_create(run->loop, on_injection, &run->injections[i]);
 }
 
-/* A folder of its own for each run, so that two at a time do not meet. */
+/* Makes a separate folder for each run, so that two runs can work at the same time. */
 static int make_dir(struct run *run, const char *base, struct hf_error *err)
 {
 	HF_AUTOFREE char *dir = NULL;
@@ -664,7 +673,7 @@ static int make_dir(struct run *run, const char *base, struct hf_error *err)
 	dir = hf_xasprintf("%s/%s/%s-%d", base, hf_cli_has(run->cli, "keep") ? "kept" : "run",
 			   run->name, (int)getpid());
 	rc = hf_plane_make_dir(dir, err);
-	/* What could not be made is not there to be removed. */
+	/* Only an existing folder is removed at the end. */
 	if (rc == 0)
 		run->dir = hf_steal(&dir);
 	return rc;
@@ -677,7 +686,7 @@ static bool is_ignored(int signum)
 	return sigaction(signum, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
-static int begin(struct run *run, struct hf_error *err)
+static int begin_run(struct run *run, struct hf_error *err)
 {
 	struct hf_plane_options options = {
 		.dir = run->dir,
@@ -694,7 +703,7 @@ static int begin(struct run *run, struct hf_error *err)
 	options.loop = run->loop;
 	if (rc == 0)
 		rc = hf_signal_create(run->loop, SIGTERM, on_signal, run, &run->sigterm, err);
-	/* A terminal that is closed ends the job; under nohup it is not to. */
+	/* Closing the terminal ends the job, except under nohup, which ignores SIGHUP. */
 	if (rc == 0 && !is_ignored(SIGHUP))
 		rc = hf_signal_create(run->loop, SIGHUP, on_signal, run, &run->sighup, err);
 	if (rc == 0)
@@ -704,7 +713,7 @@ static int begin(struct run *run, struct hf_error *err)
 	return rc;
 }
 
-static void release(struct run *run)
+static void release_run(struct run *run)
 {
 	struct hf_error err;
 
@@ -741,8 +750,9 @@ static void release(struct run *run)
 	free(run->field_selector);
 }
 
-/* " (first: master-0, which never started: StartError: …)", " (first: worker-1, SIGKILL)"; nothing: no rank is known. */
-static void print_first(const struct run *run, const struct hf_json *last)
+/* Prints the rank that failed first, if it is known: " (first: worker-1, SIGKILL)" or
+ * " (first: master-0, which never started: StartError: …)". */
+static void print_first_failure(const struct run *run, const struct hf_json *last)
 {
 	const char *first = hf_json_path_str(last, "replica", NULL);
 	const char *signal = hf_signal_name(hf_exit_code_signal(run->exit_code));
@@ -760,28 +770,29 @@ static void print_first(const struct run *run, const struct hf_json *last)
 	fputc(')', run->cli->err);
 }
 
-/* The last word: on stderr when it is bad news, so that codes 124 and 125 of a job are told
- * apart from ours. */
+/* Prints the result. Failures go to stderr, so that exit codes 124 and 125 of a job differ from those of
+ * Holdfast. */
 static void print_end(const struct run *run)
 {
 	const struct hf_json *job = hf_doc_json(run->job);
 	const char *state = job != NULL ? hf_progress_state(job) : "";
 
 	if (run->timed_out)
-		fprintf(run->cli->err, "holdfast: timed out after %s\n",
+		fprintf(run->cli->err,
+			"holdfast: timed out after %s (--timeout); the job was stopped\n",
 			hf_cli_flag(run->cli, "timeout"));
 	else if (hf_streq(state, "Failed") && run->exit_code != HF_EXIT_INTERRUPTED) {
 		fprintf(run->cli->err, "holdfast: job %s failed with code %d", run->name,
 			run->exit_code);
-		print_first(run, hf_json_path(job, "status", "recovery", "last", NULL));
+		print_first_failure(run, hf_json_path(job, "status", "recovery", "last", NULL));
 		fputc('\n', run->cli->err);
 	}
 	if (hf_cli_has(run->cli, "keep"))
 		fprintf(run->cli->err, "holdfast: logs are kept in %s\n", run->dir);
-	/* Who reads may have left, or the disk be full: the job did not suffer from it, and the
-	 * code stays the job's. */
+	/* If the output could not be written (closed pipe, full disk), the job did not fail, so the
+	 * exit code stays that of the job. */
 	if (fflush(run->cli->out) != 0 || ferror(run->cli->out) != 0) {
-		fputs("holdfast: not everything could be written to the standard output\n",
+		fputs("holdfast: part of the output is lost: standard output cannot be written (is its disk full?)\n",
 		      run->cli->err);
 		clearerr(run->cli->out);
 	}
@@ -802,7 +813,7 @@ static int run_job(struct run *run, hf_time timeout)
 		return hf_cli_fail(run->cli, &err);
 	create_progress(run);
 	create_timers(run, timeout);
-	if (begin(run, &err) != 0)
+	if (begin_run(run, &err) != 0)
 		return hf_cli_fail(run->cli, &err);
 	hf_loop_run(run->loop);
 	print_end(run);
@@ -827,18 +838,19 @@ static int verb_run(struct hf_cli *cli)
 		rc = parse_flags(&run);
 	if (rc == 0)
 		rc = run_job(&run, timeout);
-	release(&run);
+	release_run(&run);
 	return rc;
 }
 
 static const struct hf_flag run_flags[] = {
-	{"progress", 0, "HOW", "auto, or plain: lines instead of a block that is redrawn"},
-	{"no-logs", 0, NULL, "do not show what the ranks print"},
+	{"progress", 0, "HOW", "auto: a status block on a terminal; plain: lines"},
+	{"no-logs", 0, NULL, "do not show the logs of the ranks"},
 	{"ranks", 0, "LIST", "show the logs of these ranks only, such as 0,2 or worker-1"},
-	{"timeout", 0, "SPAN", "give up after so long, such as 10m, with exit code 124; 0: never"},
-	{"inject", 0, "FAULT", "make a fault: 'kill worker-1 at 5s' after the job first runs"},
-	{"keep", 0, NULL, "keep the logs of the ranks in files"},
-	{"namespace", 'n', "NAME", "the job's namespace where the manifest names none"},
+	{"timeout", 0, "SPAN", "stop after this time, such as 10m, with exit code 124; 0: never"},
+	{"inject", 0, "FAULT",
+	 "cause a fault, such as 'kill worker-1 at 5s': 5 s after the job first runs"},
+	{"keep", 0, NULL, "keep the log files of the ranks"},
+	{"namespace", 'n', "NAME", "namespace of the job, if the manifest has none"},
 	{NULL, 0, NULL, NULL},
 };
 

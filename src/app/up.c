@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* holdfast up: runs the embedded plane as a cluster of one node, with its API on a loopback
+ * address. */
 #include "app/verbs.h"
 
 #include "app/home.h"
@@ -23,7 +26,7 @@
 #include <unistd.h>
 
 /*
- * `holdfast up`: the plane as a long-lived cluster of one node, with its API.
+ * The states of `up`:
  *
  *   starting ─ready─▶ serving ─SIGTERM, SIGINT─▶ over      (pods run on under their shims)
  *                             └─SIGUSR1─▶ draining ─▶ over (`down`: every pod is ended)
@@ -32,9 +35,9 @@ enum up_state { UP_STARTING, UP_SERVING, UP_DRAINING, UP_OVER };
 
 #define DEFAULT_LISTEN "127.0.0.1:7443"
 #define STARTING_LOOK (200 * HF_MS)
-#define STARTING_MAX HF_MINUTE /* a node registers in a fraction of a second */
+#define STARTING_MAX HF_MINUTE /* a node normally registers in a fraction of a second */
 #define NOTICES_MAX 16
-/* Set for the process that --detach leaves behind. */
+/* Set in the background process of --detach. */
 #define DETACHED_ENV "HOLDFAST_UP_DETACHED"
 
 struct up {
@@ -51,14 +54,14 @@ struct up {
 	enum up_state state;
 	bool detached;
 	int exit_code;
-	/* What the kubelet said before it was known how the start ends. */
+	/* Notices of the kubelet during the start, logged after it. */
 	char *notices[NOTICES_MAX];
 	size_t n_notices;
 };
 
 /* ---- the end ------------------------------------------------------------------------------ */
 
-static void over(struct up *up)
+static void end_up(struct up *up)
 {
 	up->state = UP_OVER;
 	hf_loop_stop(up->loop);
@@ -70,33 +73,33 @@ static void on_drained(void *arg)
 
 	if (up->face != NULL)
 		hf_face_quiesce(up->face);
-	over(up);
+	end_up(up);
 }
 
 static void on_stop(void *arg, int signum)
 {
 	struct up *up = arg;
 
-	hf_log(HF_LOG_INFO, "up", "stopping; pods run on, 'holdfast down' ends them", "signal",
-	       strsignal(signum), NULL);
+	hf_log(HF_LOG_INFO, "up", "stopping; pods keep running until 'holdfast down' ends them",
+	       "signal", strsignal(signum), NULL);
 	if (up->face != NULL)
 		hf_face_quiesce(up->face);
-	over(up);
+	end_up(up);
 }
 
 static void on_down(void *arg, int signum)
 {
 	struct up *up = arg;
-	/* Asked again: no more patience. */
+	/* A second SIGUSR1 ends the pods without grace. */
 	hf_time grace = up->state == UP_DRAINING ? 0 : HF_TIME_NONE;
 
 	hf_log(HF_LOG_INFO, "up", "ending every pod, then stopping", NULL);
-	/* Whoever asks is answered until the end: what is stored stays, and can be looked at. */
+	/* The API answers until the end, so that clients can still read the objects. */
 	up->state = UP_DRAINING;
 	hf_plane_stop(up->plane, grace, on_drained, up);
 }
 
-static void tell_notices(struct up *up)
+static void log_notices(struct up *up)
 {
 	for (size_t i = 0; i < up->n_notices; i++) {
 		hf_log(HF_LOG_WARN, "kubelet", up->notices[i], NULL);
@@ -105,17 +108,17 @@ static void tell_notices(struct up *up)
 	up->n_notices = 0;
 }
 
-static void fail(struct up *up, const struct hf_error *err)
+static void fail_up(struct up *up, const struct hf_error *err)
 {
-	/* They may say why, but not more clearly than this does. */
+	/* The notices may have the cause. For a full disk, err already has it. */
 	if (err->code != HF_E_NO_SPACE)
-		tell_notices(up);
+		log_notices(up);
 	up->exit_code = hf_cli_fail(up->cli, err);
-	over(up);
+	end_up(up);
 }
 
-/* The kubelet goes on trying to register where the store takes no writes: a person wants to
- * know now. */
+/* Checks the start every 200 ms. If the store refuses writes, the kubelet would try to register for
+ * ever, so `up` ends with the error instead. */
 static void on_starting(void *arg)
 {
 	struct up *up = arg;
@@ -124,10 +127,12 @@ static void on_starting(void *arg)
 	if (up->state != UP_STARTING)
 		return;
 	if (hf_local_health(hf_plane_local(up->plane), &err) != 0) {
-		fail(up, &err);
+		fail_up(up, &err);
 	} else if (hf_loop_mono(up->loop) - up->started > STARTING_MAX) {
-		(void)hf_error_set(&err, HF_E_INTERNAL, "the node was not ready within a minute");
-		fail(up, &err);
+		(void)hf_error_set(
+			&err, HF_E_INTERNAL,
+			"the node did not become ready within a minute; the lines above may say why");
+		fail_up(up, &err);
 	} else {
 		hf_timer_arm(up->starting, STARTING_LOOK);
 	}
@@ -135,8 +140,8 @@ static void on_starting(void *arg)
 
 /* ---- being ready -------------------------------------------------------------------------- */
 
-/* From here on nobody's terminal is ours any more. */
-static int leave_terminal(struct up *up, struct hf_error *err)
+/* Sends stdout and stderr to up.log, so that the background process leaves the terminal. */
+static int redirect_to_log(struct up *up, struct hf_error *err)
 {
 	HF_AUTOFREE char *path = hf_xasprintf("%s/up.log", up->home.dir);
 	HF_AUTO_FD fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -162,7 +167,7 @@ static void print_ready(const struct up *up)
 		hf_cli_has(up->cli, "data-dir") ? " --data-dir " : "",
 		hf_cli_has(up->cli, "data-dir") ? up->home.dir : "");
 	if (!facts.pod_network)
-		fputs("# pods share this machine's network: two jobs on one port do not fit\n",
+		fputs("# pods share this machine's network: two jobs cannot use the same port\n",
 		      out);
 	(void)fflush(out);
 }
@@ -183,19 +188,19 @@ static void on_ready(void *arg, int code, const char *message)
 		rc = hf_home_announce(&up->home, &err);
 	if (rc == 0) {
 		print_ready(up);
-		tell_notices(up);
+		log_notices(up);
 		if (up->detached)
-			rc = leave_terminal(up, &err);
+			rc = redirect_to_log(up, &err);
 	}
 	if (rc != 0) {
-		fail(up, &err);
+		fail_up(up, &err);
 		return;
 	}
 	up->state = UP_SERVING;
 	hf_log(HF_LOG_INFO, "up", "ready", "kubeconfig", up->home.kubeconfig, NULL);
 }
 
-/* ---- what the plane and the face ask ------------------------------------------------------ */
+/* ---- callbacks of the plane and the API ------------------------------------------------------ */
 
 static void on_notice(void *arg, const char *text)
 {
@@ -211,30 +216,31 @@ static void on_health(void *arg, const struct hf_error *err)
 {
 	struct up *up = arg;
 
-	/* That it cannot start is told once, by on_starting. */
+	/* During the start, on_starting reports the error, once. */
 	if (err != NULL && up->state == UP_STARTING) {
 		if (up->starting != NULL)
 			hf_timer_arm(up->starting, 0);
 		return;
 	}
 	if (err != NULL)
-		hf_log(HF_LOG_ERROR, "store", "nothing can be written; requests are refused", "why",
-		       err->text, NULL);
+		hf_log(HF_LOG_ERROR, "store",
+		       "the store cannot be written; requests that change objects are refused",
+		       "why", err->text, NULL);
 	else
-		hf_log(HF_LOG_INFO, "store", "writing works again", NULL);
+		hf_log(HF_LOG_INFO, "store", "the store can be written again", NULL);
 }
 
 static void on_problem(void *arg, const char *key, int code, const char *message)
 {
 	const struct up *up = arg;
 
-	/* Conflicts are how concurrent writers find out about each other; they are retried.  That
-	 * there is no room is told by on_starting, once and not for each job. */
+	/* Conflicts between concurrent writers are normal and are retried, so they are not logged. A
+	 * full disk during the start is reported once by on_starting, not for each job. */
 	if (code != HF_E_CONFLICT && (code != HF_E_NO_SPACE || up->state != UP_STARTING))
 		hf_log(HF_LOG_WARN, "operator", message, "job", key, NULL);
 }
 
-static bool serves(const struct hf_resource *resource)
+static bool is_served(const struct hf_resource *resource)
 {
 	return !hf_resource_is_job(resource) || hf_framework_by_name(resource->plural) != NULL;
 }
@@ -250,7 +256,9 @@ static int on_readyz(void *arg, struct hf_error *err)
 {
 	const struct up *up = arg;
 
-	return up->state == UP_SERVING ? 0 : hf_error_set(err, HF_E_UNAVAILABLE, "not ready");
+	return up->state == UP_SERVING ? 0
+				       : hf_error_set(err, HF_E_UNAVAILABLE,
+						      "'holdfast up' is starting or stopping");
 }
 
 /* ---- set-up ------------------------------------------------------------------------------- */
@@ -273,8 +281,8 @@ static int parse_listen(struct up *up, const char *text)
 	if (!hf_streq(up->address, "127.0.0.1") && !hf_streq(up->address, "::1"))
 		return hf_cli_usage(
 			up->cli,
-			"--listen: only 127.0.0.1 and ::1: whoever reaches the API can start "
-			"programs as you");
+			"--listen: only 127.0.0.1 and ::1 are allowed, because a client of the API "
+			"can start programs as you");
 	up->port = (uint16_t)port;
 	return 0;
 }
@@ -300,7 +308,7 @@ static int create_face(struct up *up, struct hf_error *err)
 		.cert_pem = up->home.cert_pem,
 		.key_pem = up->home.key_pem,
 		.token = up->home.token,
-		.serves = serves,
+		.serves = is_served,
 		.metrics = on_metrics,
 		.ready = on_readyz,
 		.arg = up,
@@ -324,8 +332,8 @@ static int create_signals(struct up *up, struct hf_error *err)
 	return rc;
 }
 
-/* Before anything is made: a port that is taken leaves nothing behind.  Where another `up` has the
- * folder, and the port perhaps, that is the better thing to say. */
+/* Checks the port before any file is made, so that a used port leaves nothing behind. If another `up`
+ * uses the folder, hf_home_open reports that instead. */
 static int check_address(const struct up *up, const char *dir, struct hf_error *err)
 {
 	bool running = false;
@@ -338,8 +346,8 @@ static int check_address(const struct up *up, const char *dir, struct hf_error *
 	return rc == 0 ? 0 : hf_error_wrap(err, "--listen %s:%u", up->address, (unsigned)up->port);
 }
 
-static int begin(struct up *up, const char *dir, enum hf_kubelet_network network,
-		 struct hf_error *err)
+static int begin_up(struct up *up, const char *dir, enum hf_kubelet_network network,
+		    struct hf_error *err)
 {
 	struct hf_plane_options options = {
 		.no_operator = hf_cli_has(up->cli, "no-operator"),
@@ -373,7 +381,7 @@ static int begin(struct up *up, const char *dir, enum hf_kubelet_network network
 	return 0;
 }
 
-static void release(struct up *up)
+static void release_up(struct up *up)
 {
 	up->sigint = hf_signal_destroy(up->sigint);
 	up->sigterm = hf_signal_destroy(up->sigterm);
@@ -388,12 +396,12 @@ static void release(struct up *up)
 		free(up->notices[i]);
 }
 
-static int serve(struct up *up, const char *dir, enum hf_kubelet_network network)
+static int serve_up(struct up *up, const char *dir, enum hf_kubelet_network network)
 {
 	struct hf_error err;
 
 	hf_log_setup(stderr, HF_LOG_INFO, isatty(STDERR_FILENO) == 1 ? HF_LOG_TEXT : HF_LOG_JSON);
-	if (begin(up, dir, network, &err) != 0)
+	if (begin_up(up, dir, network, &err) != 0)
 		return hf_cli_fail(up->cli, &err);
 	hf_loop_run(up->loop);
 	return up->exit_code;
@@ -404,7 +412,7 @@ static int serve(struct up *up, const char *dir, enum hf_kubelet_network network
 struct detach {
 	struct hf_cli *cli;
 	struct hf_loop *loop;
-	bool spoke; /* only who is ready prints something */
+	bool has_output; /* the child prints only once it is ready */
 	bool ended;
 	int exit_code;
 };
@@ -414,10 +422,10 @@ static void on_output(void *arg, const char *bytes, size_t len, int read_error)
 	struct detach *detach = arg;
 
 	if (len > 0) {
-		detach->spoke = true;
+		detach->has_output = true;
 		(void)fwrite(bytes, 1, len, detach->cli->out);
-	} else if (detach->spoke) {
-		/* It has said all and has closed its end. */
+	} else if (detach->has_output) {
+		/* The child is ready and has closed its end of the pipe. */
 		hf_loop_stop(detach->loop);
 	}
 }
@@ -481,7 +489,7 @@ static int detach_up(struct hf_cli *cli, const char *dir)
 	detach.loop = hf_loop_destroy(detach.loop);
 	if (rc != 0)
 		return hf_cli_fail(cli, &err);
-	/* Where it ended, it has said why on the same stderr. */
+	/* If the child ended early, it printed the error on the same stderr. */
 	return detach.ended ? detach.exit_code : HF_EXIT_OK;
 }
 
@@ -501,25 +509,27 @@ static int verb_up(struct hf_cli *cli)
 	if (rc == 0 && hf_home_path(hf_cli_flag(cli, "data-dir"), &dir, &err) != 0)
 		rc = hf_cli_usage(cli, "%s", err.text);
 	if (rc == 0)
-		rc = hf_cli_has(cli, "detach") ? detach_up(cli, dir) : serve(&up, dir, network);
-	release(&up);
+		rc = hf_cli_has(cli, "detach") ? detach_up(cli, dir) : serve_up(&up, dir, network);
+	release_up(&up);
 	return rc;
 }
 
 static const struct hf_flag up_flags[] = {
 	{"listen", 0, "ADDRESS:PORT",
-	 "where the API answers: " DEFAULT_LISTEN "; port 0 takes a free one"},
+	 "address of the API (" DEFAULT_LISTEN "); port 0: any free port"},
 	{"data-dir", 0, "DIR",
-	 "where everything is kept; else $HOLDFAST_DIR or ~/.local/state/holdfast"},
-	{"detach", 'd', NULL, "go on in the background once it is ready; its log is DIR/up.log"},
-	{"network", 0, "HOW", "auto, or host: every pod on this machine's own network"},
-	{"no-operator", 0, NULL, "leave the jobs to a 'holdfast operator' or another controller"},
+	 "folder for all data; else $HOLDFAST_DIR or ~/.local/state/holdfast"},
+	{"detach", 'd', NULL, "run in the background once ready; the log is DIR/up.log"},
+	{"network", 0, "HOW",
+	 "auto: a network for each pod if possible; host: this machine's network"},
+	{"no-operator", 0, NULL,
+	 "do not run the operator: 'holdfast operator' or another one does"},
 	{NULL, 0, NULL, NULL},
 };
 
 const struct hf_cli_verb hf_verb_up = {
 	.name = "up",
-	.summary = "Be a cluster of one node on this machine, for kubectl and the SDK",
+	.summary = "Start a one-node cluster on this machine, for kubectl and the SDK",
 	.usage = "",
 	.examples = "  holdfast up\n"
 		    "  eval \"$(holdfast up --detach)\" && kubectl get nodes\n"

@@ -5,16 +5,16 @@
 
 #include "cli/cli.h"
 
-/* The verbs that make a plane of their own. */
+/* Verbs that run an embedded plane. */
 extern const struct hf_cli_verb hf_verb_run;
 extern const struct hf_cli_verb hf_verb_up;
-/* The operator alone, for a cluster that there is. */
+/* Runs the operator for an existing cluster. */
 extern const struct hf_cli_verb hf_verb_operator;
-/* On each node of such a cluster. */
+/* Runs on each node of a cluster. */
 extern const struct hf_cli_verb hf_verb_agent;
-/* In a pod, around the training process. */
+/* Runs in a pod, around the training process. */
 extern const struct hf_cli_verb hf_verb_exec;
-/* And the one that ends such a plane. */
+/* Ends the embedded plane of `up`. */
 extern const struct hf_cli_verb hf_verb_down;
 
 #endif

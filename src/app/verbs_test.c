@@ -104,7 +104,8 @@ static void a_wrong_command_line_is_code_2_and_nothing_is_made(void **state)
 		{{"run", "job.yaml", "--inject", "kill worker-7 at 1s"}, "worker-7"},
 		{{"run", "job.yaml", "--ranks", "9"}, "--ranks: "},
 		{{"run", "job.yaml", "--progress", "loud"}, "--progress takes auto or plain"},
-		{{"run", "named.yaml", "-n", "other"}, "is in namespace 'team', not in 'other'"},
+		{{"run", "named.yaml", "-n", "other"},
+		 "metadata.namespace is 'team', but --namespace is 'other'"},
 		{{"run", "job.yaml", "--nosuch"}, "--nosuch"},
 		{{"run", "empty.yaml"}, "the job has no replicas"},
 		{{"up", "here"}, "holdfast: "},
@@ -161,7 +162,7 @@ static void down_of_what_is_not_up_is_fine(void **state)
 
 	(void)state;
 	assert_int_equal(say(words), HF_EXIT_OK);
-	assert_string_equal(out, "'holdfast up' was not running; nothing of it is left\n");
+	assert_string_equal(out, "'holdfast up' was not running; no pods of it are left\n");
 	assert_string_equal(err, "");
 	assert_int_not_equal(access("state", F_OK), 0);
 }

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Changes a job for `suspend`, `resume`, `restart` and `delete`: finds each job named on the
+ * command line, sends the verb's patch, and records --reason as an event. Refuses jobs that have
+ * ended. */
 #include "cli/act.h"
 
 #include "base/mem.h"
@@ -54,7 +58,10 @@ int hf_act_record(struct hf_cli *cli, struct hf_doc *job, const char *event_reas
 				     .body = body};
 	if (why != NULL)
 		rc = hf_cli_request(cli, &request, &reply, err);
-	return rc == 0 ? 0 : hf_error_wrap(err, "done, but the reason could not be recorded");
+	return rc == 0 ? 0
+		       : hf_error_wrap(
+				 err,
+				 "the job was changed, but --reason could not be recorded as an event");
 }
 
 int hf_act_refuse_ended(struct hf_doc *job, struct hf_error *err)
@@ -64,8 +71,10 @@ int hf_act_refuse_ended(struct hf_doc *job, struct hf_error *err)
 	hf_job_facts_read(hf_doc_json(job), &facts);
 	if (!hf_streq(facts.state, "Succeeded") && !hf_streq(facts.state, "Failed"))
 		return 0;
-	return hf_error_set(err, HF_E_CONFLICT, "%s has ended: it is %s", hf_doc_name(job),
-			    facts.state);
+	return hf_error_set(
+		err, HF_E_CONFLICT,
+		"%s has already ended (%s) and cannot be changed; create a new job instead",
+		hf_doc_name(job), facts.state);
 }
 
 static int act_on(struct hf_cli *cli, const struct hf_act *act, const char *word)

@@ -7,34 +7,36 @@
 
 HF_BEGIN_DECLS
 
-/* What suspend, resume, restart and delete share: the job, a patch, and the reason why. */
+/* What suspend, resume, restart and delete share: they find a job, patch it, and record --reason. */
 
 #define HF_ACT_FLAG_DRY_RUN                                                                        \
 	{                                                                                          \
-		"dry-run", 0, "WHERE", "server: have it checked and do nothing"                    \
+		"dry-run", 0, "WHERE",                                                             \
+			"server: the server checks the request and changes nothing; none: off"     \
 	}
 #define HF_ACT_FLAG_REASON                                                                         \
 	{                                                                                          \
-		"reason", 0, "TEXT", "why, kept as an event of the job"                            \
+		"reason", 0, "TEXT", "your reason, recorded as an event of the job"                \
 	}
 
 struct hf_act {
-	/* Sees the job as it is; what it gives back is patched in.  An error: it cannot be done
-	 * to this job.  *ret_patch stays NULL: there is nothing to do, it is so already. */
+	/* Makes the merge patch for the job, from its present version. Returns an error if the job
+	 * does not allow the action. Leaves *ret_patch NULL if the job is already as wanted. */
 	int (*prepare)(struct hf_cli *cli, const struct hf_framework *framework, struct hf_doc *job,
 		       struct hf_json **ret_patch, struct hf_error *err);
-	const char *event_reason; /* of the event that keeps --reason */
+	const char *event_reason; /* reason of the Event that records --reason */
 	const char *done;         /* "pytorchjob/ddp <done>" is printed */
-	const char *already;      /* printed instead where there is nothing to do */
+	const char *already;      /* printed instead of `done` if the job is already as wanted */
 };
 
-/* To each job named on the command line; the code of the first that failed. */
+/* Apply the act to each job named on the command line.  Returns the exit code of the first job
+ * that failed; the other jobs are still acted on. */
 int hf_act_all(struct hf_cli *cli, const struct hf_act *act);
 
-/* HF_E_CONFLICT where the job has come to its end: nothing is done to it any more. */
+/* HF_E_CONFLICT if the job has succeeded or failed: such a job cannot be changed any more. */
 int hf_act_refuse_ended(struct hf_doc *job, struct hf_error *err) HF_MUST_CHECK;
 
-/* The flag --reason as an event of the job; nothing where it is not given. */
+/* Record --reason as an event of the job.  Does nothing if the flag is absent. */
 int hf_act_record(struct hf_cli *cli, struct hf_doc *job, const char *event_reason,
 		  struct hf_error *err) HF_MUST_CHECK;
 

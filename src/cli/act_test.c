@@ -39,7 +39,7 @@ static void suspend_and_resume_change_the_job_once(void **state)
 	assert_said(w, 0, "pytorchjob/a suspended\n", "");
 	assert_true(suspended(w, "a"));
 	cli_world_run(w, "suspend", "pytorchjob/a", NULL);
-	assert_said(w, 0, "pytorchjob/a is suspended already\n", "");
+	assert_said(w, 0, "pytorchjob/a is already suspended\n", "");
 	cli_world_run(w, "resume", "pytorchjobs/a", NULL);
 	assert_said(w, 0, "pytorchjob/a resumed\n", "");
 	assert_false(suspended(w, "a"));
@@ -61,7 +61,7 @@ static void a_dry_run_changes_nothing(void **state)
 	cli_world_run(w, "delete", "a", "--dry-run=server", NULL);
 	assert_said(w, 0, "pytorchjob/a deleted (dry run)\n", "");
 	cli_world_run(w, "events", NULL);
-	assert_said(w, 0, "", "No events found\n");
+	assert_said(w, 0, "", "No events found; the server keeps events for a limited time\n");
 	cli_world_run(w, "suspend", "a", "--dry-run=client", NULL);
 	assert_int_equal(w->code, HF_EXIT_USAGE);
 	assert_has(w->err, "server or none, not 'client'");
@@ -108,15 +108,21 @@ static void what_cannot_be_done_to_a_job_is_refused(void **state)
 	cli_world_job(w, "bad", 1, "Failed");
 	cli_world_job(w, "a", 1, "Running");
 	cli_world_run(w, "restart", "over", NULL);
-	assert_said(w, 1, "", "holdfast: over has ended: it is Succeeded\n");
+	assert_said(
+		w, 1, "",
+		"holdfast: over has already ended (Succeeded) and cannot be changed; create a new job instead\n");
 	cli_world_run(w, "suspend", "bad", NULL);
-	assert_said(w, 1, "", "holdfast: bad has ended: it is Failed\n");
+	assert_said(
+		w, 1, "",
+		"holdfast: bad has already ended (Failed) and cannot be changed; create a new job instead\n");
 	assert_false(suspended(w, "bad"));
 	cli_world_run(w, "restart", "a", "--rank", "worker-7", NULL);
 	assert_said(w, 1, "", "holdfast: no replica 'worker-7' in a; it has master-0, worker-0\n");
 	cli_world_run(w, "suspend", "a", NULL);
 	cli_world_run(w, "restart", "a", NULL);
-	assert_said(w, 1, "", "holdfast: a is suspended: 'holdfast resume a' starts it\n");
+	assert_said(
+		w, 1, "",
+		"holdfast: a is suspended, so there is nothing to restart: 'holdfast resume a' starts it\n");
 }
 
 static void one_that_is_not_there_does_not_keep_the_others_back(void **state)
@@ -149,7 +155,7 @@ static void delete_takes_the_job_away(void **state)
 	cli_world_run(w, "delete", "b", "--yes", "--foreground", NULL);
 	assert_said(w, 0, "pytorchjob/b deleted\n", "");
 	HF_AUTO_DOC left = cli_world_get(w, JOBS, "b");
-	/* It goes after what it owns, which a collector would see to. */
+	/* The job is deleted after its pods, once the garbage collector has deleted them. */
 	assert_non_null(hf_json_path(hf_doc_json(left), "metadata", "deletionTimestamp", NULL));
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Runs one verb: parses the command line with the verb's table, prints help and errors, connects
+ * to the server, and turns the verb's result into an exit code. */
 #include "cli/cli.h"
 
 #include "base/mem.h"
@@ -16,22 +19,22 @@
 
 #define MESSAGE_BYTES_MAX ((size_t)64 << 10)
 
-/* Of the verbs that talk to a server. */
+/* Flags of every verb that talks to a server. */
 static const struct hf_flag server_flags[] = {
-	{"namespace", 'n', "NAME", "the namespace to work in"},
-	{"all-namespaces", 'A', NULL, "work in all namespaces"},
+	{"namespace", 'n', "NAME", "the namespace; else that of the context, else 'default'"},
+	{"all-namespaces", 'A', NULL, "list objects of all namespaces"},
 	{"kubeconfig", 0, "FILE",
-	 "where the server is; else $KUBECONFIG, else a running 'holdfast up'"},
+	 "kubeconfig file; else $KUBECONFIG, else a running 'holdfast up'"},
 	{"context", 0, "NAME", "the context of the kubeconfig file to use"},
 	{"cluster", 0, "NAME", "the cluster of the kubeconfig file to use"},
 	{"user", 0, "NAME", "the user of the kubeconfig file to use"},
-	{"local", 0, NULL, "this user's 'holdfast up', whatever $KUBECONFIG says"},
-	{"request-timeout", 0, "SPAN", "give up one request after so long, such as 10s"},
+	{"local", 0, NULL, "use this user's 'holdfast up' and ignore $KUBECONFIG"},
+	{"request-timeout", 0, "SPAN", "time limit of each request, such as 10s"},
 	{NULL, 0, NULL, NULL},
 };
 
 static const struct hf_flag global_flags[] = {
-	{"color", 0, "WHEN", "auto, always or never"},
+	{"color", 0, "WHEN", "colour the output: auto (the default), always or never"},
 	{"help", 'h', NULL, "show this help"},
 	{NULL, 0, NULL, NULL},
 };
@@ -41,7 +44,7 @@ static const char *program_of(const struct hf_cli *cli)
 	return hf_str_or(cli->program, "holdfast");
 }
 
-static void complain(const struct hf_cli *cli, const char *text)
+static void print_complaint(const struct hf_cli *cli, const char *text)
 {
 	fputs("holdfast: ", cli->err);
 	hf_text_print(cli->err, text, cli->utf8);
@@ -56,7 +59,7 @@ int hf_cli_usage(const struct hf_cli *cli, const char *fmt, ...)
 	va_start(ap, fmt);
 	hf_strbuf_vaddf(&text, fmt, ap);
 	va_end(ap);
-	complain(cli, text.data);
+	print_complaint(cli, text.data);
 	fprintf(cli->err, "See '%s%s%s --help'.\n", program_of(cli), cli->verb != NULL ? " " : "",
 		cli->verb != NULL ? cli->verb->name : "");
 	return HF_EXIT_USAGE;
@@ -64,7 +67,7 @@ int hf_cli_usage(const struct hf_cli *cli, const char *fmt, ...)
 
 int hf_cli_fail(const struct hf_cli *cli, const struct hf_error *err)
 {
-	complain(cli, err->text);
+	print_complaint(cli, err->text);
 	switch (err->code) {
 	case HF_E_UNAVAILABLE:
 	case HF_E_UNAUTHORIZED: return HF_EXIT_UNREACHABLE;
@@ -82,7 +85,7 @@ const char *hf_cli_flag(const struct hf_cli *cli, const char *name)
 {
 	const char *value = NULL;
 
-	/* The last one counts, as everywhere. */
+	/* If a flag is given twice, the last value counts. */
 	for (size_t i = 0; i < cli->n_flags; i++)
 		if (hf_streq(cli->flags[i].flag->name, name))
 			value = cli->flags[i].value;
@@ -129,7 +132,7 @@ static void print_flags(const struct hf_cli *cli, const struct hf_flag *flags)
 	}
 }
 
-/* Examples call the program as it was called. */
+/* Replaces "holdfast" in the examples by "kubectl holdfast" if the program runs as kubectl's plugin. */
 static void print_examples(const struct hf_cli *cli)
 {
 	static const char usual[] = "  holdfast ";
@@ -187,7 +190,8 @@ static void print_help(const struct hf_cli *cli, FILE *out,
 		for (const struct hf_cli_verb *const *verb = *tables; *verb != NULL; verb++)
 			if (!(*verb)->hidden)
 				fprintf(out, "  %-10s %s\n", (*verb)->name, (*verb)->summary);
-	fprintf(out, "\n'%s VERB --help' has examples and flags.\n", program_of(cli));
+	fprintf(out, "\n'%s VERB --help' prints the examples and flags of a verb.\n",
+		program_of(cli));
 }
 
 /* ---- the command line --------------------------------------------------------------------- */
@@ -220,29 +224,32 @@ struct parse {
 	const char *const *argv;
 };
 
-/* Records the flag; its value is what stood behind "=", or the next word. */
+/* Records the flag with its value: `attached` (the text after "=") or the next word. */
 static int take_flag(struct hf_cli *cli, struct parse *parse, const struct hf_flag *flag,
 		     const char *attached)
 {
 	const char *value = attached;
 
 	if (flag->value == NULL && attached != NULL) {
-		/* As kubectl takes switches: --watch=true. */
+		/* kubectl accepts a value for a switch: --watch=true. */
 		if (hf_streq(attached, "false"))
 			return 0;
 		if (!hf_streq(attached, "true"))
-			return hf_cli_usage(cli, "--%s takes no value", flag->name);
+			return hf_cli_usage(
+				cli, "--%s is a switch: it takes no value, only true or false",
+				flag->name);
 		value = "";
 	} else if (flag->value == NULL) {
 		value = "";
 	} else if (value == NULL) {
 		if (parse->i + 1 >= parse->argc)
-			return hf_cli_usage(cli, "--%s needs a value (%s)", flag->name,
-					    flag->value);
+			return hf_cli_usage(cli, "--%s needs a value: --%s %s", flag->name,
+					    flag->name, flag->value);
 		value = parse->argv[++parse->i];
 	}
 	if (cli->n_flags == HF_CLI_FLAGS_MAX)
-		return hf_cli_usage(cli, "too many flags");
+		return hf_cli_usage(cli, "too many flags: at most %d are allowed",
+				    HF_CLI_FLAGS_MAX);
 	cli->flags[cli->n_flags++] = (struct hf_cli_flag){.flag = flag, .value = value};
 	return 0;
 }
@@ -258,7 +265,8 @@ static int take_long(struct hf_cli *cli, struct parse *parse, const char *word)
 	return take_flag(cli, parse, flag, equals != NULL ? equals + 1 : NULL);
 }
 
-/* "-n NAME", "-nNAME", "-ojson", "-fA": letters, the first with a value takes the rest. */
+/* Parses "-n NAME", "-nNAME", "-ojson", "-fA". The first letter that needs a value takes the rest
+ * of the word as its value. */
 static int take_letters(struct hf_cli *cli, struct parse *parse, const char *letters)
 {
 	for (; *letters != '\0'; letters++) {
@@ -346,7 +354,7 @@ static int take_server_flags(struct hf_cli *cli)
 	cli->all_namespaces = hf_cli_has(cli, "all-namespaces");
 	if (cli->all_namespaces && ns != NULL)
 		return hf_cli_usage(cli, "give --namespace or --all-namespaces, not both");
-	/* "0" is kubectl's word for none. */
+	/* kubectl writes "0" for "no limit". */
 	if (timeout != NULL && !hf_streq(timeout, "0") &&
 	    hf_span_parse(timeout, &cli->request_timeout, &err) != 0)
 		return hf_cli_usage(cli, "--request-timeout: %s", err.text);
@@ -360,12 +368,13 @@ static int connect_to(struct hf_cli *cli)
 
 	if (cli->connect(cli, &cli->store, &err) == 0)
 		return HF_EXIT_OK;
-	/* No server is named, or not in a way that can be read: none is reached. */
+	/* A missing or unreadable kubeconfig counts as "no server reached". */
 	rc = hf_cli_fail(cli, &err);
 	return rc == HF_EXIT_FAILED ? HF_EXIT_UNREACHABLE : rc;
 }
 
-/* A full disk behind stdout is a failure that is told; a reader that went away knows. */
+/* Reports output that could not be written, such as on a full disk. If the reader closed the pipe
+ * (POLLERR), only the exit code reports it. */
 static int check_output(struct hf_cli *cli, int exit_code)
 {
 	struct pollfd out = {.fd = fileno(cli->out)};
@@ -373,11 +382,14 @@ static int check_output(struct hf_cli *cli, int exit_code)
 	if (fflush(cli->out) == 0 && ferror(cli->out) == 0)
 		return exit_code;
 	if (poll(&out, 1, 0) <= 0 || (out.revents & POLLERR) == 0)
-		complain(cli, "not everything could be written to the standard output");
+		print_complaint(
+			cli,
+			"part of the output is lost: standard output cannot be written (is its disk full?)");
 	return exit_code == HF_EXIT_OK ? HF_EXIT_FAILED : exit_code;
 }
 
-/* For verbs that have another program's command line.  Help is asked for as everywhere. */
+/* Passes all words to a verb that parses its own command line. Only the help flags are recognized
+ * here. */
 static int take_raw(struct hf_cli *cli, int argc, const char *const *argv, bool *ret_help)
 {
 	for (int i = 0; i < argc; i++) {
@@ -430,7 +442,7 @@ static bool asks_for_help(const char *word)
 	return hf_streq(word, "--help") || hf_streq(word, "-h") || hf_streq(word, "help");
 }
 
-/* `kubectl holdfast` is this program under the name kubectl-holdfast. */
+/* kubectl starts the plugin `kubectl holdfast` as the program kubectl-holdfast. */
 static const char *name_of_program(const char *path)
 {
 	const char *slash = path != NULL ? strrchr(path, '/') : NULL;
@@ -465,7 +477,8 @@ int hf_cli_main(struct hf_cli *cli, const struct hf_cli_verb *const *const *tabl
 	if (cli->verb == NULL)
 		return hf_cli_usage(cli, "unknown verb '%s'", argv[1]);
 	if (argc > HF_CLI_ARGS_MAX)
-		return hf_cli_usage(cli, "more than %d words", HF_CLI_ARGS_MAX);
+		return hf_cli_usage(cli, "the command line has more than %d words",
+				    HF_CLI_ARGS_MAX);
 	cli->args = hf_xcalloc((size_t)argc, sizeof(*cli->args));
 	rc = run_verb(cli, argc - 2, argv + 2);
 	free(cli->args);

@@ -20,9 +20,9 @@ HF_BEGIN_DECLS
  */
 enum hf_exit {
 	HF_EXIT_OK = 0,
-	HF_EXIT_FAILED = 1,      /* refused, not found, or the job failed */
-	HF_EXIT_USAGE = 2,       /* the command line or the manifest is wrong; nothing was done */
-	HF_EXIT_UNREACHABLE = 3, /* no server, or it does not know us */
+	HF_EXIT_FAILED = 1, /* the server refused, an object was not found, or the job failed */
+	HF_EXIT_USAGE = 2,  /* the command line or the manifest is wrong; nothing was changed */
+	HF_EXIT_UNREACHABLE = 3, /* no server is reached, or it rejects the credentials */
 	HF_EXIT_TIMEOUT = 124,
 	HF_EXIT_INTERNAL = 125, /* Holdfast itself failed */
 	HF_EXIT_INTERRUPTED = 130,
@@ -32,7 +32,7 @@ enum hf_exit {
 struct hf_flag {
 	const char *name;  /* without dashes */
 	char letter;       /* 0: none */
-	const char *value; /* what help calls its value; NULL: a switch */
+	const char *value; /* placeholder of the value in help texts; NULL: a switch */
 	const char *help;
 };
 
@@ -49,21 +49,21 @@ struct hf_cli;
 struct hf_cli_verb {
 	const char *name;
 	const char *summary;         /* one line, for the list of verbs */
-	const char *usage;           /* what stands behind "holdfast NAME", e.g. "JOB [--all]" */
+	const char *usage;           /* the words after "holdfast NAME", such as "JOB [--all]" */
 	const char *examples;        /* three lines of commands, shown first by --help */
-	const struct hf_flag *flags; /* beside the global ones; NULL: none */
-	int args_min, args_max;      /* words that are no flags; max -1: any number */
-	bool hidden;                 /* not in the list */
-	bool raw;                    /* reads its words itself: all of them are in args */
-	bool connects;               /* talks to a server: store and ns are set before it runs */
-	/* Returns the exit code; has printed what there is to say. */
+	const struct hf_flag *flags; /* in addition to the global flags; NULL: none */
+	int args_min, args_max;      /* number of words that are not flags; args_max -1: no limit */
+	bool hidden;                 /* the list of verbs leaves it out */
+	bool raw;      /* the verb parses its own command line: args has all words, flags too */
+	bool connects; /* talks to a server: store and ns are set before it runs */
+	/* Prints the result or the error itself and returns the exit code. */
 	int (*run)(struct hf_cli *cli);
 };
 
 struct hf_cli {
 	const char *program; /* "holdfast", or "kubectl holdfast" as its plugin */
 	const struct hf_cli_verb *verb;
-	const char **args; /* words that are no flags */
+	const char **args; /* the words that are not flags */
 	int n_args;
 	struct hf_cli_flag flags[HF_CLI_FLAGS_MAX];
 	size_t n_flags;
@@ -77,8 +77,8 @@ struct hf_cli {
 	/* Set by main, for verbs that talk to a server: makes the loop's store on first use. */
 	int (*connect)(struct hf_cli *cli, struct hf_store **ret_store, struct hf_error *err);
 	struct hf_loop *loop;
-	struct hf_store *store;  /* what connect gave */
-	hf_time request_timeout; /* --request-timeout: span for each request; 0: the usual one */
+	struct hf_store *store;  /* from connect; NULL for verbs without a server */
+	hf_time request_timeout; /* --request-timeout, for each request; 0: the store's default */
 	char *ns;                /* --namespace, else the context's, else "default" */
 	bool all_namespaces;
 };
@@ -86,17 +86,18 @@ struct hf_cli {
 /* The verbs of this module, ended by name NULL. */
 extern const struct hf_cli_verb *const hf_cli_verbs[];
 
-/* Parse and run.  verbs: tables of pointers, the last NULL. */
+/* Parse the command line and run the verb.  Returns the exit code.  tables: NULL-terminated list of
+ * NULL-terminated tables of verbs. */
 int hf_cli_main(struct hf_cli *cli, const struct hf_cli_verb *const *const *tables, int argc,
 		const char *const *argv);
 
-/* NULL: not given.  A switch that is given has "". */
+/* The value of a flag; "" for a switch; NULL: the flag is absent. */
 const char *hf_cli_flag(const struct hf_cli *cli, const char *name);
 bool hf_cli_has(const struct hf_cli *cli, const char *name);
 
-/* "holdfast: <text>" on stderr; returns the exit code for err->code. */
+/* Print "holdfast: TEXT" on stderr.  Returns the exit code for err->code. */
 int hf_cli_fail(const struct hf_cli *cli, const struct hf_error *err);
-/* A mistake on the command line: text, then where to read on; returns HF_EXIT_USAGE. */
+/* Report a wrong command line: prints the text and which --help to read.  Returns HF_EXIT_USAGE. */
 int hf_cli_usage(const struct hf_cli *cli, const char *fmt, ...) HF_PRINTF(2, 3);
 
 HF_END_DECLS

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A verb that writes down what it was given. */
+/* Test verb: prints its arguments and flags. */
 static struct {
 	int runs;
 	char args[256];
@@ -73,7 +73,7 @@ static const struct hf_cli_verb raw = {
 };
 static const struct hf_cli_verb *const verbs[] = {&probe, &hidden, &raw, NULL};
 
-static int connect_code; /* 0: there is a server */
+static int connect_code; /* what connect returns; 0: a server is reached */
 
 static int connect_probe(struct hf_cli *cli, struct hf_store **ret_store, struct hf_error *err)
 {
@@ -209,7 +209,7 @@ static void mistakes_are_named_with_where_to_read_on(void **state)
 	assert_usage("probe a b c", "usage: holdfast probe WHAT");
 	assert_usage("probe a --nope", "unknown flag '--nope'");
 	assert_usage("probe a -x", "unknown flag '-x'");
-	assert_usage("probe a -o", "--output needs a value (FORMAT)");
+	assert_usage("probe a -o", "--output needs a value: --output FORMAT");
 	assert_usage("probe a --color=pink", "auto, always or never");
 	assert_usage("probe a -n Bad_NS", "--namespace 'Bad_NS'");
 	assert_usage("probe a -n x -A", "not both");
@@ -295,7 +295,7 @@ static void no_server_is_code_3_and_the_verb_does_not_run(void **state)
 {
 	struct said said;
 
-	connect_code = HF_E_NOT_FOUND; /* as for a kubeconfig that is not there */
+	connect_code = HF_E_NOT_FOUND; /* the code for a missing kubeconfig */
 	said = run("probe a");
 	connect_code = 0;
 	assert_int_equal(said.code, HF_EXIT_UNREACHABLE);
@@ -318,8 +318,9 @@ static void output_that_cannot_be_written_is_a_failure(void **state)
 	assert_int_equal(hf_cli_main(&cli, tables, 3, argv), HF_EXIT_FAILED);
 	(void)fclose(cli.out);
 	assert_int_equal(fclose(cli.err), 0);
-	assert_string_equal(text,
-			    "holdfast: not everything could be written to the standard output\n");
+	assert_string_equal(
+		text,
+		"holdfast: part of the output is lost: standard output cannot be written (is its disk full?)\n");
 	free(text);
 	free(cli.ns);
 }

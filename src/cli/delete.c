@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* holdfast delete: asks for confirmation on a terminal, records --reason as an event, then
+ * deletes each job. The garbage collector deletes the pods and services. */
 #include "cli/verbs_internal.h"
 
 #include "base/str.h"
@@ -8,11 +11,12 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool confirm(struct hf_cli *cli, const struct hf_framework *framework, struct hf_doc *job)
+static bool ask_to_delete(struct hf_cli *cli, const struct hf_framework *framework,
+			  struct hf_doc *job)
 {
 	char answer[8];
 
-	/* Scripts are not asked; a person is, once for each job. */
+	/* Asks once for each job, and only if standard input is a terminal. */
 	if (hf_cli_has(cli, "yes") || hf_cli_has(cli, "dry-run") || isatty(STDIN_FILENO) != 1)
 		return true;
 	fprintf(cli->err, "Delete %s/%s and its pods? [y/N] ", framework->singular,
@@ -35,9 +39,9 @@ static int delete_one(struct hf_cli *cli, const char *word, bool dry_run)
 
 	if (hf_cli_find_job(cli, word, &job, &framework, &err) != 0)
 		return hf_cli_fail(cli, &err);
-	if (!confirm(cli, framework, job)) {
-		fprintf(cli->err, "holdfast: %s/%s is kept\n", framework->singular,
-			hf_doc_name(job));
+	if (!ask_to_delete(cli, framework, job)) {
+		fprintf(cli->err, "holdfast: %s/%s is not deleted: you did not answer 'y'\n",
+			framework->singular, hf_doc_name(job));
 		return HF_EXIT_FAILED;
 	}
 	if (!dry_run && hf_act_record(cli, job, "DeleteRequested", &err) != 0)
@@ -71,8 +75,8 @@ static int verb_delete(struct hf_cli *cli)
 }
 
 static const struct hf_flag delete_flags[] = {
-	{"yes", 'y', NULL, "do not ask"},
-	{"foreground", 0, NULL, "the job goes after its pods and services"},
+	{"yes", 'y', NULL, "delete without asking"},
+	{"foreground", 0, NULL, "remove the job only after its pods and services are gone"},
 	HF_ACT_FLAG_REASON,
 	HF_ACT_FLAG_DRY_RUN,
 	{NULL, 0, NULL, NULL},

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* holdfast describe: prints one job with its conditions, restarts, pods and events, and with the
+ * operator's next step. */
 #include "cli/verbs_internal.h"
 
 #include "api/job.h"

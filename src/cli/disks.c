@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Finds nodes with little free disk space (condition DiskPressure) among the nodes where pods of
+ * a job run. */
 #include "cli/disks.h"
 
 #include "base/str.h"
@@ -20,7 +23,7 @@ const char *hf_node_short_disk(struct hf_doc *node)
 	return NULL;
 }
 
-/* Where the pod is not over yet; NULL: nowhere. */
+/* The node on which the pod runs or will run. NULL: the pod has ended, or has no node yet. */
 static const char *node_of(struct hf_doc *doc)
 {
 	const char *phase = hf_json_path_str(hf_doc_json(doc), "status", "phase", NULL);

@@ -8,18 +8,18 @@
 
 HF_BEGIN_DECLS
 
-/* Nodes that are looked at for one command; the pods of a large job stand on many. */
+/* Nodes that one command reads at most: the pods of a large job run on many nodes. */
 #define HF_CLI_DISKS_MAX 8
 
 /*
- * Tell of the nodes whose disk is short (condition DiskPressure) among those where these pods run:
- * their logs may have holes and their programs fail for want of room, which nothing in the job
- * says.  docs may hold other objects too.  What cannot be read is passed over.
+ * Call fn for each node with little disk space (condition DiskPressure) on which one of the pods
+ * runs.  On such a node logs may have holes and programs may fail, and the job's own status does not
+ * say so.  docs may hold other objects than pods.  Nodes that cannot be read are left out.
  */
 void hf_cli_short_disks(struct hf_cli *cli, struct hf_doc *const *docs, size_t n,
 			void (*fn)(void *arg, const char *node, const char *why), void *arg);
 
-/* The Node's message; NULL: there is room. */
+/* The message of the condition DiskPressure; NULL: the condition is not True. */
 const char *hf_node_short_disk(struct hf_doc *node);
 
 HF_END_DECLS

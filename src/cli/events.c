@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* holdfast events, and the table of events that `describe` prints: the events of one job and of
+ * its pods and services, or of a namespace, oldest first. */
 #include "cli/verbs_internal.h"
 
 #include "base/mem.h"
@@ -23,8 +26,9 @@ static const char *last_seen(const struct hf_json *event)
 	return hf_str_or(text, "");
 }
 
-/* By time; within one second by what the server counted, oldest first. */
-static int by_time(const void *a, const void *b)
+/* Sorts by time, oldest first. Event times have seconds only, so events of one second are sorted by
+ * resourceVersion. */
+static int compare_by_time(const void *a, const void *b)
 {
 	struct hf_doc *const *left = a, *const *right = b;
 	hf_time left_time = 0, right_time = 0;
@@ -39,7 +43,7 @@ static int by_time(const void *a, const void *b)
 	return left_version < right_version ? -1 : left_version > right_version;
 }
 
-/* The job itself, and its pods and services, whose names begin with the job's. */
+/* True for events of the job, and of pods and services named "JOB-…". */
 static bool is_about(const struct hf_json *event, struct hf_doc *job)
 {
 	const struct hf_json *about = hf_json_get(event, "involvedObject");
@@ -94,7 +98,7 @@ int hf_cli_events(struct hf_cli *cli, struct hf_doc *job, struct hf_table **ret_
 	if (rc != 0)
 		return rc;
 	if (reply.n_items > 1)
-		qsort(reply.items, reply.n_items, sizeof(struct hf_doc *), by_time);
+		qsort(reply.items, reply.n_items, sizeof(struct hf_doc *), compare_by_time);
 	table = with_namespace ? hf_table_create(headers, HF_ARRAY_LEN(headers))
 			       : hf_table_create(headers + 1, HF_ARRAY_LEN(headers) - 1);
 	for (size_t i = 0; i < reply.n_items; i++)
@@ -123,7 +127,7 @@ int hf_cli_last_refusal(struct hf_cli *cli, struct hf_doc *job, struct hf_doc **
 	if (rc != 0)
 		return rc;
 	if (reply.n_items > 1)
-		qsort(reply.items, reply.n_items, sizeof(struct hf_doc *), by_time);
+		qsort(reply.items, reply.n_items, sizeof(struct hf_doc *), compare_by_time);
 	*ret_event = NULL;
 	for (size_t i = reply.n_items; i > 0 && *ret_event == NULL; i--) {
 		const struct hf_json *event = hf_doc_json(reply.items[i - 1]);
@@ -150,7 +154,7 @@ static int verb_events(struct hf_cli *cli)
 	if (hf_table_rows(table) > 0)
 		hf_table_print(table, cli->out, true);
 	else
-		fputs("No events found\n", cli->err);
+		fputs("No events found; the server keeps events for a limited time\n", cli->err);
 	hf_table_destroy(table);
 	return HF_EXIT_OK;
 }
@@ -158,7 +162,7 @@ static int verb_events(struct hf_cli *cli)
 const struct hf_cli_verb hf_verb_events = {
 	.name = "events",
 	.connects = true,
-	.summary = "List what happened, oldest first",
+	.summary = "List the events of a job or a namespace, oldest first",
 	.usage = "[JOB]",
 	.examples = "  holdfast events\n"
 		    "  holdfast events ddp\n"

@@ -8,16 +8,16 @@
 
 HF_BEGIN_DECLS
 
-/* The events of a job, its pods and services (NULL: of the namespace), oldest first, as a table
- * for the caller to print and destroy. */
+/* The events of a job and of its pods and services, oldest first.  job NULL: all events of the
+ * namespace.  The caller prints and destroys the table. */
 int hf_cli_events(struct hf_cli *cli, struct hf_doc *job, struct hf_table **ret_table,
 		  struct hf_error *err) HF_MUST_CHECK;
 
-/* What the server said last when it refused a pod or service of that job: an Event, the caller's
- * reference; NULL: it has refused none, as far as Events go back. */
+/* The newest Event of a pod or service of the job that the server refused to create.  The caller
+ * owns the reference.  NULL: there is no such Event. */
 int hf_cli_last_refusal(struct hf_cli *cli, struct hf_doc *job, struct hf_doc **ret_event,
 			struct hf_error *err) HF_MUST_CHECK;
-/* When it was seen last; HF_TIME_NONE: it does not say. */
+/* The last time of an Event; HF_TIME_NONE: the Event has no readable time. */
 hf_time hf_event_time(const struct hf_json *event);
 
 HF_END_DECLS

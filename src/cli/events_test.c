@@ -76,7 +76,7 @@ static void of_all_namespaces_each_names_its_own(void **state)
 	event(w, "kube-system", "{'kind':'Pod','name':'p','namespace':'kube-system'}", "there",
 	      "2023-11-14T22:13:05Z");
 	cli_world_run(w, "events", NULL);
-	assert_said(w, 0, "", "No events found\n");
+	assert_said(w, 0, "", "No events found; the server keeps events for a limited time\n");
 	cli_world_run(w, "events", "-A", NULL);
 	assert_has(w->out, "NAMESPACE     LAST SEEN");
 	assert_has(w->out, "kube-system   15s");

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Computes the operator's next step for one job, for `why` and `describe`. Input: the job, its
+ * pods, its services and its other objects, as the server has them now. Output: the plan of
+ * hf_job_step. Nothing is changed on the server. */
 #include "cli/explain.h"
 
 #include "api/extra.h"
@@ -13,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As much as the operator allows one step (operator/operator.h). */
+/* The limit that the operator has for one step (operator/operator.h). */
 #define STEP_BYTES_MAX ((size_t)256 << 20)
 
 void hf_explanation_release(struct hf_explanation *explanation)
@@ -25,9 +29,10 @@ void hf_explanation_release(struct hf_explanation *explanation)
 	*explanation = (struct hf_explanation){.arena = NULL};
 }
 
-/* What the operator would see of them: it goes by the controller's UID, and by name where others hold
- * one; labels can be edited. */
-static bool concerns(struct hf_doc *object, const struct hf_job_view *view, struct hf_arena *arena)
+/* True if the operator would count the object to the job: the job is its controller, or its name
+ * begins with "JOB-". Labels do not decide, as a user can edit them. */
+static bool belongs_to_job(struct hf_doc *object, const struct hf_job_view *view,
+			   struct hf_arena *arena)
 {
 	size_t len = strlen(view->name);
 	const char *name = hf_doc_name(object);
@@ -36,40 +41,41 @@ static bool concerns(struct hf_doc *object, const struct hf_job_view *view, stru
 	       (strncmp(name, view->name, len) == 0 && name[len] == '-');
 }
 
-/* Whose objects are listed. */
-struct looking {
+/* The job whose objects are listed. */
+struct lookup {
 	struct hf_cli *cli;
 	struct hf_doc *job;
 	const struct hf_job_view *view;
 	struct hf_arena *arena;
 };
 
-/* Of a job that lacks some by its label, all of the namespace are looked at. */
-static int list(const struct looking *looking, const struct hf_resource *resource,
-		struct hf_cli_reply *ret_reply, struct hf_error *err)
+/* Lists the job's pods or services by label. If fewer than the job's ranks have the label, the
+ * function reads all objects of the namespace: a label may have been edited. */
+static int list_objects(const struct lookup *lookup, const struct hf_resource *resource,
+			struct hf_cli_reply *ret_reply, struct hf_error *err)
 {
-	const struct hf_job_view *view = looking->view;
+	const struct hf_job_view *view = lookup->view;
 	const struct hf_request all = {
-		.verb = HF_VERB_LIST, .resource = resource, .ns = hf_doc_namespace(looking->job)};
+		.verb = HF_VERB_LIST, .resource = resource, .ns = hf_doc_namespace(lookup->job)};
 	HF_AUTO_CLI_REPLY reply = {.object = NULL};
 	struct hf_job known;
 	int32_t ours = 0;
 	size_t len = 0;
-	int rc = hf_cli_list_owned(looking->cli, resource, looking->job, ret_reply, err);
+	int rc = hf_cli_list_owned(lookup->cli, resource, lookup->job, ret_reply, err);
 
 	if (rc != 0 || view->run_policy.suspend.value || view->deletion_time != HF_TIME_NONE ||
 	    hf_status_is_finished(&view->status))
 		return rc;
-	hf_job_defaults(view, looking->arena, &known);
+	hf_job_defaults(view, lookup->arena, &known);
 	for (size_t i = 0; i < ret_reply->n_items; i++)
-		ours += hf_streq(hf_controller_uid(ret_reply->items[i], looking->arena), view->uid);
+		ours += hf_streq(hf_controller_uid(ret_reply->items[i], lookup->arena), view->uid);
 	if (ours >= known.ranks)
 		return 0;
-	rc = hf_cli_request(looking->cli, &all, &reply, err);
+	rc = hf_cli_request(lookup->cli, &all, &reply, err);
 	if (rc != 0)
 		return rc;
 	for (size_t i = 0; i < reply.n_items; i++) {
-		if (concerns(reply.items[i], view, looking->arena))
+		if (belongs_to_job(reply.items[i], view, lookup->arena))
 			reply.items[len++] = reply.items[i];
 		else
 			hf_doc_unref(reply.items[i]);
@@ -81,7 +87,7 @@ static int list(const struct looking *looking, const struct hf_resource *resourc
 	return 0;
 }
 
-static void keep(struct hf_explanation *explanation, struct hf_cli_reply *reply)
+static void keep_docs(struct hf_explanation *explanation, struct hf_cli_reply *reply)
 {
 	explanation->docs = hf_xrealloc(explanation->docs, (explanation->n_docs + reply->n_items +
 							    1) * sizeof(struct hf_doc *));
@@ -89,9 +95,10 @@ static void keep(struct hf_explanation *explanation, struct hf_cli_reply *reply)
 		explanation->docs[explanation->n_docs++] = hf_doc_ref(reply->items[i]);
 }
 
-/* One entry for each node, alive and not heard of: a verdict that waits for kubelets is shown to wait, for
- * as long as the operator would at most while no node is suspect.  The embedded plane's is in the status
- * before anybody can ask.  What is known of nodes that are lost stands in the status. */
+/* Adds one entry for each node of the pods: Ready, with no kubelet report. So a verdict that waits for
+ * kubelet reports is shown as waiting, for the operator's longest wait without a suspect node. The
+ * embedded plane writes its verdict to the status before a client can ask. Node losses are in the
+ * status already. */
 static void see_nodes(struct hf_arena *arena, hf_time now, struct hf_observed *seen)
 {
 	struct hf_node_seen *nodes = HF_ARENA_ARRAY(arena, struct hf_node_seen, seen->pods_len + 1);
@@ -112,7 +119,7 @@ static void see_nodes(struct hf_arena *arena, hf_time now, struct hf_observed *s
 	seen->nodes_len = len;
 }
 
-/* ---- what a job has beside pods and services ------------------------------------------------- */
+/* ---- objects of a job other than pods and services ------------------------------------------------- */
 
 static const struct hf_resource *resource_of(enum hf_extra_kind kind)
 {
@@ -128,7 +135,7 @@ static const struct hf_resource *resource_of(enum hf_extra_kind kind)
 	return hf_resource_by_kind(version, hf_extra_kind_name(kind));
 }
 
-/* false: it may not be looked at, or the server does not know the kind. */
+/* Reads one extra object. False: the client may not read it, or the server does not know the kind. */
 static bool see_extra(struct hf_cli *cli, struct hf_explanation *explanation,
 		      const struct hf_job_view *view, const struct hf_extra *extra,
 		      struct hf_extra_seen *list, size_t *len)
@@ -152,8 +159,8 @@ static bool see_extra(struct hf_cli *cli, struct hf_explanation *explanation,
 	return true;
 }
 
-/* Which gang scheduler the operator knows of is its own affair; a group of Volcano's that holds pods
- * up gives it away. */
+/* Clients cannot read which gang scheduler the operator uses. If the job has a Volcano PodGroup and no
+ * pods yet, the operator uses Volcano. */
 static void find_scheduler(struct hf_cli *cli, struct hf_explanation *explanation,
 			   const struct hf_job_view *view, const struct hf_observed *seen,
 			   struct hf_settings *settings)
@@ -171,7 +178,7 @@ static void find_scheduler(struct hf_cli *cli, struct hf_explanation *explanatio
 static void see_extras(struct hf_cli *cli, struct hf_explanation *explanation,
 		       const struct hf_job_view *view, struct hf_observed *seen)
 {
-	const struct hf_ranks_seen nobody = {0};
+	const struct hf_ranks_seen no_ranks = {0};
 	struct hf_extras wanted = {.arena = explanation->arena};
 	struct hf_extra_seen *list;
 	struct hf_job job;
@@ -181,7 +188,7 @@ static void see_extras(struct hf_cli *cli, struct hf_explanation *explanation,
 	    hf_status_is_finished(&view->status))
 		return;
 	hf_job_defaults(view, explanation->arena, &job);
-	hf_job_extras(&job, &nobody, &wanted);
+	hf_job_extras(&job, &no_ranks, &wanted);
 	list = HF_ARENA_ARRAY(explanation->arena, struct hf_extra_seen, wanted.len + 1);
 	for (size_t i = 0; i < wanted.len; i++)
 		if (see_extra(cli, explanation, view, &wanted.items[i], list, &seen->extras_len))
@@ -200,17 +207,17 @@ int hf_cli_explain(struct hf_cli *cli, const struct hf_framework *framework, str
 	struct hf_service_seen *seen_services;
 	struct hf_pod *seen_pods;
 	struct hf_job_view view;
-	const struct looking looking = {cli, job, &view, explanation.arena};
+	const struct lookup lookup = {cli, job, &view, explanation.arena};
 	hf_time now = hf_loop_wall(cli->loop);
 	int rc;
 
 	hf_job_read(job, framework, settings, explanation.arena, NULL, &view);
-	rc = list(&looking, &hf_pods, &pods, err);
+	rc = list_objects(&lookup, &hf_pods, &pods, err);
 	if (rc == 0)
-		rc = list(&looking, &hf_services, &services, err);
+		rc = list_objects(&lookup, &hf_services, &services, err);
 	if (rc == 0) {
-		keep(&explanation, &pods);
-		keep(&explanation, &services);
+		keep_docs(&explanation, &pods);
+		keep_docs(&explanation, &services);
 		seen_pods = HF_ARENA_ARRAY(explanation.arena, struct hf_pod, pods.n_items + 1);
 		for (size_t i = 0; i < pods.n_items; i++)
 			hf_pod_read(pods.items[i], view.uid, explanation.arena, &seen_pods[i]);

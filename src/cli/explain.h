@@ -10,10 +10,10 @@
 
 HF_BEGIN_DECLS
 
-/* The brain's step replayed on what the server has now: for why and describe. */
+/* The operator's next step for a job, computed from the objects that the server has now. */
 struct hf_explanation {
 	struct hf_arena *arena;
-	struct hf_doc **docs; /* pods and services that the plan's texts come from */
+	struct hf_doc **docs; /* owns the strings to which the plan's texts point */
 	size_t n_docs;
 	struct hf_plan plan;
 };

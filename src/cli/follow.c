@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Prints the logs of many pods while their containers restart. Each pod has one `struct follow`,
+ * and each has at most one log stream open. When a run ends, the stream of the next run is
+ * opened. */
 #include "cli/follow.h"
 
 #include "base/mem.h"
@@ -9,24 +13,24 @@
 #include <stdlib.h>
 
 #define AGAIN_SPAN (500 * HF_MS)
-#define TRIES_MAX 10 /* of one log, before that is told */
+#define TRIES_MAX 10 /* failed attempts on one log before the caller is told */
 
 struct follow {
 	struct hf_follows *follows;
-	struct hf_doc *pod; /* as it was told of last */
+	struct hf_doc *pod; /* the last version that the caller passed */
 	char *container;
-	int64_t told;   /* number of the newest run whose log was opened; -1: none */
-	int64_t newest; /* that there is; -1: none */
-	bool running;   /* the newest one */
-	bool joined;    /* the log that is opened next is that of a pod that was joined */
+	int64_t told;   /* number of the last opened run; -1: none */
+	int64_t newest; /* number of the newest run of the container; -1: none */
+	bool running;   /* the newest run has not ended */
+	bool joined;    /* tail_lines and since_seconds apply to the next log */
 	struct hf_log_stream *stream;
-	/* Of the run that is open, or was last. */
+	/* State of the present run; after its end, of the last run. */
 	struct hf_log_options log;
 	struct hf_timer *again;
-	bool waiting;     /* for the timer */
-	bool failed;      /* given up */
-	hf_time heard_at; /* HF_TIME_NONE: nothing was written yet */
-	int tries;        /* since something was written */
+	bool waiting;     /* `again` is armed */
+	bool failed;      /* all tries failed */
+	hf_time heard_at; /* time of the last bytes; HF_TIME_NONE: none yet */
+	int tries;        /* failed tries since the last bytes */
 };
 
 struct hf_follows {
@@ -55,8 +59,8 @@ int64_t hf_container_run(const struct hf_json *pod, const char *container, bool 
 	*ret_running = hf_json_get(state, "running") != NULL;
 	if (*ret_running || hf_json_get(state, "terminated") != NULL)
 		return count;
-	/* One that waits to be started again has its last run behind it; one whose first start
-	 * failed has none. */
+	/* A waiting container with a lastState has run before. If its first start failed, there is no
+	 * lastState and no run. */
 	if (hf_json_path(status, "lastState", "terminated", NULL) != NULL)
 		return hf_streq(hf_json_path_str(state, "waiting", "reason", NULL),
 				"ContainerCreating")
@@ -68,7 +72,7 @@ int64_t hf_container_run(const struct hf_json *pod, const char *container, bool 
 static void next_run(struct follow *follow);
 static void open_log(void *arg);
 
-/* What runs no more has no log that goes on, and what is forbidden will stay so. */
+/* True if opening the log again can help: the run is still the newest one, and access was not refused. */
 static bool worth_a_try(const struct follow *follow, int code)
 {
 	return code != 0 && code != HF_E_FORBIDDEN && code != HF_E_UNAUTHORIZED &&
@@ -119,8 +123,8 @@ static void next_run(struct follow *follow)
 
 	if (follow->stream != NULL || follow->waiting || follow->newest <= follow->told)
 		return;
-	/* A short run may have been seen by its successor alone.  Of what ran before that one
-	 * nothing is kept. */
+	/* Runs may have been missed. The kubelet keeps the log of the previous run only, so that
+	 * one is printed, and earlier missed runs are lost. */
 	previous = follow->running && follow->newest - follow->told > 1;
 	follow->told = previous ? follow->newest - 1 : follow->newest;
 	follow->log = (struct hf_log_options){
@@ -140,7 +144,7 @@ static void next_run(struct follow *follow)
 	open_log(follow);
 }
 
-static struct follow *find(struct hf_follows *follows, struct hf_doc *pod)
+static struct follow *find_follow(struct hf_follows *follows, struct hf_doc *pod)
 {
 	struct follow *follow;
 
@@ -159,13 +163,13 @@ static struct follow *find(struct hf_follows *follows, struct hf_doc *pod)
 	return follow;
 }
 
-static void look(struct hf_follows *follows, struct hf_doc *pod, bool join)
+static void update_follow(struct hf_follows *follows, struct hf_doc *pod, bool join)
 {
 	const struct hf_json *root = hf_doc_json(pod);
 	const char *container = follows->options.container;
 	bool running;
 	int64_t run = hf_container_run(root, container, &running);
-	struct follow *follow = run >= 0 ? find(follows, pod) : NULL;
+	struct follow *follow = run >= 0 ? find_follow(follows, pod) : NULL;
 
 	if (follow == NULL)
 		return;
@@ -191,12 +195,12 @@ static void look(struct hf_follows *follows, struct hf_doc *pod, bool join)
 
 void hf_follows_pod(struct hf_follows *follows, struct hf_doc *pod)
 {
-	look(follows, pod, false);
+	update_follow(follows, pod, false);
 }
 
 void hf_follows_join(struct hf_follows *follows, struct hf_doc *pod)
 {
-	look(follows, pod, true);
+	update_follow(follows, pod, true);
 }
 
 static bool is_open(const struct follow *follow)

@@ -10,28 +10,29 @@
 HF_BEGIN_DECLS
 
 /*
- * The logs of many pods, one run of a container after the other: a pod's next run begins where
- * the last one ended, and a pod made anew is another pod.  Told of every version of the pods.
- * A log that cannot be opened, or that breaks off, is tried again for some seconds, and once
- * more when its pod is told of again; what was told last may then come twice.
+ * Prints the logs of many pods, one run of a container after the other.  The caller passes every
+ * version of every pod.  When a run ends, the log of the pod's next run is opened.  A recreated pod
+ * counts as a new pod.  If a log cannot be opened or breaks off, it is opened again: up to 10 times,
+ * 500 ms apart, then once for each new version of its pod.  The last lines may then come twice.
  */
 struct hf_follows;
 
-#define HF_FOLLOWS_MAX 65536 /* pods in one life; each restart of a job makes as many as it has */
+#define HF_FOLLOWS_MAX                                                                             \
+	65536 /* pods of one hf_follows; each restart of a job adds all its pods again */
 
 struct hf_follows_options {
 	struct hf_loop *loop;
 	struct hf_store *store;
-	const char *ns;        /* kept by the caller */
+	const char *ns;        /* the caller keeps it alive */
 	const char *container; /* likewise; NULL: the pod's first */
 	bool timestamps;
-	int64_t tail_lines;    /* of pods that are joined; -1: all */
+	int64_t tail_lines;    /* for pods of hf_follows_join; -1: all lines */
 	int64_t since_seconds; /* likewise; 0: all */
-	/* That run (restartCount) of the container is told of from here on; NULL: unwanted. */
+	/* Called before the first bytes of a run (restartCount) of a container.  May be NULL. */
 	void (*began)(void *arg, struct hf_doc *pod, int64_t run);
 	void (*bytes)(void *arg, const char *pod, const char *bytes, size_t len);
-	/* One run is told to its end; code: 0, or why there is nothing more.  May ask whether
-	 * others are open; the next run of this pod, where there is one, is open already. */
+	/* Called when the log of a run has ended.  code: 0, or the error that ended it.  If the pod has
+	 * a next run, its log is open already, so hf_follows_open is correct here. */
 	void (*ended)(void *arg, const char *pod, int code, const char *message);
 	void *arg;
 };
@@ -39,16 +40,18 @@ struct hf_follows_options {
 struct hf_follows *hf_follows_create(const struct hf_follows_options *options);
 struct hf_follows *hf_follows_destroy(struct hf_follows *follows); /* NULL is fine */
 
+/* Pass a new version of a pod. */
 void hf_follows_pod(struct hf_follows *follows, struct hf_doc *pod);
-/* A pod that is older than we are: of its runs so far only the newest, as far as tail_lines and
- * since_seconds say. */
+/* Add a pod that existed before the verb started: only its newest run is printed, limited by
+ * tail_lines and since_seconds. */
 void hf_follows_join(struct hf_follows *follows, struct hf_doc *pod);
+/* True while the log of any pod is open or will be opened again. */
 bool hf_follows_open(const struct hf_follows *follows);
-/* Is one open whose container has ended, so that its log will too? */
+/* True if a log is open whose container has ended: the end of that log will come by itself. */
 bool hf_follows_ending(const struct hf_follows *follows);
 
-/* The number of the newest run of that container (NULL: the first) that can have written
- * something; -1: none has started.  ret_running: it goes on. */
+/* The number (restartCount) of the newest run of the container that has started; -1: none has.
+ * container NULL: the first.  ret_running: that run has not ended. */
 int64_t hf_container_run(const struct hf_json *pod, const char *container, bool *ret_running);
 
 HF_END_DECLS

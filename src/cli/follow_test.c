@@ -47,7 +47,7 @@ static void end(void)
 	cli_world_release(&world);
 }
 
-/* The pod's container is so, with ' for "; what it tells is told. */
+/* Gives the pod's container this status (with ' for ") and passes the pod to the follows. */
 static void becomes(const char *status)
 {
 	HF_AUTOFREE char *patch =
@@ -131,7 +131,7 @@ static void what_a_crash_loop_wrote_last_is_told(void **state)
 		"'lastState':{'terminated':{'exitCode':5}}");
 	assert_true(hf_follows_open(follows));
 	told_to_the_end();
-	/* Its number is the next one's already. */
+	/* The restartCount is already that of the next run. */
 	becomes("'restartCount':2,'state':{'waiting':{'reason':'ContainerCreating'}},"
 		"'lastState':{'terminated':{'exitCode':5}}");
 	assert_false(hf_follows_open(follows));

@@ -21,27 +21,27 @@
 #include <string.h>
 
 /*
- * get [WHAT] [NAME…]: jobs of all kinds by default; pods, nodes, services, events by name of
- * the kind.  Tables of jobs are our own (what a server prints knows nothing of restarts); with
- * -w each change is a further row.
+ * get [KIND] [NAME…]: lists jobs of all kinds, or objects of one kind.  Tables of jobs have
+ * Holdfast's own columns, because a server's table has no restarts.  With -w, each change of an
+ * object prints one more row.
  */
 
 #define SORT_KEY_BYTES_MAX 4096
 #define STATE_LEN_MAX strlen("Restarting")
-#define KINDS_MAX 8 /* watches of one `get jobs -w`: one a kind */
+#define KINDS_MAX 8 /* kinds of jobs; `get jobs -w` opens one watch for each */
 
 struct getting {
 	struct hf_cli *cli;
 	struct hf_output output;
 	const struct hf_resource *kinds[KINDS_MAX];
 	size_t n_kinds;
-	bool jobs; /* the kinds are jobs: our own columns */
+	bool jobs; /* the kinds are kinds of jobs: print Holdfast's own columns */
 	const char *selector;
-	struct hf_jsonpath *sort_by; /* NULL: as the server lists them */
-	int64_t limit;               /* of objects; 0: all */
-	bool failed;                 /* only what has failed */
-	struct hf_ready *ready;      /* NULL: not known, or not asked for */
-	bool deleted;                /* the row being printed is the last of its object */
+	struct hf_jsonpath *sort_by; /* NULL: the server's order */
+	int64_t limit;               /* --limit, in objects; 0: no limit */
+	bool failed;                 /* --failed */
+	struct hf_ready *ready;      /* NULL: pods cannot be read, or are not needed */
+	bool deleted;                /* the row being printed is for a deleted object */
 };
 
 struct docs {
@@ -244,7 +244,7 @@ static int print_docs(const struct getting *get, const struct docs *docs, bool s
 	return HF_EXIT_OK;
 }
 
-/* ---- which, and in what order --------------------------------------------------------------- */
+/* ---- filter and sort --------------------------------------------------------------- */
 
 static bool has_failed(const struct getting *get, struct hf_doc *doc)
 {
@@ -278,8 +278,8 @@ struct sorting {
 	size_t at;
 };
 
-/* Numbers before texts; what is equal stays in the server's order. */
-static int by_key(const void *a, const void *b)
+/* Numbers come before texts. Equal keys stay in the server's order. */
+static int compare_by_key(const void *a, const void *b)
 {
 	const struct sorting *left = a, *right = b;
 	int order;
@@ -307,7 +307,7 @@ static void sort_docs(const struct getting *get, struct docs *docs)
 						  &rows[i].number, NULL) == 0;
 	}
 	if (docs->len > 1)
-		qsort(rows, docs->len, sizeof(*rows), by_key);
+		qsort(rows, docs->len, sizeof(*rows), compare_by_key);
 	for (size_t i = 0; i < docs->len; i++) {
 		docs->items[i] = rows[i].doc;
 		free(rows[i].key);
@@ -357,8 +357,9 @@ static void warn_of_disk(void *arg, const char *node, const char *why)
 	fputc('\n', cli->err);
 }
 
-/* Of the pods of one job, or of all; who may not see pods is shown what the job says. */
-static void see_pods(struct getting *get, const char *job)
+/* Counts the Ready pods of one job, or of all jobs (job NULL). If the user may not list pods, the
+ * READY column comes from the job's status. */
+static void count_ready_pods(struct getting *get, const char *job)
 {
 	HF_AUTOFREE char *selector = job != NULL ? hf_xasprintf("%s=%s", HF_LABEL_JOB_NAME, job)
 						 : hf_xstrdup(HF_LABEL_JOB_NAME);
@@ -418,7 +419,7 @@ static int get_once(struct getting *get, const char *const *names, int n_names)
 		worst = hf_cli_fail(get->cli, &err);
 	else if (worst == HF_EXIT_OK || docs.len > 0) {
 		if (docs.len > 0)
-			see_pods(get, docs.len == 1 ? hf_doc_name(docs.items[0]) : NULL);
+			count_ready_pods(get, docs.len == 1 ? hf_doc_name(docs.items[0]) : NULL);
 		if (is_only(get, &hf_pods) && is_table(get))
 			hf_cli_short_disks(get->cli, docs.items, docs.len, warn_of_disk, get->cli);
 		rc = print_docs(get, &docs, n_names == 1);
@@ -432,9 +433,9 @@ static int get_once(struct getting *get, const char *const *names, int n_names)
 
 struct watching {
 	struct getting *get;
-	const char *name; /* only this one; NULL: all */
+	const char *name; /* show only the object of this name; NULL: all */
 	struct hf_table_widths widths;
-	struct docs jobs; /* as they were shown last, to be shown again when their pods change */
+	struct docs jobs; /* last shown version of each job; shown again when a pod changes */
 	bool headers_done;
 	bool over;
 	int exit_code;
@@ -447,7 +448,7 @@ static void end_watching(struct watching *watching, int exit_code)
 	hf_loop_stop(watching->get->cli->loop);
 }
 
-/* true: nothing is shown any more. */
+/* Handles the end of a watch. True: the event must not be shown. */
 static bool is_end(struct watching *watching, const struct hf_event *event)
 {
 	struct hf_error err = {.code = 0};
@@ -462,7 +463,7 @@ static bool is_end(struct watching *watching, const struct hf_event *event)
 	return true;
 }
 
-static void show(struct watching *watching, struct hf_doc *doc, bool deleted)
+static void show_row(struct watching *watching, struct hf_doc *doc, bool deleted)
 {
 	struct getting *get = watching->get;
 
@@ -478,12 +479,12 @@ static void show(struct watching *watching, struct hf_doc *doc, bool deleted)
 	} else {
 		(void)hf_output_docs(get->cli, &get->output, &doc, 1, true);
 	}
-	/* A reader that went away is told of by the next flush. */
+	/* If the reader closed the pipe, fflush fails and the watch ends. */
 	if (fflush(get->cli->out) != 0)
 		end_watching(watching, HF_EXIT_FAILED);
 }
 
-static void remember(struct watching *watching, struct hf_doc *doc, bool deleted)
+static void remember_job(struct watching *watching, struct hf_doc *doc, bool deleted)
 {
 	struct docs *jobs = &watching->jobs;
 	size_t i = 0;
@@ -507,11 +508,11 @@ static void on_event(void *arg, const struct hf_event *event)
 	if (is_end(watching, event) || event->type == HF_EVENT_BOOKMARK ||
 	    (watching->name != NULL && !hf_streq(hf_doc_name(event->object), watching->name)))
 		return;
-	remember(watching, event->object, event->type == HF_EVENT_DELETED);
-	show(watching, event->object, event->type == HF_EVENT_DELETED);
+	remember_job(watching, event->object, event->type == HF_EVENT_DELETED);
+	show_row(watching, event->object, event->type == HF_EVENT_DELETED);
 }
 
-/* A job whose pods became ready, or are no more, is shown again. */
+/* Shows a job again if the number of its Ready pods has changed. */
 static void on_pod(void *arg, const struct hf_event *event)
 {
 	struct watching *watching = arg;
@@ -523,12 +524,13 @@ static void on_pod(void *arg, const struct hf_event *event)
 		struct hf_doc *job = watching->jobs.items[i];
 		if (hf_streq(hf_doc_name(job), hf_pod_job(event->object)) &&
 		    hf_streq(hf_doc_namespace(job), hf_doc_namespace(event->object)))
-			show(watching, job, false);
+			show_row(watching, job, false);
 	}
 }
 
-/* The rows to come will be much like those there are. */
-static void fit(const struct getting *get, const struct docs *docs, struct hf_table_widths *widths)
+/* Sets the column widths from the present objects; later rows will have similar lengths. */
+static void fit_columns(const struct getting *get, const struct docs *docs,
+			struct hf_table_widths *widths)
 {
 	struct hf_table *table;
 
@@ -539,7 +541,7 @@ static void fit(const struct getting *get, const struct docs *docs, struct hf_ta
 		add_row(get, table, docs->items[i]);
 	hf_table_fit(table, false, widths);
 	hf_table_destroy(table);
-	/* States change; each has room from the beginning. */
+	/* A job's state changes, so the column has room for the longest state. */
 	if (get->jobs) {
 		size_t *state = &widths->columns[get->cli->all_namespaces ? 3 : 2];
 		*state = *state > STATE_LEN_MAX ? *state : STATE_LEN_MAX;
@@ -554,14 +556,14 @@ static int get_watch(struct getting *get, const char *name)
 	struct hf_error err;
 	int rc = 0;
 
-	/* One list first: an unreachable server or a missing name is told as without -w. */
+	/* List once before watching, so that an unreachable server or a missing name is an error. */
 	if (name != NULL)
 		rc = get_named(get, name, &now, &err);
 	else
 		rc = list_kind(get, get->kinds[0], &now, &err);
 	if (rc == 0)
-		see_pods(get, name);
-	fit(get, &now, &watching.widths);
+		count_ready_pods(get, name);
+	fit_columns(get, &now, &watching.widths);
 	docs_release(&now);
 	if (rc != 0)
 		return hf_cli_fail(get->cli, &err);
@@ -592,7 +594,7 @@ static int get_watch(struct getting *get, const char *name)
 
 /* ---- the verb ----------------------------------------------------------------------------- */
 
-/* "jobs", or the name of a kind; NULL: jobs. */
+/* Sets the kinds to list from the word "jobs" or the name of a kind. NULL means jobs. */
 static int choose_kinds(struct getting *get, const char *word)
 {
 	const struct hf_resource *resource;
@@ -636,9 +638,10 @@ static int parse_choice(struct getting *get)
 	get->failed = hf_cli_has(get->cli, "failed");
 	chooses = sort_by != NULL || limit != NULL || get->failed;
 	if (chooses && hf_cli_has(get->cli, "watch"))
-		return hf_cli_usage(get->cli, "-w takes no --sort-by, --failed or --limit");
+		return hf_cli_usage(get->cli,
+				    "-w cannot be combined with --sort-by, --failed or --limit");
 	if (get->failed && !get->jobs && !is_only(get, &hf_pods))
-		return hf_cli_usage(get->cli, "--failed is for jobs and pods");
+		return hf_cli_usage(get->cli, "--failed works for jobs and pods only");
 	if (limit != NULL && hf_str_to_i64(limit, 1, INT32_MAX, &get->limit, &err) != 0)
 		return hf_cli_usage(get->cli, "--limit: %s", err.text);
 	if (sort_by != NULL && hf_jsonpath_compile_relaxed(sort_by, &get->sort_by, &err) != 0)
@@ -650,13 +653,18 @@ static int check_names(const struct getting *get, const char *const *names, int 
 {
 	for (int i = 0; i < n_names; i++)
 		if (names[i][0] == '\0')
-			return hf_cli_usage(get->cli, "the name is empty");
+			return hf_cli_usage(get->cli, "the name of the object is empty");
 	if (n_names > 0 && get->cli->all_namespaces)
-		return hf_cli_usage(get->cli, "a name is of one namespace: give -n, not -A");
+		return hf_cli_usage(
+			get->cli,
+			"a name belongs to one namespace: use -n NAMESPACE instead of -A");
 	if (n_names > 0 && get->selector != NULL)
-		return hf_cli_usage(get->cli, "give names or -l, not both");
+		return hf_cli_usage(
+			get->cli,
+			"names and -l exclude each other: give names, or select by labels");
 	if (n_names > 1 && hf_cli_has(get->cli, "watch"))
-		return hf_cli_usage(get->cli, "-w takes one name at most");
+		return hf_cli_usage(get->cli,
+				    "-w watches one name or all objects: give at most one name");
 	return check_selector(get);
 }
 
@@ -677,7 +685,7 @@ static int get_names(struct getting *get, const char *const *names, int n_names)
 	return rc;
 }
 
-/* A word that is no kind, and what a job is called. */
+/* True if the word is not a kind and a job has that name. */
 static bool is_job_name(struct hf_cli *cli, const char *word)
 {
 	const struct hf_framework *framework;
@@ -698,7 +706,7 @@ static int verb_get(struct hf_cli *cli)
 	const char *name;
 	int rc;
 
-	/* As with the other verbs, a job's name alone will do. */
+	/* `get NAME` works for a job, as it does with the other verbs. */
 	if (slash == NULL && cli->n_args == 1 && is_job_name(cli, word)) {
 		rc = choose_kinds(&get, NULL);
 		return rc != 0 ? rc : get_names(&get, &word, 1);
@@ -709,7 +717,7 @@ static int verb_get(struct hf_cli *cli)
 			       : get_names(&get, cli->args + 1, word != NULL ? cli->n_args - 1 : 0);
 	}
 	if (cli->n_args > 1)
-		return hf_cli_usage(cli, "give KIND/NAME alone, or a kind and names");
+		return hf_cli_usage(cli, "give KIND/NAME alone, or KIND NAME…");
 	kind = hf_xstrndup(word, (size_t)(slash - word));
 	name = slash + 1;
 	rc = choose_kinds(&get, kind);
@@ -717,20 +725,20 @@ static int verb_get(struct hf_cli *cli)
 }
 
 static const struct hf_flag get_flags[] = {
-	{"output", 'o', "FORMAT", "wide, json, yaml, name, jsonpath=…, custom-columns=…"},
-	{"watch", 'w', NULL, "print each change until interrupted"},
-	{"selector", 'l', "LABELS", "only what carries these labels, such as team=a"},
-	{"sort-by", 0, "PATH", "order by a field, such as .metadata.creationTimestamp"},
+	{"output", 'o', "FORMAT", "wide, json, yaml, name, jsonpath=… or custom-columns=…"},
+	{"watch", 'w', NULL, "then print each change, until Ctrl-C"},
+	{"selector", 'l', "LABELS", "only objects with these labels, such as team=a"},
+	{"sort-by", 0, "PATH", "sort by a field, such as .metadata.creationTimestamp"},
 	{"failed", 0, NULL, "only jobs or pods that have failed"},
-	{"limit", 0, "COUNT", "only the first ones"},
-	{"no-headers", 0, NULL, "leave out the headers of tables"},
+	{"limit", 0, "COUNT", "print at most this many objects"},
+	{"no-headers", 0, NULL, "print tables without the header line"},
 	{NULL, 0, NULL, NULL},
 };
 
 const struct hf_cli_verb hf_verb_get = {
 	.name = "get",
 	.connects = true,
-	.summary = "List jobs and what they are made of",
+	.summary = "List jobs, pods, services, nodes or other objects",
 	.usage = "[jobs|pods|services|nodes|KIND] [NAME…]",
 	.examples = "  holdfast get\n"
 		    "  holdfast get pods -o wide\n"

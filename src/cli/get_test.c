@@ -57,7 +57,7 @@ static void restarts_are_shown_by_what_they_were_charged_to(void **state)
 	assert_has(
 		w->out,
 		"4     6 (1 application, 2 infrastructure, 3 device)   0s    device   it is so\n");
-	/* What nobody can have counted is not printed as if somebody had. */
+	/* A number that the server does not know is not printed as 0. */
 	cli_world_patch(w, hf_resource_by_word("pytorchjobs"), "a",
 			"{'status':{'recovery':{'restarts':{'application':-1,"
 			"'infrastructure':99999999999}}}}");
@@ -133,22 +133,22 @@ static void mistakes_on_the_command_line_are_code_2(void **state)
 	} cases[] = {
 		{{"long"}, "unknown kind 'long'"},
 		{{"/a"}, "unknown kind ''"},
-		{{"pods/"}, "the name is empty"},
+		{{"pods/"}, "the name of the object is empty"},
 		{{"jobs/a", "b"}, "give KIND/NAME alone"},
-		{{"jobs", "a", "-A"}, "a name is of one namespace"},
-		{{"jobs", "a", "-l", "x=y"}, "give names or -l"},
+		{{"jobs", "a", "-A"}, "a name belongs to one namespace: use -n"},
+		{{"jobs", "a", "-l", "x=y"}, "names and -l exclude each other"},
 		{{"-l", "team in (a"}, "-l 'team in (a'"},
-		{{"-w", "jobs", "a", "b"}, "-w takes one name at most"},
+		{{"-w", "jobs", "a", "b"}, "-w watches one name or all objects"},
 		{{"-o", "table"}, "not 'table'"},
 		{{"-o", "jsonpath={.x"}, "-o jsonpath: "},
-		{{"-o", "custom-columns=A"}, "HEADER:PATH, not 'A'"},
+		{{"-o", "custom-columns=A"}, "'A' is not HEADER:PATH"},
 		{{"-o", "custom-columns=A:{.x"}, "column 'A'"},
-		{{"-o", "custom-columns=A:.x,B"}, "HEADER:PATH, not 'B'"},
+		{{"-o", "custom-columns=A:.x,B"}, "'B' is not HEADER:PATH"},
 		{{"-n", "x", "-A"}, "not both"},
 		{{"--limit", "0"}, "--limit: '0'"},
 		{{"--sort-by", "{.x"}, "--sort-by: "},
-		{{"nodes", "--failed"}, "--failed is for jobs and pods"},
-		{{"-w", "--limit", "1"}, "-w takes no --sort-by"},
+		{{"nodes", "--failed"}, "--failed works for jobs and pods only"},
+		{{"-w", "--limit", "1"}, "-w cannot be combined with --sort-by"},
 		{{"--request-timeout", "soon"}, "--request-timeout: 'soon'"},
 	};
 	struct cli_world *w = *state;
@@ -234,7 +234,7 @@ static void a_rank_in_a_crash_loop_is_not_ready(void **state)
 {
 	struct cli_world *w = *state;
 
-	cli_world_job(w, "a", 1, "Running"); /* whose status counts it as active */
+	cli_world_job(w, "a", 1, "Running"); /* the job's status counts the rank as active */
 	ready_pod(w, "a", "master-0", "False");
 	cli_world_run(w, "get", "--no-headers", NULL);
 	assert_said(w, 0, "PyTorchJob   a   Running   0/2   0   0   0s\n", "");

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Writes one log to the output: as raw bytes, or as whole lines with a prefix, so that the lines
+ * of several logs do not mix. */
 #include "cli/lines.h"
 
 #include "base/mem.h"

@@ -10,26 +10,26 @@
 HF_BEGIN_DECLS
 
 /*
- * One log on the output: as it is, or among others, each line with a prefix and written when it
- * is whole.
+ * Writes one log to the output.  Without a prefix, bytes are written as they come.  With a prefix,
+ * a line is written once it is whole, so that lines of several logs do not mix.
  */
 struct hf_cli_lines {
 	FILE *out;
-	char *prefix;          /* NULL: bytes as they come */
-	struct hf_strbuf line; /* with a prefix: what is not yet whole */
-	bool inside;           /* without one: the last byte was no line's end */
+	char *prefix;          /* NULL: bytes are written as they come */
+	struct hf_strbuf line; /* with a prefix: the bytes of the unfinished line */
+	bool inside;           /* without a prefix: the last byte was not a newline */
 };
 
-#define HF_CLI_LINE_BYTES_MAX ((size_t)64 << 10) /* a longer one is written as several */
+#define HF_CLI_LINE_BYTES_MAX ((size_t)64 << 10) /* a longer line is written as several lines */
 
 /* prefix is copied; NULL: none. */
 void hf_cli_lines_init(struct hf_cli_lines *lines, FILE *out, const char *prefix);
 void hf_cli_lines_release(struct hf_cli_lines *lines);
-/* Also flushes; HF_E_IO: the output cannot be written. */
+/* Write and flush.  HF_E_IO: the output cannot be written. */
 int hf_cli_lines_write(struct hf_cli_lines *lines, const char *bytes, size_t len) HF_MUST_CHECK;
-/* What comes next begins a line. */
+/* End an unfinished line, so that the next bytes begin a new one. */
 void hf_cli_lines_break(struct hf_cli_lines *lines);
-/* Nothing more comes: what is not whole and was kept back is written. */
+/* End of the log: write the unfinished line that was kept back. */
 void hf_cli_lines_end(struct hf_cli_lines *lines);
 
 HF_END_DECLS

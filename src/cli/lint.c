@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* holdfast lint: checks manifests with the rules of an API server, without a server. */
 #include "cli/verbs_internal.h"
 
 #include "cli/manifest.h"
@@ -17,7 +19,7 @@ static int verb_lint(struct hf_cli *cli)
 			continue;
 		}
 		hf_text_print_safe(cli->out, cli->args[i]);
-		fprintf(cli->out, ": %s '%s' is fine\n", manifest.framework->kind,
+		fprintf(cli->out, ": %s '%s' is valid\n", manifest.framework->kind,
 			hf_doc_name(manifest.doc));
 		hf_manifest_release(&manifest);
 	}
@@ -26,7 +28,7 @@ static int verb_lint(struct hf_cli *cli)
 
 const struct hf_cli_verb hf_verb_lint = {
 	.name = "lint",
-	.summary = "Check manifests as a server would, without one",
+	.summary = "Check job manifests without a server",
 	.usage = "FILE…",
 	.examples = "  holdfast lint job.yaml\n"
 		    "  holdfast lint examples/*.yaml\n"

@@ -57,7 +57,7 @@ static void a_good_file_is_called_fine(void **state)
 
 	put("good.yaml", JOB("{name: j}"));
 	cli_world_run(w, "lint", "good.yaml", NULL);
-	assert_said(w, 0, "good.yaml: PyTorchJob 'j' is fine\n", "");
+	assert_said(w, 0, "good.yaml: PyTorchJob 'j' is valid\n", "");
 }
 
 static void one_bad_file_of_several_is_code_2_and_the_others_are_looked_at(void **state)
@@ -68,7 +68,7 @@ static void one_bad_file_of_several_is_code_2_and_the_others_are_looked_at(void 
 	put("bad.yaml", JOB("{name: j, labels: {a: 1}}"));
 	cli_world_run(w, "lint", "bad.yaml", "good.yaml", NULL);
 	assert_said(
-		w, HF_EXIT_USAGE, "good.yaml: PyTorchJob 'j' is fine\n",
+		w, HF_EXIT_USAGE, "good.yaml: PyTorchJob 'j' is valid\n",
 		"holdfast: bad.yaml:3: metadata.labels: Invalid value: \"a\": must be a string\n");
 }
 
@@ -105,11 +105,11 @@ static void a_container_without_a_command_is_warned_of(void **state)
 	put("good.yaml", POD_JOB("{name: pytorch, image: x, args: [a]}"));
 	cli_world_run(w, "lint", "good.yaml", NULL);
 	assert_said(
-		w, 0, "good.yaml: PyTorchJob 'j' is fine\n",
+		w, 0, "good.yaml: PyTorchJob 'j' is valid\n",
 		"holdfast: good.yaml:10: warning: "
 		"spec.pytorchReplicaSpecs[Worker].template.spec.containers[0].command: not set: "
-		"a cluster runs what the image says, but one machine pulls no image and cannot "
-		"start it\n");
+		"a cluster runs the image's command, but 'holdfast run' pulls no image and "
+		"cannot start the container\n");
 }
 
 static void what_would_keep_every_pod_from_being_made_is_refused(void **state)
@@ -147,9 +147,9 @@ static void a_job_without_replicas_is_warned_of(void **state)
 	put("bad.yaml", "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\n"
 			"spec: {pytorchReplicaSpecs: {}}\n");
 	cli_world_run(w, "lint", "bad.yaml", NULL);
-	assert_said(w, 0, "bad.yaml: PyTorchJob 'j' is fine\n",
-		    "holdfast: bad.yaml: warning: spec.pytorchReplicaSpecs: it is empty, and a job "
-		    "without replicas never ends\n");
+	assert_said(w, 0, "bad.yaml: PyTorchJob 'j' is valid\n",
+		    "holdfast: bad.yaml: warning: spec.pytorchReplicaSpecs: is empty: a job "
+		    "without replicas never ends; add a replica type\n");
 }
 
 int main(void)

@@ -16,9 +16,9 @@
 #include <string.h>
 
 /*
- * logs JOB: of the rank that failed first, else of rank 0; of others with --rank.
+ * logs JOB: prints the log of the rank that failed first, else of rank 0, or of the ranks of --rank.
  *
- * What there is, or with -f (logs_follow.c) all that comes until the job ends.
+ * Prints the present logs, or with -f (logs_follow.c) all lines until the job ends.
  */
 
 void hf_logs_lines_init(const struct hf_logs *logs, struct hf_cli_lines *lines, const char *pod)
@@ -34,8 +34,10 @@ int hf_logs_no_pods(const struct hf_logs *logs, const struct hf_json *job)
 	struct hf_error err;
 
 	hf_job_facts_read(job, &facts);
-	(void)hf_error_set(&err, HF_E_NOT_FOUND, "%s has no pods: it is %s", hf_doc_name(logs->job),
-			   facts.state);
+	(void)hf_error_set(
+		&err, HF_E_NOT_FOUND,
+		"%s has no pods, so it has no logs: the job is %s; 'holdfast why %s' says more",
+		hf_doc_name(logs->job), facts.state, hf_doc_name(logs->job));
 	return hf_cli_fail(logs->cli, &err);
 }
 
@@ -70,7 +72,7 @@ bool hf_logs_tell_failed_start(const struct hf_logs *logs, struct hf_doc *pod)
 	return true;
 }
 
-/* ---- what there is ------------------------------------------------------------------------ */
+/* ---- the present logs ------------------------------------------------------------------------ */
 
 struct printing;
 
@@ -79,7 +81,7 @@ struct source {
 	const char *pod;
 	struct hf_cli_lines lines;
 	struct hf_log_stream *stream;
-	bool some; /* bytes came */
+	bool some; /* the log has at least one byte */
 	bool over;
 };
 
@@ -103,7 +105,7 @@ static void finish_source(struct source *source)
 	hf_loop_stop(printing->logs->cli->loop);
 }
 
-/* A program that was never started wrote nothing; its pod has the reason. */
+/* An empty log may mean that the program never started. Then the status of the pod has the reason. */
 static void tell_failed_start(const struct source *source)
 {
 	const struct printing *printing = source->printing;
@@ -122,7 +124,7 @@ static void on_log(void *arg, const char *bytes, size_t len, int code, const cha
 	if (len > 0) {
 		source->some = true;
 		if (hf_cli_lines_write(&source->lines, bytes, len) != 0)
-			finish_source(source); /* the reader went away */
+			finish_source(source); /* the reader closed the pipe */
 		return;
 	}
 	source->stream = hf_log_stream_stop(source->stream);
@@ -136,7 +138,7 @@ static void on_log(void *arg, const char *bytes, size_t len, int code, const cha
 	finish_source(source);
 }
 
-static void start(struct source *source)
+static void start_source(struct source *source)
 {
 	const struct hf_logs *logs = source->printing->logs;
 	struct hf_log_options options = logs->options;
@@ -154,7 +156,7 @@ int hf_logs_print(const struct hf_logs *logs, const struct hf_cli_reply *pods)
 	for (size_t i = 0; i < logs->n_pods; i++) {
 		printing.sources[i].printing = &printing;
 		printing.sources[i].pod = logs->pods[i];
-		start(&printing.sources[i]);
+		start_source(&printing.sources[i]);
 	}
 	hf_cli_run_until(logs->cli, &printing.over);
 	for (size_t i = 0; i < logs->n_pods; i++) {
@@ -165,7 +167,7 @@ int hf_logs_print(const struct hf_logs *logs, const struct hf_cli_reply *pods)
 	return printing.exit_code;
 }
 
-/* ---- whose -------------------------------------------------------------------------------- */
+/* ---- choice of the pods -------------------------------------------------------------------------------- */
 
 static int add_pod(struct hf_logs *logs, const char *pod)
 {
@@ -173,12 +175,15 @@ static int add_pod(struct hf_logs *logs, const char *pod)
 		if (hf_streq(logs->pods[i], pod))
 			return 0;
 	if (logs->n_pods == HF_LOGS_PODS_MAX)
-		return hf_cli_usage(logs->cli, "more than %d ranks at a time", HF_LOGS_PODS_MAX);
+		return hf_cli_usage(
+			logs->cli,
+			"--rank selects more than %d ranks, the most that one command prints: name fewer",
+			HF_LOGS_PODS_MAX);
 	logs->pods[logs->n_pods++] = hf_xstrdup(pod);
 	return 0;
 }
 
-/* --rank worker-1,2 or all */
+/* Adds the pods of --rank: "worker-1,2" or "all". */
 static int add_ranks(struct hf_logs *logs, const struct hf_framework *framework, const char *list,
 		     const struct hf_cli_reply *pods)
 {
@@ -204,7 +209,7 @@ static int add_ranks(struct hf_logs *logs, const struct hf_framework *framework,
 	return rc;
 }
 
-/* The pod that the ledger names as the first cause, if it is still there; else rank 0. */
+/* The failed pod that the ledger names as the first cause, if it still exists; else rank 0. */
 static const char *default_pod(const struct hf_logs *logs, const struct hf_cli_reply *pods)
 {
 	HF_AUTO_JSON recovery = hf_job_recovery(hf_doc_json(logs->job));
@@ -226,7 +231,7 @@ static const char *default_pod(const struct hf_logs *logs, const struct hf_cli_r
 	return first;
 }
 
-/* -f before there is any pod: the names are known from the spec. */
+/* For -f before any pod exists: computes the name of rank 0's pod from the spec. */
 static char *expected_pod(struct hf_logs *logs, const struct hf_framework *framework)
 {
 	const struct hf_json *specs =
@@ -242,8 +247,8 @@ static char *expected_pod(struct hf_logs *logs, const struct hf_framework *frame
 	return hf_xasprintf("%s-%s-0", hf_doc_name(logs->job), type);
 }
 
-static int choose(struct hf_logs *logs, const struct hf_framework *framework, bool follow,
-		  const struct hf_cli_reply *pods)
+static int choose_pods(struct hf_logs *logs, const struct hf_framework *framework, bool follow,
+		       const struct hf_cli_reply *pods)
 {
 	const char *ranks = hf_cli_flag(logs->cli, "rank");
 	HF_AUTOFREE char *expected = NULL;
@@ -287,7 +292,7 @@ static int parse_options(struct hf_cli *cli, struct hf_log_options *options)
 
 static int run_logs(struct hf_logs *logs, const struct hf_framework *framework)
 {
-	/* The run before the last one has ended. */
+	/* The log of the previous run does not grow, so --previous makes -f useless. */
 	bool follow = logs->options.follow && !logs->options.previous;
 	HF_AUTO_CLI_REPLY pods = {.object = NULL};
 	struct hf_error err;
@@ -295,7 +300,7 @@ static int run_logs(struct hf_logs *logs, const struct hf_framework *framework)
 
 	if (hf_cli_list_owned(logs->cli, &hf_pods, logs->job, &pods, &err) != 0)
 		return hf_cli_fail(logs->cli, &err);
-	rc = choose(logs, framework, follow, &pods);
+	rc = choose_pods(logs, framework, follow, &pods);
 	if (rc != 0)
 		return rc;
 	logs->prefix = hf_cli_has(logs->cli, "prefix") || logs->n_pods > 1 || (follow && logs->all);
@@ -326,13 +331,13 @@ static int verb_logs(struct hf_cli *cli)
 }
 
 static const struct hf_flag logs_flags[] = {
-	{"follow", 'f', NULL, "go on as lines come, through restarts, until the job ends"},
-	{"rank", 0, "NAMES", "these replicas, such as master-0,worker-1 or 0,2, or all"},
-	{"container", 'c', "NAME", "this container; else the one the kind names"},
-	{"previous", 'p', NULL, "of the container before its last restart"},
-	{"prefix", 0, NULL, "begin each line with the replica; so it is for several"},
-	{"tail", 0, "LINES", "only the last lines"},
-	{"since", 0, "SPAN", "only lines newer than that, such as 10m"},
+	{"follow", 'f', NULL, "print new lines as they come, through restarts, until the job ends"},
+	{"rank", 0, "NAMES", "replicas to print, such as master-0,worker-1 or 0,2; or all"},
+	{"container", 'c', "NAME", "container to print; else the training container of the kind"},
+	{"previous", 'p', NULL, "print the run before the container's last restart"},
+	{"prefix", 0, NULL, "begin each line with the replica; always on for several"},
+	{"tail", 0, "LINES", "print at most this many last lines"},
+	{"since", 0, "SPAN", "print only lines newer than this, such as 10m"},
 	{"timestamps", 0, NULL, "begin each line with its time"},
 	{NULL, 0, NULL, NULL},
 };
@@ -340,7 +345,7 @@ static const struct hf_flag logs_flags[] = {
 const struct hf_cli_verb hf_verb_logs = {
 	.name = "logs",
 	.connects = true,
-	.summary = "Print what the ranks of a job wrote",
+	.summary = "Print the logs of a job's ranks",
 	.usage = "JOB",
 	.examples = "  holdfast logs ddp -f\n"
 		    "  holdfast logs ddp --rank all --tail 20\n"

@@ -15,22 +15,22 @@
 #include <stdlib.h>
 
 /*
- * logs -f: the pods of a job through restarts, of containers and of the job, until it ends.
- * The logs are data; what is told between them goes to stderr.
+ * logs -f: prints the logs of a job's pods, through restarts of containers and of the job, until the
+ * job ends.  The logs go to stdout, notices to stderr.
  *
- * WATCHING, then LAST_LOOK: the job has ended, and its pods are listed once more, as events of
- * two watches come in no order; then ENDING: what is still open is told to its end.
+ * States: WATCHING; then LAST_LOOK, when the job has ended: its pods are listed once more, because the
+ * events of two watches come in no fixed order; then ENDING: the open logs are printed to their end.
  */
 
 #define AGAIN_SPAN HF_SECOND
-#define LINGER_SPAN (2 * HF_SECOND) /* for pods that run on behind the job's end */
+#define LINGER_SPAN (2 * HF_SECOND) /* for pods that still run after the job's end */
 
 struct rank {
 	char *pod;
 	struct hf_cli_lines lines;
 	bool began;
-	bool told;    /* why this run never started */
-	int64_t code; /* how the container of the last pod ended; -1: not known */
+	bool told;    /* the reason why this run never started was printed */
+	int64_t code; /* exit code of the container in the last pod; -1: not known */
 };
 
 enum following_state { FOLLOWING_WATCHING, FOLLOWING_LAST_LOOK, FOLLOWING_ENDING };
@@ -41,26 +41,26 @@ struct following {
 	enum following_state state;
 	struct hf_follows *follows;
 	struct hf_watch *job_watch, *pod_watch;
-	struct hf_call *call; /* one at a time */
+	struct hf_call *call; /* the request under way; NULL: none */
 	struct hf_timer *job_again, *pods_again, *linger;
 	char *field_selector, *label_selector;
 	HF_VEC(struct rank *) ranks;
-	bool full;     /* it was told that there are more pods than that */
-	bool away;     /* it was told that the server is */
-	bool paused;   /* that the job is suspended */
+	bool full;     /* the notice about too many pods was printed */
+	bool away;     /* the notice about a lost server was printed */
+	bool paused;   /* the notice about a suspended job was printed */
 	bool watched;  /* the job was seen before its end */
-	bool lingered; /* what runs on is not waited for any more */
+	bool lingered; /* LINGER_SPAN is over: pods that still run are not waited for */
 	bool over;
 	int exit_code;
 };
 
-static void finish(struct following *following)
+static void end_following(struct following *following)
 {
 	following->over = true;
 	hf_loop_stop(following->cli->loop);
 }
 
-static void HF_PRINTF(2, 3) tell(struct following *following, const char *fmt, ...)
+static void HF_PRINTF(2, 3) print_notice(struct following *following, const char *fmt, ...)
 {
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_ERROR_TEXT_MAX);
 	struct hf_error err;
@@ -75,13 +75,13 @@ static void HF_PRINTF(2, 3) tell(struct following *following, const char *fmt, .
 	(void)fflush(following->cli->err);
 }
 
-static void fail(struct following *following, int code, const char *message)
+static void fail_following(struct following *following, int code, const char *message)
 {
 	struct hf_error err;
 
 	(void)hf_error_set(&err, code, "%s", message);
 	following->exit_code = hf_cli_fail(following->cli, &err);
-	finish(following);
+	end_following(following);
 }
 
 /* ---- ranks -------------------------------------------------------------------------------- */
@@ -93,8 +93,10 @@ static struct rank *add_rank(struct following *following, const char *pod)
 	if (!HF_VEC_PUSH(&following->ranks, rank)) {
 		free(rank);
 		if (!following->full)
-			tell(following, "more than %d ranks: %s and others are not followed",
-			     HF_LOGS_PODS_MAX, pod);
+			print_notice(
+				following,
+				"the job has more than %d ranks: the logs of %s and of later ranks are not shown; select ranks with --rank",
+				HF_LOGS_PODS_MAX, pod);
 		following->full = true;
 		return NULL;
 	}
@@ -104,7 +106,7 @@ static struct rank *add_rank(struct following *following, const char *pod)
 	return rank;
 }
 
-/* NULL: not one that is wanted. */
+/* The rank of the pod. NULL: --rank does not select it, or there are too many ranks. */
 static struct rank *rank_of(struct following *following, const char *pod)
 {
 	for (size_t i = 0; i < following->ranks.len; i++)
@@ -118,13 +120,13 @@ static int64_t exit_code_of(const struct hf_json *state)
 	return hf_json_i64(hf_json_path(state, "terminated", "exitCode", NULL), -1);
 }
 
-static const char *annotation(const struct hf_json *pod, const char *name)
+static const char *annotation_of(const struct hf_json *pod, const char *name)
 {
 	return hf_str_or(hf_json_path_str(pod, "metadata", "annotations", name, NULL), "?");
 }
 
-static void tell_restart(struct following *following, struct rank *rank, struct hf_doc *pod,
-			 int64_t run)
+static void print_restart(struct following *following, struct rank *rank, struct hf_doc *pod,
+			  int64_t run)
 {
 	const struct hf_json *root = hf_doc_json(pod);
 	const struct hf_json *status = hf_logs_container(following->logs, root);
@@ -141,9 +143,9 @@ static void tell_restart(struct following *following, struct rank *rank, struct 
 		hf_strbuf_addf(&text, "restart %" PRId64 " of its container", run);
 	else
 		hf_strbuf_addf(&text, "a new pod, generation %s, attempt %s",
-			       annotation(root, HF_ANNOTATION_GENERATION),
-			       annotation(root, HF_ANNOTATION_ATTEMPT));
-	tell(following, "%s", text.data);
+			       annotation_of(root, HF_ANNOTATION_GENERATION),
+			       annotation_of(root, HF_ANNOTATION_ATTEMPT));
+	print_notice(following, "%s", text.data);
 }
 
 /* ---- logs --------------------------------------------------------------------------------- */
@@ -155,7 +157,7 @@ static void on_began(void *arg, struct hf_doc *pod, int64_t run)
 
 	if (rank->began) {
 		hf_cli_lines_break(&rank->lines);
-		tell_restart(following, rank, pod, run);
+		print_restart(following, rank, pod, run);
 	}
 	rank->began = true;
 	rank->told = false;
@@ -168,8 +170,8 @@ static void on_bytes(void *arg, const char *pod, const char *bytes, size_t len)
 
 	if (following->over || hf_cli_lines_write(&rank_of(following, pod)->lines, bytes, len) == 0)
 		return;
-	following->exit_code = HF_EXIT_FAILED; /* the reader went away */
-	finish(following);
+	following->exit_code = HF_EXIT_FAILED; /* the reader closed the pipe */
+	end_following(following);
 }
 
 static void check_end(struct following *following)
@@ -178,7 +180,7 @@ static void check_end(struct following *following)
 		return;
 	if (!hf_follows_open(following->follows) ||
 	    (following->lingered && !hf_follows_ending(following->follows)))
-		finish(following);
+		end_following(following);
 }
 
 static void on_ended(void *arg, const char *pod, int code, const char *message)
@@ -223,15 +225,17 @@ static void see_pod(struct following *following, struct hf_doc *pod, bool join)
 		rank->told = hf_logs_tell_failed_start(following->logs, pod);
 }
 
-/* A server that restarts is worth waiting for, one that refuses is not. */
+/* Handles an error of a watch or a request. True: try again. False: the server refused access, which
+ * will not change, so the verb ends. */
 static bool is_away(struct following *following, int code, const char *message)
 {
 	if (code == HF_E_FORBIDDEN || code == HF_E_UNAUTHORIZED) {
-		fail(following, code, message);
+		fail_following(following, code, message);
 		return false;
 	}
 	if (!following->away && code != 0 && code != HF_E_GONE)
-		tell(following, "%s: trying again", hf_str_or(message, "the watch ended"));
+		print_notice(following, "lost the server: %s; trying again every second",
+			     hf_str_or(message, "the watch ended"));
 	following->away = following->away || (code != 0 && code != HF_E_GONE);
 	return true;
 }
@@ -263,8 +267,8 @@ static void watch_pods(void *arg)
 
 /* ---- the job ------------------------------------------------------------------------------ */
 
-/* Of a job that is over: replicas that nobody will see any more. */
-static void tell_missing(struct following *following)
+/* After the end of the job: reports each selected replica whose log was never seen. */
+static void report_missing_logs(struct following *following)
 {
 	const struct hf_logs *logs = following->logs;
 
@@ -275,7 +279,8 @@ static void tell_missing(struct following *following)
 	for (size_t i = 0; i < following->ranks.len; i++) {
 		if (following->ranks.items[i]->began)
 			continue;
-		tell(following, "%s has no log", following->ranks.items[i]->pod);
+		print_notice(following, "%s has no log: it never ran, or its pod was deleted",
+			     following->ranks.items[i]->pod);
 		following->exit_code = HF_EXIT_FAILED;
 	}
 }
@@ -288,7 +293,7 @@ static void on_last_look(void *arg, const struct hf_reply *reply)
 	for (size_t i = 0; i < reply->n_items; i++)
 		see_pod(following, reply->items[i], false);
 	following->state = FOLLOWING_ENDING;
-	tell_missing(following);
+	report_missing_logs(following);
 	hf_timer_arm(following->linger, LINGER_SPAN);
 	check_end(following);
 }
@@ -304,7 +309,7 @@ static void end_job(struct following *following, const char *how)
 		return;
 	following->state = FOLLOWING_LAST_LOOK;
 	if (following->watched)
-		tell(following, "%s %s", hf_doc_name(following->logs->job), how);
+		print_notice(following, "%s %s", hf_doc_name(following->logs->job), how);
 	hf_call_cancel(following->call);
 	following->call =
 		hf_store_request(following->cli->store, &request, on_last_look, following);
@@ -317,7 +322,7 @@ static void see_job(struct following *following, struct hf_doc *job)
 	bool paused;
 
 	if (!hf_streq(hf_doc_uid(job), hf_doc_uid(following->logs->job))) {
-		end_job(following, "was deleted"); /* another one of that name */
+		end_job(following, "was deleted"); /* a newer job of the same name */
 		return;
 	}
 	hf_job_facts_read(hf_doc_json(job), &facts);
@@ -329,7 +334,9 @@ static void see_job(struct following *following, struct hf_doc *job)
 	following->watched = true;
 	paused = hf_streq(facts.state, "Suspended");
 	if (paused && !following->paused)
-		tell(following, "%s is suspended: waiting for it to be resumed", hf_doc_name(job));
+		print_notice(following,
+			     "%s is suspended: waiting until 'holdfast resume %s' resumes it",
+			     hf_doc_name(job), hf_doc_name(job));
 	following->paused = paused;
 }
 
@@ -373,7 +380,7 @@ static void on_looked(void *arg, const struct hf_reply *reply)
 	}
 }
 
-/* Look before watching: a deletion while nobody watched makes no event. */
+/* Reads the job before watching it: a deletion before the watch began would cause no event. */
 static void look_and_watch(void *arg)
 {
 	struct following *following = arg;
@@ -395,7 +402,7 @@ static bool has_ended(const struct hf_logs *logs)
 	return hf_streq(facts.state, "Succeeded") || hf_streq(facts.state, "Failed");
 }
 
-static void begin(struct following *following, const struct hf_cli_reply *pods)
+static void begin_following(struct following *following, const struct hf_cli_reply *pods)
 {
 	const struct hf_logs *logs = following->logs;
 	struct hf_follows_options options = {.loop = logs->cli->loop,
@@ -418,16 +425,17 @@ static void begin(struct following *following, const struct hf_cli_reply *pods)
 	if (!has_ended(logs)) {
 		for (size_t i = 0; i < following->ranks.len; i++)
 			if (!following->ranks.items[i]->began)
-				tell(following, "waiting for %s to start",
-				     following->ranks.items[i]->pod);
+				print_notice(following, "waiting for %s to start",
+					     following->ranks.items[i]->pod);
 		if (following->ranks.len == 0)
-			tell(following, "waiting for pods of %s", hf_doc_name(logs->job));
+			print_notice(following, "waiting for the pods of %s",
+				     hf_doc_name(logs->job));
 	}
 	watch_pods(following);
 	look_and_watch(following);
 }
 
-static void release(struct following *following)
+static void release_following(struct following *following)
 {
 	hf_call_cancel(following->call);
 	following->job_watch = hf_watch_stop(following->job_watch);
@@ -459,8 +467,8 @@ int hf_logs_follow(const struct hf_logs *logs, const struct hf_cli_reply *pods)
 	following.job_again = hf_timer_create(logs->cli->loop, look_and_watch, &following);
 	following.pods_again = hf_timer_create(logs->cli->loop, watch_pods, &following);
 	following.linger = hf_timer_create(logs->cli->loop, on_linger, &following);
-	begin(&following, pods);
+	begin_following(&following, pods);
 	hf_cli_run_until(logs->cli, &following.over);
-	release(&following);
+	release_following(&following);
 	return following.exit_code;
 }

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* Streams of this world end at once; what goes on is the job. */
+/* In cli_world each log stream ends at once, so these tests change the job while `logs -f` runs. */
 
 #define POD(name, more)                                                                            \
 	"{'apiVersion':'v1','kind':'Pod','metadata':{'name':'" name                                \
@@ -104,7 +104,7 @@ static void all_of_a_job_without_pods_are_waited_for(void **state)
 	cli_world_later(w, 7 * HF_SECOND, fail_job);
 	cli_world_run(w, "logs", "a", "-f", "--rank=all", NULL);
 	assert_said(w, 0, "master-0 | here\n",
-		    "holdfast: waiting for pods of a\nholdfast: a is Failed\n");
+		    "holdfast: waiting for the pods of a\nholdfast: a is Failed\n");
 }
 
 static void restart_container(struct cli_world *w)
@@ -197,7 +197,8 @@ static void of_a_job_that_has_ended_there_is_what_there_is(void **state)
 	cli_world_run(w, "logs", "a", "-f", NULL);
 	assert_said(w, 0, "one", "");
 	cli_world_run(w, "logs", "a", "-f", "--rank=worker-1", NULL);
-	assert_said(w, 1, "", "holdfast: a-worker-1 has no log\n");
+	assert_said(w, 1, "",
+		    "holdfast: a-worker-1 has no log: it never ran, or its pod was deleted\n");
 }
 
 static void of_one_whose_pods_are_gone_that_is_told(void **state)
@@ -206,9 +207,12 @@ static void of_one_whose_pods_are_gone_that_is_told(void **state)
 
 	cli_world_job(w, "a", 1, "Succeeded");
 	cli_world_run(w, "logs", "a", "-f", "--rank=all", NULL);
-	assert_said(w, 1, "", "holdfast: a has no pods: it is Succeeded\n");
+	assert_said(
+		w, 1, "",
+		"holdfast: a has no pods, so it has no logs: the job is Succeeded; 'holdfast why a' says more\n");
 	cli_world_run(w, "logs", "a", "-f", NULL);
-	assert_said(w, 1, "", "holdfast: a-master-0 has no log\n");
+	assert_said(w, 1, "",
+		    "holdfast: a-master-0 has no log: it never ran, or its pod was deleted\n");
 }
 
 static void delete_job(struct cli_world *w)
@@ -241,7 +245,7 @@ static void a_suspended_job_is_waited_for(void **state)
 	cli_world_later(w, 500 * HF_SECOND, succeed);
 	cli_world_run(w, "logs", "a", "-f", NULL);
 	assert_said(w, 0, "one",
-		    "holdfast: a is suspended: waiting for it to be resumed\n"
+		    "holdfast: a is suspended: waiting until 'holdfast resume a' resumes it\n"
 		    "holdfast: a is Succeeded\n");
 }
 
@@ -261,7 +265,9 @@ static void a_server_that_restarts_is_waited_for(void **state)
 	cli_world_run(w, "logs", "a", "-f", NULL);
 	assert_string_equal(w->out, "one\ntwo\n");
 	assert_int_equal(w->code, 0);
-	assert_has(w->err, "holdfast: the server went away: trying again\nholdfast: a-master-0");
+	assert_has(
+		w->err,
+		"holdfast: lost the server: the server went away; trying again every second\nholdfast: a-master-0");
 }
 
 static void forbid(struct cli_world *w)

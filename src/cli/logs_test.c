@@ -55,10 +55,10 @@ static void ranks_are_chosen_by_name_number_or_all(void **state)
 	assert_said(
 		w, 1, "",
 		"holdfast: no replica 'worker-5' in a; it has master-0, worker-0 to worker-1\n");
-	/* In the spec, but not made yet. */
+	/* The replica is in the spec, but its pod does not exist yet. */
 	cli_world_run(w, "logs", "a", "--rank=worker-1", NULL);
 	assert_said(w, 1, "", "holdfast: a-worker-1: pods \"a-worker-1\" not found\n");
-	/* Twice the same one is once. */
+	/* A replica that is named twice is printed once. */
 	cli_world_run(w, "logs", "a", "--rank=0,master-0", NULL);
 	assert_said(w, 0, "one\ntwo", "");
 }
@@ -74,7 +74,7 @@ static void a_container_that_waits_has_none(void **state)
 	assert_has(w->err, "is waiting to start");
 }
 
-/* The log is empty: what the node says of it stands in the pod. */
+/* The log is empty, so the reason of the failed start comes from the pod's status. */
 static void of_a_program_that_never_started_the_reason_is_told(void **state)
 {
 	static const char told[] = "holdfast: a-worker-0: container 'pytorch' never started: "
@@ -89,7 +89,7 @@ static void of_a_program_that_never_started_the_reason_is_told(void **state)
 			"'message':'exec: x: not found'}}}]}}");
 	cli_world_run(w, "logs", "a", "--rank=worker-0", NULL);
 	assert_said(w, 0, "", told);
-	/* A log that has lines is printed alone. */
+	/* If the log has lines, no reason is printed. */
 	cli_world_log(w, "a-worker-0", "three\n");
 	cli_world_run(w, "logs", "a", "--rank=worker-0", NULL);
 	assert_said(w, 0, "three\n", "");
@@ -125,9 +125,13 @@ static void without_pods_there_are_no_logs(void **state)
 
 	cli_world_job(w, "a", 2, "Suspended");
 	cli_world_run(w, "logs", "a", NULL);
-	assert_said(w, 1, "", "holdfast: a has no pods: it is Suspended\n");
+	assert_said(
+		w, 1, "",
+		"holdfast: a has no pods, so it has no logs: the job is Suspended; 'holdfast why a' says more\n");
 	cli_world_run(w, "logs", "a", "--rank=all", NULL);
-	assert_said(w, 1, "", "holdfast: a has no pods: it is Suspended\n");
+	assert_said(
+		w, 1, "",
+		"holdfast: a has no pods, so it has no logs: the job is Suspended; 'holdfast why a' says more\n");
 	cli_world_run(w, "logs", "b", NULL);
 	assert_said(w, 1, "", "holdfast: no job 'b' in namespace 'default'\n");
 }

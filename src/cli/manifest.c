@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Loads a job manifest from a file or stdin and checks it. Input: one YAML or JSON document.
+ * Output: the checked document, or one error line for each problem with file, line and field. */
 #include "cli/manifest.h"
 
 #include "api/job.h"
@@ -16,18 +19,18 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-/* Of one check: some hundred bytes for each field of the largest manifest there may be. */
+/* Memory of one check: some hundred bytes for each field of the largest allowed manifest. */
 #define CHECK_BYTES_MAX ((size_t)64 << 20)
 
-/* Of a name that is left to the server, as apimachinery makes them. */
+/* Lengths of a name made from generateName, as in apimachinery. */
 #define GENERATED_LEN 5
 #define GENERATED_BASE_LEN_MAX (63 - GENERATED_LEN)
 
 struct loading {
 	struct hf_cli *cli;
-	const char *name; /* of the file, for messages */
+	const char *name; /* name of the file, for messages */
 	struct hf_yaml *yaml;
-	size_t doc; /* which document */
+	size_t doc; /* index of the document in the file */
 };
 
 static void print_line(const struct loading *ld, int line, const char *kind, const char *text)
@@ -58,7 +61,7 @@ static int print_errors(const struct loading *ld, const struct hf_field_errors *
 	for (size_t i = 0; i < errors->len; i++)
 		print_field_error(ld, &errors->items[i]);
 	if (errors->dropped > 0)
-		fprintf(ld->cli->err, "holdfast: and %zu more\n", errors->dropped);
+		fprintf(ld->cli->err, "holdfast: %zu more errors are not shown\n", errors->dropped);
 	return errors->len > 0 ? HF_EXIT_USAGE : 0;
 }
 
@@ -86,12 +89,12 @@ static int find_framework(const struct loading *ld, const struct hf_json *root,
 
 	if (hf_json_type(root) != HF_JSON_OBJECT || api_version == NULL || kind == NULL) {
 		print_line(ld, hf_yaml_find(ld->yaml, ld->doc, "").line, "",
-			   "not a Kubernetes object: it needs apiVersion and kind");
+			   "not a Kubernetes object: apiVersion or kind is missing");
 		return HF_EXIT_USAGE;
 	}
 	framework = hf_framework_by_kind(api_version, kind);
 	if (framework == NULL) {
-		hf_strbuf_addf(&text, "unknown kind '%s' in '%s'; known:", kind, api_version);
+		hf_strbuf_addf(&text, "unknown kind '%s' in '%s'; known kinds:", kind, api_version);
 		for (size_t i = 0; hf_frameworks[i] != NULL; i++)
 			hf_strbuf_addf(&text, " %s (%s)", hf_frameworks[i]->kind,
 				       hf_frameworks[i]->api_version);
@@ -118,7 +121,7 @@ static void on_metadata(void *arg, const char *reason, const char *field, const 
 	check->refused = true;
 }
 
-/* What a server says of the metadata of an object to be created. */
+/* Checks the metadata with a server's rules for new objects. */
 static int check_metadata(const struct loading *ld, const struct hf_json *meta)
 {
 	struct metadata_check check = {.ld = ld};
@@ -137,7 +140,7 @@ static int check_metadata(const struct loading *ld, const struct hf_json *meta)
 	return check.refused ? HF_EXIT_USAGE : 0;
 }
 
-/* The end of a name that a server makes: no vowels, so that no words come about. */
+/* Makes a name from generateName, as a server does. The suffix has no vowels, so it spells no words. */
 static void choose_name(struct hf_json *meta)
 {
 	static const char letters[] = "bcdfghjklmnpqrstvwxz2456789";
@@ -157,8 +160,8 @@ static void choose_name(struct hf_json *meta)
 
 /* ---- pods --------------------------------------------------------------------------------- */
 
-/* No image is pulled here, so nothing but a command says what to run.  Of a role whose first
- * container gets one from the operator, that is not looked at. */
+/* Warns of containers without a command: one machine pulls no image and cannot know what to run.
+ * first_given: the operator sets the command of the first container, so that one is not checked. */
 static void warn_of_commands(const struct loading *ld, const struct hf_json *spec,
 			     const char *field, bool first_given)
 {
@@ -173,15 +176,17 @@ static void warn_of_commands(const struct loading *ld, const struct hf_json *spe
 				continue;
 			hf_strbuf_addf(&text, "%s.%s[%zu].command", field, lists[l], i);
 			int line = hf_yaml_find(ld->yaml, ld->doc, text.data).line;
-			hf_strbuf_addstr(&text,
-					 ": not set: a cluster runs what the image says, but "
-					 "one machine pulls no image and cannot start it");
+			hf_strbuf_addstr(
+				&text,
+				": not set: a cluster runs the image's command, but "
+				"'holdfast run' pulls no image and cannot start the container");
 			print_line(ld, line, "warning: ", text.data);
 		}
 	}
 }
 
-/* What a server takes, to refuse each pod of it afterwards. */
+/* Checks the pod templates. A server accepts a job with a bad template and later refuses each of its
+ * pods. */
 static void check_pods(const struct loading *ld, const struct hf_framework *framework,
 		       struct hf_field_errors *errors)
 {
@@ -190,10 +195,12 @@ static void check_pods(const struct loading *ld, const struct hf_framework *fram
 	struct hf_json *value;
 	const char *key;
 
-	/* Upstream takes it, so a server does. */
+	/* Upstream accepts an empty map, so a server does too. */
 	if (hf_json_type(replicas) == HF_JSON_OBJECT && hf_json_len(replicas) == 0)
-		hf_field_warn(errors, "spec.%s: it is empty, and a job without replicas never ends",
-			      framework->replicas_key);
+		hf_field_warn(
+			errors,
+			"spec.%s: is empty: a job without replicas never ends; add a replica type",
+			framework->replicas_key);
 	for (void *it = NULL; (it = hf_json_next(replicas, it, &key, &value)) != NULL;) {
 		const struct hf_json *spec = hf_json_path(value, "template", "spec", NULL);
 		HF_AUTO_STRBUF field = HF_STRBUF_INIT(1024);
@@ -256,9 +263,11 @@ int hf_manifest_load(struct hf_cli *cli, const char *path, struct hf_manifest *r
 	}
 	ld.yaml = yaml;
 	if (hf_yaml_len(yaml) != 1) {
-		print_line(&ld, hf_yaml_len(yaml) > 1 ? hf_yaml_find(yaml, 1, "").line : 0, "",
-			   hf_yaml_len(yaml) == 0 ? "no document in it"
-						  : "more than one document; give one job a file");
+		print_line(
+			&ld, hf_yaml_len(yaml) > 1 ? hf_yaml_find(yaml, 1, "").line : 0, "",
+			hf_yaml_len(yaml) == 0
+				? "the file has no document"
+				: "the file has more than one document: put each job into a file of its own");
 		return HF_EXIT_USAGE;
 	}
 	return check_document(&ld, ret_manifest);

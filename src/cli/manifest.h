@@ -15,7 +15,7 @@ struct hf_manifest {
 	const struct hf_framework *framework;
 };
 
-#define HF_MANIFEST_BYTES_MAX ((size_t)3 << 20) /* as a request's body may be */
+#define HF_MANIFEST_BYTES_MAX ((size_t)3 << 20) /* the limit of a request's body */
 
 /*
  * Read the one job in the file ("-": stdin) and check it as an API server with strict

@@ -19,7 +19,7 @@
 #define HEAD "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\n"
 #define GOOD HEAD "spec:\n  pytorchReplicaSpecs:\n    Master:\n      replicas: 1\n" TEMPLATE
 
-/* What loading the text gives: the exit code, and what was printed. */
+/* Loads the text and checks the exit code and the output. */
 static int load_text(const char *text, size_t len, char **ret_printed,
 		     struct hf_manifest *ret_manifest)
 {
@@ -49,7 +49,7 @@ static void assert_refused_bytes(const char *text, size_t len, const char *with)
 	if (strstr(printed, with) == NULL)
 		fail_msg("does not say '%s' but: %s", with, printed);
 	assert_null(manifest.doc);
-	/* One line a problem, and nothing that moves a cursor. */
+	/* Each problem is one line without control characters. */
 	for (const char *at = printed; *at != '\0'; at++)
 		assert_true(*at == '\n' || (unsigned char)*at >= 0x20);
 	free(printed);
@@ -73,7 +73,7 @@ static void a_good_manifest_loads(void **state)
 	free(printed);
 }
 
-/* The good one with other metadata. */
+/* The valid manifest with other metadata. */
 #define WITH(meta)                                                                                 \
 	"apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: " meta                           \
 	"\nspec:\n  pytorchReplicaSpecs:\n    Master:\n      replicas: 1\n" TEMPLATE
@@ -132,7 +132,7 @@ static void two_documents_are_refused_with_the_line_of_the_second(void **state)
 {
 	HF_AUTOFREE char *two = hf_xasprintf("%s---\n%s", GOOD, GOOD);
 
-	assert_refused(two, ":13: more than one document");
+	assert_refused(two, ":13: the file has more than one document");
 }
 
 static void tabs_as_indentation_are_refused_with_their_line(void **state)

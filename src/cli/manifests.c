@@ -1,29 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* holdfast manifests: prints the files of deploy/ that the program contains, with the namespace,
+ * the image and the gang scheduler of the command line in place. */
 #include "cli/manifests_internal.h"
 
 #include "cli/verbs_internal.h"
 
 #include <string.h>
 
-/* Longer than any registry takes. */
+/* No registry accepts a longer name. */
 #define IMAGE_LEN_MAX 512
-#define SCHEDULER_LEN_MAX 63 /* a label's value */
+#define SCHEDULER_LEN_MAX 63 /* the limit of a label value */
 
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
-/* It is put into YAML as it is: what an image's name may consist of needs no quotes. */
+/* True for the name of an image. The name goes into YAML without quotes, so it may have only letters
+ * that need none. */
 static bool image_is_plain(const char *image)
 {
 	size_t len = strlen(image);
 
 	if (len == 0 || len > IMAGE_LEN_MAX || strchr(LETTERS, image[0]) == NULL)
 		return false;
-	/* "name:" would be a mapping. */
+	/* In YAML, "name:" would begin a mapping. */
 	return strspn(image, LETTERS "._-/:@") == len && image[len - 1] != ':';
 }
 
-/* A label's letters: it goes into YAML and onto a command line. */
+/* True for a name with the letters of a label value, which are safe in YAML and on a command line. */
 static bool scheduler_is_plain(const char *name)
 {
 	size_t len = strlen(name);
@@ -34,7 +38,8 @@ static bool scheduler_is_plain(const char *name)
 
 enum { CRDS = 1, OPERATOR = 2, AGENT = 4, POLICY = 8, ALL = 16 };
 
-/* By what each section is asked for; ALL is that nothing is named. */
+/* The flags that select each section. ALL: the command line selects nothing, so all common sections
+ * are printed. */
 static const unsigned asked_by[] = {
 	[HF_MANIFESTS_CRDS] = CRDS | ALL,
 	[HF_MANIFESTS_DEVICES] = CRDS | POLICY | AGENT | ALL,
@@ -58,7 +63,7 @@ static bool is_wanted(const struct hf_cli *cli, enum hf_manifest_section section
 	return (asked_by[section] & (asked != 0 ? asked : (unsigned)ALL)) != 0;
 }
 
-static void print(const struct hf_cli *cli, const struct hf_manifest *manifest)
+static void print_manifest(const struct hf_cli *cli, const struct hf_manifest *manifest)
 {
 	const char *ns = hf_cli_flag(cli, "namespace"), *image = hf_cli_flag(cli, "image");
 	const char *scheduler = hf_cli_flag(cli, "gang-scheduler-name");
@@ -85,22 +90,28 @@ static int verb_manifests(struct hf_cli *cli)
 	const char *scheduler = hf_cli_flag(cli, "gang-scheduler-name");
 
 	if (image != NULL && !image_is_plain(image))
-		return hf_cli_usage(cli, "--image '%s': not the name of an image", image);
+		return hf_cli_usage(
+			cli,
+			"--image '%s': not a valid image name, such as registry.example/holdfast:1",
+			image);
 	if (scheduler != NULL && !scheduler_is_plain(scheduler))
-		return hf_cli_usage(cli, "--gang-scheduler-name '%s': not the name of a scheduler",
-				    scheduler);
-	/* Theirs differ in what they allow, and one name would be given to both. */
+		return hf_cli_usage(
+			cli,
+			"--gang-scheduler-name '%s': not a valid name: use letters, digits and ._-",
+			scheduler);
+	/* The two namespaces have different pod security levels, and -n would rename both. */
 	if (hf_cli_has(cli, "namespace") && hf_cli_has(cli, "agent") && hf_cli_has(cli, "operator"))
-		return hf_cli_usage(cli, "--namespace: operator and agent have one each");
+		return hf_cli_usage(
+			cli,
+			"--namespace: operator and agent need different namespaces; print them with two commands");
 	if (hf_cli_has(cli, "crds") && hf_cli_has(cli, "policy"))
-		return hf_cli_usage(cli,
-				    "--crds and --policy exclude each other: the CRDs have the "
-				    "rules of the policy inside");
+		return hf_cli_usage(cli, "--crds and --policy exclude each other: the CRDs "
+					 "already contain the rules of the policy");
 	for (size_t i = 0; i < hf_manifests_len; i++) {
 		if (!is_wanted(cli, hf_manifests[i].section))
 			continue;
 		fputs("---\n", cli->out);
-		print(cli, &hf_manifests[i]);
+		print_manifest(cli, &hf_manifests[i]);
 	}
 	return HF_EXIT_OK;
 }
@@ -108,19 +119,18 @@ static int verb_manifests(struct hf_cli *cli)
 static const struct hf_flag manifests_flags[] = {
 	{"crds", 0, NULL, "the CRDs: six kinds of jobs, DeviceHealth and HealthPolicy"},
 	{"operator", 0, NULL, "the operator: namespace, roles, service, deployment"},
-	{"agent", 0, NULL, "the agent of the nodes: namespace, rights, policy, DaemonSet"},
-	{"namespace", 'n', "NAME",
-	 "the namespace of the operator, or of the agent, and of its rights"},
-	{"policy", 0, NULL, "for a cluster that keeps upstream's CRDs: their rules instead"},
-	{"image", 0, "IMAGE", "of operator and agent"},
+	{"agent", 0, NULL, "the node agent: namespace, roles, policy, DaemonSet"},
+	{"namespace", 'n', "NAME", "the namespace of the operator or the agent"},
+	{"policy", 0, NULL, "admission policies, for a cluster that keeps upstream's CRDs"},
+	{"image", 0, "IMAGE", "the image of operator and agent"},
 	{"gang-scheduler-name", 0, "NAME",
-	 "the operator makes pod groups for it: volcano, or what reads scheduler-plugins'"},
+	 "gang scheduler: volcano, or one that reads scheduler-plugins' PodGroups"},
 	{NULL, 0, NULL, NULL},
 };
 
 const struct hf_cli_verb hf_verb_manifests = {
 	.name = "manifests",
-	.summary = "Print what a cluster needs to run Holdfast, for kubectl apply",
+	.summary = "Print the manifests that install Holdfast, for kubectl apply",
 	.usage = "[--crds] [--operator] [--agent] [--policy] [-n NAMESPACE] [--image IMAGE] "
 		 "[--gang-scheduler-name NAME]",
 	.examples =

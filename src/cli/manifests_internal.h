@@ -6,15 +6,15 @@
 #include <stddef.h>
 
 /*
- * The files of deploy/, put into the program by tools/embed-manifests: texts with places where
- * the command line may put another value.  What all CRDs have in common is kept once.
+ * The files of deploy/, which tools/embed-manifests puts into the program.  A file is a list of
+ * chunks; a slot is a chunk that the command line can replace.  Text common to all CRDs is stored once.
  */
 
 enum hf_manifest_slot {
 	HF_MANIFEST_TEXT,
-	HF_MANIFEST_NAMESPACE, /* text: the namespace unless another is asked for */
-	HF_MANIFEST_IMAGE,     /* likewise */
-	HF_MANIFEST_ARGS,      /* text: the operator's flags, "[--a]", where none is asked for */
+	HF_MANIFEST_NAMESPACE, /* text: the default namespace */
+	HF_MANIFEST_IMAGE,     /* text: the default image */
+	HF_MANIFEST_ARGS,      /* text: the operator's default flags, "[--a]" */
 };
 
 struct hf_manifest_chunk {
@@ -24,18 +24,18 @@ struct hf_manifest_chunk {
 
 enum hf_manifest_section {
 	HF_MANIFESTS_CRDS,
-	HF_MANIFESTS_DEVICES, /* CRDs that no other operator has */
-	HF_MANIFESTS_HEALTH,  /* the CRD of what the operator may do about devices */
+	HF_MANIFESTS_DEVICES, /* CRDs that only Holdfast has */
+	HF_MANIFESTS_HEALTH,  /* the CRD HealthPolicy */
 	HF_MANIFESTS_OPERATOR,
-	HF_MANIFESTS_GANG, /* the operator's rights to pod groups, where a gang scheduler is named */
-	HF_MANIFESTS_AGENT, /* only where asked for: it is privileged */
-	HF_MANIFESTS_DENY,  /* the rules of the CRDs, for clusters that keep others */
-	HF_MANIFESTS_WARN,  /* goes with either */
+	HF_MANIFESTS_GANG,  /* roles for pod groups, if a gang scheduler is named */
+	HF_MANIFESTS_AGENT, /* only with --agent, because the agent is privileged */
+	HF_MANIFESTS_DENY,  /* the rules of the CRDs as policies, for upstream's CRDs */
+	HF_MANIFESTS_WARN,  /* warnings, for either CRDs */
 };
 
 struct hf_manifest {
 	enum hf_manifest_section section;
-	const char *name; /* of the file */
+	const char *name; /* name of the file */
 	const struct hf_manifest_chunk *chunks;
 	size_t chunks_len;
 };

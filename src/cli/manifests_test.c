@@ -65,7 +65,7 @@ static void each_kind_has_its_crd_and_the_operator_comes_with_it(void **state)
 	assert_int_equal(said.code, HF_EXIT_OK);
 	assert_int_equal(count(said.out, "kind: CustomResourceDefinition\n"), 8);
 	assert_int_equal(count(said.out, "kind: Deployment\n"), 1);
-	/* The warnings alone: the CRDs have the rules. */
+	/* Only the warnings are printed, because the CRDs contain the rules. */
 	assert_int_equal(count(said.out, "kind: ValidatingAdmissionPolicy\n"), 2);
 	for (size_t i = 0; hf_frameworks[i] != NULL; i++) {
 		HF_AUTOFREE char *name = hf_xasprintf("name: %s.%s,", hf_frameworks[i]->plural,
@@ -164,7 +164,7 @@ static void crds_and_policy_exclude_each_other(void **state)
 
 /* --- the schema and the code ---------------------------------------------------------------- */
 
-/* The document of that name, borrowed; NULL: none. */
+/* The document of that name, owned by `docs`; NULL: there is none. */
 static const struct hf_json *document(const struct hf_yaml *yaml, const char *name)
 {
 	for (size_t i = 0; i < hf_yaml_len(yaml); i++)
@@ -174,7 +174,7 @@ static const struct hf_json *document(const struct hf_yaml *yaml, const char *na
 	return NULL;
 }
 
-/* Every member of value has a place in the schema. */
+/* Checks that the schema has each member of the value. */
 static void assert_has_place(const struct hf_json *schema, const struct hf_json *value,
 			     const char *path)
 {
@@ -197,7 +197,7 @@ static void assert_has_place(const struct hf_json *schema, const struct hf_json 
 	}
 }
 
-/* A status in which nothing is absent. */
+/* A status that has every field. */
 static struct hf_json *full_status(const struct hf_framework *framework)
 {
 	static const struct hf_condition condition = {.type = "Running",

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Parses -o and prints objects as JSON, YAML, names, JSONPath or custom columns, in kubectl's
+ * formats. */
 #include "cli/output.h"
 
 #include "base/mem.h"
@@ -10,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PRINT_BYTES_MAX ((size_t)1 << 30) /* of all that one verb prints */
+#define PRINT_BYTES_MAX ((size_t)1 << 30) /* limit of one verb's output */
 
 void hf_output_release(struct hf_output *output)
 {
@@ -32,14 +35,18 @@ static int parse_columns(struct hf_cli *cli, const char *text, struct hf_output 
 		char *colon = strchr(column, ':');
 		struct hf_error err;
 		if (colon == NULL || colon == column)
-			return hf_cli_usage(cli, "custom-columns takes HEADER:PATH, not '%s'",
-					    column);
+			return hf_cli_usage(
+				cli,
+				"-o custom-columns: '%s' is not HEADER:PATH, such as NAME:.metadata.name",
+				column);
 		if (output->n_columns == HF_OUTPUT_COLUMNS_MAX)
-			return hf_cli_usage(cli, "more than %d columns", HF_OUTPUT_COLUMNS_MAX);
+			return hf_cli_usage(cli, "-o custom-columns: more than %d columns",
+					    HF_OUTPUT_COLUMNS_MAX);
 		*colon = '\0';
 		if (hf_jsonpath_compile_relaxed(colon + 1, &output->columns[output->n_columns],
 						&err) != 0)
-			return hf_cli_usage(cli, "column '%s': %s", column, err.text);
+			return hf_cli_usage(cli, "-o custom-columns: column '%s': %s", column,
+					    err.text);
 		output->headers[output->n_columns++] = hf_xstrdup(column);
 	}
 	return 0;

@@ -9,7 +9,7 @@
 
 HF_BEGIN_DECLS
 
-/* What "-o" says. */
+/* The format that -o selects. */
 enum hf_output_kind {
 	HF_OUTPUT_TABLE,
 	HF_OUTPUT_WIDE,
@@ -35,22 +35,22 @@ int hf_output_parse(struct hf_cli *cli, struct hf_output *ret_output);
 void hf_output_release(struct hf_output *output);
 #define HF_AUTO_OUTPUT HF_CLEANUP(hf_output_release) struct hf_output
 
-/* For every kind but the tables: print docs; as "kind: List" unless `single`.  0, or an exit
- * code. */
+/* Print docs in every format except the two tables.  Prints "kind: List", unless `single` is set and
+ * n_docs is 1.  Returns an exit code. */
 int hf_output_docs(struct hf_cli *cli, const struct hf_output *output, struct hf_doc *const *docs,
 		   size_t n_docs, bool single);
 
 /*
- * A table for people: columns as wide as their widest cell, three blanks apart.  Cells are
- * printed safely (no control characters).  A NULL cell is "<none>".
+ * A table of text: columns are as wide as their widest cell, three blanks apart.  Control
+ * characters of cells are printed as blanks.
  */
 struct hf_table;
 struct hf_table *hf_table_create(const char *const *headers, size_t n_columns);
 struct hf_table *hf_table_destroy(struct hf_table *table); /* NULL is fine */
 void hf_table_cell(struct hf_table *table, const char *fmt, ...) HF_PRINTF(2, 3);
 void hf_table_print(const struct hf_table *table, FILE *out, bool headers);
-/* Go on with a table whose last rows are on the screen: columns stay as wide as they were, or
- * grow.  widths: all 0 at first. */
+/* Column widths of rows that are printed one after the other, as with `get -w`.  Widths only grow.
+ * All 0 at first. */
 struct hf_table_widths {
 	size_t columns[HF_OUTPUT_COLUMNS_MAX];
 };

@@ -41,7 +41,7 @@ static void end(struct caught *c)
 	free(c->err);
 }
 
-/* What these objects look like in that format; n 0: none. */
+/* Checks what -o FORMAT prints for n objects; n may be 0. */
 static void assert_prints(const char *format, const char *const *texts, size_t n, bool single,
 			  const char *wanted)
 {
@@ -155,9 +155,9 @@ static void what_is_no_format_is_refused_by_name(void **state)
 		{"go-template={{.x}}", "not 'go-template={{.x}}'"},
 		{"jsonpath={.a", "-o jsonpath: "},
 		{"jsonpath={.a[?(@.b=~'x')]}", "-o jsonpath: "},
-		{"custom-columns=", "HEADER:PATH, not ''"},
-		{"custom-columns=:.a", "HEADER:PATH, not ':.a'"},
-		{"custom-columns=A:.a,", "HEADER:PATH, not ''"},
+		{"custom-columns=", "'' is not HEADER:PATH"},
+		{"custom-columns=:.a", "':.a' is not HEADER:PATH"},
+		{"custom-columns=A:.a,", "'' is not HEADER:PATH"},
 		{"custom-columns=A:.a,B:{.b", "column 'B': "},
 	};
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Translates the --rank of a command line ("worker-1", or a number) into the name of a replica
+ * in the job's spec. */
 #include "cli/rank.h"
 
 #include "base/mem.h"
@@ -32,7 +35,7 @@ static char *name_of(const struct hf_framework *framework, int role, int64_t ind
 	return hf_xasprintf("%s-%" PRId64, type, index);
 }
 
-/* "master-0, worker-0 to worker-3" */
+/* Writes the names of all replicas: "master-0, worker-0 to worker-3". */
 static void list_names(const struct hf_framework *framework, const struct hf_json *job,
 		       struct hf_strbuf *sb)
 {
@@ -48,9 +51,9 @@ static void list_names(const struct hf_framework *framework, const struct hf_jso
 	}
 }
 
-/* By number: so many come before those of the role. */
-static char *by_number(const struct hf_framework *framework, const struct hf_json *job,
-		       int64_t number)
+/* Finds a replica by its number among all replicas, in the order of the kind's replica types. */
+static char *find_by_number(const struct hf_framework *framework, const struct hf_json *job,
+			    int64_t number)
 {
 	for (int role = 0; role < framework->roles_len; role++) {
 		int64_t n = replicas_of(framework, job, role);
@@ -61,8 +64,8 @@ static char *by_number(const struct hf_framework *framework, const struct hf_jso
 	return NULL;
 }
 
-static char *by_name(const struct hf_framework *framework, const struct hf_json *job,
-		     const char *word)
+static char *find_by_name(const struct hf_framework *framework, const struct hf_json *job,
+			  const char *word)
 {
 	const char *dash = strrchr(word, '-');
 	int64_t index;
@@ -83,8 +86,8 @@ int hf_cli_rank_name(const struct hf_framework *framework, const struct hf_json 
 	HF_AUTO_STRBUF known = HF_STRBUF_INIT(TEXT_BYTES_MAX);
 	int64_t number;
 	char *name = hf_str_to_i64(word, 0, INT32_MAX, &number, NULL) == 0
-			     ? by_number(framework, job, number)
-			     : by_name(framework, job, word);
+			     ? find_by_number(framework, job, number)
+			     : find_by_name(framework, job, word);
 
 	if (name == NULL) {
 		list_names(framework, job, &known);

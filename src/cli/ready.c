@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Counts the Ready pods of each job. Input: each version of each pod. Invariant: `pods` holds
+ * the UID of each pod that a count in `jobs` includes. */
 #include "cli/ready.h"
 
 #include "base/map.h"
@@ -10,7 +13,7 @@
 
 #include <stdlib.h>
 
-/* Keys are of the server's making; order is never taken from the map. */
+/* A fixed seed is enough: the server makes the keys, and no output depends on the map's order. */
 #define SEED 0x7265616479u
 
 struct count {
@@ -19,7 +22,7 @@ struct count {
 
 struct hf_ready {
 	struct hf_map *jobs; /* "namespace/job" to struct count */
-	struct hf_map *pods; /* UIDs of those that are ready, to their struct count */
+	struct hf_map *pods; /* UID of each Ready pod to the struct count of its job */
 };
 
 struct hf_ready *hf_ready_create(void)

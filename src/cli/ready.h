@@ -8,19 +8,19 @@
 HF_BEGIN_DECLS
 
 /*
- * How many pods of each job are ready, as their Ready conditions say.  A job's own status knows
- * of pods that are active, which one in a crash loop is too.
+ * Counts the pods of each job whose condition Ready is True.  A job's own status counts active pods,
+ * and a pod in a crash loop is active too.
  */
 struct hf_ready;
 
 struct hf_ready *hf_ready_create(void);
 struct hf_ready *hf_ready_destroy(struct hf_ready *ready); /* NULL is fine */
 
-/* A pod as it is now, or (gone) was last.  true: its job's number is another one. */
+/* Count a new version of a pod; gone: the pod was deleted.  True: the count of its job has changed. */
 bool hf_ready_see(struct hf_ready *ready, struct hf_doc *pod, bool gone);
 int64_t hf_ready_count(const struct hf_ready *ready, const char *ns, const char *job);
 
-/* The name of a pod's job; NULL: it has none. */
+/* The name of the pod's job; NULL: the pod has no job label. */
 const char *hf_pod_job(struct hf_doc *pod);
 
 HF_END_DECLS

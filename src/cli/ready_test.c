@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* job: "" for a pod without that label. */
+/* job "" makes a pod without the job label. */
 static struct hf_doc *pod(const char *uid, const char *job, const char *ready)
 {
 	HF_AUTOFREE char *label =

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Sends requests for the verbs and runs the loop until the reply is in. Also finds a job by the
+ * name that the user gave. */
 #include "cli/request.h"
 
 #include "base/mem.h"
@@ -59,8 +62,10 @@ static void on_reply(void *arg, const struct hf_reply *reply)
 			if (HF_VEC_PUSH(&waiting->items, hf_doc_ref(reply->items[i])))
 				continue;
 			hf_doc_unref(reply->items[i]);
-			(void)hf_error_set(&waiting->err, HF_E_TOO_LARGE,
-					   "more than %d objects; ask for fewer", HF_CLI_ITEMS_MAX);
+			(void)hf_error_set(
+				&waiting->err, HF_E_TOO_LARGE,
+				"the list has more than %d objects: select fewer with -n or -l",
+				HF_CLI_ITEMS_MAX);
 			break;
 		}
 	}
@@ -69,7 +74,7 @@ static void on_reply(void *arg, const struct hf_reply *reply)
 
 void hf_cli_run_until(struct hf_cli *cli, const bool *over)
 {
-	/* Whatever else stops the loop, what we wait for decides. */
+	/* Other callbacks may stop the loop; only *over ends this wait. */
 	while (!*over)
 		hf_loop_run(cli->loop);
 }
@@ -152,10 +157,10 @@ static int find_any_kind(struct hf_cli *cli, const char *name, struct hf_doc **r
 		if (rc != 0)
 			return rc;
 		if (found != NULL)
-			return hf_error_set(err, HF_E_INVALID,
-					    "jobs of two kinds are called '%s': say %s/%s or %s/%s",
-					    name, (*ret_framework)->singular, name,
-					    hf_frameworks[i]->singular, name);
+			return hf_error_set(
+				err, HF_E_INVALID,
+				"two jobs are named '%s': give the kind too, %s/%s or %s/%s", name,
+				(*ret_framework)->singular, name, hf_frameworks[i]->singular, name);
 		found = hf_steal(&job);
 		*ret_framework = hf_frameworks[i];
 	}
@@ -166,7 +171,7 @@ static int find_any_kind(struct hf_cli *cli, const char *name, struct hf_doc **r
 	return 0;
 }
 
-/* Of all kinds, the one made last; of two of one second, the one whose name comes last. */
+/* Finds the newest job of all kinds. Of jobs created in the same second, the last by name. */
 static int find_latest(struct hf_cli *cli, struct hf_doc **ret_job,
 		       const struct hf_framework **ret_framework, struct hf_error *err)
 {
@@ -197,8 +202,8 @@ static int find_latest(struct hf_cli *cli, struct hf_doc **ret_job,
 		}
 	}
 	if (latest == NULL)
-		return hf_error_set(err, HF_E_NOT_FOUND, "no job at all in namespace '%s'",
-				    cli->ns);
+		return hf_error_set(err, HF_E_NOT_FOUND,
+				    "@latest: there are no jobs in namespace '%s'", cli->ns);
 	*ret_job = hf_steal(&latest);
 	return 0;
 }
@@ -218,7 +223,10 @@ int hf_cli_find_job(struct hf_cli *cli, const char *word, struct hf_doc **ret_jo
 	kind = hf_xstrndup(word, (size_t)(slash - word));
 	framework = hf_framework_by_name(kind);
 	if (framework == NULL)
-		return hf_error_set(err, HF_E_INVALID, "unknown kind of job '%s'", kind);
+		return hf_error_set(
+			err, HF_E_INVALID,
+			"unknown kind of job '%s'; 'holdfast version -o json' lists the kinds",
+			kind);
 	rc = get_job(cli, framework, slash + 1, ret_job, err);
 	if (rc == 0)
 		*ret_framework = framework;

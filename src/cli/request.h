@@ -8,7 +8,7 @@
 
 HF_BEGIN_DECLS
 
-/* One request at a time, for verbs: the loop runs until the reply is in. */
+/* Requests of verbs, one at a time: each call runs the loop until the reply has arrived. */
 
 struct hf_cli_reply {
 	struct hf_doc *object;
@@ -18,29 +18,30 @@ struct hf_cli_reply {
 void hf_cli_reply_release(struct hf_cli_reply *reply);
 #define HF_AUTO_CLI_REPLY HF_CLEANUP(hf_cli_reply_release) struct hf_cli_reply
 
-/* Objects that one verb lists at most: more is a job for a server's own tools. */
+/* Objects that one list holds at most; a longer list is HF_E_TOO_LARGE. */
 #define HF_CLI_ITEMS_MAX 100000
 
-/* LIST follows continue tokens to the end. */
+/* Send a request and wait for the reply.  A LIST reads all pages.  The caller releases ret_reply. */
 int hf_cli_request(struct hf_cli *cli, const struct hf_request *request,
 		   struct hf_cli_reply *ret_reply, struct hf_error *err) HF_MUST_CHECK;
 
 /*
- * What a person calls a job: "ddp", "pytorchjob/ddp", "pytorchjobs/ddp", or "@latest", the one
- * made last.  Without a kind, all kinds are asked, and the name must be there once.
+ * Find the job that the user named: "ddp", "pytorchjob/ddp", "pytorchjobs/ddp", or "@latest" for the
+ * newest job.  Without a kind, all kinds are searched, and only one may have a job of that name.
  */
 int hf_cli_find_job(struct hf_cli *cli, const char *word, struct hf_doc **ret_job,
 		    const struct hf_framework **ret_framework, struct hf_error *err) HF_MUST_CHECK;
 
 const struct hf_resource *hf_cli_resource_of(const struct hf_framework *framework);
-/* The pods or services of a job, by its label. */
+/* List the pods or services that have the job's label. */
 int hf_cli_list_owned(struct hf_cli *cli, const struct hf_resource *resource, struct hf_doc *job,
 		      struct hf_cli_reply *ret_reply, struct hf_error *err) HF_MUST_CHECK;
-/* Merge-patch a job; "status" is not touched.  dry_run: --dry-run=server. */
+/* Send a merge patch of a job, without its status subresource.  Obeys --dry-run. */
 int hf_cli_patch_job(struct hf_cli *cli, const struct hf_framework *framework, struct hf_doc *job,
 		     struct hf_json *patch, struct hf_cli_reply *ret_reply, struct hf_error *err)
 	HF_MUST_CHECK;
-/* --dry-run is absent (0, false), or "server" (0, true); else a usage error was printed. */
+/* Read --dry-run.  0: *ret_dry_run is true for "server", false for "none" or an absent flag.  Else a
+ * usage error was printed, and its exit code is returned. */
 int hf_cli_dry_run(const struct hf_cli *cli, bool *ret_dry_run);
 
 /* Run the loop until *over, which some callback sets. */

@@ -15,15 +15,18 @@ static void a_job_is_found_by_name_kind_and_age(void **state)
 	struct cli_world *w = *state;
 
 	cli_world_run(w, "describe", "@latest", NULL);
-	assert_said(w, 1, "", "holdfast: no job at all in namespace 'default'\n");
+	assert_said(w, 1, "", "holdfast: @latest: there are no jobs in namespace 'default'\n");
 	cli_world_job(w, "z", 1, "Running");
 	cli_world_job(w, "a", 1, "Running");
 	cli_world_run(w, "wait", "@latest", "--for=running", NULL);
-	assert_said(w, 0, "z is Running\n", ""); /* of one second: the last by name */
+	assert_said(w, 0, "z is Running\n",
+		    ""); /* all were created in one second: the last by name is the latest */
 	cli_world_run(w, "wait", "PyTorchJob/a", "--for=running", NULL);
 	assert_said(w, 0, "a is Running\n", "");
 	cli_world_run(w, "wait", "pods/a", "--for=running", NULL);
-	assert_said(w, 1, "", "holdfast: unknown kind of job 'pods'\n");
+	assert_said(
+		w, 1, "",
+		"holdfast: unknown kind of job 'pods'; 'holdfast version -o json' lists the kinds\n");
 	cli_world_run(w, "wait", "pytorchjob/nosuch", "--for=running", NULL);
 	assert_int_equal(w->code, HF_EXIT_FAILED);
 	cli_world_run(w, "wait", "pytorchjob/", "--for=running", NULL);

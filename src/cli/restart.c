@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* holdfast restart: writes an annotation that makes the operator restart the whole job or one
+ * replica. */
 #include "cli/verbs_internal.h"
 
 #include "base/mem.h"
@@ -10,9 +13,10 @@
 
 #include <stdlib.h>
 
-/* A new value of the annotation is one restart (core/names.h): the time makes it new. */
-static int prepare(struct hf_cli *cli, const struct hf_framework *framework, struct hf_doc *job,
-		   struct hf_json **ret_patch, struct hf_error *err)
+/* Each new value of the annotation causes one restart (core/names.h). The time in it makes the value
+ * new. */
+static int prepare_restart(struct hf_cli *cli, const struct hf_framework *framework,
+			   struct hf_doc *job, struct hf_json **ret_patch, struct hf_error *err)
 {
 	const char *word = hf_cli_flag(cli, "rank");
 	const struct hf_json *root = hf_doc_json(job);
@@ -26,9 +30,10 @@ static int prepare(struct hf_cli *cli, const struct hf_framework *framework, str
 		rc = hf_cli_rank_name(framework, root, word, &rank, err);
 	if (rc == 0 &&
 	    hf_json_true(hf_json_path(root, "spec", "runPolicy", "suspend", NULL), false))
-		rc = hf_error_set(err, HF_E_CONFLICT,
-				  "%s is suspended: 'holdfast resume %s' starts it",
-				  hf_doc_name(job), hf_doc_name(job));
+		rc = hf_error_set(
+			err, HF_E_CONFLICT,
+			"%s is suspended, so there is nothing to restart: 'holdfast resume %s' starts it",
+			hf_doc_name(job), hf_doc_name(job));
 	if (rc != 0)
 		return rc;
 	hf_time_format_micro(hf_loop_wall(cli->loop), now);
@@ -43,14 +48,15 @@ static int prepare(struct hf_cli *cli, const struct hf_framework *framework, str
 
 static int verb_restart(struct hf_cli *cli)
 {
-	static const struct hf_act act = {
-		.prepare = prepare, .event_reason = "RestartRequested", .done = "restarting"};
+	static const struct hf_act act = {.prepare = prepare_restart,
+					  .event_reason = "RestartRequested",
+					  .done = "restarting"};
 
 	return hf_act_all(cli, &act);
 }
 
 static const struct hf_flag restart_flags[] = {
-	{"rank", 0, "REPLICA", "only this one, such as worker-1, or its number"},
+	{"rank", 0, "REPLICA", "restart only this replica, such as worker-1 or 0"},
 	HF_ACT_FLAG_REASON,
 	HF_ACT_FLAG_DRY_RUN,
 	{NULL, 0, NULL, NULL},
@@ -59,7 +65,7 @@ static const struct hf_flag restart_flags[] = {
 const struct hf_cli_verb hf_verb_restart = {
 	.name = "restart",
 	.connects = true,
-	.summary = "Restart a job or one of its replicas; charged to no budget",
+	.summary = "Restart a job or one replica, without using its restart budgets",
 	.usage = "JOB…",
 	.examples = "  holdfast restart ddp\n"
 		    "  holdfast restart ddp --rank worker-1\n"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Summarizes a job or a pod from its document: state, number of ranks, restarts, and the reason
+ * why a container never started. */
 #include "cli/states.h"
 
 #include "api/job.h"
@@ -24,7 +27,7 @@ const struct hf_json *hf_job_last_condition(const struct hf_json *job)
 	return found;
 }
 
-static int64_t number(const struct hf_json *object, const char *key)
+static int64_t number_of(const struct hf_json *object, const char *key)
 {
 	return hf_json_i64(hf_json_get(object, key), 0);
 }
@@ -44,8 +47,8 @@ static void count_ranks(const struct hf_json *job, const struct hf_framework *fr
 						     framework->roles[role].default_replicas);
 	}
 	for (void *it = NULL; (it = hf_json_next(statuses, it, &key, &value)) != NULL;) {
-		facts->active += number(value, "active");
-		facts->succeeded += number(value, "succeeded");
+		facts->active += number_of(value, "active");
+		facts->succeeded += number_of(value, "succeeded");
 	}
 }
 
@@ -67,15 +70,15 @@ void hf_job_facts_read(const struct hf_json *job, struct hf_job_facts *ret_facts
 		.kind = kind,
 		.state = hf_str_or(hf_json_path_str(condition, "type", NULL), "Created"),
 		.message = hf_str_or(hf_json_path_str(condition, "message", NULL), ""),
-		.generation = number(recovery, "generation"),
+		.generation = number_of(recovery, "generation"),
 	};
 	for (int i = 0; i < HF_BUDGETS; i++)
-		ret_facts->restarts[i] = number(restarts, hf_budget_name((enum hf_budget)i));
+		ret_facts->restarts[i] = number_of(restarts, hf_budget_name((enum hf_budget)i));
 	if (framework != NULL)
 		count_ranks(job, framework, ret_facts);
 }
 
-/* What one container's state adds to the pod's: why it waits or how it ended; NULL: nothing. */
+/* The reason why a container waits or has ended, which kubectl prints as the pod's status. NULL: none. */
 static const char *container_reason(const struct hf_json *status)
 {
 	const struct hf_json *state = hf_json_get(status, "state");
@@ -119,7 +122,7 @@ void hf_pod_facts_read(const struct hf_json *pod, struct hf_pod_facts *ret_facts
 	for (size_t i = 0; i < hf_json_len(list); i++) {
 		const struct hf_json *container = hf_json_item(list, i);
 		const char *reason = container_reason(container);
-		ret_facts->restarts += number(container, "restartCount");
+		ret_facts->restarts += number_of(container, "restartCount");
 		ret_facts->ready += hf_json_true(hf_json_get(container, "ready"), false);
 		if (reason != NULL)
 			status = reason;
@@ -138,7 +141,7 @@ bool hf_reason_failed_start(const struct hf_json *state, char ret_text[HF_FAILED
 	const struct hf_container_reason *row = hf_container_reason_find(reason);
 	char text[HF_STATUS_MESSAGE_MAX + 1];
 
-	/* ContainerCreating and PodInitializing without a text are on their way. */
+	/* ContainerCreating and PodInitializing without a message are normal stages of a start. */
 	if (row == NULL || !row->never_started ||
 	    (row->actor == HF_ACTOR_NONE && hf_str_is_empty(message)))
 		return false;

@@ -11,7 +11,7 @@ HF_BEGIN_DECLS
 /* The last condition that is True, which names the state; NULL before any. */
 const struct hf_json *hf_job_last_condition(const struct hf_json *job);
 
-/* A job in one row.  Texts are borrowed from the document. */
+/* A job in one row.  The strings belong to the document. */
 struct hf_job_facts {
 	const char *kind;
 	const char *state;   /* type of the last condition that is True; "Created" before any */
@@ -20,14 +20,15 @@ struct hf_job_facts {
 	int64_t succeeded;
 	int64_t wanted; /* ranks of the spec */
 	int64_t generation;
-	int64_t restarts[HF_BUDGETS]; /* by what they were charged to */
+	int64_t restarts[HF_BUDGETS]; /* by the budget that was charged */
 };
 void hf_job_facts_read(const struct hf_json *job, struct hf_job_facts *ret_facts);
-/* Ranks that run or have succeeded.  A job that has succeeded counts in its status, as upstream's
- * do, those that still ran; ready: pods that are. */
+/* The number for the column READY: ranks that are ready or have succeeded.  ready: number of Ready pods.
+ * Once the job has succeeded, its status counts ranks that still ran as succeeded, as upstream's
+ * does, so `ready` is not added. */
 int64_t hf_job_ready(const struct hf_job_facts *facts, int64_t ready);
 
-/* A pod in one row, as kubectl sums it up. */
+/* A pod in one row, with the status that kubectl prints. */
 struct hf_pod_facts {
 	char status[64]; /* "Running", "CrashLoopBackOff", "Init:0/1", "Terminating", … */
 	int64_t ready, containers, restarts;

@@ -84,7 +84,7 @@ static void a_container_that_never_started_is_told_from_one_that_ran(void **stat
 		{"{\"state\":{\"waiting\":{\"reason\":\"CrashLoopBackOff\"}},\"lastState\":"
 		 "{\"terminated\":{\"reason\":\"StartError\",\"message\":\"a\"}}}",
 		 "StartError: a"},
-		/* It was started since. */
+		/* The program has started since. */
 		{"{\"state\":{\"running\":{}},\"lastState\":{\"terminated\":{\"reason\":"
 		 "\"StartError\"}}}",
 		 ""},
@@ -117,7 +117,7 @@ static void a_job_is_what_its_last_true_condition_says(void **state)
 	assert_int_equal(facts.active, 2);
 	assert_int_equal(facts.succeeded, 1);
 	assert_int_equal(hf_job_ready(&facts, 2), 3);
-	facts.state = "Succeeded"; /* those that still run are counted by then */
+	facts.state = "Succeeded"; /* the status already counts ranks that still run as succeeded */
 	assert_int_equal(hf_job_ready(&facts, 2), 1);
 	hf_job_facts_read(NULL, &facts);
 	assert_string_equal(facts.state, "Created");

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* holdfast suspend and holdfast resume: set spec.runPolicy.suspend of a job. */
 #include "cli/verbs_internal.h"
 
 #include "cli/act.h"
 
-static int prepare(struct hf_doc *job, bool suspend, struct hf_json **ret_patch,
-		   struct hf_error *err)
+static int prepare_patch(struct hf_doc *job, bool suspend, struct hf_json **ret_patch,
+			 struct hf_error *err)
 {
 	const struct hf_json *now =
 		hf_json_path(hf_doc_json(job), "spec", "runPolicy", "suspend", NULL);
@@ -24,13 +26,13 @@ static int prepare(struct hf_doc *job, bool suspend, struct hf_json **ret_patch,
 static int prepare_suspend(struct hf_cli *cli, const struct hf_framework *framework,
 			   struct hf_doc *job, struct hf_json **ret_patch, struct hf_error *err)
 {
-	return prepare(job, true, ret_patch, err);
+	return prepare_patch(job, true, ret_patch, err);
 }
 
 static int prepare_resume(struct hf_cli *cli, const struct hf_framework *framework,
 			  struct hf_doc *job, struct hf_json **ret_patch, struct hf_error *err)
 {
-	return prepare(job, false, ret_patch, err);
+	return prepare_patch(job, false, ret_patch, err);
 }
 
 static int verb_suspend(struct hf_cli *cli)
@@ -38,7 +40,7 @@ static int verb_suspend(struct hf_cli *cli)
 	static const struct hf_act act = {.prepare = prepare_suspend,
 					  .event_reason = "SuspendRequested",
 					  .done = "suspended",
-					  .already = "is suspended already"};
+					  .already = "is already suspended"};
 
 	return hf_act_all(cli, &act);
 }
@@ -62,7 +64,7 @@ static const struct hf_flag act_flags[] = {
 const struct hf_cli_verb hf_verb_suspend = {
 	.name = "suspend",
 	.connects = true,
-	.summary = "Stop a job's pods and keep the job",
+	.summary = "Suspend a job: delete its pods and keep the job",
 	.usage = "JOB…",
 	.examples = "  holdfast suspend ddp\n"
 		    "  holdfast suspend pytorchjob/ddp --reason 'making room'\n"
@@ -76,7 +78,7 @@ const struct hf_cli_verb hf_verb_suspend = {
 const struct hf_cli_verb hf_verb_resume = {
 	.name = "resume",
 	.connects = true,
-	.summary = "Let a suspended job train again",
+	.summary = "Resume a suspended job: create its pods again",
 	.usage = "JOB…",
 	.examples = "  holdfast resume ddp\n"
 		    "  holdfast resume pytorchjob/ddp --reason 'room again'\n"

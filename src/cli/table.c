@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Builds and prints tables of text. Columns are as wide as their widest cell, with three blanks
+ * between them. */
 #include "cli/output.h"
 
 #include "base/mem.h"
@@ -52,7 +55,7 @@ void hf_table_cell(struct hf_table *table, const char *fmt, ...)
 	char *cell = hf_strbuf_detach(&text);
 	hf_text_blank(cell);
 	if (!HF_VEC_PUSH(&table->cells, cell))
-		free(cell); /* rows beyond the limit are not shown */
+		free(cell); /* cells beyond the limit are not shown */
 }
 
 size_t hf_table_rows(const struct hf_table *table)
@@ -61,7 +64,7 @@ size_t hf_table_rows(const struct hf_table *table)
 	return table->cells.len / table->n_columns;
 }
 
-/* Columns on the screen: continuation bytes of UTF-8 take none. */
+/* Width of a text on the screen: continuation bytes of UTF-8 have no width. */
 static size_t width_of(const char *text)
 {
 	size_t width = 0;

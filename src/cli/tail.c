@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Prints the log of one pod's container for `wait --logs`, run after run. Reads the pod every
+ * 500 ms to find a run that is not printed yet. */
 #include "cli/tail.h"
 
 #include "base/mem.h"
@@ -10,20 +13,20 @@
 #include <stdlib.h>
 
 #define LOOK_SPAN (500 * HF_MS)
-#define LINGER_SPAN (2 * HF_SECOND) /* for a stream that does not end by itself */
+#define LINGER_SPAN (2 * HF_SECOND) /* how long the end of the log is waited for */
 
 struct hf_cli_tail {
 	struct hf_cli *cli;
 	char *ns, *pod, *container;
-	char *seen; /* which run of the container was printed last: the pod's uid and a count */
+	char *seen; /* the last printed run: UID of the pod and restartCount */
 	struct hf_call *call;
 	struct hf_log_stream *stream;
 	struct hf_timer *again, *linger;
-	void (*done)(void *arg); /* not NULL: finishing */
+	void (*done)(void *arg); /* not NULL: hf_cli_tail_finish was called */
 	void *done_arg;
 };
 
-static void finished(void *arg)
+static void end_tail(void *arg)
 {
 	struct hf_cli_tail *tail = arg;
 	void (*done)(void *) = tail->done;
@@ -46,7 +49,7 @@ static void on_log(void *arg, const char *bytes, size_t len, int code, const cha
 	}
 	tail->stream = hf_log_stream_stop(tail->stream);
 	if (tail->done != NULL)
-		finished(tail);
+		end_tail(tail);
 	else
 		hf_timer_arm(tail->again, LOOK_SPAN);
 }
@@ -61,7 +64,7 @@ static const struct hf_json *status_of(const struct hf_json *pod, const char *co
 	return NULL;
 }
 
-/* A run of the container that was not printed yet; NULL: none. */
+/* The name of the container's present run ("UID COUNT") if it is not printed yet; else NULL. */
 static char *new_run(const struct hf_cli_tail *tail, struct hf_doc *pod)
 {
 	const struct hf_json *status = status_of(hf_doc_json(pod), tail->container);
@@ -91,13 +94,13 @@ static void on_pod(void *arg, const struct hf_reply *reply)
 		tail->seen = run;
 		tail->stream = hf_store_logs(tail->cli->store, &options, on_log, tail);
 	} else if (tail->done != NULL) {
-		finished(tail);
+		end_tail(tail);
 	} else {
 		hf_timer_arm(tail->again, LOOK_SPAN);
 	}
 }
 
-static void look(void *arg)
+static void look_for_run(void *arg)
 {
 	struct hf_cli_tail *tail = arg;
 	struct hf_request request = {
@@ -116,9 +119,9 @@ struct hf_cli_tail *hf_cli_tail_create(struct hf_cli *cli, const char *ns, const
 	tail->ns = hf_xstrdup(ns);
 	tail->pod = hf_xstrdup(pod);
 	tail->container = hf_xstrdup(container);
-	tail->again = hf_timer_create(cli->loop, look, tail);
-	tail->linger = hf_timer_create(cli->loop, finished, tail);
-	look(tail);
+	tail->again = hf_timer_create(cli->loop, look_for_run, tail);
+	tail->linger = hf_timer_create(cli->loop, end_tail, tail);
+	look_for_run(tail);
 	return tail;
 }
 
@@ -128,8 +131,8 @@ void hf_cli_tail_finish(struct hf_cli_tail *tail, void (*done)(void *arg), void 
 	tail->done_arg = arg;
 	hf_timer_arm(tail->linger, LINGER_SPAN);
 	hf_timer_disarm(tail->again);
-	/* The last run may have begun and ended since the last look. */
-	look(tail);
+	/* A whole run may have happened since the last look. */
+	look_for_run(tail);
 }
 
 struct hf_cli_tail *hf_cli_tail_destroy(struct hf_cli_tail *tail)

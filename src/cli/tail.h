@@ -8,16 +8,16 @@
 HF_BEGIN_DECLS
 
 /*
- * The log of one pod's container on the output, through its restarts and through pods that
- * take the place of the first; each run of the container is printed once, from its beginning.
- * That it is not there (yet) is no error: it is looked for again and again.
+ * Prints the log of one pod's container to the output, through restarts of the container and through
+ * recreated pods of the same name.  Each run is printed once, from its beginning.  A missing pod is no
+ * error: the pod is read again every 500 ms.
  */
 struct hf_cli_tail;
 
-/* Texts are copied.  Begins at once. */
+/* Copies the strings and begins at once. */
 struct hf_cli_tail *hf_cli_tail_create(struct hf_cli *cli, const char *ns, const char *pod,
 				       const char *container);
-/* Print what is left, for some seconds at most, then call done, from the loop. */
+/* Print the rest of the log, for at most 2 seconds, then call done from the loop. */
 void hf_cli_tail_finish(struct hf_cli_tail *tail, void (*done)(void *arg), void *arg);
 struct hf_cli_tail *hf_cli_tail_destroy(struct hf_cli_tail *tail); /* NULL is fine */
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Prints text from outside without control characters, so that it cannot move the cursor, change
+ * colours or begin a new line. */
 #include "cli/text.h"
 
 #include "base/str.h"
@@ -46,7 +49,7 @@ void hf_text_print(FILE *out, const char *text, bool utf8)
 			fputs("...", out);
 			n = strlen(ELLIPSIS);
 		} else {
-			/* One mark for a letter of however many bytes. */
+			/* Print one "?" for a letter of several bytes. */
 			fputc('?', out);
 			for (n = 1; ((unsigned char)text[n] & 0xc0) == 0x80; n++)
 				;

@@ -11,16 +11,17 @@
 
 HF_BEGIN_DECLS
 
-/* What comes from outside must not move a cursor, change colours or begin a new line. */
+/* Text from outside must not move the cursor, change colours or begin a new line. */
 
-/* Bytes of the control character that stands at `at`: 1 for those of ASCII, 2 for those of
- * Unicode (U+0080 to U+009F, which terminals obey too); 0: none stands there. */
+/* The length in bytes of the control character at `at`: 1 for ASCII, 2 for U+0080 to U+009F, which
+ * terminals obey too.  0: there is no control character at `at`. */
 size_t hf_text_control(const char *at);
-/* Each control character as "?". */
+/* Print the text with "?" for each control character. */
 void hf_text_print_safe(FILE *out, const char *text);
-/* Each byte of a control character becomes a blank. */
+/* Replace each byte of a control character by a blank, in place. */
 void hf_text_blank(char *text);
-/* Safe, and where the locale is not UTF-8 in ASCII: "..." for the ellipsis, else "?". */
+/* Print the text with "?" for each control character.  If utf8 is false, print ASCII only: "..." for
+ * the ellipsis, "?" for every other letter. */
 void hf_text_print(FILE *out, const char *text, bool utf8);
 
 HF_END_DECLS

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* The list of the verbs of this folder. */
 #include "cli/verbs_internal.h"
 
-/* In the order of the list that people see. */
+/* In the order of the list in `holdfast --help`. */
 const struct hf_cli_verb *const hf_cli_verbs[] = {
 	&hf_verb_get,     &hf_verb_describe,
 	&hf_verb_why,     &hf_verb_logs,

@@ -6,7 +6,7 @@
 #include "cli/cli.h"
 #include "json/json.h"
 
-/* One file each. */
+/* Each verb has its own file. */
 extern const struct hf_cli_verb hf_verb_delete;
 extern const struct hf_cli_verb hf_verb_describe;
 extern const struct hf_cli_verb hf_verb_events;
@@ -21,7 +21,8 @@ extern const struct hf_cli_verb hf_verb_version;
 extern const struct hf_cli_verb hf_verb_wait;
 extern const struct hf_cli_verb hf_verb_why;
 
-/* why node/NAME: {"summary", "reasons": [{"time", "topic", "text"}]}; the caller's to unref. */
+/* Explain the state of a node: {"summary", "reasons": [{"time", "topic", "text"}]}.  The caller unrefs
+ * ret_account. */
 int hf_cli_why_node(struct hf_cli *cli, const char *name, struct hf_json **ret_account,
 		    struct hf_error *err) HF_MUST_CHECK;
 

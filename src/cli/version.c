@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* holdfast version: prints the version, and with -o json the kinds of jobs too. */
 #include "cli/verbs_internal.h"
 
 #include "base/str.h"
@@ -15,7 +17,7 @@ static int verb_version(struct hf_cli *cli)
 		return HF_EXIT_OK;
 	}
 	if (!hf_streq(output, "json"))
-		return hf_cli_usage(cli, "-o takes json here, not '%s'", output);
+		return hf_cli_usage(cli, "-o takes only json with this verb, not '%s'", output);
 
 	HF_AUTO_JSON object = hf_json_object();
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(4096);
@@ -29,7 +31,7 @@ static int verb_version(struct hf_cli *cli)
 }
 
 static const struct hf_flag version_flags[] = {
-	{"output", 'o', "FORMAT", "json"},
+	{"output", 'o', "FORMAT", "json: the version and the kinds of jobs"},
 	{NULL, 0, NULL, NULL},
 };
 

@@ -34,7 +34,7 @@ static void no_server_is_asked_and_its_flags_mean_nothing(void **state)
 	cli_world_run(w, "lint", "/nonexistent.yaml", "/dev/null", NULL);
 	assert_int_equal(w->code, HF_EXIT_USAGE);
 	assert_has(w->err, "holdfast: cannot open '/nonexistent.yaml'");
-	assert_has(w->err, "holdfast: /dev/null: no document in it");
+	assert_has(w->err, "holdfast: /dev/null: the file has no document");
 }
 
 int main(void)

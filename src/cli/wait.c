@@ -12,7 +12,8 @@
 
 #include <stdlib.h>
 
-/* wait JOB --for=STATE: until the job is in the state, or can no longer come to it. */
+/* wait JOB --for=STATE: waits until the job is in the state, or can no longer reach it.  Exit codes: 0,
+ * 1 (the state cannot be reached), 124 (--timeout). */
 
 #define WATCH_AGAIN_SPAN HF_SECOND
 
@@ -23,20 +24,20 @@ struct waiting {
 	char *field_selector;
 	const struct hf_resource *resource;
 	struct hf_watch *watch;
-	struct hf_call *call; /* not NULL: looking */
+	struct hf_call *call; /* not NULL: a read of the job is under way */
 	struct hf_timer *timeout, *again;
 	struct hf_cli_tail *tail; /* --logs */
-	bool look_once;           /* --timeout 0: as it is now */
-	bool ending;              /* the code is known; perhaps the log goes on for a moment */
+	bool look_once;           /* --timeout 0: read the job once */
+	bool ending;              /* exit_code is known; the rest of the log may still be printed */
 	bool over;
 	int exit_code;
-	struct hf_strbuf last_word;
-	FILE *last_word_out;
+	struct hf_strbuf result_text;
+	FILE *result_out;
 };
 
-#define LAST_WORD_BYTES_MAX 65536
+#define RESULT_BYTES_MAX 65536
 
-static void over(void *arg)
+static void end_wait(void *arg)
 {
 	struct waiting *waiting = arg;
 
@@ -44,9 +45,9 @@ static void over(void *arg)
 	hf_loop_stop(waiting->cli->loop);
 }
 
-/* What there is to say is said behind the last line of the log. */
+/* Sets the result. It is printed after the last line of the log. */
 static void HF_PRINTF(4, 5)
-	finish(struct waiting *waiting, int exit_code, FILE *out, const char *fmt, ...)
+	finish_wait(struct waiting *waiting, int exit_code, FILE *out, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -54,19 +55,19 @@ static void HF_PRINTF(4, 5)
 		return;
 	waiting->ending = true;
 	waiting->exit_code = exit_code;
-	waiting->last_word_out = out;
+	waiting->result_out = out;
 	va_start(ap, fmt);
-	hf_strbuf_vaddf(&waiting->last_word, fmt, ap);
+	hf_strbuf_vaddf(&waiting->result_text, fmt, ap);
 	va_end(ap);
-	/* Of a job that goes on, so does the log. */
+	/* Wait for the end of the log only if the job has ended: else the log goes on. */
 	if (waiting->tail != NULL && exit_code != HF_EXIT_TIMEOUT &&
 	    !hf_streq(waiting->want, "running"))
-		hf_cli_tail_finish(waiting->tail, over, waiting);
+		hf_cli_tail_finish(waiting->tail, end_wait, waiting);
 	else
-		over(waiting);
+		end_wait(waiting);
 }
 
-static void look(struct waiting *waiting, const struct hf_json *job)
+static void check_state(struct waiting *waiting, const struct hf_json *job)
 {
 	struct hf_job_facts facts;
 	HF_AUTOFREE char *state = NULL;
@@ -75,26 +76,28 @@ static void look(struct waiting *waiting, const struct hf_json *job)
 	state = hf_xstrdup(facts.state);
 	hf_str_lower(state);
 	if (hf_streq(state, waiting->want)) {
-		finish(waiting, HF_EXIT_OK, waiting->cli->out, "%s is %s",
-		       hf_doc_name(waiting->job), facts.state);
+		finish_wait(waiting, HF_EXIT_OK, waiting->cli->out, "%s is %s",
+			    hf_doc_name(waiting->job), facts.state);
 	} else if (hf_streq(state, "failed") || hf_streq(state, "succeeded")) {
-		/* Nothing but its deletion comes after the end. */
+		/* A job that has ended can still be deleted. */
 		if (hf_streq(waiting->want, "delete"))
 			return;
-		finish(waiting, HF_EXIT_FAILED, waiting->cli->err, "holdfast: %s is %s: %s",
-		       hf_doc_name(waiting->job), facts.state, facts.message);
+		finish_wait(waiting, HF_EXIT_FAILED, waiting->cli->err,
+			    "holdfast: %s is %s, so it will not become %s: %s",
+			    hf_doc_name(waiting->job), facts.state, waiting->want, facts.message);
 	}
 }
 
-static void gone(struct waiting *waiting)
+static void report_deleted(struct waiting *waiting)
 {
 	if (hf_streq(waiting->want, "delete")) {
-		finish(waiting, HF_EXIT_OK, waiting->cli->out, "%s is deleted",
-		       hf_doc_name(waiting->job));
+		finish_wait(waiting, HF_EXIT_OK, waiting->cli->out, "%s is deleted",
+			    hf_doc_name(waiting->job));
 		return;
 	}
-	finish(waiting, HF_EXIT_FAILED, waiting->cli->err, "holdfast: %s was deleted",
-	       hf_doc_name(waiting->job));
+	finish_wait(waiting, HF_EXIT_FAILED, waiting->cli->err,
+		    "holdfast: %s was deleted, so it will not become %s", hf_doc_name(waiting->job),
+		    waiting->want);
 }
 
 static void on_event(void *arg, const struct hf_event *event)
@@ -105,21 +108,21 @@ static void on_event(void *arg, const struct hf_event *event)
 	case HF_EVENT_ADDED:
 	case HF_EVENT_MODIFIED:
 		if (hf_streq(hf_doc_uid(event->object), hf_doc_uid(waiting->job)))
-			look(waiting, hf_doc_json(event->object));
+			check_state(waiting, hf_doc_json(event->object));
 		else
-			gone(waiting); /* another one of that name */
+			report_deleted(waiting); /* a newer job of the same name */
 		break;
-	case HF_EVENT_DELETED: gone(waiting); break;
+	case HF_EVENT_DELETED: report_deleted(waiting); break;
 	case HF_EVENT_BOOKMARK: break;
 	case HF_EVENT_ENDED:
-		/* A server that restarts is worth waiting for: the time-out is the person's. */
+		/* The server may only restart, so watch again; --timeout limits the wait. */
 		waiting->watch = hf_watch_stop(waiting->watch);
 		hf_timer_arm(waiting->again, WATCH_AGAIN_SPAN);
 		break;
 	}
 }
 
-/* From that version on; NULL: beginning with what there is. */
+/* Watches the job from this resourceVersion on. */
 static void watch_from(struct waiting *waiting, const char *version)
 {
 	struct hf_watch_options options = {.resource = waiting->resource,
@@ -134,9 +137,9 @@ static void on_timeout(void *arg)
 {
 	struct waiting *waiting = arg;
 
-	finish(waiting, HF_EXIT_TIMEOUT, waiting->cli->err,
-	       "holdfast: timed out waiting for %s to be %s", hf_doc_name(waiting->job),
-	       hf_streq(waiting->want, "delete") ? "deleted" : waiting->want);
+	finish_wait(waiting, HF_EXIT_TIMEOUT, waiting->cli->err,
+		    "holdfast: timed out waiting for %s to be %s", hf_doc_name(waiting->job),
+		    hf_streq(waiting->want, "delete") ? "deleted" : waiting->want);
 }
 
 static void on_looked(void *arg, const struct hf_reply *reply)
@@ -148,11 +151,11 @@ static void on_looked(void *arg, const struct hf_reply *reply)
 		return;
 	if (reply->code == HF_E_NOT_FOUND ||
 	    (reply->code == 0 && !hf_streq(hf_doc_uid(reply->object), hf_doc_uid(waiting->job)))) {
-		gone(waiting);
+		report_deleted(waiting);
 	} else if (reply->code != 0) {
 		hf_timer_arm(waiting->again, WATCH_AGAIN_SPAN);
 	} else {
-		look(waiting, hf_doc_json(reply->object));
+		check_state(waiting, hf_doc_json(reply->object));
 		if (!waiting->ending && waiting->look_once)
 			on_timeout(waiting);
 		if (!waiting->ending)
@@ -160,7 +163,7 @@ static void on_looked(void *arg, const struct hf_reply *reply)
 	}
 }
 
-/* Look before watching: a deletion while nobody watched makes no event. */
+/* Reads the job before watching it: a deletion before the watch began would cause no event. */
 static void look_and_watch(void *arg)
 {
 	struct waiting *waiting = arg;
@@ -179,7 +182,7 @@ static int run_wait(struct waiting *waiting, hf_time timeout)
 	waiting->again = hf_timer_create(waiting->cli->loop, look_and_watch, waiting);
 	if (timeout != 0)
 		hf_timer_arm(waiting->timeout, timeout);
-	hf_strbuf_init(&waiting->last_word, LAST_WORD_BYTES_MAX);
+	hf_strbuf_init(&waiting->result_text, RESULT_BYTES_MAX);
 	look_and_watch(waiting);
 	hf_cli_run_until(waiting->cli, &waiting->over);
 	hf_call_cancel(waiting->call);
@@ -188,13 +191,13 @@ static int run_wait(struct waiting *waiting, hf_time timeout)
 	waiting->again = hf_timer_destroy(waiting->again);
 	waiting->tail = hf_cli_tail_destroy(waiting->tail);
 	free(waiting->field_selector);
-	hf_text_print_safe(waiting->last_word_out, waiting->last_word.data);
-	fputc('\n', waiting->last_word_out);
-	hf_strbuf_release(&waiting->last_word);
+	hf_text_print_safe(waiting->result_out, waiting->result_text.data);
+	fputc('\n', waiting->result_out);
+	hf_strbuf_release(&waiting->result_text);
 	return waiting->exit_code;
 }
 
-/* The log of the first replica: the one that speaks for the job. */
+/* Starts printing the log of rank 0. */
 static struct hf_cli_tail *tail_first(struct hf_cli *cli, const struct hf_framework *framework,
 				      struct hf_doc *job)
 {
@@ -232,7 +235,7 @@ static int verb_wait(struct hf_cli *cli)
 		return hf_cli_usage(cli, "--timeout: %s", err.text);
 	rc = hf_cli_find_job(cli, cli->args[0], &job, &framework, &err);
 	if (rc == HF_E_NOT_FOUND && hf_streq(waiting.want, "delete")) {
-		fprintf(cli->out, "%s is not there\n", cli->args[0]);
+		fprintf(cli->out, "%s does not exist\n", cli->args[0]);
 		return HF_EXIT_OK;
 	}
 	if (rc != 0)
@@ -247,15 +250,16 @@ static int verb_wait(struct hf_cli *cli)
 
 static const struct hf_flag wait_flags[] = {
 	{"for", 0, "STATE", "succeeded (the default), running, suspended, failed or delete"},
-	{"timeout", 0, "SPAN", "give up after so long, such as 10m; exit code 124; 0: look once"},
-	{"logs", 0, NULL, "print what the first replica writes meanwhile"},
+	{"timeout", 0, "SPAN",
+	 "give up after this time, such as 10m, with exit code 124; 0: check once"},
+	{"logs", 0, NULL, "print the log of the first replica meanwhile"},
 	{NULL, 0, NULL, NULL},
 };
 
 const struct hf_cli_verb hf_verb_wait = {
 	.name = "wait",
 	.connects = true,
-	.summary = "Wait until a job has come to a state",
+	.summary = "Wait until a job is in a state, such as succeeded",
 	.usage = "JOB",
 	.examples = "  holdfast wait ddp\n"
 		    "  holdfast wait ddp --for=running --timeout 2m\n"

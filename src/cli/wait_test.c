@@ -59,7 +59,8 @@ static void a_failed_job_is_code_1_unless_that_was_wanted(void **state)
 	cli_world_job(w, "a", 1, "Running");
 	cli_world_later(w, HF_SECOND, fail_job);
 	cli_world_run(w, "wait", "a", NULL);
-	assert_said(w, 1, "", "holdfast: a is Failed: rank 1 died\n");
+	assert_said(w, 1, "",
+		    "holdfast: a is Failed, so it will not become succeeded: rank 1 died\n");
 	cli_world_run(w, "wait", "a", "--for", "failed", NULL);
 	assert_said(w, 0, "a is Failed\n", "");
 }
@@ -71,7 +72,7 @@ static void a_deletion_ends_it(void **state)
 	cli_world_job(w, "a", 1, "Running");
 	cli_world_later(w, HF_SECOND, delete_job);
 	cli_world_run(w, "wait", "a", NULL);
-	assert_said(w, 1, "", "holdfast: a was deleted\n");
+	assert_said(w, 1, "", "holdfast: a was deleted, so it will not become succeeded\n");
 }
 
 static void a_deletion_can_be_waited_for(void **state)
@@ -83,7 +84,7 @@ static void a_deletion_can_be_waited_for(void **state)
 	cli_world_run(w, "wait", "a", "--for=delete", NULL);
 	assert_said(w, 0, "a is deleted\n", "");
 	cli_world_run(w, "wait", "a", "--for=delete", NULL);
-	assert_said(w, 0, "a is not there\n", "");
+	assert_said(w, 0, "a does not exist\n", "");
 }
 
 static void patience_ends_with_code_124(void **state)
@@ -148,7 +149,7 @@ static void run_master(struct cli_world *w)
 			"'ready':true,'image':'x','imageID':'','state':{'running':{}}}]}}");
 }
 
-/* Between two looks, just before the end. */
+/* The container starts between two reads of the pod, just before the job ends. */
 static void run_master_again(struct cli_world *w)
 {
 	cli_world_log(w, "a-master-0", "step 2\n");

@@ -14,7 +14,8 @@
 #include <string.h>
 #include <time.h>
 
-/* why JOB: the brain's own account of how the job came to where it is, and what comes next. */
+/* why JOB: prints the state of the job, the reasons with their times, and the operator's next step.
+ * why node/NAME: prints what keeps pods off a node (why_node.c). */
 
 #define PRINT_BYTES_MAX ((size_t)16 << 20)
 
@@ -112,8 +113,8 @@ static void print_text(struct hf_cli *cli, struct hf_doc *job, const struct hf_p
 	}
 }
 
-/* What the plan still wants to make was asked for already, and refused: it is asked again and
- * again, and nothing comes of it until somebody changes something. */
+/* Prints that the server refuses to create an object of the plan. The operator tries again and again;
+ * the job is blocked until a user removes the cause. */
 static void print_refusal(struct hf_cli *cli, const struct hf_json *event)
 {
 	int64_t count = hf_json_i64(hf_json_get(event, "count"), 1);
@@ -123,11 +124,12 @@ static void print_refusal(struct hf_cli *cli, const struct hf_json *event)
 	hf_text_print_safe(cli->out, hf_str_or(hf_json_path_str(event, "message", NULL), ""));
 	if (count > 1)
 		fprintf(cli->out, " (%" PRId64 " times)", count);
-	fputs("\n now       next      it is tried again, with growing delays\n", cli->out);
+	fputs("\n now       next      the operator tries again, with growing delays\n", cli->out);
 }
 
-/* Some refusals are the brain's own, such as a name that is taken: it has told of that already. */
-static bool is_said(const struct hf_plan *plan, const struct hf_json *event)
+/* True if the plan already has the text of this Event: the operator itself makes some refusals, such
+ * as for a name that is in use. */
+static bool is_in_plan(const struct hf_plan *plan, const struct hf_json *event)
 {
 	const char *message = hf_str_or(hf_json_path_str(event, "message", NULL), "");
 	static const char prefix[] = "Error creating: ";
@@ -153,7 +155,7 @@ static bool makes_something(const struct hf_plan *plan)
 	return false;
 }
 
-/* "node/NAME": the name; NULL: it is no node's. */
+/* The NAME of "node/NAME"; NULL: the word does not name a node. */
 static const char *node_named(const char *word)
 {
 	static const char *const kinds[] = {"node/", "nodes/", "no/"};
@@ -208,16 +210,16 @@ static int verb_why(struct hf_cli *cli)
 	struct hf_error err;
 
 	if (output != NULL && !hf_streq(output, "json"))
-		return hf_cli_usage(cli, "-o takes json here, not '%s'", output);
+		return hf_cli_usage(cli, "-o takes only json with this verb, not '%s'", output);
 	if (node != NULL)
 		return why_node(cli, node, output != NULL);
 	if (hf_cli_find_job(cli, cli->args[0], &job, &framework, &err) != 0 ||
 	    hf_cli_explain(cli, framework, job, &explanation, &err) != 0)
 		return hf_cli_fail(cli, &err);
-	/* Who may not see Events is told the rest. */
+	/* If Events cannot be read, print everything else. */
 	if (makes_something(&explanation.plan))
 		(void)!hf_cli_last_refusal(cli, job, &refusal, &err);
-	if (refusal != NULL && is_said(&explanation.plan, hf_doc_json(refusal))) {
+	if (refusal != NULL && is_in_plan(&explanation.plan, hf_doc_json(refusal))) {
 		hf_doc_unref(refusal);
 		refusal = NULL;
 	}
@@ -231,14 +233,14 @@ static int verb_why(struct hf_cli *cli)
 }
 
 static const struct hf_flag why_flags[] = {
-	{"output", 'o', "FORMAT", "json: the plan of the next step as well"},
+	{"output", 'o', "FORMAT", "json: also has the operator's plan for the next step"},
 	{NULL, 0, NULL, NULL},
 };
 
 const struct hf_cli_verb hf_verb_why = {
 	.name = "why",
 	.connects = true,
-	.summary = "Say why a job or a node is as it is, and what happens next",
+	.summary = "Explain the state of a job or a node, and what happens next",
 	.usage = "JOB | node/NAME",
 	.examples = "  holdfast why ddp\n"
 		    "  holdfast why pytorchjob/ddp -n team-a\n"

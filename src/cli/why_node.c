@@ -16,12 +16,13 @@
 #include <stdarg.h>
 
 /*
- * why node/NAME: what keeps pods off a node, and who says so.  Read from the Node, its DeviceHealth,
- * the HealthPolicies and the records of jobs; what may not be read is left out.
+ * why node/NAME: lists what keeps pods off a node, with the source of each reason.  Input: the Node,
+ * its DeviceHealth, the HealthPolicies and the records of jobs.  Objects that the user may not read are
+ * left out.  Output: a JSON object with a summary and reasons.
  */
 
 #define ARENA_BYTES_MAX ((size_t)16 << 20)
-#define AGENT_SILENT (15 * HF_MINUTE) /* as the operator counts */
+#define AGENT_SILENT (15 * HF_MINUTE) /* the operator's limit */
 #define AVOIDED (24 * HF_HOUR)
 #define TEXT_MAX ((size_t)4096)
 
@@ -32,11 +33,11 @@ struct account {
 	const char *name;
 	hf_time now;
 	struct hf_json *reasons;
-	bool ours, paused; /* quarantined by Holdfast; nothing is done to it */
+	bool ours, paused; /* the taint is Holdfast's; the node has the annotation "paused" */
 };
 
 HF_PRINTF(4, 5)
-static void say(struct account *a, const char *time, const char *topic, const char *fmt, ...)
+static void add_reason(struct account *a, const char *time, const char *topic, const char *fmt, ...)
 {
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(TEXT_MAX);
 	struct hf_json *reason = hf_json_object();
@@ -76,29 +77,30 @@ static const struct hf_json *condition_of(const struct account *a, const char *t
 	return NULL;
 }
 
-static const char *standing(const struct account *a)
+static const char *ready_text(const struct account *a)
 {
 	const char *ready = str_of(condition_of(a, "Ready"), "status");
 
 	return hf_streq(ready, "True")      ? "Ready"
-	       : hf_streq(ready, "Unknown") ? "Unknown: nothing is heard of its kubelet"
+	       : hf_streq(ready, "Unknown") ? "Unknown: its kubelet has stopped reporting"
 					    : "not ready";
 }
 
-static void tell_ready(struct account *a)
+static void add_ready_reasons(struct account *a)
 {
 	const struct hf_json *ready = condition_of(a, "Ready");
 	const struct hf_json *disk = condition_of(a, "DiskPressure");
 
 	if (ready != NULL && !hf_streq(str_of(ready, "status"), "True"))
-		say(a, str_of(ready, "lastTransitionTime"), "ready", "Ready is %s: %s",
-		    str_of(ready, "status"), str_of(ready, "message"));
+		add_reason(a, str_of(ready, "lastTransitionTime"), "ready", "Ready is %s: %s",
+			   str_of(ready, "status"), str_of(ready, "message"));
 	if (hf_streq(str_of(disk, "status"), "True"))
-		say(a, str_of(disk, "lastTransitionTime"), "disk", "%s",
-		    hf_str_or(hf_json_path_str(disk, "message", NULL), "its disk is nearly full"));
+		add_reason(a, str_of(disk, "lastTransitionTime"), "disk", "%s",
+			   hf_str_or(hf_json_path_str(disk, "message", NULL),
+				     "its disk is nearly full"));
 }
 
-static void tell_marks(struct account *a)
+static void add_marks_reasons(struct account *a)
 {
 	const struct hf_json *spec = hf_json_get(a->node, "spec");
 	const struct hf_json *taints = hf_json_get(spec, "taints");
@@ -112,23 +114,26 @@ static void tell_marks(struct account *a)
 		bool ours = hf_streq(str_of(taint, "key"), HF_QUARANTINE_TAINT);
 
 		a->ours |= ours && marked && hf_streq(str_of(taint, "effect"), "NoSchedule");
-		say(a, str_of(taint, "timeAdded"), "taint", "%s%s%s:%s%s%s", str_of(taint, "key"),
-		    *str_of(taint, "value") != '\0' ? "=" : "", str_of(taint, "value"),
-		    str_of(taint, "effect"),
-		    ours && marked ? ", Holdfast's quarantine under policy "
-		    : ours         ? ", of nobody that is noted: it is not taken off"
-				   : "",
-		    ours && marked ? mark.policy : "");
+		add_reason(a, str_of(taint, "timeAdded"), "taint", "%s%s%s:%s%s%s",
+			   str_of(taint, "key"), *str_of(taint, "value") != '\0' ? "=" : "",
+			   str_of(taint, "value"), str_of(taint, "effect"),
+			   ours && marked ? ", Holdfast's quarantine under policy "
+			   : ours ? ", without a record of its owner: Holdfast does not remove it"
+				  : "",
+			   ours && marked ? mark.policy : "");
 	}
 	if (hf_json_true(hf_json_get(spec, "unschedulable"), false))
-		say(a, "", "cordon", "it is cordoned, which Holdfast never does");
+		add_reason(
+			a, "", "cordon",
+			"the node is cordoned; Holdfast never cordons nodes, so an administrator or a tool did");
 	a->paused = hf_paused(
 		hf_json_path_str(a->node, "metadata", "annotations", HF_PAUSED_ANNOTATION, NULL));
 	if (a->paused)
-		say(a, "", "paused", "annotation %s: nothing is done to it", HF_PAUSED_ANNOTATION);
+		add_reason(a, "", "paused", "annotation %s: Holdfast does nothing to this node",
+			   HF_PAUSED_ANNOTATION);
 }
 
-static void tell_problems(struct account *a)
+static void add_problems_reasons(struct account *a)
 {
 	static const char *const types[] = {"AcceleratorUnhealthy", "AcceleratorDegraded",
 					    "AcceleratorDriverUnresponsive", "FabricUnhealthy"};
@@ -137,14 +142,14 @@ static void tell_problems(struct account *a)
 		const struct hf_json *condition = condition_of(a, types[i]);
 
 		if (hf_streq(str_of(condition, "status"), "True"))
-			say(a, str_of(condition, "lastTransitionTime"), "told", "%s: %s", types[i],
-			    str_of(condition, "message"));
+			add_reason(a, str_of(condition, "lastTransitionTime"), "told", "%s: %s",
+				   types[i], str_of(condition, "message"));
 	}
 }
 
 /* ---- its agent ---------------------------------------------------------------------------------- */
 
-static const char *when(hf_time time, char text[HF_TIME_TEXT_MAX])
+static const char *format_time(hf_time time, char text[HF_TIME_TEXT_MAX])
 {
 	text[0] = '\0';
 	if (time != HF_TIME_NONE)
@@ -152,36 +157,41 @@ static const char *when(hf_time time, char text[HF_TIME_TEXT_MAX])
 	return text;
 }
 
-static void tell_device(struct account *a, const struct hf_device_report *device)
+static void add_device_reasons(struct account *a, const struct hf_device_report *device)
 {
 	const char *id = hf_str_is_empty(device->id) ? "the node as a whole" : device->id;
-	bool told = false;
+	bool has_evidence = false;
 	char since[HF_TIME_TEXT_MAX], last[HF_TIME_TEXT_MAX];
 
 	if (hf_streq(device->state, "Healthy"))
 		return;
-	say(a, when(device->since, since), "device", "%s is %s%s%s%s%s", id,
-	    hf_str_or(device->state, "Unknown"), hf_str_is_empty(device->cls) ? "" : ", class ",
-	    hf_str_or(device->cls, ""), hf_str_is_empty(device->action) ? "" : ", needs ",
-	    hf_str_or(device->action, ""));
+	add_reason(a, format_time(device->since, since), "device", "%s is %s%s%s%s%s", id,
+		   hf_str_or(device->state, "Unknown"),
+		   hf_str_is_empty(device->cls) ? "" : ", class ", hf_str_or(device->cls, ""),
+		   hf_str_is_empty(device->action) ? "" : ", needs ",
+		   hf_str_or(device->action, ""));
 	for (size_t i = 0; i < device->faults.len; i++) {
 		const struct hf_device_fault *fault = &device->faults.items[i];
 
-		/* What the node's own fault covers leaves its device Unknown, and is no less true. */
+		/* Faults that do not act are left out, except for an Unknown device: there a fault of
+		 * the whole node covers them, and they are still evidence. */
 		if (!fault->acts && !hf_streq(device->state, "Unknown"))
 			continue;
-		say(a, when(fault->last, last), "evidence",
-		    "%s %" PRId64 ", %" PRId64 " times%s%s%s", hf_str_or(fault->detector, ""),
-		    fault->code, fault->count,
-		    fault->acts ? "" : " (counts as the node's, or follows from another)",
-		    fault->line != NULL ? ": " : "", hf_str_or(fault->line, ""));
-		told = true;
+		add_reason(
+			a, format_time(fault->last, last), "evidence",
+			"%s %" PRId64 ", %" PRId64 " times%s%s%s", hf_str_or(fault->detector, ""),
+			fault->code, fault->count,
+			fault->acts
+				? ""
+				: " (part of a fault of the whole node, or a result of another fault)",
+			fault->line != NULL ? ": " : "", hf_str_or(fault->line, ""));
+		has_evidence = true;
 	}
-	if (!told && hf_streq(device->state, "Unknown"))
-		say(a, "", "evidence", "%s has not been heard of yet", id);
+	if (!has_evidence && hf_streq(device->state, "Unknown"))
+		add_reason(a, "", "evidence", "no report about %s yet", id);
 }
 
-static void tell_devices(struct account *a)
+static void add_devices_reasons(struct account *a)
 {
 	const struct hf_request request = {
 		.verb = HF_VERB_GET, .resource = &hf_devicehealths, .name = a->name};
@@ -190,16 +200,19 @@ static void tell_devices(struct account *a)
 	char text[HF_TIME_TEXT_MAX];
 
 	if (hf_cli_request(a->cli, &request, &reply, NULL) != 0) {
-		say(a, "", "agent",
-		    "no agent tells of its devices: there is no DeviceHealth to read");
+		add_reason(
+			a, "", "agent",
+			"no agent reports its devices: there is no DeviceHealth '%s' that can be read",
+			a->name);
 		return;
 	}
 	hf_device_health_read(reply.object, a->arena, &health);
 	if (health.observed_at != HF_TIME_NONE && a->now - health.observed_at > AGENT_SILENT)
-		say(a, when(health.observed_at, text), "agent",
-		    "its agent was last heard of then: what it said is of the past");
+		add_reason(
+			a, format_time(health.observed_at, text), "agent",
+			"the agent's last report is from this time: the device states may be out of date");
 	for (size_t i = 0; i < health.devices.len; i++)
-		tell_device(a, &health.devices.items[i]);
+		add_device_reasons(a, &health.devices.items[i]);
 }
 
 /* ---- policies and jobs -------------------------------------------------------------------------- */
@@ -217,8 +230,9 @@ static bool is_selected(const struct account *a, const struct hf_json *policy)
 	return selected;
 }
 
-/* Where it has more nodes than its status tells of. */
-static void tell_beyond(struct account *a, const char *name, const struct hf_json *policy)
+/* Reports a policy with more nodes than its status lists, as this node may be among the rest. */
+static void add_unlisted_node_reason(struct account *a, const char *name,
+				     const struct hf_json *policy)
 {
 	const struct hf_json *status = hf_json_get(policy, "status");
 	const struct hf_json *breaker = hf_json_get(status, "breaker");
@@ -226,15 +240,16 @@ static void tell_beyond(struct account *a, const char *name, const struct hf_jso
 	bool open = hf_streq(str_of(breaker, "state"), "Open");
 
 	if (more > 0 && is_selected(a, policy))
-		say(a, "", "policy",
-		    "%s (%s): what its status says of %lld nodes has no room there, this one may be "
-		    "among them%s%s",
-		    name, hf_str_or(hf_json_path_str(status, "mode", NULL), "observe"),
-		    (long long)more, open ? "; its breaker is open: " : "",
-		    open ? str_of(breaker, "message") : "");
+		add_reason(
+			a, "", "policy",
+			"%s (%s): its status leaves out %lld nodes for want of room; this node may be one of "
+			"them%s%s",
+			name, hf_str_or(hf_json_path_str(status, "mode", NULL), "observe"),
+			(long long)more, open ? "; its breaker is open: " : "",
+			open ? str_of(breaker, "message") : "");
 }
 
-static void tell_policy(struct account *a, struct hf_doc *doc)
+static void add_policy_reasons(struct account *a, struct hf_doc *doc)
 {
 	const struct hf_json *policy = hf_doc_json(doc);
 	const struct hf_json *list = hf_json_path(policy, "status", "nodes", NULL);
@@ -244,17 +259,17 @@ static void tell_policy(struct account *a, struct hf_doc *doc)
 
 		if (!hf_streq(str_of(node, "name"), a->name))
 			continue;
-		say(a, "", "policy", "%s (%s): %s%s%s%s%s", hf_doc_name(doc),
-		    hf_str_or(hf_json_path_str(policy, "status", "mode", NULL), "observe"),
-		    str_of(node, "answer"), *str_of(node, "next") != '\0' ? " " : "",
-		    str_of(node, "next"), *str_of(node, "why") != '\0' ? ": " : "",
-		    str_of(node, "why"));
+		add_reason(a, "", "policy", "%s (%s): %s%s%s%s%s", hf_doc_name(doc),
+			   hf_str_or(hf_json_path_str(policy, "status", "mode", NULL), "observe"),
+			   str_of(node, "answer"), *str_of(node, "next") != '\0' ? " " : "",
+			   str_of(node, "next"), *str_of(node, "why") != '\0' ? ": " : "",
+			   str_of(node, "why"));
 		return;
 	}
-	tell_beyond(a, hf_doc_name(doc), policy);
+	add_unlisted_node_reason(a, hf_doc_name(doc), policy);
 }
 
-static void tell_policies(struct account *a)
+static void add_policies_reasons(struct account *a)
 {
 	const struct hf_request request = {.verb = HF_VERB_LIST, .resource = &hf_healthpolicies};
 	HF_AUTO_CLI_REPLY reply = {.object = NULL};
@@ -262,10 +277,11 @@ static void tell_policies(struct account *a)
 	if (hf_cli_request(a->cli, &request, &reply, NULL) != 0)
 		return;
 	for (size_t i = 0; i < reply.n_items; i++)
-		tell_policy(a, reply.items[i]);
+		add_policy_reasons(a, reply.items[i]);
 }
 
-/* As core/avoid.c has it; devices: those whose devices failed, too. */
+/* True if new pods of the job avoid this node (the rule of core/avoid.c). devices: the job also avoids
+ * nodes whose devices failed. */
 static bool is_avoided(const struct account *a, const struct hf_json *record, bool devices)
 {
 	hf_time at = time_of(str_of(record, "detectedAt"));
@@ -277,7 +293,7 @@ static bool is_avoided(const struct account *a, const struct hf_json *record, bo
 		(devices && hf_streq(cause, "device")) || hf_streq(cause, "admission"));
 }
 
-static void tell_job(struct account *a, struct hf_doc *job)
+static void add_job_reasons(struct account *a, struct hf_doc *job)
 {
 	const struct hf_json *recovery = hf_json_path(hf_doc_json(job), "status", "recovery", NULL);
 	const struct hf_json *history = hf_json_get(recovery, "history");
@@ -293,13 +309,14 @@ static void tell_job(struct account *a, struct hf_doc *job)
 	for (size_t i = 0; i < hf_json_len(history) && !is_avoided(a, found, devices); i++)
 		found = hf_json_item(history, i);
 	if (is_avoided(a, found, devices))
-		say(a, str_of(found, "detectedAt"), "avoided",
-		    "for a day by pods of %s/%s: %s, class %s%s%s", hf_doc_namespace(job),
-		    hf_doc_name(job), str_of(found, "replica"), str_of(found, "cause"),
-		    *str_of(found, "reason") != '\0' ? ", " : "", str_of(found, "reason"));
+		add_reason(a, str_of(found, "detectedAt"), "avoided",
+			   "for 24 hours by the pods of %s/%s: %s failed here, class %s%s%s",
+			   hf_doc_namespace(job), hf_doc_name(job), str_of(found, "replica"),
+			   str_of(found, "cause"), *str_of(found, "reason") != '\0' ? ", " : "",
+			   str_of(found, "reason"));
 }
 
-static void tell_jobs(struct account *a)
+static void add_jobs_reasons(struct account *a)
 {
 	for (size_t i = 0; hf_frameworks[i] != NULL; i++) {
 		const struct hf_request request = {
@@ -309,7 +326,7 @@ static void tell_jobs(struct account *a)
 		if (hf_cli_request(a->cli, &request, &reply, NULL) != 0)
 			continue;
 		for (size_t k = 0; k < reply.n_items; k++)
-			tell_job(a, reply.items[k]);
+			add_job_reasons(a, reply.items[k]);
 	}
 }
 
@@ -333,16 +350,16 @@ int hf_cli_why_node(struct hf_cli *cli, const char *name, struct hf_json **ret_a
 	a.reasons = hf_json_ensure_array(object, "reasons");
 	a.node = hf_doc_json(reply.object);
 	a.now = hf_loop_wall(cli->loop);
-	tell_ready(&a);
-	tell_marks(&a);
-	tell_problems(&a);
-	tell_devices(&a);
-	tell_policies(&a);
-	tell_jobs(&a);
+	add_ready_reasons(&a);
+	add_marks_reasons(&a);
+	add_problems_reasons(&a);
+	add_devices_reasons(&a);
+	add_policies_reasons(&a);
+	add_jobs_reasons(&a);
 	summary =
-		hf_xasprintf("%s%s%s%s", standing(&a), a.ours ? ", quarantined by Holdfast" : "",
+		hf_xasprintf("%s%s%s%s", ready_text(&a), a.ours ? ", quarantined by Holdfast" : "",
 			     a.paused ? ", paused" : "",
-			     hf_json_len(a.reasons) == 0 ? ", and nothing speaks against it" : "");
+			     hf_json_len(a.reasons) == 0 ? ", and nothing keeps pods off it" : "");
 	hf_json_set_str(object, "summary", summary);
 	*ret_account = object;
 	return 0;

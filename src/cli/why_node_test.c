@@ -43,7 +43,7 @@ static void a_node_that_is_well_has_nothing_against_it(void **state)
 	put_health(w, "2023-11-14T22:13:20Z",
 		   "{'id':'node','state':'Healthy'},{'id':'0000:1a:00.0','state':'Healthy'}");
 	cli_world_run(w, "why", "node/gpu-7", NULL);
-	assert_said(w, 0, "node gpu-7 is Ready, and nothing speaks against it\n", "");
+	assert_said(w, 0, "node gpu-7 is Ready, and nothing keeps pods off it\n", "");
 }
 
 static void a_node_that_is_not_there_is_an_error(void **state)
@@ -86,7 +86,9 @@ static void who_quarantined_it_and_for_what_is_told(void **state)
 	assert_has(w->out, "taint     holdfast.dev/device=reboot:NoSchedule, Holdfast's quarantine "
 			   "under policy gpus\n");
 	assert_has(w->out, "taint     team:NoExecute\n");
-	assert_has(w->out, "cordon    it is cordoned, which Holdfast never does\n");
+	assert_has(
+		w->out,
+		"cordon    the node is cordoned; Holdfast never cordons nodes, so an administrator or a tool did\n");
 	assert_has(w->out, "told      AcceleratorUnhealthy: 1 of 8 devices\n");
 	assert_has(w->out,
 		   "device    0000:1a:00.0 is Unhealthy, class reboot, needs restart-node\n");
@@ -104,12 +106,14 @@ static void a_taint_that_is_not_noted_is_said_to_stay(void **state)
 	put_node(w, "'taints':[{'key':'holdfast.dev/device','effect':'NoSchedule'}]",
 		 "'holdfast.dev/quarantine':'nonsense','holdfast.dev/paused':'true'", READY);
 	cli_world_run(w, "why", "node/gpu-7", NULL);
-	assert_has(w->out,
-		   "holdfast.dev/device:NoSchedule, of nobody that is noted: it is not taken "
-		   "off\n");
-	assert_has(w->out, "paused    annotation holdfast.dev/paused: nothing is done to it\n");
-	assert_has(w->out,
-		   "agent     no agent tells of its devices: there is no DeviceHealth to read\n");
+	assert_has(w->out, "holdfast.dev/device:NoSchedule, without a record of its owner: "
+			   "Holdfast does not remove it\n");
+	assert_has(
+		w->out,
+		"paused    annotation holdfast.dev/paused: Holdfast does nothing to this node\n");
+	assert_has(
+		w->out,
+		"agent     no agent reports its devices: there is no DeviceHealth 'gpu-7' that can be read\n");
 }
 
 static void a_silent_agent_and_a_lost_node_are_told(void **state)
@@ -124,15 +128,17 @@ static void a_silent_agent_and_a_lost_node_are_told(void **state)
 		"{'id':'node','state':'Unknown'},{'id':'0000:1a:00.0','state':'Unknown','faults':"
 		"[{'detector':'xid','code':62,'active':false,'count':1,'line':'NVRM: Xid 62'}]}");
 	cli_world_run(w, "why", "node/gpu-7", NULL);
-	assert_true(hf_str_has_prefix(w->out,
-				      "node gpu-7 is Unknown: nothing is heard of its kubelet\n"));
+	assert_true(hf_str_has_prefix(
+		w->out, "node gpu-7 is Unknown: its kubelet has stopped reporting\n"));
 	assert_has(w->out, "ready     Ready is Unknown: Kubelet stopped posting node status.\n");
-	assert_has(w->out,
-		   "agent     its agent was last heard of then: what it said is of the past\n");
-	assert_has(w->out, "evidence  the node as a whole has not been heard of yet\n");
-	assert_has(w->out,
-		   "evidence  xid 62, 1 times (counts as the node's, or follows from another): "
-		   "NVRM: Xid 62\n");
+	assert_has(
+		w->out,
+		"agent     the agent's last report is from this time: the device states may be out of date\n");
+	assert_has(w->out, "evidence  no report about the node as a whole yet\n");
+	assert_has(
+		w->out,
+		"evidence  xid 62, 1 times (part of a fault of the whole node, or a result of another fault): "
+		"NVRM: Xid 62\n");
 	assert_null(strstr(w->out, "0000:1a:00.0 has not been heard of"));
 }
 
@@ -158,9 +164,10 @@ static void jobs_that_keep_off_it_are_named(void **state)
 		"{'status':{'recovery':{'last':{'node':'gpu-7','cause':'application','detectedAt':"
 		"'2023-11-14T22:00:00Z'}}}}");
 	cli_world_run(w, "why", "node/gpu-7", NULL);
-	assert_has(w->out,
-		   "avoided   for a day by pods of default/a: worker-0, class infrastructure, "
-		   "NodeLost\n");
+	assert_has(
+		w->out,
+		"avoided   for 24 hours by the pods of default/a: worker-0 failed here, class infrastructure, "
+		"NodeLost\n");
 	assert_null(strstr(w->out, "default/old"));
 	assert_null(strstr(w->out, "default/elsewhere"));
 }
@@ -195,8 +202,8 @@ static void a_policy_without_room_for_the_node_is_told(void **state)
 			 "'status':{'mode':'quarantine','moreNodes':6,'nodes':[]}}");
 	cli_world_run(w, "why", "node/gpu-7", NULL);
 	assert_has(w->out,
-		   "policy    all (quarantine): what its status says of 6 nodes has no room there, "
-		   "this one may be among them; its breaker is open: 70 of 70 nodes\n");
+		   "policy    all (quarantine): its status leaves out 6 nodes for want of room; "
+		   "this node may be one of them; its breaker is open: 70 of 70 nodes\n");
 	assert_null(strstr(w->out, "others"));
 }
 

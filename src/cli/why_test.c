@@ -32,12 +32,12 @@ static void why_tells_programs_the_whole_plan(void **state)
 	HF_AUTO_DOC plan = hf_doc_from_text(w->out, strlen(w->out));
 	const struct hf_json *root = hf_doc_json(plan);
 	assert_non_null(hf_json_path_str(root, "summary", NULL));
-	/* Nothing is there yet: the step makes pods and services. */
+	/* The job has no pods and services yet, so the step creates them. */
 	assert_true(hf_json_len(hf_json_get(root, "stages")) > 0);
 	assert_has(w->out, "a-master-0");
 	cli_world_run(w, "why", "a", "-o", "yaml", NULL);
 	assert_int_equal(w->code, HF_EXIT_USAGE);
-	assert_has(w->err, "-o takes json here, not 'yaml'");
+	assert_has(w->err, "-o takes only json with this verb, not 'yaml'");
 }
 
 static void why_names_what_the_server_refused(void **state)
@@ -62,7 +62,7 @@ static void why_names_what_the_server_refused(void **state)
 	cli_world_run(w, "why", "a", NULL);
 	assert_int_equal(w->code, 0);
 	assert_has(w->out, "  blocked   refused 2 (2 times)\n"
-			   " now       next      it is tried again, with growing delays\n");
+			   " now       next      the operator tries again, with growing delays\n");
 	cli_world_run(w, "why", "a", "-o", "json", NULL);
 	assert_has(w->out, "\"refused\": \"refused 2\"");
 }
@@ -78,7 +78,7 @@ static void why_looks_for_what_a_job_has_beside_pods(void **state)
 	assert_int_equal(w->code, 0);
 	assert_has(w->out, "ConfigMap 'pi-config' is not there: where it cannot be made, the job's "
 			   "events say why\n");
-	/* This server knows no autoscalers: there is nothing to be missed. */
+	/* The server does not have the kind HorizontalPodAutoscaler, so none is missing. */
 	cli_world_put(w, "{'apiVersion':'kubeflow.org/v1','kind':'PyTorchJob','metadata':{'name':"
 			 "'e'},'spec':{'elasticPolicy':{'metrics':[]},'pytorchReplicaSpecs':{"
 			 "'Worker':{'template':{'spec':{'containers':[{'name':'pytorch','image':"
@@ -143,7 +143,7 @@ static void why_finds_pods_whose_label_somebody_edited(void **state)
 	assert_null(strstr(w->out, "infrastructure"));
 }
 
-/* Whether the cause of an end is known is the operator's to see: it hears of kubelets. */
+/* Only the operator, which sees kubelet reports, knows when a cause is final. */
 static void why_fails_no_job_whose_verdict_waits(void **state)
 {
 	struct cli_world *w = *state;
@@ -179,7 +179,7 @@ static void why_fails_no_job_whose_verdict_waits(void **state)
 			   "node n1, until 2023-11-14T22:13:40Z at the latest\n");
 }
 
-/* cli_world's pods stand on the node n1. */
+/* The pods of cli_world run on the node n1. */
 static void a_disk_that_is_short_is_told_by_every_verb_that_looks(void **state)
 {
 	static const char *const verbs[] = {"why", "describe", "get"};
@@ -210,7 +210,7 @@ static void a_disk_that_is_short_is_told_by_every_verb_that_looks(void **state)
 		assert_int_equal(w->code, 0);
 		assert_string_equal(w->err, "holdfast: warning: node 'n1': nothing is free\n");
 	}
-	/* Programs ask the node. */
+	/* With -o name there is no warning: programs can read the Node themselves. */
 	cli_world_run(w, "get", "pods", "-o", "name", NULL);
 	assert_string_equal(w->err, "");
 	cli_world_run(w, "get", "nodes", NULL);

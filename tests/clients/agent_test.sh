@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Holdfast authors
 #
-# agent_test.sh HOLDFAST: `holdfast agent` as a process of its own on the node of an embedded plane,
-# with a FIFO for the kernel's log: a line becomes a condition and a DeviceHealth, survives the
-# agent's death, and is told over HTTP; what cannot be seen says why.
+# agent_test.sh HOLDFAST: runs `holdfast agent` on the node of an embedded plane, with a FIFO as the
+# kernel log. A log line becomes a Node condition and a DeviceHealth, survives a kill of the agent, and is
+# shown over HTTP. A probe that cannot work reports the reason.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/clients/lib.sh
@@ -79,7 +79,7 @@ until_true 300 ask /readyz
 expect "what was known outlives a kill" '0000:1a:00.0 +Unhealthy' ask /
 expect "the condition stands" "" condition AcceleratorUnhealthy True
 
-# A training process: its pod's control group is what a kubelet would have made.
+# Starts a training process in a control group like that of a kubelet's pod.
 create_pod() {
 	curl -sS --max-time 20 --cacert "$plane/ca.pem" -H "Authorization: Bearer $(cat "$plane/token")" \
 		-H 'Content-Type: application/json' -d '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"rank-0"},
@@ -121,7 +121,7 @@ kill -9 "$agent_pid"
 wait "$agent_pid" 2>/dev/null || true
 agent_pid=
 
-# A GPU below a port: what the kernel says of the port is about the GPU, also what it said before the agent has looked.
+# A GPU behind a PCIe port: kernel lines about the port count for the GPU, also lines older than the first probe.
 gpu() { # PORT ADDRESS
 	local place=devices/pci0000:9b/$1/$2
 	mkdir -p "$folder/sys/$place" "$folder/sys/bus/pci/drivers/nvidia"
@@ -152,7 +152,7 @@ rules_hash() { ask /status | tr -d ' \n' | sed -n 's/.*"rulesHash":"\([0-9a-f]*\
 built_in=$(rules_hash)
 kill -9 "$agent_pid"
 wait "$agent_pid" 2>/dev/null || true
-# The table that docs/devices.md shows.
+# The rules table of docs/devices.md.
 sed -n '/^{"rules": \[/,/\]}/p' "$here/../../docs/devices.md" >"$folder/rules.json"
 agent --rules "$folder/rules.json"
 until_true 300 ask /readyz
@@ -163,14 +163,14 @@ echo "NVRM: Xid (PCI:0000:1c:00): 62, pid=1, x" >"$folder/kmsg"
 until_true 100 has 'xid62:unrated' ask / || true
 expect "what it does not name is written down and acts on nothing" 'xid 62: unrated, record' ask /
 
-# Another one beside it, as when a pod is deleted by force.
+# A second agent at the same time, as after a forced deletion of the first one's pod.
 first=$agent_pid
 starts() { grep -c '"msg":"Starting"' "$folder/agent.log"; }
 more_starts() { [ "$(starts)" -gt "$started" ]; }
 started=$(starts)
 agent
-until_true 100 grep -q 'Another agent works here' "$folder/agent.log" || true
-expect "a second agent waits and says so" 'waiting for its end' cat "$folder/agent.log"
+until_true 100 grep -q 'Another agent uses this state directory' "$folder/agent.log" || true
+expect "a second agent waits and says so" 'waiting until it ends' cat "$folder/agent.log"
 kill -TERM "$first"
 expect_end "a signal ends it" "$first"
 until_true 300 more_starts || true

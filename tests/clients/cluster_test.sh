@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Holdfast authors
 #
-# cluster_test.sh KUBECTL FOLDER [old]: what people do with kubectl to jobs on a real Kubernetes, whose
-# pods run; KUBECONFIG names it.  old: Debian's kubectl 1.20, which lacks some of it.  The part
-# "clients" of ./dev conformance calls it.
+# cluster_test.sh KUBECTL FOLDER [old]: what users do to jobs with kubectl, on the real Kubernetes cluster
+# of KUBECONFIG, where pods run.  old: KUBECTL is Debian's 1.20, which lacks some commands.  The part
+# "clients" of ./dev conformance calls this script.
 # shellcheck disable=SC2016 # for shells in pods and children
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -48,10 +48,10 @@ job() {
 	END
 }
 replicas() { kubectl get pytorchjob "$1" -o "jsonpath={.spec.pytorchReplicaSpecs.Worker.replicas}"; }
-# since_120 …: what kubectl 1.20 does not have.
+# since_120 …: runs a check that needs a kubectl newer than 1.20.
 since_120() { [ -n "$old" ] || "$@"; }
 
-# ---- what there is
+# ---- discovery and lists
 expect 'kinds are listed' 'pytorchjobs .*kubeflow.org/v1 +true +PyTorchJob' kubectl api-resources
 expect 'explain' 'runPolicy.<(RunPolicy|Object)>' kubectl explain pytorchjob.spec
 expect 'explain what only Holdfast has' 'restartScope.<string>' \
@@ -88,7 +88,7 @@ expect 'patch, merge' 'patched' kubectl patch pytorchjob crud --type merge \
 	-p '{"metadata":{"labels":{"team":"a"}}}'
 expect 'patch, json' 'patched' kubectl patch pytorchjob crud --type json \
 	-p '[{"op":"replace","path":"/metadata/labels/team","value":"b"}]'
-# As for every custom resource.
+# The same error as for every custom resource.
 refuse 'patch, strategic' 'UnsupportedMediaType|unknown format|merge-patch\+json' \
 	kubectl patch pytorchjob crud --type strategic -p '{"metadata":{"labels":{"team":"c"}}}'
 expect 'label, and select by it' 'pytorchjob.kubeflow.org/crud' \
@@ -100,7 +100,7 @@ refuse 'scale to nothing' 'replicas' kubectl scale pytorchjob crud --replicas=0
 since_120 expect 'the status alone' 'Suspended' kubectl get pytorchjob crud --subresource=status -o yaml
 since_120 expect 'scale as an object' 'kind: Scale' kubectl get pytorchjob crud --subresource=scale -o yaml
 
-# ---- what is wrong
+# ---- errors
 sed 's/^spec:/spec:\n  foo: 1/; s/name: crud/name: odd/' crud.yaml >odd.yaml
 refuse 'unknown fields' 'unknown field "(spec.)?foo"' kubectl create -f odd.yaml
 sed 's/replicas: 1$/replicas: 2/; s/name: crud/name: odd/' crud.yaml >two.yaml
@@ -149,7 +149,7 @@ job fails 1 'exit 3' | kubectl create -f - >/dev/null
 expect 'wait until a job has failed' 'condition met' \
 	kubectl wait pytorchjob/fails --for=condition=Failed --timeout=120s
 
-# ---- the roles for people
+# ---- the ClusterRoles for users
 expect 'an editor' 'created' kubectl create rolebinding e --clusterrole=edit --user=ed
 expect 'a viewer' 'created' kubectl create rolebinding v --clusterrole=view --user=vi
 expect 'an editor may make jobs' '' until_true 100 kubectl auth can-i create pytorchjobs --as=ed

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Holdfast authors
 #
-# exec_test.sh EXEC REPORT.PY: `holdfast exec` (or holdfast-exec) around real processes: codes,
-# signals, orphans, last words, and what an agent hears, here a Python program that listens.
+# exec_test.sh EXEC REPORT.PY: runs `holdfast exec` (or holdfast-exec) around real processes: exit codes,
+# signals, orphans, termination messages, and the reports to an agent, for which a Python program stands in.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/clients/lib.sh
@@ -30,7 +30,7 @@ code() { # CODE COMMAND…: ends with it
 }
 ecc='RuntimeError: CUDA error: uncorrectable ECC error encountered'
 
-# --- without an agent: as the program ends, so does exec
+# --- without an agent: exec exits with the program's code
 expect "a good end is one" 'code 0' code 0 run -- true
 refuse "and leaves no message" . cat "$log"
 expect "a code is passed on" 'code 3' code 3 run -- sh -c 'exit 3'
@@ -42,7 +42,7 @@ expect "no command is a wrong command line" 'code 2' code 2 "${exec[@]}" --keep-
 expect "words of the program are its own" '--keep-code -h' run -- echo --keep-code -h
 expect "stdin and stdout are the program's" 'abc' run -- cat <<<abc
 
-# --- a stderr that others write to as well: one of them may fill it between our look and our write
+# --- a stderr pipe with other writers: one may fill it between exec's check and its write
 cat >"$folder/shared.py" <<'PY'
 import os, subprocess, sys, time
 r, w = os.pipe()
@@ -59,7 +59,7 @@ print("everybody's" if writing.pop("2") else "its own", *writing.values(), p.wai
 PY
 expect "stderr is written to without waiting, by us alone" '^its own True 143' python3 "$folder/shared.py" "${exec[@]}"
 
-# --- last words
+# --- termination messages
 # shellcheck disable=SC2016
 many='i=0; while [ $i -lt 20000 ]; do echo "line $i of many" >&2; i=$((i + 1)); done; exit 4'
 rc=0
@@ -342,7 +342,7 @@ contact 0
 expect "with a contact the program runs, and ends as it ends" 'code 3' code 3 \
 	env HOLDFAST_SELF_FENCE_SECONDS=3600 "${exec[@]}" --termination-log "$log" -- sh -c 'exit 3'
 expect "... and the agent hears of the fence" 'fence_s=3600' heard 'fence_s=3600'
-# It would go on for ever, whatever it is told, and what it started too.
+# The program and its child ignore every signal that can be ignored and never end by themselves.
 mkfifo "$folder/go"
 cat >"$folder/stubborn.sh" <<'SH'
 trap '' TERM INT HUP QUIT ABRT
@@ -373,7 +373,7 @@ rm "$contact"
 rc=0
 wait "$pid" || rc=$?
 expect "a record that goes away ends it" '226' echo "$rc"
-# A stranger traces the program and does not look at it again, so that nobody can reap it.
+# A tracer stops waiting for the program, so that its parent cannot reap it.
 cat >"$folder/trace.py" <<'PY'
 import ctypes, os, signal, sys
 libc = ctypes.CDLL(None, use_errno=True)

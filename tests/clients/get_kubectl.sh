@@ -3,7 +3,7 @@
 # Copyright The Holdfast authors
 #
 # get_kubectl.sh FOLDER: prints the path of a kubectl: the machine's own, or one built from its
-# Go module into FOLDER (once; about 100 MB of modules).  Exit code 1: neither can be had.
+# Go module into FOLDER (once; about 100 MB of modules).  Exit code 1: there is no kubectl and it cannot be built.
 set -euo pipefail
 version=v0.34.1
 

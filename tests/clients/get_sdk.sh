@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Holdfast authors
 #
-# get_sdk.sh VENV: the unchanged Python SDK of Kubeflow Training in a virtual environment of that
-# name, put there once, by pip; prints its Python.  Exit code 1: it cannot be had.
+# get_sdk.sh VENV: installs the unchanged Python SDK of Kubeflow Training with pip into the virtual
+# environment VENV, once, and prints the path of its Python.  Exit code 1: it cannot be installed.
 set -euo pipefail
 venv=$1
-# Newer kubernetes packages than 31 break the SDK's create_job inside the client.
+# With a kubernetes package newer than 31, create_job of the SDK fails inside the client.
 if [ ! -e "$venv/ready" ]; then
 	rm -rf "$venv"
 	mkdir -p "$(dirname "$venv")"

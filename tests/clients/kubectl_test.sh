@@ -3,14 +3,14 @@
 # Copyright The Holdfast authors
 #
 # kubectl_test.sh PROGRAM FOLDER: an unchanged kubectl against the plane, over TLS.  PROGRAM is
-# build/holdfast, or build/tests/clients/serve, where no pod runs and what needs one is left out.
-# A kubectl that must be built goes into FOLDER.
+# build/holdfast, or build/tests/clients/serve, which runs no pods; checks that need a pod are then left
+# out.  If kubectl must be built, it is put into FOLDER.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/clients/lib.sh
 . "$here/lib.sh"
 
-# A path that holds from the folder of the test too.
+# An absolute path, because the test changes its folder.
 program=$(realpath "$1")
 if ! kubectl=$("$here/get_kubectl.sh" "$2"); then
 	echo "SKIPPED: no kubectl" >&2
@@ -23,7 +23,7 @@ start "$program" "$folder/plane"
 pods_run=false
 [ "$(basename "$program")" != holdfast ] || pods_run=true
 cd "$folder"
-# What kubectl keeps of discovery belongs to this test alone.
+# A separate HOME, so that kubectl's discovery cache is used by this test only.
 export HOME=$folder
 
 # job NAME WORKERS COMMAND
@@ -57,7 +57,7 @@ pod() {
 	END
 }
 
-# ---- what there is
+# ---- discovery and lists
 expect 'a version is told' 'v1\.[0-9]+\.[0-9]+\+holdfast' kubectl version
 expect 'kinds are listed' 'pytorchjobs +kubeflow.org/v1 +true +PyTorchJob' kubectl api-resources
 expect 'short names work' 'default +Active' kubectl get ns
@@ -67,7 +67,7 @@ refuse 'other paths are not there' 'could not find the requested resource' kubec
 
 # ---- create, read
 job crud 2 'sleep 1000' >crud.yaml
-# Suspended: what follows is about the object alone.
+# The job is suspended, so that the checks concern only the object.
 sed 's/^spec:$/spec:\n  runPolicy: {suspend: true}/' crud.yaml >suspended.yaml
 expect 'create' 'pytorchjob.kubeflow.org/crud created' kubectl create --save-config -f suspended.yaml
 refuse 'create twice' 'AlreadyExists.*pytorchjobs.kubeflow.org "crud" already exists' \
@@ -109,7 +109,7 @@ expect 'and it is as it was' '^3.$' kubectl get pytorchjob crud \
 	-o "jsonpath={.spec.pytorchReplicaSpecs.Worker.replicas}"
 expect 'replace' 'replaced' sh -c 'kubectl get pytorchjob crud -o json | kubectl replace -f -'
 
-# ---- server-side apply, and who owns which fields
+# ---- server-side apply and field ownership
 sed 's/name: crud/name: owned/' suspended.yaml >owned.yaml
 expect 'server-side apply makes it' 'owned serverside-applied' kubectl apply --server-side -f owned.yaml
 managers() {
@@ -145,7 +145,7 @@ expect 'a scale' 'NAME +DESIRED +AVAILABLE.*crud +2 +' kubectl get pytorchjob cr
 expect 'wait for a field' 'condition met' kubectl wait pytorchjob/crud --timeout=10s \
 	--for='jsonpath={.spec.pytorchReplicaSpecs.Worker.replicas}=2'
 
-# ---- what is wrong
+# ---- errors
 sed 's/^spec:/spec:\n  foo: 1/' crud.yaml | sed 's/name: crud/name: odd/' >odd.yaml
 refuse 'unknown fields' 'strict decoding error: unknown field "spec.foo"' kubectl create -f odd.yaml
 expect 'unknown fields, asked to be warned' 'Warning: unknown field "spec.foo".*created' \
@@ -176,7 +176,7 @@ expect 'events' 'pod/p1' kubectl get events
 expect 'all of it' 'pod/p1.*pytorchjob.kubeflow.org/crud' kubectl get all
 refuse 'exec' 'NotImplemented.*pods/exec is not supported' kubectl exec p1 -- true
 
-# ---- what Go's typed clients send as protobuf
+# ---- requests in protobuf, as Go's typed clients send
 expect 'create a namespace' 'namespace/extra created' kubectl create namespace extra
 expect 'create a config map' 'created' kubectl create configmap extra --from-literal=a=1
 expect 'create a secret' 'created' kubectl create secret generic extra --from-literal='p=x y'
@@ -205,7 +205,7 @@ expect 'delete a namespace and wait' 'deleted' kubectl delete namespace extra --
 expect 'delete a pod by force' 'force deleted' kubectl delete pod p1 --force --grace-period=0
 
 pod drained b | kubectl create -f - >/dev/null
-# Its DeleteOptions come as protobuf.
+# kubectl sends these DeleteOptions as protobuf.
 expect 'drain a node' 'node/local drained' kubectl drain local --force --grace-period=0 --timeout=30s
 expect 'its pod is gone' '^.?$' kubectl get pods -o name
 expect 'uncordon it' 'uncordoned' kubectl uncordon local

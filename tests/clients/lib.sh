@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Holdfast authors
-# For tests that drive a real client: a server of their own, and words for what they expect.
+# Functions for tests with a real client: start and stop a server, and check the output of commands.
 
-# start PROGRAM FOLDER: `holdfast up`, or tests/clients/serve where pods need not run.
-# Sets KUBECONFIG, SERVER_PID and what stop needs.
+# start PROGRAM FOLDER: starts `holdfast up`, or tests/clients/serve if no pods are needed.
+# Sets KUBECONFIG, SERVER_PID and the variables of stop.
 start() {
 	local program=$1 folder=$2
 	SERVER_PROGRAM=$program
@@ -19,7 +19,7 @@ start() {
 	until_true 300 test -s "$KUBECONFIG" || { cat "$folder.log" >&2; return 1; }
 }
 
-# Ends the server that start began; the pods of a plane too, which a mere signal leaves running.
+# stop: ends the server of start. Ends the pods of a plane too, because they survive a signal to it.
 stop() {
 	[ -n "${SERVER_PID:-}" ] || return 0
 	if [ "$(basename "$SERVER_PROGRAM")" = holdfast ]; then
@@ -31,7 +31,7 @@ stop() {
 	SERVER_PID=
 }
 
-# until_true TENTHS COMMAND…: again every tenth of a second until it is true.
+# until_true TENTHS COMMAND…: runs the command every 0.1 s until it succeeds, at most TENTHS times.
 until_true() {
 	local left=$1
 	shift
@@ -45,9 +45,9 @@ until_true() {
 checks=0
 failures=0
 
-# expect WHAT PATTERN COMMAND…: it succeeds and says what the extended regular expression finds.
+# expect WHAT PATTERN COMMAND…: the command must succeed and its output must match the extended regex.
 expect() { check "$1" 0 "$2" "${@:3}"; }
-# refuse WHAT PATTERN COMMAND…: it fails, saying so.
+# refuse WHAT PATTERN COMMAND…: the command must fail and its output must match.
 refuse() { check "$1" 1 "$2" "${@:3}"; }
 
 check() {
@@ -64,8 +64,8 @@ check() {
 		"$pattern" "$rc" "$out" | cut -c1-600 >&2
 }
 
-# expect_end WHAT PID: a child of the test ends by itself, with code 0.  Not a matter for expect,
-# whose command runs in a subshell: what a subshell awaits must be a child of its own.
+# expect_end WHAT PID: a child of the test must end by itself with code 0.  expect cannot check this: its
+# command runs in a subshell, and a subshell can only wait for its own children.
 expect_end() {
 	local rc=0
 	checks=$((checks + 1))
@@ -75,8 +75,8 @@ expect_end() {
 	printf 'FAILED: %s: it ended with %s\n' "$1" "$rc" >&2
 }
 
-# expect_owners WORKERS [FLAG…]: several managers apply owned.yaml, the job "owned", suspended and with
-# so many workers, that is applied already; FLAG: of each apply that leaves most of the job out.
+# expect_owners WORKERS [FLAG…]: several field managers apply parts of the job "owned".  owned.yaml, with
+# that many workers and suspended, is applied already.  FLAG: flags of each partial apply.
 expect_owners() {
 	local workers=$1 ttl='jsonpath={.spec.runPolicy.ttlSecondsAfterFinished}'
 	shift

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Holdfast authors
 #
-# mpi_test.sh HOLDFAST: the example of an MPIJob, with the mpirun of the machine.
+# mpi_test.sh HOLDFAST: runs the MPIJob example with this machine's mpirun.
 set -uo pipefail
 # shellcheck source=tests/clients/lib.sh
 . "$(dirname "$0")/lib.sh"

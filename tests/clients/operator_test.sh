@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Holdfast authors
 #
-# operator_test.sh HOLDFAST: `holdfast operator` as processes of their own, on the API of an embedded
-# plane that leaves its jobs to them: a job from beginning to end, who leads and who takes over, what
-# they tell over HTTP, and what a person gets to read.
+# operator_test.sh HOLDFAST: runs `holdfast operator` processes against the API of a plane without an
+# operator: a job from beginning to end, leader election and hand-over, the HTTP probes, and error
+# messages.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/clients/lib.sh
@@ -38,7 +38,7 @@ job() { # NAME COMMAND
 	      template: {spec: {containers: [{name: pytorch, image: none, command: [sh, -c, "$2"]}]}}
 	END
 }
-# What curl asks the API with the token of the kubeconfig.
+# Sends a request to the API with the token of the kubeconfig.
 api() {
 	local path=$1
 	shift
@@ -50,7 +50,7 @@ create() {
 	api /apis/kubeflow.org/v1/namespaces/default/pytorchjobs -H 'Content-Type: application/yaml' \
 		--data-binary "@$folder/job.yaml"
 }
-# operator NAME [FLAG…]: in the background, its log in a file.
+# operator NAME [FLAG…]: starts an operator in the background, with its log in a file.
 operator() {
 	local name=$1
 	shift
@@ -74,24 +74,24 @@ rc_of() {
 	"$@" 2>&1 || rc=$?
 	echo "rc $rc"
 }
-# reap NAME: wait until it has ended; sets `code`.
+# reap NAME: waits until the operator has ended; sets `code` to its exit code.
 reap() {
 	code=0
 	wait "${pids[$1]}" || code=$?
 	unset "pids[$1]"
 }
 
-# ---- what is refused
+# ---- wrong command lines
 expect 'an unknown flag, with the nearest' "unknown flag '--leader-elect-id': did you mean '--leader-election-id'.*rc 2" \
 	rc_of "$holdfast" operator --leader-elect-id x
-expect 'a kind that there is not' "no kind of job 'nojob'.*rc 2" rc_of "$holdfast" operator -enable-scheme nojob
+expect 'a kind that there is not' "unknown kind of job 'nojob'.*rc 2" rc_of "$holdfast" operator -enable-scheme nojob
 expect 'a kubeconfig that is not there' "none.*rc 1" rc_of "$holdfast" operator --kubeconfig "$folder/none"
 printf 'recovery:\n  settleSecond: 1\n' >"$folder/config.yaml"
 expect 'a config file with a field that there is not' 'config.yaml:2:3: unknown field "recovery.settleSecond".*rc 2' \
 	rc_of "$holdfast" operator --config "$folder/config.yaml"
 expect 'help names the flags' 'leader-election-id' "$holdfast" operator -help
 
-# ---- an API server that is not there is waited for, and the reason is told
+# ---- the operator waits for an API server that cannot be reached, and logs the reason
 cat >"$folder/nowhere" <<-'END'
 	apiVersion: v1
 	kind: Config
@@ -125,7 +125,7 @@ expect 'a proxy that is not there is told as that' '' until_true 100 says_proxy
 kill "${pids[proxied]}"
 reap proxied
 
-# ---- an API whose jobs nobody serves
+# ---- an API without an operator
 "$holdfast" up --no-operator --listen 127.0.0.1:0 --data-dir "$plane" >"$folder/up.out" 2>"$folder/up.log" &
 pids[up]=$!
 export KUBECONFIG=$plane/kubeconfig
@@ -155,7 +155,7 @@ else
 	echo 'promtool is not here: the metrics were not checked by it' >&2
 fi
 
-# ---- the leader is told to end: the other takes over, and nothing starts anew
+# ---- the leader gets SIGTERM: the other operator takes over, and no pod restarts
 expect 'a longer job is taken' 'second' create second 'exec tail -f /dev/null'
 expect 'its pods run' '' until_true 300 running 2
 before=$(uids)
@@ -169,7 +169,7 @@ expect 'pods are the same' '' test "$before" = "$(uids)"
 expect 'jobs of before are not counted again' 'jobs_created_total.job_namespace="default",framework="pytorch". 0[^0-9.]' \
 	metric b training_operator_jobs_created_total
 
-# ---- the leader is frozen past its Lease and woken
+# ---- the leader is stopped until its Lease has expired, then continued
 kill -STOP "${pids[b]}"
 operator c
 expect 'another takes over when the Lease has run out' '' until_true 400 leads c

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Holdfast authors
 #
-# pip_example_test.sh HOLDFAST EXAMPLE RANK: an example whose framework comes from PyPI, undisturbed,
-# and with RANK ("worker-1") killed once there is a checkpoint: it ends with the same result.
-# Skipped unless `./dev run EXAMPLE` has made its Python environment.
+# pip_example_test.sh HOLDFAST EXAMPLE RANK: runs an example whose framework comes from PyPI twice: without
+# a fault, and with RANK ("worker-1") killed after the first checkpoint. Both must have the same result.
+# Skipped unless `./dev run EXAMPLE` has made the Python environment.
 set -uo pipefail
 # shellcheck source=tests/clients/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -24,13 +24,13 @@ job=$(basename "$2" .yaml)
 RUN_PID=
 trap '[ -z "$RUN_PID" ] || kill "$RUN_PID"; wait; rm -rf "$dir"' EXIT
 
-# Its checkpoints lie here, and nowhere that a person's are.
+# The checkpoints go into this folder, away from the user's own.
 manifest() {
 	sed -E "s|^( +)image: .*|&\n\1env: [{name: CHECKPOINTS, value: $dir/$1}]|" "$example" >"$dir/$1.yaml"
 }
-# result LOG: the last words of rank 0.
+# result LOG: prints the result line of rank 0.
 result() { grep -o 'done: .*' "$1"; }
-# The processes of the rank to be killed; quickly, as the job goes on meanwhile.
+# Prints the processes of the rank to kill. Must be fast, because the job goes on.
 victims() {
 	grep -lzxF "HOSTNAME=$job-$rank" /proc/[0-9]*/environ 2>/dev/null |
 		xargs -r grep -lzxF "CHECKPOINTS=$dir/killed" 2>/dev/null | cut -d/ -f3
@@ -39,7 +39,7 @@ checkpoint() { find "$dir/killed" -name 'latest.*' | grep -q .; }
 
 manifest plain
 manifest killed
-expect "lint finds nothing to say" "is fine" "$program" lint "$example"
+expect "lint finds nothing to say" "is valid" "$program" lint "$example"
 "$program" run "$dir/plain.yaml" >"$dir/plain.log" 2>&1
 expect "it trains" "done: " cat "$dir/plain.log"
 "$program" run "$dir/killed.yaml" >"$dir/killed.log" 2>&1 &

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Holdfast authors
 #
-# run_test.sh HOLDFAST: jobs from the manifest to the exit code, without a server.
+# run_test.sh HOLDFAST: `holdfast run` from the manifest to the exit code, without a server.
 set -uo pipefail
 # shellcheck source=tests/clients/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -12,7 +12,7 @@ dir=$(mktemp -d)
 export HOLDFAST_DIR=$dir/state
 trap '"$program" run "$dir/quick.yaml" >/dev/null 2>&1; rm -rf "$dir"' EXIT
 
-# job FILE NAME POLICY SCOPE SCRIPT: two ranks that run the shell script.
+# job FILE NAME POLICY SCOPE SCRIPT: writes a job of two ranks that run the shell script.
 job() {
 	cat >"$dir/$1" <<-YAML
 	apiVersion: kubeflow.org/v1
@@ -31,13 +31,13 @@ job() {
 	    Worker: *replica
 	YAML
 }
-# missing FILE POLICY: one rank whose command does not exist.
+# missing FILE POLICY: writes a job of one rank whose command does not exist.
 missing() {
 	job "missing-$1.yaml" missing "$2" Replica x
 	sed -i -e 's|/bin/sh, -c, .x.|trian.py|; s|backoffLimit: 2|backoffLimit: 0|; s|Master: &replica|Master:|; /Worker:/d' \
 		"$dir/missing-$1.yaml"
 }
-# code WANTED COMMAND…: it exits with that code.
+# code WANTED COMMAND…: the command must exit with this code.
 code() {
 	local wanted=$1 rc=0
 	shift
@@ -45,10 +45,10 @@ code() {
 	[ "$rc" = "$wanted" ] || { echo "wanted $wanted, got $rc:"; cat "$dir/out"; return 1; }
 	cat "$dir/out"
 }
-# begin FLAG…: the long job in the background, up to where its worker is there; sets RUN_PID.
+# begin FLAG…: starts the long job in the background and waits for its worker; sets RUN_PID.
 begin() {
 	rm -f "$dir/out" # or what a run before it wrote is taken for this one's
-	# A shell's background ignores INT, and nohup HUP; who is started there would, too.
+	# A background command of a shell ignores SIGINT, and one of nohup SIGHUP, so reset the signals.
 	env --default-signal=INT,HUP "$program" run "$dir/long.yaml" "$@" >"$dir/out" 2>&1 &
 	RUN_PID=$!
 	until_true 300 grep -q 'here worker' "$dir/out"
@@ -60,11 +60,11 @@ kill_hard() {
 killed_run() {
 	begin || return 1
 	kill_hard
-	# A quick one after it: what was left is gone.
+	# A quick run after it must end the pods that the killed run left.
 	"$program" run "$dir/quick.yaml" && [ -z "$(ls -A "$HOLDFAST_DIR/run")" ] &&
 		! pgrep -f "shim pod $HOLDFAST_DIR" && echo nothing is left
 }
-# With --keep the logs stay, and the pods do not.
+# With --keep the logs stay, but the pods are ended.
 killed_kept_run() {
 	begin --keep || return 1
 	kill_hard
@@ -89,14 +89,14 @@ interrupted_run() {
 	    report(step, own_ms=31, total=30)
 	    select.select([], [], [], 0.03)
 	PY
-	# Without namespaces a library that is not sanitized is loaded before all others.
+	# Without network namespaces, the library for names is loaded first; it is not sanitized.
 	job steps.yaml steps Never Replica 'ASAN_OPTIONS=verify_asan_link_order=0 PYTHONPATH='"$(cd "$examples/../python" && pwd)"' exec holdfast exec -- python3 '"$dir"'/steps.py'
 	job flaky.yaml flaky OnFailure Replica 'mkdir '"$dir"'/tried-$RANK && { echo first run; exit 7; }; echo second run'
 	sed -e 's/backoffLimit: 2/backoffLimit: 1/' -e '/Worker/d' "$dir/flaky.yaml" |
 		sed -e 's/flaky/stays/' -e "s/command: .*/command: [\/bin\/sh, -c, 'exit 5']}/" >"$dir/stays.yaml"
 	job fails.yaml fails Never Replica 'exit 3'
 	job long.yaml long OnFailure Job 'echo here ${HOSTNAME#long-}; exec tail -f /dev/null'
-	# The first of each rank stays, the second ends: no time is waited for.
+	# The first run of each rank waits, the second one ends, so the test needs no sleep.
 	job gang.yaml gang OnFailure Job 'mkdir '"$dir"'/was-$RANK && exec tail -f /dev/null; exit 0'
 }
 
@@ -153,6 +153,6 @@ expect 'closed streams' 'code 0' sh -c "'$program' run '$dir/quick.yaml' <&- >&-
 expect 'a terminal that closes ends the pods' 'code 130' interrupted_run HUP
 expect 'an interrupt ends the pods' 'code 130' interrupted_run
 expect 'what a killed run left is ended by the next' 'nothing is left' killed_run
-expect 'what a killed run left is ended by down, too' 'ended what 1 killed run left.*here worker' killed_kept_run
-expect 'the example is fine' "PyTorchJob 'hello' is fine" "$program" lint "$examples/hello-2rank.yaml"
+expect 'what a killed run left is ended by down, too' "ended the pods of 1 killed 'holdfast run' process.*here worker" killed_kept_run
+expect 'the example is valid' "PyTorchJob 'hello' is valid" "$program" lint "$examples/hello-2rank.yaml"
 finish

@@ -3,7 +3,7 @@
 # Copyright The Holdfast authors
 #
 # sdk_test.sh PROGRAM VENV: the unchanged Python SDK of Kubeflow Training against the plane, over
-# TLS.  VENV is a folder of the build; the SDK is put there once.
+# TLS.  The SDK is installed once into VENV, a folder of the build.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/clients/lib.sh

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Holdfast authors
 #
-# up_test.sh HOLDFAST: the life of a plane, by the verbs alone: up, down, a second up, kill -9, and
-# what a person gets to read where it cannot start.
+# up_test.sh HOLDFAST: the life of a plane, with the verbs only: up, down, a second up, kill -9, and the
+# errors if it cannot start.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/clients/lib.sh
@@ -41,7 +41,7 @@ rc_of() {
 	"$@" 2>&1 || rc=$?
 	echo "rc $rc"
 }
-# Processes of this test's pods.
+# Prints the processes of this test's pods.
 ps_of_plane() {
 	for file in /proc/[0-9]*/cmdline; do
 		if tr '\0' '\n' 2>/dev/null <"$file" | grep -qx "$unique"; then
@@ -49,7 +49,7 @@ ps_of_plane() {
 		fi
 	done
 }
-# full_disk KIB: up on so small a file system, where this machine lets one be made.
+# full_disk KIB: runs up on a file system of KIB, if this machine allows a mount.
 full_disk() {
 	mkdir -p "$folder/small"
 	if ! unshare -rm true 2>/dev/null; then
@@ -60,7 +60,7 @@ full_disk() {
 	unshare -rm sh -c 'mount -t tmpfs -o size="$3"k none "$1" && "$2" up --listen 127.0.0.1:0 --data-dir "$1/plane" 2>&1; echo "rc $?"' \
 		sh "$folder/small" "$holdfast" "$1"
 }
-# A plane whose disk is filled by the job it runs: what a person sees, kill -9, and the way out.
+# A job fills the disk of its plane: what the verbs print, kill -9, and how to recover.
 filled_disk() {
 	if ! unshare -rm true 2>/dev/null; then
 		echo 'not tried: no mount namespace'
@@ -93,14 +93,14 @@ filled_disk() {
 		"$2" up -d --listen 127.0.0.1:0 --data-dir "$plane"
 		echo "rc $?"' bash "$folder" "$holdfast" 2>&1
 }
-# up where no file may become larger than so many KIB: to a program that is a full disk.
+# Runs up with a file-size limit in KiB, which a program sees as a full disk.
 small_files() {
 	(ulimit -f "$1" && rc_of "$holdfast" up --listen 127.0.0.1:0 --data-dir "$folder/small-files")
 }
 pods() { "$holdfast" get pods -o json 2>/dev/null; }
 runs() { pods | grep -q '"phase": "Running"'; }
 
-# What curl asks with the token of the kubeconfig.
+# Sends a request to the API with the token of the kubeconfig.
 api() {
 	local path=$1
 	shift
@@ -108,11 +108,11 @@ api() {
 		"$@" "$(sed -n 's/ *server: //p' "$KUBECONFIG")$path"
 }
 
-# ---- a first life
+# ---- a first start
 start "$holdfast" "$plane"
 expect 'the line for the shell is printed' "export KUBECONFIG=$plane/kubeconfig" \
 	until_says "$plane.out"
-expect 'a second up says who is there' "is running in '$plane' already \(process $SERVER_PID\)" \
+expect 'a second up says who is there' "is already running in '$plane' \(process $SERVER_PID\)" \
 	not "$holdfast" up --data-dir "$plane" --listen 127.0.0.1:0
 expect 'files are for the owner alone' '^600.600.600.700' stat -c %a \
 	"$plane/kubeconfig" "$plane/token" "$plane/server-key.pem" "$plane"
@@ -161,7 +161,7 @@ expect 'a job that restarts once is taken' '"uid":' \
 	-H 'Content-Type: application/yaml' --data-binary "@$folder/gang.yaml"
 followed >"$folder/followed"
 expect 'its logs are followed to its end' 'gang is Succeeded' cat "$folder/followed"
-# What a rank writes and what its job says come by different watches: no order between the two.
+# Log lines and job notices come from different watches, so their order is not fixed.
 expect 'and a rank through its restart' \
 	'worker-0 \| worker.*worker-0 ended with code 137 [(]SIGKILL[)] and starts again: a new pod, generation 2.*worker-0 \| worker' \
 	cat "$folder/followed"
@@ -169,7 +169,7 @@ expect 'and then there is what is left of them' '^(master-0 \| master.worker-0 \
 	timeout 120 "$holdfast" logs gang -f --rank all
 "$holdfast" delete gang -y >/dev/null
 
-# ---- killed, and back
+# ---- killed and started again
 sleeper keep >"$folder/keep.yaml"
 expect 'a job is taken' '"kind":"PyTorchJob"' api /apis/kubeflow.org/v1/namespaces/default/pytorchjobs \
 	-H 'Content-Type: application/yaml' --data-binary "@$folder/keep.yaml"
@@ -185,7 +185,7 @@ expect 'its pod is found again' '' until_true 600 runs
 after=$(pods | grep '"uid"' | sort)
 expect 'and is the same one' '' test "$before" = "$after"
 
-# ---- stopped by a signal: pods run on; down ends them, with up or without
+# ---- stopped by a signal: pods keep running; down ends them, whether up runs or not
 kill "$SERVER_PID"
 expect_end 'up ends with code 0' "$SERVER_PID"
 expect 'the processes of its pods run on' "sleep $unique" ps_of_plane
@@ -197,8 +197,9 @@ expect 'down ends a running one' 'stopped' "$holdfast" down --data-dir "$plane" 
 expect_end 'and it has ended' "$SERVER_PID"
 SERVER_PID=
 
-# ---- down ends no job: whatever its programs make of SIGTERM, and if down is cut short, it goes on
-# trapper NAME POLICY TRAP RUNPOLICY GRACE: a job of one rank that makes a file and waits for SIGTERM
+# ---- down fails no job: the job continues at the next up, however its programs handle SIGTERM and even
+# if down is interrupted
+# trapper NAME POLICY TRAP RUNPOLICY GRACE: writes a job of one rank that makes a file and waits for SIGTERM
 trapper() {
 	cat <<-END
 	apiVersion: kubeflow.org/v1
@@ -218,7 +219,7 @@ trapper() {
 	END
 }
 create_job() { api /apis/kubeflow.org/v1/namespaces/default/pytorchjobs -H 'Content-Type: application/yaml' --data-binary @-; }
-# runs_times NAME N: its program has begun so many times by now
+# runs_times NAME N: the program of the job has started N times
 runs_times() { [ "$(wc -l <"$folder/$1.up")" -ge "$2" ]; }
 start_again
 trapper bad Never 'exit 1' '{}' 3 | create_job >/dev/null
@@ -245,13 +246,13 @@ wait "$SERVER_PID" 2>/dev/null || true
 wait "$down" || true
 start_again
 expect 'a down that was cut short ends no job either' '' until_true 600 runs_times slow 2
-# While it drains it answers.
+# While up ends the pods, its API still answers.
 rm -f "$folder/told"
 "$holdfast" down --data-dir "$plane" >/dev/null 2>&1 &
 down=$!
 expect 'slow is told to end again' '' until_true 600 test -e "$folder/told"
 expect 'get is answered while down waits' 'slow-master-0.*Running' "$holdfast" get pods
-# What reads from there is let go, now and later.
+# Readers of the pipe get its end.
 : >"$folder/free"
 exec 3<>"$folder/go"
 echo >&3
@@ -259,7 +260,7 @@ expect_end 'down ends once slow is let go' "$down"
 wait "$SERVER_PID" || true
 SERVER_PID=
 
-# ---- people who get in the way
+# ---- other processes and bad clients
 start_again
 node_uid() { api /api/v1/nodes/local | sed -n 's/.*"uid":"\([^"]*\)".*/\1/p'; }
 first=$(node_uid)
@@ -267,7 +268,7 @@ another_node() { local uid; uid=$(node_uid) && [ -n "$uid" ] && [ "$uid" != "$fi
 expect 'the node can be deleted' 'Success' api /api/v1/nodes/local -X DELETE
 expect 'and is registered anew' '' until_true 100 another_node
 expect 'which the log tells' 'was deleted; it is registered anew' cat "$plane.log"
-# A crowd of connections that say nothing, more than are taken at a time.
+# More idle connections than the server accepts at a time.
 crowd() {
 	python3 - "$(sed -n 's/.*127.0.0.1:\([0-9]*\).*/\1/p' "$KUBECONFIG")" "$folder" <<-'END'
 	import os, socket, sys
@@ -286,7 +287,7 @@ expect 'down ends this one' 'stopped' "$holdfast" down --data-dir "$plane" --tim
 wait "$SERVER_PID" || true
 SERVER_PID=
 
-# ---- the program without its library, where names need it
+# ---- the program without libholdfast-names.so, which names need here
 mkdir "$folder/lone"
 cp "$holdfast" "$folder/lone/holdfast"
 "$folder/lone/holdfast" up --network host --listen 127.0.0.1:0 --data-dir "$folder/lone/plane" >/dev/null 2>"$folder/lone.log" &
@@ -306,7 +307,7 @@ expect 'a second one says so, with its code' 'already .*rc 1' \
 	rc_of "$holdfast" up --detach --listen 127.0.0.1:0 --data-dir "$plane"
 port=$(sed -n 's/.*127.0.0.1:\([0-9]*\).*/\1/p' "$plane/kubeconfig")
 
-# ---- where it cannot start
+# ---- errors at the start
 expect 'a port that is taken' "listen 127.0.0.1:$port.*in use.*rc 125" \
 	rc_of "$holdfast" up --listen "127.0.0.1:$port" --data-dir "$folder/other"
 expect 'it leaves nothing behind' '' test ! -e "$folder/other"
