@@ -86,7 +86,7 @@ struct request {
 static int print_usage(const char *why)
 {
 	(void)fprintf(stderr,
-		      "error: %s; this stand-in for kubectl knows only: kubectl exec POD "
+		      "error: %s; this stand-in for kubectl supports only: kubectl exec POD "
 		      "[-n NAMESPACE] [-c CONTAINER] -- COMMAND [ARGS...]\n",
 		      why);
 	return 1;

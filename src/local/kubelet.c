@@ -129,8 +129,9 @@ static void on_pod(void *arg, struct hf_doc *doc)
 		pod = hf_kpod_create(k, doc);
 		if (!hf_map_put(k->pods, uid, pod)) {
 			(void)hf_kpod_destroy(pod);
-			hf_kubelet_notice(k, "more than %d pods: %s/%s is not run", PODS_KNOWN_MAX,
-					  hf_doc_namespace(doc), hf_doc_name(doc));
+			hf_kubelet_notice(k,
+					  "more than %d pods are known: pod %s/%s is not started",
+					  PODS_KNOWN_MAX, hf_doc_namespace(doc), hf_doc_name(doc));
 			return;
 		}
 		if (k->draining)
@@ -215,7 +216,7 @@ void hf_kubelet_probed(struct hf_kubelet *k)
 				  k->why, how_to_isolate());
 	else if (k->isolate && !k->uplink)
 		hf_kubelet_notice(k,
-				  "pods reach each other and no other network: %s, or set "
+				  "pods reach each other but no other network: %s, or set "
 				  "hostNetwork in the pods",
 				  k->uplink_why);
 	if (!k->isolate && !k->preload)
@@ -508,8 +509,8 @@ static void on_drain_timer(void *arg)
 	struct hf_kubelet *k = arg;
 
 	if (k->drained)
-		hf_kubelet_notice(k, "the store did not take how every pod ended; that is told at "
-				     "the next start");
+		hf_kubelet_notice(k, "the store did not accept the final status of every pod; the "
+				     "next start writes them from the journals");
 	end_drain(k);
 }
 
@@ -603,7 +604,9 @@ int hf_kubelet_kill_leftovers(const char *state_dir, struct hf_error *err)
 			(void)poll(NULL, 0, 10);
 		hf_kstray_kill(entry->d_name);
 		if (hf_kshim_alive(pod_dir))
-			rc = hf_error_set(err, HF_E_TIMEOUT, "pod %s does not end", entry->d_name);
+			rc = hf_error_set(err, HF_E_TIMEOUT,
+					  "the shim of pod %s did not end after SIGKILL",
+					  entry->d_name);
 	}
 	(void)closedir(dir);
 	return rc;

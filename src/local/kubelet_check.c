@@ -27,14 +27,14 @@ struct refusal {
 };
 
 static const struct refusal pod_refusals[] = {
-	{"hostUsers", IF_FALSE, "pods run with the rights of whoever started the plane"},
+	{"hostUsers", IF_FALSE, "pods run with the rights of the user who started the plane"},
 	{"shareProcessNamespace", IF_TRUE, "containers of a pod do not share their processes"},
 	{"setHostnameAsFQDN", IF_TRUE, "the host name is the pod's short name"},
 	{"runtimeClassName", IF_PRESENT, "there is one runtime: processes of this machine"},
 	{"resourceClaims", IF_NONEMPTY, "dynamic resource allocation is not done here"},
 	{"resources", IF_NONEMPTY, "set the resources of each container instead"},
 	{"dnsConfig", IF_NONEMPTY, "names are resolved by the pod's hosts file"},
-	{"readinessGates", IF_NONEMPTY, "nobody here sets other conditions"},
+	{"readinessGates", IF_NONEMPTY, "the plane sets no other conditions"},
 	{"ephemeralContainers", IF_NONEMPTY, "containers cannot be added to a pod that runs"},
 	{"securityContext.sysctls", IF_NONEMPTY, "kernel parameters are not set"},
 	{"securityContext.seLinuxOptions", IF_NONEMPTY, "SELinux labels are not set"},
@@ -136,7 +136,7 @@ static int check_user(const struct hf_json *container, const struct hf_json *spe
 					    "not a number of a user or group");
 		if (!facts->root && !(i == 0 && id == facts->uid))
 			return refuse_field(err, path, fields[i],
-					    "only root can start containers as somebody else");
+					    "only root can start containers as another user");
 	}
 	if (hf_json_true(in_force(container, spec, "runAsNonRoot"), false) &&
 	    (user == 0 || (user < 0 && facts->root)))
@@ -156,7 +156,7 @@ static int check_privileges(const struct hf_json *context, const char *path,
 		return refuse_field(err, path, "capabilities.add",
 				    "the plane does not run as root");
 	if (proc && !hf_streq(proc, "Default"))
-		return refuse_field(err, path, "procMount", "there is one way to see /proc");
+		return refuse_field(err, path, "procMount", "only the default is supported");
 	if (!facts->isolate && hf_json_true(hf_json_get(context, "readOnlyRootFilesystem"), false))
 		return refuse_field(err, path, "readOnlyRootFilesystem",
 				    "this machine refuses mount namespaces");
@@ -177,7 +177,7 @@ static int check_mounts(const struct hf_json *container, const char *path, struc
 			return refuse_field(err, at, "subPathExpr", "use subPath");
 		if (propagation && !hf_streq(propagation, "None"))
 			return refuse_field(err, at, "mountPropagation",
-					    "mounts of a container stay in it");
+					    "mount propagation is not supported");
 	}
 	return 0;
 }

@@ -414,7 +414,8 @@ static void on_removed(void *arg, struct hf_doc *last)
 	/* A write of this kubelet has already found the deletion and created the Node again. */
 	if (node->uid && !hf_streq(node->uid, hf_doc_uid(last)))
 		return;
-	hf_kubelet_notice(node->kubelet, "the Node '%s' was deleted; it is registered anew",
+	hf_kubelet_notice(node->kubelet,
+			  "the Node '%s' was deleted; the kubelet registers it again",
 			  node->kubelet->node_name);
 	hf_call_cancel(node->node_call);
 	node->node_call = NULL;

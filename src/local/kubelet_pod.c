@@ -410,7 +410,7 @@ static void mark_lost(struct hf_kpod *pod, const char *why)
 		a->signum = 0;
 		a->finished = now;
 		(void)snprintf(a->text, sizeof(a->text),
-			       "the container was lost with its shim: its exit code is not known");
+			       "the container was lost with its shim; its exit code is unknown");
 	}
 	hf_kevent(pod, "Warning", "Lost", "%s", why);
 }
@@ -421,7 +421,7 @@ static const char *why_lost(const struct hf_kpod *pod)
 
 	if (pod->past.shim.pid && hf_process_id_get(getpid(), &self, NULL) == 0 &&
 	    !hf_streq(self.boot_id, pod->past.shim.boot_id))
-		return "the machine was started anew while the pod ran";
+		return "the machine was restarted while the pod ran";
 	return "the pod's shim process is gone, and its containers with it";
 }
 
@@ -457,7 +457,7 @@ static void on_shim_gone(void *arg)
 		return;
 	}
 	if (rc && rc != HF_E_NOT_FOUND)
-		mark_lost(pod, "what the pod's shim wrote down is damaged");
+		mark_lost(pod, "the journal of the pod's shim is damaged");
 	else
 		tell_events(pod);
 	if (pod->spec_doc)
@@ -636,7 +636,9 @@ static void prepare_pod(struct hf_kpod *pod)
 	struct hf_error err;
 
 	if (ran_elsewhere(pod)) {
-		mark_lost(pod, "nothing is left of the pod in the plane's folder");
+		mark_lost(
+			pod,
+			"the plane's folder has no files of the pod, although its containers ran");
 		pod->state = HF_KPOD_ENDED;
 		return;
 	}

@@ -127,7 +127,7 @@ static void take_answer(struct hf_kprobe *p)
 	(void)snprintf(k->cgroups.cpu, sizeof(k->cgroups.cpu), "%s",
 		       hf_json_str(hf_json_get(cgroups, "cpu"), ""));
 	if (k->network == HF_KUBELET_NETWORK_HOST) {
-		give_up(k, "the machine's network was asked for");
+		give_up(k, "the option for the machine's network is set");
 		return;
 	}
 	k->isolate = hf_json_true(hf_json_get(json, "isolate"), false);
@@ -154,7 +154,7 @@ static void on_late(void *arg)
 	struct hf_kprobe *p = arg;
 
 	(void)hf_process_kill(p->child, SIGKILL, NULL);
-	give_up(p->kubelet, "the trial of this machine's namespaces does not end");
+	give_up(p->kubelet, "the trial of this machine's namespaces did not end within 30 s");
 }
 
 static void on_exit_of_child(void *arg HF_UNUSED, const struct hf_process_exit *ended HF_UNUSED)

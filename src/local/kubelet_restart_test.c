@@ -222,7 +222,7 @@ static void a_pod_of_another_boot_is_lost(void **state)
 	testnode_start(n);
 	testnode_wait_phase(n, "a", "Failed");
 	assert_string_equal(STR(testnode_status(n, "a"), "message"),
-			    "the machine was started anew while the pod ran");
+			    "the machine was restarted while the pod ran");
 }
 
 static void a_damaged_journal_loses_the_pod_and_says_so(void **state)
@@ -244,7 +244,7 @@ static void a_damaged_journal_loses_the_pod_and_says_so(void **state)
 	testnode_start(n);
 	testnode_wait_phase(n, "a", "Failed");
 	assert_string_equal(STR(testnode_status(n, "a"), "message"),
-			    "what the pod's shim wrote down is damaged");
+			    "the journal of the pod's shim is damaged");
 }
 
 static void a_pod_whose_folder_is_gone_is_lost_and_not_run_again(void **state)

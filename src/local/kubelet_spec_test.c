@@ -289,7 +289,7 @@ static void without_mounts_only_what_is_in_place_can_be_had(void **state)
 	testnode_wait_state(n, "a", "waiting", "CreateContainerConfigError");
 	assert_string_equal(
 		STR(testnode_container(n, "a", 0, false), "state", "waiting", "message"),
-		"mountPath '/hf-v' cannot be had: this machine refuses mount namespaces");
+		"mountPath '/hf-v' cannot be mounted: this machine refuses mount namespaces");
 	testnode_pod(
 		n, "b",
 		"'restartPolicy':'Never','volumes':[{'name':'v','hostPath':{'path':"

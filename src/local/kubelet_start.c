@@ -230,7 +230,7 @@ static int check_in_place(const struct hf_kmounts *m, struct hf_error *err)
 		if (hf_streq(one->source, one->target) || hf_streq(one->target, "/dev/shm"))
 			continue;
 		return hf_error_set(err, HF_E_UNSUPPORTED,
-				    "mountPath '%s' cannot be had: this machine refuses mount "
+				    "mountPath '%s' cannot be mounted: this machine refuses mount "
 				    "namespaces",
 				    one->target);
 	}
@@ -260,9 +260,10 @@ static void set_limits(struct hf_kpod *pod, const struct hf_json *container, str
 	if (((memory && !base->memory[0]) || (cpu && !base->cpu[0])) &&
 	    !pod->kubelet->told_no_limits) {
 		pod->kubelet->told_no_limits = true;
-		hf_kevent(pod, "Warning", "ResourceLimitsIgnored",
-			  "limits of memory and CPU are not kept: this user may not make control "
-			  "groups here");
+		hf_kevent(
+			pod, "Warning", "ResourceLimitsIgnored",
+			"limits of memory and CPU are not enforced: this user may not make control "
+			"groups here");
 	}
 }
 

@@ -556,7 +556,7 @@ static void a_node_that_somebody_deletes_is_registered_anew(void **state)
 	hf_local_apply(n->local, &request, &result);
 	assert_int_equal(result.code, 0);
 	testnode_wait(n, node_is_another, before);
-	assert_non_null(strstr(n->notice, "was deleted; it is registered anew"));
+	assert_non_null(strstr(n->notice, "was deleted; the kubelet registers it again"));
 	/* The pods run on. */
 	assert_string_equal(STR(testnode_status(n, "a"), "phase"), "Running");
 }
@@ -714,7 +714,7 @@ static void a_way_out_that_does_not_work_is_said_and_does_without(void **state)
 	assert_false(n->facts.uplink);
 	if (n->facts.pod_network)
 		assert_true(
-			hf_str_has_prefix(n->notice, "pods reach each other and no other network"));
+			hf_str_has_prefix(n->notice, "pods reach each other but no other network"));
 	/* Without a way to other networks, lookups fail at once. */
 	testnode_script(n, "a", "Never", "getent hosts example.invalid || echo unknown");
 	testnode_wait_phase(n, "a", "Succeeded");

@@ -102,7 +102,7 @@ static void on_gone(void *arg, unsigned events HF_UNUSED)
 		hf_timer_arm(u->timer, START_AGAIN);
 	else
 		report_uplink(u, false,
-			      PROGRAM " does not work here; see whether it does by itself");
+			      PROGRAM " failed on this machine; run it by hand to see its error");
 }
 
 static void on_slirp(void *arg HF_UNUSED, const struct hf_process_exit *ended HF_UNUSED)
@@ -121,7 +121,7 @@ static void on_joined(void *arg, const struct hf_process_exit *ended)
 		return;
 	}
 	let_go(u);
-	report_uplink(u, false, PROGRAM " does not work here; see whether it does by itself");
+	report_uplink(u, false, PROGRAM " failed on this machine; run it by hand to see its error");
 }
 
 static int watch_pipe(struct hf_kuplink *u, struct hf_error *err)

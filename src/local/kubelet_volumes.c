@@ -359,7 +359,8 @@ int hf_kvolumes_make(const struct hf_kenv_input *input, const char *pod_dir, str
 		.tmpfs = HF_ARENA_ARRAY(arena, struct hf_shim_tmpfs, HF_POD_VOLUMES_MAX + 1)};
 
 	if (n >= HF_POD_VOLUMES_MAX)
-		return hf_error_set(err, HF_E_UNSUPPORTED, "a pod has fewer than %d volumes here",
+		return hf_error_set(err, HF_E_UNSUPPORTED,
+				    "a pod must have fewer than %d volumes here",
 				    HF_POD_VOLUMES_MAX);
 	for (size_t i = 0; i < n; i++) {
 		const struct hf_json *volume = hf_json_item(volumes, i);

@@ -372,7 +372,8 @@ int hf_net_enter(int netns_fd, bool want_net, struct hf_error *err)
 
 	/* EPERM: the owner is a user namespace above ours; no change of user namespace is needed. */
 	if (owner < 0 && errno != EPERM)
-		return hf_error_errno(err, errno, "cannot tell whose the node's network is");
+		return hf_error_errno(err, errno,
+				      "cannot find the owner of the node's network namespace");
 	if (owner >= 0) {
 		if (fstat(owner, &owner_stat) < 0 || stat("/proc/self/ns/user", &self_stat) < 0)
 			return hf_error_errno(err, errno, "cannot compare user namespaces");

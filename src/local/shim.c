@@ -402,7 +402,8 @@ static void start_container(struct shim *shim, const char *name, unsigned attemp
 	if (past && (attempt <= past->last.number || find_container(shim, name)))
 		return; /* a repeated command */
 	if (!c || shim->stopping || shim->quitting) {
-		(void)hf_error_set(err, HF_E_TOO_MANY, "the pod takes no more containers");
+		(void)hf_error_set(err, HF_E_TOO_MANY,
+				   "the pod is being ended or has too many containers");
 		return;
 	}
 	c->arena = hf_arena_create(ARENA_BYTES_MAX);
@@ -541,7 +542,7 @@ static void exec_in(struct shim *shim, int client, const char *text, size_t len,
 	exec.pid = c->pid;
 	memcpy(exec.stdio, stdio, sizeof(exec.stdio));
 	if (n == 0 || hf_exec_start(&exec) < 0)
-		tell_client(client, "fail it cannot be started");
+		tell_client(client, "fail the program cannot be started");
 }
 
 /* Takes stdin, stdout and stderr from the message. Returns false unless it has exactly three

@@ -153,7 +153,7 @@ static int cover_root(const struct covers *covers, struct hf_error *err)
 	if (syscall(SYS_pivot_root, new_root, old_root) < 0 || chdir("/") < 0)
 		return fail_at(err, "change the root to", new_root);
 	if (umount2("/" OLD_ROOT, MNT_DETACH) < 0 || rmdir("/" OLD_ROOT) < 0)
-		return fail_at(err, "let go of", "the old root");
+		return fail_at(err, "unmount", "the old root");
 	return 0;
 }
 
@@ -186,10 +186,10 @@ static int cover_once(struct covers *covers, const char *path, struct hf_error *
 			return 0;
 	if (covers->n == COVERS_MAX)
 		return hf_error_set(err, HF_E_TOO_LARGE,
-				    "mounts need places in more than %d folders", COVERS_MAX);
+				    "mount points are missing in more than %d folders", COVERS_MAX);
 	rc = hf_streq(path, "/") ? cover_root(covers, err) : cover_folder(path, err);
 	if (rc)
-		return hf_error_wrap(err, "cannot make room in '%s'", path);
+		return hf_error_wrap(err, "cannot make a mount point in '%s'", path);
 	covers->paths[covers->n++] = hf_xstrdup(path);
 	return 0;
 }
