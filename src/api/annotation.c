@@ -12,16 +12,19 @@
 #include <string.h>
 
 /*
- * What a job carries in annotations where its CRD has no place for it: podFailurePolicy and
- * recovery of runPolicy, written by people, and the ledger, written by us.  Both are texts
- * of JSON; what is read from them is copied, since their trees do not outlive the reading.
+ * Reads and writes the annotations that hold what a job's CRD has no field for:
+ *   holdfast.dev/run-policy   podFailurePolicy and recovery of runPolicy, written by users
+ *   holdfast.dev/ledger       the ledger, written by Holdfast
+ * Each value is the text of a JSON object. The parsed tree lives only during the read, so every
+ * string that is read from it is copied to the arena.
  */
 
-#define VALUE_BYTES_MAX 80 /* of what cannot be read, in the message about it */
+#define VALUE_BYTES_MAX 80 /* bytes of an unreadable value that an error message quotes */
 
-/* 0; HF_E_NOT_FOUND: there is none; else as hf_json_parse, and for what is no object. */
-static int parse(const struct hf_json *root, const char *name, struct hf_json **ret_json,
-		 struct hf_error *err)
+/* Parses the annotation `name`. Returns HF_E_NOT_FOUND if the job has no such annotation,
+ * HF_E_BAD_REQUEST if its value is not an object, else the result of hf_json_parse. */
+static int parse_annotation(const struct hf_json *root, const char *name, struct hf_json **ret_json,
+			    struct hf_error *err)
 {
 	const char *text = hf_json_path_str(root, "metadata", "annotations", name, NULL);
 	HF_AUTO_JSON json = NULL;
@@ -38,8 +41,9 @@ static int parse(const struct hf_json *root, const char *name, struct hf_json **
 	return 0;
 }
 
-/* The annotation's fields with those of the spec over them, as deep as there are objects. */
-static struct hf_json *merge(const struct hf_json *annotation, const struct hf_json *spec)
+/* Returns the annotation's policy with the fields of spec.runPolicy merged over it. The spec wins,
+ * field by field in nested objects too. */
+static struct hf_json *merge_policy(const struct hf_json *annotation, const struct hf_json *spec)
 {
 	static const char *const keys[] = {"podFailurePolicy", "recovery"};
 	const struct hf_json *policy = hf_json_get(spec, "runPolicy");
@@ -51,7 +55,7 @@ static struct hf_json *merge(const struct hf_json *annotation, const struct hf_j
 	return hf_json_merge_patch(annotation, patch);
 }
 
-/* What stands there, or how it begins. */
+/* Quotes the annotation's value for an error message, cut at VALUE_BYTES_MAX. */
 static const char *quote_front(struct hf_field_errors *errors, const struct hf_json *root)
 {
 	const char *text =
@@ -73,7 +77,7 @@ void hf_read_policy_annotation(struct hf_reader *outer, const struct hf_json *ro
 	HF_AUTO_JSON annotation = NULL;
 	HF_AUTO_JSON merged = NULL;
 	struct hf_error err;
-	int rc = parse(root, HF_ANNOTATION_RUN_POLICY, &annotation, &err);
+	int rc = parse_annotation(root, HF_ANNOTATION_RUN_POLICY, &annotation, &err);
 
 	if (rc == HF_E_NOT_FOUND)
 		return;
@@ -85,7 +89,7 @@ void hf_read_policy_annotation(struct hf_reader *outer, const struct hf_json *ro
 			     "%s", hf_reader_path(&r));
 	} else {
 		hf_check_policy_additions(&r, view->framework, annotation);
-		merged = merge(annotation, hf_json_get(root, "spec"));
+		merged = merge_policy(annotation, hf_json_get(root, "spec"));
 		hf_read_policy_additions(&r, merged, &view->run_policy);
 	}
 	if (hf_field_errors_result(&errors, &err) != 0)
@@ -95,7 +99,8 @@ void hf_read_policy_annotation(struct hf_reader *outer, const struct hf_json *ro
 			     hf_str_or(errors.items[i].detail, ""), "%s", errors.items[i].field);
 }
 
-/* Annotations are copied with an object, and a copy has another UID: another job's. */
+/* Tells whether the ledger belongs to the job. A user who copies an object copies its annotations
+ * too; the copy has another UID, so the ledger is not its own. */
 static bool is_of(const struct hf_json *ledger, const char *uid)
 {
 	return hf_streq(hf_json_path_str(ledger, "uid", NULL), uid);
@@ -107,7 +112,7 @@ void hf_read_ledger_annotation(const struct hf_json *root, struct hf_arena *aren
 	struct hf_reader r = {.arena = arena, .copy = true};
 	HF_AUTO_JSON ledger = NULL;
 	struct hf_error err;
-	int rc = parse(root, HF_ANNOTATION_LEDGER, &ledger, &err);
+	int rc = parse_annotation(root, HF_ANNOTATION_LEDGER, &ledger, &err);
 
 	if (rc == HF_E_NOT_FOUND)
 		return;
@@ -115,7 +120,8 @@ void hf_read_ledger_annotation(const struct hf_json *root, struct hf_arena *aren
 		return;
 	if (rc == 0)
 		hf_read_ledger(&r, ledger, view->framework, &view->status.ledger);
-	/* Counters that cannot be read are not the same as none. */
+	/* A ledger that cannot be read is reported as broken, never as absent: the counters may be
+	 * nonzero. */
 	view->status.ledger.present = true;
 	view->status.ledger.broken = rc != 0;
 	view->ledger_annotated = true;
@@ -129,7 +135,7 @@ struct hf_json *hf_job_recovery(const struct hf_json *job)
 
 	if (stored != NULL)
 		return hf_json_ref(stored);
-	if (parse(job, HF_ANNOTATION_LEDGER, &ledger, &err) != 0 ||
+	if (parse_annotation(job, HF_ANNOTATION_LEDGER, &ledger, &err) != 0 ||
 	    !is_of(ledger, hf_json_path_str(job, "metadata", "uid", NULL)))
 		return NULL;
 	return hf_steal(&ledger);

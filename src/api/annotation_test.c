@@ -24,7 +24,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* A job with that run policy in its spec and those annotations; NULL: none. */
+/* Returns a job with this runPolicy (spec) and these annotations; NULL: without it. */
 static struct hf_doc *job(const char *spec, const char *policy, const char *ledger)
 {
 	struct hf_json *root = hf_json_object(), *metadata, *annotations;
@@ -132,7 +132,8 @@ static void a_policy_that_cannot_be_read_is_a_problem(void **state)
 		assert_true(errors.len > 0);
 		assert_non_null(view.policy_problem);
 		assert_non_null(strstr(view.policy_problem, bad[i][1]));
-		/* Nobody asks for errors where a job is stepped. */
+		/* The operator reads jobs without a list of errors: the problem must still be in
+		 * the view. */
 		hf_job_read(doc, FRAMEWORK, NULL, arena, NULL, &view);
 		assert_non_null(view.policy_problem);
 	}
@@ -172,7 +173,8 @@ static void a_ledger_that_is_patched_in_is_read_back(void **state)
 	HF_AUTO_JSON recovery = hf_job_recovery(hf_doc_json(after));
 	assert_int_equal(hf_json_i64(hf_json_get(recovery, "generation"), 0), 4);
 	assert_null(hf_job_recovery(hf_doc_json(before)));
-	/* What stands there is not written again, nor what must be left alone. */
+	/* No patch when the annotation already has this text, nor for a ledger that must be kept as
+	 * it is. */
 	assert_int_equal(hf_ledger_patch(&ledger, FRAMEWORK, after, &none, &err), 0);
 	assert_null(none);
 	ledger.generation = 5;

@@ -7,14 +7,21 @@
 
 #include <string.h>
 
-/* The node itself has no id, and a list with keys needs one. */
+/*
+ * Converts DeviceHealth objects to struct hf_device_health (for the operator) and back (for the
+ * agent). The reader uses field tables and builds no tree; it ignores fields of a wrong type. The
+ * writer cuts texts and lists to what the CRD's schema allows.
+ */
+
+/* The id under which the node itself is in the list of devices: the list's key must not be empty. */
 #define NODE_ID "node"
 
 static const struct hf_fields_options lenient = {.lenient = true};
 
 /* ---- writing ------------------------------------------------------------------------------- */
 
-/* Cut at a whole character: the schema counts characters, which are no more than bytes. */
+/* Sets a text, cut to HF_DEVICE_HEALTH_TEXT_MAX bytes at a whole UTF-8 character. The schema's
+ * limit counts characters, which are never more than the bytes. */
 static void set_text(struct hf_json *object, const char *key, const char *text)
 {
 	size_t len;
@@ -143,8 +150,8 @@ static struct hf_json *write_fence(const struct hf_fence_report *fence)
 	return item;
 }
 
-/* A merge patch leaves what it does not name: what is not so any more is taken back by a null, and
- * lists are named also when they are empty. */
+/* A merge patch keeps members that it does not name. Optional members without a value are therefore
+ * written as null, and empty lists as []. */
 struct hf_json *hf_device_health_status(const struct hf_device_health *health)
 {
 	static const char *const optional[] = {"class", "action", "evidenceTime", "historyLost"};
@@ -207,7 +214,7 @@ struct hf_json *hf_device_health_object(const char *node, const char *node_uid)
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
-/* Longer ones are no word of an agent's. */
+/* The agent writes no longer texts; a longer one is ignored. */
 #define TEXT(key, type, member) HF_FIELD_STRING(key, type, member, HF_DEVICE_HEALTH_TEXT_MAX, 0)
 
 struct fault {
@@ -527,7 +534,7 @@ void hf_device_class(const char *reason, char ret_class[HF_DEVICE_REASON_MAX])
 {
 	size_t len = 0;
 
-	/* A capital may take two bytes. */
+	/* Leaves room for two bytes: a capital letter becomes a dash and a small letter. */
 	for (const char *c = reason ? reason : ""; *c != '\0' && len < HF_DEVICE_REASON_MAX - 2;
 	     c++) {
 		bool upper = *c >= 'A' && *c <= 'Z';

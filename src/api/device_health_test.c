@@ -157,7 +157,7 @@ static void test_no_more_is_written_than_the_schema_takes(void **state)
 
 	(void)state;
 	memset(line, 'x', sizeof(line) - 1);
-	/* A character of two bytes at the cut goes as a whole. */
+	/* The text is cut before a character of two bytes, not inside it. */
 	line[HF_DEVICE_HEALTH_TEXT_MAX - 1] = (char)0xC3;
 	line[HF_DEVICE_HEALTH_TEXT_MAX] = (char)0xA4;
 	for (size_t i = 0; i < HF_ARRAY_LEN(faults); i++)
@@ -175,7 +175,7 @@ static void test_no_more_is_written_than_the_schema_takes(void **state)
 			 HF_DEVICE_HEALTH_TEXT_MAX - 1);
 }
 
-/* The API server keeps what a merge patch does not name. */
+/* The API server keeps members that a merge patch does not name. */
 static void test_a_well_node_takes_back_what_was_said_of_a_sick_one(void **state)
 {
 	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);

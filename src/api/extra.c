@@ -9,14 +9,21 @@
 
 #include <string.h>
 
-/* Documents nest no deeper than the parser lets them; paths are as long as their keys. */
+/*
+ * Reads and writes the extra objects of jobs (core/extra.h): pod groups, autoscalers and the like.
+ * Reading computes a digest of the members that Holdfast owns, so the planner can compare an object
+ * with the wanted one. Writing builds the object, or a JSON patch of those members, from a list of
+ * leaves: a path and a value each.
+ */
+
+/* Bytes of a path. The parser bounds the nesting of a document, and keys may be long. */
 #define PATH_MAX_BYTES ((size_t)64 << 10)
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-static uint64_t digest(const struct hf_json *value, struct hf_strbuf *path);
+static uint64_t digest_value(const struct hf_json *value, struct hf_strbuf *path);
 
-/* As hf_leaf_key, which wants an arena. */
+/* Appends "/" and the escaped key, as hf_leaf_key does, but without an arena. */
 static void add_key(struct hf_strbuf *path, const char *key)
 {
 	hf_strbuf_addch(path, '/');
@@ -40,7 +47,7 @@ static uint64_t digest_members(const struct hf_json *object, struct hf_strbuf *p
 		size_t mark = path->len;
 
 		add_key(path, key);
-		sum += digest(value, path);
+		sum += digest_value(value, path);
 		hf_strbuf_truncate(path, mark);
 	}
 	return sum;
@@ -54,13 +61,13 @@ static uint64_t digest_items(const struct hf_json *array, struct hf_strbuf *path
 		size_t mark = path->len;
 
 		hf_strbuf_addf(path, "/[%zu]", i);
-		sum += digest(hf_json_item(array, i), path);
+		sum += digest_value(hf_json_item(array, i), path);
 		hf_strbuf_truncate(path, mark);
 	}
 	return sum;
 }
 
-static uint64_t digest(const struct hf_json *value, struct hf_strbuf *path)
+static uint64_t digest_value(const struct hf_json *value, struct hf_strbuf *path)
 {
 	switch (hf_json_type(value)) {
 	case HF_JSON_OBJECT: return digest_members(value, path);
@@ -68,7 +75,8 @@ static uint64_t digest(const struct hf_json *value, struct hf_strbuf *path)
 	case HF_JSON_STRING: return hf_leaf_digest(path->data, hf_json_str(value, ""));
 	case HF_JSON_INT: return hf_number_digest(path->data, hf_json_i64(value, 0));
 	case HF_JSON_NULL: return 0;
-	/* Never wanted: it is enough that it does not count as something else. */
+	/* The planner never wants a boolean or a fraction. Any digest that differs from those of
+	 * wanted values will do. */
 	default: return hf_leaf_digest(path->data, hf_json_true(value, false) ? "\x01" : "\x02");
 	}
 }
@@ -80,11 +88,11 @@ uint64_t hf_extra_value_digest(const char *path, const struct hf_json *value)
 	if (value == NULL)
 		return 0;
 	hf_strbuf_addstr(&sb, path);
-	return digest(value, &sb);
+	return digest_value(value, &sb);
 }
 
-/* What is under "spec/minMember". */
-static struct hf_json *member(const struct hf_json *object, const char *path)
+/* Returns the member at a path such as "spec/minMember", or NULL. */
+static struct hf_json *find_member(const struct hf_json *object, const char *path)
 {
 	const char *slash = strchr(path, '/');
 	char first[32];
@@ -97,7 +105,8 @@ static struct hf_json *member(const struct hf_json *object, const char *path)
 	return hf_json_get(hf_json_get(object, first), slash + 1);
 }
 
-/* Volcano has looked at the group, and there is room for it. */
+/* Volcano sets the phase to Inqueue once the cluster has room for the group. Groups of other kinds
+ * are always ready. */
 static bool is_ready(struct hf_doc *doc, enum hf_extra_kind kind)
 {
 	const char *phase = hf_json_path_str(hf_doc_json(doc), "status", "phase", NULL);
@@ -122,14 +131,14 @@ const char *hf_extra_read(struct hf_doc *doc, enum hf_extra_kind kind, const cha
 		.ready = is_ready(doc, kind),
 	};
 	for (size_t i = 0; members[i] != NULL && controller != NULL; i++)
-		ret_seen->digest +=
-			hf_extra_value_digest(members[i], member(hf_doc_json(doc), members[i]));
+		ret_seen->digest += hf_extra_value_digest(
+			members[i], find_member(hf_doc_json(doc), members[i]));
 	return controller;
 }
 
 /* ---- writing -------------------------------------------------------------------------------- */
 
-/* "[3]" is the fourth place in a list. */
+/* Parses a list index: "[3]" is the fourth item. */
 static bool is_place(const char *key, size_t *ret_place)
 {
 	char digits[16];
@@ -148,8 +157,9 @@ static bool is_place(const char *key, size_t *ret_place)
 	return true;
 }
 
-/* What is under one key, made if it is missing.  Places come in order, so the next one is new. */
-static struct hf_json *descend(struct hf_json *at, const char *key, bool list)
+/* Returns the object or list under the key and creates it if it is missing. The leaves come in
+ * order, so a missing list item is always the next one. */
+static struct hf_json *ensure_child(struct hf_json *at, const char *key, bool list)
 {
 	struct hf_json *next;
 	size_t place;
@@ -163,7 +173,8 @@ static struct hf_json *descend(struct hf_json *at, const char *key, bool list)
 	return next;
 }
 
-/* The texts of the brain were JSON once. */
+/* Builds a leaf's JSON value. HF_LEAF_JSON texts were written by this program, so they always
+ * parse. */
 static struct hf_json *value_of(const struct hf_leaf *leaf)
 {
 	struct hf_json *value = NULL;
@@ -182,8 +193,9 @@ static struct hf_json *value_of(const struct hf_leaf *leaf)
 	return hf_json_string(leaf->value);
 }
 
-/* In place: what hf_leaf_key escaped.  Only the last key may be anybody's. */
-static const char *unescape(char *key)
+/* Undoes the escapes of hf_leaf_key, in place. Only the last key of a path can have escapes: it may
+ * be a user's text, while the keys before it are constants. */
+static const char *unescape_key(char *key)
 {
 	char *to = key;
 
@@ -207,13 +219,13 @@ static void set_leaf(struct hf_json *object, const struct hf_leaf *leaf)
 
 	while ((slash = strchr(key, '/')) != NULL) {
 		*slash = '\0';
-		at = descend(at, key, slash[1] == '[');
+		at = ensure_child(at, key, slash[1] == '[');
 		key = slash + 1;
 	}
 	if (key[0] == '[')
 		hf_json_append(at, value_of(leaf));
 	else
-		hf_json_set(at, unescape(key), value_of(leaf));
+		hf_json_set(at, unescape_key(key), value_of(leaf));
 }
 
 struct hf_json *hf_extra_write(const struct hf_extra *extra)
@@ -243,8 +255,8 @@ static void add_operation(struct hf_json *patch, const char *op, const char *pat
 	hf_json_append(patch, operation);
 }
 
-/* A member that is not wanted becomes null, which an API server drops: to remove what is not there
- * would fail. */
+/* Writes null for a member that is not wanted; an API server then drops the member. A "remove"
+ * operation would fail if the member did not exist. */
 struct hf_json *hf_extra_patch(const struct hf_extra *extra, const char *uid)
 {
 	const char *const *members = hf_extra_kind_members(extra->kind);
@@ -254,7 +266,7 @@ struct hf_json *hf_extra_patch(const struct hf_extra *extra, const char *uid)
 	hf_assert(members[0] != NULL && uid != NULL);
 	add_operation(patch, "test", "/metadata/uid", hf_json_string(uid));
 	for (size_t i = 0; members[i] != NULL; i++) {
-		struct hf_json *value = member(whole, members[i]);
+		struct hf_json *value = find_member(whole, members[i]);
 		char path[64];
 
 		hf_assert(strlen(members[i]) < sizeof(path) - 1);

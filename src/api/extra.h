@@ -10,22 +10,22 @@
 HF_BEGIN_DECLS
 
 /*
- * Extra objects of jobs (core/extra.h), from documents and to them.
+ * Extra objects of jobs (core/extra.h): reading and writing.
  *
- * Read: texts are borrowed from doc; job_uid decides `owned` as in api/pod.h.  Only what has a
- * controller is looked into: the digest of others is 0.  Returns the UID of the controller, NULL
- * where there is none.
+ * hf_extra_read borrows texts from doc. `owned` means: the controller's UID is job_uid, or the
+ * object has any controller if job_uid is NULL. The digest of an object without a controller is 0.
+ * Returns the controller's UID, or NULL if the object has no controller.
  */
 const char *hf_extra_read(struct hf_doc *doc, enum hf_extra_kind kind, const char *job_uid,
 			  struct hf_arena *arena, struct hf_extra_seen *ret_seen);
 
-/* The digest of a value that stands at the path. */
+/* Returns the digest of a value at the path, as hf_extra_read computes it. */
 uint64_t hf_extra_value_digest(const char *path, const struct hf_json *value);
 
-/* The object without its owner: apiVersion, kind, metadata.name and labels, content. */
+/* Builds the object without its owner: apiVersion, kind, metadata.name and labels, content. */
 struct hf_json *hf_extra_write(const struct hf_extra *extra);
-/* The JSON patch that makes the members of its kind as they should be, refused when the object is
- * another one than that of this UID. */
+/* Builds the JSON patch that sets every member that Holdfast owns in objects of this kind. The
+ * server refuses the patch if the stored object has another UID. */
 struct hf_json *hf_extra_patch(const struct hf_extra *extra, const char *uid);
 
 HF_END_DECLS

@@ -5,8 +5,12 @@
 #include "api/writer_internal.h"
 #include "base/str.h"
 
-/* The defaults, and their reasons, are those of health/fleet.c; deploy/crds/healthpolicies.yaml
- * describes them to people. */
+/*
+ * Reads the spec of a HealthPolicy strictly (the first wrong field is an error) and fills in the
+ * defaults. Reads and writes its status, and builds pod Evictions.
+ */
+
+/* health/fleet.c explains the defaults; deploy/crds/healthpolicies.yaml documents them for users. */
 
 #define COUNT_MAX 20000
 #define SECONDS_MAX (30 * 24 * 3600)
@@ -173,7 +177,8 @@ static void read_budget(const struct budget *read, struct hf_health_policy_spec 
 	spec->quarantines = limit_of(&read->quarantines);
 	if (!has_number(&read->quarantines))
 		spec->quarantines.count = 5;
-	/* What is remembered of quarantines is bounded, and so is their number. */
+	/* The status remembers at most HF_HEALTH_POLICY_RECENT_MAX quarantines, so a policy with
+	 * only a percentage gets a limit as a number, too. */
 	if (spec->quarantines.count < 0)
 		spec->quarantines.count = HF_HEALTH_POLICY_RECENT_MAX / 2;
 	spec->quarantine_window =
@@ -185,7 +190,7 @@ static void read_budget(const struct budget *read, struct hf_health_policy_spec 
 	spec->spares_min = read->spares;
 }
 
-static void fill(const struct spec *read, struct hf_health_policy_spec *spec)
+static void fill_spec(const struct spec *read, struct hf_health_policy_spec *spec)
 {
 	const struct breaker *breaker = &read->breaker;
 	bool own_breaker = hf_field_has(breaker->present, BREAKER_COUNT) ||
@@ -235,7 +240,8 @@ static int check_words(const struct spec *read, struct hf_error *err)
 	return 0;
 }
 
-/* What no label and no taint can be called limits and finds nothing. */
+/* Refuses a topology key or taint key that no label or taint can have: such a policy would match
+ * nothing. */
 static int check_names(const struct spec *read, struct hf_error *err)
 {
 	const char *key = read->budget.domain.key;
@@ -271,7 +277,7 @@ int hf_health_policy_read(struct hf_doc *doc, struct hf_arena *arena,
 	if (rc == 0)
 		rc = check_names(&read, err);
 	if (rc == 0)
-		fill(&read, ret_spec);
+		fill_spec(&read, ret_spec);
 	return rc;
 }
 
@@ -367,7 +373,7 @@ void hf_health_policy_read_memory(struct hf_doc *doc, struct hf_arena *arena,
 
 /* ---- writing it ------------------------------------------------------------------------------ */
 
-static const char *since(const struct hf_json *before, const char *status, char text[])
+static const char *transition_time(const struct hf_json *before, const char *status, char text[])
 {
 	const struct hf_json *old = hf_json_item(hf_json_get(before, "conditions"), 0);
 	const char *at = hf_json_path_str(old, "lastTransitionTime", NULL);
@@ -375,8 +381,8 @@ static const char *since(const struct hf_json *before, const char *status, char 
 	return at != NULL && hf_streq(hf_json_path_str(old, "status", NULL), status) ? at : text;
 }
 
-static struct hf_json *accepted(const struct hf_health_policy_status *status,
-				const struct hf_json *before, hf_time now)
+static struct hf_json *accepted_conditions(const struct hf_health_policy_status *status,
+					   const struct hf_json *before, hf_time now)
 {
 	struct hf_json *list = hf_json_array(), *condition = hf_json_object();
 	const char *word = status->problem == NULL ? "True" : "False";
@@ -388,7 +394,7 @@ static struct hf_json *accepted(const struct hf_health_policy_status *status,
 	hf_json_set_str(condition, "reason", status->problem == NULL ? "Valid" : "Invalid");
 	hf_json_set_str(condition, "message", hf_str_or(status->problem, "the policy is in force"));
 	hf_json_set_i64(condition, "observedGeneration", status->generation);
-	hf_json_set_str(condition, "lastTransitionTime", since(before, word, text));
+	hf_json_set_str(condition, "lastTransitionTime", transition_time(before, word, text));
 	hf_json_append(list, condition);
 	return list;
 }
@@ -402,7 +408,7 @@ static struct hf_json *breaker_json(const struct hf_health_policy_status *status
 	hf_json_set_i64(breaker, "epoch", memory->breaker_epoch);
 	hf_write_micro_time(breaker, "openedTime", memory->breaker_opened_at);
 	hf_write_micro_time(breaker, "closedTime", memory->breaker_closed_at);
-	/* A merge patch forgets by null. */
+	/* A merge patch removes a member by null. */
 	if (status->breaker_message == NULL)
 		hf_json_set(breaker, "message", hf_json_null());
 	else
@@ -451,7 +457,7 @@ static struct hf_json *nodes_json(const struct hf_health_policy_status *status)
 
 static void set_left(struct hf_json *object, const char *key, int32_t left)
 {
-	/* A merge patch forgets by null. */
+	/* A merge patch removes a member by null. */
 	if (left < 0)
 		hf_json_set(object, key, hf_json_null());
 	else
@@ -469,7 +475,7 @@ struct hf_json *hf_health_policy_status_json(const struct hf_health_policy_statu
 
 	hf_json_set_i64(json, "observedGeneration", status->generation);
 	hf_json_set_str(json, "mode", status->mode);
-	hf_json_set(json, "conditions", accepted(status, before, now));
+	hf_json_set(json, "conditions", accepted_conditions(status, before, now));
 	hf_json_set(json, "breaker", breaker_json(status));
 	hf_json_set_i64(counts, "selected", status->selected);
 	hf_json_set_i64(counts, "unhealthy", status->unhealthy);

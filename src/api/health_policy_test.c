@@ -23,7 +23,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* JSON with ' for ". */
+/* Parses JSON with ' in place of ". */
 static struct hf_doc *doc_of(const char *text)
 {
 	HF_AUTOFREE char *copy = hf_xstrdup(text);
@@ -96,7 +96,7 @@ static void every_field_is_read(void **state)
 	assert_int_equal(s.unavailable.count, 3);
 	assert_int_equal(s.unavailable.percent, 20);
 	assert_int_equal(s.quarantines.percent, 7);
-	/* A number bounds what has to be remembered. */
+	/* A percentage alone also gets a limit as a number, so that the memory stays bounded. */
 	assert_int_equal(s.quarantines.count, 64);
 	assert_int_equal(s.quarantine_window, 2 * HF_MINUTE);
 	assert_string_equal(s.domain_key, "rack");
@@ -242,7 +242,7 @@ static void every_value_but_false_pauses(void **state)
 	assert_true(hf_paused(""));
 }
 
-/* Nobody knows whose taints it has. */
+/* A patch would remove the taints that could not be read. */
 static void a_node_that_cannot_be_read_is_not_written(void **state)
 {
 	static const char text[] = "{\"metadata\":{\"resourceVersion\":\"7\"},\"spec\":{\"taints\":"
@@ -306,7 +306,7 @@ static void our_taint_goes_on_and_off_and_all_else_stays(void **state)
 	assert_int_equal(hf_json_type(hf_json_path(hf_doc_json(off), "metadata", "annotations",
 						   HF_QUARANTINE_ANNOTATION, NULL)),
 			 HF_JSON_NULL);
-	/* A person has taken it off. */
+	/* A person has removed the taint. */
 	read.off = 7654321 * HF_US;
 	HF_AUTO_DOC noted = hf_node_mark_patch(node, &read);
 

@@ -8,7 +8,12 @@
 #include "base/strbuf.h"
 #include "core/names.h"
 
-/* More replica types than any kind has are reported as unknown; so many are looked at. */
+/*
+ * Reads a job's document into struct hf_job_view: metadata, replicas, elastic policy and the fields
+ * of a single kind. policy.c, template.c, status_read.c and annotation.c read the other parts.
+ */
+
+/* Replica types that are read. No kind has as many; validation reports the unknown ones. */
 #define REPLICA_ENTRIES_MAX 64
 #define RDZV_CONF_MAX 256
 
@@ -92,7 +97,7 @@ static void read_rdzv_conf(struct hf_reader *r, const struct hf_json *policy,
 	ret_elastic->rdzv_conf_len = n;
 }
 
-/* Handed on to the autoscaler as it is. */
+/* The metrics are an opaque text here, which the autoscaler object gets unchanged. */
 static void read_metrics(struct hf_reader *r, const struct hf_json *policy,
 			 struct hf_elastic_policy *ret_elastic)
 {
@@ -128,7 +133,7 @@ static void read_elastic(struct hf_reader *r, const struct hf_json *spec,
 	hf_reader_leave(r, mark);
 }
 
-/* MPIJob's own fields. */
+/* Fields that only MPIJob has. */
 static void read_mpi(struct hf_reader *r, const struct hf_json *spec, struct hf_job_view *ret_view)
 {
 	ret_view->slots = hf_reader_i32(r, spec, "slotsPerWorker");
@@ -153,7 +158,7 @@ void hf_job_read(struct hf_doc *doc, const struct hf_framework *framework,
 	hf_read_run_policy(&r, spec, &view.run_policy);
 	read_replicas(&r, spec, &view);
 	read_elastic(&r, spec, &view.elastic);
-	/* A number is accepted by no API server here: the schema says string. */
+	/* The CRD's schema says string, so no API server accepts a number here. */
 	view.nproc_per_node = hf_reader_str(&r, spec, "nprocPerNode");
 	view.success_policy = hf_reader_str(&r, spec, "successPolicy");
 	view.dynamic_workers = hf_reader_bool(&r, spec, "enableDynamicWorker").value;
@@ -162,7 +167,8 @@ void hf_job_read(struct hf_doc *doc, const struct hf_framework *framework,
 	hf_reader_leave(&r, mark);
 	hf_status_read(hf_json_get(root, "status"), framework, arena, &view.status);
 	hf_read_policy_annotation(&r, root, &view);
-	/* The first write under CRDs that keep it moves the ledger to where it belongs. */
+	/* With a CRD that has status.recovery, the next write moves the ledger there from the
+	 * annotation. */
 	if (!view.status.ledger.present)
 		hf_read_ledger_annotation(root, arena, &view);
 	*ret_view = view;
@@ -176,7 +182,7 @@ void hf_job_check(struct hf_doc *doc, struct hf_doc *old, const struct hf_framew
 	hf_job_read(doc, framework, NULL, errors->arena, errors, &view);
 	if (old != NULL)
 		hf_job_read(old, framework, NULL, errors->arena, NULL, &old_view);
-	/* A rule about a value that could not be read would only repeat the type error. */
+	/* If a value could not be read, a rule about it would only repeat the type error. */
 	if (errors->len == 0)
 		hf_job_validate(&view, old != NULL ? &old_view : NULL, errors);
 }

@@ -11,56 +11,58 @@
 HF_BEGIN_DECLS
 
 /*
- * Documents to the brain's plain structs, and the brain's status back to a document.
+ * Reads documents into core's plain structs and writes core's status back into a document.
  *
- * Nothing is defaulted: absent stays absent (core/job.h).  Strings are borrowed
- * from the document, lists come from the arena; both must outlive what was read.
+ * No field gets a default: an absent field stays absent (core/job.h). Strings are borrowed from the
+ * document and lists come from the arena, so both must outlive the result.
  */
 
 /*
- * Read a job.  Whatever can be read is read; each field of a wrong type or range is put into
- * errors (may be NULL) in the words of an API server and counts as absent.  settings may be
- * NULL.
+ * Reads a job. A field of a wrong type or range counts as absent and is added to errors (may be
+ * NULL), with the text of an API server. settings may be NULL.
  */
 void hf_job_read(struct hf_doc *doc, const struct hf_framework *framework,
 		 const struct hf_settings *settings, struct hf_arena *arena,
 		 struct hf_field_errors *errors, struct hf_job_view *ret_view);
 
-/* Report keys that no field has, as strict validation does: in metadata, spec, runPolicy,
+/* Reports unknown keys, as the API server's strict validation does: in metadata, spec, runPolicy,
  * recovery, replica specs, and in pod templates down to the containers. */
 void hf_job_read_unknown(struct hf_doc *doc, const struct hf_framework *framework,
 			 struct hf_field_errors *errors);
 
-/* Everything at once, for lint and for admission: types, then every rule of core and of the
- * kind.  old: what is stored, on update; else NULL. */
+/* Checks the types of all fields, then every rule of core and of the kind; for lint and for
+ * admission. old: the stored job if this is an update, else NULL. */
 void hf_job_check(struct hf_doc *doc, struct hf_doc *old, const struct hf_framework *framework,
 		  struct hf_field_errors *errors);
 
 /*
- * The status object as the plan wants it: what is stored, with the fields that Holdfast owns
- * replaced.  Members nobody here knows survive, inside conditions and counts too; replica types that
- * the kind does not have are no longer counted by anybody, and go.
- * stored is the document's present status (NULL: none).  The result is the caller's.
+ * Builds the status object: a copy of the stored one (NULL: none) in which Holdfast's fields are
+ * replaced. Members that this module does not know survive, also inside conditions and counts.
+ * Entries of replicaStatuses for types that the kind does not have are removed. The caller owns the
+ * result.
  */
 struct hf_json *hf_status_write(const struct hf_status *status,
 				const struct hf_framework *framework, const struct hf_json *stored);
 
 /*
- * Where the CRD has no place for it, the ledger is the text of an annotation, with the job's
- * UID in it, since annotations are copied with an object.  The merge patch,
- * guarded by resourceVersion, that makes it so; *ret_patch is left alone when it is so already
- * or there is no ledger to write.  HF_E_TOO_LARGE: it is longer than HF_LEDGER_TEXT_MAX.
+ * If the CRD has no status.recovery, the ledger is the text of an annotation and contains the job's
+ * UID: a user who copies an object copies its annotations too.
+ *
+ * Builds the merge patch that writes this annotation if the stored resourceVersion is unchanged.
+ * Leaves *ret_patch alone if the annotation is up to date or there is no ledger. HF_E_TOO_LARGE:
+ * the text is longer than HF_LEDGER_TEXT_MAX.
  */
-/* All annotations together may have 256 KiB; a ledger has 64 at most. */
+/* Kubernetes allows 256 KiB for all annotations together; a ledger takes at most 64 KiB. */
 #define HF_LEDGER_TEXT_MAX ((size_t)128 << 10)
 int hf_ledger_patch(const struct hf_ledger *ledger, const struct hf_framework *framework,
 		    struct hf_doc *job, struct hf_doc **ret_patch, struct hf_error *err)
 	HF_MUST_CHECK;
 
-/* status.recovery of a job, wherever it stands; the caller's, NULL: none. */
+/* Returns the ledger of a job, from status.recovery or else from the annotation; NULL: none. The
+ * caller owns the result. */
 struct hf_json *hf_job_recovery(const struct hf_json *job);
 
-/* Read status alone. */
+/* Reads a job's status without the rest of the job. */
 void hf_status_read(const struct hf_json *status, const struct hf_framework *framework,
 		    struct hf_arena *arena, struct hf_status *ret_status);
 

@@ -5,7 +5,7 @@
 
 #include "core/field.h"
 
-/* One line each, as a client sees them. */
+/* Writes each error on a line, as a client of the API server sees it. */
 static inline void write_lines(const struct hf_field_errors *errors, struct hf_strbuf *out)
 {
 	for (size_t i = 0; i < errors->len; i++) {

@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The rules of metadata that hold for every kind (apimachinery, pkg/api/validation). */
+/* Checks the metadata of an object by the rules for every kind (apimachinery, pkg/api/validation):
+ * labels, annotations, owners, finalizers. Each problem is reported through a callback. */
 
 #define ANNOTATIONS_BYTES_MAX ((size_t)256 << 10) /* keys and values together */
 #define TEXT_BYTES_MAX 4096
@@ -75,7 +76,8 @@ static void check_annotations(const struct check *c, const struct hf_json *annot
 	for (void *it = NULL; (it = hf_json_next(annotations, it, &key, &value));) {
 		const char *text = hf_json_str(value, NULL);
 		char lower[320];
-		/* Annotation keys may have capitals in their prefix; labels may not. */
+		/* Unlike labels, annotations may have capitals in a key's prefix, so the key is
+		 * checked in lower case. */
 		size_t len = strlen(key);
 		const char *problem = NULL;
 		if (len < sizeof(lower)) {
@@ -161,8 +163,9 @@ static void check_finalizers(const struct check *c, const struct hf_json *meta,
 	}
 }
 
-/* What did not change since it was stored was checked then: most updates share these. */
-static bool changed(const struct hf_json *meta, const struct hf_json *before, const char *key)
+/* Tells whether a member differs from the stored one. An unchanged member was checked when it was
+ * stored; most updates change neither labels nor owners. */
+static bool has_changed(const struct hf_json *meta, const struct hf_json *before, const char *key)
 {
 	const struct hf_json *now = hf_json_get(meta, key);
 
@@ -174,12 +177,12 @@ void hf_metadata_check(const struct hf_json *meta, const struct hf_json *before,
 {
 	const struct check check = {problem, arg}, *c = &check;
 
-	if (changed(meta, before, "labels"))
+	if (has_changed(meta, before, "labels"))
 		check_labels(c, hf_json_get(meta, "labels"));
-	if (changed(meta, before, "annotations"))
+	if (has_changed(meta, before, "annotations"))
 		check_annotations(c, hf_json_get(meta, "annotations"));
-	if (changed(meta, before, "ownerReferences"))
+	if (has_changed(meta, before, "ownerReferences"))
 		check_owners(c, hf_json_get(meta, "ownerReferences"));
-	if (changed(meta, before, "finalizers"))
+	if (has_changed(meta, before, "finalizers"))
 		check_finalizers(c, meta, before);
 }

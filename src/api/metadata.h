@@ -8,15 +8,15 @@
 HF_BEGIN_DECLS
 
 /*
- * What the metadata of every kind must look like: labels, annotations, owners and finalizers.
- * The same rules for the server that refuses and for the check of a file without one.
+ * The rules for the metadata of every kind: labels, annotations, owners and finalizers. The
+ * embedded API server refuses objects by them, and `lint` checks files by them.
  */
 
-/* reason: as in the causes of a Status; text: what stands behind "field: ". */
+/* reason: of the cause in a Status, such as "FieldValueInvalid". text: follows "field: ". */
 typedef void (*hf_metadata_problem_fn)(void *arg, const char *reason, const char *field,
 				       const char *text);
 
-/* before: as it is stored, NULL on create; what did not change is not looked at again. */
+/* before: the stored metadata; NULL on create. Members equal to the stored ones are not checked. */
 void hf_metadata_check(const struct hf_json *meta, const struct hf_json *before,
 		       hf_metadata_problem_fn problem, void *arg);
 

@@ -5,11 +5,16 @@
 #include "api/node_internal.h"
 #include "base/str.h"
 
-/* Kubelets refresh their Node every few minutes each, with the list of all images: the text is
- * read as it stands, and only what is named here. */
+/*
+ * Reads the facts about a Node that decide whether it is lost or can take pods: condition Ready,
+ * taints, the zone. Reads the renewal time of a node's Lease.
+ */
+
+/* Each kubelet updates its Node every few minutes, with a long list of images. The reader takes
+ * only the fields below from the text and builds no tree. */
 #define CONDITIONS_MAX 64
 #define TAINTS_MAX 1024
-#define BOOT_ID_MAX 256 /* bytes; the kernel gives 36 */
+#define BOOT_ID_MAX 256 /* bytes; the kernel's boot id has 36 */
 
 static const struct hf_fields_options lenient = {.lenient = true};
 
@@ -102,7 +107,7 @@ const char *hf_node_ready_status(const struct hf_node_status_read *status)
 	return ready == NULL ? NULL : ready->status;
 }
 
-static enum hf_node_ready readiness(const struct hf_node_status_read *status)
+static enum hf_node_ready parse_ready(const struct hf_node_status_read *status)
 {
 	const char *said = hf_node_ready_status(status);
 
@@ -111,12 +116,13 @@ static enum hf_node_ready readiness(const struct hf_node_status_read *status)
 	return hf_streq(said, "Unknown") ? HF_NODE_UNKNOWN : HF_NODE_NOT_READY;
 }
 
-/* Of True and False it is a time of the node's own clock. */
+/* Only Unknown is set by the control plane and has a time of its clock; the times of True and False
+ * are of the node's clock. */
 static hf_time unknown_at(const struct hf_node_status_read *status)
 {
 	const struct hf_node_condition_read *ready = hf_node_ready_condition(status);
 
-	return readiness(status) == HF_NODE_UNKNOWN &&
+	return parse_ready(status) == HF_NODE_UNKNOWN &&
 			       hf_field_has(ready->present, HF_NODE_CONDITION_CHANGED)
 		       ? ready->changed_at
 		       : HF_TIME_NONE;
@@ -130,7 +136,7 @@ void hf_node_read(struct hf_doc *doc, struct hf_arena *arena, struct hf_node_fac
 	if (hf_fields_read_doc(&node_table, doc, &lenient, arena, &read, NULL) < 0)
 		read = (struct node){.present = 0};
 	facts = (struct hf_node_facts){
-		.ready = readiness(&read.status),
+		.ready = parse_ready(&read.status),
 		.unknown_at = unknown_at(&read.status),
 		.cordoned_at = HF_TIME_NONE,
 		.schedulable = !read.spec.unschedulable,

@@ -14,27 +14,31 @@ HF_BEGIN_DECLS
 #define HF_TAINT_UNSCHEDULABLE "node.kubernetes.io/unschedulable"
 #define HF_TAINT_OUT_OF_SERVICE "node.kubernetes.io/out-of-service"
 
-/* What of a Node matters here; see struct hf_node_seen. */
+/* The facts about a Node that the operator uses; see struct hf_node_seen. */
 struct hf_node_facts {
-	enum hf_node_ready ready; /* never GONE; NOT_READY where there is no such condition: a
-				     node that was never heard of is not one that fell silent */
-	hf_time unknown_at; /* UNKNOWN: since then, as the control plane tells; else, or untold: NONE */
+	/* never HF_NODE_GONE; NOT_READY if the Node has no condition Ready: a node that never
+	 * reported is not one that fell silent */
+	enum hf_node_ready ready;
+	/* since when Ready is Unknown, by the control plane's clock; HF_TIME_NONE: it is not
+	 * Unknown, or the time is missing */
+	hf_time unknown_at;
 	bool unreachable;
 	bool out_of_service;
 	bool no_execute;
 	bool schedulable; /* not cordoned; taints do not count */
-	/* Since when it is cordoned: the control plane's time of the taint that it adds then; NONE:
-	 * it is not, or nobody says. */
+	/* When the node was cordoned: the time that the control plane writes in its taint.
+	 * HF_TIME_NONE: the node is not cordoned, or the taint has no time. */
 	hf_time cordoned_at;
 	const char *zone; /* NULL: none; from the arena */
 };
 
-/* Fields of a wrong type count as absent; broken text has no fields.  Makes no tree. */
+/* Reads a Node without building a tree. Fields of a wrong type count as absent; a document that
+ * cannot be parsed has no fields. */
 void hf_node_read(struct hf_doc *doc, struct hf_arena *arena, struct hf_node_facts *ret_facts);
 
-/* The kubelet's last renewal: spec.renewTime of the node's Lease, as it is written.  Two reads of the Lease
- * are compared by this text alone: metadata changes with every label, and the kubelet's clock may be
- * wrong.  NULL: the Lease tells none. */
+/* Returns spec.renewTime of the node's Lease as text: the kubelet's last renewal. Compare two reads
+ * of the Lease by this text alone: the metadata also changes with labels, and the kubelet's clock
+ * may be wrong. NULL: the Lease has no such field. */
 const char *hf_node_lease_renewal(struct hf_doc *lease);
 
 HF_END_DECLS

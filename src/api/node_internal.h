@@ -5,12 +5,13 @@
 
 #include "json/fields.h"
 
-/* What the readers of a Node read alike; each has metadata of its own. */
+/* The field tables of a Node's spec and status, used by node.c and node_marks.c. Each of these
+ * files has its own table for metadata. */
 
 struct hf_node_taint_read {
 	uint64_t present;
 	const char *key, *value, *effect;
-	hf_time added_at; /* where HF_NODE_TAINT_ADDED is present */
+	hf_time added_at; /* valid if HF_NODE_TAINT_ADDED is present */
 };
 enum { HF_NODE_TAINT_KEY, HF_NODE_TAINT_VALUE, HF_NODE_TAINT_EFFECT, HF_NODE_TAINT_ADDED };
 struct hf_node_spec_read {
@@ -37,10 +38,10 @@ extern const struct hf_field_table hf_node_spec_table, hf_node_status_table;
 
 enum { HF_NODE_CONDITION_TYPE, HF_NODE_CONDITION_STATUS, HF_NODE_CONDITION_CHANGED };
 
-/* Condition Ready; NULL: there is none. */
+/* Returns condition Ready, or NULL if there is none. */
 const struct hf_node_condition_read *hf_node_ready_condition(
 	const struct hf_node_status_read *status);
-/* Its status; NULL where there is none. */
+/* Returns the status of condition Ready ("True", "False", "Unknown"), or NULL if there is none. */
 const char *hf_node_ready_status(const struct hf_node_status_read *status);
 
 #endif

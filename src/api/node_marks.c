@@ -7,11 +7,12 @@
 
 #include <string.h>
 
-/* What is on a Node, and what is put there: one taint and the annotation that says it is ours. */
+/* Reads and writes the quarantine of a Node: the taint, and the annotation (the "mark") that
+ * records which policy put the taint there, when and why. */
 
-/* Feature discovery writes some hundred; what is behind the last one is not seen. */
+/* Labels that are read; later ones are ignored. Node feature discovery writes about a hundred. */
 #define LABELS_MAX 4096
-/* One with the same key and another effect is somebody else's. */
+/* The effect of Holdfast's taint. A taint with the same key and another effect is not Holdfast's. */
 #define EFFECT "NoSchedule"
 
 static const struct hf_fields_options lenient = {.lenient = true};
@@ -202,7 +203,8 @@ struct hf_doc *hf_node_mark_patch(struct hf_doc *node, const struct hf_quarantin
 	return hf_doc_from_json(patch);
 }
 
-/* A list has no merge: all of it is sent, and the version sees to it that it is the whole. */
+/* A merge patch replaces a list as a whole, so the patch contains all taints. Its resourceVersion
+ * makes the server refuse it if another writer has changed the Node meanwhile. */
 struct hf_doc *hf_node_quarantine_patch(struct hf_doc *node, const struct hf_quarantine_mark *mark,
 					hf_time now)
 {

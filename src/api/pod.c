@@ -13,21 +13,21 @@
 #include <string.h>
 
 /*
- * Each change of each pod of the cluster's jobs passes here, so the text is read as it
- * stands: no tree is made (json/skip.h).
+ * Reads pods and services into core's structs. The operator reads every change of every pod of its
+ * jobs here, so the reader takes the fields from the text and builds no tree (json/skip.h).
  */
 
-/* A pod may have some hundred containers before its document is too large; conditions are
- * ten or so, each written by one controller. */
+/* The size of a document allows some hundred containers. A pod has about ten conditions, each from
+ * one controller. */
 #define CONTAINERS_MAX 1024
 #define CONDITIONS_MAX 64
 #define OWNERS_MAX 64
 #define FINALIZERS_MAX 64
-/* More is a mistake, and would leave the range of times. */
+/* A longer grace period is a user's mistake; added to a time it could overflow. */
 #define GRACE_SECONDS_MAX ((int64_t)1 << 31)
 #define TOLERATIONS_MAX 1024
 #define VOLUMES_MAX 1024
-/* A node has some dozen devices; a claim may name each of them. */
+/* Devices in one resource. A node has a few dozen devices, and one claim may have all of them. */
 #define RESOURCES_MAX 256
 
 static const struct hf_fields_options lenient = {.lenient = true};
@@ -112,7 +112,8 @@ static const char *controller_of(const struct metadata *metadata)
 	return controller ? controller->uid : NULL;
 }
 
-/* "<job>-<type>-<index>" or "<job>-<type>", and no type has a dash. */
+/* Tells whether the pod's name is "<job>-<type>-<index>" or "<job>-<type>". No type contains a
+ * dash. */
 static bool is_rank_of(const char *pod, const char *job)
 {
 	size_t len = strlen(job);
@@ -140,7 +141,7 @@ static bool is_owned(const char *controller_uid, const char *job_uid)
 	return controller_uid && (!job_uid || strcmp(controller_uid, job_uid) == 0);
 }
 
-/* What has metadata and nothing else of interest. */
+/* Reads the metadata of any object. */
 struct object {
 	uint64_t present;
 	struct metadata metadata;
@@ -154,7 +155,7 @@ static void read_metadata(struct hf_doc *doc, struct hf_arena *arena, struct met
 {
 	struct object object = {.present = 0};
 
-	/* Broken text has no fields. */
+	/* A document that cannot be parsed has no fields. */
 	if (hf_fields_read_doc(&object_table, doc, &lenient, arena, &object, NULL) < 0)
 		object = (struct object){.present = 0};
 	*ret_metadata = object.metadata;
@@ -199,7 +200,7 @@ static const struct hf_field waiting_fields[] = {
 };
 static const struct hf_field_table waiting_table = HF_FIELD_TABLE(waiting_fields, struct waiting);
 
-/* Of a running container, too: it has startedAt alone. */
+/* The state of a terminated container; also of a running one, which has only startedAt. */
 struct run {
 	uint64_t present;
 	int32_t exit_code, signal;
@@ -231,8 +232,8 @@ static const struct hf_field state_fields[] = {
 };
 static const struct hf_field_table state_table = HF_FIELD_TABLE(state_fields, struct state);
 
-/* Two shapes, one form: a device plugin's resource ("nvidia.com/gpu") with its devices, a claim
- * ("claim:NAME/REQUEST") with "driver/pool/device". */
+/* A device of a container. A device plugin's resource ("nvidia.com/gpu") lists its devices; a claim
+ * ("claim:NAME/REQUEST") lists "driver/pool/device". */
 struct resource {
 	uint64_t present;
 	const char *id, *health;
@@ -373,7 +374,7 @@ static const struct hf_field volume_fields[] = {
 };
 static const struct hf_field_table volume_table = HF_FIELD_TABLE(volume_fields, struct volume);
 
-/* A container as the template describes it. */
+/* A container in the pod's spec. */
 struct template
 {
 	uint64_t present;
@@ -456,7 +457,8 @@ static void put_stamps(const struct stamps *stamps, struct hf_pod *pod)
 		pod->generation = pod->attempt = pod->incident = 0;
 }
 
-/* A program writes its own message too, up to 4 KiB: that is not kept.  NULL: the program ran. */
+/* Returns the container runtime's message if the container never ran, else NULL. A program that ran
+ * may have written the message itself (up to 4 KiB); the operator does not keep it. */
 static const char *message_of_failed_start(const struct run *end)
 {
 	const struct hf_container_reason *row = hf_container_reason_find(end->reason);
@@ -500,7 +502,8 @@ static void put_container(const struct container *from, bool init, struct hf_con
 	}
 }
 
-/* A sidecar: the kubelet starts it again whatever the pod's restartPolicy. */
+/* Tells whether an init container is a sidecar: the kubelet always restarts it, whatever the pod's
+ * restartPolicy says. */
 static bool is_sidecar(const struct spec *spec, const char *name)
 {
 	for (size_t i = 0; i < spec->init_containers.len; i++)
@@ -517,7 +520,8 @@ static const struct template *find_template(const struct spec *spec, const char 
 	return NULL;
 }
 
-/* The API server fills in the policy of every pod.  A container's own policy overrides the pod's. */
+/* When the kubelet restarts a container. The API server fills in each pod's policy; a container's
+ * own policy overrides it. */
 static enum hf_container_again again_of(const struct spec *spec,
 					const struct hf_container_seen *seen)
 {
@@ -534,7 +538,7 @@ static enum hf_container_again again_of(const struct spec *spec,
 	if (hf_streq(policy, "OnFailure"))
 		return HF_AGAIN_ON_FAILURE;
 	if (hf_streq(policy, "Always"))
-		/* An init container that succeeds is not started again. */
+		/* The kubelet does not restart an init container that has succeeded. */
 		return seen->init ? HF_AGAIN_ON_FAILURE : HF_AGAIN_ALWAYS;
 	return HF_AGAIN_UNKNOWN;
 }
@@ -581,8 +585,9 @@ static void put_conditions(const struct status *status, struct hf_arena *arena, 
 	pod->conditions_len = n;
 }
 
-/* The API server writes that condition when it binds the pod.  A kubelet may add it to a pod that came with a
- * node: that time is the node's, and later than the binding. */
+/* When the pod was bound to its node. The API server writes condition PodScheduled when it binds a
+ * pod. If the pod was created with a node, a kubelet may add the condition later; that time is of
+ * the node's clock and not the time of the binding. */
 static hf_time bound_at(const struct status *status)
 {
 	for (size_t i = 0; i < status->conditions.len; i++) {
@@ -619,7 +624,8 @@ static struct hf_device_seen device_seen(const char *id, const char *cls, bool a
 				       .last = HF_TIME_NONE};
 }
 
-/* "0000:1a:00.0 Unhealthy (xid 119: gpu-reset)": what comes before the first blank. */
+/* Takes the device from the condition's message, "0000:1a:00.0 Unhealthy (xid 119: gpu-reset)": the
+ * text before the first blank. */
 static struct hf_device_seen device_of_condition(const struct condition *condition,
 						 struct hf_arena *arena)
 {
@@ -633,8 +639,9 @@ static struct hf_device_seen device_of_condition(const struct condition *conditi
 			   true);
 }
 
-/* The plugin's last word, which stays when the plugin goes.  "Healthy" is also said of devices that
- * the kubelet has lost sight of, and "Unknown" of those that it never saw: both say nothing. */
+/* Adds the devices that the device plugin reported as Unhealthy. The kubelet keeps a plugin's last
+ * report after the plugin has gone. "Healthy" and "Unknown" are ignored: the kubelet also reports
+ * "Healthy" for devices it has lost sight of, and "Unknown" for devices it never saw. */
 static size_t put_allocated(const struct container *container, struct hf_device_seen *devices)
 {
 	size_t len = 0;
@@ -687,7 +694,8 @@ static void put_devices(const struct status *status, struct hf_arena *arena, str
 
 /* ---- where it may stay, and what it mounts ---------------------------------------------------- */
 
-/* The taint has no value, so a toleration by value is one for the empty one. */
+/* The taint node.kubernetes.io/unreachable has an empty value, so a toleration with operator Equal
+ * must have one too. */
 static bool tolerates_unreachable(const struct toleration *toleration)
 {
 	const char *key = hf_str_or(toleration->key, ""), *op = hf_str_or(toleration->op, "Equal");
@@ -702,7 +710,8 @@ static bool tolerates_unreachable(const struct toleration *toleration)
 	       (exists || (hf_streq(op, "Equal") && hf_str_is_empty(toleration->value)));
 }
 
-/* Of several the shortest counts, for ever only when all say so: as taint eviction reads them. */
+/* If several tolerations match, the shortest one counts; the pod stays for ever only if none has a
+ * limit. Taint eviction in Kubernetes does the same. */
 static void put_tolerations(const struct spec *spec, struct hf_pod *pod)
 {
 	int64_t seconds = INT64_MAX;
@@ -731,7 +740,7 @@ static const char *claim_of(const struct volume *volume, const char *pod, struct
 		return volume->claim.name;
 	if (!hf_field_has(volume->present, VOLUME_EPHEMERAL) || volume->name == NULL)
 		return NULL;
-	/* The name that Kubernetes gives the claim of an ephemeral volume. */
+	/* Kubernetes gives the claim of an ephemeral volume this name. */
 	name = HF_ARENA_ARRAY(arena, char, size);
 	snprintf(name, size, "%s-%s", hf_str_or(pod, ""), volume->name);
 	return name;
@@ -761,7 +770,7 @@ const char *hf_pod_read(struct hf_doc *doc, const char *job_uid, struct hf_arena
 	const char *controller;
 	struct hf_pod pod;
 
-	/* Broken text has no fields. */
+	/* A document that cannot be parsed has no fields. */
 	if (hf_fields_read_doc(&pod_table, doc, &lenient, arena, &read, NULL) < 0)
 		read = (struct pod){.present = 0};
 	controller = controller_of(metadata);

@@ -9,17 +9,23 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PORT_NAME_LEN_MAX 15
-#define VALUE_BYTES_MAX 4096 /* of a value in an error */
+/*
+ * Checks a pod's spec by the rules of core/v1 validation. The texts of the errors equal those of
+ * the Kubernetes API server.
+ */
 
-static const char *str(const struct hf_json *object, const char *key)
+#define PORT_NAME_LEN_MAX 15
+#define VALUE_BYTES_MAX 4096 /* bytes of a value that an error quotes */
+
+static const char *member_str(const struct hf_json *object, const char *key)
 {
 	return hf_json_str(hf_json_get(object, key), "");
 }
 
-/* Of a member of what the reader stands at; key: ".name", "" for itself. */
-static void add(struct hf_reader *r, enum hf_problem problem, const struct hf_json *value,
-		const char *detail, const char *key)
+/* Adds an error about a member of the object at the reader's path. key: such as ".name"; "" for the
+ * object itself. */
+static void add_problem(struct hf_reader *r, enum hf_problem problem, const struct hf_json *value,
+			const char *detail, const char *key)
 {
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(VALUE_BYTES_MAX);
 
@@ -30,34 +36,35 @@ static void add(struct hf_reader *r, enum hf_problem problem, const struct hf_js
 	hf_field_add(r->errors, problem, text.data, detail, "%s%s", hf_reader_path(r), key);
 }
 
-/* Of the items before i, does one have this name?  Lists are as long as people write them. */
+/* Tells whether one of the items before i has this name. The lists are short, so a linear search
+ * will do. */
 static bool seen_before(const struct hf_json *list, size_t i, const char *name)
 {
 	for (size_t k = 0; k < i; k++)
-		if (hf_streq(str(hf_json_item(list, k), "name"), name))
+		if (hf_streq(member_str(hf_json_item(list, k), "name"), name))
 			return true;
 	return false;
 }
 
-/* A name among others: there, well formed, once. */
+/* Checks the name of item i: present, well formed and unique in the list. */
 static void check_name(struct hf_reader *r, const struct hf_json *list, size_t i)
 {
 	const struct hf_json *item = hf_json_item(list, i), *value = hf_json_get(item, "name");
-	const char *name = str(item, "name"), *problem = hf_dns1123_label_problem(name);
+	const char *name = member_str(item, "name"), *problem = hf_dns1123_label_problem(name);
 
 	if (*name == '\0')
-		add(r, HF_PROBLEM_REQUIRED, value, "", ".name");
+		add_problem(r, HF_PROBLEM_REQUIRED, value, "", ".name");
 	else if (problem != NULL)
-		add(r, HF_PROBLEM_INVALID, value, problem, ".name");
+		add_problem(r, HF_PROBLEM_INVALID, value, problem, ".name");
 	else if (seen_before(list, i, name))
-		add(r, HF_PROBLEM_DUPLICATE, value, "", ".name");
+		add_problem(r, HF_PROBLEM_DUPLICATE, value, "", ".name");
 }
 
 static void check_one_of(struct hf_reader *r, const struct hf_json *object, const char *key,
 			 const char *const *supported)
 {
 	HF_AUTO_STRBUF detail = HF_STRBUF_INIT(512);
-	const char *value = str(object, key);
+	const char *value = member_str(object, key);
 	char place[64];
 
 	hf_strbuf_addstr(&detail, "supported values: ");
@@ -68,7 +75,8 @@ static void check_one_of(struct hf_reader *r, const struct hf_json *object, cons
 	}
 	(void)snprintf(place, sizeof(place), ".%s", key);
 	if (*value != '\0')
-		add(r, HF_PROBLEM_NOT_SUPPORTED, hf_json_get(object, key), detail.data, place);
+		add_problem(r, HF_PROBLEM_NOT_SUPPORTED, hf_json_get(object, key), detail.data,
+			    place);
 }
 
 static void check_ports(struct hf_reader *r, const struct hf_json *container)
@@ -81,20 +89,21 @@ static void check_ports(struct hf_reader *r, const struct hf_json *container)
 		const struct hf_json *number = hf_json_get(port, "containerPort");
 		const struct hf_json *named = hf_json_get(port, "name");
 		size_t mark = hf_reader_enter(r, ".ports[%zu]", i);
-		const char *name = str(port, "name");
+		const char *name = member_str(port, "name");
 		if (number == NULL)
-			add(r, HF_PROBLEM_REQUIRED, NULL, "", ".containerPort");
+			add_problem(r, HF_PROBLEM_REQUIRED, NULL, "", ".containerPort");
 		else if (hf_json_i64(number, 0) < 1 || hf_json_i64(number, 0) > 65535)
-			add(r, HF_PROBLEM_INVALID, number, "must be between 1 and 65535, inclusive",
-			    ".containerPort");
+			add_problem(r, HF_PROBLEM_INVALID, number,
+				    "must be between 1 and 65535, inclusive", ".containerPort");
 		check_one_of(r, port, "protocol", protocols);
 		if (strlen(name) > PORT_NAME_LEN_MAX)
-			add(r, HF_PROBLEM_INVALID, named, "must be no more than 15 characters",
-			    ".name");
+			add_problem(r, HF_PROBLEM_INVALID, named,
+				    "must be no more than 15 characters", ".name");
 		else if (*name != '\0' && hf_dns1123_label_problem(name) != NULL)
-			add(r, HF_PROBLEM_INVALID, named, hf_dns1123_label_problem(name), ".name");
+			add_problem(r, HF_PROBLEM_INVALID, named, hf_dns1123_label_problem(name),
+				    ".name");
 		if (*name != '\0' && seen_before(ports, i, name))
-			add(r, HF_PROBLEM_DUPLICATE, named, "", ".name");
+			add_problem(r, HF_PROBLEM_DUPLICATE, named, "", ".name");
 		hf_reader_leave(r, mark);
 	}
 }
@@ -106,14 +115,16 @@ static void check_env(struct hf_reader *r, const struct hf_json *container)
 	for (size_t i = 0; i < hf_json_len(env); i++) {
 		const struct hf_json *var = hf_json_item(env, i), *name = hf_json_get(var, "name");
 		size_t mark = hf_reader_enter(r, ".env[%zu]", i);
-		if (*str(var, "name") == '\0')
-			add(r, HF_PROBLEM_REQUIRED, name, "", ".name");
-		else if (strchr(str(var, "name"), '=') != NULL)
-			add(r, HF_PROBLEM_INVALID, name,
-			    "a valid environment variable name must not contain '='", ".name");
-		if (*str(var, "value") != '\0' && hf_json_len(hf_json_get(var, "valueFrom")) > 0)
-			add(r, HF_PROBLEM_INVALID, NULL,
-			    "may not be specified when `value` is not empty", ".valueFrom");
+		if (*member_str(var, "name") == '\0')
+			add_problem(r, HF_PROBLEM_REQUIRED, name, "", ".name");
+		else if (strchr(member_str(var, "name"), '=') != NULL)
+			add_problem(r, HF_PROBLEM_INVALID, name,
+				    "a valid environment variable name must not contain '='",
+				    ".name");
+		if (*member_str(var, "value") != '\0' &&
+		    hf_json_len(hf_json_get(var, "valueFrom")) > 0)
+			add_problem(r, HF_PROBLEM_INVALID, NULL,
+				    "may not be specified when `value` is not empty", ".valueFrom");
 		hf_reader_leave(r, mark);
 	}
 }
@@ -127,17 +138,17 @@ static void check_mounts(struct hf_reader *r, const struct hf_json *container,
 		const struct hf_json *mount = hf_json_item(mounts, i);
 		const struct hf_json *name = hf_json_get(mount, "name");
 		size_t mark = hf_reader_enter(r, ".volumeMounts[%zu]", i);
-		if (*str(mount, "name") == '\0')
-			add(r, HF_PROBLEM_REQUIRED, name, "", ".name");
-		else if (!seen_before(volumes, hf_json_len(volumes), str(mount, "name")))
-			add(r, HF_PROBLEM_NOT_FOUND, name, "", ".name");
-		if (*str(mount, "mountPath") == '\0')
-			add(r, HF_PROBLEM_REQUIRED, NULL, "", ".mountPath");
+		if (*member_str(mount, "name") == '\0')
+			add_problem(r, HF_PROBLEM_REQUIRED, name, "", ".name");
+		else if (!seen_before(volumes, hf_json_len(volumes), member_str(mount, "name")))
+			add_problem(r, HF_PROBLEM_NOT_FOUND, name, "", ".name");
+		if (*member_str(mount, "mountPath") == '\0')
+			add_problem(r, HF_PROBLEM_REQUIRED, NULL, "", ".mountPath");
 		hf_reader_leave(r, mark);
 	}
 }
 
-/* A quantity in thousandths; false: it is none, told. */
+/* Reads a quantity in thousandths. Returns false after adding an error. */
 static bool read_amount(struct hf_reader *r, const struct hf_json *value, int64_t *ret_milli)
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(256);
@@ -147,14 +158,14 @@ static bool read_amount(struct hf_reader *r, const struct hf_json *value, int64_
 	else
 		hf_json_write(value, HF_JSON_COMPACT, &sb);
 	if (sb.full || hf_quantity_parse_milli(sb.data, ret_milli, NULL) != 0) {
-		add(r, HF_PROBLEM_INVALID, value,
-		    "quantities must match the regular expression "
-		    "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
-		    "");
+		add_problem(r, HF_PROBLEM_INVALID, value,
+			    "quantities must match the regular expression "
+			    "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+			    "");
 		return false;
 	}
 	if (*ret_milli < 0) {
-		add(r, HF_PROBLEM_INVALID, value, "must be greater than or equal to 0", "");
+		add_problem(r, HF_PROBLEM_INVALID, value, "must be greater than or equal to 0", "");
 		return false;
 	}
 	return true;
@@ -187,7 +198,7 @@ static void check_resources(struct hf_reader *r, const struct hf_json *container
 			       key);
 		if (read_amount(r, value, &amount) &&
 		    read_quietly(hf_json_get(limits, key), &most) && amount > most)
-			add(r, HF_PROBLEM_INVALID, value, detail, "");
+			add_problem(r, HF_PROBLEM_INVALID, value, detail, "");
 		hf_reader_leave(r, mark);
 	}
 }
@@ -200,8 +211,8 @@ static void check_container(struct hf_reader *r, const struct hf_json *spec,
 	const struct hf_json *container = hf_json_item(list, i);
 
 	check_name(r, list, i);
-	if (*str(container, "image") == '\0')
-		add(r, HF_PROBLEM_REQUIRED, NULL, "", ".image");
+	if (*member_str(container, "image") == '\0')
+		add_problem(r, HF_PROBLEM_REQUIRED, NULL, "", ".image");
 	check_one_of(r, container, "imagePullPolicy", pull);
 	check_one_of(r, container, "terminationMessagePolicy", message);
 	check_ports(r, container);
@@ -229,8 +240,8 @@ static void check_volumes(struct hf_reader *r, const struct hf_json *spec)
 		const struct hf_json *host = hf_json_get(hf_json_item(volumes, i), "hostPath");
 		size_t mark = hf_reader_enter(r, ".volumes[%zu]", i);
 		check_name(r, volumes, i);
-		if (host != NULL && *str(host, "path") == '\0')
-			add(r, HF_PROBLEM_REQUIRED, NULL, "", ".hostPath.path");
+		if (host != NULL && *member_str(host, "path") == '\0')
+			add_problem(r, HF_PROBLEM_REQUIRED, NULL, "", ".hostPath.path");
 		hf_reader_leave(r, mark);
 	}
 }
@@ -243,25 +254,26 @@ void hf_pod_rules_check(const struct hf_json *spec, const char *field,
 					  "None", NULL};
 	const struct hf_json *grace = hf_json_get(spec, "terminationGracePeriodSeconds");
 	const struct hf_json *deadline = hf_json_get(spec, "activeDeadlineSeconds");
-	const char *hostname = str(spec, "hostname");
+	const char *hostname = member_str(spec, "hostname");
 	struct hf_reader r = {.arena = errors->arena, .errors = errors};
 
 	(void)hf_reader_enter(&r, "%s", field);
 	if (hf_json_len(hf_json_get(spec, "containers")) == 0)
-		add(&r, HF_PROBLEM_REQUIRED, NULL, "", ".containers");
+		add_problem(&r, HF_PROBLEM_REQUIRED, NULL, "", ".containers");
 	check_volumes(&r, spec);
 	check_containers(&r, spec, "initContainers");
 	check_containers(&r, spec, "containers");
 	check_one_of(&r, spec, "restartPolicy", restart);
 	check_one_of(&r, spec, "dnsPolicy", dns);
 	if (hf_json_i64(grace, 0) < 0)
-		add(&r, HF_PROBLEM_INVALID, grace, "must be greater than or equal to 0",
-		    ".terminationGracePeriodSeconds");
+		add_problem(&r, HF_PROBLEM_INVALID, grace, "must be greater than or equal to 0",
+			    ".terminationGracePeriodSeconds");
 	if (hf_json_type(deadline) == HF_JSON_INT &&
 	    (hf_json_i64(deadline, 0) < 1 || hf_json_i64(deadline, 0) > INT32_MAX))
-		add(&r, HF_PROBLEM_INVALID, deadline, "must be between 1 and 2147483647, inclusive",
-		    ".activeDeadlineSeconds");
+		add_problem(&r, HF_PROBLEM_INVALID, deadline,
+			    "must be between 1 and 2147483647, inclusive",
+			    ".activeDeadlineSeconds");
 	if (*hostname != '\0' && hf_dns1123_label_problem(hostname) != NULL)
-		add(&r, HF_PROBLEM_INVALID, hf_json_get(spec, "hostname"),
-		    hf_dns1123_label_problem(hostname), ".hostname");
+		add_problem(&r, HF_PROBLEM_INVALID, hf_json_get(spec, "hostname"),
+			    hf_dns1123_label_problem(hostname), ".hostname");
 }

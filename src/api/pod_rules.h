@@ -9,9 +9,9 @@
 HF_BEGIN_DECLS
 
 /*
- * What a server says of the spec of a new pod beyond its types (core/v1 validation): names,
- * numbers, quantities, what refers to what.  The rules whose lack would surprise, not all.
- * spec: its types are right.  field: how it is called in the errors, such as "spec".
+ * Checks the spec of a new pod by the API server's rules beyond types (core/v1 validation): names,
+ * numbers, quantities, references. Covers the rules that users are likely to break, not all of
+ * them. spec: its types have been checked. field: the name of the spec in errors, such as "spec".
  */
 void hf_pod_rules_check(const struct hf_json *spec, const char *field,
 			struct hf_field_errors *errors);

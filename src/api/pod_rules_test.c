@@ -13,7 +13,7 @@
 
 #define ARENA_BYTES ((size_t)16 << 20)
 
-/* What is said of a pod's spec (with ' for "), one line each; the caller's. */
+/* Returns the errors for a pod's spec (JSON with ' for "), one a line. The caller frees the text. */
 static char *said(const char *spec)
 {
 	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);

@@ -73,10 +73,10 @@ static void read_whole(struct hf_doc *doc)
 	assert_true(pod.containers[0].last_exit_code.set);
 	assert_int_equal(pod.containers[0].last_exit_code.value, 143);
 	assert_int_equal(pod.containers[0].last_signal, 15);
-	/* An init container that succeeds is not started again, also under Always. */
+	/* An init container that succeeds is not restarted, even under restartPolicy Always. */
 	assert_int_equal(pod.containers[0].again, HF_AGAIN_ON_FAILURE);
 	assert_int_equal(pod.containers[2].again, HF_AGAIN_ALWAYS);
-	/* A sidecar, whose restarts are no ends. */
+	/* The kubelet restarts a sidecar, so a termination of it is not an end. */
 	assert_true(pod.containers[1].init);
 	assert_int_equal(pod.containers[1].again, HF_AGAIN_NEVER);
 	assert_int_equal(pod.containers[1].restart_count, 0);
@@ -96,7 +96,7 @@ static void a_pod_is_read_whole_from_tree_and_text(void **state)
 	read_whole(text);
 }
 
-/* A program's own message may have 4 KiB and is not kept; the container runtime's is. */
+/* A program's own message may have 4 KiB and is dropped; the container runtime's message is kept. */
 static void the_message_of_a_program_that_never_started_is_kept(void **state)
 {
 #define ENDED(reason)                                                                              \
@@ -120,7 +120,7 @@ static void a_pod_of_another_owner_is_not_owned(void **state)
 	HF_AUTO_DOC doc = parse(pod_text);
 	struct hf_pod pod;
 
-	/* An ownerReference that is no controller's does not count. */
+	/* An ownerReference without controller: true does not count. */
 	hf_pod_read(doc, "other", arena, &pod);
 	assert_false(pod.owned);
 }
@@ -282,12 +282,12 @@ static void tolerations_of_a_lost_node_are_read_as_taint_eviction_reads_them(voi
 			 300);
 	assert_int_equal(tolerated(UNREACHABLE "}"), INT64_MAX);
 	assert_int_equal(tolerated("{\"operator\":\"Exists\"}"), INT64_MAX);
-	/* No operator is Equal, and the taint's value is empty. */
+	/* A missing operator means Equal, and the taint's value is empty. */
 	assert_int_equal(tolerated("{\"key\":\"node.kubernetes.io/unreachable\"}"), INT64_MAX);
 	assert_int_equal(tolerated("{\"key\":\"node.kubernetes.io/unreachable\",\"value\":\"x\"}"),
 			 -1);
 	assert_int_equal(tolerated("{\"operator\":\"Equal\"}"), -1);
-	/* The shortest of several, and less than none is none. */
+	/* The shortest of several counts, and a negative time counts as 0. */
 	assert_int_equal(tolerated("{\"operator\":\"Exists\"}," UNREACHABLE
 				   ",\"tolerationSeconds\":600}," UNREACHABLE
 				   ",\"tolerationSeconds\":900}"),
@@ -350,7 +350,7 @@ static void a_grace_that_cannot_be_tells_no_time(void **state)
 		assert_int_not_equal(pod.deletion_time, HF_TIME_NONE);
 		assert_int_equal(pod.deleted_at, HF_TIME_NONE);
 	}
-	/* The earliest time there is. */
+	/* The earliest time that hf_time can hold. */
 	HF_AUTO_DOC doc = from_text("{\"metadata\":{\"deletionTimestamp\":\"1677-09-21T00:12:44Z\","
 				    "\"deletionGracePeriodSeconds\":2147483648}}");
 
@@ -358,7 +358,7 @@ static void a_grace_that_cannot_be_tells_no_time(void **state)
 	assert_true(pod.deleted_at == HF_TIME_NONE || pod.deleted_at <= pod.deletion_time);
 }
 
-/* By the API server's clock: what kubelets and schedulers write beside it does not count. */
+/* The time is by the API server's clock; conditions from kubelets and schedulers do not count. */
 static void when_it_was_bound_is_told_by_the_condition_that_is_true(void **state)
 {
 	static const struct {
@@ -410,7 +410,7 @@ static void what_a_delete_answers_tells_whether_the_object_is_gone(void **state)
 		const char *metadata;
 		bool gone;
 	} cases[] = {
-		{"{}", true}, /* as it last was */
+		{"{}", true}, /* the plugin's last report */
 		{"{\"deletionTimestamp\":\"2026-01-01T00:00:00Z\"}", false},
 		{"{\"deletionTimestamp\":\"2026-01-01T00:00:00Z\",\"deletionGracePeriodSeconds\":30}",
 		 false},

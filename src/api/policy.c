@@ -7,9 +7,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* spec.runPolicy with its additions: podFailurePolicy and recovery. */
+/* Reads spec.runPolicy with Holdfast's additions, podFailurePolicy and recovery. */
 
-/* One more than is allowed is read, so that validation sees that there are too many. */
+/* Reads one item more than is allowed, so that validation can report that the list is too long. */
 static size_t one_over(size_t len, size_t len_max)
 {
 	return len <= len_max ? len : len_max + 1;
@@ -53,7 +53,8 @@ static void read_exit_codes(struct hf_reader *r, const struct hf_json *rule,
 	for (size_t i = 0; i < n; i++) {
 		const struct hf_json *item = hf_reader_item(r, array, "values", i, HF_JSON_INT);
 		int64_t value = hf_json_i64(item, 0);
-		/* No exit code is outside; what is there never matches. */
+		/* No exit code is outside of 32 bits, so a value that is clipped here matches
+		 * nothing. */
 		values[i] = value < INT32_MIN   ? INT32_MIN
 			    : value > INT32_MAX ? INT32_MAX
 						: (int32_t)value;
@@ -115,7 +116,7 @@ static void read_failure_policy(struct hf_reader *r, const struct hf_json *run_p
 	struct hf_rule *rules;
 
 	array = hf_reader_get(r, policy, "rules", HF_JSON_ARRAY);
-	/* An API server takes null for absent. */
+	/* An API server treats null like an absent field. */
 	if (r->errors != NULL && policy != NULL &&
 	    (hf_json_get(policy, "rules") == NULL ||
 	     hf_json_type(hf_json_get(policy, "rules")) == HF_JSON_NULL))

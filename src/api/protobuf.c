@@ -12,19 +12,19 @@
 #include <string.h>
 
 /*
- * Protobuf's wire format, driven by the tables.  Whoever sends it is not trusted: each read is
- * bounded by the message it stands in, the tables bound the depth, and a message of n bytes
- * makes at most n values.
+ * Decodes Kubernetes' protobuf into JSON, by the tables of schema.h. The sender is not trusted:
+ * every read stays inside its message, the tables bound the depth, and a message of n bytes makes
+ * at most n values.
  */
 
 #define SECONDS_MAX INT64_C(9223372000)
 
 struct decoder {
-	const char *where; /* the message's table's name */
+	const char *where; /* name of the message's table */
 	struct hf_error *err;
 };
 
-static int broken(const struct decoder *d, const char *what)
+static int set_broken(const struct decoder *d, const char *what)
 {
 	return hf_error_set(d->err, HF_E_BAD_REQUEST, "protobuf: %s: %s", d->where, what);
 }
@@ -35,9 +35,9 @@ static int next_field(const struct decoder *d, struct hf_wire *in, struct hf_wir
 {
 	switch (hf_wire_next(in, ret_field)) {
 	case HF_WIRE_OK: return 0;
-	case HF_WIRE_NO_FIELD: return broken(d, "no field begins here");
-	case HF_WIRE_NO_TYPE: return broken(d, "a wire type that is none");
-	default: return broken(d, "it is cut off");
+	case HF_WIRE_NO_FIELD: return set_broken(d, "no field begins here");
+	case HF_WIRE_NO_TYPE: return set_broken(d, "a wire type that is none");
+	default: return set_broken(d, "it is cut off");
 	}
 }
 
@@ -47,9 +47,9 @@ static int read_text(const struct decoder *d, struct hf_wire bytes, char **ret_t
 {
 	size_t len = (size_t)(bytes.end - bytes.at);
 
-	/* As in JSON: no text of Kubernetes has them, and what follows a NUL would be hidden. */
+	/* As in JSON: Kubernetes has no text with a NUL, and C code would not see what follows it. */
 	if (len > 0 && (!hf_utf8_valid((const char *)bytes.at, len) || memchr(bytes.at, 0, len)))
-		return broken(d, "a text is not UTF-8");
+		return set_broken(d, "a text is not UTF-8");
 	*ret_text = hf_xstrndup(len > 0 ? (const char *)bytes.at : "", len);
 	return 0;
 }
@@ -72,7 +72,7 @@ static struct hf_json *bytes_value(struct hf_wire bytes)
 	return hf_json_string(sb.data);
 }
 
-/* The small messages that are one value in JSON: their first three fields. */
+/* The first three fields of a message that is a single value in JSON, such as a time or a quantity. */
 struct parts {
 	uint64_t numbers[4];
 	struct hf_wire bytes[4];
@@ -96,7 +96,8 @@ static int read_parts(const struct decoder *d, struct hf_wire in, struct parts *
 	return 0;
 }
 
-/* Seconds and nanoseconds; both zero is Go's zero time, which JSON leaves out. */
+/* Converts seconds and nanoseconds. If both are zero, this is Go's zero time, which JSON leaves
+ * out. */
 static int time_value(const struct decoder *d, const struct parts *parts, bool micro,
 		      struct hf_json **ret_value)
 {
@@ -109,7 +110,7 @@ static int time_value(const struct decoder *d, const struct parts *parts, bool m
 	if (seconds == 0 && nanos == 0)
 		return 0;
 	if (seconds < -SECONDS_MAX || seconds > SECONDS_MAX || nanos < 0 || nanos >= HF_SECOND)
-		return broken(d, "a time that is none");
+		return set_broken(d, "a time that is none");
 	time = seconds * HF_SECOND + nanos;
 	if (micro)
 		hf_time_format_micro(time, text);
@@ -136,7 +137,7 @@ static int parts_value(const struct decoder *d, const struct hf_schema_field *fi
 			return text_value(d, parts.bytes[3], ret_value);
 		*ret_value = hf_json_int((int32_t)parts.numbers[2]);
 		return 0;
-	default: /* a quantity; an empty one is zero */
+	default: /* a quantity; an empty text is zero */
 		if (parts.bytes[1].at == parts.bytes[1].end) {
 			*ret_value = field->zero || field->shape != HF_SCHEMA_ONE
 					     ? hf_json_string("0")
@@ -159,7 +160,7 @@ static int number_value(const struct hf_schema_field *field, uint64_t value,
 	return 0;
 }
 
-/* NULL in ret_value: nothing that JSON would show. */
+/* Converts a number or text. Leaves NULL in ret_value if Go would leave the field out of JSON. */
 static int scalar_value(const struct decoder *d, const struct hf_schema_field *field,
 			const struct hf_wire_field *entry, struct hf_json **ret_value)
 {
@@ -168,7 +169,7 @@ static int scalar_value(const struct decoder *d, const struct hf_schema_field *f
 
 	*ret_value = NULL;
 	if (entry->type != (number ? HF_WIRE_VARINT : HF_WIRE_BYTES))
-		return broken(d, "a field of another wire type");
+		return set_broken(d, "a field of another wire type");
 	if (number)
 		return number_value(field, entry->value, ret_value);
 	switch (field->type) {
@@ -203,7 +204,8 @@ static const struct hf_schema_field *field_of(const struct hf_schema *schema, ui
 	return NULL;
 }
 
-/* What stands twice replaces what stood before; an object is merged into it. */
+/* Decodes one field. If a field occurs twice, the later value replaces the earlier one; objects are
+ * merged. */
 static int decode_one(const struct decoder *d, const struct hf_schema_field *field,
 		      const struct hf_wire_field *entry, struct hf_json *object)
 {
@@ -221,7 +223,7 @@ static int decode_one(const struct decoder *d, const struct hf_schema_field *fie
 		return rc;
 	}
 	if (entry->type != HF_WIRE_BYTES)
-		return broken(d, "a field of another wire type");
+		return set_broken(d, "a field of another wire type");
 	value = hf_json_ensure_object(object, field->name);
 	rc = decode_message(field->schema, entry->bytes, value, d->err);
 	if (rc == 0 && !field->zero && is_zero(value))
@@ -229,7 +231,7 @@ static int decode_one(const struct decoder *d, const struct hf_schema_field *fie
 	return rc;
 }
 
-/* Numbers may come packed: several in one. */
+/* Decodes a packed list: several numbers in one field. */
 static int decode_packed(const struct decoder *d, const struct hf_schema_field *field,
 			 struct hf_wire in, struct hf_json *list)
 {
@@ -237,7 +239,7 @@ static int decode_packed(const struct decoder *d, const struct hf_schema_field *
 		struct hf_json *value;
 		uint64_t number;
 		if (!hf_wire_varint(&in, &number))
-			return broken(d, "it is cut off");
+			return set_broken(d, "it is cut off");
 		(void)number_value(field, number, &value);
 		hf_json_append(list, value);
 	}
@@ -256,7 +258,7 @@ static int decode_item(const struct decoder *d, const struct hf_schema_field *fi
 	if (field->type != HF_SCHEMA_OBJECT) {
 		rc = scalar_value(d, field, entry, &value);
 	} else if (entry->type != HF_WIRE_BYTES) {
-		rc = broken(d, "a field of another wire type");
+		rc = set_broken(d, "a field of another wire type");
 	} else {
 		value = hf_json_object();
 		rc = decode_message(field->schema, entry->bytes, value, d->err);
@@ -268,7 +270,7 @@ static int decode_item(const struct decoder *d, const struct hf_schema_field *fi
 	return rc;
 }
 
-/* An entry of a map is a message: the key is field 1, the value field 2. */
+/* Decodes an entry of a map: a message with the key in field 1 and the value in field 2. */
 static int decode_pair(const struct decoder *d, const struct hf_schema_field *field,
 		       struct hf_wire in, struct hf_json *object)
 {
@@ -311,7 +313,7 @@ static int decode_field(const struct decoder *d, const struct hf_schema_field *f
 	case HF_SCHEMA_MAP:
 	case HF_SCHEMA_INLINE:
 		if (entry->type != HF_WIRE_BYTES)
-			return broken(d, "a field of another wire type");
+			return set_broken(d, "a field of another wire type");
 		return field->shape == HF_SCHEMA_MAP
 			       ? decode_pair(d, field, entry->bytes, object)
 			       : decode_message(field->schema, entry->bytes, object, d->err);
@@ -341,7 +343,7 @@ static int decode_message(const struct hf_schema *schema, struct hf_wire in, str
 
 /* ---- the envelope ------------------------------------------------------------------------- */
 
-/* Of a runtime.Unknown: TypeMeta is field 1, the object 2, then how that is encoded. */
+/* Reads a runtime.Unknown: field 1 is the TypeMeta, field 2 the object, the others its encoding. */
 static int decode_envelope(const struct decoder *d, struct hf_wire in, char *ret_type[2],
 			   struct hf_wire *ret_raw)
 {
@@ -351,7 +353,7 @@ static int decode_envelope(const struct decoder *d, struct hf_wire in, char *ret
 	if (rc == 0)
 		rc = read_parts(d, unknown.bytes[1], &type);
 	if (rc == 0 && unknown.bytes[3].at != unknown.bytes[3].end)
-		rc = broken(d, "its content is encoded in a way that is not known here");
+		rc = set_broken(d, "its content is encoded in a way that is not known here");
 	for (int i = 0; rc == 0 && i < 2; i++)
 		rc = read_text(d, type.bytes[i + 1], &ret_type[i]);
 	*ret_raw = unknown.bytes[2];
@@ -374,7 +376,7 @@ int hf_protobuf_decode(const void *bytes, size_t len, struct hf_json **ret_objec
 	if (len > HF_JSON_BYTES_MAX)
 		return hf_error_set(err, HF_E_TOO_LARGE, "more than %zu bytes", HF_JSON_BYTES_MAX);
 	if (len < sizeof(magic) || memcmp(bytes, magic, sizeof(magic)) != 0)
-		return broken(&d, "it does not begin with 'k8s' and a zero");
+		return set_broken(&d, "it does not begin with 'k8s' and a zero");
 	in.end += len;
 	in.at += sizeof(magic);
 	rc = decode_envelope(&d, in, type, &raw);

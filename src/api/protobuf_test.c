@@ -11,8 +11,8 @@
 #include <string.h>
 
 /*
- * The samples in tests/fixtures/protobuf (JSON) and tests/fuzz/corpus/protobuf (protobuf) were
- * written by Kubernetes' own Go types, each kind once with every field set and once with none.
+ * Kubernetes' own Go types wrote the samples in tests/fixtures/protobuf (JSON) and
+ * tests/fuzz/corpus/protobuf (protobuf): each kind once with every field set and once with none.
  */
 static const char *json_folder, *protobuf_folder;
 
@@ -41,8 +41,8 @@ static void read_sample(const char *folder, const char *name, const char *suffix
 	assert_ok(hf_fs_read(path, sb, &err), &err);
 }
 
-/* What is not carried over: managedFields' fieldsV1.  And what Go writes for an empty list, an
- * empty struct and no time, which is nothing here. */
+/* Values that the decoder leaves out: fieldsV1 of managedFields, and what Go writes for an empty
+ * list, an empty struct and a missing time. */
 static bool is_nothing(const char *key, const struct hf_json *value)
 {
 	enum hf_json_type type = hf_json_type(value);
@@ -115,7 +115,7 @@ static void an_object_without_fields_has_none(void **state)
 
 static int decode(const char *bytes, size_t len, struct hf_json **ret_object, struct hf_error *err)
 {
-	/* A block of the exact size, so that reading past the end is seen. */
+	/* A block of the exact size, so that the sanitizer reports a read past the end. */
 	HF_AUTOFREE char *exact = hf_xstrndup("", 0);
 
 	exact = hf_xrealloc(exact, len + 1);
@@ -147,7 +147,7 @@ static void what_stands_twice_is_the_last_and_objects_merge(void **state)
 	HF_AUTO_JSON object = NULL;
 	struct hf_error err;
 
-	/* name a, uid u; then name b in a second metadata; and a uid that is empty again. */
+	/* name "a" and uid "u"; then a second metadata with name "b"; then an empty uid. */
 	assert_ok(decode(NAMESPACE("\x12\x0f\x0a\x06\x0a\x01"
 				   "a\x2a\x01u\x0a\x05\x0a\x01"
 				   "b\x2a\x00"),
@@ -162,7 +162,8 @@ static void fields_nobody_knows_are_passed_over(void **state)
 	HF_AUTO_JSON object = NULL;
 	struct hf_error err;
 
-	/* Number 100 as varint, eight bytes, bytes and four bytes; then a name. */
+	/* Unknown field 100 in all four wire types (varint, eight bytes, bytes, four bytes); then a
+	 * name. */
 	assert_ok(decode(NAMESPACE("\x12\x1e\xa0\x06\x96\x01\xa1\x06"
 				   "12345678\xa2\x06\x02xy\xa5\x06"
 				   "1234\x0a\x03\x0a\x01"
@@ -202,7 +203,7 @@ static void what_is_broken_is_refused(void **state)
 		{NAMESPACE("\x12\x06\x0a\x05\x0a\x02"
 			   "ab"),
 		 "Namespace: it is cut off"},
-		/* A time of the year 300,000. */
+		/* A time in the year 300,000. */
 		{NAMESPACE("\x12\x0b\x0a\x09\x42\x07\x08\x80\xc0\xca\xf3\x84\x22"),
 		 "a time that is none"},
 	};
@@ -225,7 +226,7 @@ static void a_sample_cut_anywhere_does_no_harm(void **state)
 	for (size_t len = 0; len < bytes.len; len++) {
 		HF_AUTO_JSON object = NULL;
 		struct hf_error err;
-		/* Some beginnings are whole messages themselves. */
+		/* A cut message may itself be a valid message. */
 		if (decode(bytes.data, len, &object, &err) != 0)
 			assert_int_equal(err.code, HF_E_BAD_REQUEST);
 	}

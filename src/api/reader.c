@@ -9,13 +9,18 @@
 #include <stdio.h>
 #include <string.h>
 
+/*
+ * Getters that walk a document, know the path of what they read, and report fields of a wrong type
+ * with the API server's text.
+ */
+
 size_t hf_reader_enter(struct hf_reader *r, const char *fmt, ...)
 {
 	size_t mark = r->path_len;
 	va_list ap;
 	int n;
 
-	/* Where nobody asks for errors (each step of a job), nobody reads paths. */
+	/* Without a list of errors (the operator's reads) no path is needed. */
 	if (r->errors == NULL)
 		return mark;
 	va_start(ap, fmt);
@@ -38,7 +43,7 @@ const char *hf_reader_path(const struct hf_reader *r)
 	return r->path[0] == '.' ? r->path + 1 : r->path;
 }
 
-/* In the words of the API server's structural check of custom resources. */
+/* Reports a wrong type, with the text of the API server's structural check of custom resources. */
 void hf_reader_report_type(struct hf_reader *r, const struct hf_json *value, const char *want)
 {
 	const char *got = hf_json_type_name(hf_json_type(value));
@@ -166,7 +171,7 @@ const char *const *hf_reader_strings(struct hf_reader *r, const struct hf_json *
 	size_t n = hf_json_len(array), len = 0;
 	const char **texts;
 
-	/* What is cut here is refused by validation, which counts the document's own list. */
+	/* Validation refuses a list that is cut here: it counts the document's own list. */
 	if (n > len_max)
 		n = len_max;
 	texts = HF_ARENA_ARRAY(r->arena, const char *, n + 1);

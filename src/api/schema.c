@@ -4,6 +4,11 @@
 
 #include "base/str.h"
 
+/*
+ * Finds the table of a kind and a field in a table, and tells which JSON types a field takes. The
+ * tables themselves are in schema_*.c, which tools/schema and tools/crds generate.
+ */
+
 static const struct {
 	enum hf_json_type type, other;
 	const char *name;
@@ -24,7 +29,7 @@ const struct hf_schema *hf_schema_by_kind(const char *api_version, const char *k
 {
 	static const struct {
 		const char *api_version;
-		const struct hf_schema *schema; /* named like the kind */
+		const struct hf_schema *schema; /* its name is the kind's */
 	} kinds[] = {
 		{"v1", &hf_schema_binding},
 		{"v1", &hf_schema_config_map},
@@ -46,7 +51,7 @@ const struct hf_schema *hf_schema_by_kind(const char *api_version, const char *k
 		{"coordination.k8s.io/v1", &hf_schema_lease},
 		{"rbac.authorization.k8s.io/v1", &hf_schema_role},
 		{"rbac.authorization.k8s.io/v1", &hf_schema_role_binding},
-		/* In every group and version. */
+		/* DeleteOptions exist in every group and version. */
 		{NULL, &hf_schema_delete_options},
 	};
 
@@ -62,7 +67,7 @@ bool hf_schema_takes(const struct hf_schema_field *field, enum hf_json_type type
 	hf_assert(field->type <= HF_SCHEMA_OBJECT);
 	if (field->type == HF_SCHEMA_RAW)
 		return true;
-	/* A quantity may have a fraction. */
+	/* A quantity may be a number with a fraction. */
 	if (field->type == HF_SCHEMA_QUANTITY && type == HF_JSON_REAL)
 		return true;
 	return type == values[field->type].type || type == values[field->type].other;

@@ -9,10 +9,10 @@
 HF_BEGIN_DECLS
 
 /*
- * What fields the kinds have: one table each message, shared by all that must know them:
- * the decoder of Kubernetes' protobuf (below), strict decoding, OpenAPI.  The tables of
- * Kubernetes' own types are made from its Go types by tools/schema, those of the training
- * jobs with their CRDs by tools/crds.  Constant, acyclic, process lifetime.
+ * The fields of all kinds, one table for each message. The decoder of Kubernetes' protobuf (below),
+ * strict decoding and OpenAPI all use these tables. tools/schema makes the tables of Kubernetes'
+ * own types from its Go types; tools/crds makes those of the training jobs together with their
+ * CRDs. The tables are constant, have no cycles, and live as long as the process.
  */
 
 enum hf_schema_type {
@@ -21,31 +21,31 @@ enum hf_schema_type {
 	HF_SCHEMA_INT64,
 	HF_SCHEMA_BOOL,
 	HF_SCHEMA_BYTES,         /* base64 in JSON */
-	HF_SCHEMA_QUANTITY,      /* "100m", "2Gi"; a number too */
+	HF_SCHEMA_QUANTITY,      /* "100m", "2Gi"; may also be a number */
 	HF_SCHEMA_TIME,          /* RFC 3339, seconds */
 	HF_SCHEMA_MICRO_TIME,    /* RFC 3339, six digits of fraction */
 	HF_SCHEMA_INT_OR_STRING, /* a number or a name */
 	HF_SCHEMA_RAW,           /* any JSON */
-	HF_SCHEMA_OBJECT,        /* of `schema` */
+	HF_SCHEMA_OBJECT,        /* of the table `schema` */
 };
 
 enum hf_schema_shape {
 	HF_SCHEMA_ONE,
 	HF_SCHEMA_LIST,
-	HF_SCHEMA_MAP,    /* by any text */
-	HF_SCHEMA_INLINE, /* an object whose fields stand in its parent's place, in JSON */
+	HF_SCHEMA_MAP,    /* from texts to values */
+	HF_SCHEMA_INLINE, /* an object whose fields are its parent's members in JSON */
 };
 
 struct hf_schema;
 
 struct hf_schema_field {
-	const char *name; /* in JSON; NULL ends a table */
+	const char *name; /* key in JSON; NULL ends the table */
 	const struct hf_schema *schema;
-	const char *about; /* for people; NULL: nothing to say */
-	uint16_t number;   /* in protobuf; 0: not there */
+	const char *about; /* description for users; NULL: none */
+	uint16_t number;   /* field number in protobuf; 0: not in protobuf */
 	uint8_t type;      /* enum hf_schema_type */
 	uint8_t shape;     /* enum hf_schema_shape */
-	bool zero;         /* zero is a value: Go has a pointer, or no omitempty */
+	bool zero;         /* a zero is kept in JSON: Go has a pointer or no omitempty */
 };
 
 struct hf_schema {
@@ -53,9 +53,10 @@ struct hf_schema {
 	const struct hf_schema_field *fields;
 };
 
-/* A JSON value of that type may stand in the field; of what is in it nothing is said. */
+/* Tells whether a JSON value of this type may be in the field. Does not look inside the value. */
 bool hf_schema_takes(const struct hf_schema_field *field, enum hf_json_type type);
-/* "integer or string": what may, in the words of OpenAPI; "" where anything may. */
+/* Returns the types that are allowed, in OpenAPI's words, such as "integer or string"; "" if any
+ * type is. */
 const char *hf_schema_type_name(enum hf_schema_type type);
 
 extern const struct hf_schema hf_schema_binding;
@@ -81,17 +82,17 @@ extern const struct hf_schema hf_schema_service_account;
 extern const struct hf_schema hf_schema_tf_job;
 extern const struct hf_schema hf_schema_xg_boost_job;
 
-/* The table of a kind; NULL: none here. */
+/* Returns the table of a kind; NULL: unknown kind. */
 const struct hf_schema *hf_schema_by_kind(const char *api_version, const char *kind);
-/* By name, inlined fields too; NULL: none. */
+/* Returns the field with this name, also from inlined objects; NULL: none. */
 const struct hf_schema_field *hf_schema_field(const struct hf_schema *schema, const char *name);
 
 /*
- * Kubernetes' protobuf (application/vnd.kubernetes.protobuf): the four bytes "k8s\0", a
- * runtime.Unknown, and inside it an object of a kind above, to the JSON that Go's types would
- * give.  Fields that no table has are passed over, as Go passes over them; managedFields'
- * fieldsV1 is too.  HF_E_BAD_REQUEST: it is no such thing, or of another kind;
- * HF_E_TOO_LARGE: over HF_JSON_BYTES_MAX, or more keys in one object than JSON may have.
+ * Decodes Kubernetes' protobuf (application/vnd.kubernetes.protobuf) into the JSON that Go's types
+ * would write. The bytes are "k8s\0", then a runtime.Unknown with an object of a known kind in it.
+ * Skips unknown fields, as Go does, and fieldsV1 of managedFields. HF_E_BAD_REQUEST: not such a
+ * message, or of an unknown kind. HF_E_TOO_LARGE: above HF_JSON_BYTES_MAX, or too many keys in one
+ * object.
  */
 int hf_protobuf_decode(const void *bytes, size_t len, struct hf_json **ret_object,
 		       struct hf_error *err) HF_MUST_CHECK;

@@ -5,8 +5,9 @@
 
 #include "api/schema.h"
 
-/* Rows of the tables: protobuf's number, the name, and the type or the inner table. */
-/* clang-format off: it tears rows apart */
+/* Macros for the rows of the tables: protobuf's field number, the name, and the type or the inner
+ * table. */
+/* clang-format off: it would break rows into several lines */
 #define HF_ROW_(no, key, kind, form, keep)                                                         \
 	{                                                                                          \
 		.name = (key), .number = (no), .type = HF_SCHEMA_##kind,                           \
@@ -19,14 +20,14 @@
 	}
 #define ONE(no, key, kind) HF_ROW_(no, key, kind, ONE, false)
 #define OPT(no, key, kind) HF_ROW_(no, key, kind, ONE, true) /* a pointer in Go */
-#define REQ(no, key, kind) HF_ROW_(no, key, kind, ONE, true) /* always there */
+#define REQ(no, key, kind) HF_ROW_(no, key, kind, ONE, true) /* always present */
 #define LIST(no, key, kind) HF_ROW_(no, key, kind, LIST, false)
 #define MAP(no, key, kind) HF_ROW_(no, key, kind, MAP, false)
 #define ONE_OF(no, key, inner) HF_ROW_OF_(no, key, inner, ONE, false)
 #define OPT_OF(no, key, inner) HF_ROW_OF_(no, key, inner, ONE, true)
 #define LIST_OF(no, key, inner) HF_ROW_OF_(no, key, inner, LIST, false)
 #define INLINE_OF(no, key, inner) HF_ROW_OF_(no, key, inner, INLINE, false)
-/* Of the jobs: not in protobuf, but with something to say. */
+/* Rows of the training jobs: no protobuf number, but a description. */
 #define FIELD(key, kind, form, text)                                                               \
 	{                                                                                          \
 		.name = (key), .type = HF_SCHEMA_##kind, .shape = HF_SCHEMA_##form,                \
@@ -44,7 +45,7 @@
 	}
 /* clang-format on */
 
-/* Of core/v1, used in several files. */
+/* Tables of core/v1 that several files use. */
 extern const struct hf_schema hf_schema_app_armor_profile;
 extern const struct hf_schema hf_schema_container;
 extern const struct hf_schema hf_schema_container_status;

@@ -13,7 +13,8 @@ struct seen {
 	size_t len;
 };
 
-/* Every table below this one, each once; depth: acyclic means bounded. */
+/* Collects every table below this one, each once. The bound on the depth fails the test if there is
+ * a cycle. */
 static void collect(struct seen *seen, const struct hf_schema *schema, int depth)
 {
 	assert_true(depth < 32);

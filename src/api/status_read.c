@@ -5,7 +5,12 @@
 #include "api/reader_internal.h"
 #include "base/str.h"
 
-/* Ours and those of others together; a list longer than this was not made by controllers. */
+/*
+ * Reads a job's status: conditions, replica statuses and the ledger (status.recovery). Fields that
+ * cannot be read count as absent; a status has no errors to report.
+ */
+
+/* Conditions that are read, Holdfast's and others'. No controller makes a longer list. */
 #define CONDITIONS_MAX 64
 
 static void read_conditions(struct hf_reader *r, const struct hf_json *status,
@@ -34,7 +39,8 @@ static void read_conditions(struct hf_reader *r, const struct hf_json *status,
 	ret_status->conditions_len = len;
 }
 
-static int32_t count(struct hf_reader *r, const struct hf_json *object, const char *key)
+static int32_t read_replica_count(struct hf_reader *r, const struct hf_json *object,
+				  const char *key)
 {
 	return (int32_t)hf_reader_int(r, object, key, 0, INT32_MAX).value;
 }
@@ -50,15 +56,15 @@ static void read_replica_statuses(struct hf_reader *r, const struct hf_json *sta
 			hf_reader_get(r, map, framework->roles[role].name, HF_JSON_OBJECT);
 		ret_status->replicas[role] = (struct hf_replica_status){
 			.present = entry != NULL,
-			.active = count(r, entry, "active"),
-			.succeeded = count(r, entry, "succeeded"),
-			.failed = count(r, entry, "failed"),
+			.active = read_replica_count(r, entry, "active"),
+			.succeeded = read_replica_count(r, entry, "succeeded"),
+			.failed = read_replica_count(r, entry, "failed"),
 			.selector = hf_reader_str(r, entry, "selector"),
 		};
 	}
 }
 
-static int64_t number(struct hf_reader *r, const struct hf_json *object, const char *key)
+static int64_t read_count(struct hf_reader *r, const struct hf_json *object, const char *key)
 {
 	return hf_reader_int(r, object, key, 0, INT64_MAX).value;
 }
@@ -69,15 +75,15 @@ static void read_budgets(struct hf_reader *r, const struct hf_json *ledger, cons
 	const struct hf_json *object = hf_reader_get(r, ledger, key, HF_JSON_OBJECT);
 
 	for (int budget = 0; budget < len; budget++)
-		ret_budgets[budget] = number(r, object, hf_streak_name(budget));
+		ret_budgets[budget] = read_count(r, object, hf_streak_name(budget));
 }
 
 static void read_record(struct hf_reader *r, const struct hf_json *object,
 			struct hf_record *ret_record)
 {
 	*ret_record = (struct hf_record){
-		.generation = number(r, object, "generation"),
-		.incident = number(r, object, "incident"),
+		.generation = read_count(r, object, "generation"),
+		.incident = read_count(r, object, "incident"),
 		.cause = hf_class_parse(hf_str_or(hf_reader_str(r, object, "cause"), "")),
 		.reason = hf_reader_str(r, object, "reason"),
 		.message = hf_reader_str(r, object, "message"),
@@ -95,7 +101,7 @@ static void read_record(struct hf_reader *r, const struct hf_json *object,
 	};
 }
 
-/* "last" is the newest, "history" what came before it. */
+/* Reads the records of incidents: "last" is the newest, "history" has the older ones. */
 static void read_records(struct hf_reader *r, const struct hf_json *ledger,
 			 struct hf_ledger *ret_ledger)
 {
@@ -136,28 +142,29 @@ void hf_read_ledger(struct hf_reader *r, const struct hf_json *ledger,
 	const struct hf_json *schema;
 
 	ret_ledger->present = ledger != NULL;
-	ret_ledger->schema = number(r, ledger, "schema");
-	/* Of another type: whoever wrote that may mean another form, so nothing is guessed. */
+	ret_ledger->schema = read_count(r, ledger, "schema");
+	/* A schema number of another type marks a form that this version does not know, so nothing
+	 * in the ledger is trusted. */
 	schema = hf_json_get(ledger, "schema");
 	if (schema != NULL && hf_json_type(schema) != HF_JSON_INT)
 		ret_ledger->schema = -1;
-	ret_ledger->generation = number(r, ledger, "generation");
+	ret_ledger->generation = read_count(r, ledger, "generation");
 	ret_ledger->phase = hf_phase_parse(hf_str_or(hf_reader_str(r, ledger, "phase"), ""));
 	ret_ledger->since = hf_reader_time(r, ledger, "since");
 	ret_ledger->incident = (struct hf_incident){
-		.id = number(r, incident, "id"),
+		.id = read_count(r, incident, "id"),
 		.opened_at = hf_reader_time(r, incident, "openedAt"),
 		.cause = hf_class_parse(hf_str_or(hf_reader_str(r, incident, "cause"), "")),
 		.charged = hf_budget_parse(hf_reader_str(r, incident, "charged")),
 	};
 	ret_ledger->not_before = hf_reader_time(r, ledger, "notBefore");
-	ret_ledger->active_seconds = number(r, ledger, "activeSeconds");
+	ret_ledger->active_seconds = read_count(r, ledger, "activeSeconds");
 	read_budgets(r, ledger, "restarts", ret_ledger->restarts, HF_BUDGETS);
 	read_budgets(r, ledger, "streak", ret_ledger->streak, HF_STREAKS);
 	read_role_ledgers(r, ledger, framework, ret_ledger);
 	read_records(r, ledger, ret_ledger);
-	ret_ledger->downtime_seconds = number(r, ledger, "downtimeSeconds");
-	ret_ledger->productive_seconds = number(r, ledger, "productiveSeconds");
+	ret_ledger->downtime_seconds = read_count(r, ledger, "downtimeSeconds");
+	ret_ledger->productive_seconds = read_count(r, ledger, "productiveSeconds");
 	ret_ledger->restart_handled = hf_reader_str(r, ledger, "restartHandled");
 	ret_ledger->verdict = (struct hf_verdict){
 		.reason = hf_reader_str(r, verdict, "reason"),
@@ -169,7 +176,7 @@ void hf_read_ledger(struct hf_reader *r, const struct hf_json *ledger,
 void hf_status_read(const struct hf_json *status, const struct hf_framework *framework,
 		    struct hf_arena *arena, struct hf_status *ret_status)
 {
-	/* Nobody is told of a broken status: what cannot be read counts as not written. */
+	/* Without a list of errors: fields that cannot be read count as absent. */
 	struct hf_reader r = {.arena = arena};
 	struct hf_status read = {.conditions_len = 0};
 

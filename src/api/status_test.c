@@ -18,7 +18,7 @@ static struct hf_json *parse(const char *text)
 	return value;
 }
 
-/* Every field that status.h names, with times as they are stored. */
+/* A status with every field that status.h has, with times as they are stored. */
 static const char full[] =
 	"{\"conditions\":[{\"type\":\"Created\",\"status\":\"True\",\"reason\":\"PyTorchJobCreated\","
 	"\"message\":\"m\",\"lastUpdateTime\":\"2026-01-02T03:04:05Z\","
@@ -55,7 +55,7 @@ static void what_was_read_is_written_the_same(void **state)
 	hf_status_read(stored, &hf_framework_pytorch, arena, &status);
 	written = hf_status_write(&status, &hf_framework_pytorch, stored);
 	assert_true(hf_json_equal(stored, written));
-	/* Without the stored one nothing is lost either: every field has a place in the struct. */
+	/* Nothing is lost without the stored status either: the struct has a place for every field. */
 	from_nothing = hf_status_write(&status, &hf_framework_pytorch, NULL);
 	assert_true(hf_json_equal(stored, from_nothing));
 }
@@ -72,7 +72,7 @@ static void members_of_others_survive(void **state)
 	struct hf_condition changed[2];
 
 	hf_status_read(stored, &hf_framework_pytorch, arena, &status);
-	/* The other way round, and one of them changed. */
+	/* The order is reversed and one condition has changed. */
 	changed[0] = status.conditions[1];
 	changed[1] = status.conditions[0];
 	changed[1].status = "False";
@@ -86,7 +86,8 @@ static void members_of_others_survive(void **state)
 	assert_true(hf_json_equal(written, want));
 }
 
-/* The Go operator counts a TFJob's Reader; nobody would ever set that back. */
+/* The Go operator counts replicas of type Reader in a TFJob. Holdfast has no such type and would
+ * never reset that count. */
 static void counts_of_a_type_that_the_kind_does_not_have_go(void **state)
 {
 	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);

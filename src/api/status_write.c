@@ -6,9 +6,9 @@
 #include "api/writer_internal.h"
 
 /*
- * The brain's status to JSON.  Each object starts as a copy of what is stored, so that members
- * of others survive; the ledger is ours alone and is written from scratch, and so is the map of
- * replicaStatuses.
+ * Writes core's status into JSON. Each object starts as a copy of the stored one, so that members
+ * of other writers survive. Two are written from scratch: the ledger, which only Holdfast writes,
+ * and the map of replicaStatuses.
  */
 
 static void set_time(struct hf_json *object, const char *key, hf_time time)
@@ -23,7 +23,7 @@ static void set_time(struct hf_json *object, const char *key, hf_time time)
 	hf_json_set_str(object, key, text);
 }
 
-/* The object that stood there, to be changed; or a new one. */
+/* Returns a copy of the stored object, or a new one if there is none. */
 static struct hf_json *copy_or_new(const struct hf_json *stored)
 {
 	return hf_json_type(stored) == HF_JSON_OBJECT ? hf_json_copy(stored) : hf_json_object();
@@ -51,8 +51,8 @@ static struct hf_json *write_conditions(const struct hf_status *status,
 	return list;
 }
 
-/* A type that the kind does not have goes: a count that another operator left in one would stay for
- * ever, and Kueue gives no quota away while any `active` is above 0. */
+/* Leaves out replica types that the kind does not have. Otherwise a count left by another operator
+ * would stay for ever, and Kueue keeps a job's quota while any `active` is above 0. */
 static struct hf_json *write_replica_statuses(const struct hf_status *status,
 					      const struct hf_framework *framework,
 					      const struct hf_json *stored)
@@ -193,7 +193,7 @@ struct hf_json *hf_ledger_json(const struct hf_ledger *ledger, const struct hf_f
 	return object;
 }
 
-/* The ledger, and what a printer column shows of it.  A ledger in an annotation has no column. */
+/* Adds the members for printer columns to the ledger. A ledger in an annotation has no columns. */
 static struct hf_json *write_recovery(const struct hf_ledger *ledger,
 				      const struct hf_framework *framework)
 {

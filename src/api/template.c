@@ -7,13 +7,13 @@
 
 #include <string.h>
 
-/* The facts of a pod template that the brain asks for; the rest stays in the document. */
+/* Reads the facts of a pod template that core needs; all other fields stay in the document. */
 
-/* An object is bounded to 1.5 MiB, and a container takes some ten bytes at least; this many
- * are read, and the API server has its own limits on what it then takes. */
+/* Items that are read. An object has at most 1.5 MiB and a container takes at least ten bytes; the
+ * API server has its own, lower limits. */
 #define CONTAINERS_MAX 4096
 #define PORTS_MAX 4096
-#define QUANTITY_BYTES_MAX 64 /* of one that is a number */
+#define QUANTITY_BYTES_MAX 64 /* bytes of a quantity that is a JSON number */
 
 static void read_ports(struct hf_reader *r, const struct hf_json *container,
 		       struct hf_container *ret_container)
@@ -37,7 +37,7 @@ static void read_ports(struct hf_reader *r, const struct hf_json *container,
 	ret_container->ports_len = len;
 }
 
-/* Names of variables, and of what limits are set for. */
+/* Reads the names of environment variables, and of the resources that have limits. */
 static void read_details(struct hf_reader *r, const struct hf_json *container,
 			 struct hf_container *ret_container)
 {
@@ -60,7 +60,7 @@ static void read_details(struct hf_reader *r, const struct hf_json *container,
 		hf_json_len(hf_reader_get(r, container, "command", HF_JSON_ARRAY)) > 0;
 }
 
-/* Names and quantities, which are texts or numbers. */
+/* Reads names with quantities, each a text or a number. */
 const struct hf_key_value *hf_read_amounts(struct hf_reader *r, const struct hf_json *amounts,
 					   size_t *ret_len)
 {
@@ -81,7 +81,8 @@ const struct hf_key_value *hf_read_amounts(struct hf_reader *r, const struct hf_
 	return read;
 }
 
-/* What a group's members ask for, as upstream reads it: an empty map of requests is one. */
+/* Reads the requests of a member of a pod group. As in upstream, an empty map of requests counts as
+ * present. */
 static void read_requests(struct hf_reader *r, const struct hf_json *container,
 			  struct hf_container *ret_container)
 {
@@ -117,7 +118,8 @@ static const struct hf_container *read_containers(struct hf_reader *r, const str
 	return containers;
 }
 
-/* Kueue's gate waits for the node that it will choose, and its selector names it then. */
+/* Tells whether Kueue chooses the node (its scheduling gate is present) or has chosen it (the node
+ * selector names the host). */
 static bool is_placed(struct hf_reader *r, const struct hf_json *pod)
 {
 	const struct hf_json *gates = hf_reader_get(r, pod, "schedulingGates", HF_JSON_ARRAY);
@@ -130,7 +132,8 @@ static bool is_placed(struct hf_reader *r, const struct hf_json *pod)
 	return hf_json_get(selector, "kubernetes.io/hostname") != NULL;
 }
 
-/* The API server's rule for what a device plugin may offer; none of it is asked for by 0. */
+/* Tells whether a container asks for a device: the amount is above 0 and the name has the form that
+ * the API server requires of extended resources. */
 static bool is_device(const char *resource, const struct hf_json *amount)
 {
 	return strchr(resource, '/') != NULL && strstr(resource, "kubernetes.io/") == NULL &&
@@ -168,7 +171,8 @@ void hf_read_template(struct hf_reader *r, const struct hf_json *replica, unsign
 	size_t mark = hf_reader_enter(r, ".template");
 	const struct hf_json *pod;
 
-	/* What is wrong there is told once. */
+	/* The type check has reported all errors of the template; the reads below must not report
+	 * them again. */
 	if (errors != NULL && !hf_check_template_types(r, template))
 		r->errors = NULL;
 	pod = hf_reader_get(r, template, "spec", HF_JSON_OBJECT);

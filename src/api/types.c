@@ -6,8 +6,8 @@
 #include "base/str.h"
 
 /*
- * The types of whole objects, by the tables of schema.h: what a CRD with the schema of a pod
- * in it refuses.  Keys that no field has are told of in unknown.c.
+ * Checks the types of whole objects by the tables of schema.h: what a CRD refuses whose schema
+ * includes a pod's. unknown.c reports unknown keys.
  */
 
 static void check_object(struct hf_reader *r, const struct hf_json *object,

@@ -14,7 +14,7 @@
 #define ARENA_BYTES ((size_t)16 << 20)
 #define T "spec.pytorchReplicaSpecs.Worker.template."
 
-/* What is said of a job with that in its pod template (with ' for "), one line each. */
+/* Returns the errors for a job with this pod template (JSON with ' for "), one a line. */
 static char *said(const char *template)
 {
 	HF_AUTOFREE char *text = hf_xasprintf(

@@ -7,8 +7,8 @@
 #include "base/str.h"
 
 /*
- * Keys that no field has, by the tables of schema.h, down to the last field of a pod template.
- * Status is left alone: others may write there what they like.
+ * Reports unknown keys by the tables of schema.h, down to the last field of a pod template. The
+ * status is not checked: other controllers may write any member there.
  */
 
 static void check_object(struct hf_reader *r, const struct hf_json *object,
@@ -37,7 +37,7 @@ static void check_map(struct hf_reader *r, const struct hf_json *map,
 	}
 }
 
-/* What is of a wrong type has no keys to look at; the reader tells of it. */
+/* Skips a value of a wrong type: it has no keys, and the reader reports it. */
 static void check_value(struct hf_reader *r, const struct hf_json *value,
 			const struct hf_schema_field *field)
 {
@@ -51,7 +51,7 @@ static void check_value(struct hf_reader *r, const struct hf_json *value,
 		check_object(r, value, field->schema);
 }
 
-/* An object's own keys first, then what is in them. */
+/* Reports the object's own keys first, then those of the objects in it. */
 static void check_object(struct hf_reader *r, const struct hf_json *object,
 			 const struct hf_schema *schema)
 {

@@ -7,7 +7,8 @@
 #include "base/time.h"
 #include "json/json.h"
 
-/* Members of an object that may have been stored before: what is not set is not there. */
+/* Set optional members of an object that may be a copy of the stored one: a member without a value
+ * is removed. */
 
 static inline void hf_write_text(struct hf_json *object, const char *key, const char *text)
 {

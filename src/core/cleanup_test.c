@@ -75,7 +75,7 @@ static void nothing_of_it_is_charged(void **state)
 	brain_release(&b);
 }
 
-/* Its program ignores SIGTERM, and its grace is long. */
+/* The program ignores SIGTERM, and the pod has a long grace. */
 static void a_pod_that_does_not_end_is_told_after_half_a_minute(void **state)
 {
 	const struct hf_condition *told;

@@ -48,7 +48,7 @@ struct hf_end {
 	bool evidence;      /* the class rests on something seen, not on absence */
 	bool lost;          /* its node is lost */
 	bool fenced;        /* it ended itself for want of contact */
-	bool out_of_memory; /* the container that decides was killed for its memory */
+	bool out_of_memory; /* the deciding container exceeded the memory limit */
 	bool stray; /* evicted for a taint that its own node does not have: charged to nothing */
 	const struct hf_container_seen *gave_up; /* added by the kind, it waited in vain; or NULL */
 	bool spent; /* a verdict gave way to it: it is the cause of that incident, of no other */

@@ -18,11 +18,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/*
+ * Finds a folder in which this user may make control groups, version 1 or 2, and sets limits of
+ * memory and CPU there. Reads /proc/self/cgroup and works on the files of the cgroup file system.
+ */
+
 #define MOUNT_POINT "/sys/fs/cgroup"
 #define OUR_FOLDER "holdfast"
 #define FILE_BYTES_MAX ((size_t)64 << 10)
-#define CPU_PERIOD_US 100000  /* upstream's --cpu-cfs-quota-period */
-#define CPU_QUOTA_MIN_US 1000 /* the kernel refuses less */
+#define CPU_PERIOD_US 100000  /* the default of upstream's --cpu-cfs-quota-period */
+#define CPU_QUOTA_MIN_US 1000 /* the kernel refuses a lower quota */
 
 static int write_in(const char *folder, const char *file, const char *text)
 {
@@ -41,7 +46,7 @@ static bool has_file(const char *folder, const char *file)
 	return access(path, F_OK) == 0;
 }
 
-/* The number behind "key " on a line of its own, -1: not there. */
+/* Returns the number in the line "key NUMBER" of a file, or -1 if there is no such line. */
 static int64_t read_key(const char *folder, const char *file, const char *key)
 {
 	HF_AUTOFREE char *path = hf_xasprintf("%s/%s", folder, file);
@@ -65,7 +70,8 @@ static int64_t read_key(const char *folder, const char *file, const char *key)
 
 /* --- where groups can be made --- */
 
-/* Enter and leave a group in the folder: whether limits set there could bind anything. */
+/* Makes a group in the folder, enters it and leaves it again: only if this works can limits there
+ * bind a container. */
 static bool can_enter(const char *folder, const char *back)
 {
 	HF_AUTOFREE char *group = hf_xasprintf("%s/probe.%d", folder, (int)getpid());
@@ -80,7 +86,8 @@ static bool can_enter(const char *folder, const char *back)
 	return entered;
 }
 
-/* Version 2: the folder needs the controllers switched on from above, and passes them on. */
+/* Tries a folder of version 2. Its parent must enable the controllers for it, and it must enable
+ * them for its own groups. */
 static bool try_v2(const char *parent, const char *own, struct hf_cgroup_base *base)
 {
 	HF_AUTOFREE char *folder = hf_xasprintf("%s/%s", parent, OUR_FOLDER);
@@ -110,7 +117,8 @@ static bool try_v2(const char *parent, const char *own, struct hf_cgroup_base *b
 	return false;
 }
 
-/* The nearest folder above the process's own group, so that limits it lives under stay. */
+/* Takes the nearest usable folder above the process's own group. Limits on that folder or above it
+ * thus still bind the containers. */
 static bool find_v2(const char *mount, const char *path, struct hf_cgroup_base *base)
 {
 	HF_AUTOFREE char *own = hf_xasprintf("%s%s", mount, path);
@@ -130,7 +138,7 @@ static bool find_v2(const char *mount, const char *path, struct hf_cgroup_base *
 	}
 }
 
-/* Version 1: each controller by itself, below the process's own group. */
+/* Version 1: looks for the controller's folder below the process's own group. */
 static void find_v1(const char *mount, const char *path, const char *file, char *ret_folder)
 {
 	HF_AUTOFREE char *own = hf_xasprintf("%s%s", mount, hf_streq(path, "/") ? "" : path);
@@ -160,7 +168,7 @@ static bool list_has(const char *list, const char *word)
 	return false;
 }
 
-/* A line of /proc/self/cgroup: "ID:CONTROLLERS:PATH", "0::PATH" for version 2. */
+/* Reads a line of /proc/self/cgroup: "ID:CONTROLLERS:PATH", or "0::PATH" for version 2. */
 static void look_at_line(const char *root, char *line, struct hf_cgroup_base *base)
 {
 	char *rest = line;
@@ -241,8 +249,8 @@ static int limit_memory(const struct hf_cgroup *group, int64_t bytes, struct hf_
 	rc = set_limit(group->memory, v2 ? "memory.max" : "memory.limit_in_bytes", text, err);
 	if (rc)
 		return rc;
-	/* No escape to swap, and one process killed means all of the container are, as
-	 * upstream has it; older kernels lack the files. */
+	/* As in upstream: no swap, and the kernel kills the whole container, not one process. Older
+	 * kernels lack these files. */
 	if (v2) {
 		(void)write_in(group->memory, "memory.swap.max", "0");
 		(void)write_in(group->memory, "memory.oom.group", "1");

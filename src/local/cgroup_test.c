@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 /*
- * Control groups on a folder that looks like their file system: where they are looked for, and
- * what is written.  What the kernel makes of it is in shim_test.c.
+ * Tests on a folder that looks like the cgroup file system: which folder is chosen and what is
+ * written. shim_test.c tests the kernel's reaction.
  */
 
 static int set_up(void **state)
@@ -39,7 +39,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Make a file, and the folders on the way. */
+/* Makes a file and its parent folders. */
 static void touch(const char *root, const char *path, const char *text)
 {
 	HF_AUTOFREE char *whole = hf_xasprintf("%s/%s", root, path);
@@ -58,12 +58,12 @@ static void assert_text(const char *root, const char *path, const char *expected
 	struct hf_error err;
 
 	assert_ok(hf_fs_read(whole, &text, &err), &err);
-	/* A file of the kernel takes each write whole; this one keeps what was longer. */
+	/* The kernel's files take each write whole; a plain file keeps the tail of a longer text. */
 	text.data[strlen(expected)] = '\0';
 	assert_string_equal(text.data, expected);
 }
 
-/* A group that can be entered: by the name the probe uses, with the file a process joins by. */
+/* Makes the group that the probe would make, with the file by which a process enters. */
 static void make_enterable(const char *root, const char *folder)
 {
 	HF_AUTOFREE char *path = hf_xasprintf("%s/probe.%d/cgroup.procs", folder, (int)getpid());
@@ -89,7 +89,7 @@ static void version_2_is_had_from_the_nearest_folder_that_passes_controllers_on(
 	assert_int_equal(base.version, 2);
 	assert_string_equal(base.memory, expected);
 	assert_string_equal(base.cpu, expected);
-	/* The process is back where it was, and the try below its own group left nothing. */
+	/* The process is back in its own group, and the failed try left no folder. */
 	assert_text(root, "user.slice/me/app/cgroup.procs", "0");
 	{
 		HF_AUTOFREE char *tried = hf_xasprintf("%s/user.slice/me/app/holdfast", root);
@@ -160,7 +160,7 @@ static void limits_are_written_as_each_version_has_them(void **state)
 	touch(root, "m1/u.c.1/memory.limit_in_bytes", "");
 	touch(root, "c1/u.c.1/cpu.cfs_period_us", "");
 	touch(root, "c1/u.c.1/cpu.cfs_quota_us", "");
-	limits.cpu_milli = 1; /* less than the kernel takes */
+	limits.cpu_milli = 1; /* below the kernel's minimum */
 	assert_ok(hf_cgroup_make(&base, "u.c.1", &limits, &group, &err), &err);
 	assert_text(root, "m1/u.c.1/memory.limit_in_bytes", "67108864");
 	assert_text(root, "c1/u.c.1/cpu.cfs_period_us", "100000");
@@ -186,7 +186,7 @@ static void without_limits_or_a_place_there_is_no_group(void **state)
 	limits.memory_bytes = 0;
 	assert_ok(hf_cgroup_make(&base, "u.c.0", &limits, &group, &err), &err);
 	assert_string_equal(group.memory, "");
-	/* A limit that cannot be set is an error, and no name leaves its folder. */
+	/* A limit that cannot be set is an error, and a name with '/' does not leave the folder. */
 	limits.memory_bytes = 1;
 	assert_code(hf_cgroup_make(&base, "u.c.0", &limits, &group, &err), HF_E_IO);
 	assert_code(hf_cgroup_make(&base, "../x", &limits, &group, &err), HF_E_INVALID);

@@ -15,6 +15,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/*
+ * Reads and writes the journal of a pod: encodes records as lines, checks checksums and the order
+ * of records, and folds them into struct hf_pod_past. The writer compacts the file when it has
+ * grown past HF_JOURNAL_COMPACT_BYTES.
+ */
+
 #define LINE_MAX_BYTES ((size_t)4096)
 #define TEMPORARY_FILE HF_JOURNAL_FILE ".new"
 
@@ -66,7 +72,7 @@ static struct hf_container_past *find_or_add(struct hf_pod_past *past, const cha
 	return added;
 }
 
-static bool begin(struct hf_pod_past *past, const struct hf_journal_record *record)
+static bool apply_begin(struct hf_pod_past *past, const struct hf_journal_record *record)
 {
 	struct hf_container_past *container = find_or_add(past, record->container);
 
@@ -90,8 +96,8 @@ static bool begin(struct hf_pod_past *past, const struct hf_journal_record *reco
 	return true;
 }
 
-/* What may follow what: state of the attempt × record. */
-static bool step(struct hf_attempt *attempt, const struct hf_journal_record *record)
+/* Applies a record to an attempt. Returns false if the record cannot follow the attempt's state. */
+static bool apply_to_attempt(struct hf_attempt *attempt, const struct hf_journal_record *record)
 {
 	bool begun = attempt->state == HF_ATTEMPT_BEGUN;
 
@@ -113,7 +119,7 @@ static bool step(struct hf_attempt *attempt, const struct hf_journal_record *rec
 	case HF_JOURNAL_EXIT:
 		if (!begun && attempt->state != HF_ATTEMPT_RUNNING)
 			return false;
-		/* Killed between its start and the report of it: it did run. */
+		/* The shim was killed between the start and its record; the program did run. */
 		if (begun)
 			attempt->started = attempt->begun;
 		attempt->state = HF_ATTEMPT_EXITED;
@@ -126,7 +132,7 @@ static bool step(struct hf_attempt *attempt, const struct hf_journal_record *rec
 	}
 }
 
-static bool stop(struct hf_pod_past *past, const struct hf_journal_record *record)
+static bool apply_stop(struct hf_pod_past *past, const struct hf_journal_record *record)
 {
 	if (past->stop != HF_STOPPED_NOT || record->stop == HF_STOPPED_NOT)
 		return false;
@@ -136,7 +142,7 @@ static bool stop(struct hf_pod_past *past, const struct hf_journal_record *recor
 	return true;
 }
 
-static bool fold(struct hf_pod_past *past, const struct hf_journal_record *record)
+static bool apply_record(struct hf_pod_past *past, const struct hf_journal_record *record)
 {
 	struct hf_container_past *container;
 
@@ -149,19 +155,20 @@ static bool fold(struct hf_pod_past *past, const struct hf_journal_record *recor
 		past->shim = record->shim;
 		return true;
 	case HF_JOURNAL_QUIT: past->quit = true; return true;
-	case HF_JOURNAL_STOP: return stop(past, record);
-	case HF_JOURNAL_BEGIN: return begin(past, record);
+	case HF_JOURNAL_STOP: return apply_stop(past, record);
+	case HF_JOURNAL_BEGIN: return apply_begin(past, record);
 	default:
 		container = find_or_add(past, record->container);
 		return container && container->last.state != HF_ATTEMPT_NONE &&
-		       container->last.number == record->attempt && step(&container->last, record);
+		       container->last.number == record->attempt &&
+		       apply_to_attempt(&container->last, record);
 	}
 }
 
 int hf_pod_past_fold(struct hf_pod_past *past, const struct hf_journal_record *record,
 		     struct hf_error *err)
 {
-	if (!fold(past, record))
+	if (!apply_record(past, record))
 		return hf_error_set(err, HF_E_INVALID,
 				    "journal: '%s' of '%s' attempt %u is out of order",
 				    type_names[record->type], record->container, record->attempt);
@@ -183,7 +190,7 @@ static uint32_t crc32_of(const char *bytes, size_t len)
 	return ~crc;
 }
 
-/* Blanks, newlines and '%' would break the line apart. */
+/* Appends text with %XX for blanks, newlines and '%', which would break the line apart. */
 static void add_escaped(struct hf_strbuf *sb, const char *text)
 {
 	for (; *text; text++) {
@@ -236,7 +243,7 @@ static int hex_digit(char c)
 	return -1;
 }
 
-static bool unescape(const char *in, char *out, size_t size)
+static bool unescape_text(const char *in, char *out, size_t size)
 {
 	size_t n = 0;
 
@@ -275,7 +282,7 @@ static bool copy_text(char *out, size_t size, const char *text)
 	return true;
 }
 
-/* Where a number goes, and the range it must be in. */
+/* Sets the field that `key` names. Returns false if the value is not a number in the field's range. */
 static bool set_number(struct hf_journal_record *r, const char *key, const char *value)
 {
 	const struct {
@@ -329,7 +336,7 @@ static bool set_field(struct hf_journal_record *r, char *field)
 	if (hf_streq(field, "boot"))
 		return copy_text(r->shim.boot_id, sizeof(r->shim.boot_id), equals + 1);
 	if (hf_streq(field, "text"))
-		return unescape(equals + 1, r->text, sizeof(r->text));
+		return unescape_text(equals + 1, r->text, sizeof(r->text));
 	return set_number(r, field, equals + 1);
 }
 
@@ -406,7 +413,9 @@ static int fold_text(const char *text, size_t len, struct hf_pod_past *past, str
 		int rc;
 
 		if (!end)
-			return 0; /* torn: the writer died here, nobody was told */
+			/* a torn last line: the writer was killed before it told anyone of the
+			 * record */
+			return 0;
 		rc = hf_journal_parse(text, line_len, &sequence, &record, err);
 		if (!rc && expected && sequence != expected)
 			rc = hf_error_set(err, HF_E_INVALID,
@@ -445,14 +454,15 @@ int hf_journal_read(int dir_fd, struct hf_pod_past *ret_past, struct hf_error *e
 
 /* --- writing --- */
 
-/* Not every file system can; the journal then competes for space like any file. */
-static void reserve(int fd)
+/* Reserves blocks on the disk. Some file systems cannot; the journal then competes for space like
+ * any file. */
+static void reserve_blocks(int fd)
 {
 	(void)fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)HF_JOURNAL_RESERVE_BYTES);
 }
 
-/* A new file with this content in place of the journal; the fd, or -1 and errno. */
-static int replace(int dir_fd, const char *bytes, size_t len)
+/* Replaces the journal by a new file with this content. Returns the descriptor, or -1 and errno. */
+static int replace_file(int dir_fd, const char *bytes, size_t len)
 {
 	int fd = openat(dir_fd, TEMPORARY_FILE,
 			O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -460,10 +470,11 @@ static int replace(int dir_fd, const char *bytes, size_t len)
 
 	if (fd < 0)
 		return -1;
-	reserve(fd);
+	reserve_blocks(fd);
 	if (hf_fs_write_all(fd, bytes, len) == 0 && fsync(fd) == 0 &&
 	    renameat(dir_fd, TEMPORARY_FILE, dir_fd, HF_JOURNAL_FILE) == 0) {
-		(void)fsync(dir_fd); /* the old file serves as well, should the name not last */
+		/* a crash may bring the old file back, which is just as good */
+		(void)fsync(dir_fd);
 		return fd;
 	}
 	errnum = errno;
@@ -475,7 +486,7 @@ static int replace(int dir_fd, const char *bytes, size_t len)
 
 int hf_journal_create(struct hf_journal *journal, int dir_fd, struct hf_error *err)
 {
-	int fd = replace(dir_fd, "", 0);
+	int fd = replace_file(dir_fd, "", 0);
 
 	if (fd < 0)
 		return hf_error_errno(err, errno, "cannot make the journal");
@@ -518,8 +529,8 @@ static void format_attempt(const char *name, const struct hf_attempt *a, uint64_
 	hf_journal_format(&r, (*sequence)++, sb);
 }
 
-/* Write anew what a reader would know; where that cannot be done the long file stays. */
-static void compact(struct hf_journal *journal)
+/* Rewrites the journal with the records that a reader needs. If this fails, the long file stays. */
+static void compact_file(struct hf_journal *journal)
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_JOURNAL_BYTES_MAX);
 	const struct hf_pod_past *past = &journal->past;
@@ -543,7 +554,7 @@ static void compact(struct hf_journal *journal)
 		hf_journal_format(&stopped, sequence++, &sb);
 	if (sb.full)
 		return;
-	fd = replace(journal->dir_fd, sb.data, sb.len);
+	fd = replace_file(journal->dir_fd, sb.data, sb.len);
 	if (fd < 0)
 		return;
 	(void)close(journal->fd);
@@ -567,14 +578,15 @@ int hf_journal_append(struct hf_journal *journal, const struct hf_journal_record
 	if (hf_fs_write_all(journal->fd, line.data, line.len) < 0 || fdatasync(journal->fd) < 0) {
 		rc = hf_error_errno(err, errno, "cannot write the journal");
 		journal->past = *before;
-		/* Half a line in the middle would spoil all that follows. */
+		/* Removes what was written of the line: half a line in the middle would spoil all
+		 * later ones. */
 		if (ftruncate(journal->fd, (off_t)journal->bytes) == 0)
-			reserve(journal->fd);
+			reserve_blocks(journal->fd);
 		return rc;
 	}
 	journal->sequence++;
 	journal->bytes += line.len;
 	if (journal->bytes > HF_JOURNAL_COMPACT_BYTES && record->type != HF_JOURNAL_QUIT)
-		compact(journal);
+		compact_file(journal);
 	return 0;
 }

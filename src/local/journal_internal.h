@@ -12,38 +12,39 @@
 #include <stdint.h>
 
 /*
- * What happened to the containers of one pod, written by its shim alone, read by the
- * kubelet: the one source of truth about starts and exits.
+ * The journal of a pod: which containers started and how they ended. Only the pod's shim writes it;
+ * the kubelet reads it. No other source tells of starts and exits.
  *
- * A record is one line, "<crc32> <sequence> <time> <type> key=value …"; the checksum
- * covers all behind it.  A record is in the file before anybody is told.  A torn last
- * line (its writer was killed) is no record; damage anywhere else is an error.
+ * A record is a line: "<crc32> <sequence> <time> <type> key=value …". The checksum covers
+ * everything after it. The shim writes a record before it tells any client. A torn last line means
+ * that the writer was killed; a reader ignores it. Damage elsewhere is an error.
  *
- * Readers fold the whole file each time: it is a few lines long, because only the last
- * two attempts of a container matter and the writer rewrites it (rename) when it has
- * grown past HF_JOURNAL_COMPACT_BYTES.
+ * A reader folds the whole file each time. The file is short: only the last two attempts of a
+ * container matter, and the writer rewrites it (with a rename) when it has grown past
+ * HF_JOURNAL_COMPACT_BYTES.
  */
 #define HF_JOURNAL_FILE "journal"
 #define HF_JOURNAL_COMPACT_BYTES ((size_t)128 << 10)
-#define HF_JOURNAL_BYTES_MAX ((size_t)1 << 20) /* a reader refuses more */
-/* Reserved on disk when the journal is made, so that exits can be written on a full disk. */
+#define HF_JOURNAL_BYTES_MAX ((size_t)1 << 20) /* a reader refuses a longer file */
+/* Blocks reserved when the journal is created, so that exits can be recorded on a full disk. */
 #define HF_JOURNAL_RESERVE_BYTES ((size_t)64 << 10)
 
-#define HF_POD_CONTAINERS_MAX 64 /* of one pod, init containers included */
+#define HF_POD_CONTAINERS_MAX 64 /* per pod, with init containers */
 #define HF_CONTAINER_NAME_MAX 64 /* a DNS label and its NUL */
 #define HF_JOURNAL_TEXT_MAX 512
 
 enum hf_journal_type {
-	HF_JOURNAL_SHIM,  /* first record: who the shim is */
-	HF_JOURNAL_BEGIN, /* a container is about to be started */
-	HF_JOURNAL_START, /* its program runs */
-	HF_JOURNAL_FAIL,  /* it could not be started; text says why */
-	HF_JOURNAL_EXIT,  /* it ended, and so did every process of it */
-	HF_JOURNAL_STOP,  /* the pod is being ended, from outside, before any signal is sent */
-	HF_JOURNAL_QUIT,  /* orderly end of the shim: nothing of the pod runs any more */
+	HF_JOURNAL_SHIM,  /* first record: pid and start time of the shim */
+	HF_JOURNAL_BEGIN, /* the shim is about to start a container */
+	HF_JOURNAL_START, /* the container's program runs */
+	HF_JOURNAL_FAIL,  /* the container could not be started; text is the reason */
+	HF_JOURNAL_EXIT,  /* the container has ended with all of its processes */
+	/* the kubelet ends the pod; written before any signal is sent */
+	HF_JOURNAL_STOP,
+	HF_JOURNAL_QUIT, /* the shim ends in order; no process of the pod runs */
 };
 
-/* What a STOP is for.  Ends for other reasons are told by the pod's document. */
+/* Why a STOP was written. The pod's document tells of other reasons, such as a deletion. */
 enum hf_journal_stop { HF_STOPPED_NOT, HF_STOPPED_BY_DRAIN, HF_STOPPED_BY_DEADLINE };
 
 struct hf_journal_record {
@@ -52,20 +53,20 @@ struct hf_journal_record {
 	struct hf_process_id shim;             /* SHIM */
 	char container[HF_CONTAINER_NAME_MAX]; /* BEGIN to EXIT */
 	unsigned attempt;                      /* from 0 */
-	unsigned backoff_s;                    /* BEGIN: back-off in force before this attempt */
+	unsigned backoff_s;                    /* BEGIN: the back-off before this attempt */
 	pid_t pid;                             /* START: of the container's first process */
-	int code, signum;                      /* EXIT: signum 0 unless a signal ended it */
-	bool oom;                              /* EXIT: the kernel killed for lack of memory */
-	char text[HF_JOURNAL_TEXT_MAX];        /* FAIL */
-	enum hf_journal_stop stop;             /* STOP */
-	unsigned ran;                          /* STOP: attempts that ran at that moment */
+	int code, signum;               /* EXIT: exit code; signum is 0 unless a signal ended it */
+	bool oom;                       /* EXIT: the kernel killed it for lack of memory */
+	char text[HF_JOURNAL_TEXT_MAX]; /* FAIL: the reason */
+	enum hf_journal_stop stop;      /* STOP: the reason */
+	unsigned ran;                   /* STOP: containers that ran at that moment */
 };
 
 enum hf_attempt_state {
 	HF_ATTEMPT_NONE,
 	HF_ATTEMPT_BEGUN,
 	HF_ATTEMPT_RUNNING,
-	HF_ATTEMPT_FAILED, /* never ran; counts as an exit with code 128 */
+	HF_ATTEMPT_FAILED, /* the program never ran; counts as an exit with code 128 */
 	HF_ATTEMPT_EXITED,
 };
 
@@ -73,7 +74,7 @@ struct hf_attempt {
 	enum hf_attempt_state state;
 	unsigned number;
 	unsigned backoff_s;
-	hf_time begun, started, finished; /* HF_TIME_NONE: not yet */
+	hf_time begun, started, finished; /* HF_TIME_NONE: not reached */
 	pid_t pid;
 	int code, signum;
 	bool oom;
@@ -82,37 +83,37 @@ struct hf_attempt {
 
 struct hf_container_past {
 	char name[HF_CONTAINER_NAME_MAX];
-	struct hf_attempt last, previous; /* state NONE: there is none */
+	struct hf_attempt last, previous; /* state NONE: no such attempt */
 };
 
-/* A fold over the records. */
+/* The state of a pod that its records add up to. */
 struct hf_pod_past {
-	struct hf_process_id shim; /* pid 0: no record yet */
+	struct hf_process_id shim; /* pid 0: the journal has no record */
 	bool quit;
-	enum hf_journal_stop stop; /* of the first STOP */
+	enum hf_journal_stop stop; /* reason of the first STOP */
 	unsigned ran_at_stop;
 	hf_time stopped;
 	uint64_t n_records;
-	size_t n_containers; /* in order of their first BEGIN */
+	size_t n_containers; /* in the order of their first BEGIN */
 	struct hf_container_past containers[HF_POD_CONTAINERS_MAX];
 };
 
 void hf_pod_past_init(struct hf_pod_past *past);
-/* HF_E_INVALID: a record that cannot follow those before it. */
+/* Applies a record. HF_E_INVALID: the record cannot follow those before it. */
 int hf_pod_past_fold(struct hf_pod_past *past, const struct hf_journal_record *record,
 		     struct hf_error *err) HF_MUST_CHECK;
-/* NULL: never begun. */
+/* Returns the container's past, or NULL if it never began. */
 const struct hf_container_past *hf_pod_past_find(const struct hf_pod_past *past, const char *name);
-/* BEGUN or RUNNING attempts. */
+/* Counts the attempts that are BEGUN or RUNNING. */
 size_t hf_pod_past_running(const struct hf_pod_past *past);
 
-/* One line with its newline, and back.  sb should hold 2 kB. */
+/* Convert a record to a line with its newline, and back. sb should hold 2 kB. */
 void hf_journal_format(const struct hf_journal_record *record, uint64_t sequence,
 		       struct hf_strbuf *sb);
 int hf_journal_parse(const char *line, size_t len, uint64_t *ret_sequence,
 		     struct hf_journal_record *ret_record, struct hf_error *err) HF_MUST_CHECK;
 
-/* Fold the journal in the folder dir_fd.  HF_E_NOT_FOUND: there is none. */
+/* Reads and folds the journal in the folder dir_fd. HF_E_NOT_FOUND: the folder has no journal. */
 int hf_journal_read(int dir_fd, struct hf_pod_past *ret_past, struct hf_error *err) HF_MUST_CHECK;
 
 /* --- the writer --- */
@@ -124,11 +125,11 @@ struct hf_journal {
 	struct hf_pod_past past;
 };
 
-/* Makes a new, empty journal in place of any that is there. */
+/* Creates an empty journal and replaces an existing one. */
 int hf_journal_create(struct hf_journal *journal, int dir_fd, struct hf_error *err) HF_MUST_CHECK;
 void hf_journal_release(struct hf_journal *journal);
-/* Appends, then fdatasync.  After a failure the file is as it was and the record may be tried
- * again; `past` has it only when this succeeded. */
+/* Appends a record and calls fdatasync. After a failure the file is unchanged, so the caller may
+ * try again; `past` includes the record only after success. */
 int hf_journal_append(struct hf_journal *journal, const struct hf_journal_record *record,
 		      struct hf_error *err) HF_MUST_CHECK;
 

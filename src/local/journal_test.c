@@ -138,7 +138,7 @@ static void signals_memory_kills_and_the_end_are_kept(void **state)
 	assert_ok(hf_journal_read(f->dir_fd, &f->past, &err), &err);
 	assert_int_equal(f->past.containers[0].last.signum, 9);
 	assert_true(f->past.containers[0].last.oom);
-	/* It ended before its start was reported, so it did begin. */
+	/* The container ended before its start was reported; it counts as started. */
 	assert_true(f->past.containers[0].last.started != HF_TIME_NONE);
 	assert_true(f->past.quit);
 }
@@ -158,10 +158,10 @@ static void a_record_out_of_order_is_refused_and_not_written(void **state)
 		r = of(t, "main", 4);
 		assert_code(hf_journal_append(&f->journal, &r, &err), HF_E_INVALID);
 	}
-	r = of(HF_JOURNAL_BEGIN, "main", 4); /* not newer */
+	r = of(HF_JOURNAL_BEGIN, "main", 4); /* not newer than the last attempt */
 	assert_code(hf_journal_append(&f->journal, &r, &err), HF_E_INVALID);
 	append(f, of(HF_JOURNAL_BEGIN, "main", 5));
-	r = of(HF_JOURNAL_BEGIN, "main", 6); /* 5 still runs */
+	r = of(HF_JOURNAL_BEGIN, "main", 6); /* attempt 5 still runs */
 	assert_code(hf_journal_append(&f->journal, &r, &err), HF_E_INVALID);
 	assert_true(f->journal.bytes > bytes);
 	assert_ok(hf_journal_read(f->dir_fd, &f->past, &err), &err);
@@ -195,7 +195,7 @@ static void no_journal_is_told_apart_from_an_empty_one(void **state)
 	assert_int_equal(f->past.n_records, 0);
 }
 
-/* The journal with everything behind `keep` bytes cut, and byte `spoil` changed. */
+/* Reads the journal after cutting it behind `keep` bytes and changing byte `spoil`. */
 static int read_damaged(struct fixture *f, size_t keep, ssize_t spoil)
 {
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_JOURNAL_BYTES_MAX);
@@ -337,7 +337,7 @@ static void why_a_pod_was_ended_is_kept_once_and_through_a_rewrite(void **state)
 	assert_ok(hf_journal_create(&f->journal, f->dir_fd, &err), &err);
 	append_shim(f);
 	append_attempt(f, "main", 0, 3);
-	/* One that names no reason is none. */
+	/* A STOP without a reason is invalid. */
 	assert_code(hf_journal_append(&f->journal, &r, &err), HF_E_INVALID);
 	r.stop = HF_STOPPED_BY_DRAIN;
 	r.ran = 2;

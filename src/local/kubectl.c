@@ -19,12 +19,13 @@
 #include <unistd.h>
 
 /*
- * A stand-in for kubectl inside pods, for launchers of MPIJobs: `exec POD -- COMMAND` by way of that
- * pod's shim, and nothing else.  The init container that would bring kubectl from its image
- * brings this instead.  It has no rights that a process of the plane's user lacks: who may open the
- * pod's folder may do all of this already.
+ * A stand-in for kubectl inside pods, for launchers of MPIJobs. It supports only `exec POD --
+ * COMMAND`, through the shim of that pod. The init container that would copy kubectl from its image
+ * copies this instead. It gives no rights beyond those of the plane's user: a process that can open
+ * the pod's folder could run the command anyway.
  */
-#define WAIT_MAX_S 60 /* for the pod to run: a launcher starts beside its workers */
+/* time limit for the pod to run: a launcher starts at the same time as its workers */
+#define WAIT_MAX_S 60
 #define LOOK_AGAIN_MS 100
 #define ARENA_BYTES_MAX ((size_t)4 << 20)
 #define DELIVERY_IMAGE "kubectl-delivery"
@@ -44,7 +45,7 @@ bool hf_kubectl_is_delivery(const struct hf_json *container)
 	       strncmp(name, DELIVERY_IMAGE, len) == 0;
 }
 
-/* Into the folder that the launcher mounts goes a script that calls this program. */
+/* Writes a script that calls this program into the folder that the launcher mounts. */
 int hf_kubectl_deliver(const char *pods_dir, const char *ns)
 {
 	const char *dir = getenv("TARGET_DIR");
@@ -78,20 +79,21 @@ int hf_kubectl_deliver(const char *pods_dir, const char *ns)
 /* --- what is asked for --- */
 
 struct request {
-	const char *ns, *pod, *container; /* container NULL: the first */
+	const char *ns, *pod, *container; /* container NULL: the first one */
 	char **argv;                      /* NULL-terminated */
 };
 
-static int usage(const char *why)
+static int print_usage(const char *why)
 {
 	(void)fprintf(stderr,
-		      "error: %s; this stand-in for kubectl knows only: kubectl exec POD "
+		      "error: %s; this stand-in for kubectl supports only: kubectl exec POD "
 		      "[-n NAMESPACE] [-c CONTAINER] -- COMMAND [ARGS...]\n",
 		      why);
 	return 1;
 }
 
-/* The value of a flag in one of its spellings: "-c x", "--container x", "--container=x". */
+/* Returns the value of a flag, in any of the forms "-c x", "--container x", "--container=x"; else
+ * NULL. */
 static const char *flag_value(char ***arg, const char *letter, const char *name)
 {
 	const char *word = **arg;
@@ -105,7 +107,7 @@ static const char *flag_value(char ***arg, const char *letter, const char *name)
 	return strncmp(word, name, len) == 0 && word[len] == '=' ? word + len + 1 : NULL;
 }
 
-/* One word before "--": a flag, or the pod. */
+/* Parses a word before "--": a flag or the pod's name. */
 static int parse_word(char ***arg, struct request *request)
 {
 	static const char *const accepted[] = {"-i", "--stdin", "-q", "--quiet"};
@@ -124,21 +126,21 @@ static int parse_word(char ***arg, struct request *request)
 		if (hf_streq(**arg, accepted[i]))
 			return 0;
 	if (***arg == '-' || request->pod)
-		return usage(***arg == '-' ? "an unknown flag" : "two pods");
+		return print_usage(***arg == '-' ? "an unknown flag" : "two pods");
 	request->pod = **arg;
 	return 0;
 }
 
-static int parse(char **arg, struct request *request)
+static int parse_request(char **arg, struct request *request)
 {
 	int rc = 0;
 
 	if (!*arg || !hf_streq(*arg, "exec"))
-		return usage("not asked for exec");
+		return print_usage("not asked for exec");
 	for (arg++; rc == 0 && *arg && !hf_streq(*arg, "--"); arg++)
 		rc = parse_word(&arg, request);
 	if (rc == 0 && (!request->pod || !*arg || !arg[1]))
-		rc = usage(request->pod ? "no command behind --" : "no pod");
+		rc = print_usage(request->pod ? "no command behind --" : "no pod");
 	if (rc == 0)
 		request->argv = arg + 1;
 	return rc;
@@ -169,7 +171,7 @@ static int connect_to(int dir)
 	return fd;
 }
 
-/* To the shim that lives, of the folders that pods of this name have had; -1: there is none. */
+/* Connects to the live shim among the folders of pods with this name. Returns -1 if there is none. */
 static int find_shim(const char *pods_dir, const struct request *request)
 {
 	DIR *pods = opendir(pods_dir);
@@ -188,7 +190,8 @@ static int find_shim(const char *pods_dir, const struct request *request)
 	return fd;
 }
 
-/* "exec CONTAINER", then the words of the command, each ended by a NUL; with our stdio. */
+/* Sends "exec CONTAINER" and the words of the command, each ended by a NUL, together with stdin,
+ * stdout and stderr. */
 static bool send_request(int fd, const struct request *request)
 {
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_SHIM_EXEC_MAX);
@@ -219,8 +222,9 @@ static bool send_request(int fd, const struct request *request)
 	return sendmsg(fd, &message, MSG_NOSIGNAL) >= 0;
 }
 
-/* The exit code, or -1: it was not started, and may be in a moment. */
-static int follow(int fd)
+/* Waits for the end of the program and returns its exit code. Returns -1 if it was not started but
+ * a retry may succeed. */
+static int await_exit(int fd)
 {
 	char message[HF_SHIM_MESSAGE_MAX + 1];
 	bool started = false;
@@ -251,11 +255,11 @@ int hf_kubectl_main(const char *pods_dir, const char *ns, char **argv)
 {
 	struct request request = {.ns = ns};
 	time_t end = time(NULL) + WAIT_MAX_S;
-	int rc = parse(argv, &request);
+	int rc = parse_request(argv, &request);
 
 	while (rc == 0) {
 		HF_AUTO_FD fd = find_shim(pods_dir, &request);
-		int code = fd >= 0 && send_request(fd, &request) ? follow(fd) : -1;
+		int code = fd >= 0 && send_request(fd, &request) ? await_exit(fd) : -1;
 
 		if (code >= 0)
 			return code;

@@ -203,7 +203,7 @@ static void what_it_does_not_know_is_refused(void **state)
 {
 	struct fixture *f = *state;
 
-	assert_kubectl(f, "get pods", NULL, 1, "knows only: kubectl exec");
+	assert_kubectl(f, "get pods", NULL, 1, "supports only: kubectl exec");
 	assert_kubectl(f, "exec pi-worker-0 ls", NULL, 1, "error: two pods");
 	assert_kubectl(f, "exec pi-worker-0 --", NULL, 1, "no command behind --");
 	assert_kubectl(f, "exec --tty pi-worker-0 -- ls", NULL, 1, "an unknown flag");

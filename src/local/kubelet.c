@@ -18,10 +18,17 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#define PODS_KNOWN_MAX 4096 /* ended ones and their logs included */
+/*
+ * Creates and destroys the kubelet, finds the pods of an earlier kubelet on disk, and drains.
+ * kubelet_pod.c does the work for each pod.
+ */
+
+/* pods that are known, with ended ones whose logs are still there */
+#define PODS_KNOWN_MAX 4096
 #define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #define LEFTOVERS_WAIT_MS 10000
-#define DRAIN_STATUS_MAX (5 * HF_SECOND) /* for statuses, once nothing runs any more */
+/* time limit for writing final statuses once no container runs */
+#define DRAIN_STATUS_MAX (5 * HF_SECOND)
 
 /* --- small services for the other parts --- */
 
@@ -65,8 +72,8 @@ static bool ip_is_taken(const struct hf_kubelet *k, uint32_t ip)
 	return false;
 }
 
-/* One after the other, so that an address is used again as late as can be: the interface of a
- * pod that has just gone may linger. */
+/* Returns the next free address. Addresses are reused as late as possible, because the interface of
+ * a pod that has just ended may still exist. */
 uint32_t hf_kubelet_take_ip(struct hf_kubelet *k)
 {
 	uint32_t first = k->isolate ? HF_NET_FIRST : HF_NET_HOST_FIRST;
@@ -113,7 +120,7 @@ static void on_pod(void *arg, struct hf_doc *doc)
 	const char *uid = hf_doc_uid(doc);
 	struct hf_kpod *pod = hf_map_get(k->pods, uid);
 
-	/* It becomes the name of a folder. */
+	/* The UID becomes the name of a folder. */
 	if (hf_dns1123_label_problem(uid))
 		return;
 	if (pod) {
@@ -122,8 +129,9 @@ static void on_pod(void *arg, struct hf_doc *doc)
 		pod = hf_kpod_create(k, doc);
 		if (!hf_map_put(k->pods, uid, pod)) {
 			(void)hf_kpod_destroy(pod);
-			hf_kubelet_notice(k, "more than %d pods: %s/%s is not run", PODS_KNOWN_MAX,
-					  hf_doc_namespace(doc), hf_doc_name(doc));
+			hf_kubelet_notice(k,
+					  "more than %d pods are known: pod %s/%s is not started",
+					  PODS_KNOWN_MAX, hf_doc_namespace(doc), hf_doc_name(doc));
 			return;
 		}
 		if (k->draining)
@@ -142,7 +150,7 @@ static void on_pod_removed(void *arg, struct hf_doc *last)
 	hf_khosts_changed(k);
 }
 
-/* Pods found on disk that the store does not know have no business here. */
+/* Ends the pods that were found on disk and that the store does not know. */
 static void on_pods_listed(void *arg)
 {
 	struct hf_kubelet *k = arg;
@@ -208,7 +216,7 @@ void hf_kubelet_probed(struct hf_kubelet *k)
 				  k->why, how_to_isolate());
 	else if (k->isolate && !k->uplink)
 		hf_kubelet_notice(k,
-				  "pods reach each other and no other network: %s, or set "
+				  "pods reach each other but no other network: %s, or set "
 				  "hostNetwork in the pods",
 				  k->uplink_why);
 	if (!k->isolate && !k->preload)
@@ -251,8 +259,8 @@ static int take_lock(const char *state_dir, int *ret_fd, struct hf_error *err)
 	return 0;
 }
 
-/* busybox's nslookup asks DNS servers, which know nothing of pods; this one is told what every
- * program of the container is told. */
+/* busybox's nslookup asks DNS servers, which do not know the pods. This script resolves names with
+ * the C library, as all programs of the container do. */
 static const char nslookup_script[] =
 	"#!/bin/sh\n"
 	"# nslookup NAME, answered as this container's programs resolve names.\n"
@@ -263,7 +271,7 @@ static const char nslookup_script[] =
 	"\t[ \"$type\" != STREAM ] || printf 'Address: %s\\n' \"$address\"\n"
 	"done\n";
 
-/* So that a pod's command can be `holdfast exec`, wherever this program lies. */
+/* Links this program into the plane's folder, so that a pod's command can be `holdfast exec`. */
 static void link_program(const struct hf_kubelet *k)
 {
 	HF_AUTOFREE char *link = hf_xasprintf("%s/holdfast", k->bin_dir);
@@ -302,11 +310,12 @@ static char *find_exe(const char *asked)
 	if (n <= 0)
 		return hf_xstrdup("/proc/self/exe");
 	path[n] = '\0';
-	/* A program that was replaced while it ran goes on as it was. */
+	/* If the program's file was replaced while it runs, /proc/self/exe still is the running
+	 * version. */
 	return hf_xstrdup(access(path, X_OK) == 0 ? path : "/proc/self/exe");
 }
 
-/* Beside the program, where it was built, or where it is installed. */
+/* Looks for the preload library beside the program, in the build folder and where it is installed. */
 static char *find_preload(const char *exe)
 {
 	static const char *const folders[] = {"", "/src/local", "/../lib/holdfast"};
@@ -322,8 +331,8 @@ static char *find_preload(const char *exe)
 	return NULL;
 }
 
-/* What of this program's environment a container starts with: where programs are found and how
- * text is written; nothing that may be a secret. */
+/* The variables that every container gets from this program's environment: where programs are found
+ * and how text is written. No others, as they may be secret. */
 static void make_base_env(struct hf_kubelet *k, const char *const *env)
 {
 	static const char *const names[] = {"HOME",   "USER",     "LOGNAME", "LANG",
@@ -370,7 +379,7 @@ static int find_pods(struct hf_kubelet *k, struct hf_error *err)
 static void on_drain_task(void *arg);
 static void on_drain_timer(void *arg);
 
-static struct hf_kubelet *allocate(const struct hf_kubelet_options *o)
+static struct hf_kubelet *allocate_kubelet(const struct hf_kubelet_options *o)
 {
 	struct hf_kubelet *k = hf_xcalloc(1, sizeof(*k));
 
@@ -408,7 +417,7 @@ int hf_kubelet_create(const struct hf_kubelet_options *options, struct hf_kubele
 				    "'%s' must be an absolute path of at most %d "
 				    "bytes",
 				    options->state_dir, HF_KUBELET_PATH_MAX / 2);
-	k = allocate(options);
+	k = allocate_kubelet(options);
 	rc = make_folders(k, err);
 	if (!rc)
 		rc = find_pods(k, err);
@@ -494,14 +503,14 @@ static void end_drain(struct hf_kubelet *k)
 		done(k->drained_arg);
 }
 
-/* The store does not take what there is to say; the journals have it, for the next kubelet. */
+/* The store does not accept the final statuses. The next kubelet writes them from the journals. */
 static void on_drain_timer(void *arg)
 {
 	struct hf_kubelet *k = arg;
 
 	if (k->drained)
-		hf_kubelet_notice(k, "the store did not take how every pod ended; that is told at "
-				     "the next start");
+		hf_kubelet_notice(k, "the store did not accept the final status of every pod; the "
+				     "next start writes them from the journals");
 	end_drain(k);
 }
 
@@ -568,7 +577,7 @@ static void kill_leftover(const char *pod_dir)
 	HF_AUTO_FD dir = open(pod_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	HF_AUTOFREE struct hf_pod_past *past = hf_xcalloc(1, sizeof(*past));
 
-	/* Its containers are tied to it: the kernel kills them with it. */
+	/* When the shim dies, the kernel kills its containers. */
 	if (dir >= 0 && hf_journal_read(dir, past, NULL) == 0 && past->shim.pid)
 		(void)hf_process_id_kill(&past->shim, SIGKILL, NULL);
 }
@@ -595,7 +604,9 @@ int hf_kubelet_kill_leftovers(const char *state_dir, struct hf_error *err)
 			(void)poll(NULL, 0, 10);
 		hf_kstray_kill(entry->d_name);
 		if (hf_kshim_alive(pod_dir))
-			rc = hf_error_set(err, HF_E_TIMEOUT, "pod %s does not end", entry->d_name);
+			rc = hf_error_set(err, HF_E_TIMEOUT,
+					  "the shim of pod %s did not end after SIGKILL",
+					  entry->d_name);
 	}
 	(void)closedir(dir);
 	return rc;

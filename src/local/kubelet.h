@@ -10,98 +10,105 @@
 #include <stdbool.h>
 
 /*
- * The kubelet of the embedded plane: it runs the pods bound to its node as processes
- * of this machine, and is a client of the store like any other.
+ * The kubelet of the embedded plane: a client of the store that runs the pods bound to its node as
+ * processes of this machine.
  *
- * Images are not pulled: command and args run from the machine's own file system.
- * Each pod has a shim (local/shim.h), a small process that outlives this one, holds
- * the pod's namespaces, starts and reaps its containers and writes down how each of
- * them ended.  So destroying the kubelet, or losing its process, ends no pod: the next
- * kubelet on the same folder finds the pods again, or declares them lost (phase Failed,
- * reason "Lost", condition DisruptionTarget), and never starts one twice.
+ * Images are not pulled; command and args run from the machine's own file system. Each pod has a
+ * shim (local/shim.h), a small process that outlives the kubelet. The shim holds the pod's
+ * namespaces, starts and reaps its containers, and records how each of them ended. The pods thus
+ * run on when the kubelet is destroyed or killed. The next kubelet on the same folder finds them
+ * again, or declares them lost (phase Failed, reason "Lost", condition DisruptionTarget). It never
+ * starts a pod twice.
  *
- * What a pod asks for and this kubelet does not do is refused: the container waits with
+ * A pod that requires a feature which this kubelet lacks is refused: the container waits with
  * reason CreateContainerConfigError and a message that names the field.
  */
 struct hf_kubelet;
 
 #define HF_KUBELET_NODE "local"
-#define HF_KUBELET_PODS_MAX 110 /* upstream's default for a node; status.capacity.pods */
+#define HF_KUBELET_PODS_MAX 110 /* upstream's default; the Node's status.capacity.pods */
 
 enum hf_kubelet_network {
-	HF_KUBELET_NETWORK_AUTO, /* a network namespace per pod where the machine allows it */
-	HF_KUBELET_NETWORK_HOST, /* all pods on the machine's network (tests; people who ask) */
+	/* a network namespace for each pod if the machine allows it */
+	HF_KUBELET_NETWORK_AUTO,
+	/* all pods use the machine's network; for tests, or at a user's request */
+	HF_KUBELET_NETWORK_HOST,
 };
 
 struct hf_kubelet_options {
-	struct hf_loop *loop;   /* a real one; outlives the kubelet */
-	struct hf_store *store; /* outlives the kubelet */
-	const char *state_dir; /* absolute; made with mode 0700 if absent.  One kubelet at a time */
+	struct hf_loop *loop;   /* a real loop; must outlive the kubelet */
+	struct hf_store *store; /* must outlive the kubelet */
+	/* absolute; created with mode 0700 if absent; one kubelet at a time */
+	const char *state_dir;
 	const char *node_name; /* NULL: HF_KUBELET_NODE */
-	/* The program that answers to "shim" (local/shim.h).  NULL: /proc/self/exe. */
+	/* The program that has the verb "shim" (local/shim.h). NULL: /proc/self/exe. */
 	const char *exe;
 	enum hf_kubelet_network network;
-	/* "NAME=value" of every container, unless the pod says otherwise; NULL-terminated; NULL:
-	 * none. */
+	/* "NAME=value" for every container; a pod's own variables win. NULL-terminated; NULL: none. */
 	const char *const *env;
-	/* Something a person should know once: no isolation and how to get it, limits that are
-	 * not kept.  text is one line; borrowed for the call.  May be NULL. */
+	/* Called with a warning for the user, once for each: no isolation and how to get it, limits
+	 * that are not enforced. text is a line, borrowed for the call. May be NULL. */
 	void (*notice)(void *arg, const char *text);
-	/* The node is registered and takes pods (code 0), or it cannot be (the kubelet then does
-	 * nothing more).  Called once, from the loop.  May be NULL. */
+	/* Called once, from the loop: code 0 when the node is registered and takes pods; otherwise
+	 * the kubelet cannot start and does nothing more. May be NULL. */
 	void (*ready)(void *arg, int code, const char *message);
-	void *arg; /* of both */
+	void *arg; /* passed to both callbacks */
 };
 
-/* HF_E_CONFLICT: another kubelet works in state_dir.  HF_E_IO, HF_E_NO_SPACE: the folder. */
+/* Creates the kubelet. HF_E_CONFLICT: another kubelet uses state_dir. HF_E_IO, HF_E_NO_SPACE: the
+ * folder cannot be written. */
 int hf_kubelet_create(const struct hf_kubelet_options *options, struct hf_kubelet **ret_kubelet,
 		      struct hf_error *err) HF_MUST_CHECK;
-/* Lets go of everything; pods run on.  NULL is fine; returns NULL. */
+/* Frees the kubelet; the pods run on. NULL is allowed; returns NULL. */
 struct hf_kubelet *hf_kubelet_destroy(struct hf_kubelet *kubelet);
 
 /*
- * End every pod: SIGTERM, SIGKILL after grace (HF_TIME_NONE: each pod's own
- * terminationGracePeriodSeconds), the final status is written (for at most 5 s more where the
- * store takes nothing); the pod objects stay.  A pod whose end is this drain's doing is Failed,
- * reason Terminated, condition DisruptionTarget, whatever its containers' codes: what there was
- * to do is not done.  No pod is started from here on.  done runs once, from the loop,
- * when nothing of any pod runs any more.  May be called again with a shorter grace; done
- * is then the later one.  For "down", and for the end of "run".
+ * Ends every pod, for "down" and for the end of "run". The kubelet sends SIGTERM, and SIGKILL after
+ * grace (HF_TIME_NONE: each pod's terminationGracePeriodSeconds). Then it writes the final
+ * statuses, for at most 5 s if the store accepts none. The pod objects stay, and no pod is started
+ * any more.
+ *
+ * A pod that this drain ends is Failed with reason Terminated and condition DisruptionTarget,
+ * whatever the exit codes of its containers: its work is not done.
+ *
+ * done runs once, from the loop, when no process of any pod runs any more. A second call may
+ * shorten the grace; only its done is then called.
  */
 void hf_kubelet_drain(struct hf_kubelet *kubelet, hf_time grace, void (*done)(void *arg),
 		      void *arg);
 
-/* Send a signal to a container's main process, as "kill" would.  container may be NULL: the
- * first one.  HF_E_NOT_FOUND: no such pod here, or the container does not run. */
+/* Sends a signal to a container's main process. container NULL: the first one. HF_E_NOT_FOUND: the
+ * pod is not here, or the container does not run. */
 int hf_kubelet_signal(struct hf_kubelet *kubelet, const char *ns, const char *pod,
 		      const char *container, int signum, struct hf_error *err);
 
 /*
- * Logs of one container, for struct hf_local_logs (local/local.h): the signature is that
- * of its start, kubelet_arg is the struct hf_kubelet.  fn is called from the loop, never
- * from inside; with len 0 at the end, with upstream's messages for what cannot be shown
- * ("container "c" in pod "p" is waiting to start: ContainerCreating").  The stream's ops
- * have logs_stop; stop every stream before the kubelet is destroyed.
+ * Reads the log of a container, for struct hf_local_logs (local/local.h), whose start has this
+ * signature; kubelet_arg is the struct hf_kubelet. The loop calls fn, never hf_kubelet_logs itself;
+ * a call with len 0 ends the stream. Errors have upstream's texts ("container "c" in pod "p" is
+ * waiting to start: ContainerCreating"). Stop every stream, with logs_stop of its ops, before the
+ * kubelet is destroyed.
  */
 struct hf_log_stream *hf_kubelet_logs(void *kubelet_arg, struct hf_doc *pod,
 				      const struct hf_log_options *options, hf_log_fn fn,
 				      void *fn_arg);
 
-/* What the pods of this machine get, in words for `up` and for tests.  Valid after ready. */
+/* What pods get on this machine, for the output of `up` and for tests. Valid after ready. */
 struct hf_kubelet_facts {
 	bool pod_network; /* each pod has its own network, host name and mounts */
-	bool user_ns;     /* ... by a user namespace, without being root */
-	bool pid_ns;      /* ... and its own process numbers */
-	bool uplink;      /* ... and reaches other networks, through slirp4netns */
-	bool cgroups;     /* limits of memory and CPU are kept */
-	const char *why;  /* what is missing and how to get it; "" when all is there.  Borrowed */
+	bool user_ns;     /* through a user namespace, without root */
+	bool pid_ns;      /* each pod also has its own process numbers */
+	bool uplink;      /* pods reach other networks, through slirp4netns */
+	bool cgroups;     /* limits of memory and CPU are enforced */
+	/* what is missing and how to get it; "" if nothing is. Borrowed */
+	const char *why;
 };
 void hf_kubelet_facts(const struct hf_kubelet *kubelet, struct hf_kubelet_facts *ret_facts);
 
 /*
- * Kill what a kubelet that is gone left in state_dir, and wait for it: for `down` where `up`
- * was killed, synchronous, for programs that are about to exit.  Pods' folders (logs) stay.
- * HF_E_CONFLICT: a kubelet works there.
+ * Kills the pods that a killed kubelet left in state_dir and waits for their end. For `down` after
+ * `up` was killed; it blocks. The pods' folders with the logs stay. HF_E_CONFLICT: a kubelet uses
+ * the folder.
  */
 int hf_kubelet_kill_leftovers(const char *state_dir, struct hf_error *err) HF_MUST_CHECK;
 

@@ -8,13 +8,14 @@
 #include <string.h>
 
 /*
- * What a pod may not ask of this kubelet.  Fields that mean nothing where images are not
- * pulled (image, ports, imagePullSecrets, …) or that others act on (tolerations, affinity)
- * are passed over; all that would change how a container runs is done or refused here.
+ * Refuses pods that require features which this kubelet lacks. Fields without a meaning here
+ * (image, ports, imagePullSecrets, …) and fields that other controllers use (tolerations, affinity)
+ * are ignored. Every other field that would change how a container runs is either implemented or
+ * refused here.
  */
 enum refuse_when {
 	IF_PRESENT,  /* any value but null */
-	IF_NONEMPTY, /* a list or map with something in it */
+	IF_NONEMPTY, /* a list or map with items */
 	IF_TRUE,
 	IF_FALSE,
 };
@@ -26,14 +27,14 @@ struct refusal {
 };
 
 static const struct refusal pod_refusals[] = {
-	{"hostUsers", IF_FALSE, "pods run with the rights of whoever started the plane"},
+	{"hostUsers", IF_FALSE, "pods run with the rights of the user who started the plane"},
 	{"shareProcessNamespace", IF_TRUE, "containers of a pod do not share their processes"},
 	{"setHostnameAsFQDN", IF_TRUE, "the host name is the pod's short name"},
 	{"runtimeClassName", IF_PRESENT, "there is one runtime: processes of this machine"},
 	{"resourceClaims", IF_NONEMPTY, "dynamic resource allocation is not done here"},
 	{"resources", IF_NONEMPTY, "set the resources of each container instead"},
 	{"dnsConfig", IF_NONEMPTY, "names are resolved by the pod's hosts file"},
-	{"readinessGates", IF_NONEMPTY, "nobody here sets other conditions"},
+	{"readinessGates", IF_NONEMPTY, "the plane sets no other conditions"},
 	{"ephemeralContainers", IF_NONEMPTY, "containers cannot be added to a pod that runs"},
 	{"securityContext.sysctls", IF_NONEMPTY, "kernel parameters are not set"},
 	{"securityContext.seLinuxOptions", IF_NONEMPTY, "SELinux labels are not set"},
@@ -57,7 +58,7 @@ static const struct refusal container_refusals[] = {
 	{"securityContext.windowsOptions", IF_NONEMPTY, "this is not Windows"},
 };
 
-static const struct hf_json *walk(const struct hf_json *object, const char *path)
+static const struct hf_json *find_field(const struct hf_json *object, const char *path)
 {
 	char copy[128];
 	char *rest = copy, *key;
@@ -68,7 +69,7 @@ static const struct hf_json *walk(const struct hf_json *object, const char *path
 	return object;
 }
 
-static bool applies(const struct hf_json *value, enum refuse_when when)
+static bool is_refused_value(const struct hf_json *value, enum refuse_when when)
 {
 	switch (when) {
 	case IF_NONEMPTY: return hf_json_len(value) > 0;
@@ -78,7 +79,7 @@ static bool applies(const struct hf_json *value, enum refuse_when when)
 	}
 }
 
-static int refuse(struct hf_error *err, const char *path, const char *field, const char *why)
+static int refuse_field(struct hf_error *err, const char *path, const char *field, const char *why)
 {
 	return hf_error_set(err, HF_E_UNSUPPORTED, "%s.%s is not supported: %s", path, field, why);
 }
@@ -87,29 +88,29 @@ static int check_table(const struct hf_json *object, const char *path,
 		       const struct refusal *refusals, size_t n, struct hf_error *err)
 {
 	for (size_t i = 0; i < n; i++)
-		if (applies(walk(object, refusals[i].path), refusals[i].when))
-			return refuse(err, path, refusals[i].path, refusals[i].why);
+		if (is_refused_value(find_field(object, refusals[i].path), refusals[i].when))
+			return refuse_field(err, path, refusals[i].path, refusals[i].why);
 	return 0;
 }
 
-/* A profile that upstream's runtimes would load from a file. */
+/* Refuses profiles that upstream's runtimes would load from a file. */
 static int check_profiles(const struct hf_json *object, const char *path, struct hf_error *err)
 {
 	static const char *const fields[] = {"securityContext.seccompProfile",
 					     "securityContext.appArmorProfile"};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(fields); i++) {
-		const char *type = hf_json_path_str(walk(object, fields[i]), "type", NULL);
+		const char *type = hf_json_path_str(find_field(object, fields[i]), "type", NULL);
 
 		if (type && !hf_streq(type, "Unconfined") && !hf_streq(type, "RuntimeDefault"))
-			return refuse(err, path, fields[i], "profiles are not loaded");
+			return refuse_field(err, path, fields[i], "profiles are not loaded");
 	}
 	return 0;
 }
 
 /* --- what needs rights or namespaces --- */
 
-/* What the container says, else what the pod says. */
+/* Returns the container's value of a field, or else the pod's. */
 static const struct hf_json *in_force(const struct hf_json *container, const struct hf_json *spec,
 				      const char *key)
 {
@@ -131,10 +132,11 @@ static int check_user(const struct hf_json *container, const struct hf_json *spe
 		if (hf_json_type(value) <= HF_JSON_NULL)
 			continue;
 		if (id < 0 || id > INT32_MAX)
-			return refuse(err, path, fields[i], "not a number of a user or group");
+			return refuse_field(err, path, fields[i],
+					    "not a number of a user or group");
 		if (!facts->root && !(i == 0 && id == facts->uid))
-			return refuse(err, path, fields[i],
-				      "only root can start containers as somebody else");
+			return refuse_field(err, path, fields[i],
+					    "only root can start containers as another user");
 	}
 	if (hf_json_true(in_force(container, spec, "runAsNonRoot"), false) &&
 	    (user == 0 || (user < 0 && facts->root)))
@@ -149,14 +151,15 @@ static int check_privileges(const struct hf_json *context, const char *path,
 	const char *proc = hf_json_path_str(context, "procMount", NULL);
 
 	if (!facts->root && hf_json_true(hf_json_get(context, "privileged"), false))
-		return refuse(err, path, "privileged", "the plane does not run as root");
+		return refuse_field(err, path, "privileged", "the plane does not run as root");
 	if (!facts->root && hf_json_len(hf_json_path(context, "capabilities", "add", NULL)) > 0)
-		return refuse(err, path, "capabilities.add", "the plane does not run as root");
+		return refuse_field(err, path, "capabilities.add",
+				    "the plane does not run as root");
 	if (proc && !hf_streq(proc, "Default"))
-		return refuse(err, path, "procMount", "there is one way to see /proc");
+		return refuse_field(err, path, "procMount", "only the default is supported");
 	if (!facts->isolate && hf_json_true(hf_json_get(context, "readOnlyRootFilesystem"), false))
-		return refuse(err, path, "readOnlyRootFilesystem",
-			      "this machine refuses mount namespaces");
+		return refuse_field(err, path, "readOnlyRootFilesystem",
+				    "this machine refuses mount namespaces");
 	return 0;
 }
 
@@ -171,10 +174,10 @@ static int check_mounts(const struct hf_json *container, const char *path, struc
 
 		(void)snprintf(at, sizeof(at), "%.80s.volumeMounts[%zu]", path, i);
 		if (!hf_str_is_empty(hf_json_path_str(m, "subPathExpr", NULL)))
-			return refuse(err, at, "subPathExpr", "use subPath");
+			return refuse_field(err, at, "subPathExpr", "use subPath");
 		if (propagation && !hf_streq(propagation, "None"))
-			return refuse(err, at, "mountPropagation",
-				      "mounts of a container stay in it");
+			return refuse_field(err, at, "mountPropagation",
+					    "mount propagation is not supported");
 	}
 	return 0;
 }
@@ -213,12 +216,12 @@ int hf_kcheck_pod(const struct hf_json *spec, const struct hf_kcheck *facts, str
 	int rc = check_table(spec, "spec", pod_refusals, HF_ARRAY_LEN(pod_refusals), err);
 
 	if (!rc && os && !hf_streq(os, "linux"))
-		rc = refuse(err, "spec", "os.name", "this is Linux");
+		rc = refuse_field(err, "spec", "os.name", "this is Linux");
 	if (!rc)
 		rc = check_profiles(spec, "spec", err);
 	if (!rc && !facts->root && (hf_json_len(hf_json_get(context, "supplementalGroups")) > 0))
-		rc = refuse(err, "spec", "securityContext.supplementalGroups",
-			    "only root can set groups");
+		rc = refuse_field(err, "spec", "securityContext.supplementalGroups",
+				  "only root can set groups");
 	if (!rc && hf_json_len(hf_json_get(spec, "containers")) +
 				   hf_json_len(hf_json_get(spec, "initContainers")) >
 			   HF_POD_CONTAINERS_MAX)

@@ -7,10 +7,13 @@
 
 #include <string.h>
 
-/* An object is bounded by the store; decoded it only shrinks. */
+/* Reads the values of ConfigMaps and Secrets. */
+
+/* The store bounds an object, and decoded base64 is shorter. */
 #define VALUE_BYTES_MAX ((size_t)2 << 20)
 
-/* Where an object keeps values, and how: a Secret's data is base64, a ConfigMap's plain. */
+/* Returns the maps of an object one by one, and whether their values are base64: data and
+ * stringData of a Secret, data and binaryData of a ConfigMap. */
 static int next_value(struct hf_doc *doc, int place, const struct hf_json **ret_map,
 		      bool *ret_encoded)
 {
@@ -26,8 +29,8 @@ static int next_value(struct hf_doc *doc, int place, const struct hf_json **ret_
 	return 1;
 }
 
-static int decode(const struct hf_json *value, bool encoded, struct hf_strbuf *sb,
-		  struct hf_error *err)
+static int decode_value(const struct hf_json *value, bool encoded, struct hf_strbuf *sb,
+			struct hf_error *err)
 {
 	const char *text = hf_json_str(value, "");
 
@@ -44,7 +47,7 @@ int hf_kdata_get(struct hf_doc *doc, const char *key, struct hf_strbuf *sb, stru
 
 	for (int place = 0; next_value(doc, place, &map, &encoded); place++)
 		if (hf_json_get(map, key))
-			return decode(hf_json_get(map, key), encoded, sb, err);
+			return decode_value(hf_json_get(map, key), encoded, sb, err);
 	return hf_error_set(err, HF_E_NOT_FOUND, "there is no key '%s'", key);
 }
 
@@ -59,7 +62,7 @@ int hf_kdata_each(struct hf_doc *doc, hf_kdata_fn fn, void *arg, struct hf_error
 
 		for (void *it = NULL; (it = hf_json_next(map, it, &key, &value));) {
 			HF_AUTO_STRBUF bytes = HF_STRBUF_INIT(VALUE_BYTES_MAX);
-			int rc = decode(value, encoded, &bytes, err);
+			int rc = decode_value(value, encoded, &bytes, err);
 
 			if (rc)
 				return hf_error_wrap(err, "key '%s'", key);

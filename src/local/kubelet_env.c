@@ -10,12 +10,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+/*
+ * Builds a container's environment and expands $(NAME). Pure, apart from reading the fetched
+ * ConfigMaps and Secrets.
+ */
+
 #define VARIABLES_MAX 4096
-#define VALUE_BYTES_MAX ((size_t)2 << 20) /* ARG_MAX; the kernel takes 128 KiB in one variable */
+/* the kernel's ARG_MAX; a single variable may have 128 KiB */
+#define VALUE_BYTES_MAX ((size_t)2 << 20)
 
 struct variables {
 	const char **items; /* "NAME=value", NULL-terminated */
-	size_t n, n_base;   /* the base is not seen by $(NAME) */
+	/* the first n_base come from the kubelet; $(NAME) ignores them */
+	size_t n, n_base;
 	struct hf_arena *arena;
 };
 
@@ -55,8 +62,8 @@ const char *hf_kenv_expand(const char *text, const char *const *env, struct hf_a
 
 /* --- fields of the pod --- */
 
-/* "metadata.labels['KEY']": the key, or NULL. */
-static const char *subscript(const char *path, const char *map, struct hf_arena *arena)
+/* Returns KEY of "metadata.labels['KEY']", or NULL if the path has another form. */
+static const char *parse_subscript(const char *path, const char *map, struct hf_arena *arena)
 {
 	size_t len = strlen(map);
 	const char *end;
@@ -95,8 +102,8 @@ const char *hf_kenv_field(const struct hf_kenv_input *input, const char *path,
 		if (hf_streq(path, fields[i].path))
 			return hf_str_or(fields[i].value, "");
 	for (size_t i = 0; i < HF_ARRAY_LEN(maps); i++) {
-		const char *key =
-			subscript(path, hf_arena_printf(arena, "metadata.%s", maps[i]), arena);
+		const char *key = parse_subscript(
+			path, hf_arena_printf(arena, "metadata.%s", maps[i]), arena);
 
 		if (key)
 			return hf_str_or(hf_json_path_str(meta, maps[i], key, NULL), "");
@@ -186,7 +193,7 @@ void hf_kenv_add_refs(const struct hf_json *container, struct hf_krefs *refs)
 	}
 }
 
-/* 0 and *ret_value NULL: optional and not there. */
+/* Sets *ret_value to NULL if the key is missing and the reference is optional. */
 static int value_of_key(const struct hf_kenv_input *input, const struct hf_resource *resource,
 			const struct hf_json *ref, struct hf_arena *arena, const char **ret_value,
 			struct hf_error *err)
@@ -242,7 +249,7 @@ static int set_variable(struct variables *v, const char *name, const char *value
 	for (size_t i = 0; i < v->n; i++) {
 		if (strncmp(v->items[i], name, len) == 0 && v->items[i][len] == '=') {
 			v->items[i] = item;
-			/* From the pod now, no more from the base. */
+			/* The variable now comes from the pod: moves it out of the base. */
 			if (i < v->n_base) {
 				v->items[i] = v->items[v->n_base - 1];
 				v->items[--v->n_base] = item;

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Variables, and what is refused: pure but for the objects a pod names, which a store of
- * this test's own answers for. */
+/* Tests of variables and of the pods that are refused. A store made for this test answers for
+ * ConfigMaps and Secrets. */
 
 struct shelf_call {
 	hf_reply_fn fn;
@@ -120,7 +120,7 @@ static const char pod_text[] =
 
 static const char *const base[] = {"PATH=/bin", "HOME=/root", NULL};
 
-/* Fetch what the container names, then build; the code of that. */
+/* Fetches the objects that the container names, then builds its environment. Returns the code. */
 static int build(struct shelf *s, const char *container_text, const char *const **ret_env,
 		 struct hf_error *err)
 {
@@ -176,7 +176,7 @@ static void values_may_refer_to_those_before_and_override_the_base(void **state)
 	assert_string_equal(env_of(env, "C"), "$(D)$(A)$");
 	assert_string_equal(env_of(env, "HOME"), "/h");
 	assert_string_equal(env_of(env, "E"), "9");
-	/* As on a cluster, where it would be the image's. */
+	/* As on a cluster, where the image sets PATH: $(PATH) is not expanded. */
 	assert_string_equal(env_of(env, "F"), "$(PATH)");
 	{
 		size_t n = 0;

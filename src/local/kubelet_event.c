@@ -10,10 +10,10 @@
 #include <stdlib.h>
 
 /*
- * Events about pods, and about the Node.  They are for people: one that cannot be written is left out, and
- * a pod that has nothing new to say says it once.
+ * Writes Events about pods and about the Node. They are for people only: an Event that cannot be
+ * written is dropped, and the same event is not repeated.
  */
-#define UNDER_WAY_MAX 64 /* more at once are left out */
+#define UNDER_WAY_MAX 64 /* requests at a time; more are dropped */
 
 struct event_call {
 	struct hf_kevents *events;
@@ -22,7 +22,7 @@ struct event_call {
 
 struct hf_kevents {
 	struct hf_kubelet *kubelet;
-	uint64_t n; /* makes names differ */
+	uint64_t n; /* a counter that makes names unique */
 	struct event_call under_way[UNDER_WAY_MAX];
 };
 
@@ -59,13 +59,13 @@ static struct event_call *free_slot(struct hf_kevents *events)
 	return NULL;
 }
 
-/* What an event is about. */
+/* The object that an Event is about. */
 struct about {
 	const char *kind, *ns, *name, *uid;
 };
 
-static struct hf_json *compose(struct hf_kubelet *k, const struct about *of, const char *type,
-			       const char *reason, const char *message)
+static struct hf_json *make_event(struct hf_kubelet *k, const struct about *of, const char *type,
+				  const char *reason, const char *message)
 {
 	struct hf_json *event = hf_json_object();
 	struct hf_json *meta = hf_json_ensure_object(event, "metadata");
@@ -100,7 +100,7 @@ static struct hf_json *compose(struct hf_kubelet *k, const struct about *of, con
 	return event;
 }
 
-static void send(struct hf_kubelet *k, const char *ns, struct hf_json *event)
+static void send_event(struct hf_kubelet *k, const char *ns, struct hf_json *event)
 {
 	struct event_call *call = free_slot(k->events);
 	struct hf_request request = {.verb = HF_VERB_CREATE,
@@ -119,7 +119,7 @@ static void send(struct hf_kubelet *k, const char *ns, struct hf_json *event)
 void hf_kevent(struct hf_kpod *pod, const char *type, const char *reason, const char *fmt, ...)
 {
 	const struct about about = {"Pod", pod->ns, pod->name, pod->uid};
-	char message[1024]; /* as the API server bounds it */
+	char message[1024]; /* the API server's limit */
 	va_list ap;
 
 	if (!pod->ns[0])
@@ -127,14 +127,15 @@ void hf_kevent(struct hf_kpod *pod, const char *type, const char *reason, const 
 	va_start(ap, fmt);
 	(void)vsnprintf(message, sizeof(message), fmt, ap);
 	va_end(ap);
-	send(pod->kubelet, pod->ns, compose(pod->kubelet, &about, type, reason, message));
+	send_event(pod->kubelet, pod->ns, make_event(pod->kubelet, &about, type, reason, message));
 }
 
 void hf_kevent_node(struct hf_kubelet *kubelet, const char *type, const char *reason,
 		    const char *message)
 {
-	/* Upstream's kubelet gives the name for the UID, and kubectl describe asks for it. */
+	/* Upstream's kubelet uses the Node's name as its UID here, and kubectl describe selects by
+	 * it. */
 	const struct about about = {"Node", NULL, kubelet->node_name, kubelet->node_name};
 
-	send(kubelet, "default", compose(kubelet, &about, type, reason, message));
+	send_event(kubelet, "default", make_event(kubelet, &about, type, reason, message));
 }

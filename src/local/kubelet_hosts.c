@@ -15,18 +15,16 @@
 #include <unistd.h>
 
 /*
- * Names.  Each pod has a hosts file with itself and every service of its plane, bound
- * over /etc/hosts (or read by the preloaded library, where there is no mount namespace).
- * The file is rewritten in place: a new file under the old name would not be seen through
- * the bind.
+ * Resolves names. Each pod has a hosts file with itself and every service of its plane. It is bound
+ * over /etc/hosts; without mount namespaces the preloaded library reads it. The file is rewritten
+ * in place, because the bind would not show a new file under the old name.
  *
- * A headless service stands for the addresses of the pods behind its selector; so does
- * one with a cluster address whose ports are the pods' own, as nothing here translates
- * ports.
+ * A headless service has the addresses of the pods that its selector matches. A service with a
+ * cluster address has them too, if its ports are the pods' own: nothing here translates ports.
  */
 #define FILE_BYTES_MAX ((size_t)4 << 20)
 
-static bool matches(const struct hf_json *selector, const struct hf_json *labels)
+static bool selector_matches(const struct hf_json *selector, const struct hf_json *labels)
 {
 	const char *key;
 	struct hf_json *value;
@@ -37,7 +35,7 @@ static bool matches(const struct hf_json *selector, const struct hf_json *labels
 	return hf_json_len(selector) > 0;
 }
 
-/* Whether a port of a pod behind the service is the port of the service. */
+/* Tells whether each targetPort equals the service's port. */
 static bool ports_are_plain(const struct hf_json *ports)
 {
 	for (size_t i = 0; i < hf_json_len(ports); i++) {
@@ -56,7 +54,7 @@ static bool is_usable(const struct hf_json *spec)
 	       ports_are_plain(hf_json_get(spec, "ports"));
 }
 
-/* A pod that others may speak to. */
+/* Returns the address of a running pod with its own network, or NULL. */
 static const char *address_of(const struct hf_kpod *pod)
 {
 	return pod->state == HF_KPOD_RUNNING && pod->spec_doc && !pod->config.host_network
@@ -79,9 +77,9 @@ static void add_service(const struct hf_kubelet *k, const char *for_ns, struct h
 		const char *ip = address_of(pod);
 
 		if (!ip || !hf_streq(pod->ns, ns) ||
-		    !matches(hf_json_get(spec, "selector"),
-			     hf_json_path(hf_doc_json(pod->doc ? pod->doc : pod->spec_doc),
-					  "metadata", "labels", NULL)))
+		    !selector_matches(hf_json_get(spec, "selector"),
+				      hf_json_path(hf_doc_json(pod->doc ? pod->doc : pod->spec_doc),
+						   "metadata", "labels", NULL)))
 			continue;
 		hf_strbuf_addf(sb, "%s", ip);
 		if (hf_streq(ns, for_ns))
@@ -91,7 +89,8 @@ static void add_service(const struct hf_kubelet *k, const char *for_ns, struct h
 	}
 }
 
-/* HOSTNAME.SUBDOMAIN, where a pod has both and a service of that name is headless. */
+/* Adds HOSTNAME.SUBDOMAIN for pods that have both. The check for a headless service of that name is
+ * left out. */
 static void add_subdomains(const struct hf_kubelet *k, const char *for_ns, struct hf_strbuf *sb)
 {
 	const char *uid;
@@ -130,7 +129,7 @@ static void add_aliases(const struct hf_kpod *pod, struct hf_strbuf *sb)
 	}
 }
 
-static void compose(const struct hf_kpod *pod, struct hf_strbuf *sb)
+static void compose_hosts(const struct hf_kpod *pod, struct hf_strbuf *sb)
 {
 	const struct hf_kubelet *k = pod->kubelet;
 	struct hf_doc *service;
@@ -138,7 +137,8 @@ static void compose(const struct hf_kpod *pod, struct hf_strbuf *sb)
 	hf_strbuf_addstr(sb, "# Written by Holdfast; follows services and pods.\n"
 			     "127.0.0.1 localhost\n"
 			     "::1 localhost ip6-localhost ip6-loopback\n");
-	/* Libraries that ask for their own host's address must not be told the loopback's. */
+	/* The pod's own name resolves to its address: libraries that announce their host's address
+	 * must not get the loopback's. */
 	if (pod->config.ip)
 		hf_strbuf_addf(sb, "%s %s\n", pod->config.ip, pod->config.hostname);
 	if (pod->config.host_network)
@@ -160,7 +160,8 @@ static int write_in_place(const char *path, const struct hf_strbuf *sb, struct h
 	if (hf_fs_read_fd(fd, path, &before, NULL) == 0 && before.len == sb->len &&
 	    memcmp(before.data, sb->data, sb->len) == 0)
 		return 0;
-	/* One write, then the cut: a reader sees whole lines of the one or the other. */
+	/* Writes the new text at once and cuts afterwards, so that a reader sees whole lines, old
+	 * or new. */
 	if (pwrite(fd, sb->data, sb->len, 0) != (ssize_t)sb->len ||
 	    ftruncate(fd, (off_t)sb->len) < 0)
 		return hf_error_errno(err, errno, "cannot write '%s'", path);
@@ -172,12 +173,12 @@ static int write_hosts(const struct hf_kpod *pod, struct hf_error *err)
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(FILE_BYTES_MAX);
 	HF_AUTOFREE char *path = hf_xasprintf("%s/hosts", pod->dir);
 
-	compose(pod, &sb);
+	compose_hosts(pod, &sb);
 	return write_in_place(path, &sb, err);
 }
 
-/* The machine's own file with another answer to where hosts are found: not systemd-resolved, which
- * knows nothing of pods, and no DNS server where a pod's network cannot reach one. */
+/* Writes the machine's nsswitch.conf with another line for hosts. systemd-resolved does not know
+ * the pods. DNS is left out if the pods cannot reach a DNS server. */
 static void compose_nsswitch(bool uplink, struct hf_strbuf *sb)
 {
 	HF_AUTO_STRBUF own = HF_STRBUF_INIT(FILE_BYTES_MAX);

@@ -15,33 +15,35 @@
 #include <stdint.h>
 
 /*
- * The parts of the kubelet and what they know of each other.
+ * The parts of the kubelet and the functions between them.
  *
- *   kubelet.c          birth and end, the pods found on disk, drain
- *   kubelet_watch.c    pods and services as the store has them
- *   kubelet_pod.c      the life of one pod: what is done when
- *   kubelet_plan.c     ... and what should happen to its containers (pure)
+ *   kubelet.c          create and destroy, the pods found on disk, drain
+ *   kubelet_watch.c    pods and services of the store
+ *   kubelet_pod.c      the steps in the life of a pod
+ *   kubelet_plan.c     what should happen to its containers (pure)
  *   kubelet_start.c    from a container's spec to a run file
- *   kubelet_check.c    what is refused (pure)
+ *   kubelet_check.c    which pods are refused (pure)
  *   kubelet_env.c      variables (pure)
  *   kubelet_data.c     the content of ConfigMaps and Secrets (pure)
- *   kubelet_volumes.c  volumes on disk and mounts
- *   kubelet_refs.c     ConfigMaps and Secrets a pod names
- *   kubelet_status.c   status documents (pure but for termination messages)
- *   kubelet_shim.c     talking to one shim
+ *   kubelet_volumes.c  volumes on disk, and mounts
+ *   kubelet_refs.c     fetching the ConfigMaps and Secrets of a pod
+ *   kubelet_status.c   status documents (pure apart from termination messages)
+ *   kubelet_shim.c     the connection to a shim
  *   kubelet_hosts.c    hosts files
  *   kubelet_probe.c    what the machine allows; the node's network
- *   kubelet_uplink.c   ... and the way out of it
+ *   kubelet_uplink.c   the pods' way to other networks
  *   kubelet_node.c     the Node and its Lease
- *   kubelet_disk.c     when the disk counts as short
+ *   kubelet_disk.c     when the disk is nearly full
  *   kubelet_event.c    Events
  *   kubelet_logs.c     reading log files
  */
 
-#define HF_KUBELET_PATH_MAX 2048      /* of a pod's folder; longer state folders are refused */
-#define HF_KPOD_RETRY (2 * HF_SECOND) /* for what may come right by itself (a missing ConfigMap) */
-#define HF_TERMINATION_BYTES_MAX 4096 /* as upstream's kubelet */
-#define HF_KUBELET_LOG_BYTES_MAX (10 << 20) /* of one file; upstream's containerLogMaxSize */
+/* bytes of a pod's folder; longer state folders are refused */
+#define HF_KUBELET_PATH_MAX 2048
+/* for errors that may pass, such as a missing ConfigMap */
+#define HF_KPOD_RETRY (2 * HF_SECOND)
+#define HF_TERMINATION_BYTES_MAX 4096       /* as in upstream's kubelet */
+#define HF_KUBELET_LOG_BYTES_MAX (10 << 20) /* per file; upstream's containerLogMaxSize */
 #define HF_PRELOAD_FILE "libholdfast-names.so"
 #define HF_KUBELET_LOG_FILES_MAX 5 /* upstream's containerLogMaxFiles */
 
@@ -53,37 +55,40 @@ struct hf_kwatch_options {
 	struct hf_loop *loop;
 	struct hf_store *store;
 	const struct hf_resource *resource;
-	const char *field_selector; /* NULL: all; static or outlives the watch */
-	/* Called from the loop; doc is borrowed. */
+	/* NULL: all objects; static, or outlives the watch */
+	const char *field_selector;
+	/* The loop calls these; doc is borrowed. */
 	void (*changed)(void *arg, struct hf_doc *doc);
 	void (*removed)(void *arg, struct hf_doc *last);
-	void (*synced)(void *arg); /* once, after the first list was handed over */
+	void (*synced)(void *arg); /* once, after the first list */
 	void *arg;
 };
 struct hf_kwatch *hf_kwatch_create(const struct hf_kwatch_options *options);
-struct hf_kwatch *hf_kwatch_destroy(struct hf_kwatch *watch); /* NULL is fine; returns NULL */
-/* for (size_t it = 0; hf_kwatch_next(watch, &it, &doc);) …   borrowed */
+/* NULL is allowed; returns NULL */
+struct hf_kwatch *hf_kwatch_destroy(struct hf_kwatch *watch);
+/* Iterates over the objects, borrowed: for (size_t it = 0; hf_kwatch_next(watch, &it, &doc);) … */
 bool hf_kwatch_next(const struct hf_kwatch *watch, size_t *it, struct hf_doc **ret_doc);
 
 /* --- kubelet_refs.c --- */
 struct hf_krefs;
-#define HF_KREFS_MAX 256 /* objects one pod may name */
+#define HF_KREFS_MAX 256 /* objects that a pod may name */
 typedef void (*hf_krefs_fn)(void *arg);
 struct hf_krefs *hf_krefs_create(struct hf_store *store, struct hf_loop *loop, const char *ns);
-struct hf_krefs *hf_krefs_destroy(struct hf_krefs *refs); /* NULL is fine; returns NULL */
-/* Naming one twice is fine.  name may be NULL (nothing is added). */
+/* NULL is allowed; returns NULL */
+struct hf_krefs *hf_krefs_destroy(struct hf_krefs *refs);
+/* Adds an object to fetch. The same object may be added twice; a NULL name adds nothing. */
 void hf_krefs_add(struct hf_krefs *refs, const struct hf_resource *resource, const char *name);
-/* done runs once, from the loop, when every object was answered for. */
+/* Fetches all objects. The loop calls done once, when there is a reply for each. */
 void hf_krefs_fetch(struct hf_krefs *refs, hf_krefs_fn done, void *arg);
-/* The object, or NULL and why in err (HF_E_NOT_FOUND with upstream's message). */
+/* Returns the object, or NULL with the reason in err (HF_E_NOT_FOUND with upstream's message). */
 struct hf_doc *hf_krefs_get(const struct hf_krefs *refs, const struct hf_resource *resource,
 			    const char *name, struct hf_error *err);
 
 /* --- kubelet_data.c: what ConfigMaps and Secrets hold --- */
-/* The bytes behind key, appended to sb; HF_E_NOT_FOUND, HF_E_INVALID (no base64). */
+/* Appends the bytes of a key to sb. HF_E_NOT_FOUND: no such key; HF_E_INVALID: not base64. */
 int hf_kdata_get(struct hf_doc *doc, const char *key, struct hf_strbuf *sb, struct hf_error *err)
 	HF_MUST_CHECK;
-/* Every key, in the object's order; stops at the first failure of fn. */
+/* Calls fn for every key, in the object's order, until fn fails. */
 typedef int (*hf_kdata_fn)(void *arg, const char *key, const struct hf_strbuf *bytes,
 			   struct hf_error *err);
 int hf_kdata_each(struct hf_doc *doc, hf_kdata_fn fn, void *arg, struct hf_error *err)
@@ -94,47 +99,46 @@ struct hf_kenv_input {
 	const struct hf_json *pod;       /* the whole object */
 	const struct hf_json *container; /* its entry in the spec */
 	const struct hf_krefs *refs;
-	const char *const *base; /* "NAME=value", what every container starts with */
+	const char *const *base; /* "NAME=value", the base of every container */
 	const char *hostname;
 	const char *pod_ip, *host_ip;
 };
 void hf_kenv_add_refs(const struct hf_json *container, struct hf_krefs *refs);
-/* HF_E_INVALID: the text is the waiting message of CreateContainerConfigError. */
+/* Builds the environment. HF_E_INVALID: the text is the message of a CreateContainerConfigError. */
 int hf_kenv_build(const struct hf_kenv_input *input, struct hf_arena *arena,
 		  const char *const **ret_env, struct hf_error *err) HF_MUST_CHECK;
-/* $(NAME) by the variables in env ("NAME=value", NULL-terminated), $$(NAME) to $(NAME). */
+/* Expands $(NAME) by the variables in env ("NAME=value", NULL-terminated), and $$(NAME) to $(NAME). */
 const char *hf_kenv_expand(const char *text, const char *const *env, struct hf_arena *arena);
-/* The value of a fieldRef; NULL and err for a path that is not offered. */
+/* Returns the value of a fieldRef; NULL and err if the path is not supported. */
 const char *hf_kenv_field(const struct hf_kenv_input *input, const char *path,
 			  struct hf_arena *arena, struct hf_error *err);
-/* ... and of a resourceFieldRef. */
+/* Returns the value of a resourceFieldRef. */
 const char *hf_kenv_resource(const struct hf_kenv_input *input, const struct hf_json *ref,
 			     struct hf_arena *arena, struct hf_error *err);
 
 /* --- kubelet_check.c: HF_E_UNSUPPORTED with a text that names the field --- */
 struct hf_kcheck {
-	bool isolate; /* what the pod will get */
+	bool isolate; /* the pod will get namespaces */
 	bool root;
 	int64_t uid; /* of this process */
 };
 int hf_kcheck_pod(const struct hf_json *spec, const struct hf_kcheck *facts, struct hf_error *err)
 	HF_MUST_CHECK;
-/* spec: the pod's; path: "spec.containers[0]". */
+/* Tells why a container is refused. spec: the pod's; path: such as "spec.containers[0]". */
 int hf_kcheck_container(const struct hf_json *container, const struct hf_json *spec,
 			const char *path, const struct hf_kcheck *facts, struct hf_error *err)
 	HF_MUST_CHECK;
 
 /* --- kubelet_volumes.c --- */
 void hf_kvolumes_add_refs(const struct hf_json *spec, struct hf_krefs *refs);
-/* Make the content of the volumes in pod_dir/volumes; memory-backed ones are listed for the
- * shim. */
+/* Writes the volumes to pod_dir/volumes. Volumes in memory are listed for the shim instead. */
 int hf_kvolumes_make(const struct hf_kenv_input *input, const char *pod_dir, struct hf_arena *arena,
 		     struct hf_shim_pod *pod, struct hf_error *err) HF_MUST_CHECK;
 struct hf_kmounts {
 	struct hf_run_mount items[HF_RUN_MOUNTS_MAX];
 	size_t n;
 };
-/* Append the container's volumeMounts. */
+/* Appends the container's volumeMounts. */
 int hf_kvolumes_mounts(const struct hf_json *spec, const struct hf_json *container,
 		       const char *pod_dir, struct hf_arena *arena, struct hf_kmounts *mounts,
 		       struct hf_error *err) HF_MUST_CHECK;
@@ -142,41 +146,42 @@ int hf_kvolumes_mounts(const struct hf_json *spec, const struct hf_json *contain
 /* --- kubelet_shim.c --- */
 struct hf_kshim;
 struct hf_kshim_handler {
-	/* The shim answers: its journal can be read and commands be sent. */
+	/* The shim has answered: its journal can be read and it takes commands. */
 	void (*ready)(void *arg);
-	/* It could not be started; text is its reason. */
+	/* The shim could not be started; text is the reason. */
 	void (*failed)(void *arg, const char *text);
 	void (*journal)(void *arg);
 	void (*refused)(void *arg, const char *container, unsigned attempt, const char *text);
-	/* It is gone for sure: its lock is free. */
+	/* The shim has ended: its lock is free. */
 	void (*gone)(void *arg);
 	void *arg;
 };
-/* Start a shim for the pod in that folder (its pod.json is there). */
+/* Starts a shim for the pod in this folder; pod.json is written already. */
 int hf_kshim_start(const struct hf_kubelet *kubelet, const char *pod_dir,
 		   const struct hf_kshim_handler *handler, struct hf_kshim **ret_shim,
 		   struct hf_error *err) HF_MUST_CHECK;
-/* Find the one that runs already; gone() if there is none. */
+/* Connects to the shim that runs already; calls gone() if there is none. */
 struct hf_kshim *hf_kshim_attach(struct hf_loop *loop, const char *pod_dir,
 				 const struct hf_kshim_handler *handler);
-struct hf_kshim *hf_kshim_destroy(struct hf_kshim *shim); /* NULL is fine; returns NULL */
-/* false: it did not get through; ask again when the shim is ready. */
+/* NULL is allowed; returns NULL */
+struct hf_kshim *hf_kshim_destroy(struct hf_kshim *shim);
+/* Sends a command. Returns false if the shim cannot take it now; repeat it when the shim is ready. */
 bool hf_kshim_command(struct hf_kshim *shim, const char *fmt, ...) HF_PRINTF(2, 3);
-/* Whether some shim holds the folder's lock. */
+/* Tells whether a shim holds the folder's lock. */
 bool hf_kshim_alive(const char *pod_dir);
-/* SIGKILL to every process whose environment says that it is of this pod, which has no process
- * namespace (HOLDFAST_POD_UID). */
+/* Sends SIGKILL to every process with this HOLDFAST_POD_UID in its environment; for pods without a
+ * process namespace. */
 void hf_kstray_kill(const char *pod_uid);
 
 /* --- kubelet_pod.c --- */
 enum hf_kpod_state {
-	HF_KPOD_NEW,       /* nothing was done yet */
-	HF_KPOD_REFUSED,   /* asks for what is not done; waits to be deleted */
-	HF_KPOD_PREPARING, /* volumes' sources are being read */
-	HF_KPOD_SPAWNING,  /* its shim is being started, or found */
+	HF_KPOD_NEW,       /* nothing has been done */
+	HF_KPOD_REFUSED,   /* refused; waits for its deletion */
+	HF_KPOD_PREPARING, /* the objects of its volumes are being fetched */
+	HF_KPOD_SPAWNING,  /* its shim is being started or connected */
 	HF_KPOD_RUNNING,   /* the shim answers */
-	HF_KPOD_QUITTING,  /* all is over; the shim was told to end */
-	HF_KPOD_ENDED,     /* nothing of it runs, nothing will */
+	HF_KPOD_QUITTING,  /* all containers have ended; the shim was told to end */
+	HF_KPOD_ENDED,     /* no process of it runs, and none will */
 };
 
 enum hf_kpod_stop {
@@ -192,66 +197,70 @@ struct hf_kpod_container {
 	const char *name;
 	const struct hf_json *spec; /* borrowed from the pod's first document */
 	bool init;
-	struct hf_krefs *refs; /* its start is being prepared */
-	bool asked;            /* the shim was told to start `attempt` and has not said */
-	unsigned attempt;      /* being prepared or asked for */
+	struct hf_krefs *refs; /* not NULL: its start is being prepared */
+	bool asked;            /* the shim was told to start `attempt` and has not answered */
+	unsigned attempt;      /* the attempt that is being prepared or was asked for */
 	unsigned backoff_s;
 	hf_time blocked_until; /* HF_TIME_NONE: not blocked */
-	char reason[64];       /* of a block: waiting.reason and message; "" for none */
+	char reason[64];       /* waiting.reason and message while blocked; "" if not */
 	char message[HF_ERROR_TEXT_MAX];
-	int64_t told;      /* number of the last attempt an Event was made of; -1: none */
-	int64_t term_sent; /* attempt that got SIGTERM, -1: none */
+	int64_t told;      /* number of the last attempt with an Event; -1: none */
+	int64_t term_sent; /* number of the attempt that got SIGTERM; -1: none */
 };
 
 struct hf_kpod {
 	struct hf_kubelet *kubelet;
 	char *uid, *ns, *name;
 	char *dir;
-	struct hf_doc *spec_doc; /* the first seen: what runs */
-	struct hf_doc *doc;      /* the latest; NULL: gone from the store, or not yet seen there */
+	struct hf_doc *spec_doc; /* the first document; its spec is what runs */
+	/* the latest; NULL: deleted from the store, or not yet seen there */
+	struct hf_doc *doc;
 	enum hf_kpod_state state;
 	struct hf_kpod_container containers[HF_POD_CONTAINERS_MAX];
 	size_t n;
 	struct hf_kshim *shim;
-	struct hf_krefs *refs;  /* of its volumes */
-	struct hf_arena *arena; /* object lifetime */
+	struct hf_krefs *refs;  /* objects of its volumes */
+	struct hf_arena *arena; /* lifetime of the pod */
 	struct hf_shim_pod config;
-	uint32_t ip; /* 0: none of our own */
+	uint32_t ip; /* 0: no address of its own */
 	struct hf_pod_past past;
 	hf_time start_time;
 	struct hf_task *task;
 	struct hf_timer *timer;
 
 	enum hf_kpod_stop stop;
-	hf_time stop_since, stop_grace; /* monotonic; span */
-	bool stop_told;                 /* to the shim, over the connection there is */
-	bool settled;                   /* the store says all there is to say */
-	bool shim_gone;                 /* ... and the pod is not known yet */
+	/* stop_since is monotonic; stop_grace is a span */
+	hf_time stop_since, stop_grace;
+	bool stop_told; /* the shim was told, on the present connection */
+	bool settled;   /* the store has the final status */
+	/* the shim has ended, and the store's document is not yet known */
+	bool shim_gone;
 	bool lost;
 	char lost_text[HF_ERROR_TEXT_MAX];
-	char trouble[HF_ERROR_TEXT_MAX]; /* of the pod itself, shown by each waiting container */
+	/* a problem of the pod itself; each waiting container shows it */
+	char trouble[HF_ERROR_TEXT_MAX];
 	char trouble_reason[64];
-	hf_time retry_at; /* monotonic; of the pod's preparation */
+	hf_time retry_at; /* monotonic; when the pod is prepared again */
 
 	struct hf_call *status_call, *delete_call;
-	bool removed; /* we asked for the object to be removed, and it was taken */
+	bool removed; /* the object's deletion was requested and accepted */
 	uint64_t doc_version;
-	unsigned looks; /* how often it was looked at, for tests */
+	unsigned looks; /* number of runs of sync_pod, for tests */
 };
 
-/* A pod of the store; or one found on disk (doc NULL). */
+/* For a pod of the store, and for a pod found on disk (doc NULL). */
 struct hf_kpod *hf_kpod_create(struct hf_kubelet *kubelet, struct hf_doc *doc);
 struct hf_kpod *hf_kpod_create_found(struct hf_kubelet *kubelet, const char *uid);
-struct hf_kpod *hf_kpod_destroy(struct hf_kpod *pod); /* its shim and files stay */
+struct hf_kpod *hf_kpod_destroy(struct hf_kpod *pod); /* the shim and the files stay */
 void hf_kpod_set_doc(struct hf_kpod *pod, struct hf_doc *doc);
 void hf_kpod_gone_from_store(struct hf_kpod *pod);
-void hf_kpod_wake(struct hf_kpod *pod); /* look again soon */
-/* End it; a reason that is already there stays, the shorter grace wins. */
+void hf_kpod_wake(struct hf_kpod *pod); /* runs sync_pod soon */
+/* Ends the pod. A first reason stays; the shorter grace wins. */
 void hf_kpod_stop(struct hf_kpod *pod, enum hf_kpod_stop why, hf_time grace);
-bool hf_kpod_active(const struct hf_kpod *pod); /* something of it runs or may */
-/* The store has heard the end of it; also where there is nobody to tell. */
+bool hf_kpod_active(const struct hf_kpod *pod); /* a process of it runs or may run */
+/* Tells whether the store has the final status. True also if the store has no such pod. */
 bool hf_kpod_settled(const struct hf_kpod *pod);
-/* Its end is the drain's doing: its containers did not end it before. */
+/* Tells whether the drain ended the pod: its containers had not ended it before. */
 bool hf_kpod_drained(const struct hf_kpod *pod, const struct hf_pod_plan *plan);
 const struct hf_json *hf_kpod_spec(const struct hf_kpod *pod);
 hf_time hf_kpod_grace(const struct hf_kpod *pod); /* terminationGracePeriodSeconds */
@@ -259,7 +268,7 @@ void hf_kpod_fill_plan(const struct hf_kpod *pod, struct hf_pod_plan *plan,
 		       struct hf_plan_container containers[HF_POD_CONTAINERS_MAX]);
 
 /* --- kubelet_start.c --- */
-/* Prepare attempt c->attempt and tell the shim; a failure blocks the container. */
+/* Prepares attempt c->attempt and tells the shim to start it. A failure blocks the container. */
 void hf_kstart_container(struct hf_kpod *pod, struct hf_kpod_container *c);
 void hf_kstart_input(const struct hf_kpod *pod, const struct hf_json *container,
 		     const struct hf_krefs *refs, struct hf_kenv_input *ret_input);
@@ -267,22 +276,23 @@ void hf_kstart_block(struct hf_kpod *pod, struct hf_kpod_container *c, const cha
 		     const char *message, hf_time retry);
 
 /* --- kubelet_status.c --- */
-/* The whole status as it should be; new. */
+/* Builds the whole status; a new object. */
 struct hf_json *hf_kstatus_build(const struct hf_kpod *pod, const struct hf_pod_plan *plan,
 				 hf_time now);
 
 /* --- kubelet_hosts.c --- */
-/* Names or addresses may have changed: write the files again, soon. */
+/* Writes the hosts files again soon, because names or addresses may have changed. */
 void hf_khosts_changed(struct hf_kubelet *kubelet);
 void hf_khosts_write_all(void *kubelet_arg);
-/* The pod's files for /etc, before its shim starts. */
+/* Writes the pod's files for /etc before its shim starts. */
 int hf_khosts_make(struct hf_kpod *pod, struct hf_error *err) HF_MUST_CHECK;
 
 /* --- kubelet_node.c --- */
 struct hf_knode;
 struct hf_knode *hf_knode_create(struct hf_kubelet *kubelet);
-struct hf_knode *hf_knode_destroy(struct hf_knode *node); /* NULL is fine; returns NULL */
-/* A container ended and the store knows: renew the Lease now rather than on time. */
+/* NULL is allowed; returns NULL */
+struct hf_knode *hf_knode_destroy(struct hf_knode *node);
+/* Renews the Lease now, not at the next interval: a container has ended and the store knows. */
 void hf_knode_renew(struct hf_knode *node);
 
 /* --- kubelet_disk.c --- */
@@ -290,18 +300,19 @@ struct hf_kdisk {
 	uint64_t bytes, free_bytes, files, free_files;
 };
 bool hf_kdisk_read(const char *dir, struct hf_kdisk *ret_disk);
-/* before: it was short when last looked at. */
+/* before: the disk was nearly full at the last check. */
 bool hf_kdisk_is_short(const struct hf_kdisk *disk, bool before);
 void hf_kdisk_text(const struct hf_kdisk *disk, const char *dir, char *text, size_t size);
 
 /* --- kubelet_uplink.c: the way out of the pods' network --- */
 struct hf_kuplink;
-/* Needs netns_fd; ends in hf_kubelet_probed, at once (by the return, hf_kuplink_pending false) or
- * later. */
+/* Starts slirp4netns; needs netns_fd. Calls hf_kubelet_probed: at once (then hf_kuplink_pending
+ * returns false) or later. */
 struct hf_kuplink *hf_kuplink_create(struct hf_kubelet *kubelet);
-struct hf_kuplink *hf_kuplink_destroy(struct hf_kuplink *uplink); /* NULL is fine; returns NULL */
+/* NULL is allowed; returns NULL */
+struct hf_kuplink *hf_kuplink_destroy(struct hf_kuplink *uplink);
 bool hf_kuplink_pending(const struct hf_kuplink *uplink);
-/* What shims hold for it; -1: nothing. */
+/* Returns the pipe that each shim must hold; -1: none. */
 int hf_kuplink_fd(const struct hf_kuplink *uplink);
 
 /* --- kubelet_event.c --- */
@@ -310,13 +321,13 @@ struct hf_kevents *hf_kevents_create(struct hf_kubelet *kubelet);
 struct hf_kevents *hf_kevents_destroy(struct hf_kevents *events);
 void hf_kevent(struct hf_kpod *pod, const char *type, const char *reason, const char *fmt, ...)
 	HF_PRINTF(4, 5);
-/* About the Node itself. */
+/* Writes an Event about the Node. */
 void hf_kevent_node(struct hf_kubelet *kubelet, const char *type, const char *reason,
 		    const char *message);
 
 /* --- kubelet_logs.c --- */
 struct hf_klogs;
-/* The last part of a log, for termination messages: at most bytes_max bytes and lines_max lines. */
+/* Appends the end of a log, for termination messages: at most bytes_max bytes and lines_max lines. */
 void hf_klogs_tail(const char *pod_dir, const char *container, unsigned attempt, size_t bytes_max,
 		   int lines_max, struct hf_strbuf *sb);
 
@@ -326,15 +337,16 @@ struct hf_kubelet {
 	struct hf_store *store;
 	char *state_dir, *pods_dir, *bin_dir;
 	char *node_name, *exe;
-	char *preload;  /* shared object for pods on the machine's network; NULL: not found */
-	char *selector; /* of pods: spec.nodeName=… */
+	/* shared object for pods on the machine's network; NULL: not found */
+	char *preload;
+	char *selector; /* field selector of the pods: spec.nodeName=… */
 	enum hf_kubelet_network network;
 	void (*notice)(void *arg, const char *text);
 	void (*ready)(void *arg, int code, const char *message);
 	void *arg;
 	int lock_fd;
 
-	/* What the machine allows; known once `probed`. */
+	/* What the machine allows; valid once `probed` is set. */
 	bool probed, told_ready, told_no_limits;
 	bool isolate, user_ns, pid_ns;
 	struct hf_cgroup_base cgroups;
@@ -357,27 +369,28 @@ struct hf_kubelet {
 	struct hf_klogs *streams;
 
 	bool draining;
-	struct hf_timer *drain_timer; /* how long statuses are waited for */
+	struct hf_timer *drain_timer; /* limits the wait for final statuses */
 	void (*drained)(void *arg);
 	void *drained_arg;
 };
 
 struct hf_kpod *hf_kubelet_find(const struct hf_kubelet *kubelet, const char *ns, const char *name);
-/* Forget the pod: it is over and gone from the store. */
+/* Frees a pod that has ended and is gone from the store. */
 void hf_kubelet_forget(struct hf_kubelet *kubelet, struct hf_kpod *pod);
-/* Something ended: a drain may be complete. */
+/* Checks whether a drain is complete; call it when a pod has ended. */
 void hf_kubelet_check_drained(struct hf_kubelet *kubelet);
 uint32_t hf_kubelet_take_ip(struct hf_kubelet *kubelet);
 void hf_kubelet_notice(struct hf_kubelet *kubelet, const char *fmt, ...) HF_PRINTF(2, 3);
-/* A descriptor of the shim of a pod from before, by its number there, opened anew: the first that
- * fits; -1: none.  kubelet_probe.c. */
+/* Opens a descriptor of a live shim of an earlier kubelet anew, by its number in the shim. Returns
+ * the first one for which fits() is true; -1: none. kubelet_probe.c. */
 int hf_kubelet_live_pod_fd(const struct hf_kubelet *kubelet, int number, int flags,
 			   bool (*fits)(int fd));
-/* Probe, the node's network: kubelet_probe.c. */
+/* Finds out what the machine allows and sets up the node's network: kubelet_probe.c. */
 struct hf_kprobe;
 int hf_kprobe_start(struct hf_kubelet *kubelet, struct hf_error *err) HF_MUST_CHECK;
 struct hf_kprobe *hf_kprobe_destroy(struct hf_kprobe *probe);
-/* The facts are known, or cannot be found (then the machine's network is used). */
+/* Continues the start: the facts are known, or cannot be found (pods then use the machine's
+ * network). */
 void hf_kubelet_probed(struct hf_kubelet *kubelet);
 
 #endif

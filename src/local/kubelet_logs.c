@@ -16,15 +16,14 @@
 #include <unistd.h>
 
 /*
- * Reading what a shim wrote: "<time> stdout F <line>", parts NAME.log.N (oldest) to
- * NAME.log.  A stream reads a part to its end, then asks under which name that very file
- * is known by now, and goes on with the next younger; so rotation in between loses
- * nothing.
+ * Reads the logs that a shim writes: lines "<time> stdout F <line>" in parts NAME.log.N (oldest) to
+ * NAME.log. After a part's end, the reader looks up the part's present name by its inode and
+ * continues with the next younger part. A rotation meanwhile thus loses no line.
  */
-#define PIECE ((size_t)64 << 10) /* read and handed over in one turn of the loop */
+#define PIECE ((size_t)64 << 10) /* bytes that a turn of the loop reads and delivers */
 #define POLL_EVERY (100 * HF_MS)
 #define STREAMS_MAX 256
-/* "2026-11-21T09:00:01.250000Z stdout F ": every line begins so, at fixed widths. */
+/* Each line begins with a prefix of fixed width: "2026-11-21T09:00:01.250000Z stdout F ". */
 #define TIME_LEN 27
 #define TAG_AT (TIME_LEN + 8)
 #define PREFIX_LEN (TAG_AT + 2)
@@ -39,18 +38,18 @@ struct hf_klogs {
 	struct hf_task *task;
 	struct hf_timer *timer;
 	/* What to read. */
-	char *pod_uid, *container, *stem; /* stem: the path of the youngest part */
+	char *pod_uid, *container, *stem; /* stem: path of the youngest part */
 	unsigned attempt;
 	bool follow, timestamps;
-	char since[TIME_LEN + 1]; /* "" for all */
+	char since[TIME_LEN + 1]; /* "": from the beginning */
 	int64_t skip_lines;
 	int64_t bytes_left; /* -1: no limit */
-	/* How far it is. */
+	/* How far the read has come. */
 	int fd;
 	ino_t inode;
-	struct hf_strbuf line; /* a line that is not whole yet */
-	bool over;             /* nothing will be added to the files */
-	int code;              /* of the end */
+	struct hf_strbuf line; /* a line without its end */
+	bool over;             /* the container has ended; the files do not grow any more */
+	int code;              /* result for the end of the stream */
 	char message[HF_ERROR_TEXT_MAX];
 	bool at_end;
 };
@@ -64,7 +63,7 @@ static char *part_path(const char *stem, int i)
 	return i ? hf_xasprintf("%s.%d", stem, i) : hf_xstrdup(stem);
 }
 
-/* The number of the part that is this file, -1: none any more. */
+/* Returns the number of the part with this inode, or -1 if it was deleted. */
 static int part_of(const char *stem, ino_t inode)
 {
 	for (int i = 0; i < HF_KUBELET_LOG_FILES_MAX; i++) {
@@ -101,7 +100,7 @@ static bool open_part(struct hf_klogs *s, int i)
 	return true;
 }
 
-/* Whole lines in a file; parts of long ones do not count. */
+/* Counts the whole lines in a file; pieces of long lines do not count. */
 static int64_t count_lines(const char *path)
 {
 	HF_AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -125,7 +124,7 @@ static int64_t count_lines(const char *path)
 	return n;
 }
 
-/* Begin so that n lines are left: in the oldest part that is needed, skipping some of it. */
+/* Opens the part and skips lines so that n lines are left to read. */
 static int seek_tail(struct hf_klogs *s, int64_t n)
 {
 	int oldest = oldest_part(s->stem);
@@ -150,7 +149,7 @@ static void add_line(struct hf_klogs *s, const char *line, size_t len, struct hf
 	bool whole = len > TAG_AT && line[TAG_AT] == 'F';
 
 	if (len < PREFIX_LEN)
-		return; /* not ours */
+		return; /* not a line of a shim */
 	if (s->skip_lines > 0) {
 		s->skip_lines -= whole;
 		return;
@@ -184,7 +183,7 @@ static void add_bytes(struct hf_klogs *s, const char *bytes, size_t len, struct 
 
 /* --- a turn --- */
 
-/* Whether the container that writes this log has ended. */
+/* Tells whether the container that writes this log has ended. */
 static bool is_over(const struct hf_klogs *s)
 {
 	const struct hf_kpod *pod = hf_map_get(s->kubelet->pods, s->pod_uid);
@@ -196,7 +195,7 @@ static bool is_over(const struct hf_klogs *s)
 	return past && (past->last.number != s->attempt || hf_attempt_ended(&past->last));
 }
 
-/* At the end of a file: go on with the next, wait for more, or end. */
+/* Continues at the end of a part: opens the next one, waits for more output, or ends the stream. */
 static void next_part(struct hf_klogs *s)
 {
 	int i = part_of(s->stem, s->inode);
@@ -208,13 +207,13 @@ static void next_part(struct hf_klogs *s)
 		s->at_end = true;
 		hf_task_post(s->task);
 	} else {
-		/* What was written before it ended is still to be read once more. */
+		/* Output from before the container's end is read in a last turn. */
 		s->over = is_over(s);
 		hf_timer_arm(s->timer, s->over ? 0 : POLL_EVERY);
 	}
 }
 
-static void cut(struct hf_klogs *s, struct hf_strbuf *out)
+static void cut_to_limit(struct hf_klogs *s, struct hf_strbuf *out)
 {
 	if (s->bytes_left < 0)
 		return;
@@ -225,7 +224,7 @@ static void cut(struct hf_klogs *s, struct hf_strbuf *out)
 	s->bytes_left -= (int64_t)out->len;
 }
 
-/* The callback may stop the stream, so it is the last thing a turn does. */
+/* Calls the callback last, because it may stop the stream. */
 static void on_turn(void *arg)
 {
 	struct hf_klogs *s = arg;
@@ -241,7 +240,7 @@ static void on_turn(void *arg)
 	n = s->fd < 0 ? 0 : read(s->fd, buf, PIECE);
 	if (n > 0) {
 		add_bytes(s, buf, (size_t)n, &out);
-		cut(s, &out);
+		cut_to_limit(s, &out);
 		hf_task_post(s->task);
 	} else {
 		next_part(s);
@@ -252,9 +251,10 @@ static void on_turn(void *arg)
 
 /* --- which attempt --- */
 
-static struct hf_klogs *refuse(struct hf_klogs *s, int code, const char *fmt, ...) HF_PRINTF(3, 4);
+static struct hf_klogs *refuse_stream(struct hf_klogs *s, int code, const char *fmt, ...)
+	HF_PRINTF(3, 4);
 
-static struct hf_klogs *refuse(struct hf_klogs *s, int code, const char *fmt, ...)
+static struct hf_klogs *refuse_stream(struct hf_klogs *s, int code, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -298,10 +298,10 @@ static const char *waiting_reason(const struct hf_kpod *pod, const struct hf_kpo
 			 c->init || hf_kpod_active(pod) ? "ContainerCreating" : "PodInitializing");
 }
 
-/* The last attempt, or the one before it; one that waits to be started again has its last
- * attempt behind it already. */
-static const struct hf_attempt *choose(const struct hf_kpod *pod,
-				       const struct hf_container_past *past, bool previous)
+/* Chooses the last attempt, or the previous one. If a container waits to be restarted, its last
+ * attempt has ended and is the previous one. */
+static const struct hf_attempt *choose_attempt(const struct hf_kpod *pod,
+					       const struct hf_container_past *past, bool previous)
 {
 	if (!past || past->last.state == HF_ATTEMPT_NONE)
 		return NULL;
@@ -312,8 +312,8 @@ static const struct hf_attempt *choose(const struct hf_kpod *pod,
 	return past->previous.state == HF_ATTEMPT_NONE ? NULL : &past->previous;
 }
 
-static struct hf_klogs *begin(struct hf_klogs *s, const struct hf_kpod *pod,
-			      const struct hf_log_options *o)
+static struct hf_klogs *begin_stream(struct hf_klogs *s, const struct hf_kpod *pod,
+				     const struct hf_log_options *o)
 {
 	const struct hf_kpod_container *c = find_container(pod, o->container);
 	const struct hf_attempt *attempt;
@@ -321,21 +321,22 @@ static struct hf_klogs *begin(struct hf_klogs *s, const struct hf_kpod *pod,
 
 	list_names(pod, &names);
 	if (!c && !o->container)
-		return refuse(s, HF_E_BAD_REQUEST,
-			      "a container name must be specified for pod %s, choose one of: [%s]",
-			      pod->name, names.data);
+		return refuse_stream(
+			s, HF_E_BAD_REQUEST,
+			"a container name must be specified for pod %s, choose one of: [%s]",
+			pod->name, names.data);
 	if (!c)
-		return refuse(s, HF_E_BAD_REQUEST, "container %s is not valid for pod %s",
-			      o->container, pod->name);
-	attempt = choose(pod, hf_pod_past_find(&pod->past, c->name), o->previous);
+		return refuse_stream(s, HF_E_BAD_REQUEST, "container %s is not valid for pod %s",
+				     o->container, pod->name);
+	attempt = choose_attempt(pod, hf_pod_past_find(&pod->past, c->name), o->previous);
 	if (!attempt && o->previous)
-		return refuse(s, HF_E_BAD_REQUEST,
-			      "previous terminated container \"%s\" in pod \"%s\" not found",
-			      c->name, pod->name);
+		return refuse_stream(s, HF_E_BAD_REQUEST,
+				     "previous terminated container \"%s\" in pod \"%s\" not found",
+				     c->name, pod->name);
 	if (!attempt)
-		return refuse(s, HF_E_BAD_REQUEST,
-			      "container \"%s\" in pod \"%s\" is waiting to start: %s", c->name,
-			      pod->name, waiting_reason(pod, c));
+		return refuse_stream(s, HF_E_BAD_REQUEST,
+				     "container \"%s\" in pod \"%s\" is waiting to start: %s",
+				     c->name, pod->name, waiting_reason(pod, c));
 	s->container = hf_xstrdup(c->name);
 	s->attempt = attempt->number;
 	s->stem = hf_xasprintf("%s/logs/%s.%u.log", pod->dir, c->name, attempt->number);
@@ -375,17 +376,19 @@ struct hf_log_stream *hf_kubelet_logs(void *kubelet_arg, struct hf_doc *doc,
 	s->next = k->streams;
 	k->streams = s;
 	if (n >= STREAMS_MAX)
-		return &refuse(s, HF_E_TOO_MANY, "more than %d logs are being read", STREAMS_MAX)
+		return &refuse_stream(s, HF_E_TOO_MANY, "more than %d logs are being read",
+				      STREAMS_MAX)
 				->base;
 	if (!pod)
-		return &refuse(s, HF_E_BAD_REQUEST,
-			       "container in pod \"%s\" is waiting to start: ContainerCreating",
-			       hf_doc_name(doc))
+		return &refuse_stream(
+				s, HF_E_BAD_REQUEST,
+				"container in pod \"%s\" is waiting to start: ContainerCreating",
+				hf_doc_name(doc))
 				->base;
-	return &begin(s, pod, o)->base;
+	return &begin_stream(s, pod, o)->base;
 }
 
-static void stop(struct hf_log_stream *stream)
+static void stop_stream(struct hf_log_stream *stream)
 {
 	struct hf_klogs *s = (struct hf_klogs *)stream;
 	struct hf_klogs **at = &s->kubelet->streams;
@@ -403,7 +406,7 @@ static void stop(struct hf_log_stream *stream)
 	free(s);
 }
 
-static const struct hf_store_ops stream_ops = {.name = "kubelet", .logs_stop = stop};
+static const struct hf_store_ops stream_ops = {.name = "kubelet", .logs_stop = stop_stream};
 
 /* --- the tail, for termination messages --- */
 
@@ -426,7 +429,7 @@ void hf_klogs_tail(const char *pod_dir, const char *container, unsigned attempt,
 	if (n <= 0)
 		return;
 	hf_strbuf_grew(&text, (size_t)n);
-	/* The first line may be a part of one. */
+	/* The first line may be incomplete. */
 	from = st.st_size > (off_t)PIECE ? strcspn(text.data, "\n") + 1 : 0;
 	if (from < text.len)
 		add_bytes(&s, text.data + from, text.len - from, &out);

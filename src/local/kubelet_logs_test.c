@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Logs: how a shim writes them and how they are read. */
+/* Tests how a shim writes logs and how they are read. */
 
 /* --- writing, without a shim --- */
 
@@ -141,7 +141,7 @@ static void what_a_full_disk_cost_is_said_once_there_is_room(void **state)
 	close_sink(&t);
 }
 
-/* As of a disk whose last block has some room left. */
+/* Simulates a nearly full disk: the last block has some room. */
 static void set_file_limit(rlim_t bytes)
 {
 	struct rlimit limit;
@@ -282,7 +282,7 @@ static void nothing_is_lost_where_a_log_is_rotated_while_it_is_read(void **state
 	const char *at;
 	long line = 0;
 
-	/* 25 MB with the prefixes, where a part has 10 MiB. */
+	/* 25 MB with the prefixes; a part has at most 10 MiB. */
 	testnode_script(n, "a", "Never", "seq 100001 600000");
 	testnode_wait_state(n, "a", "running", NULL);
 	testlog_start(n, "a", options, &log);

@@ -15,16 +15,16 @@
 #include <unistd.h>
 
 /*
- * The Node object and its Lease.  Both are written first (create, or patch what is there)
- * and then kept fresh: the Lease every 10 s and whenever a container has ended, the
- * Node's heartbeats every 5 minutes, as upstream's kubelet does, and when the disk becomes
- * short or is not any more.  Nothing is evicted or kept away for that: there is nowhere else.
+ * Writes the Node object and its Lease. Both are created, or patched if they exist, and then kept
+ * fresh as upstream's kubelet does: the Lease every 10 s and after each end of a container, the
+ * Node's heartbeat every 5 minutes and when DiskPressure changes. DiskPressure evicts no pod and
+ * keeps none away, because there is no other node.
  */
 #define LEASE_NAMESPACE "kube-node-lease"
 #define LEASE_DURATION_S 40
 #define LEASE_EVERY (10 * HF_SECOND)
 #define STATUS_EVERY (5 * HF_MINUTE)
-#define DISK_EVERY (10 * HF_SECOND) /* as upstream's kubelet looks at it */
+#define DISK_EVERY (10 * HF_SECOND) /* as often as upstream's kubelet */
 #define RETRY_AFTER HF_SECOND
 #define NODE_IP "127.0.0.1"
 
@@ -34,13 +34,13 @@ struct hf_knode {
 	struct hf_timer *node_timer, *lease_timer, *disk_timer;
 	struct hf_kwatch *watch; /* of the Node */
 	char *selector;
-	bool node_made, lease_made;   /* it exists: patch it */
-	bool renew_again;             /* asked for while one was under way */
+	bool node_made, lease_made;   /* the object exists, so patch it */
+	bool renew_again;             /* a renewal was requested while one was in flight */
 	char *uid;                    /* of the Node */
-	char since[HF_TIME_TEXT_MAX]; /* when it became ready */
+	char since[HF_TIME_TEXT_MAX]; /* when the node became ready */
 	bool disk_short;
-	bool status_again;                 /* it changed while it was being written */
-	char disk_since[HF_TIME_TEXT_MAX]; /* when that became so */
+	bool status_again;                 /* the status changed while it was being written */
+	char disk_since[HF_TIME_TEXT_MAX]; /* when DiskPressure last changed */
 	char disk_text[1024];
 };
 
@@ -49,7 +49,7 @@ static void write_lease(void *arg);
 
 /* --- documents --- */
 
-static struct hf_json *named(const char *api_version, const char *kind, const char *name)
+static struct hf_json *make_object(const char *api_version, const char *kind, const char *name)
 {
 	struct hf_json *root = hf_json_object();
 
@@ -59,7 +59,7 @@ static struct hf_json *named(const char *api_version, const char *kind, const ch
 	return root;
 }
 
-static const char *architecture(const struct utsname *names)
+static const char *go_architecture(const struct utsname *names)
 {
 	if (hf_streq(names->machine, "x86_64"))
 		return "amd64";
@@ -72,7 +72,7 @@ static void set_text(struct hf_json *object, const char *key, const char *path)
 
 	if (hf_fs_read(path, &text, NULL) != 0)
 		hf_strbuf_clear(&text);
-	/* Not every machine has a machine-id: what an empty buffer points at is not writable. */
+	/* Not every machine has a machine-id; the data of an empty buffer may not be written to. */
 	hf_strbuf_truncate(&text, strcspn(text.data, "\n"));
 	hf_json_set_str(object, key, text.data);
 }
@@ -120,7 +120,7 @@ struct condition {
 	const char *type;
 	bool value;
 	const char *reason, *message;
-	const char *since; /* NULL: as long as the node is ready */
+	const char *since; /* NULL: since the node is ready */
 };
 
 static void add_condition(const struct hf_knode *node, struct hf_json *status,
@@ -151,7 +151,7 @@ static void set_info(struct hf_json *status, const struct utsname *names)
 	struct hf_json *info = hf_json_ensure_object(status, "nodeInfo");
 
 	hf_json_set_str(info, "operatingSystem", "linux");
-	hf_json_set_str(info, "architecture", architecture(names));
+	hf_json_set_str(info, "architecture", go_architecture(names));
 	hf_json_set_str(info, "kernelVersion", names->release);
 	hf_json_set_str(info, "kubeletVersion", "v" HF_VERSION "+holdfast");
 	hf_json_set_str(info, "kubeProxyVersion", "");
@@ -192,22 +192,23 @@ static struct hf_json *node_status(const struct hf_knode *node)
 
 static struct hf_json *node_object(const struct hf_kubelet *k)
 {
-	struct hf_json *root = named("v1", "Node", k->node_name);
+	struct hf_json *root = make_object("v1", "Node", k->node_name);
 	struct hf_json *labels = hf_json_ensure_object(hf_json_get(root, "metadata"), "labels");
 	struct utsname names;
 
 	(void)uname(&names);
 	hf_json_set_str(labels, "kubernetes.io/hostname", k->node_name);
 	hf_json_set_str(labels, "kubernetes.io/os", "linux");
-	hf_json_set_str(labels, "kubernetes.io/arch", architecture(&names));
+	hf_json_set_str(labels, "kubernetes.io/arch", go_architecture(&names));
 	hf_json_set_str(labels, "beta.kubernetes.io/os", "linux");
-	hf_json_set_str(labels, "beta.kubernetes.io/arch", architecture(&names));
+	hf_json_set_str(labels, "beta.kubernetes.io/arch", go_architecture(&names));
 	return root;
 }
 
 static struct hf_json *lease_object(const struct hf_knode *node)
 {
-	struct hf_json *root = named("coordination.k8s.io/v1", "Lease", node->kubelet->node_name);
+	struct hf_json *root =
+		make_object("coordination.k8s.io/v1", "Lease", node->kubelet->node_name);
 	struct hf_json *meta = hf_json_get(root, "metadata");
 	struct hf_json *spec = hf_json_ensure_object(root, "spec");
 	struct hf_json *owner = hf_json_object();
@@ -228,8 +229,8 @@ static struct hf_json *lease_object(const struct hf_knode *node)
 
 /* --- writing --- */
 
-static struct hf_call *send(struct hf_knode *node, struct hf_request *request, struct hf_json *body,
-			    hf_reply_fn done)
+static struct hf_call *send_request(struct hf_knode *node, struct hf_request *request,
+				    struct hf_json *body, hf_reply_fn done)
 {
 	HF_AUTO_DOC doc = hf_doc_from_json(body);
 
@@ -253,7 +254,7 @@ static void on_node_status(void *arg, const struct hf_reply *reply)
 	node->node_call = NULL;
 	first = !node->uid;
 	if (reply->code) {
-		/* Somebody deleted it: begin anew. */
+		/* The Node was deleted: register it anew. */
 		node->node_made = reply->code != HF_E_NOT_FOUND;
 		if (!node->node_made) {
 			free(node->uid);
@@ -283,7 +284,7 @@ static void write_status(struct hf_knode *node)
 
 	node->status_again = false;
 	hf_json_set(body, "status", node_status(node));
-	node->node_call = send(node, &request, body, on_node_status);
+	node->node_call = send_request(node, &request, body, on_node_status);
 }
 
 static void on_node(void *arg, const struct hf_reply *reply)
@@ -309,7 +310,7 @@ static void write_node(void *arg)
 	if (node->node_made)
 		write_status(node);
 	else
-		node->node_call = send(node, &request, node_object(node->kubelet), on_node);
+		node->node_call = send_request(node, &request, node_object(node->kubelet), on_node);
 }
 
 static void on_namespace(void *arg, const struct hf_reply *reply)
@@ -325,8 +326,8 @@ static void make_namespace(struct hf_knode *node)
 {
 	struct hf_request request = {.verb = HF_VERB_CREATE, .resource = &hf_namespaces};
 
-	node->lease_call =
-		send(node, &request, named("v1", "Namespace", LEASE_NAMESPACE), on_namespace);
+	node->lease_call = send_request(
+		node, &request, make_object("v1", "Namespace", LEASE_NAMESPACE), on_namespace);
 }
 
 static void on_lease(void *arg, const struct hf_reply *reply)
@@ -336,7 +337,7 @@ static void on_lease(void *arg, const struct hf_reply *reply)
 
 	node->lease_call = NULL;
 	if (reply->code == 0 || reply->code == HF_E_EXISTS) {
-		/* One that was there before is renewed at once. */
+		/* A Lease that existed before is renewed at once. */
 		node->lease_made = true;
 		hf_timer_arm(node->lease_timer, reply->code || node->renew_again ? 0 : LEASE_EVERY);
 		node->renew_again = false;
@@ -360,7 +361,7 @@ static void write_lease(void *arg)
 				     .name = node->lease_made ? node->kubelet->node_name : NULL};
 
 	if (!node->lease_call && node->uid)
-		node->lease_call = send(node, &request, lease_object(node), on_lease);
+		node->lease_call = send_request(node, &request, lease_object(node), on_lease);
 }
 
 void hf_knode_renew(struct hf_knode *node)
@@ -404,16 +405,17 @@ static void on_synced(void *arg HF_UNUSED)
 {
 }
 
-/* Whoever deletes the Node of a kubelet that runs gets it back; its Lease goes with the old one,
- * or gets the new one for its owner. */
+/* If a user deletes the Node while its kubelet runs, the kubelet creates it again. The old Node's
+ * Lease is deleted with it, or gets the new Node as its owner. */
 static void on_removed(void *arg, struct hf_doc *last)
 {
 	struct hf_knode *node = arg;
 
-	/* Here again already: the deletion was met by a write before this was heard of. */
+	/* A write of this kubelet has already found the deletion and created the Node again. */
 	if (node->uid && !hf_streq(node->uid, hf_doc_uid(last)))
 		return;
-	hf_kubelet_notice(node->kubelet, "the Node '%s' was deleted; it is registered anew",
+	hf_kubelet_notice(node->kubelet,
+			  "the Node '%s' was deleted; the kubelet registers it again",
 			  node->kubelet->node_name);
 	hf_call_cancel(node->node_call);
 	node->node_call = NULL;

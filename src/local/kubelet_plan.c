@@ -2,6 +2,10 @@
  * Copyright The Holdfast authors */
 #include "local/kubelet_plan_internal.h"
 
+/*
+ * Decides which containers of a pod start, when, and the pod's phase. See kubelet_plan_internal.h.
+ */
+
 const char *hf_kubelet_phase_name(enum hf_pod_phase phase)
 {
 	static const char *const names[] = {"Pending", "Running", "Succeeded", "Failed"};
@@ -38,7 +42,7 @@ static const struct hf_attempt *last_of(const struct hf_plan_container *c)
 	return c->past ? &c->past->last : &none;
 }
 
-/* The attempt behind `last`, and when it may begin. */
+/* Plans the attempt after `last`: at once or after a back-off. */
 static void plan_start(struct hf_plan_container *c, hf_time now)
 {
 	const struct hf_attempt *last = last_of(c);
@@ -68,7 +72,7 @@ static void plan_start(struct hf_plan_container *c, hf_time now)
 	}
 }
 
-/* true: it has ended and stays so. */
+/* Tells whether the container has ended and will not be restarted. */
 static bool is_over(const struct hf_plan_container *c, enum hf_restart_policy policy)
 {
 	const struct hf_attempt *last = last_of(c);
@@ -89,7 +93,7 @@ static void plan_one(struct hf_pod_plan *plan, struct hf_plan_container *c)
 		plan->wake = c->at;
 }
 
-/* Returns false where an init container has failed for good. */
+/* Plans the init containers. Returns false if one has failed for good. */
 static bool plan_init(struct hf_pod_plan *plan)
 {
 	plan->initialized = true;
@@ -121,7 +125,7 @@ static void set_ends(struct hf_pod_plan *plan, bool all_over)
 	plan->finished = !runs && (all_over || plan->stopping);
 }
 
-static void conclude(struct hf_pod_plan *plan, bool init_failed)
+static void set_phase(struct hf_pod_plan *plan, bool init_failed)
 {
 	bool all_over = true, all_good = true, all_begun = true;
 
@@ -153,5 +157,5 @@ void hf_pod_plan(struct hf_pod_plan *plan)
 	for (size_t i = 0; plan->initialized && i < plan->n; i++)
 		if (!plan->containers[i].init)
 			plan_one(plan, &plan->containers[i]);
-	conclude(plan, init_failed);
+	set_phase(plan, init_failed);
 }

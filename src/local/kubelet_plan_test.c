@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Up to four containers with a past each, and the plan for them. */
+/* Up to four containers, each with its journal, and their plan. */
 struct pod {
 	struct hf_plan_container c[4];
 	struct hf_container_past past[4];
@@ -84,7 +84,7 @@ static void an_init_container_that_fails_ends_a_pod_that_never_restarts(void **s
 	assert_int_equal(p.c[0].step, HF_STEP_START);
 	assert_int_equal(p.c[0].attempt, 1);
 	assert_int_equal(p.c[1].step, HF_STEP_NONE);
-	/* It ran to its end: that is enough, whatever the policy. */
+	/* An init container that has succeeded is not restarted, under any policy. */
 	p.plan.policy = HF_RESTART_ALWAYS;
 	set(&p, 0, HF_ATTEMPT_EXITED, 0);
 	plan_at(&p, 0);
@@ -145,7 +145,8 @@ static void a_pod_is_as_bad_as_its_worst_container_and_over_with_its_last(void *
 	assert_int_equal(p.plan.phase, HF_PHASE_FAILED);
 }
 
-/* Let the container fail again and again, each attempt lasting `lasts`; check when it is begun. */
+/* Lets the container fail repeatedly, each attempt after `lasts`, and checks when the next one
+ * begins. */
 static void fail_repeatedly(struct pod *p, hf_time lasts, const unsigned *expected_delays, size_t n)
 {
 	hf_time now = 0;

@@ -18,15 +18,16 @@
 #include <unistd.h>
 
 /*
- * The life of one pod.  Everything that happens to it (a new document, news from its
- * shim, a reply, a timer) only wakes `sync`, which looks at how things are and does what
- * is missing; so an event that is lost or comes twice does no harm.
+ * The life of a pod. Every event (a new document, a message from its shim, a reply, a timer) only
+ * schedules sync_pod. sync_pod compares the state with what should be and does what is missing. A
+ * lost or repeated event therefore does no harm.
  */
 #define ARENA_BYTES_MAX ((size_t)64 << 20)
 #define DEFAULT_GRACE_S 30
 #define KILL_AGAIN HF_SECOND
 #define REPLY_RETRY HF_SECOND
-#define TELL_AGAIN (20 * HF_MS) /* to a shim that does not listen just now */
+/* interval for repeating a command that a busy shim could not take */
+#define TELL_AGAIN (20 * HF_MS)
 
 static void sync_pod(void *arg);
 
@@ -71,7 +72,7 @@ static void wake_in(struct hf_kpod *pod, hf_time span)
 		hf_timer_arm(pod->timer, span);
 }
 
-static const struct hf_json *deletion(const struct hf_kpod *pod)
+static const struct hf_json *deletion_time(const struct hf_kpod *pod)
 {
 	return hf_json_path(hf_doc_json(pod->doc), "metadata", "deletionTimestamp", NULL);
 }
@@ -108,7 +109,7 @@ void hf_kpod_fill_plan(const struct hf_kpod *pod, struct hf_pod_plan *plan,
 
 /* --- status --- */
 
-/* What of a status is ours to write; the rest is left alone. */
+/* Returns the members of a status that this kubelet writes; it leaves the others. */
 static struct hf_json *own_part(const struct hf_json *status)
 {
 	static const char *const keys[] = {
@@ -126,7 +127,7 @@ static void take_doc(struct hf_kpod *pod, struct hf_doc *doc)
 {
 	int64_t version;
 
-	/* A reply may come before the events of writes it follows. */
+	/* A reply may arrive before the events of earlier writes. */
 	if (hf_str_to_i64(hf_doc_resource_version(doc), 0, INT64_MAX, &version, NULL) == 0) {
 		if ((uint64_t)version < pod->doc_version)
 			return;
@@ -166,19 +167,21 @@ static void on_status(void *arg, const struct hf_reply *reply)
 		size_t before = count_ends(pod->doc);
 
 		take_doc(pod, reply->object);
-		/* Who waits for the node to have spoken since a container's end need not wait. */
+		/* The operator may wait for a heartbeat after a container's end; an early renewal
+		 * of the Lease spares it the wait. */
 		if (count_ends(pod->doc) > before && pod->kubelet->node)
 			hf_knode_renew(pod->kubelet->node);
 		hf_kpod_wake(pod);
 	} else if (reply->code != HF_E_NOT_FOUND) {
-		/* A conflict: the newer document is on its way. */
+		/* After a conflict, the newer document arrives soon. */
 		wake_in(pod, reply->retry_after > 0         ? reply->retry_after
 			     : reply->code == HF_E_CONFLICT ? 50 * HF_MS
 							    : REPLY_RETRY);
 	}
 }
 
-/* What the store says of a pod that is over is not said again, in other words perhaps. */
+/* Tells whether the stored status is already final. It is then not written again, even if the text
+ * would differ. */
 static bool is_final(const struct hf_kpod *pod, const struct hf_json *status)
 {
 	static const char *const lists[] = {"containerStatuses", "initContainerStatuses"};
@@ -197,7 +200,7 @@ static bool is_final(const struct hf_kpod *pod, const struct hf_json *status)
 	return true;
 }
 
-/* Returns true where the store says what is to be said. */
+/* Writes the status if it differs from the stored one. Returns true if the store is up to date. */
 static bool write_status(struct hf_kpod *pod, const struct hf_pod_plan *plan)
 {
 	const struct hf_json *stored = hf_json_get(hf_doc_json(pod->doc), "status");
@@ -220,7 +223,8 @@ static bool write_status(struct hf_kpod *pod, const struct hf_pod_plan *plan)
 	if (pod->status_call)
 		return false;
 	hf_json_set_str(meta, "uid", pod->uid);
-	/* Conditions are written as a whole: nobody else's must be overwritten unseen. */
+	/* A patch replaces the list of conditions. The resourceVersion makes the server refuse it
+	 * if another writer has changed a condition meanwhile. */
 	hf_json_set_str(meta, "resourceVersion", hf_doc_resource_version(pod->doc));
 	hf_json_set(patch, "status", hf_steal(&diff));
 	body = hf_doc_from_json(hf_steal(&patch));
@@ -237,7 +241,8 @@ static void on_deleted(void *arg, const struct hf_reply *reply)
 
 	pod->delete_call = NULL;
 	if (reply->code == 0 || reply->code == HF_E_NOT_FOUND || reply->code == HF_E_CONFLICT) {
-		/* Gone, or (a conflict) another of that name by now; or a finalizer holds it. */
+		/* The object is deleted, or has a successor of the same name (a conflict), or a
+		 * finalizer keeps it. */
 		pod->removed = true;
 		return;
 	}
@@ -264,7 +269,7 @@ static void remove_files(struct hf_kpod *pod)
 	struct hf_error err;
 
 	hf_cgroup_sweep(&pod->config.cgroups, groups);
-	/* What stays is looked at again by the next kubelet. */
+	/* The next kubelet tries again to remove the files. */
 	if (hf_fs_remove_tree(pod->dir, &err) != 0)
 		hf_kubelet_notice(pod->kubelet, "cannot remove the files of pod %s/%s: %s", pod->ns,
 				  pod->name, err.text);
@@ -289,7 +294,7 @@ static void tell_events(struct hf_kpod *pod)
 	}
 }
 
-/* A kubelet from before was about to end it: that goes on, with a grace of its own. */
+/* Continues the stop that an earlier kubelet has recorded, with a new grace period. */
 static void take_stop(struct hf_kpod *pod)
 {
 	if (pod->stop != HF_KPOD_GO || pod->past.stop == HF_STOPPED_NOT)
@@ -306,7 +311,7 @@ static void read_journal(struct hf_kpod *pod)
 	HF_AUTO_FD dir = open(pod->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct hf_error err;
 
-	/* A journal that cannot be read now can be later; a damaged one is found by gone(). */
+	/* An unreadable journal is read again later; on_shim_gone handles a damaged one. */
 	if (dir < 0 || hf_journal_read(dir, &pod->past, &err) != 0)
 		return;
 	for (size_t i = 0; i < pod->n; i++) {
@@ -332,7 +337,7 @@ static void on_shim_ready(void *arg)
 		pod->state = HF_KPOD_RUNNING;
 	pod->trouble[0] = '\0';
 	pod->stop_told = false;
-	/* What was asked over a connection that broke is asked again. */
+	/* Commands sent on a broken connection are repeated. */
 	for (size_t i = 0; i < pod->n; i++)
 		pod->containers[i].asked = false;
 	read_journal(pod);
@@ -349,7 +354,7 @@ static void on_shim_failed(void *arg, const char *text)
 	struct hf_kshim_handler handler;
 
 	pod->shim = hf_kshim_destroy(pod->shim);
-	/* A kubelet before this one was killed while it began: what it had begun is the pod's. */
+	/* An earlier kubelet was killed while it started this shim; connects to it. */
 	if (hf_streq(text, HF_SHIM_TAKEN)) {
 		pod->shim =
 			hf_kshim_attach(pod->kubelet->loop, pod->dir, handler_of(pod, &handler));
@@ -385,8 +390,9 @@ static void on_shim_refused(void *arg, const char *name, unsigned attempt, const
 	}
 }
 
-/* Attempts that ran when the shim died ended with it, how nobody knows. */
-static void lose(struct hf_kpod *pod, const char *why)
+/* Marks the pod as lost: the attempts that ran when the shim died have ended, with unknown exit
+ * codes. */
+static void mark_lost(struct hf_kpod *pod, const char *why)
 {
 	hf_time now = hf_loop_wall(pod->kubelet->loop);
 
@@ -404,7 +410,7 @@ static void lose(struct hf_kpod *pod, const char *why)
 		a->signum = 0;
 		a->finished = now;
 		(void)snprintf(a->text, sizeof(a->text),
-			       "the container was lost with its shim: its exit code is not known");
+			       "the container was lost with its shim; its exit code is unknown");
 	}
 	hf_kevent(pod, "Warning", "Lost", "%s", why);
 }
@@ -415,11 +421,11 @@ static const char *why_lost(const struct hf_kpod *pod)
 
 	if (pod->past.shim.pid && hf_process_id_get(getpid(), &self, NULL) == 0 &&
 	    !hf_streq(self.boot_id, pod->past.shim.boot_id))
-		return "the machine was started anew while the pod ran";
+		return "the machine was restarted while the pod ran";
 	return "the pod's shim process is gone, and its containers with it";
 }
 
-/* Where there was no process namespace, a descendant may have got away. */
+/* Without a process namespace, descendants of the containers may have survived. */
 static void kill_strays(const struct hf_kpod *pod)
 {
 	if (!pod->config.pid_ns)
@@ -436,14 +442,14 @@ static void on_shim_gone(void *arg)
 	int rc;
 
 	pod->shim = hf_kshim_destroy(pod->shim);
-	/* What there was to run is not known before the store says. */
+	/* The pod's containers are not known before the store's document arrives. */
 	if (!pod->spec_doc && pod->stop == HF_KPOD_GO) {
 		pod->shim_gone = true;
 		return;
 	}
 	pod->shim_gone = false;
 	rc = dir < 0 ? HF_E_IO : hf_journal_read(dir, &pod->past, &err);
-	/* A shim that died before its first container can be had again. */
+	/* The shim died before its first container, so another one may be started. */
 	if (pod->state == HF_KPOD_SPAWNING &&
 	    (rc == HF_E_NOT_FOUND || (rc == 0 && pod->past.n_containers == 0 && !pod->past.quit))) {
 		pod->state = HF_KPOD_NEW;
@@ -451,14 +457,14 @@ static void on_shim_gone(void *arg)
 		return;
 	}
 	if (rc && rc != HF_E_NOT_FOUND)
-		lose(pod, "what the pod's shim wrote down is damaged");
+		mark_lost(pod, "the journal of the pod's shim is damaged");
 	else
 		tell_events(pod);
 	if (pod->spec_doc)
 		take_stop(pod);
 	hf_kpod_fill_plan(pod, &plan, containers);
 	if (!pod->lost && !plan.finished && !pod->past.quit)
-		lose(pod, why_lost(pod));
+		mark_lost(pod, why_lost(pod));
 	kill_strays(pod);
 	pod->state = HF_KPOD_ENDED;
 	hf_khosts_changed(pod->kubelet);
@@ -483,7 +489,7 @@ static const struct hf_kshim_handler *handler_of(struct hf_kpod *pod,
 
 /* --- becoming a sandbox --- */
 
-static void trouble(struct hf_kpod *pod, const char *reason, const char *message)
+static void set_trouble(struct hf_kpod *pod, const char *reason, const char *message)
 {
 	bool news = !hf_streq(pod->trouble, message);
 
@@ -493,7 +499,7 @@ static void trouble(struct hf_kpod *pod, const char *reason, const char *message
 		hf_kevent(pod, "Warning", "Failed", "%s", message);
 }
 
-static int check(const struct hf_kpod *pod, struct hf_error *err)
+static int check_spec(const struct hf_kpod *pod, struct hf_error *err)
 {
 	struct hf_kcheck facts = {
 		.isolate = pod->kubelet->isolate, .root = geteuid() == 0, .uid = geteuid()};
@@ -572,7 +578,7 @@ static int write_config(const struct hf_kpod *pod, struct hf_error *err)
 	return rc ? rc : hf_fs_write_atomic(path, sb.data, sb.len, 0600, err);
 }
 
-static void spawn(struct hf_kpod *pod)
+static void start_shim(struct hf_kpod *pod)
 {
 	struct hf_kshim_handler handler;
 	struct hf_kenv_input input;
@@ -592,10 +598,11 @@ static void spawn(struct hf_kpod *pod)
 		rc = hf_kshim_start(pod->kubelet, pod->dir, handler_of(pod, &handler), &pod->shim,
 				    &err);
 	if (rc) {
-		trouble(pod,
-			rc == HF_E_UNSUPPORTED || rc == HF_E_INVALID ? "CreateContainerConfigError"
-								     : "ContainerCreating",
-			err.text);
+		set_trouble(pod,
+			    rc == HF_E_UNSUPPORTED || rc == HF_E_INVALID
+				    ? "CreateContainerConfigError"
+				    : "ContainerCreating",
+			    err.text);
 		pod->state = HF_KPOD_NEW;
 		pod->retry_at = hf_time_add(hf_loop_mono(pod->kubelet->loop), HF_KPOD_RETRY);
 		return;
@@ -610,12 +617,12 @@ static void on_volume_refs(void *arg)
 	struct hf_kpod *pod = arg;
 
 	if (pod->state == HF_KPOD_PREPARING)
-		spawn(pod);
+		start_shim(pod);
 	pod->refs = hf_krefs_destroy(pod->refs);
 	hf_kpod_wake(pod);
 }
 
-/* The store says that containers of it ran, and here is no trace of them. */
+/* Tells whether the store knows of containers that ran, although this folder has no trace of them. */
 static bool ran_elsewhere(const struct hf_kpod *pod)
 {
 	return count_ends(pod->doc) > 0 ||
@@ -623,18 +630,20 @@ static bool ran_elsewhere(const struct hf_kpod *pod)
 			"Running");
 }
 
-static void prepare(struct hf_kpod *pod)
+static void prepare_pod(struct hf_kpod *pod)
 {
 	struct hf_kubelet *k = pod->kubelet;
 	struct hf_error err;
 
 	if (ran_elsewhere(pod)) {
-		lose(pod, "nothing is left of the pod in the plane's folder");
+		mark_lost(
+			pod,
+			"the plane's folder has no files of the pod, although its containers ran");
 		pod->state = HF_KPOD_ENDED;
 		return;
 	}
-	if (check(pod, &err) != 0) {
-		trouble(pod, "CreateContainerConfigError", err.text);
+	if (check_spec(pod, &err) != 0) {
+		set_trouble(pod, "CreateContainerConfigError", err.text);
 		pod->state = HF_KPOD_REFUSED;
 		return;
 	}
@@ -663,13 +672,15 @@ void hf_kpod_stop(struct hf_kpod *pod, enum hf_kpod_stop why, hf_time grace)
 	} else if (hf_time_add(pod->stop_since, pod->stop_grace) > hf_time_add(now, grace)) {
 		pod->stop_grace = now + grace - pod->stop_since;
 	} else {
-		return; /* no news: each pass over the pod asks for the same again */
+		/* already stopped with a shorter grace; every run of sync_pod calls this again */
+		return;
 	}
 	hf_kpod_wake(pod);
 }
 
-/* The journal hears of it before the containers do, so that whoever reads it later, this program
- * killed or not, knows whose doing their ends were.  false: it could not be told now. */
+/* Tells the shim to record the stop before any container gets a signal. A later reader of the
+ * journal then knows that the kubelet caused the ends, even if this program is killed. Returns
+ * false if the shim cannot take the command now. */
 static bool tell_stop(struct hf_kpod *pod)
 {
 	if (pod->stop_told || pod->past.stop != HF_STOPPED_NOT)
@@ -710,7 +721,7 @@ static void stop_containers(struct hf_kpod *pod)
 		wake_in(pod, now >= kill_at ? KILL_AGAIN : kill_at - now);
 }
 
-/* What may end a pod besides its containers. */
+/* Stops the pod because of a deletion, a phase that another client has set, or a passed deadline. */
 static void look_for_ends(struct hf_kpod *pod)
 {
 	const struct hf_json *root = hf_doc_json(pod->doc);
@@ -721,8 +732,8 @@ static void look_for_ends(struct hf_kpod *pod)
 		hf_json_i64(hf_json_path(root, "metadata", "deletionGracePeriodSeconds", NULL), -1);
 
 	if (!pod->doc)
-		return; /* hf_kpod_gone_from_store has stopped it */
-	if (deletion(pod))
+		return; /* hf_kpod_gone_from_store has stopped the pod already */
+	if (deletion_time(pod))
 		hf_kpod_stop(pod, HF_KPOD_STOP_DELETED,
 			     grace_s < 0 ? hf_kpod_grace(pod) : grace_s * HF_SECOND);
 	if ((hf_streq(phase, "Failed") || hf_streq(phase, "Succeeded")) &&
@@ -770,7 +781,7 @@ static void run_plan(struct hf_kpod *pod, const struct hf_pod_plan *plan)
 		wake_in(pod, plan->wake - plan->now);
 }
 
-static void act(struct hf_kpod *pod, const struct hf_pod_plan *plan)
+static void act_on_plan(struct hf_kpod *pod, const struct hf_pod_plan *plan)
 {
 	switch (pod->state) {
 	case HF_KPOD_NEW:
@@ -780,7 +791,7 @@ static void act(struct hf_kpod *pod, const struct hf_pod_plan *plan)
 			pod->state = HF_KPOD_ENDED;
 			hf_kpod_wake(pod);
 		} else if (pod->state == HF_KPOD_NEW && pod->kubelet->probed) {
-			prepare(pod);
+			prepare_pod(pod);
 		}
 		break;
 	case HF_KPOD_RUNNING: run_plan(pod, plan); break;
@@ -790,20 +801,21 @@ static void act(struct hf_kpod *pod, const struct hf_pod_plan *plan)
 	}
 }
 
-/* The pod is over: tell the store, let the object go, and forget it with the object. */
-static void finish(struct hf_kpod *pod, bool settled)
+/* Finishes a pod whose processes have ended: waits for the status, deletes the object, and forgets
+ * the pod when the object is gone. */
+static void finish_pod(struct hf_kpod *pod, bool settled)
 {
 	if (!pod->doc) {
 		remove_files(pod);
 		hf_kubelet_forget(pod->kubelet, pod);
 		return;
 	}
-	if (settled && deletion(pod))
+	if (settled && deletion_time(pod))
 		delete_object(pod);
 }
 
-/* A pod that this kubelet ends has its containers' ends, its phase and the reason written at once, as
- * upstream's kubelet writes them: an end without its reason would count as the program's. */
+/* Tells whether this kubelet is ending the pod. Its ends, phase and reason are then written
+ * together, as upstream's kubelet does: an end without the reason would count as the program's. */
 static bool is_being_ended(const struct hf_kpod *pod, const struct hf_pod_plan *plan)
 {
 	return (pod->stop == HF_KPOD_STOP_DRAIN || pod->stop == HF_KPOD_STOP_DEADLINE) &&
@@ -820,22 +832,22 @@ static void sync_pod(void *arg)
 
 	hf_timer_disarm(pod->timer);
 	pod->looks++;
-	/* Found on disk: wait for the store to say what it is. */
+	/* A pod found on disk waits for the store's document. */
 	if (!pod->doc && pod->stop == HF_KPOD_GO && pod->state != HF_KPOD_ENDED)
 		return;
 	look_for_ends(pod);
 	hf_kpod_fill_plan(pod, &plan, containers);
-	act(pod, &plan);
+	act_on_plan(pod, &plan);
 	if (pod->state != before)
 		hf_kpod_fill_plan(pod, &plan, containers);
-	/* Before the node is known to be there nothing is said of its pods. */
+	/* No status is written before the machine's facts are known and the Node is registered. */
 	if (pod->doc && pod->kubelet->probed)
 		settled = !is_being_ended(pod, &plan) && write_status(pod, &plan);
 	pod->settled = settled;
 	if (pod->state == HF_KPOD_ENDED && settled)
 		hf_kubelet_check_drained(pod->kubelet);
 	if (pod->state == HF_KPOD_ENDED)
-		finish(pod, settled);
+		finish_pod(pod, settled);
 }
 
 /* --- birth and end --- */
@@ -874,12 +886,12 @@ static void first_doc(struct hf_kpod *pod, struct hf_doc *doc)
 	add_containers(pod, "containers", false);
 	if (started && hf_time_parse(started, &pod->start_time, NULL) != 0)
 		pod->start_time = HF_TIME_NONE;
-	/* It was over before this kubelet began; there is nothing to run. */
+	/* The pod had ended before this kubelet started. */
 	if (pod->state == HF_KPOD_NEW &&
 	    (hf_streq(phase, "Failed") || hf_streq(phase, "Succeeded")))
 		pod->state = HF_KPOD_ENDED;
 	take_stop(pod);
-	/* What began before is no news. */
+	/* Attempts from before get no new Events. */
 	for (size_t i = 0; i < pod->n; i++) {
 		const struct hf_container_past *past =
 			hf_pod_past_find(&pod->past, pod->containers[i].name);
@@ -889,7 +901,7 @@ static void first_doc(struct hf_kpod *pod, struct hf_doc *doc)
 	}
 }
 
-static struct hf_kpod *create(struct hf_kubelet *kubelet, const char *uid)
+static struct hf_kpod *create_pod(struct hf_kubelet *kubelet, const char *uid)
 {
 	struct hf_kpod *pod = hf_xcalloc(1, sizeof(*pod));
 
@@ -907,7 +919,7 @@ static struct hf_kpod *create(struct hf_kubelet *kubelet, const char *uid)
 
 struct hf_kpod *hf_kpod_create(struct hf_kubelet *kubelet, struct hf_doc *doc)
 {
-	struct hf_kpod *pod = create(kubelet, hf_doc_uid(doc));
+	struct hf_kpod *pod = create_pod(kubelet, hf_doc_uid(doc));
 
 	hf_kpod_set_doc(pod, doc);
 	return pod;
@@ -915,13 +927,13 @@ struct hf_kpod *hf_kpod_create(struct hf_kubelet *kubelet, struct hf_doc *doc)
 
 struct hf_kpod *hf_kpod_create_found(struct hf_kubelet *kubelet, const char *uid)
 {
-	struct hf_kpod *pod = create(kubelet, uid);
+	struct hf_kpod *pod = create_pod(kubelet, uid);
 	HF_AUTO_FD dir = open(pod->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	HF_AUTO_JSON json = NULL;
 	struct hf_kshim_handler handler;
 	struct hf_error err;
 
-	/* Without a description its shim was never started. */
+	/* Without pod.json no shim was ever started. */
 	if (dir < 0 || hf_shim_read_json(dir, HF_SHIM_CONFIG_FILE, &json, &err) != 0 ||
 	    hf_shim_pod_from_json(json, pod->arena, &pod->config, &err) != 0)
 		return pod;
@@ -980,7 +992,7 @@ void hf_kpod_gone_from_store(struct hf_kpod *pod)
 	pod->status_call = pod->delete_call = NULL;
 	(void)hf_doc_unref(pod->doc);
 	pod->doc = NULL;
-	/* Deleted with force, or a pod of another store: nobody waits for its grace. */
+	/* The pod was force-deleted, or belongs to another store: it ends without a grace period. */
 	hf_kpod_stop(pod, HF_KPOD_STOP_DELETED, 0);
 	if (pod->shim_gone)
 		on_shim_gone(pod);

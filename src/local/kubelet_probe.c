@@ -20,9 +20,9 @@
 #include <unistd.h>
 
 /*
- * What this machine allows, found out by a child that tries it ("shim net"), and the
- * node's network namespace.  The namespace lives as long as somebody has it open: the
- * kubelet, and the shim of each pod, from whom a later kubelet takes it over.
+ * Finds out what this machine allows, by a child that tries it ("shim net"), and keeps the node's
+ * network namespace. The namespace exists as long as a process has it open. The kubelet and each
+ * pod's shim do, so a later kubelet can take it over from a shim.
  */
 #define ANSWER_WITHIN (30 * HF_SECOND)
 #define ANSWER_BYTES_MAX ((size_t)64 << 10)
@@ -32,7 +32,8 @@ struct hf_kprobe {
 	struct hf_process *child;
 	struct hf_reader *reader;
 	struct hf_timer *timer;
-	int hold; /* its stdin: it stays in the namespace until this is closed */
+	/* the child's stdin; the child stays in the namespace until this is closed */
+	int hold;
 	struct hf_strbuf answer;
 };
 
@@ -80,7 +81,7 @@ static void take_net(struct hf_kubelet *k, pid_t pid)
 {
 	char path[64];
 
-	/* What pods from before live in, so that new ones can reach them. */
+	/* Takes the namespace of the pods that already run, so that new pods can reach them. */
 	k->netns_fd = hf_kubelet_live_pod_fd(k, HF_SHIM_NETNS_FD, O_RDONLY, is_net_ns);
 	if (k->netns_fd >= 0)
 		return;
@@ -93,7 +94,7 @@ static void take_net(struct hf_kubelet *k, pid_t pid)
 	}
 }
 
-static void finish(struct hf_kubelet *k)
+static void finish_probe(struct hf_kubelet *k)
 {
 	k->probe = hf_kprobe_destroy(k->probe);
 	if (k->isolate)
@@ -106,10 +107,10 @@ static void give_up(struct hf_kubelet *k, const char *why)
 {
 	k->isolate = k->user_ns = k->pid_ns = false;
 	(void)snprintf(k->why, sizeof(k->why), "%s", why);
-	finish(k);
+	finish_probe(k);
 }
 
-static void understand(struct hf_kprobe *p)
+static void take_answer(struct hf_kprobe *p)
 {
 	struct hf_kubelet *k = p->kubelet;
 	HF_AUTO_JSON json = NULL;
@@ -126,7 +127,7 @@ static void understand(struct hf_kprobe *p)
 	(void)snprintf(k->cgroups.cpu, sizeof(k->cgroups.cpu), "%s",
 		       hf_json_str(hf_json_get(cgroups, "cpu"), ""));
 	if (k->network == HF_KUBELET_NETWORK_HOST) {
-		give_up(k, "the machine's network was asked for");
+		give_up(k, "the option for the machine's network is set");
 		return;
 	}
 	k->isolate = hf_json_true(hf_json_get(json, "isolate"), false);
@@ -135,7 +136,7 @@ static void understand(struct hf_kprobe *p)
 	(void)snprintf(k->why, sizeof(k->why), "%s", hf_json_str(hf_json_get(json, "why"), ""));
 	if (k->isolate)
 		take_net(k, hf_process_pid(p->child));
-	finish(k);
+	finish_probe(k);
 }
 
 static void on_answer(void *arg, const char *bytes, size_t len, int read_error HF_UNUSED)
@@ -143,9 +144,9 @@ static void on_answer(void *arg, const char *bytes, size_t len, int read_error H
 	struct hf_kprobe *p = arg;
 
 	hf_strbuf_add(&p->answer, bytes, len);
-	/* The end without a line: it died. */
+	/* The end of the output without a line means that the child died. */
 	if (len == 0 || memchr(bytes, '\n', len))
-		understand(p);
+		take_answer(p);
 }
 
 static void on_late(void *arg)
@@ -153,12 +154,12 @@ static void on_late(void *arg)
 	struct hf_kprobe *p = arg;
 
 	(void)hf_process_kill(p->child, SIGKILL, NULL);
-	give_up(p->kubelet, "the trial of this machine's namespaces does not end");
+	give_up(p->kubelet, "the trial of this machine's namespaces did not end within 30 s");
 }
 
 static void on_exit_of_child(void *arg HF_UNUSED, const struct hf_process_exit *ended HF_UNUSED)
 {
-	/* Its stdout ends as well, which says all there is to know. */
+	/* on_answer handles the end of the child's output. */
 }
 
 int hf_kprobe_start(struct hf_kubelet *k, struct hf_error *err)

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-/* The ConfigMaps and Secrets that a pod names, read together. */
+/* Fetches all ConfigMaps and Secrets that a pod names and calls back when each has a reply. */
 
 struct ref {
 	struct hf_krefs *refs;
@@ -21,7 +21,7 @@ struct ref {
 struct hf_krefs {
 	struct hf_store *store;
 	char *ns;
-	struct hf_task *none; /* calls done where there is nothing to read */
+	struct hf_task *none; /* calls done if there is nothing to fetch */
 	struct ref items[HF_KREFS_MAX];
 	size_t n, waiting;
 	bool too_many;
@@ -61,8 +61,8 @@ struct hf_krefs *hf_krefs_destroy(struct hf_krefs *refs)
 	return NULL;
 }
 
-static const struct ref *find(const struct hf_krefs *refs, const struct hf_resource *resource,
-			      const char *name)
+static const struct ref *find_ref(const struct hf_krefs *refs, const struct hf_resource *resource,
+				  const char *name)
 {
 	for (size_t i = 0; i < refs->n; i++)
 		if (refs->items[i].resource == resource && hf_streq(refs->items[i].name, name))
@@ -74,7 +74,7 @@ void hf_krefs_add(struct hf_krefs *refs, const struct hf_resource *resource, con
 {
 	struct ref *ref;
 
-	if (hf_str_is_empty(name) || find(refs, resource, name))
+	if (hf_str_is_empty(name) || find_ref(refs, resource, name))
 		return;
 	if (refs->n == HF_KREFS_MAX) {
 		refs->too_many = true;
@@ -121,7 +121,7 @@ void hf_krefs_fetch(struct hf_krefs *refs, hf_krefs_fn done, void *arg)
 struct hf_doc *hf_krefs_get(const struct hf_krefs *refs, const struct hf_resource *resource,
 			    const char *name, struct hf_error *err)
 {
-	const struct ref *ref = find(refs, resource, name);
+	const struct ref *ref = find_ref(refs, resource, name);
 
 	if (ref && ref->doc)
 		return ref->doc;

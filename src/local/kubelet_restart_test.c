@@ -17,7 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What survives: the kubelet ends, or its whole program is killed, and a new one begins. */
+/* Tests what survives when the kubelet is destroyed, or its program is killed, and a new one
+ * starts. */
 
 #define STR(json, ...) hf_json_path_str((json), __VA_ARGS__, NULL)
 #define NUM(json, ...) hf_json_i64(hf_json_path((json), __VA_ARGS__, NULL), -1)
@@ -46,7 +47,7 @@ static void make_fifo(struct testnode *n, const char *name)
 	assert_int_equal(mkfifo(path, 0600), 0);
 }
 
-/* Lets a script go on that reads a line from the fifo. */
+/* Writes a line to the fifo, for which a script waits. */
 static void let_go(struct testnode *n, const char *name)
 {
 	HF_AUTOFREE char *path = hf_xasprintf("%s/%s", n->dir, name);
@@ -85,7 +86,7 @@ static void an_exit_code_is_known_though_nobody_was_there(void **state)
 	shim = shim_of(n, "a");
 	testnode_stop(n);
 	let_go(n, "go");
-	/* The shim stays until somebody has heard of the end. */
+	/* The shim stays until a kubelet has read of the end. */
 	assert_true(hf_process_id_alive(&shim));
 	testnode_start(n);
 	testnode_wait_phase(n, "a", "Failed");
@@ -158,7 +159,7 @@ static void a_pod_whose_shim_dies_is_lost_at_once(void **state)
 	assert_int_equal(kill(shim.pid, SIGKILL), 0);
 	testnode_wait_phase(n, "a", "Failed");
 	assert_string_equal(STR(testnode_status(n, "a"), "reason"), "Lost");
-	/* And it can be removed as any other. */
+	/* The pod can be deleted like any other. */
 	testnode_delete(n, "a", HF_GRACE_DEFAULT);
 	testnode_wait_gone(n, "a");
 }
@@ -174,7 +175,8 @@ static void no_descendant_runs_on_when_its_shim_dies(void **state)
 {
 	struct testnode *n = *state;
 	HF_AUTOFREE char *fifo = hf_xasprintf("%s/alive", n->dir);
-	/* Out of the program's session, deaf to what is polite, and it holds the fifo open. */
+	/* A process outside of the program's session that ignores SIGTERM and SIGHUP and keeps the
+	 * fifo open. */
 	HF_AUTOFREE char *script = hf_xasprintf(
 		"exec 3>%s; setsid sh -c \\\"trap : TERM HUP; tail -f /dev/null; :\\\" & touch %s/up; "
 		"wait",
@@ -220,7 +222,7 @@ static void a_pod_of_another_boot_is_lost(void **state)
 	testnode_start(n);
 	testnode_wait_phase(n, "a", "Failed");
 	assert_string_equal(STR(testnode_status(n, "a"), "message"),
-			    "the machine was started anew while the pod ran");
+			    "the machine was restarted while the pod ran");
 }
 
 static void a_damaged_journal_loses_the_pod_and_says_so(void **state)
@@ -242,7 +244,7 @@ static void a_damaged_journal_loses_the_pod_and_says_so(void **state)
 	testnode_start(n);
 	testnode_wait_phase(n, "a", "Failed");
 	assert_string_equal(STR(testnode_status(n, "a"), "message"),
-			    "what the pod's shim wrote down is damaged");
+			    "the journal of the pod's shim is damaged");
 }
 
 static void a_pod_whose_folder_is_gone_is_lost_and_not_run_again(void **state)
@@ -287,7 +289,7 @@ static void a_pod_deleted_while_nobody_watched_is_ended(void **state)
 	testnode_wait(n, shim_is_dead, &shim);
 }
 
-/* To wake oneself at each look would keep the next kubelet from ever reaching the shim. */
+/* If sync_pod scheduled itself at each run, the new kubelet would never handle the shim's answer. */
 static void a_pod_that_was_being_ended_is_ended_by_the_next_kubelet(void **state)
 {
 	struct testnode *n = *state;
@@ -389,7 +391,7 @@ static void on_nothing(void *arg HF_UNUSED)
 {
 }
 
-/* The kubelet goes when the drain has begun; how the pod ends nobody of it sees. */
+/* Destroys the kubelet after the drain has begun, so that no kubelet sees how the pod ends. */
 static void end_in_a_drain_unseen(struct testnode *n, const char *end)
 {
 	HF_AUTOFREE char *script = hf_xasprintf(
@@ -484,7 +486,7 @@ static int be_a_plane(const char *dir)
 	struct testnode n;
 
 	testnode_open_at(&n, dir);
-	/* Who lives until here has a store that keeps what it took. */
+	/* A kubelet that reaches this line must find its pod in the store. */
 	if (!testnode_get(&n, "a"))
 		testnode_pod(&n, "a",
 			     "'restartPolicy':'Never','containers':[{'name':'main','command':"
@@ -516,7 +518,7 @@ static void on_time(void *arg)
 	(void)hf_process_kill(v->process, SIGKILL, NULL);
 }
 
-/* A plane that lives that long. */
+/* Runs a plane for this time and kills it. */
 static void live_and_die(struct testnode *n, const char *dir, hf_time span)
 {
 	char exe[4096];
@@ -539,8 +541,7 @@ static void live_and_die(struct testnode *n, const char *dir, hf_time span)
 	(void)hf_timer_destroy(timer);
 }
 
-/* A child that was just being made when its parent died holds what it inherited until it has
- * become another program. */
+/* A child that was being forked when its parent died keeps the inherited lock until its exec. */
 static bool store_is_free(struct testnode *n, void *arg)
 {
 	HF_AUTOFREE char *data = hf_xasprintf("%s/store", (const char *)arg);

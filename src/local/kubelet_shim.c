@@ -20,9 +20,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* The kubelet's end of the socket to one shim, and the start of that shim. */
+/* Starts a shim and is the kubelet's end of its socket. */
 
-#define LOOK_AGAIN (20 * HF_MS) /* at a shim that lives and does not answer, or is just ending */
+/* for a live shim that does not answer, or is about to end */
+#define LOOK_AGAIN (20 * HF_MS)
 #define MESSAGES_AT_ONCE 64
 #define ENVIRON_BYTES_MAX ((size_t)3 << 20)
 
@@ -31,7 +32,7 @@ struct hf_kshim {
 	char *dir;
 	struct hf_kshim_handler handler;
 	struct hf_process *launcher;
-	int errors; /* its stderr */
+	int errors; /* stderr of the launcher */
 	int fd;
 	struct hf_io *io;
 	struct hf_timer *timer;
@@ -71,7 +72,8 @@ void hf_kstray_kill(const char *pod_uid)
 
 		if (hf_str_to_i64(entry->d_name, 2, INT32_MAX, &pid, NULL) != 0)
 			continue;
-		/* Named before it is looked at: a number that is used again is not killed. */
+		/* Takes the process's identity before the check, so that a reused pid is not
+		 * killed. */
 		if (hf_process_id_get((pid_t)pid, &id, NULL) == 0 && is_of_pod((pid_t)pid, mark))
 			(void)hf_process_id_kill(&id, SIGKILL, NULL);
 	}
@@ -79,7 +81,7 @@ void hf_kstray_kill(const char *pod_uid)
 		(void)closedir(proc);
 }
 
-static void disconnect(struct hf_kshim *s)
+static void close_connection(struct hf_kshim *s)
 {
 	s->io = hf_io_destroy(s->io);
 	hf_fd_cleanup(&s->fd);
@@ -114,8 +116,8 @@ static void on_socket(void *arg, unsigned events HF_UNUSED)
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
 		if (n <= 0) {
-			/* What it wrote last is in the journal. */
-			disconnect(s);
+			/* The shim's last records are in the journal. */
+			close_connection(s);
 			hf_timer_arm(s->timer, 0);
 			return;
 		}
@@ -167,15 +169,15 @@ static void on_launched(void *arg, const struct hf_process_exit *ended)
 		on_timer(s);
 		return;
 	}
-	/* The launcher has exited, so all it said is in the pipe. */
+	/* The launcher has exited, so its whole output is in the pipe. */
 	if (hf_fs_read_fd(s->errors, "the shim's errors", &said, &err) != 0 || !said.len)
 		hf_strbuf_addstr(&said, "the shim could not be started");
 	said.data[strcspn(said.data, "\n")] = '\0';
 	s->handler.failed(s->handler.arg, said.data);
 }
 
-static struct hf_kshim *create(struct hf_loop *loop, const char *pod_dir,
-			       const struct hf_kshim_handler *handler)
+static struct hf_kshim *create_shim(struct hf_loop *loop, const char *pod_dir,
+				    const struct hf_kshim_handler *handler)
 {
 	struct hf_kshim *s = hf_xcalloc(1, sizeof(*s));
 
@@ -190,7 +192,7 @@ static struct hf_kshim *create(struct hf_loop *loop, const char *pod_dir,
 struct hf_kshim *hf_kshim_attach(struct hf_loop *loop, const char *pod_dir,
 				 const struct hf_kshim_handler *handler)
 {
-	struct hf_kshim *s = create(loop, pod_dir, handler);
+	struct hf_kshim *s = create_shim(loop, pod_dir, handler);
 
 	hf_timer_arm(s->timer, 0);
 	return s;
@@ -200,7 +202,7 @@ int hf_kshim_start(const struct hf_kubelet *kubelet, const char *pod_dir,
 		   const struct hf_kshim_handler *handler, struct hf_kshim **ret_shim,
 		   struct hf_error *err)
 {
-	struct hf_kshim *s = create(kubelet->loop, pod_dir, handler);
+	struct hf_kshim *s = create_shim(kubelet->loop, pod_dir, handler);
 	const char *const argv[] = {kubelet->exe, "shim", "pod", s->dir, NULL};
 	int fds[2] = {-1, -1};
 	struct hf_process_spec spec = {.argv = argv};
@@ -228,7 +230,7 @@ struct hf_kshim *hf_kshim_destroy(struct hf_kshim *s)
 		return NULL;
 	s->launcher = hf_process_destroy(s->launcher);
 	s->timer = hf_timer_destroy(s->timer);
-	disconnect(s);
+	close_connection(s);
 	hf_fd_cleanup(&s->errors);
 	free(s->dir);
 	free(s);
@@ -243,6 +245,7 @@ bool hf_kshim_command(struct hf_kshim *s, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	/* What does not get through is asked again: commands follow from the state of things. */
+	/* A command that cannot be sent now is repeated: the kubelet derives commands from the
+	 * state. */
 	return s && s->fd >= 0 && send(s->fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
 }

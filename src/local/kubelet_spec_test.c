@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What a pod may ask for, seen from inside it. */
+/* Tests what a pod may ask for, as seen from inside the pod. */
 
 #define STR(json, ...) hf_json_path_str((json), __VA_ARGS__, NULL)
 
@@ -161,7 +161,7 @@ static void memory_volumes_take_the_place_of_the_shared_memory(void **state)
 		"'Memory','sizeLimit':'2Mi'}}],'containers':[{'name':'main','volumeMounts':[{'name'"
 		":'dshm','mountPath':'/dev/shm'}],'command':['sh','-c','df -k --output=size "
 		"/dev/shm | tail -1 | tr -d [:blank:]']}]");
-	/* Without a volume each pod has a /dev/shm of its own all the same. */
+	/* Each pod has its own /dev/shm, even without a volume. */
 	testnode_script(n, "b", "Never", "ls /dev/shm | wc -l; echo x > /dev/shm/hf-left-behind");
 	testnode_wait_phase(n, "a", "Succeeded");
 	testnode_assert_output(n, "a", "2048\n");
@@ -289,7 +289,7 @@ static void without_mounts_only_what_is_in_place_can_be_had(void **state)
 	testnode_wait_state(n, "a", "waiting", "CreateContainerConfigError");
 	assert_string_equal(
 		STR(testnode_container(n, "a", 0, false), "state", "waiting", "message"),
-		"mountPath '/hf-v' cannot be had: this machine refuses mount namespaces");
+		"mountPath '/hf-v' cannot be mounted: this machine refuses mount namespaces");
 	testnode_pod(
 		n, "b",
 		"'restartPolicy':'Never','volumes':[{'name':'v','hostPath':{'path':"

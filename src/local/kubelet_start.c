@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* From a container of a spec to the run file that its shim starts it by. */
+/* Builds the run file by which a shim starts a container, from the container's spec. */
 
 #define ARENA_BYTES_MAX ((size_t)64 << 20)
 #define HOST_IP "127.0.0.1"
@@ -78,7 +78,8 @@ static void set_user(const struct hf_kpod *pod, const struct hf_json *container,
 		return;
 	run->uid = context_id(pod, container, "runAsUser");
 	run->gid = context_id(pod, container, "runAsGroup");
-	/* An image would say the group of its user; without one, root's as upstream has it. */
+	/* An image would set the group of its user. Without images the group is root's, as in
+	 * upstream when the image sets none. */
 	if (run->uid > 0 && run->gid < 0)
 		run->gid = 0;
 	for (size_t i = 0; i < n; i++)
@@ -110,8 +111,9 @@ static const char *const *expand_all(const struct hf_json *container, const char
 	return argv;
 }
 
-/* There is no image to bring kubectl from: this program brings its stand-in. */
-static const char *const *delivery(const struct hf_kpod *pod, struct hf_arena *arena)
+/* Builds the command that delivers this program's stand-in for kubectl: there is no image to copy
+ * kubectl from. */
+static const char *const *make_delivery_command(const struct hf_kpod *pod, struct hf_arena *arena)
 {
 	const char *words[] = {pod->kubelet->exe, "shim", "deliver", pod->kubelet->pods_dir,
 			       pod->ns};
@@ -121,7 +123,7 @@ static const char *const *delivery(const struct hf_kpod *pod, struct hf_arena *a
 	return argv;
 }
 
-/* HOME of the user it runs as; what the pod sets wins. */
+/* Sets HOME to that of the container's user; a HOME that the pod sets wins. */
 static void set_home(const struct hf_run *run, const char **env, struct hf_arena *arena)
 {
 	const struct passwd *user = run->uid >= 0 ? getpwuid((uid_t)run->uid) : NULL;
@@ -133,7 +135,7 @@ static void set_home(const struct hf_run *run, const char **env, struct hf_arena
 			env[i] = hf_arena_printf(arena, "HOME=%s", user ? user->pw_dir : "/");
 }
 
-/* Where there is no mount namespace, names are resolved by a preloaded library. */
+/* Without a mount namespace, a preloaded library resolves names. */
 static const char *const *base_env(const struct hf_kpod *pod, const struct hf_run *run,
 				   struct hf_arena *arena)
 {
@@ -159,7 +161,7 @@ static void add_mount(struct hf_kmounts *m, const char *source, const char *targ
 {
 	struct stat st;
 
-	/* What the machine lacks in /etc needs no replacement. */
+	/* A file in /etc that the machine lacks cannot be covered, and need not be. */
 	if (m->n == HF_RUN_MOUNTS_MAX ||
 	    (hf_str_has_prefix(target, "/etc/") && stat(target, &st) < 0))
 		return;
@@ -182,7 +184,7 @@ static int make_termination_file(const struct hf_kpod *pod, const struct hf_kpod
 	const char *path = hf_arena_printf(arena, "%s/term/%s.%u", pod->dir, c->name, c->attempt);
 	HF_AUTO_FD fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
 
-	/* Whoever it runs as may write it. */
+	/* Every user may write it: the container may run as any user. */
 	if (fd < 0 || fchmod(fd, 0666) < 0)
 		return hf_error_errno(err, errno, "cannot make '%s'", path);
 	*ret_path = path;
@@ -219,7 +221,7 @@ static int add_own_mounts(const struct hf_kpod *pod, const struct hf_kpod_contai
 	return 0;
 }
 
-/* Without a mount namespace only what is in its place already can be had. */
+/* Without a mount namespace a mount works only if the volume's source already is at its target. */
 static int check_in_place(const struct hf_kmounts *m, struct hf_error *err)
 {
 	for (size_t i = 0; i < m->n; i++) {
@@ -228,7 +230,7 @@ static int check_in_place(const struct hf_kmounts *m, struct hf_error *err)
 		if (hf_streq(one->source, one->target) || hf_streq(one->target, "/dev/shm"))
 			continue;
 		return hf_error_set(err, HF_E_UNSUPPORTED,
-				    "mountPath '%s' cannot be had: this machine refuses mount "
+				    "mountPath '%s' cannot be mounted: this machine refuses mount "
 				    "namespaces",
 				    one->target);
 	}
@@ -258,16 +260,17 @@ static void set_limits(struct hf_kpod *pod, const struct hf_json *container, str
 	if (((memory && !base->memory[0]) || (cpu && !base->cpu[0])) &&
 	    !pod->kubelet->told_no_limits) {
 		pod->kubelet->told_no_limits = true;
-		hf_kevent(pod, "Warning", "ResourceLimitsIgnored",
-			  "limits of memory and CPU are not kept: this user may not make control "
-			  "groups here");
+		hf_kevent(
+			pod, "Warning", "ResourceLimitsIgnored",
+			"limits of memory and CPU are not enforced: this user may not make control "
+			"groups here");
 	}
 }
 
 /* --- all of it --- */
 
-static int build(struct hf_kpod *pod, struct hf_kpod_container *c, struct hf_arena *arena,
-		 struct hf_kmounts *mounts, struct hf_run *run, struct hf_error *err)
+static int build_run(struct hf_kpod *pod, struct hf_kpod_container *c, struct hf_arena *arena,
+		     struct hf_kmounts *mounts, struct hf_run *run, struct hf_error *err)
 {
 	const struct hf_json *context = hf_json_get(c->spec, "securityContext");
 	struct hf_kenv_input input;
@@ -284,7 +287,7 @@ static int build(struct hf_kpod *pod, struct hf_kpod_container *c, struct hf_are
 					 : check_in_place(mounts, err);
 	if (rc)
 		return rc;
-	run->argv = hf_kubectl_is_delivery(c->spec) ? delivery(pod, arena)
+	run->argv = hf_kubectl_is_delivery(c->spec) ? make_delivery_command(pod, arena)
 						    : expand_all(c->spec, run->env, arena);
 	run->init = c->init;
 	run->cwd = hf_json_path_str(c->spec, "workingDir", NULL);
@@ -309,7 +312,7 @@ static int write_run(const struct hf_kpod *pod, const struct hf_kpod_container *
 	return rc ? rc : hf_fs_write_atomic(path, sb.data, sb.len, 0600, err);
 }
 
-/* Logs of the attempt before the last are all that is kept beside it. */
+/* Removes the files of attempts before the previous one. */
 static void remove_old_files(const struct hf_kpod *pod, const struct hf_kpod_container *c)
 {
 	if (c->attempt < 2)
@@ -338,7 +341,7 @@ static void on_refs(void *arg)
 	struct hf_run run = {0};
 	struct hf_error err;
 
-	if (build(pod, c, arena, mounts, &run, &err) != 0) {
+	if (build_run(pod, c, arena, mounts, &run, &err) != 0) {
 		hf_kstart_block(pod, c, "CreateContainerConfigError", err.text, HF_KPOD_RETRY);
 		return;
 	}

@@ -11,11 +11,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The status of a pod, made anew each time from the journal and the plan. */
+/* Builds the status of a pod anew each time, from the journal and the plan. */
 
 #define HOST_IP "127.0.0.1"
 #define DRAIN_TEXT "Pod was terminated as the plane was told to stop"
-#define FALLBACK_BYTES_MAX 2048 /* of the log, as upstream's kubelet */
+#define FALLBACK_BYTES_MAX 2048 /* bytes of the log, as in upstream's kubelet */
 #define FALLBACK_LINES_MAX 80
 
 static void set_time(struct hf_json *object, const char *key, hf_time t)
@@ -68,7 +68,7 @@ static const char *reason_of(const struct hf_attempt *a)
 {
 	if (a->state == HF_ATTEMPT_FAILED)
 		return "StartError";
-	/* Only what was lost has a text besides its end. */
+	/* Only lost attempts have a text and an exit code. */
 	if (a->text[0])
 		return "ContainerStatusUnknown";
 	if (a->oom)
@@ -84,8 +84,9 @@ static void container_id(const struct hf_kpod *pod, const char *name, unsigned a
 	hf_json_set_str(object, "containerID", id);
 }
 
-static struct hf_json *terminated(const struct hf_kpod *pod, const struct hf_kpod_container *c,
-				  const struct hf_attempt *a)
+static struct hf_json *terminated_state(const struct hf_kpod *pod,
+					const struct hf_kpod_container *c,
+					const struct hf_attempt *a)
 {
 	struct hf_json *state = hf_json_object();
 	struct hf_json *t = hf_json_ensure_object(state, "terminated");
@@ -101,7 +102,7 @@ static struct hf_json *terminated(const struct hf_kpod *pod, const struct hf_kpo
 	return state;
 }
 
-static struct hf_json *waiting(const char *reason, const char *message)
+static struct hf_json *waiting_state(const char *reason, const char *message)
 {
 	struct hf_json *state = hf_json_object();
 	struct hf_json *w = hf_json_ensure_object(state, "waiting");
@@ -119,19 +120,20 @@ static struct hf_json *waiting_backoff(const struct hf_kpod *pod, const struct h
 		hf_xasprintf("back-off %us restarting failed container=%s pod=%s_%s(%s)",
 			     last->backoff_s, c->name, pod->name, pod->ns, pod->uid);
 
-	return waiting("CrashLoopBackOff", message);
+	return waiting_state("CrashLoopBackOff", message);
 }
 
-/* Why a container that has not begun has not. */
+/* Returns why a container has not yet been started. */
 static struct hf_json *waiting_first(const struct hf_kpod *pod, const struct hf_kpod_container *c,
 				     const struct hf_pod_plan *plan)
 {
 	if (pod->trouble[0])
-		return waiting(hf_str_or(pod->trouble_reason, "ContainerCreating"), pod->trouble);
+		return waiting_state(hf_str_or(pod->trouble_reason, "ContainerCreating"),
+				     pod->trouble);
 	if (c->reason[0])
-		return waiting(c->reason, c->message);
-	return waiting(plan->initialized || c->init ? "ContainerCreating" : "PodInitializing",
-		       NULL);
+		return waiting_state(c->reason, c->message);
+	return waiting_state(plan->initialized || c->init ? "ContainerCreating" : "PodInitializing",
+			     NULL);
 }
 
 static struct hf_json *state_of(const struct hf_kpod *pod, const struct hf_kpod_container *c,
@@ -143,13 +145,13 @@ static struct hf_json *state_of(const struct hf_kpod *pod, const struct hf_kpod_
 	if (!last || last->state == HF_ATTEMPT_NONE)
 		return waiting_first(pod, c, plan);
 	if (last->state == HF_ATTEMPT_BEGUN)
-		return waiting("ContainerCreating", NULL);
+		return waiting_state("ContainerCreating", NULL);
 	if (hf_attempt_ended(last)) {
 		if (p->step == HF_STEP_BACKOFF)
 			return waiting_backoff(pod, c, last);
 		if (p->step == HF_STEP_BLOCKED)
-			return waiting(hf_str_or(c->reason, "ContainerCreating"), c->message);
-		return terminated(pod, c, last);
+			return waiting_state(hf_str_or(c->reason, "ContainerCreating"), c->message);
+		return terminated_state(pod, c, last);
 	}
 	state = hf_json_object();
 	set_time(hf_json_ensure_object(state, "running"), "startedAt", last->started);
@@ -164,9 +166,9 @@ static struct hf_json *last_state_of(const struct hf_kpod *pod, const struct hf_
 		     (p->step == HF_STEP_BACKOFF || p->step == HF_STEP_BLOCKED);
 
 	if (shown)
-		return terminated(pod, c, &past->last);
+		return terminated_state(pod, c, &past->last);
 	if (past && hf_attempt_ended(&past->previous))
-		return terminated(pod, c, &past->previous);
+		return terminated_state(pod, c, &past->previous);
 	return hf_json_object();
 }
 
@@ -178,7 +180,7 @@ static struct hf_json *container_status(const struct hf_kpod *pod,
 	const struct hf_attempt *last = p->past ? &p->past->last : NULL;
 	struct hf_json *s = hf_json_object();
 	bool runs = last && last->state == HF_ATTEMPT_RUNNING;
-	/* The image may be changed in a pod that runs; what is shown is what is asked for. */
+	/* The image of a running pod may be changed; the status shows the image in the spec. */
 	const char *image = hf_json_path_str(c->spec, "image", NULL);
 
 	hf_json_set_str(s, "name", c->name);
@@ -237,7 +239,7 @@ static bool is_ours(const struct condition *ours, size_t n, const char *type)
 	return false;
 }
 
-/* Conditions that others have set stay, in front and untouched. */
+/* Keeps conditions of other writers unchanged and in front. */
 static struct hf_json *merge_conditions(const struct hf_json *old, const struct condition *ours,
 					size_t n, hf_time now)
 {
@@ -255,7 +257,7 @@ static struct hf_json *merge_conditions(const struct hf_json *old, const struct 
 	return all;
 }
 
-/* "containers with unready status: [a b]", as upstream says it. */
+/* Writes "containers with unready status: [a b]", as upstream does. */
 static void list_unready(const struct hf_kpod *pod, const struct hf_pod_plan *plan, bool init,
 			 const char *what, struct hf_strbuf *sb)
 {
@@ -284,7 +286,7 @@ static bool all_ready(const struct hf_pod_plan *plan)
 	return plan->initialized;
 }
 
-/* Ready and ContainersReady: reason and message where they are False. */
+/* Builds Ready or ContainersReady; a False one gets reason and message. */
 static struct condition ready_condition(const char *type, const struct hf_pod_plan *plan,
 					enum hf_pod_phase phase, const char *unready)
 {
@@ -329,7 +331,7 @@ static struct hf_json *conditions_of(const struct hf_kpod *pod, const struct hf_
 	ours[n++] = ready_condition("ContainersReady", plan, phase, unready.data);
 	if (!find_condition(old, "PodScheduled"))
 		ours[n++] = (struct condition){"PodScheduled", true, NULL, NULL};
-	/* Not the program's fault: whoever counts failures can tell. */
+	/* Marks the failure as not caused by the program, for clients that count failures. */
 	if (disrupted && !find_condition(old, "DisruptionTarget"))
 		ours[n++] = (struct condition){"DisruptionTarget", true, "TerminationByKubelet",
 					       pod->lost ? pod->lost_text : DRAIN_TEXT};
@@ -366,7 +368,8 @@ static void set_reason(const struct hf_kpod *pod, const struct hf_pod_plan *plan
 	hf_json_set_str(status, "message", message);
 }
 
-/* An end is never taken back, whoever wrote it, and it is written when all is over. */
+/* Returns the phase to write. A stored Failed or Succeeded stays, and neither is written before the
+ * shim has ended. */
 static enum hf_pod_phase phase_of(const struct hf_kpod *pod, const struct hf_pod_plan *plan)
 {
 	const char *stored = hf_json_path_str(hf_doc_json(pod->doc), "status", "phase", NULL);
@@ -377,8 +380,8 @@ static enum hf_pod_phase phase_of(const struct hf_kpod *pod, const struct hf_pod
 		return plan->phase;
 	if (pod->state != HF_KPOD_ENDED)
 		return hf_streq(stored, "Running") ? HF_PHASE_RUNNING : HF_PHASE_PENDING;
-	/* Who is told to end, and ends well, has not done what it was to do (upstream's kubelet, on
-	 * a node that is shut down, says so too). */
+	/* A program that ends well because it is told to has not done its work; upstream's kubelet
+	 * says the same of pods on a node that is shut down. */
 	if (pod->lost || pod->stop == HF_KPOD_STOP_DEADLINE || hf_kpod_drained(pod, plan))
 		return HF_PHASE_FAILED;
 	return plan->phase;

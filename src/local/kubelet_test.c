@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Pods of a real kubelet on a store in memory.  This program is its own shim. */
+/* Tests pods of a real kubelet on a store in memory. This program is its own shim. */
 
 #define STR(json, ...) hf_json_path_str((json), __VA_ARGS__, NULL)
 #define NUM(json, ...) hf_json_i64(hf_json_path((json), __VA_ARGS__, NULL), -1)
@@ -163,7 +163,7 @@ static bool init_runs(struct testnode *n, void *arg HF_UNUSED)
 			    NULL);
 }
 
-/* The loop of upstream's init container, with a shorter rest between tries. */
+/* The loop of upstream's init container, with a shorter pause. */
 static const char init_loop[] =
 	"err=1; for i in $(seq 100); do if nslookup job-master-0; then err=0 && break; fi; "
 	"sleep 0.2; done; exit $err";
@@ -260,7 +260,7 @@ static bool is_killing(struct testnode *n, void *arg)
 	return testnode_events(n, arg, "Killing") > 0;
 }
 
-/* A kubelet that looked at it all the time would answer nobody else. */
+/* A kubelet that ran sync_pod all the time would handle no other events. */
 static void a_pod_that_waits_for_its_end_is_looked_at_now_and_then(void **state)
 {
 	struct testnode *n = *state;
@@ -338,14 +338,14 @@ static void patch_deadline(struct testnode *n, const char *name)
 	assert_int_equal(result.code, 0);
 }
 
-/* The operator ends the pods of a failed job in this way, under every restart policy. */
+/* The operator ends the pods of a failed job in this way, under every restartPolicy. */
 static void a_deadline_that_is_added_ends_a_running_pod_for_good(void **state)
 {
 	struct testnode *n = *state;
 
 	testnode_script(n, "a", "Always", "exec tail -f /dev/null");
 	testnode_wait_state(n, "a", "running", NULL);
-	/* 1 s is the least, and counts from the start of the pod. */
+	/* 1 s is the minimum, and it counts from the pod's start. */
 	patch_deadline(n, "a");
 	testnode_wait_phase(n, "a", "Failed");
 	assert_string_equal(STR(testnode_status(n, "a"), "reason"), "DeadlineExceeded");
@@ -354,7 +354,8 @@ static void a_deadline_that_is_added_ends_a_running_pod_for_good(void **state)
 		NUM(testnode_container(n, "a", 0, false), "state", "terminated", "exitCode"), 143);
 }
 
-/* The pod has failed; before that no end of its first container was told while the second one ran. */
+/* The pod has failed, and no status before showed the end of its first container while the second
+ * one ran. */
 static bool ends_are_told_together(struct testnode *n, void *name)
 {
 	const struct hf_json *first = testnode_container(n, name, 0, false);
@@ -382,7 +383,7 @@ static void a_pod_that_its_kubelet_ends_has_its_ends_told_together(void **state)
 	assert_string_equal(STR(testnode_status(n, name), "reason"), "DeadlineExceeded");
 }
 
-/* A container that waits in back-off does not start any more. */
+/* A container in back-off is not started any more. */
 static void a_deadline_that_is_added_ends_a_pod_that_crashes(void **state)
 {
 	struct testnode *n = *state;
@@ -488,7 +489,7 @@ static void the_node_is_registered_and_its_lease_follows_every_end(void **state)
 	testnode_script(n, "a", "Never", "exit 0");
 	testnode_wait_phase(n, "a", "Succeeded");
 	testnode_wait(n, lease_is_newer, before);
-	/* Not by the timer. */
+	/* Long before the next interval of the Lease. */
 	assert_true(hf_loop_mono(n->loop) - began < 8 * HF_SECOND);
 }
 
@@ -514,7 +515,7 @@ static void a_drain_ends_every_pod_and_starts_none(void **state)
 	hf_kubelet_drain(n->kubelet, 5 * HF_SECOND, set_drained, &drained);
 	testnode_script(n, "c", "Always", "exec tail -f /dev/null");
 	testnode_wait(n, flag_is_set, &drained);
-	/* Who ends well because it is told to has not done what it was to do. */
+	/* A program that ends well because it was told to end has not done its work. */
 	testnode_wait_phase(n, "a", "Failed");
 	assert_string_equal(STR(testnode_status(n, "a"), "reason"), "Terminated");
 	assert_int_equal(
@@ -555,8 +556,8 @@ static void a_node_that_somebody_deletes_is_registered_anew(void **state)
 	hf_local_apply(n->local, &request, &result);
 	assert_int_equal(result.code, 0);
 	testnode_wait(n, node_is_another, before);
-	assert_non_null(strstr(n->notice, "was deleted; it is registered anew"));
-	/* Its pods run on. */
+	assert_non_null(strstr(n->notice, "was deleted; the kubelet registers it again"));
+	/* The pods run on. */
 	assert_string_equal(STR(testnode_status(n, "a"), "phase"), "Running");
 }
 
@@ -646,7 +647,7 @@ static bool visited(struct testnode *n, void *arg)
 	return v->came;
 }
 
-/* An address of this machine that is not its loopback; false: it has none. */
+/* Finds an address of this machine other than the loopback's. Returns false if there is none. */
 static bool own_address(struct in_addr *ret_address)
 {
 	struct ifaddrs *all = NULL;
@@ -713,8 +714,8 @@ static void a_way_out_that_does_not_work_is_said_and_does_without(void **state)
 	assert_false(n->facts.uplink);
 	if (n->facts.pod_network)
 		assert_true(
-			hf_str_has_prefix(n->notice, "pods reach each other and no other network"));
-	/* What cannot be reached is known at once. */
+			hf_str_has_prefix(n->notice, "pods reach each other but no other network"));
+	/* Without a way to other networks, lookups fail at once. */
 	testnode_script(n, "a", "Never", "getent hosts example.invalid || echo unknown");
 	testnode_wait_phase(n, "a", "Succeeded");
 	testnode_assert_output(n, "a", "unknown\n");

@@ -21,12 +21,12 @@
 #include <unistd.h>
 
 /*
- * The way out of the pods' network: slirp4netns, where it is installed, with its tap as a
- * port of the bridge.  It needs no rights and changes nothing of the machine (no address
- * translation, no forwarding).  It cannot reach the machine's own loopback.
+ * Connects the pods' network to other networks: runs slirp4netns, if it is installed, with its tap
+ * as a port of the bridge. It needs no rights and changes nothing on the machine (no address
+ * translation, no forwarding). It cannot reach the machine's own loopback.
  *
- * It ends when its stdin does, a pipe whose other end the kubelet and every shim hold: so
- * it lives as long as somebody may need it, and a later kubelet takes the pipe over.
+ * slirp4netns ends when its stdin ends. That is a pipe whose other end the kubelet and every shim
+ * hold. It thus lives as long as a pod may need it, and a later kubelet takes the pipe over.
  */
 #define PROGRAM "slirp4netns"
 #define START_AGAIN HF_SECOND
@@ -37,10 +37,10 @@ struct hf_kuplink {
 	struct hf_kubelet *kubelet;
 	struct hf_process *slirp, *joiner;
 	int hold;
-	int user_ns;      /* open until slirp4netns has opened it by its path */
-	struct hf_io *io; /* tells when slirp4netns has gone */
+	int user_ns;      /* stays open until slirp4netns has opened it by its path */
+	struct hf_io *io; /* reports the end of slirp4netns */
 	struct hf_timer *timer;
-	bool first; /* nobody was told how it went */
+	bool first; /* hf_kubelet_probed has not been called yet */
 };
 
 /* --- what is needed --- */
@@ -69,7 +69,7 @@ static bool is_live_pipe(int fd)
 
 /* --- starting it --- */
 
-static void tell(struct hf_kuplink *u, bool up, const char *why)
+static void report_uplink(struct hf_kuplink *u, bool up, const char *why)
 {
 	struct hf_kubelet *k = u->kubelet;
 
@@ -101,12 +101,13 @@ static void on_gone(void *arg, unsigned events HF_UNUSED)
 	if (worked)
 		hf_timer_arm(u->timer, START_AGAIN);
 	else
-		tell(u, false, PROGRAM " does not work here; see whether it does by itself");
+		report_uplink(u, false,
+			      PROGRAM " failed on this machine; run it by hand to see its error");
 }
 
 static void on_slirp(void *arg HF_UNUSED, const struct hf_process_exit *ended HF_UNUSED)
 {
-	/* The pipe tells. */
+	/* on_gone handles the end, through the pipe. */
 }
 
 static void on_joined(void *arg, const struct hf_process_exit *ended)
@@ -116,14 +117,14 @@ static void on_joined(void *arg, const struct hf_process_exit *ended)
 	u->joiner = hf_process_destroy(u->joiner);
 	hf_fd_cleanup(&u->user_ns);
 	if (ended->code == 0) {
-		tell(u, true, "");
+		report_uplink(u, true, "");
 		return;
 	}
 	let_go(u);
-	tell(u, false, PROGRAM " does not work here; see whether it does by itself");
+	report_uplink(u, false, PROGRAM " failed on this machine; run it by hand to see its error");
 }
 
-static int watch(struct hf_kuplink *u, struct hf_error *err)
+static int watch_pipe(struct hf_kuplink *u, struct hf_error *err)
 {
 	int rc = hf_io_create(u->kubelet->loop, u->hold, on_gone, u, &u->io, err);
 
@@ -161,7 +162,7 @@ static int spawn_slirp(struct hf_kuplink *u, const char *program, int in, struct
 	return hf_process_spawn(u->kubelet->loop, &spec, on_slirp, u, &u->slirp, err);
 }
 
-static int start(struct hf_kuplink *u, struct hf_error *err)
+static int start_slirp(struct hf_kuplink *u, struct hf_error *err)
 {
 	HF_AUTOFREE char *program = find_program();
 	HF_AUTO_FD tun = open("/dev/net/tun", O_RDWR | O_CLOEXEC);
@@ -185,7 +186,7 @@ static int start(struct hf_kuplink *u, struct hf_error *err)
 	if (!rc)
 		rc = spawn_joiner(u, err);
 	if (!rc)
-		rc = watch(u, err);
+		rc = watch_pipe(u, err);
 	return rc;
 }
 
@@ -194,10 +195,10 @@ static void on_timer(void *arg)
 	struct hf_kuplink *u = arg;
 	struct hf_error err;
 
-	if (start(u, &err) == 0)
+	if (start_slirp(u, &err) == 0)
 		return;
 	let_go(u);
-	tell(u, false, err.text);
+	report_uplink(u, false, err.text);
 }
 
 struct hf_kuplink *hf_kuplink_create(struct hf_kubelet *k)
@@ -209,7 +210,7 @@ struct hf_kuplink *hf_kuplink_create(struct hf_kubelet *k)
 	u->first = true;
 	u->timer = hf_timer_create(k->loop, on_timer, u);
 	u->hold = hf_kubelet_live_pod_fd(k, HF_SHIM_UPLINK_FD, O_WRONLY | O_NONBLOCK, is_live_pipe);
-	if (u->hold >= 0 && watch(u, NULL) == 0)
+	if (u->hold >= 0 && watch_pipe(u, NULL) == 0)
 		k->uplink = true;
 	else
 		hf_timer_arm(u->timer, 0);

@@ -15,10 +15,9 @@
 #include <unistd.h>
 
 /*
- * Volumes: a folder of the pod's own ("volumes/NAME") with an emptyDir's, ConfigMap's,
- * Secret's or downwardAPI's content, or a path of the machine (hostPath).  What a
- * ConfigMap or Secret holds is written once, when the pod starts; later changes are not
- * followed.
+ * Makes volumes and mounts. A volume is a folder of the pod ("volumes/NAME") with the content of an
+ * emptyDir, ConfigMap, Secret or downwardAPI, or a path of the machine (hostPath). ConfigMaps and
+ * Secrets are written once, when the pod starts; later changes are not followed.
  */
 #define DEFAULT_MODE 0644
 #define VALUE_BYTES_MAX ((size_t)2 << 20)
@@ -26,7 +25,7 @@
 
 /* --- names that become paths --- */
 
-/* Relative, without "..", not empty: it stays below where it is put. */
+/* Checks that a path is relative, not empty and without "..", so that it stays below its folder. */
 static int check_relative(const char *path, const char *what, struct hf_error *err)
 {
 	HF_AUTOFREE char *copy = hf_xstrdup(path);
@@ -47,7 +46,7 @@ static int check_relative(const char *path, const char *what, struct hf_error *e
 struct filler {
 	const char *folder;
 	mode_t mode;
-	const struct hf_json *items; /* NULL: every key under its own name */
+	const struct hf_json *items; /* NULL: every key, under its own name */
 	struct hf_arena *arena;
 };
 
@@ -114,7 +113,7 @@ static int fill_from_object(const struct hf_kenv_input *input, const struct hf_j
 	return f->items ? fill_items(f, doc, optional, err) : hf_kdata_each(doc, fill_key, f, err);
 }
 
-/* "labels" and "annotations" as a whole: key="escaped value" lines, as upstream writes them. */
+/* Writes all labels or annotations, as upstream does: lines key="escaped value". */
 static void add_map(const struct hf_json *map, struct hf_strbuf *sb)
 {
 	const char *key;
@@ -179,8 +178,8 @@ static int fill_source(const struct hf_kenv_input *input, const struct hf_json *
 			    "this kind of projected source is not supported");
 }
 
-static int fill(const struct hf_kenv_input *input, const struct hf_json *volume, const char *folder,
-		struct hf_arena *arena, struct hf_error *err)
+static int fill_volume(const struct hf_kenv_input *input, const struct hf_json *volume,
+		       const char *folder, struct hf_arena *arena, struct hf_error *err)
 {
 	static const char *const kinds[] = {"configMap", "secret", "downwardAPI", "projected"};
 	struct filler f = {.folder = folder, .mode = DEFAULT_MODE, .arena = arena};
@@ -203,13 +202,13 @@ static int fill(const struct hf_kenv_input *input, const struct hf_json *volume,
 
 /* --- kinds of volumes --- */
 
-/* The volumes of one pod while they are made. */
+/* State while the volumes of a pod are made. */
 struct maker {
 	const struct hf_kenv_input *input;
 	const char *pod_dir;
 	struct hf_arena *arena;
 	bool isolate;
-	struct hf_shim_tmpfs *tmpfs; /* one more than volumes: /dev/shm */
+	struct hf_shim_tmpfs *tmpfs; /* one more than the volumes, for /dev/shm */
 	size_t n_tmpfs;
 };
 
@@ -229,11 +228,11 @@ static int make_empty_dir(struct maker *m, const struct hf_json *source, const c
 	if (chmod(folder, 0777) < 0)
 		return hf_error_errno(err, errno, "cannot open '%s' to all", folder);
 	if (!medium[0])
-		return 0; /* sizeLimit is not kept: there is no quota on a folder */
+		return 0; /* sizeLimit is not enforced: a folder has no quota */
 	if (!hf_streq(medium, "Memory"))
 		return hf_error_set(err, HF_E_UNSUPPORTED, "emptyDir.medium '%s' is not supported",
 				    medium);
-	/* Without namespaces a folder on disk serves; its content goes with the pod as well. */
+	/* Without namespaces a folder on disk is used; it too is deleted with the pod. */
 	if (!m->isolate)
 		return 0;
 	if (limit && hf_quantity_parse_milli(limit, &milli, err) != 0)
@@ -344,7 +343,7 @@ static int make_one(struct maker *m, const struct hf_json *volume, struct hf_err
 	if (rc)
 		return rc;
 	return empty ? make_empty_dir(m, empty, folder, err)
-		     : fill(m->input, volume, folder, m->arena, err);
+		     : fill_volume(m->input, volume, folder, m->arena, err);
 }
 
 int hf_kvolumes_make(const struct hf_kenv_input *input, const char *pod_dir, struct hf_arena *arena,
@@ -360,7 +359,8 @@ int hf_kvolumes_make(const struct hf_kenv_input *input, const char *pod_dir, str
 		.tmpfs = HF_ARENA_ARRAY(arena, struct hf_shim_tmpfs, HF_POD_VOLUMES_MAX + 1)};
 
 	if (n >= HF_POD_VOLUMES_MAX)
-		return hf_error_set(err, HF_E_UNSUPPORTED, "a pod has fewer than %d volumes here",
+		return hf_error_set(err, HF_E_UNSUPPORTED,
+				    "a pod must have fewer than %d volumes here",
 				    HF_POD_VOLUMES_MAX);
 	for (size_t i = 0; i < n; i++) {
 		const struct hf_json *volume = hf_json_item(volumes, i);
@@ -402,7 +402,7 @@ static int apply_sub_path(const char *sub_path, bool filled, struct hf_arena *ar
 	if (rc)
 		return rc;
 	*source = hf_arena_printf(arena, "%s/%s", *source, sub_path);
-	/* A folder is made where nothing is, as upstream does in what may be written. */
+	/* Creates a missing subPath in a writable volume, as upstream does. */
 	if (stat(*source, &st) < 0 && errno == ENOENT && !filled)
 		return hf_fs_mkdirs(*source, 0755, err);
 	return 0;

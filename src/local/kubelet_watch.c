@@ -9,8 +9,8 @@
 #include <stdlib.h>
 
 /*
- * What the store has of one kind, kept up to date: a list, then a watch from there; a
- * list again where the watch cannot go on.
+ * Keeps a copy of the store's objects of a kind: lists, then watches from there, and lists again if
+ * the watch cannot continue.
  */
 #define OBJECTS_MAX 10000
 #define RETRY_AFTER HF_SECOND
@@ -21,7 +21,7 @@ struct hf_kwatch {
 	struct hf_watch *watch;
 	struct hf_timer *retry;
 	struct hf_map *docs; /* "namespace/name" → struct hf_doc */
-	char *version;       /* where to go on; NULL: list */
+	char *version;       /* where the watch continues; NULL: list first */
 	bool synced;
 };
 
@@ -38,7 +38,7 @@ static char *key_of(struct hf_doc *doc)
 	return hf_xasprintf("%s/%s", hf_doc_namespace(doc), hf_doc_name(doc));
 }
 
-static void removed(struct hf_kwatch *w, const char *key)
+static void drop_object(struct hf_kwatch *w, const char *key)
 {
 	HF_AUTO_DOC doc = hf_doc_ref(hf_map_get(w->docs, key));
 
@@ -48,14 +48,15 @@ static void removed(struct hf_kwatch *w, const char *key)
 	w->o.removed(w->o.arg, doc);
 }
 
-static void changed(struct hf_kwatch *w, struct hf_doc *doc)
+static void put_object(struct hf_kwatch *w, struct hf_doc *doc)
 {
 	HF_AUTOFREE char *key = key_of(doc);
 	struct hf_doc *before = hf_map_get(w->docs, key);
 
-	/* Gone and made again between two looks: the first is over. */
+	/* The object was deleted and created again between two events: reports the end of the
+	 * first. */
 	if (before && !hf_streq(hf_doc_uid(before), hf_doc_uid(doc)))
-		removed(w, key);
+		drop_object(w, key);
 	if (!hf_map_put(w->docs, key, hf_doc_ref(doc))) {
 		(void)hf_doc_unref(doc);
 		return;
@@ -103,9 +104,9 @@ static void on_event(void *arg, const struct hf_event *event)
 	if (event->type == HF_EVENT_DELETED) {
 		HF_AUTOFREE char *key = key_of(event->object);
 
-		removed(w, key);
+		drop_object(w, key);
 	} else if (event->type != HF_EVENT_BOOKMARK) {
-		changed(w, event->object);
+		put_object(w, event->object);
 	}
 }
 
@@ -119,7 +120,7 @@ static void watch_now(struct hf_kwatch *w)
 	w->watch = hf_store_watch(w->o.store, &options, on_event, w);
 }
 
-/* What is not in the list any more went while nobody watched. */
+/* Removes the objects that are not in the list: they were deleted while there was no watch. */
 static void forget_absent(struct hf_kwatch *w, const struct hf_reply *reply)
 {
 	struct hf_map *present = hf_map_create(OBJECTS_MAX, 0, NULL);
@@ -135,7 +136,7 @@ static void forget_absent(struct hf_kwatch *w, const struct hf_reply *reply)
 		HF_AUTOFREE char *copy = hf_xstrdup(key);
 
 		if (!hf_map_has(present, copy))
-			removed(w, copy);
+			drop_object(w, copy);
 	}
 	present = hf_map_destroy(present);
 }
@@ -152,7 +153,7 @@ static void on_list(void *arg, const struct hf_reply *reply)
 	set_version(w, reply->resource_version);
 	forget_absent(w, reply);
 	for (size_t i = 0; i < reply->n_items; i++)
-		changed(w, reply->items[i]);
+		put_object(w, reply->items[i]);
 	if (!w->synced) {
 		w->synced = true;
 		w->o.synced(w->o.arg);

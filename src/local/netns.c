@@ -21,10 +21,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/*
+ * Sends rtnetlink messages to make interfaces, addresses and routes for pods, and enters
+ * namespaces. Works without the ip program.
+ */
+
 #define POD_INTERFACE "eth0"
 #define TAP_LOOK_MS 5
 
-/* One request with its attributes; all of ours are far shorter. */
+/* A request with its attributes; all requests here fit the body. */
 struct message {
 	struct nlmsghdr head;
 	char body[1024];
@@ -48,7 +53,7 @@ int hf_net_ip_parse(const char *text, uint32_t *ret_ip, struct hf_error *err)
 
 /* --- messages --- */
 
-static void *append(struct message *m, const void *bytes, size_t len)
+static void *append_bytes(struct message *m, const void *bytes, size_t len)
 {
 	char *at = (char *)m + NLMSG_ALIGN(m->head.nlmsg_len);
 
@@ -59,39 +64,40 @@ static void *append(struct message *m, const void *bytes, size_t len)
 	return at;
 }
 
-static void start(struct message *m, uint16_t type, uint16_t flags, const void *head, size_t len)
+static void start_message(struct message *m, uint16_t type, uint16_t flags, const void *head,
+			  size_t len)
 {
 	memset(m, 0, sizeof(*m));
 	m->head.nlmsg_len = NLMSG_LENGTH(0);
 	m->head.nlmsg_type = type;
 	m->head.nlmsg_flags = (uint16_t)(NLM_F_REQUEST | NLM_F_ACK | flags);
-	append(m, head, len);
+	append_bytes(m, head, len);
 }
 
-static struct rtattr *put(struct message *m, uint16_t type, const void *bytes, size_t len)
+static struct rtattr *put_attr(struct message *m, uint16_t type, const void *bytes, size_t len)
 {
 	struct rtattr attr = {.rta_len = (uint16_t)RTA_LENGTH(len), .rta_type = type};
-	struct rtattr *at = append(m, &attr, sizeof(attr));
+	struct rtattr *at = append_bytes(m, &attr, sizeof(attr));
 
 	if (len)
-		append(m, bytes, len);
+		append_bytes(m, bytes, len);
 	return at;
 }
 
 static void put_str(struct message *m, uint16_t type, const char *s)
 {
-	put(m, type, s, strlen(s) + 1);
+	put_attr(m, type, s, strlen(s) + 1);
 }
 
-/* Close a nest opened with put(m, type, NULL, 0). */
-static void end(struct message *m, struct rtattr *nest)
+/* Closes a nest that put_attr(m, type, NULL, 0) opened. */
+static void close_nest(struct message *m, struct rtattr *nest)
 {
 	nest->rta_len = (uint16_t)((char *)m + m->head.nlmsg_len - (char *)nest);
 }
 
-/* The kernel answers every request, in order, with an error number (0: done) or, for a
- * question, with an object first. */
-static int talk(int fd, struct message *m, struct message *ret_object)
+/* Sends a request and waits for the reply. The kernel answers with an error number (0: done);
+ * before it, a query gets an object. Returns an errno. */
+static int exchange_messages(int fd, struct message *m, struct message *ret_object)
 {
 	struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
 	union {
@@ -130,9 +136,9 @@ int hf_net_socket(struct hf_error *err)
 	return fd;
 }
 
-static int ask(int fd, struct message *m, const char *what, struct hf_error *err)
+static int request_change(int fd, struct message *m, const char *what, struct hf_error *err)
 {
-	int errnum = talk(fd, m, NULL);
+	int errnum = exchange_messages(fd, m, NULL);
 
 	return errnum ? hf_error_errno(err, errnum, "cannot %s", what) : 0;
 }
@@ -144,9 +150,9 @@ static int index_of(int fd, const char *name, int *ret_index, struct hf_error *e
 	int errnum;
 
 	memset(&object, 0, sizeof(object));
-	start(&m, RTM_GETLINK, 0, &info, sizeof(info));
+	start_message(&m, RTM_GETLINK, 0, &info, sizeof(info));
 	put_str(&m, IFLA_IFNAME, name);
-	errnum = talk(fd, &m, &object);
+	errnum = exchange_messages(fd, &m, &object);
 	if (errnum)
 		return hf_error_errno(err, errnum, "cannot find interface '%s'", name);
 	*ret_index = ((struct ifinfomsg *)NLMSG_DATA(&object.head))->ifi_index;
@@ -159,9 +165,9 @@ static int set_up(int fd, const char *name, struct hf_error *err)
 		.ifi_family = AF_UNSPEC, .ifi_flags = IFF_UP, .ifi_change = IFF_UP};
 	struct message m;
 
-	start(&m, RTM_NEWLINK, 0, &info, sizeof(info));
+	start_message(&m, RTM_NEWLINK, 0, &info, sizeof(info));
 	put_str(&m, IFLA_IFNAME, name);
-	return ask(fd, &m, "bring an interface up", err);
+	return request_change(fd, &m, "bring an interface up", err);
 }
 
 static int add_address(int fd, const char *name, const char *ip, int prefix, struct hf_error *err)
@@ -178,10 +184,10 @@ static int add_address(int fd, const char *name, const char *ip, int prefix, str
 		return rc;
 	address = htonl(address);
 	info.ifa_index = (unsigned)index;
-	start(&m, RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, &info, sizeof(info));
-	put(&m, IFA_LOCAL, &address, sizeof(address));
-	put(&m, IFA_ADDRESS, &address, sizeof(address));
-	return ask(fd, &m, "give an interface its address", err);
+	start_message(&m, RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, &info, sizeof(info));
+	put_attr(&m, IFA_LOCAL, &address, sizeof(address));
+	put_attr(&m, IFA_ADDRESS, &address, sizeof(address));
+	return request_change(fd, &m, "give an interface its address", err);
 }
 
 static int add_default_route(int fd, const char *gateway, struct hf_error *err)
@@ -198,9 +204,9 @@ static int add_default_route(int fd, const char *gateway, struct hf_error *err)
 	if (rc)
 		return rc;
 	address = htonl(address);
-	start(&m, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL, &info, sizeof(info));
-	put(&m, RTA_GATEWAY, &address, sizeof(address));
-	return ask(fd, &m, "set the default route", err);
+	start_message(&m, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL, &info, sizeof(info));
+	put_attr(&m, RTA_GATEWAY, &address, sizeof(address));
+	return request_change(fd, &m, "set the default route", err);
 }
 
 static int add_bridge(int fd, const char *name, struct hf_error *err)
@@ -210,12 +216,12 @@ static int add_bridge(int fd, const char *name, struct hf_error *err)
 	struct message m;
 	struct rtattr *link;
 
-	start(&m, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, &info, sizeof(info));
+	start_message(&m, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, &info, sizeof(info));
 	put_str(&m, IFLA_IFNAME, name);
-	link = put(&m, IFLA_LINKINFO, NULL, 0);
+	link = put_attr(&m, IFLA_LINKINFO, NULL, 0);
 	put_str(&m, IFLA_INFO_KIND, "bridge");
-	end(&m, link);
-	return ask(fd, &m, "make a bridge", err);
+	close_nest(&m, link);
+	return request_change(fd, &m, "make a bridge", err);
 }
 
 static void remove_link(int fd, const char *name)
@@ -223,12 +229,12 @@ static void remove_link(int fd, const char *name)
 	struct ifinfomsg info = {.ifi_family = AF_UNSPEC};
 	struct message m;
 
-	start(&m, RTM_DELLINK, 0, &info, sizeof(info));
+	start_message(&m, RTM_DELLINK, 0, &info, sizeof(info));
 	put_str(&m, IFLA_IFNAME, name);
-	(void)talk(fd, &m, NULL);
+	(void)exchange_messages(fd, &m, NULL);
 }
 
-/* A port of the bridge in the socket's namespace, whose peer is born in netns_fd's. */
+/* Makes a veth pair: a port of the bridge in the socket's namespace, and eth0 in netns_fd's. */
 static int add_veth(int fd, const char *name, int bridge, int netns_fd, struct hf_error *err)
 {
 	struct ifinfomsg info = {
@@ -237,20 +243,20 @@ static int add_veth(int fd, const char *name, int bridge, int netns_fd, struct h
 	struct message m;
 	struct rtattr *link, *data, *peer;
 
-	start(&m, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, &info, sizeof(info));
+	start_message(&m, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, &info, sizeof(info));
 	put_str(&m, IFLA_IFNAME, name);
-	put(&m, IFLA_MASTER, &bridge, sizeof(bridge));
-	link = put(&m, IFLA_LINKINFO, NULL, 0);
+	put_attr(&m, IFLA_MASTER, &bridge, sizeof(bridge));
+	link = put_attr(&m, IFLA_LINKINFO, NULL, 0);
 	put_str(&m, IFLA_INFO_KIND, "veth");
-	data = put(&m, IFLA_INFO_DATA, NULL, 0);
-	peer = put(&m, VETH_INFO_PEER, NULL, 0);
-	append(&m, &peer_info, sizeof(peer_info));
+	data = put_attr(&m, IFLA_INFO_DATA, NULL, 0);
+	peer = put_attr(&m, VETH_INFO_PEER, NULL, 0);
+	append_bytes(&m, &peer_info, sizeof(peer_info));
 	put_str(&m, IFLA_IFNAME, POD_INTERFACE);
-	put(&m, IFLA_NET_NS_FD, &netns_fd, sizeof(netns_fd));
-	end(&m, peer);
-	end(&m, data);
-	end(&m, link);
-	return ask(fd, &m, "make a veth pair", err);
+	put_attr(&m, IFLA_NET_NS_FD, &netns_fd, sizeof(netns_fd));
+	close_nest(&m, peer);
+	close_nest(&m, data);
+	close_nest(&m, link);
+	return request_change(fd, &m, "make a veth pair", err);
 }
 
 /* --- the two kinds of namespace --- */
@@ -290,9 +296,9 @@ int hf_net_node_join_tap(int timeout_ms, struct hf_error *err)
 	if (rc)
 		return rc;
 	info.ifi_index = tap;
-	start(&m, RTM_NEWLINK, 0, &info, sizeof(info));
-	put(&m, IFLA_MASTER, &bridge, sizeof(bridge));
-	return ask(fd, &m, "put the tap on the bridge", err);
+	start_message(&m, RTM_NEWLINK, 0, &info, sizeof(info));
+	put_attr(&m, IFLA_MASTER, &bridge, sizeof(bridge));
+	return request_change(fd, &m, "put the tap on the bridge", err);
 }
 
 int hf_net_pod_setup(int node_socket, const char *ip, int prefix, const char *gateway,
@@ -314,7 +320,8 @@ int hf_net_pod_setup(int node_socket, const char *ip, int prefix, const char *ga
 		rc = index_of(node_socket, HF_NET_BRIDGE, &bridge, err);
 	if (rc)
 		return rc;
-	/* Named after the address; a pair whose pod has just gone may linger under it. */
+	/* The interface is named after the address. The pair of a pod that has just ended may still
+	 * exist under this name. */
 	(void)snprintf(name, sizeof(name), "v%08x", address);
 	remove_link(node_socket, name);
 	rc = add_veth(node_socket, name, bridge, self, err);
@@ -349,7 +356,7 @@ int hf_net_user_ns(struct hf_error *err)
 	(void)snprintf(gid, sizeof(gid), "%u %u 1", getegid(), getegid());
 	if (unshare(CLONE_NEWUSER) < 0)
 		return hf_error_errno(err, errno, "cannot make a user namespace");
-	/* Without this an unprivileged process may not map its group. */
+	/* Without "deny", an unprivileged process may not map its group. */
 	rc = write_proc("/proc/self/setgroups", "deny", err);
 	if (!rc)
 		rc = write_proc("/proc/self/uid_map", uid, err);
@@ -363,9 +370,10 @@ int hf_net_enter(int netns_fd, bool want_net, struct hf_error *err)
 	HF_AUTO_FD owner = ioctl(netns_fd, NS_GET_USERNS);
 	struct stat owner_stat, self_stat;
 
-	/* EPERM: it belongs to a user namespace above ours, where we have what we have. */
+	/* EPERM: the owner is a user namespace above ours; no change of user namespace is needed. */
 	if (owner < 0 && errno != EPERM)
-		return hf_error_errno(err, errno, "cannot tell whose the node's network is");
+		return hf_error_errno(err, errno,
+				      "cannot find the owner of the node's network namespace");
 	if (owner >= 0) {
 		if (fstat(owner, &owner_stat) < 0 || stat("/proc/self/ns/user", &self_stat) < 0)
 			return hf_error_errno(err, errno, "cannot compare user namespaces");

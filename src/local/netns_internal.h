@@ -9,44 +9,45 @@
 #include <stdint.h>
 
 /*
- * Network namespaces by rtnetlink, without the ip program.
+ * Network namespaces by rtnetlink.
  *
- * The node's namespace has a bridge; each pod's has eth0, one end of a veth pair whose
- * other end is a port of the bridge.  A netlink socket belongs to the namespace it was
- * opened in, so a process that has gone on to a pod's namespace can still arrange the
- * node's through a socket from before.
+ * The node's namespace has a bridge. Each pod's namespace has eth0, one end of a veth pair; the
+ * other end is a port of the bridge. A netlink socket stays in the namespace where it was opened. A
+ * process that has moved to a pod's namespace thus still configures the node's through an older
+ * socket.
  */
 #define HF_NET_BRIDGE "hf0"
 #define HF_NET_PREFIX 16
 #define HF_NET_CIDR "10.244.0.0/16"
-#define HF_NET_NODE_IP "10.244.0.1"    /* the bridge */
-#define HF_NET_TAP "tap0"              /* port of the way out, where there is one */
-#define HF_NET_GATEWAY_IP "10.244.0.2" /* ... its router: slirp4netns' second address */
-#define HF_NET_DNS_IP "10.244.0.3"     /* ... and its third, which answers for DNS */
+#define HF_NET_NODE_IP "10.244.0.1" /* address of the bridge */
+#define HF_NET_TAP "tap0"           /* port of the bridge to other networks, if slirp4netns runs */
+#define HF_NET_GATEWAY_IP "10.244.0.2" /* slirp4netns: router of the pods */
+#define HF_NET_DNS_IP "10.244.0.3"     /* slirp4netns: DNS server */
 #define HF_NET_FIRST 0x0af40010u       /* 10.244.0.16 */
 #define HF_NET_LAST 0x0af4fffeu        /* 10.244.255.254 */
-#define HF_NET_HOST_FIRST 0x7f000102u  /* 127.0.1.2: pods on the machine's network */
+/* 127.0.1.2: first address of pods on the machine's network */
+#define HF_NET_HOST_FIRST 0x7f000102u
 #define HF_NET_HOST_LAST 0x7f0001feu
 
-#define HF_NET_IP_MAX 16 /* dotted IPv4 and its NUL */
+#define HF_NET_IP_MAX 16 /* bytes of a dotted IPv4 address and its NUL */
 void hf_net_ip_format(uint32_t ip, char ret_text[HF_NET_IP_MAX]);
 int hf_net_ip_parse(const char *text, uint32_t *ret_ip, struct hf_error *err) HF_MUST_CHECK;
 
-/* A route socket of the calling process's namespace, or -1. */
+/* Opens a route socket in the calling process's namespace; -1 after an error. */
 int hf_net_socket(struct hf_error *err);
-/* Make the namespace of the calling process the node's: lo, bridge, its address. */
+/* Turns the calling process's namespace into the node's: lo, the bridge and its address. */
 int hf_net_node_setup(struct hf_error *err) HF_MUST_CHECK;
-/* In the node's namespace: wait for the tap to appear, and make it a port of the bridge. */
+/* Waits in the node's namespace for the tap to appear and makes it a port of the bridge. */
 int hf_net_node_join_tap(int timeout_ms, struct hf_error *err) HF_MUST_CHECK;
-/* Give the namespace of the calling process lo and an eth0 on the node's bridge.  gateway may be
- * NULL: no default route, so that what leads outside fails at once instead of timing out. */
+/* Gives the calling process's namespace lo and an eth0 on the node's bridge. gateway NULL: no
+ * default route, so that connections to other networks fail at once instead of timing out. */
 int hf_net_pod_setup(int node_socket, const char *ip, int prefix, const char *gateway,
 		     struct hf_error *err) HF_MUST_CHECK;
 
-/* Become root of a new user namespace with the same uid and gid. */
+/* Enters a new user namespace as its root; the uid and gid map to themselves outside. */
 int hf_net_user_ns(struct hf_error *err) HF_MUST_CHECK;
-/* Enter the network namespace of fd, and the user namespace that owns it first where that is
- * another than ours.  want_net false: only the latter. */
+/* Enters the network namespace netns_fd, after its owning user namespace if that differs from the
+ * present one. want_net false: enters only the user namespace. */
 int hf_net_enter(int netns_fd, bool want_net, struct hf_error *err) HF_MUST_CHECK;
 
 #endif

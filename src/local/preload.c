@@ -2,10 +2,10 @@
  * Copyright The Holdfast authors */
 
 /*
- * getaddrinfo for containers that share the machine's mounts: names in the pod's own
- * hosts file ($HOLDFAST_HOSTS) become addresses before the C library sees them.  A
- * shared object of its own, preloaded into whatever a container runs; so it uses nothing
- * but the C library and keeps no state.
+ * Resolves names for containers that share the machine's mounts. This shared object is preloaded
+ * into every program of such a container. Its getaddrinfo looks up names in the pod's hosts file
+ * ($HOLDFAST_HOSTS) and passes the address to the C library's getaddrinfo. It uses only the C
+ * library and keeps no state.
  */
 #include <dlfcn.h>
 #include <netdb.h>
@@ -16,7 +16,7 @@
 typedef int (*getaddrinfo_fn)(const char *, const char *, const struct addrinfo *,
 			      struct addrinfo **);
 
-/* The first field of the line that has the name behind it. */
+/* Copies the address of the line that contains the name; hosts-file format. */
 static int find_name(const char *name, char address[64])
 {
 	const char *path = getenv("HOLDFAST_HOSTS");

@@ -3,7 +3,7 @@
 #ifndef HF_LOCAL_SELF_TEST_H
 #define HF_LOCAL_SELF_TEST_H
 
-/* For tests that are the programs they start: main asks hf_local_helper_main first. */
+/* For tests that are their own shim: main calls hf_local_helper_main before anything else. */
 
 #include "harness/test.h"
 

@@ -28,24 +28,31 @@
 #include <time.h>
 #include <unistd.h>
 
+/*
+ * The shim of a pod: takes commands from clients on the pod's socket, starts, signals and reaps
+ * containers, copies their output to log files, and writes every start and exit to the journal. One
+ * thread; the loop waits in poll. A record is in the journal before a client hears of it.
+ */
+
 #define ARENA_BYTES_MAX ((size_t)16 << 20)
-#define READ_AT_ONCE ((size_t)64 << 10) /* what a pipe holds */
-#define RETRY_MS 1000                   /* for records that could not be written */
+#define READ_AT_ONCE ((size_t)64 << 10) /* capacity of a pipe */
+#define RETRY_MS 1000                   /* interval for records that could not be written */
 #define DRAIN_ROUNDS_MAX 64
-#define PENDING_MAX (HF_POD_CONTAINERS_MAX * 2 + 1) /* START and an end of each; STOP */
-/* listen, signals, clients, and three per container */
+/* per container a START and an end; and a STOP */
+#define PENDING_MAX (HF_POD_CONTAINERS_MAX * 2 + 1)
+/* the socket, signals, clients, and three descriptors per container */
 #define POLL_MAX (2 + HF_SHIM_CLIENTS_MAX + 3 * HF_POD_CONTAINERS_MAX)
 
 struct container {
 	char name[HF_CONTAINER_NAME_MAX];
 	unsigned attempt;
-	pid_t pid; /* 0: the slot is free */
+	pid_t pid; /* pid of init; 0: free slot */
 	int out, err, report;
 	bool started;
-	struct hf_child_report end; /* type 0: none came */
+	struct hf_child_report end; /* last report of init; type 0: none */
 	struct hf_cgroup group;
 	struct hf_log_sink *log;
-	struct hf_arena *arena; /* of run */
+	struct hf_arena *arena; /* lifetime of `run` */
 	struct hf_run run;
 };
 
@@ -53,11 +60,11 @@ struct shim {
 	const char *pod_dir;
 	int dir_fd, logs_fd, lock_fd, listen_fd, signal_fd;
 	int lifeline[2];
-	int clients[HF_SHIM_CLIENTS_MAX]; /* -1: free */
-	struct hf_arena *arena;           /* the pod's description: process lifetime */
+	int clients[HF_SHIM_CLIENTS_MAX]; /* -1: free slot */
+	struct hf_arena *arena;           /* holds the pod's description; process lifetime */
 	struct hf_shim_pod pod;
 	struct hf_journal journal;
-	/* Records that wait for room on the disk, in order. */
+	/* Records that wait for free space on the disk, oldest first. */
 	struct hf_journal_record pending[PENDING_MAX];
 	size_t n_pending;
 	struct container containers[HF_POD_CONTAINERS_MAX];
@@ -74,9 +81,9 @@ static hf_time wall_now(void)
 
 /* --- clients --- */
 
-static void tell(int client, const char *text)
+static void tell_client(int client, const char *text)
 {
-	/* A full socket holds unread messages already: its reader will look at the journal. */
+	/* If the socket is full, the client has unread messages and will read the journal anyway. */
 	(void)send(client, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
@@ -84,7 +91,7 @@ static void tell_all(struct shim *shim)
 {
 	for (size_t i = 0; i < HF_SHIM_CLIENTS_MAX; i++)
 		if (shim->clients[i] >= 0)
-			tell(shim->clients[i], "journal");
+			tell_client(shim->clients[i], "journal");
 }
 
 static void accept_client(struct shim *shim)
@@ -95,15 +102,16 @@ static void accept_client(struct shim *shim)
 
 	if (fd < 0)
 		return;
-	/* The folder is closed to others; this holds where somebody opened it. */
+	/* The folder's mode keeps other users out. This check protects a folder whose mode was
+	 * changed. */
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
 	    (peer.uid == geteuid() || peer.uid == 0)) {
 		for (size_t i = 0; i < HF_SHIM_CLIENTS_MAX; i++) {
 			if (shim->clients[i] < 0) {
 				shim->clients[i] = fd;
-				/* What was written since it asked for this connection, and told to
-				 * those before it. */
-				tell(fd, "journal");
+				/* Records may have been written between the client's connect and
+				 * this accept; earlier clients were told of them. */
+				tell_client(fd, "journal");
 				return;
 			}
 		}
@@ -134,8 +142,9 @@ static void flush_pending(struct shim *shim)
 	tell_all(shim);
 }
 
-/* First the journal, then everybody else: with a full disk, "then" is later. */
-static void record(struct shim *shim, const struct hf_journal_record *r)
+/* Writes a record to the journal and then tells all clients. On a full disk, both wait for free
+ * space. */
+static void write_record(struct shim *shim, const struct hf_journal_record *r)
 {
 	hf_assert(shim->n_pending < PENDING_MAX);
 	shim->pending[shim->n_pending++] = *r;
@@ -152,8 +161,8 @@ static struct hf_journal_record record_of(const struct container *c, enum hf_jou
 
 /* --- output --- */
 
-/* false: there is nothing more to read now. */
-static bool pump(struct container *c, int stream)
+/* Reads a piece of output into the log. Returns false if there is nothing to read now. */
+static bool read_output(struct container *c, int stream)
 {
 	static char buf[READ_AT_ONCE];
 	int *fd = stream ? &c->err : &c->out;
@@ -171,18 +180,19 @@ static bool pump(struct container *c, int stream)
 	return false;
 }
 
-/* All processes of the container are gone, so this ends; the bound is for one that got away. */
-static void drain(struct container *c)
+/* Reads the rest of the output. All processes of the container are gone, so the pipe ends; the
+ * bound is for a process that escaped. */
+static void drain_output(struct container *c)
 {
 	for (int stream = 0; stream < 2; stream++)
-		for (int i = 0; i < DRAIN_ROUNDS_MAX && pump(c, stream); i++)
+		for (int i = 0; i < DRAIN_ROUNDS_MAX && read_output(c, stream); i++)
 			;
 	hf_log_sink_close(c->log, wall_now());
 }
 
 /* --- containers --- */
 
-static struct container *find(struct shim *shim, const char *name)
+static struct container *find_container(struct shim *shim, const char *name)
 {
 	for (size_t i = 0; i < HF_POD_CONTAINERS_MAX; i++)
 		if (shim->containers[i].pid && hf_streq(shim->containers[i].name, name))
@@ -190,7 +200,7 @@ static struct container *find(struct shim *shim, const char *name)
 	return NULL;
 }
 
-static size_t running(const struct shim *shim, pid_t ret_pids[HF_POD_CONTAINERS_MAX])
+static size_t list_running(const struct shim *shim, pid_t ret_pids[HF_POD_CONTAINERS_MAX])
 {
 	size_t n = 0;
 
@@ -233,7 +243,7 @@ static void read_reports(struct shim *shim, struct container *c)
 
 			c->started = true;
 			start.pid = c->pid;
-			record(shim, &start);
+			write_record(shim, &start);
 		}
 	}
 }
@@ -256,12 +266,12 @@ static void container_ended(struct shim *shim, struct container *c, int status)
 	}
 	r.oom = r.type == HF_JOURNAL_EXIT && hf_cgroup_oom_killed(&c->group);
 	hf_cgroup_remove(&c->group);
-	drain(c);
+	drain_output(c);
 	release_container(c);
-	record(shim, &r);
+	write_record(shim, &r);
 }
 
-static void reap(struct shim *shim)
+static void reap_children(struct shim *shim)
 {
 	struct signalfd_siginfo info;
 	bool any = false;
@@ -281,7 +291,7 @@ static void reap(struct shim *shim)
 	if (any && !shim->pod.pid_ns) {
 		pid_t pids[HF_POD_CONTAINERS_MAX];
 
-		hf_child_kill_strays(pids, running(shim, pids));
+		hf_child_kill_strays(pids, list_running(shim, pids));
 	}
 }
 
@@ -304,7 +314,7 @@ static int read_run(struct shim *shim, const char *name, unsigned attempt, struc
 
 	(void)snprintf(path, sizeof(path), "run/%s.%u.json", name, attempt);
 	rc = hf_shim_read_json(shim->dir_fd, path, &json, err);
-	/* It holds the environment, secrets and all. */
+	/* The run file contains the environment, which may have secrets. */
 	(void)unlinkat(shim->dir_fd, path, 0);
 	return rc ? rc : hf_run_from_json(json, arena, ret_run, err);
 }
@@ -333,9 +343,9 @@ static int open_output(struct shim *shim, struct container *c, struct hf_child *
 	return 0;
 }
 
-/* Everything between the record that it begins and its first process. */
-static int launch(struct shim *shim, struct container *c, const struct hf_run *run,
-		  struct hf_error *err)
+/* Starts init: makes the control group and the pipes. The BEGIN record is already written. */
+static int launch_container(struct shim *shim, struct container *c, const struct hf_run *run,
+			    struct hf_error *err)
 {
 	char group[256];
 	struct hf_child child = {.pod = &shim->pod,
@@ -364,8 +374,8 @@ static int launch(struct shim *shim, struct container *c, const struct hf_run *r
 	return rc;
 }
 
-static int prepare(struct shim *shim, struct container *c, const char *name, unsigned attempt,
-		   struct hf_error *err)
+static int prepare_container(struct shim *shim, struct container *c, const char *name,
+			     unsigned attempt, struct hf_error *err)
 {
 	char log[HF_CONTAINER_NAME_MAX + 32];
 	int rc;
@@ -381,22 +391,23 @@ static int prepare(struct shim *shim, struct container *c, const char *name, uns
 	return rc;
 }
 
-static void start(struct shim *shim, const char *name, unsigned attempt, unsigned backoff_s,
-		  struct hf_error *err)
+static void start_container(struct shim *shim, const char *name, unsigned attempt,
+			    unsigned backoff_s, struct hf_error *err)
 {
 	const struct hf_container_past *past = hf_pod_past_find(&shim->journal.past, name);
 	struct container *c = free_slot(shim);
 	struct hf_journal_record r;
 
 	hf_error_clear(err);
-	if (past && (attempt <= past->last.number || find(shim, name)))
-		return; /* asked before */
+	if (past && (attempt <= past->last.number || find_container(shim, name)))
+		return; /* a repeated command */
 	if (!c || shim->stopping || shim->quitting) {
-		(void)hf_error_set(err, HF_E_TOO_MANY, "the pod takes no more containers");
+		(void)hf_error_set(err, HF_E_TOO_MANY,
+				   "the pod is being ended or has too many containers");
 		return;
 	}
 	c->arena = hf_arena_create(ARENA_BYTES_MAX);
-	if (prepare(shim, c, name, attempt, err) != 0 ||
+	if (prepare_container(shim, c, name, attempt, err) != 0 ||
 	    read_run(shim, name, attempt, c->arena, &c->run, err) != 0) {
 		release_container(c);
 		return;
@@ -407,18 +418,18 @@ static void start(struct shim *shim, const char *name, unsigned attempt, unsigne
 		release_container(c);
 		return;
 	}
-	if (launch(shim, c, &c->run, err) != 0) {
+	if (launch_container(shim, c, &c->run, err) != 0) {
 		r = record_of(c, HF_JOURNAL_FAIL);
 		(void)snprintf(r.text, sizeof(r.text), "%s", err->text);
 		hf_error_clear(err);
 		release_container(c);
-		record(shim, &r);
+		write_record(shim, &r);
 	}
 }
 
 /* --- commands --- */
 
-static bool number(const char *word, int64_t max, unsigned *ret)
+static bool parse_number(const char *word, int64_t max, unsigned *ret)
 {
 	int64_t n;
 
@@ -428,8 +439,9 @@ static bool number(const char *word, int64_t max, unsigned *ret)
 	return true;
 }
 
-/* Before any signal: an end behind this record is never taken for the program's own. */
-static void stop(struct shim *shim, const char *why)
+/* Writes the STOP record, before any signal is sent. Ends after this record count as caused by the
+ * kubelet. */
+static void stop_pod(struct shim *shim, const char *why)
 {
 	struct hf_journal_record r = {.type = HF_JOURNAL_STOP, .at = wall_now()};
 	pid_t pids[HF_POD_CONTAINERS_MAX];
@@ -440,14 +452,14 @@ static void stop(struct shim *shim, const char *why)
 		r.stop = HF_STOPPED_BY_DEADLINE;
 	if (shim->stopping || r.stop == HF_STOPPED_NOT)
 		return;
-	/* What has ended by itself, and is not reaped yet, is no business of this. */
-	reap(shim);
+	/* Reaps first: containers that have already ended did so by themselves. */
+	reap_children(shim);
 	shim->stopping = true;
-	r.ran = (unsigned)running(shim, pids);
-	record(shim, &r);
+	r.ran = (unsigned)list_running(shim, pids);
+	write_record(shim, &r);
 }
 
-static void quit(struct shim *shim)
+static void quit_pod(struct shim *shim)
 {
 	shim->quitting = true;
 	for (size_t i = 0; i < HF_POD_CONTAINERS_MAX; i++)
@@ -455,7 +467,7 @@ static void quit(struct shim *shim)
 			(void)kill(shim->containers[i].pid, SIGKILL);
 }
 
-static void obey(struct shim *shim, int client, char *message)
+static void obey_command(struct shim *shim, int client, char *message)
 {
 	char *rest = message;
 	const char *verb = strsep(&rest, " ");
@@ -465,28 +477,28 @@ static void obey(struct shim *shim, int client, char *message)
 	struct hf_error err;
 
 	if (hf_streq(verb, "quit")) {
-		quit(shim);
+		quit_pod(shim);
 		return;
 	}
 	if (hf_streq(verb, "stop")) {
-		stop(shim, name);
+		stop_pod(shim, name);
 		return;
 	}
-	/* Names become paths. */
-	if (!name || hf_dns1123_label_problem(name) || !number(first, UINT32_MAX, &attempt) ||
-	    !number(rest, INT32_MAX, &value))
+	/* The name becomes part of a path. */
+	if (!name || hf_dns1123_label_problem(name) || !parse_number(first, UINT32_MAX, &attempt) ||
+	    !parse_number(rest, INT32_MAX, &value))
 		return;
 	if (hf_streq(verb, "start")) {
-		start(shim, name, attempt, value, &err);
+		start_container(shim, name, attempt, value, &err);
 		if (err.code) {
 			char text[HF_SHIM_MESSAGE_MAX];
 
 			(void)snprintf(text, sizeof(text), "error %s %u %s", name, attempt,
 				       err.text);
-			tell(client, text);
+			tell_client(client, text);
 		}
 	} else if (hf_streq(verb, "signal")) {
-		struct container *c = find(shim, name);
+		struct container *c = find_container(shim, name);
 
 		if (c && c->attempt == attempt && value > 0 && value < NSIG)
 			(void)kill(c->pid, (int)value);
@@ -495,7 +507,8 @@ static void obey(struct shim *shim, int client, char *message)
 
 /* --- exec --- */
 
-/* The one of that name; without a name the first that is no init container. */
+/* Returns the running container with this name; without a name, the first one that is no init
+ * container. */
 static const struct container *find_for_exec(const struct shim *shim, const char *name)
 {
 	for (size_t i = 0; i < HF_POD_CONTAINERS_MAX; i++) {
@@ -507,7 +520,8 @@ static const struct container *find_for_exec(const struct shim *shim, const char
 	return NULL;
 }
 
-/* text: the container's name, then words, each behind a NUL. */
+/* Runs a program in a container. text: the container's name and the words of the command, each
+ * ended by a NUL. */
 static void exec_in(struct shim *shim, int client, const char *text, size_t len, const int stdio[3])
 {
 	const struct container *c = find_for_exec(shim, text);
@@ -520,7 +534,7 @@ static void exec_in(struct shim *shim, int client, const char *text, size_t len,
 		argv[n++] = word;
 	argv[n] = NULL;
 	if (!c || shim->stopping || shim->quitting) {
-		tell(client, "wait");
+		tell_client(client, "wait");
 		return;
 	}
 	exec.run = &c->run;
@@ -528,10 +542,11 @@ static void exec_in(struct shim *shim, int client, const char *text, size_t len,
 	exec.pid = c->pid;
 	memcpy(exec.stdio, stdio, sizeof(exec.stdio));
 	if (n == 0 || hf_exec_start(&exec) < 0)
-		tell(client, "fail it cannot be started");
+		tell_client(client, "fail the program cannot be started");
 }
 
-/* Three or none: what came beyond them is closed by the kernel. */
+/* Takes stdin, stdout and stderr from the message. Returns false unless it has exactly three
+ * descriptors; the kernel closes any others. */
 static bool take_stdio(struct msghdr *message, int ret_stdio[3])
 {
 	struct cmsghdr *header = CMSG_FIRSTHDR(message);
@@ -567,11 +582,11 @@ static void read_client(struct shim *shim, int *client)
 		if (passed && hf_str_has_prefix(text, "exec ")) {
 			exec_in(shim, *client, text + strlen("exec "), (size_t)n - strlen("exec "),
 				stdio);
-			/* The helper has its own. */
+			/* The helper has its own copy of the socket. */
 			hf_fd_cleanup(client);
 		} else {
-			obey(shim, *client, text);
-			tell(*client, "journal");
+			obey_command(shim, *client, text);
+			tell_client(*client, "journal");
 		}
 		for (size_t i = 0; i < HF_ARRAY_LEN(stdio); i++)
 			hf_fd_cleanup(&stdio[i]);
@@ -588,8 +603,8 @@ static size_t add_fd(struct pollfd *fds, size_t n, int fd)
 	return n + 1;
 }
 
-/* The same order as dispatch reads: free slots have -1, which poll passes over. */
-static size_t collect(const struct shim *shim, struct pollfd fds[POLL_MAX])
+/* Fills fds in the order that dispatch_events expects. Free slots have -1, which poll ignores. */
+static size_t collect_fds(const struct shim *shim, struct pollfd fds[POLL_MAX])
 {
 	size_t n = add_fd(fds, 0, shim->listen_fd);
 
@@ -606,7 +621,7 @@ static size_t collect(const struct shim *shim, struct pollfd fds[POLL_MAX])
 	return n;
 }
 
-static void dispatch(struct shim *shim, const struct pollfd fds[POLL_MAX])
+static void dispatch_events(struct shim *shim, const struct pollfd fds[POLL_MAX])
 {
 	const struct pollfd *of_containers = fds + 2 + HF_SHIM_CLIENTS_MAX;
 
@@ -614,14 +629,14 @@ static void dispatch(struct shim *shim, const struct pollfd fds[POLL_MAX])
 		struct container *c = &shim->containers[i];
 
 		if (of_containers[3 * i].revents)
-			(void)pump(c, 0);
+			(void)read_output(c, 0);
 		if (of_containers[3 * i + 1].revents)
-			(void)pump(c, 1);
+			(void)read_output(c, 1);
 		if (of_containers[3 * i + 2].revents)
 			read_reports(shim, c);
 	}
 	if (fds[1].revents)
-		reap(shim);
+		reap_children(shim);
 	for (size_t i = 0; i < HF_SHIM_CLIENTS_MAX; i++)
 		if (fds[2 + i].revents && shim->clients[i] >= 0)
 			read_client(shim, &shim->clients[i]);
@@ -629,22 +644,23 @@ static void dispatch(struct shim *shim, const struct pollfd fds[POLL_MAX])
 		accept_client(shim);
 }
 
-static void turn(struct shim *shim)
+static void run_turn(struct shim *shim)
 {
 	struct pollfd fds[POLL_MAX];
 	pid_t pids[HF_POD_CONTAINERS_MAX];
-	size_t n = collect(shim, fds);
+	size_t n = collect_fds(shim, fds);
 
 	if (poll(fds, n, shim->n_pending ? RETRY_MS : -1) > 0)
-		dispatch(shim, fds);
+		dispatch_events(shim, fds);
 	if (shim->n_pending)
 		flush_pending(shim);
-	if (shim->quitting && !shim->n_pending && running(shim, pids) == 0) {
+	if (shim->quitting && !shim->n_pending && list_running(shim, pids) == 0) {
 		struct hf_journal_record r = {.type = HF_JOURNAL_QUIT, .at = wall_now()};
 
 		struct hf_error err;
 
-		/* Without it the pod is as finished; all of its ends are written. */
+		/* All ends are in the journal, so the pod counts as finished without this record
+		 * too. */
 		if (hf_journal_append(&shim->journal, &r, &err) != 0)
 			(void)fprintf(stderr, "shim: %s\n", err.text);
 		tell_all(shim);
@@ -667,7 +683,7 @@ static int mount_tmpfs(const struct hf_shim_tmpfs *t, struct hf_error *err)
 	return 0;
 }
 
-/* The pod's own network and host name. */
+/* Enters a new network namespace and sets the host name. */
 static int enter_own_network(const struct hf_shim_pod *pod, int netns_fd, struct hf_error *err)
 {
 	HF_AUTO_FD node_socket = -1;
@@ -715,7 +731,8 @@ static int listen_for_kubelet(struct shim *shim, struct hf_error *err)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
 
-	/* By way of /proc, as a socket's path may have 107 bytes and the folder's can be longer. */
+	/* Uses a path in /proc: a socket's path is limited to 107 bytes, and the folder's may be
+	 * longer. */
 	(void)snprintf(addr.sun_path, sizeof(addr.sun_path),
 		       "/proc/self/fd/%d/" HF_SHIM_SOCKET_FILE, shim->dir_fd);
 	(void)unlinkat(shim->dir_fd, HF_SHIM_SOCKET_FILE, 0);
@@ -734,8 +751,8 @@ static int watch_children(struct shim *shim, struct hf_error *err)
 				      SIGQUIT, SIGUSR1, SIGUSR2, SIGXFSZ};
 	sigset_t set;
 
-	/* Who shuts the machine down signals everybody; the containers' ends are still ours to
-	 * write down. */
+	/* A shutdown of the machine signals every process. The shim must live on to record how its
+	 * containers end. */
 	for (size_t i = 0; i < HF_ARRAY_LEN(ignored); i++)
 		(void)signal(ignored[i], SIG_IGN);
 	sigemptyset(&set);
@@ -749,7 +766,7 @@ static int watch_children(struct shim *shim, struct hf_error *err)
 	return 0;
 }
 
-/* A pod whose containers ran is never given a second shim. */
+/* Refuses a second shim for a pod whose containers have run. */
 static int make_journal(struct shim *shim, struct hf_error *err)
 {
 	HF_AUTOFREE struct hf_pod_past *past = hf_xmalloc(sizeof(*past));
@@ -800,7 +817,7 @@ static int be_born(struct shim *shim, struct hf_error *err)
 	return rc ? rc : hf_journal_append(&shim->journal, &r, err);
 }
 
-static void bury(struct shim *shim)
+static void release_shim(struct shim *shim)
 {
 	int *fds[] = {&shim->listen_fd,   &shim->signal_fd,  &shim->lifeline[0],
 		      &shim->lifeline[1], &shim->logs_fd,    &shim->clients[0],
@@ -810,10 +827,10 @@ static void bury(struct shim *shim)
 	for (size_t i = 0; i < HF_ARRAY_LEN(fds); i++)
 		hf_fd_cleanup(fds[i]);
 	hf_journal_release(&shim->journal);
-	if (shim->lock_fd >= 0) /* else it is the other shim's */
+	if (shim->lock_fd >= 0) /* otherwise another shim owns these files */
 		(void)unlinkat(shim->dir_fd, HF_SHIM_SOCKET_FILE, 0);
 	hf_arena_destroy(shim->arena);
-	/* The lock last: who gets it next finds everything done. */
+	/* Releases the lock last: its next owner finds everything closed. */
 	hf_fd_cleanup(&shim->dir_fd);
 	hf_fd_cleanup(&shim->lock_fd);
 }
@@ -836,8 +853,8 @@ int hf_shim_serve(const char *pod_dir, int ready_fd)
 	(void)!write(ready_fd, rc ? err.text : "ok", rc ? strlen(err.text) : 2);
 	(void)close(ready_fd);
 	while (!rc && !shim->done)
-		turn(shim);
-	bury(shim);
+		run_turn(shim);
+	release_shim(shim);
 	free(shim);
 	return rc ? 1 : 0;
 }

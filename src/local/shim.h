@@ -4,19 +4,19 @@
 #define HF_LOCAL_SHIM_H
 
 /*
- * Programs inside the program: what the kubelet starts this binary as.  main.c asks
- * hf_local_helper_main first, before it parses a command line or makes a loop:
+ * The helper processes of this program, which the kubelet starts. main.c calls hf_local_helper_main
+ * first, before it parses a command line or makes a loop:
  *
- *     int rc = hf_local_helper_main(argc, argv);
- *     if (rc >= 0)
- *             return rc;
+ *       int rc = hf_local_helper_main(argc, argv);
+ *       if (rc >= 0)
+ *               return rc;
  *
- * It answers to the hidden verb "shim" (the shim of a pod, and the set-up of the node's
- * network) and returns -1 for everything else.
+ * The function handles the hidden verb "shim" (the shim of a pod, the set-up of the node's network)
+ * and returns -1 for everything else.
  */
 int hf_local_helper_main(int argc, char **argv);
 
-/* Exit code of the "shim" verb; argv[0] is "shim". */
+/* Runs the "shim" verb and returns its exit code; argv[0] is "shim". */
 int hf_shim_main(int argc, char **argv);
 
 #endif

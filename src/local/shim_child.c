@@ -21,23 +21,23 @@
 #include <unistd.h>
 
 /*
- * The first process of a container ("init" below): it sets up mounts, starts the
- * program, passes signals on to it, reaps what the program leaves behind, and reports
- * how it ended.  When init ends, so does every process of the container: by the process
- * namespace where there is one, else because init kills them first.  When the shim
- * ends, the kernel kills init.
+ * The first process of a container, called "init" below. It sets up mounts, starts the program,
+ * passes signals on to it, reaps orphans, and reports how the program ended. When init ends, all
+ * processes of the container end: the kernel kills them if there is a process namespace; otherwise
+ * init kills them first. When the shim ends, the kernel kills init.
  */
 #define CHILDREN_FILE_BYTES_MAX ((size_t)1 << 20)
 
-/* What the program's own process could not do, sent to init through a pipe that exec closes. */
+/* A failed step of the program's own process. It reaches init through a pipe that a successful exec
+ * closes. */
 struct complaint {
 	int errnum;
 	char stage[32];
 };
 
-static void report(int fd, const struct hf_child_report *r)
+static void send_report(int fd, const struct hf_child_report *r)
 {
-	/* A pipe takes this whole; if the shim is gone there is nobody to tell. */
+	/* A pipe takes the report whole. If the shim is gone, no process reads it. */
 	(void)!write(fd, r, sizeof(*r));
 }
 
@@ -46,7 +46,7 @@ HF_NORETURN static void report_failure(int fd, const char *text)
 	struct hf_child_report r = {.type = HF_CHILD_FAILED, .code = HF_START_FAILED_CODE};
 
 	(void)snprintf(r.text, sizeof(r.text), "%s", text);
-	report(fd, &r);
+	send_report(fd, &r);
 	_exit(HF_START_FAILED_CODE);
 }
 
@@ -60,7 +60,7 @@ static bool is_kept(pid_t pid, const pid_t *keep, size_t n_keep)
 	return false;
 }
 
-/* SIGKILL to the children but those kept; how many there were. */
+/* Sends SIGKILL to all children except those in keep. Returns their number. */
 static size_t kill_children(const pid_t *keep, size_t n_keep)
 {
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(CHILDREN_FILE_BYTES_MAX);
@@ -106,7 +106,7 @@ void hf_child_signals(bool blocked)
 	(void)sigprocmask(SIG_SETMASK, &set, NULL);
 }
 
-HF_NORETURN static void complain(int fd, const char *stage)
+HF_NORETURN static void send_complaint(int fd, const char *stage)
 {
 	struct complaint c = {.errnum = errno};
 
@@ -123,7 +123,8 @@ const char *hf_child_change_user(const struct hf_run *run)
 		return NULL;
 	for (size_t i = 0; i < run->n_groups; i++)
 		groups[i] = (gid_t)run->groups[i];
-	/* An unprivileged user namespace forbids this, and its user has nothing to change. */
+	/* In an unprivileged user namespace setgroups is forbidden, and there are no groups to
+	 * drop. */
 	if (geteuid() == 0 && setgroups(run->n_groups, groups) < 0)
 		return "set groups";
 	if (run->gid >= 0 && setresgid((gid_t)run->gid, (gid_t)run->gid, (gid_t)run->gid) < 0)
@@ -140,25 +141,26 @@ HF_NORETURN static void become_program(const struct hf_child *child, int complai
 
 	(void)setsid();
 	if (dup2(child->out, STDOUT_FILENO) < 0 || dup2(child->err, STDERR_FILENO) < 0)
-		complain(complaints, "set up output");
+		send_complaint(complaints, "set up output");
 	stage = hf_child_change_user(run);
 	if (stage)
-		complain(complaints, stage);
-	/* Behind the change of user, which forgets it. */
+		send_complaint(complaints, stage);
+	/* After the change of user, because the kernel resets the parent-death signal then. */
 	if (!child->pod->pid_ns)
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (run->no_new_privs && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-		complain(complaints, "give up privileges");
+		send_complaint(complaints, "give up privileges");
 	if (chdir(run->cwd ? run->cwd : "/") < 0)
-		complain(complaints, "chdir");
+		send_complaint(complaints, "chdir");
 	(void)umask(022);
 	hf_child_signals(false);
 	errno = hf_shim_exec(run->argv, run->env);
-	complain(complaints, "exec");
+	send_complaint(complaints, "exec");
 }
 
-/* What upstream's runtimes say of the same mistakes. */
-static void describe(const struct hf_run *run, const struct complaint *c, char *text, size_t size)
+/* Uses the texts of upstream's container runtimes for the same mistakes. */
+static void describe_complaint(const struct hf_run *run, const struct complaint *c, char *text,
+			       size_t size)
 {
 	const char *reason = strerror(c->errnum);
 
@@ -194,7 +196,7 @@ static pid_t start_program(const struct hf_child *child)
 	while (n < 0 && errno == EINTR);
 	(void)close(fds[0]);
 	if (n == (ssize_t)sizeof(c)) {
-		describe(child->run, &c, text, sizeof(text));
+		describe_complaint(child->run, &c, text, sizeof(text));
 		report_failure(child->report, text);
 	}
 	return pid;
@@ -208,18 +210,19 @@ static void replace_fd(int fd, int with)
 		_exit(HF_START_FAILED_CODE);
 }
 
-static bool keeps(const struct hf_child *child, int fd)
+static bool is_kept_fd(const struct hf_child *child, int fd)
 {
 	return fd == child->out || fd == child->err || fd == child->report || fd == child->lifeline;
 }
 
-/* Locks, sockets and other containers' pipes must not live on here. */
+/* Closes the shim's locks and sockets and the pipes of other containers: a copy here would keep
+ * them open. */
 static void close_all_but(const struct hf_child *child)
 {
 	unsigned first = 3;
 
 	for (int fd = 3; fd <= 4096; fd++) {
-		if (!keeps(child, fd))
+		if (!is_kept_fd(child, fd))
 			continue;
 		if ((unsigned)fd > first)
 			(void)close_range(first, (unsigned)fd - 1, 0);
@@ -233,7 +236,7 @@ static void tie_to_shim(const struct hf_child *child)
 	struct pollfd lifeline = {.fd = child->lifeline, .events = POLLIN};
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	/* The shim may have died before that took effect. */
+	/* The shim may have died before prctl took effect. */
 	if (poll(&lifeline, 1, 0) > 0)
 		_exit(HF_START_FAILED_CODE);
 	if (!child->pod->pid_ns)
@@ -259,7 +262,7 @@ static void set_up(const struct hf_child *child)
 		report_failure(child->report, err.text);
 }
 
-HF_NORETURN static void finish(const struct hf_child *child, int status)
+HF_NORETURN static void finish_init(const struct hf_child *child, int status)
 {
 	struct hf_child_report r = {.type = HF_CHILD_EXITED};
 
@@ -269,7 +272,7 @@ HF_NORETURN static void finish(const struct hf_child *child, int status)
 		r.signum = WTERMSIG(status);
 	else
 		r.code = WEXITSTATUS(status);
-	report(child->report, &r);
+	send_report(child->report, &r);
 	_exit(0);
 }
 
@@ -286,7 +289,7 @@ HF_NORETURN static void watch_program(const struct hf_child *child, pid_t progra
 		do {
 			pid = waitpid(-1, &status, WNOHANG);
 			if (pid == program)
-				finish(child, status);
+				finish_init(child, status);
 		} while (pid > 0);
 		signum = sigwaitinfo(&all, &info);
 		if (signum > 0 && signum != SIGCHLD)
@@ -300,8 +303,8 @@ HF_NORETURN static void init_main(const struct hf_child *child)
 	pid_t program;
 	int null;
 
-	/* Blocked signals wait for watch_program, even those the first process of a
-	 * namespace would never see. */
+	/* All signals stay blocked for watch_program, which waits for them; the first process of a
+	 * process namespace would otherwise ignore some. */
 	hf_child_signals(true);
 	(void)setsid();
 	close_all_but(child);
@@ -316,7 +319,7 @@ HF_NORETURN static void init_main(const struct hf_child *child)
 	program = start_program(child);
 	(void)close(child->out);
 	(void)close(child->err);
-	report(child->report, &started);
+	send_report(child->report, &started);
 	watch_program(child, program);
 }
 

@@ -10,6 +10,11 @@
 #include <fcntl.h>
 #include <stdio.h>
 
+/*
+ * Converts the pod's description (pod.json) and run files between JSON and the structs of
+ * shim_internal.h. The kubelet writes these files and the shim reads them.
+ */
+
 #define FORMAT_VERSION 1
 
 /* --- writing --- */

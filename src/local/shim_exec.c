@@ -19,16 +19,16 @@
 #include <unistd.h>
 
 /*
- * A program more in a container that runs, as `kubectl exec` starts them.  The shim forks a helper,
- * which joins the container's namespaces and control group and starts the program there; it
- * has the client's socket, tells it the end, and ends the program when the client goes.  It dies with
- * its shim, and the program with it or with its container.
+ * Runs another program in a container, as `kubectl exec` does. The shim forks a helper. The helper
+ * joins the container's namespaces and control group, starts the program there, and reports its
+ * exit code on the client's socket. If the client disconnects, the helper kills the program. The
+ * helper dies with its shim; the program dies with the helper or with its container.
  */
 #define CLIENT_FD 3
 #define NOT_FOUND_CODE 127
 #define NOT_RUN_CODE 126
 
-static void tell(const char *word, int value, const char *text)
+static void tell_client(const char *word, int value, const char *text)
 {
 	char message[HF_SHIM_MESSAGE_MAX];
 
@@ -36,16 +36,16 @@ static void tell(const char *word, int value, const char *text)
 	(void)send(CLIENT_FD, message, strlen(message), MSG_NOSIGNAL);
 }
 
-HF_NORETURN static void fail(const char *what)
+HF_NORETURN static void fail_exec(const char *what)
 {
 	char text[HF_ERROR_TEXT_MAX];
 
 	(void)snprintf(text, sizeof(text), " (%s): %s", strerror(errno), what);
-	tell("fail", errno, text);
+	tell_client("fail", errno, text);
 	_exit(1);
 }
 
-/* Nothing of the shim's lives on here: its lock above all. */
+/* Takes over stdio and the client's socket and closes everything else, above all the shim's lock. */
 static void take_files(const struct hf_exec *exec)
 {
 	for (int i = 0; i < 3; i++)
@@ -57,7 +57,7 @@ static void take_files(const struct hf_exec *exec)
 	(void)close_range(CLIENT_FD + 1, ~0u, 0);
 }
 
-static void join(pid_t pid, const char *name, int type)
+static void join_namespace(pid_t pid, const char *name, int type)
 {
 	char path[64];
 	int fd;
@@ -65,25 +65,25 @@ static void join(pid_t pid, const char *name, int type)
 	(void)snprintf(path, sizeof(path), "/proc/%d/ns/%s", (int)pid, name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || setns(fd, type) < 0)
-		fail("cannot enter the container");
+		fail_exec("cannot enter the container");
 	(void)close(fd);
 }
 
-/* The network, host name and IPC are the shim's own.  Processes first: their numbers are looked up in
- * the machine's /proc, which the container's mounts hide. */
-static void enter(const struct hf_exec *exec)
+/* Enters the container. Network, host name and IPC are those of the shim. The process namespace
+ * comes first: its path in the machine's /proc is hidden after the change of mounts. */
+static void enter_container(const struct hf_exec *exec)
 {
 	struct hf_error err;
 
 	if (hf_cgroup_join(exec->cgroup, &err) != 0)
-		fail(err.text);
+		fail_exec(err.text);
 	if (exec->pod->pid_ns)
-		join(exec->pid, "pid", CLONE_NEWPID);
+		join_namespace(exec->pid, "pid", CLONE_NEWPID);
 	if (exec->pod->isolate)
-		join(exec->pid, "mnt", CLONE_NEWNS);
+		join_namespace(exec->pid, "mnt", CLONE_NEWNS);
 }
 
-HF_NORETURN static void become(const struct hf_exec *exec)
+HF_NORETURN static void run_program(const struct hf_exec *exec)
 {
 	const struct hf_run *run = exec->run;
 	const char *stage;
@@ -91,7 +91,7 @@ HF_NORETURN static void become(const struct hf_exec *exec)
 
 	(void)setsid();
 	stage = hf_child_change_user(run);
-	/* Behind the change of user, which forgets it. */
+	/* After the change of user, because the kernel resets the parent-death signal then. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (!stage && run->no_new_privs && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		stage = "give up privileges";
@@ -104,8 +104,9 @@ HF_NORETURN static void become(const struct hf_exec *exec)
 	_exit(errnum == ENOENT ? NOT_FOUND_CODE : NOT_RUN_CODE);
 }
 
-/* Until the program has ended, or the client has: then it is ended. */
-static int watch(pid_t pid)
+/* Waits for the program and returns its exit code. If the client disconnects, kills the program's
+ * process group. */
+static int await_program(pid_t pid)
 {
 	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0), status = 0;
 	struct pollfd fds[] = {{.fd = CLIENT_FD, .events = POLLIN},
@@ -125,7 +126,7 @@ static int watch(pid_t pid)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-HF_NORETURN static void help(const struct hf_exec *exec)
+HF_NORETURN static void run_helper(const struct hf_exec *exec)
 {
 	pid_t pid;
 
@@ -133,17 +134,18 @@ HF_NORETURN static void help(const struct hf_exec *exec)
 	(void)setsid();
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	take_files(exec);
-	enter(exec);
+	enter_container(exec);
 	pid = hf_shim_fork(0);
 	if (pid < 0)
-		fail("cannot start a process");
+		fail_exec("cannot start a process");
 	if (pid == 0)
-		become(exec);
-	/* Whoever reads the program's output waits for its end, not for ours. */
+		run_program(exec);
+	/* The helper closes its copies of stdio, so that a reader of the program's output sees the
+	 * end of file when the program ends. */
 	for (int i = 0; i < 3; i++)
 		(void)close(i);
-	tell("started", (int)pid, "");
-	tell("exit", watch(pid), "");
+	tell_client("started", (int)pid, "");
+	tell_client("exit", await_program(pid), "");
 	_exit(0);
 }
 
@@ -152,6 +154,6 @@ int hf_exec_start(const struct hf_exec *exec)
 	pid_t pid = hf_shim_fork(0);
 
 	if (pid == 0)
-		help(exec);
+		run_helper(exec);
 	return pid < 0 ? -1 : 0;
 }

@@ -13,20 +13,20 @@
 #include <unistd.h>
 
 /*
- * The one place of this module where processes come from.  loop/process.h cannot serve
- * here: the first process of a container is born into namespaces and sets up mounts
- * between fork and exec.  A shim has one thread, so the child may do as it likes.
+ * Creates processes for the shim and runs programs. loop/process.h does not fit: the first process
+ * of a container starts in new namespaces and sets up mounts between fork and exec. A shim has one
+ * thread, so the child may call any function.
  */
 #define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 pid_t hf_shim_fork(unsigned long namespaces)
 {
-	/* Without a stack of its own the child goes on with a copy of this one, as by fork. */
+	/* Without a stack argument the child continues on a copy of this stack, as after fork. */
 	return (pid_t)syscall(SYS_clone, namespaces | SIGCHLD, NULL, NULL, NULL, NULL);
 }
 
-/* execve takes its arrays as mutable and does not change them. */
-static int become(const char *path, const char *const *argv, const char *const *env)
+/* Calls execve, whose array types are mutable although it does not change the arrays. */
+static int exec_file(const char *path, const char *const *argv, const char *const *env)
 {
 	union {
 		const char *const *in;
@@ -44,7 +44,7 @@ int hf_shim_exec(const char *const *argv, const char *const *env)
 	int found = ENOENT;
 
 	if (strchr(argv[0], '/'))
-		return become(argv[0], argv, env);
+		return exec_file(argv[0], argv, env);
 	path = hf_xstrdup(DEFAULT_PATH);
 	for (size_t i = 0; env[i]; i++) {
 		if (!hf_str_has_prefix(env[i], "PATH="))
@@ -55,14 +55,14 @@ int hf_shim_exec(const char *const *argv, const char *const *env)
 	rest = path;
 	while ((folder = strsep(&rest, ":"))) {
 		HF_AUTOFREE char *file = hf_xasprintf("%s/%s", folder[0] ? folder : ".", argv[0]);
-		int errnum = become(file, argv, env);
+		int errnum = exec_file(file, argv, env);
 
 		if (errnum == ENOENT || errnum == ENOTDIR)
 			continue;
 		if (errnum != EACCES)
 			return errnum;
-		/* One that may not be run does not hide one further on that may; a folder that
-		 * may not be looked into has none. */
+		/* A file that may not be executed does not end the search; a folder that may not be
+		 * read counts as empty. */
 		if (access(file, F_OK) == 0)
 			found = EACCES;
 	}

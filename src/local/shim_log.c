@@ -12,10 +12,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A piece of output grows by a time stamp a line: 64 KiB of newlines become 3 MiB. */
+/*
+ * Writes a container's output as CRI lines ("<time> stdout F <line>") and rotates the files.
+ * Reserves blocks ahead, so that on a full disk the log can still say where output was lost.
+ */
+
+/* Each line gains a prefix of 44 bytes: 64 KiB of newlines become 3 MiB. */
 #define BATCH_BYTES_MAX ((size_t)4 << 20)
 
-/* Blocks are taken ahead of the end, so many at a time; the last of them are for the notes. */
+/* Blocks are reserved in steps of HOLD_BYTES; the last NOTES_BYTES of them are for notes about lost
+ * output. */
 #define HOLD_BYTES ((int64_t)64 << 10)
 #define NOTES_BYTES 512
 
@@ -57,7 +63,7 @@ static void part_name(const struct hf_log_sink *sink, int i, char *out, size_t s
 	(void)snprintf(out, size, i ? "%s.%d" : "%s", sink->name, i);
 }
 
-/* Gives back what was held. */
+/* Releases unused blocks and closes the file. */
 static void close_file(struct hf_log_sink *sink)
 {
 	if (sink->fd >= 0 && sink->held > sink->bytes)
@@ -65,8 +71,8 @@ static void close_file(struct hf_log_sink *sink)
 	hf_fd_cleanup(&sink->fd);
 }
 
-/* NAME becomes NAME.1, NAME.1 becomes NAME.2 …; the oldest is overwritten. */
-static void rotate(struct hf_log_sink *sink)
+/* Renames NAME to NAME.1, NAME.1 to NAME.2 and so on; the oldest is overwritten. */
+static void rotate_files(struct hf_log_sink *sink)
 {
 	char from[sizeof(sink->name) + 16], to[sizeof(sink->name) + 16];
 
@@ -81,9 +87,9 @@ static void rotate(struct hf_log_sink *sink)
 	(void)open_file(sink);
 }
 
-/* Have blocks for so many bytes and for the notes behind them; false: the disk is full.  A file
- * system that cannot promise any is written to as it comes. */
-static bool hold(struct hf_log_sink *sink, size_t len)
+/* Reserves blocks for len bytes and a note behind them. Returns false if the disk is full. On a
+ * file system that cannot reserve blocks, writes are tried without. */
+static bool hold_blocks(struct hf_log_sink *sink, size_t len)
 {
 	int64_t need = sink->bytes + (int64_t)len + NOTES_BYTES;
 	int64_t ahead = (need / HOLD_BYTES + 1) * HOLD_BYTES;
@@ -106,7 +112,7 @@ static bool hold(struct hf_log_sink *sink, size_t len)
 	return true;
 }
 
-/* All or nothing; half a line would be joined to the next. */
+/* Writes all bytes or none: half a line would join the next one. */
 static bool write_batch(struct hf_log_sink *sink, const char *bytes, size_t len)
 {
 	size_t done = 0;
@@ -150,8 +156,8 @@ static void add_note(const struct hf_log_sink *sink, struct hf_strbuf *sb, hf_ti
 	add_line(sb, now, 1, 'F', text, (size_t)n);
 }
 
-/* In what is held for that: a container that ends before there is room again leaves a log that
- * says where its hole is. */
+/* Writes a note into the blocks reserved for it. If the container ends before the disk has room
+ * again, the log thus still shows where output is missing. */
 static void say_lost(struct hf_log_sink *sink, hf_time now)
 {
 	static const char text[] = "holdfast: output is lost from here on: it cannot be written";
@@ -161,31 +167,31 @@ static void say_lost(struct hf_log_sink *sink, hf_time now)
 	sink->told = sink->told || write_batch(sink, note.data, note.len);
 }
 
-static void lose(struct hf_log_sink *sink, size_t raw_len, hf_time now)
+static void count_lost(struct hf_log_sink *sink, size_t raw_len, hf_time now)
 {
 	sink->lost += raw_len;
 	say_lost(sink, now);
 }
 
-/* With what is missing before it, if anything; not the one without the other, or a block that has
- * a little room fills with notes. */
-static void flush(struct hf_log_sink *sink, const struct hf_strbuf *batch, size_t raw_len,
-		  hf_time now)
+/* Writes lines, with a note before them if output was lost. Note and lines are written together or
+ * not at all; otherwise notes alone would fill a nearly full disk. */
+static void write_lines(struct hf_log_sink *sink, const struct hf_strbuf *batch, size_t raw_len,
+			hf_time now)
 {
 	HF_AUTO_STRBUF both = HF_STRBUF_INIT(BATCH_BYTES_MAX + 512);
 
 	if (!batch->len)
 		return;
 	if (sink->bytes > 0 && sink->bytes + (int64_t)batch->len > sink->bytes_max)
-		rotate(sink);
+		rotate_files(sink);
 	if (sink->lost) {
 		add_note(sink, &both, now);
 		hf_strbuf_add(&both, batch->data, batch->len);
 		hf_assert(!both.full);
 		batch = &both;
 	}
-	if (!hold(sink, batch->len) || !write_batch(sink, batch->data, batch->len)) {
-		lose(sink, raw_len, now);
+	if (!hold_blocks(sink, batch->len) || !write_batch(sink, batch->data, batch->len)) {
+		count_lost(sink, raw_len, now);
 		return;
 	}
 	sink->lost = 0;
@@ -215,7 +221,7 @@ void hf_log_sink_add(struct hf_log_sink *sink, int stream, const char *bytes, si
 		*have = 0;
 	}
 	hf_assert(!batch.full);
-	flush(sink, &batch, raw_len, now);
+	write_lines(sink, &batch, raw_len, now);
 }
 
 void hf_log_sink_close(struct hf_log_sink *sink, hf_time now)
@@ -226,7 +232,7 @@ void hf_log_sink_close(struct hf_log_sink *sink, hf_time now)
 
 		if (len)
 			add_line(&batch, now, stream, 'P', sink->part[stream].line, len);
-		flush(sink, &batch, len, now);
+		write_lines(sink, &batch, len, now);
 		sink->part[stream].len = 0;
 	}
 	if (sink->lost) {

@@ -17,6 +17,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/*
+ * The "shim" verb: starts the shim of a pod as a process of its own, and tries out which namespaces
+ * and control groups this machine allows.
+ */
+
 #define TAP_WITHIN_MS 5000
 #define STAT_FILE "/etc/hosts"
 
@@ -31,7 +36,8 @@ static int set_stdio(const char *pod_dir)
 	if (snprintf(path, sizeof(path), "%s/" HF_SHIM_LOG_FILE, pod_dir) >= (int)sizeof(path))
 		return -1;
 	log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
-	/* What came as stdin and stdout is kept: the node's network, and its way out. */
+	/* Keeps stdin and stdout under fixed numbers: the node's network namespace and the pipe of
+	 * its uplink. */
 	if (null < 0 || log < 0 || dup3(STDIN_FILENO, HF_SHIM_NETNS_FD, O_CLOEXEC) < 0 ||
 	    dup3(STDOUT_FILENO, HF_SHIM_UPLINK_FD, O_CLOEXEC) < 0 || dup2(null, STDIN_FILENO) < 0 ||
 	    dup2(null, STDOUT_FILENO) < 0 || dup2(log, STDERR_FILENO) < 0)
@@ -43,7 +49,7 @@ static int set_stdio(const char *pod_dir)
 
 static int become_shim(const char *pod_dir, int ready_fd)
 {
-	/* Away from the terminal, the session and the folder of who started this. */
+	/* Leaves the caller's terminal, session and folder. */
 	if (setsid() < 0 || chdir("/") < 0 || set_stdio(pod_dir) < 0) {
 		const char *text = strerror(errno);
 
@@ -61,7 +67,7 @@ int hf_shim_run_pod(const char *pod_dir)
 	int fds[2];
 	pid_t pid;
 
-	/* Room below for HF_SHIM_NETNS_FD, whatever fds this process was given. */
+	/* Frees the numbers up to HF_SHIM_NETNS_FD, which the caller may have used. */
 	for (int fd = 3; fd <= HF_SHIM_NETNS_FD; fd++)
 		(void)close(fd);
 	if (pipe2(fds, O_CLOEXEC) < 0 || (pid = hf_shim_fork(0)) < 0) {
@@ -85,7 +91,7 @@ int hf_shim_run_pod(const char *pod_dir)
 
 /* --- shim net: what does this machine allow? --- */
 
-/* In the first process of a trial container. */
+/* Runs in the first process of a trial container. */
 HF_NORETURN static void try_container(bool pid_ns)
 {
 	struct hf_run_mount hosts = {.source = STAT_FILE, .target = STAT_FILE, .is_file = true};
@@ -110,7 +116,7 @@ static int wait_for(pid_t pid)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* In a process of its own, in the node's namespace: all that a pod's shim will do. */
+/* Runs in its own process in the node's namespace and does everything that a pod's shim will do. */
 HF_NORETURN static void try_pod(bool pid_ns)
 {
 	HF_AUTO_FD self = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
@@ -142,8 +148,8 @@ struct findings {
 	char cgroups_why[HF_ERROR_TEXT_MAX];
 };
 
-/* Run fn in a child whose stderr is collected: true where it exits with 0. */
-static bool attempt(void (*fn)(bool), bool flag, char *why, size_t size)
+/* Runs fn in a child. Returns true if it exits with 0; otherwise `why` has its stderr. */
+static bool run_trial(void (*fn)(bool), bool flag, char *why, size_t size)
 {
 	HF_AUTO_STRBUF said = HF_STRBUF_INIT(HF_ERROR_TEXT_MAX);
 	int fds[2];
@@ -159,7 +165,7 @@ static bool attempt(void (*fn)(bool), bool flag, char *why, size_t size)
 		_exit(0);
 	}
 	(void)close(fds[1]);
-	/* More than fits is no answer either; the child then dies of its closed pipe. */
+	/* A longer text than fits is ignored; the child then dies of the closed pipe. */
 	if (hf_fs_read_fd(fds[0], "a trial", &said, NULL) != 0)
 		hf_strbuf_clear(&said);
 	(void)close(fds[0]);
@@ -170,7 +176,7 @@ static bool attempt(void (*fn)(bool), bool flag, char *why, size_t size)
 	return false;
 }
 
-/* Enter the node's namespaces for good; where that fails this process is of no more use. */
+/* Enters the node's namespaces for good. After a failure this process is of no use any more. */
 static bool enter_node(bool user_ns, struct hf_error *err)
 {
 	if (user_ns && hf_net_user_ns(err) != 0)
@@ -191,7 +197,7 @@ static void try_node(bool user_ns)
 		(void)fprintf(stderr, "%s\n", err.text);
 		_exit(1);
 	}
-	if (!attempt(try_pod, false, why, sizeof(why))) {
+	if (!run_trial(try_pod, false, why, sizeof(why))) {
 		(void)fprintf(stderr, "%s\n", why);
 		_exit(1);
 	}
@@ -210,7 +216,7 @@ static void try_cgroups(bool unused HF_UNUSED)
 	(void)!write(STDOUT_FILENO, &base, sizeof(base));
 }
 
-/* The trial runs in a child, as it moves its process between groups; the child's stdout is the
+/* Runs the trial in a child, because it moves its process between groups. The child's stdout is the
  * answer. */
 static void find_cgroups(struct findings *f)
 {
@@ -225,7 +231,7 @@ static void find_cgroups(struct findings *f)
 	}
 	(void)dup2(fds[1], STDOUT_FILENO);
 	(void)close(fds[1]);
-	if (attempt(try_cgroups, false, f->cgroups_why, sizeof(f->cgroups_why)) &&
+	if (run_trial(try_cgroups, false, f->cgroups_why, sizeof(f->cgroups_why)) &&
 	    read(fds[0], &base, sizeof(base)) == (ssize_t)sizeof(base))
 		f->cgroups = base;
 	(void)dup2(out, STDOUT_FILENO);
@@ -238,17 +244,17 @@ static void find_namespaces(struct findings *f)
 	char without_pid[HF_ERROR_TEXT_MAX];
 	struct hf_error err;
 
-	/* As root without a user namespace, where that works: other users' files keep their
+	/* As root, tries without a user namespace first: files of other users then keep their
 	 * owners. */
-	f->user_ns = !(geteuid() == 0 && attempt(try_node, false, f->why, sizeof(f->why)));
-	if (f->user_ns && !attempt(try_node, true, f->why, sizeof(f->why)))
+	f->user_ns = !(geteuid() == 0 && run_trial(try_node, false, f->why, sizeof(f->why)));
+	if (f->user_ns && !run_trial(try_node, true, f->why, sizeof(f->why)))
 		return;
 	if (!enter_node(f->user_ns, &err)) {
 		(void)snprintf(f->why, sizeof(f->why), "%s", err.text);
 		return;
 	}
 	f->isolate = true;
-	f->pid_ns = attempt(try_pod, true, without_pid, sizeof(without_pid));
+	f->pid_ns = run_trial(try_pod, true, without_pid, sizeof(without_pid));
 	(void)snprintf(f->why, sizeof(f->why), "%s", f->pid_ns ? "" : without_pid);
 }
 
@@ -279,8 +285,8 @@ int hf_shim_run_net(void)
 	find_cgroups(&f);
 	find_namespaces(&f);
 	print_findings(&f);
-	/* Whoever wants the node's namespace opens it while this process is in it.  The pipe may
-	 * be non-blocking, so its end is waited for, not read. */
+	/* The kubelet opens the node's namespace while this process is in it. The pipe may be
+	 * non-blocking, so poll waits for its end. */
 	while (poll(&end, 1, -1) < 0 && errno == EINTR)
 		;
 	return 0;

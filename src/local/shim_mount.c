@@ -20,15 +20,12 @@
 #include <unistd.h>
 
 /*
- * A container sees the machine's file system, with volumes bound over it.  A mount
- * needs a place, and the place may not exist.  Where it is missing
- *
- *   - in "/" or "/dev", or in a folder this user may not write to, the folder is
- *     covered: a tmpfs holds the same entries, each bound from the folder below, and
- *     the new one.  Nothing of the machine changes.  The cover is read-only, so that a
- *     program that would have written there is told, instead of writing into a void;
- *   - elsewhere an empty folder or file is made on the machine itself and stays (to
- *     remove it later could pull the mount from under another pod that uses it).
+ * Mounts a container's volumes over the machine's file system. If a mount point does not exist:
+ *   - in "/", "/dev", or a folder that this user may not write to, the folder is covered. A tmpfs
+ *     gets the same entries, each bound from the folder below, and the new one. The machine's own
+ *     files do not change. The cover is read-only, so that a program's writes there fail visibly;
+ *   - elsewhere an empty folder or file is made on the machine itself and stays. Removing it later
+ *     could remove the mount of another pod that uses it.
  */
 #define COVER_ENTRIES_MAX 4096
 #define COVERS_MAX 64
@@ -40,7 +37,7 @@ struct covers {
 	char *paths[COVERS_MAX];
 };
 
-static int fail(struct hf_error *err, const char *what, const char *path)
+static int fail_at(struct hf_error *err, const char *what, const char *path)
 {
 	return hf_error_errno(err, errno, "cannot %s '%s'", what, path);
 }
@@ -50,7 +47,7 @@ int hf_mounts_detach(struct hf_error *err)
 	if (unshare(CLONE_NEWNS) < 0)
 		return hf_error_errno(err, errno, "cannot make a mount namespace");
 	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
-		return fail(err, "detach", "/");
+		return fail_at(err, "detach", "/");
 	return 0;
 }
 
@@ -62,10 +59,10 @@ static int make_symlink(int from, const char *name, int to, struct hf_error *err
 	ssize_t n = readlinkat(from, name, target, sizeof(target) - 1);
 
 	if (n < 0)
-		return errno == ENOENT ? 0 : fail(err, "read link", name);
+		return errno == ENOENT ? 0 : fail_at(err, "read link", name);
 	target[n] = '\0';
 	if (symlinkat(target, to, name) < 0)
-		return fail(err, "copy link", name);
+		return fail_at(err, "copy link", name);
 	return 0;
 }
 
@@ -79,7 +76,7 @@ static int make_entry(int to, const char *name, bool folder)
 	return fd < 0 ? -1 : 0;
 }
 
-/* The entry of the folder below appears under the same name in the cover. */
+/* Binds an entry of the covered folder to the same name in the cover. */
 static int bind_entry(int from, const char *name, int to, struct hf_error *err)
 {
 	char source[64], target[PATH_MAX];
@@ -87,18 +84,18 @@ static int bind_entry(int from, const char *name, int to, struct hf_error *err)
 	struct stat st;
 
 	if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == ENOENT ? 0 : fail(err, "look at", name);
+		return errno == ENOENT ? 0 : fail_at(err, "look at", name);
 	if (S_ISLNK(st.st_mode))
 		return make_symlink(from, name, to, err);
 	fd = openat(from, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
-		return errno == ENOENT ? 0 : fail(err, "open", name);
+		return errno == ENOENT ? 0 : fail_at(err, "open", name);
 	if (make_entry(to, name, S_ISDIR(st.st_mode)) < 0)
-		return fail(err, "make a place for", name);
+		return fail_at(err, "make a place for", name);
 	(void)snprintf(source, sizeof(source), "/proc/self/fd/%d", fd);
 	(void)snprintf(target, sizeof(target), "/proc/self/fd/%d/%s", to, name);
 	if (mount(source, target, NULL, MS_BIND | MS_REC, NULL) < 0)
-		return fail(err, "bind", name);
+		return fail_at(err, "bind", name);
 	return 0;
 }
 
@@ -111,7 +108,7 @@ static int bind_entries(int from, int to, const char *skip, struct hf_error *err
 
 	if (!dir) {
 		hf_fd_cleanup(&copy);
-		return fail(err, "read", "a folder that lacks a mount point");
+		return fail_at(err, "read", "a folder that lacks a mount point");
 	}
 	while (!rc && (entry = readdir(dir))) {
 		if (hf_streq(entry->d_name, ".") || hf_streq(entry->d_name, "..") ||
@@ -130,11 +127,12 @@ static int bind_entries(int from, int to, const char *skip, struct hf_error *err
 static int mount_tmpfs(const char *path, const char *options, struct hf_error *err)
 {
 	if (mount("tmpfs", path, "tmpfs", MS_NOSUID, options) < 0)
-		return fail(err, "mount a tmpfs on", path);
+		return fail_at(err, "mount a tmpfs on", path);
 	return 0;
 }
 
-/* "/" cannot be covered in place: a process' root stays below.  Build beside, then change. */
+/* "/" cannot be covered in place, because a process keeps its root. Builds a new root beside it and
+ * then changes the root. */
 static int cover_root(const struct covers *covers, struct hf_error *err)
 {
 	HF_AUTOFREE char *new_root = hf_xasprintf("%s/" HF_SHIM_NEW_ROOT, covers->pod_dir);
@@ -148,14 +146,14 @@ static int cover_root(const struct covers *covers, struct hf_error *err)
 		return rc;
 	to = open(new_root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (from < 0 || to < 0 || mkdir(old_root, 0700) < 0)
-		return fail(err, "open", new_root);
+		return fail_at(err, "open", new_root);
 	rc = bind_entries(from, to, OLD_ROOT, err);
 	if (rc)
 		return rc;
 	if (syscall(SYS_pivot_root, new_root, old_root) < 0 || chdir("/") < 0)
-		return fail(err, "change the root to", new_root);
+		return fail_at(err, "change the root to", new_root);
 	if (umount2("/" OLD_ROOT, MNT_DETACH) < 0 || rmdir("/" OLD_ROOT) < 0)
-		return fail(err, "let go of", "the old root");
+		return fail_at(err, "unmount", "the old root");
 	return 0;
 }
 
@@ -168,18 +166,18 @@ static int cover_folder(const char *path, struct hf_error *err)
 	int rc;
 
 	if (from < 0 || fstat(from, &st) < 0)
-		return fail(err, "open", path);
+		return fail_at(err, "open", path);
 	(void)snprintf(options, sizeof(options), "mode=%o", (unsigned)(st.st_mode & 07777));
 	rc = mount_tmpfs(path, options, err);
 	if (rc)
 		return rc;
 	to = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (to < 0)
-		return fail(err, "open", path);
+		return fail_at(err, "open", path);
 	return bind_entries(from, to, NULL, err);
 }
 
-static int cover(struct covers *covers, const char *path, struct hf_error *err)
+static int cover_once(struct covers *covers, const char *path, struct hf_error *err)
 {
 	int rc;
 
@@ -188,10 +186,10 @@ static int cover(struct covers *covers, const char *path, struct hf_error *err)
 			return 0;
 	if (covers->n == COVERS_MAX)
 		return hf_error_set(err, HF_E_TOO_LARGE,
-				    "mounts need places in more than %d folders", COVERS_MAX);
+				    "mount points are missing in more than %d folders", COVERS_MAX);
 	rc = hf_streq(path, "/") ? cover_root(covers, err) : cover_folder(path, err);
 	if (rc)
-		return hf_error_wrap(err, "cannot make room in '%s'", path);
+		return hf_error_wrap(err, "cannot make a mount point in '%s'", path);
 	covers->paths[covers->n++] = hf_xstrdup(path);
 	return 0;
 }
@@ -201,7 +199,7 @@ static int seal_covers(struct covers *covers, struct hf_error *err)
 	for (size_t i = 0; i < covers->n; i++)
 		if (mount(NULL, covers->paths[i], NULL,
 			  MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID, NULL) < 0)
-			return fail(err, "make read-only", covers->paths[i]);
+			return fail_at(err, "make read-only", covers->paths[i]);
 	return 0;
 }
 
@@ -232,7 +230,7 @@ static int make_place(const char *path, bool folder)
 	return fd < 0 ? -1 : 0;
 }
 
-/* Make the entry `path` in the folder `parent`, which exists. */
+/* Makes the entry `path` in the existing folder `parent`. */
 static int make_in(struct covers *covers, const char *parent, const char *path, bool folder,
 		   struct hf_error *err)
 {
@@ -242,18 +240,18 @@ static int make_in(struct covers *covers, const char *parent, const char *path, 
 		if (make_place(path, folder) == 0)
 			return 0;
 		if (errno != EACCES && errno != EPERM && errno != EROFS)
-			return fail(err, "make mount point", path);
+			return fail_at(err, "make mount point", path);
 	}
-	if (cover(covers, parent, err) != 0)
+	if (cover_once(covers, parent, err) != 0)
 		return err ? err->code : HF_E_IO;
 	if (make_place(path, folder) < 0)
-		return fail(err, "make mount point", path);
+		return fail_at(err, "make mount point", path);
 	return 0;
 }
 
-/* Where `target` lies once symlinks on the way are followed, with all of its folders made. */
-static int resolve(struct covers *covers, const struct hf_run_mount *m, char ret_path[PATH_MAX],
-		   struct hf_error *err)
+/* Follows symlinks and makes missing folders. ret_path: where `target` really is. */
+static int resolve_target(struct covers *covers, const struct hf_run_mount *m,
+			  char ret_path[PATH_MAX], struct hf_error *err)
 {
 	HF_AUTOFREE char *copy = hf_xstrdup(m->target);
 	char *rest = copy, *word;
@@ -275,10 +273,10 @@ static int resolve(struct covers *covers, const struct hf_run_mount *m, char ret
 			return hf_error_set(err, HF_E_INVALID, "mount path is too long");
 		if (realpath(next, ret_path))
 			continue;
-		/* realpath has overwritten it. */
+		/* realpath has overwritten ret_path. */
 		memcpy(ret_path, next, strlen(next) + 1);
 		if (errno != ENOENT)
-			return fail(err, "use mount point", next);
+			return fail_at(err, "use mount point", next);
 		ret_path[at] = '\0';
 		n = make_in(covers, ret_path, next, !last || !m->is_file, err);
 		if (n)
@@ -295,15 +293,15 @@ static int bind_one(struct covers *covers, const struct hf_run_mount *m, int tre
 {
 	struct mount_attr read_only = {.attr_set = MOUNT_ATTR_RDONLY};
 	char place[PATH_MAX];
-	int rc = resolve(covers, m, place, err);
+	int rc = resolve_target(covers, m, place, err);
 
 	if (rc)
 		return rc;
 	if (m->read_only && mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &read_only,
 					  sizeof(read_only)) < 0)
-		return fail(err, "make read-only", m->target);
+		return fail_at(err, "make read-only", m->target);
 	if (move_mount(tree, "", AT_FDCWD, place, MOVE_MOUNT_F_EMPTY_PATH) < 0)
-		return fail(err, "mount on", m->target);
+		return fail_at(err, "mount on", m->target);
 	return 0;
 }
 
@@ -319,12 +317,12 @@ static int make_root_read_only(struct hf_error *err)
 	struct mount_attr attr = {.attr_set = MOUNT_ATTR_RDONLY};
 
 	if (mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &attr, sizeof(attr)) < 0)
-		return fail(err, "make read-only", "/");
+		return fail_at(err, "make read-only", "/");
 	return 0;
 }
 
-/* Sources are taken before anything changes: no mount hides another's source, and volumes stay
- * writable where the root does not. */
+/* Opens all sources before any mount: a mount cannot hide another mount's source, and volumes stay
+ * writable when the root becomes read-only. */
 static int bind_all(const struct hf_mount_plan *plan, struct covers *covers, struct hf_error *err)
 {
 	const struct hf_run_mount *sorted[HF_RUN_MOUNTS_MAX];
@@ -340,7 +338,7 @@ static int bind_all(const struct hf_mount_plan *plan, struct covers *covers, str
 			      : open_tree(AT_FDCWD, sorted[i]->source,
 					  OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
 		if (!rc && trees[i] < 0)
-			rc = fail(err, "open", sorted[i]->source);
+			rc = fail_at(err, "open", sorted[i]->source);
 	}
 	if (!rc && plan->read_only_root)
 		rc = make_root_read_only(err);
@@ -358,7 +356,7 @@ int hf_mounts_apply(const struct hf_mount_plan *plan, struct hf_error *err)
 
 	if (plan->proc &&
 	    mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
-		return fail(err, "mount", "/proc");
+		return fail_at(err, "mount", "/proc");
 	rc = bind_all(plan, &covers, err);
 	if (!rc)
 		rc = seal_covers(&covers, err);

@@ -24,9 +24,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* This program is its own shim: main asks hf_local_helper_main first. */
+/* This program is its own shim: main calls hf_local_helper_main first. */
 
-#define WAIT_S 60 /* far more than anything here takes; a broken shim ends the test */
+/* seconds; far more than any step takes, so only a broken shim reaches it */
+#define WAIT_S 60
 
 struct fixture {
 	char dir[64];
@@ -35,13 +36,13 @@ struct fixture {
 	struct hf_arena *arena;
 	struct hf_shim_pod pod;
 	struct hf_pod_past past;
-	char output[4096]; /* what start-up said on stderr */
+	char output[4096]; /* stderr of the start */
 };
 
-/* The node's namespaces, made once for all tests; net_fd -1: this machine refuses. */
+/* The node's namespaces, made once for all tests. net_fd -1: this machine refuses them. */
 static struct {
 	pid_t pid;
-	int hold; /* its stdin */
+	int hold; /* stdin of the process that holds them */
 	int net_fd;
 	bool isolate, pid_ns;
 	struct hf_cgroup_base cgroups;
@@ -95,7 +96,7 @@ static int set_up_isolated(void **state)
 	return 0;
 }
 
-/* A machine that has all but process namespaces. */
+/* Simulates a machine without process namespaces. */
 static int set_up_without_pid(void **state)
 {
 	set_up_isolated(state);
@@ -103,7 +104,7 @@ static int set_up_without_pid(void **state)
 	return 0;
 }
 
-/* 0: the shim is ready. */
+/* Returns 0 when the shim is ready. */
 static int start_shim(struct fixture *f)
 {
 	char *const argv[] = {(char[]){"holdfast"}, (char[]){"shim"}, (char[]){"pod"}, f->dir,
@@ -169,7 +170,7 @@ static const struct hf_attempt *last_of(struct fixture *f, const char *name)
 	return c ? &c->last : NULL;
 }
 
-/* Wait until the last attempt of the container is in that state, by the shim's messages. */
+/* Waits for a message of the shim until the container's last attempt has this state. */
 static const struct hf_attempt *wait_state(struct fixture *f, const char *name, unsigned attempt,
 					   enum hf_attempt_state state)
 {
@@ -222,7 +223,7 @@ static void run_sh(struct fixture *f, const char *name, unsigned attempt, const 
 	run(f, name, attempt, &r);
 }
 
-/* The log of an attempt with its prefixes cut off, and " stderr" lines marked. */
+/* Returns the log of an attempt without its prefixes; lines of stderr are marked. */
 static const char *log_of(struct fixture *f, const char *name, unsigned attempt)
 {
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT((size_t)2 << 20);
@@ -260,7 +261,7 @@ static void quit(struct fixture *f)
 	assert_true(f->past.quit);
 }
 
-/* The lock is given back when the last process that holds it has gone. */
+/* Waits until the last process that holds the lock has gone. */
 static void wait_until_unlocked(struct fixture *f)
 {
 	HF_AUTO_FD fd = openat(f->dir_fd, HF_SHIM_LOCK_FILE, O_RDWR | O_CLOEXEC);
@@ -308,7 +309,7 @@ static void an_exit_code_and_the_output_are_kept(void **state)
 	assert_non_null(strstr(log_of(f, "main", 0), "hello\n-\n"));
 	assert_non_null(strstr(log_of(f, "main", 0), "!oops\n"));
 	assert_true(hf_str_has_suffix(log_of(f, "main", 0), "tail"));
-	/* The run file held the environment. */
+	/* The shim has removed the run file, which contained the environment. */
 	assert_int_equal(faccessat(f->dir_fd, "run/main.0.json", F_OK, 0), -1);
 }
 
@@ -342,7 +343,7 @@ static void signals_reach_the_program_and_kill_ends_it(void **state)
 	start_and_connect(f);
 	run_sh(f, "main", 0, "trap 'exit 3' TERM; echo ready; tail -f /dev/null & wait");
 	(void)wait_state(f, "main", 0, HF_ATTEMPT_RUNNING);
-	/* The trap is set before this line is in the log. */
+	/* This line is in the log once the trap is set. */
 	while (!strstr(log_of(f, "main", 0), "ready"))
 		(void)poll(NULL, 0, 5);
 	say(f, "signal main 0 15");
@@ -350,7 +351,7 @@ static void signals_reach_the_program_and_kill_ends_it(void **state)
 
 	run_sh(f, "main", 1, "exec tail -f /dev/null");
 	(void)wait_state(f, "main", 1, HF_ATTEMPT_RUNNING);
-	say(f, "signal main 0 9"); /* of an attempt that is over */
+	say(f, "signal main 0 9"); /* this attempt has ended already */
 	say(f, "signal main 1 9");
 	a = wait_state(f, "main", 1, HF_ATTEMPT_FAILED);
 	assert_int_equal(a->signum, SIGKILL);
@@ -379,13 +380,14 @@ static void every_process_of_a_container_dies_with_its_program(void **state)
 		assert_int_equal(mkfifo(go, 0600), 0);
 		start_and_connect(f);
 		run_sh(f, "main", 0, script);
-		reader = open(fifo, O_RDONLY | O_CLOEXEC); /* waits for the descendant */
+		/* blocks until the descendant opens it */
+		reader = open(fifo, O_RDONLY | O_CLOEXEC);
 		assert_true(reader >= 0);
 		writer = open(go, O_WRONLY | O_CLOEXEC);
 		assert_int_equal(write(writer, "\n", 1), 1);
 	}
 	assert_exit(f, "main", 0, 0);
-	/* The end of file says that no process holds the other end any more, at once. */
+	/* End of file: no process has the other end open any more. */
 	assert_int_equal(fcntl(reader, F_SETFL, O_NONBLOCK), 0);
 	assert_int_equal(read(reader, &byte, 1), 0);
 }
@@ -453,7 +455,7 @@ static void containers_of_one_pod_run_side_by_side(void **state)
 	}
 }
 
-/* A process that is gone, or about to be reaped. */
+/* Tells whether a process has ended, reaped or not. */
 static bool is_gone(pid_t pid)
 {
 	char path[64], state = '?';
@@ -485,14 +487,14 @@ static void when_the_shim_is_killed_nothing_of_the_pod_runs_on(void **state)
 		(void)poll(NULL, 0, 5);
 	(void)alarm(0);
 	assert_false(hf_process_id_alive(&shim));
-	/* The pod cannot be run a second time in its folder. */
+	/* The pod's folder refuses a second run. */
 	assert_int_equal(start_shim(f), 1);
 	assert_string_equal(f->output, "containers of this pod ran before\n");
 	read_past(f);
 	assert_int_equal(last_of(f, "main")->state, HF_ATTEMPT_RUNNING);
 }
 
-/* Written after the new client has read the journal, told before the shim has taken it. */
+/* The record is written after the new client has read the journal and before the shim accepts it. */
 static void an_exit_between_connect_and_accept_is_told(void **state)
 {
 	struct fixture *f = *state;
@@ -527,7 +529,7 @@ static void a_pod_has_one_shim(void **state)
 	start_and_connect(f);
 	assert_int_equal(start_shim(f), 1);
 	assert_string_equal(f->output, HF_SHIM_TAKEN "\n");
-	/* The first is still found. */
+	/* The first container is still found. */
 	(void)close(f->client);
 	f->client = connect_to(f);
 	assert_true(f->client >= 0);
@@ -853,7 +855,7 @@ static void a_container_that_takes_too_much_memory_is_told_apart(void **state)
 	a = wait_state(f, "main", 0, HF_ATTEMPT_FAILED);
 	assert_int_equal(a->signum, SIGKILL);
 	assert_true(a->oom);
-	/* The group is gone with its container. */
+	/* The group is removed with its container. */
 	{
 		HF_AUTOFREE char *path = hf_xasprintf("%s/11-22.main.0", node.cgroups.memory);
 
@@ -902,7 +904,7 @@ static int start_node(void **state HF_UNUSED)
 		node.net_fd = open(path, O_RDONLY | O_CLOEXEC);
 		assert_true(node.net_fd >= 0);
 	}
-	/* The descriptor keeps the namespace; the process is not needed any more. */
+	/* The descriptor keeps the namespace alive without the process. */
 	(void)close(node.hold);
 	return wait_for(node.pid);
 }
