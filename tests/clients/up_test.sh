@@ -267,7 +267,7 @@ first=$(node_uid)
 another_node() { local uid; uid=$(node_uid) && [ -n "$uid" ] && [ "$uid" != "$first" ]; }
 expect 'the node can be deleted' 'Success' api /api/v1/nodes/local -X DELETE
 expect 'and is registered anew' '' until_true 100 another_node
-expect 'which the log tells' 'was deleted; it is registered anew' cat "$plane.log"
+expect 'which the log tells' 'was deleted; the kubelet registers it again' cat "$plane.log"
 # More idle connections than the server accepts at a time.
 crowd() {
 	python3 - "$(sed -n 's/.*127.0.0.1:\([0-9]*\).*/\1/p' "$KUBECONFIG")" "$folder" <<-'END'

@@ -57,13 +57,13 @@ SEEN_AS = {
     "D57": r"(xgboost-no-workers|tf-no-(ps|chief)) 0/(pods|services|events|status)",
     "D58": r"JAXJob jax-suspended-late 2/status/replicaStatuses/Worker/succeeded 1 -> 0$",
     "D59": r"PyTorchJob pytorch-port-twice 0/(status|events)/",
+    "D60": r"TFJob tf-long-n+ 0/(pods|status|events)",
     "D70": r"/pods/\S+/(spec/activeDeadlineSeconds null -> 1$"
            r'|metadata/annotations(/holdfast\.dev/stopped null -> "JobFailed"$'
            r'| null -> \{.*"holdfast\.dev/stopped": "JobFailed".*\}$))'
            r"|/events/Normal SuccessfulStopPod null -> true$",
     "D71": r"/status/(conditions/holdfast\.dev/PodsStillRun null -> |order \[.*PodsStillRun)"
            r"|/events/Normal PodsStillRun null -> true$",
-    "D60": r"TFJob tf-long-n+ 0/(pods|status|events)",
 }
 # Rows that only jobs with a gang scheduler show.
 GANG_ROWS = ("D17", "D18", "D19", "D20")
