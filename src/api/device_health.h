@@ -61,7 +61,7 @@ struct hf_device_fault {
 	const char *severity;
 	const char *cls;    /* "class" */
 	const char *action; /* "action" */
-	const char *unit;   /* "unit" of the device; NULL: the whole device */
+	const char *unit;   /* "unit": the part of the device, or the port above it; NULL: none */
 	/* "line": the evidence, such as the kernel's line; NULL: none */
 	const char *line;
 	hf_time first; /* "firstTime" */

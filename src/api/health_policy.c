@@ -281,7 +281,7 @@ int hf_health_policy_read(struct hf_doc *doc, struct hf_arena *arena,
 	return rc;
 }
 
-/* ---- what the status keeps ------------------------------------------------------------------- */
+/* ---- reading the status ---------------------------------------------------------------------- */
 
 struct recent {
 	uint64_t present;
@@ -371,7 +371,7 @@ void hf_health_policy_read_memory(struct hf_doc *doc, struct hf_arena *arena,
 	};
 }
 
-/* ---- writing it ------------------------------------------------------------------------------ */
+/* ---- writing the status ---------------------------------------------------------------------- */
 
 static const char *transition_time(const struct hf_json *before, const char *status, char text[])
 {

@@ -32,7 +32,7 @@ HF_BEGIN_DECLS
 #define HF_HEALTH_POLICY_TAINTS_MAX 16
 /* Quarantines that the status remembers. Each is kept for the longer of the two windows. */
 #define HF_HEALTH_POLICY_RECENT_MAX 128
-/* Nodes that the status lists; it only counts the others. */
+/* Nodes in the status. Further nodes are only counted. */
 #define HF_HEALTH_POLICY_NODES_MAX 64
 #define HF_HEALTH_POLICY_TEXT_MAX 1024
 
@@ -121,7 +121,7 @@ struct hf_health_policy_status {
 struct hf_json *hf_health_policy_status_json(const struct hf_health_policy_status *status,
 					     const struct hf_json *before, hf_time now);
 
-/* --- what is on a Node -------------------------------------------------------------------------- */
+/* --- a Node's taint and mark ------------------------------------------------------------------ */
 
 struct hf_quarantine_mark {
 	const char *policy; /* name of the policy that ordered the quarantine */

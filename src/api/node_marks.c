@@ -10,7 +10,7 @@
 /* Reads and writes the quarantine of a Node: the taint, and the annotation (the "mark") that
  * records which policy put the taint there, when and why. */
 
-/* Labels that are read; later ones are ignored. Node feature discovery writes about a hundred. */
+/* Labels that are read; later ones are ignored. Node feature discovery writes a hundred or more. */
 #define LABELS_MAX 4096
 /* The effect of Holdfast's taint. A taint with the same key and another effect is not Holdfast's. */
 #define EFFECT "NoSchedule"
@@ -155,7 +155,7 @@ bool hf_quarantine_mark_read(const char *text, struct hf_arena *arena,
 	return true;
 }
 
-/* ---- putting it on --------------------------------------------------------------------------- */
+/* ---- patches --------------------------------------------------------------------------------- */
 
 static struct hf_json *own_taint(const struct hf_quarantine_mark *mark, hf_time now)
 {

@@ -32,7 +32,7 @@
 
 static const struct hf_fields_options lenient = {.lenient = true};
 
-/* ---- metadata ------------------------------------------------------------------------------ */
+/* ---- metadata -------------------------------------------------------------------------------- */
 
 struct owner {
 	uint64_t present;
@@ -188,7 +188,7 @@ bool hf_is_deleted(struct hf_doc *doc, struct hf_arena *arena)
 	       metadata.finalizers.len == 0;
 }
 
-/* ---- pods ---------------------------------------------------------------------------------- */
+/* ---- pods ------------------------------------------------------------------------------------ */
 
 struct waiting {
 	uint64_t present;
@@ -611,7 +611,7 @@ static hf_time deleted_at(const struct metadata *metadata)
 	return hf_time_add(metadata->deletion_time, -grace * HF_SECOND);
 }
 
-/* ---- devices -------------------------------------------------------------------------------- */
+/* ---- devices --------------------------------------------------------------------------------- */
 
 static struct hf_device_seen device_seen(const char *id, const char *cls, bool agent)
 {
@@ -692,7 +692,7 @@ static void put_devices(const struct status *status, struct hf_arena *arena, str
 	hf_assert(pod->devices_len == len);
 }
 
-/* ---- where it may stay, and what it mounts ---------------------------------------------------- */
+/* ---- tolerations and claims ------------------------------------------------------------------ */
 
 /* The taint node.kubernetes.io/unreachable has an empty value, so a toleration with operator Equal
  * must have one too. */

@@ -109,7 +109,7 @@ static void an_object_without_fields_has_none(void **state)
 	}
 }
 
-/* ---- by hand ------------------------------------------------------------------------------ */
+/* ---- hand-written bytes ---------------------------------------------------------------------- */
 
 #define HEAD_NAMESPACE "k8s\0\x0a\x0f\x0a\x02v1\x12\x09Namespace"
 

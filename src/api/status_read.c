@@ -64,7 +64,7 @@ static void read_replica_statuses(struct hf_reader *r, const struct hf_json *sta
 	}
 }
 
-static int64_t read_count(struct hf_reader *r, const struct hf_json *object, const char *key)
+static int64_t read_number(struct hf_reader *r, const struct hf_json *object, const char *key)
 {
 	return hf_reader_int(r, object, key, 0, INT64_MAX).value;
 }
@@ -75,15 +75,15 @@ static void read_budgets(struct hf_reader *r, const struct hf_json *ledger, cons
 	const struct hf_json *object = hf_reader_get(r, ledger, key, HF_JSON_OBJECT);
 
 	for (int budget = 0; budget < len; budget++)
-		ret_budgets[budget] = read_count(r, object, hf_streak_name(budget));
+		ret_budgets[budget] = read_number(r, object, hf_streak_name(budget));
 }
 
 static void read_record(struct hf_reader *r, const struct hf_json *object,
 			struct hf_record *ret_record)
 {
 	*ret_record = (struct hf_record){
-		.generation = read_count(r, object, "generation"),
-		.incident = read_count(r, object, "incident"),
+		.generation = read_number(r, object, "generation"),
+		.incident = read_number(r, object, "incident"),
 		.cause = hf_class_parse(hf_str_or(hf_reader_str(r, object, "cause"), "")),
 		.reason = hf_reader_str(r, object, "reason"),
 		.message = hf_reader_str(r, object, "message"),
@@ -142,29 +142,29 @@ void hf_read_ledger(struct hf_reader *r, const struct hf_json *ledger,
 	const struct hf_json *schema;
 
 	ret_ledger->present = ledger != NULL;
-	ret_ledger->schema = read_count(r, ledger, "schema");
+	ret_ledger->schema = read_number(r, ledger, "schema");
 	/* A schema number of another type marks a form that this version does not know, so nothing
 	 * in the ledger is trusted. */
 	schema = hf_json_get(ledger, "schema");
 	if (schema != NULL && hf_json_type(schema) != HF_JSON_INT)
 		ret_ledger->schema = -1;
-	ret_ledger->generation = read_count(r, ledger, "generation");
+	ret_ledger->generation = read_number(r, ledger, "generation");
 	ret_ledger->phase = hf_phase_parse(hf_str_or(hf_reader_str(r, ledger, "phase"), ""));
 	ret_ledger->since = hf_reader_time(r, ledger, "since");
 	ret_ledger->incident = (struct hf_incident){
-		.id = read_count(r, incident, "id"),
+		.id = read_number(r, incident, "id"),
 		.opened_at = hf_reader_time(r, incident, "openedAt"),
 		.cause = hf_class_parse(hf_str_or(hf_reader_str(r, incident, "cause"), "")),
 		.charged = hf_budget_parse(hf_reader_str(r, incident, "charged")),
 	};
 	ret_ledger->not_before = hf_reader_time(r, ledger, "notBefore");
-	ret_ledger->active_seconds = read_count(r, ledger, "activeSeconds");
+	ret_ledger->active_seconds = read_number(r, ledger, "activeSeconds");
 	read_budgets(r, ledger, "restarts", ret_ledger->restarts, HF_BUDGETS);
 	read_budgets(r, ledger, "streak", ret_ledger->streak, HF_STREAKS);
 	read_role_ledgers(r, ledger, framework, ret_ledger);
 	read_records(r, ledger, ret_ledger);
-	ret_ledger->downtime_seconds = read_count(r, ledger, "downtimeSeconds");
-	ret_ledger->productive_seconds = read_count(r, ledger, "productiveSeconds");
+	ret_ledger->downtime_seconds = read_number(r, ledger, "downtimeSeconds");
+	ret_ledger->productive_seconds = read_number(r, ledger, "productiveSeconds");
 	ret_ledger->restart_handled = hf_reader_str(r, ledger, "restartHandled");
 	ret_ledger->verdict = (struct hf_verdict){
 		.reason = hf_reader_str(r, verdict, "reason"),

@@ -10,7 +10,7 @@
 /* Reads the facts of a pod template that core needs; all other fields stay in the document. */
 
 /* Items that are read. An object has at most 1.5 MiB and a container takes at least ten bytes; the
- * API server has its own, lower limits. */
+ * API server limits what it accepts by itself. */
 #define CONTAINERS_MAX 4096
 #define PORTS_MAX 4096
 #define QUANTITY_BYTES_MAX 64 /* bytes of a quantity that is a JSON number */

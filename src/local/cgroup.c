@@ -68,7 +68,7 @@ static int64_t read_key(const char *folder, const char *file, const char *key)
 	return -1;
 }
 
-/* --- where groups can be made --- */
+/* --- search for a folder --- */
 
 /* Makes a group in the folder, enters it and leaves it again: only if this works can limits there
  * bind a container. */
@@ -230,7 +230,7 @@ void hf_cgroup_probe(struct hf_cgroup_base *ret_base, struct hf_error *ret_why)
 	hf_cgroup_find(MOUNT_POINT, own.data, ret_base, ret_why);
 }
 
-/* --- one group --- */
+/* --- a group --- */
 
 static int set_limit(const char *folder, const char *file, const char *text, struct hf_error *err)
 {

@@ -34,7 +34,7 @@
 #define HF_JOURNAL_TEXT_MAX 512
 
 enum hf_journal_type {
-	HF_JOURNAL_SHIM,  /* first record: pid and start time of the shim */
+	HF_JOURNAL_SHIM,  /* first record: identity of the shim's process */
 	HF_JOURNAL_BEGIN, /* the shim is about to start a container */
 	HF_JOURNAL_START, /* the container's program runs */
 	HF_JOURNAL_FAIL,  /* the container could not be started; text is the reason */

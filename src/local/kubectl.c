@@ -76,7 +76,7 @@ int hf_kubectl_deliver(const char *pods_dir, const char *ns)
 	return 0;
 }
 
-/* --- what is asked for --- */
+/* --- the command line --- */
 
 struct request {
 	const char *ns, *pod, *container; /* container NULL: the first one */

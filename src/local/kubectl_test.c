@@ -21,8 +21,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* What pods have as kubectl, against a shim on the machine itself.  This program is both: main asks
- * hf_local_helper_main first.  With namespaces the example of an MPIJob does the same. */
+/* Tests the stand-in for kubectl with a shim without namespaces. This program is its own shim and
+ * its own kubectl: main calls hf_local_helper_main first. The example of an MPIJob tests the same
+ * with namespaces. */
 
 struct fixture {
 	char dir[64];
@@ -103,7 +104,7 @@ static void start(struct fixture *f, const char *name, bool init)
 	assert_int_equal(send(f->client, message, strlen(message), 0), strlen(message));
 }
 
-/* Everything that comes out of it, up to the end of its last holder. */
+/* Reads the output of the pipe until the last process that holds it has closed it. */
 static void read_all(int fd, char *text, size_t size)
 {
 	size_t len = 0;
@@ -115,7 +116,7 @@ static void read_all(int fd, char *text, size_t size)
 	(void)close(fd);
 }
 
-/* kubectl WORDS…, which are split at blanks but for the last. */
+/* Starts kubectl with the words, split at blanks, and the script as the last argument. */
 static pid_t kubectl(struct fixture *f, const char *words, const char *script, int *ret_output)
 {
 	HF_AUTOFREE char *copy = hf_xstrdup(words);

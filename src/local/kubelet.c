@@ -23,14 +23,14 @@
  * kubelet_pod.c does the work for each pod.
  */
 
-/* pods that are known, with ended ones whose logs are still there */
+/* known pods, including ended ones with logs on disk */
 #define PODS_KNOWN_MAX 4096
 #define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #define LEFTOVERS_WAIT_MS 10000
 /* time limit for writing final statuses once no container runs */
 #define DRAIN_STATUS_MAX (5 * HF_SECOND)
 
-/* --- small services for the other parts --- */
+/* --- helpers for the other parts --- */
 
 void hf_kubelet_notice(struct hf_kubelet *k, const char *fmt, ...)
 {
@@ -243,7 +243,7 @@ void hf_kubelet_facts(const struct hf_kubelet *k, struct hf_kubelet_facts *ret_f
 	};
 }
 
-/* --- birth --- */
+/* --- create --- */
 
 static int take_lock(const char *state_dir, int *ret_fd, struct hf_error *err)
 {
@@ -570,7 +570,7 @@ int hf_kubelet_signal(struct hf_kubelet *k, const char *ns, const char *pod_name
 	return hf_error_set(err, HF_E_NOT_FOUND, "no container of pod '%s/%s' runs", ns, pod_name);
 }
 
-/* --- leftovers --- */
+/* --- pods of a killed kubelet --- */
 
 static void kill_leftover(const char *pod_dir)
 {

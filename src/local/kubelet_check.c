@@ -108,7 +108,7 @@ static int check_profiles(const struct hf_json *object, const char *path, struct
 	return 0;
 }
 
-/* --- what needs rights or namespaces --- */
+/* --- fields that need rights or namespaces --- */
 
 /* Returns the container's value of a field, or else the pod's. */
 static const struct hf_json *in_force(const struct hf_json *container, const struct hf_json *spec,

@@ -169,7 +169,7 @@ const char *hf_kenv_resource(const struct hf_kenv_input *input, const struct hf_
 	return hf_arena_printf(arena, "%" PRId64, milli / divisor + (milli % divisor > 0));
 }
 
-/* --- where values come from --- */
+/* --- valueFrom --- */
 
 void hf_kenv_add_refs(const struct hf_json *container, struct hf_krefs *refs)
 {
@@ -238,7 +238,7 @@ static int value_from(const struct hf_kenv_input *input, const struct hf_json *s
 	return *ret_value ? 0 : err->code;
 }
 
-/* --- the list --- */
+/* --- the list of variables --- */
 
 static int set_variable(struct variables *v, const char *name, const char *value,
 			struct hf_error *err)

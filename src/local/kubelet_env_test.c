@@ -176,7 +176,7 @@ static void values_may_refer_to_those_before_and_override_the_base(void **state)
 	assert_string_equal(env_of(env, "C"), "$(D)$(A)$");
 	assert_string_equal(env_of(env, "HOME"), "/h");
 	assert_string_equal(env_of(env, "E"), "9");
-	/* As on a cluster, where the image sets PATH: $(PATH) is not expanded. */
+	/* $(PATH) is not expanded, as on a cluster, where the image sets PATH and not the pod. */
 	assert_string_equal(env_of(env, "F"), "$(PATH)");
 	{
 		size_t n = 0;
@@ -284,7 +284,7 @@ static void what_is_not_there_is_told_in_upstreams_words(void **state)
 	assert_null(env_of(env, "X"));
 }
 
-/* --- what is refused --- */
+/* --- refusals --- */
 
 static void what_is_not_done_is_refused_by_the_name_of_its_field(void **state)
 {

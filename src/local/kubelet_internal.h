@@ -84,7 +84,7 @@ void hf_krefs_fetch(struct hf_krefs *refs, hf_krefs_fn done, void *arg);
 struct hf_doc *hf_krefs_get(const struct hf_krefs *refs, const struct hf_resource *resource,
 			    const char *name, struct hf_error *err);
 
-/* --- kubelet_data.c: what ConfigMaps and Secrets hold --- */
+/* --- kubelet_data.c: values of ConfigMaps and Secrets --- */
 /* Appends the bytes of a key to sb. HF_E_NOT_FOUND: no such key; HF_E_INVALID: not base64. */
 int hf_kdata_get(struct hf_doc *doc, const char *key, struct hf_strbuf *sb, struct hf_error *err)
 	HF_MUST_CHECK;
@@ -181,7 +181,7 @@ enum hf_kpod_state {
 	HF_KPOD_SPAWNING,  /* its shim is being started or connected */
 	HF_KPOD_RUNNING,   /* the shim answers */
 	HF_KPOD_QUITTING,  /* all containers have ended; the shim was told to end */
-	HF_KPOD_ENDED,     /* no process of it runs, and none will */
+	HF_KPOD_ENDED,     /* no process of the pod runs, and none will start */
 };
 
 enum hf_kpod_stop {
@@ -212,7 +212,7 @@ struct hf_kpod {
 	struct hf_kubelet *kubelet;
 	char *uid, *ns, *name;
 	char *dir;
-	struct hf_doc *spec_doc; /* the first document; its spec is what runs */
+	struct hf_doc *spec_doc; /* the first document; the pod runs by its spec */
 	/* the latest; NULL: deleted from the store, or not yet seen there */
 	struct hf_doc *doc;
 	enum hf_kpod_state state;
@@ -257,7 +257,7 @@ void hf_kpod_gone_from_store(struct hf_kpod *pod);
 void hf_kpod_wake(struct hf_kpod *pod); /* runs sync_pod soon */
 /* Ends the pod. A first reason stays; the shorter grace wins. */
 void hf_kpod_stop(struct hf_kpod *pod, enum hf_kpod_stop why, hf_time grace);
-bool hf_kpod_active(const struct hf_kpod *pod); /* a process of it runs or may run */
+bool hf_kpod_active(const struct hf_kpod *pod); /* a process of the pod runs or may run */
 /* Tells whether the store has the final status. True also if the store has no such pod. */
 bool hf_kpod_settled(const struct hf_kpod *pod);
 /* Tells whether the drain ended the pod: its containers had not ended it before. */
@@ -304,10 +304,10 @@ bool hf_kdisk_read(const char *dir, struct hf_kdisk *ret_disk);
 bool hf_kdisk_is_short(const struct hf_kdisk *disk, bool before);
 void hf_kdisk_text(const struct hf_kdisk *disk, const char *dir, char *text, size_t size);
 
-/* --- kubelet_uplink.c: the way out of the pods' network --- */
+/* --- kubelet_uplink.c: the pods' way to other networks --- */
 struct hf_kuplink;
-/* Starts slirp4netns; needs netns_fd. Calls hf_kubelet_probed: at once (then hf_kuplink_pending
- * returns false) or later. */
+/* Starts slirp4netns, or takes over one that runs; needs netns_fd. If hf_kuplink_pending returns
+ * false after it, the caller calls hf_kubelet_probed; otherwise the uplink does so later. */
 struct hf_kuplink *hf_kuplink_create(struct hf_kubelet *kubelet);
 /* NULL is allowed; returns NULL */
 struct hf_kuplink *hf_kuplink_destroy(struct hf_kuplink *uplink);

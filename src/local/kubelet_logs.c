@@ -181,7 +181,7 @@ static void add_bytes(struct hf_klogs *s, const char *bytes, size_t len, struct 
 	}
 }
 
-/* --- a turn --- */
+/* --- a turn of the loop --- */
 
 /* Tells whether the container that writes this log has ended. */
 static bool is_over(const struct hf_klogs *s)
@@ -249,7 +249,7 @@ static void on_turn(void *arg)
 		s->fn(s->arg, out.data, out.len, 0, "");
 }
 
-/* --- which attempt --- */
+/* --- choice of the attempt --- */
 
 static struct hf_klogs *refuse_stream(struct hf_klogs *s, int code, const char *fmt, ...)
 	HF_PRINTF(3, 4);

@@ -233,7 +233,7 @@ static bool write_status(struct hf_kpod *pod, const struct hf_pod_plan *plan)
 	return false;
 }
 
-/* --- the end of the object --- */
+/* --- deletion of the object --- */
 
 static void on_deleted(void *arg, const struct hf_reply *reply)
 {
@@ -275,7 +275,7 @@ static void remove_files(struct hf_kpod *pod)
 				  pod->name, err.text);
 }
 
-/* --- news from the shim --- */
+/* --- messages from the shim --- */
 
 static void tell_events(struct hf_kpod *pod)
 {
@@ -487,7 +487,7 @@ static const struct hf_kshim_handler *handler_of(struct hf_kpod *pod,
 	return handler;
 }
 
-/* --- becoming a sandbox --- */
+/* --- preparation and start of the shim --- */
 
 static void set_trouble(struct hf_kpod *pod, const char *reason, const char *message)
 {
@@ -750,7 +750,7 @@ static void look_for_ends(struct hf_kpod *pod)
 	}
 }
 
-/* --- what to do --- */
+/* --- choice of the next step --- */
 
 static void run_plan(struct hf_kpod *pod, const struct hf_pod_plan *plan)
 {
@@ -840,7 +840,8 @@ static void sync_pod(void *arg)
 	act_on_plan(pod, &plan);
 	if (pod->state != before)
 		hf_kpod_fill_plan(pod, &plan, containers);
-	/* No status is written before the machine's facts are known and the Node is registered. */
+	/* No status is written before the machine's facts are known; the kubelet then creates its
+	 * Node, too. */
 	if (pod->doc && pod->kubelet->probed)
 		settled = !is_being_ended(pod, &plan) && write_status(pod, &plan);
 	pod->settled = settled;
@@ -850,7 +851,7 @@ static void sync_pod(void *arg)
 		finish_pod(pod, settled);
 }
 
-/* --- birth and end --- */
+/* --- create and destroy --- */
 
 static void add_containers(struct hf_kpod *pod, const char *list_name, bool init)
 {

@@ -518,7 +518,7 @@ static void on_time(void *arg)
 	(void)hf_process_kill(v->process, SIGKILL, NULL);
 }
 
-/* Runs a plane for this time and kills it. */
+/* Runs a plane for the time `span`, then kills the plane. */
 static void live_and_die(struct testnode *n, const char *dir, hf_time span)
 {
 	char exe[4096];

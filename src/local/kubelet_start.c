@@ -51,7 +51,7 @@ void hf_kstart_input(const struct hf_kpod *pod, const struct hf_json *container,
 	};
 }
 
-/* --- who it runs as --- */
+/* --- user and groups --- */
 
 static int64_t context_id(const struct hf_kpod *pod, const struct hf_json *container,
 			  const char *key)
@@ -89,7 +89,7 @@ static void set_user(const struct hf_kpod *pod, const struct hf_json *container,
 	run->groups = groups;
 }
 
-/* --- its variables and arguments --- */
+/* --- variables and arguments --- */
 
 static const char *const *expand_all(const struct hf_json *container, const char *const *env,
 				     struct hf_arena *arena)
@@ -155,7 +155,7 @@ static const char *const *base_env(const struct hf_kpod *pod, const struct hf_ru
 	return env;
 }
 
-/* --- its mounts --- */
+/* --- mounts --- */
 
 static void add_mount(struct hf_kmounts *m, const char *source, const char *target, bool is_file)
 {
@@ -237,7 +237,7 @@ static int check_in_place(const struct hf_kmounts *m, struct hf_error *err)
 	return 0;
 }
 
-/* --- its limits --- */
+/* --- limits --- */
 
 static int64_t limit_milli(const struct hf_json *container, const char *name)
 {
@@ -267,7 +267,7 @@ static void set_limits(struct hf_kpod *pod, const struct hf_json *container, str
 	}
 }
 
-/* --- all of it --- */
+/* --- the run file --- */
 
 static int build_run(struct hf_kpod *pod, struct hf_kpod_container *c, struct hf_arena *arena,
 		     struct hf_kmounts *mounts, struct hf_run *run, struct hf_error *err)

@@ -68,7 +68,7 @@ static const char *reason_of(const struct hf_attempt *a)
 {
 	if (a->state == HF_ATTEMPT_FAILED)
 		return "StartError";
-	/* Only lost attempts have a text and an exit code. */
+	/* Of the attempts that ran, only lost ones have a text. */
 	if (a->text[0])
 		return "ContainerStatusUnknown";
 	if (a->oom)
@@ -338,7 +338,7 @@ static struct hf_json *conditions_of(const struct hf_kpod *pod, const struct hf_
 	return merge_conditions(old, ours, n, now);
 }
 
-/* --- the whole --- */
+/* --- the whole status --- */
 
 static bool is_terminal(const char *phase)
 {

@@ -631,7 +631,7 @@ static void a_pod_may_share_the_machines_network(void **state)
 	}
 }
 
-/* --- the way out --- */
+/* --- other networks --- */
 
 struct visitor {
 	int listener;
@@ -647,7 +647,7 @@ static bool visited(struct testnode *n, void *arg)
 	return v->came;
 }
 
-/* Finds an address of this machine other than the loopback's. Returns false if there is none. */
+/* Finds an address of this machine outside of 127.0.0.0/8. Returns false if the machine has none. */
 static bool own_address(struct in_addr *ret_address)
 {
 	struct ifaddrs *all = NULL;

@@ -43,7 +43,7 @@ struct hf_kuplink {
 	bool first; /* hf_kubelet_probed has not been called yet */
 };
 
-/* --- what is needed --- */
+/* --- requirements --- */
 
 static char *find_program(void)
 {
@@ -67,7 +67,7 @@ static bool is_live_pipe(int fd)
 	return fd >= 0 && fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode) && poll(&gone, 1, 0) == 0;
 }
 
-/* --- starting it --- */
+/* --- start of slirp4netns --- */
 
 static void report_uplink(struct hf_kuplink *u, bool up, const char *why)
 {

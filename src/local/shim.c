@@ -295,7 +295,7 @@ static void reap_children(struct shim *shim)
 	}
 }
 
-/* --- starting one --- */
+/* --- start of a container --- */
 
 static struct container *free_slot(struct shim *shim)
 {
@@ -668,7 +668,7 @@ static void run_turn(struct shim *shim)
 	}
 }
 
-/* --- birth --- */
+/* --- start of the shim --- */
 
 static int mount_tmpfs(const struct hf_shim_tmpfs *t, struct hf_error *err)
 {

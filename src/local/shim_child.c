@@ -50,7 +50,7 @@ HF_NORETURN static void report_failure(int fd, const char *text)
 	_exit(HF_START_FAILED_CODE);
 }
 
-/* --- descendants, where no process namespace ends them --- */
+/* --- descendants, without a process namespace --- */
 
 static bool is_kept(pid_t pid, const pid_t *keep, size_t n_keep)
 {

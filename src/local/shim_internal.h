@@ -159,7 +159,7 @@ void hf_log_sink_add(struct hf_log_sink *sink, int stream, const char *bytes, si
 /* Writes lines without an end and closes the log. */
 void hf_log_sink_close(struct hf_log_sink *sink, hf_time now);
 
-/* --- mounts of one container, called in its own mount namespace --- */
+/* --- mounts of a container; call these in its mount namespace --- */
 struct hf_mount_plan {
 	/* absolute; its subfolder root/ becomes the new root if one is needed */
 	const char *pod_dir;
@@ -202,7 +202,7 @@ const char *hf_child_change_user(const struct hf_run *run);
 /* Resets all signals to their defaults. blocked: blocks them all; false: unblocks them. */
 void hf_child_signals(bool blocked);
 
-/* --- a program more in a container --- */
+/* --- exec: another program in a container --- */
 struct hf_exec {
 	const struct hf_shim_pod *pod;
 	/* the container's: environment, working folder, user */
@@ -215,7 +215,7 @@ struct hf_exec {
 /* Starts the helper. The caller keeps its descriptors. Returns -1 and errno if nothing was started. */
 int hf_exec_start(const struct hf_exec *exec);
 
-/* --- kubectl.c: what pods have as kubectl --- */
+/* --- kubectl.c: the stand-in for kubectl in pods --- */
 /* Tells whether this init container would copy kubectl from its image. */
 bool hf_kubectl_is_delivery(const struct hf_json *container);
 int hf_kubectl_deliver(const char *pods_dir, const char *ns);           /* "shim deliver" */

@@ -17,7 +17,7 @@
  * Reserves blocks ahead, so that on a full disk the log can still say where output was lost.
  */
 
-/* Each line gains a prefix of 44 bytes: 64 KiB of newlines become 3 MiB. */
+/* Each line gains a prefix of 37 bytes: 64 KiB of newlines become almost 3 MiB. */
 #define BATCH_BYTES_MAX ((size_t)4 << 20)
 
 /* Blocks are reserved in steps of HOLD_BYTES; the last NOTES_BYTES of them are for notes about lost

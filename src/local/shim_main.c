@@ -89,7 +89,7 @@ int hf_shim_run_pod(const char *pod_dir)
 	return 1;
 }
 
-/* --- shim net: what does this machine allow? --- */
+/* --- shim net: what this machine allows --- */
 
 /* Runs in the first process of a trial container. */
 HF_NORETURN static void try_container(bool pid_ns)

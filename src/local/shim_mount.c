@@ -210,7 +210,7 @@ static void release_covers(struct covers *covers)
 	covers->n = 0;
 }
 
-/* --- places --- */
+/* --- mount points --- */
 
 static bool is_covered(const struct covers *covers, const char *path)
 {

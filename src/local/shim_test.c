@@ -292,7 +292,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* --- what both kinds of pod do --- */
+/* --- pods with and without namespaces --- */
 
 static void an_exit_code_and_the_output_are_kept(void **state)
 {
@@ -628,7 +628,7 @@ static void a_start_without_its_run_file_is_refused_and_costs_no_attempt(void **
 	(void)wait_state(f, "main", 0, HF_ATTEMPT_FAILED);
 }
 
-/* --- what namespaces bring --- */
+/* --- pods with namespaces --- */
 
 static void a_pod_has_its_own_host_name_network_and_processes(void **state)
 {
