@@ -840,8 +840,7 @@ static void sync_pod(void *arg)
 	act_on_plan(pod, &plan);
 	if (pod->state != before)
 		hf_kpod_fill_plan(pod, &plan, containers);
-	/* No status is written before the machine's facts are known; the kubelet then creates its
-	 * Node, too. */
+	/* The kubelet creates its Node, and writes statuses, once the machine's facts are known. */
 	if (pod->doc && pod->kubelet->probed)
 		settled = !is_being_ended(pod, &plan) && write_status(pod, &plan);
 	pod->settled = settled;
