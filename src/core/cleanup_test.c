@@ -29,6 +29,15 @@ static void fail_job(void)
 	assert_true(hf_status_is_true(&b.plan.status, HF_COND_FAILED));
 }
 
+/* The pod is Pending because the container has not started. */
+static void hold_back(const char *name, int container)
+{
+	struct brain_pod *pod = brain_pod(&b, name);
+
+	pod->pod.phase = HF_POD_PENDING;
+	pod->containers[container].phase = HF_CONTAINER_WAITING;
+}
+
 static const struct hf_condition *still_run(void)
 {
 	return hf_status_condition(&b.view.status, HF_COND_STILL_RUN);
@@ -103,8 +112,7 @@ static void what_has_not_begun_is_deleted(void **state)
 {
 	(void)state;
 	run_up(2);
-	brain_pod(&b, "demo-hand-1")->pod.phase = HF_POD_PENDING;
-	brain_pod(&b, "demo-hand-1")->containers[0].phase = HF_CONTAINER_WAITING;
+	hold_back("demo-hand-1", 0);
 	fail_job();
 	assert_true(brain_deletes(&b, "demo-hand-1"));
 	assert_null(brain_action(&b, HF_ACTION_STOP_POD, "demo-hand-1"));
@@ -115,14 +123,10 @@ static void what_has_not_begun_is_deleted(void **state)
 /* The kubelet cannot pull the proxy's image, so the pod's phase stays Pending. */
 static void a_pending_pod_whose_program_runs_is_ended_not_deleted(void **state)
 {
-	struct brain_pod *pod;
-
 	(void)state;
 	run_up(2);
 	brain_add_sidecar(&b, "demo-hand-1");
-	pod = brain_pod(&b, "demo-hand-1");
-	pod->pod.phase = HF_POD_PENDING;
-	pod->containers[1].phase = HF_CONTAINER_WAITING;
+	hold_back("demo-hand-1", 1);
 	fail_job();
 	assert_false(brain_deletes(&b, "demo-hand-1"));
 	assert_non_null(brain_action(&b, HF_ACTION_STOP_POD, "demo-hand-1"));
@@ -133,8 +137,7 @@ static void after_success_a_pod_that_has_not_begun_stays(void **state)
 {
 	(void)state;
 	run_up(2);
-	brain_pod(&b, "demo-hand-1")->pod.phase = HF_POD_PENDING;
-	brain_pod(&b, "demo-hand-1")->containers[0].phase = HF_CONTAINER_WAITING;
+	hold_back("demo-hand-1", 0);
 	brain_exit(&b, "demo-boss-0", 0);
 	brain_step(&b);
 	assert_true(hf_status_is_true(&b.plan.status, HF_COND_SUCCEEDED));
@@ -146,14 +149,10 @@ static void after_success_a_pod_that_has_not_begun_stays(void **state)
 /* The proxy runs while the kubelet pulls the image of the training container. */
 static void a_program_that_has_not_begun_does_not_begin_for_its_sidecar(void **state)
 {
-	struct brain_pod *pod;
-
 	(void)state;
 	run_up(2);
 	brain_add_sidecar(&b, "demo-hand-1");
-	pod = brain_pod(&b, "demo-hand-1");
-	pod->pod.phase = HF_POD_PENDING;
-	pod->containers[0].phase = HF_CONTAINER_WAITING;
+	hold_back("demo-hand-1", 0);
 	fail_job();
 	assert_true(brain_deletes(&b, "demo-hand-1"));
 	brain_release(&b);
@@ -164,8 +163,7 @@ static void keep_leaves_everything_as_upstream_does(void **state)
 	(void)state;
 	run_up(2);
 	b.view.run_policy.recovery.pods_after_end = "Keep";
-	brain_pod(&b, "demo-hand-1")->pod.phase = HF_POD_PENDING;
-	brain_pod(&b, "demo-hand-1")->containers[0].phase = HF_CONTAINER_WAITING;
+	hold_back("demo-hand-1", 0);
 	fail_job();
 	assert_int_equal(hf_plan_actions(&b.plan), 0);
 	assert_true(brain_says(&b, HF_TOPIC_NEXT,

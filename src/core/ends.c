@@ -51,13 +51,7 @@ static const char *own_name(const struct hf_brain *b, int role)
 const struct hf_container_seen *hf_own_container(const struct hf_brain *b, int role,
 						 const struct hf_pod *pod)
 {
-	const char *name = own_name(b, role);
-
-	for (size_t i = 0; i < pod->containers_len; i++) {
-		if (!pod->containers[i].init && hf_streq(pod->containers[i].name, name))
-			return &pod->containers[i];
-	}
-	return NULL;
+	return hf_pod_find_container(pod, own_name(b, role));
 }
 
 /* A reason that says more than the exit code does; NULL: it says no more. */
@@ -68,20 +62,20 @@ static const char *find_telling_reason(const char *reason)
 	return row && !hf_streq(reason, "Completed") && !hf_streq(reason, "Error") ? reason : NULL;
 }
 
-/* The last termination in place: it stands in the present state until the kubelet starts the
- * container again, and in the last state after that. */
+/* The reason of the last termination in place. */
 static void read_last_reason(const struct hf_brain *b, struct hf_end *end)
 {
 	const struct hf_container_seen *own = hf_own_container(b, end->role, end->pod);
 	const struct hf_container_reason *row;
-	bool ended = own && own->phase == HF_CONTAINER_TERMINATED;
+	struct hf_container_end last;
 
 	if (!own)
 		return;
-	end->status_reason = find_telling_reason(ended ? own->terminated_reason : own->last_reason);
+	last = hf_container_last_end(own);
+	end->status_reason = find_telling_reason(last.reason);
 	row = hf_container_reason_find(end->status_reason);
 	if (row && row->never_started)
-		end->status_message = ended ? own->terminated_message : own->last_message;
+		end->status_message = last.message;
 }
 
 /* The reason of the kind's own container; before that has run, of the container that kept it from running. */

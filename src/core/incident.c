@@ -166,16 +166,16 @@ static void record_last_exit(const struct hf_brain *b, const struct hf_end *end,
 			     struct hf_record *record)
 {
 	const struct hf_container_seen *own = hf_own_container(b, end->role, end->pod);
+	struct hf_container_end last;
 
-	bool ended = own && own->phase == HF_CONTAINER_TERMINATED;
-	int32_t signal;
-
-	if (!own || (!ended && !own->last_exit_code.set))
+	if (!own)
 		return;
-	record->exit_code = ended ? HF_SOME_INT(own->exit_code) : own->last_exit_code;
-	signal = ended ? own->signal : own->last_signal;
-	if (signal > 0)
-		record->signal = HF_SOME_INT(signal);
+	last = hf_container_last_end(own);
+	if (!last.exit_code.set)
+		return;
+	record->exit_code = last.exit_code;
+	if (last.signal > 0)
+		record->signal = HF_SOME_INT(last.signal);
 }
 
 /* The node's own text for the reason of the record; NULL: it has none. */

@@ -67,6 +67,16 @@ struct hf_container_seen {
 	const char *last_reason, *last_message;
 };
 
+/* How a container last ended.  Without an exit code no end was reported. */
+struct hf_container_end {
+	struct hf_opt_int exit_code;
+	int32_t signal; /* 0: none */
+	const char *reason, *message;
+};
+/* The last end is the present state until the kubelet starts the container again, and the last state
+ * after that. */
+struct hf_container_end hf_container_last_end(const struct hf_container_seen *container);
+
 /*
  * What speaks against a device that a pod has, or had until its end.  There is no entry for a device
  * that seems well: the kubelet calls devices healthy that it has lost sight of, so nothing follows
@@ -164,6 +174,9 @@ struct hf_pod {
 	/* An agent names it as the holder of a device: when it ends, the agent reports soon. */
 	bool watched;
 };
+
+/* The main container of that name, as the kubelet reported it; NULL: none.  name: NULL finds none. */
+const struct hf_container_seen *hf_pod_find_container(const struct hf_pod *pod, const char *name);
 
 struct hf_service_seen {
 	const char *name;

@@ -48,19 +48,32 @@ static hf_time grace_end(const struct hf_brain *b, const struct hf_pod *pod)
 	return hf_time_add(pod->own_ended_at, hf_seconds(grace->value));
 }
 
-bool hf_sidecar_is_over(struct hf_brain *b, int role, const struct hf_slot *slot)
+static bool is_over(struct hf_brain *b, const struct hf_slot *slot)
 {
-	struct held held;
-	hf_time at;
+	hf_time at = grace_end(b, slot->pod);
 
-	if (!find_held(b, role, slot, &held))
-		return false;
-	at = grace_end(b, held.pod);
 	if (slot->succeeded || b->now >= at)
 		return true;
 	if (at != HF_TIME_NEVER)
 		hf_wake(b, at);
 	return false;
+}
+
+bool hf_sidecar_is_over(struct hf_brain *b, int role, const struct hf_slot *slot)
+{
+	struct held held;
+
+	return find_held(b, role, slot, &held) && is_over(b, slot);
+}
+
+/* Of many ranks the first is told in full, the others are counted. */
+static void count_held(struct held *first, const struct held *held)
+{
+	int32_t count = first->count + 1;
+
+	if (count == 1)
+		*first = *held;
+	first->count = count;
 }
 
 static void tell_released(struct hf_brain *b, const struct held *first)
@@ -88,14 +101,10 @@ void hf_sidecar_release(struct hf_brain *b)
 			struct hf_slot *slot = &b->crews[r].slots[i];
 			struct held held = {.role = r, .index = i};
 
-			if (slot->succeeded || !find_held(b, r, slot, &held) ||
-			    !hf_sidecar_is_over(b, r, slot))
+			if (slot->succeeded || !find_held(b, r, slot, &held) || !is_over(b, slot))
 				continue;
 			slot->succeeded = true;
-			held.count = first.count + 1;
-			if (first.count == 0)
-				first = held;
-			first.count = held.count;
+			count_held(&first, &held);
 		}
 	}
 	if (first.count > 0)
@@ -107,13 +116,8 @@ void hf_sidecar_release(struct hf_brain *b)
 static void note_held(struct hf_brain *b, struct held *first, const struct held *held)
 {
 	hf_time ended = held->pod->own_ended_at, at;
-	int32_t count = first->count;
-	bool due = first->due;
 
-	if (count == 0)
-		*first = *held;
-	first->count = count + 1;
-	first->due = due;
+	count_held(first, held);
 	if (ended == HF_TIME_NONE)
 		return;
 	at = hf_time_add(ended, hf_seconds(TELL_SECONDS));

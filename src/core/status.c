@@ -149,6 +149,28 @@ const char *hf_pod_phase_name(enum hf_pod_phase phase)
 	return pod_phase_names[phase];
 }
 
+const struct hf_container_seen *hf_pod_find_container(const struct hf_pod *pod, const char *name)
+{
+	for (size_t i = 0; name && i < pod->containers_len; i++) {
+		if (!pod->containers[i].init && hf_streq(pod->containers[i].name, name))
+			return &pod->containers[i];
+	}
+	return NULL;
+}
+
+struct hf_container_end hf_container_last_end(const struct hf_container_seen *container)
+{
+	if (container->phase == HF_CONTAINER_TERMINATED)
+		return (struct hf_container_end){.exit_code = HF_SOME_INT(container->exit_code),
+						 .signal = container->signal,
+						 .reason = container->terminated_reason,
+						 .message = container->terminated_message};
+	return (struct hf_container_end){.exit_code = container->last_exit_code,
+					 .signal = container->last_signal,
+					 .reason = container->last_reason,
+					 .message = container->last_message};
+}
+
 enum hf_restart_policy hf_restart_policy_parse(const char *text)
 {
 	if (hf_str_is_empty(text))

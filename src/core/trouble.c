@@ -124,24 +124,24 @@ static void say_start(struct hf_brain *b, const struct found *found)
 static const char *describe_last_run(const struct hf_brain *b,
 				     const struct hf_container_seen *container)
 {
-	const struct hf_container_reason *row = hf_container_reason_find(container->last_reason);
-	long long code = (long long)container->last_exit_code.value;
-	int64_t number =
-		container->last_signal > 0 ? container->last_signal : hf_exit_code_signal(code);
-	bool lost = hf_exit_code_is_lost(container->last_reason);
-	const char *message = detail(b, container->last_message);
+	struct hf_container_end last = hf_container_last_end(container);
+	const struct hf_container_reason *row = hf_container_reason_find(last.reason);
+	long long code = (long long)last.exit_code.value;
+	int64_t number = last.signal > 0 ? last.signal : hf_exit_code_signal(code);
+	bool lost = hf_exit_code_is_lost(last.reason);
+	const char *message = detail(b, last.message);
 
-	if (!container->last_exit_code.set)
+	if (!last.exit_code.set)
 		return "";
 	if (row && row->never_started)
 		return hf_arena_printf(b->arena, " because its program never started (%s)%s",
-				       container->last_reason, message);
+				       last.reason, message);
 	if (!lost && hf_signal_name(number))
 		return hf_arena_printf(b->arena, " after %s ended it with code %lld (%s)%s",
 				       hf_signal_name(number), code,
-				       hf_str_or(container->last_reason, "Error"), message);
+				       hf_str_or(last.reason, "Error"), message);
 	return hf_arena_printf(b->arena, " after it ended with code %lld (%s)%s", code,
-			       hf_str_or(container->last_reason, "Error"), message);
+			       hf_str_or(last.reason, "Error"), message);
 }
 
 static void say_backoff(struct hf_brain *b, const struct found *found)
@@ -188,21 +188,17 @@ static bool is_on_the_way(const struct hf_slot *slot)
 static const char *find_start_failure(const struct hf_container_seen *container,
 				      const char **ret_message)
 {
+	enum trouble trouble = container_trouble(container);
 	const struct hf_container_reason *row;
-	const char *reason = container->last_reason;
+	struct hf_container_end last = hf_container_last_end(container);
 
-	*ret_message = container->last_message;
-	if (container->phase == HF_CONTAINER_TERMINATED) {
-		reason = container->terminated_reason;
-		*ret_message = container->terminated_message;
-	} else if (container_trouble(container) == TROUBLE_START) {
-		*ret_message = container->waiting_message;
+	*ret_message = trouble == TROUBLE_START ? container->waiting_message : last.message;
+	if (trouble == TROUBLE_START)
 		return container->waiting_reason;
-	} else if (container_trouble(container) != TROUBLE_BACKOFF) {
+	if (trouble != TROUBLE_BACKOFF && container->phase != HF_CONTAINER_TERMINATED)
 		return NULL;
-	}
-	row = hf_container_reason_find(reason);
-	return row && row->never_started ? reason : NULL;
+	row = hf_container_reason_find(last.reason);
+	return row && row->never_started ? last.reason : NULL;
 }
 
 /* The first container of the pod that the kubelet cannot start and will try again; NULL: none. */

@@ -92,16 +92,11 @@ static bool kubelet_wrote(const struct hf_pod *was, const struct hf_pod *now)
 /* The kind's own container, where it is terminated; NULL: it is not, or the pod is of no kind. */
 static const struct hf_container_seen *own_end(const struct hf_pod *pod)
 {
-	const char *name = NULL;
+	const struct hf_framework *kind = hf_framework_by_kind("kubeflow.org/v1", pod->maker);
+	const struct hf_container_seen *own =
+		kind == NULL ? NULL : hf_pod_find_container(pod, kind->container_name);
 
-	for (size_t i = 0; hf_frameworks[i] != NULL; i++)
-		if (hf_streq(hf_frameworks[i]->kind, pod->maker))
-			name = hf_frameworks[i]->container_name;
-	for (size_t i = 0; name != NULL && i < pod->containers_len; i++)
-		if (!pod->containers[i].init && hf_streq(pod->containers[i].name, name) &&
-		    pod->containers[i].phase == HF_CONTAINER_TERMINATED)
-			return &pod->containers[i];
-	return NULL;
+	return own != NULL && own->phase == HF_CONTAINER_TERMINATED ? own : NULL;
 }
 
 static bool same_end(const struct hf_container_seen *a, const struct hf_container_seen *b)
