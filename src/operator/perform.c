@@ -124,19 +124,28 @@ static void judge_create_read(struct hf_pass_call *call, const struct hf_reply *
 		hf_report_failure(call->pass, call->action, call->pass->message);
 }
 
+/* Puts into the cache what a live read shows.  False: no object has the name, so nothing is left to do.
+ * ret_other: the object has another UID than the action names. */
+static bool note_read(struct hf_pass_call *call, const struct hf_reply *reply, bool *ret_other)
+{
+	if (reply->code == HF_E_NOT_FOUND) {
+		put_gone(call);
+		good_already(call);
+		return false;
+	}
+	*ret_other = !hf_streq(hf_doc_uid(reply->object), call->action->uid);
+	if (*ret_other)
+		put_gone(call);
+	hf_cache_put_reply(cache_of(call), reply->object);
+	return true;
+}
+
 static void judge_delete_read(struct hf_pass_call *call, const struct hf_reply *reply)
 {
 	bool other;
 
-	if (reply->code == HF_E_NOT_FOUND) {
-		put_gone(call);
-		good_already(call);
+	if (!note_read(call, reply, &other))
 		return;
-	}
-	other = !hf_streq(hf_doc_uid(reply->object), call->action->uid);
-	if (other)
-		put_gone(call);
-	hf_cache_put_reply(cache_of(call), reply->object);
 	if (!other && hf_is_terminating(reply->object, call->pass->arena))
 		good_already(call);
 	else
@@ -149,16 +158,9 @@ static void judge_fail_read(struct hf_pass_call *call, const struct hf_reply *re
 	struct hf_pod pod;
 	bool other;
 
-	if (reply->code == HF_E_NOT_FOUND) {
-		put_gone(call);
-		good_already(call);
+	if (!note_read(call, reply, &other))
 		return;
-	}
 	hf_pod_read(reply->object, NULL, call->pass->arena, &pod);
-	other = !hf_streq(pod.uid, call->action->uid);
-	if (other)
-		put_gone(call);
-	hf_cache_put_reply(cache_of(call), reply->object);
 	if (!other && (pod.phase == HF_POD_FAILED || pod.phase == HF_POD_SUCCEEDED))
 		good_already(call);
 	else
@@ -171,16 +173,9 @@ static void judge_stop_read(struct hf_pass_call *call, const struct hf_reply *re
 	struct hf_pod pod;
 	bool other;
 
-	if (reply->code == HF_E_NOT_FOUND) {
-		put_gone(call);
-		good_already(call);
+	if (!note_read(call, reply, &other))
 		return;
-	}
 	hf_pod_read(reply->object, NULL, call->pass->arena, &pod);
-	other = !hf_streq(pod.uid, call->action->uid);
-	if (other)
-		put_gone(call);
-	hf_cache_put_reply(cache_of(call), reply->object);
 	if (other || pod.phase == HF_POD_FAILED || pod.phase == HF_POD_SUCCEEDED)
 		good_already(call);
 	else if (pod.active_deadline_seconds.set &&
