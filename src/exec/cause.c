@@ -297,11 +297,16 @@ static enum hf_exec_cause cause_at(const char *line, size_t len, size_t at)
 
 enum hf_exec_cause hf_exec_cause_of(const char *line, size_t len)
 {
-	uint64_t letters = first_letters();
+	uint64_t letters = 0; /* most lines have no label, and need none */
 	enum hf_exec_cause cause = HF_EXEC_CAUSE_NONE;
 
-	for (size_t at = 1; at < len && cause == HF_EXEC_CAUSE_NONE; at++)
-		if (is_behind_label(line, at) && (letters & letter_bit(line[at])) != 0)
+	for (size_t at = 1; at < len && cause == HF_EXEC_CAUSE_NONE; at++) {
+		if (!is_behind_label(line, at))
+			continue;
+		if (letters == 0)
+			letters = first_letters();
+		if ((letters & letter_bit(line[at])) != 0)
 			cause = cause_at(line, len, at);
+	}
 	return cause;
 }
