@@ -175,7 +175,7 @@ struct hf_pod {
 	bool watched;
 };
 
-/* The main container of that name, as the kubelet reported it; NULL: none.  name: NULL finds none. */
+/* Finds a main container by name in the kubelet's report; NULL if it is missing.  A name of NULL finds none. */
 const struct hf_container_seen *hf_pod_find_container(const struct hf_pod *pod, const char *name);
 
 struct hf_service_seen {

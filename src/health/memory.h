@@ -66,7 +66,8 @@ struct hf_health_device {
 	char id[HF_HEALTH_DEVICE_MAX];
 	char uuid[HF_HEALTH_UUID_MAX];
 	char alias[HF_HEALTH_DEVICE_MAX]; /* the PCI address of a port */
-	char above[HF_HEALTH_ABOVE_MAX]; /* PCIe ports between the device and the processor, in this boot */
+	char above
+		[HF_HEALTH_ABOVE_MAX]; /* PCIe ports between the device and the processor, in this boot */
 	enum hf_health_kind kind;
 	bool owned; /* quarantined by somebody who will release it */
 	bool seen;  /* in this boot somebody has named it, or had evidence of it */
