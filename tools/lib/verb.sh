@@ -38,3 +38,8 @@ verb_compiler() {
 		printf '%s\n' "$1"
 	fi
 }
+
+# verb_build_sim TARGET…: programs of tests/sim in build-sim, optimized, with asserts and without sanitizers
+verb_build_sim() {
+	tools/configure build-sim --buildtype=release && ninja -C build-sim "${@/#/tests/sim/}"
+}
