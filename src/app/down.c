@@ -9,7 +9,7 @@
 #include "app/leftovers.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "local/kubelet.h"
+#include "kubelet/kubelet.h"
 #include "loop/process.h"
 
 #include <signal.h>

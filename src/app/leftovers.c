@@ -7,7 +7,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "local/kubelet.h"
+#include "kubelet/kubelet.h"
 
 #include <dirent.h>
 #include <errno.h>

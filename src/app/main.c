@@ -9,7 +9,7 @@
 #include "cli/cli.h"
 #include "exec/exec.h"
 #include "json/json.h"
-#include "local/shim.h"
+#include "kubelet/runtime/shim.h"
 
 #include "base/fs.h"
 #include "base/mem.h"

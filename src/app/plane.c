@@ -9,9 +9,9 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "framework/framework.h"
-#include "local/admission.h"
-#include "local/gc.h"
-#include "local/scheduler.h"
+#include "apiserver/admission.h"
+#include "memstore/gc.h"
+#include "scheduler/scheduler.h"
 
 #include <stdio.h>
 #include <stdlib.h>

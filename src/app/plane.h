@@ -5,8 +5,8 @@
 
 #include "agent/beats.h"
 #include "ctl/metrics.h"
-#include "local/kubelet.h"
-#include "local/local.h"
+#include "kubelet/kubelet.h"
+#include "memstore/memstore.h"
 #include "loop/loop.h"
 #include "operator/operator.h"
 

@@ -13,7 +13,7 @@
 #include "base/str.h"
 #include "framework/framework.h"
 #include "http/server.h"
-#include "local/face.h"
+#include "apiserver/apiserver.h"
 #include "loop/pipe.h"
 #include "loop/process.h"
 #include "store/resource.h"

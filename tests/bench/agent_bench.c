@@ -9,7 +9,7 @@
 
 #include "agent/agent.h"
 #include "agent/sysfs.h"
-#include "local/local.h"
+#include "memstore/memstore.h"
 #include "store/resource.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * Copyright The Holdfast authors */
 #include "base/mem.h"
 #include "base/strbuf.h"
-#include "local/local.h"
+#include "memstore/memstore.h"
 #include "store/resource.h"
 
 #include <stdio.h>

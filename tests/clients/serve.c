@@ -10,10 +10,10 @@
 #include "base/mem.h"
 #include "framework/framework.h"
 #include "http/certificate.h"
-#include "local/admission.h"
-#include "local/face.h"
-#include "local/gc.h"
-#include "local/scheduler.h"
+#include "apiserver/admission.h"
+#include "apiserver/apiserver.h"
+#include "memstore/gc.h"
+#include "scheduler/scheduler.h"
 #include "store/resource.h"
 
 #include <signal.h>

@@ -5,8 +5,8 @@
  * Client and server are in one process, on a real loop. */
 #include "contract/wire.h"
 
-#include "local/face.h"
-#include "local/gc.h"
+#include "apiserver/apiserver.h"
+#include "memstore/gc.h"
 
 #include <stdio.h>
 

@@ -4,7 +4,7 @@
 /* Runs the contract on the embedded plane: in memory, or on SQLite with the argument "disk". */
 #include "contract/plane.h"
 
-#include "local/gc.h"
+#include "memstore/gc.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
 
 #include "contract/contract.h"
 
-#include "local/local.h"
+#include "memstore/memstore.h"
 
 #define PLANE_START (1790000000 * HF_SECOND) /* wall clock time when a plane starts */
 

@@ -14,7 +14,7 @@
 #include "fuzz/fuzz.h"
 #include "framework/framework.h"
 #include "harness/random.h"
-#include "local/admission.h"
+#include "apiserver/admission.h"
 #include "store/resource.h"
 
 #include <stdio.h>

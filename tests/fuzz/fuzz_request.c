@@ -13,10 +13,10 @@
 #include "fuzz/fake_http.h"
 #include "fuzz/fuzz.h"
 #include "harness/random.h"
-#include "local/admission.h"
-#include "local/face.h"
-#include "local/gc.h"
-#include "local/scheduler.h"
+#include "apiserver/admission.h"
+#include "apiserver/apiserver.h"
+#include "memstore/gc.h"
+#include "scheduler/scheduler.h"
 
 #include <stdlib.h>
 #include <string.h>

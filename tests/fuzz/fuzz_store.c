@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "fuzz/fuzz.h"
-#include "local/local.h"
+#include "memstore/memstore.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 
 #include "agent/agent.h"
 #include "api/device_health.h"
-#include "local/local.h"
+#include "memstore/memstore.h"
 #include "store/resource.h"
 
 /* A whole agent on the embedded store and the virtual clock; the kernel's log is a plain file. */

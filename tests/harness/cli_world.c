@@ -8,7 +8,7 @@
 #include "framework/framework.h"
 #include "harness/json_text.h"
 #include "harness/test.h"
-#include "local/admission.h"
+#include "apiserver/admission.h"
 #include "store/backend.h"
 #include "store/resource.h"
 

@@ -5,7 +5,7 @@
 
 #include "cli/cli.h"
 #include "json/json.h"
-#include "local/local.h"
+#include "memstore/memstore.h"
 
 HF_BEGIN_DECLS
 

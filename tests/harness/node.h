@@ -7,8 +7,8 @@
 
 #include "harness/test.h"
 
-#include "local/kubelet.h"
-#include "local/local.h"
+#include "kubelet/kubelet.h"
+#include "memstore/memstore.h"
 
 struct testnode {
 	char dir[64];

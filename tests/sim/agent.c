@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "harness/test.h"
-#include "local/local.h"
+#include "memstore/memstore.h"
 #include "store/resource.h"
 
 #include <fcntl.h>

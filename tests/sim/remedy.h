@@ -6,7 +6,7 @@
 #include "base/random.h"
 #include "ctl/metrics.h"
 #include "harness/test.h"
-#include "local/local.h"
+#include "memstore/memstore.h"
 #include "operator/operator.h"
 
 /*

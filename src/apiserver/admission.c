@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "apiserver/admission.h"
+
+#include "api/job.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "apiserver/admission_internal.h"
+#include "memstore/engine_internal.h"
+#include "store/resource.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * Admission of jobs, and the table that gives each kind its rules.
+ *
+ * Input: the object of a CREATE, PUT or PATCH, private to the request. Output: the same object with
+ * defaults and without unknown fields, or the causes of an "Invalid" Status. Jobs follow the CRD's
+ * defaults and the rules of api/job.h. The other kinds are in admission_pod.c and admission_core.c.
+ */
+
+/* Limit of passes over a job's unknown fields; each pass finds at most HF_FIELD_ERRORS_MAX of
+ * them. */
+#define UNKNOWN_PASSES_MAX 64
+
+/* ---- jobs --------------------------------------------------------------------------------- */
+
+/* Sets the defaults of the CRD. Without runPolicy, list_jobs of the Python SDK fails. */
+static void default_job(struct hf_json *object)
+{
+	struct hf_json *spec = hf_json_get(object, "spec"), *policy;
+
+	if (hf_json_type(spec) != HF_JSON_OBJECT)
+		return;
+	policy = hf_json_get(spec, "runPolicy");
+	if (policy == NULL || hf_json_type(policy) == HF_JSON_NULL)
+		policy = hf_json_ensure_object(spec, "runPolicy");
+	if (hf_json_type(policy) == HF_JSON_OBJECT)
+		hf_default_bool(policy, "suspend", false);
+}
+
+/* Removes every field that the job's schema lacks, as a CRD does. Writes the paths of the first
+ * HF_FIELDS_UNKNOWN_MAX removed fields to unknown, in the arena's memory. */
+static int prune_job(struct hf_json *object, const struct hf_framework *framework,
+		     struct hf_arena *arena, char *unknown[HF_FIELDS_UNKNOWN_MAX], size_t *ret_len)
+{
+	size_t len = 0;
+
+	for (int pass = 0; pass < UNKNOWN_PASSES_MAX; pass++) {
+		struct hf_field_errors errors;
+		HF_AUTO_DOC doc = hf_doc_from_json(hf_json_ref(object));
+		hf_field_errors_init(&errors, arena);
+		hf_job_read_unknown(doc, framework, &errors);
+		for (size_t i = 0; i < errors.len; i++) {
+			if (len < HF_FIELDS_UNKNOWN_MAX)
+				unknown[len++] = hf_arena_strdup(arena, errors.items[i].field);
+			/* The next pass would report a field that stays in the object again,
+			 * without end. */
+			if (!hf_fields_remove(object, errors.items[i].field))
+				return HF_E_BAD_REQUEST;
+		}
+		if (errors.dropped == 0) {
+			*ret_len = len;
+			return 0;
+		}
+	}
+	return HF_E_BAD_REQUEST;
+}
+
+void hf_admission_report(struct hf_admission *admission, const struct hf_field_errors *errors)
+{
+	for (size_t i = 0; i < errors->len; i++) {
+		HF_AUTO_STRBUF sb = HF_STRBUF_INIT(8192);
+		const struct hf_field_error *error = &errors->items[i];
+		size_t skip = strlen(error->field) + strlen(": ");
+		hf_field_error_write(error, &sb);
+		hf_admission_cause(admission, hf_problem_reason(error->problem), error->field,
+				   sb.len > skip ? sb.data + skip : sb.data);
+	}
+	for (size_t i = 0; i < errors->warnings_len; i++)
+		hf_admission_warn(admission, errors->warnings[i]);
+}
+
+int hf_admit_job(void *arg, struct hf_admission *admission, struct hf_error *err)
+{
+	const struct hf_framework *framework = arg;
+	HF_AUTO_ARENA arena = hf_arena_create(HF_ADMISSION_BYTES_MAX);
+	char *unknown[HF_FIELDS_UNKNOWN_MAX];
+	struct hf_field_errors errors;
+	size_t n_unknown = 0;
+	int rc = prune_job(admission->object, framework, arena, unknown, &n_unknown);
+
+	if (rc != 0)
+		return hf_error_set(err, rc, "%s has more unknown fields than Holdfast can remove",
+				    framework->kind);
+	rc = hf_fields_unknown(admission, unknown, n_unknown, err);
+	if (rc != 0)
+		return rc;
+	default_job(admission->object);
+	HF_AUTO_DOC doc = hf_doc_from_json(hf_json_ref(admission->object));
+	HF_AUTO_DOC old = admission->before == NULL
+				  ? NULL
+				  : hf_doc_from_json(hf_json_share(admission->before));
+	hf_field_errors_init(&errors, arena);
+	hf_job_check(doc, old, framework, &errors);
+	hf_admission_report(admission, &errors);
+	return errors.len == 0 ? 0 : hf_error_set(err, HF_E_INVALID, "%zu problems", errors.len);
+}
+
+/* Refuses jobs of a kind that this build has no table for: no controller would ever run them. */
+static int refuse_job(void *arg, struct hf_admission *admission, struct hf_error *err)
+{
+	return hf_error_set(err, HF_E_FORBIDDEN, "this version of Holdfast does not run %s",
+			    admission->resource->kind);
+}
+
+/* ---- */
+
+static void install_jobs(struct hf_local *local, const struct hf_framework *const *frameworks)
+{
+	for (size_t i = 0; i < hf_resource_count(); i++) {
+		const struct hf_resource *resource = hf_resource_at(i)->resource;
+		struct hf_local_rules rules = {.admit = refuse_job};
+		if (!hf_resource_is_job(resource))
+			continue;
+		for (size_t k = 0; frameworks[k] != NULL; k++) {
+			/* The rules carry a pointer without const; hf_admit_job only reads through
+			 * it. */
+			union {
+				const struct hf_framework *table;
+				void *arg;
+			} u = {.table = frameworks[k]};
+			if (hf_streq(u.table->plural, resource->plural))
+				rules = (struct hf_local_rules){.admit = hf_admit_job,
+								.arg = u.arg};
+		}
+		hf_local_set_rules(local, resource, &rules);
+	}
+}
+
+void hf_admission_install(struct hf_local *local, const struct hf_framework *const *frameworks)
+{
+	static const struct {
+		const struct hf_resource *resource;
+		int (*admit)(void *arg, struct hf_admission *admission, struct hf_error *err);
+	} kinds[] = {
+		{&hf_pods, hf_admit_pod},
+		{&hf_services, hf_admit_service},
+		{&hf_configmaps, hf_admit_configmap},
+		{&hf_secrets, hf_admit_secret},
+	};
+
+	install_jobs(local, frameworks);
+	for (size_t i = 0; i < HF_ARRAY_LEN(kinds); i++)
+		hf_local_set_rules(local, kinds[i].resource,
+				   &(struct hf_local_rules){.admit = kinds[i].admit});
+}

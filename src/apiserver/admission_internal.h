@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_LOCAL_ADMISSION_INTERNAL_H
+#define HF_LOCAL_ADMISSION_INTERNAL_H
+
+#include "api/pod_rules.h"
+#include "api/schema.h"
+#include "base/strbuf.h"
+#include "memstore/memstore.h"
+
+/*
+ * Shared by the rules of all kinds: field checks, defaults, and problems in the words of an API
+ * server.
+ */
+
+/*
+ * Checks admission->object against its table of fields. Returns HF_E_BAD_REQUEST for a wrong type:
+ * an API server could not decode such an object. Removes unknown fields; fieldValidation decides
+ * whether they are also refused or warned of.
+ */
+int hf_fields_check(struct hf_admission *admission, const struct hf_schema *schema,
+		    struct hf_error *err) HF_MUST_CHECK;
+
+/* Refuses or warns of removed fields, as fieldValidation asks. unknown: len field paths. */
+int hf_fields_unknown(struct hf_admission *admission, char *const *unknown, size_t len,
+		      struct hf_error *err) HF_MUST_CHECK;
+/* Removes the field at a path like spec.a.b[0].c; false if the object has no such field. */
+bool hf_fields_remove(struct hf_json *object, const char *path);
+#define HF_FIELDS_UNKNOWN_MAX 32 /* paths reported; all fields are removed */
+
+/* Add a cause. fmt and its arguments make the field's path; detail is the text after the reason. */
+void hf_problem_required(struct hf_admission *admission, const char *detail, const char *fmt, ...)
+	HF_PRINTF(3, 4);
+/* value: the rejected value, printed as JSON; NULL prints null. */
+void hf_problem_invalid(struct hf_admission *admission, const struct hf_json *value,
+			const char *detail, const char *fmt, ...) HF_PRINTF(4, 5);
+/* supported: the allowed values, ended by NULL. */
+void hf_problem_not_supported(struct hf_admission *admission, const char *value,
+			      const char *const *supported, const char *fmt, ...) HF_PRINTF(4, 5);
+
+/* Memory limit of one check: the object's texts (at most 1.5 MiB), quoted (four times) and
+ * copied. */
+#define HF_ADMISSION_BYTES_MAX ((size_t)64 << 20)
+/* Turns the errors into causes, the warnings into lines of the Warning header. */
+void hf_admission_report(struct hf_admission *admission, const struct hf_field_errors *errors);
+
+/* Set a member of object that is absent or null. */
+void hf_default_str(struct hf_json *object, const char *key, const char *value);
+void hf_default_i64(struct hf_json *object, const char *key, int64_t value);
+void hf_default_bool(struct hf_json *object, const char *key, bool value);
+
+/* The rules, one per kind; hf_local_rules.admit. */
+int hf_admit_job(void *framework, struct hf_admission *admission, struct hf_error *err);
+int hf_admit_pod(void *arg, struct hf_admission *admission, struct hf_error *err);
+int hf_admit_service(void *arg, struct hf_admission *admission, struct hf_error *err);
+int hf_admit_configmap(void *arg, struct hf_admission *admission, struct hf_error *err);
+int hf_admit_secret(void *arg, struct hf_admission *admission, struct hf_error *err);
+
+#endif

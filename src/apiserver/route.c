@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "apiserver/apiserver_internal.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <string.h>
+
+/*
+ * Parses the paths of resources into kind, namespace, name and subresource, and Accept headers into
+ * the form of the response. Pure functions.
+ */
+
+/* ---- paths -------------------------------------------------------------------------------- */
+
+/* Cuts the next segment off *rest; NULL at the end, and for an empty segment. */
+static char *next_segment(char **rest)
+{
+	char *segment = *rest, *slash;
+
+	if (segment == NULL || *segment == '\0')
+		return NULL;
+	slash = strchr(segment, '/');
+	if (slash == segment)
+		return NULL;
+	if (slash != NULL)
+		*slash++ = '\0';
+	*rest = slash;
+	return segment;
+}
+
+static bool is_namespace_subresource(const char *segment)
+{
+	return hf_streq(segment, "status") || hf_streq(segment, "finalize");
+}
+
+/* Parses what follows "namespaces/": the namespace itself, its subresource, or a kind inside it.
+ * Returns the plural. */
+static const char *route_namespace(char **rest, struct face_route *route)
+{
+	const char *name = next_segment(rest), *plural;
+
+	if (name == NULL || *rest == NULL || **rest == '\0') {
+		route->name = name;
+		return "namespaces";
+	}
+	plural = next_segment(rest);
+	if (plural != NULL && is_namespace_subresource(plural)) {
+		route->name = name;
+		route->sub = plural;
+		route->too_long = *rest != NULL;
+		return "namespaces";
+	}
+	route->ns = name;
+	return plural;
+}
+
+static const char *route_group(char **rest)
+{
+	const char *first = next_segment(rest), *group, *version;
+
+	if (hf_streq(first, "api"))
+		return hf_streq(next_segment(rest), "v1") ? "" : NULL;
+	if (!hf_streq(first, "apis"))
+		return NULL;
+	group = next_segment(rest);
+	version = next_segment(rest);
+	/* Every API group of the plane has a single version. */
+	return version != NULL && hf_streq(version, hf_resource_group_version(group)) ? group
+										      : NULL;
+}
+
+/* Parses what follows the plural: a name and a subresource. */
+static bool route_name(char *rest, struct face_route *route)
+{
+	if (rest == NULL || *rest == '\0')
+		return true;
+	route->name = next_segment(&rest);
+	route->sub = next_segment(&rest);
+	route->too_long = rest != NULL && *rest != '\0';
+	return route->name != NULL;
+}
+
+/* False for a namespace before a cluster-wide kind, and for a namespaced object's name without
+ * namespace. */
+static bool is_valid_scope(const struct face_route *route)
+{
+	if (!route->resource->namespaced)
+		return route->ns == NULL;
+	return route->ns != NULL || route->name == NULL;
+}
+
+void hf_face_route(const char *path, struct face_route *ret_route)
+{
+	struct face_route route = {.text = hf_xstrdup(*path == '/' ? path + 1 : path)};
+	char *rest = route.text;
+	const char *group = route_group(&rest);
+	const char *plural = group != NULL ? next_segment(&rest) : NULL;
+
+	if (hf_streq(plural, "namespaces"))
+		plural = route_namespace(&rest, &route);
+	if (plural != NULL)
+		route.resource = hf_resource_by_plural(group, plural);
+	if (route.resource != NULL && route.name == NULL && !route_name(rest, &route))
+		route.resource = NULL;
+	if (route.resource != NULL && !is_valid_scope(&route))
+		route.resource = NULL;
+	*ret_route = route;
+}
+
+/* ---- media types -------------------------------------------------------------------------- */
+
+static const char *skip_blanks(const char *s)
+{
+	return s + strspn(s, " \t");
+}
+
+/* True if the list element [s, end) has the parameter. */
+static bool has_param(const char *s, const char *end, const char *param)
+{
+	size_t len = strlen(param);
+
+	for (s = memchr(s, ';', (size_t)(end - s)); s != NULL;
+	     s = memchr(s, ';', (size_t)(end - s))) {
+		s = skip_blanks(s + 1);
+		if ((size_t)(end - s) >= len && strncmp(s, param, len) == 0 &&
+		    (s + len == end || strchr("; \t", s[len]) != NULL))
+			return true;
+	}
+	return false;
+}
+
+static bool has_type(const char *s, const char *end, const char *type)
+{
+	size_t len = strcspn(s, ";, \t");
+
+	if (s + len > end)
+		len = (size_t)(end - s);
+	return len == strlen(type) && strncasecmp(s, type, len) == 0;
+}
+
+static enum face_form form_of(const char *s, const char *end)
+{
+	bool any = has_type(s, end, "*/*") || has_type(s, end, "application/*");
+
+	if (!any && !has_type(s, end, "application/json"))
+		return FACE_FORM_UNACCEPTABLE;
+	if (has_param(s, end, "as=Table"))
+		return has_param(s, end, "v=v1") && has_param(s, end, "g=meta.k8s.io")
+			       ? FACE_FORM_TABLE
+			       : FACE_FORM_UNACCEPTABLE;
+	if (has_param(s, end, "as=PartialObjectMetadata") ||
+	    has_param(s, end, "as=PartialObjectMetadataList"))
+		return has_param(s, end, "v=v1") && has_param(s, end, "g=meta.k8s.io")
+			       ? FACE_FORM_METADATA
+			       : FACE_FORM_UNACCEPTABLE;
+	return FACE_FORM_JSON;
+}
+
+/* The first supported element decides. Weights (q=) are ignored, as upstream does: clients list
+ * their favourite first. */
+enum face_form hf_face_form(const char *accept)
+{
+	if (hf_str_is_empty(accept))
+		return FACE_FORM_JSON;
+	for (const char *s = accept;; s++) {
+		const char *end;
+		enum face_form form;
+		s = skip_blanks(s);
+		end = s + strcspn(s, ",");
+		form = form_of(s, end);
+		if (form != FACE_FORM_UNACCEPTABLE)
+			return form;
+		if (*end == '\0')
+			return FACE_FORM_UNACCEPTABLE;
+		s = end;
+	}
+}
+
+bool hf_face_media_is(const char *header, const char *type)
+{
+	return header != NULL && has_type(header, header + strlen(header), type);
+}

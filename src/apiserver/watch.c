@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "apiserver/apiserver_internal.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "store/request.h"
+#include "store/selector.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/*
+ * Watches: one JSON object per line, until the client, the timeout or an error ends the stream.
+ *
+ * Nothing is buffered for a slow client. When the stream is full, the store's watch is stopped and
+ * the version of the last written event is kept. When the stream has drained, a new watch resumes
+ * from that version. If history does not reach back so far, the client gets a 410, after which it
+ * lists again. A watch without a version begins with a list, kept as references and written as the
+ * client reads.
+ */
+struct face_watch {
+	struct face_stream stream; /* the first member, for casts */
+	const struct hf_resource *resource;
+	enum face_form form;
+	enum face_include include;
+	bool bookmarks;
+	bool columns_sent; /* the Table's columns were sent; they are sent once */
+	char *ns, *labels, *fields;
+	char *version; /* resourceVersion of the last written event */
+	struct hf_call *list;
+	struct hf_doc **initial; /* initial objects; not written yet: from at_initial on */
+	size_t n_initial, at_initial;
+	struct hf_watch *watch; /* NULL: not started, or stopped because the stream is full */
+	struct hf_timer *timeout;
+};
+
+static void on_drained(void *arg, struct hf_exchange *ex);
+
+static void watch_free(struct face_watch *w)
+{
+	hf_face_stream_unlink(&w->stream);
+	hf_call_cancel(w->list);
+	w->watch = hf_watch_stop(w->watch);
+	for (size_t i = w->at_initial; i < w->n_initial; i++)
+		hf_doc_unref(w->initial[i]);
+	free(w->initial);
+	hf_timer_destroy(w->timeout);
+	free(w->ns);
+	free(w->labels);
+	free(w->fields);
+	free(w->version);
+	free(w);
+}
+
+static void on_closed(void *arg, struct hf_exchange *ex)
+{
+	watch_free(arg);
+}
+
+static void finish_watch(struct face_stream *stream)
+{
+	struct face_watch *w = (struct face_watch *)stream;
+	struct hf_exchange *ex = stream->ex;
+
+	hf_exchange_on_closed(ex, NULL, NULL);
+	hf_exchange_on_drained(ex, NULL, NULL);
+	watch_free(w);
+	hf_exchange_finish(ex);
+}
+
+static void on_timeout(void *arg)
+{
+	finish_watch(arg);
+}
+
+/* ---- events ------------------------------------------------------------------------------- */
+
+static struct hf_json *table_event(struct face_watch *w, enum hf_event_type type,
+				   const struct hf_json *object)
+{
+	struct hf_json *table = hf_face_table(w->resource, !w->columns_sent);
+	const char *version = hf_json_path_str(object, "metadata", "resourceVersion", NULL);
+
+	hf_json_set_str(hf_json_ensure_object(table, "metadata"), "resourceVersion", version);
+	if (type != HF_EVENT_BOOKMARK)
+		hf_face_table_add(table, w->resource, object, w->include,
+				  hf_loop_wall(w->stream.face->loop));
+	return table;
+}
+
+/* Writes an event; false if the stream has no room: nothing was written. */
+static bool write_event(struct face_watch *w, enum hf_event_type type, struct hf_doc *doc)
+{
+	static const char *const names[] = {
+		[HF_EVENT_ADDED] = "ADDED",
+		[HF_EVENT_MODIFIED] = "MODIFIED",
+		[HF_EVENT_DELETED] = "DELETED",
+		[HF_EVENT_BOOKMARK] = "BOOKMARK",
+	};
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_FACE_STREAM_BYTES_MAX);
+	HF_AUTO_JSON other = NULL;
+
+	if (w->form == FACE_FORM_TABLE)
+		other = table_event(w, type, hf_doc_json(doc));
+	else if (w->form == FACE_FORM_METADATA)
+		other = hf_face_metadata_of(hf_doc_json(doc));
+	hf_strbuf_addf(&sb, "{\"type\":\"%s\",\"object\":", names[type]);
+	if (other != NULL)
+		hf_json_write(other, HF_JSON_COMPACT, &sb);
+	else
+		hf_face_add_doc(&sb, doc);
+	hf_strbuf_addstr(&sb, "}\n");
+	hf_assert(!sb.full);
+	if (!hf_exchange_write(w->stream.ex, sb.data, sb.len))
+		return false;
+	w->columns_sent = true;
+	return true;
+}
+
+static void write_error(struct face_watch *w, int code, const char *message)
+{
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(16384);
+	HF_AUTO_JSON status =
+		hf_status_failure(&(struct hf_status_args){.code = code, .message = message});
+
+	hf_strbuf_addstr(&sb, "{\"type\":\"ERROR\",\"object\":");
+	hf_json_write(status, HF_JSON_COMPACT, &sb);
+	hf_strbuf_addstr(&sb, "}\n");
+	/* If the stream is full, the client sees only the end, and lists again. */
+	(void)!hf_exchange_write(w->stream.ex, sb.data, sb.len);
+}
+
+static void set_version(struct face_watch *w, const char *version)
+{
+	free(w->version);
+	w->version = hf_xstrdup(version);
+}
+
+static void on_event(void *arg, const struct hf_event *event)
+{
+	struct face_watch *w = arg;
+
+	if (event->type == HF_EVENT_ENDED) {
+		if (event->code != 0)
+			write_error(w, event->code, event->message);
+		finish_watch(&w->stream);
+		return;
+	}
+	if (write_event(w, event->type, event->object)) {
+		set_version(w, event->resource_version);
+		return;
+	}
+	w->watch = hf_watch_stop(w->watch);
+	hf_exchange_on_drained(w->stream.ex, on_drained, w);
+}
+
+/* ---- start and resume
+ * ------------------------------------------------------------------------- */
+
+static void start_watch(struct face_watch *w)
+{
+	const struct hf_watch_options options = {
+		.resource = w->resource,
+		.ns = w->ns,
+		.label_selector = w->labels,
+		.field_selector = w->fields,
+		.resource_version = w->version,
+		.bookmarks = w->bookmarks,
+	};
+
+	w->watch = hf_store_watch(w->stream.face->client, &options, on_event, w);
+}
+
+/* Writes the remaining initial objects as far as there is room, then starts the watch. */
+static void resume_watch(struct face_watch *w)
+{
+	for (; w->at_initial < w->n_initial; w->at_initial++) {
+		if (!write_event(w, HF_EVENT_ADDED, w->initial[w->at_initial])) {
+			hf_exchange_on_drained(w->stream.ex, on_drained, w);
+			return;
+		}
+		hf_doc_unref(w->initial[w->at_initial]);
+	}
+	hf_exchange_on_drained(w->stream.ex, NULL, NULL);
+	start_watch(w);
+}
+
+static void on_drained(void *arg, struct hf_exchange *ex)
+{
+	resume_watch(arg);
+}
+
+static void on_list(void *arg, const struct hf_reply *reply)
+{
+	struct face_watch *w = arg;
+
+	w->list = NULL;
+	if (reply->code != 0) {
+		write_error(w, reply->code, reply->message);
+		finish_watch(&w->stream);
+		return;
+	}
+	w->initial = hf_xcalloc(reply->n_items + 1, sizeof(*w->initial));
+	for (size_t i = 0; i < reply->n_items; i++)
+		w->initial[w->n_initial++] = hf_doc_ref(reply->items[i]);
+	set_version(w, reply->resource_version);
+	resume_watch(w);
+}
+
+static void start_list(struct face_watch *w)
+{
+	const struct hf_request request = {
+		.verb = HF_VERB_LIST,
+		.resource = w->resource,
+		.ns = w->ns,
+		.label_selector = w->labels,
+		.field_selector = w->fields,
+	};
+
+	w->list = hf_store_request(w->stream.face->client, &request, on_list, w);
+}
+
+/* ---- the request -------------------------------------------------------------------------- */
+
+static char *dup_query(const struct hf_exchange *ex, const char *name)
+{
+	const char *value = hf_exchange_query(ex, name);
+
+	return hf_str_is_empty(value) ? NULL : hf_xstrdup(value);
+}
+
+/* The field selector; a path with an object's name watches that object only. */
+static char *fields_of(const struct hf_exchange *ex, const struct face_route *route)
+{
+	if (route->name == NULL)
+		return dup_query(ex, "fieldSelector");
+	return hf_xasprintf("metadata.name=%s", route->name);
+}
+
+static int check_selectors(const struct face_watch *w, struct hf_error *err)
+{
+	const struct hf_resource_info *info = hf_resource_info(w->resource);
+	struct hf_selector *selector = NULL;
+	int rc = hf_selector_parse_labels(w->labels, &selector, err);
+
+	if (rc != 0)
+		return rc;
+	selector = hf_selector_destroy(selector);
+	rc = hf_selector_parse_fields(w->fields, info != NULL ? info->fields : NULL, &selector,
+				      err);
+	if (rc == 0)
+		hf_selector_destroy(selector);
+	return rc;
+}
+
+static int check_watch(const struct face_watch *w, const struct hf_exchange *ex,
+		       struct hf_error *err)
+{
+	const char *version = hf_exchange_query(ex, "resourceVersion");
+	int64_t number;
+
+	if (hf_face_query_true(ex, "sendInitialEvents"))
+		return hf_error_set(
+			err, HF_E_INVALID,
+			"ListOptions.meta.k8s.io \"\" is invalid: sendInitialEvents: "
+			"Forbidden: sendInitialEvents is forbidden for watch unless the "
+			"WatchList feature gate is enabled");
+	if (!hf_str_is_empty(version) && hf_str_to_i64(version, 0, INT64_MAX, &number, NULL) != 0)
+		return hf_error_set(err, HF_E_BAD_REQUEST,
+				    "Invalid value: \"%s\": strconv.ParseUint: "
+				    "parsing \"%s\": invalid syntax",
+				    version, version);
+	if (w->stream.face->quiet)
+		return hf_error_set(err, HF_E_UNAVAILABLE, "the server is shutting down");
+	return check_selectors(w, err);
+}
+
+void hf_face_watch(struct hf_face *face, struct hf_exchange *ex, const struct face_route *route,
+		   enum face_form form)
+{
+	struct face_watch *w;
+	struct hf_error err = {0};
+	const char *include = hf_exchange_query(ex, "includeObject");
+	const char *version = hf_exchange_query(ex, "resourceVersion");
+	int64_t seconds;
+
+	if (!hf_face_query_i64(ex, "timeoutSeconds", 0, &seconds))
+		return;
+	w = hf_xcalloc(1, sizeof(*w));
+	*w = (struct face_watch){
+		.resource = route->resource,
+		.form = form,
+		.include = hf_streq(include, "Object") ? FACE_INCLUDE_OBJECT
+			   : hf_streq(include, "None") ? FACE_INCLUDE_NONE
+						       : FACE_INCLUDE_METADATA,
+		.bookmarks = hf_face_query_true(ex, "allowWatchBookmarks"),
+		.ns = route->ns != NULL ? hf_xstrdup(route->ns) : NULL,
+		.labels = dup_query(ex, "labelSelector"),
+		.fields = fields_of(ex, route),
+	};
+	w->stream = (struct face_stream){.ex = ex, .end = finish_watch};
+	hf_face_stream_link(face, &w->stream);
+	if (check_watch(w, ex, &err) != 0) {
+		watch_free(w);
+		hf_face_fail_err(ex, &err);
+		return;
+	}
+	hf_exchange_on_closed(ex, on_closed, w);
+	hf_exchange_add_header(ex, "Cache-Control", "no-cache, private");
+	hf_exchange_begin(ex, 200, "application/json");
+	w->timeout = hf_timer_create(face->loop, on_timeout, w);
+	hf_timer_arm(w->timeout, seconds > 0 && seconds < HF_FACE_WATCH_TIMEOUT / HF_SECOND
+					 ? seconds * HF_SECOND
+					 : HF_FACE_WATCH_TIMEOUT);
+	if (hf_str_is_empty(version) || hf_streq(version, "0")) {
+		start_list(w);
+		return;
+	}
+	set_version(w, version);
+	start_watch(w);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "kubelet/kubelet_internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/statvfs.h>
+
+/*
+ * Decides when the disk is nearly full, for the Node's condition DiskPressure. Upstream's kubelet
+ * evicts pods when less than a tenth of the disk or a twentieth of the inodes is free, because
+ * other nodes can run them. Here there is no other node, and many machines run with less for years.
+ * The free space must therefore also be small in absolute terms (LITTLE_BYTES, LITTLE_FILES).
+ */
+#define SHARE 10
+#define LITTLE_BYTES ((uint64_t)1 << 30)
+#define SHARE_FILES 20
+#define LITTLE_FILES ((uint64_t)10000)
+
+static uint64_t limit_of(uint64_t all, uint64_t share, uint64_t little)
+{
+	return all / share < little ? all / share : little;
+}
+
+/* The condition ends only a quarter above the limit, so that it does not alternate around it. */
+static bool is_short(uint64_t left, uint64_t limit, bool before)
+{
+	return left < (before ? limit + limit / 4 : limit);
+}
+
+bool hf_kdisk_is_short(const struct hf_kdisk *disk, bool before)
+{
+	/* Some file systems do not count inodes. */
+	return is_short(disk->free_bytes, limit_of(disk->bytes, SHARE, LITTLE_BYTES), before) ||
+	       (disk->files > 0 &&
+		is_short(disk->free_files, limit_of(disk->files, SHARE_FILES, LITTLE_FILES),
+			 before));
+}
+
+bool hf_kdisk_read(const char *dir, struct hf_kdisk *ret_disk)
+{
+	struct statvfs st;
+
+	if (statvfs(dir, &st) < 0)
+		return false;
+	*ret_disk = (struct hf_kdisk){.bytes = (uint64_t)st.f_blocks * st.f_frsize,
+				      .free_bytes = (uint64_t)st.f_bavail * st.f_frsize,
+				      .files = st.f_files,
+				      .free_files = st.f_favail};
+	return true;
+}
+
+void hf_kdisk_text(const struct hf_kdisk *disk, const char *dir, char *text, size_t size)
+{
+	bool small = disk->bytes < (uint64_t)1 << 30;
+	uint64_t unit = small ? 1024 : (uint64_t)1 << 20;
+
+	/* Names the inodes if the bytes are above their limit. If both are, space was freed a
+	 * moment ago, and the text names the bytes. */
+	if (disk->files > 0 &&
+	    !is_short(disk->free_bytes, limit_of(disk->bytes, SHARE, LITTLE_BYTES), true))
+		(void)snprintf(text, size,
+			       "the disk that holds %s is nearly full: %" PRIu64 " of %" PRIu64
+			       " inodes are free",
+			       dir, disk->free_files, disk->files);
+	else
+		(void)snprintf(text, size,
+			       "the disk that holds %s is nearly full: %" PRIu64 " of %" PRIu64
+			       " %s are free",
+			       dir, disk->free_bytes / unit, disk->bytes / unit,
+			       small ? "KiB" : "MiB");
+}

@@ -1,0 +1,613 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "kubelet/kubelet_internal.h"
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "kubelet/runtime/netns_internal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+/*
+ * Creates and destroys the kubelet, finds the pods of an earlier kubelet on disk, and drains.
+ * kubelet_pod.c does the work for each pod.
+ */
+
+/* known pods, including ended ones with logs on disk */
+#define PODS_KNOWN_MAX 4096
+#define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+#define LEFTOVERS_WAIT_MS 10000
+/* time limit for writing final statuses once no container runs */
+#define DRAIN_STATUS_MAX (5 * HF_SECOND)
+
+/* --- helpers for the other parts --- */
+
+void hf_kubelet_notice(struct hf_kubelet *k, const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (k->notice)
+		k->notice(k->arg, text);
+}
+
+struct hf_kpod *hf_kubelet_find(const struct hf_kubelet *k, const char *ns, const char *name)
+{
+	const char *uid;
+	void *value;
+
+	for (size_t it = 0; hf_map_next(k->pods, &it, &uid, &value);) {
+		struct hf_kpod *pod = value;
+
+		if (pod->doc && hf_streq(pod->ns, ns) && hf_streq(pod->name, name))
+			return pod;
+	}
+	return NULL;
+}
+
+static bool ip_is_taken(const struct hf_kubelet *k, uint32_t ip)
+{
+	const char *uid;
+	void *value;
+
+	for (size_t it = 0; hf_map_next(k->pods, &it, &uid, &value);) {
+		const struct hf_kpod *pod = value;
+
+		if (pod->ip == ip && pod->state != HF_KPOD_ENDED)
+			return true;
+	}
+	return false;
+}
+
+/* Returns the next free address. Addresses are reused as late as possible, because the interface of
+ * a pod that has just ended may still exist. */
+uint32_t hf_kubelet_take_ip(struct hf_kubelet *k)
+{
+	uint32_t first = k->isolate ? HF_NET_FIRST : HF_NET_HOST_FIRST;
+	uint32_t last = k->isolate ? HF_NET_LAST : HF_NET_HOST_LAST;
+
+	do
+		k->last_ip = k->last_ip < first || k->last_ip >= last ? first : k->last_ip + 1;
+	while (ip_is_taken(k, k->last_ip));
+	return k->last_ip;
+}
+
+static void start_after_known(struct hf_kubelet *k)
+{
+	const char *uid;
+	void *value;
+
+	for (size_t it = 0; hf_map_next(k->pods, &it, &uid, &value);) {
+		const struct hf_kpod *pod = value;
+
+		if (pod->ip > k->last_ip)
+			k->last_ip = pod->ip;
+	}
+}
+
+void hf_kubelet_forget(struct hf_kubelet *k, struct hf_kpod *pod)
+{
+	HF_AUTOFREE char *uid = hf_xstrdup(pod->uid);
+
+	(void)hf_map_remove(k->pods, uid);
+	hf_khosts_changed(k);
+	hf_kubelet_check_drained(k);
+}
+
+/* --- pods of the store --- */
+
+static void free_pod(void *pod)
+{
+	(void)hf_kpod_destroy(pod);
+}
+
+static void on_pod(void *arg, struct hf_doc *doc)
+{
+	struct hf_kubelet *k = arg;
+	const char *uid = hf_doc_uid(doc);
+	struct hf_kpod *pod = hf_map_get(k->pods, uid);
+
+	/* The UID becomes the name of a folder. */
+	if (hf_dns1123_label_problem(uid))
+		return;
+	if (pod) {
+		hf_kpod_set_doc(pod, doc);
+	} else {
+		pod = hf_kpod_create(k, doc);
+		if (!hf_map_put(k->pods, uid, pod)) {
+			(void)hf_kpod_destroy(pod);
+			hf_kubelet_notice(k,
+					  "more than %d pods are known: pod %s/%s is not started",
+					  PODS_KNOWN_MAX, hf_doc_namespace(doc), hf_doc_name(doc));
+			return;
+		}
+		if (k->draining)
+			hf_kpod_stop(pod, HF_KPOD_STOP_DRAIN, 0);
+	}
+	hf_khosts_changed(k);
+}
+
+static void on_pod_removed(void *arg, struct hf_doc *last)
+{
+	struct hf_kubelet *k = arg;
+	struct hf_kpod *pod = hf_map_get(k->pods, hf_doc_uid(last));
+
+	if (pod)
+		hf_kpod_gone_from_store(pod);
+	hf_khosts_changed(k);
+}
+
+/* Ends the pods that were found on disk and that the store does not know. */
+static void on_pods_listed(void *arg)
+{
+	struct hf_kubelet *k = arg;
+	const char *uid;
+	void *value;
+
+	for (size_t it = 0; hf_map_next(k->pods, &it, &uid, &value);) {
+		struct hf_kpod *pod = value;
+
+		if (!pod->doc)
+			hf_kpod_gone_from_store(pod);
+	}
+}
+
+static void on_service(void *arg, struct hf_doc *doc HF_UNUSED)
+{
+	hf_khosts_changed(arg);
+}
+
+static void on_nothing(void *arg HF_UNUSED)
+{
+}
+
+static void watch_store(struct hf_kubelet *k)
+{
+	struct hf_kwatch_options pods = {.loop = k->loop,
+					 .store = k->store,
+					 .resource = &hf_pods,
+					 .field_selector = k->selector,
+					 .changed = on_pod,
+					 .removed = on_pod_removed,
+					 .synced = on_pods_listed,
+					 .arg = k};
+	struct hf_kwatch_options services = {.loop = k->loop,
+					     .store = k->store,
+					     .resource = &hf_services,
+					     .changed = on_service,
+					     .removed = on_service,
+					     .synced = on_nothing,
+					     .arg = k};
+
+	k->pod_watch = hf_kwatch_create(&pods);
+	k->service_watch = hf_kwatch_create(&services);
+}
+
+static const char *how_to_isolate(void)
+{
+	return "to change that run as root, or allow user namespaces "
+	       "(sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone; on Ubuntu "
+	       "kernel.apparmor_restrict_unprivileged_userns=0)";
+}
+
+void hf_kubelet_probed(struct hf_kubelet *k)
+{
+	const char *uid;
+	void *value;
+
+	k->probed = true;
+	if (!k->isolate && k->network == HF_KUBELET_NETWORK_AUTO)
+		hf_kubelet_notice(k,
+				  "pods share this machine's network, so two jobs cannot use the "
+				  "same port: %s; %s",
+				  k->why, how_to_isolate());
+	else if (k->isolate && !k->uplink)
+		hf_kubelet_notice(k,
+				  "pods reach each other but no other network: %s, or set "
+				  "hostNetwork in the pods",
+				  k->uplink_why);
+	if (!k->isolate && !k->preload)
+		hf_kubelet_notice(k,
+				  "pods will not find each other by name: " HF_PRELOAD_FILE
+				  " is missing; put it beside '%s'",
+				  k->exe);
+	if (k->isolate && !k->pid_ns)
+		hf_kubelet_notice(k, "containers see all processes of this machine: %s", k->why);
+	k->node = hf_knode_create(k);
+	for (size_t it = 0; hf_map_next(k->pods, &it, &uid, &value);)
+		hf_kpod_wake(value);
+}
+
+void hf_kubelet_facts(const struct hf_kubelet *k, struct hf_kubelet_facts *ret_facts)
+{
+	*ret_facts = (struct hf_kubelet_facts){
+		.pod_network = k->isolate,
+		.user_ns = k->user_ns,
+		.pid_ns = k->pid_ns,
+		.uplink = k->uplink,
+		.cgroups = k->cgroups.memory[0] && k->cgroups.cpu[0],
+		.why = k->why,
+	};
+}
+
+/* --- create --- */
+
+static int take_lock(const char *state_dir, int *ret_fd, struct hf_error *err)
+{
+	HF_AUTOFREE char *path = hf_xasprintf("%s/lock", state_dir);
+	HF_AUTO_FD fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (fd < 0)
+		return hf_error_errno(err, errno, "cannot open '%s'", path);
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return hf_error_set(err, HF_E_CONFLICT, "another kubelet works in '%s'", state_dir);
+	*ret_fd = fd;
+	fd = -1;
+	return 0;
+}
+
+/* busybox's nslookup asks DNS servers, which do not know the pods. This script resolves names with
+ * the C library, as all programs of the container do. */
+static const char nslookup_script[] =
+	"#!/bin/sh\n"
+	"# nslookup NAME, answered as this container's programs resolve names.\n"
+	"[ $# -ge 1 ] || { echo 'usage: nslookup NAME' >&2; exit 1; }\n"
+	"found=$(getent ahosts \"$1\") || { echo \"nslookup: can't resolve '$1'\"; exit 1; }\n"
+	"printf 'Server:\\t\\t/etc/hosts\\n\\nName:\\t%s\\n' \"$1\"\n"
+	"printf '%s\\n' \"$found\" | while read -r address type _; do\n"
+	"\t[ \"$type\" != STREAM ] || printf 'Address: %s\\n' \"$address\"\n"
+	"done\n";
+
+/* Links this program into the plane's folder, so that a pod's command can be `holdfast exec`. */
+static void link_program(const struct hf_kubelet *k)
+{
+	HF_AUTOFREE char *link = hf_xasprintf("%s/holdfast", k->bin_dir);
+
+	(void)unlink(link);
+	if (!hf_streq(k->exe, "/proc/self/exe"))
+		(void)!symlink(k->exe, link);
+}
+
+static int make_folders(struct hf_kubelet *k, struct hf_error *err)
+{
+	HF_AUTOFREE char *nslookup = hf_xasprintf("%s/nslookup", k->bin_dir);
+	int rc = hf_fs_mkdirs(k->state_dir, 0700, err);
+
+	if (!rc)
+		rc = take_lock(k->state_dir, &k->lock_fd, err);
+	if (!rc)
+		rc = hf_fs_mkdirs(k->pods_dir, 0700, err);
+	if (!rc)
+		rc = hf_fs_mkdirs(k->bin_dir, 0755, err);
+	if (!rc)
+		rc = hf_fs_write_changed(nslookup, nslookup_script, sizeof(nslookup_script) - 1,
+					 0755, err);
+	if (!rc)
+		link_program(k);
+	return rc;
+}
+
+static char *find_exe(const char *asked)
+{
+	char path[HF_KUBELET_PATH_MAX];
+	ssize_t n = asked ? -1 : readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	if (asked)
+		return hf_xstrdup(asked);
+	if (n <= 0)
+		return hf_xstrdup("/proc/self/exe");
+	path[n] = '\0';
+	/* If the program's file was replaced while it runs, /proc/self/exe still is the running
+	 * version. */
+	return hf_xstrdup(access(path, X_OK) == 0 ? path : "/proc/self/exe");
+}
+
+/* Looks for the preload library beside the program, in the build folder and where it is installed. */
+static char *find_preload(const char *exe)
+{
+	static const char *const folders[] = {"", "/src/kubelet", "/../lib/holdfast"};
+	const char *slash = strrchr(exe, '/');
+
+	for (size_t i = 0; slash && i < HF_ARRAY_LEN(folders); i++) {
+		HF_AUTOFREE char *path = hf_xasprintf("%.*s%s/" HF_PRELOAD_FILE, (int)(slash - exe),
+						      exe, folders[i]);
+
+		if (access(path, R_OK) == 0)
+			return hf_steal(&path);
+	}
+	return NULL;
+}
+
+/* The variables that every container gets from this program's environment: where programs are found
+ * and how text is written. No others, as they may be secret. */
+static void make_base_env(struct hf_kubelet *k, const char *const *env)
+{
+	static const char *const names[] = {"HOME",   "USER",     "LOGNAME", "LANG",
+					    "LC_ALL", "LC_CTYPE", "TZ",      "LD_LIBRARY_PATH"};
+	const char *path = getenv("PATH");
+	size_t more = 0;
+
+	while (env && env[more])
+		more++;
+	k->base_env = hf_xcalloc(HF_ARRAY_LEN(names) + more + 2, sizeof(*k->base_env));
+	k->base_env[k->n_base_env++] =
+		hf_xasprintf("PATH=%s:%s", k->bin_dir, hf_str_or(path, DEFAULT_PATH));
+	for (size_t i = 0; i < HF_ARRAY_LEN(names); i++) {
+		const char *value = getenv(names[i]);
+
+		if (!hf_str_is_empty(value))
+			k->base_env[k->n_base_env++] = hf_xasprintf("%s=%s", names[i], value);
+	}
+	for (size_t i = 0; i < more; i++)
+		k->base_env[k->n_base_env++] = hf_xstrdup(env[i]);
+}
+
+static int find_pods(struct hf_kubelet *k, struct hf_error *err)
+{
+	DIR *dir = opendir(k->pods_dir);
+	struct dirent *entry;
+
+	if (!dir)
+		return hf_error_errno(err, errno, "cannot read '%s'", k->pods_dir);
+	while ((entry = readdir(dir))) {
+		struct hf_kpod *pod;
+
+		if (hf_dns1123_label_problem(entry->d_name))
+			continue;
+		pod = hf_kpod_create_found(k, entry->d_name);
+		if (!hf_map_put(k->pods, entry->d_name, pod))
+			(void)hf_kpod_destroy(pod);
+	}
+	(void)closedir(dir);
+	start_after_known(k);
+	return 0;
+}
+
+static void on_drain_task(void *arg);
+static void on_drain_timer(void *arg);
+
+static struct hf_kubelet *allocate_kubelet(const struct hf_kubelet_options *o)
+{
+	struct hf_kubelet *k = hf_xcalloc(1, sizeof(*k));
+
+	k->loop = o->loop;
+	k->store = o->store;
+	k->network = o->network;
+	k->notice = o->notice;
+	k->ready = o->ready;
+	k->arg = o->arg;
+	k->lock_fd = k->netns_fd = -1;
+	k->state_dir = hf_xstrdup(o->state_dir);
+	k->pods_dir = hf_xasprintf("%s/pods", o->state_dir);
+	k->bin_dir = hf_xasprintf("%s/bin", o->state_dir);
+	k->node_name = hf_xstrdup(hf_str_or(o->node_name, HF_KUBELET_NODE));
+	k->selector = hf_xasprintf("spec.nodeName=%s", k->node_name);
+	k->exe = find_exe(o->exe);
+	k->preload = find_preload(k->exe);
+	make_base_env(k, o->env);
+	k->pods = hf_map_create(PODS_KNOWN_MAX, 0, free_pod);
+	k->hosts_task = hf_task_create(k->loop, hf_khosts_write_all, k);
+	k->drain_task = hf_task_create(k->loop, on_drain_task, k);
+	k->drain_timer = hf_timer_create(k->loop, on_drain_timer, k);
+	k->events = hf_kevents_create(k);
+	return k;
+}
+
+int hf_kubelet_create(const struct hf_kubelet_options *options, struct hf_kubelet **ret_kubelet,
+		      struct hf_error *err)
+{
+	struct hf_kubelet *k;
+	int rc;
+
+	if (options->state_dir[0] != '/' || strlen(options->state_dir) > HF_KUBELET_PATH_MAX / 2)
+		return hf_error_set(err, HF_E_INVALID,
+				    "'%s' must be an absolute path of at most %d "
+				    "bytes",
+				    options->state_dir, HF_KUBELET_PATH_MAX / 2);
+	k = allocate_kubelet(options);
+	rc = make_folders(k, err);
+	if (!rc)
+		rc = find_pods(k, err);
+	if (!rc)
+		rc = hf_kprobe_start(k, err);
+	if (rc) {
+		hf_kubelet_destroy(k);
+		return rc;
+	}
+	watch_store(k);
+	*ret_kubelet = k;
+	return 0;
+}
+
+struct hf_kubelet *hf_kubelet_destroy(struct hf_kubelet *k)
+{
+	if (!k)
+		return NULL;
+	hf_assert(!k->streams);
+	k->probe = hf_kprobe_destroy(k->probe);
+	k->pod_watch = hf_kwatch_destroy(k->pod_watch);
+	k->service_watch = hf_kwatch_destroy(k->service_watch);
+	k->node = hf_knode_destroy(k->node);
+	k->pods = hf_map_destroy(k->pods);
+	k->uplink_process = hf_kuplink_destroy(k->uplink_process);
+	k->events = hf_kevents_destroy(k->events);
+	k->hosts_task = hf_task_destroy(k->hosts_task);
+	k->drain_task = hf_task_destroy(k->drain_task);
+	k->drain_timer = hf_timer_destroy(k->drain_timer);
+	for (size_t i = 0; i < k->n_base_env; i++) {
+		union {
+			const char *in;
+			char *out;
+		} item = {.in = k->base_env[i]};
+
+		free(item.out);
+	}
+	free(k->base_env);
+	free(k->state_dir);
+	free(k->pods_dir);
+	free(k->bin_dir);
+	free(k->node_name);
+	free(k->selector);
+	free(k->exe);
+	free(k->preload);
+	hf_fd_cleanup(&k->netns_fd);
+	hf_fd_cleanup(&k->lock_fd);
+	free(k);
+	return NULL;
+}
+
+/* --- drain --- */
+
+static bool is_quiet(const struct hf_kubelet *k)
+{
+	const char *uid;
+	void *value;
+
+	for (size_t it = 0; hf_map_next(k->pods, &it, &uid, &value);)
+		if (hf_kpod_active(value))
+			return false;
+	return true;
+}
+
+static bool is_settled(const struct hf_kubelet *k)
+{
+	const char *uid;
+	void *value;
+
+	for (size_t it = 0; hf_map_next(k->pods, &it, &uid, &value);)
+		if (!hf_kpod_settled(value))
+			return false;
+	return true;
+}
+
+static void end_drain(struct hf_kubelet *k)
+{
+	void (*done)(void *) = k->drained;
+
+	hf_timer_disarm(k->drain_timer);
+	k->drained = NULL;
+	if (done)
+		done(k->drained_arg);
+}
+
+/* The store does not accept the final statuses. The next kubelet writes them from the journals. */
+static void on_drain_timer(void *arg)
+{
+	struct hf_kubelet *k = arg;
+
+	if (k->drained)
+		hf_kubelet_notice(k, "the store did not accept the final status of every pod; the "
+				     "next start writes them from the journals");
+	end_drain(k);
+}
+
+static void on_drain_task(void *arg)
+{
+	struct hf_kubelet *k = arg;
+
+	if (!k->draining || !k->drained || !is_quiet(k))
+		return;
+	if (is_settled(k))
+		end_drain(k);
+	else if (!hf_timer_armed(k->drain_timer))
+		hf_timer_arm(k->drain_timer, DRAIN_STATUS_MAX);
+}
+
+void hf_kubelet_check_drained(struct hf_kubelet *k)
+{
+	if (k->draining)
+		hf_task_post(k->drain_task);
+}
+
+void hf_kubelet_drain(struct hf_kubelet *k, hf_time grace, void (*done)(void *arg), void *arg)
+{
+	const char *uid;
+	void *value;
+
+	k->draining = true;
+	hf_timer_disarm(k->drain_timer);
+	k->drained = done;
+	k->drained_arg = arg;
+	for (size_t it = 0; hf_map_next(k->pods, &it, &uid, &value);) {
+		struct hf_kpod *pod = value;
+
+		hf_kpod_stop(pod, HF_KPOD_STOP_DRAIN,
+			     grace == HF_TIME_NONE ? hf_kpod_grace(pod) : grace);
+	}
+	hf_kubelet_check_drained(k);
+}
+
+int hf_kubelet_signal(struct hf_kubelet *k, const char *ns, const char *pod_name,
+		      const char *container, int signum, struct hf_error *err)
+{
+	struct hf_kpod *pod = hf_kubelet_find(k, ns, pod_name);
+
+	if (!pod || !pod->shim)
+		return hf_error_set(err, HF_E_NOT_FOUND, "no pod '%s/%s' runs here", ns, pod_name);
+	for (size_t i = 0; i < pod->n; i++) {
+		const struct hf_kpod_container *c = &pod->containers[i];
+		const struct hf_container_past *past = hf_pod_past_find(&pod->past, c->name);
+
+		if ((container && !hf_streq(c->name, container)) || !past ||
+		    past->last.state != HF_ATTEMPT_RUNNING)
+			continue;
+		hf_kshim_command(pod->shim, "signal %s %u %d", c->name, past->last.number, signum);
+		return 0;
+	}
+	return hf_error_set(err, HF_E_NOT_FOUND, "no container of pod '%s/%s' runs", ns, pod_name);
+}
+
+/* --- pods of a killed kubelet --- */
+
+static void kill_leftover(const char *pod_dir)
+{
+	HF_AUTO_FD dir = open(pod_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	HF_AUTOFREE struct hf_pod_past *past = hf_xcalloc(1, sizeof(*past));
+
+	/* When the shim dies, the kernel kills its containers. */
+	if (dir >= 0 && hf_journal_read(dir, past, NULL) == 0 && past->shim.pid)
+		(void)hf_process_id_kill(&past->shim, SIGKILL, NULL);
+}
+
+int hf_kubelet_kill_leftovers(const char *state_dir, struct hf_error *err)
+{
+	HF_AUTOFREE char *pods_dir = hf_xasprintf("%s/pods", state_dir);
+	HF_AUTO_FD lock = -1;
+	DIR *dir = opendir(pods_dir);
+	struct dirent *entry;
+	int rc, waited_ms = 0;
+
+	if (!dir)
+		return errno == ENOENT ? 0
+				       : hf_error_errno(err, errno, "cannot read '%s'", pods_dir);
+	rc = take_lock(state_dir, &lock, err);
+	while (!rc && (entry = readdir(dir))) {
+		HF_AUTOFREE char *pod_dir = hf_xasprintf("%s/%s", pods_dir, entry->d_name);
+
+		if (hf_dns1123_label_problem(entry->d_name))
+			continue;
+		kill_leftover(pod_dir);
+		for (; hf_kshim_alive(pod_dir) && waited_ms < LEFTOVERS_WAIT_MS; waited_ms += 10)
+			(void)poll(NULL, 0, 10);
+		hf_kstray_kill(entry->d_name);
+		if (hf_kshim_alive(pod_dir))
+			rc = hf_error_set(err, HF_E_TIMEOUT,
+					  "the shim of pod %s did not end after SIGKILL",
+					  entry->d_name);
+	}
+	(void)closedir(dir);
+	return rc;
+}

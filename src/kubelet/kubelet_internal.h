@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_LOCAL_KUBELET_INTERNAL_H
+#define HF_LOCAL_KUBELET_INTERNAL_H
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "kubelet/kubelet.h"
+#include "kubelet/plan_internal.h"
+#include "kubelet/runtime/shim_internal.h"
+#include "store/resource.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * The parts of the kubelet and the functions between them.
+ *
+ *   kubelet.c          create and destroy, the pods found on disk, drain
+ *   kubelet_watch.c    pods and services of the store
+ *   kubelet_pod.c      the steps in the life of a pod
+ *   kubelet_plan.c     what should happen to its containers (pure)
+ *   kubelet_start.c    from a container's spec to a run file
+ *   kubelet_check.c    which pods are refused (pure)
+ *   kubelet_env.c      variables (pure)
+ *   kubelet_data.c     the content of ConfigMaps and Secrets (pure)
+ *   kubelet_volumes.c  volumes on disk, and mounts
+ *   kubelet_refs.c     fetching the ConfigMaps and Secrets of a pod
+ *   kubelet_status.c   status documents (pure apart from termination messages)
+ *   kubelet_shim.c     the connection to a shim
+ *   kubelet_hosts.c    hosts files
+ *   kubelet_probe.c    what the machine allows; the node's network
+ *   kubelet_uplink.c   the pods' way to other networks
+ *   kubelet_node.c     the Node and its Lease
+ *   kubelet_disk.c     when the disk is nearly full
+ *   kubelet_event.c    Events
+ *   kubelet_logs.c     reading log files
+ */
+
+/* bytes of a pod's folder; longer state folders are refused */
+#define HF_KUBELET_PATH_MAX 2048
+/* for errors that may pass, such as a missing ConfigMap */
+#define HF_KPOD_RETRY (2 * HF_SECOND)
+#define HF_TERMINATION_BYTES_MAX 4096       /* as in upstream's kubelet */
+#define HF_KUBELET_LOG_BYTES_MAX (10 << 20) /* per file; upstream's containerLogMaxSize */
+#define HF_PRELOAD_FILE "libholdfast-names.so"
+#define HF_KUBELET_LOG_FILES_MAX 5 /* upstream's containerLogMaxFiles */
+
+struct hf_kpod;
+
+/* --- kubelet_watch.c --- */
+struct hf_kwatch;
+struct hf_kwatch_options {
+	struct hf_loop *loop;
+	struct hf_store *store;
+	const struct hf_resource *resource;
+	/* NULL: all objects; static, or outlives the watch */
+	const char *field_selector;
+	/* The loop calls these; doc is borrowed. */
+	void (*changed)(void *arg, struct hf_doc *doc);
+	void (*removed)(void *arg, struct hf_doc *last);
+	void (*synced)(void *arg); /* once, after the first list */
+	void *arg;
+};
+struct hf_kwatch *hf_kwatch_create(const struct hf_kwatch_options *options);
+/* NULL is allowed; returns NULL */
+struct hf_kwatch *hf_kwatch_destroy(struct hf_kwatch *watch);
+/* Iterates over the objects, borrowed: for (size_t it = 0; hf_kwatch_next(watch, &it, &doc);) … */
+bool hf_kwatch_next(const struct hf_kwatch *watch, size_t *it, struct hf_doc **ret_doc);
+
+/* --- kubelet_refs.c --- */
+struct hf_krefs;
+#define HF_KREFS_MAX 256 /* objects that a pod may name */
+typedef void (*hf_krefs_fn)(void *arg);
+struct hf_krefs *hf_krefs_create(struct hf_store *store, struct hf_loop *loop, const char *ns);
+/* NULL is allowed; returns NULL */
+struct hf_krefs *hf_krefs_destroy(struct hf_krefs *refs);
+/* Adds an object to fetch. The same object may be added twice; a NULL name adds nothing. */
+void hf_krefs_add(struct hf_krefs *refs, const struct hf_resource *resource, const char *name);
+/* Fetches all objects. The loop calls done once, when there is a reply for each. */
+void hf_krefs_fetch(struct hf_krefs *refs, hf_krefs_fn done, void *arg);
+/* Returns the object, or NULL with the reason in err (HF_E_NOT_FOUND with upstream's message). */
+struct hf_doc *hf_krefs_get(const struct hf_krefs *refs, const struct hf_resource *resource,
+			    const char *name, struct hf_error *err);
+
+/* --- kubelet_data.c: values of ConfigMaps and Secrets --- */
+/* Appends the bytes of a key to sb. HF_E_NOT_FOUND: no such key; HF_E_INVALID: not base64. */
+int hf_kdata_get(struct hf_doc *doc, const char *key, struct hf_strbuf *sb, struct hf_error *err)
+	HF_MUST_CHECK;
+/* Calls fn for every key, in the object's order, until fn fails. */
+typedef int (*hf_kdata_fn)(void *arg, const char *key, const struct hf_strbuf *bytes,
+			   struct hf_error *err);
+int hf_kdata_each(struct hf_doc *doc, hf_kdata_fn fn, void *arg, struct hf_error *err)
+	HF_MUST_CHECK;
+
+/* --- kubelet_env.c --- */
+struct hf_kenv_input {
+	const struct hf_json *pod;       /* the whole object */
+	const struct hf_json *container; /* its entry in the spec */
+	const struct hf_krefs *refs;
+	const char *const *base; /* "NAME=value", the base of every container */
+	const char *hostname;
+	const char *pod_ip, *host_ip;
+};
+void hf_kenv_add_refs(const struct hf_json *container, struct hf_krefs *refs);
+/* Builds the environment. HF_E_INVALID: the text is the message of a CreateContainerConfigError. */
+int hf_kenv_build(const struct hf_kenv_input *input, struct hf_arena *arena,
+		  const char *const **ret_env, struct hf_error *err) HF_MUST_CHECK;
+/* Expands $(NAME) by the variables in env ("NAME=value", NULL-terminated), and $$(NAME) to $(NAME). */
+const char *hf_kenv_expand(const char *text, const char *const *env, struct hf_arena *arena);
+/* Returns the value of a fieldRef; NULL and err if the path is not supported. */
+const char *hf_kenv_field(const struct hf_kenv_input *input, const char *path,
+			  struct hf_arena *arena, struct hf_error *err);
+/* Returns the value of a resourceFieldRef. */
+const char *hf_kenv_resource(const struct hf_kenv_input *input, const struct hf_json *ref,
+			     struct hf_arena *arena, struct hf_error *err);
+
+/* --- kubelet_check.c: HF_E_UNSUPPORTED with a text that names the field --- */
+struct hf_kcheck {
+	bool isolate; /* the pod will get namespaces */
+	bool root;
+	int64_t uid; /* of this process */
+};
+int hf_kcheck_pod(const struct hf_json *spec, const struct hf_kcheck *facts, struct hf_error *err)
+	HF_MUST_CHECK;
+/* Tells why a container is refused. spec: the pod's; path: such as "spec.containers[0]". */
+int hf_kcheck_container(const struct hf_json *container, const struct hf_json *spec,
+			const char *path, const struct hf_kcheck *facts, struct hf_error *err)
+	HF_MUST_CHECK;
+
+/* --- kubelet_volumes.c --- */
+void hf_kvolumes_add_refs(const struct hf_json *spec, struct hf_krefs *refs);
+/* Writes the volumes to pod_dir/volumes. Volumes in memory are listed for the shim instead. */
+int hf_kvolumes_make(const struct hf_kenv_input *input, const char *pod_dir, struct hf_arena *arena,
+		     struct hf_shim_pod *pod, struct hf_error *err) HF_MUST_CHECK;
+struct hf_kmounts {
+	struct hf_run_mount items[HF_RUN_MOUNTS_MAX];
+	size_t n;
+};
+/* Appends the container's volumeMounts. */
+int hf_kvolumes_mounts(const struct hf_json *spec, const struct hf_json *container,
+		       const char *pod_dir, struct hf_arena *arena, struct hf_kmounts *mounts,
+		       struct hf_error *err) HF_MUST_CHECK;
+
+/* --- kubelet_shim.c --- */
+struct hf_kshim;
+struct hf_kshim_handler {
+	/* The shim has answered: its journal can be read and it takes commands. */
+	void (*ready)(void *arg);
+	/* The shim could not be started; text is the reason. */
+	void (*failed)(void *arg, const char *text);
+	void (*journal)(void *arg);
+	void (*refused)(void *arg, const char *container, unsigned attempt, const char *text);
+	/* The shim has ended: its lock is free. */
+	void (*gone)(void *arg);
+	void *arg;
+};
+/* Starts a shim for the pod in this folder; pod.json is written already. */
+int hf_kshim_start(const struct hf_kubelet *kubelet, const char *pod_dir,
+		   const struct hf_kshim_handler *handler, struct hf_kshim **ret_shim,
+		   struct hf_error *err) HF_MUST_CHECK;
+/* Connects to the shim that runs already; calls gone() if there is none. */
+struct hf_kshim *hf_kshim_attach(struct hf_loop *loop, const char *pod_dir,
+				 const struct hf_kshim_handler *handler);
+/* NULL is allowed; returns NULL */
+struct hf_kshim *hf_kshim_destroy(struct hf_kshim *shim);
+/* Sends a command. Returns false if the shim cannot take it now; repeat it when the shim is ready. */
+bool hf_kshim_command(struct hf_kshim *shim, const char *fmt, ...) HF_PRINTF(2, 3);
+/* Tells whether a shim holds the folder's lock. */
+bool hf_kshim_alive(const char *pod_dir);
+/* Sends SIGKILL to every process with this HOLDFAST_POD_UID in its environment; for pods without a
+ * process namespace. */
+void hf_kstray_kill(const char *pod_uid);
+
+/* --- kubelet_pod.c --- */
+enum hf_kpod_state {
+	HF_KPOD_NEW,       /* nothing has been done */
+	HF_KPOD_REFUSED,   /* refused; waits for its deletion */
+	HF_KPOD_PREPARING, /* the objects of its volumes are being fetched */
+	HF_KPOD_SPAWNING,  /* its shim is being started or connected */
+	HF_KPOD_RUNNING,   /* the shim answers */
+	HF_KPOD_QUITTING,  /* all containers have ended; the shim was told to end */
+	HF_KPOD_ENDED,     /* no process of the pod runs, and none will start */
+};
+
+enum hf_kpod_stop {
+	HF_KPOD_GO,
+	HF_KPOD_STOP_DELETED,
+	HF_KPOD_STOP_DEADLINE,
+	HF_KPOD_STOP_FAILED,
+	HF_KPOD_STOP_DRAIN
+};
+
+struct hf_kpod_container {
+	struct hf_kpod *pod;
+	const char *name;
+	const struct hf_json *spec; /* borrowed from the pod's first document */
+	bool init;
+	struct hf_krefs *refs; /* not NULL: its start is being prepared */
+	bool asked;            /* the shim was told to start `attempt` and has not answered */
+	unsigned attempt;      /* the attempt that is being prepared or was asked for */
+	unsigned backoff_s;
+	hf_time blocked_until; /* HF_TIME_NONE: not blocked */
+	char reason[64];       /* waiting.reason and message while blocked; "" if not */
+	char message[HF_ERROR_TEXT_MAX];
+	int64_t told;      /* number of the last attempt with an Event; -1: none */
+	int64_t term_sent; /* number of the attempt that got SIGTERM; -1: none */
+};
+
+struct hf_kpod {
+	struct hf_kubelet *kubelet;
+	char *uid, *ns, *name;
+	char *dir;
+	struct hf_doc *spec_doc; /* the first document; the pod runs by its spec */
+	/* the latest; NULL: deleted from the store, or not yet seen there */
+	struct hf_doc *doc;
+	enum hf_kpod_state state;
+	struct hf_kpod_container containers[HF_POD_CONTAINERS_MAX];
+	size_t n;
+	struct hf_kshim *shim;
+	struct hf_krefs *refs;  /* objects of its volumes */
+	struct hf_arena *arena; /* lifetime of the pod */
+	struct hf_shim_pod config;
+	uint32_t ip; /* 0: no address of its own */
+	struct hf_pod_past past;
+	hf_time start_time;
+	struct hf_task *task;
+	struct hf_timer *timer;
+
+	enum hf_kpod_stop stop;
+	/* stop_since is monotonic; stop_grace is a span */
+	hf_time stop_since, stop_grace;
+	bool stop_told; /* the shim was told, on the present connection */
+	bool settled;   /* the store has the final status */
+	/* the shim has ended, and the store's document is not yet known */
+	bool shim_gone;
+	bool lost;
+	char lost_text[HF_ERROR_TEXT_MAX];
+	/* a problem of the pod itself; each waiting container shows it */
+	char trouble[HF_ERROR_TEXT_MAX];
+	char trouble_reason[64];
+	hf_time retry_at; /* monotonic; when the pod is prepared again */
+
+	struct hf_call *status_call, *delete_call;
+	bool removed; /* the object's deletion was requested and accepted */
+	uint64_t doc_version;
+	unsigned looks; /* number of runs of sync_pod, for tests */
+};
+
+/* For a pod of the store, and for a pod found on disk (doc NULL). */
+struct hf_kpod *hf_kpod_create(struct hf_kubelet *kubelet, struct hf_doc *doc);
+struct hf_kpod *hf_kpod_create_found(struct hf_kubelet *kubelet, const char *uid);
+struct hf_kpod *hf_kpod_destroy(struct hf_kpod *pod); /* the shim and the files stay */
+void hf_kpod_set_doc(struct hf_kpod *pod, struct hf_doc *doc);
+void hf_kpod_gone_from_store(struct hf_kpod *pod);
+void hf_kpod_wake(struct hf_kpod *pod); /* runs sync_pod soon */
+/* Ends the pod. A first reason stays; the shorter grace wins. */
+void hf_kpod_stop(struct hf_kpod *pod, enum hf_kpod_stop why, hf_time grace);
+bool hf_kpod_active(const struct hf_kpod *pod); /* a process of the pod runs or may run */
+/* Tells whether the store has the final status. True also if the store has no such pod. */
+bool hf_kpod_settled(const struct hf_kpod *pod);
+/* Tells whether the drain ended the pod: its containers had not ended it before. */
+bool hf_kpod_drained(const struct hf_kpod *pod, const struct hf_pod_plan *plan);
+const struct hf_json *hf_kpod_spec(const struct hf_kpod *pod);
+hf_time hf_kpod_grace(const struct hf_kpod *pod); /* terminationGracePeriodSeconds */
+void hf_kpod_fill_plan(const struct hf_kpod *pod, struct hf_pod_plan *plan,
+		       struct hf_plan_container containers[HF_POD_CONTAINERS_MAX]);
+
+/* --- kubelet_start.c --- */
+/* Prepares attempt c->attempt and tells the shim to start it. A failure blocks the container. */
+void hf_kstart_container(struct hf_kpod *pod, struct hf_kpod_container *c);
+void hf_kstart_input(const struct hf_kpod *pod, const struct hf_json *container,
+		     const struct hf_krefs *refs, struct hf_kenv_input *ret_input);
+void hf_kstart_block(struct hf_kpod *pod, struct hf_kpod_container *c, const char *reason,
+		     const char *message, hf_time retry);
+
+/* --- kubelet_status.c --- */
+/* Builds the whole status; a new object. */
+struct hf_json *hf_kstatus_build(const struct hf_kpod *pod, const struct hf_pod_plan *plan,
+				 hf_time now);
+
+/* --- kubelet_hosts.c --- */
+/* Writes the hosts files again soon, because names or addresses may have changed. */
+void hf_khosts_changed(struct hf_kubelet *kubelet);
+void hf_khosts_write_all(void *kubelet_arg);
+/* Writes the pod's files for /etc before its shim starts. */
+int hf_khosts_make(struct hf_kpod *pod, struct hf_error *err) HF_MUST_CHECK;
+
+/* --- kubelet_node.c --- */
+struct hf_knode;
+struct hf_knode *hf_knode_create(struct hf_kubelet *kubelet);
+/* NULL is allowed; returns NULL */
+struct hf_knode *hf_knode_destroy(struct hf_knode *node);
+/* Renews the Lease now, not at the next interval: a container has ended and the store knows. */
+void hf_knode_renew(struct hf_knode *node);
+
+/* --- kubelet_disk.c --- */
+struct hf_kdisk {
+	uint64_t bytes, free_bytes, files, free_files;
+};
+bool hf_kdisk_read(const char *dir, struct hf_kdisk *ret_disk);
+/* before: the disk was nearly full at the last check. */
+bool hf_kdisk_is_short(const struct hf_kdisk *disk, bool before);
+void hf_kdisk_text(const struct hf_kdisk *disk, const char *dir, char *text, size_t size);
+
+/* --- kubelet_uplink.c: the pods' way to other networks --- */
+struct hf_kuplink;
+/* Starts slirp4netns, or takes over one that runs; needs netns_fd. If hf_kuplink_pending returns
+ * false after it, the caller calls hf_kubelet_probed; otherwise the uplink does so later. */
+struct hf_kuplink *hf_kuplink_create(struct hf_kubelet *kubelet);
+/* NULL is allowed; returns NULL */
+struct hf_kuplink *hf_kuplink_destroy(struct hf_kuplink *uplink);
+bool hf_kuplink_pending(const struct hf_kuplink *uplink);
+/* Returns the pipe that each shim must hold; -1: none. */
+int hf_kuplink_fd(const struct hf_kuplink *uplink);
+
+/* --- kubelet_event.c --- */
+struct hf_kevents;
+struct hf_kevents *hf_kevents_create(struct hf_kubelet *kubelet);
+struct hf_kevents *hf_kevents_destroy(struct hf_kevents *events);
+void hf_kevent(struct hf_kpod *pod, const char *type, const char *reason, const char *fmt, ...)
+	HF_PRINTF(4, 5);
+/* Writes an Event about the Node. */
+void hf_kevent_node(struct hf_kubelet *kubelet, const char *type, const char *reason,
+		    const char *message);
+
+/* --- kubelet_logs.c --- */
+struct hf_klogs;
+/* Appends the end of a log, for termination messages: at most bytes_max bytes and lines_max lines. */
+void hf_klogs_tail(const char *pod_dir, const char *container, unsigned attempt, size_t bytes_max,
+		   int lines_max, struct hf_strbuf *sb);
+
+/* --- kubelet.c --- */
+struct hf_kubelet {
+	struct hf_loop *loop;
+	struct hf_store *store;
+	char *state_dir, *pods_dir, *bin_dir;
+	char *node_name, *exe;
+	/* shared object for pods on the machine's network; NULL: not found */
+	char *preload;
+	char *selector; /* field selector of the pods: spec.nodeName=… */
+	enum hf_kubelet_network network;
+	void (*notice)(void *arg, const char *text);
+	void (*ready)(void *arg, int code, const char *message);
+	void *arg;
+	int lock_fd;
+
+	/* What the machine allows; valid once `probed` is set. */
+	bool probed, told_ready, told_no_limits;
+	bool isolate, user_ns, pid_ns;
+	struct hf_cgroup_base cgroups;
+	char why[HF_ERROR_TEXT_MAX];
+	int netns_fd;
+	struct hf_kprobe *probe;
+	struct hf_kuplink *uplink_process;
+	bool uplink; /* pods reach other networks */
+	char uplink_why[HF_ERROR_TEXT_MAX];
+
+	const char **base_env; /* NULL-terminated */
+	size_t n_base_env;
+
+	struct hf_map *pods; /* uid → struct hf_kpod */
+	uint32_t last_ip;
+	struct hf_kwatch *pod_watch, *service_watch;
+	struct hf_knode *node;
+	struct hf_kevents *events;
+	struct hf_task *hosts_task, *drain_task;
+	struct hf_klogs *streams;
+
+	bool draining;
+	struct hf_timer *drain_timer; /* limits the wait for final statuses */
+	void (*drained)(void *arg);
+	void *drained_arg;
+};
+
+struct hf_kpod *hf_kubelet_find(const struct hf_kubelet *kubelet, const char *ns, const char *name);
+/* Frees a pod that has ended and is gone from the store. */
+void hf_kubelet_forget(struct hf_kubelet *kubelet, struct hf_kpod *pod);
+/* Checks whether a drain is complete; call it when a pod has ended. */
+void hf_kubelet_check_drained(struct hf_kubelet *kubelet);
+uint32_t hf_kubelet_take_ip(struct hf_kubelet *kubelet);
+void hf_kubelet_notice(struct hf_kubelet *kubelet, const char *fmt, ...) HF_PRINTF(2, 3);
+/* Opens a descriptor of a live shim of an earlier kubelet anew, by its number in the shim. Returns
+ * the first one for which fits() is true; -1: none. kubelet_probe.c. */
+int hf_kubelet_live_pod_fd(const struct hf_kubelet *kubelet, int number, int flags,
+			   bool (*fits)(int fd));
+/* Finds out what the machine allows and sets up the node's network: kubelet_probe.c. */
+struct hf_kprobe;
+int hf_kprobe_start(struct hf_kubelet *kubelet, struct hf_error *err) HF_MUST_CHECK;
+struct hf_kprobe *hf_kprobe_destroy(struct hf_kprobe *probe);
+/* Continues the start: the facts are known, or cannot be found (pods then use the machine's
+ * network). */
+void hf_kubelet_probed(struct hf_kubelet *kubelet);
+
+#endif

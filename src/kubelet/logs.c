@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "kubelet/kubelet_internal.h"
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "store/backend.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/*
+ * Reads the logs that a shim writes: lines "<time> stdout F <line>" in parts NAME.log.N (oldest) to
+ * NAME.log. After a part's end, the reader looks up the part's present name by its inode and
+ * continues with the next younger part. A rotation meanwhile thus loses no line.
+ */
+#define PIECE ((size_t)64 << 10) /* bytes that a turn of the loop reads and delivers */
+#define POLL_EVERY (100 * HF_MS)
+#define STREAMS_MAX 256
+/* Each line begins with a prefix of fixed width: "2026-11-21T09:00:01.250000Z stdout F ". */
+#define TIME_LEN 27
+#define TAG_AT (TIME_LEN + 8)
+#define PREFIX_LEN (TAG_AT + 2)
+#define LINE_BYTES_MAX (HF_LOG_LINE_MAX + PREFIX_LEN + 1)
+
+struct hf_klogs {
+	struct hf_log_stream base;
+	struct hf_kubelet *kubelet;
+	struct hf_klogs *next;
+	hf_log_fn fn;
+	void *arg;
+	struct hf_task *task;
+	struct hf_timer *timer;
+	/* What to read. */
+	char *pod_uid, *container, *stem; /* stem: path of the youngest part */
+	unsigned attempt;
+	bool follow, timestamps;
+	char since[TIME_LEN + 1]; /* "": from the beginning */
+	int64_t skip_lines;
+	int64_t bytes_left; /* -1: no limit */
+	/* How far the read has come. */
+	int fd;
+	ino_t inode;
+	struct hf_strbuf line; /* a line without its end */
+	bool over;             /* the container has ended; the files do not grow any more */
+	int code;              /* result for the end of the stream */
+	char message[HF_ERROR_TEXT_MAX];
+	bool at_end;
+};
+
+static const struct hf_store_ops stream_ops;
+
+/* --- parts of a log --- */
+
+static char *part_path(const char *stem, int i)
+{
+	return i ? hf_xasprintf("%s.%d", stem, i) : hf_xstrdup(stem);
+}
+
+/* Returns the number of the part with this inode, or -1 if it was deleted. */
+static int part_of(const char *stem, ino_t inode)
+{
+	for (int i = 0; i < HF_KUBELET_LOG_FILES_MAX; i++) {
+		HF_AUTOFREE char *path = part_path(stem, i);
+		struct stat st;
+
+		if (stat(path, &st) == 0 && st.st_ino == inode)
+			return i;
+	}
+	return -1;
+}
+
+static int oldest_part(const char *stem)
+{
+	for (int i = HF_KUBELET_LOG_FILES_MAX - 1; i > 0; i--) {
+		HF_AUTOFREE char *path = part_path(stem, i);
+
+		if (access(path, F_OK) == 0)
+			return i;
+	}
+	return 0;
+}
+
+static bool open_part(struct hf_klogs *s, int i)
+{
+	HF_AUTOFREE char *path = part_path(s->stem, i);
+	struct stat st;
+
+	hf_fd_cleanup(&s->fd);
+	s->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (s->fd < 0 || fstat(s->fd, &st) < 0)
+		return false;
+	s->inode = st.st_ino;
+	return true;
+}
+
+/* Counts the whole lines in a file; pieces of long lines do not count. */
+static int64_t count_lines(const char *path)
+{
+	HF_AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	HF_AUTOFREE char *buf = hf_xmalloc(PIECE);
+	size_t column = 0;
+	bool whole = false;
+	int64_t n = 0;
+	ssize_t got;
+
+	while (fd >= 0 && (got = read(fd, buf, PIECE)) > 0) {
+		for (ssize_t i = 0; i < got; i++) {
+			if (column == TAG_AT)
+				whole = buf[i] == 'F';
+			column++;
+			if (buf[i] == '\n') {
+				n += whole;
+				column = 0;
+			}
+		}
+	}
+	return n;
+}
+
+/* Opens the part and skips lines so that n lines are left to read. */
+static int seek_tail(struct hf_klogs *s, int64_t n)
+{
+	int oldest = oldest_part(s->stem);
+
+	for (int i = 0; i <= oldest; i++) {
+		HF_AUTOFREE char *path = part_path(s->stem, i);
+		int64_t have = count_lines(path);
+
+		if (have >= n) {
+			s->skip_lines = have - n;
+			return i;
+		}
+		n -= have;
+	}
+	return oldest;
+}
+
+/* --- lines --- */
+
+static void add_line(struct hf_klogs *s, const char *line, size_t len, struct hf_strbuf *out)
+{
+	bool whole = len > TAG_AT && line[TAG_AT] == 'F';
+
+	if (len < PREFIX_LEN)
+		return; /* not a line of a shim */
+	if (s->skip_lines > 0) {
+		s->skip_lines -= whole;
+		return;
+	}
+	if (s->since[0] && memcmp(line, s->since, TIME_LEN) < 0)
+		return;
+	if (s->timestamps) {
+		hf_strbuf_add(out, line, TIME_LEN);
+		hf_strbuf_addch(out, ' ');
+	}
+	hf_strbuf_add(out, line + PREFIX_LEN, len - PREFIX_LEN);
+	if (whole)
+		hf_strbuf_addch(out, '\n');
+}
+
+static void add_bytes(struct hf_klogs *s, const char *bytes, size_t len, struct hf_strbuf *out)
+{
+	while (len) {
+		const char *end = memchr(bytes, '\n', len);
+		size_t take = end ? (size_t)(end - bytes) : len;
+
+		hf_strbuf_add(&s->line, bytes, take);
+		bytes += take + (end != NULL);
+		len -= take + (end != NULL);
+		if (!end)
+			return;
+		add_line(s, s->line.data, s->line.len, out);
+		hf_strbuf_clear(&s->line);
+	}
+}
+
+/* --- a turn of the loop --- */
+
+/* Tells whether the container that writes this log has ended. */
+static bool is_over(const struct hf_klogs *s)
+{
+	const struct hf_kpod *pod = hf_map_get(s->kubelet->pods, s->pod_uid);
+	const struct hf_container_past *past;
+
+	if (!pod || pod->state == HF_KPOD_ENDED)
+		return true;
+	past = hf_pod_past_find(&pod->past, s->container);
+	return past && (past->last.number != s->attempt || hf_attempt_ended(&past->last));
+}
+
+/* Continues at the end of a part: opens the next one, waits for more output, or ends the stream. */
+static void next_part(struct hf_klogs *s)
+{
+	int i = part_of(s->stem, s->inode);
+
+	if (i > 0 || (i < 0 && s->fd >= 0 && access(s->stem, F_OK) == 0)) {
+		(void)open_part(s, i > 0 ? i - 1 : oldest_part(s->stem));
+		hf_task_post(s->task);
+	} else if (!s->follow || s->over) {
+		s->at_end = true;
+		hf_task_post(s->task);
+	} else {
+		/* Output from before the container's end is read in a last turn. */
+		s->over = is_over(s);
+		hf_timer_arm(s->timer, s->over ? 0 : POLL_EVERY);
+	}
+}
+
+static void cut_to_limit(struct hf_klogs *s, struct hf_strbuf *out)
+{
+	if (s->bytes_left < 0)
+		return;
+	if ((int64_t)out->len >= s->bytes_left) {
+		hf_strbuf_truncate(out, (size_t)s->bytes_left);
+		s->at_end = true;
+	}
+	s->bytes_left -= (int64_t)out->len;
+}
+
+/* Calls the callback last, because it may stop the stream. */
+static void on_turn(void *arg)
+{
+	struct hf_klogs *s = arg;
+	HF_AUTO_STRBUF out = HF_STRBUF_INIT(PIECE * 2 + LINE_BYTES_MAX);
+	HF_AUTOFREE char *buf = NULL;
+	ssize_t n;
+
+	if (s->at_end) {
+		s->fn(s->arg, "", 0, s->code, s->message);
+		return;
+	}
+	buf = hf_xmalloc(PIECE);
+	n = s->fd < 0 ? 0 : read(s->fd, buf, PIECE);
+	if (n > 0) {
+		add_bytes(s, buf, (size_t)n, &out);
+		cut_to_limit(s, &out);
+		hf_task_post(s->task);
+	} else {
+		next_part(s);
+	}
+	if (out.len)
+		s->fn(s->arg, out.data, out.len, 0, "");
+}
+
+/* --- choice of the attempt --- */
+
+static struct hf_klogs *refuse_stream(struct hf_klogs *s, int code, const char *fmt, ...)
+	HF_PRINTF(3, 4);
+
+static struct hf_klogs *refuse_stream(struct hf_klogs *s, int code, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(s->message, sizeof(s->message), fmt, ap);
+	va_end(ap);
+	s->code = code;
+	s->at_end = true;
+	hf_task_post(s->task);
+	return s;
+}
+
+static const struct hf_kpod_container *find_container(const struct hf_kpod *pod, const char *name)
+{
+	size_t n_main = 0;
+	const struct hf_kpod_container *only = NULL;
+
+	for (size_t i = 0; i < pod->n; i++) {
+		if (name && hf_streq(pod->containers[i].name, name))
+			return &pod->containers[i];
+		if (!pod->containers[i].init) {
+			n_main++;
+			only = &pod->containers[i];
+		}
+	}
+	return !name && n_main == 1 ? only : NULL;
+}
+
+static void list_names(const struct hf_kpod *pod, struct hf_strbuf *sb)
+{
+	for (size_t i = 0; i < pod->n; i++)
+		if (!pod->containers[i].init)
+			hf_strbuf_addf(sb, "%s%s", sb->len ? " " : "", pod->containers[i].name);
+}
+
+static const char *waiting_reason(const struct hf_kpod *pod, const struct hf_kpod_container *c)
+{
+	if (pod->trouble[0])
+		return hf_str_or(pod->trouble_reason, "ContainerCreating");
+	return hf_str_or(c->reason,
+			 c->init || hf_kpod_active(pod) ? "ContainerCreating" : "PodInitializing");
+}
+
+/* Chooses the last attempt, or the previous one. If a container waits to be restarted, its last
+ * attempt has ended and is the previous one. */
+static const struct hf_attempt *choose_attempt(const struct hf_kpod *pod,
+					       const struct hf_container_past *past, bool previous)
+{
+	if (!past || past->last.state == HF_ATTEMPT_NONE)
+		return NULL;
+	if (!previous)
+		return &past->last;
+	if (hf_attempt_ended(&past->last) && pod->state == HF_KPOD_RUNNING)
+		return &past->last;
+	return past->previous.state == HF_ATTEMPT_NONE ? NULL : &past->previous;
+}
+
+static struct hf_klogs *begin_stream(struct hf_klogs *s, const struct hf_kpod *pod,
+				     const struct hf_log_options *o)
+{
+	const struct hf_kpod_container *c = find_container(pod, o->container);
+	const struct hf_attempt *attempt;
+	HF_AUTO_STRBUF names = HF_STRBUF_INIT(8192);
+
+	list_names(pod, &names);
+	if (!c && !o->container)
+		return refuse_stream(
+			s, HF_E_BAD_REQUEST,
+			"a container name must be specified for pod %s, choose one of: [%s]",
+			pod->name, names.data);
+	if (!c)
+		return refuse_stream(s, HF_E_BAD_REQUEST, "container %s is not valid for pod %s",
+				     o->container, pod->name);
+	attempt = choose_attempt(pod, hf_pod_past_find(&pod->past, c->name), o->previous);
+	if (!attempt && o->previous)
+		return refuse_stream(s, HF_E_BAD_REQUEST,
+				     "previous terminated container \"%s\" in pod \"%s\" not found",
+				     c->name, pod->name);
+	if (!attempt)
+		return refuse_stream(s, HF_E_BAD_REQUEST,
+				     "container \"%s\" in pod \"%s\" is waiting to start: %s",
+				     c->name, pod->name, waiting_reason(pod, c));
+	s->container = hf_xstrdup(c->name);
+	s->attempt = attempt->number;
+	s->stem = hf_xasprintf("%s/logs/%s.%u.log", pod->dir, c->name, attempt->number);
+	s->follow = o->follow && !o->previous;
+	(void)open_part(s, o->tail_lines >= 0 ? seek_tail(s, o->tail_lines) : oldest_part(s->stem));
+	hf_task_post(s->task);
+	return s;
+}
+
+struct hf_log_stream *hf_kubelet_logs(void *kubelet_arg, struct hf_doc *doc,
+				      const struct hf_log_options *o, hf_log_fn fn, void *fn_arg)
+{
+	struct hf_kubelet *k = kubelet_arg;
+	struct hf_klogs *s = hf_xcalloc(1, sizeof(*s));
+	const struct hf_kpod *pod = hf_map_get(k->pods, hf_doc_uid(doc));
+	size_t n = 0;
+
+	s->base.ops = &stream_ops;
+	s->kubelet = k;
+	s->fn = fn;
+	s->arg = fn_arg;
+	s->fd = -1;
+	s->timestamps = o->timestamps;
+	s->bytes_left = o->limit_bytes > 0 ? o->limit_bytes : -1;
+	s->pod_uid = hf_xstrdup(hf_doc_uid(doc));
+	hf_strbuf_init(&s->line, LINE_BYTES_MAX);
+	if (o->since_seconds > 0) {
+		char text[HF_TIME_TEXT_MAX];
+
+		hf_time_format_micro(hf_loop_wall(k->loop) - o->since_seconds * HF_SECOND, text);
+		memcpy(s->since, text, TIME_LEN);
+	}
+	s->task = hf_task_create(k->loop, on_turn, s);
+	s->timer = hf_timer_create(k->loop, on_turn, s);
+	for (const struct hf_klogs *other = k->streams; other; other = other->next)
+		n++;
+	s->next = k->streams;
+	k->streams = s;
+	if (n >= STREAMS_MAX)
+		return &refuse_stream(s, HF_E_TOO_MANY, "more than %d logs are being read",
+				      STREAMS_MAX)
+				->base;
+	if (!pod)
+		return &refuse_stream(
+				s, HF_E_BAD_REQUEST,
+				"container in pod \"%s\" is waiting to start: ContainerCreating",
+				hf_doc_name(doc))
+				->base;
+	return &begin_stream(s, pod, o)->base;
+}
+
+static void stop_stream(struct hf_log_stream *stream)
+{
+	struct hf_klogs *s = (struct hf_klogs *)stream;
+	struct hf_klogs **at = &s->kubelet->streams;
+
+	while (*at != s)
+		at = &(*at)->next;
+	*at = s->next;
+	s->task = hf_task_destroy(s->task);
+	s->timer = hf_timer_destroy(s->timer);
+	hf_fd_cleanup(&s->fd);
+	hf_strbuf_release(&s->line);
+	free(s->pod_uid);
+	free(s->container);
+	free(s->stem);
+	free(s);
+}
+
+static const struct hf_store_ops stream_ops = {.name = "kubelet", .logs_stop = stop_stream};
+
+/* --- the tail, for termination messages --- */
+
+void hf_klogs_tail(const char *pod_dir, const char *container, unsigned attempt, size_t bytes_max,
+		   int lines_max, struct hf_strbuf *sb)
+{
+	HF_AUTOFREE char *path = hf_xasprintf("%s/logs/%s.%u.log", pod_dir, container, attempt);
+	HF_AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(PIECE);
+	HF_AUTO_STRBUF out = HF_STRBUF_INIT(PIECE);
+	struct hf_klogs s = {.line = HF_STRBUF_INIT(LINE_BYTES_MAX)};
+	struct stat st;
+	size_t from;
+	char *at = hf_strbuf_reserve(&text, PIECE);
+	ssize_t n;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !at)
+		return;
+	n = pread(fd, at, PIECE, st.st_size > (off_t)PIECE ? st.st_size - (off_t)PIECE : 0);
+	if (n <= 0)
+		return;
+	hf_strbuf_grew(&text, (size_t)n);
+	/* The first line may be incomplete. */
+	from = st.st_size > (off_t)PIECE ? strcspn(text.data, "\n") + 1 : 0;
+	if (from < text.len)
+		add_bytes(&s, text.data + from, text.len - from, &out);
+	hf_strbuf_release(&s.line);
+	from = out.len > bytes_max ? out.len - bytes_max : 0;
+	for (size_t i = out.len; i > from; i--)
+		if (out.data[i - 1] == '\n' && i != out.len && --lines_max == 0)
+			from = i;
+	hf_strbuf_add(sb, out.data + from, out.len - from);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_LOCAL_KUBELET_PLAN_INTERNAL_H
+#define HF_LOCAL_KUBELET_PLAN_INTERNAL_H
+
+#include "base/time.h"
+#include "kubelet/runtime/journal_internal.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * Decides what should happen to the containers of a pod now: a pure function of its containers,
+ * their journal and the time.
+ *
+ * Init containers run one after the other, then all others. A container that has ended is restarted
+ * by the pod's restartPolicy: first at once, then after 10 s, then twice as long each time up to
+ * 300 s. An attempt of 10 minutes resets the back-off to 10 s. Upstream's kubelet does the same
+ * (kuberuntime, util/flowcontrol). The journal keeps the back-off, so a new kubelet continues it.
+ */
+#define HF_BACKOFF_FIRST_S 10u
+#define HF_BACKOFF_MAX_S 300u
+#define HF_BACKOFF_RESET (10 * HF_MINUTE)
+
+enum hf_restart_policy { HF_RESTART_ALWAYS, HF_RESTART_ON_FAILURE, HF_RESTART_NEVER };
+enum hf_pod_phase { HF_PHASE_PENDING, HF_PHASE_RUNNING, HF_PHASE_SUCCEEDED, HF_PHASE_FAILED };
+const char *hf_kubelet_phase_name(enum hf_pod_phase phase);
+
+enum hf_container_step {
+	HF_STEP_NONE,    /* it runs, or has ended for good, or waits for others */
+	HF_STEP_START,   /* start the container now */
+	HF_STEP_BACKOFF, /* start the container at `at` */
+	HF_STEP_BLOCKED, /* the start failed to be prepared; try again at `at` */
+};
+
+struct hf_plan_container {
+	bool init;
+	const struct hf_container_past *past; /* NULL: never started */
+	hf_time blocked_until;                /* HF_TIME_NONE: not blocked */
+	/* The plan: */
+	enum hf_container_step step;
+	unsigned attempt;   /* START, BACKOFF, BLOCKED: number of the next attempt */
+	unsigned backoff_s; /* the back-off in force from that attempt on */
+	hf_time at;
+};
+
+struct hf_pod_plan {
+	/* Input: */
+	enum hf_restart_policy policy;
+	bool stopping; /* no container is started any more */
+	hf_time now;
+	/* init containers first, in the order of the spec */
+	struct hf_plan_container *containers;
+	size_t n;
+	/* The plan: */
+	enum hf_pod_phase phase;
+	bool initialized; /* every init container has succeeded */
+	/* the containers have ended the pod: none would run even without `stopping` */
+	bool over;
+	bool finished; /* no container runs and none will */
+	hf_time wake;  /* when to plan again; HF_TIME_NEVER: not by time */
+};
+void hf_pod_plan(struct hf_pod_plan *plan);
+
+bool hf_attempt_running(const struct hf_attempt *attempt); /* BEGUN or RUNNING */
+bool hf_attempt_ended(const struct hf_attempt *attempt);
+bool hf_attempt_succeeded(const struct hf_attempt *attempt);
+/* The exit code in status.containerStatuses: 128 + n for signal n. */
+int hf_attempt_exit_code(const struct hf_attempt *attempt);
+
+#endif

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_LOCAL_SHIM_INTERNAL_H
+#define HF_LOCAL_SHIM_INTERNAL_H
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/strbuf.h"
+#include "json/json.h"
+#include "kubelet/runtime/cgroup_internal.h"
+#include "kubelet/runtime/journal_internal.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/*
+ * The shim of a pod, and the interface it shares with the kubelet: the files in a pod's folder and
+ * the messages on its socket.
+ *
+ *       pod.json              struct hf_shim_pod, written before the shim starts
+ *       lock                  locked (flock) as long as the shim lives
+ *       journal               local/journal_internal.h
+ *       ctl                   the socket (SOCK_SEQPACKET)
+ *       run/NAME.N.json       struct hf_run of attempt N; the shim unlinks it after reading
+ *       logs/NAME.N.log       CRI lines; older parts .log.1, .log.2 …
+ *       term/NAME.N           termination message
+ *       volumes/NAME/         content of volumes
+ *       shm/                  /dev/shm of the containers
+ *       root/                 where a container's root is assembled, if it needs its own
+ *       hosts, nsswitch.conf, resolv.conf   bound over those in /etc
+ *       shim.log              the shim's own errors
+ *
+ * A message is a packet of text. Messages to the shim:
+ *
+ *       start NAME N BACKOFF_S     start attempt N of a container from its run file
+ *       signal NAME N SIGNUM       signal the container's main process; SIGKILL ends all of it
+ *       stop WHY                   record that the kubelet ends the pod, because of a drain or
+ *                                  its deadline; no container starts any more
+ *       exec NAME\0WORD\0WORD…     with three descriptors: run a program in a container (no NAME:
+ *                                  the first main one); this connection then belongs to it
+ *       quit                       kill what runs, write the last record, end
+ *
+ * Messages from the shim:
+ *
+ *       journal                    the journal has grown (one message may stand for several records)
+ *       wait                       exec: the container does not run
+ *       started N, exit N, fail T  exec: the program has started, has ended with N, or cannot start
+ *       error NAME N TEXT          a start failed before its BEGIN record
+ *
+ * The shim ignores a start of an attempt that is not newer than the last one. A kubelet that does
+ * not know whether it sent a command may therefore repeat it.
+ */
+#define HF_SHIM_CONFIG_FILE "pod.json"
+#define HF_SHIM_LOCK_FILE "lock"
+#define HF_SHIM_SOCKET_FILE "ctl"
+/* a second shim prints this and ends */
+#define HF_SHIM_TAKEN "the pod has a shim already"
+#define HF_SHIM_LOG_FILE "shim.log"
+#define HF_SHIM_NEW_ROOT "root"
+#define HF_SHIM_MESSAGE_MAX 1024
+#define HF_SHIM_CLIENTS_MAX 4
+/* bytes of a packet, by the kernel's default */
+#define HF_SHIM_EXEC_MAX ((size_t)128 << 10)
+#define HF_SHIM_EXEC_WORDS_MAX 4096
+
+/* arguments and environment in JSON; the kernel's own limit (ARG_MAX) is about 2 MiB */
+#define HF_RUN_BYTES_MAX ((size_t)3 << 20)
+#define HF_RUN_MOUNTS_MAX 256
+#define HF_RUN_GROUPS_MAX 64
+#define HF_POD_VOLUMES_MAX 128
+
+/* Exit code of a container that could not be started; upstream's runtimes use 128 too. */
+#define HF_START_FAILED_CODE 128
+
+struct hf_shim_tmpfs {
+	const char *path;  /* absolute */
+	int64_t bytes_max; /* 0: the kernel's default, half of the memory */
+};
+
+struct hf_shim_pod {
+	const char *ns, *name, *uid;
+	const char *hostname;
+	/* namespaces of mounts, IPC and UTS; the next two fields add others */
+	bool isolate;
+	bool pid_ns; /* a process namespace */
+	/* the pod stays in the machine's network and keeps its host name */
+	bool host_network;
+	bool host_ipc;
+	const char *ip; /* dotted IPv4; used if isolate and not host_network */
+	/* NULL: no route to other networks, so that connections there fail at once */
+	const char *gateway;
+	int prefix;
+	struct hf_cgroup_base cgroups;
+	const struct hf_shim_tmpfs *tmpfs;
+	size_t n_tmpfs;
+	int64_t log_bytes_max; /* per file */
+	int log_files_max;
+};
+
+struct hf_run_mount {
+	const char *source, *target; /* absolute */
+	bool read_only;
+	bool is_file;
+};
+
+struct hf_run {
+	const char *const *argv; /* NULL-terminated, at least one */
+	const char *const *env;  /* "NAME=value", NULL-terminated */
+	const char *cwd;         /* NULL: "/" */
+	int64_t uid, gid;        /* -1: the kubelet's */
+	const int64_t *groups;   /* supplementary groups; only with a uid or gid */
+	size_t n_groups;
+	const struct hf_run_mount *mounts;
+	size_t n_mounts;
+	bool read_only_root;
+	bool no_new_privs;
+	bool init; /* is an init container */
+	struct hf_cgroup_limits limits;
+};
+
+/* Convert the two files from and to JSON. Strings of the result live in the arena. */
+struct hf_json *hf_shim_pod_to_json(const struct hf_shim_pod *pod);
+int hf_shim_pod_from_json(const struct hf_json *json, struct hf_arena *arena,
+			  struct hf_shim_pod *ret_pod, struct hf_error *err) HF_MUST_CHECK;
+struct hf_json *hf_run_to_json(const struct hf_run *run);
+int hf_run_from_json(const struct hf_json *json, struct hf_arena *arena, struct hf_run *ret_run,
+		     struct hf_error *err) HF_MUST_CHECK;
+/* Reads and parses the file `name` in dir_fd. */
+int hf_shim_read_json(int dir_fd, const char *name, struct hf_json **ret_json, struct hf_error *err)
+	HF_MUST_CHECK;
+
+/* --- log files in CRI format: "<RFC 3339> stdout F <line>" --- */
+/* bytes; longer lines are split into parts, tagged P */
+#define HF_LOG_LINE_MAX ((size_t)16 << 10)
+
+struct hf_log_sink {
+	int dir_fd; /* borrowed */
+	char name[HF_CONTAINER_NAME_MAX + 32];
+	int fd;
+	int64_t bytes, bytes_max;
+	int64_t held; /* end of the blocks that are reserved for the file */
+	int files_max;
+	uint64_t lost; /* bytes lost since the last successful write */
+	bool told;     /* the log already says that output is lost, but not how much */
+	struct {
+		size_t len;
+		char line[HF_LOG_LINE_MAX];
+	} part[2];
+};
+
+int hf_log_sink_open(struct hf_log_sink *sink, int dir_fd, const char *name, int64_t bytes_max,
+		     int files_max, struct hf_error *err) HF_MUST_CHECK;
+/* Adds output. stream 0: stdout, 1: stderr. Never fails: bytes that cannot be written are counted,
+ * and the log reports their number once it can. */
+void hf_log_sink_add(struct hf_log_sink *sink, int stream, const char *bytes, size_t len,
+		     hf_time now);
+/* Writes lines without an end and closes the log. */
+void hf_log_sink_close(struct hf_log_sink *sink, hf_time now);
+
+/* --- mounts of a container; call these in its mount namespace --- */
+struct hf_mount_plan {
+	/* absolute; its subfolder root/ becomes the new root if one is needed */
+	const char *pod_dir;
+	bool proc; /* mounts a /proc for the new process namespace */
+	const struct hf_run_mount *mounts;
+	size_t n_mounts;
+	bool read_only_root;
+};
+int hf_mounts_apply(const struct hf_mount_plan *plan, struct hf_error *err) HF_MUST_CHECK;
+/* Makes later changes of mounts private to this process. Later mounts of the machine still appear
+ * here. */
+int hf_mounts_detach(struct hf_error *err) HF_MUST_CHECK;
+
+/* --- the first process of a container --- */
+enum hf_child_report_type { HF_CHILD_STARTED = 1, HF_CHILD_FAILED, HF_CHILD_EXITED };
+struct hf_child_report {
+	int type;
+	int code, signum;
+	char text[HF_JOURNAL_TEXT_MAX];
+};
+struct hf_child {
+	const struct hf_shim_pod *pod;
+	const struct hf_run *run;
+	const char *pod_dir;
+	const struct hf_cgroup *cgroup;
+	int out, err; /* become the program's stdout and stderr */
+	/* for struct hf_child_report; never blocks, because a pipe holds all reports of a container
+	 * (at most three) */
+	int report;
+	int lifeline; /* end of file once the shim is gone */
+};
+/* Starts init. Returns its pid, or -1 and errno. */
+pid_t hf_child_start(const struct hf_child *child);
+/* Kills (SIGKILL) and reaps every child of this process except those in keep, until none is left.
+ * This process must be a subreaper: descendants become its children as their parents die. */
+void hf_child_kill_strays(const pid_t *keep, size_t n_keep);
+
+/* Changes the user and groups. Returns NULL, or the failed step with errno set. */
+const char *hf_child_change_user(const struct hf_run *run);
+/* Resets all signals to their defaults. blocked: blocks them all; false: unblocks them. */
+void hf_child_signals(bool blocked);
+
+/* --- exec: another program in a container --- */
+struct hf_exec {
+	const struct hf_shim_pod *pod;
+	/* the container's: environment, working folder, user */
+	const struct hf_run *run;
+	const struct hf_cgroup *cgroup;
+	pid_t pid; /* pid of the container's init */
+	const char *const *argv;
+	int client, stdio[3];
+};
+/* Starts the helper. The caller keeps its descriptors. Returns -1 and errno if nothing was started. */
+int hf_exec_start(const struct hf_exec *exec);
+
+/* --- kubectl.c: the stand-in for kubectl in pods --- */
+/* Tells whether this init container would copy kubectl from its image. */
+bool hf_kubectl_is_delivery(const struct hf_json *container);
+int hf_kubectl_deliver(const char *pods_dir, const char *ns);           /* "shim deliver" */
+int hf_kubectl_main(const char *pods_dir, const char *ns, char **argv); /* "shim kubectl" */
+
+/* --- fork, clone and exec, all of this module (tools/layers names the file) --- */
+/* clone(2) with SIGCHLD; returns 0 in the child */
+pid_t hf_shim_fork(unsigned long namespaces);
+/* Searches argv[0] in PATH of env and executes it. Returns only on failure, with an errno. */
+int hf_shim_exec(const char *const *argv, const char *const *env);
+
+/*
+ * --- the subcommands of the verb ---
+ *
+ * "shim pod FOLDER": stdin is the node's network namespace (or /dev/null if the pod gets no
+ * namespaces); stdout stays open as long as the pod lives. Returns 0 when the shim, by then a
+ * process of its own, is ready; or 1 with the reason on stderr.
+ *
+ * "shim net": prints a line of JSON about what this machine allows, then stays in the node's
+ * network namespace until its stdin ends:
+ *
+ *       {"isolate":true,"userNamespace":false,"pidNamespace":true,"why":"",
+ *        "cgroups":{"version":1,"memory":"…","cpu":"…"},"cgroupsWhy":""}
+ */
+int hf_shim_run_pod(const char *pod_dir);
+int hf_shim_run_net(void);
+/* The shim keeps the node's network namespace open as this descriptor, for a later kubelet. */
+#define HF_SHIM_NETNS_FD 9
+/* The shim keeps the pipe that keeps slirp4netns alive as this descriptor (its stdout at the
+ * start). */
+#define HF_SHIM_UPLINK_FD 8
+/* "shim uplink": stdin is the node's namespace; makes the tap a port of its bridge. */
+int hf_shim_run_uplink(void);
+/* Runs the shim. Writes "ok" or an error to ready_fd and closes it. Returns the exit code. */
+int hf_shim_serve(const char *pod_dir, int ready_fd);
+/* Enters a pod's namespaces: first the user namespace that owns netns_fd, then new ones. */
+int hf_shim_enter(const struct hf_shim_pod *pod, int netns_fd, struct hf_error *err) HF_MUST_CHECK;
+
+#endif

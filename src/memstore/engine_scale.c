@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "memstore/engine_internal.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The subresources "scale" and "binding": small objects that read or write a part of another
+ * object. hf_op_scale_of makes the Scale of an object, hf_op_scale_put writes spec.replicas,
+ * hf_op_bind sets a pod's node and its condition PodScheduled. */
+
+static struct hf_json *at_path(const struct hf_json *object, const char *path)
+{
+	HF_AUTOFREE char *copy = hf_xstrdup(path);
+	const struct hf_json *at = object;
+	char *rest = copy;
+
+	for (char *key; (key = strsep(&rest, "."));)
+		at = hf_json_get(at, key);
+	return hf_json_share(at);
+}
+
+/* A new object with value at path. Its parents are copied, the rest is shared. */
+static struct hf_json *with_path(const struct hf_json *object, const char *path,
+				 struct hf_json *value)
+{
+	const char *dot = strchr(path, '.');
+	struct hf_json *out = hf_json_shallow(object);
+	HF_AUTOFREE char *key = dot ? hf_xstrndup(path, (size_t)(dot - path)) : hf_xstrdup(path);
+
+	hf_json_set(out, key, dot ? with_path(hf_json_get(object, key), dot + 1, value) : value);
+	return out;
+}
+
+struct hf_json *hf_op_scale_of(struct hf_op *op, struct hf_entry *entry)
+{
+	static const char *const copied[] = {"name", "namespace", "uid", "resourceVersion",
+					     "creationTimestamp"};
+	const struct hf_resource_info *info = op->kind->info;
+	const struct hf_json *object = hf_doc_json(entry->doc);
+
+	if (!info->scale_spec) {
+		hf_op_fail(op, HF_E_NOT_FOUND, "the server could not find the requested resource");
+		return NULL;
+	}
+	HF_AUTO_JSON replicas = at_path(object, info->scale_spec);
+	HF_AUTO_JSON active = at_path(object, info->scale_status);
+	HF_AUTO_JSON selector = at_path(object, info->scale_selector);
+	struct hf_json *scale = hf_json_object();
+	struct hf_json *meta = hf_json_object(), *status = hf_json_object();
+
+	hf_json_set_str(scale, "kind", "Scale");
+	hf_json_set_str(scale, "apiVersion", "autoscaling/v1");
+	for (size_t i = 0; i < HF_ARRAY_LEN(copied); i++)
+		hf_json_set(meta, copied[i],
+			    hf_json_ref(hf_json_path(object, "metadata", copied[i], NULL)));
+	hf_json_set(scale, "metadata", meta);
+	/* An absent count means one worker, the kinds' default. */
+	hf_json_set_i64(hf_json_ensure_object(scale, "spec"), "replicas", hf_json_i64(replicas, 1));
+	hf_json_set_i64(status, "replicas", hf_json_i64(active, 0));
+	hf_json_set_str(status, "selector", hf_json_str(selector, NULL));
+	hf_json_set(scale, "status", status);
+	return scale;
+}
+
+int hf_op_scale_put(struct hf_op *op, struct hf_entry *entry, const struct hf_json *scale)
+{
+	const char *spec = op->kind->info->scale_spec;
+	const struct hf_json *replicas = hf_json_path(scale, "spec", "replicas", NULL);
+	const struct hf_json *stored = hf_doc_json(entry->doc);
+	const char *version = hf_json_path_str(scale, "metadata", "resourceVersion", NULL);
+	const struct hf_request *asked = op->request;
+	struct hf_request plain = *asked;
+
+	if (hf_json_type(replicas) != HF_JSON_INT || hf_json_i64(replicas, -1) < 0 ||
+	    hf_json_i64(replicas, 0) > INT32_MAX) {
+		hf_op_problem(op, "FieldValueInvalid", "spec.replicas",
+			      "Invalid value: must be a whole number from 0 to 2147483647");
+		return hf_op_invalid(op, entry->name);
+	}
+	/* A job without a Worker entry has no field to scale. */
+	HF_AUTOFREE char *parent = hf_xstrndup(spec, (size_t)(strrchr(spec, '.') - spec));
+	HF_AUTO_JSON holder = at_path(stored, parent);
+	if (!holder) {
+		hf_op_problem(op, "FieldValueNotFound", parent, "Not found: nothing to scale");
+		return hf_op_invalid(op, entry->name);
+	}
+	struct hf_json *desired = with_path(stored, spec, hf_json_share(replicas));
+	struct hf_json *meta = hf_json_shallow(hf_json_get(stored, "metadata"));
+	if (!hf_str_is_empty(version))
+		hf_json_set_str(meta, "resourceVersion", version);
+	hf_json_set(desired, "metadata", meta);
+
+	plain.subresource = NULL;
+	op->request = &plain;
+	op->scales = true;
+	int rc = hf_op_write(op, entry, desired);
+	op->scales = false;
+	op->request = asked;
+	if (rc)
+		return rc;
+	/* The reply is the Scale of the stored object. */
+	struct hf_entry now = *entry;
+	now.doc = op->result->object;
+	struct hf_json *reply = hf_op_scale_of(op, &now);
+	hf_doc_unref(op->result->object);
+	return hf_op_done(op, hf_doc_from_json(reply));
+}
+
+/* --- binding --- */
+
+static struct hf_json *scheduled_condition(hf_time now)
+{
+	struct hf_json *c = hf_json_object();
+
+	hf_json_set_str(c, "type", "PodScheduled");
+	hf_json_set_str(c, "status", "True");
+	hf_json_set(c, "lastProbeTime", hf_json_null());
+	hf_meta_set_time(c, "lastTransitionTime", now);
+	return c;
+}
+
+static struct hf_json *bound_status(const struct hf_json *stored, hf_time now)
+{
+	struct hf_json *status = hf_json_shallow(hf_json_get(stored, "status"));
+	const struct hf_json *old = hf_json_get(status, "conditions");
+	struct hf_json *conditions = hf_json_array();
+
+	for (size_t i = 0; i < hf_json_len(old); i++)
+		if (!hf_streq(hf_json_path_str(hf_json_item(old, i), "type", NULL), "PodScheduled"))
+			hf_json_append(conditions, hf_json_ref(hf_json_item(old, i)));
+	hf_json_append(conditions, scheduled_condition(now));
+	hf_json_set(status, "conditions", conditions);
+	return status;
+}
+
+static int check_binding(struct hf_op *op, const struct hf_json *pod, const struct hf_json *binding)
+{
+	const char *name = op->request->name;
+	const char *bound = hf_json_path_str(pod, "spec", "nodeName", NULL);
+	const char *uid = hf_json_path_str(binding, "metadata", "uid", NULL);
+	char why[512];
+
+	if (hf_str_is_empty(hf_json_path_str(binding, "target", "name", NULL))) {
+		hf_op_problem(op, "FieldValueRequired", "target.name", "Required value");
+		return hf_op_invalid(op, name);
+	}
+	if (!hf_str_is_empty(uid) && !hf_streq(uid, hf_json_path_str(pod, "metadata", "uid", NULL)))
+		return hf_op_conflict(op,
+				      "Precondition failed: UID in precondition does not match");
+	if (hf_json_path(pod, "metadata", "deletionTimestamp", NULL)) {
+		snprintf(why, sizeof(why), "pod %s is being deleted, cannot be assigned to a host",
+			 name);
+		return hf_op_conflict(op, why);
+	}
+	if (!hf_str_is_empty(bound)) {
+		snprintf(why, sizeof(why), "pod %s is already assigned to node \"%s\"", name,
+			 bound);
+		return hf_op_conflict(op, why);
+	}
+	if (hf_json_len(hf_json_path(pod, "spec", "schedulingGates", NULL)) > 0) {
+		snprintf(why, sizeof(why), "pod %s has non-empty .spec.schedulingGates", name);
+		return hf_op_conflict(op, why);
+	}
+	return 0;
+}
+
+int hf_op_bind(struct hf_op *op)
+{
+	const struct hf_json *binding = hf_doc_json(op->request->body);
+	struct hf_entry *entry = hf_kind_find(op->kind, op->request->ns, op->request->name);
+
+	if (op->kind->resource != &hf_pods)
+		return hf_op_fail(op, HF_E_NOT_FOUND,
+				  "the server could not find the requested resource");
+	if (!entry)
+		return hf_op_not_found(op);
+	const struct hf_json *stored = hf_doc_json(entry->doc);
+	int rc = check_binding(op, stored, binding);
+	if (rc)
+		return rc;
+	HF_AUTO_JSON object = with_path(stored, "spec.nodeName",
+					hf_json_ref(hf_json_path(binding, "target", "name", NULL)));
+	hf_json_set(object, "status", bound_status(stored, op->now));
+	hf_json_set(object, "metadata", hf_json_shallow(hf_json_get(stored, "metadata")));
+	rc = hf_op_size_check(op, object, entry->name, entry);
+	if (rc)
+		return rc;
+	if (!op->request->dry_run)
+		hf_doc_unref(hf_op_store(op, entry, hf_steal(&object)));
+	struct hf_json *status = hf_json_object();
+	hf_json_set_str(status, "kind", "Status");
+	hf_json_set_str(status, "apiVersion", "v1");
+	hf_json_set_str(status, "status", "Success");
+	return hf_op_done(op, hf_doc_from_json(status));
+}

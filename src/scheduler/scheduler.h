@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_LOCAL_SCHEDULER_H
+#define HF_LOCAL_SCHEDULER_H
+
+#include "memstore/memstore.h"
+
+/*
+ * Binds pods to nodes by nodeSelector, required node affinity (labels and metadata.name), taints
+ * and tolerations, spec.unschedulable, and requests against status.allocatable. Pods with
+ * scheduling gates or another schedulerName are skipped.
+ *
+ * If no node fits, the condition PodScheduled has the reasons in kube-scheduler's words, and an
+ * Event repeats them. A later change of nodes or pods starts another try.
+ */
+struct hf_scheduler;
+
+struct hf_scheduler_options {
+	hf_time delay; /* time between a change and the pass it causes; 0: the next turn */
+	/* Chooses one of n fitting nodes (returns 0 to n-1). NULL: the node with the fewest pods,
+	 * and among equals the first by name. */
+	size_t (*choose)(void *arg, size_t n);
+	void *choose_arg;
+};
+/* options may be NULL. Destroy the scheduler before the store. */
+struct hf_scheduler *hf_scheduler_create(struct hf_local *local,
+					 const struct hf_scheduler_options *options);
+struct hf_scheduler *hf_scheduler_destroy(struct hf_scheduler *scheduler); /* NULL is fine */
+
+#endif
