@@ -3,10 +3,9 @@
 #include "apiserver/admission.h"
 
 #include "api/job.h"
+#include "apiserver/admission_internal.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "apiserver/admission_internal.h"
-#include "memstore/engine_internal.h"
 #include "store/resource.h"
 
 #include <stdlib.h>
@@ -117,11 +116,11 @@ static int refuse_job(void *arg, struct hf_admission *admission, struct hf_error
 
 /* ---- */
 
-static void install_jobs(struct hf_local *local, const struct hf_framework *const *frameworks)
+static void install_jobs(struct hf_memstore *memstore, const struct hf_framework *const *frameworks)
 {
 	for (size_t i = 0; i < hf_resource_count(); i++) {
 		const struct hf_resource *resource = hf_resource_at(i)->resource;
-		struct hf_local_rules rules = {.admit = refuse_job};
+		struct hf_memstore_rules rules = {.admit = refuse_job};
 		if (!hf_resource_is_job(resource))
 			continue;
 		for (size_t k = 0; frameworks[k] != NULL; k++) {
@@ -132,14 +131,15 @@ static void install_jobs(struct hf_local *local, const struct hf_framework *cons
 				void *arg;
 			} u = {.table = frameworks[k]};
 			if (hf_streq(u.table->plural, resource->plural))
-				rules = (struct hf_local_rules){.admit = hf_admit_job,
-								.arg = u.arg};
+				rules = (struct hf_memstore_rules){.admit = hf_admit_job,
+								   .arg = u.arg};
 		}
-		hf_local_set_rules(local, resource, &rules);
+		hf_memstore_set_rules(memstore, resource, &rules);
 	}
 }
 
-void hf_admission_install(struct hf_local *local, const struct hf_framework *const *frameworks)
+void hf_admission_install(struct hf_memstore *memstore,
+			  const struct hf_framework *const *frameworks)
 {
 	static const struct {
 		const struct hf_resource *resource;
@@ -151,8 +151,8 @@ void hf_admission_install(struct hf_local *local, const struct hf_framework *con
 		{&hf_secrets, hf_admit_secret},
 	};
 
-	install_jobs(local, frameworks);
+	install_jobs(memstore, frameworks);
 	for (size_t i = 0; i < HF_ARRAY_LEN(kinds); i++)
-		hf_local_set_rules(local, kinds[i].resource,
-				   &(struct hf_local_rules){.admit = kinds[i].admit});
+		hf_memstore_set_rules(memstore, kinds[i].resource,
+				      &(struct hf_memstore_rules){.admit = kinds[i].admit});
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#ifndef HF_LOCAL_ADMISSION_H
-#define HF_LOCAL_ADMISSION_H
+#ifndef HF_APISERVER_ADMISSION_H
+#define HF_APISERVER_ADMISSION_H
 
 #include "memstore/memstore.h"
 
 /*
- * Admission: what an API server defaults and refuses, as rules per kind (struct hf_local_rules):
+ * Admission: what an API server defaults and refuses, as rules per kind (struct hf_memstore_rules):
  *
  *   jobs      defaults of the CRD (runPolicy {}, suspend false); types; unknown fields, treated as
  *             fieldValidation asks; every rule of the job kind, with upstream's texts and one
@@ -21,6 +21,7 @@
 struct hf_framework;
 /* Installs the rules in local. frameworks: the job kinds to run, ended by NULL; static. Other job
  * kinds are refused. */
-void hf_admission_install(struct hf_local *local, const struct hf_framework *const *frameworks);
+void hf_admission_install(struct hf_memstore *memstore,
+			  const struct hf_framework *const *frameworks);
 
 #endif

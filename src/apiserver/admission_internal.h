@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#ifndef HF_LOCAL_ADMISSION_INTERNAL_H
-#define HF_LOCAL_ADMISSION_INTERNAL_H
+#ifndef HF_APISERVER_ADMISSION_INTERNAL_H
+#define HF_APISERVER_ADMISSION_INTERNAL_H
 
 #include "api/pod_rules.h"
 #include "api/schema.h"
@@ -49,7 +49,7 @@ void hf_default_str(struct hf_json *object, const char *key, const char *value);
 void hf_default_i64(struct hf_json *object, const char *key, int64_t value);
 void hf_default_bool(struct hf_json *object, const char *key, bool value);
 
-/* The rules, one per kind; hf_local_rules.admit. */
+/* The rules, one per kind; hf_memstore_rules.admit. */
 int hf_admit_job(void *framework, struct hf_admission *admission, struct hf_error *err);
 int hf_admit_pod(void *arg, struct hf_admission *admission, struct hf_error *err);
 int hf_admit_service(void *arg, struct hf_admission *admission, struct hf_error *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "harness/test.h"
 #include "apiserver/admission.h"
+#include "harness/test.h"
 
 #include "base/str.h"
 #include "framework/framework.h"
@@ -14,7 +14,7 @@
 
 struct bench {
 	struct hf_loop *loop;
-	struct hf_local *local;
+	struct hf_memstore *memstore;
 };
 
 static int set_up(void **state)
@@ -23,9 +23,10 @@ static int set_up(void **state)
 	struct hf_error err;
 
 	bench.loop = hf_loop_create_virtual(0);
-	assert_ok(hf_local_create(bench.loop, &(struct hf_local_options){0}, &bench.local, &err),
+	assert_ok(hf_memstore_create(bench.loop, &(struct hf_memstore_options){0}, &bench.memstore,
+				     &err),
 		  &err);
-	hf_admission_install(bench.local, hf_frameworks);
+	hf_admission_install(bench.memstore, hf_frameworks);
 	*state = &bench;
 	return 0;
 }
@@ -34,7 +35,7 @@ static int tear_down(void **state)
 {
 	struct bench *bench = *state;
 
-	hf_local_destroy(bench->local);
+	hf_memstore_destroy(bench->memstore);
 	hf_loop_destroy(bench->loop);
 	return 0;
 }
@@ -62,7 +63,7 @@ static void create_object(struct bench *bench, const struct hf_resource *resourc
 				     .grace_seconds = HF_GRACE_DEFAULT};
 
 	*ret_result = (struct hf_result){0};
-	hf_local_apply(bench->local, &request, ret_result);
+	hf_memstore_apply(bench->memstore, &request, ret_result);
 }
 
 static void merge_object(struct bench *bench, const struct hf_resource *resource, const char *name,
@@ -77,7 +78,7 @@ static void merge_object(struct bench *bench, const struct hf_resource *resource
 				     .patch_type = HF_PATCH_MERGE};
 
 	*ret_result = (struct hf_result){0};
-	hf_local_apply(bench->local, &request, ret_result);
+	hf_memstore_apply(bench->memstore, &request, ret_result);
 }
 
 static const char *message_of(const struct hf_result *result)

@@ -22,23 +22,23 @@ static struct hf_json *make_list(const char *kind)
 }
 
 /* True if the kind is the first served one of its group; the table is sorted by group. */
-static bool begins_group(const struct hf_face *face, size_t i)
+static bool begins_group(const struct hf_apiserver *server, size_t i)
 {
 	const struct hf_resource *resource = hf_resource_at(i)->resource;
 
-	if (!hf_face_serves(face, resource))
+	if (!hf_apiserver_serves(server, resource))
 		return false;
 	for (size_t k = 0; k < i; k++)
 		if (hf_streq(hf_resource_at(k)->resource->group, resource->group) &&
-		    hf_face_serves(face, hf_resource_at(k)->resource))
+		    hf_apiserver_serves(server, hf_resource_at(k)->resource))
 			return false;
 	return true;
 }
 
-static bool has_group(const struct hf_face *face, const char *group)
+static bool has_group(const struct hf_apiserver *server, const char *group)
 {
 	for (size_t i = 0; i < hf_resource_count(); i++)
-		if (begins_group(face, i) && hf_streq(hf_resource_at(i)->resource->group, group))
+		if (begins_group(server, i) && hf_streq(hf_resource_at(i)->resource->group, group))
 			return true;
 	return false;
 }
@@ -60,13 +60,13 @@ static struct hf_json *group_of(const char *group)
 	return object;
 }
 
-static struct hf_json *list_groups(const struct hf_face *face)
+static struct hf_json *list_groups(const struct hf_apiserver *server)
 {
 	struct hf_json *list = make_list("APIGroupList"),
 		       *array = hf_json_ensure_array(list, "groups");
 
 	for (size_t i = 0; i < hf_resource_count(); i++)
-		if (begins_group(face, i) && *hf_resource_at(i)->resource->group != '\0')
+		if (begins_group(server, i) && *hf_resource_at(i)->resource->group != '\0')
 			hf_json_append(array, group_of(hf_resource_at(i)->resource->group));
 	return list;
 }
@@ -134,7 +134,7 @@ static void add_kind(struct hf_json *list, const struct hf_resource_info *info)
 	add_parts(list, info);
 }
 
-static struct hf_json *list_kinds(const struct hf_face *face, const char *group)
+static struct hf_json *list_kinds(const struct hf_apiserver *server, const char *group)
 {
 	struct hf_json *list = make_list("APIResourceList");
 	char group_version[HF_API_VERSION_MAX];
@@ -146,7 +146,7 @@ static struct hf_json *list_kinds(const struct hf_face *face, const char *group)
 	array = hf_json_ensure_array(list, "resources");
 	for (size_t i = 0; i < hf_resource_count(); i++)
 		if (hf_streq(hf_resource_at(i)->resource->group, group) &&
-		    hf_face_serves(face, hf_resource_at(i)->resource))
+		    hf_apiserver_serves(server, hf_resource_at(i)->resource))
 			add_kind(array, hf_resource_at(i));
 	return list;
 }
@@ -164,7 +164,7 @@ static struct hf_json *legacy_versions(void)
 }
 
 /* Answers "/apis/GROUP" and "/apis/GROUP/VERSION"; NULL for any other path. */
-static struct hf_json *group_answer(const struct hf_face *face, const char *path)
+static struct hf_json *group_answer(const struct hf_apiserver *server, const char *path)
 {
 	const char *name = path + strlen("/apis/");
 	size_t len = strcspn(name, "/");
@@ -175,7 +175,7 @@ static struct hf_json *group_answer(const struct hf_face *face, const char *path
 		return NULL;
 	memcpy(group, name, len);
 	group[len] = '\0';
-	if (!has_group(face, group))
+	if (!has_group(server, group))
 		return NULL;
 	if (name[len] != '\0' && !hf_streq(name + len, "/")) {
 		const char *version = hf_resource_group_version(group);
@@ -184,7 +184,7 @@ static struct hf_json *group_answer(const struct hf_face *face, const char *path
 		if (!hf_str_has_prefix(said, version) ||
 		    (*behind != '\0' && !hf_streq(behind, "/")))
 			return NULL;
-		return list_kinds(face, group);
+		return list_kinds(server, group);
 	}
 	answer = group_of(group);
 	hf_json_set_str(answer, "kind", "APIGroup");
@@ -192,7 +192,7 @@ static struct hf_json *group_answer(const struct hf_face *face, const char *path
 	return answer;
 }
 
-bool hf_face_discovery(struct hf_face *face, struct hf_exchange *ex)
+bool hf_apiserver_discovery(struct hf_apiserver *server, struct hf_exchange *ex)
 {
 	const char *path = hf_exchange_path(ex);
 	HF_AUTO_JSON answer = NULL;
@@ -200,13 +200,13 @@ bool hf_face_discovery(struct hf_face *face, struct hf_exchange *ex)
 	if (hf_streq(path, "/api") || hf_streq(path, "/api/"))
 		answer = legacy_versions();
 	else if (hf_streq(path, "/apis") || hf_streq(path, "/apis/"))
-		answer = list_groups(face);
+		answer = list_groups(server);
 	else if (hf_streq(path, "/api/v1") || hf_streq(path, "/api/v1/"))
-		answer = list_kinds(face, "");
+		answer = list_kinds(server, "");
 	else if (hf_str_has_prefix(path, "/apis/"))
-		answer = group_answer(face, path);
+		answer = group_answer(server, path);
 	if (answer == NULL)
 		return false;
-	hf_face_answer_json(ex, 200, answer);
+	hf_apiserver_answer_json(ex, 200, answer);
 	return true;
 }

@@ -12,7 +12,7 @@
 
 #define CONDITION "DisruptionTarget"
 
-static int check_eviction(const struct face_route *route, const struct hf_json *eviction,
+static int check_eviction(const struct apiserver_route *route, const struct hf_json *eviction,
 			  struct hf_error *err)
 {
 	const char *api_version = hf_json_path_str(eviction, "apiVersion", NULL);
@@ -76,15 +76,15 @@ static struct hf_doc *condition_patch(const struct hf_json *pod, hf_time now)
 	return hf_doc_from_json(patch);
 }
 
-static int apply_request(struct hf_face *face, const struct hf_request *request,
+static int apply_request(struct hf_apiserver *server, const struct hf_request *request,
 			 struct hf_result *result, struct hf_error *err)
 {
-	hf_local_apply(face->local, request, result);
+	hf_memstore_apply(server->memstore, request, result);
 	return result->code == 0 ? 0 : hf_error_set(err, result->code, "%s", result->err.text);
 }
 
 /* Sets the condition, then deletes. deletion: the client's request. */
-static int evict_pod(struct hf_face *face, struct hf_request *deletion, struct hf_error *err)
+static int evict_pod(struct hf_apiserver *server, struct hf_request *deletion, struct hf_error *err)
 {
 	struct hf_request trial = *deletion;
 	struct hf_request mark = {.verb = HF_VERB_PATCH,
@@ -101,22 +101,23 @@ static int evict_pod(struct hf_face *face, struct hf_request *deletion, struct h
 
 	/* A dry run first: an eviction that is refused must not set the condition. */
 	trial.dry_run = true;
-	rc = apply_request(face, &trial, &tried, err);
+	rc = apply_request(server, &trial, &tried, err);
 	if (rc != 0 || deletion->dry_run)
 		return rc;
-	patch = condition_patch(
-		hf_doc_json(hf_local_peek(face->local, &hf_pods, deletion->ns, deletion->name)),
-		hf_loop_wall(face->loop));
+	patch = condition_patch(hf_doc_json(hf_memstore_peek(server->memstore, &hf_pods,
+							     deletion->ns, deletion->name)),
+				hf_loop_wall(server->loop));
 	mark.body = patch;
-	rc = apply_request(face, &mark, &marked, err);
+	rc = apply_request(server, &mark, &marked, err);
 	if (rc == 0 && deletion->precondition_resource_version != NULL)
 		deletion->precondition_resource_version = hf_doc_resource_version(marked.object);
 	if (rc == 0)
-		rc = apply_request(face, deletion, &deleted, err);
-	return rc == 0 ? hf_local_flush(face->local, err) : rc;
+		rc = apply_request(server, deletion, &deleted, err);
+	return rc == 0 ? hf_memstore_flush(server->memstore, err) : rc;
 }
 
-void hf_face_evict(struct hf_face *face, struct hf_exchange *ex, const struct face_route *route)
+void hf_apiserver_evict(struct hf_apiserver *server, struct hf_exchange *ex,
+			const struct apiserver_route *route)
 {
 	struct hf_request request = {.verb = HF_VERB_DELETE,
 				     .resource = &hf_pods,
@@ -128,22 +129,23 @@ void hf_face_evict(struct hf_face *face, struct hf_exchange *ex, const struct fa
 	int rc;
 
 	if (!hf_streq(hf_exchange_method(ex), "POST")) {
-		hf_face_fail(ex, HF_E_METHOD,
-			     "the server does not allow this method on the requested resource");
+		hf_apiserver_fail(
+			ex, HF_E_METHOD,
+			"the server does not allow this method on the requested resource");
 		return;
 	}
-	rc = hf_face_read_common(ex, &request, &err);
+	rc = hf_apiserver_read_common(ex, &request, &err);
 	if (rc == 0)
-		rc = hf_face_read_object(ex, &body, &err);
+		rc = hf_apiserver_read_object(ex, &body, &err);
 	if (rc == 0)
 		rc = check_eviction(route, hf_doc_json(body), &err);
 	if (rc == 0)
-		rc = hf_face_delete_options(hf_json_get(hf_doc_json(body), "deleteOptions"),
-					    &request, &err);
+		rc = hf_apiserver_delete_options(hf_json_get(hf_doc_json(body), "deleteOptions"),
+						 &request, &err);
 	if (rc == 0)
-		rc = evict_pod(face, &request, &err);
+		rc = evict_pod(server, &request, &err);
 	if (rc != 0) {
-		hf_face_fail_err(ex, &err);
+		hf_apiserver_fail_err(ex, &err);
 		return;
 	}
 	HF_AUTO_JSON status = hf_json_object();
@@ -152,5 +154,5 @@ void hf_face_evict(struct hf_face *face, struct hf_exchange *ex, const struct fa
 	(void)hf_json_ensure_object(status, "metadata");
 	hf_json_set_str(status, "status", "Success");
 	hf_json_set_i64(status, "code", 201);
-	hf_face_answer_json(ex, 201, status);
+	hf_apiserver_answer_json(ex, 201, status);
 }

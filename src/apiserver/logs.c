@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 /* Logs of a container, sent as plain text while the kubelet delivers them. Bytes that a slow client
- * has not taken wait in memory, at most HF_FACE_LOG_BYTES_MAX; beyond that the connection is
+ * has not taken wait in memory, at most HF_APISERVER_LOG_BYTES_MAX; beyond that the connection is
  * aborted. */
 
 /* Delay after which the response's head is sent, even if the container has written nothing yet. */
@@ -16,18 +16,18 @@
 /* Sent bytes are removed from the buffer in steps of this size. */
 #define CONSUME_BYTES ((size_t)1 << 20)
 
-struct face_log {
-	struct face_stream stream;    /* the first member, for casts */
-	struct hf_log_stream *source; /* NULL: ended */
+struct apiserver_log {
+	struct apiserver_stream stream; /* the first member, for casts */
+	struct hf_log_stream *source;   /* NULL: ended */
 	struct hf_timer *head;
 	struct hf_strbuf waiting; /* bytes that wait for the client */
 	size_t written;           /* bytes of waiting already sent */
 	bool begun, at_end;
 };
 
-static void log_free(struct face_log *log)
+static void log_free(struct apiserver_log *log)
 {
-	hf_face_stream_unlink(&log->stream);
+	hf_apiserver_stream_unlink(&log->stream);
 	log->source = hf_log_stream_stop(log->source);
 	hf_timer_destroy(log->head);
 	hf_strbuf_release(&log->waiting);
@@ -39,7 +39,7 @@ static void on_closed(void *arg, struct hf_exchange *ex)
 	log_free(arg);
 }
 
-static void begin_response(struct face_log *log)
+static void begin_response(struct apiserver_log *log)
 {
 	if (log->begun)
 		return;
@@ -48,9 +48,9 @@ static void begin_response(struct face_log *log)
 	hf_exchange_begin(log->stream.ex, 200, "text/plain");
 }
 
-static void finish_log(struct face_stream *stream)
+static void finish_log(struct apiserver_stream *stream)
 {
-	struct face_log *log = (struct face_log *)stream;
+	struct apiserver_log *log = (struct apiserver_log *)stream;
 	struct hf_exchange *ex = stream->ex;
 
 	begin_response(log);
@@ -60,7 +60,7 @@ static void finish_log(struct face_stream *stream)
 	hf_exchange_finish(ex);
 }
 
-static void abort_log(struct face_log *log)
+static void abort_log(struct apiserver_log *log)
 {
 	struct hf_exchange *ex = log->stream.ex;
 
@@ -72,7 +72,7 @@ static void abort_log(struct face_log *log)
 static void on_drained(void *arg, struct hf_exchange *ex);
 
 /* Sends as much of waiting as the stream has room for. */
-static void write_waiting(struct face_log *log)
+static void write_waiting(struct apiserver_log *log)
 {
 	size_t left = log->waiting.len - log->written;
 	size_t room = hf_exchange_room(log->stream.ex);
@@ -102,14 +102,14 @@ static void on_drained(void *arg, struct hf_exchange *ex)
 	write_waiting(arg);
 }
 
-static void on_end(struct face_log *log, int code, const char *message)
+static void on_end(struct apiserver_log *log, int code, const char *message)
 {
 	struct hf_exchange *ex = log->stream.ex;
 
 	if (code != 0 && !log->begun) {
 		hf_exchange_on_closed(ex, NULL, NULL);
 		log_free(log);
-		hf_face_fail(ex, code, "%s", message);
+		hf_apiserver_fail(ex, code, "%s", message);
 		return;
 	}
 	begin_response(log);
@@ -119,7 +119,7 @@ static void on_end(struct face_log *log, int code, const char *message)
 
 static void on_bytes(void *arg, const char *bytes, size_t len, int code, const char *message)
 {
-	struct face_log *log = arg;
+	struct apiserver_log *log = arg;
 
 	if (len == 0) {
 		on_end(log, code, message);
@@ -139,29 +139,30 @@ static void on_head(void *arg)
 	begin_response(arg);
 }
 
-static bool read_options(struct hf_exchange *ex, const struct face_route *route, hf_time now,
+static bool read_options(struct hf_exchange *ex, const struct apiserver_route *route, hf_time now,
 			 struct hf_log_options *ret_options)
 {
 	struct hf_log_options options = {
 		.ns = route->ns,
 		.pod = route->name,
 		.container = hf_exchange_query(ex, "container"),
-		.follow = hf_face_query_true(ex, "follow"),
-		.previous = hf_face_query_true(ex, "previous"),
-		.timestamps = hf_face_query_true(ex, "timestamps"),
+		.follow = hf_apiserver_query_true(ex, "follow"),
+		.previous = hf_apiserver_query_true(ex, "previous"),
+		.timestamps = hf_apiserver_query_true(ex, "timestamps"),
 	};
 	const char *since = hf_exchange_query(ex, "sinceTime");
 
 	if (hf_str_is_empty(options.container))
 		options.container = NULL;
-	if (!hf_face_query_i64(ex, "tailLines", -1, &options.tail_lines) ||
-	    !hf_face_query_i64(ex, "sinceSeconds", 0, &options.since_seconds) ||
-	    !hf_face_query_i64(ex, "limitBytes", 0, &options.limit_bytes))
+	if (!hf_apiserver_query_i64(ex, "tailLines", -1, &options.tail_lines) ||
+	    !hf_apiserver_query_i64(ex, "sinceSeconds", 0, &options.since_seconds) ||
+	    !hf_apiserver_query_i64(ex, "limitBytes", 0, &options.limit_bytes))
 		return false;
 	if (!hf_str_is_empty(since)) {
 		hf_time t;
 		if (hf_time_parse(since, &t, NULL) != 0) {
-			hf_face_fail(ex, HF_E_BAD_REQUEST, "sinceTime must be a time (RFC 3339)");
+			hf_apiserver_fail(ex, HF_E_BAD_REQUEST,
+					  "sinceTime must be a time (RFC 3339)");
 			return false;
 		}
 		/* Rounded up, so that no line is missing; there may be lines of up to a second
@@ -172,28 +173,30 @@ static bool read_options(struct hf_exchange *ex, const struct face_route *route,
 	return true;
 }
 
-void hf_face_log(struct hf_face *face, struct hf_exchange *ex, const struct face_route *route)
+void hf_apiserver_log(struct hf_apiserver *server, struct hf_exchange *ex,
+		      const struct apiserver_route *route)
 {
 	struct hf_log_options options;
-	struct face_log *log;
+	struct apiserver_log *log;
 
 	if (!hf_streq(hf_exchange_method(ex), "GET")) {
-		hf_face_fail(ex, HF_E_METHOD,
-			     "the server does not allow this method on the requested resource");
+		hf_apiserver_fail(
+			ex, HF_E_METHOD,
+			"the server does not allow this method on the requested resource");
 		return;
 	}
-	if (face->quiet) {
-		hf_face_fail(ex, HF_E_UNAVAILABLE, "the server is shutting down");
+	if (server->quiet) {
+		hf_apiserver_fail(ex, HF_E_UNAVAILABLE, "the server is shutting down");
 		return;
 	}
-	if (!read_options(ex, route, hf_loop_wall(face->loop), &options))
+	if (!read_options(ex, route, hf_loop_wall(server->loop), &options))
 		return;
 	log = hf_xcalloc(1, sizeof(*log));
-	hf_strbuf_init(&log->waiting, HF_FACE_LOG_BYTES_MAX);
-	log->stream = (struct face_stream){.ex = ex, .end = finish_log};
-	hf_face_stream_link(face, &log->stream);
+	hf_strbuf_init(&log->waiting, HF_APISERVER_LOG_BYTES_MAX);
+	log->stream = (struct apiserver_stream){.ex = ex, .end = finish_log};
+	hf_apiserver_stream_link(server, &log->stream);
 	hf_exchange_on_closed(ex, on_closed, log);
-	log->head = hf_timer_create(face->loop, on_head, log);
+	log->head = hf_timer_create(server->loop, on_head, log);
 	hf_timer_arm(log->head, HEAD_AFTER);
-	log->source = hf_store_logs(face->client, &options, on_bytes, log);
+	log->source = hf_store_logs(server->client, &options, on_bytes, log);
 }

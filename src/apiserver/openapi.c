@@ -190,13 +190,13 @@ static void add_resource(struct hf_json *doc, const struct hf_resource *resource
 }
 
 /* The document of a group; NULL: the group has no served kinds. */
-static struct hf_json *make_document(const struct hf_face *face, const char *group)
+static struct hf_json *make_document(const struct hf_apiserver *server, const char *group)
 {
 	struct hf_json *doc = NULL;
 
 	for (size_t i = 0; i < hf_resource_count(); i++) {
 		const struct hf_resource *resource = hf_resource_at(i)->resource;
-		if (!hf_streq(resource->group, group) || !hf_face_serves(face, resource))
+		if (!hf_streq(resource->group, group) || !hf_apiserver_serves(server, resource))
 			continue;
 		if (doc == NULL) {
 			doc = hf_json_object();
@@ -209,20 +209,20 @@ static struct hf_json *make_document(const struct hf_face *face, const char *gro
 	return doc;
 }
 
-static struct hf_json *index_of_groups(const struct hf_face *face)
+static struct hf_json *index_of_groups(const struct hf_apiserver *server)
 {
 	struct hf_json *index = hf_json_object(), *paths = ensure_member(index, "paths");
 
 	for (size_t i = 0; i < hf_resource_count(); i++) {
 		const struct hf_resource *resource = hf_resource_at(i)->resource;
 		char key[128], url[256];
-		HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_FACE_LIST_BYTES_MAX);
+		HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_APISERVER_LIST_BYTES_MAX);
 		snprintf(key, sizeof(key), "%s%s/%s", *resource->group != '\0' ? "apis/" : "api",
 			 resource->group, resource->version);
-		if (!hf_face_serves(face, resource) || hf_json_get(paths, key) != NULL)
+		if (!hf_apiserver_serves(server, resource) || hf_json_get(paths, key) != NULL)
 			continue;
 		/* Clients cache the document by its URL, so the URL has a hash of the content. */
-		HF_AUTO_JSON content = make_document(face, resource->group);
+		HF_AUTO_JSON content = make_document(server, resource->group);
 		hf_json_write(content, HF_JSON_COMPACT, &text);
 		snprintf(url, sizeof(url), "/openapi/v3/%s?hash=%016" PRIx64, key,
 			 hf_hash_bytes(text.data, text.len));
@@ -252,7 +252,7 @@ static void serve_v2(struct hf_exchange *ex)
 		hf_exchange_answer(ex, 200, "application/json", text, strlen(text));
 }
 
-bool hf_face_openapi(struct hf_face *face, struct hf_exchange *ex)
+bool hf_apiserver_openapi(struct hf_apiserver *server, struct hf_exchange *ex)
 {
 	const char *path = hf_exchange_path(ex);
 	HF_AUTO_JSON answer = NULL;
@@ -262,9 +262,9 @@ bool hf_face_openapi(struct hf_face *face, struct hf_exchange *ex)
 		return true;
 	}
 	if (hf_streq(path, "/openapi/v3") || hf_streq(path, "/openapi/v3/")) {
-		answer = index_of_groups(face);
+		answer = index_of_groups(server);
 	} else if (hf_streq(path, "/openapi/v3/api/v1")) {
-		answer = make_document(face, "");
+		answer = make_document(server, "");
 	} else if (hf_str_has_prefix(path, "/openapi/v3/apis/")) {
 		const char *name = path + strlen("/openapi/v3/apis/");
 		size_t len = strcspn(name, "/");
@@ -274,10 +274,10 @@ bool hf_face_openapi(struct hf_face *face, struct hf_exchange *ex)
 		memcpy(group, name, len);
 		group[len] = '\0';
 		if (hf_streq(name + len + 1, hf_resource_group_version(group)))
-			answer = make_document(face, group);
+			answer = make_document(server, group);
 	}
 	if (answer == NULL)
 		return false;
-	hf_face_answer_json(ex, 200, answer);
+	hf_apiserver_answer_json(ex, 200, answer);
 	return true;
 }

@@ -14,20 +14,20 @@
 /* Requests with one response: makes a struct hf_request of an exchange, and a response of the
  * reply.
  *
- * A struct face_call lives until the reply, or until the connection closes, which cancels the
+ * A struct apiserver_call lives until the reply, or until the connection closes, which cancels the
  * request. Deletions of collections run at once, inside the handler. */
 
 #define UNKNOWN_FORMAT                                                                             \
 	"the body of the request was in an unknown format - accepted media types include: "
 
-struct face_call {
-	struct hf_face *face;
+struct apiserver_call {
+	struct hf_apiserver *server;
 	struct hf_exchange *ex;
 	struct hf_call *call;
 	const struct hf_resource *resource, *printed; /* printed: the kind of a table's rows */
 	enum hf_verb verb;
-	enum face_form form;
-	enum face_include include;
+	enum apiserver_form form;
+	enum apiserver_include include;
 };
 
 /* ---- replies ------------------------------------------------------------------------------ */
@@ -43,32 +43,32 @@ static void set_list_meta(struct hf_json *meta, const struct hf_reply *reply)
 	}
 }
 
-static struct hf_json *table_of(const struct face_call *call, const struct hf_reply *reply)
+static struct hf_json *table_of(const struct apiserver_call *call, const struct hf_reply *reply)
 {
-	struct hf_json *table = hf_face_table(call->printed, true);
+	struct hf_json *table = hf_apiserver_table(call->printed, true);
 	struct hf_json *meta = hf_json_ensure_object(table, "metadata");
-	hf_time now = hf_loop_wall(call->face->loop);
+	hf_time now = hf_loop_wall(call->server->loop);
 
 	if (call->verb == HF_VERB_LIST)
 		set_list_meta(meta, reply);
 	else
 		hf_json_set_str(meta, "resourceVersion", hf_doc_resource_version(reply->object));
 	for (size_t i = 0; i < reply->n_items; i++)
-		hf_face_table_add(table, call->printed, hf_doc_json(reply->items[i]), call->include,
-				  now);
+		hf_apiserver_table_add(table, call->printed, hf_doc_json(reply->items[i]),
+				       call->include, now);
 	if (reply->object != NULL)
-		hf_face_table_add(table, call->printed, hf_doc_json(reply->object), call->include,
-				  now);
+		hf_apiserver_table_add(table, call->printed, hf_doc_json(reply->object),
+				       call->include, now);
 	return table;
 }
 
 /* Writes the items one by one: a tree of the whole list would double the memory. */
-static void answer_list(const struct face_call *call, const struct hf_reply *reply)
+static void answer_list(const struct apiserver_call *call, const struct hf_reply *reply)
 {
-	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_FACE_LIST_BYTES_MAX);
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_APISERVER_LIST_BYTES_MAX);
 	HF_AUTO_JSON meta = hf_json_object();
 	char api_version[HF_API_VERSION_MAX];
-	bool metadata = call->form == FACE_FORM_METADATA;
+	bool metadata = call->form == APISERVER_FORM_METADATA;
 
 	set_list_meta(meta, reply);
 	hf_strbuf_addf(&sb, "{\"kind\":\"%sList\",\"apiVersion\":\"%s\",\"metadata\":",
@@ -81,51 +81,51 @@ static void answer_list(const struct face_call *call, const struct hf_reply *rep
 		if (i > 0)
 			hf_strbuf_addch(&sb, ',');
 		if (metadata) {
-			HF_AUTO_JSON part = hf_face_metadata_of(hf_doc_json(reply->items[i]));
+			HF_AUTO_JSON part = hf_apiserver_metadata_of(hf_doc_json(reply->items[i]));
 			hf_json_write(part, HF_JSON_COMPACT, &sb);
 		} else {
-			hf_face_add_doc(&sb, reply->items[i]);
+			hf_apiserver_add_doc(&sb, reply->items[i]);
 		}
 	}
 	hf_strbuf_addstr(&sb, "]}\n");
 	if (sb.full) {
-		hf_face_fail(call->ex, HF_E_TOO_LARGE,
-			     "the list is larger than %zu bytes: ask for it in pages (limit)",
-			     HF_FACE_LIST_BYTES_MAX);
+		hf_apiserver_fail(call->ex, HF_E_TOO_LARGE,
+				  "the list is larger than %zu bytes: ask for it in pages (limit)",
+				  HF_APISERVER_LIST_BYTES_MAX);
 		return;
 	}
 	hf_exchange_add_header(call->ex, "Cache-Control", "no-cache, private");
 	hf_exchange_answer_take(call->ex, 200, "application/json", &sb);
 }
 
-static void answer_reply(const struct face_call *call, const struct hf_reply *reply)
+static void answer_reply(const struct apiserver_call *call, const struct hf_reply *reply)
 {
 	int status = call->verb == HF_VERB_CREATE ? 201 : 200;
 	bool is_status =
 		hf_streq(hf_json_path_str(hf_doc_json(reply->object), "kind", NULL), "Status");
 
 	for (size_t i = 0; i < reply->n_warnings; i++)
-		hf_face_warn(call->ex, reply->warnings[i]);
-	if (call->form == FACE_FORM_TABLE && !is_status) {
+		hf_apiserver_warn(call->ex, reply->warnings[i]);
+	if (call->form == APISERVER_FORM_TABLE && !is_status) {
 		HF_AUTO_JSON table = table_of(call, reply);
-		hf_face_answer_json(call->ex, status, table);
+		hf_apiserver_answer_json(call->ex, status, table);
 	} else if (call->verb == HF_VERB_LIST) {
 		answer_list(call, reply);
-	} else if (call->form == FACE_FORM_METADATA && !is_status) {
-		HF_AUTO_JSON part = hf_face_metadata_of(hf_doc_json(reply->object));
-		hf_face_answer_json(call->ex, status, part);
+	} else if (call->form == APISERVER_FORM_METADATA && !is_status) {
+		HF_AUTO_JSON part = hf_apiserver_metadata_of(hf_doc_json(reply->object));
+		hf_apiserver_answer_json(call->ex, status, part);
 	} else {
-		hf_face_answer_doc(call->ex, status, reply->object);
+		hf_apiserver_answer_doc(call->ex, status, reply->object);
 	}
 }
 
 static void on_reply(void *arg, const struct hf_reply *reply)
 {
-	struct face_call *call = arg;
+	struct apiserver_call *call = arg;
 
 	hf_exchange_on_closed(call->ex, NULL, NULL);
 	if (reply->code != 0)
-		hf_face_fail_reply(call->ex, reply);
+		hf_apiserver_fail_reply(call->ex, reply);
 	else
 		answer_reply(call, reply);
 	free(call);
@@ -133,7 +133,7 @@ static void on_reply(void *arg, const struct hf_reply *reply)
 
 static void on_closed(void *arg, struct hf_exchange *ex)
 {
-	struct face_call *call = arg;
+	struct apiserver_call *call = arg;
 
 	hf_call_cancel(call->call);
 	free(call);
@@ -184,15 +184,15 @@ static int read_body(struct hf_exchange *ex,
 	return rc == 0 ? 0 : hf_error_wrap(err, "cannot read the body");
 }
 
-int hf_face_read_object(struct hf_exchange *ex, struct hf_doc **ret_doc, struct hf_error *err)
+int hf_apiserver_read_object(struct hf_exchange *ex, struct hf_doc **ret_doc, struct hf_error *err)
 {
 	const char *type = hf_exchange_header(ex, "Content-Type");
 
-	if (hf_str_is_empty(type) || hf_face_media_is(type, "application/json"))
+	if (hf_str_is_empty(type) || hf_apiserver_media_is(type, "application/json"))
 		return read_body(ex, parse_json, ret_doc, err);
-	if (hf_face_media_is(type, "application/yaml"))
+	if (hf_apiserver_media_is(type, "application/yaml"))
 		return read_body(ex, parse_yaml, ret_doc, err);
-	if (hf_face_media_is(type, "application/vnd.kubernetes.protobuf"))
+	if (hf_apiserver_media_is(type, "application/vnd.kubernetes.protobuf"))
 		return read_body(ex, parse_protobuf, ret_doc, err);
 	return hf_error_set(err, HF_E_MEDIA_TYPE,
 			    UNKNOWN_FORMAT "application/json, application/yaml, "
@@ -223,12 +223,12 @@ static int read_patch(struct hf_exchange *ex, struct hf_request *request, struct
 	const char *media = hf_exchange_header(ex, "Content-Type");
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(types); i++) {
-		if (!hf_face_media_is(media, types[i].media))
+		if (!hf_apiserver_media_is(media, types[i].media))
 			continue;
 		request->patch_type = types[i].type;
 		return read_body(ex, parse_json, &request->body, err);
 	}
-	if (hf_face_media_is(media, "application/apply-patch+yaml"))
+	if (hf_apiserver_media_is(media, "application/apply-patch+yaml"))
 		return read_apply(ex, request, err);
 	return hf_error_set(err, HF_E_MEDIA_TYPE,
 			    UNKNOWN_FORMAT "application/json-patch+json, "
@@ -273,8 +273,8 @@ static int check_dry_run(const char *text, bool *ret, struct hf_error *err)
 	return 0;
 }
 
-int hf_face_delete_options(const struct hf_json *options, struct hf_request *request,
-			   struct hf_error *err)
+int hf_apiserver_delete_options(const struct hf_json *options, struct hf_request *request,
+				struct hf_error *err)
 {
 	const struct hf_json *grace = hf_json_get(options, "gracePeriodSeconds");
 	const struct hf_json *dry_run = hf_json_get(options, "dryRun");
@@ -311,11 +311,11 @@ static int read_delete(struct hf_exchange *ex, struct hf_request *request,
 
 	(void)hf_exchange_body(ex, &len);
 	if (len > 0) {
-		rc = hf_face_read_object(ex, &request->body, err);
+		rc = hf_apiserver_read_object(ex, &request->body, err);
 		if (rc != 0)
 			return rc;
 		*ret_options = hf_steal(&request->body);
-		return hf_face_delete_options(hf_doc_json(*ret_options), request, err);
+		return hf_apiserver_delete_options(hf_doc_json(*ret_options), request, err);
 	}
 	if (!hf_str_is_empty(grace)) {
 		rc = hf_str_to_i64(grace, 0, INT32_MAX, &request->grace_seconds, err);
@@ -345,8 +345,8 @@ static int read_validation(const struct hf_exchange *ex, struct hf_request *requ
 	return 0;
 }
 
-int hf_face_read_common(const struct hf_exchange *ex, struct hf_request *request,
-			struct hf_error *err)
+int hf_apiserver_read_common(const struct hf_exchange *ex, struct hf_request *request,
+			     struct hf_error *err)
 {
 	const char *dry_run = hf_exchange_query(ex, "dryRun");
 	const char *manager = hf_exchange_query(ex, "fieldManager");
@@ -384,16 +384,16 @@ static int read_list(const struct hf_exchange *ex, struct hf_request *request, s
 	return 0;
 }
 
-static enum face_include include_of(const struct hf_exchange *ex)
+static enum apiserver_include include_of(const struct hf_exchange *ex)
 {
 	const char *include = hf_exchange_query(ex, "includeObject");
 
 	if (hf_streq(include, "None"))
-		return FACE_INCLUDE_NONE;
-	return hf_streq(include, "Object") ? FACE_INCLUDE_OBJECT : FACE_INCLUDE_METADATA;
+		return APISERVER_INCLUDE_NONE;
+	return hf_streq(include, "Object") ? APISERVER_INCLUDE_OBJECT : APISERVER_INCLUDE_METADATA;
 }
 
-static int verb_of(const struct hf_exchange *ex, const struct face_route *route)
+static int verb_of(const struct hf_exchange *ex, const struct apiserver_route *route)
 {
 	static const struct {
 		const char *method;
@@ -417,7 +417,7 @@ static int verb_of(const struct hf_exchange *ex, const struct face_route *route)
 static int read_request(struct hf_exchange *ex, struct hf_request *request,
 			struct hf_doc **ret_options, struct hf_error *err)
 {
-	int rc = hf_face_read_common(ex, request, err);
+	int rc = hf_apiserver_read_common(ex, request, err);
 
 	if (rc != 0)
 		return rc;
@@ -425,36 +425,36 @@ static int read_request(struct hf_exchange *ex, struct hf_request *request,
 	case HF_VERB_GET: return 0;
 	case HF_VERB_LIST: return read_list(ex, request, err);
 	case HF_VERB_CREATE:
-	case HF_VERB_UPDATE: return hf_face_read_object(ex, &request->body, err);
+	case HF_VERB_UPDATE: return hf_apiserver_read_object(ex, &request->body, err);
 	case HF_VERB_PATCH: return read_patch(ex, request, err);
 	case HF_VERB_DELETE: return read_delete(ex, request, ret_options, err);
 	}
 	return 0;
 }
 
-static void send_call(struct hf_face *face, struct hf_exchange *ex,
-		      const struct hf_request *request, enum face_form form)
+static void send_call(struct hf_apiserver *server, struct hf_exchange *ex,
+		      const struct hf_request *request, enum apiserver_form form)
 {
-	struct face_call *call = hf_xcalloc(1, sizeof(*call));
+	struct apiserver_call *call = hf_xcalloc(1, sizeof(*call));
 
-	*call = (struct face_call){.face = face,
-				   .ex = ex,
-				   .resource = request->resource,
-				   .printed = hf_streq(request->subresource, "scale")
-						      ? &hf_face_scale
-						      : request->resource,
-				   .verb = request->verb,
-				   .form = form,
-				   .include = include_of(ex)};
+	*call = (struct apiserver_call){.server = server,
+					.ex = ex,
+					.resource = request->resource,
+					.printed = hf_streq(request->subresource, "scale")
+							   ? &hf_apiserver_scale
+							   : request->resource,
+					.verb = request->verb,
+					.form = form,
+					.include = include_of(ex)};
 	hf_exchange_on_closed(ex, on_closed, call);
-	call->call = hf_store_request(face->client, request, on_reply, call);
+	call->call = hf_store_request(server->client, request, on_reply, call);
 }
 
 /* ---- collections -------------------------------------------------------------------------- */
 
 /* Deletes all objects that match the selectors, in order, in this turn. */
-static void delete_collection(struct hf_face *face, struct hf_exchange *ex,
-			      const struct face_route *route)
+static void delete_collection(struct hf_apiserver *server, struct hf_exchange *ex,
+			      const struct apiserver_route *route)
 {
 	struct hf_request request = {.verb = HF_VERB_LIST,
 				     .resource = route->resource,
@@ -466,7 +466,7 @@ static void delete_collection(struct hf_face *face, struct hf_exchange *ex,
 	int rc = read_list(ex, &request, &err);
 
 	if (rc == 0)
-		hf_local_apply(face->local, &request, &list);
+		hf_memstore_apply(server->memstore, &request, &list);
 	if (rc == 0 && list.code != 0)
 		rc = hf_error_set(&err, list.code, "%s", list.err.text);
 	request = (struct hf_request){.verb = HF_VERB_DELETE,
@@ -479,22 +479,22 @@ static void delete_collection(struct hf_face *face, struct hf_exchange *ex,
 		const char *ns = hf_doc_namespace(list.items[i]);
 		request.ns = *ns != '\0' ? ns : NULL;
 		request.name = hf_doc_name(list.items[i]);
-		hf_local_apply(face->local, &request, &result);
+		hf_memstore_apply(server->memstore, &request, &result);
 		/* The deletion of an earlier object may have removed this one. */
 		if (result.code != 0 && result.code != HF_E_NOT_FOUND)
 			rc = hf_error_set(&err, result.code, "%s", result.err.text);
 		hf_result_release(&result);
 	}
 	if (rc == 0)
-		rc = hf_local_flush(face->local, &err);
+		rc = hf_memstore_flush(server->memstore, &err);
 	if (rc == 0) {
 		HF_AUTO_JSON status = hf_json_object();
 		hf_json_set_str(status, "kind", "Status");
 		hf_json_set_str(status, "apiVersion", "v1");
 		hf_json_set_str(status, "status", "Success");
-		hf_face_answer_json(ex, 200, status);
+		hf_apiserver_answer_json(ex, 200, status);
 	} else {
-		hf_face_fail_err(ex, &err);
+		hf_apiserver_fail_err(ex, &err);
 	}
 	hf_result_release(&list);
 }
@@ -503,8 +503,8 @@ static void delete_collection(struct hf_face *face, struct hf_exchange *ex,
 
 /* Serves the subresources of pods that need no struct hf_request, and refuses the unsupported ones;
  * false: the request is none of these. */
-static bool serve_special(struct hf_face *face, struct hf_exchange *ex,
-			  const struct face_route *route)
+static bool serve_special(struct hf_apiserver *server, struct hf_exchange *ex,
+			  const struct apiserver_route *route)
 {
 	static const char *const refused[] = {"exec", "attach", "portforward", "proxy",
 					      "ephemeralcontainers"};
@@ -512,25 +512,26 @@ static bool serve_special(struct hf_face *face, struct hf_exchange *ex,
 	if (route->resource != &hf_pods || route->sub == NULL)
 		return false;
 	if (hf_streq(route->sub, "log") && !route->too_long) {
-		hf_face_log(face, ex, route);
+		hf_apiserver_log(server, ex, route);
 		return true;
 	}
 	if (hf_streq(route->sub, "eviction") && !route->too_long) {
-		hf_face_evict(face, ex, route);
+		hf_apiserver_evict(server, ex, route);
 		return true;
 	}
 	for (size_t i = 0; i < HF_ARRAY_LEN(refused); i++) {
 		if (!hf_streq(route->sub, refused[i]))
 			continue;
-		hf_face_fail(ex, HF_E_UNSUPPORTED,
-			     "pods/%s is not supported by Holdfast's embedded plane", route->sub);
+		hf_apiserver_fail(ex, HF_E_UNSUPPORTED,
+				  "pods/%s is not supported by Holdfast's embedded plane",
+				  route->sub);
 		return true;
 	}
 	return false;
 }
 
-static void serve_call(struct hf_face *face, struct hf_exchange *ex, const struct face_route *route,
-		       enum face_form form)
+static void serve_call(struct hf_apiserver *server, struct hf_exchange *ex,
+		       const struct apiserver_route *route, enum apiserver_form form)
 {
 	struct hf_request request = {.resource = route->resource,
 				     .ns = route->ns,
@@ -542,41 +543,42 @@ static void serve_call(struct hf_face *face, struct hf_exchange *ex, const struc
 	int verb = verb_of(ex, route);
 
 	if (verb < 0) {
-		hf_face_fail(ex, HF_E_METHOD,
-			     "the server does not allow this method on the requested resource");
+		hf_apiserver_fail(
+			ex, HF_E_METHOD,
+			"the server does not allow this method on the requested resource");
 		return;
 	}
 	request.verb = (enum hf_verb)verb;
 	if (read_request(ex, &request, &options, &err) != 0)
-		hf_face_fail_err(ex, &err);
+		hf_apiserver_fail_err(ex, &err);
 	else
-		send_call(face, ex, &request, form);
+		send_call(server, ex, &request, form);
 	hf_doc_unref(request.body);
 }
 
-void hf_face_serve_resource(struct hf_face *face, struct hf_exchange *ex,
-			    const struct face_route *route)
+void hf_apiserver_serve_resource(struct hf_apiserver *server, struct hf_exchange *ex,
+				 const struct apiserver_route *route)
 {
 	bool get = hf_streq(hf_exchange_method(ex), "GET");
-	enum face_form form = hf_face_form(hf_exchange_header(ex, "Accept"));
+	enum apiserver_form form = hf_apiserver_form(hf_exchange_header(ex, "Accept"));
 
-	if (!hf_face_serves(face, route->resource)) {
-		hf_face_no_such_path(ex);
+	if (!hf_apiserver_serves(server, route->resource)) {
+		hf_apiserver_no_such_path(ex);
 		return;
 	}
-	if (serve_special(face, ex, route))
+	if (serve_special(server, ex, route))
 		return;
 	if (route->too_long) {
-		hf_face_no_such_path(ex);
+		hf_apiserver_no_such_path(ex);
 		return;
 	}
-	if (form == FACE_FORM_UNACCEPTABLE)
-		hf_face_fail(ex, HF_E_NOT_ACCEPTABLE,
-			     "only the following media types are accepted: application/json");
-	else if (get && route->sub == NULL && hf_face_query_true(ex, "watch"))
-		hf_face_watch(face, ex, route, form);
+	if (form == APISERVER_FORM_UNACCEPTABLE)
+		hf_apiserver_fail(ex, HF_E_NOT_ACCEPTABLE,
+				  "only the following media types are accepted: application/json");
+	else if (get && route->sub == NULL && hf_apiserver_query_true(ex, "watch"))
+		hf_apiserver_watch(server, ex, route, form);
 	else if (hf_streq(hf_exchange_method(ex), "DELETE") && route->name == NULL)
-		delete_collection(face, ex, route);
+		delete_collection(server, ex, route);
 	else
-		serve_call(face, ex, route, form);
+		serve_call(server, ex, route, form);
 }

@@ -20,33 +20,33 @@ static void answer_text(struct hf_exchange *ex, int status, struct hf_strbuf *sb
 {
 	hf_strbuf_addch(sb, '\n');
 	if (sb->full) {
-		hf_face_fail(
+		hf_apiserver_fail(
 			ex, HF_E_TOO_LARGE,
 			"the answer is larger than %zu bytes: ask for less, or in pages (limit)",
-			HF_FACE_LIST_BYTES_MAX);
+			HF_APISERVER_LIST_BYTES_MAX);
 		return;
 	}
 	hf_exchange_add_header(ex, "Cache-Control", "no-cache, private");
 	hf_exchange_answer_take(ex, status, JSON_TYPE, sb);
 }
 
-void hf_face_answer_json(struct hf_exchange *ex, int status, const struct hf_json *value)
+void hf_apiserver_answer_json(struct hf_exchange *ex, int status, const struct hf_json *value)
 {
-	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_FACE_LIST_BYTES_MAX);
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_APISERVER_LIST_BYTES_MAX);
 
 	hf_json_write(value, HF_JSON_COMPACT, &sb);
 	answer_text(ex, status, &sb);
 }
 
-void hf_face_answer_doc(struct hf_exchange *ex, int status, struct hf_doc *doc)
+void hf_apiserver_answer_doc(struct hf_exchange *ex, int status, struct hf_doc *doc)
 {
-	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_FACE_LIST_BYTES_MAX);
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_APISERVER_LIST_BYTES_MAX);
 
-	hf_face_add_doc(&sb, doc);
+	hf_apiserver_add_doc(&sb, doc);
 	answer_text(ex, status, &sb);
 }
 
-void hf_face_add_doc(struct hf_strbuf *sb, struct hf_doc *doc)
+void hf_apiserver_add_doc(struct hf_strbuf *sb, struct hf_doc *doc)
 {
 	size_t len;
 	const char *text = hf_doc_text(doc, &len);
@@ -56,11 +56,11 @@ void hf_face_add_doc(struct hf_strbuf *sb, struct hf_doc *doc)
 
 static void fail_status(struct hf_exchange *ex, int code, struct hf_json *status)
 {
-	hf_face_answer_json(ex, hf_code_http(code), status);
+	hf_apiserver_answer_json(ex, hf_code_http(code), status);
 	hf_json_unref(status);
 }
 
-void hf_face_fail(struct hf_exchange *ex, int code, const char *fmt, ...)
+void hf_apiserver_fail(struct hf_exchange *ex, int code, const char *fmt, ...)
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(8192);
 	struct hf_status_args args = {.code = code};
@@ -73,17 +73,17 @@ void hf_face_fail(struct hf_exchange *ex, int code, const char *fmt, ...)
 	fail_status(ex, code, hf_status_failure(&args));
 }
 
-void hf_face_fail_err(struct hf_exchange *ex, const struct hf_error *err)
+void hf_apiserver_fail_err(struct hf_exchange *ex, const struct hf_error *err)
 {
-	hf_face_fail(ex, err->code, "%s", err->text);
+	hf_apiserver_fail(ex, err->code, "%s", err->text);
 }
 
-void hf_face_no_such_path(struct hf_exchange *ex)
+void hf_apiserver_no_such_path(struct hf_exchange *ex)
 {
-	hf_face_fail(ex, HF_E_NOT_FOUND, "the server could not find the requested resource");
+	hf_apiserver_fail(ex, HF_E_NOT_FOUND, "the server could not find the requested resource");
 }
 
-void hf_face_fail_reply(struct hf_exchange *ex, const struct hf_reply *reply)
+void hf_apiserver_fail_reply(struct hf_exchange *ex, const struct hf_reply *reply)
 {
 	if (reply->retry_after > 0) {
 		char text[24];
@@ -92,15 +92,15 @@ void hf_face_fail_reply(struct hf_exchange *ex, const struct hf_reply *reply)
 		hf_exchange_add_header(ex, "Retry-After", text);
 	}
 	for (size_t i = 0; i < reply->n_warnings; i++)
-		hf_face_warn(ex, reply->warnings[i]);
+		hf_apiserver_warn(ex, reply->warnings[i]);
 	if (reply->object != NULL)
-		hf_face_answer_doc(ex, hf_code_http(reply->code), reply->object);
+		hf_apiserver_answer_doc(ex, hf_code_http(reply->code), reply->object);
 	else
-		hf_face_fail(ex, reply->code, "%s", reply->message);
+		hf_apiserver_fail(ex, reply->code, "%s", reply->message);
 }
 
 /* RFC 7234: 299 is "miscellaneous, persistent"; the text is a quoted string. */
-void hf_face_warn(struct hf_exchange *ex, const char *text)
+void hf_apiserver_warn(struct hf_exchange *ex, const char *text)
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(WARNING_BYTES_MAX);
 	size_t room = WARNING_BYTES_MAX - strlen("299 - \"\\\"");
@@ -116,7 +116,7 @@ void hf_face_warn(struct hf_exchange *ex, const char *text)
 	hf_exchange_add_header(ex, "Warning", sb.data);
 }
 
-bool hf_face_query_true(const struct hf_exchange *ex, const char *name)
+bool hf_apiserver_query_true(const struct hf_exchange *ex, const char *name)
 {
 	const char *value = hf_exchange_query(ex, name);
 
@@ -124,7 +124,8 @@ bool hf_face_query_true(const struct hf_exchange *ex, const char *name)
 	       !hf_streq(value, "False");
 }
 
-bool hf_face_query_i64(struct hf_exchange *ex, const char *name, int64_t absent, int64_t *ret_value)
+bool hf_apiserver_query_i64(struct hf_exchange *ex, const char *name, int64_t absent,
+			    int64_t *ret_value)
 {
 	const char *value = hf_exchange_query(ex, name);
 
@@ -133,7 +134,7 @@ bool hf_face_query_i64(struct hf_exchange *ex, const char *name, int64_t absent,
 		return true;
 	if (hf_str_to_i64(value, 0, INT64_MAX, ret_value, NULL) == 0)
 		return true;
-	hf_face_fail(ex, HF_E_BAD_REQUEST, "the query parameter %s must be a number of 0 or more",
-		     name);
+	hf_apiserver_fail(ex, HF_E_BAD_REQUEST,
+			  "the query parameter %s must be a number of 0 or more", name);
 	return false;
 }

@@ -37,7 +37,7 @@ static bool is_namespace_subresource(const char *segment)
 
 /* Parses what follows "namespaces/": the namespace itself, its subresource, or a kind inside it.
  * Returns the plural. */
-static const char *route_namespace(char **rest, struct face_route *route)
+static const char *route_namespace(char **rest, struct apiserver_route *route)
 {
 	const char *name = next_segment(rest), *plural;
 
@@ -72,7 +72,7 @@ static const char *route_group(char **rest)
 }
 
 /* Parses what follows the plural: a name and a subresource. */
-static bool route_name(char *rest, struct face_route *route)
+static bool route_name(char *rest, struct apiserver_route *route)
 {
 	if (rest == NULL || *rest == '\0')
 		return true;
@@ -84,16 +84,16 @@ static bool route_name(char *rest, struct face_route *route)
 
 /* False for a namespace before a cluster-wide kind, and for a namespaced object's name without
  * namespace. */
-static bool is_valid_scope(const struct face_route *route)
+static bool is_valid_scope(const struct apiserver_route *route)
 {
 	if (!route->resource->namespaced)
 		return route->ns == NULL;
 	return route->ns != NULL || route->name == NULL;
 }
 
-void hf_face_route(const char *path, struct face_route *ret_route)
+void hf_apiserver_route(const char *path, struct apiserver_route *ret_route)
 {
-	struct face_route route = {.text = hf_xstrdup(*path == '/' ? path + 1 : path)};
+	struct apiserver_route route = {.text = hf_xstrdup(*path == '/' ? path + 1 : path)};
 	char *rest = route.text;
 	const char *group = route_group(&rest);
 	const char *plural = group != NULL ? next_segment(&rest) : NULL;
@@ -140,45 +140,45 @@ static bool has_type(const char *s, const char *end, const char *type)
 	return len == strlen(type) && strncasecmp(s, type, len) == 0;
 }
 
-static enum face_form form_of(const char *s, const char *end)
+static enum apiserver_form form_of(const char *s, const char *end)
 {
 	bool any = has_type(s, end, "*/*") || has_type(s, end, "application/*");
 
 	if (!any && !has_type(s, end, "application/json"))
-		return FACE_FORM_UNACCEPTABLE;
+		return APISERVER_FORM_UNACCEPTABLE;
 	if (has_param(s, end, "as=Table"))
 		return has_param(s, end, "v=v1") && has_param(s, end, "g=meta.k8s.io")
-			       ? FACE_FORM_TABLE
-			       : FACE_FORM_UNACCEPTABLE;
+			       ? APISERVER_FORM_TABLE
+			       : APISERVER_FORM_UNACCEPTABLE;
 	if (has_param(s, end, "as=PartialObjectMetadata") ||
 	    has_param(s, end, "as=PartialObjectMetadataList"))
 		return has_param(s, end, "v=v1") && has_param(s, end, "g=meta.k8s.io")
-			       ? FACE_FORM_METADATA
-			       : FACE_FORM_UNACCEPTABLE;
-	return FACE_FORM_JSON;
+			       ? APISERVER_FORM_METADATA
+			       : APISERVER_FORM_UNACCEPTABLE;
+	return APISERVER_FORM_JSON;
 }
 
 /* The first supported element decides. Weights (q=) are ignored, as upstream does: clients list
  * their favourite first. */
-enum face_form hf_face_form(const char *accept)
+enum apiserver_form hf_apiserver_form(const char *accept)
 {
 	if (hf_str_is_empty(accept))
-		return FACE_FORM_JSON;
+		return APISERVER_FORM_JSON;
 	for (const char *s = accept;; s++) {
 		const char *end;
-		enum face_form form;
+		enum apiserver_form form;
 		s = skip_blanks(s);
 		end = s + strcspn(s, ",");
 		form = form_of(s, end);
-		if (form != FACE_FORM_UNACCEPTABLE)
+		if (form != APISERVER_FORM_UNACCEPTABLE)
 			return form;
 		if (*end == '\0')
-			return FACE_FORM_UNACCEPTABLE;
+			return APISERVER_FORM_UNACCEPTABLE;
 		s = end;
 	}
 }
 
-bool hf_face_media_is(const char *header, const char *type)
+bool hf_apiserver_media_is(const char *header, const char *type)
 {
 	return header != NULL && has_type(header, header + strlen(header), type);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "harness/test.h"
 #include "apiserver/apiserver_internal.h"
+#include "harness/test.h"
 
 #include "base/str.h"
 
@@ -44,8 +44,8 @@ static void paths_lead_to_kinds_objects_and_parts_of_them(void **state)
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
-		struct face_route route;
-		hf_face_route(cases[i].path, &route);
+		struct apiserver_route route;
+		hf_apiserver_route(cases[i].path, &route);
 		if (route.resource != cases[i].resource ||
 		    (route.resource != NULL &&
 		     (!hf_streq(route.ns, cases[i].ns) || !hf_streq(route.name, cases[i].name) ||
@@ -57,9 +57,9 @@ static void paths_lead_to_kinds_objects_and_parts_of_them(void **state)
 
 static void text_after_a_subresource_is_reported(void **state)
 {
-	struct face_route route;
+	struct apiserver_route route;
 
-	hf_face_route("/api/v1/namespaces/d/pods/p/proxy/x/y", &route);
+	hf_apiserver_route("/api/v1/namespaces/d/pods/p/proxy/x/y", &route);
 	assert_string_equal(route.sub, "proxy");
 	assert_true(route.too_long);
 	free(route.text);
@@ -69,37 +69,38 @@ static void the_first_supported_form_is_used(void **state)
 {
 	static const struct {
 		const char *accept;
-		enum face_form form;
+		enum apiserver_form form;
 	} cases[] = {
-		{NULL, FACE_FORM_JSON},
-		{"", FACE_FORM_JSON},
-		{"*/*", FACE_FORM_JSON},
-		{"application/json", FACE_FORM_JSON},
-		{"application/json; charset=utf-8", FACE_FORM_JSON},
+		{NULL, APISERVER_FORM_JSON},
+		{"", APISERVER_FORM_JSON},
+		{"*/*", APISERVER_FORM_JSON},
+		{"application/json", APISERVER_FORM_JSON},
+		{"application/json; charset=utf-8", APISERVER_FORM_JSON},
 		{"application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;"
 		 "g=meta.k8s.io,application/json",
-		 FACE_FORM_TABLE},
+		 APISERVER_FORM_TABLE},
 		{"application/json;as=Table;v=v1beta1;g=meta.k8s.io, application/json",
-		 FACE_FORM_JSON},
-		{"application/vnd.kubernetes.protobuf, application/json", FACE_FORM_JSON},
-		{"application/vnd.kubernetes.protobuf", FACE_FORM_UNACCEPTABLE},
+		 APISERVER_FORM_JSON},
+		{"application/vnd.kubernetes.protobuf, application/json", APISERVER_FORM_JSON},
+		{"application/vnd.kubernetes.protobuf", APISERVER_FORM_UNACCEPTABLE},
 		{"application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json",
-		 FACE_FORM_METADATA},
-		{"text/html", FACE_FORM_UNACCEPTABLE},
-		{"application/jsonx", FACE_FORM_UNACCEPTABLE},
+		 APISERVER_FORM_METADATA},
+		{"text/html", APISERVER_FORM_UNACCEPTABLE},
+		{"application/jsonx", APISERVER_FORM_UNACCEPTABLE},
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++)
-		if (hf_face_form(cases[i].accept) != cases[i].form)
-			fail_msg("%s: %d", cases[i].accept, (int)hf_face_form(cases[i].accept));
+		if (hf_apiserver_form(cases[i].accept) != cases[i].form)
+			fail_msg("%s: %d", cases[i].accept,
+				 (int)hf_apiserver_form(cases[i].accept));
 }
 
 static void media_types_are_compared_without_their_parameters(void **state)
 {
-	assert_true(hf_face_media_is("application/json", "application/json"));
-	assert_true(hf_face_media_is("Application/JSON; charset=utf-8", "application/json"));
-	assert_false(hf_face_media_is("application/json-patch+json", "application/json"));
-	assert_false(hf_face_media_is(NULL, "application/json"));
+	assert_true(hf_apiserver_media_is("application/json", "application/json"));
+	assert_true(hf_apiserver_media_is("Application/JSON; charset=utf-8", "application/json"));
+	assert_false(hf_apiserver_media_is("application/json-patch+json", "application/json"));
+	assert_false(hf_apiserver_media_is(NULL, "application/json"));
 }
 
 int main(void)

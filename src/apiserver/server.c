@@ -21,18 +21,18 @@
 
 /* ---- streams ------------------------------------------------------------------------------ */
 
-void hf_face_stream_link(struct hf_face *face, struct face_stream *stream)
+void hf_apiserver_stream_link(struct hf_apiserver *server, struct apiserver_stream *stream)
 {
-	stream->face = face;
-	stream->next = face->streams;
+	stream->server = server;
+	stream->next = server->streams;
 	if (stream->next != NULL)
 		stream->next->prev = stream;
-	face->streams = stream;
+	server->streams = stream;
 }
 
-void hf_face_stream_unlink(struct face_stream *stream)
+void hf_apiserver_stream_unlink(struct apiserver_stream *stream)
 {
-	*(stream->prev != NULL ? &stream->prev->next : &stream->face->streams) = stream->next;
+	*(stream->prev != NULL ? &stream->prev->next : &stream->server->streams) = stream->next;
 	if (stream->next != NULL)
 		stream->next->prev = stream->prev;
 	stream->prev = stream->next = NULL;
@@ -41,13 +41,13 @@ void hf_face_stream_unlink(struct face_stream *stream)
 /* ---- authentication ------------------------------------------------------------------------- */
 
 /* Compares in a time that does not depend on where the token differs. */
-static bool token_is(const struct hf_face *face, const char *given)
+static bool token_is(const struct hf_apiserver *server, const char *given)
 {
 	size_t len = strlen(given);
-	unsigned char different = len != face->token_len;
+	unsigned char different = len != server->token_len;
 
-	for (size_t i = 0; i < face->token_len; i++)
-		different |= (unsigned char)(face->token[i] ^ (i < len ? given[i] : 0));
+	for (size_t i = 0; i < server->token_len; i++)
+		different |= (unsigned char)(server->token[i] ^ (i < len ? given[i] : 0));
 	return different == 0;
 }
 
@@ -63,13 +63,13 @@ static bool is_public(const char *path)
 
 static int on_admit(void *arg, const struct hf_exchange *ex, struct hf_error *err)
 {
-	const struct hf_face *face = arg;
+	const struct hf_apiserver *server = arg;
 	const char *header = hf_exchange_header(ex, "Authorization");
 
 	if (is_public(hf_exchange_path(ex)))
 		return 0;
 	if (header != NULL && strncasecmp(header, "Bearer ", 7) == 0 &&
-	    token_is(face, header + 7 + strspn(header + 7, " "))) {
+	    token_is(server, header + 7 + strspn(header + 7, " "))) {
 		hf_exchange_trust(ex);
 		return 0;
 	}
@@ -92,28 +92,28 @@ static void answer_text(struct hf_exchange *ex, int status, const char *text)
 	hf_exchange_answer(ex, status, "text/plain; charset=utf-8", text, strlen(text));
 }
 
-static void serve_ready(struct hf_face *face, struct hf_exchange *ex)
+static void serve_ready(struct hf_apiserver *server, struct hf_exchange *ex)
 {
 	struct hf_error err = {0};
-	int rc = hf_local_health(face->local, &err);
+	int rc = hf_memstore_health(server->memstore, &err);
 
-	if (rc == 0 && face->options.ready != NULL)
-		rc = face->options.ready(face->options.arg, &err);
+	if (rc == 0 && server->options.ready != NULL)
+		rc = server->options.ready(server->options.arg, &err);
 	if (rc == 0)
 		answer_text(ex, 200, "ok");
 	else
 		answer_text(ex, 503, err.text);
 }
 
-static void serve_metrics(struct hf_face *face, struct hf_exchange *ex)
+static void serve_metrics(struct hf_apiserver *server, struct hf_exchange *ex)
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(METRICS_BYTES_MAX);
 
-	if (face->options.metrics == NULL) {
-		hf_face_no_such_path(ex);
+	if (server->options.metrics == NULL) {
+		hf_apiserver_no_such_path(ex);
 		return;
 	}
-	face->options.metrics(face->options.arg, &sb);
+	server->options.metrics(server->options.arg, &sb);
 	hf_exchange_answer_take(ex, 200, "text/plain; version=0.0.4; charset=utf-8", &sb);
 }
 
@@ -135,7 +135,7 @@ static void serve_version(struct hf_exchange *ex)
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(members); i++)
 		hf_json_set_str(version, members[i][0], members[i][1]);
-	hf_face_answer_json(ex, 200, version);
+	hf_apiserver_answer_json(ex, 200, version);
 }
 
 /* Answers every question of "kubectl auth can-i" with yes: the token allows everything. */
@@ -151,20 +151,20 @@ static bool serve_access_review(struct hf_exchange *ex, const char *path)
 	hf_json_set_str(review, "apiVersion", "authorization.k8s.io/v1");
 	(void)hf_json_ensure_object(review, "spec");
 	hf_json_set_bool(hf_json_ensure_object(review, "status"), "allowed", true);
-	hf_face_answer_json(ex, 201, review);
+	hf_apiserver_answer_json(ex, 201, review);
 	return true;
 }
 
-static bool serve_plain(struct hf_face *face, struct hf_exchange *ex, const char *path)
+static bool serve_plain(struct hf_apiserver *server, struct hf_exchange *ex, const char *path)
 {
 	if (hf_streq(path, "/healthz") || hf_streq(path, "/livez"))
 		answer_text(ex, 200, "ok");
 	else if (hf_streq(path, "/readyz"))
-		serve_ready(face, ex);
+		serve_ready(server, ex);
 	else if (hf_streq(path, "/version") || hf_streq(path, "/version/"))
 		serve_version(ex);
 	else if (hf_streq(path, "/metrics"))
-		serve_metrics(face, ex);
+		serve_metrics(server, ex);
 	else
 		return false;
 	return true;
@@ -172,107 +172,107 @@ static bool serve_plain(struct hf_face *face, struct hf_exchange *ex, const char
 
 static void on_request(void *arg, struct hf_exchange *ex)
 {
-	struct hf_face *face = arg;
+	struct hf_apiserver *server = arg;
 	const char *path = hf_exchange_path(ex);
 	bool get =
 		hf_streq(hf_exchange_method(ex), "GET") || hf_streq(hf_exchange_method(ex), "HEAD");
-	struct face_route route;
+	struct apiserver_route route;
 	struct hf_error err = {0};
 
-	if (on_admit(face, ex, &err) != 0) {
-		hf_face_fail_err(ex, &err);
+	if (on_admit(server, ex, &err) != 0) {
+		hf_apiserver_fail_err(ex, &err);
 		return;
 	}
-	if (get && (serve_plain(face, ex, path) || hf_face_discovery(face, ex) ||
-		    hf_face_openapi(face, ex)))
+	if (get && (serve_plain(server, ex, path) || hf_apiserver_discovery(server, ex) ||
+		    hf_apiserver_openapi(server, ex)))
 		return;
 	if (serve_access_review(ex, path))
 		return;
-	hf_face_route(path, &route);
+	hf_apiserver_route(path, &route);
 	if (route.resource != NULL)
-		hf_face_serve_resource(face, ex, &route);
+		hf_apiserver_serve_resource(server, ex, &route);
 	else
-		hf_face_no_such_path(ex);
+		hf_apiserver_no_such_path(ex);
 	free(route.text);
 }
 
 /* ---- life --------------------------------------------------------------------------------- */
 
-bool hf_face_serves(const struct hf_face *face, const struct hf_resource *resource)
+bool hf_apiserver_serves(const struct hf_apiserver *server, const struct hf_resource *resource)
 {
-	return face->options.serves == NULL || face->options.serves(resource);
+	return server->options.serves == NULL || server->options.serves(resource);
 }
 
-static int create_server(struct hf_face *face, struct hf_error *err)
+static int create_server(struct hf_apiserver *server, struct hf_error *err)
 {
 	struct hf_http_server_spec spec = {
-		.address = hf_str_or(face->options.address, "127.0.0.1"),
-		.port = face->options.port,
-		.cert_pem = face->options.cert_pem,
-		.key_pem = face->options.key_pem,
+		.address = hf_str_or(server->options.address, "127.0.0.1"),
+		.port = server->options.port,
+		.cert_pem = server->options.cert_pem,
+		.key_pem = server->options.key_pem,
 		.handler = on_request,
 		.admit = on_admit,
 		.refusal = on_refusal,
 		.refusal_content_type = "application/json",
-		.arg = face,
-		.stream_bytes_max = HF_FACE_STREAM_BYTES_MAX,
+		.arg = server,
+		.stream_bytes_max = HF_APISERVER_STREAM_BYTES_MAX,
 		.connections_max = CONNECTIONS_MAX,
 	};
 
-	return hf_http_server_create(face->loop, &spec, &face->server, err);
+	return hf_http_server_create(server->loop, &spec, &server->http, err);
 }
 
-int hf_face_create(struct hf_loop *loop, struct hf_local *local,
-		   const struct hf_face_options *options, struct hf_face **ret_face,
-		   struct hf_error *err)
+int hf_apiserver_create(struct hf_loop *loop, struct hf_memstore *memstore,
+			const struct hf_apiserver_options *options,
+			struct hf_apiserver **ret_server, struct hf_error *err)
 {
-	struct hf_face *face;
+	struct hf_apiserver *server;
 	int rc;
 
-	if (options->token == NULL || strlen(options->token) < HF_FACE_TOKEN_MIN)
+	if (options->token == NULL || strlen(options->token) < HF_APISERVER_TOKEN_MIN)
 		return hf_error_set(err, HF_E_INVALID, "the token must have %d bytes or more",
-				    HF_FACE_TOKEN_MIN);
-	face = hf_xcalloc(1, sizeof(*face));
-	face->loop = loop;
-	face->local = local;
-	face->options = *options;
-	face->token = hf_xstrdup(options->token);
-	face->token_len = strlen(face->token);
-	face->client = hf_local_client_create(local, NULL);
-	rc = create_server(face, err);
-	/* The server has copied these texts, and face->token is a copy. */
-	face->options.address = face->options.token = NULL;
-	face->options.cert_pem = face->options.key_pem = NULL;
+				    HF_APISERVER_TOKEN_MIN);
+	server = hf_xcalloc(1, sizeof(*server));
+	server->loop = loop;
+	server->memstore = memstore;
+	server->options = *options;
+	server->token = hf_xstrdup(options->token);
+	server->token_len = strlen(server->token);
+	server->client = hf_memstore_client_create(memstore, NULL);
+	rc = create_server(server, err);
+	/* The server has copied these texts, and server->token is a copy. */
+	server->options.address = server->options.token = NULL;
+	server->options.cert_pem = server->options.key_pem = NULL;
 	if (rc != 0) {
-		hf_face_destroy(face);
+		hf_apiserver_destroy(server);
 		return rc;
 	}
-	*ret_face = face;
+	*ret_server = server;
 	return 0;
 }
 
-struct hf_face *hf_face_destroy(struct hf_face *face)
+struct hf_apiserver *hf_apiserver_destroy(struct hf_apiserver *server)
 {
-	if (face == NULL)
+	if (server == NULL)
 		return NULL;
-	hf_http_server_destroy(face->server);
-	hf_assert(face->streams == NULL);
-	hf_store_destroy(face->client);
-	explicit_bzero(face->token, face->token_len);
-	free(face->token);
-	free(face);
+	hf_http_server_destroy(server->http);
+	hf_assert(server->streams == NULL);
+	hf_store_destroy(server->client);
+	explicit_bzero(server->token, server->token_len);
+	free(server->token);
+	free(server);
 	return NULL;
 }
 
-uint16_t hf_face_port(const struct hf_face *face)
+uint16_t hf_apiserver_port(const struct hf_apiserver *server)
 {
-	return hf_http_server_port(face->server);
+	return hf_http_server_port(server->http);
 }
 
-void hf_face_quiesce(struct hf_face *face)
+void hf_apiserver_quiesce(struct hf_apiserver *server)
 {
-	face->quiet = true;
-	hf_http_server_quiesce(face->server);
-	while (face->streams != NULL)
-		face->streams->end(face->streams);
+	server->quiet = true;
+	hf_http_server_quiesce(server->http);
+	while (server->streams != NULL)
+		server->streams->end(server->streams);
 }

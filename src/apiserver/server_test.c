@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "harness/raw_client.h"
 #include "apiserver/apiserver.h"
+#include "harness/raw_client.h"
 
+#include "apiserver/admission.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "framework/framework.h"
-#include "apiserver/admission.h"
 #include "store/backend.h"
 #include "store/resource.h"
 
@@ -19,8 +19,8 @@
 
 struct bench {
 	struct hf_test_loop t;
-	struct hf_local *local;
-	struct hf_face *face;
+	struct hf_memstore *memstore;
+	struct hf_apiserver *server;
 	struct hf_raw raw;
 };
 
@@ -37,17 +37,20 @@ static bool serves_kind(const struct hf_resource *resource)
 static int set_up(void **state)
 {
 	struct bench *bench = hf_xcalloc(1, sizeof(*bench));
-	struct hf_face_options options = {
+	struct hf_apiserver_options options = {
 		.token = TOKEN, .metrics = write_metrics, .serves = serves_kind};
 	struct hf_error err = {0};
 
 	hf_test_loop_init(&bench->t);
-	assert_ok(hf_local_create(bench->t.loop, &(struct hf_local_options){.watch_history = 64},
-				  &bench->local, &err),
+	assert_ok(hf_memstore_create(bench->t.loop,
+				     &(struct hf_memstore_options){.watch_history = 64},
+				     &bench->memstore, &err),
 		  &err);
-	hf_admission_install(bench->local, hf_frameworks);
-	assert_ok(hf_face_create(bench->t.loop, bench->local, &options, &bench->face, &err), &err);
-	hf_raw_open(&bench->raw, &bench->t, hf_face_port(bench->face));
+	hf_admission_install(bench->memstore, hf_frameworks);
+	assert_ok(
+		hf_apiserver_create(bench->t.loop, bench->memstore, &options, &bench->server, &err),
+		&err);
+	hf_raw_open(&bench->raw, &bench->t, hf_apiserver_port(bench->server));
 	*state = bench;
 	return 0;
 }
@@ -57,8 +60,8 @@ static int tear_down(void **state)
 	struct bench *bench = *state;
 
 	hf_raw_close(&bench->raw);
-	hf_face_destroy(bench->face);
-	hf_local_destroy(bench->local);
+	hf_apiserver_destroy(bench->server);
+	hf_memstore_destroy(bench->memstore);
 	hf_test_loop_release(&bench->t);
 	free(bench);
 	return 0;
@@ -106,7 +109,7 @@ static void requests_without_the_token_get_401(void **state)
 			hf_xasprintf("GET /api HTTP/1.1\r\nHost: h\r\n%s\r\n", headers[i]);
 		/* A connection without the token is closed. */
 		hf_raw_close(&bench->raw);
-		hf_raw_open(&bench->raw, &bench->t, hf_face_port(bench->face));
+		hf_raw_open(&bench->raw, &bench->t, hf_apiserver_port(bench->server));
 		hf_raw_say(&bench->raw, text);
 		hf_raw_expect(&bench->raw, "\"code\":401}");
 		hf_raw_expect(&bench->raw, "HTTP/1.1 401 ");
@@ -314,12 +317,12 @@ static void write_map(struct bench *bench, const char *name, const char *data)
 		.verb = HF_VERB_CREATE, .resource = &hf_configmaps, .ns = "default", .body = body};
 	HF_AUTO_RESULT created = {0};
 
-	hf_local_apply(bench->local, &request, &created);
+	hf_memstore_apply(bench->memstore, &request, &created);
 	if (created.code == HF_E_EXISTS) {
 		HF_AUTO_RESULT changed = {0};
 		request.verb = HF_VERB_UPDATE;
 		request.name = name;
-		hf_local_apply(bench->local, &request, &changed);
+		hf_memstore_apply(bench->memstore, &request, &changed);
 		assert_int_equal(changed.code, 0);
 	} else {
 		assert_int_equal(created.code, 0);
@@ -434,7 +437,7 @@ static void quiescing_ends_the_watches_that_are_open(void **state)
 
 	send_request(bench, "GET " MAPS "?watch=1", "", "");
 	hf_raw_expect(&bench->raw, "HTTP/1.1 200 ");
-	hf_face_quiesce(bench->face);
+	hf_apiserver_quiesce(bench->server);
 	hf_raw_expect(&bench->raw, "\r\n0\r\n\r\n");
 	expect_response(bench, "GET " MAPS "?watch=1", "", "", "\"code\":503}");
 }
@@ -447,7 +450,7 @@ static void a_closed_watch_is_freed(void **state)
 	hf_raw_expect(&bench->raw, "HTTP/1.1 200 ");
 	hf_raw_close(&bench->raw);
 	run_for(bench, 50 * HF_MS);
-	hf_raw_open(&bench->raw, &bench->t, hf_face_port(bench->face));
+	hf_raw_open(&bench->raw, &bench->t, hf_apiserver_port(bench->server));
 	write_map(bench, "a", "1");
 	expect_response(bench, "GET " MAPS "/a", "", "", "HTTP/1.1 200 ");
 }
@@ -455,13 +458,14 @@ static void a_closed_watch_is_freed(void **state)
 static void a_short_token_is_refused(void **state)
 {
 	struct bench *bench = *state;
-	struct hf_face *face = NULL;
+	struct hf_apiserver *server = NULL;
 	struct hf_error err;
 
-	assert_code(hf_face_create(bench->t.loop, bench->local,
-				   &(struct hf_face_options){.token = "short"}, &face, &err),
+	assert_code(hf_apiserver_create(bench->t.loop, bench->memstore,
+					&(struct hf_apiserver_options){.token = "short"}, &server,
+					&err),
 		    HF_E_INVALID);
-	assert_null(face);
+	assert_null(server);
 }
 
 /* ---- evictions ---------------------------------------------------------------------------- */
@@ -611,8 +615,8 @@ static void a_long_log_arrives_complete(void **state)
 {
 	struct bench *bench = *state;
 
-	hf_local_set_logs(bench->local,
-			  &(struct hf_local_logs){.start = long_log_start, .arg = bench});
+	hf_memstore_set_logs(bench->memstore,
+			     &(struct hf_memstore_logs){.start = long_log_start, .arg = bench});
 	expect_response(
 		bench, "POST /api/v1/namespaces/default/pods", "",
 		"{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"p\"},\"spec\":"
@@ -625,19 +629,20 @@ static void a_long_log_arrives_complete(void **state)
 	/* The chunks' own line ends are in the bytes too. */
 	assert_true(bench->raw.in.len > LOG_LINES * strlen(LOG_LINE));
 	assert_in_range(count_text(&bench->raw.in, '\n'), LOG_LINES, LOG_LINES + 4096);
-	hf_local_set_logs(bench->local, NULL);
+	hf_memstore_set_logs(bench->memstore, NULL);
 }
 
 static void a_port_in_use_is_an_error(void **state)
 {
 	struct bench *bench = *state;
-	struct hf_face *face = NULL;
+	struct hf_apiserver *server = NULL;
 	struct hf_error err;
 
-	assert_code(hf_face_create(bench->t.loop, bench->local,
-				   &(struct hf_face_options){.token = TOKEN,
-							     .port = hf_face_port(bench->face)},
-				   &face, &err),
+	assert_code(hf_apiserver_create(
+			    bench->t.loop, bench->memstore,
+			    &(struct hf_apiserver_options){
+				    .token = TOKEN, .port = hf_apiserver_port(bench->server)},
+			    &server, &err),
 		    HF_E_IO);
 }
 

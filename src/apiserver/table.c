@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 /* Tables as an API server prints them for "kubectl get": columns and cells of each kind, and the
- * Table and PartialObjectMetadata around them. face_rows.c has the rows of pods and nodes. */
+ * Table and PartialObjectMetadata around them. table_pods.c has the rows of pods and nodes. */
 
 /* ---- helpers of the printers -------------------------------------------------------------- */
 
@@ -285,11 +285,11 @@ static void print_scale(struct hf_json *cells, const struct hf_json *scale, hf_t
 
 /* ---- tables ------------------------------------------------------------------------------- */
 
-const struct hf_resource hf_face_scale = {
+const struct hf_resource hf_apiserver_scale = {
 	.group = "autoscaling", .version = "v1", .kind = "Scale", .plural = "scales"};
 
 static const struct hf_printer printers[] = {
-	{&hf_face_scale, scale_columns, print_scale},
+	{&hf_apiserver_scale, scale_columns, print_scale},
 	{&hf_pods, hf_pod_columns, hf_print_pod},
 	{&hf_nodes, hf_node_columns, hf_print_node},
 	{&hf_services, service_columns, print_service},
@@ -310,7 +310,7 @@ static const struct hf_printer *printer_of(const struct hf_resource *resource)
 	return hf_resource_is_job(resource) ? &job_printer : &plain_printer;
 }
 
-struct hf_json *hf_face_table(const struct hf_resource *resource, bool columns)
+struct hf_json *hf_apiserver_table(const struct hf_resource *resource, bool columns)
 {
 	const struct hf_column *column = printer_of(resource)->columns;
 	struct hf_json *table = hf_json_object(), *definitions;
@@ -332,7 +332,7 @@ struct hf_json *hf_face_table(const struct hf_resource *resource, bool columns)
 	return table;
 }
 
-struct hf_json *hf_face_metadata_of(const struct hf_json *object)
+struct hf_json *hf_apiserver_metadata_of(const struct hf_json *object)
 {
 	struct hf_json *part = hf_json_object();
 
@@ -342,15 +342,16 @@ struct hf_json *hf_face_metadata_of(const struct hf_json *object)
 	return part;
 }
 
-void hf_face_table_add(struct hf_json *table, const struct hf_resource *resource,
-		       const struct hf_json *object, enum face_include include, hf_time now)
+void hf_apiserver_table_add(struct hf_json *table, const struct hf_resource *resource,
+			    const struct hf_json *object, enum apiserver_include include,
+			    hf_time now)
 {
 	struct hf_json *row = hf_json_object();
 
 	printer_of(resource)->print(hf_json_ensure_array(row, "cells"), object, now);
-	if (include == FACE_INCLUDE_METADATA)
-		hf_json_set(row, "object", hf_face_metadata_of(object));
-	else if (include == FACE_INCLUDE_OBJECT)
+	if (include == APISERVER_INCLUDE_METADATA)
+		hf_json_set(row, "object", hf_apiserver_metadata_of(object));
+	else if (include == APISERVER_INCLUDE_OBJECT)
 		hf_json_set(row, "object", hf_json_copy(object));
 	hf_json_append(hf_json_ensure_array(table, "rows"), row);
 }

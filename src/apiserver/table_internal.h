@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#ifndef HF_LOCAL_FACE_TABLE_INTERNAL_H
-#define HF_LOCAL_FACE_TABLE_INTERNAL_H
+#ifndef HF_APISERVER_TABLE_INTERNAL_H
+#define HF_APISERVER_TABLE_INTERNAL_H
 
 #include "apiserver/apiserver_internal.h"
 
@@ -18,7 +18,7 @@ struct hf_printer {
 	void (*print)(struct hf_json *cells, const struct hf_json *object, hf_time now);
 };
 
-/* Pods and nodes (face_rows.c). */
+/* Pods and nodes (table_pods.c). */
 extern const struct hf_column hf_pod_columns[];
 extern const struct hf_column hf_node_columns[];
 void hf_print_pod(struct hf_json *cells, const struct hf_json *pod, hf_time now);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "harness/test.h"
 #include "apiserver/apiserver_internal.h"
+#include "harness/test.h"
 
 #include "base/strbuf.h"
 #include "json/yaml.h"
@@ -24,20 +24,20 @@ static struct hf_json *parse_yaml(const char *yaml)
 }
 
 static struct hf_json *table_of(const struct hf_resource *resource, const char *yaml,
-				enum face_include include)
+				enum apiserver_include include)
 {
 	HF_AUTO_JSON object = parse_yaml(yaml);
-	struct hf_json *table = hf_face_table(resource, true);
+	struct hf_json *table = hf_apiserver_table(resource, true);
 	hf_time now;
 
 	assert_int_equal(hf_time_parse(NOW, &now, NULL), 0);
-	hf_face_table_add(table, resource, object, include, now);
+	hf_apiserver_table_add(table, resource, object, include, now);
 	return table;
 }
 
 static void assert_row(const struct hf_resource *resource, const char *yaml, const char *wanted)
 {
-	HF_AUTO_JSON table = table_of(resource, yaml, FACE_INCLUDE_NONE);
+	HF_AUTO_JSON table = table_of(resource, yaml, APISERVER_INCLUDE_NONE);
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(65536);
 	const struct hf_json *cells =
 		hf_json_get(hf_json_item(hf_json_get(table, "rows"), 0), "cells");
@@ -147,7 +147,8 @@ static void other_kinds_have_their_columns_too(void **state)
 static void rows_of_incomplete_objects_are_printed(void **state)
 {
 	for (size_t i = 0; i < hf_resource_count(); i++) {
-		HF_AUTO_JSON table = table_of(hf_resource_at(i)->resource, "{}", FACE_INCLUDE_NONE);
+		HF_AUTO_JSON table =
+			table_of(hf_resource_at(i)->resource, "{}", APISERVER_INCLUDE_NONE);
 		const struct hf_json *row = hf_json_item(hf_json_get(table, "rows"), 0);
 		assert_int_equal(hf_json_len(hf_json_get(row, "cells")),
 				 hf_json_len(hf_json_get(table, "columnDefinitions")));
@@ -156,15 +157,15 @@ static void rows_of_incomplete_objects_are_printed(void **state)
 
 static void a_scale_has_columns_of_its_own(void **state)
 {
-	assert_row(&hf_face_scale, META "spec: {replicas: 3}\nstatus: {replicas: 2}\n",
+	assert_row(&hf_apiserver_scale, META "spec: {replicas: 3}\nstatus: {replicas: 2}\n",
 		   "p | 3 | 2");
-	assert_row(&hf_face_scale, META, "p | null | null");
+	assert_row(&hf_apiserver_scale, META, "p | null | null");
 }
 
 static void a_row_carries_as_much_of_its_object_as_asked(void **state)
 {
-	static const enum face_include includes[] = {FACE_INCLUDE_NONE, FACE_INCLUDE_METADATA,
-						     FACE_INCLUDE_OBJECT};
+	static const enum apiserver_include includes[] = {
+		APISERVER_INCLUDE_NONE, APISERVER_INCLUDE_METADATA, APISERVER_INCLUDE_OBJECT};
 	static const char *const kinds[] = {NULL, "PartialObjectMetadata", "Pod"};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(includes); i++) {

@@ -19,11 +19,11 @@
  * lists again. A watch without a version begins with a list, kept as references and written as the
  * client reads.
  */
-struct face_watch {
-	struct face_stream stream; /* the first member, for casts */
+struct apiserver_watch {
+	struct apiserver_stream stream; /* the first member, for casts */
 	const struct hf_resource *resource;
-	enum face_form form;
-	enum face_include include;
+	enum apiserver_form form;
+	enum apiserver_include include;
 	bool bookmarks;
 	bool columns_sent; /* the Table's columns were sent; they are sent once */
 	char *ns, *labels, *fields;
@@ -37,9 +37,9 @@ struct face_watch {
 
 static void on_drained(void *arg, struct hf_exchange *ex);
 
-static void watch_free(struct face_watch *w)
+static void watch_free(struct apiserver_watch *w)
 {
-	hf_face_stream_unlink(&w->stream);
+	hf_apiserver_stream_unlink(&w->stream);
 	hf_call_cancel(w->list);
 	w->watch = hf_watch_stop(w->watch);
 	for (size_t i = w->at_initial; i < w->n_initial; i++)
@@ -58,9 +58,9 @@ static void on_closed(void *arg, struct hf_exchange *ex)
 	watch_free(arg);
 }
 
-static void finish_watch(struct face_stream *stream)
+static void finish_watch(struct apiserver_stream *stream)
 {
-	struct face_watch *w = (struct face_watch *)stream;
+	struct apiserver_watch *w = (struct apiserver_watch *)stream;
 	struct hf_exchange *ex = stream->ex;
 
 	hf_exchange_on_closed(ex, NULL, NULL);
@@ -76,21 +76,21 @@ static void on_timeout(void *arg)
 
 /* ---- events ------------------------------------------------------------------------------- */
 
-static struct hf_json *table_event(struct face_watch *w, enum hf_event_type type,
+static struct hf_json *table_event(struct apiserver_watch *w, enum hf_event_type type,
 				   const struct hf_json *object)
 {
-	struct hf_json *table = hf_face_table(w->resource, !w->columns_sent);
+	struct hf_json *table = hf_apiserver_table(w->resource, !w->columns_sent);
 	const char *version = hf_json_path_str(object, "metadata", "resourceVersion", NULL);
 
 	hf_json_set_str(hf_json_ensure_object(table, "metadata"), "resourceVersion", version);
 	if (type != HF_EVENT_BOOKMARK)
-		hf_face_table_add(table, w->resource, object, w->include,
-				  hf_loop_wall(w->stream.face->loop));
+		hf_apiserver_table_add(table, w->resource, object, w->include,
+				       hf_loop_wall(w->stream.server->loop));
 	return table;
 }
 
 /* Writes an event; false if the stream has no room: nothing was written. */
-static bool write_event(struct face_watch *w, enum hf_event_type type, struct hf_doc *doc)
+static bool write_event(struct apiserver_watch *w, enum hf_event_type type, struct hf_doc *doc)
 {
 	static const char *const names[] = {
 		[HF_EVENT_ADDED] = "ADDED",
@@ -98,18 +98,18 @@ static bool write_event(struct face_watch *w, enum hf_event_type type, struct hf
 		[HF_EVENT_DELETED] = "DELETED",
 		[HF_EVENT_BOOKMARK] = "BOOKMARK",
 	};
-	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_FACE_STREAM_BYTES_MAX);
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_APISERVER_STREAM_BYTES_MAX);
 	HF_AUTO_JSON other = NULL;
 
-	if (w->form == FACE_FORM_TABLE)
+	if (w->form == APISERVER_FORM_TABLE)
 		other = table_event(w, type, hf_doc_json(doc));
-	else if (w->form == FACE_FORM_METADATA)
-		other = hf_face_metadata_of(hf_doc_json(doc));
+	else if (w->form == APISERVER_FORM_METADATA)
+		other = hf_apiserver_metadata_of(hf_doc_json(doc));
 	hf_strbuf_addf(&sb, "{\"type\":\"%s\",\"object\":", names[type]);
 	if (other != NULL)
 		hf_json_write(other, HF_JSON_COMPACT, &sb);
 	else
-		hf_face_add_doc(&sb, doc);
+		hf_apiserver_add_doc(&sb, doc);
 	hf_strbuf_addstr(&sb, "}\n");
 	hf_assert(!sb.full);
 	if (!hf_exchange_write(w->stream.ex, sb.data, sb.len))
@@ -118,7 +118,7 @@ static bool write_event(struct face_watch *w, enum hf_event_type type, struct hf
 	return true;
 }
 
-static void write_error(struct face_watch *w, int code, const char *message)
+static void write_error(struct apiserver_watch *w, int code, const char *message)
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(16384);
 	HF_AUTO_JSON status =
@@ -131,7 +131,7 @@ static void write_error(struct face_watch *w, int code, const char *message)
 	(void)!hf_exchange_write(w->stream.ex, sb.data, sb.len);
 }
 
-static void set_version(struct face_watch *w, const char *version)
+static void set_version(struct apiserver_watch *w, const char *version)
 {
 	free(w->version);
 	w->version = hf_xstrdup(version);
@@ -139,7 +139,7 @@ static void set_version(struct face_watch *w, const char *version)
 
 static void on_event(void *arg, const struct hf_event *event)
 {
-	struct face_watch *w = arg;
+	struct apiserver_watch *w = arg;
 
 	if (event->type == HF_EVENT_ENDED) {
 		if (event->code != 0)
@@ -158,7 +158,7 @@ static void on_event(void *arg, const struct hf_event *event)
 /* ---- start and resume
  * ------------------------------------------------------------------------- */
 
-static void start_watch(struct face_watch *w)
+static void start_watch(struct apiserver_watch *w)
 {
 	const struct hf_watch_options options = {
 		.resource = w->resource,
@@ -169,11 +169,11 @@ static void start_watch(struct face_watch *w)
 		.bookmarks = w->bookmarks,
 	};
 
-	w->watch = hf_store_watch(w->stream.face->client, &options, on_event, w);
+	w->watch = hf_store_watch(w->stream.server->client, &options, on_event, w);
 }
 
 /* Writes the remaining initial objects as far as there is room, then starts the watch. */
-static void resume_watch(struct face_watch *w)
+static void resume_watch(struct apiserver_watch *w)
 {
 	for (; w->at_initial < w->n_initial; w->at_initial++) {
 		if (!write_event(w, HF_EVENT_ADDED, w->initial[w->at_initial])) {
@@ -193,7 +193,7 @@ static void on_drained(void *arg, struct hf_exchange *ex)
 
 static void on_list(void *arg, const struct hf_reply *reply)
 {
-	struct face_watch *w = arg;
+	struct apiserver_watch *w = arg;
 
 	w->list = NULL;
 	if (reply->code != 0) {
@@ -208,7 +208,7 @@ static void on_list(void *arg, const struct hf_reply *reply)
 	resume_watch(w);
 }
 
-static void start_list(struct face_watch *w)
+static void start_list(struct apiserver_watch *w)
 {
 	const struct hf_request request = {
 		.verb = HF_VERB_LIST,
@@ -218,7 +218,7 @@ static void start_list(struct face_watch *w)
 		.field_selector = w->fields,
 	};
 
-	w->list = hf_store_request(w->stream.face->client, &request, on_list, w);
+	w->list = hf_store_request(w->stream.server->client, &request, on_list, w);
 }
 
 /* ---- the request -------------------------------------------------------------------------- */
@@ -231,14 +231,14 @@ static char *dup_query(const struct hf_exchange *ex, const char *name)
 }
 
 /* The field selector; a path with an object's name watches that object only. */
-static char *fields_of(const struct hf_exchange *ex, const struct face_route *route)
+static char *fields_of(const struct hf_exchange *ex, const struct apiserver_route *route)
 {
 	if (route->name == NULL)
 		return dup_query(ex, "fieldSelector");
 	return hf_xasprintf("metadata.name=%s", route->name);
 }
 
-static int check_selectors(const struct face_watch *w, struct hf_error *err)
+static int check_selectors(const struct apiserver_watch *w, struct hf_error *err)
 {
 	const struct hf_resource_info *info = hf_resource_info(w->resource);
 	struct hf_selector *selector = NULL;
@@ -254,13 +254,13 @@ static int check_selectors(const struct face_watch *w, struct hf_error *err)
 	return rc;
 }
 
-static int check_watch(const struct face_watch *w, const struct hf_exchange *ex,
+static int check_watch(const struct apiserver_watch *w, const struct hf_exchange *ex,
 		       struct hf_error *err)
 {
 	const char *version = hf_exchange_query(ex, "resourceVersion");
 	int64_t number;
 
-	if (hf_face_query_true(ex, "sendInitialEvents"))
+	if (hf_apiserver_query_true(ex, "sendInitialEvents"))
 		return hf_error_set(
 			err, HF_E_INVALID,
 			"ListOptions.meta.k8s.io \"\" is invalid: sendInitialEvents: "
@@ -271,48 +271,48 @@ static int check_watch(const struct face_watch *w, const struct hf_exchange *ex,
 				    "Invalid value: \"%s\": strconv.ParseUint: "
 				    "parsing \"%s\": invalid syntax",
 				    version, version);
-	if (w->stream.face->quiet)
+	if (w->stream.server->quiet)
 		return hf_error_set(err, HF_E_UNAVAILABLE, "the server is shutting down");
 	return check_selectors(w, err);
 }
 
-void hf_face_watch(struct hf_face *face, struct hf_exchange *ex, const struct face_route *route,
-		   enum face_form form)
+void hf_apiserver_watch(struct hf_apiserver *server, struct hf_exchange *ex,
+			const struct apiserver_route *route, enum apiserver_form form)
 {
-	struct face_watch *w;
+	struct apiserver_watch *w;
 	struct hf_error err = {0};
 	const char *include = hf_exchange_query(ex, "includeObject");
 	const char *version = hf_exchange_query(ex, "resourceVersion");
 	int64_t seconds;
 
-	if (!hf_face_query_i64(ex, "timeoutSeconds", 0, &seconds))
+	if (!hf_apiserver_query_i64(ex, "timeoutSeconds", 0, &seconds))
 		return;
 	w = hf_xcalloc(1, sizeof(*w));
-	*w = (struct face_watch){
+	*w = (struct apiserver_watch){
 		.resource = route->resource,
 		.form = form,
-		.include = hf_streq(include, "Object") ? FACE_INCLUDE_OBJECT
-			   : hf_streq(include, "None") ? FACE_INCLUDE_NONE
-						       : FACE_INCLUDE_METADATA,
-		.bookmarks = hf_face_query_true(ex, "allowWatchBookmarks"),
+		.include = hf_streq(include, "Object") ? APISERVER_INCLUDE_OBJECT
+			   : hf_streq(include, "None") ? APISERVER_INCLUDE_NONE
+						       : APISERVER_INCLUDE_METADATA,
+		.bookmarks = hf_apiserver_query_true(ex, "allowWatchBookmarks"),
 		.ns = route->ns != NULL ? hf_xstrdup(route->ns) : NULL,
 		.labels = dup_query(ex, "labelSelector"),
 		.fields = fields_of(ex, route),
 	};
-	w->stream = (struct face_stream){.ex = ex, .end = finish_watch};
-	hf_face_stream_link(face, &w->stream);
+	w->stream = (struct apiserver_stream){.ex = ex, .end = finish_watch};
+	hf_apiserver_stream_link(server, &w->stream);
 	if (check_watch(w, ex, &err) != 0) {
 		watch_free(w);
-		hf_face_fail_err(ex, &err);
+		hf_apiserver_fail_err(ex, &err);
 		return;
 	}
 	hf_exchange_on_closed(ex, on_closed, w);
 	hf_exchange_add_header(ex, "Cache-Control", "no-cache, private");
 	hf_exchange_begin(ex, 200, "application/json");
-	w->timeout = hf_timer_create(face->loop, on_timeout, w);
-	hf_timer_arm(w->timeout, seconds > 0 && seconds < HF_FACE_WATCH_TIMEOUT / HF_SECOND
+	w->timeout = hf_timer_create(server->loop, on_timeout, w);
+	hf_timer_arm(w->timeout, seconds > 0 && seconds < HF_APISERVER_WATCH_TIMEOUT / HF_SECOND
 					 ? seconds * HF_SECOND
-					 : HF_FACE_WATCH_TIMEOUT);
+					 : HF_APISERVER_WATCH_TIMEOUT);
 	if (hf_str_is_empty(version) || hf_streq(version, "0")) {
 		start_list(w);
 		return;

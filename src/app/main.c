@@ -53,7 +53,7 @@ int main(int argc, char **argv)
 	int rc;
 
 	/* The kubelet of `run` and `up` starts this binary inside pods, as a helper. */
-	rc = hf_local_helper_main(argc, argv);
+	rc = hf_shim_helper_main(argc, argv);
 	if (rc >= 0)
 		return rc;
 	/* `exec` runs before prepare_process, so that the training program inherits the original signals and

@@ -5,11 +5,11 @@
  * operator, on one loop. `run` and `up` use it. */
 #include "app/plane.h"
 
+#include "apiserver/admission.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "framework/framework.h"
-#include "apiserver/admission.h"
 #include "memstore/gc.h"
 #include "scheduler/scheduler.h"
 
@@ -22,7 +22,7 @@
 
 struct hf_plane {
 	struct hf_plane_options options;
-	struct hf_local *local;
+	struct hf_memstore *memstore;
 	struct hf_gc *gc;
 	struct hf_scheduler *scheduler;
 	struct hf_kubelet *kubelet;
@@ -116,18 +116,18 @@ static void on_health(void *arg, const struct hf_error *err)
 static int create_store(struct hf_plane *plane, struct hf_error *err)
 {
 	HF_AUTOFREE char *store_dir = hf_xasprintf("%s/store", plane->options.dir);
-	struct hf_local_options options = {
+	struct hf_memstore_options options = {
 		.data_dir = plane->options.in_memory ? NULL : store_dir,
 		.health = on_health,
 		.health_arg = plane,
 	};
-	int rc = hf_local_create(plane->options.loop, &options, &plane->local, err);
+	int rc = hf_memstore_create(plane->options.loop, &options, &plane->memstore, err);
 
 	if (rc != 0)
 		return rc;
-	hf_admission_install(plane->local, hf_frameworks);
-	plane->gc = hf_gc_create(plane->local, NULL);
-	plane->scheduler = hf_scheduler_create(plane->local, NULL);
+	hf_admission_install(plane->memstore, hf_frameworks);
+	plane->gc = hf_gc_create(plane->memstore, NULL);
+	plane->scheduler = hf_scheduler_create(plane->memstore, NULL);
 	return 0;
 }
 
@@ -175,7 +175,7 @@ static int create_kubelet(struct hf_plane *plane, struct hf_error *err)
 	const char *env[] = {plane->beats_env, NULL};
 	struct hf_kubelet_options options = {
 		.loop = plane->options.loop,
-		.store = hf_local_store(plane->local),
+		.store = hf_memstore_store(plane->memstore),
 		.state_dir = pods_dir,
 		.network = plane->options.network,
 		.env = env,
@@ -186,8 +186,9 @@ static int create_kubelet(struct hf_plane *plane, struct hf_error *err)
 	int rc = hf_kubelet_create(&options, &plane->kubelet, err);
 
 	if (rc == 0)
-		hf_local_set_logs(plane->local, &(struct hf_local_logs){.start = hf_kubelet_logs,
-									.arg = plane->kubelet});
+		hf_memstore_set_logs(plane->memstore,
+				     &(struct hf_memstore_logs){.start = hf_kubelet_logs,
+								.arg = plane->kubelet});
 	return rc;
 }
 
@@ -195,7 +196,7 @@ static int create_operator(struct hf_plane *plane, struct hf_error *err)
 {
 	struct hf_operator_options options = {
 		.loop = plane->options.loop,
-		.store = hf_local_store(plane->local),
+		.store = hf_memstore_store(plane->memstore),
 		.frameworks = hf_frameworks,
 		.settings = {.no_autoscaler = true, .no_fence = true},
 		.passed = on_passed,
@@ -246,14 +247,14 @@ struct hf_plane *hf_plane_destroy(struct hf_plane *plane)
 		return NULL;
 	plane->op = hf_operator_destroy(plane->op);
 	plane->metrics = hf_metrics_destroy(plane->metrics);
-	if (plane->local != NULL)
-		hf_local_set_logs(plane->local, NULL);
+	if (plane->memstore != NULL)
+		hf_memstore_set_logs(plane->memstore, NULL);
 	plane->kubelet = hf_kubelet_destroy(plane->kubelet);
 	plane->beats = hf_beats_destroy(plane->beats);
 	free(plane->beats_env);
 	plane->scheduler = hf_scheduler_destroy(plane->scheduler);
 	plane->gc = hf_gc_destroy(plane->gc);
-	plane->local = hf_local_destroy(plane->local);
+	plane->memstore = hf_memstore_destroy(plane->memstore);
 	free(plane);
 	return NULL;
 }
@@ -287,14 +288,14 @@ void hf_plane_stop(struct hf_plane *plane, hf_time grace, void (*stopped)(void *
 	}
 }
 
-struct hf_local *hf_plane_local(struct hf_plane *plane)
+struct hf_memstore *hf_plane_local(struct hf_plane *plane)
 {
-	return plane->local;
+	return plane->memstore;
 }
 
 struct hf_store *hf_plane_store(struct hf_plane *plane)
 {
-	return hf_local_store(plane->local);
+	return hf_memstore_store(plane->memstore);
 }
 
 struct hf_kubelet *hf_plane_kubelet(struct hf_plane *plane)

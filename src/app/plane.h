@@ -6,8 +6,8 @@
 #include "agent/beats.h"
 #include "ctl/metrics.h"
 #include "kubelet/kubelet.h"
-#include "memstore/memstore.h"
 #include "loop/loop.h"
+#include "memstore/memstore.h"
 #include "operator/operator.h"
 
 /*
@@ -34,7 +34,7 @@ struct hf_plane_options {
 	void *arg;
 };
 
-/* Create the plane.  Errors are those of hf_local_create and hf_kubelet_create; on an error nothing is
+/* Create the plane.  Errors are those of hf_memstore_create and hf_kubelet_create; on an error nothing is
  * left. */
 int hf_plane_create(const struct hf_plane_options *options, struct hf_plane **ret_plane,
 		    struct hf_error *err) HF_MUST_CHECK;
@@ -47,7 +47,7 @@ struct hf_plane *hf_plane_destroy(struct hf_plane *plane);
  */
 void hf_plane_stop(struct hf_plane *plane, hf_time grace, void (*stopped)(void *arg), void *arg);
 
-struct hf_local *hf_plane_local(struct hf_plane *plane);
+struct hf_memstore *hf_plane_local(struct hf_plane *plane);
 struct hf_store *hf_plane_store(struct hf_plane *plane);
 struct hf_kubelet *hf_plane_kubelet(struct hf_plane *plane);
 struct hf_operator *hf_plane_operator(struct hf_plane *plane); /* NULL with no_operator */

@@ -5,6 +5,7 @@
  * address. */
 #include "app/verbs.h"
 
+#include "apiserver/apiserver.h"
 #include "app/home.h"
 #include "app/plane.h"
 #include "base/fs.h"
@@ -13,7 +14,6 @@
 #include "base/str.h"
 #include "framework/framework.h"
 #include "http/server.h"
-#include "apiserver/apiserver.h"
 #include "loop/pipe.h"
 #include "loop/process.h"
 #include "store/resource.h"
@@ -45,7 +45,7 @@ struct up {
 	struct hf_loop *loop;
 	struct hf_home home;
 	struct hf_plane *plane;
-	struct hf_face *face;
+	struct hf_apiserver *server;
 	struct hf_signal *sigint, *sigterm, *sigusr1;
 	struct hf_timer *starting;
 	hf_time started; /* monotonic */
@@ -71,8 +71,8 @@ static void on_drained(void *arg)
 {
 	struct up *up = arg;
 
-	if (up->face != NULL)
-		hf_face_quiesce(up->face);
+	if (up->server != NULL)
+		hf_apiserver_quiesce(up->server);
 	end_up(up);
 }
 
@@ -82,8 +82,8 @@ static void on_stop(void *arg, int signum)
 
 	hf_log(HF_LOG_INFO, "up", "stopping; pods keep running until 'holdfast down' ends them",
 	       "signal", strsignal(signum), NULL);
-	if (up->face != NULL)
-		hf_face_quiesce(up->face);
+	if (up->server != NULL)
+		hf_apiserver_quiesce(up->server);
 	end_up(up);
 }
 
@@ -126,7 +126,7 @@ static void on_starting(void *arg)
 
 	if (up->state != UP_STARTING)
 		return;
-	if (hf_local_health(hf_plane_local(up->plane), &err) != 0) {
+	if (hf_memstore_health(hf_plane_local(up->plane), &err) != 0) {
 		fail_up(up, &err);
 	} else if (hf_loop_mono(up->loop) - up->started > STARTING_MAX) {
 		(void)hf_error_set(
@@ -300,9 +300,9 @@ static int parse_network(const struct up *up, enum hf_kubelet_network *ret_netwo
 	return 0;
 }
 
-static int create_face(struct up *up, struct hf_error *err)
+static int create_server(struct up *up, struct hf_error *err)
 {
-	struct hf_face_options options = {
+	struct hf_apiserver_options options = {
 		.address = up->address,
 		.port = up->port,
 		.cert_pem = up->home.cert_pem,
@@ -313,11 +313,12 @@ static int create_face(struct up *up, struct hf_error *err)
 		.ready = on_readyz,
 		.arg = up,
 	};
-	int rc = hf_face_create(up->loop, hf_plane_local(up->plane), &options, &up->face, err);
+	int rc = hf_apiserver_create(up->loop, hf_plane_local(up->plane), &options, &up->server,
+				     err);
 
 	if (rc != 0)
 		return hf_error_wrap(err, "--listen %s:%u", up->address, (unsigned)up->port);
-	up->port = hf_face_port(up->face);
+	up->port = hf_apiserver_port(up->server);
 	return 0;
 }
 
@@ -370,7 +371,7 @@ static int begin_up(struct up *up, const char *dir, enum hf_kubelet_network netw
 	options.dir = up->home.dir;
 	rc = hf_plane_create(&options, &up->plane, err);
 	if (rc == 0)
-		rc = create_face(up, err);
+		rc = create_server(up, err);
 	if (rc == 0)
 		rc = create_signals(up, err);
 	if (rc != 0)
@@ -387,7 +388,7 @@ static void release_up(struct up *up)
 	up->sigterm = hf_signal_destroy(up->sigterm);
 	up->sigusr1 = hf_signal_destroy(up->sigusr1);
 	up->starting = hf_timer_destroy(up->starting);
-	up->face = hf_face_destroy(up->face);
+	up->server = hf_apiserver_destroy(up->server);
 	up->plane = hf_plane_destroy(up->plane);
 	hf_home_release(&up->home);
 	up->loop = hf_loop_destroy(up->loop);

@@ -71,6 +71,8 @@ void hf_json_write(const struct hf_json *value, enum hf_json_style style, struct
 
 struct hf_json *hf_json_ref(struct hf_json *value);   /* accepts NULL */
 struct hf_json *hf_json_unref(struct hf_json *value); /* accepts NULL; returns NULL */
+/* A new reference to a value that is only read; accepts NULL. */
+struct hf_json *hf_json_share(const struct hf_json *value);
 void hf_json_cleanup(struct hf_json **value);
 #define HF_AUTO_JSON HF_CLEANUP(hf_json_cleanup) struct hf_json *
 

@@ -49,6 +49,17 @@ struct hf_json *hf_json_ref(struct hf_json *value)
 	return hf_json_of(json_incref(hf_json_raw(value)));
 }
 
+struct hf_json *hf_json_share(const struct hf_json *value)
+{
+	/* Counting a reference is the only change that a shared value allows. */
+	union {
+		const struct hf_json *shared;
+		struct hf_json *counted;
+	} u = {.shared = value};
+
+	return hf_json_ref(u.counted);
+}
+
 struct hf_json *hf_json_unref(struct hf_json *value)
 {
 	json_decref(hf_json_raw(value));

@@ -20,7 +20,7 @@
 
 /*
  * Creates and destroys the kubelet, finds the pods of an earlier kubelet on disk, and drains.
- * kubelet_pod.c does the work for each pod.
+ * pod.c does the work for each pod.
  */
 
 /* known pods, including ended ones with logs on disk */

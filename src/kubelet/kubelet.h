@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#ifndef HF_LOCAL_KUBELET_H
-#define HF_LOCAL_KUBELET_H
+#ifndef HF_KUBELET_KUBELET_H
+#define HF_KUBELET_KUBELET_H
 
 #include "base/error.h"
 #include "loop/loop.h"
@@ -14,7 +14,7 @@
  * processes of this machine.
  *
  * Images are not pulled; command and args run from the machine's own file system. Each pod has a
- * shim (local/shim.h), a small process that outlives the kubelet. The shim holds the pod's
+ * shim (kubelet/runtime/shim.h), a small process that outlives the kubelet. The shim holds the pod's
  * namespaces, starts and reaps its containers, and records how each of them ended. The pods thus
  * run on when the kubelet is destroyed or killed. The next kubelet on the same folder finds them
  * again, or declares them lost (phase Failed, reason "Lost", condition DisruptionTarget). It never
@@ -41,7 +41,7 @@ struct hf_kubelet_options {
 	/* absolute; created with mode 0700 if absent; one kubelet at a time */
 	const char *state_dir;
 	const char *node_name; /* NULL: HF_KUBELET_NODE */
-	/* The program that has the verb "shim" (local/shim.h). NULL: /proc/self/exe. */
+	/* The program that has the verb "shim" (kubelet/runtime/shim.h). NULL: /proc/self/exe. */
 	const char *exe;
 	enum hf_kubelet_network network;
 	/* "NAME=value" for every container; a pod's own variables win. NULL-terminated; NULL: none. */
@@ -83,7 +83,7 @@ int hf_kubelet_signal(struct hf_kubelet *kubelet, const char *ns, const char *po
 		      const char *container, int signum, struct hf_error *err);
 
 /*
- * Reads the log of a container, for struct hf_local_logs (local/local.h), whose start has this
+ * Reads the log of a container, for struct hf_memstore_logs (memstore/memstore.h), whose start has this
  * signature; kubelet_arg is the struct hf_kubelet. The loop calls fn, never hf_kubelet_logs itself;
  * a call with len 0 ends the stream. Errors have upstream's texts ("container "c" in pod "p" is
  * waiting to start: ContainerCreating"). Stop every stream, with logs_stop of its ops, before the

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#ifndef HF_LOCAL_KUBELET_INTERNAL_H
-#define HF_LOCAL_KUBELET_INTERNAL_H
+#ifndef HF_KUBELET_KUBELET_INTERNAL_H
+#define HF_KUBELET_KUBELET_INTERNAL_H
 
 #include "base/arena.h"
 #include "base/map.h"
@@ -18,24 +18,24 @@
  * The parts of the kubelet and the functions between them.
  *
  *   kubelet.c          create and destroy, the pods found on disk, drain
- *   kubelet_watch.c    pods and services of the store
- *   kubelet_pod.c      the steps in the life of a pod
- *   kubelet_plan.c     what should happen to its containers (pure)
- *   kubelet_start.c    from a container's spec to a run file
- *   kubelet_check.c    which pods are refused (pure)
- *   kubelet_env.c      variables (pure)
- *   kubelet_data.c     the content of ConfigMaps and Secrets (pure)
- *   kubelet_volumes.c  volumes on disk, and mounts
- *   kubelet_refs.c     fetching the ConfigMaps and Secrets of a pod
- *   kubelet_status.c   status documents (pure apart from termination messages)
- *   kubelet_shim.c     the connection to a shim
- *   kubelet_hosts.c    hosts files
- *   kubelet_probe.c    what the machine allows; the node's network
- *   kubelet_uplink.c   the pods' way to other networks
- *   kubelet_node.c     the Node and its Lease
- *   kubelet_disk.c     when the disk is nearly full
- *   kubelet_event.c    Events
- *   kubelet_logs.c     reading log files
+ *   watch.c    pods and services of the store
+ *   pod.c      the steps in the life of a pod
+ *   plan.c     what should happen to its containers (pure)
+ *   container_start.c    from a container's spec to a run file
+ *   pod_check.c    which pods are refused (pure)
+ *   env.c      variables (pure)
+ *   configmap_data.c     the content of ConfigMaps and Secrets (pure)
+ *   volumes.c  volumes on disk, and mounts
+ *   references.c     fetching the ConfigMaps and Secrets of a pod
+ *   status.c   status documents (pure apart from termination messages)
+ *   shim_link.c     the connection to a shim
+ *   hosts.c    hosts files
+ *   machine.c    what the machine allows; the node's network
+ *   uplink.c   the pods' way to other networks
+ *   node.c     the Node and its Lease
+ *   disk.c     when the disk is nearly full
+ *   events.c    Events
+ *   logs.c     reading log files
  */
 
 /* bytes of a pod's folder; longer state folders are refused */
@@ -49,7 +49,7 @@
 
 struct hf_kpod;
 
-/* --- kubelet_watch.c --- */
+/* --- watch.c --- */
 struct hf_kwatch;
 struct hf_kwatch_options {
 	struct hf_loop *loop;
@@ -69,7 +69,7 @@ struct hf_kwatch *hf_kwatch_destroy(struct hf_kwatch *watch);
 /* Iterates over the objects, borrowed: for (size_t it = 0; hf_kwatch_next(watch, &it, &doc);) … */
 bool hf_kwatch_next(const struct hf_kwatch *watch, size_t *it, struct hf_doc **ret_doc);
 
-/* --- kubelet_refs.c --- */
+/* --- references.c --- */
 struct hf_krefs;
 #define HF_KREFS_MAX 256 /* objects that a pod may name */
 typedef void (*hf_krefs_fn)(void *arg);
@@ -84,7 +84,7 @@ void hf_krefs_fetch(struct hf_krefs *refs, hf_krefs_fn done, void *arg);
 struct hf_doc *hf_krefs_get(const struct hf_krefs *refs, const struct hf_resource *resource,
 			    const char *name, struct hf_error *err);
 
-/* --- kubelet_data.c: values of ConfigMaps and Secrets --- */
+/* --- configmap_data.c: values of ConfigMaps and Secrets --- */
 /* Appends the bytes of a key to sb. HF_E_NOT_FOUND: no such key; HF_E_INVALID: not base64. */
 int hf_kdata_get(struct hf_doc *doc, const char *key, struct hf_strbuf *sb, struct hf_error *err)
 	HF_MUST_CHECK;
@@ -94,7 +94,7 @@ typedef int (*hf_kdata_fn)(void *arg, const char *key, const struct hf_strbuf *b
 int hf_kdata_each(struct hf_doc *doc, hf_kdata_fn fn, void *arg, struct hf_error *err)
 	HF_MUST_CHECK;
 
-/* --- kubelet_env.c --- */
+/* --- env.c --- */
 struct hf_kenv_input {
 	const struct hf_json *pod;       /* the whole object */
 	const struct hf_json *container; /* its entry in the spec */
@@ -116,7 +116,7 @@ const char *hf_kenv_field(const struct hf_kenv_input *input, const char *path,
 const char *hf_kenv_resource(const struct hf_kenv_input *input, const struct hf_json *ref,
 			     struct hf_arena *arena, struct hf_error *err);
 
-/* --- kubelet_check.c: HF_E_UNSUPPORTED with a text that names the field --- */
+/* --- pod_check.c: HF_E_UNSUPPORTED with a text that names the field --- */
 struct hf_kcheck {
 	bool isolate; /* the pod will get namespaces */
 	bool root;
@@ -129,7 +129,7 @@ int hf_kcheck_container(const struct hf_json *container, const struct hf_json *s
 			const char *path, const struct hf_kcheck *facts, struct hf_error *err)
 	HF_MUST_CHECK;
 
-/* --- kubelet_volumes.c --- */
+/* --- volumes.c --- */
 void hf_kvolumes_add_refs(const struct hf_json *spec, struct hf_krefs *refs);
 /* Writes the volumes to pod_dir/volumes. Volumes in memory are listed for the shim instead. */
 int hf_kvolumes_make(const struct hf_kenv_input *input, const char *pod_dir, struct hf_arena *arena,
@@ -143,7 +143,7 @@ int hf_kvolumes_mounts(const struct hf_json *spec, const struct hf_json *contain
 		       const char *pod_dir, struct hf_arena *arena, struct hf_kmounts *mounts,
 		       struct hf_error *err) HF_MUST_CHECK;
 
-/* --- kubelet_shim.c --- */
+/* --- shim_link.c --- */
 struct hf_kshim;
 struct hf_kshim_handler {
 	/* The shim has answered: its journal can be read and it takes commands. */
@@ -173,7 +173,7 @@ bool hf_kshim_alive(const char *pod_dir);
  * process namespace. */
 void hf_kstray_kill(const char *pod_uid);
 
-/* --- kubelet_pod.c --- */
+/* --- pod.c --- */
 enum hf_kpod_state {
 	HF_KPOD_NEW,       /* nothing has been done */
 	HF_KPOD_REFUSED,   /* refused; waits for its deletion */
@@ -267,7 +267,7 @@ hf_time hf_kpod_grace(const struct hf_kpod *pod); /* terminationGracePeriodSecon
 void hf_kpod_fill_plan(const struct hf_kpod *pod, struct hf_pod_plan *plan,
 		       struct hf_plan_container containers[HF_POD_CONTAINERS_MAX]);
 
-/* --- kubelet_start.c --- */
+/* --- container_start.c --- */
 /* Prepares attempt c->attempt and tells the shim to start it. A failure blocks the container. */
 void hf_kstart_container(struct hf_kpod *pod, struct hf_kpod_container *c);
 void hf_kstart_input(const struct hf_kpod *pod, const struct hf_json *container,
@@ -275,19 +275,19 @@ void hf_kstart_input(const struct hf_kpod *pod, const struct hf_json *container,
 void hf_kstart_block(struct hf_kpod *pod, struct hf_kpod_container *c, const char *reason,
 		     const char *message, hf_time retry);
 
-/* --- kubelet_status.c --- */
+/* --- status.c --- */
 /* Builds the whole status; a new object. */
 struct hf_json *hf_kstatus_build(const struct hf_kpod *pod, const struct hf_pod_plan *plan,
 				 hf_time now);
 
-/* --- kubelet_hosts.c --- */
+/* --- hosts.c --- */
 /* Writes the hosts files again soon, because names or addresses may have changed. */
 void hf_khosts_changed(struct hf_kubelet *kubelet);
 void hf_khosts_write_all(void *kubelet_arg);
 /* Writes the pod's files for /etc before its shim starts. */
 int hf_khosts_make(struct hf_kpod *pod, struct hf_error *err) HF_MUST_CHECK;
 
-/* --- kubelet_node.c --- */
+/* --- node.c --- */
 struct hf_knode;
 struct hf_knode *hf_knode_create(struct hf_kubelet *kubelet);
 /* NULL is allowed; returns NULL */
@@ -295,7 +295,7 @@ struct hf_knode *hf_knode_destroy(struct hf_knode *node);
 /* Renews the Lease now, not at the next interval: a container has ended and the store knows. */
 void hf_knode_renew(struct hf_knode *node);
 
-/* --- kubelet_disk.c --- */
+/* --- disk.c --- */
 struct hf_kdisk {
 	uint64_t bytes, free_bytes, files, free_files;
 };
@@ -304,7 +304,7 @@ bool hf_kdisk_read(const char *dir, struct hf_kdisk *ret_disk);
 bool hf_kdisk_is_short(const struct hf_kdisk *disk, bool before);
 void hf_kdisk_text(const struct hf_kdisk *disk, const char *dir, char *text, size_t size);
 
-/* --- kubelet_uplink.c: the pods' way to other networks --- */
+/* --- uplink.c: the pods' way to other networks --- */
 struct hf_kuplink;
 /* Starts slirp4netns, or takes over one that runs; needs netns_fd. If hf_kuplink_pending returns
  * false after it, the caller calls hf_kubelet_probed; otherwise the uplink does so later. */
@@ -315,7 +315,7 @@ bool hf_kuplink_pending(const struct hf_kuplink *uplink);
 /* Returns the pipe that each shim must hold; -1: none. */
 int hf_kuplink_fd(const struct hf_kuplink *uplink);
 
-/* --- kubelet_event.c --- */
+/* --- events.c --- */
 struct hf_kevents;
 struct hf_kevents *hf_kevents_create(struct hf_kubelet *kubelet);
 struct hf_kevents *hf_kevents_destroy(struct hf_kevents *events);
@@ -325,7 +325,7 @@ void hf_kevent(struct hf_kpod *pod, const char *type, const char *reason, const 
 void hf_kevent_node(struct hf_kubelet *kubelet, const char *type, const char *reason,
 		    const char *message);
 
-/* --- kubelet_logs.c --- */
+/* --- logs.c --- */
 struct hf_klogs;
 /* Appends the end of a log, for termination messages: at most bytes_max bytes and lines_max lines. */
 void hf_klogs_tail(const char *pod_dir, const char *container, unsigned attempt, size_t bytes_max,
@@ -382,10 +382,10 @@ void hf_kubelet_check_drained(struct hf_kubelet *kubelet);
 uint32_t hf_kubelet_take_ip(struct hf_kubelet *kubelet);
 void hf_kubelet_notice(struct hf_kubelet *kubelet, const char *fmt, ...) HF_PRINTF(2, 3);
 /* Opens a descriptor of a live shim of an earlier kubelet anew, by its number in the shim. Returns
- * the first one for which fits() is true; -1: none. kubelet_probe.c. */
+ * the first one for which fits() is true; -1: none. machine.c. */
 int hf_kubelet_live_pod_fd(const struct hf_kubelet *kubelet, int number, int flags,
 			   bool (*fits)(int fd));
-/* Finds out what the machine allows and sets up the node's network: kubelet_probe.c. */
+/* Finds out what the machine allows and sets up the node's network: machine.c. */
 struct hf_kprobe;
 int hf_kprobe_start(struct hf_kubelet *kubelet, struct hf_error *err) HF_MUST_CHECK;
 struct hf_kprobe *hf_kprobe_destroy(struct hf_kprobe *probe);

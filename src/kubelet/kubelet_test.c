@@ -334,7 +334,7 @@ static void patch_deadline(struct testnode *n, const char *name)
 	HF_AUTO_RESULT result = {0};
 
 	request.body = body;
-	hf_local_apply(n->local, &request, &result);
+	hf_memstore_apply(n->memstore, &request, &result);
 	assert_int_equal(result.code, 0);
 }
 
@@ -411,7 +411,7 @@ static void a_pod_that_somebody_declared_failed_is_stopped_and_stays_so(void **s
 	testnode_script(n, "a", "Always", "exec tail -f /dev/null");
 	testnode_wait_state(n, "a", "running", NULL);
 	request.body = body;
-	hf_local_apply(n->local, &request, &result);
+	hf_memstore_apply(n->memstore, &request, &result);
 	assert_int_equal(result.code, 0);
 	testnode_wait_state(n, "a", "terminated", NULL);
 	assert_string_equal(STR(testnode_status(n, "a"), "phase"), "Failed");
@@ -459,13 +459,14 @@ static void too_much_memory_is_reported_as_such(void **state)
 
 static bool lease_is_there(struct testnode *n, void *arg HF_UNUSED)
 {
-	return hf_local_peek(n->local, &hf_leases, "kube-node-lease", "local") != NULL;
+	return hf_memstore_peek(n->memstore, &hf_leases, "kube-node-lease", "local") != NULL;
 }
 
 static const char *renew_time(struct testnode *n)
 {
-	return STR(hf_doc_json(hf_local_peek(n->local, &hf_leases, "kube-node-lease", "local")),
-		   "spec", "renewTime");
+	return STR(
+		hf_doc_json(hf_memstore_peek(n->memstore, &hf_leases, "kube-node-lease", "local")),
+		"spec", "renewTime");
 }
 
 static bool lease_is_newer(struct testnode *n, void *arg)
@@ -476,7 +477,8 @@ static bool lease_is_newer(struct testnode *n, void *arg)
 static void the_node_is_registered_and_its_lease_follows_every_end(void **state)
 {
 	struct testnode *n = *state;
-	const struct hf_json *node = hf_doc_json(hf_local_peek(n->local, &hf_nodes, NULL, "local"));
+	const struct hf_json *node =
+		hf_doc_json(hf_memstore_peek(n->memstore, &hf_nodes, NULL, "local"));
 	char before[64];
 	hf_time began = hf_loop_mono(n->loop);
 
@@ -529,9 +531,10 @@ static void a_drain_ends_every_pod_and_starts_none(void **state)
 
 static bool node_is_another(struct testnode *n, void *arg)
 {
-	const struct hf_json *node = hf_doc_json(hf_local_peek(n->local, &hf_nodes, NULL, "local"));
+	const struct hf_json *node =
+		hf_doc_json(hf_memstore_peek(n->memstore, &hf_nodes, NULL, "local"));
 	const struct hf_json *lease =
-		hf_doc_json(hf_local_peek(n->local, &hf_leases, "kube-node-lease", "local"));
+		hf_doc_json(hf_memstore_peek(n->memstore, &hf_leases, "kube-node-lease", "local"));
 	const char *uid = STR(node, "metadata", "uid");
 	const struct hf_json *owner =
 		hf_json_item(hf_json_path(lease, "metadata", "ownerReferences", NULL), 0);
@@ -552,8 +555,8 @@ static void a_node_that_somebody_deletes_is_registered_anew(void **state)
 	testnode_script(n, "a", "Always", "exec tail -f /dev/null");
 	testnode_wait_phase(n, "a", "Running");
 	(void)snprintf(before, sizeof(before), "%s",
-		       hf_doc_uid(hf_local_peek(n->local, &hf_nodes, NULL, "local")));
-	hf_local_apply(n->local, &request, &result);
+		       hf_doc_uid(hf_memstore_peek(n->memstore, &hf_nodes, NULL, "local")));
+	hf_memstore_apply(n->memstore, &request, &result);
 	assert_int_equal(result.code, 0);
 	testnode_wait(n, node_is_another, before);
 	assert_non_null(strstr(n->notice, "was deleted; the kubelet registers it again"));
@@ -802,7 +805,7 @@ int main(int argc, char **argv)
 		H(a_drain_ends_every_pod_and_starts_none),
 		H(without_namespaces_a_pod_has_an_address_and_finds_others_by_name),
 	};
-	int rc = hf_local_helper_main(argc, argv);
+	int rc = hf_shim_helper_main(argc, argv);
 
 	return rc >= 0 ? rc : cmocka_run_group_tests(tests, NULL, NULL);
 }

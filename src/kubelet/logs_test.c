@@ -399,7 +399,7 @@ int main(int argc, char **argv)
 		T(the_attempt_before_is_to_be_had),
 		T(what_cannot_be_shown_is_said_in_upstreams_words),
 	};
-	int rc = hf_local_helper_main(argc, argv);
+	int rc = hf_shim_helper_main(argc, argv);
 
 	return rc >= 0 ? rc : cmocka_run_group_tests(tests, NULL, NULL);
 }

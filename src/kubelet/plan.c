@@ -3,7 +3,7 @@
 #include "kubelet/plan_internal.h"
 
 /*
- * Decides which containers of a pod start, when, and the pod's phase. See kubelet_plan_internal.h.
+ * Decides which containers of a pod start, when, and the pod's phase. See plan_internal.h.
  */
 
 const char *hf_kubelet_phase_name(enum hf_pod_phase phase)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#ifndef HF_LOCAL_KUBELET_PLAN_INTERNAL_H
-#define HF_LOCAL_KUBELET_PLAN_INTERNAL_H
+#ifndef HF_KUBELET_PLAN_INTERNAL_H
+#define HF_KUBELET_PLAN_INTERNAL_H
 
 #include "base/time.h"
 #include "kubelet/runtime/journal_internal.h"

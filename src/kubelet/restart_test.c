@@ -446,7 +446,7 @@ static void two_kubelets_do_not_share_a_folder(void **state)
 	struct testnode *n = *state;
 	HF_AUTOFREE char *dir = hf_xasprintf("%s/node", n->dir);
 	struct hf_kubelet_options options = {
-		.loop = n->loop, .state_dir = dir, .store = hf_local_store(n->local)};
+		.loop = n->loop, .state_dir = dir, .store = hf_memstore_store(n->memstore)};
 	struct hf_kubelet *second;
 	struct hf_error err;
 
@@ -545,11 +545,11 @@ static void live_and_die(struct testnode *n, const char *dir, hf_time span)
 static bool store_is_free(struct testnode *n, void *arg)
 {
 	HF_AUTOFREE char *data = hf_xasprintf("%s/store", (const char *)arg);
-	struct hf_local_options options = {.data_dir = data};
-	struct hf_local *local = NULL;
-	int rc = hf_local_create(n->loop, &options, &local, NULL);
+	struct hf_memstore_options options = {.data_dir = data};
+	struct hf_memstore *memstore = NULL;
+	int rc = hf_memstore_create(n->loop, &options, &memstore, NULL);
 
-	local = hf_local_destroy(local);
+	memstore = hf_memstore_destroy(memstore);
 	return rc != HF_E_CONFLICT;
 }
 
@@ -630,7 +630,7 @@ int main(int argc, char **argv)
 		H(an_end_in_a_drain_that_was_cut_short_is_the_drains),
 		H(leftovers_of_a_killed_plane_can_be_ended_without_it),
 	};
-	int rc = hf_local_helper_main(argc, argv);
+	int rc = hf_shim_helper_main(argc, argv);
 
 	if (rc >= 0)
 		return rc;

@@ -331,7 +331,7 @@ int main(int argc, char **argv)
 		H(environment_and_arguments_are_expanded),
 		H(without_mounts_only_what_is_in_place_can_be_had),
 	};
-	int rc = hf_local_helper_main(argc, argv);
+	int rc = hf_shim_helper_main(argc, argv);
 
 	return rc >= 0 ? rc : cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,27 +25,27 @@
  */
 enum call_state { CALL_HELD, CALL_QUEUED, CALL_APPLIED, CALL_LATE };
 
-struct local_call {
+struct memstore_call {
 	struct hf_call base;
-	struct local_client *client;
+	struct memstore_client *client;
 	enum call_state state;
 	struct hf_request *request;
 	hf_reply_fn done;
 	void *arg;
 	struct hf_fault fault;
 	struct hf_result result;
-	struct hf_timer *timer;         /* NULL: no fault needs one */
-	struct local_call *prev, *next; /* of the client's list */
-	struct local_call *queue_next;  /* next call in the queue, or in the batch of a turn */
-	bool canceled;                  /* canceled while queued or applied: the turn frees it */
-	bool wrote;                     /* has changed objects; fails if the commit fails */
+	struct hf_timer *timer;            /* NULL: no fault needs one */
+	struct memstore_call *prev, *next; /* of the client's list */
+	struct memstore_call *queue_next;  /* next call in the queue, or in the batch of a turn */
+	bool canceled;                     /* canceled while queued or applied: the turn frees it */
+	bool wrote;                        /* has changed objects; fails if the commit fails */
 };
 
 /* --- the client's list --- */
 
-static void call_link(struct local_call *call)
+static void call_link(struct memstore_call *call)
 {
-	struct local_client *client = call->client;
+	struct memstore_client *client = call->client;
 
 	call->next = client->calls;
 	if (call->next)
@@ -53,7 +53,7 @@ static void call_link(struct local_call *call)
 	client->calls = call;
 }
 
-static void call_unlink(struct local_call *call)
+static void call_unlink(struct memstore_call *call)
 {
 	if (!call->client)
 		return;
@@ -63,7 +63,7 @@ static void call_unlink(struct local_call *call)
 	call->client = NULL;
 }
 
-static void call_free(struct local_call *call)
+static void call_free(struct memstore_call *call)
 {
 	call_unlink(call);
 	hf_timer_destroy(call->timer);
@@ -74,10 +74,10 @@ static void call_free(struct local_call *call)
 
 /* --- replies --- */
 
-static void send_reply(struct local_call *call)
+static void send_reply(struct memstore_call *call)
 {
 	struct hf_result *result = &call->result;
-	struct hf_loop *loop = call->client->local->loop;
+	struct hf_loop *loop = call->client->memstore->loop;
 	char version[24] = "";
 
 	if (call->request->verb == HF_VERB_LIST && result->code == 0)
@@ -103,7 +103,7 @@ static void send_reply(struct local_call *call)
 	call_free(call);
 }
 
-static void set_failure(struct local_call *call, int code, const char *message)
+static void set_failure(struct memstore_call *call, int code, const char *message)
 {
 	struct hf_status_args args = {.code = code,
 				      .message = message,
@@ -118,7 +118,7 @@ static void set_failure(struct local_call *call, int code, const char *message)
 
 static void on_late(void *arg)
 {
-	struct local_call *call = arg;
+	struct memstore_call *call = arg;
 
 	if (call->client->paused)
 		return;
@@ -130,21 +130,21 @@ static void on_late(void *arg)
 	send_reply(call);
 }
 
-static void start_timer(struct local_call *call, hf_task_fn fn, hf_time after)
+static void start_timer(struct memstore_call *call, hf_task_fn fn, hf_time after)
 {
 	call->timer = hf_timer_destroy(call->timer);
-	call->timer = hf_timer_create(call->client->local->loop, fn, call);
+	call->timer = hf_timer_create(call->client->memstore->loop, fn, call);
 	hf_timer_arm(call->timer, after);
 }
 
 /* Answers after the commit: at once, after delay_after, or when the timeout of a lost reply
  * passes. */
-static void finish_call(struct local_call *call)
+static void finish_call(struct memstore_call *call)
 {
 	hf_time after = call->fault.delay_after;
 
 	if (call->fault.lose_reply)
-		after = call->request->timeout ? call->request->timeout : HF_LOCAL_TIMEOUT;
+		after = call->request->timeout ? call->request->timeout : HF_MEMSTORE_TIMEOUT;
 	if (after > 0 || call->client->paused) {
 		call->state = CALL_LATE;
 		start_timer(call, on_late, after);
@@ -153,23 +153,23 @@ static void finish_call(struct local_call *call)
 	send_reply(call);
 }
 
-void hf_local_client_pause(struct hf_store *store, bool paused)
+void hf_memstore_client_pause(struct hf_store *store, bool paused)
 {
-	struct local_client *client = (struct local_client *)store;
+	struct memstore_client *client = (struct memstore_client *)store;
 
 	client->paused = paused;
-	for (struct local_call *call = client->calls; !paused && call; call = call->next)
+	for (struct memstore_call *call = client->calls; !paused && call; call = call->next)
 		if (call->state == CALL_LATE && !hf_timer_armed(call->timer))
 			hf_timer_arm(call->timer, 0);
 	if (!paused)
-		hf_local_watches_wake(client);
+		hf_memstore_watches_wake(client);
 }
 
 /* --- a turn --- */
 
-static void apply_call(struct local_call *call)
+static void apply_call(struct memstore_call *call)
 {
-	struct hf_engine *engine = call->client->local->engine;
+	struct hf_engine *engine = call->client->memstore->engine;
 	size_t before = engine->pending.len;
 
 	if (call->fault.refuse)
@@ -185,7 +185,7 @@ static void apply_call(struct local_call *call)
 
 /* After a failed commit: writes get its error. Reads run again, because they may have read changes
  * that are undone now. */
-static void fail_turn(struct local_call *call, const struct hf_error *err)
+static void fail_turn(struct memstore_call *call, const struct hf_error *err)
 {
 	if (call->fault.refuse)
 		return;
@@ -198,37 +198,37 @@ static void fail_turn(struct local_call *call, const struct hf_error *err)
 	apply_call(call);
 }
 
-static struct local_call *take_batch(struct hf_local *local)
+static struct memstore_call *take_batch(struct hf_memstore *memstore)
 {
-	struct local_call *first = local->queue_first, *last = first;
+	struct memstore_call *first = memstore->queue_first, *last = first;
 	size_t n = 1;
 
 	if (!first)
 		return NULL;
-	while (last->queue_next && n < HF_LOCAL_TURN_MAX) {
+	while (last->queue_next && n < HF_MEMSTORE_TURN_MAX) {
 		last = last->queue_next;
 		n++;
 	}
-	local->queue_first = last->queue_next;
-	if (!local->queue_first)
-		local->queue_last = NULL;
-	local->queued -= n;
+	memstore->queue_first = last->queue_next;
+	if (!memstore->queue_first)
+		memstore->queue_last = NULL;
+	memstore->queued -= n;
 	last->queue_next = NULL;
 	return first;
 }
 
-void hf_local_calls_turn(struct hf_local *local)
+void hf_memstore_calls_turn(struct hf_memstore *memstore)
 {
-	struct local_call *batch = take_batch(local);
+	struct memstore_call *batch = take_batch(memstore);
 	struct hf_error err = {0};
 
-	for (struct local_call *call = batch; call; call = call->queue_next) {
+	for (struct memstore_call *call = batch; call; call = call->queue_next) {
 		call->state = CALL_APPLIED;
 		if (!call->canceled)
 			apply_call(call);
 	}
-	int rc = hf_local_commit(local, &err);
-	for (struct local_call *call = batch, *next; call; call = next) {
+	int rc = hf_memstore_commit(memstore, &err);
+	for (struct memstore_call *call = batch, *next; call; call = next) {
 		next = call->queue_next;
 		call->queue_next = NULL;
 		/* The callback of an earlier call in this batch may have canceled this call. */
@@ -242,20 +242,20 @@ void hf_local_calls_turn(struct hf_local *local)
 	}
 }
 
-static void enqueue_call(struct local_call *call)
+static void enqueue_call(struct memstore_call *call)
 {
-	struct hf_local *local = call->client->local;
+	struct hf_memstore *memstore = call->client->memstore;
 
 	call->state = CALL_QUEUED;
-	if (local->queued >= HF_LOCAL_QUEUE_MAX && !call->fault.refuse) {
+	if (memstore->queued >= HF_MEMSTORE_QUEUE_MAX && !call->fault.refuse) {
 		call->fault.refuse = HF_E_TOO_MANY;
 		call->fault.message = "too many requests are waiting";
 		call->fault.retry_after = HF_SECOND;
 	}
-	*(local->queue_last ? &local->queue_last->queue_next : &local->queue_first) = call;
-	local->queue_last = call;
-	local->queued++;
-	hf_local_wake(local);
+	*(memstore->queue_last ? &memstore->queue_last->queue_next : &memstore->queue_first) = call;
+	memstore->queue_last = call;
+	memstore->queued++;
+	hf_memstore_wake(memstore);
 }
 
 static void on_held(void *arg)
@@ -268,10 +268,10 @@ static void on_held(void *arg)
 static struct hf_call *client_request(struct hf_store *store, const struct hf_request *request,
 				      hf_reply_fn done, void *arg)
 {
-	struct local_client *client = (struct local_client *)store;
-	struct local_call *call = hf_xcalloc(1, sizeof(*call));
+	struct memstore_client *client = (struct memstore_client *)store;
+	struct memstore_call *call = hf_xcalloc(1, sizeof(*call));
 
-	call->base.ops = &hf_local_ops;
+	call->base.ops = &hf_memstore_ops;
 	call->client = client;
 	call->request = hf_request_copy(request);
 	call->done = done;
@@ -290,7 +290,7 @@ static struct hf_call *client_request(struct hf_store *store, const struct hf_re
 
 /* Frees a call. A queued or applied call is only marked: the turn still walks over it, and frees
  * it. */
-static void call_drop(struct local_call *call)
+static void call_drop(struct memstore_call *call)
 {
 	call_unlink(call);
 	if (call->state == CALL_QUEUED || call->state == CALL_APPLIED)
@@ -301,49 +301,50 @@ static void call_drop(struct local_call *call)
 
 static void client_cancel(struct hf_call *base)
 {
-	call_drop((struct local_call *)base);
+	call_drop((struct memstore_call *)base);
 }
 
 static void client_destroy(struct hf_store *store)
 {
-	struct local_client *client = (struct local_client *)store;
+	struct memstore_client *client = (struct memstore_client *)store;
 
-	/* The client of hf_local_store is destroyed by hf_local_destroy only. */
-	hf_assert(client != client->local->own);
-	client->local->clients--;
-	hf_local_client_free(client);
+	/* The client of hf_memstore_store is destroyed by hf_memstore_destroy only. */
+	hf_assert(client != client->memstore->own);
+	client->memstore->clients--;
+	hf_memstore_client_free(client);
 }
 
-const struct hf_store_ops hf_local_ops = {
+const struct hf_store_ops hf_memstore_ops = {
 	.name = "local",
 	.request = client_request,
 	.cancel = client_cancel,
-	.watch = hf_local_watch_start,
-	.watch_stop = hf_local_watch_stop,
-	.logs = hf_local_stream_start,
-	.logs_stop = hf_local_stream_stop,
+	.watch = hf_memstore_watch_start,
+	.watch_stop = hf_memstore_watch_stop,
+	.logs = hf_memstore_log_start,
+	.logs_stop = hf_memstore_log_stop,
 	.destroy = client_destroy,
 };
 
-struct local_client *hf_local_client_new(struct hf_local *local, const struct hf_local_faults *f)
+struct memstore_client *hf_memstore_client_new(struct hf_memstore *memstore,
+					       const struct hf_memstore_faults *f)
 {
-	struct local_client *client = hf_xcalloc(1, sizeof(*client));
+	struct memstore_client *client = hf_xcalloc(1, sizeof(*client));
 
-	client->base.ops = &hf_local_ops;
-	client->local = local;
+	client->base.ops = &hf_memstore_ops;
+	client->memstore = memstore;
 	if (f)
 		client->faults = *f;
 	return client;
 }
 
-struct hf_store *hf_local_client_create(struct hf_local *local,
-					const struct hf_local_faults *faults)
+struct hf_store *hf_memstore_client_create(struct hf_memstore *memstore,
+					   const struct hf_memstore_faults *faults)
 {
-	local->clients++;
-	return &hf_local_client_new(local, faults)->base;
+	memstore->clients++;
+	return &hf_memstore_client_new(memstore, faults)->base;
 }
 
-static void cancel_calls(struct local_client *client)
+static void cancel_calls(struct memstore_client *client)
 {
 	const struct hf_reply canceled = {.code = HF_E_CANCELED,
 					  .message = "the store was closed",
@@ -353,7 +354,7 @@ static void cancel_calls(struct local_client *client)
 					  .server_time = HF_TIME_NONE};
 
 	while (client->calls) {
-		struct local_call *call = client->calls;
+		struct memstore_call *call = client->calls;
 		hf_reply_fn done = call->done;
 		void *arg = call->arg;
 		call_drop(call);
@@ -362,26 +363,26 @@ static void cancel_calls(struct local_client *client)
 }
 
 /* Frees canceled calls in the queue: the turn that would free them does not run any more. */
-static void free_queue(struct hf_local *local)
+static void free_queue(struct hf_memstore *memstore)
 {
-	struct local_call *call = local->queue_first;
+	struct memstore_call *call = memstore->queue_first;
 
-	local->queue_first = local->queue_last = NULL;
-	local->queued = 0;
+	memstore->queue_first = memstore->queue_last = NULL;
+	memstore->queued = 0;
 	while (call) {
-		struct local_call *next = call->queue_next;
+		struct memstore_call *next = call->queue_next;
 		hf_assert(call->canceled);
 		call_free(call);
 		call = next;
 	}
 }
 
-void hf_local_client_free(struct local_client *client)
+void hf_memstore_client_free(struct memstore_client *client)
 {
 	cancel_calls(client);
-	hf_local_watches_cancel(client);
-	hf_local_streams_cancel(client);
-	if (client->local->ending)
-		free_queue(client->local);
+	hf_memstore_watches_cancel(client);
+	hf_memstore_logs_cancel(client);
+	if (client->memstore->ending)
+		free_queue(client->memstore);
 	free(client);
 }

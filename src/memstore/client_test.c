@@ -26,8 +26,8 @@ static void on_request(void *arg, const struct hf_request *request, struct hf_fa
 
 static struct hf_store *make_faulty_client(struct plane *p, struct script *s)
 {
-	return hf_local_client_create(p->local,
-				      &(struct hf_local_faults){.request = on_request, .arg = s});
+	return hf_memstore_client_create(
+		p->memstore, &(struct hf_memstore_faults){.request = on_request, .arg = s});
 }
 
 static void send_create(struct hf_store *store, const char *name, struct outcome *o,
@@ -49,7 +49,7 @@ static void send_create(struct hf_store *store, const char *name, struct outcome
 
 static bool is_stored(struct plane *p, const char *name)
 {
-	return hf_local_peek(p->local, &hf_configmaps, "default", name) != NULL;
+	return hf_memstore_peek(p->memstore, &hf_configmaps, "default", name) != NULL;
 }
 
 static void a_refused_request_is_not_performed(void **state)
@@ -348,7 +348,7 @@ static void a_watch_from_a_stale_list_catches_up(void **state)
 static void requests_beyond_the_queue_limit_are_refused(void **state)
 {
 	struct plane p;
-	size_t n = HF_LOCAL_QUEUE_MAX + 5, refused = 0;
+	size_t n = HF_MEMSTORE_QUEUE_MAX + 5, refused = 0;
 	struct outcome *all = calloc(n, sizeof(*all));
 	const struct hf_request request = {
 		.verb = HF_VERB_GET, .resource = &hf_namespaces, .name = "nobody"};
@@ -427,11 +427,11 @@ static void a_paused_client_is_answered_when_it_resumes(void **state)
 	struct hf_store *store = make_faulty_client(&p, &s);
 	send_create(store, "late", &late, NULL);
 	send_create(store, "soon", &soon, NULL);
-	hf_local_client_pause(store, true);
+	hf_memstore_client_pause(store, true);
 	p.w.pass(&p.w, HF_MINUTE);
 	assert_true(is_stored(&p, "late") && is_stored(&p, "soon"));
 	assert_int_equal(late.calls + soon.calls, 0);
-	hf_local_client_pause(store, false);
+	hf_memstore_client_pause(store, false);
 	settle(&p.w);
 	assert_int_equal(late.calls, 1);
 	assert_int_equal(soon.calls, 1);
@@ -449,7 +449,7 @@ static void a_paused_client_may_be_destroyed(void **state)
 	plane_open(&p, NULL, false);
 	struct hf_store *store = make_faulty_client(&p, &s);
 	send_create(store, "c", &o, NULL);
-	hf_local_client_pause(store, true);
+	hf_memstore_client_pause(store, true);
 	settle(&p.w);
 	hf_store_destroy(store);
 	assert_int_equal(o.calls, 1);

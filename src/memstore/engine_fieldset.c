@@ -14,7 +14,7 @@
  * A node has "." if its own path is in the set. In managedFields a leaf is {}; in this file it is
  * {".": {}}.
  *
- * engine_lists.c says which lists are maps or sets. Objects that are a single value (structType
+ * engine_list_keys.c says which lists are maps or sets. Objects that are a single value (structType
  * atomic in the Kubernetes API types) are known by name; the job kinds' pod templates have the same
  * types.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#ifndef HF_LOCAL_ENGINE_INTERNAL_H
-#define HF_LOCAL_ENGINE_INTERNAL_H
+#ifndef HF_MEMSTORE_ENGINE_INTERNAL_H
+#define HF_MEMSTORE_ENGINE_INTERNAL_H
 
 #include "base/map.h"
 #include "base/strbuf.h"
@@ -23,7 +23,7 @@
  */
 struct hf_engine;
 struct hf_kind;
-struct local_watch;
+struct memstore_watch;
 
 /* Finalizers that the garbage collector (gc.c) handles and removes. */
 #define HF_FINALIZER_FOREGROUND "foregroundDeletion"
@@ -92,13 +92,13 @@ struct hf_history {
 struct hf_kind {
 	const struct hf_resource *resource;
 	const struct hf_resource_info *info;
-	struct hf_local_rules rules;
+	struct hf_memstore_rules rules;
 	HF_VEC(struct hf_entry *) entries; /* by namespace, then name */
 	struct hf_history history;
 	struct hf_entry *oldest, *newest; /* only kinds that expire */
 	bool expires;
 	/* Of watch.c: the kind's watches, oldest first; watch_cursor is the next one to visit. */
-	struct local_watch *watch_first, *watch_last, *watch_cursor;
+	struct memstore_watch *watch_first, *watch_last, *watch_cursor;
 	bool wake; /* a watch of this kind has something to deliver */
 };
 
@@ -254,10 +254,8 @@ struct hf_json *hf_json_without_string(const struct hf_json *array, const char *
 struct hf_json *hf_json_shallow(const struct hf_json *value);
 /* The same without null members: clients send null for "absent" (creationTimestamp: null). */
 struct hf_json *hf_json_members(const struct hf_json *value);
-/* A new reference to a read-only value. */
-struct hf_json *hf_json_share(const struct hf_json *value);
 
-/* Lists that the Kubernetes API treats as maps or sets, by the list's name (engine_lists.c). */
+/* Lists that the Kubernetes API treats as maps or sets, by the list's name (engine_list_keys.c). */
 struct hf_list_rule {
 	const char *name;
 	const char *keys[2];  /* keys[0] NULL: a set of scalars */

@@ -11,17 +11,6 @@
 /* Metadata of all kinds, and small helpers for shared JSON values. api/metadata.h has the rules for
  * metadata; this file turns their problems into causes, and checks kind and apiVersion. */
 
-struct hf_json *hf_json_share(const struct hf_json *value)
-{
-	/* Counting a reference is the only change that a shared value allows. */
-	union {
-		const struct hf_json *shared;
-		struct hf_json *counted;
-	} u = {.shared = value};
-
-	return hf_json_ref(u.counted);
-}
-
 struct hf_json *hf_json_shallow(const struct hf_json *value)
 {
 	struct hf_json *copy = hf_json_object();

@@ -199,7 +199,7 @@ static int admit_refused(struct hf_op *op, int code, const char *name, const str
 
 int hf_op_admit(struct hf_op *op, enum hf_verb verb, struct hf_doc *before, struct hf_json **object)
 {
-	const struct hf_local_rules *rules = &op->kind->rules;
+	const struct hf_memstore_rules *rules = &op->kind->rules;
 	const struct hf_request *request = op->request;
 	struct hf_error err = {0};
 

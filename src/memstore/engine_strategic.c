@@ -8,7 +8,7 @@
 
 /*
  * Strategic merge patch: a merge patch that treats some lists as maps or sets. kubectl apply and
- * edit send it for built-in kinds. engine_lists.c has the lists and their keys. If a name stands
+ * edit send it for built-in kinds. engine_list_keys.c has the lists and their keys. If a name stands
  * for two lists (ports), the key that the patch uses decides.
  */
 #define DELETE_FROM "$deleteFromPrimitiveList/"

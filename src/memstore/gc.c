@@ -21,14 +21,14 @@
  */
 
 /* Limit of waiting keys: the number of objects that fit into the store. */
-#define QUEUE_MAX ((size_t)HF_RESOURCES_MAX * HF_LOCAL_OBJECTS_MAX)
+#define QUEUE_MAX ((size_t)HF_RESOURCES_MAX * HF_MEMSTORE_OBJECTS_MAX)
 #define PER_PASS 1000               /* keys per turn of the loop */
 #define RETRY_AFTER (5 * HF_SECOND) /* delay before a refused write is tried again */
 #define RESCAN_AFTER HF_SECOND      /* delay after a failed commit */
 
 struct hf_gc {
-	struct hf_local *local;
-	struct hf_local_observer observer;
+	struct hf_memstore *memstore;
+	struct hf_memstore_observer observer;
 	hf_time delay;
 	struct hf_timer *timer;
 	struct hf_map *queue; /* "KIND/NS/NAME" to the kind */
@@ -44,7 +44,7 @@ static const struct hf_json *meta_of(struct hf_doc *doc)
 /* Arms the timer unless it already fires sooner. */
 static void arm_timer(struct hf_gc *gc, hf_time after)
 {
-	hf_time now = hf_loop_mono(hf_local_loop(gc->local));
+	hf_time now = hf_loop_mono(hf_memstore_loop(gc->memstore));
 
 	if (!hf_timer_armed(gc->timer) || hf_timer_due(gc->timer) > hf_time_add(now, after))
 		hf_timer_arm(gc->timer, after);
@@ -67,7 +67,7 @@ static void enqueue_object(struct hf_gc *gc, struct hf_kind *kind, const char *n
 
 static void enqueue_dependents(struct hf_gc *gc, const char *uid)
 {
-	struct hf_owner *owner = hf_engine_owner(gc->local->engine, uid);
+	struct hf_owner *owner = hf_engine_owner(gc->memstore->engine, uid);
 
 	for (struct hf_owner_link *l = owner ? owner->first : NULL; l; l = l->next)
 		enqueue_object(gc, l->entry->kind, l->entry->ns, l->entry->name);
@@ -90,7 +90,7 @@ static struct hf_entry *owner_entry(struct hf_gc *gc, const struct hf_json *ref,
 	*ret_known = resource && name && (!resource->namespaced || *ns);
 	if (!*ret_known)
 		return NULL;
-	return hf_kind_find(hf_engine_kind(gc->local->engine, resource), ns, name);
+	return hf_kind_find(hf_engine_kind(gc->memstore->engine, resource), ns, name);
 }
 
 /* SOLID: exists, or cannot be known. WAITING: in foreground deletion. GONE: deleted, or replaced by
@@ -133,7 +133,7 @@ static bool send_request(struct hf_gc *gc, const struct hf_request *request)
 {
 	HF_AUTO_RESULT result = {0};
 
-	hf_local_apply(gc->local, request, &result);
+	hf_memstore_apply(gc->memstore, request, &result);
 	return result.code == 0 || result.code == HF_E_NOT_FOUND || result.code == HF_E_CONFLICT;
 }
 
@@ -199,7 +199,7 @@ static bool blocks_deletion(const struct hf_entry *dependent, const char *owner_
 static bool process_foreground(struct hf_gc *gc, const struct hf_entry *entry)
 {
 	const char *uid = hf_doc_uid(entry->doc);
-	struct hf_owner *owner = hf_engine_owner(gc->local->engine, uid);
+	struct hf_owner *owner = hf_engine_owner(gc->memstore->engine, uid);
 	bool blocked = false;
 
 	for (struct hf_owner_link *l = owner ? owner->first : NULL; l; l = l->next) {
@@ -230,7 +230,7 @@ static bool process_orphan(struct hf_gc *gc, const struct hf_entry *entry)
 	bool good = true;
 
 	/* Each patch removes one link, and the last patch removes the struct hf_owner. */
-	while (good && (owner = hf_engine_owner(gc->local->engine, uid))) {
+	while (good && (owner = hf_engine_owner(gc->memstore->engine, uid))) {
 		const struct hf_entry *dependent = owner->first->entry;
 		const struct hf_json *refs =
 			hf_json_get(meta_of(dependent->doc), "ownerReferences");
@@ -266,14 +266,14 @@ static void classify_owners(struct hf_gc *gc, const struct hf_entry *entry, stru
 
 static bool has_dependents(struct hf_gc *gc, const struct hf_entry *entry)
 {
-	return hf_engine_owner(gc->local->engine, hf_doc_uid(entry->doc)) != NULL;
+	return hf_engine_owner(gc->memstore->engine, hf_doc_uid(entry->doc)) != NULL;
 }
 
 /* True if a dependent of the object is in foreground deletion itself: then the two could wait for
  * each other. */
 static bool has_waiting_dependent(struct hf_gc *gc, const struct hf_entry *entry)
 {
-	struct hf_owner *owner = hf_engine_owner(gc->local->engine, hf_doc_uid(entry->doc));
+	struct hf_owner *owner = hf_engine_owner(gc->memstore->engine, hf_doc_uid(entry->doc));
 
 	for (struct hf_owner_link *l = owner ? owner->first : NULL; l; l = l->next)
 		if (hf_json_get(meta_of(l->entry->doc), "deletionTimestamp") &&
@@ -334,7 +334,7 @@ static bool process_dependent(struct hf_gc *gc, const struct hf_entry *entry)
 
 static size_t delete_content(struct hf_gc *gc, const char *ns, bool *ret_good)
 {
-	struct hf_engine *engine = gc->local->engine;
+	struct hf_engine *engine = gc->memstore->engine;
 	size_t left = 0;
 
 	for (size_t k = 0; k < engine->n_kinds; k++) {
@@ -394,7 +394,7 @@ static bool process_object(struct hf_gc *gc, const struct hf_entry *entry)
 /* Queues every object that has owners or is being deleted. */
 static void scan_all(struct hf_gc *gc)
 {
-	struct hf_engine *engine = gc->local->engine;
+	struct hf_engine *engine = gc->memstore->engine;
 
 	for (size_t k = 0; k < engine->n_kinds; k++) {
 		struct hf_kind *kind = &engine->kinds[k];
@@ -465,20 +465,20 @@ static bool refs_changed(struct hf_doc *before, struct hf_doc *after)
 			      hf_json_get(meta_of(after), "ownerReferences"));
 }
 
-static void on_changed(void *arg, const struct hf_local_change *change)
+static void on_changed(void *arg, const struct hf_memstore_change *change)
 {
 	struct hf_gc *gc = arg;
 	struct hf_doc *doc = change->after ? change->after : change->before;
-	struct hf_kind *kind = hf_engine_kind(gc->local->engine, change->resource);
+	struct hf_kind *kind = hf_engine_kind(gc->memstore->engine, change->resource);
 	const char *ns = hf_doc_namespace(doc);
 
 	if (!change->after) {
 		enqueue_dependents(gc, hf_doc_uid(doc));
 		enqueue_owners(gc, doc);
 		struct hf_doc *space =
-			*ns ? hf_local_peek(gc->local, &hf_namespaces, NULL, ns) : NULL;
+			*ns ? hf_memstore_peek(gc->memstore, &hf_namespaces, NULL, ns) : NULL;
 		if (space && hf_json_get(meta_of(space), "deletionTimestamp"))
-			enqueue_object(gc, hf_engine_kind(gc->local->engine, &hf_namespaces), "",
+			enqueue_object(gc, hf_engine_kind(gc->memstore->engine, &hf_namespaces), "",
 				       ns);
 		return;
 	}
@@ -498,18 +498,18 @@ static void on_reset(void *arg)
 	hf_timer_arm(gc->timer, RESCAN_AFTER);
 }
 
-struct hf_gc *hf_gc_create(struct hf_local *local, const struct hf_gc_options *options)
+struct hf_gc *hf_gc_create(struct hf_memstore *memstore, const struct hf_gc_options *options)
 {
 	struct hf_gc *gc = hf_xcalloc(1, sizeof(*gc));
 
-	gc->local = local;
+	gc->memstore = memstore;
 	gc->delay = options ? options->delay : 0;
-	gc->timer = hf_timer_create(hf_local_loop(local), on_timer, gc);
+	gc->timer = hf_timer_create(hf_memstore_loop(memstore), on_timer, gc);
 	gc->queue = hf_map_create(QUEUE_MAX, 0, NULL);
 	gc->refused = hf_map_create(QUEUE_MAX, 0, NULL);
 	gc->observer =
-		(struct hf_local_observer){.changed = on_changed, .reset = on_reset, .arg = gc};
-	hf_local_observe(local, &gc->observer);
+		(struct hf_memstore_observer){.changed = on_changed, .reset = on_reset, .arg = gc};
+	hf_memstore_observe(memstore, &gc->observer);
 	scan_all(gc);
 	return gc;
 }
@@ -518,7 +518,7 @@ struct hf_gc *hf_gc_destroy(struct hf_gc *gc)
 {
 	if (!gc)
 		return NULL;
-	hf_local_unobserve(gc->local, &gc->observer);
+	hf_memstore_unobserve(gc->memstore, &gc->observer);
 	hf_timer_destroy(gc->timer);
 	hf_map_destroy(gc->queue);
 	hf_map_destroy(gc->refused);

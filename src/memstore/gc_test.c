@@ -38,7 +38,7 @@ static void create_dependent(struct plane *p, const char *name, const char *owne
 
 static bool is_stored(struct plane *p, const char *name)
 {
-	return hf_local_peek(p->local, &hf_configmaps, "default", name) != NULL;
+	return hf_memstore_peek(p->memstore, &hf_configmaps, "default", name) != NULL;
 }
 
 static int remove_as(struct plane *p, const char *name, enum hf_propagation how)
@@ -76,11 +76,11 @@ static void a_chain_goes_link_by_link(void **state)
 	for (size_t i = 0; i < HF_ARRAY_LEN(ways); i++) {
 		struct plane p;
 		plane_open(&p, NULL, false);
-		struct hf_gc *gc = hf_gc_create(p.local, NULL);
+		struct hf_gc *gc = hf_gc_create(p.memstore, NULL);
 		make_chain(&p, 10);
 		assert_int_equal(remove_as(&p, "c0", ways[i]), 0);
 		settle(&p.w);
-		assert_int_equal(hf_local_count(p.local, &hf_configmaps), 0);
+		assert_int_equal(hf_memstore_count(p.memstore, &hf_configmaps), 0);
 		hf_gc_destroy(gc);
 		plane_close(&p);
 	}
@@ -94,7 +94,7 @@ static void in_the_foreground_the_last_link_goes_first(void **state)
 	char order[64] = "";
 
 	plane_open(&p, NULL, false);
-	struct hf_gc *gc = hf_gc_create(p.local, NULL);
+	struct hf_gc *gc = hf_gc_create(p.memstore, NULL);
 	make_chain(&p, 4);
 	assert_int_equal(list(&p.w, &hf_configmaps, "default", &o), 0);
 	seen_start(&p.w, &s,
@@ -118,7 +118,7 @@ static void a_circle_of_owners_is_deleted(void **state)
 	AUTO_OUTCOME o = {0};
 
 	plane_open(&p, NULL, false);
-	struct hf_gc *gc = hf_gc_create(p.local, NULL);
+	struct hf_gc *gc = hf_gc_create(p.memstore, NULL);
 	make_chain(&p, 2);
 	assert_int_equal(merge(&p.w, AT(&hf_configmaps, "default", "c0"), &o,
 			       "{'metadata':{'ownerReferences':[{'apiVersion':'v1',"
@@ -130,7 +130,7 @@ static void a_circle_of_owners_is_deleted(void **state)
 	assert_true(is_stored(&p, "c0") && is_stored(&p, "c1"));
 	assert_int_equal(remove_as(&p, "c0", HF_PROPAGATE_FOREGROUND), 0);
 	p.w.pass(&p.w, HF_MINUTE);
-	assert_int_equal(hf_local_count(p.local, &hf_configmaps), 0);
+	assert_int_equal(hf_memstore_count(p.memstore, &hf_configmaps), 0);
 	hf_gc_destroy(gc);
 	plane_close(&p);
 }
@@ -145,9 +145,9 @@ static void a_collector_that_starts_late_finds_what_it_missed(void **state)
 	settle(&p.w);
 	assert_true(is_stored(&p, "c1"));
 	plane_reopen(&p, NULL);
-	struct hf_gc *gc = hf_gc_create(p.local, NULL);
+	struct hf_gc *gc = hf_gc_create(p.memstore, NULL);
 	settle(&p.w);
-	assert_int_equal(hf_local_count(p.local, &hf_configmaps), 0);
+	assert_int_equal(hf_memstore_count(p.memstore, &hf_configmaps), 0);
 	hf_gc_destroy(gc);
 	plane_close(&p);
 }
@@ -162,7 +162,7 @@ static void a_started_orphaning_is_finished_after_a_restart(void **state)
 	assert_int_equal(remove_as(&p, "c0", HF_PROPAGATE_ORPHAN), 0);
 	plane_reopen(&p, NULL);
 	assert_true(is_stored(&p, "c0"));
-	struct hf_gc *gc = hf_gc_create(p.local, NULL);
+	struct hf_gc *gc = hf_gc_create(p.memstore, NULL);
 	settle(&p.w);
 	assert_false(is_stored(&p, "c0"));
 	assert_int_equal(get(&p.w, &hf_configmaps, "default", "c1", &o), 0);
@@ -177,7 +177,7 @@ static void owners_of_unknown_kinds_count_as_existing(void **state)
 	AUTO_OUTCOME o = {0};
 
 	plane_open(&p, NULL, false);
-	struct hf_gc *gc = hf_gc_create(p.local, NULL);
+	struct hf_gc *gc = hf_gc_create(p.memstore, NULL);
 	assert_int_equal(create(&p.w, &hf_configmaps, "default", &o,
 				"{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'c',"
 				"'ownerReferences':[{'apiVersion':'apps/v1','kind':'Deployment',"
@@ -191,7 +191,7 @@ static void owners_of_unknown_kinds_count_as_existing(void **state)
 			 0);
 	settle(&p.w);
 	assert_true(is_stored(&p, "c"));
-	assert_int_equal(hf_local_count(p.local, &hf_nodes), 1);
+	assert_int_equal(hf_memstore_count(p.memstore, &hf_nodes), 1);
 	hf_gc_destroy(gc);
 	plane_close(&p);
 }
@@ -202,7 +202,7 @@ static void a_namespaced_object_may_be_owned_by_a_node(void **state)
 	AUTO_OUTCOME o = {0};
 
 	plane_open(&p, NULL, false);
-	struct hf_gc *gc = hf_gc_create(p.local, NULL);
+	struct hf_gc *gc = hf_gc_create(p.memstore, NULL);
 	assert_int_equal(create(&p.w, &hf_nodes, NULL, &o,
 				"{'apiVersion':'v1','kind':'Node','metadata':{'name':'n'}}"),
 			 0);
@@ -213,10 +213,10 @@ static void a_namespaced_object_may_be_owned_by_a_node(void **state)
 				hf_doc_uid(o.object)),
 			 0);
 	settle(&p.w);
-	assert_int_equal(hf_local_count(p.local, &hf_leases), 1);
+	assert_int_equal(hf_memstore_count(p.memstore, &hf_leases), 1);
 	assert_int_equal(erase(&p.w, &hf_nodes, NULL, "n", &o), 0);
 	settle(&p.w);
-	assert_int_equal(hf_local_count(p.local, &hf_leases), 0);
+	assert_int_equal(hf_memstore_count(p.memstore, &hf_leases), 0);
 	hf_gc_destroy(gc);
 	plane_close(&p);
 }
@@ -227,7 +227,7 @@ static void pods_of_a_job_get_their_grace(void **state)
 	AUTO_OUTCOME o = {0};
 
 	plane_open(&p, NULL, false);
-	struct hf_gc *gc = hf_gc_create(p.local, NULL);
+	struct hf_gc *gc = hf_gc_create(p.memstore, NULL);
 	assert_int_equal(create_job(&p.w, "default", "j", &o), 0);
 	assert_int_equal(create(&p.w, &hf_pods, "default", &o,
 				"{'apiVersion':'v1','kind':'Pod','metadata':{'name':'p',"
@@ -272,7 +272,8 @@ static void a_delay_is_kept(void **state)
 	struct plane p;
 
 	plane_open(&p, NULL, false);
-	struct hf_gc *gc = hf_gc_create(p.local, &(struct hf_gc_options){.delay = 3 * HF_SECOND});
+	struct hf_gc *gc =
+		hf_gc_create(p.memstore, &(struct hf_gc_options){.delay = 3 * HF_SECOND});
 	make_chain(&p, 2);
 	p.w.pass(&p.w, 10 * HF_SECOND);
 	assert_int_equal(remove_as(&p, "c0", HF_PROPAGATE_DEFAULT), 0);
@@ -300,10 +301,10 @@ static void refused_deletes_are_tried_again(void **state)
 	bool refuse = true;
 
 	plane_open(&p, NULL, false);
-	struct hf_gc *gc = hf_gc_create(p.local, NULL);
-	hf_local_set_rules(
-		p.local, &hf_configmaps,
-		&(struct hf_local_rules){.admit = refuse_c1, .arg = &refuse, .on_delete = true});
+	struct hf_gc *gc = hf_gc_create(p.memstore, NULL);
+	hf_memstore_set_rules(
+		p.memstore, &hf_configmaps,
+		&(struct hf_memstore_rules){.admit = refuse_c1, .arg = &refuse, .on_delete = true});
 	make_chain(&p, 2);
 	create_dependent(&p, "other", "c0", uid_of(&p, "c0"));
 	assert_int_equal(remove_as(&p, "c0", HF_PROPAGATE_DEFAULT), 0);
@@ -333,7 +334,7 @@ static void a_full_disk_only_delays_the_collection(void **state)
 	struct hf_error err = {0};
 
 	plane_open(&p, NULL, true);
-	struct hf_gc *gc = hf_gc_create(p.local, NULL);
+	struct hf_gc *gc = hf_gc_create(p.memstore, NULL);
 	make_chain(&p, 3);
 	settle(&p.w);
 	/* The owner's delete is applied; the collector's own writes exceed the limit. */
@@ -343,15 +344,15 @@ static void a_full_disk_only_delays_the_collection(void **state)
 					   .name = "c0",
 					   .grace_seconds = HF_GRACE_DEFAULT};
 	assert_int_equal(apply_now(&p, &request), 0);
-	assert_ok(hf_local_flush(p.local, &err), &err);
+	assert_ok(hf_memstore_flush(p.memstore, &err), &err);
 	set_file_limit(1024);
 	p.w.pass(&p.w, 10 * HF_SECOND);
 	assert_false(is_stored(&p, "c0"));
 	assert_true(is_stored(&p, "c1"));
-	assert_int_not_equal(hf_local_health(p.local, &err), 0);
+	assert_int_not_equal(hf_memstore_health(p.memstore, &err), 0);
 	set_file_limit(RLIM_INFINITY);
 	p.w.pass(&p.w, 10 * HF_SECOND);
-	assert_int_equal(hf_local_count(p.local, &hf_configmaps), 0);
+	assert_int_equal(hf_memstore_count(p.memstore, &hf_configmaps), 0);
 	hf_gc_destroy(gc);
 	plane_close(&p);
 }
@@ -413,7 +414,7 @@ static void remaining_objects_have_an_existing_owner_or_none(void **state)
 		struct model m = {0};
 		char name[16];
 		plane_open(&p, NULL, false);
-		struct hf_gc *gc = hf_gc_create(p.local, NULL);
+		struct hf_gc *gc = hf_gc_create(p.memstore, NULL);
 		make_random_graph(&p, &m, &seed);
 		for (int i = 0; i < 4; i++) {
 			int victim = (int)test_random_below(&seed, OBJECTS);

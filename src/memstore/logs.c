@@ -9,26 +9,26 @@
 #include <stdlib.h>
 
 /*
- * Log streams. The bytes come from the kubelet (hf_local_set_logs). This file wraps the kubelet's
+ * Log streams. The bytes come from the kubelet (hf_memstore_set_logs). This file wraps the kubelet's
  * stream, so that the rules of store/store.h hold for any kubelet:
  *
  *   - a stream ends exactly once;
  *   - the destruction of the client ends its streams with HF_E_CANCELED;
  *   - without a kubelet or a pod, the reader gets an error from the loop.
  */
-struct local_stream {
+struct memstore_log {
 	struct hf_log_stream base;
-	struct local_client *client;
+	struct memstore_client *client;
 	struct hf_log_stream *inner; /* the kubelet's stream; NULL: refused, or ended */
 	hf_log_fn fn;
 	void *arg;
 	struct hf_task *refusal; /* delivers err from the loop */
 	struct hf_error err;
 	bool busy, stopped, ended;
-	struct local_stream *prev, *next;
+	struct memstore_log *prev, *next;
 };
 
-static void stream_unlink(struct local_stream *s)
+static void stream_unlink(struct memstore_log *s)
 {
 	if (!s->client)
 		return;
@@ -41,7 +41,7 @@ static void stream_unlink(struct local_stream *s)
 }
 
 /* Calls the reader. Frees s if the reader stopped the stream from inside the callback. */
-static void call_back(struct local_stream *s, const char *bytes, size_t len,
+static void call_back(struct memstore_log *s, const char *bytes, size_t len,
 		      const struct hf_error *end)
 {
 	bool outer = s->busy;
@@ -57,7 +57,7 @@ static void call_back(struct local_stream *s, const char *bytes, size_t len,
 
 static void on_bytes(void *arg, const char *bytes, size_t len, int code, const char *message)
 {
-	struct local_stream *s = arg;
+	struct memstore_log *s = arg;
 	struct hf_error end = {.code = code};
 
 	if (s->ended)
@@ -72,35 +72,36 @@ static void on_bytes(void *arg, const char *bytes, size_t len, int code, const c
 
 static void on_refusal(void *arg)
 {
-	struct local_stream *s = arg;
+	struct memstore_log *s = arg;
 	const struct hf_error err = s->err;
 
 	call_back(s, "", 0, &err);
 }
 
-static int start_inner(struct local_stream *s, const struct hf_log_options *options,
+static int start_inner(struct memstore_log *s, const struct hf_log_options *options,
 		       struct hf_error *err)
 {
-	struct hf_local *local = s->client->local;
-	HF_AUTO_DOC pod = hf_doc_ref(hf_local_peek(local, &hf_pods, options->ns, options->pod));
+	struct hf_memstore *memstore = s->client->memstore;
+	HF_AUTO_DOC pod =
+		hf_doc_ref(hf_memstore_peek(memstore, &hf_pods, options->ns, options->pod));
 
 	if (!pod)
 		return hf_error_set(err, HF_E_NOT_FOUND, "pods \"%s\" not found", options->pod);
-	if (!local->logs.start)
+	if (!memstore->logs.start)
 		return hf_error_set(err, HF_E_UNAVAILABLE,
 				    "no kubelet is running here, so there are no logs");
-	s->inner = local->logs.start(local->logs.arg, pod, options, on_bytes, s);
+	s->inner = memstore->logs.start(memstore->logs.arg, pod, options, on_bytes, s);
 	return 0;
 }
 
-struct hf_log_stream *hf_local_stream_start(struct hf_store *store,
+struct hf_log_stream *hf_memstore_log_start(struct hf_store *store,
 					    const struct hf_log_options *options, hf_log_fn fn,
 					    void *arg)
 {
-	struct local_client *client = (struct local_client *)store;
-	struct local_stream *s = hf_xcalloc(1, sizeof(*s));
+	struct memstore_client *client = (struct memstore_client *)store;
+	struct memstore_log *s = hf_xcalloc(1, sizeof(*s));
 
-	s->base.ops = &hf_local_ops;
+	s->base.ops = &hf_memstore_ops;
 	s->client = client;
 	s->fn = fn;
 	s->arg = arg;
@@ -109,15 +110,15 @@ struct hf_log_stream *hf_local_stream_start(struct hf_store *store,
 		s->next->prev = s;
 	client->streams = s;
 	if (start_inner(s, options, &s->err)) {
-		s->refusal = hf_task_create(client->local->loop, on_refusal, s);
+		s->refusal = hf_task_create(client->memstore->loop, on_refusal, s);
 		hf_task_post(s->refusal);
 	}
 	return &s->base;
 }
 
-void hf_local_stream_stop(struct hf_log_stream *base)
+void hf_memstore_log_stop(struct hf_log_stream *base)
 {
-	struct local_stream *s = (struct local_stream *)base;
+	struct memstore_log *s = (struct memstore_log *)base;
 
 	hf_assert(!s->stopped);
 	stream_unlink(s);
@@ -127,12 +128,12 @@ void hf_local_stream_stop(struct hf_log_stream *base)
 }
 
 /* The reader still owns the handles: they live until hf_log_stream_stop. */
-void hf_local_streams_cancel(struct local_client *client)
+void hf_memstore_logs_cancel(struct memstore_client *client)
 {
 	const struct hf_error canceled = {.code = HF_E_CANCELED, .text = "the store was closed"};
 
 	while (client->streams) {
-		struct local_stream *s = client->streams;
+		struct memstore_log *s = client->streams;
 		stream_unlink(s);
 		if (!s->ended)
 			call_back(s, "", 0, &canceled);

@@ -75,7 +75,7 @@ static void with_kubelet(struct plane *p)
 	AUTO_OUTCOME o = {0};
 
 	plane_open(p, NULL, false);
-	hf_local_set_logs(p->local, &(struct hf_local_logs){.start = fake_start});
+	hf_memstore_set_logs(p->memstore, &(struct hf_memstore_logs){.start = fake_start});
 	assert_int_equal(create_pod(&p->w, "default", "p", &o), 0);
 }
 
@@ -137,7 +137,7 @@ static void logs_without_a_kubelet_are_refused(void **state)
 	struct read r = {0};
 
 	with_kubelet(&p);
-	hf_local_set_logs(p.local, NULL);
+	hf_memstore_set_logs(p.memstore, NULL);
 	open_logs(&p, p.w.store, &r, "p");
 	settle(&p.w);
 	assert_int_equal(r.code, HF_E_UNAVAILABLE);

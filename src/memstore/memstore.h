@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#ifndef HF_LOCAL_LOCAL_H
-#define HF_LOCAL_LOCAL_H
+#ifndef HF_MEMSTORE_MEMSTORE_H
+#define HF_MEMSTORE_MEMSTORE_H
 
 #include "base/error.h"
 #include "loop/loop.h"
@@ -11,7 +11,7 @@
 /*
  * The embedded plane's store: Kubernetes semantics inside the process.
  *
- * One struct hf_local holds the objects. Any number of clients (struct hf_store, store/store.h) and
+ * One struct hf_memstore holds the objects. Any number of clients (struct hf_store, store/store.h) and
  * in-process controllers work on it. With a data folder the store is durable: the requests of one
  * loop turn make one SQLite transaction. No reply, watch event or observer reports a change before
  * it is committed. Without a data folder the objects are in memory only, as in the simulator and in
@@ -20,20 +20,20 @@
  * Time comes from the loop, randomness from options.random. On a virtual loop the same calls in the
  * same order give the same bytes.
  */
-struct hf_local;
+struct hf_memstore;
 
 /* Limits for a single machine. An object is limited as etcd limits a request. Objects are kept in
  * memory as trees, which take about ten times the memory of their text. */
-#define HF_LOCAL_OBJECT_BYTES_MAX ((size_t)1536 << 10)
-#define HF_LOCAL_OBJECTS_MAX 200000            /* per kind */
-#define HF_LOCAL_BYTES_MAX ((size_t)512 << 20) /* JSON text of all objects */
-#define HF_LOCAL_WATCH_HISTORY 4096            /* changes per kind from which a watch can resume */
-#define HF_LOCAL_WATCHES_MAX 10000
-#define HF_LOCAL_QUEUE_MAX 20000          /* waiting requests; further ones get HF_E_TOO_MANY */
-#define HF_LOCAL_EVENT_TTL HF_HOUR        /* as kube-apiserver's --event-ttl */
-#define HF_LOCAL_BOOKMARK_EVERY HF_MINUTE /* as kube-apiserver's watch cache */
+#define HF_MEMSTORE_OBJECT_BYTES_MAX ((size_t)1536 << 10)
+#define HF_MEMSTORE_OBJECTS_MAX 200000            /* per kind */
+#define HF_MEMSTORE_BYTES_MAX ((size_t)512 << 20) /* JSON text of all objects */
+#define HF_MEMSTORE_WATCH_HISTORY 4096 /* changes per kind from which a watch can resume */
+#define HF_MEMSTORE_WATCHES_MAX 10000
+#define HF_MEMSTORE_QUEUE_MAX 20000          /* waiting requests; further ones get HF_E_TOO_MANY */
+#define HF_MEMSTORE_EVENT_TTL HF_HOUR        /* as kube-apiserver's --event-ttl */
+#define HF_MEMSTORE_BOOKMARK_EVERY HF_MINUTE /* as kube-apiserver's watch cache */
 
-struct hf_local_options {
+struct hf_memstore_options {
 	const char *data_dir; /* NULL: memory only. Created with mode 0700 if absent, and locked */
 	/* Fills bytes with random data; NULL: getrandom. */
 	void (*random)(void *arg, void *bytes, size_t len);
@@ -51,21 +51,22 @@ struct hf_local_options {
  * HF_E_CONFLICT: another process uses the data folder; the text has its pid. HF_E_IO,
  * HF_E_NO_SPACE: the folder cannot be created, written, or is full. After a failure only the folder
  * itself remains. */
-int hf_local_create(struct hf_loop *loop, const struct hf_local_options *options,
-		    struct hf_local **ret_local, struct hf_error *err) HF_MUST_CHECK;
+int hf_memstore_create(struct hf_loop *loop, const struct hf_memstore_options *options,
+		       struct hf_memstore **ret_memstore, struct hf_error *err) HF_MUST_CHECK;
 /* Commits pending changes and frees the store. Destroy all clients and controllers and remove all
  * observers first. Must not be called from a callback of this store. */
-struct hf_local *hf_local_destroy(struct hf_local *local); /* NULL is fine; returns NULL */
+struct hf_memstore *hf_memstore_destroy(
+	struct hf_memstore *memstore); /* NULL is fine; returns NULL */
 
-struct hf_loop *hf_local_loop(const struct hf_local *local);
-/* A client without faults. hf_local_destroy destroys it. */
-struct hf_store *hf_local_store(struct hf_local *local);
+struct hf_loop *hf_memstore_loop(const struct hf_memstore *memstore);
+/* A client without faults. hf_memstore_destroy destroys it. */
+struct hf_store *hf_memstore_store(struct hf_memstore *memstore);
 /* 0, or the error of the last commit, for example a full disk. Reads still work then, and each
  * write tries again. */
-int hf_local_health(const struct hf_local *local, struct hf_error *err);
+int hf_memstore_health(const struct hf_memstore *memstore, struct hf_error *err);
 /* Number of objects of a kind; bytes of JSON text of all objects. */
-size_t hf_local_count(const struct hf_local *local, const struct hf_resource *resource);
-size_t hf_local_bytes(const struct hf_local *local);
+size_t hf_memstore_count(const struct hf_memstore *memstore, const struct hf_resource *resource);
+size_t hf_memstore_bytes(const struct hf_memstore *memstore);
 
 /*
  * --- clients with faults ---
@@ -92,25 +93,25 @@ struct hf_event_fault {
 	bool duplicate; /* the event is delivered twice */
 	int end;        /* HF_E_*: the watch ends with this code instead of delivering the event */
 };
-struct hf_local_faults {
+struct hf_memstore_faults {
 	/* *ret_fault is zero before the call. Both may be NULL. */
 	void (*request)(void *arg, const struct hf_request *request, struct hf_fault *ret_fault);
 	void (*event)(void *arg, const struct hf_watch_options *options,
 		      const struct hf_event *event, struct hf_event_fault *ret_fault);
 	void *arg;
 };
-struct hf_store *hf_local_client_create(struct hf_local *local,
-					const struct hf_local_faults *faults); /* may be NULL */
+struct hf_store *hf_memstore_client_create(
+	struct hf_memstore *memstore, const struct hf_memstore_faults *faults); /* may be NULL */
 /* Ends every watch of the client with code; the ENDED events are delivered from the loop. */
-void hf_local_client_break_watches(struct hf_store *client, int code, const char *message);
+void hf_memstore_client_break_watches(struct hf_store *client, int code, const char *message);
 /* Acts like a stopped process: requests already sent are performed, but replies and events wait. A
  * watch that waits until history has overwritten its position ends with HF_E_GONE. */
-void hf_local_client_pause(struct hf_store *client, bool paused);
+void hf_memstore_client_pause(struct hf_store *client, bool paused);
 
 /*
  * --- in-process controllers: synchronous calls ---
  *
- * hf_local_apply performs a request at once, in memory. The commit at the end of the turn makes it
+ * hf_memstore_apply performs a request at once, in memory. The commit at the end of the turn makes it
  * durable and visible to observers and watches. If the commit fails, the change is undone and
  * observers get reset.
  */
@@ -127,38 +128,39 @@ struct hf_result {
 	struct hf_error err; /* the Status' message, cut to the size of err.text */
 };
 /* *ret_result is set in any case; release it with hf_result_release. */
-void hf_local_apply(struct hf_local *local, const struct hf_request *request,
-		    struct hf_result *ret_result);
+void hf_memstore_apply(struct hf_memstore *memstore, const struct hf_request *request,
+		       struct hf_result *ret_result);
 void hf_result_release(struct hf_result *result);
 #define HF_AUTO_RESULT HF_CLEANUP(hf_result_release) struct hf_result
 
 /* The current object, borrowed until the next change; NULL if it does not exist. */
-struct hf_doc *hf_local_peek(struct hf_local *local, const struct hf_resource *resource,
-			     const char *ns, const char *name);
+struct hf_doc *hf_memstore_peek(struct hf_memstore *memstore, const struct hf_resource *resource,
+				const char *ns, const char *name);
 /* Calls fn for each object of a kind, in order of namespace and name. fn must not write. ns NULL:
  * all namespaces. */
-typedef void (*hf_local_each_fn)(void *arg, struct hf_doc *doc);
-void hf_local_each(struct hf_local *local, const struct hf_resource *resource, const char *ns,
-		   hf_local_each_fn fn, void *arg);
+typedef void (*hf_memstore_each_fn)(void *arg, struct hf_doc *doc);
+void hf_memstore_each(struct hf_memstore *memstore, const struct hf_resource *resource,
+		      const char *ns, hf_memstore_each_fn fn, void *arg);
 /* Commits now instead of at the end of the turn. */
-int hf_local_flush(struct hf_local *local, struct hf_error *err) HF_MUST_CHECK;
+int hf_memstore_flush(struct hf_memstore *memstore, struct hf_error *err) HF_MUST_CHECK;
 
 /* Observers run after each commit, in the order in which they were added, before replies and watch
- * events. They may call hf_local_apply; its changes belong to the next turn. */
-struct hf_local_change {
+ * events. They may call hf_memstore_apply; its changes belong to the next turn. */
+struct hf_memstore_change {
 	const struct hf_resource *resource;
 	struct hf_doc *before; /* NULL: created */
 	struct hf_doc *after;  /* NULL: deleted */
 	uint64_t version;
 };
-struct hf_local_observer {
-	void (*changed)(void *arg, const struct hf_local_change *change);
+struct hf_memstore_observer {
+	void (*changed)(void *arg, const struct hf_memstore_change *change);
 	void (*reset)(void *arg); /* changes since the last commit are undone: read all again */
 	void *arg;
 };
-/* The caller owns the struct and keeps it valid until hf_local_unobserve. */
-void hf_local_observe(struct hf_local *local, const struct hf_local_observer *observer);
-void hf_local_unobserve(struct hf_local *local, const struct hf_local_observer *observer);
+/* The caller owns the struct and keeps it valid until hf_memstore_unobserve. */
+void hf_memstore_observe(struct hf_memstore *memstore, const struct hf_memstore_observer *observer);
+void hf_memstore_unobserve(struct hf_memstore *memstore,
+			   const struct hf_memstore_observer *observer);
 
 /*
  * --- rules per kind ---
@@ -185,7 +187,7 @@ void hf_admission_cause(struct hf_admission *admission, const char *reason, cons
 /* Adds a Warning header to the response. */
 void hf_admission_warn(struct hf_admission *admission, const char *text);
 
-struct hf_local_rules {
+struct hf_memstore_rules {
 	/* Runs after the checks of name, uid and version, and before those of metadata and size.
 	 * Returns 0, or HF_E_INVALID, HF_E_FORBIDDEN or HF_E_BAD_REQUEST. */
 	int (*admit)(void *arg, struct hf_admission *admission, struct hf_error *err);
@@ -194,11 +196,11 @@ struct hf_local_rules {
 	bool on_delete; /* also run for DELETE */
 };
 /* Replaces the rules of a kind. rules is copied. */
-void hf_local_set_rules(struct hf_local *local, const struct hf_resource *resource,
-			const struct hf_local_rules *rules);
+void hf_memstore_set_rules(struct hf_memstore *memstore, const struct hf_resource *resource,
+			   const struct hf_memstore_rules *rules);
 
 /* --- logs: the bytes come from the kubelet --- */
-struct hf_local_logs {
+struct hf_memstore_logs {
 	/* As hf_store_ops.logs, with the pod already found (borrowed). The returned stream begins
 	 * with struct hf_log_stream; its ops->logs_stop ends it. */
 	struct hf_log_stream *(*start)(void *arg, struct hf_doc *pod,
@@ -207,6 +209,6 @@ struct hf_local_logs {
 	void *arg;
 };
 /* NULL removes the source; logs are then refused with HF_E_UNAVAILABLE. */
-void hf_local_set_logs(struct hf_local *local, const struct hf_local_logs *logs);
+void hf_memstore_set_logs(struct hf_memstore *memstore, const struct hf_memstore_logs *logs);
 
 #endif

@@ -1,39 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#ifndef HF_LOCAL_LOCAL_INTERNAL_H
-#define HF_LOCAL_LOCAL_INTERNAL_H
+#ifndef HF_MEMSTORE_MEMSTORE_INTERNAL_H
+#define HF_MEMSTORE_MEMSTORE_INTERNAL_H
 
-#include "memstore/engine_internal.h"
 #include "loop/loop.h"
+#include "memstore/engine_internal.h"
 #include "store/backend.h"
 
 /*
  * Shared by the files that put the engine on a loop. A turn takes the waiting requests, applies
  * them in order, commits once, tells observers, answers, and feeds the watches, all in one posted
- * task. local.c runs the turn, client.c has the requests, watch.c the watches, stream.c the logs,
+ * task. memstore.c runs the turn, client.c has the requests, watch.c the watches, logs.c the logs,
  * sqlite.c the disk.
  */
 struct hf_sqlite;
-struct local_call;
-struct local_watch;
-struct local_stream;
+struct memstore_call;
+struct memstore_watch;
+struct memstore_log;
 
-#define HF_LOCAL_TURN_MAX 512             /* requests per turn; limits a transaction */
-#define HF_LOCAL_EVENTS_PER_TURN 256      /* limit per watch, so that no watch blocks the loop */
-#define HF_LOCAL_TIMEOUT (30 * HF_SECOND) /* timeout of a lost reply, if the request has none */
+#define HF_MEMSTORE_TURN_MAX 512             /* requests per turn; limits a transaction */
+#define HF_MEMSTORE_EVENTS_PER_TURN 256      /* limit per watch, so that no watch blocks the loop */
+#define HF_MEMSTORE_TIMEOUT (30 * HF_SECOND) /* timeout of a lost reply, if the request has none */
 
 /* One client's view of the store. */
-struct local_client {
+struct memstore_client {
 	struct hf_store base;
-	struct hf_local *local;
-	struct hf_local_faults faults;
-	struct local_call *calls; /* every call that has not been answered */
-	struct local_watch *watches;
-	struct local_stream *streams;
-	bool paused; /* see hf_local_client_pause */
+	struct hf_memstore *memstore;
+	struct hf_memstore_faults faults;
+	struct memstore_call *calls; /* every call that has not been answered */
+	struct memstore_watch *watches;
+	struct memstore_log *streams;
+	bool paused; /* see hf_memstore_client_pause */
 };
 
-struct hf_local {
+struct hf_memstore {
 	struct hf_loop *loop;
 	struct hf_engine *engine;
 	struct hf_sqlite *sqlite; /* NULL: memory only */
@@ -41,51 +41,52 @@ struct hf_local {
 	struct hf_timer *expiry;
 	struct hf_timer *bookmark;
 	hf_time bookmark_every;
-	struct local_client *own; /* the client that hf_local_store returns */
-	struct local_call *queue_first, *queue_last;
+	struct memstore_client *own; /* the client that hf_memstore_store returns */
+	struct memstore_call *queue_first, *queue_last;
 	size_t queued;
 	size_t n_watches, n_bookmark_watches;
 	size_t clients; /* number of clients, without own */
-	HF_VEC(const struct hf_local_observer *) observers;
-	struct hf_local_logs logs;
+	HF_VEC(const struct hf_memstore_observer *) observers;
+	struct hf_memstore_logs logs;
 	struct hf_error health; /* error of the last commit; code 0: it succeeded */
 	void (*on_health)(void *arg, const struct hf_error *err); /* may be NULL */
 	void *health_arg;
 	bool ending;
 };
 
-/* local.c */
+/* memstore.c */
 /* Posts a turn. */
-void hf_local_wake(struct hf_local *local);
+void hf_memstore_wake(struct hf_memstore *memstore);
 /* Commits pending changes and tells observers; after a failure undoes them and calls reset. */
-int hf_local_commit(struct hf_local *local, struct hf_error *err);
+int hf_memstore_commit(struct hf_memstore *memstore, struct hf_error *err);
 
 /* client.c */
-extern const struct hf_store_ops hf_local_ops;
-struct local_client *hf_local_client_new(struct hf_local *local, const struct hf_local_faults *f);
+extern const struct hf_store_ops hf_memstore_ops;
+struct memstore_client *hf_memstore_client_new(struct hf_memstore *memstore,
+					       const struct hf_memstore_faults *f);
 /* Applies the waiting requests, commits, and answers them. */
-void hf_local_calls_turn(struct hf_local *local);
+void hf_memstore_calls_turn(struct hf_memstore *memstore);
 /* Cancels all calls, watches and streams of the client, with HF_E_CANCELED, and frees it. */
-void hf_local_client_free(struct local_client *client);
+void hf_memstore_client_free(struct memstore_client *client);
 
 /* watch.c */
-struct hf_watch *hf_local_watch_start(struct hf_store *store,
-				      const struct hf_watch_options *options, hf_event_fn fn,
-				      void *arg);
-void hf_local_watch_stop(struct hf_watch *watch);
+struct hf_watch *hf_memstore_watch_start(struct hf_store *store,
+					 const struct hf_watch_options *options, hf_event_fn fn,
+					 void *arg);
+void hf_memstore_watch_stop(struct hf_watch *watch);
 /* Delivers events to the watches of all kinds that have something to deliver. */
-void hf_local_watches_pump(struct hf_local *local);
-void hf_local_watches_bookmark(void *local);
+void hf_memstore_watches_pump(struct hf_memstore *memstore);
+void hf_memstore_watches_bookmark(void *memstore);
 /* Makes the next turn look at every watch of the client. */
-void hf_local_watches_wake(struct local_client *client);
-void hf_local_watches_cancel(struct local_client *client); /* delivers ENDED, HF_E_CANCELED */
+void hf_memstore_watches_wake(struct memstore_client *client);
+void hf_memstore_watches_cancel(struct memstore_client *client); /* delivers ENDED, HF_E_CANCELED */
 
-/* stream.c: logs */
-struct hf_log_stream *hf_local_stream_start(struct hf_store *store,
+/* logs.c: logs */
+struct hf_log_stream *hf_memstore_log_start(struct hf_store *store,
 					    const struct hf_log_options *options, hf_log_fn fn,
 					    void *arg);
-void hf_local_stream_stop(struct hf_log_stream *stream);
-void hf_local_streams_cancel(struct local_client *client);
+void hf_memstore_log_stop(struct hf_log_stream *stream);
+void hf_memstore_logs_cancel(struct memstore_client *client);
 
 /* sqlite.c: opens and locks the data folder, and loads all objects into the engine. */
 int hf_sqlite_open(const char *data_dir, struct hf_engine *engine, struct hf_sqlite **ret_sqlite,

@@ -26,13 +26,13 @@ static struct hf_doc *make_configmap(const char *name)
 /* --- observers --- */
 
 struct observed {
-	struct hf_local *local;
+	struct hf_memstore *memstore;
 	char text[512];
 	int resets;
 	bool answer; /* the observer creates another object */
 };
 
-static void on_changed(void *arg, const struct hf_local_change *change)
+static void on_changed(void *arg, const struct hf_memstore_change *change)
 {
 	struct observed *o = arg;
 	size_t len = strlen(o->text);
@@ -46,7 +46,7 @@ static void on_changed(void *arg, const struct hf_local_change *change)
 		const struct hf_request request = create_request(body);
 		HF_AUTO_RESULT result = {0};
 		o->answer = false;
-		hf_local_apply(o->local, &request, &result);
+		hf_memstore_apply(o->memstore, &request, &result);
 		assert_int_equal(result.code, 0);
 	}
 }
@@ -62,12 +62,12 @@ static void observers_hear_of_commits_first(void **state)
 {
 	struct plane p;
 	struct observed seen = {0};
-	const struct hf_local_observer observer = {on_changed, on_reset, &seen};
+	const struct hf_memstore_observer observer = {on_changed, on_reset, &seen};
 	AUTO_OUTCOME o = {0};
 
 	plane_open(&p, NULL, false);
-	seen.local = p.local;
-	hf_local_observe(p.local, &observer);
+	seen.memstore = p.memstore;
+	hf_memstore_observe(p.memstore, &observer);
 	HF_AUTO_DOC body = make_configmap("a");
 	const struct hf_request request = create_request(body);
 	hf_store_request(p.w.store, &request, outcome_take, &o);
@@ -78,7 +78,7 @@ static void observers_hear_of_commits_first(void **state)
 			 0);
 	assert_int_equal(erase(&p.w, &hf_configmaps, "default", "a", &o), 0);
 	assert_string_equal(seen.text, "+a ~a -a");
-	hf_local_unobserve(p.local, &observer);
+	hf_memstore_unobserve(p.memstore, &observer);
 	assert_int_equal(create_configmap(&p.w, "default", "b", &o), 0);
 	assert_string_equal(seen.text, "+a ~a -a");
 	plane_close(&p);
@@ -88,19 +88,19 @@ static void an_observer_may_write(void **state)
 {
 	struct plane p;
 	struct observed seen = {.answer = true};
-	const struct hf_local_observer observer = {on_changed, on_reset, &seen};
+	const struct hf_memstore_observer observer = {on_changed, on_reset, &seen};
 	AUTO_OUTCOME o = {0};
 	AUTO_SEEN watched = {0};
 
 	plane_open(&p, NULL, false);
-	seen.local = p.local;
-	hf_local_observe(p.local, &observer);
+	seen.memstore = p.memstore;
+	hf_memstore_observe(p.memstore, &observer);
 	seen_start(&p.w, &watched, &(struct hf_watch_options){.resource = &hf_configmaps});
 	assert_int_equal(create_configmap(&p.w, "default", "a", &o), 0);
 	wait_events(&p.w, &watched, 2);
 	assert_string_equal(seen_text(&watched), "A:a A:answer");
 	assert_string_equal(seen.text, "+a +answer");
-	hf_local_unobserve(p.local, &observer);
+	hf_memstore_unobserve(p.memstore, &observer);
 	seen_release(&watched);
 	plane_close(&p);
 }
@@ -109,23 +109,23 @@ static void applied_changes_are_visible_at_once_and_reported_at_the_commit(void 
 {
 	struct plane p;
 	struct observed seen = {0};
-	const struct hf_local_observer observer = {on_changed, on_reset, &seen};
+	const struct hf_memstore_observer observer = {on_changed, on_reset, &seen};
 	AUTO_OUTCOME o = {0};
 
 	plane_open(&p, NULL, false);
-	hf_local_observe(p.local, &observer);
+	hf_memstore_observe(p.memstore, &observer);
 	HF_AUTO_DOC body = make_configmap("a");
 	const struct hf_request request = create_request(body);
 	assert_int_equal(apply_now(&p, &request), 0);
-	assert_non_null(hf_local_peek(p.local, &hf_configmaps, "default", "a"));
+	assert_non_null(hf_memstore_peek(p.memstore, &hf_configmaps, "default", "a"));
 	assert_string_equal(seen.text, "");
 	struct hf_error err = {0};
-	assert_ok(hf_local_flush(p.local, &err), &err);
+	assert_ok(hf_memstore_flush(p.memstore, &err), &err);
 	assert_string_equal(seen.text, "+a");
 	/* The next turn finds nothing to do. */
 	settle(&p.w);
 	assert_string_equal(seen.text, "+a");
-	hf_local_unobserve(p.local, &observer);
+	hf_memstore_unobserve(p.memstore, &observer);
 	plane_close(&p);
 }
 
@@ -153,13 +153,13 @@ static void each_walks_in_order(void **state)
 	assert_int_equal(create_configmap(&p.w, "default", "c", &o), 0);
 	assert_int_equal(create_configmap(&p.w, "default", "a", &o), 0);
 	assert_int_equal(create_configmap(&p.w, "kube-public", "b", &o), 0);
-	hf_local_each(p.local, &hf_configmaps, NULL, add_name, &all);
+	hf_memstore_each(p.memstore, &hf_configmaps, NULL, add_name, &all);
 	assert_string_equal(all.text, "default/a default/c kube-public/b kube-system/z");
-	hf_local_each(p.local, &hf_configmaps, "kube-public", add_name, &one);
+	hf_memstore_each(p.memstore, &hf_configmaps, "kube-public", add_name, &one);
 	assert_string_equal(one.text, "kube-public/b");
-	hf_local_each(p.local, &hf_secrets, NULL, add_name, &none);
+	hf_memstore_each(p.memstore, &hf_secrets, NULL, add_name, &none);
 	assert_string_equal(none.text, "");
-	assert_int_equal(hf_local_count(p.local, &hf_configmaps), 4);
+	assert_int_equal(hf_memstore_count(p.memstore, &hf_configmaps), 4);
 	plane_close(&p);
 }
 
@@ -199,9 +199,9 @@ static int on_admit(void *arg, struct hf_admission *a, struct hf_error *err)
 
 static void set_rules(struct plane *p, struct rules *r, bool on_delete)
 {
-	hf_local_set_rules(
-		p->local, &hf_configmaps,
-		&(struct hf_local_rules){.admit = on_admit, .arg = r, .on_delete = on_delete});
+	hf_memstore_set_rules(
+		p->memstore, &hf_configmaps,
+		&(struct hf_memstore_rules){.admit = on_admit, .arg = r, .on_delete = on_delete});
 }
 
 static void rules_may_change_an_object_and_warn(void **state)
@@ -216,7 +216,7 @@ static void rules_may_change_an_object_and_warn(void **state)
 	HF_AUTO_DOC body = make_configmap("c");
 	struct hf_request request = create_request(body);
 	request.field_validation = "Strict";
-	hf_local_apply(p.local, &request, &result);
+	hf_memstore_apply(p.memstore, &request, &result);
 	assert_int_equal(result.code, 0);
 	assert_int_equal(result.n_warnings, 1);
 	assert_string_equal(result.warnings[0], "spec.old is deprecated");
@@ -265,7 +265,7 @@ static void rules_refuse_with_a_cause_per_field(void **state)
 	r.code = HF_E_BAD_REQUEST;
 	assert_int_equal(create_configmap(&p.w, "default", "c", &o), HF_E_BAD_REQUEST);
 	assert_string_equal(o.message, "not today");
-	assert_int_equal(hf_local_count(p.local, &hf_configmaps), 0);
+	assert_int_equal(hf_memstore_count(p.memstore, &hf_configmaps), 0);
 	plane_close(&p);
 }
 
@@ -281,7 +281,7 @@ static void rules_may_check_deletes(void **state)
 	r.code = HF_E_FORBIDDEN;
 	assert_int_equal(erase(&p.w, &hf_configmaps, "default", "c", &o), HF_E_FORBIDDEN);
 	assert_int_equal(r.verb, HF_VERB_DELETE);
-	assert_int_equal(hf_local_count(p.local, &hf_configmaps), 1);
+	assert_int_equal(hf_memstore_count(p.memstore, &hf_configmaps), 1);
 	plane_close(&p);
 }
 
@@ -289,7 +289,7 @@ static void rules_may_check_deletes(void **state)
 
 static void limits_are_kept(void **state)
 {
-	const struct hf_local_options options = {
+	const struct hf_memstore_options options = {
 		.object_bytes_max = 4096, .objects_max = 5, .bytes_max = 8192};
 	struct plane p;
 	AUTO_OUTCOME o = {0};
@@ -347,14 +347,14 @@ static void bytes_are_counted_as_they_would_be_written(void **state)
 	size_t before, len;
 
 	plane_open(&p, NULL, false);
-	before = hf_local_bytes(p.local);
+	before = hf_memstore_bytes(p.memstore);
 	assert_int_equal(create_pod(&p.w, "default", "p", &o), 0);
 	hf_doc_text(o.object, &len);
-	size_t counted = hf_local_bytes(p.local) - before;
+	size_t counted = hf_memstore_bytes(p.memstore) - before;
 	/* Counted: a comma per container more. Not counted: the version, which is set last. */
 	assert_true(counted + 40 >= len && counted < len + len / 10);
 	assert_int_equal(erase(&p.w, &hf_pods, "default", "p", &o), 0);
-	assert_int_equal(hf_local_bytes(p.local), before);
+	assert_int_equal(hf_memstore_bytes(p.memstore), before);
 	plane_close(&p);
 }
 
@@ -390,13 +390,13 @@ static void events_expire_after_their_last_write(void **state)
 					      .resource_version =
 						      text_at(&o, "metadata.resourceVersion")});
 	p.w.pass(&p.w, 49 * HF_MINUTE);
-	assert_int_equal(hf_local_count(p.local, &hf_events), 2);
+	assert_int_equal(hf_memstore_count(p.memstore, &hf_events), 2);
 	p.w.pass(&p.w, 2 * HF_MINUTE);
-	assert_int_equal(hf_local_count(p.local, &hf_events), 1);
+	assert_int_equal(hf_memstore_count(p.memstore, &hf_events), 1);
 	assert_string_equal(seen_text(&seen), "D:young");
 	p.w.pass(&p.w, 15 * HF_MINUTE);
-	assert_int_equal(hf_local_count(p.local, &hf_events), 0);
-	assert_int_equal(hf_local_count(p.local, &hf_configmaps), 1);
+	assert_int_equal(hf_memstore_count(p.memstore, &hf_events), 0);
+	assert_int_equal(hf_memstore_count(p.memstore, &hf_configmaps), 1);
 	seen_release(&seen);
 	plane_close(&p);
 }

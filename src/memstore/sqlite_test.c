@@ -106,13 +106,13 @@ static void a_turn_is_one_transaction(void **state)
 		outcome_release(&many[i]);
 	}
 	plane_reopen(&p, NULL);
-	assert_int_equal(hf_local_count(p.local, &hf_configmaps), 100);
+	assert_int_equal(hf_memstore_count(p.memstore, &hf_configmaps), 100);
 	plane_close(&p);
 }
 
 static void expiry_goes_on_after_a_restart(void **state)
 {
-	const struct hf_local_options options = {.event_ttl = HF_HOUR};
+	const struct hf_memstore_options options = {.event_ttl = HF_HOUR};
 	struct plane p;
 	AUTO_OUTCOME o = {0};
 
@@ -125,11 +125,11 @@ static void expiry_goes_on_after_a_restart(void **state)
 	p.w.pass(&p.w, 40 * HF_MINUTE);
 	plane_reopen(&p, &options);
 	p.w.pass(&p.w, 19 * HF_MINUTE);
-	assert_int_equal(hf_local_count(p.local, &hf_events), 1);
+	assert_int_equal(hf_memstore_count(p.memstore, &hf_events), 1);
 	p.w.pass(&p.w, 2 * HF_MINUTE);
-	assert_int_equal(hf_local_count(p.local, &hf_events), 0);
+	assert_int_equal(hf_memstore_count(p.memstore, &hf_events), 0);
 	plane_reopen(&p, &options);
-	assert_int_equal(hf_local_count(p.local, &hf_events), 0);
+	assert_int_equal(hf_memstore_count(p.memstore, &hf_events), 0);
 	plane_close(&p);
 }
 
@@ -225,7 +225,7 @@ static void check_survivors(struct plane *p, const struct acks *acks)
 {
 	AUTO_OUTCOME o = {0};
 	char name[32];
-	size_t stored = hf_local_count(p->local, &hf_configmaps);
+	size_t stored = hf_memstore_count(p->memstore, &hf_configmaps);
 
 	for (int i = 0; i <= acks->created; i++) {
 		snprintf(name, sizeof(name), "c%d", i);
@@ -281,9 +281,9 @@ static void nothing_acknowledged_is_lost_by_kill_9(void **state)
 			 0);
 	for (int round = 0; round < 12; round++) {
 		struct acks acks = {.created = -1, .counted = -1};
-		int first = (int)hf_local_count(p.local, &hf_configmaps) - 1;
+		int first = (int)hf_memstore_count(p.memstore, &hf_configmaps) - 1;
 		hf_store_destroy(p.w.other);
-		p.local = hf_local_destroy(p.local);
+		p.memstore = hf_memstore_destroy(p.memstore);
 		kill_at_random(&p, first, &seed, &acks);
 		assert_ok(plane_try(&p, NULL, p.dir, &err), &err);
 		check_survivors(&p, &acks);
@@ -339,7 +339,7 @@ static void a_full_disk_is_reported_once_and_again_when_it_ends(void **state)
 	struct health h = {0};
 	int made;
 
-	plane_open(&p, &(struct hf_local_options){.health = on_health, .health_arg = &h}, true);
+	plane_open(&p, &(struct hf_memstore_options){.health = on_health, .health_arg = &h}, true);
 	set_file_limit((rlim_t)1 << 20);
 	assert_int_equal(fill_store(&p, &o, &made), HF_E_NO_SPACE);
 	set_file_limit((rlim_t)1 << 12);
@@ -400,9 +400,9 @@ static void a_full_disk_is_one_error_and_nothing_half_done(void **state)
 	assert_true(made > 10);
 	assert_non_null(strstr(o.message, "the disk is full"));
 	assert_int_equal(number_at(&o, "code"), 507);
-	assert_code(hf_local_health(p.local, &err), HF_E_NO_SPACE);
+	assert_code(hf_memstore_health(p.memstore, &err), HF_E_NO_SPACE);
 	/* Reads still work and see exactly the acknowledged objects. */
-	assert_int_equal(hf_local_count(p.local, &hf_configmaps), (size_t)made);
+	assert_int_equal(hf_memstore_count(p.memstore, &hf_configmaps), (size_t)made);
 	assert_int_equal(get(&p.w, &hf_configmaps, "default", "f0", &o), 0);
 	/* The failed write is never visible, nor an event of it. */
 	settle(&p.w);
@@ -410,14 +410,14 @@ static void a_full_disk_is_one_error_and_nothing_half_done(void **state)
 	/* With room again, writes succeed. */
 	set_file_limit(RLIM_INFINITY);
 	assert_int_equal(create_pod(&p.w, "default", "p", &o), 0);
-	assert_ok(hf_local_health(p.local, &err), &err);
+	assert_ok(hf_memstore_health(p.memstore, &err), &err);
 	assert_int_equal(create_configmap(&p.w, "default", "late", &o), 0);
 	wait_events(&p.w, &seen, made + 1);
 	assert_string_equal(seen.events[made].name, "late");
 	seen_release(&seen);
 	plane_reopen(&p, NULL);
-	assert_int_equal(hf_local_count(p.local, &hf_configmaps), (size_t)made + 1);
-	assert_int_equal(hf_local_count(p.local, &hf_pods), 1);
+	assert_int_equal(hf_memstore_count(p.memstore, &hf_configmaps), (size_t)made + 1);
+	assert_int_equal(hf_memstore_count(p.memstore, &hf_pods), 1);
 	plane_close(&p);
 }
 
@@ -472,7 +472,7 @@ static void a_new_watch_shows_no_uncommitted_object(void **state)
 	assert_int_equal(apply_now(&p, &request), 0);
 	seen_start(&p.w, &seen, &(struct hf_watch_options){.resource = &hf_secrets});
 	settle(&p.w);
-	assert_int_not_equal(hf_local_health(p.local, &err), 0);
+	assert_int_not_equal(hf_memstore_health(p.memstore, &err), 0);
 	assert_int_equal(seen.n, 0);
 	set_file_limit(RLIM_INFINITY);
 	/* The watch gets all later events. */
@@ -581,7 +581,7 @@ static void files_that_cannot_be_read_are_refused_with_the_reason(void **state)
 		struct hf_error err = {0};
 		plane_open(&p, NULL, true);
 		hf_store_destroy(p.w.other);
-		p.local = hf_local_destroy(p.local);
+		p.memstore = hf_memstore_destroy(p.memstore);
 		with_db(p.dir, cases[i].sql);
 		int rc = plane_try(&p, NULL, p.dir, &err);
 		if (rc == 0)
@@ -601,7 +601,7 @@ static void a_file_that_is_no_database_is_refused_and_kept(void **state)
 
 	plane_open(&p, NULL, true);
 	hf_store_destroy(p.w.other);
-	p.local = hf_local_destroy(p.local);
+	p.memstore = hf_memstore_destroy(p.memstore);
 	snprintf(path, sizeof(path), "%s/holdfast.db", p.dir);
 	FILE *f = fopen(path, "w");
 	for (int i = 0; i < 1000; i++)
@@ -700,7 +700,7 @@ static void objects_can_be_deleted_on_a_full_disk(void **state)
 		snprintf(name, sizeof(name), "f%d", i);
 		assert_int_equal(erase(&p.w, &hf_configmaps, "default", name, &o), 0);
 	}
-	assert_int_equal(hf_local_count(p.local, &hf_configmaps), 0);
+	assert_int_equal(hf_memstore_count(p.memstore, &hf_configmaps), 0);
 	/* The reserved blocks are reused as long as the stored data does not grow. */
 	for (int i = 0; i < 3000; i++) {
 		assert_int_equal(create_configmap(&p.w, "default", "again", &o), 0);

@@ -16,12 +16,12 @@
  * an API server. A watch without a resourceVersion first delivers the objects that exist when its
  * turn comes.
  *
- * hf_local_watches_pump runs after each commit and delivers at most HF_LOCAL_EVENTS_PER_TURN events
+ * hf_memstore_watches_pump runs after each commit and delivers at most HF_MEMSTORE_EVENTS_PER_TURN events
  * per watch. A callback may stop any watch, its own too.
  */
-struct local_watch {
+struct memstore_watch {
 	struct hf_watch base;
-	struct local_client *client;
+	struct memstore_client *client;
 	struct hf_kind *kind;
 	struct hf_watch_options options; /* ns is a copy, the other strings NULL */
 	struct hf_selector *labels, *fields;
@@ -42,8 +42,8 @@ struct local_watch {
 	hf_time not_before; /* monotonic time until which later events wait too */
 	struct hf_timer *timeout, *delay;
 
-	struct local_watch *prev, *next;           /* of the client's list */
-	struct local_watch *kind_prev, *kind_next; /* of the kind's list, oldest first */
+	struct memstore_watch *prev, *next;           /* of the client's list */
+	struct memstore_watch *kind_prev, *kind_next; /* of the kind's list, oldest first */
 };
 
 /* An event made of a change. */
@@ -53,13 +53,13 @@ struct found_event {
 	char version[24];
 };
 
-static void wake_watch(struct local_watch *w)
+static void wake_watch(struct memstore_watch *w)
 {
 	w->kind->wake = true;
-	hf_local_wake(w->client->local);
+	hf_memstore_wake(w->client->memstore);
 }
 
-static void set_ending(struct local_watch *w, int code, const char *message)
+static void set_ending(struct memstore_watch *w, int code, const char *message)
 {
 	if (w->ending)
 		return;
@@ -71,7 +71,7 @@ static void set_ending(struct local_watch *w, int code, const char *message)
 
 /* --- lists; the kind's list has the oldest watch first --- */
 
-static void link_watch(struct local_watch *w)
+static void link_watch(struct memstore_watch *w)
 {
 	struct hf_kind *kind = w->kind;
 
@@ -82,11 +82,11 @@ static void link_watch(struct local_watch *w)
 	if (w->next)
 		w->next->prev = w;
 	w->client->watches = w;
-	w->client->local->n_watches++;
-	w->client->local->n_bookmark_watches += w->options.bookmarks;
+	w->client->memstore->n_watches++;
+	w->client->memstore->n_bookmark_watches += w->options.bookmarks;
 }
 
-static void unlink_watch(struct local_watch *w)
+static void unlink_watch(struct memstore_watch *w)
 {
 	struct hf_kind *kind = w->kind;
 
@@ -97,15 +97,15 @@ static void unlink_watch(struct local_watch *w)
 	*(w->prev ? &w->prev->next : &w->client->watches) = w->next;
 	if (w->next)
 		w->next->prev = w->prev;
-	w->client->local->n_watches--;
-	w->client->local->n_bookmark_watches -= w->options.bookmarks;
+	w->client->memstore->n_watches--;
+	w->client->memstore->n_bookmark_watches -= w->options.bookmarks;
 	w->client = NULL;
 	w->kind = NULL;
 	w->timeout = hf_timer_destroy(w->timeout);
 	w->delay = hf_timer_destroy(w->delay);
 }
 
-static void drop_initial(struct local_watch *w)
+static void drop_initial(struct memstore_watch *w)
 {
 	for (size_t i = w->at_initial; i < w->n_initial; i++)
 		hf_doc_unref(w->initial[i]);
@@ -124,7 +124,7 @@ static void free_own_string(const char *s)
 	free(u.owned);
 }
 
-static void watch_free(struct local_watch *w)
+static void watch_free(struct memstore_watch *w)
 {
 	drop_initial(w);
 	hf_selector_destroy(w->labels);
@@ -136,7 +136,7 @@ static void watch_free(struct local_watch *w)
 
 /* --- from a change to an event --- */
 
-static bool is_selected(const struct local_watch *w, struct hf_doc *doc)
+static bool is_selected(const struct memstore_watch *w, struct hf_doc *doc)
 {
 	if (!doc || (w->options.ns && !hf_streq(hf_doc_namespace(doc), w->options.ns)))
 		return false;
@@ -159,7 +159,7 @@ static struct hf_doc *at_version(struct hf_doc *doc, const char *version)
 }
 
 /* Makes the event of a change; false if the watch selects neither the old nor the new object. */
-static bool translate_change(const struct local_watch *w, const struct hf_change *c,
+static bool translate_change(const struct memstore_watch *w, const struct hf_change *c,
 			     struct found_event *f)
 {
 	bool now = is_selected(w, c->after), before = is_selected(w, c->before.doc);
@@ -184,7 +184,7 @@ static bool translate_change(const struct local_watch *w, const struct hf_change
 /* --- delivery --- */
 
 /* Delivers an event; false if the callback stopped the watch, which is freed then. */
-static bool call_back(struct local_watch *w, const struct hf_event *event)
+static bool call_back(struct memstore_watch *w, const struct hf_event *event)
 {
 	w->busy = true;
 	w->fn(w->arg, event);
@@ -196,7 +196,7 @@ static bool call_back(struct local_watch *w, const struct hf_event *event)
 	return true;
 }
 
-static bool deliver_end(struct local_watch *w)
+static bool deliver_end(struct memstore_watch *w)
 {
 	const struct hf_event event = {.type = HF_EVENT_ENDED,
 				       .resource_version = "",
@@ -217,10 +217,11 @@ enum verdict { DELIVER, SKIP, WAIT };
 
 /* Asks the client's fault hook, once per event, whether to deliver, skip or delay it, or to end the
  * watch. */
-static enum verdict ask_fault(struct local_watch *w, const struct hf_event *event, bool *ret_twice)
+static enum verdict ask_fault(struct memstore_watch *w, const struct hf_event *event,
+			      bool *ret_twice)
 {
-	const struct hf_local_faults *faults = &w->client->faults;
-	hf_time now = hf_loop_mono(w->client->local->loop);
+	const struct hf_memstore_faults *faults = &w->client->faults;
+	hf_time now = hf_loop_mono(w->client->memstore->loop);
 	struct hf_event_fault fault = {0};
 
 	if (w->fault_asked) {
@@ -243,7 +244,7 @@ static enum verdict ask_fault(struct local_watch *w, const struct hf_event *even
 	w->fault_asked = true;
 	w->not_before = hf_time_add(now, fault.delay);
 	if (!w->delay)
-		w->delay = hf_timer_create(w->client->local->loop, on_delay, w);
+		w->delay = hf_timer_create(w->client->memstore->loop, on_delay, w);
 	hf_timer_arm(w->delay, fault.delay);
 	return WAIT;
 }
@@ -251,7 +252,7 @@ static enum verdict ask_fault(struct local_watch *w, const struct hf_event *even
 enum step { STEP_MORE, STEP_IDLE, STEP_GONE };
 
 /* Delivers one of the objects that existed when the watch began. */
-static enum step step_initial(struct local_watch *w)
+static enum step step_initial(struct memstore_watch *w)
 {
 	struct hf_doc *doc = w->initial[w->at_initial];
 	const struct hf_event event = {.type = HF_EVENT_ADDED,
@@ -277,7 +278,7 @@ static enum step step_initial(struct local_watch *w)
 	return STEP_MORE;
 }
 
-static enum step step_change(struct local_watch *w)
+static enum step step_change(struct memstore_watch *w)
 {
 	const struct hf_history *history = &w->kind->history;
 	const struct hf_change *c = hf_history_at(history, w->seq);
@@ -312,9 +313,9 @@ static enum step step_change(struct local_watch *w)
 
 /* Takes the objects that the watch delivers first. All changes must be committed: an uncommitted
  * object could still be undone after its event. */
-static void take_initial(struct local_watch *w)
+static void take_initial(struct memstore_watch *w)
 {
-	const struct hf_engine *engine = w->client->local->engine;
+	const struct hf_engine *engine = w->client->memstore->engine;
 	const struct hf_kind *kind = w->kind;
 
 	w->needs_initial = false;
@@ -328,9 +329,9 @@ static void take_initial(struct local_watch *w)
 		drop_initial(w);
 }
 
-static enum step step_begin(struct local_watch *w)
+static enum step step_begin(struct memstore_watch *w)
 {
-	if (w->client->local->engine->pending.len > 0) {
+	if (w->client->memstore->engine->pending.len > 0) {
 		wake_watch(w);
 		return STEP_IDLE;
 	}
@@ -338,7 +339,7 @@ static enum step step_begin(struct local_watch *w)
 	return STEP_MORE;
 }
 
-static enum step step_watch(struct local_watch *w)
+static enum step step_watch(struct memstore_watch *w)
 {
 	if (w->ended || !w->client || w->client->paused)
 		return STEP_IDLE;
@@ -349,31 +350,31 @@ static enum step step_watch(struct local_watch *w)
 	return w->initial ? step_initial(w) : step_change(w);
 }
 
-static void pump_kind(struct hf_local *local, struct hf_kind *kind)
+static void pump_kind(struct hf_memstore *memstore, struct hf_kind *kind)
 {
 	kind->wake = false;
-	for (struct local_watch *w = kind->watch_first; w; w = kind->watch_cursor) {
+	for (struct memstore_watch *w = kind->watch_first; w; w = kind->watch_cursor) {
 		enum step at = STEP_MORE;
 		kind->watch_cursor = w->kind_next;
-		for (int i = 0; at == STEP_MORE && i < HF_LOCAL_EVENTS_PER_TURN; i++)
+		for (int i = 0; at == STEP_MORE && i < HF_MEMSTORE_EVENTS_PER_TURN; i++)
 			at = step_watch(w);
 		if (at == STEP_MORE) {
 			kind->wake = true;
-			hf_local_wake(local);
+			hf_memstore_wake(memstore);
 		}
 	}
 }
 
-void hf_local_watches_pump(struct hf_local *local)
+void hf_memstore_watches_pump(struct hf_memstore *memstore)
 {
-	for (size_t i = 0; i < local->engine->n_kinds; i++)
-		if (local->engine->kinds[i].wake)
-			pump_kind(local, &local->engine->kinds[i]);
+	for (size_t i = 0; i < memstore->engine->n_kinds; i++)
+		if (memstore->engine->kinds[i].wake)
+			pump_kind(memstore, &memstore->engine->kinds[i]);
 }
 
 /* --- bookmarks --- */
 
-static void send_bookmark(struct local_watch *w, uint64_t version)
+static void send_bookmark(struct memstore_watch *w, uint64_t version)
 {
 	char text[24], api_version[HF_API_VERSION_MAX];
 	struct hf_json *object = hf_json_object();
@@ -392,7 +393,7 @@ static void send_bookmark(struct local_watch *w, uint64_t version)
 	call_back(w, &event);
 }
 
-static bool wants_bookmark(const struct local_watch *w, uint64_t version)
+static bool wants_bookmark(const struct memstore_watch *w, uint64_t version)
 {
 	return w->options.bookmarks && !w->client->paused && w->reported < version &&
 	       !w->needs_initial && !w->initial && !w->ending && !w->fault_asked &&
@@ -401,14 +402,14 @@ static bool wants_bookmark(const struct local_watch *w, uint64_t version)
 
 /* Runs when the bookmark timer fires. Sends a bookmark to each watch that has delivered all events
  * and has not reported the committed version yet. */
-void hf_local_watches_bookmark(void *arg)
+void hf_memstore_watches_bookmark(void *arg)
 {
-	struct hf_local *local = arg;
-	uint64_t version = local->engine->committed;
+	struct hf_memstore *memstore = arg;
+	uint64_t version = memstore->engine->committed;
 
-	for (size_t i = 0; i < local->engine->n_kinds; i++) {
-		struct hf_kind *kind = &local->engine->kinds[i];
-		for (struct local_watch *w = kind->watch_first; w; w = kind->watch_cursor) {
+	for (size_t i = 0; i < memstore->engine->n_kinds; i++) {
+		struct hf_kind *kind = &memstore->engine->kinds[i];
+		for (struct memstore_watch *w = kind->watch_first; w; w = kind->watch_cursor) {
 			kind->watch_cursor = w->kind_next;
 			if (wants_bookmark(w, version))
 				send_bookmark(w, version);
@@ -423,10 +424,10 @@ static void on_timeout(void *arg)
 	set_ending(arg, HF_OK, "");
 }
 
-static void set_position(struct local_watch *w)
+static void set_position(struct memstore_watch *w)
 {
 	const struct hf_history *history = &w->kind->history;
-	const struct hf_engine *engine = w->client->local->engine;
+	const struct hf_engine *engine = w->client->memstore->engine;
 	const char *text = w->options.resource_version;
 	int64_t version;
 
@@ -447,7 +448,7 @@ static void set_position(struct local_watch *w)
 	}
 }
 
-static int parse_selectors(struct local_watch *w, const struct hf_watch_options *options,
+static int parse_selectors(struct memstore_watch *w, const struct hf_watch_options *options,
 			   struct hf_error *err)
 {
 	int rc = hf_watch_options_check(options, err);
@@ -460,25 +461,25 @@ static int parse_selectors(struct local_watch *w, const struct hf_watch_options 
 	return rc;
 }
 
-struct hf_watch *hf_local_watch_start(struct hf_store *store,
-				      const struct hf_watch_options *options, hf_event_fn fn,
-				      void *arg)
+struct hf_watch *hf_memstore_watch_start(struct hf_store *store,
+					 const struct hf_watch_options *options, hf_event_fn fn,
+					 void *arg)
 {
-	struct local_client *client = (struct local_client *)store;
-	struct hf_local *local = client->local;
-	struct local_watch *w = hf_xcalloc(1, sizeof(*w));
+	struct memstore_client *client = (struct memstore_client *)store;
+	struct hf_memstore *memstore = client->memstore;
+	struct memstore_watch *w = hf_xcalloc(1, sizeof(*w));
 	struct hf_error err = {0};
 
-	w->base.ops = &hf_local_ops;
+	w->base.ops = &hf_memstore_ops;
 	w->client = client;
-	w->kind = hf_engine_kind(local->engine, options->resource);
+	w->kind = hf_engine_kind(memstore->engine, options->resource);
 	w->fn = fn;
 	w->arg = arg;
 	/* A watch of an unknown kind also needs a list until its end is delivered: any kind's list
 	 * will do. */
 	bool unknown = !w->kind;
 	if (unknown)
-		w->kind = &local->engine->kinds[0];
+		w->kind = &memstore->engine->kinds[0];
 	w->options = *options;
 	w->options.ns = options->ns ? hf_xstrdup(options->ns) : NULL;
 	link_watch(w);
@@ -487,25 +488,25 @@ struct hf_watch *hf_local_watch_start(struct hf_store *store,
 		set_ending(w, HF_E_NOT_FOUND, "the server could not find the requested resource");
 	else if (rc)
 		set_ending(w, rc, err.text);
-	else if (local->n_watches > HF_LOCAL_WATCHES_MAX)
+	else if (memstore->n_watches > HF_MEMSTORE_WATCHES_MAX)
 		set_ending(w, HF_E_TOO_MANY, "too many watches");
 	else
 		set_position(w);
 	/* The selectors and the version were parsed above; the caller's strings may go away. */
 	w->options.label_selector = w->options.field_selector = w->options.resource_version = NULL;
-	if (options->bookmarks && !hf_timer_armed(local->bookmark))
-		hf_timer_arm(local->bookmark, local->bookmark_every);
+	if (options->bookmarks && !hf_timer_armed(memstore->bookmark))
+		hf_timer_arm(memstore->bookmark, memstore->bookmark_every);
 	if (options->timeout > 0) {
-		w->timeout = hf_timer_create(local->loop, on_timeout, w);
+		w->timeout = hf_timer_create(memstore->loop, on_timeout, w);
 		hf_timer_arm(w->timeout, options->timeout);
 	}
 	wake_watch(w);
 	return &w->base;
 }
 
-void hf_local_watch_stop(struct hf_watch *base)
+void hf_memstore_watch_stop(struct hf_watch *base)
 {
-	struct local_watch *w = (struct local_watch *)base;
+	struct memstore_watch *w = (struct memstore_watch *)base;
 
 	hf_assert(!w->stopped);
 	if (w->client)
@@ -515,23 +516,23 @@ void hf_local_watch_stop(struct hf_watch *base)
 		watch_free(w);
 }
 
-void hf_local_client_break_watches(struct hf_store *store, int code, const char *message)
+void hf_memstore_client_break_watches(struct hf_store *store, int code, const char *message)
 {
-	struct local_client *client = (struct local_client *)store;
+	struct memstore_client *client = (struct memstore_client *)store;
 
-	for (struct local_watch *w = client->watches; w; w = w->next)
+	for (struct memstore_watch *w = client->watches; w; w = w->next)
 		if (!w->ended)
 			set_ending(w, code, message);
 }
 
-void hf_local_watches_wake(struct local_client *client)
+void hf_memstore_watches_wake(struct memstore_client *client)
 {
-	for (struct local_watch *w = client->watches; w; w = w->next)
+	for (struct memstore_watch *w = client->watches; w; w = w->next)
 		wake_watch(w);
 }
 
 /* The owner still has the handles: they live until hf_watch_stop. */
-void hf_local_watches_cancel(struct local_client *client)
+void hf_memstore_watches_cancel(struct memstore_client *client)
 {
 	const struct hf_event event = {.type = HF_EVENT_ENDED,
 				       .resource_version = "",
@@ -539,7 +540,7 @@ void hf_local_watches_cancel(struct local_client *client)
 				       .message = "the store was closed"};
 
 	while (client->watches) {
-		struct local_watch *w = client->watches;
+		struct memstore_watch *w = client->watches;
 		bool outer = w->busy;
 		unlink_watch(w);
 		drop_initial(w);

@@ -41,8 +41,8 @@ static void set_up(struct setup *s)
 {
 	*s = (struct setup){0};
 	plane_open(&s->p, NULL, false);
-	s->store = hf_local_client_create(
-		s->p.local, &(struct hf_local_faults){.event = on_event, .arg = &s->script});
+	s->store = hf_memstore_client_create(
+		s->p.memstore, &(struct hf_memstore_faults){.event = on_event, .arg = &s->script});
 }
 
 static void watch_all(struct setup *s)
@@ -110,12 +110,12 @@ static void a_paused_client_gets_its_events_later(void **state)
 	set_up(&s);
 	watch_all(&s);
 	create_map(&s, "a");
-	hf_local_client_pause(s.store, true);
+	hf_memstore_client_pause(s.store, true);
 	create_map(&s, "b");
 	create_map(&s, "c");
 	s.p.w.pass(&s.p.w, 5 * HF_MINUTE);
 	assert_string_equal(seen_text(&s.seen), "A:a");
-	hf_local_client_pause(s.store, false);
+	hf_memstore_client_pause(s.store, false);
 	settle(&s.p.w);
 	assert_string_equal(seen_text(&s.seen), "A:a A:b A:c");
 	tear_down(&s);
@@ -166,7 +166,7 @@ static void all_watches_of_a_client_can_be_broken(void **state)
 	set_up(&s);
 	watch_all(&s);
 	seen_start(&s.p.w, &other, &(struct hf_watch_options){.resource = &hf_configmaps});
-	hf_local_client_break_watches(s.store, HF_E_GONE, "restarted");
+	hf_memstore_client_break_watches(s.store, HF_E_GONE, "restarted");
 	assert_false(s.seen.ended);
 	wait_ended(&s.p.w, &s.seen);
 	assert_int_equal(s.seen.end_code, HF_E_GONE);
@@ -179,13 +179,13 @@ static void all_watches_of_a_client_can_be_broken(void **state)
 
 static void a_watch_that_is_too_slow_ends_with_gone(void **state)
 {
-	const struct hf_local_options options = {.watch_history = 8};
+	const struct hf_memstore_options options = {.watch_history = 8};
 	struct setup s = {0};
 	AUTO_OUTCOME o = {0};
 
 	plane_open(&s.p, &options, false);
-	s.store = hf_local_client_create(
-		s.p.local, &(struct hf_local_faults){.event = on_event, .arg = &s.script});
+	s.store = hf_memstore_client_create(
+		s.p.memstore, &(struct hf_memstore_faults){.event = on_event, .arg = &s.script});
 	s.script.faults[2].delay = HF_MINUTE;
 	watch_all(&s);
 	create_map(&s, "a");
@@ -241,17 +241,17 @@ static void one_watch_does_not_hold_up_the_loop(void **state)
 static void watches_have_a_limit(void **state)
 {
 	struct plane p;
-	struct seen *all = calloc(HF_LOCAL_WATCHES_MAX + 1, sizeof(*all));
+	struct seen *all = calloc(HF_MEMSTORE_WATCHES_MAX + 1, sizeof(*all));
 
 	plane_open(&p, NULL, false);
-	for (size_t i = 0; i <= HF_LOCAL_WATCHES_MAX; i++)
+	for (size_t i = 0; i <= HF_MEMSTORE_WATCHES_MAX; i++)
 		seen_start(&p.w, &all[i], &(struct hf_watch_options){.resource = &hf_secrets});
 	settle(&p.w);
 	assert_false(all[0].ended);
-	assert_false(all[HF_LOCAL_WATCHES_MAX - 1].ended);
-	assert_true(all[HF_LOCAL_WATCHES_MAX].ended);
-	assert_int_equal(all[HF_LOCAL_WATCHES_MAX].end_code, HF_E_TOO_MANY);
-	for (size_t i = 0; i <= HF_LOCAL_WATCHES_MAX; i++)
+	assert_false(all[HF_MEMSTORE_WATCHES_MAX - 1].ended);
+	assert_true(all[HF_MEMSTORE_WATCHES_MAX].ended);
+	assert_int_equal(all[HF_MEMSTORE_WATCHES_MAX].end_code, HF_E_TOO_MANY);
+	for (size_t i = 0; i <= HF_MEMSTORE_WATCHES_MAX; i++)
 		seen_release(&all[i]);
 	free(all);
 	plane_close(&p);
@@ -469,7 +469,7 @@ static void random_write(struct plane *p, uint64_t *seed)
 
 static void a_cache_built_from_watches_equals_a_list(void **state)
 {
-	const struct hf_local_options options = {.watch_history = 16};
+	const struct hf_memstore_options options = {.watch_history = 16};
 
 	for (uint64_t round = 0; round < 30; round++) {
 		uint64_t seed = round;
@@ -487,7 +487,8 @@ static void a_cache_built_from_watches_equals_a_list(void **state)
 			struct mirror *m = &mirrors[test_random_below(&seed, 3)];
 			random_write(&p, &seed);
 			if (test_random_below(&seed, 10) == 0)
-				hf_local_client_break_watches(m->store, HF_E_UNAVAILABLE, "broke");
+				hf_memstore_client_break_watches(m->store, HF_E_UNAVAILABLE,
+								 "broke");
 			if (m->ended && !m->gone && test_random_below(&seed, 3) == 0)
 				mirror_open(m);
 			for (size_t i = 0; i < HF_ARRAY_LEN(mirrors); i++)

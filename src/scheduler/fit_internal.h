@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#ifndef HF_LOCAL_SCHEDULER_INTERNAL_H
-#define HF_LOCAL_SCHEDULER_INTERNAL_H
+#ifndef HF_SCHEDULER_FIT_INTERNAL_H
+#define HF_SCHEDULER_FIT_INTERNAL_H
 
 #include "json/json.h"
 
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Decides whether a pod fits on a node (scheduler_fit.c). Pure functions over documents. */
+/* Decides whether a pod fits on a node (fit.c). Pure functions over documents. */
 
 #define HF_FIT_RESOURCES_MAX 32 /* most resource names of one node or pod; more are ignored */
 

@@ -15,19 +15,19 @@
 /*
  * The scheduler. A pass reads all nodes, adds up the requests of the pods on them, and binds each
  * waiting pod to a node. It keeps no state between passes: pods and nodes are all of it.
- * scheduler_fit.c decides whether a pod fits on a node.
+ * fit.c decides whether a pod fits on a node.
  */
 
 #define NODES_MAX 10000
-#define PENDING_MAX HF_LOCAL_OBJECTS_MAX
+#define PENDING_MAX HF_MEMSTORE_OBJECTS_MAX
 #define RETRY_AFTER HF_SECOND /* delay after a failed commit */
 #define COMPONENT "default-scheduler"
 #define MESSAGE_BYTES_MAX 1024 /* upstream's limit for the message of an Event */
 
 struct hf_scheduler {
-	struct hf_local *local;
+	struct hf_memstore *memstore;
 	struct hf_scheduler_options options;
-	struct hf_local_observer observer;
+	struct hf_memstore_observer observer;
 	struct hf_timer *timer;
 };
 
@@ -45,7 +45,7 @@ static void send_request(struct hf_scheduler *s, const struct hf_request *reques
 	HF_AUTO_RESULT result = {0};
 
 	/* The store refuses a write if the pod has changed. That change starts another pass. */
-	hf_local_apply(s->local, request, &result);
+	hf_memstore_apply(s->memstore, request, &result);
 }
 
 static void bind_pod(struct hf_scheduler *s, struct hf_doc *pod, const char *node)
@@ -99,7 +99,7 @@ static void record_event(struct hf_scheduler *s, struct hf_doc *pod, const char 
 {
 	char now[HF_TIME_TEXT_MAX];
 
-	hf_time_format(hf_loop_wall(hf_local_loop(s->local)), now);
+	hf_time_format(hf_loop_wall(hf_memstore_loop(s->memstore)), now);
 	struct hf_json *event = event_about(pod, now);
 	hf_json_set_str(event, "type", type);
 	hf_json_set_str(event, "reason", reason);
@@ -133,7 +133,7 @@ static void mark_unschedulable(struct hf_scheduler *s, struct hf_doc *pod, const
 
 	if (hf_streq(hf_json_path_str(old, "message", NULL), message))
 		return;
-	hf_time_format(hf_loop_wall(hf_local_loop(s->local)), now);
+	hf_time_format(hf_loop_wall(hf_memstore_loop(s->memstore)), now);
 	struct hf_json *patch = hf_json_object();
 	struct hf_json *list =
 		hf_json_ensure_array(hf_json_ensure_object(patch, "status"), "conditions");
@@ -317,11 +317,11 @@ static void run_pass(void *arg)
 
 	pass.nodes.len_max = NODES_MAX;
 	pass.pending.len_max = PENDING_MAX;
-	hf_local_each(s->local, &hf_pods, NULL, add_pending, &pass);
+	hf_memstore_each(s->memstore, &hf_pods, NULL, add_pending, &pass);
 	if (pass.pending.len > 0) {
 		pass.by_name = hf_map_create(NODES_MAX, 0, NULL);
-		hf_local_each(s->local, &hf_nodes, NULL, add_node, &pass);
-		hf_local_each(s->local, &hf_pods, NULL, add_bound, &pass);
+		hf_memstore_each(s->memstore, &hf_nodes, NULL, add_node, &pass);
+		hf_memstore_each(s->memstore, &hf_pods, NULL, add_bound, &pass);
 		size_t *fitting = hf_xcalloc(pass.nodes.len + 1, sizeof(*fitting));
 		for (size_t i = 0; i < pass.pending.len; i++)
 			place_pod(&pass, pass.pending.items[i], fitting);
@@ -344,7 +344,7 @@ static bool uses_node(struct hf_doc *pod)
 	       !is_terminal(json);
 }
 
-static bool pod_matters(const struct hf_local_change *c)
+static bool pod_matters(const struct hf_memstore_change *c)
 {
 	if (c->after && is_waiting(hf_doc_json(c->after)))
 		return !c->before || !is_waiting(hf_doc_json(c->before)) ||
@@ -355,7 +355,7 @@ static bool pod_matters(const struct hf_local_change *c)
 
 /* True if spec, labels or allocatable changed, or the node is new; a heartbeat changes none of
  * them. */
-static bool node_matters(const struct hf_local_change *c)
+static bool node_matters(const struct hf_memstore_change *c)
 {
 	const struct hf_json *a = hf_doc_json(c->before), *b = hf_doc_json(c->after);
 
@@ -367,7 +367,7 @@ static bool node_matters(const struct hf_local_change *c)
 		      a);
 }
 
-static void on_changed(void *arg, const struct hf_local_change *change)
+static void on_changed(void *arg, const struct hf_memstore_change *change)
 {
 	struct hf_scheduler *s = arg;
 	bool matters = change->resource == &hf_pods    ? pod_matters(change)
@@ -385,18 +385,18 @@ static void on_reset(void *arg)
 	hf_timer_arm(s->timer, RETRY_AFTER);
 }
 
-struct hf_scheduler *hf_scheduler_create(struct hf_local *local,
+struct hf_scheduler *hf_scheduler_create(struct hf_memstore *memstore,
 					 const struct hf_scheduler_options *options)
 {
 	struct hf_scheduler *s = hf_xcalloc(1, sizeof(*s));
 
-	s->local = local;
+	s->memstore = memstore;
 	if (options)
 		s->options = *options;
-	s->timer = hf_timer_create(hf_local_loop(local), run_pass, s);
+	s->timer = hf_timer_create(hf_memstore_loop(memstore), run_pass, s);
 	s->observer =
-		(struct hf_local_observer){.changed = on_changed, .reset = on_reset, .arg = s};
-	hf_local_observe(local, &s->observer);
+		(struct hf_memstore_observer){.changed = on_changed, .reset = on_reset, .arg = s};
+	hf_memstore_observe(memstore, &s->observer);
 	hf_timer_arm(s->timer, s->options.delay);
 	return s;
 }
@@ -405,7 +405,7 @@ struct hf_scheduler *hf_scheduler_destroy(struct hf_scheduler *s)
 {
 	if (!s)
 		return NULL;
-	hf_local_unobserve(s->local, &s->observer);
+	hf_memstore_unobserve(s->memstore, &s->observer);
 	hf_timer_destroy(s->timer);
 	free(s);
 	return NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#ifndef HF_LOCAL_SCHEDULER_H
-#define HF_LOCAL_SCHEDULER_H
+#ifndef HF_SCHEDULER_SCHEDULER_H
+#define HF_SCHEDULER_SCHEDULER_H
 
 #include "memstore/memstore.h"
 
@@ -23,7 +23,7 @@ struct hf_scheduler_options {
 	void *choose_arg;
 };
 /* options may be NULL. Destroy the scheduler before the store. */
-struct hf_scheduler *hf_scheduler_create(struct hf_local *local,
+struct hf_scheduler *hf_scheduler_create(struct hf_memstore *memstore,
 					 const struct hf_scheduler_options *options);
 struct hf_scheduler *hf_scheduler_destroy(struct hf_scheduler *scheduler); /* NULL is fine */
 

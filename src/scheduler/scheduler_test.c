@@ -34,14 +34,14 @@ static void add_pod(struct plane *p, const char *name, const char *spec)
 
 static const char *node_of(struct plane *p, const char *name)
 {
-	struct hf_doc *pod = hf_local_peek(p->local, &hf_pods, "default", name);
+	struct hf_doc *pod = hf_memstore_peek(p->memstore, &hf_pods, "default", name);
 
 	return hf_str_or(hf_json_path_str(hf_doc_json(pod), "spec", "nodeName", NULL), "");
 }
 
 static const struct hf_json *condition_of(struct plane *p, const char *name)
 {
-	struct hf_doc *pod = hf_local_peek(p->local, &hf_pods, "default", name);
+	struct hf_doc *pod = hf_memstore_peek(p->memstore, &hf_pods, "default", name);
 
 	return hf_json_item(hf_json_path(hf_doc_json(pod), "status", "conditions", NULL), 0);
 }
@@ -72,7 +72,7 @@ static struct counted events_of(struct plane *p, const char *reason)
 {
 	struct counted c = {.reason = reason};
 
-	hf_local_each(p->local, &hf_events, "default", count_event, &c);
+	hf_memstore_each(p->memstore, &hf_events, "default", count_event, &c);
 	return c;
 }
 
@@ -81,7 +81,7 @@ static void a_pod_gets_a_node_and_an_event(void **state)
 	struct plane p;
 
 	plane_open(&p, NULL, false);
-	struct hf_scheduler *s = hf_scheduler_create(p.local, NULL);
+	struct hf_scheduler *s = hf_scheduler_create(p.memstore, NULL);
 	add_node(&p, "n1", "");
 	add_pod(&p, "p", "");
 	settle(&p.w);
@@ -100,7 +100,7 @@ static void an_unschedulable_pod_gets_one_event_per_reason(void **state)
 	AUTO_OUTCOME o = {0};
 
 	plane_open(&p, NULL, false);
-	struct hf_scheduler *s = hf_scheduler_create(p.local, NULL);
+	struct hf_scheduler *s = hf_scheduler_create(p.memstore, NULL);
 	add_pod(&p, "p", "");
 	settle(&p.w);
 	assert_string_equal(condition_text(&p, "p", "reason"), "Unschedulable");
@@ -135,7 +135,7 @@ static void pods_spread_over_the_nodes_with_the_fewest(void **state)
 	int on[3] = {0};
 
 	plane_open(&p, NULL, false);
-	struct hf_scheduler *s = hf_scheduler_create(p.local, NULL);
+	struct hf_scheduler *s = hf_scheduler_create(p.memstore, NULL);
 	add_node(&p, "n0", "");
 	add_node(&p, "n1", "");
 	add_node(&p, "n2", "");
@@ -163,7 +163,7 @@ static void freed_resources_are_assigned(void **state)
 	AUTO_OUTCOME o = {0};
 
 	plane_open(&p, NULL, false);
-	struct hf_scheduler *s = hf_scheduler_create(p.local, NULL);
+	struct hf_scheduler *s = hf_scheduler_create(p.memstore, NULL);
 	add_node(&p, "n1", "");
 	for (int i = 0; i < 4; i++) {
 		char name[8];
@@ -202,7 +202,7 @@ static void gated_pods_and_those_of_other_schedulers_are_skipped(void **state)
 	AUTO_OUTCOME o = {0};
 
 	plane_open(&p, NULL, false);
-	struct hf_scheduler *s = hf_scheduler_create(p.local, NULL);
+	struct hf_scheduler *s = hf_scheduler_create(p.memstore, NULL);
 	add_node(&p, "n1", "");
 	add_pod(&p, "other", ",'schedulerName':'theirs'");
 	add_pod(&p, "named", ",'schedulerName':'default-scheduler'");
@@ -235,7 +235,7 @@ static void conditions_of_others_stay(void **state)
 		merge_status(&p.w, AT(&hf_pods, "default", "p"), &o,
 			     "{'status':{'conditions':[{'type':'Mine','status':'True'}]}}"),
 		0);
-	struct hf_scheduler *s = hf_scheduler_create(p.local, NULL);
+	struct hf_scheduler *s = hf_scheduler_create(p.memstore, NULL);
 	settle(&p.w);
 	assert_int_equal(get(&p.w, &hf_pods, "default", "p", &o), 0);
 	assert_string_equal(text_at(&o, "status.conditions.0.type"), "Mine");
@@ -264,10 +264,10 @@ static void a_caller_may_choose_and_delay(void **state)
 	int calls = 0;
 
 	plane_open(&p, NULL, false);
-	struct hf_scheduler *s =
-		hf_scheduler_create(p.local, &(struct hf_scheduler_options){.delay = 2 * HF_SECOND,
-									    .choose = choose_last,
-									    .choose_arg = &calls});
+	struct hf_scheduler *s = hf_scheduler_create(
+		p.memstore, &(struct hf_scheduler_options){.delay = 2 * HF_SECOND,
+							   .choose = choose_last,
+							   .choose_arg = &calls});
 	add_node(&p, "n0", "");
 	add_node(&p, "n1", "");
 	add_node(&p, "n2", ",'spec':{'unschedulable':true}");
@@ -289,7 +289,7 @@ static void a_heartbeat_starts_no_pass(void **state)
 
 	plane_open(&p, NULL, false);
 	add_node(&p, "n1", "");
-	struct hf_scheduler *s = hf_scheduler_create(p.local, NULL);
+	struct hf_scheduler *s = hf_scheduler_create(p.memstore, NULL);
 	settle(&p.w);
 	assert_int_equal(merge_status(&p.w, AT(&hf_nodes, NULL, "n1"), &o,
 				      "{'status':{'conditions':[{'type':'Ready','status':'True',"
@@ -317,7 +317,7 @@ static void many_pods_are_placed_in_one_pass(void **state)
 		snprintf(name, sizeof(name), "p%d", i);
 		add_pod(&p, name, "");
 	}
-	struct hf_scheduler *s = hf_scheduler_create(p.local, NULL);
+	struct hf_scheduler *s = hf_scheduler_create(p.memstore, NULL);
 	settle(&p.w);
 	for (int i = 0; i < 120; i++) {
 		snprintf(name, sizeof(name), "p%d", i);

@@ -81,7 +81,7 @@ static void a_line_of_the_kernel_becomes_a_condition_and_a_device_health(void **
 	assert_string_equal(health.boot_id, "11111111-2222");
 	assert_string_equal(device_in(&health, "0000:1b:00.0")->state, "Healthy");
 	assert_true(health.evidence_at > 20000 * HF_DAY);
-	assert_int_equal(hf_local_count(w->local, &hf_events), 1);
+	assert_int_equal(hf_memstore_count(w->memstore, &hf_events), 1);
 }
 
 static void nothing_is_written_at_rest_but_the_heartbeat(void **state)
@@ -126,7 +126,7 @@ static void a_pod_that_holds_the_sick_device_is_told_and_no_other(void **state)
 	assert_string_equal(gpu->holders.items[0].pod, "sick");
 	assert_non_null(gpu->holders.items[0].uid);
 	/* Events: of the node and of the pod. */
-	assert_int_equal(hf_local_count(w->local, &hf_events), 2);
+	assert_int_equal(hf_memstore_count(w->memstore, &hf_events), 2);
 	kernel_says(w, MENDED);
 	run_for(w, 30 * HF_SECOND);
 	assert_string_equal(status_of(w, &hf_pods, "sick", HF_POD_COND_DEVICE_HEALTHY), "True");
@@ -517,14 +517,14 @@ static void who_holds_a_part_of_the_sick_device_is_told(void **state)
 	/* What stops nothing is told of the instance that it names: on the Node and on one pod. */
 	kernel_says(w, "NVRM: Xid (PCI:0000:1a:00 GPU-I:07): 78, pid=1, name=x, y\n");
 	run_for(w, 3 * HF_SECOND);
-	assert_int_equal(hf_local_count(w->local, &hf_events), 2);
+	assert_int_equal(hf_memstore_count(w->memstore, &hf_events), 2);
 	assert_string_equal(word_on(w, "of-7"), "-");
 	kernel_says(w, "NVRM: Xid (PCI:0000:1a:00 GPU-I:07): 95, pid=7, name=python, Uncontained: "
 		       "FBHUB (0x0,0x0). RST: Yes, D-RST: No\n");
 	run_for(w, 3 * HF_SECOND);
 	assert_string_equal(word_on(w, "of-7"), "False");
 	assert_string_equal(word_on(w, "of-8"), "False");
-	assert_int_equal(hf_local_count(w->local, &hf_events), 5);
+	assert_int_equal(hf_memstore_count(w->memstore, &hf_events), 5);
 }
 
 /* Rank 0 of a job that begins again: the kubelet's last word was on the one before. */
@@ -593,7 +593,7 @@ static void an_api_server_that_refuses_is_asked_ever_more_rarely_and_told_in_the
 	w->refuse = 0;
 	run_for(w, HF_MINUTE);
 	assert_string_equal(status_of(w, &hf_nodes, "n1", "AcceleratorUnhealthy"), "True");
-	assert_non_null(hf_local_peek(w->local, &hf_devicehealths, NULL, "n1"));
+	assert_non_null(hf_memstore_peek(w->memstore, &hf_devicehealths, NULL, "n1"));
 }
 
 static void without_the_crd_the_node_is_written_all_the_same(void **state)
@@ -732,7 +732,7 @@ static void a_detector_that_cannot_see_says_why_on_the_page_and_in_the_object(vo
 
 static void says(struct world *w, const char *pod, const char *text)
 {
-	struct hf_doc *doc = hf_local_peek(w->local, &hf_pods, "default", pod);
+	struct hf_doc *doc = hf_memstore_peek(w->memstore, &hf_pods, "default", pod);
 	struct hf_beat beat;
 
 	assert_true(hf_beat_parse(text, strlen(text), &beat));
@@ -791,7 +791,7 @@ static void the_ranks_of_a_static_pod_stand_under_its_mirrors_names(void **state
 	beat = (struct hf_beat){.fence_s = 50};
 	hf_agent_heard(w->agent, hash, &beat);
 	run_for(w, 5 * HF_SECOND);
-	uid = hf_doc_uid(hf_local_peek(w->local, &hf_pods, "default", "s-n1"));
+	uid = hf_doc_uid(hf_memstore_peek(w->memstore, &hf_pods, "default", "s-n1"));
 	health = health_of(w, arena);
 	assert_int_equal(health.ranks.len, 1);
 	assert_string_equal(health.ranks.items[0].pod, "s-n1");
@@ -820,7 +820,7 @@ static void lease(struct world *w, enum hf_verb verb, int renewal)
 		 renewal / 60 % 60, renewal % 60);
 	body = hf_doc_from_text(text, strlen(text));
 	request.body = body;
-	hf_local_apply(w->local, &request, &result);
+	hf_memstore_apply(w->memstore, &request, &result);
 	if (result.code != 0)
 		fail_msg("lease: %s", result.err.text);
 }

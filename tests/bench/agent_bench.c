@@ -35,7 +35,7 @@ static void on_request(void *arg, const struct hf_request *request, struct hf_fa
 		count->other++;
 }
 
-static int create_node(struct hf_local *local)
+static int create_node(struct hf_memstore *memstore)
 {
 	static const char text[] =
 		"{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{\"name\":\"n1\"}}";
@@ -44,7 +44,7 @@ static int create_node(struct hf_local *local)
 		.verb = HF_VERB_CREATE, .resource = &hf_nodes, .body = body};
 	HF_AUTO_RESULT result;
 
-	hf_local_apply(local, &request, &result);
+	hf_memstore_apply(memstore, &request, &result);
 	return result.code;
 }
 
@@ -59,21 +59,21 @@ static double cpu_seconds(void)
 int main(int argc, char **argv)
 {
 	struct hf_loop *loop = hf_loop_create_virtual(20000 * HF_DAY);
-	const struct hf_local_options local_options = {.data_dir = NULL};
-	struct hf_local *local;
+	const struct hf_memstore_options local_options = {.data_dir = NULL};
+	struct hf_memstore *memstore;
 	struct hf_error err = {0};
 	struct count count = {0};
 	struct hf_agent_options options = {
 		.loop = loop, .node = "n1", .boot_id = "11111111-2222", .seed = 7};
-	struct hf_local_faults faults = {.request = on_request, .arg = &count};
+	struct hf_memstore_faults faults = {.request = on_request, .arg = &count};
 	struct hf_agent *agent;
 	double start;
 
-	if (argc != 3 || hf_local_create(loop, &local_options, &local, &err) < 0 ||
-	    create_node(local) != 0)
+	if (argc != 3 || hf_memstore_create(loop, &local_options, &memstore, &err) < 0 ||
+	    create_node(memstore) != 0)
 		return 1;
 	options.state_dir = argv[2];
-	options.store = hf_local_client_create(local, &faults);
+	options.store = hf_memstore_client_create(memstore, &faults);
 	if (hf_agent_create(&options, &agent, &err) < 0)
 		return 1;
 	hf_agent_add_probe(agent,
@@ -90,7 +90,7 @@ int main(int argc, char **argv)
 	       cpu_seconds() - start);
 	hf_agent_destroy(agent);
 	hf_store_destroy(options.store);
-	hf_local_destroy(local);
+	hf_memstore_destroy(memstore);
 	hf_loop_destroy(loop);
 	return 0;
 }

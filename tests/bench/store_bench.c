@@ -105,8 +105,8 @@ static void run(struct bench *bench, const char *where, bool patch)
 int main(int argc, char **argv)
 {
 	struct bench bench = {.total = 20000, .in_flight = 32};
-	struct hf_local_options options = {.data_dir = NULL};
-	struct hf_local *local;
+	struct hf_memstore_options options = {.data_dir = NULL};
+	struct hf_memstore *memstore;
 	struct hf_error err;
 	bool memory;
 
@@ -119,14 +119,14 @@ int main(int argc, char **argv)
 	bench.total = (int)strtol(argv[2], NULL, 10);
 	bench.in_flight = (int)strtol(argv[3], NULL, 10);
 	if (hf_loop_create(&bench.loop, &err) != 0 ||
-	    hf_local_create(bench.loop, &options, &local, &err) != 0) {
+	    hf_memstore_create(bench.loop, &options, &memstore, &err) != 0) {
 		fprintf(stderr, "store_bench: %s\n", err.text);
 		return 1;
 	}
-	bench.store = hf_local_store(local);
+	bench.store = hf_memstore_store(memstore);
 	run(&bench, memory ? "memory" : "sqlite", false);
 	run(&bench, memory ? "memory" : "sqlite", true);
-	hf_local_destroy(local);
+	hf_memstore_destroy(memstore);
 	hf_loop_destroy(bench.loop);
 	return 0;
 }

@@ -2,16 +2,16 @@
  * Copyright The Holdfast authors */
 
 /*
- * serve FOLDER: the face over an engine in memory, without kubelet and operator, for tests of
+ * serve FOLDER: the HTTP API over a store in memory, without kubelet and operator, for tests of
  * clients that want to be alone with the API.  Writes FOLDER/kubeconfig and runs until a signal.
  */
 
+#include "apiserver/admission.h"
+#include "apiserver/apiserver.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "framework/framework.h"
 #include "http/certificate.h"
-#include "apiserver/admission.h"
-#include "apiserver/apiserver.h"
 #include "memstore/gc.h"
 #include "scheduler/scheduler.h"
 #include "store/resource.h"
@@ -59,7 +59,7 @@ static void write_kubeconfig(const char *folder, const char *ca, uint16_t port)
 	must(hf_fs_write_atomic(path, text, strlen(text), 0600, &err), &err);
 }
 
-static void add_node(struct hf_local *local)
+static void add_node(struct hf_memstore *memstore)
 {
 	static const char text[] =
 		"{\"kind\":\"Node\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"local\"},\"status\":"
@@ -71,7 +71,7 @@ static void add_node(struct hf_local *local)
 	struct hf_request request = {.verb = HF_VERB_CREATE, .resource = &hf_nodes, .body = body};
 	HF_AUTO_RESULT result = {0};
 
-	hf_local_apply(local, &request, &result);
+	hf_memstore_apply(memstore, &request, &result);
 }
 
 int main(int argc, char **argv)
@@ -79,8 +79,8 @@ int main(int argc, char **argv)
 	static const char *const names[] = {"127.0.0.1", "localhost", NULL};
 	struct hf_error err = {0};
 	struct hf_loop *loop;
-	struct hf_local *local;
-	struct hf_face *face;
+	struct hf_memstore *memstore;
+	struct hf_apiserver *server;
 	struct hf_signal *sigterm, *sigint;
 	struct hf_certificate ca = {0}, cert = {0};
 
@@ -93,26 +93,26 @@ int main(int argc, char **argv)
 	must(hf_certificate_make_ca(&spec, &ca, &err), &err);
 	spec.common_name = "127.0.0.1";
 	must(hf_certificate_make_server(&ca, &spec, &cert, &err), &err);
-	must(hf_local_create(loop, &(struct hf_local_options){0}, &local, &err), &err);
-	hf_admission_install(local, hf_frameworks);
-	struct hf_gc *gc = hf_gc_create(local, NULL);
-	struct hf_scheduler *scheduler = hf_scheduler_create(local, NULL);
-	add_node(local);
-	struct hf_face_options options = {.cert_pem = cert.cert_pem,
-					  .key_pem = cert.key_pem,
-					  .token = TOKEN,
-					  .serves = serves};
-	must(hf_face_create(loop, local, &options, &face, &err), &err);
+	must(hf_memstore_create(loop, &(struct hf_memstore_options){0}, &memstore, &err), &err);
+	hf_admission_install(memstore, hf_frameworks);
+	struct hf_gc *gc = hf_gc_create(memstore, NULL);
+	struct hf_scheduler *scheduler = hf_scheduler_create(memstore, NULL);
+	add_node(memstore);
+	struct hf_apiserver_options options = {.cert_pem = cert.cert_pem,
+					       .key_pem = cert.key_pem,
+					       .token = TOKEN,
+					       .serves = serves};
+	must(hf_apiserver_create(loop, memstore, &options, &server, &err), &err);
 	must(hf_signal_create(loop, SIGTERM, on_signal, loop, &sigterm, &err), &err);
 	must(hf_signal_create(loop, SIGINT, on_signal, loop, &sigint, &err), &err);
-	write_kubeconfig(argv[1], ca.cert_pem, hf_face_port(face));
+	write_kubeconfig(argv[1], ca.cert_pem, hf_apiserver_port(server));
 	hf_loop_run(loop);
 	hf_signal_destroy(sigterm);
 	hf_signal_destroy(sigint);
-	hf_face_destroy(face);
+	hf_apiserver_destroy(server);
 	hf_scheduler_destroy(scheduler);
 	hf_gc_destroy(gc);
-	hf_local_destroy(local);
+	hf_memstore_destroy(memstore);
 	hf_loop_destroy(loop);
 	hf_certificate_release(&ca);
 	hf_certificate_release(&cert);

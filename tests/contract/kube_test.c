@@ -26,26 +26,26 @@ static void overwrite_history(struct world *w, const char *ns)
 int main(void)
 {
 	static char token[] = TOKEN, server[64];
-	const struct hf_local_options options = {.watch_history = HISTORY,
-						 .bookmark_every = HF_SECOND};
+	const struct hf_memstore_options options = {.watch_history = HISTORY,
+						    .bookmark_every = HF_SECOND};
 	struct hf_kube_config config = {.server = server, .token = token};
-	struct hf_face_options face_options = {.token = TOKEN};
+	struct hf_apiserver_options api_options = {.token = TOKEN};
 	struct wire wire = {.w = {.forget = overwrite_history}};
-	struct hf_local *local;
-	struct hf_face *face;
+	struct hf_memstore *memstore;
+	struct hf_apiserver *api;
 	struct hf_error err;
 
 	assert_ok(hf_loop_create(&wire.w.loop, &err), &err);
-	assert_ok(hf_local_create(wire.w.loop, &options, &local, &err), &err);
-	assert_ok(hf_face_create(wire.w.loop, local, &face_options, &face, &err), &err);
-	snprintf(server, sizeof(server), "http://127.0.0.1:%d", (int)hf_face_port(face));
+	assert_ok(hf_memstore_create(wire.w.loop, &options, &memstore, &err), &err);
+	assert_ok(hf_apiserver_create(wire.w.loop, memstore, &api_options, &api, &err), &err);
+	snprintf(server, sizeof(server), "http://127.0.0.1:%d", (int)hf_apiserver_port(api));
 	wire_open(&wire, &config);
-	struct hf_gc *gc = hf_gc_create(local, NULL);
-	int failed = contract_run("contract: kube, the face", &wire.w);
+	struct hf_gc *gc = hf_gc_create(memstore, NULL);
+	int failed = contract_run("contract: kube, the HTTP API", &wire.w);
 	wire_close(&wire);
 	hf_gc_destroy(gc);
-	hf_face_destroy(face);
-	hf_local_destroy(local);
+	hf_apiserver_destroy(api);
+	hf_memstore_destroy(memstore);
 	hf_loop_destroy(wire.w.loop);
 	return failed;
 }

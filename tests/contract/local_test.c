@@ -23,12 +23,12 @@ static void overwrite_history(struct world *w, const char *ns)
 int main(int argc, char **argv)
 {
 	bool disk = argc > 1 && strcmp(argv[1], "disk") == 0;
-	const struct hf_local_options options = {.watch_history = HISTORY};
+	const struct hf_memstore_options options = {.watch_history = HISTORY};
 	struct plane plane;
 
 	plane_open(&plane, &options, disk);
 	plane.w.forget = overwrite_history;
-	struct hf_gc *gc = hf_gc_create(plane.local, NULL);
+	struct hf_gc *gc = hf_gc_create(plane.memstore, NULL);
 	int failed = contract_run(disk ? "contract: local, SQLite" : "contract: local, memory",
 				  &plane.w);
 	hf_gc_destroy(gc);

@@ -24,7 +24,7 @@ static void pass_time(struct world *w, hf_time span)
 
 static struct hf_store *open_client(struct world *w)
 {
-	return hf_local_client_create(((struct plane *)w)->local, NULL);
+	return hf_memstore_client_create(((struct plane *)w)->memstore, NULL);
 }
 
 /* Random bytes from the seed: repeatable, and no two UIDs are equal. */
@@ -37,23 +37,23 @@ static void fill_seeded(void *arg, void *bytes, size_t len)
 		out[i] = (unsigned char)test_random(state);
 }
 
-int plane_try(struct plane *p, const struct hf_local_options *options, const char *dir,
+int plane_try(struct plane *p, const struct hf_memstore_options *options, const char *dir,
 	      struct hf_error *err)
 {
-	struct hf_local_options o = options ? *options : (struct hf_local_options){0};
+	struct hf_memstore_options o = options ? *options : (struct hf_memstore_options){0};
 
 	o.random = fill_seeded;
 	o.random_arg = &p->seed;
 	o.data_dir = dir && *dir ? dir : NULL;
-	int rc = hf_local_create(p->w.loop, &o, &p->local, err);
+	int rc = hf_memstore_create(p->w.loop, &o, &p->memstore, err);
 	if (rc)
 		return rc;
-	p->w.store = hf_local_store(p->local);
-	p->w.other = hf_local_client_create(p->local, NULL);
+	p->w.store = hf_memstore_store(p->memstore);
+	p->w.other = hf_memstore_client_create(p->memstore, NULL);
 	return 0;
 }
 
-void plane_open(struct plane *p, const struct hf_local_options *options, bool on_disk)
+void plane_open(struct plane *p, const struct hf_memstore_options *options, bool on_disk)
 {
 	struct hf_error err = {0};
 
@@ -71,10 +71,10 @@ static void close_store(struct plane *p)
 {
 	hf_store_destroy(p->w.other);
 	p->w.other = p->w.store = NULL;
-	p->local = hf_local_destroy(p->local);
+	p->memstore = hf_memstore_destroy(p->memstore);
 }
 
-void plane_reopen(struct plane *p, const struct hf_local_options *options)
+void plane_reopen(struct plane *p, const struct hf_memstore_options *options)
 {
 	struct hf_error err = {0};
 
@@ -86,7 +86,7 @@ void plane_close(struct plane *p)
 {
 	struct hf_error err = {0};
 
-	if (p->local)
+	if (p->memstore)
 		close_store(p);
 	hf_loop_destroy(p->w.loop);
 	if (*p->dir)
@@ -98,6 +98,6 @@ int apply_now(struct plane *p, const struct hf_request *request)
 {
 	HF_AUTO_RESULT result = {0};
 
-	hf_local_apply(p->local, request, &result);
+	hf_memstore_apply(p->memstore, request, &result);
 	return result.code;
 }

@@ -7,14 +7,14 @@
  * makes a plan of it.  One that does not is refused with lines a terminal can show.
  */
 #include "api/job.h"
+#include "apiserver/admission.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/manifest.h"
 #include "core/step.h"
-#include "fuzz/fuzz.h"
 #include "framework/framework.h"
+#include "fuzz/fuzz.h"
 #include "harness/random.h"
-#include "apiserver/admission.h"
 #include "store/resource.h"
 
 #include <stdio.h>
@@ -54,7 +54,7 @@ static void check_stored(const struct hf_manifest *manifest)
 {
 	struct hf_loop *loop = hf_loop_create_virtual(START);
 	uint64_t seed = 1;
-	struct hf_local_options options = {.random = seeded, .random_arg = &seed};
+	struct hf_memstore_options options = {.random = seeded, .random_arg = &seed};
 	const struct hf_framework *framework = manifest->framework;
 	const char *ns = hf_doc_namespace(manifest->doc);
 	struct hf_request request = {
@@ -65,18 +65,18 @@ static void check_stored(const struct hf_manifest *manifest)
 		.field_validation = "Strict",
 	};
 	struct hf_result result = {0};
-	struct hf_local *local;
+	struct hf_memstore *memstore;
 	struct hf_error err = {0};
 
-	hf_assert(hf_local_create(loop, &options, &local, &err) == 0);
-	hf_admission_install(local, hf_frameworks);
-	hf_local_apply(local, &request, &result);
+	hf_assert(hf_memstore_create(loop, &options, &memstore, &err) == 0);
+	hf_admission_install(memstore, hf_frameworks);
+	hf_memstore_apply(memstore, &request, &result);
 	if (result.code != 0 && result.code != HF_E_NOT_FOUND && result.code != HF_E_TOO_LARGE) {
 		fprintf(stderr, "linted, but refused: %s\n", result.err.text);
 		hf_assert(false);
 	}
 	hf_result_release(&result);
-	hf_local_destroy(local);
+	hf_memstore_destroy(memstore);
 	hf_loop_destroy(loop);
 }
 

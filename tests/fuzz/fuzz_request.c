@@ -7,14 +7,14 @@
  * plane: a line "METHOD TARGET", lines of headers, an empty line, the body, and a line "%%" before
  * the next.  Each is answered or stays open; what it gives is judged by fake_http.c.
  */
+#include "apiserver/admission.h"
+#include "apiserver/apiserver.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "framework/framework.h"
 #include "fuzz/fake_http.h"
 #include "fuzz/fuzz.h"
 #include "harness/random.h"
-#include "apiserver/admission.h"
-#include "apiserver/apiserver.h"
 #include "memstore/gc.h"
 #include "scheduler/scheduler.h"
 
@@ -98,27 +98,28 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct fake_request requests[REQUESTS_MAX];
 	struct hf_loop *loop = hf_loop_create_virtual(START);
 	uint64_t seed = 1;
-	struct hf_local_options options = {.random = seeded, .random_arg = &seed};
-	struct hf_local *local;
-	struct hf_face *face;
+	struct hf_memstore_options options = {.random = seeded, .random_arg = &seed};
+	struct hf_memstore *memstore;
+	struct hf_apiserver *server;
 	struct hf_error err = {0};
 
 	memcpy(text, data, size);
 	text[size] = '\0';
-	hf_assert(hf_local_create(loop, &options, &local, &err) == 0);
-	hf_admission_install(local, hf_frameworks);
-	struct hf_gc *gc = hf_gc_create(local, NULL);
-	struct hf_scheduler *scheduler = hf_scheduler_create(local, NULL);
-	hf_assert(hf_face_create(loop, local, &(struct hf_face_options){.token = TOKEN}, &face,
-				 &err) == 0);
+	hf_assert(hf_memstore_create(loop, &options, &memstore, &err) == 0);
+	hf_admission_install(memstore, hf_frameworks);
+	struct hf_gc *gc = hf_gc_create(memstore, NULL);
+	struct hf_scheduler *scheduler = hf_scheduler_create(memstore, NULL);
+	hf_assert(hf_apiserver_create(loop, memstore,
+				      &(struct hf_apiserver_options){.token = TOKEN}, &server,
+				      &err) == 0);
 	say_all(loop, text, text + size, requests);
 	/* Watches may stay open and end by themselves later; the rest goes away unfinished. */
 	hf_loop_run_until(loop, hf_time_add(hf_loop_mono(loop), HF_MINUTE));
 	fake_http_hang_up();
-	hf_face_destroy(face);
+	hf_apiserver_destroy(server);
 	hf_scheduler_destroy(scheduler);
 	hf_gc_destroy(gc);
-	hf_local_destroy(local);
+	hf_memstore_destroy(memstore);
 	hf_loop_destroy(loop);
 	return 0;
 }

@@ -41,18 +41,19 @@ static const struct {
 	 "\"data\":{\"k\":\"v\"}}"},
 };
 
-static void apply(struct hf_local *local, struct hf_request *request, const char *text, size_t len)
+static void apply(struct hf_memstore *memstore, struct hf_request *request, const char *text,
+		  size_t len)
 {
 	HF_AUTO_RESULT result = {0};
 	HF_AUTO_DOC body = hf_doc_from_text(text, len);
 
 	request->body = body;
-	hf_local_apply(local, request, &result);
+	hf_memstore_apply(memstore, request, &result);
 	hf_assert(result.code == 0 || result.err.text[0]);
 }
 
 /* The letter: low bits the kind of object, then what is done to it. */
-static void one_line(struct hf_local *local, const char *line, size_t len)
+static void one_line(struct hf_memstore *memstore, const char *line, size_t len)
 {
 	unsigned letter = (unsigned char)line[0];
 	size_t kind = letter % HF_ARRAY_LEN(objects), what = letter / HF_ARRAY_LEN(objects) % 9;
@@ -73,7 +74,7 @@ static void one_line(struct hf_local *local, const char *line, size_t len)
 						      : NULL,
 		.dry_run = letter & 0x80,
 	};
-	HF_AUTO_DOC before = hf_doc_ref(hf_local_peek(local, resource, "default", "o"));
+	HF_AUTO_DOC before = hf_doc_ref(hf_memstore_peek(memstore, resource, "default", "o"));
 
 	if (what == 5)
 		request.patch_type = HF_PATCH_MERGE;
@@ -81,9 +82,9 @@ static void one_line(struct hf_local *local, const char *line, size_t len)
 		request.name = NULL;
 	if (what == 8)
 		request.verb = HF_VERB_DELETE, request.name = "o";
-	apply(local, &request, line + 1, len - 1);
+	apply(memstore, &request, line + 1, len - 1);
 
-	struct hf_doc *after = hf_local_peek(local, resource, "default", "o");
+	struct hf_doc *after = hf_memstore_peek(memstore, resource, "default", "o");
 	if (before && after && what < 7) {
 		hf_assert(hf_streq(hf_doc_uid(before), hf_doc_uid(after)));
 		hf_assert(hf_streq(hf_doc_name(after), "o"));
@@ -92,9 +93,9 @@ static void one_line(struct hf_local *local, const char *line, size_t len)
 	}
 }
 
-static void check_readable(struct hf_local *local, const struct hf_resource *resource)
+static void check_readable(struct hf_memstore *memstore, const struct hf_resource *resource)
 {
-	struct hf_doc *doc = hf_local_peek(local, resource, "default", "o");
+	struct hf_doc *doc = hf_memstore_peek(memstore, resource, "default", "o");
 	HF_AUTO_DOC copy = NULL;
 	size_t len;
 
@@ -109,28 +110,28 @@ static void check_readable(struct hf_local *local, const struct hf_resource *res
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
 	struct hf_loop *loop = hf_loop_create_virtual(1790000000 * HF_SECOND);
-	const struct hf_local_options options = {.random = counted, .object_bytes_max = 65536};
-	struct hf_local *local = NULL;
+	const struct hf_memstore_options options = {.random = counted, .object_bytes_max = 65536};
+	struct hf_memstore *memstore = NULL;
 	const char *at = (const char *)bytes, *end = at + len;
 
-	hf_assert(hf_local_create(loop, &options, &local, NULL) == 0);
+	hf_assert(hf_memstore_create(loop, &options, &memstore, NULL) == 0);
 	for (size_t i = 0; i < HF_ARRAY_LEN(objects); i++) {
 		struct hf_request request = {
 			.verb = HF_VERB_CREATE, .resource = objects[i].resource, .ns = "default"};
-		apply(local, &request, objects[i].text, strlen(objects[i].text));
+		apply(memstore, &request, objects[i].text, strlen(objects[i].text));
 	}
 	for (int n = 0; at < end && n < LINES_MAX; n++) {
 		const char *newline = memchr(at, '\n', (size_t)(end - at));
 		size_t line = newline ? (size_t)(newline - at) : (size_t)(end - at);
 		if (line > 1)
-			one_line(local, at, line);
+			one_line(memstore, at, line);
 		at += line + 1;
 	}
-	hf_assert(hf_local_flush(local, NULL) == 0);
+	hf_assert(hf_memstore_flush(memstore, NULL) == 0);
 	for (size_t i = 0; i < HF_ARRAY_LEN(objects); i++)
-		check_readable(local, objects[i].resource);
+		check_readable(memstore, objects[i].resource);
 	hf_loop_run_ready(loop);
-	hf_local_destroy(local);
+	hf_memstore_destroy(memstore);
 	hf_loop_destroy(loop);
 	return 0;
 }

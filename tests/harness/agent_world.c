@@ -44,7 +44,7 @@ void apply(struct world *w, enum hf_verb verb, const struct hf_resource *resourc
 	};
 	HF_AUTO_RESULT result;
 
-	hf_local_apply(w->local, &request, &result);
+	hf_memstore_apply(w->memstore, &request, &result);
 	if (result.code != 0)
 		fail_msg("%s: %s", name, result.err.text);
 }
@@ -99,13 +99,13 @@ void open_agent(struct world *w)
 int setup(void **state)
 {
 	struct world *w = calloc(1, sizeof(*w));
-	const struct hf_local_options options = {.data_dir = NULL};
-	struct hf_local_faults faults = {.request = on_request, .arg = w};
+	const struct hf_memstore_options options = {.data_dir = NULL};
+	struct hf_memstore_faults faults = {.request = on_request, .arg = w};
 	struct hf_error err;
 
 	w->loop = hf_loop_create_virtual(20000 * HF_DAY);
-	assert_ok(hf_local_create(w->loop, &options, &w->local, &err), &err);
-	w->store = hf_local_client_create(w->local, &faults);
+	assert_ok(hf_memstore_create(w->loop, &options, &w->memstore, &err), &err);
+	w->store = hf_memstore_client_create(w->memstore, &faults);
 	w->metrics = hf_metrics_create();
 	snprintf(w->dir, sizeof(w->dir), "/tmp/hf-agent-XXXXXX");
 	assert_non_null(mkdtemp(w->dir));
@@ -128,7 +128,7 @@ int teardown(void **state)
 
 	hf_agent_destroy(w->agent);
 	hf_store_destroy(w->store);
-	hf_local_destroy(w->local);
+	hf_memstore_destroy(w->memstore);
 	hf_metrics_destroy(w->metrics);
 	hf_loop_destroy(w->loop);
 	assert_ok(hf_fs_remove_tree(w->dir, &err), &err);
@@ -148,8 +148,8 @@ void kernel_says(struct world *w, const char *line)
 const struct hf_json *condition_of(struct world *w, const struct hf_resource *resource,
 				   const char *name, const char *type)
 {
-	struct hf_doc *doc =
-		hf_local_peek(w->local, resource, resource->namespaced ? "default" : NULL, name);
+	struct hf_doc *doc = hf_memstore_peek(w->memstore, resource,
+					      resource->namespaced ? "default" : NULL, name);
 	const struct hf_json *list = hf_json_path(hf_doc_json(doc), "status", "conditions", NULL);
 
 	for (size_t i = 0; i < hf_json_len(list); i++)
@@ -168,7 +168,7 @@ const char *status_of(struct world *w, const struct hf_resource *resource, const
 struct hf_device_health health_of(struct world *w, struct hf_arena *arena)
 {
 	struct hf_device_health health = {0};
-	struct hf_doc *doc = hf_local_peek(w->local, &hf_devicehealths, NULL, "n1");
+	struct hf_doc *doc = hf_memstore_peek(w->memstore, &hf_devicehealths, NULL, "n1");
 
 	assert_non_null(doc);
 	hf_device_health_read(doc, arena, &health);

@@ -20,7 +20,7 @@
 
 struct world {
 	struct hf_loop *loop;
-	struct hf_local *local;
+	struct hf_memstore *memstore;
 	struct hf_store *store;
 	struct hf_metrics *metrics;
 	struct hf_agent *agent;

@@ -2,13 +2,13 @@
  * Copyright The Holdfast authors */
 #include "harness/cli_world.h"
 
+#include "apiserver/admission.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/strbuf.h"
 #include "framework/framework.h"
 #include "harness/json_text.h"
 #include "harness/test.h"
-#include "apiserver/admission.h"
 #include "store/backend.h"
 #include "store/resource.h"
 
@@ -44,7 +44,7 @@ static struct hf_doc *ask(struct cli_world *world, const struct hf_request *requ
 {
 	struct asked asked = {.loop = world->loop};
 
-	(void)hf_store_request(hf_local_store(world->local), request, on_reply, &asked);
+	(void)hf_store_request(hf_memstore_store(world->memstore), request, on_reply, &asked);
 	while (!asked.over)
 		hf_loop_run(world->loop);
 	if (asked.code != 0 && ret_code == NULL)
@@ -138,21 +138,22 @@ void cli_world_init(struct cli_world *world)
 	struct hf_error err;
 
 	*world = (struct cli_world){.loop = hf_loop_create_virtual(CLI_WORLD_START)};
-	assert_ok(hf_local_create(world->loop, &(struct hf_local_options){0}, &world->local, &err),
+	assert_ok(hf_memstore_create(world->loop, &(struct hf_memstore_options){0},
+				     &world->memstore, &err),
 		  &err);
-	world->store = hf_local_client_create(world->local, NULL);
-	hf_admission_install(world->local, hf_frameworks);
-	hf_local_set_logs(world->local,
-			  &(struct hf_local_logs){.start = stream_start, .arg = world});
+	world->store = hf_memstore_client_create(world->memstore, NULL);
+	hf_admission_install(world->memstore, hf_frameworks);
+	hf_memstore_set_logs(world->memstore,
+			     &(struct hf_memstore_logs){.start = stream_start, .arg = world});
 }
 
 void cli_world_release(struct cli_world *world)
 {
 	for (size_t i = 0; i < world->n_later; i++)
 		hf_timer_destroy(world->later[i].timer);
-	hf_local_set_logs(world->local, NULL);
+	hf_memstore_set_logs(world->memstore, NULL);
 	hf_store_destroy(world->store);
-	hf_local_destroy(world->local);
+	hf_memstore_destroy(world->memstore);
 	hf_loop_destroy(world->loop);
 	free(world->out);
 	free(world->err);
@@ -257,7 +258,7 @@ void cli_world_patch(struct cli_world *world, const struct hf_resource *resource
 		.patch_type = HF_PATCH_MERGE,
 		.body = body};
 
-	(void)hf_store_request(hf_local_store(world->local), &request, on_done, NULL);
+	(void)hf_store_request(hf_memstore_store(world->memstore), &request, on_done, NULL);
 }
 
 void cli_world_delete(struct cli_world *world, const struct hf_resource *resource, const char *name)
@@ -267,7 +268,7 @@ void cli_world_delete(struct cli_world *world, const struct hf_resource *resourc
 				     .ns = resource->namespaced ? "default" : NULL,
 				     .name = name};
 
-	(void)hf_store_request(hf_local_store(world->local), &request, on_done, NULL);
+	(void)hf_store_request(hf_memstore_store(world->memstore), &request, on_done, NULL);
 }
 
 void cli_world_create(struct cli_world *world, const char *text)
@@ -281,12 +282,12 @@ void cli_world_create(struct cli_world *world, const char *text)
 		.ns = "default",
 		.body = body};
 
-	(void)hf_store_request(hf_local_store(world->local), &request, on_done, NULL);
+	(void)hf_store_request(hf_memstore_store(world->memstore), &request, on_done, NULL);
 }
 
 void cli_world_break(struct cli_world *world, int code)
 {
-	hf_local_client_break_watches(world->store, code, "the server went away");
+	hf_memstore_client_break_watches(world->store, code, "the server went away");
 }
 
 struct hf_doc *cli_world_get(struct cli_world *world, const struct hf_resource *resource,

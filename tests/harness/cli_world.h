@@ -30,7 +30,7 @@ struct cli_world_later {
 
 struct cli_world {
 	struct hf_loop *loop;
-	struct hf_local *local;
+	struct hf_memstore *memstore;
 	struct hf_store *store; /* the verbs' own */
 	struct cli_world_later later[CLI_WORLD_LATER_MAX];
 	size_t n_later;

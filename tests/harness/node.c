@@ -21,7 +21,7 @@ static void look(struct testnode *node)
 		hf_loop_stop(node->loop);
 }
 
-static void on_changed(void *arg, const struct hf_local_change *change HF_UNUSED)
+static void on_changed(void *arg, const struct hf_memstore_change *change HF_UNUSED)
 {
 	look(arg);
 }
@@ -157,19 +157,19 @@ static bool is_ready(struct testnode *node, void *arg HF_UNUSED)
 static void open_store(struct testnode *node)
 {
 	HF_AUTOFREE char *data = hf_xasprintf("%s/store", node->dir);
-	struct hf_local_options options = {.data_dir = node->on_disk ? data : NULL};
+	struct hf_memstore_options options = {.data_dir = node->on_disk ? data : NULL};
 	struct hf_error err;
 
-	assert_ok(hf_local_create(node->loop, &options, &node->local, &err), &err);
-	node->observer =
-		(struct hf_local_observer){.changed = on_changed, .reset = on_reset, .arg = node};
-	hf_local_observe(node->local, &node->observer);
+	assert_ok(hf_memstore_create(node->loop, &options, &node->memstore, &err), &err);
+	node->observer = (struct hf_memstore_observer){
+		.changed = on_changed, .reset = on_reset, .arg = node};
+	hf_memstore_observe(node->memstore, &node->observer);
 }
 
 static void close_store(struct testnode *node)
 {
-	hf_local_unobserve(node->local, &node->observer);
-	node->local = hf_local_destroy(node->local);
+	hf_memstore_unobserve(node->memstore, &node->observer);
+	node->memstore = hf_memstore_destroy(node->memstore);
 }
 
 void testnode_start(struct testnode *node)
@@ -183,9 +183,9 @@ void testnode_start(struct testnode *node)
 					     .arg = node};
 	struct hf_error err;
 
-	if (!node->local)
+	if (!node->memstore)
 		open_store(node);
-	options.store = hf_local_store(node->local);
+	options.store = hf_memstore_store(node->memstore);
 	node->ready = false;
 	assert_ok(hf_kubelet_create(&options, &node->kubelet, &err), &err);
 	testnode_wait(node, is_ready, NULL);
@@ -292,7 +292,7 @@ static void apply(struct testnode *node, const struct hf_request *request)
 {
 	HF_AUTO_RESULT result = {0};
 
-	hf_local_apply(node->local, request, &result);
+	hf_memstore_apply(node->memstore, request, &result);
 	if (result.code)
 		fail_msg("%s", result.err.text);
 }
@@ -357,7 +357,7 @@ void testnode_delete(struct testnode *node, const char *pod, int64_t grace_s)
 
 const struct hf_json *testnode_get(struct testnode *node, const char *pod)
 {
-	return hf_doc_json(hf_local_peek(node->local, &hf_pods, "default", pod));
+	return hf_doc_json(hf_memstore_peek(node->memstore, &hf_pods, "default", pod));
 }
 
 const struct hf_json *testnode_status(struct testnode *node, const char *pod)
@@ -401,7 +401,7 @@ int testnode_events(struct testnode *node, const char *pod, const char *reason)
 {
 	struct counting c = {pod, reason, 0};
 
-	hf_local_each(node->local, &hf_events, "default", count_event, &c);
+	hf_memstore_each(node->memstore, &hf_events, "default", count_event, &c);
 	return c.n;
 }
 
@@ -424,7 +424,7 @@ static void on_log(void *arg, const char *bytes, size_t len, int code, const cha
 void testlog_start(struct testnode *node, const char *pod, struct hf_log_options options,
 		   struct testlog *log)
 {
-	struct hf_doc *doc = hf_local_peek(node->local, &hf_pods, "default", pod);
+	struct hf_doc *doc = hf_memstore_peek(node->memstore, &hf_pods, "default", pod);
 
 	memset(log, 0, sizeof(*log));
 	hf_strbuf_init(&log->text, (size_t)64 << 20);

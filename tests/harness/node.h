@@ -13,14 +13,14 @@
 struct testnode {
 	char dir[64];
 	struct hf_loop *loop;
-	struct hf_local *local;
+	struct hf_memstore *memstore;
 	struct hf_kubelet *kubelet;
 	struct hf_kubelet_facts facts;
 	enum hf_kubelet_network network;
 	bool on_disk;
 	bool ready, drained;
 	char notice[1024];
-	struct hf_local_observer observer;
+	struct hf_memstore_observer observer;
 	/* What is waited for. */
 	bool (*until)(struct testnode *node, void *arg);
 	void *until_arg;

@@ -48,11 +48,11 @@ enum death { NEVER, AT_TURN, UNSENT, UNANSWERED, DEATHS };
 
 struct world {
 	struct hf_loop *loop;
-	struct hf_local *local;
+	struct hf_memstore *memstore;
 	struct hf_store *client;
 	struct hf_metrics *metrics;
 	struct hf_agent *agent;
-	struct hf_local_observer observer;
+	struct hf_memstore_observer observer;
 	struct hf_timer *birth, *death;
 	char dir[64], log[96], state[96];
 	size_t said; /* lines */
@@ -111,9 +111,9 @@ static void on_request(void *arg, const struct hf_request *request, struct hf_fa
 static void be_born(void *arg)
 {
 	struct world *w = arg;
-	const struct hf_local_faults faults = {.request = on_request, .arg = w};
+	const struct hf_memstore_faults faults = {.request = on_request, .arg = w};
 
-	w->client = hf_local_client_create(w->local, &faults);
+	w->client = hf_memstore_client_create(w->memstore, &faults);
 	const struct hf_agent_options options = {
 		.loop = w->loop,
 		.store = w->client,
@@ -168,7 +168,7 @@ static const char *state_in(struct hf_doc *doc, int gpu)
 	return NULL;
 }
 
-static void on_change(void *arg, const struct hf_local_change *change)
+static void on_change(void *arg, const struct hf_memstore_change *change)
 {
 	struct world *w = arg;
 
@@ -195,7 +195,7 @@ static void begin(struct world *w)
 {
 	static const char node[] =
 		"{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{\"name\":\"n1\"}}";
-	const struct hf_local_options options = {.data_dir = NULL, .event_ttl = HF_DAY};
+	const struct hf_memstore_options options = {.data_dir = NULL, .event_ttl = HF_DAY};
 	HF_AUTO_DOC body = hf_doc_from_text(node, strlen(node));
 	const struct hf_request create = {
 		.verb = HF_VERB_CREATE, .resource = &hf_nodes, .body = body};
@@ -203,12 +203,13 @@ static void begin(struct world *w)
 	struct hf_error err;
 
 	*w = (struct world){.loop = hf_loop_create_virtual(20000 * HF_DAY)};
-	assert_ok(hf_local_create(w->loop, &options, &w->local, &err), &err);
+	assert_ok(hf_memstore_create(w->loop, &options, &w->memstore, &err), &err);
 	w->metrics = hf_metrics_create();
 	w->birth = hf_timer_create(w->loop, be_born, w);
 	w->death = hf_timer_create(w->loop, on_death, w);
-	w->observer = (struct hf_local_observer){.changed = on_change, .reset = on_reset, .arg = w};
-	hf_local_observe(w->local, &w->observer);
+	w->observer =
+		(struct hf_memstore_observer){.changed = on_change, .reset = on_reset, .arg = w};
+	hf_memstore_observe(w->memstore, &w->observer);
 	/* In memory where that can be had: each journal is made sure of on its disk. */
 	snprintf(w->dir, sizeof(w->dir), "%s/hf-sim-agent-XXXXXX",
 		 access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
@@ -216,7 +217,7 @@ static void begin(struct world *w)
 	snprintf(w->log, sizeof(w->log), "%s/kmsg", w->dir);
 	snprintf(w->state, sizeof(w->state), "%s/state", w->dir);
 	assert_ok(hf_fs_write_atomic(w->log, "", 0, 0600, &err), &err);
-	hf_local_apply(w->local, &create, &result);
+	hf_memstore_apply(w->memstore, &create, &result);
 	assert_int_equal(result.code, 0);
 	hf_timer_arm(w->birth, 0);
 }
@@ -229,8 +230,8 @@ static void end(struct world *w)
 	hf_store_destroy(w->client);
 	hf_timer_destroy(w->birth);
 	hf_timer_destroy(w->death);
-	hf_local_unobserve(w->local, &w->observer);
-	hf_local_destroy(w->local);
+	hf_memstore_unobserve(w->memstore, &w->observer);
+	hf_memstore_destroy(w->memstore);
 	hf_metrics_destroy(w->metrics);
 	hf_loop_destroy(w->loop);
 	assert_ok(hf_fs_remove_tree(w->dir, &err), &err);
@@ -266,9 +267,9 @@ static void learn(struct world *w, struct knowledge *ret)
 {
 	HF_AUTO_ARENA arena = hf_arena_create((size_t)4 << 20);
 	const struct hf_json *list =
-		hf_json_path(hf_doc_json(hf_local_peek(w->local, &hf_nodes, NULL, "n1")), "status",
-			     "conditions", NULL);
-	struct hf_doc *doc = hf_local_peek(w->local, &hf_devicehealths, NULL, "n1");
+		hf_json_path(hf_doc_json(hf_memstore_peek(w->memstore, &hf_nodes, NULL, "n1")),
+			     "status", "conditions", NULL);
+	struct hf_doc *doc = hf_memstore_peek(w->memstore, &hf_devicehealths, NULL, "n1");
 	struct hf_device_health health;
 
 	*ret = (struct knowledge){.devices = HF_STRBUF_INIT(4096),
@@ -290,7 +291,7 @@ static void learn(struct world *w, struct knowledge *ret)
 		hf_strbuf_addf(&ret->conditions, "%s=%s ",
 			       hf_json_path_str(hf_json_item(list, i), "type", NULL),
 			       hf_json_path_str(hf_json_item(list, i), "status", NULL));
-	hf_local_each(w->local, &hf_events, NULL, count_event, &ret->events);
+	hf_memstore_each(w->memstore, &hf_events, NULL, count_event, &ret->events);
 }
 
 static void run(struct world *w, enum death how, unsigned at, struct knowledge *ret)

@@ -354,7 +354,7 @@ static void check_foreign_survives(struct sim *sim, const struct sim_job_truth *
 static void check_only_ours(struct sim *sim, const struct hf_request *request)
 {
 	struct hf_doc *object =
-		hf_local_peek(sim->local, request->resource, request->ns, request->name);
+		hf_memstore_peek(sim->memstore, request->resource, request->ns, request->name);
 	bool is_job = hf_resource_is_job(request->resource);
 
 	if (request->precondition_uid == NULL)
@@ -378,7 +378,7 @@ void sim_check_time_to_live(struct sim *sim, const struct hf_request *request)
 	hf_time at = HF_TIME_NONE;
 	int64_t ttl;
 
-	doc = hf_local_peek(sim->local, request->resource, request->ns, request->name);
+	doc = hf_memstore_peek(sim->memstore, request->resource, request->ns, request->name);
 	if (doc == NULL || !hf_streq(hf_doc_uid(doc), request->precondition_uid))
 		return;
 	job = hf_doc_json(doc);
@@ -507,8 +507,8 @@ void sim_check_request(struct sim *sim, const struct hf_request *request)
 	sim_check_cost(sim, request);
 	/* The ledger is in the status or, under narrow CRDs, in an annotation. */
 	if (request->verb == HF_VERB_PATCH && (status || sim->narrow)) {
-		struct hf_doc *job =
-			hf_local_peek(sim->local, request->resource, request->ns, request->name);
+		struct hf_doc *job = hf_memstore_peek(sim->memstore, request->resource, request->ns,
+						      request->name);
 		struct sim_job_truth *truth =
 			job == NULL ? NULL : sim_job_truth(sim, hf_doc_uid(job));
 
@@ -529,8 +529,8 @@ void sim_check_leader(struct sim_life *life, const struct hf_request *request)
 	if (sim->n_lives < 2 || reads || hf_streq(request->resource->plural, "leases"))
 		return;
 	holder = hf_json_path_str(
-		hf_doc_json(hf_local_peek(sim->local, &hf_leases, "default", SIM_LEASE)), "spec",
-		"holderIdentity", NULL);
+		hf_doc_json(hf_memstore_peek(sim->memstore, &hf_leases, "default", SIM_LEASE)),
+		"spec", "holderIdentity", NULL);
 	if (!hf_streq(holder, life->identity))
 		sim_fail(sim, "30 leader", "%s writes %s, and the Lease is %s's", life->identity,
 			 request->resource->plural, hf_str_or(holder, "nobody"));
@@ -907,7 +907,7 @@ void sim_check_ends_in_place(struct sim *sim, const char *pod_uid)
 }
 
 /* Equal runs have equal digests: who changed, when, and into which version. */
-static void digest(struct sim *sim, const struct hf_local_change *change, struct hf_doc *doc)
+static void digest(struct sim *sim, const struct hf_memstore_change *change, struct hf_doc *doc)
 {
 	uint64_t value = sim->checks->digest;
 
@@ -940,7 +940,7 @@ static void beside_changed(struct sim *sim, struct hf_doc *doc, bool made)
 		*(made ? &job->made : &job->remade) += 1;
 }
 
-static void on_change(void *arg, const struct hf_local_change *change)
+static void on_change(void *arg, const struct hf_memstore_change *change)
 {
 	struct sim *sim = arg;
 	struct hf_doc *doc = change->after != NULL ? change->after : change->before;
@@ -971,14 +971,14 @@ void sim_checks_init(struct sim *sim)
 	sim->checks = hf_xcalloc(1, sizeof(*sim->checks));
 	sim->checks->pods = hf_map_create(TRUTHS_MAX, 0, pod_truth_free);
 	sim->checks->jobs = hf_map_create(TRUTHS_MAX, 0, job_truth_free);
-	sim->checks->observer =
-		(struct hf_local_observer){.changed = on_change, .reset = sim_on_reset, .arg = sim};
-	hf_local_observe(sim->local, &sim->checks->observer);
+	sim->checks->observer = (struct hf_memstore_observer){
+		.changed = on_change, .reset = sim_on_reset, .arg = sim};
+	hf_memstore_observe(sim->memstore, &sim->checks->observer);
 }
 
 void sim_checks_release(struct sim *sim)
 {
-	hf_local_unobserve(sim->local, &sim->checks->observer);
+	hf_memstore_unobserve(sim->memstore, &sim->checks->observer);
 	hf_map_destroy(sim->checks->pods);
 	hf_map_destroy(sim->checks->jobs);
 	free(sim->checks);

@@ -120,7 +120,7 @@ struct sim_past {
 struct sim_checks {
 	struct hf_map *pods; /* uid → struct sim_pod_truth */
 	struct hf_map *jobs; /* uid → struct sim_job_truth */
-	struct hf_local_observer observer;
+	struct hf_memstore_observer observer;
 	unsigned long long checked; /* changes looked at */
 	hf_time gap_at;             /* an operator knew less than the watches told; 0: never */
 	struct sim_past past[SIM_PASTS_MAX];

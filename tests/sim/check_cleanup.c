@@ -119,7 +119,7 @@ void sim_check_stop(struct sim *sim, const struct hf_request *request)
 	if (request->verb != HF_VERB_PATCH || request->resource != &hf_pods ||
 	    request->subresource != NULL)
 		return;
-	object = hf_local_peek(sim->local, request->resource, request->ns, request->name);
+	object = hf_memstore_peek(sim->memstore, request->resource, request->ns, request->name);
 	uid = hf_json_path_str(hf_doc_json(request->body), "metadata", "uid", NULL);
 	if (uid == NULL)
 		sim_fail(sim, "28 only ours", "the end of %s names no UID", request->name);

@@ -347,14 +347,14 @@ bool sim_is_settled(struct sim *sim)
 	struct ending ending = {.sim = sim};
 
 	sim_each_job(sim, look_whether_settled, &settled);
-	hf_local_each(sim->local, &hf_pods, "default", look_whether_ending, &ending);
+	hf_memstore_each(sim->memstore, &hf_pods, "default", look_whether_ending, &ending);
 	return settled && !ending.any && sim_nodes_are_well(sim);
 }
 
 void sim_check_end(struct sim *sim)
 {
 	sim_each_job(sim, check_job_settled, sim);
-	hf_local_each(sim->local, &hf_pods, "default", check_pod_settled, sim);
+	hf_memstore_each(sim->memstore, &hf_pods, "default", check_pod_settled, sim);
 	/* 31: in a quiet world there are no requests, but for a status and an event of an end. */
 	check_who_acts(sim);
 	if (sim->requests_quiet > 2 * sim->ends_quiet)

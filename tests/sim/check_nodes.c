@@ -220,7 +220,7 @@ void sim_check_forced(struct sim *sim, const struct hf_request *request)
 
 	if (request->resource != &hf_pods || request->verb != HF_VERB_DELETE)
 		return;
-	pod = hf_local_peek(sim->local, &hf_pods, request->ns, request->name);
+	pod = hf_memstore_peek(sim->memstore, &hf_pods, request->ns, request->name);
 	if (pod == NULL || !hf_streq(hf_doc_uid(pod), request->precondition_uid))
 		return;
 	check_calm(sim, request, pod);
@@ -373,7 +373,7 @@ void sim_check_barrier(struct sim *sim, const struct sim_job_truth *job,
 /* 18, what the delay is for: no replacement is hit by the timer that was set for its predecessor. */
 void sim_check_stray(struct sim *sim, const char *name)
 {
-	struct hf_doc *doc = hf_local_peek(sim->local, &hf_pods, "default", name);
+	struct hf_doc *doc = hf_memstore_peek(sim->memstore, &hf_pods, "default", name);
 	const struct sim_pod_truth *pod = sim_pod_truth(sim, hf_doc_uid(doc));
 
 	if (sim_sees_the_present(sim) && sim->n_lives == 1 && pod->attempt + pod->generation > 1)

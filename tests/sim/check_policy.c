@@ -373,7 +373,7 @@ void sim_check_service(struct sim *sim, const struct sim_job_truth *job,
 		       const struct sim_pod_truth *pod)
 {
 	const struct hf_doc *service =
-		hf_local_peek(sim->local, &hf_services, "default", pod->name);
+		hf_memstore_peek(sim->memstore, &hf_services, "default", pod->name);
 
 	if (works_well(sim) && !job->touched && job->terminal == NULL && service == NULL &&
 	    sim->mood.weight[SIM_SERVICE_DELETED] + sim->mood.weight[SIM_SQUATTED] == 0 &&

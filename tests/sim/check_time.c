@@ -212,7 +212,7 @@ void sim_check_unplaced(struct sim *sim, const char *pod_uid)
 {
 	struct sim_pod_truth *pod = sim_pod_truth(sim, pod_uid);
 	const struct sim_job_truth *job = sim_job_truth(sim, pod->job_uid);
-	struct hf_doc *object = hf_local_peek(sim->local, &hf_pods, "default", pod->name);
+	struct hf_doc *object = hf_memstore_peek(sim->memstore, &hf_pods, "default", pod->name);
 	struct hf_doc *stored = job == NULL || job->gone ? NULL : sim_job_peek(sim, job->name);
 
 	if (pod->unplaced_since == 0)

@@ -315,7 +315,7 @@ static void make_job(void *arg)
 
 static struct sim_node *node_of(struct sim *sim, const char *pod)
 {
-	struct hf_doc *doc = hf_local_peek(sim->local, &hf_pods, "default", pod);
+	struct hf_doc *doc = hf_memstore_peek(sim->memstore, &hf_pods, "default", pod);
 	const char *name =
 		doc == NULL ? NULL : hf_json_path_str(hf_doc_json(doc), "spec", "nodeName", NULL);
 
@@ -330,7 +330,7 @@ static bool happens_to_node(struct sim *sim, const struct sim_script_deed *deed)
 		hf_str_or(hf_str_or(deed->hangs, deed->mute), hf_str_or(deed->zone, deed->cut)));
 	struct sim_node *node = pod == NULL ? NULL : node_of(sim, pod);
 	struct hf_doc *doc =
-		pod == NULL ? NULL : hf_local_peek(sim->local, &hf_pods, "default", pod);
+		pod == NULL ? NULL : hf_memstore_peek(sim->memstore, &hf_pods, "default", pod);
 
 	if (node != NULL && deed->off != NULL)
 		sim_node_off_for_ever(node);

@@ -216,7 +216,7 @@ static void on_tell(void *arg)
 		hf_timer_arm(device->tell, AGAIN);
 		return;
 	}
-	if (hf_local_peek(node->sim->local, &hf_devicehealths, NULL, node->name) == NULL) {
+	if (hf_memstore_peek(node->sim->memstore, &hf_devicehealths, NULL, node->name) == NULL) {
 		snprintf(text, sizeof(text),
 			 "{\"apiVersion\":\"holdfast.dev/v1alpha1\",\"kind\":\"DeviceHealth\","
 			 "\"metadata\":{\"name\":\"%s\"}}",

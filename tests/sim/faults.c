@@ -237,8 +237,8 @@ static void on_event(void *arg, const struct hf_watch_options *options,
 		sim_crash_in(life, 0);
 }
 
-void sim_faults_init(struct sim_life *life, struct hf_local_faults *ret_faults)
+void sim_faults_init(struct sim_life *life, struct hf_memstore_faults *ret_faults)
 {
 	*ret_faults =
-		(struct hf_local_faults){.request = on_request, .event = on_event, .arg = life};
+		(struct hf_memstore_faults){.request = on_request, .event = on_event, .arg = life};
 }

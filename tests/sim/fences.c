@@ -118,7 +118,7 @@ static void keeper_ends(struct sim_fence *fence)
 
 static void keeper_begins(struct sim_fence *fence)
 {
-	const struct hf_local_faults faults = {.request = on_request, .arg = fence};
+	const struct hf_memstore_faults faults = {.request = on_request, .arg = fence};
 	struct hf_keeper_options options = {.loop = fence->node->sim->loop,
 					    .node = fence->node->name,
 					    .boot_id = fence->boot_id,
@@ -126,7 +126,8 @@ static void keeper_begins(struct sim_fence *fence)
 					    .clock = boot_clock,
 					    .arg = fence};
 
-	fence->client = options.store = hf_local_client_create(fence->node->sim->local, &faults);
+	fence->client = options.store =
+		hf_memstore_client_create(fence->node->sim->memstore, &faults);
 	fence->keeper = hf_keeper_create(&options);
 }
 

@@ -67,12 +67,12 @@ void sim_each_job(struct sim *sim, void (*fn)(void *arg, struct hf_doc *doc), vo
 {
 	for (size_t i = 0; i < KINDS; i++)
 		if (sim_is_mixed(sim) || i == kind_of_seed(sim))
-			hf_local_each(sim->local, kinds[i].resource, "default", fn, arg);
+			hf_memstore_each(sim->memstore, kinds[i].resource, "default", fn, arg);
 }
 
 struct hf_doc *sim_job_peek(struct sim *sim, const char *name)
 {
-	return hf_local_peek(sim->local, sim_kind_of(sim, name)->resource, "default", name);
+	return hf_memstore_peek(sim->memstore, sim_kind_of(sim, name)->resource, "default", name);
 }
 
 const struct hf_json *sim_replicas_of(const struct sim *sim, struct hf_doc *job)

@@ -71,7 +71,7 @@ struct sim_pod {
 struct sim_kubelet {
 	struct hf_map *pods;   /* uid → struct sim_pod */
 	struct hf_map *starts; /* name → how often its process started, in scripts */
-	struct hf_local_observer observer;
+	struct hf_memstore_observer observer;
 	struct hf_timer *deeds;
 	struct hf_rng rng;
 	struct hf_rng beside; /* of second containers, deadlines and slow starts */
@@ -422,7 +422,7 @@ static void pod_bind(struct sim_pod *pod)
 	static const char *const refusals[] = {"UnexpectedAdmissionError", "OutOfcpu",
 					       "NodeAffinity"};
 	struct sim *sim = pod->sim;
-	struct hf_doc *doc = hf_local_peek(sim->local, &hf_pods, "default", pod->name);
+	struct hf_doc *doc = hf_memstore_peek(sim->memstore, &hf_pods, "default", pod->name);
 	struct sim_node *node = sim_node_for(sim, hf_json_get(hf_doc_json(doc), "spec"));
 	char text[256];
 	HF_AUTO_DOC body = NULL;
@@ -534,7 +534,7 @@ static void delete_pod(struct sim_pod *pod, int64_t grace)
  * like. */
 static void vanish(struct sim_pod *pod)
 {
-	struct hf_doc *doc = hf_local_peek(pod->sim->local, &hf_pods, "default", pod->name);
+	struct hf_doc *doc = hf_memstore_peek(pod->sim->memstore, &hf_pods, "default", pod->name);
 	bool kept = doc != NULL &&
 		    hf_json_len(hf_json_path(hf_doc_json(doc), "metadata", "finalizers", NULL)) > 0;
 
@@ -857,7 +857,7 @@ static void pod_told_to_stop(struct sim_pod *pod)
 	hf_timer_arm(pod->timer, span_beside(pod->sim, STOP_MAX));
 }
 
-static void on_change(void *arg, const struct hf_local_change *change)
+static void on_change(void *arg, const struct hf_memstore_change *change)
 {
 	struct sim *sim = arg;
 	struct hf_doc *doc = change->after != NULL ? change->after : change->before;
@@ -892,13 +892,13 @@ void sim_kubelet_init(struct sim *sim)
 
 	kubelet->pods = hf_map_create(PODS_MAX, 0, pod_free);
 	kubelet->starts = hf_map_create(PODS_MAX, 0, free);
-	kubelet->observer =
-		(struct hf_local_observer){.changed = on_change, .reset = sim_on_reset, .arg = sim};
+	kubelet->observer = (struct hf_memstore_observer){
+		.changed = on_change, .reset = sim_on_reset, .arg = sim};
 	hf_rng_init(&kubelet->rng, sim->seed + 4);
 	hf_rng_init(&kubelet->beside, sim->seed + 40);
 	kubelet->deeds = hf_timer_create(sim->loop, on_deed, sim);
 	sim->kubelet = kubelet;
-	hf_local_observe(sim->local, &kubelet->observer);
+	hf_memstore_observe(sim->memstore, &kubelet->observer);
 	sim_nodes_init(sim);
 	deed_arm(sim);
 }
@@ -906,7 +906,7 @@ void sim_kubelet_init(struct sim *sim)
 void sim_kubelet_release(struct sim *sim)
 {
 	sim_nodes_release(sim);
-	hf_local_unobserve(sim->local, &sim->kubelet->observer);
+	hf_memstore_unobserve(sim->memstore, &sim->kubelet->observer);
 	hf_map_destroy(sim->kubelet->pods);
 	hf_map_destroy(sim->kubelet->starts);
 	hf_timer_destroy(sim->kubelet->deeds);

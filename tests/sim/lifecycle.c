@@ -80,7 +80,7 @@ static void collect(void *arg, struct hf_doc *pod)
 static void list_pods(struct sim *sim, const char *node, struct pod_list *ret_list)
 {
 	*ret_list = (struct pod_list){.node = node, .pods = HF_VEC_INIT(PODS_MAX)};
-	hf_local_each(sim->local, &hf_pods, "default", collect, ret_list);
+	hf_memstore_each(sim->memstore, &hf_pods, "default", collect, ret_list);
 }
 
 static void list_release(struct pod_list *list)
@@ -93,7 +93,7 @@ static void list_release(struct pod_list *list)
 void sim_pod_mark(struct sim *sim, const char *name, const char *type, const char *status,
 		  const char *reason, const char *phase)
 {
-	struct hf_doc *pod = hf_local_peek(sim->local, &hf_pods, "default", name);
+	struct hf_doc *pod = hf_memstore_peek(sim->memstore, &hf_pods, "default", name);
 	HF_AUTO_JSON patch = hf_json_object();
 	struct hf_json *to = hf_json_ensure_object(patch, "status"), *list, *mine;
 	const struct hf_json *from = hf_json_path(hf_doc_json(pod), "status", "conditions", NULL);
@@ -144,8 +144,8 @@ static bool taints_execute(const struct sim_node *node)
 
 static void check_stray(struct sim *sim, const char *name)
 {
-	const struct sim_node *node =
-		sim_node_get(sim, node_of(hf_local_peek(sim->local, &hf_pods, "default", name)));
+	const struct sim_node *node = sim_node_get(
+		sim, node_of(hf_memstore_peek(sim->memstore, &hf_pods, "default", name)));
 
 	if (node != NULL && !taints_execute(node))
 		sim_check_stray(sim, name);
@@ -158,7 +158,7 @@ static void evict(void *arg)
 	HF_AUTOFREE char *name = hf_xstrdup(eviction->name);
 
 	hf_map_remove(sim->nodes->evictions, name);
-	if (hf_local_peek(sim->local, &hf_pods, "default", name) == NULL)
+	if (hf_memstore_peek(sim->memstore, &hf_pods, "default", name) == NULL)
 		return;
 	sim_tell(sim, "taint eviction: deletes %s, by name", name);
 	check_stray(sim, name);
@@ -221,7 +221,7 @@ void sim_lifecycle_taints(struct sim_node *node)
 
 static void handle_pod(struct sim *sim, const char *name, const char *node_name)
 {
-	struct hf_doc *pod = hf_local_peek(sim->local, &hf_pods, "default", name);
+	struct hf_doc *pod = hf_memstore_peek(sim->memstore, &hf_pods, "default", name);
 	struct sim_node *node;
 
 	if (pod == NULL) {
@@ -257,7 +257,7 @@ static void on_handle(void *arg)
 	handling_free(handling);
 }
 
-void sim_lifecycle_pod(struct sim *sim, const struct hf_local_change *change)
+void sim_lifecycle_pod(struct sim *sim, const struct hf_memstore_change *change)
 {
 	struct hf_doc *doc = change->after != NULL ? change->after : change->before;
 	bool bound = change->before != NULL && change->after != NULL &&

@@ -142,14 +142,14 @@ static void be_born(void *arg)
 {
 	struct sim_life *life = arg;
 	struct sim *sim = life->sim;
-	struct hf_local_faults faults;
+	struct hf_memstore_faults faults;
 	struct hf_error err;
 	int rc;
 
 	life->loop = hf_loop_create_virtual(hf_loop_wall(sim->loop) - sim_now(sim) + life->skew);
 	hf_loop_freeze(life->loop, sim_now(sim));
 	sim_faults_init(life, &faults);
-	life->bare = life->client = hf_local_client_create(sim->local, &faults);
+	life->bare = life->client = hf_memstore_client_create(sim->memstore, &faults);
 	if (sim->narrow)
 		life->client = sim_narrow_create(life->client);
 	sim_tell(sim, "%s: starts", life->name);
@@ -242,7 +242,7 @@ static void go_on(void *arg)
 	/* What came in meanwhile is read, or what was due is done first. */
 	if (sim_chance(sim, 500))
 		(void)hf_loop_run_ready(life->loop);
-	hf_local_client_pause(life->bare, false);
+	hf_memstore_client_pause(life->bare, false);
 }
 
 static void pause_life(struct sim_life *life)
@@ -251,7 +251,7 @@ static void pause_life(struct sim_life *life)
 
 	sim_tell(life->sim, "%s: is stopped for %lld s", life->name, (long long)(span / HF_SECOND));
 	life->paused = true;
-	hf_local_client_pause(life->bare, true);
+	hf_memstore_client_pause(life->bare, true);
 	hf_timer_arm(life->wake_timer, span);
 	/* Often it will be gone by then. */
 	if (sim_how(life->sim, 2) == 0)
@@ -264,7 +264,7 @@ static void list_again(void *arg)
 
 	sim_check_gap(life->sim);
 	if (life->bare != NULL)
-		hf_local_client_break_watches(life->bare, HF_E_GONE, "events were lost");
+		hf_memstore_client_break_watches(life->bare, HF_E_GONE, "events were lost");
 	/* One that is between two connections goes on from where it was. */
 	if (life->relist_twice)
 		hf_timer_arm(life->relist_timer, HF_MINUTE);

@@ -134,7 +134,7 @@ static void renew(struct sim_node *node)
 	char text[512], when[HF_TIME_TEXT_MAX + 8];
 	hf_time at = sim_node_renewed(node);
 	struct hf_doc *lease =
-		hf_local_peek(node->sim->local, &hf_leases, SIM_NODE_LEASES, node->name);
+		hf_memstore_peek(node->sim->memstore, &hf_leases, SIM_NODE_LEASES, node->name);
 
 	/* Its clock may be set between two renewals: that writes nothing. */
 	if (!node->exists || (lease != NULL && node->written == at))
@@ -160,7 +160,7 @@ static void scribble(struct sim_node *node)
 	snprintf(text, sizeof(text),
 		 "{\"metadata\":{\"annotations\":{\"example.com/looked\":\"%lld\"}}}",
 		 (long long)(sim_now(node->sim) / HF_US));
-	if (hf_local_peek(node->sim->local, &hf_leases, SIM_NODE_LEASES, node->name) != NULL)
+	if (hf_memstore_peek(node->sim->memstore, &hf_leases, SIM_NODE_LEASES, node->name) != NULL)
 		sim_patch(node->sim, &hf_leases, SIM_NODE_LEASES, node->name, NULL, text);
 }
 

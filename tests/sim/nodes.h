@@ -157,7 +157,7 @@ void sim_lifecycle_init(struct sim *sim);
 void sim_lifecycle_release(struct sim *sim);
 /* Something about a node changed: they look again. */
 void sim_lifecycle_wake(struct sim *sim);
-void sim_lifecycle_pod(struct sim *sim, const struct hf_local_change *change);
+void sim_lifecycle_pod(struct sim *sim, const struct hf_memstore_change *change);
 void sim_lifecycle_taints(struct sim_node *node);
 void sim_lifecycle_restart(struct sim *sim);
 /* A condition on a pod, by type, and perhaps a phase (NULL: as it is). */

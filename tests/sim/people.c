@@ -50,7 +50,7 @@ static struct hf_doc *random_object(struct sim *sim, const struct hf_resource *r
 	if (resource == NULL)
 		sim_each_job(sim, pick_one, &pick);
 	else
-		hf_local_each(sim->local, resource, "default", pick_one, &pick);
+		hf_memstore_each(sim->memstore, resource, "default", pick_one, &pick);
 	return hf_doc_ref(pick.doc);
 }
 
@@ -291,7 +291,7 @@ static void drop_finalizers(struct sim *sim)
 {
 	struct job_list list = {.jobs = HF_VEC_INIT(10000)};
 
-	hf_local_each(sim->local, &hf_pods, "default", drop_finalizer, &list);
+	hf_memstore_each(sim->memstore, &hf_pods, "default", drop_finalizer, &list);
 	for (size_t i = 0; i < list.jobs.len; i++) {
 		sim_patch(sim, &hf_pods, "default", hf_doc_name(list.jobs.items[i]), NULL,
 			  "{\"metadata\":{\"finalizers\":null}}");
@@ -406,7 +406,7 @@ void sim_people_act(struct sim *sim)
 void sim_people_keep(struct sim *sim, const struct hf_request *request)
 {
 	HF_AUTO_DOC job = hf_doc_ref(
-		hf_local_peek(sim->local, request->resource, request->ns, request->name));
+		hf_memstore_peek(sim->memstore, request->resource, request->ns, request->name));
 
 	if (job == NULL)
 		return;
@@ -454,7 +454,7 @@ static void evict_strangers(struct sim *sim, const struct hf_resource *resource)
 					.label_selector = "stranger=yes"};
 	HF_AUTO_RESULT result = {0};
 
-	hf_local_apply(sim->local, &list, &result);
+	hf_memstore_apply(sim->memstore, &list, &result);
 	for (size_t i = 0; i < result.n_items; i++)
 		delete_object(sim, resource, result.items[i], false);
 }

@@ -423,7 +423,7 @@ static void promise_5_the_budget_is_looked_at_when_it_is_spent(void **state)
 	rw_run(w, 5 * HF_SECOND);
 	rw_say(w, 3, RW_RESET);
 	/* The watch of nodes has not told of it when the plan is made. */
-	hf_local_client_break_watches(w->client, HF_E_UNAVAILABLE, "gone");
+	hf_memstore_client_break_watches(w->client, HF_E_UNAVAILABLE, "gone");
 	rw_patch(w, &hf_nodes, "n005", "{'spec':{'unschedulable':true}}");
 	rw_run(w, HF_MINUTE);
 	assert_int_equal(rw_count_tainted(w), 0);

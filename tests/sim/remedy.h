@@ -34,11 +34,11 @@ struct rw_met {
 
 struct rw {
 	struct hf_loop *loop;
-	struct hf_local *local;
+	struct hf_memstore *memstore;
 	struct hf_store *client;
 	struct hf_operator *op;
 	struct hf_metrics *metrics;
-	struct hf_local_observer observer;
+	struct hf_memstore_observer observer;
 	struct hf_timer *death;
 	struct hf_rng rng;
 	int nodes;

@@ -42,7 +42,7 @@ static int apply(struct rw *w, const struct hf_request *request)
 {
 	HF_AUTO_RESULT result = {0};
 
-	hf_local_apply(w->local, request, &result);
+	hf_memstore_apply(w->memstore, request, &result);
 	if (result.code != 0)
 		fprintf(stderr, "%s: %s\n", hf_str_or(request->name, "?"), result.err.text);
 	return result.code;
@@ -122,7 +122,7 @@ void rw_delete(struct rw *w, const struct hf_resource *resource, const char *nam
 const struct hf_json *rw_get(struct rw *w, const struct hf_resource *resource, const char *ns,
 			     const char *name)
 {
-	return hf_doc_json(hf_local_peek(w->local, resource, ns, name));
+	return hf_doc_json(hf_memstore_peek(w->memstore, resource, ns, name));
 }
 
 static void name_of(int node, char name[16])
@@ -325,7 +325,7 @@ static void check_put(struct rw *w, const struct hf_json *node)
 	hf_time now = hf_loop_wall(w->loop);
 	int out = 0, lately = 1, index;
 
-	hf_local_each(w->local, &hf_nodes, NULL, count_out, &out);
+	hf_memstore_each(w->memstore, &hf_nodes, NULL, count_out, &out);
 	if (w->limit >= 0 && out > w->limit)
 		break_it(w, "more nodes are out than may be", node);
 	for (int i = 0; i < w->taints_put; i++)
@@ -363,7 +363,7 @@ static void check_taken_off(struct rw *w, const struct hf_json *node)
 		break_it(w, "it is released though it is not well", node);
 }
 
-static void on_change(void *arg, const struct hf_local_change *change)
+static void on_change(void *arg, const struct hf_memstore_change *change)
 {
 	struct rw *w = arg;
 	const struct hf_json *before = hf_doc_json(change->before);
@@ -444,7 +444,7 @@ static void on_request(void *arg, const struct hf_request *request, struct hf_fa
 
 void rw_start(struct rw *w)
 {
-	const struct hf_local_faults faults = {.request = on_request, .arg = w};
+	const struct hf_memstore_faults faults = {.request = on_request, .arg = w};
 	static const struct hf_framework *const frameworks[] = {&hf_framework_pytorch, NULL};
 	struct hf_operator_options options = {.loop = w->loop,
 					      .frameworks = frameworks,
@@ -454,7 +454,7 @@ void rw_start(struct rw *w)
 					      .remedies = true};
 	struct hf_error err = {0};
 
-	w->client = hf_local_client_create(w->local, &faults);
+	w->client = hf_memstore_client_create(w->memstore, &faults);
 	options.store = w->client;
 	assert_ok(hf_operator_create(&options, &w->op, &err), &err);
 	hf_operator_start(w->op);
@@ -558,22 +558,23 @@ bool rw_event(struct rw *w, const char *reason, const char *name)
 {
 	struct wanted_event wanted = {reason, name, false};
 
-	hf_local_each(w->local, &hf_events, NULL, look_at_event, &wanted);
+	hf_memstore_each(w->memstore, &hf_events, NULL, look_at_event, &wanted);
 	return wanted.found;
 }
 
 int rw_setup(void **state)
 {
 	struct rw *w = hf_xcalloc(1, sizeof(*w));
-	const struct hf_local_options options = {.event_ttl = HF_DAY};
+	const struct hf_memstore_options options = {.event_ttl = HF_DAY};
 	struct hf_error err = {0};
 
 	w->loop = hf_loop_create_virtual(RW_START);
-	assert_ok(hf_local_create(w->loop, &options, &w->local, &err), &err);
+	assert_ok(hf_memstore_create(w->loop, &options, &w->memstore, &err), &err);
 	w->metrics = hf_metrics_create();
 	w->death = hf_timer_create(w->loop, die, w);
-	w->observer = (struct hf_local_observer){.changed = on_change, .reset = on_reset, .arg = w};
-	hf_local_observe(w->local, &w->observer);
+	w->observer =
+		(struct hf_memstore_observer){.changed = on_change, .reset = on_reset, .arg = w};
+	hf_memstore_observe(w->memstore, &w->observer);
 	w->limit = w->rate = -1;
 	hf_rng_init(&w->rng, 1);
 	*state = w;
@@ -585,9 +586,9 @@ int rw_teardown(void **state)
 	struct rw *w = *state;
 
 	rw_stop(w);
-	hf_local_unobserve(w->local, &w->observer);
+	hf_memstore_unobserve(w->memstore, &w->observer);
 	hf_timer_destroy(w->death);
-	hf_local_destroy(w->local);
+	hf_memstore_destroy(w->memstore);
 	hf_metrics_destroy(w->metrics);
 	hf_loop_destroy(w->loop);
 	free(w);

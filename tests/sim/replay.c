@@ -41,7 +41,7 @@ struct replay {
 	struct hf_map *facts; /* uid → the last facts */
 	struct hf_map *first; /* name → its first version */
 	HF_VEC(struct seen) seen;
-	struct hf_local_observer observer;
+	struct hf_memstore_observer observer;
 	bool failed;
 };
 
@@ -164,7 +164,7 @@ static void remember(struct hf_map *map, const char *key, const char *value)
 	hf_assert(put);
 }
 
-static void on_change(void *arg, const struct hf_local_change *change)
+static void on_change(void *arg, const struct hf_memstore_change *change)
 {
 	struct replay *replay = arg;
 	struct hf_doc *doc = change->after != NULL ? change->after : change->before;
@@ -244,7 +244,7 @@ static int ask(struct replay *replay, const struct hf_json *line)
 {
 	const char *verb = text_of(line, "do"), *name = text_of(line, "name");
 	const struct hf_resource *resource = hf_resource_by_word(text_of(line, "resource"));
-	struct hf_doc *now = hf_local_peek(replay->sim->local, resource, NS, name);
+	struct hf_doc *now = hf_memstore_peek(replay->sim->memstore, resource, NS, name);
 	const char *version = text_of(line, "version"),
 		   *uid = real_uid(replay, text_of(line, "uid"));
 	struct hf_json *body =
@@ -288,7 +288,7 @@ static int ask(struct replay *replay, const struct hf_json *line)
 		.precondition_resource_version = deletes ? number : NULL,
 	};
 
-	hf_local_apply(replay->sim->local, &request, &result);
+	hf_memstore_apply(replay->sim->memstore, &request, &result);
 	return code_of(result.code);
 }
 
@@ -296,7 +296,7 @@ static int ask(struct replay *replay, const struct hf_json *line)
 static void deed(struct replay *replay, const char *what)
 {
 	struct sim *sim = replay->sim;
-	struct hf_doc *pod = hf_local_peek(sim->local, &hf_pods, NS, "t-worker-0");
+	struct hf_doc *pod = hf_memstore_peek(sim->memstore, &hf_pods, NS, "t-worker-0");
 	struct sim_node *node =
 		sim_node_get(sim, hf_json_path_str(hf_doc_json(pod), "spec", "nodeName", NULL));
 
@@ -360,7 +360,8 @@ static void forget_seen(struct replay *replay)
 static const char *version_of(struct replay *replay, const struct hf_json *line)
 {
 	const struct hf_resource *resource = hf_resource_by_word(text_of(line, "resource"));
-	struct hf_doc *doc = hf_local_peek(replay->sim->local, resource, NS, text_of(line, "name"));
+	struct hf_doc *doc =
+		hf_memstore_peek(replay->sim->memstore, resource, NS, text_of(line, "name"));
 
 	return doc == NULL ? "" : hf_doc_resource_version(doc);
 }
@@ -426,12 +427,12 @@ static void play(struct sim *sim, void *arg)
 	struct replay *replay = arg;
 
 	replay->sim = sim;
-	replay->observer =
-		(struct hf_local_observer){.changed = on_change, .reset = on_reset, .arg = replay};
-	hf_local_observe(sim->local, &replay->observer);
+	replay->observer = (struct hf_memstore_observer){
+		.changed = on_change, .reset = on_reset, .arg = replay};
+	hf_memstore_observe(sim->memstore, &replay->observer);
 	while (replay->at < replay->lines.len && !replay->failed)
 		step(replay);
-	hf_local_unobserve(sim->local, &replay->observer);
+	hf_memstore_unobserve(sim->memstore, &replay->observer);
 	forget_seen(replay);
 }
 
@@ -440,18 +441,18 @@ static void play_alone(struct replay *replay)
 {
 	struct sim *sim = hf_xcalloc(1, sizeof(*sim));
 	struct hf_rng rng;
-	struct hf_local_options options = {.random = random_bytes, .random_arg = &rng};
+	struct hf_memstore_options options = {.random = random_bytes, .random_arg = &rng};
 	struct hf_error err;
 	int rc;
 
 	hf_rng_init(&rng, 1);
 	sim->loop = hf_loop_create_virtual(SIM_WALL_START);
-	rc = hf_local_create(sim->loop, &options, &sim->local, &err);
+	rc = hf_memstore_create(sim->loop, &options, &sim->memstore, &err);
 	hf_assert(rc == 0);
-	sim->gc = hf_gc_create(sim->local, NULL);
+	sim->gc = hf_gc_create(sim->memstore, NULL);
 	play(sim, replay);
 	hf_gc_destroy(sim->gc);
-	hf_local_destroy(sim->local);
+	hf_memstore_destroy(sim->memstore);
 	hf_loop_destroy(sim->loop);
 	free(sim);
 }

@@ -53,7 +53,7 @@ int sim_apply(struct sim *sim, const struct hf_request *request)
 {
 	HF_AUTO_RESULT result = {0};
 
-	hf_local_apply(sim->local, request, &result);
+	hf_memstore_apply(sim->memstore, request, &result);
 	if (result.code != 0)
 		sim_tell(sim, "  (not done: %s)", result.err.text);
 	return result.code;
@@ -240,14 +240,14 @@ static void live(struct sim *sim)
 
 static void world_begin(struct sim *sim)
 {
-	struct hf_local_options options = {.random = random_bytes, .random_arg = sim};
+	struct hf_memstore_options options = {.random = random_bytes, .random_arg = sim};
 	struct hf_error err;
 	int rc;
 
 	sim->loop = hf_loop_create_virtual(SIM_WALL_START);
-	rc = hf_local_create(sim->loop, &options, &sim->local, &err);
+	rc = hf_memstore_create(sim->loop, &options, &sim->memstore, &err);
 	hf_assert(rc == 0);
-	sim->gc = hf_gc_create(sim->local, NULL);
+	sim->gc = hf_gc_create(sim->memstore, NULL);
 	sim_checks_init(sim);
 	sim_kubelet_init(sim);
 	if (sim->played)
@@ -270,7 +270,7 @@ static void world_end(struct sim *sim)
 	sim_kubelet_release(sim);
 	sim_checks_release(sim);
 	hf_gc_destroy(sim->gc);
-	hf_local_destroy(sim->local);
+	hf_memstore_destroy(sim->memstore);
 	hf_loop_destroy(sim->loop);
 }
 

@@ -7,9 +7,9 @@
 #include "base/random.h"
 #include "base/strbuf.h"
 #include "json/doc.h"
+#include "loop/loop.h"
 #include "memstore/gc.h"
 #include "memstore/memstore.h"
-#include "loop/loop.h"
 #include "operator/manager.h"
 #include "sim/trouble.h"
 
@@ -102,7 +102,7 @@ bool sim_advance(struct sim *sim, hf_time until);
 
 /* --- faults.c: between the operators and the store ------------------------------------------- */
 
-void sim_faults_init(struct sim_life *life, struct hf_local_faults *ret_faults);
+void sim_faults_init(struct sim_life *life, struct hf_memstore_faults *ret_faults);
 
 /* --- narrow.c: CRDs that do not keep what is ours ------------------------------------------ */
 
@@ -160,7 +160,7 @@ struct sim {
 	bool narrow;
 	bool calm;
 	struct hf_loop *loop;
-	struct hf_local *local;
+	struct hf_memstore *memstore;
 	struct hf_gc *gc;
 
 	struct sim_life lives[SIM_LIVES_MAX];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#ifndef HF_LOCAL_CGROUP_INTERNAL_H
-#define HF_LOCAL_CGROUP_INTERNAL_H
+#ifndef HF_KUBELET_RUNTIME_CGROUP_INTERNAL_H
+#define HF_KUBELET_RUNTIME_CGROUP_INTERNAL_H
 
 #include "base/error.h"
 

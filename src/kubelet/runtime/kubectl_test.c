@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 /* Tests the stand-in for kubectl with a shim without namespaces. This program is its own shim and
- * its own kubectl: main calls hf_local_helper_main first. The example of an MPIJob tests the same
+ * its own kubectl: main calls hf_shim_helper_main first. The example of an MPIJob tests the same
  * with namespaces. */
 
 struct fixture {
@@ -261,7 +261,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(the_delivery_is_known_by_its_image_and_lack_of_a_command),
 		T(what_is_delivered_is_a_program),
 	};
-	int rc = hf_local_helper_main(argc, argv);
+	int rc = hf_shim_helper_main(argc, argv);
 
 	return rc >= 0 ? rc : cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#ifndef HF_LOCAL_SELF_TEST_H
-#define HF_LOCAL_SELF_TEST_H
+#ifndef HF_KUBELET_RUNTIME_SELF_TEST_H
+#define HF_KUBELET_RUNTIME_SELF_TEST_H
 
-/* For tests that are their own shim: main calls hf_local_helper_main before anything else. */
+/* For tests that are their own shim: main calls hf_shim_helper_main before anything else. */
 
 #include "harness/test.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#ifndef HF_LOCAL_SHIM_INTERNAL_H
-#define HF_LOCAL_SHIM_INTERNAL_H
+#ifndef HF_KUBELET_RUNTIME_SHIM_INTERNAL_H
+#define HF_KUBELET_RUNTIME_SHIM_INTERNAL_H
 
 #include "base/arena.h"
 #include "base/error.h"
@@ -21,7 +21,7 @@
  *
  *       pod.json              struct hf_shim_pod, written before the shim starts
  *       lock                  locked (flock) as long as the shim lives
- *       journal               local/journal_internal.h
+ *       journal               kubelet/runtime/journal_internal.h
  *       ctl                   the socket (SOCK_SEQPACKET)
  *       run/NAME.N.json       struct hf_run of attempt N; the shim unlinks it after reading
  *       logs/NAME.N.log       CRI lines; older parts .log.1, .log.2 …

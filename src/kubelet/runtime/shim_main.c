@@ -319,7 +319,7 @@ int hf_shim_main(int argc, char **argv)
 	return 2;
 }
 
-int hf_local_helper_main(int argc, char **argv)
+int hf_shim_helper_main(int argc, char **argv)
 {
 	if (argc > 1 && hf_streq(argv[1], "shim"))
 		return hf_shim_main(argc - 1, argv + 1);

@@ -24,7 +24,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* This program is its own shim: main calls hf_local_helper_main first. */
+/* This program is its own shim: main calls hf_shim_helper_main first. */
 
 /* seconds; far more than any step takes, so only a broken shim reaches it */
 #define WAIT_S 60
@@ -957,7 +957,7 @@ int main(int argc, char **argv)
 		P(every_process_of_a_container_dies_with_its_program),
 		P(when_the_shim_is_killed_nothing_of_the_pod_runs_on),
 	};
-	int rc = hf_local_helper_main(argc, argv);
+	int rc = hf_shim_helper_main(argc, argv);
 
 	if (rc >= 0)
 		return rc;
