@@ -271,7 +271,7 @@ static struct hf_call *client_request(struct hf_store *store, const struct hf_re
 	struct memstore_client *client = (struct memstore_client *)store;
 	struct memstore_call *call = hf_xcalloc(1, sizeof(*call));
 
-	call->base.ops = &hf_memstore_ops;
+	call->base.ops = store->ops;
 	call->client = client;
 	call->request = hf_request_copy(request);
 	call->done = done;
@@ -314,7 +314,7 @@ static void client_destroy(struct hf_store *store)
 	hf_memstore_client_free(client);
 }
 
-const struct hf_store_ops hf_memstore_ops = {
+static const struct hf_store_ops client_ops = {
 	.name = "local",
 	.request = client_request,
 	.cancel = client_cancel,
@@ -330,7 +330,7 @@ struct memstore_client *hf_memstore_client_new(struct hf_memstore *memstore,
 {
 	struct memstore_client *client = hf_xcalloc(1, sizeof(*client));
 
-	client->base.ops = &hf_memstore_ops;
+	client->base.ops = &client_ops;
 	client->memstore = memstore;
 	if (f)
 		client->faults = *f;

@@ -214,6 +214,9 @@ int hf_op_size_check(struct hf_op *op, const struct hf_json *object, const char 
 /* Gives object the next version and stores it. Takes over object; its root and metadata must be
  * private. */
 struct hf_doc *hf_op_store(struct hf_op *op, struct hf_entry *entry, struct hf_json *object);
+/* The same for a new object. */
+struct hf_doc *hf_op_store_new(struct hf_op *op, const char *ns, const char *name,
+			       struct hf_json *object);
 /* Deletes the object; returns a new reference to its last version. */
 struct hf_doc *hf_op_remove(struct hf_op *op, struct hf_entry *entry);
 /* Runs the kind's rules on a private copy of *object, and replaces *object by the copy. */
@@ -229,7 +232,7 @@ int hf_op_patch(struct hf_op *op);
 int hf_op_delete(struct hf_op *op);
 /* Writes the replicas of a Scale to the object. The reply is the new Scale. */
 int hf_op_scale_put(struct hf_op *op, struct hf_entry *entry, const struct hf_json *scale);
-int hf_op_bind(struct hf_op *op);  /* CREATE of pods/binding */
+int hf_op_bind(struct hf_op *op);  /* CREATE of pods/binding (engine_bind.c) */
 int hf_op_evict(struct hf_op *op); /* CREATE of pods/eviction (engine_delete.c) */
 /* Makes the Scale of an object; NULL after hf_op_fail. */
 struct hf_json *hf_op_scale_of(struct hf_op *op, struct hf_entry *entry);

@@ -101,7 +101,7 @@ struct hf_log_stream *hf_memstore_log_start(struct hf_store *store,
 	struct memstore_client *client = (struct memstore_client *)store;
 	struct memstore_log *s = hf_xcalloc(1, sizeof(*s));
 
-	s->base.ops = &hf_memstore_ops;
+	s->base.ops = store->ops;
 	s->client = client;
 	s->fn = fn;
 	s->arg = arg;

@@ -9,70 +9,15 @@
 #include <stdlib.h>
 
 /*
- * The store on a loop: turns, commits, observers, and the calls of in-process controllers.
+ * The store on a loop: its creation, its end and its turns.
  *
  * A turn is one posted task (run_turn): it applies the waiting requests, commits once, tells
- * observers, answers, and feeds the watches. Nothing is reported before it is committed. A failed
- * commit is undone in memory, and observers get reset.
+ * observers, answers, and feeds the watches.
  */
 
 #define OBSERVERS_MAX 64
 
 /* --- a turn --- */
-
-void hf_memstore_wake(struct hf_memstore *memstore)
-{
-	hf_task_post(memstore->turn);
-}
-
-static void notify_change(void *arg, struct hf_change *c)
-{
-	struct hf_memstore *memstore = arg;
-	struct hf_memstore_change change = {
-		.resource = c->kind->resource,
-		.before = c->before.doc,
-		.after = c->after,
-		.version = c->version,
-	};
-
-	for (size_t i = 0; i < memstore->observers.len; i++)
-		memstore->observers.items[i]->changed(memstore->observers.items[i]->arg, &change);
-}
-
-static void notify_reset(struct hf_memstore *memstore)
-{
-	for (size_t i = 0; i < memstore->observers.len; i++)
-		memstore->observers.items[i]->reset(memstore->observers.items[i]->arg);
-}
-
-/* Records the result of a commit. on_health hears of a change only, not of each failure. */
-static void set_health(struct hf_memstore *memstore, const struct hf_error *why)
-{
-	int before = memstore->health.code;
-
-	memstore->health = why ? *why : (struct hf_error){0};
-	if (memstore->on_health && before != memstore->health.code)
-		memstore->on_health(memstore->health_arg, why);
-}
-
-int hf_memstore_commit(struct hf_memstore *memstore, struct hf_error *err)
-{
-	struct hf_error why = {0};
-
-	if (memstore->engine->pending.len == 0)
-		return 0;
-	if (memstore->sqlite && hf_sqlite_commit(memstore->sqlite, memstore->engine, &why)) {
-		set_health(memstore, &why);
-		hf_engine_undo(memstore->engine);
-		notify_reset(memstore);
-		return hf_error_set(err, why.code, "%s", why.text);
-	}
-	set_health(memstore, NULL);
-	hf_engine_commit(memstore->engine, notify_change, memstore);
-	if (memstore->n_bookmark_watches > 0 && !hf_timer_armed(memstore->bookmark))
-		hf_timer_arm(memstore->bookmark, memstore->bookmark_every);
-	return 0;
-}
 
 /* Removes expired Events. The timer is armed only while the store has Events. */
 static void expire_events(void *arg)
@@ -228,91 +173,6 @@ struct hf_loop *hf_memstore_loop(const struct hf_memstore *memstore)
 struct hf_store *hf_memstore_store(struct hf_memstore *memstore)
 {
 	return &memstore->own->base;
-}
-
-int hf_memstore_health(const struct hf_memstore *memstore, struct hf_error *err)
-{
-	if (memstore->health.code && err)
-		*err = memstore->health;
-	return memstore->health.code;
-}
-
-size_t hf_memstore_count(const struct hf_memstore *memstore, const struct hf_resource *resource)
-{
-	const struct hf_kind *kind = hf_engine_kind(memstore->engine, resource);
-
-	return kind ? kind->entries.len : 0;
-}
-
-size_t hf_memstore_bytes(const struct hf_memstore *memstore)
-{
-	return memstore->engine->bytes;
-}
-
-void hf_memstore_apply(struct hf_memstore *memstore, const struct hf_request *request,
-		       struct hf_result *ret_result)
-{
-	hf_engine_apply(memstore->engine, request, ret_result);
-	if (memstore->engine->pending.len > 0)
-		hf_memstore_wake(memstore);
-}
-
-struct hf_doc *hf_memstore_peek(struct hf_memstore *memstore, const struct hf_resource *resource,
-				const char *ns, const char *name)
-{
-	const struct hf_kind *kind = hf_engine_kind(memstore->engine, resource);
-	struct hf_entry *entry = kind ? hf_kind_find(kind, ns, name) : NULL;
-
-	return entry ? entry->doc : NULL;
-}
-
-void hf_memstore_each(struct hf_memstore *memstore, const struct hf_resource *resource,
-		      const char *ns, hf_memstore_each_fn fn, void *arg)
-{
-	const struct hf_kind *kind = hf_engine_kind(memstore->engine, resource);
-
-	if (!kind)
-		return;
-	for (size_t i = hf_kind_lower_bound(kind, hf_str_or(ns, ""), ""); i < kind->entries.len;
-	     i++) {
-		struct hf_entry *entry = kind->entries.items[i];
-		if (ns && kind->resource->namespaced && !hf_streq(entry->ns, ns))
-			break;
-		fn(arg, entry->doc);
-	}
-}
-
-int hf_memstore_flush(struct hf_memstore *memstore, struct hf_error *err)
-{
-	int rc = hf_memstore_commit(memstore, err);
-
-	hf_memstore_wake(memstore);
-	return rc;
-}
-
-void hf_memstore_observe(struct hf_memstore *memstore, const struct hf_memstore_observer *observer)
-{
-	hf_assert(observer->changed && observer->reset);
-	hf_assert(HF_VEC_PUSH(&memstore->observers, observer));
-}
-
-void hf_memstore_unobserve(struct hf_memstore *memstore,
-			   const struct hf_memstore_observer *observer)
-{
-	for (size_t i = 0; i < memstore->observers.len; i++)
-		if (memstore->observers.items[i] == observer) {
-			HF_VEC_REMOVE(&memstore->observers, i);
-			return;
-		}
-}
-
-void hf_memstore_set_rules(struct hf_memstore *memstore, const struct hf_resource *resource,
-			   const struct hf_memstore_rules *rules)
-{
-	struct hf_kind *kind = hf_engine_kind(memstore->engine, resource);
-
-	hf_assert(kind);
-	kind->rules = *rules;
 }
 
 void hf_memstore_set_logs(struct hf_memstore *memstore, const struct hf_memstore_logs *logs)

@@ -10,8 +10,8 @@
 /*
  * Shared by the files that put the engine on a loop. A turn takes the waiting requests, applies
  * them in order, commits once, tells observers, answers, and feeds the watches, all in one posted
- * task. memstore.c runs the turn, client.c has the requests, watch.c the watches, logs.c the logs,
- * sqlite.c the disk.
+ * task. memstore.c runs the turn, client.c has the requests, commit.c commits, watch.c feeds the
+ * watches, logs.c has the logs, sqlite.c the disk.
  */
 struct hf_sqlite;
 struct memstore_call;
@@ -54,14 +54,13 @@ struct hf_memstore {
 	bool ending;
 };
 
-/* memstore.c */
+/* commit.c */
 /* Posts a turn. */
 void hf_memstore_wake(struct hf_memstore *memstore);
 /* Commits pending changes and tells observers; after a failure undoes them and calls reset. */
 int hf_memstore_commit(struct hf_memstore *memstore, struct hf_error *err);
 
 /* client.c */
-extern const struct hf_store_ops hf_memstore_ops;
 struct memstore_client *hf_memstore_client_new(struct hf_memstore *memstore,
 					       const struct hf_memstore_faults *f);
 /* Applies the waiting requests, commits, and answers them. */

@@ -470,7 +470,7 @@ struct hf_watch *hf_memstore_watch_start(struct hf_store *store,
 	struct memstore_watch *w = hf_xcalloc(1, sizeof(*w));
 	struct hf_error err = {0};
 
-	w->base.ops = &hf_memstore_ops;
+	w->base.ops = store->ops;
 	w->client = client;
 	w->kind = hf_engine_kind(memstore->engine, options->resource);
 	w->fn = fn;

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "base/str.h"
+#include "memstore/memstore_internal.h"
+
+/* The synchronous calls of in-process controllers: reads and writes of the engine without a client.
+ * The turn that follows commits what they wrote. */
+
+void hf_memstore_apply(struct hf_memstore *memstore, const struct hf_request *request,
+		       struct hf_result *ret_result)
+{
+	hf_engine_apply(memstore->engine, request, ret_result);
+	if (memstore->engine->pending.len > 0)
+		hf_memstore_wake(memstore);
+}
+
+struct hf_doc *hf_memstore_peek(struct hf_memstore *memstore, const struct hf_resource *resource,
+				const char *ns, const char *name)
+{
+	const struct hf_kind *kind = hf_engine_kind(memstore->engine, resource);
+	struct hf_entry *entry = kind ? hf_kind_find(kind, ns, name) : NULL;
+
+	return entry ? entry->doc : NULL;
+}
+
+void hf_memstore_each(struct hf_memstore *memstore, const struct hf_resource *resource,
+		      const char *ns, hf_memstore_each_fn fn, void *arg)
+{
+	const struct hf_kind *kind = hf_engine_kind(memstore->engine, resource);
+
+	if (!kind)
+		return;
+	for (size_t i = hf_kind_lower_bound(kind, hf_str_or(ns, ""), ""); i < kind->entries.len;
+	     i++) {
+		struct hf_entry *entry = kind->entries.items[i];
+		if (ns && kind->resource->namespaced && !hf_streq(entry->ns, ns))
+			break;
+		fn(arg, entry->doc);
+	}
+}
+
+size_t hf_memstore_count(const struct hf_memstore *memstore, const struct hf_resource *resource)
+{
+	const struct hf_kind *kind = hf_engine_kind(memstore->engine, resource);
+
+	return kind ? kind->entries.len : 0;
+}
+
+size_t hf_memstore_bytes(const struct hf_memstore *memstore)
+{
+	return memstore->engine->bytes;
+}
+
+void hf_memstore_set_rules(struct hf_memstore *memstore, const struct hf_resource *resource,
+			   const struct hf_memstore_rules *rules)
+{
+	struct hf_kind *kind = hf_engine_kind(memstore->engine, resource);
+
+	hf_assert(kind);
+	kind->rules = *rules;
+}
