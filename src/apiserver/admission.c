@@ -9,7 +9,6 @@
 #include "store/resource.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /*
  * Admission of jobs, and the table that gives each kind its rules.
@@ -65,20 +64,6 @@ static int prune_job(struct hf_json *object, const struct hf_framework *framewor
 		}
 	}
 	return HF_E_BAD_REQUEST;
-}
-
-void hf_admission_report(struct hf_admission *admission, const struct hf_field_errors *errors)
-{
-	for (size_t i = 0; i < errors->len; i++) {
-		HF_AUTO_STRBUF sb = HF_STRBUF_INIT(8192);
-		const struct hf_field_error *error = &errors->items[i];
-		size_t skip = strlen(error->field) + strlen(": ");
-		hf_field_error_write(error, &sb);
-		hf_admission_cause(admission, hf_problem_reason(error->problem), error->field,
-				   sb.len > skip ? sb.data + skip : sb.data);
-	}
-	for (size_t i = 0; i < errors->warnings_len; i++)
-		hf_admission_warn(admission, errors->warnings[i]);
 }
 
 int hf_admit_job(void *arg, struct hf_admission *admission, struct hf_error *err)

@@ -325,3 +325,17 @@ int hf_fields_check(struct hf_admission *admission, const struct hf_schema *sche
 	hf_strbuf_release(&walk.path);
 	return rc;
 }
+
+void hf_admission_report(struct hf_admission *admission, const struct hf_field_errors *errors)
+{
+	for (size_t i = 0; i < errors->len; i++) {
+		HF_AUTO_STRBUF sb = HF_STRBUF_INIT(8192);
+		const struct hf_field_error *error = &errors->items[i];
+		size_t skip = strlen(error->field) + strlen(": ");
+		hf_field_error_write(error, &sb);
+		hf_admission_cause(admission, hf_problem_reason(error->problem), error->field,
+				   sb.len > skip ? sb.data + skip : sb.data);
+	}
+	for (size_t i = 0; i < errors->warnings_len; i++)
+		hf_admission_warn(admission, errors->warnings[i]);
+}

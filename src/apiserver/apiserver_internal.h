@@ -40,6 +40,7 @@ struct apiserver_stream {
 };
 void hf_apiserver_stream_link(struct hf_apiserver *server, struct apiserver_stream *stream);
 void hf_apiserver_stream_unlink(struct apiserver_stream *stream);
+void hf_apiserver_streams_end(struct hf_apiserver *server);
 
 /* --- reading requests (request.c); strings are borrowed from the exchange or options --- */
 /* Reads dryRun, fieldManager and fieldValidation. */
@@ -51,6 +52,19 @@ int hf_apiserver_read_object(struct hf_exchange *ex, struct hf_doc **ret_doc, st
 /* Reads a DeleteOptions object; options may be NULL. */
 int hf_apiserver_delete_options(const struct hf_json *options, struct hf_request *request,
 				struct hf_error *err) HF_MUST_CHECK;
+/* The verb of a method on a path, an enum hf_verb; -1: the path does not allow the method. */
+int hf_apiserver_verb_of(const struct hf_exchange *ex, const struct apiserver_route *route);
+/* Reads what a request of request->verb needs. The caller owns request->body and *ret_options, the
+ * body of a deletion. */
+int hf_apiserver_read_request(struct hf_exchange *ex, struct hf_request *request,
+			      struct hf_doc **ret_options, struct hf_error *err) HF_MUST_CHECK;
+/* Reads the selectors and the page of a LIST. */
+int hf_apiserver_read_list(const struct hf_exchange *ex, struct hf_request *request,
+			   struct hf_error *err) HF_MUST_CHECK;
+/* Reads the options of a deletion, from the body or else the query. */
+int hf_apiserver_read_delete(struct hf_exchange *ex, struct hf_request *request,
+			     struct hf_doc **ret_options, struct hf_error *err) HF_MUST_CHECK;
+
 /* --- eviction.c --- */
 /* Serves POST pods/NAME/eviction; finishes the exchange. */
 void hf_apiserver_evict(struct hf_apiserver *server, struct hf_exchange *ex,

@@ -12,6 +12,11 @@
  * form is not implemented; clients that prefer it accept plain lists.
  */
 
+bool hf_apiserver_serves(const struct hf_apiserver *server, const struct hf_resource *resource)
+{
+	return server->options.serves == NULL || server->options.serves(resource);
+}
+
 static struct hf_json *make_list(const char *kind)
 {
 	struct hf_json *object = hf_json_object();

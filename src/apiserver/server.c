@@ -19,25 +19,6 @@
 #define CONNECTIONS_MAX 1024
 #define METRICS_BYTES_MAX ((size_t)4 << 20)
 
-/* ---- streams ------------------------------------------------------------------------------ */
-
-void hf_apiserver_stream_link(struct hf_apiserver *server, struct apiserver_stream *stream)
-{
-	stream->server = server;
-	stream->next = server->streams;
-	if (stream->next != NULL)
-		stream->next->prev = stream;
-	server->streams = stream;
-}
-
-void hf_apiserver_stream_unlink(struct apiserver_stream *stream)
-{
-	*(stream->prev != NULL ? &stream->prev->next : &stream->server->streams) = stream->next;
-	if (stream->next != NULL)
-		stream->next->prev = stream->prev;
-	stream->prev = stream->next = NULL;
-}
-
 /* ---- authentication ------------------------------------------------------------------------- */
 
 /* Compares in a time that does not depend on where the token differs. */
@@ -198,11 +179,6 @@ static void on_request(void *arg, struct hf_exchange *ex)
 
 /* ---- life --------------------------------------------------------------------------------- */
 
-bool hf_apiserver_serves(const struct hf_apiserver *server, const struct hf_resource *resource)
-{
-	return server->options.serves == NULL || server->options.serves(resource);
-}
-
 static int create_server(struct hf_apiserver *server, struct hf_error *err)
 {
 	struct hf_http_server_spec spec = {
@@ -273,6 +249,5 @@ void hf_apiserver_quiesce(struct hf_apiserver *server)
 {
 	server->quiet = true;
 	hf_http_server_quiesce(server->http);
-	while (server->streams != NULL)
-		server->streams->end(server->streams);
+	hf_apiserver_streams_end(server);
 }
