@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "kubelet/kubelet_internal.h"
+#include "kubelet/pod_internal.h"
 
 #include "base/mem.h"
-#include "base/str.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -138,4 +137,18 @@ void hf_kevent_node(struct hf_kubelet *kubelet, const char *type, const char *re
 	const struct about about = {"Node", NULL, kubelet->node_name, kubelet->node_name};
 
 	send_event(kubelet, "default", make_event(kubelet, &about, type, reason, message));
+}
+
+/* --- notices for the user --- */
+
+void hf_kubelet_notice(struct hf_kubelet *k, const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (k->notice)
+		k->notice(k->arg, text);
 }

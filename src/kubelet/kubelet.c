@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "kubelet/kubelet_internal.h"
+#include "kubelet/pod_internal.h"
 
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "kubelet/runtime/netns_internal.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -27,22 +25,6 @@
 #define PODS_KNOWN_MAX 4096
 #define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #define LEFTOVERS_WAIT_MS 10000
-/* time limit for writing final statuses once no container runs */
-#define DRAIN_STATUS_MAX (5 * HF_SECOND)
-
-/* --- helpers for the other parts --- */
-
-void hf_kubelet_notice(struct hf_kubelet *k, const char *fmt, ...)
-{
-	char text[1024];
-	va_list ap;
-
-	va_start(ap, fmt);
-	(void)vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	if (k->notice)
-		k->notice(k->arg, text);
-}
 
 struct hf_kpod *hf_kubelet_find(const struct hf_kubelet *k, const char *ns, const char *name)
 {
@@ -56,55 +38,6 @@ struct hf_kpod *hf_kubelet_find(const struct hf_kubelet *k, const char *ns, cons
 			return pod;
 	}
 	return NULL;
-}
-
-static bool ip_is_taken(const struct hf_kubelet *k, uint32_t ip)
-{
-	const char *uid;
-	void *value;
-
-	for (size_t it = 0; hf_map_next(k->pods, &it, &uid, &value);) {
-		const struct hf_kpod *pod = value;
-
-		if (pod->ip == ip && pod->state != HF_KPOD_ENDED)
-			return true;
-	}
-	return false;
-}
-
-/* Returns the next free address. Addresses are reused as late as possible, because the interface of
- * a pod that has just ended may still exist. */
-uint32_t hf_kubelet_take_ip(struct hf_kubelet *k)
-{
-	uint32_t first = k->isolate ? HF_NET_FIRST : HF_NET_HOST_FIRST;
-	uint32_t last = k->isolate ? HF_NET_LAST : HF_NET_HOST_LAST;
-
-	do
-		k->last_ip = k->last_ip < first || k->last_ip >= last ? first : k->last_ip + 1;
-	while (ip_is_taken(k, k->last_ip));
-	return k->last_ip;
-}
-
-static void start_after_known(struct hf_kubelet *k)
-{
-	const char *uid;
-	void *value;
-
-	for (size_t it = 0; hf_map_next(k->pods, &it, &uid, &value);) {
-		const struct hf_kpod *pod = value;
-
-		if (pod->ip > k->last_ip)
-			k->last_ip = pod->ip;
-	}
-}
-
-void hf_kubelet_forget(struct hf_kubelet *k, struct hf_kpod *pod)
-{
-	HF_AUTOFREE char *uid = hf_xstrdup(pod->uid);
-
-	(void)hf_map_remove(k->pods, uid);
-	hf_khosts_changed(k);
-	hf_kubelet_check_drained(k);
 }
 
 /* --- pods of the store --- */
@@ -194,41 +127,6 @@ static void watch_store(struct hf_kubelet *k)
 
 	k->pod_watch = hf_kwatch_create(&pods);
 	k->service_watch = hf_kwatch_create(&services);
-}
-
-static const char *how_to_isolate(void)
-{
-	return "to change that run as root, or allow user namespaces "
-	       "(sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone; on Ubuntu "
-	       "kernel.apparmor_restrict_unprivileged_userns=0)";
-}
-
-void hf_kubelet_probed(struct hf_kubelet *k)
-{
-	const char *uid;
-	void *value;
-
-	k->probed = true;
-	if (!k->isolate && k->network == HF_KUBELET_NETWORK_AUTO)
-		hf_kubelet_notice(k,
-				  "pods share this machine's network, so two jobs cannot use the "
-				  "same port: %s; %s",
-				  k->why, how_to_isolate());
-	else if (k->isolate && !k->uplink)
-		hf_kubelet_notice(k,
-				  "pods reach each other but no other network: %s, or set "
-				  "hostNetwork in the pods",
-				  k->uplink_why);
-	if (!k->isolate && !k->preload)
-		hf_kubelet_notice(k,
-				  "pods will not find each other by name: " HF_PRELOAD_FILE
-				  " is missing; put it beside '%s'",
-				  k->exe);
-	if (k->isolate && !k->pid_ns)
-		hf_kubelet_notice(k, "containers see all processes of this machine: %s", k->why);
-	k->node = hf_knode_create(k);
-	for (size_t it = 0; hf_map_next(k->pods, &it, &uid, &value);)
-		hf_kpod_wake(value);
 }
 
 void hf_kubelet_facts(const struct hf_kubelet *k, struct hf_kubelet_facts *ret_facts)
@@ -372,12 +270,9 @@ static int find_pods(struct hf_kubelet *k, struct hf_error *err)
 			(void)hf_kpod_destroy(pod);
 	}
 	(void)closedir(dir);
-	start_after_known(k);
+	hf_kubelet_skip_known_ips(k);
 	return 0;
 }
-
-static void on_drain_task(void *arg);
-static void on_drain_timer(void *arg);
 
 static struct hf_kubelet *allocate_kubelet(const struct hf_kubelet_options *o)
 {
@@ -400,8 +295,7 @@ static struct hf_kubelet *allocate_kubelet(const struct hf_kubelet_options *o)
 	make_base_env(k, o->env);
 	k->pods = hf_map_create(PODS_KNOWN_MAX, 0, free_pod);
 	k->hosts_task = hf_task_create(k->loop, hf_khosts_write_all, k);
-	k->drain_task = hf_task_create(k->loop, on_drain_task, k);
-	k->drain_timer = hf_timer_create(k->loop, on_drain_timer, k);
+	hf_kdrain_init(k);
 	k->events = hf_kevents_create(k);
 	return k;
 }
@@ -445,8 +339,7 @@ struct hf_kubelet *hf_kubelet_destroy(struct hf_kubelet *k)
 	k->uplink_process = hf_kuplink_destroy(k->uplink_process);
 	k->events = hf_kevents_destroy(k->events);
 	k->hosts_task = hf_task_destroy(k->hosts_task);
-	k->drain_task = hf_task_destroy(k->drain_task);
-	k->drain_timer = hf_timer_destroy(k->drain_timer);
+	hf_kdrain_release(k);
 	for (size_t i = 0; i < k->n_base_env; i++) {
 		union {
 			const char *in;
@@ -469,86 +362,7 @@ struct hf_kubelet *hf_kubelet_destroy(struct hf_kubelet *k)
 	return NULL;
 }
 
-/* --- drain --- */
-
-static bool is_quiet(const struct hf_kubelet *k)
-{
-	const char *uid;
-	void *value;
-
-	for (size_t it = 0; hf_map_next(k->pods, &it, &uid, &value);)
-		if (hf_kpod_active(value))
-			return false;
-	return true;
-}
-
-static bool is_settled(const struct hf_kubelet *k)
-{
-	const char *uid;
-	void *value;
-
-	for (size_t it = 0; hf_map_next(k->pods, &it, &uid, &value);)
-		if (!hf_kpod_settled(value))
-			return false;
-	return true;
-}
-
-static void end_drain(struct hf_kubelet *k)
-{
-	void (*done)(void *) = k->drained;
-
-	hf_timer_disarm(k->drain_timer);
-	k->drained = NULL;
-	if (done)
-		done(k->drained_arg);
-}
-
-/* The store does not accept the final statuses. The next kubelet writes them from the journals. */
-static void on_drain_timer(void *arg)
-{
-	struct hf_kubelet *k = arg;
-
-	if (k->drained)
-		hf_kubelet_notice(k, "the store did not accept the final status of every pod; the "
-				     "next start writes them from the journals");
-	end_drain(k);
-}
-
-static void on_drain_task(void *arg)
-{
-	struct hf_kubelet *k = arg;
-
-	if (!k->draining || !k->drained || !is_quiet(k))
-		return;
-	if (is_settled(k))
-		end_drain(k);
-	else if (!hf_timer_armed(k->drain_timer))
-		hf_timer_arm(k->drain_timer, DRAIN_STATUS_MAX);
-}
-
-void hf_kubelet_check_drained(struct hf_kubelet *k)
-{
-	if (k->draining)
-		hf_task_post(k->drain_task);
-}
-
-void hf_kubelet_drain(struct hf_kubelet *k, hf_time grace, void (*done)(void *arg), void *arg)
-{
-	const char *uid;
-	void *value;
-
-	k->draining = true;
-	hf_timer_disarm(k->drain_timer);
-	k->drained = done;
-	k->drained_arg = arg;
-	for (size_t it = 0; hf_map_next(k->pods, &it, &uid, &value);) {
-		struct hf_kpod *pod = value;
-
-		hf_kpod_stop(pod, HF_KPOD_STOP_DRAIN,
-			     grace == HF_TIME_NONE ? hf_kpod_grace(pod) : grace);
-	}
-	hf_kubelet_check_drained(k);
-}
+/* --- signals --- */
 
 int hf_kubelet_signal(struct hf_kubelet *k, const char *ns, const char *pod_name,
 		      const char *container, int signum, struct hf_error *err)

@@ -15,27 +15,28 @@
 #include <stdint.h>
 
 /*
- * The parts of the kubelet and the functions between them.
+ * The parts of the kubelet and the functions between them. pod_internal.h has the parts of a pod's
+ * life; runtime/ has the processes.
  *
- *   kubelet.c          create and destroy, the pods found on disk, drain
- *   watch.c    pods and services of the store
- *   pod.c      the steps in the life of a pod
- *   plan.c     what should happen to its containers (pure)
- *   container_start.c    from a container's spec to a run file
- *   pod_check.c    which pods are refused (pure)
- *   env.c      variables (pure)
- *   configmap_data.c     the content of ConfigMaps and Secrets (pure)
- *   volumes.c  volumes on disk, and mounts
- *   references.c     fetching the ConfigMaps and Secrets of a pod
- *   status.c   status documents (pure apart from termination messages)
- *   shim_link.c     the connection to a shim
- *   hosts.c    hosts files
- *   machine.c    what the machine allows; the node's network
- *   uplink.c   the pods' way to other networks
- *   node.c     the Node and its Lease
- *   disk.c     when the disk is nearly full
- *   events.c    Events
- *   logs.c     reading log files
+ *   kubelet.c          create and destroy, the pods of the store and those found on disk
+ *   machine.c          what the machine allows; the node's network
+ *   ready.c            what follows once that is known
+ *   node.c             the Node and its Lease
+ *   disk.c             when the disk is nearly full
+ *   uplink.c           the pods' way to other networks
+ *   addresses.c        addresses of pods
+ *   hosts.c            hosts files
+ *   drain.c            the end of all pods
+ *   watch.c            pods and services of the store
+ *   references.c       fetching the ConfigMaps and Secrets of a pod
+ *   configmap_data.c   the content of ConfigMaps and Secrets (pure)
+ *   pod_check.c        which pods are refused (pure)
+ *   plan.c             what should happen to a pod's containers (pure)
+ *   env.c              variables (pure)
+ *   volumes.c          volumes on disk, and mounts
+ *   shim_link.c        the connection to a shim
+ *   logs.c             reading log files
+ *   events.c           Events, and notices for the user
  */
 
 /* bytes of a pod's folder; longer state folders are refused */
@@ -173,113 +174,6 @@ bool hf_kshim_alive(const char *pod_dir);
  * process namespace. */
 void hf_kstray_kill(const char *pod_uid);
 
-/* --- pod.c --- */
-enum hf_kpod_state {
-	HF_KPOD_NEW,       /* nothing has been done */
-	HF_KPOD_REFUSED,   /* refused; waits for its deletion */
-	HF_KPOD_PREPARING, /* the objects of its volumes are being fetched */
-	HF_KPOD_SPAWNING,  /* its shim is being started or connected */
-	HF_KPOD_RUNNING,   /* the shim answers */
-	HF_KPOD_QUITTING,  /* all containers have ended; the shim was told to end */
-	HF_KPOD_ENDED,     /* no process of the pod runs, and none will start */
-};
-
-enum hf_kpod_stop {
-	HF_KPOD_GO,
-	HF_KPOD_STOP_DELETED,
-	HF_KPOD_STOP_DEADLINE,
-	HF_KPOD_STOP_FAILED,
-	HF_KPOD_STOP_DRAIN
-};
-
-struct hf_kpod_container {
-	struct hf_kpod *pod;
-	const char *name;
-	const struct hf_json *spec; /* borrowed from the pod's first document */
-	bool init;
-	struct hf_krefs *refs; /* not NULL: its start is being prepared */
-	bool asked;            /* the shim was told to start `attempt` and has not answered */
-	unsigned attempt;      /* the attempt that is being prepared or was asked for */
-	unsigned backoff_s;
-	hf_time blocked_until; /* HF_TIME_NONE: not blocked */
-	char reason[64];       /* waiting.reason and message while blocked; "" if not */
-	char message[HF_ERROR_TEXT_MAX];
-	int64_t told;      /* number of the last attempt with an Event; -1: none */
-	int64_t term_sent; /* number of the attempt that got SIGTERM; -1: none */
-};
-
-struct hf_kpod {
-	struct hf_kubelet *kubelet;
-	char *uid, *ns, *name;
-	char *dir;
-	struct hf_doc *spec_doc; /* the first document; the pod runs by its spec */
-	/* the latest; NULL: deleted from the store, or not yet seen there */
-	struct hf_doc *doc;
-	enum hf_kpod_state state;
-	struct hf_kpod_container containers[HF_POD_CONTAINERS_MAX];
-	size_t n;
-	struct hf_kshim *shim;
-	struct hf_krefs *refs;  /* objects of its volumes */
-	struct hf_arena *arena; /* lifetime of the pod */
-	struct hf_shim_pod config;
-	uint32_t ip; /* 0: no address of its own */
-	struct hf_pod_past past;
-	hf_time start_time;
-	struct hf_task *task;
-	struct hf_timer *timer;
-
-	enum hf_kpod_stop stop;
-	/* stop_since is monotonic; stop_grace is a span */
-	hf_time stop_since, stop_grace;
-	bool stop_told; /* the shim was told, on the present connection */
-	bool settled;   /* the store has the final status */
-	/* the shim has ended, and the store's document is not yet known */
-	bool shim_gone;
-	bool lost;
-	char lost_text[HF_ERROR_TEXT_MAX];
-	/* a problem of the pod itself; each waiting container shows it */
-	char trouble[HF_ERROR_TEXT_MAX];
-	char trouble_reason[64];
-	hf_time retry_at; /* monotonic; when the pod is prepared again */
-
-	struct hf_call *status_call, *delete_call;
-	bool removed; /* the object's deletion was requested and accepted */
-	uint64_t doc_version;
-	unsigned looks; /* number of runs of sync_pod, for tests */
-};
-
-/* For a pod of the store, and for a pod found on disk (doc NULL). */
-struct hf_kpod *hf_kpod_create(struct hf_kubelet *kubelet, struct hf_doc *doc);
-struct hf_kpod *hf_kpod_create_found(struct hf_kubelet *kubelet, const char *uid);
-struct hf_kpod *hf_kpod_destroy(struct hf_kpod *pod); /* the shim and the files stay */
-void hf_kpod_set_doc(struct hf_kpod *pod, struct hf_doc *doc);
-void hf_kpod_gone_from_store(struct hf_kpod *pod);
-void hf_kpod_wake(struct hf_kpod *pod); /* runs sync_pod soon */
-/* Ends the pod. A first reason stays; the shorter grace wins. */
-void hf_kpod_stop(struct hf_kpod *pod, enum hf_kpod_stop why, hf_time grace);
-bool hf_kpod_active(const struct hf_kpod *pod); /* a process of the pod runs or may run */
-/* Tells whether the store has the final status. True also if the store has no such pod. */
-bool hf_kpod_settled(const struct hf_kpod *pod);
-/* Tells whether the drain ended the pod: its containers had not ended it before. */
-bool hf_kpod_drained(const struct hf_kpod *pod, const struct hf_pod_plan *plan);
-const struct hf_json *hf_kpod_spec(const struct hf_kpod *pod);
-hf_time hf_kpod_grace(const struct hf_kpod *pod); /* terminationGracePeriodSeconds */
-void hf_kpod_fill_plan(const struct hf_kpod *pod, struct hf_pod_plan *plan,
-		       struct hf_plan_container containers[HF_POD_CONTAINERS_MAX]);
-
-/* --- container_start.c --- */
-/* Prepares attempt c->attempt and tells the shim to start it. A failure blocks the container. */
-void hf_kstart_container(struct hf_kpod *pod, struct hf_kpod_container *c);
-void hf_kstart_input(const struct hf_kpod *pod, const struct hf_json *container,
-		     const struct hf_krefs *refs, struct hf_kenv_input *ret_input);
-void hf_kstart_block(struct hf_kpod *pod, struct hf_kpod_container *c, const char *reason,
-		     const char *message, hf_time retry);
-
-/* --- status.c --- */
-/* Builds the whole status; a new object. */
-struct hf_json *hf_kstatus_build(const struct hf_kpod *pod, const struct hf_pod_plan *plan,
-				 hf_time now);
-
 /* --- hosts.c --- */
 /* Writes the hosts files again soon, because names or addresses may have changed. */
 void hf_khosts_changed(struct hf_kubelet *kubelet);
@@ -324,6 +218,9 @@ void hf_kevent(struct hf_kpod *pod, const char *type, const char *reason, const 
 /* Writes an Event about the Node. */
 void hf_kevent_node(struct hf_kubelet *kubelet, const char *type, const char *reason,
 		    const char *message);
+
+/* Tells the user of the machine, by options.notice. */
+void hf_kubelet_notice(struct hf_kubelet *kubelet, const char *fmt, ...) HF_PRINTF(2, 3);
 
 /* --- logs.c --- */
 struct hf_klogs;
@@ -375,16 +272,19 @@ struct hf_kubelet {
 };
 
 struct hf_kpod *hf_kubelet_find(const struct hf_kubelet *kubelet, const char *ns, const char *name);
-/* Frees a pod that has ended and is gone from the store. */
-void hf_kubelet_forget(struct hf_kubelet *kubelet, struct hf_kpod *pod);
+
+/* --- drain.c --- */
+void hf_kdrain_init(struct hf_kubelet *kubelet);
+void hf_kdrain_release(struct hf_kubelet *kubelet);
 /* Checks whether a drain is complete; call it when a pod has ended. */
 void hf_kubelet_check_drained(struct hf_kubelet *kubelet);
+
+/* --- addresses.c --- */
 uint32_t hf_kubelet_take_ip(struct hf_kubelet *kubelet);
-void hf_kubelet_notice(struct hf_kubelet *kubelet, const char *fmt, ...) HF_PRINTF(2, 3);
-/* Opens a descriptor of a live shim of an earlier kubelet anew, by its number in the shim. Returns
- * the first one for which fits() is true; -1: none. machine.c. */
-int hf_kubelet_live_pod_fd(const struct hf_kubelet *kubelet, int number, int flags,
-			   bool (*fits)(int fd));
+/* Makes the next address follow those of the pods that were found on disk. */
+void hf_kubelet_skip_known_ips(struct hf_kubelet *kubelet);
+
+/* --- machine.c, ready.c --- */
 /* Finds out what the machine allows and sets up the node's network: machine.c. */
 struct hf_kprobe;
 int hf_kprobe_start(struct hf_kubelet *kubelet, struct hf_error *err) HF_MUST_CHECK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 #include "harness/node.h"
-#include "kubelet/kubelet_internal.h"
+#include "kubelet/pod_internal.h"
 
 #include "base/fs.h"
 #include "base/mem.h"

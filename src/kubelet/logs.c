@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "kubelet/kubelet_internal.h"
+#include "kubelet/pod_internal.h"
 
 #include "base/fs.h"
 #include "base/mem.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "kubelet/kubelet_internal.h"
+#include "kubelet/pod_internal.h"
 
 #include "base/fs.h"
 #include "base/mem.h"
@@ -17,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <unistd.h>
 
 /*
  * Finds out what this machine allows, by a child that tries it ("shim net"), and keeps the node's
@@ -53,28 +52,6 @@ struct hf_kprobe *hf_kprobe_destroy(struct hf_kprobe *p)
 static bool is_net_ns(int fd)
 {
 	return fd >= 0 && ioctl(fd, NS_GET_NSTYPE) == CLONE_NEWNET;
-}
-
-int hf_kubelet_live_pod_fd(const struct hf_kubelet *k, int number, int flags, bool (*fits)(int fd))
-{
-	const char *uid;
-	void *value;
-
-	for (size_t it = 0; hf_map_next(k->pods, &it, &uid, &value);) {
-		const struct hf_kpod *pod = value;
-		char path[64];
-		int fd;
-
-		if (!pod->config.isolate || !hf_process_id_alive(&pod->past.shim))
-			continue;
-		(void)snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pod->past.shim.pid,
-			       number);
-		fd = open(path, flags | O_CLOEXEC);
-		if (fits(fd))
-			return fd;
-		hf_fd_cleanup(&fd);
-	}
-	return -1;
 }
 
 static void take_net(struct hf_kubelet *k, pid_t pid)

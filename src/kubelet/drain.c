@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "kubelet/pod_internal.h"
+
+/* Ends every pod of the node, and tells when no process of any pod runs any more and the store has
+ * the final statuses. */
+
+/* time limit for writing final statuses once no container runs */
+#define DRAIN_STATUS_MAX (5 * HF_SECOND)
+
+static bool is_quiet(const struct hf_kubelet *k)
+{
+	const char *uid;
+	void *value;
+
+	for (size_t it = 0; hf_map_next(k->pods, &it, &uid, &value);)
+		if (hf_kpod_active(value))
+			return false;
+	return true;
+}
+
+static bool is_settled(const struct hf_kubelet *k)
+{
+	const char *uid;
+	void *value;
+
+	for (size_t it = 0; hf_map_next(k->pods, &it, &uid, &value);)
+		if (!hf_kpod_settled(value))
+			return false;
+	return true;
+}
+
+static void end_drain(struct hf_kubelet *k)
+{
+	void (*done)(void *) = k->drained;
+
+	hf_timer_disarm(k->drain_timer);
+	k->drained = NULL;
+	if (done)
+		done(k->drained_arg);
+}
+
+/* The store does not accept the final statuses. The next kubelet writes them from the journals. */
+static void on_drain_timer(void *arg)
+{
+	struct hf_kubelet *k = arg;
+
+	if (k->drained)
+		hf_kubelet_notice(k, "the store did not accept the final status of every pod; the "
+				     "next start writes them from the journals");
+	end_drain(k);
+}
+
+static void on_drain_task(void *arg)
+{
+	struct hf_kubelet *k = arg;
+
+	if (!k->draining || !k->drained || !is_quiet(k))
+		return;
+	if (is_settled(k))
+		end_drain(k);
+	else if (!hf_timer_armed(k->drain_timer))
+		hf_timer_arm(k->drain_timer, DRAIN_STATUS_MAX);
+}
+
+void hf_kubelet_check_drained(struct hf_kubelet *k)
+{
+	if (k->draining)
+		hf_task_post(k->drain_task);
+}
+
+void hf_kubelet_drain(struct hf_kubelet *k, hf_time grace, void (*done)(void *arg), void *arg)
+{
+	const char *uid;
+	void *value;
+
+	k->draining = true;
+	hf_timer_disarm(k->drain_timer);
+	k->drained = done;
+	k->drained_arg = arg;
+	for (size_t it = 0; hf_map_next(k->pods, &it, &uid, &value);) {
+		struct hf_kpod *pod = value;
+
+		hf_kpod_stop(pod, HF_KPOD_STOP_DRAIN,
+			     grace == HF_TIME_NONE ? hf_kpod_grace(pod) : grace);
+	}
+	hf_kubelet_check_drained(k);
+}
+
+void hf_kdrain_init(struct hf_kubelet *k)
+{
+	k->drain_task = hf_task_create(k->loop, on_drain_task, k);
+	k->drain_timer = hf_timer_create(k->loop, on_drain_timer, k);
+}
+
+void hf_kdrain_release(struct hf_kubelet *k)
+{
+	k->drain_task = hf_task_destroy(k->drain_task);
+	k->drain_timer = hf_timer_destroy(k->drain_timer);
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "kubelet/pod_internal.h"
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "kubelet/runtime/netns_internal.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/*
+ * From a pod of the store to a running shim: checks the spec, fetches the objects of the volumes,
+ * writes the pod's folder and starts the shim. A failure that may pass is tried again.
+ */
+
+static void set_trouble(struct hf_kpod *pod, const char *reason, const char *message)
+{
+	bool news = !hf_streq(pod->trouble, message);
+
+	(void)snprintf(pod->trouble_reason, sizeof(pod->trouble_reason), "%s", reason);
+	(void)snprintf(pod->trouble, sizeof(pod->trouble), "%s", message);
+	if (news)
+		hf_kevent(pod, "Warning", "Failed", "%s", message);
+}
+
+static int check_spec(const struct hf_kpod *pod, struct hf_error *err)
+{
+	struct hf_kcheck facts = {
+		.isolate = pod->kubelet->isolate, .root = geteuid() == 0, .uid = geteuid()};
+	size_t counts[2] = {0, 0};
+	int rc = hf_kcheck_pod(hf_kpod_spec(pod), &facts, err);
+
+	for (size_t i = 0; !rc && i < pod->n; i++) {
+		const struct hf_kpod_container *c = &pod->containers[i];
+		char path[64];
+
+		(void)snprintf(path, sizeof(path), "spec.%s[%zu]",
+			       c->init ? "initContainers" : "containers", counts[c->init]++);
+		if (hf_dns1123_label_problem(c->name))
+			rc = hf_error_set(err, HF_E_INVALID, "%s.name is not a DNS label", path);
+		else
+			rc = hf_kcheck_container(c->spec, hf_kpod_spec(pod), path, &facts, err);
+	}
+	return rc;
+}
+
+static void describe_sandbox(struct hf_kpod *pod)
+{
+	const struct hf_kubelet *k = pod->kubelet;
+	const struct hf_json *spec = hf_kpod_spec(pod);
+	bool host_network = hf_json_true(hf_json_get(spec, "hostNetwork"), false);
+	bool host_pid = hf_json_true(hf_json_get(spec, "hostPID"), false);
+	char text[HF_NET_IP_MAX];
+
+	hf_arena_reset(pod->arena);
+	if (!pod->ip && !(k->isolate && host_network))
+		pod->ip = hf_kubelet_take_ip(pod->kubelet);
+	hf_net_ip_format(pod->ip, text);
+	pod->config = (struct hf_shim_pod){
+		.ns = pod->ns,
+		.name = pod->name,
+		.uid = pod->uid,
+		.hostname = hf_arena_strdup(pod->arena,
+					    hf_str_or(hf_json_path_str(spec, "hostname", NULL),
+						      hf_arena_strndup(pod->arena, pod->name, 63))),
+		.isolate = k->isolate,
+		.pid_ns = k->isolate && k->pid_ns && !host_pid,
+		.host_network = host_network,
+		.host_ipc = hf_json_true(hf_json_get(spec, "hostIPC"), false),
+		.ip = pod->ip ? hf_arena_strdup(pod->arena, text) : NULL,
+		.prefix = HF_NET_PREFIX,
+		.gateway = k->uplink ? HF_NET_GATEWAY_IP : NULL,
+		.cgroups = k->cgroups,
+		.log_bytes_max = HF_KUBELET_LOG_BYTES_MAX,
+		.log_files_max = HF_KUBELET_LOG_FILES_MAX,
+	};
+}
+
+static int make_folders(const struct hf_kpod *pod, struct hf_error *err)
+{
+	static const char *const folders[] = {"run", "logs", "term", "volumes"};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(folders); i++) {
+		HF_AUTOFREE char *path = hf_xasprintf("%s/%s", pod->dir, folders[i]);
+		int rc = hf_fs_mkdirs(path, 0700, err);
+
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+static int write_config(const struct hf_kpod *pod, struct hf_error *err)
+{
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT((size_t)1 << 20);
+	HF_AUTOFREE char *path = hf_xasprintf("%s/" HF_SHIM_CONFIG_FILE, pod->dir);
+	HF_AUTO_JSON json = hf_shim_pod_to_json(&pod->config);
+	int rc;
+
+	hf_json_write(json, HF_JSON_COMPACT, &sb);
+	rc = hf_strbuf_ok(&sb, "the pod's description", err);
+	return rc ? rc : hf_fs_write_atomic(path, sb.data, sb.len, 0600, err);
+}
+
+static void start_shim(struct hf_kpod *pod)
+{
+	struct hf_kshim_handler handler;
+	struct hf_kenv_input input;
+	struct hf_error err;
+	int rc;
+
+	describe_sandbox(pod);
+	hf_kstart_input(pod, NULL, pod->refs, &input);
+	rc = make_folders(pod, &err);
+	if (!rc)
+		rc = hf_khosts_make(pod, &err);
+	if (!rc)
+		rc = hf_kvolumes_make(&input, pod->dir, pod->arena, &pod->config, &err);
+	if (!rc)
+		rc = write_config(pod, &err);
+	if (!rc)
+		rc = hf_kshim_start(pod->kubelet, pod->dir, hf_kpod_handler(pod, &handler),
+				    &pod->shim, &err);
+	if (rc) {
+		set_trouble(pod,
+			    rc == HF_E_UNSUPPORTED || rc == HF_E_INVALID
+				    ? "CreateContainerConfigError"
+				    : "ContainerCreating",
+			    err.text);
+		pod->state = HF_KPOD_NEW;
+		pod->retry_at = hf_time_add(hf_loop_mono(pod->kubelet->loop), HF_KPOD_RETRY);
+		return;
+	}
+	pod->state = HF_KPOD_SPAWNING;
+	if (pod->start_time == HF_TIME_NONE)
+		pod->start_time = hf_loop_wall(pod->kubelet->loop);
+}
+
+static void on_volume_refs(void *arg)
+{
+	struct hf_kpod *pod = arg;
+
+	if (pod->state == HF_KPOD_PREPARING)
+		start_shim(pod);
+	pod->refs = hf_krefs_destroy(pod->refs);
+	hf_kpod_wake(pod);
+}
+
+/* Tells whether the store knows of containers that ran, although this folder has no trace of them. */
+static bool ran_elsewhere(const struct hf_kpod *pod)
+{
+	return hf_kpod_count_ends(pod->doc) > 0 ||
+	       hf_streq(hf_json_path_str(hf_doc_json(pod->doc), "status", "phase", NULL),
+			"Running");
+}
+
+void hf_kpod_prepare(struct hf_kpod *pod)
+{
+	struct hf_kubelet *k = pod->kubelet;
+	struct hf_error err;
+
+	if (ran_elsewhere(pod)) {
+		hf_kpod_mark_lost(
+			pod,
+			"the plane's folder has no files of the pod, although its containers ran");
+		pod->state = HF_KPOD_ENDED;
+		return;
+	}
+	if (check_spec(pod, &err) != 0) {
+		set_trouble(pod, "CreateContainerConfigError", err.text);
+		pod->state = HF_KPOD_REFUSED;
+		return;
+	}
+	if (hf_loop_mono(k->loop) < pod->retry_at) {
+		hf_kpod_wake_in(pod, pod->retry_at - hf_loop_mono(k->loop));
+		return;
+	}
+	pod->state = HF_KPOD_PREPARING;
+	pod->refs = hf_krefs_create(k->store, k->loop, pod->ns);
+	hf_kvolumes_add_refs(hf_kpod_spec(pod), pod->refs);
+	hf_krefs_fetch(pod->refs, on_volume_refs, pod);
+}

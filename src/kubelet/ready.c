@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "kubelet/pod_internal.h"
+
+/* What follows once the machine's facts are known: notices for the user, the Node, and the pods that
+ * waited. */
+
+static const char *how_to_isolate(void)
+{
+	return "to change that run as root, or allow user namespaces "
+	       "(sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone; on Ubuntu "
+	       "kernel.apparmor_restrict_unprivileged_userns=0)";
+}
+
+void hf_kubelet_probed(struct hf_kubelet *k)
+{
+	const char *uid;
+	void *value;
+
+	k->probed = true;
+	if (!k->isolate && k->network == HF_KUBELET_NETWORK_AUTO)
+		hf_kubelet_notice(k,
+				  "pods share this machine's network, so two jobs cannot use the "
+				  "same port: %s; %s",
+				  k->why, how_to_isolate());
+	else if (k->isolate && !k->uplink)
+		hf_kubelet_notice(k,
+				  "pods reach each other but no other network: %s, or set "
+				  "hostNetwork in the pods",
+				  k->uplink_why);
+	if (!k->isolate && !k->preload)
+		hf_kubelet_notice(k,
+				  "pods will not find each other by name: " HF_PRELOAD_FILE
+				  " is missing; put it beside '%s'",
+				  k->exe);
+	if (k->isolate && !k->pid_ns)
+		hf_kubelet_notice(k, "containers see all processes of this machine: %s", k->why);
+	k->node = hf_knode_create(k);
+	for (size_t it = 0; hf_map_next(k->pods, &it, &uid, &value);)
+		hf_kpod_wake(value);
+}
