@@ -161,7 +161,7 @@ struct hf_kshim_handler {
 int hf_kshim_start(const struct hf_kubelet *kubelet, const char *pod_dir,
 		   const struct hf_kshim_handler *handler, struct hf_kshim **ret_shim,
 		   struct hf_error *err) HF_MUST_CHECK;
-/* Connects to the shim that runs already; calls gone() if there is none. */
+/* Connects to the running shim of a pod; calls gone() if no shim runs. */
 struct hf_kshim *hf_kshim_attach(struct hf_loop *loop, const char *pod_dir,
 				 const struct hf_kshim_handler *handler);
 /* NULL is allowed; returns NULL */
@@ -206,7 +206,7 @@ struct hf_kuplink *hf_kuplink_create(struct hf_kubelet *kubelet);
 /* NULL is allowed; returns NULL */
 struct hf_kuplink *hf_kuplink_destroy(struct hf_kuplink *uplink);
 bool hf_kuplink_pending(const struct hf_kuplink *uplink);
-/* Returns the pipe that each shim must hold; -1: none. */
+/* Returns the pipe for the shims to hold; -1: no uplink. */
 int hf_kuplink_fd(const struct hf_kuplink *uplink);
 
 /* --- events.c --- */

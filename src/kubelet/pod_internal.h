@@ -50,7 +50,7 @@ struct hf_kpod_container {
 	char reason[64];       /* waiting.reason and message while blocked; "" if not */
 	char message[HF_ERROR_TEXT_MAX];
 	int64_t told;      /* number of the last attempt with an Event; -1: none */
-	int64_t term_sent; /* number of the attempt that got SIGTERM; -1: none */
+	int64_t term_sent; /* number of the attempt that got SIGTERM; -1: no attempt */
 };
 
 struct hf_kpod {

@@ -12,7 +12,7 @@
  */
 #define REPLY_RETRY HF_SECOND
 
-/* Returns the members of a status that this kubelet writes; it leaves the others. */
+/* Returns the members of a status that this kubelet writes. Other writers own the rest. */
 static struct hf_json *own_part(const struct hf_json *status)
 {
 	static const char *const keys[] = {

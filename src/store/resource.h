@@ -10,7 +10,8 @@
  * plural means the same kind (hf_resource_equal). */
 extern const struct hf_resource hf_pods;
 extern const struct hf_resource hf_services;
-extern const struct hf_resource hf_events; /* core "v1"; the objects expire, see local/README.md */
+extern const struct hf_resource
+	hf_events; /* core "v1"; the objects expire, see memstore/README.md */
 extern const struct hf_resource hf_configmaps;
 extern const struct hf_resource hf_secrets;
 extern const struct hf_resource hf_namespaces;

@@ -29,8 +29,8 @@ int main(int argc, char **argv)
 	plane_open(&plane, &options, disk);
 	plane.w.forget = overwrite_history;
 	struct hf_gc *gc = hf_gc_create(plane.memstore, NULL);
-	int failed = contract_run(disk ? "contract: local, SQLite" : "contract: local, memory",
-				  &plane.w);
+	int failed = contract_run(
+		disk ? "contract: memstore, SQLite" : "contract: memstore, memory", &plane.w);
 	hf_gc_destroy(gc);
 	plane_close(&plane);
 	return failed;
