@@ -203,6 +203,86 @@ class PurityTest(Tree):
         self.finds("check-purity", "nothing to check")
 
 
+class CirclesTest(Tree):
+    def setUp(self):
+        super().setUp()
+        self.write("tools/circles-limits", "")
+
+    def ring(self, archive, n):
+        """n files of an archive, of which each needs the next one and the last the first."""
+        names = [f"src/{archive}/r{i}.c" for i in range(n)]
+        for i, name in enumerate(names):
+            self.c(name, f"int hf_r{i}(void);\nint hf_r{(i + 1) % n}(void);\n"
+                   f"int hf_r{i}(void)\n{{\n\treturn hf_r{(i + 1) % n}();\n}}\n")
+        self.build(base=["src/base/a.c"], **{archive: names})
+
+    def lower(self):
+        run = subprocess.run([os.path.join(TOP, "tools", "check-circles"), "--root", self.root,
+                              "--lower"], capture_output=True, text=True)
+        with open(os.path.join(self.root, "tools/circles-limits"), encoding="utf-8") as f:
+            return run.returncode, f.read()
+
+    def test_passes_a_good_tree(self):
+        self.build(base=["src/base/a.c", "src/base/child.c"], core=["src/core/c.c"])
+        self.passes("check-circles")
+
+    def test_passes_a_circle_of_three(self):
+        self.ring("core", 3)
+        self.passes("check-circles")
+
+    def test_finds_a_circle_of_four(self):
+        self.ring("core", 4)
+        self.finds("check-circles", "src/core: 4 files in circles of more than 3, at most 0: "
+                   "r0.c r1.c r2.c r3.c", "1 findings")
+
+    def test_counts_files_that_are_tied_through_others(self):
+        self.ring("core", 3)
+        self.c("src/core/r0.c", "int hf_r0(void);\nint hf_r1(void);\nint hf_s(void);\n"
+               "int hf_r0(void)\n{\n\treturn hf_r1() + hf_s();\n}\n")
+        self.c("src/core/s.c", "int hf_s(void);\nint hf_r2(void);\nint hf_s(void)\n{\n"
+               "\treturn hf_r2();\n}\n")
+        self.build(core=["src/core/r0.c", "src/core/r1.c", "src/core/r2.c", "src/core/s.c"])
+        self.finds("check-circles", "src/core: 4 files in circles")
+
+    def test_lets_files_need_others_in_one_direction(self):
+        for i in range(5):
+            self.c(f"src/core/r{i}.c", f"int hf_r{i}(void);\nint hf_r{i + 1}(void);\n"
+                   f"int hf_r{i}(void)\n{{\n\treturn hf_r{i + 1}();\n}}\n")
+        self.c("src/core/r5.c", "int hf_r5(void);\nint hf_r5(void)\n{\n\treturn 5;\n}\n")
+        self.build(core=[f"src/core/r{i}.c" for i in range(6)])
+        self.passes("check-circles")
+
+    def test_lets_an_archive_have_what_its_limit_allows(self):
+        self.write("tools/circles-limits", "core 4\n")
+        self.ring("core", 4)
+        self.passes("check-circles")
+        self.ring("core", 5)
+        self.finds("check-circles", "src/core: 5 files in circles of more than 3, at most 4")
+
+    def test_lowers_limits_and_raises_none(self):
+        self.write("tools/circles-limits", "# limits\ncore 9\ngone 4\n")
+        self.ring("core", 5)
+        self.finds("check-circles", "core may have 9 files in circles and has 5; lower the limit "
+                   "to 5", "there is no archive gone")
+        self.assertEqual(self.lower(), (0, "# limits\ncore 5\n"))
+        self.ring("core", 6)
+        self.assertEqual(self.lower(), (1, "# limits\ncore 5\n"))
+
+    def test_finds_limits_without_need_or_sense(self):
+        self.write("tools/circles-limits", "core 4\ncore x\n")
+        self.ring("core", 3)
+        self.finds("check-circles", "core may have 4 files in circles and has 0; remove the line",
+                   "'core x' is no limit")
+
+    def test_finds_a_module_that_was_not_built(self):
+        self.write("src/core/meson.build", "")
+        self.build(base=["src/base/a.c"])
+        self.finds("check-circles", "no archive libhf_core.a")
+
+    def test_fails_without_a_build(self):
+        self.finds("check-circles", "nothing to check")
+
+
 class HeadersTest(Tree):
     def test_passes_a_good_tree(self):
         self.passes("check-headers")
