@@ -26,7 +26,7 @@
  * Both spans use the monotonic clock, which continues while a process is stopped.
  *
  * A Lease alone does not stop late writes. The holder must call hf_lease_left before each request,
- * and must limit the request to that time (ctl/front.h does both).
+ * and must limit the request to that time (ctl/write_guard.h does both).
  *
  * Any content of the Lease, even one edited by hand, counts as the record of another process. This
  * process waits for the stated duration (for its own duration if none is stated, for one hour at

@@ -6,7 +6,7 @@
 #include "base/str.h"
 #include "base/strbuf.h"
 #include "ctl/backoff.h"
-#include "ctl/front.h"
+#include "ctl/write_guard.h"
 #include "ctl/recorder.h"
 #include "operator/rival.h"
 

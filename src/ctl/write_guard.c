@@ -8,7 +8,7 @@
  * Invariant: every request that is not answered yet is in the list `calls`, so that destroying the
  * front can answer it.
  */
-#include "ctl/front.h"
+#include "ctl/write_guard.h"
 
 #include "base/mem.h"
 #include "store/backend.h"

@@ -2,7 +2,7 @@
  * Copyright The Holdfast authors */
 #include "harness/fake_store.h"
 #include "harness/test.h"
-#include "ctl/front.h"
+#include "ctl/write_guard.h"
 
 #include "base/mem.h"
 #include "base/str.h"
