@@ -517,7 +517,7 @@ static void handle_stream_end(struct hf_cache *cache, const struct hf_event *eve
 {
 	close_watch(cache);
 	/* This server cannot stream lists: read pages, without a delay. */
-	if (event->code == HF_E_INVALID && !hf_store_streams(cache->options.store)) {
+	if (event->code == HF_E_INVALID && !hf_store_can_stream_lists(cache->options.store)) {
 		hf_timer_arm(cache->retry_timer, 0);
 		return;
 	}
@@ -633,7 +633,7 @@ static void start_next(void *arg)
 
 	if (cache->version != NULL)
 		start_watch(cache);
-	else if (cache->continue_token == NULL && hf_store_streams(cache->options.store))
+	else if (cache->continue_token == NULL && hf_store_can_stream_lists(cache->options.store))
 		start_stream(cache);
 	else
 		request_page(cache);

@@ -20,7 +20,7 @@
  *          ▲                                           │        from the last version seen
  *          └──────────────── HF_E_GONE ◀───────────────┘
  *
- * If the store supports it (hf_store_streams), a list is a stream of watch events, which needs no
+ * If the store supports it (hf_store_can_stream_lists), a list is a stream of watch events, which needs no
  * extra memory on either side. Else a list is read in pages.
  *
  * A failed request is retried without end, after delays that grow from 0.8 s to 30 s with jitter. A

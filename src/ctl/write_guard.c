@@ -6,7 +6,7 @@
  * act, with a deadline inside that time.
  *
  * Invariant: every request that is not answered yet is in the list `calls`, so that destroying the
- * front can answer it.
+ * guard can answer it.
  */
 #include "ctl/write_guard.h"
 
@@ -17,19 +17,19 @@
 
 #define TIMEOUT (30 * HF_SECOND)
 
-struct front_call;
+struct guard_call;
 
-struct front {
-	struct hf_store base; /* first member: a front is used as a store */
-	struct hf_front_options options;
-	struct front_call *calls;
+struct write_guard {
+	struct hf_store base; /* first member: a guard is used as a store */
+	struct hf_write_guard_options options;
+	struct guard_call *calls;
 	unsigned long long held_back;
 };
 
-struct front_call {
-	struct hf_call base; /* first member: a front_call is used as a call */
-	struct front *front;
-	struct front_call *prev, *next;
+struct guard_call {
+	struct hf_call base; /* first member: a guard_call is used as a call */
+	struct write_guard *guard;
+	struct guard_call *prev, *next;
 	struct hf_call *behind; /* the call of the store behind; NULL: not sent */
 	/* Answers a write that was not sent; NULL: the request was sent. */
 	struct hf_task *not_sent;
@@ -37,19 +37,19 @@ struct front_call {
 	void *arg;
 };
 
-static const struct hf_store_ops front_ops;
+static const struct hf_store_ops guard_ops;
 
 static bool is_write(const struct hf_request *request)
 {
 	return request->verb != HF_VERB_GET && request->verb != HF_VERB_LIST;
 }
 
-static void free_call(struct front_call *call)
+static void free_call(struct guard_call *call)
 {
 	if (call->prev != NULL)
 		call->prev->next = call->next;
 	else
-		call->front->calls = call->next;
+		call->guard->calls = call->next;
 	if (call->next != NULL)
 		call->next->prev = call->prev;
 	hf_task_destroy(call->not_sent);
@@ -57,7 +57,7 @@ static void free_call(struct front_call *call)
 }
 
 /* Frees the handle before the callback runs: the contract says that the handle is invalid then. */
-static void finish_call(struct front_call *call, const struct hf_reply *reply)
+static void finish_call(struct guard_call *call, const struct hf_reply *reply)
 {
 	hf_reply_fn done = call->done;
 	void *arg = call->arg;
@@ -66,7 +66,7 @@ static void finish_call(struct front_call *call, const struct hf_reply *reply)
 	done(arg, reply);
 }
 
-static void finish_with_error(struct front_call *call, int code, const char *message)
+static void finish_with_error(struct guard_call *call, int code, const char *message)
 {
 	const struct hf_reply reply = {
 		.code = code,
@@ -87,31 +87,31 @@ static void on_not_sent(void *arg)
 
 static void on_reply(void *arg, const struct hf_reply *reply)
 {
-	struct front_call *call = arg;
+	struct guard_call *call = arg;
 
 	call->behind = NULL;
 	finish_call(call, reply);
 }
 
-static struct front_call *create_call(struct front *front)
+static struct guard_call *create_call(struct write_guard *guard)
 {
-	struct front_call *call = hf_xcalloc(1, sizeof(*call));
+	struct guard_call *call = hf_xcalloc(1, sizeof(*call));
 
-	call->base.ops = &front_ops;
-	call->front = front;
-	call->next = front->calls;
-	if (front->calls != NULL)
-		front->calls->prev = call;
-	front->calls = call;
+	call->base.ops = &guard_ops;
+	call->guard = guard;
+	call->next = guard->calls;
+	if (guard->calls != NULL)
+		guard->calls->prev = call;
+	guard->calls = call;
 	return call;
 }
 
-static struct hf_call *front_request(struct hf_store *store, const struct hf_request *request,
+static struct hf_call *guard_request(struct hf_store *store, const struct hf_request *request,
 				     hf_reply_fn done, void *arg)
 {
-	struct front *front = (struct front *)store;
-	const struct hf_front_options *options = &front->options;
-	struct front_call *call = create_call(front);
+	struct write_guard *guard = (struct write_guard *)store;
+	const struct hf_write_guard_options *options = &guard->options;
+	struct guard_call *call = create_call(guard);
 	struct hf_request sent = *request;
 	hf_time left = HF_TIME_NEVER;
 
@@ -120,7 +120,7 @@ static struct hf_call *front_request(struct hf_store *store, const struct hf_req
 	if (options->left != NULL && is_write(request))
 		left = options->left(options->arg);
 	if (left <= 0) {
-		front->held_back++;
+		guard->held_back++;
 		call->not_sent = hf_task_create(options->loop, on_not_sent, call);
 		hf_task_post(call->not_sent);
 		return &call->base;
@@ -133,71 +133,71 @@ static struct hf_call *front_request(struct hf_store *store, const struct hf_req
 	return &call->base;
 }
 
-static void front_cancel(struct hf_call *base)
+static void guard_cancel(struct hf_call *base)
 {
-	struct front_call *call = (struct front_call *)base;
+	struct guard_call *call = (struct guard_call *)base;
 
 	hf_call_cancel(call->behind);
 	free_call(call);
 }
 
-static struct hf_watch *front_watch(struct hf_store *store, const struct hf_watch_options *options,
+static struct hf_watch *guard_watch(struct hf_store *store, const struct hf_watch_options *options,
 				    hf_event_fn fn, void *arg)
 {
-	return hf_store_watch(((struct front *)store)->options.store, options, fn, arg);
+	return hf_store_watch(((struct write_guard *)store)->options.store, options, fn, arg);
 }
 
-static bool front_streams(const struct hf_store *store)
+static bool guard_can_stream_lists(const struct hf_store *store)
 {
-	return hf_store_streams(((const struct front *)store)->options.store);
+	return hf_store_can_stream_lists(((const struct write_guard *)store)->options.store);
 }
 
-static struct hf_log_stream *front_logs(struct hf_store *store,
+static struct hf_log_stream *guard_logs(struct hf_store *store,
 					const struct hf_log_options *options, hf_log_fn fn,
 					void *arg)
 {
-	return hf_store_logs(((struct front *)store)->options.store, options, fn, arg);
+	return hf_store_logs(((struct write_guard *)store)->options.store, options, fn, arg);
 }
 
-static void front_destroy(struct hf_store *store)
+static void guard_destroy(struct hf_store *store)
 {
-	struct front *front = (struct front *)store;
+	struct write_guard *guard = (struct write_guard *)store;
 
-	while (front->calls != NULL) {
-		struct front_call *call = front->calls;
+	while (guard->calls != NULL) {
+		struct guard_call *call = guard->calls;
 
 		hf_call_cancel(call->behind);
 		call->behind = NULL;
 		finish_with_error(call, HF_E_CANCELED, "the store was closed");
 	}
-	free(front);
+	free(guard);
 }
 
-/* Watches and logs use the handles of the store behind, so the front needs no functions to stop
+/* Watches and logs use the handles of the store behind, so the guard needs no functions to stop
  * them. */
-static const struct hf_store_ops front_ops = {
-	.name = "front",
-	.request = front_request,
-	.cancel = front_cancel,
-	.watch = front_watch,
-	.streams = front_streams,
-	.logs = front_logs,
-	.destroy = front_destroy,
+static const struct hf_store_ops guard_ops = {
+	.name = "write guard",
+	.request = guard_request,
+	.cancel = guard_cancel,
+	.watch = guard_watch,
+	.can_stream_lists = guard_can_stream_lists,
+	.logs = guard_logs,
+	.destroy = guard_destroy,
 };
 
-struct hf_store *hf_front_create(const struct hf_front_options *options)
+struct hf_store *hf_write_guard_create(const struct hf_write_guard_options *options)
 {
-	struct front *front = hf_xcalloc(1, sizeof(*front));
+	struct write_guard *guard = hf_xcalloc(1, sizeof(*guard));
 
-	front->base.ops = &front_ops;
-	front->options = *options;
-	if (front->options.timeout == 0)
-		front->options.timeout = TIMEOUT;
-	return &front->base;
+	guard->base.ops = &guard_ops;
+	guard->options = *options;
+	if (guard->options.timeout == 0)
+		guard->options.timeout = TIMEOUT;
+	return &guard->base;
 }
 
-unsigned long long hf_front_held_back(const struct hf_store *store)
+unsigned long long hf_write_guard_held_back(const struct hf_store *store)
 {
-	hf_assert(store->ops == &front_ops);
-	return ((const struct front *)store)->held_back;
+	hf_assert(store->ops == &guard_ops);
+	return ((const struct write_guard *)store)->held_back;
 }

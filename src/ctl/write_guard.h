@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#ifndef HF_CTL_FRONT_H
-#define HF_CTL_FRONT_H
+#ifndef HF_CTL_WRITE_GUARD_H
+#define HF_CTL_WRITE_GUARD_H
 
 #include "base/time.h"
 #include "loop/loop.h"
@@ -16,12 +16,12 @@
  * comes from the loop, as every answer.
  *
  * Watches and logs belong to the store behind and use its handles; end them before you destroy the
- * front. Destroying the front ends its requests with HF_E_CANCELED and does not destroy the store
+ * guard. Destroying the guard ends its requests with HF_E_CANCELED and does not destroy the store
  * behind.
  */
-struct hf_front_options {
+struct hf_write_guard_options {
 	struct hf_loop *loop;
-	struct hf_store *store; /* the store behind; must outlive the front */
+	struct hf_store *store; /* the store behind; must outlive the guard */
 	/* Returns the span during which writes may still be in flight; 0 or less means that no
 	 * write may be sent. If the function is NULL, writes are always sent. */
 	hf_time (*left)(void *arg);
@@ -29,8 +29,8 @@ struct hf_front_options {
 	hf_time timeout; /* deadline of writes that have none; 0: 30 s */
 };
 
-struct hf_store *hf_front_create(const struct hf_front_options *options);
+struct hf_store *hf_write_guard_create(const struct hf_write_guard_options *options);
 /* The number of writes that were not sent. */
-unsigned long long hf_front_held_back(const struct hf_store *front);
+unsigned long long hf_write_guard_held_back(const struct hf_store *guard);
 
 #endif

@@ -14,7 +14,7 @@
 struct bench {
 	struct hf_loop *loop;
 	struct fake_store *behind;
-	struct hf_store *front;
+	struct hf_store *guard;
 	hf_time left;
 	int replies, code;
 };
@@ -35,14 +35,14 @@ static void on_reply(void *arg, const struct hf_reply *reply)
 static int setup(void **state)
 {
 	struct bench *bench = hf_xcalloc(1, sizeof(*bench));
-	struct hf_front_options options = {.left = time_left, .arg = bench};
+	struct hf_write_guard_options options = {.left = time_left, .arg = bench};
 
 	bench->left = 7 * HF_SECOND;
 	bench->loop = hf_loop_create_virtual(0);
 	bench->behind = fake_store_create();
 	options.loop = bench->loop;
 	options.store = &bench->behind->base;
-	bench->front = hf_front_create(&options);
+	bench->guard = hf_write_guard_create(&options);
 	*state = bench;
 	return 0;
 }
@@ -51,7 +51,7 @@ static int teardown(void **state)
 {
 	struct bench *bench = *state;
 
-	hf_store_destroy(bench->front);
+	hf_store_destroy(bench->guard);
 	fake_store_destroy(bench->behind);
 	hf_loop_destroy(bench->loop);
 	free(bench);
@@ -70,7 +70,7 @@ static struct hf_call *send_request(struct bench *bench, enum hf_verb verb, hf_t
 		.timeout = timeout,
 	};
 
-	return hf_store_request(bench->front, &request, on_reply, bench);
+	return hf_store_request(bench->guard, &request, on_reply, bench);
 }
 
 static void test_writes_have_a_deadline_within_the_time_left(void **state)
@@ -99,7 +99,7 @@ static void test_nothing_is_written_when_nothing_is_left(void **state)
 	hf_loop_run_until(bench->loop, 0);
 	assert_int_equal(bench->replies, 4);
 	assert_int_equal(bench->code, HF_E_UNAVAILABLE);
-	assert_int_equal(hf_front_held_back(bench->front), 4);
+	assert_int_equal(hf_write_guard_held_back(bench->guard), 4);
 }
 
 static void test_reads_pass_at_any_time_and_as_they_are(void **state)
@@ -135,13 +135,13 @@ static void test_canceling_a_request_cancels_it_in_the_store_behind(void **state
 	assert_int_equal(bench->replies, 0);
 }
 
-static void test_the_end_of_the_front_ends_its_requests_and_not_the_store(void **state)
+static void test_the_end_of_the_guard_ends_its_requests_and_not_the_store(void **state)
 {
 	struct bench *bench = *state;
 
 	send_request(bench, HF_VERB_GET, 0);
 	send_request(bench, HF_VERB_CREATE, 0);
-	bench->front = hf_store_destroy(bench->front);
+	bench->guard = hf_store_destroy(bench->guard);
 	assert_int_equal(bench->replies, 2);
 	assert_int_equal(bench->code, HF_E_CANCELED);
 	assert_true(fake_next(bench->behind)->canceled);
@@ -157,7 +157,7 @@ static void test_watches_are_those_of_the_store_behind(void **state)
 {
 	struct bench *bench = *state;
 	const struct hf_watch_options options = {.resource = &hf_pods};
-	struct hf_watch *watch = hf_store_watch(bench->front, &options, on_event, bench);
+	struct hf_watch *watch = hf_store_watch(bench->guard, &options, on_event, bench);
 
 	fake_bookmark(fake_watch_live(bench->behind), "5");
 	assert_int_equal(bench->replies, 1);
@@ -175,7 +175,7 @@ int main(void)
 		T(test_reads_pass_at_any_time_and_as_they_are),
 		T(test_answers_are_passed_on),
 		T(test_canceling_a_request_cancels_it_in_the_store_behind),
-		T(test_the_end_of_the_front_ends_its_requests_and_not_the_store),
+		T(test_the_end_of_the_guard_ends_its_requests_and_not_the_store),
 		T(test_watches_are_those_of_the_store_behind),
 	};
 

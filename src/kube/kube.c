@@ -191,7 +191,7 @@ static void kube_destroy(struct hf_store *store)
 	free(kube);
 }
 
-static bool kube_streams(const struct hf_store *store)
+static bool kube_can_stream_lists(const struct hf_store *store)
 {
 	return !((const struct hf_kube *)store)->no_streams;
 }
@@ -205,7 +205,7 @@ const struct hf_store_ops hf_kube_ops = {
 	.logs = hf_kube_logs,
 	.logs_stop = hf_kube_logs_stop,
 	.destroy = kube_destroy,
-	.streams = kube_streams,
+	.can_stream_lists = kube_can_stream_lists,
 };
 
 static const char *none_if_empty(const char *text)

@@ -345,7 +345,7 @@ static void a_list_may_come_as_a_stream(void **state)
 	say_chunk(bench, EVENT("BOOKMARK", "", "8"));
 	until_events(bench, &seen, 3);
 	assert_string_equal(seen.text, "A:a/5 E:/7 B:/8");
-	assert_true(hf_store_streams(bench->store));
+	assert_true(hf_store_can_stream_lists(bench->store));
 	seen.watch = hf_watch_stop(seen.watch);
 }
 
@@ -362,12 +362,12 @@ static void a_server_that_knows_no_streams_is_not_asked_again(void **state)
 	seen.watch = hf_store_watch(bench->store, &options, on_event, &seen);
 	until_ended(bench, &seen);
 	assert_int_equal(seen.code, HF_E_INVALID);
-	assert_false(hf_store_streams(bench->store));
+	assert_false(hf_store_can_stream_lists(bench->store));
 
 	/* A server that treats the request as a plain watch never sends the end of the initial
 	 * events. */
 	play_steps(bench, one_stream);
-	assert_true(hf_store_streams(bench->store));
+	assert_true(hf_store_can_stream_lists(bench->store));
 	seen = (struct seen){.bench = bench};
 	seen.watch = hf_store_watch(bench->store, &options, on_event, &seen);
 	until_streaming(bench);
@@ -375,7 +375,7 @@ static void a_server_that_knows_no_streams_is_not_asked_again(void **state)
 	until_ended(bench, &seen);
 	assert_int_equal(seen.code, HF_E_INVALID);
 	assert_string_equal(seen.text, "A:a/5");
-	assert_false(hf_store_streams(bench->store));
+	assert_false(hf_store_can_stream_lists(bench->store));
 }
 
 int main(void)

@@ -29,7 +29,7 @@ struct hf_manager {
 	size_t looking_at; /* LOOKING, LEADING: index of rival_ns */
 	struct hf_loop *loop;
 	struct hf_lease *lease; /* NULL: no election */
-	struct hf_store *front; /* the operator's; lives as long as the manager */
+	struct hf_store *guard; /* the operator's; lives as long as the manager */
 	struct hf_operator *op;
 	enum hf_manager_state state;
 	char why[WHY_MAX];
@@ -189,7 +189,7 @@ static int create_operator(struct hf_manager *manager, struct hf_operator **ret_
 {
 	struct hf_operator_options options = manager->options.op;
 
-	options.store = manager->front;
+	options.store = manager->guard;
 	options.job_seen = job_seen;
 	options.job_seen_arg = manager;
 	options.seed = hf_rng_next(&manager->rng);
@@ -444,9 +444,9 @@ static void create_metrics(struct hf_manager *manager)
 	hf_family_add(manager->yields, 0, NULL);
 }
 
-static void create_front(struct hf_manager *manager)
+static void create_guard(struct hf_manager *manager)
 {
-	const struct hf_front_options front = {
+	const struct hf_write_guard_options guard = {
 		.loop = manager->loop,
 		.store = manager->options.op.store,
 		.left = write_time_left,
@@ -454,7 +454,7 @@ static void create_front(struct hf_manager *manager)
 		.timeout = manager->options.op.request_timeout,
 	};
 
-	manager->front = hf_front_create(&front);
+	manager->guard = hf_write_guard_create(&guard);
 }
 
 static void recorder_refused(void *arg, int code, const char *message)
@@ -497,7 +497,7 @@ int hf_manager_create(const struct hf_manager_options *options, struct hf_manage
 	manager->timer = hf_timer_create(manager->loop, on_timer, manager);
 	manager->yield = hf_task_create(manager->loop, on_yield, manager);
 	manager->stopped_task = hf_task_create(manager->loop, on_stopped, manager);
-	create_front(manager);
+	create_guard(manager);
 	create_recorder(manager);
 	if (options->elect)
 		create_lease(manager);
@@ -530,7 +530,7 @@ struct hf_manager *hf_manager_destroy(struct hf_manager *manager)
 	hf_operator_destroy(manager->op);
 	hf_doc_unref(manager->rival_job);
 	hf_recorder_destroy(manager->recorder);
-	hf_store_destroy(manager->front);
+	hf_store_destroy(manager->guard);
 	hf_lease_destroy(manager->lease);
 	hf_timer_destroy(manager->timer);
 	hf_task_destroy(manager->yield);
@@ -587,7 +587,7 @@ int hf_manager_ready(const struct hf_manager *manager, struct hf_error *err)
 
 void hf_manager_update_metrics(struct hf_manager *manager)
 {
-	unsigned long long held_back = hf_front_held_back(manager->front);
+	unsigned long long held_back = hf_write_guard_held_back(manager->guard);
 
 	if (manager->options.op.metrics == NULL)
 		return;

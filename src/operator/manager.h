@@ -18,7 +18,7 @@
  *
  * The operator lives only while LEADING.  When the Lease is lost or a rival appears it is
  * destroyed in the same turn, as if the process had died: it is made for that, and nothing
- * of it can be sent afterwards.  Writes pass through a front (ctl/write_guard.h) that asks the Lease,
+ * of it can be sent afterwards.  Writes pass through a guard (ctl/write_guard.h) that asks the Lease,
  * by the monotonic clock, before each one: a process that was stopped and goes on sends
  * nothing, whatever runs first.
  *

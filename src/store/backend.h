@@ -23,7 +23,8 @@ struct hf_store_ops {
 				      void *);
 	void (*logs_stop)(struct hf_log_stream *);
 	void (*destroy)(struct hf_store *);
-	bool (*streams)(const struct hf_store *); /* initial_events are supported; NULL: never */
+	bool (*can_stream_lists)(
+		const struct hf_store *); /* initial_events are supported; NULL: never */
 };
 
 struct hf_store {

@@ -28,8 +28,8 @@ struct hf_watch *hf_store_watch(struct hf_store *store, const struct hf_watch_op
 				hf_event_fn fn, void *arg)
 {
 	hf_assert(store && options && options->resource && fn);
-	hf_assert(!options->initial_events ||
-		  (options->bookmarks && !options->resource_version && hf_store_streams(store)));
+	hf_assert(!options->initial_events || (options->bookmarks && !options->resource_version &&
+					       hf_store_can_stream_lists(store)));
 	return store->ops->watch(store, options, fn, arg);
 }
 
@@ -40,9 +40,9 @@ struct hf_watch *hf_watch_stop(struct hf_watch *watch)
 	return NULL;
 }
 
-bool hf_store_streams(const struct hf_store *store)
+bool hf_store_can_stream_lists(const struct hf_store *store)
 {
-	return store->ops->streams && store->ops->streams(store);
+	return store->ops->can_stream_lists && store->ops->can_stream_lists(store);
 }
 
 struct hf_log_stream *hf_store_logs(struct hf_store *store, const struct hf_log_options *options,

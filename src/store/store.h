@@ -151,8 +151,8 @@ struct hf_watch_options {
 	bool bookmarks;
 	/* Stream a list: first an ADDED event for each existing object, from a state at least as
 	 * new as this call; then a BOOKMARK with initial_end, then changes. It needs bookmarks,
-	 * no resource_version, and a store for which hf_store_streams returns true. A server
-	 * without this feature ends the watch with HF_E_INVALID, and hf_store_streams returns
+	 * no resource_version, and a store for which hf_store_can_stream_lists returns true. A server
+	 * without this feature ends the watch with HF_E_INVALID, and hf_store_can_stream_lists returns
 	 * false from then on. */
 	bool initial_events;
 	/* Span after which the server ends the watch with code 0; 0: the server's default */
@@ -169,7 +169,7 @@ struct hf_watch *hf_store_watch(struct hf_store *store, const struct hf_watch_op
 struct hf_watch *hf_watch_stop(struct hf_watch *watch); /* accepts NULL; returns NULL */
 
 /* True if a watch may set initial_events. */
-bool hf_store_streams(const struct hf_store *store);
+bool hf_store_can_stream_lists(const struct hf_store *store);
 
 /* --- logs of a container --- */
 struct hf_log_options {

@@ -73,13 +73,13 @@ static void fake_destroy(struct hf_store *base)
 	free(store);
 }
 
-static bool fake_streams(const struct hf_store *base)
+static bool fake_can_stream_lists(const struct hf_store *base)
 {
 	return ((const struct fake_store *)base)->streams;
 }
 
 static const struct hf_store_ops fake_ops = {
-	.streams = fake_streams,
+	.can_stream_lists = fake_can_stream_lists,
 	.name = "fake",
 	.request = fake_request,
 	.cancel = fake_cancel,

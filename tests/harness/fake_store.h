@@ -40,7 +40,7 @@ struct fake_store {
 	struct fake_watch watches[FAKE_WATCHES_MAX];
 	size_t n_calls, n_watches;
 	size_t looked; /* calls that fake_next has returned */
-	bool streams;  /* what hf_store_streams says; set by the test */
+	bool streams;  /* what hf_store_can_stream_lists says; set by the test */
 };
 
 struct fake_store *fake_store_create(void);
