@@ -3,7 +3,7 @@
 
 /* Tests of requests with one response against a scripted server that fails, cuts, stalls and
  * refuses. */
-#include "kube/client_test.h"
+#include "harness/kube_bench.h"
 
 #include "base/str.h"
 #include "store/resource.h"

@@ -2,7 +2,7 @@
  * Copyright The Holdfast authors */
 
 /* Tests of credentials: token files that rotate and credential plugins. */
-#include "kube/client_test.h"
+#include "harness/kube_bench.h"
 
 #include "base/fs.h"
 #include "base/str.h"

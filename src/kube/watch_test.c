@@ -3,7 +3,7 @@
 
 /* Tests of watches against a scripted server that cuts lines, breaks off, sends garbage and falls
  * silent. */
-#include "kube/client_test.h"
+#include "harness/kube_bench.h"
 
 #include "base/fs.h"
 #include "store/resource.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* The test bench of client_test.h: a scripted server that plays steps, and helpers that send
+/* The test bench of kube_bench.h: a scripted server that plays steps, and helpers that send
  * requests and record the replies. */
-#include "kube/client_test.h"
+#include "harness/kube_bench.h"
 
 #include "store/resource.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#ifndef HF_KUBE_CLIENT_TEST_H
-#define HF_KUBE_CLIENT_TEST_H
+#ifndef HF_TESTS_HARNESS_KUBE_BENCH_H
+#define HF_TESTS_HARNESS_KUBE_BENCH_H
 
-/* A test bench, implemented in client_bench.c: a kube store and a scripted HTTP server on one
+/* A test bench, implemented in kube_bench.c: a kube store and a scripted HTTP server on one
  * loop. */
 
 #include "harness/scripted_server.h"
