@@ -5,6 +5,7 @@
 #include "base/fs.h"
 #include "base/str.h"
 #include "harness/health.h"
+#include "harness/health_plan_text.h"
 #include "harness/test.h"
 
 #include <signal.h>

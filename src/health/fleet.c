@@ -614,21 +614,3 @@ int32_t hf_health_fleet_spares(const struct hf_health_fleet *fleet,
 	}
 	return usable;
 }
-
-void hf_health_fleet_render(const struct hf_health_fleet_plan *plan, struct hf_strbuf *sb)
-{
-	for (size_t i = 0; i < plan->len; i++) {
-		const struct hf_health_decision *d = &plan->decisions[i];
-
-		hf_strbuf_addf(sb, "- %s: %s", d->node, hf_health_answer_name(d->answer));
-		if (d->doing != HF_HEALTH_DO_NOTHING)
-			hf_strbuf_addf(sb, " %s", hf_health_doing_name(d->doing));
-		if (d->action != HF_HEALTH_RECORD && d->doing != HF_HEALTH_DO_QUARANTINE)
-			hf_strbuf_addf(sb, " %s", hf_health_action_name(d->action));
-		hf_strbuf_addf(sb, ", %s\n", hf_health_why_text(d->why));
-	}
-	hf_strbuf_addf(sb, "left: unavailable %d, quarantines %d, concurrent %d\n",
-		       plan->unavailable_left, plan->quarantines_left, plan->concurrent_left);
-	hf_strbuf_addf(sb, "breaker: %s, epoch %llu\n", plan->breaker.tripped ? "open" : "closed",
-		       (unsigned long long)plan->breaker.epoch);
-}

@@ -241,8 +241,6 @@ int32_t hf_health_fleet_spares(const struct hf_health_fleet *fleet,
 			       const struct hf_health_policy *policy, int32_t keep,
 			       struct hf_health_node *nodes, struct hf_arena *arena);
 
-void hf_health_fleet_render(const struct hf_health_fleet_plan *plan, struct hf_strbuf *sb);
-
 HF_END_DECLS
 
 #endif

@@ -5,6 +5,7 @@
 #include "health/ladder_internal.h"
 
 #include "base/str.h"
+#include "harness/health_plan_text.h"
 #include "harness/test.h"
 
 #include <stdio.h>

@@ -211,9 +211,6 @@ int hf_health_step(const struct hf_health_memory *memory, const struct hf_health
 		   const struct hf_health_config *config, struct hf_arena *arena,
 		   struct hf_health_plan *ret_plan, struct hf_error *err) HF_MUST_CHECK;
 
-/* The plan as a person reads it, the same bytes for the same plan; times relative to zero. */
-void hf_health_plan_render(const struct hf_health_plan *plan, hf_time zero, struct hf_strbuf *sb);
-
 HF_END_DECLS
 
 #endif

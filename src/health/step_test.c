@@ -3,6 +3,7 @@
 #include "health/step.h"
 
 #include "base/str.h"
+#include "harness/health_plan_text.h"
 #include "harness/test.h"
 
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "fuzz/fuzz.h"
-#include "health/step.h"
+#include "harness/health_plan_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
 #include "harness/golden.h"
 
 #include "base/str.h"
+#include "harness/health_plan_text.h"
 #include "harness/test.h"
-#include "health/fleet.h"
 
 /* What would be done about the nodes of a fleet: see README.md. */
 

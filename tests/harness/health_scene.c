@@ -4,8 +4,8 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "harness/health_plan_text.h"
 #include "health/kmsg.h"
-#include "health/step.h"
 
 #include <stdio.h>
 #include <stdlib.h>

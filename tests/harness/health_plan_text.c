@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "health/step.h"
+#include "harness/health_plan_text.h"
 
 static const char *name_of(const char *id)
 {
@@ -86,4 +86,22 @@ void hf_health_plan_render(const struct hf_health_plan *plan, hf_time zero, stru
 		span(sb, "wake: ", plan->wake_at, zero);
 		hf_strbuf_addch(sb, '\n');
 	}
+}
+
+void hf_health_fleet_render(const struct hf_health_fleet_plan *plan, struct hf_strbuf *sb)
+{
+	for (size_t i = 0; i < plan->len; i++) {
+		const struct hf_health_decision *d = &plan->decisions[i];
+
+		hf_strbuf_addf(sb, "- %s: %s", d->node, hf_health_answer_name(d->answer));
+		if (d->doing != HF_HEALTH_DO_NOTHING)
+			hf_strbuf_addf(sb, " %s", hf_health_doing_name(d->doing));
+		if (d->action != HF_HEALTH_RECORD && d->doing != HF_HEALTH_DO_QUARANTINE)
+			hf_strbuf_addf(sb, " %s", hf_health_action_name(d->action));
+		hf_strbuf_addf(sb, ", %s\n", hf_health_why_text(d->why));
+	}
+	hf_strbuf_addf(sb, "left: unavailable %d, quarantines %d, concurrent %d\n",
+		       plan->unavailable_left, plan->quarantines_left, plan->concurrent_left);
+	hf_strbuf_addf(sb, "breaker: %s, epoch %llu\n", plan->breaker.tripped ? "open" : "closed",
+		       (unsigned long long)plan->breaker.epoch);
 }
