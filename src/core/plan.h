@@ -228,10 +228,6 @@ const char *hf_action_text(const struct hf_action *action, struct hf_arena *aren
 /* Actions of all stages together. */
 size_t hf_plan_actions(const struct hf_plan *plan);
 
-/* The whole plan as text, equal for equal plans; tests and golden files compare this. */
-void hf_plan_render(const struct hf_plan *plan, const struct hf_framework *framework,
-		    struct hf_strbuf *sb);
-
 HF_END_DECLS
 
 #endif

@@ -12,6 +12,7 @@
 #include "base/strbuf.h"
 #include "fuzz/fuzz.h"
 #include "harness/moment.h"
+#include "harness/plan_text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "harness/golden.h"
 #include "harness/moment.h"
+#include "harness/plan_text.h"
 #include "harness/test.h"
 
 #include "api/job.h"

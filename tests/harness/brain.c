@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "harness/brain.h"
 
+#include "harness/plan_text.h"
 #include "harness/test.h"
 
 #include "base/mem.h"

@@ -1,32 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "core/plan.h"
+#include "harness/plan_text.h"
 
 #include "base/str.h"
-#include "core/framework.h"
 
 /*
  * A plan as text: YAML that a person reads and that golden files compare byte by byte.  Only what
  * says something is written: absent fields, zero counters and empty lists are left out.
  */
 
-static const char *const action_names[] = {
-	[HF_ACTION_CREATE_POD] = "create pod",
-	[HF_ACTION_DELETE_POD] = "delete pod",
-	[HF_ACTION_CREATE_SERVICE] = "create service",
-	[HF_ACTION_DELETE_SERVICE] = "delete service",
-	[HF_ACTION_DELETE_JOB] = "delete job",
-	[HF_ACTION_FAIL_POD] = "fail pod",
-	[HF_ACTION_STOP_POD] = "stop pod",
-	[HF_ACTION_CREATE_EXTRA] = "create",
-	[HF_ACTION_UPDATE_EXTRA] = "update",
-	[HF_ACTION_DELETE_EXTRA] = "delete",
-};
-static const char *const topic_names[] = {
-	[HF_TOPIC_EVIDENCE] = "evidence", [HF_TOPIC_CLASS] = "class",   [HF_TOPIC_RULE] = "rule",
-	[HF_TOPIC_DECISION] = "decision", [HF_TOPIC_BUDGET] = "budget", [HF_TOPIC_DONE] = "done",
-	[HF_TOPIC_BLOCKED] = "blocked",   [HF_TOPIC_NEXT] = "next",
-};
 static const char *const metric_names[] = {
 	[HF_METRIC_CREATED] = "created",
 	[HF_METRIC_DELETED] = "deleted",
@@ -38,37 +20,6 @@ static const char *const metric_names[] = {
 	[HF_METRIC_FORCED_PROVEN] = "forced-proven",
 	[HF_METRIC_FORCED_PRESUMED] = "forced-presumed",
 };
-
-const char *hf_action_name(enum hf_action_kind kind)
-{
-	hf_assert((size_t)kind < HF_ARRAY_LEN(action_names));
-	return action_names[kind];
-}
-
-const char *hf_action_text(const struct hf_action *action, struct hf_arena *arena)
-{
-	const char *name = hf_action_name(action->kind);
-
-	return action->extra ? hf_arena_printf(arena, "%s %s", name,
-					       hf_extra_kind_name(action->extra->kind))
-			     : name;
-}
-
-const char *hf_topic_name(enum hf_topic topic)
-{
-	hf_assert((size_t)topic < HF_ARRAY_LEN(topic_names));
-	return topic_names[topic];
-}
-
-size_t hf_plan_actions(const struct hf_plan *plan)
-{
-	size_t n = 0;
-
-	hf_assert(plan->stages_len <= HF_STAGES_MAX);
-	for (size_t i = 0; i < plan->stages_len; i++)
-		n += plan->stages[i].actions_len;
-	return n;
-}
 
 /* ---- scalars ---------------------------------------------------------------------------------- */
 

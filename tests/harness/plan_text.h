@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_TESTS_HARNESS_PLAN_TEXT_H
+#define HF_TESTS_HARNESS_PLAN_TEXT_H
+
+#include "core/framework.h"
+#include "core/plan.h"
+
+/* The whole plan as text, equal for equal plans; tests and golden files compare this. */
+void hf_plan_render(const struct hf_plan *plan, const struct hf_framework *framework,
+		    struct hf_strbuf *sb);
+
+#endif
