@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 #include "base/strbuf.h"
+#include "harness/golden_files.h"
 #include "harness/test.h"
 #include "health/machine.h"
 #include "health/types.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,33 +17,25 @@ static const char *folder;
 static struct hf_strbuf all = HF_STRBUF_INIT(TEXT_BYTES_MAX);
 static struct hf_strbuf names = HF_STRBUF_INIT(TEXT_BYTES_MAX);
 
-static void read_file(const char *name)
+static void read_file(void *arg, const char *path)
 {
-	char path[4096], bytes[4096];
-	FILE *file;
+	char bytes[4096];
+	FILE *file = fopen(path, "r");
 	size_t n;
 
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	file = fopen(path, "r");
+	(void)arg;
 	assert_non_null(file);
 	while ((n = fread(bytes, 1, sizeof(bytes), file)) > 0)
 		hf_strbuf_add(&all, bytes, n);
 	fclose(file);
-	hf_strbuf_addf(&names, "/%s\n", name);
+	hf_strbuf_addf(&names, "%s\n", path);
 }
 
 static int setup(void **state)
 {
-	struct dirent *entry;
-	DIR *dir = opendir(folder);
-
 	(void)state;
-	assert_non_null(dir);
-	while ((entry = readdir(dir)) != NULL)
-		if (strstr(entry->d_name, ".yaml") != NULL)
-			read_file(entry->d_name);
-	closedir(dir);
-	return 0;
+	golden_each(folder, read_file, NULL);
+	return names.len > 0 ? 0 : -1;
 }
 
 static int teardown(void **state)

@@ -2,19 +2,26 @@
  * Copyright The Holdfast authors */
 #include "harness/golden.h"
 
+#include "harness/golden_files.h"
 #include "harness/test.h"
 
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/vec.h"
 #include "json/yaml.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define FILE_BYTES_MAX ((size_t)1 << 20)
+#define GOLDEN_FILES_MAX 10000
+
+struct tests {
+	struct CMUnitTest *items;
+	size_t len, cap, len_max;
+};
 
 /* cmocka hands a test one pointer: that of the file's path. */
 static const struct golden_kind *golden;
@@ -47,6 +54,9 @@ static void load(struct loaded *g, const char *path)
 	*g = (struct loaded){.file = {.path = path}, .expected = ""};
 	assert_ok(hf_fs_read(path, &file, &err), &err);
 	g->text = hf_strbuf_detach(&file);
+	if (g->text[0] != '#')
+		fail_msg("%s: the first line must be a comment that says what the file shows",
+			 path);
 	for (int i = 0; !section && golden->sections[i]; i++) {
 		section = find_section(g->text, golden->sections[i]);
 		if (section)
@@ -127,34 +137,30 @@ static int print(const char *path)
 	return 0;
 }
 
-static int is_yaml(const struct dirent *entry)
+static void add_test(void *vec, const char *path)
 {
-	return hf_str_has_suffix(entry->d_name, ".yaml");
+	struct tests *tests = vec;
+	char *copy = hf_xstrdup(path);
+
+	hf_assert(HF_VEC_PUSH(tests, ((struct CMUnitTest){.name = copy,
+							  .test_func = it_is_as_written_down,
+							  .initial_state = copy})));
 }
 
 static int run_folder(const char *folder)
 {
-	struct dirent **names;
-	struct CMUnitTest *tests;
-	int n = scandir(folder, &names, is_yaml, alphasort), rc;
+	struct tests tests = {.len_max = GOLDEN_FILES_MAX};
+	int rc;
 
-	if (n <= 0) {
+	golden_each(folder, add_test, &tests);
+	if (tests.len == 0) {
 		fprintf(stderr, "%s: no golden files\n", folder);
 		return 1;
 	}
-	tests = hf_xcalloc((size_t)n, sizeof(*tests));
-	for (int i = 0; i < n; i++) {
-		char *path = hf_xasprintf("%s/%s", folder, names[i]->d_name);
-
-		tests[i] = (struct CMUnitTest){
-			.name = path, .test_func = it_is_as_written_down, .initial_state = path};
-		free(names[i]);
-	}
-	free(names);
-	rc = _cmocka_run_group_tests(golden->name, tests, (size_t)n, NULL, NULL);
-	for (int i = 0; i < n; i++)
-		free(tests[i].initial_state);
-	free(tests);
+	rc = _cmocka_run_group_tests(golden->name, tests.items, tests.len, NULL, NULL);
+	for (size_t i = 0; i < tests.len; i++)
+		free(tests.items[i].initial_state);
+	HF_VEC_RELEASE(&tests);
 	return rc;
 }
 

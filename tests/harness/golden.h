@@ -10,7 +10,7 @@
  * Golden files: YAML whose last section is what is expected, indented by two blanks and compared as
  * text, so that the comparison does not depend on any parser of ours.
  *
- *     PROGRAM FOLDER         run every file in it
+ *     PROGRAM FOLDER         run every file in it and in the folders below it
  *     PROGRAM --print FILE   print what is actual, to be read and pasted by a person
  */
 
