@@ -11,9 +11,9 @@ static bool ip_is_taken(const struct hf_kubelet *k, uint32_t ip)
 	void *value;
 
 	for (size_t it = 0; hf_map_next(k->pods, &it, &uid, &value);) {
-		const struct hf_kpod *pod = value;
+		const struct hf_kubelet_pod *pod = value;
 
-		if (pod->ip == ip && pod->state != HF_KPOD_ENDED)
+		if (pod->ip == ip && pod->state != HF_KUBELET_POD_ENDED)
 			return true;
 	}
 	return false;
@@ -38,7 +38,7 @@ void hf_kubelet_skip_known_ips(struct hf_kubelet *k)
 	void *value;
 
 	for (size_t it = 0; hf_map_next(k->pods, &it, &uid, &value);) {
-		const struct hf_kpod *pod = value;
+		const struct hf_kubelet_pod *pod = value;
 
 		if (pod->ip > k->last_ip)
 			k->last_ip = pod->ip;

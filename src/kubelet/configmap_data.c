@@ -40,7 +40,8 @@ static int decode_value(const struct hf_json *value, bool encoded, struct hf_str
 	return 0;
 }
 
-int hf_kdata_get(struct hf_doc *doc, const char *key, struct hf_strbuf *sb, struct hf_error *err)
+int hf_kubelet_data_get(struct hf_doc *doc, const char *key, struct hf_strbuf *sb,
+			struct hf_error *err)
 {
 	const struct hf_json *map;
 	bool encoded;
@@ -51,7 +52,7 @@ int hf_kdata_get(struct hf_doc *doc, const char *key, struct hf_strbuf *sb, stru
 	return hf_error_set(err, HF_E_NOT_FOUND, "there is no key '%s'", key);
 }
 
-int hf_kdata_each(struct hf_doc *doc, hf_kdata_fn fn, void *arg, struct hf_error *err)
+int hf_kubelet_data_each(struct hf_doc *doc, hf_kubelet_data_fn fn, void *arg, struct hf_error *err)
 {
 	const struct hf_json *map;
 	bool encoded;

@@ -22,25 +22,26 @@
 #define HOST_IP "127.0.0.1"
 #define DEFAULT_TERMINATION_PATH "/dev/termination-log"
 
-void hf_kstart_block(struct hf_kpod *pod, struct hf_kpod_container *c, const char *reason,
-		     const char *message, hf_time retry)
+void hf_kubelet_start_block(struct hf_kubelet_pod *pod, struct hf_kubelet_pod_container *c,
+			    const char *reason, const char *message, hf_time retry)
 {
 	bool news = !hf_streq(c->reason, reason) || !hf_streq(c->message, message);
 
-	c->refs = hf_krefs_destroy(c->refs);
+	c->refs = hf_kubelet_refs_destroy(c->refs);
 	c->asked = false;
 	c->blocked_until = hf_time_add(hf_loop_wall(pod->kubelet->loop), retry);
 	(void)snprintf(c->reason, sizeof(c->reason), "%s", reason);
 	(void)snprintf(c->message, sizeof(c->message), "%s", message);
 	if (news)
-		hf_kevent(pod, "Warning", "Failed", "Error: %s", message);
-	hf_kpod_wake(pod);
+		hf_kubelet_event(pod, "Warning", "Failed", "Error: %s", message);
+	hf_kubelet_pod_wake(pod);
 }
 
-void hf_kstart_input(const struct hf_kpod *pod, const struct hf_json *container,
-		     const struct hf_krefs *refs, struct hf_kenv_input *ret_input)
+void hf_kubelet_start_input(const struct hf_kubelet_pod *pod, const struct hf_json *container,
+			    const struct hf_kubelet_refs *refs,
+			    struct hf_kubelet_env_input *ret_input)
 {
-	*ret_input = (struct hf_kenv_input){
+	*ret_input = (struct hf_kubelet_env_input){
 		.pod = hf_doc_json(pod->doc ? pod->doc : pod->spec_doc),
 		.container = container,
 		.refs = refs,
@@ -53,20 +54,20 @@ void hf_kstart_input(const struct hf_kpod *pod, const struct hf_json *container,
 
 /* --- user and groups --- */
 
-static int64_t context_id(const struct hf_kpod *pod, const struct hf_json *container,
+static int64_t context_id(const struct hf_kubelet_pod *pod, const struct hf_json *container,
 			  const char *key)
 {
 	const struct hf_json *own = hf_json_path(container, "securityContext", key, NULL);
 	const struct hf_json *of_pod =
-		hf_json_path(hf_kpod_spec(pod), "securityContext", key, NULL);
+		hf_json_path(hf_kubelet_pod_spec(pod), "securityContext", key, NULL);
 
 	return hf_json_i64(own ? own : of_pod, -1);
 }
 
-static void set_user(const struct hf_kpod *pod, const struct hf_json *container,
+static void set_user(const struct hf_kubelet_pod *pod, const struct hf_json *container,
 		     struct hf_arena *arena, struct hf_run *run)
 {
-	const struct hf_json *context = hf_json_get(hf_kpod_spec(pod), "securityContext");
+	const struct hf_json *context = hf_json_get(hf_kubelet_pod_spec(pod), "securityContext");
 	const struct hf_json *more = hf_json_get(context, "supplementalGroups");
 	int64_t fs_group = hf_json_i64(hf_json_get(context, "fsGroup"), -1);
 	size_t n = hf_json_len(more) < HF_RUN_GROUPS_MAX - 1 ? hf_json_len(more)
@@ -105,15 +106,16 @@ static const char *const *expand_all(const struct hf_json *container, const char
 		const struct hf_json *list = hf_json_get(container, lists[l]);
 
 		for (size_t i = 0; i < hf_json_len(list); i++)
-			argv[n++] =
-				hf_kenv_expand(hf_json_str(hf_json_item(list, i), ""), env, arena);
+			argv[n++] = hf_kubelet_env_expand(hf_json_str(hf_json_item(list, i), ""),
+							  env, arena);
 	}
 	return argv;
 }
 
 /* Builds the command that delivers this program's stand-in for kubectl: there is no image to copy
  * kubectl from. */
-static const char *const *make_delivery_command(const struct hf_kpod *pod, struct hf_arena *arena)
+static const char *const *make_delivery_command(const struct hf_kubelet_pod *pod,
+						struct hf_arena *arena)
 {
 	const char *words[] = {pod->kubelet->exe, "shim", "deliver", pod->kubelet->pods_dir,
 			       pod->ns};
@@ -136,7 +138,7 @@ static void set_home(const struct hf_run *run, const char **env, struct hf_arena
 }
 
 /* Without a mount namespace, a preloaded library resolves names. */
-static const char *const *base_env(const struct hf_kpod *pod, const struct hf_run *run,
+static const char *const *base_env(const struct hf_kubelet_pod *pod, const struct hf_run *run,
 				   struct hf_arena *arena)
 {
 	const struct hf_kubelet *k = pod->kubelet;
@@ -157,7 +159,8 @@ static const char *const *base_env(const struct hf_kpod *pod, const struct hf_ru
 
 /* --- mounts --- */
 
-static void add_mount(struct hf_kmounts *m, const char *source, const char *target, bool is_file)
+static void add_mount(struct hf_kubelet_mounts *m, const char *source, const char *target,
+		      bool is_file)
 {
 	struct stat st;
 
@@ -169,7 +172,7 @@ static void add_mount(struct hf_kmounts *m, const char *source, const char *targ
 		(struct hf_run_mount){.source = source, .target = target, .is_file = is_file};
 }
 
-static bool has_target(const struct hf_kmounts *m, const char *target)
+static bool has_target(const struct hf_kubelet_mounts *m, const char *target)
 {
 	for (size_t i = 0; i < m->n; i++)
 		if (hf_streq(m->items[i].target, target))
@@ -177,9 +180,9 @@ static bool has_target(const struct hf_kmounts *m, const char *target)
 	return false;
 }
 
-static int make_termination_file(const struct hf_kpod *pod, const struct hf_kpod_container *c,
-				 struct hf_arena *arena, const char **ret_path,
-				 struct hf_error *err)
+static int make_termination_file(const struct hf_kubelet_pod *pod,
+				 const struct hf_kubelet_pod_container *c, struct hf_arena *arena,
+				 const char **ret_path, struct hf_error *err)
 {
 	const char *path = hf_arena_printf(arena, "%s/term/%s.%u", pod->dir, c->name, c->attempt);
 	HF_AUTO_FD fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
@@ -191,8 +194,9 @@ static int make_termination_file(const struct hf_kpod *pod, const struct hf_kpod
 	return 0;
 }
 
-static int add_own_mounts(const struct hf_kpod *pod, const struct hf_kpod_container *c,
-			  struct hf_arena *arena, struct hf_kmounts *m, struct hf_error *err)
+static int add_own_mounts(const struct hf_kubelet_pod *pod,
+			  const struct hf_kubelet_pod_container *c, struct hf_arena *arena,
+			  struct hf_kubelet_mounts *m, struct hf_error *err)
 {
 	static const char *const files[] = {"hosts", "nsswitch.conf", "resolv.conf"};
 	const char *target = hf_str_or(hf_json_path_str(c->spec, "terminationMessagePath", NULL),
@@ -222,7 +226,7 @@ static int add_own_mounts(const struct hf_kpod *pod, const struct hf_kpod_contai
 }
 
 /* Without a mount namespace a mount works only if the volume's source already is at its target. */
-static int check_in_place(const struct hf_kmounts *m, struct hf_error *err)
+static int check_in_place(const struct hf_kubelet_mounts *m, struct hf_error *err)
 {
 	for (size_t i = 0; i < m->n; i++) {
 		const struct hf_run_mount *one = &m->items[i];
@@ -250,7 +254,8 @@ static int64_t limit_milli(const struct hf_json *container, const char *name)
 	return hf_json_i64(value, 0) > INT64_MAX / 1000 ? INT64_MAX : hf_json_i64(value, 0) * 1000;
 }
 
-static void set_limits(struct hf_kpod *pod, const struct hf_json *container, struct hf_run *run)
+static void set_limits(struct hf_kubelet_pod *pod, const struct hf_json *container,
+		       struct hf_run *run)
 {
 	int64_t memory = limit_milli(container, "memory"), cpu = limit_milli(container, "cpu");
 	const struct hf_cgroup_base *base = &pod->config.cgroups;
@@ -260,7 +265,7 @@ static void set_limits(struct hf_kpod *pod, const struct hf_json *container, str
 	if (((memory && !base->memory[0]) || (cpu && !base->cpu[0])) &&
 	    !pod->kubelet->told_no_limits) {
 		pod->kubelet->told_no_limits = true;
-		hf_kevent(
+		hf_kubelet_event(
 			pod, "Warning", "ResourceLimitsIgnored",
 			"limits of memory and CPU are not enforced: this user may not make control "
 			"groups here");
@@ -269,19 +274,21 @@ static void set_limits(struct hf_kpod *pod, const struct hf_json *container, str
 
 /* --- the run file --- */
 
-static int build_run(struct hf_kpod *pod, struct hf_kpod_container *c, struct hf_arena *arena,
-		     struct hf_kmounts *mounts, struct hf_run *run, struct hf_error *err)
+static int build_run(struct hf_kubelet_pod *pod, struct hf_kubelet_pod_container *c,
+		     struct hf_arena *arena, struct hf_kubelet_mounts *mounts, struct hf_run *run,
+		     struct hf_error *err)
 {
 	const struct hf_json *context = hf_json_get(c->spec, "securityContext");
-	struct hf_kenv_input input;
+	struct hf_kubelet_env_input input;
 	int rc;
 
-	hf_kstart_input(pod, c->spec, c->refs, &input);
+	hf_kubelet_start_input(pod, c->spec, c->refs, &input);
 	set_user(pod, c->spec, arena, run);
 	input.base = base_env(pod, run, arena);
-	rc = hf_kenv_build(&input, arena, &run->env, err);
+	rc = hf_kubelet_env_build(&input, arena, &run->env, err);
 	if (!rc)
-		rc = hf_kvolumes_mounts(hf_kpod_spec(pod), c->spec, pod->dir, arena, mounts, err);
+		rc = hf_kubelet_volumes_mounts(hf_kubelet_pod_spec(pod), c->spec, pod->dir, arena,
+					       mounts, err);
 	if (!rc)
 		rc = pod->config.isolate ? add_own_mounts(pod, c, arena, mounts, err)
 					 : check_in_place(mounts, err);
@@ -299,7 +306,7 @@ static int build_run(struct hf_kpod *pod, struct hf_kpod_container *c, struct hf
 	return 0;
 }
 
-static int write_run(const struct hf_kpod *pod, const struct hf_kpod_container *c,
+static int write_run(const struct hf_kubelet_pod *pod, const struct hf_kubelet_pod_container *c,
 		     const struct hf_run *run, struct hf_error *err)
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_RUN_BYTES_MAX);
@@ -313,7 +320,8 @@ static int write_run(const struct hf_kpod *pod, const struct hf_kpod_container *
 }
 
 /* Removes the files of attempts before the previous one. */
-static void remove_old_files(const struct hf_kpod *pod, const struct hf_kpod_container *c)
+static void remove_old_files(const struct hf_kubelet_pod *pod,
+			     const struct hf_kubelet_pod_container *c)
 {
 	if (c->attempt < 2)
 		return;
@@ -334,36 +342,38 @@ static void remove_old_files(const struct hf_kpod *pod, const struct hf_kpod_con
 
 static void on_refs(void *arg)
 {
-	struct hf_kpod_container *c = arg;
-	struct hf_kpod *pod = c->pod;
+	struct hf_kubelet_pod_container *c = arg;
+	struct hf_kubelet_pod *pod = c->pod;
 	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES_MAX);
-	HF_AUTOFREE struct hf_kmounts *mounts = hf_xcalloc(1, sizeof(*mounts));
+	HF_AUTOFREE struct hf_kubelet_mounts *mounts = hf_xcalloc(1, sizeof(*mounts));
 	struct hf_run run = {0};
 	struct hf_error err;
 
 	if (build_run(pod, c, arena, mounts, &run, &err) != 0) {
-		hf_kstart_block(pod, c, "CreateContainerConfigError", err.text, HF_KPOD_RETRY);
+		hf_kubelet_start_block(pod, c, "CreateContainerConfigError", err.text,
+				       HF_KUBELET_POD_RETRY);
 		return;
 	}
 	if (write_run(pod, c, &run, &err) != 0) {
-		hf_kstart_block(pod, c, "CreateContainerError", err.text, HF_KPOD_RETRY);
+		hf_kubelet_start_block(pod, c, "CreateContainerError", err.text,
+				       HF_KUBELET_POD_RETRY);
 		return;
 	}
-	c->refs = hf_krefs_destroy(c->refs);
+	c->refs = hf_kubelet_refs_destroy(c->refs);
 	remove_old_files(pod, c);
 	if (!pod->config.isolate && !pod->kubelet->preload && c->attempt == 0)
-		hf_kevent(pod, "Warning", "NoNames",
-			  "container %s will not find other pods by name: " HF_PRELOAD_FILE
-			  " is missing beside '%s'",
-			  c->name, pod->kubelet->exe);
+		hf_kubelet_event(pod, "Warning", "NoNames",
+				 "container %s will not find other pods by name: " HF_PRELOAD_FILE
+				 " is missing beside '%s'",
+				 c->name, pod->kubelet->exe);
 	c->asked = true;
-	hf_kshim_command(pod->shim, "start %s %u %u", c->name, c->attempt, c->backoff_s);
+	hf_kubelet_shim_command(pod->shim, "start %s %u %u", c->name, c->attempt, c->backoff_s);
 }
 
-void hf_kstart_container(struct hf_kpod *pod, struct hf_kpod_container *c)
+void hf_kubelet_start_container(struct hf_kubelet_pod *pod, struct hf_kubelet_pod_container *c)
 {
 	hf_assert(!c->refs && !c->asked);
-	c->refs = hf_krefs_create(pod->kubelet->store, pod->kubelet->loop, pod->ns);
-	hf_kenv_add_refs(c->spec, c->refs);
-	hf_krefs_fetch(c->refs, on_refs, c);
+	c->refs = hf_kubelet_refs_create(pod->kubelet->store, pod->kubelet->loop, pod->ns);
+	hf_kubelet_env_add_refs(c->spec, c->refs);
+	hf_kubelet_refs_fetch(c->refs, on_refs, c);
 }

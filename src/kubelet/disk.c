@@ -28,7 +28,7 @@ static bool is_short(uint64_t left, uint64_t limit, bool before)
 	return left < (before ? limit + limit / 4 : limit);
 }
 
-bool hf_kdisk_is_short(const struct hf_kdisk *disk, bool before)
+bool hf_kubelet_disk_is_short(const struct hf_kubelet_disk *disk, bool before)
 {
 	/* Some file systems do not count inodes. */
 	return is_short(disk->free_bytes, limit_of(disk->bytes, SHARE, LITTLE_BYTES), before) ||
@@ -37,20 +37,21 @@ bool hf_kdisk_is_short(const struct hf_kdisk *disk, bool before)
 			 before));
 }
 
-bool hf_kdisk_read(const char *dir, struct hf_kdisk *ret_disk)
+bool hf_kubelet_disk_read(const char *dir, struct hf_kubelet_disk *ret_disk)
 {
 	struct statvfs st;
 
 	if (statvfs(dir, &st) < 0)
 		return false;
-	*ret_disk = (struct hf_kdisk){.bytes = (uint64_t)st.f_blocks * st.f_frsize,
-				      .free_bytes = (uint64_t)st.f_bavail * st.f_frsize,
-				      .files = st.f_files,
-				      .free_files = st.f_favail};
+	*ret_disk = (struct hf_kubelet_disk){.bytes = (uint64_t)st.f_blocks * st.f_frsize,
+					     .free_bytes = (uint64_t)st.f_bavail * st.f_frsize,
+					     .files = st.f_files,
+					     .free_files = st.f_favail};
 	return true;
 }
 
-void hf_kdisk_text(const struct hf_kdisk *disk, const char *dir, char *text, size_t size)
+void hf_kubelet_disk_text(const struct hf_kubelet_disk *disk, const char *dir, char *text,
+			  size_t size)
 {
 	bool small = disk->bytes < (uint64_t)1 << 30;
 	uint64_t unit = small ? 1024 : (uint64_t)1 << 20;

@@ -11,8 +11,8 @@
 
 static bool is_short(uint64_t bytes, uint64_t free_bytes, bool before)
 {
-	return hf_kdisk_is_short(&(struct hf_kdisk){.bytes = bytes, .free_bytes = free_bytes},
-				 before);
+	return hf_kubelet_disk_is_short(
+		&(struct hf_kubelet_disk){.bytes = bytes, .free_bytes = free_bytes}, before);
 }
 
 static void a_small_disk_is_short_below_a_tenth(void **state)
@@ -38,38 +38,39 @@ static void it_is_over_with_a_quarter_more(void **state)
 
 static void inodes_count_where_there_are_any(void **state)
 {
-	struct hf_kdisk disk = {.bytes = GIB, .free_bytes = GIB, .files = 1000, .free_files = 49};
+	struct hf_kubelet_disk disk = {
+		.bytes = GIB, .free_bytes = GIB, .files = 1000, .free_files = 49};
 
-	assert_true(hf_kdisk_is_short(&disk, false));
+	assert_true(hf_kubelet_disk_is_short(&disk, false));
 	disk.free_files = 50;
-	assert_false(hf_kdisk_is_short(&disk, false));
-	assert_true(hf_kdisk_is_short(&disk, true));
+	assert_false(hf_kubelet_disk_is_short(&disk, false));
+	assert_true(hf_kubelet_disk_is_short(&disk, true));
 	disk.files = 1000000000;
 	disk.free_files = 10000;
-	assert_false(hf_kdisk_is_short(&disk, false));
+	assert_false(hf_kubelet_disk_is_short(&disk, false));
 	disk.files = disk.free_files = 0;
-	assert_false(hf_kdisk_is_short(&disk, false));
+	assert_false(hf_kubelet_disk_is_short(&disk, false));
 }
 
 static void it_says_how_much_is_left(void **state)
 {
-	struct hf_kdisk disk;
+	struct hf_kubelet_disk disk;
 	char text[256];
 
-	assert_true(hf_kdisk_read("/", &disk));
+	assert_true(hf_kubelet_disk_read("/", &disk));
 	assert_true(disk.bytes >= disk.free_bytes && disk.bytes > 0);
-	assert_false(hf_kdisk_read("/no such folder", &disk));
-	disk = (struct hf_kdisk){
+	assert_false(hf_kubelet_disk_read("/no such folder", &disk));
+	disk = (struct hf_kubelet_disk){
 		.bytes = 3000 * KIB, .free_bytes = 12 * KIB, .files = 9, .free_files = 7};
-	hf_kdisk_text(&disk, "/d", text, sizeof(text));
+	hf_kubelet_disk_text(&disk, "/d", text, sizeof(text));
 	assert_string_equal(text, "the disk that holds /d is nearly full: 12 of 3000 KiB are free");
-	disk = (struct hf_kdisk){
+	disk = (struct hf_kubelet_disk){
 		.bytes = 3000 * KIB, .free_bytes = 2000 * KIB, .files = 900, .free_files = 7};
-	hf_kdisk_text(&disk, "/d", text, sizeof(text));
+	hf_kubelet_disk_text(&disk, "/d", text, sizeof(text));
 	assert_string_equal(text,
 			    "the disk that holds /d is nearly full: 7 of 900 inodes are free");
-	disk = (struct hf_kdisk){.bytes = 20 * GIB, .free_bytes = GIB / 2, .files = 9};
-	hf_kdisk_text(&disk, "/d", text, sizeof(text));
+	disk = (struct hf_kubelet_disk){.bytes = 20 * GIB, .free_bytes = GIB / 2, .files = 9};
+	hf_kubelet_disk_text(&disk, "/d", text, sizeof(text));
 	assert_non_null(strstr(text, "512 of 20480 MiB are free"));
 }
 

@@ -14,7 +14,7 @@ static bool is_quiet(const struct hf_kubelet *k)
 	void *value;
 
 	for (size_t it = 0; hf_map_next(k->pods, &it, &uid, &value);)
-		if (hf_kpod_active(value))
+		if (hf_kubelet_pod_active(value))
 			return false;
 	return true;
 }
@@ -25,7 +25,7 @@ static bool is_settled(const struct hf_kubelet *k)
 	void *value;
 
 	for (size_t it = 0; hf_map_next(k->pods, &it, &uid, &value);)
-		if (!hf_kpod_settled(value))
+		if (!hf_kubelet_pod_settled(value))
 			return false;
 	return true;
 }
@@ -79,21 +79,21 @@ void hf_kubelet_drain(struct hf_kubelet *k, hf_time grace, void (*done)(void *ar
 	k->drained = done;
 	k->drained_arg = arg;
 	for (size_t it = 0; hf_map_next(k->pods, &it, &uid, &value);) {
-		struct hf_kpod *pod = value;
+		struct hf_kubelet_pod *pod = value;
 
-		hf_kpod_stop(pod, HF_KPOD_STOP_DRAIN,
-			     grace == HF_TIME_NONE ? hf_kpod_grace(pod) : grace);
+		hf_kubelet_pod_stop(pod, HF_KUBELET_POD_STOP_DRAIN,
+				    grace == HF_TIME_NONE ? hf_kubelet_pod_grace(pod) : grace);
 	}
 	hf_kubelet_check_drained(k);
 }
 
-void hf_kdrain_init(struct hf_kubelet *k)
+void hf_kubelet_drain_init(struct hf_kubelet *k)
 {
 	k->drain_task = hf_task_create(k->loop, on_drain_task, k);
 	k->drain_timer = hf_timer_create(k->loop, on_drain_timer, k);
 }
 
-void hf_kdrain_release(struct hf_kubelet *k)
+void hf_kubelet_drain_release(struct hf_kubelet *k)
 {
 	k->drain_task = hf_task_destroy(k->drain_task);
 	k->drain_timer = hf_timer_destroy(k->drain_timer);

@@ -36,7 +36,7 @@ static const char *value_of(const char *const *env, const char *name, size_t len
 	return NULL;
 }
 
-const char *hf_kenv_expand(const char *text, const char *const *env, struct hf_arena *arena)
+const char *hf_kubelet_env_expand(const char *text, const char *const *env, struct hf_arena *arena)
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(VALUE_BYTES_MAX);
 
@@ -77,8 +77,8 @@ static const char *parse_subscript(const char *path, const char *map, struct hf_
 	return hf_arena_strndup(arena, path, (size_t)(end - path));
 }
 
-const char *hf_kenv_field(const struct hf_kenv_input *input, const char *path,
-			  struct hf_arena *arena, struct hf_error *err)
+const char *hf_kubelet_env_field(const struct hf_kubelet_env_input *input, const char *path,
+				 struct hf_arena *arena, struct hf_error *err)
 {
 	static const char *const maps[] = {"labels", "annotations"};
 	const struct hf_json *meta = hf_json_get(input->pod, "metadata");
@@ -140,8 +140,9 @@ static bool read_quantity(const struct hf_json *value, int64_t *ret_milli)
 	       !__builtin_mul_overflow(*ret_milli, 1000, ret_milli);
 }
 
-const char *hf_kenv_resource(const struct hf_kenv_input *input, const struct hf_json *ref,
-			     struct hf_arena *arena, struct hf_error *err)
+const char *hf_kubelet_env_resource(const struct hf_kubelet_env_input *input,
+				    const struct hf_json *ref, struct hf_arena *arena,
+				    struct hf_error *err)
 {
 	const char *name = hf_json_path_str(ref, "containerName", NULL);
 	const char *resource = hf_str_or(hf_json_path_str(ref, "resource", NULL), "");
@@ -171,7 +172,7 @@ const char *hf_kenv_resource(const struct hf_kenv_input *input, const struct hf_
 
 /* --- valueFrom --- */
 
-void hf_kenv_add_refs(const struct hf_json *container, struct hf_krefs *refs)
+void hf_kubelet_env_add_refs(const struct hf_json *container, struct hf_kubelet_refs *refs)
 {
 	const struct hf_json *env = hf_json_get(container, "env");
 	const struct hf_json *from = hf_json_get(container, "envFrom");
@@ -179,36 +180,37 @@ void hf_kenv_add_refs(const struct hf_json *container, struct hf_krefs *refs)
 	for (size_t i = 0; i < hf_json_len(env); i++) {
 		const struct hf_json *source = hf_json_get(hf_json_item(env, i), "valueFrom");
 
-		hf_krefs_add(refs, &hf_configmaps,
-			     hf_json_path_str(source, "configMapKeyRef", "name", NULL));
-		hf_krefs_add(refs, &hf_secrets,
-			     hf_json_path_str(source, "secretKeyRef", "name", NULL));
+		hf_kubelet_refs_add(refs, &hf_configmaps,
+				    hf_json_path_str(source, "configMapKeyRef", "name", NULL));
+		hf_kubelet_refs_add(refs, &hf_secrets,
+				    hf_json_path_str(source, "secretKeyRef", "name", NULL));
 	}
 	for (size_t i = 0; i < hf_json_len(from); i++) {
 		const struct hf_json *item = hf_json_item(from, i);
 
-		hf_krefs_add(refs, &hf_configmaps,
-			     hf_json_path_str(item, "configMapRef", "name", NULL));
-		hf_krefs_add(refs, &hf_secrets, hf_json_path_str(item, "secretRef", "name", NULL));
+		hf_kubelet_refs_add(refs, &hf_configmaps,
+				    hf_json_path_str(item, "configMapRef", "name", NULL));
+		hf_kubelet_refs_add(refs, &hf_secrets,
+				    hf_json_path_str(item, "secretRef", "name", NULL));
 	}
 }
 
 /* Sets *ret_value to NULL if the key is missing and the reference is optional. */
-static int value_of_key(const struct hf_kenv_input *input, const struct hf_resource *resource,
-			const struct hf_json *ref, struct hf_arena *arena, const char **ret_value,
-			struct hf_error *err)
+static int value_of_key(const struct hf_kubelet_env_input *input,
+			const struct hf_resource *resource, const struct hf_json *ref,
+			struct hf_arena *arena, const char **ret_value, struct hf_error *err)
 {
 	HF_AUTO_STRBUF bytes = HF_STRBUF_INIT(VALUE_BYTES_MAX);
 	bool optional = hf_json_true(hf_json_get(ref, "optional"), false);
 	const char *name = hf_str_or(hf_json_path_str(ref, "name", NULL), "");
 	const char *key = hf_str_or(hf_json_path_str(ref, "key", NULL), "");
-	struct hf_doc *doc = hf_krefs_get(input->refs, resource, name, err);
+	struct hf_doc *doc = hf_kubelet_refs_get(input->refs, resource, name, err);
 	int rc;
 
 	*ret_value = NULL;
 	if (!doc)
 		return optional && err->code == HF_E_NOT_FOUND ? 0 : err->code;
-	rc = hf_kdata_get(doc, key, &bytes, err);
+	rc = hf_kubelet_data_get(doc, key, &bytes, err);
 	if (rc == HF_E_NOT_FOUND && optional)
 		return 0;
 	if (rc)
@@ -218,16 +220,16 @@ static int value_of_key(const struct hf_kenv_input *input, const struct hf_resou
 	return 0;
 }
 
-static int value_from(const struct hf_kenv_input *input, const struct hf_json *source,
+static int value_from(const struct hf_kubelet_env_input *input, const struct hf_json *source,
 		      struct hf_arena *arena, const char **ret_value, struct hf_error *err)
 {
 	const struct hf_json *ref;
 
 	if ((ref = hf_json_get(source, "fieldRef")))
-		*ret_value = hf_kenv_field(
+		*ret_value = hf_kubelet_env_field(
 			input, hf_str_or(hf_json_path_str(ref, "fieldPath", NULL), ""), arena, err);
 	else if ((ref = hf_json_get(source, "resourceFieldRef")))
-		*ret_value = hf_kenv_resource(input, ref, arena, err);
+		*ret_value = hf_kubelet_env_resource(input, ref, arena, err);
 	else if ((ref = hf_json_get(source, "configMapKeyRef")))
 		return value_of_key(input, &hf_configmaps, ref, arena, ret_value, err);
 	else if ((ref = hf_json_get(source, "secretKeyRef")))
@@ -277,23 +279,24 @@ static int add_from(void *arg, const char *key, const struct hf_strbuf *bytes, s
 			    bytes->data, err);
 }
 
-static int add_env_from(const struct hf_kenv_input *input, const struct hf_json *item,
+static int add_env_from(const struct hf_kubelet_env_input *input, const struct hf_json *item,
 			struct variables *v, struct hf_error *err)
 {
 	bool secret = hf_json_get(item, "secretRef") != NULL;
 	const struct hf_json *ref = hf_json_get(item, secret ? "secretRef" : "configMapRef");
 	struct from from = {v, hf_str_or(hf_json_path_str(item, "prefix", NULL), "")};
-	struct hf_doc *doc = hf_krefs_get(input->refs, secret ? &hf_secrets : &hf_configmaps,
-					  hf_str_or(hf_json_path_str(ref, "name", NULL), ""), err);
+	struct hf_doc *doc =
+		hf_kubelet_refs_get(input->refs, secret ? &hf_secrets : &hf_configmaps,
+				    hf_str_or(hf_json_path_str(ref, "name", NULL), ""), err);
 
 	if (doc)
-		return hf_kdata_each(doc, add_from, &from, err);
+		return hf_kubelet_data_each(doc, add_from, &from, err);
 	if (err->code == HF_E_NOT_FOUND && hf_json_true(hf_json_get(ref, "optional"), false))
 		return 0;
 	return err->code;
 }
 
-static int add_env(const struct hf_kenv_input *input, const struct hf_json *item,
+static int add_env(const struct hf_kubelet_env_input *input, const struct hf_json *item,
 		   struct variables *v, struct hf_error *err)
 {
 	const struct hf_json *source = hf_json_get(item, "valueFrom");
@@ -308,14 +311,14 @@ static int add_env(const struct hf_kenv_input *input, const struct hf_json *item
 		if (rc || !value)
 			return rc;
 	} else {
-		value = hf_kenv_expand(hf_str_or(hf_json_path_str(item, "value", NULL), ""),
-				       v->items + v->n_base, v->arena);
+		value = hf_kubelet_env_expand(hf_str_or(hf_json_path_str(item, "value", NULL), ""),
+					      v->items + v->n_base, v->arena);
 	}
 	return set_variable(v, name, value, err);
 }
 
-int hf_kenv_build(const struct hf_kenv_input *input, struct hf_arena *arena,
-		  const char *const **ret_env, struct hf_error *err)
+int hf_kubelet_env_build(const struct hf_kubelet_env_input *input, struct hf_arena *arena,
+			 const char *const **ret_env, struct hf_error *err)
 {
 	const struct hf_json *from = hf_json_get(input->container, "envFrom");
 	const struct hf_json *env = hf_json_get(input->container, "env");

@@ -27,7 +27,7 @@ struct shelf {
 	struct hf_call call;
 	struct hf_loop *loop;
 	struct hf_arena *arena;
-	struct hf_krefs *refs;
+	struct hf_kubelet_refs *refs;
 	struct shelf_call calls[16];
 	size_t n_calls;
 	bool fetched;
@@ -88,7 +88,7 @@ static int set_up(void **state)
 	s->base.ops = s->call.ops = &ops;
 	s->loop = hf_loop_create_virtual(0);
 	s->arena = hf_arena_create((size_t)16 << 20);
-	s->refs = hf_krefs_create(&s->base, s->loop, "ns");
+	s->refs = hf_kubelet_refs_create(&s->base, s->loop, "ns");
 	*state = s;
 	return 0;
 }
@@ -97,7 +97,7 @@ static int tear_down(void **state)
 {
 	struct shelf *s = *state;
 
-	s->refs = hf_krefs_destroy(s->refs);
+	s->refs = hf_kubelet_refs_destroy(s->refs);
 	for (size_t i = 0; i < s->n_calls; i++) {
 		(void)hf_doc_unref(s->calls[i].doc);
 		(void)hf_task_destroy(s->calls[i].task);
@@ -125,20 +125,20 @@ static int build(struct shelf *s, const char *container_text, const char *const 
 		 struct hf_error *err)
 {
 	struct hf_json *pod = json_of(pod_text), *container = json_of(container_text);
-	struct hf_kenv_input input = {.pod = pod,
-				      .container = container,
-				      .refs = s->refs,
-				      .base = base,
-				      .hostname = "p",
-				      .pod_ip = "10.0.0.2",
-				      .host_ip = "127.0.0.1"};
+	struct hf_kubelet_env_input input = {.pod = pod,
+					     .container = container,
+					     .refs = s->refs,
+					     .base = base,
+					     .hostname = "p",
+					     .pod_ip = "10.0.0.2",
+					     .host_ip = "127.0.0.1"};
 	int rc;
 
-	hf_kenv_add_refs(container, s->refs);
-	hf_krefs_fetch(s->refs, on_fetched, s);
+	hf_kubelet_env_add_refs(container, s->refs);
+	hf_kubelet_refs_fetch(s->refs, on_fetched, s);
 	hf_loop_run(s->loop);
 	assert_true(s->fetched);
-	rc = hf_kenv_build(&input, s->arena, ret_env, err);
+	rc = hf_kubelet_env_build(&input, s->arena, ret_env, err);
 	(void)hf_json_unref(pod);
 	(void)hf_json_unref(container);
 	return rc;
@@ -207,13 +207,15 @@ static void the_pods_own_fields_are_to_be_had(void **state)
 					    "metadata.labels['x']y", ""};
 	struct shelf *s = *state;
 	struct hf_json *pod = json_of(pod_text);
-	struct hf_kenv_input input = {.pod = pod, .pod_ip = "10.0.0.2", .host_ip = "127.0.0.1"};
+	struct hf_kubelet_env_input input = {
+		.pod = pod, .pod_ip = "10.0.0.2", .host_ip = "127.0.0.1"};
 	struct hf_error err;
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++)
-		assert_string_equal(hf_kenv_field(&input, rows[i][0], s->arena, &err), rows[i][1]);
+		assert_string_equal(hf_kubelet_env_field(&input, rows[i][0], s->arena, &err),
+				    rows[i][1]);
 	for (size_t i = 0; i < HF_ARRAY_LEN(wrong); i++)
-		assert_null(hf_kenv_field(&input, wrong[i], s->arena, &err));
+		assert_null(hf_kubelet_env_field(&input, wrong[i], s->arena, &err));
 	(void)hf_json_unref(pod);
 }
 
@@ -310,7 +312,7 @@ static void what_is_not_done_is_refused_by_the_name_of_its_field(void **state)
 		{"{'securityContext':{'procMount':'Unmasked'}}",
 		 "spec.containers[0].securityContext.procMount"},
 	};
-	const struct hf_kcheck facts = {.isolate = true, .root = false, .uid = 1000};
+	const struct hf_kubelet_check facts = {.isolate = true, .root = false, .uid = 1000};
 	struct hf_error err;
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++) {
@@ -318,9 +320,9 @@ static void what_is_not_done_is_refused_by_the_name_of_its_field(void **state)
 		HF_AUTO_JSON command = json_of("['x']");
 
 		hf_json_set(container, "command", hf_steal(&command));
-		assert_code(
-			hf_kcheck_container(container, NULL, "spec.containers[0]", &facts, &err),
-			HF_E_UNSUPPORTED);
+		assert_code(hf_kubelet_check_container(container, NULL, "spec.containers[0]",
+						       &facts, &err),
+			    HF_E_UNSUPPORTED);
 		assert_true(hf_str_has_prefix(err.text, rows[i][1]));
 		assert_true(err.text[strlen(rows[i][1])] == ' ');
 	}
@@ -334,11 +336,11 @@ static void a_plain_container_is_taken_and_one_without_command_is_not(void **sta
 			"false,'capabilities':{'drop':['ALL']},'seccompProfile':{'type':"
 			"'RuntimeDefault'}},'volumeMounts':[{'name':'v','mountPath':'/x'}]}");
 	HF_AUTO_JSON bare = json_of("{'name':'main','args':['a']}");
-	const struct hf_kcheck facts = {.isolate = true, .root = false, .uid = 1000};
+	const struct hf_kubelet_check facts = {.isolate = true, .root = false, .uid = 1000};
 	struct hf_error err;
 
-	assert_ok(hf_kcheck_container(good, NULL, "spec.containers[0]", &facts, &err), &err);
-	assert_code(hf_kcheck_container(bare, NULL, "spec.containers[0]", &facts, &err),
+	assert_ok(hf_kubelet_check_container(good, NULL, "spec.containers[0]", &facts, &err), &err);
+	assert_code(hf_kubelet_check_container(bare, NULL, "spec.containers[0]", &facts, &err),
 		    HF_E_UNSUPPORTED);
 	assert_true(hf_str_has_prefix(err.text, "spec.containers[0].command is needed"));
 }
@@ -360,7 +362,7 @@ static void non_root_is_checked_against_who_it_would_be(void **state)
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++) {
-		struct hf_kcheck facts = {
+		struct hf_kubelet_check facts = {
 			.isolate = true, .root = rows[i].root, .uid = rows[i].root ? 0 : 1000};
 		HF_AUTO_JSON spec = hf_json_object();
 		HF_AUTO_JSON container = json_of("{'command':['x']}");
@@ -369,7 +371,7 @@ static void non_root_is_checked_against_who_it_would_be(void **state)
 
 		hf_json_set(spec, "securityContext", json_of(rows[i].pod));
 		hf_json_set(container, "securityContext", json_of(rows[i].container));
-		rc = hf_kcheck_container(container, spec, "c", &facts, &err);
+		rc = hf_kubelet_check_container(container, spec, "c", &facts, &err);
 		if ((rc == 0) != rows[i].good)
 			fail_msg("row %zu: %d", i, rc);
 	}
@@ -387,7 +389,7 @@ static void pods_that_ask_for_more_than_there_is_are_refused(void **state)
 		{"{'securityContext':{'supplementalGroups':[1]}}",
 		 "spec.securityContext.supplementalGroups"},
 	};
-	const struct hf_kcheck facts = {.isolate = true, .root = false, .uid = 1000};
+	const struct hf_kubelet_check facts = {.isolate = true, .root = false, .uid = 1000};
 	HF_AUTO_JSON plain =
 		json_of("{'containers':[{}],'dnsPolicy':'ClusterFirst','hostUsers':true,"
 			"'tolerations':[{}],'os':{'name':'linux'},'hostPID':true}");
@@ -396,10 +398,10 @@ static void pods_that_ask_for_more_than_there_is_are_refused(void **state)
 	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++) {
 		HF_AUTO_JSON spec = json_of(rows[i][0]);
 
-		assert_code(hf_kcheck_pod(spec, &facts, &err), HF_E_UNSUPPORTED);
+		assert_code(hf_kubelet_check_pod(spec, &facts, &err), HF_E_UNSUPPORTED);
 		assert_true(hf_str_has_prefix(err.text, rows[i][1]));
 	}
-	assert_ok(hf_kcheck_pod(plain, &facts, &err), &err);
+	assert_ok(hf_kubelet_check_pod(plain, &facts, &err), &err);
 }
 
 int main(void)

@@ -15,25 +15,25 @@
 #define UNDER_WAY_MAX 64 /* requests at a time; more are dropped */
 
 struct event_call {
-	struct hf_kevents *events;
+	struct hf_kubelet_events *events;
 	struct hf_call *call;
 };
 
-struct hf_kevents {
+struct hf_kubelet_events {
 	struct hf_kubelet *kubelet;
 	uint64_t n; /* a counter that makes names unique */
 	struct event_call under_way[UNDER_WAY_MAX];
 };
 
-struct hf_kevents *hf_kevents_create(struct hf_kubelet *kubelet)
+struct hf_kubelet_events *hf_kubelet_events_create(struct hf_kubelet *kubelet)
 {
-	struct hf_kevents *events = hf_xcalloc(1, sizeof(*events));
+	struct hf_kubelet_events *events = hf_xcalloc(1, sizeof(*events));
 
 	events->kubelet = kubelet;
 	return events;
 }
 
-struct hf_kevents *hf_kevents_destroy(struct hf_kevents *events)
+struct hf_kubelet_events *hf_kubelet_events_destroy(struct hf_kubelet_events *events)
 {
 	if (!events)
 		return NULL;
@@ -50,7 +50,7 @@ static void on_reply(void *arg, const struct hf_reply *reply HF_UNUSED)
 	call->call = NULL;
 }
 
-static struct event_call *free_slot(struct hf_kevents *events)
+static struct event_call *free_slot(struct hf_kubelet_events *events)
 {
 	for (size_t i = 0; i < UNDER_WAY_MAX; i++)
 		if (!events->under_way[i].call)
@@ -115,7 +115,8 @@ static void send_event(struct hf_kubelet *k, const char *ns, struct hf_json *eve
 	call->call = hf_store_request(k->store, &request, on_reply, call);
 }
 
-void hf_kevent(struct hf_kpod *pod, const char *type, const char *reason, const char *fmt, ...)
+void hf_kubelet_event(struct hf_kubelet_pod *pod, const char *type, const char *reason,
+		      const char *fmt, ...)
 {
 	const struct about about = {"Pod", pod->ns, pod->name, pod->uid};
 	char message[1024]; /* the API server's limit */
@@ -129,8 +130,8 @@ void hf_kevent(struct hf_kpod *pod, const char *type, const char *reason, const 
 	send_event(pod->kubelet, pod->ns, make_event(pod->kubelet, &about, type, reason, message));
 }
 
-void hf_kevent_node(struct hf_kubelet *kubelet, const char *type, const char *reason,
-		    const char *message)
+void hf_kubelet_event_node(struct hf_kubelet *kubelet, const char *type, const char *reason,
+			   const char *message)
 {
 	/* Upstream's kubelet uses the Node's name as its UID here, and kubectl describe selects by
 	 * it. */

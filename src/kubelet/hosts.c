@@ -55,9 +55,9 @@ static bool is_usable(const struct hf_json *spec)
 }
 
 /* Returns the address of a running pod with its own network, or NULL. */
-static const char *address_of(const struct hf_kpod *pod)
+static const char *address_of(const struct hf_kubelet_pod *pod)
 {
-	return pod->state == HF_KPOD_RUNNING && pod->spec_doc && !pod->config.host_network
+	return pod->state == HF_KUBELET_POD_RUNNING && pod->spec_doc && !pod->config.host_network
 		       ? pod->config.ip
 		       : NULL;
 }
@@ -73,7 +73,7 @@ static void add_service(const struct hf_kubelet *k, const char *for_ns, struct h
 	if (!is_usable(spec))
 		return;
 	for (size_t it = 0; hf_map_next(k->pods, &it, &uid, &value);) {
-		const struct hf_kpod *pod = value;
+		const struct hf_kubelet_pod *pod = value;
 		const char *ip = address_of(pod);
 
 		if (!ip || !hf_streq(pod->ns, ns) ||
@@ -97,11 +97,11 @@ static void add_subdomains(const struct hf_kubelet *k, const char *for_ns, struc
 	void *value;
 
 	for (size_t it = 0; hf_map_next(k->pods, &it, &uid, &value);) {
-		const struct hf_kpod *pod = value;
+		const struct hf_kubelet_pod *pod = value;
 		const char *ip = address_of(pod);
-		const char *subdomain =
-			pod->spec_doc ? hf_json_path_str(hf_kpod_spec(pod), "subdomain", NULL)
-				      : NULL;
+		const char *subdomain = pod->spec_doc ? hf_json_path_str(hf_kubelet_pod_spec(pod),
+									 "subdomain", NULL)
+						      : NULL;
 		const char *host = pod->config.hostname;
 
 		if (!ip || hf_str_is_empty(subdomain))
@@ -114,9 +114,9 @@ static void add_subdomains(const struct hf_kubelet *k, const char *for_ns, struc
 	}
 }
 
-static void add_aliases(const struct hf_kpod *pod, struct hf_strbuf *sb)
+static void add_aliases(const struct hf_kubelet_pod *pod, struct hf_strbuf *sb)
 {
-	const struct hf_json *aliases = hf_json_get(hf_kpod_spec(pod), "hostAliases");
+	const struct hf_json *aliases = hf_json_get(hf_kubelet_pod_spec(pod), "hostAliases");
 
 	for (size_t i = 0; i < hf_json_len(aliases); i++) {
 		const struct hf_json *alias = hf_json_item(aliases, i);
@@ -129,7 +129,7 @@ static void add_aliases(const struct hf_kpod *pod, struct hf_strbuf *sb)
 	}
 }
 
-static void compose_hosts(const struct hf_kpod *pod, struct hf_strbuf *sb)
+static void compose_hosts(const struct hf_kubelet_pod *pod, struct hf_strbuf *sb)
 {
 	const struct hf_kubelet *k = pod->kubelet;
 	struct hf_doc *service;
@@ -145,7 +145,8 @@ static void compose_hosts(const struct hf_kpod *pod, struct hf_strbuf *sb)
 		if (hf_fs_read("/etc/hosts", sb, NULL) != 0)
 			hf_strbuf_addstr(sb, "# the machine's own file cannot be read\n");
 	add_aliases(pod, sb);
-	for (size_t it = 0; k->service_watch && hf_kwatch_next(k->service_watch, &it, &service);)
+	for (size_t it = 0;
+	     k->service_watch && hf_kubelet_watch_next(k->service_watch, &it, &service);)
 		add_service(k, pod->ns, service, sb);
 	add_subdomains(k, pod->ns, sb);
 }
@@ -168,7 +169,7 @@ static int write_in_place(const char *path, const struct hf_strbuf *sb, struct h
 	return 0;
 }
 
-static int write_hosts(const struct hf_kpod *pod, struct hf_error *err)
+static int write_hosts(const struct hf_kubelet_pod *pod, struct hf_error *err)
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(FILE_BYTES_MAX);
 	HF_AUTOFREE char *path = hf_xasprintf("%s/hosts", pod->dir);
@@ -193,7 +194,7 @@ static void compose_nsswitch(bool uplink, struct hf_strbuf *sb)
 			hf_strbuf_addf(sb, "%s\n", line);
 }
 
-static int write_etc(const struct hf_kpod *pod, const char *name, const struct hf_strbuf *sb,
+static int write_etc(const struct hf_kubelet_pod *pod, const char *name, const struct hf_strbuf *sb,
 		     struct hf_error *err)
 {
 	HF_AUTOFREE char *path = hf_xasprintf("%s/%s", pod->dir, name);
@@ -201,7 +202,7 @@ static int write_etc(const struct hf_kpod *pod, const char *name, const struct h
 	return write_in_place(path, sb, err);
 }
 
-int hf_khosts_make(struct hf_kpod *pod, struct hf_error *err)
+int hf_kubelet_hosts_make(struct hf_kubelet_pod *pod, struct hf_error *err)
 {
 	HF_AUTO_STRBUF nsswitch = HF_STRBUF_INIT(FILE_BYTES_MAX);
 	HF_AUTO_STRBUF resolv = HF_STRBUF_INIT(4096);
@@ -219,24 +220,25 @@ int hf_khosts_make(struct hf_kpod *pod, struct hf_error *err)
 	return rc ? rc : write_hosts(pod, err);
 }
 
-void hf_khosts_write_all(void *kubelet_arg)
+void hf_kubelet_hosts_write_all(void *kubelet_arg)
 {
 	struct hf_kubelet *k = kubelet_arg;
 	const char *uid;
 	void *value;
 
 	for (size_t it = 0; hf_map_next(k->pods, &it, &uid, &value);) {
-		struct hf_kpod *pod = value;
+		struct hf_kubelet_pod *pod = value;
 		struct hf_error err;
 
-		if (!pod->spec_doc || !hf_kpod_active(pod) || pod->state == HF_KPOD_QUITTING)
+		if (!pod->spec_doc || !hf_kubelet_pod_active(pod) ||
+		    pod->state == HF_KUBELET_POD_QUITTING)
 			continue;
 		if (write_hosts(pod, &err) != 0)
-			hf_kevent(pod, "Warning", "FailedHosts", "%s", err.text);
+			hf_kubelet_event(pod, "Warning", "FailedHosts", "%s", err.text);
 	}
 }
 
-void hf_khosts_changed(struct hf_kubelet *k)
+void hf_kubelet_hosts_changed(struct hf_kubelet *k)
 {
 	hf_task_post(k->hosts_task);
 }

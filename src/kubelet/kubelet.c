@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 /*
- * Creates and destroys the kubelet, finds the pods of an earlier kubelet on disk, and drains.
- * pod.c does the work for each pod.
+ * Creates and destroys the kubelet: takes the folder's lock, finds the pods of an earlier kubelet on
+ * disk, and follows the pods of the store. pod.c does the work for each pod.
  */
 
 /* known pods, including ended ones with logs on disk */
@@ -26,13 +26,13 @@
 #define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #define LEFTOVERS_WAIT_MS 10000
 
-struct hf_kpod *hf_kubelet_find(const struct hf_kubelet *k, const char *ns, const char *name)
+struct hf_kubelet_pod *hf_kubelet_find(const struct hf_kubelet *k, const char *ns, const char *name)
 {
 	const char *uid;
 	void *value;
 
 	for (size_t it = 0; hf_map_next(k->pods, &it, &uid, &value);) {
-		struct hf_kpod *pod = value;
+		struct hf_kubelet_pod *pod = value;
 
 		if (pod->doc && hf_streq(pod->ns, ns) && hf_streq(pod->name, name))
 			return pod;
@@ -44,43 +44,43 @@ struct hf_kpod *hf_kubelet_find(const struct hf_kubelet *k, const char *ns, cons
 
 static void free_pod(void *pod)
 {
-	(void)hf_kpod_destroy(pod);
+	(void)hf_kubelet_pod_destroy(pod);
 }
 
 static void on_pod(void *arg, struct hf_doc *doc)
 {
 	struct hf_kubelet *k = arg;
 	const char *uid = hf_doc_uid(doc);
-	struct hf_kpod *pod = hf_map_get(k->pods, uid);
+	struct hf_kubelet_pod *pod = hf_map_get(k->pods, uid);
 
 	/* The UID becomes the name of a folder. */
 	if (hf_dns1123_label_problem(uid))
 		return;
 	if (pod) {
-		hf_kpod_set_doc(pod, doc);
+		hf_kubelet_pod_set_doc(pod, doc);
 	} else {
-		pod = hf_kpod_create(k, doc);
+		pod = hf_kubelet_pod_create(k, doc);
 		if (!hf_map_put(k->pods, uid, pod)) {
-			(void)hf_kpod_destroy(pod);
+			(void)hf_kubelet_pod_destroy(pod);
 			hf_kubelet_notice(k,
 					  "more than %d pods are known: pod %s/%s is not started",
 					  PODS_KNOWN_MAX, hf_doc_namespace(doc), hf_doc_name(doc));
 			return;
 		}
 		if (k->draining)
-			hf_kpod_stop(pod, HF_KPOD_STOP_DRAIN, 0);
+			hf_kubelet_pod_stop(pod, HF_KUBELET_POD_STOP_DRAIN, 0);
 	}
-	hf_khosts_changed(k);
+	hf_kubelet_hosts_changed(k);
 }
 
 static void on_pod_removed(void *arg, struct hf_doc *last)
 {
 	struct hf_kubelet *k = arg;
-	struct hf_kpod *pod = hf_map_get(k->pods, hf_doc_uid(last));
+	struct hf_kubelet_pod *pod = hf_map_get(k->pods, hf_doc_uid(last));
 
 	if (pod)
-		hf_kpod_gone_from_store(pod);
-	hf_khosts_changed(k);
+		hf_kubelet_pod_gone_from_store(pod);
+	hf_kubelet_hosts_changed(k);
 }
 
 /* Ends the pods that were found on disk and that the store does not know. */
@@ -91,16 +91,16 @@ static void on_pods_listed(void *arg)
 	void *value;
 
 	for (size_t it = 0; hf_map_next(k->pods, &it, &uid, &value);) {
-		struct hf_kpod *pod = value;
+		struct hf_kubelet_pod *pod = value;
 
 		if (!pod->doc)
-			hf_kpod_gone_from_store(pod);
+			hf_kubelet_pod_gone_from_store(pod);
 	}
 }
 
 static void on_service(void *arg, struct hf_doc *doc HF_UNUSED)
 {
-	hf_khosts_changed(arg);
+	hf_kubelet_hosts_changed(arg);
 }
 
 static void on_nothing(void *arg HF_UNUSED)
@@ -109,24 +109,24 @@ static void on_nothing(void *arg HF_UNUSED)
 
 static void watch_store(struct hf_kubelet *k)
 {
-	struct hf_kwatch_options pods = {.loop = k->loop,
-					 .store = k->store,
-					 .resource = &hf_pods,
-					 .field_selector = k->selector,
-					 .changed = on_pod,
-					 .removed = on_pod_removed,
-					 .synced = on_pods_listed,
-					 .arg = k};
-	struct hf_kwatch_options services = {.loop = k->loop,
-					     .store = k->store,
-					     .resource = &hf_services,
-					     .changed = on_service,
-					     .removed = on_service,
-					     .synced = on_nothing,
-					     .arg = k};
+	struct hf_kubelet_watch_options pods = {.loop = k->loop,
+						.store = k->store,
+						.resource = &hf_pods,
+						.field_selector = k->selector,
+						.changed = on_pod,
+						.removed = on_pod_removed,
+						.synced = on_pods_listed,
+						.arg = k};
+	struct hf_kubelet_watch_options services = {.loop = k->loop,
+						    .store = k->store,
+						    .resource = &hf_services,
+						    .changed = on_service,
+						    .removed = on_service,
+						    .synced = on_nothing,
+						    .arg = k};
 
-	k->pod_watch = hf_kwatch_create(&pods);
-	k->service_watch = hf_kwatch_create(&services);
+	k->pod_watch = hf_kubelet_watch_create(&pods);
+	k->service_watch = hf_kubelet_watch_create(&services);
 }
 
 void hf_kubelet_facts(const struct hf_kubelet *k, struct hf_kubelet_facts *ret_facts)
@@ -261,13 +261,13 @@ static int find_pods(struct hf_kubelet *k, struct hf_error *err)
 	if (!dir)
 		return hf_error_errno(err, errno, "cannot read '%s'", k->pods_dir);
 	while ((entry = readdir(dir))) {
-		struct hf_kpod *pod;
+		struct hf_kubelet_pod *pod;
 
 		if (hf_dns1123_label_problem(entry->d_name))
 			continue;
-		pod = hf_kpod_create_found(k, entry->d_name);
+		pod = hf_kubelet_pod_create_found(k, entry->d_name);
 		if (!hf_map_put(k->pods, entry->d_name, pod))
-			(void)hf_kpod_destroy(pod);
+			(void)hf_kubelet_pod_destroy(pod);
 	}
 	(void)closedir(dir);
 	hf_kubelet_skip_known_ips(k);
@@ -294,9 +294,9 @@ static struct hf_kubelet *allocate_kubelet(const struct hf_kubelet_options *o)
 	k->preload = find_preload(k->exe);
 	make_base_env(k, o->env);
 	k->pods = hf_map_create(PODS_KNOWN_MAX, 0, free_pod);
-	k->hosts_task = hf_task_create(k->loop, hf_khosts_write_all, k);
-	hf_kdrain_init(k);
-	k->events = hf_kevents_create(k);
+	k->hosts_task = hf_task_create(k->loop, hf_kubelet_hosts_write_all, k);
+	hf_kubelet_drain_init(k);
+	k->events = hf_kubelet_events_create(k);
 	return k;
 }
 
@@ -316,7 +316,7 @@ int hf_kubelet_create(const struct hf_kubelet_options *options, struct hf_kubele
 	if (!rc)
 		rc = find_pods(k, err);
 	if (!rc)
-		rc = hf_kprobe_start(k, err);
+		rc = hf_kubelet_probe_start(k, err);
 	if (rc) {
 		hf_kubelet_destroy(k);
 		return rc;
@@ -331,15 +331,15 @@ struct hf_kubelet *hf_kubelet_destroy(struct hf_kubelet *k)
 	if (!k)
 		return NULL;
 	hf_assert(!k->streams);
-	k->probe = hf_kprobe_destroy(k->probe);
-	k->pod_watch = hf_kwatch_destroy(k->pod_watch);
-	k->service_watch = hf_kwatch_destroy(k->service_watch);
-	k->node = hf_knode_destroy(k->node);
+	k->probe = hf_kubelet_probe_destroy(k->probe);
+	k->pod_watch = hf_kubelet_watch_destroy(k->pod_watch);
+	k->service_watch = hf_kubelet_watch_destroy(k->service_watch);
+	k->node = hf_kubelet_node_destroy(k->node);
 	k->pods = hf_map_destroy(k->pods);
-	k->uplink_process = hf_kuplink_destroy(k->uplink_process);
-	k->events = hf_kevents_destroy(k->events);
+	k->uplink_process = hf_kubelet_uplink_destroy(k->uplink_process);
+	k->events = hf_kubelet_events_destroy(k->events);
 	k->hosts_task = hf_task_destroy(k->hosts_task);
-	hf_kdrain_release(k);
+	hf_kubelet_drain_release(k);
 	for (size_t i = 0; i < k->n_base_env; i++) {
 		union {
 			const char *in;
@@ -367,18 +367,19 @@ struct hf_kubelet *hf_kubelet_destroy(struct hf_kubelet *k)
 int hf_kubelet_signal(struct hf_kubelet *k, const char *ns, const char *pod_name,
 		      const char *container, int signum, struct hf_error *err)
 {
-	struct hf_kpod *pod = hf_kubelet_find(k, ns, pod_name);
+	struct hf_kubelet_pod *pod = hf_kubelet_find(k, ns, pod_name);
 
 	if (!pod || !pod->shim)
 		return hf_error_set(err, HF_E_NOT_FOUND, "no pod '%s/%s' runs here", ns, pod_name);
 	for (size_t i = 0; i < pod->n; i++) {
-		const struct hf_kpod_container *c = &pod->containers[i];
+		const struct hf_kubelet_pod_container *c = &pod->containers[i];
 		const struct hf_container_past *past = hf_pod_past_find(&pod->past, c->name);
 
 		if ((container && !hf_streq(c->name, container)) || !past ||
 		    past->last.state != HF_ATTEMPT_RUNNING)
 			continue;
-		hf_kshim_command(pod->shim, "signal %s %u %d", c->name, past->last.number, signum);
+		hf_kubelet_shim_command(pod->shim, "signal %s %u %d", c->name, past->last.number,
+					signum);
 		return 0;
 	}
 	return hf_error_set(err, HF_E_NOT_FOUND, "no container of pod '%s/%s' runs", ns, pod_name);
@@ -414,10 +415,11 @@ int hf_kubelet_kill_leftovers(const char *state_dir, struct hf_error *err)
 		if (hf_dns1123_label_problem(entry->d_name))
 			continue;
 		kill_leftover(pod_dir);
-		for (; hf_kshim_alive(pod_dir) && waited_ms < LEFTOVERS_WAIT_MS; waited_ms += 10)
+		for (; hf_kubelet_shim_alive(pod_dir) && waited_ms < LEFTOVERS_WAIT_MS;
+		     waited_ms += 10)
 			(void)poll(NULL, 0, 10);
-		hf_kstray_kill(entry->d_name);
-		if (hf_kshim_alive(pod_dir))
+		hf_kubelet_kill_strays(entry->d_name);
+		if (hf_kubelet_shim_alive(pod_dir))
 			rc = hf_error_set(err, HF_E_TIMEOUT,
 					  "the shim of pod %s did not end after SIGKILL",
 					  entry->d_name);

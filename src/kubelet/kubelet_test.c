@@ -269,7 +269,7 @@ static void a_pod_that_waits_for_its_end_is_looked_at_now_and_then(void **state)
 						n->dir);
 	char up[] = "up", a[] = "a";
 	const char *uid;
-	struct hf_kpod *pod;
+	struct hf_kubelet_pod *pod;
 	unsigned looks;
 
 	testnode_script(n, "a", "Always", script);

@@ -29,10 +29,10 @@
 #define PREFIX_LEN (TAG_AT + 2)
 #define LINE_BYTES_MAX (HF_LOG_LINE_MAX + PREFIX_LEN + 1)
 
-struct hf_klogs {
+struct hf_kubelet_log_reader {
 	struct hf_log_stream base;
 	struct hf_kubelet *kubelet;
-	struct hf_klogs *next;
+	struct hf_kubelet_log_reader *next;
 	hf_log_fn fn;
 	void *arg;
 	struct hf_task *task;
@@ -87,7 +87,7 @@ static int oldest_part(const char *stem)
 	return 0;
 }
 
-static bool open_part(struct hf_klogs *s, int i)
+static bool open_part(struct hf_kubelet_log_reader *s, int i)
 {
 	HF_AUTOFREE char *path = part_path(s->stem, i);
 	struct stat st;
@@ -125,7 +125,7 @@ static int64_t count_lines(const char *path)
 }
 
 /* Opens the part and skips lines so that n lines are left to read. */
-static int seek_tail(struct hf_klogs *s, int64_t n)
+static int seek_tail(struct hf_kubelet_log_reader *s, int64_t n)
 {
 	int oldest = oldest_part(s->stem);
 
@@ -144,7 +144,8 @@ static int seek_tail(struct hf_klogs *s, int64_t n)
 
 /* --- lines --- */
 
-static void add_line(struct hf_klogs *s, const char *line, size_t len, struct hf_strbuf *out)
+static void add_line(struct hf_kubelet_log_reader *s, const char *line, size_t len,
+		     struct hf_strbuf *out)
 {
 	bool whole = len > TAG_AT && line[TAG_AT] == 'F';
 
@@ -165,7 +166,8 @@ static void add_line(struct hf_klogs *s, const char *line, size_t len, struct hf
 		hf_strbuf_addch(out, '\n');
 }
 
-static void add_bytes(struct hf_klogs *s, const char *bytes, size_t len, struct hf_strbuf *out)
+static void add_bytes(struct hf_kubelet_log_reader *s, const char *bytes, size_t len,
+		      struct hf_strbuf *out)
 {
 	while (len) {
 		const char *end = memchr(bytes, '\n', len);
@@ -184,19 +186,19 @@ static void add_bytes(struct hf_klogs *s, const char *bytes, size_t len, struct 
 /* --- a turn of the loop --- */
 
 /* Tells whether the container that writes this log has ended. */
-static bool is_over(const struct hf_klogs *s)
+static bool is_over(const struct hf_kubelet_log_reader *s)
 {
-	const struct hf_kpod *pod = hf_map_get(s->kubelet->pods, s->pod_uid);
+	const struct hf_kubelet_pod *pod = hf_map_get(s->kubelet->pods, s->pod_uid);
 	const struct hf_container_past *past;
 
-	if (!pod || pod->state == HF_KPOD_ENDED)
+	if (!pod || pod->state == HF_KUBELET_POD_ENDED)
 		return true;
 	past = hf_pod_past_find(&pod->past, s->container);
 	return past && (past->last.number != s->attempt || hf_attempt_ended(&past->last));
 }
 
 /* Continues at the end of a part: opens the next one, waits for more output, or ends the stream. */
-static void next_part(struct hf_klogs *s)
+static void next_part(struct hf_kubelet_log_reader *s)
 {
 	int i = part_of(s->stem, s->inode);
 
@@ -213,7 +215,7 @@ static void next_part(struct hf_klogs *s)
 	}
 }
 
-static void cut_to_limit(struct hf_klogs *s, struct hf_strbuf *out)
+static void cut_to_limit(struct hf_kubelet_log_reader *s, struct hf_strbuf *out)
 {
 	if (s->bytes_left < 0)
 		return;
@@ -227,7 +229,7 @@ static void cut_to_limit(struct hf_klogs *s, struct hf_strbuf *out)
 /* Calls the callback last, because it may stop the stream. */
 static void on_turn(void *arg)
 {
-	struct hf_klogs *s = arg;
+	struct hf_kubelet_log_reader *s = arg;
 	HF_AUTO_STRBUF out = HF_STRBUF_INIT(PIECE * 2 + LINE_BYTES_MAX);
 	HF_AUTOFREE char *buf = NULL;
 	ssize_t n;
@@ -251,10 +253,11 @@ static void on_turn(void *arg)
 
 /* --- choice of the attempt --- */
 
-static struct hf_klogs *refuse_stream(struct hf_klogs *s, int code, const char *fmt, ...)
-	HF_PRINTF(3, 4);
+static struct hf_kubelet_log_reader *refuse_stream(struct hf_kubelet_log_reader *s, int code,
+						   const char *fmt, ...) HF_PRINTF(3, 4);
 
-static struct hf_klogs *refuse_stream(struct hf_klogs *s, int code, const char *fmt, ...)
+static struct hf_kubelet_log_reader *refuse_stream(struct hf_kubelet_log_reader *s, int code,
+						   const char *fmt, ...)
 {
 	va_list ap;
 
@@ -267,10 +270,11 @@ static struct hf_klogs *refuse_stream(struct hf_klogs *s, int code, const char *
 	return s;
 }
 
-static const struct hf_kpod_container *find_container(const struct hf_kpod *pod, const char *name)
+static const struct hf_kubelet_pod_container *find_container(const struct hf_kubelet_pod *pod,
+							     const char *name)
 {
 	size_t n_main = 0;
-	const struct hf_kpod_container *only = NULL;
+	const struct hf_kubelet_pod_container *only = NULL;
 
 	for (size_t i = 0; i < pod->n; i++) {
 		if (name && hf_streq(pod->containers[i].name, name))
@@ -283,39 +287,41 @@ static const struct hf_kpod_container *find_container(const struct hf_kpod *pod,
 	return !name && n_main == 1 ? only : NULL;
 }
 
-static void list_names(const struct hf_kpod *pod, struct hf_strbuf *sb)
+static void list_names(const struct hf_kubelet_pod *pod, struct hf_strbuf *sb)
 {
 	for (size_t i = 0; i < pod->n; i++)
 		if (!pod->containers[i].init)
 			hf_strbuf_addf(sb, "%s%s", sb->len ? " " : "", pod->containers[i].name);
 }
 
-static const char *waiting_reason(const struct hf_kpod *pod, const struct hf_kpod_container *c)
+static const char *waiting_reason(const struct hf_kubelet_pod *pod,
+				  const struct hf_kubelet_pod_container *c)
 {
 	if (pod->trouble[0])
 		return hf_str_or(pod->trouble_reason, "ContainerCreating");
-	return hf_str_or(c->reason,
-			 c->init || hf_kpod_active(pod) ? "ContainerCreating" : "PodInitializing");
+	return hf_str_or(c->reason, c->init || hf_kubelet_pod_active(pod) ? "ContainerCreating"
+									  : "PodInitializing");
 }
 
 /* Chooses the last attempt, or the previous one. If a container waits to be restarted, its last
  * attempt has ended and is the previous one. */
-static const struct hf_attempt *choose_attempt(const struct hf_kpod *pod,
+static const struct hf_attempt *choose_attempt(const struct hf_kubelet_pod *pod,
 					       const struct hf_container_past *past, bool previous)
 {
 	if (!past || past->last.state == HF_ATTEMPT_NONE)
 		return NULL;
 	if (!previous)
 		return &past->last;
-	if (hf_attempt_ended(&past->last) && pod->state == HF_KPOD_RUNNING)
+	if (hf_attempt_ended(&past->last) && pod->state == HF_KUBELET_POD_RUNNING)
 		return &past->last;
 	return past->previous.state == HF_ATTEMPT_NONE ? NULL : &past->previous;
 }
 
-static struct hf_klogs *begin_stream(struct hf_klogs *s, const struct hf_kpod *pod,
-				     const struct hf_log_options *o)
+static struct hf_kubelet_log_reader *begin_stream(struct hf_kubelet_log_reader *s,
+						  const struct hf_kubelet_pod *pod,
+						  const struct hf_log_options *o)
 {
-	const struct hf_kpod_container *c = find_container(pod, o->container);
+	const struct hf_kubelet_pod_container *c = find_container(pod, o->container);
 	const struct hf_attempt *attempt;
 	HF_AUTO_STRBUF names = HF_STRBUF_INIT(8192);
 
@@ -350,8 +356,8 @@ struct hf_log_stream *hf_kubelet_logs(void *kubelet_arg, struct hf_doc *doc,
 				      const struct hf_log_options *o, hf_log_fn fn, void *fn_arg)
 {
 	struct hf_kubelet *k = kubelet_arg;
-	struct hf_klogs *s = hf_xcalloc(1, sizeof(*s));
-	const struct hf_kpod *pod = hf_map_get(k->pods, hf_doc_uid(doc));
+	struct hf_kubelet_log_reader *s = hf_xcalloc(1, sizeof(*s));
+	const struct hf_kubelet_pod *pod = hf_map_get(k->pods, hf_doc_uid(doc));
 	size_t n = 0;
 
 	s->base.ops = &stream_ops;
@@ -371,7 +377,7 @@ struct hf_log_stream *hf_kubelet_logs(void *kubelet_arg, struct hf_doc *doc,
 	}
 	s->task = hf_task_create(k->loop, on_turn, s);
 	s->timer = hf_timer_create(k->loop, on_turn, s);
-	for (const struct hf_klogs *other = k->streams; other; other = other->next)
+	for (const struct hf_kubelet_log_reader *other = k->streams; other; other = other->next)
 		n++;
 	s->next = k->streams;
 	k->streams = s;
@@ -390,8 +396,8 @@ struct hf_log_stream *hf_kubelet_logs(void *kubelet_arg, struct hf_doc *doc,
 
 static void stop_stream(struct hf_log_stream *stream)
 {
-	struct hf_klogs *s = (struct hf_klogs *)stream;
-	struct hf_klogs **at = &s->kubelet->streams;
+	struct hf_kubelet_log_reader *s = (struct hf_kubelet_log_reader *)stream;
+	struct hf_kubelet_log_reader **at = &s->kubelet->streams;
 
 	while (*at != s)
 		at = &(*at)->next;
@@ -410,14 +416,14 @@ static const struct hf_store_ops stream_ops = {.name = "kubelet", .logs_stop = s
 
 /* --- the tail, for termination messages --- */
 
-void hf_klogs_tail(const char *pod_dir, const char *container, unsigned attempt, size_t bytes_max,
-		   int lines_max, struct hf_strbuf *sb)
+void hf_kubelet_logs_tail(const char *pod_dir, const char *container, unsigned attempt,
+			  size_t bytes_max, int lines_max, struct hf_strbuf *sb)
 {
 	HF_AUTOFREE char *path = hf_xasprintf("%s/logs/%s.%u.log", pod_dir, container, attempt);
 	HF_AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(PIECE);
 	HF_AUTO_STRBUF out = HF_STRBUF_INIT(PIECE);
-	struct hf_klogs s = {.line = HF_STRBUF_INIT(LINE_BYTES_MAX)};
+	struct hf_kubelet_log_reader s = {.line = HF_STRBUF_INIT(LINE_BYTES_MAX)};
 	struct stat st;
 	size_t from;
 	char *at = hf_strbuf_reserve(&text, PIECE);

@@ -26,7 +26,7 @@
 #define ANSWER_WITHIN (30 * HF_SECOND)
 #define ANSWER_BYTES_MAX ((size_t)64 << 10)
 
-struct hf_kprobe {
+struct hf_kubelet_probe {
 	struct hf_kubelet *kubelet;
 	struct hf_process *child;
 	struct hf_reader *reader;
@@ -36,7 +36,7 @@ struct hf_kprobe {
 	struct hf_strbuf answer;
 };
 
-struct hf_kprobe *hf_kprobe_destroy(struct hf_kprobe *p)
+struct hf_kubelet_probe *hf_kubelet_probe_destroy(struct hf_kubelet_probe *p)
 {
 	if (!p)
 		return NULL;
@@ -73,10 +73,10 @@ static void take_net(struct hf_kubelet *k, pid_t pid)
 
 static void finish_probe(struct hf_kubelet *k)
 {
-	k->probe = hf_kprobe_destroy(k->probe);
+	k->probe = hf_kubelet_probe_destroy(k->probe);
 	if (k->isolate)
-		k->uplink_process = hf_kuplink_create(k);
-	if (!k->isolate || !hf_kuplink_pending(k->uplink_process))
+		k->uplink_process = hf_kubelet_uplink_create(k);
+	if (!k->isolate || !hf_kubelet_uplink_pending(k->uplink_process))
 		hf_kubelet_probed(k);
 }
 
@@ -87,7 +87,7 @@ static void give_up(struct hf_kubelet *k, const char *why)
 	finish_probe(k);
 }
 
-static void take_answer(struct hf_kprobe *p)
+static void take_answer(struct hf_kubelet_probe *p)
 {
 	struct hf_kubelet *k = p->kubelet;
 	HF_AUTO_JSON json = NULL;
@@ -118,7 +118,7 @@ static void take_answer(struct hf_kprobe *p)
 
 static void on_answer(void *arg, const char *bytes, size_t len, int read_error HF_UNUSED)
 {
-	struct hf_kprobe *p = arg;
+	struct hf_kubelet_probe *p = arg;
 
 	hf_strbuf_add(&p->answer, bytes, len);
 	/* The end of the output without a line means that the child died. */
@@ -128,7 +128,7 @@ static void on_answer(void *arg, const char *bytes, size_t len, int read_error H
 
 static void on_late(void *arg)
 {
-	struct hf_kprobe *p = arg;
+	struct hf_kubelet_probe *p = arg;
 
 	(void)hf_process_kill(p->child, SIGKILL, NULL);
 	give_up(p->kubelet, "the trial of this machine's namespaces did not end within 30 s");
@@ -139,9 +139,9 @@ static void on_exit_of_child(void *arg HF_UNUSED, const struct hf_process_exit *
 	/* on_answer handles the end of the child's output. */
 }
 
-int hf_kprobe_start(struct hf_kubelet *k, struct hf_error *err)
+int hf_kubelet_probe_start(struct hf_kubelet *k, struct hf_error *err)
 {
-	struct hf_kprobe *p = hf_xcalloc(1, sizeof(*p));
+	struct hf_kubelet_probe *p = hf_xcalloc(1, sizeof(*p));
 	const char *const argv[] = {k->exe, "shim", "net", NULL};
 	int in[2] = {-1, -1}, out[2] = {-1, -1};
 	struct hf_process_spec spec = {.argv = argv, .new_session = true};
@@ -167,7 +167,7 @@ int hf_kprobe_start(struct hf_kubelet *k, struct hf_error *err)
 		rc = hf_reader_create(k->loop, out[0], on_answer, p, &p->reader, err);
 	if (rc) {
 		hf_fd_cleanup(&out[0]);
-		hf_kprobe_destroy(p);
+		hf_kubelet_probe_destroy(p);
 		return rc;
 	}
 	hf_timer_arm(p->timer, ANSWER_WITHIN);

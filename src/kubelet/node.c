@@ -28,11 +28,11 @@
 #define RETRY_AFTER HF_SECOND
 #define NODE_IP "127.0.0.1"
 
-struct hf_knode {
+struct hf_kubelet_node {
 	struct hf_kubelet *kubelet;
 	struct hf_call *node_call, *lease_call;
 	struct hf_timer *node_timer, *lease_timer, *disk_timer;
-	struct hf_kwatch *watch; /* of the Node */
+	struct hf_kubelet_watch *watch; /* of the Node */
 	char *selector;
 	bool node_made, lease_made;   /* the object exists, so patch it */
 	bool renew_again;             /* a renewal was requested while one was in flight */
@@ -123,7 +123,7 @@ struct condition {
 	const char *since; /* NULL: since the node is ready */
 };
 
-static void add_condition(const struct hf_knode *node, struct hf_json *status,
+static void add_condition(const struct hf_kubelet_node *node, struct hf_json *status,
 			  const struct condition *of, const char *now)
 {
 	struct hf_json *c = hf_json_object();
@@ -162,7 +162,7 @@ static void set_info(struct hf_json *status, const struct utsname *names)
 	set_os_image(info);
 }
 
-static struct hf_json *node_status(const struct hf_knode *node)
+static struct hf_json *node_status(const struct hf_kubelet_node *node)
 {
 	const struct condition conditions[] = {
 		{"MemoryPressure", false, "KubeletHasSufficientMemory",
@@ -205,7 +205,7 @@ static struct hf_json *node_object(const struct hf_kubelet *k)
 	return root;
 }
 
-static struct hf_json *lease_object(const struct hf_knode *node)
+static struct hf_json *lease_object(const struct hf_kubelet_node *node)
 {
 	struct hf_json *root =
 		make_object("coordination.k8s.io/v1", "Lease", node->kubelet->node_name);
@@ -229,7 +229,7 @@ static struct hf_json *lease_object(const struct hf_knode *node)
 
 /* --- writing --- */
 
-static struct hf_call *send_request(struct hf_knode *node, struct hf_request *request,
+static struct hf_call *send_request(struct hf_kubelet_node *node, struct hf_request *request,
 				    struct hf_json *body, hf_reply_fn done)
 {
 	HF_AUTO_DOC doc = hf_doc_from_json(body);
@@ -247,7 +247,7 @@ static hf_time retry_after(const struct hf_reply *reply)
 
 static void on_node_status(void *arg, const struct hf_reply *reply)
 {
-	struct hf_knode *node = arg;
+	struct hf_kubelet_node *node = arg;
 	struct hf_kubelet *k = node->kubelet;
 	bool first;
 
@@ -274,7 +274,7 @@ static void on_node_status(void *arg, const struct hf_reply *reply)
 	}
 }
 
-static void write_status(struct hf_knode *node)
+static void write_status(struct hf_kubelet_node *node)
 {
 	struct hf_request request = {.verb = HF_VERB_PATCH,
 				     .resource = &hf_nodes,
@@ -289,7 +289,7 @@ static void write_status(struct hf_knode *node)
 
 static void on_node(void *arg, const struct hf_reply *reply)
 {
-	struct hf_knode *node = arg;
+	struct hf_kubelet_node *node = arg;
 
 	node->node_call = NULL;
 	if (reply->code && reply->code != HF_E_EXISTS) {
@@ -302,7 +302,7 @@ static void on_node(void *arg, const struct hf_reply *reply)
 
 static void write_node(void *arg)
 {
-	struct hf_knode *node = arg;
+	struct hf_kubelet_node *node = arg;
 	struct hf_request request = {.verb = HF_VERB_CREATE, .resource = &hf_nodes};
 
 	if (node->node_call)
@@ -315,14 +315,14 @@ static void write_node(void *arg)
 
 static void on_namespace(void *arg, const struct hf_reply *reply)
 {
-	struct hf_knode *node = arg;
+	struct hf_kubelet_node *node = arg;
 
 	node->lease_call = NULL;
 	hf_timer_arm(node->lease_timer,
 		     reply->code && reply->code != HF_E_EXISTS ? retry_after(reply) : 0);
 }
 
-static void make_namespace(struct hf_knode *node)
+static void make_namespace(struct hf_kubelet_node *node)
 {
 	struct hf_request request = {.verb = HF_VERB_CREATE, .resource = &hf_namespaces};
 
@@ -332,7 +332,7 @@ static void make_namespace(struct hf_knode *node)
 
 static void on_lease(void *arg, const struct hf_reply *reply)
 {
-	struct hf_knode *node = arg;
+	struct hf_kubelet_node *node = arg;
 	bool made = node->lease_made;
 
 	node->lease_call = NULL;
@@ -354,7 +354,7 @@ static void on_lease(void *arg, const struct hf_reply *reply)
 
 static void write_lease(void *arg)
 {
-	struct hf_knode *node = arg;
+	struct hf_kubelet_node *node = arg;
 	struct hf_request request = {.verb = node->lease_made ? HF_VERB_PATCH : HF_VERB_CREATE,
 				     .resource = &hf_leases,
 				     .ns = LEASE_NAMESPACE,
@@ -364,7 +364,7 @@ static void write_lease(void *arg)
 		node->lease_call = send_request(node, &request, lease_object(node), on_lease);
 }
 
-void hf_knode_renew(struct hf_knode *node)
+void hf_kubelet_node_renew(struct hf_kubelet_node *node)
 {
 	if (node->lease_call)
 		node->renew_again = true;
@@ -374,23 +374,23 @@ void hf_knode_renew(struct hf_knode *node)
 
 static void look_at_disk(void *arg)
 {
-	struct hf_knode *node = arg;
+	struct hf_kubelet_node *node = arg;
 	struct hf_kubelet *k = node->kubelet;
 	bool before = node->disk_short;
-	struct hf_kdisk disk;
+	struct hf_kubelet_disk disk;
 
 	hf_timer_arm(node->disk_timer, DISK_EVERY);
-	if (!hf_kdisk_read(k->state_dir, &disk))
+	if (!hf_kubelet_disk_read(k->state_dir, &disk))
 		return;
-	node->disk_short = hf_kdisk_is_short(&disk, before);
+	node->disk_short = hf_kubelet_disk_is_short(&disk, before);
 	if (node->disk_short == before)
 		return;
 	hf_time_format(hf_loop_wall(k->loop), node->disk_since);
-	hf_kdisk_text(&disk, k->state_dir, node->disk_text, sizeof(node->disk_text));
+	hf_kubelet_disk_text(&disk, k->state_dir, node->disk_text, sizeof(node->disk_text));
 	hf_kubelet_notice(k, "%s", node->disk_short ? node->disk_text : "the disk has room again");
-	hf_kevent_node(k, node->disk_short ? "Warning" : "Normal",
-		       node->disk_short ? "NodeHasDiskPressure" : "NodeHasNoDiskPressure",
-		       node->disk_short ? node->disk_text : "the disk has room again");
+	hf_kubelet_event_node(k, node->disk_short ? "Warning" : "Normal",
+			      node->disk_short ? "NodeHasDiskPressure" : "NodeHasNoDiskPressure",
+			      node->disk_short ? node->disk_text : "the disk has room again");
 	if (node->node_call)
 		node->status_again = true;
 	else if (node->node_made)
@@ -409,7 +409,7 @@ static void on_synced(void *arg HF_UNUSED)
  * Lease is deleted with it, or gets the new Node as its owner. */
 static void on_removed(void *arg, struct hf_doc *last)
 {
-	struct hf_knode *node = arg;
+	struct hf_kubelet_node *node = arg;
 
 	/* A write of this kubelet has already found the deletion and created the Node again. */
 	if (node->uid && !hf_streq(node->uid, hf_doc_uid(last)))
@@ -425,24 +425,24 @@ static void on_removed(void *arg, struct hf_doc *last)
 	write_node(node);
 }
 
-static void watch_node(struct hf_knode *node)
+static void watch_node(struct hf_kubelet_node *node)
 {
-	struct hf_kwatch_options options = {.loop = node->kubelet->loop,
-					    .store = node->kubelet->store,
-					    .resource = &hf_nodes,
-					    .changed = on_changed,
-					    .removed = on_removed,
-					    .synced = on_synced,
-					    .arg = node};
+	struct hf_kubelet_watch_options options = {.loop = node->kubelet->loop,
+						   .store = node->kubelet->store,
+						   .resource = &hf_nodes,
+						   .changed = on_changed,
+						   .removed = on_removed,
+						   .synced = on_synced,
+						   .arg = node};
 
 	node->selector = hf_xasprintf("metadata.name=%s", node->kubelet->node_name);
 	options.field_selector = node->selector;
-	node->watch = hf_kwatch_create(&options);
+	node->watch = hf_kubelet_watch_create(&options);
 }
 
-struct hf_knode *hf_knode_create(struct hf_kubelet *kubelet)
+struct hf_kubelet_node *hf_kubelet_node_create(struct hf_kubelet *kubelet)
 {
-	struct hf_knode *node = hf_xcalloc(1, sizeof(*node));
+	struct hf_kubelet_node *node = hf_xcalloc(1, sizeof(*node));
 
 	node->kubelet = kubelet;
 	hf_time_format(hf_loop_wall(kubelet->loop), node->since);
@@ -456,13 +456,13 @@ struct hf_knode *hf_knode_create(struct hf_kubelet *kubelet)
 	return node;
 }
 
-struct hf_knode *hf_knode_destroy(struct hf_knode *node)
+struct hf_kubelet_node *hf_kubelet_node_destroy(struct hf_kubelet_node *node)
 {
 	if (!node)
 		return NULL;
 	hf_call_cancel(node->node_call);
 	hf_call_cancel(node->lease_call);
-	node->watch = hf_kwatch_destroy(node->watch);
+	node->watch = hf_kubelet_watch_destroy(node->watch);
 	node->node_timer = hf_timer_destroy(node->node_timer);
 	node->lease_timer = hf_timer_destroy(node->lease_timer);
 	node->disk_timer = hf_timer_destroy(node->disk_timer);

@@ -19,7 +19,7 @@
 /* interval for repeating a command that a busy shim could not take */
 #define TELL_AGAIN (20 * HF_MS)
 
-static void remove_files(struct hf_kpod *pod)
+static void remove_files(struct hf_kubelet_pod *pod)
 {
 	HF_AUTOFREE char *groups = hf_xasprintf("%s.", pod->uid);
 	struct hf_error err;
@@ -33,125 +33,126 @@ static void remove_files(struct hf_kpod *pod)
 
 /* --- choice of the next step --- */
 
-static void run_plan(struct hf_kpod *pod, const struct hf_pod_plan *plan)
+static void run_plan(struct hf_kubelet_pod *pod, const struct hf_pod_plan *plan)
 {
-	if (pod->stop != HF_KPOD_GO && !hf_kpod_tell_stop(pod)) {
-		hf_kpod_wake_in(pod, TELL_AGAIN);
+	if (pod->stop != HF_KUBELET_POD_GO && !hf_kubelet_pod_tell_stop(pod)) {
+		hf_kubelet_pod_wake_in(pod, TELL_AGAIN);
 		return;
 	}
 	if (plan->finished) {
-		pod->state = HF_KPOD_QUITTING;
-		hf_kshim_command(pod->shim, "quit");
+		pod->state = HF_KUBELET_POD_QUITTING;
+		hf_kubelet_shim_command(pod->shim, "quit");
 		return;
 	}
-	if (pod->stop != HF_KPOD_GO) {
-		hf_kpod_stop_containers(pod);
+	if (pod->stop != HF_KUBELET_POD_GO) {
+		hf_kubelet_pod_stop_containers(pod);
 		return;
 	}
 	for (size_t i = 0; i < plan->n; i++) {
 		const struct hf_plan_container *p = &plan->containers[i];
-		struct hf_kpod_container *c = &pod->containers[i];
+		struct hf_kubelet_pod_container *c = &pod->containers[i];
 
 		if (p->step != HF_STEP_START || c->refs || c->asked)
 			continue;
 		c->attempt = p->attempt;
 		c->backoff_s = p->backoff_s;
-		hf_kstart_container(pod, c);
+		hf_kubelet_start_container(pod, c);
 	}
 	if (plan->wake != HF_TIME_NEVER)
-		hf_kpod_wake_in(pod, plan->wake - plan->now);
+		hf_kubelet_pod_wake_in(pod, plan->wake - plan->now);
 }
 
-static void act_on_plan(struct hf_kpod *pod, const struct hf_pod_plan *plan)
+static void act_on_plan(struct hf_kubelet_pod *pod, const struct hf_pod_plan *plan)
 {
 	switch (pod->state) {
-	case HF_KPOD_NEW:
-	case HF_KPOD_REFUSED:
-	case HF_KPOD_PREPARING:
-		if (pod->stop != HF_KPOD_GO || !pod->doc) {
-			pod->state = HF_KPOD_ENDED;
-			hf_kpod_wake(pod);
-		} else if (pod->state == HF_KPOD_NEW && pod->kubelet->probed) {
-			hf_kpod_prepare(pod);
+	case HF_KUBELET_POD_NEW:
+	case HF_KUBELET_POD_REFUSED:
+	case HF_KUBELET_POD_PREPARING:
+		if (pod->stop != HF_KUBELET_POD_GO || !pod->doc) {
+			pod->state = HF_KUBELET_POD_ENDED;
+			hf_kubelet_pod_wake(pod);
+		} else if (pod->state == HF_KUBELET_POD_NEW && pod->kubelet->probed) {
+			hf_kubelet_pod_prepare(pod);
 		}
 		break;
-	case HF_KPOD_RUNNING: run_plan(pod, plan); break;
-	case HF_KPOD_QUITTING: hf_kshim_command(pod->shim, "quit"); break;
-	case HF_KPOD_SPAWNING:
-	case HF_KPOD_ENDED: break;
+	case HF_KUBELET_POD_RUNNING: run_plan(pod, plan); break;
+	case HF_KUBELET_POD_QUITTING: hf_kubelet_shim_command(pod->shim, "quit"); break;
+	case HF_KUBELET_POD_SPAWNING:
+	case HF_KUBELET_POD_ENDED: break;
 	}
 }
 
 /* Frees a pod that has ended and is gone from the store. */
-static void forget_pod(struct hf_kpod *pod)
+static void forget_pod(struct hf_kubelet_pod *pod)
 {
 	struct hf_kubelet *k = pod->kubelet;
 	HF_AUTOFREE char *uid = hf_xstrdup(pod->uid);
 
 	(void)hf_map_remove(k->pods, uid);
-	hf_khosts_changed(k);
+	hf_kubelet_hosts_changed(k);
 	hf_kubelet_check_drained(k);
 }
 
 /* Finishes a pod whose processes have ended: waits for the status, deletes the object, and forgets
  * the pod when the object is gone. */
-static void finish_pod(struct hf_kpod *pod, bool settled)
+static void finish_pod(struct hf_kubelet_pod *pod, bool settled)
 {
 	if (!pod->doc) {
 		remove_files(pod);
 		forget_pod(pod);
 		return;
 	}
-	if (settled && hf_kpod_deletion_time(pod))
-		hf_kpod_delete_object(pod);
+	if (settled && hf_kubelet_pod_deletion_time(pod))
+		hf_kubelet_pod_delete_object(pod);
 }
 
 /* Tells whether this kubelet is ending the pod. Its ends, phase and reason are then written
  * together, as upstream's kubelet does: an end without the reason would count as the program's. */
-static bool is_being_ended(const struct hf_kpod *pod, const struct hf_pod_plan *plan)
+static bool is_being_ended(const struct hf_kubelet_pod *pod, const struct hf_pod_plan *plan)
 {
-	return (pod->stop == HF_KPOD_STOP_DRAIN || pod->stop == HF_KPOD_STOP_DEADLINE) &&
-	       pod->state == HF_KPOD_RUNNING && !plan->finished;
+	return (pod->stop == HF_KUBELET_POD_STOP_DRAIN ||
+		pod->stop == HF_KUBELET_POD_STOP_DEADLINE) &&
+	       pod->state == HF_KUBELET_POD_RUNNING && !plan->finished;
 }
 
 static void sync_pod(void *arg)
 {
-	struct hf_kpod *pod = arg;
+	struct hf_kubelet_pod *pod = arg;
 	struct hf_plan_container containers[HF_POD_CONTAINERS_MAX];
 	struct hf_pod_plan plan;
-	enum hf_kpod_state before = pod->state;
+	enum hf_kubelet_pod_state before = pod->state;
 	bool settled = true;
 
 	hf_timer_disarm(pod->timer);
 	pod->looks++;
 	/* A pod found on disk waits for the store's document. */
-	if (!pod->doc && pod->stop == HF_KPOD_GO && pod->state != HF_KPOD_ENDED)
+	if (!pod->doc && pod->stop == HF_KUBELET_POD_GO && pod->state != HF_KUBELET_POD_ENDED)
 		return;
-	hf_kpod_look_for_ends(pod);
-	hf_kpod_fill_plan(pod, &plan, containers);
+	hf_kubelet_pod_look_for_ends(pod);
+	hf_kubelet_pod_fill_plan(pod, &plan, containers);
 	act_on_plan(pod, &plan);
 	if (pod->state != before)
-		hf_kpod_fill_plan(pod, &plan, containers);
+		hf_kubelet_pod_fill_plan(pod, &plan, containers);
 	/* The kubelet creates its Node, and writes statuses, once the machine's facts are known. */
 	if (pod->doc && pod->kubelet->probed)
-		settled = !is_being_ended(pod, &plan) && hf_kpod_write_status(pod, &plan);
+		settled = !is_being_ended(pod, &plan) && hf_kubelet_pod_write_status(pod, &plan);
 	pod->settled = settled;
-	if (pod->state == HF_KPOD_ENDED && settled)
+	if (pod->state == HF_KUBELET_POD_ENDED && settled)
 		hf_kubelet_check_drained(pod->kubelet);
-	if (pod->state == HF_KPOD_ENDED)
+	if (pod->state == HF_KUBELET_POD_ENDED)
 		finish_pod(pod, settled);
 }
 
 /* --- create and destroy --- */
 
-static void add_containers(struct hf_kpod *pod, const char *list_name, bool init)
+static void add_containers(struct hf_kubelet_pod *pod, const char *list_name, bool init)
 {
-	const struct hf_json *list = hf_json_get(hf_kpod_spec(pod), list_name);
+	const struct hf_json *list = hf_json_get(hf_kubelet_pod_spec(pod), list_name);
 
 	for (size_t i = 0; i < hf_json_len(list) && pod->n < HF_POD_CONTAINERS_MAX; i++) {
-		struct hf_kpod_container *c = &pod->containers[pod->n++];
+		struct hf_kubelet_pod_container *c = &pod->containers[pod->n++];
 
-		*c = (struct hf_kpod_container){
+		*c = (struct hf_kubelet_pod_container){
 			.pod = pod,
 			.spec = hf_json_item(list, i),
 			.init = init,
@@ -163,7 +164,7 @@ static void add_containers(struct hf_kpod *pod, const char *list_name, bool init
 	}
 }
 
-static void first_doc(struct hf_kpod *pod, struct hf_doc *doc)
+static void first_doc(struct hf_kubelet_pod *pod, struct hf_doc *doc)
 {
 	const struct hf_json *status = hf_json_get(hf_doc_json(doc), "status");
 	const char *started = hf_json_path_str(status, "startTime", NULL);
@@ -179,10 +180,10 @@ static void first_doc(struct hf_kpod *pod, struct hf_doc *doc)
 	if (started && hf_time_parse(started, &pod->start_time, NULL) != 0)
 		pod->start_time = HF_TIME_NONE;
 	/* The pod had ended before this kubelet started. */
-	if (pod->state == HF_KPOD_NEW &&
+	if (pod->state == HF_KUBELET_POD_NEW &&
 	    (hf_streq(phase, "Failed") || hf_streq(phase, "Succeeded")))
-		pod->state = HF_KPOD_ENDED;
-	hf_kpod_take_stop(pod);
+		pod->state = HF_KUBELET_POD_ENDED;
+	hf_kubelet_pod_take_stop(pod);
 	/* Attempts from before get no new Events. */
 	for (size_t i = 0; i < pod->n; i++) {
 		const struct hf_container_past *past =
@@ -193,9 +194,9 @@ static void first_doc(struct hf_kpod *pod, struct hf_doc *doc)
 	}
 }
 
-static struct hf_kpod *create_pod(struct hf_kubelet *kubelet, const char *uid)
+static struct hf_kubelet_pod *create_pod(struct hf_kubelet *kubelet, const char *uid)
 {
-	struct hf_kpod *pod = hf_xcalloc(1, sizeof(*pod));
+	struct hf_kubelet_pod *pod = hf_xcalloc(1, sizeof(*pod));
 
 	pod->kubelet = kubelet;
 	pod->uid = hf_xstrdup(uid);
@@ -209,20 +210,20 @@ static struct hf_kpod *create_pod(struct hf_kubelet *kubelet, const char *uid)
 	return pod;
 }
 
-struct hf_kpod *hf_kpod_create(struct hf_kubelet *kubelet, struct hf_doc *doc)
+struct hf_kubelet_pod *hf_kubelet_pod_create(struct hf_kubelet *kubelet, struct hf_doc *doc)
 {
-	struct hf_kpod *pod = create_pod(kubelet, hf_doc_uid(doc));
+	struct hf_kubelet_pod *pod = create_pod(kubelet, hf_doc_uid(doc));
 
-	hf_kpod_set_doc(pod, doc);
+	hf_kubelet_pod_set_doc(pod, doc);
 	return pod;
 }
 
-struct hf_kpod *hf_kpod_create_found(struct hf_kubelet *kubelet, const char *uid)
+struct hf_kubelet_pod *hf_kubelet_pod_create_found(struct hf_kubelet *kubelet, const char *uid)
 {
-	struct hf_kpod *pod = create_pod(kubelet, uid);
+	struct hf_kubelet_pod *pod = create_pod(kubelet, uid);
 	HF_AUTO_FD dir = open(pod->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	HF_AUTO_JSON json = NULL;
-	struct hf_kshim_handler handler;
+	struct hf_kubelet_shim_handler handler;
 	struct hf_error err;
 
 	/* Without pod.json no shim was ever started. */
@@ -236,24 +237,25 @@ struct hf_kpod *hf_kpod_create_found(struct hf_kubelet *kubelet, const char *uid
 	if (pod->config.ip)
 		(void)!hf_net_ip_parse(pod->config.ip, &pod->ip, NULL);
 	if (hf_journal_read(dir, &pod->past, &err) == 0 && pod->past.quit) {
-		pod->state = HF_KPOD_ENDED;
+		pod->state = HF_KUBELET_POD_ENDED;
 		return pod;
 	}
-	pod->state = HF_KPOD_SPAWNING;
-	pod->shim = hf_kshim_attach(kubelet->loop, pod->dir, hf_kpod_handler(pod, &handler));
+	pod->state = HF_KUBELET_POD_SPAWNING;
+	pod->shim = hf_kubelet_shim_attach(kubelet->loop, pod->dir,
+					   hf_kubelet_pod_handler(pod, &handler));
 	return pod;
 }
 
-struct hf_kpod *hf_kpod_destroy(struct hf_kpod *pod)
+struct hf_kubelet_pod *hf_kubelet_pod_destroy(struct hf_kubelet_pod *pod)
 {
 	if (!pod)
 		return NULL;
 	hf_call_cancel(pod->status_call);
 	hf_call_cancel(pod->delete_call);
 	for (size_t i = 0; i < pod->n; i++)
-		pod->containers[i].refs = hf_krefs_destroy(pod->containers[i].refs);
-	pod->refs = hf_krefs_destroy(pod->refs);
-	pod->shim = hf_kshim_destroy(pod->shim);
+		pod->containers[i].refs = hf_kubelet_refs_destroy(pod->containers[i].refs);
+	pod->refs = hf_kubelet_refs_destroy(pod->refs);
+	pod->shim = hf_kubelet_shim_destroy(pod->shim);
 	pod->task = hf_task_destroy(pod->task);
 	pod->timer = hf_timer_destroy(pod->timer);
 	pod->arena = hf_arena_destroy(pod->arena);
@@ -267,17 +269,17 @@ struct hf_kpod *hf_kpod_destroy(struct hf_kpod *pod)
 	return NULL;
 }
 
-void hf_kpod_set_doc(struct hf_kpod *pod, struct hf_doc *doc)
+void hf_kubelet_pod_set_doc(struct hf_kubelet_pod *pod, struct hf_doc *doc)
 {
 	if (!pod->spec_doc)
 		first_doc(pod, doc);
-	hf_kpod_take_doc(pod, doc);
+	hf_kubelet_pod_take_doc(pod, doc);
 	if (pod->shim_gone)
-		hf_kpod_shim_gone(pod);
-	hf_kpod_wake(pod);
+		hf_kubelet_pod_shim_gone(pod);
+	hf_kubelet_pod_wake(pod);
 }
 
-void hf_kpod_gone_from_store(struct hf_kpod *pod)
+void hf_kubelet_pod_gone_from_store(struct hf_kubelet_pod *pod)
 {
 	hf_call_cancel(pod->status_call);
 	hf_call_cancel(pod->delete_call);
@@ -285,8 +287,8 @@ void hf_kpod_gone_from_store(struct hf_kpod *pod)
 	(void)hf_doc_unref(pod->doc);
 	pod->doc = NULL;
 	/* The pod was force-deleted, or belongs to another store: it ends without a grace period. */
-	hf_kpod_stop(pod, HF_KPOD_STOP_DELETED, 0);
+	hf_kubelet_pod_stop(pod, HF_KUBELET_POD_STOP_DELETED, 0);
 	if (pod->shim_gone)
-		hf_kpod_shim_gone(pod);
-	hf_kpod_wake(pod);
+		hf_kubelet_pod_shim_gone(pod);
+	hf_kubelet_pod_wake(pod);
 }

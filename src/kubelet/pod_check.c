@@ -120,7 +120,7 @@ static const struct hf_json *in_force(const struct hf_json *container, const str
 }
 
 static int check_user(const struct hf_json *container, const struct hf_json *spec, const char *path,
-		      const struct hf_kcheck *facts, struct hf_error *err)
+		      const struct hf_kubelet_check *facts, struct hf_error *err)
 {
 	static const char *const fields[] = {"runAsUser", "runAsGroup"};
 	int64_t user = hf_json_i64(in_force(container, spec, "runAsUser"), -1);
@@ -146,7 +146,7 @@ static int check_user(const struct hf_json *container, const struct hf_json *spe
 }
 
 static int check_privileges(const struct hf_json *context, const char *path,
-			    const struct hf_kcheck *facts, struct hf_error *err)
+			    const struct hf_kubelet_check *facts, struct hf_error *err)
 {
 	const char *proc = hf_json_path_str(context, "procMount", NULL);
 
@@ -182,8 +182,9 @@ static int check_mounts(const struct hf_json *container, const char *path, struc
 	return 0;
 }
 
-int hf_kcheck_container(const struct hf_json *container, const struct hf_json *spec,
-			const char *path, const struct hf_kcheck *facts, struct hf_error *err)
+int hf_kubelet_check_container(const struct hf_json *container, const struct hf_json *spec,
+			       const char *path, const struct hf_kubelet_check *facts,
+			       struct hf_error *err)
 {
 	const struct hf_json *context = hf_json_get(container, "securityContext");
 	char context_path[128];
@@ -209,7 +210,8 @@ int hf_kcheck_container(const struct hf_json *container, const struct hf_json *s
 	return rc;
 }
 
-int hf_kcheck_pod(const struct hf_json *spec, const struct hf_kcheck *facts, struct hf_error *err)
+int hf_kubelet_check_pod(const struct hf_json *spec, const struct hf_kubelet_check *facts,
+			 struct hf_error *err)
 {
 	const struct hf_json *context = hf_json_get(spec, "securityContext");
 	const char *os = hf_json_path_str(spec, "os", "name", NULL);

@@ -19,32 +19,32 @@
  */
 
 /* --- pod.c --- */
-enum hf_kpod_state {
-	HF_KPOD_NEW,       /* nothing has been done */
-	HF_KPOD_REFUSED,   /* refused; waits for its deletion */
-	HF_KPOD_PREPARING, /* the objects of its volumes are being fetched */
-	HF_KPOD_SPAWNING,  /* its shim is being started or connected */
-	HF_KPOD_RUNNING,   /* the shim answers */
-	HF_KPOD_QUITTING,  /* all containers have ended; the shim was told to end */
-	HF_KPOD_ENDED,     /* no process of the pod runs, and none will start */
+enum hf_kubelet_pod_state {
+	HF_KUBELET_POD_NEW,       /* nothing has been done */
+	HF_KUBELET_POD_REFUSED,   /* refused; waits for its deletion */
+	HF_KUBELET_POD_PREPARING, /* the objects of its volumes are being fetched */
+	HF_KUBELET_POD_SPAWNING,  /* its shim is being started or connected */
+	HF_KUBELET_POD_RUNNING,   /* the shim answers */
+	HF_KUBELET_POD_QUITTING,  /* all containers have ended; the shim was told to end */
+	HF_KUBELET_POD_ENDED,     /* no process of the pod runs, and none will start */
 };
 
-enum hf_kpod_stop {
-	HF_KPOD_GO,
-	HF_KPOD_STOP_DELETED,
-	HF_KPOD_STOP_DEADLINE,
-	HF_KPOD_STOP_FAILED,
-	HF_KPOD_STOP_DRAIN
+enum hf_kubelet_pod_stop {
+	HF_KUBELET_POD_GO,
+	HF_KUBELET_POD_STOP_DELETED,
+	HF_KUBELET_POD_STOP_DEADLINE,
+	HF_KUBELET_POD_STOP_FAILED,
+	HF_KUBELET_POD_STOP_DRAIN
 };
 
-struct hf_kpod_container {
-	struct hf_kpod *pod;
+struct hf_kubelet_pod_container {
+	struct hf_kubelet_pod *pod;
 	const char *name;
 	const struct hf_json *spec; /* borrowed from the pod's first document */
 	bool init;
-	struct hf_krefs *refs; /* not NULL: its start is being prepared */
-	bool asked;            /* the shim was told to start `attempt` and has not answered */
-	unsigned attempt;      /* the attempt that is being prepared or was asked for */
+	struct hf_kubelet_refs *refs; /* not NULL: its start is being prepared */
+	bool asked;       /* the shim was told to start `attempt` and has not answered */
+	unsigned attempt; /* the attempt that is being prepared or was asked for */
 	unsigned backoff_s;
 	hf_time blocked_until; /* HF_TIME_NONE: not blocked */
 	char reason[64];       /* waiting.reason and message while blocked; "" if not */
@@ -53,19 +53,19 @@ struct hf_kpod_container {
 	int64_t term_sent; /* number of the attempt that got SIGTERM; -1: no attempt */
 };
 
-struct hf_kpod {
+struct hf_kubelet_pod {
 	struct hf_kubelet *kubelet;
 	char *uid, *ns, *name;
 	char *dir;
 	struct hf_doc *spec_doc; /* the first document; the pod runs by its spec */
 	/* the latest; NULL: deleted from the store, or not yet seen there */
 	struct hf_doc *doc;
-	enum hf_kpod_state state;
-	struct hf_kpod_container containers[HF_POD_CONTAINERS_MAX];
+	enum hf_kubelet_pod_state state;
+	struct hf_kubelet_pod_container containers[HF_POD_CONTAINERS_MAX];
 	size_t n;
-	struct hf_kshim *shim;
-	struct hf_krefs *refs;  /* objects of its volumes */
-	struct hf_arena *arena; /* lifetime of the pod */
+	struct hf_kubelet_shim *shim;
+	struct hf_kubelet_refs *refs; /* objects of its volumes */
+	struct hf_arena *arena;       /* lifetime of the pod */
 	struct hf_shim_pod config;
 	uint32_t ip; /* 0: no address of its own */
 	struct hf_pod_past past;
@@ -73,7 +73,7 @@ struct hf_kpod {
 	struct hf_task *task;
 	struct hf_timer *timer;
 
-	enum hf_kpod_stop stop;
+	enum hf_kubelet_pod_stop stop;
 	/* stop_since is monotonic; stop_grace is a span */
 	hf_time stop_since, stop_grace;
 	bool stop_told; /* the shim was told, on the present connection */
@@ -94,27 +94,29 @@ struct hf_kpod {
 };
 
 /* For a pod of the store, and for a pod found on disk (doc NULL). */
-struct hf_kpod *hf_kpod_create(struct hf_kubelet *kubelet, struct hf_doc *doc);
-struct hf_kpod *hf_kpod_create_found(struct hf_kubelet *kubelet, const char *uid);
-struct hf_kpod *hf_kpod_destroy(struct hf_kpod *pod); /* the shim and the files stay */
-void hf_kpod_set_doc(struct hf_kpod *pod, struct hf_doc *doc);
-void hf_kpod_gone_from_store(struct hf_kpod *pod);
+struct hf_kubelet_pod *hf_kubelet_pod_create(struct hf_kubelet *kubelet, struct hf_doc *doc);
+struct hf_kubelet_pod *hf_kubelet_pod_create_found(struct hf_kubelet *kubelet, const char *uid);
+struct hf_kubelet_pod *hf_kubelet_pod_destroy(
+	struct hf_kubelet_pod *pod); /* the shim and the files stay */
+void hf_kubelet_pod_set_doc(struct hf_kubelet_pod *pod, struct hf_doc *doc);
+void hf_kubelet_pod_gone_from_store(struct hf_kubelet_pod *pod);
 
 /* --- pod_state.c --- */
-void hf_kpod_wake(struct hf_kpod *pod); /* runs sync_pod soon */
+void hf_kubelet_pod_wake(struct hf_kubelet_pod *pod); /* runs sync_pod soon */
 /* Runs sync_pod after span at the latest. */
-void hf_kpod_wake_in(struct hf_kpod *pod, hf_time span);
-bool hf_kpod_active(const struct hf_kpod *pod); /* a process of the pod runs or may run */
+void hf_kubelet_pod_wake_in(struct hf_kubelet_pod *pod, hf_time span);
+bool hf_kubelet_pod_active(
+	const struct hf_kubelet_pod *pod); /* a process of the pod runs or may run */
 /* Tells whether the store has the final status. True also if the store has no such pod. */
-bool hf_kpod_settled(const struct hf_kpod *pod);
+bool hf_kubelet_pod_settled(const struct hf_kubelet_pod *pod);
 /* Tells whether the drain ended the pod: its containers had not ended it before. */
-bool hf_kpod_drained(const struct hf_kpod *pod, const struct hf_pod_plan *plan);
-const struct hf_json *hf_kpod_spec(const struct hf_kpod *pod);
-hf_time hf_kpod_grace(const struct hf_kpod *pod); /* terminationGracePeriodSeconds */
+bool hf_kubelet_pod_drained(const struct hf_kubelet_pod *pod, const struct hf_pod_plan *plan);
+const struct hf_json *hf_kubelet_pod_spec(const struct hf_kubelet_pod *pod);
+hf_time hf_kubelet_pod_grace(const struct hf_kubelet_pod *pod); /* terminationGracePeriodSeconds */
 /* metadata.deletionTimestamp; NULL: the object is not being deleted. */
-const struct hf_json *hf_kpod_deletion_time(const struct hf_kpod *pod);
-void hf_kpod_fill_plan(const struct hf_kpod *pod, struct hf_pod_plan *plan,
-		       struct hf_plan_container containers[HF_POD_CONTAINERS_MAX]);
+const struct hf_json *hf_kubelet_pod_deletion_time(const struct hf_kubelet_pod *pod);
+void hf_kubelet_pod_fill_plan(const struct hf_kubelet_pod *pod, struct hf_pod_plan *plan,
+			      struct hf_plan_container containers[HF_POD_CONTAINERS_MAX]);
 /* Opens a descriptor of a live shim of an earlier kubelet anew, by its number in the shim. Returns
  * the first one for which fits() is true; -1: none. */
 int hf_kubelet_live_pod_fd(const struct hf_kubelet *kubelet, int number, int flags,
@@ -122,50 +124,51 @@ int hf_kubelet_live_pod_fd(const struct hf_kubelet *kubelet, int number, int fla
 
 /* --- pod_store.c --- */
 /* Takes a document, unless the pod has a newer one. */
-void hf_kpod_take_doc(struct hf_kpod *pod, struct hf_doc *doc);
+void hf_kubelet_pod_take_doc(struct hf_kubelet_pod *pod, struct hf_doc *doc);
 /* Number of terminations that the document's status tells of. */
-size_t hf_kpod_count_ends(struct hf_doc *doc);
+size_t hf_kubelet_pod_count_ends(struct hf_doc *doc);
 /* Writes the status if it differs from the stored one. Returns true if the store is up to date. */
-bool hf_kpod_write_status(struct hf_kpod *pod, const struct hf_pod_plan *plan);
-void hf_kpod_delete_object(struct hf_kpod *pod);
+bool hf_kubelet_pod_write_status(struct hf_kubelet_pod *pod, const struct hf_pod_plan *plan);
+void hf_kubelet_pod_delete_object(struct hf_kubelet_pod *pod);
 
 /* --- pod_prepare.c --- */
 /* Begins the way to a running shim; a pod that this kubelet cannot run becomes REFUSED. */
-void hf_kpod_prepare(struct hf_kpod *pod);
+void hf_kubelet_pod_prepare(struct hf_kubelet_pod *pod);
 
 /* --- pod_shim.c --- */
 /* Fills handler for the pod's shim and returns it. */
-const struct hf_kshim_handler *hf_kpod_handler(struct hf_kpod *pod,
-					       struct hf_kshim_handler *handler);
+const struct hf_kubelet_shim_handler *hf_kubelet_pod_handler(
+	struct hf_kubelet_pod *pod, struct hf_kubelet_shim_handler *handler);
 /* Continues the stop that an earlier kubelet has recorded, with a new grace period. */
-void hf_kpod_take_stop(struct hf_kpod *pod);
+void hf_kubelet_pod_take_stop(struct hf_kubelet_pod *pod);
 /* Marks the pod as lost: the attempts that ran when the shim died have ended, with unknown exit
  * codes. */
-void hf_kpod_mark_lost(struct hf_kpod *pod, const char *why);
+void hf_kubelet_pod_mark_lost(struct hf_kubelet_pod *pod, const char *why);
 /* The shim has ended. Runs again when the store's document arrives, if the pod waits for that. */
-void hf_kpod_shim_gone(void *pod_arg);
+void hf_kubelet_pod_shim_gone(void *pod_arg);
 
 /* --- pod_stop.c --- */
 /* Ends the pod. A first reason stays; the shorter grace wins. */
-void hf_kpod_stop(struct hf_kpod *pod, enum hf_kpod_stop why, hf_time grace);
+void hf_kubelet_pod_stop(struct hf_kubelet_pod *pod, enum hf_kubelet_pod_stop why, hf_time grace);
 /* Stops the pod because of a deletion, a phase that another client has set, or a passed deadline. */
-void hf_kpod_look_for_ends(struct hf_kpod *pod);
+void hf_kubelet_pod_look_for_ends(struct hf_kubelet_pod *pod);
 /* Tells the shim to record the stop. Returns false if the shim cannot take the command now. */
-bool hf_kpod_tell_stop(struct hf_kpod *pod);
+bool hf_kubelet_pod_tell_stop(struct hf_kubelet_pod *pod);
 /* Signals the containers that run: SIGTERM, and SIGKILL after the grace period. */
-void hf_kpod_stop_containers(struct hf_kpod *pod);
+void hf_kubelet_pod_stop_containers(struct hf_kubelet_pod *pod);
 
 /* --- container_start.c --- */
 /* Prepares attempt c->attempt and tells the shim to start it. A failure blocks the container. */
-void hf_kstart_container(struct hf_kpod *pod, struct hf_kpod_container *c);
-void hf_kstart_input(const struct hf_kpod *pod, const struct hf_json *container,
-		     const struct hf_krefs *refs, struct hf_kenv_input *ret_input);
-void hf_kstart_block(struct hf_kpod *pod, struct hf_kpod_container *c, const char *reason,
-		     const char *message, hf_time retry);
+void hf_kubelet_start_container(struct hf_kubelet_pod *pod, struct hf_kubelet_pod_container *c);
+void hf_kubelet_start_input(const struct hf_kubelet_pod *pod, const struct hf_json *container,
+			    const struct hf_kubelet_refs *refs,
+			    struct hf_kubelet_env_input *ret_input);
+void hf_kubelet_start_block(struct hf_kubelet_pod *pod, struct hf_kubelet_pod_container *c,
+			    const char *reason, const char *message, hf_time retry);
 
 /* --- status.c --- */
 /* Builds the whole status; a new object. */
-struct hf_json *hf_kstatus_build(const struct hf_kpod *pod, const struct hf_pod_plan *plan,
-				 hf_time now);
+struct hf_json *hf_kubelet_status_build(const struct hf_kubelet_pod *pod,
+					const struct hf_pod_plan *plan, hf_time now);
 
 #endif

@@ -16,25 +16,25 @@
  * writes the pod's folder and starts the shim. A failure that may pass is tried again.
  */
 
-static void set_trouble(struct hf_kpod *pod, const char *reason, const char *message)
+static void set_trouble(struct hf_kubelet_pod *pod, const char *reason, const char *message)
 {
 	bool news = !hf_streq(pod->trouble, message);
 
 	(void)snprintf(pod->trouble_reason, sizeof(pod->trouble_reason), "%s", reason);
 	(void)snprintf(pod->trouble, sizeof(pod->trouble), "%s", message);
 	if (news)
-		hf_kevent(pod, "Warning", "Failed", "%s", message);
+		hf_kubelet_event(pod, "Warning", "Failed", "%s", message);
 }
 
-static int check_spec(const struct hf_kpod *pod, struct hf_error *err)
+static int check_spec(const struct hf_kubelet_pod *pod, struct hf_error *err)
 {
-	struct hf_kcheck facts = {
+	struct hf_kubelet_check facts = {
 		.isolate = pod->kubelet->isolate, .root = geteuid() == 0, .uid = geteuid()};
 	size_t counts[2] = {0, 0};
-	int rc = hf_kcheck_pod(hf_kpod_spec(pod), &facts, err);
+	int rc = hf_kubelet_check_pod(hf_kubelet_pod_spec(pod), &facts, err);
 
 	for (size_t i = 0; !rc && i < pod->n; i++) {
-		const struct hf_kpod_container *c = &pod->containers[i];
+		const struct hf_kubelet_pod_container *c = &pod->containers[i];
 		char path[64];
 
 		(void)snprintf(path, sizeof(path), "spec.%s[%zu]",
@@ -42,15 +42,16 @@ static int check_spec(const struct hf_kpod *pod, struct hf_error *err)
 		if (hf_dns1123_label_problem(c->name))
 			rc = hf_error_set(err, HF_E_INVALID, "%s.name is not a DNS label", path);
 		else
-			rc = hf_kcheck_container(c->spec, hf_kpod_spec(pod), path, &facts, err);
+			rc = hf_kubelet_check_container(c->spec, hf_kubelet_pod_spec(pod), path,
+							&facts, err);
 	}
 	return rc;
 }
 
-static void describe_sandbox(struct hf_kpod *pod)
+static void describe_sandbox(struct hf_kubelet_pod *pod)
 {
 	const struct hf_kubelet *k = pod->kubelet;
-	const struct hf_json *spec = hf_kpod_spec(pod);
+	const struct hf_json *spec = hf_kubelet_pod_spec(pod);
 	bool host_network = hf_json_true(hf_json_get(spec, "hostNetwork"), false);
 	bool host_pid = hf_json_true(hf_json_get(spec, "hostPID"), false);
 	char text[HF_NET_IP_MAX];
@@ -79,7 +80,7 @@ static void describe_sandbox(struct hf_kpod *pod)
 	};
 }
 
-static int make_folders(const struct hf_kpod *pod, struct hf_error *err)
+static int make_folders(const struct hf_kubelet_pod *pod, struct hf_error *err)
 {
 	static const char *const folders[] = {"run", "logs", "term", "volumes"};
 
@@ -93,7 +94,7 @@ static int make_folders(const struct hf_kpod *pod, struct hf_error *err)
 	return 0;
 }
 
-static int write_config(const struct hf_kpod *pod, struct hf_error *err)
+static int write_config(const struct hf_kubelet_pod *pod, struct hf_error *err)
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT((size_t)1 << 20);
 	HF_AUTOFREE char *path = hf_xasprintf("%s/" HF_SHIM_CONFIG_FILE, pod->dir);
@@ -105,81 +106,81 @@ static int write_config(const struct hf_kpod *pod, struct hf_error *err)
 	return rc ? rc : hf_fs_write_atomic(path, sb.data, sb.len, 0600, err);
 }
 
-static void start_shim(struct hf_kpod *pod)
+static void start_shim(struct hf_kubelet_pod *pod)
 {
-	struct hf_kshim_handler handler;
-	struct hf_kenv_input input;
+	struct hf_kubelet_shim_handler handler;
+	struct hf_kubelet_env_input input;
 	struct hf_error err;
 	int rc;
 
 	describe_sandbox(pod);
-	hf_kstart_input(pod, NULL, pod->refs, &input);
+	hf_kubelet_start_input(pod, NULL, pod->refs, &input);
 	rc = make_folders(pod, &err);
 	if (!rc)
-		rc = hf_khosts_make(pod, &err);
+		rc = hf_kubelet_hosts_make(pod, &err);
 	if (!rc)
-		rc = hf_kvolumes_make(&input, pod->dir, pod->arena, &pod->config, &err);
+		rc = hf_kubelet_volumes_make(&input, pod->dir, pod->arena, &pod->config, &err);
 	if (!rc)
 		rc = write_config(pod, &err);
 	if (!rc)
-		rc = hf_kshim_start(pod->kubelet, pod->dir, hf_kpod_handler(pod, &handler),
-				    &pod->shim, &err);
+		rc = hf_kubelet_shim_start(pod->kubelet, pod->dir,
+					   hf_kubelet_pod_handler(pod, &handler), &pod->shim, &err);
 	if (rc) {
 		set_trouble(pod,
 			    rc == HF_E_UNSUPPORTED || rc == HF_E_INVALID
 				    ? "CreateContainerConfigError"
 				    : "ContainerCreating",
 			    err.text);
-		pod->state = HF_KPOD_NEW;
-		pod->retry_at = hf_time_add(hf_loop_mono(pod->kubelet->loop), HF_KPOD_RETRY);
+		pod->state = HF_KUBELET_POD_NEW;
+		pod->retry_at = hf_time_add(hf_loop_mono(pod->kubelet->loop), HF_KUBELET_POD_RETRY);
 		return;
 	}
-	pod->state = HF_KPOD_SPAWNING;
+	pod->state = HF_KUBELET_POD_SPAWNING;
 	if (pod->start_time == HF_TIME_NONE)
 		pod->start_time = hf_loop_wall(pod->kubelet->loop);
 }
 
 static void on_volume_refs(void *arg)
 {
-	struct hf_kpod *pod = arg;
+	struct hf_kubelet_pod *pod = arg;
 
-	if (pod->state == HF_KPOD_PREPARING)
+	if (pod->state == HF_KUBELET_POD_PREPARING)
 		start_shim(pod);
-	pod->refs = hf_krefs_destroy(pod->refs);
-	hf_kpod_wake(pod);
+	pod->refs = hf_kubelet_refs_destroy(pod->refs);
+	hf_kubelet_pod_wake(pod);
 }
 
 /* Tells whether the store knows of containers that ran, although this folder has no trace of them. */
-static bool ran_elsewhere(const struct hf_kpod *pod)
+static bool ran_elsewhere(const struct hf_kubelet_pod *pod)
 {
-	return hf_kpod_count_ends(pod->doc) > 0 ||
+	return hf_kubelet_pod_count_ends(pod->doc) > 0 ||
 	       hf_streq(hf_json_path_str(hf_doc_json(pod->doc), "status", "phase", NULL),
 			"Running");
 }
 
-void hf_kpod_prepare(struct hf_kpod *pod)
+void hf_kubelet_pod_prepare(struct hf_kubelet_pod *pod)
 {
 	struct hf_kubelet *k = pod->kubelet;
 	struct hf_error err;
 
 	if (ran_elsewhere(pod)) {
-		hf_kpod_mark_lost(
+		hf_kubelet_pod_mark_lost(
 			pod,
 			"the plane's folder has no files of the pod, although its containers ran");
-		pod->state = HF_KPOD_ENDED;
+		pod->state = HF_KUBELET_POD_ENDED;
 		return;
 	}
 	if (check_spec(pod, &err) != 0) {
 		set_trouble(pod, "CreateContainerConfigError", err.text);
-		pod->state = HF_KPOD_REFUSED;
+		pod->state = HF_KUBELET_POD_REFUSED;
 		return;
 	}
 	if (hf_loop_mono(k->loop) < pod->retry_at) {
-		hf_kpod_wake_in(pod, pod->retry_at - hf_loop_mono(k->loop));
+		hf_kubelet_pod_wake_in(pod, pod->retry_at - hf_loop_mono(k->loop));
 		return;
 	}
-	pod->state = HF_KPOD_PREPARING;
-	pod->refs = hf_krefs_create(k->store, k->loop, pod->ns);
-	hf_kvolumes_add_refs(hf_kpod_spec(pod), pod->refs);
-	hf_krefs_fetch(pod->refs, on_volume_refs, pod);
+	pod->state = HF_KUBELET_POD_PREPARING;
+	pod->refs = hf_kubelet_refs_create(k->store, k->loop, pod->ns);
+	hf_kubelet_volumes_add_refs(hf_kubelet_pod_spec(pod), pod->refs);
+	hf_kubelet_refs_fetch(pod->refs, on_volume_refs, pod);
 }

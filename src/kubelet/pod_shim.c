@@ -14,10 +14,10 @@
  * be started or is gone. A shim that is gone before its containers had ended makes the pod lost.
  */
 
-static void tell_events(struct hf_kpod *pod)
+static void tell_events(struct hf_kubelet_pod *pod)
 {
 	for (size_t i = 0; i < pod->n; i++) {
-		struct hf_kpod_container *c = &pod->containers[i];
+		struct hf_kubelet_pod_container *c = &pod->containers[i];
 		const struct hf_container_past *past = hf_pod_past_find(&pod->past, c->name);
 
 		if (!past || (int64_t)past->last.number <= c->told ||
@@ -25,34 +25,34 @@ static void tell_events(struct hf_kpod *pod)
 			continue;
 		c->told = (int64_t)past->last.number;
 		if (past->last.state == HF_ATTEMPT_FAILED)
-			hf_kevent(pod, "Warning", "Failed", "Error: %s", past->last.text);
+			hf_kubelet_event(pod, "Warning", "Failed", "Error: %s", past->last.text);
 		else
-			hf_kevent(pod, "Normal", "Started", "Started container %s", c->name);
+			hf_kubelet_event(pod, "Normal", "Started", "Started container %s", c->name);
 	}
 }
 
 /* Continues the stop that an earlier kubelet has recorded, with a new grace period. */
-void hf_kpod_take_stop(struct hf_kpod *pod)
+void hf_kubelet_pod_take_stop(struct hf_kubelet_pod *pod)
 {
-	if (pod->stop != HF_KPOD_GO || pod->past.stop == HF_STOPPED_NOT)
+	if (pod->stop != HF_KUBELET_POD_GO || pod->past.stop == HF_STOPPED_NOT)
 		return;
-	pod->stop =
-		pod->past.stop == HF_STOPPED_BY_DRAIN ? HF_KPOD_STOP_DRAIN : HF_KPOD_STOP_DEADLINE;
+	pod->stop = pod->past.stop == HF_STOPPED_BY_DRAIN ? HF_KUBELET_POD_STOP_DRAIN
+							  : HF_KUBELET_POD_STOP_DEADLINE;
 	pod->stop_since = hf_loop_mono(pod->kubelet->loop);
-	pod->stop_grace = hf_kpod_grace(pod);
+	pod->stop_grace = hf_kubelet_pod_grace(pod);
 	pod->stop_told = true;
 }
 
-static void read_journal(struct hf_kpod *pod)
+static void read_journal(struct hf_kubelet_pod *pod)
 {
 	HF_AUTO_FD dir = open(pod->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct hf_error err;
 
-	/* An unreadable journal is read again later; hf_kpod_shim_gone handles a damaged one. */
+	/* An unreadable journal is read again later; hf_kubelet_pod_shim_gone handles a damaged one. */
 	if (dir < 0 || hf_journal_read(dir, &pod->past, &err) != 0)
 		return;
 	for (size_t i = 0; i < pod->n; i++) {
-		struct hf_kpod_container *c = &pod->containers[i];
+		struct hf_kubelet_pod_container *c = &pod->containers[i];
 		const struct hf_container_past *past = hf_pod_past_find(&pod->past, c->name);
 
 		if (past && c->asked && past->last.number >= c->attempt) {
@@ -62,49 +62,50 @@ static void read_journal(struct hf_kpod *pod)
 		}
 	}
 	if (pod->spec_doc)
-		hf_kpod_take_stop(pod);
+		hf_kubelet_pod_take_stop(pod);
 	tell_events(pod);
 }
 
 static void on_shim_ready(void *arg)
 {
-	struct hf_kpod *pod = arg;
+	struct hf_kubelet_pod *pod = arg;
 
-	if (pod->state == HF_KPOD_SPAWNING)
-		pod->state = HF_KPOD_RUNNING;
+	if (pod->state == HF_KUBELET_POD_SPAWNING)
+		pod->state = HF_KUBELET_POD_RUNNING;
 	pod->trouble[0] = '\0';
 	pod->stop_told = false;
 	/* Commands sent on a broken connection are repeated. */
 	for (size_t i = 0; i < pod->n; i++)
 		pod->containers[i].asked = false;
 	read_journal(pod);
-	hf_khosts_changed(pod->kubelet);
-	hf_kpod_wake(pod);
+	hf_kubelet_hosts_changed(pod->kubelet);
+	hf_kubelet_pod_wake(pod);
 }
 
 static void on_shim_journal(void *arg)
 {
-	struct hf_kpod *pod = arg;
+	struct hf_kubelet_pod *pod = arg;
 
 	read_journal(pod);
-	hf_kpod_wake(pod);
+	hf_kubelet_pod_wake(pod);
 }
 
 static void on_shim_refused(void *arg, const char *name, unsigned attempt, const char *text)
 {
-	struct hf_kpod *pod = arg;
+	struct hf_kubelet_pod *pod = arg;
 
 	for (size_t i = 0; i < pod->n; i++) {
-		struct hf_kpod_container *c = &pod->containers[i];
+		struct hf_kubelet_pod_container *c = &pod->containers[i];
 
 		if (hf_streq(c->name, name) && c->attempt == attempt && c->asked)
-			hf_kstart_block(pod, c, "RunContainerError", text, HF_KPOD_RETRY);
+			hf_kubelet_start_block(pod, c, "RunContainerError", text,
+					       HF_KUBELET_POD_RETRY);
 	}
 }
 
 /* Marks the pod as lost: the attempts that ran when the shim died have ended, with unknown exit
  * codes. */
-void hf_kpod_mark_lost(struct hf_kpod *pod, const char *why)
+void hf_kubelet_pod_mark_lost(struct hf_kubelet_pod *pod, const char *why)
 {
 	hf_time now = hf_loop_wall(pod->kubelet->loop);
 
@@ -124,10 +125,10 @@ void hf_kpod_mark_lost(struct hf_kpod *pod, const char *why)
 		(void)snprintf(a->text, sizeof(a->text),
 			       "the container was lost with its shim; its exit code is unknown");
 	}
-	hf_kevent(pod, "Warning", "Lost", "%s", why);
+	hf_kubelet_event(pod, "Warning", "Lost", "%s", why);
 }
 
-static const char *why_lost(const struct hf_kpod *pod)
+static const char *why_lost(const struct hf_kubelet_pod *pod)
 {
 	struct hf_process_id self;
 
@@ -138,84 +139,84 @@ static const char *why_lost(const struct hf_kpod *pod)
 }
 
 /* Without a process namespace, descendants of the containers may have survived. */
-static void kill_strays(const struct hf_kpod *pod)
+static void kill_strays(const struct hf_kubelet_pod *pod)
 {
 	if (!pod->config.pid_ns)
-		hf_kstray_kill(pod->uid);
+		hf_kubelet_kill_strays(pod->uid);
 }
 
-void hf_kpod_shim_gone(void *arg)
+void hf_kubelet_pod_shim_gone(void *arg)
 {
-	struct hf_kpod *pod = arg;
+	struct hf_kubelet_pod *pod = arg;
 	struct hf_pod_plan plan;
 	struct hf_plan_container containers[HF_POD_CONTAINERS_MAX];
 	HF_AUTO_FD dir = open(pod->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct hf_error err;
 	int rc;
 
-	pod->shim = hf_kshim_destroy(pod->shim);
+	pod->shim = hf_kubelet_shim_destroy(pod->shim);
 	/* The pod's containers are not known before the store's document arrives. */
-	if (!pod->spec_doc && pod->stop == HF_KPOD_GO) {
+	if (!pod->spec_doc && pod->stop == HF_KUBELET_POD_GO) {
 		pod->shim_gone = true;
 		return;
 	}
 	pod->shim_gone = false;
 	rc = dir < 0 ? HF_E_IO : hf_journal_read(dir, &pod->past, &err);
 	/* The shim died before its first container, so another one may be started. */
-	if (pod->state == HF_KPOD_SPAWNING &&
+	if (pod->state == HF_KUBELET_POD_SPAWNING &&
 	    (rc == HF_E_NOT_FOUND || (rc == 0 && pod->past.n_containers == 0 && !pod->past.quit))) {
-		pod->state = HF_KPOD_NEW;
-		hf_kpod_wake(pod);
+		pod->state = HF_KUBELET_POD_NEW;
+		hf_kubelet_pod_wake(pod);
 		return;
 	}
 	if (rc && rc != HF_E_NOT_FOUND)
-		hf_kpod_mark_lost(pod, "the journal of the pod's shim is damaged");
+		hf_kubelet_pod_mark_lost(pod, "the journal of the pod's shim is damaged");
 	else
 		tell_events(pod);
 	if (pod->spec_doc)
-		hf_kpod_take_stop(pod);
-	hf_kpod_fill_plan(pod, &plan, containers);
+		hf_kubelet_pod_take_stop(pod);
+	hf_kubelet_pod_fill_plan(pod, &plan, containers);
 	if (!pod->lost && !plan.finished && !pod->past.quit)
-		hf_kpod_mark_lost(pod, why_lost(pod));
+		hf_kubelet_pod_mark_lost(pod, why_lost(pod));
 	kill_strays(pod);
-	pod->state = HF_KPOD_ENDED;
-	hf_khosts_changed(pod->kubelet);
+	pod->state = HF_KUBELET_POD_ENDED;
+	hf_kubelet_hosts_changed(pod->kubelet);
 	pod->settled = false;
-	hf_kpod_wake(pod);
+	hf_kubelet_pod_wake(pod);
 	hf_kubelet_check_drained(pod->kubelet);
 }
 
 static void on_shim_failed(void *arg, const char *text)
 {
-	struct hf_kpod *pod = arg;
-	struct hf_kshim_handler handler;
+	struct hf_kubelet_pod *pod = arg;
+	struct hf_kubelet_shim_handler handler;
 
-	pod->shim = hf_kshim_destroy(pod->shim);
+	pod->shim = hf_kubelet_shim_destroy(pod->shim);
 	/* An earlier kubelet was killed while it started this shim; connects to it. */
 	if (hf_streq(text, HF_SHIM_TAKEN)) {
-		pod->shim = hf_kshim_attach(pod->kubelet->loop, pod->dir,
-					    hf_kpod_handler(pod, &handler));
+		pod->shim = hf_kubelet_shim_attach(pod->kubelet->loop, pod->dir,
+						   hf_kubelet_pod_handler(pod, &handler));
 		return;
 	}
-	hf_kevent(pod, "Warning", "FailedCreatePodSandBox", "Failed to create pod sandbox: %s",
-		  text);
+	hf_kubelet_event(pod, "Warning", "FailedCreatePodSandBox",
+			 "Failed to create pod sandbox: %s", text);
 	(void)snprintf(pod->trouble, sizeof(pod->trouble), "failed to create pod sandbox: %s",
 		       text);
 	pod->trouble_reason[0] = '\0';
-	pod->state = HF_KPOD_NEW;
-	pod->retry_at = hf_time_add(hf_loop_mono(pod->kubelet->loop), HF_KPOD_RETRY);
-	hf_kpod_wake(pod);
+	pod->state = HF_KUBELET_POD_NEW;
+	pod->retry_at = hf_time_add(hf_loop_mono(pod->kubelet->loop), HF_KUBELET_POD_RETRY);
+	hf_kubelet_pod_wake(pod);
 }
 
-const struct hf_kshim_handler *hf_kpod_handler(struct hf_kpod *pod,
-					       struct hf_kshim_handler *handler)
+const struct hf_kubelet_shim_handler *hf_kubelet_pod_handler(
+	struct hf_kubelet_pod *pod, struct hf_kubelet_shim_handler *handler)
 {
-	*handler = (struct hf_kshim_handler){
+	*handler = (struct hf_kubelet_shim_handler){
 		.ready = on_shim_ready,
 		.failed = on_shim_failed,
 		.journal = on_shim_journal,
 		.refused = on_shim_refused,
-		.gone = hf_kpod_shim_gone,
+		.gone = hf_kubelet_pod_shim_gone,
 		.arg = pod,
 	};
 	return handler;

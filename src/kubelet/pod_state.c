@@ -12,63 +12,64 @@
  * of it runs. Nothing here changes a pod; a wake-up only schedules the next look at it. */
 #define DEFAULT_GRACE_S 30
 
-const struct hf_json *hf_kpod_spec(const struct hf_kpod *pod)
+const struct hf_json *hf_kubelet_pod_spec(const struct hf_kubelet_pod *pod)
 {
 	return hf_json_get(hf_doc_json(pod->spec_doc), "spec");
 }
 
-hf_time hf_kpod_grace(const struct hf_kpod *pod)
+hf_time hf_kubelet_pod_grace(const struct hf_kubelet_pod *pod)
 {
-	int64_t s = hf_json_i64(hf_json_get(hf_kpod_spec(pod), "terminationGracePeriodSeconds"),
-				DEFAULT_GRACE_S);
+	int64_t s =
+		hf_json_i64(hf_json_get(hf_kubelet_pod_spec(pod), "terminationGracePeriodSeconds"),
+			    DEFAULT_GRACE_S);
 
 	return (s < 0 ? 1 : s > 86400 ? 86400 : s) * HF_SECOND;
 }
 
-bool hf_kpod_active(const struct hf_kpod *pod)
+bool hf_kubelet_pod_active(const struct hf_kubelet_pod *pod)
 {
-	return pod->state == HF_KPOD_SPAWNING || pod->state == HF_KPOD_RUNNING ||
-	       pod->state == HF_KPOD_QUITTING;
+	return pod->state == HF_KUBELET_POD_SPAWNING || pod->state == HF_KUBELET_POD_RUNNING ||
+	       pod->state == HF_KUBELET_POD_QUITTING;
 }
 
-bool hf_kpod_settled(const struct hf_kpod *pod)
+bool hf_kubelet_pod_settled(const struct hf_kubelet_pod *pod)
 {
 	return pod->settled || !pod->doc || !pod->kubelet->probed;
 }
 
-bool hf_kpod_drained(const struct hf_kpod *pod, const struct hf_pod_plan *plan)
+bool hf_kubelet_pod_drained(const struct hf_kubelet_pod *pod, const struct hf_pod_plan *plan)
 {
-	return pod->stop == HF_KPOD_STOP_DRAIN && (pod->past.ran_at_stop > 0 || !plan->over);
+	return pod->stop == HF_KUBELET_POD_STOP_DRAIN && (pod->past.ran_at_stop > 0 || !plan->over);
 }
 
-void hf_kpod_wake(struct hf_kpod *pod)
+void hf_kubelet_pod_wake(struct hf_kubelet_pod *pod)
 {
 	hf_task_post(pod->task);
 }
 
-void hf_kpod_wake_in(struct hf_kpod *pod, hf_time span)
+void hf_kubelet_pod_wake_in(struct hf_kubelet_pod *pod, hf_time span)
 {
 	if (!hf_timer_armed(pod->timer) ||
 	    hf_timer_due(pod->timer) > hf_time_add(hf_loop_mono(pod->kubelet->loop), span))
 		hf_timer_arm(pod->timer, span);
 }
 
-const struct hf_json *hf_kpod_deletion_time(const struct hf_kpod *pod)
+const struct hf_json *hf_kubelet_pod_deletion_time(const struct hf_kubelet_pod *pod)
 {
 	return hf_json_path(hf_doc_json(pod->doc), "metadata", "deletionTimestamp", NULL);
 }
 
-static enum hf_restart_policy policy_of(const struct hf_kpod *pod)
+static enum hf_restart_policy policy_of(const struct hf_kubelet_pod *pod)
 {
-	const char *policy = hf_json_path_str(hf_kpod_spec(pod), "restartPolicy", NULL);
+	const char *policy = hf_json_path_str(hf_kubelet_pod_spec(pod), "restartPolicy", NULL);
 
 	if (hf_streq(policy, "Never"))
 		return HF_RESTART_NEVER;
 	return hf_streq(policy, "OnFailure") ? HF_RESTART_ON_FAILURE : HF_RESTART_ALWAYS;
 }
 
-void hf_kpod_fill_plan(const struct hf_kpod *pod, struct hf_pod_plan *plan,
-		       struct hf_plan_container containers[HF_POD_CONTAINERS_MAX])
+void hf_kubelet_pod_fill_plan(const struct hf_kubelet_pod *pod, struct hf_pod_plan *plan,
+			      struct hf_plan_container containers[HF_POD_CONTAINERS_MAX])
 {
 	for (size_t i = 0; i < pod->n; i++)
 		containers[i] = (struct hf_plan_container){
@@ -78,7 +79,7 @@ void hf_kpod_fill_plan(const struct hf_kpod *pod, struct hf_pod_plan *plan,
 		};
 	*plan = (struct hf_pod_plan){
 		.policy = policy_of(pod),
-		.stopping = pod->stop != HF_KPOD_GO || pod->state == HF_KPOD_ENDED,
+		.stopping = pod->stop != HF_KUBELET_POD_GO || pod->state == HF_KUBELET_POD_ENDED,
 		.now = hf_loop_wall(pod->kubelet->loop),
 		.containers = containers,
 		.n = pod->n,
@@ -92,7 +93,7 @@ int hf_kubelet_live_pod_fd(const struct hf_kubelet *k, int number, int flags, bo
 	void *value;
 
 	for (size_t it = 0; hf_map_next(k->pods, &it, &uid, &value);) {
-		const struct hf_kpod *pod = value;
+		const struct hf_kubelet_pod *pod = value;
 		char path[64];
 		int fd;
 

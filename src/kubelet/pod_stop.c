@@ -13,13 +13,13 @@
  */
 #define KILL_AGAIN HF_SECOND
 
-void hf_kpod_stop(struct hf_kpod *pod, enum hf_kpod_stop why, hf_time grace)
+void hf_kubelet_pod_stop(struct hf_kubelet_pod *pod, enum hf_kubelet_pod_stop why, hf_time grace)
 {
 	hf_time now = hf_loop_mono(pod->kubelet->loop);
 
-	if (pod->state == HF_KPOD_QUITTING || pod->state == HF_KPOD_ENDED)
+	if (pod->state == HF_KUBELET_POD_QUITTING || pod->state == HF_KUBELET_POD_ENDED)
 		return;
-	if (pod->stop == HF_KPOD_GO) {
+	if (pod->stop == HF_KUBELET_POD_GO) {
 		pod->stop = why;
 		pod->stop_since = now;
 		pod->stop_grace = grace;
@@ -29,54 +29,55 @@ void hf_kpod_stop(struct hf_kpod *pod, enum hf_kpod_stop why, hf_time grace)
 		/* already stopped with a shorter grace; every run of sync_pod calls this again */
 		return;
 	}
-	hf_kpod_wake(pod);
+	hf_kubelet_pod_wake(pod);
 }
 
 /* Tells the shim to record the stop before any container gets a signal. A later reader of the
  * journal then knows that the kubelet caused the ends, even if this program is killed. Returns
  * false if the shim cannot take the command now. */
-bool hf_kpod_tell_stop(struct hf_kpod *pod)
+bool hf_kubelet_pod_tell_stop(struct hf_kubelet_pod *pod)
 {
 	if (pod->stop_told || pod->past.stop != HF_STOPPED_NOT)
 		return true;
-	if (pod->stop == HF_KPOD_STOP_DRAIN)
-		pod->stop_told = hf_kshim_command(pod->shim, "stop drain");
-	else if (pod->stop == HF_KPOD_STOP_DEADLINE)
-		pod->stop_told = hf_kshim_command(pod->shim, "stop deadline");
+	if (pod->stop == HF_KUBELET_POD_STOP_DRAIN)
+		pod->stop_told = hf_kubelet_shim_command(pod->shim, "stop drain");
+	else if (pod->stop == HF_KUBELET_POD_STOP_DEADLINE)
+		pod->stop_told = hf_kubelet_shim_command(pod->shim, "stop deadline");
 	else
 		pod->stop_told = true;
 	return pod->stop_told;
 }
 
-void hf_kpod_stop_containers(struct hf_kpod *pod)
+void hf_kubelet_pod_stop_containers(struct hf_kubelet_pod *pod)
 {
 	hf_time now = hf_loop_mono(pod->kubelet->loop);
 	hf_time kill_at = hf_time_add(pod->stop_since, pod->stop_grace);
 	bool any = false;
 
 	for (size_t i = 0; i < pod->n; i++) {
-		struct hf_kpod_container *c = &pod->containers[i];
+		struct hf_kubelet_pod_container *c = &pod->containers[i];
 		const struct hf_container_past *past = hf_pod_past_find(&pod->past, c->name);
 
 		if (!past || !hf_attempt_running(&past->last))
 			continue;
 		any = true;
 		if (now >= kill_at) {
-			hf_kshim_command(pod->shim, "signal %s %u %d", c->name, past->last.number,
-					 SIGKILL);
+			hf_kubelet_shim_command(pod->shim, "signal %s %u %d", c->name,
+						past->last.number, SIGKILL);
 		} else if (c->term_sent < (int64_t)past->last.number) {
 			c->term_sent = (int64_t)past->last.number;
-			hf_kevent(pod, "Normal", "Killing", "Stopping container %s", c->name);
-			hf_kshim_command(pod->shim, "signal %s %u %d", c->name, past->last.number,
-					 SIGTERM);
+			hf_kubelet_event(pod, "Normal", "Killing", "Stopping container %s",
+					 c->name);
+			hf_kubelet_shim_command(pod->shim, "signal %s %u %d", c->name,
+						past->last.number, SIGTERM);
 		}
 	}
 	if (any)
-		hf_kpod_wake_in(pod, now >= kill_at ? KILL_AGAIN : kill_at - now);
+		hf_kubelet_pod_wake_in(pod, now >= kill_at ? KILL_AGAIN : kill_at - now);
 }
 
 /* Stops the pod because of a deletion, a phase that another client has set, or a passed deadline. */
-void hf_kpod_look_for_ends(struct hf_kpod *pod)
+void hf_kubelet_pod_look_for_ends(struct hf_kubelet_pod *pod)
 {
 	const struct hf_json *root = hf_doc_json(pod->doc);
 	const char *phase = hf_json_path_str(root, "status", "phase", NULL);
@@ -86,20 +87,22 @@ void hf_kpod_look_for_ends(struct hf_kpod *pod)
 		hf_json_i64(hf_json_path(root, "metadata", "deletionGracePeriodSeconds", NULL), -1);
 
 	if (!pod->doc)
-		return; /* hf_kpod_gone_from_store has stopped the pod already */
-	if (hf_kpod_deletion_time(pod))
-		hf_kpod_stop(pod, HF_KPOD_STOP_DELETED,
-			     grace_s < 0 ? hf_kpod_grace(pod) : grace_s * HF_SECOND);
+		return; /* hf_kubelet_pod_gone_from_store has stopped the pod already */
+	if (hf_kubelet_pod_deletion_time(pod))
+		hf_kubelet_pod_stop(pod, HF_KUBELET_POD_STOP_DELETED,
+				    grace_s < 0 ? hf_kubelet_pod_grace(pod) : grace_s * HF_SECOND);
 	if ((hf_streq(phase, "Failed") || hf_streq(phase, "Succeeded")) &&
-	    pod->state != HF_KPOD_ENDED)
-		hf_kpod_stop(pod, HF_KPOD_STOP_FAILED, hf_kpod_grace(pod));
-	if (deadline_s >= 0 && pod->start_time != HF_TIME_NONE && pod->state != HF_KPOD_ENDED) {
+	    pod->state != HF_KUBELET_POD_ENDED)
+		hf_kubelet_pod_stop(pod, HF_KUBELET_POD_STOP_FAILED, hf_kubelet_pod_grace(pod));
+	if (deadline_s >= 0 && pod->start_time != HF_TIME_NONE &&
+	    pod->state != HF_KUBELET_POD_ENDED) {
 		hf_time left = hf_time_add(pod->start_time, deadline_s * HF_SECOND) -
 			       hf_loop_wall(pod->kubelet->loop);
 
 		if (left <= 0)
-			hf_kpod_stop(pod, HF_KPOD_STOP_DEADLINE, hf_kpod_grace(pod));
+			hf_kubelet_pod_stop(pod, HF_KUBELET_POD_STOP_DEADLINE,
+					    hf_kubelet_pod_grace(pod));
 		else
-			hf_kpod_wake_in(pod, left);
+			hf_kubelet_pod_wake_in(pod, left);
 	}
 }

@@ -26,7 +26,7 @@ static struct hf_json *own_part(const struct hf_json *status)
 	return part;
 }
 
-void hf_kpod_take_doc(struct hf_kpod *pod, struct hf_doc *doc)
+void hf_kubelet_pod_take_doc(struct hf_kubelet_pod *pod, struct hf_doc *doc)
 {
 	int64_t version;
 
@@ -41,7 +41,7 @@ void hf_kpod_take_doc(struct hf_kpod *pod, struct hf_doc *doc)
 	pod->doc = doc;
 }
 
-size_t hf_kpod_count_ends(struct hf_doc *doc)
+size_t hf_kubelet_pod_count_ends(struct hf_doc *doc)
 {
 	static const char *const lists[] = {"containerStatuses", "initContainerStatuses"};
 	size_t n = 0;
@@ -63,34 +63,34 @@ size_t hf_kpod_count_ends(struct hf_doc *doc)
 
 static void on_status(void *arg, const struct hf_reply *reply)
 {
-	struct hf_kpod *pod = arg;
+	struct hf_kubelet_pod *pod = arg;
 
 	pod->status_call = NULL;
 	if (reply->code == 0 && reply->object) {
-		size_t before = hf_kpod_count_ends(pod->doc);
+		size_t before = hf_kubelet_pod_count_ends(pod->doc);
 
-		hf_kpod_take_doc(pod, reply->object);
+		hf_kubelet_pod_take_doc(pod, reply->object);
 		/* The operator may wait for a heartbeat after a container's end; an early renewal
 		 * of the Lease spares it the wait. */
-		if (hf_kpod_count_ends(pod->doc) > before && pod->kubelet->node)
-			hf_knode_renew(pod->kubelet->node);
-		hf_kpod_wake(pod);
+		if (hf_kubelet_pod_count_ends(pod->doc) > before && pod->kubelet->node)
+			hf_kubelet_node_renew(pod->kubelet->node);
+		hf_kubelet_pod_wake(pod);
 	} else if (reply->code != HF_E_NOT_FOUND) {
 		/* After a conflict, the newer document arrives soon. */
-		hf_kpod_wake_in(pod, reply->retry_after > 0         ? reply->retry_after
-				     : reply->code == HF_E_CONFLICT ? 50 * HF_MS
-								    : REPLY_RETRY);
+		hf_kubelet_pod_wake_in(pod, reply->retry_after > 0         ? reply->retry_after
+					    : reply->code == HF_E_CONFLICT ? 50 * HF_MS
+									   : REPLY_RETRY);
 	}
 }
 
 /* Tells whether the stored status is already final. It is then not written again, even if the text
  * would differ. */
-static bool is_final(const struct hf_kpod *pod, const struct hf_json *status)
+static bool is_final(const struct hf_kubelet_pod *pod, const struct hf_json *status)
 {
 	static const char *const lists[] = {"containerStatuses", "initContainerStatuses"};
 	const char *phase = hf_json_path_str(status, "phase", NULL);
 
-	if (pod->state != HF_KPOD_ENDED ||
+	if (pod->state != HF_KUBELET_POD_ENDED ||
 	    (!hf_streq(phase, "Failed") && !hf_streq(phase, "Succeeded")))
 		return false;
 	for (size_t l = 0; l < HF_ARRAY_LEN(lists); l++) {
@@ -104,11 +104,11 @@ static bool is_final(const struct hf_kpod *pod, const struct hf_json *status)
 }
 
 /* Writes the status if it differs from the stored one. Returns true if the store is up to date. */
-bool hf_kpod_write_status(struct hf_kpod *pod, const struct hf_pod_plan *plan)
+bool hf_kubelet_pod_write_status(struct hf_kubelet_pod *pod, const struct hf_pod_plan *plan)
 {
 	const struct hf_json *stored = hf_json_get(hf_doc_json(pod->doc), "status");
 	HF_AUTO_JSON from = own_part(stored);
-	HF_AUTO_JSON to = hf_kstatus_build(pod, plan, hf_loop_wall(pod->kubelet->loop));
+	HF_AUTO_JSON to = hf_kubelet_status_build(pod, plan, hf_loop_wall(pod->kubelet->loop));
 	HF_AUTO_JSON diff = hf_json_merge_diff(from, to);
 	HF_AUTO_JSON patch = hf_json_object();
 	HF_AUTO_DOC body = NULL;
@@ -138,7 +138,7 @@ bool hf_kpod_write_status(struct hf_kpod *pod, const struct hf_pod_plan *plan)
 
 static void on_deleted(void *arg, const struct hf_reply *reply)
 {
-	struct hf_kpod *pod = arg;
+	struct hf_kubelet_pod *pod = arg;
 
 	pod->delete_call = NULL;
 	if (reply->code == 0 || reply->code == HF_E_NOT_FOUND || reply->code == HF_E_CONFLICT) {
@@ -147,10 +147,10 @@ static void on_deleted(void *arg, const struct hf_reply *reply)
 		pod->removed = true;
 		return;
 	}
-	hf_kpod_wake_in(pod, reply->retry_after > 0 ? reply->retry_after : REPLY_RETRY);
+	hf_kubelet_pod_wake_in(pod, reply->retry_after > 0 ? reply->retry_after : REPLY_RETRY);
 }
 
-void hf_kpod_delete_object(struct hf_kpod *pod)
+void hf_kubelet_pod_delete_object(struct hf_kubelet_pod *pod)
 {
 	struct hf_request request = {.verb = HF_VERB_DELETE,
 				     .resource = &hf_pods,

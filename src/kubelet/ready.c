@@ -35,7 +35,7 @@ void hf_kubelet_probed(struct hf_kubelet *k)
 				  k->exe);
 	if (k->isolate && !k->pid_ns)
 		hf_kubelet_notice(k, "containers see all processes of this machine: %s", k->why);
-	k->node = hf_knode_create(k);
+	k->node = hf_kubelet_node_create(k);
 	for (size_t it = 0; hf_map_next(k->pods, &it, &uid, &value);)
-		hf_kpod_wake(value);
+		hf_kubelet_pod_wake(value);
 }

@@ -10,7 +10,7 @@
 /* Fetches all ConfigMaps and Secrets that a pod names and calls back when each has a reply. */
 
 struct ref {
-	struct hf_krefs *refs;
+	struct hf_kubelet_refs *refs;
 	const struct hf_resource *resource;
 	char *name;
 	struct hf_call *call;
@@ -18,27 +18,28 @@ struct ref {
 	struct hf_error err;
 };
 
-struct hf_krefs {
+struct hf_kubelet_refs {
 	struct hf_store *store;
 	char *ns;
 	struct hf_task *none; /* calls done if there is nothing to fetch */
-	struct ref items[HF_KREFS_MAX];
+	struct ref items[HF_KUBELET_REFS_MAX];
 	size_t n, waiting;
 	bool too_many;
-	hf_krefs_fn done;
+	hf_kubelet_refs_fn done;
 	void *arg;
 };
 
 static void on_none(void *arg)
 {
-	struct hf_krefs *refs = arg;
+	struct hf_kubelet_refs *refs = arg;
 
 	refs->done(refs->arg);
 }
 
-struct hf_krefs *hf_krefs_create(struct hf_store *store, struct hf_loop *loop, const char *ns)
+struct hf_kubelet_refs *hf_kubelet_refs_create(struct hf_store *store, struct hf_loop *loop,
+					       const char *ns)
 {
-	struct hf_krefs *refs = hf_xcalloc(1, sizeof(*refs));
+	struct hf_kubelet_refs *refs = hf_xcalloc(1, sizeof(*refs));
 
 	refs->store = store;
 	refs->ns = hf_xstrdup(ns);
@@ -46,7 +47,7 @@ struct hf_krefs *hf_krefs_create(struct hf_store *store, struct hf_loop *loop, c
 	return refs;
 }
 
-struct hf_krefs *hf_krefs_destroy(struct hf_krefs *refs)
+struct hf_kubelet_refs *hf_kubelet_refs_destroy(struct hf_kubelet_refs *refs)
 {
 	if (!refs)
 		return NULL;
@@ -61,8 +62,8 @@ struct hf_krefs *hf_krefs_destroy(struct hf_krefs *refs)
 	return NULL;
 }
 
-static const struct ref *find_ref(const struct hf_krefs *refs, const struct hf_resource *resource,
-				  const char *name)
+static const struct ref *find_ref(const struct hf_kubelet_refs *refs,
+				  const struct hf_resource *resource, const char *name)
 {
 	for (size_t i = 0; i < refs->n; i++)
 		if (refs->items[i].resource == resource && hf_streq(refs->items[i].name, name))
@@ -70,13 +71,14 @@ static const struct ref *find_ref(const struct hf_krefs *refs, const struct hf_r
 	return NULL;
 }
 
-void hf_krefs_add(struct hf_krefs *refs, const struct hf_resource *resource, const char *name)
+void hf_kubelet_refs_add(struct hf_kubelet_refs *refs, const struct hf_resource *resource,
+			 const char *name)
 {
 	struct ref *ref;
 
 	if (hf_str_is_empty(name) || find_ref(refs, resource, name))
 		return;
-	if (refs->n == HF_KREFS_MAX) {
+	if (refs->n == HF_KUBELET_REFS_MAX) {
 		refs->too_many = true;
 		return;
 	}
@@ -89,7 +91,7 @@ void hf_krefs_add(struct hf_krefs *refs, const struct hf_resource *resource, con
 static void on_reply(void *arg, const struct hf_reply *reply)
 {
 	struct ref *ref = arg;
-	struct hf_krefs *refs = ref->refs;
+	struct hf_kubelet_refs *refs = ref->refs;
 
 	ref->call = NULL;
 	if (reply->code)
@@ -100,7 +102,7 @@ static void on_reply(void *arg, const struct hf_reply *reply)
 		refs->done(refs->arg);
 }
 
-void hf_krefs_fetch(struct hf_krefs *refs, hf_krefs_fn done, void *arg)
+void hf_kubelet_refs_fetch(struct hf_kubelet_refs *refs, hf_kubelet_refs_fn done, void *arg)
 {
 	refs->done = done;
 	refs->arg = arg;
@@ -118,8 +120,9 @@ void hf_krefs_fetch(struct hf_krefs *refs, hf_krefs_fn done, void *arg)
 	}
 }
 
-struct hf_doc *hf_krefs_get(const struct hf_krefs *refs, const struct hf_resource *resource,
-			    const char *name, struct hf_error *err)
+struct hf_doc *hf_kubelet_refs_get(const struct hf_kubelet_refs *refs,
+				   const struct hf_resource *resource, const char *name,
+				   struct hf_error *err)
 {
 	const struct ref *ref = find_ref(refs, resource, name);
 
@@ -129,7 +132,7 @@ struct hf_doc *hf_krefs_get(const struct hf_krefs *refs, const struct hf_resourc
 		(void)hf_error_set(err, ref->err.code, "%s", ref->err.text);
 	else if (refs->too_many)
 		(void)hf_error_set(err, HF_E_TOO_LARGE, "the pod names more than %d objects",
-				   HF_KREFS_MAX);
+				   HF_KUBELET_REFS_MAX);
 	else
 		(void)hf_error_set(err, HF_E_INVALID, "a reference to a %s has no name",
 				   resource->singular);

@@ -59,7 +59,7 @@ static void let_go(struct testnode *n, const char *name)
 static struct hf_process_id shim_of(struct testnode *n, const char *pod)
 {
 	const char *uid = STR(testnode_get(n, pod), "metadata", "uid");
-	const struct hf_kpod *p = hf_map_get(n->kubelet->pods, uid);
+	const struct hf_kubelet_pod *p = hf_map_get(n->kubelet->pods, uid);
 
 	assert_non_null(p);
 	return p->past.shim;
@@ -381,7 +381,7 @@ static void what_has_ended_is_not_said_in_other_words_later(void **state)
 
 static bool is_told_to_stop(struct testnode *n, void *arg)
 {
-	const struct hf_kpod *p =
+	const struct hf_kubelet_pod *p =
 		hf_map_get(n->kubelet->pods, STR(testnode_get(n, arg), "metadata", "uid"));
 
 	return p && p->past.stop != HF_STOPPED_NOT;

@@ -27,10 +27,10 @@
 #define MESSAGES_AT_ONCE 64
 #define ENVIRON_BYTES_MAX ((size_t)3 << 20)
 
-struct hf_kshim {
+struct hf_kubelet_shim {
 	struct hf_loop *loop;
 	char *dir;
-	struct hf_kshim_handler handler;
+	struct hf_kubelet_shim_handler handler;
 	struct hf_process *launcher;
 	int errors; /* stderr of the launcher */
 	int fd;
@@ -38,7 +38,7 @@ struct hf_kshim {
 	struct hf_timer *timer;
 };
 
-bool hf_kshim_alive(const char *pod_dir)
+bool hf_kubelet_shim_alive(const char *pod_dir)
 {
 	HF_AUTOFREE char *path = hf_xasprintf("%s/" HF_SHIM_LOCK_FILE, pod_dir);
 	HF_AUTO_FD fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
@@ -60,7 +60,7 @@ static bool is_of_pod(pid_t pid, const char *mark)
 	return false;
 }
 
-void hf_kstray_kill(const char *pod_uid)
+void hf_kubelet_kill_strays(const char *pod_uid)
 {
 	HF_AUTOFREE char *mark = hf_xasprintf("HOLDFAST_POD_UID=%s", pod_uid);
 	DIR *proc = opendir("/proc");
@@ -81,13 +81,13 @@ void hf_kstray_kill(const char *pod_uid)
 		(void)closedir(proc);
 }
 
-static void close_connection(struct hf_kshim *s)
+static void close_connection(struct hf_kubelet_shim *s)
 {
 	s->io = hf_io_destroy(s->io);
 	hf_fd_cleanup(&s->fd);
 }
 
-static void on_message(struct hf_kshim *s, char *message)
+static void on_message(struct hf_kubelet_shim *s, char *message)
 {
 	char *rest = message;
 	const char *verb = strsep(&rest, " ");
@@ -107,7 +107,7 @@ static void on_message(struct hf_kshim *s, char *message)
 
 static void on_socket(void *arg, unsigned events HF_UNUSED)
 {
-	struct hf_kshim *s = arg;
+	struct hf_kubelet_shim *s = arg;
 	char message[HF_SHIM_MESSAGE_MAX + 1];
 
 	for (int i = 0; i < MESSAGES_AT_ONCE; i++) {
@@ -128,7 +128,7 @@ static void on_socket(void *arg, unsigned events HF_UNUSED)
 	}
 }
 
-static bool try_connect(struct hf_kshim *s)
+static bool try_connect(struct hf_kubelet_shim *s)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
 	HF_AUTO_FD dir = open(s->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -148,11 +148,11 @@ static bool try_connect(struct hf_kshim *s)
 
 static void on_timer(void *arg)
 {
-	struct hf_kshim *s = arg;
+	struct hf_kubelet_shim *s = arg;
 
 	if (try_connect(s))
 		s->handler.ready(s->handler.arg);
-	else if (!hf_kshim_alive(s->dir))
+	else if (!hf_kubelet_shim_alive(s->dir))
 		s->handler.gone(s->handler.arg);
 	else
 		hf_timer_arm(s->timer, LOOK_AGAIN);
@@ -160,7 +160,7 @@ static void on_timer(void *arg)
 
 static void on_launched(void *arg, const struct hf_process_exit *ended)
 {
-	struct hf_kshim *s = arg;
+	struct hf_kubelet_shim *s = arg;
 	HF_AUTO_STRBUF said = HF_STRBUF_INIT(HF_ERROR_TEXT_MAX - 1);
 	struct hf_error err;
 
@@ -176,10 +176,10 @@ static void on_launched(void *arg, const struct hf_process_exit *ended)
 	s->handler.failed(s->handler.arg, said.data);
 }
 
-static struct hf_kshim *create_shim(struct hf_loop *loop, const char *pod_dir,
-				    const struct hf_kshim_handler *handler)
+static struct hf_kubelet_shim *create_shim(struct hf_loop *loop, const char *pod_dir,
+					   const struct hf_kubelet_shim_handler *handler)
 {
-	struct hf_kshim *s = hf_xcalloc(1, sizeof(*s));
+	struct hf_kubelet_shim *s = hf_xcalloc(1, sizeof(*s));
 
 	s->loop = loop;
 	s->dir = hf_xstrdup(pod_dir);
@@ -189,20 +189,20 @@ static struct hf_kshim *create_shim(struct hf_loop *loop, const char *pod_dir,
 	return s;
 }
 
-struct hf_kshim *hf_kshim_attach(struct hf_loop *loop, const char *pod_dir,
-				 const struct hf_kshim_handler *handler)
+struct hf_kubelet_shim *hf_kubelet_shim_attach(struct hf_loop *loop, const char *pod_dir,
+					       const struct hf_kubelet_shim_handler *handler)
 {
-	struct hf_kshim *s = create_shim(loop, pod_dir, handler);
+	struct hf_kubelet_shim *s = create_shim(loop, pod_dir, handler);
 
 	hf_timer_arm(s->timer, 0);
 	return s;
 }
 
-int hf_kshim_start(const struct hf_kubelet *kubelet, const char *pod_dir,
-		   const struct hf_kshim_handler *handler, struct hf_kshim **ret_shim,
-		   struct hf_error *err)
+int hf_kubelet_shim_start(const struct hf_kubelet *kubelet, const char *pod_dir,
+			  const struct hf_kubelet_shim_handler *handler,
+			  struct hf_kubelet_shim **ret_shim, struct hf_error *err)
 {
-	struct hf_kshim *s = create_shim(kubelet->loop, pod_dir, handler);
+	struct hf_kubelet_shim *s = create_shim(kubelet->loop, pod_dir, handler);
 	const char *const argv[] = {kubelet->exe, "shim", "pod", s->dir, NULL};
 	int fds[2] = {-1, -1};
 	struct hf_process_spec spec = {.argv = argv};
@@ -211,20 +211,20 @@ int hf_kshim_start(const struct hf_kubelet *kubelet, const char *pod_dir,
 	if (!rc) {
 		s->errors = fds[0];
 		spec.stdio[0] = kubelet->netns_fd >= 0 ? kubelet->netns_fd : HF_PROCESS_STDIO_NULL;
-		spec.stdio[1] = hf_kuplink_fd(kubelet->uplink_process);
+		spec.stdio[1] = hf_kubelet_uplink_fd(kubelet->uplink_process);
 		spec.stdio[2] = fds[1];
 		rc = hf_process_spawn(s->loop, &spec, on_launched, s, &s->launcher, err);
 		hf_fd_cleanup(&fds[1]);
 	}
 	if (rc) {
-		hf_kshim_destroy(s);
+		hf_kubelet_shim_destroy(s);
 		return rc;
 	}
 	*ret_shim = s;
 	return 0;
 }
 
-struct hf_kshim *hf_kshim_destroy(struct hf_kshim *s)
+struct hf_kubelet_shim *hf_kubelet_shim_destroy(struct hf_kubelet_shim *s)
 {
 	if (!s)
 		return NULL;
@@ -237,7 +237,7 @@ struct hf_kshim *hf_kshim_destroy(struct hf_kshim *s)
 	return NULL;
 }
 
-bool hf_kshim_command(struct hf_kshim *s, const char *fmt, ...)
+bool hf_kubelet_shim_command(struct hf_kubelet_shim *s, const char *fmt, ...)
 {
 	char text[HF_SHIM_MESSAGE_MAX];
 	va_list ap;

@@ -32,7 +32,7 @@ static void set_time(struct hf_json *object, const char *key, hf_time t)
 
 /* --- termination messages --- */
 
-static void read_termination_file(const struct hf_kpod *pod, const char *container,
+static void read_termination_file(const struct hf_kubelet_pod *pod, const char *container,
 				  unsigned attempt, struct hf_strbuf *sb)
 {
 	HF_AUTOFREE char *path = hf_xasprintf("%s/term/%s.%u", pod->dir, container, attempt);
@@ -44,7 +44,7 @@ static void read_termination_file(const struct hf_kpod *pod, const char *contain
 		hf_strbuf_grew(sb, (size_t)n);
 }
 
-static void set_message(const struct hf_kpod *pod, const struct hf_kpod_container *c,
+static void set_message(const struct hf_kubelet_pod *pod, const struct hf_kubelet_pod_container *c,
 			const struct hf_attempt *a, struct hf_json *terminated)
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT((size_t)HF_TERMINATION_BYTES_MAX);
@@ -56,8 +56,8 @@ static void set_message(const struct hf_kpod *pod, const struct hf_kpod_containe
 	}
 	read_termination_file(pod, c->name, a->number, &sb);
 	if (!sb.len && hf_streq(policy, "FallbackToLogsOnError") && !hf_attempt_succeeded(a))
-		hf_klogs_tail(pod->dir, c->name, a->number, FALLBACK_BYTES_MAX, FALLBACK_LINES_MAX,
-			      &sb);
+		hf_kubelet_logs_tail(pod->dir, c->name, a->number, FALLBACK_BYTES_MAX,
+				     FALLBACK_LINES_MAX, &sb);
 	if (sb.len)
 		hf_json_set_str(terminated, "message", sb.data);
 }
@@ -76,7 +76,7 @@ static const char *reason_of(const struct hf_attempt *a)
 	return hf_attempt_succeeded(a) ? "Completed" : "Error";
 }
 
-static void container_id(const struct hf_kpod *pod, const char *name, unsigned attempt,
+static void container_id(const struct hf_kubelet_pod *pod, const char *name, unsigned attempt,
 			 struct hf_json *object)
 {
 	HF_AUTOFREE char *id = hf_xasprintf("holdfast://%s/%s/%u", pod->uid, name, attempt);
@@ -84,8 +84,8 @@ static void container_id(const struct hf_kpod *pod, const char *name, unsigned a
 	hf_json_set_str(object, "containerID", id);
 }
 
-static struct hf_json *terminated_state(const struct hf_kpod *pod,
-					const struct hf_kpod_container *c,
+static struct hf_json *terminated_state(const struct hf_kubelet_pod *pod,
+					const struct hf_kubelet_pod_container *c,
 					const struct hf_attempt *a)
 {
 	struct hf_json *state = hf_json_object();
@@ -113,7 +113,8 @@ static struct hf_json *waiting_state(const char *reason, const char *message)
 	return state;
 }
 
-static struct hf_json *waiting_backoff(const struct hf_kpod *pod, const struct hf_kpod_container *c,
+static struct hf_json *waiting_backoff(const struct hf_kubelet_pod *pod,
+				       const struct hf_kubelet_pod_container *c,
 				       const struct hf_attempt *last)
 {
 	HF_AUTOFREE char *message =
@@ -124,7 +125,8 @@ static struct hf_json *waiting_backoff(const struct hf_kpod *pod, const struct h
 }
 
 /* Returns why a container has not yet been started. */
-static struct hf_json *waiting_first(const struct hf_kpod *pod, const struct hf_kpod_container *c,
+static struct hf_json *waiting_first(const struct hf_kubelet_pod *pod,
+				     const struct hf_kubelet_pod_container *c,
 				     const struct hf_pod_plan *plan)
 {
 	if (pod->trouble[0])
@@ -136,7 +138,8 @@ static struct hf_json *waiting_first(const struct hf_kpod *pod, const struct hf_
 			     NULL);
 }
 
-static struct hf_json *state_of(const struct hf_kpod *pod, const struct hf_kpod_container *c,
+static struct hf_json *state_of(const struct hf_kubelet_pod *pod,
+				const struct hf_kubelet_pod_container *c,
 				const struct hf_plan_container *p, const struct hf_pod_plan *plan)
 {
 	const struct hf_attempt *last = p->past ? &p->past->last : NULL;
@@ -158,7 +161,8 @@ static struct hf_json *state_of(const struct hf_kpod *pod, const struct hf_kpod_
 	return state;
 }
 
-static struct hf_json *last_state_of(const struct hf_kpod *pod, const struct hf_kpod_container *c,
+static struct hf_json *last_state_of(const struct hf_kubelet_pod *pod,
+				     const struct hf_kubelet_pod_container *c,
 				     const struct hf_plan_container *p)
 {
 	const struct hf_container_past *past = p->past;
@@ -172,8 +176,8 @@ static struct hf_json *last_state_of(const struct hf_kpod *pod, const struct hf_
 	return hf_json_object();
 }
 
-static struct hf_json *container_status(const struct hf_kpod *pod,
-					const struct hf_kpod_container *c,
+static struct hf_json *container_status(const struct hf_kubelet_pod *pod,
+					const struct hf_kubelet_pod_container *c,
 					const struct hf_plan_container *p,
 					const struct hf_pod_plan *plan)
 {
@@ -258,8 +262,8 @@ static struct hf_json *merge_conditions(const struct hf_json *old, const struct 
 }
 
 /* Writes "containers with unready status: [a b]", as upstream does. */
-static void list_unready(const struct hf_kpod *pod, const struct hf_pod_plan *plan, bool init,
-			 const char *what, struct hf_strbuf *sb)
+static void list_unready(const struct hf_kubelet_pod *pod, const struct hf_pod_plan *plan,
+			 bool init, const char *what, struct hf_strbuf *sb)
 {
 	hf_strbuf_addf(sb, "containers with %s status: [", what);
 	for (size_t i = 0; i < plan->n; i++) {
@@ -311,15 +315,18 @@ static struct condition initialized_condition(const struct hf_pod_plan *plan,
 				  phase == HF_PHASE_SUCCEEDED ? "PodCompleted" : NULL, NULL};
 }
 
-static struct hf_json *conditions_of(const struct hf_kpod *pod, const struct hf_pod_plan *plan,
-				     enum hf_pod_phase phase, hf_time now)
+static struct hf_json *conditions_of(const struct hf_kubelet_pod *pod,
+				     const struct hf_pod_plan *plan, enum hf_pod_phase phase,
+				     hf_time now)
 {
 	HF_AUTO_STRBUF unready = HF_STRBUF_INIT((size_t)8 << 10);
 	HF_AUTO_STRBUF incomplete = HF_STRBUF_INIT((size_t)8 << 10);
 	const struct hf_json *old =
 		hf_json_path(hf_doc_json(pod->doc), "status", "conditions", NULL);
-	bool sandbox = pod->state == HF_KPOD_RUNNING || pod->state == HF_KPOD_QUITTING;
-	bool disrupted = pod->lost || (phase == HF_PHASE_FAILED && hf_kpod_drained(pod, plan));
+	bool sandbox =
+		pod->state == HF_KUBELET_POD_RUNNING || pod->state == HF_KUBELET_POD_QUITTING;
+	bool disrupted =
+		pod->lost || (phase == HF_PHASE_FAILED && hf_kubelet_pod_drained(pod, plan));
 	struct condition ours[6];
 	size_t n = 0;
 
@@ -345,7 +352,7 @@ static bool is_terminal(const char *phase)
 	return hf_streq(phase, "Succeeded") || hf_streq(phase, "Failed");
 }
 
-static void set_reason(const struct hf_kpod *pod, const struct hf_pod_plan *plan,
+static void set_reason(const struct hf_kubelet_pod *pod, const struct hf_pod_plan *plan,
 		       enum hf_pod_phase phase, struct hf_json *status)
 {
 	const struct hf_json *stored = hf_json_get(hf_doc_json(pod->doc), "status");
@@ -357,10 +364,10 @@ static void set_reason(const struct hf_kpod *pod, const struct hf_pod_plan *plan
 	} else if (pod->lost) {
 		reason = "Lost";
 		message = pod->lost_text;
-	} else if (pod->stop == HF_KPOD_STOP_DEADLINE) {
+	} else if (pod->stop == HF_KUBELET_POD_STOP_DEADLINE) {
 		reason = "DeadlineExceeded";
 		message = "Pod was active on the node longer than the specified deadline";
-	} else if (phase == HF_PHASE_FAILED && hf_kpod_drained(pod, plan)) {
+	} else if (phase == HF_PHASE_FAILED && hf_kubelet_pod_drained(pod, plan)) {
 		reason = "Terminated";
 		message = DRAIN_TEXT;
 	}
@@ -370,7 +377,7 @@ static void set_reason(const struct hf_kpod *pod, const struct hf_pod_plan *plan
 
 /* Returns the phase to write. A stored Failed or Succeeded stays, and neither is written before the
  * shim has ended. */
-static enum hf_pod_phase phase_of(const struct hf_kpod *pod, const struct hf_pod_plan *plan)
+static enum hf_pod_phase phase_of(const struct hf_kubelet_pod *pod, const struct hf_pod_plan *plan)
 {
 	const char *stored = hf_json_path_str(hf_doc_json(pod->doc), "status", "phase", NULL);
 
@@ -378,17 +385,18 @@ static enum hf_pod_phase phase_of(const struct hf_kpod *pod, const struct hf_pod
 		return hf_streq(stored, "Failed") ? HF_PHASE_FAILED : HF_PHASE_SUCCEEDED;
 	if (!plan->finished)
 		return plan->phase;
-	if (pod->state != HF_KPOD_ENDED)
+	if (pod->state != HF_KUBELET_POD_ENDED)
 		return hf_streq(stored, "Running") ? HF_PHASE_RUNNING : HF_PHASE_PENDING;
 	/* A program that ends well because it is told to has not done its work; upstream's kubelet
 	 * says the same of pods on a node that is shut down. */
-	if (pod->lost || pod->stop == HF_KPOD_STOP_DEADLINE || hf_kpod_drained(pod, plan))
+	if (pod->lost || pod->stop == HF_KUBELET_POD_STOP_DEADLINE ||
+	    hf_kubelet_pod_drained(pod, plan))
 		return HF_PHASE_FAILED;
 	return plan->phase;
 }
 
-struct hf_json *hf_kstatus_build(const struct hf_kpod *pod, const struct hf_pod_plan *plan,
-				 hf_time now)
+struct hf_json *hf_kubelet_status_build(const struct hf_kubelet_pod *pod,
+					const struct hf_pod_plan *plan, hf_time now)
 {
 	struct hf_json *status = hf_json_object();
 	struct hf_json *lists[2] = {hf_json_array(), hf_json_array()};

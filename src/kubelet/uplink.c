@@ -33,7 +33,7 @@
 
 static const char cidr_flag[] = "--cidr=" HF_NET_CIDR;
 
-struct hf_kuplink {
+struct hf_kubelet_uplink {
 	struct hf_kubelet *kubelet;
 	struct hf_process *slirp, *joiner;
 	int hold;
@@ -69,7 +69,7 @@ static bool is_live_pipe(int fd)
 
 /* --- start of slirp4netns --- */
 
-static void report_uplink(struct hf_kuplink *u, bool up, const char *why)
+static void report_uplink(struct hf_kubelet_uplink *u, bool up, const char *why)
 {
 	struct hf_kubelet *k = u->kubelet;
 
@@ -81,7 +81,7 @@ static void report_uplink(struct hf_kuplink *u, bool up, const char *why)
 	}
 }
 
-static void let_go(struct hf_kuplink *u)
+static void let_go(struct hf_kubelet_uplink *u)
 {
 	u->io = hf_io_destroy(u->io);
 	hf_fd_cleanup(&u->hold);
@@ -92,7 +92,7 @@ static void let_go(struct hf_kuplink *u)
 
 static void on_gone(void *arg, unsigned events HF_UNUSED)
 {
-	struct hf_kuplink *u = arg;
+	struct hf_kubelet_uplink *u = arg;
 
 	bool worked = u->joiner == NULL;
 
@@ -112,7 +112,7 @@ static void on_slirp(void *arg HF_UNUSED, const struct hf_process_exit *ended HF
 
 static void on_joined(void *arg, const struct hf_process_exit *ended)
 {
-	struct hf_kuplink *u = arg;
+	struct hf_kubelet_uplink *u = arg;
 
 	u->joiner = hf_process_destroy(u->joiner);
 	hf_fd_cleanup(&u->user_ns);
@@ -124,7 +124,7 @@ static void on_joined(void *arg, const struct hf_process_exit *ended)
 	report_uplink(u, false, PROGRAM " failed on this machine; run it by hand to see its error");
 }
 
-static int watch_pipe(struct hf_kuplink *u, struct hf_error *err)
+static int watch_pipe(struct hf_kubelet_uplink *u, struct hf_error *err)
 {
 	int rc = hf_io_create(u->kubelet->loop, u->hold, on_gone, u, &u->io, err);
 
@@ -133,7 +133,7 @@ static int watch_pipe(struct hf_kuplink *u, struct hf_error *err)
 	return rc;
 }
 
-static int spawn_joiner(struct hf_kuplink *u, struct hf_error *err)
+static int spawn_joiner(struct hf_kubelet_uplink *u, struct hf_error *err)
 {
 	const char *const argv[] = {u->kubelet->exe, "shim", "uplink", NULL};
 	struct hf_process_spec spec = {
@@ -143,7 +143,8 @@ static int spawn_joiner(struct hf_kuplink *u, struct hf_error *err)
 	return hf_process_spawn(u->kubelet->loop, &spec, on_joined, u, &u->joiner, err);
 }
 
-static int spawn_slirp(struct hf_kuplink *u, const char *program, int in, struct hf_error *err)
+static int spawn_slirp(struct hf_kubelet_uplink *u, const char *program, int in,
+		       struct hf_error *err)
 {
 	HF_AUTOFREE char *net = hf_xasprintf("/proc/%d/fd/%d", (int)getpid(), u->kubelet->netns_fd);
 	HF_AUTOFREE char *user =
@@ -162,7 +163,7 @@ static int spawn_slirp(struct hf_kuplink *u, const char *program, int in, struct
 	return hf_process_spawn(u->kubelet->loop, &spec, on_slirp, u, &u->slirp, err);
 }
 
-static int start_slirp(struct hf_kuplink *u, struct hf_error *err)
+static int start_slirp(struct hf_kubelet_uplink *u, struct hf_error *err)
 {
 	HF_AUTOFREE char *program = find_program();
 	HF_AUTO_FD tun = open("/dev/net/tun", O_RDWR | O_CLOEXEC);
@@ -192,7 +193,7 @@ static int start_slirp(struct hf_kuplink *u, struct hf_error *err)
 
 static void on_timer(void *arg)
 {
-	struct hf_kuplink *u = arg;
+	struct hf_kubelet_uplink *u = arg;
 	struct hf_error err;
 
 	if (start_slirp(u, &err) == 0)
@@ -201,9 +202,9 @@ static void on_timer(void *arg)
 	report_uplink(u, false, err.text);
 }
 
-struct hf_kuplink *hf_kuplink_create(struct hf_kubelet *k)
+struct hf_kubelet_uplink *hf_kubelet_uplink_create(struct hf_kubelet *k)
 {
-	struct hf_kuplink *u = hf_xcalloc(1, sizeof(*u));
+	struct hf_kubelet_uplink *u = hf_xcalloc(1, sizeof(*u));
 
 	u->kubelet = k;
 	u->user_ns = -1;
@@ -217,7 +218,7 @@ struct hf_kuplink *hf_kuplink_create(struct hf_kubelet *k)
 	return u;
 }
 
-struct hf_kuplink *hf_kuplink_destroy(struct hf_kuplink *u)
+struct hf_kubelet_uplink *hf_kubelet_uplink_destroy(struct hf_kubelet_uplink *u)
 {
 	if (!u)
 		return NULL;
@@ -227,12 +228,12 @@ struct hf_kuplink *hf_kuplink_destroy(struct hf_kuplink *u)
 	return NULL;
 }
 
-bool hf_kuplink_pending(const struct hf_kuplink *u)
+bool hf_kubelet_uplink_pending(const struct hf_kubelet_uplink *u)
 {
 	return u->first && !u->kubelet->uplink;
 }
 
-int hf_kuplink_fd(const struct hf_kuplink *u)
+int hf_kubelet_uplink_fd(const struct hf_kubelet_uplink *u)
 {
 	return u ? u->hold : -1;
 }

@@ -82,7 +82,7 @@ static int fill_items(struct filler *f, struct hf_doc *doc, bool optional, struc
 		const struct hf_json *item = hf_json_item(f->items, i);
 		const char *key = hf_str_or(hf_json_path_str(item, "key", NULL), "");
 		HF_AUTO_STRBUF bytes = HF_STRBUF_INIT(VALUE_BYTES_MAX);
-		int rc = hf_kdata_get(doc, key, &bytes, err);
+		int rc = hf_kubelet_data_get(doc, key, &bytes, err);
 
 		if (rc == HF_E_NOT_FOUND && optional)
 			continue;
@@ -96,7 +96,7 @@ static int fill_items(struct filler *f, struct hf_doc *doc, bool optional, struc
 	return 0;
 }
 
-static int fill_from_object(const struct hf_kenv_input *input, const struct hf_json *source,
+static int fill_from_object(const struct hf_kubelet_env_input *input, const struct hf_json *source,
 			    const struct hf_resource *resource, struct filler *f,
 			    struct hf_error *err)
 {
@@ -106,11 +106,12 @@ static int fill_from_object(const struct hf_kenv_input *input, const struct hf_j
 
 	if (!name)
 		name = hf_str_or(hf_json_path_str(source, "name", NULL), "");
-	doc = hf_krefs_get(input->refs, resource, name, err);
+	doc = hf_kubelet_refs_get(input->refs, resource, name, err);
 	if (!doc)
 		return err->code == HF_E_NOT_FOUND && optional ? 0 : err->code;
 	f->items = hf_json_get(source, "items");
-	return f->items ? fill_items(f, doc, optional, err) : hf_kdata_each(doc, fill_key, f, err);
+	return f->items ? fill_items(f, doc, optional, err)
+			: hf_kubelet_data_each(doc, fill_key, f, err);
 }
 
 /* Writes all labels or annotations, as upstream does: lines key="escaped value". */
@@ -125,7 +126,7 @@ static void add_map(const struct hf_json *map, struct hf_strbuf *sb)
 	}
 }
 
-static int downward_value(const struct hf_kenv_input *input, const struct hf_json *item,
+static int downward_value(const struct hf_kubelet_env_input *input, const struct hf_json *item,
 			  struct hf_arena *arena, struct hf_strbuf *sb, struct hf_error *err)
 {
 	const char *path = hf_json_path_str(item, "fieldRef", "fieldPath", NULL);
@@ -136,14 +137,15 @@ static int downward_value(const struct hf_kenv_input *input, const struct hf_jso
 		return 0;
 	}
 	if (path)
-		value = hf_kenv_field(input, path, arena, err);
+		value = hf_kubelet_env_field(input, path, arena, err);
 	else
-		value = hf_kenv_resource(input, hf_json_get(item, "resourceFieldRef"), arena, err);
+		value = hf_kubelet_env_resource(input, hf_json_get(item, "resourceFieldRef"), arena,
+						err);
 	hf_strbuf_addstr(sb, hf_str_or(value, ""));
 	return value ? 0 : err->code;
 }
 
-static int fill_downward(const struct hf_kenv_input *input, const struct hf_json *source,
+static int fill_downward(const struct hf_kubelet_env_input *input, const struct hf_json *source,
 			 struct filler *f, struct hf_error *err)
 {
 	const struct hf_json *items = hf_json_get(source, "items");
@@ -162,7 +164,7 @@ static int fill_downward(const struct hf_kenv_input *input, const struct hf_json
 	return 0;
 }
 
-static int fill_source(const struct hf_kenv_input *input, const struct hf_json *volume,
+static int fill_source(const struct hf_kubelet_env_input *input, const struct hf_json *volume,
 		       struct filler *f, struct hf_error *err)
 {
 	const struct hf_json *source;
@@ -178,7 +180,7 @@ static int fill_source(const struct hf_kenv_input *input, const struct hf_json *
 			    "this kind of projected source is not supported");
 }
 
-static int fill_volume(const struct hf_kenv_input *input, const struct hf_json *volume,
+static int fill_volume(const struct hf_kubelet_env_input *input, const struct hf_json *volume,
 		       const char *folder, struct hf_arena *arena, struct hf_error *err)
 {
 	static const char *const kinds[] = {"configMap", "secret", "downwardAPI", "projected"};
@@ -204,7 +206,7 @@ static int fill_volume(const struct hf_kenv_input *input, const struct hf_json *
 
 /* State while the volumes of a pod are made. */
 struct maker {
-	const struct hf_kenv_input *input;
+	const struct hf_kubelet_env_input *input;
 	const char *pod_dir;
 	struct hf_arena *arena;
 	bool isolate;
@@ -301,7 +303,7 @@ static const char *kind_of(const struct hf_json *volume)
 	return "no source";
 }
 
-void hf_kvolumes_add_refs(const struct hf_json *spec, struct hf_krefs *refs)
+void hf_kubelet_volumes_add_refs(const struct hf_json *spec, struct hf_kubelet_refs *refs)
 {
 	const struct hf_json *volumes = hf_json_get(spec, "volumes");
 
@@ -309,17 +311,17 @@ void hf_kvolumes_add_refs(const struct hf_json *spec, struct hf_krefs *refs)
 		const struct hf_json *volume = hf_json_item(volumes, i);
 		const struct hf_json *sources = hf_json_path(volume, "projected", "sources", NULL);
 
-		hf_krefs_add(refs, &hf_configmaps,
-			     hf_json_path_str(volume, "configMap", "name", NULL));
-		hf_krefs_add(refs, &hf_secrets,
-			     hf_json_path_str(volume, "secret", "secretName", NULL));
+		hf_kubelet_refs_add(refs, &hf_configmaps,
+				    hf_json_path_str(volume, "configMap", "name", NULL));
+		hf_kubelet_refs_add(refs, &hf_secrets,
+				    hf_json_path_str(volume, "secret", "secretName", NULL));
 		for (size_t k = 0; k < hf_json_len(sources); k++) {
 			const struct hf_json *source = hf_json_item(sources, k);
 
-			hf_krefs_add(refs, &hf_configmaps,
-				     hf_json_path_str(source, "configMap", "name", NULL));
-			hf_krefs_add(refs, &hf_secrets,
-				     hf_json_path_str(source, "secret", "name", NULL));
+			hf_kubelet_refs_add(refs, &hf_configmaps,
+					    hf_json_path_str(source, "configMap", "name", NULL));
+			hf_kubelet_refs_add(refs, &hf_secrets,
+					    hf_json_path_str(source, "secret", "name", NULL));
 		}
 	}
 }
@@ -346,8 +348,8 @@ static int make_one(struct maker *m, const struct hf_json *volume, struct hf_err
 		     : fill_volume(m->input, volume, folder, m->arena, err);
 }
 
-int hf_kvolumes_make(const struct hf_kenv_input *input, const char *pod_dir, struct hf_arena *arena,
-		     struct hf_shim_pod *pod, struct hf_error *err)
+int hf_kubelet_volumes_make(const struct hf_kubelet_env_input *input, const char *pod_dir,
+			    struct hf_arena *arena, struct hf_shim_pod *pod, struct hf_error *err)
 {
 	const struct hf_json *volumes = hf_json_path(input->pod, "spec", "volumes", NULL);
 	size_t n = hf_json_len(volumes);
@@ -442,9 +444,9 @@ static int mount_one(const struct hf_json *spec, const struct hf_json *m, const 
 	return 0;
 }
 
-int hf_kvolumes_mounts(const struct hf_json *spec, const struct hf_json *container,
-		       const char *pod_dir, struct hf_arena *arena, struct hf_kmounts *mounts,
-		       struct hf_error *err)
+int hf_kubelet_volumes_mounts(const struct hf_json *spec, const struct hf_json *container,
+			      const char *pod_dir, struct hf_arena *arena,
+			      struct hf_kubelet_mounts *mounts, struct hf_error *err)
 {
 	const struct hf_json *list = hf_json_get(container, "volumeMounts");
 

@@ -15,8 +15,8 @@
 #define OBJECTS_MAX 10000
 #define RETRY_AFTER HF_SECOND
 
-struct hf_kwatch {
-	struct hf_kwatch_options o;
+struct hf_kubelet_watch {
+	struct hf_kubelet_watch_options o;
 	struct hf_call *list;
 	struct hf_watch *watch;
 	struct hf_timer *retry;
@@ -25,8 +25,8 @@ struct hf_kwatch {
 	bool synced;
 };
 
-static void list_now(struct hf_kwatch *w);
-static void watch_now(struct hf_kwatch *w);
+static void list_now(struct hf_kubelet_watch *w);
+static void watch_now(struct hf_kubelet_watch *w);
 
 static void drop_doc(void *doc)
 {
@@ -38,7 +38,7 @@ static char *key_of(struct hf_doc *doc)
 	return hf_xasprintf("%s/%s", hf_doc_namespace(doc), hf_doc_name(doc));
 }
 
-static void drop_object(struct hf_kwatch *w, const char *key)
+static void drop_object(struct hf_kubelet_watch *w, const char *key)
 {
 	HF_AUTO_DOC doc = hf_doc_ref(hf_map_get(w->docs, key));
 
@@ -48,7 +48,7 @@ static void drop_object(struct hf_kwatch *w, const char *key)
 	w->o.removed(w->o.arg, doc);
 }
 
-static void put_object(struct hf_kwatch *w, struct hf_doc *doc)
+static void put_object(struct hf_kubelet_watch *w, struct hf_doc *doc)
 {
 	HF_AUTOFREE char *key = key_of(doc);
 	struct hf_doc *before = hf_map_get(w->docs, key);
@@ -64,7 +64,7 @@ static void put_object(struct hf_kwatch *w, struct hf_doc *doc)
 	w->o.changed(w->o.arg, doc);
 }
 
-static void set_version(struct hf_kwatch *w, const char *version)
+static void set_version(struct hf_kubelet_watch *w, const char *version)
 {
 	if (hf_str_is_empty(version))
 		return;
@@ -72,14 +72,14 @@ static void set_version(struct hf_kwatch *w, const char *version)
 	w->version = hf_xstrdup(version);
 }
 
-static void retry_later(struct hf_kwatch *w, hf_time after)
+static void retry_later(struct hf_kubelet_watch *w, hf_time after)
 {
 	hf_timer_arm(w->retry, after > 0 ? after : RETRY_AFTER);
 }
 
 static void on_retry(void *arg)
 {
-	struct hf_kwatch *w = arg;
+	struct hf_kubelet_watch *w = arg;
 
 	if (w->version)
 		watch_now(w);
@@ -89,7 +89,7 @@ static void on_retry(void *arg)
 
 static void on_event(void *arg, const struct hf_event *event)
 {
-	struct hf_kwatch *w = arg;
+	struct hf_kubelet_watch *w = arg;
 
 	if (event->type == HF_EVENT_ENDED) {
 		w->watch = hf_watch_stop(w->watch);
@@ -110,7 +110,7 @@ static void on_event(void *arg, const struct hf_event *event)
 	}
 }
 
-static void watch_now(struct hf_kwatch *w)
+static void watch_now(struct hf_kubelet_watch *w)
 {
 	struct hf_watch_options options = {.resource = w->o.resource,
 					   .field_selector = w->o.field_selector,
@@ -121,7 +121,7 @@ static void watch_now(struct hf_kwatch *w)
 }
 
 /* Removes the objects that are not in the list: they were deleted while there was no watch. */
-static void forget_absent(struct hf_kwatch *w, const struct hf_reply *reply)
+static void forget_absent(struct hf_kubelet_watch *w, const struct hf_reply *reply)
 {
 	struct hf_map *present = hf_map_create(OBJECTS_MAX, 0, NULL);
 	const char *key;
@@ -143,7 +143,7 @@ static void forget_absent(struct hf_kwatch *w, const struct hf_reply *reply)
 
 static void on_list(void *arg, const struct hf_reply *reply)
 {
-	struct hf_kwatch *w = arg;
+	struct hf_kubelet_watch *w = arg;
 
 	w->list = NULL;
 	if (reply->code) {
@@ -161,7 +161,7 @@ static void on_list(void *arg, const struct hf_reply *reply)
 	watch_now(w);
 }
 
-static void list_now(struct hf_kwatch *w)
+static void list_now(struct hf_kubelet_watch *w)
 {
 	struct hf_request request = {.verb = HF_VERB_LIST,
 				     .resource = w->o.resource,
@@ -170,9 +170,9 @@ static void list_now(struct hf_kwatch *w)
 	w->list = hf_store_request(w->o.store, &request, on_list, w);
 }
 
-struct hf_kwatch *hf_kwatch_create(const struct hf_kwatch_options *options)
+struct hf_kubelet_watch *hf_kubelet_watch_create(const struct hf_kubelet_watch_options *options)
 {
-	struct hf_kwatch *w = hf_xcalloc(1, sizeof(*w));
+	struct hf_kubelet_watch *w = hf_xcalloc(1, sizeof(*w));
 
 	w->o = *options;
 	w->docs = hf_map_create(OBJECTS_MAX, 0, drop_doc);
@@ -181,7 +181,7 @@ struct hf_kwatch *hf_kwatch_create(const struct hf_kwatch_options *options)
 	return w;
 }
 
-struct hf_kwatch *hf_kwatch_destroy(struct hf_kwatch *w)
+struct hf_kubelet_watch *hf_kubelet_watch_destroy(struct hf_kubelet_watch *w)
 {
 	if (!w)
 		return NULL;
@@ -194,7 +194,7 @@ struct hf_kwatch *hf_kwatch_destroy(struct hf_kwatch *w)
 	return NULL;
 }
 
-bool hf_kwatch_next(const struct hf_kwatch *w, size_t *it, struct hf_doc **ret_doc)
+bool hf_kubelet_watch_next(const struct hf_kubelet_watch *w, size_t *it, struct hf_doc **ret_doc)
 {
 	const char *key;
 	void *value;

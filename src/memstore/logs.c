@@ -32,7 +32,7 @@ static void stream_unlink(struct memstore_log *s)
 {
 	if (!s->client)
 		return;
-	*(s->prev ? &s->prev->next : &s->client->streams) = s->next;
+	*(s->prev ? &s->prev->next : &s->client->logs) = s->next;
 	if (s->next)
 		s->next->prev = s->prev;
 	s->client = NULL;
@@ -105,10 +105,10 @@ struct hf_log_stream *hf_memstore_log_start(struct hf_store *store,
 	s->client = client;
 	s->fn = fn;
 	s->arg = arg;
-	s->next = client->streams;
+	s->next = client->logs;
 	if (s->next)
 		s->next->prev = s;
-	client->streams = s;
+	client->logs = s;
 	if (start_inner(s, options, &s->err)) {
 		s->refusal = hf_task_create(client->memstore->loop, on_refusal, s);
 		hf_task_post(s->refusal);
@@ -132,8 +132,8 @@ void hf_memstore_logs_cancel(struct memstore_client *client)
 {
 	const struct hf_error canceled = {.code = HF_E_CANCELED, .text = "the store was closed"};
 
-	while (client->streams) {
-		struct memstore_log *s = client->streams;
+	while (client->logs) {
+		struct memstore_log *s = client->logs;
 		stream_unlink(s);
 		if (!s->ended)
 			call_back(s, "", 0, &canceled);

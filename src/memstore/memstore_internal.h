@@ -29,7 +29,7 @@ struct memstore_client {
 	struct hf_memstore_faults faults;
 	struct memstore_call *calls; /* every call that has not been answered */
 	struct memstore_watch *watches;
-	struct memstore_log *streams;
+	struct memstore_log *logs;
 	bool paused; /* see hf_memstore_client_pause */
 };
 
@@ -65,7 +65,7 @@ struct memstore_client *hf_memstore_client_new(struct hf_memstore *memstore,
 					       const struct hf_memstore_faults *f);
 /* Applies the waiting requests, commits, and answers them. */
 void hf_memstore_calls_turn(struct hf_memstore *memstore);
-/* Cancels all calls, watches and streams of the client, with HF_E_CANCELED, and frees it. */
+/* Cancels all calls, watches and logs of the client, with HF_E_CANCELED, and frees it. */
 void hf_memstore_client_free(struct memstore_client *client);
 
 /* watch.c */
