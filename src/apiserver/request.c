@@ -7,7 +7,6 @@
 #include "base/str.h"
 #include "json/yaml.h"
 
-
 /* Reads requests: makes a struct hf_request of an exchange's method, query, headers and body. Strings
  * are borrowed from the exchange or from the document that holds the options. */
 
