@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "health/kmsg.h"
-#include "health/scan_internal.h"
+#include "health/line_internal.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -23,8 +22,12 @@
 #define RATED_LINES_MAX 24
 /* Between a report of PCIe and the end of its recovery the kernel prints registers and headers. */
 #define REPORT_LINES_MAX 24
+/* So many lines of an error that the firmware reports come before the address of its device. */
+#define FIRMWARE_LINES_MAX 16
+/* Between the two registers the kernel prints a line for each error in the first. */
+#define STATUS_LINES_MAX 40
 
-static void set_mark(struct hf_health_line_mark *mark, const char *device)
+void hf_health_mark_set(struct hf_health_line_mark *mark, const char *device)
 {
 	memset(mark, 0, sizeof(*mark));
 	mark->set = true;
@@ -32,7 +35,7 @@ static void set_mark(struct hf_health_line_mark *mark, const char *device)
 		memcpy(mark->device, device, sizeof(mark->device));
 }
 
-static void clear_mark(struct hf_health_line_mark *mark)
+void hf_health_mark_clear(struct hf_health_line_mark *mark)
 {
 	memset(mark, 0, sizeof(*mark));
 }
@@ -40,7 +43,7 @@ static void clear_mark(struct hf_health_line_mark *mark)
 static void age_mark(struct hf_health_line_mark *mark, unsigned lines_max)
 {
 	if (mark->set && ++mark->lines > lines_max)
-		clear_mark(mark);
+		hf_health_mark_clear(mark);
 }
 
 static void age_marks(struct hf_health_line_reader *reader)
@@ -49,9 +52,17 @@ static void age_marks(struct hf_health_line_reader *reader)
 	age_mark(&reader->stuck, STUCK_LINES_MAX);
 	age_mark(&reader->rated, RATED_LINES_MAX);
 	age_mark(&reader->report, REPORT_LINES_MAX);
+	age_mark(&reader->firmware, FIRMWARE_LINES_MAX);
+	age_mark(&reader->status, STATUS_LINES_MAX);
 }
 
-static bool digits(struct hf_scan *s, size_t min, size_t max)
+static bool has_marks(const struct hf_health_line_reader *reader)
+{
+	return reader->notice.set || reader->stuck.set || reader->rated.set || reader->report.set ||
+	       reader->firmware.set || reader->status.set;
+}
+
+bool hf_health_scan_digits(struct hf_scan *s, size_t min, size_t max)
 {
 	struct hf_scan word;
 
@@ -59,16 +70,16 @@ static bool digits(struct hf_scan *s, size_t min, size_t max)
 	       hf_scan_left(&word) <= max;
 }
 
-/* "0000:1a:00", with ".0" behind it where `function` asks for it: whole, as drivers print it. */
-static bool address(struct hf_scan *s, bool function, char ret_device[HF_HEALTH_DEVICE_MAX])
+bool hf_health_scan_address(struct hf_scan *s, bool function, char ret_device[HF_HEALTH_DEVICE_MAX])
 {
 	struct hf_scan p = *s;
 	const char *at = p.at;
 
-	if (!digits(&p, 4, 8) || !hf_scan_char(&p, ':') || !digits(&p, 2, 2) ||
-	    !hf_scan_char(&p, ':') || !digits(&p, 2, 2))
+	if (!hf_health_scan_digits(&p, 4, 8) || !hf_scan_char(&p, ':') ||
+	    !hf_health_scan_digits(&p, 2, 2) || !hf_scan_char(&p, ':') ||
+	    !hf_health_scan_digits(&p, 2, 2))
 		return false;
-	if (hf_scan_char(&p, '.') ? !digits(&p, 1, 1) : function)
+	if (hf_scan_char(&p, '.') ? !hf_health_scan_digits(&p, 1, 1) : function)
 		return false;
 	if (!hf_health_pci_normalize(at, (size_t)(p.at - at), ret_device))
 		return false;
@@ -76,7 +87,7 @@ static bool address(struct hf_scan *s, bool function, char ret_device[HF_HEALTH_
 	return true;
 }
 
-static void set_unit(struct hf_health_evidence *e, const struct hf_scan *unit)
+void hf_health_unit_set(struct hf_health_evidence *e, const struct hf_scan *unit)
 {
 	hf_scan_print(unit, e->unit, sizeof(e->unit));
 }
@@ -218,7 +229,7 @@ static bool contained(struct hf_scan s, struct hf_health_evidence *e)
 	    !hf_scan_until(&s, " (0x", &text) || hf_scan_has(&text, ",") ||
 	    !hf_scan_word(&text, "_-", &unit))
 		return false;
-	set_unit(e, &unit);
+	hf_health_unit_set(e, &unit);
 	return true;
 }
 
@@ -289,8 +300,9 @@ static bool xid(struct hf_scan s, struct hf_health_evidence *e)
 	uint64_t number;
 
 	hf_scan_text(&s, "PCI:");
-	if (!address(&s, false, e->device) || !instances(&s, e) || !hf_scan_text(&s, "): ") ||
-	    !hf_scan_decimal(&s, 4, &number) || (s.at < s.end && *s.at != ','))
+	if (!hf_health_scan_address(&s, false, e->device) || !instances(&s, e) ||
+	    !hf_scan_text(&s, "): ") || !hf_scan_decimal(&s, 4, &number) ||
+	    (s.at < s.end && *s.at != ','))
 		return false;
 	e->detector = HF_HEALTH_XID;
 	e->code = (int32_t)number;
@@ -313,8 +325,9 @@ static bool bus(struct hf_health_evidence *e)
 
 static bool installed(struct hf_scan *s)
 {
-	return hf_scan_text(s, "(PCI ID: ") && digits(s, 4, 4) && hf_scan_char(s, ':') &&
-	       digits(s, 4, 4) && hf_scan_text(s, ") installed in this system has");
+	return hf_scan_text(s, "(PCI ID: ") && hf_health_scan_digits(s, 4, 4) &&
+	       hf_scan_char(s, ':') && hf_health_scan_digits(s, 4, 4) &&
+	       hf_scan_text(s, ") installed in this system has");
 }
 
 /* Reads the second and third line of the notice; each begins with "NVRM: ".  True: the notice is complete. */
@@ -328,7 +341,7 @@ static bool read_notice_rest(struct hf_health_line_reader *reader, struct hf_sca
 	if (!hf_scan_text(&s, "fallen off the bus and is not responding to commands"))
 		return false;
 	memcpy(e->device, reader->notice.device, sizeof(e->device));
-	clear_mark(&reader->notice);
+	hf_health_mark_clear(&reader->notice);
 	return bus(e);
 }
 
@@ -339,10 +352,10 @@ static bool notice(struct hf_health_line_reader *reader, struct hf_scan s,
 	char device[HF_HEALTH_DEVICE_MAX] = "";
 
 	if (hf_scan_text(&s, "The NVIDIA GPU ")) {
-		clear_mark(&reader->notice);
-		if (!address(&s, true, device))
+		hf_health_mark_clear(&reader->notice);
+		if (!hf_health_scan_address(&s, true, device))
 			return false;
-		set_mark(&reader->notice, device);
+		hf_health_mark_set(&reader->notice, device);
 		if (!hf_scan_text(&s, "\nNVRM: "))
 			return false;
 	}
@@ -414,7 +427,7 @@ static bool read_reset_of(const struct hf_scan *s, struct hf_health_evidence *e)
 /* "0000:1a:00.0: TEXT" */
 static bool of_gpu(struct hf_scan s, struct hf_health_evidence *e)
 {
-	if (!address(&s, true, e->device) || !hf_scan_text(&s, ": "))
+	if (!hf_health_scan_address(&s, true, e->device) || !hf_scan_text(&s, ": "))
 		return false;
 	if (hf_scan_text(&s, "GPU has fallen off the bus"))
 		return bus(e);
@@ -445,7 +458,7 @@ static bool sxid(struct hf_scan s, struct hf_health_evidence *e)
 
 	if (!hf_scan_decimal(&s, 4, &number) ||
 	    !(hf_scan_text(&s, ": SXid (PCI:") || hf_scan_text(&s, " SXid (PCI:")) ||
-	    !address(&s, false, e->device) || !hf_scan_text(&s, "): ") ||
+	    !hf_health_scan_address(&s, false, e->device) || !hf_scan_text(&s, "): ") ||
 	    !hf_scan_decimal(&s, 6, &number) || (s.at < s.end && *s.at != ','))
 		return false;
 	e->detector = HF_HEALTH_SXID;
@@ -459,172 +472,7 @@ static bool sxid(struct hf_scan s, struct hf_health_evidence *e)
 	return true;
 }
 
-/* ---- PCIe and network cards -------------------------------------------------------------------------- */
-
-/* "Uncorrected (Fatal)"; newer kernels write Uncorrectable and Correctable. */
-static enum hf_health_severity aer_severity(struct hf_scan *s)
-{
-	hf_scan_text(s, "Multiple ");
-	if (hf_scan_text(s, "Uncorrected ") || hf_scan_text(s, "Uncorrectable ")) {
-		if (hf_scan_text(s, "(Fatal)"))
-			return HF_HEALTH_FATAL;
-		return hf_scan_text(s, "(Non-Fatal)") ? HF_HEALTH_NONFATAL : HF_HEALTH_UNSAID;
-	}
-	if (hf_scan_text(s, "Corrected") || hf_scan_text(s, "Correctable"))
-		return HF_HEALTH_CORRECTED;
-	return HF_HEALTH_UNSAID;
-}
-
-/* "DRIVER ADDRESS: PCIe Bus Error: severity=S, type=T, (Receiver ID)" */
-static void bus_error(struct hf_scan s, struct hf_health_evidence *e)
-{
-	struct hf_scan type;
-
-	e->severity = aer_severity(&s);
-	if (hf_scan_text(&s, ", type=") && hf_scan_word(&s, " ", &type))
-		set_unit(e, &type);
-}
-
-/* A root port's "pcieport ADDRESS: AER: [Multiple] S error [message] received: ADDRESS": it speaks of
- * somebody else. */
-static bool port_report(struct hf_scan s, struct hf_health_evidence *e)
-{
-	e->severity = aer_severity(&s);
-	if (!hf_scan_text(&s, " error "))
-		return false;
-	hf_scan_text(&s, "message ");
-	return (hf_scan_text(&s, "received: ") || hf_scan_text(&s, "received from ")) &&
-	       address(&s, true, e->device);
-}
-
-/* What the kernel does about an error, as drivers/pci/pcie/err.c and dpc.c of Linux print it.  Older kernels begin the
- * sentence with a capital.  Code 0: the device has recovered. */
-static const struct {
-	const char *text;
-	enum hf_health_code code;
-	enum hf_health_severity severity;
-} pcie_lines[] = {
-	{"AER: can't recover (", HF_HEALTH_CODE_UNRECOVERED, HF_HEALTH_UNSAID},
-	{"AER: Can't recover (", HF_HEALTH_CODE_UNRECOVERED, HF_HEALTH_UNSAID},
-	{"AER: device recovery failed", HF_HEALTH_CODE_UNRECOVERED, HF_HEALTH_UNSAID},
-	{"AER: Device recovery failed", HF_HEALTH_CODE_UNRECOVERED, HF_HEALTH_UNSAID},
-	{"AER: subordinate device reset failed", HF_HEALTH_CODE_UNRECOVERED, HF_HEALTH_UNSAID},
-	{"AER: device recovery successful", 0, HF_HEALTH_UNSAID},
-	{"AER: Device recovery successful", 0, HF_HEALTH_UNSAID},
-	{"DPC: containment event, status:0x", HF_HEALTH_CODE_CONTAINED, HF_HEALTH_FATAL},
-	{"DPC containment event, status:0x", HF_HEALTH_CODE_CONTAINED, HF_HEALTH_FATAL},
-};
-
-static bool read_outcome(const struct hf_health_line_reader *reader, const struct hf_scan *s,
-			 struct hf_health_evidence *e)
-{
-	for (size_t i = 0; i < HF_ARRAY_LEN(pcie_lines); i++) {
-		struct hf_scan p = *s;
-
-		/* "AER: " is followed by the letter that tells most of them apart. */
-		if (hf_scan_left(s) < 6 || s->at[5] != pcie_lines[i].text[5] ||
-		    !hf_scan_text(&p, pcie_lines[i].text))
-			continue;
-		e->code = (int32_t)pcie_lines[i].code;
-		e->severity = pcie_lines[i].severity;
-		if (e->code == 0)
-			e->verb = HF_HEALTH_RECOVERED;
-		if (e->code == HF_HEALTH_CODE_UNRECOVERED && reader->report.set)
-			e->severity = reader->reported;
-		return true;
-	}
-	return false;
-}
-
-/* "pciehp: Slot(12): Link Down" or "Card not present"; "Link Down/Up ignored" is neither. */
-static bool read_slot_event(struct hf_scan s, struct hf_health_evidence *e)
-{
-	struct hf_scan name;
-
-	hf_scan_text(&s, "pciehp: ");
-	if (!hf_scan_text(&s, "Slot(") || !hf_scan_word(&s, "_-. ", &name) ||
-	    !hf_scan_text(&s, "): ") ||
-	    (!hf_scan_text(&s, "Link Down") && !hf_scan_text(&s, "Card not present")))
-		return false;
-	hf_scan_blanks(&s);
-	e->code = HF_HEALTH_CODE_LINK_DOWN;
-	return s.at == s.end;
-}
-
-/* "not ready 65535ms after bus reset; giving up" */
-static bool read_not_ready(struct hf_scan s)
-{
-	struct hf_scan after;
-	uint64_t number;
-
-	return hf_scan_text(&s, "not ready ") && hf_scan_decimal(&s, 9, &number) &&
-	       hf_scan_text(&s, "ms after ") && hf_scan_word(&s, " ", &after) &&
-	       hf_scan_text(&s, "; giving up");
-}
-
-/* "Unable to change power state from D3cold to D0, device inaccessible", and the form of older kernels.  The kernel
- * prints it if a read of the device's configuration returns only ones. */
-static bool read_no_power(struct hf_scan s)
-{
-	struct hf_scan state;
-
-	if (!hf_scan_text(&s, "Unable to change power state from ") &&
-	    !hf_scan_text(&s, "can't change power state from "))
-		return false;
-	return hf_scan_word(&s, "", &state) && hf_scan_text(&s, " to ") &&
-	       hf_scan_word(&s, "", &state) &&
-	       (hf_scan_text(&s, ", device inaccessible") ||
-		hf_scan_text(&s, " (config space inaccessible)"));
-}
-
-/* The kernel cannot reach the device (drivers/pci/pci.c of Linux). */
-static bool read_inaccessible(struct hf_scan s, struct hf_health_evidence *e)
-{
-	e->code = HF_HEALTH_CODE_INACCESSIBLE;
-	return read_no_power(s) || read_not_ready(s);
-}
-
-/* "DRIVER ADDRESS: TEXT"; older kernels print "pciehp ADDRESS:pcie004: TEXT" for the services of a port. */
-static bool read_pcie_form(const struct hf_health_line_reader *reader, struct hf_scan s,
-			   struct hf_health_evidence *e)
-{
-	struct hf_scan driver, service, p;
-	bool of_port;
-
-	if (!hf_scan_word(&s, "_-", &driver) || !hf_scan_char(&s, ' ') ||
-	    !address(&s, true, e->device))
-		return false;
-	/* A virtual machine uses the device, so the errors do not concern this node. */
-	if (hf_scan_text(&driver, "vfio"))
-		return false;
-	p = s;
-	if (hf_scan_text(&p, ":pcie") && hf_scan_word(&p, "", &service))
-		s = p;
-	if (!hf_scan_text(&s, ": "))
-		return false;
-	e->detector = HF_HEALTH_AER;
-	if (read_outcome(reader, &s, e) || read_slot_event(s, e) || read_inaccessible(s, e))
-		return true;
-	of_port = hf_scan_text(&s, "AER: ");
-	if (hf_scan_text(&s, "PCIe Bus Error: severity="))
-		bus_error(s, e);
-	else if (!of_port || !port_report(s, e))
-		return false;
-	e->code = HF_HEALTH_CODE_AER;
-	return e->severity != HF_HEALTH_UNSAID;
-}
-
-static bool read_pcie(struct hf_health_line_reader *reader, struct hf_scan s,
-		      struct hf_health_evidence *e)
-{
-	if (!read_pcie_form(reader, s, e))
-		return false;
-	if (e->code == HF_HEALTH_CODE_AER || e->code == HF_HEALTH_CODE_CONTAINED) {
-		set_mark(&reader->report, NULL);
-		reader->reported = e->severity;
-	}
-	return true;
-}
+/* ---- network cards --------------------------------------------------------------------------------------------- */
 
 /* What mlx5_core prints, by the sentence that only that line has; the first match counts.  Code 0: the driver has
  * recovered the adapter.  Sources: health.c, en_main.c, en/reporter_tx.c and ipoib/ipoib.c in
@@ -711,7 +559,7 @@ static bool read_syndrome(struct hf_health_line_reader *reader, struct hf_scan s
 		if (!hf_scan_until(&s, ", severity(", NULL) || !hf_scan_decimal(&s, 2, &level) ||
 		    !hf_scan_char(&s, ')'))
 			return false;
-		set_mark(&reader->rated, e->device);
+		hf_health_mark_set(&reader->rated, e->device);
 		e->severity = level > LEVEL_ERROR ? HF_HEALTH_NONFATAL : HF_HEALTH_UNSAID;
 		return true;
 	}
@@ -727,7 +575,7 @@ static bool mlx5(struct hf_health_line_reader *reader, struct hf_scan s,
 	struct hf_scan name;
 	size_t found;
 
-	if (!address(&s, true, e->device))
+	if (!hf_health_scan_address(&s, true, e->device))
 		return false;
 	/* A pod may have named its interface; there is no blank and no colon in such a name. */
 	if (hf_scan_char(&s, ' ')) {
@@ -780,8 +628,8 @@ static bool ends_in_mlx5(struct hf_scan s)
 /* "mlx5_health0000:41:00.0" is the queue of the adapter at 0000:41:00.0. Other queues have no address. */
 static void find_queue_device(struct hf_scan name, char ret_device[HF_HEALTH_DEVICE_MAX])
 {
-	if (!hf_scan_text(&name, "mlx5_health") || !address(&name, true, ret_device) ||
-	    name.at != name.end)
+	if (!hf_scan_text(&name, "mlx5_health") ||
+	    !hf_health_scan_address(&name, true, ret_device) || name.at != name.end)
 		memset(ret_device, 0, HF_HEALTH_DEVICE_MAX);
 }
 
@@ -817,12 +665,12 @@ static bool read_stuck(struct hf_health_line_reader *reader, struct hf_scan s,
 	char device[HF_HEALTH_DEVICE_MAX] = "";
 
 	if (s.at < s.end && strchr("BINw", *s.at) && (is_lockup(s) || is_hung_task(s))) {
-		set_mark(&reader->stuck, NULL);
+		hf_health_mark_set(&reader->stuck, NULL);
 		return false;
 	}
 	if (!reader->stuck.set || (!is_work_of_mlx5(s, device) && !is_code_of_mlx5(s)))
 		return false;
-	clear_mark(&reader->stuck);
+	hf_health_mark_clear(&reader->stuck);
 	*e = hf_health_evidence_none();
 	memcpy(e->device, device, sizeof(e->device));
 	e->detector = HF_HEALTH_MLX5;
@@ -871,7 +719,7 @@ static bool parse(struct hf_health_line_reader *reader, struct hf_scan s,
 		/* The form did not match, but may have filled in an address. */
 		*e = hf_health_evidence_none();
 	}
-	return read_pcie(reader, s, e) || read_stuck(reader, s, e);
+	return hf_health_read_pcie(reader, s, e) || read_stuck(reader, s, e);
 }
 
 /* Reads a further line of a record: only as a line of the notice.  A process may put any other text there, by the name
@@ -894,7 +742,7 @@ bool hf_health_line_parse(struct hf_health_line_reader *reader,
 	/* A forged one is not even let near the reader's memory. */
 	if (record->facility != 0)
 		return false;
-	if (reader->notice.set || reader->stuck.set || reader->rated.set || reader->report.set)
+	if (has_marks(reader))
 		age_marks(reader);
 	told = record->indented ? parse_indented(reader, s, &e) : parse(reader, s, &e);
 	if (!told || of_packet(s) || of_group(s))
