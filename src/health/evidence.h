@@ -115,6 +115,11 @@ struct hf_health_evidence hf_health_evidence_none(void);
  */
 bool hf_health_pci_normalize(const char *bytes, size_t len, char ret_text[HF_HEALTH_DEVICE_MAX]);
 
+/* Two normalized addresses are functions of one device, or the same function: "0000:1a:00.0" and "0000:1a:00.1". */
+bool hf_health_pci_same_device(const char *a, const char *b);
+/* Their domains are the same: "0000:1a:00.0" and "0000:b1:00.0". */
+bool hf_health_pci_same_domain(const char *a, const char *b);
+
 HF_END_DECLS
 
 #endif

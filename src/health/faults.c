@@ -504,7 +504,7 @@ static void begin(struct hf_health_fault *f, hf_time at)
 	f->open = true;
 	f->opened_at = at;
 	f->closed_at = HF_TIME_NONE;
-	f->covered = f->attached = f->of_loss = f->raised = f->confirmed = false;
+	f->covered = f->of_port = f->attached = f->of_loss = f->raised = f->confirmed = false;
 	f->sources = 0;
 }
 
@@ -515,6 +515,23 @@ struct before {
 	hf_time stopped; /* the device had been, by anything; NONE: it works */
 };
 
+/* The kernel prints several lines about one failed recovery: one for the device, one for each port above it.  Likewise
+ * mlx5_core about one error of an adapter.  Another of the device's faults has had a line of this incident. */
+static bool is_of_incident(const struct hf_health_brain *b, const struct hf_health_device *device,
+			   const struct hf_health_fault *f, hf_time at)
+{
+	if (f->detector != HF_HEALTH_AER && f->detector != HF_HEALTH_MLX5)
+		return false;
+	for (size_t i = 0; i < device->faults_len; i++) {
+		const struct hf_health_fault *other = &device->faults[i];
+
+		if (other != f && other->open && other->detector == f->detector &&
+		    other->cls >= HF_HEALTH_SOFTWARE && near(b, other->event_at, at))
+			return true;
+	}
+	return false;
+}
+
 static void hold_against(struct hf_health_brain *b, struct hf_health_device *device,
 			 struct hf_health_fault *f, hf_time at, const struct before *before)
 {
@@ -523,7 +540,7 @@ static void hold_against(struct hf_health_brain *b, struct hf_health_device *dev
 	if (f->cls < HF_HEALTH_SOFTWARE)
 		return;
 	device->weak_at = at > device->weak_at ? at : device->weak_at;
-	if (!before->same)
+	if (!before->same && !is_of_incident(b, device, f, at))
 		hf_health_fault_sight(b, device, at);
 	f->confirmed |= hf_health_is_confirmed(b, device);
 }
@@ -569,15 +586,36 @@ void hf_health_fault_close(struct hf_health_brain *b, struct hf_health_fault *fa
 	b->changed = true;
 }
 
+/* The place of the port that a unit names among the ports above the device; -1: the unit names none of them. */
+static int find_unit_above(const struct hf_health_device *device, const char *unit)
+{
+	char port[HF_HEALTH_DEVICE_MAX];
+
+	if (!hf_str_has_prefix(unit, HF_HEALTH_UNIT_PORT))
+		return -1;
+	return hf_health_find_above(device->above, unit + strlen(HF_HEALTH_UNIT_PORT), port);
+}
+
+/* The kernel recovers what is below a port, or one device.  A fault of a port above that stands. */
+static bool is_within_recovery(const struct hf_health_device *device,
+			       const struct hf_health_fault *f, const struct hf_health_evidence *e)
+{
+	if (e->detector != HF_HEALTH_AER || !hf_health_fault_is_of_port(f))
+		return true;
+	return hf_str_has_prefix(e->unit, HF_HEALTH_UNIT_PORT) &&
+	       find_unit_above(device, f->unit) >= find_unit_above(device, e->unit);
+}
+
 /* Of the code that is named, or of any.  What was seen since then is not what the driver had got over. */
-static bool is_over(const struct hf_health_fault *f, const struct hf_health_evidence *e)
+static bool is_over(const struct hf_health_device *device, const struct hf_health_fault *f,
+		    const struct hf_health_evidence *e)
 {
 	bool of_detector = f->detector == e->detector;
 	bool of_code = of_detector && (e->code == 0 || f->code == e->code);
 
 	if (e->verb == HF_HEALTH_RECOVERED)
 		return f->clear == HF_HEALTH_BY_SIGNAL && f->last <= e->at &&
-		       (e->seq == 0 || f->seq <= e->seq) &&
+		       (e->seq == 0 || f->seq <= e->seq) && is_within_recovery(device, f, e) &&
 		       (of_code || (e->code == 0 && e->detector == HF_HEALTH_RECOVERY));
 	return f->clear == HF_HEALTH_BY_LEVEL && of_code;
 }
@@ -585,9 +623,17 @@ static bool is_over(const struct hf_health_fault *f, const struct hf_health_evid
 static void close_where(struct hf_health_brain *b, struct hf_health_device *device,
 			const struct hf_health_evidence *e)
 {
-	for (size_t i = 0; i < device->faults_len; i++)
-		if (is_over(&device->faults[i], e))
-			hf_health_fault_close(b, &device->faults[i]);
+	/* What a log that is read late says of long ago is no news. */
+	bool late = b->now - e->at >= b->config->probation;
+
+	for (size_t i = 0; i < device->faults_len; i++) {
+		struct hf_health_fault *f = &device->faults[i];
+
+		if (!is_over(device, f, e))
+			continue;
+		f->passed |= e->verb == HF_HEALTH_RECOVERED && hf_health_fault_acts(f) && !late;
+		hf_health_fault_close(b, f);
+	}
 }
 
 /* The driver asks for one thing at a time: a new one takes the place of the last.  That its library does nothing
@@ -703,35 +749,56 @@ static bool is_at(const struct hf_health_brain *b, const struct hf_health_device
 	       (device->seen && hf_streq(device->alias, address));
 }
 
+/* The address is another function of the device, and the evidence concerns all functions: they share the link, which a
+ * fatal error stops and a recovery resets.  Milder evidence concerns its own function, unless that is no device here: the
+ * audio function of a GPU for instance.  That one function cannot be reached says nothing of the others. */
+static bool is_function_of(const struct hf_health_brain *b, const struct hf_health_device *device,
+			   const struct hf_health_evidence *e)
+{
+	const char *own = device->alias[0] != '\0' ? device->alias : device->id;
+
+	if (device->kind == HF_HEALTH_NODE || e->code == HF_HEALTH_CODE_INACCESSIBLE ||
+	    e->code == HF_HEALTH_CODE_LINK_DOWN || !hf_health_pci_same_device(own, e->device))
+		return false;
+	return e->severity == HF_HEALTH_FATAL || e->verb == HF_HEALTH_RECOVERED ||
+	       !hf_health_memory_find(b->memory, e->device);
+}
+
 /* Evidence about a port, as that of a device below it. */
 static struct hf_health_evidence make_evidence_below(const struct hf_health_evidence *e,
-						     const struct hf_health_device *device)
+						     const struct hf_health_device *device,
+						     const char *port)
 {
 	struct hf_health_evidence below = *e;
 
 	memcpy(below.device, device->id, sizeof(below.device));
 	memset(below.unit, 0, sizeof(below.unit));
-	snprintf(below.unit, sizeof(below.unit), HF_HEALTH_UNIT_PORT "%.20s", e->device);
+	snprintf(below.unit, sizeof(below.unit), HF_HEALTH_UNIT_PORT "%.20s", port);
 	if (e->code == HF_HEALTH_CODE_AER)
 		below.code = HF_HEALTH_CODE_AER_PORT;
 	return below;
 }
 
-/* The address in the evidence is a device's own, or that of a PCIe port above one or several devices.  Evidence about a
- * port is applied to each device below it, but for corrected errors. */
+/* The address in the evidence is that of a device or of its functions, or that of a PCIe port above one or several
+ * devices.  Evidence about a port is applied to each device below it, but for corrected errors. */
 static void apply_pcie(struct hf_health_brain *b, const struct hf_health_evidence *e)
 {
 	for (size_t i = 0; i < b->memory->devices_len; i++) {
 		struct hf_health_device *d = &b->memory->devices[i];
 		struct hf_health_evidence below;
+		char port[HF_HEALTH_DEVICE_MAX];
 
-		if (is_at(b, d, e->device)) {
+		if (is_at(b, d, e->device) || is_function_of(b, d, e)) {
 			apply_pcie_to(b, d, e);
 			continue;
 		}
-		if (e->severity == HF_HEALTH_CORRECTED || !hf_health_is_above(d->above, e->device))
+		if (e->severity == HF_HEALTH_CORRECTED ||
+		    hf_health_find_above(d->above, e->device, port) < 0)
 			continue;
-		below = make_evidence_below(e, d);
+		/* That another function of a port cannot be reached says nothing of the port. */
+		if (e->code == HF_HEALTH_CODE_INACCESSIBLE && !hf_streq(port, e->device))
+			continue;
+		below = make_evidence_below(e, d, port);
 		apply_pcie_to(b, d, &below);
 	}
 }

@@ -201,19 +201,45 @@ bool hf_health_fault_is_of_port(const struct hf_health_fault *fault)
 	       hf_health_pci_normalize(rest, strlen(rest), address);
 }
 
-bool hf_health_is_above(const char above[HF_HEALTH_ABOVE_MAX], const char *port)
+static int count_words(const char *text)
 {
-	size_t len = strlen(port);
+	int n = 0;
+
+	for (; *text != '\0'; n++) {
+		text += strcspn(text, " ");
+		text += strspn(text, " ");
+	}
+	return n;
+}
+
+int hf_health_find_above(const char above[HF_HEALTH_ABOVE_MAX], const char *address,
+			 char ret_port[HF_HEALTH_DEVICE_MAX])
+{
+	char port[HF_HEALTH_DEVICE_MAX], parent[HF_HEALTH_DEVICE_MAX] = "";
+	int ports = count_words(above), function_of = -1;
 	const char *at = above;
 
-	while (len > 0 && *at != '\0') {
-		size_t word = strcspn(at, " ");
+	for (int place = 0; place < ports; place++) {
+		size_t len = strcspn(at, " ");
+		/* Ports of the processor, and those of a switch to what is below it, may be functions of one device and
+		 * have a link each.  Seen from the device they come first, third and so on. */
+		bool is_upstream = (ports - place) % 2 == 0;
 
-		if (word == len && memcmp(at, port, len) == 0)
-			return true;
-		at += word + strspn(at + word, " ");
+		hf_str_print(port, sizeof(port), at, len);
+		at += len + strspn(at + len, " ");
+		if (hf_streq(port, address)) {
+			memcpy(ret_port, port, sizeof(port));
+			return place;
+		}
+		/* What has no parent in its domain is of the processor. */
+		if (is_upstream && hf_health_pci_same_domain(parent, port) &&
+		    hf_health_pci_same_device(port, address)) {
+			memcpy(ret_port, port, sizeof(port));
+			function_of = place;
+		}
+		memcpy(parent, port, sizeof(parent));
 	}
-	return false;
+	return function_of;
 }
 
 bool hf_health_fault_is_graver(const struct hf_health_fault *a, const struct hf_health_fault *b)

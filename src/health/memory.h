@@ -31,10 +31,12 @@ struct hf_health_fault {
 	enum hf_health_scope scope;
 	enum hf_health_clear clear;
 	bool open;
-	bool follows;   /* its rule says that it is a consequence beside another */
-	bool attached;  /* the consequence of another fault of the device: never acts */
-	bool of_loss;   /* a link to a device that is off the bus now: acts there */
-	bool covered;   /* part of what happened to the node: acts there */
+	bool follows;  /* its rule says that it is a consequence beside another */
+	bool attached; /* the consequence of another fault of the device: never acts */
+	bool of_loss;  /* a link to a device that is off the bus now: acts there */
+	bool covered;  /* part of what happened to the node: acts there */
+	bool of_port;  /* began with the failure of a PCIe port above the device, its known cause */
+	bool passed; /* acted until the kernel recovered the device in this step; false between steps */
 	bool confirmed; /* seen often enough while it stood to be more than a suspicion */
 	bool program;   /* made of what programs did, by counting it */
 	bool raised;    /* for the stops of its device, from: */
@@ -157,8 +159,10 @@ static inline bool hf_health_fault_follows(const struct hf_health_fault *fault)
 
 /* The cause of the fault is a PCIe port above the device; its unit is the port, and all devices below have it. */
 bool hf_health_fault_is_of_port(const struct hf_health_fault *fault);
-/* Whether the PCIe port with this address is above a device. */
-bool hf_health_is_above(const char above[HF_HEALTH_ABOVE_MAX], const char *port);
+/* Finds the PCIe port of `above` that the address names; another function of the upstream port of a switch names that
+ * port.  Returns its place in `above`, 0 is the port nearest to the processor; -1: none. */
+int hf_health_find_above(const char above[HF_HEALTH_ABOVE_MAX], const char *address,
+			 char ret_port[HF_HEALTH_DEVICE_MAX]);
 
 /* It counts against its device now. */
 static inline bool hf_health_fault_acts(const struct hf_health_fault *fault)

@@ -62,6 +62,23 @@ bool hf_health_pci_normalize(const char *bytes, size_t len, char ret_text[HF_HEA
 	return true;
 }
 
+static bool are_same_until(const char *a, const char *b, char end)
+{
+	const char *end_a = strchr(a, end), *end_b = strchr(b, end);
+
+	return end_a && end_b && end_a - a == end_b - b && memcmp(a, b, (size_t)(end_a - a)) == 0;
+}
+
+bool hf_health_pci_same_device(const char *a, const char *b)
+{
+	return are_same_until(a, b, '.');
+}
+
+bool hf_health_pci_same_domain(const char *a, const char *b)
+{
+	return are_same_until(a, b, ':');
+}
+
 struct hf_health_evidence hf_health_evidence_none(void)
 {
 	struct hf_health_evidence none;

@@ -11,8 +11,9 @@
  * Several devices of a node at once.  Half of them with the same fault within a minute share a
  * cause, and all of them stopped at once is no wear of eight chips but the driver, the agent or
  * the board: the node has the fault then, and the devices' own are covered, open but not acting,
- * until they end or the node's does.  Devices below a PCIe port that has failed are left out: their
- * cause is known.
+ * until they end or the node's does.  Faults that began with the failure of a PCIe port above their
+ * device are left out: their cause is known.  A device that only has such faults counts as one that had
+ * stopped before the others.
  */
 
 struct key {
@@ -24,6 +25,45 @@ static void unit_of(const struct key *key, char ret_unit[HF_HEALTH_UNIT_MAX])
 {
 	snprintf(ret_unit, HF_HEALTH_UNIT_MAX, "%s %d", hf_health_detector_name(key->detector),
 		 key->code);
+}
+
+/* The fault is that of a PCIe port above the device, or began with such a fault or while it stood.  The kernel may report
+ * the device and the port in either order, and may have recovered the port since. */
+static bool is_with_port(const struct hf_health_brain *b, const struct hf_health_device *d,
+			 const struct hf_health_fault *fault)
+{
+	hf_time window = b->config->peers_window;
+
+	for (size_t i = 0; i < d->faults_len; i++) {
+		const struct hf_health_fault *f = &d->faults[i];
+
+		if (!hf_health_is_fatal(f->cls) || !hf_health_fault_is_of_port(f))
+			continue;
+		/* A boot or a cure has come between. */
+		if (!f->open && d->fresh_after != HF_TIME_NONE && f->last < d->fresh_after)
+			continue;
+		if (fault->opened_at >= f->opened_at - window &&
+		    (f->open || fault->opened_at <= hf_time_add(f->closed_at, window)))
+			return true;
+	}
+	return false;
+}
+
+/* Marks the faults whose known cause is a port.  The mark stays when the port recovers. */
+static void mark_of_port(struct hf_health_brain *b)
+{
+	for (size_t i = 0; i < b->memory->devices_len; i++) {
+		struct hf_health_device *d = &b->memory->devices[i];
+
+		for (size_t k = 0; k < d->faults_len; k++) {
+			struct hf_health_fault *f = &d->faults[k];
+
+			if (!f->open || f->of_port || !is_with_port(b, d, f))
+				continue;
+			f->of_port = true;
+			b->changed = true;
+		}
+	}
 }
 
 static bool is_candidate(const struct hf_health_device *d, const struct hf_health_fault *f)
@@ -44,44 +84,13 @@ static bool is_of(const struct hf_health_fault *f, const struct key *key)
 static bool is_member(const struct hf_health_brain *b, const struct hf_health_device *d,
 		      const struct hf_health_fault *f, const struct key *key, hf_time last)
 {
-	return is_candidate(d, f) && is_of(f, key) && f->opened_at <= last &&
+	return is_candidate(d, f) && !f->of_port && is_of(f, key) && f->opened_at <= last &&
 	       last - f->opened_at <= b->config->peers_window;
-}
-
-/* A PCIe port above the device has failed.  So the cause of its stop is known, and is not the driver.  Such a device
- * counts as one that had stopped before the others. */
-static bool is_cut_off(const struct hf_health_device *d)
-{
-	for (size_t i = 0; i < d->faults_len; i++) {
-		const struct hf_health_fault *f = &d->faults[i];
-
-		if (f->open && hf_health_is_fatal(f->cls) && hf_health_fault_is_of_port(f))
-			return true;
-	}
-	return false;
-}
-
-/* The fault began at about the time when the port failed; the kernel may report the two in either order. */
-static bool is_with_port(const struct hf_health_brain *b, const struct hf_health_device *d,
-			 const struct hf_health_fault *fault)
-{
-	for (size_t i = 0; i < d->faults_len; i++) {
-		const struct hf_health_fault *f = &d->faults[i];
-		hf_time apart = f->opened_at > fault->opened_at ? f->opened_at - fault->opened_at
-								: fault->opened_at - f->opened_at;
-
-		if (f->open && hf_health_is_fatal(f->cls) && hf_health_fault_is_of_port(f) &&
-		    apart <= b->config->peers_window)
-			return true;
-	}
-	return false;
 }
 
 static bool has_member(const struct hf_health_brain *b, const struct hf_health_device *d,
 		       const struct key *key, hf_time last)
 {
-	if (is_cut_off(d))
-		return false;
 	for (size_t i = 0; i < d->faults_len; i++)
 		if (is_member(b, d, &d->faults[i], key, last))
 			return true;
@@ -160,8 +169,6 @@ static bool cover_device(struct hf_health_brain *b, struct hf_health_device *d,
 {
 	bool any = false;
 
-	if (is_cut_off(d))
-		return false;
 	for (size_t i = 0; i < d->faults_len; i++) {
 		struct hf_health_fault *f = &d->faults[i];
 
@@ -200,12 +207,10 @@ static hf_time news(const struct hf_health_brain *b, const struct key *key)
 	for (size_t i = 0; i < b->memory->devices_len; i++) {
 		const struct hf_health_device *d = &b->memory->devices[i];
 
-		if (is_cut_off(d))
-			continue;
 		for (size_t k = 0; k < d->faults_len; k++) {
 			const struct hf_health_fault *f = &d->faults[k];
 
-			if (is_candidate(d, f) && !f->covered && is_of(f, key) &&
+			if (is_candidate(d, f) && !f->covered && !f->of_port && is_of(f, key) &&
 			    f->opened_at > last)
 				last = f->opened_at;
 		}
@@ -267,7 +272,7 @@ static void release(struct hf_health_brain *b, size_t all)
 
 			if (!f->open || !f->covered)
 				continue;
-			if (is_with_port(b, d, f)) {
+			if (f->of_port) {
 				f->covered = false;
 				hf_health_fault_own(b, d, f);
 				continue;
@@ -352,7 +357,8 @@ static void same_fault(struct hf_health_brain *b, size_t all)
 			hf_time last;
 			size_t n;
 
-			if (!is_candidate(d, &d->faults[k]) || d->faults[k].covered)
+			if (!is_candidate(d, &d->faults[k]) || d->faults[k].covered ||
+			    d->faults[k].of_port)
 				continue;
 			last = news(b, &key);
 			n = members(b, &key, last);
@@ -394,6 +400,7 @@ void hf_health_peers(struct hf_health_brain *b)
 	size_t all = gpus(b);
 	hf_time last;
 
+	mark_of_port(b);
 	release(b, all);
 	uncover(b);
 	if (all < 2)

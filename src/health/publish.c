@@ -305,6 +305,15 @@ static bool is_for_more(const struct hf_health_fault *f)
 	return f->told_part && f->told_at >= f->opened_at && instance_of(f) < 0;
 }
 
+/* It acts, or acted until it ended in this step. */
+static bool is_news(struct hf_health_fault *f)
+{
+	bool passed = f->passed;
+
+	f->passed = false;
+	return (hf_health_fault_acts(f) || passed) && f->cls >= HF_HEALTH_SOFTWARE;
+}
+
 static void tell_faults(struct hf_health_brain *b)
 {
 	for (size_t i = 0; i < b->memory->devices_len; i++) {
@@ -313,7 +322,7 @@ static void tell_faults(struct hf_health_brain *b)
 		for (size_t k = 0; k < d->faults_len; k++) {
 			struct hf_health_fault *f = &d->faults[k];
 
-			if (!hf_health_fault_acts(f) || f->cls < HF_HEALTH_SOFTWARE)
+			if (!is_news(f))
 				continue;
 			/* Once while it is open, and not for each return of one that comes and
 			 * goes. */

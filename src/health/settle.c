@@ -260,6 +260,27 @@ static bool settle_probation(struct hf_health_brain *b, struct hf_health_device 
 	return hf_health_move(b, d, HF_HEALTH_PASSED, "");
 }
 
+/* The first fatal fault that the kernel recovered in this step; NULL: none. */
+static const struct hf_health_fault *find_passed(const struct hf_health_device *d)
+{
+	for (size_t i = 0; i < d->faults_len; i++)
+		if (d->faults[i].passed && hf_health_is_fatal(d->faults[i].cls))
+			return &d->faults[i];
+	return NULL;
+}
+
+/* A fault that began and ended within one step stops the device as it does in two steps. */
+static void stop_for_passed(struct hf_health_brain *b, struct hf_health_device *d)
+{
+	const struct hf_health_fault *f = find_passed(d);
+
+	if (f)
+		hf_health_move(b, d,
+			       d->state == HF_HEALTH_PROBATION && d->owned ? HF_HEALTH_RELAPSED
+									   : HF_HEALTH_STOPPED,
+			       words(b, f));
+}
+
 static bool settle(struct hf_health_brain *b, struct hf_health_device *d)
 {
 	struct standing s = look(b, d);
@@ -281,6 +302,7 @@ void hf_health_settle(struct hf_health_brain *b)
 		struct hf_health_device *d = &b->memory->devices[i];
 		int rounds = 0;
 
+		stop_for_passed(b, d);
 		/* Unknown, Suspect, Degraded is the longest way; nothing goes in a circle. */
 		while (settle(b, d))
 			hf_assert(++rounds < HF_HEALTH_STATES);

@@ -37,8 +37,8 @@ HF_BEGIN_DECLS
 #define HF_HEALTH_FAULTS_MAX 16
 /* Evidence and samples of one step; who has more makes two steps. */
 #define HF_HEALTH_INPUT_MAX 4096
-/* Addresses of the PCIe ports above a device, with blanks between them: nine at least.  With the NUL. */
-#define HF_HEALTH_ABOVE_MAX 128
+/* Addresses of the PCIe ports above a device, with blanks between them: 18 at least.  With the NUL. */
+#define HF_HEALTH_ABOVE_MAX 256
 /* /proc/sys/kernel/random/boot_id, with the NUL. */
 #define HF_HEALTH_BOOT_MAX 40
 
