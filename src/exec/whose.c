@@ -2,127 +2,50 @@
  * Copyright The Holdfast authors */
 #include "exec/whose.h"
 
+#include "exec/form.h"
+
 #include <stdbool.h>
 #include <string.h>
 
-/* ---- forms ------------------------------------------------------------------------------------- */
-
-/* What stands somewhere in a line; '#' is a number. */
-static const char *const others[] = {
-	/* Ray: a task's exception, and all of those of a training */
-	"(pid=#, ip=",
-	"Training failed due to worker errors",
-	/* torch.distributed.checkpoint: all ranks raise what those that failed have raised */
-	"(most recent call last): (RANK #)",
-	/* JAX and TensorFlow: what the coordinator tells all tasks */
-	"an error from this or another task",
-	"another task died",
-	"Error reported from /job:",
-	/* Spark: a task's exception in its driver */
-	"(TID #) (",
-	NULL,
-};
-
-/* A C++ program's abort, NCCL's log, and the thread of torch that watches it: none is raised in another process. */
-static const char *const own[] = {
-	"what():  ",
-	" NCCL WARN ",
-	"watchdog thread terminated with exception: ",
-	NULL,
-};
-
-/* At the beginning of a line, where a launcher marks whose it is: Hydra (-l), Slurm (--label), Open MPI (--xml),
- * kubectl (--prefix). */
-static const char *const marks[] = {"[#] ",      "#: ",   "<stderr ", "<stdout ",
-				    "<stddiag ", "[pod/", NULL};
-
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
-static bool is_small(char c)
-{
-	return c >= 'a' && c <= 'z';
-}
-
-static bool is_capital(char c)
-{
-	return c >= 'A' && c <= 'Z';
-}
-
-static bool begins(const char *line, size_t len, const char *form)
-{
-	size_t at = 0;
-
-	for (; *form != '\0'; form++) {
-		if (at == len || (*form == '#' ? !is_digit(line[at]) : line[at] != *form))
-			return false;
-		for (at++; *form == '#' && at < len && is_digit(line[at]); at++)
-			continue;
-	}
-	return true;
-}
-
-static bool holds_form(const char *line, size_t len, const char *form)
-{
-	const char *end = line + len;
-
-	while ((line = memmem(line, (size_t)(end - line), form, strcspn(form, "#"))) != NULL) {
-		if (begins(line, (size_t)(end - line), form))
-			return true;
-		line++;
-	}
-	return false;
-}
-
-static bool holds(const char *line, size_t len, const char *const *forms)
-{
-	for (; *forms != NULL; forms++)
-		if (holds_form(line, len, *forms))
-			return true;
-	return false;
-}
-
 /* ---- marks of launchers ------------------------------------------------------------------------ */
 
-/* Words that are no host's though they look like it; an exception's class may end with one. */
-static bool is_said_of_errors(const char *word, size_t len)
+/* The word is no host's though it looks like one; the class of an exception may end with it. */
+static bool is_no_host(const char *word, size_t len)
 {
-	static const char *const words[] = {"error", "fatal", "panic", "cuda", "hip", "nvml"};
 	const char *dot = memrchr(word, '.', len);
 
 	if (dot != NULL) {
 		len -= (size_t)(dot + 1 - word);
 		word = dot + 1;
 	}
-	for (size_t i = 0; i < HF_ARRAY_LEN(words); i++)
-		if (strlen(words[i]) == len && memcmp(word, words[i], len) == 0)
-			return true;
-	return false;
+	return hf_exec_form_is_word(word, len, HF_EXEC_FORM_NO_HOST);
 }
 
-/* A name of DNS, or an address.  What has capitals is an exception's class, unless it has what no class has: a dash,
- * or a number, which few have. */
-static bool is_host(const char *word, size_t len)
+/* A name of DNS or of a container, or an address.  What has capitals is an exception's class, unless it has what no class
+ * has: a dash, or a number, which few have; the modules before a class have underscores.  *ret_certain: it has a dash or a
+ * number. */
+static bool is_host(const char *word, size_t len, bool *ret_certain)
 {
-	bool capital = false, other = false;
+	bool capital = false, underscore = false, other = false;
 
 	for (size_t i = 0; i < len; i++) {
 		char c = word[i];
 
-		if (!is_small(c) && !is_capital(c) && !is_digit(c) && c != '.' && c != '-')
+		if (!hf_exec_is_of_word(c) && c != '.' && c != '-' && c != '_')
 			return false;
-		capital |= is_capital(c);
-		other |= is_digit(c) || c == '-';
+		capital |= hf_exec_is_capital(c);
+		underscore |= c == '_';
+		other |= hf_exec_is_digit(c) || c == '-';
 	}
-	return len > 0 && (other || !capital) && !is_said_of_errors(word, len);
+	*ret_certain = other;
+	return len > 0 && (!capital || (other && !underscore)) && !is_no_host(word, len);
 }
 
 static bool is_of_address(const char *word, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
-		if (!is_digit(word[i]) && !(word[i] >= 'a' && word[i] <= 'f') && word[i] != ':')
+		if (!hf_exec_is_digit(word[i]) && !(word[i] >= 'a' && word[i] <= 'f') &&
+		    word[i] != ':')
 			return false;
 	return memmem(word, len, "::", 2) != NULL;
 }
@@ -131,9 +54,65 @@ static bool is_of_address(const char *word, size_t len)
 static bool is_behind_host(const char *line, size_t len)
 {
 	const char *end = memmem(line, len, ": ", 2);
+	bool certain;
 
-	return end != NULL &&
-	       (is_host(line, (size_t)(end - line)) || is_of_address(line, (size_t)(end - line)));
+	return end != NULL && (is_host(line, (size_t)(end - line), &certain) ||
+			       is_of_address(line, (size_t)(end - line)));
+}
+
+/* A word of digits and marks alone is a number, a time or a date, unless it is an address. */
+static bool is_number(const char *word, size_t len)
+{
+	size_t dots = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		if (hf_exec_is_small(hf_exec_small(word[i])))
+			return false;
+		dots += word[i] == '.';
+	}
+	return dots != 3;
+}
+
+/* "[node7] …" and "[gpu_node5]: …". */
+static bool is_behind_bracket(const char *line, size_t len)
+{
+	const char *end = len > 0 && line[0] == '[' ? memchr(line, ']', len) : NULL;
+	const char *form;
+	bool certain;
+	size_t n;
+
+	if (end == NULL || end + 1 == line + len || (end[1] != ' ' && end[1] != ':'))
+		return false;
+	n = (size_t)(end - line) - 1;
+	for (size_t at = 0; (form = hf_exec_form_next(HF_EXEC_FORM_LOCAL, &at)) != NULL;)
+		if (hf_exec_form_begins(line + 1, n, form))
+			return false;
+	return is_host(line + 1, n, &certain) && certain && !is_number(line + 1, n);
+}
+
+/* "node7> …", and "worker-1  | …" of docker compose. */
+static bool is_behind_sign(const char *line, size_t len)
+{
+	size_t n = 0, at;
+	bool certain;
+
+	while (n < len && line[n] != ' ' && line[n] != '>' && line[n] != '|')
+		n++;
+	for (at = n; at < len && line[at] == ' ';)
+		at++;
+	if (at + 1 >= len || line[at + 1] != ' ' || !is_host(line, n, &certain))
+		return false;
+	return (line[at] == '>' && at == n && certain) || line[at] == '|';
+}
+
+/* "1:…": pdsh and mpirun with a label, without a blank. */
+static bool is_behind_number(const char *line, size_t len)
+{
+	size_t n = 0;
+
+	while (n < len && hf_exec_is_digit(line[n]))
+		n++;
+	return n > 0 && n + 1 < len && line[n] == ':' && !hf_exec_is_digit(line[n + 1]);
 }
 
 /* "(NAME pid=7, ip=10.0.0.2) …", as Ray writes it; of its own host there is no address. */
@@ -146,29 +125,33 @@ static bool is_behind_address(const char *line, size_t len)
 
 static bool is_relayed(const char *line, size_t len)
 {
+	const char *mark;
+
 	/* "[1,3]<stderr>:…" of Open MPI and Horovod, behind a time too. */
-	if (is_behind_host(line, len) || memmem(line, len, "]<std", 5) != NULL)
+	if (is_behind_host(line, len) || is_behind_bracket(line, len) ||
+	    is_behind_sign(line, len) || memmem(line, len, "]<std", 5) != NULL)
 		return true;
 	/* Numbers are made as wide as the longest. */
 	for (; len > 0 && line[0] == ' '; line++, len--)
 		continue;
-	for (size_t i = 0; marks[i] != NULL; i++)
-		if (begins(line, len, marks[i]))
+	for (size_t at = 0; (mark = hf_exec_form_next(HF_EXEC_FORM_RELAYED, &at)) != NULL;)
+		if (hf_exec_form_begins(line, len, mark))
 			return true;
-	return is_behind_address(line, len);
+	return is_behind_number(line, len) || is_behind_address(line, len);
 }
 
 /* "[Rank 1, 5]:", a line of its own: what workers of Ray Train raised follows. */
 static bool is_heading(const char *line, size_t len)
 {
-	return begins(line, len, "[Rank #") && memcmp(line + len - 2, "]:", 2) == 0;
+	return hf_exec_form_begins(line, len, "[Rank #") && memcmp(line + len - 2, "]:", 2) == 0;
 }
 
 enum hf_exec_whose hf_exec_whose(const char *line, size_t len)
 {
 	if (is_relayed(line, len))
 		return HF_EXEC_WHOSE_RELAYED;
-	if (holds(line, len, others) || is_heading(line, len))
+	if (hf_exec_form_any_in(line, len, HF_EXEC_FORM_OTHERS) || is_heading(line, len))
 		return HF_EXEC_WHOSE_OTHERS;
-	return holds(line, len, own) ? HF_EXEC_WHOSE_OWN : HF_EXEC_WHOSE_UNSAID;
+	return hf_exec_form_any_in(line, len, HF_EXEC_FORM_OWN) ? HF_EXEC_WHOSE_OWN
+								: HF_EXEC_WHOSE_UNSAID;
 }
