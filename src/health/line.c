@@ -14,8 +14,9 @@
  */
 
 /* Between the first and the last line of the notice of three there is one; others may come
- * between from another CPU. */
+ * between from another CPU, those of further notices too. */
 #define NOTICE_LINES_MAX 4
+#define NOTICES_LINES_MAX (3 * HF_HEALTH_NOTICES_MAX)
 /* The kernel prints modules, registers and a stack of what is stuck; records of other processors come between. */
 #define STUCK_LINES_MAX 40
 /* mlx5_core prints so many details of one error of the firmware at most. */
@@ -46,9 +47,41 @@ static void age_mark(struct hf_health_line_mark *mark, unsigned lines_max)
 		hf_health_mark_clear(mark);
 }
 
+/* Takes the oldest notice away. */
+static void shift_notices(struct hf_health_line_reader *reader)
+{
+	memmove(reader->notices, reader->notices + 1,
+		sizeof(reader->notices) - sizeof(reader->notices[0]));
+	hf_health_mark_clear(&reader->notices[HF_HEALTH_NOTICES_MAX - 1]);
+}
+
+static void add_notice(struct hf_health_line_reader *reader, const char *device)
+{
+	size_t at = 0;
+
+	while (at < HF_HEALTH_NOTICES_MAX && reader->notices[at].set)
+		at++;
+	if (at == HF_HEALTH_NOTICES_MAX) {
+		shift_notices(reader);
+		at--;
+	}
+	hf_health_mark_set(&reader->notices[at], device);
+}
+
+/* A notice that is alone waits for few lines: what comes later is not its own. */
+static void age_notices(struct hf_health_line_reader *reader)
+{
+	unsigned max = reader->notices[1].set ? NOTICES_LINES_MAX : NOTICE_LINES_MAX;
+
+	for (size_t i = 0; i < HF_HEALTH_NOTICES_MAX; i++)
+		reader->notices[i].lines += reader->notices[i].set;
+	while (reader->notices[0].set && reader->notices[0].lines > max)
+		shift_notices(reader);
+}
+
 static void age_marks(struct hf_health_line_reader *reader)
 {
-	age_mark(&reader->notice, NOTICE_LINES_MAX);
+	age_notices(reader);
 	age_mark(&reader->stuck, STUCK_LINES_MAX);
 	age_mark(&reader->rated, RATED_LINES_MAX);
 	age_mark(&reader->report, REPORT_LINES_MAX);
@@ -58,8 +91,8 @@ static void age_marks(struct hf_health_line_reader *reader)
 
 static bool has_marks(const struct hf_health_line_reader *reader)
 {
-	return reader->notice.set || reader->stuck.set || reader->rated.set || reader->report.set ||
-	       reader->firmware.set || reader->status.set;
+	return reader->notices[0].set || reader->stuck.set || reader->rated.set ||
+	       reader->report.set || reader->firmware.set || reader->status.set;
 }
 
 bool hf_health_scan_digits(struct hf_scan *s, size_t min, size_t max)
@@ -334,14 +367,14 @@ static bool installed(struct hf_scan *s)
 static bool read_notice_rest(struct hf_health_line_reader *reader, struct hf_scan s,
 			     struct hf_health_evidence *e)
 {
-	if (!reader->notice.set)
+	if (!reader->notices[0].set)
 		return false;
 	if (installed(&s) && !hf_scan_text(&s, "\nNVRM: "))
 		return false;
 	if (!hf_scan_text(&s, "fallen off the bus and is not responding to commands"))
 		return false;
-	memcpy(e->device, reader->notice.device, sizeof(e->device));
-	hf_health_mark_clear(&reader->notice);
+	memcpy(e->device, reader->notices[0].device, sizeof(e->device));
+	shift_notices(reader);
 	return bus(e);
 }
 
@@ -352,10 +385,9 @@ static bool notice(struct hf_health_line_reader *reader, struct hf_scan s,
 	char device[HF_HEALTH_DEVICE_MAX] = "";
 
 	if (hf_scan_text(&s, "The NVIDIA GPU ")) {
-		hf_health_mark_clear(&reader->notice);
 		if (!hf_health_scan_address(&s, true, device))
 			return false;
-		hf_health_mark_set(&reader->notice, device);
+		add_notice(reader, device);
 		if (!hf_scan_text(&s, "\nNVRM: "))
 			return false;
 	}
@@ -568,6 +600,23 @@ static bool read_syndrome(struct hf_health_line_reader *reader, struct hf_scan s
 	       !(reader->rated.set && strcmp(reader->rated.device, e->device) == 0);
 }
 
+/* "eth0", "(unnamed net_device)", either with " (unregistering)" or another state of its registration behind it, as
+ * netdev_printk() of Linux prints an interface. */
+static bool is_interface(struct hf_scan s)
+{
+	struct hf_scan name, state;
+
+	if (!hf_scan_text(&s, "(unnamed net_device)")) {
+		if (!hf_scan_until(&s, " (", &name))
+			return !hf_scan_has(&s, " ");
+		if (hf_scan_has(&name, " "))
+			return false;
+		s.at -= 2;
+	}
+	return s.at == s.end || (hf_scan_text(&s, " (") && hf_scan_word(&s, "", &state) &&
+				 hf_scan_char(&s, ')') && s.at == s.end);
+}
+
 /* "mlx5_core ADDRESS[ INTERFACE]: TEXT" */
 static bool mlx5(struct hf_health_line_reader *reader, struct hf_scan s,
 		 struct hf_health_evidence *e)
@@ -579,7 +628,7 @@ static bool mlx5(struct hf_health_line_reader *reader, struct hf_scan s,
 		return false;
 	/* A pod may have named its interface; there is no blank and no colon in such a name. */
 	if (hf_scan_char(&s, ' ')) {
-		if (!hf_scan_until(&s, ": ", &name) || hf_scan_has(&name, " "))
+		if (!hf_scan_until(&s, ": ", &name) || !is_interface(name))
 			return false;
 	} else if (!hf_scan_text(&s, ": ")) {
 		return false;

@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "health/line_internal.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /*
@@ -33,6 +34,28 @@ static void bus_error(struct hf_scan s, struct hf_health_evidence *e)
 		hf_health_unit_set(e, &type);
 }
 
+/* "id=9d08": bus, device and function of a device in the port's domain, as Linux before 4.18 prints it. */
+static bool read_id(struct hf_scan *s, char device[HF_HEALTH_DEVICE_MAX])
+{
+	char text[HF_HEALTH_DEVICE_MAX] = "0x", *colon = strchr(device, ':');
+	struct hf_scan p = *s, word, number;
+	uint32_t id;
+
+	if (!colon || !hf_scan_text(&p, "id=") || !hf_scan_word(&p, "", &word) ||
+	    hf_scan_left(&word) != 4 || p.at != p.end)
+		return false;
+	memcpy(text + 2, word.at, 4);
+	number = hf_scan_of(text, 6);
+	if (!hf_scan_hex32(&number, &id) || number.at != number.end)
+		return false;
+	snprintf(text, sizeof(text), "%.*s:%02x:%02x.%x", (int)(colon - device), device, id >> 8,
+		 id >> 3 & 0x1f, id & 7);
+	if (!hf_health_pci_normalize(text, strlen(text), device))
+		return false;
+	*s = p;
+	return true;
+}
+
 /* A root port's "pcieport ADDRESS: AER: [Multiple] S error [message] received: ADDRESS": it speaks of
  * somebody else. */
 static bool port_report(struct hf_scan s, struct hf_health_evidence *e)
@@ -41,8 +64,9 @@ static bool port_report(struct hf_scan s, struct hf_health_evidence *e)
 	if (!hf_scan_text(&s, " error "))
 		return false;
 	hf_scan_text(&s, "message ");
-	return (hf_scan_text(&s, "received: ") || hf_scan_text(&s, "received from ")) &&
-	       hf_health_scan_address(&s, true, e->device);
+	if (!hf_scan_text(&s, "received: ") && !hf_scan_text(&s, "received from "))
+		return false;
+	return read_id(&s, e->device) || hf_health_scan_address(&s, true, e->device);
 }
 
 /* What the kernel does about an error, as drivers/pci/pcie/err.c and dpc.c of Linux print it.  Older kernels begin the
@@ -84,12 +108,27 @@ static bool read_outcome(const struct hf_health_line_reader *reader, const struc
 	return false;
 }
 
+/* "Card not present on Slot(12)" and "slot(12): Link Down event", as Linux before 4.9 prints it. */
+static bool read_old_slot_event(struct hf_scan s)
+{
+	struct hf_scan name;
+
+	if (hf_scan_text(&s, "Card not present on Slot("))
+		return hf_scan_word(&s, "_-. ", &name) && hf_scan_char(&s, ')') && s.at == s.end;
+	return hf_scan_text(&s, "slot(") && hf_scan_word(&s, "_-. ", &name) &&
+	       hf_scan_text(&s, "): Link Down event") && s.at == s.end;
+}
+
 /* "pciehp: Slot(12): Link Down" or "Card not present"; "Link Down/Up ignored" is neither. */
 static bool read_slot_event(struct hf_scan s, struct hf_health_evidence *e)
 {
 	struct hf_scan name;
 
 	hf_scan_text(&s, "pciehp: ");
+	if (read_old_slot_event(s)) {
+		e->code = HF_HEALTH_CODE_LINK_DOWN;
+		return true;
+	}
 	if (!hf_scan_text(&s, "Slot(") || !hf_scan_word(&s, "_-. ", &name) ||
 	    !hf_scan_text(&s, "): ") ||
 	    (!hf_scan_text(&s, "Link Down") && !hf_scan_text(&s, "Card not present")))
