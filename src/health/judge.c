@@ -654,7 +654,7 @@ static void judge_fabric(struct hf_health_brain *b, const struct hf_health_sampl
 	char line[128];
 	hf_time span;
 
-	if (s->driver.fabric_asked == 0)
+	if (s->driver.fabric_asked == 0 && s->driver.fabric_none == 0)
 		return;
 	span = lasting(t, waiting > 0, s->at);
 	if (waiting == 0 && t->base[2] != 0)

@@ -121,6 +121,8 @@ struct hf_health_sample {
 			/* GPUs that belong to an NVLink fabric, how many of them cannot be used yet, and of the
 			 * first of those NVML's state and status; 0 asked: nothing is known. */
 			uint32_t fabric_asked, fabric_waiting, fabric_state, fabric_status;
+			uint32_t
+				fabric_none; /* all GPUs report that they belong to no fabric: how many */
 		} driver;
 		struct {
 			bool unreachable, resource_gone;
