@@ -125,14 +125,14 @@ static bool is_of_place(const char *word, size_t len)
 	return false;
 }
 
-/* The sentence is over: nothing but a place or a remark is behind it, "at FILE", "(code 214)". */
+/* The sentence ends there: only a place or a remark follows, "at FILE", "(code 214)". */
 static bool is_over(const char *rest, size_t len)
 {
 	size_t n = 0;
 
 	if (len == 0)
 		return true;
-	/* A clause more is a program's own ("…, retrying"). */
+	/* A further clause makes it a program's own sentence ("…, retrying"). */
 	if (len > 1 && rest[0] == ',' && rest[1] == ' ')
 		rest++, len--;
 	if (rest[0] != ' ')
@@ -309,7 +309,7 @@ enum hf_exec_cause hf_exec_cause_of(const char *line, size_t len)
 		if ((letters & letter_bit(hf_exec_small(line[at]))) == 0)
 			continue;
 		cause = find_cause_at(line, len, at);
-		/* What is said in passing is no cause; behind it there may be another. */
+		/* A line may hold another error behind one that is no failure. */
 		if (cause != HF_EXEC_CAUSE_NONE && !is_failure(line, len, at))
 			cause = HF_EXEC_CAUSE_NONE;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "exec/whose.h"
+#include "exec/origin.h"
 
 #include "exec/form.h"
 
@@ -115,7 +115,7 @@ static bool is_behind_number(const char *line, size_t len)
 	return n > 0 && n + 1 < len && line[n] == ':' && !hf_exec_is_digit(line[n + 1]);
 }
 
-/* "(NAME pid=7, ip=10.0.0.2) …", as Ray writes it; of its own host there is no address. */
+/* "(NAME pid=7, ip=10.0.0.2) …" of Ray, which prints no address for the own host. */
 static bool is_behind_address(const char *line, size_t len)
 {
 	const char *end = len > 0 && line[0] == '(' ? memchr(line, ')', len) : NULL;
@@ -140,18 +140,18 @@ static bool is_relayed(const char *line, size_t len)
 	return is_behind_number(line, len) || is_behind_address(line, len);
 }
 
-/* "[Rank 1, 5]:", a line of its own: what workers of Ray Train raised follows. */
+/* "[Rank 1, 5]:" alone in a line: exceptions of workers of Ray Train follow. */
 static bool is_heading(const char *line, size_t len)
 {
 	return hf_exec_form_begins(line, len, "[Rank #") && memcmp(line + len - 2, "]:", 2) == 0;
 }
 
-enum hf_exec_whose hf_exec_whose(const char *line, size_t len)
+enum hf_exec_origin hf_exec_find_origin(const char *line, size_t len)
 {
 	if (is_relayed(line, len))
-		return HF_EXEC_WHOSE_RELAYED;
+		return HF_EXEC_ORIGIN_RELAYED;
 	if (hf_exec_form_any_in(line, len, HF_EXEC_FORM_OTHERS) || is_heading(line, len))
-		return HF_EXEC_WHOSE_OTHERS;
-	return hf_exec_form_any_in(line, len, HF_EXEC_FORM_OWN) ? HF_EXEC_WHOSE_OWN
-								: HF_EXEC_WHOSE_UNSAID;
+		return HF_EXEC_ORIGIN_OTHERS;
+	return hf_exec_form_any_in(line, len, HF_EXEC_FORM_OWN) ? HF_EXEC_ORIGIN_OWN
+								: HF_EXEC_ORIGIN_SAME;
 }
