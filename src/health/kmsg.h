@@ -78,7 +78,7 @@ struct hf_health_line_reader {
 	bool firmware_pcie;                    /* it is an error of PCIe */
 	struct hf_health_line_mark
 		status;       /* registers of a device; which errors are fatal follows */
-	uint32_t status_bits; /* the errors in them that are not masked */
+	uint32_t status_bits; /* the unmasked errors in them */
 };
 
 /* True with ret_evidence filled (`at` is left HF_TIME_NONE); false when the line is about

@@ -128,7 +128,7 @@ void hf_health_unit_set(struct hf_health_evidence *e, const struct hf_scan *unit
 /* ---- Xid: what stands behind the number ------------------------------------------------------- */
 
 /* "… caused by previous Xid N" at the very end, as newer drivers write for 45. */
-static void cause(struct hf_scan s, struct hf_health_evidence *e)
+static void read_cause(struct hf_scan s, struct hf_health_evidence *e)
 {
 	uint64_t number;
 
@@ -138,19 +138,19 @@ static void cause(struct hf_scan s, struct hf_health_evidence *e)
 }
 
 /* "0xA (NAME)" */
-static bool action(struct hf_scan *s, uint32_t *ret_action)
+static bool read_action(struct hf_scan *s, uint32_t *ret_action)
 {
 	return hf_scan_hex32(s, ret_action) && hf_scan_text(s, " (") && hf_scan_until(s, ")", NULL);
 }
 
 /* The whole text must be the sentence: a change to 0 takes a fault back, so half a line or a
  * process that is named like one must not do. */
-static bool recovery(struct hf_scan s, struct hf_health_evidence *e)
+static bool read_recovery(struct hf_scan s, struct hf_health_evidence *e)
 {
 	uint32_t from, to;
 
-	if (!hf_scan_text(&s, "GPU recovery action changed from ") || !action(&s, &from) ||
-	    !hf_scan_text(&s, " to ") || !action(&s, &to))
+	if (!hf_scan_text(&s, "GPU recovery action changed from ") || !read_action(&s, &from) ||
+	    !hf_scan_text(&s, " to ") || !read_action(&s, &to))
 		return false;
 	hf_scan_blanks(&s);
 	if (s.at != s.end || to > 5)
@@ -162,7 +162,7 @@ static bool recovery(struct hf_scan s, struct hf_health_evidence *e)
 }
 
 /* "XC0", and "XC 0" before driver 575; so is "i0". */
-static bool tagged(struct hf_scan *s, const char *tag, uint64_t *ret_value)
+static bool read_tagged(struct hf_scan *s, const char *tag, uint64_t *ret_value)
 {
 	struct hf_scan p = *s;
 
@@ -179,7 +179,7 @@ static bool tagged(struct hf_scan *s, const char *tag, uint64_t *ret_value)
 	return true;
 }
 
-static void link_unit(struct hf_health_evidence *e, const struct hf_scan *unit, uint64_t number)
+static void set_link_unit(struct hf_health_evidence *e, const struct hf_scan *unit, uint64_t number)
 {
 	char name[HF_HEALTH_UNIT_MAX];
 
@@ -194,7 +194,7 @@ static void link_unit(struct hf_health_evidence *e, const struct hf_scan *unit, 
 
 /* UNIT[/SUBUNIT] Fatal|Nonfatal XCn iN Link NN (0x… 0x…): 144 to 150.  As far as the link it must all be
  * there: "Fatal" alone could be a process's name. */
-static bool nvlink5(struct hf_scan s, struct hf_health_evidence *e)
+static bool read_nvlink5(struct hf_scan s, struct hf_health_evidence *e)
 {
 	enum hf_health_severity severity;
 	struct hf_scan unit;
@@ -210,23 +210,24 @@ static bool nvlink5(struct hf_scan s, struct hf_health_evidence *e)
 		severity = HF_HEALTH_NONFATAL;
 	else
 		return false;
-	if (!tagged(&s, "XC", &number) || !tagged(&s, "i", &number) || !tagged(&s, "Link", &number))
+	if (!read_tagged(&s, "XC", &number) || !read_tagged(&s, "i", &number) ||
+	    !read_tagged(&s, "Link", &number))
 		return false;
 	e->severity = severity;
-	link_unit(e, &unit, number);
+	set_link_unit(e, &unit, number);
 	hf_scan_blanks(&s);
 	if (hf_scan_char(&s, '(') && hf_scan_hex32(&s, &e->word)) {
 		e->has_word = true;
 		e->subcode = (int32_t)(e->word >> 20 & 0x3f);
 	} else if (hf_scan_char(&s, '[') && hf_scan_hex32(&s, &e->word)) {
-		/* One status word and no interrupt information: there is no sub-code in it. */
+		/* A status word alone has no sub-code. */
 		e->has_word = true;
 	}
 	return true;
 }
 
 /* "NVLink: fatal error detected on link 2(0x10000, 0x0, …)": 74 */
-static bool nvlink(struct hf_scan s, struct hf_health_evidence *e)
+static bool read_nvlink(struct hf_scan s, struct hf_health_evidence *e)
 {
 	uint64_t number;
 
@@ -241,7 +242,7 @@ static bool nvlink(struct hf_scan s, struct hf_health_evidence *e)
 }
 
 /* "Graphics … on (GPC 0, TPC 1, SM 0): …": 13 */
-static bool graphics(struct hf_scan s, struct hf_health_evidence *e)
+static bool read_graphics(struct hf_scan s, struct hf_health_evidence *e)
 {
 	uint64_t gpc, tpc;
 
@@ -254,7 +255,7 @@ static bool graphics(struct hf_scan s, struct hf_health_evidence *e)
 }
 
 /* "Contained: UNIT (0x…,0x…). RST: No, D-RST: No": 94, 95 */
-static bool contained(struct hf_scan s, struct hf_health_evidence *e)
+static bool read_contained(struct hf_scan s, struct hf_health_evidence *e)
 {
 	struct hf_scan text, unit;
 
@@ -268,29 +269,29 @@ static bool contained(struct hf_scan s, struct hf_health_evidence *e)
 
 /* The name of a process may hold the comma that would end it.  It is too short for any of these forms, so
  * the first that is whole is the driver's. */
-static void behind_names(struct hf_scan s, struct hf_health_evidence *e,
-			 bool (*form)(struct hf_scan s, struct hf_health_evidence *e))
+static void read_behind_names(struct hf_scan s, struct hf_health_evidence *e,
+			      bool (*form)(struct hf_scan s, struct hf_health_evidence *e))
 {
 	while (!form(s, e) && hf_scan_until(&s, ", ", NULL))
 		continue;
 }
 
-static void details(struct hf_scan s, struct hf_health_evidence *e)
+static void read_details(struct hf_scan s, struct hf_health_evidence *e)
 {
 	switch (e->code) {
-	case 13: behind_names(s, e, graphics); break;
-	case 45: cause(s, e); break;
-	case 74: behind_names(s, e, nvlink); break;
+	case 13: read_behind_names(s, e, read_graphics); break;
+	case 45: read_cause(s, e); break;
+	case 74: read_behind_names(s, e, read_nvlink); break;
 	case 94:
-	case 95: behind_names(s, e, contained); break;
+	case 95: read_behind_names(s, e, read_contained); break;
 	case 144:
 	case 145:
 	case 146:
 	case 147:
 	case 148:
 	case 149:
-	case 150: behind_names(s, e, nvlink5); break;
-	case 154: behind_names(s, e, recovery); break;
+	case 150: read_behind_names(s, e, read_nvlink5); break;
+	case 154: read_behind_names(s, e, read_recovery); break;
 	default: break;
 	}
 }
@@ -310,7 +311,7 @@ static void skip_process(struct hf_scan *s)
 }
 
 /* " GPU-I:NN GPU-CI:NN" */
-static bool instances(struct hf_scan *s, struct hf_health_evidence *e)
+static bool read_instances(struct hf_scan *s, struct hf_health_evidence *e)
 {
 	uint64_t number;
 
@@ -328,12 +329,12 @@ static bool instances(struct hf_scan *s, struct hf_health_evidence *e)
 }
 
 /* "(PCI:0000:1a:00 GPU-I:01): N, TEXT", the domain's "PCI:" missing in old drivers */
-static bool xid(struct hf_scan s, struct hf_health_evidence *e)
+static bool read_xid(struct hf_scan s, struct hf_health_evidence *e)
 {
 	uint64_t number;
 
 	hf_scan_text(&s, "PCI:");
-	if (!hf_health_scan_address(&s, false, e->device) || !instances(&s, e) ||
+	if (!hf_health_scan_address(&s, false, e->device) || !read_instances(&s, e) ||
 	    !hf_scan_text(&s, "): ") || !hf_scan_decimal(&s, 4, &number) ||
 	    (s.at < s.end && *s.at != ','))
 		return false;
@@ -342,21 +343,21 @@ static bool xid(struct hf_scan s, struct hf_health_evidence *e)
 	if (hf_scan_char(&s, ',')) {
 		hf_scan_blanks(&s);
 		skip_process(&s);
-		details(s, e);
+		read_details(s, e);
 	}
 	return true;
 }
 
 /* ---- NVRM: the bus ------------------------------------------------------------------------------ */
 
-static bool bus(struct hf_health_evidence *e)
+static bool set_bus(struct hf_health_evidence *e)
 {
 	e->detector = HF_HEALTH_BUSLOST;
 	e->code = HF_HEALTH_CODE_BUS;
 	return true;
 }
 
-static bool installed(struct hf_scan *s)
+static bool read_installed(struct hf_scan *s)
 {
 	return hf_scan_text(s, "(PCI ID: ") && hf_health_scan_digits(s, 4, 4) &&
 	       hf_scan_char(s, ':') && hf_health_scan_digits(s, 4, 4) &&
@@ -369,18 +370,18 @@ static bool read_notice_rest(struct hf_health_line_reader *reader, struct hf_sca
 {
 	if (!reader->notices[0].set)
 		return false;
-	if (installed(&s) && !hf_scan_text(&s, "\nNVRM: "))
+	if (read_installed(&s) && !hf_scan_text(&s, "\nNVRM: "))
 		return false;
 	if (!hf_scan_text(&s, "fallen off the bus and is not responding to commands"))
 		return false;
 	memcpy(e->device, reader->notices[0].device, sizeof(e->device));
 	shift_notices(reader);
-	return bus(e);
+	return set_bus(e);
 }
 
 /* The notice of three lines, in one record or in three. */
-static bool notice(struct hf_health_line_reader *reader, struct hf_scan s,
-		   struct hf_health_evidence *e)
+static bool read_notice(struct hf_health_line_reader *reader, struct hf_scan s,
+			struct hf_health_evidence *e)
 {
 	char device[HF_HEALTH_DEVICE_MAX] = "";
 
@@ -396,7 +397,7 @@ static bool notice(struct hf_health_line_reader *reader, struct hf_scan s,
 
 /* "RmInitAdapter failed! (0x26:0x56:1474)" and, of the same failure, "rm_init_adapter failed, device minor
  * number 3" */
-static bool init(struct hf_scan s, struct hf_health_evidence *e)
+static bool read_init(struct hf_scan s, struct hf_health_evidence *e)
 {
 	uint32_t status;
 	uint64_t number;
@@ -457,25 +458,25 @@ static bool read_reset_of(const struct hf_scan *s, struct hf_health_evidence *e)
 }
 
 /* "0000:1a:00.0: TEXT" */
-static bool of_gpu(struct hf_scan s, struct hf_health_evidence *e)
+static bool read_of_gpu(struct hf_scan s, struct hf_health_evidence *e)
 {
 	if (!hf_health_scan_address(&s, true, e->device) || !hf_scan_text(&s, ": "))
 		return false;
 	if (hf_scan_text(&s, "GPU has fallen off the bus"))
-		return bus(e);
-	return read_reset_of(&s, e) || init(s, e);
+		return set_bus(e);
+	return read_reset_of(&s, e) || read_init(s, e);
 }
 
-static bool nvrm(struct hf_health_line_reader *reader, struct hf_scan s,
-		 struct hf_health_evidence *e)
+static bool read_nvrm(struct hf_health_line_reader *reader, struct hf_scan s,
+		      struct hf_health_evidence *e)
 {
 	struct hf_scan p = s;
 
 	if (hf_scan_text(&p, "Xid ("))
-		return xid(p, e);
-	if (hf_scan_text(&p, "GPU ") && of_gpu(p, e))
+		return read_xid(p, e);
+	if (hf_scan_text(&p, "GPU ") && read_of_gpu(p, e))
 		return true;
-	if (notice(reader, s, e))
+	if (read_notice(reader, s, e))
 		return true;
 	memset(e->device, 0, sizeof(e->device));
 	return read_reset(s, e);
@@ -484,7 +485,7 @@ static bool nvrm(struct hf_health_line_reader *reader, struct hf_scan s,
 /* ---- NVSwitch -------------------------------------------------------------------------------------- */
 
 /* "nvidia-nvswitchN: SXid (PCI:…): NNNNN, Fatal, Link 04 TEXT" */
-static bool sxid(struct hf_scan s, struct hf_health_evidence *e)
+static bool read_sxid(struct hf_scan s, struct hf_health_evidence *e)
 {
 	uint64_t number, link;
 
@@ -618,8 +619,8 @@ static bool is_interface(struct hf_scan s)
 }
 
 /* "mlx5_core ADDRESS[ INTERFACE]: TEXT" */
-static bool mlx5(struct hf_health_line_reader *reader, struct hf_scan s,
-		 struct hf_health_evidence *e)
+static bool read_mlx5(struct hf_health_line_reader *reader, struct hf_scan s,
+		      struct hf_health_evidence *e)
 {
 	struct hf_scan name;
 	size_t found;
@@ -729,9 +730,9 @@ static bool read_stuck(struct hf_health_line_reader *reader, struct hf_scan s,
 
 /* ---- any line ------------------------------------------------------------------------------------------ */
 
-/* What the kernel's packet filter logs begins with a text of whoever set its rule.  Each of these rows is
- * longer than a process's name: nobody hides a line of a driver by what it calls itself. */
-static bool of_packet(struct hf_scan s)
+/* A line of the kernel's packet filter begins with a text from its rule, which may look like a driver's.  The marks looked
+ * for are longer than a process's name, so no process can hide a line of a driver. */
+static bool is_of_packet(struct hf_scan s)
 {
 	struct hf_scan p;
 
@@ -742,9 +743,9 @@ static bool of_packet(struct hf_scan s)
 	       hf_scan_has(&s, "ARP HTYPE=") || hf_scan_has(&s, "TRUNCATED");
 }
 
-/* "NAME,mems_allowed=0": the end of a notice about memory, where another record came between; the control
- * group was named by whoever made it. */
-static bool of_group(struct hf_scan s)
+/* "NAME,mems_allowed=0": the end of a notice about memory, after another record.  NAME is a control group's and may hold any
+ * text. */
+static bool is_of_group(struct hf_scan s)
 {
 	if (!hf_scan_until(&s, ",mems_allowed=", NULL))
 		return false;
@@ -753,17 +754,17 @@ static bool of_group(struct hf_scan s)
 	return s.at == s.end || hf_scan_text(&s, "global_oom") || hf_scan_text(&s, "oom_memcg=");
 }
 
-static bool parse(struct hf_health_line_reader *reader, struct hf_scan s,
-		  struct hf_health_evidence *e)
+static bool parse_line(struct hf_health_line_reader *reader, struct hf_scan s,
+		       struct hf_health_evidence *e)
 {
 	struct hf_scan p = s;
 
 	if (hf_scan_text(&p, "NVRM: "))
-		return nvrm(reader, p, e);
+		return read_nvrm(reader, p, e);
 	if (hf_scan_text(&p, "nvidia-nvswitch"))
-		return sxid(p, e);
+		return read_sxid(p, e);
 	if (hf_scan_text(&p, "mlx5_core ")) {
-		if (mlx5(reader, p, e))
+		if (read_mlx5(reader, p, e))
 			return true;
 		/* The form did not match, but may have filled in an address. */
 		*e = hf_health_evidence_none();
@@ -793,8 +794,8 @@ bool hf_health_line_parse(struct hf_health_line_reader *reader,
 		return false;
 	if (has_marks(reader))
 		age_marks(reader);
-	told = record->indented ? parse_indented(reader, s, &e) : parse(reader, s, &e);
-	if (!told || of_packet(s) || of_group(s))
+	told = record->indented ? parse_indented(reader, s, &e) : parse_line(reader, s, &e);
+	if (!told || is_of_packet(s) || is_of_group(s))
 		return false;
 	e.source = HF_HEALTH_BY_KMSG;
 	e.seq = record->seq;

@@ -11,7 +11,7 @@
  */
 
 /* "Uncorrected (Fatal)"; newer kernels write Uncorrectable and Correctable. */
-static enum hf_health_severity aer_severity(struct hf_scan *s)
+static enum hf_health_severity read_severity(struct hf_scan *s)
 {
 	hf_scan_text(s, "Multiple ");
 	if (hf_scan_text(s, "Uncorrected ") || hf_scan_text(s, "Uncorrectable ")) {
@@ -25,11 +25,11 @@ static enum hf_health_severity aer_severity(struct hf_scan *s)
 }
 
 /* "DRIVER ADDRESS: PCIe Bus Error: severity=S, type=T, (Receiver ID)" */
-static void bus_error(struct hf_scan s, struct hf_health_evidence *e)
+static void read_bus_error(struct hf_scan s, struct hf_health_evidence *e)
 {
 	struct hf_scan type;
 
-	e->severity = aer_severity(&s);
+	e->severity = read_severity(&s);
 	if (hf_scan_text(&s, ", type=") && hf_scan_word(&s, " ", &type))
 		hf_health_unit_set(e, &type);
 }
@@ -56,11 +56,11 @@ static bool read_id(struct hf_scan *s, char device[HF_HEALTH_DEVICE_MAX])
 	return true;
 }
 
-/* A root port's "pcieport ADDRESS: AER: [Multiple] S error [message] received: ADDRESS": it speaks of
- * somebody else. */
-static bool port_report(struct hf_scan s, struct hf_health_evidence *e)
+/* A root port's "pcieport ADDRESS: AER: [Multiple] S error [message] received: ADDRESS" about the device at the second
+ * address. */
+static bool read_port_report(struct hf_scan s, struct hf_health_evidence *e)
 {
-	e->severity = aer_severity(&s);
+	e->severity = read_severity(&s);
 	if (!hf_scan_text(&s, " error "))
 		return false;
 	hf_scan_text(&s, "message ");
@@ -223,8 +223,8 @@ static bool read_pcie_form(struct hf_health_line_reader *reader, struct hf_scan 
 		return true;
 	of_port = hf_scan_text(&s, "AER: ");
 	if (hf_scan_text(&s, "PCIe Bus Error: severity="))
-		bus_error(s, e);
-	else if (!of_port || !port_report(s, e))
+		read_bus_error(s, e);
+	else if (!of_port || !read_port_report(s, e))
 		return false;
 	e->code = HF_HEALTH_CODE_AER;
 	return e->severity != HF_HEALTH_UNSAID;
