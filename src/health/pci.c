@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* One to eight hexadecimal digits without "0x". */
-static bool hex(struct hf_scan *s, int digits_max, unsigned *ret_value)
+static bool read_hex(struct hf_scan *s, int digits_max, unsigned *ret_value)
 {
 	char text[11] = "0x";
 	struct hf_scan word, number;
@@ -28,13 +28,13 @@ static bool hex(struct hf_scan *s, int digits_max, unsigned *ret_value)
 }
 
 /* Numbers between colons: two (bus, device) or three (domain before them). */
-static bool numbers(struct hf_scan *s, unsigned ret_numbers[3])
+static bool read_numbers(struct hf_scan *s, unsigned ret_numbers[3])
 {
 	unsigned found[3];
 	int n = 0;
 
 	do {
-		if (n == 3 || !hex(s, 8, &found[n++]))
+		if (n == 3 || !read_hex(s, 8, &found[n++]))
 			return false;
 	} while (hf_scan_char(s, ':'));
 	if (n < 2)
@@ -51,9 +51,9 @@ bool hf_health_pci_normalize(const char *bytes, size_t len, char ret_text[HF_HEA
 	unsigned n[3], function = 0;
 
 	hf_scan_text(&s, "PCI:");
-	if (!numbers(&s, n))
+	if (!read_numbers(&s, n))
 		return false;
-	if (hf_scan_char(&s, '.') && !hex(&s, 1, &function))
+	if (hf_scan_char(&s, '.') && !read_hex(&s, 1, &function))
 		return false;
 	if (s.at != s.end || n[1] > 0xff || n[2] > 0x1f || function > 7)
 		return false;
