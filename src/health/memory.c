@@ -160,7 +160,7 @@ struct hf_health_device *hf_health_memory_find(const struct hf_health_memory *me
 	return found;
 }
 
-/* A boot ended what stood against it. */
+/* A boot has ended the device's faults. */
 static bool was_sick(const struct hf_health_device *d)
 {
 	for (size_t i = 0; i < d->faults_len; i++)

@@ -191,7 +191,7 @@ static void take_cleared(struct hf_health_brain *b, struct hf_health_device *d,
 	d->fatals_len = 0;
 	memset(d->fatals, 0, sizeof(d->fatals));
 	d->hold_until = 0;
-	hf_health_move(b, d, HF_HEALTH_CLEARED_BY_PERSON, "a person says that it is well");
+	hf_health_move(b, d, HF_HEALTH_CLEARED_BY_PERSON, "a person acknowledged the repair");
 }
 
 static void obey_order(struct hf_health_brain *b, struct hf_health_device *d,

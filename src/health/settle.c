@@ -194,7 +194,7 @@ static bool settle_calm(struct hf_health_brain *b, struct hf_health_device *d,
 {
 	/* The memory is old, and later faults are lost. */
 	if (d->state == HF_HEALTH_HEALTHY && b->memory->doubted)
-		return hf_health_move(b, d, HF_HEALTH_SILENT, "what was known of it is lost");
+		return hf_health_move(b, d, HF_HEALTH_SILENT, "its history is lost");
 	/* Without a detector that sees the device, quiet means nothing. */
 	if (d->state != HF_HEALTH_HEALTHY && is_quiet(b, d, s) && is_heard(b, d)) {
 		forget_weak(b, d);
@@ -203,7 +203,7 @@ static bool settle_calm(struct hf_health_brain *b, struct hf_health_device *d,
 	/* A device that is held stays Suspect through a silence. */
 	if (d->state == HF_HEALTH_SUSPECT && b->now < d->hold_until)
 		return false;
-	return !is_heard(b, d) && hf_health_move(b, d, HF_HEALTH_SILENT, "nobody sees it");
+	return !is_heard(b, d) && hf_health_move(b, d, HF_HEALTH_SILENT, "no detector sees it");
 }
 
 /* Healthy, Suspect, Degraded. */
@@ -213,8 +213,7 @@ static bool settle_running(struct hf_health_brain *b, struct hf_health_device *d
 	if (s->fatal)
 		return hf_health_move(b, d, HF_HEALTH_STOPPED, s->why);
 	if (s->covered && !s->weak)
-		return hf_health_move(b, d, HF_HEALTH_COVERED,
-				      "what stood against it is the node's");
+		return hf_health_move(b, d, HF_HEALTH_COVERED, "its fault is the node's");
 	if (s->weak && d->state == HF_HEALTH_HEALTHY)
 		return hf_health_move(b, d, HF_HEALTH_WEAK, s->why);
 	if (s->weak && d->state == HF_HEALTH_SUSPECT && hf_health_is_confirmed(b, d))
@@ -228,13 +227,12 @@ static bool settle_unhealthy(struct hf_health_brain *b, struct hf_health_device 
 	if (s->fatal)
 		return false;
 	if (s->covered && !s->mended)
-		return hf_health_move(b, d, HF_HEALTH_COVERED,
-				      "what stood against it is the node's");
+		return hf_health_move(b, d, HF_HEALTH_COVERED, "its fault is the node's");
 	if (s->weak)
 		return hf_health_move(b, d, HF_HEALTH_EASED, s->why);
 	return hf_health_move(b, d, HF_HEALTH_MENDED,
-			      s->covered ? "what stopped it has ended"
-					 : "nothing stands against it any more");
+			      s->covered ? "the fault that stopped it has ended"
+					 : "its faults have ended");
 }
 
 static bool settle_probation(struct hf_health_brain *b, struct hf_health_device *d,
