@@ -136,9 +136,8 @@ static int print_help(void)
 	puts("Run a training process, and report its steps to the node's agent\n\n"
 	     "Usage: holdfast exec [FLAGS] -- CMD…\n\nFlags:");
 	for (size_t i = 0; i < HF_ARRAY_LEN(flags); i++)
-		printf("  --%s%s%-*s %s\n", flags[i].name, flags[i].value != NULL ? " " : "",
-		       (int)(22 - strlen(flags[i].name)), hf_str_or(flags[i].value, ""),
-		       flags[i].help);
+		printf("  --%s %-*s %s\n", flags[i].name, (int)(22 - strlen(flags[i].name)),
+		       hf_str_or(flags[i].value, ""), flags[i].help);
 	return 0;
 }
 
