@@ -113,6 +113,7 @@ static void code_fault(struct codec *c, struct hf_health_fault *f)
 	NUMBER(c, "attached", f->attached);
 	NUMBER(c, "ofLoss", f->of_loss);
 	NUMBER(c, "covered", f->covered);
+	NUMBER(c, "ofPort", f->of_port);
 	NUMBER(c, "program", f->program);
 	NUMBER(c, "raised", f->raised);
 	NUMBER(c, "confirmed", f->confirmed);

@@ -54,6 +54,8 @@ static void what_was_written_is_read_again_to_the_byte(void **state)
 
 	live(&n);
 	snprintf(n.memory.devices[1].above, sizeof(n.memory.devices[1].above), "0000:9c:01.0");
+	assert_true(n.memory.devices[1].faults_len > 0);
+	n.memory.devices[1].faults[0].of_port = true;
 	journal = journal_of(&n);
 	hf_journal_encode(&journal, &one);
 	assert_ok(hf_journal_decode(one.data, one.len, arena, &again, &err), &err);

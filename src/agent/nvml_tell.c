@@ -355,13 +355,18 @@ static void say_why(const struct hf_nvml_record *r, bool another, char ret_why[H
 		snprintf(ret_why, size, HF_NVML_ERROR "%d", r->code);
 }
 
-/* The GPU belongs to a fabric, and the library tells the state of its registration.  Left out are GPUs that are cut into
- * instances, which use no links, and GPUs that do not answer, which have a fault of their own. */
-static bool is_of_fabric(const struct hf_nvml_device *d)
+/* The library tells the state of the GPU's registration.  A GPU that does not answer has a fault of its own. */
+static bool tells_of_fabric(const struct hf_nvml_device *d)
 {
 	return d->code == HF_NVML_OK && knows(d, HF_NVML_FABRIC_STATE) &&
+	       d->values[HF_NVML_FABRIC_STATE] <= HF_NVML_FABRIC_COMPLETED;
+}
+
+/* The GPU belongs to a fabric.  A GPU that is cut into instances uses no links. */
+static bool is_of_fabric(const struct hf_nvml_device *d)
+{
+	return tells_of_fabric(d) &&
 	       d->values[HF_NVML_FABRIC_STATE] != HF_NVML_FABRIC_UNSUPPORTED &&
-	       d->values[HF_NVML_FABRIC_STATE] <= HF_NVML_FABRIC_COMPLETED &&
 	       !(knows(d, HF_NVML_MIG_ON) && d->values[HF_NVML_MIG_ON] == 1);
 }
 
@@ -376,6 +381,7 @@ static void put_fabric(const struct hf_nvml_record *r, struct hf_health_sample *
 	for (size_t i = 0; i < r->devices_len; i++) {
 		const struct hf_nvml_device *d = &r->devices[i];
 
+		s->driver.fabric_none += tells_of_fabric(d) && !is_of_fabric(d);
 		if (!is_of_fabric(d))
 			continue;
 		s->driver.fabric_asked++;
@@ -386,6 +392,8 @@ static void put_fabric(const struct hf_nvml_record *r, struct hf_health_sample *
 		s->driver.fabric_state = narrow(d->values[HF_NVML_FABRIC_STATE]);
 		s->driver.fabric_status = narrow(d->values[HF_NVML_FABRIC_STATUS]);
 	}
+	if (s->driver.fabric_none < r->devices_len)
+		s->driver.fabric_none = 0;
 }
 
 /* Initializing failed, or all else: what of that is a fault of the driver? */

@@ -277,6 +277,15 @@ static void what_is_told_of_the_fabric_is_no_answer_of_a_device_and_counts_by_it
 	assert_int_equal(tell_one(b, HF_HEALTH_DRIVER, "").driver.fabric_asked, 1);
 	d[0].codes[HF_NVML_FABRIC_STATE] = HF_NVML_NO_FUNCTION;
 	assert_int_equal(tell_one(b, HF_HEALTH_DRIVER, "").driver.fabric_asked, 0);
+	assert_int_equal(tell_one(b, HF_HEALTH_DRIVER, "").driver.fabric_none, 0);
+	/* In state 0 a GPU belongs to no fabric: the first of two GPUs, then both. */
+	record_of(b, 2);
+	d[0].values[HF_NVML_FABRIC_STATE] = 0;
+	d[1].values[HF_NVML_FABRIC_STATE] = 3;
+	assert_int_equal(tell_one(b, HF_HEALTH_DRIVER, "").driver.fabric_none, 0);
+	d[1].values[HF_NVML_FABRIC_STATE] = 0;
+	assert_int_equal(tell_one(b, HF_HEALTH_DRIVER, "").driver.fabric_none, 2);
+	assert_int_equal(tell_one(b, HF_HEALTH_DRIVER, "").driver.fabric_asked, 0);
 	/* The driver answers this question without the device, so the device may be mute. */
 	record_of(b, 2);
 	all_fail(&d[1], HF_NVML_UNKNOWN);

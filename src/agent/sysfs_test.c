@@ -219,7 +219,7 @@ static void the_ports_above_a_device_are_those_of_its_place_in_the_tree(void **s
 
 static void of_more_ports_than_fit_those_next_to_the_device_are_known(void **state)
 {
-	char above[HF_HEALTH_ABOVE_MAX], target[1024] = "";
+	char above[HF_HEALTH_ABOVE_MAX], target[1024] = "", port[HF_HEALTH_DEVICE_MAX];
 	size_t len = 0;
 
 	(void)state;
@@ -227,12 +227,12 @@ static void of_more_ports_than_fit_those_next_to_the_device_are_known(void **sta
 		len += (size_t)snprintf(target + len, sizeof(target) - len, "0000:%02x:00.0/", i);
 	snprintf(target + len, sizeof(target) - len, "0000:ff:00.0");
 	hf_sysfs_list_above(target, above);
-	assert_true(hf_health_is_above(above, "0000:1f:00.0"));
-	assert_true(hf_health_is_above(above, "0000:18:00.0"));
-	assert_false(hf_health_is_above(above, "0000:00:00.0"));
-	assert_false(hf_health_is_above(above, "0000:ff:00.0"));
-	assert_false(hf_health_is_above(above, "0000:1f:00"));
-	assert_false(hf_health_is_above(above, ""));
+	assert_true(hf_health_find_above(above, "0000:1f:00.0", port) >= 0);
+	assert_true(hf_health_find_above(above, "0000:10:00.0", port) >= 0);
+	assert_false(hf_health_find_above(above, "0000:00:00.0", port) >= 0);
+	assert_false(hf_health_find_above(above, "0000:ff:00.0", port) >= 0);
+	assert_false(hf_health_find_above(above, "0000:1f:00", port) >= 0);
+	assert_false(hf_health_find_above(above, "", port) >= 0);
 }
 
 static void what_is_no_accelerator_of_this_node_is_passed_over(void **state)

@@ -39,9 +39,12 @@ bool hf_unplaced_is_kept(const struct hf_health_evidence *evidence)
 bool hf_unplaced_fits(const struct hf_health_evidence *evidence,
 		      const struct hf_health_presence *device)
 {
+	char port[HF_HEALTH_DEVICE_MAX];
+
 	return hf_streq(evidence->device, device->id) ||
-	       hf_streq(evidence->device, device->alias) ||
-	       hf_health_is_above(device->above, evidence->device);
+	       hf_health_pci_same_device(evidence->device, device->id) ||
+	       hf_health_pci_same_device(evidence->device, device->alias) ||
+	       hf_health_find_above(device->above, evidence->device, port) >= 0;
 }
 
 bool hf_unplaced_keep(struct hf_unplaced *list, const struct hf_health_evidence *evidence,

@@ -25,7 +25,7 @@ struct hf_unplaced *hf_unplaced_destroy(struct hf_unplaced *list); /* NULL is fi
 
 /* The evidence is of a kind that the brain drops if it does not know the device. */
 bool hf_unplaced_is_kept(const struct hf_health_evidence *evidence);
-/* The evidence is of that device, or of a port above it. */
+/* The evidence is of that device, of another function of it, or of a port above it. */
 bool hf_unplaced_fits(const struct hf_health_evidence *evidence,
 		      const struct hf_health_presence *device);
 /* Keeps the evidence unless it fits one of the devices, or the span is over.  True: it is kept. */

@@ -46,6 +46,25 @@ static void evidence_about_a_port_waits_for_a_device_below_it(void **state)
 	hf_unplaced_destroy(list);
 }
 
+static void evidence_about_another_function_waits_for_its_device(void **state)
+{
+	struct hf_unplaced *list = hf_unplaced_create(0);
+	struct hf_health_evidence audio = evidence_of("0000:9d:00.1"), found;
+	struct hf_health_evidence management = evidence_of("0000:18:00.1");
+	struct hf_health_presence own = gpu("0000:9d:00.0", "0000:9c:01.0");
+	struct hf_health_presence below =
+		gpu("0000:1a:00.0", "0000:17:01.0 0000:18:00.0 0000:19:00.0");
+
+	(void)state;
+	hf_unplaced_keep(list, &audio, NULL, 0, HF_SECOND);
+	hf_unplaced_keep(list, &management, NULL, 0, HF_SECOND);
+	assert_true(hf_unplaced_take(list, &own, &found));
+	assert_string_equal(found.device, "0000:9d:00.1");
+	assert_true(hf_unplaced_take(list, &below, &found));
+	assert_string_equal(found.device, "0000:18:00.1");
+	hf_unplaced_destroy(list);
+}
+
 static void evidence_about_a_known_device_is_not_kept(void **state)
 {
 	struct hf_unplaced *list = hf_unplaced_create(0);
@@ -89,6 +108,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(evidence_about_a_port_waits_for_a_device_below_it),
+		cmocka_unit_test(evidence_about_another_function_waits_for_its_device),
 		cmocka_unit_test(evidence_about_a_known_device_is_not_kept),
 		cmocka_unit_test(the_list_has_limits_of_time_and_length),
 	};

@@ -2,6 +2,8 @@
  * Copyright The Holdfast authors */
 #include "exec/cause.h"
 
+#include "exec/form.h"
+
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,83 +22,25 @@ const char *hf_exec_cause_name(enum hf_exec_cause cause)
 	}
 }
 
-/* ---- who says it ------------------------------------------------------------------------------- */
+/* ---- errors ------------------------------------------------------------------------------------ */
 
-/* What stands right before a sentence where it is an error's: as frameworks, tools and the kernel print
- * it, in small letters.  '#' is a number, also in parentheses, '@' a word, '*' anything; none is empty. */
-static const char *const of_runtime[] = {
-	/* torch, ggml, Paddle, TensorFlow, old torch */
-	"cuda error: ",
-	"hip error: ",
-	"cuda driver error: ",
-	"cuda runtime error: ",
-	"cuda error #: ",
-	"cuda error#, ",
-	"cuda error at @: ",
-	"cuda runtime error # : ",
-	/* the names of the codes: XLA, CuPy, Kokkos */
-	"cuda_error_@: ",
-	"cudaerror@: ",
-	"hip_error_@: ",
-	"hiperror@: ",
-	/* NCCL and its tests */
-	"cuda failure '",
-	"cuda failure # '",
-	"cuda failure @ '",
-	"hip failure '",
-	"hip failure # '",
-	"hip failure @ '",
-	"cuda failure: ",
-	/* Triton, TensorRT, MXNet, and a macro that many copy */
-	"triton error [cuda]: ",
-	"triton error [hip]: ",
-	"cuda runtime (",
-	"cuda: ",
-	"gpuassert: ",
-	/* Numba, DALI, RMM, the samples of CUDA and of cuda-python: before a name */
-	"cudaerror: ",
-	"call to @ results in ",
-	"cuda runtime api error ",
-	"cuda driver api error ",
-	"cuda error at: @: ",
-	"cuda error at @ code=#",
-	"cuda error code=#(b'",
-	NULL,
-};
-
-static const char *const of_nvml[] = {
-	"nvml: ",
-	"nvml error: ",
-	"nvml error #: ",
-	"nvmlerror: ",
-	"nvmlerror_@: ",
-	"nvml_error_@: ",
-	"nvml@ failed: ",
-	"unable to determine the device handle for gpu @: ",
-	"unable to determine the device handle for gpu@: ",
-	"unable to determine the device handle for gpu@: @: ",
-	NULL,
-};
-
-static const char *const of_kernel[] = {"nvrm: *, ", "nvrm: *: ", NULL};
-
-/* ---- what is said ------------------------------------------------------------------------------ */
-
+/* A row of errors.def that names a cause. */
 struct sentence {
 	const char *name; /* as the header has it */
 	const char *text; /* as the library prints it; "" */
 	int number;
 	enum hf_exec_cause cause;
-	const char *const *labels;
+	enum hf_exec_form_kind label; /* the forms that stand before it */
 };
 
-#define LABELS_RUNTIME of_runtime
-#define LABELS_DRIVER of_runtime
-#define LABELS_HIP of_runtime
-#define LABELS_NVML of_nvml
-#define LABELS_KERNEL of_kernel
+#define LABEL_RUNTIME HF_EXEC_FORM_RUNTIME
+#define LABEL_DRIVER HF_EXEC_FORM_RUNTIME
+#define LABEL_HIP HF_EXEC_FORM_RUNTIME
+#define LABEL_NVML HF_EXEC_FORM_NVML
+#define LABEL_KERNEL HF_EXEC_FORM_KERNEL
+#define LABEL_CONTAINER HF_EXEC_FORM_CONTAINER
 
-#define ROW(library, number, name, cause, text) {name, text, number, cause, LABELS_##library},
+#define ROW(library, number, name, cause, text) {name, text, number, cause, LABEL_##library},
 #define ROW_DEVICE_FATAL(library, number, name, text)                                              \
 	ROW(library, number, name, HF_EXEC_CAUSE_DEVICE_FATAL, text)
 #define ROW_DEVICE_TRANSIENT(library, number, name, text)                                          \
@@ -108,32 +52,12 @@ struct sentence {
 #define ROW_APPLICATION(library, number, name, text)
 #define E(library, number, name, class, text, source, why) ROW_##class(library, number, name, text)
 
-/* Those of the errors that name a cause; two rows may share a text. */
+/* Two rows may share a text. */
 static const struct sentence sentences[] = {
 #include "exec/errors.def"
 };
 
 /* ---- matching ---------------------------------------------------------------------------------- */
-
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
-static bool is_small(char c)
-{
-	return c >= 'a' && c <= 'z';
-}
-
-static char small(char c)
-{
-	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
-static bool is_of_word(char c)
-{
-	return is_digit(c) || is_small(small(c));
-}
 
 static bool ends_with(const char *text, size_t len, const char *end)
 {
@@ -142,21 +66,32 @@ static bool ends_with(const char *text, size_t len, const char *end)
 	return len >= n && memcmp(text + len - n, end, n) == 0;
 }
 
-/* A label may begin there.  Behind a quotation mark it is an error only as an exception's text: else it
- * is a program's own list, or its source in a traceback. */
+/* The line is indented by two blanks at least, also behind the mark of a launcher ("[rank3]: "): Python prints source so. */
+static bool is_indented(const char *line, size_t len)
+{
+	const char *end = len > 0 && line[0] == '[' ? memchr(line, ':', len) : NULL;
+	size_t at = end != NULL ? (size_t)(end + 1 - line) : 0;
+
+	return at + 2 < len && line[at] == ' ' && line[at + 1] == ' ';
+}
+
+/* A label may begin there.  Behind a quotation mark it is an error only as an exception's text that a program prints: else
+ * it is a program's own list, or its source in a traceback. */
 static bool may_begin(const char *line, size_t at)
 {
 	char before = at > 0 ? line[at - 1] : ' ';
 
 	if (before == '\'' || before == '"')
-		return ends_with(line, at - 1, "Error(") || ends_with(line, at - 1, "Exception(");
-	return !is_of_word(before);
+		return (ends_with(line, at - 1, "Error(") ||
+			ends_with(line, at - 1, "Exception(")) &&
+		       !is_indented(line, at);
+	return !hf_exec_is_of_word(before);
 }
 
 static bool stands_for(char wildcard, char c)
 {
 	switch (wildcard) {
-	case '#': return is_digit(c) || c == '(' || c == ')';
+	case '#': return hf_exec_is_digit(c) || c == '(' || c == ')';
 	case '@': return c != ' ';
 	default: return true;
 	}
@@ -171,7 +106,7 @@ static bool is_labelled(const char *line, size_t len, const char *label, size_t 
 		return may_begin(line, len);
 	last = label[--label_len];
 	if (strchr("#@*", last) == NULL)
-		return len > 0 && small(line[len - 1]) == last &&
+		return len > 0 && hf_exec_small(line[len - 1]) == last &&
 		       is_labelled(line, len - 1, label, label_len);
 	while (len > 0 && stands_for(last, line[len - 1]))
 		if (is_labelled(line, --len, label, label_len))
@@ -190,19 +125,19 @@ static bool is_of_place(const char *word, size_t len)
 	return false;
 }
 
-/* The sentence is over: nothing but a place or a remark is behind it, "at FILE", "(code 214)". */
+/* The sentence ends there: only a place or a remark follows, "at FILE", "(code 214)". */
 static bool is_over(const char *rest, size_t len)
 {
 	size_t n = 0;
 
 	if (len == 0)
 		return true;
-	/* A clause more is a program's own ("…, retrying"). */
+	/* A further clause makes it a program's own sentence ("…, retrying"). */
 	if (len > 1 && rest[0] == ',' && rest[1] == ' ')
 		rest++, len--;
 	if (rest[0] != ' ')
-		return !is_of_word(rest[0]) && rest[0] != '_' && rest[0] != '-';
-	for (rest++, len--; n < len && is_small(rest[n]); n++)
+		return !hf_exec_is_of_word(rest[0]) && rest[0] != '_' && rest[0] != '-';
+	for (rest++, len--; n < len && hf_exec_is_small(rest[n]); n++)
 		continue;
 	/* A number, a new sentence, the name of a file. */
 	if (n == 0 || (n < len && rest[n] != ' ' && rest[n] != ','))
@@ -212,12 +147,13 @@ static bool is_over(const char *rest, size_t len)
 
 static bool begins_with(const char *text, size_t len, const char *start)
 {
-	size_t n;
+	size_t n = 0;
 
-	if (start[0] == '\0' || len < 2 || text[0] != start[0] || text[1] != start[1])
-		return false;
-	n = strlen(start);
-	return len >= n && memcmp(text, start, n) == 0;
+	/* libnvidia-container prints all texts in small letters. */
+	for (; start[n] != '\0'; n++)
+		if (n == len || hf_exec_small(text[n]) != hf_exec_small(start[n]))
+			return false;
+	return n > 0;
 }
 
 /* PyTorch's cudaGetDeviceCount prints the number alone: "Error 802: …". */
@@ -226,13 +162,15 @@ static bool is_numbered(const char *line, size_t at, const struct sentence *sent
 	char label[32];
 	int n = snprintf(label, sizeof(label), "error %d: ", sentence->number);
 
-	return sentence->labels == of_runtime && is_labelled(line, at, label, (size_t)n);
+	return sentence->label == HF_EXEC_FORM_RUNTIME && is_labelled(line, at, label, (size_t)n);
 }
 
 static bool is_said(const char *line, size_t at, const struct sentence *sentence)
 {
-	for (const char *const *label = sentence->labels; *label != NULL; label++)
-		if (is_labelled(line, at, *label, strlen(*label)))
+	const char *label;
+
+	for (size_t i = 0; (label = hf_exec_form_next(sentence->label, &i)) != NULL;)
+		if (is_labelled(line, at, label, strlen(label)))
 			return true;
 	return is_numbered(line, at, sentence);
 }
@@ -278,11 +216,12 @@ static uint64_t first_letters(void)
 	uint64_t letters = 0;
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(sentences); i++)
-		letters |= letter_bit(sentences[i].name[0]) | letter_bit(sentences[i].text[0]);
+		letters |= letter_bit(hf_exec_small(sentences[i].name[0])) |
+			   letter_bit(hf_exec_small(sentences[i].text[0]));
 	return letters;
 }
 
-static enum hf_exec_cause cause_at(const char *line, size_t len, size_t at)
+static enum hf_exec_cause find_cause_at(const char *line, size_t len, size_t at)
 {
 	for (size_t i = 0; i < HF_ARRAY_LEN(sentences); i++) {
 		const struct sentence *sentence = &sentences[i];
@@ -295,6 +234,68 @@ static enum hf_exec_cause cause_at(const char *line, size_t len, size_t at)
 	return HF_EXEC_CAUSE_NONE;
 }
 
+/* ---- what the line is about -------------------------------------------------------------------------- */
+
+static bool may_stand_beside_level(char c)
+{
+	return strchr(" [](){}|<>\":=,.;", c) != NULL;
+}
+
+/* "RuntimeWarning" and the like of Python. */
+static bool is_mild(const char *word, size_t len)
+{
+	return hf_exec_form_is_word(word, len, HF_EXEC_FORM_MILD) ||
+	       (len > strlen("Warning") && ends_with(word, len, "Warning"));
+}
+
+/* The first level before the error says that the program goes on. */
+static bool has_mild_level(const char *before, size_t len)
+{
+	for (size_t at = 0, n; at < len; at += n + 1) {
+		for (n = 0; at + n < len && !may_stand_beside_level(before[at + n]); n++)
+			continue;
+		if (is_mild(before + at, n))
+			return true;
+		if (hf_exec_form_is_word(before + at, n, HF_EXEC_FORM_GRAVE))
+			return false;
+	}
+	return false;
+}
+
+static bool has_recovered_word(const char *line, size_t len)
+{
+	for (size_t at = 0, n; at < len; at += n + 1) {
+		for (n = 0; at + n < len && hf_exec_is_of_word(line[at + n]); n++)
+			continue;
+		if (hf_exec_form_is_word(line + at, n, HF_EXEC_FORM_RECOVERED))
+			return true;
+	}
+	return false;
+}
+
+static bool holds_phrase(const char *line, size_t len, enum hf_exec_form_kind kind)
+{
+	const char *form;
+
+	for (size_t i = 0; (form = hf_exec_form_next(kind, &i)) != NULL;)
+		for (size_t at = 0; at < len; at++)
+			if (begins_with(line + at, len - at, form))
+				return true;
+	return false;
+}
+
+/* The line reports the error at that place as a failure: not a program's source, and no error that the program has got
+ * over, as far as the line tells. */
+static bool is_failure(const char *line, size_t len, size_t at)
+{
+	if (holds_phrase(line, at, HF_EXEC_FORM_SOURCE))
+		return false;
+	if (holds_phrase(line, at, HF_EXEC_FORM_REPORTED))
+		return true;
+	return !hf_exec_form_any_in(line, at, HF_EXEC_FORM_LOG) && !has_mild_level(line, at) &&
+	       !has_recovered_word(line, len);
+}
+
 enum hf_exec_cause hf_exec_cause_of(const char *line, size_t len)
 {
 	uint64_t letters = 0; /* most lines have no label, and need none */
@@ -305,8 +306,12 @@ enum hf_exec_cause hf_exec_cause_of(const char *line, size_t len)
 			continue;
 		if (letters == 0)
 			letters = first_letters();
-		if ((letters & letter_bit(line[at])) != 0)
-			cause = cause_at(line, len, at);
+		if ((letters & letter_bit(hf_exec_small(line[at]))) == 0)
+			continue;
+		cause = find_cause_at(line, len, at);
+		/* A line may hold another error behind one that is no failure. */
+		if (cause != HF_EXEC_CAUSE_NONE && !is_failure(line, len, at))
+			cause = HF_EXEC_CAUSE_NONE;
 	}
 	return cause;
 }

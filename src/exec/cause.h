@@ -19,20 +19,20 @@ enum hf_exec_cause {
 	HF_EXEC_CAUSE_DEVICE_FATAL = 220,
 	HF_EXEC_CAUSE_DEVICE_TRANSIENT = 221,
 	HF_EXEC_CAUSE_FABRIC = 222,
-	HF_EXEC_CAUSE_STRAGGLER = 223, /* kept free: nobody is ended for being slow */
+	HF_EXEC_CAUSE_STRAGGLER = 223, /* reserved: no process is ended because it is slow */
 	HF_EXEC_CAUSE_DRIVER = 224,
 	HF_EXEC_CAUSE_HANG = 225,
-	HF_EXEC_CAUSE_NO_CONTACT = 226, /* it fenced itself: fence.c */
+	HF_EXEC_CAUSE_NO_CONTACT = 226, /* the fence has ended CMD: fence.c */
 };
 
 /* "device-fatal", …; "" for NONE */
 const char *hf_exec_cause_name(enum hf_exec_cause cause);
 
 /*
- * What a line of a program's stderr says of the cause, if it says so without doubt: whole sentences of the
- * driver's and the runtime's own, behind what they or the frameworks put before an error; the same words
- * in a program's own sentence are none.  Never those that also follow from a peer's death or a program's
- * mistake.  Whose line it is, exec/whose.h says.
+ * The cause that a line of a program's stderr names.  The line must hold a whole error message of a
+ * library (errors.def) behind a form that the library or a framework prints before it (forms.def).  The
+ * same words in a program's own sentence name none, nor does an error that may also follow from a peer's
+ * death or from a mistake of the program.  exec/origin.h says whether the line may be another rank's.
  */
 enum hf_exec_cause hf_exec_cause_of(const char *line, size_t len);
 

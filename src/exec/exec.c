@@ -21,29 +21,29 @@
 #include <time.h>
 #include <unistd.h>
 
-/* An agent calls a rank lost that says nothing for 30 s. */
+/* The agent calls a rank lost if it hears nothing for 30 s. */
 #define BEAT_MS 5000
-/* Of others', too: who floods our socket does not hold up the fence. */
+/* The limit counts reports of strangers too, so a flood on the socket does not delay the fence. */
 #define REPORTS_AT_ONCE 1024
-/* Steps faster than this are told in part: the last always. */
+/* Of steps faster than this only some are sent, the last one always. */
 #define STEP_GAP_MS 20
-/* A program's attempt below that is a count of its restarts under us, no time or other large number. */
+/* An attempt below that is a count of restarts below CMD; a larger one is a time or the like. */
 #define RESTARTS_MAX 1000
-/* After each SIGABRT, which makes interpreters print their stacks. */
+/* The limit for interpreters to print their stacks after SIGABRT. */
 #define STACKS_MS 10000
-/* More than this beyond what was asked for is time that we did not have. */
+/* If poll() takes this much longer than its timeout, the process was frozen meanwhile. */
 #define FROZEN_MS 2000
-/* The operator takes the rank for stopped ten seconds after the fence's limit. */
+/* The operator assumes that the rank has stopped ten seconds after the fence's limit. */
 #define FENCE_LOOK_MS 1000
-/* What SIGKILL has not ended by then waits for a disk or a driver, and may wait for ever. */
+/* A process that SIGKILL has not ended by then waits for a disk or a driver, perhaps for ever. */
 #define REST_MS 5000
 #define REST_LOOK_MS 5
-/* For what is left in the pipe once CMD has ended, while nobody reads our stderr. */
+/* The limit for the rest of the pipe after CMD has ended, if the reader of stderr is slow. */
 #define DRAIN_MS 2000
-/* poll() calls a pipe writable when so much fits. */
+/* poll() calls a pipe writable when this many bytes fit. */
 #define CHUNK 4096
 
-/* See causes_since_s(). */
+/* See find_cause_start_s(). */
 #define CAUSE_S 60
 #define CAUSE_STANDS_S 3600
 #define STEP_ENDS_S 5
@@ -60,21 +60,21 @@ struct exec {
 	char chunk[CHUNK];     /* of CMD's stderr, on its way to ours */
 	size_t chunk_len, chunk_at;
 	pid_t child;
-	bool ended, over; /* over: it will not be waited for */
+	bool ended, over; /* over: the loop does not wait for CMD any more */
 	int status;
-	size_t left; /* processes that outlive us */
+	size_t left; /* processes that SIGKILL did not end */
 	enum ending ending;
 	bool foreground, group, killed;
-	bool stopped;    /* until the ranks below CMD have printed their stacks */
-	bool background; /* the shell went on with us there */
+	bool stopped;    /* CMD stands still until the ranks below it have printed their stacks */
+	bool background; /* the shell continued this process in the background */
 	uint64_t attempt;
 	int64_t now_ms, beat_at_ms, kill_at_ms, fence_at_ms;
-	int64_t stopped_ms; /* of which CMD had nothing */
-	int64_t step_ms;    /* some rank advanced */
-	int64_t signal_ms;  /* of what told it to end, on the clock without those */
+	int64_t stopped_ms; /* time in which CMD could not run */
+	int64_t step_ms;    /* the last time that a rank advanced */
+	int64_t signal_ms;  /* the signal that asks CMD to end came then, without stopped_ms */
 	int signal;
 	struct hf_progress progress;
-	int32_t hung_rank; /* -1: all, or it has no number */
+	int32_t hung_rank; /* -1: all ranks, or a rank without a number */
 	bool any_step, step_waits;
 	struct hf_beat step; /* the last one */
 	int64_t told_at_ms;
@@ -84,27 +84,27 @@ static int64_t clock_ms(void)
 {
 	struct timespec ts;
 
-	/* A machine that slept has let the time pass for its peers too. */
+	/* It counts the time that the machine slept: the peers' time has passed as well. */
 	(void)clock_gettime(CLOCK_BOOTTIME, &ts);
 	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
 /* ---- the agent --------------------------------------------------------------------------------- */
 
-static void tell_step(struct exec *x)
+static void send_step(struct exec *x)
 {
 	x->step_waits = false;
 	x->told_at_ms = x->now_ms;
 	(void)hf_exec_link_send(&x->link, &x->step);
 }
 
-/* The time that CMD had. */
-static int64_t running_ms(const struct exec *x)
+/* The clock without the time in which CMD could not run. */
+static int64_t measure_running_ms(const struct exec *x)
 {
 	return x->now_ms - x->stopped_ms;
 }
 
-static void take_reports(struct exec *x)
+static void receive_reports(struct exec *x)
 {
 	int64_t advanced_ms = x->progress.advanced_ms;
 	struct hf_beat beat;
@@ -112,18 +112,18 @@ static void take_reports(struct exec *x)
 	pid_t pid;
 
 	while (hf_exec_link_receive(&x->link, &left, &beat, &pid)) {
-		/* That it lives we say ourselves, and it is no step: a thread of its own may say it. */
+		/* A report without a step may come from a thread of its own, and the beat is sent anyway. */
 		if (!beat.has_step)
 			continue;
-		/* Several ranks report through us: none's last step is lost. */
+		/* Several ranks may report here, and the last step of each is sent. */
 		if (x->step_waits && beat.rank != x->step.rank)
-			tell_step(x);
-		/* What a launcher inside counts begins anew with each container. */
+			send_step(x);
+		/* The count of a launcher inside begins anew with each container. */
 		if (beat.attempt < RESTARTS_MAX)
 			beat.attempt += x->attempt;
-		/* Not the program's to say. */
+		/* The flag sets the fence, not the program. */
 		beat.fence_s = 0;
-		hf_progress_take(&x->progress, "/proc", &beat, pid, running_ms(x));
+		hf_progress_take(&x->progress, "/proc", &beat, pid, measure_running_ms(x));
 		if (x->ending == ENDS_TOLD &&
 		    hf_progress_outlives(&x->progress, x->signal, x->signal_ms))
 			x->ending = ENDS_ITSELF;
@@ -131,20 +131,20 @@ static void take_reports(struct exec *x)
 		x->step = beat;
 		x->step_waits = true;
 		if (x->now_ms - x->told_at_ms >= STEP_GAP_MS)
-			tell_step(x);
+			send_step(x);
 	}
 	if (x->progress.advanced_ms != advanced_ms)
 		x->step_ms = x->now_ms;
 }
 
-static void beat(struct exec *x)
+static void send_beat(struct exec *x)
 {
-	/* An agent that was renewed learns from it where we stand. */
+	/* An agent that has started anew learns the last step from it. */
 	struct hf_beat alive =
 		x->any_step ? x->step : (struct hf_beat){.rank = -1, .attempt = x->attempt};
 
 	if (x->step_waits && x->now_ms - x->told_at_ms >= STEP_GAP_MS)
-		tell_step(x);
+		send_step(x);
 	if (x->now_ms < x->beat_at_ms)
 		return;
 	alive.fence_s = x->options->fence_s;
@@ -154,8 +154,8 @@ static void beat(struct exec *x)
 
 /* ---- CMD --------------------------------------------------------------------------------------- */
 
-/* CMD has the terminal, where we have it to give. */
-static void go_on(struct exec *x)
+/* Continues CMD; gives it the terminal if the own group has the foreground. */
+static void continue_cmd(struct exec *x)
 {
 	if (x->foreground && tcgetpgrp(STDIN_FILENO) == getpgrp()) {
 		(void)tcsetpgrp(STDIN_FILENO, x->child);
@@ -164,8 +164,8 @@ static void go_on(struct exec *x)
 	(void)kill(x->group ? -x->child : x->child, SIGCONT);
 }
 
-/* All of our group stops, and what stands beside us in a pipe with it: it got no signal where CMD has a
- * group of its own.  False: it did not, for there is no shell that would continue it. */
+/* Stops the own process group: if CMD has a group of its own, the other programs of a pipeline got no signal.  False: the
+ * group did not stop, for no shell would continue it. */
 static bool stop_group(int signum)
 {
 	const struct timespec none = {0};
@@ -177,26 +177,26 @@ static bool stop_group(int signum)
 	sigaddset(&set, signum);
 	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
 	(void)sigprocmask(SIG_BLOCK, &set, NULL);
-	/* Taken here: later it would undo the next stop. */
+	/* A SIGCONT that is handled later would undo the next stop. */
 	sigemptyset(&set);
 	sigaddset(&set, SIGCONT);
 	return sigtimedwait(&set, NULL, &none) == SIGCONT;
 }
 
-/* CMD was stopped by the terminal (Ctrl-Z), and the shell waits for us. */
+/* The terminal has stopped CMD (Ctrl-Z), and the shell waits for this process to stop. */
 static void stop_too(struct exec *x, int signum)
 {
 	int64_t since = clock_ms();
-	/* Nobody could watch the fence meanwhile. */
+	/* A stopped process cannot watch the fence. */
 	bool stopped = x->options->fence_s == 0 && stop_group(signum);
 	pid_t foreground = x->foreground ? tcgetpgrp(STDIN_FILENO) : -1;
 
 	x->now_ms = clock_ms();
 	x->stopped_ms += x->now_ms - since;
 	x->background = x->foreground && foreground != getpgrp() && foreground != x->child;
-	/* What stops for want of the terminal would do so again. */
+	/* A CMD that stopped because it needs the terminal would stop again. */
 	if (stopped || signum == SIGTSTP)
-		go_on(x);
+		continue_cmd(x);
 }
 
 static bool has_terminal(void)
@@ -212,16 +212,16 @@ static void take_stop(struct exec *x, pid_t pid)
 {
 	siginfo_t info = {.si_pid = 0};
 
-	/* Not its end, if it has come since. */
+	/* CMD may have ended since; its end is not taken here. */
 	if (waitid(P_PID, (id_t)pid, &info, WSTOPPED | WNOHANG) != 0 || info.si_pid != x->child ||
 	    (x->ending != ENDS_ITSELF && x->ending != ENDS_TOLD))
 		return;
-	/* Whoever sends SIGSTOP continues it. */
+	/* The sender of SIGSTOP continues CMD. */
 	if (info.si_status != SIGSTOP && has_terminal())
 		stop_too(x, info.si_status);
 }
 
-static void reap(struct exec *x)
+static void reap_children(struct exec *x)
 {
 	int status;
 
@@ -235,8 +235,8 @@ static void reap(struct exec *x)
 			take_stop(x, info.si_pid);
 			continue;
 		}
-		/* Once reaped it is nobody's, and its last words would be a stranger's. */
-		take_reports(x);
+		/* A process that is reaped is no descendant any more, and its last reports would not count. */
+		receive_reports(x);
 		if (waitpid(info.si_pid, &status, WNOHANG) != info.si_pid)
 			return;
 		if (info.si_pid != x->child)
@@ -246,7 +246,7 @@ static void reap(struct exec *x)
 	}
 }
 
-static bool ends(uint32_t signum)
+static bool is_end_signal(uint32_t signum)
 {
 	return signum == SIGTERM || signum == SIGINT || signum == SIGHUP || signum == SIGQUIT;
 }
@@ -255,28 +255,29 @@ static void take_end(struct exec *x, int signum)
 {
 	x->ending = ENDS_TOLD;
 	x->signal = signum;
-	x->signal_ms = running_ms(x);
+	x->signal_ms = measure_running_ms(x);
 }
 
-static void on_signals(struct exec *x)
+static void handle_signals(struct exec *x)
 {
 	struct signalfd_siginfo info;
 
 	while (read(x->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD) {
-			reap(x);
+			reap_children(x);
 			continue;
 		}
-		/* Of our own writes, and of a terminal whose foreground is CMD's. */
+		/* Own writes raise SIGPIPE; a terminal raises the others while CMD has its foreground. */
 		if (info.ssi_signo == SIGPIPE || info.ssi_signo == SIGTTOU ||
 		    info.ssi_signo == SIGTTIN)
 			continue;
 		if (info.ssi_signo == SIGCONT && !x->ended) {
-			go_on(x);
+			continue_cmd(x);
 			continue;
 		}
-		/* A script that ends all of its group ends us with it: that is its own end. */
-		if (ends(info.ssi_signo) && (x->ending == ENDS_ITSELF || x->ending == ENDS_TOLD) &&
+		/* If a process below signals the whole group, CMD ends by itself. */
+		if (is_end_signal(info.ssi_signo) &&
+		    (x->ending == ENDS_ITSELF || x->ending == ENDS_TOLD) &&
 		    !hf_rest_is_below("/proc", (pid_t)info.ssi_pid))
 			take_end(x, (int)info.ssi_signo);
 		if (!x->ended)
@@ -292,8 +293,8 @@ static void abort_cmd(struct exec *x)
 	(void)kill(x->child, SIGCONT);
 }
 
-/* The stacks that are wanted are those of who hangs.  A launcher above stands still meanwhile: one that lost
- * its ranks would begin them anew, end those that have not printed theirs, or call it well. */
+/* Asks the ranks that hang for their stacks.  A launcher stands still meanwhile: when it loses a rank, it would start the
+ * ranks anew, or end those that have not printed their stacks, or end with code 0. */
 static void abort_ranks(struct exec *x)
 {
 	x->ending = ENDS_HUNG;
@@ -315,7 +316,7 @@ static void end_hung(struct exec *x)
 		if (late || hf_progress_signal(&x->progress, "/proc", x->child, 0) == 0)
 			abort_cmd(x);
 	} else if (late) {
-		/* Once was enough, if anything is. */
+		/* A second SIGKILL would change nothing. */
 		x->over = x->killed;
 		x->killed = true;
 		(void)kill(x->child, SIGKILL);
@@ -328,12 +329,12 @@ static void watch_for_hang(struct exec *x)
 	if (x->ending == ENDS_HUNG)
 		end_hung(x);
 	else if (x->options->hang_after_s > 0 && x->ending == ENDS_ITSELF &&
-		 hf_progress_stalls(&x->progress, "/proc", running_ms(x),
+		 hf_progress_stalls(&x->progress, "/proc", measure_running_ms(x),
 				    (int64_t)x->options->hang_after_s * 1000, &x->hung_rank))
 		abort_ranks(x);
 }
 
-/* At once, and without a word: what it would still write, another may be writing by now. */
+/* Ends CMD at once: its replacement may already write the same files. */
 static void watch_for_contact(struct exec *x)
 {
 	if (x->options->fence_s == 0 || x->now_ms < x->fence_at_ms)
@@ -345,9 +346,9 @@ static void watch_for_contact(struct exec *x)
 	x->over = true;
 }
 
-/* Of what CMD left behind we are the parent now; in a container all of it would die with us.  None of
- * them holds up the others' end: all are told first, and again as long as any runs. */
-static void end_rest(struct exec *x)
+/* Ends the processes that CMD left behind; this process is their parent now.  SIGKILL goes to all of them before any is
+ * waited for, and again as long as one runs. */
+static void end_descendants(struct exec *x)
 {
 	int64_t until = clock_ms() + REST_MS;
 
@@ -357,14 +358,14 @@ static void end_rest(struct exec *x)
 		(void)kill(x->child, SIGKILL);
 	for (;;) {
 		x->left = hf_rest_kill("/proc");
-		reap(x);
+		reap_children(x);
 		if (x->left == HF_REST_UNKNOWN)
 			x->left = x->ended ? 0 : 1;
 		if (x->left == 0 || clock_ms() >= until)
 			break;
 		(void)poll(NULL, 0, REST_LOOK_MS);
 	}
-	/* The one that a stranger traces is reaped by nobody. */
+	/* If another process traces CMD, CMD cannot be reaped. */
 	if (!x->ended)
 		x->status = SIGKILL;
 	x->ended = true;
@@ -390,7 +391,7 @@ static void read_stderr(struct exec *x)
 	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
 		stop_reading(x);
 	} else if (x->ended) {
-		/* Nothing is left, and who may still hold the other end is not waited for. */
+		/* The pipe is empty.  Another process may hold its other end for ever. */
 		stop_reading(x);
 	}
 }
@@ -403,7 +404,7 @@ static void write_stderr(struct exec *x)
 		x->chunk_at += (size_t)n;
 	} else if (n < 0 && errno != EAGAIN && errno != EINTR) {
 		x->chunk_len = x->chunk_at = 0;
-		/* Who writes to a stderr that nobody reads is to notice. */
+		/* The next write of CMD raises SIGPIPE, as without `holdfast exec`. */
 		if (errno == EPIPE && x->err_fd >= 0)
 			stop_reading(x);
 	}
@@ -413,7 +414,7 @@ static void write_stderr(struct exec *x)
 
 /* ---- the loop ---------------------------------------------------------------------------------- */
 
-static int until_next(const struct exec *x)
+static int find_timeout_ms(const struct exec *x)
 {
 	int64_t at = x->beat_at_ms;
 
@@ -426,7 +427,7 @@ static int until_next(const struct exec *x)
 	return at > x->now_ms ? (int)(at - x->now_ms) : 0;
 }
 
-/* Where we did not run, CMD did not either: the container was frozen, or the machine slept. */
+/* If this process did not run, CMD did not either: the container was frozen, or the machine slept. */
 static void take_time(struct exec *x, int waited_ms)
 {
 	int64_t now = clock_ms(), missed = now - x->now_ms - waited_ms;
@@ -436,7 +437,7 @@ static void take_time(struct exec *x, int waited_ms)
 	x->now_ms = now;
 }
 
-static void turn(struct exec *x, int timeout_ms)
+static void handle_events(struct exec *x, int timeout_ms)
 {
 	bool full = x->chunk_len > 0;
 	struct pollfd fds[] = {
@@ -449,16 +450,16 @@ static void turn(struct exec *x, int timeout_ms)
 	(void)poll(fds, HF_ARRAY_LEN(fds), timeout_ms);
 	take_time(x, timeout_ms);
 	if (fds[0].revents != 0)
-		on_signals(x);
+		handle_signals(x);
 	if (fds[2].revents != 0)
 		write_stderr(x);
 	if (fds[1].revents != 0)
 		read_stderr(x);
 	if (fds[3].revents != 0)
-		take_reports(x);
+		receive_reports(x);
 }
 
-static void drain(struct exec *x)
+static void drain_stderr(struct exec *x)
 {
 	int64_t until = clock_ms() + DRAIN_MS;
 
@@ -466,18 +467,18 @@ static void drain(struct exec *x)
 		if (x->err_fd >= 0 && x->chunk_len == 0)
 			read_stderr(x);
 		if (x->chunk_len > 0)
-			turn(x, (int)(until - x->now_ms));
+			handle_events(x, (int)(until - x->now_ms));
 	}
 }
 
 /* ---- the end ----------------------------------------------------------------------------------- */
 
-static int code_of(int status)
+static int make_code(int status)
 {
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-static const char *with_left(const struct exec *x, const char *why, char *text, size_t size)
+static const char *add_left(const struct exec *x, const char *why, char *text, size_t size)
 {
 	if (x->left == 0)
 		return why;
@@ -486,9 +487,9 @@ static const char *with_left(const struct exec *x, const char *why, char *text, 
 	return text;
 }
 
-/* A cause that was named long before the end is another story; but where no rank has advanced since it is this one,
- * since collectives wait for half an hour before they abort.  The ranks beside may still have ended their step. */
-static int64_t causes_since_s(const struct exec *x)
+/* The time from which a cause in stderr counts: the last minute.  If no rank has advanced since the cause, it counts longer,
+ * because collectives wait for half an hour before they abort.  Other ranks may have completed a step just after the cause. */
+static int64_t find_cause_start_s(const struct exec *x)
 {
 	int64_t now_s = x->now_ms / 1000, last_s = x->step_ms / 1000 - STEP_ENDS_S;
 
@@ -499,27 +500,27 @@ static int64_t causes_since_s(const struct exec *x)
 	return x->ending == ENDS_HUNG || last_s < now_s - CAUSE_S ? last_s : now_s - CAUSE_S;
 }
 
-/* What stderr named explains that it stood still. */
-static bool is_by_itself(const struct exec *x)
+/* CMD ended by itself or hung, so a cause in stderr explains it. */
+static bool is_own_end(const struct exec *x)
 {
 	return x->ending == ENDS_ITSELF || x->ending == ENDS_HUNG;
 }
 
-static int finish(struct exec *x)
+static int report_end(struct exec *x)
 {
-	struct hf_exec_ending ending = {.code = code_of(x->status), .why = "", .tail = &x->tail};
-	enum hf_exec_cause cause = hf_tail_cause(&x->tail, causes_since_s(x));
+	struct hf_exec_ending ending = {.code = make_code(x->status), .why = "", .tail = &x->tail};
+	enum hf_exec_cause cause = hf_tail_cause(&x->tail, find_cause_start_s(x));
 	char why[96], of_rank[32] = "", text[384];
 
 	ending.given = ending.code;
 	if (x->ending == ENDS_FENCED) {
 		ending.given = HF_EXEC_CAUSE_NO_CONTACT;
 		ending.why = x->fence.why;
-	} else if (is_by_itself(x) && ending.code != 0 && cause != HF_EXEC_CAUSE_NONE) {
+	} else if (is_own_end(x) && ending.code != 0 && cause != HF_EXEC_CAUSE_NONE) {
 		ending.given = (int)cause;
 		ending.why = x->tail.cause_line;
 	} else if (x->ending == ENDS_HUNG && ending.code != 0) {
-		/* Who ended well was about to: closing its devices takes a program a while. */
+		/* Code 0 here means that CMD was about to end: closing devices takes a while. */
 		ending.given = HF_EXEC_CAUSE_HANG;
 		if (x->hung_rank >= 0)
 			snprintf(of_rank, sizeof(of_rank), " of rank %d", (int)x->hung_rank);
@@ -527,10 +528,10 @@ static int finish(struct exec *x)
 			 x->options->hang_after_s);
 		ending.why = why;
 	}
-	/* What the operator is to know is no cause among others. */
+	/* The operator must know of a fence, also with --keep-code. */
 	if (x->options->keep_code && x->ending != ENDS_FENCED)
 		ending.given = ending.code;
-	ending.why = with_left(x, ending.why, text, sizeof(text));
+	ending.why = add_left(x, ending.why, text, sizeof(text));
 	if (ending.given != 0)
 		hf_exec_message_write(x->options->termination_log, x->options->termination_create,
 				      &ending);
@@ -541,7 +542,7 @@ static int finish(struct exec *x)
 
 /* ---- the start --------------------------------------------------------------------------------- */
 
-static int cannot_start(struct exec *x, int err)
+static int report_no_start(struct exec *x, int err)
 {
 	struct hf_exec_ending ending = {.tail = &x->tail};
 	char text[512];
@@ -557,9 +558,9 @@ static int cannot_start(struct exec *x, int err)
 	return ending.given;
 }
 
-/* Between poll() and write() another may fill the pipe, and its reader stand still: the fence would wait
- * with us.  The pipe is opened once more, for O_NONBLOCK on the one that we were given would be for all who
- * have it.  Where it may not be opened, who is alone in it never blocks. */
+/* Another process may fill the pipe between poll() and write(), and a write that blocks would delay the fence.  So the pipe
+ * is opened once more with O_NONBLOCK; set on the inherited file, the flag would hold for all processes that share it.  If
+ * the pipe may not be opened, writes block only if other processes write there too. */
 static int open_stderr(void)
 {
 	struct stat st;
@@ -570,7 +571,7 @@ static int open_stderr(void)
 	return fd < 0 ? STDERR_FILENO : fd;
 }
 
-/* A terminal is left to CMD: what is written there is read by a person, now. */
+/* CMD keeps a terminal as its stderr: a person reads it. */
 static int make_pipe(struct exec *x, int *ret_write)
 {
 	int fds[2];
@@ -593,13 +594,13 @@ static int take_signals(struct exec *x, sigset_t *ret_before)
 
 	sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, ret_before);
-	/* Ignored, the kernel would reap for us and keep the codes to itself. */
+	/* If SIGCHLD is ignored, the kernel reaps the children and drops their exit codes. */
 	(void)signal(SIGCHLD, SIG_DFL);
 	x->signal_fd = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
 	return x->signal_fd < 0 ? errno : 0;
 }
 
-static int start(struct exec *x, const sigset_t *before)
+static int start_cmd(struct exec *x, const sigset_t *before)
 {
 	struct hf_exec_child child = {.argv = x->options->argv, .mask = before};
 	int err;
@@ -610,7 +611,7 @@ static int start(struct exec *x, const sigset_t *before)
 		return err;
 	x->foreground = isatty(STDIN_FILENO) == 1 && tcgetpgrp(STDIN_FILENO) == getpgrp();
 	child.foreground = x->foreground;
-	/* A whole group can be ended at once; one that a terminal knows stays as it is. */
+	/* A group of its own can be ended at once; a group of a terminal stays as it is. */
 	child.group = x->options->fence_s > 0 && isatty(STDIN_FILENO) != 1;
 	x->group = child.foreground || child.group;
 	if (x->link.report_fd >= 0)
@@ -623,7 +624,7 @@ static int start(struct exec *x, const sigset_t *before)
 
 /* ---- before the start --------------------------------------------------------------------------- */
 
-static int never_started(struct exec *x)
+static int report_no_contact(struct exec *x)
 {
 	struct hf_exec_ending ending = {.code = HF_EXEC_CAUSE_NO_CONTACT,
 					.given = HF_EXEC_CAUSE_NO_CONTACT,
@@ -635,44 +636,43 @@ static int never_started(struct exec *x)
 	return ending.given;
 }
 
-/* The number of the signal that tells us to end; 0: none came. */
-static int told_to_end(const struct exec *x)
+/* The number of a signal to end, if one came; else 0. */
+static int find_end_signal(const struct exec *x)
 {
 	struct signalfd_siginfo info;
 
 	while (read(x->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
-		if (ends(info.ssi_signo))
+		if (is_end_signal(info.ssi_signo))
 			return (int)info.ssi_signo;
 	return 0;
 }
 
-/* An agent that was asked for it by nobody else finds the node's contact with the next Lease; 0: it
- * is there, else how we end. */
+/* Waits for the agent to find the node's contact, which takes until the next Lease if no other pod has a fence.  0: the
+ * contact is there, else the exit code. */
 static int await_contact(struct exec *x)
 {
 	int64_t until = x->now_ms + (int64_t)x->options->fence_s * 1000;
 	int signum;
 
-	/* Whatever the disk does then, the fence must not wait for a page of ours. */
+	/* With locked pages the fence does not wait for a disk that hangs. */
 	(void)mlockall(MCL_CURRENT);
 	hf_fence_open(&x->fence, x->options->agent_socket, x->options->fence_s, "/proc");
 	while (!hf_fence_lets_start(&x->fence, clock_ms())) {
 		struct pollfd fd = {.fd = x->signal_fd, .events = POLLIN};
 
 		if (x->now_ms >= until)
-			return never_started(x);
-		beat(x);
+			return report_no_contact(x);
+		send_beat(x);
 		(void)poll(&fd, 1, FENCE_LOOK_MS / 4);
 		x->now_ms = clock_ms();
-		if ((signum = told_to_end(x)) != 0)
+		if ((signum = find_end_signal(x)) != 0)
 			return 128 + signum;
 	}
 	return 0;
 }
 
-/* What we open is never CMD's stdin, stdout or stderr: it starts without those that we were started
- * without. */
-static void fill_standard(void)
+/* Takes the numbers 0 to 2 if they are free, so that no file opened later becomes CMD's stdin, stdout or stderr. */
+static void open_standard_files(void)
 {
 	int fd;
 
@@ -685,7 +685,7 @@ static void fill_standard(void)
 
 int hf_exec_run(const struct hf_exec_options *options)
 {
-	/* Not on the stack of the program: 50 KiB that are there from the start. */
+	/* Static: 50 KiB that need no allocation. */
 	static struct exec exec;
 	struct exec *x = &exec;
 	sigset_t before;
@@ -693,7 +693,7 @@ int hf_exec_run(const struct hf_exec_options *options)
 
 	*x = (struct exec){
 		.options = options, .signal_fd = -1, .err_fd = -1, .out_fd = STDERR_FILENO};
-	fill_standard();
+	open_standard_files();
 	x->now_ms = clock_ms();
 	x->attempt = (uint64_t)x->now_ms;
 	hf_exec_link_open(&x->link, options->agent_socket);
@@ -701,21 +701,21 @@ int hf_exec_run(const struct hf_exec_options *options)
 	if (err == 0 && options->fence_s > 0 && (code = await_contact(x)) != 0)
 		return code;
 	if (err == 0)
-		err = start(x, &before);
+		err = start_cmd(x, &before);
 	if (err != 0)
-		return cannot_start(x, err);
+		return report_no_start(x, err);
 	while (!x->ended && !x->over) {
-		beat(x);
-		turn(x, until_next(x));
-		/* It ended by itself, however late that was. */
+		send_beat(x);
+		handle_events(x, find_timeout_ms(x));
+		/* CMD has ended by itself, though perhaps late. */
 		if (x->ended)
 			break;
 		watch_for_hang(x);
 		watch_for_contact(x);
 	}
-	end_rest(x);
+	end_descendants(x);
 	if (x->step_waits)
-		tell_step(x);
-	drain(x);
-	return finish(x);
+		send_step(x);
+	drain_stderr(x);
+	return report_end(x);
 }

@@ -11,25 +11,24 @@
 HF_BEGIN_DECLS
 
 /*
- * `holdfast exec [FLAGS] -- CMD…`: what stands between a container's runtime and the training
- * process.  It starts CMD, forwards signals to it, reaps whatever is orphaned, and ends as CMD
- * ends.  Beside that it tells the node's agent that the rank lives and how far it is, and puts
- * CMD's last words into the termination message.  Whatever of this cannot be done is left out: no
- * agent, no file, no room in a socket ever keeps CMD from running.
+ * `holdfast exec [FLAGS] -- CMD…` runs between a container's runtime and the training process.  It
+ * starts CMD, forwards signals to it, reaps orphans, and ends as CMD ends.  It reports to the node's
+ * agent that the rank lives and which step it has done, and writes the last lines of CMD's stderr into
+ * the termination message.  If the agent, a file or a socket fails, CMD runs on without that part.
  *
- * One thread, no allocation after the start, only the C library: it also stands alone as
- * `holdfast-exec`, to be copied into images that have nothing else.
+ * One thread, no allocation after the start, only the C library.  The program `holdfast-exec` is the
+ * same code, for images without other libraries.
  */
 
-/* Where the agent listens, as it is mounted from the host. */
+/* The agent's socket, in the folder that a pod mounts from the host. */
 #define HF_EXEC_AGENT_SOCKET "/run/holdfast/agent.sock"
-/* Seconds; the operator sets it in pods of jobs that ask for selfFence. */
+/* In seconds; the operator sets it in the pods of jobs with selfFence. */
 #define HF_EXEC_FENCE_ENV "HOLDFAST_SELF_FENCE_SECONDS"
 #define HF_EXEC_TERMINATION_LOG "/dev/termination-log"
-/* The kubelet reads no more of it. */
+/* The kubelet reads at most so much of the file. */
 #define HF_EXEC_MESSAGE_BYTES_MAX 4096
 
-/* Of a program that could not be started, as shells have it. */
+/* The exit codes of shells for a program that could not be started. */
 #define HF_EXEC_CODE_USAGE 2
 #define HF_EXEC_CODE_INTERNAL 125
 #define HF_EXEC_CODE_NOT_EXECUTABLE 126
@@ -39,30 +38,31 @@ struct hf_exec_options {
 	char *const *argv;           /* CMD, NULL-terminated; found as execvp does */
 	const char *agent_socket;    /* "": no agent */
 	const char *termination_log; /* "": none */
-	bool termination_create;     /* the file is made where there is none */
-	bool keep_code;              /* never one of 220 to 226 */
-	uint32_t hang_after_s;       /* end it when a rank reported no step for so long; 0: never */
-	uint32_t fence_s;            /* end it when the node had no contact for so long; 0: never */
+	bool termination_create;     /* creates the file if there is none */
+	bool keep_code;              /* gives CMD's own code instead of 220 to 225 */
+	uint32_t hang_after_s;       /* ends CMD if a rank reports no step for so long; 0: never */
+	uint32_t fence_s; /* ends CMD if the node has had no contact for so long; 0: never */
 };
 
-/* From the words behind "exec" and from the environment.  0, or the exit code, having told why. */
+/* Reads the words behind "exec" and the environment.  0, or the exit code after a message on stderr. */
 int hf_exec_parse(int argc, char *const *argv, struct hf_exec_options *ret_options);
 /* Returns the exit code. */
 int hf_exec_run(const struct hf_exec_options *options);
-/* Both; argv[0] is the program's name. */
+/* Parses and runs; argv[0] is the program's name. */
 int hf_exec_main(int argc, char **argv);
 
 /* The flags: name, what help calls the value (NULL: a switch), and help. */
-#define HF_EXEC_FLAGS(X)                                                                           \
-	X("agent-socket", "PATH",                                                                  \
-	  "the node's agent: else $HOLDFAST_AGENT_SOCKET, " HF_EXEC_AGENT_SOCKET "; '': none")     \
-	X("termination-log", "FILE",                                                               \
-	  "for CMD's last words: else $TERMINATION_MESSAGE_PATH, " HF_EXEC_TERMINATION_LOG)        \
-	X("hang-after", "SPAN",                                                                    \
-	  "end CMD with code 225 when it, or a rank of it, reports no further step for so long")   \
-	X("self-fence", "SPAN",                                                                    \
-	  "run CMD only while the node has had contact within so long; else $" HF_EXEC_FENCE_ENV)  \
-	X("keep-code", NULL, "give CMD's own exit code, never one of 220 to 226")
+#define HF_EXEC_FLAGS(X)                                                                                 \
+	X("agent-socket", "PATH",                                                                        \
+	  "the node's agent; default $HOLDFAST_AGENT_SOCKET or " HF_EXEC_AGENT_SOCKET                    \
+	  "; '': none")                                                                                  \
+	X("termination-log", "FILE",                                                                     \
+	  "for the last lines of stderr; default $TERMINATION_MESSAGE_PATH or " HF_EXEC_TERMINATION_LOG) \
+	X("hang-after", "SPAN",                                                                          \
+	  "end CMD with code 225 if it, or one of its ranks, reports no further step for so long")       \
+	X("self-fence", "SPAN",                                                                          \
+	  "end CMD with code 226 if the node has no contact for so long; default $" HF_EXEC_FENCE_ENV)   \
+	X("keep-code", NULL, "give CMD's own exit code, not one of 220 to 225")
 
 HF_END_DECLS
 

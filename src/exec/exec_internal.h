@@ -17,33 +17,33 @@ HF_BEGIN_DECLS
 
 struct hf_exec_child {
 	char *const *argv;
-	int err_fd;           /* becomes its stderr; -1: it keeps ours */
-	bool foreground;      /* a group of its own, and the terminal's foreground */
-	bool group;           /* a group of its own */
-	const sigset_t *mask; /* that it starts with */
+	int err_fd;           /* becomes its stderr; -1: it inherits stderr */
+	bool foreground;      /* gets a group of its own, in the terminal's foreground */
+	bool group;           /* gets a group of its own */
+	const sigset_t *mask; /* its signal mask */
 };
-/* 0, or the errno of what failed; execvp's own included. */
+/* 0, or the errno of the call that failed, execvp included. */
 int hf_exec_child_start(const struct hf_exec_child *child, pid_t *ret_pid);
 
 /* ---- link.c ------------------------------------------------------------------------------------ */
 
 /*
- * Two datagram sockets: one to the agent, and one of our own to which the program reports.  That
- * one has an abstract name, so that it needs no folder.  The whole network namespace sees such a name, of
- * the node where a pod uses its network: only processes below us, of our own user, are heard.
+ * Two datagram sockets: one sends to the agent, the other receives the program's reports.  The second
+ * has an abstract name, so it needs no folder.  All processes of the network namespace see such a name,
+ * with hostNetwork all of the node: only reports of descendants of the own user count.
  */
 #define HF_EXEC_LINK_NAME_MAX 16
 struct hf_exec_link {
 	int agent_fd;
 	struct sockaddr_un agent;
-	int report_fd;                           /* -1: there is none */
+	int report_fd;                           /* -1: none */
 	char report_name[HF_EXEC_LINK_NAME_MAX]; /* "@0a1b2" */
 };
 void hf_exec_link_open(struct hf_exec_link *link, const char *agent_socket);
-/* Never waits; what cannot be sent is lost. */
+/* Does not block; a report that cannot be sent is lost. */
 bool hf_exec_link_send(const struct hf_exec_link *link, const struct hf_beat *beat);
-/* The next report of the program, and who sent it; false: none is here, or *left went down to 0, by one for each that
- * came, whoever sent it. */
+/* The next report of the program and the sender's pid.  Each datagram takes one off *left, also a stranger's.  False: no
+ * report is there, or *left is 0. */
 bool hf_exec_link_receive(const struct hf_exec_link *link, int *left, struct hf_beat *ret_beat,
 			  pid_t *ret_pid);
 
@@ -51,12 +51,12 @@ bool hf_exec_link_receive(const struct hf_exec_link *link, int *left, struct hf_
 
 struct hf_tail;
 struct hf_exec_ending {
-	int code;        /* as CMD ended, 128 + signal */
-	int given;       /* as we end */
-	const char *why; /* a line about it; "" */
+	int code;        /* CMD's own, or 128 + its signal */
+	int given;       /* the exit code of this process */
+	const char *why; /* the reason as a line; "" */
 	const struct hf_tail *tail;
 };
-/* Into the file, unless the program has written there itself. */
+/* Writes the message into the file, unless the program has written there. */
 void hf_exec_message_write(const char *path, bool create, const struct hf_exec_ending *ending);
 
 HF_END_DECLS

@@ -11,8 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A whole small file, in one piece; -1 and errno.  A FIFO or a device in its place is not waited
- * for. */
+/* Reads a small file with one call; -1 and errno.  A FIFO or a device in its place is an error, so it cannot block. */
 static ssize_t read_small(const char *path, char *text, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -56,14 +55,14 @@ void hf_fence_open(struct hf_fence *fence, const char *agent_socket, uint32_t li
 
 	hf_assert(limit_s > 0);
 	*fence = (struct hf_fence){.limit_s = limit_s};
-	/* One that is too long to be a socket's is nobody's. */
+	/* A path that is too long for a socket has no contact file beside it. */
 	if (strlen(agent_socket) < sizeof(fence->path) - sizeof(HF_CONTACT_FILE))
 		snprintf(fence->path, sizeof(fence->path), "%.*s%s", folder, agent_socket,
 			 HF_CONTACT_FILE);
 	read_boot(fence, proc);
 }
 
-static void explain(struct hf_fence *fence, enum hf_contact_word word, uint64_t age_ms)
+static void explain_contact(struct hf_fence *fence, enum hf_contact_word word, uint64_t age_ms)
 {
 	switch (word) {
 	case HF_CONTACT_OLD:
@@ -72,10 +71,12 @@ static void explain(struct hf_fence *fence, enum hf_contact_word word, uint64_t 
 			 (unsigned long long)(age_ms / 1000), fence->limit_s);
 		break;
 	case HF_CONTACT_OTHER_BOOT:
-		snprintf(fence->why, sizeof(fence->why), "%s is of another boot", fence->path);
+		snprintf(fence->why, sizeof(fence->why), "%s was written in another boot",
+			 fence->path);
 		break;
 	case HF_CONTACT_FUTURE:
-		snprintf(fence->why, sizeof(fence->why), "%s is from the future", fence->path);
+		snprintf(fence->why, sizeof(fence->why), "%s has a time in the future",
+			 fence->path);
 		break;
 	default:
 		snprintf(fence->why, sizeof(fence->why), "%s holds no time of contact",
@@ -93,14 +94,15 @@ bool hf_fence_holds(struct hf_fence *fence, int64_t now_ms)
 	ssize_t n;
 
 	if (fence->boot_id[0] == '\0') {
-		snprintf(fence->why, sizeof(fence->why), "one boot cannot be told from another");
+		snprintf(fence->why, sizeof(fence->why),
+			 "the boot ID of this machine cannot be read");
 		return false;
 	}
 	n = read_small(fence->path, text, sizeof(text));
 	if (n < 0) {
 		snprintf(
 			fence->why, sizeof(fence->why),
-			"%s cannot be read (%s): is the agent's folder mounted, and the agent there?",
+			"%s cannot be read (%s): is the agent's folder mounted, and does the agent run?",
 			fence->path, strerror(errno));
 		return false;
 	}
@@ -108,7 +110,7 @@ bool hf_fence_holds(struct hf_fence *fence, int64_t now_ms)
 	word = hf_contact_judge(text, (size_t)n, &now, (uint64_t)fence->limit_s * 1000, &age_ms);
 	if (word == HF_CONTACT_FRESH)
 		return true;
-	explain(fence, word, age_ms);
+	explain_contact(fence, word, age_ms);
 	return false;
 }
 
@@ -121,8 +123,9 @@ bool hf_fence_lets_start(struct hf_fence *fence, int64_t now_ms)
 	if (hf_fence_holds(fence,
 			   now_ms + (half_ms < HF_FENCE_START_MS ? half_ms : HF_FENCE_START_MS)))
 		return true;
-	snprintf(fence->why, sizeof(fence->why),
-		 "the last contact with the control plane is too old to start with, for %u s",
-		 fence->limit_s);
+	snprintf(
+		fence->why, sizeof(fence->why),
+		"the last contact with the control plane is too old to start CMD with a limit of %u s",
+		fence->limit_s);
 	return false;
 }

@@ -88,7 +88,7 @@ static void a_contact_holds_until_its_limit(void **state)
 	assert_true(hf_fence_holds(&fence, NOW_MS + LIMIT_S * 1000));
 }
 
-/* The agent may have stopped asking, as nobody had a fence any more: it needs time to begin again. */
+/* An agent without fences does not read the Lease, and needs time to begin. */
 static void who_starts_has_time_until_the_next_contact(void **state)
 {
 	put("holdfast-contact/1 boot=" BOOT " at_ms=1000000\n");
@@ -97,7 +97,7 @@ static void who_starts_has_time_until_the_next_contact(void **state)
 	assert_false(hf_fence_lets_start(&fence, NOW_MS + LIMIT_S * 1000 - 12000));
 	assert_string_equal(
 		fence.why,
-		"the last contact with the control plane is too old to start with, for 50 s");
+		"the last contact with the control plane is too old to start CMD with a limit of 50 s");
 	assert_true(hf_fence_holds(&fence, NOW_MS + LIMIT_S * 1000 - 12000));
 	assert_false(hf_fence_lets_start(&fence, NOW_MS + LIMIT_S * 1000));
 	assert_string_equal(fence.why, "no contact with the control plane for 50 s, of 50 s");
@@ -123,10 +123,10 @@ static void what_is_not_of_this_boots_clock_is_none(void **state)
 {
 	put("holdfast-contact/1 boot=" BOOT " at_ms=1000001\n");
 	assert_false(hf_fence_holds(&fence, NOW_MS));
-	assert_non_null(strstr(fence.why, "is from the future"));
+	assert_non_null(strstr(fence.why, "has a time in the future"));
 	put("holdfast-contact/1 boot=0a1b at_ms=1000000\n");
 	assert_false(hf_fence_holds(&fence, NOW_MS));
-	assert_non_null(strstr(fence.why, "is of another boot"));
+	assert_non_null(strstr(fence.why, "was written in another boot"));
 }
 
 static void what_is_no_file_is_not_waited_for(void **state)
@@ -153,7 +153,7 @@ static void without_the_boots_name_nothing_is_believed(void **state)
 	put("holdfast-contact/1 boot=" BOOT " at_ms=1000000\n");
 	open_with("");
 	assert_false(hf_fence_holds(&fence, NOW_MS));
-	assert_non_null(strstr(fence.why, "one boot cannot be told from another"));
+	assert_non_null(strstr(fence.why, "the boot ID of this machine cannot be read"));
 	hf_fence_open(&fence, socket_path, LIMIT_S, dir);
 	assert_false(hf_fence_holds(&fence, NOW_MS));
 }

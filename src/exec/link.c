@@ -60,13 +60,13 @@ bool hf_exec_link_send(const struct hf_exec_link *link, const struct hf_beat *be
 	if (link->agent_fd < 0)
 		return false;
 	len = hf_beat_format(beat, text);
-	/* By name each time: an agent that was renewed is found again. */
+	/* Sent to the name each time, so an agent that has started anew is found. */
 	return sendto(link->agent_fd, text, len, MSG_DONTWAIT | MSG_NOSIGNAL,
 		      (const struct sockaddr *)&link->agent, sizeof(link->agent)) >= 0;
 }
 
-/* Of a process below us, of our own user or the superuser; to the superuser of any: entrypoints become another user
- * before they train.  Those of other PID namespaces have the number 0. */
+/* The sender is a descendant, and runs as the own user or as root.  If this process is root, any user counts: entrypoints
+ * change the user before they train.  Senders of other PID namespaces have the pid 0. */
 static bool is_ours(const struct msghdr *message, pid_t *ret_pid)
 {
 	const struct cmsghdr *c = CMSG_FIRSTHDR(message);

@@ -58,7 +58,7 @@ static void send_report(const char *text)
 	(void)close(fd);
 }
 
-/* From a process below this one, which is there until it is reaped: returns it. */
+/* Starts a child that sends the report; the child stays a zombie until the test reaps it. */
 static pid_t report(const char *text)
 {
 	siginfo_t info;
@@ -151,7 +151,7 @@ static void reports_of_the_program_come_in_and_nonsense_does_not(void **state)
 		continue;
 }
 
-/* Whoever shares our network sees the name, and may be of our user: it is no child of ours. */
+/* A process of the same network namespace and user sees the socket's name, but is no child. */
 static void a_stranger_does_not_speak_for_the_program(void **state)
 {
 	struct hf_beat beat;

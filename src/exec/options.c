@@ -10,14 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The words of the command line.  It stands alone as well, so it does not use the verbs' parser. */
+/* The command line.  holdfast-exec has it too, so it does not use the parser of the verbs. */
 
 #define ROW(name, value, help) {name, value, help},
 static const struct {
 	const char *name, *value, *help;
 } flags[] = {HF_EXEC_FLAGS(ROW)};
 
-static int complain(const char *text, const char *word)
+static int report_usage(const char *text, const char *word)
 {
 	fprintf(stderr, "holdfast exec: %s%s%s%s\nSee 'holdfast exec --help'.\n", text,
 		word != NULL ? " '" : "", hf_str_or(word, ""), word != NULL ? "'" : "");
@@ -33,14 +33,14 @@ static int take_span(const char *name, const char *value, uint32_t max_s, uint32
 	if (hf_span_parse(value, &span, &err) != 0 || span < 0 ||
 	    span / HF_SECOND > (hf_time)max_s || (span > 0 && span < HF_SECOND)) {
 		snprintf(text, sizeof(text),
-			 "--%s takes a span of a second or more, such as 10m, not", name);
-		return complain(text, value);
+			 "--%s takes a span of at least a second, such as 10m, not", name);
+		return report_usage(text, value);
 	}
 	*ret_seconds = (uint32_t)(span / HF_SECOND);
 	return 0;
 }
 
-/* Who asks for a fence in words that nobody reads must not run without one. */
+/* A fence that cannot be read is an error: CMD must not run without it. */
 static int take_fence_env(const char *value, uint32_t *ret_seconds)
 {
 	unsigned long seconds;
@@ -50,12 +50,12 @@ static int take_fence_env(const char *value, uint32_t *ret_seconds)
 		return 0;
 	seconds = strtoul(value, &end, 10);
 	if (*value < '0' || *value > '9' || *end != '\0' || seconds > HF_BEAT_FENCE_MAX)
-		return complain(HF_EXEC_FENCE_ENV " is to be seconds, not", value);
+		return report_usage(HF_EXEC_FENCE_ENV " must be a number of seconds, not", value);
 	*ret_seconds = (uint32_t)seconds;
 	return 0;
 }
 
-static int take(struct hf_exec_options *options, const char *name, const char *value)
+static int take_flag(struct hf_exec_options *options, const char *name, const char *value)
 {
 	if (hf_streq(name, "agent-socket")) {
 		options->agent_socket = value;
@@ -72,7 +72,7 @@ static int take(struct hf_exec_options *options, const char *name, const char *v
 	return 0;
 }
 
-/* "--name=value", "--name value" or "--switch"; moves *at to the last word that it took. */
+/* Takes "--name=value", "--name value" or "--switch"; moves *at to its last word. */
 static int take_word(struct hf_exec_options *options, int argc, char *const *argv, int *at)
 {
 	const char *word = argv[*at] + 2, *equals = strchr(word, '=');
@@ -85,15 +85,15 @@ static int take_word(struct hf_exec_options *options, int argc, char *const *arg
 		if (strlen(name) != len || strncmp(name, word, len) != 0)
 			continue;
 		if (flags[i].value == NULL && value != NULL)
-			return complain("no value is taken by", argv[*at]);
+			return report_usage("this flag takes no value:", argv[*at]);
 		if (flags[i].value != NULL && value == NULL) {
 			if (*at + 1 >= argc)
-				return complain("a value is missing behind", argv[*at]);
+				return report_usage("a value is missing after", argv[*at]);
 			value = argv[++*at];
 		}
-		return take(options, name, value);
+		return take_flag(options, name, value);
 	}
-	return complain("unknown flag", argv[*at]);
+	return report_usage("unknown flag", argv[*at]);
 }
 
 int hf_exec_parse(int argc, char *const *argv, struct hf_exec_options *ret_options)
@@ -105,7 +105,7 @@ int hf_exec_parse(int argc, char *const *argv, struct hf_exec_options *ret_optio
 	};
 	int at = 0, fence;
 
-	/* Set and empty says that there is none. */
+	/* An empty value means: no agent. */
 	if (options.agent_socket == NULL)
 		options.agent_socket = HF_EXEC_AGENT_SOCKET;
 	fence = take_fence_env(getenv(HF_EXEC_FENCE_ENV), &options.fence_s);
@@ -123,22 +123,21 @@ int hf_exec_parse(int argc, char *const *argv, struct hf_exec_options *ret_optio
 			return rc;
 	}
 	if (at >= argc)
-		return complain("no command: holdfast exec [FLAGS] -- CMD…", NULL);
+		return report_usage("no command: holdfast exec [FLAGS] -- CMD…", NULL);
 	if (options.fence_s > 0 && hf_str_is_empty(options.agent_socket))
-		return complain("a fence is the agent's word, and there is no agent socket", NULL);
+		return report_usage("--self-fence needs the agent: give --agent-socket", NULL);
 	options.argv = argv + at;
 	*ret_options = options;
 	return 0;
 }
 
-static int help(void)
+static int print_help(void)
 {
-	puts("Run a training process and tell the node's agent how far it is\n\n"
+	puts("Run a training process, and report its steps to the node's agent\n\n"
 	     "Usage: holdfast exec [FLAGS] -- CMD…\n\nFlags:");
 	for (size_t i = 0; i < HF_ARRAY_LEN(flags); i++)
-		printf("  --%s%s%-*s %s\n", flags[i].name, flags[i].value != NULL ? " " : "",
-		       (int)(22 - strlen(flags[i].name)), hf_str_or(flags[i].value, ""),
-		       flags[i].help);
+		printf("  --%s %-*s %s\n", flags[i].name, (int)(22 - strlen(flags[i].name)),
+		       hf_str_or(flags[i].value, ""), flags[i].help);
 	return 0;
 }
 
@@ -148,7 +147,7 @@ int hf_exec_main(int argc, char **argv)
 	int rc;
 
 	if (argc == 2 && (hf_streq(argv[1], "--help") || hf_streq(argv[1], "-h")))
-		return help();
+		return print_help();
 	rc = hf_exec_parse(argc - 1, argv + 1, &options);
 	return rc != 0 ? rc : hf_exec_run(&options);
 }

@@ -8,7 +8,7 @@
 
 #define GRACE_MS (30 * 1000)
 #define TERM_GRACE_MS (10 * 60 * 1000)
-/* Each costs a read of /proc for every rank. */
+/* A search reads /proc once for each rank. */
 #define SEARCH_EVERY_MS 1000
 
 static bool is_there(const struct hf_progress_rank *rank, const char *proc)
@@ -16,9 +16,9 @@ static bool is_there(const struct hf_progress_rank *rank, const char *proc)
 	return rank->started != 0 && hf_rest_started(proc, rank->pid) == rank->started;
 }
 
-/* The place of one that has ended; NULL: there is none, and who has no place reports again soon. */
-static struct hf_progress_rank *search(struct hf_progress *progress, const char *proc,
-				       int64_t now_ms)
+/* Finds a rank whose process has ended, for a new rank to take its place.  NULL: none has ended. */
+static struct hf_progress_rank *find_ended(struct hf_progress *progress, const char *proc,
+					   int64_t now_ms)
 {
 	if (now_ms < progress->search_ms)
 		return NULL;
@@ -29,9 +29,9 @@ static struct hf_progress_rank *search(struct hf_progress *progress, const char 
 	return NULL;
 }
 
-/* NULL: there are too many. */
-static struct hf_progress_rank *place(struct hf_progress *progress, const char *proc,
-				      int32_t number, int64_t now_ms)
+/* Finds the rank of that number, or adds it; NULL: the limit is reached. */
+static struct hf_progress_rank *find_rank(struct hf_progress *progress, const char *proc,
+					  int32_t number, int64_t now_ms)
 {
 	struct hf_progress_rank *rank;
 
@@ -39,7 +39,7 @@ static struct hf_progress_rank *place(struct hf_progress *progress, const char *
 		if (progress->ranks[i].number == number)
 			return &progress->ranks[i];
 	rank = progress->len < HF_PROGRESS_RANKS_MAX ? &progress->ranks[progress->len++]
-						     : search(progress, proc, now_ms);
+						     : find_ended(progress, proc, now_ms);
 	if (rank != NULL)
 		*rank = (struct hf_progress_rank){.number = number};
 	return rank;
@@ -52,7 +52,7 @@ void hf_progress_take(struct hf_progress *progress, const char *proc, const stru
 						.step = beat->step,
 						.phase = beat->phase,
 						.at = now_ms * HF_MS};
-	struct hf_progress_rank *rank = place(progress, proc, beat->rank, now_ms);
+	struct hf_progress_rank *rank = find_rank(progress, proc, beat->rank, now_ms);
 	uint64_t before;
 
 	if (rank == NULL)
@@ -63,15 +63,15 @@ void hf_progress_take(struct hf_progress *progress, const char *proc, const stru
 		rank->started = hf_rest_started(proc, pid);
 	}
 	rank->done = beat->total > 0 && beat->step >= beat->total;
-	/* 0: none is done yet. */
+	/* Step 0 means that none is done yet. */
 	progress->any |= beat->step > 0;
 	if (!hf_health_rank_report(&rank->memory, &report) && rank->memory.step == before)
 		return;
 	progress->advanced_ms = now_ms;
 }
 
-/* A step is due, the last one being of since_ms: nobody was aside for so long, or it has had the ten minutes that one
- * who is waited for has. */
+/* A step is due if the last one was at since_ms.  While a rank is outside training the others may wait for it, ten minutes
+ * at most. */
 static bool is_due(const struct hf_progress *progress, int64_t since_ms, int64_t now_ms,
 		   int64_t limit_ms)
 {
@@ -81,7 +81,7 @@ static bool is_due(const struct hf_progress *progress, int64_t since_ms, int64_t
 	return now_ms - from_ms >= limit_ms || now_ms - since_ms >= most_ms;
 }
 
-/* Outside training no step is due for a while: as long as the agent waits. */
+/* A rank outside training has ten minutes, as in the agent. */
 static bool is_late(const struct hf_progress *progress, const struct hf_progress_rank *rank,
 		    int64_t now_ms, int64_t limit_ms)
 {
@@ -90,7 +90,7 @@ static bool is_late(const struct hf_progress *progress, const struct hf_progress
 	return !rank->done && is_due(progress, rank->memory.advanced_at / HF_MS, now_ms, limit_ms);
 }
 
-/* It evaluates, or saves; those that train may have to wait for it, and their next step takes time once it is back. */
+/* Notes the time if a rank evaluates or saves.  Other ranks may wait for that rank, and need time afterwards. */
 static void note_aside(struct hf_progress *progress, const char *proc, int64_t now_ms,
 		       int64_t limit_ms)
 {
@@ -105,7 +105,7 @@ static void note_aside(struct hf_progress *progress, const char *proc, int64_t n
 	}
 }
 
-/* It got another number, say. */
+/* The rank's process speaks for another rank that advances: it has got another number. */
 static bool advances_as_another(const struct hf_progress *progress,
 				const struct hf_progress_rank *rank, int64_t now_ms,
 				int64_t limit_ms)
@@ -119,8 +119,8 @@ static bool advances_as_another(const struct hf_progress *progress,
 	return false;
 }
 
-/* Nobody advances: not of those either whose process has ended, for whom somebody may wait for ever.  Who has
- * done all of its steps and is still there has something else to do. */
+/* No rank advances.  A rank whose process has ended counts as well: other ranks may wait for it for ever.  While the process
+ * of a rank with all steps done still runs, no rank hangs. */
 static bool all_stall(const struct hf_progress *progress, const char *proc, int64_t now_ms,
 		      int64_t limit_ms)
 {
@@ -165,7 +165,7 @@ bool hf_progress_outlives(const struct hf_progress *progress, int signum, int64_
 	       progress->advanced_ms - told_ms >= (signum == SIGTERM ? TERM_GRACE_MS : GRACE_MS);
 }
 
-static bool was_before(const struct hf_progress *progress, size_t i)
+static bool is_pid_before(const struct hf_progress *progress, size_t i)
 {
 	for (size_t j = 0; j < i; j++)
 		if (progress->ranks[j].pid == progress->ranks[i].pid)
@@ -181,7 +181,7 @@ size_t hf_progress_signal(const struct hf_progress *progress, const char *proc, 
 	for (size_t i = 0; i < progress->len; i++) {
 		const struct hf_progress_rank *rank = &progress->ranks[i];
 
-		if (rank->pid != except && is_there(rank, proc) && !was_before(progress, i) &&
+		if (rank->pid != except && is_there(rank, proc) && !is_pid_before(progress, i) &&
 		    kill(rank->pid, signum) == 0)
 			n++;
 	}

@@ -13,55 +13,55 @@
 HF_BEGIN_DECLS
 
 /*
- * How far the ranks below us are, for --hang-after.  What is progress is said where the agent takes it
- * from, hf_health_rank_report(): a step that is further than this rank's last one, a new attempt, or the
- * third step in a row of a rank that went back to its checkpoint.  So a rank that goes round between two
- * checkpoints for ever is not hung: it works, and whether it achieves anything others decide.
+ * The progress of the ranks below this process, for --hang-after.  hf_health_rank_report() says what
+ * progress is, for the agent as well: a step that is further than this rank's last one, a new attempt, or
+ * the third step in a row of a rank that went back to its checkpoint.  A rank that repeats the steps
+ * between two checkpoints for ever does not hang.
  *
- * Time is the caller's, in ms; he may leave out what does not count.
+ * The caller gives the time in ms, and may leave out time in which the ranks could not run.
  */
-/* As many as an agent hears of a node; of more the first that are still there, which is looked at once a second. */
+/* As many as an agent takes of a node.  Of more ranks the first that are still there count, checked once a second. */
 #define HF_PROGRESS_RANKS_MAX 128
 
 struct hf_progress {
 	struct hf_progress_rank {
-		int32_t number;   /* -1: not said */
-		pid_t pid;        /* that spoke for it last */
-		uint64_t started; /* of that process, so that no later one is taken for it */
-		bool done;        /* all of its steps */
+		int32_t number;   /* -1: not reported */
+		pid_t pid;        /* the process that reported for it last */
+		uint64_t started; /* start time of that process: another may get its pid later */
+		bool done;        /* it has done all of its steps */
 		struct hf_health_rank_memory memory;
 	} ranks[HF_PROGRESS_RANKS_MAX];
 	size_t len;
 	bool any;
-	int64_t advanced_ms; /* some rank */
-	int64_t aside_ms;    /* when one was seen outside training */
-	int64_t search_ms;   /* not before then is one looked for that has ended */
+	int64_t advanced_ms; /* a rank advanced last */
+	int64_t aside_ms;    /* a rank was outside training last */
+	int64_t search_ms;   /* the next search for a rank that has ended */
 };
 
-/* A report with a step, of a process below us.  proc: "/proc". */
+/* Takes a report with a step, of a process below this one.  proc: "/proc". */
 void hf_progress_take(struct hf_progress *progress, const char *proc, const struct hf_beat *beat,
 		      pid_t pid, int64_t now_ms);
 
-/* Of a rank that is not training (it evaluates, or saves): as the agent has it. */
+/* The limit of a rank that does not train (it evaluates, or saves), as in the agent. */
 #define HF_PROGRESS_OTHER_MS (10 * 60 * 1000)
 
 /*
- * No step came for limit_ms after the first one: of any rank, or of one that has more to do, whose process
- * is still there (one that has ended does not hang) and speaks for no other rank that advances.  Outside
- * training a rank has ten minutes, if that is more, and beside it the others have, as they may wait for it: each from
- * its own last step.  Once it is back, or has ended, they have limit_ms for theirs, within these ten minutes.  One that
- * has done all of its steps has all the time.  It is to be asked each second, as it notes who is outside training.
- * ret_rank: which one it is; -1: all, or it has no number.
+ * Whether a rank hangs: after the first step no step came for limit_ms, of any rank or of one.  A rank that hangs alone
+ * has more steps to do, its process is still there, and that process reports for no other rank that advances.
+ *
+ * While a rank is outside training, it and the others have ten minutes from their own last step, or limit_ms if that is
+ * more.  When that rank trains again, or has ended, the others have limit_ms from then, within the ten minutes.  A rank that
+ * has done all of its steps never hangs.  Call it each second: it notes which ranks are outside training.
+ * ret_rank: the rank that hangs; -1: all ranks, or a rank without a number.
  */
 bool hf_progress_stalls(struct hf_progress *progress, const char *proc, int64_t now_ms,
 			int64_t limit_ms, int32_t *ret_rank);
 
-/* Steps go on so long after a signal that was to end them (at told_ms): it did not.  Who ends by SIGTERM may be given
- * minutes to save what it has, and go on with its step meanwhile. */
+/* Ranks still advance 30 s after a signal that should have ended them (at told_ms), after SIGTERM ten minutes: the program
+ * has survived it.  After SIGTERM a program may go on for minutes to save its state. */
 bool hf_progress_outlives(const struct hf_progress *progress, int signum, int64_t told_ms);
 
-/* signum (0: none) to each process that spoke for a rank and is still there, but for one of them.  How many that were;
- * those that we may not signal do not count. */
+/* Sends signum (0: none) to the process of each rank, except one.  Returns the number of processes that could be signalled. */
 size_t hf_progress_signal(const struct hf_progress *progress, const char *proc, pid_t except,
 			  int signum);
 

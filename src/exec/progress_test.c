@@ -15,7 +15,7 @@
 static char proc[64];
 static struct hf_progress progress;
 
-/* A process of this number that began then; 0: it is gone, ' ' its state. */
+/* Writes the process's stat file, with its start time and state; started 0: the process is gone. */
 static void is(pid_t pid, int started, char state)
 {
 	char path[128];
@@ -111,7 +111,7 @@ static void who_has_ended_does_not_hang(void **state)
 	/* Its number is another's. */
 	is(11, 999, 'S');
 	assert_false(stalls(1000, -1));
-	/* All of them: what waits for them hangs. */
+	/* When all of them have ended, CMD waits for them for ever. */
 	assert_true(stalls(1900, -1));
 }
 
@@ -155,7 +155,7 @@ static void who_waited_for_an_evaluation_has_time_for_its_step(void **state)
 	assert_true(stalls(6000, 0));
 	take(10, 0, 1, 2, 6000);
 	assert_false(stalls(6000, -1));
-	/* One that ends is not waited for any longer. */
+	/* Ranks do not wait for a rank that has ended. */
 	beat.phase = HF_HEALTH_OTHER_PHASE;
 	hf_progress_take(&progress, proc, &beat, 11, 6000);
 	assert_false(stalls(9000, -1));
@@ -210,7 +210,7 @@ static void all_that_are_done_may_take_their_time(void **state)
 	take(10, 0, 1, 1000, 0);
 	take(11, 1, 1, 1000, 0);
 	assert_false(stalls(100 * LIMIT, -1));
-	/* One ended before its last step; the other has all of its own. */
+	/* Rank 12 has ended before its last step, and the other has done all of its steps. */
 	take(12, 2, 1, 999, 0);
 	is(12, 0, 'S');
 	assert_false(stalls(100 * LIMIT, -1));
@@ -266,7 +266,7 @@ static void a_rank_that_goes_back_to_its_checkpoint_advances_from_there(void **s
 
 static void ranks_that_say_an_old_step_again_have_not_gone_back(void **state)
 {
-	/* Two processes that do not say which rank they are, a step apart. */
+	/* Two processes report without a rank, a step apart. */
 	take(10, -1, 1, 8, 0);
 	for (int64_t now = 100; now < 1000; now += 100)
 		take(now % 200 != 0 ? 11 : 10, -1, 1, now % 200 != 0 ? 7 : 8, now);

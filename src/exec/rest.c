@@ -12,30 +12,30 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Deeper no launcher goes. */
+/* The longest chain of parents that is followed. */
 #define DEPTH_MAX 256
-/* More than these are found once the first are gone. */
+/* Of more descendants the rest is found when the first have ended. */
 #define FOUND_MAX 4096
 
-/* Those of our descendants that still run; in order.  From the start, so that it needs no memory then. */
+/* The descendants that still run, by pid.  Static, so that the search allocates nothing. */
 static struct {
 	pid_t pids[FOUND_MAX];
 	size_t len;
 } found;
 
 static union {
-	struct dirent64 first; /* where it begins */
+	struct dirent64 first; /* for the alignment */
 	char bytes[8192];
 } names;
 
-struct look {
+struct process {
 	pid_t parent;
 	char state;
 	long threads;
 	uint64_t started;
 };
 
-static bool look(const char *proc, pid_t pid, struct look *ret_look)
+static bool read_process(const char *proc, pid_t pid, struct process *ret_process)
 {
 	char path[128], text[1024];
 	const char *threads, *started;
@@ -52,16 +52,16 @@ static bool look(const char *proc, pid_t pid, struct look *ret_look)
 	threads = hf_proc_stat_field(text, HF_PROC_THREADS);
 	if (!threads)
 		return false;
-	ret_look->state = *hf_proc_stat_field(text, HF_PROC_STATE);
-	ret_look->parent = (pid_t)strtol(hf_proc_stat_field(text, HF_PROC_PARENT), NULL, 10);
-	ret_look->threads = strtol(threads, NULL, 10);
+	ret_process->state = *hf_proc_stat_field(text, HF_PROC_STATE);
+	ret_process->parent = (pid_t)strtol(hf_proc_stat_field(text, HF_PROC_PARENT), NULL, 10);
+	ret_process->threads = strtol(threads, NULL, 10);
 	started = hf_proc_stat_field(text, HF_PROC_START_TICKS);
-	ret_look->started = started != NULL ? strtoull(started, NULL, 10) : 0;
+	ret_process->started = started != NULL ? strtoull(started, NULL, 10) : 0;
 	return true;
 }
 
-/* Where it stands among those found, or would. */
-static size_t place(pid_t pid)
+/* The place of the pid in found, or the place where it would be inserted. */
+static size_t find_place(pid_t pid)
 {
 	size_t low = 0, high = found.len;
 
@@ -78,14 +78,14 @@ static size_t place(pid_t pid)
 
 static bool is_found(pid_t pid)
 {
-	size_t at = place(pid);
+	size_t at = find_place(pid);
 
 	return at < found.len && found.pids[at] == pid;
 }
 
-static bool add(pid_t pid)
+static bool add_found(pid_t pid)
 {
-	size_t at = place(pid);
+	size_t at = find_place(pid);
 
 	if (found.len == FOUND_MAX)
 		return false;
@@ -95,26 +95,26 @@ static bool add(pid_t pid)
 	return true;
 }
 
-/* What has ended and was not waited for writes nothing; one whose first thread alone has ended does. */
-static bool runs(const struct look *l)
+/* A zombie runs no more, unless other threads than its first still run. */
+static bool is_running(const struct process *l)
 {
 	return (l->state != 'Z' && l->state != 'X') || l->threads > 1;
 }
 
-/* It is one more that is below us, and runs. */
+/* Ends the process if it is a descendant that runs and is not in found yet.  True: it was. */
 static bool end_it(const char *proc, pid_t pid, pid_t self)
 {
-	struct look l;
+	struct process l;
 
-	if (pid <= 0 || pid == self || is_found(pid) || !look(proc, pid, &l) || !runs(&l) ||
-	    (l.parent != self && !is_found(l.parent)) || !add(pid))
+	if (pid <= 0 || pid == self || is_found(pid) || !read_process(proc, pid, &l) ||
+	    !is_running(&l) || (l.parent != self && !is_found(l.parent)) || !add_found(pid))
 		return false;
 	(void)kill(pid, SIGKILL);
 	return true;
 }
 
-/* One walk over all processes; true: it found one more.  Not by opendir, which asks for memory. */
-static bool walk(const char *proc, int all, pid_t self)
+/* One walk over all processes.  True: it found another descendant.  opendir() is not used: it allocates. */
+static bool end_found(const char *proc, int all, pid_t self)
 {
 	bool more = false;
 	ssize_t len;
@@ -134,20 +134,20 @@ static bool walk(const char *proc, int all, pid_t self)
 size_t hf_rest_kill(const char *proc)
 {
 	pid_t self = getpid();
-	struct look l;
+	struct process l;
 	int all;
 
-	/* Whoever is the first of its namespace reaches all of it, and none is started meanwhile. */
+	/* The first process of a PID namespace reaches all others with one call. */
 	if (self == 1)
 		(void)kill(-1, SIGKILL);
 	found.len = 0;
-	/* One that does not know us speaks of other processes. */
-	if (!look(proc, self, &l) || l.parent != getppid())
+	/* A /proc of another PID namespace lists other processes. */
+	if (!read_process(proc, self, &l) || l.parent != getppid())
 		return HF_REST_UNKNOWN;
 	all = open(proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (all < 0)
 		return HF_REST_UNKNOWN;
-	while (walk(proc, all, self))
+	while (end_found(proc, all, self))
 		continue;
 	(void)close(all);
 	return found.len;
@@ -156,10 +156,10 @@ size_t hf_rest_kill(const char *proc)
 bool hf_rest_is_below(const char *proc, pid_t pid)
 {
 	pid_t self = getpid();
-	struct look l;
+	struct process l;
 
 	for (int i = 0; i < DEPTH_MAX && pid > 1 && pid != self; i++) {
-		if (!look(proc, pid, &l))
+		if (!read_process(proc, pid, &l))
 			return false;
 		if (l.parent == self)
 			return true;
@@ -170,7 +170,7 @@ bool hf_rest_is_below(const char *proc, pid_t pid)
 
 uint64_t hf_rest_started(const char *proc, pid_t pid)
 {
-	struct look l;
+	struct process l;
 
-	return look(proc, pid, &l) && runs(&l) ? l.started : 0;
+	return read_process(proc, pid, &l) && is_running(&l) ? l.started : 0;
 }

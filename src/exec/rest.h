@@ -13,15 +13,15 @@
 HF_BEGIN_DECLS
 
 /*
- * SIGKILL to every process below this one that still runs, whatever groups and sessions they made and
- * whoever may wait for them.  Waits for none.  How many it found: 0 says that all have ended, also where
- * somebody else keeps one of them from being reaped.  HF_REST_UNKNOWN: they cannot be told.  proc: "/proc".
+ * Sends SIGKILL to every descendant that still runs, in any process group and session, and waits for none.
+ * Returns how many it found.  0: all have ended; a zombie that a tracer holds has ended too.
+ * HF_REST_UNKNOWN: proc ("/proc") does not list the descendants.
  */
 #define HF_REST_UNKNOWN SIZE_MAX
 size_t hf_rest_kill(const char *proc);
-/* The process is below this one: its child, a child of such a one, and so on.  One that was reaped is not. */
+/* The process is a descendant of this one, and has not been reaped. */
 bool hf_rest_is_below(const char *proc, pid_t pid);
-/* When it began, in ticks since the machine did; 0: it runs no more, or is not known. */
+/* The start time of the process in ticks since the boot; 0: it does not run, or is not known. */
 uint64_t hf_rest_started(const char *proc, pid_t pid);
 
 HF_END_DECLS

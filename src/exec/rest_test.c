@@ -12,10 +12,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Each process tells its pid through this pipe once it is as it should be. */
+/* Each process writes its pid into this pipe when it is ready. */
 static int tell[2];
 
-/* No memory is there to be had, whoever asks. */
+/* opendir() fails, as without memory. */
 DIR *__wrap_opendir(const char *name);
 DIR *__wrap_opendir(const char *name)
 {
@@ -90,7 +90,7 @@ static void sessions_and_grandchildren_end(void **state)
 	assert_int_equal(hf_rest_kill("/proc"), 0);
 }
 
-/* Its tracer does not wait for it, so nobody can reap it: a call that waited would wait for ever. */
+/* The tracer does not wait for its process, so the process cannot be reaped, and a call that waits would not return. */
 static void one_that_is_traced_holds_nothing_up(void **state)
 {
 	pid_t traced, other, tracer;

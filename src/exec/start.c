@@ -10,14 +10,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The one file of exec that forks and executes. */
+/* Starts CMD: the only file of exec that forks and executes. */
 
-/* In the child, with all signals blocked: a terminal that gives it its foreground sends none. */
-HF_NORETURN static void become(const struct hf_exec_child *child, pid_t parent, int tell_fd)
+/* Runs in the child.  All signals are blocked, so tcsetpgrp() does not stop it. */
+HF_NORETURN static void run_child(const struct hf_exec_child *child, pid_t parent, int tell_fd)
 {
 	int err = 0;
 
-	/* Nobody would reap, fence or end it any more. */
+	/* Without its parent CMD would have no fence. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(HF_EXEC_CODE_INTERNAL);
@@ -44,11 +44,11 @@ int hf_exec_child_start(const struct hf_exec_child *child, pid_t *ret_pid)
 		return errno;
 	pid = fork();
 	if (pid == 0)
-		become(child, parent, tell[1]);
+		run_child(child, parent, tell[1]);
 	if (pid < 0)
 		err = errno;
 	(void)close(tell[1]);
-	/* It ends without a word when the program has taken over. */
+	/* The pipe closes without data when execvp() succeeds. */
 	do
 		n = read(tell[0], &err, sizeof(err));
 	while (n < 0 && errno == EINTR);

@@ -3,21 +3,22 @@
 #include "exec/tail.h"
 
 #include "exec/text.h"
-#include "exec/whose.h"
+#include "exec/origin.h"
 
 #include <stdio.h>
 #include <string.h>
 
 /* ---- lines ------------------------------------------------------------------------------------- */
 
-/* Where another's words end is not looked for: those of several ranks come mixed, and a chain of exceptions may say the
- * same again behind a traceback of our own.  For a while only a line counts that cannot be of them. */
+/* The line may be of another host or rank.  The end of another rank's exception is not looked for: exceptions of several
+ * ranks come mixed, and a chain of exceptions repeats them behind an own traceback.  So for a while only lines count that a
+ * process prints of itself alone. */
 static bool is_of_others(struct hf_tail *tail, size_t len, int64_t now_s)
 {
-	switch (hf_exec_whose(tail->line, len)) {
-	case HF_EXEC_WHOSE_OWN: return false;
-	case HF_EXEC_WHOSE_RELAYED: return true;
-	case HF_EXEC_WHOSE_OTHERS:
+	switch (hf_exec_find_origin(tail->line, len)) {
+	case HF_EXEC_ORIGIN_OWN: return false;
+	case HF_EXEC_ORIGIN_RELAYED: return true;
+	case HF_EXEC_ORIGIN_OTHERS:
 		tail->others_until_s = now_s + HF_TAIL_OTHERS_SECONDS;
 		return true;
 	default: return now_s < tail->others_until_s;
@@ -49,13 +50,13 @@ static void add_to_line(struct hf_tail *tail, const char *bytes, size_t len)
 	tail->line_len += len;
 }
 
-/* What a progress bar wrote before it is not of the line that an error begins. */
+/* A carriage return ends a line as well: an error may follow a progress bar. */
 static bool is_line_end(char c)
 {
 	return c == '\n' || c == '\r';
 }
 
-static void scan(struct hf_tail *tail, const char *bytes, size_t len, int64_t now_s)
+static void split_lines(struct hf_tail *tail, const char *bytes, size_t len, int64_t now_s)
 {
 	while (len > 0) {
 		size_t n = 0;
@@ -73,7 +74,7 @@ static void scan(struct hf_tail *tail, const char *bytes, size_t len, int64_t no
 
 /* ---- bytes ------------------------------------------------------------------------------------- */
 
-static void keep(struct hf_tail *tail, const char *bytes, size_t len)
+static void keep_bytes(struct hf_tail *tail, const char *bytes, size_t len)
 {
 	if (len > sizeof(tail->ring)) {
 		tail->total += len - sizeof(tail->ring);
@@ -93,8 +94,8 @@ static void keep(struct hf_tail *tail, const char *bytes, size_t len)
 
 void hf_tail_add(struct hf_tail *tail, const char *bytes, size_t len, int64_t now_s)
 {
-	scan(tail, bytes, len, now_s);
-	keep(tail, bytes, len);
+	split_lines(tail, bytes, len, now_s);
+	keep_bytes(tail, bytes, len);
 }
 
 void hf_tail_end(struct hf_tail *tail, int64_t now_s)
@@ -113,9 +114,8 @@ static bool continues_character(char c)
 	return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-/* Where to begin in a text that was cut in front: behind the first line's end, unless that is all
- * there is. */
-static size_t first_whole(const char *text, size_t len)
+/* The first whole line of a text that was cut in front, or the first whole character of its only line. */
+static size_t find_first_whole(const char *text, size_t len)
 {
 	const char *end = memchr(text, '\n', len);
 	size_t at = 0;
@@ -136,7 +136,7 @@ size_t hf_tail_text(const struct hf_tail *tail, char *ret_text, size_t size)
 
 	for (size_t i = 0; i < len; i++)
 		ret_text[i] = tail->ring[(tail->total - len + i) % sizeof(tail->ring)];
-	from = cut ? first_whole(ret_text, len) : 0;
+	from = cut ? find_first_whole(ret_text, len) : 0;
 	memmove(ret_text, ret_text + from, len - from);
 	return hf_exec_text_clean(ret_text, len - from);
 }

@@ -11,33 +11,33 @@
 HF_BEGIN_DECLS
 
 /*
- * The last bytes of a stream, and the cause that its lines name.  As large as the termination
- * message can be, in the object itself.
+ * The last bytes of a stream, and the cause that its lines name.  The ring is as large as a
+ * termination message.
  */
 #define HF_TAIL_BYTES_MAX 4096
-/* A sentence further back in one line is not looked for. */
+/* An error is looked for in so many bytes of a line. */
 #define HF_TAIL_LINE_BYTES_MAX 1024
-/* Another rank's exception, and what it is wrapped in, is printed by then, also to a reader that is slow. */
+/* By then another rank's exception is printed, with the exceptions around it. */
 #define HF_TAIL_OTHERS_SECONDS 60
 
 struct hf_tail {
 	char ring[HF_TAIL_BYTES_MAX];
-	uint64_t total; /* bytes that came */
+	uint64_t total; /* bytes of the stream */
 	char line[HF_TAIL_LINE_BYTES_MAX];
 	size_t line_len;
 	enum hf_exec_cause cause;
 	char cause_line[256];
 	int64_t cause_at_s;
-	int64_t others_until_s; /* what is said before then may be another rank's words */
+	int64_t others_until_s; /* lines before then may be another rank's */
 };
 
 void hf_tail_add(struct hf_tail *tail, const char *bytes, size_t len, int64_t now_s);
-/* The stream has ended: a line without its end counts too. */
+/* Call it at the end of the stream: a line without a line feed counts too. */
 void hf_tail_end(struct hf_tail *tail, int64_t now_s);
-/* What was named last, if not before that. */
+/* The last cause, unless it was named before since_s. */
 enum hf_exec_cause hf_tail_cause(const struct hf_tail *tail, int64_t since_s);
-/* As many of the last bytes as fit size, beginning with a line where one does, and with a whole
- * character in any case, as text (exec/text.h).  No NUL is added; returns the length. */
+/* As many of the last bytes as fit size, as text (exec/text.h).  The text begins with a whole line if there is one, else with
+ * a whole character.  No NUL is added; returns the length. */
 size_t hf_tail_text(const struct hf_tail *tail, char *ret_text, size_t size);
 
 HF_END_DECLS

@@ -199,7 +199,7 @@ static void others_words_have_an_end(void **state)
 	assert_int_equal(hf_tail_cause(&tail, 100), HF_EXEC_CAUSE_DEVICE_FATAL);
 }
 
-/* What torchrun tells of its own ranks at last. */
+/* The summary that torchrun prints of its own ranks. */
 static void a_summary_of_the_ranks_below_names_their_cause(void **state)
 {
 	add("torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n"

@@ -9,10 +9,11 @@
 
 struct cleaner {
 	char *text;
-	size_t len, at;   /* what is read */
-	size_t out, line; /* what is written, no more than that, and where its last line begins */
-	size_t back;      /* backspaces that nothing has followed yet */
-	bool returned;    /* likewise a carriage return */
+	size_t len, at; /* bytes to read, and the place of the next */
+	size_t out,
+		line; /* bytes written, never more than read, and the place where the last line begins */
+	size_t back;   /* pending backspaces */
+	bool returned; /* a carriage return is pending */
 };
 
 /* ---- writing ----------------------------------------------------------------------------------- */
@@ -22,7 +23,7 @@ static bool continues_character(char c)
 	return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-static void put(struct cleaner *c, const char *bytes, size_t n)
+static void put_bytes(struct cleaner *c, const char *bytes, size_t n)
 {
 	if (c->returned)
 		c->out = c->line;
@@ -49,7 +50,7 @@ static void take_control(struct cleaner *c, char control)
 	} else if (control == '\b') {
 		c->back++;
 	} else if (control == '\t') {
-		put(c, "\t", 1);
+		put_bytes(c, "\t", 1);
 	} else if (control == '\n') {
 		c->text[c->out++] = '\n';
 		c->line = c->out;
@@ -60,17 +61,17 @@ static void take_control(struct cleaner *c, char control)
 
 /* ---- escape sequences -------------------------------------------------------------------------- */
 
-static size_t skip(const struct cleaner *c, size_t at, char first, char last)
+static size_t skip_range(const struct cleaner *c, size_t at, char first, char last)
 {
 	while (at < c->len && c->text[at] >= first && c->text[at] <= last)
 		at++;
 	return at;
 }
 
-/* ESC [ parameters, and a letter.  What is cut off in the middle goes as far as it was one. */
+/* ESC [ parameters, and a letter.  A sequence that is cut off is dropped as far as it is one. */
 static void take_csi(struct cleaner *c)
 {
-	size_t from = c->at + 2, end = skip(c, from, ' ', '?');
+	size_t from = c->at + 2, end = skip_range(c, from, ' ', '?');
 	char mode = end > from ? c->text[from] : '0';
 
 	c->at = end;
@@ -109,15 +110,15 @@ static void take_escape(struct cleaner *c)
 	} else if (kind != '\0' && strchr("]PX^_", kind) != NULL) {
 		take_string(c);
 	} else {
-		end = skip(c, c->at + 1, ' ', '/');
+		end = skip_range(c, c->at + 1, ' ', '/');
 		c->at = end < c->len && c->text[end] >= '0' && c->text[end] <= '~' ? end + 1 : end;
 	}
 }
 
 /* ---- characters -------------------------------------------------------------------------------- */
 
-/* How long the character is that this byte begins; 0: none. */
-static size_t length_of(unsigned char first)
+/* The length of the character that begins with this byte; 0: no character does. */
+static size_t find_length(unsigned char first)
 {
 	if (first < 0x80)
 		return 1;
@@ -128,7 +129,7 @@ static size_t length_of(unsigned char first)
 	return first >= 0xf0 && first <= 0xf4 ? 4 : 0;
 }
 
-/* Those that would be written longer than they need, surrogates, and what is beyond Unicode. */
+/* False for overlong forms, surrogates and numbers beyond Unicode. */
 static bool is_second(unsigned char first, unsigned char second)
 {
 	unsigned char low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
@@ -137,8 +138,8 @@ static bool is_second(unsigned char first, unsigned char second)
 	return second >= low && second <= high;
 }
 
-/* How many of its bytes are there and well. */
-static size_t well(const struct cleaner *c, size_t wanted)
+/* How many bytes of the character are there and valid. */
+static size_t count_valid(const struct cleaner *c, size_t wanted)
 {
 	const char *bytes = c->text + c->at;
 	size_t n = 1;
@@ -153,15 +154,15 @@ static size_t well(const struct cleaner *c, size_t wanted)
 static void take_character(struct cleaner *c)
 {
 	const char *bytes = c->text + c->at;
-	size_t wanted = length_of((unsigned char)bytes[0]), have = well(c, wanted);
+	size_t wanted = find_length((unsigned char)bytes[0]), have = count_valid(c, wanted);
 
 	if (wanted > 0 && have == wanted) {
 		/* The controls beyond ASCII. */
 		if (wanted != 2 || (unsigned char)bytes[0] != 0xc2 ||
 		    (unsigned char)bytes[1] >= 0xa0)
-			put(c, bytes, wanted);
+			put_bytes(c, bytes, wanted);
 	} else if (wanted == 0 || c->at + have < c->len) {
-		put(c, "?", 1);
+		put_bytes(c, "?", 1);
 	}
 	c->at += have;
 }

@@ -10,14 +10,14 @@
 HF_BEGIN_DECLS
 
 /*
- * What a program wrote for a terminal, as the text that a terminal would show at last.  In place; returns
- * the new length, which is never more.
+ * Converts a program's output to the text that a terminal would show in the end.  In place; returns the
+ * new length, which is not larger.
  *
- * What is left is UTF-8 whose only control characters are line feeds and tabs.  Colours and other escape
- * sequences go, whole; bytes that are no UTF-8 are '?', and a character that the end cuts off is left out.
- * What follows a carriage return replaces its line (a progress bar's last state stays), what follows a
- * backspace the character before.  No sequence reaches beyond its line: the cursor's moves to other lines
- * are left out, and a title that does not end is lost only as far as the line goes.
+ * The result is UTF-8 with no control characters but line feeds and tabs.  Colours and other escape
+ * sequences are removed.  Bytes that are no UTF-8 become '?', and a character that is cut off at the end is
+ * left out.  Text after a carriage return replaces its line (of a progress bar the last state stays), text
+ * after a backspace the character before.  No sequence changes another line: moves of the cursor to other
+ * lines are left out, and a title without an end is lost up to the end of its line.
  */
 size_t hf_exec_text_clean(char *text, size_t len);
 

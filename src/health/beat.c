@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define KEY_MAX 16
-#define STEP_DIGITS 18 /* of what fits 63 bits, whatever the digits are */
+#define STEP_DIGITS 18 /* any number of so many digits fits 63 bits */
 #define US_DIGITS 15
 
 enum key { STEP, TOTAL, OWN, WAIT, LOSS, PHASE, RANK, GROUP, ATTEMPT, FENCE, KEYS };
@@ -50,13 +50,13 @@ static bool take_small(struct hf_scan *value, uint64_t max, uint32_t *ret_number
 	return true;
 }
 
-static void copy(const struct hf_scan *value, char *ret_text)
+static void copy_word(const struct hf_scan *value, char *ret_text)
 {
 	memcpy(ret_text, value->at, hf_scan_left(value));
 	ret_text[hf_scan_left(value)] = '\0';
 }
 
-/* Digits with at most one point among them; false: none. */
+/* Skips digits with one point at most; false: there are none. */
 static bool skip_decimal(struct hf_scan *s)
 {
 	size_t digits = 0;
@@ -72,7 +72,7 @@ static bool skip_decimal(struct hf_scan *s)
 	return digits > 0;
 }
 
-/* Kept as text: nobody here calculates with it. */
+/* The loss stays a text, since it is only shown. */
 static bool take_loss(struct hf_scan *value, char ret_loss[HF_BEAT_LOSS_MAX])
 {
 	struct hf_scan s = *value;
@@ -92,7 +92,7 @@ static bool take_loss(struct hf_scan *value, char ret_loss[HF_BEAT_LOSS_MAX])
 	}
 	if (!is_over(&s))
 		return false;
-	copy(value, ret_loss);
+	copy_word(value, ret_loss);
 	return true;
 }
 
@@ -116,7 +116,7 @@ static bool take_group(struct hf_scan *value, char ret_group[HF_BEAT_GROUP_MAX])
 	if (hf_scan_left(value) >= HF_BEAT_GROUP_MAX || !hf_scan_word(value, "-_.", &word) ||
 	    !is_over(value))
 		return false;
-	copy(&word, ret_group);
+	copy_word(&word, ret_group);
 	return true;
 }
 
@@ -166,7 +166,7 @@ static bool leave_out(struct hf_beat *beat, enum key key, uint32_t *seen)
 		beat->phase = HF_HEALTH_OTHER_PHASE;
 	else if (key == GROUP)
 		*seen |= GROUP_UNKNOWN;
-	/* Another one's steps would be its own; and who fences itself is exec's word alone. */
+	/* A wrong rank would take another's steps, and a fence must not be lost. */
 	return key != RANK && key != FENCE;
 }
 
@@ -220,7 +220,7 @@ bool hf_beat_parse(const char *bytes, size_t len, struct hf_beat *ret_beat)
 		if (!take_pair(&beat, pair, &seen))
 			return false;
 	}
-	/* With whom its work is to be compared is not known. */
+	/* Without its group the rank's work cannot be compared. */
 	if ((seen & GROUP_UNKNOWN) != 0) {
 		beat.has_own = false;
 		beat.own_us = 0;
@@ -233,7 +233,7 @@ bool hf_beat_parse(const char *bytes, size_t len, struct hf_beat *ret_beat)
 
 /* All keys at their longest fit, so nothing is ever cut. */
 HF_PRINTF(3, 4)
-static void add(char *text, size_t *len, const char *fmt, ...)
+static void add_field(char *text, size_t *len, const char *fmt, ...)
 {
 	va_list ap;
 	int n;
@@ -249,26 +249,26 @@ size_t hf_beat_format(const struct hf_beat *beat, char *ret_text)
 {
 	size_t len = 0;
 
-	add(ret_text, &len, "%s", HF_BEAT_VERSION);
+	add_field(ret_text, &len, "%s", HF_BEAT_VERSION);
 	if (beat->has_step)
-		add(ret_text, &len, " step=%" PRIu64, beat->step);
+		add_field(ret_text, &len, " step=%" PRIu64, beat->step);
 	if (beat->total > 0)
-		add(ret_text, &len, " total=%" PRIu64, beat->total);
+		add_field(ret_text, &len, " total=%" PRIu64, beat->total);
 	if (beat->has_own)
-		add(ret_text, &len, " own_us=%" PRIu64, beat->own_us);
+		add_field(ret_text, &len, " own_us=%" PRIu64, beat->own_us);
 	if (beat->wait_us > 0)
-		add(ret_text, &len, " wait_us=%" PRIu64, beat->wait_us);
+		add_field(ret_text, &len, " wait_us=%" PRIu64, beat->wait_us);
 	if (beat->loss[0] != '\0')
-		add(ret_text, &len, " loss=%s", beat->loss);
+		add_field(ret_text, &len, " loss=%s", beat->loss);
 	if (beat->phase != HF_HEALTH_TRAINING)
-		add(ret_text, &len, " phase=other");
+		add_field(ret_text, &len, " phase=other");
 	if (beat->rank >= 0)
-		add(ret_text, &len, " rank=%" PRId32, beat->rank);
+		add_field(ret_text, &len, " rank=%" PRId32, beat->rank);
 	if (beat->group[0] != '\0')
-		add(ret_text, &len, " group=%s", beat->group);
+		add_field(ret_text, &len, " group=%s", beat->group);
 	if (beat->attempt > 0)
-		add(ret_text, &len, " attempt=%" PRIu64, beat->attempt);
+		add_field(ret_text, &len, " attempt=%" PRIu64, beat->attempt);
 	if (beat->fence_s > 0)
-		add(ret_text, &len, " fence_s=%" PRIu32, beat->fence_s);
+		add_field(ret_text, &len, " fence_s=%" PRIu32, beat->fence_s);
 	return len;
 }

@@ -8,15 +8,14 @@
 HF_BEGIN_DECLS
 
 /*
- * What a training process says of itself, in one datagram of text:
+ * The report of a training process, in one datagram of text:
  *
  *     holdfast/1 step=120 total=200 own_us=31000 wait_us=1200 loss=0.0972 phase=training rank=3
  *
- * The version, then KEY=VALUE by single blanks; a line feed at the end is allowed.  Without a step
- * it is a sign of life.  Keys that are not known are skipped, so that a newer program may say more.  A value
- * that has no sense is left out alone: behind a group that is none own_us is left out too, and a phase
- * that is none is "other".  A rank or a fence_s that is none, or a key that stands twice, spoils the whole
- * datagram.  Nobody says who it is: the receiver knows that from the kernel.
+ * The version, then KEY=VALUE by single blanks; a line feed at the end is allowed.  A report without a step
+ * is a sign of life.  Unknown keys are skipped, so a newer program may send more.  A wrong value is left out:
+ * with a wrong group own_us is left out too, and a wrong phase is "other".  A wrong rank or fence_s, or a
+ * repeated key, makes the whole datagram void.  The kernel tells the receiver which process sent it.
  *
  *   step      the last step that is done, from 1
  *   total     how many there will be
@@ -27,8 +26,8 @@ HF_BEGIN_DECLS
  *   rank      of all ranks of the job, where a pod has several; "group" compares with its like only
  *   attempt   a number that grows with each start of the process (holdfast exec adds its own start to
  *             what is below 1,000)
- *   fence_s   the process is ended, or was not even started, when its node has had no contact with
- *             the control plane for so many seconds (holdfast exec's word, and its alone)
+ *   fence_s   holdfast exec ends the process, or does not start it, when the node has had no contact
+ *             with the control plane for so many seconds; only holdfast exec sends it
  */
 #define HF_BEAT_VERSION "holdfast/1"
 #define HF_BEAT_BYTES_MAX 512
@@ -48,10 +47,10 @@ struct hf_beat {
 	enum hf_health_phase phase;
 	int32_t rank;     /* -1: not said */
 	uint64_t attempt; /* 0: not said */
-	uint32_t fence_s; /* 0: nobody fences it */
+	uint32_t fence_s; /* 0: no fence */
 };
 
-/* False: it is none, whatever it is.  The bytes need no NUL. */
+/* False: the bytes are no report.  They need no NUL. */
 bool hf_beat_parse(const char *bytes, size_t len, struct hf_beat *ret_beat);
 /* Into a buffer of HF_BEAT_BYTES_MAX bytes; returns its length without the NUL.  What is written
  * can be parsed, and gives the same. */

@@ -11,7 +11,7 @@ static bool parse(const char *text, struct hf_beat *ret_beat)
 	return hf_beat_parse(text, strlen(text), ret_beat);
 }
 
-/* A text and what it becomes when it is written again; NULL: it is refused. */
+/* A report, and the report that parsing and formatting give; NULL: it is refused. */
 static const struct {
 	const char *text, *again;
 } cases[] = {
@@ -55,7 +55,7 @@ static const struct {
 	{"holdfast/1 =1", NULL},
 	{"holdfast/1 step=1 step=1", NULL},
 	{"holdfast/1 averyveryverylongkey=1", NULL},
-	/* Values: one that has no sense is left out, and what could not be judged without it. */
+	/* A wrong value is left out, with the values that need it. */
 	{"holdfast/1 step=5 own_us=-10 wait_us=3000 rank=2",
 	 "holdfast/1 step=5 wait_us=3000 rank=2"},
 	{"holdfast/1 step=5 total=inf loss=n/a", "holdfast/1 step=5"},

@@ -41,8 +41,8 @@ static bool is_named_there(const struct hf_health_brain *b, const char *id, cons
 }
 
 /* The board that is named is remembered at another address; NULL: it is not. */
-static struct hf_health_device *elsewhere(const struct hf_health_brain *b,
-					  const struct hf_health_presence *p)
+static struct hf_health_device *find_elsewhere(const struct hf_health_brain *b,
+					       const struct hf_health_presence *p)
 {
 	for (size_t i = 0; i < b->memory->devices_len && p->uuid[0] != '\0'; i++) {
 		struct hf_health_device *d = &b->memory->devices[i];
@@ -68,13 +68,13 @@ static void keep_faults(struct hf_health_brain *b, struct hf_health_device *to,
 			hf_health_fault_keep(b, to, &from->faults[i]);
 }
 
-/* Of what was found in this boot, at the address where it was seen. */
+/* A time of this boot belongs to the address at which the device was seen. */
 static bool is_lately(const struct hf_health_brain *b, const struct hf_health_device *d, hf_time at)
 {
 	return is_here(b, d) && b->input->boot_at != HF_TIME_NONE && at >= b->input->boot_at;
 }
 
-/* On probation for what was found at its address in this boot; one that the restart itself began is the board's. */
+/* The device is on probation for a fault at its address in this boot.  A probation that the restart began is the board's. */
 static bool is_tried_here(const struct hf_health_brain *b, const struct hf_health_device *d)
 {
 	if (d->state != HF_HEALTH_PROBATION || !is_lately(b, d, d->since))
@@ -85,7 +85,7 @@ static bool is_tried_here(const struct hf_health_brain *b, const struct hf_healt
 	return false;
 }
 
-/* What it had at its last address in this boot, and is not there any more, made it so. */
+/* The board's state comes from faults at its last address in this boot, which are not at the new one. */
 static bool is_by_address(const struct hf_health_brain *b, const struct hf_health_device *to,
 			  const struct hf_health_device *board)
 {
@@ -102,7 +102,7 @@ static bool is_by_address(const struct hf_health_brain *b, const struct hf_healt
 	}
 }
 
-/* When it stopped, and when anything was seen of it. */
+/* Copies the times of stops and sightings. */
 static void keep_times(const struct hf_health_brain *b, struct hf_health_device *to,
 		       const struct hf_health_device *from, bool lately)
 {
@@ -126,7 +126,7 @@ static void forget_times(struct hf_health_device *d)
 	d->weak_at = 0;
 }
 
-/* The stricter of what the board was and of what its address is in this boot. */
+/* Takes the stricter state of the board's and, from this boot, its address's. */
 static void choose_state(const struct hf_health_brain *b, struct hf_health_device *to,
 			 const struct hf_health_device *address,
 			 const struct hf_health_device *board)
@@ -144,7 +144,7 @@ static void choose_state(const struct hf_health_brain *b, struct hf_health_devic
 	}
 }
 
-/* The device at this address is that board. */
+/* Makes the device at this address that board. */
 static void move_in(struct hf_health_brain *b, struct hf_health_device *to,
 		    const struct hf_health_device *address, const struct hf_health_device *board)
 {
@@ -174,8 +174,8 @@ static void move_in(struct hf_health_brain *b, struct hf_health_device *to,
 	b->changed = true;
 }
 
-static void exchange(struct hf_health_brain *b, struct hf_health_device *x,
-		     struct hf_health_device *y)
+static void exchange_boards(struct hf_health_brain *b, struct hf_health_device *x,
+			    struct hf_health_device *y)
 {
 	struct hf_health_device *was = HF_ARENA_ARRAY(b->arena, struct hf_health_device, 2);
 
@@ -185,9 +185,10 @@ static void exchange(struct hf_health_brain *b, struct hf_health_device *x,
 	move_in(b, y, &was[1], &was[0]);
 }
 
-/* The address of old is left to nobody. */
-static struct hf_health_device *move(struct hf_health_brain *b, const struct hf_health_presence *p,
-				     struct hf_health_device *old)
+/* Moves the board to a new address; the old address has no device then. */
+static struct hf_health_device *move_board(struct hf_health_brain *b,
+					   const struct hf_health_presence *p,
+					   struct hf_health_device *old)
 {
 	struct hf_health_device *board = HF_ARENA_ARRAY(b->arena, struct hf_health_device, 2), *d;
 
@@ -203,22 +204,23 @@ static struct hf_health_device *move(struct hf_health_brain *b, const struct hf_
 	return d;
 }
 
-static struct hf_health_device *place(struct hf_health_brain *b, const struct hf_health_presence *p)
+static struct hf_health_device *place_board(struct hf_health_brain *b,
+					    const struct hf_health_presence *p)
 {
-	struct hf_health_device *d = at_address(b, p->id), *old = elsewhere(b, p);
-	/* It was named here, too, when it was still remembered there. */
+	struct hf_health_device *d = at_address(b, p->id), *old = find_elsewhere(b, p);
+	/* The new address may name this board already, while the memory has it at the old one. */
 	bool is_free = d == NULL || d->uuid[0] == '\0' || hf_streq(d->uuid, p->uuid);
 
 	if (old != NULL && is_free && !is_here(b, old))
-		return move(b, p, old);
+		return move_board(b, p, old);
 	if (d == NULL)
 		return hf_health_insert(b, p->id, p->kind);
 	if (old != NULL && d->kind == old->kind && !hf_streq(d->uuid, p->uuid))
-		exchange(b, d, old);
+		exchange_boards(b, d, old);
 	return d;
 }
 
-/* A GPU's number is its own: who had it before the driver was loaded anew has it no more. */
+/* A GPU's number belongs to one GPU.  After the driver is loaded anew, another GPU may have it. */
 static void take_alias(struct hf_health_brain *b, struct hf_health_device *d, const char *alias)
 {
 	for (size_t i = 0; i < b->memory->devices_len && d->kind == HF_HEALTH_GPU; i++) {
@@ -238,9 +240,9 @@ static bool is_remembered(const struct hf_health_brain *b, const struct hf_healt
 	return false;
 }
 
-static void take(struct hf_health_brain *b, const struct hf_health_presence *p)
+static void take_presence(struct hf_health_brain *b, const struct hf_health_presence *p)
 {
-	struct hf_health_device *d = place(b, p);
+	struct hf_health_device *d = place_board(b, p);
 
 	if (d == NULL || d->kind == HF_HEALTH_NODE)
 		return;
@@ -253,8 +255,8 @@ static void take(struct hf_health_brain *b, const struct hf_health_presence *p)
 		memcpy(d->above, p->above, sizeof(d->above));
 }
 
-/* Devices that are known to be there.  One that is gone stays: detector count finds that.  Boards that are
- * remembered come first: one that nobody knew has what is left at its address. */
+/* Takes the devices that are named.  A device that is gone stays in the memory, since detector count finds that.  Boards that
+ * are remembered come first; a new board inherits the state that is left at its address. */
 void hf_health_boards(struct hf_health_brain *b)
 {
 	bool *known = HF_ARENA_ARRAY(b->arena, bool, b->input->devices_len + 1);
@@ -271,6 +273,6 @@ void hf_health_boards(struct hf_health_brain *b)
 			const struct hf_health_presence *p = &b->input->devices[i];
 
 			if (p->id[0] != '\0' && p->kind != HF_HEALTH_NODE && known[i] == !pass)
-				take(b, p);
+				take_presence(b, p);
 		}
 }

@@ -21,7 +21,7 @@ static void name(int device, const char *id, const char *uuid)
 	snprintf(p->uuid, sizeof(p->uuid), "%s", uuid);
 }
 
-/* All of them, under these addresses; driver: it names them, too. */
+/* Names all boards at these addresses; driver: with their UUIDs. */
 static void name_all(const char *const ids[BOARDS], bool driver)
 {
 	static const char *const boards[BOARDS] = {"GPU-A", "GPU-B", "GPU-C"};
@@ -257,7 +257,7 @@ static void a_board_that_nobody_knew_has_what_its_address_had(void **state)
 	is("gpu-1", "GPU-D", HF_HEALTH_UNHEALTHY);
 }
 
-/* It was silent when its node went down, and that is all that is told of it then. */
+/* The board was silent when its node went down, so it is Unknown then. */
 static void a_board_that_was_unknown_keeps_its_history_at_another_address(void **state)
 {
 	(void)state;
@@ -275,7 +275,7 @@ static void a_board_that_was_unknown_keeps_its_history_at_another_address(void *
 	assert_int_equal(health_device(&n, "gpu-7")->fatals_len, 4);
 }
 
-/* With a card more in front all have other addresses, the first has that of one that was known. */
+/* With a new card in front all addresses move by one; the new card has the address of a known board. */
 static void a_board_that_nobody_knew_takes_nothing_from_one_that_is_here(void **state)
 {
 	(void)state;

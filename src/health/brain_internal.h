@@ -31,26 +31,26 @@ void hf_health_wake(struct hf_health_brain *b, hf_time at);
 /* The device of that name, made where there is none and `kind` is not NODE; NULL: no room. */
 struct hf_health_device *hf_health_device_get(struct hf_health_brain *b, const char *name,
 					      enum hf_health_kind kind);
-/* A new one, of which nothing is known; NULL: no room.  Others move in memory. */
+/* Adds an empty device; NULL: no room.  Pointers to other devices become invalid. */
 struct hf_health_device *hf_health_insert(struct hf_health_brain *b, const char *id,
 					  enum hf_health_kind kind);
 void hf_health_forget(struct hf_health_brain *b, struct hf_health_device *device);
 void hf_health_seen(struct hf_health_brain *b, struct hf_health_device *device);
-/* Somebody who can see it worked then, which is later than the last time. */
+/* A detector that can see the device worked then, later than the last time. */
 void hf_health_hear(struct hf_health_brain *b, struct hf_health_device *device, hf_time at);
 void hf_health_event(struct hf_health_brain *b, const struct hf_health_device *device,
 		     const char *reason, const char *message);
 /* Adds a time to the newest `max` of a list, drops those before `from`. */
 void hf_health_times_add(hf_time *times, uint32_t *len, uint32_t max, hf_time at, hf_time from);
 
-/* boards.c: devices that are named, each with what is remembered of it. */
+/* boards.c: joins the devices that are named with the memory. */
 void hf_health_boards(struct hf_health_brain *b);
 
 /* judge.c, ports.c: a sample becomes evidence. */
 void hf_health_judge(struct hf_health_brain *b);
 void hf_health_judge_port(struct hf_health_brain *b, const struct hf_health_sample *s,
 			  struct hf_health_track *t);
-/* Nobody sees it from here, whatever can be heard. */
+/* The port is in another network namespace, where no detector sees it. */
 bool hf_health_port_is_hidden(const struct hf_health_device *device);
 /* Evidence of a sample about a fault (code) or its end (0: of all). */
 void hf_health_find(struct hf_health_brain *b, const struct hf_health_sample *s, int32_t code,
@@ -60,7 +60,7 @@ void hf_health_clear(struct hf_health_brain *b, const struct hf_health_sample *s
 /* faults.c: evidence becomes faults; a fault ends. */
 void hf_health_faults_apply(struct hf_health_brain *b);
 void hf_health_faults_age(struct hf_health_brain *b);
-/* It is no stop of its device alone: takes back what it was counted and raised for. */
+/* The fault is no stop of its device alone: undoes its count and its raised class. */
 void hf_health_fault_uncount(struct hf_health_device *device, struct hf_health_fault *fault);
 /* It was the node's or followed from another, and acts for itself from now on: as what it was confirmed to be. */
 void hf_health_fault_own(struct hf_health_brain *b, struct hf_health_device *device,

@@ -9,7 +9,7 @@
 
 #define ANY .subcode = -1
 
-/* One code or a range, with what mends it by its class. */
+/* A code or a range, with its class, action, scope and end. */
 #define RULE(det, from, to, class_, action_, scope_, clear_)                                       \
 	ANY, .detector = HF_HEALTH_##det, .code_min = (from), .code_max = (to),                    \
 	     .cls = HF_HEALTH_##class_, .action = HF_HEALTH_##action_,                             \
@@ -41,9 +41,9 @@ static const struct hf_health_rule rules[] = {
 	 .burst = 15 * HF_SECOND, .below = HF_HEALTH_APP, .same_unit = true},
 	{RULE(XID, 31, 31, DEGRADED, MOVE_POD, DEVICE, AGE), .count = 2, .window = HF_DAY,
 	 .burst = 3 * HF_MINUTE, .below = HF_HEALTH_APP},
-	/* What a killed process leaves, and what follows another Xid. */
+	/* Xid 45 follows a killed process or another Xid. */
 	{RULE(XID, 45, 45, APP, RESTART_PROCESS, DEVICE, AGE), .follows = true},
-	/* Ignored by the vendor; after 13 and 31 it is their consequence. */
+	/* The vendor ignores Xid 43; after 13 and 31 it is a consequence. */
 	{RULE(XID, 43, 43, INFO, RECORD, DEVICE, AGE), .follows = true},
 	/* A double-bit error: the row must be remapped, which a reset does. */
 	RESET_XID(48, 48),
@@ -57,7 +57,7 @@ static const struct hf_health_rule rules[] = {
 	{RULE(XID, 74, 74, INFO, RECORD, DEVICE, AGE), .bits_any = LINK_NOTHING,
 	 .bits_only = LINK_NOTHING},
 	{RULE(XID, 74, 74, FABRIC, MOVE_POD, FABRIC, SIGNAL)},
-	/* NVLink 5: each line says how bad it is; without that word nobody knows. */
+	/* NVLink 5: each line has a severity; a line without one is not rated. */
 	{RULE(XID, 144, 150, GPU_RESET, RESET_DEVICE, FABRIC, SIGNAL), .severity = HF_HEALTH_FATAL},
 	{RULE(XID, 144, 150, INFO, RECORD, FABRIC, AGE), .severity = HF_HEALTH_NONFATAL},
 	/* Auxiliary power is not connected. */
@@ -109,12 +109,12 @@ static const struct hf_health_rule rules[] = {
 	APP_XID(96, 105),
 	APP_XID(126, 135),
 	APP_XID(139, 139),
-	/* The bus.  The step sees to it that one witness other than the kernel is too few. */
+	/* The bus.  faults.c needs two witnesses if none of them is the kernel. */
 	{RULE(BUSLOST, HF_HEALTH_CODE_BUS, HF_HEALTH_CODE_BUS, REBOOT, RESTART_NODE, NODE, BOOT)},
-	/* Whoever cannot bring it up cannot reset it either; that it answers ends it. */
+	/* A driver that cannot initialize the GPU cannot reset it either.  An answer of the GPU ends the fault. */
 	{RULE(BUSLOST, HF_HEALTH_CODE_INIT, HF_HEALTH_CODE_INIT, REBOOT, RESTART_NODE, NODE,
 	      SIGNAL)},
-	/* NVSwitch: the line says how bad it is.  A switch is nobody's own. */
+	/* NVSwitch: the line has a severity.  All GPUs share the switch. */
 	{RULE(SXID, 0, 99999, REBOOT, RESTART_NODE, FABRIC, BOOT), .severity = HF_HEALTH_FATAL},
 	{RULE(SXID, 0, 99999, INFO, RECORD, FABRIC, AGE), .severity = HF_HEALTH_NONFATAL},
 	/* What the driver itself asks for. */
@@ -144,7 +144,7 @@ static const struct hf_health_rule rules[] = {
 	/* Counts. */
 	{RULE(COUNT, 1, 1, REBOOT, RESTART_NODE, NODE, LEVEL)},
 	{RULE(COUNT, 2, 2, SOFTWARE, RESTART_DRIVER, NODE, LEVEL)},
-	/* The restart that may have lost it has been; the others work. */
+	/* A restart would not bring the missing GPU back, and the others work. */
 	{RULE(COUNT, 3, 3, DEGRADED, REPLACE_NODE, NODE, LEVEL)},
 	/* Links and ports.  One that is degraded again and again is for a person by its flaps. */
 	{RULE(NVLINK, HF_HEALTH_CODE_LINK_INACTIVE, HF_HEALTH_CODE_LINK_INACTIVE, GPU_RESET,
@@ -189,7 +189,7 @@ static const struct hf_health_rule rules[] = {
 	{RULE(AER, HF_HEALTH_CODE_AER_PORT, HF_HEALTH_CODE_AER_PORT, REBOOT, RESTART_NODE, NODE,
 	      SIGNAL),
 	 .severity = HF_HEALTH_FATAL},
-	/* A report of the same port makes them one incident. */
+	/* They follow a report about the same port, as one incident. */
 	{RULE(AER, HF_HEALTH_CODE_CONTAINED, HF_HEALTH_CODE_UNRECOVERED, REBOOT, RESTART_NODE, NODE,
 	      SIGNAL),
 	 .severity = HF_HEALTH_FATAL, .follows = true},
@@ -197,7 +197,7 @@ static const struct hf_health_rule rules[] = {
 	 .severity = HF_HEALTH_NONFATAL},
 	{RULE(AER, HF_HEALTH_CODE_UNRECOVERED, HF_HEALTH_CODE_UNRECOVERED, DEGRADED, MOVE_POD,
 	      DEVICE, AGE)},
-	/* What stands between a device and its users. */
+	/* The driver, the device plugin, and all devices at once. */
 	{RULE(DRIVER, HF_HEALTH_CODE_MISMATCH, HF_HEALTH_CODE_FABRIC_DOWN, SOFTWARE, RESTART_DRIVER,
 	      NODE, LEVEL)},
 	{RULE(PLUGIN, 1, 2, SOFTWARE, RESTART_DRIVER, NODE, LEVEL)},

@@ -32,7 +32,7 @@ struct hf_contact {
 
 /* With its line feed and a NUL; returns the length without that.  boot_id is one that can be read back. */
 size_t hf_contact_format(const struct hf_contact *contact, char ret_text[HF_CONTACT_BYTES_MAX]);
-/* False: it is none, whatever it is.  The bytes need no NUL. */
+/* False: the bytes are no record.  They need no NUL. */
 bool hf_contact_parse(const char *bytes, size_t len, struct hf_contact *ret_contact);
 
 enum hf_contact_word {

@@ -7,8 +7,8 @@
 #define BACKOFF_MAX (5 * HF_MINUTE)
 
 /* What no time changes. */
-static enum hf_health_drain_why never(const struct hf_health_drain *drain,
-				      const struct hf_health_pod *pod)
+static enum hf_health_drain_why make_never(const struct hf_health_drain *drain,
+					   const struct hf_health_pod *pod)
 {
 	if (pod->ended)
 		return HF_HEALTH_DRAIN_ENDS;
@@ -27,8 +27,8 @@ static enum hf_health_drain_why never(const struct hf_health_drain *drain,
 	return drain->stale ? HF_HEALTH_DRAIN_OLD : HF_HEALTH_DRAIN_EVICT;
 }
 
-/* Whoever looks after the pod may move it by itself, a job its ranks: that is gentler.  Who came since has as long, and
- * one that is made again and again, on this node, is evicted ever more seldom. */
+/* The time until which the pod may end by itself, as a job moves its ranks more gently.  A pod that came later has the same
+ * time.  Pods that are made again and again on this node are evicted more seldom. */
 static hf_time gone_by_itself(const struct hf_health_drain *drain, const struct hf_health_pod *pod)
 {
 	hf_time backoff = hf_health_drain_backoff(drain->came_back + 1, 0);
@@ -41,7 +41,7 @@ static hf_time gone_by_itself(const struct hf_health_drain *drain, const struct 
 enum hf_health_drain_why hf_health_drain(const struct hf_health_drain *drain,
 					 const struct hf_health_pod *pod, hf_time *ret_wake)
 {
-	enum hf_health_drain_why why = never(drain, pod);
+	enum hf_health_drain_why why = make_never(drain, pod);
 	hf_time at;
 
 	if (why != HF_HEALTH_DRAIN_EVICT)

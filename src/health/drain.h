@@ -27,13 +27,13 @@ struct hf_health_drain {
 };
 
 struct hf_health_pod {
-	bool fatal;         /* what it holds cannot be worked with */
-	bool selected;      /* by the policy */
-	bool daemon;        /* it would be made again on this very node */
-	bool ended;         /* or is on its way */
-	bool restarting;    /* its job starts anew at this moment */
-	hf_time came_at;    /* 0: not known */
-	hf_time not_before; /* somebody refused it, a disruption budget say; NONE: nobody did */
+	bool fatal;      /* a device that it holds has a fatal fault */
+	bool selected;   /* by the policy */
+	bool daemon;     /* of a DaemonSet, which would create it again on this node */
+	bool ended;      /* or ends already */
+	bool restarting; /* its job starts anew at this moment */
+	hf_time came_at; /* 0: not known */
+	hf_time not_before; /* an eviction was refused, by a disruption budget for instance; NONE: none was */
 };
 
 enum hf_health_drain_why {
@@ -42,8 +42,8 @@ enum hf_health_drain_why {
 	HF_HEALTH_DRAIN_NOT_OURS,   /* the node is not quarantined by us */
 	HF_HEALTH_DRAIN_WORKS,      /* what it holds is slow, and works */
 	HF_HEALTH_DRAIN_UNSELECTED, /* the policy leaves it out */
-	HF_HEALTH_DRAIN_DAEMON,     /* it would be made again on this node */
-	HF_HEALTH_DRAIN_MODE,       /* the policy evicts nobody */
+	HF_HEALTH_DRAIN_DAEMON,     /* its DaemonSet would create it again on this node */
+	HF_HEALTH_DRAIN_MODE,       /* the policy evicts no pods */
 	HF_HEALTH_DRAIN_HALTED,     /* by a pause or the breaker */
 	HF_HEALTH_DRAIN_OLD,        /* the agent has not been heard since */
 	HF_HEALTH_DRAIN_GRACE,      /* it may still end by itself */

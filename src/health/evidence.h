@@ -7,14 +7,13 @@
 
 HF_BEGIN_DECLS
 
-/* What one observation says, before any rule has looked at it. */
+/* One observation, before a rule rates it. */
 
 enum hf_health_verb {
-	HF_HEALTH_FAULT,   /* this is wrong */
-	HF_HEALTH_CLEARED, /* detector (and code, if not 0) measures that it is right again */
-	/* The driver or the kernel says that the device needs nothing any more.  With a code it ends faults of
-	 * that detector and code, without one all of the detector; RECOVERY without a code ends faults of all
-	 * detectors. */
+	HF_HEALTH_FAULT, /* an error */
+	HF_HEALTH_CLEARED, /* the detector measures that the fault (of that code, if not 0) has ended */
+	/* The driver or the kernel reports that the device has recovered.  With a code it ends faults of that detector and
+	 * code, without one all faults of the detector; RECOVERY without a code ends faults of all detectors. */
 	HF_HEALTH_RECOVERED,
 };
 
@@ -25,8 +24,8 @@ struct hf_health_evidence {
 	enum hf_health_severity severity;
 	int32_t code;    /* Xid, SXid, or one of enum hf_health_code below */
 	int32_t subcode; /* -1: none */
-	int32_t cause;   /* the Xid that this one (45) is a consequence of; 0: not said */
-	uint32_t word;   /* the first register or interrupt word, where there is one */
+	int32_t cause;   /* the Xid that caused this Xid (45); 0: not reported */
+	uint32_t word;   /* the first register or interrupt word, if has_word */
 	bool has_word;
 	int32_t gpu_instance;     /* MIG; -1: the whole device */
 	int32_t compute_instance; /* -1: none */
@@ -42,7 +41,7 @@ enum hf_health_code {
 	HF_HEALTH_CODE_LINK = 74, /* xid: an error of NVLink */
 	HF_HEALTH_CODE_BUS = 79,  /* buslost: the Xid of the same meaning */
 	HF_HEALTH_CODE_INIT =
-		1, /* buslost: its driver cannot bring it up, or tells nothing of it */
+		1, /* buslost: the driver cannot initialize the GPU, or reports nothing about it */
 
 	HF_HEALTH_CODE_RESET_REQUIRED = 6,  /* recovery: NVML 16; 1 to 5 are the driver's actions */
 	HF_HEALTH_CODE_RESET_SOMEWHERE = 7, /* recovery: a line asks for a reset and names no GPU */
@@ -59,7 +58,7 @@ enum hf_health_code {
 
 	HF_HEALTH_CODE_PCI_MISSING = 1, /* count */
 	HF_HEALTH_CODE_KUBELET_FEWER = 2,
-	HF_HEALTH_CODE_FEWER = 3, /* than there were in this boot or the one before */
+	HF_HEALTH_CODE_FEWER = 3, /* fewer GPUs than in this boot or the boot before */
 
 	HF_HEALTH_CODE_LINK_INACTIVE = 1, /* nvlink */
 	HF_HEALTH_CODE_FABRIC_UNHEALTHY =
@@ -67,7 +66,7 @@ enum hf_health_code {
 
 	HF_HEALTH_CODE_PORT_DOWN = 1, /* ib */
 	HF_HEALTH_CODE_PORT_FLAP = 2,
-	HF_HEALTH_CODE_PORT_ERRORS = 3, /* counters of which any rise is one too many */
+	HF_HEALTH_CODE_PORT_ERRORS = 3, /* a counter rose that must not */
 	HF_HEALTH_CODE_PORT_SLOW = 4,   /* counters that rise too fast */
 	HF_HEALTH_CODE_PORT_MISSING = 5,
 	HF_HEALTH_CODE_PORT_BLINK = 6, /* link_downed rose: written down */
@@ -102,10 +101,10 @@ enum hf_health_code {
 	HF_HEALTH_CODE_MLX5_LOCKUP = 13,     /* a processor or a task is stuck in the driver */
 
 	HF_HEALTH_CODE_SAME = 1, /* peers: the same fault on half of the node's devices */
-	HF_HEALTH_CODE_ALL = 2,  /* all of them at once, with whatever faults */
+	HF_HEALTH_CODE_ALL = 2,  /* all devices at once, with any fatal faults */
 };
 
-/* One with nothing in it: no subcode, no instance, no time. */
+/* Empty evidence: no subcode, no instance, no time. */
 struct hf_health_evidence hf_health_evidence_none(void);
 
 /*
@@ -114,6 +113,11 @@ struct hf_health_evidence hf_health_evidence_none(void);
  * are no such address, as a whole; ret_text is untouched then.
  */
 bool hf_health_pci_normalize(const char *bytes, size_t len, char ret_text[HF_HEALTH_DEVICE_MAX]);
+
+/* Two normalized addresses are functions of one device, or the same function: "0000:1a:00.0" and "0000:1a:00.1". */
+bool hf_health_pci_same_device(const char *a, const char *b);
+/* Their domains are the same: "0000:1a:00.0" and "0000:b1:00.0". */
+bool hf_health_pci_same_domain(const char *a, const char *b);
 
 HF_END_DECLS
 

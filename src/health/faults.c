@@ -39,24 +39,24 @@ static bool is_about(const struct hf_health_fault *f, const struct hf_health_evi
 	       f->subcode == e->subcode && (any_unit || hf_streq(f->unit, e->unit));
 }
 
-/* How much it matters that it is known: what has ended least, then what follows from another. */
-static int weight(const struct hf_health_fault *f)
+/* The weight of a fault when there is no room: a fault that has ended counts least, then one that follows from another. */
+static int weigh_fault(const struct hf_health_fault *f)
 {
 	if (!f->open)
 		return 0;
 	return hf_health_fault_follows(f) ? 1 : 2;
 }
 
-/* Weak before strict, old before new. */
+/* `a` gives way before `b`: weak before strict, old before new. */
 static bool is_less(const struct hf_health_fault *a, const struct hf_health_fault *b)
 {
-	if (weight(a) != weight(b))
-		return weight(a) < weight(b);
+	if (weigh_fault(a) != weigh_fault(b))
+		return weigh_fault(a) < weigh_fault(b);
 	return a->cls != b->cls ? a->cls < b->cls : a->last < b->last;
 }
 
-/* Of a device that has some. */
-static struct hf_health_fault *least_of(struct hf_health_device *device)
+/* The fault that gives way first; the device has one at least. */
+static struct hf_health_fault *find_least(struct hf_health_device *device)
 {
 	struct hf_health_fault *least = &device->faults[0];
 
@@ -76,13 +76,13 @@ void hf_health_fault_keep(struct hf_health_brain *b, struct hf_health_device *de
 		device->faults[device->faults_len++] = *fault;
 		return;
 	}
-	least = least_of(device);
+	least = find_least(device);
 	b->memory->faults_dropped += least->open || fault->open;
 	if (is_less(least, fault))
 		*least = *fault;
 }
 
-static bool near(const struct hf_health_brain *b, hf_time a, hf_time c)
+static bool is_near_time(const struct hf_health_brain *b, hf_time a, hf_time c)
 {
 	hf_time d = a > c ? a - c : c - a;
 
@@ -91,7 +91,7 @@ static bool near(const struct hf_health_brain *b, hf_time a, hf_time c)
 
 /* ---- what class ------------------------------------------------------------------------------- */
 
-static void repeat(struct hf_health_fault *f, const struct hf_health_rule *rule, hf_time at)
+static void add_repeat(struct hf_health_fault *f, const struct hf_health_rule *rule, hf_time at)
 {
 	if (f->repeats_len > 0 && at - f->repeats[f->repeats_len - 1] <= rule->burst)
 		return;
@@ -99,8 +99,8 @@ static void repeat(struct hf_health_fault *f, const struct hf_health_rule *rule,
 			    at - rule->window);
 }
 
-/* One witness other than the kernel is too few for a lost bus: a hung driver calls every device
- * lost.  Who alone says so can take it back. */
+/* A lost bus needs two witnesses if none of them is the kernel: a driver that hangs calls every device lost.  A single witness
+ * can take its report back. */
 static void rate_bus(struct hf_health_fault *f)
 {
 	bool kernel = f->sources & 1u << HF_HEALTH_BY_KMSG;
@@ -112,9 +112,9 @@ static void rate_bus(struct hf_health_fault *f)
 	f->clear = HF_HEALTH_BY_LEVEL;
 }
 
-/* What was found of a fault that stands is not taken back by more of the same: the window of a count
- * may have gone past its first times, and another line of the same code may say less. */
-static void keep(struct hf_health_fault *f, const struct hf_health_fault *was)
+/* More evidence of a fault that is open never makes it milder: the window of a count may have passed its first times, and
+ * another line of the same code may be less grave. */
+static void keep_grave(struct hf_health_fault *f, const struct hf_health_fault *was)
 {
 	if (was->cls > f->cls) {
 		f->cls = was->cls;
@@ -127,17 +127,17 @@ static void keep(struct hf_health_fault *f, const struct hf_health_fault *was)
 	f->follows &= was->follows;
 }
 
-static void rate(struct hf_health_fault *f, const struct hf_health_rule *rule, hf_time at)
+static void rate_fault(struct hf_health_fault *f, const struct hf_health_rule *rule, hf_time at)
 {
 	static const struct hf_health_rule unrated = {.cls = HF_HEALTH_UNRATED};
 	bool counted = rule && rule->count > 1;
-	/* Twice somewhere is not twice in the same place. */
+	/* Without a unit it is not known whether two errors are in the same place. */
 	bool placed = !counted || !rule->same_unit || f->unit[0] != '\0';
 
 	if (!rule)
 		rule = &unrated;
 	if (counted)
-		repeat(f, rule, at);
+		add_repeat(f, rule, at);
 	f->cls = counted && (!placed || f->repeats_len < (uint32_t)rule->count) ? rule->below
 										: rule->cls;
 	f->action = rule->action;
@@ -146,7 +146,7 @@ static void rate(struct hf_health_fault *f, const struct hf_health_rule *rule, h
 	f->follows = rule->follows;
 	f->program = counted && rule->below == HF_HEALTH_APP;
 	rate_bus(f);
-	/* What only counted so far says nothing that a signal could take back. */
+	/* While it only counts, no signal ends it. */
 	if (!hf_health_is_fatal(f->cls) && counted)
 		f->clear = HF_HEALTH_BY_AGE;
 	if (f->cls <= HF_HEALTH_APP) {
@@ -158,13 +158,13 @@ static void rate(struct hf_health_fault *f, const struct hf_health_rule *rule, h
 static void rate_anew(struct hf_health_fault *f, const struct hf_health_fault *was,
 		      const struct hf_health_rule *rule, hf_time at)
 {
-	rate(f, rule, at);
+	rate_fault(f, rule, at);
 	if (was->open)
-		keep(f, was);
+		keep_grave(f, was);
 }
 
-/* When the device was last said to stand still; NONE: that is long ago, or over. */
-static hf_time stopped_at(const struct hf_health_device *device)
+/* The last time at which a fatal fault stopped the device; NONE: no such time is known. */
+static hf_time find_last_stop(const struct hf_health_device *device)
 {
 	hf_time last =
 		device->fatals_len > 0 ? device->fatals[device->fatals_len - 1] : HF_TIME_NONE;
@@ -178,13 +178,13 @@ static hf_time stopped_at(const struct hf_health_device *device)
 	return last;
 }
 
-/* What is told of again and again without so long a pause is one stop. */
+/* Reports of a stop with shorter pauses are one stop. */
 #define STOP_BURST (3 * HF_MINUTE)
 
-/* So many stops of one device that the next cure is not worth its reboot; stopped: when it was last said to
- * stand still, before this. */
-static void escalate(struct hf_health_brain *b, struct hf_health_device *device,
-		     struct hf_health_fault *f, hf_time at, hf_time stopped)
+/* After so many stops of one device another reset or restart is not worth it: the fault is for a person.  stopped: the last
+ * stop before this one. */
+static void escalate_stop(struct hf_health_brain *b, struct hf_health_device *device,
+			  struct hf_health_fault *f, hf_time at, hf_time stopped)
 {
 	const struct hf_health_rules *rules = b->config->rules;
 
@@ -205,13 +205,13 @@ static void escalate(struct hf_health_brain *b, struct hf_health_device *device,
 	}
 }
 
-/* That stop is the fault's, or one that it is a part of. */
+/* The stop belongs to the fault. */
 static bool is_within(const struct hf_health_fault *f, hf_time stop)
 {
 	return stop >= f->opened_at - STOP_BURST && stop <= f->last;
 }
 
-/* One of the device's other faults had stopped it by then, too. */
+/* Another fault of the device had stopped it at that time as well. */
 static bool stopped_by_another(const struct hf_health_device *device,
 			       const struct hf_health_fault *than, hf_time at)
 {
@@ -246,7 +246,7 @@ void hf_health_fault_uncount(struct hf_health_device *device, struct hf_health_f
 
 /* ---- consequences --------------------------------------------------------------------------------- */
 
-/* What is milder than a fault is not what it follows from. */
+/* A fault does not follow from a milder one. */
 static bool is_cause(const struct hf_health_fault *f, const struct hf_health_fault *of)
 {
 	return !f->follows && of->follows && f->cls >= of->cls;
@@ -265,11 +265,11 @@ static bool is_lost(const struct hf_health_fault *f)
 	       hf_health_is_fatal(f->cls);
 }
 
-/* It began with the loss, not before: the two may be told in either order. */
+/* The link's fault began with the loss, not before.  The two may be reported in either order. */
 static bool is_with(const struct hf_health_brain *b, const struct hf_health_fault *link,
 		    const struct hf_health_fault *lost)
 {
-	/* What is measured is found late where the library hangs with the loss. */
+	/* A measurement is late if the library hangs because of the loss. */
 	hf_time window =
 		link->detector == HF_HEALTH_NVLINK ? b->config->same_bus : b->config->peers_window;
 
@@ -300,8 +300,8 @@ void hf_health_fault_own(struct hf_health_brain *b, struct hf_health_device *dev
 		hf_health_fault_sight(b, device, b->now);
 }
 
-/* With a device that fell off the bus the links of others to it are gone, and the restart that it needs
- * mends them, too.  Where it is back without one they are what they are. */
+/* Links to a device that fell off the bus are gone, and the restart that the device needs mends them.  If the device is back
+ * without a restart, the links' faults count for themselves. */
 static void follow_loss(struct hf_health_brain *b, struct hf_health_device *device,
 			struct hf_health_fault *f)
 {
@@ -330,13 +330,12 @@ static void follow_links(struct hf_health_brain *b)
 static bool is_near(const struct hf_health_brain *b, const struct hf_health_fault *f,
 		    const struct hf_health_fault *other, hf_time at)
 {
-	return other != f && other->open && near(b, other->last, at);
+	return other != f && other->open && is_near_time(b, other->last, at);
 }
 
-/* A fault that follows hangs on another of its device that was seen at about the same time, in
- * whichever order the two came. */
-static void attach(struct hf_health_brain *b, struct hf_health_device *device,
-		   struct hf_health_fault *f, const struct hf_health_evidence *e, bool same)
+/* Attaches a fault that follows to another fault of its device at about the same time, in either order. */
+static void attach_fault(struct hf_health_brain *b, struct hf_health_device *device,
+			 struct hf_health_fault *f, const struct hf_health_evidence *e, bool same)
 {
 	f->attached = f->follows && (e->cause > 0 || (same && f->attached));
 	for (size_t i = 0; i < device->faults_len; i++) {
@@ -353,11 +352,11 @@ static void attach(struct hf_health_brain *b, struct hf_health_device *device,
 
 /* ---- a place for it ------------------------------------------------------------------------------- */
 
-/* What a fault that nobody knew is going to be. */
-static struct hf_health_fault awaited(const struct hf_health_brain *b,
-				      const struct hf_health_device *device,
-				      const struct hf_health_evidence *e,
-				      const struct hf_health_rule *rule)
+/* The fault that the evidence will begin, as far as its weight needs it. */
+static struct hf_health_fault make_awaited(const struct hf_health_brain *b,
+					   const struct hf_health_device *device,
+					   const struct hf_health_evidence *e,
+					   const struct hf_health_rule *rule)
 {
 	struct hf_health_fault f = {
 		.detector = e->detector,
@@ -376,28 +375,27 @@ static struct hf_health_fault awaited(const struct hf_health_brain *b,
 	return f;
 }
 
-/* A slot for such a fault; NULL when all that are there matter as much.  What stands gives way to what is
- * graver alone: of more than there is room for each would else be found, told and forgotten in turn. */
-static struct hf_health_fault *slot(struct hf_health_brain *b, struct hf_health_device *device,
-				    const struct hf_health_fault *fresh)
+/* A slot for such a fault; NULL: all faults that are there weigh as much.  An open fault gives way only to a graver one, else
+ * faults beyond the limit would be found, reported and forgotten in turn. */
+static struct hf_health_fault *find_slot(struct hf_health_brain *b, struct hf_health_device *device,
+					 const struct hf_health_fault *fresh)
 {
 	struct hf_health_fault *least;
 	bool graver;
 
 	if (device->faults_len < HF_HEALTH_FAULTS_MAX)
 		return &device->faults[device->faults_len++];
-	least = least_of(device);
+	least = find_least(device);
 	b->memory->faults_dropped += least->open;
-	graver = weight(fresh) == weight(least) ? fresh->cls > least->cls
-						: weight(fresh) > weight(least);
+	graver = weigh_fault(fresh) == weigh_fault(least) ? fresh->cls > least->cls
+							  : weigh_fault(fresh) > weigh_fault(least);
 	return least->open && !graver ? NULL : least;
 }
 
-/* The library tells of an Xid by its number alone, and as late as its looks let it.  Of what the kernel's line
- * had told, which has link or unit or registers in it, it is one more witness and nothing else, also where the
- * driver has got over it meanwhile: another one would have a line of its own.  False: the kernel told of none. */
-static bool witnessed(struct hf_health_brain *b, struct hf_health_device *device,
-		      const struct hf_health_evidence *e)
+/* NVML reports an Xid late, and by its number alone.  If the kernel's line about that Xid came before, NVML is only one more
+ * witness, also if the driver has recovered since: another Xid would have a line of its own.  False: there was no line. */
+static bool add_witness(struct hf_health_brain *b, struct hf_health_device *device,
+			const struct hf_health_evidence *e)
 {
 	if (e->source != HF_HEALTH_BY_NVML || e->detector != HF_HEALTH_XID)
 		return false;
@@ -416,9 +414,9 @@ static bool witnessed(struct hf_health_brain *b, struct hf_health_device *device
 	return false;
 }
 
-static struct hf_health_fault *get(struct hf_health_brain *b, struct hf_health_device *device,
-				   const struct hf_health_evidence *e,
-				   const struct hf_health_rule *rule)
+static struct hf_health_fault *get_fault(struct hf_health_brain *b, struct hf_health_device *device,
+					 const struct hf_health_evidence *e,
+					 const struct hf_health_rule *rule)
 {
 	struct hf_health_fault *f, fresh;
 
@@ -426,8 +424,8 @@ static struct hf_health_fault *get(struct hf_health_brain *b, struct hf_health_d
 		if (is_about(&device->faults[i], e, rule))
 			return &device->faults[i];
 	}
-	fresh = awaited(b, device, e, rule);
-	f = slot(b, device, &fresh);
+	fresh = make_awaited(b, device, e, rule);
+	f = find_slot(b, device, &fresh);
 	if (!f)
 		return NULL;
 	memset(f, 0, sizeof(*f));
@@ -450,8 +448,8 @@ void hf_health_fault_sight(struct hf_health_brain *b, struct hf_health_device *d
 			    at - b->config->confirm_window);
 }
 
-/* True for the same event seen once more, or by another way.  The kernel tells of a lost bus in
- * several lines and minutes; who measures says the same thing anew each time. */
+/* The evidence continues the fault's event, perhaps from another source.  The kernel prints several lines about a lost bus,
+ * within minutes, and a measurement repeats itself each time. */
 static bool goes_on(const struct hf_health_brain *b, const struct hf_health_fault *f,
 		    const struct hf_health_evidence *e)
 {
@@ -462,8 +460,8 @@ static bool goes_on(const struct hf_health_brain *b, const struct hf_health_faul
 	return f->open && e->at - f->last <= span;
 }
 
-/* Its device had been stopped by it before this.  A lost bus, and what the driver asks for, stand until they are
- * over, however long, and who looks finds them each time; another line of the log is another error. */
+/* The fault had stopped its device before this evidence.  A lost bus, and a request of the driver, stand until they end, and
+ * each look finds them again.  Of other faults a new line is a new error. */
 static bool had_stopped(const struct hf_health_brain *b, const struct hf_health_fault *f,
 			const struct hf_health_evidence *e)
 {
@@ -472,8 +470,8 @@ static bool had_stopped(const struct hf_health_brain *b, const struct hf_health_
 	return f->open && hf_health_is_fatal(f->cls) && (stands || goes_on(b, f, e));
 }
 
-/* What goes on and on is more than one event: a flood that never pauses would else count once for ever.
- * A lost bus has stopped its device with the first of its lines. */
+/* An event has a longest span, else a flood without a pause would count once for ever.  A lost bus has stopped its device
+ * with the first line. */
 static bool is_same_event(const struct hf_health_brain *b, const struct hf_health_fault *f,
 			  const struct hf_health_evidence *e)
 {
@@ -482,9 +480,9 @@ static bool is_same_event(const struct hf_health_brain *b, const struct hf_healt
 		e->at - f->event_at <= b->config->event_max);
 }
 
-static void count(struct hf_health_fault *f, const struct hf_health_evidence *e, bool same)
+static void count_evidence(struct hf_health_fault *f, const struct hf_health_evidence *e, bool same)
 {
-	/* The other way to learn of it is no second time. */
+	/* Another source of the same event does not count. */
 	if (!same || (f->sources & 1u << e->source))
 		f->count++;
 	f->sources = (same || f->detector == HF_HEALTH_BUSLOST ? f->sources : 0) | 1u << e->source;
@@ -498,32 +496,49 @@ static void count(struct hf_health_fault *f, const struct hf_health_evidence *e,
 	memcpy(f->line, e->line, sizeof(f->line));
 }
 
-/* From here on it stands. */
-static void begin(struct hf_health_fault *f, hf_time at)
+/* Opens the fault. */
+static void open_fault(struct hf_health_fault *f, hf_time at)
 {
 	f->open = true;
 	f->opened_at = at;
 	f->closed_at = HF_TIME_NONE;
-	f->covered = f->attached = f->of_loss = f->raised = f->confirmed = false;
+	f->covered = f->of_port = f->attached = f->of_loss = f->raised = f->confirmed = false;
 	f->sources = 0;
 }
 
-/* What a piece of evidence changes, by what was known before it. */
+/* The state before a piece of evidence. */
 struct before {
-	bool same;       /* nothing: it is the same event */
-	bool stands;     /* it had stopped its device, and goes on */
-	hf_time stopped; /* the device had been, by anything; NONE: it works */
+	bool same;       /* the evidence continues an event */
+	bool stands;     /* the fault had stopped its device, and goes on */
+	hf_time stopped; /* the device's last stop, by any fault; NONE: it works */
 };
+
+/* The kernel prints several lines about one failed recovery: one for the device, one for each port above it.  Likewise
+ * mlx5_core about one error of an adapter.  Another of the device's faults has had a line of this incident. */
+static bool is_of_incident(const struct hf_health_brain *b, const struct hf_health_device *device,
+			   const struct hf_health_fault *f, hf_time at)
+{
+	if (f->detector != HF_HEALTH_AER && f->detector != HF_HEALTH_MLX5)
+		return false;
+	for (size_t i = 0; i < device->faults_len; i++) {
+		const struct hf_health_fault *other = &device->faults[i];
+
+		if (other != f && other->open && other->detector == f->detector &&
+		    other->cls >= HF_HEALTH_SOFTWARE && is_near_time(b, other->event_at, at))
+			return true;
+	}
+	return false;
+}
 
 static void hold_against(struct hf_health_brain *b, struct hf_health_device *device,
 			 struct hf_health_fault *f, hf_time at, const struct before *before)
 {
 	if (!before->stands && !f->covered)
-		escalate(b, device, f, at, before->stopped);
+		escalate_stop(b, device, f, at, before->stopped);
 	if (f->cls < HF_HEALTH_SOFTWARE)
 		return;
 	device->weak_at = at > device->weak_at ? at : device->weak_at;
-	if (!before->same)
+	if (!before->same && !is_of_incident(b, device, f, at))
 		hf_health_fault_sight(b, device, at);
 	f->confirmed |= hf_health_is_confirmed(b, device);
 }
@@ -533,7 +548,7 @@ struct hf_health_fault *hf_health_fault_see(struct hf_health_brain *b,
 					    const struct hf_health_evidence *e)
 {
 	const struct hf_health_rule *rule = hf_health_rules_match(b->config->rules, e);
-	struct hf_health_fault *f = get(b, device, e, rule), was;
+	struct hf_health_fault *f = get_fault(b, device, e, rule), was;
 	struct before before;
 	bool same;
 
@@ -542,18 +557,18 @@ struct hf_health_fault *hf_health_fault_see(struct hf_health_brain *b,
 	b->changed = true;
 	was = *f;
 	same = is_same_event(b, f, e);
-	before = (struct before){same, had_stopped(b, f, e), stopped_at(device)};
+	before = (struct before){same, had_stopped(b, f, e), find_last_stop(device)};
 	if (!same || f->event_at == HF_TIME_NONE)
 		f->event_at = e->at;
 	/* The report of the port may arrive after the report of the device. */
 	if (f->detector == HF_HEALTH_BUSLOST && (!f->open || f->unit[0] == '\0'))
 		memcpy(f->unit, e->unit, sizeof(f->unit));
 	if (!f->open)
-		begin(f, e->at);
-	count(f, e, same);
+		open_fault(f, e->at);
+	count_evidence(f, e, same);
 	if (!same || f->cls == HF_HEALTH_NONE || f->detector == HF_HEALTH_BUSLOST)
 		rate_anew(f, &was, rule, e->at);
-	attach(b, device, f, e, same);
+	attach_fault(b, device, f, e, same);
 	follow_loss(b, device, f);
 	if (!hf_health_fault_follows(f))
 		hold_against(b, device, f, e->at, &before);
@@ -569,15 +584,36 @@ void hf_health_fault_close(struct hf_health_brain *b, struct hf_health_fault *fa
 	b->changed = true;
 }
 
-/* Of the code that is named, or of any.  What was seen since then is not what the driver had got over. */
-static bool is_over(const struct hf_health_fault *f, const struct hf_health_evidence *e)
+/* The place of the port that a unit names among the ports above the device; -1: the unit names none of them. */
+static int find_unit_above(const struct hf_health_device *device, const char *unit)
+{
+	char port[HF_HEALTH_DEVICE_MAX];
+
+	if (!hf_str_has_prefix(unit, HF_HEALTH_UNIT_PORT))
+		return -1;
+	return hf_health_find_above(device->above, unit + strlen(HF_HEALTH_UNIT_PORT), port);
+}
+
+/* The kernel recovers what is below a port, or one device.  A fault of a port above that stands. */
+static bool is_within_recovery(const struct hf_health_device *device,
+			       const struct hf_health_fault *f, const struct hf_health_evidence *e)
+{
+	if (e->detector != HF_HEALTH_AER || !hf_health_fault_is_of_port(f))
+		return true;
+	return hf_str_has_prefix(e->unit, HF_HEALTH_UNIT_PORT) &&
+	       find_unit_above(device, f->unit) >= find_unit_above(device, e->unit);
+}
+
+/* The evidence ends the fault: it names the fault's code, or no code.  A fault that was seen later than the recovery stands. */
+static bool is_over(const struct hf_health_device *device, const struct hf_health_fault *f,
+		    const struct hf_health_evidence *e)
 {
 	bool of_detector = f->detector == e->detector;
 	bool of_code = of_detector && (e->code == 0 || f->code == e->code);
 
 	if (e->verb == HF_HEALTH_RECOVERED)
 		return f->clear == HF_HEALTH_BY_SIGNAL && f->last <= e->at &&
-		       (e->seq == 0 || f->seq <= e->seq) &&
+		       (e->seq == 0 || f->seq <= e->seq) && is_within_recovery(device, f, e) &&
 		       (of_code || (e->code == 0 && e->detector == HF_HEALTH_RECOVERY));
 	return f->clear == HF_HEALTH_BY_LEVEL && of_code;
 }
@@ -585,13 +621,21 @@ static bool is_over(const struct hf_health_fault *f, const struct hf_health_evid
 static void close_where(struct hf_health_brain *b, struct hf_health_device *device,
 			const struct hf_health_evidence *e)
 {
-	for (size_t i = 0; i < device->faults_len; i++)
-		if (is_over(&device->faults[i], e))
-			hf_health_fault_close(b, &device->faults[i]);
+	/* A log that is read late holds recoveries of long ago. */
+	bool late = b->now - e->at >= b->config->probation;
+
+	for (size_t i = 0; i < device->faults_len; i++) {
+		struct hf_health_fault *f = &device->faults[i];
+
+		if (!is_over(device, f, e))
+			continue;
+		f->passed |= e->verb == HF_HEALTH_RECOVERED && hf_health_fault_acts(f) && !late;
+		hf_health_fault_close(b, f);
+	}
 }
 
-/* The driver asks for one thing at a time: a new one takes the place of the last.  That its library does nothing
- * before a reset is said beside it, and what is for a person is no request any more. */
+/* The driver has one request at a time, and a new one replaces the last.  Reset required (NVML 16) is reported beside it, and
+ * a fault for a person is no request any more. */
 static void replace_request(struct hf_health_brain *b, struct hf_health_device *device, int code)
 {
 	for (size_t i = 0; i < device->faults_len; i++) {
@@ -608,7 +652,7 @@ static enum hf_health_kind kind_of(enum hf_health_detector detector)
 	switch (detector) {
 	case HF_HEALTH_SXID: return HF_HEALTH_SWITCH;
 	case HF_HEALTH_IB: return HF_HEALTH_PORT;
-	/* Any device on the bus may have such lines: only known ones are ours. */
+	/* Any device on the bus may have such lines; only known devices count. */
 	case HF_HEALTH_AER:
 	case HF_HEALTH_MLX5:
 	case HF_HEALTH_DRIVER:
@@ -632,7 +676,7 @@ static void apply_to(struct hf_health_brain *b, struct hf_health_device *device,
 		b->memory->evidence_dropped++;
 		return;
 	}
-	/* Whoever says anything of it can see it; of a port in another network namespace its function alone. */
+	/* A source of evidence can see the device; of a port in another network namespace it sees only the function. */
 	hf_health_seen(b, device);
 	if (e->at > device->heard_at && !hf_health_port_is_hidden(device))
 		hf_health_hear(b, device, e->at);
@@ -642,7 +686,7 @@ static void apply_to(struct hf_health_brain *b, struct hf_health_device *device,
 	}
 	if (e->detector == HF_HEALTH_RECOVERY && e->code >= 1 && e->code <= 5)
 		replace_request(b, device, e->code);
-	if (!witnessed(b, device, e))
+	if (!add_witness(b, device, e))
 		(void)hf_health_fault_see(b, device, e);
 }
 
@@ -703,35 +747,56 @@ static bool is_at(const struct hf_health_brain *b, const struct hf_health_device
 	       (device->seen && hf_streq(device->alias, address));
 }
 
+/* The address is another function of the device, and the evidence concerns all functions: they share the link, which a
+ * fatal error stops and a recovery resets.  Milder evidence concerns its own function, unless that is no device here: the
+ * audio function of a GPU for instance.  That one function cannot be reached says nothing of the others. */
+static bool is_function_of(const struct hf_health_brain *b, const struct hf_health_device *device,
+			   const struct hf_health_evidence *e)
+{
+	const char *own = device->alias[0] != '\0' ? device->alias : device->id;
+
+	if (device->kind == HF_HEALTH_NODE || e->code == HF_HEALTH_CODE_INACCESSIBLE ||
+	    e->code == HF_HEALTH_CODE_LINK_DOWN || !hf_health_pci_same_device(own, e->device))
+		return false;
+	return e->severity == HF_HEALTH_FATAL || e->verb == HF_HEALTH_RECOVERED ||
+	       !hf_health_memory_find(b->memory, e->device);
+}
+
 /* Evidence about a port, as that of a device below it. */
 static struct hf_health_evidence make_evidence_below(const struct hf_health_evidence *e,
-						     const struct hf_health_device *device)
+						     const struct hf_health_device *device,
+						     const char *port)
 {
 	struct hf_health_evidence below = *e;
 
 	memcpy(below.device, device->id, sizeof(below.device));
 	memset(below.unit, 0, sizeof(below.unit));
-	snprintf(below.unit, sizeof(below.unit), HF_HEALTH_UNIT_PORT "%.20s", e->device);
+	snprintf(below.unit, sizeof(below.unit), HF_HEALTH_UNIT_PORT "%.20s", port);
 	if (e->code == HF_HEALTH_CODE_AER)
 		below.code = HF_HEALTH_CODE_AER_PORT;
 	return below;
 }
 
-/* The address in the evidence is a device's own, or that of a PCIe port above one or several devices.  Evidence about a
- * port is applied to each device below it, but for corrected errors. */
+/* The address in the evidence is that of a device or of its functions, or that of a PCIe port above one or several
+ * devices.  Evidence about a port is applied to each device below it, but for corrected errors. */
 static void apply_pcie(struct hf_health_brain *b, const struct hf_health_evidence *e)
 {
 	for (size_t i = 0; i < b->memory->devices_len; i++) {
 		struct hf_health_device *d = &b->memory->devices[i];
 		struct hf_health_evidence below;
+		char port[HF_HEALTH_DEVICE_MAX];
 
-		if (is_at(b, d, e->device)) {
+		if (is_at(b, d, e->device) || is_function_of(b, d, e)) {
 			apply_pcie_to(b, d, e);
 			continue;
 		}
-		if (e->severity == HF_HEALTH_CORRECTED || !hf_health_is_above(d->above, e->device))
+		if (e->severity == HF_HEALTH_CORRECTED ||
+		    hf_health_find_above(d->above, e->device, port) < 0)
 			continue;
-		below = make_evidence_below(e, d);
+		/* That another function of a port cannot be reached says nothing of the port. */
+		if (e->code == HF_HEALTH_CODE_INACCESSIBLE && !hf_streq(port, e->device))
+			continue;
+		below = make_evidence_below(e, d, port);
 		apply_pcie_to(b, d, &below);
 	}
 }
@@ -784,7 +849,7 @@ static void close_explained(struct hf_health_brain *b)
 
 /* ---- all of it ------------------------------------------------------------------------------------------------ */
 
-static void apply(struct hf_health_brain *b, const struct hf_health_evidence *given)
+static void apply_evidence(struct hf_health_brain *b, const struct hf_health_evidence *given)
 {
 	struct hf_health_evidence e = *given;
 	struct hf_health_device *device;
@@ -811,8 +876,8 @@ static void apply(struct hf_health_brain *b, const struct hf_health_evidence *gi
 
 /* ---- programs --------------------------------------------------------------------------------------- */
 
-/* One that has an error makes the same fault wherever it runs: what two GPUs of a node have had within a day is
- * the program's, not theirs. */
+/* A program with a bug makes the same fault on each GPU.  If two GPUs of a node have the fault within a day, the program is at
+ * fault, not the GPUs. */
 static bool is_programs(const struct hf_health_brain *b, const struct hf_health_device *device,
 			const struct hf_health_fault *f)
 {
@@ -830,9 +895,9 @@ static bool is_programs(const struct hf_health_brain *b, const struct hf_health_
 	return false;
 }
 
-/* Faults beside that one which have a sighting of that time. */
-static uint32_t sighted_with(const struct hf_health_device *device,
-			     const struct hf_health_fault *than, hf_time at)
+/* The number of other faults with a sighting at that time. */
+static uint32_t count_sighted_with(const struct hf_health_device *device,
+				   const struct hf_health_fault *than, hf_time at)
 {
 	uint32_t n = 0;
 
@@ -845,8 +910,8 @@ static uint32_t sighted_with(const struct hf_health_device *device,
 	return n;
 }
 
-/* All that were its own: of one moment as many stay as other faults have. */
-static void unsight(struct hf_health_device *device, const struct hf_health_fault *f)
+/* Removes the fault's own sightings; those of other faults at the same time stay. */
+static void remove_sightings(struct hf_health_device *device, const struct hf_health_fault *f)
 {
 	uint32_t kept = 0;
 
@@ -856,7 +921,7 @@ static void unsight(struct hf_health_device *device, const struct hf_health_faul
 
 		for (uint32_t k = 0; k < kept; k++)
 			same += device->sightings[k] == at;
-		if (at < f->opened_at || at > f->last || same < sighted_with(device, f, at))
+		if (at < f->opened_at || at > f->last || same < count_sighted_with(device, f, at))
 			device->sightings[kept++] = at;
 	}
 	for (uint32_t i = kept; i < device->sightings_len; i++)
@@ -864,7 +929,7 @@ static void unsight(struct hf_health_device *device, const struct hf_health_faul
 	device->sightings_len = kept;
 }
 
-/* However often it comes, it is held against no device. */
+/* Makes faults of programs count against no device. */
 static void forgive_programs(struct hf_health_brain *b)
 {
 	for (size_t i = 0; i < b->memory->devices_len; i++) {
@@ -877,7 +942,7 @@ static void forgive_programs(struct hf_health_brain *b)
 			    !is_programs(b, d, f))
 				continue;
 			hf_health_fault_uncount(d, f);
-			unsight(d, f);
+			remove_sightings(d, f);
 			f->cls = HF_HEALTH_APP;
 			f->action = HF_HEALTH_RESTART_PROCESS;
 			f->clear = HF_HEALTH_BY_AGE;
@@ -890,7 +955,7 @@ static void forgive_programs(struct hf_health_brain *b)
 void hf_health_faults_apply(struct hf_health_brain *b)
 {
 	for (size_t i = 0; i < b->evidence_len; i++)
-		apply(b, &b->evidence[i]);
+		apply_evidence(b, &b->evidence[i]);
 	follow_links(b);
 	forgive_programs(b);
 	close_explained(b);

@@ -161,7 +161,7 @@ static void what_was_escalated_stays_so(void **state)
 			 HF_HEALTH_REPLACE_NODE);
 }
 
-/* What an agent reads that was away for hours. */
+/* The log of an agent that did not run for hours. */
 static void stops_that_are_told_in_one_step_are_as_many(void **state)
 {
 	(void)state;
@@ -232,7 +232,7 @@ static void a_table_that_has_no_lost_bus_makes_nothing_of_it(void **state)
 	assert_int_equal(health_device(&n, "gpu-0")->state, HF_HEALTH_HEALTHY);
 }
 
-/* Whichever of the two is heard first; what had begun before is no part of it, nor what is left after it. */
+/* In either order.  A link's fault from before the loss does not follow from it, nor one that is left after it. */
 static void links_to_a_lost_device_follow_from_its_loss(void **state)
 {
 	(void)state;
@@ -324,7 +324,7 @@ static void a_program_that_is_forgiven_takes_no_stop_with_it(void **state)
 	assert_int_equal(health_device(&n, "gpu-0")->fatals_len, 1);
 }
 
-/* Lines that are read at once have one time.  Xid 78 twice within five minutes is confirmed, whatever a program did. */
+/* Lines that are read at once have one time.  Xid 78 twice within five minutes is confirmed, with or without the program's Xid. */
 static void a_program_that_is_forgiven_takes_one_sighting_and_no_others(void **state)
 {
 	(void)state;
@@ -393,7 +393,7 @@ static void what_the_driver_asks_for_is_one_stop(void **state)
 			 HF_HEALTH_GPU_RESET);
 }
 
-/* Alone it was thought the device's, several times; then its neighbour has it, too. */
+/* The fault counted several times as the device's own; then the neighbour has it, so a program causes it. */
 static void a_program_that_is_forgiven_leaves_no_sighting(void **state)
 {
 	(void)state;

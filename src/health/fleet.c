@@ -183,7 +183,7 @@ struct budgets {
 	struct tallies domains, jobs;
 };
 
-static int32_t minus(int32_t limit, int32_t used)
+static int32_t subtract_used(int32_t limit, int32_t used)
 {
 	if (limit < 0)
 		return -1;
@@ -195,7 +195,7 @@ static int by_tally(const void *left, const void *right)
 	return strcmp(((const struct tally *)left)->name, ((const struct tally *)right)->name);
 }
 
-/* Sorts them, and adds up those of one name. */
+/* Sorts the tallies and adds up those with the same name. */
 static void add_up(struct tallies *tallies)
 {
 	size_t len = 0;
@@ -239,7 +239,7 @@ static void count_names(struct budgets *b, struct hf_arena *arena)
 	add_up(&b->jobs);
 }
 
-static int32_t within(const struct hf_health_fleet *fleet, hf_time window)
+static int32_t count_within(const struct hf_health_fleet *fleet, hf_time window)
 {
 	int32_t n = 0;
 
@@ -248,7 +248,7 @@ static int32_t within(const struct hf_health_fleet *fleet, hf_time window)
 	return n;
 }
 
-static void begin(struct budgets *b, struct hf_arena *arena)
+static void init_budgets(struct budgets *b, struct hf_arena *arena)
 {
 	const struct hf_health_policy *policy = b->policy;
 	const struct hf_health_fleet *fleet = b->fleet;
@@ -258,13 +258,14 @@ static void begin(struct budgets *b, struct hf_arena *arena)
 		out += fleet->nodes[i].unavailable;
 		at_work += fleet->nodes[i].running != HF_HEALTH_RECORD;
 	}
-	b->unavailable = minus(hf_health_limit_of(&policy->unavailable, fleet->selected), out);
-	b->quarantines = minus(hf_health_limit_of(&policy->quarantines, fleet->selected),
-			       within(fleet, policy->quarantine_window));
-	/* What nobody could remember would count for nothing: it counts as spent before. */
+	b->unavailable =
+		subtract_used(hf_health_limit_of(&policy->unavailable, fleet->selected), out);
+	b->quarantines = subtract_used(hf_health_limit_of(&policy->quarantines, fleet->selected),
+				       count_within(fleet, policy->quarantine_window));
+	/* A quarantine that cannot be recorded would not count later, so it is not allowed. */
 	if (fleet->room >= 0 && (b->quarantines < 0 || b->quarantines > fleet->room))
 		b->quarantines = fleet->room;
-	b->concurrent = minus(policy->concurrent, at_work);
+	b->concurrent = subtract_used(policy->concurrent, at_work);
 	b->in_window = in_window(policy, fleet->now);
 	b->breaker = fleet->breaker;
 	count_names(b, arena);
@@ -284,8 +285,8 @@ static int by_time(const void *left, const void *right)
 	return a < b ? -1 : a > b;
 }
 
-/* The most of them within one window, whenever it was: nobody may have been there to decide.  A window whose
- * failures all were weighed is no news: what has changed since is how many are too many. */
+/* The largest number of failures within a window at any time, since no operator may have run then.  Windows whose failures
+ * were all weighed before do not count: only the limit has changed since. */
 static int32_t most_at_once(const struct failure *failures, size_t len, hf_time window)
 {
 	size_t most = 0, from = 0, news = 0;
@@ -299,7 +300,7 @@ static int32_t most_at_once(const struct failure *failures, size_t len, hf_time 
 	return (int32_t)most;
 }
 
-static hf_time began(const struct hf_health_node *node)
+static hf_time find_begin(const struct hf_health_node *node)
 {
 	return node->began_at != HF_TIME_NONE ? node->began_at : node->evidence_at;
 }
@@ -309,8 +310,8 @@ static int by_text(const void *left, const void *right)
 	return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
-/* Nodes that were quarantined within the window, or are to be for what began in it, each once: one that comes
- * and goes, or whose taint was taken off, is no second one. */
+/* The nodes that were quarantined within the window, or will be for faults that began in it.  Each node counts once, also one
+ * that fails again or whose taint was taken off. */
 static int32_t newly_bad(const struct budgets *b, const struct hf_health_node *const *wanted,
 			 size_t wanted_len, struct hf_arena *arena)
 {
@@ -325,7 +326,7 @@ static int32_t newly_bad(const struct budgets *b, const struct hf_health_node *c
 		if (fleet->now - fleet->quarantined[i].at <= window)
 			names[len++] = fleet->quarantined[i].node;
 	for (size_t i = 0; i < wanted_len; i++)
-		if (fleet->now - began(wanted[i]) <= window)
+		if (fleet->now - find_begin(wanted[i]) <= window)
 			names[len++] = wanted[i]->name;
 	if (len > 0)
 		qsort(names, len, sizeof(*names), by_text);
@@ -338,8 +339,9 @@ static int32_t newly_bad(const struct budgets *b, const struct hf_health_node *c
  * has looked.  It counts what is wanted too, so that it trips before the first of a thousand; but
  * what budgets have held for long is no news, and what failed before a person closed it has been looked at:
  * a level is measured anew after that, and would open it again each time. */
-static void trip(struct budgets *b, const struct hf_health_node *const *nodes,
-		 const struct hf_health_decision *decisions, size_t len, struct hf_arena *arena)
+static void trip_breaker(struct budgets *b, const struct hf_health_node *const *nodes,
+			 const struct hf_health_decision *decisions, size_t len,
+			 struct hf_arena *arena)
 {
 	int32_t limit = hf_health_limit_of(&b->policy->breaker, b->fleet->selected), bad, most;
 	const struct hf_health_node **wanted =
@@ -350,10 +352,10 @@ static void trip(struct budgets *b, const struct hf_health_node *const *nodes,
 	for (size_t i = 0; i < len; i++) {
 		if (decisions[i].doing != HF_HEALTH_DO_QUARANTINE ||
 		    decisions[i].answer != HF_HEALTH_GO ||
-		    began(nodes[i]) < b->fleet->breaker.closed_at)
+		    find_begin(nodes[i]) < b->fleet->breaker.closed_at)
 			continue;
 		failures[wanted_len] =
-			(struct failure){.at = began(nodes[i]), .weighed = nodes[i]->weighed};
+			(struct failure){.at = find_begin(nodes[i]), .weighed = nodes[i]->weighed};
 		news += !nodes[i]->weighed;
 		wanted[wanted_len++] = nodes[i];
 	}
@@ -363,14 +365,14 @@ static void trip(struct budgets *b, const struct hf_health_node *const *nodes,
 	bad = news > 0 ? newly_bad(b, wanted, wanted_len, arena) : 0;
 	most = most_at_once(failures, wanted_len, b->policy->breaker_window);
 	bad = most > bad ? most : bad;
-	/* One node alone never trips it, however small the cluster. */
+	/* One node alone never opens the breaker, also in a small cluster. */
 	if (limit >= 0 && bad > (limit > 1 ? limit : 1))
 		b->breaker.tripped = true;
 }
 
 /* ---- one decision ------------------------------------------------------------------------------------- */
 
-/* A gang that starts anew loses nothing more when this one goes with it. */
+/* A gang that restarts anyway loses nothing by this node. */
 static bool is_disturbed_enough(const struct budgets *b, const struct hf_health_node *node)
 {
 	const struct tally *job = tally_of(&b->jobs, node->job);
@@ -400,8 +402,8 @@ static enum hf_health_why hold_quarantine(struct budgets *b, const struct hf_hea
 	return HF_HEALTH_WHY_COUNT;
 }
 
-static enum hf_health_why hold(struct budgets *b, const struct hf_health_node *node,
-			       const struct hf_health_decision *d)
+static enum hf_health_why find_hold(struct budgets *b, const struct hf_health_node *node,
+				    const struct hf_health_decision *d)
 {
 	if (b->policy->paused)
 		return HF_HEALTH_WHY_PAUSED;
@@ -413,7 +415,7 @@ static enum hf_health_why hold(struct budgets *b, const struct hf_health_node *n
 		return hold_quarantine(b, node);
 	if (d->doing != HF_HEALTH_DO_REMEDY)
 		return HF_HEALTH_WHY_COUNT;
-	/* Somebody else's cordon says that somebody else is at work there. */
+	/* Another person or tool works on a node that it has cordoned. */
 	if (node->foreign)
 		return HF_HEALTH_WHY_FOREIGN;
 	if (b->concurrent == 0)
@@ -421,8 +423,8 @@ static enum hf_health_why hold(struct budgets *b, const struct hf_health_node *n
 	return b->in_window ? HF_HEALTH_WHY_COUNT : HF_HEALTH_WHY_WINDOW;
 }
 
-static void spend(struct budgets *b, const struct hf_health_node *node,
-		  const struct hf_health_decision *d)
+static void spend_budgets(struct budgets *b, const struct hf_health_node *node,
+			  const struct hf_health_decision *d)
 {
 	struct tally *domain = tally_of(&b->domains, node->domain);
 	struct tally *job = tally_of(&b->jobs, node->job);
@@ -450,15 +452,15 @@ static bool mode_does(enum hf_health_mode mode, enum hf_health_doing doing)
 	return mode >= HF_HEALTH_REMEDIATES;
 }
 
-static void decide(struct budgets *b, const struct hf_health_node *node,
-		   struct hf_health_decision *d)
+static void decide_node(struct budgets *b, const struct hf_health_node *node,
+			struct hf_health_decision *d)
 {
 	enum hf_health_why why;
 
-	/* To write down that a remedy did not help disturbs nobody. */
+	/* Recording a failed remedy disturbs no pod. */
 	if (d->answer != HF_HEALTH_GO || d->doing == HF_HEALTH_DO_FAIL)
 		return;
-	why = hold(b, node, d);
+	why = find_hold(b, node, d);
 	if (why != HF_HEALTH_WHY_COUNT) {
 		d->answer = HF_HEALTH_HELD;
 		d->why = why;
@@ -466,8 +468,8 @@ static void decide(struct budgets *b, const struct hf_health_node *node,
 	}
 	if (node->job_restarting && d->doing == HF_HEALTH_DO_QUARANTINE)
 		d->why = HF_HEALTH_WHY_JOB_RESTARTING;
-	/* What would be done takes its part of the budgets too: what is shown is what would be. */
-	spend(b, node, d);
+	/* A decision that is only shown uses the budgets too, so that later decisions are shown as they would be. */
+	spend_budgets(b, node, d);
 	if (!mode_does(b->policy->mode, d->doing))
 		d->answer = HF_HEALTH_WOULD;
 }
@@ -480,8 +482,8 @@ static int by_need(const void *left, const void *right)
 
 	if (a->cls != b->cls)
 		return a->cls > b->cls ? -1 : 1;
-	if (began(a) != began(b))
-		return began(a) < began(b) ? -1 : 1;
+	if (find_begin(a) != find_begin(b))
+		return find_begin(a) < find_begin(b) ? -1 : 1;
 	return strcmp(a->name, b->name);
 }
 
@@ -505,7 +507,7 @@ int hf_health_fleet_decide(const struct hf_health_fleet *fleet,
 	if (len > HF_HEALTH_NODES_MAX)
 		return hf_error_set(err, HF_E_TOO_LARGE, "%zu nodes, at most %d are decided about",
 				    len, HF_HEALTH_NODES_MAX);
-	begin(&b, arena);
+	init_budgets(&b, arena);
 	nodes = HF_ARENA_ARRAY(arena, const struct hf_health_node *, len + 1);
 	decisions = HF_ARENA_ARRAY(arena, struct hf_health_decision, len + 1);
 	for (size_t i = 0; i < len; i++)
@@ -516,9 +518,9 @@ int hf_health_fleet_decide(const struct hf_health_fleet *fleet,
 		decisions[i] = hf_health_ladder(nodes[i], fleet, policy, &at);
 		wake = at < wake ? at : wake;
 	}
-	trip(&b, nodes, decisions, len, arena);
+	trip_breaker(&b, nodes, decisions, len, arena);
 	for (size_t i = 0; i < len; i++) {
-		decide(&b, nodes[i], &decisions[i]);
+		decide_node(&b, nodes[i], &decisions[i]);
 		/* Windows open, rates fall: what holds it may end with time alone. */
 		at = decisions[i].why == HF_HEALTH_WHY_REFUSED ? nodes[i]->not_before
 							       : fleet->now + HF_MINUTE;
@@ -547,7 +549,7 @@ static bool is_slow_at_work(const struct hf_health_node *node)
 	return hf_health_is_weak(node->cls) && !hf_str_is_empty(node->job);
 }
 
-/* It would be quarantined, had it a spare. */
+/* With a spare the node would be quarantined. */
 static bool wants_a_spare(const struct hf_health_node *node, const struct hf_health_fleet *fleet,
 			  const struct hf_health_policy *policy)
 {
@@ -561,7 +563,7 @@ static bool wants_a_spare(const struct hf_health_node *node, const struct hf_hea
 	       fleet->now >= node->not_before;
 }
 
-/* Spares of each kind of node, but for those that are to stay free. */
+/* The free nodes of each kind, less those that must stay free. */
 static struct tallies count_spares(const struct hf_health_fleet *fleet, int32_t keep,
 				   struct hf_arena *arena)
 {
@@ -598,7 +600,7 @@ int32_t hf_health_fleet_spares(const struct hf_health_fleet *fleet,
 		bool at_work = is_slow_at_work(&nodes[i]);
 
 		nodes[i].replaceable = !at_work || nodes[i].owned;
-		/* A quarantine moves nobody: its spare is waiting for the work that is there still. */
+		/* A quarantine moves no pod, so its spare stays reserved for the work that is still there. */
 		if (at_work && nodes[i].owned)
 			kind_of(&kinds, &nodes[i])->n--;
 		else if (at_work && wants_a_spare(&nodes[i], fleet, policy))

@@ -11,10 +11,9 @@
 HF_BEGIN_DECLS
 
 /*
- * What would be done next with each node of a fleet, and why not: budgets, the breaker and the
- * ladder of remedies, over a snapshot.  Whoever acts asks once more at the moment of acting, with
- * a fresh snapshot that counts what it has begun: the answer is only as good as its input is new.
- * Pure, and the same whatever the order of the nodes.
+ * Decides the next action for each node of a fleet, and why none: budgets, the breaker and the ladder of
+ * remedies, over a snapshot.  The operator decides once more right before it acts, with a fresh snapshot
+ * that includes its own actions.  Pure; the order of the nodes does not matter.
  */
 
 /* Nodes of one cluster: Kubernetes is tested with 5,000. */
@@ -30,7 +29,7 @@ enum hf_health_mode {
 	HF_HEALTH_REMEDIATES,
 };
 
-/* A number, a share, or both: the lower one counts. */
+/* A number, a share, or both; the lower value counts. */
 struct hf_health_limit {
 	int32_t count;   /* -1: none */
 	int32_t percent; /* -1: none; rounded down */
@@ -41,10 +40,10 @@ struct hf_health_rung {
 	int32_t attempts; /* within the window; 0: never taken */
 	hf_time window;
 	hf_time timeout; /* without a verdict it has failed */
-	hf_time settle;  /* what is seen so soon after it is its own doing */
+	hf_time settle;  /* faults so soon after it may be its effect */
 };
 
-/* UTC; disruptive actions only within one of them, where there are any. */
+/* In UTC.  If a policy has windows, disruptive actions happen only within one. */
 struct hf_health_window {
 	uint8_t days;                   /* bit 0: Sunday */
 	int32_t from_minute, to_minute; /* of the day; beyond midnight where to < from */
@@ -54,7 +53,7 @@ struct hf_health_policy {
 	enum hf_health_mode mode;
 	bool paused;
 	bool force_drain;                   /* restart though pods remain that cannot be drained */
-	struct hf_health_limit unavailable; /* nodes that nobody can use, whoever did it */
+	struct hf_health_limit unavailable; /* nodes out of use, for any reason */
 	struct hf_health_limit quarantines; /* within their window */
 	hf_time quarantine_window;
 	int32_t concurrent;    /* remedies at once */
@@ -67,10 +66,10 @@ struct hf_health_policy {
 	struct hf_health_rung rungs[HF_HEALTH_ACTIONS];
 	struct hf_health_window windows[HF_HEALTH_WINDOWS_MAX];
 	size_t windows_len;
-	hf_time stale_after; /* a node whose agent is silent is not judged */
+	hf_time stale_after; /* no decision about a node whose agent is silent for so long */
 };
 extern const struct hf_health_policy hf_health_policy_default;
-/* NULL, or what cannot be meant: a static text. */
+/* NULL, or what is wrong with it, a static text. */
 const char *hf_health_policy_problem(const struct hf_health_policy *policy);
 
 struct hf_health_attempt {
@@ -79,7 +78,7 @@ struct hf_health_attempt {
 	bool failed;
 };
 
-/* One node, as the cluster and its agent tell. */
+/* One node: facts from the cluster and from its agent. */
 struct hf_health_node {
 	const char *name;
 	const char *domain;           /* "": none */
@@ -87,15 +86,15 @@ struct hf_health_node {
 	enum hf_health_state state;   /* the worst of its devices */
 	enum hf_health_class cls;     /* the strictest that acts */
 	enum hf_health_action action; /* what its evidence asks for */
-	hf_time evidence_at;          /* the newest that acts; a measurement renews it */
-	hf_time began_at;             /* its newest bad state did; NONE: with that evidence */
-	bool weighed;                 /* that state was before the breaker already */
-	bool counted; /* a quarantine for it is among those of the window: it was lost with its Node */
-	hf_time observed_at; /* the agent's last word; NONE: it has none */
+	hf_time evidence_at;          /* of the newest fault that acts; a measurement renews it */
+	hf_time began_at;             /* the begin of its newest bad state; NONE: at evidence_at */
+	bool weighed;                 /* the breaker has counted that state already */
+	bool counted; /* the window has its quarantine already, which was lost with the Node object */
+	hf_time observed_at; /* the agent's last report; NONE: no agent */
 	bool same_boot;      /* that evidence is of the boot that the node is in */
-	bool unavailable;    /* cordoned, tainted or not ready, whoever did it */
-	bool foreign;        /* … and not by us */
-	bool owned;          /* quarantined by us */
+	bool unavailable;    /* cordoned, tainted or not ready, for any reason */
+	bool foreign;        /* … and not by Holdfast */
+	bool owned;          /* quarantined by Holdfast */
 	hf_time owned_at;
 	bool excluded;
 	hf_time not_before; /* a write about it was refused: not again until then; 0: none was */
@@ -107,9 +106,9 @@ struct hf_health_node {
 	 * offered meanwhile, or only what works of it is. */
 	bool by_pods;
 	bool rest_well; /* … and all of its devices are Healthy */
-	const char *
-		like; /* nodes of which this is equal can take each other's work; NULL: any; not "" */
-	bool free;    /* it could take another one's work */
+	const char
+		*like; /* nodes with an equal value can take each other's work; NULL: any; not "" */
+	bool free;     /* it could take another one's work */
 	bool replaceable; /* a spare or free node could take its work */
 	/* A remedy at work; RECORD: none. */
 	enum hf_health_action running;
@@ -122,7 +121,7 @@ struct hf_health_node {
 struct hf_health_breaker {
 	bool tripped;
 	uint64_t epoch;    /* of the last closing */
-	hf_time closed_at; /* NONE: never; what was seen before moves nothing */
+	hf_time closed_at; /* evidence from before then moves nothing; NONE: never closed */
 };
 
 struct hf_health_quarantined {
@@ -150,7 +149,7 @@ enum hf_health_answer {
 	HF_HEALTH_ANSWERS
 };
 
-/* What is done to a node: a rung of the ladder, or one of these. */
+/* The kind of a decision about a node. */
 enum hf_health_doing {
 	HF_HEALTH_DO_NOTHING,
 	HF_HEALTH_DO_QUARANTINE,
@@ -233,10 +232,9 @@ int hf_health_fleet_decide(const struct hf_health_fleet *fleet,
 			   struct hf_health_fleet_plan *ret_plan, struct hf_error *err)
 	HF_MUST_CHECK;
 
-/* Free nodes could take the work of others that are like them, but for so many of each kind that are to stay
- * free: who has work, is slow and may be quarantined is replaceable in the order of need, each by one of its own; who
- * has none needs nobody.  One that is quarantined keeps the spare that it was quarantined for until its work has gone.
- * nodes are the fleet's.  How many free ones may be used. */
+/* Sets `replaceable`: a free node could take the work of a slow node of its kind.  Of each kind `keep` nodes stay free.  Nodes
+ * with work get the free ones in the order of need; a node without work needs none.  A quarantined node keeps its spare until
+ * its work has gone.  nodes are the fleet's.  Returns how many free nodes may be used. */
 int32_t hf_health_fleet_spares(const struct hf_health_fleet *fleet,
 			       const struct hf_health_policy *policy, int32_t keep,
 			       struct hf_health_node *nodes, struct hf_arena *arena);

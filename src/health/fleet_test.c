@@ -183,7 +183,7 @@ static void promise_2_what_others_have_taken_out_stays_theirs(void **state)
 	nodes[0].unavailable = nodes[0].foreign = true;
 	/* Ours, and a person's as well: no remedy beside theirs. */
 	kept(1, HF_HEALTH_REBOOT, HF_HEALTH_RESTART_NODE)->foreign = true;
-	/* What fails on theirs may be their doing: it is not ours as well, and none of a burst. */
+	/* Faults on nodes that others have taken out may be their work, and are no part of a burst. */
 	for (int i = 2; i < 30; i++) {
 		ill(i, HF_HEALTH_SOFTWARE, HF_HEALTH_RESTART_DRIVER)->foreign = true;
 		nodes[i].unavailable = true;
@@ -313,7 +313,7 @@ static void promise_5_budgets_hold_together(void **state)
 	EXPECT(5, HELD, QUARANTINE, RATE);
 	assert_int_equal(plan.wake_at, now + HF_MINUTE);
 	assert_int_equal(plan.quarantines_left, 0);
-	/* Ten in a hundred out, whoever did it. */
+	/* Ten of a hundred nodes are out of use. */
 	policy.quarantines.count = -1;
 	for (int i = 10; i < 18; i++)
 		nodes[i].unavailable = nodes[i].foreign = true;
@@ -350,7 +350,7 @@ static void promise_5_a_job_is_not_disturbed_without_end(void **state)
 	n->job_evictions = 2;
 	decide();
 	EXPECT(0, HELD, QUARANTINE, JOB);
-	/* It restarts already: this one goes with it. */
+	/* The job restarts already, and this node's ranks restart with it. */
 	n->job_restarting = true;
 	decide();
 	EXPECT(0, GO, QUARANTINE, JOB_RESTARTING);
@@ -434,7 +434,7 @@ static void promise_6_release_needs_positive_evidence_of_this_boot(void **state)
 	EXPECT(0, GO, RELEASE, MENDED);
 }
 
-/* It spends no more of what others may need. */
+/* The node must not use up the budget of others. */
 static void promise_5_a_node_that_comes_and_goes_stays_out(void **state)
 {
 	struct hf_health_quarantined was[] = {{names[0], now - 50 * HF_MINUTE},
@@ -531,7 +531,7 @@ static void promise_8_only_a_node_of_its_kind_takes_the_work_of_another(void **s
 	EXPECT(0, HELD, QUARANTINE, NO_CAPACITY);
 }
 
-/* They slow down together: that is one round, and each of them disturbs the job. */
+/* The nodes slow down together, in one round, and each quarantine disturbs the job. */
 static void nodes_of_one_job_spend_its_budget_within_one_plan(void **state)
 {
 	(void)state;
@@ -550,7 +550,7 @@ static void nodes_of_one_job_spend_its_budget_within_one_plan(void **state)
 	EXPECT(1, HELD, QUARANTINE, JOB);
 }
 
-/* Its taint is taken off each time: three of the others' quarantines it may spend. */
+/* The taint is taken off each time; the node may use three quarantines of the window. */
 static void a_node_whose_taint_goes_each_time_spends_no_more_than_three(void **state)
 {
 	struct hf_health_quarantined was[] = {{names[0], now - 50 * HF_MINUTE},
@@ -568,7 +568,7 @@ static void a_node_whose_taint_goes_each_time_spends_no_more_than_three(void **s
 	EXPECT(0, GO, QUARANTINE, EVIDENCE);
 }
 
-/* The taint keeps away who would mend it. */
+/* The taint would keep away the pod that mends the fault. */
 static void what_pods_of_its_own_mend_is_not_tainted(void **state)
 {
 	struct hf_health_node *out = kept(1, HF_HEALTH_SOFTWARE, HF_HEALTH_RESTART_DRIVER);

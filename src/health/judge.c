@@ -9,10 +9,10 @@
 #include <string.h>
 
 /*
- * Measurements of a device become evidence that something is wrong or is right again.  Each
- * kind has a track per device: how often in a row it was bad or good, since when, and whether it
- * is firing.  While it fires every bad measurement is evidence once more, which is what confirms
- * it; the first good streak that is long enough ends it.
+ * Turns measurements into evidence of a fault, or of its end.  Each detector has a track per device: how
+ * often in a row the measurement was bad or good, since when, and whether the track fires.  While a track
+ * fires, each bad measurement is evidence once more, which confirms the fault.  A long enough good streak
+ * ends it.
  */
 
 void hf_health_find(struct hf_health_brain *b, const struct hf_health_sample *s, int32_t code,
@@ -37,9 +37,9 @@ void hf_health_clear(struct hf_health_brain *b, const struct hf_health_sample *s
 	b->evidence[b->evidence_len - 1].verb = HF_HEALTH_CLEARED;
 }
 
-/* Bad or good so many times in a row; a measurement that is neither changes nothing. */
-static void streak(struct hf_health_brain *b, const struct hf_health_sample *s,
-		   struct hf_health_track *t, int32_t code, int bad_good[2])
+/* Fires after so many bad measurements in a row, and ends after so many good ones. */
+static void judge_streak(struct hf_health_brain *b, const struct hf_health_sample *s,
+			 struct hf_health_track *t, int32_t code, int bad_good[2])
 {
 	if (t->bad >= bad_good[0])
 		t->firing = true;
@@ -51,9 +51,9 @@ static void streak(struct hf_health_brain *b, const struct hf_health_sample *s,
 	}
 }
 
-static void note(struct hf_health_track *t, bool bad)
+static void note_result(struct hf_health_track *t, bool bad)
 {
-	/* Far above any limit, and it must not wrap. */
+	/* Far above any limit; the counter must not wrap. */
 	const uint16_t enough = 1000;
 
 	if (bad) {
@@ -65,8 +65,8 @@ static void note(struct hf_health_track *t, bool bad)
 	}
 }
 
-/* Since when it is so; a change begins anew. */
-static hf_time lasting(struct hf_health_track *t, int state, hf_time at)
+/* How long the state has lasted; a change begins anew. */
+static hf_time measure_lasting(struct hf_health_track *t, int state, hf_time at)
 {
 	if (t->base[0] != (uint64_t)state || !t->primed) {
 		t->primed = true;
@@ -78,15 +78,15 @@ static hf_time lasting(struct hf_health_track *t, int state, hf_time at)
 
 /* ---- what the driver says ------------------------------------------------------------------------- */
 
-/* Zero is what it says of a device that never had anything: only the way back from something else
- * is a sign, and it must be said twice. */
-static void recovery(struct hf_health_brain *b, const struct hf_health_sample *s,
-		     struct hf_health_track *t)
+/* Action 0 is also the value of a device that never had a fault.  So 0 ends a fault only after another action, and twice in a
+ * row. */
+static void judge_recovery(struct hf_health_brain *b, const struct hf_health_sample *s,
+			   struct hf_health_track *t)
 {
 	if (s->recovery.action > 5)
 		return;
-	note(t, s->recovery.action != 0);
-	/* 0: whoever saw the first of them did not note it. */
+	note_result(t, s->recovery.action != 0);
+	/* 0: a journal of an older version has no time of the first. */
 	if (t->good == 1 || t->at == 0)
 		t->at = s->at;
 	if (s->recovery.action != 0) {
@@ -108,10 +108,10 @@ static void reset_required(struct hf_health_brain *b, const struct hf_health_sam
 	b->evidence[b->evidence_len - 1].verb = verb;
 }
 
-/* Who said that it is lost says twice in a row that it is not (base, by source: 1 since it was, more for each time
- * that it was not): where nobody else had said so, it never was. */
-static void lost(struct hf_health_brain *b, const struct hf_health_sample *s,
-		 struct hf_health_track *t)
+/* A source that reported a loss takes it back by reporting twice in a row that the device is there.  The loss ends then if no
+ * other source had reported it.  base[source] is 1 after a loss, and one more for each report that it is there. */
+static void judge_loss(struct hf_health_brain *b, const struct hf_health_sample *s,
+		       struct hf_health_track *t)
 {
 	uint64_t *said = &t->base[s->source];
 
@@ -124,7 +124,7 @@ static void lost(struct hf_health_brain *b, const struct hf_health_sample *s,
 	}
 }
 
-/* That its driver cannot bring it up stands against it. */
+/* The device has an open fault: the driver cannot initialize it. */
 static bool is_down(const struct hf_health_brain *b, const struct hf_health_sample *s)
 {
 	const struct hf_health_device *d = hf_health_memory_find(b->memory, s->device);
@@ -136,8 +136,8 @@ static bool is_down(const struct hf_health_brain *b, const struct hf_health_samp
 	return false;
 }
 
-/* The driver has brought it up, whoever said that it cannot; a line that came since the first answer stays. */
-static void came_up(struct hf_health_brain *b, const struct hf_health_sample *s, hf_time first_at)
+/* The driver has initialized the device, so the fault of any source ends; a line after the first answer stands. */
+static void end_down(struct hf_health_brain *b, const struct hf_health_sample *s, hf_time first_at)
 {
 	hf_health_clear(b, s, HF_HEALTH_CODE_INIT);
 	hf_health_find(b, s, HF_HEALTH_CODE_INIT, "");
@@ -145,10 +145,10 @@ static void came_up(struct hf_health_brain *b, const struct hf_health_sample *s,
 	b->evidence[b->evidence_len - 1].at = first_at;
 }
 
-/* Three looks in a row of which the library tells nothing of it (base, behind the sources: how many), and two in a
- * row of which it does (at: the last such, 0: none).  A driver that is loaded anew fails for a moment. */
-static void answered(struct hf_health_brain *b, const struct hf_health_sample *s,
-		     struct hf_health_track *t)
+/* A fault begins after three looks in a row without an answer about the device (base[HF_HEALTH_SOURCES] counts them), and ends
+ * after two with an answer (track.at: the last such, 0: none).  A driver that is loaded anew fails for a moment. */
+static void judge_answers(struct hf_health_brain *b, const struct hf_health_sample *s,
+			  struct hf_health_track *t)
 {
 	uint64_t *mute = &t->base[HF_HEALTH_SOURCES];
 	bool well = !s->bus.mute && !s->bus.lost && !s->bus.reset_required;
@@ -157,21 +157,21 @@ static void answered(struct hf_health_brain *b, const struct hf_health_sample *s
 	if (*mute == 3)
 		hf_health_find(b, s, HF_HEALTH_CODE_INIT, "");
 	if (well && t->at != 0 && is_down(b, s))
-		came_up(b, s, t->at);
+		end_down(b, s, t->at);
 	t->at = well ? s->at : 0;
 }
 
-/* That calls for it work again, twice in a row, says that the reset was made; the bus knows nothing of that. */
-static void bus(struct hf_health_brain *b, const struct hf_health_sample *s,
-		struct hf_health_track *t)
+/* Calls that work again, twice in a row, show that the reset was made; sysfs does not know. */
+static void judge_bus(struct hf_health_brain *b, const struct hf_health_sample *s,
+		      struct hf_health_track *t)
 {
-	/* Of what can tell nothing it is no word that the device is there. */
+	/* A look without an answer does not show that the device is there. */
 	if (!s->bus.mute)
-		lost(b, s, t);
+		judge_loss(b, s, t);
 	if (s->source != HF_HEALTH_BY_NVML)
 		return;
-	answered(b, s, t);
-	note(t, s->bus.lost || s->bus.reset_required || s->bus.mute);
+	judge_answers(b, s, t);
+	note_result(t, s->bus.lost || s->bus.reset_required || s->bus.mute);
 	if (s->bus.reset_required) {
 		t->firing = true;
 		reset_required(b, s, HF_HEALTH_FAULT);
@@ -181,10 +181,10 @@ static void bus(struct hf_health_brain *b, const struct hf_health_sample *s,
 	}
 }
 
-static void ecc(struct hf_health_brain *b, const struct hf_health_sample *s,
-		struct hf_health_track *t)
+static void judge_ecc(struct hf_health_brain *b, const struct hf_health_sample *s,
+		      struct hf_health_track *t)
 {
-	/* A counter that fell was reset, and counts on from nothing; what is seen first is old news. */
+	/* A counter that fell was reset and counts from 0.  The first value is from before the first look. */
 	if (t->primed && s->ecc.uncorrectable < t->base[0])
 		t->base[0] = 0;
 	if (t->primed && s->ecc.uncorrectable > t->base[0])
@@ -207,20 +207,20 @@ static void ecc(struct hf_health_brain *b, const struct hf_health_sample *s,
 
 /* ---- slow ---------------------------------------------------------------------------------------------- */
 
-/* What only load can show is neither bad nor good of a device that does not work. */
+/* A device below this load shows nothing about its speed. */
 static bool is_busy(uint32_t load_percent)
 {
 	return load_percent > 50;
 }
 
-/* Hardware slowdown, thermal slowdown, power brake: what the device did not choose. */
+/* Hardware slowdown, thermal slowdown, power brake. */
 #define THROTTLE_BITS UINT64_C(0xc8)
 #define THROTTLE_MINUTES 10
 #define BUCKET_BITS 6
 #define BUCKET_MAX ((UINT64_C(1) << BUCKET_BITS) - 1)
 
 /* Ten counters of a minute each, the newest lowest. */
-static unsigned sum(uint64_t buckets)
+static unsigned sum_minutes(uint64_t buckets)
 {
 	unsigned total = 0;
 
@@ -229,7 +229,7 @@ static unsigned sum(uint64_t buckets)
 	return total;
 }
 
-static void advance(struct hf_health_track *t, hf_time at)
+static void advance_minutes(struct hf_health_track *t, hf_time at)
 {
 	const uint64_t all = (UINT64_C(1) << (THROTTLE_MINUTES * BUCKET_BITS)) - 1;
 
@@ -243,29 +243,29 @@ static void advance(struct hf_health_track *t, hf_time at)
 		t->base[1] = t->base[1] << BUCKET_BITS & all;
 		t->at += HF_MINUTE;
 	}
-	/* After a long silence what is in the window says nothing. */
+	/* After a long pause the window begins anew. */
 	if (at - t->at >= HF_MINUTE) {
 		t->base[0] = t->base[1] = 0;
 		t->at = t->since = at;
 	}
 }
 
-static void throttle(struct hf_health_brain *b, const struct hf_health_sample *s,
-		     struct hf_health_track *t)
+static void judge_throttle(struct hf_health_brain *b, const struct hf_health_sample *s,
+			   struct hf_health_track *t)
 {
 	bool slow = s->throttle.reasons & THROTTLE_BITS;
 	unsigned bad, total;
 
-	/* An idle device is slow as it likes, and cool whatever is wrong with it. */
+	/* An idle device is slow to save power, and cool though its cooling may have failed. */
 	if (!is_busy(s->throttle.load_percent))
 		return;
-	advance(t, s->at);
+	advance_minutes(t, s->at);
 	if ((t->base[1] & BUCKET_MAX) < BUCKET_MAX) {
 		t->base[0] += slow;
 		t->base[1]++;
 	}
-	bad = sum(t->base[0]);
-	total = sum(t->base[1]);
+	bad = sum_minutes(t->base[0]);
+	total = sum_minutes(t->base[1]);
 	if (s->at - t->since < (THROTTLE_MINUTES - 1) * HF_MINUTE || total < THROTTLE_MINUTES)
 		return;
 	if (bad * 10 >= total * 6)
@@ -278,7 +278,7 @@ static void throttle(struct hf_health_brain *b, const struct hf_health_sample *s
 	}
 }
 
-/* The clocks of the step by which others may be measured, by model and rate. */
+/* The clocks of a step that others are compared with, by model and rate. */
 struct clocks {
 	struct clock {
 		uint64_t model;
@@ -287,13 +287,12 @@ struct clocks {
 	size_t len;
 };
 
-/* By which it may be found slow, and by which one that was may be found well. */
+/* free: clocks that show who is slow; working: clocks that show that a slow device is well again. */
 struct peers {
 	struct clocks free, working;
 };
 
-/* Idle, set by a person, at its power limit, bound to its slowest peer, for a display: a rate that the device
- * has by intent says nothing of how well it is. */
+/* Idle, set by a person, at its power limit, bound to its slowest peer, for a display: a rate by intent is no fault. */
 #define CHOSEN_BITS UINT64_C(0x117)
 #define POWER_BIT UINT64_C(0x4)
 
@@ -312,7 +311,7 @@ static int by_model_and_rate(const void *left, const void *right)
 	return a->mhz < c->mhz ? -1 : a->mhz > c->mhz;
 }
 
-static struct clocks clocks_of(struct hf_health_brain *b, uint64_t but_for)
+static struct clocks collect_clocks(struct hf_health_brain *b, uint64_t but_for)
 {
 	struct clocks clocks = {
 		.all = HF_ARENA_ARRAY(b->arena, struct clock, b->input->samples_len + 1)};
@@ -327,8 +326,8 @@ static struct clocks clocks_of(struct hf_health_brain *b, uint64_t but_for)
 	return clocks;
 }
 
-/* Of the devices of that model: 0 for fewer than three, which have no middle. */
-static uint32_t median_of(const struct clocks *clocks, uint64_t model)
+/* The median of the devices of that model; 0 if they are fewer than three. */
+static uint32_t find_median(const struct clocks *clocks, uint64_t model)
 {
 	size_t from = 0, end;
 
@@ -340,12 +339,11 @@ static uint32_t median_of(const struct clocks *clocks, uint64_t model)
 	return end - from < 3 ? 0 : clocks->all[from + (end - from) / 2].mhz;
 }
 
-/* Slower than its peers that work as much (2), as fast as they (1), between (0); -1: it cannot be told.  In full
- * training all are at their power limit: who is slow there is not seen by it, but who was slow is well when it is as
- * fast as they. */
-static int rate_of(const struct hf_health_sample *s, const struct peers *peers, bool was_slow)
+/* 2: slower than peers with as much work; 1: as fast; 0: between; -1: not known.  In full training all devices are at their
+ * power limit.  No device is found slow then, but a slow device that keeps up is well again. */
+static int compare_rate(const struct hf_health_sample *s, const struct peers *peers, bool was_slow)
 {
-	uint32_t median = median_of(&peers->free, s->clock.model);
+	uint32_t median = find_median(&peers->free, s->clock.model);
 	uint64_t mhz = s->clock.mhz;
 
 	if (median > 0 && is_comparable(s, CHOSEN_BITS)) {
@@ -353,26 +351,26 @@ static int rate_of(const struct hf_health_sample *s, const struct peers *peers, 
 			return 2;
 		return mhz * 100 >= (uint64_t)median * 95;
 	}
-	median = median_of(&peers->working, s->clock.model);
+	median = find_median(&peers->working, s->clock.model);
 	if (!was_slow || median == 0 || !is_comparable(s, CHOSEN_BITS & ~POWER_BIT))
 		return -1;
 	return mhz * 100 >= (uint64_t)median * 95;
 }
 
 /* Slower than 85 % of them for 5 minutes; well again at 95 % for 10. */
-static void clock_rate(struct hf_health_brain *b, const struct hf_health_sample *s,
-		       struct hf_health_track *t, const struct peers *peers)
+static void judge_clock(struct hf_health_brain *b, const struct hf_health_sample *s,
+			struct hf_health_track *t, const struct peers *peers)
 {
-	int state = rate_of(s, peers, t->firing);
+	int state = compare_rate(s, peers, t->firing);
 	hf_time span;
 
 	if (state < 0)
 		return;
-	/* Minutes that it did not work, or not so that it could be told, are not of them. */
+	/* A minute without a comparable measurement ends the streak. */
 	if (s->at - t->at > HF_MINUTE)
 		t->primed = false;
 	t->at = s->at;
-	span = lasting(t, state, s->at);
+	span = measure_lasting(t, state, s->at);
 	if (state == 2 && span >= 5 * HF_MINUTE)
 		t->firing = true;
 	if (t->firing && state == 2)
@@ -383,9 +381,9 @@ static void clock_rate(struct hf_health_brain *b, const struct hf_health_sample 
 	}
 }
 
-/* A width is true at any time, a speed only under load: an idle link slows down to save power. */
-static void pcie(struct hf_health_brain *b, const struct hf_health_sample *s,
-		 struct hf_health_track *t)
+/* The width counts at any time, the speed only under load: an idle link slows down to save power. */
+static void judge_pcie(struct hf_health_brain *b, const struct hf_health_sample *s,
+		       struct hf_health_track *t)
 {
 	bool narrow = s->pcie.width > 0 && s->pcie.width < s->pcie.width_max;
 	bool slow = s->pcie.speed > 0 && s->pcie.speed < s->pcie.speed_max;
@@ -398,15 +396,15 @@ static void pcie(struct hf_health_brain *b, const struct hf_health_sample *s,
 		hf_health_clear(b, s, HF_HEALTH_CODE_WIDTH);
 	if (!busy && slow)
 		return;
-	note(t, slow);
-	streak(b, s, t, HF_HEALTH_CODE_SPEED, (int[2]){2, 3});
+	note_result(t, slow);
+	judge_streak(b, s, t, HF_HEALTH_CODE_SPEED, (int[2]){2, 3});
 }
 
 /* What a link with a bit error rate of 1e-12 replays: per lane and minute, in hundredths. */
 static const unsigned replays[] = {0, 15, 30, 48, 96, 192, 384};
 
-static void replay(struct hf_health_brain *b, const struct hf_health_sample *s,
-		   struct hf_health_track *t)
+static void judge_replay(struct hf_health_brain *b, const struct hf_health_sample *s,
+			 struct hf_health_track *t)
 {
 	uint64_t lanes = s->replay.lanes, limit, rise;
 	hf_time span = s->at - t->at;
@@ -423,53 +421,54 @@ static void replay(struct hf_health_brain *b, const struct hf_health_sample *s,
 	t->base[0] = s->replay.counter;
 	if (!primed)
 		return;
-	/* By the minutes that really passed, rounded up. */
+	/* The limit for the minutes that passed, rounded up. */
 	limit = (lanes * replays[s->replay.generation] * (uint64_t)(span / HF_MINUTE) + 99) / 100;
 	/* A link over which nothing goes replays nothing. */
 	if (rise <= limit && t->firing && !is_busy(s->replay.load_percent))
 		return;
-	note(t, rise > limit);
-	streak(b, s, t, HF_HEALTH_CODE_SLOW, (int[2]){2, 5});
+	note_result(t, rise > limit);
+	judge_streak(b, s, t, HF_HEALTH_CODE_SLOW, (int[2]){2, 5});
 }
 
 /* ---- counts and links -------------------------------------------------------------------------------- */
 
-static int64_t max_of(int64_t a, int64_t b)
+static int64_t choose_larger(int64_t a, int64_t b)
 {
 	return a > b ? a : b;
 }
 
-/* That somebody sees: of the node's own, and with those that other drivers have. */
-static int64_t own(const struct hf_health_sample *s)
+/* The number of the node's GPUs that sysfs or NVML sees, without GPUs of other drivers. */
+static int64_t count_own(const struct hf_health_sample *s)
 {
-	return max_of(s->count.pci, s->count.nvml);
+	return choose_larger(s->count.pci, s->count.nvml);
 }
 
-static int64_t on_bus(const struct hf_health_sample *s)
+static int64_t count_on_bus(const struct hf_health_sample *s)
 {
-	return max_of(s->count.bus, own(s));
+	return choose_larger(s->count.bus, count_own(s));
 }
 
-static int64_t expected(const struct hf_health_memory *m)
+static int64_t find_expected(const struct hf_health_memory *m)
 {
-	return max_of(m->gpus, m->gpus_before);
+	return choose_larger(m->gpus, m->gpus_before);
 }
 
-static int64_t expected_on_bus(const struct hf_health_memory *m)
+static int64_t find_expected_on_bus(const struct hf_health_memory *m)
 {
-	return max_of(expected(m), max_of(m->bus, m->bus_before));
+	return choose_larger(find_expected(m), choose_larger(m->bus, m->bus_before));
 }
 
-/* One that was given to another driver is on the bus still; where another driver always had some, those
- * stand in for none that is gone. */
+/* Fewer GPUs than before.  A GPU that went to another driver is still on the bus; GPUs that another driver always had do not
+ * replace one that is gone. */
 static bool is_fewer(const struct hf_health_memory *m, const struct hf_health_sample *s)
 {
-	return s->count.bus >= 0 && own(s) < expected(m) && on_bus(s) < expected_on_bus(m);
+	return s->count.bus >= 0 && count_own(s) < find_expected(m) &&
+	       count_on_bus(s) < find_expected_on_bus(m);
 }
 
-/* What the driver does not see is missing; what was there before is gone, though all agree; what only the
- * kubelet does not see was lost on the way.  0 where they agree. */
-static int32_t disagreement(const struct hf_health_brain *b, const struct hf_health_sample *s)
+/* The code of the disagreement: sysfs and NVML differ, or there are fewer GPUs than before, or the kubelet has fewer than
+ * they; 0: they agree. */
+static int32_t find_disagreement(const struct hf_health_brain *b, const struct hf_health_sample *s)
 {
 	int32_t pci = s->count.pci, nvml = s->count.nvml, kubelet = s->count.allocatable;
 
@@ -481,7 +480,7 @@ static int32_t disagreement(const struct hf_health_brain *b, const struct hf_hea
 								   : 0;
 }
 
-/* All are counted that it is between. */
+/* All numbers that the code compares are known. */
 static bool can_tell(const struct hf_health_sample *s, int32_t code)
 {
 	switch (code) {
@@ -492,10 +491,10 @@ static bool can_tell(const struct hf_health_sample *s, int32_t code)
 	}
 }
 
-/* The kubelet offers what nobody has seen. */
-static void offers(struct hf_health_memory *m, const struct hf_health_sample *s)
+/* Notes whether the kubelet offers GPUs that no other source has seen. */
+static void note_offers(struct hf_health_memory *m, const struct hf_health_sample *s)
 {
-	bool none = on_bus(s) == 0 && expected(m) == 0;
+	bool none = count_on_bus(s) == 0 && find_expected(m) == 0;
 
 	if (s->count.allocatable >= 0 || !none)
 		m->offered = none && s->count.allocatable > 0;
@@ -508,16 +507,18 @@ static void tell_fewer(struct hf_health_brain *b, const struct hf_health_sample 
 
 		if (e->verb == HF_HEALTH_FAULT && e->code == HF_HEALTH_CODE_FEWER)
 			snprintf(e->line, sizeof(e->line), "devices on the bus: %lld, before: %lld",
-				 (long long)on_bus(s), (long long)expected_on_bus(b->memory));
+				 (long long)count_on_bus(s),
+				 (long long)find_expected_on_bus(b->memory));
 	}
 }
 
-/* Three polls in a row, of the same disagreement (base[0]); base[1] is the one that fires. */
-static void counts(struct hf_health_brain *b, const struct hf_health_sample *s,
-		   struct hf_health_track *t)
+/* Three polls in a row with the same disagreement are a fault.  base[0] is the code of the last poll, base[1] the one that
+ * fires. */
+static void judge_counts(struct hf_health_brain *b, const struct hf_health_sample *s,
+			 struct hf_health_track *t)
 {
 	struct hf_health_memory *m = b->memory;
-	int32_t code = disagreement(b, s);
+	int32_t code = find_disagreement(b, s);
 	size_t before = b->evidence_len;
 
 	if (s->count.bus > (int64_t)m->bus) {
@@ -528,17 +529,17 @@ static void counts(struct hf_health_brain *b, const struct hf_health_sample *s,
 		return;
 	b->changed |= !m->counted;
 	m->counted = true;
-	offers(m, s);
-	/* Silence is no agreement. */
+	note_offers(m, s);
+	/* A number that is not known is no agreement. */
 	if (code == 0 && !can_tell(s, (int32_t)t->base[t->firing]))
 		return;
 	if (code != 0 && t->base[0] != (uint64_t)code) {
 		t->base[0] = (uint64_t)code;
 		t->bad = 0;
 	}
-	note(t, code != 0);
+	note_result(t, code != 0);
 	if (t->firing && code != 0 && t->base[1] != t->base[0]) {
-		/* From one disagreement into the other, once that is found. */
+		/* Another disagreement replaces the first after three polls. */
 		if (t->bad < 3)
 			return;
 		hf_health_clear(b, s, (int32_t)t->base[1]);
@@ -546,7 +547,7 @@ static void counts(struct hf_health_brain *b, const struct hf_health_sample *s,
 	}
 	if (t->bad >= 3)
 		t->base[1] = t->base[0];
-	streak(b, s, t, (int32_t)(t->firing ? t->base[1] : t->base[0]), (int[2]){3, 3});
+	judge_streak(b, s, t, (int32_t)(t->firing ? t->base[1] : t->base[0]), (int[2]){3, 3});
 	tell_fewer(b, s, before);
 }
 
@@ -595,8 +596,8 @@ static void judge_fabric_health(struct hf_health_brain *b, const struct hf_healt
 
 /* A link counts from when it was first active in this boot: cards without a bridge have links that
  * never are. */
-static void nvlink(struct hf_health_brain *b, const struct hf_health_sample *s,
-		   struct hf_health_track *t)
+static void judge_nvlink(struct hf_health_brain *b, const struct hf_health_sample *s,
+			 struct hf_health_track *t)
 {
 	char line[64];
 	uint32_t lost;
@@ -604,7 +605,7 @@ static void nvlink(struct hf_health_brain *b, const struct hf_health_sample *s,
 	judge_fabric_health(b, s, t);
 	t->base[0] |= s->nvlink.active;
 	lost = (uint32_t)t->base[0] & ~s->nvlink.active;
-	note(t, lost != 0);
+	note_result(t, lost != 0);
 	/* A link that trains anew is away for a moment. */
 	if (lost != 0 && t->bad >= 2) {
 		t->firing = true;
@@ -618,10 +619,10 @@ static void nvlink(struct hf_health_brain *b, const struct hf_health_sample *s,
 
 /* ---- between a device and its users -------------------------------------------------------------------- */
 
-/* Three deadlines missed in a row; who missed them says that it answers again (base[1]: a bit for each of them):
- * a module that is loaded is no answer of a library that hangs. */
-static void answers(struct hf_health_brain *b, const struct hf_health_sample *s,
-		    struct hf_health_track *t)
+/* Three missed deadlines in a row are a fault.  Only the source that missed them ends it by an answer (base[1] has a bit for
+ * each such source): a loaded module does not show that the library answers. */
+static void judge_deadlines(struct hf_health_brain *b, const struct hf_health_sample *s,
+			    struct hf_health_track *t)
 {
 	uint64_t who = UINT64_C(1) << s->source;
 
@@ -631,8 +632,8 @@ static void answers(struct hf_health_brain *b, const struct hf_health_sample *s,
 		t->base[1] &= ~who;
 	if (!s->driver.timed_out && t->base[1] != 0)
 		return;
-	note(t, s->driver.timed_out);
-	streak(b, s, t, HF_HEALTH_CODE_UNRESPONSIVE, (int[2]){3, 1});
+	note_result(t, s->driver.timed_out);
+	judge_streak(b, s, t, HF_HEALTH_CODE_UNRESPONSIVE, (int[2]){3, 1});
 }
 
 /* After a boot or a restart of the driver, the fabric manager takes a while to register all GPUs. */
@@ -654,9 +655,9 @@ static void judge_fabric(struct hf_health_brain *b, const struct hf_health_sampl
 	char line[128];
 	hf_time span;
 
-	if (s->driver.fabric_asked == 0)
+	if (s->driver.fabric_asked == 0 && s->driver.fabric_none == 0)
 		return;
-	span = lasting(t, waiting > 0, s->at);
+	span = measure_lasting(t, waiting > 0, s->at);
 	if (waiting == 0 && t->base[2] != 0)
 		hf_health_clear(b, s, HF_HEALTH_CODE_FABRIC_DOWN);
 	if (waiting > 0 && span >= FABRIC_PATIENCE) {
@@ -670,16 +671,16 @@ static void judge_fabric(struct hf_health_brain *b, const struct hf_health_sampl
 		t->base[2] = 0;
 }
 
-/* The other two are said outright. */
-static void driver(struct hf_health_brain *b, const struct hf_health_sample *s,
-		   struct hf_health_track *t)
+/* Judges all codes of detector driver. */
+static void judge_driver(struct hf_health_brain *b, const struct hf_health_sample *s,
+			 struct hf_health_track *t)
 {
-	/* What it missed is nobody's any more; that the driver is well others have to say. */
+	/* The source has left the node, so its missed deadlines do not count. */
 	if (s->driver.aside) {
 		t->base[1] &= ~(UINT64_C(1) << s->source);
 		return;
 	}
-	answers(b, s, t);
+	judge_deadlines(b, s, t);
 	if (s->driver.timed_out)
 		return;
 	judge_fabric(b, s, t);
@@ -693,12 +694,12 @@ static void driver(struct hf_health_brain *b, const struct hf_health_sample *s,
 		hf_health_clear(b, s, HF_HEALTH_CODE_NOT_LOADED);
 }
 
-/* A minute without, and a minute with: plugins restart, and so does the kubelet. */
-static void plugin(struct hf_health_brain *b, const struct hf_health_sample *s,
-		   struct hf_health_track *t)
+/* A fault after a minute without, and its end after a minute with: plugins and the kubelet restart. */
+static void judge_plugin(struct hf_health_brain *b, const struct hf_health_sample *s,
+			 struct hf_health_track *t)
 {
 	int state = s->plugin.unreachable ? 1 : s->plugin.resource_gone ? 2 : 0;
-	hf_time span = lasting(t, state, s->at);
+	hf_time span = measure_lasting(t, state, s->at);
 
 	if (state != 0 && span >= HF_MINUTE) {
 		t->firing = true;
@@ -709,10 +710,10 @@ static void plugin(struct hf_health_brain *b, const struct hf_health_sample *s,
 	}
 }
 
-static void amd(struct hf_health_brain *b, const struct hf_health_sample *s,
-		struct hf_health_track *t)
+static void judge_amd(struct hf_health_brain *b, const struct hf_health_sample *s,
+		      struct hf_health_track *t)
 {
-	/* The sum over many blocks, of which one may begin anew: less than before says nothing. */
+	/* The sum is over many blocks, and one block may begin anew: a smaller sum is no event. */
 	if (s->amd.counted) {
 		if (t->primed && s->amd.uncorrectable > t->base[0])
 			hf_health_find(b, s, HF_HEALTH_CODE_UNCORRECTABLE, "");
@@ -723,39 +724,39 @@ static void amd(struct hf_health_brain *b, const struct hf_health_sample *s,
 		return;
 	if (s->amd.throttle_percent < 20 && t->firing && !is_busy(s->amd.load_percent))
 		return;
-	note(t, s->amd.throttle_percent >= 20);
-	/* Ten minutes of it, at a measurement each half minute. */
-	streak(b, s, t, HF_HEALTH_CODE_AMD_SLOW, (int[2]){20, 20});
+	note_result(t, s->amd.throttle_percent >= 20);
+	/* Ten minutes, at a measurement each half minute. */
+	judge_streak(b, s, t, HF_HEALTH_CODE_AMD_SLOW, (int[2]){20, 20});
 }
 
-static void straggler(struct hf_health_brain *b, const struct hf_health_sample *s,
-		      struct hf_health_track *t)
+static void judge_straggler(struct hf_health_brain *b, const struct hf_health_sample *s,
+			    struct hf_health_track *t)
 {
-	note(t, s->straggler.slow);
+	note_result(t, s->straggler.slow);
 	/* The verdict took two windows to find; two clean ones end it. */
-	streak(b, s, t, HF_HEALTH_CODE_SLOW, (int[2]){1, 2});
+	judge_streak(b, s, t, HF_HEALTH_CODE_SLOW, (int[2]){1, 2});
 }
 
 /* ---- all of them -------------------------------------------------------------------------------------------- */
 
-static void judge(struct hf_health_brain *b, const struct hf_health_sample *s,
-		  struct hf_health_track *t, const struct peers *peers)
+static void judge_sample(struct hf_health_brain *b, const struct hf_health_sample *s,
+			 struct hf_health_track *t, const struct peers *peers)
 {
 	switch (s->detector) {
-	case HF_HEALTH_RECOVERY: recovery(b, s, t); break;
-	case HF_HEALTH_BUSLOST: bus(b, s, t); break;
-	case HF_HEALTH_ECC: ecc(b, s, t); break;
-	case HF_HEALTH_THROTTLE: throttle(b, s, t); break;
-	case HF_HEALTH_CLOCK: clock_rate(b, s, t, peers); break;
-	case HF_HEALTH_PCIE: pcie(b, s, t); break;
-	case HF_HEALTH_REPLAY: replay(b, s, t); break;
-	case HF_HEALTH_COUNT: counts(b, s, t); break;
-	case HF_HEALTH_NVLINK: nvlink(b, s, t); break;
+	case HF_HEALTH_RECOVERY: judge_recovery(b, s, t); break;
+	case HF_HEALTH_BUSLOST: judge_bus(b, s, t); break;
+	case HF_HEALTH_ECC: judge_ecc(b, s, t); break;
+	case HF_HEALTH_THROTTLE: judge_throttle(b, s, t); break;
+	case HF_HEALTH_CLOCK: judge_clock(b, s, t, peers); break;
+	case HF_HEALTH_PCIE: judge_pcie(b, s, t); break;
+	case HF_HEALTH_REPLAY: judge_replay(b, s, t); break;
+	case HF_HEALTH_COUNT: judge_counts(b, s, t); break;
+	case HF_HEALTH_NVLINK: judge_nvlink(b, s, t); break;
 	case HF_HEALTH_IB: hf_health_judge_port(b, s, t); break;
-	case HF_HEALTH_DRIVER: driver(b, s, t); break;
-	case HF_HEALTH_PLUGIN: plugin(b, s, t); break;
-	case HF_HEALTH_AMD: amd(b, s, t); break;
-	case HF_HEALTH_STRAGGLER: straggler(b, s, t); break;
+	case HF_HEALTH_DRIVER: judge_driver(b, s, t); break;
+	case HF_HEALTH_PLUGIN: judge_plugin(b, s, t); break;
+	case HF_HEALTH_AMD: judge_amd(b, s, t); break;
+	case HF_HEALTH_STRAGGLER: judge_straggler(b, s, t); break;
 	default: break;
 	}
 }
@@ -774,8 +775,8 @@ static enum hf_health_kind kind_of(enum hf_health_detector detector)
 void hf_health_judge(struct hf_health_brain *b)
 {
 	const struct peers peers = {
-		.free = clocks_of(b, CHOSEN_BITS),
-		.working = clocks_of(b, CHOSEN_BITS & ~POWER_BIT),
+		.free = collect_clocks(b, CHOSEN_BITS),
+		.working = collect_clocks(b, CHOSEN_BITS & ~POWER_BIT),
 	};
 
 	for (size_t i = 0; i < b->input->samples_len; i++) {
@@ -788,12 +789,12 @@ void hf_health_judge(struct hf_health_brain *b)
 		if (s.at == HF_TIME_NONE || s.at > b->now)
 			s.at = b->now;
 		d = hf_health_device_get(b, kind == HF_HEALTH_NODE ? "" : s.device, kind);
-		/* What says that it is about a device but names none is about nothing. */
+		/* A sample about a device must name one. */
 		if (!d || d->kind != kind)
 			continue;
 		memcpy(s.device, d->id, sizeof(s.device));
 		b->changed = true;
 		hf_health_seen(b, d);
-		judge(b, &s, &d->tracks[s.detector], &peers);
+		judge_sample(b, &s, &d->tracks[s.detector], &peers);
 	}
 }

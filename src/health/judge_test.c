@@ -71,7 +71,7 @@ static void bus(bool lost, bool mute)
 	health_step(&n, 10 * HF_SECOND);
 }
 
-/* Who can tell nothing of a device does not say that it is there, and a loss is no answer. */
+/* A look without an answer does not show that the device is there, and a loss is no answer. */
 static void what_is_mute_takes_no_loss_back_nor_the_other_way(void **state)
 {
 	(void)state;
@@ -216,8 +216,7 @@ static void models_that_are_not_known_are_not_compared(void **state)
 	assert_int_equal(state_of("gpu-0"), HF_HEALTH_DEGRADED_STATE);
 }
 
-/* As fast as those that work at their limit: for one that was not found slow that is nothing, good or bad, and does not
- * begin its five minutes anew. */
+/* A clock as fast as those at the power limit says nothing about a device that was not found slow.  Its five minutes go on. */
 static void a_moment_at_the_limit_does_not_interrupt_what_is_slow(void **state)
 {
 	(void)state;

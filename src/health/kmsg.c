@@ -15,7 +15,7 @@ static int hex_value(char c)
 }
 
 /* The kernel writes \xHH, lower case, for all it would not print; the backslash too. */
-static void unescape(const struct hf_scan *s, struct hf_health_record *record)
+static void undo_escapes(const struct hf_scan *s, struct hf_health_record *record)
 {
 	const char *p = s->at;
 	size_t n = 0;
@@ -32,8 +32,8 @@ static void unescape(const struct hf_scan *s, struct hf_health_record *record)
 	record->text_len = n;
 }
 
-/* "prio,seq,usec,flags" and whatever a newer kernel puts behind it, up to the semicolon. */
-static bool header(struct hf_scan *s, struct hf_health_record *record)
+/* "prio,seq,usec,flags", and further fields of newer kernels, up to the semicolon. */
+static bool read_header(struct hf_scan *s, struct hf_health_record *record)
 {
 	struct hf_scan head;
 	uint64_t prefix;
@@ -59,13 +59,13 @@ enum hf_health_kmsg hf_health_kmsg_parse(const char *bytes, size_t len,
 	ret_record->text_len = 0;
 	if (len > HF_HEALTH_RECORD_MAX)
 		s.end = s.at + HF_HEALTH_RECORD_MAX;
-	if (!header(&s, ret_record))
+	if (!read_header(&s, ret_record))
 		return HF_HEALTH_KMSG_BROKEN;
 	/* The text ends with its line; context follows. */
 	text = s;
 	if (hf_scan_until(&s, "\n", &text))
 		hf_assert(text.end < s.end || s.at == s.end);
-	unescape(&text, ret_record);
+	undo_escapes(&text, ret_record);
 	return ret_record->facility == 0 ? HF_HEALTH_KMSG_KERNEL : HF_HEALTH_KMSG_FORGED;
 }
 

@@ -55,13 +55,16 @@ struct hf_health_line_mark {
 	char device[HF_HEALTH_DEVICE_MAX];
 };
 
+/* Notices of so many devices may come mixed. */
+#define HF_HEALTH_NOTICES_MAX 8
+
 /*
  * What a record says of a device.  A notice of three lines may come as three records (the
  * printk is one, but consoles and journals break it): the reader remembers which device the
- * first of them named.  It remembers three more kinds of records, each for a limited number of records.
+ * first of them named.  Notices of several devices may come mixed: the last line of the first notice comes first.  It remembers more kinds of records, each for a limited number of records.
  */
 struct hf_health_line_reader {
-	struct hf_health_line_mark notice;
+	struct hf_health_line_mark notices[HF_HEALTH_NOTICES_MAX]; /* the oldest first */
 	struct hf_health_line_mark
 		stuck; /* a task or a processor; a later record names the driver */
 	struct hf_health_line_mark
@@ -69,6 +72,13 @@ struct hf_health_line_reader {
 	struct hf_health_line_mark
 		report; /* of PCIe; the kernel prints later how its recovery ended */
 	enum hf_health_severity reported; /* of that report */
+	struct hf_health_line_mark
+		firmware; /* an error that the firmware reports; the device follows */
+	enum hf_health_severity firmware_said; /* of that error */
+	bool firmware_pcie;                    /* it is an error of PCIe */
+	struct hf_health_line_mark
+		status;       /* registers of a device; which errors are fatal follows */
+	uint32_t status_bits; /* the unmasked errors in them */
 };
 
 /* True with ret_evidence filled (`at` is left HF_TIME_NONE); false when the line is about

@@ -6,8 +6,9 @@
 
 #define FLAPS_MAX 3 /* of one node, within the window of quarantines */
 
-static struct hf_health_decision say(const struct hf_health_node *node, enum hf_health_doing doing,
-				     enum hf_health_answer answer, enum hf_health_why why)
+static struct hf_health_decision make_decision(const struct hf_health_node *node,
+					       enum hf_health_doing doing,
+					       enum hf_health_answer answer, enum hf_health_why why)
 {
 	return (struct hf_health_decision){.node = node->name,
 					   .doing = doing,
@@ -18,8 +19,8 @@ static struct hf_health_decision say(const struct hf_health_node *node, enum hf_
 
 /* ---- what has been tried ------------------------------------------------------------------------- */
 
-static int32_t tried(const struct hf_health_node *node, const struct hf_health_fleet *fleet,
-		     enum hf_health_action action, hf_time window)
+static int32_t count_tried(const struct hf_health_node *node, const struct hf_health_fleet *fleet,
+			   enum hf_health_action action, hf_time window)
 {
 	int32_t n = 0;
 
@@ -54,8 +55,8 @@ static enum hf_health_action next_rung(const struct hf_health_node *node,
 		 * round: each class has the one it asked for, then the restart of the node. */
 		if (r != (int)node->action && r < HF_HEALTH_RESTART_NODE)
 			continue;
-		if (rung->attempts > 0 &&
-		    tried(node, fleet, (enum hf_health_action)r, rung->window) < rung->attempts)
+		if (rung->attempts > 0 && count_tried(node, fleet, (enum hf_health_action)r,
+						      rung->window) < rung->attempts)
 			return (enum hf_health_action)r;
 	}
 	return HF_HEALTH_RECORD;
@@ -63,15 +64,16 @@ static enum hf_health_action next_rung(const struct hf_health_node *node,
 
 /* ---- what is under way ---------------------------------------------------------------------------- */
 
-static bool under_way(const struct hf_health_node *node, const struct hf_health_fleet *fleet,
-		      const struct hf_health_policy *policy, hf_time *ret_wake,
-		      struct hf_health_decision *ret)
+static bool find_under_way(const struct hf_health_node *node, const struct hf_health_fleet *fleet,
+			   const struct hf_health_policy *policy, hf_time *ret_wake,
+			   struct hf_health_decision *ret)
 {
 	hf_time end;
 
 	if (node->running != HF_HEALTH_RECORD) {
 		end = hf_time_add(node->running_since, policy->rungs[node->running].timeout);
-		*ret = say(node, HF_HEALTH_DO_NOTHING, HF_HEALTH_WAITS, HF_HEALTH_WHY_RUNNING);
+		*ret = make_decision(node, HF_HEALTH_DO_NOTHING, HF_HEALTH_WAITS,
+				     HF_HEALTH_WHY_RUNNING);
 		ret->action = node->running;
 		if (fleet->now < end) {
 			*ret_wake = end;
@@ -82,14 +84,15 @@ static bool under_way(const struct hf_health_node *node, const struct hf_health_
 		}
 		return true;
 	}
-	/* What a remedy does to its node in its first minutes is no new fault. */
+	/* Faults in the first minutes after a remedy may be its effect. */
 	for (size_t i = 0; i < node->attempts_len; i++) {
 		const struct hf_health_attempt *a = &node->attempts[i];
 
 		end = hf_time_add(a->at, policy->rungs[a->action].settle);
 		if (fleet->now >= end || a->failed)
 			continue;
-		*ret = say(node, HF_HEALTH_DO_NOTHING, HF_HEALTH_WAITS, HF_HEALTH_WHY_SETTLING);
+		*ret = make_decision(node, HF_HEALTH_DO_NOTHING, HF_HEALTH_WAITS,
+				     HF_HEALTH_WHY_SETTLING);
 		*ret_wake = end;
 		return true;
 	}
@@ -115,8 +118,8 @@ static bool is_silent(const struct hf_health_node *node, const struct hf_health_
 	       node->state == HF_HEALTH_UNKNOWN;
 }
 
-static bool left_alone(const struct hf_health_node *node, const struct hf_health_fleet *fleet,
-		       const struct hf_health_policy *policy, struct hf_health_decision *ret)
+static bool is_left_alone(const struct hf_health_node *node, const struct hf_health_fleet *fleet,
+			  const struct hf_health_policy *policy, struct hf_health_decision *ret)
 {
 	enum hf_health_why why;
 
@@ -124,34 +127,35 @@ static bool left_alone(const struct hf_health_node *node, const struct hf_health
 		why = HF_HEALTH_WHY_EXCLUDED;
 	else if (is_silent(node, fleet, policy))
 		why = HF_HEALTH_WHY_SILENT;
-	/* Nothing is tried; but work that comes there fails, so it is kept out like any other. */
+	/* No remedy is tried for state Failed; the node is still quarantined, because work fails there. */
 	else if (node->state == HF_HEALTH_FAILED && (node->owned || node->cls < HF_HEALTH_SOFTWARE))
 		why = HF_HEALTH_WHY_FAILED_STATE;
 	else if (node->state == HF_HEALTH_SUSPECT && !node->owned)
 		why = HF_HEALTH_WHY_UNCONFIRMED;
 	else
 		return false;
-	*ret = say(node, HF_HEALTH_DO_NOTHING, HF_HEALTH_NOTHING, why);
+	*ret = make_decision(node, HF_HEALTH_DO_NOTHING, HF_HEALTH_NOTHING, why);
 	return true;
 }
 
 /* ---- what next -------------------------------------------------------------------------------------- */
 
-static bool needs_nobody_on_it(enum hf_health_action action)
+static bool needs_idle_device(enum hf_health_action action)
 {
 	return action == HF_HEALTH_RESET_DEVICE || action == HF_HEALTH_RESTART_DRIVER;
 }
 
-static struct hf_health_decision remedy(const struct hf_health_node *node,
-					const struct hf_health_fleet *fleet,
-					const struct hf_health_policy *policy)
+static struct hf_health_decision decide_remedy(const struct hf_health_node *node,
+					       const struct hf_health_fleet *fleet,
+					       const struct hf_health_policy *policy)
 {
 	struct hf_health_decision d =
-		say(node, HF_HEALTH_DO_REMEDY, HF_HEALTH_GO, HF_HEALTH_WHY_EVIDENCE);
+		make_decision(node, HF_HEALTH_DO_REMEDY, HF_HEALTH_GO, HF_HEALTH_WHY_EVIDENCE);
 
 	d.action = next_rung(node, fleet, policy);
 	if (d.action == HF_HEALTH_RECORD ||
-	    tried(node, fleet, HF_HEALTH_ACTIONS, policy->node_window) >= policy->node_attempts ||
+	    count_tried(node, fleet, HF_HEALTH_ACTIONS, policy->node_window) >=
+		    policy->node_attempts ||
 	    node->cls >= HF_HEALTH_SUPPORT) {
 		d.doing = HF_HEALTH_DO_GIVE_UP;
 		d.action = HF_HEALTH_REPLACE_NODE;
@@ -166,7 +170,7 @@ static struct hf_health_decision remedy(const struct hf_health_node *node,
 	}
 	if (d.action != node->action)
 		d.why = HF_HEALTH_WHY_ESCALATED;
-	if (needs_nobody_on_it(d.action) && node->device_busy) {
+	if (needs_idle_device(d.action) && node->device_busy) {
 		d.answer = HF_HEALTH_HELD;
 		d.why = HF_HEALTH_WHY_DEVICE_BUSY;
 	} else if (d.action == HF_HEALTH_RESTART_NODE && node->undrainable &&
@@ -177,9 +181,9 @@ static struct hf_health_decision remedy(const struct hf_health_node *node,
 	return d;
 }
 
-/* One node that comes and goes would spend all the quarantines that others may need. */
-static bool flaps(const struct hf_health_node *node, const struct hf_health_fleet *fleet,
-		  const struct hf_health_policy *policy, hf_time *ret_wake)
+/* The node was quarantined too often within the window: it must not use up the budget of others. */
+static bool is_flapping(const struct hf_health_node *node, const struct hf_health_fleet *fleet,
+			const struct hf_health_policy *policy, hf_time *ret_wake)
 {
 	hf_time first = fleet->now;
 	int32_t n = 0;
@@ -201,17 +205,17 @@ static bool flaps(const struct hf_health_node *node, const struct hf_health_flee
 	return true;
 }
 
-static struct hf_health_decision quarantine(const struct hf_health_node *node,
-					    const struct hf_health_fleet *fleet,
-					    const struct hf_health_policy *policy,
-					    hf_time *ret_wake)
+static struct hf_health_decision decide_quarantine(const struct hf_health_node *node,
+						   const struct hf_health_fleet *fleet,
+						   const struct hf_health_policy *policy,
+						   hf_time *ret_wake)
 {
 	struct hf_health_decision d =
-		say(node, HF_HEALTH_DO_QUARANTINE, HF_HEALTH_GO, HF_HEALTH_WHY_EVIDENCE);
+		make_decision(node, HF_HEALTH_DO_QUARANTINE, HF_HEALTH_GO, HF_HEALTH_WHY_EVIDENCE);
 
 	d.action = HF_HEALTH_QUARANTINE;
 	if (node->foreign) {
-		/* Nothing new comes there, and what fails meanwhile may be their doing. */
+		/* The node takes no new pods, and its faults may come from the work on it. */
 		d.answer = HF_HEALTH_HELD;
 		d.why = HF_HEALTH_WHY_FOREIGN;
 	} else if (is_stale(node, fleet)) {
@@ -221,8 +225,8 @@ static struct hf_health_decision quarantine(const struct hf_health_node *node,
 		/* Slow is better than not at all. */
 		d.answer = HF_HEALTH_HELD;
 		d.why = HF_HEALTH_WHY_NO_CAPACITY;
-	} else if (!node->counted && flaps(node, fleet, policy, ret_wake)) {
-		/* Somebody takes it off each time. */
+	} else if (!node->counted && is_flapping(node, fleet, policy, ret_wake)) {
+		/* The taint is taken off each time. */
 		d.answer = HF_HEALTH_HELD;
 		d.why = HF_HEALTH_WHY_FLAPS;
 	}
@@ -230,22 +234,26 @@ static struct hf_health_decision quarantine(const struct hf_health_node *node,
 }
 
 /* Its faults have ended while it was kept, or what is left ends only without the taint. */
-static struct hf_health_decision release(const struct hf_health_node *node,
-					 const struct hf_health_fleet *fleet,
-					 const struct hf_health_policy *policy, hf_time *ret_wake)
+static struct hf_health_decision decide_release(const struct hf_health_node *node,
+						const struct hf_health_fleet *fleet,
+						const struct hf_health_policy *policy,
+						hf_time *ret_wake)
 {
 	bool well = node->by_pods ? node->rest_well : node->state == HF_HEALTH_HEALTHY;
 
 	/* It was on probation. */
 	if (!well)
-		return say(node, HF_HEALTH_DO_NOTHING, HF_HEALTH_WAITS, HF_HEALTH_WHY_SETTLING);
-	/* What was said of it in its last life says nothing of this one. */
+		return make_decision(node, HF_HEALTH_DO_NOTHING, HF_HEALTH_WAITS,
+				     HF_HEALTH_WHY_SETTLING);
+	/* Evidence of the last boot does not count in this one. */
 	if (!node->same_boot)
-		return say(node, HF_HEALTH_DO_RELEASE, HF_HEALTH_HELD, HF_HEALTH_WHY_STALE);
-	if (flaps(node, fleet, policy, ret_wake))
-		return say(node, HF_HEALTH_DO_RELEASE, HF_HEALTH_HELD, HF_HEALTH_WHY_FLAPS);
-	return say(node, HF_HEALTH_DO_RELEASE, HF_HEALTH_GO,
-		   node->by_pods ? HF_HEALTH_WHY_PODS : HF_HEALTH_WHY_MENDED);
+		return make_decision(node, HF_HEALTH_DO_RELEASE, HF_HEALTH_HELD,
+				     HF_HEALTH_WHY_STALE);
+	if (is_flapping(node, fleet, policy, ret_wake))
+		return make_decision(node, HF_HEALTH_DO_RELEASE, HF_HEALTH_HELD,
+				     HF_HEALTH_WHY_FLAPS);
+	return make_decision(node, HF_HEALTH_DO_RELEASE, HF_HEALTH_GO,
+			     node->by_pods ? HF_HEALTH_WHY_PODS : HF_HEALTH_WHY_MENDED);
 }
 
 struct hf_health_decision hf_health_ladder(const struct hf_health_node *node,
@@ -256,18 +264,23 @@ struct hf_health_decision hf_health_ladder(const struct hf_health_node *node,
 
 	*ret_wake = HF_TIME_NEVER;
 	if (node->excluded && !node->owned)
-		return say(node, HF_HEALTH_DO_NOTHING, HF_HEALTH_NOTHING, HF_HEALTH_WHY_EXCLUDED);
-	if (under_way(node, fleet, policy, ret_wake, &d) || left_alone(node, fleet, policy, &d))
+		return make_decision(node, HF_HEALTH_DO_NOTHING, HF_HEALTH_NOTHING,
+				     HF_HEALTH_WHY_EXCLUDED);
+	if (find_under_way(node, fleet, policy, ret_wake, &d) ||
+	    is_left_alone(node, fleet, policy, &d))
 		return d;
 	if (node->owned && (node->cls < HF_HEALTH_SOFTWARE || node->by_pods))
-		return release(node, fleet, policy, ret_wake);
+		return decide_release(node, fleet, policy, ret_wake);
 	if (node->cls < HF_HEALTH_SOFTWARE)
-		return say(node, HF_HEALTH_DO_NOTHING, HF_HEALTH_NOTHING, HF_HEALTH_WHY_WELL);
+		return make_decision(node, HF_HEALTH_DO_NOTHING, HF_HEALTH_NOTHING,
+				     HF_HEALTH_WHY_WELL);
 	if (node->by_pods)
-		return say(node, HF_HEALTH_DO_NOTHING, HF_HEALTH_NOTHING, HF_HEALTH_WHY_PODS);
+		return make_decision(node, HF_HEALTH_DO_NOTHING, HF_HEALTH_NOTHING,
+				     HF_HEALTH_WHY_PODS);
 	if (!node->owned)
-		return quarantine(node, fleet, policy, ret_wake);
+		return decide_quarantine(node, fleet, policy, ret_wake);
 	if (is_stale(node, fleet))
-		return say(node, HF_HEALTH_DO_REMEDY, HF_HEALTH_HELD, HF_HEALTH_WHY_STALE);
-	return remedy(node, fleet, policy);
+		return make_decision(node, HF_HEALTH_DO_REMEDY, HF_HEALTH_HELD,
+				     HF_HEALTH_WHY_STALE);
+	return decide_remedy(node, fleet, policy);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "health/kmsg.h"
-#include "health/scan_internal.h"
+#include "health/line_internal.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -15,16 +14,21 @@
  */
 
 /* Between the first and the last line of the notice of three there is one; others may come
- * between from another CPU. */
+ * between from another CPU, those of further notices too. */
 #define NOTICE_LINES_MAX 4
+#define NOTICES_LINES_MAX (3 * HF_HEALTH_NOTICES_MAX)
 /* The kernel prints modules, registers and a stack of what is stuck; records of other processors come between. */
 #define STUCK_LINES_MAX 40
 /* mlx5_core prints so many details of one error of the firmware at most. */
 #define RATED_LINES_MAX 24
 /* Between a report of PCIe and the end of its recovery the kernel prints registers and headers. */
 #define REPORT_LINES_MAX 24
+/* So many lines of an error that the firmware reports come before the address of its device. */
+#define FIRMWARE_LINES_MAX 16
+/* Between the two registers the kernel prints a line for each error in the first. */
+#define STATUS_LINES_MAX 40
 
-static void set_mark(struct hf_health_line_mark *mark, const char *device)
+void hf_health_mark_set(struct hf_health_line_mark *mark, const char *device)
 {
 	memset(mark, 0, sizeof(*mark));
 	mark->set = true;
@@ -32,7 +36,7 @@ static void set_mark(struct hf_health_line_mark *mark, const char *device)
 		memcpy(mark->device, device, sizeof(mark->device));
 }
 
-static void clear_mark(struct hf_health_line_mark *mark)
+void hf_health_mark_clear(struct hf_health_line_mark *mark)
 {
 	memset(mark, 0, sizeof(*mark));
 }
@@ -40,18 +44,58 @@ static void clear_mark(struct hf_health_line_mark *mark)
 static void age_mark(struct hf_health_line_mark *mark, unsigned lines_max)
 {
 	if (mark->set && ++mark->lines > lines_max)
-		clear_mark(mark);
+		hf_health_mark_clear(mark);
+}
+
+/* Takes the oldest notice away. */
+static void shift_notices(struct hf_health_line_reader *reader)
+{
+	memmove(reader->notices, reader->notices + 1,
+		sizeof(reader->notices) - sizeof(reader->notices[0]));
+	hf_health_mark_clear(&reader->notices[HF_HEALTH_NOTICES_MAX - 1]);
+}
+
+static void add_notice(struct hf_health_line_reader *reader, const char *device)
+{
+	size_t at = 0;
+
+	while (at < HF_HEALTH_NOTICES_MAX && reader->notices[at].set)
+		at++;
+	if (at == HF_HEALTH_NOTICES_MAX) {
+		shift_notices(reader);
+		at--;
+	}
+	hf_health_mark_set(&reader->notices[at], device);
+}
+
+/* A notice that is alone waits for few lines: what comes later is not its own. */
+static void age_notices(struct hf_health_line_reader *reader)
+{
+	unsigned max = reader->notices[1].set ? NOTICES_LINES_MAX : NOTICE_LINES_MAX;
+
+	for (size_t i = 0; i < HF_HEALTH_NOTICES_MAX; i++)
+		reader->notices[i].lines += reader->notices[i].set;
+	while (reader->notices[0].set && reader->notices[0].lines > max)
+		shift_notices(reader);
 }
 
 static void age_marks(struct hf_health_line_reader *reader)
 {
-	age_mark(&reader->notice, NOTICE_LINES_MAX);
+	age_notices(reader);
 	age_mark(&reader->stuck, STUCK_LINES_MAX);
 	age_mark(&reader->rated, RATED_LINES_MAX);
 	age_mark(&reader->report, REPORT_LINES_MAX);
+	age_mark(&reader->firmware, FIRMWARE_LINES_MAX);
+	age_mark(&reader->status, STATUS_LINES_MAX);
 }
 
-static bool digits(struct hf_scan *s, size_t min, size_t max)
+static bool has_marks(const struct hf_health_line_reader *reader)
+{
+	return reader->notices[0].set || reader->stuck.set || reader->rated.set ||
+	       reader->report.set || reader->firmware.set || reader->status.set;
+}
+
+bool hf_health_scan_digits(struct hf_scan *s, size_t min, size_t max)
 {
 	struct hf_scan word;
 
@@ -59,16 +103,16 @@ static bool digits(struct hf_scan *s, size_t min, size_t max)
 	       hf_scan_left(&word) <= max;
 }
 
-/* "0000:1a:00", with ".0" behind it where `function` asks for it: whole, as drivers print it. */
-static bool address(struct hf_scan *s, bool function, char ret_device[HF_HEALTH_DEVICE_MAX])
+bool hf_health_scan_address(struct hf_scan *s, bool function, char ret_device[HF_HEALTH_DEVICE_MAX])
 {
 	struct hf_scan p = *s;
 	const char *at = p.at;
 
-	if (!digits(&p, 4, 8) || !hf_scan_char(&p, ':') || !digits(&p, 2, 2) ||
-	    !hf_scan_char(&p, ':') || !digits(&p, 2, 2))
+	if (!hf_health_scan_digits(&p, 4, 8) || !hf_scan_char(&p, ':') ||
+	    !hf_health_scan_digits(&p, 2, 2) || !hf_scan_char(&p, ':') ||
+	    !hf_health_scan_digits(&p, 2, 2))
 		return false;
-	if (hf_scan_char(&p, '.') ? !digits(&p, 1, 1) : function)
+	if (hf_scan_char(&p, '.') ? !hf_health_scan_digits(&p, 1, 1) : function)
 		return false;
 	if (!hf_health_pci_normalize(at, (size_t)(p.at - at), ret_device))
 		return false;
@@ -76,7 +120,7 @@ static bool address(struct hf_scan *s, bool function, char ret_device[HF_HEALTH_
 	return true;
 }
 
-static void set_unit(struct hf_health_evidence *e, const struct hf_scan *unit)
+void hf_health_unit_set(struct hf_health_evidence *e, const struct hf_scan *unit)
 {
 	hf_scan_print(unit, e->unit, sizeof(e->unit));
 }
@@ -84,7 +128,7 @@ static void set_unit(struct hf_health_evidence *e, const struct hf_scan *unit)
 /* ---- Xid: what stands behind the number ------------------------------------------------------- */
 
 /* "… caused by previous Xid N" at the very end, as newer drivers write for 45. */
-static void cause(struct hf_scan s, struct hf_health_evidence *e)
+static void read_cause(struct hf_scan s, struct hf_health_evidence *e)
 {
 	uint64_t number;
 
@@ -94,19 +138,19 @@ static void cause(struct hf_scan s, struct hf_health_evidence *e)
 }
 
 /* "0xA (NAME)" */
-static bool action(struct hf_scan *s, uint32_t *ret_action)
+static bool read_action(struct hf_scan *s, uint32_t *ret_action)
 {
 	return hf_scan_hex32(s, ret_action) && hf_scan_text(s, " (") && hf_scan_until(s, ")", NULL);
 }
 
 /* The whole text must be the sentence: a change to 0 takes a fault back, so half a line or a
  * process that is named like one must not do. */
-static bool recovery(struct hf_scan s, struct hf_health_evidence *e)
+static bool read_recovery(struct hf_scan s, struct hf_health_evidence *e)
 {
 	uint32_t from, to;
 
-	if (!hf_scan_text(&s, "GPU recovery action changed from ") || !action(&s, &from) ||
-	    !hf_scan_text(&s, " to ") || !action(&s, &to))
+	if (!hf_scan_text(&s, "GPU recovery action changed from ") || !read_action(&s, &from) ||
+	    !hf_scan_text(&s, " to ") || !read_action(&s, &to))
 		return false;
 	hf_scan_blanks(&s);
 	if (s.at != s.end || to > 5)
@@ -118,7 +162,7 @@ static bool recovery(struct hf_scan s, struct hf_health_evidence *e)
 }
 
 /* "XC0", and "XC 0" before driver 575; so is "i0". */
-static bool tagged(struct hf_scan *s, const char *tag, uint64_t *ret_value)
+static bool read_tagged(struct hf_scan *s, const char *tag, uint64_t *ret_value)
 {
 	struct hf_scan p = *s;
 
@@ -135,7 +179,7 @@ static bool tagged(struct hf_scan *s, const char *tag, uint64_t *ret_value)
 	return true;
 }
 
-static void link_unit(struct hf_health_evidence *e, const struct hf_scan *unit, uint64_t number)
+static void set_link_unit(struct hf_health_evidence *e, const struct hf_scan *unit, uint64_t number)
 {
 	char name[HF_HEALTH_UNIT_MAX];
 
@@ -150,7 +194,7 @@ static void link_unit(struct hf_health_evidence *e, const struct hf_scan *unit, 
 
 /* UNIT[/SUBUNIT] Fatal|Nonfatal XCn iN Link NN (0x… 0x…): 144 to 150.  As far as the link it must all be
  * there: "Fatal" alone could be a process's name. */
-static bool nvlink5(struct hf_scan s, struct hf_health_evidence *e)
+static bool read_nvlink5(struct hf_scan s, struct hf_health_evidence *e)
 {
 	enum hf_health_severity severity;
 	struct hf_scan unit;
@@ -166,23 +210,24 @@ static bool nvlink5(struct hf_scan s, struct hf_health_evidence *e)
 		severity = HF_HEALTH_NONFATAL;
 	else
 		return false;
-	if (!tagged(&s, "XC", &number) || !tagged(&s, "i", &number) || !tagged(&s, "Link", &number))
+	if (!read_tagged(&s, "XC", &number) || !read_tagged(&s, "i", &number) ||
+	    !read_tagged(&s, "Link", &number))
 		return false;
 	e->severity = severity;
-	link_unit(e, &unit, number);
+	set_link_unit(e, &unit, number);
 	hf_scan_blanks(&s);
 	if (hf_scan_char(&s, '(') && hf_scan_hex32(&s, &e->word)) {
 		e->has_word = true;
 		e->subcode = (int32_t)(e->word >> 20 & 0x3f);
 	} else if (hf_scan_char(&s, '[') && hf_scan_hex32(&s, &e->word)) {
-		/* One status word and no interrupt information: there is no sub-code in it. */
+		/* A status word alone has no sub-code. */
 		e->has_word = true;
 	}
 	return true;
 }
 
 /* "NVLink: fatal error detected on link 2(0x10000, 0x0, …)": 74 */
-static bool nvlink(struct hf_scan s, struct hf_health_evidence *e)
+static bool read_nvlink(struct hf_scan s, struct hf_health_evidence *e)
 {
 	uint64_t number;
 
@@ -197,7 +242,7 @@ static bool nvlink(struct hf_scan s, struct hf_health_evidence *e)
 }
 
 /* "Graphics … on (GPC 0, TPC 1, SM 0): …": 13 */
-static bool graphics(struct hf_scan s, struct hf_health_evidence *e)
+static bool read_graphics(struct hf_scan s, struct hf_health_evidence *e)
 {
 	uint64_t gpc, tpc;
 
@@ -210,7 +255,7 @@ static bool graphics(struct hf_scan s, struct hf_health_evidence *e)
 }
 
 /* "Contained: UNIT (0x…,0x…). RST: No, D-RST: No": 94, 95 */
-static bool contained(struct hf_scan s, struct hf_health_evidence *e)
+static bool read_contained(struct hf_scan s, struct hf_health_evidence *e)
 {
 	struct hf_scan text, unit;
 
@@ -218,35 +263,35 @@ static bool contained(struct hf_scan s, struct hf_health_evidence *e)
 	    !hf_scan_until(&s, " (0x", &text) || hf_scan_has(&text, ",") ||
 	    !hf_scan_word(&text, "_-", &unit))
 		return false;
-	set_unit(e, &unit);
+	hf_health_unit_set(e, &unit);
 	return true;
 }
 
 /* The name of a process may hold the comma that would end it.  It is too short for any of these forms, so
  * the first that is whole is the driver's. */
-static void behind_names(struct hf_scan s, struct hf_health_evidence *e,
-			 bool (*form)(struct hf_scan s, struct hf_health_evidence *e))
+static void read_behind_names(struct hf_scan s, struct hf_health_evidence *e,
+			      bool (*form)(struct hf_scan s, struct hf_health_evidence *e))
 {
 	while (!form(s, e) && hf_scan_until(&s, ", ", NULL))
 		continue;
 }
 
-static void details(struct hf_scan s, struct hf_health_evidence *e)
+static void read_details(struct hf_scan s, struct hf_health_evidence *e)
 {
 	switch (e->code) {
-	case 13: behind_names(s, e, graphics); break;
-	case 45: cause(s, e); break;
-	case 74: behind_names(s, e, nvlink); break;
+	case 13: read_behind_names(s, e, read_graphics); break;
+	case 45: read_cause(s, e); break;
+	case 74: read_behind_names(s, e, read_nvlink); break;
 	case 94:
-	case 95: behind_names(s, e, contained); break;
+	case 95: read_behind_names(s, e, read_contained); break;
 	case 144:
 	case 145:
 	case 146:
 	case 147:
 	case 148:
 	case 149:
-	case 150: behind_names(s, e, nvlink5); break;
-	case 154: behind_names(s, e, recovery); break;
+	case 150: read_behind_names(s, e, read_nvlink5); break;
+	case 154: read_behind_names(s, e, read_recovery); break;
 	default: break;
 	}
 }
@@ -266,7 +311,7 @@ static void skip_process(struct hf_scan *s)
 }
 
 /* " GPU-I:NN GPU-CI:NN" */
-static bool instances(struct hf_scan *s, struct hf_health_evidence *e)
+static bool read_instances(struct hf_scan *s, struct hf_health_evidence *e)
 {
 	uint64_t number;
 
@@ -284,65 +329,66 @@ static bool instances(struct hf_scan *s, struct hf_health_evidence *e)
 }
 
 /* "(PCI:0000:1a:00 GPU-I:01): N, TEXT", the domain's "PCI:" missing in old drivers */
-static bool xid(struct hf_scan s, struct hf_health_evidence *e)
+static bool read_xid(struct hf_scan s, struct hf_health_evidence *e)
 {
 	uint64_t number;
 
 	hf_scan_text(&s, "PCI:");
-	if (!address(&s, false, e->device) || !instances(&s, e) || !hf_scan_text(&s, "): ") ||
-	    !hf_scan_decimal(&s, 4, &number) || (s.at < s.end && *s.at != ','))
+	if (!hf_health_scan_address(&s, false, e->device) || !read_instances(&s, e) ||
+	    !hf_scan_text(&s, "): ") || !hf_scan_decimal(&s, 4, &number) ||
+	    (s.at < s.end && *s.at != ','))
 		return false;
 	e->detector = HF_HEALTH_XID;
 	e->code = (int32_t)number;
 	if (hf_scan_char(&s, ',')) {
 		hf_scan_blanks(&s);
 		skip_process(&s);
-		details(s, e);
+		read_details(s, e);
 	}
 	return true;
 }
 
 /* ---- NVRM: the bus ------------------------------------------------------------------------------ */
 
-static bool bus(struct hf_health_evidence *e)
+static bool set_bus(struct hf_health_evidence *e)
 {
 	e->detector = HF_HEALTH_BUSLOST;
 	e->code = HF_HEALTH_CODE_BUS;
 	return true;
 }
 
-static bool installed(struct hf_scan *s)
+static bool read_installed(struct hf_scan *s)
 {
-	return hf_scan_text(s, "(PCI ID: ") && digits(s, 4, 4) && hf_scan_char(s, ':') &&
-	       digits(s, 4, 4) && hf_scan_text(s, ") installed in this system has");
+	return hf_scan_text(s, "(PCI ID: ") && hf_health_scan_digits(s, 4, 4) &&
+	       hf_scan_char(s, ':') && hf_health_scan_digits(s, 4, 4) &&
+	       hf_scan_text(s, ") installed in this system has");
 }
 
 /* Reads the second and third line of the notice; each begins with "NVRM: ".  True: the notice is complete. */
 static bool read_notice_rest(struct hf_health_line_reader *reader, struct hf_scan s,
 			     struct hf_health_evidence *e)
 {
-	if (!reader->notice.set)
+	if (!reader->notices[0].set)
 		return false;
-	if (installed(&s) && !hf_scan_text(&s, "\nNVRM: "))
+	if (read_installed(&s) && !hf_scan_text(&s, "\nNVRM: "))
 		return false;
 	if (!hf_scan_text(&s, "fallen off the bus and is not responding to commands"))
 		return false;
-	memcpy(e->device, reader->notice.device, sizeof(e->device));
-	clear_mark(&reader->notice);
-	return bus(e);
+	memcpy(e->device, reader->notices[0].device, sizeof(e->device));
+	shift_notices(reader);
+	return set_bus(e);
 }
 
 /* The notice of three lines, in one record or in three. */
-static bool notice(struct hf_health_line_reader *reader, struct hf_scan s,
-		   struct hf_health_evidence *e)
+static bool read_notice(struct hf_health_line_reader *reader, struct hf_scan s,
+			struct hf_health_evidence *e)
 {
 	char device[HF_HEALTH_DEVICE_MAX] = "";
 
 	if (hf_scan_text(&s, "The NVIDIA GPU ")) {
-		clear_mark(&reader->notice);
-		if (!address(&s, true, device))
+		if (!hf_health_scan_address(&s, true, device))
 			return false;
-		set_mark(&reader->notice, device);
+		add_notice(reader, device);
 		if (!hf_scan_text(&s, "\nNVRM: "))
 			return false;
 	}
@@ -351,7 +397,7 @@ static bool notice(struct hf_health_line_reader *reader, struct hf_scan s,
 
 /* "RmInitAdapter failed! (0x26:0x56:1474)" and, of the same failure, "rm_init_adapter failed, device minor
  * number 3" */
-static bool init(struct hf_scan s, struct hf_health_evidence *e)
+static bool read_init(struct hf_scan s, struct hf_health_evidence *e)
 {
 	uint32_t status;
 	uint64_t number;
@@ -412,25 +458,25 @@ static bool read_reset_of(const struct hf_scan *s, struct hf_health_evidence *e)
 }
 
 /* "0000:1a:00.0: TEXT" */
-static bool of_gpu(struct hf_scan s, struct hf_health_evidence *e)
+static bool read_of_gpu(struct hf_scan s, struct hf_health_evidence *e)
 {
-	if (!address(&s, true, e->device) || !hf_scan_text(&s, ": "))
+	if (!hf_health_scan_address(&s, true, e->device) || !hf_scan_text(&s, ": "))
 		return false;
 	if (hf_scan_text(&s, "GPU has fallen off the bus"))
-		return bus(e);
-	return read_reset_of(&s, e) || init(s, e);
+		return set_bus(e);
+	return read_reset_of(&s, e) || read_init(s, e);
 }
 
-static bool nvrm(struct hf_health_line_reader *reader, struct hf_scan s,
-		 struct hf_health_evidence *e)
+static bool read_nvrm(struct hf_health_line_reader *reader, struct hf_scan s,
+		      struct hf_health_evidence *e)
 {
 	struct hf_scan p = s;
 
 	if (hf_scan_text(&p, "Xid ("))
-		return xid(p, e);
-	if (hf_scan_text(&p, "GPU ") && of_gpu(p, e))
+		return read_xid(p, e);
+	if (hf_scan_text(&p, "GPU ") && read_of_gpu(p, e))
 		return true;
-	if (notice(reader, s, e))
+	if (read_notice(reader, s, e))
 		return true;
 	memset(e->device, 0, sizeof(e->device));
 	return read_reset(s, e);
@@ -439,13 +485,13 @@ static bool nvrm(struct hf_health_line_reader *reader, struct hf_scan s,
 /* ---- NVSwitch -------------------------------------------------------------------------------------- */
 
 /* "nvidia-nvswitchN: SXid (PCI:…): NNNNN, Fatal, Link 04 TEXT" */
-static bool sxid(struct hf_scan s, struct hf_health_evidence *e)
+static bool read_sxid(struct hf_scan s, struct hf_health_evidence *e)
 {
 	uint64_t number, link;
 
 	if (!hf_scan_decimal(&s, 4, &number) ||
 	    !(hf_scan_text(&s, ": SXid (PCI:") || hf_scan_text(&s, " SXid (PCI:")) ||
-	    !address(&s, false, e->device) || !hf_scan_text(&s, "): ") ||
+	    !hf_health_scan_address(&s, false, e->device) || !hf_scan_text(&s, "): ") ||
 	    !hf_scan_decimal(&s, 6, &number) || (s.at < s.end && *s.at != ','))
 		return false;
 	e->detector = HF_HEALTH_SXID;
@@ -459,172 +505,7 @@ static bool sxid(struct hf_scan s, struct hf_health_evidence *e)
 	return true;
 }
 
-/* ---- PCIe and network cards -------------------------------------------------------------------------- */
-
-/* "Uncorrected (Fatal)"; newer kernels write Uncorrectable and Correctable. */
-static enum hf_health_severity aer_severity(struct hf_scan *s)
-{
-	hf_scan_text(s, "Multiple ");
-	if (hf_scan_text(s, "Uncorrected ") || hf_scan_text(s, "Uncorrectable ")) {
-		if (hf_scan_text(s, "(Fatal)"))
-			return HF_HEALTH_FATAL;
-		return hf_scan_text(s, "(Non-Fatal)") ? HF_HEALTH_NONFATAL : HF_HEALTH_UNSAID;
-	}
-	if (hf_scan_text(s, "Corrected") || hf_scan_text(s, "Correctable"))
-		return HF_HEALTH_CORRECTED;
-	return HF_HEALTH_UNSAID;
-}
-
-/* "DRIVER ADDRESS: PCIe Bus Error: severity=S, type=T, (Receiver ID)" */
-static void bus_error(struct hf_scan s, struct hf_health_evidence *e)
-{
-	struct hf_scan type;
-
-	e->severity = aer_severity(&s);
-	if (hf_scan_text(&s, ", type=") && hf_scan_word(&s, " ", &type))
-		set_unit(e, &type);
-}
-
-/* A root port's "pcieport ADDRESS: AER: [Multiple] S error [message] received: ADDRESS": it speaks of
- * somebody else. */
-static bool port_report(struct hf_scan s, struct hf_health_evidence *e)
-{
-	e->severity = aer_severity(&s);
-	if (!hf_scan_text(&s, " error "))
-		return false;
-	hf_scan_text(&s, "message ");
-	return (hf_scan_text(&s, "received: ") || hf_scan_text(&s, "received from ")) &&
-	       address(&s, true, e->device);
-}
-
-/* What the kernel does about an error, as drivers/pci/pcie/err.c and dpc.c of Linux print it.  Older kernels begin the
- * sentence with a capital.  Code 0: the device has recovered. */
-static const struct {
-	const char *text;
-	enum hf_health_code code;
-	enum hf_health_severity severity;
-} pcie_lines[] = {
-	{"AER: can't recover (", HF_HEALTH_CODE_UNRECOVERED, HF_HEALTH_UNSAID},
-	{"AER: Can't recover (", HF_HEALTH_CODE_UNRECOVERED, HF_HEALTH_UNSAID},
-	{"AER: device recovery failed", HF_HEALTH_CODE_UNRECOVERED, HF_HEALTH_UNSAID},
-	{"AER: Device recovery failed", HF_HEALTH_CODE_UNRECOVERED, HF_HEALTH_UNSAID},
-	{"AER: subordinate device reset failed", HF_HEALTH_CODE_UNRECOVERED, HF_HEALTH_UNSAID},
-	{"AER: device recovery successful", 0, HF_HEALTH_UNSAID},
-	{"AER: Device recovery successful", 0, HF_HEALTH_UNSAID},
-	{"DPC: containment event, status:0x", HF_HEALTH_CODE_CONTAINED, HF_HEALTH_FATAL},
-	{"DPC containment event, status:0x", HF_HEALTH_CODE_CONTAINED, HF_HEALTH_FATAL},
-};
-
-static bool read_outcome(const struct hf_health_line_reader *reader, const struct hf_scan *s,
-			 struct hf_health_evidence *e)
-{
-	for (size_t i = 0; i < HF_ARRAY_LEN(pcie_lines); i++) {
-		struct hf_scan p = *s;
-
-		/* "AER: " is followed by the letter that tells most of them apart. */
-		if (hf_scan_left(s) < 6 || s->at[5] != pcie_lines[i].text[5] ||
-		    !hf_scan_text(&p, pcie_lines[i].text))
-			continue;
-		e->code = (int32_t)pcie_lines[i].code;
-		e->severity = pcie_lines[i].severity;
-		if (e->code == 0)
-			e->verb = HF_HEALTH_RECOVERED;
-		if (e->code == HF_HEALTH_CODE_UNRECOVERED && reader->report.set)
-			e->severity = reader->reported;
-		return true;
-	}
-	return false;
-}
-
-/* "pciehp: Slot(12): Link Down" or "Card not present"; "Link Down/Up ignored" is neither. */
-static bool read_slot_event(struct hf_scan s, struct hf_health_evidence *e)
-{
-	struct hf_scan name;
-
-	hf_scan_text(&s, "pciehp: ");
-	if (!hf_scan_text(&s, "Slot(") || !hf_scan_word(&s, "_-. ", &name) ||
-	    !hf_scan_text(&s, "): ") ||
-	    (!hf_scan_text(&s, "Link Down") && !hf_scan_text(&s, "Card not present")))
-		return false;
-	hf_scan_blanks(&s);
-	e->code = HF_HEALTH_CODE_LINK_DOWN;
-	return s.at == s.end;
-}
-
-/* "not ready 65535ms after bus reset; giving up" */
-static bool read_not_ready(struct hf_scan s)
-{
-	struct hf_scan after;
-	uint64_t number;
-
-	return hf_scan_text(&s, "not ready ") && hf_scan_decimal(&s, 9, &number) &&
-	       hf_scan_text(&s, "ms after ") && hf_scan_word(&s, " ", &after) &&
-	       hf_scan_text(&s, "; giving up");
-}
-
-/* "Unable to change power state from D3cold to D0, device inaccessible", and the form of older kernels.  The kernel
- * prints it if a read of the device's configuration returns only ones. */
-static bool read_no_power(struct hf_scan s)
-{
-	struct hf_scan state;
-
-	if (!hf_scan_text(&s, "Unable to change power state from ") &&
-	    !hf_scan_text(&s, "can't change power state from "))
-		return false;
-	return hf_scan_word(&s, "", &state) && hf_scan_text(&s, " to ") &&
-	       hf_scan_word(&s, "", &state) &&
-	       (hf_scan_text(&s, ", device inaccessible") ||
-		hf_scan_text(&s, " (config space inaccessible)"));
-}
-
-/* The kernel cannot reach the device (drivers/pci/pci.c of Linux). */
-static bool read_inaccessible(struct hf_scan s, struct hf_health_evidence *e)
-{
-	e->code = HF_HEALTH_CODE_INACCESSIBLE;
-	return read_no_power(s) || read_not_ready(s);
-}
-
-/* "DRIVER ADDRESS: TEXT"; older kernels print "pciehp ADDRESS:pcie004: TEXT" for the services of a port. */
-static bool read_pcie_form(const struct hf_health_line_reader *reader, struct hf_scan s,
-			   struct hf_health_evidence *e)
-{
-	struct hf_scan driver, service, p;
-	bool of_port;
-
-	if (!hf_scan_word(&s, "_-", &driver) || !hf_scan_char(&s, ' ') ||
-	    !address(&s, true, e->device))
-		return false;
-	/* A virtual machine uses the device, so the errors do not concern this node. */
-	if (hf_scan_text(&driver, "vfio"))
-		return false;
-	p = s;
-	if (hf_scan_text(&p, ":pcie") && hf_scan_word(&p, "", &service))
-		s = p;
-	if (!hf_scan_text(&s, ": "))
-		return false;
-	e->detector = HF_HEALTH_AER;
-	if (read_outcome(reader, &s, e) || read_slot_event(s, e) || read_inaccessible(s, e))
-		return true;
-	of_port = hf_scan_text(&s, "AER: ");
-	if (hf_scan_text(&s, "PCIe Bus Error: severity="))
-		bus_error(s, e);
-	else if (!of_port || !port_report(s, e))
-		return false;
-	e->code = HF_HEALTH_CODE_AER;
-	return e->severity != HF_HEALTH_UNSAID;
-}
-
-static bool read_pcie(struct hf_health_line_reader *reader, struct hf_scan s,
-		      struct hf_health_evidence *e)
-{
-	if (!read_pcie_form(reader, s, e))
-		return false;
-	if (e->code == HF_HEALTH_CODE_AER || e->code == HF_HEALTH_CODE_CONTAINED) {
-		set_mark(&reader->report, NULL);
-		reader->reported = e->severity;
-	}
-	return true;
-}
+/* ---- network cards --------------------------------------------------------------------------------------------- */
 
 /* What mlx5_core prints, by the sentence that only that line has; the first match counts.  Code 0: the driver has
  * recovered the adapter.  Sources: health.c, en_main.c, en/reporter_tx.c and ipoib/ipoib.c in
@@ -711,7 +592,7 @@ static bool read_syndrome(struct hf_health_line_reader *reader, struct hf_scan s
 		if (!hf_scan_until(&s, ", severity(", NULL) || !hf_scan_decimal(&s, 2, &level) ||
 		    !hf_scan_char(&s, ')'))
 			return false;
-		set_mark(&reader->rated, e->device);
+		hf_health_mark_set(&reader->rated, e->device);
 		e->severity = level > LEVEL_ERROR ? HF_HEALTH_NONFATAL : HF_HEALTH_UNSAID;
 		return true;
 	}
@@ -720,18 +601,35 @@ static bool read_syndrome(struct hf_health_line_reader *reader, struct hf_scan s
 	       !(reader->rated.set && strcmp(reader->rated.device, e->device) == 0);
 }
 
+/* "eth0", "(unnamed net_device)", either with " (unregistering)" or another state of its registration behind it, as
+ * netdev_printk() of Linux prints an interface. */
+static bool is_interface(struct hf_scan s)
+{
+	struct hf_scan name, state;
+
+	if (!hf_scan_text(&s, "(unnamed net_device)")) {
+		if (!hf_scan_until(&s, " (", &name))
+			return !hf_scan_has(&s, " ");
+		if (hf_scan_has(&name, " "))
+			return false;
+		s.at -= 2;
+	}
+	return s.at == s.end || (hf_scan_text(&s, " (") && hf_scan_word(&s, "", &state) &&
+				 hf_scan_char(&s, ')') && s.at == s.end);
+}
+
 /* "mlx5_core ADDRESS[ INTERFACE]: TEXT" */
-static bool mlx5(struct hf_health_line_reader *reader, struct hf_scan s,
-		 struct hf_health_evidence *e)
+static bool read_mlx5(struct hf_health_line_reader *reader, struct hf_scan s,
+		      struct hf_health_evidence *e)
 {
 	struct hf_scan name;
 	size_t found;
 
-	if (!address(&s, true, e->device))
+	if (!hf_health_scan_address(&s, true, e->device))
 		return false;
 	/* A pod may have named its interface; there is no blank and no colon in such a name. */
 	if (hf_scan_char(&s, ' ')) {
-		if (!hf_scan_until(&s, ": ", &name) || hf_scan_has(&name, " "))
+		if (!hf_scan_until(&s, ": ", &name) || !is_interface(name))
 			return false;
 	} else if (!hf_scan_text(&s, ": ")) {
 		return false;
@@ -780,8 +678,8 @@ static bool ends_in_mlx5(struct hf_scan s)
 /* "mlx5_health0000:41:00.0" is the queue of the adapter at 0000:41:00.0. Other queues have no address. */
 static void find_queue_device(struct hf_scan name, char ret_device[HF_HEALTH_DEVICE_MAX])
 {
-	if (!hf_scan_text(&name, "mlx5_health") || !address(&name, true, ret_device) ||
-	    name.at != name.end)
+	if (!hf_scan_text(&name, "mlx5_health") ||
+	    !hf_health_scan_address(&name, true, ret_device) || name.at != name.end)
 		memset(ret_device, 0, HF_HEALTH_DEVICE_MAX);
 }
 
@@ -817,12 +715,12 @@ static bool read_stuck(struct hf_health_line_reader *reader, struct hf_scan s,
 	char device[HF_HEALTH_DEVICE_MAX] = "";
 
 	if (s.at < s.end && strchr("BINw", *s.at) && (is_lockup(s) || is_hung_task(s))) {
-		set_mark(&reader->stuck, NULL);
+		hf_health_mark_set(&reader->stuck, NULL);
 		return false;
 	}
 	if (!reader->stuck.set || (!is_work_of_mlx5(s, device) && !is_code_of_mlx5(s)))
 		return false;
-	clear_mark(&reader->stuck);
+	hf_health_mark_clear(&reader->stuck);
 	*e = hf_health_evidence_none();
 	memcpy(e->device, device, sizeof(e->device));
 	e->detector = HF_HEALTH_MLX5;
@@ -832,9 +730,9 @@ static bool read_stuck(struct hf_health_line_reader *reader, struct hf_scan s,
 
 /* ---- any line ------------------------------------------------------------------------------------------ */
 
-/* What the kernel's packet filter logs begins with a text of whoever set its rule.  Each of these rows is
- * longer than a process's name: nobody hides a line of a driver by what it calls itself. */
-static bool of_packet(struct hf_scan s)
+/* A line of the kernel's packet filter begins with a text from its rule, which may look like a driver's.  The marks looked
+ * for are longer than a process's name, so no process can hide a line of a driver. */
+static bool is_of_packet(struct hf_scan s)
 {
 	struct hf_scan p;
 
@@ -845,9 +743,9 @@ static bool of_packet(struct hf_scan s)
 	       hf_scan_has(&s, "ARP HTYPE=") || hf_scan_has(&s, "TRUNCATED");
 }
 
-/* "NAME,mems_allowed=0": the end of a notice about memory, where another record came between; the control
- * group was named by whoever made it. */
-static bool of_group(struct hf_scan s)
+/* "NAME,mems_allowed=0": the end of a notice about memory, after another record.  NAME is a control group's and may hold any
+ * text. */
+static bool is_of_group(struct hf_scan s)
 {
 	if (!hf_scan_until(&s, ",mems_allowed=", NULL))
 		return false;
@@ -856,22 +754,22 @@ static bool of_group(struct hf_scan s)
 	return s.at == s.end || hf_scan_text(&s, "global_oom") || hf_scan_text(&s, "oom_memcg=");
 }
 
-static bool parse(struct hf_health_line_reader *reader, struct hf_scan s,
-		  struct hf_health_evidence *e)
+static bool parse_line(struct hf_health_line_reader *reader, struct hf_scan s,
+		       struct hf_health_evidence *e)
 {
 	struct hf_scan p = s;
 
 	if (hf_scan_text(&p, "NVRM: "))
-		return nvrm(reader, p, e);
+		return read_nvrm(reader, p, e);
 	if (hf_scan_text(&p, "nvidia-nvswitch"))
-		return sxid(p, e);
+		return read_sxid(p, e);
 	if (hf_scan_text(&p, "mlx5_core ")) {
-		if (mlx5(reader, p, e))
+		if (read_mlx5(reader, p, e))
 			return true;
 		/* The form did not match, but may have filled in an address. */
 		*e = hf_health_evidence_none();
 	}
-	return read_pcie(reader, s, e) || read_stuck(reader, s, e);
+	return hf_health_read_pcie(reader, s, e) || read_stuck(reader, s, e);
 }
 
 /* Reads a further line of a record: only as a line of the notice.  A process may put any other text there, by the name
@@ -894,10 +792,10 @@ bool hf_health_line_parse(struct hf_health_line_reader *reader,
 	/* A forged one is not even let near the reader's memory. */
 	if (record->facility != 0)
 		return false;
-	if (reader->notice.set || reader->stuck.set || reader->rated.set || reader->report.set)
+	if (has_marks(reader))
 		age_marks(reader);
-	told = record->indented ? parse_indented(reader, s, &e) : parse(reader, s, &e);
-	if (!told || of_packet(s) || of_group(s))
+	told = record->indented ? parse_indented(reader, s, &e) : parse_line(reader, s, &e);
+	if (!told || is_of_packet(s) || is_of_group(s))
 		return false;
 	e.source = HF_HEALTH_BY_KMSG;
 	e.seq = record->seq;

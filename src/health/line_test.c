@@ -311,7 +311,7 @@ static void what_a_user_wrote_is_dropped(void **state)
 	assert_int_equal(hf_health_kmsg_parse(forged, sizeof(forged) - 1, &record),
 			 HF_HEALTH_KMSG_FORGED);
 	assert_false(hf_health_line_parse(&reader, &record, &e));
-	/* Nor does it count when the kernel quotes it in a line of its own. */
+	/* A line that the kernel quotes within another line does not count. */
 	assert_false(parse("audit: comm=\"NVRM: Xid (PCI:0000:1a:00): 79, x\""));
 }
 

@@ -10,9 +10,9 @@
 #include <string.h>
 
 /*
- * Lives of a node whose boards really fail, are reset, change places over restarts and are exchanged, and of which the
- * brain hears what it would hear: a sick board is not called well, a well one is not held, and so many stops as make
- * a board one for a person have been.
+ * Random lives of a node: boards fail, are reset, change places over restarts and are exchanged, and the brain gets the
+ * evidence that a real node would give.  A sick board is never Healthy, a well board is not held, and a board that is
+ * for a person has had that many stops.
  */
 
 #define BOARDS 4

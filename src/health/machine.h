@@ -9,15 +9,15 @@ HF_BEGIN_DECLS
 
 /* The states of a device as a table of states × events; settle.c finds the events. */
 enum hf_health_event {
-	HF_HEALTH_HEARD,     /* somebody can see it, and nothing stands against it */
-	HF_HEALTH_SILENT,    /* nobody has for a while */
+	HF_HEALTH_HEARD,     /* a detector can see the device, and it has no fault */
+	HF_HEALTH_SILENT,    /* no detector could see it for a while */
 	HF_HEALTH_WEAK,      /* evidence that needs to be confirmed */
-	HF_HEALTH_CONFIRMED, /* and was */
+	HF_HEALTH_CONFIRMED, /* that evidence was confirmed */
 	HF_HEALTH_STOPPED,   /* evidence of a class that stops a device */
-	HF_HEALTH_QUIET,     /* all is cleared, for long enough */
-	HF_HEALTH_MENDED,    /* what stopped it is gone, by positive evidence */
-	HF_HEALTH_EASED,     /* the same, but something weaker stands */
-	HF_HEALTH_COVERED,   /* what stood against it happened to the node */
+	HF_HEALTH_QUIET,     /* no fault for long enough */
+	HF_HEALTH_MENDED,    /* the fault that stopped it has ended, by positive evidence */
+	HF_HEALTH_EASED,     /* the same, but a weaker fault is open */
+	HF_HEALTH_COVERED,   /* a fault of the node covers its faults */
 	HF_HEALTH_BOOTED,
 	HF_HEALTH_FLAPPED,  /* too often */
 	HF_HEALTH_RELAPSED, /* evidence while on probation after a remediation */

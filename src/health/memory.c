@@ -34,7 +34,7 @@ struct hf_health_memory *hf_health_memory_copy(const struct hf_health_memory *me
 	return copy;
 }
 
-static void shift(hf_time *times, size_t len, hf_time by)
+static void shift_times(hf_time *times, size_t len, hf_time by)
 {
 	for (size_t i = 0; i < len; i++) {
 		/* HF_TIME_NONE is below zero, and 0 is never, too. */
@@ -48,43 +48,43 @@ static void shift(hf_time *times, size_t len, hf_time by)
 
 static void shift_device(struct hf_health_device *d, hf_time by)
 {
-	shift(&d->since, 1, by);
-	shift(&d->heard_at, 1, by);
-	shift(&d->watched_at, 1, by);
-	shift(&d->fresh_after, 1, by);
-	shift(&d->weak_at, 1, by);
-	shift(&d->hold_until, 1, by);
-	shift(d->sightings, d->sightings_len, by);
-	shift(d->fatals, d->fatals_len, by);
-	shift(d->flaps, d->flaps_len, by);
+	shift_times(&d->since, 1, by);
+	shift_times(&d->heard_at, 1, by);
+	shift_times(&d->watched_at, 1, by);
+	shift_times(&d->fresh_after, 1, by);
+	shift_times(&d->weak_at, 1, by);
+	shift_times(&d->hold_until, 1, by);
+	shift_times(d->sightings, d->sightings_len, by);
+	shift_times(d->fatals, d->fatals_len, by);
+	shift_times(d->flaps, d->flaps_len, by);
 	for (size_t i = 0; i < d->faults_len; i++) {
 		struct hf_health_fault *f = &d->faults[i];
 
-		shift(&f->opened_at, 1, by);
-		shift(&f->event_at, 1, by);
-		shift(&f->last, 1, by);
-		shift(&f->closed_at, 1, by);
-		shift(&f->told_at, 1, by);
-		shift(f->repeats, f->repeats_len, by);
+		shift_times(&f->opened_at, 1, by);
+		shift_times(&f->event_at, 1, by);
+		shift_times(&f->last, 1, by);
+		shift_times(&f->closed_at, 1, by);
+		shift_times(&f->told_at, 1, by);
+		shift_times(f->repeats, f->repeats_len, by);
 	}
 	for (size_t i = 0; i < HF_HEALTH_DETECTORS; i++) {
-		shift(&d->tracks[i].since, 1, by);
-		shift(&d->tracks[i].at, 1, by);
+		shift_times(&d->tracks[i].since, 1, by);
+		shift_times(&d->tracks[i].at, 1, by);
 	}
 }
 
 void hf_health_memory_shift(struct hf_health_memory *memory, hf_time by)
 {
-	shift(&memory->now, 1, by);
-	shift(&memory->written_at, 1, by);
-	shift(&memory->tokens_at, 1, by);
+	shift_times(&memory->now, 1, by);
+	shift_times(&memory->written_at, 1, by);
+	shift_times(&memory->tokens_at, 1, by);
 	for (size_t i = 0; i < HF_HEALTH_CONDITIONS; i++)
-		shift(&memory->conditions[i].changed_at, 1, by);
+		shift_times(&memory->conditions[i].changed_at, 1, by);
 	for (size_t i = 0; i < memory->devices_len; i++)
 		shift_device(&memory->devices[i], by);
 }
 
-static bool ends(const char *text, size_t size)
+static bool has_end(const char *text, size_t size)
 {
 	return memchr(text, '\0', size) != NULL;
 }
@@ -95,14 +95,14 @@ static bool fault_is_sound(const struct hf_health_fault *f)
 	       (unsigned)f->severity < HF_HEALTH_SEVERITIES &&
 	       (unsigned)f->cls < HF_HEALTH_CLASSES && (unsigned)f->action < HF_HEALTH_ACTIONS &&
 	       (unsigned)f->scope < HF_HEALTH_SCOPES && (unsigned)f->clear < HF_HEALTH_CLEARS &&
-	       f->repeats_len <= HF_HEALTH_REPEATS_MAX && ends(f->unit, sizeof(f->unit)) &&
-	       ends(f->line, sizeof(f->line));
+	       f->repeats_len <= HF_HEALTH_REPEATS_MAX && has_end(f->unit, sizeof(f->unit)) &&
+	       has_end(f->line, sizeof(f->line));
 }
 
 static bool device_is_sound(const struct hf_health_device *d)
 {
-	if (!ends(d->id, sizeof(d->id)) || !ends(d->uuid, sizeof(d->uuid)) ||
-	    !ends(d->alias, sizeof(d->alias)) || !ends(d->above, sizeof(d->above)))
+	if (!has_end(d->id, sizeof(d->id)) || !has_end(d->uuid, sizeof(d->uuid)) ||
+	    !has_end(d->alias, sizeof(d->alias)) || !has_end(d->above, sizeof(d->above)))
 		return false;
 	if ((unsigned)d->kind >= HF_HEALTH_KINDS || (unsigned)d->state >= HF_HEALTH_STATES)
 		return false;
@@ -118,15 +118,16 @@ static bool device_is_sound(const struct hf_health_device *d)
 
 const char *hf_health_memory_problem(const struct hf_health_memory *memory)
 {
-	if (!ends(memory->boot_id, sizeof(memory->boot_id)))
+	if (!has_end(memory->boot_id, sizeof(memory->boot_id)))
 		return "a boot id without an end";
 	if (memory->devices_len > HF_HEALTH_DEVICES_MAX)
 		return "too many devices";
 	for (size_t i = 0; i < HF_HEALTH_CONDITIONS; i++) {
 		const struct hf_health_condition *c = &memory->conditions[i];
 
-		if ((unsigned)c->status > HF_HEALTH_FALSE || !ends(c->reason, sizeof(c->reason)) ||
-		    !ends(c->message, sizeof(c->message)))
+		if ((unsigned)c->status > HF_HEALTH_FALSE ||
+		    !has_end(c->reason, sizeof(c->reason)) ||
+		    !has_end(c->message, sizeof(c->message)))
 			return "a condition that is none";
 	}
 	for (size_t i = 0; i < memory->devices_len; i++) {
@@ -159,7 +160,7 @@ struct hf_health_device *hf_health_memory_find(const struct hf_health_memory *me
 	return found;
 }
 
-/* A boot ended what stood against it. */
+/* A boot has ended the device's faults. */
 static bool was_sick(const struct hf_health_device *d)
 {
 	for (size_t i = 0; i < d->faults_len; i++)
@@ -169,7 +170,7 @@ static bool was_sick(const struct hf_health_device *d)
 	return false;
 }
 
-/* It was sick, nobody has seen it since the node started anew, and it has no other name now. */
+/* The device was sick before the boot, has not been seen since, and is not at another address. */
 static bool is_lost(const struct hf_health_memory *m, const struct hf_health_device *d)
 {
 	if (d->state != HF_HEALTH_UNKNOWN || d->seen || d->kind == HF_HEALTH_NODE || !was_sick(d))
@@ -201,19 +202,45 @@ bool hf_health_fault_is_of_port(const struct hf_health_fault *fault)
 	       hf_health_pci_normalize(rest, strlen(rest), address);
 }
 
-bool hf_health_is_above(const char above[HF_HEALTH_ABOVE_MAX], const char *port)
+static int count_words(const char *text)
 {
-	size_t len = strlen(port);
+	int n = 0;
+
+	for (; *text != '\0'; n++) {
+		text += strcspn(text, " ");
+		text += strspn(text, " ");
+	}
+	return n;
+}
+
+int hf_health_find_above(const char above[HF_HEALTH_ABOVE_MAX], const char *address,
+			 char ret_port[HF_HEALTH_DEVICE_MAX])
+{
+	char port[HF_HEALTH_DEVICE_MAX], parent[HF_HEALTH_DEVICE_MAX] = "";
+	int ports = count_words(above), function_of = -1;
 	const char *at = above;
 
-	while (len > 0 && *at != '\0') {
-		size_t word = strcspn(at, " ");
+	for (int place = 0; place < ports; place++) {
+		size_t len = strcspn(at, " ");
+		/* Ports of the processor, and those of a switch to what is below it, may be functions of one device and
+		 * have a link each.  Seen from the device they come first, third and so on. */
+		bool is_upstream = (ports - place) % 2 == 0;
 
-		if (word == len && memcmp(at, port, len) == 0)
-			return true;
-		at += word + strspn(at + word, " ");
+		hf_str_print(port, sizeof(port), at, len);
+		at += len + strspn(at + len, " ");
+		if (hf_streq(port, address)) {
+			memcpy(ret_port, port, sizeof(port));
+			return place;
+		}
+		/* What has no parent in its domain is of the processor. */
+		if (is_upstream && hf_health_pci_same_domain(parent, port) &&
+		    hf_health_pci_same_device(port, address)) {
+			memcpy(ret_port, port, sizeof(port));
+			function_of = place;
+		}
+		memcpy(parent, port, sizeof(parent));
 	}
-	return false;
+	return function_of;
 }
 
 bool hf_health_fault_is_graver(const struct hf_health_fault *a, const struct hf_health_fault *b)

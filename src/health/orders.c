@@ -8,18 +8,18 @@
 
 /* ---- a new boot ----------------------------------------------------------------------------------- */
 
-static bool stops(const struct hf_health_device *device)
+static bool is_stopped(const struct hf_health_device *device)
 {
 	return hf_health_is_fatal(hf_health_device_class(device));
 }
 
-/* In the boot that is over somebody looked for devices: an agent may have lived too short for it. */
+/* An agent counted devices in the boot that is over; it may have run too short a time for that. */
 static bool was_looked_at(const struct hf_health_memory *m)
 {
 	return m->counted || m->gpus > 0 || m->bus > 0;
 }
 
-/* Nobody has seen it in all of the boot that is over, nor now, and nothing stands against it. */
+/* The device was not seen in the boot that is over, is not named now, and has no open fault. */
 static bool is_phantom(const struct hf_health_brain *b, const struct hf_health_device *d)
 {
 	for (size_t i = 0; i < b->input->devices_len; i++)
@@ -41,7 +41,7 @@ static void boot_device(struct hf_health_brain *b, struct hf_health_device *d)
 		if (d->faults[i].clear != HF_HEALTH_BY_PERSON)
 			hf_health_fault_close(b, &d->faults[i]);
 	}
-	/* Counters begin anew, and so does what was measured by them. */
+	/* Counters begin at 0 after a boot, so their tracks are dropped. */
 	memset(d->tracks, 0, sizeof(d->tracks));
 	d->sightings_len = 0;
 	memset(d->sightings, 0, sizeof(d->sightings));
@@ -49,7 +49,7 @@ static void boot_device(struct hf_health_brain *b, struct hf_health_device *d)
 	d->seen = false;
 	d->heard_at = HF_TIME_NONE;
 	hf_health_move(b, d, HF_HEALTH_BOOTED, "a new boot");
-	if (d->state == HF_HEALTH_UNHEALTHY && !stops(d))
+	if (d->state == HF_HEALTH_UNHEALTHY && !is_stopped(d))
 		hf_health_move(b, d, HF_HEALTH_MENDED, "a new boot");
 }
 
@@ -64,7 +64,7 @@ void hf_health_boot(struct hf_health_brain *b)
 			hf_health_forget(b, &m->devices[i]);
 	for (size_t i = 0; i < m->devices_len && m->boot_id[0] != '\0'; i++)
 		boot_device(b, &m->devices[i]);
-	/* What was not counted is as it was, each for itself. */
+	/* A number that was not counted in that boot stays. */
 	if (m->gpus > 0 || m->counted)
 		m->gpus_before = m->gpus;
 	if (m->bus > 0 || m->counted)
@@ -78,47 +78,47 @@ void hf_health_boot(struct hf_health_brain *b)
 
 /* ---- orders -------------------------------------------------------------------------------------------- */
 
-/* What an action that was verified has mended. */
-static bool mends(enum hf_health_action action, const struct hf_health_fault *f)
+/* A verified action of that kind ends the fault. */
+static bool ends_fault(enum hf_health_action action, const struct hf_health_fault *f)
 {
 	switch (action) {
 	case HF_HEALTH_REPLACE_NODE: return true;
 	case HF_HEALTH_RESTART_NODE: return f->clear != HF_HEALTH_BY_PERSON;
 	case HF_HEALTH_RESET_DEVICE:
 	case HF_HEALTH_RESTART_DRIVER:
-		/* A driver that is loaded anew resets its devices. */
+		/* Loading a driver resets its devices. */
 		return f->clear == HF_HEALTH_BY_SIGNAL || f->clear == HF_HEALTH_BY_AGE ||
 		       f->detector == HF_HEALTH_PEERS;
 	default: return false;
 	}
 }
 
-static void mend(struct hf_health_brain *b, struct hf_health_device *d,
-		 enum hf_health_action action, hf_time at)
+static void mend_device(struct hf_health_brain *b, struct hf_health_device *d,
+			enum hf_health_action action, hf_time at)
 {
 	for (size_t i = 0; i < d->faults_len; i++) {
-		if (mends(action, &d->faults[i]))
+		if (ends_fault(action, &d->faults[i]))
 			hf_health_fault_close(b, &d->faults[i]);
 	}
-	/* What was seen before the cure tells nothing of it. */
+	/* Evidence from before the cure is dropped. */
 	d->fresh_after = at;
 	b->changed = true;
 }
 
-static void verified(struct hf_health_brain *b, struct hf_health_device *d,
-		     const struct hf_health_order *order)
+static void take_verified(struct hf_health_brain *b, struct hf_health_device *d,
+			  const struct hf_health_order *order)
 {
 	if (d->state != HF_HEALTH_REMEDIATING)
 		return;
-	mend(b, d, order->action, order->at);
-	if (stops(d))
+	mend_device(b, d, order->action, order->at);
+	if (is_stopped(d))
 		hf_health_move(b, d, HF_HEALTH_MISSED, "verified, but a fault stands");
 	else
 		hf_health_move(b, d, HF_HEALTH_VERIFIED, hf_health_action_name(order->action));
 }
 
-/* Who looks finds it at each look, for as long as it is there: the last time says no more than the first.  An error
- * in the log, or one more in a counter, is another each time. */
+/* The fault is measured at each look while it lasts, so its last time is no new error.  A line of the log, or a counter that
+ * rises, is a new error each time. */
 static bool is_measured(const struct hf_health_fault *f)
 {
 	if (f->sources & 1u << HF_HEALTH_BY_KMSG)
@@ -127,13 +127,13 @@ static bool is_measured(const struct hf_health_fault *f)
 	case HF_HEALTH_RECOVERY:
 	case HF_HEALTH_BUSLOST: return true;
 	case HF_HEALTH_ECC: return f->code != HF_HEALTH_CODE_UNCORRECTABLE;
-	/* Its time is that of the last device that it came to. */
+	/* Its last time is that of the last device under it. */
 	case HF_HEALTH_PEERS: return false;
 	default: return f->clear == HF_HEALTH_BY_LEVEL;
 	}
 }
 
-/* Closes what was known at a time.  False: more was found since then, and stands. */
+/* Closes the faults that were known at that time.  False: later faults stand. */
 static bool close_known(struct hf_health_brain *b, struct hf_health_device *d, hf_time at)
 {
 	bool all = true;
@@ -151,21 +151,21 @@ static bool close_known(struct hf_health_brain *b, struct hf_health_device *d, h
 	return all;
 }
 
-static void cleared(struct hf_health_brain *b, struct hf_health_device *d,
-		    const struct hf_health_order *order)
+static void take_cleared(struct hf_health_brain *b, struct hf_health_device *d,
+			 const struct hf_health_order *order)
 {
 	enum hf_health_state next;
 
-	/* What was found since then is not what the person had looked at. */
+	/* The person has not seen a state that began later. */
 	if (order->at <= d->since)
 		return;
 	if (d->kind == HF_HEALTH_NODE) {
-		/* What is here is what there is to be. */
+		/* The person accepts the devices that are there. */
 		b->changed |= b->memory->doubted || b->memory->gpus_before > b->memory->gpus;
 		b->memory->doubted = false;
 		b->memory->gpus_before = b->memory->bus_before = 0;
 	}
-	/* It was taken out, or has another address now. */
+	/* The device was removed, or has another address now. */
 	if (!d->seen && d->kind != HF_HEALTH_NODE) {
 		if (d->kind == HF_HEALTH_GPU && b->memory->gpus_before > b->memory->gpus)
 			b->memory->gpus_before--;
@@ -174,29 +174,28 @@ static void cleared(struct hf_health_brain *b, struct hf_health_device *d,
 		hf_health_forget(b, d);
 		return;
 	}
-	/* Nothing stands against it, or somebody is at work on it. */
+	/* The device has no fault, or a remedy is under way. */
 	if (d->state == HF_HEALTH_HEALTHY || d->state == HF_HEALTH_REMEDIATING ||
 	    !close_known(b, d, order->at))
 		return;
-	/* What was measured before is known with it: who finds it again has to measure it anew. */
+	/* The tracks of measurements begin anew: a fault must be measured again. */
 	memset(d->tracks, 0, sizeof(d->tracks));
 	b->changed = true;
-	/* Against one that is Unknown, or on probation, stands what is the node's, or what nobody sees: it is over,
-	 * and there is nothing more to watch. */
+	/* A device that is Unknown or on probation has only faults of the node, or faults that no detector sees. */
 	if (!hf_health_next(d->state, HF_HEALTH_CLEARED_BY_PERSON, &next))
 		return;
-	/* What was seen before the cure tells nothing of it. */
+	/* Evidence from before the cure is dropped. */
 	d->fresh_after = order->at;
 	d->flaps_len = 0;
 	memset(d->flaps, 0, sizeof(d->flaps));
 	d->fatals_len = 0;
 	memset(d->fatals, 0, sizeof(d->fatals));
 	d->hold_until = 0;
-	hf_health_move(b, d, HF_HEALTH_CLEARED_BY_PERSON, "a person says that it is well");
+	hf_health_move(b, d, HF_HEALTH_CLEARED_BY_PERSON, "a person acknowledged the repair");
 }
 
-static void obey(struct hf_health_brain *b, struct hf_health_device *d,
-		 const struct hf_health_order *order)
+static void obey_order(struct hf_health_brain *b, struct hf_health_device *d,
+		       const struct hf_health_order *order)
 {
 	switch (order->kind) {
 	case HF_HEALTH_ORDER_QUARANTINE:
@@ -204,15 +203,15 @@ static void obey(struct hf_health_brain *b, struct hf_health_device *d,
 			d->owned = true;
 		break;
 	case HF_HEALTH_ORDER_REMEDIATE: hf_health_move(b, d, HF_HEALTH_BEGUN, "by order"); break;
-	case HF_HEALTH_ORDER_VERIFIED: verified(b, d, order); break;
+	case HF_HEALTH_ORDER_VERIFIED: take_verified(b, d, order); break;
 	case HF_HEALTH_ORDER_RUNG_FAILED: hf_health_move(b, d, HF_HEALTH_MISSED, "by order"); break;
 	case HF_HEALTH_ORDER_GIVE_UP: hf_health_move(b, d, HF_HEALTH_GIVEN_UP, "by order"); break;
 	case HF_HEALTH_ORDER_RELEASE:
-		/* Not while anything stands against it. */
+		/* Not while a fault acts. */
 		if (hf_health_device_class(d) < HF_HEALTH_SOFTWARE)
 			hf_health_move(b, d, HF_HEALTH_RELEASED, "by order");
 		break;
-	case HF_HEALTH_ORDER_CLEAR: cleared(b, d, order); break;
+	case HF_HEALTH_ORDER_CLEAR: take_cleared(b, d, order); break;
 	default: break;
 	}
 }
@@ -226,15 +225,15 @@ void hf_health_orders(struct hf_health_brain *b)
 
 		if (order.at == HF_TIME_NONE || order.at > b->now)
 			order.at = b->now;
-		/* An order of before this boot was given to another life. */
+		/* An order from before this boot is void. */
 		if (!d || (b->input->boot_at != HF_TIME_NONE && order.at < b->input->boot_at))
 			continue;
 		node = d->kind == HF_HEALTH_NODE;
-		obey(b, d, &order);
-		/* A driver that was restarted was so for every device of the node. */
+		obey_order(b, d, &order);
+		/* A restart of the driver concerns every device of the node. */
 		for (size_t k = 1;
 		     node && order.kind == HF_HEALTH_ORDER_VERIFIED && k < b->memory->devices_len;
 		     k++)
-			mend(b, &b->memory->devices[k], order.action, order.at);
+			mend_device(b, &b->memory->devices[k], order.action, order.at);
 	}
 }

@@ -92,7 +92,7 @@ static void a_word_is_about_what_was_known_at_its_time(void **state)
 	health_step(&n, HF_SECOND);
 	hf_time looked = n.now + HF_SECOND;
 	health_step(&n, 2 * HF_SECOND);
-	/* It moves no state: it was Unhealthy already. */
+	/* The device was Unhealthy already, so no state moves. */
 	health_xid(&n, 46, "gpu-0");
 	health_step(&n, HF_SECOND);
 	health_order(&n, HF_HEALTH_ORDER_CLEAR, HF_HEALTH_RECORD, "gpu-0");
@@ -117,7 +117,7 @@ static bool word_ends(void (*find)(void), enum hf_health_detector detector, int 
 
 	health_release(&n);
 	health_init(&n, 3, 0);
-	/* Twice, so that it moves no state any more. */
+	/* The second time moves no state. */
 	for (int i = 0; i < 2; i++) {
 		find();
 		health_step(&n, 10 * HF_SECOND);
@@ -240,7 +240,7 @@ static void a_word_about_the_node_ends_what_it_covers(void **state)
 	assert_int_equal(health_device(&n, "gpu-1")->state, HF_HEALTH_HEALTHY);
 }
 
-/* It is older than what DeviceHealth had of it, which said that something was not well. */
+/* The journal is older than DeviceHealth, which had a fault. */
 static void who_is_well_by_an_old_journal_is_unknown_until_a_person_says_so(void **state)
 {
 	(void)state;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* One to eight hexadecimal digits without "0x". */
-static bool hex(struct hf_scan *s, int digits_max, unsigned *ret_value)
+static bool read_hex(struct hf_scan *s, int digits_max, unsigned *ret_value)
 {
 	char text[11] = "0x";
 	struct hf_scan word, number;
@@ -28,13 +28,13 @@ static bool hex(struct hf_scan *s, int digits_max, unsigned *ret_value)
 }
 
 /* Numbers between colons: two (bus, device) or three (domain before them). */
-static bool numbers(struct hf_scan *s, unsigned ret_numbers[3])
+static bool read_numbers(struct hf_scan *s, unsigned ret_numbers[3])
 {
 	unsigned found[3];
 	int n = 0;
 
 	do {
-		if (n == 3 || !hex(s, 8, &found[n++]))
+		if (n == 3 || !read_hex(s, 8, &found[n++]))
 			return false;
 	} while (hf_scan_char(s, ':'));
 	if (n < 2)
@@ -51,15 +51,32 @@ bool hf_health_pci_normalize(const char *bytes, size_t len, char ret_text[HF_HEA
 	unsigned n[3], function = 0;
 
 	hf_scan_text(&s, "PCI:");
-	if (!numbers(&s, n))
+	if (!read_numbers(&s, n))
 		return false;
-	if (hf_scan_char(&s, '.') && !hex(&s, 1, &function))
+	if (hf_scan_char(&s, '.') && !read_hex(&s, 1, &function))
 		return false;
 	if (s.at != s.end || n[1] > 0xff || n[2] > 0x1f || function > 7)
 		return false;
 	memset(ret_text, 0, HF_HEALTH_DEVICE_MAX);
 	snprintf(ret_text, HF_HEALTH_DEVICE_MAX, "%04x:%02x:%02x.%x", n[0], n[1], n[2], function);
 	return true;
+}
+
+static bool are_same_until(const char *a, const char *b, char end)
+{
+	const char *end_a = strchr(a, end), *end_b = strchr(b, end);
+
+	return end_a && end_b && end_a - a == end_b - b && memcmp(a, b, (size_t)(end_a - a)) == 0;
+}
+
+bool hf_health_pci_same_device(const char *a, const char *b)
+{
+	return are_same_until(a, b, '.');
+}
+
+bool hf_health_pci_same_domain(const char *a, const char *b)
+{
+	return are_same_until(a, b, ':');
 }
 
 struct hf_health_evidence hf_health_evidence_none(void)

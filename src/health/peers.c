@@ -11,8 +11,9 @@
  * Several devices of a node at once.  Half of them with the same fault within a minute share a
  * cause, and all of them stopped at once is no wear of eight chips but the driver, the agent or
  * the board: the node has the fault then, and the devices' own are covered, open but not acting,
- * until they end or the node's does.  Devices below a PCIe port that has failed are left out: their
- * cause is known.
+ * until they end or the node's does.  Faults that began with the failure of a PCIe port above their
+ * device are left out: their cause is known.  A device that only has such faults counts as one that had
+ * stopped before the others.
  */
 
 struct key {
@@ -20,10 +21,49 @@ struct key {
 	int32_t code;
 };
 
-static void unit_of(const struct key *key, char ret_unit[HF_HEALTH_UNIT_MAX])
+static void make_unit(const struct key *key, char ret_unit[HF_HEALTH_UNIT_MAX])
 {
 	snprintf(ret_unit, HF_HEALTH_UNIT_MAX, "%s %d", hf_health_detector_name(key->detector),
 		 key->code);
+}
+
+/* The fault is that of a PCIe port above the device, or began with such a fault or while it stood.  The kernel may report
+ * the device and the port in either order, and may have recovered the port since. */
+static bool is_with_port(const struct hf_health_brain *b, const struct hf_health_device *d,
+			 const struct hf_health_fault *fault)
+{
+	hf_time window = b->config->peers_window;
+
+	for (size_t i = 0; i < d->faults_len; i++) {
+		const struct hf_health_fault *f = &d->faults[i];
+
+		if (!hf_health_is_fatal(f->cls) || !hf_health_fault_is_of_port(f))
+			continue;
+		/* A boot or a cure has come between. */
+		if (!f->open && d->fresh_after != HF_TIME_NONE && f->last < d->fresh_after)
+			continue;
+		if (fault->opened_at >= f->opened_at - window &&
+		    (f->open || fault->opened_at <= hf_time_add(f->closed_at, window)))
+			return true;
+	}
+	return false;
+}
+
+/* Marks the faults whose cause is a port; the mark stays when the port recovers. */
+static void mark_of_port(struct hf_health_brain *b)
+{
+	for (size_t i = 0; i < b->memory->devices_len; i++) {
+		struct hf_health_device *d = &b->memory->devices[i];
+
+		for (size_t k = 0; k < d->faults_len; k++) {
+			struct hf_health_fault *f = &d->faults[k];
+
+			if (!f->open || f->of_port || !is_with_port(b, d, f))
+				continue;
+			f->of_port = true;
+			b->changed = true;
+		}
+	}
 }
 
 static bool is_candidate(const struct hf_health_device *d, const struct hf_health_fault *f)
@@ -39,56 +79,25 @@ static bool is_of(const struct hf_health_fault *f, const struct key *key)
 	return f->detector == key->detector && f->code == key->code;
 }
 
-/* A group is about such a fault; key NULL: any that is fatal.  Only what began within the window before
- * `last` belongs together. */
+/* The fault belongs to the group of that key; key NULL: any fatal fault.  It must have begun within the window before
+ * `last`. */
 static bool is_member(const struct hf_health_brain *b, const struct hf_health_device *d,
 		      const struct hf_health_fault *f, const struct key *key, hf_time last)
 {
-	return is_candidate(d, f) && is_of(f, key) && f->opened_at <= last &&
+	return is_candidate(d, f) && !f->of_port && is_of(f, key) && f->opened_at <= last &&
 	       last - f->opened_at <= b->config->peers_window;
-}
-
-/* A PCIe port above the device has failed.  So the cause of its stop is known, and is not the driver.  Such a device
- * counts as one that had stopped before the others. */
-static bool is_cut_off(const struct hf_health_device *d)
-{
-	for (size_t i = 0; i < d->faults_len; i++) {
-		const struct hf_health_fault *f = &d->faults[i];
-
-		if (f->open && hf_health_is_fatal(f->cls) && hf_health_fault_is_of_port(f))
-			return true;
-	}
-	return false;
-}
-
-/* The fault began at about the time when the port failed; the kernel may report the two in either order. */
-static bool is_with_port(const struct hf_health_brain *b, const struct hf_health_device *d,
-			 const struct hf_health_fault *fault)
-{
-	for (size_t i = 0; i < d->faults_len; i++) {
-		const struct hf_health_fault *f = &d->faults[i];
-		hf_time apart = f->opened_at > fault->opened_at ? f->opened_at - fault->opened_at
-								: fault->opened_at - f->opened_at;
-
-		if (f->open && hf_health_is_fatal(f->cls) && hf_health_fault_is_of_port(f) &&
-		    apart <= b->config->peers_window)
-			return true;
-	}
-	return false;
 }
 
 static bool has_member(const struct hf_health_brain *b, const struct hf_health_device *d,
 		       const struct key *key, hf_time last)
 {
-	if (is_cut_off(d))
-		return false;
 	for (size_t i = 0; i < d->faults_len; i++)
 		if (is_member(b, d, &d->faults[i], key, last))
 			return true;
 	return false;
 }
 
-static size_t members(const struct hf_health_brain *b, const struct key *key, hf_time last)
+static size_t count_members(const struct hf_health_brain *b, const struct key *key, hf_time last)
 {
 	size_t n = 0;
 
@@ -97,8 +106,8 @@ static size_t members(const struct hf_health_brain *b, const struct key *key, hf
 	return n;
 }
 
-/* Such a fault stands on it, whenever it began. */
-static bool has(const struct hf_health_device *d, const struct key *key)
+/* The device has such a fault open, of any age. */
+static bool has_open(const struct hf_health_device *d, const struct key *key)
 {
 	for (size_t i = 0; i < d->faults_len; i++)
 		if (is_candidate(d, &d->faults[i]) && is_of(&d->faults[i], key))
@@ -111,26 +120,25 @@ static bool is_taken_out(const struct hf_health_device *d)
 	return d->kind == HF_HEALTH_GPU && d->seen && hf_health_is_out(d->state);
 }
 
-/* It had stopped before, or was taken out: with it, all can have stopped at once without being of those that
- * did now. */
+/* The device had stopped before the others, or was taken out: all GPUs may have stopped though this one has no part in it. */
 static bool had_stopped(const struct hf_health_brain *b, const struct hf_health_device *d,
 			hf_time last)
 {
-	return (has(d, NULL) || (is_taken_out(d) && d->since < last)) &&
+	return (has_open(d, NULL) || (is_taken_out(d) && d->since < last)) &&
 	       !has_member(b, d, NULL, last);
 }
 
-/* All that still worked stopped within the window, and they were more than one. */
+/* All GPUs that still worked stopped within the window, two at least. */
 static bool all_stopped(const struct hf_health_brain *b, size_t all, hf_time last)
 {
-	size_t now = members(b, NULL, last), before = 0;
+	size_t now = count_members(b, NULL, last), before = 0;
 
 	for (size_t i = 0; i < b->memory->devices_len; i++)
 		before += had_stopped(b, &b->memory->devices[i], last);
 	return now >= 2 && now + before == all;
 }
 
-static size_t gpus(const struct hf_health_brain *b)
+static size_t count_gpus(const struct hf_health_brain *b)
 {
 	size_t n = 0;
 
@@ -139,9 +147,9 @@ static size_t gpus(const struct hf_health_brain *b)
 	return n;
 }
 
-/* What stopped half of the devices a moment ago was the begin of what has stopped all of them: it is the
- * same fault, whether the lines came in one step or in two.  A half that had stopped before is not. */
-static void end_halves(struct hf_health_brain *b, hf_time last)
+/* A fault of half of the devices within the window was the begin of the fault of all: one fault, in one step or in two.  A
+ * fault of half of them from before the window is another one. */
+static void end_half_faults(struct hf_health_brain *b, hf_time last)
 {
 	struct hf_health_device *node = &b->memory->devices[0];
 
@@ -154,14 +162,12 @@ static void end_halves(struct hf_health_brain *b, hf_time last)
 	}
 }
 
-/* Its faults of the group are the node's.  False: it has none. */
+/* Covers the device's faults of the group.  False: there are none. */
 static bool cover_device(struct hf_health_brain *b, struct hf_health_device *d,
 			 const struct key *key, hf_time last)
 {
 	bool any = false;
 
-	if (is_cut_off(d))
-		return false;
 	for (size_t i = 0; i < d->faults_len; i++) {
 		struct hf_health_fault *f = &d->faults[i];
 
@@ -174,8 +180,8 @@ static bool cover_device(struct hf_health_brain *b, struct hf_health_device *d,
 	return any;
 }
 
-/* The node's fault, and the devices' under it. */
-static void cover(struct hf_health_brain *b, const struct key *key, hf_time last)
+/* Opens the node's fault and covers the faults of the devices. */
+static void open_shared(struct hf_health_brain *b, const struct key *key, hf_time last)
 {
 	struct hf_health_evidence e = hf_health_evidence_none();
 	struct hf_health_device *node = &b->memory->devices[0];
@@ -185,27 +191,25 @@ static void cover(struct hf_health_brain *b, const struct key *key, hf_time last
 	e.code = key ? HF_HEALTH_CODE_SAME : HF_HEALTH_CODE_ALL;
 	e.at = last;
 	if (key)
-		unit_of(key, e.unit);
+		make_unit(key, e.unit);
 	for (size_t i = 0; i < b->memory->devices_len; i++)
 		if (cover_device(b, &b->memory->devices[i], key, last))
 			hf_health_fault_sight(b, node, last);
 	(void)hf_health_fault_see(b, node, &e);
 }
 
-/* The latest beginning of an uncovered fault of that kind; NONE: there is no news. */
-static hf_time news(const struct hf_health_brain *b, const struct key *key)
+/* The latest begin of a fault of that key that is not covered; NONE: there is no such fault. */
+static hf_time find_news(const struct hf_health_brain *b, const struct key *key)
 {
 	hf_time last = HF_TIME_NONE;
 
 	for (size_t i = 0; i < b->memory->devices_len; i++) {
 		const struct hf_health_device *d = &b->memory->devices[i];
 
-		if (is_cut_off(d))
-			continue;
 		for (size_t k = 0; k < d->faults_len; k++) {
 			const struct hf_health_fault *f = &d->faults[k];
 
-			if (is_candidate(d, f) && !f->covered && is_of(f, key) &&
+			if (is_candidate(d, f) && !f->covered && !f->of_port && is_of(f, key) &&
 			    f->opened_at > last)
 				last = f->opened_at;
 		}
@@ -213,15 +217,15 @@ static hf_time news(const struct hf_health_brain *b, const struct key *key)
 	return last;
 }
 
-/* How many devices such a fault stands on. */
-static size_t standing(const struct hf_health_brain *b, const struct key *key)
+/* The number of devices with such a fault. */
+static size_t count_standing(const struct hf_health_brain *b, const struct key *key)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < b->memory->devices_len; i++) {
 		const struct hf_health_device *d = &b->memory->devices[i];
 
-		n += has(d, key) || (key == NULL && is_taken_out(d));
+		n += has_open(d, key) || (key == NULL && is_taken_out(d));
 	}
 	return n;
 }
@@ -229,13 +233,14 @@ static size_t standing(const struct hf_health_brain *b, const struct key *key)
 static bool is_shared(const struct hf_health_brain *b, const struct hf_health_fault *f, size_t all)
 {
 	const struct key key = {.detector = f->detector, .code = f->code};
-	size_t n = standing(b, &key);
+	size_t n = count_standing(b, &key);
 
-	return (n >= 2 && n * 2 >= all) || (hf_health_is_fatal(f->cls) && standing(b, NULL) == all);
+	return (n >= 2 && n * 2 >= all) ||
+	       (hf_health_is_fatal(f->cls) && count_standing(b, NULL) == all);
 }
 
-/* When the last of them ended that it was shared with; it began earlier. */
-static hf_time ended_beside(const struct hf_health_brain *b, const struct hf_health_fault *f)
+/* The end of the last fault of the same group on another device. */
+static hf_time find_end_beside(const struct hf_health_brain *b, const struct hf_health_fault *f)
 {
 	const struct key key = {.detector = f->detector, .code = f->code};
 	hf_time last = f->opened_at;
@@ -254,9 +259,9 @@ static hf_time ended_beside(const struct hf_health_brain *b, const struct hf_hea
 	return last;
 }
 
-/* What the others have got over is the own fault of those that are left: a driver that is loaded anew says so of one
- * device after the other, so a while later. */
-static void release(struct hf_health_brain *b, size_t all)
+/* Uncovers faults that most of the other devices have got over: they are the devices' own.  It waits for the window, because
+ * a driver that is loaded anew recovers one device after the other. */
+static void release_faults(struct hf_health_brain *b, size_t all)
 {
 	for (size_t i = 0; i < b->memory->devices_len; i++) {
 		struct hf_health_device *d = &b->memory->devices[i];
@@ -267,14 +272,14 @@ static void release(struct hf_health_brain *b, size_t all)
 
 			if (!f->open || !f->covered)
 				continue;
-			if (is_with_port(b, d, f)) {
+			if (f->of_port) {
 				f->covered = false;
 				hf_health_fault_own(b, d, f);
 				continue;
 			}
 			if (is_shared(b, f, all))
 				continue;
-			end = hf_time_add(ended_beside(b, f), b->config->peers_window);
+			end = hf_time_add(find_end_beside(b, f), b->config->peers_window);
 			if (b->now < end) {
 				hf_health_wake(b, end);
 				continue;
@@ -285,7 +290,7 @@ static void release(struct hf_health_brain *b, size_t all)
 	}
 }
 
-/* The device's fault lies under that one of the node. */
+/* The node's fault covers this fault of a device. */
 static bool is_under(const struct hf_health_fault *f, const struct hf_health_fault *of_node)
 {
 	char unit[HF_HEALTH_UNIT_MAX];
@@ -294,7 +299,7 @@ static bool is_under(const struct hf_health_fault *f, const struct hf_health_fau
 		return false;
 	if (of_node->code == HF_HEALTH_CODE_ALL)
 		return hf_health_is_fatal(f->cls);
-	unit_of(&(struct key){.detector = f->detector, .code = f->code}, unit);
+	make_unit(&(struct key){.detector = f->detector, .code = f->code}, unit);
 	return hf_streq(unit, of_node->unit);
 }
 
@@ -320,9 +325,8 @@ static bool is_under_any(const struct hf_health_brain *b, const struct hf_health
 	return false;
 }
 
-/* A fault of the node ends with the last of those under it; and they act for themselves again when
- * the node's is gone before them. */
-static void uncover(struct hf_health_brain *b)
+/* Ends a fault of the node that covers no fault any more, and uncovers the faults whose node's fault has ended. */
+static void end_shared(struct hf_health_brain *b)
 {
 	struct hf_health_device *node = &b->memory->devices[0];
 
@@ -341,7 +345,7 @@ static void uncover(struct hf_health_brain *b)
 	}
 }
 
-static void same_fault(struct hf_health_brain *b, size_t all)
+static void cover_same(struct hf_health_brain *b, size_t all)
 {
 	for (size_t i = 0; i < b->memory->devices_len; i++) {
 		struct hf_health_device *d = &b->memory->devices[i];
@@ -352,18 +356,19 @@ static void same_fault(struct hf_health_brain *b, size_t all)
 			hf_time last;
 			size_t n;
 
-			if (!is_candidate(d, &d->faults[k]) || d->faults[k].covered)
+			if (!is_candidate(d, &d->faults[k]) || d->faults[k].covered ||
+			    d->faults[k].of_port)
 				continue;
-			last = news(b, &key);
-			n = members(b, &key, last);
+			last = find_news(b, &key);
+			n = count_members(b, &key, last);
 			if (n >= 2 && n * 2 >= all)
-				cover(b, &key, last);
+				open_shared(b, &key, last);
 		}
 	}
 }
 
-/* The same fault on half of the devices needs what the strictest of them would need, also where that rises
- * later; all devices dead at once need a look at the driver first. */
+/* The node's fault of half of the devices has the class of the strictest fault under it, also if that rises later.  If all
+ * devices stop at once, the driver is to be looked at first. */
 static void raise_node(struct hf_health_brain *b, struct hf_health_fault *of_node)
 {
 	for (size_t i = 0; i < b->memory->devices_len; i++) {
@@ -391,18 +396,19 @@ static void raise_halves(struct hf_health_brain *b)
 
 void hf_health_peers(struct hf_health_brain *b)
 {
-	size_t all = gpus(b);
+	size_t all = count_gpus(b);
 	hf_time last;
 
-	release(b, all);
-	uncover(b);
+	mark_of_port(b);
+	release_faults(b, all);
+	end_shared(b);
 	if (all < 2)
 		return;
-	last = news(b, NULL);
+	last = find_news(b, NULL);
 	if (last != HF_TIME_NONE && all_stopped(b, all, last)) {
-		cover(b, NULL, last);
-		end_halves(b, last);
+		open_shared(b, NULL, last);
+		end_half_faults(b, last);
 	}
-	same_fault(b, all);
+	cover_same(b, all);
 	raise_halves(b);
 }

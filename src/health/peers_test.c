@@ -79,7 +79,7 @@ static void all_of_them_by_whatever_are_the_driver(void **state)
 	}
 }
 
-/* A table that somebody wrote for Xids knows nothing of what several devices at once are. */
+/* A table from a file has no rule for PEERS. */
 static void what_covers_the_devices_acts_by_any_table(void **state)
 {
 	static const struct hf_health_rule xids = {.detector = HF_HEALTH_XID,
@@ -98,7 +98,7 @@ static void what_covers_the_devices_acts_by_any_table(void **state)
 	assert_int_equal(health_device(&n, "gpu-0")->state, HF_HEALTH_UNKNOWN);
 	assert_int_equal(health_device(&n, "")->state, HF_HEALTH_DEGRADED_STATE);
 	assert_int_equal(of_node(HF_HEALTH_CODE_ALL)->action, HF_HEALTH_RESTART_DRIVER);
-	/* It does not end by itself, as what nobody has rated does. */
+	/* The fault does not end by age, as an unrated one would. */
 	health_step(&n, HF_HOUR);
 	assert_int_equal(health_device(&n, "")->state, HF_HEALTH_DEGRADED_STATE);
 	assert_int_equal(n.memory.conditions[2].status, HF_HEALTH_TRUE);

@@ -14,30 +14,30 @@
 #define DOWN_MIN (30 * HF_SECOND)
 #define WELL_MIN (10 * HF_MINUTE)
 #define MISSING_POLLS 3
-/* Rates are those of a minute: of a shorter span a link that retrains once would be over them. */
+/* Rates are of a minute: over a shorter span one retraining of a link would exceed them. */
 #define RATE_SPAN HF_MINUTE
 #define RECOVERIES_MAX 5
 #define RESTARTS_MAX 600
 /* Ten a second, over ten seconds at least. */
 #define SYMBOLS_SPAN (10 * HF_SECOND)
 
-/* What a track holds for a port. */
+/* The numbers of a port's track. */
 enum {
 	DOWNED,           /* link_downed */
-	FATAL,            /* counters of which any rise is one too many */
+	FATAL,            /* counters that must not rise */
 	SYMBOLS,          /* symbol errors at the begin of the hour */
-	HOUR,             /* when that was */
+	HOUR,             /* the begin of the hour */
 	RECOVERED,        /* at the begin of the minute: track.at */
 	RESTARTS,         /* likewise */
 	FLAP,             /* the ends of the last two outages: FLAP, FLAP + 1 */
 	MARKS = FLAP + 2, /* bits: */
 };
-/* Too many flaps, until it is well; not to be seen from here. */
+/* FLAPS_ON: too many flaps, until the port is well.  HIDDEN: in another network namespace. */
 #define FLAPS_ON UINT64_C(1)
 #define HIDDEN UINT64_C(2)
 
-/* The last two flaps are remembered as times; the third one now makes it a fault. */
-static bool flapped(struct hf_health_track *t, hf_time at)
+/* Adds a flap.  True: it is the third within the window. */
+static bool add_flap(struct hf_health_track *t, hf_time at)
 {
 	hf_time first = (hf_time)t->base[FLAP];
 	bool third = t->base[FLAP] != 0 && at - first <= FLAP_WINDOW;
@@ -47,41 +47,41 @@ static bool flapped(struct hf_health_track *t, hf_time at)
 	return third;
 }
 
-/* Codes that fire, as bits of `good`; `bad` counts polls in which it was missing. */
-static void fire(struct hf_health_brain *b, const struct hf_health_sample *s,
-		 struct hf_health_track *t, int32_t code)
+/* Finds a fault of that code.  The track's `good` is whether the port was up, `bad` counts the polls that missed the port. */
+static void fire_fault(struct hf_health_brain *b, const struct hf_health_sample *s,
+		       struct hf_health_track *t, int32_t code)
 {
 	t->firing = true;
 	hf_health_find(b, s, code, "");
 }
 
-static void state(struct hf_health_brain *b, const struct hf_health_sample *s,
-		  struct hf_health_track *t)
+static void judge_state(struct hf_health_brain *b, const struct hf_health_sample *s,
+			struct hf_health_track *t)
 {
 	bool was_up = t->good;
 	hf_time span = s->at - t->since;
 
 	if (was_up != s->ib.up) {
-		if (s->ib.up && span >= FLAP_DOWN_MIN && flapped(t, s->at))
+		if (s->ib.up && span >= FLAP_DOWN_MIN && add_flap(t, s->at))
 			t->base[MARKS] |= FLAPS_ON;
 		t->good = s->ib.up;
 		t->since = s->at;
 		span = 0;
 	}
 	if (t->base[MARKS] & FLAPS_ON)
-		fire(b, s, t, HF_HEALTH_CODE_PORT_FLAP);
+		fire_fault(b, s, t, HF_HEALTH_CODE_PORT_FLAP);
 	if (!s->ib.up && span >= DOWN_MIN)
-		fire(b, s, t, HF_HEALTH_CODE_PORT_DOWN);
+		fire_fault(b, s, t, HF_HEALTH_CODE_PORT_DOWN);
 }
 
-static uint64_t rise(uint64_t now, uint64_t before)
+static uint64_t find_rise(uint64_t now, uint64_t before)
 {
 	/* A counter that fell was cleared. */
 	return now > before ? now - before : 0;
 }
 
-/* Per span, without dividing: rise × span of the limit > limit × span that passed. */
-static bool faster(uint64_t rose, hf_time span, uint64_t limit, hf_time per)
+/* The rate is above the limit, without a division: rise × span of the limit > limit × span that passed. */
+static bool is_faster(uint64_t rose, hf_time span, uint64_t limit, hf_time per)
 {
 	return span > 0 && rose > 0 && (double)rose * (double)per > (double)limit * (double)span;
 }
@@ -93,18 +93,18 @@ static void begin_rates(const struct hf_health_sample *s, struct hf_health_track
 	t->at = s->at;
 }
 
-/* More than the limit of a minute: within one, as soon as it is passed; over more, by rate. */
-static bool often(uint64_t rose, hf_time span, uint64_t limit)
+/* More than the limit of a minute.  Within a minute the number counts, over a longer span the rate. */
+static bool is_too_often(uint64_t rose, hf_time span, uint64_t limit)
 {
-	return faster(rose, span < RATE_SPAN ? RATE_SPAN : span, limit, RATE_SPAN);
+	return is_faster(rose, span < RATE_SPAN ? RATE_SPAN : span, limit, RATE_SPAN);
 }
 
-/* True where one of them says that it is not well. */
-static bool counters(struct hf_health_brain *b, const struct hf_health_sample *s,
-		     struct hf_health_track *t)
+/* True: a counter shows that the port is not well. */
+static bool judge_counters(struct hf_health_brain *b, const struct hf_health_sample *s,
+			   struct hf_health_track *t)
 {
 	hf_time span = s->at - t->at;
-	uint64_t symbols = rise(s->ib.symbol_errors, t->base[SYMBOLS]);
+	uint64_t symbols = find_rise(s->ib.symbol_errors, t->base[SYMBOLS]);
 	hf_time hour = s->at - (hf_time)t->base[HOUR];
 	bool slow, bad = false;
 
@@ -112,22 +112,24 @@ static bool counters(struct hf_health_brain *b, const struct hf_health_sample *s
 		hf_health_find(b, s, HF_HEALTH_CODE_PORT_BLINK, "");
 		bad = true;
 	}
-	slow = often(rise(s->ib.recoveries, t->base[RECOVERED]), span, RECOVERIES_MAX) ||
-	       often(rise(s->ib.slow_restarts, t->base[RESTARTS]), span, RESTARTS_MAX) ||
-	       (hour >= SYMBOLS_SPAN && faster(symbols, hour, 10, HF_SECOND));
+	slow = is_too_often(find_rise(s->ib.recoveries, t->base[RECOVERED]), span,
+			    RECOVERIES_MAX) ||
+	       is_too_often(find_rise(s->ib.slow_restarts, t->base[RESTARTS]), span,
+			    RESTARTS_MAX) ||
+	       (hour >= SYMBOLS_SPAN && is_faster(symbols, hour, 10, HF_SECOND));
 	if (slow)
-		fire(b, s, t, HF_HEALTH_CODE_PORT_SLOW);
-	/* What was found counts once: who sees it again must count anew. */
+		fire_fault(b, s, t, HF_HEALTH_CODE_PORT_SLOW);
+	/* A rise counts once. */
 	if (slow || span >= RATE_SPAN)
 		begin_rates(s, t);
 	if (s->ib.fatal_errors > t->base[FATAL] || symbols > 120) {
-		fire(b, s, t, HF_HEALTH_CODE_PORT_ERRORS);
+		fire_fault(b, s, t, HF_HEALTH_CODE_PORT_ERRORS);
 		bad = true;
 	}
 	return slow || bad;
 }
 
-static void remember(const struct hf_health_sample *s, struct hf_health_track *t)
+static void remember_counters(const struct hf_health_sample *s, struct hf_health_track *t)
 {
 	t->base[DOWNED] = s->ib.link_downed;
 	t->base[FATAL] = s->ib.fatal_errors;
@@ -148,8 +150,8 @@ bool hf_health_port_is_hidden(const struct hf_health_device *d)
 	return d->kind == HF_HEALTH_PORT && d->tracks[HF_HEALTH_IB].base[MARKS] & HIDDEN;
 }
 
-/* In another network namespace, a pod's, say.  What it counts there nobody saw, when it is back. */
-static void hide(struct hf_health_track *t)
+/* The port is in another network namespace, of a pod for instance.  Its counters rise unseen, so they begin anew later. */
+static void hide_port(struct hf_health_track *t)
 {
 	t->base[MARKS] |= HIDDEN;
 	t->bad = 0;
@@ -162,29 +164,29 @@ void hf_health_judge_port(struct hf_health_brain *b, const struct hf_health_samp
 	bool bad = false;
 
 	if (s->ib.hidden) {
-		hide(t);
+		hide_port(t);
 		return;
 	}
 	if (s->ib.missing) {
 		if (++t->bad >= MISSING_POLLS) {
 			t->bad = MISSING_POLLS;
-			fire(b, s, t, HF_HEALTH_CODE_PORT_MISSING);
+			fire_fault(b, s, t, HF_HEALTH_CODE_PORT_MISSING);
 		}
 		return;
 	}
 	t->bad = 0;
 	t->base[MARKS] &= ~HIDDEN;
 	if (t->primed) {
-		state(b, s, t);
-		bad = counters(b, s, t);
+		judge_state(b, s, t);
+		bad = judge_counters(b, s, t);
 	} else {
-		/* What counters say at first is from before anybody looked. */
+		/* The first values of counters are from before the first look. */
 		t->good = s->ib.up;
 		t->since = s->at;
 	}
-	remember(s, t);
+	remember_counters(s, t);
 	t->primed = true;
-	/* Up, and nothing new, for ten minutes: the time begins again with each that is bad. */
+	/* A fault ends after ten minutes up without a bad counter. */
 	if (bad && t->good)
 		t->since = s->at;
 	if (t->firing && t->good && s->at - t->since >= WELL_MIN) {

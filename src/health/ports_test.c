@@ -136,7 +136,7 @@ static void a_blink_is_written_down_and_no_more(void **state)
 	assert_int_equal(state_of(), HF_HEALTH_HEALTHY);
 }
 
-/* The adapter's function is there, and its driver tells of it. */
+/* The adapter's function is on the bus, and its driver prints lines about it. */
 static void a_line_about_a_hidden_port_makes_it_not_healthy(void **state)
 {
 	(void)state;

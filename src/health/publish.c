@@ -73,8 +73,8 @@ static bool is_of_fabric(const struct hf_health_device *d)
 	       (f && f->scope == HF_HEALTH_OF_FABRIC);
 }
 
-/* Which condition a device speaks to. */
-static bool counts(const struct hf_health_device *d, size_t condition)
+/* The device counts for the condition. */
+static bool counts_for(const struct hf_health_device *d, size_t condition)
 {
 	bool accelerator = d->kind == HF_HEALTH_GPU || d->kind == HF_HEALTH_NODE;
 
@@ -88,7 +88,7 @@ static bool counts(const struct hf_health_device *d, size_t condition)
 	}
 }
 
-/* Somebody who could know has spoken. */
+/* A device that the condition is about is known; else the condition is Unknown. */
 static bool is_known(const struct hf_health_brain *b, size_t condition)
 {
 	bool any = false;
@@ -159,7 +159,8 @@ static const char *reason_of(const struct hf_health_fault *fault, bool out)
 	return reasons[cls];
 }
 
-static void judge(struct hf_health_brain *b, size_t condition, struct hf_health_condition *ret)
+static void judge_condition(struct hf_health_brain *b, size_t condition,
+			    struct hf_health_condition *ret)
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_HEALTH_MESSAGE_MAX - 1);
 	const struct hf_health_fault *worst = NULL;
@@ -170,7 +171,7 @@ static void judge(struct hf_health_brain *b, size_t condition, struct hf_health_
 		const struct hf_health_device *d = &b->memory->devices[i];
 		const struct hf_health_fault *fault = hf_health_device_worst(d);
 
-		if (!counts(d, condition))
+		if (!counts_for(d, condition))
 			continue;
 		found = true;
 		out |= hf_health_is_out(d->state);
@@ -190,42 +191,42 @@ static void judge(struct hf_health_brain *b, size_t condition, struct hf_health_
 
 /* ---- when to write ---------------------------------------------------------------------------- */
 
-static uint64_t mix(uint64_t hash, uint64_t value)
+static uint64_t mix_hash(uint64_t hash, uint64_t value)
 {
 	const uint64_t both[2] = {hash, value};
 
 	return hf_hash_bytes(both, sizeof(both));
 }
 
-/* Of what others decide by; not of counts and times, which change by themselves. */
+/* A hash over the fields that readers of DeviceHealth decide by; without counts and times, which change by themselves. */
 static uint64_t hash_devices(const struct hf_health_brain *b)
 {
-	uint64_t hash = mix(b->memory->rules_hash, hf_health_memory_misses(b->memory));
+	uint64_t hash = mix_hash(b->memory->rules_hash, hf_health_memory_misses(b->memory));
 
 	for (size_t i = 0; i < b->memory->devices_len; i++) {
 		const struct hf_health_device *d = &b->memory->devices[i];
 
-		hash = mix(hash, hf_hash_str(d->id));
-		hash = mix(hash, hf_hash_str(d->uuid));
-		hash = mix(hash, d->generation);
-		hash = mix(hash, d->state);
+		hash = mix_hash(hash, hf_hash_str(d->id));
+		hash = mix_hash(hash, hf_hash_str(d->uuid));
+		hash = mix_hash(hash, d->generation);
+		hash = mix_hash(hash, d->state);
 		for (size_t k = 0; k < d->faults_len; k++) {
 			const struct hf_health_fault *f = &d->faults[k];
 
 			if (!f->open)
 				continue;
-			hash = mix(hash, (uint64_t)f->detector << 32 | (uint32_t)f->code);
-			hash = mix(hash, (uint64_t)f->cls << 2 |
-						 (uint64_t)hf_health_fault_follows(f) << 1 |
-						 f->covered);
-			hash = mix(hash, hf_hash_str(f->unit));
+			hash = mix_hash(hash, (uint64_t)f->detector << 32 | (uint32_t)f->code);
+			hash = mix_hash(hash, (uint64_t)f->cls << 2 |
+						      (uint64_t)hf_health_fault_follows(f) << 1 |
+						      f->covered);
+			hash = mix_hash(hash, hf_hash_str(f->unit));
 		}
 	}
 	return hash;
 }
 
-/* The heartbeats of a thousand nodes must not fall on one moment. */
-static hf_time heartbeat(const struct hf_health_brain *b)
+/* Spread by the node's name, so that the heartbeats of many nodes do not fall on one moment. */
+static hf_time find_heartbeat(const struct hf_health_brain *b)
 {
 	hf_time span = b->config->heartbeat;
 	uint64_t spread = b->input->node ? hf_hash_str(b->input->node) % 401 : 200;
@@ -258,23 +259,23 @@ static bool take_token(struct hf_health_brain *b)
 	return true;
 }
 
-static bool differ(const struct hf_health_condition *a, const struct hf_health_condition *b)
+static bool is_changed(const struct hf_health_condition *a, const struct hf_health_condition *b)
 {
 	return a->status != b->status || !hf_streq(a->reason, b->reason) ||
 	       !hf_streq(a->message, b->message);
 }
 
-static void write(struct hf_health_brain *b)
+static void plan_write(struct hf_health_brain *b)
 {
 	struct hf_health_memory *m = b->memory;
 	struct hf_health_condition now[HF_HEALTH_CONDITIONS];
 	bool first = m->written_at == HF_TIME_NONE;
-	bool due = first || b->now - m->written_at >= heartbeat(b), news = first;
+	bool due = first || b->now - m->written_at >= find_heartbeat(b), news = first;
 	uint64_t hash = hash_devices(b);
 
 	for (size_t i = 0; i < HF_HEALTH_CONDITIONS; i++) {
-		judge(b, i, &now[i]);
-		news |= differ(&now[i], &m->conditions[i]);
+		judge_condition(b, i, &now[i]);
+		news |= is_changed(&now[i], &m->conditions[i]);
 		now[i].changed_at = first || now[i].status != m->conditions[i].status
 					    ? b->now
 					    : m->conditions[i].changed_at;
@@ -288,21 +289,30 @@ static void write(struct hf_health_brain *b)
 		b->changed = true;
 	}
 	if (m->written_at != HF_TIME_NONE)
-		hf_health_wake(b, m->written_at + heartbeat(b));
+		hf_health_wake(b, m->written_at + find_heartbeat(b));
 }
 
 /* ---- events and the node in a word ---------------------------------------------------------------- */
 
-/* What stops a device stops all that it is cut into. */
-static int32_t instance_of(const struct hf_health_fault *f)
+/* The MIG instance of the fault; -1: all, since a fault that stops the device stops all of its instances. */
+static int32_t find_instance(const struct hf_health_fault *f)
 {
 	return hf_health_is_fatal(f->cls) ? -1 : hf_health_fault_instance(f);
 }
 
-/* It was told to those of one instance, and concerns the others as well by now. */
+/* The event named one instance, and the fault concerns all of them now. */
 static bool is_for_more(const struct hf_health_fault *f)
 {
-	return f->told_part && f->told_at >= f->opened_at && instance_of(f) < 0;
+	return f->told_part && f->told_at >= f->opened_at && find_instance(f) < 0;
+}
+
+/* The fault acts, or acted until its end in this step. */
+static bool is_news(struct hf_health_fault *f)
+{
+	bool passed = f->passed;
+
+	f->passed = false;
+	return (hf_health_fault_acts(f) || passed) && f->cls >= HF_HEALTH_SOFTWARE;
 }
 
 static void tell_faults(struct hf_health_brain *b)
@@ -313,23 +323,23 @@ static void tell_faults(struct hf_health_brain *b)
 		for (size_t k = 0; k < d->faults_len; k++) {
 			struct hf_health_fault *f = &d->faults[k];
 
-			if (!hf_health_fault_acts(f) || f->cls < HF_HEALTH_SOFTWARE)
+			if (!is_news(f))
 				continue;
-			/* Once while it is open, and not for each return of one that comes and
+			/* One event while the fault is open, and one within event_every of a fault that comes and
 			 * goes. */
 			if (f->told_at != HF_TIME_NONE && !is_for_more(f) &&
 			    (f->told_at >= f->opened_at ||
 			     b->now - f->told_at < b->config->event_every))
 				continue;
 			f->told_at = b->now;
-			f->told_part = instance_of(f) >= 0;
+			f->told_part = find_instance(f) >= 0;
 			hf_health_event(b, d, "DeviceFault",
 					hf_arena_printf(b->arena, "%s %d%s%s: %s, %s",
 							hf_health_detector_name(f->detector),
 							f->code, f->unit[0] ? " " : "", f->unit,
 							hf_health_class_name(f->cls),
 							hf_health_action_name(f->action)));
-			b->events[b->events_len - 1].gpu_instance = instance_of(f);
+			b->events[b->events_len - 1].gpu_instance = find_instance(f);
 		}
 	}
 }
@@ -345,7 +355,7 @@ static const struct {
 	{HF_HEALTH_SUSPECT, "suspect"},         {HF_HEALTH_HEALTHY, "healthy"},
 };
 
-static const char *label(const struct hf_health_memory *m)
+static const char *find_label(const struct hf_health_memory *m)
 {
 	for (size_t i = 0; i < HF_ARRAY_LEN(labels); i++) {
 		for (size_t k = 0; k < m->devices_len; k++) {
@@ -362,8 +372,8 @@ static const char *label(const struct hf_health_memory *m)
 void hf_health_publish(struct hf_health_brain *b)
 {
 	tell_faults(b);
-	write(b);
-	b->plan->label = label(b->memory);
+	plan_write(b);
+	b->plan->label = find_label(b->memory);
 	for (size_t i = 0; i < b->memory->devices_len; i++) {
 		enum hf_health_class cls = hf_health_device_class(&b->memory->devices[i]);
 

@@ -91,7 +91,7 @@ static int told(void)
 	return n.plan.events_len == 0 ? -2 : n.plan.events[0].gpu_instance;
 }
 
-/* One instance's fault is told to those who hold that, and when it is another's as well, to all; once. */
+/* The first event names one instance.  When the fault comes on another instance, one more event is for all. */
 static void a_fault_of_one_instance_is_told_to_all_when_it_is_anothers_too(void **state)
 {
 	static const int of[] = {3, 5, -2, -2};

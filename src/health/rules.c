@@ -8,7 +8,7 @@
 /* A rule as text has at most some 200 bytes. */
 #define TEXT_MAX ((size_t)HF_HEALTH_RULES_MAX * 256)
 
-static bool matches(const struct hf_health_rule *rule, const struct hf_health_evidence *e)
+static bool is_match(const struct hf_health_rule *rule, const struct hf_health_evidence *e)
 {
 	if (rule->detector != e->detector || e->code < rule->code_min || e->code > rule->code_max)
 		return false;
@@ -25,7 +25,7 @@ const struct hf_health_rule *hf_health_rules_match(const struct hf_health_rules 
 						   const struct hf_health_evidence *evidence)
 {
 	for (size_t i = 0; i < rules->len; i++) {
-		if (matches(&rules->items[i], evidence))
+		if (is_match(&rules->items[i], evidence))
 			return &rules->items[i];
 	}
 	/* It takes the place of the devices' own faults, which the table has rated. */

@@ -8,9 +8,9 @@
 HF_BEGIN_DECLS
 
 /*
- * What evidence means, as data: a table in the program, which a file may replace (whoever
- * reads the file fills the same structs).  The first rule that matches counts, so narrow
- * ones stand first.  Evidence that no rule matches is UNRATED: written down, never acted on.
+ * The rules that rate evidence: a table in the program, which a file may replace.  The first rule that
+ * matches counts, so narrow rules come first.  Evidence without a rule is UNRATED: it is recorded and never
+ * acted on.
  */
 
 /* Of a table from a file. */
@@ -38,28 +38,27 @@ struct hf_health_rule {
 	hf_time burst;
 	enum hf_health_class below;
 	bool same_unit; /* each unit of a device counts for itself */
-	/* A consequence: beside another fault of the device it follows that one and never acts. */
+	/* The fault follows another fault of the device, if there is one, and then never acts. */
 	bool follows;
 };
 
 struct hf_health_rules {
 	const struct hf_health_rule *items;
 	size_t len;
-	/* Whatever the fault: so many that stop a device, within the window, are for a person. */
+	/* So many stops of one device within the window are for a person, by any faults. */
 	int32_t escalate_count;
 	hf_time escalate_window;
 };
 
 extern const struct hf_health_rules hf_health_rules_builtin;
 
-/* NULL when none matches.  What several devices at once are (PEERS) is as the program has it where the table
- * does not say. */
+/* NULL: no rule matches.  A table without a rule for PEERS has the program's. */
 const struct hf_health_rule *hf_health_rules_match(const struct hf_health_rules *rules,
 						   const struct hf_health_evidence *evidence);
-/* Over what the table says, the same on every machine: published, so that one sees which nodes
- * judge alike. */
+/* A hash over the table, the same on every machine.  It is published, so that a person sees which nodes have the same
+ * rules. */
 uint64_t hf_health_rules_hash(const struct hf_health_rules *rules);
-/* NULL, or what is wrong with a table that somebody wrote: a static text; ret_index tells where. */
+/* NULL, or what is wrong with a table, a static text; ret_index is the rule. */
 const char *hf_health_rules_problem(const struct hf_health_rules *rules, size_t *ret_index);
 
 HF_END_DECLS

@@ -30,8 +30,8 @@ static void the_table_is_sound(void **state)
 	assert_null(hf_health_rules_problem(builtin, &at));
 }
 
-/* The vendor's catalogue, number by number: who is not here is written down and acts on nothing.  79 is
- * the lost bus, 144 to 150 go by their line, 13 and 31 are a program's until they come again. */
+/* The vendor's catalogue by number; other numbers are recorded and never act.  79 is the lost bus, 144 to 150 are rated by
+ * their line, and 13 and 31 are a program's until they repeat. */
 static void numbers_have_the_vendors_class(void **state)
 {
 	static const struct {

@@ -4,16 +4,16 @@
 
 #include <string.h>
 
-/* What stands against a device at this moment. */
+/* The faults of a device that act at this moment, in sum. */
 struct standing {
 	enum hf_health_class cls;
 	bool fatal, weak, level, covered;
-	bool mended;       /* what stopped it in this state has ended, and was not the node's */
-	hf_time closed_at; /* the latest end of what stood */
+	bool mended;       /* a fatal fault has ended since the device is in this state */
+	hf_time closed_at; /* the latest end of a fault */
 	const char *why;
 };
 
-static const char *words(struct hf_health_brain *b, const struct hf_health_fault *f)
+static const char *describe_fault(struct hf_health_brain *b, const struct hf_health_fault *f)
 {
 	const char *det = hf_health_detector_name(f->detector);
 
@@ -23,7 +23,7 @@ static const char *words(struct hf_health_brain *b, const struct hf_health_fault
 	return hf_arena_printf(b->arena, "%s %d: %s", det, f->code, hf_health_class_name(f->cls));
 }
 
-static struct standing look(struct hf_health_brain *b, const struct hf_health_device *d)
+static struct standing sum_faults(struct hf_health_brain *b, const struct hf_health_device *d)
 {
 	struct standing s = {.closed_at = 0, .why = ""};
 	const struct hf_health_fault *worst = NULL;
@@ -46,14 +46,14 @@ static struct standing look(struct hf_health_brain *b, const struct hf_health_de
 	}
 	if (worst) {
 		s.cls = worst->cls;
-		s.why = words(b, worst);
+		s.why = describe_fault(b, worst);
 	}
 	return s;
 }
 
 /* ---- moves ---------------------------------------------------------------------------------------- */
 
-/* Programs that fail again and again: whose device is suspect by that, and never out of service for good. */
+/* Only faults of programs act.  They make the device Suspect, and never Failed. */
 static bool is_of_programs(const struct hf_health_device *d)
 {
 	for (size_t i = 0; i < d->faults_len; i++) {
@@ -65,8 +65,8 @@ static bool is_of_programs(const struct hf_health_device *d)
 	return true;
 }
 
-/* Into and out of suspicion again and again: each time it stays longer, and at last for good. */
-static void flap(struct hf_health_brain *b, struct hf_health_device *d)
+/* Counts an entry into Suspect.  Each one within the window holds the device there longer, and the last one makes it Failed. */
+static void count_flap(struct hf_health_brain *b, struct hf_health_device *d)
 {
 	const struct hf_health_config *c = b->config;
 	hf_time hold = c->hold_base;
@@ -77,8 +77,8 @@ static void flap(struct hf_health_brain *b, struct hf_health_device *d)
 	hf_health_times_add(d->flaps, &d->flaps_len, HF_HEALTH_FLAPS_MAX, b->now,
 			    b->now - c->flap_window);
 	flaps = d->flaps_len;
-	/* What is of the node alone (a plugin that restarts, a driver that is loaded anew) takes no well device
-	 * out of service for good. */
+	/* The node itself is never Failed: a plugin that restarts, or a driver that is loaded anew, must not take its devices out
+	 * of service for good. */
 	if (flaps >= (uint32_t)c->flap_fail && d->kind != HF_HEALTH_NODE) {
 		hf_health_move(b, d, HF_HEALTH_FLAPPED, "too many times within the window");
 		return;
@@ -113,7 +113,7 @@ bool hf_health_move(struct hf_health_brain *b, struct hf_health_device *device,
 	device->generation++;
 	b->changed = true;
 	if (to == HF_HEALTH_PROBATION || to == HF_HEALTH_HEALTHY) {
-		/* What was seen before confirms nothing that comes now. */
+		/* Sightings before this move confirm nothing after it. */
 		device->sightings_len = 0;
 		memset(device->sightings, 0, sizeof(device->sightings));
 	}
@@ -124,7 +124,7 @@ bool hf_health_move(struct hf_health_brain *b, struct hf_health_device *device,
 							    : "quiet for long enough");
 	}
 	if (to == HF_HEALTH_SUSPECT && (from == HF_HEALTH_HEALTHY || from == HF_HEALTH_PROBATION))
-		flap(b, device);
+		count_flap(b, device);
 	return true;
 }
 
@@ -141,7 +141,7 @@ static bool is_heard(struct hf_health_brain *b, const struct hf_health_device *d
 	return b->now < end;
 }
 
-/* All that counts against it has ended, or was never more than a suspicion, long enough ago, and somebody looked. */
+/* All faults have ended for long enough, or the device is only Suspect, and a detector could see the device meanwhile. */
 static bool is_quiet(struct hf_health_brain *b, const struct hf_health_device *d,
 		     const struct standing *s)
 {
@@ -188,22 +188,22 @@ static bool settle_unknown(struct hf_health_brain *b, struct hf_health_device *d
 	return !b->memory->doubted && hf_health_move(b, d, HF_HEALTH_HEARD, "");
 }
 
-/* What stands against it is not news. */
+/* Moves a device without a new fault. */
 static bool settle_calm(struct hf_health_brain *b, struct hf_health_device *d,
 			const struct standing *s)
 {
-	/* An old journal knows it as well, and there were later ones. */
+	/* The memory is old, and later faults are lost. */
 	if (d->state == HF_HEALTH_HEALTHY && b->memory->doubted)
-		return hf_health_move(b, d, HF_HEALTH_SILENT, "what was known of it is lost");
-	/* Where nobody looks it is always quiet. */
+		return hf_health_move(b, d, HF_HEALTH_SILENT, "its history is lost");
+	/* Without a detector that sees the device, quiet means nothing. */
 	if (d->state != HF_HEALTH_HEALTHY && is_quiet(b, d, s) && is_heard(b, d)) {
 		forget_weak(b, d);
 		return hf_health_move(b, d, HF_HEALTH_QUIET, "");
 	}
-	/* What is held is more than a suspicion, and silence takes nothing back. */
+	/* A device that is held stays Suspect through a silence. */
 	if (d->state == HF_HEALTH_SUSPECT && b->now < d->hold_until)
 		return false;
-	return !is_heard(b, d) && hf_health_move(b, d, HF_HEALTH_SILENT, "nobody sees it");
+	return !is_heard(b, d) && hf_health_move(b, d, HF_HEALTH_SILENT, "no detector sees it");
 }
 
 /* Healthy, Suspect, Degraded. */
@@ -213,8 +213,7 @@ static bool settle_running(struct hf_health_brain *b, struct hf_health_device *d
 	if (s->fatal)
 		return hf_health_move(b, d, HF_HEALTH_STOPPED, s->why);
 	if (s->covered && !s->weak)
-		return hf_health_move(b, d, HF_HEALTH_COVERED,
-				      "what stood against it is the node's");
+		return hf_health_move(b, d, HF_HEALTH_COVERED, "its fault is the node's");
 	if (s->weak && d->state == HF_HEALTH_HEALTHY)
 		return hf_health_move(b, d, HF_HEALTH_WEAK, s->why);
 	if (s->weak && d->state == HF_HEALTH_SUSPECT && hf_health_is_confirmed(b, d))
@@ -228,13 +227,12 @@ static bool settle_unhealthy(struct hf_health_brain *b, struct hf_health_device 
 	if (s->fatal)
 		return false;
 	if (s->covered && !s->mended)
-		return hf_health_move(b, d, HF_HEALTH_COVERED,
-				      "what stood against it is the node's");
+		return hf_health_move(b, d, HF_HEALTH_COVERED, "its fault is the node's");
 	if (s->weak)
 		return hf_health_move(b, d, HF_HEALTH_EASED, s->why);
 	return hf_health_move(b, d, HF_HEALTH_MENDED,
-			      s->covered ? "what stopped it has ended"
-					 : "nothing stands against it any more");
+			      s->covered ? "the fault that stopped it has ended"
+					 : "its faults have ended");
 }
 
 static bool settle_probation(struct hf_health_brain *b, struct hf_health_device *d,
@@ -247,22 +245,43 @@ static bool settle_probation(struct hf_health_brain *b, struct hf_health_device 
 		return hf_health_move(b, d, HF_HEALTH_RELAPSED, s->why);
 	if (again)
 		return hf_health_move(b, d, s->fatal ? HF_HEALTH_STOPPED : HF_HEALTH_WEAK, s->why);
-	/* What ended meanwhile was the node's, or it would have ended the probation. */
+	/* A fault that ended during probation was the node's; another would have ended the probation. */
 	if (s->closed_at > from)
 		from = s->closed_at;
 	if (d->watched_at > from)
 		from = d->watched_at;
 	end = hf_time_add(from, b->config->probation);
 	hf_health_wake(b, end);
-	/* Nobody looked, or nobody knows what was before: that is no proof. */
+	/* A device passes only if a detector saw it, and if its history is known. */
 	if (b->now < end || b->memory->doubted || s->covered || !is_heard(b, d))
 		return false;
 	return hf_health_move(b, d, HF_HEALTH_PASSED, "");
 }
 
-static bool settle(struct hf_health_brain *b, struct hf_health_device *d)
+/* The first fatal fault that was recovered in this step; NULL: there is none. */
+static const struct hf_health_fault *find_passed(const struct hf_health_device *d)
 {
-	struct standing s = look(b, d);
+	for (size_t i = 0; i < d->faults_len; i++)
+		if (d->faults[i].passed && hf_health_is_fatal(d->faults[i].cls))
+			return &d->faults[i];
+	return NULL;
+}
+
+/* A fault that began and ended within one step stops the device as it does in two steps. */
+static void stop_for_passed(struct hf_health_brain *b, struct hf_health_device *d)
+{
+	const struct hf_health_fault *f = find_passed(d);
+
+	if (f)
+		hf_health_move(b, d,
+			       d->state == HF_HEALTH_PROBATION && d->owned ? HF_HEALTH_RELAPSED
+									   : HF_HEALTH_STOPPED,
+			       describe_fault(b, f));
+}
+
+static bool settle_once(struct hf_health_brain *b, struct hf_health_device *d)
+{
+	struct standing s = sum_faults(b, d);
 
 	switch (d->state) {
 	case HF_HEALTH_UNKNOWN: return settle_unknown(b, d, &s);
@@ -281,8 +300,9 @@ void hf_health_settle(struct hf_health_brain *b)
 		struct hf_health_device *d = &b->memory->devices[i];
 		int rounds = 0;
 
-		/* Unknown, Suspect, Degraded is the longest way; nothing goes in a circle. */
-		while (settle(b, d))
+		stop_for_passed(b, d);
+		/* The longest way is Unknown, Suspect, Degraded; no way is a circle. */
+		while (settle_once(b, d))
 			hf_assert(++rounds < HF_HEALTH_STATES);
 	}
 }

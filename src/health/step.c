@@ -28,7 +28,7 @@ const struct hf_health_config hf_health_config_default = {
 	.event_every = 10 * HF_MINUTE,
 };
 
-/* The most evidence that one sample makes. */
+/* One sample makes so much evidence at most. */
 #define EVIDENCE_PER_SAMPLE 6
 /* States passed in one step: by boot, by order, by evidence. */
 #define MOVES_PER_DEVICE 16
@@ -74,7 +74,7 @@ void hf_health_event(struct hf_health_brain *b, const struct hf_health_device *d
 
 /* ---- devices ---------------------------------------------------------------------------------- */
 
-static size_t ports_of(const struct hf_health_memory *m)
+static size_t count_ports(const struct hf_health_memory *m)
 {
 	size_t n = 0;
 
@@ -91,7 +91,7 @@ struct hf_health_device *hf_health_insert(struct hf_health_brain *b, const char 
 	size_t at = 0;
 
 	if (m->devices_len == b->devices_cap ||
-	    (kind == HF_HEALTH_PORT && ports_of(m) >= HF_HEALTH_PORTS_MAX))
+	    (kind == HF_HEALTH_PORT && count_ports(m) >= HF_HEALTH_PORTS_MAX))
 		return NULL;
 	while (at < m->devices_len && strcmp(m->devices[at].id, id) < 0)
 		at++;
@@ -137,8 +137,8 @@ void hf_health_seen(struct hf_health_brain *b, struct hf_health_device *device)
 	device->seen = true;
 }
 
-/* Which detectors can see a device of a kind at all. */
-static bool sees(enum hf_health_detector detector, enum hf_health_kind kind)
+/* The detector can see devices of that kind. */
+static bool can_see(enum hf_health_detector detector, enum hf_health_kind kind)
 {
 	switch (kind) {
 	case HF_HEALTH_NODE: return true;
@@ -151,7 +151,7 @@ static bool sees(enum hf_health_detector detector, enum hf_health_kind kind)
 	}
 }
 
-/* Who is named is there, in this boot. */
+/* Devices that a probe names are present in this boot. */
 static void take_presence(struct hf_health_brain *b)
 {
 	uint32_t gpus = 0;
@@ -179,7 +179,8 @@ void hf_health_hear(struct hf_health_brain *b, struct hf_health_device *d, hf_ti
 	d->heard_at = at;
 }
 
-/* A log that can be read says nothing of a device that is only remembered; of switches nobody else speaks. */
+/* Notes which devices a working detector can see.  A device that is only remembered is not seen by a log that can be read; a
+ * switch is, as the log is its only source. */
 static void take_heard(struct hf_health_brain *b)
 {
 	for (size_t i = 0; i < b->input->heard_len; i++) {
@@ -189,7 +190,7 @@ static void take_heard(struct hf_health_brain *b)
 		for (size_t k = 0; k < b->memory->devices_len; k++) {
 			struct hf_health_device *d = &b->memory->devices[k];
 
-			if (sees(h->detector, d->kind) && at > d->heard_at &&
+			if (can_see(h->detector, d->kind) && at > d->heard_at &&
 			    !hf_health_port_is_hidden(d) &&
 			    (d->seen || d->kind == HF_HEALTH_NODE || d->kind == HF_HEALTH_SWITCH))
 				hf_health_hear(b, d, at);
@@ -199,7 +200,7 @@ static void take_heard(struct hf_health_brain *b)
 
 /* ---- order of what came ---------------------------------------------------------------------------- */
 
-static int by_number(int64_t a, int64_t b)
+static int compare_numbers(int64_t a, int64_t b)
 {
 	return a < b ? -1 : a > b;
 }
@@ -226,7 +227,7 @@ static int by_evidence(const void *left, const void *right)
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(keys); i++) {
 		if (keys[i][0] != keys[i][1])
-			return by_number(keys[i][0], keys[i][1]);
+			return compare_numbers(keys[i][0], keys[i][1]);
 	}
 	d = strcmp(a->device, b->device);
 	if (d == 0)
@@ -237,13 +238,13 @@ static int by_evidence(const void *left, const void *right)
 static int by_sample(const void *left, const void *right)
 {
 	const struct hf_health_sample *a = left, *b = right;
-	int d = by_number(a->at, b->at);
+	int d = compare_numbers(a->at, b->at);
 
 	if (d == 0)
-		d = by_number(a->detector, b->detector);
+		d = compare_numbers(a->detector, b->detector);
 	if (d == 0)
 		d = strcmp(a->device, b->device);
-	/* Two that contradict each other: any order will do, if it is always the same. */
+	/* Contradicting samples: any order that is always the same. */
 	return d != 0 ? d : memcmp(left, right, sizeof(struct hf_health_sample));
 }
 
@@ -255,17 +256,17 @@ static int by_presence(const void *left, const void *right)
 static int by_order(const void *left, const void *right)
 {
 	const struct hf_health_order *a = left, *b = right;
-	int d = by_number(a->at, b->at);
+	int d = compare_numbers(a->at, b->at);
 
 	if (d == 0)
-		d = by_number(a->kind, b->kind);
+		d = compare_numbers(a->kind, b->kind);
 	if (d == 0)
-		d = by_number(a->action, b->action);
+		d = compare_numbers(a->action, b->action);
 	return d != 0 ? d : strcmp(a->device, b->device);
 }
 
-static void *sorted(struct hf_arena *arena, const void *items, size_t len, size_t size,
-		    int (*order)(const void *, const void *))
+static void *sort_copy(struct hf_arena *arena, const void *items, size_t len, size_t size,
+		       int (*order)(const void *, const void *))
 {
 	void *copy = hf_arena_array(arena, len + 1, size);
 
@@ -276,7 +277,7 @@ static void *sorted(struct hf_arena *arena, const void *items, size_t len, size_
 	return copy;
 }
 
-/* Evidence that came goes behind what samples made, and all of it by time. */
+/* Adds the evidence of the input to that of the samples, and sorts all of it by time. */
 static void take_evidence(struct hf_health_brain *b)
 {
 	if (b->input->evidence_len > 0)
@@ -301,13 +302,13 @@ static void take_evidence(struct hf_health_brain *b)
 static int by_heard(const void *left, const void *right)
 {
 	const struct hf_health_heard *a = left, *c = right;
-	int order = by_number(a->at, c->at);
+	int order = compare_numbers(a->at, c->at);
 
-	return order != 0 ? order : by_number(a->detector, c->detector);
+	return order != 0 ? order : compare_numbers(a->detector, c->detector);
 }
 
-static struct hf_health_input *arranged(const struct hf_health_input *given, hf_time now,
-					struct hf_arena *arena)
+static struct hf_health_input *arrange_input(const struct hf_health_input *given, hf_time now,
+					     struct hf_arena *arena)
 {
 	struct hf_health_input *input = HF_ARENA_NEW(arena, struct hf_health_input);
 	struct hf_health_presence *devices;
@@ -316,49 +317,50 @@ static struct hf_health_input *arranged(const struct hf_health_input *given, hf_
 
 	*input = *given;
 	input->boot_id[sizeof(input->boot_id) - 1] = '\0';
-	devices = sorted(arena, given->devices, given->devices_len, sizeof(*devices), by_presence);
+	devices =
+		sort_copy(arena, given->devices, given->devices_len, sizeof(*devices), by_presence);
 	for (size_t i = 0; i < given->devices_len; i++) {
 		devices[i].id[sizeof(devices[i].id) - 1] = '\0';
 		devices[i].uuid[sizeof(devices[i].uuid) - 1] = '\0';
 		devices[i].alias[sizeof(devices[i].alias) - 1] = '\0';
 		devices[i].above[sizeof(devices[i].above) - 1] = '\0';
 	}
-	samples = sorted(arena, given->samples, given->samples_len, sizeof(*samples), by_sample);
+	samples = sort_copy(arena, given->samples, given->samples_len, sizeof(*samples), by_sample);
 	for (size_t i = 0; i < given->samples_len; i++) {
 		samples[i].device[sizeof(samples[i].device) - 1] = '\0';
 		/* Now, where nothing sensible is said. */
 		if (samples[i].at < 0 || samples[i].at > now)
 			samples[i].at = now;
 	}
-	orders = sorted(arena, given->orders, given->orders_len, sizeof(*orders), by_order);
+	orders = sort_copy(arena, given->orders, given->orders_len, sizeof(*orders), by_order);
 	for (size_t i = 0; i < given->orders_len; i++)
 		orders[i].device[sizeof(orders[i].device) - 1] = '\0';
 	input->heard =
-		sorted(arena, given->heard, given->heard_len, sizeof(*given->heard), by_heard);
+		sort_copy(arena, given->heard, given->heard_len, sizeof(*given->heard), by_heard);
 	input->devices = devices;
 	input->samples = samples;
 	input->orders = orders;
 	return input;
 }
 
-static void init(struct hf_health_brain *b, const struct hf_health_memory *memory,
-		 const struct hf_health_input *input, struct hf_arena *arena)
+static void init_brain(struct hf_health_brain *b, const struct hf_health_memory *memory,
+		       const struct hf_health_input *input, struct hf_arena *arena)
 {
 	size_t more;
 
 	b->arena = arena;
-	/* The node, what is known to be there, and what evidence may bring; a device is ten KiB. */
+	/* Room for the node, the named devices, and those of samples and evidence; a device is ten KiB. */
 	more = 1 + input->devices_len + input->samples_len + input->evidence_len;
 	if (more > HF_HEALTH_DEVICES_MAX - memory->devices_len)
 		more = HF_HEALTH_DEVICES_MAX - memory->devices_len;
 	b->devices_cap = memory->devices_len + more;
 	b->memory = hf_health_memory_copy(memory, more, arena);
-	/* Time does not go back within a boot; the clock of another may begin behind. */
+	/* Time does not go back within a boot; the clock of another boot may begin behind. */
 	if (memory->now > input->now && !hf_streq(memory->boot_id, input->boot_id))
 		hf_health_memory_shift(b->memory, input->now - memory->now);
 	b->now = input->now > b->memory->now ? input->now : b->memory->now;
 	b->memory->now = b->now;
-	b->input = arranged(input, b->now, arena);
+	b->input = arrange_input(input, b->now, arena);
 	b->wake_at = HF_TIME_NEVER;
 	b->evidence_cap = input->samples_len * EVIDENCE_PER_SAMPLE + input->evidence_len;
 	b->evidence = HF_ARENA_ARRAY(arena, struct hf_health_evidence, b->evidence_cap + 1);
@@ -368,7 +370,7 @@ static void init(struct hf_health_brain *b, const struct hf_health_memory *memor
 	b->events = HF_ARENA_ARRAY(arena, struct hf_health_told, b->events_cap);
 }
 
-static void finish(struct hf_health_brain *b, struct hf_health_plan *plan)
+static void fill_plan(struct hf_health_brain *b, struct hf_health_plan *plan)
 {
 	plan->memory = *b->memory;
 	plan->changed = b->changed;
@@ -396,7 +398,7 @@ int hf_health_step(const struct hf_health_memory *memory, const struct hf_health
 	b = HF_ARENA_NEW(arena, struct hf_health_brain);
 	b->config = config;
 	b->plan = ret_plan;
-	init(b, memory, input, arena);
+	init_brain(b, memory, input, arena);
 	memset(ret_plan, 0, sizeof(*ret_plan));
 	b->memory->rules_hash = hf_health_rules_hash(config->rules);
 	hf_health_boards(b);
@@ -411,6 +413,6 @@ int hf_health_step(const struct hf_health_memory *memory, const struct hf_health
 	hf_health_faults_age(b);
 	hf_health_settle(b);
 	hf_health_publish(b);
-	finish(b, ret_plan);
+	fill_plan(b, ret_plan);
 	return 0;
 }

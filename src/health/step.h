@@ -11,9 +11,9 @@
 HF_BEGIN_DECLS
 
 /*
- * The device brain of one node: what is remembered, what was seen since, and the time, give what
- * is to be remembered, what is to be told, and when to look again.  Pure: the same input, in
- * whatever order its lists come, gives the same bytes.
+ * The device brain of one node.  One step takes the memory, the input since the last step and the time.  It
+ * gives the new memory, moves, conditions, events and the time of the next step.  Pure: the same input gives
+ * the same bytes, in any order of its lists.
  */
 
 struct hf_health_config {
@@ -26,29 +26,29 @@ struct hf_health_config {
 	int32_t flap_fail;  /* and so many: Failed */
 	hf_time flap_window, hold_base, hold_max;
 	hf_time age;         /* of faults that end by themselves */
-	hf_time stale_after; /* nobody heard: Unknown */
-	hf_time same_event;  /* one fact by two ways, and consequences of another */
-	hf_time event_max;   /* lines that never pause are one event for so long */
-	hf_time same_bus;    /* the same for a lost bus, which is told of three times */
+	hf_time stale_after; /* Unknown when no detector could see it for so long */
+	hf_time same_event;  /* one fact from two sources, and consequences of another */
+	hf_time event_max;   /* the longest span of one event */
+	hf_time same_bus;    /* the same for a lost bus, which several lines report */
 	hf_time peers_window;
 	hf_time heartbeat;   /* conditions are written again after so long, ± 20 % by node */
 	hf_time event_every; /* of one fault */
 };
 extern const struct hf_health_config hf_health_config_default;
-/* NULL, or what cannot be meant: a static text. */
+/* NULL, or what is wrong with it, a static text. */
 const char *hf_health_config_problem(const struct hf_health_config *config);
 
-/* A device that is known to be there. */
+/* A device that a probe names. */
 struct hf_health_presence {
 	enum hf_health_kind kind;
 	char id[HF_HEALTH_DEVICE_MAX];
 	char uuid[HF_HEALTH_UUID_MAX];
 	char alias[HF_HEALTH_DEVICE_MAX];
-	char above[HF_HEALTH_ABOVE_MAX]; /* "": not known by who names it */
+	char above[HF_HEALTH_ABOVE_MAX]; /* "": not known to the probe */
 };
 
-/* A detector looked, and could: what it can see is not Unknown.  One that cannot (no library, no
- * permission, no answer) is simply not in the list. */
+/* A detector that works: devices that it can see are not Unknown.  A detector without its library, permission or answer is
+ * not in the list. */
 struct hf_health_heard {
 	enum hf_health_detector detector;
 	hf_time at;
@@ -56,8 +56,7 @@ struct hf_health_heard {
 
 /* Measurements, one kind a detector.  `supported` false: nothing is known, nothing changes.  Begin
  * with memset: samples that contradict each other are put in order by their bytes. */
-/* count.allocatable: the kubelet hands out parts of them, or whole ones under other names, whose number is none of
- * devices. */
+/* count.allocatable: the kubelet offers parts of devices, or devices under other names, so the numbers cannot be compared. */
 #define HF_HEALTH_DIVIDED (-2)
 
 struct hf_health_sample {
@@ -74,7 +73,7 @@ struct hf_health_sample {
 		struct {
 			bool lost;           /* NVML 15, or no such directory in sysfs */
 			bool reset_required; /* NVML 16 */
-			bool mute; /* each call fails for it, and not for others; of NVML alone */
+			bool mute; /* NVML: each call fails for this device, and not for others */
 		} bus;
 		struct {
 			uint64_t uncorrectable; /* a counter */
@@ -111,16 +110,18 @@ struct hf_health_sample {
 		} nvlink;
 		struct {
 			bool missing, up;
-			bool hidden; /* its function and driver are there, and it is in no place that can be seen */
+			bool hidden; /* in another network namespace: only its function and driver are seen */
 			uint64_t link_downed, fatal_errors; /* overrun + integrity + retries */
 			uint64_t symbol_errors, recoveries, slow_restarts;
 		} ib;
 		struct {
 			bool mismatch, not_loaded, timed_out;
-			bool aside; /* who says so has nothing to do with this node: no other word of it */
+			bool aside; /* the source does not serve this node: its other fields are void */
 			/* GPUs that belong to an NVLink fabric, how many of them cannot be used yet, and of the
 			 * first of those NVML's state and status; 0 asked: nothing is known. */
 			uint32_t fabric_asked, fabric_waiting, fabric_state, fabric_status;
+			uint32_t
+				fabric_none; /* all GPUs report that they belong to no fabric: how many */
 		} driver;
 		struct {
 			bool unreachable, resource_gone;
@@ -137,15 +138,15 @@ struct hf_health_sample {
 	};
 };
 
-/* What whoever decides about the fleet has done or wants.  `device` "" is the node. */
+/* Orders of the fleet's side.  `device` "" is the node. */
 enum hf_health_order_kind {
 	HF_HEALTH_ORDER_QUARANTINE,
 	HF_HEALTH_ORDER_REMEDIATE,
-	HF_HEALTH_ORDER_VERIFIED, /* the action was done and what it promised was found true */
+	HF_HEALTH_ORDER_VERIFIED, /* the action was done, and its effect was verified */
 	HF_HEALTH_ORDER_RUNG_FAILED,
 	HF_HEALTH_ORDER_GIVE_UP,
 	HF_HEALTH_ORDER_RELEASE,
-	HF_HEALTH_ORDER_CLEAR, /* a person says that it is well */
+	HF_HEALTH_ORDER_CLEAR, /* a person has acknowledged the repair */
 	HF_HEALTH_ORDERS
 };
 struct hf_health_order {
@@ -185,7 +186,7 @@ struct hf_health_told {
 	bool warning;
 	const char *reason; /* DeviceFault, DeviceRecovered, DeviceFlapping */
 	const char *message;
-	/* Of a fault that stops nothing: the instance (MIG) that its line names; -1: it is the whole device's. */
+	/* The MIG instance of a fault that does not stop the device; -1: the whole device. */
 	int32_t gpu_instance;
 };
 

@@ -14,7 +14,7 @@
  * distribution; in ten-thousandths. */
 #define DEVIATIONS (4 * UINT64_C(14826))
 #define CONFIRM_WINDOWS 2
-/* Fewer have no middle that one of them does not move. */
+/* The median of fewer ranks depends on each of them. */
 #define PEERS_MIN 3
 #define LOST_AFTER (30 * HF_SECOND)
 #define HANG_FLOOR (2 * HF_MINUTE)
@@ -32,7 +32,7 @@ static int by_value(const void *left, const void *right)
 }
 
 /* Sorts; the lower of the two in the middle. */
-static uint64_t median(uint64_t *values, size_t len)
+static uint64_t find_median(uint64_t *values, size_t len)
 {
 	hf_assert(len > 0);
 	qsort(values, len, sizeof(*values), by_value);
@@ -48,7 +48,7 @@ static void close_window(struct hf_health_rank_memory *rank)
 	memcpy(own, rank->own_us, sizeof(own));
 	rank->window++;
 	rank->previous_own_us = rank->median_own_us;
-	rank->median_own_us = median(own, HF_HEALTH_WINDOW_STEPS);
+	rank->median_own_us = find_median(own, HF_HEALTH_WINDOW_STEPS);
 	rank->mean_us = rank->total_us / HF_HEALTH_WINDOW_STEPS;
 	/* Without enough steps before it there is nothing to compare with. */
 	rank->base_mean_us =
@@ -64,7 +64,7 @@ static void close_window(struct hf_health_rank_memory *rank)
 	rank->total_us = 0;
 }
 
-/* It knows a later attempt, or a later step of this one. */
+/* The report is older than a later attempt, or a later step of this attempt. */
 static bool is_behind(const struct hf_health_rank_memory *rank,
 		      const struct hf_health_report *report)
 {
@@ -156,10 +156,10 @@ static struct peers of_group(const struct hf_health_rank_view *const *ranks, siz
 	}
 	if (p.len < PEERS_MIN)
 		return p;
-	p.median = median(scratch, p.len);
+	p.median = find_median(scratch, p.len);
 	for (size_t i = 0; i < p.len; i++)
 		scratch[i] = scratch[i] > p.median ? scratch[i] - p.median : p.median - scratch[i];
-	p.deviation = median(scratch, p.len);
+	p.deviation = find_median(scratch, p.len);
 	return p;
 }
 
@@ -234,7 +234,7 @@ static bool is_slower(const struct hf_health_rank_view *ranks, size_t len, struc
 		now[n] = ranks[i].memory->mean_us;
 		before[n++] = ranks[i].memory->base_mean_us;
 	}
-	return n > 0 && median(now, n) * 100 >= median(before, n) * 110;
+	return n > 0 && find_median(now, n) * 100 >= find_median(before, n) * 110;
 }
 
 static void judge_hang(const struct hf_health_rank_view *ranks, size_t len, hf_time now,

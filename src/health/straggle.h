@@ -54,7 +54,7 @@ struct hf_health_rank_memory {
 	/* The last full window. */
 	uint64_t window;
 	uint64_t median_own_us, mean_us, base_mean_us;
-	uint64_t previous_own_us; /* the median of the window before it; 0: there was none */
+	uint64_t previous_own_us; /* the median of the previous window; 0: none */
 	/* Reports in a row that are older than what is known, and the last of them. */
 	uint32_t behind;
 	uint64_t behind_attempt, behind_step;
@@ -65,7 +65,7 @@ struct hf_health_rank_memory {
 bool hf_health_rank_report(struct hf_health_rank_memory *rank,
 			   const struct hf_health_report *report);
 
-/* One rank of a job as it is judged. */
+/* One rank of a job, to be judged. */
 struct hf_health_rank_view {
 	const char *name;
 	const char *group; /* role and parallel position: only these are compared */

@@ -258,7 +258,7 @@ static void so_does_one_whose_attempts_are_counted_anew(void **state)
 	assert_int_equal(m->step, 64);
 }
 
-/* As ranks without a number are that hang, each saying its last step again. */
+/* Ranks without a number that hang repeat their last steps. */
 static void nobody_goes_back_who_only_says_it_again(void **state)
 {
 	struct hf_health_rank_memory *m = &memory[0];

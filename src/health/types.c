@@ -46,7 +46,7 @@ static bool value_of(const char *const *names, size_t len, const char *name, uns
 	return false;
 }
 
-/* One line a word: which array, under which name. */
+/* One line for each kind of name: its array. */
 #define NAME(what)                                                                                 \
 	const char *hf_health_##what##_name(enum hf_health_##what value)                           \
 	{                                                                                          \

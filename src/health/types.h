@@ -31,14 +31,14 @@ HF_BEGIN_DECLS
 #define HF_HEALTH_LINE_MAX 257
 /* 16 GPUs, 18 NVSwitches and 16 ports are the most that one node is sold with. */
 #define HF_HEALTH_DEVICES_MAX 64
-/* So many of them may be ports: there is always room for what they connect. */
+/* Ports take so many places at most, so that GPUs and switches have room. */
 #define HF_HEALTH_PORTS_MAX 24
 /* Faults remembered of one device, open and closed: 24 h of repeats must fit. */
 #define HF_HEALTH_FAULTS_MAX 16
-/* Evidence and samples of one step; who has more makes two steps. */
+/* Evidence and samples of one step; the caller splits a longer list into several steps. */
 #define HF_HEALTH_INPUT_MAX 4096
-/* Addresses of the PCIe ports above a device, with blanks between them: nine at least.  With the NUL. */
-#define HF_HEALTH_ABOVE_MAX 128
+/* Addresses of the PCIe ports above a device, with blanks between them: 18 at least.  With the NUL. */
+#define HF_HEALTH_ABOVE_MAX 256
 /* /proc/sys/kernel/random/boot_id, with the NUL. */
 #define HF_HEALTH_BOOT_MAX 40
 
@@ -86,9 +86,9 @@ enum hf_health_scope {
 /* How a fault ends.  A boot ends all of them but NEVER. */
 enum hf_health_clear {
 	HF_HEALTH_BY_AGE,    /* by itself, rules.h says when */
-	HF_HEALTH_BY_SIGNAL, /* the driver says the device has recovered, or a reset was verified */
+	HF_HEALTH_BY_SIGNAL, /* the driver reports a recovery, or a reset was verified */
 	HF_HEALTH_BY_BOOT,   /* only so */
-	HF_HEALTH_BY_LEVEL,  /* what measured it says that it is gone */
+	HF_HEALTH_BY_LEVEL,  /* its detector measures that it has ended */
 	HF_HEALTH_BY_PERSON,
 	HF_HEALTH_CLEARS
 };
@@ -101,7 +101,7 @@ enum hf_health_severity {
 	HF_HEALTH_SEVERITIES
 };
 
-/* Who says so.  The names are those of metrics and of the table in README.md. */
+/* The origin of evidence.  The names are those of metrics and of the table in docs/devices.md. */
 enum hf_health_detector {
 	HF_HEALTH_XID,
 	HF_HEALTH_BUSLOST,
@@ -125,7 +125,7 @@ enum hf_health_detector {
 	HF_HEALTH_DETECTORS
 };
 
-/* By which way it was learned: one fact by two ways is one fact. */
+/* The way by which evidence came; the same fact from two sources is one fact. */
 enum hf_health_source {
 	HF_HEALTH_BY_KMSG,
 	HF_HEALTH_BY_NVML,
@@ -157,7 +157,7 @@ enum hf_health_kind {
 	HF_HEALTH_KINDS
 };
 
-/* Lower case with dashes, as they stand in objects; "?" for a number that is none. */
+/* In lower case with dashes, as in objects; "?" for an unknown number. */
 const char *hf_health_class_name(enum hf_health_class cls);
 const char *hf_health_action_name(enum hf_health_action action);
 const char *hf_health_scope_name(enum hf_health_scope scope);

@@ -361,7 +361,7 @@ contact 0 another-boot
 rc=0
 wait "$pid" || rc=$?
 expect "a program whose node loses contact is ended, whatever it traps" '226' echo "$rc"
-expect "... and that is said" 'exit code 137, given as 226 .no-contact.: [^ ]*/contact is of another boot' cat "$log"
+expect "... and that is said" 'exit code 137, given as 226 .no-contact.: [^ ]*/contact was written in another boot' cat "$log"
 refuse "... with what it started" . kill -0 "$(cat "$folder/other")"
 refuse "... in sessions of their own too" . kill -0 "$(cat "$folder/session")"
 rm -f "$folder/up" "$folder/other" "$folder/session"

@@ -128,6 +128,7 @@ static void draw_sample(struct life *l, struct hf_health_sample *s)
 		s->driver.fabric_waiting = (uint32_t)fill[4];
 		s->driver.fabric_state = (uint32_t)fill[5];
 		s->driver.fabric_status = (uint32_t)fill[6];
+		s->driver.fabric_none = (uint32_t)fill[7];
 		break;
 	case HF_HEALTH_ECC:
 		s->ecc.uncorrectable = fill[0];

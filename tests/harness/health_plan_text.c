@@ -7,7 +7,7 @@ static const char *name_of(const char *id)
 	return id[0] ? id : "node";
 }
 
-static void span(struct hf_strbuf *sb, const char *what, hf_time at, hf_time zero)
+static void add_span(struct hf_strbuf *sb, const char *what, hf_time at, hf_time zero)
 {
 	hf_time ms = (at - zero) / HF_MS;
 
@@ -17,7 +17,7 @@ static void span(struct hf_strbuf *sb, const char *what, hf_time at, hf_time zer
 		hf_strbuf_addf(sb, "%s%lldms", what, (long long)ms);
 }
 
-static void fault(struct hf_strbuf *sb, const struct hf_health_fault *f)
+static void add_fault(struct hf_strbuf *sb, const struct hf_health_fault *f)
 {
 	hf_strbuf_addf(sb, "  - %s %d", hf_health_detector_name(f->detector), f->code);
 	if (f->subcode >= 0)
@@ -33,22 +33,22 @@ static void fault(struct hf_strbuf *sb, const struct hf_health_fault *f)
 		       f->covered ? ", covered by the node" : "");
 }
 
-static void devices(const struct hf_health_plan *plan, hf_time zero, struct hf_strbuf *sb)
+static void add_devices(const struct hf_health_plan *plan, hf_time zero, struct hf_strbuf *sb)
 {
 	for (size_t i = 0; i < plan->memory.devices_len; i++) {
 		const struct hf_health_device *d = &plan->memory.devices[i];
 
 		hf_strbuf_addf(sb, "- %s: %s", name_of(d->id), hf_health_state_name(d->state));
 		if (d->hold_until > plan->memory.now)
-			span(sb, " held until ", d->hold_until, zero);
+			add_span(sb, " held until ", d->hold_until, zero);
 		hf_strbuf_addch(sb, '\n');
 		for (size_t k = 0; k < d->faults_len; k++)
 			if (d->faults[k].open)
-				fault(sb, &d->faults[k]);
+				add_fault(sb, &d->faults[k]);
 	}
 }
 
-static void conditions(const struct hf_health_plan *plan, struct hf_strbuf *sb)
+static void add_conditions(const struct hf_health_plan *plan, struct hf_strbuf *sb)
 {
 	if (!plan->write_conditions)
 		return;
@@ -71,19 +71,19 @@ void hf_health_plan_render(const struct hf_health_plan *plan, hf_time zero, stru
 			       hf_health_state_name(m->from), hf_health_state_name(m->to),
 			       hf_health_event_name(m->event), m->why[0] ? ": " : "", m->why);
 	}
-	devices(plan, zero, sb);
+	add_devices(plan, zero, sb);
 	for (size_t i = 0; i < plan->events_len; i++) {
 		const struct hf_health_told *e = &plan->events[i];
 
 		hf_strbuf_addf(sb, "- event %s %s: %s\n", e->reason, name_of(e->device),
 			       e->message);
 	}
-	conditions(plan, sb);
+	add_conditions(plan, sb);
 	hf_strbuf_addf(sb, "node: %s, %s%s%s\n", plan->label, hf_health_class_name(plan->cls),
 		       plan->write_devices ? ", write devices" : "",
 		       plan->changed ? ", journal" : "");
 	if (plan->wake_at != HF_TIME_NEVER) {
-		span(sb, "wake: ", plan->wake_at, zero);
+		add_span(sb, "wake: ", plan->wake_at, zero);
 		hf_strbuf_addch(sb, '\n');
 	}
 }

@@ -222,6 +222,7 @@ static void read_more(struct hf_health_sample *x, const struct hf_json *j)
 		x->driver.timed_out = flag(j, "timedOut");
 		x->driver.aside = flag(j, "aside");
 		x->driver.fabric_asked = (uint32_t)number(j, "fabric", 0);
+		x->driver.fabric_none = (uint32_t)number(j, "none", 0);
 		x->driver.fabric_waiting = (uint32_t)number(j, "waiting", 0);
 		x->driver.fabric_state = (uint32_t)number(j, "state", 3);
 		x->driver.fabric_status = (uint32_t)number(j, "status", 0);

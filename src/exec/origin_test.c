@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 #include "harness/test.h"
-#include "exec/whose.h"
+#include "exec/origin.h"
 
 #include <string.h>
 
 #define ECC "CUDA error: uncorrectable ECC error encountered"
 
-static void assert_all(enum hf_exec_whose whose, const char *const *lines, size_t len)
+static void assert_all(enum hf_exec_origin origin, const char *const *lines, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
-		if (hf_exec_whose(lines[i], strlen(lines[i])) != whose)
-			fail_msg("%d, not %d: %s", hf_exec_whose(lines[i], strlen(lines[i])), whose,
-				 lines[i]);
+		if (hf_exec_find_origin(lines[i], strlen(lines[i])) != origin)
+			fail_msg("%d, not %d: %s", hf_exec_find_origin(lines[i], strlen(lines[i])),
+				 origin, lines[i]);
 }
 
 static void what_a_launcher_passes_on_bears_its_mark(void **state)
@@ -41,7 +41,7 @@ static void what_a_launcher_passes_on_bears_its_mark(void **state)
 		"[pod/train-worker-1/pytorch] RuntimeError: " ECC,
 	};
 
-	assert_all(HF_EXEC_WHOSE_RELAYED, lines, HF_ARRAY_LEN(lines));
+	assert_all(HF_EXEC_ORIGIN_RELAYED, lines, HF_ARRAY_LEN(lines));
 }
 
 static void what_tells_of_others_begins_their_words(void **state)
@@ -67,7 +67,7 @@ static void what_tells_of_others_begins_their_words(void **state)
 		 "executor 1): org.apache.spark.api.python.PythonException: Traceback"),
 	};
 
-	assert_all(HF_EXEC_WHOSE_OTHERS, lines, HF_ARRAY_LEN(lines));
+	assert_all(HF_EXEC_ORIGIN_OTHERS, lines, HF_ARRAY_LEN(lines));
 }
 
 static void what_a_runtime_prints_where_it_fails_is_its_own(void **state)
@@ -80,7 +80,7 @@ static void what_a_runtime_prints_where_it_fails_is_its_own(void **state)
 		 "0(default_pg) Rank 5] Process group watchdog thread terminated with exception: " ECC),
 	};
 
-	assert_all(HF_EXEC_WHOSE_OWN, lines, HF_ARRAY_LEN(lines));
+	assert_all(HF_EXEC_ORIGIN_OWN, lines, HF_ARRAY_LEN(lines));
 }
 
 static void a_plain_line_says_nothing_of_whose_it_is(void **state)
@@ -113,7 +113,7 @@ static void a_plain_line_says_nothing_of_whose_it_is(void **state)
 		"    str += f\"Traceback (most recent call last): (RANK {rank})\\n\"",
 	};
 
-	assert_all(HF_EXEC_WHOSE_UNSAID, lines, HF_ARRAY_LEN(lines));
+	assert_all(HF_EXEC_ORIGIN_SAME, lines, HF_ARRAY_LEN(lines));
 }
 
 int main(void)

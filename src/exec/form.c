@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "exec/form.h"
+
+#include <string.h>
+
+#define F(kind, form, source) {HF_EXEC_FORM_##kind, form},
+static const struct {
+	enum hf_exec_form_kind kind;
+	const char *form;
+} forms[] = {
+#include "exec/forms.def"
+};
+
+const char *hf_exec_form_next(enum hf_exec_form_kind kind, size_t *at)
+{
+	while (*at < HF_ARRAY_LEN(forms)) {
+		size_t i = (*at)++;
+
+		if (forms[i].kind == kind)
+			return forms[i].form;
+	}
+	return NULL;
+}
+
+bool hf_exec_form_begins(const char *line, size_t len, const char *form)
+{
+	size_t at = 0;
+
+	for (; *form != '\0'; form++) {
+		if (at == len || (*form == '#' ? !hf_exec_is_digit(line[at]) : line[at] != *form))
+			return false;
+		for (at++; *form == '#' && at < len && hf_exec_is_digit(line[at]); at++)
+			continue;
+	}
+	return true;
+}
+
+bool hf_exec_form_is_in(const char *line, size_t len, const char *form)
+{
+	const char *end = line + len;
+	char first = form[0];
+
+	for (; line < end; line++) {
+		if (first != '#')
+			line = memchr(line, first, (size_t)(end - line));
+		if (line == NULL)
+			return false;
+		if (hf_exec_form_begins(line, (size_t)(end - line), form))
+			return true;
+	}
+	return false;
+}
+
+bool hf_exec_form_any_in(const char *line, size_t len, enum hf_exec_form_kind kind)
+{
+	const char *form;
+
+	for (size_t at = 0; (form = hf_exec_form_next(kind, &at)) != NULL;)
+		if (hf_exec_form_is_in(line, len, form))
+			return true;
+	return false;
+}
+
+static bool is_same_word(const char *word, size_t len, const char *form)
+{
+	if (strlen(form) != len)
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if (hf_exec_small(word[i]) != form[i])
+			return false;
+	return true;
+}
+
+bool hf_exec_form_is_word(const char *word, size_t len, enum hf_exec_form_kind kind)
+{
+	const char *form;
+
+	for (size_t at = 0; (form = hf_exec_form_next(kind, &at)) != NULL;)
+		if (is_same_word(word, len, form))
+			return true;
+	return false;
+}

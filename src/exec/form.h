@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_EXEC_FORM_H
+#define HF_EXEC_FORM_H
+
+#include "base/compiler.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+HF_BEGIN_DECLS
+
+/* The rows of forms.def, by kind, and how a line is compared with one. */
+enum hf_exec_form_kind {
+	HF_EXEC_FORM_RUNTIME,
+	HF_EXEC_FORM_NVML,
+	HF_EXEC_FORM_KERNEL,
+	HF_EXEC_FORM_CONTAINER,
+	HF_EXEC_FORM_MILD,
+	HF_EXEC_FORM_GRAVE,
+	HF_EXEC_FORM_RECOVERED,
+	HF_EXEC_FORM_REPORTED,
+	HF_EXEC_FORM_LOG,
+	HF_EXEC_FORM_SOURCE,
+	HF_EXEC_FORM_OTHERS,
+	HF_EXEC_FORM_OWN,
+	HF_EXEC_FORM_RELAYED,
+	HF_EXEC_FORM_LOCAL,
+	HF_EXEC_FORM_NO_HOST,
+	HF_EXEC_FORM_KINDS,
+};
+
+/* The next form of the kind; *at begins with 0 and is the caller's place.  NULL: there is none. */
+const char *hf_exec_form_next(enum hf_exec_form_kind kind, size_t *at);
+
+/* The line begins with the form, in which '#' is a number. */
+bool hf_exec_form_begins(const char *line, size_t len, const char *form);
+/* Likewise, somewhere in the line. */
+bool hf_exec_form_is_in(const char *line, size_t len, const char *form);
+/* One of the kind's forms is somewhere in the line. */
+bool hf_exec_form_any_in(const char *line, size_t len, enum hf_exec_form_kind kind);
+/* One of the kind's words, which are in small letters, is these bytes; capitals match too. */
+bool hf_exec_form_is_word(const char *word, size_t len, enum hf_exec_form_kind kind);
+
+static inline bool hf_exec_is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static inline bool hf_exec_is_small(char c)
+{
+	return c >= 'a' && c <= 'z';
+}
+
+static inline bool hf_exec_is_capital(char c)
+{
+	return c >= 'A' && c <= 'Z';
+}
+
+static inline char hf_exec_small(char c)
+{
+	return hf_exec_is_capital(c) ? (char)(c - 'A' + 'a') : c;
+}
+
+/* A letter or a digit. */
+static inline bool hf_exec_is_of_word(char c)
+{
+	return hf_exec_is_digit(c) || hf_exec_is_small(hf_exec_small(c));
+}
+
+HF_END_DECLS
+
+#endif

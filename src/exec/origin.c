@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "exec/origin.h"
+
+#include "exec/form.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+/* ---- marks of launchers ------------------------------------------------------------------------ */
+
+/* The word is no host's though it looks like one; the class of an exception may end with it. */
+static bool is_no_host(const char *word, size_t len)
+{
+	const char *dot = memrchr(word, '.', len);
+
+	if (dot != NULL) {
+		len -= (size_t)(dot + 1 - word);
+		word = dot + 1;
+	}
+	return hf_exec_form_is_word(word, len, HF_EXEC_FORM_NO_HOST);
+}
+
+/* A name of DNS or of a container, or an address.  What has capitals is an exception's class, unless it has what no class
+ * has: a dash, or a number, which few have; the modules before a class have underscores.  *ret_certain: it has a dash or a
+ * number. */
+static bool is_host(const char *word, size_t len, bool *ret_certain)
+{
+	bool capital = false, underscore = false, other = false;
+
+	for (size_t i = 0; i < len; i++) {
+		char c = word[i];
+
+		if (!hf_exec_is_of_word(c) && c != '.' && c != '-' && c != '_')
+			return false;
+		capital |= hf_exec_is_capital(c);
+		underscore |= c == '_';
+		other |= hf_exec_is_digit(c) || c == '-';
+	}
+	*ret_certain = other;
+	return len > 0 && (!capital || (other && !underscore)) && !is_no_host(word, len);
+}
+
+static bool is_of_address(const char *word, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (!hf_exec_is_digit(word[i]) && !(word[i] >= 'a' && word[i] <= 'f') &&
+		    word[i] != ':')
+			return false;
+	return memmem(word, len, "::", 2) != NULL;
+}
+
+/* "10.0.0.7: …", as pdsh writes it for DeepSpeed. */
+static bool is_behind_host(const char *line, size_t len)
+{
+	const char *end = memmem(line, len, ": ", 2);
+	bool certain;
+
+	return end != NULL && (is_host(line, (size_t)(end - line), &certain) ||
+			       is_of_address(line, (size_t)(end - line)));
+}
+
+/* A word of digits and marks alone is a number, a time or a date, unless it is an address. */
+static bool is_number(const char *word, size_t len)
+{
+	size_t dots = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		if (hf_exec_is_small(hf_exec_small(word[i])))
+			return false;
+		dots += word[i] == '.';
+	}
+	return dots != 3;
+}
+
+/* "[node7] …" and "[gpu_node5]: …". */
+static bool is_behind_bracket(const char *line, size_t len)
+{
+	const char *end = len > 0 && line[0] == '[' ? memchr(line, ']', len) : NULL;
+	const char *form;
+	bool certain;
+	size_t n;
+
+	if (end == NULL || end + 1 == line + len || (end[1] != ' ' && end[1] != ':'))
+		return false;
+	n = (size_t)(end - line) - 1;
+	for (size_t at = 0; (form = hf_exec_form_next(HF_EXEC_FORM_LOCAL, &at)) != NULL;)
+		if (hf_exec_form_begins(line + 1, n, form))
+			return false;
+	return is_host(line + 1, n, &certain) && certain && !is_number(line + 1, n);
+}
+
+/* "node7> …", and "worker-1  | …" of docker compose. */
+static bool is_behind_sign(const char *line, size_t len)
+{
+	size_t n = 0, at;
+	bool certain;
+
+	while (n < len && line[n] != ' ' && line[n] != '>' && line[n] != '|')
+		n++;
+	for (at = n; at < len && line[at] == ' ';)
+		at++;
+	if (at + 1 >= len || line[at + 1] != ' ' || !is_host(line, n, &certain))
+		return false;
+	return (line[at] == '>' && at == n && certain) || line[at] == '|';
+}
+
+/* "1:…": pdsh and mpirun with a label, without a blank. */
+static bool is_behind_number(const char *line, size_t len)
+{
+	size_t n = 0;
+
+	while (n < len && hf_exec_is_digit(line[n]))
+		n++;
+	return n > 0 && n + 1 < len && line[n] == ':' && !hf_exec_is_digit(line[n + 1]);
+}
+
+/* "(NAME pid=7, ip=10.0.0.2) …" of Ray, which prints no address for the own host. */
+static bool is_behind_address(const char *line, size_t len)
+{
+	const char *end = len > 0 && line[0] == '(' ? memchr(line, ')', len) : NULL;
+
+	return end != NULL && memmem(line, (size_t)(end - line), " ip=", 4) != NULL;
+}
+
+static bool is_relayed(const char *line, size_t len)
+{
+	const char *mark;
+
+	/* "[1,3]<stderr>:…" of Open MPI and Horovod, behind a time too. */
+	if (is_behind_host(line, len) || is_behind_bracket(line, len) ||
+	    is_behind_sign(line, len) || memmem(line, len, "]<std", 5) != NULL)
+		return true;
+	/* Numbers are made as wide as the longest. */
+	for (; len > 0 && line[0] == ' '; line++, len--)
+		continue;
+	for (size_t at = 0; (mark = hf_exec_form_next(HF_EXEC_FORM_RELAYED, &at)) != NULL;)
+		if (hf_exec_form_begins(line, len, mark))
+			return true;
+	return is_behind_number(line, len) || is_behind_address(line, len);
+}
+
+/* "[Rank 1, 5]:" alone in a line: exceptions of workers of Ray Train follow. */
+static bool is_heading(const char *line, size_t len)
+{
+	return hf_exec_form_begins(line, len, "[Rank #") && memcmp(line + len - 2, "]:", 2) == 0;
+}
+
+enum hf_exec_origin hf_exec_find_origin(const char *line, size_t len)
+{
+	if (is_relayed(line, len))
+		return HF_EXEC_ORIGIN_RELAYED;
+	if (hf_exec_form_any_in(line, len, HF_EXEC_FORM_OTHERS) || is_heading(line, len))
+		return HF_EXEC_ORIGIN_OTHERS;
+	return hf_exec_form_any_in(line, len, HF_EXEC_FORM_OWN) ? HF_EXEC_ORIGIN_OWN
+								: HF_EXEC_ORIGIN_SAME;
+}

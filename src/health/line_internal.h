@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_HEALTH_LINE_INTERNAL_H
+#define HF_HEALTH_LINE_INTERNAL_H
+
+#include "health/kmsg.h"
+#include "health/scan_internal.h"
+
+HF_BEGIN_DECLS
+
+/* What the readers of lines share: line.c, line_pcie.c. */
+
+/* `device` may be NULL. */
+void hf_health_mark_set(struct hf_health_line_mark *mark, const char *device);
+void hf_health_mark_clear(struct hf_health_line_mark *mark);
+
+/* A word of min to max digits, hexadecimal or not. */
+bool hf_health_scan_digits(struct hf_scan *s, size_t min, size_t max);
+/* Reads a whole address, "0000:1a:00" or "0000:1a:00.0"; with `function` only the second. */
+bool hf_health_scan_address(struct hf_scan *s, bool function,
+			    char ret_device[HF_HEALTH_DEVICE_MAX]);
+void hf_health_unit_set(struct hf_health_evidence *e, const struct hf_scan *unit);
+
+/* Reads a line about an error of PCIe.  False: it is none, and may have filled in parts of the evidence. */
+bool hf_health_read_pcie(struct hf_health_line_reader *reader, struct hf_scan s,
+			 struct hf_health_evidence *e);
+
+HF_END_DECLS
+
+#endif
