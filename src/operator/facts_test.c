@@ -148,6 +148,63 @@ static void test_nodes_of_a_zone_are_counted_and_proven_deaths_are_not_lost(void
 	assert_int_equal(brain.nodes[0].zone_lost, 1);
 }
 
+static struct hf_doc *zoned_doc(const char *name, int version, const char *zone, const char *ready)
+{
+	char text[TEXT_MAX];
+
+	snprintf(text, sizeof(text),
+		 "{\"metadata\":{\"name\":\"%s\",\"uid\":\"uid-%s\",\"resourceVersion\":\"%d\","
+		 "\"labels\":{\"topology.kubernetes.io/zone\":\"%s\"}},\"status\":{"
+		 "\"conditions\":[{\"type\":\"Ready\",\"status\":\"%s\"}]}}",
+		 name, name, version, zone, ready);
+	return hf_doc_from_text(text, strlen(text));
+}
+
+static void zoned_is(struct bench *bench, const char *name, int version, const char *zone,
+		     const char *ready)
+{
+	fake_event(watch_of(bench, "nodes"), HF_EVENT_MODIFIED,
+		   zoned_doc(name, version, zone, ready));
+	turn_for(bench, 100 * HF_MS);
+}
+
+/* No zone of two nodes is in a storm of its own: a storm has three lost nodes at least. */
+static void test_small_zones_that_are_all_silent_are_a_storm_of_the_cluster(void **state)
+{
+	static const char *const names[] = {"a", "b", "c", "d"};
+	static const char *const zones[] = {"y", "y", "z", "z"};
+	struct bench *bench = *state;
+	hf_time start;
+
+	start_on_a(bench, zoned_doc("a", 5, "y", "True"));
+	for (int i = 1; i < 4; i++)
+		fake_event(watch_of(bench, "nodes"), HF_EVENT_ADDED,
+			   zoned_doc(names[i], 130 + i, zones[i], "True"));
+	step_again(bench);
+	start = brain.nodes[0].calm_since;
+	/* One zone of two is silent: its numbers are no storm's, nor are those of the cluster. */
+	zoned_is(bench, "a", 140, "y", "Unknown");
+	zoned_is(bench, "b", 141, "y", "Unknown");
+	step_again(bench);
+	assert_int_equal(brain.nodes[0].zone_nodes, 2);
+	assert_int_equal(brain.nodes[0].zone_lost, 2);
+	assert_int_equal(brain.nodes[0].calm_since, start);
+	zoned_is(bench, "c", 142, "z", "Unknown");
+	zoned_is(bench, "d", 143, "z", "Unknown");
+	step_again(bench);
+	assert_int_equal(brain.nodes[0].zone_nodes, 4);
+	assert_int_equal(brain.nodes[0].zone_lost, 4);
+	assert_null(brain.nodes[0].zone);
+	assert_int_equal(brain.nodes[0].calm_since, HF_TIME_NONE);
+	assert_true(hf_nodes_are_in_storm(brain.nodes[0].zone_nodes, brain.nodes[0].zone_lost));
+	/* The calm begins with the end of the cluster's storm, also in a zone that never had one. */
+	turn_for(bench, HF_MINUTE);
+	zoned_is(bench, "c", 144, "z", "True");
+	zoned_is(bench, "d", 145, "z", "True");
+	step_again(bench);
+	assert_true(brain.nodes[0].calm_since >= start + HF_MINUTE);
+}
+
 static void node_is(struct bench *bench, const char *name, int version, const char *ready)
 {
 	fake_event(watch_of(bench, "nodes"), HF_EVENT_MODIFIED, node_doc(name, version, ready, ""));
@@ -647,6 +704,7 @@ int main(void)
 		N(test_unknown_once_more_is_another_time),
 		N(test_a_kubelets_usual_report_wakes_nobody),
 		N(test_nodes_of_a_zone_are_counted_and_proven_deaths_are_not_lost),
+		N(test_small_zones_that_are_all_silent_are_a_storm_of_the_cluster),
 		N(test_calm_begins_with_the_watch_and_anew_with_the_end_of_each_storm),
 		N(test_calm_begins_anew_when_the_watch_of_nodes_has_a_gap),
 		N(test_a_node_that_comes_to_a_zone_was_not_seen_calm_there),
