@@ -39,7 +39,7 @@ static int by_time(const void *left, const void *right)
 	return a->index < b->index ? -1 : a->index > b->index;
 }
 
-static const char *own_name(const struct hf_brain *b, int role)
+const char *hf_own_container_name(const struct hf_brain *b, int role)
 {
 	const struct hf_role *spec = &b->job.roles[role];
 
@@ -51,11 +51,10 @@ static const char *own_name(const struct hf_brain *b, int role)
 const struct hf_container_seen *hf_own_container(const struct hf_brain *b, int role,
 						 const struct hf_pod *pod)
 {
-	return hf_pod_find_container(pod, own_name(b, role));
+	return hf_pod_find_container(pod, hf_own_container_name(b, role));
 }
 
-/* A reason that says more than the exit code does; NULL: it says no more. */
-static const char *find_telling_reason(const char *reason)
+const char *hf_telling_reason(const char *reason)
 {
 	const struct hf_container_reason *row = hf_container_reason_find(reason);
 
@@ -72,7 +71,7 @@ static void read_last_reason(const struct hf_brain *b, struct hf_end *end)
 	if (!own)
 		return;
 	last = hf_container_last_end(own);
-	end->status_reason = find_telling_reason(last.reason);
+	end->status_reason = hf_telling_reason(last.reason);
 	row = hf_container_reason_find(end->status_reason);
 	if (row && row->never_started)
 		end->status_message = last.message;
@@ -90,7 +89,7 @@ static void read_reason(const struct hf_brain *b, struct hf_end *end,
 		if (container->phase != HF_CONTAINER_TERMINATED || container->exit_code == 0 ||
 		    (own_ended && container != own))
 			continue;
-		end->status_reason = find_telling_reason(container->terminated_reason);
+		end->status_reason = hf_telling_reason(container->terminated_reason);
 		end->status_message = container->terminated_message;
 		if (end->status_message && container != own)
 			end->status_message = hf_arena_printf(b->arena, "container '%s': %s",
@@ -184,7 +183,8 @@ static void collect_slot(struct hf_brain *b, int role, int32_t index)
 		return;
 	}
 	units = hf_pod_terminations(b, role, end.pod) - slot->seen;
-	if (units > 0) {
+	/* What restarts beside a program that has succeeded is no end of its rank. */
+	if (units > 0 && slot->phase != HF_SLOT_TRAINED) {
 		end.kind = HF_END_RESTARTED;
 		end.units = units < UNITS_MAX ? (int32_t)units : UNITS_MAX;
 		read_last_reason(b, &end);

@@ -57,7 +57,7 @@ int hf_ledger_top(const struct hf_role_ledger *role, const char *type, int32_t *
 	} texts[] = {
 		{"attempts", role->attempts, sparse_top},   {"created", role->created, ranges_top},
 		{"succeeded", role->succeeded, ranges_top}, {"seen", role->seen, sparse_top},
-		{"covered", role->covered, ranges_top},
+		{"trained", role->trained, ranges_top},     {"covered", role->covered, ranges_top},
 	};
 	int32_t top = -1;
 
@@ -72,14 +72,15 @@ int hf_ledger_top(const struct hf_role_ledger *role, const char *type, int32_t *
 
 /* ---- texts into slots and back -------------------------------------------------------------- */
 
-enum bit { BIT_CREATED, BIT_SUCCEEDED, BIT_COVERED };
+enum bit { BIT_CREATED, BIT_SUCCEEDED, BIT_TRAINED, BIT_COVERED };
 
-/* One reader and one writer for the three texts of ranges. */
+/* One reader and one writer for the texts of ranges. */
 static bool *slot_bit(struct hf_slot *slot, enum bit bit)
 {
 	switch (bit) {
 	case BIT_CREATED: return &slot->created;
 	case BIT_SUCCEEDED: return &slot->succeeded;
+	case BIT_TRAINED: return &slot->trained;
 	case BIT_COVERED: return &slot->covered;
 	}
 	hf_assert(!"a bit there is");
@@ -130,6 +131,8 @@ int hf_ledger_read(struct hf_brain *b, struct hf_error *err)
 			return broken(crew->type, "created", role->created, err);
 		if (read_bits(crew, role->succeeded, BIT_SUCCEEDED) < 0)
 			return broken(crew->type, "succeeded", role->succeeded, err);
+		if (read_bits(crew, role->trained, BIT_TRAINED) < 0)
+			return broken(crew->type, "trained", role->trained, err);
 		if (read_bits(crew, role->covered, BIT_COVERED) < 0)
 			return broken(crew->type, "covered", role->covered, err);
 	}
@@ -183,6 +186,7 @@ void hf_ledger_write(struct hf_brain *b)
 		role->seen = write_values(b, crew, false, role->seen);
 		role->created = write_bits(b, crew, BIT_CREATED, role->created);
 		role->succeeded = write_bits(b, crew, BIT_SUCCEEDED, role->succeeded);
+		role->trained = write_bits(b, crew, BIT_TRAINED, role->trained);
 		role->covered = write_bits(b, crew, BIT_COVERED, role->covered);
 	}
 }
@@ -213,7 +217,7 @@ size_t hf_ledger_bytes(const struct hf_ledger *ledger)
 
 		bytes += compact_bytes(role->attempts) + compact_bytes(role->created) +
 			 compact_bytes(role->succeeded) + compact_bytes(role->seen) +
-			 compact_bytes(role->covered) + KEY_BYTES;
+			 compact_bytes(role->trained) + compact_bytes(role->covered) + KEY_BYTES;
 	}
 	hf_assert(ledger->records_len <= HF_RECORDS_MAX);
 	for (size_t i = 0; i < ledger->records_len; i++) {
@@ -340,6 +344,23 @@ static bool has_succeeded(const struct hf_pod *pod)
 	return pod->phase == HF_POD_SUCCEEDED || hf_streq(pod->stopped, HF_STOPPED_SUCCEEDED);
 }
 
+/* The operator has seen the rank's own container end with 0 while the pod went on.  A kubelet that ends a whole
+ * pod (an eviction, a node shutdown) reports no container before all have ended.  So while another container runs,
+ * the program ended by itself.  What becomes of the pod later does not change that. */
+static bool has_trained(const struct hf_brain *b, int role, const struct hf_slot *slot)
+{
+	if (slot->succeeded)
+		return false;
+	switch (slot->phase) {
+	case HF_SLOT_TRAINED:
+		return slot->trained ||
+		       hf_pod_goes_on(slot->pod, hf_own_container(b, role, slot->pod));
+	case HF_SLOT_ABSENT:
+	case HF_SLOT_ENDED: return slot->trained;
+	default: return false;
+	}
+}
+
 void hf_ledger_note(struct hf_brain *b)
 {
 	hf_assert(b->ledger.present);
@@ -354,6 +375,7 @@ void hf_ledger_note(struct hf_brain *b)
 			slot->created = true;
 			if (has_succeeded(pod))
 				slot->succeeded = true;
+			slot->trained = has_trained(b, r, slot);
 		}
 	}
 }

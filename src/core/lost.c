@@ -194,6 +194,17 @@ struct waiting {
 	hf_time until;   /* the first guard that ends */
 };
 
+/* Its rank has succeeded: the job waits neither for the pod nor for its node. */
+static bool is_of_succeeded_rank(const struct hf_brain *b, const struct hf_pod *pod)
+{
+	int32_t index;
+	int role;
+
+	return b->crews_len > 0 && hf_world_find(b, pod->name, &role, &index) &&
+	       index < b->crews[role].slots_len && b->crews[role].slots[index].pod == pod &&
+	       b->crews[role].slots[index].succeeded;
+}
+
 /* Of a finished job nothing is given up: what runs was left to run by its clean-up policy. */
 static bool is_of_interest(const struct hf_brain *b, const struct hf_pod *pod, bool finished)
 {
@@ -201,7 +212,8 @@ static bool is_of_interest(const struct hf_brain *b, const struct hf_pod *pod, b
 		return false;
 	if (!pod->owned)
 		return hf_pod_is_inherited(b->view, pod);
-	return is_terminating(pod) || (!is_terminal(pod) && !finished);
+	return is_terminating(pod) ||
+	       (!is_terminal(pod) && !finished && !is_of_succeeded_rank(b, pod));
 }
 
 static int by_name(const void *left, const void *right)
