@@ -54,7 +54,7 @@ static bool is_over(struct hf_brain *b, const struct hf_slot *slot)
 {
 	hf_time at = grace_end(b, slot->pod);
 
-	if (slot->succeeded || b->now >= at)
+	if (b->now >= at)
 		return true;
 	if (at != HF_TIME_NEVER)
 		hf_wake(b, at);
@@ -285,10 +285,12 @@ void hf_sidecar_step(struct hf_brain *b)
 
 			if (!find_held(b, r, slot, &held))
 				continue;
-			if (slot->succeeded)
-				hf_pod_stop(b, slot->pod, HF_STOPPED_SUCCEEDED);
-			else
+			/* A rank that succeeded because its node was lost may have an uploader that goes on
+			 * when the node is back: it has its time as any other. */
+			if (!slot->succeeded)
 				note_held(b, &first, &held);
+			else if (is_over(b, slot))
+				hf_pod_stop(b, slot->pod, HF_STOPPED_SUCCEEDED);
 		}
 	}
 	if (first.count > 0)

@@ -106,6 +106,7 @@ struct sim_job_truth {
 	hf_time ended_at;    /* its terminal condition was seen then */
 	/* check_past.c: which change of its kind wrote that down; 0: none */
 	uint64_t terminal_in, suspended_in, succeeded_in[SIM_ROLES][SIM_PODS_MAX];
+	int64_t trained_in[SIM_ROLES][SIM_PODS_MAX]; /* the generation; 0: none */
 };
 
 /* Of one kind of jobs, or pods: how many changes there have been, and what lists from the past told of.  Who was told
