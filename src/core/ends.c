@@ -119,6 +119,7 @@ static void read_exit(const struct hf_brain *b, struct hf_end *end)
 {
 	const struct hf_container_seen *own = hf_own_container(b, end->role, end->pod);
 	bool own_ended = own && own->phase == HF_CONTAINER_TERMINATED;
+	struct hf_container_end last;
 
 	end->finished_at = own_ended && own->exit_code != 0 && own->finished_at != HF_TIME_NONE
 				   ? own->finished_at
@@ -126,9 +127,10 @@ static void read_exit(const struct hf_brain *b, struct hf_end *end)
 	read_reason(b, end, own);
 	if (!own_ended)
 		return;
-	end->exit_code = HF_SOME_INT(own->exit_code);
-	if (own->signal > 0)
-		end->signal = HF_SOME_INT(own->signal);
+	last = hf_container_last_end(own);
+	end->exit_code = last.exit_code;
+	if (last.signal > 0)
+		end->signal = HF_SOME_INT(last.signal);
 }
 
 /* The very pod that the ledger knows, with its owner taken off by somebody: it has not ended. */

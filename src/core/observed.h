@@ -74,7 +74,8 @@ struct hf_container_end {
 	const char *reason, *message;
 };
 /* The last end is the present state until the kubelet starts the container again, and the last state
- * after that. */
+ * after that.  It is also the last state where the kubelet lost the container (ContainerStatusUnknown): a pod that
+ * is ended while its container waits to be started again. */
 struct hf_container_end hf_container_last_end(const struct hf_container_seen *container);
 
 /*
