@@ -65,16 +65,19 @@ const char *hf_telling_reason(const char *reason)
 static void read_last_reason(const struct hf_brain *b, struct hf_end *end)
 {
 	const struct hf_container_seen *own = hf_own_container(b, end->role, end->pod);
-	const struct hf_container_reason *row;
 	struct hf_container_end last;
 
 	if (!own)
 		return;
 	last = hf_container_last_end(own);
 	end->status_reason = hf_telling_reason(last.reason);
-	row = hf_container_reason_find(end->status_reason);
-	if (row && row->never_started)
-		end->status_message = last.message;
+	end->status_message = last.message;
+	/* The kubelet kills a container when its hook fails, and tells the hook only while it waits. */
+	if (own->phase == HF_CONTAINER_WAITING &&
+	    hf_streq(own->waiting_reason, HF_REASON_POST_START)) {
+		end->status_reason = own->waiting_reason;
+		end->status_message = own->waiting_message;
+	}
 }
 
 /* The reason of the kind's own container; before that has run, of the container that kept it from running. */

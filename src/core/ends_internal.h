@@ -79,6 +79,7 @@ void hf_end_event(struct hf_brain *b, const struct hf_end *end);
 void hf_classify(struct hf_brain *b, struct hf_end *end);
 /* What was seen, in one word for the record; NULL: its exit code says it all. */
 const char *hf_end_reason(const struct hf_end *end);
+#define HF_REASON_POST_START "PostStartHookError" /* the kubelet's */
 #define HF_REASON_NODE_LOST "NodeLost"
 #define HF_REASON_NO_PROGRESS "NoProgress"
 #define HF_REASON_SELF_FENCED "SelfFenced"

@@ -10,13 +10,15 @@
 
 /* What a key, its quotes and its comma may add to a value; the longest key has 17 letters. */
 #define KEY_BYTES 24
+/* Bytes of a broken text that a message shows. */
+#define SHOWN_MAX 40
 /* A time or a number with its key. */
 #define SCALAR_BYTES 64
 
 static int broken(const char *type, const char *field, const char *text, struct hf_error *err)
 {
-	return hf_error_set(err, HF_E_INVALID, "status.recovery.replicas[%s].%s: '%.40s' is no %s",
-			    type, field, text,
+	return hf_error_set(err, HF_E_INVALID, "status.recovery.replicas[%s].%s: '%.*s' is no %s",
+			    type, field, (int)hf_utf8_cut(text, SHOWN_MAX), text,
 			    hf_streq(field, "attempts") || hf_streq(field, "seen")
 				    ? "ascending index:value list"
 				    : "ascending list of ranges");

@@ -460,13 +460,12 @@ static const char *silence_text(struct hf_brain *b, const struct waiting *waitin
 	if (*signs != '\0')
 		return hf_arena_printf(
 			b->arena,
-			"%s since %s, but %s after that; the pod is given up %lld s after the last "
-			"sign of life (nodeLost.afterSeconds)",
-			is_kubelet_mute(waiting) ? "its kubelet has been silent"
-						 : "the node has been Unknown",
+			"the node has been Unknown since %s%s, but %s after that; the pod is given "
+			"up %lld s after the last sign of life (nodeLost.afterSeconds)",
 			hf_time_text(b->arena, node->unknown_at != HF_TIME_NONE ? node->unknown_at
 										: node->since),
-			signs, (long long)hf_node_wait_seconds(b));
+			is_kubelet_mute(waiting) ? ", for its kubelet is silent" : "", signs,
+			(long long)hf_node_wait_seconds(b));
 	return hf_arena_printf(b->arena,
 			       "it is given up after %lld s without a sign of life "
 			       "(nodeLost.afterSeconds)",

@@ -58,7 +58,7 @@ struct hf_container_seen {
 	int32_t exit_code;
 	int32_t signal;
 	const char *terminated_reason;  /* "OOMKilled", "Error", … */
-	const char *terminated_message; /* of a program that was never started; else NULL */
+	const char *terminated_message; /* by the runtime, the program or the kubelet; NULL: none */
 	hf_time finished_at;            /* the node's clock */
 	hf_time started_at;             /* state.running or state.terminated; the node's clock */
 	/* lastState.terminated: how the run before ended, for the ledger's account of it */
