@@ -580,6 +580,7 @@ void sim_check_process_ends(struct sim *sim, const char *pod_uid)
 	if (pod->fence > 0)
 		sim_check_contact(sim, pod);
 	pod->alive = false;
+	pod->process_end = sim_now(sim);
 	if (sim_job_truth(sim, pod->job_uid) != NULL)
 		sim_check_ran_on(sim, sim_job_truth(sim, pod->job_uid), pod);
 	sim_training_ended(sim, pod);
@@ -898,8 +899,11 @@ void sim_check_sick_late(struct sim *sim, const char *node)
 	for (size_t it = 0; hf_map_next(sim->checks->pods, &it, &key, &value);) {
 		struct sim_pod_truth *pod = value;
 
-		if (pod->gone && hf_streq(pod->node, node) &&
-		    sim_now(sim) - pod->gone_at <= DEVICE_EXPLAINS)
+		/* The object of a process that has ended may still be there. */
+		if (hf_streq(pod->node, node) &&
+		    ((pod->gone && sim_now(sim) - pod->gone_at <= DEVICE_EXPLAINS) ||
+		     (pod->process_end > 0 &&
+		      sim_now(sim) - pod->process_end <= DEVICE_EXPLAINS)))
 			pod->sick = true;
 	}
 }

@@ -37,7 +37,8 @@ struct sim_pod_truth {
 	char *uid, *job_uid, *name;
 	enum sim_role role;
 	int64_t index, generation, attempt, incident;
-	bool alive; /* its process runs */
+	bool alive;          /* its process runs */
+	hf_time process_end; /* it last ended; 0: it never has */
 	bool ended; /* phase Failed or Succeeded, being deleted, or gone */
 	bool succeeded, gone;
 	bool marked;     /* for deletion, before it was gone … */
