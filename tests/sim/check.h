@@ -223,6 +223,9 @@ void sim_check_service(struct sim *sim, const struct sim_job_truth *job,
 void sim_check_ran_on(struct sim *sim, const struct sim_job_truth *job,
 		      const struct sim_pod_truth *pod);
 void sim_check_left(struct sim *sim, struct hf_doc *doc);
+/* After a write of the status, and in the end. */
+void sim_check_texts(struct sim *sim, const struct sim_job_truth *job,
+		     const struct hf_json *status);
 void sim_check_cleaned(struct sim *sim, const struct sim_job_truth *job,
 		       const struct sim_pod_truth *pod);
 /* training.c */
