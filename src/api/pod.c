@@ -462,8 +462,7 @@ static void put_stamps(const struct stamps *stamps, struct hf_pod *pod)
  * one the beginning and the end stay. */
 static const char *message_of(const struct run *end, struct hf_arena *arena)
 {
-	return hf_str_is_empty(end->message) ? NULL
-					     : hf_status_message_clean(arena, end->message);
+	return hf_str_is_empty(end->message) ? NULL : hf_status_message_clean(arena, end->message);
 }
 
 static void put_container(const struct container *from, bool init, struct hf_arena *arena,

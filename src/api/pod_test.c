@@ -123,11 +123,12 @@ static void a_long_message_of_a_program_is_shortened(void **state)
 
 	memset(long_message, 'x', sizeof(long_message) - 1);
 	long_message[sizeof(long_message) - 1] = '\0';
-	snprintf(text, sizeof(text),
-		 "{\"metadata\":{\"name\":\"p\"},\"status\":{\"containerStatuses\":[{\"name\":\"a\","
-		 "\"state\":{\"running\":{}},\"lastState\":{\"terminated\":{\"exitCode\":1,"
-		 "\"message\":\"%s\"}}}]}}",
-		 long_message);
+	snprintf(
+		text, sizeof(text),
+		"{\"metadata\":{\"name\":\"p\"},\"status\":{\"containerStatuses\":[{\"name\":\"a\","
+		"\"state\":{\"running\":{}},\"lastState\":{\"terminated\":{\"exitCode\":1,"
+		"\"message\":\"%s\"}}}]}}",
+		long_message);
 	doc = parse(text);
 	hf_pod_read(doc, "job", arena, &pod);
 	assert_true(strlen(pod.containers[0].last_message) <= 400);

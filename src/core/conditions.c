@@ -139,9 +139,10 @@ void hf_cond_lower_unwatched(struct hf_brain *b)
 		const char *type = b->conditions[i].type;
 
 		if (hf_str_has_prefix(type, HF_COND_PREFIX) && !hf_streq(type, HF_COND_HELD))
-			hf_cond_lower(b, type, "JobHeld",
-				      "The operator does not look at this while condition "
-				      HF_COND_HELD " is True.");
+			hf_cond_lower(
+				b, type, "JobHeld",
+				"The operator does not look at this while condition " HF_COND_HELD
+				" is True.");
 	}
 }
 

@@ -163,7 +163,8 @@ void hf_device_adopt(struct hf_brain *b)
 
 	/* An end for want of memory has its own evidence: no device explains it (classify.c). */
 	if (b->ledger.incident.id == 0 || b->ledger.records_len == 0 ||
-	    b->ledger.incident.cause == HF_CLASS_OUT_OF_MEMORY || record->running_at != HF_TIME_NONE || hf_verdict_pending(b) ||
+	    b->ledger.incident.cause == HF_CLASS_OUT_OF_MEMORY ||
+	    record->running_at != HF_TIME_NONE || hf_verdict_pending(b) ||
 	    !hf_class_is_application(b->ledger.incident.cause) || !record->pod)
 		return;
 	late = find_late(b, record);

@@ -146,7 +146,8 @@ static const char *find_later_end(struct hf_brain *b, int role, const struct hf_
 	if (slot->pod && !slot->current)
 		return NULL;
 	if (!pod)
-		return slot->created && slot->trained && !slot->pod_taken ? "its pod vanished" : NULL;
+		return slot->created && slot->trained && !slot->pod_taken ? "its pod vanished"
+									  : NULL;
 	if (pod->phase == HF_POD_FAILED && (slot->trained || is_failed_beside(pod, own))) {
 		if (failed && !is_ended_as_a_whole(pod))
 			return hf_arena_printf(

@@ -163,8 +163,8 @@ struct hf_container_end hf_container_last_end(const struct hf_container_seen *co
 {
 	/* A kubelet that no longer finds a container writes a code of its own.  What it reported before, while the
 	 * container waited to be started again, is how the program ended. */
-	bool lost = hf_exit_code_is_lost(container->terminated_reason) &&
-		    container->last_exit_code.set;
+	bool lost =
+		hf_exit_code_is_lost(container->terminated_reason) && container->last_exit_code.set;
 
 	if (container->phase == HF_CONTAINER_TERMINATED && !lost)
 		return (struct hf_container_end){.exit_code = HF_SOME_INT(container->exit_code),

@@ -511,6 +511,22 @@ static void test_the_end_of_the_own_container_stands_since_it_was_seen(void **st
 	assert_int_equal(brain.own_ended_at, HF_TIME_NONE);
 }
 
+/* No container has the name of the kind: core takes the first one of the template, by whatever name. */
+static void test_the_end_of_an_own_container_by_another_name_is_seen_too(void **state)
+{
+	struct bench *bench = *state;
+
+	start_on_a(bench, node_doc("a", 5, "True", ""));
+	pod_becomes(
+		bench, 120,
+		"\"phase\":\"Running\",\"containerStatuses\":[{\"name\":\"proxy\",\"state\":{"
+		"\"running\":{}}},{\"name\":\"main\",\"restartCount\":0,\"state\":{\"terminated\":{"
+		"\"exitCode\":0,\"finishedAt\":\"2026-01-01T00:00:00Z\"}}}]");
+	turn_for(bench, 10 * HF_SECOND);
+	step_again(bench);
+	assert_int_equal(brain.now - brain.own_ended_at, 11 * HF_SECOND);
+}
+
 static void test_what_stood_there_when_we_came_may_have_been_said_just_then(void **state)
 {
 	struct bench *bench = *state;
@@ -716,6 +732,7 @@ int main(void)
 		N(test_what_only_a_kubelet_writes_is_a_sign_of_life),
 		N(test_what_a_kubelet_says_of_a_device_stands_since_it_said_so_last),
 		N(test_the_end_of_the_own_container_stands_since_it_was_seen),
+		N(test_the_end_of_an_own_container_by_another_name_is_seen_too),
 		N(test_what_stood_there_when_we_came_may_have_been_said_just_then),
 		N(test_a_name_that_was_freed_is_told_for_a_while),
 		N(test_how_a_pod_was_that_went_before_a_pass_looked),

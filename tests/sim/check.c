@@ -903,8 +903,7 @@ void sim_check_sick_late(struct sim *sim, const char *node)
 		/* The object of a process that has ended may still be there. */
 		if (hf_streq(pod->node, node) &&
 		    ((pod->gone && sim_now(sim) - pod->gone_at <= DEVICE_EXPLAINS) ||
-		     (pod->process_end > 0 &&
-		      sim_now(sim) - pod->process_end <= DEVICE_EXPLAINS)))
+		     (pod->process_end > 0 && sim_now(sim) - pod->process_end <= DEVICE_EXPLAINS)))
 			pod->sick = true;
 	}
 }

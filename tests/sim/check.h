@@ -39,7 +39,7 @@ struct sim_pod_truth {
 	int64_t index, generation, attempt, incident;
 	bool alive;          /* its process runs */
 	hf_time process_end; /* it last ended; 0: it never has */
-	bool ended; /* phase Failed or Succeeded, being deleted, or gone */
+	bool ended;          /* phase Failed or Succeeded, being deleted, or gone */
 	bool succeeded, gone;
 	bool marked;     /* for deletion, before it was gone … */
 	bool missed;     /* … when an operator may not have learned of it */

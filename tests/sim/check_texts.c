@@ -18,8 +18,8 @@ static bool names(const char *text, const char *pod)
 	size_t len = strlen(pod);
 
 	for (const char *at = strstr(text, pod); at != NULL; at = strstr(at + 1, pod))
-		if ((at == text || at[-1] == ' ') &&
-		    !isalnum((unsigned char)at[len]) && at[len] != '-')
+		if ((at == text || at[-1] == ' ') && !isalnum((unsigned char)at[len]) &&
+		    at[len] != '-')
 			return true;
 	return false;
 }
@@ -50,8 +50,7 @@ static bool is_long_gone(struct sim *sim, const struct sim_pod_truth *pod)
 }
 
 /* 54: a condition of Holdfast's that is True names no pod that is gone. */
-void sim_check_texts(struct sim *sim, const struct sim_job_truth *job,
-		     const struct hf_json *status)
+void sim_check_texts(struct sim *sim, const struct sim_job_truth *job, const struct hf_json *status)
 {
 	const struct hf_json *list = hf_json_get(status, "conditions");
 
@@ -69,8 +68,7 @@ void sim_check_texts(struct sim *sim, const struct sim_job_truth *job,
 		pod = find_named(sim, job, text);
 		if (pod != NULL && is_long_gone(sim, pod))
 			sim_fail(sim, "54 conditions name what is there",
-				 "%s: %s names %s, gone for %lld s: %s", job->name, type,
-				 pod->name, (long long)((sim_now(sim) - pod->gone_at) / HF_SECOND),
-				 text);
+				 "%s: %s names %s, gone for %lld s: %s", job->name, type, pod->name,
+				 (long long)((sim_now(sim) - pod->gone_at) / HF_SECOND), text);
 	}
 }

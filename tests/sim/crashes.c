@@ -334,10 +334,10 @@ static struct sim_node *node_of(struct sim *sim, const char *pod)
 /* false: it is about the job. */
 static bool happens_to_node(struct sim *sim, const struct sim_script_deed *deed)
 {
-	const char *pod = hf_str_or(
-		hf_str_or(deed->off, deed->sick),
-		hf_str_or(hf_str_or(deed->hangs, deed->mute),
-			  hf_str_or(hf_str_or(deed->zone, deed->all), deed->cut)));
+	const char *pod =
+		hf_str_or(hf_str_or(deed->off, deed->sick),
+			  hf_str_or(hf_str_or(deed->hangs, deed->mute),
+				    hf_str_or(hf_str_or(deed->zone, deed->all), deed->cut)));
 	struct sim_node *node = pod == NULL ? NULL : node_of(sim, pod);
 	struct hf_doc *doc =
 		pod == NULL ? NULL : hf_local_peek(sim->local, &hf_pods, "default", pod);

@@ -28,8 +28,9 @@ struct sim_script_deed {
 	const char *hangs; /* this one hangs, and its job stands still, or: */
 	const char *mute;  /* the kubelet of this pod's machine is silent for four minutes, or: */
 	const char *cut;   /* this pod's machine is cut off for 80 s, or: */
-	const char *zone;  /* the zone of this pod's machine is cut off, and heals node by node, or: */
-	const char *all;   /* likewise, all machines, that of this pod among them */
+	const char
+		*zone; /* the zone of this pod's machine is cut off, and heals node by node, or: */
+	const char *all; /* likewise, all machines, that of this pod among them */
 };
 #define SIM_SCRIPT_RUN (40 * HF_SECOND)
 #define SIM_SCRIPT_PARTS_MAX 4

@@ -66,9 +66,9 @@ struct sim_nodes {
 	/* check_nodes.c: as the store shows the zone, it is in a storm; its last storm ended then */
 	bool storm[SIM_ZONES_MAX + 1];        /* the last one: of the cluster */
 	hf_time storm_end[SIM_ZONES_MAX + 1]; /* 0: there was none */
-	struct hf_map *evictions;         /* pod name → its timer */
-	struct sim_handling *handling;    /* pods the controller has yet to look at */
-	struct sim_fences *fences;        /* fences.c */
+	struct hf_map *evictions;             /* pod name → its timer */
+	struct sim_handling *handling;        /* pods the controller has yet to look at */
+	struct sim_fences *fences;            /* fences.c */
 	bool kcm_down;
 	struct hf_timer *kcm_up;
 	hf_time handle_max; /* how long its queue may take */
