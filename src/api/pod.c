@@ -457,16 +457,16 @@ static void put_stamps(const struct stamps *stamps, struct hf_pod *pod)
 		pod->generation = pod->attempt = pod->incident = 0;
 }
 
-/* Returns the container runtime's message if the container never ran, else NULL. A program that ran
- * may have written the message itself (up to 4 KiB); the operator does not keep it. */
-static const char *message_of_failed_start(const struct run *end)
+/* The message of a termination, NULL: none. The runtime writes it if the program never ran, else the program
+ * itself or the kubelet from its log (terminationMessagePolicy), up to 4 KiB: many pods are held, so of a long
+ * one the beginning and the end stay. */
+static const char *message_of(const struct run *end, struct hf_arena *arena)
 {
-	const struct hf_container_reason *row = hf_container_reason_find(end->reason);
-
-	return row != NULL && row->never_started ? end->message : NULL;
+	return hf_str_is_empty(end->message) ? NULL : hf_status_message_clean(arena, end->message);
 }
 
-static void put_container(const struct container *from, bool init, struct hf_container_seen *to)
+static void put_container(const struct container *from, bool init, struct hf_arena *arena,
+			  struct hf_container_seen *to)
 {
 	const struct state *state = &from->state;
 	const struct run *end = &state->terminated, *running = &state->running;
@@ -483,7 +483,7 @@ static void put_container(const struct container *from, bool init, struct hf_con
 		to->exit_code = end->exit_code;
 		to->signal = end->signal;
 		to->terminated_reason = end->reason;
-		to->terminated_message = message_of_failed_start(end);
+		to->terminated_message = message_of(end, arena);
 		to->finished_at = time_or_none(end->present, RUN_FINISHED, end->finished_at);
 		to->started_at = time_or_none(end->present, RUN_STARTED, end->started_at);
 	} else if (hf_field_has(state->present, STATE_RUNNING)) {
@@ -498,7 +498,7 @@ static void put_container(const struct container *from, bool init, struct hf_con
 		to->last_exit_code = HF_SOME_INT(from->last_state.terminated.exit_code);
 		to->last_signal = from->last_state.terminated.signal;
 		to->last_reason = from->last_state.terminated.reason;
-		to->last_message = from->last_state.terminated.message;
+		to->last_message = message_of(&from->last_state.terminated, arena);
 	}
 }
 
@@ -550,7 +550,7 @@ static void put_containers(const struct spec *spec, const struct status *status,
 	struct hf_container_seen *seen = HF_ARENA_ARRAY(arena, struct hf_container_seen, n + 1);
 
 	for (size_t i = 0; i < status->init_containers.len; i++) {
-		put_container(&status->init_containers.items[i], true, &seen[len]);
+		put_container(&status->init_containers.items[i], true, arena, &seen[len]);
 		if (is_sidecar(spec, seen[len].name)) {
 			seen[len].restart_count = 0;
 			seen[len].again = HF_AGAIN_NEVER;
@@ -560,7 +560,7 @@ static void put_containers(const struct spec *spec, const struct status *status,
 		len++;
 	}
 	for (size_t i = 0; i < status->containers.len; i++) {
-		put_container(&status->containers.items[i], false, &seen[len]);
+		put_container(&status->containers.items[i], false, arena, &seen[len]);
 		seen[len].again = again_of(spec, &seen[len]);
 		len++;
 	}

@@ -96,8 +96,8 @@ static void a_pod_is_read_whole_from_tree_and_text(void **state)
 	read_whole(text);
 }
 
-/* A program's own message may have 4 KiB and is dropped; the container runtime's message is kept. */
-static void the_message_of_a_program_that_never_started_is_kept(void **state)
+/* By the container runtime, or by the program: of one of 4 KiB the beginning and the end. */
+static void the_message_of_a_termination_is_kept(void **state)
 {
 #define ENDED(reason)                                                                              \
 	"{\"name\":\"a\",\"state\":{\"terminated\":{\"exitCode\":128,\"reason\":\"" reason         \
@@ -111,7 +111,27 @@ static void the_message_of_a_program_that_never_started_is_kept(void **state)
 	hf_pod_read(doc, "job", arena, &pod);
 	assert_int_equal(pod.containers_len, 2);
 	assert_string_equal(pod.containers[0].terminated_message, "exec: x");
-	assert_null(pod.containers[1].terminated_message);
+	assert_string_equal(pod.containers[1].terminated_message, "exec: x");
+}
+
+static void a_long_message_of_a_program_is_shortened(void **state)
+{
+	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
+	char text[4600], long_message[4097];
+	HF_AUTO_DOC doc = NULL;
+	struct hf_pod pod;
+
+	memset(long_message, 'x', sizeof(long_message) - 1);
+	long_message[sizeof(long_message) - 1] = '\0';
+	snprintf(
+		text, sizeof(text),
+		"{\"metadata\":{\"name\":\"p\"},\"status\":{\"containerStatuses\":[{\"name\":\"a\","
+		"\"state\":{\"running\":{}},\"lastState\":{\"terminated\":{\"exitCode\":1,"
+		"\"message\":\"%s\"}}}]}}",
+		long_message);
+	doc = parse(text);
+	hf_pod_read(doc, "job", arena, &pod);
+	assert_true(strlen(pod.containers[0].last_message) <= 400);
 }
 
 static void a_pod_of_another_owner_is_not_owned(void **state)
@@ -561,7 +581,8 @@ int main(void)
 		cmocka_unit_test(test_only_unhealthy_tells_of_a_device),
 		cmocka_unit_test(test_the_agents_condition_tells_class_and_device),
 		cmocka_unit_test(a_pod_is_read_whole_from_tree_and_text),
-		cmocka_unit_test(the_message_of_a_program_that_never_started_is_kept),
+		cmocka_unit_test(the_message_of_a_termination_is_kept),
+		cmocka_unit_test(a_long_message_of_a_program_is_shortened),
 		cmocka_unit_test(a_pod_of_another_owner_is_not_owned),
 		cmocka_unit_test(who_made_a_rank_is_read_from_controller_and_name),
 		cmocka_unit_test(stamps_count_together_or_not_at_all),

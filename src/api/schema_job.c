@@ -188,6 +188,7 @@ static const struct hf_schema_field replica_ledger_fields[] = {
 	FIELD("created", STRING, ONE, "Ranks whose pod was seen, as index ranges: 0-3,7."),
 	FIELD("succeeded", STRING, ONE, "Ranks that succeeded in this generation, as index ranges: 0-3,7."),
 	FIELD("seen", STRING, ONE, "Container restarts already counted, as index:number."),
+	FIELD("trained", STRING, ONE, "Ranks whose own container ended with 0 and whose pod has not ended, as index ranges: 0-3,7."),
 	FIELD("covered", STRING, ONE, "Ranks whose container restart this incident paid for, as index ranges: 0-3,7."),
 	END,
 };

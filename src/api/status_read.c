@@ -129,6 +129,7 @@ static void read_role_ledgers(struct hf_reader *r, const struct hf_json *ledger,
 			.created = hf_reader_str(r, entry, "created"),
 			.succeeded = hf_reader_str(r, entry, "succeeded"),
 			.seen = hf_reader_str(r, entry, "seen"),
+			.trained = hf_reader_str(r, entry, "trained"),
 			.covered = hf_reader_str(r, entry, "covered"),
 		};
 	}

@@ -153,6 +153,7 @@ static void write_role_ledgers(struct hf_json *object, const struct hf_ledger *l
 		hf_write_text(entry, "created", texts->created);
 		hf_write_text(entry, "succeeded", texts->succeeded);
 		hf_write_text(entry, "seen", texts->seen);
+		hf_write_text(entry, "trained", texts->trained);
 		hf_write_text(entry, "covered", texts->covered);
 		if (hf_json_len(entry) > 0)
 			hf_json_set(map, framework->roles[role].name, entry);

@@ -156,6 +156,18 @@ size_t hf_utf8_count(const char *text)
 	return n;
 }
 
+size_t hf_utf8_cut(const char *text, size_t bytes_max)
+{
+	size_t len = strnlen(text, bytes_max + 1);
+
+	if (len <= bytes_max)
+		return len;
+	len = bytes_max;
+	while (len > 0 && ((unsigned char)text[len] & 0xc0) == 0x80)
+		len--;
+	return len;
+}
+
 size_t hf_utf8_encode(uint32_t c, char ret_bytes[4])
 {
 	if (c < 0x80) {

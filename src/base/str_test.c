@@ -207,6 +207,20 @@ static void every_code_point_is_valid_but_surrogates(void **state)
 	}
 }
 
+static void a_text_is_cut_between_characters(void **state)
+{
+	(void)state;
+	assert_int_equal(hf_utf8_cut("abc", 3), 3);
+	assert_int_equal(hf_utf8_cut("abc", 2), 2);
+	assert_int_equal(hf_utf8_cut("", 0), 0);
+	/* 1 byte, then 3 of one character. */
+	assert_int_equal(hf_utf8_cut("a\u20ac", 4), 4);
+	assert_int_equal(hf_utf8_cut("a\u20ac", 3), 1);
+	assert_int_equal(hf_utf8_cut("a\u20ac", 2), 1);
+	assert_int_equal(hf_utf8_cut("a\u20ac", 1), 1);
+	assert_int_equal(hf_utf8_cut("\u20ac", 2), 0);
+}
+
 static void malformed_utf8_is_found(void **state)
 {
 	static const char *const texts[] = {
@@ -476,6 +490,7 @@ int main(void)
 		cmocka_unit_test(any_number_comes_back_as_it_was_written),
 		cmocka_unit_test(is_integer_decides_as_go_does),
 		cmocka_unit_test(every_code_point_is_valid_but_surrogates),
+		cmocka_unit_test(a_text_is_cut_between_characters),
 		cmocka_unit_test(malformed_utf8_is_found),
 		cmocka_unit_test(dns1123_labels),
 		cmocka_unit_test(dns1123_subdomains),

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "core/container_reason.h"
 
 #include <stdlib.h>
 
@@ -22,6 +23,7 @@ struct follow {
 	int64_t told;   /* number of the last opened run; -1: none */
 	int64_t newest; /* number of the newest run of the container; -1: none */
 	bool running;   /* the newest run has not ended */
+	bool lost;      /* the kubelet lost the newest run; the previous run has the log */
 	bool joined;    /* tail_lines and since_seconds apply to the next log */
 	struct hf_log_stream *stream;
 	/* State of the present run; after its end, of the last run. */
@@ -48,6 +50,14 @@ static const struct hf_json *container_status(const struct hf_json *pod, const c
 			return item;
 	}
 	return NULL;
+}
+
+/* The pod was ended while its container waited to be started again. */
+static bool has_lost_run(const struct hf_json *status)
+{
+	return hf_exit_code_is_lost(
+		       hf_json_path_str(status, "state", "terminated", "reason", NULL)) &&
+	       hf_json_path(status, "lastState", "terminated", NULL) != NULL;
 }
 
 int64_t hf_container_run(const struct hf_json *pod, const char *container, bool *ret_running)
@@ -119,14 +129,15 @@ static void open_log(void *arg)
 static void next_run(struct follow *follow)
 {
 	const struct hf_follows_options *options = &follow->follows->options;
-	bool previous;
+	bool missed, previous;
 
 	if (follow->stream != NULL || follow->waiting || follow->newest <= follow->told)
 		return;
 	/* Runs may have been missed. The kubelet keeps the log of the previous run only, so that
 	 * one is printed, and earlier missed runs are lost. */
-	previous = follow->running && follow->newest - follow->told > 1;
-	follow->told = previous ? follow->newest - 1 : follow->newest;
+	missed = follow->running && follow->newest - follow->told > 1;
+	previous = missed || follow->lost;
+	follow->told = missed ? follow->newest - 1 : follow->newest;
 	follow->log = (struct hf_log_options){
 		.ns = options->ns,
 		.container = follow->container,
@@ -184,6 +195,7 @@ static void update_follow(struct hf_follows *follows, struct hf_doc *pod, bool j
 	if (run > follow->newest)
 		follow->newest = run;
 	follow->running = running;
+	follow->lost = has_lost_run(container_status(root, container));
 	if (follow->failed && follow->newest == follow->told) {
 		follow->failed = false;
 		follow->tries = 0;

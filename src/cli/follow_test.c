@@ -110,6 +110,20 @@ static void a_run_that_was_missed_is_asked_for_as_the_previous_one(void **state)
 	end();
 }
 
+static void of_a_run_that_the_kubelet_lost_the_previous_one_is_asked_for(void **state)
+{
+	(void)state;
+	begin();
+	cli_world_log(&world, "j-worker-0", "x");
+	becomes("'restartCount':3,'state':{'terminated':{'exitCode':137,"
+		"'reason':'ContainerStatusUnknown'}},'lastState':{'terminated':{'exitCode':3}}");
+	assert_true(world.log_asked.previous);
+	assert_false(world.log_asked.follow);
+	told_to_the_end();
+	assert_string_equal(said.data, "j-worker-0<x>.");
+	end();
+}
+
 static void nothing_is_asked_before_a_container_has_started(void **state)
 {
 	(void)state;
@@ -200,6 +214,7 @@ int main(void)
 		cmocka_unit_test(the_next_run_of_a_container_is_told_too),
 		cmocka_unit_test(runs_of_one_pod_come_one_after_the_other),
 		cmocka_unit_test(a_run_that_was_missed_is_asked_for_as_the_previous_one),
+		cmocka_unit_test(of_a_run_that_the_kubelet_lost_the_previous_one_is_asked_for),
 		cmocka_unit_test(nothing_is_asked_before_a_container_has_started),
 		cmocka_unit_test(what_a_crash_loop_wrote_last_is_told),
 		cmocka_unit_test(a_log_that_cannot_be_opened_is_tried_again),

@@ -9,6 +9,7 @@
 #include "cli/rank.h"
 #include "cli/request.h"
 #include "cli/states.h"
+#include "core/container_reason.h"
 #include "core/names.h"
 #include "store/resource.h"
 
@@ -81,7 +82,8 @@ struct source {
 	const char *pod;
 	struct hf_cli_lines lines;
 	struct hf_log_stream *stream;
-	bool some; /* the log has at least one byte */
+	bool some;     /* the log has at least one byte */
+	bool previous; /* the log of the run before is asked for in its place */
 	bool over;
 };
 
@@ -105,14 +107,52 @@ static void finish_source(struct source *source)
 	hf_loop_stop(printing->logs->cli->loop);
 }
 
+/* NULL: the job has no such pod. */
+static struct hf_doc *find_pod(const struct source *source)
+{
+	const struct hf_cli_reply *pods = source->printing->pods;
+
+	for (size_t i = 0; i < pods->n_items; i++)
+		if (hf_streq(hf_doc_name(pods->items[i]), source->pod))
+			return pods->items[i];
+	return NULL;
+}
+
 /* An empty log may mean that the program never started. Then the status of the pod has the reason. */
 static void tell_failed_start(const struct source *source)
 {
-	const struct printing *printing = source->printing;
+	struct hf_doc *pod = find_pod(source);
 
-	for (size_t i = 0; i < printing->pods->n_items; i++)
-		if (hf_streq(hf_doc_name(printing->pods->items[i]), source->pod))
-			hf_logs_tell_failed_start(printing->logs, printing->pods->items[i]);
+	if (pod != NULL)
+		hf_logs_tell_failed_start(source->printing->logs, pod);
+}
+
+static void start_source(struct source *source);
+
+/* A pod that is ended while its container waits to be started again has no log of a last run: the kubelet calls
+ * the container lost, and keeps the log of the run before. Prints that one instead. */
+static bool falls_back(struct source *source)
+{
+	const struct hf_logs *logs = source->printing->logs;
+	struct hf_doc *pod = find_pod(source);
+	const struct hf_json *status =
+		pod == NULL ? NULL : hf_logs_container(logs, hf_doc_json(pod));
+	struct hf_error err;
+
+	if (source->some || source->previous || logs->options.previous ||
+	    !hf_exit_code_is_lost(
+		    hf_json_path_str(status, "state", "terminated", "reason", NULL)) ||
+	    hf_json_path(status, "lastState", "terminated", NULL) == NULL)
+		return false;
+	(void)hf_error_set(&err, HF_E_NOT_FOUND,
+			   "%s: the kubelet has no log of a last run of container '%s'; this is "
+			   "the log of the run before",
+			   source->pod, logs->options.container);
+	(void)hf_cli_fail(logs->cli, &err);
+	(void)fflush(logs->cli->err);
+	source->previous = true;
+	start_source(source);
+	return true;
 }
 
 static void on_log(void *arg, const char *bytes, size_t len, int code, const char *message)
@@ -129,6 +169,8 @@ static void on_log(void *arg, const char *bytes, size_t len, int code, const cha
 	}
 	source->stream = hf_log_stream_stop(source->stream);
 	hf_cli_lines_end(&source->lines);
+	if (falls_back(source))
+		return;
 	if (code != 0) {
 		(void)hf_error_set(&err, code, "%s: %s", source->pod, message);
 		printing->exit_code = hf_cli_fail(printing->logs->cli, &err);
@@ -144,7 +186,7 @@ static void start_source(struct source *source)
 	struct hf_log_options options = logs->options;
 
 	options.pod = source->pod;
-	hf_logs_lines_init(logs, &source->lines, source->pod);
+	options.previous = options.previous || source->previous;
 	source->stream = hf_store_logs(logs->cli->store, &options, on_log, source);
 }
 
@@ -156,6 +198,7 @@ int hf_logs_print(const struct hf_logs *logs, const struct hf_cli_reply *pods)
 	for (size_t i = 0; i < logs->n_pods; i++) {
 		printing.sources[i].printing = &printing;
 		printing.sources[i].pod = logs->pods[i];
+		hf_logs_lines_init(logs, &printing.sources[i].lines, logs->pods[i]);
 		start_source(&printing.sources[i]);
 	}
 	hf_cli_run_until(logs->cli, &printing.over);

@@ -102,6 +102,29 @@ static void of_a_program_that_never_started_the_reason_is_told(void **state)
 	assert_said(w, 0, "", "");
 }
 
+/* A failed job ended the pod while its container waited in CrashLoopBackOff. */
+static void without_a_last_run_the_log_of_the_run_before_is_printed(void **state)
+{
+	struct cli_world *w = *state;
+
+	job_with_pods(w);
+	cli_world_log(w, "a-worker-0", "");
+	w->previous_log = "Traceback\n";
+	cli_world_patch(w, &hf_pods, "a-worker-0",
+			"{'status':{'phase':'Failed','containerStatuses':[{'name':'pytorch',"
+			"'restartCount':3,'state':{'terminated':{'exitCode':137,"
+			"'reason':'ContainerStatusUnknown'}},"
+			"'lastState':{'terminated':{'exitCode':3,'reason':'Error'}}}]}}");
+	cli_world_run(w, "logs", "a", "--rank=worker-0", NULL);
+	assert_said(w, 0, "Traceback\n",
+		    "holdfast: a-worker-0: the kubelet has no log of a last run of container "
+		    "'pytorch'; this is the log of the run before\n");
+	/* The last run has a log: no other one is asked for. */
+	cli_world_log(w, "a-worker-0", "three\n");
+	cli_world_run(w, "logs", "a", "--rank=worker-0", NULL);
+	assert_said(w, 0, "three\n", "");
+}
+
 static void flags_go_to_the_server(void **state)
 {
 	struct cli_world *w = *state;
@@ -149,6 +172,9 @@ int main(void)
 						cli_world_teardown),
 		cmocka_unit_test_setup_teardown(of_a_program_that_never_started_the_reason_is_told,
 						cli_world_setup, cli_world_teardown),
+		cmocka_unit_test_setup_teardown(
+			without_a_last_run_the_log_of_the_run_before_is_printed, cli_world_setup,
+			cli_world_teardown),
 		cmocka_unit_test_setup_teardown(flags_go_to_the_server, cli_world_setup,
 						cli_world_teardown),
 		cmocka_unit_test_setup_teardown(without_pods_there_are_no_logs, cli_world_setup,

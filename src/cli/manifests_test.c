@@ -258,6 +258,7 @@ static struct hf_json *full_status(const struct hf_framework *framework)
 								    .created = "0",
 								    .succeeded = "0",
 								    .seen = "0:1",
+								    .trained = "0",
 								    .covered = "0"};
 	}
 	return hf_status_write(&status, framework, NULL);

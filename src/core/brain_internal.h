@@ -39,6 +39,7 @@ struct hf_slot {
 	bool pod_leaving, service_leaving; /* what holds the name is being deleted */
 	bool created;                      /* the present attempt's pod was seen once */
 	bool succeeded;
+	bool trained; /* its own container was seen ended with 0, and the pod had not ended */
 	bool covered; /* its kubelet restart in this incident was taken */
 	bool current; /* the pod is of this generation and attempt */
 	enum hf_slot_phase phase;
@@ -141,6 +142,9 @@ bool hf_container_is_over(const struct hf_container_seen *seen);
 /* The first container that keeps the pod after its own container has ended, else NULL. */
 const struct hf_container_seen *hf_pod_keeper(const struct hf_pod *pod,
 					      const struct hf_container_seen *own);
+/* After the end of its own container the pod still has a container that runs or may run: its keeper, or a
+ * sidecar that the kubelet ends next. */
+bool hf_pod_goes_on(const struct hf_pod *pod, const struct hf_container_seen *own);
 /* A main container of the pod has been started, as far as its kubelet has reported. */
 bool hf_pod_has_begun(const struct hf_pod *pod);
 /* It has been started, or was before. */
@@ -232,7 +236,8 @@ void hf_cleanup_step(struct hf_brain *b);
 
 /* sidecar.c: ranks with an own container that ended with 0 and another container that keeps the pod.  Those that
  * have waited for sidecarGraceSeconds count as succeeded (release, before the counts are taken) and
- * their pods are ended; the others are told. */
+ * their pods are ended; the others are told.  Those with a pod that failed, was deleted or was lost after the own
+ * container's success was seen count as succeeded too. */
 void hf_sidecar_release(struct hf_brain *b);
 void hf_sidecar_step(struct hf_brain *b);
 /* The rank's program has succeeded, and its other containers have had their time: its pod is to be
@@ -298,6 +303,8 @@ void hf_cond_set(struct hf_brain *b, const char *type, bool status, const char *
 		 const char *message);
 /* To False where it stands, if it is True; reason and message as they were when NULL. */
 void hf_cond_lower(struct hf_brain *b, const char *type, const char *reason, const char *message);
+/* All of ours but Held, for a job on which nothing is decided. */
+void hf_cond_lower_unwatched(struct hf_brain *b);
 /* Created, as the first condition; counts the job when it was not there. */
 void hf_cond_created(struct hf_brain *b);
 /* Running and Restarting for a job that is neither suspended nor finished. */

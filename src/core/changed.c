@@ -163,7 +163,8 @@ static bool same_decisions(const struct hf_ledger *a, const struct hf_ledger *b)
 static bool same_progress(const struct hf_ledger *a, const struct hf_ledger *b)
 {
 	for (int r = 0; r < HF_ROLES_MAX; r++) {
-		if (!same(a->roles[r].created, b->roles[r].created))
+		if (!same(a->roles[r].created, b->roles[r].created) ||
+		    !same(a->roles[r].trained, b->roles[r].trained))
 			return false;
 	}
 	for (size_t i = 0; i < a->records_len; i++) {

@@ -133,6 +133,19 @@ void hf_cond_lower(struct hf_brain *b, const char *type, const char *reason, con
 	}
 }
 
+void hf_cond_lower_unwatched(struct hf_brain *b)
+{
+	for (size_t i = 0; i < b->conditions_len; i++) {
+		const char *type = b->conditions[i].type;
+
+		if (hf_str_has_prefix(type, HF_COND_PREFIX) && !hf_streq(type, HF_COND_HELD))
+			hf_cond_lower(
+				b, type, "JobHeld",
+				"The operator does not look at this while condition " HF_COND_HELD
+				" is True.");
+	}
+}
+
 void hf_cond_created(struct hf_brain *b)
 {
 	if (hf_cond_find(b, HF_COND_CREATED))

@@ -161,7 +161,9 @@ void hf_device_adopt(struct hf_brain *b)
 	struct hf_end end = {.kind = HF_END_FAILED, .rule = -1, .cls = HF_CLASS_DEVICE};
 	const struct hf_late_seen *late;
 
+	/* An end for want of memory has its own evidence: no device explains it (classify.c). */
 	if (b->ledger.incident.id == 0 || b->ledger.records_len == 0 ||
+	    b->ledger.incident.cause == HF_CLASS_OUT_OF_MEMORY ||
 	    record->running_at != HF_TIME_NONE || hf_verdict_pending(b) ||
 	    !hf_class_is_application(b->ledger.incident.cause) || !record->pod)
 		return;

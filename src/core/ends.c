@@ -39,7 +39,7 @@ static int by_time(const void *left, const void *right)
 	return a->index < b->index ? -1 : a->index > b->index;
 }
 
-static const char *own_name(const struct hf_brain *b, int role)
+const char *hf_own_container_name(const struct hf_brain *b, int role)
 {
 	const struct hf_role *spec = &b->job.roles[role];
 
@@ -51,11 +51,10 @@ static const char *own_name(const struct hf_brain *b, int role)
 const struct hf_container_seen *hf_own_container(const struct hf_brain *b, int role,
 						 const struct hf_pod *pod)
 {
-	return hf_pod_find_container(pod, own_name(b, role));
+	return hf_pod_find_container(pod, hf_own_container_name(b, role));
 }
 
-/* A reason that says more than the exit code does; NULL: it says no more. */
-static const char *find_telling_reason(const char *reason)
+const char *hf_telling_reason(const char *reason)
 {
 	const struct hf_container_reason *row = hf_container_reason_find(reason);
 
@@ -66,16 +65,19 @@ static const char *find_telling_reason(const char *reason)
 static void read_last_reason(const struct hf_brain *b, struct hf_end *end)
 {
 	const struct hf_container_seen *own = hf_own_container(b, end->role, end->pod);
-	const struct hf_container_reason *row;
 	struct hf_container_end last;
 
 	if (!own)
 		return;
 	last = hf_container_last_end(own);
-	end->status_reason = find_telling_reason(last.reason);
-	row = hf_container_reason_find(end->status_reason);
-	if (row && row->never_started)
-		end->status_message = last.message;
+	end->status_reason = hf_telling_reason(last.reason);
+	end->status_message = last.message;
+	/* The kubelet kills a container when its hook fails, and tells the hook only while it waits. */
+	if (own->phase == HF_CONTAINER_WAITING &&
+	    hf_streq(own->waiting_reason, HF_REASON_POST_START)) {
+		end->status_reason = own->waiting_reason;
+		end->status_message = own->waiting_message;
+	}
 }
 
 /* The reason of the kind's own container; before that has run, of the container that kept it from running. */
@@ -90,7 +92,7 @@ static void read_reason(const struct hf_brain *b, struct hf_end *end,
 		if (container->phase != HF_CONTAINER_TERMINATED || container->exit_code == 0 ||
 		    (own_ended && container != own))
 			continue;
-		end->status_reason = find_telling_reason(container->terminated_reason);
+		end->status_reason = hf_telling_reason(container->terminated_reason);
 		end->status_message = container->terminated_message;
 		if (end->status_message && container != own)
 			end->status_message = hf_arena_printf(b->arena, "container '%s': %s",
@@ -120,6 +122,7 @@ static void read_exit(const struct hf_brain *b, struct hf_end *end)
 {
 	const struct hf_container_seen *own = hf_own_container(b, end->role, end->pod);
 	bool own_ended = own && own->phase == HF_CONTAINER_TERMINATED;
+	struct hf_container_end last;
 
 	end->finished_at = own_ended && own->exit_code != 0 && own->finished_at != HF_TIME_NONE
 				   ? own->finished_at
@@ -127,9 +130,10 @@ static void read_exit(const struct hf_brain *b, struct hf_end *end)
 	read_reason(b, end, own);
 	if (!own_ended)
 		return;
-	end->exit_code = HF_SOME_INT(own->exit_code);
-	if (own->signal > 0)
-		end->signal = HF_SOME_INT(own->signal);
+	last = hf_container_last_end(own);
+	end->exit_code = last.exit_code;
+	if (last.signal > 0)
+		end->signal = HF_SOME_INT(last.signal);
 }
 
 /* The very pod that the ledger knows, with its owner taken off by somebody: it has not ended. */
@@ -184,7 +188,8 @@ static void collect_slot(struct hf_brain *b, int role, int32_t index)
 		return;
 	}
 	units = hf_pod_terminations(b, role, end.pod) - slot->seen;
-	if (units > 0) {
+	/* What restarts beside a program that has succeeded is no end of its rank. */
+	if (units > 0 && slot->phase != HF_SLOT_TRAINED) {
 		end.kind = HF_END_RESTARTED;
 		end.units = units < UNITS_MAX ? (int32_t)units : UNITS_MAX;
 		read_last_reason(b, &end);

@@ -68,6 +68,9 @@ struct hf_end {
  * order that does not depend on the input's: by when it finished (of two in one second the one that is
  * tried again is the first), then role and index. */
 void hf_ends_collect(struct hf_brain *b);
+/* A reason of a termination that says more than the exit code does; NULL: it says no more. */
+const char *hf_telling_reason(const char *reason);
+const char *hf_own_container_name(const struct hf_brain *b, int role);
 /* What the kubelet has said of the kind's own container.  NULL: nothing. */
 const struct hf_container_seen *hf_own_container(const struct hf_brain *b, int role,
 						 const struct hf_pod *pod);
@@ -76,6 +79,7 @@ void hf_end_event(struct hf_brain *b, const struct hf_end *end);
 void hf_classify(struct hf_brain *b, struct hf_end *end);
 /* What was seen, in one word for the record; NULL: its exit code says it all. */
 const char *hf_end_reason(const struct hf_end *end);
+#define HF_REASON_POST_START "PostStartHookError" /* the kubelet's */
 #define HF_REASON_NODE_LOST "NodeLost"
 #define HF_REASON_NO_PROGRESS "NoProgress"
 #define HF_REASON_SELF_FENCED "SelfFenced"

@@ -2,6 +2,8 @@
  * Copyright The Holdfast authors */
 #include "core/field.h"
 
+#include "base/str.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -46,6 +48,8 @@ static const char *format(struct hf_field_errors *errors, const char *fmt, va_li
 	int n = vsnprintf(text, sizeof(text), fmt, ap);
 
 	hf_assert(n >= 0);
+	if ((size_t)n >= sizeof(text))
+		text[hf_utf8_cut(text, sizeof(text) - 2)] = '\0';
 	return hf_arena_strdup(errors->arena, text);
 }
 

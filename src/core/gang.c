@@ -21,7 +21,7 @@ void hf_gang_restart(struct hf_brain *b)
 
 			/* Ranks that succeeded run again: the others start from the checkpoint,
 			 * and there is nobody to talk to without them. */
-			slot->created = slot->succeeded = slot->covered = false;
+			slot->created = slot->succeeded = slot->trained = slot->covered = false;
 			slot->seen = 0;
 		}
 	}

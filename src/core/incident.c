@@ -178,14 +178,17 @@ static void record_last_exit(const struct hf_brain *b, const struct hf_end *end,
 		record->signal = HF_SOME_INT(last.signal);
 }
 
-/* The node's own text for the reason of the record; NULL: it has none. */
+/* The node's own text for the reason of the record, else the program's own message; NULL: neither. */
 static const char *find_message(struct hf_brain *b, const struct hf_end *end, const char *reason)
 {
 	const char *message = NULL;
 
-	if (!reason || !end->pod)
+	if (!end->pod)
 		return NULL;
-	if (hf_streq(reason, end->pod->reason))
+	/* A plain failure has no reason that tells more, and the program's own message may. */
+	if (!reason)
+		message = end->status_message;
+	else if (hf_streq(reason, end->pod->reason))
 		message = end->pod->message;
 	else if (hf_streq(reason, end->status_reason))
 		message = end->status_message;

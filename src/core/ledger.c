@@ -10,13 +10,15 @@
 
 /* What a key, its quotes and its comma may add to a value; the longest key has 17 letters. */
 #define KEY_BYTES 24
+/* Bytes of a broken text that a message shows. */
+#define SHOWN_MAX 40
 /* A time or a number with its key. */
 #define SCALAR_BYTES 64
 
 static int broken(const char *type, const char *field, const char *text, struct hf_error *err)
 {
-	return hf_error_set(err, HF_E_INVALID, "status.recovery.replicas[%s].%s: '%.40s' is no %s",
-			    type, field, text,
+	return hf_error_set(err, HF_E_INVALID, "status.recovery.replicas[%s].%s: '%.*s' is no %s",
+			    type, field, (int)hf_utf8_cut(text, SHOWN_MAX), text,
 			    hf_streq(field, "attempts") || hf_streq(field, "seen")
 				    ? "ascending index:value list"
 				    : "ascending list of ranges");
@@ -57,7 +59,7 @@ int hf_ledger_top(const struct hf_role_ledger *role, const char *type, int32_t *
 	} texts[] = {
 		{"attempts", role->attempts, sparse_top},   {"created", role->created, ranges_top},
 		{"succeeded", role->succeeded, ranges_top}, {"seen", role->seen, sparse_top},
-		{"covered", role->covered, ranges_top},
+		{"trained", role->trained, ranges_top},     {"covered", role->covered, ranges_top},
 	};
 	int32_t top = -1;
 
@@ -72,14 +74,15 @@ int hf_ledger_top(const struct hf_role_ledger *role, const char *type, int32_t *
 
 /* ---- texts into slots and back -------------------------------------------------------------- */
 
-enum bit { BIT_CREATED, BIT_SUCCEEDED, BIT_COVERED };
+enum bit { BIT_CREATED, BIT_SUCCEEDED, BIT_TRAINED, BIT_COVERED };
 
-/* One reader and one writer for the three texts of ranges. */
+/* One reader and one writer for the texts of ranges. */
 static bool *slot_bit(struct hf_slot *slot, enum bit bit)
 {
 	switch (bit) {
 	case BIT_CREATED: return &slot->created;
 	case BIT_SUCCEEDED: return &slot->succeeded;
+	case BIT_TRAINED: return &slot->trained;
 	case BIT_COVERED: return &slot->covered;
 	}
 	hf_assert(!"a bit there is");
@@ -130,6 +133,8 @@ int hf_ledger_read(struct hf_brain *b, struct hf_error *err)
 			return broken(crew->type, "created", role->created, err);
 		if (read_bits(crew, role->succeeded, BIT_SUCCEEDED) < 0)
 			return broken(crew->type, "succeeded", role->succeeded, err);
+		if (read_bits(crew, role->trained, BIT_TRAINED) < 0)
+			return broken(crew->type, "trained", role->trained, err);
 		if (read_bits(crew, role->covered, BIT_COVERED) < 0)
 			return broken(crew->type, "covered", role->covered, err);
 	}
@@ -183,6 +188,7 @@ void hf_ledger_write(struct hf_brain *b)
 		role->seen = write_values(b, crew, false, role->seen);
 		role->created = write_bits(b, crew, BIT_CREATED, role->created);
 		role->succeeded = write_bits(b, crew, BIT_SUCCEEDED, role->succeeded);
+		role->trained = write_bits(b, crew, BIT_TRAINED, role->trained);
 		role->covered = write_bits(b, crew, BIT_COVERED, role->covered);
 	}
 }
@@ -213,7 +219,7 @@ size_t hf_ledger_bytes(const struct hf_ledger *ledger)
 
 		bytes += compact_bytes(role->attempts) + compact_bytes(role->created) +
 			 compact_bytes(role->succeeded) + compact_bytes(role->seen) +
-			 compact_bytes(role->covered) + KEY_BYTES;
+			 compact_bytes(role->trained) + compact_bytes(role->covered) + KEY_BYTES;
 	}
 	hf_assert(ledger->records_len <= HF_RECORDS_MAX);
 	for (size_t i = 0; i < ledger->records_len; i++) {
@@ -340,6 +346,23 @@ static bool has_succeeded(const struct hf_pod *pod)
 	return pod->phase == HF_POD_SUCCEEDED || hf_streq(pod->stopped, HF_STOPPED_SUCCEEDED);
 }
 
+/* The operator has seen the rank's own container end with 0 while the pod went on.  A kubelet that ends a whole
+ * pod (an eviction, a node shutdown) reports no container before all have ended.  So while another container runs,
+ * the program ended by itself.  What becomes of the pod later does not change that. */
+static bool has_trained(const struct hf_brain *b, int role, const struct hf_slot *slot)
+{
+	if (slot->succeeded)
+		return false;
+	switch (slot->phase) {
+	case HF_SLOT_TRAINED:
+		return slot->trained ||
+		       hf_pod_goes_on(slot->pod, hf_own_container(b, role, slot->pod));
+	case HF_SLOT_ABSENT:
+	case HF_SLOT_ENDED: return slot->trained;
+	default: return false;
+	}
+}
+
 void hf_ledger_note(struct hf_brain *b)
 {
 	hf_assert(b->ledger.present);
@@ -354,6 +377,7 @@ void hf_ledger_note(struct hf_brain *b)
 			slot->created = true;
 			if (has_succeeded(pod))
 				slot->succeeded = true;
+			slot->trained = has_trained(b, r, slot);
 		}
 	}
 }

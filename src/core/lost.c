@@ -194,6 +194,17 @@ struct waiting {
 	hf_time until;   /* the first guard that ends */
 };
 
+/* Its rank has succeeded: the job waits neither for the pod nor for its node. */
+static bool is_of_succeeded_rank(const struct hf_brain *b, const struct hf_pod *pod)
+{
+	int32_t index;
+	int role;
+
+	return b->crews_len > 0 && hf_world_find(b, pod->name, &role, &index) &&
+	       index < b->crews[role].slots_len && b->crews[role].slots[index].pod == pod &&
+	       b->crews[role].slots[index].succeeded;
+}
+
 /* Of a finished job nothing is given up: what runs was left to run by its clean-up policy. */
 static bool is_of_interest(const struct hf_brain *b, const struct hf_pod *pod, bool finished)
 {
@@ -201,7 +212,8 @@ static bool is_of_interest(const struct hf_brain *b, const struct hf_pod *pod, b
 		return false;
 	if (!pod->owned)
 		return hf_pod_is_inherited(b->view, pod);
-	return is_terminating(pod) || (!is_terminal(pod) && !finished);
+	return is_terminating(pod) ||
+	       (!is_terminal(pod) && !finished && !is_of_succeeded_rank(b, pod));
 }
 
 static int by_name(const void *left, const void *right)
@@ -448,13 +460,12 @@ static const char *silence_text(struct hf_brain *b, const struct waiting *waitin
 	if (*signs != '\0')
 		return hf_arena_printf(
 			b->arena,
-			"%s since %s, but %s after that; the pod is given up %lld s after the last "
-			"sign of life (nodeLost.afterSeconds)",
-			is_kubelet_mute(waiting) ? "its kubelet has been silent"
-						 : "the node has been Unknown",
+			"the node has been Unknown since %s%s, but %s after that; the pod is given "
+			"up %lld s after the last sign of life (nodeLost.afterSeconds)",
 			hf_time_text(b->arena, node->unknown_at != HF_TIME_NONE ? node->unknown_at
 										: node->since),
-			signs, (long long)hf_node_wait_seconds(b));
+			is_kubelet_mute(waiting) ? ", for its kubelet is silent" : "", signs,
+			(long long)hf_node_wait_seconds(b));
 	return hf_arena_printf(b->arena,
 			       "it is given up after %lld s without a sign of life "
 			       "(nodeLost.afterSeconds)",

@@ -58,7 +58,7 @@ struct hf_container_seen {
 	int32_t exit_code;
 	int32_t signal;
 	const char *terminated_reason;  /* "OOMKilled", "Error", … */
-	const char *terminated_message; /* of a program that was never started; else NULL */
+	const char *terminated_message; /* by the runtime, the program or the kubelet; NULL: none */
 	hf_time finished_at;            /* the node's clock */
 	hf_time started_at;             /* state.running or state.terminated; the node's clock */
 	/* lastState.terminated: how the run before ended, for the ledger's account of it */
@@ -74,7 +74,8 @@ struct hf_container_end {
 	const char *reason, *message;
 };
 /* The last end is the present state until the kubelet starts the container again, and the last state
- * after that. */
+ * after that.  It is also the last state where the kubelet lost the container (ContainerStatusUnknown): a pod that
+ * is ended while its container waits to be started again. */
 struct hf_container_end hf_container_last_end(const struct hf_container_seen *container);
 
 /*
@@ -227,14 +228,15 @@ struct hf_node_seen {
 	bool has_agent;
 	hf_time reported_at; /* the agent's evidence reaches to here; NONE: never */
 	hf_time beat_at;     /* its agent last heard of a training process there; NONE: never */
-	/* Nodes of its zone (of the cluster, where it names none), without those that are cordoned
-	 * and well, were so before they fell silent, or are lost for more than a day; and how many
-	 * of these are lost without proof of death: the storm guard's numbers. */
+	/* The storm guard's numbers, of the node's zone or of the cluster: those of the cluster where
+	 * the node names no zone, and where only the cluster is in a storm or was in one later.  Nodes,
+	 * without those that are cordoned and well, were so before they fell silent, or are lost for more
+	 * than a day; and how many of these are lost without proof of death. */
 	int32_t zone_nodes, zone_lost;
-	/* On our clock: the zone's numbers have been below those of a storm since then, and we watched
+	/* On our clock: these numbers have been below those of a storm since then, and we watched
 	 * them without a gap.  NONE: they are a storm's, or unknown. */
 	hf_time calm_since;
-	const char *zone; /* NULL: none */
+	const char *zone; /* that the numbers are of; NULL: they are the cluster's */
 };
 /* Nothing is known of it but this: no Lease was read, nobody confirms or reports. */
 void hf_node_seen_init(struct hf_node_seen *node, const char *name, enum hf_node_ready ready,

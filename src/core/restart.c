@@ -19,7 +19,7 @@ void hf_restart_replica(struct hf_brain *b, int role, int32_t index)
 	hf_assert(!slot->succeeded);
 	slot->attempt++;
 	slot->seen = 0;
-	slot->created = slot->covered = slot->current = false;
+	slot->created = slot->trained = slot->covered = slot->current = false;
 	slot->phase = HF_SLOT_ABSENT;
 }
 
@@ -45,7 +45,7 @@ void hf_restart_retire(struct hf_brain *b)
 			if (slot->current)
 				slot->attempt++;
 			slot->seen = 0;
-			slot->created = slot->covered = slot->current = false;
+			slot->created = slot->trained = slot->covered = slot->current = false;
 			slot->phase = HF_SLOT_ABSENT;
 		}
 	}

@@ -9,7 +9,9 @@
  * Ranks that have trained: the kind's own container has ended with 0, the kubelet does not start it
  * again, and another container keeps the pod from ending.  Such a rank is told to people.  It counts
  * as succeeded when its pod ends with success, or, with sidecarGraceSeconds, so long after the end of
- * its own container; then its pod is ended as well.
+ * its own container; then its pod is ended as well.  It also counts as succeeded when another container
+ * fails the pod, or the pod is deleted, evicted, or lost with its node: the program had ended before.
+ * The ledger keeps that it had (`trained`).
  *
  * The wait is measured on our clock from the moment at which the operator saw that end.  A new
  * operator begins the wait anew, so a pod is never ended too early.
@@ -52,7 +54,7 @@ static bool is_over(struct hf_brain *b, const struct hf_slot *slot)
 {
 	hf_time at = grace_end(b, slot->pod);
 
-	if (slot->succeeded || b->now >= at)
+	if (b->now >= at)
 		return true;
 	if (at != HF_TIME_NEVER)
 		hf_wake(b, at);
@@ -91,24 +93,125 @@ static void tell_released(struct hf_brain *b, const struct held *first)
 	hf_say(b, b->now, HF_TOPIC_DECISION, "%s", message);
 }
 
+/* ---- pods that end after their rank has trained --------------------------------------------------- */
+
+/* The first container that failed beside the own one; NULL: none has. */
+static const struct hf_container_seen *find_failed(const struct hf_pod *pod,
+						   const struct hf_container_seen *own)
+{
+	for (size_t i = 0; i < pod->containers_len; i++) {
+		const struct hf_container_seen *other = &pod->containers[i];
+
+		if (other != own && other->phase == HF_CONTAINER_TERMINATED &&
+		    other->exit_code != 0)
+			return other;
+	}
+	return NULL;
+}
+
+/* The pod was ended as a whole: by its kubelet, which names a reason, or by a controller.  Then the own container may
+ * have ended with 0 because it was told to end, in the middle of its work. */
+static bool is_ended_as_a_whole(const struct hf_pod *pod)
+{
+	if (!hf_str_is_empty(pod->reason))
+		return true;
+	for (size_t i = 0; i < pod->conditions_len; i++) {
+		if (hf_streq(pod->conditions[i].type, "DisruptionTarget") &&
+		    hf_streq(pod->conditions[i].status, "True"))
+			return true;
+	}
+	return false;
+}
+
+/* Another container failed a pod of which the own container had succeeded. */
+static bool is_failed_beside(const struct hf_pod *pod, const struct hf_container_seen *own)
+{
+	return own && own->phase == HF_CONTAINER_TERMINATED && own->exit_code == 0 &&
+	       own->again != HF_AGAIN_ALWAYS && !is_ended_as_a_whole(pod) && find_failed(pod, own);
+}
+
+static const char *in_brackets(struct hf_brain *b, const char *reason)
+{
+	return hf_str_is_empty(reason) ? "" : hf_arena_printf(b->arena, " (%s)", reason);
+}
+
+/* What ended the pod of a rank that had trained before; NULL: nothing did. */
+static const char *find_later_end(struct hf_brain *b, int role, const struct hf_slot *slot)
+{
+	const struct hf_pod *pod = hf_slot_pod(b, slot);
+	const struct hf_container_seen *own = pod ? hf_own_container(b, role, pod) : NULL;
+	const struct hf_container_seen *failed = pod ? find_failed(pod, own) : NULL;
+	const struct hf_node *node;
+
+	if (slot->pod && !slot->current)
+		return NULL;
+	if (!pod)
+		return slot->created && slot->trained && !slot->pod_taken ? "its pod vanished"
+									  : NULL;
+	if (pod->phase == HF_POD_FAILED && (slot->trained || is_failed_beside(pod, own))) {
+		if (failed && !is_ended_as_a_whole(pod))
+			return hf_arena_printf(
+				b->arena, "container %s failed with %d%s", failed->name,
+				(int)failed->exit_code,
+				in_brackets(b, hf_telling_reason(failed->terminated_reason)));
+		return hf_arena_printf(b->arena, "its pod failed%s", in_brackets(b, pod->reason));
+	}
+	if (!slot->trained)
+		return NULL;
+	if (pod->deletion_time != HF_TIME_NONE)
+		return "its pod was deleted";
+	node = hf_node_lost(b, pod);
+	if (node && hf_node_counts_as_lost(b, node, pod))
+		return hf_arena_printf(b->arena, "node %s was lost", node->seen->name);
+	return NULL;
+}
+
+static void tell_later_end(struct hf_brain *b, const struct held *first, const char *what)
+{
+	const char *message = hf_arena_printf(
+		b->arena,
+		"container %s of %s ended with 0, and then %s: the rank counts as succeeded%s",
+		hf_own_container_name(b, first->role),
+		hf_rank_name(b->arena, b->crews[first->role].type, first->index), what,
+		first->count > 1 ? hf_arena_printf(b->arena, "; so do %d more", first->count - 1)
+				 : "");
+
+	hf_event(b, false, "SucceededBeforePodEnd", message);
+	hf_say(b, b->now, HF_TOPIC_DECISION, "%s", message);
+}
+
+/* ---- both ------------------------------------------------------------------------------------------ */
+
 void hf_sidecar_release(struct hf_brain *b)
 {
-	struct held first = {.count = 0};
+	struct held first = {.count = 0}, later = {.count = 0};
+	const char *what = NULL;
 
 	hf_assert(b->ledger.present);
 	for (int r = 0; r < b->crews_len; r++) {
 		for (int32_t i = 0; i < b->crews[r].replicas; i++) {
 			struct hf_slot *slot = &b->crews[r].slots[i];
 			struct held held = {.role = r, .index = i};
+			const char *end = slot->succeeded ? NULL : find_later_end(b, r, slot);
 
-			if (slot->succeeded || !find_held(b, r, slot, &held) || !is_over(b, slot))
+			if (slot->succeeded)
 				continue;
+			if (end) {
+				what = what ? what : end;
+				count_held(&later, &held);
+			} else if (find_held(b, r, slot, &held) && is_over(b, slot)) {
+				count_held(&first, &held);
+			} else {
+				continue;
+			}
 			slot->succeeded = true;
-			count_held(&first, &held);
+			slot->trained = false;
 		}
 	}
 	if (first.count > 0)
 		tell_released(b, &first);
+	if (later.count > 0)
+		tell_later_end(b, &later, what);
 }
 
 /* ---- those that wait ----------------------------------------------------------------------------- */
@@ -134,7 +237,7 @@ static const char *what_comes(struct hf_brain *b, const struct held *held)
 	if (!grace->set)
 		return hf_arena_printf(
 			b->arena,
-			"Holdfast waits until container %s ends: the pod's end decides "
+			"the rank counts as succeeded when container %s or the pod ends "
 			"(recovery.sidecarGraceSeconds is not set)",
 			held->keeper->name);
 	return hf_arena_printf(b->arena,
@@ -183,10 +286,12 @@ void hf_sidecar_step(struct hf_brain *b)
 
 			if (!find_held(b, r, slot, &held))
 				continue;
-			if (slot->succeeded)
-				hf_pod_stop(b, slot->pod, HF_STOPPED_SUCCEEDED);
-			else
+			/* A rank that succeeded because its node was lost may have an uploader that goes on
+			 * when the node is back: it has its time as any other. */
+			if (!slot->succeeded)
 				note_held(b, &first, &held);
+			else if (is_over(b, slot))
+				hf_pod_stop(b, slot->pod, HF_STOPPED_SUCCEEDED);
 		}
 	}
 	if (first.count > 0)

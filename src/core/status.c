@@ -5,6 +5,7 @@
 #include "base/str.h"
 
 #include <stdio.h>
+#include "core/container_reason.h"
 #include "core/observed.h"
 #include "core/plan.h"
 
@@ -160,7 +161,12 @@ const struct hf_container_seen *hf_pod_find_container(const struct hf_pod *pod, 
 
 struct hf_container_end hf_container_last_end(const struct hf_container_seen *container)
 {
-	if (container->phase == HF_CONTAINER_TERMINATED)
+	/* A kubelet that no longer finds a container writes a code of its own.  What it reported before, while the
+	 * container waited to be started again, is how the program ended. */
+	bool lost =
+		hf_exit_code_is_lost(container->terminated_reason) && container->last_exit_code.set;
+
+	if (container->phase == HF_CONTAINER_TERMINATED && !lost)
 		return (struct hf_container_end){.exit_code = HF_SOME_INT(container->exit_code),
 						 .signal = container->signal,
 						 .reason = container->terminated_reason,

@@ -126,7 +126,9 @@ struct hf_role_ledger {
 	const char *created;   /* "created": the present attempt's pod was seen */
 	const char *succeeded; /* "succeeded" in this generation */
 	const char *seen;      /* "seen": index:restartCount already counted, 0 left out */
-	const char *covered;   /* "covered": had its kubelet restart in this incident already */
+	const char *
+		trained; /* "trained": own container of the present attempt ended with 0, the pod not */
+	const char *covered; /* "covered": had its kubelet restart in this incident already */
 };
 
 /* Why the job has Failed, or will when nothing changes the verdict while it settles. */

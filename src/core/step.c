@@ -83,6 +83,7 @@ static void hold(struct hf_brain *b, const char *suffix, const char *message, co
 	if (!held || !hf_streq(held->status, "True") || !hf_streq(held->message, message))
 		hf_event(b, true, reason, message);
 	hf_cond_set(b, HF_COND_HELD, true, reason, message);
+	hf_cond_lower_unwatched(b);
 	b->ledger.kept = b->ledger.present;
 	hf_say(b, b->now, HF_TOPIC_BLOCKED, "nothing is done for this job: %s", message);
 	hf_say(b, b->now, HF_TOPIC_NEXT, "%s%s", way_out,
@@ -208,10 +209,9 @@ static void run(struct hf_brain *b)
 		decide_ends(b);
 	if (hf_cond_finished(b))
 		return;
-	if (!hf_verdict_pending(b)) {
+	if (!hf_verdict_pending(b))
 		hf_awaited_step(b);
-		hf_unplaced_step(b);
-	}
+	hf_unplaced_step(b);
 	hf_phase_step(b);
 	hf_counts_take(b);
 	hf_counts_write(b);

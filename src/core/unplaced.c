@@ -104,10 +104,13 @@ void hf_unplaced_step(struct hf_brain *b)
 
 			if (!is_waiting(slot))
 				continue;
-			if (is_over(b, r, slot->pod->avoids))
-				hf_restart_replica(b, r, i);
-			else if (unplaced.count++ == 0)
+			if (is_over(b, r, slot->pod->avoids)) {
+				/* While a verdict settles nothing is made anew. */
+				if (!hf_verdict_pending(b))
+					hf_restart_replica(b, r, i);
+			} else if (unplaced.count++ == 0) {
 				unplaced = (struct unplaced){1, r, i, slot->pod->avoids};
+			}
 		}
 	}
 	if (unplaced.count > 0)

@@ -142,6 +142,30 @@ static void after_a_day_nothing_keeps_it_off(void **state)
 	brain_release(&b);
 }
 
+/* A verdict settles: nothing is made anew, and the condition is true all the same. */
+static void while_a_verdict_settles_the_condition_is_kept_true(void **state)
+{
+	struct brain_pod *pod;
+
+	(void)state;
+	pod = wait_for_a_node();
+	brain_step(&b);
+	brain_write_status(&b);
+	brain_after(&b, 10);
+	b.view.status.ledger.verdict =
+		(struct hf_verdict){.reason = "ExitCode", .message = "it failed", .at = b.now};
+	brain_step(&b);
+	assert_false(hf_status_is_finished(&b.plan.status));
+	assert_string_equal(shown()->status, "True");
+	/* The scheduler has found a node. */
+	pod->pod.conditions_len = 0;
+	brain_step(&b);
+	assert_false(hf_status_is_finished(&b.plan.status));
+	assert_string_equal(shown()->status, "False");
+	assert_int_equal(hf_plan_actions(&b.plan), 0);
+	brain_release(&b);
+}
+
 static void what_the_scheduler_has_not_refused_is_left_alone(void **state)
 {
 	struct brain_pod *pod;
@@ -170,6 +194,7 @@ int main(void)
 		cmocka_unit_test(a_job_that_is_suspended_waits_for_no_node),
 		cmocka_unit_test(one_of_two_that_is_mended_makes_the_pod_anew_at_no_cost),
 		cmocka_unit_test(after_a_day_nothing_keeps_it_off),
+		cmocka_unit_test(while_a_verdict_settles_the_condition_is_kept_true),
 		cmocka_unit_test(what_the_scheduler_has_not_refused_is_left_alone),
 	};
 

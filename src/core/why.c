@@ -14,7 +14,9 @@
  * runs long afterwards tells the same story; what is waited for is said by the policy that waits.
  */
 
-#define TEXT_MAX 512
+/* A longer text ends with DOTS. */
+#define TEXT_MAX 511
+#define DOTS "..."
 
 const char *hf_time_text(struct hf_arena *arena, hf_time t)
 {
@@ -57,14 +59,15 @@ void hf_event(struct hf_brain *b, bool warning, const char *reason, const char *
 
 void hf_say(struct hf_brain *b, hf_time time, enum hf_topic topic, const char *fmt, ...)
 {
-	char text[TEXT_MAX];
+	char text[TEXT_MAX + 1];
 	va_list ap;
 
 	hf_assert(b->reasons_len <= HF_REASONS_MAX);
 	if (b->reasons_len == HF_REASONS_MAX)
 		return;
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
+	if (vsnprintf(text, sizeof(text), fmt, ap) > TEXT_MAX)
+		memcpy(text + hf_utf8_cut(text, TEXT_MAX - strlen(DOTS)), DOTS, sizeof(DOTS));
 	va_end(ap);
 	b->reasons[b->reasons_len++] = (struct hf_reason){
 		.time = time, .topic = topic, .text = hf_arena_strdup(b->arena, text)};
@@ -126,6 +129,8 @@ static const char *how_it_ended(struct hf_brain *b, const struct hf_record *reco
 		return "was deleted by somebody";
 	if (is_never_started(record))
 		return "never started";
+	if (hf_streq(record->reason, HF_REASON_POST_START))
+		return "was ended by its kubelet after its postStart hook failed";
 	if (hf_exit_code_is_lost(record->reason))
 		return "ended with an unknown exit code";
 	if (record->exit_code.set)
@@ -138,6 +143,9 @@ static const char *how_it_ended(struct hf_brain *b, const struct hf_record *reco
 /* ": StartError: exec: …", or nothing. */
 static const char *tell_reason(struct hf_brain *b, const struct hf_record *record)
 {
+	if (!record->reason && record->message)
+		return hf_arena_printf(b->arena, ": %s",
+				       hf_status_message_clean(b->arena, record->message));
 	if (!record->reason)
 		return "";
 	return hf_arena_printf(b->arena, ": %s%s%s", record->reason, record->message ? ": " : "",

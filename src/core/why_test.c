@@ -141,6 +141,30 @@ static void lines_are_bounded(void **state)
 	brain_release(&b);
 }
 
+/* 511 bytes of a text fit; the 170th character of three bytes would be cut in its middle. */
+static void a_long_line_ends_with_a_whole_character(void **state)
+{
+	struct hf_brain brain = {0};
+	char text[3 * 300 + 1] = "";
+
+	(void)state;
+	brain_init(&b, &brain_kind, 1, 2);
+	brain.arena = b.pass;
+	brain.reasons = HF_ARENA_ARRAY(b.pass, struct hf_reason, HF_REASONS_MAX);
+	for (int i = 0; i < 300; i++)
+		memcpy(text + 3 * i, "\u20ac", 4);
+	for (int shift = 0; shift < 3; shift++) {
+		const char *said;
+
+		hf_say(&brain, b.now, HF_TOPIC_NEXT, "%.*s%s", shift, "xx", text);
+		said = brain.reasons[shift].text;
+		assert_true(hf_utf8_valid(said, strlen(said)));
+		assert_true(strlen(said) > 500);
+		assert_string_equal(said + strlen(said) - 3, "...");
+	}
+	brain_release(&b);
+}
+
 static void the_earliest_wake_up_wins(void **state)
 {
 	struct hf_plan plan = {.wake_at = HF_TIME_NEVER};
@@ -172,6 +196,7 @@ int main(void)
 		cmocka_unit_test(a_code_that_the_kubelet_made_up_is_no_signal),
 		cmocka_unit_test(only_the_newest_record_keeps_the_nodes_text),
 		cmocka_unit_test(lines_are_bounded),
+		cmocka_unit_test(a_long_line_ends_with_a_whole_character),
 		cmocka_unit_test(the_earliest_wake_up_wins),
 		cmocka_unit_test(spans_and_times_are_for_people),
 	};

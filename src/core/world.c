@@ -321,6 +321,18 @@ const struct hf_container_seen *hf_pod_keeper(const struct hf_pod *pod,
 	return NULL;
 }
 
+bool hf_pod_goes_on(const struct hf_pod *pod, const struct hf_container_seen *own)
+{
+	if (hf_pod_keeper(pod, own))
+		return true;
+	/* An init container that runs beside the others is a sidecar: the kubelet ends it after them. */
+	for (size_t i = 0; i < pod->containers_len; i++) {
+		if (pod->containers[i].init && pod->containers[i].phase == HF_CONTAINER_RUNNING)
+			return true;
+	}
+	return false;
+}
+
 bool hf_container_has_begun(const struct hf_container_seen *seen)
 {
 	return seen->phase == HF_CONTAINER_RUNNING || seen->phase == HF_CONTAINER_TERMINATED ||
@@ -345,7 +357,7 @@ static enum hf_slot_phase find_phase(const struct hf_brain *b, int role, const s
 	if (own && hf_container_is_over(own) && own->exit_code == 0)
 		return HF_SLOT_TRAINED;
 	if (own && hf_container_is_over(own))
-		return hf_pod_keeper(pod, own) ? HF_SLOT_BROKEN : HF_SLOT_ENDED;
+		return hf_pod_goes_on(pod, own) ? HF_SLOT_BROKEN : HF_SLOT_ENDED;
 	/* Without a report of containers, the pod's phase decides. */
 	if (own && (own->phase == HF_CONTAINER_WAITING || own->phase == HF_CONTAINER_TERMINATED))
 		return HF_SLOT_STARTING;
@@ -397,12 +409,13 @@ static void adopt_stamps(struct hf_brain *b, int role, int32_t index)
 			for (int32_t i = 0; i < b->crews[r].slots_len; i++) {
 				b->crews[r].slots[i].created = false;
 				b->crews[r].slots[i].succeeded = false;
+				b->crews[r].slots[i].trained = false;
 			}
 		}
 	}
 	if (slot->pod->generation == b->ledger.generation && slot->pod->attempt > slot->attempt) {
 		slot->attempt = slot->pod->attempt;
-		slot->created = false;
+		slot->created = slot->trained = false;
 		slot->seen = hf_pod_terminations(b, role, slot->pod);
 	}
 }

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define STATUS_TEXT_MAX 256
+#define TIMEOUT_MS_MAX 99999999
 
 /* ---- parsing a response
  * -------------------------------------------------------------------------- */
@@ -150,6 +151,13 @@ static void on_done(void *arg, const struct hf_http_result *http)
 	call->fn(call->arg, &result);
 }
 
+int64_t hf_grpc_timeout_ms(hf_time timeout)
+{
+	int64_t ms = timeout / HF_MS + (timeout % HF_MS > 0);
+
+	return ms < TIMEOUT_MS_MAX ? ms : TIMEOUT_MS_MAX;
+}
+
 int hf_grpc_call_start(struct hf_grpc_call *call, struct hf_http_client *client,
 		       const struct hf_grpc_request *request, hf_grpc_fn fn, void *arg,
 		       struct hf_error *err)
@@ -170,9 +178,8 @@ int hf_grpc_call_start(struct hf_grpc_call *call, struct hf_http_client *client,
 	body[4] = (unsigned char)request->message_len;
 	if (request->message_len > 0)
 		memcpy(body + HF_GRPC_PREFIX_BYTES, request->message, request->message_len);
-	/* gRPC allows at most eight digits; as milliseconds they reach more than a day. */
 	snprintf(timeout, sizeof(timeout), "grpc-timeout: %lldm",
-		 (long long)((request->timeout + HF_MS - 1) / HF_MS % 100000000));
+		 (long long)hf_grpc_timeout_ms(request->timeout));
 	call->fn = fn;
 	call->arg = arg;
 	rc = hf_http_client_send(client,

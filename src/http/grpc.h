@@ -56,6 +56,10 @@ int hf_grpc_call_start(struct hf_grpc_call *call, struct hf_http_client *client,
 		       struct hf_error *err) HF_MUST_CHECK;
 void hf_grpc_call_cancel(struct hf_grpc_call *call); /* no effect without a call in flight */
 
+/* The value of the header grpc-timeout in milliseconds, rounded up. gRPC allows eight digits: a longer
+ * timeout is sent as the longest one, 27.7 h. */
+int64_t hf_grpc_timeout_ms(hf_time timeout);
+
 /* Parsers of a server's response; without side effects, fuzzed. */
 
 /* Returns the one message of a body; ret_message points into the body. HF_E_BAD_REQUEST: the body

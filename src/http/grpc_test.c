@@ -283,6 +283,16 @@ static void each_status_has_a_code(void **state)
 	assert_string_equal(text, "");
 }
 
+static void a_timeout_of_more_than_eight_digits_does_not_wrap(void **state)
+{
+	(void)state;
+	assert_int_equal(hf_grpc_timeout_ms(1), 1);
+	assert_int_equal(hf_grpc_timeout_ms(HF_MINUTE), 60000);
+	assert_int_equal(hf_grpc_timeout_ms(99999999 * HF_MS), 99999999);
+	assert_int_equal(hf_grpc_timeout_ms(100000000 * HF_MS), 99999999);
+	assert_int_equal(hf_grpc_timeout_ms(INT64_MAX), 99999999);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -299,6 +309,7 @@ int main(void)
 		T(answers_of_all_sizes_come_whole),
 		T(a_canceled_call_is_silent),
 		cmocka_unit_test(each_status_has_a_code),
+		cmocka_unit_test(a_timeout_of_more_than_eight_digits_does_not_wrap),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

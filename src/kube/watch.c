@@ -201,9 +201,11 @@ static void on_data(void *arg, struct hf_transfer *transfer, const char *bytes, 
 	struct kube_watch *watch = watch_of(arg);
 
 	if (watch->status != 200) {
-		/* The Status of a refusal is read at its end. */
-		if (watch->buffer.len + len <= REFUSAL_BYTES_MAX)
-			hf_strbuf_add(&watch->buffer, bytes, len);
+		/* The Status of a refusal is read at its end.  Of a longer one the beginning counts: what
+		 * follows a gap is no part of the same text. */
+		size_t space = REFUSAL_BYTES_MAX - watch->buffer.len;
+
+		hf_strbuf_add(&watch->buffer, bytes, len < space ? len : space);
 		return;
 	}
 	if (watch->buffer.len > 0 && !take_joined_line(watch, &bytes, &len))

@@ -349,6 +349,27 @@ static void a_list_may_come_as_a_stream(void **state)
 	seen.watch = hf_watch_stop(seen.watch);
 }
 
+/* 256 KiB of a refusal are kept.  A part behind a gap would make a Status that no server sent. */
+static void of_a_refusal_that_is_too_long_the_beginning_is_read(void **state)
+{
+	static const struct step refusal[] = {{"500 Error", NULL, STREAM, NULL}, DONE};
+	HF_AUTOFREE char *blanks = hf_xcalloc(1, 300001);
+	struct bench *bench = *state;
+	struct seen seen = {0};
+
+	memset(blanks, ' ', 300000);
+	play_steps(bench, refusal);
+	start_watch(bench, &seen, (struct hf_watch_options){.bookmarks = true});
+	until_streaming(bench);
+	say_chunk(bench, "{\"kind\":\"Status\",");
+	say_chunk(bench, blanks);
+	say_chunk(bench, "\"message\":\"from behind the gap\",\"code\":500}");
+	end_stream(bench, true);
+	until_ended(bench, &seen);
+	assert_int_not_equal(seen.code, 0);
+	assert_null(strstr(seen.message, "from behind the gap"));
+}
+
 static void a_server_that_knows_no_streams_is_not_asked_again(void **state)
 {
 	static const struct step refusal[] = {
@@ -394,6 +415,7 @@ int main(void)
 		UNIT(a_destroyed_store_ends_its_watches),
 		UNIT(a_watch_fetches_another_token_once),
 		UNIT(a_list_may_come_as_a_stream),
+		UNIT(of_a_refusal_that_is_too_long_the_beginning_is_read),
 		UNIT(a_server_that_knows_no_streams_is_not_asked_again),
 	};
 

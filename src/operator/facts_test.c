@@ -148,6 +148,63 @@ static void test_nodes_of_a_zone_are_counted_and_proven_deaths_are_not_lost(void
 	assert_int_equal(brain.nodes[0].zone_lost, 1);
 }
 
+static struct hf_doc *zoned_doc(const char *name, int version, const char *zone, const char *ready)
+{
+	char text[TEXT_MAX];
+
+	snprintf(text, sizeof(text),
+		 "{\"metadata\":{\"name\":\"%s\",\"uid\":\"uid-%s\",\"resourceVersion\":\"%d\","
+		 "\"labels\":{\"topology.kubernetes.io/zone\":\"%s\"}},\"status\":{"
+		 "\"conditions\":[{\"type\":\"Ready\",\"status\":\"%s\"}]}}",
+		 name, name, version, zone, ready);
+	return hf_doc_from_text(text, strlen(text));
+}
+
+static void zoned_is(struct bench *bench, const char *name, int version, const char *zone,
+		     const char *ready)
+{
+	fake_event(watch_of(bench, "nodes"), HF_EVENT_MODIFIED,
+		   zoned_doc(name, version, zone, ready));
+	turn_for(bench, 100 * HF_MS);
+}
+
+/* No zone of two nodes is in a storm of its own: a storm has three lost nodes at least. */
+static void test_small_zones_that_are_all_silent_are_a_storm_of_the_cluster(void **state)
+{
+	static const char *const names[] = {"a", "b", "c", "d"};
+	static const char *const zones[] = {"y", "y", "z", "z"};
+	struct bench *bench = *state;
+	hf_time start;
+
+	start_on_a(bench, zoned_doc("a", 5, "y", "True"));
+	for (int i = 1; i < 4; i++)
+		fake_event(watch_of(bench, "nodes"), HF_EVENT_ADDED,
+			   zoned_doc(names[i], 130 + i, zones[i], "True"));
+	step_again(bench);
+	start = brain.nodes[0].calm_since;
+	/* One zone of two is silent: its numbers are no storm's, nor are those of the cluster. */
+	zoned_is(bench, "a", 140, "y", "Unknown");
+	zoned_is(bench, "b", 141, "y", "Unknown");
+	step_again(bench);
+	assert_int_equal(brain.nodes[0].zone_nodes, 2);
+	assert_int_equal(brain.nodes[0].zone_lost, 2);
+	assert_int_equal(brain.nodes[0].calm_since, start);
+	zoned_is(bench, "c", 142, "z", "Unknown");
+	zoned_is(bench, "d", 143, "z", "Unknown");
+	step_again(bench);
+	assert_int_equal(brain.nodes[0].zone_nodes, 4);
+	assert_int_equal(brain.nodes[0].zone_lost, 4);
+	assert_null(brain.nodes[0].zone);
+	assert_int_equal(brain.nodes[0].calm_since, HF_TIME_NONE);
+	assert_true(hf_nodes_are_in_storm(brain.nodes[0].zone_nodes, brain.nodes[0].zone_lost));
+	/* The calm begins with the end of the cluster's storm, also in a zone that never had one. */
+	turn_for(bench, HF_MINUTE);
+	zoned_is(bench, "c", 144, "z", "True");
+	zoned_is(bench, "d", 145, "z", "True");
+	step_again(bench);
+	assert_true(brain.nodes[0].calm_since >= start + HF_MINUTE);
+}
+
 static void node_is(struct bench *bench, const char *name, int version, const char *ready)
 {
 	fake_event(watch_of(bench, "nodes"), HF_EVENT_MODIFIED, node_doc(name, version, ready, ""));
@@ -454,6 +511,22 @@ static void test_the_end_of_the_own_container_stands_since_it_was_seen(void **st
 	assert_int_equal(brain.own_ended_at, HF_TIME_NONE);
 }
 
+/* No container has the name of the kind: core takes the first one of the template, by whatever name. */
+static void test_the_end_of_an_own_container_by_another_name_is_seen_too(void **state)
+{
+	struct bench *bench = *state;
+
+	start_on_a(bench, node_doc("a", 5, "True", ""));
+	pod_becomes(
+		bench, 120,
+		"\"phase\":\"Running\",\"containerStatuses\":[{\"name\":\"proxy\",\"state\":{"
+		"\"running\":{}}},{\"name\":\"main\",\"restartCount\":0,\"state\":{\"terminated\":{"
+		"\"exitCode\":0,\"finishedAt\":\"2026-01-01T00:00:00Z\"}}}]");
+	turn_for(bench, 10 * HF_SECOND);
+	step_again(bench);
+	assert_int_equal(brain.now - brain.own_ended_at, 11 * HF_SECOND);
+}
+
 static void test_what_stood_there_when_we_came_may_have_been_said_just_then(void **state)
 {
 	struct bench *bench = *state;
@@ -647,6 +720,7 @@ int main(void)
 		N(test_unknown_once_more_is_another_time),
 		N(test_a_kubelets_usual_report_wakes_nobody),
 		N(test_nodes_of_a_zone_are_counted_and_proven_deaths_are_not_lost),
+		N(test_small_zones_that_are_all_silent_are_a_storm_of_the_cluster),
 		N(test_calm_begins_with_the_watch_and_anew_with_the_end_of_each_storm),
 		N(test_calm_begins_anew_when_the_watch_of_nodes_has_a_gap),
 		N(test_a_node_that_comes_to_a_zone_was_not_seen_calm_there),
@@ -658,6 +732,7 @@ int main(void)
 		N(test_what_only_a_kubelet_writes_is_a_sign_of_life),
 		N(test_what_a_kubelet_says_of_a_device_stands_since_it_said_so_last),
 		N(test_the_end_of_the_own_container_stands_since_it_was_seen),
+		N(test_the_end_of_an_own_container_by_another_name_is_seen_too),
 		N(test_what_stood_there_when_we_came_may_have_been_said_just_then),
 		N(test_a_name_that_was_freed_is_told_for_a_while),
 		N(test_how_a_pod_was_that_went_before_a_pass_looked),

@@ -171,12 +171,17 @@ static bool counts_alike(const struct node_view *a, const struct node_view *b)
 	       is_lost(&a->facts) == is_lost(&b->facts);
 }
 
+static bool is_in_storm(const struct zone *zone)
+{
+	return hf_nodes_are_in_storm(zone->nodes, zone->lost);
+}
+
 /* Called when a change is counted as a whole: half of it may look like a storm, or like its end. */
 static void note_storm(const struct hf_nodes *nodes, struct zone *zone)
 {
 	if (zone == NULL)
 		return;
-	if (hf_nodes_are_in_storm(zone->nodes, zone->lost))
+	if (is_in_storm(zone))
 		zone->calm = HF_TIME_NONE;
 	else if (zone->calm == HF_TIME_NONE)
 		zone->calm = hf_loop_mono(nodes->op->loop);
@@ -406,8 +411,8 @@ bool hf_nodes_synced(const struct hf_nodes *nodes)
 	return nodes->unseen || hf_cache_synced(nodes->cache);
 }
 
-/* Since when the node's zone has been seen in no storm.  A storm that came and went while the watch was
- * broken, or in a zone that the node was not in, was not seen: calm begins with the watch. */
+/* Since when the node's zone, or the cluster, has been seen in no storm.  A storm that came and went while
+ * the watch was broken, or in a zone that the node was not in, was not seen: calm begins with the watch. */
 static hf_time calm_since(struct hf_nodes *nodes, const struct node_view *view,
 			  const struct zone *zone)
 {
@@ -421,12 +426,26 @@ static hf_time calm_since(struct hf_nodes *nodes, const struct node_view *view,
 	return view != NULL && calm < view->joined ? view->joined : calm;
 }
 
+/* The numbers that guard a node: those of its zone or of the cluster, whichever is in a storm or was in one
+ * last.  Zones of one or two nodes have no storm of their own, and all of them may be silent at once. */
+static const struct zone *find_guarding(const struct hf_nodes *nodes, const struct node_view *view)
+{
+	const struct zone *whole = &nodes->whole;
+	const struct zone *zone = view == NULL ? NULL : view->zone;
+
+	if (zone == NULL || (is_in_storm(whole) && !is_in_storm(zone)))
+		return whole;
+	if (is_in_storm(zone))
+		return zone;
+	return whole->calm > zone->calm ? whole : zone;
+}
+
 bool hf_nodes_see(struct hf_nodes *nodes, const char *name, const struct hf_moment *moment,
 		  struct hf_arena *arena, struct hf_node_seen *ret_node)
 {
 	const struct hf_cache_entry *entry = hf_cache_get(nodes->cache, NULL, name);
 	const struct node_view *view = entry == NULL ? NULL : entry->view;
-	const struct zone *zone = view == NULL || view->zone == NULL ? &nodes->whole : view->zone;
+	const struct zone *zone = find_guarding(nodes, view);
 	struct hf_node_seen node;
 
 	if (!can_see(nodes))
@@ -447,7 +466,7 @@ bool hf_nodes_see(struct hf_nodes *nodes, const char *name, const struct hf_mome
 		if (view->evicted != HF_TIME_NONE)
 			node.evicted_at = hf_moment_at(moment, view->evicted);
 		/* The plan may outlive the view. */
-		if (view->zone != NULL)
+		if (zone != &nodes->whole)
 			node.zone = hf_arena_strdup(arena, view->facts.zone);
 	}
 	*ret_node = node;
@@ -478,12 +497,9 @@ void hf_nodes_count(const struct hf_nodes *nodes, int32_t *ret_lost, int32_t *re
 
 	*ret_lost = nodes->whole.lost;
 	*ret_storms = 0;
-	for (size_t it = 0; hf_map_next(nodes->zones, &it, &name, &value);) {
-		const struct zone *zone = value;
-
-		*ret_storms += hf_nodes_are_in_storm(zone->nodes, zone->lost);
-	}
-	/* The cluster is the zone of nodes that name none. */
-	if (hf_map_len(nodes->zones) == 0)
-		*ret_storms = hf_nodes_are_in_storm(nodes->whole.nodes, nodes->whole.lost);
+	for (size_t it = 0; hf_map_next(nodes->zones, &it, &name, &value);)
+		*ret_storms += is_in_storm(value);
+	/* The cluster counts as one zone where no zone of its own is in a storm. */
+	if (*ret_storms == 0)
+		*ret_storms = is_in_storm(&nodes->whole);
 }

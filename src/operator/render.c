@@ -93,7 +93,7 @@ static int refuse_action(const char *template, const char *at, struct hf_error *
 		"init container template: line %d: '%.*s' cannot be expanded: "
 		".MasterAddr, .InitContainerImage and .MaxTries can, with trim markers or "
 		"without",
-		line, len < ACTION_SHOWN_MAX ? len : ACTION_SHOWN_MAX, at);
+		line, len < ACTION_SHOWN_MAX ? len : (int)hf_utf8_cut(at, ACTION_SHOWN_MAX), at);
 }
 
 /* What no API server would take; all else of a container may be left out. */

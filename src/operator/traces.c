@@ -89,13 +89,32 @@ static bool kubelet_wrote(const struct hf_pod *was, const struct hf_pod *now)
 	return false;
 }
 
-/* The kind's own container, where it is terminated; NULL: it is not, or the pod is of no kind. */
+/* The main container that ended last; NULL: each one runs. */
+static const struct hf_container_seen *last_end(const struct hf_pod *pod)
+{
+	const struct hf_container_seen *last = NULL;
+
+	for (size_t i = 0; i < pod->containers_len; i++) {
+		const struct hf_container_seen *seen = &pod->containers[i];
+
+		if (!seen->init && seen->phase == HF_CONTAINER_TERMINATED &&
+		    (last == NULL || seen->finished_at > last->finished_at))
+			last = seen;
+	}
+	return last;
+}
+
+/* The rank's own container, where it is terminated; NULL: it is not, or the pod is of no kind.  Only core knows a
+ * template without a container of the kind's name.  There the container that ended last stands for it: the
+ * wait that core measures by it is never too short. */
 static const struct hf_container_seen *own_end(const struct hf_pod *pod)
 {
 	const struct hf_framework *kind = hf_framework_by_kind("kubeflow.org/v1", pod->maker);
 	const struct hf_container_seen *own =
 		kind == NULL ? NULL : hf_pod_find_container(pod, kind->container_name);
 
+	if (kind != NULL && own == NULL)
+		return last_end(pod);
 	return own != NULL && own->phase == HF_CONTAINER_TERMINATED ? own : NULL;
 }
 

@@ -156,6 +156,7 @@ static void copy_ledger(struct hf_arena *arena, struct hf_ledger *ledger)
 		role->created = copy(arena, role->created);
 		role->succeeded = copy(arena, role->succeeded);
 		role->seen = copy(arena, role->seen);
+		role->trained = copy(arena, role->trained);
 		role->covered = copy(arena, role->covered);
 	}
 	for (size_t i = 0; i < ledger->records_len; i++) {

@@ -110,8 +110,11 @@ static struct hf_log_stream *stream_start(void *arg, struct hf_doc *pod,
 	stream->arg = fn_arg;
 	stream->timer = hf_timer_create(world->loop, stream_go_on, stream);
 	for (size_t i = 0; i < world->n_logs; i++)
-		if (hf_streq(world->logs[i].pod, hf_doc_name(pod)))
+		if (hf_streq(world->logs[i].pod, hf_doc_name(pod)) &&
+		    !(options->previous && world->previous_log))
 			stream->text = world->logs[i].text;
+	if (options->previous && world->previous_log)
+		stream->text = world->previous_log;
 	world->log_asked = *options;
 	world->log_asked.ns = world->log_asked.pod = world->log_asked.container = NULL;
 	hf_timer_arm(stream->timer, HF_MS);

@@ -38,6 +38,7 @@ struct cli_world {
 	struct {
 		const char *pod, *text;
 	} logs[CLI_WORLD_LOGS_MAX];
+	const char *previous_log; /* of the run before, of each pod; NULL: as the last one */
 	size_t n_logs;
 	struct hf_log_options log_asked; /* the last one; texts are not kept */
 	int connect_code;                /* not 0: connecting fails so */

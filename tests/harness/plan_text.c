@@ -185,7 +185,7 @@ static void render_roles(const struct hf_ledger *ledger, const struct hf_framewo
 		size_t mark;
 
 		if (!role->attempts && !role->created && !role->succeeded && !role->seen &&
-		    !role->covered)
+		    !role->trained && !role->covered)
 			continue;
 		hf_strbuf_addf(sb, "  %s: ", framework->roles[r].name);
 		mark = flow_begin(sb, "");
@@ -193,6 +193,7 @@ static void render_roles(const struct hf_ledger *ledger, const struct hf_framewo
 		text(sb, "created", role->created);
 		text(sb, "succeeded", role->succeeded);
 		text(sb, "seen", role->seen);
+		text(sb, "trained", role->trained);
 		text(sb, "covered", role->covered);
 		flow_end(sb, mark);
 	}

@@ -332,6 +332,17 @@ static void check_succeeded_not_run_again(struct sim *sim, const struct sim_job_
 		sim_fail(sim, "24 succeeded is not run again", "%s", pod->name);
 }
 
+/* 53: a rank that the ledger had as trained is not run again in its generation, whatever became of its pod.
+ * People may restart a rank, take it out of the job, or edit the ledger. */
+static void check_trained_not_run_again(struct sim *sim, const struct sim_job_truth *job,
+					const struct sim_pod_truth *pod)
+{
+	if (job->trained_in[pod->role][pod->index] == pod->generation && pod->generation > 0 &&
+	    !job->touched && !job->foreign && sim->mood.weight[SIM_EDITED] == 0 &&
+	    !sim_lists_lie(sim) && sim_sees_the_present(sim))
+		sim_fail(sim, "53 trained is not run again", "%s", pod->name);
+}
+
 /* 29: unknown fields and foreign conditions survive each write. */
 static void check_foreign_survives(struct sim *sim, const struct sim_job_truth *job,
 				   const struct hf_json *status)
@@ -569,6 +580,7 @@ void sim_check_process_ends(struct sim *sim, const char *pod_uid)
 	if (pod->fence > 0)
 		sim_check_contact(sim, pod);
 	pod->alive = false;
+	pod->process_end = sim_now(sim);
 	if (sim_job_truth(sim, pod->job_uid) != NULL)
 		sim_check_ran_on(sim, sim_job_truth(sim, pod->job_uid), pod);
 	sim_training_ended(sim, pod);
@@ -635,6 +647,7 @@ static void job_changed(struct sim *sim, struct hf_doc *before, struct hf_doc *a
 	check_completion_time(sim, job, status);
 	check_running_xor_restarting(sim, job, status);
 	check_conditions(sim, job, status);
+	sim_check_texts(sim, job, status);
 	check_active_while_suspended(sim, job, status);
 	check_limit_of_application(sim, job, hf_doc_json(after), status);
 	check_not_ours(sim, job);
@@ -704,6 +717,7 @@ static void pod_created(struct sim *sim, struct hf_doc *doc)
 	HF_AUTO_JSON status = sim_status(stored);
 
 	check_succeeded_not_run_again(sim, job, pod, status);
+	check_trained_not_run_again(sim, job, pod);
 	check_no_create_while_suspended(sim, job, pod, hf_doc_json(stored), status);
 	sim_check_replace_delay(sim, pod);
 	sim_check_barrier(sim, job, pod);
@@ -886,8 +900,10 @@ void sim_check_sick_late(struct sim *sim, const char *node)
 	for (size_t it = 0; hf_map_next(sim->checks->pods, &it, &key, &value);) {
 		struct sim_pod_truth *pod = value;
 
-		if (pod->gone && hf_streq(pod->node, node) &&
-		    sim_now(sim) - pod->gone_at <= DEVICE_EXPLAINS)
+		/* The object of a process that has ended may still be there. */
+		if (hf_streq(pod->node, node) &&
+		    ((pod->gone && sim_now(sim) - pod->gone_at <= DEVICE_EXPLAINS) ||
+		     (pod->process_end > 0 && sim_now(sim) - pod->process_end <= DEVICE_EXPLAINS)))
 			pod->sick = true;
 	}
 }

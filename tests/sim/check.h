@@ -37,8 +37,9 @@ struct sim_pod_truth {
 	char *uid, *job_uid, *name;
 	enum sim_role role;
 	int64_t index, generation, attempt, incident;
-	bool alive; /* its process runs */
-	bool ended; /* phase Failed or Succeeded, being deleted, or gone */
+	bool alive;          /* its process runs */
+	hf_time process_end; /* it last ended; 0: it never has */
+	bool ended;          /* phase Failed or Succeeded, being deleted, or gone */
 	bool succeeded, gone;
 	bool marked;     /* for deletion, before it was gone … */
 	bool missed;     /* … when an operator may not have learned of it */
@@ -106,6 +107,7 @@ struct sim_job_truth {
 	hf_time ended_at;    /* its terminal condition was seen then */
 	/* check_past.c: which change of its kind wrote that down; 0: none */
 	uint64_t terminal_in, suspended_in, succeeded_in[SIM_ROLES][SIM_PODS_MAX];
+	int64_t trained_in[SIM_ROLES][SIM_PODS_MAX]; /* the generation; 0: none */
 };
 
 /* Of one kind of jobs, or pods: how many changes there have been, and what lists from the past told of.  Who was told
@@ -221,6 +223,9 @@ void sim_check_service(struct sim *sim, const struct sim_job_truth *job,
 void sim_check_ran_on(struct sim *sim, const struct sim_job_truth *job,
 		      const struct sim_pod_truth *pod);
 void sim_check_left(struct sim *sim, struct hf_doc *doc);
+/* After a write of the status, and in the end. */
+void sim_check_texts(struct sim *sim, const struct sim_job_truth *job,
+		     const struct hf_json *status);
 void sim_check_cleaned(struct sim *sim, const struct sim_job_truth *job,
 		       const struct sim_pod_truth *pod);
 /* training.c */

@@ -212,6 +212,7 @@ static void check_job_settled(void *arg, struct hf_doc *doc)
 	}
 	sim_check_writes(sim, sim_job_truth(sim, hf_doc_uid(doc)));
 	sim_check_left(sim, doc);
+	sim_check_texts(sim, sim_job_truth(sim, hf_doc_uid(doc)), status);
 	if (sim_terminal_of(status) != NULL || sim_job_truth(sim, hf_doc_uid(doc))->not_ours)
 		return;
 	if ((!suspend || !sim_condition_is(status, "Suspended")) && !name_is_held(sim, doc))

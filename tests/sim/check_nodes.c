@@ -110,40 +110,63 @@ static void check_forced_as_asked(struct sim *sim, const struct sim_pod_truth *p
 			 mode);
 }
 
+struct crowd {
+	int nodes, lost;
+};
+
+static void add_node(struct crowd *crowd, bool lost)
+{
+	crowd->nodes++;
+	crowd->lost += lost;
+}
+
+static bool is_storm(const struct crowd *crowd)
+{
+	return crowd->lost > 2 && crowd->lost * 100 >= crowd->nodes * 55;
+}
+
 /* 16: none is forced while the storm guard holds, unless its death is proven. */
 static void check_no_force_in_storm(struct sim *sim, const struct hf_request *request,
 				    const struct sim_node *node, bool proven)
 {
-	int nodes = 0, lost = 0;
+	struct crowd zone = {0}, cluster = {0};
 
 	for (size_t i = 0; i < sim->nodes->n; i++) {
 		const struct sim_node *other = &sim->nodes->nodes[i];
+		bool lost = other->shown == SIM_SHOWN_UNKNOWN && !other->out_of_service &&
+			    sim_now(sim) - other->shown_since >= STORM_SEEN;
 
-		if (!other->exists || other->zone != node->zone)
+		if (!other->exists)
 			continue;
-		nodes++;
-		lost += other->shown == SIM_SHOWN_UNKNOWN && !other->out_of_service &&
-			sim_now(sim) - other->shown_since >= STORM_SEEN;
+		add_node(&cluster, lost);
+		if (other->zone == node->zone)
+			add_node(&zone, lost);
 	}
-	if (!proven && sim_sees_the_present(sim) && lost > 2 && lost * 100 >= nodes * 55)
-		sim_fail(sim, "16 storm", "%s is forced while %d of %d nodes of zone %d are lost",
-			 request->name, lost, nodes, node->zone);
+	if (!proven && sim_sees_the_present(sim) && (is_storm(&zone) || is_storm(&cluster)))
+		sim_fail(sim, "16 storm",
+			 "%s is forced while %d of %d nodes of zone %d and %d of %d of the cluster "
+			 "are lost",
+			 request->name, zone.lost, zone.nodes, node->zone, cluster.lost,
+			 cluster.nodes);
 }
 
 void sim_check_weather(struct sim *sim)
 {
 	struct sim_nodes *nodes = sim->nodes;
-	int n[SIM_ZONES_MAX] = {0}, lost[SIM_ZONES_MAX] = {0};
+	struct crowd crowds[SIM_ZONES_MAX + 1] = {0};
 
 	for (size_t i = 0; i < nodes->n; i++) {
 		const struct sim_node *node = &nodes->nodes[i];
 
-		n[node->zone] += node->exists;
-		lost[node->zone] +=
-			node->exists && node->shown == SIM_SHOWN_UNKNOWN && !node->out_of_service;
+		bool lost = node->shown == SIM_SHOWN_UNKNOWN && !node->out_of_service;
+
+		if (!node->exists)
+			continue;
+		add_node(&crowds[node->zone], lost);
+		add_node(&crowds[SIM_CLUSTER], lost);
 	}
-	for (int z = 0; z < SIM_ZONES_MAX; z++) {
-		bool storm = lost[z] > 2 && lost[z] * 100 >= n[z] * 55;
+	for (int z = 0; z <= SIM_CLUSTER; z++) {
+		bool storm = is_storm(&crowds[z]);
 
 		if (nodes->storm[z] && !storm) {
 			nodes->storm_end[z] = sim_now(sim);
@@ -186,6 +209,14 @@ static bool is_told_lost(struct sim *sim, const struct sim_pod_truth *pod)
 	       hf_streq(hf_json_str(hf_json_get(last, "pod"), NULL), pod->name);
 }
 
+/* Of the zone or of the cluster, whichever ended last; 0: there was none. */
+static hf_time find_storm_end(const struct sim_nodes *nodes, int zone)
+{
+	hf_time cluster = nodes->storm_end[SIM_CLUSTER];
+
+	return nodes->storm_end[zone] > cluster ? nodes->storm_end[zone] : cluster;
+}
+
 /* 46: a node that returns within afterSeconds of a storm's end loses no pod.  So in that time none is
  * given up: not deleted by force, nor at all where only its node's loss is a reason for that. */
 static void check_calm(struct sim *sim, const struct hf_request *request, struct hf_doc *pod)
@@ -195,7 +226,7 @@ static void check_calm(struct sim *sim, const struct hf_request *request, struct
 	const char *phase = hf_json_path_str(hf_doc_json(pod), "status", "phase", NULL);
 	bool forced = request->grace_seconds == 0;
 	const struct sim_job_truth *job = sim_job_truth(sim, truth->job_uid);
-	hf_time end = node == NULL ? 0 : sim->nodes->storm_end[node->zone];
+	hf_time end = node == NULL ? 0 : find_storm_end(sim->nodes, node->zone);
 
 	if (end == 0 || node->shown != SIM_SHOWN_UNKNOWN || !sim_sees_the_present(sim) ||
 	    was_stopped(sim, truth, node) || sim_now(sim) - end >= calm_of(sim, truth))

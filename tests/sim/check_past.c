@@ -81,6 +81,16 @@ static void note_succeeded(struct sim_job_truth *job, int role, const char *had,
 			job->succeeded_in[role][i] = change;
 }
 
+/* The ledger has the success of ranks whose pods have not ended. */
+static void note_trained(struct sim_job_truth *job, int role, const struct hf_json *status)
+{
+	const char *trained = sim_ledger_text(status, sim_role_names[role], "trained");
+
+	for (int i = 0; trained[0] != '\0' && i < SIM_PODS_MAX; i++)
+		if (sim_ranges_have(trained, i))
+			job->trained_in[role][i] = sim_ledger_int(status, NULL, "generation");
+}
+
 void sim_past_note(struct sim *sim, struct sim_job_truth *job, const struct hf_json *before,
 		   const struct hf_json *after)
 {
@@ -90,8 +100,10 @@ void sim_past_note(struct sim *sim, struct sim_job_truth *job, const struct hf_j
 		job->terminal_in = change;
 	if (!sim_condition_is(before, "Suspended") && sim_condition_is(after, "Suspended"))
 		job->suspended_in = change;
-	for (int role = 0; role < SIM_ROLES; role++)
+	for (int role = 0; role < SIM_ROLES; role++) {
 		note_succeeded(job, role,
 			       sim_ledger_text(before, sim_role_names[role], "succeeded"),
 			       sim_ledger_text(after, sim_role_names[role], "succeeded"), change);
+		note_trained(job, role, after);
+	}
 }

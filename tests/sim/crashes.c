@@ -215,7 +215,7 @@ static const struct sim_script scripts[] = {
 	  {"ant-worker-1", 0, 400 * S, 0, SIM_EXITED}},
 	 {{.at = 10 * S, .zone = "ant-worker-0"}},
 	 .result = "Succeeded 0/0",
-	 .one_zone = true},
+	 .zones = 1},
 	{"zone-heals-gang",
 	 JOB(GANG, TWO("OnFailure")),
 	 {{"ant-master-0", 0, 400 * S, 0, SIM_EXITED},
@@ -223,7 +223,16 @@ static const struct sim_script scripts[] = {
 	  {"ant-worker-1", 0, 400 * S, 0, SIM_EXITED}},
 	 {{.at = 10 * S, .zone = "ant-worker-0"}},
 	 .result = "Succeeded 0/0",
-	 .one_zone = true},
+	 .zones = 1},
+	{"small-zones-heal",
+	 JOB("", TWO("OnFailure")),
+	 {{"ant-master-0", 0, 400 * S, 0, SIM_EXITED},
+	  {"ant-worker-0", 0, 400 * S, 0, SIM_EXITED},
+	  {"ant-worker-1", 0, 400 * S, 0, SIM_EXITED}},
+	 {{.at = 10 * S, .all = "ant-worker-0"}},
+	 .result = "Succeeded 0/0",
+	 .zones = 3,
+	 .nodes = 6},
 	{"mpi", MPI_JOB("ExitCode"), {{0}}, {{0}}, .result = "Succeeded 0/0", .mpi = true},
 	{"mpi-worker-fails",
 	 MPI_JOB("ExitCode"),
@@ -325,9 +334,10 @@ static struct sim_node *node_of(struct sim *sim, const char *pod)
 /* false: it is about the job. */
 static bool happens_to_node(struct sim *sim, const struct sim_script_deed *deed)
 {
-	const char *pod = hf_str_or(
-		hf_str_or(deed->off, deed->sick),
-		hf_str_or(hf_str_or(deed->hangs, deed->mute), hf_str_or(deed->zone, deed->cut)));
+	const char *pod =
+		hf_str_or(hf_str_or(deed->off, deed->sick),
+			  hf_str_or(hf_str_or(deed->hangs, deed->mute),
+				    hf_str_or(hf_str_or(deed->zone, deed->all), deed->cut)));
 	struct sim_node *node = pod == NULL ? NULL : node_of(sim, pod);
 	struct hf_doc *doc =
 		pod == NULL ? NULL : hf_memstore_peek(sim->memstore, &hf_pods, "default", pod);
@@ -340,8 +350,8 @@ static bool happens_to_node(struct sim *sim, const struct sim_script_deed *deed)
 		sim_node_mute(node, MUTE_SPAN);
 	else if (node != NULL && deed->cut != NULL)
 		sim_node_cut(node, CUT_SPAN);
-	else if (node != NULL && deed->zone != NULL)
-		sim_zone_cut(node, ZONE_SPAN, ZONE_APART);
+	else if (node != NULL && (deed->zone != NULL || deed->all != NULL))
+		sim_nodes_cut(node, deed->all != NULL, ZONE_SPAN, ZONE_APART);
 	else if (doc != NULL && deed->hangs != NULL)
 		sim_training_hangs(sim, hf_doc_uid(doc));
 	return pod != NULL;

@@ -28,7 +28,9 @@ struct sim_script_deed {
 	const char *hangs; /* this one hangs, and its job stands still, or: */
 	const char *mute;  /* the kubelet of this pod's machine is silent for four minutes, or: */
 	const char *cut;   /* this pod's machine is cut off for 80 s, or: */
-	const char *zone;  /* the zone of this pod's machine is cut off, and heals node by node */
+	const char
+		*zone; /* the zone of this pod's machine is cut off, and heals node by node, or: */
+	const char *all; /* likewise, all machines, that of this pod among them */
 };
 #define SIM_SCRIPT_RUN (40 * HF_SECOND)
 #define SIM_SCRIPT_PARTS_MAX 4
@@ -38,7 +40,8 @@ struct sim_script {
 	struct sim_script_deed deeds[SIM_SCRIPT_PARTS_MAX];
 	const char *result; /* what comes of it, wherever the operator dies */
 	const char *other;  /* as good, where the operator comes too late for that; or NULL */
-	bool one_zone;      /* all nodes are in one */
+	int zones;          /* 0: by chance */
+	size_t nodes;       /* likewise */
 	bool mpi;           /* an MPIJob; else a PyTorchJob */
 	bool devices;       /* there are agents */
 	bool trains;        /* and ranks tell them of their steps */

@@ -55,6 +55,7 @@ struct sim_pod {
 	bool sidecar;    /* it has a second container … */
 	bool side_over;  /* … which has ended */
 	bool held;       /* and has outlived the process */
+	bool side_fails; /* it ends with 1 */
 	bool told_stop;  /* its object has a deadline that has passed */
 	bool unplaced;   /* no node takes it: the scheduler has said so */
 	bool power_lost; /* its process went with the machine */
@@ -113,6 +114,9 @@ static const char *sidecar_status(const struct sim_pod *pod, const char *phase)
 {
 	if (!pod->sidecar)
 		return "";
+	if (pod->side_fails)
+		return ",{\"name\":\"proxy\",\"restartCount\":0,\"state\":{\"terminated\":{"
+		       "\"exitCode\":1,\"reason\":\"Error\"}}}";
 	if (pod->side_over || hf_streq(phase, "Failed") || hf_streq(phase, "Succeeded"))
 		return ",{\"name\":\"proxy\",\"restartCount\":0,\"state\":{\"terminated\":{"
 		       "\"exitCode\":0,\"reason\":\"Completed\"}}}";
@@ -172,7 +176,7 @@ static void report_exit(struct sim_pod *pod, const char *phase, const char *more
 
 static void report_ended(struct sim_pod *pod, const char *more)
 {
-	report_exit(pod, pod->code == 0 ? "Succeeded" : "Failed", more);
+	report_exit(pod, pod->code == 0 && !pod->side_fails ? "Succeeded" : "Failed", more);
 }
 
 /* The first time it says how the container ended; then, that it waits longer each time. */
@@ -279,6 +283,11 @@ static void sidecar_ends(struct sim_pod *pod)
 		return; /* when its kubelet is back */
 	pod->sim->ends_quiet += pod->sim->quiet;
 	sim_check_held_ends(pod->sim, pod->uid);
+	/* No kubelet starts it again: the pod has failed, and its rank has succeeded. */
+	pod->side_fails = pod->code == 0 && hf_streq(pod->policy, "Never") &&
+			  hf_rng_below(&pod->sim->kubelet->beside, 3) == 0;
+	if (pod->side_fails)
+		sim_tell(pod->sim, "kubelet: container proxy of %s fails", pod->name);
 	see_end(pod, "");
 }
 

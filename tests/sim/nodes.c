@@ -354,14 +354,14 @@ void sim_node_cut(struct sim_node *node, hf_time for_span)
 	hf_timer_arm(node->timer, for_span);
 }
 
-void sim_zone_cut(struct sim_node *first, hf_time back, hf_time apart)
+void sim_nodes_cut(struct sim_node *first, bool all, hf_time back, hf_time apart)
 {
 	struct sim_nodes *nodes = first->sim->nodes;
 
 	for (size_t i = 0; i < nodes->n; i++) {
 		struct sim_node *node = &nodes->nodes[i];
 
-		if (node->zone != first->zone)
+		if (!all && node->zone != first->zone)
 			continue;
 		lose(node, &node->link, "is cut off with its zone");
 		hf_timer_arm(node->timer, back);
@@ -527,8 +527,10 @@ void sim_nodes_init(struct sim *sim)
 	hf_rng_init(&nodes->rng, sim->seed + 3);
 	nodes->n = 4 + hf_rng_below(&nodes->rng, SIM_NODES_MAX - 3);
 	nodes->zones = 1 + (int)hf_rng_below(&nodes->rng, SIM_ZONES_MAX);
-	if (sim->script != NULL && sim->script->one_zone)
-		nodes->zones = 1;
+	if (sim->script != NULL && sim->script->zones > 0)
+		nodes->zones = sim->script->zones;
+	if (sim->script != NULL && sim->script->nodes > 0)
+		nodes->n = sim->script->nodes;
 	nodes->deeds = hf_timer_create(sim->loop, on_deed, sim);
 	sim_lifecycle_init(sim);
 	create(sim, &hf_namespaces, NULL,

@@ -15,6 +15,8 @@
  */
 #define SIM_NODES_MAX 8
 #define SIM_ZONES_MAX 3
+/* The cluster as a whole, in the arrays of zones. */
+#define SIM_CLUSTER SIM_ZONES_MAX
 #define SIM_NODE_LEASES "kube-node-lease"
 
 enum sim_shown { SIM_SHOWN_READY, SIM_SHOWN_NOT_READY, SIM_SHOWN_UNKNOWN };
@@ -62,11 +64,11 @@ struct sim_nodes {
 	struct hf_timer *monitor, *gc;
 	hf_time next_taint[SIM_ZONES_MAX]; /* the zone's queue lets the next one through */
 	/* check_nodes.c: as the store shows the zone, it is in a storm; its last storm ended then */
-	bool storm[SIM_ZONES_MAX];
-	hf_time storm_end[SIM_ZONES_MAX]; /* 0: there was none */
-	struct hf_map *evictions;         /* pod name → its timer */
-	struct sim_handling *handling;    /* pods the controller has yet to look at */
-	struct sim_fences *fences;        /* fences.c */
+	bool storm[SIM_ZONES_MAX + 1];        /* the last one: of the cluster */
+	hf_time storm_end[SIM_ZONES_MAX + 1]; /* 0: there was none */
+	struct hf_map *evictions;             /* pod name → its timer */
+	struct sim_handling *handling;        /* pods the controller has yet to look at */
+	struct sim_fences *fences;            /* fences.c */
 	bool kcm_down;
 	struct hf_timer *kcm_up;
 	hf_time handle_max; /* how long its queue may take */
@@ -82,7 +84,7 @@ void sim_node_mute(struct sim_node *node, hf_time for_span);
 /* It is cut off for so long; its processes run on. */
 void sim_node_cut(struct sim_node *node, hf_time for_span);
 /* All nodes of its zone are cut off; the first is back after so long, each next one so much later. */
-void sim_zone_cut(struct sim_node *first, hf_time back, hf_time apart);
+void sim_nodes_cut(struct sim_node *first, bool all, hf_time back, hf_time apart);
 /* All are back, and the control plane knows. */
 bool sim_nodes_are_well(const struct sim *sim);
 bool sim_node_alive(const struct sim_node *node);

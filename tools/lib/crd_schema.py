@@ -398,6 +398,7 @@ def ledger():
             "created": text(ranks % "Ranks whose pod was seen"),
             "succeeded": text(ranks % "Ranks that succeeded in this generation"),
             "seen": text(counts % "Container restarts already counted"),
+            "trained": text(ranks % "Ranks whose own container ended with 0 and whose pod has not ended"),
             "covered": text(ranks % "Ranks whose container restart this incident paid for"),
         })),
         "last": entry("The newest restart, or the end of the job."),
