@@ -70,6 +70,9 @@ class Package(unittest.TestCase):
         program = re.search(r"^  version: '(.*)',$", read("meson.build"), re.M)
         self.assertEqual(project.group(1), program.group(1))
 
+    def test_the_package_brings_the_license(self):
+        self.assertEqual(read("python", "LICENSE"), read("LICENSE"))
+
     def test_type_checkers_find_the_types(self):
         self.assertEqual(read("python", "src", "holdfast_report", "py.typed"), "")
 
