@@ -124,10 +124,10 @@ class Transformers(unittest.TestCase):
     def test_each_step_with_the_logged_loss(self):
         with in_new_folder() as folder:
             listener, trainer = self.train(folder, max_steps=4, logging_steps=2, save_strategy="no")
-        # A step is reported again as soon as its loss is known.
-        self.assertEqual(listener.steps(), ["1/4", "2/4", "2/4", "3/4", "4/4", "4/4"])
+        # A step is reported again as soon as its loss is known, and the last one again at the end.
+        self.assertEqual(listener.steps(), ["1/4", "2/4", "2/4", "3/4", "4/4", "4/4", "4/4"])
         logged = [f"{line['loss']:.6g}" for line in trainer.state.log_history if "loss" in line]
-        self.assertEqual(listener.losses(), [None, None, logged[0], logged[0], logged[0], logged[1]])
+        self.assertEqual(listener.losses(), [None, None, logged[0], logged[0], logged[0], logged[1], logged[1]])
 
     def test_evaluation_and_checkpoints_are_another_phase(self):
         with in_new_folder() as folder:
@@ -135,10 +135,10 @@ class Transformers(unittest.TestCase):
                                      save_strategy="steps", save_steps=2)
             # Step 2: before the evaluation, between it and the checkpoint, and after the checkpoint.
             self.assertEqual(listener.steps(), ["1/4", "2/4 other", "2/4 other", "2/4",
-                                                "3/4", "4/4 other", "4/4 other", "4/4"])
+                                                "3/4", "4/4 other", "4/4 other", "4/4", "4/4"])
             listener, _ = self.train(folder, resume=os.path.join(folder, "checkpoint-2"), max_steps=4,
                                      logging_strategy="no", save_strategy="no")
-            self.assertEqual(listener.steps(), ["3/4", "4/4"])
+            self.assertEqual(listener.steps(), ["3/4", "4/4", "4/4"])
 
     def test_evaluation_at_the_end_of_an_epoch(self):
         with in_new_folder() as folder:
@@ -184,14 +184,15 @@ class Lightning:
     def test_each_step_with_its_loss(self):
         with in_new_folder():
             listener, model = self.train(max_steps=4, limit_val_batches=0, enable_checkpointing=False)
-        self.assertEqual(listener.steps(), ["1/4", "2/4", "3/4", "4/4"])
-        self.assertEqual(listener.losses(), model.seen)
+        # The last step is reported again at the end.
+        self.assertEqual(listener.steps(), ["1/4", "2/4", "3/4", "4/4", "4/4"])
+        self.assertEqual(listener.losses(), model.seen + model.seen[-1:])
 
     def test_accumulated_gradients_are_one_step(self):
         with in_new_folder():
             listener, model = self.train(max_epochs=2, accumulate_grad_batches=2, limit_val_batches=0,
                                          enable_checkpointing=False)
-        self.assertEqual(listener.steps(), ["1/4", "2/4", "3/4", "4/4"])
+        self.assertEqual(listener.steps(), ["1/4", "2/4", "3/4", "4/4", "4/4"])
         self.assertEqual(len(model.seen), 8)
 
     def test_validation_and_checkpoints_are_another_phase(self):
@@ -202,13 +203,13 @@ class Lightning:
         self.assertEqual(phases[:4], ["1/4", "2/4", "2/4 other", "2/4"])
         after = phases.index("3/4")
         self.assertEqual(phases[4:after], ["2/4 other"])  # the checkpoint of the first epoch
-        self.assertEqual(phases[after:after + 4], ["3/4", "4/4", "4/4 other", "4/4"])
+        self.assertEqual(phases[after:], ["3/4", "4/4", "4/4 other", "4/4", "4/4 other", "4/4"])
 
     def test_training_without_an_end_has_no_total(self):
         with in_new_folder():
             listener, _ = self.train(stop_at=2, max_epochs=-1, max_steps=-1, limit_val_batches=0,
                                      enable_checkpointing=False)
-        self.assertEqual(listener.steps(), ["1/None", "2/None"])
+        self.assertEqual(listener.steps(), ["1/None", "2/None", "2/None"])
 
 
 class LightningPytorch(Lightning, unittest.TestCase):

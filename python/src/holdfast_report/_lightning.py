@@ -71,3 +71,7 @@ class Hooks:
     def on_save_checkpoint(self, trainer: Any, pl_module: Any, checkpoint: Any) -> None:
         # Lightning has no hook after a checkpoint: the next step ends the phase.
         self._report(trainer, phase="other")
+
+    def on_train_end(self, trainer: Any, pl_module: Any) -> None:
+        # Of a process that makes more than 60 steps a second, the last report may have been dropped.
+        self._report(trainer)

@@ -49,6 +49,8 @@ class HoldfastCallback(TrainerCallback):
         self._is_training = True
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        # Of a process that makes more than 60 steps a second, the last report may have been dropped.
+        self._report(args, state, control)
         self._is_training = False
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
