@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Holdfast authors
-"""report_test.py REPORT.PY: what python/holdfast_report.py sends, and that nothing makes it raise."""
+"""report_test.py FOLDER: what report() of the holdfast_report in FOLDER sends, and that nothing makes it raise.
+
+FOLDER is python/ (the single file that images copy) or python/src/ (the package).
+"""
 
 import math
 import multiprocessing
@@ -18,7 +21,8 @@ if __name__ == "__main__":  # a spawned process has them already
     os.environ["HOLDFAST_AGENT_SOCKET"] = PATH
     for name in ("HOLDFAST_REPORT_SOCKET", "RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "TORCHELASTIC_RESTART_COUNT"):
         os.environ.pop(name, None)
-sys.path.insert(0, os.path.dirname(os.path.realpath(sys.argv[1])))
+FROM = os.path.abspath(sys.argv[1])
+sys.path.insert(0, FROM)
 import holdfast_report  # noqa: E402
 from holdfast_report import report  # noqa: E402
 
@@ -102,7 +106,7 @@ class Report(unittest.TestCase):
     def said_by_another(self, report_socket, times=1):
         # A program that finds both in its environment.
         code = f"from holdfast_report import report\nfor _ in range({times}): report(5)"
-        subprocess.run([sys.executable, "-c", code], check=True, cwd=os.path.dirname(holdfast_report.__file__),
+        subprocess.run([sys.executable, "-c", code], check=True, cwd=FROM,
                        env={"HOLDFAST_REPORT_SOCKET": report_socket, "HOLDFAST_AGENT_SOCKET": PATH})
 
     def test_where_nobody_is_around_the_process_the_agent_hears_it(self):

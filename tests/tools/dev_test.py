@@ -109,8 +109,10 @@ class PythonEnv(unittest.TestCase):
         self.python = os.path.join(self.root, "python")
         with open(self.python, "w", encoding="utf-8") as f:
             f.write(f'#!/bin/sh\necho "$*" >>{self.root}/log\n'
+                    'for last; do :; done\n'
+                    'case "$1 $2" in *nothing*) exit 1 ;; "-c "*) echo 1.13.0a0 ;; esac\n'
                     'case "$2" in\n'
-                    f'venv) mkdir -p "$3/bin" && cp {self.python} "$3/bin/python" ;;\n'
+                    f'venv) mkdir -p "$last/bin" && cp {self.python} "$last/bin/python" ;;\n'
                     'pip) [ -z "$BROKEN" ] ;;\nesac\n')
         os.chmod(self.python, 0o755)
 
@@ -146,6 +148,20 @@ class PythonEnv(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("pip could not install: gpu[cpu]==1.0", err)
         self.assertEqual(self.env("gpu[cpu]==1.0")[0], 0)
+
+    def test_keeps_a_package_of_the_system(self):
+        alone = self.env("gpu[cpu]==1.0")[1]
+        code, folder, err = self.env("--keep", "torch", "gpu[cpu]==1.0")
+        self.assertEqual(code, 0, err)
+        self.assertNotEqual(folder, alone)
+        self.assertIn(f"-m venv --system-site-packages {folder}", self.asked())
+        self.assertIn(f"--constraint {folder}/keep gpu[cpu]==1.0", self.asked())
+        with open(os.path.join(folder, "keep"), encoding="utf-8") as f:
+            self.assertEqual(f.read(), "torch==1.13.0a0\n")
+        self.assertEqual(self.env("--there", "--keep", "torch", "gpu[cpu]==1.0"), (0, folder, ""))
+        code, _, err = self.env("--keep", "nothing", "gpu[cpu]==1.0")
+        self.assertEqual(code, 1)
+        self.assertIn("has no package 'nothing'", err)
 
     def test_takes_only_what_the_list_names(self):
         code, _, err = self.env("other")
