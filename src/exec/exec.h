@@ -40,7 +40,7 @@ struct hf_exec_options {
 	const char *agent_socket;    /* "": no agent */
 	const char *termination_log; /* "": none */
 	bool termination_create;     /* the file is made where there is none */
-	bool keep_code;              /* never one of 220 to 226 */
+	bool keep_code;              /* never one of 220 to 225 */
 	uint32_t hang_after_s;       /* end it when a rank reported no step for so long; 0: never */
 	uint32_t fence_s;            /* end it when the node had no contact for so long; 0: never */
 };
@@ -62,7 +62,7 @@ int hf_exec_main(int argc, char **argv);
 	  "end CMD with code 225 when it, or a rank of it, reports no further step for so long")   \
 	X("self-fence", "SPAN",                                                                    \
 	  "run CMD only while the node has had contact within so long; else $" HF_EXEC_FENCE_ENV)  \
-	X("keep-code", NULL, "give CMD's own exit code, never one of 220 to 226")
+	X("keep-code", NULL, "give CMD's own exit code, never one of 220 to 225")
 
 HF_END_DECLS
 
