@@ -52,7 +52,7 @@ static const struct hf_schema pod_failure_policy = {"PodFailurePolicy", pod_fail
 
 static const struct hf_schema_field backoff_fields[] = {
 	FIELD("initialSeconds", INT32, ONE, "Delay of the second restart. The first restart is immediate. Default: 10."),
-	FIELD("maxSeconds", INT32, ONE, "Limit of the delay, which doubles with each restart. Default: 600."),
+	FIELD("maxSeconds", INT32, ONE, "The delay doubles with each restart up to this limit. Default: 600."),
 	FIELD("resetAfterSeconds", INT32, ONE, "After this time without a failure the next restart is immediate again. Budgets keep their counts. Default: 3600."),
 	END,
 };
@@ -99,7 +99,7 @@ static const struct hf_schema_field run_policy_fields[] = {
 	FIELD("managedBy", STRING, ONE, "Controller of this job; immutable. Default: kubeflow.org/training-operator."),
 	FIELD_OF("schedulingPolicy", scheduling_policy, ONE, "Pod group of a gang scheduler."),
 	FIELD("suspend", BOOL, ONE, "True: the job has no pods until it is set to false."),
-	FIELD("ttlSecondsAfterFinished", INT32, ONE, "The job is deleted this long after its end. Default: never."),
+	FIELD("ttlSecondsAfterFinished", INT32, ONE, "Time from the end of the job to its deletion. Default: never."),
 	FIELD_OF("podFailurePolicy", pod_failure_policy, ONE, "Rules for the terminations of ranks, by exit code, pod condition, reason or device class. Pods of a job with rules have restartPolicy Never."),
 	FIELD_OF("recovery", recovery, ONE, "How Holdfast recovers the job. The operator's config file can change each default."),
 	END,
@@ -131,7 +131,7 @@ static const struct hf_schema_field elastic_policy_fields[] = {
 	FIELD("rdzvHost", STRING, ONE, "Host of the rendezvous. Default: worker 0."),
 	FIELD("rdzvId", STRING, ONE, "Name of the rendezvous."),
 	FIELD_OF("rdzvConf", rdzv_conf, LIST, "Options of the rendezvous."),
-	FIELD("standalone", BOOL, ONE, "Each pod has a rendezvous of its own."),
+	FIELD("standalone", BOOL, ONE, "Give each pod a separate rendezvous."),
 	FIELD("nProcPerNode", INT32, ONE, "Deprecated: use spec.nprocPerNode."),
 	END,
 };

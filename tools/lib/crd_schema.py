@@ -132,7 +132,7 @@ def recovery():
     backoff = rules(record({
         "initialSeconds": number("Delay of the second restart. The first restart is immediate. "
                                  "Default: 10.", 1),
-        "maxSeconds": number("Limit of the delay, which doubles with each restart. Default: 600.", 1),
+        "maxSeconds": number("The delay doubles with each restart up to this limit. Default: 600.", 1),
         "resetAfterSeconds": number("After this time without a failure the next restart is immediate "
                                     "again. Budgets keep their counts. Default: 3600.", 1),
     }, "Delays of restarts that are charged to the application."),
@@ -218,7 +218,7 @@ def run_policy(kind, types, quantity):
                           **managers),
         "schedulingPolicy": scheduling_policy(quantity),
         "suspend": flag("True: the job has no pods until it is set to false.", default=False),
-        "ttlSecondsAfterFinished": number("The job is deleted this long after its end. Default: "
+        "ttlSecondsAfterFinished": number("Time from the end of the job to its deletion. Default: "
                                           "never.", 0),
         "podFailurePolicy": failure_policy(types),
         "recovery": recovery(),
@@ -300,7 +300,7 @@ def elastic_policy(kind, metric):
             "rdzvHost": text("Host of the rendezvous. Default: worker 0."),
             "rdzvId": text("Name of the rendezvous."),
             "rdzvConf": conf,
-            "standalone": flag("Each pod has a rendezvous of its own."),
+            "standalone": flag("Give each pod a separate rendezvous."),
             "nProcPerNode": number("Deprecated: use spec.nprocPerNode."),
         })
     return rules(record(out, "Limits for the number of workers of an elastic job."),

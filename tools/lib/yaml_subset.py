@@ -50,6 +50,8 @@ def _flow_items(text, at, closing, found):
             return found, at + 1
         if closing == "}":
             key = re.compile(r'("(?:\\.|[^"\\])*"|[^:,{}\[\]]+):\s*').match(text, at)
+            if not key:
+                raise ValueError(f"no key at: {text[at:]}")
             found[_scalar(key.group(1))], at = _flow_value(text, key.end())
         else:
             value, at = _flow_value(text, at)
@@ -81,11 +83,14 @@ def _block(lines, indent):
 
 
 def parse(text):
-    """The one document of a file."""
+    """The one document of a file.  ValueError: it needs more of YAML than is read here."""
     lines = [(len(l) - len(l.lstrip()), l.strip()) for l in text.splitlines()
              if l.strip() and not l.lstrip().startswith("#")]
     lines.reverse()
-    found = _block(lines, 0)
+    try:
+        found = _block(lines, 0)
+    except IndexError:
+        raise ValueError("a flow collection is not closed on its line") from None
     if lines:
         raise ValueError(f"unexpected indentation: {lines[-1][1]}")
     return found
