@@ -61,7 +61,7 @@ static const struct hf_schema backoff = {"Backoff", backoff_fields};
 static const struct hf_schema_field node_lost_fields[] = {
 	FIELD("afterSeconds", INT32, ONE, "A node counts as lost after it was Unknown for this time without a Lease renewal or another sign of life. After a storm in its zone the time begins anew, at least 15 s. Default: 60."),
 	FIELD("forceDelete", STRING, ONE, "Evidence needed to delete a pod on a lost node by force. Presumed: silence. Proven: proof that the node or the pod has ended. Never: no forced delete, a person decides. Default: Presumed."),
-	FIELD("selfFence", BOOL, ONE, "Ranks under holdfast exec end themselves when their node had no contact with the control plane for afterSeconds - 10 s. Afterwards the operator treats them as ended. Pods have restartPolicy Never. Default: false."),
+	FIELD("selfFence", BOOL, ONE, "Ranks under holdfast exec end themselves afterSeconds - 10 s after their node's last contact with the control plane. Pods have restartPolicy Never. Default: false."),
 	END,
 };
 static const struct hf_schema node_lost = {"NodeLost", node_lost_fields};
@@ -149,10 +149,10 @@ static const struct hf_schema py_torch_job_spec = {"PyTorchJobSpec", py_torch_jo
 static const struct hf_schema_field job_condition_fields[] = {
 	FIELD("lastTransitionTime", TIME, ONE, "Last change of the status."),
 	FIELD("lastUpdateTime", TIME, ONE, "Last change of the condition."),
-	FIELD("message", STRING, ONE, "Details for people."),
-	FIELD("reason", STRING, ONE, "Reason in one word."),
+	FIELD("message", STRING, ONE, NULL),
+	FIELD("reason", STRING, ONE, NULL),
 	FIELD("status", STRING, ONE, "True, False or Unknown."),
-	FIELD("type", STRING, ONE, "Type of the condition."),
+	FIELD("type", STRING, ONE, NULL),
 	END,
 };
 static const struct hf_schema job_condition = {"JobCondition", job_condition_fields};
@@ -167,17 +167,17 @@ static const struct hf_schema_field incident_fields[] = {
 static const struct hf_schema incident = {"Incident", incident_fields};
 
 static const struct hf_schema_field budgets_fields[] = {
-	FIELD("application", INT64, ONE, "Count of the application budget."),
-	FIELD("infrastructure", INT64, ONE, "Count of the infrastructure budget."),
-	FIELD("device", INT64, ONE, "Count of the device budget."),
+	FIELD("application", INT64, ONE, NULL),
+	FIELD("infrastructure", INT64, ONE, NULL),
+	FIELD("device", INT64, ONE, NULL),
 	END,
 };
 static const struct hf_schema budgets = {"Budgets", budgets_fields};
 
 static const struct hf_schema_field streaks_fields[] = {
-	FIELD("application", INT64, ONE, "Count of the application budget."),
-	FIELD("infrastructure", INT64, ONE, "Count of the infrastructure budget."),
-	FIELD("device", INT64, ONE, "Count of the device budget."),
+	FIELD("application", INT64, ONE, NULL),
+	FIELD("infrastructure", INT64, ONE, NULL),
+	FIELD("device", INT64, ONE, NULL),
 	FIELD("user", INT64, ONE, "Restarts in a row that a person asked for."),
 	END,
 };
@@ -214,6 +214,27 @@ static const struct hf_schema_field record_fields[] = {
 };
 static const struct hf_schema record = {"Record", record_fields};
 
+static const struct hf_schema_field py_torch_job_record_fields[] = {
+	FIELD("generation", INT64, ONE, NULL),
+	FIELD("incident", INT64, ONE, NULL),
+	FIELD("cause", STRING, ONE, NULL),
+	FIELD("reason", STRING, ONE, NULL),
+	FIELD("message", STRING, ONE, NULL),
+	FIELD("scope", STRING, ONE, NULL),
+	FIELD("replica", STRING, ONE, NULL),
+	FIELD("pod", STRING, ONE, NULL),
+	FIELD("node", STRING, ONE, NULL),
+	FIELD("device", STRING, ONE, NULL),
+	FIELD("exitCode", INT32, ONE, NULL),
+	FIELD("signal", INT32, ONE, NULL),
+	FIELD("rule", STRING, ONE, NULL),
+	FIELD("detectedAt", TIME, ONE, NULL),
+	FIELD("decidedAt", TIME, ONE, NULL),
+	FIELD("runningAt", TIME, ONE, NULL),
+	END,
+};
+static const struct hf_schema py_torch_job_record = {"PyTorchJobRecord", py_torch_job_record_fields};
+
 static const struct hf_schema_field verdict_fields[] = {
 	FIELD("reason", STRING, ONE, "Reason in one word."),
 	FIELD("message", STRING, ONE, "Reason for people."),
@@ -235,7 +256,7 @@ static const struct hf_schema_field ledger_fields[] = {
 	FIELD_OF("streak", streaks, ONE, "Incidents in a row. The delay of restarts grows with them."),
 	FIELD_OF("replicas", replica_ledger, MAP, "Counts by replica type, as short texts."),
 	FIELD_OF("last", record, ONE, "The newest restart, or the end of the job."),
-	FIELD_OF("history", record, LIST, "Earlier records, newest first. At most 10."),
+	FIELD_OF("history", py_torch_job_record, LIST, "Earlier records with the fields of last, newest first. At most 10."),
 	FIELD("downtimeSeconds", INT64, ONE, "Time in which not all ranks ran."),
 	FIELD("productiveSeconds", INT64, ONE, "Time in which all ranks ran."),
 	FIELD("restartHandled", STRING, ONE, "Value of the restart annotation that was handled last."),

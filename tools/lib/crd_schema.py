@@ -146,10 +146,9 @@ def recovery():
                             "silence. Proven: proof that the node or the pod has ended. Never: no "
                             "forced delete, a person decides. Default: Presumed.",
                             enum=["Presumed", "Proven", "Never"]),
-        "selfFence": flag("Ranks under holdfast exec end themselves when their node had no "
-                          "contact with the control plane for afterSeconds - 10 s. Afterwards "
-                          "the operator treats them as ended. Pods have restartPolicy Never. "
-                          "Default: false."),
+        "selfFence": flag("Ranks under holdfast exec end themselves afterSeconds - 10 s after "
+                          "their node's last contact with the control plane. Pods have "
+                          "restartPolicy Never. Default: false."),
     }), rule("!has(self.selfFence) || !self.selfFence || !has(self.afterSeconds) || "
              "self.afterSeconds >= 40", "afterSeconds must be at least 40 with selfFence"))
     node_lost["description"] = "Lost nodes: how long to wait, and for which evidence."
@@ -361,7 +360,7 @@ def kept(properties, description=None):
 
 def ledger():
     def budgets(description, **more):
-        return kept({b: number("Count of the %s budget." % b, wide=True) for b in ("application", "infrastructure", "device")}
+        return kept({b: number(wide=True) for b in ("application", "infrastructure", "device")}
                     | more, description)
 
     def entry(description=None):
@@ -383,6 +382,13 @@ def ledger():
             "decidedAt": time("When the operator decided."),
             "runningAt": time("When all ranks ran again."),
         }, description)
+
+    def like_the_last():
+        """A record of the history: its fields are described once, in `last`."""
+        record = entry()
+        for field in record["properties"].values():
+            del field["description"]
+        return record
 
     ranks = "%s, as index ranges: 0-3,7."
     counts = "%s, as index:number."
@@ -411,7 +417,7 @@ def ledger():
             "covered": text(ranks % "Ranks whose container restart belongs to this incident"),
         })),
         "last": entry("The newest restart, or the end of the job."),
-        "history": items(entry(), "Earlier records, newest first. At most 10."),
+        "history": items(like_the_last(), "Earlier records with the fields of last, newest first. At most 10."),
         "downtimeSeconds": number("Time in which not all ranks ran.", wide=True),
         "productiveSeconds": number("Time in which all ranks ran.", wide=True),
         "restartHandled": text("Value of the restart annotation that was handled last."),
@@ -424,16 +430,15 @@ def ledger():
 def status():
     condition = record({
         "lastTransitionTime": time("Last change of the status."),
-        "lastUpdateTime": time("Last change of the condition."),
-        "message": text("Details for people."), "reason": text("Reason in one word."),
-        "status": text("True, False or Unknown."), "type": text("Type of the condition."),
+        "lastUpdateTime": time("Last change of the condition."), "message": text(),
+        "reason": text(), "status": text("True, False or Unknown."), "type": text(),
     }, None, ["status", "type"])
     requirement = record({
-        "key": text("Label."), "operator": text("Operator."), "values": items(text(), "Values."),
+        "key": text(), "operator": text(), "values": items(text()),
     }, None, ["key", "operator"])
     label_selector = record({
-        "matchExpressions": items(requirement, "Expressions."),
-        "matchLabels": node("object", "Labels.", additionalProperties=text()),
+        "matchExpressions": items(requirement),
+        "matchLabels": node("object", additionalProperties=text()),
     }, "Deprecated: use selector.", **{"x-kubernetes-map-type": "atomic"})
     count = record({
         "active": number("Running pods. Of a suspended job: pods that still exist."),

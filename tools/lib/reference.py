@@ -9,6 +9,15 @@ import yaml_subset
 
 TEMPLATE = "template"  # Kubernetes documents the pod template
 TEMPLATE_KEYS = {"metadata", "spec"}
+# Meanings of fields that the CRDs do not describe, for want of room: a CRD must fit into an annotation.
+MEANINGS = [(re.compile(pattern), text) for pattern, text in (
+    (r"history\[\]\.(\w+)$", r"As `recovery.last.\1`."),
+    (r"\.(application|infrastructure|device)$", r"Count of the \1 budget."),
+    (r"conditions\[\]\.message$", "Details for people."),
+    (r"conditions\[\]\.reason$", "Reason in one word."),
+    (r"conditions\[\]\.type$", "Type of the condition."),
+    (r"labelSelector\.", "Part of the deprecated selector."),
+)]
 DEFAULT = re.compile(r"\s*Default: (.+?)\.(?=\s|$)")
 
 
@@ -83,6 +92,7 @@ def field_rows(schema):
         text = field.get("description", "")
         if _is_template(path.rpartition(".")[2], field):
             text = "Pod template, as in Kubernetes 1.36."
+        text = text or next((m.expand(t) for m, t in ((p.search(path), t) for p, t in MEANINGS) if m), "")
         m = DEFAULT.search(text)
         default = field.get("default") if not isinstance(field.get("default"), dict) else "{}"
         if m:
