@@ -152,8 +152,8 @@ rules_hash() { ask /status | tr -d ' \n' | sed -n 's/.*"rulesHash":"\([0-9a-f]*\
 built_in=$(rules_hash)
 kill -9 "$agent_pid"
 wait "$agent_pid" 2>/dev/null || true
-# The rules table of docs/devices.md.
-sed -n '/^{"rules": \[/,/\]}/p' "$here/../../docs/devices.md" >"$folder/rules.json"
+# The rules table of docs/reference/config.md.
+sed -n '/^{"rules": \[/,/\]}/p' "$here/../../docs/reference/config.md" >"$folder/rules.json"
 agent --rules "$folder/rules.json"
 until_true 300 ask /readyz
 expect "another table has another hash" "^[0-9a-f]{16}" rules_hash

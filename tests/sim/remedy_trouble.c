@@ -529,7 +529,7 @@ static void quarantine_one(struct rw *w)
 	assert_true(rw_tainted(w, 3));
 }
 
-/* Taint and annotation, by the two commands of docs/devices.md, in either order; or it is written over. */
+/* Taint and annotation, by the two commands of docs/how-to/quarantine-nodes.md, in either order; or it is written over. */
 static void promise_2_what_a_person_takes_off_with_its_annotation_stays_off(void **state)
 {
 	static const char *const orders[][2] = {

@@ -405,11 +405,110 @@ class DocsTest(Tree):
                    "fly x\n```\n")
         self.finds("check-docs", "x.md:1: ./dev fly", "x.md:6: holdfast fly", "2 findings")
 
+
+class ReferenceTest(Tree):
+    CRD = """\
+spec:
+  names: {kind: Policy}
+  versions:
+    - name: v1
+      schema:
+        openAPIV3Schema:
+          properties:
+            spec:
+              properties:
+                mode: {type: string, enum: [a, b], description: "What to do. Default: a."}
+                pods:
+                  type: array
+                  maxItems: 3
+                  items:
+                    required: [name]
+                    properties:
+                      name: {type: string, maxLength: 9, description: Name of the pod.}
+"""
+    FIELDS = """\
+<!-- begin Policy-spec -->
+| field | type and limits | default | meaning |
+|---|---|---|---|
+| `mode` | one of `a`, `b` | a | What to do. |
+| `pods[]` | list of objects, at most 3 |  |  |
+| `pods[].name` | text, at most 9 characters | required | Name of the pod. |
+<!-- end Policy-spec -->
+"""
+    HELP = """\
+#!/bin/sh
+case "$1" in
+--help) printf 'Verbs:\\n  get   List jobs\\n' ;;
+get) printf 'Usage: holdfast get\\n\\nFlags:\\n  -w, --watch   print each change\\n' ;;
+esac
+"""
+
+    def setUp(self):
+        super().setUp()
+        self.write("deploy/crds/policies.yaml", self.CRD)
+        self.write("docs/reference/fields.md", self.FIELDS)
+        self.write("build/holdfast", self.HELP)
+        os.chmod(os.path.join(self.root, "build/holdfast"), 0o755)
+        self.write("docs/reference/flags.md", "<!-- begin flags -->\n<!-- end flags -->\n")
+        self.rewrite()
+
+    def rewrite(self):
+        subprocess.run([os.path.join(TOP, "tools/check-reference"), "--root", self.root, "--write"],
+                       capture_output=True)
+
+    def test_passes_a_good_tree(self):
+        self.passes("check-reference")
+
+    def test_writes_the_tables_of_fields_and_flags(self):
+        for path, row in (("fields.md", self.FIELDS), ("flags.md", "| `-w`, `--watch` | print each change |")):
+            with open(os.path.join(self.root, "docs/reference", path), encoding="utf-8") as f:
+                self.assertIn(row, f.read())
+
+    def test_finds_a_field_that_only_the_source_has(self):
+        self.write("deploy/crds/policies.yaml", self.CRD.replace("mode:", "modes:"))
+        self.finds("check-reference", "docs/reference/fields.md:1: block Policy-spec differs", "1 findings")
+
+    def test_finds_a_limit_that_only_the_reference_has(self):
+        self.write("docs/reference/fields.md", self.FIELDS.replace("at most 3", "at most 4"))
+        self.finds("check-reference", "block Policy-spec differs", "1 findings")
+
+    def test_finds_a_flag_that_only_the_program_has(self):
+        self.write("build/holdfast", self.HELP.replace("--watch", "--wait"))
+        self.finds("check-reference", "docs/reference/flags.md:1: block flags differs", "1 findings")
+
+    def test_finds_tables_that_are_missing_or_of_nothing(self):
+        self.write("docs/reference/fields.md", "<!-- begin Job -->\n<!-- end Job -->\n")
+        self.finds("check-reference", "block Job is made from nothing", "no page has the block Policy-spec",
+                   "2 findings")
+
+    def test_finds_a_program_that_is_not_built(self):
+        os.unlink(os.path.join(self.root, "build/holdfast"))
+        self.finds("check-reference", "build/holdfast: is missing")
+
+    def test_refuses_yaml_that_it_would_misread(self):
+        self.write("deploy/crds/policies.yaml", self.CRD.replace('"What to do. Default: a."', "Do, or not."))
+        self.finds("check-reference", "deploy/crds/policies.yaml: cannot be read")
+
     def test_finds_metrics_that_are_on_one_side_alone(self):
-        self.write("docs/metrics.md", "`holdfast_both`\n`holdfast_told`\n")
+        self.write("docs/reference/metrics.md", "`holdfast_both`\n`holdfast_told`\n")
         self.write("src/base/counts.c", 'f("holdfast_both");\nf("holdfast_made");\n')
-        self.finds("check-docs", "docs/metrics.md:2: metric holdfast_told",
+        self.finds("check-reference", "docs/reference/metrics.md:2: metric holdfast_told",
                    "src/base/counts.c:2: metric holdfast_made", "2 findings")
+
+    def test_finds_keys_and_variables_that_are_on_one_side_alone(self):
+        self.write("docs/reference/config.md", "# Keys of the rules file\n\n| key |\n|---|\n| `code` |\n"
+                   "| `told` |\n\n# Environment variables\n\n| variable |\n|---|\n| `TOLD` |\n")
+        self.write("src/core/rules_file.c", 'number(r, "code");\nWORD(&r, "class", x);\ngetenv("HOME");\n')
+        self.finds("check-reference", "docs/reference/config.md:6: key of a rule told",
+                   "src/core/rules_file.c:2: key of a rule class", "variable TOLD", "variable HOME",
+                   "4 findings")
+
+    def test_finds_names_and_events_that_are_on_one_side_alone(self):
+        self.write("docs/reference/conditions.md", "`holdfast.dev/Both` `holdfast.dev/Told`\n\n# Events\n\n"
+                   "| event |\n|---|\n| `PodEvicted`, `<Kind>Failed` |\n| `Told` |\n")
+        self.write("src/base/names.c", '"holdfast.dev/Both"\n"holdfast.dev/Made"\n"PodEvicted"\n"Failed"\n')
+        self.finds("check-reference", "docs/reference/conditions.md:1: holdfast.dev/Told",
+                   "src/base/names.c:2: holdfast.dev/Made", "conditions.md:8: event Told", "3 findings")
 
 
 class WordsTest(Tree):

@@ -16,6 +16,7 @@ sys.path[:0] = [os.path.join(TOP, "tools", "lib"), os.path.join(TOP, "tests", "c
 sys.dont_write_bytecode = True
 import crd_schema
 import rbac_rules
+import yaml_subset
 
 
 def read(*path):
@@ -37,6 +38,17 @@ class CrdTest(unittest.TestCase):
         for kind in crd_schema.KINDS:
             size = len(json.dumps(crd_schema.crd(kind, shared()), separators=(",", ":")))
             self.assertLess(size, 80000, kind)
+
+    def test_the_reader_of_the_reference_reads_what_the_tool_has_written(self):
+        def as_text(value):
+            if isinstance(value, dict):
+                return {k: as_text(v) for k, v in value.items()}
+            if isinstance(value, list):
+                return [as_text(v) for v in value]
+            return str(value).lower() if isinstance(value, bool) else str(value)
+        for kind, (plural, *_) in crd_schema.KINDS.items():
+            self.assertEqual(yaml_subset.parse(read("deploy", "crds", plural + ".yaml")),
+                             as_text(crd_schema.crd(kind, shared())), kind)
 
     def test_no_description_is_inside_a_pod_template(self):
         self.assertNotIn('"description": "', json.dumps(shared()["template"]).replace(

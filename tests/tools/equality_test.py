@@ -13,7 +13,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../cluster"))
 from kit import compare, corpus
 
-TABLE = os.path.join(HERE, "../../docs/differences.md")
+TABLE = os.path.join(HERE, "../../docs/reference/differences.md")
 
 
 class EqualityTest(unittest.TestCase):

@@ -77,32 +77,33 @@ def rules(schema, *list_of_rules):
 
 def failure_rule(types):
     exit_codes = rules(record({
-        "containerName": text("Only codes of this container; absent: of any.", maxLength=63),
-        "operator": text("Whether the code must be one of values, or none of them. Code 0 never "
-                         "matches.", enum=["In", "NotIn"]),
+        "containerName": text("Match only codes of this container. Default: any container.",
+                              maxLength=63),
+        "operator": text("In: the code must be in values. NotIn: the code must not be in values. "
+                         "Code 0 never matches.", enum=["In", "NotIn"]),
         # A set instead of a rule: comparing each with each costs more than a CRD may.
-        "values": items(number(minimum=0), "Ascending, each once.", minItems=1,
+        "values": items(number(minimum=0), "Exit codes, ascending, without repetition.", minItems=1,
                         maxItems=VALUES_MAX, **{"x-kubernetes-list-type": "set"}),
     }, "Match by a container's exit code.", ["operator", "values"]),
         rule("self.operator != 'In' || !(0 in self.values)", "0 must not be used with operator In"),
         rule("self.values.isSorted()", "values must be in ascending order"))
     condition = record({
         # A qualified name, but for the 253 characters of its prefix alone.
-        "type": text(maxLength=317, pattern=r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?"
+        "type": text("Type of the pod condition.", maxLength=317, pattern=r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?"
                                             r"(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
                                             r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$"),
-        "status": text("Absent: \"True\".", enum=["True", "False", "Unknown"]),
-        "reason": text("Absent: any.", maxLength=1024),
+        "status": text("Status of the pod condition. Default: True.", enum=["True", "False", "Unknown"]),
+        "reason": text("Reason of the pod condition. Default: any reason.", maxLength=1024),
     }, None, ["type"])
     return rules(record({
-        "name": text("Shown in status, events and by holdfast why.", minLength=1, maxLength=63,
+        "name": text("Name of the rule in status, events and holdfast why.", minLength=1, maxLength=63,
                      pattern=r"^[^\x00-\x1f\x7f]*$"),
-        "action": text("FailJob ends the job; Ignore replaces the rank and charges nothing; Count "
-                       "replaces it and charges its budget; RestartReplica and RestartJob restart "
-                       "that rank, or all of them as a new generation.",
+        "action": text("FailJob: the job fails. Ignore: the rank is replaced without a charge. Count: "
+                       "the rank is replaced and its budget is charged. RestartReplica: that rank "
+                       "restarts. RestartJob: all ranks restart as a new generation.",
                        enum=["FailJob", "Ignore", "Count", "RestartReplica", "RestartJob"]),
         "replicaTypes": items(text(**({"enum": types} if types else {"maxLength": 32})),
-                              "Only ends of these replica types; absent: of all.",
+                              "Match only terminations of these replica types. Default: all types.",
                               minItems=1, maxItems=8),
         "onExitCodes": exit_codes,
         "onPodConditions": items(condition, "Match by a condition of the pod.", minItems=1,
@@ -121,106 +122,106 @@ def failure_rule(types):
 
 def failure_policy(types):
     return record({
-        "rules": items(failure_rule(types), "The first that matches decides; without a match the "
-                       "end counts.", maxItems=RULES_MAX),
-    }, "What an end of a rank means, by its exit code, condition, reason or device. Such a job's "
-       "pods are made with restartPolicy Never.", ["rules"])
+        "rules": items(failure_rule(types), "The first rule that matches decides. Without a match the "
+                       "termination counts.", maxItems=RULES_MAX),
+    }, "Rules for the terminations of ranks, by exit code, pod condition, reason or device class. "
+       "Pods of a job with rules have restartPolicy Never.", ["rules"])
 
 
 def recovery():
     backoff = rules(record({
-        "initialSeconds": number("Before the second restart; the first is at once. Default 10.", 1),
-        "maxSeconds": number("It doubles up to this. Default 600.", 1),
-        "resetAfterSeconds": number("So long without a failure, and the delay begins anew (the "
-                                    "budgets do not). Default 3600.", 1),
-    }, "How long a restart that the application is charged for waits."),
+        "initialSeconds": number("Delay of the second restart. The first restart is immediate. "
+                                 "Default: 10.", 1),
+        "maxSeconds": number("The delay doubles with each restart up to this limit. Default: 600.", 1),
+        "resetAfterSeconds": number("After this time without a failure the next restart is immediate "
+                                    "again. Budgets keep their counts. Default: 3600.", 1),
+    }, "Delays of restarts that are charged to the application."),
         rule("!has(self.initialSeconds) || !has(self.maxSeconds) || "
              "self.initialSeconds <= self.maxSeconds", "initialSeconds must not exceed maxSeconds"))
     node_lost = rules(record({
-        "afterSeconds": number("A node counts as lost when it has been Unknown and silent for so "
-                               "many seconds, its Lease not renewed, and as long after a storm of "
-                               "its zone (15 at least). Default 60.", 1),
-        "forceDelete": text("What it takes to delete a pod on a lost node by force: Presumed "
-                            "(default) is satisfied with silence, Proven wants evidence that the "
-                            "node is dead, Never waits for people.",
+        "afterSeconds": number("A node counts as lost after it was Unknown for this time without "
+                               "a Lease renewal or another sign of life. After a storm in its zone "
+                               "the time begins anew, at least 15 s. Default: 60.", 1),
+        "forceDelete": text("Evidence needed to delete a pod on a lost node by force. Presumed: "
+                            "silence. Proven: proof that the node or the pod has ended. Never: no "
+                            "forced delete, a person decides. Default: Presumed.",
                             enum=["Presumed", "Proven", "Never"]),
-        "selfFence": flag("Ranks under holdfast exec end themselves when their node has had no "
-                          "contact with the control plane for afterSeconds - 10 s, which proves "
-                          "that they have ended. Pods are made with restartPolicy Never. Default "
-                          "false."),
+        "selfFence": flag("Ranks under holdfast exec end themselves afterSeconds - 10 s after "
+                          "their node's last contact with the control plane. Pods have "
+                          "restartPolicy Never. Default: false."),
     }), rule("!has(self.selfFence) || !self.selfFence || !has(self.afterSeconds) || "
              "self.afterSeconds >= 40", "afterSeconds must be at least 40 with selfFence"))
+    node_lost["description"] = "Lost nodes: how long to wait, and for which evidence."
     device = record({
-        "onUnhealthy": text("What an unhealthy device of a rank leads to. Default Restart.",
+        "onUnhealthy": text("Action when a device of a running rank fails. Default: Restart.",
                             enum=["Ignore", "Restart", "Fail"]),
-        "avoid": flag("Keep replacements off nodes whose devices fail. Default true."),
-    })
+        "avoid": flag("Keep replacements off nodes with failed devices. Default: true."),
+    }, "Failed devices: the reaction of the job.")
     return record({
-        "restartScope": text("Replica (default) restarts the rank that failed, Job all ranks as "
-                             "one generation.", enum=["Replica", "Job"]),
-        "infrastructureLimit": number("How many incidents of the infrastructure the job survives: "
-                                      "node loss, preemption, eviction, admission. Absent: any "
-                                      "number.", 0),
-        "deviceLimit": number("The same for failures of devices. Absent: any number.", 0),
+        "restartScope": text("Replica: the failed rank restarts. Job: all ranks restart as one "
+                             "generation. Default: Replica.", enum=["Replica", "Job"]),
+        "infrastructureLimit": number("Infrastructure incidents that the job survives: node loss, "
+                                      "preemption, eviction, refused admission. Default: unlimited.", 0),
+        "deviceLimit": number("Device incidents that the job survives. Default: unlimited.", 0),
         "backoff": backoff,
-        "incidentSeconds": number("How long after the last rank runs again a late end still "
-                                  "belongs to the incident. Default 1800.", 0),
-        "replaceDelaySeconds": number("How long a pod's name stays empty after it was removed from "
-                                      "a tainted node. Default 2.", 0),
-        "settleSeconds": number("How long a verdict that would end the job waits for its cause. "
-                                "Default 20.", 0),
-        "restartGraceSeconds": number("Scope Job: grace period of the pods that are torn down. "
-                                      "Absent: their own.", 0),
+        "incidentSeconds": number("Time after all ranks run again in which a late termination "
+                                  "still belongs to the incident. Default: 1800.", 0),
+        "replaceDelaySeconds": number("Time for which a pod's name stays free after the pod was "
+                                      "removed from a tainted node. Default: 2.", 0),
+        "settleSeconds": number("Longest time for which a verdict waits for evidence of another "
+                                "cause. Default: 20.", 0),
+        "restartGraceSeconds": number("Scope Job: grace period of the pods that a restart deletes. "
+                                      "Default: their own.", 0),
         "nodeLost": node_lost,
-        "forceDeleteAfterSeconds": number("Past a pod's own deadline, on a lost node. Default 5.", 0),
+        "forceDeleteAfterSeconds": number("Time after a pod's own deletion deadline before a forced "
+                                         "delete on a lost node. Default: 5.", 0),
         "device": device,
-        "progressDeadlineSeconds": number("No rank advanced for so long: all ranks are restarted. "
-                                          "Absent: never.", 1),
-        "sidecarGraceSeconds": number("The kind's own container has ended with 0 and another one "
-                                      "keeps the pod: so long after that the rank counts as "
-                                      "succeeded and its pod is ended. Absent: Holdfast waits until "
-                                      "the pod ends.", 0),
-        "podsAfterEnd": text("What happens to the pods that cleanPodPolicy keeps when the job fails. "
-                             "Stop (default): pods that have not begun are deleted, and running pods "
-                             "are ended and kept with their logs. Keep: the pods go on, as "
-                             "training-operator lets them.",
+        "progressDeadlineSeconds": number("All ranks restart after no rank reported a step for this "
+                                          "time. Default: never.", 1),
+        "sidecarGraceSeconds": number("If the training container ended with 0 and another container "
+                                      "keeps the pod, the rank counts as succeeded after this time "
+                                      "and Holdfast ends the pod. Default: Holdfast waits until the pod "
+                                      "ends.", 0),
+        "podsAfterEnd": text("Pods that cleanPodPolicy keeps when the job fails. Stop: pods that have "
+                             "not begun are deleted; running pods are ended and kept with their "
+                             "logs. Keep: the pods go on, as under training-operator. Default: Stop.",
                              enum=["Stop", "Keep"]),
-    }, "How Holdfast brings the job back. Absent fields have the operator's defaults.")
+    }, "How Holdfast recovers the job. The operator's config file can change each default.")
 
 
 def scheduling_policy(quantity):
     queue = rules(text("Queue of the pod group."),
                   rule("self == oldSelf", "spec.runPolicy.schedulingPolicy.queue is immutable"))
     return record({
-        "minAvailable": number("Members of the pod group; absent: all ranks.", 0),
+        "minAvailable": number("Members of the pod group. Default: all ranks.", 0),
         "minResources": node("object", "Resources of the pod group.",
                              additionalProperties=copy.deepcopy(quantity)),
         "priorityClass": text("Priority class of the pod group."),
         "queue": queue,
         "scheduleTimeoutSeconds": number("How long the gang scheduler waits for the whole group.",
                                          0),
-    }, "For gang schedulers.")
+    }, "Pod group of a gang scheduler.")
 
 
 def run_policy(kind, types, quantity):
     managers = {} if kind in MANAGED_BY_FREE else {"enum": MANAGERS}
     # The default gives every stored job a runPolicy: clients read through it unasked.
     return record({
-        "activeDeadlineSeconds": number("The job fails after so many seconds of activity; time "
-                                        "suspended does not count.", 0, wide=True),
-        "backoffLimit": number("How many incidents of the application the job survives. Absent: "
-                               "any number. 0 under OnFailure: the kubelet restarts no container.", 0),
-        "cleanPodPolicy": text("Which pods go when the job is over: None (default), Running or "
-                               "All."),
-        "managedBy": text("Who runs this job; immutable. Absent: the training operator.",
+        "activeDeadlineSeconds": number("The job fails after this time of activity. Suspended time does "
+                                        "not count. Default: never.", 0, wide=True),
+        "backoffLimit": number("Application incidents that the job survives. With 0 the program "
+                               "starts once, also under OnFailure. Default: unlimited.", 0),
+        "cleanPodPolicy": text("Pods to delete when the job is over: None, Running or All. Default: "
+                               "None."),
+        "managedBy": text("Controller of this job; immutable. Default: kubeflow.org/training-operator.",
                           **managers),
         "schedulingPolicy": scheduling_policy(quantity),
         "suspend": flag("True: the job has no pods until it is set to false.", default=False),
-        "ttlSecondsAfterFinished": number("The job is deleted so long after its end. Absent: "
+        "ttlSecondsAfterFinished": number("Time from the end of the job to its deletion. Default: "
                                           "never.", 0),
         "podFailurePolicy": failure_policy(types),
         "recovery": recovery(),
-    }, "What holds for the job as a whole.", default={})
+    }, "Settings of the job as a whole.", default={})
 
 
 # ---- the rest of spec
@@ -228,10 +229,11 @@ def run_policy(kind, types, quantity):
 def replica_map(kind, template):
     _, _, container, types, _ = KINDS[kind]
     replica = record({
-        "replicas": number("How many ranks of this type. Absent: 1 (workers of an MPIJob: 0).", 0),
+        "replicas": number("Ranks of this type. Default: 1, and 0 for workers of an MPIJob.", 0),
         # "" is what typed clients send for "absent".
-        "restartPolicy": text("What follows the end of a rank: Always, OnFailure, Never, or "
-                              "ExitCode (128 and above are restarted, 1 to 127 fail the job).",
+        "restartPolicy": text("What follows the termination of a rank. ExitCode: codes from 128 "
+                              "restart the rank, codes 1 to 127 fail the job. Default: OnFailure for "
+                              "PyTorchJob and PaddleJob, Never for the others.",
                               enum=["", "Always", "ExitCode", "Never", "OnFailure"]),
         "template": template,
     }, None, ["template"])
@@ -242,9 +244,9 @@ def replica_map(kind, template):
                             "self.template.spec.containers.exists(c, c.name == '%s')" % container,
                             "must have at least one container with name %s" % container,
                             fieldPath=".template"))
-    out = node("object", "Replica types of the job, by name%s."
+    out = node("object", "Replica types of the job%s."
                % (": " + " and ".join(types) if types else
-                  ": Chief, Evaluator, Master, PS and Worker have a meaning"),
+                  ": Chief, Evaluator, Master, PS, Worker"),
                additionalProperties=replica, maxProperties=len(types) if types else TYPES_MAX)
     return rules(out, *replica_rules(kind, types))
 
@@ -279,27 +281,28 @@ def replica_rules(kind, types, upstream_only=False):
 
 def elastic_policy(kind, metric):
     out = {
-        "minReplicas": number("Fewest workers to go on with; absent: maxReplicas.", 0),
-        "maxReplicas": number("Most workers; absent: minReplicas.", 0),
+        "minReplicas": number("Fewest workers with which the job goes on. Default: maxReplicas.", 0),
+        "maxReplicas": number("Most workers. Default: minReplicas.", 0),
         "maxRestarts": number("Passed to the launcher of each pod.", 0),
-        "metrics": items(copy.deepcopy(metric), "What a HorizontalPodAutoscaler scales the "
-                         "workers by."),
+        "metrics": items(copy.deepcopy(metric), "Metrics of the HorizontalPodAutoscaler for "
+                         "the workers."),
     }
     # As upstream has it, and a list type must not change under an existing kind.
     del out["metrics"]["x-kubernetes-list-type"]
     if kind == "PyTorchJob":
-        conf = items(record({"key": text(), "value": text()}), "Options of the rendezvous.")
+        conf = items(record({"key": text("Name of the option."), "value": text("Value of the option.")}),
+                     "Options of the rendezvous.")
         del conf["x-kubernetes-list-type"]
         out.update({
-            "rdzvBackend": text("Absent: c10d."),
-            "rdzvPort": number("Absent: the port of worker 0.", 0),
-            "rdzvHost": text("Absent: worker 0."),
+            "rdzvBackend": text("Rendezvous back end. Default: c10d."),
+            "rdzvPort": number("Port of the rendezvous. Default: the port of worker 0.", 0),
+            "rdzvHost": text("Host of the rendezvous. Default: worker 0."),
             "rdzvId": text("Name of the rendezvous."),
             "rdzvConf": conf,
-            "standalone": flag("A rendezvous inside each pod."),
+            "standalone": flag("Give each pod a separate rendezvous."),
             "nProcPerNode": number("Deprecated: use spec.nprocPerNode."),
         })
-    return rules(record(out, "How the number of workers may change while the job runs."),
+    return rules(record(out, "Limits for the number of workers of an elastic job."),
                  rule("!has(self.minReplicas) || !has(self.maxReplicas) || "
                       "self.minReplicas <= self.maxReplicas",
                       "minReplicas must not exceed maxReplicas", fieldPath=".maxReplicas"))
@@ -321,19 +324,21 @@ def spec(kind, template, metric, quantity):
         "PyTorchJob": lambda: {
             "elasticPolicy": elastic_policy(kind, metric),
             "nprocPerNode": rules(
-                text("Processes of a pod: auto (default), cpu, gpu or a number."),
+                text("Processes of a pod: auto, cpu, gpu or a number. Default: auto."),
                 rule("!self.matches('^[-+]?[0-9]{10,}$')", "a number may have 9 digits at most")),
         },
         "PaddleJob": lambda: {"elasticPolicy": elastic_policy(kind, metric)},
         "TFJob": lambda: {
-            "successPolicy": text("Empty: the chief's or worker 0's success is the job's. "
-                                  "AllWorkers: the success of all workers."),
-            "enableDynamicWorker": flag("The number of workers may change while the job runs."),
+            "successPolicy": text("Empty: the job succeeds with its chief, or with worker 0. "
+                                  "AllWorkers: the job succeeds with all workers. Default: empty."),
+            "enableDynamicWorker": flag("The number of workers may change while the job runs. "
+                                        "Default: false."),
         },
         "MPIJob": lambda: {
-            "slotsPerWorker": number("Slots of a worker in the host file. Absent: 1."),
-            "cleanPodPolicy": text("runPolicy.cleanPodPolicy wins."),
-            "mainContainer": text("The workers' container in which the launcher starts ranks."),
+            "slotsPerWorker": number("Slots of a worker in the host file. Default: 1."),
+            "cleanPodPolicy": text("As runPolicy.cleanPodPolicy, which wins."),
+            "mainContainer": text("Container of the workers in which the launcher starts ranks. "
+                                  "Default: the first container."),
         },
     }.get(kind, dict)()
     properties = {"runPolicy": run_policy(kind, types, quantity), key: replica_map(kind, template)}
@@ -343,7 +348,7 @@ def spec(kind, template, metric, quantity):
         value = "(has({0}.runPolicy) && has({0}.runPolicy.managedBy) ? {0}.runPolicy.managedBy : '')"
         out.append(rule("%s == %s" % (value.format("self"), value.format("oldSelf")),
                         "runPolicy.managedBy is immutable"))
-    return rules(record({**properties, **own}, "What the job shall be.", [key]), *out)
+    return rules(record({**properties, **own}, "The wanted job.", [key]), *out)
 
 
 # ---- status
@@ -360,60 +365,73 @@ def ledger():
 
     def entry(description=None):
         return kept({
-            "generation": number("That the restart led to.", wide=True),
-            "incident": number("The incident it was part of.", wide=True),
-            "cause": text("Class of the end: application, out-of-memory, infrastructure, device, "
-                          "admission, user."),
-            "reason": text("What was seen, in one word: NodeLost, Evicted, OOMKilled and the like."),
-            "message": text("The node's own text for that reason; of the newest record alone."),
-            "scope": text("Replica, Job or Container; absent: the job ended."),
-            "replica": text("Type and index."),
-            "pod": text(), "node": text(), "device": text(),
-            "exitCode": number(), "signal": number(),
-            "rule": text("Of podFailurePolicy, by name or number; or the annotation."),
-            "detectedAt": time(), "decidedAt": time(),
-            "runningAt": time("When the last rank ran again."),
+            "generation": number("Generation after the restart.", wide=True),
+            "incident": number("Number of the incident.", wide=True),
+            "cause": text("Class of the termination: application, out-of-memory, infrastructure, "
+                          "device, admission or user."),
+            "reason": text("Reason in one word, such as NodeLost, Evicted or OOMKilled."),
+            "message": text("The node's own text for the reason. Only the newest record has it."),
+            "scope": text("Restarted part: Replica, Job or Container. Absent if the job ended."),
+            "replica": text("Replica type and index."),
+            "pod": text("Name of the pod."), "node": text("Node of the pod."),
+            "device": text("Failed device of the pod."),
+            "exitCode": number("Exit code of the training container."),
+            "signal": number("Signal that ended the training container."),
+            "rule": text("Rule of podFailurePolicy, by name or number, or the restart annotation."),
+            "detectedAt": time("When the operator saw the termination."),
+            "decidedAt": time("When the operator decided."),
+            "runningAt": time("When all ranks ran again."),
         }, description)
+
+    def like_the_last():
+        """A record of the history: its fields are described once, in `last`."""
+        record = entry()
+        for field in record["properties"].values():
+            del field["description"]
+        return record
 
     ranks = "%s, as index ranges: 0-3,7."
     counts = "%s, as index:number."
     return kept({
-        "schema": number("Version of this record.", wide=True),
-        "generation": number("Rises when all ranks are started anew.", wide=True),
-        "phase": text("Creating, Running, Tearing, Suspended or Ended."),
-        "since": time("The phase has lasted since."),
+        "schema": number("Version of the ledger.", wide=True),
+        "generation": number("Number of the generation. A restart of all ranks raises it.", wide=True),
+        "phase": text("Phase of the job: Creating, Running, Tearing, Suspended or Ended."),
+        "since": time("Begin of the phase."),
         "incident": kept({
-            "id": number(wide=True), "openedAt": time(), "cause": text(),
-            "charged": text("Budget that pays; empty while the cause may still turn up."),
-        }, "The failure that is being recovered from, or the last one."),
-        "notBefore": time("No pod is created earlier."),
-        "activeSeconds": number("Of runs before a suspension.", wide=True),
-        "restarts": budgets("Incidents charged, by budget."),
-        "summary": text("The incidents charged, in words: 0, 1 (infrastructure), "
-                        "3 (2 application, 1 device)."),
-        "streak": budgets("Failures in a row, which make the delay grow.", user=number(
-            "What people deleted or had restarted, in a row.", wide=True)),
-        "replicas": node("object", "Per replica type, in short texts.", additionalProperties=kept({
-            "attempts": text(counts % "Starts after the first"),
-            "created": text(ranks % "Ranks whose pod was seen"),
+            "id": number("Number of the incident.", wide=True),
+            "openedAt": time("Time of the first termination."),
+            "cause": text("Class of the cause."),
+            "charged": text("Charged budget. Empty while the verdict waits for evidence."),
+        }, "The present incident, or the last incident."),
+        "notBefore": time("Pods are not created before this time."),
+        "activeSeconds": number("Activity before the present run, for activeDeadlineSeconds.", wide=True),
+        "restarts": budgets("Charged incidents, by budget."),
+        "summary": text("Charged incidents in words, such as 3 (2 application, 1 device)."),
+        "streak": budgets("Incidents in a row. The delay of restarts grows with them.",
+                          user=number("Restarts in a row that a person asked for.", wide=True)),
+        "replicas": node("object", "Counts by replica type, as short texts.", additionalProperties=kept({
+            "attempts": text(counts % "Restarts of each rank"),
+            "created": text(ranks % "Ranks with a pod of the present attempt"),
             "succeeded": text(ranks % "Ranks that succeeded in this generation"),
-            "seen": text(counts % "Container restarts already counted"),
-            "trained": text(ranks % "Ranks whose own container ended with 0 and whose pod has not ended"),
-            "covered": text(ranks % "Ranks whose container restart this incident paid for"),
+            "seen": text(counts % "Container terminations already counted"),
+            "trained": text(ranks % "Ranks whose own container ended with 0"),
+            "covered": text(ranks % "Ranks whose container restart belongs to this incident"),
         })),
         "last": entry("The newest restart, or the end of the job."),
-        "history": items(entry(), "What came before it, newest first."),
-        "downtimeSeconds": number("Not all ranks were running.", wide=True),
-        "productiveSeconds": number("All ranks were running.", wide=True),
-        "restartHandled": text("The value of the restart annotation that was last acted on."),
-        "verdict": kept({"reason": text(), "message": text(), "at": time()},
-                        "Why the job fails, unless another cause turns up while it settles."),
-    }, "Holdfast's ledger: what was counted, and what of it. Not for editing.")
+        "history": items(like_the_last(), "Earlier records with the fields of last, newest first. At most 10."),
+        "downtimeSeconds": number("Time in which not all ranks ran.", wide=True),
+        "productiveSeconds": number("Time in which all ranks ran.", wide=True),
+        "restartHandled": text("Value of the restart annotation that was handled last."),
+        "verdict": kept({"reason": text("Reason in one word."), "message": text("Reason for people."),
+                         "at": time("Time of the verdict.")},
+                        "Decision that the job fails. It may change until it has settled."),
+    }, "Ledger of Holdfast: counters that survive a crash. Not for editing.")
 
 
 def status():
     condition = record({
-        "lastTransitionTime": time(), "lastUpdateTime": time(), "message": text(),
+        "lastTransitionTime": time("Last change of the status."),
+        "lastUpdateTime": time("Last change of the condition."), "message": text(),
         "reason": text(), "status": text("True, False or Unknown."), "type": text(),
     }, None, ["status", "type"])
     requirement = record({
@@ -422,23 +440,23 @@ def status():
     label_selector = record({
         "matchExpressions": items(requirement),
         "matchLabels": node("object", additionalProperties=text()),
-    }, **{"x-kubernetes-map-type": "atomic"})
+    }, "Deprecated: use selector.", **{"x-kubernetes-map-type": "atomic"})
     count = record({
-        "active": number("Pods that run; of a suspended job, pods that are still there."),
-        "failed": number(), "succeeded": number(),
+        "active": number("Running pods. Of a suspended job: pods that still exist."),
+        "failed": number("Failed pods."), "succeeded": number("Succeeded ranks."),
         "labelSelector": label_selector,
-        "selector": text("Selects the pods of this type."),
+        "selector": text("Label selector of the pods of this type."),
     })
-    conditions = items(condition, "The last one names the state.")
+    conditions = items(condition, "Conditions. The last one names the state of the job.")
     del conditions["x-kubernetes-list-type"]
     return record({
         "completionTime": time("When the job succeeded or failed."),
         "conditions": conditions,
-        "lastReconcileTime": time(),
+        "lastReconcileTime": time("Last write by the operator."),
         "recovery": ledger(),
-        "replicaStatuses": node("object", "Pods by replica type.", additionalProperties=count),
-        "startTime": time("When the job began, or was resumed."),
-    }, "What became of it.")
+        "replicaStatuses": node("object", "Counts of pods, by replica type.", additionalProperties=count),
+        "startTime": time("When the job began, or was resumed last."),
+    }, "State of the job.")
 
 
 # ---- the whole
@@ -456,10 +474,10 @@ COLUMNS = [
     column("State", ".status.conditions[-1:].type", "string"),
     column("Age", ".metadata.creationTimestamp", "date"),
     column("Restarts", ".status.recovery.summary", "string",
-           "Incidents charged, by what they were charged to."),
-    column("Cause", ".status.recovery.last.cause", "string", "Of the last restart."),
+           "Charged incidents, by budget."),
+    column("Cause", ".status.recovery.last.cause", "string", "Cause of the last restart."),
     column("Generation", ".status.recovery.generation", "integer",
-           "Rises when all ranks are started anew.", 1),
+           "A restart of all ranks raises it.", 1),
 ]
 
 

@@ -8,7 +8,7 @@ import time
 
 from . import client
 
-# How the rows of docs/differences.md's first table look here: KIND JOB ROUND/PATH GO -> HOLDFAST.
+# How the rows of docs/reference/differences.md's first table look here: KIND JOB ROUND/PATH GO -> HOLDFAST.
 SEEN_AS = {
     "D1": r'/pods/\S+/metadata/annotations(/holdfast\.dev/(attempt|generation|incident) null -> "\d+"'
           r'| null -> \{("holdfast\.dev/(attempt|generation|incident)": "\d+"(, )?){3}\})$',

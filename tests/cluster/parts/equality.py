@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Holdfast authors
-"""The same jobs by the Go operator and by Holdfast: what differs stands in docs/differences.md."""
+"""The same jobs by the Go operator and by Holdfast: what differs stands in docs/reference/differences.md."""
 
 import os
 
@@ -67,7 +67,7 @@ def judge(w, entries, found, name, kinds):
     shown = {row for _, row in found if row}
     unseen = [r for r, seen_as in compare.SEEN_AS.items()
               if seen_as and r not in shown and (r in compare.GANG_ROWS) == (name != "differences")]
-    want(not unseen or kinds, f"no job shows {unseen} of docs/differences.md")
+    want(not unseen or kinds, f"no job shows {unseen} of docs/reference/differences.md")
     return f"{len(entries)} jobs, {len(shown)} kinds of difference"
 
 

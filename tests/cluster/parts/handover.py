@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Holdfast authors
-"""docs/migrate.md word for word: its commands, with both operators as pods of a real kubelet."""
+"""docs/how-to/migrate.md word for word: its commands, with both operators as pods of a real kubelet."""
 
 import json
 import os
@@ -20,7 +20,7 @@ API_FLAGS = ["--enable-aggregator-routing=true"]
 NS = "jobs"
 OLD, OLD_NS = "training-operator", "kubeflow"
 GO_IMAGE = "ghcr.io/kubeflow/training-v1/training-operator:v1-93c5489"
-PAGE = os.path.join(build.TOP, "docs/migrate.md")
+PAGE = os.path.join(build.TOP, "docs/how-to/migrate.md")
 INIT = f"--pytorch-init-container-image={incluster.LOOKUP}"
 
 
@@ -44,11 +44,12 @@ def setup(w):
 
 
 def commands(title):
-    """The blocks of commands under a heading of the page, as one script each."""
+    """The blocks of commands under a heading of the page, as one script each; output is marked `text`."""
     with open(PAGE, encoding="utf-8") as f:
         section = re.search(rf"^## {title}\n(.*?)(?=^## |\Z)", f.read(), re.M | re.S).group(1)
     return [re.sub(r"^ {3}", "", block, flags=re.M)
-            for block in re.findall(r"^ *```\n(.*?)^ *```", section, re.M | re.S)]
+            for kind, block in re.findall(r"^ *```(\w*)\n(.*?)^ *```", section, re.M | re.S)
+            if not kind]
 
 
 def follow(w, script):
@@ -102,7 +103,7 @@ def invalid(w):
 
 
 def check_there(w):
-    """The steps of "There", typed as they stand: running, suspended and ended jobs go on, no pod is touched"""
+    """The steps of "To Holdfast", typed as they stand: running, suspended and ended jobs go on, no pod is touched"""
     submit(w, "lives")
     submit(w, "waits", run_policy={"suspend": True})
     submit(w, "done", "true")
@@ -111,7 +112,7 @@ def check_there(w):
     w.until_condition(NS, "done", "Succeeded", 90)
     w.until("the webhook refuses", lambda: "denied the request" in invalid(w), 60)
     before = uids(w, "lives", "done")
-    scripts = commands("There")
+    scripts = commands("To Holdfast")
     equal("blocks of commands", len(scripts), 5)
     for script in scripts[:3]:
         follow(w, script)
@@ -134,12 +135,12 @@ def check_there(w):
 
 
 def check_back(w):
-    """The steps of "Back": the Go operator goes on with what runs, under our CRDs"""
+    """The steps of "Back to training-operator": the Go operator goes on with what runs, under our CRDs"""
     before = uids(w, "lives", "waits", "done", "later")
     want(len(before) >= 6, f"pods: {sorted(before)}")
     w.api.create("tfjobs", NS, suspended_tfjob("restarted"))
     w.until("it is suspended", lambda: condition(w.api.get("tfjobs", NS, "restarted"), "Suspended") == "True")
-    stop, wait, patch, start = commands("Back")[0].splitlines()
+    stop, wait, patch, start = commands("Back to training-operator")[0].splitlines()
     for line in (stop, wait):
         follow(w, line)
     equal("pods of Holdfast", w.api.list("pods", "holdfast-system"), [])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Holdfast authors
-"""From the Go operator to Holdfast and back, as docs/migrate.md says it, under running jobs."""
+"""From the Go operator to Holdfast and back, as docs/how-to/migrate.md says it, under running jobs."""
 
 from kit import client, compare, corpus
 from kit.check import PEER_FLAGS, Skip, equal, parallel, want
@@ -45,7 +45,7 @@ def first(w, entries, wanted):
 
 
 def unlike(entries, before, after):
-    """What changed that no row of docs/differences.md names."""
+    """What changed that no row of docs/reference/differences.md names."""
     found = []
     for e in entries:
         for path, x, y in compare.differences(before[e.name], after[e.name]):
