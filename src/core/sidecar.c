@@ -135,12 +135,28 @@ static const char *in_brackets(struct hf_brain *b, const char *reason)
 	return hf_str_is_empty(reason) ? "" : hf_arena_printf(b->arena, " (%s)", reason);
 }
 
+/* How the pod of a rank failed that had trained before; NULL: the pod was ended as a whole, and no success was
+ * seen before. */
+static const char *describe_failed(struct hf_brain *b, int role, const struct hf_slot *slot,
+				   const struct hf_pod *pod)
+{
+	const struct hf_container_seen *own = hf_own_container(b, role, pod);
+	const struct hf_container_seen *failed = find_failed(pod, own);
+
+	if (!slot->trained && !is_failed_beside(pod, own))
+		return NULL;
+	if (failed && !is_ended_as_a_whole(pod))
+		return hf_arena_printf(
+			b->arena, "container %s failed with %d%s", failed->name,
+			(int)failed->exit_code,
+			in_brackets(b, hf_telling_reason(failed->terminated_reason)));
+	return hf_arena_printf(b->arena, "its pod failed%s", in_brackets(b, pod->reason));
+}
+
 /* What ended the pod of a rank that had trained before; NULL: nothing did. */
 static const char *find_later_end(struct hf_brain *b, int role, const struct hf_slot *slot)
 {
 	const struct hf_pod *pod = hf_slot_pod(b, slot);
-	const struct hf_container_seen *own = pod ? hf_own_container(b, role, pod) : NULL;
-	const struct hf_container_seen *failed = pod ? find_failed(pod, own) : NULL;
 	const struct hf_node *node;
 
 	if (slot->pod && !slot->current)
@@ -148,14 +164,8 @@ static const char *find_later_end(struct hf_brain *b, int role, const struct hf_
 	if (!pod)
 		return slot->created && slot->trained && !slot->pod_taken ? "its pod vanished"
 									  : NULL;
-	if (pod->phase == HF_POD_FAILED && (slot->trained || is_failed_beside(pod, own))) {
-		if (failed && !is_ended_as_a_whole(pod))
-			return hf_arena_printf(
-				b->arena, "container %s failed with %d%s", failed->name,
-				(int)failed->exit_code,
-				in_brackets(b, hf_telling_reason(failed->terminated_reason)));
-		return hf_arena_printf(b->arena, "its pod failed%s", in_brackets(b, pod->reason));
-	}
+	if (pod->phase == HF_POD_FAILED)
+		return describe_failed(b, role, slot, pod);
 	if (!slot->trained)
 		return NULL;
 	if (pod->deletion_time != HF_TIME_NONE)

@@ -511,7 +511,7 @@ static void test_the_end_of_the_own_container_stands_since_it_was_seen(void **st
 	assert_int_equal(brain.own_ended_at, HF_TIME_NONE);
 }
 
-/* No container has the name of the kind: core takes the first one of the template, by whatever name. */
+/* No container has the name of the kind: core takes the first container of the template. */
 static void test_the_end_of_an_own_container_by_another_name_is_seen_too(void **state)
 {
 	struct bench *bench = *state;

@@ -426,8 +426,8 @@ static hf_time calm_since(struct hf_nodes *nodes, const struct node_view *view,
 	return view != NULL && calm < view->joined ? view->joined : calm;
 }
 
-/* The numbers that guard a node: those of its zone or of the cluster, whichever is in a storm or was in one
- * last.  Zones of one or two nodes have no storm of their own, and all of them may be silent at once. */
+/* The storm guard's numbers for a node are those of its zone.  If only the cluster is in a storm, or was in a storm
+ * later than the zone, they are those of the cluster: a zone of one or two nodes has no storm of its own. */
 static const struct zone *find_guarding(const struct hf_nodes *nodes, const struct node_view *view)
 {
 	const struct zone *whole = &nodes->whole;

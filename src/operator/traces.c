@@ -89,7 +89,7 @@ static bool kubelet_wrote(const struct hf_pod *was, const struct hf_pod *now)
 	return false;
 }
 
-/* The main container that ended last; NULL: each one runs. */
+/* The main container that ended last.  NULL: each container runs. */
 static const struct hf_container_seen *last_end(const struct hf_pod *pod)
 {
 	const struct hf_container_seen *last = NULL;

@@ -332,17 +332,6 @@ static void check_succeeded_not_run_again(struct sim *sim, const struct sim_job_
 		sim_fail(sim, "24 succeeded is not run again", "%s", pod->name);
 }
 
-/* 53: a rank that the ledger had as trained is not run again in its generation, whatever became of its pod.
- * People may restart a rank, take it out of the job, or edit the ledger. */
-static void check_trained_not_run_again(struct sim *sim, const struct sim_job_truth *job,
-					const struct sim_pod_truth *pod)
-{
-	if (job->trained_in[pod->role][pod->index] == pod->generation && pod->generation > 0 &&
-	    !job->touched && !job->foreign && sim->mood.weight[SIM_EDITED] == 0 &&
-	    !sim_lists_lie(sim) && sim_sees_the_present(sim))
-		sim_fail(sim, "53 trained is not run again", "%s", pod->name);
-}
-
 /* 29: unknown fields and foreign conditions survive each write. */
 static void check_foreign_survives(struct sim *sim, const struct sim_job_truth *job,
 				   const struct hf_json *status)
@@ -717,7 +706,7 @@ static void pod_created(struct sim *sim, struct hf_doc *doc)
 	HF_AUTO_JSON status = sim_status(stored);
 
 	check_succeeded_not_run_again(sim, job, pod, status);
-	check_trained_not_run_again(sim, job, pod);
+	sim_check_trained(sim, job, pod);
 	check_no_create_while_suspended(sim, job, pod, hf_doc_json(stored), status);
 	sim_check_replace_delay(sim, pod);
 	sim_check_barrier(sim, job, pod);

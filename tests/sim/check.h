@@ -173,6 +173,8 @@ void sim_check_starts_again(struct sim *sim, const char *pod_uid);
  * be when all is over. */
 void sim_check_held(struct sim *sim, const char *pod_uid, int code);
 void sim_check_held_ends(struct sim *sim, const char *pod_uid);
+void sim_check_trained(struct sim *sim, const struct sim_job_truth *job,
+		       const struct sim_pod_truth *pod);
 void sim_check_stop(struct sim *sim, const struct hf_request *request);
 void sim_check_begins(struct sim *sim, const struct sim_job_truth *job, struct sim_pod_truth *pod);
 void sim_check_leftover(struct sim *sim, const struct sim_job_truth *job,

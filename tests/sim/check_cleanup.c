@@ -92,6 +92,17 @@ void sim_check_held_ends(struct sim *sim, const char *pod_uid)
 			 pod->name, (long long)(held / HF_SECOND), (long long)(grace / HF_SECOND));
 }
 
+/* 53: a rank that the ledger had as trained is not run again in its generation, whatever became of its pod.
+ * People may restart a rank, take it out of the job, or edit the ledger. */
+void sim_check_trained(struct sim *sim, const struct sim_job_truth *job,
+		       const struct sim_pod_truth *pod)
+{
+	if (job->trained_in[pod->role][pod->index] == pod->generation && pod->generation > 0 &&
+	    !job->touched && !job->foreign && sim->mood.weight[SIM_EDITED] == 0 &&
+	    !sim_lists_lie(sim) && sim_sees_the_present(sim))
+		sim_fail(sim, "53 trained is not run again", "%s", pod->name);
+}
+
 /* --- pods that are ended and kept -------------------------------------------------------------------- */
 
 /* The program of the rank has succeeded, and the ledger says so. */

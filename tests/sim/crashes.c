@@ -331,13 +331,24 @@ static struct sim_node *node_of(struct sim *sim, const char *pod)
 	return name == NULL ? NULL : sim_node_get(sim, name);
 }
 
+/* Of the machine that the deed is about; NULL: it is about the job. */
+static const char *pod_of(const struct sim_script_deed *deed)
+{
+	return hf_str_or(hf_str_or(deed->off, deed->sick),
+			 hf_str_or(hf_str_or(deed->hangs, deed->mute),
+				   hf_str_or(hf_str_or(deed->zone, deed->all), deed->cut)));
+}
+
+/* The machine goes together with others: with all, or with those of its zone. */
+static bool is_of_many(const struct sim_script_deed *deed)
+{
+	return deed->zone != NULL || deed->all != NULL;
+}
+
 /* false: it is about the job. */
 static bool happens_to_node(struct sim *sim, const struct sim_script_deed *deed)
 {
-	const char *pod =
-		hf_str_or(hf_str_or(deed->off, deed->sick),
-			  hf_str_or(hf_str_or(deed->hangs, deed->mute),
-				    hf_str_or(hf_str_or(deed->zone, deed->all), deed->cut)));
+	const char *pod = pod_of(deed);
 	struct sim_node *node = pod == NULL ? NULL : node_of(sim, pod);
 	struct hf_doc *doc =
 		pod == NULL ? NULL : hf_memstore_peek(sim->memstore, &hf_pods, "default", pod);
@@ -350,7 +361,7 @@ static bool happens_to_node(struct sim *sim, const struct sim_script_deed *deed)
 		sim_node_mute(node, MUTE_SPAN);
 	else if (node != NULL && deed->cut != NULL)
 		sim_node_cut(node, CUT_SPAN);
-	else if (node != NULL && (deed->zone != NULL || deed->all != NULL))
+	else if (node != NULL && is_of_many(deed))
 		sim_nodes_cut(node, deed->all != NULL, ZONE_SPAN, ZONE_APART);
 	else if (doc != NULL && deed->hangs != NULL)
 		sim_training_hangs(sim, hf_doc_uid(doc));
