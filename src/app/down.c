@@ -127,15 +127,18 @@ static int verb_down(struct hf_cli *cli)
 }
 
 static const struct hf_flag down_flags[] = {
-	{"data-dir", 0, "DIR", "folder of the 'holdfast up' to end; else the default folder"},
-	{"timeout", 0, "SPAN", "stop waiting after this time, such as 1m, with exit code 124"},
-	{NULL, 0, NULL, NULL},
+	{"data-dir", 0, "DIR", "folder of the 'holdfast up' to end",
+	 "$HOLDFAST_DIR, else ~/.local/state/holdfast"},
+	{"timeout", 0, "SPAN", "stop waiting after this time, such as 1m, with exit code 124",
+	 "no limit"},
+	{NULL, 0, NULL, NULL, NULL},
 };
 
 const struct hf_cli_verb hf_verb_down = {
 	.name = "down",
 	.summary = "End 'holdfast up' and all its pods; stored objects stay",
 	.usage = "",
+	.group = HF_CLI_RUN_HERE,
 	.examples = "  holdfast down\n"
 		    "  holdfast down --timeout 1m\n"
 		    "  holdfast down --data-dir /tmp/plane\n",

@@ -843,21 +843,24 @@ static int verb_run(struct hf_cli *cli)
 }
 
 static const struct hf_flag run_flags[] = {
-	{"progress", 0, "HOW", "auto: a status block on a terminal; plain: lines"},
-	{"no-logs", 0, NULL, "do not show the logs of the ranks"},
-	{"ranks", 0, "LIST", "show the logs of these ranks only, such as 0,2 or worker-1"},
-	{"timeout", 0, "SPAN", "stop after this time, such as 10m, with exit code 124; 0: never"},
+	{"progress", 0, "HOW", "auto: a status block on a terminal; plain: lines", "auto"},
+	{"no-logs", 0, NULL, "do not show the logs of the ranks", NULL},
+	{"ranks", 0, "LIST", "show the logs of these ranks only, such as 0,2 or worker-1",
+	 "all ranks"},
+	{"timeout", 0, "SPAN", "stop after this time, such as 10m, with exit code 124; 0: never",
+	 "0"},
 	{"inject", 0, "FAULT",
-	 "cause a fault, such as 'kill worker-1 at 5s': 5 s after the job first runs"},
-	{"keep", 0, NULL, "keep the log files of the ranks"},
-	{"namespace", 'n', "NAME", "namespace of the job, if the manifest has none"},
-	{NULL, 0, NULL, NULL},
+	 "cause a fault, such as 'kill worker-1 at 5s': 5 s after the job first runs", NULL},
+	{"keep", 0, NULL, "keep the log files of the ranks", NULL},
+	{"namespace", 'n', "NAME", "namespace of the job, if the manifest has none", "default"},
+	{NULL, 0, NULL, NULL, NULL},
 };
 
 const struct hf_cli_verb hf_verb_run = {
 	.name = "run",
 	.summary = "Train a job on this machine, without a cluster",
 	.usage = "FILE",
+	.group = HF_CLI_RUN_HERE,
 	.examples = "  holdfast run examples/hello-2rank.yaml\n"
 		    "  holdfast run job.yaml --inject 'kill worker-1 at 5s'\n"
 		    "  generate-job | holdfast run -\n",

@@ -515,22 +515,22 @@ static int verb_up(struct hf_cli *cli)
 }
 
 static const struct hf_flag up_flags[] = {
-	{"listen", 0, "ADDRESS:PORT",
-	 "address of the API (" DEFAULT_LISTEN "); port 0: any free port"},
-	{"data-dir", 0, "DIR",
-	 "folder for all data; else $HOLDFAST_DIR or ~/.local/state/holdfast"},
-	{"detach", 'd', NULL, "run in the background once ready; the log is DIR/up.log"},
+	{"listen", 0, "ADDRESS:PORT", "address of the API; port 0: any free port", DEFAULT_LISTEN},
+	{"data-dir", 0, "DIR", "folder for all data",
+	 "$HOLDFAST_DIR, else ~/.local/state/holdfast"},
+	{"detach", 'd', NULL, "run in the background once ready; the log is DIR/up.log", NULL},
 	{"network", 0, "HOW",
-	 "auto: a network for each pod if possible; host: this machine's network"},
-	{"no-operator", 0, NULL,
-	 "do not run the operator: 'holdfast operator' or another one does"},
-	{NULL, 0, NULL, NULL},
+	 "auto: a network for each pod if possible; host: this machine's network", "auto"},
+	{"no-operator", 0, NULL, "do not run the operator: 'holdfast operator' or another one does",
+	 NULL},
+	{NULL, 0, NULL, NULL, NULL},
 };
 
 const struct hf_cli_verb hf_verb_up = {
 	.name = "up",
 	.summary = "Start a one-node cluster on this machine, for kubectl and the SDK",
 	.usage = "",
+	.group = HF_CLI_RUN_HERE,
 	.examples = "  holdfast up\n"
 		    "  eval \"$(holdfast up --detach)\" && kubectl get nodes\n"
 		    "  holdfast up --listen 127.0.0.1:0 --data-dir /tmp/plane\n",

@@ -12,11 +12,12 @@ HF_BEGIN_DECLS
 #define HF_ACT_FLAG_DRY_RUN                                                                        \
 	{                                                                                          \
 		"dry-run", 0, "WHERE",                                                             \
-			"server: the server checks the request and changes nothing; none: off"     \
+			"server: the server checks the request and changes nothing; none: off",    \
+			NULL                                                                       \
 	}
 #define HF_ACT_FLAG_REASON                                                                         \
 	{                                                                                          \
-		"reason", 0, "TEXT", "your reason, recorded as an event of the job"                \
+		"reason", 0, "TEXT", "your reason, recorded as an event of the job", NULL          \
 	}
 
 struct hf_act {

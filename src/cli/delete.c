@@ -75,11 +75,11 @@ static int verb_delete(struct hf_cli *cli)
 }
 
 static const struct hf_flag delete_flags[] = {
-	{"yes", 'y', NULL, "delete without asking"},
-	{"foreground", 0, NULL, "remove the job only after its pods and services are gone"},
+	{"yes", 'y', NULL, "delete without asking", NULL},
+	{"foreground", 0, NULL, "remove the job only after its pods and services are gone", NULL},
 	HF_ACT_FLAG_REASON,
 	HF_ACT_FLAG_DRY_RUN,
-	{NULL, 0, NULL, NULL},
+	{NULL, 0, NULL, NULL, NULL},
 };
 
 const struct hf_cli_verb hf_verb_delete = {
@@ -87,6 +87,8 @@ const struct hf_cli_verb hf_verb_delete = {
 	.connects = true,
 	.summary = "Delete a job with its pods and services",
 	.usage = "JOB…",
+	.note = HF_CLI_NOTE_JOB,
+	.group = HF_CLI_ACT,
 	.examples = "  holdfast delete ddp\n"
 		    "  holdfast delete pytorchjob/ddp --yes\n"
 		    "  holdfast delete ddp --foreground\n",

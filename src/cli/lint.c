@@ -30,6 +30,7 @@ const struct hf_cli_verb hf_verb_lint = {
 	.name = "lint",
 	.summary = "Check job manifests without a server",
 	.usage = "FILE…",
+	.group = HF_CLI_RUN_HERE,
 	.examples = "  holdfast lint job.yaml\n"
 		    "  holdfast lint examples/*.yaml\n"
 		    "  generate-job | holdfast lint -\n",

@@ -331,15 +331,16 @@ static int verb_logs(struct hf_cli *cli)
 }
 
 static const struct hf_flag logs_flags[] = {
-	{"follow", 'f', NULL, "print new lines as they come, through restarts, until the job ends"},
-	{"rank", 0, "NAMES", "replicas to print, such as master-0,worker-1 or 0,2; or all"},
-	{"container", 'c', "NAME", "container to print; else the training container of the kind"},
-	{"previous", 'p', NULL, "print the run before the container's last restart"},
-	{"prefix", 0, NULL, "begin each line with the replica; always on for several"},
-	{"tail", 0, "LINES", "print at most this many last lines"},
-	{"since", 0, "SPAN", "print only lines newer than this, such as 10m"},
-	{"timestamps", 0, NULL, "begin each line with its time"},
-	{NULL, 0, NULL, NULL},
+	{"follow", 'f', NULL, "print new lines as they come, through restarts, until the job ends",
+	 NULL},
+	{"rank", 0, "NAMES", "replicas to print, such as master-0,worker-1 or 0,2; or all", NULL},
+	{"container", 'c', "NAME", "container to print", "the training container of the kind"},
+	{"previous", 'p', NULL, "print the run before the container's last restart", NULL},
+	{"prefix", 0, NULL, "begin each line with the replica; always on for several", NULL},
+	{"tail", 0, "LINES", "print at most this many last lines", NULL},
+	{"since", 0, "SPAN", "print only lines newer than this, such as 10m", NULL},
+	{"timestamps", 0, NULL, "begin each line with its time", NULL},
+	{NULL, 0, NULL, NULL, NULL},
 };
 
 const struct hf_cli_verb hf_verb_logs = {
@@ -347,6 +348,8 @@ const struct hf_cli_verb hf_verb_logs = {
 	.connects = true,
 	.summary = "Print the logs of a job's ranks",
 	.usage = "JOB",
+	.note = HF_CLI_NOTE_JOB,
+	.group = HF_CLI_LOOK,
 	.examples = "  holdfast logs ddp -f\n"
 		    "  holdfast logs ddp --rank all --tail 20\n"
 		    "  holdfast logs ddp --rank worker-1 --previous\n",

@@ -56,10 +56,10 @@ static int verb_restart(struct hf_cli *cli)
 }
 
 static const struct hf_flag restart_flags[] = {
-	{"rank", 0, "REPLICA", "restart only this replica, such as worker-1 or 0"},
+	{"rank", 0, "REPLICA", "restart only this replica, such as worker-1 or 0", NULL},
 	HF_ACT_FLAG_REASON,
 	HF_ACT_FLAG_DRY_RUN,
-	{NULL, 0, NULL, NULL},
+	{NULL, 0, NULL, NULL, NULL},
 };
 
 const struct hf_cli_verb hf_verb_restart = {
@@ -67,6 +67,8 @@ const struct hf_cli_verb hf_verb_restart = {
 	.connects = true,
 	.summary = "Restart a job or one replica, without using its restart budgets",
 	.usage = "JOB…",
+	.note = HF_CLI_NOTE_JOB,
+	.group = HF_CLI_ACT,
 	.examples = "  holdfast restart ddp\n"
 		    "  holdfast restart ddp --rank worker-1\n"
 		    "  holdfast restart ddp --reason 'new data set'\n",

@@ -58,7 +58,7 @@ static int verb_resume(struct hf_cli *cli)
 static const struct hf_flag act_flags[] = {
 	HF_ACT_FLAG_REASON,
 	HF_ACT_FLAG_DRY_RUN,
-	{NULL, 0, NULL, NULL},
+	{NULL, 0, NULL, NULL, NULL},
 };
 
 const struct hf_cli_verb hf_verb_suspend = {
@@ -66,6 +66,8 @@ const struct hf_cli_verb hf_verb_suspend = {
 	.connects = true,
 	.summary = "Suspend a job: delete its pods and keep the job",
 	.usage = "JOB…",
+	.note = HF_CLI_NOTE_JOB,
+	.group = HF_CLI_ACT,
 	.examples = "  holdfast suspend ddp\n"
 		    "  holdfast suspend pytorchjob/ddp --reason 'making room'\n"
 		    "  holdfast suspend ddp --dry-run=server\n",
@@ -80,6 +82,8 @@ const struct hf_cli_verb hf_verb_resume = {
 	.connects = true,
 	.summary = "Resume a suspended job: create its pods again",
 	.usage = "JOB…",
+	.note = HF_CLI_NOTE_JOB,
+	.group = HF_CLI_ACT,
 	.examples = "  holdfast resume ddp\n"
 		    "  holdfast resume pytorchjob/ddp --reason 'room again'\n"
 		    "  holdfast resume ddp --dry-run=server\n",

@@ -249,11 +249,11 @@ static int verb_wait(struct hf_cli *cli)
 }
 
 static const struct hf_flag wait_flags[] = {
-	{"for", 0, "STATE", "succeeded (the default), running, suspended, failed or delete"},
+	{"for", 0, "STATE", "succeeded, running, suspended, failed or delete", "succeeded"},
 	{"timeout", 0, "SPAN",
-	 "give up after this time, such as 10m, with exit code 124; 0: check once"},
-	{"logs", 0, NULL, "print the log of the first replica meanwhile"},
-	{NULL, 0, NULL, NULL},
+	 "give up after this time, such as 10m, with exit code 124; 0: check once", "no limit"},
+	{"logs", 0, NULL, "print the log of the first replica meanwhile", NULL},
+	{NULL, 0, NULL, NULL, NULL},
 };
 
 const struct hf_cli_verb hf_verb_wait = {
@@ -261,6 +261,8 @@ const struct hf_cli_verb hf_verb_wait = {
 	.connects = true,
 	.summary = "Wait until a job is in a state, such as succeeded",
 	.usage = "JOB",
+	.note = HF_CLI_NOTE_JOB,
+	.group = HF_CLI_LOOK,
 	.examples = "  holdfast wait ddp\n"
 		    "  holdfast wait ddp --for=running --timeout 2m\n"
 		    "  holdfast wait ddp --logs\n",

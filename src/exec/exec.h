@@ -4,6 +4,7 @@
 #define HF_EXEC_EXEC_H
 
 #include "base/error.h"
+#include "base/flags.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -52,17 +53,8 @@ int hf_exec_run(const struct hf_exec_options *options);
 /* Both; argv[0] is the program's name. */
 int hf_exec_main(int argc, char **argv);
 
-/* The flags: name, what help calls the value (NULL: a switch), and help. */
-#define HF_EXEC_FLAGS(X)                                                                           \
-	X("agent-socket", "PATH",                                                                  \
-	  "the node's agent: else $HOLDFAST_AGENT_SOCKET, " HF_EXEC_AGENT_SOCKET "; '': none")     \
-	X("termination-log", "FILE",                                                               \
-	  "for CMD's last words: else $TERMINATION_MESSAGE_PATH, " HF_EXEC_TERMINATION_LOG)        \
-	X("hang-after", "SPAN",                                                                    \
-	  "end CMD with code 225 when it, or a rank of it, reports no further step for so long")   \
-	X("self-fence", "SPAN",                                                                    \
-	  "run CMD only while the node has had contact within so long; else $" HF_EXEC_FENCE_ENV)  \
-	X("keep-code", NULL, "give CMD's own exit code, never one of 220 to 226")
+/* Ends with name NULL. */
+extern const struct hf_flag hf_exec_flags[];
 
 HF_END_DECLS
 

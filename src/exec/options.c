@@ -10,12 +10,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The words of the command line.  It stands alone as well, so it does not use the verbs' parser. */
+#define HELP_LINE_BYTES_MAX 1024
 
-#define ROW(name, value, help) {name, value, help},
-static const struct {
-	const char *name, *value, *help;
-} flags[] = {HF_EXEC_FLAGS(ROW)};
+/* The flags and the environment of `holdfast exec`, and its main program. */
+
+const struct hf_flag hf_exec_flags[] = {
+	{"agent-socket", 0, "PATH", "socket of the node's agent; '': none",
+	 "$HOLDFAST_AGENT_SOCKET, else " HF_EXEC_AGENT_SOCKET},
+	{"termination-log", 0, "FILE", "file for CMD's last error lines",
+	 "$TERMINATION_MESSAGE_PATH, else " HF_EXEC_TERMINATION_LOG},
+	{"hang-after", 0, "SPAN",
+	 "end CMD with code 225 if a rank reports no new step for this long", "never"},
+	{"self-fence", 0, "SPAN",
+	 "end CMD if the node loses contact with the API server for this long",
+	 "$" HF_EXEC_FENCE_ENV ", else never"},
+	{"keep-code", 0, NULL, "exit with CMD's own code, never with one of 220 to 226", NULL},
+	{"help", 'h', NULL, "show this help", NULL},
+	{NULL, 0, NULL, NULL, NULL},
+};
 
 static int complain(const char *text, const char *word)
 {
@@ -55,8 +67,10 @@ static int take_fence_env(const char *value, uint32_t *ret_seconds)
 	return 0;
 }
 
-static int take(struct hf_exec_options *options, const char *name, const char *value)
+static int take_flag(struct hf_exec_options *options, const struct hf_flag_item *item)
 {
+	const char *name = item->flag->name, *value = item->value;
+
 	if (hf_streq(name, "agent-socket")) {
 		options->agent_socket = value;
 	} else if (hf_streq(name, "termination-log")) {
@@ -66,34 +80,10 @@ static int take(struct hf_exec_options *options, const char *name, const char *v
 		return take_span(name, value, INT32_MAX, &options->hang_after_s);
 	} else if (hf_streq(name, "self-fence")) {
 		return take_span(name, value, HF_BEAT_FENCE_MAX, &options->fence_s);
-	} else {
-		options->keep_code = true;
+	} else if (hf_streq(name, "keep-code")) {
+		options->keep_code = value != NULL;
 	}
 	return 0;
-}
-
-/* "--name=value", "--name value" or "--switch"; moves *at to the last word that it took. */
-static int take_word(struct hf_exec_options *options, int argc, char *const *argv, int *at)
-{
-	const char *word = argv[*at] + 2, *equals = strchr(word, '=');
-	size_t len = equals != NULL ? (size_t)(equals - word) : strlen(word);
-
-	for (size_t i = 0; i < HF_ARRAY_LEN(flags); i++) {
-		const char *name = flags[i].name;
-		const char *value = equals != NULL ? equals + 1 : NULL;
-
-		if (strlen(name) != len || strncmp(name, word, len) != 0)
-			continue;
-		if (flags[i].value == NULL && value != NULL)
-			return complain("no value is taken by", argv[*at]);
-		if (flags[i].value != NULL && value == NULL) {
-			if (*at + 1 >= argc)
-				return complain("a value is missing behind", argv[*at]);
-			value = argv[++*at];
-		}
-		return take(options, name, value);
-	}
-	return complain("unknown flag", argv[*at]);
 }
 
 int hf_exec_parse(int argc, char *const *argv, struct hf_exec_options *ret_options)
@@ -103,42 +93,43 @@ int hf_exec_parse(int argc, char *const *argv, struct hf_exec_options *ret_optio
 		.termination_log =
 			hf_str_or(getenv("TERMINATION_MESSAGE_PATH"), HF_EXEC_TERMINATION_LOG),
 	};
-	int at = 0, fence;
+	struct hf_flags flags = {
+		.style = HF_FLAGS_COMMAND,
+		.tables = {hf_exec_flags},
+		.argc = argc,
+		.argv = (const char *const *)argv,
+	};
+	struct hf_flag_item item;
+	struct hf_error err;
+	int rc;
 
 	/* Set and empty says that there is none. */
 	if (options.agent_socket == NULL)
 		options.agent_socket = HF_EXEC_AGENT_SOCKET;
-	fence = take_fence_env(getenv(HF_EXEC_FENCE_ENV), &options.fence_s);
-	if (fence != 0)
-		return fence;
-	for (; at < argc && strncmp(argv[at], "--", 2) == 0; at++) {
-		int rc;
-
-		if (argv[at][2] == '\0') {
-			at++;
-			break;
-		}
-		rc = take_word(&options, argc, argv, &at);
-		if (rc != 0)
-			return rc;
-	}
-	if (at >= argc)
+	rc = take_fence_env(getenv(HF_EXEC_FENCE_ENV), &options.fence_s);
+	while (rc == 0 && (rc = hf_flags_next(&flags, &item, &err)) > 0)
+		rc = take_flag(&options, &item);
+	if (rc != 0)
+		return rc < 0 ? complain(err.text, NULL) : rc;
+	if (flags.at >= argc)
 		return complain("no command: holdfast exec [FLAGS] -- CMD…", NULL);
 	if (options.fence_s > 0 && hf_str_is_empty(options.agent_socket))
 		return complain("a fence is the agent's word, and there is no agent socket", NULL);
-	options.argv = argv + at;
+	options.argv = argv + flags.at;
 	*ret_options = options;
 	return 0;
 }
 
-static int help(void)
+static int print_help(void)
 {
-	puts("Run a training process and tell the node's agent how far it is\n\n"
+	puts("Run a training process and report its progress to the node's agent\n\n"
 	     "Usage: holdfast exec [FLAGS] -- CMD…\n\nFlags:");
-	for (size_t i = 0; i < HF_ARRAY_LEN(flags); i++)
-		printf("  --%s%s%-*s %s\n", flags[i].name, flags[i].value != NULL ? " " : "",
-		       (int)(22 - strlen(flags[i].name)), hf_str_or(flags[i].value, ""),
-		       flags[i].help);
+	for (const struct hf_flag *flag = hf_exec_flags; flag->name != NULL; flag++) {
+		HF_AUTO_STRBUF line = HF_STRBUF_INIT(HELP_LINE_BYTES_MAX);
+
+		hf_flag_add_help(hf_exec_flags, flag, &line);
+		puts(line.data);
+	}
 	return 0;
 }
 
@@ -148,7 +139,7 @@ int hf_exec_main(int argc, char **argv)
 	int rc;
 
 	if (argc == 2 && (hf_streq(argv[1], "--help") || hf_streq(argv[1], "-h")))
-		return help();
+		return print_help();
 	rc = hf_exec_parse(argc - 1, argv + 1, &options);
 	return rc != 0 ? rc : hf_exec_run(&options);
 }
