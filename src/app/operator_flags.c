@@ -292,9 +292,7 @@ static const char *domain_problem(const char *text)
 	HF_AUTOFREE char *copy = hf_xstrdup(text);
 	size_t len = strlen(copy);
 
-	for (char *c = copy; *c != '\0'; c++)
-		if (*c >= 'A' && *c <= 'Z')
-			*c = (char)(*c - 'A' + 'a');
+	hf_str_lower(copy);
 	if (len > 1 && copy[len - 1] == '.')
 		copy[len - 1] = '\0';
 	return hf_dns1123_subdomain_problem(copy);

@@ -6,6 +6,7 @@
  * texts. */
 #include "http/link_internal.h"
 
+#include "base/ascii.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -216,7 +217,7 @@ static void add_line(struct fields *fields, const char *line)
 	name = fields->names.data + fields->names.len;
 	hf_strbuf_add(&fields->names, line, (size_t)(colon - line));
 	for (char *c = name; c < name + (colon - line); c++)
-		*c = *c >= 'A' && *c <= 'Z' ? (char)(*c + ('a' - 'A')) : *c;
+		*c = hf_ascii_to_lower(*c);
 	while (*value == ' ' || *value == '\t')
 		value++;
 	add_field(fields, name, (size_t)(colon - line), value);

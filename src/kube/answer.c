@@ -5,10 +5,10 @@
  * headers. For a response that is not from an API server it writes a short description. */
 #include "kube/kube_internal.h"
 
+#include "base/ascii.h"
 #include "base/mem.h"
 #include "base/str.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,10 +26,10 @@ hf_time hf_kube_date_parse(const char *text)
 	if (text == NULL || strlen(text) != sizeof(shape) - 1)
 		return HF_TIME_NONE;
 	for (size_t i = 0; shape[i] != '\0'; i++) {
-		unsigned char c = (unsigned char)text[i];
-		bool fits = shape[i] == 'a'   ? isalpha(c) != 0
-			    : shape[i] == '0' ? isdigit(c) != 0
-					      : (char)c == shape[i];
+		char c = text[i];
+		bool fits = shape[i] == 'a'   ? hf_ascii_is_letter(c)
+			    : shape[i] == '0' ? hf_ascii_is_digit(c)
+					      : c == shape[i];
 		if (!fits)
 			return HF_TIME_NONE;
 	}
