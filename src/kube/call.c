@@ -351,7 +351,7 @@ struct hf_call *hf_kube_request(struct hf_store *store, const struct hf_request 
 	struct kube_call *call = hf_xcalloc(1, sizeof(*call));
 	hf_time timeout = request->timeout > 0 ? request->timeout : kube->options.timeout;
 
-	call->base.ops = &hf_kube_ops;
+	call->base.ops = store->ops;
 	call->done = done;
 	call->arg = arg;
 	call->server_time = HF_TIME_NONE;

@@ -66,7 +66,7 @@ struct hf_kube {
 	bool no_streams; /* the server does not support sendInitialEvents */
 };
 
-extern const struct hf_store_ops hf_kube_ops;
+/* --- op.c --- */
 
 void hf_kube_op_link(struct hf_kube *kube, struct hf_kube_op *op,
 		     const struct hf_kube_op_class *kind);
@@ -224,7 +224,7 @@ bool hf_kube_credentials_renew_after_disconnect(struct hf_kube_credentials *cred
 /* Adds to the error of a 401 what is known to be wrong with the credentials. */
 void hf_kube_credentials_explain(const struct hf_kube_credentials *credentials,
 				 struct hf_error *err);
-/* kube.c: starts (err NULL) or fails every op that waits for credentials. */
+/* op.c: starts (err NULL) or fails every op that waits for credentials. */
 void hf_kube_wake_ops(struct hf_kube *kube, const struct hf_error *err);
 
 /* The output of a credential plugin, parsed; also for tests and fuzzing. */

@@ -317,7 +317,7 @@ struct hf_watch *hf_kube_watch(struct hf_store *store, const struct hf_watch_opt
 	struct hf_kube *kube = (struct hf_kube *)store;
 	struct kube_watch *watch = hf_xcalloc(1, sizeof(*watch));
 
-	watch->base.ops = &hf_kube_ops;
+	watch->base.ops = store->ops;
 	watch->fn = fn;
 	watch->arg = arg;
 	watch->initial = options->initial_events;
