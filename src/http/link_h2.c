@@ -329,7 +329,7 @@ void hf_link_h2_start(struct hf_link *link)
 	int rc = nghttp2_option_new(&options);
 
 	hf_assert(rc == 0);
-	/* Windows open in on_bytes and, for streams, in hf_link_reopen_window. */
+	/* Windows open in on_bytes and, for streams, in reopen_window of link.c. */
 	nghttp2_option_set_no_auto_window_update(options, 1);
 	nghttp2_option_set_peer_max_concurrent_streams(options, STREAMS_MAX);
 	rc = nghttp2_session_client_new2(&link->session, callbacks, link, options);
