@@ -108,7 +108,7 @@ void hf_kube_target(struct hf_strbuf *sb, const struct hf_request *request);
 void hf_kube_watch_target(struct hf_strbuf *sb, const struct hf_watch_options *options);
 void hf_kube_log_target(struct hf_strbuf *sb, const struct hf_log_options *options);
 
-/* --- answer.c --- */
+/* --- failure.c --- */
 
 /* The content of a failed response: message and reason of its Status, or the HTTP status alone. */
 struct hf_kube_failure {
@@ -135,7 +135,7 @@ hf_time hf_kube_status_retry_after(const struct hf_json *status);
  * form. */
 bool hf_kube_warning_parse(const char *header, char **ret_text);
 
-/* --- lines.c: the lines of a watch, one event per line --- */
+/* --- watch_line.c: the lines of a watch, one event per line --- */
 
 enum hf_kube_line {
 	HF_KUBE_LINE_EVENT,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* Tests of text.c: events, lists and objects split without a tree. */
-#include "kube/text_internal.h"
+/* Tests of json_split.c: events, lists and objects split without a tree. */
+#include "kube/json_split_internal.h"
 
 #include "harness/test.h"
 

@@ -3,7 +3,7 @@
 
 /* Splits the JSON text of API responses without building trees: an event of a watch into type and
  * object, a list into its items and metadata, and one object into a document. */
-#include "kube/text_internal.h"
+#include "kube/json_split_internal.h"
 
 #include "base/mem.h"
 #include "base/str.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#ifndef HF_KUBE_TEXT_INTERNAL_H
-#define HF_KUBE_TEXT_INTERNAL_H
+#ifndef HF_KUBE_JSON_SPLIT_INTERNAL_H
+#define HF_KUBE_JSON_SPLIT_INTERNAL_H
 
 #include "json/doc.h"
 #include "json/skip.h"

@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "kube/text_internal.h"
+#include "kube/json_split_internal.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* Tests of answer.c: dates, Retry-After, Status bodies and Warning headers. */
+/* Tests of failure.c: dates, Retry-After, Status bodies and Warning headers. */
 #include "harness/test.h"
 #include "kube/kube_internal.h"
 
