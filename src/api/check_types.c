@@ -7,7 +7,7 @@
 
 /*
  * Checks the types of whole objects by the tables of schema.h: what a CRD refuses whose schema
- * includes a pod's. unknown.c reports unknown keys.
+ * includes a pod's. check_keys.c reports unknown keys.
  */
 
 static void check_object(struct hf_reader *r, const struct hf_json *object,
