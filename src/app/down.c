@@ -5,8 +5,8 @@
  * the pods that it left. Stored objects stay on disk. */
 #include "app/verbs.h"
 
-#include "app/home.h"
-#include "app/leftovers.h"
+#include "app/up_folder.h"
+#include "app/sweep_runs.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "local/kubelet.h"

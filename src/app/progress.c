@@ -11,7 +11,7 @@
 #include "base/str.h"
 #include "base/strbuf.h"
 #include "base/vec.h"
-#include "cli/states.h"
+#include "cli/facts.h"
 #include "cli/text.h"
 #include "core/container_reason.h"
 

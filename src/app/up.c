@@ -5,7 +5,7 @@
  * address. */
 #include "app/verbs.h"
 
-#include "app/home.h"
+#include "app/up_folder.h"
 #include "app/plane.h"
 #include "base/fs.h"
 #include "base/log.h"

@@ -6,7 +6,7 @@
 #include "cli/verbs_internal.h"
 
 #include "base/str.h"
-#include "cli/act.h"
+#include "cli/job_action.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -13,7 +13,7 @@
 #include "cli/output.h"
 #include "cli/ready.h"
 #include "cli/request.h"
-#include "cli/states.h"
+#include "cli/facts.h"
 #include "cli/text.h"
 #include "store/resource.h"
 

@@ -9,7 +9,7 @@
 #include "cli/output.h"
 #include "cli/ready.h"
 #include "cli/request.h"
-#include "cli/states.h"
+#include "cli/facts.h"
 #include "cli/text.h"
 #include "core/names.h"
 #include "framework/framework.h"

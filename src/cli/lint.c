@@ -4,7 +4,7 @@
 /* holdfast lint: checks manifests with the rules of an API server, without a server. */
 #include "cli/verbs_internal.h"
 
-#include "cli/manifest.h"
+#include "cli/job_manifest.h"
 #include "cli/text.h"
 
 static int verb_lint(struct hf_cli *cli)

@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "cli/rank.h"
 #include "cli/request.h"
-#include "cli/states.h"
+#include "cli/facts.h"
 #include "core/names.h"
 #include "store/resource.h"
 

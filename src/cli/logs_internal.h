@@ -3,7 +3,7 @@
 #ifndef HF_CLI_LOGS_INTERNAL_H
 #define HF_CLI_LOGS_INTERNAL_H
 
-#include "cli/lines.h"
+#include "cli/log_writer.h"
 #include "cli/request.h"
 
 HF_BEGIN_DECLS

@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "cli/act.h"
+#include "cli/job_action.h"
 #include "cli/rank.h"
 #include "core/names.h"
 

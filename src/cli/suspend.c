@@ -4,7 +4,7 @@
 /* holdfast suspend and holdfast resume: set spec.runPolicy.suspend of a job. */
 #include "cli/verbs_internal.h"
 
-#include "cli/act.h"
+#include "cli/job_action.h"
 
 static int prepare_patch(struct hf_doc *job, bool suspend, struct hf_json **ret_patch,
 			 struct hf_error *err)

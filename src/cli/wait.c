@@ -6,8 +6,8 @@
 #include "base/str.h"
 #include "cli/rank.h"
 #include "cli/request.h"
-#include "cli/states.h"
-#include "cli/tail.h"
+#include "cli/facts.h"
+#include "cli/pod_log.h"
 #include "cli/text.h"
 
 #include <stdlib.h>

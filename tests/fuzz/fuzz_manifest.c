@@ -9,7 +9,7 @@
 #include "api/job.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "cli/manifest.h"
+#include "cli/job_manifest.h"
 #include "core/step.h"
 #include "fuzz/fuzz.h"
 #include "framework/framework.h"

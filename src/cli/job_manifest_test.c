@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "cli/manifest.h"
+#include "cli/job_manifest.h"
 
 #include "base/mem.h"
 #include "base/strbuf.h"

@@ -3,7 +3,7 @@
 
 /* The folder of `holdfast up`: takes the lock, makes certificates and the token, and writes the
  * kubeconfig. Invariant: files are replaced whole, with mode 0600. */
-#include "app/home.h"
+#include "app/up_folder.h"
 
 #include "app/plane.h"
 #include "base/base64.h"

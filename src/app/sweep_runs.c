@@ -2,7 +2,7 @@
  * Copyright The Holdfast authors */
 
 /* Ends the pods of `holdfast run` processes that were killed, and removes their folders. */
-#include "app/leftovers.h"
+#include "app/sweep_runs.h"
 
 #include "base/fs.h"
 #include "base/mem.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#ifndef HF_CLI_ACT_H
-#define HF_CLI_ACT_H
+#ifndef HF_CLI_JOB_ACTION_H
+#define HF_CLI_JOB_ACTION_H
 
 #include "cli/request.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#ifndef HF_CLI_STATES_H
-#define HF_CLI_STATES_H
+#ifndef HF_CLI_FACTS_H
+#define HF_CLI_FACTS_H
 
 #include "core/status.h"
 #include "json/json.h"

@@ -3,7 +3,7 @@
 
 /* Loads a job manifest from a file or stdin and checks it. Input: one YAML or JSON document.
  * Output: the checked document, or one error line for each problem with file, line and field. */
-#include "cli/manifest.h"
+#include "cli/job_manifest.h"
 
 #include "api/job.h"
 #include "api/metadata.h"

@@ -3,7 +3,7 @@
 
 /* Summarizes a job or a pod from its document: state, number of ranks, restarts, and the reason
  * why a container never started. */
-#include "cli/states.h"
+#include "cli/facts.h"
 
 #include "api/job.h"
 #include "base/str.h"

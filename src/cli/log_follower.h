@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#ifndef HF_CLI_FOLLOW_H
-#define HF_CLI_FOLLOW_H
+#ifndef HF_CLI_LOG_FOLLOWER_H
+#define HF_CLI_LOG_FOLLOWER_H
 
 #include "json/doc.h"
 #include "loop/loop.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#ifndef HF_CLI_LINES_H
-#define HF_CLI_LINES_H
+#ifndef HF_CLI_LOG_WRITER_H
+#define HF_CLI_LOG_WRITER_H
 
 #include "base/strbuf.h"
 

@@ -4,7 +4,7 @@
 /* Prints the logs of many pods while their containers restart. Each pod has one `struct follow`,
  * and each has at most one log stream open. When a run ends, the stream of the next run is
  * opened. */
-#include "cli/follow.h"
+#include "cli/log_follower.h"
 
 #include "base/mem.h"
 #include "base/str.h"

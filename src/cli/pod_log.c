@@ -3,7 +3,7 @@
 
 /* Prints the log of one pod's container for `wait --logs`, run after run. Reads the pod every
  * 500 ms to find a run that is not printed yet. */
-#include "cli/tail.h"
+#include "cli/pod_log.h"
 
 #include "base/mem.h"
 #include "base/str.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "app/home.h"
+#include "app/up_folder.h"
 
 #include "base/fs.h"
 #include "base/mem.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#ifndef HF_CLI_TAIL_H
-#define HF_CLI_TAIL_H
+#ifndef HF_CLI_POD_LOG_H
+#define HF_CLI_POD_LOG_H
 
 #include "cli/cli.h"
 

@@ -3,7 +3,7 @@
 
 /* Writes one log to the output: as raw bytes, or as whole lines with a prefix, so that the lines
  * of several logs do not mix. */
-#include "cli/lines.h"
+#include "cli/log_writer.h"
 
 #include "base/mem.h"
 

@@ -4,11 +4,11 @@
 /* Changes a job for `suspend`, `resume`, `restart` and `delete`: finds each job named on the
  * command line, sends the verb's patch, and records --reason as an event. Refuses jobs that have
  * ended. */
-#include "cli/act.h"
+#include "cli/job_action.h"
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "cli/states.h"
+#include "cli/facts.h"
 #include "store/resource.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "app/leftovers.h"
+#include "app/sweep_runs.h"
 
 #include "harness/test.h"
 

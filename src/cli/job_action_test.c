@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "cli/act.h"
+#include "cli/job_action.h"
 
 #include "base/mem.h"
 #include "harness/cli_world.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "cli/follow.h"
+#include "cli/log_follower.h"
 
 #include "harness/cli_world.h"
 #include "harness/test.h"

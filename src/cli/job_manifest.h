@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#ifndef HF_CLI_MANIFEST_H
-#define HF_CLI_MANIFEST_H
+#ifndef HF_CLI_JOB_MANIFEST_H
+#define HF_CLI_JOB_MANIFEST_H
 
 #include "cli/cli.h"
 #include "core/framework.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#ifndef HF_APP_HOME_H
-#define HF_APP_HOME_H
+#ifndef HF_APP_UP_FOLDER_H
+#define HF_APP_UP_FOLDER_H
 
 #include "base/error.h"
 #include "base/time.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "cli/states.h"
+#include "cli/facts.h"
 
 #include "json/doc.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "cli/lines.h"
+#include "cli/log_writer.h"
 
 #include "harness/test.h"
 

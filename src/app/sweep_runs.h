@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#ifndef HF_APP_LEFTOVERS_H
-#define HF_APP_LEFTOVERS_H
+#ifndef HF_APP_SWEEP_RUNS_H
+#define HF_APP_SWEEP_RUNS_H
 
 #include "base/error.h"
 
