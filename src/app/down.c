@@ -43,7 +43,7 @@ static void check_up(void *arg)
 	struct hf_process_id id;
 	bool running;
 	pid_t pid;
-	int rc = hf_home_running(down->dir, &running, &pid, &down->err);
+	int rc = hf_up_folder_is_locked(down->dir, &running, &pid, &down->err);
 
 	if (rc != 0 || !running) {
 		stop_loop(down);
@@ -111,12 +111,12 @@ static int verb_down(struct hf_cli *cli)
 
 	if (timeout_text != NULL && hf_span_parse(timeout_text, &timeout, &err) != 0)
 		return hf_cli_usage(cli, "--timeout: %s", err.text);
-	if (hf_home_path(hf_cli_flag(cli, "data-dir"), &dir, &err) != 0)
+	if (hf_up_folder_path(hf_cli_flag(cli, "data-dir"), &dir, &err) != 0)
 		return hf_cli_usage(cli, "%s", err.text);
 	down.dir = dir;
 	if (end_all(&down, timeout, &err) != 0)
 		return hf_cli_fail(cli, &err);
-	swept = hf_leftovers_sweep(dir);
+	swept = hf_sweep_runs(dir);
 	if (swept > 0)
 		fprintf(cli->out, "ended the pods of %zu killed 'holdfast run' process%s\n", swept,
 			swept > 1 ? "es" : "");

@@ -69,7 +69,7 @@ struct run {
 	bool ever_running;
 	struct hf_watch *job_watch, *pod_watch;
 	struct hf_doc *job; /* the last version */
-	struct hf_follows *follows;
+	struct hf_log_follower *follows;
 	struct injection_timer injections[HF_INJECTIONS_MAX];
 	size_t n_injections;
 	struct hf_timer *tick, *heartbeat, *linger, *timeout;
@@ -174,21 +174,21 @@ static void on_log_end(void *arg, const char *pod, int code, const char *message
 	struct run *run = arg;
 
 	hf_progress_log(run->progress, pod, "\n", 1, now_of(run));
-	if (run->state == RUN_LINGERING && !hf_follows_open(run->follows))
+	if (run->state == RUN_LINGERING && !hf_log_follower_is_open(run->follows))
 		hf_timer_arm(run->linger, 0);
 }
 
 static void create_follows(struct run *run)
 {
-	struct hf_follows_options options = {.loop = run->loop,
-					     .store = hf_plane_store(run->plane),
-					     .ns = run->ns,
-					     .tail_lines = -1,
-					     .bytes = on_log,
-					     .ended = on_log_end,
-					     .arg = run};
+	struct hf_log_follower_options options = {.loop = run->loop,
+						  .store = hf_plane_store(run->plane),
+						  .ns = run->ns,
+						  .tail_lines = -1,
+						  .bytes = on_log,
+						  .ended = on_log_end,
+						  .arg = run};
 
-	run->follows = hf_follows_create(&options);
+	run->follows = hf_log_follower_create(&options);
 }
 
 /* ---- job and pods ---------------------------------------------------------------------- */
@@ -230,7 +230,7 @@ static void on_job(void *arg, const struct hf_event *event)
 	}
 	if (hf_streq(state, "Succeeded") || hf_streq(state, "Failed")) {
 		run->state = RUN_LINGERING;
-		hf_timer_arm(run->linger, hf_follows_open(run->follows) ? LINGER_SPAN : 0);
+		hf_timer_arm(run->linger, hf_log_follower_is_open(run->follows) ? LINGER_SPAN : 0);
 	}
 }
 
@@ -256,7 +256,7 @@ static void on_pod(void *arg, const struct hf_event *event)
 		return;
 	hf_progress_pod(run->progress, event->object, event->type == HF_EVENT_DELETED, now_of(run));
 	if (event->type != HF_EVENT_DELETED && run->state <= RUN_LINGERING)
-		hf_follows_pod(run->follows, event->object);
+		hf_log_follower_update_pod(run->follows, event->object);
 }
 
 static void on_heard(void *arg, const char *pod_uid, const struct hf_beat *beat)
@@ -669,7 +669,7 @@ static int make_dir(struct run *run, const char *base, struct hf_error *err)
 	HF_AUTOFREE char *dir = NULL;
 	int rc;
 
-	(void)hf_leftovers_sweep(base);
+	(void)hf_sweep_runs(base);
 	dir = hf_xasprintf("%s/%s/%s-%d", base, hf_cli_has(run->cli, "keep") ? "kept" : "run",
 			   run->name, (int)getpid());
 	rc = hf_plane_make_dir(dir, err);
@@ -722,7 +722,7 @@ static void release_run(struct run *run)
 	run->keyboard = hf_io_destroy(run->keyboard);
 	run->job_watch = hf_watch_stop(run->job_watch);
 	run->pod_watch = hf_watch_stop(run->pod_watch);
-	run->follows = hf_follows_destroy(run->follows);
+	run->follows = hf_log_follower_destroy(run->follows);
 	for (size_t i = 0; i < run->n_injections; i++)
 		run->injections[i].timer = hf_timer_destroy(run->injections[i].timer);
 	run->tick = hf_timer_destroy(run->tick);
@@ -740,7 +740,7 @@ static void release_run(struct run *run)
 	    hf_fs_remove_tree(run->dir, &err) != 0)
 		fprintf(run->cli->err, "holdfast: %s\n", err.text);
 	if (run->dir != NULL && hf_cli_has(run->cli, "keep") && run->state == RUN_OVER)
-		hf_leftovers_none(run->dir);
+		hf_sweep_runs_skip(run->dir);
 	hf_manifest_release(&run->manifest);
 	free(run->dir);
 	free(run->ns);

@@ -28,7 +28,7 @@ static pid_t owner_of(const char *name)
 	return (pid_t)pid;
 }
 
-void hf_leftovers_none(const char *path)
+void hf_sweep_runs_skip(const char *path)
 {
 	HF_AUTOFREE char *note = hf_xasprintf("%s/" NOTE, path);
 	struct hf_error err;
@@ -53,7 +53,7 @@ static bool sweep_one(const char *dir, const char *name, bool keep)
 	if (hf_kubelet_kill_leftovers(node, &err) != 0)
 		return false;
 	if (keep)
-		hf_leftovers_none(path);
+		hf_sweep_runs_skip(path);
 	else
 		(void)!hf_fs_remove_tree(path, &err);
 	return true;
@@ -75,7 +75,7 @@ static size_t sweep_folder(const char *base, const char *sub, bool keep)
 	return swept;
 }
 
-size_t hf_leftovers_sweep(const char *base)
+size_t hf_sweep_runs(const char *base)
 {
 	size_t swept = sweep_folder(base, "run", false);
 

@@ -15,8 +15,8 @@
  *
  * Errors are ignored: the next sweep tries again.
  */
-size_t hf_leftovers_sweep(const char *base);
+size_t hf_sweep_runs(const char *base);
 /* Mark the folder of a --keep run that has ended by itself: a sweep skips it. */
-void hf_leftovers_none(const char *path);
+void hf_sweep_runs_skip(const char *path);
 
 #endif

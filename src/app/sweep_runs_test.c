@@ -49,9 +49,9 @@ static void a_killed_run_s_folder_goes(void **state)
 	(void)state;
 	begin();
 	make("run/job-" NOBODY);
-	assert_int_equal(hf_leftovers_sweep(base), 1);
+	assert_int_equal(hf_sweep_runs(base), 1);
 	assert_false(there("run/job-" NOBODY));
-	assert_int_equal(hf_leftovers_sweep(base), 0);
+	assert_int_equal(hf_sweep_runs(base), 0);
 	end();
 }
 
@@ -60,9 +60,9 @@ static void what_was_to_be_kept_stays_and_is_ended_once(void **state)
 	(void)state;
 	begin();
 	make("kept/job-" NOBODY);
-	assert_int_equal(hf_leftovers_sweep(base), 1);
+	assert_int_equal(hf_sweep_runs(base), 1);
 	assert_true(there("kept/job-" NOBODY "/node/pods"));
-	assert_int_equal(hf_leftovers_sweep(base), 0);
+	assert_int_equal(hf_sweep_runs(base), 0);
 	end();
 }
 
@@ -74,8 +74,8 @@ static void a_kept_run_that_ended_by_itself_left_nothing(void **state)
 	begin();
 	make("kept/job-" NOBODY);
 	path = hf_xasprintf("%s/kept/job-" NOBODY, base);
-	hf_leftovers_none(path);
-	assert_int_equal(hf_leftovers_sweep(base), 0);
+	hf_sweep_runs_skip(path);
+	assert_int_equal(hf_sweep_runs(base), 0);
 	end();
 }
 
@@ -85,11 +85,11 @@ static void who_is_alive_or_no_run_is_left_alone(void **state)
 
 	(void)state;
 	begin();
-	assert_int_equal(hf_leftovers_sweep(base), 0);
+	assert_int_equal(hf_sweep_runs(base), 0);
 	make(mine);
 	make("run/other");
 	make("run/job-0");
-	assert_int_equal(hf_leftovers_sweep(base), 0);
+	assert_int_equal(hf_sweep_runs(base), 0);
 	assert_true(there(mine));
 	assert_true(there("run/other"));
 	assert_true(there("run/job-0"));

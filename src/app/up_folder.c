@@ -25,7 +25,7 @@
 #define CERTIFICATE_VALID (730 * HF_DAY)
 #define CERTIFICATE_RENEW (60 * HF_DAY) /* a start renews certificates that expire sooner */
 
-int hf_home_path(const char *data_dir, char **ret_dir, struct hf_error *err)
+int hf_up_folder_path(const char *data_dir, char **ret_dir, struct hf_error *err)
 {
 	char cwd[4096];
 
@@ -95,7 +95,7 @@ static int take_lock(const char *dir, int *ret_fd, struct hf_error *err)
 	return 0;
 }
 
-int hf_home_announce(struct hf_home *home, struct hf_error *err)
+int hf_up_folder_announce(struct hf_up_folder *home, struct hf_error *err)
 {
 	char text[24];
 	int n = snprintf(text, sizeof(text), "%d\n", (int)getpid());
@@ -105,7 +105,7 @@ int hf_home_announce(struct hf_home *home, struct hf_error *err)
 	return 0;
 }
 
-int hf_home_running(const char *dir, bool *ret_running, pid_t *ret_pid, struct hf_error *err)
+int hf_up_folder_is_locked(const char *dir, bool *ret_running, pid_t *ret_pid, struct hf_error *err)
 {
 	HF_AUTOFREE char *path = hf_xasprintf("%s/up.pid", dir);
 	HF_AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -127,7 +127,7 @@ int hf_home_running(const char *dir, bool *ret_running, pid_t *ret_pid, struct h
 
 /* ---- files -------------------------------------------------------------------------------- */
 
-static int read_file(const struct hf_home *home, const char *name, char **ret_text,
+static int read_file(const struct hf_up_folder *home, const char *name, char **ret_text,
 		     struct hf_error *err)
 {
 	HF_AUTOFREE char *path = hf_xasprintf("%s/%s", home->dir, name);
@@ -139,7 +139,7 @@ static int read_file(const struct hf_home *home, const char *name, char **ret_te
 	return rc;
 }
 
-static int write_file(const struct hf_home *home, const char *name, const char *text,
+static int write_file(const struct hf_up_folder *home, const char *name, const char *text,
 		      struct hf_error *err)
 {
 	HF_AUTOFREE char *path = hf_xasprintf("%s/%s", home->dir, name);
@@ -155,7 +155,7 @@ static void erase_text(char **text)
 	*text = NULL;
 }
 
-static bool has_valid_certificate(struct hf_home *home, hf_time now)
+static bool has_valid_certificate(struct hf_up_folder *home, hf_time now)
 {
 	hf_time expiry, ca_expiry;
 
@@ -170,7 +170,7 @@ static bool has_valid_certificate(struct hf_home *home, hf_time now)
 
 /* Makes a CA and a server certificate. The CA's key is thrown away after one signature, so that a thief
  * of the folder cannot sign a certificate for another server. */
-static int make_certificate(struct hf_home *home, hf_time now, struct hf_error *err)
+static int make_certificate(struct hf_up_folder *home, hf_time now, struct hf_error *err)
 {
 	static const char *const names[] = {"localhost", "127.0.0.1", "::1", NULL};
 	struct hf_certificate ca = {0}, server = {0};
@@ -203,7 +203,7 @@ static int make_certificate(struct hf_home *home, hf_time now, struct hf_error *
 	return rc;
 }
 
-static int load_token(struct hf_home *home, struct hf_error *err)
+static int load_token(struct hf_up_folder *home, struct hf_error *err)
 {
 	unsigned char bytes[TOKEN_BYTES];
 	char text[2 * TOKEN_BYTES + 1];
@@ -225,9 +225,10 @@ static int load_token(struct hf_home *home, struct hf_error *err)
 	return rc;
 }
 
-int hf_home_open(const char *dir, hf_time now, struct hf_home *ret_home, struct hf_error *err)
+int hf_up_folder_open(const char *dir, hf_time now, struct hf_up_folder *ret_home,
+		      struct hf_error *err)
 {
-	struct hf_home home = {.dir = hf_xstrdup(dir), .lock = -1};
+	struct hf_up_folder home = {.dir = hf_xstrdup(dir), .lock = -1};
 	int rc = hf_plane_make_dir(dir, err);
 
 	if (rc == 0)
@@ -237,7 +238,7 @@ int hf_home_open(const char *dir, hf_time now, struct hf_home *ret_home, struct 
 	if (rc == 0)
 		rc = load_token(&home, err);
 	if (rc != 0) {
-		hf_home_release(&home);
+		hf_up_folder_release(&home);
 		return rc;
 	}
 	home.kubeconfig = hf_xasprintf("%s/kubeconfig", dir);
@@ -245,7 +246,7 @@ int hf_home_open(const char *dir, hf_time now, struct hf_home *ret_home, struct 
 	return 0;
 }
 
-void hf_home_release(struct hf_home *home)
+void hf_up_folder_release(struct hf_up_folder *home)
 {
 	/* The lock file stays. If it were removed, two processes could lock two files of the same name. */
 	if (home->lock >= 0) {
@@ -259,13 +260,13 @@ void hf_home_release(struct hf_home *home)
 	erase_text(&home->token);
 	free(home->kubeconfig);
 	free(home->dir);
-	*home = (struct hf_home){.lock = -1};
+	*home = (struct hf_up_folder){.lock = -1};
 }
 
 /* ---- the kubeconfig ----------------------------------------------------------------------- */
 
-int hf_home_write_kubeconfig(const struct hf_home *home, const char *address, uint16_t port,
-			     struct hf_error *err)
+int hf_up_folder_write_kubeconfig(const struct hf_up_folder *home, const char *address,
+				  uint16_t port, struct hf_error *err)
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(FILE_BYTES_MAX);
 	bool v6 = strchr(address, ':') != NULL;

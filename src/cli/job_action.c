@@ -26,8 +26,8 @@ static struct hf_json *reference_to(struct hf_doc *job)
 	return reference;
 }
 
-int hf_act_record(struct hf_cli *cli, struct hf_doc *job, const char *event_reason,
-		  struct hf_error *err)
+int hf_job_record_reason(struct hf_cli *cli, struct hf_doc *job, const char *event_reason,
+			 struct hf_error *err)
 {
 	const char *why = hf_cli_flag(cli, "reason");
 	HF_AUTOFREE char *prefix = hf_xasprintf("%s.", hf_doc_name(job));
@@ -64,7 +64,7 @@ int hf_act_record(struct hf_cli *cli, struct hf_doc *job, const char *event_reas
 				 "the job was changed, but --reason could not be recorded as an event");
 }
 
-int hf_act_refuse_ended(struct hf_doc *job, struct hf_error *err)
+int hf_job_refuse_ended(struct hf_doc *job, struct hf_error *err)
 {
 	struct hf_job_facts facts;
 
@@ -77,7 +77,7 @@ int hf_act_refuse_ended(struct hf_doc *job, struct hf_error *err)
 		hf_doc_name(job), facts.state);
 }
 
-static int act_on(struct hf_cli *cli, const struct hf_act *act, const char *word)
+static int act_on(struct hf_cli *cli, const struct hf_job_action *act, const char *word)
 {
 	HF_AUTO_CLI_REPLY reply = {.object = NULL};
 	const struct hf_framework *framework;
@@ -94,14 +94,14 @@ static int act_on(struct hf_cli *cli, const struct hf_act *act, const char *word
 	if (patch == NULL)
 		said = act->already;
 	else if (hf_cli_patch_job(cli, framework, job, patch, &reply, &err) != 0 ||
-		 (!dry_run && hf_act_record(cli, job, act->event_reason, &err) != 0))
+		 (!dry_run && hf_job_record_reason(cli, job, act->event_reason, &err) != 0))
 		return hf_cli_fail(cli, &err);
 	fprintf(cli->out, "%s/%s %s%s\n", framework->singular, hf_doc_name(job), said,
 		dry_run ? " (dry run)" : "");
 	return HF_EXIT_OK;
 }
 
-int hf_act_all(struct hf_cli *cli, const struct hf_act *act)
+int hf_job_action_run_all(struct hf_cli *cli, const struct hf_job_action *act)
 {
 	int worst = HF_EXIT_OK;
 	bool dry_run;

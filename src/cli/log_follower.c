@@ -16,7 +16,7 @@
 #define TRIES_MAX 10 /* failed attempts on one log before the caller is told */
 
 struct follow {
-	struct hf_follows *follows;
+	struct hf_log_follower *follows;
 	struct hf_doc *pod; /* the last version that the caller passed */
 	char *container;
 	int64_t told;   /* number of the last opened run; -1: none */
@@ -33,8 +33,8 @@ struct follow {
 	int tries;        /* failed tries since the last bytes */
 };
 
-struct hf_follows {
-	struct hf_follows_options options;
+struct hf_log_follower {
+	struct hf_log_follower_options options;
 	HF_VEC(struct follow *) items;
 };
 
@@ -82,7 +82,7 @@ static bool worth_a_try(const struct follow *follow, int code)
 static void on_log(void *arg, const char *bytes, size_t len, int code, const char *message)
 {
 	struct follow *follow = arg;
-	const struct hf_follows_options *options = &follow->follows->options;
+	const struct hf_log_follower_options *options = &follow->follows->options;
 
 	if (len > 0) {
 		follow->tries = 0;
@@ -104,7 +104,7 @@ static void on_log(void *arg, const char *bytes, size_t len, int code, const cha
 static void open_log(void *arg)
 {
 	struct follow *follow = arg;
-	const struct hf_follows_options *options = &follow->follows->options;
+	const struct hf_log_follower_options *options = &follow->follows->options;
 
 	follow->waiting = false;
 	if (follow->heard_at != HF_TIME_NONE) {
@@ -118,7 +118,7 @@ static void open_log(void *arg)
 
 static void next_run(struct follow *follow)
 {
-	const struct hf_follows_options *options = &follow->follows->options;
+	const struct hf_log_follower_options *options = &follow->follows->options;
 	bool previous;
 
 	if (follow->stream != NULL || follow->waiting || follow->newest <= follow->told)
@@ -144,7 +144,7 @@ static void next_run(struct follow *follow)
 	open_log(follow);
 }
 
-static struct follow *find_follow(struct hf_follows *follows, struct hf_doc *pod)
+static struct follow *find_follow(struct hf_log_follower *follows, struct hf_doc *pod)
 {
 	struct follow *follow;
 
@@ -163,7 +163,7 @@ static struct follow *find_follow(struct hf_follows *follows, struct hf_doc *pod
 	return follow;
 }
 
-static void update_follow(struct hf_follows *follows, struct hf_doc *pod, bool join)
+static void update_follow(struct hf_log_follower *follows, struct hf_doc *pod, bool join)
 {
 	const struct hf_json *root = hf_doc_json(pod);
 	const char *container = follows->options.container;
@@ -193,12 +193,12 @@ static void update_follow(struct hf_follows *follows, struct hf_doc *pod, bool j
 	next_run(follow);
 }
 
-void hf_follows_pod(struct hf_follows *follows, struct hf_doc *pod)
+void hf_log_follower_update_pod(struct hf_log_follower *follows, struct hf_doc *pod)
 {
 	update_follow(follows, pod, false);
 }
 
-void hf_follows_join(struct hf_follows *follows, struct hf_doc *pod)
+void hf_log_follower_join_pod(struct hf_log_follower *follows, struct hf_doc *pod)
 {
 	update_follow(follows, pod, true);
 }
@@ -208,7 +208,7 @@ static bool is_open(const struct follow *follow)
 	return follow->stream != NULL || follow->waiting;
 }
 
-bool hf_follows_open(const struct hf_follows *follows)
+bool hf_log_follower_is_open(const struct hf_log_follower *follows)
 {
 	for (size_t i = 0; i < follows->items.len; i++)
 		if (is_open(follows->items.items[i]))
@@ -216,7 +216,7 @@ bool hf_follows_open(const struct hf_follows *follows)
 	return false;
 }
 
-bool hf_follows_ending(const struct hf_follows *follows)
+bool hf_log_follower_is_ending(const struct hf_log_follower *follows)
 {
 	for (size_t i = 0; i < follows->items.len; i++)
 		if (is_open(follows->items.items[i]) && !follows->items.items[i]->running)
@@ -224,16 +224,16 @@ bool hf_follows_ending(const struct hf_follows *follows)
 	return false;
 }
 
-struct hf_follows *hf_follows_create(const struct hf_follows_options *options)
+struct hf_log_follower *hf_log_follower_create(const struct hf_log_follower_options *options)
 {
-	struct hf_follows *follows = hf_xcalloc(1, sizeof(*follows));
+	struct hf_log_follower *follows = hf_xcalloc(1, sizeof(*follows));
 
 	follows->options = *options;
-	follows->items.len_max = HF_FOLLOWS_MAX;
+	follows->items.len_max = HF_LOG_FOLLOWER_PODS_MAX;
 	return follows;
 }
 
-struct hf_follows *hf_follows_destroy(struct hf_follows *follows)
+struct hf_log_follower *hf_log_follower_destroy(struct hf_log_follower *follows)
 {
 	if (follows == NULL)
 		return NULL;

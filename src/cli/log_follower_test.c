@@ -10,7 +10,7 @@
 #include "base/strbuf.h"
 
 static struct cli_world world;
-static struct hf_follows *follows;
+static struct hf_log_follower *follows;
 static struct hf_strbuf said = HF_STRBUF_INIT(4096);
 
 static void on_bytes(void *arg, const char *pod, const char *bytes, size_t len)
@@ -21,14 +21,14 @@ static void on_bytes(void *arg, const char *pod, const char *bytes, size_t len)
 static void on_ended(void *arg, const char *pod, int code, const char *message)
 {
 	hf_strbuf_addf(&said, "%s%s", code != 0 ? message : "",
-		       hf_follows_open(follows) ? "" : ".");
-	if (!hf_follows_open(follows))
+		       hf_log_follower_is_open(follows) ? "" : ".");
+	if (!hf_log_follower_is_open(follows))
 		hf_loop_stop(world.loop);
 }
 
 static void begin(void)
 {
-	struct hf_follows_options options = {
+	struct hf_log_follower_options options = {
 		.ns = "default", .tail_lines = -1, .bytes = on_bytes, .ended = on_ended};
 
 	cli_world_init(&world);
@@ -36,13 +36,13 @@ static void begin(void)
 	cli_world_pod(&world, "j", "worker-0", "Running");
 	options.loop = world.loop;
 	options.store = world.store;
-	follows = hf_follows_create(&options);
+	follows = hf_log_follower_create(&options);
 	hf_strbuf_clear(&said);
 }
 
 static void end(void)
 {
-	follows = hf_follows_destroy(follows);
+	follows = hf_log_follower_destroy(follows);
 	hf_strbuf_release(&said);
 	cli_world_release(&world);
 }
@@ -56,13 +56,13 @@ static void becomes(const char *status)
 
 	cli_world_patch(&world, &hf_pods, "j-worker-0", patch);
 	pod = cli_world_get(&world, &hf_pods, "j-worker-0");
-	hf_follows_pod(follows, pod);
+	hf_log_follower_update_pod(follows, pod);
 	hf_doc_unref(pod);
 }
 
 static void told_to_the_end(void)
 {
-	while (hf_follows_open(follows))
+	while (hf_log_follower_is_open(follows))
 		hf_loop_run(world.loop);
 }
 
@@ -74,12 +74,12 @@ static void the_next_run_of_a_container_is_told_too(void **state)
 	becomes("'restartCount':0,'state':{'running':{}}");
 	told_to_the_end();
 	becomes("'restartCount':0,'state':{'running':{}}");
-	assert_false(hf_follows_open(follows));
+	assert_false(hf_log_follower_is_open(follows));
 	cli_world_log(&world, "j-worker-0", "two");
 	becomes("'restartCount':1,'state':{'running':{}},'lastState':{'terminated':{'exitCode':7}}");
 	told_to_the_end();
 	becomes("'restartCount':1,'state':{'terminated':{'exitCode':0}}");
-	assert_false(hf_follows_open(follows));
+	assert_false(hf_log_follower_is_open(follows));
 	assert_string_equal(said.data, "j-worker-0<one>.j-worker-0<two>.");
 	end();
 }
@@ -116,7 +116,7 @@ static void nothing_is_asked_before_a_container_has_started(void **state)
 	begin();
 	becomes("'state':{'waiting':{'reason':'ContainerCreating'}}");
 	becomes("'state':{'waiting':{'reason':'CreateContainerConfigError'}}");
-	assert_false(hf_follows_open(follows));
+	assert_false(hf_log_follower_is_open(follows));
 	end();
 }
 
@@ -129,12 +129,12 @@ static void what_a_crash_loop_wrote_last_is_told(void **state)
 	told_to_the_end();
 	becomes("'restartCount':1,'state':{'waiting':{'reason':'CrashLoopBackOff'}},"
 		"'lastState':{'terminated':{'exitCode':5}}");
-	assert_true(hf_follows_open(follows));
+	assert_true(hf_log_follower_is_open(follows));
 	told_to_the_end();
 	/* The restartCount is already that of the next run. */
 	becomes("'restartCount':2,'state':{'waiting':{'reason':'ContainerCreating'}},"
 		"'lastState':{'terminated':{'exitCode':5}}");
-	assert_false(hf_follows_open(follows));
+	assert_false(hf_log_follower_is_open(follows));
 	end();
 }
 
@@ -168,7 +168,7 @@ static void one_that_was_given_up_is_tried_when_its_pod_is_told_of_again(void **
 	told_to_the_end();
 	assert_true(hf_str_has_suffix(said.data, "start.j-worker-0<at last>."));
 	becomes("'restartCount':0,'state':{'running':{}},'image':'z'");
-	assert_false(hf_follows_open(follows));
+	assert_false(hf_log_follower_is_open(follows));
 	end();
 }
 
@@ -180,15 +180,15 @@ static void of_a_pod_that_is_joined_only_the_newest_run_is_told(void **state)
 	begin();
 	cli_world_log(&world, "j-worker-0", "x");
 	pod = cli_world_get(&world, &hf_pods, "j-worker-0"); /* restarted twice */
-	hf_follows_join(follows, pod);
+	hf_log_follower_join_pod(follows, pod);
 	hf_doc_unref(pod);
 	assert_false(world.log_asked.previous);
 	told_to_the_end();
 	assert_string_equal(said.data, "j-worker-0<x>.");
 	becomes("'restartCount':3,'state':{'running':{}}");
-	assert_false(hf_follows_ending(follows));
+	assert_false(hf_log_follower_is_ending(follows));
 	becomes("'restartCount':3,'state':{'terminated':{'exitCode':0}}");
-	assert_true(hf_follows_ending(follows));
+	assert_true(hf_log_follower_is_ending(follows));
 	told_to_the_end();
 	assert_string_equal(said.data, "j-worker-0<x>.j-worker-0<x>.");
 	end();

@@ -9,21 +9,21 @@
 
 #include <stdlib.h>
 
-void hf_cli_lines_init(struct hf_cli_lines *lines, FILE *out, const char *prefix)
+void hf_log_writer_init(struct hf_log_writer *lines, FILE *out, const char *prefix)
 {
-	*lines = (struct hf_cli_lines){.out = out};
+	*lines = (struct hf_log_writer){.out = out};
 	lines->prefix = prefix != NULL ? hf_xstrdup(prefix) : NULL;
 	hf_strbuf_init(&lines->line, HF_CLI_LINE_BYTES_MAX);
 }
 
-void hf_cli_lines_release(struct hf_cli_lines *lines)
+void hf_log_writer_release(struct hf_log_writer *lines)
 {
 	hf_strbuf_release(&lines->line);
 	free(lines->prefix);
 	lines->prefix = NULL;
 }
 
-static void print_line(struct hf_cli_lines *lines)
+static void print_line(struct hf_log_writer *lines)
 {
 	fprintf(lines->out, "%s | ", lines->prefix);
 	(void)fwrite(lines->line.data, 1, lines->line.len, lines->out);
@@ -31,7 +31,7 @@ static void print_line(struct hf_cli_lines *lines)
 	hf_strbuf_clear(&lines->line);
 }
 
-int hf_cli_lines_write(struct hf_cli_lines *lines, const char *bytes, size_t len)
+int hf_log_writer_write(struct hf_log_writer *lines, const char *bytes, size_t len)
 {
 	if (lines->prefix == NULL) {
 		(void)fwrite(bytes, 1, len, lines->out);
@@ -49,15 +49,15 @@ int hf_cli_lines_write(struct hf_cli_lines *lines, const char *bytes, size_t len
 	return fflush(lines->out) == 0 ? 0 : HF_E_IO;
 }
 
-void hf_cli_lines_end(struct hf_cli_lines *lines)
+void hf_log_writer_end(struct hf_log_writer *lines)
 {
 	if (lines->line.len > 0)
 		print_line(lines);
 }
 
-void hf_cli_lines_break(struct hf_cli_lines *lines)
+void hf_log_writer_break_line(struct hf_log_writer *lines)
 {
-	hf_cli_lines_end(lines);
+	hf_log_writer_end(lines);
 	if (lines->inside)
 		fputc('\n', lines->out);
 	lines->inside = false;

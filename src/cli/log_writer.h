@@ -13,7 +13,7 @@ HF_BEGIN_DECLS
  * Writes one log to the output.  Without a prefix, bytes are written as they come.  With a prefix,
  * a line is written once it is whole, so that lines of several logs do not mix.
  */
-struct hf_cli_lines {
+struct hf_log_writer {
 	FILE *out;
 	char *prefix;          /* NULL: bytes are written as they come */
 	struct hf_strbuf line; /* with a prefix: the bytes of the unfinished line */
@@ -23,14 +23,14 @@ struct hf_cli_lines {
 #define HF_CLI_LINE_BYTES_MAX ((size_t)64 << 10) /* a longer line is written as several lines */
 
 /* prefix is copied; NULL: none. */
-void hf_cli_lines_init(struct hf_cli_lines *lines, FILE *out, const char *prefix);
-void hf_cli_lines_release(struct hf_cli_lines *lines);
+void hf_log_writer_init(struct hf_log_writer *lines, FILE *out, const char *prefix);
+void hf_log_writer_release(struct hf_log_writer *lines);
 /* Write and flush.  HF_E_IO: the output cannot be written. */
-int hf_cli_lines_write(struct hf_cli_lines *lines, const char *bytes, size_t len) HF_MUST_CHECK;
+int hf_log_writer_write(struct hf_log_writer *lines, const char *bytes, size_t len) HF_MUST_CHECK;
 /* End an unfinished line, so that the next bytes begin a new one. */
-void hf_cli_lines_break(struct hf_cli_lines *lines);
+void hf_log_writer_break_line(struct hf_log_writer *lines);
 /* End of the log: write the unfinished line that was kept back. */
-void hf_cli_lines_end(struct hf_cli_lines *lines);
+void hf_log_writer_end(struct hf_log_writer *lines);
 
 HF_END_DECLS
 

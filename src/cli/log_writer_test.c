@@ -11,23 +11,23 @@ struct caught {
 	char *text;
 	size_t len;
 	FILE *out;
-	struct hf_cli_lines lines;
+	struct hf_log_writer lines;
 };
 
 static void begin(struct caught *c, const char *prefix)
 {
 	c->out = open_memstream(&c->text, &c->len);
-	hf_cli_lines_init(&c->lines, c->out, prefix);
+	hf_log_writer_init(&c->lines, c->out, prefix);
 }
 
 static void write_text(struct caught *c, const char *text)
 {
-	assert_int_equal(hf_cli_lines_write(&c->lines, text, strlen(text)), 0);
+	assert_int_equal(hf_log_writer_write(&c->lines, text, strlen(text)), 0);
 }
 
 static void end(struct caught *c)
 {
-	hf_cli_lines_release(&c->lines);
+	hf_log_writer_release(&c->lines);
 	assert_int_equal(fclose(c->out), 0);
 	free(c->text);
 }
@@ -41,7 +41,7 @@ static void without_a_prefix_bytes_are_as_they_came(void **state)
 	write_text(&c, "half");
 	assert_string_equal(c.text, "half");
 	write_text(&c, " a line\r\n\033[1m");
-	hf_cli_lines_end(&c.lines);
+	hf_log_writer_end(&c.lines);
 	assert_int_equal(fflush(c.out), 0);
 	assert_string_equal(c.text, "half a line\r\n\033[1m");
 	end(&c);
@@ -57,8 +57,8 @@ static void with_a_prefix_a_line_waits_until_it_is_whole(void **state)
 	assert_string_equal(c.text, "");
 	write_text(&c, "lf\n\nrest");
 	assert_string_equal(c.text, "w-0 | half\nw-0 | \n");
-	hf_cli_lines_end(&c.lines);
-	hf_cli_lines_end(&c.lines);
+	hf_log_writer_end(&c.lines);
+	hf_log_writer_end(&c.lines);
 	assert_int_equal(fflush(c.out), 0);
 	assert_string_equal(c.text, "w-0 | half\nw-0 | \nw-0 | rest\n");
 	end(&c);
@@ -70,12 +70,12 @@ static void a_break_ends_only_what_is_not_whole(void **state)
 
 	(void)state;
 	begin(&c, NULL);
-	hf_cli_lines_break(&c.lines);
+	hf_log_writer_break_line(&c.lines);
 	write_text(&c, "one\n");
-	hf_cli_lines_break(&c.lines);
+	hf_log_writer_break_line(&c.lines);
 	write_text(&c, "two");
-	hf_cli_lines_break(&c.lines);
-	hf_cli_lines_break(&c.lines);
+	hf_log_writer_break_line(&c.lines);
+	hf_log_writer_break_line(&c.lines);
 	write_text(&c, "three");
 	assert_string_equal(c.text, "one\ntwo\nthree");
 	end(&c);
@@ -106,13 +106,13 @@ static void a_line_that_is_too_long_is_several_and_nothing_is_lost(void **state)
 static void output_that_cannot_be_written_is_told(void **state)
 {
 	FILE *full = fopen("/dev/full", "w");
-	struct hf_cli_lines lines;
+	struct hf_log_writer lines;
 
 	(void)state;
 	assert_non_null(full);
-	hf_cli_lines_init(&lines, full, NULL);
-	assert_int_equal(hf_cli_lines_write(&lines, "x\n", 2), HF_E_IO);
-	hf_cli_lines_release(&lines);
+	hf_log_writer_init(&lines, full, NULL);
+	assert_int_equal(hf_log_writer_write(&lines, "x\n", 2), HF_E_IO);
+	hf_log_writer_release(&lines);
 	(void)fclose(full);
 }
 

@@ -21,11 +21,11 @@
  * Prints the present logs, or with -f (logs_follow.c) all lines until the job ends.
  */
 
-void hf_logs_lines_init(const struct hf_logs *logs, struct hf_cli_lines *lines, const char *pod)
+void hf_logs_lines_init(const struct hf_logs *logs, struct hf_log_writer *lines, const char *pod)
 {
 	size_t skipped = strlen(hf_doc_name(logs->job)) + 1;
 
-	hf_cli_lines_init(lines, logs->cli->out, logs->prefix ? pod + skipped : NULL);
+	hf_log_writer_init(lines, logs->cli->out, logs->prefix ? pod + skipped : NULL);
 }
 
 int hf_logs_no_pods(const struct hf_logs *logs, const struct hf_json *job)
@@ -79,7 +79,7 @@ struct printing;
 struct source {
 	struct printing *printing;
 	const char *pod;
-	struct hf_cli_lines lines;
+	struct hf_log_writer lines;
 	struct hf_log_stream *stream;
 	bool some; /* the log has at least one byte */
 	bool over;
@@ -123,12 +123,12 @@ static void on_log(void *arg, const char *bytes, size_t len, int code, const cha
 
 	if (len > 0) {
 		source->some = true;
-		if (hf_cli_lines_write(&source->lines, bytes, len) != 0)
+		if (hf_log_writer_write(&source->lines, bytes, len) != 0)
 			finish_source(source); /* the reader closed the pipe */
 		return;
 	}
 	source->stream = hf_log_stream_stop(source->stream);
-	hf_cli_lines_end(&source->lines);
+	hf_log_writer_end(&source->lines);
 	if (code != 0) {
 		(void)hf_error_set(&err, code, "%s: %s", source->pod, message);
 		printing->exit_code = hf_cli_fail(printing->logs->cli, &err);
@@ -161,7 +161,7 @@ int hf_logs_print(const struct hf_logs *logs, const struct hf_cli_reply *pods)
 	hf_cli_run_until(logs->cli, &printing.over);
 	for (size_t i = 0; i < logs->n_pods; i++) {
 		(void)hf_log_stream_stop(printing.sources[i].stream);
-		hf_cli_lines_release(&printing.sources[i].lines);
+		hf_log_writer_release(&printing.sources[i].lines);
 	}
 	free(printing.sources);
 	return printing.exit_code;

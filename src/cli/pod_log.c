@@ -15,20 +15,20 @@
 #define LOOK_SPAN (500 * HF_MS)
 #define LINGER_SPAN (2 * HF_SECOND) /* how long the end of the log is waited for */
 
-struct hf_cli_tail {
+struct hf_pod_log {
 	struct hf_cli *cli;
 	char *ns, *pod, *container;
 	char *seen; /* the last printed run: UID of the pod and restartCount */
 	struct hf_call *call;
 	struct hf_log_stream *stream;
 	struct hf_timer *again, *linger;
-	void (*done)(void *arg); /* not NULL: hf_cli_tail_finish was called */
+	void (*done)(void *arg); /* not NULL: hf_pod_log_finish was called */
 	void *done_arg;
 };
 
 static void end_tail(void *arg)
 {
-	struct hf_cli_tail *tail = arg;
+	struct hf_pod_log *tail = arg;
 	void (*done)(void *) = tail->done;
 
 	tail->stream = hf_log_stream_stop(tail->stream);
@@ -40,7 +40,7 @@ static void end_tail(void *arg)
 
 static void on_log(void *arg, const char *bytes, size_t len, int code, const char *message)
 {
-	struct hf_cli_tail *tail = arg;
+	struct hf_pod_log *tail = arg;
 
 	if (len > 0) {
 		(void)fwrite(bytes, 1, len, tail->cli->out);
@@ -65,7 +65,7 @@ static const struct hf_json *status_of(const struct hf_json *pod, const char *co
 }
 
 /* The name of the container's present run ("UID COUNT") if it is not printed yet; else NULL. */
-static char *new_run(const struct hf_cli_tail *tail, struct hf_doc *pod)
+static char *new_run(const struct hf_pod_log *tail, struct hf_doc *pod)
 {
 	const struct hf_json *status = status_of(hf_doc_json(pod), tail->container);
 	HF_AUTOFREE char *run = NULL;
@@ -80,7 +80,7 @@ static char *new_run(const struct hf_cli_tail *tail, struct hf_doc *pod)
 
 static void on_pod(void *arg, const struct hf_reply *reply)
 {
-	struct hf_cli_tail *tail = arg;
+	struct hf_pod_log *tail = arg;
 	struct hf_log_options options = {.ns = tail->ns,
 					 .pod = tail->pod,
 					 .container = tail->container,
@@ -102,7 +102,7 @@ static void on_pod(void *arg, const struct hf_reply *reply)
 
 static void look_for_run(void *arg)
 {
-	struct hf_cli_tail *tail = arg;
+	struct hf_pod_log *tail = arg;
 	struct hf_request request = {
 		.verb = HF_VERB_GET, .resource = &hf_pods, .ns = tail->ns, .name = tail->pod};
 
@@ -110,10 +110,10 @@ static void look_for_run(void *arg)
 		tail->call = hf_store_request(tail->cli->store, &request, on_pod, tail);
 }
 
-struct hf_cli_tail *hf_cli_tail_create(struct hf_cli *cli, const char *ns, const char *pod,
-				       const char *container)
+struct hf_pod_log *hf_pod_log_create(struct hf_cli *cli, const char *ns, const char *pod,
+				     const char *container)
 {
-	struct hf_cli_tail *tail = hf_xcalloc(1, sizeof(*tail));
+	struct hf_pod_log *tail = hf_xcalloc(1, sizeof(*tail));
 
 	tail->cli = cli;
 	tail->ns = hf_xstrdup(ns);
@@ -125,7 +125,7 @@ struct hf_cli_tail *hf_cli_tail_create(struct hf_cli *cli, const char *ns, const
 	return tail;
 }
 
-void hf_cli_tail_finish(struct hf_cli_tail *tail, void (*done)(void *arg), void *arg)
+void hf_pod_log_finish(struct hf_pod_log *tail, void (*done)(void *arg), void *arg)
 {
 	tail->done = done;
 	tail->done_arg = arg;
@@ -135,7 +135,7 @@ void hf_cli_tail_finish(struct hf_cli_tail *tail, void (*done)(void *arg), void 
 	look_for_run(tail);
 }
 
-struct hf_cli_tail *hf_cli_tail_destroy(struct hf_cli_tail *tail)
+struct hf_pod_log *hf_pod_log_destroy(struct hf_pod_log *tail)
 {
 	if (tail == NULL)
 		return NULL;

@@ -12,14 +12,14 @@ HF_BEGIN_DECLS
  * recreated pods of the same name.  Each run is printed once, from its beginning.  A missing pod is no
  * error: the pod is read again every 500 ms.
  */
-struct hf_cli_tail;
+struct hf_pod_log;
 
 /* Copies the strings and begins at once. */
-struct hf_cli_tail *hf_cli_tail_create(struct hf_cli *cli, const char *ns, const char *pod,
-				       const char *container);
+struct hf_pod_log *hf_pod_log_create(struct hf_cli *cli, const char *ns, const char *pod,
+				     const char *container);
 /* Print the rest of the log, for at most 2 seconds, then call done from the loop. */
-void hf_cli_tail_finish(struct hf_cli_tail *tail, void (*done)(void *arg), void *arg);
-struct hf_cli_tail *hf_cli_tail_destroy(struct hf_cli_tail *tail); /* NULL is fine */
+void hf_pod_log_finish(struct hf_pod_log *tail, void (*done)(void *arg), void *arg);
+struct hf_pod_log *hf_pod_log_destroy(struct hf_pod_log *tail); /* NULL is fine */
 
 HF_END_DECLS
 

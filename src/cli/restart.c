@@ -24,7 +24,7 @@ static int prepare_restart(struct hf_cli *cli, const struct hf_framework *framew
 	HF_AUTOFREE char *value = NULL;
 	char now[HF_TIME_TEXT_MAX];
 	struct hf_json *patch;
-	int rc = hf_act_refuse_ended(job, err);
+	int rc = hf_job_refuse_ended(job, err);
 
 	if (rc == 0 && word != NULL)
 		rc = hf_cli_rank_name(framework, root, word, &rank, err);
@@ -48,17 +48,17 @@ static int prepare_restart(struct hf_cli *cli, const struct hf_framework *framew
 
 static int verb_restart(struct hf_cli *cli)
 {
-	static const struct hf_act act = {.prepare = prepare_restart,
-					  .event_reason = "RestartRequested",
-					  .done = "restarting"};
+	static const struct hf_job_action act = {.prepare = prepare_restart,
+						 .event_reason = "RestartRequested",
+						 .done = "restarting"};
 
-	return hf_act_all(cli, &act);
+	return hf_job_action_run_all(cli, &act);
 }
 
 static const struct hf_flag restart_flags[] = {
 	{"rank", 0, "REPLICA", "restart only this replica, such as worker-1 or 0", NULL},
-	HF_ACT_FLAG_REASON,
-	HF_ACT_FLAG_DRY_RUN,
+	HF_JOB_ACTION_FLAG_REASON,
+	HF_JOB_ACTION_FLAG_DRY_RUN,
 	{NULL, 0, NULL, NULL, NULL},
 };
 

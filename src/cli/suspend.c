@@ -12,7 +12,7 @@ static int prepare_patch(struct hf_doc *job, bool suspend, struct hf_json **ret_
 	const struct hf_json *now =
 		hf_json_path(hf_doc_json(job), "spec", "runPolicy", "suspend", NULL);
 	struct hf_json *patch;
-	int rc = hf_act_refuse_ended(job, err);
+	int rc = hf_job_refuse_ended(job, err);
 
 	if (rc != 0 || hf_json_true(now, false) == suspend)
 		return rc;
@@ -37,27 +37,27 @@ static int prepare_resume(struct hf_cli *cli, const struct hf_framework *framewo
 
 static int verb_suspend(struct hf_cli *cli)
 {
-	static const struct hf_act act = {.prepare = prepare_suspend,
-					  .event_reason = "SuspendRequested",
-					  .done = "suspended",
-					  .already = "is already suspended"};
+	static const struct hf_job_action act = {.prepare = prepare_suspend,
+						 .event_reason = "SuspendRequested",
+						 .done = "suspended",
+						 .already = "is already suspended"};
 
-	return hf_act_all(cli, &act);
+	return hf_job_action_run_all(cli, &act);
 }
 
 static int verb_resume(struct hf_cli *cli)
 {
-	static const struct hf_act act = {.prepare = prepare_resume,
-					  .event_reason = "ResumeRequested",
-					  .done = "resumed",
-					  .already = "is not suspended"};
+	static const struct hf_job_action act = {.prepare = prepare_resume,
+						 .event_reason = "ResumeRequested",
+						 .done = "resumed",
+						 .already = "is not suspended"};
 
-	return hf_act_all(cli, &act);
+	return hf_job_action_run_all(cli, &act);
 }
 
 static const struct hf_flag act_flags[] = {
-	HF_ACT_FLAG_REASON,
-	HF_ACT_FLAG_DRY_RUN,
+	HF_JOB_ACTION_FLAG_REASON,
+	HF_JOB_ACTION_FLAG_DRY_RUN,
 	{NULL, 0, NULL, NULL, NULL},
 };
 

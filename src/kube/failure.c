@@ -115,8 +115,8 @@ static hf_time read_retry_after(const struct hf_http_result *result, const struc
 
 /* Gives status, content type and the first 60 characters: enough to recognize a login page or a
  * proxy. */
-void hf_kube_answer_describe(const struct hf_http_result *result, const char *body, size_t len,
-			     char ret_text[HF_KUBE_ANSWER_TEXT_MAX])
+void hf_kube_response_describe(const struct hf_http_result *result, const char *body, size_t len,
+			       char ret_text[HF_KUBE_RESPONSE_TEXT_MAX])
 {
 	const char *type = result->transfer != NULL
 				   ? hf_transfer_header(result->transfer, "Content-Type")
@@ -138,7 +138,7 @@ void hf_kube_answer_describe(const struct hf_http_result *result, const char *bo
 	/* Leave out the beginning of a JSON object: the parse error says more. */
 	if (words[0] == '{')
 		words[0] = '\0';
-	snprintf(ret_text, HF_KUBE_ANSWER_TEXT_MAX, "HTTP status %d%s%.60s%s%s%s", result->status,
+	snprintf(ret_text, HF_KUBE_RESPONSE_TEXT_MAX, "HTTP status %d%s%.60s%s%s%s", result->status,
 		 hf_str_is_empty(type) ? "" : ", ", hf_str_or(type, ""),
 		 words[0] == '\0' ? "" : ", begins '", words, words[0] == '\0' ? "" : "'");
 }
@@ -166,9 +166,9 @@ void hf_kube_failure_read(const struct hf_http_result *result, const char *body,
 		hf_code_from_http(result->status, hf_json_path_str(status, "reason", NULL)), "%s",
 		hf_str_or(message, ""));
 	if (failure.err.text[0] == '\0') {
-		char text[HF_KUBE_ANSWER_TEXT_MAX];
+		char text[HF_KUBE_RESPONSE_TEXT_MAX];
 
-		hf_kube_answer_describe(result, body, len, text);
+		hf_kube_response_describe(result, body, len, text);
 		(void)hf_error_set(&failure.err, failure.err.code, "the server answered with %s",
 				   text);
 	}

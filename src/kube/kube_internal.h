@@ -122,9 +122,9 @@ void hf_kube_failure_read(const struct hf_http_result *result, const char *body,
 			  hf_time now, struct hf_kube_failure *ret_failure);
 /* Describes a response that is not from an API server: "HTTP status 200, text/html, begins
  * '<html>'". */
-#define HF_KUBE_ANSWER_TEXT_MAX 192
-void hf_kube_answer_describe(const struct hf_http_result *result, const char *body, size_t len,
-			     char ret_text[HF_KUBE_ANSWER_TEXT_MAX]);
+#define HF_KUBE_RESPONSE_TEXT_MAX 192
+void hf_kube_response_describe(const struct hf_http_result *result, const char *body, size_t len,
+			       char ret_text[HF_KUBE_RESPONSE_TEXT_MAX]);
 /* Parses a Date header. HF_TIME_NONE: absent or malformed. */
 hf_time hf_kube_date_parse(const char *text);
 /* Parses Retry-After: seconds or a date. Returns at most a day; 0: absent, malformed or past. */

@@ -110,11 +110,11 @@ static void describe_line(const struct kube_watch *watch, const char *line, size
 			  const struct hf_transfer *transfer, struct hf_error *err)
 {
 	const struct hf_http_result head = {.status = watch->status, .transfer = transfer};
-	char text[HF_KUBE_ANSWER_TEXT_MAX];
+	char text[HF_KUBE_RESPONSE_TEXT_MAX];
 
 	if (len == 0 || line[0] == '{')
 		return;
-	hf_kube_answer_describe(&head, line, len, text);
+	hf_kube_response_describe(&head, line, len, text);
 	(void)hf_error_wrap(err, "bad answer from the server (%s)", text);
 }
 
