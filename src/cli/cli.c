@@ -223,7 +223,7 @@ static const struct hf_flag *find_flag(const struct hf_flags *flags, const char 
 	return flag;
 }
 
-/* Gives the flags that stand before the verb the meaning that they have for it. */
+/* Looks up the flags before the verb again, in the tables of the verb. */
 static int adopt_flags(struct hf_cli *cli, const struct hf_flags *flags)
 {
 	for (size_t i = 0; i < cli->n_flags; i++) {
@@ -262,7 +262,7 @@ static int parse_rest(struct hf_cli *cli, struct hf_flags *flags)
 		else
 			rc = add_flag(cli, &item);
 	}
-	/* A command: its words, which are not parsed. */
+	/* In the style of a command, the reader stops at the first word. */
 	for (; rc == 0 && flags->at < flags->argc; flags->at++)
 		cli->args[cli->n_args++] = flags->argv[flags->at];
 	return rc;

@@ -41,7 +41,7 @@ enum hf_cli_group {
 	HF_CLI_GROUPS,
 };
 
-/* The note of each verb that takes a JOB. */
+/* For verbs with a JOB as their argument. */
 #define HF_CLI_NOTE_JOB "JOB is NAME, KIND/NAME or @latest, the newest job."
 
 struct hf_cli;
