@@ -35,6 +35,16 @@ static bool key_is(const struct hf_skip_string *key, const char *text)
 
 /* ---- an event of a watch ------------------------------------------------------------------- */
 
+/* The reader stands at the object, because peek has skipped blanks. */
+static bool read_object(struct hf_skip *s, struct hf_kube_event_text *event)
+{
+	event->object = s->p;
+	if (!hf_doc_skip(s, &event->marks))
+		return false;
+	event->object_len = (size_t)(s->p - event->object);
+	return true;
+}
+
 int hf_kube_event_split(const char *line, size_t len, struct hf_kube_event_text *ret_event,
 			struct hf_error *err)
 {
@@ -51,7 +61,7 @@ int hf_kube_event_split(const char *line, size_t len, struct hf_kube_event_text 
 		if (key_is(&key, "type") && hf_skip_peek(&s) == HF_JSON_STRING)
 			ok = hf_skip_string(&s, &event.type);
 		else if (key_is(&key, "object") && hf_skip_peek(&s) == HF_JSON_OBJECT)
-			ok = read_span(&s, &event.object, &event.object_len);
+			ok = read_object(&s, &event);
 		else
 			ok = hf_skip_value(&s);
 		if (!ok)

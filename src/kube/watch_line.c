@@ -82,7 +82,7 @@ int hf_kube_line_read(const char *line, size_t len, enum hf_kube_line *ret_line,
 		*ret_line = HF_KUBE_LINE_UNKNOWN;
 		return 0;
 	}
-	HF_AUTO_DOC doc = hf_doc_from_text(text.object, text.object_len);
+	HF_AUTO_DOC doc = hf_doc_from_marked_text(text.object, text.object_len, &text.marks);
 	event.resource_version = hf_doc_resource_version(doc);
 	/* A watch could not be resumed after an object without a version. */
 	if (event.resource_version[0] == '\0')
