@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#ifndef HF_API_EXTRA_H
-#define HF_API_EXTRA_H
+#ifndef HF_API_EXTRA_OBJECT_H
+#define HF_API_EXTRA_OBJECT_H
 
 #include "base/arena.h"
 #include "core/extra.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "api/extra.h"
+#include "api/extra_object.h"
 
 #include "harness/test.h"
 
