@@ -48,8 +48,8 @@ struct hf_exchange {
 	void *closed_arg, *drained_arg;
 
 	/* the response */
-	HF_VEC(struct hf_target_pair) answer_headers; /* the texts are owned by this struct */
-	struct MHD_Response *response;                /* created, not yet given to libmicrohttpd */
+	HF_VEC(struct hf_target_pair) response_headers; /* the texts are owned by this struct */
+	struct MHD_Response *response; /* created, not yet given to libmicrohttpd */
 	int status;
 	bool begun;
 	struct hf_strbuf out; /* bytes of a stream; the first out_head of them are sent */
