@@ -2,6 +2,8 @@
  * Copyright The Holdfast authors */
 #include "exec/cause.h"
 
+#include "base/ascii.h"
+
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -115,26 +117,6 @@ static const struct sentence sentences[] = {
 
 /* ---- matching ---------------------------------------------------------------------------------- */
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
-static bool is_small(char c)
-{
-	return c >= 'a' && c <= 'z';
-}
-
-static char small(char c)
-{
-	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
-static bool is_of_word(char c)
-{
-	return is_digit(c) || is_small(small(c));
-}
-
 static bool ends_with(const char *text, size_t len, const char *end)
 {
 	size_t n = strlen(end);
@@ -150,13 +132,13 @@ static bool may_begin(const char *line, size_t at)
 
 	if (before == '\'' || before == '"')
 		return ends_with(line, at - 1, "Error(") || ends_with(line, at - 1, "Exception(");
-	return !is_of_word(before);
+	return !hf_ascii_is_alnum(before);
 }
 
 static bool stands_for(char wildcard, char c)
 {
 	switch (wildcard) {
-	case '#': return is_digit(c) || c == '(' || c == ')';
+	case '#': return hf_ascii_is_digit(c) || c == '(' || c == ')';
 	case '@': return c != ' ';
 	default: return true;
 	}
@@ -171,7 +153,7 @@ static bool is_labelled(const char *line, size_t len, const char *label, size_t 
 		return may_begin(line, len);
 	last = label[--label_len];
 	if (strchr("#@*", last) == NULL)
-		return len > 0 && small(line[len - 1]) == last &&
+		return len > 0 && hf_ascii_to_lower(line[len - 1]) == last &&
 		       is_labelled(line, len - 1, label, label_len);
 	while (len > 0 && stands_for(last, line[len - 1]))
 		if (is_labelled(line, --len, label, label_len))
@@ -201,8 +183,8 @@ static bool is_over(const char *rest, size_t len)
 	if (len > 1 && rest[0] == ',' && rest[1] == ' ')
 		rest++, len--;
 	if (rest[0] != ' ')
-		return !is_of_word(rest[0]) && rest[0] != '_' && rest[0] != '-';
-	for (rest++, len--; n < len && is_small(rest[n]); n++)
+		return !hf_ascii_is_alnum(rest[0]) && rest[0] != '_' && rest[0] != '-';
+	for (rest++, len--; n < len && hf_ascii_is_lower(rest[n]); n++)
 		continue;
 	/* A number, a new sentence, the name of a file. */
 	if (n == 0 || (n < len && rest[n] != ' ' && rest[n] != ','))

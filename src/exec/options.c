@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "exec/exec.h"
 
+#include "base/ascii.h"
 #include "base/str.h"
 #include "base/time.h"
 #include "health/beat.h"
@@ -61,7 +62,7 @@ static int take_fence_env(const char *value, uint32_t *ret_seconds)
 	if (hf_str_is_empty(value))
 		return 0;
 	seconds = strtoul(value, &end, 10);
-	if (*value < '0' || *value > '9' || *end != '\0' || seconds > HF_BEAT_FENCE_MAX)
+	if (!hf_ascii_is_digit(*value) || *end != '\0' || seconds > HF_BEAT_FENCE_MAX)
 		return complain(HF_EXEC_FENCE_ENV " is to be seconds, not", value);
 	*ret_seconds = (uint32_t)seconds;
 	return 0;

@@ -2,6 +2,8 @@
  * Copyright The Holdfast authors */
 #include "exec/whose.h"
 
+#include "base/ascii.h"
+
 #include <stdbool.h>
 #include <string.h>
 
@@ -36,29 +38,14 @@ static const char *const own[] = {
 static const char *const marks[] = {"[#] ",      "#: ",   "<stderr ", "<stdout ",
 				    "<stddiag ", "[pod/", NULL};
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
-static bool is_small(char c)
-{
-	return c >= 'a' && c <= 'z';
-}
-
-static bool is_capital(char c)
-{
-	return c >= 'A' && c <= 'Z';
-}
-
 static bool begins(const char *line, size_t len, const char *form)
 {
 	size_t at = 0;
 
 	for (; *form != '\0'; form++) {
-		if (at == len || (*form == '#' ? !is_digit(line[at]) : line[at] != *form))
+		if (at == len || (*form == '#' ? !hf_ascii_is_digit(line[at]) : line[at] != *form))
 			return false;
-		for (at++; *form == '#' && at < len && is_digit(line[at]); at++)
+		for (at++; *form == '#' && at < len && hf_ascii_is_digit(line[at]); at++)
 			continue;
 	}
 	return true;
@@ -111,10 +98,10 @@ static bool is_host(const char *word, size_t len)
 	for (size_t i = 0; i < len; i++) {
 		char c = word[i];
 
-		if (!is_small(c) && !is_capital(c) && !is_digit(c) && c != '.' && c != '-')
+		if (!hf_ascii_is_alnum(c) && c != '.' && c != '-')
 			return false;
-		capital |= is_capital(c);
-		other |= is_digit(c) || c == '-';
+		capital |= hf_ascii_is_upper(c);
+		other |= hf_ascii_is_digit(c) || c == '-';
 	}
 	return len > 0 && (other || !capital) && !is_said_of_errors(word, len);
 }
@@ -122,7 +109,8 @@ static bool is_host(const char *word, size_t len)
 static bool is_of_address(const char *word, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
-		if (!is_digit(word[i]) && !(word[i] >= 'a' && word[i] <= 'f') && word[i] != ':')
+		if ((hf_ascii_hex_value(word[i]) < 0 || hf_ascii_is_upper(word[i])) &&
+		    word[i] != ':')
 			return false;
 	return memmem(word, len, "::", 2) != NULL;
 }
