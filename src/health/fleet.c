@@ -3,6 +3,7 @@
 #include "health/fleet.h"
 #include "health/ladder_internal.h"
 
+#include "base/compare.h"
 #include "base/str.h"
 
 #include <stdlib.h>
@@ -304,11 +305,6 @@ static hf_time began(const struct hf_health_node *node)
 	return node->began_at != HF_TIME_NONE ? node->began_at : node->evidence_at;
 }
 
-static int by_text(const void *left, const void *right)
-{
-	return strcmp(*(const char *const *)left, *(const char *const *)right);
-}
-
 /* Nodes that were quarantined within the window, or are to be for what began in it, each once: one that comes
  * and goes, or whose taint was taken off, is no second one. */
 static int32_t newly_bad(const struct budgets *b, const struct hf_health_node *const *wanted,
@@ -328,7 +324,7 @@ static int32_t newly_bad(const struct budgets *b, const struct hf_health_node *c
 		if (fleet->now - began(wanted[i]) <= window)
 			names[len++] = wanted[i]->name;
 	if (len > 0)
-		qsort(names, len, sizeof(*names), by_text);
+		qsort(names, len, sizeof(*names), hf_compare_by_name);
 	for (size_t i = 0; i < len; i++)
 		n += i == 0 || !hf_streq(names[i], names[i - 1]);
 	return n;
@@ -485,12 +481,6 @@ static int by_need(const void *left, const void *right)
 	return strcmp(a->name, b->name);
 }
 
-static int by_name(const void *left, const void *right)
-{
-	return strcmp(((const struct hf_health_decision *)left)->node,
-		      ((const struct hf_health_decision *)right)->node);
-}
-
 int hf_health_fleet_decide(const struct hf_health_fleet *fleet,
 			   const struct hf_health_policy *policy, struct hf_arena *arena,
 			   struct hf_health_fleet_plan *ret_plan, struct hf_error *err)
@@ -526,7 +516,7 @@ int hf_health_fleet_decide(const struct hf_health_fleet *fleet,
 			wake = at;
 	}
 	if (len > 0)
-		qsort(decisions, len, sizeof(*decisions), by_name);
+		qsort(decisions, len, sizeof(*decisions), hf_compare_by_name);
 	*ret_plan = (struct hf_health_fleet_plan){
 		.decisions = decisions,
 		.len = len,
