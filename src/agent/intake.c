@@ -151,11 +151,6 @@ hf_time hf_intake_boot_at(const struct hf_intake *intake)
 	return intake->options.boot_at;
 }
 
-struct hf_metrics *hf_intake_metrics(const struct hf_intake *intake)
-{
-	return intake->options.metrics;
-}
-
 void hf_intake_looked(struct hf_intake *intake, enum hf_intake_probe probe, hf_time took)
 {
 	intake->looked_at[probe] = hf_intake_now(intake);

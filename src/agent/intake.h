@@ -87,8 +87,6 @@ struct hf_loop *hf_intake_loop(const struct hf_intake *intake);
 /* The clock of everything that is put in here; never steps back. */
 hf_time hf_intake_now(const struct hf_intake *intake);
 hf_time hf_intake_boot_at(const struct hf_intake *intake);
-/* For a probe's own counters and times ("holdfast_agent_…"); NULL in some tests. */
-struct hf_metrics *hf_intake_metrics(const struct hf_intake *intake);
 
 /* A look was answered, after so long; one was not, within its deadline. */
 void hf_intake_looked(struct hf_intake *intake, enum hf_intake_probe probe, hf_time took);

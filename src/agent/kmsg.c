@@ -3,6 +3,7 @@
 #include "agent/kmsg.h"
 
 #include "agent/sysfs.h"
+#include "base/ascii.h"
 #include "base/mem.h"
 #include "base/random.h"
 #include "base/str.h"
@@ -431,7 +432,7 @@ static bool is_made_from(const char *file, const char *name)
 	const char *rest = file + strlen(name);
 
 	return hf_str_has_prefix(file, name) && (rest[0] == '.' || rest[0] == '-') &&
-	       rest[1] >= '0' && rest[1] <= '9';
+	       hf_ascii_is_digit(rest[1]);
 }
 
 /* It was rotated more than once: of the names that are made from the log's own there is one that was written no

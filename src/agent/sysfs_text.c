@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "agent/sysfs.h"
 
+#include "base/ascii.h"
 #include "base/str.h"
 #include "health/evidence.h"
 
@@ -10,17 +11,9 @@
 /* What files hold, taken apart.  None of it waits for a NUL that a driver forgot: texts come from
  * a reader that puts one behind. */
 
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
 static int digit(char c, unsigned base)
 {
-	int value = c >= '0' && c <= '9'   ? c - '0'
-		    : c >= 'a' && c <= 'f' ? c - 'a' + 10
-		    : c >= 'A' && c <= 'F' ? c - 'A' + 10
-					   : 99;
+	int value = hf_ascii_hex_value(c);
 
 	return value < (int)base ? value : -1;
 }
@@ -47,7 +40,7 @@ bool hf_sysfs_number(const char *text, uint64_t *ret_number)
 	uint64_t number;
 	unsigned base = 10;
 
-	while (is_blank(*text))
+	while (hf_ascii_is_space(*text))
 		text++;
 	if (text[0] == '0' && (text[1] == 'x' || text[1] == 'X')) {
 		base = 16;
@@ -56,7 +49,7 @@ bool hf_sysfs_number(const char *text, uint64_t *ret_number)
 	text = digits(text, base, &number);
 	if (!text)
 		return false;
-	while (is_blank(*text))
+	while (hf_ascii_is_space(*text))
 		text++;
 	if (*text != '\0')
 		return false;

@@ -3,6 +3,7 @@
 #include "api/device_health.h"
 
 #include "api/writer_internal.h"
+#include "base/ascii.h"
 #include "base/str.h"
 
 #include <string.h>
@@ -524,7 +525,7 @@ void hf_device_reason(const char *cls, char ret_reason[HF_DEVICE_REASON_MAX])
 			upper = true;
 			continue;
 		}
-		ret_reason[len++] = upper && *c >= 'a' && *c <= 'z' ? (char)(*c - 'a' + 'A') : *c;
+		ret_reason[len++] = upper ? hf_ascii_to_upper(*c) : *c;
 		upper = false;
 	}
 	ret_reason[len] = '\0';
@@ -537,11 +538,11 @@ void hf_device_class(const char *reason, char ret_class[HF_DEVICE_REASON_MAX])
 	/* Leaves room for two bytes: a capital letter becomes a dash and a small letter. */
 	for (const char *c = reason ? reason : ""; *c != '\0' && len < HF_DEVICE_REASON_MAX - 2;
 	     c++) {
-		bool upper = *c >= 'A' && *c <= 'Z';
+		bool upper = hf_ascii_is_upper(*c);
 
 		if (upper && len > 0)
 			ret_class[len++] = '-';
-		ret_class[len++] = upper ? (char)(*c - 'A' + 'a') : *c;
+		ret_class[len++] = hf_ascii_to_lower(*c);
 	}
 	ret_class[len] = '\0';
 }

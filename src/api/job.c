@@ -2,7 +2,7 @@
  * Copyright The Holdfast authors */
 #include "api/job.h"
 
-#include "api/extra.h"
+#include "api/extra_object.h"
 #include "api/reader_internal.h"
 #include "base/str.h"
 #include "base/strbuf.h"

@@ -5,7 +5,7 @@
 
 #include "json/fields.h"
 
-/* The field tables of a Node's spec and status, used by node.c and node_marks.c. Each of these
+/* The field tables of a Node's spec and status, used by node.c and quarantine.c. Each of these
  * files has its own table for metadata. */
 
 struct hf_node_taint_read {

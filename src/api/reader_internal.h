@@ -54,7 +54,7 @@ void hf_read_run_policy(struct hf_reader *r, const struct hf_json *spec,
 /* Reads only podFailurePolicy and recovery, from an object with the form of runPolicy. */
 void hf_read_policy_additions(struct hf_reader *r, const struct hf_json *policy,
 			      struct hf_run_policy *ret_policy);
-/* Reports unknown keys in podFailurePolicy and recovery; unknown.c. */
+/* Reports unknown keys in podFailurePolicy and recovery; check_keys.c. */
 void hf_check_policy_additions(struct hf_reader *r, const struct hf_framework *framework,
 			       const struct hf_json *policy);
 /* Read the annotations into a view whose spec and status have been read already; annotation.c. */
@@ -67,7 +67,7 @@ void hf_read_ledger(struct hf_reader *r, const struct hf_json *ledger,
 		    const struct hf_framework *framework, struct hf_ledger *ret_ledger);
 struct hf_json *hf_ledger_json(const struct hf_ledger *ledger,
 			       const struct hf_framework *framework);
-/* Checks every type in the pod template at the path. Returns false if it reported errors; types.c. */
+/* Checks every type in the pod template at the path. Returns false if it reported errors; check_types.c. */
 bool hf_check_template_types(struct hf_reader *r, const struct hf_json *pod);
 /* Optional parts of containers: DETAILS for kinds with hf_framework.reads_containers, REQUESTS if
  * there is a gang scheduler. */

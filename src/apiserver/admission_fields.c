@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "apiserver/admission_internal.h"
 
+#include "base/ascii.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "store/resource.h"
@@ -144,9 +145,9 @@ static const char *index_of(const char *path, size_t *ret_index)
 {
 	size_t index = 0;
 
-	if (*path++ != '[' || *path < '0' || *path > '9')
+	if (*path++ != '[' || !hf_ascii_is_digit(*path))
 		return NULL;
-	for (; *path >= '0' && *path <= '9' && index < 1000000; path++)
+	for (; hf_ascii_is_digit(*path) && index < 1000000; path++)
 		index = index * 10 + (size_t)(*path - '0');
 	*ret_index = index;
 	return *path == ']' ? path + 1 : NULL;

@@ -87,7 +87,7 @@ static void answer_list(const struct apiserver_call *call, const struct hf_reply
 		return;
 	}
 	hf_exchange_add_header(call->ex, "Cache-Control", "no-cache, private");
-	hf_exchange_answer_take(call->ex, 200, "application/json", &sb);
+	hf_exchange_respond_take(call->ex, 200, "application/json", &sb);
 }
 
 static void answer_reply(const struct apiserver_call *call, const struct hf_reply *reply)

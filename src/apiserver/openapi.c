@@ -245,11 +245,11 @@ static void serve_v2(struct hf_exchange *ex)
 	const char *accept = hf_exchange_header(ex, "Accept");
 
 	if (accept != NULL && strstr(accept, "proto-openapi") != NULL)
-		hf_exchange_answer(ex, 200,
-				   "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
-				   protobuf, sizeof(protobuf));
+		hf_exchange_respond(ex, 200,
+				    "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
+				    protobuf, sizeof(protobuf));
 	else
-		hf_exchange_answer(ex, 200, "application/json", text, strlen(text));
+		hf_exchange_respond(ex, 200, "application/json", text, strlen(text));
 }
 
 bool hf_apiserver_openapi(struct hf_apiserver *server, struct hf_exchange *ex)

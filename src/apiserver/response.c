@@ -27,7 +27,7 @@ static void answer_text(struct hf_exchange *ex, int status, struct hf_strbuf *sb
 		return;
 	}
 	hf_exchange_add_header(ex, "Cache-Control", "no-cache, private");
-	hf_exchange_answer_take(ex, status, JSON_TYPE, sb);
+	hf_exchange_respond_take(ex, status, JSON_TYPE, sb);
 }
 
 void hf_apiserver_answer_json(struct hf_exchange *ex, int status, const struct hf_json *value)

@@ -70,7 +70,7 @@ static void on_refusal(void *arg, int code, const char *text, struct hf_strbuf *
 
 static void answer_text(struct hf_exchange *ex, int status, const char *text)
 {
-	hf_exchange_answer(ex, status, "text/plain; charset=utf-8", text, strlen(text));
+	hf_exchange_respond(ex, status, "text/plain; charset=utf-8", text, strlen(text));
 }
 
 static void serve_ready(struct hf_apiserver *server, struct hf_exchange *ex)
@@ -95,7 +95,7 @@ static void serve_metrics(struct hf_apiserver *server, struct hf_exchange *ex)
 		return;
 	}
 	server->options.metrics(server->options.arg, &sb);
-	hf_exchange_answer_take(ex, 200, "text/plain; version=0.0.4; charset=utf-8", &sb);
+	hf_exchange_respond_take(ex, 200, "text/plain; version=0.0.4; charset=utf-8", &sb);
 }
 
 /* The version that is reported: current clients support API servers of this version. */

@@ -5,8 +5,8 @@
  * the pods that it left. Stored objects stay on disk. */
 #include "app/verbs.h"
 
-#include "app/home.h"
-#include "app/leftovers.h"
+#include "app/up_folder.h"
+#include "app/sweep_runs.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "kubelet/kubelet.h"
@@ -43,7 +43,7 @@ static void check_up(void *arg)
 	struct hf_process_id id;
 	bool running;
 	pid_t pid;
-	int rc = hf_home_running(down->dir, &running, &pid, &down->err);
+	int rc = hf_up_folder_is_locked(down->dir, &running, &pid, &down->err);
 
 	if (rc != 0 || !running) {
 		stop_loop(down);
@@ -111,12 +111,12 @@ static int verb_down(struct hf_cli *cli)
 
 	if (timeout_text != NULL && hf_span_parse(timeout_text, &timeout, &err) != 0)
 		return hf_cli_usage(cli, "--timeout: %s", err.text);
-	if (hf_home_path(hf_cli_flag(cli, "data-dir"), &dir, &err) != 0)
+	if (hf_up_folder_path(hf_cli_flag(cli, "data-dir"), &dir, &err) != 0)
 		return hf_cli_usage(cli, "%s", err.text);
 	down.dir = dir;
 	if (end_all(&down, timeout, &err) != 0)
 		return hf_cli_fail(cli, &err);
-	swept = hf_leftovers_sweep(dir);
+	swept = hf_sweep_runs(dir);
 	if (swept > 0)
 		fprintf(cli->out, "ended the pods of %zu killed 'holdfast run' process%s\n", swept,
 			swept > 1 ? "es" : "");
@@ -127,15 +127,18 @@ static int verb_down(struct hf_cli *cli)
 }
 
 static const struct hf_flag down_flags[] = {
-	{"data-dir", 0, "DIR", "folder of the 'holdfast up' to end; else the default folder"},
-	{"timeout", 0, "SPAN", "stop waiting after this time, such as 1m, with exit code 124"},
-	{NULL, 0, NULL, NULL},
+	{"data-dir", 0, "DIR", "folder of the 'holdfast up' to end",
+	 "$HOLDFAST_DIR, else ~/.local/state/holdfast"},
+	{"timeout", 0, "SPAN", "stop waiting after this time, such as 1m, with exit code 124",
+	 "no limit"},
+	{NULL, 0, NULL, NULL, NULL},
 };
 
 const struct hf_cli_verb hf_verb_down = {
 	.name = "down",
 	.summary = "End 'holdfast up' and all its pods; stored objects stay",
 	.usage = "",
+	.group = HF_CLI_RUN_HERE,
 	.examples = "  holdfast down\n"
 		    "  holdfast down --timeout 1m\n"
 		    "  holdfast down --data-dir /tmp/plane\n",

@@ -9,22 +9,24 @@
 
 static int verb_exec(struct hf_cli *cli)
 {
+	if (cli->n_args > 0)
+		return hf_cli_usage(
+			cli, "'exec' takes no flags before the verb: write 'holdfast exec' first");
 	return hf_cli_usage(
 		cli,
 		"no command to run: give it after '--', as in 'holdfast exec -- python train.py'");
 }
 
-#define ROW(name, value, help) {name, 0, value, help},
-static const struct hf_flag exec_flags[] = {HF_EXEC_FLAGS(ROW){NULL, 0, NULL, NULL}};
-
 const struct hf_cli_verb hf_verb_exec = {
 	.name = "exec",
 	.summary = "Run a training process and report its progress to the node's agent",
 	.usage = "[FLAGS] -- CMD...",
+	.group = HF_CLI_ON_CLUSTER,
 	.examples = "  holdfast exec -- python train.py\n"
 		    "  holdfast exec --hang-after 10m -- torchrun train.py\n"
 		    "  holdfast exec --keep-code -- sh -c 'exit 3'\n",
-	.flags = exec_flags,
-	.raw = true,
+	.flags = hf_exec_flags,
+	.args_max = -1,
+	.style = HF_FLAGS_COMMAND,
 	.run = verb_exec,
 };

@@ -191,8 +191,8 @@ static int read_flags(struct process *process, struct hf_error *err)
 		.custom_cluster_domain = getenv("CUSTOM_CLUSTER_DOMAIN"),
 	};
 
-	return hf_operator_flags_parse(process->cli->n_args, process->cli->args, &env,
-				       &process->flags, err);
+	return hf_operator_flags_take(process->cli->flags, process->cli->n_flags, &env,
+				      &process->flags, err);
 }
 
 static int read_config(struct process *process, struct hf_error *err)
@@ -463,12 +463,11 @@ const struct hf_cli_verb hf_verb_operator = {
 	.name = "operator",
 	.summary = "Run the operator of a cluster, as its Deployment does",
 	.usage = "[FLAG…]",
+	.group = HF_CLI_ON_CLUSTER,
 	.examples = "  holdfast operator --kubeconfig admin.conf\n"
 		    "  holdfast operator --leader-elect --namespace team-a --config recovery.yaml\n"
 		    "  holdfast operator -metrics-bind-address=:8080 -enable-scheme=pytorchjob\n",
 	.flags = hf_operator_flag_table,
-	.args_min = 0,
-	.args_max = -1,
-	.raw = true,
+	.style = HF_FLAGS_GO,
 	.run = verb_operator,
 };

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* Parses the command line of `holdfast operator`: the Go training-operator's flags, in the style
- * of Go's flag package. */
+/* Gives the flags of `holdfast operator` their meaning. They are the Go training-operator's flags. */
 #include "app/operator_flags.h"
 
 #include "base/mem.h"
@@ -25,47 +24,51 @@ enum kind {
 	UNUSED,
 };
 
+#define DEFAULT_METRICS ":8080"
+#define DEFAULT_HEALTH ":8081"
+#define DEFAULT_LEASE "1ca428e5.training-operator.kubeflow.org"
+#define DEFAULT_POD_NS "kubeflow"
+#define DEFAULT_TEMPLATE "/etc/config/initContainer.yaml"
+
 /* Two tables in the same order have one row for each flag: hf_operator_flag_table for the help texts,
  * `meanings` for parsing. */
 const struct hf_flag hf_operator_flag_table[] = {
-	{"kubeconfig", 0, "FILE",
-	 "kubeconfig file; else $KUBECONFIG, else the pod's service account"},
-	{"context", 0, "NAME", "the context of the kubeconfig file to use"},
-	{"config", 0, "FILE", "defaults of spec.runPolicy.recovery for every job (YAML)"},
-	{"metrics-bind-address", 0, "ADDRESS", "address of /metrics (default :8080); 0: off"},
-	{"health-probe-bind-address", 0, "ADDRESS",
-	 "address of /healthz and /readyz (default :8081); 0: off"},
-	{"leader-elect", 0, NULL, "elect one of several replicas as the leader, with a Lease"},
-	{"leader-election-id", 0, "NAME",
-	 "name of the Lease (1ca428e5.training-operator.kubeflow.org)"},
-	{"leader-election-namespace", 0, "NAME",
-	 "namespace of the Lease; else $MY_POD_NAMESPACE, else kubeflow"},
-	{"enable-scheme", 0, "KIND", "a kind of job to run, may be repeated; else all kinds"},
-	{"namespace", 0, "NAME",
-	 "the only namespace to run jobs in; else $KUBEFLOW_NAMESPACE, else all"},
-	{"kube-api-qps", 0, "N", "limit of API requests a second; 0: no limit"},
-	{"kube-api-burst", 0, "N",
-	 "API requests allowed at once, with --kube-api-qps (default 30)"},
-	{"pytorch-init-container-image", 0, "IMAGE", "image of the workers' init container"},
+	{"kubeconfig", 0, "FILE", "kubeconfig file", "$KUBECONFIG, else the pod's service account"},
+	{"context", 0, "NAME", "the context of the kubeconfig file to use", NULL},
+	{"config", 0, "FILE", "defaults of spec.runPolicy.recovery for every job (YAML)", NULL},
+	{"metrics-bind-address", 0, "ADDRESS", "address of /metrics; 0: off", DEFAULT_METRICS},
+	{"health-probe-bind-address", 0, "ADDRESS", "address of /healthz and /readyz; 0: off",
+	 DEFAULT_HEALTH},
+	{"leader-elect", 0, NULL, "elect one of several replicas as the leader, with a Lease",
+	 NULL},
+	{"leader-election-id", 0, "NAME", "name of the Lease", DEFAULT_LEASE},
+	{"leader-election-namespace", 0, "NAME", "namespace of the Lease",
+	 "$MY_POD_NAMESPACE, else " DEFAULT_POD_NS},
+	{"enable-scheme", 0, "KIND", "a kind of job to run, may be repeated", "all kinds"},
+	{"namespace", 0, "NAME", "the only namespace to run jobs in",
+	 "$KUBEFLOW_NAMESPACE, else all"},
+	{"kube-api-qps", 0, "N", "limit of API requests a second; 0: no limit", "0"},
+	{"kube-api-burst", 0, "N", "API requests allowed at once, with --kube-api-qps", "30"},
+	{"pytorch-init-container-image", 0, "IMAGE", "image of the workers' init container", NULL},
 	{"pytorch-init-container-template-file", 0, "FILE",
-	 "init containers instead, as a YAML list (/etc/config/initContainer.yaml)"},
+	 "init containers instead, as a YAML list", DEFAULT_TEMPLATE},
 	{"pytorch-init-container-max-tries", 0, "N",
-	 "tries of the init container to find the master (default 100)"},
-	{"zap-log-level", 0, "LEVEL",
-	 "debug, info (the default), warn or error; a number from 1 is debug"},
-	{"zap-encoder", 0, "NAME", "json or console; else console on a terminal, json elsewhere"},
-	{"zap-devel", 0, NULL, "defaults for development: console and debug"},
-	{"zap-stacktrace-level", 0, "LEVEL", "no effect"},
-	{"zap-time-encoding", 0, "NAME", "no effect"},
-	{"controller-threads", 0, "N", "no effect"},
+	 "tries of the init container to find the master", "100"},
+	{"zap-log-level", 0, "LEVEL", "debug, info, warn or error; a number from 1 is debug",
+	 "info"},
+	{"zap-encoder", 0, "NAME", "json or console", "console on a terminal, else json"},
+	{"zap-devel", 0, NULL, "defaults for development: console and debug", NULL},
+	{"zap-stacktrace-level", 0, "LEVEL", "no effect", NULL},
+	{"zap-time-encoding", 0, "NAME", "no effect", NULL},
+	{"controller-threads", 0, "N", "no effect", NULL},
 	{"gang-scheduler-name", 0, "NAME",
-	 "create PodGroups for this scheduler: volcano, or one of scheduler-plugins"},
+	 "create PodGroups for this scheduler: volcano, or one of scheduler-plugins", NULL},
 	{"mpi-kubectl-delivery-image", 0, "IMAGE",
-	 "image that copies kubectl into the launchers of MPIJobs"},
-	{"webhook-server-port", 0, "PORT", "no effect"},
-	{"webhook-service-name", 0, "NAME", "no effect"},
-	{"webhook-secret-name", 0, "NAME", "no effect"},
-	{NULL, 0, NULL, NULL},
+	 "image that copies kubectl into the launchers of MPIJobs", NULL},
+	{"webhook-server-port", 0, "PORT", "no effect", NULL},
+	{"webhook-service-name", 0, "NAME", "no effect", NULL},
+	{"webhook-secret-name", 0, "NAME", "no effect", NULL},
+	{NULL, 0, NULL, NULL, NULL},
 };
 
 #define WEBHOOK "Holdfast has no webhook: rules in the CRDs validate jobs"
@@ -106,76 +109,7 @@ static const struct {
 _Static_assert(HF_ARRAY_LEN(meanings) + 1 == HF_ARRAY_LEN(hf_operator_flag_table),
 	       "both tables must have the same number of rows");
 
-/* --- unknown flags ------------------------------------------------------------------------- */
-
-#define NAME_MAX_BYTES 64
-#define NEAR_MAX 3
-
-/* The Levenshtein distance: the number of letters to insert, delete or replace. */
-static size_t edit_distance(const char *a, const char *b)
-{
-	size_t row[NAME_MAX_BYTES + 1], len = strlen(b);
-
-	if (strlen(a) > NAME_MAX_BYTES || len > NAME_MAX_BYTES)
-		return SIZE_MAX;
-	for (size_t j = 0; j <= len; j++)
-		row[j] = j;
-	for (size_t i = 0; a[i] != '\0'; i++) {
-		size_t before = row[0];
-
-		row[0] = i + 1;
-		for (size_t j = 0; j < len; j++) {
-			size_t best = before + (a[i] != b[j]);
-
-			before = row[j + 1];
-			if (row[j] + 1 < best)
-				best = row[j] + 1;
-			if (before + 1 < best)
-				best = before + 1;
-			row[j + 1] = best;
-		}
-	}
-	return row[len];
-}
-
-static int report_unknown_flag(const char *name, struct hf_error *err)
-{
-	const char *nearest = NULL;
-	size_t best = NEAR_MAX + 1;
-
-	for (const struct hf_flag *flag = hf_operator_flag_table; flag->name != NULL; flag++) {
-		size_t d = edit_distance(name, flag->name);
-		/* Of two equally near names, choose the one with the same last letter: most typos are in the middle. */
-		bool has_same_end = *name != '\0' &&
-				    name[strlen(name) - 1] == flag->name[strlen(flag->name) - 1];
-
-		if (d < best || (d == best && best <= NEAR_MAX && has_same_end)) {
-			best = d;
-			nearest = flag->name;
-		}
-	}
-	if (nearest != NULL)
-		return hf_error_set(err, HF_E_INVALID, "unknown flag '--%s': did you mean '--%s'?",
-				    name, nearest);
-	return hf_error_set(err, HF_E_INVALID, "unknown flag '--%s'", name);
-}
-
 /* --- values -------------------------------------------------------------------------------- */
-
-/* As Go's strconv.ParseBool. */
-static int parse_switch(const char *name, const char *text, bool *ret_value, struct hf_error *err)
-{
-	static const char *const yes[] = {"1", "t", "T", "true", "TRUE", "True"};
-	static const char *const no[] = {"0", "f", "F", "false", "FALSE", "False"};
-
-	for (size_t i = 0; i < HF_ARRAY_LEN(yes); i++) {
-		if (hf_streq(text, yes[i]) || hf_streq(text, no[i])) {
-			*ret_value = hf_streq(text, yes[i]);
-			return 0;
-		}
-	}
-	return hf_error_set(err, HF_E_INVALID, "--%s takes true or false, not '%s'", name, text);
-}
 
 static int parse_number(const char *name, const char *text, double *ret_value, struct hf_error *err)
 {
@@ -285,7 +219,7 @@ static int set_flag(size_t i, const char *value, struct hf_operator_flags *flags
 
 	switch (meanings[i].kind) {
 	case TEXT: *(const char **)(void *)member = value; return 0;
-	case SWITCH: return parse_switch(name, value, (bool *)(void *)member, err);
+	case SWITCH: *(bool *)(void *)member = value != NULL; return 0;
 	case INTEGER:
 		if (hf_str_to_i64(value, 0, meanings[i].max, (int64_t *)(void *)member, &number) !=
 		    0)
@@ -306,59 +240,19 @@ static int set_flag(size_t i, const char *value, struct hf_operator_flags *flags
 
 /* --- the command line ---------------------------------------------------------------------- */
 
-struct flag_words {
-	int argc, at;
-	const char *const *argv;
-};
-
-static int parse_flag(struct flag_words *words, struct hf_operator_flags *flags,
-		      struct hf_error *err)
+static int set_flags(const struct hf_flag_item *items, size_t n, struct hf_operator_flags *flags,
+		     struct hf_error *err)
 {
-	const char *word = words->argv[words->at];
-	const char *name = word + (hf_str_has_prefix(word, "--") ? 2 : 1);
-	size_t len = strcspn(name, "="), i = 0;
-	const char *value = name[len] == '=' ? name + len + 1 : NULL;
-	char copy[NAME_MAX_BYTES + 1];
-
-	if (len == 0 || len > NAME_MAX_BYTES)
-		return hf_error_set(err, HF_E_INVALID,
-				    "'%.100s' is not a flag; flags are -name=value or -name value",
-				    word);
-	memcpy(copy, name, len);
-	copy[len] = '\0';
-	while (hf_operator_flag_table[i].name != NULL &&
-	       !hf_streq(hf_operator_flag_table[i].name, copy))
-		i++;
-	if (hf_operator_flag_table[i].name == NULL)
-		return report_unknown_flag(copy, err);
-	if (value == NULL && hf_operator_flag_table[i].value == NULL)
-		value = "true";
-	if (value == NULL && words->at + 1 >= words->argc)
-		return hf_error_set(err, HF_E_INVALID, "--%s needs a value: --%s %s", copy, copy,
-				    hf_operator_flag_table[i].value);
-	if (value == NULL)
-		value = words->argv[++words->at];
-	return set_flag(i, value, flags, err);
-}
-
-static int parse_words(struct flag_words *words, struct hf_operator_flags *flags,
-		       struct hf_error *err)
-{
-	bool over = false; /* "--" was read */
 	int rc = 0;
 
-	for (; words->at < words->argc && rc == 0; words->at++) {
-		const char *word = words->argv[words->at];
+	for (size_t i = 0; rc == 0 && i < n; i++) {
+		const struct hf_flag *row =
+			hf_flag_find(hf_operator_flag_table, items[i].flag->name);
 
-		if (!over && hf_streq(word, "--"))
-			over = true;
-		else if (over || word[0] != '-')
-			rc = hf_error_set(
-				err, HF_E_INVALID,
-				"'%.100s' is not a flag; flags are -name=value or -name value",
-				word);
-		else
-			rc = parse_flag(words, flags, err);
+		/* The other flags are those of every verb, such as --color. */
+		if (row != NULL)
+			rc = set_flag((size_t)(row - hf_operator_flag_table), items[i].value, flags,
+				      err);
 	}
 	return rc;
 }
@@ -398,9 +292,7 @@ static const char *domain_problem(const char *text)
 	HF_AUTOFREE char *copy = hf_xstrdup(text);
 	size_t len = strlen(copy);
 
-	for (char *c = copy; *c != '\0'; c++)
-		if (*c >= 'A' && *c <= 'Z')
-			*c = (char)(*c - 'A' + 'a');
+	hf_str_lower(copy);
 	if (len > 1 && copy[len - 1] == '.')
 		copy[len - 1] = '\0';
 	return hf_dns1123_subdomain_problem(copy);
@@ -453,23 +345,23 @@ static int check_flags(const struct hf_operator_flags *flags, struct hf_error *e
 	return 0;
 }
 
-int hf_operator_flags_parse(int argc, const char *const *argv, const struct hf_operator_env *env,
-			    struct hf_operator_flags *ret_flags, struct hf_error *err)
+int hf_operator_flags_take(const struct hf_flag_item *items, size_t n,
+			   const struct hf_operator_env *env, struct hf_operator_flags *ret_flags,
+			   struct hf_error *err)
 {
 	struct hf_operator_flags flags = {
-		.metrics_address = ":8080",
-		.health_address = ":8081",
-		.lease_name = "1ca428e5.training-operator.kubeflow.org",
-		.pod_ns = hf_str_or(env->my_pod_namespace, "kubeflow"),
+		.metrics_address = DEFAULT_METRICS,
+		.health_address = DEFAULT_HEALTH,
+		.lease_name = DEFAULT_LEASE,
+		.pod_ns = hf_str_or(env->my_pod_namespace, DEFAULT_POD_NS),
 		.ns = set_or_null(env->kubeflow_namespace),
 		.burst = BURST_UNSET,
-		.init_template = "/etc/config/initContainer.yaml",
+		.init_template = DEFAULT_TEMPLATE,
 		.cluster_domain = set_or_null(env->custom_cluster_domain),
 		.log_level = HF_LOG_INFO,
 	};
 	const char *const default_template = flags.init_template;
-	struct flag_words words = {.argc = argc, .argv = argv};
-	int rc = parse_words(&words, &flags, err);
+	int rc = set_flags(items, n, &flags, err);
 
 	if (rc == 0 && flags.qps == 0 && flags.burst != BURST_UNSET)
 		add_ignored("kube-api-burst",

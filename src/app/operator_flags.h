@@ -57,14 +57,14 @@ struct hf_operator_env {
 	const char *kubeflow_namespace, *my_pod_namespace, *custom_cluster_domain;
 };
 
-/* For help; ends with name NULL. */
+/* Read with HF_FLAGS_GO; ends with name NULL. */
 extern const struct hf_flag hf_operator_flag_table[];
 
-/* HF_E_INVALID: an unknown flag (the text has the nearest name), an invalid value, or a kind that this
- * build does not support. */
-int hf_operator_flags_parse(int argc, const char *const *argv, const struct hf_operator_env *env,
-			    struct hf_operator_flags *ret_flags, struct hf_error *err)
-	HF_MUST_CHECK;
+/* Read the flags of the command line, in its order.  Flags that the table does not have are skipped.
+ * HF_E_INVALID: an invalid value, or a kind that this build does not support. */
+int hf_operator_flags_take(const struct hf_flag_item *items, size_t n,
+			   const struct hf_operator_env *env, struct hf_operator_flags *ret_flags,
+			   struct hf_error *err) HF_MUST_CHECK;
 
 /* Parse "host:port" or ":port"; else HF_E_INVALID.  ret_host "": all addresses.  Port 0: the kernel
  * chooses a free port. */

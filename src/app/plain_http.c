@@ -36,7 +36,7 @@ int hf_plain_listen(struct hf_loop *loop, const char *address, hf_exchange_fn ha
 
 void hf_plain_answer(struct hf_exchange *ex, int status, const char *text)
 {
-	hf_exchange_answer(ex, status, HF_PLAIN_TEXT, text, strlen(text));
+	hf_exchange_respond(ex, status, HF_PLAIN_TEXT, text, strlen(text));
 }
 
 bool hf_plain_begin(struct hf_exchange *ex)
@@ -54,7 +54,7 @@ void hf_plain_answer_take(struct hf_exchange *ex, const char *type, struct hf_st
 	if (text->full)
 		hf_plain_answer(ex, 500, "the response is larger than its limit\n");
 	else
-		hf_exchange_answer_take(ex, 200, type, text);
+		hf_exchange_respond_take(ex, 200, type, text);
 }
 
 void hf_plain_answer_ready(struct hf_exchange *ex, int code, const struct hf_error *err)

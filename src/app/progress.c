@@ -6,15 +6,15 @@
  * steps. */
 #include "app/progress.h"
 
+#include "base/ascii.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/strbuf.h"
 #include "base/vec.h"
-#include "cli/states.h"
+#include "cli/facts.h"
 #include "cli/text.h"
 #include "core/container_reason.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -475,7 +475,7 @@ void hf_progress_pod(struct hf_progress *p, struct hf_doc *doc, bool gone, hf_ti
 	/* Do not print a plain "Pending": it lasts a moment. Print the reason once there is one. */
 	if (p->options.redraw || gone || hf_streq(text.data, "Pending"))
 		return;
-	text.data[0] = (char)tolower((unsigned char)text.data[0]);
+	text.data[0] = hf_ascii_to_lower(text.data[0]);
 	hf_progress_note(p, now, "pod/%s %s", rank->pod, text.data);
 }
 

@@ -6,17 +6,17 @@
 #include "app/verbs.h"
 
 #include "app/inject.h"
-#include "app/leftovers.h"
+#include "app/sweep_runs.h"
 #include "app/plane.h"
 #include "app/progress.h"
 #include "api/job.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "cli/follow.h"
-#include "cli/manifest.h"
+#include "cli/log_follower.h"
+#include "cli/job_manifest.h"
 #include "cli/rank.h"
-#include "cli/states.h"
+#include "cli/facts.h"
 #include "cli/text.h"
 #include "core/container_reason.h"
 #include "core/names.h"
@@ -69,7 +69,7 @@ struct run {
 	bool ever_running;
 	struct hf_watch *job_watch, *pod_watch;
 	struct hf_doc *job; /* the last version */
-	struct hf_follows *follows;
+	struct hf_log_follower *follows;
 	struct injection_timer injections[HF_INJECTIONS_MAX];
 	size_t n_injections;
 	struct hf_timer *tick, *heartbeat, *linger, *timeout;
@@ -174,21 +174,21 @@ static void on_log_end(void *arg, const char *pod, int code, const char *message
 	struct run *run = arg;
 
 	hf_progress_log(run->progress, pod, "\n", 1, now_of(run));
-	if (run->state == RUN_LINGERING && !hf_follows_open(run->follows))
+	if (run->state == RUN_LINGERING && !hf_log_follower_is_open(run->follows))
 		hf_timer_arm(run->linger, 0);
 }
 
 static void create_follows(struct run *run)
 {
-	struct hf_follows_options options = {.loop = run->loop,
-					     .store = hf_plane_store(run->plane),
-					     .ns = run->ns,
-					     .tail_lines = -1,
-					     .bytes = on_log,
-					     .ended = on_log_end,
-					     .arg = run};
+	struct hf_log_follower_options options = {.loop = run->loop,
+						  .store = hf_plane_store(run->plane),
+						  .ns = run->ns,
+						  .tail_lines = -1,
+						  .bytes = on_log,
+						  .ended = on_log_end,
+						  .arg = run};
 
-	run->follows = hf_follows_create(&options);
+	run->follows = hf_log_follower_create(&options);
 }
 
 /* ---- job and pods ---------------------------------------------------------------------- */
@@ -230,7 +230,7 @@ static void on_job(void *arg, const struct hf_event *event)
 	}
 	if (hf_streq(state, "Succeeded") || hf_streq(state, "Failed")) {
 		run->state = RUN_LINGERING;
-		hf_timer_arm(run->linger, hf_follows_open(run->follows) ? LINGER_SPAN : 0);
+		hf_timer_arm(run->linger, hf_log_follower_is_open(run->follows) ? LINGER_SPAN : 0);
 	}
 }
 
@@ -256,7 +256,7 @@ static void on_pod(void *arg, const struct hf_event *event)
 		return;
 	hf_progress_pod(run->progress, event->object, event->type == HF_EVENT_DELETED, now_of(run));
 	if (event->type != HF_EVENT_DELETED && run->state <= RUN_LINGERING)
-		hf_follows_pod(run->follows, event->object);
+		hf_log_follower_update_pod(run->follows, event->object);
 }
 
 static void on_heard(void *arg, const char *pod_uid, const struct hf_beat *beat)
@@ -669,7 +669,7 @@ static int make_dir(struct run *run, const char *base, struct hf_error *err)
 	HF_AUTOFREE char *dir = NULL;
 	int rc;
 
-	(void)hf_leftovers_sweep(base);
+	(void)hf_sweep_runs(base);
 	dir = hf_xasprintf("%s/%s/%s-%d", base, hf_cli_has(run->cli, "keep") ? "kept" : "run",
 			   run->name, (int)getpid());
 	rc = hf_plane_make_dir(dir, err);
@@ -722,7 +722,7 @@ static void release_run(struct run *run)
 	run->keyboard = hf_io_destroy(run->keyboard);
 	run->job_watch = hf_watch_stop(run->job_watch);
 	run->pod_watch = hf_watch_stop(run->pod_watch);
-	run->follows = hf_follows_destroy(run->follows);
+	run->follows = hf_log_follower_destroy(run->follows);
 	for (size_t i = 0; i < run->n_injections; i++)
 		run->injections[i].timer = hf_timer_destroy(run->injections[i].timer);
 	run->tick = hf_timer_destroy(run->tick);
@@ -740,7 +740,7 @@ static void release_run(struct run *run)
 	    hf_fs_remove_tree(run->dir, &err) != 0)
 		fprintf(run->cli->err, "holdfast: %s\n", err.text);
 	if (run->dir != NULL && hf_cli_has(run->cli, "keep") && run->state == RUN_OVER)
-		hf_leftovers_none(run->dir);
+		hf_sweep_runs_skip(run->dir);
 	hf_manifest_release(&run->manifest);
 	free(run->dir);
 	free(run->ns);
@@ -843,21 +843,24 @@ static int verb_run(struct hf_cli *cli)
 }
 
 static const struct hf_flag run_flags[] = {
-	{"progress", 0, "HOW", "auto: a status block on a terminal; plain: lines"},
-	{"no-logs", 0, NULL, "do not show the logs of the ranks"},
-	{"ranks", 0, "LIST", "show the logs of these ranks only, such as 0,2 or worker-1"},
-	{"timeout", 0, "SPAN", "stop after this time, such as 10m, with exit code 124; 0: never"},
+	{"progress", 0, "HOW", "auto: a status block on a terminal; plain: lines", "auto"},
+	{"no-logs", 0, NULL, "do not show the logs of the ranks", NULL},
+	{"ranks", 0, "LIST", "show the logs of these ranks only, such as 0,2 or worker-1",
+	 "all ranks"},
+	{"timeout", 0, "SPAN", "stop after this time, such as 10m, with exit code 124; 0: never",
+	 "0"},
 	{"inject", 0, "FAULT",
-	 "cause a fault, such as 'kill worker-1 at 5s': 5 s after the job first runs"},
-	{"keep", 0, NULL, "keep the log files of the ranks"},
-	{"namespace", 'n', "NAME", "namespace of the job, if the manifest has none"},
-	{NULL, 0, NULL, NULL},
+	 "cause a fault, such as 'kill worker-1 at 5s': 5 s after the job first runs", NULL},
+	{"keep", 0, NULL, "keep the log files of the ranks", NULL},
+	{"namespace", 'n', "NAME", "namespace of the job, if the manifest has none", "default"},
+	{NULL, 0, NULL, NULL, NULL},
 };
 
 const struct hf_cli_verb hf_verb_run = {
 	.name = "run",
 	.summary = "Train a job on this machine, without a cluster",
 	.usage = "FILE",
+	.group = HF_CLI_RUN_HERE,
 	.examples = "  holdfast run examples/hello-2rank.yaml\n"
 		    "  holdfast run job.yaml --inject 'kill worker-1 at 5s'\n"
 		    "  generate-job | holdfast run -\n",

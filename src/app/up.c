@@ -6,7 +6,7 @@
 #include "app/verbs.h"
 
 #include "apiserver/apiserver.h"
-#include "app/home.h"
+#include "app/up_folder.h"
 #include "app/plane.h"
 #include "base/fs.h"
 #include "base/log.h"
@@ -43,7 +43,7 @@ enum up_state { UP_STARTING, UP_SERVING, UP_DRAINING, UP_OVER };
 struct up {
 	struct hf_cli *cli;
 	struct hf_loop *loop;
-	struct hf_home home;
+	struct hf_up_folder home;
 	struct hf_plane *plane;
 	struct hf_apiserver *server;
 	struct hf_signal *sigint, *sigterm, *sigusr1;
@@ -183,9 +183,9 @@ static void on_ready(void *arg, int code, const char *message)
 	if (rc != 0)
 		(void)hf_error_set(&err, code, "%s", message);
 	if (rc == 0)
-		rc = hf_home_write_kubeconfig(&up->home, up->address, up->port, &err);
+		rc = hf_up_folder_write_kubeconfig(&up->home, up->address, up->port, &err);
 	if (rc == 0)
-		rc = hf_home_announce(&up->home, &err);
+		rc = hf_up_folder_announce(&up->home, &err);
 	if (rc == 0) {
 		print_ready(up);
 		log_notices(up);
@@ -334,14 +334,14 @@ static int create_signals(struct up *up, struct hf_error *err)
 }
 
 /* Checks the port before any file is made, so that a used port leaves nothing behind. If another `up`
- * uses the folder, hf_home_open reports that instead. */
+ * uses the folder, hf_up_folder_open reports that instead. */
 static int check_address(const struct up *up, const char *dir, struct hf_error *err)
 {
 	bool running = false;
 	pid_t pid;
 	int rc;
 
-	if (hf_home_running(dir, &running, &pid, NULL) == 0 && running)
+	if (hf_up_folder_is_locked(dir, &running, &pid, NULL) == 0 && running)
 		return 0;
 	rc = hf_http_listen_check(up->address, up->port, err);
 	return rc == 0 ? 0 : hf_error_wrap(err, "--listen %s:%u", up->address, (unsigned)up->port);
@@ -364,7 +364,7 @@ static int begin_up(struct up *up, const char *dir, enum hf_kubelet_network netw
 	if (rc == 0)
 		rc = check_address(up, dir, err);
 	if (rc == 0)
-		rc = hf_home_open(dir, hf_loop_wall(up->loop), &up->home, err);
+		rc = hf_up_folder_open(dir, hf_loop_wall(up->loop), &up->home, err);
 	if (rc != 0)
 		return rc;
 	options.loop = up->loop;
@@ -390,7 +390,7 @@ static void release_up(struct up *up)
 	up->starting = hf_timer_destroy(up->starting);
 	up->server = hf_apiserver_destroy(up->server);
 	up->plane = hf_plane_destroy(up->plane);
-	hf_home_release(&up->home);
+	hf_up_folder_release(&up->home);
 	up->loop = hf_loop_destroy(up->loop);
 	free(up->address);
 	for (size_t i = 0; i < up->n_notices; i++)
@@ -507,7 +507,7 @@ static int verb_up(struct hf_cli *cli)
 	(void)unsetenv(DETACHED_ENV);
 	if (rc == 0)
 		rc = parse_network(&up, &network);
-	if (rc == 0 && hf_home_path(hf_cli_flag(cli, "data-dir"), &dir, &err) != 0)
+	if (rc == 0 && hf_up_folder_path(hf_cli_flag(cli, "data-dir"), &dir, &err) != 0)
 		rc = hf_cli_usage(cli, "%s", err.text);
 	if (rc == 0)
 		rc = hf_cli_has(cli, "detach") ? detach_up(cli, dir) : serve_up(&up, dir, network);
@@ -516,22 +516,22 @@ static int verb_up(struct hf_cli *cli)
 }
 
 static const struct hf_flag up_flags[] = {
-	{"listen", 0, "ADDRESS:PORT",
-	 "address of the API (" DEFAULT_LISTEN "); port 0: any free port"},
-	{"data-dir", 0, "DIR",
-	 "folder for all data; else $HOLDFAST_DIR or ~/.local/state/holdfast"},
-	{"detach", 'd', NULL, "run in the background once ready; the log is DIR/up.log"},
+	{"listen", 0, "ADDRESS:PORT", "address of the API; port 0: any free port", DEFAULT_LISTEN},
+	{"data-dir", 0, "DIR", "folder for all data",
+	 "$HOLDFAST_DIR, else ~/.local/state/holdfast"},
+	{"detach", 'd', NULL, "run in the background once ready; the log is DIR/up.log", NULL},
 	{"network", 0, "HOW",
-	 "auto: a network for each pod if possible; host: this machine's network"},
-	{"no-operator", 0, NULL,
-	 "do not run the operator: 'holdfast operator' or another one does"},
-	{NULL, 0, NULL, NULL},
+	 "auto: a network for each pod if possible; host: this machine's network", "auto"},
+	{"no-operator", 0, NULL, "do not run the operator: 'holdfast operator' or another one does",
+	 NULL},
+	{NULL, 0, NULL, NULL, NULL},
 };
 
 const struct hf_cli_verb hf_verb_up = {
 	.name = "up",
 	.summary = "Start a one-node cluster on this machine, for kubectl and the SDK",
 	.usage = "",
+	.group = HF_CLI_RUN_HERE,
 	.examples = "  holdfast up\n"
 		    "  eval \"$(holdfast up --detach)\" && kubectl get nodes\n"
 		    "  holdfast up --listen 127.0.0.1:0 --data-dir /tmp/plane\n",

@@ -143,7 +143,8 @@ static void without_a_folder_to_work_in_nothing_begins(void **state)
 
 static void a_folder_that_cannot_be_is_code_125_in_one_line(void **state)
 {
-	static const char *const words[][WORDS_MAX] = {{"run", "job.yaml"}, {"up"}};
+	static const char *const words[][WORDS_MAX] = {{"run", "job.yaml"},
+						       {"up", "--listen", "127.0.0.1:0"}};
 	HF_AUTOFREE char *before = hf_xstrdup(getenv("HOLDFAST_DIR"));
 
 	(void)state;

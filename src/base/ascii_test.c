@@ -27,10 +27,11 @@ static void every_byte_is_in_its_classes_only(void **state)
 		assert_int_equal(hf_ascii_is_upper(c), is_in(upper, c));
 		assert_int_equal(hf_ascii_is_letter(c), letter);
 		assert_int_equal(hf_ascii_is_alnum(c), letter || is_in(digits, c));
+		assert_int_equal(hf_ascii_is_space(c), is_in(" \t\n\r", c));
 	}
 }
 
-static void only_capitals_change_their_case(void **state)
+static void letters_alone_change_their_case(void **state)
 {
 	static const char upper[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 	static const char lower[] = "abcdefghijklmnopqrstuvwxyz";
@@ -38,9 +39,11 @@ static void only_capitals_change_their_case(void **state)
 	(void)state;
 	for (int byte = 0; byte < 256; byte++) {
 		char c = (char)byte;
-		char want = is_in(upper, c) ? lower[strchr(upper, c) - upper] : c;
+		char small = is_in(upper, c) ? lower[strchr(upper, c) - upper] : c;
+		char capital = is_in(lower, c) ? upper[strchr(lower, c) - lower] : c;
 
-		assert_int_equal(hf_ascii_to_lower(c), want);
+		assert_int_equal(hf_ascii_to_lower(c), small);
+		assert_int_equal(hf_ascii_to_upper(c), capital);
 	}
 }
 
@@ -62,11 +65,24 @@ static void hex_digits_of_either_case_have_values(void **state)
 	}
 }
 
+static void two_hex_digits_are_a_byte(void **state)
+{
+	(void)state;
+	assert_int_equal(hf_ascii_hex_byte("00"), 0);
+	assert_int_equal(hf_ascii_hex_byte("fFx"), 255);
+	assert_int_equal(hf_ascii_hex_byte("2a"), 42);
+	assert_int_equal(hf_ascii_hex_byte("2"), -1);
+	assert_int_equal(hf_ascii_hex_byte(""), -1);
+	assert_int_equal(hf_ascii_hex_byte("g0"), -1);
+	assert_int_equal(hf_ascii_hex_byte("0g"), -1);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_byte_is_in_its_classes_only),
-		cmocka_unit_test(only_capitals_change_their_case),
+		cmocka_unit_test(letters_alone_change_their_case),
+		cmocka_unit_test(two_hex_digits_are_a_byte),
 		cmocka_unit_test(hex_digits_of_either_case_have_values),
 	};
 

@@ -21,22 +21,27 @@
 
 /* Flags of every verb that talks to a server. */
 static const struct hf_flag server_flags[] = {
-	{"namespace", 'n', "NAME", "the namespace; else that of the context, else 'default'"},
-	{"all-namespaces", 'A', NULL, "list objects of all namespaces"},
-	{"kubeconfig", 0, "FILE",
-	 "kubeconfig file; else $KUBECONFIG, else a running 'holdfast up'"},
-	{"context", 0, "NAME", "the context of the kubeconfig file to use"},
-	{"cluster", 0, "NAME", "the cluster of the kubeconfig file to use"},
-	{"user", 0, "NAME", "the user of the kubeconfig file to use"},
-	{"local", 0, NULL, "use this user's 'holdfast up' and ignore $KUBECONFIG"},
-	{"request-timeout", 0, "SPAN", "time limit of each request, such as 10s"},
-	{NULL, 0, NULL, NULL},
+	{"namespace", 'n', "NAME", "the namespace", "the context's, else default"},
+	{"all-namespaces", 'A', NULL, "list objects of all namespaces", NULL},
+	{"kubeconfig", 0, "FILE", "kubeconfig file", "$KUBECONFIG, else a running 'holdfast up'"},
+	{"context", 0, "NAME", "the context of the kubeconfig file to use", "its current context"},
+	{"cluster", 0, "NAME", "the cluster of the kubeconfig file to use", NULL},
+	{"user", 0, "NAME", "the user of the kubeconfig file to use", NULL},
+	{"local", 0, NULL, "use this user's 'holdfast up' and ignore $KUBECONFIG", NULL},
+	{"request-timeout", 0, "SPAN", "time limit of each request, such as 10s", NULL},
+	{NULL, 0, NULL, NULL, NULL},
 };
 
 static const struct hf_flag global_flags[] = {
-	{"color", 0, "WHEN", "colour the output: auto (the default), always or never"},
-	{"help", 'h', NULL, "show this help"},
-	{NULL, 0, NULL, NULL},
+	{"color", 0, "WHEN", "colour the output: auto, always or never", "auto"},
+	{"help", 'h', NULL, "show this help", NULL},
+	{NULL, 0, NULL, NULL, NULL},
+};
+
+/* Only before the verb, as in `holdfast --version`. */
+static const struct hf_flag program_flags[] = {
+	{"version", 0, NULL, "print the version", NULL},
+	{NULL, 0, NULL, NULL, NULL},
 };
 
 static const char *program_of(const struct hf_cli *cli)
@@ -85,7 +90,6 @@ const char *hf_cli_flag(const struct hf_cli *cli, const char *name)
 {
 	const char *value = NULL;
 
-	/* If a flag is given twice, the last value counts. */
 	for (size_t i = 0; i < cli->n_flags; i++)
 		if (hf_streq(cli->flags[i].flag->name, name))
 			value = cli->flags[i].value;
@@ -99,46 +103,28 @@ bool hf_cli_has(const struct hf_cli *cli, const char *name)
 
 /* ---- help --------------------------------------------------------------------------------- */
 
-#define FLAG_WIDTH_MIN 28
-#define FLAG_WIDTH_MAX 48
+#define HELP_LINE_BYTES_MAX 1024
 
-static int flag_width(const struct hf_flag *flags)
+static void print_flags(const struct hf_cli *cli, const struct hf_flag *table)
 {
-	int width = FLAG_WIDTH_MIN;
+	for (const struct hf_flag *flag = table; flag->name != NULL; flag++) {
+		HF_AUTO_STRBUF line = HF_STRBUF_INIT(HELP_LINE_BYTES_MAX);
 
-	for (; flags != NULL && flags->name != NULL; flags++) {
-		int n = 6 + (int)strlen(flags->name) +
-			(flags->value != NULL ? 1 + (int)strlen(flags->value) : 0);
-		if (n > width)
-			width = n;
-	}
-	return width < FLAG_WIDTH_MAX ? width : FLAG_WIDTH_MAX;
-}
-
-static void print_flags(const struct hf_cli *cli, const struct hf_flag *flags)
-{
-	int width = flag_width(flags);
-
-	for (; flags != NULL && flags->name != NULL; flags++) {
-		char left[64];
-		int n = flags->letter != 0 ? snprintf(left, sizeof(left), "-%c, ", flags->letter)
-					   : snprintf(left, sizeof(left), "    ");
-		(void)snprintf(left + n, sizeof(left) - (size_t)n, "--%s%s%s", flags->name,
-			       flags->value != NULL ? " " : "",
-			       flags->value != NULL ? flags->value : "");
-		fprintf(cli->out, "  %-*s ", width, left);
-		hf_text_print(cli->out, flags->help, cli->utf8);
+		hf_flag_add_help(table, flag, &line);
+		hf_text_print(cli->out, line.data, cli->utf8);
 		fputc('\n', cli->out);
 	}
 }
 
 /* Replaces "holdfast" in the examples by "kubectl holdfast" if the program runs as kubectl's plugin. */
-static void print_examples(const struct hf_cli *cli)
+static void print_examples(const struct hf_cli *cli, const char *examples)
 {
 	static const char usual[] = "  holdfast ";
 
-	for (const char *line = cli->verb->examples; *line != '\0';) {
+	fputs("Examples:\n", cli->out);
+	for (const char *line = examples; *line != '\0';) {
 		size_t len = strcspn(line, "\n");
+
 		if (hf_str_has_prefix(line, usual)) {
 			fprintf(cli->out, "  %s ", program_of(cli));
 			line += strlen(usual);
@@ -162,15 +148,17 @@ static int print_verb_help(const struct hf_cli *cli)
 {
 	const struct hf_cli_verb *verb = cli->verb;
 
-	fprintf(cli->out, "%s\n\nExamples:\n", verb->summary);
-	print_examples(cli);
+	fprintf(cli->out, "%s\n\n", verb->summary);
+	print_examples(cli, verb->examples);
 	fputs("\nUsage: ", cli->out);
 	print_usage(cli, cli->out);
+	if (verb->note != NULL)
+		fprintf(cli->out, "%s\n", verb->note);
 	if (verb->flags != NULL) {
 		fputs("\nFlags:\n", cli->out);
 		print_flags(cli, verb->flags);
 	}
-	if (verb->raw)
+	if (verb->style == HF_FLAGS_COMMAND)
 		return HF_EXIT_OK;
 	fputs("\nGlobal flags:\n", cli->out);
 	if (verb->connects)
@@ -179,134 +167,126 @@ static int print_verb_help(const struct hf_cli *cli)
 	return HF_EXIT_OK;
 }
 
-static void print_help(const struct hf_cli *cli, FILE *out,
-		       const struct hf_cli_verb *const *const *tables)
+static void print_group(const struct hf_cli *cli, const struct hf_cli_verb *const *const *tables,
+			enum hf_cli_group group)
 {
-	fprintf(out,
-		"Holdfast keeps distributed training running when pods, devices and nodes fail.\n\n"
-		"Usage: %s VERB [ARGUMENTS]\n\nVerbs:\n",
-		program_of(cli));
+	static const char *const titles[HF_CLI_GROUPS] = {
+		[HF_CLI_RUN_HERE] = "Run here",
+		[HF_CLI_LOOK] = "Look",
+		[HF_CLI_ACT] = "Act",
+		[HF_CLI_ON_CLUSTER] = "On a cluster",
+	};
+
+	fprintf(cli->out, "\n%s:\n", titles[group]);
 	for (; *tables != NULL; tables++)
 		for (const struct hf_cli_verb *const *verb = *tables; *verb != NULL; verb++)
-			if (!(*verb)->hidden)
-				fprintf(out, "  %-10s %s\n", (*verb)->name, (*verb)->summary);
-	fprintf(out, "\n'%s VERB --help' prints the examples and flags of a verb.\n",
+			if (!(*verb)->hidden && (*verb)->group == group)
+				fprintf(cli->out, "  %-10s %s\n", (*verb)->name, (*verb)->summary);
+}
+
+static void print_help(const struct hf_cli *cli, const struct hf_cli_verb *const *const *tables)
+{
+	fputs("Holdfast keeps distributed training running when pods, devices and nodes fail.\n\n",
+	      cli->out);
+	print_examples(cli, "  holdfast run examples/hello-2rank.yaml\n"
+			    "  holdfast why @latest\n"
+			    "  holdfast logs @latest --rank all -f\n");
+	fprintf(cli->out, "\nUsage: %s [FLAGS] VERB [ARGUMENTS]\n" HF_CLI_NOTE_JOB "\n",
+		program_of(cli));
+	for (enum hf_cli_group group = 0; group < HF_CLI_GROUPS; group++)
+		print_group(cli, tables, group);
+	fputs("\nGlobal flags, before or after the verb:\n", cli->out);
+	print_flags(cli, server_flags);
+	print_flags(cli, global_flags);
+	print_flags(cli, program_flags);
+	fprintf(cli->out, "\n'%s VERB --help' prints the examples and flags of a verb.\n",
 		program_of(cli));
 }
 
 /* ---- the command line --------------------------------------------------------------------- */
 
-static const struct hf_flag *find_in(const struct hf_flag *flags, const char *name, size_t len,
-				     char letter)
+static int add_flag(struct hf_cli *cli, const struct hf_flag_item *item)
 {
-	for (; flags != NULL && flags->name != NULL; flags++) {
-		if (name != NULL && strlen(flags->name) == len &&
-		    strncmp(flags->name, name, len) == 0)
-			return flags;
-		if (letter != 0 && flags->letter == letter)
-			return flags;
-	}
-	return NULL;
-}
-
-static const struct hf_flag *find_flag(const struct hf_cli_verb *verb, const char *name, size_t len,
-				       char letter)
-{
-	const struct hf_flag *flag = find_in(verb->flags, name, len, letter);
-
-	if (flag == NULL && verb->connects)
-		flag = find_in(server_flags, name, len, letter);
-	return flag != NULL ? flag : find_in(global_flags, name, len, letter);
-}
-
-struct parse {
-	int argc, i;
-	const char *const *argv;
-};
-
-/* Records the flag with its value: `attached` (the text after "=") or the next word. */
-static int take_flag(struct hf_cli *cli, struct parse *parse, const struct hf_flag *flag,
-		     const char *attached)
-{
-	const char *value = attached;
-
-	if (flag->value == NULL && attached != NULL) {
-		/* kubectl accepts a value for a switch: --watch=true. */
-		if (hf_streq(attached, "false"))
-			return 0;
-		if (!hf_streq(attached, "true"))
-			return hf_cli_usage(
-				cli, "--%s is a switch: it takes no value, only true or false",
-				flag->name);
-		value = "";
-	} else if (flag->value == NULL) {
-		value = "";
-	} else if (value == NULL) {
-		if (parse->i + 1 >= parse->argc)
-			return hf_cli_usage(cli, "--%s needs a value: --%s %s", flag->name,
-					    flag->name, flag->value);
-		value = parse->argv[++parse->i];
-	}
 	if (cli->n_flags == HF_CLI_FLAGS_MAX)
 		return hf_cli_usage(cli, "too many flags: at most %d are allowed",
 				    HF_CLI_FLAGS_MAX);
-	cli->flags[cli->n_flags++] = (struct hf_cli_flag){.flag = flag, .value = value};
+	cli->flags[cli->n_flags++] = *item;
 	return 0;
 }
 
-static int take_long(struct hf_cli *cli, struct parse *parse, const char *word)
+static const struct hf_flag *find_flag(const struct hf_flags *flags, const char *name)
 {
-	const char *equals = strchr(word, '=');
-	size_t len = equals != NULL ? (size_t)(equals - word) : strlen(word);
-	const struct hf_flag *flag = find_flag(cli->verb, word, len, 0);
+	const struct hf_flag *flag = NULL;
 
-	if (flag == NULL)
-		return hf_cli_usage(cli, "unknown flag '--%.*s'", (int)len, word);
-	return take_flag(cli, parse, flag, equals != NULL ? equals + 1 : NULL);
+	for (size_t i = 0; flag == NULL && i < HF_FLAGS_TABLES_MAX; i++)
+		flag = hf_flag_find(flags->tables[i], name);
+	return flag;
 }
 
-/* Parses "-n NAME", "-nNAME", "-ojson", "-fA". The first letter that needs a value takes the rest
- * of the word as its value. */
-static int take_letters(struct hf_cli *cli, struct parse *parse, const char *letters)
+/* Looks up the flags before the verb again, in the tables of the verb. */
+static int adopt_flags(struct hf_cli *cli, const struct hf_flags *flags)
 {
-	for (; *letters != '\0'; letters++) {
-		const struct hf_flag *flag = find_flag(cli->verb, NULL, 0, *letters);
-		int rc;
+	for (size_t i = 0; i < cli->n_flags; i++) {
+		const struct hf_flag *early = cli->flags[i].flag;
+		const struct hf_flag *flag = find_flag(flags, early->name);
+
 		if (flag == NULL)
-			return hf_cli_usage(cli, "unknown flag '-%c'", *letters);
-		if (flag->value != NULL) {
-			const char *rest = letters + 1;
-			if (*rest == '=')
-				rest++;
-			return take_flag(cli, parse, flag, letters[1] != '\0' ? rest : NULL);
-		}
-		rc = take_flag(cli, parse, flag, NULL);
-		if (rc != 0)
-			return rc;
+			return hf_cli_usage(cli, "'%s' takes no --%s", cli->verb->name,
+					    early->name);
+		cli->flags[i].flag = flag;
 	}
 	return 0;
 }
 
-static int parse_words(struct hf_cli *cli, int argc, const char *const *argv)
+/* Reads what stands behind the verb. flags: the reader that has just returned the verb. */
+static int parse_rest(struct hf_cli *cli, struct hf_flags *flags)
 {
-	struct parse parse = {.argc = argc, .argv = argv};
-	bool flags_over = false;
+	struct hf_flag_item item;
+	struct hf_error err;
+	int rc;
 
-	for (; parse.i < argc; parse.i++) {
-		const char *word = argv[parse.i];
-		int rc = 0;
-		if (!flags_over && hf_streq(word, "--"))
-			flags_over = true;
-		else if (!flags_over && hf_str_has_prefix(word, "--"))
-			rc = take_long(cli, &parse, word + 2);
-		else if (!flags_over && word[0] == '-' && word[1] != '\0')
-			rc = take_letters(cli, &parse, word + 1);
+	flags->style = cli->verb->style;
+	flags->tables[0] = cli->verb->flags;
+	flags->tables[1] = global_flags;
+	flags->tables[2] = cli->verb->connects ? server_flags : NULL;
+	rc = adopt_flags(cli, flags);
+	while (rc == 0) {
+		rc = hf_flags_next(flags, &item, &err);
+		if (rc < 0)
+			return hf_cli_usage(cli, "%s", err.text);
+		if (rc == 0)
+			break;
+		rc = 0;
+		if (item.flag == NULL)
+			cli->args[cli->n_args++] = item.value;
 		else
-			cli->args[cli->n_args++] = word;
-		if (rc != 0)
-			return rc;
+			rc = add_flag(cli, &item);
 	}
-	return 0;
+	/* In the style of a command, the reader stops at the first word. */
+	for (; rc == 0 && flags->at < flags->argc; flags->at++)
+		cli->args[cli->n_args++] = flags->argv[flags->at];
+	return rc;
+}
+
+static int check_count(const struct hf_cli *cli)
+{
+	const struct hf_cli_verb *verb = cli->verb;
+	bool too_many = verb->args_max >= 0 && cli->n_args > verb->args_max;
+
+	if (!too_many && cli->n_args >= verb->args_min)
+		return 0;
+	fputs("holdfast: ", cli->err);
+	if (too_many) {
+		fputs("unexpected argument '", cli->err);
+		hf_text_print(cli->err, cli->args[verb->args_max], cli->utf8);
+		fputs("'; ", cli->err);
+	} else {
+		fputs("an argument is missing; ", cli->err);
+	}
+	fputs("usage: ", cli->err);
+	print_usage(cli, cli->err);
+	fprintf(cli->err, "See '%s %s --help'.\n", program_of(cli), verb->name);
+	return HF_EXIT_USAGE;
 }
 
 /* ---- the terminal ------------------------------------------------------------------------- */
@@ -328,14 +308,25 @@ static int setup_terminal(struct hf_cli *cli)
 	return 0;
 }
 
-static const struct hf_cli_verb *find_verb(const struct hf_cli_verb *const *const *tables,
-					   const char *name)
+static int find_verb(struct hf_cli *cli, const struct hf_cli_verb *const *const *tables,
+		     const char *name)
 {
-	for (; *tables != NULL; tables++)
-		for (const struct hf_cli_verb *const *verb = *tables; *verb != NULL; verb++)
-			if (hf_streq((*verb)->name, name))
-				return *verb;
-	return NULL;
+	struct hf_nearest search = {.text = name, .len = strlen(name)};
+
+	for (; *tables != NULL; tables++) {
+		for (const struct hf_cli_verb *const *verb = *tables; *verb != NULL; verb++) {
+			if (hf_streq((*verb)->name, name)) {
+				cli->verb = *verb;
+				return 0;
+			}
+			if (!(*verb)->hidden)
+				hf_nearest_offer(&search, (*verb)->name);
+		}
+	}
+	if (search.nearest != NULL)
+		return hf_cli_usage(cli, "unknown verb '%s': did you mean '%s'?", name,
+				    search.nearest);
+	return hf_cli_usage(cli, "unknown verb '%s'", name);
 }
 
 static int take_server_flags(struct hf_cli *cli)
@@ -388,58 +379,23 @@ static int check_output(struct hf_cli *cli, int exit_code)
 	return exit_code == HF_EXIT_OK ? HF_EXIT_FAILED : exit_code;
 }
 
-/* Passes all words to a verb that parses its own command line. Only the help flags are recognized
- * here. */
-static int take_raw(struct hf_cli *cli, int argc, const char *const *argv, bool *ret_help)
+static int run_verb(struct hf_cli *cli, struct hf_flags *flags)
 {
-	for (int i = 0; i < argc; i++) {
-		cli->args[cli->n_args++] = argv[i];
-		if (hf_streq(argv[i], "--help") || hf_streq(argv[i], "-help") ||
-		    hf_streq(argv[i], "-h"))
-			*ret_help = true;
-	}
-	return 0;
-}
-
-static int take_words(struct hf_cli *cli, int argc, const char *const *argv, bool *ret_help)
-{
-	int rc;
-
-	*ret_help = false;
-	if (cli->verb->raw)
-		return take_raw(cli, argc, argv, ret_help);
-	rc = parse_words(cli, argc, argv);
-	*ret_help = rc == 0 && hf_cli_has(cli, "help");
-	return rc;
-}
-
-static int run_verb(struct hf_cli *cli, int argc, const char *const *argv)
-{
-	bool help;
-	int rc = take_words(cli, argc, argv, &help);
+	int rc = parse_rest(cli, flags);
 
 	if (rc != 0)
 		return rc;
-	if (help)
+	if (hf_cli_has(cli, "help"))
 		return check_output(cli, print_verb_help(cli));
-	if (cli->n_args < cli->verb->args_min ||
-	    (cli->verb->args_max >= 0 && cli->n_args > cli->verb->args_max)) {
-		fputs("holdfast: usage: ", cli->err);
-		print_usage(cli, cli->err);
-		fprintf(cli->err, "See '%s %s --help'.\n", program_of(cli), cli->verb->name);
-		return HF_EXIT_USAGE;
-	}
-	rc = setup_terminal(cli);
+	rc = check_count(cli);
 	if (rc == 0)
+		rc = setup_terminal(cli);
+	/* The operator gives --namespace a meaning of its own. */
+	if (rc == 0 && cli->verb->style != HF_FLAGS_GO)
 		rc = take_server_flags(cli);
 	if (rc == 0 && cli->verb->connects)
 		rc = connect_to(cli);
 	return rc != 0 ? rc : check_output(cli, cli->verb->run(cli));
-}
-
-static bool asks_for_help(const char *word)
-{
-	return hf_streq(word, "--help") || hf_streq(word, "-h") || hf_streq(word, "help");
 }
 
 /* kubectl starts the plugin `kubectl holdfast` as the program kubectl-holdfast. */
@@ -452,35 +408,89 @@ static const char *name_of_program(const char *path)
 	return hf_str_has_prefix(hf_str_or(path, ""), "kubectl-") ? "kubectl holdfast" : "holdfast";
 }
 
+/* Reads the flags before the verb and the verb's name; --version stands for the verb.  *ret_name NULL: there is no verb. */
+static int parse_start(struct hf_cli *cli, struct hf_flags *flags, const char **ret_name)
+{
+	struct hf_flag_item item;
+	struct hf_error err;
+	int rc;
+
+	*ret_name = NULL;
+	while ((rc = hf_flags_next(flags, &item, &err)) > 0) {
+		if (item.flag == NULL || item.flag == program_flags) {
+			*ret_name = item.flag == NULL ? item.value : "version";
+			return 0;
+		}
+		rc = add_flag(cli, &item);
+		if (rc != 0)
+			return rc;
+	}
+	return rc < 0 ? hf_cli_usage(cli, "%s", err.text) : 0;
+}
+
+/* Prints the help of the program if no verb is named.  On stderr, with exit code 2, if it was not asked for. */
+static int print_program_help(struct hf_cli *cli, const struct hf_cli_verb *const *const *tables,
+			      bool asked)
+{
+	struct hf_cli on_stderr = *cli;
+
+	if (asked) {
+		print_help(cli, tables);
+		return check_output(cli, HF_EXIT_OK);
+	}
+	on_stderr.out = cli->err;
+	print_help(&on_stderr, tables);
+	return HF_EXIT_USAGE;
+}
+
+/* `holdfast help VERB` is `holdfast VERB --help`. */
+static int help_verb(struct hf_cli *cli, const struct hf_cli_verb *const *const *tables,
+		     const struct hf_flags *flags)
+{
+	const char *name = flags->at < flags->argc ? flags->argv[flags->at] : NULL;
+	int rc;
+
+	if (name == NULL || name[0] == '-')
+		return print_program_help(cli, tables, true);
+	rc = find_verb(cli, tables, name);
+	return rc != 0 ? rc : check_output(cli, print_verb_help(cli));
+}
+
+static int main_verb(struct hf_cli *cli, const struct hf_cli_verb *const *const *tables,
+		     struct hf_flags *flags)
+{
+	const char *name;
+	int rc = parse_start(cli, flags, &name);
+
+	if (rc != 0)
+		return rc;
+	if (hf_streq(name, "help"))
+		return help_verb(cli, tables, flags);
+	if (name == NULL)
+		return print_program_help(cli, tables, hf_cli_has(cli, "help"));
+	rc = find_verb(cli, tables, name);
+	return rc != 0 ? rc : run_verb(cli, flags);
+}
+
 int hf_cli_main(struct hf_cli *cli, const struct hf_cli_verb *const *const *tables, int argc,
 		const char *const *argv)
 {
+	struct hf_flags flags = {
+		.tables = {global_flags, server_flags, program_flags},
+		.argc = argc,
+		.argv = argv,
+		.at = 1,
+	};
 	int rc;
 
 	(void)setlocale(LC_CTYPE, "");
 	cli->utf8 = hf_streq(nl_langinfo(CODESET), "UTF-8");
 	cli->program = name_of_program(argc > 0 ? argv[0] : NULL);
-	if (argc < 2) {
-		print_help(cli, cli->err, tables);
-		return HF_EXIT_USAGE;
-	}
-	if (asks_for_help(argv[1]) && (argc == 2 || argv[2][0] == '-')) {
-		print_help(cli, cli->out, tables);
-		return check_output(cli, HF_EXIT_OK);
-	}
-	if (asks_for_help(argv[1])) {
-		cli->verb = find_verb(tables, argv[2]);
-		return cli->verb != NULL ? check_output(cli, print_verb_help(cli))
-					 : hf_cli_usage(cli, "unknown verb '%s'", argv[2]);
-	}
-	cli->verb = find_verb(tables, hf_streq(argv[1], "--version") ? "version" : argv[1]);
-	if (cli->verb == NULL)
-		return hf_cli_usage(cli, "unknown verb '%s'", argv[1]);
 	if (argc > HF_CLI_ARGS_MAX)
 		return hf_cli_usage(cli, "the command line has more than %d words",
 				    HF_CLI_ARGS_MAX);
-	cli->args = hf_xcalloc((size_t)argc, sizeof(*cli->args));
-	rc = run_verb(cli, argc - 2, argv + 2);
+	cli->args = hf_xcalloc((size_t)argc + 1, sizeof(*cli->args));
+	rc = main_verb(cli, tables, &flags);
 	free(cli->args);
 	cli->args = NULL;
 	return rc;

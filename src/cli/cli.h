@@ -4,6 +4,7 @@
 #define HF_CLI_CLI_H
 
 #include "base/error.h"
+#include "base/flags.h"
 #include "loop/loop.h"
 #include "store/store.h"
 
@@ -28,33 +29,34 @@ enum hf_exit {
 	HF_EXIT_INTERRUPTED = 130,
 };
 
-/* One flag of a verb, "--name VALUE" or a switch.  The table of a verb ends with name NULL. */
-struct hf_flag {
-	const char *name;  /* without dashes */
-	char letter;       /* 0: none */
-	const char *value; /* placeholder of the value in help texts; NULL: a switch */
-	const char *help;
-};
-
 #define HF_CLI_ARGS_MAX 4096 /* words of a command line */
 #define HF_CLI_FLAGS_MAX 64  /* flags given on one command line */
 
-struct hf_cli_flag {
-	const struct hf_flag *flag;
-	const char *value; /* "" for a switch */
+/* The groups of verbs in the list of `holdfast --help`, in its order. */
+enum hf_cli_group {
+	HF_CLI_RUN_HERE,
+	HF_CLI_LOOK,
+	HF_CLI_ACT,
+	HF_CLI_ON_CLUSTER,
+	HF_CLI_GROUPS,
 };
+
+/* For verbs with a JOB as their argument. */
+#define HF_CLI_NOTE_JOB "JOB is NAME, KIND/NAME or @latest, the newest job."
 
 struct hf_cli;
 
 struct hf_cli_verb {
 	const char *name;
-	const char *summary;         /* one line, for the list of verbs */
-	const char *usage;           /* the words after "holdfast NAME", such as "JOB [--all]" */
-	const char *examples;        /* three lines of commands, shown first by --help */
+	const char *summary; /* one line, for the list of verbs */
+	const char *usage;   /* the words after "holdfast NAME", such as "JOB [--all]" */
+	enum hf_cli_group group;
+	const char *examples; /* three lines of commands, shown first by --help */
+	const char *note;     /* a sentence about the arguments, behind the usage; NULL: none */
 	const struct hf_flag *flags; /* in addition to the global flags; NULL: none */
 	int args_min, args_max;      /* number of words that are not flags; args_max -1: no limit */
 	bool hidden;                 /* the list of verbs leaves it out */
-	bool raw;      /* the verb parses its own command line: args has all words, flags too */
+	enum hf_flags_style style;
 	bool connects; /* talks to a server: store and ns are set before it runs */
 	/* Prints the result or the error itself and returns the exit code. */
 	int (*run)(struct hf_cli *cli);
@@ -65,7 +67,7 @@ struct hf_cli {
 	const struct hf_cli_verb *verb;
 	const char **args; /* the words that are not flags */
 	int n_args;
-	struct hf_cli_flag flags[HF_CLI_FLAGS_MAX];
+	struct hf_flag_item flags[HF_CLI_FLAGS_MAX];
 	size_t n_flags;
 
 	FILE *out, *err;
@@ -91,7 +93,8 @@ extern const struct hf_cli_verb *const hf_cli_verbs[];
 int hf_cli_main(struct hf_cli *cli, const struct hf_cli_verb *const *const *tables, int argc,
 		const char *const *argv);
 
-/* The value of a flag; "" for a switch; NULL: the flag is absent. */
+/* The value of a flag; "" for a switch; NULL: the flag is absent, or a switch is false.  If a flag is
+ * given twice, the last value counts. */
 const char *hf_cli_flag(const struct hf_cli *cli, const char *name);
 bool hf_cli_has(const struct hf_cli *cli, const char *name);
 

@@ -38,16 +38,18 @@ static int verb_probe(struct hf_cli *cli)
 }
 
 static const struct hf_flag probe_flags[] = {
-	{"output", 'o', "FORMAT", "how"},
-	{"selector", 'l', "LABELS", "which"},
-	{"watch", 'w', NULL, "go on"},
-	{NULL, 0, NULL, NULL},
+	{"output", 'o', "FORMAT", "how", NULL},
+	{"selector", 'l', "LABELS", "which", NULL},
+	{"watch", 'w', NULL, "go on", NULL},
+	{NULL, 0, NULL, NULL, NULL},
 };
 static const struct hf_cli_verb probe = {
 	.name = "probe",
 	.summary = "Probe things",
 	.usage = "WHAT…",
+	.group = HF_CLI_LOOK,
 	.examples = "  holdfast probe a\n",
+	.note = HF_CLI_NOTE_JOB,
 	.flags = probe_flags,
 	.args_min = 1,
 	.args_max = 2,
@@ -62,16 +64,28 @@ static const struct hf_cli_verb hidden = {
 	.hidden = true,
 	.run = verb_probe,
 };
-static const struct hf_cli_verb raw = {
-	.name = "raw",
-	.summary = "Other words",
+static const struct hf_cli_verb go_style = {
+	.name = "server",
+	.summary = "Serve things",
 	.usage = "",
+	.group = HF_CLI_ON_CLUSTER,
 	.examples = "",
-	.args_max = -1,
-	.raw = true,
+	.flags = probe_flags,
+	.style = HF_FLAGS_GO,
 	.run = verb_probe,
 };
-static const struct hf_cli_verb *const verbs[] = {&probe, &hidden, &raw, NULL};
+static const struct hf_cli_verb command = {
+	.name = "command",
+	.summary = "Run a command",
+	.usage = "-- CMD",
+	.group = HF_CLI_ON_CLUSTER,
+	.examples = "",
+	.flags = probe_flags,
+	.args_max = -1,
+	.style = HF_FLAGS_COMMAND,
+	.run = verb_probe,
+};
+static const struct hf_cli_verb *const verbs[] = {&probe, &hidden, &go_style, &command, NULL};
 
 static int connect_code; /* what connect returns; 0: a server is reached */
 
@@ -139,20 +153,49 @@ static void a_verb_gets_its_words_and_returns_its_code(void **state)
 	said_release(&said);
 }
 
-static void a_raw_verb_gets_its_words_as_they_are(void **state)
+static void each_verb_has_its_style_of_flags(void **state)
 {
-	struct said said = run("raw -kubeconfig x --namespace=Y -- -o");
+	struct said said = run("server -output x --watch=false -selector=y");
 
 	assert_int_equal(said.code, 7);
-	assert_string_equal(seen.args, "[-kubeconfig][x][--namespace=Y][--][-o]");
-	assert_string_equal(seen.ns, "default");
+	assert_string_equal(seen.output, "x");
+	assert_string_equal(seen.selector, "y");
+	assert_false(seen.watch);
 	said_release(&said);
-	said = run("raw -a -help");
+	said = run("server -watch -help");
 	assert_int_equal(said.code, HF_EXIT_OK);
 	assert_int_equal(seen.runs, 0);
-	assert_non_null(strstr(said.out, "Usage: holdfast raw"));
-	assert_null(strstr(said.out, "Global flags"));
+	assert_non_null(strstr(said.out, "Usage: holdfast server"));
 	said_release(&said);
+	assert_usage("server -watch false", "unexpected argument 'false'");
+	said = run("command -o x -- a --watch -- b");
+	assert_string_equal(seen.args, "[a][--watch][--][b]");
+	assert_string_equal(seen.output, "x");
+	assert_false(seen.watch);
+	said_release(&said);
+}
+
+static void global_flags_may_stand_before_the_verb(void **state)
+{
+	struct said said = run("-n team --color never probe a -w");
+
+	assert_int_equal(said.code, 7);
+	assert_string_equal(seen.args, "[a]");
+	assert_string_equal(seen.ns, "team");
+	assert_true(seen.watch);
+	said_release(&said);
+	/* The flag behind the verb comes last and counts. */
+	said = run("--namespace=team probe a -n other");
+	assert_string_equal(seen.ns, "other");
+	said_release(&said);
+	said = run("-h probe");
+	assert_int_equal(said.code, HF_EXIT_OK);
+	assert_non_null(strstr(said.out, "Usage: holdfast probe"));
+	said_release(&said);
+	assert_usage("--output json probe a", "unknown flag '--output'");
+	assert_usage("-n team server", "'server' takes no --namespace");
+	assert_usage("--version probe", "unknown verb 'version'");
+	assert_usage("--contxt x probe a", "unknown flag '--contxt': did you mean '--context'?");
 }
 
 static void flags_stand_anywhere_and_in_every_form(void **state)
@@ -191,7 +234,10 @@ static void a_switch_may_be_given_as_true_or_false(void **state)
 	assert_true(seen.watch);
 	assert_true(seen.all);
 	said_release(&said);
-	assert_usage("probe a --watch=maybe", "takes no value");
+	assert_usage("probe a --watch=maybe", "--watch takes true or false, not 'maybe'");
+	said = run("probe a --watch --watch=false");
+	assert_false(seen.watch);
+	said_release(&said);
 }
 
 static void two_dashes_end_the_flags(void **state)
@@ -204,10 +250,12 @@ static void two_dashes_end_the_flags(void **state)
 
 static void mistakes_are_named_with_where_to_read_on(void **state)
 {
-	assert_usage("prob a", "unknown verb 'prob'");
-	assert_usage("probe", "usage: holdfast probe WHAT");
-	assert_usage("probe a b c", "usage: holdfast probe WHAT");
+	assert_usage("prob a", "unknown verb 'prob': did you mean 'probe'?");
+	assert_usage("secrt", "unknown verb 'secrt'\n");
+	assert_usage("probe", "an argument is missing; usage: holdfast probe WHAT");
+	assert_usage("probe a b c", "unexpected argument 'c'; usage: holdfast probe WHAT");
 	assert_usage("probe a --nope", "unknown flag '--nope'");
+	assert_usage("probe a --selctor=x", "did you mean '--selector'?");
 	assert_usage("probe a -x", "unknown flag '-x'");
 	assert_usage("probe a -o", "--output needs a value: --output FORMAT");
 	assert_usage("probe a --color=pink", "auto, always or never");
@@ -217,16 +265,25 @@ static void mistakes_are_named_with_where_to_read_on(void **state)
 	assert_usage("probe a --nope", "See 'holdfast probe --help'.");
 }
 
-static void help_lists_verbs_but_hidden_ones(void **state)
+static void help_lists_verbs_in_groups_but_hidden_ones(void **state)
 {
 	struct said said = run("--help");
+	const char *examples = strstr(said.out, "Examples:\n  holdfast run ");
+	const char *look = strstr(said.out, "\nLook:\n  probe      Probe things\n");
+	const char *cluster = strstr(said.out, "\nOn a cluster:\n  server     Serve things\n");
 
 	assert_int_equal(said.code, HF_EXIT_OK);
-	assert_non_null(strstr(said.out, "probe      Probe things"));
+	assert_non_null(examples);
+	assert_true(examples < look && look < cluster);
 	assert_null(strstr(said.out, "secret"));
+	assert_non_null(strstr(said.out, "@latest, the newest job"));
+	assert_non_null(strstr(said.out, "--color WHEN"));
+	assert_non_null(strstr(said.out, "always or never [auto]\n"));
 	said_release(&said);
 	said = run("");
 	assert_int_equal(said.code, HF_EXIT_USAGE);
+	assert_string_equal(said.out, "");
+	assert_non_null(strstr(said.err, "\nLook:\n"));
 	said_release(&said);
 }
 
@@ -241,6 +298,7 @@ static void help_of_a_verb_begins_with_examples(void **state)
 	assert_true(examples < strstr(said.out, "Flags:"));
 	assert_non_null(strstr(said.out, "-o, --output FORMAT"));
 	assert_non_null(strstr(said.out, "--kubeconfig FILE"));
+	assert_non_null(strstr(said.out, "\nJOB is NAME, KIND/NAME or @latest"));
 	said_release(&said);
 }
 
@@ -352,12 +410,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_verb_gets_its_words_and_returns_its_code),
-		cmocka_unit_test(a_raw_verb_gets_its_words_as_they_are),
+		cmocka_unit_test(each_verb_has_its_style_of_flags),
+		cmocka_unit_test(global_flags_may_stand_before_the_verb),
 		cmocka_unit_test(flags_stand_anywhere_and_in_every_form),
 		cmocka_unit_test(a_switch_may_be_given_as_true_or_false),
 		cmocka_unit_test(two_dashes_end_the_flags),
 		cmocka_unit_test(mistakes_are_named_with_where_to_read_on),
-		cmocka_unit_test(help_lists_verbs_but_hidden_ones),
+		cmocka_unit_test(help_lists_verbs_in_groups_but_hidden_ones),
 		cmocka_unit_test(help_of_a_verb_begins_with_examples),
 		cmocka_unit_test(errors_have_the_exit_codes_of_the_header),
 		cmocka_unit_test(help_may_be_asked_in_either_order),

@@ -6,7 +6,7 @@
 #include "cli/verbs_internal.h"
 
 #include "base/str.h"
-#include "cli/act.h"
+#include "cli/job_action.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -44,7 +44,7 @@ static int delete_one(struct hf_cli *cli, const char *word, bool dry_run)
 			framework->singular, hf_doc_name(job));
 		return HF_EXIT_FAILED;
 	}
-	if (!dry_run && hf_act_record(cli, job, "DeleteRequested", &err) != 0)
+	if (!dry_run && hf_job_record_reason(cli, job, "DeleteRequested", &err) != 0)
 		return hf_cli_fail(cli, &err);
 	request.resource = hf_cli_resource_of(framework);
 	request.ns = hf_doc_namespace(job);
@@ -75,11 +75,11 @@ static int verb_delete(struct hf_cli *cli)
 }
 
 static const struct hf_flag delete_flags[] = {
-	{"yes", 'y', NULL, "delete without asking"},
-	{"foreground", 0, NULL, "remove the job only after its pods and services are gone"},
-	HF_ACT_FLAG_REASON,
-	HF_ACT_FLAG_DRY_RUN,
-	{NULL, 0, NULL, NULL},
+	{"yes", 'y', NULL, "delete without asking", NULL},
+	{"foreground", 0, NULL, "remove the job only after its pods and services are gone", NULL},
+	HF_JOB_ACTION_FLAG_REASON,
+	HF_JOB_ACTION_FLAG_DRY_RUN,
+	{NULL, 0, NULL, NULL, NULL},
 };
 
 const struct hf_cli_verb hf_verb_delete = {
@@ -87,6 +87,8 @@ const struct hf_cli_verb hf_verb_delete = {
 	.connects = true,
 	.summary = "Delete a job with its pods and services",
 	.usage = "JOB…",
+	.note = HF_CLI_NOTE_JOB,
+	.group = HF_CLI_ACT,
 	.examples = "  holdfast delete ddp\n"
 		    "  holdfast delete pytorchjob/ddp --yes\n"
 		    "  holdfast delete ddp --foreground\n",

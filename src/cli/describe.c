@@ -13,7 +13,7 @@
 #include "cli/output.h"
 #include "cli/ready.h"
 #include "cli/request.h"
-#include "cli/states.h"
+#include "cli/facts.h"
 #include "cli/text.h"
 #include "store/resource.h"
 
@@ -186,6 +186,8 @@ const struct hf_cli_verb hf_verb_describe = {
 	.connects = true,
 	.summary = "Show one job with its pods, restarts and events",
 	.usage = "JOB",
+	.note = HF_CLI_NOTE_JOB,
+	.group = HF_CLI_LOOK,
 	.examples = "  holdfast describe ddp\n"
 		    "  holdfast describe pytorchjob/ddp\n"
 		    "  holdfast describe ddp -n team-a\n",

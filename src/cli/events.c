@@ -164,6 +164,7 @@ const struct hf_cli_verb hf_verb_events = {
 	.connects = true,
 	.summary = "List the events of a job or a namespace, oldest first",
 	.usage = "[JOB]",
+	.group = HF_CLI_LOOK,
 	.examples = "  holdfast events\n"
 		    "  holdfast events ddp\n"
 		    "  holdfast events -A\n",

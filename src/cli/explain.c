@@ -6,7 +6,7 @@
  * hf_job_step. Nothing is changed on the server. */
 #include "cli/explain.h"
 
-#include "api/extra.h"
+#include "api/extra_object.h"
 #include "api/job.h"
 #include "api/pod.h"
 #include "base/mem.h"

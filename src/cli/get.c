@@ -9,7 +9,7 @@
 #include "cli/output.h"
 #include "cli/ready.h"
 #include "cli/request.h"
-#include "cli/states.h"
+#include "cli/facts.h"
 #include "cli/text.h"
 #include "core/names.h"
 #include "framework/framework.h"
@@ -725,14 +725,14 @@ static int verb_get(struct hf_cli *cli)
 }
 
 static const struct hf_flag get_flags[] = {
-	{"output", 'o', "FORMAT", "wide, json, yaml, name, jsonpath=… or custom-columns=…"},
-	{"watch", 'w', NULL, "then print each change, until Ctrl-C"},
-	{"selector", 'l', "LABELS", "only objects with these labels, such as team=a"},
-	{"sort-by", 0, "PATH", "sort by a field, such as .metadata.creationTimestamp"},
-	{"failed", 0, NULL, "only jobs or pods that have failed"},
-	{"limit", 0, "COUNT", "print at most this many objects"},
-	{"no-headers", 0, NULL, "print tables without the header line"},
-	{NULL, 0, NULL, NULL},
+	{"output", 'o', "FORMAT", "wide, json, yaml, name, jsonpath=… or custom-columns=…", NULL},
+	{"watch", 'w', NULL, "then print each change, until Ctrl-C", NULL},
+	{"selector", 'l', "LABELS", "only objects with these labels, such as team=a", NULL},
+	{"sort-by", 0, "PATH", "sort by a field, such as .metadata.creationTimestamp", NULL},
+	{"failed", 0, NULL, "only jobs or pods that have failed", NULL},
+	{"limit", 0, "COUNT", "print at most this many objects", NULL},
+	{"no-headers", 0, NULL, "print tables without the header line", NULL},
+	{NULL, 0, NULL, NULL, NULL},
 };
 
 const struct hf_cli_verb hf_verb_get = {
@@ -740,6 +740,7 @@ const struct hf_cli_verb hf_verb_get = {
 	.connects = true,
 	.summary = "List jobs, pods, services, nodes or other objects",
 	.usage = "[jobs|pods|services|nodes|KIND] [NAME…]",
+	.group = HF_CLI_LOOK,
 	.examples = "  holdfast get\n"
 		    "  holdfast get pods -o wide\n"
 		    "  holdfast get pytorchjob/ddp -o jsonpath='{.status.conditions[-1].type}'\n",

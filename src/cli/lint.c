@@ -4,7 +4,7 @@
 /* holdfast lint: checks manifests with the rules of an API server, without a server. */
 #include "cli/verbs_internal.h"
 
-#include "cli/manifest.h"
+#include "cli/job_manifest.h"
 #include "cli/text.h"
 
 static int verb_lint(struct hf_cli *cli)
@@ -30,6 +30,7 @@ const struct hf_cli_verb hf_verb_lint = {
 	.name = "lint",
 	.summary = "Check job manifests without a server",
 	.usage = "FILE…",
+	.group = HF_CLI_RUN_HERE,
 	.examples = "  holdfast lint job.yaml\n"
 		    "  holdfast lint examples/*.yaml\n"
 		    "  generate-job | holdfast lint -\n",

@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "cli/rank.h"
 #include "cli/request.h"
-#include "cli/states.h"
+#include "cli/facts.h"
 #include "core/container_reason.h"
 #include "core/names.h"
 #include "store/resource.h"
@@ -22,11 +22,11 @@
  * Prints the present logs, or with -f (logs_follow.c) all lines until the job ends.
  */
 
-void hf_logs_lines_init(const struct hf_logs *logs, struct hf_cli_lines *lines, const char *pod)
+void hf_logs_lines_init(const struct hf_logs *logs, struct hf_log_writer *lines, const char *pod)
 {
 	size_t skipped = strlen(hf_doc_name(logs->job)) + 1;
 
-	hf_cli_lines_init(lines, logs->cli->out, logs->prefix ? pod + skipped : NULL);
+	hf_log_writer_init(lines, logs->cli->out, logs->prefix ? pod + skipped : NULL);
 }
 
 int hf_logs_no_pods(const struct hf_logs *logs, const struct hf_json *job)
@@ -80,7 +80,7 @@ struct printing;
 struct source {
 	struct printing *printing;
 	const char *pod;
-	struct hf_cli_lines lines;
+	struct hf_log_writer lines;
 	struct hf_log_stream *stream;
 	bool some;     /* the log has at least one byte */
 	bool previous; /* the log of the run before is asked for in its place */
@@ -163,12 +163,12 @@ static void on_log(void *arg, const char *bytes, size_t len, int code, const cha
 
 	if (len > 0) {
 		source->some = true;
-		if (hf_cli_lines_write(&source->lines, bytes, len) != 0)
+		if (hf_log_writer_write(&source->lines, bytes, len) != 0)
 			finish_source(source); /* the reader closed the pipe */
 		return;
 	}
 	source->stream = hf_log_stream_stop(source->stream);
-	hf_cli_lines_end(&source->lines);
+	hf_log_writer_end(&source->lines);
 	if (falls_back(source))
 		return;
 	if (code != 0) {
@@ -204,7 +204,7 @@ int hf_logs_print(const struct hf_logs *logs, const struct hf_cli_reply *pods)
 	hf_cli_run_until(logs->cli, &printing.over);
 	for (size_t i = 0; i < logs->n_pods; i++) {
 		(void)hf_log_stream_stop(printing.sources[i].stream);
-		hf_cli_lines_release(&printing.sources[i].lines);
+		hf_log_writer_release(&printing.sources[i].lines);
 	}
 	free(printing.sources);
 	return printing.exit_code;
@@ -374,15 +374,16 @@ static int verb_logs(struct hf_cli *cli)
 }
 
 static const struct hf_flag logs_flags[] = {
-	{"follow", 'f', NULL, "print new lines as they come, through restarts, until the job ends"},
-	{"rank", 0, "NAMES", "replicas to print, such as master-0,worker-1 or 0,2; or all"},
-	{"container", 'c', "NAME", "container to print; else the training container of the kind"},
-	{"previous", 'p', NULL, "print the run before the container's last restart"},
-	{"prefix", 0, NULL, "begin each line with the replica; always on for several"},
-	{"tail", 0, "LINES", "print at most this many last lines"},
-	{"since", 0, "SPAN", "print only lines newer than this, such as 10m"},
-	{"timestamps", 0, NULL, "begin each line with its time"},
-	{NULL, 0, NULL, NULL},
+	{"follow", 'f', NULL, "print new lines as they come, through restarts, until the job ends",
+	 NULL},
+	{"rank", 0, "NAMES", "replicas to print, such as master-0,worker-1 or 0,2; or all", NULL},
+	{"container", 'c', "NAME", "container to print", "the training container of the kind"},
+	{"previous", 'p', NULL, "print the run before the container's last restart", NULL},
+	{"prefix", 0, NULL, "begin each line with the replica; always on for several", NULL},
+	{"tail", 0, "LINES", "print at most this many last lines", NULL},
+	{"since", 0, "SPAN", "print only lines newer than this, such as 10m", NULL},
+	{"timestamps", 0, NULL, "begin each line with its time", NULL},
+	{NULL, 0, NULL, NULL, NULL},
 };
 
 const struct hf_cli_verb hf_verb_logs = {
@@ -390,6 +391,8 @@ const struct hf_cli_verb hf_verb_logs = {
 	.connects = true,
 	.summary = "Print the logs of a job's ranks",
 	.usage = "JOB",
+	.note = HF_CLI_NOTE_JOB,
+	.group = HF_CLI_LOOK,
 	.examples = "  holdfast logs ddp -f\n"
 		    "  holdfast logs ddp --rank all --tail 20\n"
 		    "  holdfast logs ddp --rank worker-1 --previous\n",

@@ -5,8 +5,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/vec.h"
-#include "cli/follow.h"
-#include "cli/states.h"
+#include "cli/log_follower.h"
+#include "cli/facts.h"
 #include "core/container_reason.h"
 #include "core/names.h"
 #include "store/resource.h"
@@ -27,7 +27,7 @@
 
 struct rank {
 	char *pod;
-	struct hf_cli_lines lines;
+	struct hf_log_writer lines;
 	bool began;
 	bool told;    /* the reason why this run never started was printed */
 	int64_t code; /* exit code of the container in the last pod; -1: not known */
@@ -39,7 +39,7 @@ struct following {
 	const struct hf_logs *logs;
 	struct hf_cli *cli;
 	enum following_state state;
-	struct hf_follows *follows;
+	struct hf_log_follower *follows;
 	struct hf_watch *job_watch, *pod_watch;
 	struct hf_call *call; /* the request under way; NULL: none */
 	struct hf_timer *job_again, *pods_again, *linger;
@@ -156,7 +156,7 @@ static void on_began(void *arg, struct hf_doc *pod, int64_t run)
 	struct rank *rank = rank_of(following, hf_doc_name(pod));
 
 	if (rank->began) {
-		hf_cli_lines_break(&rank->lines);
+		hf_log_writer_break_line(&rank->lines);
 		print_restart(following, rank, pod, run);
 	}
 	rank->began = true;
@@ -168,7 +168,8 @@ static void on_bytes(void *arg, const char *pod, const char *bytes, size_t len)
 {
 	struct following *following = arg;
 
-	if (following->over || hf_cli_lines_write(&rank_of(following, pod)->lines, bytes, len) == 0)
+	if (following->over ||
+	    hf_log_writer_write(&rank_of(following, pod)->lines, bytes, len) == 0)
 		return;
 	following->exit_code = HF_EXIT_FAILED; /* the reader closed the pipe */
 	end_following(following);
@@ -178,8 +179,8 @@ static void check_end(struct following *following)
 {
 	if (following->state != FOLLOWING_ENDING)
 		return;
-	if (!hf_follows_open(following->follows) ||
-	    (following->lingered && !hf_follows_ending(following->follows)))
+	if (!hf_log_follower_is_open(following->follows) ||
+	    (following->lingered && !hf_log_follower_is_ending(following->follows)))
 		end_following(following);
 }
 
@@ -188,7 +189,7 @@ static void on_ended(void *arg, const char *pod, int code, const char *message)
 	struct following *following = arg;
 	struct hf_error err;
 
-	hf_cli_lines_end(&rank_of(following, pod)->lines);
+	hf_log_writer_end(&rank_of(following, pod)->lines);
 	if (fflush(following->cli->out) == 0 && code != 0) {
 		(void)hf_error_set(&err, code, "%s: %s", pod, message);
 		following->exit_code = hf_cli_fail(following->cli, &err);
@@ -214,9 +215,9 @@ static void see_pod(struct following *following, struct hf_doc *pod, bool join)
 	if (rank == NULL)
 		return;
 	if (join)
-		hf_follows_join(following->follows, pod);
+		hf_log_follower_join_pod(following->follows, pod);
 	else
-		hf_follows_pod(following->follows, pod);
+		hf_log_follower_update_pod(following->follows, pod);
 	code = exit_code_of(
 		hf_json_get(hf_logs_container(following->logs, hf_doc_json(pod)), "state"));
 	if (code >= 0)
@@ -405,19 +406,19 @@ static bool has_ended(const struct hf_logs *logs)
 static void begin_following(struct following *following, const struct hf_cli_reply *pods)
 {
 	const struct hf_logs *logs = following->logs;
-	struct hf_follows_options options = {.loop = logs->cli->loop,
-					     .store = logs->cli->store,
-					     .ns = hf_doc_namespace(logs->job),
-					     .container = logs->options.container,
-					     .timestamps = logs->options.timestamps,
-					     .tail_lines = logs->options.tail_lines,
-					     .since_seconds = logs->options.since_seconds,
-					     .began = on_began,
-					     .bytes = on_bytes,
-					     .ended = on_ended,
-					     .arg = following};
+	struct hf_log_follower_options options = {.loop = logs->cli->loop,
+						  .store = logs->cli->store,
+						  .ns = hf_doc_namespace(logs->job),
+						  .container = logs->options.container,
+						  .timestamps = logs->options.timestamps,
+						  .tail_lines = logs->options.tail_lines,
+						  .since_seconds = logs->options.since_seconds,
+						  .began = on_began,
+						  .bytes = on_bytes,
+						  .ended = on_ended,
+						  .arg = following};
 
-	following->follows = hf_follows_create(&options);
+	following->follows = hf_log_follower_create(&options);
 	for (size_t i = 0; i < logs->n_pods; i++)
 		(void)add_rank(following, logs->pods[i]);
 	for (size_t i = 0; i < pods->n_items; i++)
@@ -440,14 +441,14 @@ static void release_following(struct following *following)
 	hf_call_cancel(following->call);
 	following->job_watch = hf_watch_stop(following->job_watch);
 	following->pod_watch = hf_watch_stop(following->pod_watch);
-	following->follows = hf_follows_destroy(following->follows);
+	following->follows = hf_log_follower_destroy(following->follows);
 	following->job_again = hf_timer_destroy(following->job_again);
 	following->pods_again = hf_timer_destroy(following->pods_again);
 	following->linger = hf_timer_destroy(following->linger);
 	for (size_t i = 0; i < following->ranks.len; i++) {
 		struct rank *rank = following->ranks.items[i];
-		hf_cli_lines_end(&rank->lines);
-		hf_cli_lines_release(&rank->lines);
+		hf_log_writer_end(&rank->lines);
+		hf_log_writer_release(&rank->lines);
 		free(rank->pod);
 		free(rank);
 	}

@@ -3,7 +3,7 @@
 #ifndef HF_CLI_LOGS_INTERNAL_H
 #define HF_CLI_LOGS_INTERNAL_H
 
-#include "cli/lines.h"
+#include "cli/log_writer.h"
 #include "cli/request.h"
 
 HF_BEGIN_DECLS
@@ -23,7 +23,7 @@ struct hf_logs {
 };
 
 /* Prepare the output of one pod's lines.  If logs->prefix is set, each line begins with the replica. */
-void hf_logs_lines_init(const struct hf_logs *logs, struct hf_cli_lines *lines, const char *pod);
+void hf_logs_lines_init(const struct hf_logs *logs, struct hf_log_writer *lines, const char *pod);
 
 /* `-f`: print the logs until the job has ended.  pods: the present pods of the job.  Returns the exit
  * code. */

@@ -117,15 +117,15 @@ static int verb_manifests(struct hf_cli *cli)
 }
 
 static const struct hf_flag manifests_flags[] = {
-	{"crds", 0, NULL, "the CRDs: six kinds of jobs, DeviceHealth and HealthPolicy"},
-	{"operator", 0, NULL, "the operator: namespace, roles, service, deployment"},
-	{"agent", 0, NULL, "the node agent: namespace, roles, policy, DaemonSet"},
-	{"namespace", 'n', "NAME", "the namespace of the operator or the agent"},
-	{"policy", 0, NULL, "admission policies, for a cluster that keeps upstream's CRDs"},
-	{"image", 0, "IMAGE", "the image of operator and agent"},
+	{"crds", 0, NULL, "the CRDs: six kinds of jobs, DeviceHealth and HealthPolicy", NULL},
+	{"operator", 0, NULL, "the operator: namespace, roles, service, deployment", NULL},
+	{"agent", 0, NULL, "the node agent: namespace, roles, policy, DaemonSet", NULL},
+	{"namespace", 'n', "NAME", "the namespace of the operator or the agent", NULL},
+	{"policy", 0, NULL, "admission policies, for a cluster that keeps upstream's CRDs", NULL},
+	{"image", 0, "IMAGE", "the image of operator and agent", NULL},
 	{"gang-scheduler-name", 0, "NAME",
-	 "gang scheduler: volcano, or one that reads scheduler-plugins' PodGroups"},
-	{NULL, 0, NULL, NULL},
+	 "gang scheduler: volcano, or one that reads scheduler-plugins' PodGroups", NULL},
+	{NULL, 0, NULL, NULL, NULL},
 };
 
 const struct hf_cli_verb hf_verb_manifests = {
@@ -133,6 +133,7 @@ const struct hf_cli_verb hf_verb_manifests = {
 	.summary = "Print the manifests that install Holdfast, for kubectl apply",
 	.usage = "[--crds] [--operator] [--agent] [--policy] [-n NAMESPACE] [--image IMAGE] "
 		 "[--gang-scheduler-name NAME]",
+	.group = HF_CLI_ON_CLUSTER,
 	.examples =
 		"  holdfast manifests --image registry.example/holdfast:1 | kubectl apply -f -\n"
 		"  holdfast manifests --crds | kubectl apply -f -\n"

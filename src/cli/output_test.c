@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct hf_flag output_flag = {"output", 'o', "FORMAT", ""};
-static const struct hf_flag no_headers = {"no-headers", 0, NULL, ""};
+static const struct hf_flag output_flag = {"output", 'o', "FORMAT", "", NULL};
+static const struct hf_flag no_headers = {"no-headers", 0, NULL, "", NULL};
 
 struct caught {
 	struct hf_cli cli;
@@ -30,7 +30,7 @@ static void begin(struct caught *c, const char *format)
 	c->cli.err = open_memstream(&c->err, &c->err_len);
 	if (format != NULL)
 		c->cli.flags[c->cli.n_flags++] =
-			(struct hf_cli_flag){.flag = &output_flag, .value = format};
+			(struct hf_flag_item){.flag = &output_flag, .value = format};
 }
 
 static void end(struct caught *c)
@@ -118,7 +118,7 @@ static void columns_may_do_without_headers(void **state)
 
 	(void)state;
 	begin(&c, "custom-columns=N:.metadata.name");
-	c.cli.flags[c.cli.n_flags++] = (struct hf_cli_flag){.flag = &no_headers, .value = ""};
+	c.cli.flags[c.cli.n_flags++] = (struct hf_flag_item){.flag = &no_headers, .value = ""};
 	HF_AUTO_OUTPUT output = {.kind = HF_OUTPUT_TABLE};
 	assert_int_equal(hf_output_parse(&c.cli, &output), 0);
 	assert_int_equal(hf_output_docs(&c.cli, &output, &item, 1, true), 0);

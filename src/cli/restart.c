@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "cli/act.h"
+#include "cli/job_action.h"
 #include "cli/rank.h"
 #include "core/names.h"
 
@@ -24,7 +24,7 @@ static int prepare_restart(struct hf_cli *cli, const struct hf_framework *framew
 	HF_AUTOFREE char *value = NULL;
 	char now[HF_TIME_TEXT_MAX];
 	struct hf_json *patch;
-	int rc = hf_act_refuse_ended(job, err);
+	int rc = hf_job_refuse_ended(job, err);
 
 	if (rc == 0 && word != NULL)
 		rc = hf_cli_rank_name(framework, root, word, &rank, err);
@@ -48,18 +48,18 @@ static int prepare_restart(struct hf_cli *cli, const struct hf_framework *framew
 
 static int verb_restart(struct hf_cli *cli)
 {
-	static const struct hf_act act = {.prepare = prepare_restart,
-					  .event_reason = "RestartRequested",
-					  .done = "restarting"};
+	static const struct hf_job_action act = {.prepare = prepare_restart,
+						 .event_reason = "RestartRequested",
+						 .done = "restarting"};
 
-	return hf_act_all(cli, &act);
+	return hf_job_action_run_all(cli, &act);
 }
 
 static const struct hf_flag restart_flags[] = {
-	{"rank", 0, "REPLICA", "restart only this replica, such as worker-1 or 0"},
-	HF_ACT_FLAG_REASON,
-	HF_ACT_FLAG_DRY_RUN,
-	{NULL, 0, NULL, NULL},
+	{"rank", 0, "REPLICA", "restart only this replica, such as worker-1 or 0", NULL},
+	HF_JOB_ACTION_FLAG_REASON,
+	HF_JOB_ACTION_FLAG_DRY_RUN,
+	{NULL, 0, NULL, NULL, NULL},
 };
 
 const struct hf_cli_verb hf_verb_restart = {
@@ -67,6 +67,8 @@ const struct hf_cli_verb hf_verb_restart = {
 	.connects = true,
 	.summary = "Restart a job or one replica, without using its restart budgets",
 	.usage = "JOB…",
+	.note = HF_CLI_NOTE_JOB,
+	.group = HF_CLI_ACT,
 	.examples = "  holdfast restart ddp\n"
 		    "  holdfast restart ddp --rank worker-1\n"
 		    "  holdfast restart ddp --reason 'new data set'\n",

@@ -4,7 +4,7 @@
 /* holdfast suspend and holdfast resume: set spec.runPolicy.suspend of a job. */
 #include "cli/verbs_internal.h"
 
-#include "cli/act.h"
+#include "cli/job_action.h"
 
 static int prepare_patch(struct hf_doc *job, bool suspend, struct hf_json **ret_patch,
 			 struct hf_error *err)
@@ -12,7 +12,7 @@ static int prepare_patch(struct hf_doc *job, bool suspend, struct hf_json **ret_
 	const struct hf_json *now =
 		hf_json_path(hf_doc_json(job), "spec", "runPolicy", "suspend", NULL);
 	struct hf_json *patch;
-	int rc = hf_act_refuse_ended(job, err);
+	int rc = hf_job_refuse_ended(job, err);
 
 	if (rc != 0 || hf_json_true(now, false) == suspend)
 		return rc;
@@ -37,28 +37,28 @@ static int prepare_resume(struct hf_cli *cli, const struct hf_framework *framewo
 
 static int verb_suspend(struct hf_cli *cli)
 {
-	static const struct hf_act act = {.prepare = prepare_suspend,
-					  .event_reason = "SuspendRequested",
-					  .done = "suspended",
-					  .already = "is already suspended"};
+	static const struct hf_job_action act = {.prepare = prepare_suspend,
+						 .event_reason = "SuspendRequested",
+						 .done = "suspended",
+						 .already = "is already suspended"};
 
-	return hf_act_all(cli, &act);
+	return hf_job_action_run_all(cli, &act);
 }
 
 static int verb_resume(struct hf_cli *cli)
 {
-	static const struct hf_act act = {.prepare = prepare_resume,
-					  .event_reason = "ResumeRequested",
-					  .done = "resumed",
-					  .already = "is not suspended"};
+	static const struct hf_job_action act = {.prepare = prepare_resume,
+						 .event_reason = "ResumeRequested",
+						 .done = "resumed",
+						 .already = "is not suspended"};
 
-	return hf_act_all(cli, &act);
+	return hf_job_action_run_all(cli, &act);
 }
 
 static const struct hf_flag act_flags[] = {
-	HF_ACT_FLAG_REASON,
-	HF_ACT_FLAG_DRY_RUN,
-	{NULL, 0, NULL, NULL},
+	HF_JOB_ACTION_FLAG_REASON,
+	HF_JOB_ACTION_FLAG_DRY_RUN,
+	{NULL, 0, NULL, NULL, NULL},
 };
 
 const struct hf_cli_verb hf_verb_suspend = {
@@ -66,6 +66,8 @@ const struct hf_cli_verb hf_verb_suspend = {
 	.connects = true,
 	.summary = "Suspend a job: delete its pods and keep the job",
 	.usage = "JOB…",
+	.note = HF_CLI_NOTE_JOB,
+	.group = HF_CLI_ACT,
 	.examples = "  holdfast suspend ddp\n"
 		    "  holdfast suspend pytorchjob/ddp --reason 'making room'\n"
 		    "  holdfast suspend ddp --dry-run=server\n",
@@ -80,6 +82,8 @@ const struct hf_cli_verb hf_verb_resume = {
 	.connects = true,
 	.summary = "Resume a suspended job: create its pods again",
 	.usage = "JOB…",
+	.note = HF_CLI_NOTE_JOB,
+	.group = HF_CLI_ACT,
 	.examples = "  holdfast resume ddp\n"
 		    "  holdfast resume pytorchjob/ddp --reason 'room again'\n"
 		    "  holdfast resume ddp --dry-run=server\n",

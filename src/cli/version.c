@@ -31,14 +31,15 @@ static int verb_version(struct hf_cli *cli)
 }
 
 static const struct hf_flag version_flags[] = {
-	{"output", 'o', "FORMAT", "json: the version and the kinds of jobs"},
-	{NULL, 0, NULL, NULL},
+	{"output", 'o', "FORMAT", "json: the version and the kinds of jobs", NULL},
+	{NULL, 0, NULL, NULL, NULL},
 };
 
 const struct hf_cli_verb hf_verb_version = {
 	.name = "version",
 	.summary = "Print the version",
 	.usage = "[-o json]",
+	.group = HF_CLI_LOOK,
 	.examples = "  holdfast version\n"
 		    "  holdfast version -o json\n"
 		    "  holdfast --version\n",

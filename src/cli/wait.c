@@ -6,8 +6,8 @@
 #include "base/str.h"
 #include "cli/rank.h"
 #include "cli/request.h"
-#include "cli/states.h"
-#include "cli/tail.h"
+#include "cli/facts.h"
+#include "cli/pod_log.h"
 #include "cli/text.h"
 
 #include <stdlib.h>
@@ -26,9 +26,9 @@ struct waiting {
 	struct hf_watch *watch;
 	struct hf_call *call; /* not NULL: a read of the job is under way */
 	struct hf_timer *timeout, *again;
-	struct hf_cli_tail *tail; /* --logs */
-	bool look_once;           /* --timeout 0: read the job once */
-	bool ending;              /* exit_code is known; the rest of the log may still be printed */
+	struct hf_pod_log *tail; /* --logs */
+	bool look_once;          /* --timeout 0: read the job once */
+	bool ending;             /* exit_code is known; the rest of the log may still be printed */
 	bool over;
 	int exit_code;
 	struct hf_strbuf result_text;
@@ -62,7 +62,7 @@ static void HF_PRINTF(4, 5)
 	/* Wait for the end of the log only if the job has ended: else the log goes on. */
 	if (waiting->tail != NULL && exit_code != HF_EXIT_TIMEOUT &&
 	    !hf_streq(waiting->want, "running"))
-		hf_cli_tail_finish(waiting->tail, end_wait, waiting);
+		hf_pod_log_finish(waiting->tail, end_wait, waiting);
 	else
 		end_wait(waiting);
 }
@@ -189,7 +189,7 @@ static int run_wait(struct waiting *waiting, hf_time timeout)
 	waiting->watch = hf_watch_stop(waiting->watch);
 	waiting->timeout = hf_timer_destroy(waiting->timeout);
 	waiting->again = hf_timer_destroy(waiting->again);
-	waiting->tail = hf_cli_tail_destroy(waiting->tail);
+	waiting->tail = hf_pod_log_destroy(waiting->tail);
 	free(waiting->field_selector);
 	hf_text_print_safe(waiting->result_out, waiting->result_text.data);
 	fputc('\n', waiting->result_out);
@@ -198,8 +198,8 @@ static int run_wait(struct waiting *waiting, hf_time timeout)
 }
 
 /* Starts printing the log of rank 0. */
-static struct hf_cli_tail *tail_first(struct hf_cli *cli, const struct hf_framework *framework,
-				      struct hf_doc *job)
+static struct hf_pod_log *tail_first(struct hf_cli *cli, const struct hf_framework *framework,
+				     struct hf_doc *job)
 {
 	HF_AUTOFREE char *rank = NULL;
 	HF_AUTOFREE char *pod = NULL;
@@ -207,7 +207,7 @@ static struct hf_cli_tail *tail_first(struct hf_cli *cli, const struct hf_framew
 	if (hf_cli_rank_name(framework, hf_doc_json(job), "0", &rank, NULL) != 0)
 		return NULL;
 	pod = hf_xasprintf("%s-%s", hf_doc_name(job), rank);
-	return hf_cli_tail_create(cli, hf_doc_namespace(job), pod, framework->container_name);
+	return hf_pod_log_create(cli, hf_doc_namespace(job), pod, framework->container_name);
 }
 
 static int verb_wait(struct hf_cli *cli)
@@ -249,11 +249,11 @@ static int verb_wait(struct hf_cli *cli)
 }
 
 static const struct hf_flag wait_flags[] = {
-	{"for", 0, "STATE", "succeeded (the default), running, suspended, failed or delete"},
+	{"for", 0, "STATE", "succeeded, running, suspended, failed or delete", "succeeded"},
 	{"timeout", 0, "SPAN",
-	 "give up after this time, such as 10m, with exit code 124; 0: check once"},
-	{"logs", 0, NULL, "print the log of the first replica meanwhile"},
-	{NULL, 0, NULL, NULL},
+	 "give up after this time, such as 10m, with exit code 124; 0: check once", "no limit"},
+	{"logs", 0, NULL, "print the log of the first replica meanwhile", NULL},
+	{NULL, 0, NULL, NULL, NULL},
 };
 
 const struct hf_cli_verb hf_verb_wait = {
@@ -261,6 +261,8 @@ const struct hf_cli_verb hf_verb_wait = {
 	.connects = true,
 	.summary = "Wait until a job is in a state, such as succeeded",
 	.usage = "JOB",
+	.note = HF_CLI_NOTE_JOB,
+	.group = HF_CLI_LOOK,
 	.examples = "  holdfast wait ddp\n"
 		    "  holdfast wait ddp --for=running --timeout 2m\n"
 		    "  holdfast wait ddp --logs\n",

@@ -233,8 +233,8 @@ static int verb_why(struct hf_cli *cli)
 }
 
 static const struct hf_flag why_flags[] = {
-	{"output", 'o', "FORMAT", "json: also has the operator's plan for the next step"},
-	{NULL, 0, NULL, NULL},
+	{"output", 'o', "FORMAT", "json: also has the operator's plan for the next step", NULL},
+	{NULL, 0, NULL, NULL, NULL},
 };
 
 const struct hf_cli_verb hf_verb_why = {
@@ -242,6 +242,8 @@ const struct hf_cli_verb hf_verb_why = {
 	.connects = true,
 	.summary = "Explain the state of a job or a node, and what happens next",
 	.usage = "JOB | node/NAME",
+	.note = HF_CLI_NOTE_JOB,
+	.group = HF_CLI_LOOK,
 	.examples = "  holdfast why ddp\n"
 		    "  holdfast why pytorchjob/ddp -n team-a\n"
 		    "  holdfast why ddp -o json\n"

@@ -3,6 +3,7 @@
 #include "core/framework.h"
 #include "core/brain_internal.h"
 
+#include "base/compare.h"
 #include "base/str.h"
 #include "core/names.h"
 
@@ -43,14 +44,6 @@ static bool is_bad_luck(const struct hf_brain *b, const struct hf_record *record
 
 /* ---- what is out of service now ---------------------------------------------------------------- */
 
-static int by_name(const void *left, const void *right)
-{
-	const struct hf_sick_seen *const *a = left;
-	const struct hf_sick_seen *const *b = right;
-
-	return strcmp((*a)->node, (*b)->node);
-}
-
 /* Made when first asked for, as most steps make no pod. */
 static const struct hf_sick_seen **sick_of(struct hf_brain *b)
 {
@@ -61,7 +54,7 @@ static const struct hf_sick_seen **sick_of(struct hf_brain *b)
 	b->sick = HF_ARENA_ARRAY(b->arena, const struct hf_sick_seen *, seen->sick_len + 1);
 	for (size_t i = 0; i < seen->sick_len; i++)
 		b->sick[i] = &seen->sick[i];
-	qsort(b->sick, seen->sick_len, sizeof(*b->sick), by_name);
+	qsort(b->sick, seen->sick_len, sizeof(*b->sick), hf_compare_pointers_by_name);
 	return b->sick;
 }
 

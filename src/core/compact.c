@@ -2,15 +2,17 @@
  * Copyright The Holdfast authors */
 #include "core/ledger_internal.h"
 
+#include "base/ascii.h"
+
 /* A decimal number in [0, max] at *at; false leaves *at where it was. */
 static bool number(const char **at, int64_t max, int64_t *ret_value)
 {
 	const char *c = *at;
 	int64_t value = 0;
 
-	if (*c < '0' || *c > '9')
+	if (!hf_ascii_is_digit(*c))
 		return false;
-	for (; *c >= '0' && *c <= '9'; c++) {
+	for (; hf_ascii_is_digit(*c); c++) {
 		value = value * 10 + (*c - '0');
 		if (value > max)
 			return false;

@@ -222,9 +222,6 @@ struct hf_plan {
 	size_t reasons_len;
 };
 
-/* Of objects that are named, "create ConfigMap", …; else hf_action_name. */
-const char *hf_action_text(const struct hf_action *action, struct hf_arena *arena);
-
 /* Actions of all stages together. */
 size_t hf_plan_actions(const struct hf_plan *plan);
 

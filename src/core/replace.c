@@ -2,6 +2,8 @@
  * Copyright The Holdfast authors */
 #include "core/brain_internal.h"
 
+#include "base/compare.h"
+
 #include "core/names.h"
 
 #include <stdlib.h>
@@ -12,14 +14,6 @@
  * by name.  It cancels the timer when it sees that the pod is gone; if a pod of that name is there
  * again by then, on another node, it does not, and the timer deletes the new one.
  */
-
-static int by_name(const void *left, const void *right)
-{
-	const struct hf_gone_seen *const *a = left;
-	const struct hf_gone_seen *const *b = right;
-
-	return strcmp((*a)->name, (*b)->name);
-}
 
 static int find_name(const void *key, const void *item)
 {
@@ -38,7 +32,8 @@ static void index_gone(struct hf_brain *b)
 			b->gone[b->gone_len++] = &seen->gone[i];
 	}
 	if (b->gone_len > 0)
-		qsort(b->gone, b->gone_len, sizeof(const struct hf_gone_seen *), by_name);
+		qsort(b->gone, b->gone_len, sizeof(const struct hf_gone_seen *),
+		      hf_compare_pointers_by_name);
 }
 
 /* It had a pod, and may have lost it just before we began to look. */

@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "core/brain_internal.h"
 
+#include "base/compare.h"
 #include "base/str.h"
 #include "core/ledger_internal.h"
 #include "core/names.h"
@@ -96,14 +97,6 @@ static void reach(struct hf_brain *b, struct place place)
 {
 	if (place.role >= 0 && place.index >= b->crews[place.role].slots_len)
 		b->crews[place.role].slots_len = place.index + 1;
-}
-
-static int by_name(const void *left, const void *right)
-{
-	const struct hf_pod *const *a = left;
-	const struct hf_pod *const *b = right;
-
-	return strcmp((*a)->name, (*b)->name);
 }
 
 /* Between one of ours and one of another owner under the same name, ours is what counts. */
@@ -244,7 +237,7 @@ int hf_world_load(struct hf_brain *b, struct hf_error *err)
 		put_service(b, &seen->services[i], services[i]);
 	for (size_t i = 0; i < seen->gone_len; i++)
 		put_gone(b, &seen->gone[i]);
-	qsort(b->strays, b->strays_len, sizeof(*b->strays), by_name);
+	qsort(b->strays, b->strays_len, sizeof(*b->strays), hf_compare_pointers_by_name);
 	rc = hf_ledger_read(b, err);
 	if (rc == 0 && b->ledger.present && !b->job.suspend)
 		adopt_made(b);

@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "exec/cause.h"
 
+#include "base/ascii.h"
 #include "exec/form.h"
 
 #include <stdint.h>
@@ -85,13 +86,13 @@ static bool may_begin(const char *line, size_t at)
 		return (ends_with(line, at - 1, "Error(") ||
 			ends_with(line, at - 1, "Exception(")) &&
 		       !is_indented(line, at);
-	return !hf_exec_is_of_word(before);
+	return !hf_ascii_is_alnum(before);
 }
 
 static bool stands_for(char wildcard, char c)
 {
 	switch (wildcard) {
-	case '#': return hf_exec_is_digit(c) || c == '(' || c == ')';
+	case '#': return hf_ascii_is_digit(c) || c == '(' || c == ')';
 	case '@': return c != ' ';
 	default: return true;
 	}
@@ -106,7 +107,7 @@ static bool is_labelled(const char *line, size_t len, const char *label, size_t 
 		return may_begin(line, len);
 	last = label[--label_len];
 	if (strchr("#@*", last) == NULL)
-		return len > 0 && hf_exec_small(line[len - 1]) == last &&
+		return len > 0 && hf_ascii_to_lower(line[len - 1]) == last &&
 		       is_labelled(line, len - 1, label, label_len);
 	while (len > 0 && stands_for(last, line[len - 1]))
 		if (is_labelled(line, --len, label, label_len))
@@ -136,8 +137,8 @@ static bool is_over(const char *rest, size_t len)
 	if (len > 1 && rest[0] == ',' && rest[1] == ' ')
 		rest++, len--;
 	if (rest[0] != ' ')
-		return !hf_exec_is_of_word(rest[0]) && rest[0] != '_' && rest[0] != '-';
-	for (rest++, len--; n < len && hf_exec_is_small(rest[n]); n++)
+		return !hf_ascii_is_alnum(rest[0]) && rest[0] != '_' && rest[0] != '-';
+	for (rest++, len--; n < len && hf_ascii_is_lower(rest[n]); n++)
 		continue;
 	/* A number, a new sentence, the name of a file. */
 	if (n == 0 || (n < len && rest[n] != ' ' && rest[n] != ','))
@@ -151,7 +152,7 @@ static bool begins_with(const char *text, size_t len, const char *start)
 
 	/* libnvidia-container prints all texts in small letters. */
 	for (; start[n] != '\0'; n++)
-		if (n == len || hf_exec_small(text[n]) != hf_exec_small(start[n]))
+		if (n == len || hf_ascii_to_lower(text[n]) != hf_ascii_to_lower(start[n]))
 			return false;
 	return n > 0;
 }
@@ -216,8 +217,8 @@ static uint64_t first_letters(void)
 	uint64_t letters = 0;
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(sentences); i++)
-		letters |= letter_bit(hf_exec_small(sentences[i].name[0])) |
-			   letter_bit(hf_exec_small(sentences[i].text[0]));
+		letters |= letter_bit(hf_ascii_to_lower(sentences[i].name[0])) |
+			   letter_bit(hf_ascii_to_lower(sentences[i].text[0]));
 	return letters;
 }
 
@@ -265,7 +266,7 @@ static bool has_mild_level(const char *before, size_t len)
 static bool has_recovered_word(const char *line, size_t len)
 {
 	for (size_t at = 0, n; at < len; at += n + 1) {
-		for (n = 0; at + n < len && hf_exec_is_of_word(line[at + n]); n++)
+		for (n = 0; at + n < len && hf_ascii_is_alnum(line[at + n]); n++)
 			continue;
 		if (hf_exec_form_is_word(line + at, n, HF_EXEC_FORM_RECOVERED))
 			return true;
@@ -306,7 +307,7 @@ enum hf_exec_cause hf_exec_cause_of(const char *line, size_t len)
 			continue;
 		if (letters == 0)
 			letters = first_letters();
-		if ((letters & letter_bit(hf_exec_small(line[at]))) == 0)
+		if ((letters & letter_bit(hf_ascii_to_lower(line[at]))) == 0)
 			continue;
 		cause = find_cause_at(line, len, at);
 		/* A line may hold another error behind one that is no failure. */

@@ -4,6 +4,7 @@
 #define HF_EXEC_EXEC_H
 
 #include "base/error.h"
+#include "base/flags.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -51,18 +52,8 @@ int hf_exec_run(const struct hf_exec_options *options);
 /* Parses and runs; argv[0] is the program's name. */
 int hf_exec_main(int argc, char **argv);
 
-/* The flags: name, what help calls the value (NULL: a switch), and help. */
-#define HF_EXEC_FLAGS(X)                                                                                 \
-	X("agent-socket", "PATH",                                                                        \
-	  "the node's agent; default $HOLDFAST_AGENT_SOCKET or " HF_EXEC_AGENT_SOCKET                    \
-	  "; '': none")                                                                                  \
-	X("termination-log", "FILE",                                                                     \
-	  "for the last lines of stderr; default $TERMINATION_MESSAGE_PATH or " HF_EXEC_TERMINATION_LOG) \
-	X("hang-after", "SPAN",                                                                          \
-	  "end CMD with code 225 if it, or one of its ranks, reports no further step for so long")       \
-	X("self-fence", "SPAN",                                                                          \
-	  "end CMD with code 226 if the node has no contact for so long; default $" HF_EXEC_FENCE_ENV)   \
-	X("keep-code", NULL, "give CMD's own exit code, not one of 220 to 225")
+/* Ends with name NULL. */
+extern const struct hf_flag hf_exec_flags[];
 
 HF_END_DECLS
 

@@ -2,6 +2,8 @@
  * Copyright The Holdfast authors */
 #include "exec/form.h"
 
+#include "base/ascii.h"
+
 #include <string.h>
 
 #define F(kind, form, source) {HF_EXEC_FORM_##kind, form},
@@ -28,9 +30,9 @@ bool hf_exec_form_begins(const char *line, size_t len, const char *form)
 	size_t at = 0;
 
 	for (; *form != '\0'; form++) {
-		if (at == len || (*form == '#' ? !hf_exec_is_digit(line[at]) : line[at] != *form))
+		if (at == len || (*form == '#' ? !hf_ascii_is_digit(line[at]) : line[at] != *form))
 			return false;
-		for (at++; *form == '#' && at < len && hf_exec_is_digit(line[at]); at++)
+		for (at++; *form == '#' && at < len && hf_ascii_is_digit(line[at]); at++)
 			continue;
 	}
 	return true;
@@ -67,7 +69,7 @@ static bool is_same_word(const char *word, size_t len, const char *form)
 	if (strlen(form) != len)
 		return false;
 	for (size_t i = 0; i < len; i++)
-		if (hf_exec_small(word[i]) != form[i])
+		if (hf_ascii_to_lower(word[i]) != form[i])
 			return false;
 	return true;
 }

@@ -42,32 +42,6 @@ bool hf_exec_form_any_in(const char *line, size_t len, enum hf_exec_form_kind ki
 /* One of the kind's words, which are in small letters, is these bytes; capitals match too. */
 bool hf_exec_form_is_word(const char *word, size_t len, enum hf_exec_form_kind kind);
 
-static inline bool hf_exec_is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
-static inline bool hf_exec_is_small(char c)
-{
-	return c >= 'a' && c <= 'z';
-}
-
-static inline bool hf_exec_is_capital(char c)
-{
-	return c >= 'A' && c <= 'Z';
-}
-
-static inline char hf_exec_small(char c)
-{
-	return hf_exec_is_capital(c) ? (char)(c - 'A' + 'a') : c;
-}
-
-/* A letter or a digit. */
-static inline bool hf_exec_is_of_word(char c)
-{
-	return hf_exec_is_digit(c) || hf_exec_is_small(hf_exec_small(c));
-}
-
 HF_END_DECLS
 
 #endif

@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "exec/exec.h"
 
+#include "base/ascii.h"
 #include "base/str.h"
 #include "base/time.h"
 #include "health/beat.h"
@@ -10,12 +11,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The command line.  holdfast-exec has it too, so it does not use the parser of the verbs. */
+#define HELP_LINE_BYTES_MAX 1024
 
-#define ROW(name, value, help) {name, value, help},
-static const struct {
-	const char *name, *value, *help;
-} flags[] = {HF_EXEC_FLAGS(ROW)};
+/* The flags and the environment of `holdfast exec`, and its main program. */
+
+const struct hf_flag hf_exec_flags[] = {
+	{"agent-socket", 0, "PATH", "socket of the node's agent; '': none",
+	 "$HOLDFAST_AGENT_SOCKET, else " HF_EXEC_AGENT_SOCKET},
+	{"termination-log", 0, "FILE", "file for CMD's last error lines",
+	 "$TERMINATION_MESSAGE_PATH, else " HF_EXEC_TERMINATION_LOG},
+	{"hang-after", 0, "SPAN",
+	 "end CMD with code 225 if a rank reports no new step for this long", "never"},
+	{"self-fence", 0, "SPAN",
+	 "end CMD if the node loses contact with the API server for this long",
+	 "$" HF_EXEC_FENCE_ENV ", else never"},
+	{"keep-code", 0, NULL, "exit with CMD's own code, never with one of 220 to 225", NULL},
+	{"help", 'h', NULL, "show this help", NULL},
+	{NULL, 0, NULL, NULL, NULL},
+};
 
 static int report_usage(const char *text, const char *word)
 {
@@ -49,14 +62,16 @@ static int take_fence_env(const char *value, uint32_t *ret_seconds)
 	if (hf_str_is_empty(value))
 		return 0;
 	seconds = strtoul(value, &end, 10);
-	if (*value < '0' || *value > '9' || *end != '\0' || seconds > HF_BEAT_FENCE_MAX)
+	if (!hf_ascii_is_digit(*value) || *end != '\0' || seconds > HF_BEAT_FENCE_MAX)
 		return report_usage(HF_EXEC_FENCE_ENV " must be a number of seconds, not", value);
 	*ret_seconds = (uint32_t)seconds;
 	return 0;
 }
 
-static int take_flag(struct hf_exec_options *options, const char *name, const char *value)
+static int take_flag(struct hf_exec_options *options, const struct hf_flag_item *item)
 {
+	const char *name = item->flag->name, *value = item->value;
+
 	if (hf_streq(name, "agent-socket")) {
 		options->agent_socket = value;
 	} else if (hf_streq(name, "termination-log")) {
@@ -66,34 +81,10 @@ static int take_flag(struct hf_exec_options *options, const char *name, const ch
 		return take_span(name, value, INT32_MAX, &options->hang_after_s);
 	} else if (hf_streq(name, "self-fence")) {
 		return take_span(name, value, HF_BEAT_FENCE_MAX, &options->fence_s);
-	} else {
-		options->keep_code = true;
+	} else if (hf_streq(name, "keep-code")) {
+		options->keep_code = value != NULL;
 	}
 	return 0;
-}
-
-/* Takes "--name=value", "--name value" or "--switch"; moves *at to its last word. */
-static int take_word(struct hf_exec_options *options, int argc, char *const *argv, int *at)
-{
-	const char *word = argv[*at] + 2, *equals = strchr(word, '=');
-	size_t len = equals != NULL ? (size_t)(equals - word) : strlen(word);
-
-	for (size_t i = 0; i < HF_ARRAY_LEN(flags); i++) {
-		const char *name = flags[i].name;
-		const char *value = equals != NULL ? equals + 1 : NULL;
-
-		if (strlen(name) != len || strncmp(name, word, len) != 0)
-			continue;
-		if (flags[i].value == NULL && value != NULL)
-			return report_usage("this flag takes no value:", argv[*at]);
-		if (flags[i].value != NULL && value == NULL) {
-			if (*at + 1 >= argc)
-				return report_usage("a value is missing after", argv[*at]);
-			value = argv[++*at];
-		}
-		return take_flag(options, name, value);
-	}
-	return report_usage("unknown flag", argv[*at]);
 }
 
 int hf_exec_parse(int argc, char *const *argv, struct hf_exec_options *ret_options)
@@ -103,41 +94,43 @@ int hf_exec_parse(int argc, char *const *argv, struct hf_exec_options *ret_optio
 		.termination_log =
 			hf_str_or(getenv("TERMINATION_MESSAGE_PATH"), HF_EXEC_TERMINATION_LOG),
 	};
-	int at = 0, fence;
+	struct hf_flags flags = {
+		.style = HF_FLAGS_COMMAND,
+		.tables = {hf_exec_flags},
+		.argc = argc,
+		.argv = (const char *const *)argv,
+	};
+	struct hf_flag_item item;
+	struct hf_error err;
+	int rc;
 
 	/* An empty value means: no agent. */
 	if (options.agent_socket == NULL)
 		options.agent_socket = HF_EXEC_AGENT_SOCKET;
-	fence = take_fence_env(getenv(HF_EXEC_FENCE_ENV), &options.fence_s);
-	if (fence != 0)
-		return fence;
-	for (; at < argc && strncmp(argv[at], "--", 2) == 0; at++) {
-		int rc;
-
-		if (argv[at][2] == '\0') {
-			at++;
-			break;
-		}
-		rc = take_word(&options, argc, argv, &at);
-		if (rc != 0)
-			return rc;
-	}
-	if (at >= argc)
+	rc = take_fence_env(getenv(HF_EXEC_FENCE_ENV), &options.fence_s);
+	while (rc == 0 && (rc = hf_flags_next(&flags, &item, &err)) > 0)
+		rc = take_flag(&options, &item);
+	if (rc != 0)
+		return rc < 0 ? report_usage(err.text, NULL) : rc;
+	if (flags.at >= argc)
 		return report_usage("no command: holdfast exec [FLAGS] -- CMD…", NULL);
 	if (options.fence_s > 0 && hf_str_is_empty(options.agent_socket))
 		return report_usage("--self-fence needs the agent: give --agent-socket", NULL);
-	options.argv = argv + at;
+	options.argv = argv + flags.at;
 	*ret_options = options;
 	return 0;
 }
 
 static int print_help(void)
 {
-	puts("Run a training process, and report its steps to the node's agent\n\n"
+	puts("Run a training process and report its progress to the node's agent\n\n"
 	     "Usage: holdfast exec [FLAGS] -- CMD…\n\nFlags:");
-	for (size_t i = 0; i < HF_ARRAY_LEN(flags); i++)
-		printf("  --%s %-*s %s\n", flags[i].name, (int)(22 - strlen(flags[i].name)),
-		       hf_str_or(flags[i].value, ""), flags[i].help);
+	for (const struct hf_flag *flag = hf_exec_flags; flag->name != NULL; flag++) {
+		HF_AUTO_STRBUF line = HF_STRBUF_INIT(HELP_LINE_BYTES_MAX);
+
+		hf_flag_add_help(hf_exec_flags, flag, &line);
+		puts(line.data);
+	}
 	return 0;
 }
 

@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "exec/origin.h"
 
+#include "base/ascii.h"
 #include "exec/form.h"
 
 #include <stdbool.h>
@@ -31,11 +32,11 @@ static bool is_host(const char *word, size_t len, bool *ret_certain)
 	for (size_t i = 0; i < len; i++) {
 		char c = word[i];
 
-		if (!hf_exec_is_of_word(c) && c != '.' && c != '-' && c != '_')
+		if (!hf_ascii_is_alnum(c) && c != '.' && c != '-' && c != '_')
 			return false;
-		capital |= hf_exec_is_capital(c);
+		capital |= hf_ascii_is_upper(c);
 		underscore |= c == '_';
-		other |= hf_exec_is_digit(c) || c == '-';
+		other |= hf_ascii_is_digit(c) || c == '-';
 	}
 	*ret_certain = other;
 	return len > 0 && (!capital || (other && !underscore)) && !is_no_host(word, len);
@@ -44,7 +45,7 @@ static bool is_host(const char *word, size_t len, bool *ret_certain)
 static bool is_of_address(const char *word, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
-		if (!hf_exec_is_digit(word[i]) && !(word[i] >= 'a' && word[i] <= 'f') &&
+		if (!hf_ascii_is_digit(word[i]) && !(word[i] >= 'a' && word[i] <= 'f') &&
 		    word[i] != ':')
 			return false;
 	return memmem(word, len, "::", 2) != NULL;
@@ -66,7 +67,7 @@ static bool is_number(const char *word, size_t len)
 	size_t dots = 0;
 
 	for (size_t i = 0; i < len; i++) {
-		if (hf_exec_is_small(hf_exec_small(word[i])))
+		if (hf_ascii_is_letter(word[i]))
 			return false;
 		dots += word[i] == '.';
 	}
@@ -110,9 +111,9 @@ static bool is_behind_number(const char *line, size_t len)
 {
 	size_t n = 0;
 
-	while (n < len && hf_exec_is_digit(line[n]))
+	while (n < len && hf_ascii_is_digit(line[n]))
 		n++;
-	return n > 0 && n + 1 < len && line[n] == ':' && !hf_exec_is_digit(line[n + 1]);
+	return n > 0 && n + 1 < len && line[n] == ':' && !hf_ascii_is_digit(line[n + 1]);
 }
 
 /* "(NAME pid=7, ip=10.0.0.2) …" of Ray, which prints no address for the own host. */

@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "health/beat.h"
 
+#include "base/ascii.h"
 #include "base/str.h"
 #include "health/scan_internal.h"
 
@@ -64,7 +65,7 @@ static bool skip_decimal(struct hf_scan *s)
 	for (int points = 0; s->at < s->end; s->at++) {
 		if (*s->at == '.' && points == 0)
 			points++;
-		else if (*s->at >= '0' && *s->at <= '9')
+		else if (hf_ascii_is_digit(*s->at))
 			digits++;
 		else
 			break;

@@ -3,6 +3,7 @@
 #include "health/fleet.h"
 #include "health/ladder_internal.h"
 
+#include "base/compare.h"
 #include "base/str.h"
 
 #include <stdlib.h>
@@ -305,11 +306,6 @@ static hf_time find_begin(const struct hf_health_node *node)
 	return node->began_at != HF_TIME_NONE ? node->began_at : node->evidence_at;
 }
 
-static int by_text(const void *left, const void *right)
-{
-	return strcmp(*(const char *const *)left, *(const char *const *)right);
-}
-
 /* The nodes that were quarantined within the window, or will be for faults that began in it.  Each node counts once, also one
  * that fails again or whose taint was taken off. */
 static int32_t newly_bad(const struct budgets *b, const struct hf_health_node *const *wanted,
@@ -329,7 +325,7 @@ static int32_t newly_bad(const struct budgets *b, const struct hf_health_node *c
 		if (fleet->now - find_begin(wanted[i]) <= window)
 			names[len++] = wanted[i]->name;
 	if (len > 0)
-		qsort(names, len, sizeof(*names), by_text);
+		qsort(names, len, sizeof(*names), hf_compare_by_name);
 	for (size_t i = 0; i < len; i++)
 		n += i == 0 || !hf_streq(names[i], names[i - 1]);
 	return n;
@@ -487,12 +483,6 @@ static int by_need(const void *left, const void *right)
 	return strcmp(a->name, b->name);
 }
 
-static int by_name(const void *left, const void *right)
-{
-	return strcmp(((const struct hf_health_decision *)left)->node,
-		      ((const struct hf_health_decision *)right)->node);
-}
-
 int hf_health_fleet_decide(const struct hf_health_fleet *fleet,
 			   const struct hf_health_policy *policy, struct hf_arena *arena,
 			   struct hf_health_fleet_plan *ret_plan, struct hf_error *err)
@@ -528,7 +518,7 @@ int hf_health_fleet_decide(const struct hf_health_fleet *fleet,
 			wake = at;
 	}
 	if (len > 0)
-		qsort(decisions, len, sizeof(*decisions), by_name);
+		qsort(decisions, len, sizeof(*decisions), hf_compare_by_name);
 	*ret_plan = (struct hf_health_fleet_plan){
 		.decisions = decisions,
 		.len = len,

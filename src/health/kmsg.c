@@ -3,16 +3,9 @@
 #include "health/kmsg.h"
 #include "health/scan_internal.h"
 
-#include <string.h>
+#include "base/ascii.h"
 
-static int hex_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return -1;
-}
+#include <string.h>
 
 /* The kernel writes \xHH, lower case, for all it would not print; the backslash too. */
 static void undo_escapes(const struct hf_scan *s, struct hf_health_record *record)
@@ -21,9 +14,11 @@ static void undo_escapes(const struct hf_scan *s, struct hf_health_record *recor
 	size_t n = 0;
 
 	while (p < s->end && n < sizeof(record->text)) {
-		if (s->end - p >= 4 && p[0] == '\\' && p[1] == 'x' && hex_value(p[2]) >= 0 &&
-		    hex_value(p[3]) >= 0) {
-			record->text[n++] = (char)(hex_value(p[2]) << 4 | hex_value(p[3]));
+		int byte = s->end - p >= 4 && p[0] == '\\' && p[1] == 'x' ? hf_ascii_hex_byte(p + 2)
+									  : -1;
+
+		if (byte >= 0) {
+			record->text[n++] = (char)byte;
 			p += 4;
 		} else {
 			record->text[n++] = *p++;

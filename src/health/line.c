@@ -2,6 +2,8 @@
  * Copyright The Holdfast authors */
 #include "health/line_internal.h"
 
+#include "base/ascii.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -749,7 +751,7 @@ static bool is_of_group(struct hf_scan s)
 {
 	if (!hf_scan_until(&s, ",mems_allowed=", NULL))
 		return false;
-	while (s.at < s.end && ((*s.at >= '0' && *s.at <= '9') || *s.at == ',' || *s.at == '-'))
+	while (s.at < s.end && (hf_ascii_is_digit(*s.at) || *s.at == ',' || *s.at == '-'))
 		s.at++;
 	return s.at == s.end || hf_scan_text(&s, "global_oom") || hf_scan_text(&s, "oom_memcg=");
 }

@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "health/scan_internal.h"
 
+#include "base/ascii.h"
 #include "base/str.h"
 
 #include <string.h>
@@ -40,11 +41,6 @@ void hf_scan_blanks(struct hf_scan *s)
 		s->at++;
 }
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 bool hf_scan_decimal(struct hf_scan *s, int digits_max, uint64_t *ret_value)
 {
 	const char *p = s->at;
@@ -52,7 +48,7 @@ bool hf_scan_decimal(struct hf_scan *s, int digits_max, uint64_t *ret_value)
 
 	/* 19 digits always fit. */
 	hf_assert(digits_max > 0 && digits_max <= 19);
-	for (; p < s->end && is_digit(*p); p++) {
+	for (; p < s->end && hf_ascii_is_digit(*p); p++) {
 		if (p - s->at == digits_max)
 			return false;
 		value = value * 10 + (uint64_t)(*p - '0');
@@ -64,17 +60,6 @@ bool hf_scan_decimal(struct hf_scan *s, int digits_max, uint64_t *ret_value)
 	return true;
 }
 
-static int hex_digit(char c)
-{
-	if (is_digit(c))
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
-
 bool hf_scan_hex32(struct hf_scan *s, uint32_t *ret_value)
 {
 	struct hf_scan p = *s;
@@ -83,10 +68,10 @@ bool hf_scan_hex32(struct hf_scan *s, uint32_t *ret_value)
 
 	if (!hf_scan_text(&p, "0x"))
 		return false;
-	for (digits = p.at; p.at < p.end && hex_digit(*p.at) >= 0; p.at++) {
+	for (digits = p.at; p.at < p.end && hf_ascii_hex_value(*p.at) >= 0; p.at++) {
 		if (p.at - digits == 8)
 			return false;
-		value = value << 4 | (uint32_t)hex_digit(*p.at);
+		value = value << 4 | (uint32_t)hf_ascii_hex_value(*p.at);
 	}
 	if (p.at == digits)
 		return false;
@@ -110,8 +95,7 @@ bool hf_scan_until(struct hf_scan *s, const char *text, struct hf_scan *ret_befo
 
 static bool is_word(char c, const char *also)
 {
-	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-	       (c != '\0' && strchr(also, c) != NULL);
+	return hf_ascii_is_alnum(c) || (c != '\0' && strchr(also, c) != NULL);
 }
 
 bool hf_scan_word(struct hf_scan *s, const char *also, struct hf_scan *ret_word)

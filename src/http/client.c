@@ -78,7 +78,9 @@ static void start_waiting(struct hf_http_client *client)
 	}
 }
 
-void hf_http_client_remove(struct hf_transfer *transfer)
+/* Takes the transfer from curl, from its link or from the queue, and starts waiting ones in its
+ * place. */
+static void remove_transfer(struct hf_transfer *transfer)
 {
 	struct hf_http_client *client = transfer->client;
 
@@ -97,7 +99,9 @@ void hf_http_client_remove(struct hf_transfer *transfer)
 	start_waiting(client);
 }
 
-void hf_http_client_retire_if_silent(struct hf_transfer *transfer)
+/* For a running transfer that timed out: retires its pool if the server sent no byte for
+ * silence_max. */
+static void retire_if_silent(struct hf_transfer *transfer)
 {
 	struct hf_http_client *client = transfer->client;
 	struct hf_http_pool *pool = transfer->pool;
@@ -115,6 +119,12 @@ void hf_http_client_retire_if_silent(struct hf_transfer *transfer)
 	*place = hf_http_pool_create(client);
 }
 
+static const struct hf_transfer_owner queue_owner = {
+	.leave = remove_transfer,
+	.timed_out = retire_if_silent,
+	.release = hf_transfer_cancel,
+};
+
 int hf_http_client_send(struct hf_http_client *client, const struct hf_http_request *request,
 			struct hf_transfer **ret_transfer, struct hf_error *err)
 {
@@ -128,7 +138,7 @@ int hf_http_client_send(struct hf_http_client *client, const struct hf_http_requ
 	if (wait && client->queued >= client->spec.queue_max)
 		return hf_error_set(err, HF_E_TOO_MANY, "%u requests wait for this server",
 				    client->queued);
-	struct hf_transfer *transfer = hf_transfer_create(client, request);
+	struct hf_transfer *transfer = hf_transfer_create(client, &queue_owner, request);
 	hf_time timeout = request->timeout;
 	if (timeout == 0)
 		timeout = request->stream ? HF_TIME_NEVER : client->spec.timeout;
@@ -149,7 +159,7 @@ int hf_http_client_send(struct hf_http_client *client, const struct hf_http_requ
 void hf_transfer_cancel(struct hf_transfer *transfer)
 {
 	if (transfer->state != HF_TRANSFER_DONE)
-		hf_http_client_remove(transfer);
+		remove_transfer(transfer);
 	list_remove(transfer->client, transfer);
 	hf_transfer_free(transfer);
 }
@@ -346,13 +356,6 @@ void hf_http_client_set_cert(struct hf_http_client *client, const char *cert_pem
 	wipe_text((char *)(uintptr_t)client->spec.key_pem);
 	client->spec.cert_pem = dup_or_null(cert_pem);
 	client->spec.key_pem = dup_or_null(key_pem);
-}
-
-struct hf_http_ca *hf_http_ca_unref(struct hf_http_ca *ca)
-{
-	if (ca && --ca->refs == 0)
-		free(ca);
-	return NULL;
 }
 
 void hf_http_client_set_ca(struct hf_http_client *client, const char *ca_pem)

@@ -10,7 +10,8 @@
 #include <sys/socket.h>
 
 /* Shared by client.c (the queue), pool.c (connections through curl), link.c (connections without
- * curl) and transfer.c (one request).
+ * curl) and transfer.c (one request). client.c uses pool.c, pool.c and link.c use each other, and all
+ * use transfer.c, which uses none of them.
  *
  * curl calls back from inside its own functions, and a callback must not call them. So the
  * callbacks only fill buffers and post the transfer's task. The task calls the user, who may do
@@ -31,8 +32,18 @@ struct hf_http_ca {
 	char pem[];
 };
 
+/* What a transfer calls when its state concerns the queue of its client. Pointers, so that transfer.c
+ * knows neither the queue nor the links. */
+struct hf_transfer_owner {
+	void (*leave)(struct hf_transfer *transfer);     /* the transfer has ended */
+	void (*timed_out)(struct hf_transfer *transfer); /* a timer of the transfer has passed; the
+	                                                  * transfer has not ended yet */
+	void (*release)(struct hf_transfer *transfer);   /* the user has the result: free it */
+};
+
 struct hf_transfer {
 	struct hf_http_client *client;
+	const struct hf_transfer_owner *owner;
 	struct hf_http_pool *pool;       /* the pool that runs the transfer; NULL unless running */
 	hf_time started_at;              /* monotonic time of the start */
 	struct hf_transfer *prev, *next; /* links in the list of all transfers of the client, in
@@ -43,7 +54,10 @@ struct hf_transfer {
 	char **headers;                 /* NULL-terminated copies of the header lines */
 	char *body;
 
-	struct hf_link *link;                      /* set while running on a link */
+	struct hf_link *link; /* set while running on a link */
+	void (*consumed)(
+		struct hf_transfer *transfer);     /* the user has taken bytes of a stream; NULL
+	                                                 * with curl */
 	struct hf_transfer *link_prev, *link_next; /* links in the list of that link */
 	int32_t stream_id;                         /* 0: not submitted to nghttp2; -1: no stream to
 	                                            * reset */
@@ -141,6 +155,7 @@ struct hf_http_client {
 
 /* transfer.c */
 struct hf_transfer *hf_transfer_create(struct hf_http_client *client,
+				       const struct hf_transfer_owner *owner,
 				       const struct hf_http_request *request);
 void hf_transfer_free(struct hf_transfer *transfer);
 void hf_transfer_begin(struct hf_transfer *transfer);
@@ -158,14 +173,8 @@ void hf_transfer_break_off(struct hf_transfer *transfer, bool seen, bool retry_n
 /* The deadline has passed, although its timer has not run yet: the request must not be sent. */
 bool hf_transfer_is_due(const struct hf_transfer *transfer);
 
-/* client.c */
-struct hf_http_ca *hf_http_ca_unref(struct hf_http_ca *ca); /* accepts NULL; returns NULL */
-/* Takes the transfer from curl, from its link or from the queue, and starts waiting ones in its
- * place. */
-void hf_http_client_remove(struct hf_transfer *transfer);
-/* For a running transfer that timed out: retires its pool if the server sent no byte for
- * silence_max. */
-void hf_http_client_retire_if_silent(struct hf_transfer *transfer);
+/* Accepts NULL; returns NULL. */
+struct hf_http_ca *hf_http_ca_unref(struct hf_http_ca *ca);
 
 /* pool.c */
 struct hf_http_pool *hf_http_pool_create(struct hf_http_client *client);

@@ -118,7 +118,7 @@ static void answer_big(struct hf_exchange *ex)
 
 	for (int i = 0; i < 100000; i++)
 		hf_strbuf_addch(&big, (char)('a' + i % 26));
-	hf_exchange_answer_take(ex, 200, "text/plain", &big);
+	hf_exchange_respond_take(ex, 200, "text/plain", &big);
 }
 
 static void on_request(void *arg, struct hf_exchange *ex)
@@ -139,19 +139,19 @@ static void on_request(void *arg, struct hf_exchange *ex)
 		answer_big(ex);
 	} else if (strcmp(path, "/zipped") == 0) {
 		hf_exchange_add_header(ex, "Content-Encoding", "gzip");
-		hf_exchange_answer(ex, 200, "text/plain", zipped, sizeof(zipped));
+		hf_exchange_respond(ex, 200, "text/plain", zipped, sizeof(zipped));
 	} else if (strcmp(path, "/head") == 0) {
 		HF_AUTO_STRBUF big = HF_STRBUF_INIT(100000);
 		while (big.len < HF_HTTP_RESPONSE_HEAD_BYTES_MAX)
 			hf_strbuf_addch(&big, 'x');
 		hf_exchange_add_header(ex, "X-Big", big.data);
-		hf_exchange_answer(ex, 200, "text/plain", "", 0);
+		hf_exchange_respond(ex, 200, "text/plain", "", 0);
 	} else if (strcmp(path, "/cut") == 0) {
 		hf_exchange_abort(ex);
 	} else {
 		hf_exchange_add_header(ex, "Retry-After", "7");
-		hf_exchange_answer(ex, strcmp(path, "/gone") == 0 ? 410 : 200, "text/plain",
-				   "hello", 5);
+		hf_exchange_respond(ex, strcmp(path, "/gone") == 0 ? 410 : 200, "text/plain",
+				    "hello", 5);
 	}
 }
 
@@ -418,7 +418,7 @@ static void requests_past_the_bound_wait_and_then_go_in_order(void **state)
 	assert_code(hf_http_client_send(bench->client, &request, NULL, &err), HF_E_TOO_MANY);
 	for (size_t i = 0; i < 5; i++) {
 		run_until_kept(bench, i + 1);
-		hf_exchange_answer(bench->kept[i], 200, "text/plain", "x", 1);
+		hf_exchange_respond(bench->kept[i], 200, "text/plain", "x", 1);
 	}
 	run_until_done(bench);
 	assert_int_equal(bench->client->in_flight, 0);
@@ -442,7 +442,7 @@ static void canceled_requests_make_room_and_are_not_called_back(void **state)
 	run_until_kept(bench, 2);
 	while (bench->closed == 0)
 		hf_test_loop_run(&bench->t);
-	hf_exchange_answer(bench->kept[1], 200, "text/plain", "third", 5);
+	hf_exchange_respond(bench->kept[1], 200, "text/plain", "third", 5);
 	bench->wanted = 1;
 	run_until_done(bench);
 	assert_string_equal(bench->notes[0].body, "third");

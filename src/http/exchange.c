@@ -23,11 +23,11 @@ void hf_exchange_free(struct hf_exchange *ex)
 	hf_assert(!ex->connection && !ex->queued && !ex->hangup);
 	if (ex->response)
 		MHD_destroy_response(ex->response);
-	for (size_t i = 0; i < ex->answer_headers.len; i++) {
-		free((char *)(uintptr_t)ex->answer_headers.items[i].name);
-		free((char *)(uintptr_t)ex->answer_headers.items[i].value);
+	for (size_t i = 0; i < ex->response_headers.len; i++) {
+		free((char *)(uintptr_t)ex->response_headers.items[i].name);
+		free((char *)(uintptr_t)ex->response_headers.items[i].value);
 	}
-	HF_VEC_RELEASE(&ex->answer_headers);
+	HF_VEC_RELEASE(&ex->response_headers);
 	hf_target_release(&ex->target);
 	hf_strbuf_release(&ex->body);
 	hf_strbuf_release(&ex->out);
@@ -100,7 +100,7 @@ void hf_exchange_add_header(struct hf_exchange *ex, const char *name, const char
 	hf_assert(!ex->begun && !ex->ended);
 	hf_assert(*name && is_header_text(name) && is_header_text(value));
 	struct hf_target_pair pair = {.name = hf_xstrdup(name), .value = hf_xstrdup(value)};
-	bool fits = HF_VEC_PUSH(&ex->answer_headers, pair);
+	bool fits = HF_VEC_PUSH(&ex->response_headers, pair);
 	hf_assert(fits);
 }
 
@@ -114,9 +114,9 @@ static void set_response(struct hf_exchange *ex, int status, const char *content
 	hf_assert(response && !ex->begun && !ex->ended && status >= 200 && status <= 599);
 	if (content_type)
 		rc = MHD_add_response_header(response, "Content-Type", content_type);
-	for (size_t i = 0; i < ex->answer_headers.len && rc == MHD_YES; i++)
-		rc = MHD_add_response_header(response, ex->answer_headers.items[i].name,
-					     ex->answer_headers.items[i].value);
+	for (size_t i = 0; i < ex->response_headers.len && rc == MHD_YES; i++)
+		rc = MHD_add_response_header(response, ex->response_headers.items[i].name,
+					     ex->response_headers.items[i].value);
 	hf_assert(rc == MHD_YES);
 	ex->response = response;
 	ex->status = status;
@@ -135,8 +135,8 @@ static void end_exchange(struct hf_exchange *ex)
 	hf_exchange_resume(ex);
 }
 
-void hf_exchange_answer(struct hf_exchange *ex, int status, const char *content_type,
-			const void *body, size_t len)
+void hf_exchange_respond(struct hf_exchange *ex, int status, const char *content_type,
+			 const void *body, size_t len)
 {
 	/* libmicrohttpd only reads the bytes, although its parameter is void *. */
 	void *bytes = len > 0 ? (void *)(uintptr_t)body : (void *)(uintptr_t) "";
@@ -146,8 +146,8 @@ void hf_exchange_answer(struct hf_exchange *ex, int status, const char *content_
 	end_exchange(ex);
 }
 
-void hf_exchange_answer_take(struct hf_exchange *ex, int status, const char *content_type,
-			     struct hf_strbuf *body)
+void hf_exchange_respond_take(struct hf_exchange *ex, int status, const char *content_type,
+			      struct hf_strbuf *body)
 {
 	size_t len = body->len;
 

@@ -5,6 +5,7 @@
  * type, status and framing of the response. */
 #include "http/grpc.h"
 
+#include "base/ascii.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -77,26 +78,17 @@ int hf_grpc_status_code(int status)
 	return status > 0 && status <= HF_GRPC_STATUS_MAX ? codes[status] : HF_E_INTERNAL;
 }
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 void hf_grpc_text_decode(const char *encoded, char *ret_text, size_t size)
 {
 	size_t len = 0;
 
 	hf_assert(size > 0);
 	for (const char *at = hf_str_or(encoded, ""); *at && len + 1 < size; at++) {
-		unsigned char c = (unsigned char)*at;
+		int escaped = *at == '%' ? hf_ascii_hex_byte(at + 1) : -1;
+		unsigned char c = (unsigned char)(escaped >= 0 ? escaped : *at);
 
-		if (c == '%' && hex_digit(at[1]) >= 0 && hex_digit(at[2]) >= 0) {
-			c = (unsigned char)(hex_digit(at[1]) << 4 | hex_digit(at[2]));
+		if (escaped >= 0)
 			at += 2;
-		}
 		ret_text[len++] = c >= ' ' && c <= '~' ? (char)c : '?';
 	}
 	ret_text[len] = '\0';

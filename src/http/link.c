@@ -72,10 +72,24 @@ static void reap_if_done(struct hf_link *link)
 		hf_task_post(link->reap);
 }
 
+/* Opens a stream's window again for the bytes that were delivered. */
+static void reopen_window(struct hf_transfer *transfer)
+{
+	struct hf_link *link = transfer->link;
+
+	if (!link || !link->session || transfer->unconsumed == 0)
+		return;
+	(void)nghttp2_session_consume_stream(link->session, transfer->stream_id,
+					     transfer->unconsumed);
+	transfer->unconsumed = 0;
+	hf_task_post(link->flush);
+}
+
 void hf_link_add(struct hf_link *link, struct hf_transfer *transfer)
 {
 	transfer->link = link;
 	transfer->linked = true;
+	transfer->consumed = reopen_window;
 	list_add(link, transfer);
 	if (link->state == HF_LINK_OPEN)
 		hf_task_post(link->flush);
@@ -100,18 +114,6 @@ void hf_link_remove(struct hf_transfer *transfer)
 		hf_task_post(link->flush);
 	}
 	reap_if_done(link);
-}
-
-void hf_link_reopen_window(struct hf_transfer *transfer)
-{
-	struct hf_link *link = transfer->link;
-
-	if (!link || !link->session || transfer->unconsumed == 0)
-		return;
-	(void)nghttp2_session_consume_stream(link->session, transfer->stream_id,
-					     transfer->unconsumed);
-	transfer->unconsumed = 0;
-	hf_task_post(link->flush);
 }
 
 /* --- the end of a link --- */

@@ -6,6 +6,7 @@
  * texts. */
 #include "http/link_internal.h"
 
+#include "base/ascii.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -216,7 +217,7 @@ static void add_line(struct fields *fields, const char *line)
 	name = fields->names.data + fields->names.len;
 	hf_strbuf_add(&fields->names, line, (size_t)(colon - line));
 	for (char *c = name; c < name + (colon - line); c++)
-		*c = *c >= 'A' && *c <= 'Z' ? (char)(*c + ('a' - 'A')) : *c;
+		*c = hf_ascii_to_lower(*c);
 	while (*value == ' ' || *value == '\t')
 		value++;
 	add_field(fields, name, (size_t)(colon - line), value);
@@ -328,7 +329,7 @@ void hf_link_h2_start(struct hf_link *link)
 	int rc = nghttp2_option_new(&options);
 
 	hf_assert(rc == 0);
-	/* Windows open in on_bytes and, for streams, in hf_link_reopen_window. */
+	/* Windows open in on_bytes and, for streams, in reopen_window of link.c. */
 	nghttp2_option_set_no_auto_window_update(options, 1);
 	nghttp2_option_set_peer_max_concurrent_streams(options, STREAMS_MAX);
 	rc = nghttp2_session_client_new2(&link->session, callbacks, link, options);

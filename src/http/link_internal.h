@@ -60,8 +60,6 @@ void hf_link_add(struct hf_link *link, struct hf_transfer *transfer);
 void hf_link_remove(struct hf_transfer *transfer);
 /* Makes the link take no new transfers. It is freed after its last transfer. */
 void hf_link_retire(struct hf_link *link);
-/* Opens a stream's window again for the bytes that were delivered. */
-void hf_link_reopen_window(struct hf_transfer *transfer);
 
 /* link_h2.c */
 void hf_link_h2_start(struct hf_link *link);

@@ -24,7 +24,7 @@ struct bench {
 
 static void on_request(void *arg, struct hf_exchange *ex)
 {
-	hf_exchange_answer(ex, 200, NULL, "hi", 2);
+	hf_exchange_respond(ex, 200, NULL, "hi", 2);
 }
 
 static int set_up(void **state)

@@ -121,7 +121,7 @@ static struct hf_exchange *exchange_create(struct hf_http_server *server,
 
 	ex->server = server;
 	ex->connection = connection;
-	ex->answer_headers.len_max = HF_HTTP_RESPONSE_HEADERS_MAX;
+	ex->response_headers.len_max = HF_HTTP_RESPONSE_HEADERS_MAX;
 	hf_strbuf_init(&ex->body, server->spec.body_bytes_max);
 	hf_strbuf_init(&ex->out, server->spec.stream_bytes_max);
 	ex->next = server->all;

@@ -19,7 +19,7 @@
  *
  * Lifetime of an exchange: the handler owns the handle until exactly one of these happens:
  *
- *     hf_exchange_answer, hf_exchange_answer_take, hf_exchange_finish or
+ *     hf_exchange_respond, hf_exchange_respond_take, hf_exchange_finish or
  *     hf_exchange_abort is called, or
  *     the closed callback is called (the client left, was idle too long, or the
  *     server is being destroyed).
@@ -130,13 +130,13 @@ void hf_exchange_on_closed(struct hf_exchange *ex, hf_exchange_fn fn, void *arg)
  * or value, so values from outside must be checked first. */
 void hf_exchange_add_header(struct hf_exchange *ex, const char *name, const char *value);
 
-/* Ends the exchange with one body. _answer copies the body; _answer_take moves it out of the
+/* Ends the exchange with one body. _respond copies the body; _respond_take moves it out of the
  * buffer, which is then empty. content_type may be NULL. Keep-alive, Content-Length and HEAD are
  * handled. */
-void hf_exchange_answer(struct hf_exchange *ex, int status, const char *content_type,
-			const void *body, size_t len);
-void hf_exchange_answer_take(struct hf_exchange *ex, int status, const char *content_type,
-			     struct hf_strbuf *body);
+void hf_exchange_respond(struct hf_exchange *ex, int status, const char *content_type,
+			 const void *body, size_t len);
+void hf_exchange_respond_take(struct hf_exchange *ex, int status, const char *content_type,
+			      struct hf_strbuf *body);
 
 /* A stream: begin once, write any number of times, then finish. Each write is sent at once as a
  * chunk, in order.

@@ -48,8 +48,8 @@ struct hf_exchange {
 	void *closed_arg, *drained_arg;
 
 	/* the response */
-	HF_VEC(struct hf_target_pair) answer_headers; /* the texts are owned by this struct */
-	struct MHD_Response *response;                /* created, not yet given to libmicrohttpd */
+	HF_VEC(struct hf_target_pair) response_headers; /* the texts are owned by this struct */
+	struct MHD_Response *response; /* created, not yet given to libmicrohttpd */
 	int status;
 	bool begun;
 	struct hf_strbuf out; /* bytes of a stream; the first out_head of them are sent */
@@ -94,7 +94,7 @@ struct hf_http_server {
 void hf_exchange_queue(struct hf_exchange *ex);
 void hf_exchange_resume(struct hf_exchange *ex);
 void hf_exchange_free(struct hf_exchange *ex);
-/* peer.c: untrusted connections. fd -1: unknown. hf_http_peers_cut_expired cuts expired ones. */
+/* untrusted.c: untrusted connections. fd -1: unknown. hf_http_peers_cut_expired cuts expired ones. */
 struct hf_http_peer *hf_http_peer_create(struct hf_http_server *server, int fd);
 void hf_http_peer_note_request(struct hf_http_server *server, struct hf_http_peer *peer);
 void hf_http_peer_destroy(struct hf_http_server *server, struct hf_http_peer *peer);

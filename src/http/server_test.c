@@ -66,7 +66,7 @@ static void on_request(void *arg, struct hf_exchange *ex)
 		return;
 	}
 	hf_exchange_add_header(ex, "X-Answer", "yes");
-	hf_exchange_answer(ex, 201, "text/plain", "hello", 5);
+	hf_exchange_respond(ex, 201, "text/plain", "hello", 5);
 }
 
 static void start_server(struct bench *bench, struct hf_http_server_spec spec)
@@ -179,7 +179,7 @@ static void an_answer_may_come_later(void **state)
 	assert_non_null(bench->kept);
 	assert_int_equal(bench->server->live, 1);
 	hf_strbuf_addstr(&body, "late");
-	hf_exchange_answer_take(bench->kept, 200, NULL, &body);
+	hf_exchange_respond_take(bench->kept, 200, NULL, &body);
 	assert_int_equal(body.len, 0);
 	assert_int_equal(bench->server->live, 0);
 	hf_raw_expect(&bench->raw, "late");

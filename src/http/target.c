@@ -4,6 +4,7 @@
 /* Splits and percent-decodes the target of a request, which comes from untrusted clients. */
 #include "http/target.h"
 
+#include "base/ascii.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "http/server.h"
@@ -11,15 +12,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
 
 /* Decodes text in place. Returns false for a broken escape, a decoded NUL, or invalid UTF-8. */
 static bool decode_text(char *text, bool plus_is_blank)
@@ -30,11 +22,10 @@ static bool decode_text(char *text, bool plus_is_blank)
 		char c = *in;
 
 		if (c == '%') {
-			int high = hex_digit(in[1]);
-			int low = high < 0 ? -1 : hex_digit(in[2]);
-			if (low < 0 || high + low == 0)
+			int byte = hf_ascii_hex_byte(in + 1);
+			if (byte <= 0)
 				return false;
-			c = (char)(high * 16 + low);
+			c = (char)byte;
 			in += 2;
 		} else if (c == '+' && plus_is_blank) {
 			c = ' ';

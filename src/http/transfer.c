@@ -3,8 +3,8 @@
 
 /* One transfer: its copies of the request, the curl easy handle, the response as it arrives, and
  * the calls to the user. Callbacks of curl and link_h2.c only fill the transfer and post its task;
- * on_deliver then calls the user. */
-#include "http/link_internal.h"
+ * on_deliver then calls the user. The owner of the transfer frees it. */
+#include "http/client_internal.h"
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -52,6 +52,7 @@ static void on_deadline(void *arg);
 static void on_idle(void *arg);
 
 struct hf_transfer *hf_transfer_create(struct hf_http_client *client,
+				       const struct hf_transfer_owner *owner,
 				       const struct hf_http_request *request)
 {
 	struct hf_transfer *transfer = hf_xcalloc(1, sizeof(*transfer));
@@ -60,6 +61,7 @@ struct hf_transfer *hf_transfer_create(struct hf_http_client *client,
 	size_t bytes_max = request->response_bytes_max;
 
 	transfer->client = client;
+	transfer->owner = owner;
 	transfer->request = *request;
 	transfer->text = hf_xmalloc(method_size + target_size + strlen(type) + 1);
 	transfer->request.method = memcpy(transfer->text, request->method, method_size);
@@ -82,6 +84,13 @@ struct hf_transfer *hf_transfer_create(struct hf_http_client *client,
 	transfer->deadline = hf_timer_create(client->loop, on_deadline, transfer);
 	transfer->idle = hf_timer_create(client->loop, on_idle, transfer);
 	return transfer;
+}
+
+struct hf_http_ca *hf_http_ca_unref(struct hf_http_ca *ca)
+{
+	if (ca && --ca->refs == 0)
+		free(ca);
+	return NULL;
 }
 
 void hf_transfer_free(struct hf_transfer *transfer)
@@ -401,7 +410,7 @@ static bool was_sent(const struct hf_transfer *transfer)
 
 static void end_transfer(struct hf_transfer *transfer)
 {
-	hf_http_client_remove(transfer);
+	transfer->owner->leave(transfer);
 	hf_timer_disarm(transfer->deadline);
 	hf_timer_disarm(transfer->idle);
 	hf_task_post(transfer->deliver);
@@ -488,7 +497,7 @@ static void on_deadline(void *arg)
 {
 	struct hf_transfer *transfer = arg;
 
-	hf_http_client_retire_if_silent(transfer);
+	transfer->owner->timed_out(transfer);
 	if (transfer->state == HF_TRANSFER_QUEUED)
 		fail_transfer(transfer, HF_E_UNAVAILABLE,
 			      "not sent in time: too many other requests are in flight");
@@ -502,7 +511,7 @@ static void on_idle(void *arg)
 {
 	struct hf_transfer *transfer = arg;
 
-	hf_http_client_retire_if_silent(transfer);
+	transfer->owner->timed_out(transfer);
 	if (was_sent(transfer))
 		fail_transfer(transfer, HF_E_TIMEOUT,
 			      "no byte of the stream came within its idle timeout");
@@ -589,7 +598,8 @@ static void deliver_data(struct hf_transfer *transfer, const bool *dead)
 		transfer->request.on_data(transfer->request.arg, transfer, bytes.data, bytes.len);
 		if (*dead)
 			return;
-		hf_link_reopen_window(transfer);
+		if (transfer->consumed)
+			transfer->consumed(transfer);
 	}
 }
 
@@ -620,7 +630,7 @@ static void deliver_done(struct hf_transfer *transfer)
 
 	transfer->request.on_done(transfer->request.arg, &result);
 	if (!*dead)
-		hf_transfer_cancel(transfer);
+		transfer->owner->release(transfer);
 }
 
 static void deliver_stream(struct hf_transfer *transfer, const bool *dead)

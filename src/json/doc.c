@@ -20,14 +20,13 @@
 /* Bytes. A document is never larger than a parse accepts, and its text grows only a little when
  * it is written again (by escapes). A larger text is a programming error. */
 #define TEXT_BYTES_MAX ((size_t)64 << 20)
+#define MANAGED "managedFields"
 
-enum { NAME, NAMESPACE, UID, RESOURCE_VERSION, METADATA_LEN };
-
-static const char *const metadata_keys[METADATA_LEN] = {
-	[NAME] = "name",
-	[NAMESPACE] = "namespace",
-	[UID] = "uid",
-	[RESOURCE_VERSION] = "resourceVersion",
+static const char *const metadata_keys[HF_DOC_STRINGS] = {
+	[HF_DOC_NAME] = "name",
+	[HF_DOC_NAMESPACE] = "namespace",
+	[HF_DOC_UID] = "uid",
+	[HF_DOC_RESOURCE_VERSION] = "resourceVersion",
 };
 
 struct hf_doc {
@@ -40,8 +39,10 @@ struct hf_doc {
 	bool has_metadata;
 	/* The metadata strings. They belong to the tree, or, for a document from text, to
 	 * metadata_block. NULL: absent. */
-	const char *metadata[METADATA_LEN];
+	const char *metadata[HF_DOC_STRINGS];
 	char *metadata_block;
+	bool is_marked;              /* where metadata.managedFields stands in the text is known: */
+	size_t managed, managed_end; /* offsets; equal: there are none */
 };
 
 static struct hf_doc *new_doc(struct hf_json *root, char *text, size_t text_len)
@@ -79,14 +80,12 @@ static void replace_nuls(char *text, size_t len)
 	const size_t size = sizeof(nul) - 1;
 	char *end = text + len;
 
-	for (char *at = text; (at = memmem(at, (size_t)(end - at), nul, size)) != NULL;) {
-		const char *slash = at;
-
-		while (slash > text && slash[-1] == '\\')
-			slash--;
-		if ((at - slash) % 2 == 0)
+	for (char *at = text; (at = memchr(at, '\\', (size_t)(end - at))) != NULL;) {
+		if ((size_t)(end - at) < size)
+			return;
+		if (memcmp(at, nul, size) == 0)
 			memcpy(at, instead, size);
-		at += size;
+		at += 2; /* the backslash and the character that it escapes */
 	}
 }
 
@@ -247,30 +246,9 @@ static bool find_member(struct hf_skip *s, const char *key, const char **ret_fro
 	return false;
 }
 
-struct hf_doc *hf_doc_without(struct hf_doc *doc, const char *outer, const char *key)
-{
-	const char *from, *to;
-	struct hf_skip s;
-
-	if (!doc->from_text)
-		return hf_doc_ref(doc);
-	hf_skip_init(&s, doc->text, doc->text_len);
-	if (!find_key(&s, outer) || hf_skip_peek(&s) != HF_JSON_OBJECT || !hf_skip_enter(&s) ||
-	    !find_member(&s, key, &from, &to))
-		return hf_doc_ref(doc);
-	size_t head = (size_t)(from - doc->text);
-	size_t tail = doc->text_len - (size_t)(to - doc->text);
-	char *text = hf_xmalloc(head + tail + 1);
-
-	memcpy(text, doc->text, head);
-	memcpy(text + head, to, tail);
-	text[head + tail] = '\0';
-	return doc_from_own_text(text, head + tail);
-}
-
 /* The strings of metadata, as far as they were found. */
 struct found {
-	struct hf_skip_string strings[METADATA_LEN];
+	struct hf_skip_string strings[HF_DOC_STRINGS];
 	int left;
 };
 
@@ -278,7 +256,7 @@ struct found {
  * text is invalid. */
 static bool find_string(struct found *found, struct hf_skip *s, const struct hf_skip_string *name)
 {
-	for (int i = 0; i < METADATA_LEN; i++) {
+	for (int i = 0; i < HF_DOC_STRINGS; i++) {
 		if (!hf_skip_equals(name, metadata_keys[i], strlen(metadata_keys[i])) ||
 		    hf_skip_peek(s) != HF_JSON_STRING)
 			continue;
@@ -293,12 +271,12 @@ static void keep_strings(struct hf_doc *doc, const struct found *found)
 	size_t size = 0;
 	char *at;
 
-	for (int i = 0; i < METADATA_LEN; i++)
+	for (int i = 0; i < HF_DOC_STRINGS; i++)
 		size += found->strings[i].bytes != NULL ? found->strings[i].len + 1 : 0;
 	if (size == 0)
 		return;
 	at = doc->metadata_block = hf_xmalloc(size);
-	for (int i = 0; i < METADATA_LEN; i++) {
+	for (int i = 0; i < HF_DOC_STRINGS; i++) {
 		const struct hf_skip_string *string = &found->strings[i];
 		size_t len;
 
@@ -309,11 +287,149 @@ static void keep_strings(struct hf_doc *doc, const struct found *found)
 	}
 }
 
+/* Returns a document of the text without [from, to). */
+static struct hf_doc *cut_text(const struct hf_doc *doc, size_t from, size_t to)
+{
+	size_t tail = doc->text_len - to;
+	char *text = hf_xmalloc(from + tail + 1);
+
+	memcpy(text, doc->text, from);
+	memcpy(text + from, doc->text + to, tail);
+	text[from + tail] = '\0';
+	return doc_from_own_text(text, from + tail);
+}
+
+static void copy_metadata(struct hf_doc *doc, const struct hf_doc *from)
+{
+	size_t size = 0;
+	char *at;
+
+	doc->has_metadata = true;
+	for (int i = 0; i < HF_DOC_STRINGS; i++)
+		size += from->metadata[i] ? strlen(from->metadata[i]) + 1 : 0;
+	if (size == 0)
+		return;
+	at = doc->metadata_block = hf_xmalloc(size);
+	for (int i = 0; i < HF_DOC_STRINGS; i++) {
+		if (!from->metadata[i])
+			continue;
+		size = strlen(from->metadata[i]) + 1;
+		doc->metadata[i] = memcpy(at, from->metadata[i], size);
+		at += size;
+	}
+}
+
+static struct hf_doc *without_managed(struct hf_doc *doc)
+{
+	struct hf_doc *rest;
+
+	if (doc->managed == doc->managed_end)
+		return hf_doc_ref(doc);
+	rest = cut_text(doc, doc->managed, doc->managed_end);
+	copy_metadata(rest, doc);
+	rest->is_marked = true;
+	return rest;
+}
+
+struct hf_doc *hf_doc_without(struct hf_doc *doc, const char *outer, const char *key)
+{
+	const char *from, *to;
+	struct hf_skip s;
+
+	if (!doc->from_text)
+		return hf_doc_ref(doc);
+	if (doc->is_marked && strcmp(outer, "metadata") == 0 && strcmp(key, MANAGED) == 0)
+		return without_managed(doc);
+	hf_skip_init(&s, doc->text, doc->text_len);
+	if (!find_key(&s, outer) || hf_skip_peek(&s) != HF_JSON_OBJECT || !hf_skip_enter(&s) ||
+	    !find_member(&s, key, &from, &to))
+		return hf_doc_ref(doc);
+	return cut_text(doc, (size_t)(from - doc->text), (size_t)(to - doc->text));
+}
+
+/* ---- marks ---------------------------------------------------------------------------------- */
+
+/* Skips the object `metadata` and notes its strings and managedFields, with the comma before it, or
+ * behind it if it is the first member. */
+static bool skip_metadata(struct hf_skip *s, struct hf_doc_marks *marks)
+{
+	struct found found = {.left = HF_DOC_STRINGS};
+	enum hf_skip_next next;
+	struct hf_skip_string name;
+	bool was_first = true, ok = true;
+	const char *from;
+
+	if (!hf_skip_enter(s))
+		return false;
+	from = s->p;
+	for (bool first = true;
+	     ok && (next = hf_skip_next_key(s, &first, &name)) == HF_SKIP_ENTRY;) {
+		bool managed =
+			!marks->managed && hf_skip_equals(&name, MANAGED, sizeof(MANAGED) - 1);
+
+		ok = found.left > 0 ? find_string(&found, s, &name) : hf_skip_value(s);
+		if (ok && managed) {
+			(void)hf_skip_peek(s); /* skips blanks */
+			marks->managed = from;
+			marks->managed_end = s->p + (was_first && s->p < s->end && *s->p == ',');
+		}
+		was_first = false;
+		from = s->p;
+	}
+	memcpy(marks->strings, found.strings, sizeof(marks->strings));
+	return ok && next == HF_SKIP_END;
+}
+
+bool hf_doc_skip(struct hf_skip *s, struct hf_doc_marks *ret_marks)
+{
+	struct hf_doc_marks marks = {.managed = NULL};
+	enum hf_skip_next next;
+	struct hf_skip_string name;
+	bool seen = false, ok = true;
+
+	if (hf_skip_peek(s) != HF_JSON_OBJECT || !hf_skip_enter(s))
+		return false;
+	for (bool first = true;
+	     ok && (next = hf_skip_next_key(s, &first, &name)) == HF_SKIP_ENTRY;) {
+		bool metadata = !seen && hf_skip_equals(&name, "metadata", strlen("metadata"));
+
+		seen = seen || metadata;
+		ok = metadata && hf_skip_peek(s) == HF_JSON_OBJECT ? skip_metadata(s, &marks)
+								   : hf_skip_value(s);
+	}
+	if (!ok || next != HF_SKIP_END)
+		return false;
+	*ret_marks = marks;
+	return true;
+}
+
+struct hf_doc *hf_doc_from_marked_text(const char *text, size_t len,
+				       const struct hf_doc_marks *marks)
+{
+	struct hf_doc *doc = hf_doc_from_text(text, len);
+	struct found found = {.left = 0};
+
+	/* The strings of the copy, in which no escape for NUL is left. */
+	for (int i = 0; i < HF_DOC_STRINGS; i++) {
+		found.strings[i] = marks->strings[i];
+		if (marks->strings[i].bytes)
+			found.strings[i].bytes = doc->text + (marks->strings[i].bytes - text);
+	}
+	doc->has_metadata = true;
+	keep_strings(doc, &found);
+	doc->is_marked = true;
+	if (marks->managed) {
+		doc->managed = (size_t)(marks->managed - text);
+		doc->managed_end = (size_t)(marks->managed_end - text);
+	}
+	return doc;
+}
+
 /* Reads the four strings from the text, because caches index every object by them. A tree for
  * each object of a list would need ten times the memory of its text. */
 static void read_metadata(struct hf_doc *doc)
 {
-	struct found found = {.left = METADATA_LEN};
+	struct found found = {.left = HF_DOC_STRINGS};
 	struct hf_skip_string name;
 	struct hf_skip s;
 	bool whole = true;
@@ -335,7 +451,7 @@ static void borrow_metadata(struct hf_doc *doc)
 	const struct hf_json *object = hf_json_get(doc->root, "metadata");
 
 	doc->has_metadata = true;
-	for (int i = 0; i < METADATA_LEN; i++)
+	for (int i = 0; i < HF_DOC_STRINGS; i++)
 		doc->metadata[i] = hf_json_str(hf_json_get(object, metadata_keys[i]), NULL);
 }
 
@@ -352,20 +468,20 @@ static const char *metadata_string(struct hf_doc *doc, int i)
 
 const char *hf_doc_name(struct hf_doc *doc)
 {
-	return metadata_string(doc, NAME);
+	return metadata_string(doc, HF_DOC_NAME);
 }
 
 const char *hf_doc_namespace(struct hf_doc *doc)
 {
-	return metadata_string(doc, NAMESPACE);
+	return metadata_string(doc, HF_DOC_NAMESPACE);
 }
 
 const char *hf_doc_uid(struct hf_doc *doc)
 {
-	return metadata_string(doc, UID);
+	return metadata_string(doc, HF_DOC_UID);
 }
 
 const char *hf_doc_resource_version(struct hf_doc *doc)
 {
-	return metadata_string(doc, RESOURCE_VERSION);
+	return metadata_string(doc, HF_DOC_RESOURCE_VERSION);
 }

@@ -4,6 +4,7 @@
 #define HF_JSON_DOC_H
 
 #include "json/json.h"
+#include "json/skip.h"
 
 /*
  * One API object, kept whole, shared by reference and never changed (lifetime "object").
@@ -20,6 +21,26 @@ struct hf_doc *hf_doc_from_json(struct hf_json *root);
  * tree is needed. Servers accept the escape "\u0000" in any string and send it; here it becomes
  * U+FFFD. */
 struct hf_doc *hf_doc_from_text(const char *text, size_t len);
+/*
+ * What one pass over the text of an object finds: enough that the document needs no pass of its own
+ * for its metadata strings and to leave out metadata.managedFields, often half of the text.
+ */
+enum hf_doc_string {
+	HF_DOC_NAME,
+	HF_DOC_NAMESPACE,
+	HF_DOC_UID,
+	HF_DOC_RESOURCE_VERSION,
+	HF_DOC_STRINGS
+};
+struct hf_doc_marks {
+	struct hf_skip_string strings[HF_DOC_STRINGS]; /* bytes NULL: absent */
+	const char *managed, *managed_end; /* managedFields and a comma beside it; NULL: absent */
+};
+/* Skips the object at the reader, as hf_skip_value does, and notes its metadata. */
+bool hf_doc_skip(struct hf_skip *s, struct hf_doc_marks *ret_marks) HF_MUST_CHECK;
+/* As hf_doc_from_text, with the marks of the same text. */
+struct hf_doc *hf_doc_from_marked_text(const char *text, size_t len,
+				       const struct hf_doc_marks *marks);
 /* Parses the text at once, so that an invalid text is refused here. */
 int hf_doc_parse(const char *text, size_t len, const struct hf_json_limits *limits,
 		 struct hf_doc **ret_doc, struct hf_error *err) HF_MUST_CHECK;

@@ -4,6 +4,9 @@
 
 #include "json/doc.h"
 
+#include "base/mem.h"
+
+#include <stdlib.h>
 #include <string.h>
 
 #define POD                                                                                        \
@@ -205,6 +208,80 @@ static void a_member_is_left_out_with_its_comma(void **state)
 	}
 }
 
+/* Both documents are of one text; the second had its marks. */
+static void assert_same_docs(const char *text)
+{
+	HF_AUTO_DOC plain = hf_doc_from_text(text, strlen(text));
+	struct hf_doc_marks marks;
+	struct hf_skip s;
+
+	hf_skip_init(&s, text, strlen(text));
+	assert_true(hf_doc_skip(&s, &marks));
+	assert_true(hf_skip_at_end(&s));
+	HF_AUTO_DOC marked = hf_doc_from_marked_text(text, strlen(text), &marks);
+	HF_AUTO_DOC rest = hf_doc_without(marked, "metadata", "managedFields");
+	HF_AUTO_DOC plain_rest = hf_doc_without(plain, "metadata", "managedFields");
+	struct hf_doc *const docs[] = {marked, rest};
+	for (size_t i = 0; i < HF_ARRAY_LEN(docs); i++) {
+		assert_string_equal(hf_doc_name(docs[i]), hf_doc_name(plain));
+		assert_string_equal(hf_doc_namespace(docs[i]), hf_doc_namespace(plain));
+		assert_string_equal(hf_doc_uid(docs[i]), hf_doc_uid(plain));
+		assert_string_equal(hf_doc_resource_version(docs[i]),
+				    hf_doc_resource_version(plain));
+	}
+	assert_string_equal(hf_doc_text(marked, NULL), hf_doc_text(plain, NULL));
+	assert_string_equal(hf_doc_text(rest, NULL), hf_doc_text(plain_rest, NULL));
+	assert_int_equal(rest == marked, plain_rest == plain);
+	HF_AUTO_DOC again = hf_doc_without(rest, "metadata", "managedFields");
+	assert_ptr_equal(again, rest);
+}
+
+static void marks_of_a_pass_change_no_answer(void **state)
+{
+	static const char *const texts[] = {
+		"{}",
+		"{\"metadata\":{}}",
+		"{\"metadata\":7}",
+		"{\"metadata\":[{\"name\":\"a\"}],\"metadata\":{\"name\":\"b\"}}",
+		"{\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\",\"namespace\":\"n\",\"uid\":\"u\","
+		"\"resourceVersion\":\"1\",\"managedFields\":[{\"f:a\":{\"k:{\\\"n\\\":1}\":{}}}]},"
+		"\"spec\":{\"metadata\":{\"name\":\"x\"}}}",
+		"{\"metadata\" : { \"managedFields\" : [ ] , \"name\" : \"\\u0000a\\\\u0000\" } }",
+		"{\"metadata\":{\"managedFields\":null}}",
+		"{\"metadata\":{\"name\":\"a\",\"managedFields\":[],\"uid\":7,\"name\":\"b\"}}",
+		"{\"metadata\":{\"labels\":{\"managedFields\":\"x\",\"name\":\"y\"},\"name\":\"\\u00e4\"}}",
+	};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(texts); i++)
+		assert_same_docs(texts[i]);
+}
+
+static void a_pass_refuses_broken_text(void **state)
+{
+	static const char *const texts[] = {"",
+					    "7",
+					    "[]",
+					    "{",
+					    "{\"metadata\"",
+					    "{\"metadata\":{",
+					    "{\"metadata\":{\"name\":\"a",
+					    "{\"metadata\":{\"managedFields\":[]",
+					    "{\"metadata\":{\"managedFields\":[] ,",
+					    "{\"metadata\":{\"name\":\"a\"}"};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(texts); i++) {
+		size_t len = strlen(texts[i]);
+		/* Without a NUL behind it, so that a read beyond the text is found. */
+		char *exact = memcpy(hf_xmalloc(len > 0 ? len : 1), texts[i], len);
+		struct hf_doc_marks marks;
+		struct hf_skip s;
+
+		hf_skip_init(&s, exact, len);
+		assert_false(hf_doc_skip(&s, &marks));
+		free(exact);
+	}
+}
+
 static void references_are_counted(void **state)
 {
 	struct hf_doc *doc = hf_doc_from_text(POD, strlen(POD));
@@ -233,6 +310,8 @@ int main(void)
 		cmocka_unit_test(a_tree_is_dropped_and_made_again),
 		cmocka_unit_test(one_member_is_read_without_a_tree_of_the_rest),
 		cmocka_unit_test(a_member_is_left_out_with_its_comma),
+		cmocka_unit_test(marks_of_a_pass_change_no_answer),
+		cmocka_unit_test(a_pass_refuses_broken_text),
 		cmocka_unit_test(references_are_counted),
 	};
 	return cmocka_run_group_tests_name("json/doc", tests, NULL, NULL);

@@ -24,15 +24,10 @@ void hf_skip_init(struct hf_skip *s, const char *text, size_t len)
 	s->end = text + len;
 }
 
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\n' || c == '\t' || c == '\r';
-}
-
 /* The next byte that is not a blank; '\0' at the end (a NUL in the text is invalid JSON anyway). */
 static char peek_byte(struct hf_skip *s)
 {
-	while (s->p < s->end && is_blank(*s->p))
+	while (s->p < s->end && hf_ascii_is_space(*s->p))
 		s->p++;
 	return s->p < s->end ? *s->p : '\0';
 }

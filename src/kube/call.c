@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "kube/text_internal.h"
+#include "kube/json_split_internal.h"
 #include "store/request.h"
 #include "store/resource.h"
 
@@ -159,13 +159,13 @@ static bool only_reads(const struct hf_request *request)
 static void finish_success(struct kube_call *call, const struct hf_http_result *result)
 {
 	struct hf_kube_failure failure = {.retry_after = 0};
-	char text[HF_KUBE_ANSWER_TEXT_MAX];
+	char text[HF_KUBE_RESPONSE_TEXT_MAX];
 	int rc = call->request->verb == HF_VERB_LIST ? finish_list(call, result, &failure.err)
 						     : finish_object(call, result, &failure.err);
 
 	if (rc == 0)
 		return;
-	hf_kube_answer_describe(result, result->body, result->body_len, text);
+	hf_kube_response_describe(result, result->body, result->body_len, text);
 	(void)hf_error_wrap(&failure.err, "bad answer from the server (%s)", text);
 	/* The response to a write cannot be read, so whether the write was done is unknown. */
 	failure.err.code = only_reads(call->request) ? HF_E_BAD_REQUEST : HF_E_TIMEOUT;
@@ -351,7 +351,7 @@ struct hf_call *hf_kube_request(struct hf_store *store, const struct hf_request 
 	struct kube_call *call = hf_xcalloc(1, sizeof(*call));
 	hf_time timeout = request->timeout > 0 ? request->timeout : kube->options.timeout;
 
-	call->base.ops = &hf_kube_ops;
+	call->base.ops = store->ops;
 	call->done = done;
 	call->arg = arg;
 	call->server_time = HF_TIME_NONE;

@@ -5,22 +5,18 @@
  * header. */
 #include "kube/config_internal.h"
 
+#include "base/ascii.h"
 #include "base/fs.h"
 #include "base/mem.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
 int hf_kube_token_check(const char *token, struct hf_error *err)
 {
 	size_t len = strlen(token);
 
-	while (len > 0 && is_blank(token[len - 1]))
+	while (len > 0 && hf_ascii_is_space(token[len - 1]))
 		len--;
 	for (size_t i = 0; i < len; i++) {
 		unsigned char c = (unsigned char)token[i];
@@ -39,9 +35,9 @@ int hf_kube_token_read(const char *path, char **ret_token, struct hf_error *err)
 
 	if (rc != 0)
 		return rc;
-	while (sb.len > 0 && is_blank(sb.data[sb.len - 1]))
+	while (sb.len > 0 && hf_ascii_is_space(sb.data[sb.len - 1]))
 		hf_strbuf_truncate(&sb, sb.len - 1);
-	while (start < sb.len && is_blank(sb.data[start]))
+	while (start < sb.len && hf_ascii_is_space(sb.data[start]))
 		start++;
 	hf_strbuf_consume(&sb, start);
 	if (sb.len == 0 || strlen(sb.data) != sb.len) {

@@ -9,7 +9,7 @@
 #include "fuzz/fuzz.h"
 #include "kube/config_internal.h"
 #include "kube/kube_internal.h"
-#include "kube/text_internal.h"
+#include "kube/json_split_internal.h"
 #include "store/resource.h"
 
 #include <stdio.h>

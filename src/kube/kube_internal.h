@@ -66,7 +66,7 @@ struct hf_kube {
 	bool no_streams; /* the server does not support sendInitialEvents */
 };
 
-extern const struct hf_store_ops hf_kube_ops;
+/* --- op.c --- */
 
 void hf_kube_op_link(struct hf_kube *kube, struct hf_kube_op *op,
 		     const struct hf_kube_op_class *kind);
@@ -108,7 +108,7 @@ void hf_kube_target(struct hf_strbuf *sb, const struct hf_request *request);
 void hf_kube_watch_target(struct hf_strbuf *sb, const struct hf_watch_options *options);
 void hf_kube_log_target(struct hf_strbuf *sb, const struct hf_log_options *options);
 
-/* --- answer.c --- */
+/* --- failure.c --- */
 
 /* The content of a failed response: message and reason of its Status, or the HTTP status alone. */
 struct hf_kube_failure {
@@ -122,9 +122,9 @@ void hf_kube_failure_read(const struct hf_http_result *result, const char *body,
 			  hf_time now, struct hf_kube_failure *ret_failure);
 /* Describes a response that is not from an API server: "HTTP status 200, text/html, begins
  * '<html>'". */
-#define HF_KUBE_ANSWER_TEXT_MAX 192
-void hf_kube_answer_describe(const struct hf_http_result *result, const char *body, size_t len,
-			     char ret_text[HF_KUBE_ANSWER_TEXT_MAX]);
+#define HF_KUBE_RESPONSE_TEXT_MAX 192
+void hf_kube_response_describe(const struct hf_http_result *result, const char *body, size_t len,
+			       char ret_text[HF_KUBE_RESPONSE_TEXT_MAX]);
 /* Parses a Date header. HF_TIME_NONE: absent or malformed. */
 hf_time hf_kube_date_parse(const char *text);
 /* Parses Retry-After: seconds or a date. Returns at most a day; 0: absent, malformed or past. */
@@ -135,7 +135,7 @@ hf_time hf_kube_status_retry_after(const struct hf_json *status);
  * form. */
 bool hf_kube_warning_parse(const char *header, char **ret_text);
 
-/* --- lines.c: the lines of a watch, one event per line --- */
+/* --- watch_line.c: the lines of a watch, one event per line --- */
 
 enum hf_kube_line {
 	HF_KUBE_LINE_EVENT,
@@ -224,7 +224,7 @@ bool hf_kube_credentials_renew_after_disconnect(struct hf_kube_credentials *cred
 /* Adds to the error of a 401 what is known to be wrong with the credentials. */
 void hf_kube_credentials_explain(const struct hf_kube_credentials *credentials,
 				 struct hf_error *err);
-/* kube.c: starts (err NULL) or fails every op that waits for credentials. */
+/* op.c: starts (err NULL) or fails every op that waits for credentials. */
 void hf_kube_wake_ops(struct hf_kube *kube, const struct hf_error *err);
 
 /* The output of a credential plugin, parsed; also for tests and fuzzing. */

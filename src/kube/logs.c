@@ -143,7 +143,7 @@ struct hf_log_stream *hf_kube_logs(struct hf_store *store, const struct hf_log_o
 	struct hf_kube *kube = (struct hf_kube *)store;
 	struct kube_logs *logs = hf_xcalloc(1, sizeof(*logs));
 
-	logs->base.ops = &hf_kube_ops;
+	logs->base.ops = store->ops;
 	logs->fn = fn;
 	logs->arg = arg;
 	hf_strbuf_init(&logs->refusal, REFUSAL_BYTES_MAX);

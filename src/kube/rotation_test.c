@@ -83,8 +83,8 @@ static void on_request(void *arg, struct hf_exchange *ex)
 	struct bench *bench = arg;
 	bool refused = bench->requests++ < bench->refusals;
 
-	hf_exchange_answer(ex, refused ? 401 : 200, "application/json", refused ? "" : pod,
-			   refused ? 0 : strlen(pod));
+	hf_exchange_respond(ex, refused ? 401 : 200, "application/json", refused ? "" : pod,
+			    refused ? 0 : strlen(pod));
 }
 
 static int set_up(void **state)

@@ -110,11 +110,11 @@ static void describe_line(const struct kube_watch *watch, const char *line, size
 			  const struct hf_transfer *transfer, struct hf_error *err)
 {
 	const struct hf_http_result head = {.status = watch->status, .transfer = transfer};
-	char text[HF_KUBE_ANSWER_TEXT_MAX];
+	char text[HF_KUBE_RESPONSE_TEXT_MAX];
 
 	if (len == 0 || line[0] == '{')
 		return;
-	hf_kube_answer_describe(&head, line, len, text);
+	hf_kube_response_describe(&head, line, len, text);
 	(void)hf_error_wrap(err, "bad answer from the server (%s)", text);
 }
 
@@ -319,7 +319,7 @@ struct hf_watch *hf_kube_watch(struct hf_store *store, const struct hf_watch_opt
 	struct hf_kube *kube = (struct hf_kube *)store;
 	struct kube_watch *watch = hf_xcalloc(1, sizeof(*watch));
 
-	watch->base.ops = &hf_kube_ops;
+	watch->base.ops = store->ops;
 	watch->fn = fn;
 	watch->arg = arg;
 	watch->initial = options->initial_events;

@@ -2,7 +2,7 @@
  * Copyright The Holdfast authors */
 #include "operator/script_test.h"
 
-#include "api/extra.h"
+#include "api/extra_object.h"
 #include "operator/operator_internal.h"
 #include "store/resource.h"
 

@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "operator/remedy_internal.h"
 
+#include "base/compare.h"
 #include "base/str.h"
 #include "core/status.h"
 
@@ -83,11 +84,6 @@ static bool is_foreign(const struct remedy_policy *policy, const struct remedy_n
 	return node->tainted && !node->marked;
 }
 
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(((const struct remedy_item *)a)->name, ((const struct remedy_item *)b)->name);
-}
-
 /* Nodes of the policy that have devices by their agent's word, or that are ours, and of those that a selector names
  * what is out: its agent may be gone for good, and nobody can use it all the same. */
 static void collect(struct hf_remedy *remedy, struct remedy_seen *seen, struct hf_arena *arena)
@@ -121,7 +117,7 @@ static void collect(struct hf_remedy *remedy, struct remedy_seen *seen, struct h
 					     .counts = counts};
 	}
 	if (seen->len > 0)
-		qsort(seen->items, seen->len, sizeof(*seen->items), by_name);
+		qsort(seen->items, seen->len, sizeof(*seen->items), hf_compare_by_name);
 }
 
 /* --- jobs ---------------------------------------------------------------------------------- */
@@ -381,7 +377,9 @@ static const struct remedy_item *find(const struct remedy_seen *seen, const char
 {
 	const struct remedy_item key = {.name = name};
 
-	return seen->len == 0 ? NULL : bsearch(&key, seen->items, seen->len, sizeof(key), by_name);
+	return seen->len == 0
+		       ? NULL
+		       : bsearch(&key, seen->items, seen->len, sizeof(key), hf_compare_by_name);
 }
 
 static bool is_owned(const struct remedy_item *item)

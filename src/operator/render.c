@@ -2,7 +2,7 @@
  * Copyright The Holdfast authors */
 #include "operator/operator_internal.h"
 
-#include "api/extra.h"
+#include "api/extra_object.h"
 #include "base/str.h"
 #include "core/names.h"
 #include "json/yaml.h"

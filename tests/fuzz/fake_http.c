@@ -186,18 +186,18 @@ static void check_answer(int status, const char *content_type, const char *body,
 		hf_assert(hf_json_parse(body, len, &limits, &value, NULL) == 0);
 }
 
-void hf_exchange_answer(struct hf_exchange *ex, int status, const char *content_type,
-			const void *body, size_t len)
+void hf_exchange_respond(struct hf_exchange *ex, int status, const char *content_type,
+			 const void *body, size_t len)
 {
 	hf_assert(!ex->begun);
 	check_answer(status, content_type, body, len);
 	forget(ex);
 }
 
-void hf_exchange_answer_take(struct hf_exchange *ex, int status, const char *content_type,
-			     struct hf_strbuf *body)
+void hf_exchange_respond_take(struct hf_exchange *ex, int status, const char *content_type,
+			      struct hf_strbuf *body)
 {
-	hf_exchange_answer(ex, status, content_type, body->data, body->len);
+	hf_exchange_respond(ex, status, content_type, body->data, body->len);
 	hf_strbuf_release(body);
 }
 

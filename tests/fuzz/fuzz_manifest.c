@@ -10,7 +10,7 @@
 #include "apiserver/admission.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "cli/manifest.h"
+#include "cli/job_manifest.h"
 #include "core/step.h"
 #include "framework/framework.h"
 #include "fuzz/fuzz.h"

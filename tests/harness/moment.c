@@ -2,7 +2,7 @@
  * Copyright The Holdfast authors */
 #include "harness/moment.h"
 
-#include "api/extra.h"
+#include "api/extra_object.h"
 #include "api/job.h"
 #include "api/pod.h"
 #include "base/str.h"

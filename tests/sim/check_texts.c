@@ -46,7 +46,7 @@ static const struct sim_pod_truth *find_named(struct sim *sim, const struct sim_
 static bool is_long_gone(struct sim *sim, const struct sim_pod_truth *pod)
 {
 	return pod->gone && !pod->unseen && sim_now(sim) - pod->gone_at > NEWS_WITHIN &&
-	       hf_local_peek(sim->local, &hf_pods, "default", pod->name) == NULL;
+	       hf_memstore_peek(sim->memstore, &hf_pods, "default", pod->name) == NULL;
 }
 
 /* 54: a condition of Holdfast's that is True names no pod that is gone. */

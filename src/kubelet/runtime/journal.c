@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "kubelet/runtime/journal_internal.h"
 
+#include "base/ascii.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -234,15 +235,6 @@ void hf_journal_format(const struct hf_journal_record *record, uint64_t sequence
 	hf_strbuf_addch(sb, '\n');
 }
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return -1;
-}
-
 static bool unescape_text(const char *in, char *out, size_t size)
 {
 	size_t n = 0;
@@ -251,12 +243,11 @@ static bool unescape_text(const char *in, char *out, size_t size)
 		char c = *in;
 
 		if (c == '%') {
-			int high = hex_digit(in[1]);
-			int low = high < 0 ? -1 : hex_digit(in[2]);
+			int byte = hf_ascii_hex_byte(in + 1);
 
-			if (low < 0)
+			if (byte < 0)
 				return false;
-			c = (char)(high * 16 + low);
+			c = (char)byte;
 			in += 2;
 		}
 		if (n + 1 >= size)

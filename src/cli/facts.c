@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+
+/* Summarizes a job or a pod from its document: state, number of ranks, restarts, and the reason
+ * why a container never started. */
+#include "cli/facts.h"
+
+#include "api/job.h"
+#include "base/str.h"
+#include "core/container_reason.h"
+#include "core/names.h"
+#include "framework/framework.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+const struct hf_json *hf_job_last_condition(const struct hf_json *job)
+{
+	const struct hf_json *list = hf_json_path(job, "status", "conditions", NULL);
+	const struct hf_json *found = NULL;
+
+	for (size_t i = 0; i < hf_json_len(list); i++) {
+		const struct hf_json *item = hf_json_item(list, i);
+		if (hf_streq(hf_json_path_str(item, "status", NULL), "True"))
+			found = item;
+	}
+	return found;
+}
+
+static int64_t number_of(const struct hf_json *object, const char *key)
+{
+	return hf_json_i64(hf_json_get(object, key), 0);
+}
+
+static void count_ranks(const struct hf_json *job, const struct hf_framework *framework,
+			struct hf_job_facts *facts)
+{
+	const struct hf_json *specs = hf_json_path(job, "spec", framework->replicas_key, NULL);
+	const struct hf_json *statuses = hf_json_path(job, "status", "replicaStatuses", NULL);
+	struct hf_json *value;
+	const char *key;
+
+	for (void *it = NULL; (it = hf_json_next(specs, it, &key, &value)) != NULL;) {
+		int role = hf_framework_role(framework, key);
+		if (role >= 0)
+			facts->wanted += hf_json_i64(hf_json_get(value, "replicas"),
+						     framework->roles[role].default_replicas);
+	}
+	for (void *it = NULL; (it = hf_json_next(statuses, it, &key, &value)) != NULL;) {
+		facts->active += number_of(value, "active");
+		facts->succeeded += number_of(value, "succeeded");
+	}
+}
+
+int64_t hf_job_ready(const struct hf_job_facts *facts, int64_t ready)
+{
+	return facts->succeeded + (hf_streq(facts->state, HF_COND_SUCCEEDED) ? 0 : ready);
+}
+
+void hf_job_facts_read(const struct hf_json *job, struct hf_job_facts *ret_facts)
+{
+	const struct hf_json *condition = hf_job_last_condition(job);
+	HF_AUTO_JSON recovery = hf_job_recovery(job);
+	const struct hf_json *restarts = hf_json_get(recovery, "restarts");
+	const char *kind = hf_str_or(hf_json_path_str(job, "kind", NULL), "");
+	const struct hf_framework *framework = hf_framework_by_kind(
+		hf_str_or(hf_json_path_str(job, "apiVersion", NULL), ""), kind);
+
+	*ret_facts = (struct hf_job_facts){
+		.kind = kind,
+		.state = hf_str_or(hf_json_path_str(condition, "type", NULL), "Created"),
+		.message = hf_str_or(hf_json_path_str(condition, "message", NULL), ""),
+		.generation = number_of(recovery, "generation"),
+	};
+	for (int i = 0; i < HF_BUDGETS; i++)
+		ret_facts->restarts[i] = number_of(restarts, hf_budget_name((enum hf_budget)i));
+	if (framework != NULL)
+		count_ranks(job, framework, ret_facts);
+}
+
+/* The reason why a container waits or has ended, which kubectl prints as the pod's status. NULL: none. */
+static const char *container_reason(const struct hf_json *status)
+{
+	const struct hf_json *state = hf_json_get(status, "state");
+	const char *waiting = hf_json_path_str(state, "waiting", "reason", NULL);
+	const char *ended = hf_json_path_str(state, "terminated", "reason", NULL);
+
+	return !hf_str_is_empty(waiting) ? waiting : hf_str_is_empty(ended) ? NULL : ended;
+}
+
+/* "Init:1/2" while init containers run, "Init:Error" when one failed; false: all are done. */
+static bool init_status(const struct hf_json *pod, struct hf_pod_facts *facts)
+{
+	const struct hf_json *list = hf_json_path(pod, "status", "initContainerStatuses", NULL);
+
+	for (size_t i = 0; i < hf_json_len(list); i++) {
+		const struct hf_json *status = hf_json_item(list, i);
+		const struct hf_json *ended = hf_json_path(status, "state", "terminated", NULL);
+		const char *reason = container_reason(status);
+		if (ended != NULL && hf_json_i64(hf_json_get(ended, "exitCode"), -1) == 0)
+			continue;
+		if (reason != NULL && !hf_streq(reason, "PodInitializing"))
+			(void)snprintf(facts->status, sizeof(facts->status), "Init:%s", reason);
+		else
+			(void)snprintf(facts->status, sizeof(facts->status), "Init:%zu/%zu", i,
+				       hf_json_len(list));
+		return true;
+	}
+	return false;
+}
+
+void hf_pod_facts_read(const struct hf_json *pod, struct hf_pod_facts *ret_facts)
+{
+	const struct hf_json *list = hf_json_path(pod, "status", "containerStatuses", NULL);
+	const char *status = hf_json_path_str(pod, "status", "reason", NULL);
+
+	*ret_facts = (struct hf_pod_facts){
+		.containers = (int64_t)hf_json_len(hf_json_path(pod, "spec", "containers", NULL)),
+	};
+	if (status == NULL)
+		status = hf_str_or(hf_json_path_str(pod, "status", "phase", NULL), "Pending");
+	for (size_t i = 0; i < hf_json_len(list); i++) {
+		const struct hf_json *container = hf_json_item(list, i);
+		const char *reason = container_reason(container);
+		ret_facts->restarts += number_of(container, "restartCount");
+		ret_facts->ready += hf_json_true(hf_json_get(container, "ready"), false);
+		if (reason != NULL)
+			status = reason;
+	}
+	if (hf_json_path(pod, "metadata", "deletionTimestamp", NULL) != NULL)
+		status = "Terminating";
+	else if (init_status(pod, ret_facts))
+		return;
+	(void)snprintf(ret_facts->status, sizeof(ret_facts->status), "%s", status);
+}
+
+bool hf_reason_failed_start(const struct hf_json *state, char ret_text[HF_FAILED_START_MAX])
+{
+	const char *reason = hf_json_path_str(state, "reason", NULL);
+	const char *message = hf_json_path_str(state, "message", NULL);
+	const struct hf_container_reason *row = hf_container_reason_find(reason);
+	char text[HF_STATUS_MESSAGE_MAX + 1];
+
+	/* ContainerCreating and PodInitializing without a message are normal stages of a start. */
+	if (row == NULL || !row->never_started ||
+	    (row->actor == HF_ACTOR_NONE && hf_str_is_empty(message)))
+		return false;
+	hf_status_message_write(message, text);
+	snprintf(ret_text, HF_FAILED_START_MAX, "%s%s%s", reason, *text != '\0' ? ": " : "", text);
+	return true;
+}
+
+bool hf_container_failed_start(const struct hf_json *status, char ret_text[HF_FAILED_START_MAX])
+{
+	const struct hf_json *state = hf_json_get(status, "state");
+
+	if (hf_json_get(state, "running") != NULL)
+		return false;
+	if (hf_json_get(state, "terminated") != NULL)
+		return hf_reason_failed_start(hf_json_get(state, "terminated"), ret_text);
+	return hf_reason_failed_start(hf_json_get(state, "waiting"), ret_text) ||
+	       hf_reason_failed_start(hf_json_path(status, "lastState", "terminated", NULL),
+				      ret_text);
+}

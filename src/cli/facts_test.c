@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "cli/facts.h"
+
+#include "json/doc.h"
+
+#include "base/mem.h"
+#include "harness/test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct hf_pod_facts pod_of(const char *text)
+{
+	HF_AUTO_DOC doc = hf_doc_from_text(text, strlen(text));
+	struct hf_pod_facts facts;
+
+	hf_pod_facts_read(hf_doc_json(doc), &facts);
+	return facts;
+}
+
+static void a_pod_is_summed_up_as_kubectl_does(void **state)
+{
+	static const struct {
+		const char *pod, *status;
+	} cases[] = {
+		{"{}", "Pending"},
+		{"{\"status\":{\"phase\":\"Running\"}}", "Running"},
+		{"{\"status\":{\"phase\":\"Failed\",\"reason\":\"Evicted\"}}", "Evicted"},
+		{"{\"status\":{\"phase\":\"Failed\",\"containerStatuses\":[{\"state\":"
+		 "{\"terminated\":{\"reason\":\"Error\"}}}]}}",
+		 "Error"},
+		{"{\"metadata\":{\"deletionTimestamp\":\"x\"},\"status\":{\"phase\":"
+		 "\"Running\"}}",
+		 "Terminating"},
+		{"{\"status\":{\"phase\":\"Pending\",\"initContainerStatuses\":[{\"state\":"
+		 "{\"terminated\":{\"exitCode\":0}}},{\"state\":{\"running\":{}}}]}}",
+		 "Init:1/2"},
+		{"{\"status\":{\"phase\":\"Pending\",\"initContainerStatuses\":[{\"state\":"
+		 "{\"terminated\":{\"exitCode\":1,\"reason\":\"Error\"}}}]}}",
+		 "Init:Error"},
+		{"{\"status\":{\"phase\":\"Running\",\"initContainerStatuses\":[{\"state\":"
+		 "{\"terminated\":{\"exitCode\":0}}}]}}",
+		 "Running"},
+	};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++)
+		assert_string_equal(pod_of(cases[i].pod).status, cases[i].status);
+}
+
+static void containers_are_counted(void **state)
+{
+	struct hf_pod_facts facts =
+		pod_of("{\"spec\":{\"containers\":[{},{},{}]},\"status\":{\"containerStatuses\":"
+		       "[{\"ready\":true,\"restartCount\":2},{\"restartCount\":3}]}}");
+
+	assert_int_equal(facts.containers, 3);
+	assert_int_equal(facts.ready, 1);
+	assert_int_equal(facts.restarts, 5);
+}
+
+static const char *failed_start(const char *status)
+{
+	static char why[HF_FAILED_START_MAX];
+	HF_AUTO_DOC doc = hf_doc_from_text(status, strlen(status));
+
+	assert_non_null(hf_doc_json(doc));
+	return hf_container_failed_start(hf_doc_json(doc), why) ? why : "";
+}
+
+static void a_container_that_never_started_is_told_from_one_that_ran(void **state)
+{
+	static const struct {
+		const char *status, *why;
+	} cases[] = {
+		{"{}", ""},
+		{"{\"state\":{\"waiting\":{\"reason\":\"ContainerCreating\"}}}", ""},
+		{"{\"state\":{\"waiting\":{\"reason\":\"ContainerCreating\",\"message\":\"no c\"}}}",
+		 "ContainerCreating: no c"},
+		{"{\"state\":{\"waiting\":{\"reason\":\"InvalidImageName\"}}}", "InvalidImageName"},
+		{"{\"state\":{\"terminated\":{\"reason\":\"StartError\",\"message\":\"a\\nb\"}}}",
+		 "StartError: a b"},
+		{"{\"state\":{\"terminated\":{\"reason\":\"Error\",\"message\":\"a\"}}}", ""},
+		{"{\"state\":{\"waiting\":{\"reason\":\"CrashLoopBackOff\"}},\"lastState\":"
+		 "{\"terminated\":{\"reason\":\"StartError\",\"message\":\"a\"}}}",
+		 "StartError: a"},
+		/* The program has started since. */
+		{"{\"state\":{\"running\":{}},\"lastState\":{\"terminated\":{\"reason\":"
+		 "\"StartError\"}}}",
+		 ""},
+		{"{\"state\":{\"terminated\":{\"reason\":\"Error\"}},\"lastState\":{\"terminated\":"
+		 "{\"reason\":\"StartError\"}}}",
+		 ""},
+	};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++)
+		assert_string_equal(failed_start(cases[i].status), cases[i].why);
+}
+
+static void a_job_is_what_its_last_true_condition_says(void **state)
+{
+	static const char text[] =
+		"{\"apiVersion\":\"kubeflow.org/v1\",\"kind\":\"PyTorchJob\",\"spec\":"
+		"{\"pytorchReplicaSpecs\":{\"Worker\":{\"replicas\":4},\"Master\":{},"
+		"\"Other\":{\"replicas\":9}}},\"status\":{\"conditions\":["
+		"{\"type\":\"Created\",\"status\":\"True\"},"
+		"{\"type\":\"Running\",\"status\":\"True\",\"message\":\"m\"},"
+		"{\"type\":\"Failed\",\"status\":\"False\"}],\"replicaStatuses\":"
+		"{\"Worker\":{\"active\":2,\"failed\":1},\"Master\":{\"succeeded\":1}}}}";
+	HF_AUTO_DOC doc = hf_doc_from_text(text, strlen(text));
+	struct hf_job_facts facts;
+
+	hf_job_facts_read(hf_doc_json(doc), &facts);
+	assert_string_equal(facts.state, "Running");
+	assert_string_equal(facts.message, "m");
+	assert_int_equal(facts.wanted, 5);
+	assert_int_equal(facts.active, 2);
+	assert_int_equal(facts.succeeded, 1);
+	assert_int_equal(hf_job_ready(&facts, 2), 3);
+	facts.state = "Succeeded"; /* the status already counts ranks that still run as succeeded */
+	assert_int_equal(hf_job_ready(&facts, 2), 1);
+	hf_job_facts_read(NULL, &facts);
+	assert_string_equal(facts.state, "Created");
+	assert_int_equal(facts.wanted, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_pod_is_summed_up_as_kubectl_does),
+		cmocka_unit_test(containers_are_counted),
+		cmocka_unit_test(a_container_that_never_started_is_told_from_one_that_ran),
+		cmocka_unit_test(a_job_is_what_its_last_true_condition_says),
+	};
+
+	return cmocka_run_group_tests_name("states", tests, NULL, NULL);
+}

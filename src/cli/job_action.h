@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_CLI_JOB_ACTION_H
+#define HF_CLI_JOB_ACTION_H
+
+#include "cli/request.h"
+
+HF_BEGIN_DECLS
+
+/* What suspend, resume, restart and delete share: they find a job, patch it, and record --reason. */
+
+#define HF_JOB_ACTION_FLAG_DRY_RUN                                                                 \
+	{                                                                                          \
+		"dry-run", 0, "WHERE",                                                             \
+			"server: the server checks the request and changes nothing; none: off",    \
+			NULL                                                                       \
+	}
+#define HF_JOB_ACTION_FLAG_REASON                                                                  \
+	{                                                                                          \
+		"reason", 0, "TEXT", "your reason, recorded as an event of the job", NULL          \
+	}
+
+struct hf_job_action {
+	/* Makes the merge patch for the job, from its present version. Returns an error if the job
+	 * does not allow the action. Leaves *ret_patch NULL if the job is already as wanted. */
+	int (*prepare)(struct hf_cli *cli, const struct hf_framework *framework, struct hf_doc *job,
+		       struct hf_json **ret_patch, struct hf_error *err);
+	const char *event_reason; /* reason of the Event that records --reason */
+	const char *done;         /* "pytorchjob/ddp <done>" is printed */
+	const char *already;      /* printed instead of `done` if the job is already as wanted */
+};
+
+/* Apply the act to each job named on the command line.  Returns the exit code of the first job
+ * that failed; the other jobs are still acted on. */
+int hf_job_action_run_all(struct hf_cli *cli, const struct hf_job_action *act);
+
+/* HF_E_CONFLICT if the job has succeeded or failed: such a job cannot be changed any more. */
+int hf_job_refuse_ended(struct hf_doc *job, struct hf_error *err) HF_MUST_CHECK;
+
+/* Record --reason as an event of the job.  Does nothing if the flag is absent. */
+int hf_job_record_reason(struct hf_cli *cli, struct hf_doc *job, const char *event_reason,
+			 struct hf_error *err) HF_MUST_CHECK;
+
+HF_END_DECLS
+
+#endif

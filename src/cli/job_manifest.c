@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+
+/* Loads a job manifest from a file or stdin and checks it. Input: one YAML or JSON document.
+ * Output: the checked document, or one error line for each problem with file, line and field. */
+#include "cli/job_manifest.h"
+
+#include "api/job.h"
+#include "api/metadata.h"
+#include "api/pod_rules.h"
+#include "base/arena.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/text.h"
+#include "framework/framework.h"
+#include "json/yaml.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+/* Memory of one check: some hundred bytes for each field of the largest allowed manifest. */
+#define CHECK_BYTES_MAX ((size_t)64 << 20)
+
+/* Lengths of a name made from generateName, as in apimachinery. */
+#define GENERATED_LEN 5
+#define GENERATED_BASE_LEN_MAX (63 - GENERATED_LEN)
+
+struct loading {
+	struct hf_cli *cli;
+	const char *name; /* name of the file, for messages */
+	struct hf_yaml *yaml;
+	size_t doc; /* index of the document in the file */
+};
+
+static void print_line(const struct loading *ld, int line, const char *kind, const char *text)
+{
+	FILE *out = ld->cli->err;
+
+	fputs("holdfast: ", out);
+	hf_text_print_safe(out, ld->name);
+	if (line > 0)
+		fprintf(out, ":%d", line);
+	fprintf(out, ": %s", kind);
+	hf_text_print_safe(out, text);
+	fputc('\n', out);
+}
+
+static void print_field_error(const struct loading *ld, const struct hf_field_error *error)
+{
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(16384);
+
+	hf_field_error_write(error, &text);
+	print_line(ld, hf_yaml_find(ld->yaml, ld->doc, error->field).line, "", text.data);
+}
+
+static int print_errors(const struct loading *ld, const struct hf_field_errors *errors)
+{
+	for (size_t i = 0; i < errors->warnings_len; i++)
+		print_line(ld, 0, "warning: ", errors->warnings[i]);
+	for (size_t i = 0; i < errors->len; i++)
+		print_field_error(ld, &errors->items[i]);
+	if (errors->dropped > 0)
+		fprintf(ld->cli->err, "holdfast: %zu more errors are not shown\n", errors->dropped);
+	return errors->len > 0 ? HF_EXIT_USAGE : 0;
+}
+
+static int read_file(const struct loading *ld, const char *path, struct hf_strbuf *text)
+{
+	struct hf_error err;
+	int rc = hf_streq(path, "-") ? hf_fs_read_fd(STDIN_FILENO, ld->name, text, &err)
+				     : hf_fs_read(path, text, &err);
+
+	if (rc == 0)
+		return 0;
+	fputs("holdfast: ", ld->cli->err);
+	hf_text_print_safe(ld->cli->err, err.text);
+	fputc('\n', ld->cli->err);
+	return HF_EXIT_USAGE;
+}
+
+static int find_framework(const struct loading *ld, const struct hf_json *root,
+			  const struct hf_framework **ret_framework)
+{
+	const char *api_version = hf_json_path_str(root, "apiVersion", NULL);
+	const char *kind = hf_json_path_str(root, "kind", NULL);
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(4096);
+	const struct hf_framework *framework;
+
+	if (hf_json_type(root) != HF_JSON_OBJECT || api_version == NULL || kind == NULL) {
+		print_line(ld, hf_yaml_find(ld->yaml, ld->doc, "").line, "",
+			   "not a Kubernetes object: apiVersion or kind is missing");
+		return HF_EXIT_USAGE;
+	}
+	framework = hf_framework_by_kind(api_version, kind);
+	if (framework == NULL) {
+		hf_strbuf_addf(&text, "unknown kind '%s' in '%s'; known kinds:", kind, api_version);
+		for (size_t i = 0; hf_frameworks[i] != NULL; i++)
+			hf_strbuf_addf(&text, " %s (%s)", hf_frameworks[i]->kind,
+				       hf_frameworks[i]->api_version);
+		print_line(ld, hf_yaml_find(ld->yaml, ld->doc, "kind").line, "", text.data);
+		return HF_EXIT_USAGE;
+	}
+	*ret_framework = framework;
+	return 0;
+}
+
+struct metadata_check {
+	const struct loading *ld;
+	bool refused;
+};
+
+static void on_metadata(void *arg, const char *reason, const char *field, const char *text)
+{
+	struct metadata_check *check = arg;
+	HF_AUTO_STRBUF line = HF_STRBUF_INIT(16384);
+
+	hf_strbuf_addf(&line, "%s: %s", field, text);
+	print_line(check->ld, hf_yaml_find(check->ld->yaml, check->ld->doc, field).line, "",
+		   line.data);
+	check->refused = true;
+}
+
+/* Checks the metadata with a server's rules for new objects. */
+static int check_metadata(const struct loading *ld, const struct hf_json *meta)
+{
+	struct metadata_check check = {.ld = ld};
+	const char *ns = hf_json_path_str(meta, "namespace", NULL);
+	const char *problem = hf_str_is_empty(ns) ? NULL : hf_dns1123_label_problem(ns);
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(4096);
+
+	hf_metadata_check(meta, NULL, on_metadata, &check);
+	if (problem != NULL) {
+		hf_strbuf_addf(&text, "Invalid value: \"%s\": %s", ns, problem);
+		on_metadata(&check, "FieldValueInvalid", "metadata.namespace", text.data);
+	}
+	if (!hf_str_is_empty(hf_json_path_str(meta, "resourceVersion", NULL)))
+		on_metadata(&check, "FieldValueInvalid", "metadata.resourceVersion",
+			    "should not be set on objects to be created");
+	return check.refused ? HF_EXIT_USAGE : 0;
+}
+
+/* Makes a name from generateName, as a server does. The suffix has no vowels, so it spells no words. */
+static void choose_name(struct hf_json *meta)
+{
+	static const char letters[] = "bcdfghjklmnpqrstvwxz2456789";
+	const char *base = hf_json_path_str(meta, "generateName", NULL);
+	unsigned char random[GENERATED_LEN];
+	char end[GENERATED_LEN + 1] = {0};
+	HF_AUTOFREE char *name = NULL;
+
+	if (!hf_str_is_empty(hf_json_path_str(meta, "name", NULL)) || hf_str_is_empty(base) ||
+	    hf_random_bytes(random, sizeof(random), NULL) != 0)
+		return;
+	for (size_t i = 0; i < GENERATED_LEN; i++)
+		end[i] = letters[random[i] % (sizeof(letters) - 1)];
+	name = hf_xasprintf("%.*s%s", GENERATED_BASE_LEN_MAX, base, end);
+	hf_json_set_str(meta, "name", name);
+}
+
+/* ---- pods --------------------------------------------------------------------------------- */
+
+/* Warns of containers without a command: one machine pulls no image and cannot know what to run.
+ * first_given: the operator sets the command of the first container, so that one is not checked. */
+static void warn_of_commands(const struct loading *ld, const struct hf_json *spec,
+			     const char *field, bool first_given)
+{
+	static const char *const lists[] = {"initContainers", "containers"};
+
+	for (size_t l = 0; l < HF_ARRAY_LEN(lists); l++) {
+		const struct hf_json *list = hf_json_get(spec, lists[l]);
+		for (size_t i = 0; i < hf_json_len(list); i++) {
+			HF_AUTO_STRBUF text = HF_STRBUF_INIT(4096);
+			if (hf_json_len(hf_json_get(hf_json_item(list, i), "command")) > 0 ||
+			    (first_given && l == 1 && i == 0))
+				continue;
+			hf_strbuf_addf(&text, "%s.%s[%zu].command", field, lists[l], i);
+			int line = hf_yaml_find(ld->yaml, ld->doc, text.data).line;
+			hf_strbuf_addstr(
+				&text,
+				": not set: a cluster runs the image's command, but "
+				"'holdfast run' pulls no image and cannot start the container");
+			print_line(ld, line, "warning: ", text.data);
+		}
+	}
+}
+
+/* Checks the pod templates. A server accepts a job with a bad template and later refuses each of its
+ * pods. */
+static void check_pods(const struct loading *ld, const struct hf_framework *framework,
+		       struct hf_field_errors *errors)
+{
+	const struct hf_json *replicas =
+		hf_json_path(hf_yaml_doc(ld->yaml, ld->doc), "spec", framework->replicas_key, NULL);
+	struct hf_json *value;
+	const char *key;
+
+	/* Upstream accepts an empty map, so a server does too. */
+	if (hf_json_type(replicas) == HF_JSON_OBJECT && hf_json_len(replicas) == 0)
+		hf_field_warn(
+			errors,
+			"spec.%s: is empty: a job without replicas never ends; add a replica type",
+			framework->replicas_key);
+	for (void *it = NULL; (it = hf_json_next(replicas, it, &key, &value)) != NULL;) {
+		const struct hf_json *spec = hf_json_path(value, "template", "spec", NULL);
+		HF_AUTO_STRBUF field = HF_STRBUF_INIT(1024);
+		if (hf_json_type(value) == HF_JSON_NULL)
+			continue;
+		hf_strbuf_addf(&field, "spec.%s[%s].template.spec", framework->replicas_key, key);
+		hf_pod_rules_check(spec, field.data, errors);
+		int role = hf_framework_role(framework, key);
+
+		warn_of_commands(ld, spec, field.data,
+				 role >= 0 && (framework->given_commands >> role & 1u) != 0);
+	}
+}
+
+static int check_document(const struct loading *ld, struct hf_manifest *ret_manifest)
+{
+	struct hf_json *root = hf_yaml_doc(ld->yaml, ld->doc), *meta;
+	HF_AUTO_ARENA arena = NULL;
+	HF_AUTO_DOC doc = NULL;
+	const struct hf_framework *framework;
+	struct hf_field_errors errors;
+	int rc = find_framework(ld, root, &framework);
+
+	if (rc != 0)
+		return rc;
+	meta = hf_json_get(root, "metadata");
+	if (hf_json_type(meta) == HF_JSON_OBJECT) {
+		choose_name(meta);
+		rc = check_metadata(ld, meta);
+	}
+	doc = hf_doc_from_json(hf_json_ref(root));
+	arena = hf_arena_create(CHECK_BYTES_MAX);
+	hf_field_errors_init(&errors, arena);
+	hf_job_read_unknown(doc, framework, &errors);
+	hf_job_check(doc, NULL, framework, &errors);
+	if (errors.len == 0)
+		check_pods(ld, framework, &errors);
+	if (print_errors(ld, &errors) != 0)
+		rc = HF_EXIT_USAGE;
+	if (rc != 0)
+		return rc;
+	ret_manifest->doc = hf_steal(&doc);
+	ret_manifest->framework = framework;
+	return 0;
+}
+
+int hf_manifest_load(struct hf_cli *cli, const char *path, struct hf_manifest *ret_manifest)
+{
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_MANIFEST_BYTES_MAX);
+	HF_AUTO_YAML yaml = NULL;
+	struct loading ld = {.cli = cli, .name = hf_streq(path, "-") ? "<stdin>" : path};
+	struct hf_error err;
+	int rc = read_file(&ld, path, &text);
+
+	if (rc != 0)
+		return rc;
+	if (hf_yaml_parse(text.data, text.len, NULL, &yaml, &err) != 0) {
+		print_line(&ld, 0, "", err.text);
+		return HF_EXIT_USAGE;
+	}
+	ld.yaml = yaml;
+	if (hf_yaml_len(yaml) != 1) {
+		print_line(
+			&ld, hf_yaml_len(yaml) > 1 ? hf_yaml_find(yaml, 1, "").line : 0, "",
+			hf_yaml_len(yaml) == 0
+				? "the file has no document"
+				: "the file has more than one document: put each job into a file of its own");
+		return HF_EXIT_USAGE;
+	}
+	return check_document(&ld, ret_manifest);
+}
+
+void hf_manifest_release(struct hf_manifest *manifest)
+{
+	manifest->doc = hf_doc_unref(manifest->doc);
+}

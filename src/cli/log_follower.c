@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+
+/* Prints the logs of many pods while their containers restart. Each pod has one `struct follow`,
+ * and each has at most one log stream open. When a run ends, the stream of the next run is
+ * opened. */
+#include "cli/log_follower.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "core/container_reason.h"
+
+#include <stdlib.h>
+
+#define AGAIN_SPAN (500 * HF_MS)
+#define TRIES_MAX 10 /* failed attempts on one log before the caller is told */
+
+struct follow {
+	struct hf_log_follower *follows;
+	struct hf_doc *pod; /* the last version that the caller passed */
+	char *container;
+	int64_t told;   /* number of the last opened run; -1: none */
+	int64_t newest; /* number of the newest run of the container; -1: none */
+	bool running;   /* the newest run has not ended */
+	bool lost;      /* the kubelet lost the newest run; the previous run has the log */
+	bool joined;    /* tail_lines and since_seconds apply to the next log */
+	struct hf_log_stream *stream;
+	/* State of the present run; after its end, of the last run. */
+	struct hf_log_options log;
+	struct hf_timer *again;
+	bool waiting;     /* `again` is armed */
+	bool failed;      /* all tries failed */
+	hf_time heard_at; /* time of the last bytes; HF_TIME_NONE: none yet */
+	int tries;        /* failed tries since the last bytes */
+};
+
+struct hf_log_follower {
+	struct hf_log_follower_options options;
+	HF_VEC(struct follow *) items;
+};
+
+static const struct hf_json *container_status(const struct hf_json *pod, const char *container)
+{
+	const struct hf_json *list = hf_json_path(pod, "status", "containerStatuses", NULL);
+
+	for (size_t i = 0; i < hf_json_len(list); i++) {
+		const struct hf_json *item = hf_json_item(list, i);
+		if (container == NULL || hf_streq(hf_json_path_str(item, "name", NULL), container))
+			return item;
+	}
+	return NULL;
+}
+
+/* The pod was ended while its container waited to be started again. */
+static bool has_lost_run(const struct hf_json *status)
+{
+	return hf_exit_code_is_lost(
+		       hf_json_path_str(status, "state", "terminated", "reason", NULL)) &&
+	       hf_json_path(status, "lastState", "terminated", NULL) != NULL;
+}
+
+int64_t hf_container_run(const struct hf_json *pod, const char *container, bool *ret_running)
+{
+	const struct hf_json *status = container_status(pod, container);
+	const struct hf_json *state = hf_json_get(status, "state");
+	int64_t count = hf_json_i64(hf_json_get(status, "restartCount"), 0);
+
+	*ret_running = hf_json_get(state, "running") != NULL;
+	if (*ret_running || hf_json_get(state, "terminated") != NULL)
+		return count;
+	/* A waiting container with a lastState has run before. If its first start failed, there is no
+	 * lastState and no run. */
+	if (hf_json_path(status, "lastState", "terminated", NULL) != NULL)
+		return hf_streq(hf_json_path_str(state, "waiting", "reason", NULL),
+				"ContainerCreating")
+			       ? count - 1
+			       : count;
+	return -1;
+}
+
+static void next_run(struct follow *follow);
+static void open_log(void *arg);
+
+/* True if opening the log again can help: the run is still the newest one, and access was not refused. */
+static bool worth_a_try(const struct follow *follow, int code)
+{
+	return code != 0 && code != HF_E_FORBIDDEN && code != HF_E_UNAUTHORIZED &&
+	       !follow->log.previous && follow->newest == follow->told;
+}
+
+static void on_log(void *arg, const char *bytes, size_t len, int code, const char *message)
+{
+	struct follow *follow = arg;
+	const struct hf_log_follower_options *options = &follow->follows->options;
+
+	if (len > 0) {
+		follow->tries = 0;
+		follow->heard_at = hf_loop_mono(options->loop);
+		options->bytes(options->arg, hf_doc_name(follow->pod), bytes, len);
+		return;
+	}
+	follow->stream = hf_log_stream_stop(follow->stream);
+	if (worth_a_try(follow, code) && ++follow->tries < TRIES_MAX) {
+		follow->waiting = true;
+		hf_timer_arm(follow->again, AGAIN_SPAN);
+		return;
+	}
+	follow->failed = worth_a_try(follow, code);
+	next_run(follow);
+	options->ended(options->arg, hf_doc_name(follow->pod), code, message);
+}
+
+static void open_log(void *arg)
+{
+	struct follow *follow = arg;
+	const struct hf_log_follower_options *options = &follow->follows->options;
+
+	follow->waiting = false;
+	if (follow->heard_at != HF_TIME_NONE) {
+		hf_time silent = hf_loop_mono(options->loop) - follow->heard_at;
+		follow->log.tail_lines = -1;
+		follow->log.since_seconds = silent / HF_SECOND + 1;
+	}
+	follow->log.pod = hf_doc_name(follow->pod);
+	follow->stream = hf_store_logs(options->store, &follow->log, on_log, follow);
+}
+
+static void next_run(struct follow *follow)
+{
+	const struct hf_log_follower_options *options = &follow->follows->options;
+	bool missed, previous;
+
+	if (follow->stream != NULL || follow->waiting || follow->newest <= follow->told)
+		return;
+	/* Runs may have been missed. The kubelet keeps the log of the previous run only, so that
+	 * one is printed, and earlier missed runs are lost. */
+	missed = follow->running && follow->newest - follow->told > 1;
+	previous = missed || follow->lost;
+	follow->told = missed ? follow->newest - 1 : follow->newest;
+	follow->log = (struct hf_log_options){
+		.ns = options->ns,
+		.container = follow->container,
+		.follow = !previous,
+		.previous = previous,
+		.timestamps = options->timestamps,
+		.tail_lines = follow->joined ? options->tail_lines : -1,
+		.since_seconds = follow->joined ? options->since_seconds : 0,
+	};
+	follow->joined = follow->failed = false;
+	follow->heard_at = HF_TIME_NONE;
+	follow->tries = 0;
+	if (options->began != NULL)
+		options->began(options->arg, follow->pod, follow->told);
+	open_log(follow);
+}
+
+static struct follow *find_follow(struct hf_log_follower *follows, struct hf_doc *pod)
+{
+	struct follow *follow;
+
+	for (size_t i = 0; i < follows->items.len; i++)
+		if (hf_streq(hf_doc_uid(follows->items.items[i]->pod), hf_doc_uid(pod)))
+			return follows->items.items[i];
+	follow = hf_xcalloc(1, sizeof(*follow));
+	if (!HF_VEC_PUSH(&follows->items, follow)) {
+		free(follow);
+		return NULL;
+	}
+	follow->follows = follows;
+	follow->pod = hf_doc_ref(pod);
+	follow->again = hf_timer_create(follows->options.loop, open_log, follow);
+	follow->told = follow->newest = -1;
+	return follow;
+}
+
+static void update_follow(struct hf_log_follower *follows, struct hf_doc *pod, bool join)
+{
+	const struct hf_json *root = hf_doc_json(pod);
+	const char *container = follows->options.container;
+	bool running;
+	int64_t run = hf_container_run(root, container, &running);
+	struct follow *follow = run >= 0 ? find_follow(follows, pod) : NULL;
+
+	if (follow == NULL)
+		return;
+	if (follow->container == NULL)
+		follow->container = hf_xstrdup(
+			hf_json_path_str(container_status(root, container), "name", NULL));
+	hf_doc_unref(follow->pod);
+	follow->pod = hf_doc_ref(pod);
+	if (join && follow->told < run - 1)
+		follow->told = run - 1;
+	follow->joined = follow->joined || join;
+	if (run > follow->newest)
+		follow->newest = run;
+	follow->running = running;
+	follow->lost = has_lost_run(container_status(root, container));
+	if (follow->failed && follow->newest == follow->told) {
+		follow->failed = false;
+		follow->tries = 0;
+		open_log(follow);
+		return;
+	}
+	next_run(follow);
+}
+
+void hf_log_follower_update_pod(struct hf_log_follower *follows, struct hf_doc *pod)
+{
+	update_follow(follows, pod, false);
+}
+
+void hf_log_follower_join_pod(struct hf_log_follower *follows, struct hf_doc *pod)
+{
+	update_follow(follows, pod, true);
+}
+
+static bool is_open(const struct follow *follow)
+{
+	return follow->stream != NULL || follow->waiting;
+}
+
+bool hf_log_follower_is_open(const struct hf_log_follower *follows)
+{
+	for (size_t i = 0; i < follows->items.len; i++)
+		if (is_open(follows->items.items[i]))
+			return true;
+	return false;
+}
+
+bool hf_log_follower_is_ending(const struct hf_log_follower *follows)
+{
+	for (size_t i = 0; i < follows->items.len; i++)
+		if (is_open(follows->items.items[i]) && !follows->items.items[i]->running)
+			return true;
+	return false;
+}
+
+struct hf_log_follower *hf_log_follower_create(const struct hf_log_follower_options *options)
+{
+	struct hf_log_follower *follows = hf_xcalloc(1, sizeof(*follows));
+
+	follows->options = *options;
+	follows->items.len_max = HF_LOG_FOLLOWER_PODS_MAX;
+	return follows;
+}
+
+struct hf_log_follower *hf_log_follower_destroy(struct hf_log_follower *follows)
+{
+	if (follows == NULL)
+		return NULL;
+	for (size_t i = 0; i < follows->items.len; i++) {
+		struct follow *follow = follows->items.items[i];
+		follow->stream = hf_log_stream_stop(follow->stream);
+		follow->again = hf_timer_destroy(follow->again);
+		hf_doc_unref(follow->pod);
+		free(follow->container);
+		free(follow);
+	}
+	HF_VEC_RELEASE(&follows->items);
+	free(follows);
+	return NULL;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_CLI_LOG_WRITER_H
+#define HF_CLI_LOG_WRITER_H
+
+#include "base/strbuf.h"
+
+#include <stdio.h>
+
+HF_BEGIN_DECLS
+
+/*
+ * Writes one log to the output.  Without a prefix, bytes are written as they come.  With a prefix,
+ * a line is written once it is whole, so that lines of several logs do not mix.
+ */
+struct hf_log_writer {
+	FILE *out;
+	char *prefix;          /* NULL: bytes are written as they come */
+	struct hf_strbuf line; /* with a prefix: the bytes of the unfinished line */
+	bool inside;           /* without a prefix: the last byte was not a newline */
+};
+
+#define HF_CLI_LINE_BYTES_MAX ((size_t)64 << 10) /* a longer line is written as several lines */
+
+/* prefix is copied; NULL: none. */
+void hf_log_writer_init(struct hf_log_writer *lines, FILE *out, const char *prefix);
+void hf_log_writer_release(struct hf_log_writer *lines);
+/* Write and flush.  HF_E_IO: the output cannot be written. */
+int hf_log_writer_write(struct hf_log_writer *lines, const char *bytes, size_t len) HF_MUST_CHECK;
+/* End an unfinished line, so that the next bytes begin a new one. */
+void hf_log_writer_break_line(struct hf_log_writer *lines);
+/* End of the log: write the unfinished line that was kept back. */
+void hf_log_writer_end(struct hf_log_writer *lines);
+
+HF_END_DECLS
+
+#endif
