@@ -303,7 +303,7 @@ void hf_cond_set(struct hf_brain *b, const char *type, bool status, const char *
 		 const char *message);
 /* To False where it stands, if it is True; reason and message as they were when NULL. */
 void hf_cond_lower(struct hf_brain *b, const char *type, const char *reason, const char *message);
-/* All of ours but Held, for a job on which nothing is decided. */
+/* Lower all conditions of Holdfast but Held, for a job that is Held. */
 void hf_cond_lower_unwatched(struct hf_brain *b);
 /* Created, as the first condition; counts the job when it was not there. */
 void hf_cond_created(struct hf_brain *b);

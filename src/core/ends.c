@@ -188,7 +188,7 @@ static void collect_slot(struct hf_brain *b, int role, int32_t index)
 		return;
 	}
 	units = hf_pod_terminations(b, role, end.pod) - slot->seen;
-	/* What restarts beside a program that has succeeded is no end of its rank. */
+	/* After the program has succeeded, restarts of other containers are no ends of its rank. */
 	if (units > 0 && slot->phase != HF_SLOT_TRAINED) {
 		end.kind = HF_END_RESTARTED;
 		end.units = units < UNITS_MAX ? (int32_t)units : UNITS_MAX;

@@ -76,7 +76,7 @@ int hf_ledger_top(const struct hf_role_ledger *role, const char *type, int32_t *
 
 enum bit { BIT_CREATED, BIT_SUCCEEDED, BIT_TRAINED, BIT_COVERED };
 
-/* One reader and one writer for the texts of ranges. */
+/* The texts of ranges share one reader and one writer. */
 static bool *slot_bit(struct hf_slot *slot, enum bit bit)
 {
 	switch (bit) {
@@ -348,7 +348,7 @@ static bool has_succeeded(const struct hf_pod *pod)
 
 /* The operator has seen the rank's own container end with 0 while the pod went on.  A kubelet that ends a whole
  * pod (an eviction, a node shutdown) reports no container before all have ended.  So while another container runs,
- * the program ended by itself.  What becomes of the pod later does not change that. */
+ * the program ended by itself.  The pod's later end does not change that. */
 static bool has_trained(const struct hf_brain *b, int role, const struct hf_slot *slot)
 {
 	if (slot->succeeded)

@@ -236,7 +236,7 @@ struct hf_node_seen {
 	/* On our clock: these numbers have been below those of a storm since then, and we watched
 	 * them without a gap.  NONE: they are a storm's, or unknown. */
 	hf_time calm_since;
-	const char *zone; /* that the numbers are of; NULL: they are the cluster's */
+	const char *zone; /* of these numbers; NULL: the numbers of the cluster */
 };
 /* Nothing is known of it but this: no Lease was read, nobody confirms or reports. */
 void hf_node_seen_init(struct hf_node_seen *node, const char *name, enum hf_node_ready ready,

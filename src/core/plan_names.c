@@ -30,15 +30,6 @@ const char *hf_action_name(enum hf_action_kind kind)
 	return action_names[kind];
 }
 
-const char *hf_action_text(const struct hf_action *action, struct hf_arena *arena)
-{
-	const char *name = hf_action_name(action->kind);
-
-	return action->extra ? hf_arena_printf(arena, "%s %s", name,
-					       hf_extra_kind_name(action->extra->kind))
-			     : name;
-}
-
 const char *hf_topic_name(enum hf_topic topic)
 {
 	hf_assert((size_t)topic < HF_ARRAY_LEN(topic_names));

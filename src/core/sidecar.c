@@ -11,7 +11,7 @@
  * as succeeded when its pod ends with success, or, with sidecarGraceSeconds, so long after the end of
  * its own container; then its pod is ended as well.  It also counts as succeeded when another container
  * fails the pod, or the pod is deleted, evicted, or lost with its node: the program had ended before.
- * The ledger keeps that it had (`trained`).
+ * The ledger keeps such ranks in `trained`.
  *
  * The wait is measured on our clock from the moment at which the operator saw that end.  A new
  * operator begins the wait anew, so a pod is never ended too early.
@@ -95,7 +95,7 @@ static void tell_released(struct hf_brain *b, const struct held *first)
 
 /* ---- pods that end after their rank has trained --------------------------------------------------- */
 
-/* The first container that failed beside the own one; NULL: none has. */
+/* The first other container with a failure; NULL: all others run or succeeded. */
 static const struct hf_container_seen *find_failed(const struct hf_pod *pod,
 						   const struct hf_container_seen *own)
 {
@@ -135,8 +135,8 @@ static const char *in_brackets(struct hf_brain *b, const char *reason)
 	return hf_str_is_empty(reason) ? "" : hf_arena_printf(b->arena, " (%s)", reason);
 }
 
-/* How the pod of a rank failed that had trained before; NULL: the pod was ended as a whole, and no success was
- * seen before. */
+/* The failure of the pod of a rank that had trained before, for a message.  NULL: the pod was ended as a whole, and
+ * the ledger has no success of the rank. */
 static const char *describe_failed(struct hf_brain *b, int role, const struct hf_slot *slot,
 				   const struct hf_pod *pod)
 {
@@ -153,7 +153,7 @@ static const char *describe_failed(struct hf_brain *b, int role, const struct hf
 	return hf_arena_printf(b->arena, "its pod failed%s", in_brackets(b, pod->reason));
 }
 
-/* What ended the pod of a rank that had trained before; NULL: nothing did. */
+/* The end of the pod of a rank that had trained before, for a message; NULL: the pod goes on. */
 static const char *find_later_end(struct hf_brain *b, int role, const struct hf_slot *slot)
 {
 	const struct hf_pod *pod = hf_slot_pod(b, slot);
@@ -296,7 +296,7 @@ void hf_sidecar_step(struct hf_brain *b)
 
 			if (!find_held(b, r, slot, &held))
 				continue;
-			/* A rank that succeeded because its node was lost may have an uploader that goes on
+			/* After the loss of its node a rank may have an uploader that goes on
 			 * when the node is back: it has its time as any other. */
 			if (!slot->succeeded)
 				note_held(b, &first, &held);

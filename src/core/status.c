@@ -161,7 +161,7 @@ const struct hf_container_seen *hf_pod_find_container(const struct hf_pod *pod, 
 
 struct hf_container_end hf_container_last_end(const struct hf_container_seen *container)
 {
-	/* A kubelet that no longer finds a container writes a code of its own.  What it reported before, while the
+	/* A kubelet that no longer finds a container writes a code of its own.  Its report from before, while the
 	 * container waited to be started again, is how the program ended. */
 	bool lost =
 		hf_exit_code_is_lost(container->terminated_reason) && container->last_exit_code.set;

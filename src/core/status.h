@@ -128,7 +128,7 @@ struct hf_role_ledger {
 	const char *seen;      /* "seen": index:restartCount already counted, 0 left out */
 	const char *
 		trained; /* "trained": own container of the present attempt ended with 0, the pod not */
-	const char *covered; /* "covered": had its kubelet restart in this incident already */
+	const char *covered; /* "covered": a kubelet restart in this incident was taken */
 };
 
 /* Why the job has Failed, or will when nothing changes the verdict while it settles. */

@@ -105,7 +105,7 @@ void hf_unplaced_step(struct hf_brain *b)
 			if (!is_waiting(slot))
 				continue;
 			if (is_over(b, r, slot->pod->avoids)) {
-				/* While a verdict settles nothing is made anew. */
+				/* While a verdict settles, the operator makes no pod anew. */
 				if (!hf_verdict_pending(b))
 					hf_restart_replica(b, r, i);
 			} else if (unplaced.count++ == 0) {

@@ -142,7 +142,7 @@ static void after_a_day_nothing_keeps_it_off(void **state)
 	brain_release(&b);
 }
 
-/* A verdict settles: nothing is made anew, and the condition is true all the same. */
+/* While a verdict settles, the operator makes no pod anew; it keeps the condition true all the same. */
 static void while_a_verdict_settles_the_condition_is_kept_true(void **state)
 {
 	struct brain_pod *pod;

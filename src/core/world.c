@@ -318,7 +318,7 @@ bool hf_pod_goes_on(const struct hf_pod *pod, const struct hf_container_seen *ow
 {
 	if (hf_pod_keeper(pod, own))
 		return true;
-	/* An init container that runs beside the others is a sidecar: the kubelet ends it after them. */
+	/* A running init container beside main containers is a native sidecar.  The kubelet ends it last. */
 	for (size_t i = 0; i < pod->containers_len; i++) {
 		if (pod->containers[i].init && pod->containers[i].phase == HF_CONTAINER_RUNNING)
 			return true;
