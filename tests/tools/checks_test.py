@@ -438,7 +438,7 @@ spec:
     HELP = """\
 #!/bin/sh
 case "$1" in
---help) printf 'Verbs:\\n  get   List jobs\\n' ;;
+--help) printf 'Look:\\n  get   List jobs\\n' ;;
 get) printf 'Usage: holdfast get\\n\\nFlags:\\n  -w, --watch   print each change\\n' ;;
 esac
 """
@@ -460,7 +460,7 @@ esac
         self.passes("check-reference")
 
     def test_writes_the_tables_of_fields_and_flags(self):
-        for path, row in (("fields.md", self.FIELDS), ("flags.md", "| `-w`, `--watch` | print each change |")):
+        for path, row in (("fields.md", self.FIELDS), ("flags.md", "| `-w`, `--watch` |  | print each change |")):
             with open(os.path.join(self.root, "docs/reference", path), encoding="utf-8") as f:
                 self.assertIn(row, f.read())
 

@@ -187,6 +187,10 @@ def _section(text, title):
     return m.group(1).splitlines() if m else []
 
 
+# The groups of verbs in the program's help.
+GROUPS = ("Run here", "Look", "Act", "On a cluster")
+
+
 def _flags(lines):
     out = []
     for line in lines:
@@ -200,7 +204,8 @@ def _flags(lines):
 def verbs(program):
     """[(verb, summary, usage, flags, global flags)] as the program's own help lists them."""
     found = []
-    for line in _section(_help(program), "Verbs"):
+    overview = _help(program)
+    for line in (line for group in GROUPS for line in _section(overview, group)):
         name, summary = line.split(None, 1)
         text = _help(program, name)
         usage = re.search(r"^Usage: (.*)$", text, re.M).group(1)
@@ -212,18 +217,20 @@ def verbs(program):
 def _flag_rows(flags):
     for letter, name, value, meaning in flags:
         short = f"`-{letter}`, " if letter else ""
-        yield f"| {short}`--{name}{' ' + value if value else ''}` | {_cell(meaning)} |"
+        meaning, default = re.match(r"(.*?)(?: \[([^]]*)\])?$", meaning).groups()
+        yield (f"| {short}`--{name}{' ' + value if value else ''}` | {_cell(default or '')} "
+               f"| {_cell(meaning)} |")
 
 
 def flag_pages(found):
     """The Markdown of all verbs, and of the flags that several verbs share."""
     shared = max((v[4] for v in found), key=len, default=[])
-    out = ["### Flags of every verb that talks to a server", "", "| flag | meaning |", "|---|---|",
-           *_flag_rows(shared)]
+    out = ["### Flags of every verb that talks to a server", "", "| flag | default | meaning |",
+           "|---|---|---|", *_flag_rows(shared)]
     for name, summary, usage, flags, more in found:
         out += ["", f"### {name}", "", f"{summary}.", "", "```text", usage, "```"]
         if flags:
-            out += ["", "| flag | meaning |", "|---|---|", *_flag_rows(flags)]
+            out += ["", "| flag | default | meaning |", "|---|---|---|", *_flag_rows(flags)]
         if len(more) == len(shared):
             out += ["", "Also the flags of every verb that talks to a server."]
     return "\n".join(out)
