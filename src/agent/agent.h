@@ -4,7 +4,7 @@
 #define HF_AGENT_AGENT_H
 
 #include "agent/journal.h"
-#include "agent/probe.h"
+#include "probes/probe.h"
 #include "ctl/metrics.h"
 #include "health/beat.h"
 #include "health/rules.h"

@@ -3,7 +3,7 @@
 #ifndef HF_AGENT_HOLDERS_H
 #define HF_AGENT_HOLDERS_H
 
-#include "agent/intake.h"
+#include "probes/intake.h"
 #include "store/store.h"
 
 HF_BEGIN_DECLS

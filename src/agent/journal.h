@@ -3,7 +3,7 @@
 #ifndef HF_AGENT_JOURNAL_H
 #define HF_AGENT_JOURNAL_H
 
-#include "agent/kmsg.h"
+#include "probes/kmsg.h"
 #include "base/strbuf.h"
 #include "health/memory.h"
 

@@ -4,7 +4,7 @@
 #define HF_AGENT_REPORT_H
 
 #include "agent/holders.h"
-#include "agent/intake.h"
+#include "probes/intake.h"
 #include "api/device_health.h"
 #include "health/step.h"
 #include "json/json.h"

@@ -8,7 +8,7 @@
  */
 
 #include "agent/agent.h"
-#include "agent/sysfs.h"
+#include "probes/sysfs.h"
 #include "memstore/memstore.h"
 #include "store/resource.h"
 

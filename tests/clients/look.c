@@ -4,8 +4,8 @@
 /* look NVML-LIBRARY SYS PROC PODRESOURCES-SOCKET: one look of the agent's probes, printed.  "" for
  * one that is not asked. */
 
-#include "agent/look.h"
-#include "agent/nvml_child.h"
+#include "probes/look.h"
+#include "probes/nvml_child.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -23,7 +23,7 @@
  * Built with HF_NVML_DOUBLE_OLD it lacks what drivers lacked five years ago.
  */
 
-#include "agent/nvml_abi.h"
+#include "probes/nvml_abi.h"
 #include "base/compiler.h"
 
 #include <poll.h>

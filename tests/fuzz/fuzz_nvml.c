@@ -7,7 +7,7 @@
  * bounds, reads the same when written again, and tells the agent nothing that is out of range.
  */
 
-#include "agent/nvml.h"
+#include "probes/nvml.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "fuzz/fuzz.h"

@@ -6,7 +6,7 @@
  * What is accepted is text, within its limits, and the same list for the same bytes.
  */
 
-#include "agent/podresources.h"
+#include "probes/podresources.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "fuzz/fuzz.h"

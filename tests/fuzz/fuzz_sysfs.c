@@ -4,7 +4,7 @@
 /* What files of sysfs and procfs may hold when a driver or a device is broken: any bytes.  What is
  * read is in range, or not known.  AMD's table comes twice, the second time as the input ends. */
 
-#include "agent/sysfs.h"
+#include "probes/sysfs.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "fuzz/fuzz.h"

@@ -5,7 +5,7 @@
 
 /* What a probe of the agent puts into the intake on a virtual loop. */
 
-#include "agent/intake.h"
+#include "probes/intake.h"
 
 #include <string.h>
 

@@ -28,7 +28,7 @@ class Agent:
     def __init__(self, w):
         self.w = w
         self.folder = w.cluster.path(f"node-{random.randrange(1 << 32):08x}")
-        self.double = os.path.join(os.path.dirname(os.path.abspath(w.program)), "src", "agent",
+        self.double = os.path.join(os.path.dirname(os.path.abspath(w.program)), "src", "probes",
                                    "libnvml_double.so")
         if not os.path.exists(self.double):
             raise Skip("no double of NVML beside the program")

@@ -80,7 +80,7 @@ def check_plugin_gone(w):
 
 def check_agent(w):
     """The agent names the pod at its device, and a device that the driver lost is not Healthy"""
-    double = os.path.join(os.path.dirname(os.path.abspath(w.program)), "src", "agent",
+    double = os.path.join(os.path.dirname(os.path.abspath(w.program)), "src", "probes",
                           "libnvml_double.so")
     if not os.path.exists(double):
         raise Skip("no double of NVML beside the program")

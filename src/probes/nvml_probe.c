@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "probes/nvml.h"
+
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EVERY (10 * HF_SECOND)
+#define RENEW_AFTER HF_MINUTE
+
+struct nvml_probe {
+	struct hf_probe base; /* first */
+	struct hf_intake *intake;
+	struct hf_nvml_options options;
+	struct hf_nvml_watch *watch; /* NULL: off */
+	struct hf_timer *again;
+	hf_time renewed_at;
+	hf_time poked_at, asked_at;
+	/* The last answer, with the names that lost devices had in those before. */
+	struct hf_nvml_record record;
+};
+
+static void timed_out(struct nvml_probe *p)
+{
+	hf_intake_timed_out(p->intake, HF_PROBE_NVML);
+	hf_nvml_tell_silence(p->intake);
+}
+
+/* A library that has lost a device does not find it again, and one that found no driver may not
+ * find one later: a new child does. */
+static bool wants_renewal(const struct hf_nvml_record *r)
+{
+	if (r->code != HF_NVML_OK)
+		return true;
+	for (size_t i = 0; i < r->devices_len; i++)
+		if (r->devices[i].code != HF_NVML_OK ||
+		    hf_nvml_failure(&r->devices[i]) != HF_NVML_OK)
+			return true;
+	return false;
+}
+
+static bool is_named(const struct hf_nvml_record *r, const char *address)
+{
+	for (size_t i = 0; i < r->devices_len; i++)
+		if (strcmp(r->devices[i].address, address) == 0)
+			return true;
+	return false;
+}
+
+/* A new child finds a lost device in its place, but does not get to know its name.  The library
+ * numbers devices by their place on the bus: with as many as before each has its old number. */
+static void keep_names(const struct hf_nvml_record *before, struct hf_nvml_record *now)
+{
+	if (now->count != before->count || now->devices_len != before->devices_len)
+		return;
+	for (size_t i = 0; i < now->devices_len; i++) {
+		const struct hf_nvml_device *from = &before->devices[i];
+		struct hf_nvml_device *to = &now->devices[i];
+
+		if (to->address[0] != '\0' || is_named(now, from->address))
+			continue;
+		memcpy(to->address, from->address, sizeof(to->address));
+		memcpy(to->uuid, from->uuid, sizeof(to->uuid));
+		memcpy(to->serial, from->serial, sizeof(to->serial));
+		memcpy(to->name, from->name, sizeof(to->name));
+	}
+}
+
+/* Those without a name, where all of them gave the same; 0: none, or which is which cannot be said. */
+static size_t nameless(const struct hf_nvml_record *r)
+{
+	const struct hf_nvml_device *first = NULL;
+	size_t len = 0;
+
+	for (size_t i = 0; i < r->devices_len; i++) {
+		const struct hf_nvml_device *d = &r->devices[i];
+
+		if (d->address[0] != '\0')
+			continue;
+		if (first && d->code != first->code)
+			return 0;
+		first = d;
+		len++;
+	}
+	return len;
+}
+
+/* What it could never tell the name of is what it names nowhere, where it counts as many as there are on the bus. */
+static void name_the_rest(const struct hf_intake *intake, struct hf_nvml_record *r)
+{
+	const char *rest[HF_HEALTH_DEVICES_MAX];
+	const struct hf_health_presence *there;
+	size_t len, rest_len = 0, wanted = nameless(r);
+
+	there = hf_intake_devices(intake, &len);
+	for (size_t i = 0; i < len; i++)
+		if (there[i].kind == HF_HEALTH_GPU && !is_named(r, there[i].id))
+			rest[rest_len++] = there[i].id;
+	if (wanted == 0 || wanted != rest_len ||
+	    r->count != hf_intake_counted(intake, HF_COUNT_NVIDIA) ||
+	    (size_t)r->count != r->devices_len)
+		return;
+	for (size_t i = 0; i < r->devices_len; i++)
+		if (r->devices[i].address[0] == '\0')
+			snprintf(r->devices[i].address, sizeof(r->devices[i].address), "%s",
+				 rest[--rest_len]);
+}
+
+static void answered(struct nvml_probe *p, const struct hf_nvml_record *answer)
+{
+	struct hf_nvml_record *record = hf_xcalloc(1, sizeof(*record));
+	hf_time now = hf_intake_now(p->intake);
+
+	hf_intake_looked(p->intake, HF_PROBE_NVML, now - p->asked_at);
+	*record = *answer;
+	keep_names(&p->record, record);
+	name_the_rest(p->intake, record);
+	/* While nothing can be seen, what was seen last stays. */
+	if (record->code == HF_NVML_OK)
+		p->record = *record;
+	hf_nvml_tell(p->intake, record);
+	if (!wants_renewal(record)) {
+		p->renewed_at = now;
+	} else if (now - p->renewed_at >= p->options.renew_after) {
+		p->renewed_at = now;
+		hf_nvml_watch_renew(p->watch);
+	}
+	free(record);
+}
+
+static void told(void *arg, enum hf_nvml_outcome outcome, const struct hf_nvml_record *record,
+		 const struct hf_error *err)
+{
+	struct nvml_probe *p = arg;
+
+	switch (outcome) {
+	case HF_NVML_ANSWERED: answered(p, record); break;
+	case HF_NVML_EVENTS: hf_nvml_tell(p->intake, record); break;
+	case HF_NVML_TIMED_OUT: timed_out(p); break;
+	case HF_NVML_FAILED: hf_nvml_off(p->intake, err->text); break;
+	}
+}
+
+static void look(void *arg)
+{
+	struct nvml_probe *p = arg;
+
+	if (hf_nvml_watch_ask(p->watch))
+		p->asked_at = hf_intake_now(p->intake);
+	hf_timer_arm(p->again, p->options.every);
+}
+
+static void start(struct hf_probe *probe)
+{
+	struct nvml_probe *p = (struct nvml_probe *)probe;
+
+	if (!p->options.library || p->options.library[0] == '\0') {
+		hf_nvml_turned_off(p->intake);
+		return;
+	}
+	p->watch = hf_nvml_watch_create(hf_intake_loop(p->intake),
+					&(struct hf_nvml_watch_options){
+						.child_argv = p->options.child_argv,
+						.deadline = p->options.deadline,
+						.first_deadline = p->options.first_deadline,
+						.backoff = p->options.backoff,
+						.backoff_max = p->options.backoff_max,
+						.told = told,
+						.arg = p,
+					});
+	p->again = hf_timer_create(hf_intake_loop(p->intake), look, p);
+	p->renewed_at = hf_intake_now(p->intake);
+	hf_timer_arm(p->again, 0);
+}
+
+/* At most once a second: who pokes may do it for each line of a flood. */
+static void poke(struct hf_probe *probe)
+{
+	struct nvml_probe *p = (struct nvml_probe *)probe;
+	hf_time now = hf_intake_now(p->intake);
+
+	if (!p->watch || now - p->poked_at < HF_SECOND)
+		return;
+	p->poked_at = now;
+	hf_timer_arm(p->again, 0);
+}
+
+static void destroy(struct hf_probe *probe)
+{
+	struct nvml_probe *p = (struct nvml_probe *)probe;
+
+	hf_timer_destroy(p->again);
+	hf_nvml_watch_destroy(p->watch);
+	free(p);
+}
+
+struct hf_probe *hf_nvml_probe_create(struct hf_intake *intake,
+				      const struct hf_nvml_options *options)
+{
+	static const struct hf_probe_ops ops = {
+		.name = "nvml", .start = start, .poke = poke, .destroy = destroy};
+	struct nvml_probe *p = hf_xcalloc(1, sizeof(*p));
+
+	p->base.ops = &ops;
+	p->intake = intake;
+	p->options = *options;
+	if (p->options.every == 0)
+		p->options.every = EVERY;
+	if (p->options.renew_after == 0)
+		p->options.renew_after = RENEW_AFTER;
+	return &p->base;
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "probes/nvml.h"
+#include "harness/real_loop.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <string.h>
+
+/* What a record of the driver's library means to the brain. */
+
+struct bench {
+	struct hf_test_loop t;
+	struct hf_intake *intake;
+	struct hf_nvml_record record;
+};
+
+static void on_news(void *arg, bool urgent)
+{
+	(void)arg;
+	(void)urgent;
+}
+
+static int setup(void **state)
+{
+	struct bench *b = hf_xcalloc(1, sizeof(*b));
+
+	hf_test_loop_init(&b->t);
+	b->intake = hf_intake_create(
+		&(struct hf_intake_options){.loop = b->t.loop, .news = on_news, .arg = b});
+	*state = b;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct bench *b = *state;
+
+	hf_intake_destroy(b->intake);
+	hf_test_loop_release(&b->t);
+	free(b);
+	return 0;
+}
+
+static bool is_well(const struct hf_health_sample *s)
+{
+	return !s->driver.timed_out && !s->driver.mismatch && !s->driver.not_loaded;
+}
+
+static struct hf_health_sample only_sample(struct bench *b)
+{
+	struct hf_health_input input = {0};
+	struct hf_health_sample s;
+
+	hf_intake_take(b->intake, &input);
+	assert_int_equal(input.samples_len, 1);
+	s = input.samples[0];
+	hf_intake_taken(b->intake);
+	assert_int_equal(s.detector, HF_HEALTH_DRIVER);
+	return s;
+}
+
+static size_t told_of(struct bench *b, int code, int32_t nvidia,
+		      struct hf_health_sample *ret_sample)
+{
+	struct hf_health_input input = {0};
+	size_t len;
+
+	memset(ret_sample, 0, sizeof(*ret_sample));
+	memset(&b->record, 0, sizeof(b->record));
+	b->record.kind = HF_NVML_ROUND;
+	b->record.code = code;
+	b->record.count = code == HF_NVML_OK ? 0 : -1;
+	hf_intake_count(b->intake, HF_COUNT_NVIDIA, nvidia);
+	hf_nvml_tell(b->intake, &b->record);
+	hf_intake_take(b->intake, &input);
+	len = input.samples_len;
+	if (len > 0)
+		*ret_sample = input.samples[0];
+	hf_intake_taken(b->intake);
+	return len;
+}
+
+static void a_missing_driver_is_a_fault_only_where_there_is_something_to_drive(void **state)
+{
+	struct bench *b = *state;
+	struct hf_health_sample s = {0};
+
+	assert_int_equal(told_of(b, HF_NVML_NOT_LOADED, 2, &s), 1);
+	assert_true(s.detector == HF_HEALTH_DRIVER && s.driver.not_loaded && !s.driver.mismatch);
+	assert_int_equal(told_of(b, HF_NVML_NOT_LOADED, 0, &s), 0);
+	assert_int_equal(told_of(b, HF_NVML_NOT_LOADED, -1, &s), 0);
+	assert_int_equal(told_of(b, HF_NVML_MISMATCH, 2, &s), 1);
+	assert_true(s.driver.mismatch && !s.driver.not_loaded);
+	assert_int_equal(told_of(b, HF_NVML_OK, 2, &s), 1);
+	assert_true(is_well(&s));
+}
+
+/* One image for all nodes has the library where it has nothing to do, with a driver or without. */
+static void beside_another_makers_devices_the_library_is_no_witness(void **state)
+{
+	static const int codes[] = {HF_NVML_NOT_LOADED, HF_NVML_MISMATCH, HF_NVML_UNKNOWN,
+				    HF_NVML_OK};
+	struct bench *b = *state;
+	struct hf_health_sample s;
+	const char *why;
+
+	hf_intake_count(b->intake, HF_COUNT_PCI, 2);
+	for (size_t i = 0; i < HF_ARRAY_LEN(codes); i++) {
+		/* That it has nothing to say is all that it says. */
+		assert_int_equal(told_of(b, codes[i], 0, &s), 1);
+		assert_true(s.driver.aside);
+		assert_true(is_well(&s));
+		/* So that sysfs speaks of their driver. */
+		assert_int_equal(
+			hf_intake_state(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, &why),
+			HF_INTAKE_OFF);
+		assert_false(hf_str_has_prefix(why, HF_NVML_ERROR));
+		assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_NVML), -1);
+	}
+	/* Their driver hangs, and sysfs with it: they are none of ours all the same. */
+	hf_intake_count(b->intake, HF_COUNT_PCI, -1);
+	assert_int_equal(told_of(b, HF_NVML_OK, -1, &s), 1);
+	assert_true(s.driver.aside);
+	assert_int_equal(hf_intake_state(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, &why),
+			 HF_INTAKE_OFF);
+	/* All of NVIDIA's are gone, and there are no others. */
+	hf_intake_count(b->intake, HF_COUNT_PCI, 0);
+	assert_int_equal(told_of(b, HF_NVML_OK, 0, &s), 1);
+	assert_false(s.driver.aside);
+	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_NVML), 0);
+}
+
+/* A library that hangs is the driver's, where it has devices here; until sysfs has counted nobody knows. */
+static void its_silence_is_not_held_against_another_makers_driver(void **state)
+{
+	struct bench *b = *state;
+	struct hf_health_sample s;
+	const char *why;
+
+	hf_nvml_tell_silence(b->intake);
+	assert_true(only_sample(b).driver.timed_out);
+	hf_intake_count(b->intake, HF_COUNT_PCI, 2);
+	hf_intake_count(b->intake, HF_COUNT_NVIDIA, 0);
+	hf_nvml_tell_silence(b->intake);
+	s = only_sample(b);
+	assert_true(s.driver.aside && !s.driver.timed_out);
+	assert_int_equal(hf_intake_state(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, &why),
+			 HF_INTAKE_OFF);
+	hf_intake_count(b->intake, HF_COUNT_NVIDIA, 2);
+	hf_nvml_tell_silence(b->intake);
+	assert_true(only_sample(b).driver.timed_out);
+}
+
+/* Of so many devices, with all facts told. */
+static void record_of(struct bench *b, int devices)
+{
+	memset(&b->record, 0, sizeof(b->record));
+	b->record.kind = HF_NVML_ROUND;
+	b->record.count = devices;
+	b->record.devices_len = (size_t)devices;
+	for (int i = 0; i < devices; i++)
+		snprintf(b->record.devices[i].address, sizeof(b->record.devices[i].address),
+			 "0000:%xa:00.0", i + 1);
+}
+
+static void all_fail(struct hf_nvml_device *d, int code)
+{
+	for (int i = 0; i < HF_NVML_FACTS; i++)
+		d->codes[i] = (uint16_t)code;
+}
+
+/* Of that detector and device; supported is false where nothing was told. */
+static struct hf_health_sample tell_one(struct bench *b, enum hf_health_detector detector,
+					const char *device)
+{
+	struct hf_health_input input = {0};
+	struct hf_health_sample s = {0};
+
+	hf_nvml_tell(b->intake, &b->record);
+	hf_intake_take(b->intake, &input);
+	for (size_t i = 0; i < input.samples_len; i++)
+		if (input.samples[i].detector == detector &&
+		    hf_streq(input.samples[i].device, device))
+			s = input.samples[i];
+	hf_intake_taken(b->intake);
+	return s;
+}
+
+/* "Unable to determine the device handle for GPU …: Unknown Error" */
+static void a_device_of_which_nothing_can_be_told_is_mute_where_others_are_not(void **state)
+{
+	static const int handles[] = {HF_NVML_UNKNOWN, HF_NVML_NO_INTERRUPT, HF_NVML_NO_POWER};
+	struct bench *b = *state;
+	struct hf_nvml_device *d = &b->record.devices[1];
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(handles); i++) {
+		record_of(b, 3);
+		all_fail(d, HF_NVML_UNSUPPORTED);
+		d->code = handles[i];
+		assert_true(tell_one(b, HF_HEALTH_BUSLOST, "0000:2a:00.0").bus.mute);
+		assert_false(tell_one(b, HF_HEALTH_BUSLOST, "0000:1a:00.0").bus.mute);
+		assert_false(tell_one(b, HF_HEALTH_DRIVER, "").driver.timed_out);
+	}
+	/* Its handle is fine, and each question fails but for those that do not ask the device. */
+	record_of(b, 3);
+	all_fail(d, HF_NVML_UNKNOWN);
+	d->codes[HF_NVML_MINOR] = d->codes[HF_NVML_PCIE_WIDTH_MAX] = HF_NVML_OK;
+	d->codes[HF_NVML_RETIRE_PENDING] = HF_NVML_UNSUPPORTED;
+	assert_true(tell_one(b, HF_HEALTH_BUSLOST, "0000:2a:00.0").bus.mute);
+	d->codes[HF_NVML_POWER_MW] = HF_NVML_OK;
+	assert_false(tell_one(b, HF_HEALTH_BUSLOST, "0000:2a:00.0").bus.mute);
+}
+
+/* Not initialized, not for us, not made for that, about to be loaded, kept by a control group. */
+static void what_the_library_does_not_tell_otherwise_is_not_mute(void **state)
+{
+	static const int codes[] = {1,  HF_NVML_UNSUPPORTED, HF_NVML_NO_PERMISSION,
+				    6,  HF_NVML_NOT_LOADED,  17,
+				    19, HF_NVML_NO_GPU};
+	struct bench *b = *state;
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(codes); i++) {
+		record_of(b, 2);
+		all_fail(&b->record.devices[1], HF_NVML_UNSUPPORTED);
+		b->record.devices[1].code = codes[i];
+		assert_false(tell_one(b, HF_HEALTH_BUSLOST, "0000:2a:00.0").supported);
+		record_of(b, 2);
+		all_fail(&b->record.devices[1], codes[i]);
+		assert_false(tell_one(b, HF_HEALTH_BUSLOST, "0000:2a:00.0").bus.mute);
+	}
+}
+
+static void a_library_that_tells_nothing_of_any_device_is_a_driver_that_does_not_answer(
+	void **state)
+{
+	struct bench *b = *state;
+	const char *why;
+
+	record_of(b, 2);
+	for (int i = 0; i < 2; i++)
+		all_fail(&b->record.devices[i], HF_NVML_UNKNOWN);
+	assert_false(tell_one(b, HF_HEALTH_BUSLOST, "0000:1a:00.0").supported);
+	assert_true(tell_one(b, HF_HEALTH_DRIVER, "").driver.timed_out);
+	(void)hf_intake_state(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_BUSLOST, &why);
+	assert_string_equal(why, "NVML: error 999");
+	/* That it calls one lost, or keeps it from us, makes the other one not guilty, nor the driver well. */
+	b->record.devices[0].code = HF_NVML_LOST;
+	assert_false(tell_one(b, HF_HEALTH_BUSLOST, "0000:2a:00.0").supported);
+	assert_true(tell_one(b, HF_HEALTH_DRIVER, "").driver.timed_out);
+	b->record.devices[0].code = HF_NVML_NO_PERMISSION;
+	assert_true(tell_one(b, HF_HEALTH_DRIVER, "").driver.timed_out);
+	record_of(b, 0);
+	assert_false(tell_one(b, HF_HEALTH_DRIVER, "").driver.timed_out);
+}
+
+static void what_is_told_of_the_fabric_is_no_answer_of_a_device_and_counts_by_itself(void **state)
+{
+	struct bench *b = *state;
+	struct hf_nvml_device *d = b->record.devices;
+
+	record_of(b, 2);
+	for (int i = 0; i < 2; i++)
+		d[i].values[HF_NVML_FABRIC_STATE] = 3;
+	assert_int_equal(tell_one(b, HF_HEALTH_DRIVER, "").driver.fabric_asked, 2);
+	assert_int_equal(tell_one(b, HF_HEALTH_DRIVER, "").driver.fabric_waiting, 0);
+	/* Completed, but not well. */
+	d[1].values[HF_NVML_FABRIC_STATUS] = 999;
+	assert_int_equal(tell_one(b, HF_HEALTH_DRIVER, "").driver.fabric_waiting, 1);
+	assert_int_equal(tell_one(b, HF_HEALTH_DRIVER, "").driver.fabric_status, 999);
+	/* An unknown state, a lost device, and a device without a fabric state. */
+	d[1].values[HF_NVML_FABRIC_STATE] = 200;
+	assert_int_equal(tell_one(b, HF_HEALTH_DRIVER, "").driver.fabric_asked, 1);
+	d[1].values[HF_NVML_FABRIC_STATE] = 1;
+	d[1].code = HF_NVML_LOST;
+	assert_int_equal(tell_one(b, HF_HEALTH_DRIVER, "").driver.fabric_asked, 1);
+	d[0].codes[HF_NVML_FABRIC_STATE] = HF_NVML_NO_FUNCTION;
+	assert_int_equal(tell_one(b, HF_HEALTH_DRIVER, "").driver.fabric_asked, 0);
+	assert_int_equal(tell_one(b, HF_HEALTH_DRIVER, "").driver.fabric_none, 0);
+	/* In state 0 a GPU belongs to no fabric: the first of two GPUs, then both. */
+	record_of(b, 2);
+	d[0].values[HF_NVML_FABRIC_STATE] = 0;
+	d[1].values[HF_NVML_FABRIC_STATE] = 3;
+	assert_int_equal(tell_one(b, HF_HEALTH_DRIVER, "").driver.fabric_none, 0);
+	d[1].values[HF_NVML_FABRIC_STATE] = 0;
+	assert_int_equal(tell_one(b, HF_HEALTH_DRIVER, "").driver.fabric_none, 2);
+	assert_int_equal(tell_one(b, HF_HEALTH_DRIVER, "").driver.fabric_asked, 0);
+	/* The driver answers this question without the device, so the device may be mute. */
+	record_of(b, 2);
+	all_fail(&d[1], HF_NVML_UNKNOWN);
+	d[1].codes[HF_NVML_FABRIC_STATE] = d[1].codes[HF_NVML_FABRIC_STATUS] = HF_NVML_OK;
+	d[1].values[HF_NVML_FABRIC_STATE] = 3;
+	assert_true(tell_one(b, HF_HEALTH_BUSLOST, "0000:2a:00.0").bus.mute);
+}
+
+static void other_errors_of_the_library_are_not_known_and_no_fault(void **state)
+{
+	static const int codes[] = {HF_NVML_NO_LIBRARY, HF_NVML_NO_PERMISSION, HF_NVML_NO_GPU,
+				    HF_NVML_UNKNOWN, HF_NVML_TIMEOUT};
+	struct bench *b = *state;
+	struct hf_health_sample s;
+	const char *why;
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(codes); i++) {
+		assert_int_equal(told_of(b, codes[i], 2, &s), 0);
+		assert_int_equal(
+			hf_intake_state(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, &why),
+			HF_INTAKE_OFF);
+	}
+}
+
+static void a_load_that_cannot_be_is_not_known(void **state)
+{
+	struct bench *b = *state;
+	struct hf_health_input input = {0};
+	struct hf_nvml_device *d = &b->record.devices[0];
+
+	b->record.kind = HF_NVML_ROUND;
+	b->record.devices_len = 1;
+	snprintf(d->address, sizeof(d->address), "0000:1a:00.0");
+	for (int i = 0; i < HF_NVML_FACTS; i++)
+		d->codes[i] = HF_NVML_UNSUPPORTED;
+	d->codes[HF_NVML_LOAD_PERCENT] = d->codes[HF_NVML_SM_MHZ] = HF_NVML_OK;
+	d->values[HF_NVML_LOAD_PERCENT] = 101;
+	hf_nvml_tell(b->intake, &b->record);
+	hf_intake_take(b->intake, &input);
+	for (size_t i = 0; i < input.samples_len; i++)
+		assert_int_not_equal(input.samples[i].detector, HF_HEALTH_CLOCK);
+	hf_intake_taken(b->intake);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(a_missing_driver_is_a_fault_only_where_there_is_something_to_drive),
+		T(beside_another_makers_devices_the_library_is_no_witness),
+		T(its_silence_is_not_held_against_another_makers_driver),
+		T(a_device_of_which_nothing_can_be_told_is_mute_where_others_are_not),
+		T(what_the_library_does_not_tell_otherwise_is_not_mute),
+		T(a_library_that_tells_nothing_of_any_device_is_a_driver_that_does_not_answer),
+		T(other_errors_of_the_library_are_not_known_and_no_fault),
+		T(what_is_told_of_the_fabric_is_no_answer_of_a_device_and_counts_by_itself),
+		T(a_load_that_cannot_be_is_not_known),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "probes/port_watch.h"
+
+#include "probes/looker.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PORTS_EVERY HF_SECOND
+/* Rates need a span: a counter that rose by one within a second says nothing yet. */
+#define COUNTERS_EVERY (10 * HF_SECOND)
+#define PORT_ACTIVE 4
+#define COUNTERS 7
+
+/* A port that was up: one that never was may be one that nobody wired. */
+struct known_port {
+	/* As the brain has it, by its first name of this boot; as it is called now. */
+	char id[HF_HEALTH_DEVICE_MAX], name[HF_HEALTH_DEVICE_MAX];
+	char address[HF_HEALTH_DEVICE_MAX];
+	char above[HF_HEALTH_ABOVE_MAX];
+	char driver[HF_SYSFS_NAME_MAX]; /* "": it was seen by the agent before alone */
+	unsigned counters; /* a bit for each that could be read at first; the others stay 0 */
+	bool counted;      /* there was a first time */
+	bool up, seen;
+	struct hf_health_sample last;
+	bool sampled;
+};
+
+struct hf_port_watch {
+	struct hf_intake *intake;
+	struct hf_sysfs_options options;
+	struct hf_timer *timer;
+	hf_time counters_at;
+	struct known_port known[HF_HEALTH_PORTS_MAX];
+	size_t known_len;
+	struct hf_looker *looker;
+	struct port_bench *bench;
+	bool primed;
+};
+
+/* What the thread fills. */
+struct port_bench {
+	char *sys_root;
+	bool counters; /* as asked for */
+	struct hf_sysfs_ports ports;
+};
+
+static struct hf_health_sample sample_of(enum hf_health_detector detector, const char *device)
+{
+	return hf_intake_sample_of(HF_HEALTH_BY_SYSFS, detector, device);
+}
+
+static void counters_of(const struct hf_sysfs_port *port, uint64_t ret_counters[COUNTERS])
+{
+	const uint64_t counters[COUNTERS] = {
+		port->link_downed,   port->overruns,   port->integrity,     port->retries,
+		port->symbol_errors, port->recoveries, port->slow_restarts,
+	};
+
+	memcpy(ret_counters, counters, sizeof(counters));
+}
+
+static struct known_port *add_port(struct hf_port_watch *w, const char *id, const char *address)
+{
+	struct known_port *known;
+
+	if (w->known_len == HF_HEALTH_PORTS_MAX) {
+		hf_intake_refuse(w->intake, id);
+		return NULL;
+	}
+	known = &w->known[w->known_len++];
+	memset(known, 0, sizeof(*known));
+	snprintf(known->id, sizeof(known->id), "%s", id);
+	snprintf(known->name, sizeof(known->name), "%s", id);
+	snprintf(known->address, sizeof(known->address), "%s", address);
+	return known;
+}
+
+/* What an agent of this boot had seen up is missed if it is down or gone now. */
+static void prime_ports(struct hf_port_watch *w)
+{
+	const char *id, *address;
+
+	for (size_t i = 0; !w->primed && hf_intake_remembers(w->intake, i, &id, &address); i++)
+		if (strchr(id, '/') != NULL)
+			(void)add_port(w, id, address);
+	w->primed = true;
+}
+
+/* ---- which one it is ---------------------------------------------------------------------------------- */
+
+static const char *number_of(const char *id)
+{
+	const char *slash = strrchr(id, '/');
+
+	return slash ? slash : "";
+}
+
+/* Of the name that it had at the last look; another function may have that name by now. */
+static bool is_by_name(const struct known_port *known, const struct hf_sysfs_port *port)
+{
+	return hf_streq(known->name, port->id) &&
+	       (known->address[0] == '\0' || port->address[0] == '\0' ||
+		hf_streq(known->address, port->address));
+}
+
+static bool is_by_function(const struct known_port *known, const struct hf_sysfs_port *port)
+{
+	return known->address[0] != '\0' && hf_streq(known->address, port->address) &&
+	       hf_streq(number_of(known->name), number_of(port->id));
+}
+
+static bool is_listed(const struct hf_sysfs_ports *ports, const struct known_port *known)
+{
+	for (size_t i = 0; i < ports->len; i++)
+		if (is_by_name(known, &ports->items[i]))
+			return true;
+	return false;
+}
+
+/* A name is given by probe order, udev or a person; the port is that of its function, whatever it is called. */
+static struct known_port *find_port(struct hf_port_watch *w, const struct hf_sysfs_port *port)
+{
+	for (size_t i = 0; i < w->known_len; i++)
+		if (is_by_name(&w->known[i], port))
+			return &w->known[i];
+	for (size_t i = 0; i < w->known_len; i++) {
+		struct known_port *known = &w->known[i];
+
+		if (!is_by_function(known, port) || is_listed(&w->bench->ports, known))
+			continue;
+		memcpy(known->name, port->id, sizeof(known->name));
+		return known;
+	}
+	return NULL;
+}
+
+static bool is_taken(const struct hf_port_watch *w, const char *id)
+{
+	for (size_t i = 0; i < w->known_len; i++)
+		if (hf_streq(w->known[i].id, id))
+			return true;
+	return false;
+}
+
+/* Under its name, or, where the port of another function has been known by that, under its own function's. */
+static struct known_port *new_port(struct hf_port_watch *w, const struct hf_sysfs_port *port)
+{
+	char id[HF_HEALTH_DEVICE_MAX];
+	struct known_port *known;
+
+	snprintf(id, sizeof(id), "%s", port->id);
+	if (is_taken(w, id) && (size_t)snprintf(id, sizeof(id), "%s%s", port->address,
+						number_of(port->id)) >= sizeof(id))
+		return NULL;
+	if (is_taken(w, id))
+		return NULL;
+	known = add_port(w, id, port->address);
+	if (known != NULL)
+		memcpy(known->name, port->id, sizeof(known->name));
+	return known;
+}
+
+static struct known_port *know_port(struct hf_port_watch *w, const struct hf_sysfs_port *port,
+				    bool counted)
+{
+	struct known_port *known = find_port(w, port);
+	uint64_t counters[COUNTERS];
+
+	if (known == NULL && counted && port->state == PORT_ACTIVE)
+		known = new_port(w, port);
+	if (known == NULL || known->counted || !counted)
+		return known;
+	known->counted = true;
+	if (port->address[0] != '\0')
+		memcpy(known->address, port->address, sizeof(known->address));
+	counters_of(port, counters);
+	for (int i = 0; i < COUNTERS; i++)
+		known->counters |= (unsigned)(counters[i] != HF_SYSFS_NOT_KNOWN) << i;
+	return known;
+}
+
+/* ---- what is told of it ------------------------------------------------------------------------------- */
+
+/* False: one that could be read before cannot now; as 0 it would seem to rise when it is back. */
+static bool put_counters(const struct known_port *known, const struct hf_sysfs_port *port,
+			 struct hf_health_sample *s)
+{
+	uint64_t counters[COUNTERS];
+
+	counters_of(port, counters);
+	for (int i = 0; i < COUNTERS; i++) {
+		if ((known->counters >> i & 1) == 0)
+			counters[i] = 0;
+		else if (counters[i] == HF_SYSFS_NOT_KNOWN)
+			return false;
+	}
+	s->ib.link_downed = counters[0];
+	s->ib.fatal_errors = counters[1] + counters[2] + counters[3];
+	s->ib.symbol_errors = counters[4];
+	s->ib.recoveries = counters[5];
+	s->ib.slow_restarts = counters[6];
+	return true;
+}
+
+static void tell_port(struct hf_port_watch *w, struct known_port *known, struct hf_health_sample *s)
+{
+	struct hf_health_presence there;
+
+	memset(&there, 0, sizeof(there));
+	there.kind = HF_HEALTH_PORT;
+	memcpy(there.id, known->id, sizeof(there.id));
+	memcpy(there.alias, known->address, sizeof(there.alias));
+	memcpy(there.above, known->above, sizeof(there.above));
+	hf_intake_device(w->intake, &there);
+	known->last = *s;
+	known->sampled = true;
+	(void)hf_intake_sample(w->intake, s);
+}
+
+/* A change of its state is told at once, with the counters of the last time. */
+static bool look_port(struct hf_port_watch *w, const struct hf_sysfs_port *port, bool counters)
+{
+	struct known_port *known = know_port(w, port, counters);
+	struct hf_health_sample s;
+	bool up = port->state == PORT_ACTIVE, changed;
+
+	if (!known)
+		return false;
+	s = sample_of(HF_HEALTH_IB, known->id);
+	known->seen = true;
+	if (port->driver[0] != '\0')
+		memcpy(known->driver, port->driver, sizeof(known->driver));
+	if (port->above[0] != '\0')
+		memcpy(known->above, port->above, sizeof(known->above));
+	/* Not known is neither up nor down. */
+	if (port->state < 0 || !known->counted)
+		return false;
+	changed = known->sampled && up != known->up;
+	if (!changed && !counters && known->sampled)
+		return false;
+	if (changed && !counters)
+		s.ib = known->last.ib;
+	else if (!put_counters(known, port, &s))
+		return false;
+	s.ib.missing = false;
+	s.ib.up = up;
+	known->up = up;
+	tell_port(w, known, &s);
+	return changed;
+}
+
+/* Its function is on the bus, and its driver has it: a pod took it into its network namespace, say.  One that a virtual
+ * machine got is gone from here. */
+static bool is_hidden(const struct hf_port_watch *w, const struct known_port *known)
+{
+	char driver[HF_SYSFS_NAME_MAX];
+
+	if (known->address[0] == '\0')
+		return false;
+	hf_sysfs_driver_of(w->options.sys_root, known->address, driver);
+	if (known->driver[0] != '\0')
+		return hf_streq(driver, known->driver);
+	return driver[0] != '\0' && !hf_str_has_prefix(driver, "vfio");
+}
+
+static void tell_missing(struct hf_port_watch *w, bool counters)
+{
+	for (size_t i = 0; i < w->known_len; i++) {
+		struct known_port *known = &w->known[i];
+		struct hf_health_sample s = sample_of(HF_HEALTH_IB, known->id);
+
+		if (!known->seen && counters) {
+			s.ib.hidden = is_hidden(w, known);
+			s.ib.missing = !s.ib.hidden;
+			(void)hf_intake_sample(w->intake, &s);
+		}
+		known->seen = false;
+	}
+}
+
+static void read_ports(void *arg)
+{
+	struct port_bench *bench = arg;
+
+	hf_sysfs_ports(bench->sys_root, bench->counters, &bench->ports);
+}
+
+static void release_ports(void *arg)
+{
+	struct port_bench *bench = arg;
+
+	free(bench->sys_root);
+	free(bench);
+}
+
+/* States each time, counters and word of it every tenth: they take a step of the brain. */
+static void look_ports(void *arg)
+{
+	struct hf_port_watch *w = arg;
+	hf_time now = hf_intake_now(w->intake);
+
+	hf_timer_arm(w->timer, w->options.ports_every);
+	if (!hf_looker_is_free(w->looker))
+		return;
+	w->bench->counters =
+		w->counters_at == HF_TIME_NONE || now - w->counters_at >= COUNTERS_EVERY;
+	(void)hf_looker_look(w->looker);
+}
+
+static void late_ports(void *arg)
+{
+	struct hf_port_watch *w = arg;
+
+	hf_intake_off(w->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_IB, "sysfs does not answer");
+}
+
+static void looked_ports(void *arg)
+{
+	struct hf_port_watch *w = arg;
+	const struct hf_sysfs_ports *ports = &w->bench->ports;
+	bool counters = w->bench->counters, changed = false;
+
+	prime_ports(w);
+	for (size_t i = 0; i < ports->len; i++)
+		changed = look_port(w, &ports->items[i], counters) || changed;
+	tell_missing(w, counters);
+	/* After a change the next counters are a whole span away from what was told with it. */
+	if (counters || changed)
+		w->counters_at = hf_intake_now(w->intake);
+	if (ports->len == 0 && w->known_len == 0) {
+		hf_intake_off(w->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_IB,
+			      ports->known ? "no InfiniBand port" : "sysfs shows no InfiniBand");
+		/* One that comes is seen from its counters on. */
+		w->counters_at = HF_TIME_NONE;
+		hf_timer_arm(w->timer, w->options.devices_every);
+	} else if (counters || changed) {
+		hf_intake_heard(w->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_IB);
+	}
+}
+
+struct hf_port_watch *hf_port_watch_create(struct hf_intake *intake,
+					   const struct hf_sysfs_options *options)
+{
+	struct hf_port_watch *w = hf_xcalloc(1, sizeof(*w));
+
+	w->intake = intake;
+	w->options = *options;
+	if (w->options.ports_every == 0)
+		w->options.ports_every = PORTS_EVERY;
+	w->counters_at = HF_TIME_NONE;
+	w->bench = hf_xcalloc(1, sizeof(*w->bench));
+	w->bench->sys_root = hf_xstrdup(w->options.sys_root);
+	w->looker = hf_looker_create(&(struct hf_looker_options){
+		.intake = intake,
+		.probe = HF_PROBE_PORTS,
+		.deadline = options->deadline,
+		.bench = w->bench,
+		.look = read_ports,
+		.release = release_ports,
+		.looked = looked_ports,
+		.late = late_ports,
+		.arg = w,
+	});
+	w->timer = hf_timer_create(hf_intake_loop(intake), look_ports, w);
+	hf_timer_arm(w->timer, 0);
+	return w;
+}
+
+struct hf_port_watch *hf_port_watch_destroy(struct hf_port_watch *watch)
+{
+	if (watch == NULL)
+		return NULL;
+	hf_looker_destroy(watch->looker);
+	hf_timer_destroy(watch->timer);
+	free(watch);
+	return NULL;
+}

@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "probes/looker.h"
+#include "probes/nvml.h"
+#include "probes/port_watch.h"
+#include "probes/sysfs.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "health/evidence.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define DEVICES_EVERY (30 * HF_SECOND)
+/* Its first answer, or that there is none. */
+#define LIBRARY_WAIT (HF_NVML_FIRST_DEADLINE + 10 * HF_SECOND)
+/* A device that was there. */
+struct known_gpu {
+	char address[HF_HEALTH_DEVICE_MAX];
+	uint64_t aer[3]; /* corrected, nonfatal, fatal, at the last look */
+	struct hf_amd_throttle throttle;
+	bool seen; /* in this look */
+};
+
+struct sysfs_probe {
+	struct hf_probe base; /* first */
+	struct hf_intake *intake;
+	struct hf_sysfs_options options;
+	struct hf_timer *devices;
+	hf_time started_at, poked_at;
+	struct known_gpu gpus[HF_HEALTH_DEVICES_MAX];
+	size_t gpus_len;
+	/* With a thread of their own: a device that does not answer must not hide them. */
+	struct hf_port_watch *ports;
+	struct hf_looker *device_looker;
+	struct device_bench *gpu_bench;
+	bool amd;      /* there was one of its devices */
+	size_t nvidia; /* of its devices, with those that are kept back */
+	/* Since they were asked about last. */
+	char kept_back[HF_HEALTH_DEVICES_MAX][HF_HEALTH_DEVICE_MAX];
+	size_t kept_back_len;
+	bool primed;
+};
+
+/* What the thread fills. */
+struct device_bench {
+	char *sys_root, *proc_root;
+	bool ask; /* whether any is kept back */
+	struct hf_sysfs_gpus gpus;
+	struct hf_sysfs_driver driver;
+};
+
+static struct hf_health_sample sample_of(enum hf_health_detector detector, const char *device)
+{
+	return hf_intake_sample_of(HF_HEALTH_BY_SYSFS, detector, device);
+}
+
+/* ---- devices ------------------------------------------------------------------------------------------ */
+
+static struct known_gpu *know_gpu(struct sysfs_probe *p, const struct hf_sysfs_gpu *gpu)
+{
+	struct known_gpu *known;
+
+	for (size_t i = 0; i < p->gpus_len; i++)
+		if (hf_streq(p->gpus[i].address, gpu->address))
+			return &p->gpus[i];
+	if (p->gpus_len == HF_HEALTH_DEVICES_MAX)
+		return NULL;
+	known = &p->gpus[p->gpus_len++];
+	memset(known, 0, sizeof(*known));
+	memcpy(known->address, gpu->address, sizeof(known->address));
+	known->aer[0] = gpu->aer_corrected;
+	known->aer[1] = gpu->aer_nonfatal;
+	known->aer[2] = gpu->aer_fatal;
+	return known;
+}
+
+/* Those of an agent before this one: what is gone by now was there. */
+static void prime(struct sysfs_probe *p)
+{
+	const char *id, *address;
+
+	for (size_t i = 0; !p->primed && hf_intake_remembers(p->intake, i, &id, &address); i++) {
+		struct hf_sysfs_gpu gpu;
+
+		memset(&gpu, 0, sizeof(gpu));
+		if (!hf_health_pci_normalize(id, strlen(id), gpu.address))
+			continue;
+		gpu.aer_corrected = gpu.aer_nonfatal = gpu.aer_fatal = HF_SYSFS_NOT_KNOWN;
+		(void)know_gpu(p, &gpu);
+	}
+	p->primed = true;
+}
+
+static void tell_aer(struct sysfs_probe *p, const struct hf_sysfs_gpu *gpu, struct known_gpu *known)
+{
+	static const enum hf_health_severity severities[3] = {HF_HEALTH_CORRECTED,
+							      HF_HEALTH_NONFATAL, HF_HEALTH_FATAL};
+	static const char *const names[3] = {"corrected", "non-fatal", "fatal"};
+	const uint64_t now[3] = {gpu->aer_corrected, gpu->aer_nonfatal, gpu->aer_fatal};
+
+	for (int i = 0; i < 3; i++) {
+		struct hf_health_evidence e = hf_health_evidence_none();
+		uint64_t before = known->aer[i];
+
+		if (now[i] == HF_SYSFS_NOT_KNOWN)
+			continue;
+		known->aer[i] = now[i];
+		if (before == HF_SYSFS_NOT_KNOWN || now[i] <= before)
+			continue;
+		e.detector = HF_HEALTH_AER;
+		e.source = HF_HEALTH_BY_SYSFS;
+		e.code = HF_HEALTH_CODE_AER;
+		e.severity = severities[i];
+		memcpy(e.device, gpu->address, sizeof(e.device));
+		snprintf(e.line, sizeof(e.line), "AER: %llu %s errors more",
+			 (unsigned long long)(now[i] - before), names[i]);
+		(void)hf_intake_evidence(p->intake, &e);
+	}
+}
+
+/* Errors and throttling: the one that is not known says nothing. */
+static void tell_amd(struct sysfs_probe *p, const struct hf_sysfs_gpu *gpu, struct known_gpu *known)
+{
+	struct hf_health_sample s = sample_of(HF_HEALTH_AMD, gpu->address);
+
+	if (gpu->ras_uncorrectable != HF_SYSFS_NOT_KNOWN) {
+		s.amd.counted = true;
+		s.amd.uncorrectable = gpu->ras_uncorrectable;
+	}
+	if (known) {
+		s.amd.timed =
+			hf_amd_throttled(&known->throttle, &gpu->throttle, &s.amd.throttle_percent);
+		s.amd.load_percent = gpu->throttle.load_percent;
+		known->throttle = gpu->throttle;
+	}
+	if (s.amd.counted || s.amd.timed)
+		(void)hf_intake_sample(p->intake, &s);
+	if (s.amd.counted || gpu->throttle.known)
+		hf_intake_heard(p->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_AMD);
+}
+
+static void tell_gpu(struct sysfs_probe *p, const struct hf_sysfs_gpu *gpu)
+{
+	struct hf_health_presence there;
+	struct hf_health_sample s = sample_of(HF_HEALTH_BUSLOST, gpu->address);
+	struct known_gpu *known = know_gpu(p, gpu);
+
+	memset(&there, 0, sizeof(there));
+	there.kind = HF_HEALTH_GPU;
+	memcpy(there.id, gpu->address, sizeof(there.id));
+	memcpy(there.above, gpu->above, sizeof(there.above));
+	hf_intake_device(p->intake, &there);
+	(void)hf_intake_sample(p->intake, &s);
+	if (gpu->width > 0 || gpu->speed > 0) {
+		s = sample_of(HF_HEALTH_PCIE, gpu->address);
+		s.pcie.width = gpu->width;
+		s.pcie.width_max = gpu->width_max;
+		s.pcie.speed = gpu->speed;
+		s.pcie.speed_max = gpu->speed_max;
+		if (!hf_intake_load_of(p->intake, gpu->address, &s.pcie.load_percent))
+			s.pcie.load_percent = 0;
+		(void)hf_intake_sample(p->intake, &s);
+		hf_intake_heard(p->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_PCIE);
+	}
+	tell_amd(p, gpu, known);
+	if (known) {
+		known->seen = true;
+		if (p->options.aer)
+			tell_aer(p, gpu, known);
+	}
+}
+
+static bool is_on_bus(const struct sysfs_probe *p, const char *address)
+{
+	char path[512];
+	struct stat st;
+
+	return (size_t)snprintf(path, sizeof(path), "%s/bus/pci/devices/%s", p->options.sys_root,
+				address) < sizeof(path) &&
+	       stat(path, &st) == 0;
+}
+
+/* Not there any more, though it was: unless it only changed hands, and is a virtual machine's. */
+static void tell_gone(struct sysfs_probe *p)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < p->gpus_len; i++) {
+		struct known_gpu *gpu = &p->gpus[i];
+		struct hf_health_sample s = sample_of(HF_HEALTH_BUSLOST, gpu->address);
+
+		if (!gpu->seen) {
+			if (is_on_bus(p, gpu->address))
+				continue;
+			s.bus.lost = true;
+			(void)hf_intake_sample(p->intake, &s);
+		}
+		gpu->seen = false;
+		p->gpus[kept++] = *gpu;
+	}
+	p->gpus_len = kept;
+}
+
+/* Where the driver's library speaks for it, nobody else does: a hung one would be called well
+ * because its module is loaded. */
+static void tell_driver(struct sysfs_probe *p, size_t nvidia, size_t amd)
+{
+	struct hf_health_sample s = sample_of(HF_HEALTH_DRIVER, "");
+	const struct hf_sysfs_driver *driver = &p->gpu_bench->driver;
+	const char *why;
+
+	if (nvidia + amd == 0) {
+		hf_intake_off(p->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_DRIVER, "no device");
+		return;
+	}
+	if (hf_intake_state(p->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, &why) != HF_INTAKE_OFF)
+		return;
+	s.driver.not_loaded = (nvidia > 0 && !driver->nvidia) || (amd > 0 && !driver->amdgpu);
+	/* A library that is there and fails may hang the next time: a module that is loaded does not make it well. */
+	if (hf_str_has_prefix(why, HF_NVML_ERROR) && !s.driver.not_loaded)
+		return;
+	hf_intake_heard(p->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_DRIVER);
+	(void)hf_intake_sample(p->intake, &s);
+}
+
+static void off_looks(struct sysfs_probe *p, const char *why)
+{
+	static const enum hf_health_detector all[] = {HF_HEALTH_BUSLOST, HF_HEALTH_PCIE,
+						      HF_HEALTH_AMD};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(all); i++)
+		hf_intake_off(p->intake, HF_HEALTH_BY_SYSFS, all[i], why);
+	if (p->options.aer)
+		hf_intake_off(p->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_AER, why);
+}
+
+static void off_devices(struct sysfs_probe *p, const char *why)
+{
+	off_looks(p, why);
+	hf_intake_off(p->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_DRIVER, why);
+}
+
+/* Of what kinds of facts no device had any. */
+static void tell_unseen(struct sysfs_probe *p)
+{
+	const struct hf_sysfs_gpus *gpus = &p->gpu_bench->gpus;
+	bool link = false, amd = false;
+
+	for (size_t i = 0; i < gpus->len; i++) {
+		link = link || gpus->items[i].width > 0 || gpus->items[i].speed > 0;
+		amd = amd || gpus->items[i].ras_uncorrectable != HF_SYSFS_NOT_KNOWN ||
+		      gpus->items[i].throttle.known;
+	}
+	if (!link)
+		hf_intake_off(p->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_PCIE,
+			      "sysfs tells of no device's link");
+	if (!amd)
+		hf_intake_off(p->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_AMD,
+			      "sysfs has no device's RAS counts and no gpu_metrics that is known");
+}
+
+static void read_devices(void *arg)
+{
+	struct device_bench *bench = arg;
+
+	hf_sysfs_gpus(bench->sys_root, bench->ask ? bench->proc_root : NULL, &bench->gpus);
+	hf_sysfs_driver(bench->sys_root, bench->proc_root, &bench->driver);
+}
+
+static void release_devices(void *arg)
+{
+	struct device_bench *bench = arg;
+
+	free(bench->sys_root);
+	free(bench->proc_root);
+	free(bench);
+}
+
+/* How many the library counts, while it answers; -1: it does not. */
+static int32_t counted(const struct sysfs_probe *p)
+{
+	const char *why;
+	bool ok = hf_intake_state(p->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, &why) ==
+		  HF_INTAKE_OK;
+
+	return ok ? hf_intake_counted(p->intake, HF_COUNT_NVML) : -1;
+}
+
+/* Who would answer is the driver: it is asked while its library answers, and sees fewer than there are. */
+static bool wants_to_ask(const struct sysfs_probe *p)
+{
+	return counted(p) >= 0 && (size_t)counted(p) < p->nvidia;
+}
+
+static bool counts_all(const struct sysfs_probe *p)
+{
+	return counted(p) >= 0 && (size_t)counted(p) >= p->nvidia;
+}
+
+/* The library has not said anything yet, and is going to. */
+static bool is_awaited(const struct sysfs_probe *p)
+{
+	const char *why;
+
+	return p->nvidia > 0 && hf_intake_now(p->intake) - p->started_at < LIBRARY_WAIT &&
+	       hf_intake_state(p->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, &why) ==
+		       HF_INTAKE_UNTOLD;
+}
+
+/* Who names a device that its driver keeps back cannot take that back: before the library has counted, and where it
+ * counts fewer, the driver is asked first.  True: this look was in vain. */
+static bool looks_again(struct sysfs_probe *p)
+{
+	if (p->gpu_bench->ask || (!is_awaited(p) && !wants_to_ask(p)))
+		return false;
+	hf_timer_arm(p->devices, is_awaited(p) ? HF_SECOND : 0);
+	return true;
+}
+
+static void look_devices(void *arg)
+{
+	struct sysfs_probe *p = arg;
+
+	hf_timer_arm(p->devices, p->options.devices_every);
+	if (hf_looker_is_free(p->device_looker))
+		p->gpu_bench->ask = wants_to_ask(p);
+	(void)hf_looker_look(p->device_looker);
+}
+
+static void count(struct sysfs_probe *p, int32_t pci, int32_t nvidia, int32_t bus)
+{
+	hf_intake_count(p->intake, HF_COUNT_PCI, pci);
+	hf_intake_count(p->intake, HF_COUNT_NVIDIA, nvidia);
+	hf_intake_count(p->intake, HF_COUNT_BUS, bus);
+}
+
+/* Of AMD's devices sysfs is the only voice, and its silence what a driver that hangs has to say. */
+static void late_devices(void *arg)
+{
+	struct sysfs_probe *p = arg;
+	struct hf_health_sample s = sample_of(HF_HEALTH_DRIVER, "");
+	const char *why;
+
+	count(p, -1, -1, -1);
+	off_looks(p, "sysfs does not answer");
+	if (!p->amd ||
+	    hf_intake_state(p->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, &why) != HF_INTAKE_OFF)
+		return;
+	s.driver.timed_out = true;
+	hf_intake_heard(p->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_DRIVER);
+	(void)hf_intake_sample(p->intake, &s);
+}
+
+/* A board's own display, or a card for a screen: accelerators have a class of their own, and of the cards that both
+ * draw and compute those count that their driver had. */
+static bool is_for_screens(const struct sysfs_probe *p, const struct hf_sysfs_gpu *gpu)
+{
+	if (!gpu->draws || gpu->driver[0] != '\0' || hf_intake_was_driven(p->intake, gpu->address))
+		return false;
+	for (size_t i = 0; i < p->gpus_len; i++)
+		if (hf_streq(p->gpus[i].address, gpu->address))
+			return false;
+	return true;
+}
+
+static bool is_kept_back(const struct sysfs_probe *p, const struct hf_sysfs_gpu *gpu)
+{
+	for (size_t i = 0; i < p->kept_back_len; i++)
+		if (hf_streq(p->kept_back[i], gpu->address))
+			return true;
+	return false;
+}
+
+/* What was said of it stands until it is asked for again, or the library counts all that there are. */
+static void note_kept_back(struct sysfs_probe *p)
+{
+	const struct hf_sysfs_gpus *gpus = &p->gpu_bench->gpus;
+
+	p->nvidia = 0;
+	for (size_t i = 0; i < gpus->len; i++)
+		p->nvidia += gpus->items[i].vendor == HF_SYSFS_NVIDIA;
+	if (!p->gpu_bench->ask && !counts_all(p))
+		return;
+	p->kept_back_len = 0;
+	for (size_t i = 0; i < gpus->len; i++)
+		if (gpus->items[i].kept_back)
+			memcpy(p->kept_back[p->kept_back_len++], gpus->items[i].address,
+			       HF_HEALTH_DEVICE_MAX);
+}
+
+static void leave_out_others(struct sysfs_probe *p)
+{
+	struct hf_sysfs_gpus *gpus = &p->gpu_bench->gpus;
+	size_t kept = 0;
+
+	note_kept_back(p);
+	for (size_t i = 0; i < gpus->len; i++) {
+		if (is_for_screens(p, &gpus->items[i]) || is_kept_back(p, &gpus->items[i])) {
+			gpus->foreign++;
+			continue;
+		}
+		if (kept != i)
+			gpus->items[kept] = gpus->items[i];
+		kept++;
+	}
+	gpus->len = kept;
+}
+
+static void looked_devices(void *arg)
+{
+	struct sysfs_probe *p = arg;
+	const struct hf_sysfs_gpus *gpus = &p->gpu_bench->gpus;
+	size_t nvidia = 0;
+
+	if (!gpus->known) {
+		count(p, -1, -1, -1);
+		off_devices(p, "sysfs shows no PCI bus");
+		return;
+	}
+	prime(p);
+	leave_out_others(p);
+	if (looks_again(p))
+		return;
+	for (size_t i = 0; i < gpus->len; i++)
+		nvidia += gpus->items[i].vendor == HF_SYSFS_NVIDIA;
+	p->amd = gpus->len > nvidia;
+	count(p, (int32_t)(nvidia > 0 ? nvidia : gpus->len), (int32_t)nvidia,
+	      (int32_t)(gpus->len + gpus->foreign));
+	if (gpus->len == 0 && p->gpus_len == 0) {
+		off_devices(p, "no device");
+		return;
+	}
+	for (size_t i = 0; i < gpus->len; i++)
+		tell_gpu(p, &gpus->items[i]);
+	tell_gone(p);
+	tell_driver(p, nvidia, gpus->len - nvidia);
+	tell_unseen(p);
+	hf_intake_heard(p->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_BUSLOST);
+	if (p->options.aer)
+		hf_intake_heard(p->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_AER);
+}
+
+/* ---- the probe ------------------------------------------------------------------------------------------ */
+
+static void create_looker(struct sysfs_probe *p)
+{
+	struct hf_looker_options looker = {
+		.intake = p->intake, .deadline = p->options.deadline, .arg = p};
+
+	p->gpu_bench = hf_xcalloc(1, sizeof(*p->gpu_bench));
+	p->gpu_bench->sys_root = hf_xstrdup(p->options.sys_root);
+	p->gpu_bench->proc_root = hf_xstrdup(p->options.proc_root);
+	looker.probe = HF_PROBE_DEVICES;
+	looker.bench = p->gpu_bench;
+	looker.look = read_devices;
+	looker.release = release_devices;
+	looker.looked = looked_devices;
+	looker.late = late_devices;
+	p->device_looker = hf_looker_create(&looker);
+}
+
+static void start(struct hf_probe *probe)
+{
+	struct sysfs_probe *p = (struct sysfs_probe *)probe;
+
+	create_looker(p);
+	p->started_at = hf_intake_now(p->intake);
+	p->devices = hf_timer_create(hf_intake_loop(p->intake), look_devices, p);
+	hf_timer_arm(p->devices, 0);
+	p->ports = hf_port_watch_create(p->intake, &p->options);
+}
+
+static void poke(struct hf_probe *probe)
+{
+	struct sysfs_probe *p = (struct sysfs_probe *)probe;
+	hf_time now = hf_intake_now(p->intake);
+
+	/* At most once a second: who pokes may do it for each line of a flood. */
+	if (!p->devices || now - p->poked_at < HF_SECOND)
+		return;
+	p->poked_at = now;
+	hf_timer_arm(p->devices, 0);
+}
+
+static void destroy(struct hf_probe *probe)
+{
+	struct sysfs_probe *p = (struct sysfs_probe *)probe;
+
+	hf_looker_destroy(p->device_looker);
+	hf_timer_destroy(p->devices);
+	hf_port_watch_destroy(p->ports);
+	free(p);
+}
+
+struct hf_probe *hf_sysfs_probe_create(struct hf_intake *intake,
+				       const struct hf_sysfs_options *options)
+{
+	static const struct hf_probe_ops ops = {
+		.name = "sysfs", .start = start, .poke = poke, .destroy = destroy};
+	struct sysfs_probe *p = hf_xcalloc(1, sizeof(*p));
+
+	p->base.ops = &ops;
+	p->intake = intake;
+	p->options = *options;
+	p->options.sys_root = hf_str_or(options->sys_root, "/sys");
+	p->options.proc_root = hf_str_or(options->proc_root, "/proc");
+	if (p->options.devices_every == 0)
+		p->options.devices_every = DEVICES_EVERY;
+	return &p->base;
+}
