@@ -347,7 +347,7 @@ static void publish(struct hf_agent *a, const struct hf_health_plan *plan)
 	a->device_dirty = news && a->asking;
 	a->renew = false;
 	a->pods_dirty = false;
-	if (hf_cleared_is_of_use(&a->memory) && !hf_timer_armed(a->word_timer))
+	if (hf_acknowledgement_is_of_use(&a->memory) && !hf_timer_armed(a->word_timer))
 		hf_timer_arm(a->word_timer, WORD_EVERY);
 }
 
@@ -406,9 +406,9 @@ static void take_holdings(struct hf_agent *a)
 /* Whose a part is comes to be known after it is known who holds it, or before. */
 static void take_parts(struct hf_agent *a)
 {
-	if (hf_intake_parts_version(a->intake) == a->parts_seen)
+	if (hf_intake_mig_instances_version(a->intake) == a->parts_seen)
 		return;
-	a->parts_seen = hf_intake_parts_version(a->intake);
+	a->parts_seen = hf_intake_mig_instances_version(a->intake);
 	a->device_dirty = a->pods_dirty = true;
 }
 
@@ -460,9 +460,9 @@ static void step(struct hf_agent *a)
 	hf_intake_take(a->intake, &input);
 	input.orders = orders;
 	if (may_hear_word(a)) {
-		input.orders_len = hf_cleared_orders(&a->cleared, &a->memory,
-						     hf_loop_wall(a->options.loop) - input.now,
-						     orders, HF_ARRAY_LEN(orders));
+		input.orders_len = hf_acknowledgement_orders(
+			&a->cleared, &a->memory, hf_loop_wall(a->options.loop) - input.now, orders,
+			HF_ARRAY_LEN(orders));
 		a->cleared.pending = false;
 	}
 	if (hf_health_step(&a->memory, &input, &a->config, arena, &plan, &err) != 0) {
@@ -556,9 +556,9 @@ static void on_ranks_timer(void *arg)
 		a->device_dirty = true;
 		arm_step(a, 0);
 	}
-	hf_silence_want(a->silence, hf_ranks_alive(a->ranks, now));
+	hf_kubelet_silence_want(a->silence, hf_ranks_alive(a->ranks, now));
 	if (a->keeper != NULL)
-		hf_keeper_want(a->keeper, fenced);
+		hf_contact_keeper_want(a->keeper, fenced);
 	if (hf_ranks_owes(a->ranks) || fenced)
 		hf_timer_arm(a->ranks_timer, RANKS_EVERY);
 }
@@ -572,7 +572,7 @@ void hf_agent_heard(struct hf_agent *a, const char *pod_uid, const struct hf_bea
 		hf_fences_heard(a->fences, pod_uid, beat->fence_s, now);
 		/* It may wait for a contact before it starts. */
 		if (a->keeper != NULL)
-			hf_keeper_want(a->keeper, true);
+			hf_contact_keeper_want(a->keeper, true);
 	}
 	if (hf_ranks_count(a->ranks) > 0)
 		hf_intake_heard(a->intake, HF_HEALTH_BY_REPORTS, HF_HEALTH_STRAGGLER);
@@ -596,7 +596,7 @@ static void on_kubelet_silent(void *arg)
 	arm_step(a, 0);
 }
 
-static bool identify(void *arg, pid_t pid, char ret_uid[HF_BEATS_UID_MAX])
+static bool identify(void *arg, pid_t pid, char ret_uid[HF_REPORT_POD_UID_MAX])
 {
 	const struct hf_agent *a = arg;
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(CGROUP_BYTES_MAX);
@@ -604,7 +604,7 @@ static bool identify(void *arg, pid_t pid, char ret_uid[HF_BEATS_UID_MAX])
 		hf_xasprintf("%s/%d/cgroup", hf_str_or(a->options.proc, "/proc"), (int)pid);
 
 	return hf_fs_read(path, &text, NULL) == 0 &&
-	       hf_beats_pod_of_cgroup(text.data, text.len, ret_uid);
+	       hf_report_socket_pod_of_cgroup(text.data, text.len, ret_uid);
 }
 
 static void on_reports_trouble(void *arg, const char *why)
@@ -623,20 +623,20 @@ static void on_reports_trouble(void *arg, const char *why)
 
 static void listen_to_ranks(struct hf_agent *a)
 {
-	const struct hf_beats_options options = {.loop = a->options.loop,
-						 .path = a->options.report_socket,
-						 .mode = 0666,
-						 .identify = identify,
-						 .heard = on_heard,
-						 .trouble = on_reports_trouble,
-						 .arg = a,
-						 .metrics = a->options.metrics};
+	const struct hf_report_socket_options options = {.loop = a->options.loop,
+							 .path = a->options.report_socket,
+							 .mode = 0666,
+							 .identify = identify,
+							 .heard = on_heard,
+							 .trouble = on_reports_trouble,
+							 .arg = a,
+							 .metrics = a->options.metrics};
 	struct hf_error err;
 
 	hf_intake_off(a->intake, HF_HEALTH_BY_REPORTS, HF_HEALTH_STRAGGLER,
 		      options.path == NULL ? "the socket for reports is turned off"
 					   : NOBODY_REPORTS);
-	if (options.path != NULL && hf_beats_create(&options, &a->beats, &err) != 0)
+	if (options.path != NULL && hf_report_socket_create(&options, &a->beats, &err) != 0)
 		on_reports_trouble(a, err.text);
 }
 
@@ -684,8 +684,8 @@ static void take_before(struct hf_agent *a, struct hf_doc *health)
 	bool knows = is_of_this_boot(a) && !a->memory.doubted;
 
 	a->asking = false;
-	a->doubts =
-		health != NULL && hf_before_doubts(health, a->boot_id, knows ? &a->memory : NULL);
+	a->doubts = health != NULL &&
+		    hf_previous_health_doubts(health, a->boot_id, knows ? &a->memory : NULL);
 	if (is_of_this_boot(a))
 		a->memory.doubted = a->doubts;
 	if (a->doubts)
@@ -702,7 +702,7 @@ static void on_word_timer(void *arg)
 {
 	struct hf_agent *a = arg;
 
-	if (!hf_cleared_is_of_use(&a->memory))
+	if (!hf_acknowledgement_is_of_use(&a->memory))
 		return;
 	hf_publisher_ask(a->publisher);
 	hf_timer_arm(a->word_timer, WORD_EVERY);
@@ -723,14 +723,14 @@ static void on_health_seen(void *arg, struct hf_doc *health)
 	}
 	if (health == NULL)
 		return;
-	if (hf_cleared_read(&a->cleared,
-			    hf_json_path_str(hf_doc_json(health), "metadata", "annotations",
-					     HF_ANNOTATION_CLEARED, NULL),
-			    hf_loop_wall(a->options.loop), &err) != 0)
+	if (hf_acknowledgement_read(&a->cleared,
+				    hf_json_path_str(hf_doc_json(health), "metadata", "annotations",
+						     HF_ANNOTATION_CLEARED, NULL),
+				    hf_loop_wall(a->options.loop), &err) != 0)
 		hf_log(HF_LOG_WARN, LOGGER, "A person's word cannot be taken", "annotation",
 		       HF_ANNOTATION_CLEARED, "error", err.text, NULL);
-	problem = hf_cleared_problem(&a->cleared, &a->memory,
-				     hf_loop_wall(a->options.loop) - hf_intake_now(a->intake));
+	problem = hf_acknowledgement_problem(
+		&a->cleared, &a->memory, hf_loop_wall(a->options.loop) - hf_intake_now(a->intake));
 	if (problem != NULL)
 		hf_log(HF_LOG_WARN, LOGGER, "A person's word ends less than it says", "annotation",
 		       HF_ANNOTATION_CLEARED, "error", problem, NULL);
@@ -813,27 +813,27 @@ static void create_parts(struct hf_agent *a, const struct hf_kmsg_place *place)
 						       .arg = a};
 	const struct hf_recorder_options recorder = {
 		.loop = o->loop, .store = o->store, .component = EVENT_COMPONENT, .seed = o->seed};
-	const struct hf_silence_options silence = {.loop = o->loop,
-						   .store = o->store,
-						   .node = a->node,
-						   .still = on_kubelet_silent,
-						   .arg = a};
-	const struct hf_keeper_options keeper = {.loop = o->loop,
-						 .store = o->store,
-						 .node = a->node,
-						 .boot_id = a->boot_id,
-						 .path = o->contact,
-						 .clock = o->boot_clock,
-						 .trouble = on_contact_trouble,
-						 .arg = o->loop};
+	const struct hf_kubelet_silence_options silence = {.loop = o->loop,
+							   .store = o->store,
+							   .node = a->node,
+							   .still = on_kubelet_silent,
+							   .arg = a};
+	const struct hf_contact_keeper_options keeper = {.loop = o->loop,
+							 .store = o->store,
+							 .node = a->node,
+							 .boot_id = a->boot_id,
+							 .path = o->contact,
+							 .clock = o->boot_clock,
+							 .trouble = on_contact_trouble,
+							 .arg = o->loop};
 
 	a->ranks = hf_ranks_create();
 	a->fences = hf_fences_create();
 	if (o->contact != NULL)
-		a->keeper = hf_keeper_create(&keeper);
+		a->keeper = hf_contact_keeper_create(&keeper);
 	a->ranks_arena = hf_arena_create(RANKS_ARENA_BYTES_MAX);
 	a->ranks_timer = hf_timer_create(o->loop, on_ranks_timer, a);
-	a->silence = hf_silence_create(&silence);
+	a->silence = hf_kubelet_silence_create(&silence);
 	create_intake(a);
 	a->holders = hf_holders_create(&holders);
 	a->publisher = hf_publisher_create(&publisher);
@@ -949,10 +949,10 @@ struct hf_agent *hf_agent_destroy(struct hf_agent *a)
 		return NULL;
 	for (size_t i = 0; i < a->probes_len; i++)
 		a->probes[i]->ops->destroy(a->probes[i]);
-	hf_beats_destroy(a->beats);
-	hf_silence_destroy(a->silence);
+	hf_report_socket_destroy(a->beats);
+	hf_kubelet_silence_destroy(a->silence);
 	hf_timer_destroy(a->ranks_timer);
-	hf_keeper_destroy(a->keeper);
+	hf_contact_keeper_destroy(a->keeper);
 	hf_fences_destroy(a->fences);
 	hf_ranks_destroy(a->ranks);
 	hf_arena_destroy(a->ranks_arena);

@@ -4,17 +4,17 @@
 #define HF_AGENT_AGENT_INTERNAL_H
 
 #include "agent/agent.h"
-#include "agent/beats.h"
-#include "agent/before.h"
-#include "agent/cleared.h"
-#include "agent/contact.h"
+#include "agent/report_socket.h"
+#include "agent/previous_health.h"
+#include "agent/acknowledgement.h"
+#include "agent/contact_keeper.h"
 #include "agent/fences.h"
 #include "agent/holders.h"
-#include "agent/publish.h"
+#include "agent/publisher.h"
 #include "agent/ranks.h"
 #include "agent/report.h"
 #include "agent/saver.h"
-#include "agent/silence.h"
+#include "agent/kubelet_silence.h"
 #include "ctl/recorder.h"
 
 /* What agent.c and page.c share. */
@@ -35,9 +35,9 @@ struct hf_agent {
 	struct hf_recorder *recorder;
 	struct hf_ranks *ranks;
 	struct hf_fences *fences;
-	struct hf_keeper *keeper; /* NULL: no place for a record */
-	struct hf_beats *beats;
-	struct hf_silence *silence;
+	struct hf_contact_keeper *keeper; /* NULL: no place for a record */
+	struct hf_report_socket *beats;
+	struct hf_kubelet_silence *silence;
 	struct hf_arena *ranks_arena; /* of the list in the report that was made last */
 	struct hf_timer *ranks_timer;
 
@@ -74,7 +74,7 @@ struct hf_agent {
 	bool doubts; /* it told of more than is known here */
 	hf_time started_at;
 	struct hf_timer *word_timer;
-	struct hf_cleared cleared;
+	struct hf_acknowledgement cleared;
 	bool pods_dirty;
 };
 

@@ -2,7 +2,7 @@
  * Copyright The Holdfast authors */
 #include "agent/fences.h"
 
-#include "agent/beats.h"
+#include "agent/report_socket.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -11,7 +11,7 @@
 #include <string.h>
 
 struct fence {
-	char uid[HF_BEATS_UID_MAX];
+	char uid[HF_REPORT_POD_UID_MAX];
 	uint32_t seconds;
 	uint32_t published; /* seconds that were written; 0: nothing yet */
 	hf_time heard_at;

@@ -2,7 +2,7 @@
  * Copyright The Holdfast authors */
 #include "agent/ranks.h"
 
-#include "agent/beats.h"
+#include "agent/report_socket.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -15,7 +15,7 @@
 #define STALLED_FACTOR 5
 
 struct rank {
-	char uid[HF_BEATS_UID_MAX];
+	char uid[HF_REPORT_POD_UID_MAX];
 	int32_t number; /* -1: not said */
 	struct hf_health_rank_memory memory;
 	uint64_t total;

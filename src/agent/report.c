@@ -112,12 +112,12 @@ static void id_of(const struct hf_holder *holder, char ret_id[HF_HOLDING_ID_MAX]
 }
 
 static bool part_of(const struct hf_report *report, const struct hf_holder *holder,
-		    struct hf_part *ret_part)
+		    struct hf_mig_instance *ret_part)
 {
 	char id[HF_HOLDING_ID_MAX];
 
 	id_of(holder, id);
-	return hf_parts_find(hf_intake_parts(report->intake), id, ret_part);
+	return hf_mig_instances_find(hf_intake_mig_instances(report->intake), id, ret_part);
 }
 
 const struct hf_health_device *hf_report_device_of(const struct hf_report *report,
@@ -125,7 +125,7 @@ const struct hf_health_device *hf_report_device_of(const struct hf_report *repor
 {
 	const struct hf_health_device *device;
 	char id[HF_HOLDING_ID_MAX], address[HF_HEALTH_DEVICE_MAX];
-	struct hf_part part;
+	struct hf_mig_instance part;
 
 	id_of(holder, id);
 	if (id[0] == '\0')
@@ -142,7 +142,7 @@ bool hf_report_concerns(const struct hf_report *report, const struct hf_health_t
 			const struct hf_holder *holder)
 {
 	const struct hf_health_device *device = hf_report_device_of(report, holder);
-	struct hf_part part;
+	struct hf_mig_instance part;
 
 	if (device == NULL || !hf_streq(device->id, told->device))
 		return false;
@@ -227,7 +227,7 @@ static void list_holders(const struct hf_report *report, const struct hf_health_
 	for (int past = 0; past < 2; past++) {
 		for (size_t i = report->holders_len; i-- > 0;) {
 			const struct hf_holder *h = &report->holders[i];
-			struct hf_part part;
+			struct hf_mig_instance part;
 
 			if ((h->until != HF_TIME_NONE) != past || held[i] != d)
 				continue;

@@ -95,13 +95,13 @@ static struct hf_device_health read(struct world *w, struct hf_arena *arena)
 
 static void has_part(struct world *w, const char *name, const char *device, int32_t instance)
 {
-	struct hf_part part;
+	struct hf_mig_instance part;
 
 	memset(&part, 0, sizeof(part));
 	snprintf(part.name, sizeof(part.name), "%s", name);
 	snprintf(part.device, sizeof(part.device), "%s", device);
 	part.instance = instance;
-	hf_intake_part(w->intake, &part);
+	hf_intake_mig_instance(w->intake, &part);
 }
 
 static void ids_of_instances_lead_to_their_device(void **state)

@@ -4,8 +4,8 @@
 /* holdfast agent: runs the agent of one node. Connects the store over HTTPS, the device probes,
  * the agent and its HTTP page, and returns free memory to the kernel. */
 #include "agent/agent.h"
-#include "agent/alone.h"
-#include "probes/look.h"
+#include "agent/single_instance.h"
+#include "probes/probe_once.h"
 #include "probes/nvml.h"
 #include "probes/nvml_child.h"
 #include "probes/podresources_probe.h"
@@ -219,7 +219,8 @@ static void on_lock_timer(void *arg)
 	struct process *process = arg;
 	const char *dir = flag_or(process, "state-dir", DEFAULT_STATE_DIR);
 
-	if (hf_alone_take(dir, 0, NULL, NULL, &process->lock_fd) == HF_ALONE_YES)
+	if (hf_single_instance_take(dir, 0, NULL, NULL, &process->lock_fd) ==
+	    HF_SINGLE_INSTANCE_YES)
 		hf_log(HF_LOG_INFO, "setup", "The other agent has ended", "stateDir", dir, NULL);
 	else
 		hf_timer_arm(process->lock_timer, LOCK_AGAIN_EVERY);
@@ -227,8 +228,8 @@ static void on_lock_timer(void *arg)
 
 static void lock_state(struct process *process, const char *dir)
 {
-	if (hf_alone_take(dir, OTHER_AGENT_PATIENCE, on_other_agent, &dir, &process->lock_fd) !=
-	    HF_ALONE_NO)
+	if (hf_single_instance_take(dir, OTHER_AGENT_PATIENCE, on_other_agent, &dir,
+				    &process->lock_fd) != HF_SINGLE_INSTANCE_NO)
 		return;
 	hf_log(HF_LOG_ERROR, "setup",
 	       "Another agent still uses this state directory: both agents write one journal; "
@@ -334,8 +335,8 @@ static void tell_start(const struct process *process)
 /* Prints what the probes see now. Uses no server and no journal. */
 static int probe_once(struct process *process)
 {
-	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_LOOK_BYTES_MAX);
-	const struct hf_look_options options = {
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_PROBE_ONCE_BYTES_MAX);
+	const struct hf_probe_once_options options = {
 		.library = process->nvml,
 		.child_argv = (const char *const *)process->child_argv,
 		.sys_root = flag_or(process, "sysfs", "/sys"),
@@ -347,7 +348,7 @@ static int probe_once(struct process *process)
 
 	if (hf_loop_create(&process->loop, &err) != 0)
 		return hf_cli_fail(process->cli, &err);
-	hf_look(process->loop, &options, &text);
+	hf_probe_once(process->loop, &options, &text);
 	hf_loop_destroy(process->loop);
 	fwrite(text.data, 1, text.len, process->cli->out);
 	return 0;

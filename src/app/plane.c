@@ -28,7 +28,7 @@ struct hf_plane {
 	struct hf_kubelet *kubelet;
 	struct hf_metrics *metrics;
 	struct hf_operator *op;
-	struct hf_beats *beats;
+	struct hf_report_socket *beats;
 	char *beats_env; /* variable that gives containers the socket; NULL: no socket */
 	/* set by hf_plane_stop */
 	hf_time grace;
@@ -131,14 +131,14 @@ static int create_store(struct hf_plane *plane, struct hf_error *err)
 	return 0;
 }
 
-static bool find_sender(void *arg HF_UNUSED, pid_t pid, char ret_uid[HF_BEATS_UID_MAX])
+static bool find_sender(void *arg HF_UNUSED, pid_t pid, char ret_uid[HF_REPORT_POD_UID_MAX])
 {
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(ENVIRON_BYTES_MAX);
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
 	return hf_fs_read(path, &text, NULL) == 0 &&
-	       hf_beats_pod_of_environ(text.data, text.len, ret_uid);
+	       hf_report_socket_pod_of_environ(text.data, text.len, ret_uid);
 }
 
 static void on_heard(void *arg, const char *pod_uid, const struct hf_beat *beat)
@@ -154,16 +154,16 @@ static void on_heard(void *arg, const char *pod_uid, const struct hf_beat *beat)
 static void create_beats(struct hf_plane *plane)
 {
 	HF_AUTOFREE char *path = hf_xasprintf("%s/agent.sock", plane->options.dir);
-	const struct hf_beats_options options = {.loop = plane->options.loop,
-						 .path = path,
-						 .mode = 0600,
-						 .identify = find_sender,
-						 .heard = on_heard,
-						 .arg = plane,
-						 .metrics = plane->metrics};
+	const struct hf_report_socket_options options = {.loop = plane->options.loop,
+							 .path = path,
+							 .mode = 0600,
+							 .identify = find_sender,
+							 .heard = on_heard,
+							 .arg = plane,
+							 .metrics = plane->metrics};
 	struct hf_error err;
 
-	if (hf_beats_create(&options, &plane->beats, &err) == 0)
+	if (hf_report_socket_create(&options, &plane->beats, &err) == 0)
 		plane->beats_env = hf_xasprintf("HOLDFAST_AGENT_SOCKET=%s", path);
 	else
 		on_notice(plane, err.text);
@@ -250,7 +250,7 @@ struct hf_plane *hf_plane_destroy(struct hf_plane *plane)
 	if (plane->memstore != NULL)
 		hf_memstore_set_logs(plane->memstore, NULL);
 	plane->kubelet = hf_kubelet_destroy(plane->kubelet);
-	plane->beats = hf_beats_destroy(plane->beats);
+	plane->beats = hf_report_socket_destroy(plane->beats);
 	free(plane->beats_env);
 	plane->scheduler = hf_scheduler_destroy(plane->scheduler);
 	plane->gc = hf_gc_destroy(plane->gc);

@@ -3,7 +3,7 @@
 #ifndef HF_APP_PLANE_H
 #define HF_APP_PLANE_H
 
-#include "agent/beats.h"
+#include "agent/report_socket.h"
 #include "ctl/metrics.h"
 #include "kubelet/kubelet.h"
 #include "loop/loop.h"

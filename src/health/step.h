@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/strbuf.h"
-#include "health/machine.h"
+#include "health/device_states.h"
 #include "health/memory.h"
 
 HF_BEGIN_DECLS

@@ -2,7 +2,7 @@
  * Copyright The Holdfast authors */
 #include "probes/intake.h"
 
-#include "probes/unplaced.h"
+#include "probes/unplaced_evidence.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -36,8 +36,8 @@ struct hf_intake {
 	struct hf_intake_options options;
 	struct hf_health_presence devices[HF_HEALTH_DEVICES_MAX];
 	size_t devices_len;
-	struct hf_unplaced *unplaced;
-	struct hf_parts *parts;
+	struct hf_unplaced_evidence_evidence *unplaced;
+	struct hf_mig_instances *parts;
 	uint64_t parts_version;
 	struct way ways[HF_HEALTH_SOURCES][HF_HEALTH_DETECTORS];
 	uint64_t states_version, holdings_version;
@@ -106,8 +106,8 @@ struct hf_intake *hf_intake_create(const struct hf_intake_options *options)
 
 	hf_assert(options->news != NULL);
 	intake->options = *options;
-	intake->parts = hf_parts_create();
-	intake->unplaced = hf_unplaced_create(hf_intake_now(intake));
+	intake->parts = hf_mig_instances_create();
+	intake->unplaced = hf_unplaced_evidence_create(hf_intake_now(intake));
 	for (size_t s = 0; s < HF_HEALTH_SOURCES; s++)
 		for (size_t d = 0; d < HF_HEALTH_DETECTORS; d++)
 			intake->ways[s][d].heard_at = HF_TIME_NONE;
@@ -126,8 +126,8 @@ struct hf_intake *hf_intake_destroy(struct hf_intake *intake)
 	if (intake == NULL)
 		return NULL;
 	hf_timer_destroy(intake->held_timer);
-	hf_parts_destroy(intake->parts);
-	hf_unplaced_destroy(intake->unplaced);
+	hf_mig_instances_destroy(intake->parts);
+	hf_unplaced_evidence_destroy(intake->unplaced);
 	free(intake->held);
 	free(intake->evidence);
 	free(intake->samples);
@@ -223,7 +223,7 @@ static void give_placed(struct hf_intake *intake, const struct hf_health_presenc
 {
 	struct hf_health_evidence evidence;
 
-	while (hf_unplaced_take(intake->unplaced, device, &evidence))
+	while (hf_unplaced_evidence_take(intake->unplaced, device, &evidence))
 		(void)put_evidence(intake, &evidence);
 }
 
@@ -261,24 +261,24 @@ void hf_intake_device(struct hf_intake *intake, const struct hf_health_presence 
 	give_placed(intake, known);
 }
 
-void hf_intake_part(struct hf_intake *intake, const struct hf_part *part)
+void hf_intake_mig_instance(struct hf_intake *intake, const struct hf_mig_instance *part)
 {
-	struct hf_part given = *part;
+	struct hf_mig_instance given = *part;
 
 	tidy(given.name, sizeof(given.name));
 	tidy(given.device, sizeof(given.device));
-	if (!hf_parts_tell(intake->parts, &given, hf_intake_now(intake)))
+	if (!hf_mig_instances_tell(intake->parts, &given, hf_intake_now(intake)))
 		return;
 	intake->parts_version++;
 	tell(intake, false);
 }
 
-const struct hf_parts *hf_intake_parts(const struct hf_intake *intake)
+const struct hf_mig_instances *hf_intake_mig_instances(const struct hf_intake *intake)
 {
 	return intake->parts;
 }
 
-uint64_t hf_intake_parts_version(const struct hf_intake *intake)
+uint64_t hf_intake_mig_instances_version(const struct hf_intake *intake)
 {
 	return intake->parts_version;
 }
@@ -498,14 +498,14 @@ bool hf_intake_evidence(struct hf_intake *intake, const struct hf_health_evidenc
 {
 	struct hf_health_evidence dated;
 
-	if (!hf_unplaced_is_kept(evidence))
+	if (!hf_unplaced_evidence_is_kept(evidence))
 		return put_evidence(intake, evidence);
 	dated = *evidence;
 	if (dated.at == HF_TIME_NONE)
 		dated.at = hf_intake_now(intake);
 	/* If the agent before this one knew devices, the brain may know the device although no probe has named it. */
-	if (hf_unplaced_keep(intake->unplaced, &dated, intake->devices, intake->devices_len,
-			     hf_intake_now(intake)) &&
+	if (hf_unplaced_evidence_keep(intake->unplaced, &dated, intake->devices,
+				      intake->devices_len, hf_intake_now(intake)) &&
 	    intake->before_len == 0)
 		return true;
 	return put_evidence(intake, &dated);

@@ -3,7 +3,7 @@
 #ifndef HF_PROBES_INTAKE_H
 #define HF_PROBES_INTAKE_H
 
-#include "probes/parts.h"
+#include "probes/mig_instances.h"
 #include "ctl/metrics.h"
 #include "health/step.h"
 #include "loop/loop.h"
@@ -98,7 +98,7 @@ hf_time hf_intake_looked_at(const struct hf_intake *intake, enum hf_intake_probe
 /* A device is there.  It stays known; fields that are "" leave what another source said. */
 void hf_intake_device(struct hf_intake *intake, const struct hf_health_presence *device);
 /* A part of one is there, which is handed out by itself. */
-void hf_intake_part(struct hf_intake *intake, const struct hf_part *part);
+void hf_intake_mig_instance(struct hf_intake *intake, const struct hf_mig_instance *part);
 /* One was there in this boot, before this agent began: whoever looks at the bus says if it is not. */
 /* Of a port also where its function is on the bus, "": not known. */
 void hf_intake_remember(struct hf_intake *intake, const char *id, const char *address);
@@ -169,9 +169,9 @@ uint64_t hf_intake_holdings_version(const struct hf_intake *intake);
 /* Good until the next is told. */
 struct hf_holdings hf_intake_holdings_get(const struct hf_intake *intake);
 const struct hf_health_presence *hf_intake_devices(const struct hf_intake *intake, size_t *ret_len);
-const struct hf_parts *hf_intake_parts(const struct hf_intake *intake);
+const struct hf_mig_instances *hf_intake_mig_instances(const struct hf_intake *intake);
 /* Grows with each that is news. */
-uint64_t hf_intake_parts_version(const struct hf_intake *intake);
+uint64_t hf_intake_mig_instances_version(const struct hf_intake *intake);
 
 HF_END_DECLS
 

@@ -3,7 +3,7 @@
 #include "probes/nvml_child.h"
 
 #include "probes/nvml_abi.h"
-#include "probes/parts.h"
+#include "probes/mig_instances.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -305,20 +305,20 @@ static uint32_t instance_of(int (*fn)(void *, unsigned *), void *handle)
 /* Places without an instance are between those that have one. */
 static void look_parts(struct nvml *n, void *handle, struct hf_nvml_device *d)
 {
-	unsigned max = HF_NVML_PARTS_MAX;
+	unsigned max = HF_NVML_MIG_INSTANCES_MAX;
 
 	if (d->codes[HF_NVML_MIG_ON] != HF_NVML_OK || d->values[HF_NVML_MIG_ON] != 1)
 		return;
-	if (CALL(n->parts_max, handle, &max) != HF_NVML_OK || max > HF_NVML_PARTS_MAX)
-		max = HF_NVML_PARTS_MAX;
+	if (CALL(n->parts_max, handle, &max) != HF_NVML_OK || max > HF_NVML_MIG_INSTANCES_MAX)
+		max = HF_NVML_MIG_INSTANCES_MAX;
 	for (unsigned i = 0; i < max; i++) {
-		struct hf_nvml_part *part = &d->parts[d->parts_len];
+		struct hf_nvml_mig_instance *part = &d->parts[d->parts_len];
 		void *of_part = NULL;
 
 		if (CALL(n->part, handle, i, &of_part) != HF_NVML_OK)
 			continue;
 		text_of(n->uuid, of_part, part->uuid, sizeof(part->uuid));
-		if (!hf_str_has_prefix(part->uuid, HF_PART_PREFIX)) {
+		if (!hf_str_has_prefix(part->uuid, HF_MIG_PREFIX)) {
 			memset(part->uuid, 0, sizeof(part->uuid));
 			continue;
 		}

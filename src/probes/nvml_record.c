@@ -2,7 +2,7 @@
  * Copyright The Holdfast authors */
 #include "probes/nvml_record.h"
 
-#include "probes/parts.h"
+#include "probes/mig_instances.h"
 #include "base/str.h"
 #include "health/evidence.h"
 
@@ -165,7 +165,7 @@ static void address(struct codec *c, char bytes[HF_HEALTH_DEVICE_MAX])
 }
 
 /* What an instance is called is no other device's name. */
-static void part(struct codec *c, struct hf_nvml_part *p)
+static void part(struct codec *c, struct hf_nvml_mig_instance *p)
 {
 	uint64_t gpu = p->gpu_instance, compute = p->compute_instance;
 
@@ -174,7 +174,7 @@ static void part(struct codec *c, struct hf_nvml_part *p)
 	raw(c, &compute, 4, UINT32_MAX);
 	p->gpu_instance = (uint32_t)gpu;
 	p->compute_instance = (uint32_t)compute;
-	if (!c->out && !hf_str_has_prefix(p->uuid, HF_PART_PREFIX))
+	if (!c->out && !hf_str_has_prefix(p->uuid, HF_MIG_PREFIX))
 		c->bad = true;
 }
 
@@ -192,7 +192,7 @@ static void device(struct codec *c, struct hf_nvml_device *d)
 		d->codes[i] = (uint16_t)fact_code;
 		number(c, &d->values[i]);
 	}
-	length(c, &d->parts_len, HF_NVML_PARTS_MAX);
+	length(c, &d->parts_len, HF_NVML_MIG_INSTANCES_MAX);
 	for (size_t i = 0; i < d->parts_len && !c->bad; i++)
 		part(c, &d->parts[i]);
 }

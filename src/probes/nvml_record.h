@@ -76,11 +76,11 @@ const char *hf_nvml_fact_name(enum hf_nvml_fact fact);
 
 #define HF_NVML_DEVICES_MAX HF_HEALTH_DEVICES_MAX
 #define HF_NVML_EVENTS_MAX 64
-#define HF_NVML_PARTS_MAX 8 /* a device has seven instances at most */
-#define HF_NVML_TEXT_MAX 96 /* NVML's longest: a version, a name; with the NUL */
+#define HF_NVML_MIG_INSTANCES_MAX 8 /* a device has seven instances at most */
+#define HF_NVML_TEXT_MAX 96         /* NVML's longest: a version, a name; with the NUL */
 
 /* An instance of a device in MIG mode. */
-struct hf_nvml_part {
+struct hf_nvml_mig_instance {
 	char uuid[HF_HEALTH_UUID_MAX];           /* "MIG-…" */
 	uint32_t gpu_instance, compute_instance; /* UINT32_MAX: not known */
 };
@@ -93,7 +93,7 @@ struct hf_nvml_device {
 	uint16_t codes[HF_NVML_FACTS]; /* 0: the value is known */
 	uint64_t values[HF_NVML_FACTS];
 	size_t parts_len; /* 0 where it is not cut, or they are not told */
-	struct hf_nvml_part parts[HF_NVML_PARTS_MAX];
+	struct hf_nvml_mig_instance parts[HF_NVML_MIG_INSTANCES_MAX];
 };
 
 /* What the library gave for it where it could tell nothing of it: it, or each question that asks the device, failed

@@ -34,7 +34,7 @@ static struct hf_nvml_record *made(void)
 		}
 		d->parts_len = i;
 		for (size_t p = 0; p < i; p++)
-			d->parts[p] = (struct hf_nvml_part){
+			d->parts[p] = (struct hf_nvml_mig_instance){
 				.uuid = "MIG-1", .gpu_instance = 7, .compute_instance = UINT32_MAX};
 	}
 	r->events_len = 1;
@@ -86,8 +86,8 @@ static void the_largest_record_fits_its_frame(void **state)
 		memset(d->uuid, 'u', sizeof(d->uuid) - 1);
 		memset(d->serial, 's', sizeof(d->serial) - 1);
 		memset(d->name, 'n', sizeof(d->name) - 1);
-		d->parts_len = HF_NVML_PARTS_MAX;
-		for (size_t p = 0; p < HF_NVML_PARTS_MAX; p++) {
+		d->parts_len = HF_NVML_MIG_INSTANCES_MAX;
+		for (size_t p = 0; p < HF_NVML_MIG_INSTANCES_MAX; p++) {
 			memset(d->parts[p].uuid, 'p', sizeof(d->parts[p].uuid) - 1);
 			memcpy(d->parts[p].uuid, "MIG-", 4);
 		}
@@ -207,7 +207,7 @@ static void an_instance_has_an_instances_name(void **state)
 	struct hf_error err = {0};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(bad); i++) {
-		struct hf_nvml_part *part = &r->devices[1].parts[0];
+		struct hf_nvml_mig_instance *part = &r->devices[1].parts[0];
 
 		memset(part->uuid, 0, sizeof(part->uuid));
 		snprintf(part->uuid, sizeof(part->uuid), "%s", bad[i]);

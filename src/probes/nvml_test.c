@@ -757,7 +757,7 @@ static void links_of_a_device_in_parts_are_not_missed(void **state)
 static void whose_an_instance_is_stays_known(void **state)
 {
 	struct bench *b = *state;
-	struct hf_part part;
+	struct hf_mig_instance part;
 
 	script(b, CUT);
 	probe(b);
@@ -765,11 +765,11 @@ static void whose_an_instance_is_stays_known(void **state)
 	script(b, CUT "lost 1\n");
 	(void)until_sample(b, HF_HEALTH_BUSLOST, is_lost);
 	(void)until_sample(b, HF_HEALTH_BUSLOST, is_lost);
-	assert_true(hf_parts_find(hf_intake_parts(b->intake),
-				  "MIG-0aa1bb2c-0000-4000-8000-000000000009", &part));
+	assert_true(hf_mig_instances_find(hf_intake_mig_instances(b->intake),
+					  "MIG-0aa1bb2c-0000-4000-8000-000000000009", &part));
 	assert_string_equal(part.device, "0000:1b:00.0");
 	assert_int_equal(part.instance, 9);
-	assert_int_equal(hf_intake_parts_version(b->intake), 2);
+	assert_int_equal(hf_intake_mig_instances_version(b->intake), 2);
 }
 
 static void a_hang_is_a_sample_of_the_driver_until_it_answers_again(void **state)

@@ -2,7 +2,7 @@
  * Copyright The Holdfast authors */
 #include "probes/port_watch.h"
 
-#include "probes/looker.h"
+#include "probes/look_thread.h"
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -38,7 +38,7 @@ struct hf_port_watch {
 	hf_time counters_at;
 	struct known_port known[HF_HEALTH_PORTS_MAX];
 	size_t known_len;
-	struct hf_looker *looker;
+	struct hf_look_thread *looker;
 	struct port_bench *bench;
 	bool primed;
 };
@@ -306,11 +306,11 @@ static void look_ports(void *arg)
 	hf_time now = hf_intake_now(w->intake);
 
 	hf_timer_arm(w->timer, w->options.ports_every);
-	if (!hf_looker_is_free(w->looker))
+	if (!hf_look_thread_is_free(w->looker))
 		return;
 	w->bench->counters =
 		w->counters_at == HF_TIME_NONE || now - w->counters_at >= COUNTERS_EVERY;
-	(void)hf_looker_look(w->looker);
+	(void)hf_look_thread_look(w->looker);
 }
 
 static void late_ports(void *arg)
@@ -356,7 +356,7 @@ struct hf_port_watch *hf_port_watch_create(struct hf_intake *intake,
 	w->counters_at = HF_TIME_NONE;
 	w->bench = hf_xcalloc(1, sizeof(*w->bench));
 	w->bench->sys_root = hf_xstrdup(w->options.sys_root);
-	w->looker = hf_looker_create(&(struct hf_looker_options){
+	w->looker = hf_look_thread_create(&(struct hf_look_thread_options){
 		.intake = intake,
 		.probe = HF_PROBE_PORTS,
 		.deadline = options->deadline,
@@ -376,7 +376,7 @@ struct hf_port_watch *hf_port_watch_destroy(struct hf_port_watch *watch)
 {
 	if (watch == NULL)
 		return NULL;
-	hf_looker_destroy(watch->looker);
+	hf_look_thread_destroy(watch->looker);
 	hf_timer_destroy(watch->timer);
 	free(watch);
 	return NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "probes/looker.h"
+#include "probes/look_thread.h"
 #include "probes/nvml.h"
 #include "probes/port_watch.h"
 #include "probes/sysfs.h"
@@ -35,7 +35,7 @@ struct sysfs_probe {
 	size_t gpus_len;
 	/* With a thread of their own: a device that does not answer must not hide them. */
 	struct hf_port_watch *ports;
-	struct hf_looker *device_looker;
+	struct hf_look_thread *device_looker;
 	struct device_bench *gpu_bench;
 	bool amd;      /* there was one of its devices */
 	size_t nvidia; /* of its devices, with those that are kept back */
@@ -326,9 +326,9 @@ static void look_devices(void *arg)
 	struct sysfs_probe *p = arg;
 
 	hf_timer_arm(p->devices, p->options.devices_every);
-	if (hf_looker_is_free(p->device_looker))
+	if (hf_look_thread_is_free(p->device_looker))
 		p->gpu_bench->ask = wants_to_ask(p);
-	(void)hf_looker_look(p->device_looker);
+	(void)hf_look_thread_look(p->device_looker);
 }
 
 static void count(struct sysfs_probe *p, int32_t pci, int32_t nvidia, int32_t bus)
@@ -448,7 +448,7 @@ static void looked_devices(void *arg)
 
 static void create_looker(struct sysfs_probe *p)
 {
-	struct hf_looker_options looker = {
+	struct hf_look_thread_options looker = {
 		.intake = p->intake, .deadline = p->options.deadline, .arg = p};
 
 	p->gpu_bench = hf_xcalloc(1, sizeof(*p->gpu_bench));
@@ -460,7 +460,7 @@ static void create_looker(struct sysfs_probe *p)
 	looker.release = release_devices;
 	looker.looked = looked_devices;
 	looker.late = late_devices;
-	p->device_looker = hf_looker_create(&looker);
+	p->device_looker = hf_look_thread_create(&looker);
 }
 
 static void start(struct hf_probe *probe)
@@ -490,7 +490,7 @@ static void destroy(struct hf_probe *probe)
 {
 	struct sysfs_probe *p = (struct sysfs_probe *)probe;
 
-	hf_looker_destroy(p->device_looker);
+	hf_look_thread_destroy(p->device_looker);
 	hf_timer_destroy(p->devices);
 	hf_port_watch_destroy(p->ports);
 	free(p);

@@ -125,7 +125,7 @@ struct hf_sysfs_options {
 	const char *sys_root, *proc_root; /* NULL: "/sys", "/proc" */
 	hf_time ports_every;              /* 0: a second */
 	hf_time devices_every;            /* 0: half a minute */
-	hf_time deadline;                 /* of a look; 0: HF_LOOKER_DEADLINE */
+	hf_time deadline;                 /* of a look; 0: HF_LOOK_THREAD_DEADLINE */
 	/* No: the kernel's log tells of PCIe errors (AER) as they happen, and what its counters say
 	 * later would be the same once more.  Where that log cannot be read: yes. */
 	bool aer;

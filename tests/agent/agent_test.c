@@ -470,13 +470,13 @@ static void a_pod_of_the_same_name_is_another_holder(void **state)
 
 static void has_part(struct world *w, const char *name, int32_t instance)
 {
-	struct hf_part part;
+	struct hf_mig_instance part;
 
 	memset(&part, 0, sizeof(part));
 	snprintf(part.name, sizeof(part.name), "%s", name);
 	snprintf(part.device, sizeof(part.device), "%s", GPU);
 	part.instance = instance;
-	hf_intake_part(hf_agent_intake(w->agent), &part);
+	hf_intake_mig_instance(hf_agent_intake(w->agent), &part);
 }
 
 static void hold_parts(struct world *w)

@@ -4,7 +4,7 @@
 /* look NVML-LIBRARY SYS PROC PODRESOURCES-SOCKET: one look of the agent's probes, printed.  "" for
  * one that is not asked. */
 
-#include "probes/look.h"
+#include "probes/probe_once.h"
 #include "probes/nvml_child.h"
 
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 int main(int argc, char **argv)
 {
-	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_LOOK_BYTES_MAX);
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_PROBE_ONCE_BYTES_MAX);
 	struct hf_loop *loop = NULL;
 	struct hf_error err = {0};
 
@@ -27,16 +27,16 @@ int main(int argc, char **argv)
 	}
 	const char *const child[] = {"/proc/self/exe", "child", argv[1], NULL};
 
-	hf_look(loop,
-		&(struct hf_look_options){
-			.library = argv[1],
-			.child_argv = child,
-			.sys_root = argv[2],
-			.proc_root = argv[3],
-			.podresources = argv[4],
-			.timeout = TIMEOUT,
-		},
-		&sb);
+	hf_probe_once(loop,
+		      &(struct hf_probe_once_options){
+			      .library = argv[1],
+			      .child_argv = child,
+			      .sys_root = argv[2],
+			      .proc_root = argv[3],
+			      .podresources = argv[4],
+			      .timeout = TIMEOUT,
+		      },
+		      &sb);
 	hf_loop_destroy(loop);
 	fputs(sb.data, stdout);
 	return 0;

@@ -3,7 +3,7 @@
 #include "base/strbuf.h"
 #include "harness/golden_files.h"
 #include "harness/test.h"
-#include "health/machine.h"
+#include "health/device_states.h"
 #include "health/types.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * Copyright The Holdfast authors */
 #include "sim/nodes.h"
 
-#include "agent/contact.h"
+#include "agent/contact_keeper.h"
 #include "agent/fences.h"
 #include "base/fs.h"
 #include "base/mem.h"
@@ -53,8 +53,8 @@ struct sim_fence {
 		wanted_at;              /* wanted_at: the last time that something was to happen */
 	hf_time agent_since, harmed_at; /* never: long ago */
 	struct hf_store *client;
-	struct hf_keeper *keeper; /* NULL: the node is not watched, or its agent is dead */
-	struct hf_fences *told;   /* NULL: its agent is dead */
+	struct hf_contact_keeper *keeper; /* NULL: the node is not watched, or its agent is dead */
+	struct hf_fences *told;           /* NULL: its agent is dead */
 	struct hf_timer *tick, *fuse;
 	enum sim_trouble due;
 };
@@ -112,23 +112,23 @@ static void on_request(void *arg, const struct hf_request *request, struct hf_fa
 
 static void keeper_ends(struct sim_fence *fence)
 {
-	fence->keeper = hf_keeper_destroy(fence->keeper);
+	fence->keeper = hf_contact_keeper_destroy(fence->keeper);
 	fence->client = hf_store_destroy(fence->client);
 }
 
 static void keeper_begins(struct sim_fence *fence)
 {
 	const struct hf_memstore_faults faults = {.request = on_request, .arg = fence};
-	struct hf_keeper_options options = {.loop = fence->node->sim->loop,
-					    .node = fence->node->name,
-					    .boot_id = fence->boot_id,
-					    .path = fence->record,
-					    .clock = boot_clock,
-					    .arg = fence};
+	struct hf_contact_keeper_options options = {.loop = fence->node->sim->loop,
+						    .node = fence->node->name,
+						    .boot_id = fence->boot_id,
+						    .path = fence->record,
+						    .clock = boot_clock,
+						    .arg = fence};
 
 	fence->client = options.store =
 		hf_memstore_client_create(fence->node->sim->memstore, &faults);
-	fence->keeper = hf_keeper_create(&options);
+	fence->keeper = hf_contact_keeper_create(&options);
 }
 
 static void agent_ends(struct sim_fence *fence)
@@ -382,7 +382,7 @@ static void agent_looks(struct sim_fence *fence)
 	(void)sim_fence_news(node);
 	if (fence->keeper == NULL)
 		keeper_begins(fence);
-	hf_keeper_want(fence->keeper, hf_fences_wanted(fence->told, sim_now(node->sim)));
+	hf_contact_keeper_want(fence->keeper, hf_fences_wanted(fence->told, sim_now(node->sim)));
 }
 
 static void on_tick(void *arg)

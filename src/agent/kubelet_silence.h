@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_AGENT_KUBELET_SILENCE_H
+#define HF_AGENT_KUBELET_SILENCE_H
+
+#include "store/store.h"
+
+HF_BEGIN_DECLS
+
+/*
+ * Whether the kubelet of this node is silent while we are not: its Lease stands still, though the
+ * API server answers us.  Whoever looks from afar may take the node for dead then; its ranks are
+ * not, and we have to say so.  Only reads, and only while it is wanted.
+ */
+struct hf_kubelet_silence;
+
+/* Kubelets renew their Lease every 10 s. */
+#define HF_KUBELET_SILENCE_LOOK_EVERY (10 * HF_SECOND)
+#define HF_KUBELET_SILENCE_AFTER (25 * HF_SECOND)
+
+struct hf_kubelet_silence_options {
+	struct hf_loop *loop;
+	struct hf_store *store;
+	const char *node;         /* copied */
+	void (*still)(void *arg); /* after each look that finds it silent */
+	void *arg;
+};
+
+struct hf_kubelet_silence *hf_kubelet_silence_create(
+	const struct hf_kubelet_silence_options *options);
+struct hf_kubelet_silence *hf_kubelet_silence_destroy(
+	struct hf_kubelet_silence *silence); /* NULL is fine */
+void hf_kubelet_silence_want(struct hf_kubelet_silence *silence, bool wanted);
+
+HF_END_DECLS
+
+#endif

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "agent/publisher.h"
+
+#include "api/device_health.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "ctl/backoff.h"
+#include "store/resource.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REQUEST_TIMEOUT (10 * HF_SECOND)
+/* What is refused (rights, no such CRD) may be allowed later; nobody needs it at once. */
+#define REFUSED_WAIT (30 * HF_SECOND)
+
+#define WHY_MAX 512
+
+enum kind { KIND_NODE, KIND_DEVICE, KIND_POD };
+/* Of the DeviceHealth object, which may have to be made first. */
+enum step { STEP_PATCH, STEP_FIND_NODE, STEP_CREATE };
+
+static const char *const kind_names[] = {"node", "devicehealth", "pod"};
+
+struct slot {
+	struct hf_publisher *publisher;
+	enum kind kind;
+	enum step step;
+	char *ns, *name, *uid;  /* of a pod; name of all */
+	struct hf_doc *waiting; /* to be sent next; NULL: nothing is */
+	struct hf_doc *sent;    /* under way */
+	struct hf_call *call;
+	struct hf_timer *timer;
+	struct hf_backoff backoff;
+	hf_time sent_at, begun_at;
+	bool failing, written;
+	bool there;        /* as far as the last write or question knows */
+	bool made;         /* just now: its status has to be found */
+	char why[WHY_MAX]; /* while it fails */
+};
+
+struct hf_publisher {
+	struct hf_publisher_options options;
+	char *node;
+	struct hf_rng rng;
+	struct slot *slots[HF_PUBLISH_PODS_MAX + 2]; /* the node, DeviceHealth, then pods */
+	size_t len;
+	struct hf_family *seconds;
+};
+
+static void send(struct slot *slot);
+
+/* What is under way is no write. */
+static bool asks(const struct slot *slot)
+{
+	return slot->sent != NULL && hf_json_len(hf_doc_json(slot->sent)) == 0;
+}
+
+/* Until the next write may begin. */
+static hf_time gap_of(const struct slot *slot)
+{
+	hf_time now = hf_loop_mono(slot->publisher->options.loop);
+
+	if (slot->kind != KIND_DEVICE || slot->sent_at == HF_TIME_NONE)
+		return 0;
+	return slot->sent_at + HF_PUBLISH_GAP - now;
+}
+
+static void on_timer(void *arg)
+{
+	send(arg);
+}
+
+static struct slot *add_slot(struct hf_publisher *p, enum kind kind, const char *name)
+{
+	struct slot *slot = hf_xcalloc(1, sizeof(*slot));
+
+	hf_assert(p->len < HF_ARRAY_LEN(p->slots));
+	slot->publisher = p;
+	slot->kind = kind;
+	slot->name = hf_xstrdup(name);
+	slot->backoff = (struct hf_backoff)HF_BACKOFF_INIT(HF_SECOND / 2, 30 * HF_SECOND, 50);
+	slot->timer = hf_timer_create(p->options.loop, on_timer, slot);
+	slot->sent_at = HF_TIME_NONE;
+	p->slots[p->len++] = slot;
+	return slot;
+}
+
+static void free_slot(struct slot *slot)
+{
+	hf_call_cancel(slot->call);
+	hf_timer_destroy(slot->timer);
+	hf_doc_unref(slot->waiting);
+	hf_doc_unref(slot->sent);
+	free(slot->ns);
+	free(slot->name);
+	free(slot->uid);
+	free(slot);
+}
+
+static void drop_slot(struct slot *slot)
+{
+	struct hf_publisher *p = slot->publisher;
+
+	for (size_t i = 2; i < p->len; i++) {
+		if (p->slots[i] != slot)
+			continue;
+		p->slots[i] = p->slots[--p->len];
+		break;
+	}
+	free_slot(slot);
+}
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+static void tell(struct slot *slot, int code, const char *message)
+{
+	const struct hf_publisher_options *o = &slot->publisher->options;
+
+	if (code == 0 && !slot->failing)
+		return;
+	slot->failing = code != 0;
+	snprintf(slot->why, sizeof(slot->why), "%s: %s", kind_names[slot->kind], message);
+	o->trouble(o->arg, kind_names[slot->kind], code, message);
+}
+
+/* It will be so for long.  A Node that is not there is one that its kubelet registers anew. */
+static bool is_refusal(const struct slot *slot, int code)
+{
+	if (code == HF_E_NOT_FOUND && (slot->kind == KIND_NODE || slot->step == STEP_FIND_NODE))
+		return false;
+	return code == HF_E_FORBIDDEN || code == HF_E_UNAUTHORIZED || code == HF_E_NOT_FOUND ||
+	       code == HF_E_INVALID || code == HF_E_METHOD || code == HF_E_UNSUPPORTED;
+}
+
+static void try_again(struct slot *slot, const struct hf_reply *reply)
+{
+	hf_time wait = hf_backoff_next(&slot->backoff, &slot->publisher->rng);
+
+	/* Unless something newer came meanwhile. */
+	if (slot->waiting == NULL)
+		slot->waiting = hf_steal(&slot->sent);
+	if (is_refusal(slot, reply->code) && wait < REFUSED_WAIT)
+		wait = REFUSED_WAIT;
+	if (reply->retry_after > wait)
+		wait = reply->retry_after < 10 * HF_MINUTE ? reply->retry_after : 10 * HF_MINUTE;
+	slot->step = STEP_PATCH;
+	slot->made = false;
+	hf_timer_arm(slot->timer, wait);
+}
+
+/* A pod that is gone or another one, or that cannot be written: it is looked at again with the
+ * next heartbeat. */
+static bool is_given_up(const struct slot *slot, int code)
+{
+	if (slot->kind != KIND_POD)
+		return false;
+	return code == HF_E_NOT_FOUND || code == HF_E_CONFLICT || code == HF_E_INVALID ||
+	       code == HF_E_FORBIDDEN || slot->backoff.failures >= HF_PUBLISH_TRIES;
+}
+
+static void succeed(struct slot *slot)
+{
+	struct hf_publisher *p = slot->publisher;
+	bool asked = asks(slot);
+
+	if (p->seconds != NULL && !asked)
+		hf_family_observe(p->seconds,
+				  (double)(hf_loop_mono(p->options.loop) - slot->begun_at) /
+					  (double)HF_SECOND,
+				  kind_names[slot->kind], NULL);
+	tell(slot, 0, "");
+	hf_backoff_reset(&slot->backoff);
+	slot->sent = hf_doc_unref(slot->sent);
+	slot->made = false;
+	slot->there |= !asked;
+	slot->written |= !asked;
+	if (slot->waiting != NULL)
+		hf_timer_arm(slot->timer, asked                       ? gap_of(slot)
+					  : slot->kind == KIND_DEVICE ? HF_PUBLISH_GAP
+								      : 0);
+	else if (slot->kind == KIND_POD)
+		drop_slot(slot);
+}
+
+/* DeviceHealth as it is; NULL: it is not there. */
+static void show(struct slot *slot, struct hf_doc *health)
+{
+	const struct hf_publisher_options *o = &slot->publisher->options;
+
+	if (slot->kind == KIND_DEVICE && o->seen != NULL)
+		o->seen(o->arg, health);
+}
+
+/* Of DeviceHealth, which is made where it is not there: if that was just done, asking once more leads nowhere. */
+static void on_missing(struct slot *slot, const struct hf_reply *reply)
+{
+	if (slot->made) {
+		tell(slot, reply->code,
+		     "the object was made, and its status is not found: the CRD has no status "
+		     "subresource, or the object is gone again");
+		try_again(slot, reply);
+		return;
+	}
+	if (slot->there)
+		show(slot, NULL);
+	slot->there = false;
+	slot->step = STEP_FIND_NODE;
+	send(slot);
+}
+
+static void on_patched(void *arg, const struct hf_reply *reply)
+{
+	struct slot *slot = arg;
+	bool none = reply->code == HF_E_NOT_FOUND && asks(slot);
+
+	slot->call = NULL;
+	if (reply->code == 0 || none) {
+		if (reply->object != NULL || none)
+			show(slot, none ? NULL : reply->object);
+		succeed(slot);
+	} else if (slot->kind == KIND_DEVICE && reply->code == HF_E_NOT_FOUND) {
+		on_missing(slot, reply);
+	} else if (is_given_up(slot, reply->code)) {
+		if (reply->code != HF_E_NOT_FOUND && reply->code != HF_E_CONFLICT)
+			tell(slot, reply->code, reply->message);
+		drop_slot(slot);
+	} else {
+		tell(slot, reply->code, reply->message);
+		try_again(slot, reply);
+	}
+}
+
+static void on_created(void *arg, const struct hf_reply *reply)
+{
+	struct slot *slot = arg;
+
+	slot->call = NULL;
+	if (reply->code == 0 || reply->code == HF_E_EXISTS) {
+		slot->step = STEP_PATCH;
+		slot->made = true;
+		send(slot);
+		return;
+	}
+	tell(slot, reply->code, reply->message);
+	try_again(slot, reply);
+}
+
+static void on_node(void *arg, const struct hf_reply *reply)
+{
+	struct slot *slot = arg;
+
+	slot->call = NULL;
+	if (reply->code != 0 || reply->object == NULL) {
+		tell(slot, reply->code != 0 ? reply->code : HF_E_INTERNAL, reply->message);
+		try_again(slot, reply);
+		return;
+	}
+	free(slot->uid);
+	slot->uid = hf_xstrdup(hf_doc_uid(reply->object));
+	slot->step = STEP_CREATE;
+	send(slot);
+}
+
+/* ---- requests -------------------------------------------------------------------------------- */
+
+static void send_patch(struct slot *slot)
+{
+	struct hf_publisher *p = slot->publisher;
+	static const struct hf_resource *const resources[] = {&hf_nodes, &hf_devicehealths,
+							      &hf_pods};
+	const struct hf_request request = {
+		.verb = HF_VERB_PATCH,
+		.resource = resources[slot->kind],
+		.ns = slot->ns,
+		.name = slot->name,
+		.subresource = "status",
+		.body = slot->sent,
+		.patch_type = slot->kind == KIND_DEVICE ? HF_PATCH_MERGE : HF_PATCH_STRATEGIC,
+		.field_manager = "holdfast-agent",
+		.timeout = REQUEST_TIMEOUT,
+	};
+
+	slot->begun_at = hf_loop_mono(p->options.loop);
+	slot->call = hf_store_request(p->options.store, &request, on_patched, slot);
+}
+
+static void send_find_node(struct slot *slot)
+{
+	const struct hf_request request = {
+		.verb = HF_VERB_GET,
+		.resource = &hf_nodes,
+		.name = slot->publisher->node,
+		.timeout = REQUEST_TIMEOUT,
+	};
+
+	slot->call = hf_store_request(slot->publisher->options.store, &request, on_node, slot);
+}
+
+static void send_create(struct slot *slot)
+{
+	HF_AUTO_DOC body =
+		hf_doc_from_json(hf_device_health_object(slot->publisher->node, slot->uid));
+	const struct hf_request request = {
+		.verb = HF_VERB_CREATE,
+		.resource = &hf_devicehealths,
+		.body = body,
+		.field_manager = "holdfast-agent",
+		.timeout = REQUEST_TIMEOUT,
+	};
+
+	slot->call = hf_store_request(slot->publisher->options.store, &request, on_created, slot);
+}
+
+static void send(struct slot *slot)
+{
+	if (slot->call != NULL)
+		return;
+	if (slot->step == STEP_PATCH && slot->waiting != NULL) {
+		hf_doc_unref(slot->sent);
+		slot->sent = hf_steal(&slot->waiting);
+	}
+	if (slot->sent == NULL)
+		return;
+	if (!asks(slot))
+		slot->sent_at = hf_loop_mono(slot->publisher->options.loop);
+	if (slot->step == STEP_PATCH)
+		send_patch(slot);
+	else if (slot->step == STEP_FIND_NODE)
+		send_find_node(slot);
+	else
+		send_create(slot);
+}
+
+static void put(struct slot *slot, struct hf_json *patch)
+{
+	hf_doc_unref(slot->waiting);
+	slot->waiting = hf_doc_from_json(patch);
+	/* What failed keeps to its backoff. */
+	if (slot->call != NULL || hf_timer_armed(slot->timer))
+		return;
+	hf_timer_arm(slot->timer, gap_of(slot));
+}
+
+void hf_publisher_node(struct hf_publisher *p, struct hf_json *patch)
+{
+	put(p->slots[KIND_NODE], patch);
+}
+
+void hf_publisher_device(struct hf_publisher *p, struct hf_json *patch)
+{
+	put(p->slots[KIND_DEVICE], patch);
+}
+
+void hf_publisher_ask(struct hf_publisher *p)
+{
+	struct slot *slot = p->slots[KIND_DEVICE];
+
+	if (slot->call == NULL && slot->waiting == NULL && slot->sent == NULL) {
+		slot->waiting = hf_doc_from_json(hf_json_object());
+		hf_timer_arm(slot->timer, 0);
+	}
+}
+
+void hf_publisher_pod(struct hf_publisher *p, const char *ns, const char *name, const char *uid,
+		      struct hf_json *patch)
+{
+	struct slot *slot = NULL;
+
+	for (size_t i = 2; i < p->len; i++)
+		if (hf_streq(p->slots[i]->uid, uid))
+			slot = p->slots[i];
+	if (slot == NULL && p->len == HF_ARRAY_LEN(p->slots)) {
+		hf_json_unref(patch);
+		return;
+	}
+	if (slot == NULL) {
+		slot = add_slot(p, KIND_POD, name);
+		slot->ns = hf_xstrdup(ns);
+		slot->uid = hf_xstrdup(uid);
+	}
+	put(slot, patch);
+}
+
+/* ---- */
+
+struct hf_publisher *hf_publisher_create(const struct hf_publisher_options *options)
+{
+	static const struct hf_metric_options seconds = {
+		.name = "holdfast_agent_write_seconds",
+		.help = "Time of a write to the API server that was taken, by object.",
+		.type = HF_METRIC_HISTOGRAM,
+		.labels = {"object"},
+		.buckets = {0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 5, 10},
+	};
+	struct hf_publisher *p = hf_xcalloc(1, sizeof(*p));
+
+	p->options = *options;
+	p->node = hf_xstrdup(options->node);
+	p->options.node = p->node;
+	hf_rng_init(&p->rng, options->seed);
+	if (options->metrics != NULL)
+		p->seconds = hf_metrics_family(options->metrics, &seconds);
+	(void)add_slot(p, KIND_NODE, p->node);
+	(void)add_slot(p, KIND_DEVICE, p->node);
+	return p;
+}
+
+struct hf_publisher *hf_publisher_destroy(struct hf_publisher *p)
+{
+	if (p == NULL)
+		return NULL;
+	while (p->len > 0)
+		free_slot(p->slots[--p->len]);
+	free(p->node);
+	free(p);
+	return NULL;
+}
+
+bool hf_publisher_is_idle(const struct hf_publisher *p)
+{
+	for (size_t i = 0; i < p->len; i++)
+		if (p->slots[i]->call != NULL || p->slots[i]->waiting != NULL ||
+		    p->slots[i]->sent != NULL)
+			return false;
+	return true;
+}
+
+const char *hf_publisher_why(const struct hf_publisher *p)
+{
+	for (size_t i = KIND_NODE; i <= KIND_DEVICE; i++)
+		if (p->slots[i]->failing)
+			return p->slots[i]->why;
+	return NULL;
+}
+
+bool hf_publisher_has_written(const struct hf_publisher *p)
+{
+	return p->slots[KIND_NODE]->written && p->slots[KIND_DEVICE]->written;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_AGENT_PUBLISHER_H
+#define HF_AGENT_PUBLISHER_H
+
+#include "ctl/metrics.h"
+#include "json/json.h"
+#include "loop/loop.h"
+#include "store/store.h"
+
+HF_BEGIN_DECLS
+
+/*
+ * Carries patches to the API server: one at a time for each object, the newest counts, and what
+ * fails is tried again with growing delays (0.5 s to 30 s; Retry-After is kept).  A pod's patch is
+ * dropped once the pod is gone or is another one, or after HF_PUBLISH_TRIES; the node's two objects
+ * are never given up.  The DeviceHealth object is made where there is none; one that
+ * was made and whose status is not found all the same failed as well.
+ */
+struct hf_publisher;
+
+#define HF_PUBLISH_TRIES 12
+/* As many pods as can hold a device of a node, and some. */
+#define HF_PUBLISH_PODS_MAX 256
+/* Between two writes of DeviceHealth. */
+#define HF_PUBLISH_GAP HF_SECOND
+
+struct hf_publisher_options {
+	struct hf_loop *loop;
+	struct hf_store *store;
+	const char *node; /* copied */
+	uint64_t seed;
+	struct hf_metrics *metrics; /* may be NULL */
+	/* A write failed, or (code 0) one succeeded after that; what: "node", "devicehealth", "pod". */
+	void (*trouble)(void *arg, const char *what, int code, const char *message);
+	/* DeviceHealth as the API server has it, after each write and each question (NULL: there is
+	 * none, or none any more); may be NULL. */
+	void (*seen)(void *arg, struct hf_doc *health);
+	void *arg;
+};
+
+struct hf_publisher *hf_publisher_create(const struct hf_publisher_options *options);
+struct hf_publisher *hf_publisher_destroy(struct hf_publisher *publisher); /* NULL is fine */
+
+/* Each takes over the patch. */
+void hf_publisher_node(struct hf_publisher *publisher, struct hf_json *patch);
+void hf_publisher_device(struct hf_publisher *publisher, struct hf_json *patch);
+void hf_publisher_pod(struct hf_publisher *publisher, const char *ns, const char *name,
+		      const char *uid, struct hf_json *patch);
+/* DeviceHealth is looked at: `seen` follows, unless a write that is under way, or waits, brings it.
+ * By a patch that changes nothing, which needs no right that a write does not. */
+void hf_publisher_ask(struct hf_publisher *publisher);
+/* Nothing is under way and nothing waits. */
+bool hf_publisher_is_idle(const struct hf_publisher *publisher);
+/* "devicehealth: MESSAGE": why one of the node's objects cannot be written; NULL: nothing failed last. */
+const char *hf_publisher_why(const struct hf_publisher *publisher);
+/* Both of the node's objects have been written once. */
+bool hf_publisher_has_written(const struct hf_publisher *publisher);
+
+HF_END_DECLS
+
+#endif

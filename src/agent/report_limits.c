@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "agent/report_limits.h"
+
+#include "base/str.h"
+
+#include <string.h>
+
+static void begin_second(struct hf_report_limits *t, hf_time mono)
+{
+	hf_time second = mono / HF_SECOND;
+
+	if (second == t->second)
+		return;
+	memset(t, 0, sizeof(*t));
+	t->second = second;
+}
+
+/* NULL: there are too many others. */
+static struct hf_report_limits_count *count_of(struct hf_report_limits_count *counts, uint64_t who)
+{
+	for (size_t i = 0; i < 8; i++) {
+		struct hf_report_limits_count *c = &counts[(who + i) % HF_REPORT_LIMITS_SENDERS];
+
+		if (c->who == 0)
+			c->who = who;
+		if (c->who == who)
+			return c;
+	}
+	return NULL;
+}
+
+bool hf_report_limits_may_ask(struct hf_report_limits *t, pid_t pid, hf_time mono)
+{
+	struct hf_report_limits_count *process;
+
+	begin_second(t, mono);
+	process = count_of(t->processes, (uint64_t)pid);
+	/* A number may have gone to another process since: so it is not asked for its pod's limit only. */
+	if (process && (process->reports++ >= HF_REPORT_LIMITS_PROCESS ||
+			(process->pod && process->pod->reports >= HF_REPORT_LIMITS_POD)))
+		return false;
+	return t->lookups++ < HF_REPORT_LIMITS_LOOKUPS;
+}
+
+bool hf_report_limits_may_hear(struct hf_report_limits *t, pid_t pid, const char *pod_uid)
+{
+	struct hf_report_limits_count *pod = count_of(t->pods, hf_hash_str(pod_uid) | 1);
+	struct hf_report_limits_count *process = count_of(t->processes, (uint64_t)pid);
+
+	if (process)
+		process->pod = pod;
+	if (pod && pod->reports++ >= HF_REPORT_LIMITS_POD)
+		return false;
+	return t->heard++ < HF_REPORT_LIMITS_NODE;
+}

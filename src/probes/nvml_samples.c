@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "probes/nvml.h"
+
+#include "probes/nvml_abi.h"
+#include "base/str.h"
+#include "health/evidence.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/*
+ * From a record to samples.  A fact that is not known makes no sample: that it is wrong must
+ * never be read from its absence.
+ */
+
+struct telling {
+	struct hf_intake *intake;
+	const struct hf_nvml_record *record;
+	bool answers; /* it told something of a device at least */
+	/* Of each detector: how many devices it saw, and what it was refused with. */
+	unsigned seen[HF_HEALTH_DETECTORS];
+	int refused[HF_HEALTH_DETECTORS];
+};
+
+static bool knows(const struct hf_nvml_device *d, enum hf_nvml_fact fact)
+{
+	return d->codes[fact] == HF_NVML_OK;
+}
+
+static uint32_t narrow(uint64_t value)
+{
+	return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
+}
+
+static bool load_of(const struct hf_nvml_device *d, uint32_t *ret_percent)
+{
+	if (!knows(d, HF_NVML_LOAD_PERCENT) || d->values[HF_NVML_LOAD_PERCENT] > 100)
+		return false;
+	*ret_percent = (uint32_t)d->values[HF_NVML_LOAD_PERCENT];
+	return true;
+}
+
+static struct hf_health_sample sample_of(enum hf_health_detector detector, const char *device)
+{
+	return hf_intake_sample_of(HF_HEALTH_BY_NVML, detector, device);
+}
+
+static void saw(struct telling *t, const struct hf_health_sample *s)
+{
+	t->seen[s->detector]++;
+	(void)hf_intake_sample(t->intake, s);
+}
+
+static void refused(struct telling *t, enum hf_health_detector detector, int code)
+{
+	if (t->refused[detector] == HF_NVML_OK)
+		t->refused[detector] = code;
+}
+
+/* Lost, in need of a reset, or nothing though it tells of others: what calls for the device gave.  A library that tells
+ * nothing of any speaks of its driver. */
+static void tell_bus(struct telling *t, const struct hf_nvml_device *d)
+{
+	struct hf_health_sample s = sample_of(HF_HEALTH_BUSLOST, d->address);
+	int failure = hf_nvml_failure(d);
+
+	s.bus.lost = d->code == HF_NVML_LOST;
+	s.bus.reset_required = d->code == HF_NVML_RESET_REQUIRED;
+	s.bus.mute = failure != HF_NVML_OK && t->answers;
+	if (s.bus.lost || s.bus.reset_required || s.bus.mute ||
+	    (d->code == HF_NVML_OK && failure == HF_NVML_OK))
+		saw(t, &s);
+	else
+		refused(t, HF_HEALTH_BUSLOST, failure != HF_NVML_OK ? failure : d->code);
+}
+
+static void tell_recovery(struct telling *t, const struct hf_nvml_device *d)
+{
+	struct hf_health_sample s = sample_of(HF_HEALTH_RECOVERY, d->address);
+
+	if (!knows(d, HF_NVML_RECOVERY_ACTION)) {
+		refused(t, HF_HEALTH_RECOVERY, d->codes[HF_NVML_RECOVERY_ACTION]);
+		return;
+	}
+	s.recovery.action = narrow(d->values[HF_NVML_RECOVERY_ACTION]);
+	saw(t, &s);
+}
+
+static void tell_ecc(struct telling *t, const struct hf_nvml_device *d)
+{
+	struct hf_health_sample s = sample_of(HF_HEALTH_ECC, d->address);
+
+	/* Without the counter no sample: one that is 0 now and 5 later has not risen. */
+	if (!knows(d, HF_NVML_ECC_UNCORRECTED)) {
+		refused(t, HF_HEALTH_ECC, d->codes[HF_NVML_ECC_UNCORRECTED]);
+		return;
+	}
+	s.ecc.uncorrectable = d->values[HF_NVML_ECC_UNCORRECTED];
+	if (knows(d, HF_NVML_REMAP_PENDING) && knows(d, HF_NVML_REMAP_FAILED)) {
+		s.ecc.remap_known = true;
+		s.ecc.pending = d->values[HF_NVML_REMAP_PENDING] == 1;
+		s.ecc.failed = d->values[HF_NVML_REMAP_FAILED] == 1;
+		s.ecc.remapped_uncorrectable = narrow(d->values[HF_NVML_REMAPPED_UNCORRECTED]);
+	} else if (knows(d, HF_NVML_RETIRE_PENDING)) {
+		/* Before rows were remapped, pages were retired, by a reset as well. */
+		s.ecc.remap_known = true;
+		s.ecc.pending = d->values[HF_NVML_RETIRE_PENDING] == 1;
+	}
+	saw(t, &s);
+}
+
+static void tell_speed(struct telling *t, const struct hf_nvml_device *d)
+{
+	struct hf_health_sample throttle = sample_of(HF_HEALTH_THROTTLE, d->address);
+	struct hf_health_sample rate = sample_of(HF_HEALTH_CLOCK, d->address);
+	uint32_t load;
+
+	if (!load_of(d, &load)) {
+		/* Slow means nothing of a device of which nobody knows whether it works: one that
+		 * is cut into instances does not say. */
+		refused(t, HF_HEALTH_THROTTLE, d->codes[HF_NVML_LOAD_PERCENT]);
+		refused(t, HF_HEALTH_CLOCK, d->codes[HF_NVML_LOAD_PERCENT]);
+		return;
+	}
+	hf_intake_load(t->intake, d->address, load);
+	throttle.throttle.load_percent = rate.clock.load_percent = load;
+	if (knows(d, HF_NVML_THROTTLE_REASONS)) {
+		throttle.throttle.reasons = d->values[HF_NVML_THROTTLE_REASONS];
+		saw(t, &throttle);
+	} else {
+		refused(t, HF_HEALTH_THROTTLE, d->codes[HF_NVML_THROTTLE_REASONS]);
+	}
+	/* Without the reasons nobody can say whether a rate was chosen. */
+	if (knows(d, HF_NVML_SM_MHZ) && knows(d, HF_NVML_THROTTLE_REASONS)) {
+		rate.clock.model = d->name[0] ? hf_hash_str(d->name) : 0;
+		rate.clock.reasons = d->values[HF_NVML_THROTTLE_REASONS];
+		rate.clock.mhz = narrow(d->values[HF_NVML_SM_MHZ]);
+		saw(t, &rate);
+	} else {
+		refused(t, HF_HEALTH_CLOCK,
+			d->codes[HF_NVML_SM_MHZ] ? d->codes[HF_NVML_SM_MHZ]
+						 : d->codes[HF_NVML_THROTTLE_REASONS]);
+	}
+}
+
+/* The rate that a link may have is that of its full speed: an idle one slows down, and what it
+ * replayed before would be too much for the speed it has now. */
+static void tell_replays(struct telling *t, const struct hf_nvml_device *d)
+{
+	struct hf_health_sample s = sample_of(HF_HEALTH_REPLAY, d->address);
+
+	if (!knows(d, HF_NVML_PCIE_REPLAYS) || !knows(d, HF_NVML_PCIE_WIDTH) ||
+	    !knows(d, HF_NVML_PCIE_GENERATION_MAX)) {
+		refused(t, HF_HEALTH_REPLAY,
+			d->codes[HF_NVML_PCIE_REPLAYS] ? d->codes[HF_NVML_PCIE_REPLAYS]
+						       : HF_NVML_UNSUPPORTED);
+		return;
+	}
+	s.replay.counter = d->values[HF_NVML_PCIE_REPLAYS];
+	s.replay.lanes = narrow(d->values[HF_NVML_PCIE_WIDTH]);
+	s.replay.generation = narrow(d->values[HF_NVML_PCIE_GENERATION_MAX]);
+	(void)load_of(d, &s.replay.load_percent);
+	saw(t, &s);
+}
+
+static void tell_links(struct telling *t, const struct hf_nvml_device *d)
+{
+	struct hf_health_sample s = sample_of(HF_HEALTH_NVLINK, d->address);
+
+	if (!knows(d, HF_NVML_NVLINKS)) {
+		refused(t, HF_HEALTH_NVLINK, d->codes[HF_NVML_NVLINKS]);
+		return;
+	}
+	/* A device that is cut into instances uses no links: that they are down is no loss. */
+	if (knows(d, HF_NVML_MIG_ON) && d->values[HF_NVML_MIG_ON] == 1) {
+		t->seen[HF_HEALTH_NVLINK]++;
+		return;
+	}
+	s.nvlink.active = narrow(d->values[HF_NVML_NVLINKS]);
+	/* Before the registration has completed the health says nothing. */
+	if (knows(d, HF_NVML_FABRIC_HEALTH) && knows(d, HF_NVML_FABRIC_STATE) &&
+	    d->values[HF_NVML_FABRIC_STATE] == HF_NVML_FABRIC_COMPLETED) {
+		s.nvlink.health_known = true;
+		s.nvlink.health = narrow(d->values[HF_NVML_FABRIC_HEALTH]);
+	}
+	saw(t, &s);
+}
+
+/* Under its instances' names alone the kubelet tells who holds a device that is cut. */
+static void tell_parts(struct telling *t, const struct hf_nvml_device *d)
+{
+	for (size_t i = 0; i < d->parts_len; i++) {
+		struct hf_mig_instance part;
+
+		memset(&part, 0, sizeof(part));
+		memcpy(part.name, d->parts[i].uuid, sizeof(part.name));
+		memcpy(part.device, d->address, sizeof(d->address));
+		part.instance = d->parts[i].gpu_instance <= HF_MIG_GPU_INSTANCE_MAX
+					? (int32_t)d->parts[i].gpu_instance
+					: -1;
+		hf_intake_mig_instance(t->intake, &part);
+	}
+}
+
+static void tell_device(struct telling *t, const struct hf_nvml_device *d)
+{
+	struct hf_health_presence there;
+
+	if (d->address[0] == '\0') {
+		refused(t, HF_HEALTH_BUSLOST, d->code);
+		return;
+	}
+	memset(&there, 0, sizeof(there));
+	there.kind = HF_HEALTH_GPU;
+	memcpy(there.id, d->address, sizeof(there.id));
+	memcpy(there.uuid, d->uuid, sizeof(there.uuid));
+	/* As claims of the vendor's DRA driver name it. */
+	if (knows(d, HF_NVML_MINOR) && d->values[HF_NVML_MINOR] < 1024)
+		snprintf(there.alias, sizeof(there.alias), "gpu-%u",
+			 (unsigned)d->values[HF_NVML_MINOR]);
+	hf_intake_device(t->intake, &there);
+	tell_parts(t, d);
+	tell_bus(t, d);
+	tell_recovery(t, d);
+	tell_ecc(t, d);
+	tell_speed(t, d);
+	tell_replays(t, d);
+	tell_links(t, d);
+}
+
+/* Xids that the library told of: where the kernel's log can be read too it is one event told
+ * twice, which the brain knows. */
+static void tell_events(struct hf_intake *intake, const struct hf_nvml_record *r)
+{
+	for (size_t i = 0; i < r->events_len; i++) {
+		const struct hf_nvml_event *from = &r->events[i];
+		struct hf_health_evidence e = hf_health_evidence_none();
+
+		/* 0 and 999 are noise of the library; a number that is none is noise as well. */
+		if (from->type != HF_NVML_EVENT_XID || from->data == 0 || from->data >= 999 ||
+		    from->address[0] == '\0')
+			continue;
+		e.detector = HF_HEALTH_XID;
+		e.source = HF_HEALTH_BY_NVML;
+		e.code = (int32_t)from->data;
+		if (from->gpu_instance <= 64)
+			e.gpu_instance = (int32_t)from->gpu_instance;
+		if (from->compute_instance <= 64)
+			e.compute_instance = (int32_t)from->compute_instance;
+		memcpy(e.device, from->address, sizeof(e.device));
+		snprintf(e.line, sizeof(e.line), "NVML event: Xid %d", e.code);
+		hf_intake_second(intake, &e);
+	}
+}
+
+static const enum hf_health_detector of_devices[] = {
+	HF_HEALTH_BUSLOST, HF_HEALTH_RECOVERY, HF_HEALTH_ECC,    HF_HEALTH_THROTTLE,
+	HF_HEALTH_CLOCK,   HF_HEALTH_REPLAY,   HF_HEALTH_NVLINK,
+};
+
+static void off_all(struct hf_intake *intake, const char *why)
+{
+	for (size_t i = 0; i < HF_ARRAY_LEN(of_devices); i++)
+		hf_intake_off(intake, HF_HEALTH_BY_NVML, of_devices[i], why);
+}
+
+void hf_nvml_off(struct hf_intake *intake, const char *why)
+{
+	off_all(intake, why);
+	hf_intake_off(intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, why);
+	hf_intake_count(intake, HF_COUNT_NVML, -1);
+}
+
+/* Who saw at least one device could see; who saw none says why. */
+static void tell_states(struct telling *t)
+{
+	char why[HF_INTAKE_WHY_MAX];
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(of_devices); i++) {
+		enum hf_health_detector d = of_devices[i];
+
+		if (t->seen[d] > 0) {
+			hf_intake_heard(t->intake, HF_HEALTH_BY_NVML, d);
+			continue;
+		}
+		if (t->record->devices_len == 0)
+			snprintf(why, sizeof(why), "NVML: no device");
+		else if (t->refused[d] == HF_NVML_UNSUPPORTED ||
+			 t->refused[d] == HF_NVML_NO_FUNCTION)
+			snprintf(why, sizeof(why),
+				 "NVML: not supported by driver %s or its devices",
+				 t->record->driver);
+		else
+			snprintf(why, sizeof(why), "NVML: error %d", t->refused[d]);
+		hf_intake_off(t->intake, HF_HEALTH_BY_NVML, d, why);
+	}
+}
+
+/* The node's devices are another maker's: this library and its driver are in nobody's way, whatever they say.  A sysfs
+ * that hangs counts none, and has not made them ours. */
+static bool is_of_others(const struct hf_intake *intake)
+{
+	return hf_intake_counted_last(intake, HF_COUNT_NVIDIA) == 0 &&
+	       hf_intake_counted_last(intake, HF_COUNT_PCI) > 0;
+}
+
+static bool is_anothers(const struct hf_intake *intake, const struct hf_nvml_record *r)
+{
+	return is_of_others(intake) && r->count <= 0;
+}
+
+/* Before that was known, or in the life of another agent, it may have missed deadlines. */
+static void set_aside(struct hf_intake *intake)
+{
+	struct hf_health_sample s = sample_of(HF_HEALTH_DRIVER, "");
+
+	s.driver.aside = true;
+	(void)hf_intake_sample(intake, &s);
+}
+
+static bool answers(const struct hf_nvml_record *r)
+{
+	for (size_t i = 0; i < r->devices_len; i++)
+		if (r->devices[i].code == HF_NVML_OK &&
+		    hf_nvml_failure(&r->devices[i]) == HF_NVML_OK)
+			return true;
+	return false;
+}
+
+/* It counts devices, and tells nothing of any: the driver is there, and does not answer, also where it calls some lost
+ * or keeps them from us. */
+static bool is_mute(const struct hf_nvml_record *r)
+{
+	for (size_t i = 0; i < r->devices_len; i++)
+		if (hf_nvml_failure(&r->devices[i]) != HF_NVML_OK)
+			return !answers(r);
+	return false;
+}
+
+/* Initializing failed. */
+static void say_why(const struct hf_nvml_record *r, bool another, char ret_why[HF_INTAKE_WHY_MAX])
+{
+	const size_t size = HF_INTAKE_WHY_MAX;
+
+	if (r->code == HF_NVML_NO_LIBRARY)
+		snprintf(ret_why, size, "%s", r->why[0] ? r->why : "NVML: no library");
+	else if (r->code == HF_NVML_NOT_LOADED)
+		snprintf(ret_why, size, "NVML: the driver is not loaded");
+	else if (r->code == HF_NVML_MISMATCH)
+		snprintf(ret_why, size, "NVML: driver and library are of different versions");
+	else if (another)
+		snprintf(ret_why, size, "NVML: no device, and error %d", r->code);
+	else
+		snprintf(ret_why, size, HF_NVML_ERROR "%d", r->code);
+}
+
+/* The library tells the state of the GPU's registration.  A GPU that does not answer has a fault of its own. */
+static bool tells_of_fabric(const struct hf_nvml_device *d)
+{
+	return d->code == HF_NVML_OK && knows(d, HF_NVML_FABRIC_STATE) &&
+	       d->values[HF_NVML_FABRIC_STATE] <= HF_NVML_FABRIC_COMPLETED;
+}
+
+/* The GPU belongs to a fabric.  A GPU that is cut into instances uses no links. */
+static bool is_of_fabric(const struct hf_nvml_device *d)
+{
+	return tells_of_fabric(d) &&
+	       d->values[HF_NVML_FABRIC_STATE] != HF_NVML_FABRIC_UNSUPPORTED &&
+	       !(knows(d, HF_NVML_MIG_ON) && d->values[HF_NVML_MIG_ON] == 1);
+}
+
+static bool waits_for_fabric(const struct hf_nvml_device *d)
+{
+	return d->values[HF_NVML_FABRIC_STATE] != HF_NVML_FABRIC_COMPLETED ||
+	       (knows(d, HF_NVML_FABRIC_STATUS) && d->values[HF_NVML_FABRIC_STATUS] != HF_NVML_OK);
+}
+
+static void put_fabric(const struct hf_nvml_record *r, struct hf_health_sample *s)
+{
+	for (size_t i = 0; i < r->devices_len; i++) {
+		const struct hf_nvml_device *d = &r->devices[i];
+
+		s->driver.fabric_none += tells_of_fabric(d) && !is_of_fabric(d);
+		if (!is_of_fabric(d))
+			continue;
+		s->driver.fabric_asked++;
+		if (!waits_for_fabric(d))
+			continue;
+		if (s->driver.fabric_waiting++ > 0)
+			continue;
+		s->driver.fabric_state = narrow(d->values[HF_NVML_FABRIC_STATE]);
+		s->driver.fabric_status = narrow(d->values[HF_NVML_FABRIC_STATUS]);
+	}
+	if (s->driver.fabric_none < r->devices_len)
+		s->driver.fabric_none = 0;
+}
+
+/* Initializing failed, or all else: what of that is a fault of the driver? */
+static void tell_driver(struct hf_intake *intake, const struct hf_nvml_record *r)
+{
+	struct hf_health_sample s = sample_of(HF_HEALTH_DRIVER, "");
+	bool another = is_anothers(intake, r);
+	char why[HF_INTAKE_WHY_MAX];
+
+	s.driver.timed_out = r->code == HF_NVML_OK && is_mute(r);
+	s.driver.mismatch = r->code == HF_NVML_MISMATCH && !another;
+	/* A driver is missing only where there is something to drive. */
+	s.driver.not_loaded =
+		r->code == HF_NVML_NOT_LOADED && hf_intake_counted(intake, HF_COUNT_NVIDIA) > 0;
+	if (r->code == HF_NVML_OK)
+		put_fabric(r, &s);
+	if (another)
+		set_aside(intake);
+	if (r->code == HF_NVML_OK && another) {
+		hf_intake_off(intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, "NVML: no device");
+	} else if (r->code == HF_NVML_OK || s.driver.mismatch || s.driver.not_loaded) {
+		hf_intake_heard(intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER);
+		(void)hf_intake_sample(intake, &s);
+	}
+	if (r->code == HF_NVML_OK)
+		return;
+	say_why(r, another, why);
+	off_all(intake, why);
+	if (!s.driver.mismatch && !s.driver.not_loaded)
+		hf_intake_off(intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, why);
+}
+
+/* Silence is what a driver that hangs has to say. */
+void hf_nvml_tell_silence(struct hf_intake *intake)
+{
+	struct hf_health_sample s = sample_of(HF_HEALTH_DRIVER, "");
+
+	if (is_of_others(intake)) {
+		hf_nvml_off(intake, "NVML: no device, and no answer in time");
+		set_aside(intake);
+		return;
+	}
+	s.driver.timed_out = true;
+	hf_intake_heard(intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER);
+	(void)hf_intake_sample(intake, &s);
+	hf_intake_count(intake, HF_COUNT_NVML, -1);
+}
+
+void hf_nvml_turned_off(struct hf_intake *intake)
+{
+	hf_nvml_off(intake, "NVML is turned off");
+	set_aside(intake);
+}
+
+void hf_nvml_tell(struct hf_intake *intake, const struct hf_nvml_record *record)
+{
+	struct telling t = {.intake = intake, .record = record, .answers = answers(record)};
+
+	tell_events(intake, record);
+	if (record->kind != HF_NVML_ROUND)
+		return;
+	tell_driver(intake, record);
+	hf_intake_count(intake, HF_COUNT_NVML,
+			record->code == HF_NVML_OK && !is_anothers(intake, record) ? record->count
+										   : -1);
+	if (record->code != HF_NVML_OK)
+		return;
+	for (size_t i = 0; i < record->devices_len; i++)
+		tell_device(&t, &record->devices[i]);
+	tell_states(&t);
+}
