@@ -8,45 +8,45 @@
 #include <stdio.h>
 #include <string.h>
 
-static int read_device(struct hf_acknowledgement *cleared, const char *name, size_t len,
+static int read_device(struct hf_acknowledgement *ack, const char *name, size_t len,
 		       struct hf_error *err)
 {
-	char address[HF_HEALTH_DEVICE_MAX], *to = cleared->devices[cleared->devices_len];
+	char address[HF_HEALTH_DEVICE_MAX], *to = ack->devices[ack->devices_len];
 
-	if (len >= sizeof(cleared->devices[0]))
+	if (len >= sizeof(ack->devices[0]))
 		return hf_error_set(err, HF_E_INVALID, "no device has so long a name");
-	if (cleared->devices_len == HF_ACKNOWLEDGEMENT_DEVICES_MAX)
+	if (ack->devices_len == HF_ACKNOWLEDGEMENT_DEVICES_MAX)
 		return hf_error_set(err, HF_E_INVALID, "it names more than %d devices",
 				    HF_ACKNOWLEDGEMENT_DEVICES_MAX);
-	memset(to, 0, sizeof(cleared->devices[0]));
+	memset(to, 0, sizeof(ack->devices[0]));
 	/* An address as nvidia-smi or lspci print it is the kernel's too. */
 	if (hf_health_pci_normalize(name, len, address))
 		memcpy(to, address, sizeof(address));
 	else
 		memcpy(to, name, len);
-	cleared->devices_len++;
+	ack->devices_len++;
 	return 0;
 }
 
-int hf_acknowledgement_read(struct hf_acknowledgement *cleared, const char *text, hf_time wall,
+int hf_acknowledgement_read(struct hf_acknowledgement *ack, const char *text, hf_time wall,
 			    struct hf_error *err)
 {
 	uint64_t seen = text != NULL ? hf_hash_str(text) : 0;
 	const char *blank;
 	hf_time at;
 
-	if (seen == cleared->seen)
+	if (seen == ack->seen)
 		return 0;
-	cleared->seen = seen;
-	cleared->pending = false;
-	cleared->devices_len = 0;
+	ack->seen = seen;
+	ack->pending = false;
+	ack->devices_len = 0;
 	if (text == NULL)
 		return 0;
 	blank = strrchr(text, ' ');
 	for (const char *name = text; blank != NULL && name < blank;) {
 		size_t len = strcspn(name, " ");
 
-		if (len > 0 && read_device(cleared, name, len, err) != 0)
+		if (len > 0 && read_device(ack, name, len, err) != 0)
 			return HF_E_INVALID;
 		name += len + 1;
 	}
@@ -56,58 +56,58 @@ int hf_acknowledgement_read(struct hf_acknowledgement *cleared, const char *text
 		return hf_error_set(err, HF_E_INVALID, "it is older than an hour");
 	if (at > wall + HF_ACKNOWLEDGEMENT_AHEAD)
 		return hf_error_set(err, HF_E_INVALID, "it is of a time to come");
-	cleared->at = at < wall ? at : wall;
-	cleared->pending = true;
+	ack->at = at < wall ? at : wall;
+	ack->pending = true;
 	return 0;
 }
 
-static bool names(const struct hf_acknowledgement *cleared, const struct hf_health_memory *memory,
-		  const struct hf_health_device *d)
+static bool names_device(const struct hf_acknowledgement *ack,
+			 const struct hf_health_memory *memory, const struct hf_health_device *d)
 {
-	for (size_t i = 0; i < cleared->devices_len; i++)
-		if (d == hf_health_memory_find(memory, cleared->devices[i]))
+	for (size_t i = 0; i < ack->devices_len; i++)
+		if (d == hf_health_memory_find(memory, ack->devices[i]))
 			return true;
-	return cleared->devices_len == 0;
+	return ack->devices_len == 0;
 }
 
-const char *hf_acknowledgement_problem(const struct hf_acknowledgement *cleared,
+const char *hf_acknowledgement_problem(const struct hf_acknowledgement *ack,
 				       const struct hf_health_memory *memory, hf_time wall_less)
 {
 	const char *problem = NULL;
 
-	if (!cleared->pending)
+	if (!ack->pending)
 		return NULL;
-	for (size_t i = 0; i < cleared->devices_len; i++)
-		if (hf_health_memory_find(memory, cleared->devices[i]) == NULL)
+	for (size_t i = 0; i < ack->devices_len; i++)
+		if (hf_health_memory_find(memory, ack->devices[i]) == NULL)
 			return "it names what is no device of this node";
 	for (size_t i = 0; i < memory->devices_len; i++) {
 		const struct hf_health_device *d = &memory->devices[i];
 
-		if (!names(cleared, memory, d))
+		if (!names_device(ack, memory, d))
 			continue;
-		if (d->since < cleared->at - wall_less)
+		if (d->since < ack->at - wall_less)
 			return NULL;
 		problem = "what it names is in its state since a later time";
 	}
 	return problem;
 }
 
-size_t hf_acknowledgement_orders(const struct hf_acknowledgement *cleared,
+size_t hf_acknowledgement_orders(const struct hf_acknowledgement *ack,
 				 const struct hf_health_memory *memory, hf_time wall_less,
 				 struct hf_health_order *ret_orders, size_t orders_max)
 {
 	size_t len = 0;
 
-	if (!cleared->pending)
+	if (!ack->pending)
 		return 0;
 	for (size_t i = 0; i < memory->devices_len && len < orders_max; i++) {
 		const struct hf_health_device *d = &memory->devices[i];
 
-		if (!names(cleared, memory, d))
+		if (!names_device(ack, memory, d))
 			continue;
 		memset(&ret_orders[len], 0, sizeof(ret_orders[len]));
 		ret_orders[len].kind = HF_HEALTH_ORDER_CLEAR;
-		ret_orders[len].at = cleared->at - wall_less;
+		ret_orders[len].at = ack->at - wall_less;
 		memcpy(ret_orders[len].device, d->id, sizeof(d->id));
 		len++;
 	}

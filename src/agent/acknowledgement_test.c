@@ -25,116 +25,116 @@ static int setup(void **state)
 	return 0;
 }
 
-static size_t read_at(struct hf_acknowledgement *cleared, const char *text, hf_time now)
+static size_t read_at(struct hf_acknowledgement *ack, const char *text, hf_time now)
 {
 	struct hf_error err;
 
-	return hf_acknowledgement_read(cleared, text, now, &err) == 0
-		       ? hf_acknowledgement_orders(cleared, &memory, HF_HOUR, orders,
+	return hf_acknowledgement_read(ack, text, now, &err) == 0
+		       ? hf_acknowledgement_orders(ack, &memory, HF_HOUR, orders,
 						   HF_ARRAY_LEN(orders))
 		       : 99;
 }
 
 static void a_time_is_about_all_of_them_and_the_node(void **state)
 {
-	struct hf_acknowledgement cleared = {0};
+	struct hf_acknowledgement ack = {0};
 
 	(void)state;
-	assert_int_equal(read_at(&cleared, "2024-10-03T23:59:30Z", NOW), 3);
+	assert_int_equal(read_at(&ack, "2024-10-03T23:59:30Z", NOW), 3);
 	assert_string_equal(orders[0].device, "");
 	assert_string_equal(orders[2].device, "0000:1b:00.0");
 	assert_int_equal(orders[2].kind, HF_HEALTH_ORDER_CLEAR);
 	/* On the clock of the steps, an hour behind here. */
 	assert_true(orders[2].at == NOW - HF_HOUR - 30 * HF_SECOND);
-	assert_int_equal(hf_acknowledgement_orders(&cleared, &memory, 0, orders, 2), 2);
+	assert_int_equal(hf_acknowledgement_orders(&ack, &memory, 0, orders, 2), 2);
 }
 
 static void one_device_is_named_by_address_or_uuid(void **state)
 {
-	struct hf_acknowledgement cleared = {0};
+	struct hf_acknowledgement ack = {0};
 
 	(void)state;
-	assert_int_equal(read_at(&cleared, "0000:1b:00.0 2024-10-04T00:00:00Z", NOW), 1);
+	assert_int_equal(read_at(&ack, "0000:1b:00.0 2024-10-04T00:00:00Z", NOW), 1);
 	assert_string_equal(orders[0].device, "0000:1b:00.0");
-	assert_int_equal(read_at(&cleared, UUID " 2024-10-04T00:00:00Z", NOW), 1);
+	assert_int_equal(read_at(&ack, UUID " 2024-10-04T00:00:00Z", NOW), 1);
 	assert_string_equal(orders[0].device, "0000:1a:00.0");
-	assert_int_equal(read_at(&cleared, "0000:99:00.0 2024-10-04T00:00:00Z", NOW), 0);
+	assert_int_equal(read_at(&ack, "0000:99:00.0 2024-10-04T00:00:00Z", NOW), 0);
 }
 
 static void an_address_is_taken_as_anybody_writes_it(void **state)
 {
 	static const char *const names[] = {"0000:1B:00.0", "00000000:1B:00.0", "1b:00.0",
 					    "0000:1b:00"};
-	struct hf_acknowledgement cleared = {0};
+	struct hf_acknowledgement ack = {0};
 	char text[96];
 
 	(void)state;
 	for (size_t i = 0; i < HF_ARRAY_LEN(names); i++) {
 		snprintf(text, sizeof(text), "%s 2024-10-04T00:00:00Z", names[i]);
-		assert_int_equal(read_at(&cleared, text, NOW), 1);
+		assert_int_equal(read_at(&ack, text, NOW), 1);
 		assert_string_equal(orders[0].device, "0000:1b:00.0");
-		assert_null(hf_acknowledgement_problem(&cleared, &memory, 0));
+		assert_null(hf_acknowledgement_problem(&ack, &memory, 0));
 	}
-	assert_int_equal(read_at(&cleared, "1c:00.0 2024-10-04T00:00:00Z", NOW), 0);
-	assert_string_equal(hf_acknowledgement_problem(&cleared, &memory, 0),
+	assert_int_equal(read_at(&ack, "1c:00.0 2024-10-04T00:00:00Z", NOW), 0);
+	assert_string_equal(hf_acknowledgement_problem(&ack, &memory, 0),
 			    "it names what is no device of this node");
-	assert_int_equal(read_at(&cleared, "GPU-1 2024-10-04T00:00:00Z", NOW), 0);
-	assert_string_equal(hf_acknowledgement_problem(&cleared, &memory, 0),
+	assert_int_equal(read_at(&ack, "GPU-1 2024-10-04T00:00:00Z", NOW), 0);
+	assert_string_equal(hf_acknowledgement_problem(&ack, &memory, 0),
 			    "it names what is no device of this node");
-	assert_int_equal(read_at(&cleared, "2024-10-04T00:00:00Z", NOW), 3);
-	assert_null(hf_acknowledgement_problem(&cleared, &memory, 0));
+	assert_int_equal(read_at(&ack, "2024-10-04T00:00:00Z", NOW), 3);
+	assert_null(hf_acknowledgement_problem(&ack, &memory, 0));
 }
 
 static void several_devices_are_named_in_one_word(void **state)
 {
 	char text[HF_ACKNOWLEDGEMENT_DEVICES_MAX * 4 + 64];
-	struct hf_acknowledgement cleared = {0};
+	struct hf_acknowledgement ack = {0};
 
 	(void)state;
-	assert_int_equal(read_at(&cleared, "1b:00.0  " UUID " 2024-10-04T00:00:00Z", NOW), 2);
+	assert_int_equal(read_at(&ack, "1b:00.0  " UUID " 2024-10-04T00:00:00Z", NOW), 2);
 	assert_string_equal(orders[0].device, "0000:1a:00.0");
 	assert_string_equal(orders[1].device, "0000:1b:00.0");
-	assert_null(hf_acknowledgement_problem(&cleared, &memory, 0));
-	/* One that is not here takes nothing from the other. */
-	assert_int_equal(read_at(&cleared, "1c:00.0 " UUID " 2024-10-04T00:00:00Z", NOW), 1);
-	assert_string_equal(hf_acknowledgement_problem(&cleared, &memory, 0),
+	assert_null(hf_acknowledgement_problem(&ack, &memory, 0));
+	/* An unknown device in the list leaves the known ones cleared. */
+	assert_int_equal(read_at(&ack, "1c:00.0 " UUID " 2024-10-04T00:00:00Z", NOW), 1);
+	assert_string_equal(hf_acknowledgement_problem(&ack, &memory, 0),
 			    "it names what is no device of this node");
 	memset(text, 'a', sizeof(text));
 	for (int i = 0; i <= HF_ACKNOWLEDGEMENT_DEVICES_MAX; i++)
 		text[2 * i + 1] = ' ';
 	snprintf(text + 2 * HF_ACKNOWLEDGEMENT_DEVICES_MAX + 2, 32, "2024-10-04T00:00:00Z");
-	assert_int_equal(read_at(&cleared, text, NOW), 99);
-	assert_false(cleared.pending);
+	assert_int_equal(read_at(&ack, text, NOW), 99);
+	assert_false(ack.pending);
 }
 
 static void a_word_older_than_what_it_names_ends_nothing(void **state)
 {
 	static const char later[] = "what it names is in its state since a later time";
 	const hf_time at = NOW - HF_MINUTE - HF_HOUR; /* of the word, on the clock of the steps */
-	struct hf_acknowledgement cleared = {0};
+	struct hf_acknowledgement ack = {0};
 
 	(void)state;
 	devices[0].since = devices[1].since = devices[2].since = at;
-	assert_int_equal(read_at(&cleared, "2024-10-03T23:59:00Z", NOW), 3);
-	assert_string_equal(hf_acknowledgement_problem(&cleared, &memory, HF_HOUR), later);
+	assert_int_equal(read_at(&ack, "2024-10-03T23:59:00Z", NOW), 3);
+	assert_string_equal(hf_acknowledgement_problem(&ack, &memory, HF_HOUR), later);
 	devices[2].since = at - 1;
-	assert_null(hf_acknowledgement_problem(&cleared, &memory, HF_HOUR));
-	assert_int_equal(read_at(&cleared, UUID " 2024-10-03T23:59:00Z", NOW), 1);
-	assert_string_equal(hf_acknowledgement_problem(&cleared, &memory, HF_HOUR), later);
-	cleared.pending = false;
-	assert_null(hf_acknowledgement_problem(&cleared, &memory, HF_HOUR));
+	assert_null(hf_acknowledgement_problem(&ack, &memory, HF_HOUR));
+	assert_int_equal(read_at(&ack, UUID " 2024-10-03T23:59:00Z", NOW), 1);
+	assert_string_equal(hf_acknowledgement_problem(&ack, &memory, HF_HOUR), later);
+	ack.pending = false;
+	assert_null(hf_acknowledgement_problem(&ack, &memory, HF_HOUR));
 }
 
 static void a_text_counts_once(void **state)
 {
-	struct hf_acknowledgement cleared = {0};
+	struct hf_acknowledgement ack = {0};
 
 	(void)state;
-	assert_int_equal(read_at(&cleared, "2024-10-03T23:59:30Z", NOW), 3);
-	cleared.pending = false;
-	assert_int_equal(read_at(&cleared, "2024-10-03T23:59:30Z", NOW + HF_MINUTE), 0);
-	assert_int_equal(read_at(&cleared, "2024-10-04T00:00:30Z", NOW + HF_MINUTE), 3);
-	assert_int_equal(read_at(&cleared, NULL, NOW + HF_MINUTE), 0);
+	assert_int_equal(read_at(&ack, "2024-10-03T23:59:30Z", NOW), 3);
+	ack.pending = false;
+	assert_int_equal(read_at(&ack, "2024-10-03T23:59:30Z", NOW + HF_MINUTE), 0);
+	assert_int_equal(read_at(&ack, "2024-10-04T00:00:30Z", NOW + HF_MINUTE), 3);
+	assert_int_equal(read_at(&ack, NULL, NOW + HF_MINUTE), 0);
 }
 
 static void what_is_no_word_of_now_is_refused_once(void **state)
@@ -151,16 +151,16 @@ static void what_is_no_word_of_now_is_refused_once(void **state)
 		"2024-10-04T00:00:00Z 0000:1b:00.0",
 		("GPU-0123456789012345678901234567890123456789012345678901234567890123456789012345678"
 		 "9012345678901234567890123456789 2024-10-04T00:00:00Z")};
-	struct hf_acknowledgement cleared = {0};
+	struct hf_acknowledgement ack = {0};
 
 	(void)state;
 	for (size_t i = 0; i < HF_ARRAY_LEN(bad); i++) {
-		assert_int_equal(read_at(&cleared, bad[i], NOW), 99);
-		assert_int_equal(read_at(&cleared, bad[i], NOW), 0);
-		assert_false(cleared.pending);
+		assert_int_equal(read_at(&ack, bad[i], NOW), 99);
+		assert_int_equal(read_at(&ack, bad[i], NOW), 0);
+		assert_false(ack.pending);
 	}
 	/* A clock that is a little ahead is no time to come. */
-	assert_int_equal(read_at(&cleared, "2024-10-04T00:00:59Z", NOW), 3);
+	assert_int_equal(read_at(&ack, "2024-10-04T00:00:59Z", NOW), 3);
 	assert_true(orders[0].at == NOW - HF_HOUR);
 }
 

@@ -23,16 +23,16 @@
 #define JOURNAL_EVERY (5 * HF_MINUTE)
 /* After a container's end: what the kernel and the driver say of it follows within moments. */
 #define REPORT_AFTER HF_SECOND
-/* A person's word on a sick device is heard within so long. */
-#define WORD_EVERY (30 * HF_SECOND)
+/* An acknowledgement of a sick device takes effect within this time. */
+#define ACKNOWLEDGEMENT_EVERY (30 * HF_SECOND)
 /* After the start; a sysfs that hangs is off by then. */
 #define BUS_WITHIN (35 * HF_SECOND)
-/* Each detector with a why of its own fits. */
+/* Holds every detector with a reason of its own. */
 #define OFF_TEXT_MAX ((size_t)4096)
 /* Whether ranks advance is looked at so often. */
 #define RANKS_EVERY (5 * HF_SECOND)
 #define RANKS_ARENA_BYTES_MAX ((size_t)1 << 20)
-/* A line for each hierarchy, each a path. */
+/* One path per control-group hierarchy. */
 #define CGROUP_BYTES_MAX ((size_t)64 << 10)
 #define EVENT_COMPONENT "holdfast-agent"
 #define NOBODY_REPORTS "nobody reports steps to the agent"
@@ -73,7 +73,7 @@ static void keep_place(struct hf_agent *a)
 	a->place_lost = hf_agent_lost(a);
 }
 
-static void tell(struct hf_agent *a);
+static void publish_plan(struct hf_agent *a);
 
 static void on_saved(void *arg, int code, const char *message)
 {
@@ -91,7 +91,7 @@ static void on_saved(void *arg, int code, const char *message)
 	if (a->journal_behind)
 		(void)save_journal(a);
 	if (a->untold)
-		tell(a);
+		publish_plan(a);
 }
 
 static void on_journal_timer(void *arg)
@@ -211,7 +211,8 @@ static void publish_pods(struct hf_agent *a, const struct hf_report *report)
 	}
 }
 
-static void record(struct hf_agent *a, const char *type, const char *reason, const char *message)
+static void record_node_event(struct hf_agent *a, const char *type, const char *reason,
+			      const char *message)
 {
 	/* The kubelet's way: kubectl describe looks for a node's events by its name as the UID. */
 	const struct hf_event_note note = {
@@ -249,8 +250,8 @@ static void record_for_pods(struct hf_agent *a, const struct hf_report *report,
 	}
 }
 
-static void tell_events(struct hf_agent *a, const struct hf_report *report,
-			const struct hf_health_plan *plan)
+static void publish_events(struct hf_agent *a, const struct hf_report *report,
+			   const struct hf_health_plan *plan)
 {
 	for (size_t i = 0; i < plan->events_len; i++) {
 		const struct hf_health_told *told = &plan->events[i];
@@ -259,7 +260,7 @@ static void tell_events(struct hf_agent *a, const struct hf_report *report,
 
 		hf_log(told->warning ? HF_LOG_WARN : HF_LOG_INFO, LOGGER, told->reason, "device",
 		       told->device, "message", told->message, NULL);
-		record(a, told->warning ? "Warning" : "Normal", told->reason, message);
+		record_node_event(a, told->warning ? "Warning" : "Normal", told->reason, message);
 		record_for_pods(a, report, told, message);
 	}
 	hf_agent_count_moves(a, plan);
@@ -275,7 +276,7 @@ static void tell_events(struct hf_agent *a, const struct hf_report *report,
 			"%llu records of the kernel's log were overwritten or gone before they were read",
 			(unsigned long long)(hf_agent_lost(a) - a->lost_told));
 		hf_log(HF_LOG_WARN, LOGGER, text, NULL);
-		record(a, "Warning", "EvidenceLost", text);
+		record_node_event(a, "Warning", "EvidenceLost", text);
 		a->lost_told = hf_agent_lost(a);
 	}
 }
@@ -306,7 +307,7 @@ static void list_off(const struct hf_agent *a, enum hf_health_source source, str
 }
 
 /* Once for each change, so that an administrator finds it in the log of any agent. */
-static void tell_detectors(struct hf_agent *a)
+static void log_detectors(struct hf_agent *a)
 {
 	if (hf_intake_states_version(a->intake) == a->states_seen)
 		return;
@@ -328,13 +329,13 @@ static void tell_detectors(struct hf_agent *a)
 	}
 }
 
-static void publish(struct hf_agent *a, const struct hf_health_plan *plan)
+static void publish_objects(struct hf_agent *a, const struct hf_health_plan *plan)
 {
 	struct hf_report report = hf_agent_report(a);
 	bool news = plan->write_conditions || plan->write_devices || a->device_dirty;
 
-	tell_events(a, &report, plan);
-	/* Once at the start, whatever the journal says was written. */
+	publish_events(a, &report, plan);
+	/* The first step always writes: the journal cannot know whether the write succeeded. */
 	if (plan->write_conditions || a->steps == 1 || a->renew)
 		hf_publisher_node(a->publisher, hf_report_node_patch(&report));
 	if (news && !a->asking) {
@@ -347,8 +348,8 @@ static void publish(struct hf_agent *a, const struct hf_health_plan *plan)
 	a->device_dirty = news && a->asking;
 	a->renew = false;
 	a->pods_dirty = false;
-	if (hf_acknowledgement_is_of_use(&a->memory) && !hf_timer_armed(a->word_timer))
-		hf_timer_arm(a->word_timer, WORD_EVERY);
+	if (hf_acknowledgement_is_of_use(&a->memory) && !hf_timer_armed(a->acknowledgement_timer))
+		hf_timer_arm(a->acknowledgement_timer, ACKNOWLEDGEMENT_EVERY);
 }
 
 /* ---- a step ------------------------------------------------------------------------------------- */
@@ -366,8 +367,8 @@ static void arm_step(struct hf_agent *a, hf_time wait)
 	hf_timer_arm(a->step_timer, due - now);
 }
 
-/* Each limits by itself how often it looks. */
-static void poke(struct hf_agent *a, bool of_holders)
+/* Each probe limits its own rate. */
+static void poke_probes(struct hf_agent *a, bool of_holders)
 {
 	for (size_t i = 0; i < a->probes_len; i++) {
 		const struct hf_probe_ops *ops = a->probes[i]->ops;
@@ -377,13 +378,14 @@ static void poke(struct hf_agent *a, bool of_holders)
 	}
 }
 
-/* Whoever holds the device may be gone before the kubelet is asked next. */
-static void suspect(struct hf_agent *a, hf_time now)
+/* The container that holds the faulty device may end before the next regular question to the
+ * kubelet. */
+static void ask_for_holders(struct hf_agent *a, hf_time now)
 {
 	if (a->stopped || (a->suspected_at != HF_TIME_NONE && now - a->suspected_at < SUSPECT_GAP))
 		return;
 	a->suspected_at = now;
-	poke(a, true);
+	poke_probes(a, true);
 }
 
 static void take_holdings(struct hf_agent *a)
@@ -403,31 +405,32 @@ static void take_holdings(struct hf_agent *a)
 	a->device_dirty = a->pods_dirty = true;
 }
 
-/* Whose a part is comes to be known after it is known who holds it, or before. */
-static void take_parts(struct hf_agent *a)
+/* The owner and the holder of a MIG instance may become known in either order. */
+static void take_mig_instances(struct hf_agent *a)
 {
-	if (hf_intake_mig_instances_version(a->intake) == a->parts_seen)
+	if (hf_intake_mig_instances_version(a->intake) == a->mig_instances_seen)
 		return;
-	a->parts_seen = hf_intake_mig_instances_version(a->intake);
+	a->mig_instances_seen = hf_intake_mig_instances_version(a->intake);
 	a->device_dirty = a->pods_dirty = true;
 }
 
-/* What the last step led to, when it is on disk. */
-static void tell(struct hf_agent *a)
+/* Publishes the plan of the last step, which is in the journal now. */
+static void publish_plan(struct hf_agent *a)
 {
 	hf_time wake_at = a->plan.wake_at;
 	bool wanted = a->step_wanted;
 
 	a->untold = a->step_wanted = false;
-	publish(a, &a->plan);
+	publish_objects(a, &a->plan);
 	if (wake_at != HF_TIME_NEVER)
 		arm_step(a, wake_at - hf_intake_now(a->intake));
 	if (wanted)
 		arm_step(a, 0);
 }
 
-/* What the bus has is known, or will not be.  Before that a device that is there would be one that was taken out. */
-static bool may_hear_word(const struct hf_agent *a)
+/* True when the probe has read the bus, or cannot. Before that, a present device would look as
+ * if a person had taken it out. */
+static bool may_take_acknowledgement(const struct hf_agent *a)
 {
 	const char *why;
 
@@ -437,7 +440,7 @@ static bool may_hear_word(const struct hf_agent *a)
 	       hf_intake_now(a->intake) - a->started_at >= BUS_WITHIN;
 }
 
-static void step(struct hf_agent *a)
+static void make_step(struct hf_agent *a)
 {
 	struct hf_health_order orders[HF_HEALTH_DEVICES_MAX + 1];
 	struct hf_arena *arena = a->arenas[1 - a->arena];
@@ -459,11 +462,11 @@ static void step(struct hf_agent *a)
 	snprintf(input.boot_id, sizeof(input.boot_id), "%s", a->boot_id);
 	hf_intake_take(a->intake, &input);
 	input.orders = orders;
-	if (may_hear_word(a)) {
+	if (may_take_acknowledgement(a)) {
 		input.orders_len = hf_acknowledgement_orders(
-			&a->cleared, &a->memory, hf_loop_wall(a->options.loop) - input.now, orders,
-			HF_ARRAY_LEN(orders));
-		a->cleared.pending = false;
+			&a->acknowledgement, &a->memory, hf_loop_wall(a->options.loop) - input.now,
+			orders, HF_ARRAY_LEN(orders));
+		a->acknowledgement.pending = false;
 	}
 	if (hf_health_step(&a->memory, &input, &a->config, arena, &plan, &err) != 0) {
 		hf_log(HF_LOG_ERROR, LOGGER, "A step was refused", "error", err.text, NULL);
@@ -473,7 +476,7 @@ static void step(struct hf_agent *a)
 	weighty = input.evidence_len > 0 || plan.moves_len > 0 || plan.events_len > 0 ||
 		  plan.write_conditions || plan.write_devices;
 	if (input.evidence_len > 0)
-		suspect(a, input.now);
+		ask_for_holders(a, input.now);
 	a->steps++;
 	a->stepped_at = input.now;
 	/* While a flood is being read, what was said last is not in here yet. */
@@ -485,8 +488,8 @@ static void step(struct hf_agent *a)
 	keep_place(a);
 	hf_intake_taken(a->intake);
 	take_holdings(a);
-	take_parts(a);
-	tell_detectors(a);
+	take_mig_instances(a);
+	log_detectors(a);
 	a->journal_dirty |= plan.changed;
 	a->plan = plan;
 	a->untold = true;
@@ -495,12 +498,12 @@ static void step(struct hf_agent *a)
 			return;
 		a->journal_behind = a->saver != NULL;
 	}
-	tell(a);
+	publish_plan(a);
 }
 
 static void on_step_timer(void *arg)
 {
-	step(arg);
+	make_step(arg);
 }
 
 static void on_news(void *arg, bool urgent)
@@ -523,7 +526,7 @@ static void on_count_timer(void *arg)
 	sample.count.bus = hf_intake_counted(a->intake, HF_COUNT_BUS);
 	known = (sample.count.pci >= 0) + (sample.count.nvml >= 0) +
 		(sample.count.allocatable >= 0);
-	/* Two tell, or one and what was here before. */
+	/* Two counts are needed, or one count and the number from an earlier boot. */
 	known += sample.count.pci >= 0 && (a->memory.gpus > 0 || a->memory.gpus_before > 0);
 	if (known >= 2) {
 		(void)hf_intake_sample(a->intake, &sample);
@@ -556,9 +559,9 @@ static void on_ranks_timer(void *arg)
 		a->device_dirty = true;
 		arm_step(a, 0);
 	}
-	hf_kubelet_silence_want(a->silence, hf_ranks_alive(a->ranks, now));
-	if (a->keeper != NULL)
-		hf_contact_keeper_want(a->keeper, fenced);
+	hf_kubelet_silence_want(a->kubelet_silence, hf_ranks_alive(a->ranks, now));
+	if (a->contact_keeper != NULL)
+		hf_contact_keeper_want(a->contact_keeper, fenced);
 	if (hf_ranks_owes(a->ranks) || fenced)
 		hf_timer_arm(a->ranks_timer, RANKS_EVERY);
 }
@@ -570,9 +573,9 @@ void hf_agent_heard(struct hf_agent *a, const char *pod_uid, const struct hf_bea
 	hf_ranks_heard(a->ranks, pod_uid, beat, now);
 	if (beat->fence_s > 0) {
 		hf_fences_heard(a->fences, pod_uid, beat->fence_s, now);
-		/* It may wait for a contact before it starts. */
-		if (a->keeper != NULL)
-			hf_contact_keeper_want(a->keeper, true);
+		/* The process may wait for a contact before it starts its command. */
+		if (a->contact_keeper != NULL)
+			hf_contact_keeper_want(a->contact_keeper, true);
 	}
 	if (hf_ranks_count(a->ranks) > 0)
 		hf_intake_heard(a->intake, HF_HEALTH_BY_REPORTS, HF_HEALTH_STRAGGLER);
@@ -596,7 +599,7 @@ static void on_kubelet_silent(void *arg)
 	arm_step(a, 0);
 }
 
-static bool identify(void *arg, pid_t pid, char ret_uid[HF_REPORT_POD_UID_MAX])
+static bool identify_pod(void *arg, pid_t pid, char ret_uid[HF_REPORT_POD_UID_MAX])
 {
 	const struct hf_agent *a = arg;
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(CGROUP_BYTES_MAX);
@@ -626,7 +629,7 @@ static void listen_to_ranks(struct hf_agent *a)
 	const struct hf_report_socket_options options = {.loop = a->options.loop,
 							 .path = a->options.report_socket,
 							 .mode = 0666,
-							 .identify = identify,
+							 .identify = identify_pod,
 							 .heard = on_heard,
 							 .trouble = on_reports_trouble,
 							 .arg = a,
@@ -636,20 +639,20 @@ static void listen_to_ranks(struct hf_agent *a)
 	hf_intake_off(a->intake, HF_HEALTH_BY_REPORTS, HF_HEALTH_STRAGGLER,
 		      options.path == NULL ? "the socket for reports is turned off"
 					   : NOBODY_REPORTS);
-	if (options.path != NULL && hf_report_socket_create(&options, &a->beats, &err) != 0)
+	if (options.path != NULL && hf_report_socket_create(&options, &a->report_socket, &err) != 0)
 		on_reports_trouble(a, err.text);
 }
 
 static void on_ask(void *arg)
 {
-	poke(arg, true);
+	poke_probes(arg, true);
 }
 
 static void on_container_ended(void *arg)
 {
 	struct hf_agent *a = arg;
 
-	poke(a, false);
+	poke_probes(a, false);
 	if (!hf_timer_armed(a->report_timer))
 		hf_timer_arm(a->report_timer, REPORT_AFTER);
 }
@@ -678,8 +681,8 @@ static void on_trouble(void *arg, const char *what, int code, const char *messag
 		       hf_code_name(code), "error", message, NULL);
 }
 
-/* What DeviceHealth said before this agent began. */
-static void take_before(struct hf_agent *a, struct hf_doc *health)
+/* Compares DeviceHealth, as a former agent left it, with the journal. */
+static void take_previous_health(struct hf_agent *a, struct hf_doc *health)
 {
 	bool knows = is_of_this_boot(a) && !a->memory.doubted;
 
@@ -697,15 +700,15 @@ static void take_before(struct hf_agent *a, struct hf_doc *health)
 	arm_step(a, 0);
 }
 
-/* A person's word is looked for while there is something that it could end. */
-static void on_word_timer(void *arg)
+/* Reads DeviceHealth again while an acknowledgement could end something. */
+static void on_acknowledgement_timer(void *arg)
 {
 	struct hf_agent *a = arg;
 
 	if (!hf_acknowledgement_is_of_use(&a->memory))
 		return;
 	hf_publisher_ask(a->publisher);
-	hf_timer_arm(a->word_timer, WORD_EVERY);
+	hf_timer_arm(a->acknowledgement_timer, ACKNOWLEDGEMENT_EVERY);
 }
 
 static void on_health_seen(void *arg, struct hf_doc *health)
@@ -715,26 +718,28 @@ static void on_health_seen(void *arg, struct hf_doc *health)
 	struct hf_error err;
 
 	if (a->asking) {
-		take_before(a, health);
+		take_previous_health(a, health);
 	} else if (health == NULL) {
-		/* With its Node, perhaps, which has been made anew since: it has nothing of ours. */
+		/* DeviceHealth was deleted, perhaps with its Node. A new Node lacks our
+		 * conditions too. */
 		a->renew = a->device_dirty = true;
 		arm_step(a, 0);
 	}
 	if (health == NULL)
 		return;
-	if (hf_acknowledgement_read(&a->cleared,
+	if (hf_acknowledgement_read(&a->acknowledgement,
 				    hf_json_path_str(hf_doc_json(health), "metadata", "annotations",
 						     HF_ANNOTATION_CLEARED, NULL),
 				    hf_loop_wall(a->options.loop), &err) != 0)
 		hf_log(HF_LOG_WARN, LOGGER, "A person's word cannot be taken", "annotation",
 		       HF_ANNOTATION_CLEARED, "error", err.text, NULL);
-	problem = hf_acknowledgement_problem(
-		&a->cleared, &a->memory, hf_loop_wall(a->options.loop) - hf_intake_now(a->intake));
+	problem = hf_acknowledgement_problem(&a->acknowledgement, &a->memory,
+					     hf_loop_wall(a->options.loop) -
+						     hf_intake_now(a->intake));
 	if (problem != NULL)
 		hf_log(HF_LOG_WARN, LOGGER, "A person's word ends less than it says", "annotation",
 		       HF_ANNOTATION_CLEARED, "error", problem, NULL);
-	if (a->cleared.pending)
+	if (a->acknowledgement.pending)
 		arm_step(a, 0);
 }
 
@@ -748,7 +753,7 @@ static void on_contact_trouble(void *arg HF_UNUSED, const char *message)
 		       "error", message, NULL);
 }
 
-static hf_time now_of(void *arg)
+static hf_time read_step_clock(void *arg)
 {
 	const struct hf_agent *a = arg;
 
@@ -757,8 +762,8 @@ static hf_time now_of(void *arg)
 
 /* ---- life ----------------------------------------------------------------------------------------- */
 
-/* In this boot it was there: who looks for devices misses it if it is not. */
-static bool remembers(const struct hf_agent *a, const struct hf_health_device *d)
+/* True if the device was present in this boot: a probe must report its absence. */
+static bool was_present(const struct hf_agent *a, const struct hf_health_device *d)
 {
 	return (d->kind == HF_HEALTH_GPU || d->kind == HF_HEALTH_PORT) && d->seen &&
 	       is_of_this_boot(a);
@@ -777,7 +782,7 @@ static void create_intake(struct hf_agent *a)
 	for (size_t i = 0; i < a->memory.devices_len; i++) {
 		const struct hf_health_device *d = &a->memory.devices[i];
 
-		if (remembers(a, d))
+		if (was_present(a, d))
 			hf_intake_remember(a->intake, d->id,
 					   d->kind == HF_HEALTH_PORT ? d->alias : "");
 		/* Its driver alone says its UUID. */
@@ -797,7 +802,7 @@ static void create_parts(struct hf_agent *a, const struct hf_kmsg_place *place)
 						   .store = o->store,
 						   .node = a->node,
 						   .seed = o->seed,
-						   .now = now_of,
+						   .now = read_step_clock,
 						   .ended = on_container_ended,
 						   .ask = on_ask,
 						   .changed = on_pods_changed,
@@ -830,10 +835,10 @@ static void create_parts(struct hf_agent *a, const struct hf_kmsg_place *place)
 	a->ranks = hf_ranks_create();
 	a->fences = hf_fences_create();
 	if (o->contact != NULL)
-		a->keeper = hf_contact_keeper_create(&keeper);
+		a->contact_keeper = hf_contact_keeper_create(&keeper);
 	a->ranks_arena = hf_arena_create(RANKS_ARENA_BYTES_MAX);
 	a->ranks_timer = hf_timer_create(o->loop, on_ranks_timer, a);
-	a->silence = hf_kubelet_silence_create(&silence);
+	a->kubelet_silence = hf_kubelet_silence_create(&silence);
 	create_intake(a);
 	a->holders = hf_holders_create(&holders);
 	a->publisher = hf_publisher_create(&publisher);
@@ -868,7 +873,7 @@ int hf_agent_create(const struct hf_agent_options *options, struct hf_agent **re
 	a->count_timer = hf_timer_create(options->loop, on_count_timer, a);
 	a->journal_timer = hf_timer_create(options->loop, on_journal_timer, a);
 	a->report_timer = hf_timer_create(options->loop, on_report_timer, a);
-	a->word_timer = hf_timer_create(options->loop, on_word_timer, a);
+	a->acknowledgement_timer = hf_timer_create(options->loop, on_acknowledgement_timer, a);
 	if (options->state_dir != NULL)
 		a->saver = hf_saver_create(&(struct hf_saver_options){.loop = options->loop,
 								      .dir = options->state_dir,
@@ -924,7 +929,7 @@ void hf_agent_start(struct hf_agent *a)
 	arm_step(a, NEWS_WAIT);
 }
 
-static void settle(struct hf_agent *a)
+static void settle_saver(struct hf_agent *a)
 {
 	if (a->saver != NULL)
 		hf_saver_settle(a->saver);
@@ -935,12 +940,12 @@ void hf_agent_stop(struct hf_agent *a)
 	if (a->stopped || !a->started)
 		return;
 	a->stopped = true;
-	settle(a);
+	settle_saver(a);
 	if (!hf_intake_is_empty(a->intake))
-		step(a);
-	settle(a);
+		make_step(a);
+	settle_saver(a);
 	if (save_journal(a))
-		settle(a);
+		settle_saver(a);
 }
 
 struct hf_agent *hf_agent_destroy(struct hf_agent *a)
@@ -949,10 +954,10 @@ struct hf_agent *hf_agent_destroy(struct hf_agent *a)
 		return NULL;
 	for (size_t i = 0; i < a->probes_len; i++)
 		a->probes[i]->ops->destroy(a->probes[i]);
-	hf_report_socket_destroy(a->beats);
-	hf_kubelet_silence_destroy(a->silence);
+	hf_report_socket_destroy(a->report_socket);
+	hf_kubelet_silence_destroy(a->kubelet_silence);
 	hf_timer_destroy(a->ranks_timer);
-	hf_contact_keeper_destroy(a->keeper);
+	hf_contact_keeper_destroy(a->contact_keeper);
 	hf_fences_destroy(a->fences);
 	hf_ranks_destroy(a->ranks);
 	hf_arena_destroy(a->ranks_arena);
@@ -961,7 +966,7 @@ struct hf_agent *hf_agent_destroy(struct hf_agent *a)
 	hf_timer_destroy(a->count_timer);
 	hf_timer_destroy(a->journal_timer);
 	hf_timer_destroy(a->report_timer);
-	hf_timer_destroy(a->word_timer);
+	hf_timer_destroy(a->acknowledgement_timer);
 	hf_recorder_destroy(a->recorder);
 	hf_publisher_destroy(a->publisher);
 	hf_holders_destroy(a->holders);

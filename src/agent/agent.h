@@ -30,11 +30,13 @@ struct hf_agent_options {
 	const char *state_dir; /* NULL: nothing outlives this process */
 	const char *kmsg;      /* NULL: not read */
 	bool kmsg_trust_user;
-	const char *sys; /* which driver has a device that the log names; NULL: nobody is asked */
+	/* sysfs, to find the driver of a device named in the log; NULL: not checked */
+	const char *sys;
 	const struct hf_health_rules *rules; /* NULL: the built-in ones; outlives the agent */
 	struct hf_metrics *metrics; /* may be NULL: then hf_agent_update_metrics is not called */
 	uint64_t seed;
-	/* Where training processes report, and where processes are looked up; NULL: nobody does. */
+	/* The socket for reports of training processes, and the procfs that maps a process to
+	 * its pod; NULL: no reports. */
 	const char *report_socket;
 	const char *proc; /* NULL: /proc */
 	/* Where ranks that fence themselves read of contacts (health/contact.h); NULL: nowhere. */
@@ -47,19 +49,19 @@ int hf_agent_create(const struct hf_agent_options *options, struct hf_agent **re
 		    struct hf_error *err) HF_MUST_CHECK;
 struct hf_agent *hf_agent_destroy(struct hf_agent *agent); /* NULL is fine; returns NULL */
 
-/* Where further probes put what they find; they are the agent's from then on. */
+/* The intake for further probes; the agent takes ownership of the probes. */
 struct hf_intake *hf_agent_intake(struct hf_agent *agent);
 #define HF_AGENT_PROBES_MAX 8
 void hf_agent_add_probe(struct hf_agent *agent, struct hf_probe *probe);
 
-/* It is held against the node, in this boot, that a resource of its device plugin is gone. */
+/* In this boot the node has an open fault: a resource of its device plugin is gone. */
 bool hf_agent_misses_resource(const struct hf_agent *agent);
 
-/* A training process of that pod says something (what the socket does). */
+/* Takes a report of a training process of that pod, as the socket does. */
 void hf_agent_heard(struct hf_agent *agent, const char *pod_uid, const struct hf_beat *beat);
 
 void hf_agent_start(struct hf_agent *agent);
-/* Steps and writes the journal once more; the last word is not waited for. */
+/* Makes a last step and writes the journal; does not wait for the last requests. */
 void hf_agent_stop(struct hf_agent *agent);
 
 /* 0: the node's objects have been written; else err says what is missing. */

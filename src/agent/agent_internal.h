@@ -35,9 +35,9 @@ struct hf_agent {
 	struct hf_recorder *recorder;
 	struct hf_ranks *ranks;
 	struct hf_fences *fences;
-	struct hf_contact_keeper *keeper; /* NULL: no place for a record */
-	struct hf_report_socket *beats;
-	struct hf_kubelet_silence *silence;
+	struct hf_contact_keeper *contact_keeper; /* NULL: no place for a record */
+	struct hf_report_socket *report_socket;
+	struct hf_kubelet_silence *kubelet_silence;
 	struct hf_arena *ranks_arena; /* of the list in the report that was made last */
 	struct hf_timer *ranks_timer;
 
@@ -56,7 +56,7 @@ struct hf_agent {
 	hf_time holdings_at;  /* of the last that were taken */
 	hf_time suspected_at; /* evidence made us ask who holds what */
 	hf_time reaches;      /* all that was said until then has been stepped */
-	uint64_t steps, states_seen, parts_seen, holdings_seen, holders_seen, lost_told;
+	uint64_t steps, states_seen, mig_instances_seen, holdings_seen, holders_seen, lost_told;
 	uint64_t off_told[HF_HEALTH_SOURCES]; /* hash of what the log says; 0: nothing yet */
 	bool stopped, started;
 	bool journal_dirty, journal_failing;
@@ -73,8 +73,8 @@ struct hf_agent {
 	bool asking;
 	bool doubts; /* it told of more than is known here */
 	hf_time started_at;
-	struct hf_timer *word_timer;
-	struct hf_acknowledgement cleared;
+	struct hf_timer *acknowledgement_timer;
+	struct hf_acknowledgement acknowledgement;
 	bool pods_dirty;
 };
 

@@ -27,8 +27,9 @@ struct hf_contact_keeper {
 	struct hf_timer *timer;
 	struct hf_call *call;
 	hf_time asked_at; /* of the call */
-	char *renewal;    /* that was read last; NULL: none was since it is wanted */
-	hf_time read_at;  /* the read that brought it was sent then */
+	/* spec.renewTime of the last read; NULL: no read since the record is wanted */
+	char *renewal;
+	hf_time read_at; /* send time of the last read with this renewal */
 };
 
 static hf_time boot_clock(void *arg HF_UNUSED)

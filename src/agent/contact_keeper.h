@@ -22,7 +22,7 @@ struct hf_contact_keeper;
 /* Kubelets renew their Lease every 10 s. */
 #define HF_CONTACT_KEEPER_LOOK_EVERY (5 * HF_SECOND)
 #define HF_CONTACT_KEEPER_FIRST_LOOK_EVERY                                                         \
-	HF_SECOND /* until the first contact: somebody waits for it */
+	HF_SECOND /* until the first contact, which a starting process waits for */
 
 struct hf_contact_keeper_options {
 	struct hf_loop *loop;
@@ -36,7 +36,7 @@ struct hf_contact_keeper_options {
 };
 
 struct hf_contact_keeper *hf_contact_keeper_create(const struct hf_contact_keeper_options *options);
-/* The record stays: whoever reads it sees how old it gets.  NULL is fine; returns NULL. */
+/* Leaves the record in place; its readers see its age. NULL is fine; returns NULL. */
 struct hf_contact_keeper *hf_contact_keeper_destroy(struct hf_contact_keeper *keeper);
 /* Only while it is wanted anything is read. */
 void hf_contact_keeper_want(struct hf_contact_keeper *keeper, bool wanted);

@@ -110,7 +110,7 @@ static hf_time see(int renewal)
 	return asked_at;
 }
 
-/* What the record says; NONE: there is none. */
+/* The time in the record; NONE: no record. */
 static hf_time recorded(void)
 {
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(4096);

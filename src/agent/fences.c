@@ -20,7 +20,7 @@ struct fence {
 struct hf_fences {
 	struct fence *items;
 	size_t len;
-	bool gone; /* one that was published is not there any more */
+	bool gone; /* a published pod has been deleted */
 	hf_time heard_at;
 };
 

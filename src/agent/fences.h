@@ -8,14 +8,16 @@
 HF_BEGIN_DECLS
 
 /*
- * The pods of this node whose processes fence themselves, as they say.  Reads no clock: all times
- * are of the steps' clock.  A pod stays in the list for as long as it exists: its processes do not
- * run without the fence, and what the API server was told must hold when nobody can tell it anything.
+ * The pods of this node with processes that fence themselves, by their own reports. Reads no clock:
+ * all times are of the steps' clock. A pod stays in the list for as long as it exists: its
+ * processes do not run without the fence, and the published list must stay true while the API
+ * server is unreachable.
  */
 struct hf_fences;
 
 #define HF_FENCES_MAX HF_DEVICE_HEALTH_RANKS_MAX
-/* Kubelets start what has ended again within five minutes; whoever begins next finds a contact. */
+/* Kubelets restart an ended container within five minutes; the new process finds a contact at
+ * once. */
 #define HF_FENCES_WANTED_FOR (10 * HF_MINUTE)
 
 struct hf_fences *hf_fences_create(void);
@@ -23,14 +25,14 @@ struct hf_fences *hf_fences_destroy(struct hf_fences *fences); /* NULL is fine; 
 
 /* seconds above 0: of several that a pod tells, the longest counts. */
 void hf_fences_heard(struct hf_fences *fences, const char *pod_uid, uint32_t seconds, hf_time now);
-/* Forgets pods that are gone.  True: what would be published differs from what was. */
+/* Forgets deleted pods. True: the list differs from the published one. */
 bool hf_fences_look(struct hf_fences *fences, hf_ranks_pod_fn pod, void *arg, hf_time now);
 /* For DeviceHealth: in the arena, by pod. */
 void hf_fences_list(const struct hf_fences *fences, hf_ranks_pod_fn pod, void *arg,
 		    struct hf_arena *arena, struct hf_device_health *health);
-/* That has been written, as it is now. */
+/* The present list has been published. */
 void hf_fences_published(struct hf_fences *fences, hf_ranks_pod_fn pod, void *arg);
-/* Somebody was heard lately, and waits for contacts. */
+/* A fencing process reported lately, and waits for contacts. */
 bool hf_fences_wanted(const struct hf_fences *fences, hf_time now);
 
 HF_END_DECLS

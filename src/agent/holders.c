@@ -42,7 +42,8 @@ static uint64_t count_ends(const struct hf_json *statuses)
 	return ends;
 }
 
-/* Grows with each: 1 as long as it waits, 2 when it runs, 3 when it has ended and waits again, … */
+/* Grows with each change: 1 while the container waits, 2 while it runs, 3 when it has ended and
+ * waits again, … */
 static uint64_t count_moves(const struct hf_json *statuses)
 {
 	uint64_t moves = 0;
@@ -74,8 +75,8 @@ static void read_condition(struct hf_holder_pod *pod, const struct hf_json *cond
 	}
 }
 
-/* Anybody who makes pods may write such annotations.  Like this no UID looks that an API server gives, and
- * kubelets soon delete what says that it mirrors a pod of theirs and does not. */
+/* Any creator of pods may write these annotations. No UID of an API server looks like this hash,
+ * and kubelets soon delete a pod that falsely claims to mirror a pod of theirs. */
 static bool is_hash(const char *text)
 {
 	return text != NULL && strlen(text) == HF_POD_HASH_MAX - 1 &&
@@ -92,7 +93,7 @@ static void read_hash(struct hf_holder_pod *pod, const struct hf_json *object)
 		memcpy(pod->hash, hash, sizeof(pod->hash));
 }
 
-static void *decode(void *arg, struct hf_doc *doc)
+static void *decode_pod(void *arg, struct hf_doc *doc)
 {
 	const struct hf_holders *h = arg;
 	const struct hf_json *status = hf_json_get(hf_doc_json(doc), "status");
@@ -154,7 +155,7 @@ struct hf_holders *hf_holders_create(const struct hf_holders_options *options)
 		.field_selector = selector,
 		.seed = options->seed,
 		.entries_max = PODS_MAX,
-		.decode = decode,
+		.decode = decode_pod,
 		.view_free = free,
 		.changed = on_pod,
 		.problem = on_problem,
@@ -238,7 +239,7 @@ static void forget_old(struct hf_holders *h, hf_time now)
 	h->len = kept;
 }
 
-/* Whose the kubelet's word may be; NULL: nobody's that is known. */
+/* The pod that the kubelet's report is about; NULL: no known pod. */
 static const struct hf_cache_entry *pod_of(const struct hf_holders *h,
 					   const struct hf_holding *holding, hf_time asked_at)
 {
@@ -269,7 +270,7 @@ static void name_holder(struct hf_holder *holder, const struct hf_cache_entry *p
 	memcpy(holder->hash, view->hash, sizeof(holder->hash));
 }
 
-/* It is not known yet whose it is, or of a static pod the mirror was made anew. */
+/* The holder has no pod yet, or is a static pod with a mirror that was created anew. */
 static bool may_be_named(const struct hf_holder *holder, const struct hf_cache_entry *pod)
 {
 	const struct hf_holder_pod *view = pod->view;
@@ -278,7 +279,7 @@ static bool may_be_named(const struct hf_holder *holder, const struct hf_cache_e
 	       (holder->hash[0] != '\0' && hf_streq(holder->hash, view->hash));
 }
 
-static void add(struct hf_holders *h, const struct hf_holding *holding, hf_time asked_at)
+static void add_holder(struct hf_holders *h, const struct hf_holding *holding, hf_time asked_at)
 {
 	const struct hf_cache_entry *pod = pod_of(h, holding, asked_at);
 	struct hf_holder *holder;
@@ -336,7 +337,7 @@ void hf_holders_update(struct hf_holders *h, const struct hf_holdings *told)
 	}
 	for (size_t i = 0; i < told->len; i++)
 		if (!held[i])
-			add(h, &told->items[i], told->asked_at);
+			add_holder(h, &told->items[i], told->asked_at);
 }
 
 uint64_t hf_holders_version(const struct hf_holders *h)

@@ -10,8 +10,8 @@ HF_BEGIN_DECLS
 
 /*
  * Which containers of this node hold which devices, or held them within the last hour: the
- * kubelet's word (names alone) joined with the node's pods as the API server has them (UIDs,
- * ends, what stands in our condition).  Whoever asks why a pod has died asks after its end.
+ * kubelet's report (names only) joined with the node's pods from the API server (UIDs,
+ * terminations, our condition). The hour serves questions about the cause of a pod's termination.
  */
 struct hf_holders;
 
@@ -24,20 +24,19 @@ struct hf_holders;
 struct hf_holder {
 	struct hf_holding holding;
 	char uid[HF_POD_UID_MAX];   /* "": not known */
-	char hash[HF_POD_HASH_MAX]; /* of a static pod: whose mirror may be made anew */
-	hf_time until;              /* the kubelet no longer names it; NONE: it holds it */
+	char hash[HF_POD_HASH_MAX]; /* of a static pod; its mirror pod may be created anew */
+	hf_time until;              /* end of the holding by the kubelet's list; NONE: still held */
 };
 
 enum hf_pod_word { HF_POD_NO_WORD, HF_POD_WELL, HF_POD_SICK };
 
 /* A pod of this node. */
 struct hf_holder_pod {
-	hf_time seen_at; /* first, on the steps' clock */
-	char hash
-		[HF_POD_HASH_MAX]; /* it mirrors a static pod, whose UID that is; "": it does not */
-	uint64_t ends;             /* of its containers, so far */
-	uint64_t moves;            /* likewise: taken on by the kubelet, begun, ended */
-	enum hf_pod_word word;     /* what our condition says */
+	hf_time seen_at;            /* first, on the steps' clock */
+	char hash[HF_POD_HASH_MAX]; /* UID of the static pod that this pod mirrors; "": no mirror */
+	uint64_t ends;              /* of its containers, so far */
+	uint64_t moves;             /* likewise: taken on by the kubelet, begun, ended */
+	enum hf_pod_word word;      /* what our condition says */
 	char reason[64], message[HF_POD_MESSAGE_MAX];
 };
 
@@ -49,8 +48,8 @@ struct hf_holders_options {
 	hf_time (*now)(void *arg); /* the steps' clock */
 	/* A container of a pod that holds, or held, a device has ended. */
 	void (*ended)(void *arg);
-	/* A pod came, or a container of one was taken on, began or ended: who holds what by now the kubelet
-	 * says when it is asked.  Comes for each of them. */
+	/* A pod appeared, or one of its containers was accepted, started or ended: ask the
+	 * kubelet for the holders now. Called for each such change. */
 	void (*ask)(void *arg);
 	/* A pod came, went or changed: holders may have a UID now, start may be ahead. */
 	void (*changed)(void *arg);
@@ -62,9 +61,9 @@ struct hf_holders *hf_holders_create(const struct hf_holders_options *options);
 struct hf_holders *hf_holders_destroy(struct hf_holders *holders); /* NULL is fine */
 void hf_holders_start(struct hf_holders *holders);
 
-/* What the kubelet says.  Where it could not be asked, or tells of more than is kept, nothing ends.  It tells names, and a name may come again
- * (rank 0 of a job): what it tells is of the pod that was there when it was asked, or of nobody until
- * it is asked again. */
+/* Takes the kubelet's list. An unknown or cut list ends no holding. The list has names, and a
+ * name may come again (rank 0 of a job): a name counts for the pod that existed at the time of
+ * the question, else for none until the next question. */
 void hf_holders_update(struct hf_holders *holders, const struct hf_holdings *told);
 /* Grows with each change of the list but forgetting. */
 uint64_t hf_holders_version(const struct hf_holders *holders);

@@ -85,7 +85,7 @@ static int setup(void **state)
 	assert_string_equal(call->request->field_selector, "spec.nodeName=n1");
 	fake_answer_list(call, "2", "", list, 1);
 	assert_true(hf_loop_run_until(w.loop, 2 * HF_SECOND));
-	/* Whoever is there at the start is a reason to ask as well. */
+	/* Pods of the first list are a reason to ask too. */
 	assert_int_equal(w.asked, 1);
 	w.asked = 0;
 	*state = &w;
@@ -140,7 +140,7 @@ static void a_uid_is_found_before_or_after_the_kubelet_names_the_pod(void **stat
 	version = hf_holders_version(w->holders);
 	assert_true(hf_loop_run_until(w->loop, 3 * HF_SECOND));
 	fake_event(fake_watch_live(w->store), HF_EVENT_ADDED, pod("b", "uid-b", 3, ""));
-	/* Whether it is this one that was named nobody knows before it is named again. */
+	/* The name may have meant the former pod, until the kubelet names it again. */
 	assert_int_equal(w->asked, 1);
 	assert_string_equal(hf_holders_list(w->holders, &len)[1].uid, "");
 	kubelet_says(w, two, 2);
@@ -171,7 +171,7 @@ static void a_word_that_is_older_than_a_pod_says_nothing_of_it(void **state)
 	items = hf_holders_list(w->holders, &len);
 	assert_int_equal(len, 1);
 	assert_string_equal(items[0].uid, "uid-a");
-	/* It was asked before the pod was there, and its answer is another. */
+	/* The question was sent before the pod existed, so its answer is about another pod. */
 	stale.items = &other;
 	hf_holders_update(w->holders, &stale);
 	items = hf_holders_list(w->holders, &len);
@@ -243,7 +243,7 @@ static void the_kubelet_is_asked_when_a_pod_comes_and_when_its_containers_begin_
 		bool asks;
 	} steps[] = {
 		{"\"phase\":\"Pending\"", false},
-		/* The kubelet took it on: what it gets is decided. */
+		/* The kubelet accepted the pod, so its devices are decided. */
 		{"\"containerStatuses\":[{\"restartCount\":0,\"state\":{\"waiting\":{}}}]", true},
 		{"\"containerStatuses\":[{\"restartCount\":0,\"state\":{\"running\":{}}}]", true},
 		{"\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}],\"containerStatuses\":"
@@ -310,7 +310,7 @@ static void a_static_pods_processes_are_known_by_the_uid_that_its_kubelet_made(v
 	fake_event(watch, HF_EVENT_MODIFIED, static_pod("s-n1", "uid-s", 5, MIRRORS(HASH)));
 	assert_true(hf_holders_name(w->holders, HASH, &name));
 	assert_string_equal(name.name, "s-n1");
-	/* And whose UID it is goes before any annotation. */
+	/* A pod's own UID goes before any annotation. */
 	assert_true(hf_loop_run_until(w->loop, 4 * HF_SECOND));
 	fake_event(watch, HF_EVENT_ADDED, pod("t", HASH, 6, ""));
 	assert_true(hf_holders_name(w->holders, HASH, &name));

@@ -17,8 +17,8 @@
 #define SUM_LEN 16
 
 /*
- * One description for both directions: each code_… function writes what it is given, or fills it
- * from what it finds; what is absent is zero, false, "" or no time.
+ * One description for both directions: each code_… function writes its argument, or fills it from
+ * the text. An absent key gives zero, false, "" or no time.
  */
 struct codec {
 	struct hf_json *object;
@@ -317,7 +317,7 @@ void hf_journal_encode(const struct hf_journal *journal, struct hf_strbuf *sb)
 	hf_journal_seal(body.data, body.len, sb);
 }
 
-static int bad(struct hf_error *err, const char *what)
+static int refuse_journal(struct hf_error *err, const char *what)
 {
 	return hf_error_set(err, HF_E_INVALID, "the journal cannot be used: %s", what);
 }
@@ -334,7 +334,7 @@ static int decode_body(const struct hf_json *root, struct hf_arena *arena, struc
 	code_rest(&c, &j);
 	code_memory(&c, &j.memory);
 	if (hf_json_len(devices) > HF_HEALTH_DEVICES_MAX)
-		return bad(err, "too many devices");
+		return refuse_journal(err, "too many devices");
 	j.memory.devices_len = hf_json_len(devices);
 	j.memory.devices = HF_ARENA_ARRAY(arena, struct hf_health_device, j.memory.devices_len + 1);
 	for (size_t i = 0; i < j.memory.devices_len; i++) {
@@ -345,7 +345,7 @@ static int decode_body(const struct hf_json *root, struct hf_arena *arena, struc
 	}
 	problem = c.bad ? "a value that is none" : hf_health_memory_problem(&j.memory);
 	if (problem != NULL)
-		return bad(err, problem);
+		return refuse_journal(err, problem);
 	*ret = j;
 	return 0;
 }
@@ -360,13 +360,13 @@ int hf_journal_decode(const char *bytes, size_t len, struct hf_arena *arena,
 	struct hf_error why;
 
 	if (len < head || memcmp(bytes, MAGIC, strlen(MAGIC)) != 0)
-		return bad(err, "it does not begin like one of this version");
+		return refuse_journal(err, "it does not begin like one of this version");
 	snprintf(sum, sizeof(sum), "%0*" PRIx64 "\n", SUM_LEN,
 		 hf_siphash(SUM_KEY, bytes + head, len - head));
 	if (memcmp(bytes + strlen(MAGIC), sum, SUM_LEN + 1) != 0)
-		return bad(err, "its checksum is wrong");
+		return refuse_journal(err, "its checksum is wrong");
 	if (hf_json_parse(bytes + head, len - head, &limits, &root, &why) != 0)
-		return bad(err, why.text);
+		return refuse_journal(err, why.text);
 	return decode_body(root, arena, ret_journal, err);
 }
 

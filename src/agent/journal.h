@@ -16,7 +16,7 @@ HF_BEGIN_DECLS
  */
 
 #define HF_JOURNAL_FILE "journal"
-/* 64 devices with all their faults and what the judges remember of them is 1.2 MiB. */
+/* 64 devices with all faults and all state of the judges take 1.2 MiB. */
 #define HF_JOURNAL_BYTES_MAX ((size_t)4 << 20)
 
 /* With the line before it. */
@@ -24,7 +24,7 @@ HF_BEGIN_DECLS
 
 struct hf_journal {
 	struct hf_health_memory memory;
-	hf_time boot_at; /* the steps' clock of that boot read zero plus this at its start */
+	hf_time boot_at; /* the steps' clock at the start of that boot */
 	struct hf_kmsg_place place;
 	uint64_t lost; /* records of the kernel's log, in that boot */
 	bool unasked;  /* memory.doubted for want of DeviceHealth's word (before.h) */
@@ -38,13 +38,13 @@ void hf_journal_encode(const struct hf_journal *journal, struct hf_strbuf *sb);
 int hf_journal_decode(const char *bytes, size_t len, struct hf_arena *arena,
 		      struct hf_journal *ret_journal, struct hf_error *err) HF_MUST_CHECK;
 
-/* In its folder, which is made.  After a failure the one before still stands. */
+/* Creates the folder. After a failure the former journal stands. */
 int hf_journal_save(const char *dir, const struct hf_journal *journal, struct hf_error *err)
 	HF_MUST_CHECK;
 /* The same of what was encoded; may be called from any thread. */
 int hf_journal_write(const char *dir, const struct hf_strbuf *encoded, struct hf_error *err)
 	HF_MUST_CHECK;
-/* HF_E_NOT_FOUND: there is none yet. */
+/* HF_E_NOT_FOUND: the folder has no journal. */
 int hf_journal_load(const char *dir, struct hf_arena *arena, struct hf_journal *ret_journal,
 		    struct hf_error *err) HF_MUST_CHECK;
 

@@ -19,8 +19,9 @@ struct hf_kubelet_silence {
 	bool wanted;
 	struct hf_timer *timer;
 	struct hf_call *call;
-	char *renewal; /* of the last reading; NULL: there was none since it is wanted */
-	hf_time since; /* monotonic: it was first read with that renewal */
+	/* spec.renewTime of the last read; NULL: no read since the watch is wanted */
+	char *renewal;
+	hf_time since; /* monotonic time of the first read with that renewal */
 };
 
 static void on_read(void *arg, const struct hf_reply *reply)
@@ -31,7 +32,7 @@ static void on_read(void *arg, const struct hf_reply *reply)
 
 	s->call = NULL;
 	hf_timer_arm(s->timer, HF_KUBELET_SILENCE_LOOK_EVERY);
-	/* Whoever cannot ask knows nothing, and could not say it either. */
+	/* Without an answer the agent knows nothing, and could not publish it either. */
 	if (reply->code != 0 || reply->object == NULL)
 		return;
 	/* A Lease that no kubelet has renewed yet stands still as well. */

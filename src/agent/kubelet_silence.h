@@ -8,9 +8,9 @@
 HF_BEGIN_DECLS
 
 /*
- * Whether the kubelet of this node is silent while we are not: its Lease stands still, though the
- * API server answers us.  Whoever looks from afar may take the node for dead then; its ranks are
- * not, and we have to say so.  Only reads, and only while it is wanted.
+ * Detects a silent kubelet: its Lease stands still although the API server answers this agent. The
+ * operator may presume the node dead then. Its ranks live, and the agent has to publish that. Only
+ * reads, and only while the watch is wanted.
  */
 struct hf_kubelet_silence;
 

@@ -43,7 +43,7 @@ static int unmake(void **state)
 	return 0;
 }
 
-/* The next look, and its answer; 0: none was made; -1: it is refused. */
+/* Makes the next look and answers with this renewal; 0: expects no look; -1: refuses. */
 static bool look(int renewal)
 {
 	static int written;

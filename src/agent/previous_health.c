@@ -18,8 +18,8 @@ static bool is_well(const char *word)
 		(state == HF_HEALTH_HEALTHY || state == HF_HEALTH_UNKNOWN));
 }
 
-/* A fault of a device that nobody heard: it is Unknown, and not well. */
-static bool acts(const struct hf_device_fault *fault)
+/* An acting fault also counts on a device that is Unknown because no detector saw it. */
+static bool fault_acts(const struct hf_device_fault *fault)
 {
 	enum hf_health_class cls;
 
@@ -32,13 +32,13 @@ static bool was_well(const struct hf_device_report *device)
 	if (!is_well(device->state))
 		return false;
 	for (size_t i = 0; i < device->faults.len; i++)
-		if (acts(&device->faults.items[i]))
+		if (fault_acts(&device->faults.items[i]))
 			return false;
 	return true;
 }
 
-/* The journal's device has such a fault open as well, or knows of its end: of one that began again it would
- * have counted less. */
+/* The journal has this fault open as well, or knows that it ended: a fault that began anew has a
+ * lower count. */
 static bool has_fault(const struct hf_health_device *device, const struct hf_device_fault *fault)
 {
 	for (size_t i = 0; i < device->faults_len; i++) {
@@ -51,8 +51,8 @@ static bool has_fault(const struct hf_health_device *device, const struct hf_dev
 	return false;
 }
 
-/* More stood against the device, which was not well, than the journal knows, and the journal is not the
- * later of the two: it is written first, unless it could not be. */
+/* DeviceHealth holds more against the device than the journal does, and is not the older of the
+ * two. The journal is written first, unless the disk failed. */
 static bool is_ahead(const struct hf_device_report *said, const struct hf_health_memory *memory)
 {
 	const struct hf_health_device *device = hf_health_memory_find(memory, said->id);
@@ -64,7 +64,8 @@ static bool is_ahead(const struct hf_device_report *said, const struct hf_health
 	if (!is_well(said->state) && is_well(hf_health_state_name(device->state)))
 		return true;
 	for (size_t i = 0; i < said->faults.len; i++)
-		if (acts(&said->faults.items[i]) && !has_fault(device, &said->faults.items[i]))
+		if (fault_acts(&said->faults.items[i]) &&
+		    !has_fault(device, &said->faults.items[i]))
 			return true;
 	return false;
 }

@@ -9,13 +9,13 @@
 HF_BEGIN_DECLS
 
 /*
- * What an agent without a journal (NULL) can still know: the node's DeviceHealth as it was published
- * before.  True where it is of this boot and says that a device, or the node, was not well, or that
- * its writer had lost its journal as well: then nothing may become Healthy for want of evidence.
- * Unknown alone says nothing against a device; a word that is not known counts as not well.
+ * Tells whether DeviceHealth, as published before this agent started, holds more against the node
+ * than this agent knows. Without a journal (NULL): true if DeviceHealth is of this boot and shows a
+ * device or the node as not well, or shows that its writer had lost its journal too. Unknown alone
+ * is no fault; an unrecognised state counts as not well.
  *
- * A journal of this boot could not be written for a while, perhaps: with one, true where DeviceHealth
- * tells of what it does not know, and is not the older of the two.
+ * With a journal of this boot: true if DeviceHealth shows faults that the journal lacks, and is not
+ * older. The disk may have failed for a while.
  */
 bool hf_previous_health_doubts(struct hf_doc *health, const char *boot_id,
 			       const struct hf_health_memory *journal);

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define REQUEST_TIMEOUT (10 * HF_SECOND)
-/* What is refused (rights, no such CRD) may be allowed later; nobody needs it at once. */
+/* A refusal (rights, a missing CRD) may be lifted later; nothing is urgent. */
 #define REFUSED_WAIT (30 * HF_SECOND)
 
 #define WHY_MAX 512
@@ -50,10 +50,10 @@ struct hf_publisher {
 	struct hf_family *seconds;
 };
 
-static void send(struct slot *slot);
+static void send_request(struct slot *slot);
 
 /* What is under way is no write. */
-static bool asks(const struct slot *slot)
+static bool is_question(const struct slot *slot)
 {
 	return slot->sent != NULL && hf_json_len(hf_doc_json(slot->sent)) == 0;
 }
@@ -70,7 +70,7 @@ static hf_time gap_of(const struct slot *slot)
 
 static void on_timer(void *arg)
 {
-	send(arg);
+	send_request(arg);
 }
 
 static struct slot *add_slot(struct hf_publisher *p, enum kind kind, const char *name)
@@ -115,7 +115,7 @@ static void drop_slot(struct slot *slot)
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-static void tell(struct slot *slot, int code, const char *message)
+static void report_outcome(struct slot *slot, int code, const char *message)
 {
 	const struct hf_publisher_options *o = &slot->publisher->options;
 
@@ -126,7 +126,7 @@ static void tell(struct slot *slot, int code, const char *message)
 	o->trouble(o->arg, kind_names[slot->kind], code, message);
 }
 
-/* It will be so for long.  A Node that is not there is one that its kubelet registers anew. */
+/* The refusal will last. A missing Node is different: its kubelet registers it anew. */
 static bool is_refusal(const struct slot *slot, int code)
 {
 	if (code == HF_E_NOT_FOUND && (slot->kind == KIND_NODE || slot->step == STEP_FIND_NODE))
@@ -161,17 +161,17 @@ static bool is_given_up(const struct slot *slot, int code)
 	       code == HF_E_FORBIDDEN || slot->backoff.failures >= HF_PUBLISH_TRIES;
 }
 
-static void succeed(struct slot *slot)
+static void finish_write(struct slot *slot)
 {
 	struct hf_publisher *p = slot->publisher;
-	bool asked = asks(slot);
+	bool asked = is_question(slot);
 
 	if (p->seconds != NULL && !asked)
 		hf_family_observe(p->seconds,
 				  (double)(hf_loop_mono(p->options.loop) - slot->begun_at) /
 					  (double)HF_SECOND,
 				  kind_names[slot->kind], NULL);
-	tell(slot, 0, "");
+	report_outcome(slot, 0, "");
 	hf_backoff_reset(&slot->backoff);
 	slot->sent = hf_doc_unref(slot->sent);
 	slot->made = false;
@@ -185,8 +185,8 @@ static void succeed(struct slot *slot)
 		drop_slot(slot);
 }
 
-/* DeviceHealth as it is; NULL: it is not there. */
-static void show(struct slot *slot, struct hf_doc *health)
+/* Hands DeviceHealth to the agent; NULL: the API server has none. */
+static void show_health(struct slot *slot, struct hf_doc *health)
 {
 	const struct hf_publisher_options *o = &slot->publisher->options;
 
@@ -194,41 +194,43 @@ static void show(struct slot *slot, struct hf_doc *health)
 		o->seen(o->arg, health);
 }
 
-/* Of DeviceHealth, which is made where it is not there: if that was just done, asking once more leads nowhere. */
+/* The write found no DeviceHealth, so create the object. If it was just created, do not create
+ * it again. */
 static void on_missing(struct slot *slot, const struct hf_reply *reply)
 {
 	if (slot->made) {
-		tell(slot, reply->code,
-		     "the object was made, and its status is not found: the CRD has no status "
-		     "subresource, or the object is gone again");
+		report_outcome(
+			slot, reply->code,
+			"the object was made, and its status is not found: the CRD has no status "
+			"subresource, or the object is gone again");
 		try_again(slot, reply);
 		return;
 	}
 	if (slot->there)
-		show(slot, NULL);
+		show_health(slot, NULL);
 	slot->there = false;
 	slot->step = STEP_FIND_NODE;
-	send(slot);
+	send_request(slot);
 }
 
 static void on_patched(void *arg, const struct hf_reply *reply)
 {
 	struct slot *slot = arg;
-	bool none = reply->code == HF_E_NOT_FOUND && asks(slot);
+	bool none = reply->code == HF_E_NOT_FOUND && is_question(slot);
 
 	slot->call = NULL;
 	if (reply->code == 0 || none) {
 		if (reply->object != NULL || none)
-			show(slot, none ? NULL : reply->object);
-		succeed(slot);
+			show_health(slot, none ? NULL : reply->object);
+		finish_write(slot);
 	} else if (slot->kind == KIND_DEVICE && reply->code == HF_E_NOT_FOUND) {
 		on_missing(slot, reply);
 	} else if (is_given_up(slot, reply->code)) {
 		if (reply->code != HF_E_NOT_FOUND && reply->code != HF_E_CONFLICT)
-			tell(slot, reply->code, reply->message);
+			report_outcome(slot, reply->code, reply->message);
 		drop_slot(slot);
 	} else {
-		tell(slot, reply->code, reply->message);
+		report_outcome(slot, reply->code, reply->message);
 		try_again(slot, reply);
 	}
 }
@@ -241,10 +243,10 @@ static void on_created(void *arg, const struct hf_reply *reply)
 	if (reply->code == 0 || reply->code == HF_E_EXISTS) {
 		slot->step = STEP_PATCH;
 		slot->made = true;
-		send(slot);
+		send_request(slot);
 		return;
 	}
-	tell(slot, reply->code, reply->message);
+	report_outcome(slot, reply->code, reply->message);
 	try_again(slot, reply);
 }
 
@@ -254,14 +256,15 @@ static void on_node(void *arg, const struct hf_reply *reply)
 
 	slot->call = NULL;
 	if (reply->code != 0 || reply->object == NULL) {
-		tell(slot, reply->code != 0 ? reply->code : HF_E_INTERNAL, reply->message);
+		report_outcome(slot, reply->code != 0 ? reply->code : HF_E_INTERNAL,
+			       reply->message);
 		try_again(slot, reply);
 		return;
 	}
 	free(slot->uid);
 	slot->uid = hf_xstrdup(hf_doc_uid(reply->object));
 	slot->step = STEP_CREATE;
-	send(slot);
+	send_request(slot);
 }
 
 /* ---- requests -------------------------------------------------------------------------------- */
@@ -314,7 +317,7 @@ static void send_create(struct slot *slot)
 	slot->call = hf_store_request(slot->publisher->options.store, &request, on_created, slot);
 }
 
-static void send(struct slot *slot)
+static void send_request(struct slot *slot)
 {
 	if (slot->call != NULL)
 		return;
@@ -324,7 +327,7 @@ static void send(struct slot *slot)
 	}
 	if (slot->sent == NULL)
 		return;
-	if (!asks(slot))
+	if (!is_question(slot))
 		slot->sent_at = hf_loop_mono(slot->publisher->options.loop);
 	if (slot->step == STEP_PATCH)
 		send_patch(slot);
@@ -334,7 +337,7 @@ static void send(struct slot *slot)
 		send_create(slot);
 }
 
-static void put(struct slot *slot, struct hf_json *patch)
+static void put_patch(struct slot *slot, struct hf_json *patch)
 {
 	hf_doc_unref(slot->waiting);
 	slot->waiting = hf_doc_from_json(patch);
@@ -346,12 +349,12 @@ static void put(struct slot *slot, struct hf_json *patch)
 
 void hf_publisher_node(struct hf_publisher *p, struct hf_json *patch)
 {
-	put(p->slots[KIND_NODE], patch);
+	put_patch(p->slots[KIND_NODE], patch);
 }
 
 void hf_publisher_device(struct hf_publisher *p, struct hf_json *patch)
 {
-	put(p->slots[KIND_DEVICE], patch);
+	put_patch(p->slots[KIND_DEVICE], patch);
 }
 
 void hf_publisher_ask(struct hf_publisher *p)
@@ -381,7 +384,7 @@ void hf_publisher_pod(struct hf_publisher *p, const char *ns, const char *name, 
 		slot->ns = hf_xstrdup(ns);
 		slot->uid = hf_xstrdup(uid);
 	}
-	put(slot, patch);
+	put_patch(slot, patch);
 }
 
 /* ---- */

@@ -11,11 +11,11 @@
 HF_BEGIN_DECLS
 
 /*
- * Carries patches to the API server: one at a time for each object, the newest counts, and what
- * fails is tried again with growing delays (0.5 s to 30 s; Retry-After is kept).  A pod's patch is
- * dropped once the pod is gone or is another one, or after HF_PUBLISH_TRIES; the node's two objects
- * are never given up.  The DeviceHealth object is made where there is none; one that
- * was made and whose status is not found all the same failed as well.
+ * Sends patches to the API server: one at a time for each object, always the newest. A failed patch
+ * is sent again with growing delays (0.5 s to 30 s; Retry-After is kept). A pod's patch is dropped
+ * when the pod is gone or replaced, or after HF_PUBLISH_TRIES; the patches of the node's two
+ * objects are never dropped. A missing DeviceHealth object is created. If its status is missing
+ * after the creation, the write has failed.
  */
 struct hf_publisher;
 
@@ -31,10 +31,11 @@ struct hf_publisher_options {
 	const char *node; /* copied */
 	uint64_t seed;
 	struct hf_metrics *metrics; /* may be NULL */
-	/* A write failed, or (code 0) one succeeded after that; what: "node", "devicehealth", "pod". */
+	/* A write failed, or (code 0) the first write after a failure succeeded. what: "node",
+	 * "devicehealth", "pod". */
 	void (*trouble)(void *arg, const char *what, int code, const char *message);
-	/* DeviceHealth as the API server has it, after each write and each question (NULL: there is
-	 * none, or none any more); may be NULL. */
+	/* DeviceHealth as the API server has it, after each write and each question; NULL: the
+	 * API server has none. May be NULL. */
 	void (*seen)(void *arg, struct hf_doc *health);
 	void *arg;
 };

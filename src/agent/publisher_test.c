@@ -206,7 +206,7 @@ static void without_the_kind_it_is_asked_for_each_half_minute(void **state)
 	assert_in_range(creates, 10, 21);
 }
 
-/* Answers what is there, for so long; ret_calls: how many of each verb. */
+/* Answers every request for this span; ret_calls: the number of each verb. */
 static void without_status(struct world *w, hf_time span, int create, int ret_calls[VERBS])
 {
 	for (hf_time t = 0; t < span; t += 100 * HF_MS) {
@@ -282,7 +282,7 @@ static void a_pod_that_is_gone_or_another_one_is_let_be(void **state)
 		assert_null(fake_next(w->store));
 		assert_true(hf_publisher_is_idle(w->publisher));
 	}
-	/* Of those only the missing right is somebody's business. */
+	/* Only the missing right is reported. */
 	assert_int_equal(w->troubles, 1);
 	assert_string_equal(w->what, "pod");
 }
@@ -346,7 +346,7 @@ static void a_question_changes_nothing_and_a_write_need_not_wait_behind_it(void 
 	run_for(w, HF_MS);
 	call = fake_next(w->store);
 	assert_int_equal(number_of(call), 1);
-	/* Its answer is one to a question that comes now. */
+	/* The running request does not answer a question that is asked now. */
 	hf_publisher_ask(w->publisher);
 	fake_answer_object(call, fake_object("n1", "uid-1", "6", "x"));
 	run_for(w, HF_MINUTE);

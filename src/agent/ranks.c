@@ -30,7 +30,7 @@ struct rank {
 struct hf_ranks {
 	struct rank *items;
 	size_t len;
-	bool gone; /* one that was published is not there any more */
+	bool gone; /* a published rank has gone */
 	hf_time published_at;
 };
 
@@ -54,7 +54,7 @@ struct hf_ranks *hf_ranks_destroy(struct hf_ranks *ranks)
 
 /* ---- what is heard ------------------------------------------------------------------------------ */
 
-static struct rank *find(struct hf_ranks *ranks, const char *uid, int32_t number)
+static struct rank *find_rank(struct hf_ranks *ranks, const char *uid, int32_t number)
 {
 	for (size_t i = 0; i < ranks->len; i++)
 		if (ranks->items[i].number == number && hf_streq(ranks->items[i].uid, uid))
@@ -81,7 +81,7 @@ static struct rank *make_room(struct hf_ranks *ranks, const char *uid)
 		struct rank *rank = &ranks->items[i];
 		size_t n;
 
-		/* The newcomer's own pod never has more than that; whose has most is counted once. */
+		/* Count each pod once. The newcomer's own pod never has more than this. */
 		if (hf_streq(rank->uid, uid))
 			continue;
 		if (last != NULL && hf_streq(rank->uid, last->uid)) {
@@ -99,7 +99,7 @@ static struct rank *make_room(struct hf_ranks *ranks, const char *uid)
 	return last;
 }
 
-static struct rank *add(struct hf_ranks *ranks, const char *uid, int32_t number)
+static struct rank *add_rank(struct hf_ranks *ranks, const char *uid, int32_t number)
 {
 	struct rank *rank = ranks->len < HF_RANKS_HEARD_MAX ? &ranks->items[ranks->len++]
 							    : make_room(ranks, uid);
@@ -118,7 +118,7 @@ static void take_step(struct rank *rank, const struct hf_beat *beat, hf_time now
 		.step = beat->step,
 		.own_us = beat->own_us,
 		.wait_us = beat->wait_us,
-		/* Without its own work there is nothing to compare. */
+		/* Without own_us the rank cannot be compared. */
 		.phase = beat->has_own ? beat->phase : HF_HEALTH_OTHER_PHASE,
 		.at = now,
 	};
@@ -137,15 +137,15 @@ void hf_ranks_heard(struct hf_ranks *ranks, const char *pod_uid, const struct hf
 {
 	struct rank *rank;
 
-	/* A sign of life is one of all that its pod has. */
+	/* A report without a rank number is a sign of life of all ranks of its pod. */
 	for (size_t i = 0; i < ranks->len; i++)
 		if (hf_streq(ranks->items[i].uid, pod_uid))
 			ranks->items[i].heard_at = now;
 	if (!beat->has_step)
 		return;
-	rank = find(ranks, pod_uid, beat->rank);
+	rank = find_rank(ranks, pod_uid, beat->rank);
 	if (rank == NULL)
-		rank = add(ranks, pod_uid, beat->rank);
+		rank = add_rank(ranks, pod_uid, beat->rank);
 	if (rank == NULL)
 		return;
 	rank->heard_at = now;
@@ -165,7 +165,7 @@ static const char *state_of(const struct rank *rank, hf_time now)
 	return now - rank->memory.advanced_at >= limit ? HF_RANK_STALLED : HF_RANK_ADVANCING;
 }
 
-/* Whoever is slow is so in two windows: the faster of the last two says so of both. */
+/* A slow rank is slow in two windows, so the faster of the last two counts. */
 static uint64_t own_of(const struct rank *rank)
 {
 	const struct hf_health_rank_memory *m = &rank->memory;
@@ -175,7 +175,7 @@ static uint64_t own_of(const struct rank *rank)
 	return m->previous_own_us < m->median_own_us ? m->previous_own_us : m->median_own_us;
 }
 
-static bool differs(const struct rank *rank, hf_time now)
+static bool differs_from_published(const struct rank *rank, hf_time now)
 {
 	uint64_t own = own_of(rank);
 	uint64_t by = own > rank->own_us ? own - rank->own_us : rank->own_us - own;
@@ -225,7 +225,7 @@ bool hf_ranks_look(struct hf_ranks *ranks, hf_ranks_pod_fn pod, void *arg, hf_ti
 		const struct rank *rank = &ranks->items[i];
 		struct hf_pod_name name;
 
-		news = (differs(rank, now) || is_due(ranks, rank, now)) &&
+		news = (differs_from_published(rank, now) || is_due(ranks, rank, now)) &&
 		       pod(arg, rank->uid, &name);
 	}
 	return news;

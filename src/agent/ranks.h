@@ -10,23 +10,23 @@
 HF_BEGIN_DECLS
 
 /*
- * The training processes of this node that report, as the API server is to know of them.  Reads no
- * clock: all times are of the steps' clock.
+ * The training processes of this node that report, and what the API server is to know about them.
+ * Reads no clock: all times are of the steps' clock.
  *
- * Steps go by many times a second, and nobody decides anything on them.  So what is published is
- * what somebody decides on (struct hf_rank_report), and it is published when that changes, and again while one
- * stands still: nothing at all while a job just trains.
+ * Steps go by many times a second, and no decision needs each of them. So the list holds what
+ * decisions need (struct hf_rank_report). It is published when that changes, and again while a rank
+ * stands still: a job that just trains causes no write.
  */
 struct hf_ranks;
 
-/* Beyond what DeviceHealth holds there is nobody to tell.  Where there are more, the pods that tell of the
- * most have the fewest of theirs heard: none can keep another's out. */
+/* DeviceHealth holds no more. If more ranks report, the pods with the most ranks lose some of
+ * theirs, so no pod can displace all ranks of another. */
 #define HF_RANKS_HEARD_MAX HF_DEVICE_HEALTH_RANKS_MAX
 /* Without a step for so long, and for five times the longest that one took, a rank is stalled. */
 #define HF_RANKS_STALLED_AFTER (30 * HF_SECOND)
 #define HF_RANKS_SILENT_AFTER (30 * HF_SECOND)
-/* Between two writes of DeviceHealth because of ranks; and while one is stalled, for so long: who
- * restarts a job for want of progress goes by what is said after the deadline. */
+/* The pause between two writes of DeviceHealth for ranks, and between two repeats while a rank
+ * is stalled. The operator restarts a job without progress by a report from after its deadline. */
 #define HF_RANKS_GAP (10 * HF_SECOND)
 #define HF_RANKS_STALLED_EVERY (30 * HF_SECOND)
 #define HF_RANKS_STALLED_FOR (2 * HF_HOUR)
@@ -44,10 +44,10 @@ bool hf_ranks_look(struct hf_ranks *ranks, hf_ranks_pod_fn pod, void *arg, hf_ti
 /* For DeviceHealth: in the arena, by pod and rank. */
 void hf_ranks_list(const struct hf_ranks *ranks, hf_ranks_pod_fn pod, void *arg, hf_time now,
 		   struct hf_arena *arena, struct hf_device_health *health);
-/* That has been written, as it is now. */
+/* The present list has been published. */
 void hf_ranks_published(struct hf_ranks *ranks, hf_ranks_pod_fn pod, void *arg, hf_time now);
 size_t hf_ranks_count(const struct hf_ranks *ranks);
-/* There are some, or that they are gone has still to be said: look again. */
+/* Ranks report, or their absence has still to be published: look again. */
 bool hf_ranks_owes(const struct hf_ranks *ranks);
 /* Somebody was heard within the last 30 s. */
 bool hf_ranks_alive(const struct hf_ranks *ranks, hf_time now);

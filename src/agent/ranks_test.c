@@ -13,7 +13,7 @@ static struct {
 	struct hf_ranks *ranks;
 	struct hf_arena *arena;
 	struct hf_device_health health;
-	const char *gone; /* the pod of this UID is not there any more */
+	const char *gone; /* UID of a deleted pod */
 	hf_time now;
 	uint64_t step;
 } t;

@@ -86,7 +86,7 @@ static void list_detectors(const struct hf_report *report, struct hf_device_heal
 		enum hf_health_detector detector = (enum hf_health_detector)i;
 		const char *why;
 
-		/* Made by the step of what the others found. */
+		/* The step makes these faults from other detectors' faults. */
 		if (detector == HF_HEALTH_PEERS)
 			continue;
 		items[len].name = hf_health_detector_name(detector);
@@ -100,7 +100,7 @@ static void list_detectors(const struct hf_report *report, struct hf_device_heal
 
 /* ---- devices ----------------------------------------------------------------------------------- */
 
-/* One that is given out several times is the same each time. */
+/* A device that is handed out several times has one id. */
 static void id_of(const struct hf_holder *holder, char ret_id[HF_HOLDING_ID_MAX])
 {
 	char *share;
@@ -125,7 +125,7 @@ const struct hf_health_device *hf_report_device_of(const struct hf_report *repor
 {
 	const struct hf_health_device *device;
 	char id[HF_HOLDING_ID_MAX], address[HF_HEALTH_DEVICE_MAX];
-	struct hf_mig_instance part;
+	struct hf_mig_instance mig;
 
 	id_of(holder, id);
 	if (id[0] == '\0')
@@ -133,8 +133,8 @@ const struct hf_health_device *hf_report_device_of(const struct hf_report *repor
 	device = hf_health_memory_find(report->memory, id);
 	if (device == NULL && hf_health_pci_normalize(id, strlen(id), address))
 		device = hf_health_memory_find(report->memory, address);
-	if (device == NULL && part_of(report, holder, &part))
-		device = hf_health_memory_find(report->memory, part.device);
+	if (device == NULL && part_of(report, holder, &mig))
+		device = hf_health_memory_find(report->memory, mig.device);
 	return device;
 }
 
@@ -142,12 +142,12 @@ bool hf_report_concerns(const struct hf_report *report, const struct hf_health_t
 			const struct hf_holder *holder)
 {
 	const struct hf_health_device *device = hf_report_device_of(report, holder);
-	struct hf_mig_instance part;
+	struct hf_mig_instance mig;
 
 	if (device == NULL || !hf_streq(device->id, told->device))
 		return false;
-	return told->gpu_instance < 0 || !part_of(report, holder, &part) || part.instance < 0 ||
-	       part.instance == told->gpu_instance;
+	return told->gpu_instance < 0 || !part_of(report, holder, &mig) || mig.instance < 0 ||
+	       mig.instance == told->gpu_instance;
 }
 
 static const char *severity_text(enum hf_health_severity severity)
@@ -155,7 +155,7 @@ static const char *severity_text(enum hf_health_severity severity)
 	return severity == HF_HEALTH_UNSAID ? NULL : hf_health_severity_name(severity);
 }
 
-/* Those that act first, then the strictest: what is cut is the mildest. */
+/* Acting faults first, then by class: a cut list loses the mildest. */
 static int by_weight(const void *left, const void *right)
 {
 	const struct hf_health_fault *a = *(const struct hf_health_fault *const *)left;
@@ -223,11 +223,11 @@ static void list_holders(const struct hf_report *report, const struct hf_health_
 		len += held[i] == d;
 	out->holders.items = HF_ARENA_ARRAY(arena, struct hf_device_holder, len);
 	len = 0;
-	/* Those that hold it now first: what is cut is of the past. */
+	/* Present holders first: a cut list loses past ones. */
 	for (int past = 0; past < 2; past++) {
 		for (size_t i = report->holders_len; i-- > 0;) {
 			const struct hf_holder *h = &report->holders[i];
-			struct hf_mig_instance part;
+			struct hf_mig_instance mig;
 
 			if ((h->until != HF_TIME_NONE) != past || held[i] != d)
 				continue;
@@ -240,7 +240,7 @@ static void list_holders(const struct hf_report *report, const struct hf_health_
 				.resource_id = h->holding.id,
 				.until = wall_of(report, h->until),
 			};
-			if (part_of(report, h, &part))
+			if (part_of(report, h, &mig))
 				continue;
 			out->resource = h->holding.resource;
 			out->resource_id = h->holding.id;
@@ -289,7 +289,7 @@ static size_t order_of(enum hf_health_state state)
 	return at;
 }
 
-/* The newest that counts against a device; what is only written down counts against none. */
+/* The newest fault that counts against the device; faults that are only recorded do not. */
 static hf_time evidence_of(const struct hf_health_device *d)
 {
 	hf_time at = HF_TIME_NONE;
@@ -303,7 +303,8 @@ static hf_time evidence_of(const struct hf_health_device *d)
 	return at;
 }
 
-/* The node's word is that of its worst device; class and evidence are of those that make it so. */
+/* The node has the state of its worst device; class and evidence come from the devices in that
+ * state. */
 static void write_node(const struct hf_report *report, struct hf_device_health *health)
 {
 	const struct hf_health_memory *m = report->memory;
@@ -415,10 +416,10 @@ static bool is_known(const struct hf_report *report)
 	return false;
 }
 
-/* What several devices share is the node's, and of those that have it; one that is missing is its own holder's,
- * where it is known which.  What else stops a node stops all. */
-static bool stops(const struct hf_report *report, const struct hf_health_device *node,
-		  const struct hf_health_device *device)
+/* A fault that several devices share stops the holders of those devices. A missing device stops
+ * its own holder, if the device is known. Any other fault of the node stops all holders. */
+static bool is_stopped_by_node(const struct hf_report *report, const struct hf_health_device *node,
+			       const struct hf_health_device *device)
 {
 	if (!hf_health_is_out(node->state))
 		return false;
@@ -433,7 +434,7 @@ static bool stops(const struct hf_report *report, const struct hf_health_device 
 	return node->state != HF_HEALTH_UNHEALTHY || is_covered(device);
 }
 
-/* What is sick of what this one holds, or held when it began; NULL: nothing. */
+/* The sick device of this holder, also of a past holding when the fault began; NULL: none. */
 static const struct hf_health_device *sick_of(const struct hf_report *report,
 					      const struct hf_holder *h)
 {
@@ -442,7 +443,8 @@ static const struct hf_health_device *sick_of(const struct hf_report *report,
 
 	if (device == NULL)
 		return NULL;
-	if (!hf_health_is_out(device->state) && node != NULL && stops(report, node, device))
+	if (!hf_health_is_out(device->state) && node != NULL &&
+	    is_stopped_by_node(report, node, device))
 		device = node;
 	if (!hf_health_is_out(device->state))
 		return NULL;
@@ -506,7 +508,7 @@ struct hf_json *hf_report_pod_patch(const struct hf_pod_verdict *verdict, const 
 	struct hf_json *status = hf_json_object(), *list = hf_json_array();
 	struct hf_json *item = hf_json_object();
 
-	/* Another pod of that name is none of ours. */
+	/* The UID guards against another pod with the same name. */
 	hf_json_set_str(meta, "uid", uid);
 	hf_json_set(root, "metadata", meta);
 	hf_json_set_str(item, "type", HF_POD_COND_DEVICE_HEALTHY);

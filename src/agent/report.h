@@ -26,9 +26,10 @@ struct hf_report {
 	size_t fences_len;
 	const char *label; /* the node in a word */
 	uint64_t lost;
-	hf_time now;       /* of the steps' clock */
-	hf_time wall_less; /* the wall clock less that one: what is shown is the wall's */
-	hf_time reaches;   /* the evidence is whole until then */
+	hf_time now; /* of the steps' clock */
+	/* the wall clock minus the steps' clock: published times are of the wall clock */
+	hf_time wall_less;
+	hf_time reaches; /* the evidence is whole until then */
 };
 
 /* {"status": {"conditions": […]}}: the four of a Node, for a strategic merge patch. */
@@ -49,7 +50,8 @@ struct hf_json *hf_report_pod_patch(const struct hf_pod_verdict *verdict, const 
 /* The device that a holder's id names, or is a part of; NULL: none that is known. */
 const struct hf_health_device *hf_report_device_of(const struct hf_report *report,
 						   const struct hf_holder *holder);
-/* It is about what that holder has: not about another instance of its device.  In doubt it is. */
+/* The event concerns that holder: it names the holder's device, and no other MIG instance of it.
+ * In doubt the result is true. */
 bool hf_report_concerns(const struct hf_report *report, const struct hf_health_told *told,
 			const struct hf_holder *holder);
 

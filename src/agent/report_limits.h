@@ -17,18 +17,20 @@ HF_BEGIN_DECLS
  * comes.
  */
 #define HF_REPORT_LIMITS_PROCESS 60
-#define HF_REPORT_LIMITS_POD 500   /* eight ranks, and who else has something to say */
+#define HF_REPORT_LIMITS_POD 500   /* eight ranks, and some other processes of the pod */
 #define HF_REPORT_LIMITS_NODE 4000 /* heard */
-/* Looked up whose they are, of those that are not known to be over their pod's limit. */
+/* Look-ups of a process's pod; processes of pods that are known to be over their limit need
+ * none. */
 #define HF_REPORT_LIMITS_LOOKUPS 12000
 
-/* Who is counted; of more senders some are held by their pod's limit alone. */
+/* Senders with a count of their own; further senders have their pod's limit alone. */
 #define HF_REPORT_LIMITS_SENDERS 1024
 
 struct hf_report_limits_count {
 	uint64_t who; /* 0: nobody */
 	uint32_t reports;
-	struct hf_report_limits_count *pod; /* of a process, once it is known in this second */
+	/* pod of the process, once it was looked up in this second */
+	struct hf_report_limits_count *pod;
 };
 
 struct hf_report_limits {
@@ -38,11 +40,11 @@ struct hf_report_limits {
 		pods[HF_REPORT_LIMITS_SENDERS];
 };
 
-/* A report of the process has come; mono: of a clock that does not go back.  True: it may be looked up
- * whose it is. */
-bool hf_report_limits_may_ask(struct hf_report_limits *throttle, pid_t pid, hf_time mono);
-/* It is the pod's.  True: it may be heard. */
-bool hf_report_limits_may_hear(struct hf_report_limits *throttle, pid_t pid, const char *pod_uid);
+/* Counts a report of the process; mono is a clock that does not go back. True: its pod may be
+ * looked up. */
+bool hf_report_limits_may_ask(struct hf_report_limits *limits, pid_t pid, hf_time mono);
+/* Counts the report for the pod. True: the report may be taken. */
+bool hf_report_limits_may_hear(struct hf_report_limits *limits, pid_t pid, const char *pod_uid);
 
 HF_END_DECLS
 

@@ -47,7 +47,7 @@ static void a_process_has_its_share_of_each_second(void **state)
 static void many_processes_of_a_pod_leave_room_for_the_others(void **state)
 {
 	(void)state;
-	/* More of them than the node hears, and than are counted one by one. */
+	/* More senders than the node takes reports of, and than are counted singly. */
 	assert_int_equal(reports(75, HF_REPORT_LIMITS_PROCESS, "loud"), HF_REPORT_LIMITS_POD);
 	/* Nobody looks any more whose they are. */
 	assert_int_equal(asked, HF_REPORT_LIMITS_POD);
@@ -55,7 +55,8 @@ static void many_processes_of_a_pod_leave_room_for_the_others(void **state)
 	now += HF_SECOND;
 	assert_int_equal(reports(3000, 2, "loud"), HF_REPORT_LIMITS_POD);
 	assert_true(report(7, "quiet"));
-	/* It got a number that was of the other before, while there is room for the pod. */
+	/* The process reuses the other pod's process number in the same second, while the pod
+	 * has room. */
 	now += HF_SECOND;
 	assert_true(report(1000, "loud"));
 	assert_true(report(1000, "quiet"));

@@ -15,7 +15,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* Then the loop has its turn: whoever floods us delays nobody else by more. */
+/* Reports taken at once. Then the loop has its turn, so a flood delays everything else by no
+ * more than these. */
 #define AT_ONCE 128
 /* Far below the fences of ranks that are to be heard of before they run out. */
 #define LOOK_EVERY (5 * HF_SECOND)
@@ -30,10 +31,10 @@ struct hf_report_socket {
 	struct hf_timer *look;
 	bool troubled; /* and told */
 	struct hf_family *reports;
-	struct hf_report_limits throttle;
+	struct hf_report_limits limits;
 };
 
-static void tell(struct hf_report_socket *b, const char *result)
+static void count_report(struct hf_report_socket *b, const char *result)
 {
 	if (b->reports != NULL)
 		hf_family_add(b->reports, 1, result, NULL);
@@ -53,8 +54,8 @@ static bool sender_of(const struct msghdr *message, pid_t *ret_pid)
 	return sender.pid > 0;
 }
 
-static void take(struct hf_report_socket *b, const struct msghdr *message, const char *text,
-		 size_t len)
+static void take_datagram(struct hf_report_socket *b, const struct msghdr *message,
+			  const char *text, size_t len)
 {
 	char uid[HF_REPORT_POD_UID_MAX];
 	struct hf_beat beat;
@@ -62,17 +63,17 @@ static void take(struct hf_report_socket *b, const struct msghdr *message, const
 
 	if ((message->msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0 ||
 	    !hf_beat_parse(text, len, &beat)) {
-		tell(b, "broken");
+		count_report(b, "broken");
 	} else if (!sender_of(message, &pid)) {
-		tell(b, "unknown");
-	} else if (!hf_report_limits_may_ask(&b->throttle, pid, hf_loop_mono(b->options.loop))) {
-		tell(b, "limited");
+		count_report(b, "unknown");
+	} else if (!hf_report_limits_may_ask(&b->limits, pid, hf_loop_mono(b->options.loop))) {
+		count_report(b, "limited");
 	} else if (!b->options.identify(b->options.arg, pid, uid)) {
-		tell(b, "unknown");
-	} else if (!hf_report_limits_may_hear(&b->throttle, pid, uid)) {
-		tell(b, "limited");
+		count_report(b, "unknown");
+	} else if (!hf_report_limits_may_hear(&b->limits, pid, uid)) {
+		count_report(b, "limited");
 	} else {
-		tell(b, "taken");
+		count_report(b, "taken");
 		b->options.heard(b->options.arg, uid, &beat);
 	}
 }
@@ -87,17 +88,18 @@ static void on_socket(void *arg, unsigned events HF_UNUSED)
 	} control;
 
 	for (int i = 0; i < AT_ONCE; i++) {
-		struct iovec part = {.iov_base = text, .iov_len = sizeof(text)};
-		struct msghdr message = {.msg_iov = &part,
+		struct iovec mig = {.iov_base = text, .iov_len = sizeof(text)};
+		struct msghdr message = {.msg_iov = &mig,
 					 .msg_iovlen = 1,
 					 .msg_control = control.bytes,
 					 .msg_controllen = sizeof(control.bytes)};
-		/* Descriptors that somebody adds do not fit, and are closed by the kernel. */
+		/* File descriptors in the message do not fit into control, so the kernel closes
+		 * them. */
 		ssize_t n = recvmsg(b->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 
 		if (n < 0)
 			return;
-		take(b, &message, text, (size_t)n);
+		take_datagram(b, &message, text, (size_t)n);
 	}
 }
 
@@ -137,7 +139,7 @@ static int open_socket(struct hf_report_socket *b, struct hf_error *err)
 	return 0;
 }
 
-/* The number of its inode is no other's as long as our socket holds it. */
+/* No other file has the inode number while our socket holds it. */
 static bool is_ours(const struct hf_report_socket *b)
 {
 	struct stat st;
@@ -221,7 +223,7 @@ static struct hf_family *make_family(struct hf_metrics *metrics)
 }
 
 int hf_report_socket_create(const struct hf_report_socket_options *options,
-			    struct hf_report_socket **ret_beats, struct hf_error *err)
+			    struct hf_report_socket **ret_socket, struct hf_error *err)
 {
 	struct hf_report_socket *b = hf_xcalloc(1, sizeof(*b));
 	struct sockaddr_un name;
@@ -245,7 +247,7 @@ int hf_report_socket_create(const struct hf_report_socket_options *options,
 		close_socket(b);
 		tell_trouble(b, trouble.text);
 	}
-	*ret_beats = b;
+	*ret_socket = b;
 	return 0;
 }
 

@@ -13,27 +13,29 @@
 HF_BEGIN_DECLS
 
 /*
- * Where training processes of this machine report: a datagram socket in the file system.  Whoever
- * may open it may write anything there, so a sender is not asked who it is: the kernel tells its
- * process, and that process's pod is what counts.  Nothing is ever answered.
+ * The datagram socket where training processes of this machine report. Any process that may open
+ * the socket can send any bytes. So the kernel names the sending process, and that process's pod
+ * counts as the sender. The agent never answers.
  *
- * The path can be lost to whoever may write in its folder.  Where nobody listens there any more, the
- * socket is made anew; one that another process took since, and listens at, is left to it as long as it does.
+ * Other writers of the folder may remove or replace the path. If no process listens there, the
+ * agent creates the socket anew. If another process listens there, the agent leaves the path to
+ * that process.
  */
 struct hf_report_socket;
 
 #define HF_REPORT_POD_UID_MAX 64
-/* Reports a second have an end: agent/report_limits.h.  A rank that makes more steps tells a part of them. */
+/* agent/report_limits.h limits the reports per second. A rank with more steps sends some of
+ * them. */
 
 struct hf_report_socket_options {
 	struct hf_loop *loop;
-	const char *path;   /* an old socket there is replaced; its folder is there */
+	const char *path;   /* the folder must exist; an old socket is replaced */
 	hf_time look_every; /* whether the path is still our socket's; 0: 5 s */
 	mode_t mode;        /* of the socket: 0666 where pods of other users report */
 	/* The UID of the process's pod; false: it is in none.  Called once for each report. */
 	bool (*identify)(void *arg, pid_t pid, char ret_uid[HF_REPORT_POD_UID_MAX]);
 	void (*heard)(void *arg, const char *pod_uid, const struct hf_beat *beat);
-	/* Nobody can report to us, and why; NULL: they can again.  May be NULL. */
+	/* Reports cannot arrive, and the reason; NULL: reports arrive again. May be NULL. */
 	void (*trouble)(void *arg, const char *why);
 	void *arg;
 	struct hf_metrics *metrics; /* may be NULL */
@@ -42,13 +44,13 @@ struct hf_report_socket_options {
 /* HF_E_INVALID: the path is too long for a socket.  Where it cannot be made that is trouble, told before this
  * returns, and it is tried again with each look. */
 int hf_report_socket_create(const struct hf_report_socket_options *options,
-			    struct hf_report_socket **ret_beats, struct hf_error *err)
+			    struct hf_report_socket **ret_socket, struct hf_error *err)
 	HF_MUST_CHECK;
 /* The socket's name goes too, while it is ours.  NULL is fine; returns NULL. */
-struct hf_report_socket *hf_report_socket_destroy(struct hf_report_socket *beats);
+struct hf_report_socket *hf_report_socket_destroy(struct hf_report_socket *reports);
 
-/* The pod of a process by what /proc/PID/cgroup holds, as kubelets name the groups of pods.  The
- * outermost counts: what a container makes inside its own group is its own word. */
+/* The pod of a process from its /proc/PID/cgroup, by the kubelets' names for the groups of pods.
+ * The outermost group counts: a container chooses the names of groups inside its own. */
 bool hf_report_socket_pod_of_cgroup(const char *text, size_t len,
 				    char ret_uid[HF_REPORT_POD_UID_MAX]);
 /* Of a process of the embedded plane: a variable of its environment. */

@@ -105,7 +105,7 @@ static void stop(void *arg)
 	hf_loop_stop(t.loop);
 }
 
-/* What has been sent is there: sockets come before timers. */
+/* Takes everything that was sent: the loop serves sockets before timers. */
 static void take_all(void)
 {
 	struct hf_timer *timer = hf_timer_create(t.loop, stop, NULL);
@@ -169,14 +169,14 @@ static void descriptors_that_come_along_are_not_kept(void **state)
 	HF_AUTO_FD fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	int before = open("/dev/null", O_RDONLY | O_CLOEXEC), after;
 	char text[] = "holdfast/1";
-	struct iovec part = {.iov_base = text, .iov_len = 10};
+	struct iovec mig = {.iov_base = text, .iov_len = 10};
 	union {
 		struct cmsghdr align;
 		char bytes[CMSG_SPACE(sizeof(int))];
 	} control;
 	struct msghdr message = {.msg_name = &name,
 				 .msg_namelen = sizeof(name),
-				 .msg_iov = &part,
+				 .msg_iov = &mig,
 				 .msg_iovlen = 1,
 				 .msg_control = control.bytes,
 				 .msg_controllen = sizeof(control.bytes)};
@@ -250,7 +250,7 @@ static void what_cannot_be_made_at_first_is_made_later(void **state)
 	assert_int_equal(t.told, 1);
 	assert_non_null(strstr(t.trouble, "cannot make the socket"));
 	take_all();
-	/* A file is nobody's socket, so it stays. */
+	/* A regular file is not a stale socket, so it stays. */
 	assert_int_equal(unlink(t.path), 0);
 	while (t.told == 1)
 		take_all();

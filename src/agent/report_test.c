@@ -95,13 +95,13 @@ static struct hf_device_health read(struct world *w, struct hf_arena *arena)
 
 static void has_part(struct world *w, const char *name, const char *device, int32_t instance)
 {
-	struct hf_mig_instance part;
+	struct hf_mig_instance mig;
 
-	memset(&part, 0, sizeof(part));
-	snprintf(part.name, sizeof(part.name), "%s", name);
-	snprintf(part.device, sizeof(part.device), "%s", device);
-	part.instance = instance;
-	hf_intake_mig_instance(w->intake, &part);
+	memset(&mig, 0, sizeof(mig));
+	snprintf(mig.name, sizeof(mig.name), "%s", name);
+	snprintf(mig.device, sizeof(mig.device), "%s", device);
+	mig.instance = instance;
+	hf_intake_mig_instance(w->intake, &mig);
 }
 
 static void ids_of_instances_lead_to_their_device(void **state)
@@ -124,7 +124,7 @@ static void ids_of_instances_lead_to_their_device(void **state)
 	assert_null(hf_report_device_of(&w->report, &w->holders[5]));
 }
 
-/* A reset ends them all, whichever of them it was. */
+/* A reset ends the processes of all instances. */
 static void what_stops_a_device_stops_all_that_hold_a_part_of_it(void **state)
 {
 	struct world *w = *state;
@@ -150,7 +150,7 @@ static void what_stops_a_device_stops_all_that_hold_a_part_of_it(void **state)
 	assert_string_equal(health.devices.items[2].id, "gpu-1");
 	assert_int_equal(health.devices.items[2].holders.len, 2);
 	assert_string_equal(health.devices.items[2].holders.items[1].resource_id, "MIG-1");
-	/* By none of its parts' names it is given out. */
+	/* The device is handed out by instance names only. */
 	assert_null(health.devices.items[2].resource_id);
 }
 
@@ -234,7 +234,7 @@ static void a_fault_of_all_devices_at_once_is_the_nodes_and_all_holders_are_told
 	hold(w, "p", "gpu-0", HF_TIME_NONE);
 	assert_int_equal(health_device(&w->node, "gpu-0")->state, HF_HEALTH_UNKNOWN);
 	hf_report_pod(&w->report, 0, &verdict);
-	/* The node is Degraded, and who held a sick one is not told that it is well. */
+	/* The node is Degraded, and the holder of the sick device does not count as well. */
 	assert_int_equal(health_device(&w->node, "")->state, HF_HEALTH_DEGRADED_STATE);
 	assert_int_equal(verdict.word, HF_POD_NO_WORD);
 }
@@ -267,7 +267,7 @@ static void times_are_shown_on_the_wall_clock(void **state)
 			continue;
 		assert_true(d->since == w->node.now + 30 * HF_DAY);
 		assert_true(d->faults.items[0].acts);
-		/* Cut, and those that hold it now come first. */
+		/* The list is cut, and present holders come first. */
 		assert_int_equal(d->holders.len, HF_DEVICE_HEALTH_HOLDERS_MAX);
 		assert_true(d->holders.items[0].until == HF_TIME_NONE);
 		assert_true(d->holders.items[1].until == HF_TIME_NONE);
@@ -321,7 +321,8 @@ static void what_failed_for_good_hides_nothing_that_can_be_acted_on(void **state
 	assert_string_equal(health.devices.items[1].state, "Failed");
 }
 
-/* The node starts anew, and where the sick device was there is none: another one does not stand for it. */
+/* After a restart the sick device's address is empty; the other device does not count as its
+ * replacement. */
 static void a_sick_device_that_is_gone_makes_the_node_unknown(void **state)
 {
 	struct world *w = *state;

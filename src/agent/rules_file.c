@@ -10,7 +10,7 @@
 
 struct reader {
 	const struct hf_json *rule;
-	size_t read; /* keys that were looked at: others are not known */
+	size_t read; /* number of known keys found; any further key is unknown */
 	struct hf_error *err;
 	int rc;
 };
@@ -23,40 +23,41 @@ static const struct hf_json *value_of(struct reader *r, const char *key)
 	return value;
 }
 
-static void refuse(struct reader *r, const char *key, const char *what)
+static void refuse_rule(struct reader *r, const char *key, const char *what)
 {
 	if (r->rc == 0)
 		r->rc = hf_error_set(r->err, HF_E_INVALID, "'%s' %s", key, what);
 }
 
-static int64_t number(struct reader *r, const char *key, int64_t min, int64_t max, int64_t fallback)
+static int64_t read_number(struct reader *r, const char *key, int64_t min, int64_t max,
+			   int64_t fallback)
 {
 	const struct hf_json *value = value_of(r, key);
 	int64_t found = hf_json_i64(value, fallback);
 
 	if (value != NULL && (hf_json_type(value) != HF_JSON_INT || found < min || found > max)) {
-		refuse(r, key, "is no number that can be");
+		refuse_rule(r, key, "is no number that can be");
 		return fallback;
 	}
 	return found;
 }
 
-static bool truth(struct reader *r, const char *key)
+static bool read_bool(struct reader *r, const char *key)
 {
 	const struct hf_json *value = value_of(r, key);
 
 	if (value != NULL && hf_json_type(value) != HF_JSON_BOOL)
-		refuse(r, key, "is neither true nor false");
+		refuse_rule(r, key, "is neither true nor false");
 	return hf_json_true(value, false);
 }
 
-static hf_time span(struct reader *r, const char *key, hf_time fallback)
+static hf_time read_span(struct reader *r, const char *key, hf_time fallback)
 {
 	const struct hf_json *value = value_of(r, key);
 	hf_time found = fallback;
 
 	if (value != NULL && hf_span_parse(hf_json_str(value, ""), &found, NULL) != 0)
-		refuse(r, key, "is no span of time like \"10m\"");
+		refuse_rule(r, key, "is no span of time like \"10m\"");
 	return found;
 }
 
@@ -71,14 +72,15 @@ static hf_time span(struct reader *r, const char *key, hf_time fallback)
 		if (word_ != NULL && at_ < (n))                                                    \
 			(lvalue) = (__typeof__(lvalue))at_;                                        \
 		else if (word_ != NULL || (needed))                                                \
-			refuse((r), (key), word_ != NULL ? "is no word for it" : "is missing");    \
+			refuse_rule((r), (key),                                                    \
+				    word_ != NULL ? "is no word for it" : "is missing");           \
 	} while (0)
 
 static void read_codes(struct reader *r, struct hf_health_rule *rule)
 {
 	const struct hf_json *range = value_of(r, "codes");
 
-	rule->code_min = rule->code_max = (int32_t)number(r, "code", 0, INT32_MAX, 0);
+	rule->code_min = rule->code_max = (int32_t)read_number(r, "code", 0, INT32_MAX, 0);
 	if (range == NULL) {
 		if (hf_json_get(r->rule, "code") == NULL)
 			rule->code_max = INT32_MAX;
@@ -90,7 +92,7 @@ static void read_codes(struct reader *r, struct hf_health_rule *rule)
 	    hf_json_i64(hf_json_item(range, 0), -1) < 0 ||
 	    hf_json_i64(hf_json_item(range, 1), -1) > INT32_MAX ||
 	    hf_json_i64(hf_json_item(range, 0), 0) > hf_json_i64(hf_json_item(range, 1), 0)) {
-		refuse(r, "codes", "is not a first and a last number beside no 'code'");
+		refuse_rule(r, "codes", "is not a first and a last number beside no 'code'");
 		return;
 	}
 	rule->code_min = (int32_t)hf_json_i64(hf_json_item(range, 0), 0);
@@ -102,7 +104,8 @@ static void check_bus(struct reader *r, const struct hf_health_rule *rule)
 {
 	if (rule->detector == HF_HEALTH_XID && rule->code_min == HF_HEALTH_CODE_BUS &&
 	    rule->code_max == HF_HEALTH_CODE_BUS)
-		refuse(r, "detector", "has no code 79: a lost bus is 'buslost', by whatever sign");
+		refuse_rule(r, "detector",
+			    "has no code 79: a lost bus is 'buslost', by whatever sign");
 }
 
 static int read_rule(const struct hf_json *item, struct hf_health_rule *rule, struct hf_error *err)
@@ -115,20 +118,20 @@ static int read_rule(const struct hf_json *item, struct hf_health_rule *rule, st
 	WORD(&r, "detector", rule->detector, hf_health_detector_name, HF_HEALTH_DETECTORS, true);
 	read_codes(&r, rule);
 	check_bus(&r, rule);
-	rule->subcode = (int32_t)number(&r, "subcode", 0, INT32_MAX, -1);
+	rule->subcode = (int32_t)read_number(&r, "subcode", 0, INT32_MAX, -1);
 	WORD(&r, "severity", rule->severity, hf_health_severity_name, HF_HEALTH_SEVERITIES, false);
-	rule->bits_any = (uint32_t)number(&r, "bitsAny", 0, UINT32_MAX, 0);
-	rule->bits_only = (uint32_t)number(&r, "bitsOnly", 0, UINT32_MAX, 0);
+	rule->bits_any = (uint32_t)read_number(&r, "bitsAny", 0, UINT32_MAX, 0);
+	rule->bits_only = (uint32_t)read_number(&r, "bitsOnly", 0, UINT32_MAX, 0);
 	WORD(&r, "class", rule->cls, hf_health_class_name, HF_HEALTH_CLASSES, true);
 	WORD(&r, "action", rule->action, hf_health_action_name, HF_HEALTH_ACTIONS, true);
 	WORD(&r, "scope", rule->scope, hf_health_scope_name, HF_HEALTH_SCOPES, false);
 	WORD(&r, "clear", rule->clear, hf_health_clear_name, HF_HEALTH_CLEARS, false);
-	rule->count = (int32_t)number(&r, "count", 0, HF_HEALTH_REPEATS_MAX, 0);
-	rule->window = span(&r, "window", 0);
-	rule->burst = span(&r, "burst", 0);
+	rule->count = (int32_t)read_number(&r, "count", 0, HF_HEALTH_REPEATS_MAX, 0);
+	rule->window = read_span(&r, "window", 0);
+	rule->burst = read_span(&r, "burst", 0);
 	WORD(&r, "below", rule->below, hf_health_class_name, HF_HEALTH_CLASSES, false);
-	rule->same_unit = truth(&r, "sameUnit");
-	rule->follows = truth(&r, "follows");
+	rule->same_unit = read_bool(&r, "sameUnit");
+	rule->follows = read_bool(&r, "follows");
 	(void)value_of(&r, "comment");
 	if (r.rc == 0 && r.read != hf_json_len(item))
 		return hf_error_set(err, HF_E_INVALID, "has a key that nobody knows");
@@ -153,9 +156,10 @@ static int read_all(const struct hf_json *root, struct hf_arena *arena,
 		if (read_rule(hf_json_item(list, i), &items[i], err) != 0)
 			return hf_error_wrap(err, "rule %zu", i + 1);
 	rules.items = items;
-	rules.escalate_count = (int32_t)number(&r, "escalateCount", 0, HF_HEALTH_REPEATS_MAX,
-					       hf_health_rules_builtin.escalate_count);
-	rules.escalate_window = span(&r, "escalateWindow", hf_health_rules_builtin.escalate_window);
+	rules.escalate_count = (int32_t)read_number(&r, "escalateCount", 0, HF_HEALTH_REPEATS_MAX,
+						    hf_health_rules_builtin.escalate_count);
+	rules.escalate_window =
+		read_span(&r, "escalateWindow", hf_health_rules_builtin.escalate_window);
 	(void)value_of(&r, "comment");
 	if (r.rc != 0)
 		return r.rc;

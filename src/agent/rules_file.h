@@ -9,7 +9,7 @@
 HF_BEGIN_DECLS
 
 /*
- * A table of rules from a file, in place of the built-in one:
+ * Reads a table of rules from a JSON file, in place of the built-in one:
  *
  *     {"rules": [{"detector": "xid", "code": 43, "class": "app", "action": "restart-process"},
  *                {"detector": "xid", "codes": [144, 150], "severity": "fatal",
@@ -17,10 +17,10 @@ HF_BEGIN_DECLS
  *                 "count": 3, "window": "10m", "burst": "15s", "below": "info"}],
  *      "escalateCount": 5, "escalateWindow": "24h"}
  *
- * Further keys of a rule: subcode, bitsAny, bitsOnly, scope, sameUnit, follows.  What is left out
- * is what narrows nothing (any subcode, of the device, by age).  A key that nobody knows, a word
- * that is none and a table that hf_health_rules_problem refuses are HF_E_INVALID, with the number of
- * the rule.  Everything comes from the arena.
+ * Further keys of a rule: subcode, bitsAny, bitsOnly, scope, sameUnit, follows.  An absent key gives
+ * the widest match (any subcode) or the default (scope device, clear age).  HF_E_INVALID, with the
+ * number of the rule: an unknown key, an unknown name, or a table that hf_health_rules_problem refuses.
+ * All memory comes from the arena.
  */
 #define HF_RULES_FILE_BYTES_MAX ((size_t)1 << 20)
 

@@ -33,7 +33,7 @@ static void save_free(void *arg)
 	free(save);
 }
 
-static void run(void *arg)
+static void run_save(void *arg)
 {
 	struct save *save = arg;
 
@@ -87,7 +87,7 @@ struct hf_saver *hf_saver_destroy(struct hf_saver *saver)
 bool hf_saver_save(struct hf_saver *saver, const struct hf_journal *journal)
 {
 	struct save *save;
-	struct hf_work work = {.run = run, .done = on_done, .drop = save_free};
+	struct hf_work work = {.run = run_save, .done = on_done, .drop = save_free};
 
 	if (hf_worker_is_busy(saver->worker))
 		return false;

@@ -13,7 +13,7 @@ HF_BEGIN_DECLS
  */
 struct hf_saver;
 
-/* A disk that takes longer is told to be failing, and whoever waited goes on. */
+/* A slower disk is reported as failing, and the step goes on. */
 #define HF_SAVER_DEADLINE (5 * HF_SECOND)
 
 struct hf_saver_options {
@@ -31,7 +31,7 @@ bool hf_saver_save(struct hf_saver *saver, const struct hf_journal *journal) HF_
 bool hf_saver_is_busy(const struct hf_saver *saver);
 /* Waits for what is under way, for the deadline at most: for the end of a program. */
 void hf_saver_settle(struct hf_saver *saver);
-/* Of the last one that was done; HF_TIME_NONE: none was. */
+/* Duration of the last finished write; HF_TIME_NONE: no write yet. */
 hf_time hf_saver_took(const struct hf_saver *saver);
 
 HF_END_DECLS

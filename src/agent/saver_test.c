@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A disk that answers when it is let to, and then as it is told. */
+/* A disk that waits for `go`, then returns the chosen result. */
 static sem_t go;
 static bool waits, fails;
 

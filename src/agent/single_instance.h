@@ -9,12 +9,14 @@
 HF_BEGIN_DECLS
 
 /*
- * Two agents of one node would write one journal, each what the other does not know.  So an agent holds
- * the file "lock" of its state directory (flock) as long as it lives.
+ * Keeps a second agent of a node from running beside the first: they would write one journal, each
+ * without the other's knowledge. An agent holds the file "lock" of its state directory (flock) as
+ * long as it lives.
  *
- * One that is told to end may still take its time, so who comes then waits.  It waits no longer than
- * that: a dead agent can hold the lock, by a thread that hangs in a driver, and then a node must not be
- * without one.  Who went on so takes the lock when it is free, or a third agent would.
+ * A stopping agent may take some time, so a new agent waits for the lock up to a limit. After the
+ * limit it runs without the lock: a dead agent can hold the lock by a thread that hangs in a
+ * driver, and the node must not be without an agent. It takes the lock as soon as it is free, or a
+ * third agent could start.
  */
 enum hf_single_instance {
 	HF_SINGLE_INSTANCE_YES,

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The node's state for whoever asks this program and not the API server: text and metrics. */
+/* The page and the metrics: the node's state for readers of this program instead of the API
+ * server. */
 
 static void add_ago(struct hf_strbuf *sb, const struct hf_report *report, hf_time at)
 {
@@ -66,7 +67,7 @@ static void add_detectors(struct hf_strbuf *sb, const struct hf_report *report)
 	}
 }
 
-/* The slowest first; who cannot be compared stands behind. */
+/* The slowest first; ranks without own_us last. */
 static int by_own(const void *left, const void *right)
 {
 	const struct hf_rank_report *a = *(const struct hf_rank_report *const *)left;
@@ -146,8 +147,8 @@ struct hf_json *hf_agent_status(struct hf_agent *a)
 
 /* ---- metrics ----------------------------------------------------------------------------------- */
 
-static struct hf_family *family(struct hf_agent *a, enum hf_metric_type type, const char *name,
-				const char *help, const char *label, const char *second)
+static struct hf_family *get_family(struct hf_agent *a, enum hf_metric_type type, const char *name,
+				    const char *help, const char *label, const char *second)
 {
 	const struct hf_metric_options options = {
 		.name = name, .help = help, .type = type, .labels = {label, second}};
@@ -176,8 +177,8 @@ static void kmsg_metrics(struct hf_agent *a)
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(counters); i++)
-		hf_family_set(family(a, HF_METRIC_COUNTER, counters[i].name, counters[i].help, NULL,
-				     NULL),
+		hf_family_set(get_family(a, HF_METRIC_COUNTER, counters[i].name, counters[i].help,
+					 NULL, NULL),
 			      (double)counters[i].value, NULL);
 }
 
@@ -187,8 +188,8 @@ void hf_agent_count_moves(struct hf_agent *a, const struct hf_health_plan *plan)
 
 	if (a->options.metrics == NULL)
 		return;
-	moves = family(a, HF_METRIC_COUNTER, "holdfast_agent_transitions_total",
-		       "Devices that went from one state into another.", "from", "to");
+	moves = get_family(a, HF_METRIC_COUNTER, "holdfast_agent_transitions_total",
+			   "Devices that went from one state into another.", "from", "to");
 	for (size_t i = 0; i < plan->moves_len; i++)
 		hf_family_add(moves, 1, hf_health_state_name(plan->moves[i].from),
 			      hf_health_state_name(plan->moves[i].to), NULL);
@@ -197,8 +198,8 @@ void hf_agent_count_moves(struct hf_agent *a, const struct hf_health_plan *plan)
 static void rank_metrics(struct hf_agent *a, const struct hf_report *report)
 {
 	struct hf_family *states =
-		family(a, HF_METRIC_GAUGE, "holdfast_agent_ranks",
-		       "Training processes that report, by state.", "state", NULL);
+		get_family(a, HF_METRIC_GAUGE, "holdfast_agent_ranks",
+			   "Training processes that report, by state.", "state", NULL);
 	static const char *const names[] = {HF_RANK_ADVANCING, HF_RANK_STALLED, HF_RANK_SILENT};
 
 	for (size_t s = 0; s < HF_ARRAY_LEN(names); s++) {
@@ -210,15 +211,15 @@ static void rank_metrics(struct hf_agent *a, const struct hf_report *report)
 	}
 }
 
-/* How long ago each of them saw; who never did has none. */
+/* The time since each detector last saw; a detector that never saw has no value. */
 static void age_metrics(struct hf_agent *a, const struct hf_report *report)
 {
-	struct hf_family *detectors = family(
+	struct hf_family *detectors = get_family(
 		a, HF_METRIC_GAUGE, "holdfast_agent_detector_age_seconds",
 		"Time since a detector could see; none where it never could.", "detector", NULL);
 	struct hf_family *probes =
-		family(a, HF_METRIC_GAUGE, "holdfast_agent_probe_age_seconds",
-		       "Time since a look was answered; none where none was.", "probe", NULL);
+		get_family(a, HF_METRIC_GAUGE, "holdfast_agent_probe_age_seconds",
+			   "Time since a look was answered; none where none was.", "probe", NULL);
 
 	for (size_t i = 0; i < HF_HEALTH_DETECTORS; i++) {
 		enum hf_health_detector detector = (enum hf_health_detector)i;
@@ -237,11 +238,12 @@ static void age_metrics(struct hf_agent *a, const struct hf_report *report)
 				      hf_intake_probe_name(probe), NULL);
 	}
 	if (a->saver != NULL && hf_saver_took(a->saver) != HF_TIME_NONE)
-		hf_family_set(family(a, HF_METRIC_GAUGE, "holdfast_agent_journal_write_seconds",
-				     "Time that the last write of the journal took.", NULL, NULL),
+		hf_family_set(get_family(a, HF_METRIC_GAUGE, "holdfast_agent_journal_write_seconds",
+					 "Time that the last write of the journal took.", NULL,
+					 NULL),
 			      (double)hf_saver_took(a->saver) / (double)HF_SECOND, NULL);
-	hf_family_set(family(a, HF_METRIC_GAUGE, "holdfast_agent_journal_failing",
-			     "1 while the journal cannot be written.", NULL, NULL),
+	hf_family_set(get_family(a, HF_METRIC_GAUGE, "holdfast_agent_journal_failing",
+				 "1 while the journal cannot be written.", NULL, NULL),
 		      a->journal_failing ? 1 : 0, NULL);
 }
 
@@ -249,10 +251,10 @@ void hf_agent_update_metrics(struct hf_agent *a)
 {
 	struct hf_report report = hf_agent_report(a);
 	struct hf_family *states =
-		family(a, HF_METRIC_GAUGE, "holdfast_agent_device_state",
-		       "1 for the state that a device is in.", "device", "state");
-	struct hf_family *up = family(a, HF_METRIC_GAUGE, "holdfast_agent_detector_up",
-				      "Whether a detector sees.", "detector", NULL);
+		get_family(a, HF_METRIC_GAUGE, "holdfast_agent_device_state",
+			   "1 for the state that a device is in.", "device", "state");
+	struct hf_family *up = get_family(a, HF_METRIC_GAUGE, "holdfast_agent_detector_up",
+					  "Whether a detector sees.", "detector", NULL);
 
 	for (size_t i = 0; i < a->memory.devices_len; i++) {
 		const struct hf_health_device *d = &a->memory.devices[i];
@@ -272,8 +274,8 @@ void hf_agent_update_metrics(struct hf_agent *a)
 	}
 	rank_metrics(a, &report);
 	age_metrics(a, &report);
-	hf_family_set(family(a, HF_METRIC_COUNTER, "holdfast_agent_steps_total",
-			     "Decisions of the brain.", NULL, NULL),
+	hf_family_set(get_family(a, HF_METRIC_COUNTER, "holdfast_agent_steps_total",
+				 "Decisions of the brain.", NULL, NULL),
 		      (double)a->steps, NULL);
 	if (a->kmsg != NULL)
 		kmsg_metrics(a);

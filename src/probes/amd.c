@@ -35,7 +35,7 @@ void hf_amd_metrics(const void *bytes, size_t len, struct hf_amd_throttle *ret_t
 	size_t cycles;
 
 	memset(ret_throttle, 0, sizeof(*ret_throttle));
-	/* A table that was cut, or is longer than it says, is none. */
+	/* Skip a table if its head gives another size. */
 	if (len < 4 || ((size_t)at[0] | (size_t)at[1] << 8) != len || at[2] != FORMAT ||
 	    at[3] < CONTENT_SIX || at[3] > CONTENT_LAST)
 		return;
@@ -69,7 +69,8 @@ bool hf_amd_throttled(const struct hf_amd_throttle *before, const struct hf_amd_
 		    now->held[i] < before->held[i])
 			continue;
 		held = now->held[i] - before->held[i];
-		/* Longer than the time that passed: it counts something else. */
+		/* A time longer than the span between the two looks is a count of something
+		 * else. */
 		if (held > span)
 			continue;
 		known = true;

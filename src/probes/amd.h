@@ -31,7 +31,7 @@ struct hf_amd_throttle {
 /* Any bytes; ret_throttle->known says whether they told anything. */
 void hf_amd_metrics(const void *bytes, size_t len, struct hf_amd_throttle *ret_throttle);
 
-/* In percent of the time between two looks, by whatever held it back longest; false: not known. */
+/* Percent of the time between two looks, for the longest of the causes; false: not known. */
 bool hf_amd_throttled(const struct hf_amd_throttle *before, const struct hf_amd_throttle *now,
 		      uint32_t *ret_percent);
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Sizes that drivers gave their tables; the last one came in two. */
+/* Sizes of the drivers' tables; the last version has two. */
 static const struct form {
 	unsigned char content;
 	size_t size, cycles;
@@ -122,7 +122,7 @@ static void another_table_is_not_known(void **state)
 	struct hf_amd_throttle found = read_counters(form, numbers);
 
 	assert_true(found.known);
-	/* Each cut of it, with the size that it says and with its own. */
+	/* Every cut of the table, with its full size in the head and with the cut size. */
 	for (size_t len = 0; len < form->size; len++) {
 		put_counters(form, numbers);
 		hf_amd_metrics(table, len, &found);
@@ -136,7 +136,7 @@ static void another_table_is_not_known(void **state)
 		put_counters(form, numbers);
 		table[3] = (unsigned char)content;
 		hf_amd_metrics(table, form->size, &found);
-		/* As 1.6 it is all ones where the cycles would be. */
+		/* Read as 1.6, the cycle counters are all ones. */
 		assert_true(found.known == (content == 7 || content == 8));
 	}
 	put_counters(form, numbers);

@@ -37,8 +37,8 @@ struct hf_intake {
 	struct hf_health_presence devices[HF_HEALTH_DEVICES_MAX];
 	size_t devices_len;
 	struct hf_unplaced_evidence_evidence *unplaced;
-	struct hf_mig_instances *parts;
-	uint64_t parts_version;
+	struct hf_mig_instances *mig_instances;
+	uint64_t mig_instances_version;
 	struct way ways[HF_HEALTH_SOURCES][HF_HEALTH_DETECTORS];
 	uint64_t states_version, holdings_version;
 	struct hf_health_heard heard[HF_HEALTH_SOURCES * HF_HEALTH_DETECTORS];
@@ -106,7 +106,7 @@ struct hf_intake *hf_intake_create(const struct hf_intake_options *options)
 
 	hf_assert(options->news != NULL);
 	intake->options = *options;
-	intake->parts = hf_mig_instances_create();
+	intake->mig_instances = hf_mig_instances_create();
 	intake->unplaced = hf_unplaced_evidence_create(hf_intake_now(intake));
 	for (size_t s = 0; s < HF_HEALTH_SOURCES; s++)
 		for (size_t d = 0; d < HF_HEALTH_DETECTORS; d++)
@@ -126,7 +126,7 @@ struct hf_intake *hf_intake_destroy(struct hf_intake *intake)
 	if (intake == NULL)
 		return NULL;
 	hf_timer_destroy(intake->held_timer);
-	hf_mig_instances_destroy(intake->parts);
+	hf_mig_instances_destroy(intake->mig_instances);
 	hf_unplaced_evidence_destroy(intake->unplaced);
 	free(intake->held);
 	free(intake->evidence);
@@ -170,14 +170,14 @@ hf_time hf_intake_looked_at(const struct hf_intake *intake, enum hf_intake_probe
 	return intake->looked_at[probe];
 }
 
-static void tell(struct hf_intake *intake, bool urgent)
+static void announce_news(struct hf_intake *intake, bool urgent)
 {
 	intake->news = true;
 	intake->options.news(intake->options.arg, urgent);
 }
 
-/* What did not come from us is made tame where it lies; it may lack its end. */
-static void tidy(char *text, size_t size)
+/* Replaces unprintable bytes in place; text may lack its NUL. */
+static void make_printable(char *text, size_t size)
 {
 	hf_str_print(text, size, text, strnlen(text, size));
 }
@@ -202,8 +202,8 @@ static bool has_room(const struct hf_intake *intake, enum hf_health_kind kind)
 	       (kind != HF_HEALTH_PORT || ports < HF_HEALTH_PORTS_MAX);
 }
 
-/* A GPU's number is its own: who had it before the driver was loaded anew has it no more.  Ports of one card
- * share its address. */
+/* Gives the device this alias. A GPU's number belongs to one GPU, so a former owner (before a
+ * reload of the driver) loses it. Ports of one card share its address. */
 static void take_alias(struct hf_intake *intake, struct hf_health_presence *known,
 		       const char *alias)
 {
@@ -231,10 +231,10 @@ void hf_intake_device(struct hf_intake *intake, const struct hf_health_presence 
 {
 	struct hf_health_presence given = *device, *known, before;
 
-	tidy(given.id, sizeof(given.id));
-	tidy(given.uuid, sizeof(given.uuid));
-	tidy(given.alias, sizeof(given.alias));
-	tidy(given.above, sizeof(given.above));
+	make_printable(given.id, sizeof(given.id));
+	make_printable(given.uuid, sizeof(given.uuid));
+	make_printable(given.alias, sizeof(given.alias));
+	make_printable(given.above, sizeof(given.above));
 	known = find_device(intake, given.id);
 	if (given.id[0] == '\0')
 		return;
@@ -257,30 +257,30 @@ void hf_intake_device(struct hf_intake *intake, const struct hf_health_presence 
 		memcpy(known->above, given.above, sizeof(known->above));
 	if (memcmp(&before, known, sizeof(before)) == 0)
 		return;
-	tell(intake, false);
+	announce_news(intake, false);
 	give_placed(intake, known);
 }
 
-void hf_intake_mig_instance(struct hf_intake *intake, const struct hf_mig_instance *part)
+void hf_intake_mig_instance(struct hf_intake *intake, const struct hf_mig_instance *mig)
 {
-	struct hf_mig_instance given = *part;
+	struct hf_mig_instance given = *mig;
 
-	tidy(given.name, sizeof(given.name));
-	tidy(given.device, sizeof(given.device));
-	if (!hf_mig_instances_tell(intake->parts, &given, hf_intake_now(intake)))
+	make_printable(given.name, sizeof(given.name));
+	make_printable(given.device, sizeof(given.device));
+	if (!hf_mig_instances_tell(intake->mig_instances, &given, hf_intake_now(intake)))
 		return;
-	intake->parts_version++;
-	tell(intake, false);
+	intake->mig_instances_version++;
+	announce_news(intake, false);
 }
 
 const struct hf_mig_instances *hf_intake_mig_instances(const struct hf_intake *intake)
 {
-	return intake->parts;
+	return intake->mig_instances;
 }
 
 uint64_t hf_intake_mig_instances_version(const struct hf_intake *intake)
 {
-	return intake->parts_version;
+	return intake->mig_instances_version;
 }
 
 void hf_intake_remember(struct hf_intake *intake, const char *id, const char *address)
@@ -331,7 +331,7 @@ void hf_intake_refuse(struct hf_intake *intake, const char *id)
 	intake->refused[intake->refused_len++] = hash;
 	/* DeviceHealth counts them. */
 	intake->states_version++;
-	tell(intake, false);
+	announce_news(intake, false);
 }
 
 size_t hf_intake_refused(const struct hf_intake *intake)
@@ -366,7 +366,7 @@ void hf_intake_heard(struct hf_intake *intake, enum hf_health_source source,
 		way->why[0] = '\0';
 		intake->states_version++;
 	}
-	tell(intake, false);
+	announce_news(intake, false);
 }
 
 void hf_intake_off(struct hf_intake *intake, enum hf_health_source source,
@@ -381,7 +381,7 @@ void hf_intake_off(struct hf_intake *intake, enum hf_health_source source,
 	way->state = HF_INTAKE_OFF;
 	memcpy(way->why, text, sizeof(text));
 	intake->states_version++;
-	tell(intake, false);
+	announce_news(intake, false);
 }
 
 enum hf_intake_state hf_intake_state(const struct hf_intake *intake, enum hf_health_source source,
@@ -432,7 +432,7 @@ uint64_t hf_intake_states_version(const struct hf_intake *intake)
 /* ---- what was seen ------------------------------------------------------------------------ */
 
 /* Room for one more, or NULL where the list has its most. */
-static void *room(void *items, size_t len, size_t *cap, size_t most, size_t size)
+static void *make_room(void *items, size_t len, size_t *cap, size_t most, size_t size)
 {
 	if (len == most)
 		return NULL;
@@ -458,39 +458,39 @@ struct hf_health_sample hf_intake_sample_of(enum hf_health_source source,
 
 bool hf_intake_sample(struct hf_intake *intake, const struct hf_health_sample *sample)
 {
-	struct hf_health_sample *to = room(intake->samples, intake->samples_len,
-					   &intake->samples_cap, SAMPLES_MAX, sizeof(*to));
+	struct hf_health_sample *to = make_room(intake->samples, intake->samples_len,
+						&intake->samples_cap, SAMPLES_MAX, sizeof(*to));
 
 	if (to == NULL) {
-		tell(intake, true);
+		announce_news(intake, true);
 		return false;
 	}
 	intake->samples = to;
 	to += intake->samples_len++;
 	memcpy(to, sample, sizeof(*to));
-	tidy(to->device, sizeof(to->device));
+	make_printable(to->device, sizeof(to->device));
 	if (to->at == HF_TIME_NONE)
 		to->at = hf_intake_now(intake);
-	tell(intake, intake->samples_len == SAMPLES_MAX);
+	announce_news(intake, intake->samples_len == SAMPLES_MAX);
 	return true;
 }
 
 static bool put_evidence(struct hf_intake *intake, const struct hf_health_evidence *evidence)
 {
-	struct hf_health_evidence *to = room(intake->evidence, intake->evidence_len,
-					     &intake->evidence_cap, EVIDENCE_MAX, sizeof(*to));
+	struct hf_health_evidence *to = make_room(intake->evidence, intake->evidence_len,
+						  &intake->evidence_cap, EVIDENCE_MAX, sizeof(*to));
 
 	if (to != NULL) {
 		intake->evidence = to;
 		to += intake->evidence_len++;
 		memcpy(to, evidence, sizeof(*to));
-		tidy(to->device, sizeof(to->device));
-		tidy(to->unit, sizeof(to->unit));
-		tidy(to->line, sizeof(to->line));
+		make_printable(to->device, sizeof(to->device));
+		make_printable(to->unit, sizeof(to->unit));
+		make_printable(to->line, sizeof(to->line));
 		if (to->at == HF_TIME_NONE)
 			to->at = hf_intake_now(intake);
 	}
-	tell(intake, true);
+	announce_news(intake, true);
 	return to != NULL;
 }
 
@@ -639,11 +639,11 @@ bool hf_intake_holdings(struct hf_intake *intake, const struct hf_holding *items
 	list = hf_xcalloc(len + 1, sizeof(*list));
 	for (size_t i = 0; i < len; i++) {
 		list[i] = items[i];
-		tidy(list[i].ns, sizeof(list[i].ns));
-		tidy(list[i].pod, sizeof(list[i].pod));
-		tidy(list[i].container, sizeof(list[i].container));
-		tidy(list[i].resource, sizeof(list[i].resource));
-		tidy(list[i].id, sizeof(list[i].id));
+		make_printable(list[i].ns, sizeof(list[i].ns));
+		make_printable(list[i].pod, sizeof(list[i].pod));
+		make_printable(list[i].container, sizeof(list[i].container));
+		make_printable(list[i].resource, sizeof(list[i].resource));
+		make_printable(list[i].id, sizeof(list[i].id));
 	}
 	/* The kubelet's order is that of a Go map. */
 	qsort(list, len, sizeof(*list), hf_holding_order);
@@ -661,12 +661,12 @@ bool hf_intake_holdings(struct hf_intake *intake, const struct hf_holding *items
 		free(intake->holdings);
 		intake->holdings = list;
 		intake->holdings_len = len;
-		tell(intake, true);
+		announce_news(intake, true);
 		return !cut;
 	}
 	free(list);
 	/* Of other pods of the names, perhaps. */
-	tell(intake, false);
+	announce_news(intake, false);
 	return !cut;
 }
 
@@ -676,7 +676,7 @@ void hf_intake_holdings_unknown(struct hf_intake *intake)
 		return;
 	intake->holdings_known = false;
 	intake->holdings_version++;
-	tell(intake, false);
+	announce_news(intake, false);
 }
 
 uint64_t hf_intake_holdings_version(const struct hf_intake *intake)

@@ -11,11 +11,11 @@
 HF_BEGIN_DECLS
 
 /*
- * Where the probes put what they find, until the next step of the brain takes it.
+ * The list that the probes fill until the next step of the brain takes it.
  *
- * Texts are cut to what fits and made printable; points in time that are not set become now.
- * What there is no room for is refused: whoever was refused looks again later, or counts it as
- * lost.  Every call may be made from any callback of the loop.
+ * Texts are cut to their limits and made printable; an unset time becomes now. The intake refuses
+ * what does not fit: the probe then looks again later, or counts the item as lost. Every call may
+ * be made from any callback of the loop.
  */
 struct hf_intake;
 
@@ -26,19 +26,20 @@ struct hf_intake;
 /* "for want of what" */
 #define HF_INTAKE_WHY_MAX 160
 
-/* A container holds a device, by the kubelet's word. */
+/* A container holds a device, as the kubelet reports. */
 struct hf_holding {
 	char ns[64], pod[HF_HOLDING_NAME_MAX], container[64];
 	char resource[HF_HOLDING_NAME_MAX]; /* "nvidia.com/gpu"; a DRA driver's name */
 	char id[HF_HOLDING_ID_MAX];         /* the plugin's: a uuid, a PCI address, anything */
 };
-/* What the kubelet says of all of them. */
+/* All holdings of the node, as the kubelet reports them. */
 struct hf_holdings {
 	const struct hf_holding *items; /* each once, in hf_holding_order */
 	size_t len;
-	hf_time asked_at; /* who was not there yet holds nothing by it; NONE: it never answered */
-	bool known;       /* false: it could not be asked since then */
-	bool cut;         /* there were more: who is not here may hold on */
+	/* time of the question; later pods hold nothing by this list; NONE: no answer yet */
+	hf_time asked_at;
+	bool known; /* false: it could not be asked since then */
+	bool cut;   /* the list is cut: a container outside it may hold a device */
 };
 /* For qsort and bsearch: by all bytes, so NULs stand behind the texts. */
 int hf_holding_order(const void *left, const void *right);
@@ -46,14 +47,14 @@ int hf_holding_order(const void *left, const void *right);
 /* What of a node's devices is counted where (detector `count`). */
 enum hf_intake_count {
 	HF_COUNT_PCI,         /* directories of sysfs: NVIDIA's where there are any, else AMD's */
-	HF_COUNT_NVIDIA,      /* likewise, NVIDIA's alone: what its library could count */
+	HF_COUNT_NVIDIA,      /* the same for NVIDIA alone: what NVML could count */
 	HF_COUNT_NVML,        /* the driver's library */
 	HF_COUNT_ALLOCATABLE, /* the kubelet */
-	HF_COUNT_BUS,         /* of sysfs, of all makers, also those of other drivers */
+	HF_COUNT_BUS,         /* sysfs, all makers, bound to any driver */
 	HF_COUNTS
 };
 
-/* Who looks, where its looks take time. */
+/* Probes with slow looks, for the page and the metrics. */
 enum hf_intake_probe {
 	HF_PROBE_NVML,
 	HF_PROBE_DEVICES, /* of sysfs */
@@ -63,7 +64,7 @@ enum hf_intake_probe {
 };
 
 enum hf_intake_state {
-	HF_INTAKE_UNTOLD, /* nobody has said anything yet */
+	HF_INTAKE_UNTOLD, /* no report yet */
 	HF_INTAKE_OK,
 	HF_INTAKE_OFF, /* cannot see, see why */
 };
@@ -72,8 +73,9 @@ struct hf_intake_options {
 	struct hf_loop *loop;
 	hf_time boot_at;            /* the steps' clock reads boot_at + hf_loop_mono(loop) */
 	struct hf_metrics *metrics; /* may be NULL */
-	/* Something is here for the next step; urgent: somebody waits for it (evidence, a list that
-	 * is full), else it may wait for company.  Never NULL; must not take at once. */
+	/* The intake has something for the next step. urgent: evidence, or a full list;
+	 * otherwise the step may wait for more. Never NULL; must not call hf_intake_take at
+	 * once. */
 	void (*news)(void *arg, bool urgent);
 	void *arg;
 };
@@ -92,31 +94,33 @@ hf_time hf_intake_boot_at(const struct hf_intake *intake);
 void hf_intake_looked(struct hf_intake *intake, enum hf_intake_probe probe, hf_time took);
 void hf_intake_timed_out(struct hf_intake *intake, enum hf_intake_probe probe);
 const char *hf_intake_probe_name(enum hf_intake_probe probe);
-/* Of its answers; HF_TIME_NONE: there was none. */
+/* Time of the probe's last answer; HF_TIME_NONE: no answer yet. */
 hf_time hf_intake_looked_at(const struct hf_intake *intake, enum hf_intake_probe probe);
 
-/* A device is there.  It stays known; fields that are "" leave what another source said. */
+/* A probe found a device. It stays known; a field that is "" keeps the value of another source. */
 void hf_intake_device(struct hf_intake *intake, const struct hf_health_presence *device);
-/* A part of one is there, which is handed out by itself. */
-void hf_intake_mig_instance(struct hf_intake *intake, const struct hf_mig_instance *part);
-/* One was there in this boot, before this agent began: whoever looks at the bus says if it is not. */
+/* A probe found a MIG instance, which the device plugin hands out like a device. */
+void hf_intake_mig_instance(struct hf_intake *intake, const struct hf_mig_instance *mig);
+/* Notes a device that was present earlier in this boot, before this agent started. The probe
+ * that reads the bus reports a missing one. */
 /* Of a port also where its function is on the bus, "": not known. */
 void hf_intake_remember(struct hf_intake *intake, const char *id, const char *address);
 bool hf_intake_remembers(const struct hf_intake *intake, size_t i, const char **ret_id,
 			 const char **ret_address);
-/* A device that its driver had once, by what was known before this agent began; in this boot or before. */
+/* Its driver once had the device, in this boot or before, as the journal says. */
 void hf_intake_driven(struct hf_intake *intake, const char *id);
 bool hf_intake_was_driven(const struct hf_intake *intake, const char *id);
-/* One that there is no room for, by whoever keeps it out; told once for each. */
+/* A probe keeps a device out for want of room; announced once for each device. */
 void hf_intake_refuse(struct hf_intake *intake, const char *id);
 /* How many different ones, up to HF_INTAKE_REFUSED_MAX. */
 #define HF_INTAKE_REFUSED_MAX 1024
 size_t hf_intake_refused(const struct hf_intake *intake);
-/* By this way the detector looked just now, and could see.  Say it at each look, also where
- * nothing was found: devices that nobody can see become Unknown after 90 s. */
+/* The detector looked just now by this source, and could see. Call this after each look, also
+ * without a finding: a device without any detector that sees becomes Unknown after 90 s. */
 void hf_intake_heard(struct hf_intake *intake, enum hf_health_source source,
 		     enum hf_health_detector detector);
-/* By this way the detector cannot see, for want of what: "libnvidia-ml.so.1: no such file". */
+/* The detector cannot see by this source. why names the missing thing: "libnvidia-ml.so.1: no
+ * such file". */
 void hf_intake_off(struct hf_intake *intake, enum hf_health_source source,
 		   enum hf_health_detector detector, const char *why);
 
@@ -134,7 +138,7 @@ void hf_intake_second(struct hf_intake *intake, const struct hf_health_evidence 
 /* The agent makes the samples of `count` from the last of each; -1: not known (any more); HF_HEALTH_DIVIDED. */
 void hf_intake_count(struct hf_intake *intake, enum hf_intake_count which, int32_t count);
 int32_t hf_intake_counted(const struct hf_intake *intake, enum hf_intake_count which);
-/* The last that was known, though it is not now; -1: none ever was. */
+/* The last known count, even if the count is unknown now; -1: never known. */
 int32_t hf_intake_counted_last(const struct hf_intake *intake, enum hf_intake_count which);
 /* How busy a device is, for samples of others that need it; by id, uuid or alias. */
 void hf_intake_load(struct hf_intake *intake, const char *device, uint32_t percent);
@@ -152,7 +156,7 @@ void hf_intake_holdings_unknown(struct hf_intake *intake);
 
 /* Points input's lists at what is here.  It stays until hf_intake_taken. */
 void hf_intake_take(struct hf_intake *intake, struct hf_health_input *input);
-/* The step has it: forget it (what is known of devices, counts and holdings stays). */
+/* The step has taken the input: forget it. Known devices, counts and holdings stay. */
 void hf_intake_taken(struct hf_intake *intake);
 bool hf_intake_is_empty(const struct hf_intake *intake);
 

@@ -214,7 +214,8 @@ static void a_full_list_refuses_and_asks_for_a_step_at_once(void **state)
 	for (n = 0; hf_intake_sample(w->intake, &sample); n++)
 		;
 	assert_in_range(n, 100, HF_HEALTH_INPUT_MAX);
-	assert_int_equal(w->urgent, 2); /* with the last that fitted, and with the refused one */
+	/* once for the last item that fitted, once for the refusal */
+	assert_int_equal(w->urgent, 2);
 }
 
 static void loads_are_found_by_any_name_and_grow_old(void **state)

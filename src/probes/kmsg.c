@@ -27,7 +27,7 @@
 #define READ_BYTES (64u << 10)
 /* A plain file says nothing when it grows. */
 #define FILE_EVERY (200 * HF_MS)
-/* Beside a plain file, looked at for the one that it was. */
+/* Files in the folder of a plain file that are searched for a rotated log. */
 #define FILES_MAX 4096
 /* The brain makes room within a step. */
 #define REFUSED_WAIT (5 * HF_MS)
@@ -59,7 +59,7 @@ struct kmsg {
 	int fd;
 	struct hf_io *io;
 	bool is_socket;
-	bool live;     /* what comes now is news; before, the device tells what it still has */
+	bool live;     /* all old records have been read: the next ones are new */
 	bool overrun;  /* the device said so: the next record tells how many */
 	bool dry;      /* the last read found no more */
 	bool rotating; /* the file read has no name any more */
@@ -77,7 +77,7 @@ struct kmsg {
 	struct hf_kmsg_place held_place; /* as if it had not been read yet */
 };
 
-static void look(struct kmsg *k);
+static void read_source(struct kmsg *k);
 
 static struct kmsg *kmsg_of(const struct hf_probe *probe)
 {
@@ -120,7 +120,7 @@ static void go_off(struct kmsg *k, const char *what, int errnum)
 
 /* ---- records ------------------------------------------------------------------------------ */
 
-static void give(struct kmsg *k)
+static void give_held(struct kmsg *k)
 {
 	if (hf_intake_evidence(k->intake, &k->held)) {
 		k->holding = false;
@@ -158,7 +158,8 @@ static hf_time time_of(const struct kmsg *k)
 	return at < now ? at : now;
 }
 
-/* One that nobody has named, and that was given to another driver (a virtual machine's) since the line was written. */
+/* No probe named the device, and another driver (a virtual machine's) has it since the line was
+ * written. */
 static bool is_foreign(const struct kmsg *k, const struct hf_health_evidence *e)
 {
 	const struct hf_health_presence *known;
@@ -204,7 +205,7 @@ static void take_record(struct kmsg *k, const char *bytes, size_t len)
 	k->held.at = time_of(k);
 	k->held.seq = k->record.seq;
 	k->holding = true;
-	give(k);
+	give_held(k);
 }
 
 /* ---- the device: a record a read ----------------------------------------------------------- */
@@ -345,10 +346,10 @@ static void look_at_file(struct kmsg *k)
 
 static void on_io(void *arg, unsigned events)
 {
-	look(arg);
+	read_source(arg);
 }
 
-static int watch(struct kmsg *k)
+static int watch_source(struct kmsg *k)
 {
 	struct hf_error err;
 
@@ -369,7 +370,7 @@ static int connect_socket(struct kmsg *k)
 	if (k->fd < 0 || connect(k->fd, (const struct sockaddr *)&address, sizeof(address)) != 0)
 		return errno;
 	k->mode = MODE_STREAM;
-	return watch(k);
+	return watch_source(k);
 }
 
 static bool is_place(const struct hf_kmsg_place *place, const struct stat *st)
@@ -378,7 +379,7 @@ static bool is_place(const struct hf_kmsg_place *place, const struct stat *st)
 	       place->file_device == st->st_dev;
 }
 
-/* One of the folder's files, if it is the one that was read; -1. */
+/* Opens that file of the folder if it is the file that was read last; else -1. */
 static int open_if_place(int folder, const char *name, const struct hf_kmsg_place *place,
 			 struct stat *ret_st)
 {
@@ -404,7 +405,7 @@ static DIR *open_folder(const struct kmsg *k)
 	return opendir(path);
 }
 
-/* While nobody read the file that was read got another name, by which it is found beside its successor; -1. */
+/* Finds the log that was rotated while no agent read it, beside its successor; -1: not found. */
 static int open_rotated(const struct kmsg *k, struct stat *ret_st)
 {
 	DIR *folder = open_folder(k);
@@ -435,8 +436,8 @@ static bool is_made_from(const char *file, const char *name)
 	       hf_ascii_is_digit(rest[1]);
 }
 
-/* It was rotated more than once: of the names that are made from the log's own there is one that was written no
- * earlier than that file and is not the one that is written now. */
+/* True if the log was rotated more than once: a rotated file is newer than the one that was read
+ * last, and is not the present log. */
 static bool is_one_between(const struct kmsg *k, const struct stat *rotated,
 			   const struct stat *newest)
 {
@@ -476,7 +477,8 @@ static int open_file(struct kmsg *k, struct stat *st)
 		offset = is_place(place, st) && place->file_offset <= (uint64_t)st->st_size
 				 ? (off_t)place->file_offset
 				 : 0;
-	/* Of what was said between the two nothing is left: one record stands for who knows how many. */
+	/* The lines between the two files are lost. One lost record stands for an unknown
+	 * number. */
 	k->stats.lost +=
 		remembers && (!is_place(place, st) || place->file_offset > (uint64_t)st->st_size);
 	if (lseek(k->fd, offset, SEEK_SET) < 0)
@@ -507,7 +509,7 @@ static int open_source(struct kmsg *k)
 	if (!S_ISCHR(st.st_mode) && !S_ISFIFO(st.st_mode))
 		return EINVAL;
 	k->mode = S_ISCHR(st.st_mode) ? MODE_DEVICE : MODE_STREAM;
-	return watch(k);
+	return watch_source(k);
 }
 
 static void tell_heard(struct kmsg *k)
@@ -517,7 +519,7 @@ static void tell_heard(struct kmsg *k)
 		hf_intake_heard(k->intake, HF_HEALTH_BY_KMSG, detectors[i]);
 }
 
-static bool begin(struct kmsg *k)
+static bool begin_source(struct kmsg *k)
 {
 	int errnum = open_source(k);
 
@@ -544,17 +546,17 @@ static void read_more(struct kmsg *k)
 		look_at_file(k);
 }
 
-/* Whatever there is to do: open, hand over what was refused, read. */
-static void look(struct kmsg *k)
+/* Opens the source, hands over held evidence, and reads. */
+static void read_source(struct kmsg *k)
 {
 	hf_timer_disarm(k->timer);
 	if (k->holding)
-		give(k);
-	if (k->mode == MODE_NONE && !begin(k))
+		give_held(k);
+	if (k->mode == MODE_NONE && !begin_source(k))
 		return;
 	if (!k->holding)
 		read_more(k);
-	/* Who is at the other end of a socket may hang up at once. */
+	/* The writer of a socket may hang up at once. */
 	if (!k->heard && k->mode != MODE_NONE &&
 	    (!k->is_socket || k->stats.records > k->records_before))
 		tell_heard(k);
@@ -566,7 +568,7 @@ static void look(struct kmsg *k)
 
 static void on_timer(void *arg)
 {
-	look(arg);
+	read_source(arg);
 }
 
 static void on_heard_timer(void *arg)
@@ -580,7 +582,7 @@ static void on_heard_timer(void *arg)
 
 /* ---- the probe ------------------------------------------------------------------------------ */
 
-static void start(struct hf_probe *probe)
+static void start_kmsg(struct hf_probe *probe)
 {
 	struct kmsg *k = kmsg_of(probe);
 
@@ -588,16 +590,16 @@ static void start(struct hf_probe *probe)
 	hf_timer_arm(k->heard_timer, HEARD_EVERY);
 }
 
-static void poke(struct hf_probe *probe)
+static void poke_kmsg(struct hf_probe *probe)
 {
 	struct kmsg *k = kmsg_of(probe);
 
-	/* One that could not be opened keeps to its backoff. */
+	/* After a failed open, only the backoff timer opens the source again. */
 	if (k->mode != MODE_NONE)
 		hf_timer_arm(k->timer, 0);
 }
 
-static void destroy(struct hf_probe *probe)
+static void destroy_kmsg(struct hf_probe *probe)
 {
 	struct kmsg *k = kmsg_of(probe);
 
@@ -610,7 +612,7 @@ static void destroy(struct hf_probe *probe)
 }
 
 static const struct hf_probe_ops ops = {
-	.name = "kmsg", .start = start, .poke = poke, .destroy = destroy};
+	.name = "kmsg", .start = start_kmsg, .poke = poke_kmsg, .destroy = destroy_kmsg};
 
 struct hf_probe *hf_kmsg_probe_create(struct hf_intake *intake,
 				      const struct hf_kmsg_options *options)

@@ -8,18 +8,16 @@
 HF_BEGIN_DECLS
 
 /*
- * The kernel's log as a source of evidence: /dev/kmsg, or in its place
+ * The probe of the kernel's log: it turns lines into evidence.  The source is /dev/kmsg, or in its place
  *
  *   a FIFO or a unix stream socket   lines as they come
- *   a plain file                     lines as they are appended; truncation and a new file under
- *                                    the name (rotation) are followed, rotation also where it was
- *                                    while nobody read, if the old file is in the same folder
+ *   a plain file                     lines as they are appended; the probe follows truncation and rotation,
+ *                                    also a rotation while no agent ran, if the old file is in the folder
  *
- * of which each line is a record as /dev/kmsg has it or a bare one ("[12.3] text", "text").
+ * A line is a record as /dev/kmsg has it, or bare ("[12.3] text", "text").
  *
- * What was read before is not read again: of the device by sequence number, of a plain file by its
- * inode and offset.  A plain file of which nothing is remembered is read from its end: its lines
- * may be years old.
+ * A record is read once: the journal keeps the sequence number of the device, or the inode and offset of a
+ * plain file.  Without such a place a plain file is read from its end, as its lines may be years old.
  */
 
 /* Where reading stopped, for a journal; of this boot only. */
@@ -40,15 +38,15 @@ struct hf_kmsg_stats {
 };
 
 struct hf_kmsg_options {
-	const char *path;           /* copied */
-	const char *sys_root;       /* copied; NULL: nobody is asked which driver has a device */
-	bool trust_user;            /* take what processes wrote, too */
+	const char *path;     /* copied */
+	const char *sys_root; /* sysfs, to find the driver of a device; copied; NULL: not checked */
+	bool trust_user;      /* take what processes wrote, too */
 	struct hf_kmsg_place place; /* zeros: nothing is remembered */
 };
 
 struct hf_probe *hf_kmsg_probe_create(struct hf_intake *intake,
 				      const struct hf_kmsg_options *options);
-/* Where there is none: tells so of all detectors that live on the log. */
+/* Reports all detectors of the kernel's log as off. */
 void hf_kmsg_off(struct hf_intake *intake, const char *why);
 const struct hf_kmsg_stats *hf_kmsg_probe_stats(const struct hf_probe *probe);
 void hf_kmsg_probe_place(const struct hf_probe *probe, struct hf_kmsg_place *ret_place);

@@ -431,7 +431,7 @@ static void a_line_about_a_device_that_another_driver_has_is_dropped(void **stat
 	run_for(w, HF_MS);
 	append(w->path, "NVRM: Xid (PCI:0000:1a:00): 48, x\nNVRM: Xid (PCI:0000:1a:00): 79, x\n"
 			"NVRM: Xid (PCI:0000:3d:00): 48, x\nNVRM: Xid (PCI:0000:9b:00): 48, x\n"
-			/* It fell off the bus: no driver has it. */
+			/* The device fell off the bus, so no driver has it. */
 			"NVRM: Xid (PCI:0000:5e:00): 79, x\n");
 	run_until_records(w, 5);
 	assert_int_equal(stats(w)->foreign, 2);
@@ -465,7 +465,7 @@ static void a_socket_that_closes_is_off_until_it_is_there_again(void **state)
 	}
 	assert_true(peer >= 0);
 	run_for(w, HF_MS);
-	/* And hears what is said: it may hang up again. */
+	/* The source is read even if the writer hangs up at once. */
 	assert_int_equal(state_of(w, &why), HF_INTAKE_OFF);
 	assert_int_equal(write(peer, XID "\n", strlen(XID "\n")), strlen(XID "\n"));
 	run_until_records(w, 2);
@@ -594,7 +594,7 @@ static void rotation_loses_neither_the_old_files_end_nor_the_new_files_begin(voi
 	unlink(old);
 }
 
-/* An agent that has read one line, and remembers where it was. */
+/* Runs an agent that reads one line and keeps its place. */
 static void read_one_and_end(struct world *w)
 {
 	append(w->path, "old\n");
@@ -625,7 +625,7 @@ static void a_file_that_was_rotated_while_nobody_read_is_read_to_its_end(void **
 	unlink(old);
 }
 
-/* Nobody knows what the file between said: one is told. */
+/* The file between the rotations is lost, so one record counts as lost. */
 static void of_files_between_two_rotations_one_record_is_told_as_lost(void **state)
 {
 	struct world *w = *state;
@@ -656,7 +656,7 @@ static void what_a_file_may_have_said_that_is_gone_is_told_as_lost(void **state)
 		open_probe(w, w->path);
 		run_for(w, HF_MS);
 		hf_kmsg_probe_place(w->probe, &w->options.place);
-		/* Gone; shorter than what was read; and as it was. */
+		/* The file is missing, then shorter than the place, then unchanged. */
 		assert_int_equal(stats(w)->lost, i > 0);
 		close_probe(w);
 		if (i == 0) {

@@ -16,39 +16,39 @@ struct hf_look_thread {
 
 static void on_done(void *arg)
 {
-	struct hf_look_thread *looker = arg;
-	struct hf_intake *intake = looker->options.intake;
+	struct hf_look_thread *thread = arg;
+	struct hf_intake *intake = thread->options.intake;
 
-	hf_timer_disarm(looker->deadline);
-	hf_intake_looked(intake, looker->options.probe, hf_intake_now(intake) - looker->began);
-	looker->options.looked(looker->options.arg);
+	hf_timer_disarm(thread->deadline);
+	hf_intake_looked(intake, thread->options.probe, hf_intake_now(intake) - thread->began);
+	thread->options.looked(thread->options.arg);
 }
 
-/* Worker and bench: all that the thread has of it. */
+/* The part that the thread may touch. */
 struct errand {
-	struct hf_look_thread *looker; /* not for the thread */
+	struct hf_look_thread *thread; /* not for the thread */
 	void (*look)(void *bench);
 	void (*release)(void *bench);
 	void *bench;
 };
 
-static void run(void *arg)
+static void run_errand(void *arg)
 {
 	struct errand *errand = arg;
 
 	errand->look(errand->bench);
 }
 
-static void done(void *arg)
+static void finish_errand(void *arg)
 {
 	struct errand *errand = arg;
-	struct hf_look_thread *looker = errand->looker;
+	struct hf_look_thread *thread = errand->thread;
 
 	free(errand);
-	on_done(looker);
+	on_done(thread);
 }
 
-static void drop(void *arg)
+static void drop_errand(void *arg)
 {
 	struct errand *errand = arg;
 
@@ -58,61 +58,62 @@ static void drop(void *arg)
 
 static void on_deadline(void *arg)
 {
-	struct hf_look_thread *looker = arg;
+	struct hf_look_thread *thread = arg;
 
-	hf_timer_arm(looker->deadline, looker->options.deadline);
-	hf_intake_timed_out(looker->options.intake, looker->options.probe);
-	looker->options.late(looker->options.arg);
+	hf_timer_arm(thread->deadline, thread->options.deadline);
+	hf_intake_timed_out(thread->options.intake, thread->options.probe);
+	thread->options.late(thread->options.arg);
 }
 
 struct hf_look_thread *hf_look_thread_create(const struct hf_look_thread_options *options)
 {
-	struct hf_look_thread *looker = hf_xcalloc(1, sizeof(*looker));
+	struct hf_look_thread *thread = hf_xcalloc(1, sizeof(*thread));
 	struct hf_loop *loop = hf_intake_loop(options->intake);
 
-	looker->options = *options;
-	if (looker->options.deadline == 0)
-		looker->options.deadline = HF_LOOK_THREAD_DEADLINE;
-	looker->worker = hf_worker_create(loop);
-	looker->deadline = hf_timer_create(loop, on_deadline, looker);
-	return looker;
+	thread->options = *options;
+	if (thread->options.deadline == 0)
+		thread->options.deadline = HF_LOOK_THREAD_DEADLINE;
+	thread->worker = hf_worker_create(loop);
+	thread->deadline = hf_timer_create(loop, on_deadline, thread);
+	return thread;
 }
 
-struct hf_look_thread *hf_look_thread_destroy(struct hf_look_thread *looker)
+struct hf_look_thread *hf_look_thread_destroy(struct hf_look_thread *thread)
 {
-	if (looker == NULL)
+	if (thread == NULL)
 		return NULL;
-	if (!hf_worker_is_busy(looker->worker))
-		looker->options.release(looker->options.bench);
-	hf_worker_destroy(looker->worker);
-	hf_timer_destroy(looker->deadline);
-	free(looker);
+	if (!hf_worker_is_busy(thread->worker))
+		thread->options.release(thread->options.bench);
+	hf_worker_destroy(thread->worker);
+	hf_timer_destroy(thread->deadline);
+	free(thread);
 	return NULL;
 }
 
-bool hf_look_thread_is_free(const struct hf_look_thread *looker)
+bool hf_look_thread_is_free(const struct hf_look_thread *thread)
 {
-	return !hf_worker_is_busy(looker->worker);
+	return !hf_worker_is_busy(thread->worker);
 }
 
-bool hf_look_thread_look(struct hf_look_thread *looker)
+bool hf_look_thread_look(struct hf_look_thread *thread)
 {
 	struct errand *errand;
 
-	if (hf_worker_is_busy(looker->worker))
+	if (hf_worker_is_busy(thread->worker))
 		return false;
 	errand = hf_xcalloc(1, sizeof(*errand));
-	*errand = (struct errand){.looker = looker,
-				  .look = looker->options.look,
-				  .release = looker->options.release,
-				  .bench = looker->options.bench};
-	looker->began = hf_intake_now(looker->options.intake);
-	if (!hf_worker_post(
-		    looker->worker,
-		    &(struct hf_work){.run = run, .done = done, .drop = drop, .arg = errand})) {
+	*errand = (struct errand){.thread = thread,
+				  .look = thread->options.look,
+				  .release = thread->options.release,
+				  .bench = thread->options.bench};
+	thread->began = hf_intake_now(thread->options.intake);
+	if (!hf_worker_post(thread->worker, &(struct hf_work){.run = run_errand,
+							      .done = finish_errand,
+							      .drop = drop_errand,
+							      .arg = errand})) {
 		free(errand);
 		return false;
 	}
-	hf_timer_arm(looker->deadline, looker->options.deadline);
+	hf_timer_arm(thread->deadline, thread->options.deadline);
 	return true;
 }

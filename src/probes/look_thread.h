@@ -8,9 +8,9 @@
 HF_BEGIN_DECLS
 
 /*
- * Looks on a thread, with a deadline: files of sysfs are answered by drivers, and some of those ask
- * the device first.  A look that does not come back is told each time the deadline passes, and no
- * other one begins until it does.
+ * Runs a probe's look on a thread, with a deadline. Drivers answer reads of sysfs files, and some
+ * ask the device first. A look that hangs is reported at each passed deadline, and no other look
+ * starts until it returns.
  */
 struct hf_look_thread;
 
@@ -20,8 +20,8 @@ struct hf_look_thread_options {
 	struct hf_intake *intake;
 	enum hf_intake_probe probe; /* under which its times are counted */
 	hf_time deadline;           /* 0: as above */
-	/* What the thread fills, and nobody else looks at until it is done; the looker's from then
-	 * on.  freed with `release`, maybe from the thread. */
+	/* Memory that the thread fills. The owner reads it only after `looked`. The look thread
+	 * owns it and frees it with `release`, perhaps on the thread. */
 	void *bench;
 	void (*look)(void *bench);
 	void (*release)(void *bench);
@@ -33,11 +33,11 @@ struct hf_look_thread_options {
 
 struct hf_look_thread *hf_look_thread_create(const struct hf_look_thread_options *options);
 struct hf_look_thread *hf_look_thread_destroy(
-	struct hf_look_thread *looker); /* NULL is fine; returns NULL */
+	struct hf_look_thread *thread); /* NULL is fine; returns NULL */
 /* The bench may be touched. */
-bool hf_look_thread_is_free(const struct hf_look_thread *looker);
+bool hf_look_thread_is_free(const struct hf_look_thread *thread);
 /* False: the one before is still under way, or there is no thread to be had. */
-bool hf_look_thread_look(struct hf_look_thread *looker);
+bool hf_look_thread_look(struct hf_look_thread *thread);
 
 HF_END_DECLS
 

@@ -12,7 +12,7 @@
 #define CLAIM_MARK "-mig-"
 
 struct told {
-	struct hf_mig_instance part;
+	struct hf_mig_instance mig;
 	hf_time at;
 };
 
@@ -26,48 +26,49 @@ struct hf_mig_instances *hf_mig_instances_create(void)
 	return hf_xcalloc(1, sizeof(struct hf_mig_instances));
 }
 
-struct hf_mig_instances *hf_mig_instances_destroy(struct hf_mig_instances *parts)
+struct hf_mig_instances *hf_mig_instances_destroy(struct hf_mig_instances *instances)
 {
-	if (parts == NULL)
+	if (instances == NULL)
 		return NULL;
-	free(parts->items);
-	free(parts);
+	free(instances->items);
+	free(instances);
 	return NULL;
 }
 
-static struct told *by_name(const struct hf_mig_instances *parts, const char *name)
+static struct told *by_name(const struct hf_mig_instances *instances, const char *name)
 {
-	for (size_t i = 0; i < parts->len; i++)
-		if (hf_streq(parts->items[i].part.name, name))
-			return &parts->items[i];
+	for (size_t i = 0; i < instances->len; i++)
+		if (hf_streq(instances->items[i].mig.name, name))
+			return &instances->items[i];
 	return NULL;
 }
 
-static struct told *place(struct hf_mig_instances *parts)
+static struct told *make_place(struct hf_mig_instances *instances)
 {
 	struct told *oldest;
 
-	if (parts->len < HF_MIG_INSTANCES_MAX) {
-		parts->items = hf_xrealloc(parts->items, (parts->len + 1) * sizeof(*parts->items));
-		return &parts->items[parts->len++];
+	if (instances->len < HF_MIG_INSTANCES_MAX) {
+		instances->items = hf_xrealloc(instances->items,
+					       (instances->len + 1) * sizeof(*instances->items));
+		return &instances->items[instances->len++];
 	}
-	oldest = &parts->items[0];
-	for (size_t i = 1; i < parts->len; i++)
-		if (parts->items[i].at < oldest->at)
-			oldest = &parts->items[i];
+	oldest = &instances->items[0];
+	for (size_t i = 1; i < instances->len; i++)
+		if (instances->items[i].at < oldest->at)
+			oldest = &instances->items[i];
 	return oldest;
 }
 
-bool hf_mig_instances_tell(struct hf_mig_instances *parts, const struct hf_mig_instance *part,
+bool hf_mig_instances_tell(struct hf_mig_instances *instances, const struct hf_mig_instance *mig,
 			   hf_time now)
 {
-	struct told *told = by_name(parts, part->name);
-	bool is_news = told == NULL || !hf_streq(told->part.device, part->device) ||
-		       told->part.instance != part->instance;
+	struct told *told = by_name(instances, mig->name);
+	bool is_news = told == NULL || !hf_streq(told->mig.device, mig->device) ||
+		       told->mig.instance != mig->instance;
 
 	if (told == NULL)
-		told = place(parts);
-	told->part = *part;
+		told = make_place(instances);
+	told->mig = *mig;
 	told->at = now;
 	return is_news;
 }
@@ -87,38 +88,38 @@ static int32_t instance_of(const char *text)
 }
 
 /* The text up to there, where it is no longer than a name may be. */
-static bool take_device(const char *from, const char *end, struct hf_mig_instance *ret_part)
+static bool take_device(const char *from, const char *end, struct hf_mig_instance *ret_mig)
 {
 	size_t len = (size_t)(end - from);
 
-	if (len == 0 || len >= sizeof(ret_part->device))
+	if (len == 0 || len >= sizeof(ret_mig->device))
 		return false;
-	memset(ret_part, 0, sizeof(*ret_part));
-	memcpy(ret_part->device, from, len);
-	ret_part->instance = -1;
+	memset(ret_mig, 0, sizeof(*ret_mig));
+	memcpy(ret_mig->device, from, len);
+	ret_mig->instance = -1;
 	return true;
 }
 
-bool hf_mig_instances_find(const struct hf_mig_instances *parts, const char *id,
-			   struct hf_mig_instance *ret_part)
+bool hf_mig_instances_find(const struct hf_mig_instances *instances, const char *id,
+			   struct hf_mig_instance *ret_mig)
 {
 	const struct told *told;
 	const char *end;
 
 	if (hf_str_has_prefix(id, "gpu-")) {
 		end = strstr(id, CLAIM_MARK);
-		return end != NULL && take_device(id, end, ret_part);
+		return end != NULL && take_device(id, end, ret_mig);
 	}
 	if (!hf_str_has_prefix(id, HF_MIG_PREFIX))
 		return false;
-	told = by_name(parts, id);
+	told = by_name(instances, id);
 	if (told != NULL) {
-		*ret_part = told->part;
+		*ret_mig = told->mig;
 		return true;
 	}
 	end = strchr(id, '/');
-	if (end == NULL || !take_device(id + strlen(HF_MIG_PREFIX), end, ret_part))
+	if (end == NULL || !take_device(id + strlen(HF_MIG_PREFIX), end, ret_mig))
 		return false;
-	ret_part->instance = instance_of(end + 1);
+	ret_mig->instance = instance_of(end + 1);
 	return true;
 }

@@ -8,8 +8,8 @@
 HF_BEGIN_DECLS
 
 /*
- * Parts of devices that are handed out by themselves (MIG: a GPU cut into instances), and whose
- * parts they are.  The kubelet tells of a part alone; what is sick is the device.
+ * MIG instances: parts of a GPU that device plugins hand out like devices, with the GPU of each.
+ * The kubelet names only the instance; faults belong to the GPU.
  */
 
 #define HF_MIG_PREFIX "MIG-"
@@ -24,22 +24,22 @@ struct hf_mig_instance {
 
 struct hf_mig_instances;
 
-/* Twice what 64 GPUs can be cut into.  Those that are no more are known for as long as there is room: who held
- * them is asked for afterwards, and a lost GPU does not tell its instances. */
+/* Twice the instances of 64 GPUs. Former instances stay known while there is room: questions
+ * about past holders come later, and a lost GPU does not list its instances. */
 #define HF_MIG_INSTANCES_MAX 1024
 
 struct hf_mig_instances *hf_mig_instances_create(void);
 struct hf_mig_instances *hf_mig_instances_destroy(
-	struct hf_mig_instances *parts); /* NULL is fine; returns NULL */
-/* It is there now.  Where there is no room it takes that of the one that was told of longest ago.  True: that
- * is news. */
-bool hf_mig_instances_tell(struct hf_mig_instances *parts, const struct hf_mig_instance *part,
+	struct hf_mig_instances *instances); /* NULL is fine; returns NULL */
+/* Notes that the instance exists now. A full list drops the instance that was named longest ago.
+ * True: the instance is new or has changed. */
+bool hf_mig_instances_tell(struct hf_mig_instances *instances, const struct hf_mig_instance *mig,
 			   hf_time now);
-/* Of a part by the id that its plugin or DRA driver gives it; false: it is none, or whose it is nobody has said.
- * Two kinds of names say it themselves: those of drivers before R470, "MIG-GPU-<uuid>/<GI>/<CI>", and claims'
- * "gpu-0-mig-…".  name stays "" then. */
-bool hf_mig_instances_find(const struct hf_mig_instances *parts, const char *id,
-			   struct hf_mig_instance *ret_part);
+/* Finds an instance by the id of a device plugin or DRA driver; false: no instance, or one on an
+ * unknown GPU. Two kinds of ids name the GPU themselves: "MIG-GPU-<uuid>/<GI>/<CI>" of drivers
+ * before R470, and "gpu-0-mig-…" of claims. For these, name stays "". */
+bool hf_mig_instances_find(const struct hf_mig_instances *instances, const char *id,
+			   struct hf_mig_instance *ret_mig);
 
 HF_END_DECLS
 

@@ -8,55 +8,55 @@
 
 #define NAME "MIG-0aa1bb2c-0000-4000-8000-000000000007"
 
-static bool tell(struct hf_mig_instances *parts, const char *name, const char *device,
+static bool tell(struct hf_mig_instances *instances, const char *name, const char *device,
 		 int32_t instance, hf_time now)
 {
-	struct hf_mig_instance part;
+	struct hf_mig_instance mig;
 
-	memset(&part, 0, sizeof(part));
-	snprintf(part.name, sizeof(part.name), "%s", name);
-	snprintf(part.device, sizeof(part.device), "%s", device);
-	part.instance = instance;
-	return hf_mig_instances_tell(parts, &part, now);
+	memset(&mig, 0, sizeof(mig));
+	snprintf(mig.name, sizeof(mig.name), "%s", name);
+	snprintf(mig.device, sizeof(mig.device), "%s", device);
+	mig.instance = instance;
+	return hf_mig_instances_tell(instances, &mig, now);
 }
 
 static void a_part_is_of_whom_it_was_last_said_to_be(void **state)
 {
-	struct hf_mig_instances *parts = hf_mig_instances_create();
-	struct hf_mig_instance part;
+	struct hf_mig_instances *instances = hf_mig_instances_create();
+	struct hf_mig_instance mig;
 
-	assert_false(hf_mig_instances_find(parts, NAME, &part));
-	assert_true(tell(parts, NAME, "0000:1a:00.0", 7, 1));
-	assert_false(tell(parts, NAME, "0000:1a:00.0", 7, 2));
-	assert_true(hf_mig_instances_find(parts, NAME, &part));
-	assert_string_equal(part.device, "0000:1a:00.0");
-	assert_int_equal(part.instance, 7);
-	assert_true(tell(parts, NAME, "0000:1a:00.0", 8, 3));
-	assert_true(tell(parts, NAME, "0000:1b:00.0", 8, 4));
-	assert_true(hf_mig_instances_find(parts, NAME, &part));
-	assert_string_equal(part.device, "0000:1b:00.0");
-	assert_false(hf_mig_instances_find(parts, "GPU-0aa1bb2c", &part));
-	assert_false(hf_mig_instances_find(parts, "", &part));
-	hf_mig_instances_destroy(parts);
+	assert_false(hf_mig_instances_find(instances, NAME, &mig));
+	assert_true(tell(instances, NAME, "0000:1a:00.0", 7, 1));
+	assert_false(tell(instances, NAME, "0000:1a:00.0", 7, 2));
+	assert_true(hf_mig_instances_find(instances, NAME, &mig));
+	assert_string_equal(mig.device, "0000:1a:00.0");
+	assert_int_equal(mig.instance, 7);
+	assert_true(tell(instances, NAME, "0000:1a:00.0", 8, 3));
+	assert_true(tell(instances, NAME, "0000:1b:00.0", 8, 4));
+	assert_true(hf_mig_instances_find(instances, NAME, &mig));
+	assert_string_equal(mig.device, "0000:1b:00.0");
+	assert_false(hf_mig_instances_find(instances, "GPU-0aa1bb2c", &mig));
+	assert_false(hf_mig_instances_find(instances, "", &mig));
+	hf_mig_instances_destroy(instances);
 }
 
 static void some_names_say_themselves_whose_they_are(void **state)
 {
-	struct hf_mig_instances *parts = hf_mig_instances_create();
-	struct hf_mig_instance part;
+	struct hf_mig_instances *instances = hf_mig_instances_create();
+	struct hf_mig_instance mig;
 
-	assert_true(hf_mig_instances_find(parts, "MIG-GPU-5a1d0000-0000-4000-8000-000000000001/7/0",
-					  &part));
-	assert_string_equal(part.device, "GPU-5a1d0000-0000-4000-8000-000000000001");
-	assert_int_equal(part.instance, 7);
-	assert_true(hf_mig_instances_find(parts, "gpu-3-mig-1g10gb-19-4", &part));
-	assert_string_equal(part.device, "gpu-3");
-	assert_int_equal(part.instance, -1);
+	assert_true(hf_mig_instances_find(
+		instances, "MIG-GPU-5a1d0000-0000-4000-8000-000000000001/7/0", &mig));
+	assert_string_equal(mig.device, "GPU-5a1d0000-0000-4000-8000-000000000001");
+	assert_int_equal(mig.instance, 7);
+	assert_true(hf_mig_instances_find(instances, "gpu-3-mig-1g10gb-19-4", &mig));
+	assert_string_equal(mig.device, "gpu-3");
+	assert_int_equal(mig.instance, -1);
 	/* What NVML says of such a name counts more. */
-	assert_true(tell(parts, "MIG-GPU-1/7/0", "0000:1a:00.0", 7, 1));
-	assert_true(hf_mig_instances_find(parts, "MIG-GPU-1/7/0", &part));
-	assert_string_equal(part.device, "0000:1a:00.0");
-	hf_mig_instances_destroy(parts);
+	assert_true(tell(instances, "MIG-GPU-1/7/0", "0000:1a:00.0", 7, 1));
+	assert_true(hf_mig_instances_find(instances, "MIG-GPU-1/7/0", &mig));
+	assert_string_equal(mig.device, "0000:1a:00.0");
+	hf_mig_instances_destroy(instances);
 }
 
 static void names_that_say_nothing_are_no_parts(void **state)
@@ -66,40 +66,40 @@ static void names_that_say_nothing_are_no_parts(void **state)
 						 "MIG-GPU-1/x/0",  "MIG-GPU-1//0",
 						 "MIG-GPU-1/65/0", "MIG-GPU-1/99999999999/0",
 						 "MIG-GPU-1/-1/0"};
-	struct hf_mig_instances *parts = hf_mig_instances_create();
+	struct hf_mig_instances *instances = hf_mig_instances_create();
 	char longest[200];
-	struct hf_mig_instance part;
+	struct hf_mig_instance mig;
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(none); i++)
-		assert_false(hf_mig_instances_find(parts, none[i], &part));
+		assert_false(hf_mig_instances_find(instances, none[i], &mig));
 	for (size_t i = 0; i < HF_ARRAY_LEN(unnumbered); i++) {
-		assert_true(hf_mig_instances_find(parts, unnumbered[i], &part));
-		assert_string_equal(part.device, "GPU-1");
-		assert_int_equal(part.instance, -1);
+		assert_true(hf_mig_instances_find(instances, unnumbered[i], &mig));
+		assert_string_equal(mig.device, "GPU-1");
+		assert_int_equal(mig.instance, -1);
 	}
 	snprintf(longest, sizeof(longest), "MIG-GPU-%0120d/7/0", 1);
-	assert_false(hf_mig_instances_find(parts, longest, &part));
-	hf_mig_instances_destroy(parts);
+	assert_false(hf_mig_instances_find(instances, longest, &mig));
+	hf_mig_instances_destroy(instances);
 }
 
 static void where_there_is_no_room_the_one_of_longest_ago_goes(void **state)
 {
-	struct hf_mig_instances *parts = hf_mig_instances_create();
-	struct hf_mig_instance part;
+	struct hf_mig_instances *instances = hf_mig_instances_create();
+	struct hf_mig_instance mig;
 	char name[32];
 
 	for (int i = 0; i < HF_MIG_INSTANCES_MAX; i++) {
 		snprintf(name, sizeof(name), "MIG-%d", i);
-		assert_true(tell(parts, name, "0000:1a:00.0", 1, i));
+		assert_true(tell(instances, name, "0000:1a:00.0", 1, i));
 	}
 	/* Still there: the second is the oldest by now. */
-	assert_false(tell(parts, "MIG-0", "0000:1a:00.0", 1, HF_HOUR));
-	assert_true(tell(parts, NAME, "0000:1a:00.0", 1, HF_HOUR));
-	assert_true(hf_mig_instances_find(parts, NAME, &part));
-	assert_true(hf_mig_instances_find(parts, "MIG-0", &part));
-	assert_false(hf_mig_instances_find(parts, "MIG-1", &part));
-	assert_true(hf_mig_instances_find(parts, "MIG-2", &part));
-	hf_mig_instances_destroy(parts);
+	assert_false(tell(instances, "MIG-0", "0000:1a:00.0", 1, HF_HOUR));
+	assert_true(tell(instances, NAME, "0000:1a:00.0", 1, HF_HOUR));
+	assert_true(hf_mig_instances_find(instances, NAME, &mig));
+	assert_true(hf_mig_instances_find(instances, "MIG-0", &mig));
+	assert_false(hf_mig_instances_find(instances, "MIG-1", &mig));
+	assert_true(hf_mig_instances_find(instances, "MIG-2", &mig));
+	hf_mig_instances_destroy(instances);
 }
 
 int main(void)

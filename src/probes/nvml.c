@@ -69,7 +69,7 @@ struct hf_nvml_watch *hf_nvml_watch_create(struct hf_loop *loop,
 		watch->options.backoff = BACKOFF;
 	if (watch->options.backoff_max == 0)
 		watch->options.backoff_max = BACKOFF_MAX;
-	/* One child a node: there is nobody to keep out of the way of. */
+	/* A node has one child, so the delay needs no random part. */
 	watch->backoff = (struct hf_backoff)HF_BACKOFF_INIT(watch->options.backoff,
 							    watch->options.backoff_max, 0);
 	watch->ask_fd = -1;
@@ -81,7 +81,7 @@ struct hf_nvml_watch *hf_nvml_watch_create(struct hf_loop *loop,
 	return watch;
 }
 
-/* Its pipes are shut and it is told to die; who it was is kept until it has. */
+/* Closes the pipes and kills the child; its process stays known until it has ended. */
 static void kill_child(struct hf_nvml_watch *watch)
 {
 	watch->reader = hf_reader_destroy(watch->reader);
@@ -119,8 +119,8 @@ static void pause_before_next(struct hf_nvml_watch *watch)
 	hf_timer_arm(watch->pause, hf_backoff_next(&watch->backoff, NULL));
 }
 
-static void told(struct hf_nvml_watch *watch, enum hf_nvml_outcome outcome,
-		 const struct hf_error *err)
+static void report_outcome(struct hf_nvml_watch *watch, enum hf_nvml_outcome outcome,
+			   const struct hf_error *err)
 {
 	bool has = outcome == HF_NVML_ANSWERED || outcome == HF_NVML_EVENTS;
 
@@ -132,10 +132,10 @@ static void on_failed(void *arg)
 	struct hf_nvml_watch *watch = arg;
 	struct hf_error err = watch->failed;
 
-	told(watch, HF_NVML_FAILED, &err);
+	report_outcome(watch, HF_NVML_FAILED, &err);
 }
 
-static void fail(struct hf_nvml_watch *watch, const struct hf_error *err)
+static void fail_child(struct hf_nvml_watch *watch, const struct hf_error *err)
 {
 	hf_timer_disarm(watch->deadline);
 	kill_child(watch);
@@ -183,7 +183,7 @@ static void on_deadline(void *arg)
 	}
 	hf_timer_arm(watch->deadline,
 		     left > 0 && left < watch->options.deadline ? left : watch->options.deadline);
-	told(watch, HF_NVML_TIMED_OUT, &err);
+	report_outcome(watch, HF_NVML_TIMED_OUT, &err);
 }
 
 static void on_ended(void *arg, const struct hf_process_exit *exit)
@@ -203,13 +203,14 @@ static void on_ended(void *arg, const struct hf_process_exit *exit)
 			     exit->signum);
 	else
 		hf_error_set(&err, HF_E_INTERNAL, "what looks has ended, with %d", exit->code);
-	fail(watch, &err);
+	fail_child(watch, &err);
 }
 
-/* How long the library takes to begin: who renews a child that sees a lost device meets a driver that may hang by
- * now.  The longest counts, as a driver is slow where no program keeps its devices open.  Without a driver nothing is
- * learned; and one that had begun, and fails, may hang next. */
-static void learn(struct hf_nvml_watch *watch)
+/* Remembers how long the library takes to start; the longest start counts, since a driver is
+ * slow if no program keeps its devices open. A child that was renewed for a lost device may meet
+ * a hanging driver. A start without a driver teaches nothing, nor does a child that had started
+ * and fails: it may hang next. */
+static void learn_deadline(struct hf_nvml_watch *watch)
 {
 	const struct hf_nvml_watch_options *o = &watch->options;
 	hf_time twice = 2 * (hf_loop_mono(watch->loop) - watch->asked_at);
@@ -227,7 +228,7 @@ static void learn(struct hf_nvml_watch *watch)
 }
 
 /* True: one more was there and was told of.  False: no more, or no watch any more. */
-static bool take(struct hf_nvml_watch *watch)
+static bool take_record(struct hf_nvml_watch *watch)
 {
 	struct hf_error err = {0};
 	int got = hf_nvml_record_read(&watch->in, watch->record, &err);
@@ -235,19 +236,19 @@ static bool take(struct hf_nvml_watch *watch)
 	if (got == 1 && watch->record->kind == HF_NVML_ROUND && !watch->asked)
 		got = hf_error_set(&err, HF_E_BAD_REQUEST, "an answer that nobody asked for");
 	if (got < 0) {
-		fail(watch, &err);
+		fail_child(watch, &err);
 		return false;
 	}
 	if (got == 0)
 		return false;
 	if (watch->record->kind == HF_NVML_ROUND) {
 		watch->asked = watch->silent = false;
-		learn(watch);
+		learn_deadline(watch);
 		hf_backoff_reset(&watch->backoff);
 		hf_timer_disarm(watch->deadline);
-		told(watch, HF_NVML_ANSWERED, NULL);
+		report_outcome(watch, HF_NVML_ANSWERED, NULL);
 	} else {
-		told(watch, HF_NVML_EVENTS, NULL);
+		report_outcome(watch, HF_NVML_EVENTS, NULL);
 	}
 	return true;
 }
@@ -257,7 +258,7 @@ static void on_bytes(void *arg, const char *bytes, size_t len, HF_UNUSED int rea
 	struct hf_nvml_watch *watch = arg;
 	bool dead = false;
 
-	/* Its end is told by the process, which must follow. */
+	/* The process callback follows and reports the termination. */
 	if (len == 0)
 		return;
 	hf_assert(!watch->dead);
@@ -265,13 +266,13 @@ static void on_bytes(void *arg, const char *bytes, size_t len, HF_UNUSED int rea
 	hf_strbuf_add(&watch->in, bytes, len);
 	/* The longest record and one more read fit: it is never full before it is read. */
 	hf_assert(!watch->in.full);
-	while (take(watch) && !dead && watch->reader)
+	while (take_record(watch) && !dead && watch->reader)
 		continue;
 	if (!dead)
 		watch->dead = NULL;
 }
 
-static int start(struct hf_nvml_watch *watch, struct hf_error *err)
+static int start_child(struct hf_nvml_watch *watch, struct hf_error *err)
 {
 	HF_AUTO_FD ask_read = -1, ask_write = -1, answer_read = -1, answer_write = -1;
 	int fds[2], rc = hf_pipe_make(fds, err);
@@ -313,13 +314,13 @@ bool hf_nvml_watch_ask(struct hf_nvml_watch *watch)
 	if (watch->asked || watch->dying || hf_timer_armed(watch->pause))
 		return false;
 	if (!watch->process)
-		rc = start(watch, &err);
-	/* One byte at a time, each answered before the next: it never blocks. */
+		rc = start_child(watch, &err);
+	/* At most one unanswered byte is in the pipe, so the write never blocks. */
 	if (rc == 0 && hf_fs_write_all(watch->ask_fd, "?", 1) < 0)
 		rc = hf_error_errno(&err, errno, "cannot ask what looks");
 	if (rc < 0) {
 		hf_error_wrap(&err, "the driver's library");
-		fail(watch, &err);
+		fail_child(watch, &err);
 		return false;
 	}
 	watch->asked = true;

@@ -9,25 +9,28 @@
 HF_BEGIN_DECLS
 
 /*
- * The driver's library (NVML), in a child process with a deadline for each look.
+ * NVML, the driver's library, in a child process with a deadline for each look.
  *
- * One that passes its deadline is killed, and that is a sample of its own: the driver hangs.  The
- * library begins in a child's first look, where it may attach one device after the other for minutes,
- * and what is killed then begins again: that look has longer, in silence, and in later children twice
- * as long as it took.  But once a deadline has passed, each further one is such a sample until an
- * answer comes, whoever waits, and children that begin have twice as long from one to the next.
- * While the kernel does not let go of it (it hangs in a system call) no other is started, and each
- * further deadline that passes is one more such sample.  A child that dies or talks nonsense is
- * no evidence of anything: nobody was heard.  Another is started with a backoff.
+ * A look that passes its deadline is killed and counts as a sample: the driver hangs. The library
+ * starts in a child's first look, where it may attach device after device for minutes; killing it
+ * then would make the next child start over. So the first look has a longer deadline, and in later
+ * children twice the time of a successful start. After the first passed deadline, each further
+ * deadline without an answer is one more sample, and each new child has twice the time of the child
+ * before.
+ *
+ * While the kernel keeps the killed child (in a system call), no other child starts, and each
+ * further deadline is one more sample. A child that crashes or sends malformed records is no
+ * evidence. The next child starts after a backoff.
  */
 
 /* --- the child, watched: no knowledge of what a record means --- */
 
 enum hf_nvml_outcome {
 	HF_NVML_ANSWERED,
-	HF_NVML_EVENTS,    /* news */
-	HF_NVML_TIMED_OUT, /* a look, or the end of one that was killed; each deadline anew */
-	HF_NVML_FAILED,    /* died, talked nonsense, could not be started: err says */
+	HF_NVML_EVENTS, /* news */
+	/* a look passed its deadline, or a killed child still lives; at each deadline */
+	HF_NVML_TIMED_OUT,
+	HF_NVML_FAILED, /* died, talked nonsense, could not be started: err says */
 };
 
 struct hf_nvml_watch_options {
@@ -38,7 +41,8 @@ struct hf_nvml_watch_options {
 	hf_time first_deadline;
 	hf_time backoff;     /* before the next child, doubling … */
 	hf_time backoff_max; /* … up to here; 0: a second, five minutes */
-	/* record is NULL where there is none; both live until it returns.  May destroy the watch. */
+	/* record is NULL without an answer; record and err live until the callback returns. The
+	 * callback may destroy the watch. */
 	void (*told)(void *arg, enum hf_nvml_outcome outcome, const struct hf_nvml_record *record,
 		     const struct hf_error *err);
 	void *arg;
@@ -54,8 +58,8 @@ struct hf_nvml_watch *hf_nvml_watch_create(struct hf_loop *loop,
 struct hf_nvml_watch *hf_nvml_watch_destroy(struct hf_nvml_watch *watch); /* NULL is fine */
 /* Look.  One look at a time: false where one is under way, or a child is still to be started. */
 bool hf_nvml_watch_ask(struct hf_nvml_watch *watch);
-/* Let the child go, with all that it holds of the driver; the next look has a new one, which
- * finds what this one cannot (devices that were reset). */
+/* Ends the child and so frees its driver handles. The next look starts a new child, which finds
+ * reset devices. */
 void hf_nvml_watch_renew(struct hf_nvml_watch *watch);
 
 /* --- the probe --- */
@@ -72,16 +76,16 @@ struct hf_nvml_options {
 struct hf_probe *hf_nvml_probe_create(struct hf_intake *intake,
 				      const struct hf_nvml_options *options);
 
-/* What a record means to the brain, by the devices that sysfs has counted: where there are none of NVIDIA's, a driver
- * that is not loaded is no fault, nor is it that the library counts none beside another maker's. */
+/* Turns a record into samples and states. sysfs's count decides what a failure means: on a node
+ * without NVIDIA devices, an unloaded driver and a count of zero are no faults. */
 void hf_nvml_tell(struct hf_intake *intake, const struct hf_nvml_record *record);
 /* It passed its deadline: a driver that hangs, but where the devices are all another maker's. */
 void hf_nvml_tell_silence(struct hf_intake *intake);
-/* By whoever runs the agent: what it may have missed before is nobody's any more. */
+/* Takes note that the administrator turned NVML off: earlier losses are dropped. */
 void hf_nvml_turned_off(struct hf_intake *intake);
 /* Begins what is said where the library is there, and fails for a reason that is no fault by itself. */
 #define HF_NVML_ERROR "NVML: error "
-/* None of its detectors sees, and nothing is counted. */
+/* Reports all detectors of NVML as off, and its counts as unknown. */
 void hf_nvml_off(struct hf_intake *intake, const char *why);
 
 HF_END_DECLS

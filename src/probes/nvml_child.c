@@ -28,7 +28,7 @@ struct seen {
 	struct hf_nvml_device names; /* its texts, the minor number */
 };
 
-/* The library's functions; NULL where this version has none. */
+/* Functions of the library; NULL if this version lacks one. */
 struct nvml {
 	void *library;
 	bool ready, watching;
@@ -62,8 +62,8 @@ struct nvml {
 	int (*fields)(void *device, int count, struct hf_nvml_field *fields);
 	int (*fabric_v2)(void *device, struct hf_nvml_fabric_v2 *info);
 	int (*fabric)(void *device, struct hf_nvml_fabric *info);
-	int (*part)(void *device, unsigned index, void **part);
-	/* Those that take a device and give one unsigned. */
+	int (*mig)(void *device, unsigned index, void **mig);
+	/* Functions from a device to one unsigned number. */
 	int (*minor)(void *device, unsigned *value);
 	int (*power)(void *device, unsigned *value);
 	int (*power_limit)(void *device, unsigned *value);
@@ -74,8 +74,8 @@ struct nvml {
 	int (*pcie_width_max)(void *device, unsigned *value);
 	int (*pcie_replays)(void *device, unsigned *value);
 	int (*parts_max)(void *device, unsigned *value);
-	int (*gpu_instance)(void *part, unsigned *value);
-	int (*compute_instance)(void *part, unsigned *value);
+	int (*gpu_instance)(void *mig, unsigned *value);
+	int (*compute_instance)(void *mig, unsigned *value);
 
 	int (*events_create)(void **set);
 	int (*events_supported)(void *device, unsigned long long *types);
@@ -86,7 +86,7 @@ struct nvml {
 #define AT(member) offsetof(struct nvml, member)
 static const struct {
 	size_t at;
-	const char *name, *before; /* what older versions call it; NULL: nothing else */
+	const char *name, *before; /* its name in older versions; NULL: the same */
 } symbols[] = {
 	{AT(init_with_flags), "nvmlInitWithFlags", NULL},
 	{AT(init), "nvmlInit_v2", NULL},
@@ -113,7 +113,7 @@ static const struct {
 	{AT(fields), "nvmlDeviceGetFieldValues", NULL},
 	{AT(fabric_v2), "nvmlDeviceGetGpuFabricInfoV", NULL},
 	{AT(fabric), "nvmlDeviceGetGpuFabricInfo", NULL},
-	{AT(part), "nvmlDeviceGetMigDeviceHandleByIndex", NULL},
+	{AT(mig), "nvmlDeviceGetMigDeviceHandleByIndex", NULL},
 	{AT(parts_max), "nvmlDeviceGetMaxMigDeviceCount", NULL},
 	{AT(gpu_instance), "nvmlDeviceGetGpuInstanceId", NULL},
 	{AT(compute_instance), "nvmlDeviceGetComputeInstanceId", NULL},
@@ -132,7 +132,7 @@ static const struct {
 	{AT(events_wait), "nvmlEventSetWait_v2", NULL},
 };
 
-/* Those that give one unsigned, and what of. */
+/* Facts with one unsigned number, and their functions. */
 static const struct {
 	enum hf_nvml_fact fact;
 	size_t at;
@@ -149,16 +149,16 @@ static const struct {
 };
 
 /* A call where the function is there.  Its number is checked: a record holds no others. */
-#define CALL(fn, ...) ((fn) ? checked((fn)(__VA_ARGS__)) : (int)HF_NVML_NO_FUNCTION)
+#define CALL(fn, ...) ((fn) ? check_code((fn)(__VA_ARGS__)) : (int)HF_NVML_NO_FUNCTION)
 
-static int checked(int code)
+static int check_code(int code)
 {
 	return code >= 0 && code <= HF_NVML_CODE_MAX ? code : HF_NVML_UNKNOWN;
 }
 
 /* ---- loading ------------------------------------------------------------------------------------------ */
 
-static void load(struct nvml *n, const char *library)
+static void load_library(struct nvml *n, const char *library)
 {
 	n->library = dlopen(library, RTLD_NOW | RTLD_LOCAL);
 	if (!n->library) {
@@ -178,7 +178,7 @@ static void load(struct nvml *n, const char *library)
 }
 
 /* Until it works: a driver may be loaded after the agent. */
-static void initialize(struct nvml *n)
+static void initialize_library(struct nvml *n)
 {
 	if (n->ready || !n->library)
 		return;
@@ -203,7 +203,7 @@ static void watch_events(struct nvml *n, void *handle)
 
 /* ---- looking ------------------------------------------------------------------------------------------ */
 
-static void put(struct hf_nvml_device *d, enum hf_nvml_fact fact, int code, uint64_t value)
+static void put_fact(struct hf_nvml_device *d, enum hf_nvml_fact fact, int code, uint64_t value)
 {
 	d->codes[fact] = (uint16_t)code;
 	d->values[fact] = code == HF_NVML_OK ? value : 0;
@@ -240,16 +240,16 @@ static void look_memory(struct nvml *n, void *handle, struct hf_nvml_device *d)
 	int code;
 
 	code = CALL(n->ecc_mode, handle, &now, &pending);
-	put(d, HF_NVML_ECC_ON, code, now);
+	put_fact(d, HF_NVML_ECC_ON, code, now);
 	code = CALL(n->ecc_errors, handle, HF_NVML_ERRORS_CORRECTED, HF_NVML_COUNTER_VOLATILE,
 		    &errors);
-	put(d, HF_NVML_ECC_CORRECTED, code, errors);
+	put_fact(d, HF_NVML_ECC_CORRECTED, code, errors);
 	code = CALL(n->ecc_errors, handle, HF_NVML_ERRORS_UNCORRECTED, HF_NVML_COUNTER_VOLATILE,
 		    &errors);
-	put(d, HF_NVML_ECC_UNCORRECTED, code, errors);
+	put_fact(d, HF_NVML_ECC_UNCORRECTED, code, errors);
 	code = CALL(n->remapped, handle, &row[0], &row[1], &row[2], &row[3]);
 	for (int i = 0; i < 4; i++)
-		put(d, rows[i], code, row[i]);
+		put_fact(d, rows[i], code, row[i]);
 }
 
 static void look_work(struct nvml *n, void *handle, struct hf_nvml_device *d)
@@ -260,18 +260,18 @@ static void look_work(struct nvml *n, void *handle, struct hf_nvml_device *d)
 	int code;
 
 	code = CALL(n->temperature, handle, HF_NVML_SENSOR_GPU, &value);
-	put(d, HF_NVML_TEMPERATURE_C, code, value);
+	put_fact(d, HF_NVML_TEMPERATURE_C, code, value);
 	code = CALL(n->clock, handle, HF_NVML_CLOCK_SM, &value);
-	put(d, HF_NVML_SM_MHZ, code, value);
+	put_fact(d, HF_NVML_SM_MHZ, code, value);
 	code = CALL(n->utilization, handle, &busy);
-	put(d, HF_NVML_LOAD_PERCENT, code, busy.gpu);
+	put_fact(d, HF_NVML_LOAD_PERCENT, code, busy.gpu);
 	code = CALL(n->throttle, handle, &reasons);
-	put(d, HF_NVML_THROTTLE_REASONS, code, reasons);
+	put_fact(d, HF_NVML_THROTTLE_REASONS, code, reasons);
 	code = CALL(n->mig_mode, handle, &value, &pending);
-	put(d, HF_NVML_MIG_ON, code, value);
-	/* With room for none it only says how many there are. */
+	put_fact(d, HF_NVML_MIG_ON, code, value);
+	/* With no room the function returns the number of processes. */
 	code = CALL(n->processes, handle, &count, NULL);
-	put(d, HF_NVML_PROCESSES, code == HF_NVML_SIZE ? (int)HF_NVML_OK : code, count);
+	put_fact(d, HF_NVML_PROCESSES, code == HF_NVML_SIZE ? (int)HF_NVML_OK : code, count);
 }
 
 static void look_links(struct nvml *n, void *handle, struct hf_nvml_device *d)
@@ -287,12 +287,13 @@ static void look_links(struct nvml *n, void *handle, struct hf_nvml_device *d)
 			code = HF_NVML_OK;
 			active |= (uint64_t)(on == 1) << link;
 		} else if (link_code != HF_NVML_UNSUPPORTED && link_code != HF_NVML_BAD_ARGUMENT) {
-			/* Of one of them it is not known: of all, or it would look inactive. */
+			/* If one link is unknown, all are: otherwise that link would look
+			 * inactive. */
 			code = link_code;
 			break;
 		}
 	}
-	put(d, HF_NVML_NVLINKS, code, active);
+	put_fact(d, HF_NVML_NVLINKS, code, active);
 }
 
 static uint32_t instance_of(int (*fn)(void *, unsigned *), void *handle)
@@ -302,7 +303,7 @@ static uint32_t instance_of(int (*fn)(void *, unsigned *), void *handle)
 	return CALL(fn, handle, &value) == HF_NVML_OK ? value : UINT32_MAX;
 }
 
-/* Places without an instance are between those that have one. */
+/* Indexes without an instance lie between used ones. */
 static void look_parts(struct nvml *n, void *handle, struct hf_nvml_device *d)
 {
 	unsigned max = HF_NVML_MIG_INSTANCES_MAX;
@@ -312,19 +313,19 @@ static void look_parts(struct nvml *n, void *handle, struct hf_nvml_device *d)
 	if (CALL(n->parts_max, handle, &max) != HF_NVML_OK || max > HF_NVML_MIG_INSTANCES_MAX)
 		max = HF_NVML_MIG_INSTANCES_MAX;
 	for (unsigned i = 0; i < max; i++) {
-		struct hf_nvml_mig_instance *part = &d->parts[d->parts_len];
+		struct hf_nvml_mig_instance *mig = &d->mig_instances[d->mig_instances_len];
 		void *of_part = NULL;
 
-		if (CALL(n->part, handle, i, &of_part) != HF_NVML_OK)
+		if (CALL(n->mig, handle, i, &of_part) != HF_NVML_OK)
 			continue;
-		text_of(n->uuid, of_part, part->uuid, sizeof(part->uuid));
-		if (!hf_str_has_prefix(part->uuid, HF_MIG_PREFIX)) {
-			memset(part->uuid, 0, sizeof(part->uuid));
+		text_of(n->uuid, of_part, mig->uuid, sizeof(mig->uuid));
+		if (!hf_str_has_prefix(mig->uuid, HF_MIG_PREFIX)) {
+			memset(mig->uuid, 0, sizeof(mig->uuid));
 			continue;
 		}
-		part->gpu_instance = instance_of(n->gpu_instance, of_part);
-		part->compute_instance = instance_of(n->compute_instance, of_part);
-		d->parts_len++;
+		mig->gpu_instance = instance_of(n->gpu_instance, of_part);
+		mig->compute_instance = instance_of(n->compute_instance, of_part);
+		d->mig_instances_len++;
 	}
 }
 
@@ -337,17 +338,20 @@ static void look_recovery(struct nvml *n, void *handle, struct hf_nvml_device *d
 	field.id = HF_NVML_FIELD_RECOVERY_ACTION;
 	code = CALL(n->fields, handle, 1, &field);
 	if (code == HF_NVML_OK)
-		code = checked(field.code);
+		code = check_code(field.code);
 	switch (field.type) {
-	case HF_NVML_VALUE_UINT: put(d, HF_NVML_RECOVERY_ACTION, code, field.value.as_uint); break;
+	case HF_NVML_VALUE_UINT:
+		put_fact(d, HF_NVML_RECOVERY_ACTION, code, field.value.as_uint);
+		break;
 	case HF_NVML_VALUE_ULONG:
-		put(d, HF_NVML_RECOVERY_ACTION, code, field.value.as_ulong);
+		put_fact(d, HF_NVML_RECOVERY_ACTION, code, field.value.as_ulong);
 		break;
 	case HF_NVML_VALUE_ULONGLONG:
-		put(d, HF_NVML_RECOVERY_ACTION, code, field.value.as_ulonglong);
+		put_fact(d, HF_NVML_RECOVERY_ACTION, code, field.value.as_ulonglong);
 		break;
 	default:
-		put(d, HF_NVML_RECOVERY_ACTION, code == HF_NVML_OK ? HF_NVML_UNKNOWN : code, 0);
+		put_fact(d, HF_NVML_RECOVERY_ACTION, code == HF_NVML_OK ? HF_NVML_UNKNOWN : code,
+			 0);
 		break;
 	}
 }
@@ -368,15 +372,15 @@ static void look_fabric(struct nvml *n, void *handle, struct hf_nvml_device *d)
 	code = CALL(n->fabric_v2, handle, &info.v2);
 	if (code == HF_NVML_OK) {
 		health = code;
-		put(d, HF_NVML_FABRIC_STATE, code, info.v2.state);
-		put(d, HF_NVML_FABRIC_STATUS, code, (uint64_t)checked(info.v2.status));
+		put_fact(d, HF_NVML_FABRIC_STATE, code, info.v2.state);
+		put_fact(d, HF_NVML_FABRIC_STATUS, code, (uint64_t)check_code(info.v2.status));
 	} else {
 		memset(&info, 0, sizeof(info));
 		code = CALL(n->fabric, handle, &info.v1);
-		put(d, HF_NVML_FABRIC_STATE, code, info.v1.state);
-		put(d, HF_NVML_FABRIC_STATUS, code, (uint64_t)checked(info.v1.status));
+		put_fact(d, HF_NVML_FABRIC_STATE, code, info.v1.state);
+		put_fact(d, HF_NVML_FABRIC_STATUS, code, (uint64_t)check_code(info.v1.status));
 	}
-	put(d, HF_NVML_FABRIC_HEALTH, health, info.v2.health);
+	put_fact(d, HF_NVML_FABRIC_HEALTH, health, info.v2.health);
 }
 
 static void look_device(struct nvml *n, unsigned index, struct hf_nvml_device *d)
@@ -398,7 +402,7 @@ static void look_device(struct nvml *n, unsigned index, struct hf_nvml_device *d
 
 			memcpy(&fn, (const char *)n + simple[i].at, sizeof(fn));
 			int code = CALL(fn, handle, &value);
-			put(d, simple[i].fact, code, value);
+			put_fact(d, simple[i].fact, code, value);
 		}
 		look_memory(n, handle, d);
 		look_work(n, handle, d);
@@ -432,7 +436,7 @@ static void version_of(int (*fn)(char *, unsigned), char ret_text[HF_NVML_TEXT_M
 		hf_str_print(ret_text, HF_NVML_TEXT_MAX, text, strnlen(text, sizeof(text)));
 }
 
-static void look(struct nvml *n, struct hf_nvml_record *r)
+static void read_devices(struct nvml *n, struct hf_nvml_record *r)
 {
 	unsigned count = 0;
 	int code;
@@ -440,12 +444,12 @@ static void look(struct nvml *n, struct hf_nvml_record *r)
 	memset(r, 0, sizeof(*r));
 	r->kind = HF_NVML_ROUND;
 	r->count = -1;
-	initialize(n);
+	initialize_library(n);
 	r->code = n->code;
 	memcpy(r->why, n->why, sizeof(r->why));
 	if (!n->library)
 		return;
-	/* Both can be told of by a library that finds no driver, one at least. */
+	/* A library that finds no driver can still report one of the two versions. */
 	version_of(n->library_version, r->library);
 	if (!n->ready)
 		return;
@@ -471,7 +475,7 @@ static const char *address_of(const struct nvml *n, const void *handle)
 	return "";
 }
 
-/* The first is waited for, those behind it are not.  True: there were some. */
+/* Waits for the first event and takes the further ones that are ready. True: at least one. */
 static bool take_events(struct nvml *n, struct hf_nvml_record *r)
 {
 	unsigned wait_ms = EVENT_WAIT_MS;
@@ -487,7 +491,7 @@ static bool take_events(struct nvml *n, struct hf_nvml_record *r)
 		memset(&data, 0, sizeof(data));
 		code = CALL(n->events_wait, n->events, &data, wait_ms);
 		if (code != HF_NVML_OK) {
-			/* One that fails at once would be asked without end. */
+			/* A wait that fails at once would be repeated without end. */
 			n->watching = code == HF_NVML_TIMEOUT;
 			break;
 		}
@@ -504,7 +508,7 @@ static bool take_events(struct nvml *n, struct hf_nvml_record *r)
 
 /* ---- the process ----------------------------------------------------------------------------------------- */
 
-static int answer(int fd, const struct hf_nvml_record *r, struct hf_strbuf *sb)
+static int write_answer(int fd, const struct hf_nvml_record *r, struct hf_strbuf *sb)
 {
 	hf_strbuf_clear(sb);
 	hf_nvml_record_write(r, sb);
@@ -512,7 +516,7 @@ static int answer(int fd, const struct hf_nvml_record *r, struct hf_strbuf *sb)
 }
 
 /* 1: a question came; 0: none yet; -1: no more will come. */
-static int question(bool wait)
+static int read_question(bool wait)
 {
 	struct pollfd in = {.fd = 0, .events = POLLIN};
 	char byte;
@@ -536,13 +540,13 @@ int hf_nvml_child_main(const char *library)
 	int asked, rc = out < 0 || null < 0 || dup2(null, 1) < 0 ? -1 : 0;
 
 	if (rc == 0)
-		load(n, library);
-	while (rc == 0 && (asked = question(!n->watching)) >= 0) {
+		load_library(n, library);
+	while (rc == 0 && (asked = read_question(!n->watching)) >= 0) {
 		if (asked == 1) {
-			look(n, r);
-			rc = answer(out, r, &sb);
+			read_devices(n, r);
+			rc = write_answer(out, r, &sb);
 		} else if (n->watching && take_events(n, r)) {
-			rc = answer(out, r, &sb);
+			rc = write_answer(out, r, &sb);
 		}
 	}
 	/* The library's own end may hang as well: the kernel closes what it holds. */

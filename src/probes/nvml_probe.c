@@ -69,8 +69,8 @@ static void keep_names(const struct hf_nvml_record *before, struct hf_nvml_recor
 	}
 }
 
-/* Those without a name, where all of them gave the same; 0: none, or which is which cannot be said. */
-static size_t nameless(const struct hf_nvml_record *r)
+/* Number of devices without a name that all gave the same code; 0: none, or the codes differ. */
+static size_t count_nameless(const struct hf_nvml_record *r)
 {
 	const struct hf_nvml_device *first = NULL;
 	size_t len = 0;
@@ -88,12 +88,13 @@ static size_t nameless(const struct hf_nvml_record *r)
 	return len;
 }
 
-/* What it could never tell the name of is what it names nowhere, where it counts as many as there are on the bus. */
+/* Names the nameless devices after the devices of the bus that have no name yet, if both counts
+ * agree. */
 static void name_the_rest(const struct hf_intake *intake, struct hf_nvml_record *r)
 {
 	const char *rest[HF_HEALTH_DEVICES_MAX];
 	const struct hf_health_presence *there;
-	size_t len, rest_len = 0, wanted = nameless(r);
+	size_t len, rest_len = 0, wanted = count_nameless(r);
 
 	there = hf_intake_devices(intake, &len);
 	for (size_t i = 0; i < len; i++)
@@ -109,7 +110,7 @@ static void name_the_rest(const struct hf_intake *intake, struct hf_nvml_record 
 				 rest[--rest_len]);
 }
 
-static void answered(struct nvml_probe *p, const struct hf_nvml_record *answer)
+static void take_answer(struct nvml_probe *p, const struct hf_nvml_record *answer)
 {
 	struct hf_nvml_record *record = hf_xcalloc(1, sizeof(*record));
 	hf_time now = hf_intake_now(p->intake);
@@ -131,20 +132,20 @@ static void answered(struct nvml_probe *p, const struct hf_nvml_record *answer)
 	free(record);
 }
 
-static void told(void *arg, enum hf_nvml_outcome outcome, const struct hf_nvml_record *record,
-		 const struct hf_error *err)
+static void on_outcome(void *arg, enum hf_nvml_outcome outcome, const struct hf_nvml_record *record,
+		       const struct hf_error *err)
 {
 	struct nvml_probe *p = arg;
 
 	switch (outcome) {
-	case HF_NVML_ANSWERED: answered(p, record); break;
+	case HF_NVML_ANSWERED: take_answer(p, record); break;
 	case HF_NVML_EVENTS: hf_nvml_tell(p->intake, record); break;
 	case HF_NVML_TIMED_OUT: timed_out(p); break;
 	case HF_NVML_FAILED: hf_nvml_off(p->intake, err->text); break;
 	}
 }
 
-static void look(void *arg)
+static void ask_library(void *arg)
 {
 	struct nvml_probe *p = arg;
 
@@ -153,7 +154,7 @@ static void look(void *arg)
 	hf_timer_arm(p->again, p->options.every);
 }
 
-static void start(struct hf_probe *probe)
+static void start_nvml(struct hf_probe *probe)
 {
 	struct nvml_probe *p = (struct nvml_probe *)probe;
 
@@ -168,16 +169,16 @@ static void start(struct hf_probe *probe)
 						.first_deadline = p->options.first_deadline,
 						.backoff = p->options.backoff,
 						.backoff_max = p->options.backoff_max,
-						.told = told,
+						.told = on_outcome,
 						.arg = p,
 					});
-	p->again = hf_timer_create(hf_intake_loop(p->intake), look, p);
+	p->again = hf_timer_create(hf_intake_loop(p->intake), ask_library, p);
 	p->renewed_at = hf_intake_now(p->intake);
 	hf_timer_arm(p->again, 0);
 }
 
-/* At most once a second: who pokes may do it for each line of a flood. */
-static void poke(struct hf_probe *probe)
+/* At most once a second: a flood may poke for each line. */
+static void poke_nvml(struct hf_probe *probe)
 {
 	struct nvml_probe *p = (struct nvml_probe *)probe;
 	hf_time now = hf_intake_now(p->intake);
@@ -188,7 +189,7 @@ static void poke(struct hf_probe *probe)
 	hf_timer_arm(p->again, 0);
 }
 
-static void destroy(struct hf_probe *probe)
+static void destroy_nvml(struct hf_probe *probe)
 {
 	struct nvml_probe *p = (struct nvml_probe *)probe;
 
@@ -201,7 +202,7 @@ struct hf_probe *hf_nvml_probe_create(struct hf_intake *intake,
 				      const struct hf_nvml_options *options)
 {
 	static const struct hf_probe_ops ops = {
-		.name = "nvml", .start = start, .poke = poke, .destroy = destroy};
+		.name = "nvml", .start = start_nvml, .poke = poke_nvml, .destroy = destroy_nvml};
 	struct nvml_probe *p = hf_xcalloc(1, sizeof(*p));
 
 	p->base.ops = &ops;

@@ -90,7 +90,7 @@ struct codec {
 	bool bad;
 };
 
-static void raw(struct codec *c, uint64_t *value, unsigned bytes, uint64_t max)
+static void code_bytes(struct codec *c, uint64_t *value, unsigned bytes, uint64_t max)
 {
 	uint64_t v = 0;
 
@@ -111,32 +111,32 @@ static void raw(struct codec *c, uint64_t *value, unsigned bytes, uint64_t max)
 		*value = v;
 }
 
-static void number(struct codec *c, uint64_t *value)
+static void code_number(struct codec *c, uint64_t *value)
 {
-	raw(c, value, 8, UINT64_MAX);
+	code_bytes(c, value, 8, UINT64_MAX);
 }
 
-static void code(struct codec *c, int32_t *value)
+static void code_result(struct codec *c, int32_t *value)
 {
 	uint64_t v = (uint64_t)*value;
 
-	raw(c, &v, 2, HF_NVML_CODE_MAX);
+	code_bytes(c, &v, 2, HF_NVML_CODE_MAX);
 	*value = (int32_t)v;
 }
 
-static void length(struct codec *c, size_t *len, size_t max)
+static void code_length(struct codec *c, size_t *len, size_t max)
 {
 	uint64_t v = *len;
 
-	raw(c, &v, 2, max);
+	code_bytes(c, &v, 2, max);
 	*len = (size_t)v;
 }
 
-static void text(struct codec *c, char *bytes, size_t size)
+static void code_text(struct codec *c, char *bytes, size_t size)
 {
 	uint64_t len = c->out ? strnlen(bytes, size) : 0;
 
-	raw(c, &len, 1, size - 1);
+	code_bytes(c, &len, 1, size - 1);
 	if (c->out) {
 		hf_strbuf_add(c->out, bytes, (size_t)len);
 		return;
@@ -152,86 +152,86 @@ static void text(struct codec *c, char *bytes, size_t size)
 	c->at += len;
 }
 
-/* An address is what the brain knows devices by: only its normal form, or none. */
-static void address(struct codec *c, char bytes[HF_HEALTH_DEVICE_MAX])
+/* The brain knows devices by address: take the normal form, or none. */
+static void code_address(struct codec *c, char bytes[HF_HEALTH_DEVICE_MAX])
 {
 	char normal[HF_HEALTH_DEVICE_MAX];
 
-	text(c, bytes, HF_HEALTH_DEVICE_MAX);
+	code_text(c, bytes, HF_HEALTH_DEVICE_MAX);
 	if (c->out || c->bad || bytes[0] == '\0')
 		return;
 	if (!hf_health_pci_normalize(bytes, strlen(bytes), normal) || strcmp(normal, bytes) != 0)
 		c->bad = true;
 }
 
-/* What an instance is called is no other device's name. */
-static void part(struct codec *c, struct hf_nvml_mig_instance *p)
+/* The name of an instance must not be the name of another device. */
+static void code_mig_instance(struct codec *c, struct hf_nvml_mig_instance *p)
 {
 	uint64_t gpu = p->gpu_instance, compute = p->compute_instance;
 
-	text(c, p->uuid, sizeof(p->uuid));
-	raw(c, &gpu, 4, UINT32_MAX);
-	raw(c, &compute, 4, UINT32_MAX);
+	code_text(c, p->uuid, sizeof(p->uuid));
+	code_bytes(c, &gpu, 4, UINT32_MAX);
+	code_bytes(c, &compute, 4, UINT32_MAX);
 	p->gpu_instance = (uint32_t)gpu;
 	p->compute_instance = (uint32_t)compute;
 	if (!c->out && !hf_str_has_prefix(p->uuid, HF_MIG_PREFIX))
 		c->bad = true;
 }
 
-static void device(struct codec *c, struct hf_nvml_device *d)
+static void code_device(struct codec *c, struct hf_nvml_device *d)
 {
-	address(c, d->address);
-	text(c, d->uuid, sizeof(d->uuid));
-	text(c, d->serial, sizeof(d->serial));
-	text(c, d->name, sizeof(d->name));
-	code(c, &d->code);
+	code_address(c, d->address);
+	code_text(c, d->uuid, sizeof(d->uuid));
+	code_text(c, d->serial, sizeof(d->serial));
+	code_text(c, d->name, sizeof(d->name));
+	code_result(c, &d->code);
 	for (int i = 0; i < HF_NVML_FACTS; i++) {
 		int32_t fact_code = d->codes[i];
 
-		code(c, &fact_code);
+		code_result(c, &fact_code);
 		d->codes[i] = (uint16_t)fact_code;
-		number(c, &d->values[i]);
+		code_number(c, &d->values[i]);
 	}
-	length(c, &d->parts_len, HF_NVML_MIG_INSTANCES_MAX);
-	for (size_t i = 0; i < d->parts_len && !c->bad; i++)
-		part(c, &d->parts[i]);
+	code_length(c, &d->mig_instances_len, HF_NVML_MIG_INSTANCES_MAX);
+	for (size_t i = 0; i < d->mig_instances_len && !c->bad; i++)
+		code_mig_instance(c, &d->mig_instances[i]);
 }
 
-static void event(struct codec *c, struct hf_nvml_event *e)
+static void code_event(struct codec *c, struct hf_nvml_event *e)
 {
 	uint64_t gpu = e->gpu_instance, compute = e->compute_instance;
 
-	address(c, e->address);
-	number(c, &e->type);
-	number(c, &e->data);
-	raw(c, &gpu, 4, UINT32_MAX);
-	raw(c, &compute, 4, UINT32_MAX);
+	code_address(c, e->address);
+	code_number(c, &e->type);
+	code_number(c, &e->data);
+	code_bytes(c, &gpu, 4, UINT32_MAX);
+	code_bytes(c, &compute, 4, UINT32_MAX);
 	e->gpu_instance = (uint32_t)gpu;
 	e->compute_instance = (uint32_t)compute;
 }
 
-static void record(struct codec *c, struct hf_nvml_record *r)
+static void code_record(struct codec *c, struct hf_nvml_record *r)
 {
 	uint64_t kind = r->kind, count = (uint64_t)((int64_t)r->count + 1);
 
-	raw(c, &kind, 1, HF_NVML_NEWS);
+	code_bytes(c, &kind, 1, HF_NVML_NEWS);
 	c->bad = c->bad || kind == 0;
 	r->kind = kind == HF_NVML_NEWS ? HF_NVML_NEWS : HF_NVML_ROUND;
-	code(c, &r->code);
-	text(c, r->why, sizeof(r->why));
-	text(c, r->driver, sizeof(r->driver));
-	text(c, r->library, sizeof(r->library));
-	raw(c, &count, 2, UINT16_MAX);
+	code_result(c, &r->code);
+	code_text(c, r->why, sizeof(r->why));
+	code_text(c, r->driver, sizeof(r->driver));
+	code_text(c, r->library, sizeof(r->library));
+	code_bytes(c, &count, 2, UINT16_MAX);
 	r->count = (int32_t)count - 1;
-	length(c, &r->devices_len, HF_NVML_DEVICES_MAX);
+	code_length(c, &r->devices_len, HF_NVML_DEVICES_MAX);
 	for (size_t i = 0; i < r->devices_len && !c->bad; i++)
-		device(c, &r->devices[i]);
-	length(c, &r->events_len, HF_NVML_EVENTS_MAX);
+		code_device(c, &r->devices[i]);
+	code_length(c, &r->events_len, HF_NVML_EVENTS_MAX);
 	for (size_t i = 0; i < r->events_len && !c->bad; i++)
-		event(c, &r->events[i]);
+		code_event(c, &r->events[i]);
 }
 
-static uint64_t get(const char *bytes, unsigned len)
+static uint64_t get_number(const char *bytes, unsigned len)
 {
 	uint64_t v = 0;
 
@@ -240,7 +240,7 @@ static uint64_t get(const char *bytes, unsigned len)
 	return v;
 }
 
-static void put(char *bytes, unsigned len, uint64_t v)
+static void put_number(char *bytes, unsigned len, uint64_t v)
 {
 	for (unsigned i = 0; i < len; i++)
 		bytes[i] = (char)(v >> (8 * i) & 255);
@@ -255,12 +255,12 @@ void hf_nvml_record_write(const struct hf_nvml_record *r, struct hf_strbuf *sb)
 	hf_assert(r->devices_len <= HF_NVML_DEVICES_MAX && r->events_len <= HF_NVML_EVENTS_MAX);
 	hf_strbuf_add(sb, head, sizeof(head));
 	/* The writing codec changes nothing. */
-	record(&c, (struct hf_nvml_record *)(uintptr_t)r);
+	code_record(&c, (struct hf_nvml_record *)(uintptr_t)r);
 	len = sb->len - start - HF_NVML_FRAME_HEAD;
 	hf_assert(!sb->full && len <= HF_NVML_FRAME_MAX);
 	memcpy(head, magic, sizeof(magic));
-	put(head + 4, 4, len);
-	put(head + 8, 8, hf_hash_bytes(sb->data + start + HF_NVML_FRAME_HEAD, len));
+	put_number(head + 4, 4, len);
+	put_number(head + 8, 8, hf_hash_bytes(sb->data + start + HF_NVML_FRAME_HEAD, len));
 	memcpy(sb->data + start, head, sizeof(head));
 }
 
@@ -274,18 +274,18 @@ int hf_nvml_record_read(struct hf_strbuf *in, struct hf_nvml_record *ret_record,
 		return hf_error_set(err, HF_E_BAD_REQUEST, "what came begins with no record");
 	if (in->len < HF_NVML_FRAME_HEAD)
 		return 0;
-	len = get(in->data + 4, 4);
+	len = get_number(in->data + 4, 4);
 	if (len > HF_NVML_FRAME_MAX)
 		return hf_error_set(err, HF_E_BAD_REQUEST, "a record of %llu bytes",
 				    (unsigned long long)len);
 	if (in->len < HF_NVML_FRAME_HEAD + len)
 		return 0;
-	if (hf_hash_bytes(in->data + HF_NVML_FRAME_HEAD, len) != get(in->data + 8, 8))
+	if (hf_hash_bytes(in->data + HF_NVML_FRAME_HEAD, len) != get_number(in->data + 8, 8))
 		return hf_error_set(err, HF_E_BAD_REQUEST, "a record whose checksum is wrong");
 	memset(ret_record, 0, sizeof(*ret_record));
 	c.at = (const unsigned char *)in->data + HF_NVML_FRAME_HEAD;
 	c.end = c.at + len;
-	record(&c, ret_record);
+	code_record(&c, ret_record);
 	if (c.bad || c.at != c.end) {
 		memset(ret_record, 0, sizeof(*ret_record));
 		return hf_error_set(err, HF_E_BAD_REQUEST, "a record that is none");
@@ -310,10 +310,10 @@ static void render_device(const struct hf_nvml_device *d, struct hf_strbuf *sb)
 		else
 			hf_strbuf_addf(sb, "%llu\n", (unsigned long long)d->values[i]);
 	}
-	for (size_t i = 0; i < d->parts_len; i++)
+	for (size_t i = 0; i < d->mig_instances_len; i++)
 		hf_strbuf_addf(sb, "  part %s: GPU instance %d, compute instance %d\n",
-			       d->parts[i].uuid, (int)d->parts[i].gpu_instance,
-			       (int)d->parts[i].compute_instance);
+			       d->mig_instances[i].uuid, (int)d->mig_instances[i].gpu_instance,
+			       (int)d->mig_instances[i].compute_instance);
 }
 
 void hf_nvml_record_render(const struct hf_nvml_record *r, struct hf_strbuf *sb)

@@ -92,13 +92,13 @@ struct hf_nvml_device {
 	int32_t code; /* LOST or RESET_REQUIRED where any call said so, else of getting at it */
 	uint16_t codes[HF_NVML_FACTS]; /* 0: the value is known */
 	uint64_t values[HF_NVML_FACTS];
-	size_t parts_len; /* 0 where it is not cut, or they are not told */
-	struct hf_nvml_mig_instance parts[HF_NVML_MIG_INSTANCES_MAX];
+	size_t mig_instances_len; /* 0: no MIG instances, or not reported */
+	struct hf_nvml_mig_instance mig_instances[HF_NVML_MIG_INSTANCES_MAX];
 };
 
-/* What the library gave for it where it could tell nothing of it: it, or each question that asks the device, failed
- * as for one that does not work.  HF_NVML_OK: it told something, or says lost, in need of a reset, not supported, or that
- * nobody may ask. */
+/* The code of a device that gave no information: from the device itself, or from every question
+ * that asks the device. HF_NVML_OK: the device gave some, or is lost, needs a reset, is not
+ * supported, or may not be asked. */
 int hf_nvml_failure(const struct hf_nvml_device *device);
 
 /* An event that the library told of. */
@@ -129,7 +129,7 @@ struct hf_nvml_record {
 #define HF_NVML_FRAME_HEAD 16
 #define HF_NVML_FRAME_MAX ((size_t)128 << 10)
 
-/* Appends it with its head.  Texts that are not printable ASCII are the caller's fault. */
+/* Appends the record with its head. All texts must be printable ASCII. */
 void hf_nvml_record_write(const struct hf_nvml_record *record, struct hf_strbuf *sb);
 /* The first record of what came in: 1 (and it is taken off), 0: more must come first, or
  * HF_E_BAD_REQUEST, after which nothing that follows can be told apart. */

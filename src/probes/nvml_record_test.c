@@ -32,9 +32,9 @@ static struct hf_nvml_record *made(void)
 			d->codes[f] = f % 3 == 0 ? HF_NVML_UNSUPPORTED : 0;
 			d->values[f] = d->codes[f] ? 0 : UINT64_MAX - (unsigned)f;
 		}
-		d->parts_len = i;
+		d->mig_instances_len = i;
 		for (size_t p = 0; p < i; p++)
-			d->parts[p] = (struct hf_nvml_mig_instance){
+			d->mig_instances[p] = (struct hf_nvml_mig_instance){
 				.uuid = "MIG-1", .gpu_instance = 7, .compute_instance = UINT32_MAX};
 	}
 	r->events_len = 1;
@@ -86,10 +86,10 @@ static void the_largest_record_fits_its_frame(void **state)
 		memset(d->uuid, 'u', sizeof(d->uuid) - 1);
 		memset(d->serial, 's', sizeof(d->serial) - 1);
 		memset(d->name, 'n', sizeof(d->name) - 1);
-		d->parts_len = HF_NVML_MIG_INSTANCES_MAX;
+		d->mig_instances_len = HF_NVML_MIG_INSTANCES_MAX;
 		for (size_t p = 0; p < HF_NVML_MIG_INSTANCES_MAX; p++) {
-			memset(d->parts[p].uuid, 'p', sizeof(d->parts[p].uuid) - 1);
-			memcpy(d->parts[p].uuid, "MIG-", 4);
+			memset(d->mig_instances[p].uuid, 'p', sizeof(d->mig_instances[p].uuid) - 1);
+			memcpy(d->mig_instances[p].uuid, "MIG-", 4);
 		}
 		r->events[i] = r->events[0];
 	}
@@ -122,14 +122,14 @@ static void a_part_is_waited_for_and_no_byte_may_be_another(void **state)
 		hf_strbuf_add(&in, whole.data, whole.len);
 		in.data[i] ^= 1;
 		rc = hf_nvml_record_read(&in, got, &err);
-		/* A length that grew only makes it wait. */
+		/* A larger length only makes the reader wait. */
 		assert_true(rc == HF_E_BAD_REQUEST || (rc == 0 && i >= 4 && i < 8));
 	}
 	free(r);
 	free(got);
 }
 
-/* A head that fits whatever stands behind it. */
+/* Makes a valid head for any payload, then reads the record. */
 static int read_payload(const void *payload, size_t len)
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(SB_MAX);
@@ -198,7 +198,7 @@ static void texts_are_printable_and_addresses_normal(void **state)
 	free(got);
 }
 
-/* Whoever could call an instance as he likes could give a device's holders to another one. */
+/* With a freely chosen instance name, a library could move a device's holders to another device. */
 static void an_instance_has_an_instances_name(void **state)
 {
 	static const char *const bad[] = {"", "GPU-0", "0000:1a:00.0", "MIG", "MIG-\n"};
@@ -207,10 +207,10 @@ static void an_instance_has_an_instances_name(void **state)
 	struct hf_error err = {0};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(bad); i++) {
-		struct hf_nvml_mig_instance *part = &r->devices[1].parts[0];
+		struct hf_nvml_mig_instance *mig = &r->devices[1].mig_instances[0];
 
-		memset(part->uuid, 0, sizeof(part->uuid));
-		snprintf(part->uuid, sizeof(part->uuid), "%s", bad[i]);
+		memset(mig->uuid, 0, sizeof(mig->uuid));
+		snprintf(mig->uuid, sizeof(mig->uuid), "%s", bad[i]);
 		hf_strbuf_clear(&sb);
 		hf_nvml_record_write(r, &sb);
 		assert_code(hf_nvml_record_read(&sb, got, &err), HF_E_BAD_REQUEST);

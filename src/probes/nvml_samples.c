@@ -18,24 +18,24 @@ struct telling {
 	struct hf_intake *intake;
 	const struct hf_nvml_record *record;
 	bool answers; /* it told something of a device at least */
-	/* Of each detector: how many devices it saw, and what it was refused with. */
+	/* For each detector: the number of devices seen, and the code of a refusal. */
 	unsigned seen[HF_HEALTH_DETECTORS];
 	int refused[HF_HEALTH_DETECTORS];
 };
 
-static bool knows(const struct hf_nvml_device *d, enum hf_nvml_fact fact)
+static bool is_known(const struct hf_nvml_device *d, enum hf_nvml_fact fact)
 {
 	return d->codes[fact] == HF_NVML_OK;
 }
 
-static uint32_t narrow(uint64_t value)
+static uint32_t narrow_number(uint64_t value)
 {
 	return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
 }
 
 static bool load_of(const struct hf_nvml_device *d, uint32_t *ret_percent)
 {
-	if (!knows(d, HF_NVML_LOAD_PERCENT) || d->values[HF_NVML_LOAD_PERCENT] > 100)
+	if (!is_known(d, HF_NVML_LOAD_PERCENT) || d->values[HF_NVML_LOAD_PERCENT] > 100)
 		return false;
 	*ret_percent = (uint32_t)d->values[HF_NVML_LOAD_PERCENT];
 	return true;
@@ -46,13 +46,13 @@ static struct hf_health_sample sample_of(enum hf_health_detector detector, const
 	return hf_intake_sample_of(HF_HEALTH_BY_NVML, detector, device);
 }
 
-static void saw(struct telling *t, const struct hf_health_sample *s)
+static void add_sample(struct telling *t, const struct hf_health_sample *s)
 {
 	t->seen[s->detector]++;
 	(void)hf_intake_sample(t->intake, s);
 }
 
-static void refused(struct telling *t, enum hf_health_detector detector, int code)
+static void note_refusal(struct telling *t, enum hf_health_detector detector, int code)
 {
 	if (t->refused[detector] == HF_NVML_OK)
 		t->refused[detector] = code;
@@ -70,21 +70,21 @@ static void tell_bus(struct telling *t, const struct hf_nvml_device *d)
 	s.bus.mute = failure != HF_NVML_OK && t->answers;
 	if (s.bus.lost || s.bus.reset_required || s.bus.mute ||
 	    (d->code == HF_NVML_OK && failure == HF_NVML_OK))
-		saw(t, &s);
+		add_sample(t, &s);
 	else
-		refused(t, HF_HEALTH_BUSLOST, failure != HF_NVML_OK ? failure : d->code);
+		note_refusal(t, HF_HEALTH_BUSLOST, failure != HF_NVML_OK ? failure : d->code);
 }
 
 static void tell_recovery(struct telling *t, const struct hf_nvml_device *d)
 {
 	struct hf_health_sample s = sample_of(HF_HEALTH_RECOVERY, d->address);
 
-	if (!knows(d, HF_NVML_RECOVERY_ACTION)) {
-		refused(t, HF_HEALTH_RECOVERY, d->codes[HF_NVML_RECOVERY_ACTION]);
+	if (!is_known(d, HF_NVML_RECOVERY_ACTION)) {
+		note_refusal(t, HF_HEALTH_RECOVERY, d->codes[HF_NVML_RECOVERY_ACTION]);
 		return;
 	}
-	s.recovery.action = narrow(d->values[HF_NVML_RECOVERY_ACTION]);
-	saw(t, &s);
+	s.recovery.action = narrow_number(d->values[HF_NVML_RECOVERY_ACTION]);
+	add_sample(t, &s);
 }
 
 static void tell_ecc(struct telling *t, const struct hf_nvml_device *d)
@@ -92,22 +92,23 @@ static void tell_ecc(struct telling *t, const struct hf_nvml_device *d)
 	struct hf_health_sample s = sample_of(HF_HEALTH_ECC, d->address);
 
 	/* Without the counter no sample: one that is 0 now and 5 later has not risen. */
-	if (!knows(d, HF_NVML_ECC_UNCORRECTED)) {
-		refused(t, HF_HEALTH_ECC, d->codes[HF_NVML_ECC_UNCORRECTED]);
+	if (!is_known(d, HF_NVML_ECC_UNCORRECTED)) {
+		note_refusal(t, HF_HEALTH_ECC, d->codes[HF_NVML_ECC_UNCORRECTED]);
 		return;
 	}
 	s.ecc.uncorrectable = d->values[HF_NVML_ECC_UNCORRECTED];
-	if (knows(d, HF_NVML_REMAP_PENDING) && knows(d, HF_NVML_REMAP_FAILED)) {
+	if (is_known(d, HF_NVML_REMAP_PENDING) && is_known(d, HF_NVML_REMAP_FAILED)) {
 		s.ecc.remap_known = true;
 		s.ecc.pending = d->values[HF_NVML_REMAP_PENDING] == 1;
 		s.ecc.failed = d->values[HF_NVML_REMAP_FAILED] == 1;
-		s.ecc.remapped_uncorrectable = narrow(d->values[HF_NVML_REMAPPED_UNCORRECTED]);
-	} else if (knows(d, HF_NVML_RETIRE_PENDING)) {
+		s.ecc.remapped_uncorrectable =
+			narrow_number(d->values[HF_NVML_REMAPPED_UNCORRECTED]);
+	} else if (is_known(d, HF_NVML_RETIRE_PENDING)) {
 		/* Before rows were remapped, pages were retired, by a reset as well. */
 		s.ecc.remap_known = true;
 		s.ecc.pending = d->values[HF_NVML_RETIRE_PENDING] == 1;
 	}
-	saw(t, &s);
+	add_sample(t, &s);
 }
 
 static void tell_speed(struct telling *t, const struct hf_nvml_device *d)
@@ -117,89 +118,89 @@ static void tell_speed(struct telling *t, const struct hf_nvml_device *d)
 	uint32_t load;
 
 	if (!load_of(d, &load)) {
-		/* Slow means nothing of a device of which nobody knows whether it works: one that
-		 * is cut into instances does not say. */
-		refused(t, HF_HEALTH_THROTTLE, d->codes[HF_NVML_LOAD_PERCENT]);
-		refused(t, HF_HEALTH_CLOCK, d->codes[HF_NVML_LOAD_PERCENT]);
+		/* A low clock means nothing without a known load, and a GPU with MIG instances
+		 * reports no load. */
+		note_refusal(t, HF_HEALTH_THROTTLE, d->codes[HF_NVML_LOAD_PERCENT]);
+		note_refusal(t, HF_HEALTH_CLOCK, d->codes[HF_NVML_LOAD_PERCENT]);
 		return;
 	}
 	hf_intake_load(t->intake, d->address, load);
 	throttle.throttle.load_percent = rate.clock.load_percent = load;
-	if (knows(d, HF_NVML_THROTTLE_REASONS)) {
+	if (is_known(d, HF_NVML_THROTTLE_REASONS)) {
 		throttle.throttle.reasons = d->values[HF_NVML_THROTTLE_REASONS];
-		saw(t, &throttle);
+		add_sample(t, &throttle);
 	} else {
-		refused(t, HF_HEALTH_THROTTLE, d->codes[HF_NVML_THROTTLE_REASONS]);
+		note_refusal(t, HF_HEALTH_THROTTLE, d->codes[HF_NVML_THROTTLE_REASONS]);
 	}
-	/* Without the reasons nobody can say whether a rate was chosen. */
-	if (knows(d, HF_NVML_SM_MHZ) && knows(d, HF_NVML_THROTTLE_REASONS)) {
+	/* Without the throttle reasons a low clock may be a chosen one. */
+	if (is_known(d, HF_NVML_SM_MHZ) && is_known(d, HF_NVML_THROTTLE_REASONS)) {
 		rate.clock.model = d->name[0] ? hf_hash_str(d->name) : 0;
 		rate.clock.reasons = d->values[HF_NVML_THROTTLE_REASONS];
-		rate.clock.mhz = narrow(d->values[HF_NVML_SM_MHZ]);
-		saw(t, &rate);
+		rate.clock.mhz = narrow_number(d->values[HF_NVML_SM_MHZ]);
+		add_sample(t, &rate);
 	} else {
-		refused(t, HF_HEALTH_CLOCK,
-			d->codes[HF_NVML_SM_MHZ] ? d->codes[HF_NVML_SM_MHZ]
-						 : d->codes[HF_NVML_THROTTLE_REASONS]);
+		note_refusal(t, HF_HEALTH_CLOCK,
+			     d->codes[HF_NVML_SM_MHZ] ? d->codes[HF_NVML_SM_MHZ]
+						      : d->codes[HF_NVML_THROTTLE_REASONS]);
 	}
 }
 
-/* The rate that a link may have is that of its full speed: an idle one slows down, and what it
- * replayed before would be too much for the speed it has now. */
+/* The permitted rate is that of the full speed: an idle link slows down, and its earlier replays
+ * would be too many for the present speed. */
 static void tell_replays(struct telling *t, const struct hf_nvml_device *d)
 {
 	struct hf_health_sample s = sample_of(HF_HEALTH_REPLAY, d->address);
 
-	if (!knows(d, HF_NVML_PCIE_REPLAYS) || !knows(d, HF_NVML_PCIE_WIDTH) ||
-	    !knows(d, HF_NVML_PCIE_GENERATION_MAX)) {
-		refused(t, HF_HEALTH_REPLAY,
-			d->codes[HF_NVML_PCIE_REPLAYS] ? d->codes[HF_NVML_PCIE_REPLAYS]
-						       : HF_NVML_UNSUPPORTED);
+	if (!is_known(d, HF_NVML_PCIE_REPLAYS) || !is_known(d, HF_NVML_PCIE_WIDTH) ||
+	    !is_known(d, HF_NVML_PCIE_GENERATION_MAX)) {
+		note_refusal(t, HF_HEALTH_REPLAY,
+			     d->codes[HF_NVML_PCIE_REPLAYS] ? d->codes[HF_NVML_PCIE_REPLAYS]
+							    : HF_NVML_UNSUPPORTED);
 		return;
 	}
 	s.replay.counter = d->values[HF_NVML_PCIE_REPLAYS];
-	s.replay.lanes = narrow(d->values[HF_NVML_PCIE_WIDTH]);
-	s.replay.generation = narrow(d->values[HF_NVML_PCIE_GENERATION_MAX]);
+	s.replay.lanes = narrow_number(d->values[HF_NVML_PCIE_WIDTH]);
+	s.replay.generation = narrow_number(d->values[HF_NVML_PCIE_GENERATION_MAX]);
 	(void)load_of(d, &s.replay.load_percent);
-	saw(t, &s);
+	add_sample(t, &s);
 }
 
 static void tell_links(struct telling *t, const struct hf_nvml_device *d)
 {
 	struct hf_health_sample s = sample_of(HF_HEALTH_NVLINK, d->address);
 
-	if (!knows(d, HF_NVML_NVLINKS)) {
-		refused(t, HF_HEALTH_NVLINK, d->codes[HF_NVML_NVLINKS]);
+	if (!is_known(d, HF_NVML_NVLINKS)) {
+		note_refusal(t, HF_HEALTH_NVLINK, d->codes[HF_NVML_NVLINKS]);
 		return;
 	}
 	/* A device that is cut into instances uses no links: that they are down is no loss. */
-	if (knows(d, HF_NVML_MIG_ON) && d->values[HF_NVML_MIG_ON] == 1) {
+	if (is_known(d, HF_NVML_MIG_ON) && d->values[HF_NVML_MIG_ON] == 1) {
 		t->seen[HF_HEALTH_NVLINK]++;
 		return;
 	}
-	s.nvlink.active = narrow(d->values[HF_NVML_NVLINKS]);
+	s.nvlink.active = narrow_number(d->values[HF_NVML_NVLINKS]);
 	/* Before the registration has completed the health says nothing. */
-	if (knows(d, HF_NVML_FABRIC_HEALTH) && knows(d, HF_NVML_FABRIC_STATE) &&
+	if (is_known(d, HF_NVML_FABRIC_HEALTH) && is_known(d, HF_NVML_FABRIC_STATE) &&
 	    d->values[HF_NVML_FABRIC_STATE] == HF_NVML_FABRIC_COMPLETED) {
 		s.nvlink.health_known = true;
-		s.nvlink.health = narrow(d->values[HF_NVML_FABRIC_HEALTH]);
+		s.nvlink.health = narrow_number(d->values[HF_NVML_FABRIC_HEALTH]);
 	}
-	saw(t, &s);
+	add_sample(t, &s);
 }
 
-/* Under its instances' names alone the kubelet tells who holds a device that is cut. */
+/* The kubelet names holders by MIG instance only. */
 static void tell_parts(struct telling *t, const struct hf_nvml_device *d)
 {
-	for (size_t i = 0; i < d->parts_len; i++) {
-		struct hf_mig_instance part;
+	for (size_t i = 0; i < d->mig_instances_len; i++) {
+		struct hf_mig_instance mig;
 
-		memset(&part, 0, sizeof(part));
-		memcpy(part.name, d->parts[i].uuid, sizeof(part.name));
-		memcpy(part.device, d->address, sizeof(d->address));
-		part.instance = d->parts[i].gpu_instance <= HF_MIG_GPU_INSTANCE_MAX
-					? (int32_t)d->parts[i].gpu_instance
-					: -1;
-		hf_intake_mig_instance(t->intake, &part);
+		memset(&mig, 0, sizeof(mig));
+		memcpy(mig.name, d->mig_instances[i].uuid, sizeof(mig.name));
+		memcpy(mig.device, d->address, sizeof(d->address));
+		mig.instance = d->mig_instances[i].gpu_instance <= HF_MIG_GPU_INSTANCE_MAX
+				       ? (int32_t)d->mig_instances[i].gpu_instance
+				       : -1;
+		hf_intake_mig_instance(t->intake, &mig);
 	}
 }
 
@@ -208,7 +209,7 @@ static void tell_device(struct telling *t, const struct hf_nvml_device *d)
 	struct hf_health_presence there;
 
 	if (d->address[0] == '\0') {
-		refused(t, HF_HEALTH_BUSLOST, d->code);
+		note_refusal(t, HF_HEALTH_BUSLOST, d->code);
 		return;
 	}
 	memset(&there, 0, sizeof(there));
@@ -216,7 +217,7 @@ static void tell_device(struct telling *t, const struct hf_nvml_device *d)
 	memcpy(there.id, d->address, sizeof(there.id));
 	memcpy(there.uuid, d->uuid, sizeof(there.uuid));
 	/* As claims of the vendor's DRA driver name it. */
-	if (knows(d, HF_NVML_MINOR) && d->values[HF_NVML_MINOR] < 1024)
+	if (is_known(d, HF_NVML_MINOR) && d->values[HF_NVML_MINOR] < 1024)
 		snprintf(there.alias, sizeof(there.alias), "gpu-%u",
 			 (unsigned)d->values[HF_NVML_MINOR]);
 	hf_intake_device(t->intake, &there);
@@ -272,7 +273,7 @@ void hf_nvml_off(struct hf_intake *intake, const char *why)
 	hf_intake_count(intake, HF_COUNT_NVML, -1);
 }
 
-/* Who saw at least one device could see; who saw none says why. */
+/* Reports each detector as able to see if it saw at least one device, else its reason. */
 static void tell_states(struct telling *t)
 {
 	char why[HF_INTAKE_WHY_MAX];
@@ -297,8 +298,8 @@ static void tell_states(struct telling *t)
 	}
 }
 
-/* The node's devices are another maker's: this library and its driver are in nobody's way, whatever they say.  A sysfs
- * that hangs counts none, and has not made them ours. */
+/* All devices of the node are of another maker, so NVML and its driver do not matter. A hanging
+ * sysfs counts none, which does not change the maker. */
 static bool is_of_others(const struct hf_intake *intake)
 {
 	return hf_intake_counted_last(intake, HF_COUNT_NVIDIA) == 0 &&
@@ -319,7 +320,7 @@ static void set_aside(struct hf_intake *intake)
 	(void)hf_intake_sample(intake, &s);
 }
 
-static bool answers(const struct hf_nvml_record *r)
+static bool has_answer(const struct hf_nvml_record *r)
 {
 	for (size_t i = 0; i < r->devices_len; i++)
 		if (r->devices[i].code == HF_NVML_OK &&
@@ -334,7 +335,7 @@ static bool is_mute(const struct hf_nvml_record *r)
 {
 	for (size_t i = 0; i < r->devices_len; i++)
 		if (hf_nvml_failure(&r->devices[i]) != HF_NVML_OK)
-			return !answers(r);
+			return !has_answer(r);
 	return false;
 }
 
@@ -358,7 +359,7 @@ static void say_why(const struct hf_nvml_record *r, bool another, char ret_why[H
 /* The library tells the state of the GPU's registration.  A GPU that does not answer has a fault of its own. */
 static bool tells_of_fabric(const struct hf_nvml_device *d)
 {
-	return d->code == HF_NVML_OK && knows(d, HF_NVML_FABRIC_STATE) &&
+	return d->code == HF_NVML_OK && is_known(d, HF_NVML_FABRIC_STATE) &&
 	       d->values[HF_NVML_FABRIC_STATE] <= HF_NVML_FABRIC_COMPLETED;
 }
 
@@ -367,13 +368,14 @@ static bool is_of_fabric(const struct hf_nvml_device *d)
 {
 	return tells_of_fabric(d) &&
 	       d->values[HF_NVML_FABRIC_STATE] != HF_NVML_FABRIC_UNSUPPORTED &&
-	       !(knows(d, HF_NVML_MIG_ON) && d->values[HF_NVML_MIG_ON] == 1);
+	       !(is_known(d, HF_NVML_MIG_ON) && d->values[HF_NVML_MIG_ON] == 1);
 }
 
 static bool waits_for_fabric(const struct hf_nvml_device *d)
 {
 	return d->values[HF_NVML_FABRIC_STATE] != HF_NVML_FABRIC_COMPLETED ||
-	       (knows(d, HF_NVML_FABRIC_STATUS) && d->values[HF_NVML_FABRIC_STATUS] != HF_NVML_OK);
+	       (is_known(d, HF_NVML_FABRIC_STATUS) &&
+		d->values[HF_NVML_FABRIC_STATUS] != HF_NVML_OK);
 }
 
 static void put_fabric(const struct hf_nvml_record *r, struct hf_health_sample *s)
@@ -389,8 +391,8 @@ static void put_fabric(const struct hf_nvml_record *r, struct hf_health_sample *
 			continue;
 		if (s->driver.fabric_waiting++ > 0)
 			continue;
-		s->driver.fabric_state = narrow(d->values[HF_NVML_FABRIC_STATE]);
-		s->driver.fabric_status = narrow(d->values[HF_NVML_FABRIC_STATUS]);
+		s->driver.fabric_state = narrow_number(d->values[HF_NVML_FABRIC_STATE]);
+		s->driver.fabric_status = narrow_number(d->values[HF_NVML_FABRIC_STATUS]);
 	}
 	if (s->driver.fabric_none < r->devices_len)
 		s->driver.fabric_none = 0;
@@ -426,7 +428,7 @@ static void tell_driver(struct hf_intake *intake, const struct hf_nvml_record *r
 		hf_intake_off(intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, why);
 }
 
-/* Silence is what a driver that hangs has to say. */
+/* A hanging driver shows itself by silence. */
 void hf_nvml_tell_silence(struct hf_intake *intake)
 {
 	struct hf_health_sample s = sample_of(HF_HEALTH_DRIVER, "");
@@ -450,7 +452,7 @@ void hf_nvml_turned_off(struct hf_intake *intake)
 
 void hf_nvml_tell(struct hf_intake *intake, const struct hf_nvml_record *record)
 {
-	struct telling t = {.intake = intake, .record = record, .answers = answers(record)};
+	struct telling t = {.intake = intake, .record = record, .answers = has_answer(record)};
 
 	tell_events(intake, record);
 	if (record->kind != HF_NVML_ROUND)

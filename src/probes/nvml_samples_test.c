@@ -108,7 +108,7 @@ static void beside_another_makers_devices_the_library_is_no_witness(void **state
 
 	hf_intake_count(b->intake, HF_COUNT_PCI, 2);
 	for (size_t i = 0; i < HF_ARRAY_LEN(codes); i++) {
-		/* That it has nothing to say is all that it says. */
+		/* The only sample is the missing answer itself. */
 		assert_int_equal(told_of(b, codes[i], 0, &s), 1);
 		assert_true(s.driver.aside);
 		assert_true(is_well(&s));
@@ -119,20 +119,21 @@ static void beside_another_makers_devices_the_library_is_no_witness(void **state
 		assert_false(hf_str_has_prefix(why, HF_NVML_ERROR));
 		assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_NVML), -1);
 	}
-	/* Their driver hangs, and sysfs with it: they are none of ours all the same. */
+	/* The other maker's driver hangs and sysfs too; the devices are still not NVIDIA's. */
 	hf_intake_count(b->intake, HF_COUNT_PCI, -1);
 	assert_int_equal(told_of(b, HF_NVML_OK, -1, &s), 1);
 	assert_true(s.driver.aside);
 	assert_int_equal(hf_intake_state(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, &why),
 			 HF_INTAKE_OFF);
-	/* All of NVIDIA's are gone, and there are no others. */
+	/* All NVIDIA devices are gone, and the node has no others. */
 	hf_intake_count(b->intake, HF_COUNT_PCI, 0);
 	assert_int_equal(told_of(b, HF_NVML_OK, 0, &s), 1);
 	assert_false(s.driver.aside);
 	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_NVML), 0);
 }
 
-/* A library that hangs is the driver's, where it has devices here; until sysfs has counted nobody knows. */
+/* A hanging library counts against the NVIDIA driver if the node has NVIDIA devices; before
+ * sysfs has counted, it is undecided. */
 static void its_silence_is_not_held_against_another_makers_driver(void **state)
 {
 	struct bench *b = *state;
@@ -203,7 +204,7 @@ static void a_device_of_which_nothing_can_be_told_is_mute_where_others_are_not(v
 		assert_false(tell_one(b, HF_HEALTH_BUSLOST, "0000:1a:00.0").bus.mute);
 		assert_false(tell_one(b, HF_HEALTH_DRIVER, "").driver.timed_out);
 	}
-	/* Its handle is fine, and each question fails but for those that do not ask the device. */
+	/* The handle works, and every question that asks the device fails. */
 	record_of(b, 3);
 	all_fail(d, HF_NVML_UNKNOWN);
 	d->codes[HF_NVML_MINOR] = d->codes[HF_NVML_PCIE_WIDTH_MAX] = HF_NVML_OK;
@@ -245,7 +246,8 @@ static void a_library_that_tells_nothing_of_any_device_is_a_driver_that_does_not
 	assert_true(tell_one(b, HF_HEALTH_DRIVER, "").driver.timed_out);
 	(void)hf_intake_state(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_BUSLOST, &why);
 	assert_string_equal(why, "NVML: error 999");
-	/* That it calls one lost, or keeps it from us, makes the other one not guilty, nor the driver well. */
+	/* A lost or forbidden device does not make the other device's failure the driver's, nor
+	 * the driver well. */
 	b->record.devices[0].code = HF_NVML_LOST;
 	assert_false(tell_one(b, HF_HEALTH_BUSLOST, "0000:2a:00.0").supported);
 	assert_true(tell_one(b, HF_HEALTH_DRIVER, "").driver.timed_out);

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 /*
- * The watch and the probe with real children of this program, which load the double of the
- * driver's library.  Each test writes what that does, and waits for what is told of it.
+ * Runs the watch and the probe with real child processes of this program, which load the double of
+ * NVML. Each test writes the double's script and waits for the reported samples.
  */
 
 #define DEADLINE (300 * HF_MS)
@@ -35,7 +35,7 @@ struct bench {
 	struct hf_nvml_record record, news;
 	char text[HF_ERROR_TEXT_MAX];
 	bool destroy_when_told;
-	hf_time first_deadline; /* 0: the other, so that a hang is told of soon */
+	hf_time first_deadline; /* 0: the normal deadline, so a hang is reported soon */
 };
 
 static void on_news(void *arg, bool urgent)
@@ -256,24 +256,24 @@ static void the_instances_of_a_device_are_named(void **state)
 	script(b, CUT "part 0 0 MIG-of-one-that-is-not-cut 1 0\npart 1 5 GPU-no-instance 5 0\n");
 	watch(b);
 	look(b);
-	assert_int_equal(d[0].parts_len, 0);
-	assert_int_equal(d[1].parts_len, 2);
-	assert_string_equal(d[1].parts[0].uuid, "MIG-0aa1bb2c-0000-4000-8000-000000000007");
-	assert_int_equal(d[1].parts[0].gpu_instance, 7);
-	assert_int_equal(d[1].parts[0].compute_instance, 0);
-	assert_string_equal(d[1].parts[1].uuid, "MIG-0aa1bb2c-0000-4000-8000-000000000009");
-	assert_int_equal(d[1].parts[1].gpu_instance, 9);
+	assert_int_equal(d[0].mig_instances_len, 0);
+	assert_int_equal(d[1].mig_instances_len, 2);
+	assert_string_equal(d[1].mig_instances[0].uuid, "MIG-0aa1bb2c-0000-4000-8000-000000000007");
+	assert_int_equal(d[1].mig_instances[0].gpu_instance, 7);
+	assert_int_equal(d[1].mig_instances[0].compute_instance, 0);
+	assert_string_equal(d[1].mig_instances[1].uuid, "MIG-0aa1bb2c-0000-4000-8000-000000000009");
+	assert_int_equal(d[1].mig_instances[1].gpu_instance, 9);
 	/* Without that name of a number they are known as well. */
 	script(b, CUT "code nvmlDeviceGetGpuInstanceId * 13\n"
 		      "code nvmlDeviceGetMaxMigDeviceCount * 13\n");
 	look(b);
-	assert_int_equal(d[1].parts_len, 2);
-	assert_true(d[1].parts[1].gpu_instance == UINT32_MAX);
-	/* A library that knows of no instances names none. */
+	assert_int_equal(d[1].mig_instances_len, 2);
+	assert_true(d[1].mig_instances[1].gpu_instance == UINT32_MAX);
+	/* A library without MIG functions names no instance. */
 	b->argv[2] = library_old;
 	hf_nvml_watch_renew(b->watch);
 	look(b);
-	assert_int_equal(d[1].parts_len, 0);
+	assert_int_equal(d[1].mig_instances_len, 0);
 }
 
 static void a_library_that_is_not_there_is_told_with_the_loaders_words(void **state)
@@ -372,7 +372,7 @@ static void how_long_it_takes_to_begin_is_known_afterwards(void **state)
 	assert_string_equal(b->text, "the driver did not answer in time");
 }
 
-/* One that dies errs once, and hangs then. */
+/* The first child dies with an error, the second hangs. */
 static void an_error_gives_a_library_that_had_begun_no_more_time(void **state)
 {
 	struct bench *b = *state;
@@ -399,7 +399,7 @@ static void a_library_that_never_begins_is_a_driver_that_hangs(void **state)
 	assert_true(hf_nvml_watch_ask(b->watch));
 	until(b, HF_NVML_TIMED_OUT);
 	assert_false(hf_nvml_watch_ask(b->watch)); /* the pause */
-	/* The next has as long, but that nobody answers is told on the way. */
+	/* The next child has the same time, and each missed deadline is reported meanwhile. */
 	while (!hf_nvml_watch_ask(b->watch))
 		for_a_while(b, 10 * HF_MS);
 	until(b, HF_NVML_TIMED_OUT);
@@ -448,7 +448,7 @@ static void a_lost_device_keeps_the_name_that_it_had(void **state)
 	assert_int_equal(b->record.devices[1].code, HF_NVML_LOST);
 	assert_string_equal(b->record.devices[1].address, "0000:1b:00.0");
 	assert_string_equal(b->record.devices[1].uuid, "GPU-5a1d0000-0000-4000-8000-000000000001");
-	/* One that is lost from the beginning has none. */
+	/* A device that is lost from the start has no name. */
 	hf_nvml_watch_renew(b->watch);
 	look(b);
 	assert_int_equal(b->record.devices[1].code, HF_NVML_LOST);
@@ -551,7 +551,7 @@ static void probe(struct bench *b)
 	b->probe->ops->start(b->probe);
 }
 
-/* The next sample of that detector (and device) that says what `is` wants. */
+/* Waits for the next sample of the detector (and device) that `is` accepts. */
 static struct hf_health_sample until_sample(struct bench *b, enum hf_health_detector detector,
 					    bool (*is)(const struct hf_health_sample *s))
 {
@@ -753,11 +753,11 @@ static void links_of_a_device_in_parts_are_not_missed(void **state)
 			 HF_INTAKE_OK);
 }
 
-/* Also of one that is lost by now: the kubelet still names them. */
+/* The owner of an instance on a lost GPU stays known: the kubelet still names the instance. */
 static void whose_an_instance_is_stays_known(void **state)
 {
 	struct bench *b = *state;
-	struct hf_mig_instance part;
+	struct hf_mig_instance mig;
 
 	script(b, CUT);
 	probe(b);
@@ -766,9 +766,9 @@ static void whose_an_instance_is_stays_known(void **state)
 	(void)until_sample(b, HF_HEALTH_BUSLOST, is_lost);
 	(void)until_sample(b, HF_HEALTH_BUSLOST, is_lost);
 	assert_true(hf_mig_instances_find(hf_intake_mig_instances(b->intake),
-					  "MIG-0aa1bb2c-0000-4000-8000-000000000009", &part));
-	assert_string_equal(part.device, "0000:1b:00.0");
-	assert_int_equal(part.instance, 9);
+					  "MIG-0aa1bb2c-0000-4000-8000-000000000009", &mig));
+	assert_string_equal(mig.device, "0000:1b:00.0");
+	assert_int_equal(mig.instance, 9);
 	assert_int_equal(hf_intake_mig_instances_version(b->intake), 2);
 }
 
@@ -800,7 +800,7 @@ static void a_device_is_lost_needs_a_reset_and_is_back(void **state)
 	s = until_sample(b, HF_HEALTH_BUSLOST, is_lost);
 	assert_string_equal(s.device, "0000:1b:00.0");
 	script(b, "devices 2\nreset 1\n");
-	/* Also by children that were never told its name. */
+	/* Children that never saw the name report it too. */
 	for (int i = 0; i < 10; i++)
 		s = until_sample(b, HF_HEALTH_BUSLOST, needs_reset);
 	assert_string_equal(s.device, "0000:1b:00.0");
@@ -813,7 +813,7 @@ static bool is_mute(const struct hf_health_sample *s)
 	return s->bus.mute;
 }
 
-/* It has a handle for none of the children, so the bus has to say which one it is. */
+/* No child can open the device, so the bus has to name it. */
 static void a_device_that_never_had_a_handle_is_known_by_the_bus(void **state)
 {
 	struct bench *b = *state;
@@ -835,7 +835,7 @@ static void a_device_that_never_had_a_handle_is_known_by_the_bus(void **state)
 	(void)until_sample(b, HF_HEALTH_BUSLOST, second_is_there);
 }
 
-/* A device more than the library counts, and nobody knows which one it does not name. */
+/* The bus has one device more than NVML counts, so the nameless device is ambiguous. */
 static void a_device_without_a_name_is_not_guessed(void **state)
 {
 	struct bench *b = *state;
@@ -909,7 +909,7 @@ static void turned_off_or_without_a_library_it_says_so(void **state)
 	assert_int_equal(hf_intake_state(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, &why),
 			 HF_INTAKE_OFF);
 	assert_string_equal(why, "NVML is turned off");
-	/* What it missed before that, by the journal, is no witness's any more. */
+	/* Earlier losses from the journal have no witness any more. */
 	assert_true(only_sample(b).driver.aside);
 	b->probe->ops->poke(b->probe);
 	b->probe->ops->destroy(b->probe);

@@ -90,7 +90,7 @@ static void on_answer(void *arg, const struct hf_grpc_result *result)
 
 	if (code < 0) {
 		err = *result->err;
-		/* What HTTP says of it has a host and a port, and there are none. */
+		/* The HTTP client's text names a host and a port, which a unix socket lacks. */
 		if (code == HF_E_UNAVAILABLE && result->status < 0)
 			hf_error_set(&err, code, "nobody answers at '%s'", q->client->path);
 		hf_error_wrap(&err, "PodResources");
@@ -101,8 +101,8 @@ static void on_answer(void *arg, const struct hf_grpc_result *result)
 	q->fn(q->arg, code, code == 0 ? &found : NULL, &err);
 }
 
-static int ask(struct hf_podresources_client *client, enum kind kind,
-	       const struct hf_strbuf *message, struct question with, struct hf_error *err)
+static int ask_kubelet(struct hf_podresources_client *client, enum kind kind,
+		       const struct hf_strbuf *message, struct question with, struct hf_error *err)
 {
 	struct question *q = &client->questions[kind];
 
@@ -124,13 +124,13 @@ static int ask(struct hf_podresources_client *client, enum kind kind,
 int hf_podresources_list(struct hf_podresources_client *client, hf_podresources_fn fn, void *arg,
 			 struct hf_error *err)
 {
-	return ask(client, LIST, NULL, (struct question){.fn = fn, .arg = arg}, err);
+	return ask_kubelet(client, LIST, NULL, (struct question){.fn = fn, .arg = arg}, err);
 }
 
 int hf_podresources_allocatable(struct hf_podresources_client *client, hf_podresources_fn fn,
 				void *arg, struct hf_error *err)
 {
-	return ask(client, ALLOCATABLE, NULL, (struct question){.fn = fn, .arg = arg}, err);
+	return ask_kubelet(client, ALLOCATABLE, NULL, (struct question){.fn = fn, .arg = arg}, err);
 }
 
 /* A text field of the one message that is sent; names are below 2^14 bytes, of two length bytes. */
@@ -159,5 +159,5 @@ int hf_podresources_get(struct hf_podresources_client *client, const char *ns, c
 	/* GetPodResourcesRequest: pod_name 1, pod_namespace 2. */
 	add_text(&message, 1 << 3 | 2, pod);
 	add_text(&message, 2 << 3 | 2, ns);
-	return ask(client, GET, &message, (struct question){.fn = fn, .arg = arg}, err);
+	return ask_kubelet(client, GET, &message, (struct question){.fn = fn, .arg = arg}, err);
 }

@@ -14,12 +14,11 @@
 HF_BEGIN_DECLS
 
 /*
- * The kubelet's PodResources v1, over its unix socket: which container holds which device, by
- * device plugin or by a claim (DRA), and which devices it would still hand out.
+ * The kubelet's PodResources v1 over its unix socket: which container holds which device, by device
+ * plugin or claim (DRA), and which devices the kubelet would still hand out.
  *
- * Messages are read field by field into flat lists: what the kubelet knows besides (CPUs, memory,
- * topology) is skipped where it stands, so an answer costs its own size and a bounded list,
- * whatever it holds.
+ * The decoder reads messages field by field into flat lists and skips all other fields (CPUs,
+ * memory, topology). So an answer costs its own size and a bounded list.
  */
 
 /* 250 pods with 64 devices each. */
@@ -30,7 +29,7 @@ HF_BEGIN_DECLS
 #define HF_PODRESOURCES_BYTES_MAX ((size_t)4 << 20)
 #define HF_PODRESOURCES_ARENA_MAX ((size_t)8 << 20)
 
-/* A device, and who holds it.  The texts live as long as the arena, and are never NULL. */
+/* A device and its holder. The texts live as long as the arena, and are never NULL. */
 struct hf_podresources_device {
 	const char *ns, *pod, *container; /* "" in what is allocatable */
 	const char
@@ -64,7 +63,7 @@ int hf_podresources_decode_allocatable(const void *bytes, size_t len, struct hf_
 size_t hf_podresources_count(const struct hf_podresources *found, const char *resource,
 			     struct hf_arena *arena);
 
-/* What a device is called: by its driver, on the bus, and by its number. */
+/* The names of a device: the driver's, the bus address, the number. */
 struct hf_podresources_names {
 	const char *uuid;    /* "GPU-…"; "" not known, here and below */
 	const char *address; /* "0000:1a:00.0" */

@@ -11,9 +11,8 @@
 #include <string.h>
 
 /*
- * Protobuf's wire format, for the few messages that matter here, whose shape bounds the depth.
- * Fields may come in any order and any that is not known is skipped; of a text that comes twice
- * the last one counts.
+ * Decodes protobuf's wire format for the few messages in use; their shape bounds the depth. Fields
+ * may come in any order, and unknown fields are skipped. Of a repeated text the last one counts.
  */
 
 /* Of the arena: for the lists that are made at the end. */
@@ -29,64 +28,64 @@ struct reader {
 	size_t pods;
 };
 
-static int broken(struct reader *r, const char *what)
+static int refuse_answer(struct reader *r, const char *what)
 {
 	return hf_error_set(r->err, HF_E_BAD_REQUEST, "PodResources: %s", what);
 }
 
 /* 1 and the next field, 0 at the end, or an error. */
-static int next(struct reader *r, struct hf_wire *in, struct hf_wire_field *ret_field)
+static int next_field(struct reader *r, struct hf_wire *in, struct hf_wire_field *ret_field)
 {
 	if (in->at == in->end)
 		return 0;
 	switch (hf_wire_next(in, ret_field)) {
 	case HF_WIRE_OK: return 1;
-	case HF_WIRE_NO_FIELD: return broken(r, "no field where one must be");
-	default: return broken(r, "a field that is cut off");
+	case HF_WIRE_NO_FIELD: return refuse_answer(r, "no field where one must be");
+	default: return refuse_answer(r, "a field that is cut off");
 	}
 }
 
 /* The field has bytes and this number. */
-static bool is(const struct hf_wire_field *f, uint32_t number)
+static bool is_message(const struct hf_wire_field *f, uint32_t number)
 {
 	return f->number == number && f->type == HF_WIRE_BYTES;
 }
 
 /* They go into messages, events and metrics: nothing that is not text may pass. */
-static int text(struct reader *r, const struct hf_wire_field *f, const char **ret_text)
+static int read_text(struct reader *r, const struct hf_wire_field *f, const char **ret_text)
 {
 	size_t len = (size_t)(f->bytes.end - f->bytes.at);
 	const char *bytes = (const char *)f->bytes.at;
 
 	if (len > HF_PODRESOURCES_TEXT_MAX)
-		return broken(r, "a name that is too long");
+		return refuse_answer(r, "a name that is too long");
 	for (size_t i = 0; i < len; i++)
 		if ((unsigned char)bytes[i] < ' ' || bytes[i] == 127)
-			return broken(r, "a name with control characters");
+			return refuse_answer(r, "a name with control characters");
 	if (!hf_utf8_valid(bytes, len))
-		return broken(r, "a name that is not UTF-8");
+		return refuse_answer(r, "a name that is not UTF-8");
 	if (len > 0 && hf_arena_left(r->arena) < RESERVED_BYTES + len)
 		return hf_error_set(r->err, HF_E_TOO_LARGE, "PodResources: too many names");
 	*ret_text = len > 0 ? hf_arena_strndup(r->arena, bytes, len) : "";
 	return 0;
 }
 
-/* The last text of that number in the message; "" where there is none. */
+/* The last text with that field number in the message; "" if the message has none. */
 static int text_of(struct reader *r, struct hf_wire in, uint32_t number, const char **ret_text)
 {
 	struct hf_wire_field f, found = {.number = 0};
 	int rc;
 
-	while ((rc = next(r, &in, &f)) > 0)
-		if (is(&f, number))
+	while ((rc = next_field(r, &in, &f)) > 0)
+		if (is_message(&f, number))
 			found = f;
 	*ret_text = "";
 	if (rc < 0 || found.number == 0)
 		return rc;
-	return text(r, &found, ret_text);
+	return read_text(r, &found, ret_text);
 }
 
-static int push(struct reader *r, const struct hf_podresources_device *device)
+static int push_device(struct reader *r, const struct hf_podresources_device *device)
 {
 	if (!HF_VEC_PUSH(&r->devices, *device))
 		return hf_error_set(r->err, HF_E_TOO_LARGE, "PodResources: more than %d devices",
@@ -104,12 +103,12 @@ static int container_devices(struct reader *r, struct hf_wire in,
 
 	if (rc < 0)
 		return rc;
-	while ((rc = next(r, &in, &f)) > 0) {
-		if (!is(&f, 2))
+	while ((rc = next_field(r, &in, &f)) > 0) {
+		if (!is_message(&f, 2))
 			continue;
-		rc = text(r, &f, &device.id);
+		rc = read_text(r, &f, &device.id);
 		if (rc == 0)
-			rc = push(r, &device);
+			rc = push_device(r, &device);
 		if (rc < 0)
 			return rc;
 	}
@@ -131,14 +130,14 @@ static int claim_resource(struct reader *r, struct hf_wire in,
 		rc = text_of(r, all, 4, &device.id);
 	if (rc < 0)
 		return rc;
-	while ((rc = next(r, &in, &f)) > 0) {
-		if (!is(&f, 1) || device.cdi[0] != '\0')
+	while ((rc = next_field(r, &in, &f)) > 0) {
+		if (!is_message(&f, 1) || device.cdi[0] != '\0')
 			continue;
 		rc = text_of(r, f.bytes, 1, &device.cdi);
 		if (rc < 0)
 			return rc;
 	}
-	return rc < 0 ? rc : push(r, &device);
+	return rc < 0 ? rc : push_device(r, &device);
 }
 
 /* DynamicResource: claim_name 2, claim_namespace 3, claim_resources 4. */
@@ -154,8 +153,8 @@ static int dynamic_resource(struct reader *r, struct hf_wire in,
 		rc = text_of(r, all, 3, &device.claim_ns);
 	if (rc < 0)
 		return rc;
-	while ((rc = next(r, &in, &f)) > 0) {
-		if (!is(&f, 4))
+	while ((rc = next_field(r, &in, &f)) > 0) {
+		if (!is_message(&f, 4))
 			continue;
 		rc = claim_resource(r, f.bytes, &device);
 		if (rc < 0)
@@ -165,7 +164,8 @@ static int dynamic_resource(struct reader *r, struct hf_wire in,
 }
 
 /* ContainerResources: name 1, devices 2, cpu_ids 3, memory 4, dynamic_resources 5. */
-static int container(struct reader *r, struct hf_wire in, const struct hf_podresources_device *pod)
+static int read_container(struct reader *r, struct hf_wire in,
+			  const struct hf_podresources_device *pod)
 {
 	struct hf_podresources_device holder = *pod;
 	struct hf_wire_field f;
@@ -173,11 +173,11 @@ static int container(struct reader *r, struct hf_wire in, const struct hf_podres
 
 	if (rc < 0)
 		return rc;
-	while ((rc = next(r, &in, &f)) > 0) {
+	while ((rc = next_field(r, &in, &f)) > 0) {
 		rc = 0;
-		if (is(&f, 2))
+		if (is_message(&f, 2))
 			rc = container_devices(r, f.bytes, &holder);
-		else if (is(&f, 5))
+		else if (is_message(&f, 5))
 			rc = dynamic_resource(r, f.bytes, &holder);
 		if (rc < 0)
 			return rc;
@@ -209,19 +209,19 @@ static int pod_resources(struct reader *r, struct hf_wire in)
 		rc = text_of(r, in, 2, &holder.ns);
 	if (rc < 0)
 		return rc;
-	while ((rc = next(r, &in, &f)) > 0) {
-		if (!is(&f, 3))
+	while ((rc = next_field(r, &in, &f)) > 0) {
+		if (!is_message(&f, 3))
 			continue;
-		rc = container(r, f.bytes, &holder);
+		rc = read_container(r, f.bytes, &holder);
 		if (rc < 0)
 			return rc;
 	}
 	return rc;
 }
 
-/* An answer is a message whose field 1 holds the pods, or the devices. */
-static int answer(const void *bytes, size_t len, bool pods, struct reader *r,
-		  struct hf_podresources *ret_found)
+/* Reads an answer; its field 1 holds the pods or the devices. */
+static int read_answer(const void *bytes, size_t len, bool pods, struct reader *r,
+		       struct hf_podresources *ret_found)
 {
 	struct hf_wire in = {bytes, (const unsigned char *)bytes + len};
 	struct hf_podresources_device *copy;
@@ -231,10 +231,10 @@ static int answer(const void *bytes, size_t len, bool pods, struct reader *r,
 	r->devices.len_max = HF_PODRESOURCES_DEVICES_MAX;
 	if (len > HF_PODRESOURCES_BYTES_MAX)
 		return hf_error_set(r->err, HF_E_TOO_LARGE, "PodResources: %zu bytes", len);
-	while (len > 0 && (rc = next(r, &in, &f)) > 0) {
-		rc = !is(&f, 1) ? 0
-		     : pods     ? pod_resources(r, f.bytes)
-				: container_devices(r, f.bytes, &nobody);
+	while (len > 0 && (rc = next_field(r, &in, &f)) > 0) {
+		rc = !is_message(&f, 1) ? 0
+		     : pods             ? pod_resources(r, f.bytes)
+					: container_devices(r, f.bytes, &nobody);
 		if (rc < 0)
 			break;
 	}
@@ -252,20 +252,22 @@ static int answer(const void *bytes, size_t len, bool pods, struct reader *r,
 int hf_podresources_decode_list(const void *bytes, size_t len, struct hf_arena *arena,
 				struct hf_podresources *ret_found, struct hf_error *err)
 {
-	return answer(bytes, len, true, &(struct reader){.arena = arena, .err = err}, ret_found);
+	return read_answer(bytes, len, true, &(struct reader){.arena = arena, .err = err},
+			   ret_found);
 }
 
 int hf_podresources_decode_get(const void *bytes, size_t len, struct hf_arena *arena,
 			       struct hf_podresources *ret_found, struct hf_error *err)
 {
-	/* The one pod stands where the list has its many. */
+	/* Field 1 holds one pod here, and all pods in a list. */
 	return hf_podresources_decode_list(bytes, len, arena, ret_found, err);
 }
 
 int hf_podresources_decode_allocatable(const void *bytes, size_t len, struct hf_arena *arena,
 				       struct hf_podresources *ret_found, struct hf_error *err)
 {
-	return answer(bytes, len, false, &(struct reader){.arena = arena, .err = err}, ret_found);
+	return read_answer(bytes, len, false, &(struct reader){.arena = arena, .err = err},
+			   ret_found);
 }
 
 /* ---- what it means ---------------------------------------------------------------------------------- */
@@ -324,7 +326,7 @@ bool hf_podresources_is(const struct hf_podresources_device *device,
 		return true;
 	if (len > 0 && len == strlen(names->address) && strncasecmp(id, names->address, len) == 0)
 		return true;
-	/* A bare number is an index of who knows what order: nobody's. */
+	/* A bare number is an index without a known order, so it names no device. */
 	return device->claim[0] != '\0' && hf_str_has_prefix(id, "gpu-") &&
 	       is_number(id + 4, len - 4, names->minor);
 }

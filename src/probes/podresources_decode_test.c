@@ -4,7 +4,7 @@
 #include "harness/kubelet.h"
 #include "harness/test.h"
 
-/* Messages as a kubelet makes them, and as none would. */
+/* Valid messages of a kubelet, and malformed ones. */
 
 static int decode(const struct hf_strbuf *sb, struct hf_arena *arena,
 		  struct hf_podresources *ret_found)

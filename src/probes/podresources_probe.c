@@ -21,7 +21,7 @@ struct kubelet_probe {
 	struct hf_kubelet_options options;
 	struct hf_podresources_client *client; /* NULL: off */
 	struct hf_timer *again;
-	unsigned waiting; /* answers of this look that are still to come */
+	unsigned waiting; /* answers of this look still to come */
 	bool poked;       /* look again when they are in */
 	bool failed;      /* one of them was none */
 	bool late;        /* for want of time */
@@ -29,7 +29,7 @@ struct kubelet_probe {
 	char why[HF_INTAKE_WHY_MAX];
 	hf_time began;
 	bool heard;   /* the kubelet answered once */
-	uint32_t had; /* a bit for each resource that was seen */
+	uint32_t had; /* bits of the resources seen so far */
 	bool gone;    /* one of those is not there now */
 };
 
@@ -88,7 +88,7 @@ static void name_known(struct hf_intake *intake, struct known *ret_known)
 	}
 }
 
-/* The name under which everybody else knows it, where the plugin's is another one. */
+/* The name of the device in other sources, if the plugin uses another one. */
 static const char *known_as(const struct known *known, const struct hf_podresources_device *d)
 {
 	for (size_t i = 0; i < known->len; i++)
@@ -108,7 +108,7 @@ static bool is_named(struct hf_intake *intake, const char *id)
 	return false;
 }
 
-/* It may be one of the devices that are watched: by its name, or as what it is handed out. */
+/* True if the device may be watched, by its name or by its resource. */
 static bool may_be_watched(const struct kubelet_probe *p, const struct known *known,
 			   const struct hf_podresources_device *d)
 {
@@ -123,7 +123,7 @@ static bool may_be_watched(const struct kubelet_probe *p, const struct known *kn
 
 /* Of other plugins' devices there may be thousands: where not all have room theirs are left out, of which nothing is
  * ever told. */
-static void hold(struct kubelet_probe *p, const struct hf_podresources *found)
+static void put_holdings(struct kubelet_probe *p, const struct hf_podresources *found)
 {
 	bool all = found->devices_len <= HF_HOLDINGS_MAX;
 	HF_AUTOFREE struct hf_holding *items = hf_xcalloc(found->devices_len + 1, sizeof(*items));
@@ -155,14 +155,14 @@ static void hold(struct kubelet_probe *p, const struct hf_podresources *found)
 
 /* ---- whether it is all there ---------------------------------------------------------------------------- */
 
-static void off(struct kubelet_probe *p, const char *why)
+static void turn_off(struct kubelet_probe *p, const char *why)
 {
 	hf_intake_off(p->intake, HF_HEALTH_BY_KUBELET, HF_HEALTH_PLUGIN, why);
 	hf_intake_count(p->intake, HF_COUNT_ALLOCATABLE, -1);
 }
 
-/* It answers, and what it says is beyond our limits, or in no form that we read, or we ask too often: that is no
- * evidence against it, nor against what it told of before. */
+/* The kubelet answers, but the answer exceeds a limit or cannot be read, or the agent asks too
+ * often. That is no evidence against the kubelet, nor against devices seen before. */
 static bool is_limit(int code)
 {
 	return code == HF_E_TOO_LARGE || code == HF_E_BAD_REQUEST || code == HF_E_TOO_MANY;
@@ -187,7 +187,7 @@ static void tell_plugin(struct kubelet_probe *p)
 	struct hf_health_sample s;
 
 	if ((p->failed || p->limited) && !p->heard) {
-		off(p, p->why);
+		turn_off(p, p->why);
 		return;
 	}
 	s = hf_intake_sample_of(HF_HEALTH_BY_KUBELET, HF_HEALTH_PLUGIN, "");
@@ -206,8 +206,8 @@ static void on_poke(struct kubelet_probe *p)
 	hf_timer_arm(p->again, POKE_EVERY);
 }
 
-/* Both answers are in, or what is there instead of them. */
-static void looked(struct kubelet_probe *p)
+/* Ends the look after both questions were answered or failed. */
+static void finish_look(struct kubelet_probe *p)
 {
 	if (--p->waiting > 0)
 		return;
@@ -230,9 +230,9 @@ static void on_list(void *arg, int code, const struct hf_podresources *found,
 		hf_intake_holdings_unknown(p->intake);
 	} else {
 		p->heard = true;
-		hold(p, found);
+		put_holdings(p, found);
 	}
-	looked(p);
+	finish_look(p);
 }
 
 static bool has_kin(const struct kubelet_probe *p, const struct hf_podresources *found,
@@ -245,7 +245,7 @@ static bool has_kin(const struct kubelet_probe *p, const struct hf_podresources 
 	return false;
 }
 
-static void count(struct kubelet_probe *p, const struct hf_podresources *found)
+static void count_allocatable(struct kubelet_probe *p, const struct hf_podresources *found)
 {
 	HF_AUTO_ARENA arena = hf_arena_create(HF_PODRESOURCES_ARENA_MAX);
 	int32_t counted = -1;
@@ -258,9 +258,9 @@ static void count(struct kubelet_probe *p, const struct hf_podresources *found)
 
 		if (here > 0 || kin)
 			p->had |= 1u << i;
-		/* One whose devices are all unhealthy looks as one whose plugin has gone. */
+		/* A plugin with only unhealthy devices looks like a plugin that is gone. */
 		p->gone = p->gone || (here == 0 && !kin && (p->had >> i & 1));
-		/* Those that are handed out whole are fewer than there are, and that says nothing. */
+		/* Only some of the devices are handed out whole, so their number says nothing. */
 		cut = cut || kin;
 		if (counted < 0 && (p->had >> i & 1))
 			counted = (int32_t)here;
@@ -277,17 +277,17 @@ static void on_allocatable(void *arg, int code, const struct hf_podresources *fo
 
 	if (code == 0) {
 		p->heard = true;
-		count(p, found);
+		count_allocatable(p, found);
 	} else {
 		hf_intake_count(p->intake, HF_COUNT_ALLOCATABLE, -1);
-		/* Kubelets before 1.28 may lack it, and answer the other one all the same. */
+		/* Kubelets before 1.28 may lack this call and still answer List. */
 		if (code != HF_E_UNSUPPORTED)
 			take_error(p, code, err);
 	}
-	looked(p);
+	finish_look(p);
 }
 
-static void look(void *arg)
+static void ask_kubelet(void *arg)
 {
 	struct kubelet_probe *p = arg;
 	struct hf_error err = {0};
@@ -295,7 +295,7 @@ static void look(void *arg)
 	hf_timer_arm(p->again, p->options.every);
 	if (p->waiting > 0)
 		return;
-	/* One for each answer, and one for this function: an error at once must not end the look. */
+	/* Two answers, and one for this function: an immediate error must not end the look. */
 	p->waiting = 3;
 	p->failed = p->late = p->limited = false;
 	p->why[0] = '\0';
@@ -304,31 +304,31 @@ static void look(void *arg)
 		on_list(p, err.code, NULL, &err);
 	if (hf_podresources_allocatable(p->client, on_allocatable, p, &err) < 0)
 		on_allocatable(p, err.code, NULL, &err);
-	looked(p);
+	finish_look(p);
 }
 
 /* ---- the probe ------------------------------------------------------------------------------------------ */
 
-static void start(struct hf_probe *probe)
+static void start_kubelet(struct hf_probe *probe)
 {
 	struct kubelet_probe *p = (struct kubelet_probe *)probe;
 	struct hf_error err = {0};
 
 	if (hf_str_is_empty(p->options.socket_path)) {
-		off(p, "the kubelet's PodResources are turned off");
+		turn_off(p, "the kubelet's PodResources are turned off");
 		return;
 	}
 	if (hf_podresources_client_create(hf_intake_loop(p->intake), p->options.socket_path,
 					  p->options.timeout, &p->client, &err) < 0) {
-		off(p, err.text);
+		turn_off(p, err.text);
 		return;
 	}
-	p->again = hf_timer_create(hf_intake_loop(p->intake), look, p);
+	p->again = hf_timer_create(hf_intake_loop(p->intake), ask_kubelet, p);
 	hf_timer_arm(p->again, 0);
 }
 
-/* A container may have ended: somebody waits for that to be seen. */
-static void poke(struct hf_probe *probe)
+/* A container may have ended, and the agent waits for a new list. */
+static void poke_kubelet(struct hf_probe *probe)
 {
 	struct kubelet_probe *p = (struct kubelet_probe *)probe;
 
@@ -340,7 +340,7 @@ static void poke(struct hf_probe *probe)
 		on_poke(p);
 }
 
-static void destroy(struct hf_probe *probe)
+static void destroy_kubelet(struct hf_probe *probe)
 {
 	struct kubelet_probe *p = (struct kubelet_probe *)probe;
 
@@ -354,9 +354,9 @@ struct hf_probe *hf_kubelet_probe_create(struct hf_intake *intake,
 {
 	static const struct hf_probe_ops ops = {.name = "kubelet",
 						.tells_holders = true,
-						.start = start,
-						.poke = poke,
-						.destroy = destroy};
+						.start = start_kubelet,
+						.poke = poke_kubelet,
+						.destroy = destroy_kubelet};
 	struct kubelet_probe *p = hf_xcalloc(1, sizeof(*p));
 
 	p->base.ops = &ops;

@@ -9,11 +9,12 @@
 HF_BEGIN_DECLS
 
 /*
- * The probe `kubelet`: who holds which device (holdings), how many the kubelet would hand out
- * (detector `count`), and whether kubelet and device plugin are there (detector `plugin`).
+ * The probe `kubelet`: the holdings, the number of allocatable devices (detector `count`), and the
+ * presence of kubelet and device plugin (detector `plugin`).
  *
- * Judged is only what was there once since the agent started: a kubelet without this service, or a
- * node without a plugin, is no fault.  One that an agent before this one has missed stays gone until it is back.
+ * The probe reports as gone only what was present since the agent started: a kubelet without this
+ * service, or a node without a plugin, is no fault. A resource that an earlier agent reported as
+ * gone stays gone until it is back.
  */
 struct hf_kubelet_options {
 	const char *socket_path; /* "" or NULL: off, and it says so */

@@ -404,7 +404,7 @@ static void what_an_agent_before_this_one_missed_stays_gone_until_it_is_back(voi
 	b->probe->ops->start(b->probe);
 	(void)until_plugin(b, false, true);
 	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_ALLOCATABLE), 0);
-	/* A person says that it is well without. */
+	/* A person acknowledges the missing resource. */
 	was_gone = false;
 	(void)until_plugin(b, false, false);
 	was_gone = true;
@@ -585,7 +585,7 @@ static void an_answer_that_cannot_be_read_is_no_fault_and_said(void **state)
 	hold(b, "a\nb");
 	until_off(b, why);
 	assert_string_equal(why, "PodResources: a name with control characters");
-	/* Who holds what is not told.known, and nobody is called released. */
+	/* The holders are unknown, and no holder counts as released. */
 	told = hf_intake_holdings_get(b->intake);
 	assert_true(!told.known && told.len == 1);
 	hold(b, "GPU-0");
@@ -595,7 +595,7 @@ static void an_answer_that_cannot_be_read_is_no_fault_and_said(void **state)
 	} while (!told.known);
 }
 
-/* Its limit of questions: it is reachable, and what it told of is there. */
+/* The kubelet limits questions: it is reachable, and known devices stay. */
 static void a_kubelet_that_is_asked_too_often_is_no_fault_and_said(void **state)
 {
 	struct bench *b = *state;
@@ -610,7 +610,7 @@ static void a_kubelet_that_is_asked_too_often_is_no_fault_and_said(void **state)
 	(void)until_plugin(b, false, false);
 }
 
-/* Nothing that can be read has ever come: that it answers does not make what stands between it and pods well. */
+/* No readable answer ever came, so an unreadable one does not make the kubelet well. */
 static void a_kubelet_of_which_nothing_could_be_read_yet_is_not_well_either(void **state)
 {
 	struct bench *b = *state;
@@ -630,7 +630,7 @@ static void a_kubelet_of_which_nothing_could_be_read_yet_is_not_well_either(void
 	(void)until_plugin(b, false, false);
 }
 
-/* It was silent, and speaks again, in what cannot be read: it is reachable. */
+/* The kubelet was silent and answers again, unreadably: it is reachable. */
 static void an_answer_that_cannot_be_read_ends_a_silence(void **state)
 {
 	struct bench *b = *state;
@@ -644,7 +644,8 @@ static void an_answer_that_cannot_be_read_ends_a_silence(void **state)
 	(void)until_plugin(b, false, false);
 }
 
-/* Nor what an agent before this one missed; a person's word ends that. */
+/* An unreadable answer does not bring back what an earlier agent missed; an acknowledgement
+ * does. */
 static void what_was_gone_before_is_not_back_by_it_either(void **state)
 {
 	struct bench *b = *state;
@@ -680,7 +681,7 @@ static void what_was_gone_is_not_back_by_an_answer_that_cannot_be_read(void **st
 
 /* ---- more than is kept ------------------------------------------------------------------------------------ */
 
-/* A pod with many devices of one resource, before whatever comes. */
+/* Adds a pod with many devices of one resource before the rest. */
 static void add_many(struct hf_strbuf *to, const char *resource, const char *prefix, int count)
 {
 	HF_AUTO_STRBUF devices = HF_STRBUF_INIT(1 << 18);
@@ -737,7 +738,7 @@ static void devices_of_others_push_out_nobody(void **state)
 	}
 }
 
-/* Nobody whom the rest may name is called released, and the detector says that it cannot see them all. */
+/* No holder that may be in the rest counts as released, and the detector reports the cut. */
 static void more_holders_than_are_kept_are_said(void **state)
 {
 	struct bench *b = *state;

@@ -17,14 +17,14 @@
 #define PORT_ACTIVE 4
 #define COUNTERS 7
 
-/* A port that was up: one that never was may be one that nobody wired. */
+/* A port that was up at least once; a port that never was may have no cable. */
 struct known_port {
-	/* As the brain has it, by its first name of this boot; as it is called now. */
+	/* id: first name in this boot, as the brain uses; name: present name. */
 	char id[HF_HEALTH_DEVICE_MAX], name[HF_HEALTH_DEVICE_MAX];
 	char address[HF_HEALTH_DEVICE_MAX];
 	char above[HF_HEALTH_ABOVE_MAX];
 	char driver[HF_SYSFS_NAME_MAX]; /* "": it was seen by the agent before alone */
-	unsigned counters; /* a bit for each that could be read at first; the others stay 0 */
+	unsigned counters; /* bits of the counters that could be read at first; the others stay 0 */
 	bool counted;      /* there was a first time */
 	bool up, seen;
 	struct hf_health_sample last;
@@ -38,7 +38,7 @@ struct hf_port_watch {
 	hf_time counters_at;
 	struct known_port known[HF_HEALTH_PORTS_MAX];
 	size_t known_len;
-	struct hf_look_thread *looker;
+	struct hf_look_thread *thread;
 	struct port_bench *bench;
 	bool primed;
 };
@@ -123,7 +123,7 @@ static bool is_listed(const struct hf_sysfs_ports *ports, const struct known_por
 	return false;
 }
 
-/* A name is given by probe order, udev or a person; the port is that of its function, whatever it is called. */
+/* Finds a port by its PCI function: probe order, udev or a person may change the name. */
 static struct known_port *find_port(struct hf_port_watch *w, const struct hf_sysfs_port *port)
 {
 	for (size_t i = 0; i < w->known_len; i++)
@@ -187,7 +187,8 @@ static struct known_port *know_port(struct hf_port_watch *w, const struct hf_sys
 
 /* ---- what is told of it ------------------------------------------------------------------------------- */
 
-/* False: one that could be read before cannot now; as 0 it would seem to rise when it is back. */
+/* False: a counter that was readable before is not now. As 0 it would seem to rise when it is
+ * back. */
 static bool put_counters(const struct known_port *known, const struct hf_sysfs_port *port,
 			 struct hf_health_sample *s)
 {
@@ -255,8 +256,8 @@ static bool look_port(struct hf_port_watch *w, const struct hf_sysfs_port *port,
 	return changed;
 }
 
-/* Its function is on the bus, and its driver has it: a pod took it into its network namespace, say.  One that a virtual
- * machine got is gone from here. */
+/* The port is missing, but its function is on the bus with its driver: a pod took the port into
+ * its network namespace, for example. A function that a virtual machine got is not hidden. */
 static bool is_hidden(const struct hf_port_watch *w, const struct known_port *known)
 {
 	char driver[HF_SYSFS_NAME_MAX];
@@ -306,11 +307,11 @@ static void look_ports(void *arg)
 	hf_time now = hf_intake_now(w->intake);
 
 	hf_timer_arm(w->timer, w->options.ports_every);
-	if (!hf_look_thread_is_free(w->looker))
+	if (!hf_look_thread_is_free(w->thread))
 		return;
 	w->bench->counters =
 		w->counters_at == HF_TIME_NONE || now - w->counters_at >= COUNTERS_EVERY;
-	(void)hf_look_thread_look(w->looker);
+	(void)hf_look_thread_look(w->thread);
 }
 
 static void late_ports(void *arg)
@@ -336,7 +337,7 @@ static void looked_ports(void *arg)
 	if (ports->len == 0 && w->known_len == 0) {
 		hf_intake_off(w->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_IB,
 			      ports->known ? "no InfiniBand port" : "sysfs shows no InfiniBand");
-		/* One that comes is seen from its counters on. */
+		/* A new port starts with its present counters. */
 		w->counters_at = HF_TIME_NONE;
 		hf_timer_arm(w->timer, w->options.devices_every);
 	} else if (counters || changed) {
@@ -356,7 +357,7 @@ struct hf_port_watch *hf_port_watch_create(struct hf_intake *intake,
 	w->counters_at = HF_TIME_NONE;
 	w->bench = hf_xcalloc(1, sizeof(*w->bench));
 	w->bench->sys_root = hf_xstrdup(w->options.sys_root);
-	w->looker = hf_look_thread_create(&(struct hf_look_thread_options){
+	w->thread = hf_look_thread_create(&(struct hf_look_thread_options){
 		.intake = intake,
 		.probe = HF_PROBE_PORTS,
 		.deadline = options->deadline,
@@ -376,7 +377,7 @@ struct hf_port_watch *hf_port_watch_destroy(struct hf_port_watch *watch)
 {
 	if (watch == NULL)
 		return NULL;
-	hf_look_thread_destroy(watch->looker);
+	hf_look_thread_destroy(watch->thread);
 	hf_timer_destroy(watch->timer);
 	free(watch);
 	return NULL;

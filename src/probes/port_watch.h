@@ -7,8 +7,9 @@
 
 HF_BEGIN_DECLS
 
-/* The half of the sysfs probe that looks at ports of InfiniBand and RoCE: their states each second, their counters each
- * tenth.  One that was never up is nobody's; what an agent of this boot had seen up is missed. */
+/* The part of the sysfs probe for InfiniBand and RoCE ports: states each second, counters each
+ * ten seconds. A port that was never up is not watched; a port that an agent of this boot saw up
+ * is missed when it is gone. */
 struct hf_port_watch;
 
 /* It begins to look.  The options' roots and deadline count, devices_every where there is no port, and ports_every. */

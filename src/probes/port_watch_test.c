@@ -112,7 +112,7 @@ static void a_port_is_measured_each_ten_seconds_and_its_changes_at_once(void **s
 	s = last(b, HF_HEALTH_IB, &count);
 	assert_int_equal(count, 1);
 	assert_false(s->ib.up);
-	/* A counter has its span: what rose is told with the next of them. */
+	/* Counters have their own interval: the rise comes with the next reading. */
 	assert_int_equal(s->ib.link_downed, 2);
 	pass(b, 10 * HF_SECOND);
 	s = last(b, HF_HEALTH_IB, &count);
@@ -161,7 +161,7 @@ static void ports_that_there_is_no_room_for_are_counted_once_each(void **state)
 
 	for (int i = 0; i < HF_HEALTH_DEVICES_MAX + 10; i++) {
 		snprintf(name, sizeof(name), "/class/infiniband/mlx5_%02d/ports/1/state", i);
-		/* One of them is not up, so nobody misses it. */
+		/* One port never was up, so it is not missed. */
 		put(b, name, i == 7 ? "1: DOWN\n" : "4: ACTIVE\n");
 	}
 	start(b);
@@ -233,7 +233,7 @@ static void a_port_that_is_renamed_is_the_same_port(void **state)
 	assert_true(is_up(b, "mlx5_0/1") && is_up(b, "mlx5_1/1"));
 	(void)hf_intake_devices(b->intake, &len);
 	assert_int_equal(len, 2);
-	/* What goes wrong with it then is that port's. */
+	/* Later faults are the renamed port's. */
 	put(b, "/class/infiniband/ibp94s0/ports/1/state", "1: DOWN\n");
 	pass(b, HF_SECOND);
 	assert_false(is_up(b, "mlx5_0/1"));
@@ -294,7 +294,7 @@ static void what_was_renamed_while_no_agent_ran_is_known_by_its_function(void **
 	assert_true(is_up(b, "mlx5_0/1") && is_up(b, "mlx5_1/1") && is_up(b, "mlx5_7/1"));
 }
 
-/* What a pod's network namespace took: its function is here, and its driver has it. */
+/* A port in a pod's network namespace: its function is on the bus with its driver. */
 static void a_port_in_another_namespace_is_hidden_and_not_missing(void **state)
 {
 	struct bench *b = *state;
@@ -311,7 +311,7 @@ static void a_port_in_another_namespace_is_hidden_and_not_missing(void **state)
 	s = last(b, HF_HEALTH_IB, &count);
 	assert_int_equal(count, 3);
 	assert_true(s->ib.hidden && !s->ib.missing);
-	/* A virtual machine got it, and then its driver lost it: gone from here. */
+	/* A virtual machine got the function, then its driver lost it: the port is gone. */
 	drop(b, "/0000:5e:00.0/driver");
 	tree_link(b->root, "/0000:5e:00.0/driver", "../bus/pci/drivers/vfio-pci");
 	pass(b, 10 * HF_SECOND);
@@ -398,7 +398,7 @@ static void a_counter_that_cannot_be_read_makes_no_sample(void **state)
 	drop(b, PORT "/hw_counters/roce_slow_restart");
 	start(b);
 	pass(b, HF_SECOND);
-	/* One that was not there at first is none. */
+	/* A counter that was absent at first stays unused. */
 	put(b, PORT "/hw_counters/roce_slow_restart", "6\n");
 	pass(b, 10 * HF_SECOND);
 	s = last(b, HF_HEALTH_IB, &count);
@@ -410,7 +410,7 @@ static void a_counter_that_cannot_be_read_makes_no_sample(void **state)
 	pass(b, 10 * HF_SECOND);
 	s = last(b, HF_HEALTH_IB, &count);
 	assert_true(s && s->ib.symbol_errors == 40);
-	/* A state that is none is neither up nor down. */
+	/* A malformed state is neither up nor down. */
 	put(b, PORT "/state", "\n");
 	pass(b, 10 * HF_SECOND);
 	assert_null(last(b, HF_HEALTH_IB, &count));

@@ -17,7 +17,7 @@ struct look {
 	bool done;
 };
 
-static void done(struct look *look)
+static void finish_look(struct look *look)
 {
 	look->done = true;
 	hf_loop_stop(look->loop);
@@ -41,7 +41,7 @@ static void on_nvml(void *arg, enum hf_nvml_outcome outcome, const struct hf_nvm
 		hf_nvml_record_render(record, look->sb);
 	else
 		hf_strbuf_addf(look->sb, "%s\n", err->text);
-	done(look);
+	finish_look(look);
 }
 
 static void look_nvml(struct look *look, const struct hf_probe_once_options *options)
@@ -88,7 +88,7 @@ static void on_answer(void *arg, int code, const struct hf_podresources *found,
 		hf_podresources_render(found, look->sb);
 	else
 		hf_strbuf_addf(look->sb, "%s\n", err->text);
-	done(look);
+	finish_look(look);
 }
 
 typedef int (*ask_fn)(struct hf_podresources_client *client, hf_podresources_fn fn, void *arg,

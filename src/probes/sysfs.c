@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 
 #define DEVICES_EVERY (30 * HF_SECOND)
-/* Its first answer, or that there is none. */
+/* Time for NVML's first answer, or its first failure. */
 #define LIBRARY_WAIT (HF_NVML_FIRST_DEADLINE + 10 * HF_SECOND)
 /* A device that was there. */
 struct known_gpu {
@@ -35,10 +35,10 @@ struct sysfs_probe {
 	size_t gpus_len;
 	/* With a thread of their own: a device that does not answer must not hide them. */
 	struct hf_port_watch *ports;
-	struct hf_look_thread *device_looker;
+	struct hf_look_thread *device_thread;
 	struct device_bench *gpu_bench;
 	bool amd;      /* there was one of its devices */
-	size_t nvidia; /* of its devices, with those that are kept back */
+	size_t nvidia; /* number of NVIDIA devices, with the excluded ones */
 	/* Since they were asked about last. */
 	char kept_back[HF_HEALTH_DEVICES_MAX][HF_HEALTH_DEVICE_MAX];
 	size_t kept_back_len;
@@ -78,8 +78,9 @@ static struct known_gpu *know_gpu(struct sysfs_probe *p, const struct hf_sysfs_g
 	return known;
 }
 
-/* Those of an agent before this one: what is gone by now was there. */
-static void prime(struct sysfs_probe *p)
+/* Takes the devices that an earlier agent saw in this boot, so that a device that is gone by now
+ * is missed. */
+static void prime_known(struct sysfs_probe *p)
 {
 	const char *id, *address;
 
@@ -205,8 +206,8 @@ static void tell_gone(struct sysfs_probe *p)
 	p->gpus_len = kept;
 }
 
-/* Where the driver's library speaks for it, nobody else does: a hung one would be called well
- * because its module is loaded. */
+/* NVML's report of the driver goes first: a hanging driver would look well here because its
+ * module is loaded. */
 static void tell_driver(struct sysfs_probe *p, size_t nvidia, size_t amd)
 {
 	struct hf_health_sample s = sample_of(HF_HEALTH_DRIVER, "");
@@ -281,7 +282,7 @@ static void release_devices(void *arg)
 }
 
 /* How many the library counts, while it answers; -1: it does not. */
-static int32_t counted(const struct sysfs_probe *p)
+static int32_t count_of_library(const struct sysfs_probe *p)
 {
 	const char *why;
 	bool ok = hf_intake_state(p->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, &why) ==
@@ -290,15 +291,16 @@ static int32_t counted(const struct sysfs_probe *p)
 	return ok ? hf_intake_counted(p->intake, HF_COUNT_NVML) : -1;
 }
 
-/* Who would answer is the driver: it is asked while its library answers, and sees fewer than there are. */
+/* The driver itself answers this question and may hang. So ask only while NVML answers and
+ * counts fewer devices than the bus. */
 static bool wants_to_ask(const struct sysfs_probe *p)
 {
-	return counted(p) >= 0 && (size_t)counted(p) < p->nvidia;
+	return count_of_library(p) >= 0 && (size_t)count_of_library(p) < p->nvidia;
 }
 
 static bool counts_all(const struct sysfs_probe *p)
 {
-	return counted(p) >= 0 && (size_t)counted(p) >= p->nvidia;
+	return count_of_library(p) >= 0 && (size_t)count_of_library(p) >= p->nvidia;
 }
 
 /* The library has not said anything yet, and is going to. */
@@ -311,8 +313,8 @@ static bool is_awaited(const struct sysfs_probe *p)
 		       HF_INTAKE_UNTOLD;
 }
 
-/* Who names a device that its driver keeps back cannot take that back: before the library has counted, and where it
- * counts fewer, the driver is asked first.  True: this look was in vain. */
+/* A device cannot be unnamed later. So ask the driver about excluded devices first, until NVML
+ * has counted, or while it counts fewer. True: repeat this look. */
 static bool looks_again(struct sysfs_probe *p)
 {
 	if (p->gpu_bench->ask || (!is_awaited(p) && !wants_to_ask(p)))
@@ -326,12 +328,12 @@ static void look_devices(void *arg)
 	struct sysfs_probe *p = arg;
 
 	hf_timer_arm(p->devices, p->options.devices_every);
-	if (hf_look_thread_is_free(p->device_looker))
+	if (hf_look_thread_is_free(p->device_thread))
 		p->gpu_bench->ask = wants_to_ask(p);
-	(void)hf_look_thread_look(p->device_looker);
+	(void)hf_look_thread_look(p->device_thread);
 }
 
-static void count(struct sysfs_probe *p, int32_t pci, int32_t nvidia, int32_t bus)
+static void put_counts(struct sysfs_probe *p, int32_t pci, int32_t nvidia, int32_t bus)
 {
 	hf_intake_count(p->intake, HF_COUNT_PCI, pci);
 	hf_intake_count(p->intake, HF_COUNT_NVIDIA, nvidia);
@@ -345,7 +347,7 @@ static void late_devices(void *arg)
 	struct hf_health_sample s = sample_of(HF_HEALTH_DRIVER, "");
 	const char *why;
 
-	count(p, -1, -1, -1);
+	put_counts(p, -1, -1, -1);
 	off_looks(p, "sysfs does not answer");
 	if (!p->amd ||
 	    hf_intake_state(p->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, &why) != HF_INTAKE_OFF)
@@ -375,7 +377,7 @@ static bool is_kept_back(const struct sysfs_probe *p, const struct hf_sysfs_gpu 
 	return false;
 }
 
-/* What was said of it stands until it is asked for again, or the library counts all that there are. */
+/* An answer of the driver stands until the next question, or until NVML counts all devices. */
 static void note_kept_back(struct sysfs_probe *p)
 {
 	const struct hf_sysfs_gpus *gpus = &p->gpu_bench->gpus;
@@ -417,19 +419,19 @@ static void looked_devices(void *arg)
 	size_t nvidia = 0;
 
 	if (!gpus->known) {
-		count(p, -1, -1, -1);
+		put_counts(p, -1, -1, -1);
 		off_devices(p, "sysfs shows no PCI bus");
 		return;
 	}
-	prime(p);
+	prime_known(p);
 	leave_out_others(p);
 	if (looks_again(p))
 		return;
 	for (size_t i = 0; i < gpus->len; i++)
 		nvidia += gpus->items[i].vendor == HF_SYSFS_NVIDIA;
 	p->amd = gpus->len > nvidia;
-	count(p, (int32_t)(nvidia > 0 ? nvidia : gpus->len), (int32_t)nvidia,
-	      (int32_t)(gpus->len + gpus->foreign));
+	put_counts(p, (int32_t)(nvidia > 0 ? nvidia : gpus->len), (int32_t)nvidia,
+		   (int32_t)(gpus->len + gpus->foreign));
 	if (gpus->len == 0 && p->gpus_len == 0) {
 		off_devices(p, "no device");
 		return;
@@ -446,51 +448,51 @@ static void looked_devices(void *arg)
 
 /* ---- the probe ------------------------------------------------------------------------------------------ */
 
-static void create_looker(struct sysfs_probe *p)
+static void create_thread(struct sysfs_probe *p)
 {
-	struct hf_look_thread_options looker = {
+	struct hf_look_thread_options thread = {
 		.intake = p->intake, .deadline = p->options.deadline, .arg = p};
 
 	p->gpu_bench = hf_xcalloc(1, sizeof(*p->gpu_bench));
 	p->gpu_bench->sys_root = hf_xstrdup(p->options.sys_root);
 	p->gpu_bench->proc_root = hf_xstrdup(p->options.proc_root);
-	looker.probe = HF_PROBE_DEVICES;
-	looker.bench = p->gpu_bench;
-	looker.look = read_devices;
-	looker.release = release_devices;
-	looker.looked = looked_devices;
-	looker.late = late_devices;
-	p->device_looker = hf_look_thread_create(&looker);
+	thread.probe = HF_PROBE_DEVICES;
+	thread.bench = p->gpu_bench;
+	thread.look = read_devices;
+	thread.release = release_devices;
+	thread.looked = looked_devices;
+	thread.late = late_devices;
+	p->device_thread = hf_look_thread_create(&thread);
 }
 
-static void start(struct hf_probe *probe)
+static void start_sysfs(struct hf_probe *probe)
 {
 	struct sysfs_probe *p = (struct sysfs_probe *)probe;
 
-	create_looker(p);
+	create_thread(p);
 	p->started_at = hf_intake_now(p->intake);
 	p->devices = hf_timer_create(hf_intake_loop(p->intake), look_devices, p);
 	hf_timer_arm(p->devices, 0);
 	p->ports = hf_port_watch_create(p->intake, &p->options);
 }
 
-static void poke(struct hf_probe *probe)
+static void poke_sysfs(struct hf_probe *probe)
 {
 	struct sysfs_probe *p = (struct sysfs_probe *)probe;
 	hf_time now = hf_intake_now(p->intake);
 
-	/* At most once a second: who pokes may do it for each line of a flood. */
+	/* At most once a second: a flood may poke for each line. */
 	if (!p->devices || now - p->poked_at < HF_SECOND)
 		return;
 	p->poked_at = now;
 	hf_timer_arm(p->devices, 0);
 }
 
-static void destroy(struct hf_probe *probe)
+static void destroy_sysfs(struct hf_probe *probe)
 {
 	struct sysfs_probe *p = (struct sysfs_probe *)probe;
 
-	hf_look_thread_destroy(p->device_looker);
+	hf_look_thread_destroy(p->device_thread);
 	hf_timer_destroy(p->devices);
 	hf_port_watch_destroy(p->ports);
 	free(p);
@@ -499,8 +501,10 @@ static void destroy(struct hf_probe *probe)
 struct hf_probe *hf_sysfs_probe_create(struct hf_intake *intake,
 				       const struct hf_sysfs_options *options)
 {
-	static const struct hf_probe_ops ops = {
-		.name = "sysfs", .start = start, .poke = poke, .destroy = destroy};
+	static const struct hf_probe_ops ops = {.name = "sysfs",
+						.start = start_sysfs,
+						.poke = poke_sysfs,
+						.destroy = destroy_sysfs};
 	struct sysfs_probe *p = hf_xcalloc(1, sizeof(*p));
 
 	p->base.ops = &ops;

@@ -9,10 +9,10 @@
 HF_BEGIN_DECLS
 
 /*
- * What sysfs and procfs say: devices on the PCI bus and their links, InfiniBand ports, AMD's
- * error counts and throttling, drivers.  Only regular files are read, a page of each at most.  Who answers is a
- * driver, which may ask the device and wait for it, so the probe looks on threads (looker.h).
- * What is written there is a driver's, and a broken device's: a number that is none is not known.
+ * The probe of sysfs and procfs: PCI devices and links, InfiniBand ports, AMD's error counts and
+ * throttling, drivers. It reads regular files only, at most a page of each. Drivers answer these
+ * reads and may wait for the device, so the probe looks on threads (look_thread.h). A driver or a
+ * broken device chooses the content: a malformed number is unknown.
  */
 
 /* A page, as sysfs has it. */
@@ -32,7 +32,7 @@ bool hf_sysfs_number(const char *text, uint64_t *ret_number);
 uint32_t hf_sysfs_speed(const char *text);
 /* A width is 1 to 32 lanes; 0 for what is none (63: the device does not answer any more). */
 uint32_t hf_sysfs_width(const char *text);
-/* Of lines "NAME NUMBER" the one of that name; false: none. */
+/* Finds NAME in lines "NAME NUMBER"; false: not found. */
 bool hf_sysfs_line(const char *text, const char *name, uint64_t *ret_number);
 /* AMD's "ue: 3\nce: 14": the uncorrectable ones. */
 bool hf_sysfs_ras(const char *text, uint64_t *ret_uncorrectable);
@@ -55,8 +55,8 @@ struct hf_sysfs_gpu {
 	char above[HF_HEALTH_ABOVE_MAX]; /* addresses of the ports between it and the processor */
 	uint32_t vendor;                 /* HF_SYSFS_NVIDIA, HF_SYSFS_AMD */
 	char driver[HF_SYSFS_NAME_MAX];  /* "nvidia", "amdgpu"; "": none is bound */
-	bool kept_back;                  /* its driver has it and gives it to nobody, by procfs */
-	bool draws; /* of the class of displays (VGA): what computes may be, too */
+	bool kept_back; /* excluded by NVreg_ExcludedGpus (procfs): no program gets the device */
+	bool draws;     /* of the class of displays (VGA): what computes may be, too */
 	/* Now, and what device and slot can do together; 0: not known. */
 	uint32_t width, width_max, speed, speed_max;
 	/* In all since it came up; HF_SYSFS_NOT_KNOWN. */
@@ -69,14 +69,14 @@ struct hf_sysfs_gpu {
 struct hf_sysfs_gpus {
 	size_t len;
 	struct hf_sysfs_gpu items[HF_HEALTH_DEVICES_MAX];
-	size_t foreign; /* others on the bus, that another driver has or is to have, or nobody */
+	size_t foreign; /* further devices that another driver has or is to have, or none has */
 	bool known;     /* false: there is no PCI bus to be seen */
 };
-/* In the order of their addresses; those bound to a driver that is not theirs (handed to a virtual
- * machine), or kept for one (driver_override), are not there.  One that no driver has is: its own has
- * failed on it, or is not loaded, and pods cannot use it.  The probe leaves out those that draw and never had
+/* Lists the devices by address. A device with a foreign driver (for a virtual machine), or with
+ * driver_override, is left out. A device without a driver is listed: its driver failed or is not
+ * loaded, and pods cannot use the device. The probe leaves out display devices that never had
  * their driver. */
-/* proc_root NULL: whether one is kept back is not asked for (who answers is the driver, which may hang). */
+/* proc_root NULL: do not ask for excluded devices (the driver answers, and may hang). */
 void hf_sysfs_gpus(const char *sys_root, const char *proc_root, struct hf_sysfs_gpus *ret_gpus);
 
 /* "" where no driver has the device at that address, or there is none.  As the next: reads a link and asks no driver. */

@@ -8,10 +8,10 @@
 
 #include <string.h>
 
-/* What files hold, taken apart.  None of it waits for a NUL that a driver forgot: texts come from
- * a reader that puts one behind. */
+/* Parses the text of sysfs and procfs files. The reader puts a NUL behind each text, so no
+ * function here relies on the driver for it. */
 
-static int digit(char c, unsigned base)
+static int digit_value(char c, unsigned base)
 {
 	int value = hf_ascii_hex_value(c);
 
@@ -19,14 +19,14 @@ static int digit(char c, unsigned base)
 }
 
 /* The digits at text; NULL: none, or more than 64 bits. */
-static const char *digits(const char *text, unsigned base, uint64_t *ret_number)
+static const char *read_digits(const char *text, unsigned base, uint64_t *ret_number)
 {
 	uint64_t number = 0;
 	const char *at = text;
 
-	for (; digit(*at, base) >= 0; at++) {
+	for (; digit_value(*at, base) >= 0; at++) {
 		if (__builtin_mul_overflow(number, base, &number) ||
-		    __builtin_add_overflow(number, (uint64_t)digit(*at, base), &number))
+		    __builtin_add_overflow(number, (uint64_t)digit_value(*at, base), &number))
 			return NULL;
 	}
 	if (at == text)
@@ -46,7 +46,7 @@ bool hf_sysfs_number(const char *text, uint64_t *ret_number)
 		base = 16;
 		text += 2;
 	}
-	text = digits(text, base, &number);
+	text = read_digits(text, base, &number);
 	if (!text)
 		return false;
 	while (hf_ascii_is_space(*text))
@@ -60,15 +60,15 @@ bool hf_sysfs_number(const char *text, uint64_t *ret_number)
 uint32_t hf_sysfs_speed(const char *text)
 {
 	uint64_t whole, tenths = 0;
-	const char *at = digits(text, 10, &whole);
+	const char *at = read_digits(text, 10, &whole);
 
 	/* PCIe 7 has 128 GT/s. */
 	if (!at || whole > 1000)
 		return 0;
 	if (*at == '.') {
-		if (digit(at[1], 10) < 0 || digit(at[2], 10) >= 0)
+		if (digit_value(at[1], 10) < 0 || digit_value(at[2], 10) >= 0)
 			return 0;
-		tenths = (uint64_t)digit(at[1], 10);
+		tenths = (uint64_t)digit_value(at[1], 10);
 		at += 2;
 	}
 	return hf_str_has_prefix(at, " GT/s") ? (uint32_t)(whole * 10 + tenths) : 0;
@@ -90,7 +90,7 @@ bool hf_sysfs_line(const char *text, const char *name, uint64_t *ret_number)
 
 		if (line > len + 1 && memcmp(text, name, len) == 0 && text[len] == ' ') {
 			uint64_t number;
-			const char *end = digits(text + len + 1, 10, &number);
+			const char *end = read_digits(text + len + 1, 10, &number);
 
 			if (!end || end != text + line)
 				return false;
@@ -110,22 +110,22 @@ bool hf_sysfs_ras(const char *text, uint64_t *ret_uncorrectable)
 int hf_sysfs_state(const char *text)
 {
 	uint64_t state;
-	const char *end = digits(text, 10, &state);
+	const char *end = read_digits(text, 10, &state);
 
 	return end && *end == ':' && state < 100 ? (int)state : -1;
 }
 
-/* Digits and points, of both at least one. */
+/* At least one digit and one point, and no other byte. */
 static bool is_version(const char *word, size_t len)
 {
 	bool point = false;
 
 	for (size_t i = 0; i < len; i++) {
-		if (word[i] != '.' && digit(word[i], 10) < 0)
+		if (word[i] != '.' && digit_value(word[i], 10) < 0)
 			return false;
 		point = point || word[i] == '.';
 	}
-	return point && digit(word[0], 10) >= 0 && len < HF_SYSFS_NAME_MAX;
+	return point && digit_value(word[0], 10) >= 0 && len < HF_SYSFS_NAME_MAX;
 }
 
 void hf_sysfs_driver_version(const char *text, char ret_version[HF_SYSFS_NAME_MAX])

@@ -22,8 +22,8 @@
 #define PORTS_A_DEVICE_MAX 16
 #define RAS_FILES_MAX 64
 
-/* A page of a regular file, with a NUL behind: its length, or -1 for all else.  A pipe that somebody
- * put there would wait for its writer. */
+/* Reads a page of a regular file and adds a NUL; returns the length, or -1. Opening a pipe would
+ * wait for its writer. */
 static ssize_t read_file(const char *path, char ret_text[HF_SYSFS_FILE_MAX + 1])
 {
 	HF_AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -169,8 +169,9 @@ static void look_amd(const char *dir, struct hf_sysfs_gpu *gpu)
 	hf_amd_metrics(bytes, len > 0 ? (size_t)len : 0, &gpu->throttle);
 }
 
-/* A function of another that is here, too: what befalls it is told of that one, and neither the driver's
- * library nor the kubelet counts it.  In a virtual machine there is no other. */
+/* The device is a virtual function of a device on this machine. Faults are the physical
+ * device's, and neither NVML nor the kubelet counts virtual functions. Inside a virtual machine
+ * there is no physical one. */
 static bool is_virtual(const char *dir, const char *device)
 {
 	char path[PATH_MAX_HERE];
@@ -180,7 +181,7 @@ static bool is_virtual(const char *dir, const char *device)
 	       lstat(path, &st) == 0;
 }
 
-/* One that nobody drives is ours, unless it is kept for somebody else. */
+/* A device without a driver is ours, unless driver_override keeps it for another one. */
 static bool is_ours(const struct hf_sysfs_gpu *gpu, const char *dir)
 {
 	const char *own = gpu->vendor == HF_SYSFS_NVIDIA ? "nvidia" : "amdgpu";
@@ -204,7 +205,7 @@ static bool is_kept_back(const char *proc_root, const char *address)
 	       read_file(path, text) >= 0 && hf_sysfs_excluded(text);
 }
 
-/* False: no accelerator, or none of this node's; those of other drivers are counted. */
+/* False: no accelerator, or one with a foreign driver, which is counted. */
 static bool look_gpu(const char *devices, const char *name, struct hf_sysfs_gpu *ret_gpu,
 		     size_t *foreign)
 {

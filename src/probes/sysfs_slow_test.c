@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A sysfs whose drivers do not answer until they are let to, on the real loop. */
+/* Runs on the real loop with a sysfs that blocks until the test releases it. */
 
 #define DEADLINE (50 * HF_MS)
 
@@ -115,7 +115,7 @@ static unsigned count_threads(void)
 	return count;
 }
 
-/* A thread that was left behind has an fd of its own, until it ends. */
+/* Waits for the end of a thread that was left behind: it holds an fd of its own. */
 static void await_left_thread(void)
 {
 	for (int ms = 0; ms < 60000 && count_threads() > 1; ms++)
@@ -191,7 +191,7 @@ static void a_read_that_hangs_is_a_driver_that_hangs_and_the_ports_are_seen_on(v
 	run_until(b, both_see);
 	assert_int_equal(hung_drivers(b), 0);
 	devices_hang = true;
-	/* Each deadline that passes is one more sample; no other look is begun. */
+	/* Each passed deadline is one more sample; no other look starts. */
 	run_until(b, timed_out_thrice);
 	assert_true(device_is_off(b));
 	assert_true(is(b, HF_HEALTH_IB, HF_INTAKE_OK));

@@ -131,7 +131,7 @@ static void speeds_and_widths_that_are_none_are_not_known(void **state)
 	assert_int_equal(hf_sysfs_speed("8\n"), 0);
 	assert_int_equal(hf_sysfs_speed("99999 GT/s\n"), 0);
 	assert_int_equal(hf_sysfs_width("16\n"), 16);
-	assert_int_equal(hf_sysfs_width("63\n"), 0); /* what a device that is gone reads as */
+	assert_int_equal(hf_sysfs_width("63\n"), 0); /* the value of a device that is gone */
 	assert_int_equal(hf_sysfs_width("0\n"), 0);
 	assert_int_equal(hf_sysfs_width("x16\n"), 0);
 }
@@ -256,8 +256,8 @@ static void what_is_no_accelerator_of_this_node_is_passed_over(void **state)
 	assert_int_equal(b->gpus.items[0].width, 0);
 }
 
-/* One that no driver has is nobody's for pods and missed by them, unless somebody keeps it for another
- * driver; those are on the bus all the same. */
+/* A device without a driver is not for pods, and missed by them, unless driver_override keeps it
+ * for another driver. The bus counts both. */
 static void a_device_without_a_driver_counts_unless_it_is_kept_for_another(void **state)
 {
 	struct bench *b = *state;
@@ -284,7 +284,7 @@ static void a_device_without_a_driver_counts_unless_it_is_kept_for_another(void 
 	assert_int_equal(b->gpus.foreign, 0);
 }
 
-/* NVreg_ExcludedGpus: its driver has it, and keeps it from everybody, its own library too. */
+/* NVreg_ExcludedGpus: the driver has the device and keeps it from NVML too. */
 static void what_a_driver_keeps_back_is_read(void **state)
 {
 	static const char *const told[] = {"GPU Excluded:\t Yes\n", "GPU Excluded: \t No\n",
@@ -319,7 +319,7 @@ static void virtual_functions_are_told_of_their_device(void **state)
 	hf_sysfs_gpus(b->root, b->root, &b->gpus);
 	assert_int_equal(b->gpus.len, 1);
 	assert_string_equal(b->gpus.items[0].address, "0000:1a:00.0");
-	/* In a virtual machine it is all there is. */
+	/* Inside a virtual machine the virtual function stands alone. */
 	drop(b, SLOT "/0000:1a:00.4/physfn");
 	hf_sysfs_gpus(b->root, b->root, &b->gpus);
 	assert_int_equal(b->gpus.len, 2);
@@ -464,7 +464,8 @@ static void a_device_is_measured_and_its_loss_is_seen(void **state)
 	assert_null(last(b, HF_HEALTH_PCIE, &count));
 }
 
-/* The agent before this one knew it; one of them is there, one was given away, one is gone. */
+/* An earlier agent knew three devices: one is present, one was given to a virtual machine, one
+ * is gone. */
 static void a_device_that_went_while_no_agent_ran_is_lost(void **state)
 {
 	struct bench *b = *state;
@@ -603,7 +604,8 @@ static void a_display_that_never_had_its_driver_is_no_device(void **state)
 	}
 }
 
-/* Cards that draw and compute are of the same class: what its driver had is missed without it. */
+/* Display and compute cards have the same PCI class: a card that had its driver is missed
+ * without it. */
 static void a_display_that_its_driver_had_is_missed_without_it(void **state)
 {
 	struct bench *b = *state;
@@ -626,7 +628,7 @@ static void a_display_that_its_driver_had_is_missed_without_it(void **state)
 	assert_true(s && !s->bus.lost);
 }
 
-/* The library counts one device less than the bus: that one is not missing. */
+/* NVML counts one device less than the bus: the excluded one, which is not missing. */
 static void a_device_that_its_driver_keeps_back_is_nobodys(void **state)
 {
 	struct bench *b = *state;
@@ -641,7 +643,7 @@ static void a_device_that_its_driver_keeps_back_is_nobodys(void **state)
 	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_PCI), 1);
 	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_BUS), 2);
 	assert_int_equal(b->input.devices_len, 1);
-	/* The library sees nothing now, and the driver is not asked: who does not know remembers. */
+	/* NVML fails now, so the driver is not asked, and its earlier answer stands. */
 	hf_intake_count(b->intake, HF_COUNT_NVML, -1);
 	hf_intake_off(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, "no answer");
 	drop(b, "/driver/nvidia/gpus");
@@ -654,7 +656,7 @@ static void a_device_that_its_driver_keeps_back_is_nobodys(void **state)
 	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_PCI), 2);
 }
 
-/* The bus answers before the library does, and who is named once is one of the node's for good. */
+/* The bus answers before NVML, and a device that is named once stays the node's. */
 static void what_a_driver_keeps_back_is_not_named_before_the_library_has_counted(void **state)
 {
 	struct bench *b = *state;
@@ -673,7 +675,7 @@ static void what_a_driver_keeps_back_is_not_named_before_the_library_has_counted
 	assert_string_equal(b->input.devices[0].id, "0000:1a:00.0");
 }
 
-/* A library of which nobody ever hears is waited for no longer than its first answer may take. */
+/* The probe waits for a silent NVML no longer than for a first answer. */
 static void devices_are_named_though_the_library_says_nothing(void **state)
 {
 	struct bench *b = *state;
@@ -687,7 +689,8 @@ static void devices_are_named_though_the_library_says_nothing(void **state)
 	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_PCI), 1);
 }
 
-/* The driver was loaded anew and gives it to everybody: the library counts it, and nobody is asked any more. */
+/* The driver was loaded anew without exclusions: NVML counts the device, and the driver is not
+ * asked again. */
 static void what_a_driver_gives_back_counts_with_the_library(void **state)
 {
 	struct bench *b = *state;
@@ -710,7 +713,7 @@ static void so_is_one_of_which_the_agent_before_knew_that(void **state)
 	struct bench *b = *state;
 	size_t count;
 
-	/* In this boot; and in one before, by the name that its driver's library gave it. */
+	/* In this boot; and in an earlier boot, by the name from NVML. */
 	put_display(b, "0x10de\n", "");
 	put(b, "/bus/pci/devices/0000:02:00.0/vendor", "0x10de\n");
 	put(b, "/bus/pci/devices/0000:02:00.0/class", "0x030000\n");
@@ -770,7 +773,7 @@ static void amds_counts_are_told(void **state)
 	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_NVIDIA), 0);
 }
 
-/* gpu_metrics 1.6: cycles that passed, and of those the ones in which the memory was too hot. */
+/* gpu_metrics 1.6: all cycles, and the cycles with too hot memory. */
 static void put_metrics(struct bench *b, uint32_t cycles, uint32_t hot)
 {
 	unsigned char table[1664];
@@ -798,7 +801,7 @@ static void amds_throttling_is_told_from_the_second_look_on(void **state)
 	start(b, false);
 	pass(b, HF_SECOND);
 	assert_null(last(b, HF_HEALTH_AMD, &count));
-	/* It sees, and there is nothing to tell yet. */
+	/* The detector sees, and has nothing to report yet. */
 	assert_int_equal(hf_intake_state(b->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_AMD, &why),
 			 HF_INTAKE_OK);
 	put_metrics(b, 3000, 550);

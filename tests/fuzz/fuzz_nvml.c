@@ -33,16 +33,16 @@ static void on_news(HF_UNUSED void *arg, HF_UNUSED bool urgent)
 
 static void check_parts(const struct hf_intake *intake, const struct hf_nvml_device *d)
 {
-	struct hf_mig_instance part;
+	struct hf_mig_instance mig;
 
-	for (size_t i = 0; i < d->parts_len; i++) {
-		hf_assert(hf_str_has_prefix(d->parts[i].uuid, HF_MIG_PREFIX));
+	for (size_t i = 0; i < d->mig_instances_len; i++) {
+		hf_assert(hf_str_has_prefix(d->mig_instances[i].uuid, HF_MIG_PREFIX));
 		if (d->address[0] == '\0')
 			continue;
-		hf_assert(hf_mig_instances_find(hf_intake_mig_instances(intake), d->parts[i].uuid,
-						&part));
-		hf_assert(part.device[0] != '\0');
-		hf_assert(part.instance >= -1 && part.instance <= HF_MIG_GPU_INSTANCE_MAX);
+		hf_assert(hf_mig_instances_find(hf_intake_mig_instances(intake),
+						d->mig_instances[i].uuid, &mig));
+		hf_assert(mig.device[0] != '\0');
+		hf_assert(mig.instance >= -1 && mig.instance <= HF_MIG_GPU_INSTANCE_MAX);
 	}
 }
 
@@ -99,7 +99,7 @@ static void check_record(const struct hf_nvml_record *r)
 	for (size_t i = 0; i < r->devices_len; i++) {
 		check_text(r->devices[i].address, sizeof(r->devices[i].address));
 		check_text(r->devices[i].uuid, sizeof(r->devices[i].uuid));
-		hf_assert(r->devices[i].parts_len <= HF_NVML_MIG_INSTANCES_MAX);
+		hf_assert(r->devices[i].mig_instances_len <= HF_NVML_MIG_INSTANCES_MAX);
 	}
 	hf_nvml_record_write(r, &sb);
 	rc = hf_nvml_record_read(&sb, again, &err);
