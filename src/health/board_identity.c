@@ -257,7 +257,7 @@ static void take_presence(struct hf_health_brain *b, const struct hf_health_pres
 
 /* Takes the devices that are named.  A device that is gone stays in the memory, since detector count finds that.  Boards that
  * are remembered come first; a new board inherits the state that is left at its address. */
-void hf_health_boards(struct hf_health_brain *b)
+void hf_health_place_boards(struct hf_health_brain *b)
 {
 	bool *known = HF_ARENA_ARRAY(b->arena, bool, b->input->devices_len + 1);
 

@@ -7,7 +7,7 @@
 
 HF_BEGIN_DECLS
 
-/* One step at work. */
+/* The working state of one step. */
 struct hf_health_brain {
 	const struct hf_health_input *input;
 	const struct hf_health_config *config;
@@ -26,9 +26,9 @@ struct hf_health_brain {
 	hf_time wake_at;
 };
 
-/* At `at`, if that is still to come. */
+/* brain.c: the next step comes at `at` at the latest, if `at` is in the future. */
 void hf_health_wake(struct hf_health_brain *b, hf_time at);
-/* The device of that name, made where there is none and `kind` is not NODE; NULL: no room. */
+/* Finds the device with that name, or adds it unless `kind` is NODE; NULL: no room. */
 struct hf_health_device *hf_health_device_get(struct hf_health_brain *b, const char *name,
 					      enum hf_health_kind kind);
 /* Adds an empty device; NULL: no room.  Pointers to other devices become invalid. */
@@ -43,8 +43,8 @@ void hf_health_event(struct hf_health_brain *b, const struct hf_health_device *d
 /* Adds a time to the newest `max` of a list, drops those before `from`. */
 void hf_health_times_add(hf_time *times, uint32_t *len, uint32_t max, hf_time at, hf_time from);
 
-/* boards.c: joins the devices that are named with the memory. */
-void hf_health_boards(struct hf_health_brain *b);
+/* board_identity.c: joins the named devices with the memory. */
+void hf_health_place_boards(struct hf_health_brain *b);
 
 /* judge.c, ports.c: a sample becomes evidence. */
 void hf_health_judge(struct hf_health_brain *b);
@@ -62,28 +62,31 @@ void hf_health_faults_apply(struct hf_health_brain *b);
 void hf_health_faults_age(struct hf_health_brain *b);
 /* The fault is no stop of its device alone: undoes its count and its raised class. */
 void hf_health_fault_uncount(struct hf_health_device *device, struct hf_health_fault *fault);
-/* It was the node's or followed from another, and acts for itself from now on: as what it was confirmed to be. */
+/* The fault was the node's or followed from another one. From now on it acts for itself, with its confirmed class. */
 void hf_health_fault_own(struct hf_health_brain *b, struct hf_health_device *device,
 			 struct hf_health_fault *fault);
-/* One more for it, found elsewhere; where there is no room the least of all gives way. */
+/* Adds a fault from another device's list; if there is no room, the mildest fault gives way. */
 void hf_health_fault_keep(struct hf_health_brain *b, struct hf_health_device *device,
 			  const struct hf_health_fault *fault);
 void hf_health_fault_close(struct hf_health_brain *b, struct hf_health_fault *fault);
 void hf_health_fault_sight(struct hf_health_brain *b, struct hf_health_device *device, hf_time at);
-/* For peers.c, too: a fault of the device as the evidence and its rule say. */
+/* For shared_faults.c, too: the fault of the device by the evidence and its rule. */
 struct hf_health_fault *hf_health_fault_see(struct hf_health_brain *b,
 					    struct hf_health_device *device,
 					    const struct hf_health_evidence *e);
 
-void hf_health_peers(struct hf_health_brain *b);  /* peers.c: several devices at once */
-void hf_health_boot(struct hf_health_brain *b);   /* orders.c */
-void hf_health_orders(struct hf_health_brain *b); /* orders.c */
-/* settle.c */
-/* What was seen of it lately is more than a suspicion. */
+void hf_health_find_shared(
+	struct hf_health_brain *b);                   /* shared_faults.c: several devices at once */
+void hf_health_begin_boot(struct hf_health_brain *b); /* orders.c */
+void hf_health_apply_orders(struct hf_health_brain *b); /* orders.c */
+
+/* device_events.c: the faults of a device become events of its state table (device_states.h). */
+/* Recent sightings confirm the weak fault. */
 bool hf_health_is_confirmed(const struct hf_health_brain *b, const struct hf_health_device *d);
 bool hf_health_move(struct hf_health_brain *b, struct hf_health_device *device,
 		    enum hf_health_event event, const char *why);
-void hf_health_settle(struct hf_health_brain *b);
+void hf_health_move_devices(struct hf_health_brain *b);
+
 void hf_health_publish(struct hf_health_brain *b); /* publish.c */
 
 HF_END_DECLS

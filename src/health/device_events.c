@@ -294,7 +294,7 @@ static bool settle_once(struct hf_health_brain *b, struct hf_health_device *d)
 	}
 }
 
-void hf_health_settle(struct hf_health_brain *b)
+void hf_health_move_devices(struct hf_health_brain *b)
 {
 	for (size_t i = 0; i < b->memory->devices_len; i++) {
 		struct hf_health_device *d = &b->memory->devices[i];

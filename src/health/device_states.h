@@ -7,7 +7,7 @@
 
 HF_BEGIN_DECLS
 
-/* The states of a device as a table of states × events; settle.c finds the events. */
+/* The states of a device as a table of states × events; device_events.c finds the events. */
 enum hf_health_event {
 	HF_HEALTH_HEARD,     /* a detector can see the device, and it has no fault */
 	HF_HEALTH_SILENT,    /* no detector could see it for a while */

@@ -53,7 +53,7 @@ static void boot_device(struct hf_health_brain *b, struct hf_health_device *d)
 		hf_health_move(b, d, HF_HEALTH_MENDED, "a new boot");
 }
 
-void hf_health_boot(struct hf_health_brain *b)
+void hf_health_begin_boot(struct hf_health_brain *b)
 {
 	struct hf_health_memory *m = b->memory;
 
@@ -216,7 +216,7 @@ static void obey_order(struct hf_health_brain *b, struct hf_health_device *d,
 	}
 }
 
-void hf_health_orders(struct hf_health_brain *b)
+void hf_health_apply_orders(struct hf_health_brain *b)
 {
 	for (size_t i = 0; i < b->input->orders_len; i++) {
 		struct hf_health_order order = b->input->orders[i];

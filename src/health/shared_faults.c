@@ -394,7 +394,7 @@ static void raise_halves(struct hf_health_brain *b)
 			raise_node(b, &node->faults[i]);
 }
 
-void hf_health_peers(struct hf_health_brain *b)
+void hf_health_find_shared(struct hf_health_brain *b)
 {
 	size_t all = count_gpus(b);
 	hf_time last;

@@ -52,90 +52,7 @@ const char *hf_health_config_problem(const struct hf_health_config *c)
 	return c->rules ? hf_health_rules_problem(c->rules, &at) : "no rules";
 }
 
-void hf_health_wake(struct hf_health_brain *b, hf_time at)
-{
-	if (at > b->now && at < b->wake_at)
-		b->wake_at = at;
-}
-
-void hf_health_event(struct hf_health_brain *b, const struct hf_health_device *device,
-		     const char *reason, const char *message)
-{
-	/* Each fault and each move tells at most once in a step. */
-	hf_assert(b->events_len < b->events_cap);
-	b->events[b->events_len++] = (struct hf_health_told){
-		.device = hf_arena_strdup(b->arena, device->id),
-		.warning = !hf_streq(reason, "DeviceRecovered"),
-		.reason = reason,
-		.message = message,
-		.gpu_instance = -1,
-	};
-}
-
-/* ---- devices ---------------------------------------------------------------------------------- */
-
-static size_t count_ports(const struct hf_health_memory *m)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < m->devices_len; i++)
-		n += m->devices[i].kind == HF_HEALTH_PORT;
-	return n;
-}
-
-struct hf_health_device *hf_health_insert(struct hf_health_brain *b, const char *id,
-					  enum hf_health_kind kind)
-{
-	struct hf_health_memory *m = b->memory;
-	struct hf_health_device *d;
-	size_t at = 0;
-
-	if (m->devices_len == b->devices_cap ||
-	    (kind == HF_HEALTH_PORT && count_ports(m) >= HF_HEALTH_PORTS_MAX))
-		return NULL;
-	while (at < m->devices_len && strcmp(m->devices[at].id, id) < 0)
-		at++;
-	d = &m->devices[at];
-	memmove(d + 1, d, (m->devices_len - at) * sizeof(*d));
-	m->devices_len++;
-	memset(d, 0, sizeof(*d));
-	memcpy(d->id, id, strnlen(id, sizeof(d->id) - 1));
-	d->kind = kind;
-	d->heard_at = d->watched_at = HF_TIME_NONE;
-	d->fresh_after = HF_TIME_NONE;
-	d->since = b->now;
-	b->changed = true;
-	return d;
-}
-
-struct hf_health_device *hf_health_device_get(struct hf_health_brain *b, const char *name,
-					      enum hf_health_kind kind)
-{
-	struct hf_health_device *d = hf_health_memory_find(b->memory, name);
-
-	if (d || kind == HF_HEALTH_NODE)
-		return d;
-	d = hf_health_insert(b, name, kind);
-	if (!d)
-		b->memory->faults_dropped++;
-	return d;
-}
-
-void hf_health_forget(struct hf_health_brain *b, struct hf_health_device *device)
-{
-	struct hf_health_memory *m = b->memory;
-	size_t at = (size_t)(device - m->devices);
-
-	m->devices_len--;
-	memmove(device, device + 1, (m->devices_len - at) * sizeof(*device));
-	b->changed = true;
-}
-
-void hf_health_seen(struct hf_health_brain *b, struct hf_health_device *device)
-{
-	b->changed |= !device->seen;
-	device->seen = true;
-}
+/* ---- devices that are present and seen ------------------------------------------------------------ */
 
 /* The detector can see devices of that kind. */
 static bool can_see(enum hf_health_detector detector, enum hf_health_kind kind)
@@ -168,15 +85,6 @@ static void take_presence(struct hf_health_brain *b)
 		b->memory->gpus = gpus;
 		b->changed = true;
 	}
-}
-
-void hf_health_hear(struct hf_health_brain *b, struct hf_health_device *d, hf_time at)
-{
-	if (d->heard_at == HF_TIME_NONE || at - d->heard_at > b->config->stale_after) {
-		d->watched_at = at;
-		b->changed = true;
-	}
-	d->heard_at = at;
 }
 
 /* Notes which devices a working detector can see.  A device that is only remembered is not seen by a log that can be read; a
@@ -401,17 +309,17 @@ int hf_health_step(const struct hf_health_memory *memory, const struct hf_health
 	init_brain(b, memory, input, arena);
 	memset(ret_plan, 0, sizeof(*ret_plan));
 	b->memory->rules_hash = hf_health_rules_hash(config->rules);
-	hf_health_boards(b);
-	hf_health_boot(b);
+	hf_health_place_boards(b);
+	hf_health_begin_boot(b);
 	take_presence(b);
 	take_heard(b);
-	hf_health_orders(b);
+	hf_health_apply_orders(b);
 	hf_health_judge(b);
 	take_evidence(b);
 	hf_health_faults_apply(b);
-	hf_health_peers(b);
+	hf_health_find_shared(b);
 	hf_health_faults_age(b);
-	hf_health_settle(b);
+	hf_health_move_devices(b);
 	hf_health_publish(b);
 	fill_plan(b, ret_plan);
 	return 0;
