@@ -44,23 +44,29 @@ uint64_t hf_agent_lost(const struct hf_agent *a)
 	return a->lost_before + (a->kmsg != NULL ? hf_kmsg_probe_stats(a->kmsg)->lost : 0);
 }
 
-/* True: it is under way, and on_saved follows. */
+static void move_journal(struct hf_agent *a, enum hf_agent_journal_event event)
+{
+	a->journal = hf_agent_next_journal(a->journal, event);
+}
+
+static void move_step(struct hf_agent *a, enum hf_agent_step_event event)
+{
+	a->step = hf_agent_next_step(a->step, event);
+}
+
+/* True: the write runs, and on_saved follows. */
 static bool save_journal(struct hf_agent *a)
 {
 	struct hf_journal journal = {.memory = a->memory,
 				     .boot_at = a->boot_at,
 				     .place = a->place,
 				     .lost = a->place_lost,
-				     .unasked = a->asking};
+				     .unasked = a->history == HF_HISTORY_ASKING};
 
-	if (a->saver == NULL) {
-		a->journal_dirty = false;
+	if (a->saver != NULL && !hf_saver_save(a->saver, &journal))
 		return false;
-	}
-	if (!hf_saver_save(a->saver, &journal))
-		return false;
-	a->journal_dirty = a->journal_behind = false;
-	return true;
+	move_journal(a, HF_JOURNAL_TAKEN);
+	return a->saver != NULL;
 }
 
 /* How far the log is read in what the memory knows: lines that wait for a step are not in it, and an
@@ -87,10 +93,11 @@ static void on_saved(void *arg, int code, const char *message)
 		       "The journal cannot be written: after a restart less will be known", "error",
 		       message, NULL);
 	a->journal_failing = code != 0;
-	a->journal_dirty |= code != 0;
-	if (a->journal_behind)
+	if (code != 0)
+		move_journal(a, HF_JOURNAL_FAILED);
+	if (a->journal == HF_JOURNAL_BEHIND)
 		(void)save_journal(a);
-	if (a->untold)
+	if (a->step != HF_STEP_IDLE)
 		publish_plan(a);
 }
 
@@ -98,7 +105,7 @@ static void on_journal_timer(void *arg)
 {
 	struct hf_agent *a = arg;
 
-	if (a->journal_dirty)
+	if (a->journal != HF_JOURNAL_CLEAN)
 		(void)save_journal(a);
 	hf_timer_arm(a->journal_timer, JOURNAL_EVERY);
 }
@@ -108,7 +115,7 @@ static void begin_in_doubt(struct hf_agent *a, bool asking)
 {
 	snprintf(a->memory.boot_id, sizeof(a->memory.boot_id), "%s", a->boot_id);
 	a->memory.doubted = true;
-	a->asking = asking;
+	a->history = asking ? HF_HISTORY_ASKING : HF_HISTORY_KNOWN;
 }
 
 static bool is_of_this_boot(const struct hf_agent *a)
@@ -134,7 +141,7 @@ static void load_journal(struct hf_agent *a, struct hf_kmsg_place *ret_place)
 		 * nothing can be read DeviceHealth tells. */
 		begin_in_doubt(a, rc != HF_E_INVALID && rc != HF_E_TOO_LARGE);
 		hf_log(rc == HF_E_NOT_FOUND ? HF_LOG_INFO : HF_LOG_WARN, LOGGER,
-		       !a->asking
+		       a->history != HF_HISTORY_ASKING
 			       ? "What was known before is lost: no device is called Healthy before "
 				 "the next boot or a person's word"
 		       : rc == HF_E_NOT_FOUND
@@ -145,7 +152,9 @@ static void load_journal(struct hf_agent *a, struct hf_kmsg_place *ret_place)
 	}
 	a->memory = journal.memory;
 	/* What was published in this boot may be more than could be written here. */
-	a->asking = journal.unasked || !a->memory.doubted || !is_of_this_boot(a);
+	a->history = journal.unasked || !a->memory.doubted || !is_of_this_boot(a)
+			     ? HF_HISTORY_ASKING
+			     : HF_HISTORY_KNOWN;
 	/* Of another boot only the memory counts: the brain knows what a boot ends. */
 	if (!is_of_this_boot(a))
 		return;
@@ -312,7 +321,7 @@ static void log_detectors(struct hf_agent *a)
 	if (hf_intake_states_version(a->intake) == a->states_seen)
 		return;
 	a->states_seen = hf_intake_states_version(a->intake);
-	a->device_dirty = true;
+	a->stale |= HF_STALE_DEVICE;
 	for (size_t s = 0; s < HF_HEALTH_SOURCES; s++) {
 		HF_AUTO_STRBUF off = HF_STRBUF_INIT(OFF_TEXT_MAX);
 		uint64_t hash;
@@ -332,22 +341,22 @@ static void log_detectors(struct hf_agent *a)
 static void publish_objects(struct hf_agent *a, const struct hf_health_plan *plan)
 {
 	struct hf_report report = hf_agent_report(a);
-	bool news = plan->write_conditions || plan->write_devices || a->device_dirty;
+	bool news =
+		plan->write_conditions || plan->write_devices || (a->stale & HF_STALE_DEVICE) != 0;
 
 	publish_events(a, &report, plan);
 	/* The first step always writes: the journal cannot know whether the write succeeded. */
-	if (plan->write_conditions || a->steps == 1 || a->renew)
+	if (plan->write_conditions || a->steps == 1 || (a->stale & HF_STALE_NODE) != 0)
 		hf_publisher_node(a->publisher, hf_report_node_patch(&report));
-	if (news && !a->asking) {
+	if (news && a->history != HF_HISTORY_ASKING) {
 		hf_publisher_device(a->publisher, hf_report_device_patch(&report));
 		hf_ranks_published(a->ranks, pod_name, a, report.now);
 		hf_fences_published(a->fences, pod_name, a);
 	}
-	if (plan->write_conditions || plan->write_devices || plan->moves_len > 0 || a->pods_dirty)
+	if (plan->write_conditions || plan->write_devices || plan->moves_len > 0 ||
+	    (a->stale & HF_STALE_PODS) != 0)
 		publish_pods(a, &report);
-	a->device_dirty = news && a->asking;
-	a->renew = false;
-	a->pods_dirty = false;
+	a->stale = news && a->history == HF_HISTORY_ASKING ? HF_STALE_DEVICE : 0;
 	if (hf_acknowledgement_is_of_use(&a->memory) && !hf_timer_armed(a->acknowledgement_timer))
 		hf_timer_arm(a->acknowledgement_timer, ACKNOWLEDGEMENT_EVERY);
 }
@@ -382,7 +391,8 @@ static void poke_probes(struct hf_agent *a, bool of_holders)
  * kubelet. */
 static void ask_for_holders(struct hf_agent *a, hf_time now)
 {
-	if (a->stopped || (a->suspected_at != HF_TIME_NONE && now - a->suspected_at < SUSPECT_GAP))
+	if (a->life == HF_LIFE_STOPPED ||
+	    (a->suspected_at != HF_TIME_NONE && now - a->suspected_at < SUSPECT_GAP))
 		return;
 	a->suspected_at = now;
 	poke_probes(a, true);
@@ -402,7 +412,7 @@ static void take_holdings(struct hf_agent *a)
 	if (hf_holders_version(a->holders) == a->holders_seen)
 		return;
 	a->holders_seen = hf_holders_version(a->holders);
-	a->device_dirty = a->pods_dirty = true;
+	a->stale |= HF_STALE_DEVICE | HF_STALE_PODS;
 }
 
 /* The owner and the holder of a MIG instance may become known in either order. */
@@ -411,16 +421,16 @@ static void take_mig_instances(struct hf_agent *a)
 	if (hf_intake_mig_instances_version(a->intake) == a->mig_instances_seen)
 		return;
 	a->mig_instances_seen = hf_intake_mig_instances_version(a->intake);
-	a->device_dirty = a->pods_dirty = true;
+	a->stale |= HF_STALE_DEVICE | HF_STALE_PODS;
 }
 
 /* Publishes the plan of the last step, which is in the journal now. */
 static void publish_plan(struct hf_agent *a)
 {
 	hf_time wake_at = a->plan.wake_at;
-	bool wanted = a->step_wanted;
+	bool wanted = a->step == HF_STEP_QUEUED;
 
-	a->untold = a->step_wanted = false;
+	move_step(a, HF_STEP_PUBLISHED);
 	publish_objects(a, &a->plan);
 	if (wake_at != HF_TIME_NEVER)
 		arm_step(a, wake_at - hf_intake_now(a->intake));
@@ -448,16 +458,15 @@ static void make_step(struct hf_agent *a)
 		.now = hf_intake_now(a->intake),
 		.boot_at = a->boot_at,
 		.node = a->node,
-		.doubted = a->asking || a->doubts,
+		.doubted = a->history != HF_HISTORY_KNOWN,
 	};
 	struct hf_health_plan plan;
 	struct hf_error err;
 	bool weighty;
 
-	if (a->untold) {
-		a->step_wanted = true;
+	move_step(a, HF_STEP_WANTED);
+	if (a->step != HF_STEP_IDLE)
 		return;
-	}
 	hf_arena_reset(arena);
 	snprintf(input.boot_id, sizeof(input.boot_id), "%s", a->boot_id);
 	hf_intake_take(a->intake, &input);
@@ -490,13 +499,15 @@ static void make_step(struct hf_agent *a)
 	take_holdings(a);
 	take_mig_instances(a);
 	log_detectors(a);
-	a->journal_dirty |= plan.changed;
+	if (plan.changed)
+		move_journal(a, HF_JOURNAL_CHANGED);
 	a->plan = plan;
-	a->untold = true;
+	move_step(a, HF_STEP_PLANNED);
 	if (plan.changed && weighty) {
 		if (save_journal(a))
 			return;
-		a->journal_behind = a->saver != NULL;
+		if (a->saver != NULL)
+			move_journal(a, HF_JOURNAL_REFUSED);
 	}
 	publish_plan(a);
 }
@@ -542,7 +553,7 @@ static void on_report_timer(void *arg)
 {
 	struct hf_agent *a = arg;
 
-	a->device_dirty = true;
+	a->stale |= HF_STALE_DEVICE;
 	arm_step(a, 0);
 }
 
@@ -556,7 +567,7 @@ static void on_ranks_timer(void *arg)
 	bool fenced = hf_fences_wanted(a->fences, now);
 
 	if (hf_ranks_look(a->ranks, pod_name, a, now) || news) {
-		a->device_dirty = true;
+		a->stale |= HF_STALE_DEVICE;
 		arm_step(a, 0);
 	}
 	hf_kubelet_silence_want(a->kubelet_silence, hf_ranks_alive(a->ranks, now));
@@ -595,7 +606,7 @@ static void on_kubelet_silent(void *arg)
 {
 	struct hf_agent *a = arg;
 
-	a->device_dirty = true;
+	a->stale |= HF_STALE_DEVICE;
 	arm_step(a, 0);
 }
 
@@ -661,8 +672,8 @@ static void on_pods_changed(void *arg)
 {
 	struct hf_agent *a = arg;
 
-	a->pods_dirty = true;
-	if (a->started)
+	a->stale |= HF_STALE_PODS;
+	if (a->life != HF_LIFE_CREATED)
 		arm_step(a, NEWS_WAIT);
 }
 
@@ -685,18 +696,19 @@ static void on_trouble(void *arg, const char *what, int code, const char *messag
 static void take_previous_health(struct hf_agent *a, struct hf_doc *health)
 {
 	bool knows = is_of_this_boot(a) && !a->memory.doubted;
+	bool doubted = health != NULL &&
+		       hf_previous_health_doubts(health, a->boot_id, knows ? &a->memory : NULL);
 
-	a->asking = false;
-	a->doubts = health != NULL &&
-		    hf_previous_health_doubts(health, a->boot_id, knows ? &a->memory : NULL);
+	a->history = doubted ? HF_HISTORY_DOUBTED : HF_HISTORY_KNOWN;
 	if (is_of_this_boot(a))
-		a->memory.doubted = a->doubts;
-	if (a->doubts)
+		a->memory.doubted = doubted;
+	if (doubted)
 		hf_log(HF_LOG_WARN, LOGGER,
 		       "DeviceHealth tells of faults in this boot, and there is no journal of them: no "
 		       "device is called Healthy before the next boot or a person's word",
 		       NULL);
-	a->journal_dirty = a->device_dirty = true;
+	move_journal(a, HF_JOURNAL_CHANGED);
+	a->stale |= HF_STALE_DEVICE;
 	arm_step(a, 0);
 }
 
@@ -717,12 +729,12 @@ static void on_health_seen(void *arg, struct hf_doc *health)
 	const char *problem;
 	struct hf_error err;
 
-	if (a->asking) {
+	if (a->history == HF_HISTORY_ASKING) {
 		take_previous_health(a, health);
 	} else if (health == NULL) {
 		/* DeviceHealth was deleted, perhaps with its Node. A new Node lacks our
 		 * conditions too. */
-		a->renew = a->device_dirty = true;
+		a->stale |= HF_STALE_NODE | HF_STALE_DEVICE;
 		arm_step(a, 0);
 	}
 	if (health == NULL)
@@ -895,7 +907,7 @@ struct hf_intake *hf_agent_intake(struct hf_agent *a)
 
 void hf_agent_add_probe(struct hf_agent *a, struct hf_probe *probe)
 {
-	hf_assert(a->probes_len < HF_AGENT_PROBES_MAX && !a->started);
+	hf_assert(a->probes_len < HF_AGENT_PROBES_MAX && a->life == HF_LIFE_CREATED);
 	a->probes[a->probes_len++] = probe;
 }
 
@@ -914,7 +926,7 @@ bool hf_agent_misses_resource(const struct hf_agent *a)
 
 void hf_agent_start(struct hf_agent *a)
 {
-	a->started = true;
+	a->life = HF_LIFE_RUNNING;
 	a->started_at = hf_intake_now(a->intake);
 	hf_holders_start(a->holders);
 	for (size_t i = 0; i < a->probes_len; i++)
@@ -922,7 +934,7 @@ void hf_agent_start(struct hf_agent *a)
 	if (a->kmsg == NULL)
 		hf_kmsg_off(a->intake, "the kernel's log is turned off");
 	listen_to_ranks(a);
-	if (a->asking)
+	if (a->history == HF_HISTORY_ASKING)
 		hf_publisher_ask(a->publisher);
 	hf_timer_arm(a->count_timer, COUNT_EVERY);
 	hf_timer_arm(a->journal_timer, JOURNAL_EVERY);
@@ -937,9 +949,9 @@ static void settle_saver(struct hf_agent *a)
 
 void hf_agent_stop(struct hf_agent *a)
 {
-	if (a->stopped || !a->started)
+	if (a->life != HF_LIFE_RUNNING)
 		return;
-	a->stopped = true;
+	a->life = HF_LIFE_STOPPED;
 	settle_saver(a);
 	if (!hf_intake_is_empty(a->intake))
 		make_step(a);

@@ -4,6 +4,7 @@
 #define HF_AGENT_AGENT_INTERNAL_H
 
 #include "agent/agent.h"
+#include "agent/agent_phases.h"
 #include "agent/report_socket.h"
 #include "agent/previous_health.h"
 #include "agent/acknowledgement.h"
@@ -17,7 +18,7 @@
 #include "agent/kubelet_silence.h"
 #include "ctl/recorder.h"
 
-/* What agent.c and page.c share. */
+/* What agent.c and status_page.c share. */
 
 /* A device is ten KiB; evidence of a flood and what is made of it comes on top. */
 #define HF_AGENT_ARENA_BYTES_MAX ((size_t)64 << 20)
@@ -58,24 +59,17 @@ struct hf_agent {
 	hf_time reaches;      /* all that was said until then has been stepped */
 	uint64_t steps, states_seen, mig_instances_seen, holdings_seen, holders_seen, lost_told;
 	uint64_t off_told[HF_HEALTH_SOURCES]; /* hash of what the log says; 0: nothing yet */
-	bool stopped, started;
-	bool journal_dirty, journal_failing;
-	/* Weighty, and refused as the one before was not done. */
-	bool journal_behind;
-	/* The last step's, in the arena of the memory; it is told when the journal has it, and no
-	 * other step is made until then. */
+	enum hf_agent_life life;
+	enum hf_agent_history history;
+	enum hf_agent_journal journal;
+	bool journal_failing; /* the last write failed; logged at each change */
+	enum hf_agent_step step;
+	/* The last step's, in the arena of the memory. */
 	struct hf_health_plan plan;
-	bool untold, step_wanted;
-	bool device_dirty; /* DeviceHealth would read otherwise */
-	bool renew;        /* what was written is gone */
-	/* What DeviceHealth says of before is not read yet.  Until then it is not written, and where there was
-	 * no journal of this boot nothing is called Healthy. */
-	bool asking;
-	bool doubts; /* it told of more than is known here */
+	unsigned stale; /* a set of enum hf_agent_stale */
 	hf_time started_at;
 	struct hf_timer *acknowledgement_timer;
 	struct hf_acknowledgement acknowledgement;
-	bool pods_dirty;
 };
 
 uint64_t hf_agent_lost(const struct hf_agent *agent);

@@ -120,7 +120,7 @@ void hf_agent_page(struct hf_agent *a, struct hf_strbuf *sb)
 		hf_strbuf_addstr(sb, "the journal cannot be written\n");
 	if (a->memory.doubted)
 		hf_strbuf_addf(sb, "%s: nothing is called Healthy yet\n",
-			       a->asking
+			       a->history == HF_HISTORY_ASKING
 				       ? "there was no journal, and DeviceHealth has not been read"
 				       : "what was known of this boot is lost");
 	hf_strbuf_addstr(sb, "\nConditions\n");

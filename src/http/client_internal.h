@@ -22,7 +22,66 @@
 #define HF_TRANSFER_INBOX_BYTES_MAX ((size_t)64 * 1024)
 #define HF_TRANSFER_WINDOW_BYTES ((size_t)256 * 1024)
 
+/* Where a transfer is. client.c moves it forward only: queued, running, done; a transfer that ends in the
+ * queue skips running. */
 enum hf_transfer_state { HF_TRANSFER_QUEUED, HF_TRANSFER_RUNNING, HF_TRANSFER_DONE };
+
+/* What runs the transfer, or ran it last. */
+enum hf_transfer_carrier { HF_CARRIER_NONE, HF_CARRIER_CURL, HF_CARRIER_LINK };
+
+/* How far the exchange has come; hf_transfer_advance moves it by this table.
+ *
+ *              HEAD_SENT   HEAD_TAKEN   ALL_TAKEN
+ *   UNSENT     SENT        HEAD         -
+ *   SENT       SENT        HEAD         -
+ *   HEAD       HEAD        HEAD         COMPLETE
+ *   COMPLETE   COMPLETE    COMPLETE     COMPLETE
+ *
+ * A dash is a broken invariant. Only links report HEAD_SENT and ALL_TAKEN: curl does not say when it
+ * sends, and its result ends the transfer. */
+enum hf_transfer_phase {
+	HF_EXCHANGE_UNSENT,   /* as far as this program knows: with curl, see was_sent */
+	HF_EXCHANGE_SENT,     /* the request's head was sent */
+	HF_EXCHANGE_HEAD,     /* the head of the final response is complete */
+	HF_EXCHANGE_COMPLETE, /* the response is complete; the request's body may not be sent yet */
+	HF_EXCHANGE_PHASES
+};
+enum hf_transfer_event {
+	HF_EXCHANGE_HEAD_SENT,
+	HF_EXCHANGE_HEAD_TAKEN,
+	HF_EXCHANGE_ALL_TAKEN,
+	HF_EXCHANGE_EVENTS
+};
+
+/* Whether the bytes of a stream flow; transfer.c moves it by this table.
+ *
+ *             PAUSE    RESUME   FILL   DRAIN
+ *   OPEN      PAUSED   OPEN     FULL   OPEN
+ *   FULL      BOTH     FULL     FULL   OPEN
+ *   PAUSED    PAUSED   OPEN     BOTH   PAUSED
+ *   BOTH      BOTH     FULL     BOTH   BOTH
+ */
+enum hf_transfer_flow {
+	HF_FLOW_OPEN,
+	HF_FLOW_FULL,   /* curl was told to pause: the inbox is full */
+	HF_FLOW_PAUSED, /* the user has paused the stream */
+	HF_FLOW_BOTH,
+	HF_FLOWS
+};
+enum hf_transfer_flow_event {
+	HF_FLOW_PAUSE,  /* by the user */
+	HF_FLOW_RESUME, /* by the user */
+	HF_FLOW_FILL,   /* curl is told to pause */
+	HF_FLOW_DRAIN,  /* curl is told to go on */
+	HF_FLOW_EVENTS
+};
+
+/* When a failed request may be sent again. */
+enum hf_transfer_retry {
+	HF_RETRY_LATER, /* after a backoff */
+	HF_RETRY_NOW,   /* the server did not process it, or the connection ended it */
+	HF_RETRY_NEVER, /* the failure is permanent */
+};
 
 /* The trusted CAs, with a reference count: a transfer keeps those it started with, because curl
  * reads them until the transfer ends. */
@@ -49,6 +108,9 @@ struct hf_transfer {
 	struct hf_transfer *prev, *next; /* links in the list of all transfers of the client, in
 	                                  * the order of sending */
 	enum hf_transfer_state state;
+	enum hf_transfer_carrier carrier;
+	enum hf_transfer_phase phase;
+	enum hf_transfer_flow flow;
 	struct hf_http_request request; /* its pointers point into text, or are NULL */
 	char *text;                     /* copies of method, target and content type */
 	char **headers;                 /* NULL-terminated copies of the header lines */
@@ -61,10 +123,7 @@ struct hf_transfer {
 	struct hf_transfer *link_prev, *link_next; /* links in the list of that link */
 	int32_t stream_id;                         /* 0: not submitted to nghttp2; -1: no stream to
 	                                            * reset */
-	bool linked;                               /* the transfer runs or ran on a link */
-	bool sent, ended;  /* on a link: sent: the request head was sent; ended: the response is
-	                    * complete */
-	bool reset;        /* on a link: the server reset the stream */
+	bool reset;                                /* on a link: the server reset the stream */
 	const char *fault; /* on a link: why nghttp2 rejected the response; NULL: it did not */
 	size_t body_sent;  /* on a link: bytes of the request body that were sent */
 	size_t unconsumed; /* on a link, streams: bytes received for which the window is not open
@@ -76,15 +135,12 @@ struct hf_transfer {
 	char error_text[CURL_ERROR_SIZE];
 
 	int status;
-	bool head_done, head_delivered;
 	struct hf_strbuf head;  /* the response headers: "name\0value\0"… */
 	struct hf_strbuf inbox; /* the body; for a stream, the bytes not delivered yet */
 	size_t received;        /* of a stream, all bytes so far */
-	bool paused;            /* the user has paused the stream */
-	bool curl_paused;       /* curl was told to pause */
 
 	struct hf_error err; /* why the transfer failed; code 0: it did not */
-	bool retry_now, permanent;
+	enum hf_transfer_retry retry;
 	struct hf_task *deliver;
 	struct hf_timer *deadline, *idle;
 	bool *dead; /* set to true by free while on_deliver runs */
@@ -170,6 +226,8 @@ void hf_transfer_take_end(struct hf_transfer *transfer);
 /* The transfer broke off. seen: the server may have begun to process it. */
 void hf_transfer_break_off(struct hf_transfer *transfer, bool seen, bool retry_now,
 			   const char *what);
+/* Moves the phase by its table. */
+void hf_transfer_advance(struct hf_transfer *transfer, enum hf_transfer_event event);
 /* The deadline has passed, although its timer has not run yet: the request must not be sent. */
 bool hf_transfer_is_due(const struct hf_transfer *transfer);
 

@@ -55,6 +55,11 @@ static void list_remove(struct hf_link *link, struct hf_transfer *transfer)
 	link->transfers--;
 }
 
+static bool is_sent(const struct hf_transfer *transfer)
+{
+	return transfer->phase >= HF_EXCHANGE_SENT;
+}
+
 static bool is_current(const struct hf_link *link)
 {
 	return link->pool->link == link;
@@ -88,7 +93,7 @@ static void reopen_window(struct hf_transfer *transfer)
 void hf_link_add(struct hf_link *link, struct hf_transfer *transfer)
 {
 	transfer->link = link;
-	transfer->linked = true;
+	transfer->carrier = HF_CARRIER_LINK;
 	transfer->consumed = reopen_window;
 	list_add(link, transfer);
 	if (link->state == HF_LINK_OPEN)
@@ -98,11 +103,13 @@ void hf_link_add(struct hf_link *link, struct hf_transfer *transfer)
 void hf_link_remove(struct hf_transfer *transfer)
 {
 	struct hf_link *link = transfer->link;
-	bool over = transfer->ended && transfer->body_sent == transfer->request.body_len;
+	bool over = transfer->phase == HF_EXCHANGE_COMPLETE &&
+		    transfer->body_sent == transfer->request.body_len;
 
 	/* nghttp2 keeps a submitted request that the server does not allow yet, even after a reset.
 	 * The link therefore takes no new transfers; a new link may be allowed to send. */
-	if (link->state == HF_LINK_OPEN && transfer->stream_id > 0 && !transfer->sent)
+	if (link->state == HF_LINK_OPEN && transfer->stream_id > 0 &&
+	    transfer->phase == HF_EXCHANGE_UNSENT)
 		leave_pool(link);
 	list_remove(link, transfer);
 	if (transfer->stream_id > 0 && link->session) {
@@ -146,8 +153,8 @@ static void fail_link(struct hf_link *link)
 		struct hf_transfer *transfer = link->first;
 
 		transfer->stream_id = -1; /* there is no stream left to reset */
-		hf_transfer_break_off(transfer, transfer->sent, link->going_away && transfer->sent,
-				      why);
+		hf_transfer_break_off(transfer, is_sent(transfer),
+				      link->going_away && is_sent(transfer), why);
 	}
 	hf_task_post(link->reap);
 }
@@ -162,7 +169,7 @@ static void hand_over_to_curl(struct hf_link *link, hf_time off_until)
 		struct hf_transfer *transfer = link->first;
 
 		list_remove(link, transfer);
-		transfer->linked = false;
+		transfer->carrier = HF_CARRIER_NONE;
 		hf_http_pool_add_curl(link->pool, transfer);
 	}
 	hf_task_post(link->reap);
@@ -242,7 +249,7 @@ static void move_unsent(struct hf_link *link)
 	leave_pool(link);
 	for (struct hf_transfer *transfer = link->first; transfer; transfer = next) {
 		next = transfer->link_next;
-		if (transfer->sent)
+		if (is_sent(transfer))
 			continue;
 		if (transfer->stream_id > 0)
 			hf_link_h2_take_back(link, transfer);

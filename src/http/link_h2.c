@@ -74,7 +74,7 @@ static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, v
 					       : NULL;
 
 	if (transfer)
-		transfer->sent = true;
+		hf_transfer_advance(transfer, HF_EXCHANGE_HEAD_SENT);
 	if (frame->hd.type == NGHTTP2_GOAWAY)
 		note_goaway(arg, "the server broke the rules of HTTP/2", &frame->goaway);
 	return 0;
@@ -146,9 +146,10 @@ static char *describe_close(const struct hf_link *link, const struct hf_transfer
 			    uint32_t code)
 {
 	HF_AUTOFREE char *name = error_name(code);
-	bool counted = hf_transfer_header(transfer, "content-length") && transfer->head_done;
+	bool counted = hf_transfer_header(transfer, "content-length") &&
+		       transfer->phase >= HF_EXCHANGE_HEAD;
 
-	if (!transfer->sent)
+	if (transfer->phase == HF_EXCHANGE_UNSENT)
 		return hf_xasprintf("cannot be sent: %s", name);
 	if (link->goaway_err.code != 0)
 		return hf_xstrdup(link->goaway_err.text);
@@ -172,7 +173,7 @@ static int on_stream_closed(nghttp2_session *session, int32_t stream_id, uint32_
 		return 0;
 	/* The server has not processed the request: REFUSED_STREAM, or a GOAWAY with a lower last
 	 * stream id. */
-	seen = transfer->sent && code != NGHTTP2_REFUSED_STREAM;
+	seen = transfer->phase >= HF_EXCHANGE_SENT && code != NGHTTP2_REFUSED_STREAM;
 	retry_now = !seen || transfer->reset || link->going_away;
 	if (code == NGHTTP2_HTTP_1_1_REQUIRED)
 		transfer->client->link_off_until = HF_TIME_NEVER;

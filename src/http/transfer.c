@@ -28,6 +28,45 @@
 /* most bytes held for a stream */
 #define INBOX_BYTES_MAX (HF_TRANSFER_WINDOW_BYTES + CURL_MAX_WRITE_SIZE)
 
+/* --- phases --- */
+
+static const uint8_t next_phase[HF_EXCHANGE_PHASES][HF_EXCHANGE_EVENTS] = {
+	[HF_EXCHANGE_UNSENT] = {HF_EXCHANGE_SENT, HF_EXCHANGE_HEAD, HF_EXCHANGE_PHASES},
+	[HF_EXCHANGE_SENT] = {HF_EXCHANGE_SENT, HF_EXCHANGE_HEAD, HF_EXCHANGE_PHASES},
+	[HF_EXCHANGE_HEAD] = {HF_EXCHANGE_HEAD, HF_EXCHANGE_HEAD, HF_EXCHANGE_COMPLETE},
+	[HF_EXCHANGE_COMPLETE] = {HF_EXCHANGE_COMPLETE, HF_EXCHANGE_COMPLETE, HF_EXCHANGE_COMPLETE},
+};
+
+static const uint8_t next_flow[HF_FLOWS][HF_FLOW_EVENTS] = {
+	[HF_FLOW_OPEN] = {HF_FLOW_PAUSED, HF_FLOW_OPEN, HF_FLOW_FULL, HF_FLOW_OPEN},
+	[HF_FLOW_FULL] = {HF_FLOW_BOTH, HF_FLOW_FULL, HF_FLOW_FULL, HF_FLOW_OPEN},
+	[HF_FLOW_PAUSED] = {HF_FLOW_PAUSED, HF_FLOW_OPEN, HF_FLOW_BOTH, HF_FLOW_PAUSED},
+	[HF_FLOW_BOTH] = {HF_FLOW_BOTH, HF_FLOW_FULL, HF_FLOW_BOTH, HF_FLOW_BOTH},
+};
+
+void hf_transfer_advance(struct hf_transfer *transfer, enum hf_transfer_event event)
+{
+	uint8_t next = next_phase[transfer->phase][event];
+
+	hf_assert(next < HF_EXCHANGE_PHASES);
+	transfer->phase = (enum hf_transfer_phase)next;
+}
+
+static bool has_head(const struct hf_transfer *transfer)
+{
+	return transfer->phase >= HF_EXCHANGE_HEAD;
+}
+
+static void move_flow(struct hf_transfer *transfer, enum hf_transfer_flow_event event)
+{
+	transfer->flow = (enum hf_transfer_flow)next_flow[transfer->flow][event];
+}
+
+static bool is_paused(const struct hf_transfer *transfer)
+{
+	return transfer->flow == HF_FLOW_PAUSED || transfer->flow == HF_FLOW_BOTH;
+}
+
 /* --- creating and freeing --- */
 
 static char **copy_lines(const char *const *lines)
@@ -118,7 +157,7 @@ void hf_transfer_free(struct hf_transfer *transfer)
 
 static void arm_idle(struct hf_transfer *transfer)
 {
-	if (transfer->request.idle_timeout > 0 && !transfer->paused)
+	if (transfer->request.idle_timeout > 0 && !is_paused(transfer))
 		hf_timer_arm(transfer->idle, transfer->request.idle_timeout);
 }
 
@@ -159,8 +198,8 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *arg)
 	note_byte_received(transfer);
 	if (!transfer->request.stream)
 		return take_whole(transfer, bytes, len) ? len : CURL_WRITEFUNC_ERROR;
-	if (transfer->paused || transfer->inbox.len > HF_TRANSFER_INBOX_BYTES_MAX) {
-		transfer->curl_paused = true;
+	if (is_paused(transfer) || transfer->inbox.len > HF_TRANSFER_INBOX_BYTES_MAX) {
+		move_flow(transfer, HF_FLOW_FILL);
 		return CURL_WRITEFUNC_PAUSE;
 	}
 	return take_piece(transfer, bytes, len) ? len : CURL_WRITEFUNC_ERROR;
@@ -181,13 +220,13 @@ static size_t on_header(char *bytes, size_t size, size_t count, void *arg)
 	const char *colon = memchr(bytes, ':', len);
 
 	note_byte_received(transfer);
-	if (len > 5 && memcmp(bytes, "HTTP/", 5) == 0 && !transfer->head_done) {
+	if (len > 5 && memcmp(bytes, "HTTP/", 5) == 0 && !has_head(transfer)) {
 		/* The head of the final response replaces that of an informational one. */
 		const char *blank = memchr(bytes, ' ', len);
 		transfer->status = blank ? (int)strtol(blank + 1, NULL, 10) : 0;
 		hf_strbuf_clear(&transfer->head);
-	} else if (len == 0 && transfer->status >= 200 && !transfer->head_done) {
-		transfer->head_done = true;
+	} else if (len == 0 && transfer->status >= 200 && !has_head(transfer)) {
+		hf_transfer_advance(transfer, HF_EXCHANGE_HEAD_TAKEN);
 		arm_idle(transfer);
 		if (transfer->request.stream)
 			hf_task_post(transfer->deliver);
@@ -377,6 +416,7 @@ void hf_transfer_prepare(struct hf_transfer *transfer)
 
 	hf_assert(easy);
 	transfer->easy = easy;
+	transfer->carrier = HF_CARRIER_CURL;
 	HF_AUTOFREE char *url =
 		hf_xasprintf("%s%s", transfer->client->prefix, transfer->request.target);
 	SET(easy, CURLOPT_URL, url);
@@ -401,7 +441,7 @@ static bool was_sent(const struct hf_transfer *transfer)
 {
 	curl_off_t ready = 0;
 
-	if (transfer->status != 0 || transfer->sent)
+	if (transfer->status != 0 || transfer->phase >= HF_EXCHANGE_SENT)
 		return true;
 	return transfer->easy &&
 	       curl_easy_getinfo(transfer->easy, CURLINFO_PRETRANSFER_TIME_T, &ready) == CURLE_OK &&
@@ -426,10 +466,17 @@ static void fail_transfer(struct hf_transfer *transfer, int code, const char *wh
 	end_transfer(transfer);
 }
 
-static bool is_permanent(CURLcode result)
+static enum hf_transfer_retry rate_retry(CURLcode result)
 {
-	return result == CURLE_PEER_FAILED_VERIFICATION || result == CURLE_SSL_CERTPROBLEM ||
-	       result == CURLE_SSL_CACERT_BADFILE || result == CURLE_SSL_ISSUER_ERROR;
+	switch (result) {
+	case CURLE_HTTP2:
+	case CURLE_HTTP2_STREAM: return HF_RETRY_NOW;
+	case CURLE_PEER_FAILED_VERIFICATION:
+	case CURLE_SSL_CERTPROBLEM:
+	case CURLE_SSL_CACERT_BADFILE:
+	case CURLE_SSL_ISSUER_ERROR: return HF_RETRY_NEVER;
+	default: return HF_RETRY_LATER;
+	}
 }
 
 /* curl reports a proxy like any other server, so the user would look at the wrong host. (A timeout
@@ -454,10 +501,9 @@ void hf_transfer_take_curl_result(struct hf_transfer *transfer, CURLcode result)
 		on_deadline(transfer);
 		return;
 	}
-	if (transfer->request.stream && transfer->head_done)
+	if (transfer->request.stream && has_head(transfer))
 		code = HF_E_UNAVAILABLE;
-	transfer->retry_now = result == CURLE_HTTP2 || result == CURLE_HTTP2_STREAM;
-	transfer->permanent = is_permanent(result);
+	transfer->retry = rate_retry(result);
 	if (result == CURLE_URL_MALFORMAT || result == CURLE_UNSUPPORTED_PROTOCOL)
 		code = HF_E_BAD_REQUEST;
 	if (transfer->err.code == 0 && proxy_unreached(transfer, result))
@@ -467,7 +513,7 @@ void hf_transfer_take_curl_result(struct hf_transfer *transfer, CURLcode result)
 		return;
 	}
 	/* curl accepts an incomplete head as if it were complete. */
-	if (!transfer->head_done) {
+	if (!has_head(transfer)) {
 		fail_transfer(transfer, code, "the connection was closed inside the head");
 		return;
 	}
@@ -479,7 +525,7 @@ static void fail_sent(struct hf_transfer *transfer)
 {
 	size_t len = transfer->request.body_len;
 
-	if (transfer->linked && transfer->body_sent < len)
+	if (transfer->carrier == HF_CARRIER_LINK && transfer->body_sent < len)
 		hf_error_set(&transfer->err, HF_E_TIMEOUT,
 			     "no response in time; the server took %zu of the request's %zu bytes",
 			     transfer->body_sent, len);
@@ -547,9 +593,9 @@ void hf_transfer_take_head(struct hf_transfer *transfer)
 				      "the response's status is not an HTTP status");
 		return;
 	}
-	if (transfer->head_done || transfer->status < 200)
+	if (has_head(transfer) || transfer->status < 200)
 		return;
-	transfer->head_done = true;
+	hf_transfer_advance(transfer, HF_EXCHANGE_HEAD_TAKEN);
 	arm_idle(transfer);
 	if (transfer->request.stream)
 		hf_task_post(transfer->deliver);
@@ -566,11 +612,11 @@ void hf_transfer_take_body(struct hf_transfer *transfer, const void *bytes, size
 
 void hf_transfer_take_end(struct hf_transfer *transfer)
 {
-	if (!transfer->head_done) {
+	if (!has_head(transfer)) {
 		hf_transfer_break_off(transfer, true, false, "the response ended inside its head");
 		return;
 	}
-	transfer->ended = true;
+	hf_transfer_advance(transfer, HF_EXCHANGE_ALL_TAKEN);
 	end_transfer(transfer);
 }
 
@@ -579,9 +625,9 @@ void hf_transfer_break_off(struct hf_transfer *transfer, bool seen, bool retry_n
 {
 	int code = seen ? HF_E_TIMEOUT : HF_E_UNAVAILABLE;
 
-	if (transfer->request.stream && transfer->head_done)
+	if (transfer->request.stream && has_head(transfer))
 		code = HF_E_UNAVAILABLE;
-	transfer->retry_now = retry_now;
+	transfer->retry = retry_now ? HF_RETRY_NOW : HF_RETRY_LATER;
 	fail_transfer(transfer, code, what);
 }
 
@@ -589,7 +635,7 @@ void hf_transfer_break_off(struct hf_transfer *transfer, bool seen, bool retry_n
 
 static void deliver_data(struct hf_transfer *transfer, const bool *dead)
 {
-	while (transfer->inbox.len > 0 && !transfer->paused) {
+	while (transfer->inbox.len > 0 && !is_paused(transfer)) {
 		/* Take the bytes out of the transfer: on_data may cancel it, or make curl write
 		 * more. */
 		HF_AUTO_STRBUF bytes = transfer->inbox;
@@ -606,9 +652,9 @@ static void deliver_data(struct hf_transfer *transfer, const bool *dead)
 /* curl may write to the inbox at once, which posts the task again. */
 static void resume_curl(struct hf_transfer *transfer)
 {
-	if (!transfer->curl_paused || transfer->paused || transfer->state != HF_TRANSFER_RUNNING)
+	if (transfer->flow != HF_FLOW_FULL || transfer->state != HF_TRANSFER_RUNNING)
 		return;
-	transfer->curl_paused = false;
+	move_flow(transfer, HF_FLOW_DRAIN);
 	CURLcode rc = curl_easy_pause(transfer->easy, CURLPAUSE_CONT);
 	if (rc != CURLE_OK)
 		fail_transfer(transfer, HF_E_UNAVAILABLE, curl_easy_strerror(rc));
@@ -620,8 +666,8 @@ static void deliver_done(struct hf_transfer *transfer)
 	struct hf_http_result result = {
 		.code = transfer->err.code,
 		.err = &transfer->err,
-		.retry_now = transfer->retry_now,
-		.permanent = transfer->permanent,
+		.retry_now = transfer->retry == HF_RETRY_NOW,
+		.permanent = transfer->retry == HF_RETRY_NEVER,
 		.status = transfer->status,
 		.body = transfer->inbox.data,
 		.body_len = transfer->inbox.len,
@@ -635,11 +681,12 @@ static void deliver_done(struct hf_transfer *transfer)
 
 static void deliver_stream(struct hf_transfer *transfer, const bool *dead)
 {
-	if (transfer->head_done && !transfer->head_delivered) {
-		transfer->head_delivered = true;
-		if (transfer->request.on_head)
-			transfer->request.on_head(transfer->request.arg, transfer,
-						  transfer->status);
+	void (*on_head)(void *arg, struct hf_transfer *transfer, int status) =
+		transfer->request.on_head;
+
+	if (has_head(transfer) && on_head) {
+		transfer->request.on_head = NULL; /* called once */
+		on_head(transfer->request.arg, transfer, transfer->status);
 	}
 	if (!*dead)
 		deliver_data(transfer, dead);
@@ -657,7 +704,7 @@ static void on_deliver(void *arg)
 		deliver_stream(transfer, &dead);
 	if (dead)
 		return;
-	if (transfer->state == HF_TRANSFER_DONE && !transfer->paused)
+	if (transfer->state == HF_TRANSFER_DONE && !is_paused(transfer))
 		deliver_done(transfer); /* calls on_done and frees the transfer */
 	else
 		transfer->dead = NULL;
@@ -666,15 +713,15 @@ static void on_deliver(void *arg)
 void hf_transfer_pause(struct hf_transfer *transfer)
 {
 	hf_assert(transfer->request.stream);
-	transfer->paused = true;
+	move_flow(transfer, HF_FLOW_PAUSE);
 	hf_timer_disarm(transfer->idle);
 }
 
 void hf_transfer_resume(struct hf_transfer *transfer)
 {
-	if (!transfer->paused)
+	if (!is_paused(transfer))
 		return;
-	transfer->paused = false;
+	move_flow(transfer, HF_FLOW_RESUME);
 	if (transfer->state == HF_TRANSFER_RUNNING)
 		arm_idle(transfer);
 	hf_task_post(transfer->deliver);
