@@ -57,7 +57,7 @@ static void copy_word(const struct hf_scan *value, char *ret_text)
 	ret_text[hf_scan_left(value)] = '\0';
 }
 
-/* Skips digits with one point at most; false: there are none. */
+/* Skips digits and at most one point; false: no digit. */
 static bool skip_decimal(struct hf_scan *s)
 {
 	size_t digits = 0;

@@ -85,7 +85,8 @@ static bool is_tried_here(const struct hf_health_brain *b, const struct hf_healt
 	return false;
 }
 
-/* The board's state comes from faults at its last address in this boot, which are not at the new one. */
+/* True if the board's state comes from faults at its last address in this boot; the new address
+ * has none of them. */
 static bool is_by_address(const struct hf_health_brain *b, const struct hf_health_device *to,
 			  const struct hf_health_device *board)
 {
@@ -144,7 +145,7 @@ static void choose_state(const struct hf_health_brain *b, struct hf_health_devic
 	}
 }
 
-/* Makes the device at this address that board. */
+/* Moves the board to the device at this address. */
 static void move_in(struct hf_health_brain *b, struct hf_health_device *to,
 		    const struct hf_health_device *address, const struct hf_health_device *board)
 {

@@ -113,7 +113,7 @@ bool hf_health_move(struct hf_health_brain *b, struct hf_health_device *device,
 	device->generation++;
 	b->changed = true;
 	if (to == HF_HEALTH_PROBATION || to == HF_HEALTH_HEALTHY) {
-		/* Sightings before this move confirm nothing after it. */
+		/* Drop the sightings from before this move. */
 		device->sightings_len = 0;
 		memset(device->sightings, 0, sizeof(device->sightings));
 	}
@@ -258,7 +258,7 @@ static bool settle_probation(struct hf_health_brain *b, struct hf_health_device 
 	return hf_health_move(b, d, HF_HEALTH_PASSED, "");
 }
 
-/* The first fatal fault that was recovered in this step; NULL: there is none. */
+/* The first fatal fault with a recovery in this step; NULL: none. */
 static const struct hf_health_fault *find_passed(const struct hf_health_device *d)
 {
 	for (size_t i = 0; i < d->faults_len; i++)

@@ -15,7 +15,7 @@ enum hf_health_event {
 	HF_HEALTH_CONFIRMED, /* that evidence was confirmed */
 	HF_HEALTH_STOPPED,   /* evidence of a class that stops a device */
 	HF_HEALTH_QUIET,     /* no fault for long enough */
-	HF_HEALTH_MENDED,    /* the fault that stopped it has ended, by positive evidence */
+	HF_HEALTH_MENDED,    /* its fatal fault has ended, by positive evidence */
 	HF_HEALTH_EASED,     /* the same, but a weaker fault is open */
 	HF_HEALTH_COVERED,   /* a fault of the node covers its faults */
 	HF_HEALTH_BOOTED,

@@ -27,9 +27,9 @@ struct hf_health_drain {
 };
 
 struct hf_health_pod {
-	bool fatal;      /* a device that it holds has a fatal fault */
+	bool fatal;      /* one of the pod's devices has a fatal fault */
 	bool selected;   /* by the policy */
-	bool daemon;     /* of a DaemonSet, which would create it again on this node */
+	bool daemon;     /* of a DaemonSet: a new pod would come to this node */
 	bool ended;      /* or ends already */
 	bool restarting; /* its job starts anew at this moment */
 	hf_time came_at; /* 0: not known */
@@ -42,7 +42,7 @@ enum hf_health_drain_why {
 	HF_HEALTH_DRAIN_NOT_OURS,   /* the node is not quarantined by us */
 	HF_HEALTH_DRAIN_WORKS,      /* what it holds is slow, and works */
 	HF_HEALTH_DRAIN_UNSELECTED, /* the policy leaves it out */
-	HF_HEALTH_DRAIN_DAEMON,     /* its DaemonSet would create it again on this node */
+	HF_HEALTH_DRAIN_DAEMON,     /* its DaemonSet would create a new pod on this node */
 	HF_HEALTH_DRAIN_MODE,       /* the policy evicts no pods */
 	HF_HEALTH_DRAIN_HALTED,     /* by a pause or the breaker */
 	HF_HEALTH_DRAIN_OLD,        /* the agent has not been heard since */

@@ -146,7 +146,7 @@ static void rate_fault(struct hf_health_fault *f, const struct hf_health_rule *r
 	f->follows = rule->follows;
 	f->program = counted && rule->below == HF_HEALTH_APP;
 	rate_bus(f);
-	/* While it only counts, no signal ends it. */
+	/* While a rule only counts this fault, no signal ends it. */
 	if (!hf_health_is_fatal(f->cls) && counted)
 		f->clear = HF_HEALTH_BY_AGE;
 	if (f->cls <= HF_HEALTH_APP) {
@@ -510,7 +510,7 @@ static void open_fault(struct hf_health_fault *f, hf_time at)
 struct before {
 	bool same;       /* the evidence continues an event */
 	bool stands;     /* the fault had stopped its device, and goes on */
-	hf_time stopped; /* the device's last stop, by any fault; NONE: it works */
+	hf_time stopped; /* last stop of the device by any fault; NONE: the device works */
 };
 
 /* The kernel prints several lines about one failed recovery: one for the device, one for each port above it.  Likewise

@@ -40,7 +40,7 @@ struct hf_health_rung {
 	int32_t attempts; /* within the window; 0: never taken */
 	hf_time window;
 	hf_time timeout; /* without a verdict it has failed */
-	hf_time settle;  /* faults so soon after it may be its effect */
+	hf_time settle;  /* a fault within this time after a remedy may be its effect */
 };
 
 /* In UTC.  If a policy has windows, disruptive actions happen only within one. */
@@ -66,10 +66,10 @@ struct hf_health_policy {
 	struct hf_health_rung rungs[HF_HEALTH_ACTIONS];
 	struct hf_health_window windows[HF_HEALTH_WINDOWS_MAX];
 	size_t windows_len;
-	hf_time stale_after; /* no decision about a node whose agent is silent for so long */
+	hf_time stale_after; /* no decision about a node after this silence of its agent */
 };
 extern const struct hf_health_policy hf_health_policy_default;
-/* NULL, or what is wrong with it, a static text. */
+/* NULL, or the problem of the policy, a static text. */
 const char *hf_health_policy_problem(const struct hf_health_policy *policy);
 
 struct hf_health_attempt {
@@ -86,7 +86,7 @@ struct hf_health_node {
 	enum hf_health_state state;   /* the worst of its devices */
 	enum hf_health_class cls;     /* the strictest that acts */
 	enum hf_health_action action; /* what its evidence asks for */
-	hf_time evidence_at;          /* of the newest fault that acts; a measurement renews it */
+	hf_time evidence_at;          /* time of the newest acting fault; a measurement renews it */
 	hf_time began_at;             /* the begin of its newest bad state; NONE: at evidence_at */
 	bool weighed;                 /* the breaker has counted that state already */
 	bool counted; /* the window has its quarantine already, which was lost with the Node object */

@@ -207,7 +207,7 @@ static void judge_ecc(struct hf_health_brain *b, const struct hf_health_sample *
 
 /* ---- slow ---------------------------------------------------------------------------------------------- */
 
-/* A device below this load shows nothing about its speed. */
+/* Below this load a device shows nothing about its speed. */
 static bool is_busy(uint32_t load_percent)
 {
 	return load_percent > 50;

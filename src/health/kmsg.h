@@ -14,7 +14,7 @@ HF_BEGIN_DECLS
  *      KEY=value            (lines of context, ignored)
  *
  * A process cannot write a record of facility 0 (the kernel enforces it), so every other
- * facility is somebody's text that looks like the kernel's.
+ * facility is a process's text that looks like the kernel's.
  */
 
 /* The kernel's own buffer for one record on this device (CONSOLE_EXT_LOG_MAX). */

@@ -31,9 +31,9 @@ struct hf_health_fault {
 	enum hf_health_scope scope;
 	enum hf_health_clear clear;
 	bool open;
-	bool follows;  /* by its rule: the consequence of another fault, if there is one */
+	bool follows;  /* by its rule a consequence, if another fault fits */
 	bool attached; /* the consequence of another fault of the device: never acts */
-	bool of_loss;  /* a link to a device that is off the bus, whose fault acts instead */
+	bool of_loss;  /* a link to a device off the bus, whose fault acts instead */
 	bool covered;  /* part of a fault of the node, which acts instead */
 	bool of_port;  /* began with the failure of a PCIe port above the device, its known cause */
 	bool passed; /* acted until the kernel recovered the device in this step; false between steps */
@@ -72,11 +72,11 @@ struct hf_health_device {
 		[HF_HEALTH_ABOVE_MAX]; /* PCIe ports between the device and the processor, in this boot */
 	enum hf_health_kind kind;
 	bool owned; /* quarantined by an order, until an order releases it */
-	bool seen;  /* named in this boot, or evidence about it came */
+	bool seen;  /* named in this boot, or with evidence of this boot */
 	enum hf_health_state state;
 	hf_time since;
 	uint64_t generation; /* of states: grows by one with each */
-	hf_time heard_at;    /* a detector that can see it worked last */
+	hf_time heard_at;    /* last time of a working detector for this device */
 	hf_time watched_at;  /* detectors work without a pause since then */
 	hf_time fresh_after; /* the boot or cure; earlier evidence is dropped */
 	hf_time weak_at;     /* last evidence that counts against it */

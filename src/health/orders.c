@@ -127,7 +127,7 @@ static bool is_measured(const struct hf_health_fault *f)
 	case HF_HEALTH_RECOVERY:
 	case HF_HEALTH_BUSLOST: return true;
 	case HF_HEALTH_ECC: return f->code != HF_HEALTH_CODE_UNCORRECTABLE;
-	/* Its last time is that of the last device under it. */
+	/* The last device under it decides its last time. */
 	case HF_HEALTH_PEERS: return false;
 	default: return f->clear == HF_HEALTH_BY_LEVEL;
 	}
@@ -160,7 +160,7 @@ static void take_cleared(struct hf_health_brain *b, struct hf_health_device *d,
 	if (order->at <= d->since)
 		return;
 	if (d->kind == HF_HEALTH_NODE) {
-		/* The person accepts the devices that are there. */
+		/* The acknowledgement accepts the present devices. */
 		b->changed |= b->memory->doubted || b->memory->gpus_before > b->memory->gpus;
 		b->memory->doubted = false;
 		b->memory->gpus_before = b->memory->bus_before = 0;

@@ -198,7 +198,7 @@ static void open_shared(struct hf_health_brain *b, const struct key *key, hf_tim
 	(void)hf_health_fault_see(b, node, &e);
 }
 
-/* The latest begin of a fault of that key that is not covered; NONE: there is no such fault. */
+/* The latest begin of an uncovered fault of that key; NONE: none. */
 static hf_time find_news(const struct hf_health_brain *b, const struct key *key)
 {
 	hf_time last = HF_TIME_NONE;

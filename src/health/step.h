@@ -35,7 +35,7 @@ struct hf_health_config {
 	hf_time event_every; /* of one fault */
 };
 extern const struct hf_health_config hf_health_config_default;
-/* NULL, or what is wrong with it, a static text. */
+/* NULL, or the problem of the configuration, a static text. */
 const char *hf_health_config_problem(const struct hf_health_config *config);
 
 /* A device that a probe names. */
