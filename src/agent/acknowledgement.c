@@ -16,7 +16,7 @@ static int read_device(struct hf_acknowledgement *ack, const char *name, size_t 
 	if (len >= sizeof(ack->devices[0]))
 		return hf_error_set(err, HF_E_INVALID, "no device has so long a name");
 	if (ack->devices_len == HF_ACKNOWLEDGEMENT_DEVICES_MAX)
-		return hf_error_set(err, HF_E_INVALID, "it names more than %d devices",
+		return hf_error_set(err, HF_E_INVALID, "more than %d devices are named",
 				    HF_ACKNOWLEDGEMENT_DEVICES_MAX);
 	memset(to, 0, sizeof(ack->devices[0]));
 	/* An address as nvidia-smi or lspci print it is the kernel's too. */
@@ -51,11 +51,12 @@ int hf_acknowledgement_read(struct hf_acknowledgement *ack, const char *text, hf
 		name += len + 1;
 	}
 	if (hf_time_parse(blank != NULL ? blank + 1 : text, &at, NULL) != 0)
-		return hf_error_set(err, HF_E_INVALID, "neither a time nor devices and a time");
+		return hf_error_set(err, HF_E_INVALID,
+				    "the value is neither a time nor a list of devices and a time");
 	if (at < wall - HF_ACKNOWLEDGEMENT_VALID)
-		return hf_error_set(err, HF_E_INVALID, "it is older than an hour");
+		return hf_error_set(err, HF_E_INVALID, "its time is more than an hour ago");
 	if (at > wall + HF_ACKNOWLEDGEMENT_AHEAD)
-		return hf_error_set(err, HF_E_INVALID, "it is of a time to come");
+		return hf_error_set(err, HF_E_INVALID, "its time is in the future");
 	ack->at = at < wall ? at : wall;
 	ack->pending = true;
 	return 0;
@@ -79,7 +80,7 @@ const char *hf_acknowledgement_problem(const struct hf_acknowledgement *ack,
 		return NULL;
 	for (size_t i = 0; i < ack->devices_len; i++)
 		if (hf_health_memory_find(memory, ack->devices[i]) == NULL)
-			return "it names what is no device of this node";
+			return "it names a device that this node does not have";
 	for (size_t i = 0; i < memory->devices_len; i++) {
 		const struct hf_health_device *d = &memory->devices[i];
 
@@ -87,7 +88,7 @@ const char *hf_acknowledgement_problem(const struct hf_acknowledgement *ack,
 			continue;
 		if (d->since < ack->at - wall_less)
 			return NULL;
-		problem = "what it names is in its state since a later time";
+		problem = "every named device entered its state after that time";
 	}
 	return problem;
 }

@@ -77,10 +77,10 @@ static void an_address_is_taken_as_anybody_writes_it(void **state)
 	}
 	assert_int_equal(read_at(&ack, "1c:00.0 2024-10-04T00:00:00Z", NOW), 0);
 	assert_string_equal(hf_acknowledgement_problem(&ack, &memory, 0),
-			    "it names what is no device of this node");
+			    "it names a device that this node does not have");
 	assert_int_equal(read_at(&ack, "GPU-1 2024-10-04T00:00:00Z", NOW), 0);
 	assert_string_equal(hf_acknowledgement_problem(&ack, &memory, 0),
-			    "it names what is no device of this node");
+			    "it names a device that this node does not have");
 	assert_int_equal(read_at(&ack, "2024-10-04T00:00:00Z", NOW), 3);
 	assert_null(hf_acknowledgement_problem(&ack, &memory, 0));
 }
@@ -98,7 +98,7 @@ static void several_devices_are_named_in_one_word(void **state)
 	/* An unknown device in the list leaves the known ones cleared. */
 	assert_int_equal(read_at(&ack, "1c:00.0 " UUID " 2024-10-04T00:00:00Z", NOW), 1);
 	assert_string_equal(hf_acknowledgement_problem(&ack, &memory, 0),
-			    "it names what is no device of this node");
+			    "it names a device that this node does not have");
 	memset(text, 'a', sizeof(text));
 	for (int i = 0; i <= HF_ACKNOWLEDGEMENT_DEVICES_MAX; i++)
 		text[2 * i + 1] = ' ';
@@ -109,7 +109,7 @@ static void several_devices_are_named_in_one_word(void **state)
 
 static void a_word_older_than_what_it_names_ends_nothing(void **state)
 {
-	static const char later[] = "what it names is in its state since a later time";
+	static const char later[] = "every named device entered its state after that time";
 	const hf_time at = NOW - HF_MINUTE - HF_HOUR; /* of the word, on the clock of the steps */
 	struct hf_acknowledgement ack = {0};
 

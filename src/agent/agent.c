@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Joins the parts of an agent: intake, steps of the brain, journal, holders, ranks and publisher.  Input:
+ * callbacks of these parts and of timers.  Output: steps, and calls of agent_publish.c after each.
+ * Invariants: a plan is published after the journal has it; one step is made at a time (agent_phases.h).
+ */
 #include "agent/agent_internal.h"
 
 #include "base/fs.h"
@@ -21,28 +27,19 @@
 #define COUNT_EVERY (30 * HF_SECOND)
 /* What only measurements changed is on disk within so long. */
 #define JOURNAL_EVERY (5 * HF_MINUTE)
-/* After a container's end: what the kernel and the driver say of it follows within moments. */
+/* After a container's end, kernel and driver report related faults within moments. */
 #define REPORT_AFTER HF_SECOND
-/* An acknowledgement of a sick device takes effect within this time. */
-#define ACKNOWLEDGEMENT_EVERY (30 * HF_SECOND)
 /* After the start; a sysfs that hangs is off by then. */
 #define BUS_WITHIN (35 * HF_SECOND)
-/* Holds every detector with a reason of its own. */
-#define OFF_TEXT_MAX ((size_t)4096)
 /* Whether ranks advance is looked at so often. */
 #define RANKS_EVERY (5 * HF_SECOND)
 #define RANKS_ARENA_BYTES_MAX ((size_t)1 << 20)
 /* One path per control-group hierarchy. */
 #define CGROUP_BYTES_MAX ((size_t)64 << 10)
 #define EVENT_COMPONENT "holdfast-agent"
-#define NOBODY_REPORTS "nobody reports steps to the agent"
+#define NOBODY_REPORTS "no training process reports steps to the agent"
 
 /* ---- the journal ------------------------------------------------------------------------------ */
-
-uint64_t hf_agent_lost(const struct hf_agent *a)
-{
-	return a->lost_before + (a->kmsg != NULL ? hf_kmsg_probe_stats(a->kmsg)->lost : 0);
-}
 
 static void move_journal(struct hf_agent *a, enum hf_agent_journal_event event)
 {
@@ -86,12 +83,12 @@ static void on_saved(void *arg, int code, const char *message)
 	struct hf_agent *a = arg;
 
 	if (code == 0 && a->journal_failing)
-		hf_log(HF_LOG_INFO, LOGGER, "The journal is written again", NULL);
+		hf_log(HF_LOG_INFO, LOGGER, "The journal can be written again", NULL);
 	/* Going on without one is better than being blind. */
 	if (code != 0 && !a->journal_failing)
 		hf_log(HF_LOG_ERROR, LOGGER,
-		       "The journal cannot be written: after a restart less will be known", "error",
-		       message, NULL);
+		       "The journal cannot be written: after a restart the agent may lack newer faults",
+		       "error", message, NULL);
 	a->journal_failing = code != 0;
 	if (code != 0)
 		move_journal(a, HF_JOURNAL_FAILED);
@@ -137,16 +134,15 @@ static void load_journal(struct hf_agent *a, struct hf_kmsg_place *ret_place)
 	}
 	rc = hf_journal_load(a->options.state_dir, a->arenas[a->arena], &journal, &err);
 	if (rc != 0) {
-		/* What was written there may have been that a device is out of service; where
-		 * nothing can be read DeviceHealth tells. */
+		/* The damaged journal may have held a device out of service. If it could not be
+		 * read at all, DeviceHealth decides. */
 		begin_in_doubt(a, rc != HF_E_INVALID && rc != HF_E_TOO_LARGE);
 		hf_log(rc == HF_E_NOT_FOUND ? HF_LOG_INFO : HF_LOG_WARN, LOGGER,
 		       a->history != HF_HISTORY_ASKING
-			       ? "What was known before is lost: no device is called Healthy before "
-				 "the next boot or a person's word"
+			       ? "The journal is damaged: no device is called Healthy before the next boot or an acknowledgement"
 		       : rc == HF_E_NOT_FOUND
-			       ? "There is no journal yet: every device begins as Unknown"
-			       : "The journal cannot be read: every device begins as Unknown",
+			       ? "There is no journal yet: every device starts as Unknown"
+			       : "The journal cannot be read: every device starts as Unknown",
 		       "error", err.text, NULL);
 		return;
 	}
@@ -161,204 +157,6 @@ static void load_journal(struct hf_agent *a, struct hf_kmsg_place *ret_place)
 	a->boot_at = journal.boot_at;
 	a->lost_before = journal.lost;
 	*ret_place = journal.place;
-}
-
-/* ---- what is told ------------------------------------------------------------------------------- */
-
-static bool pod_name(void *arg, const char *uid, struct hf_pod_name *ret_name)
-{
-	const struct hf_agent *a = arg;
-
-	return hf_holders_name(a->holders, uid, ret_name);
-}
-
-struct hf_report hf_agent_report(struct hf_agent *a)
-{
-	struct hf_device_health ranks;
-	hf_time now = hf_intake_now(a->intake);
-	struct hf_report report = {
-		.node = a->node,
-		.memory = &a->memory,
-		.intake = a->intake,
-		.label = a->label,
-		.lost = hf_agent_lost(a),
-		.now = now,
-		.wall_less = hf_loop_wall(a->options.loop) - now,
-		.reaches = a->reaches != HF_TIME_NONE ? a->reaches : now,
-	};
-
-	report.holders = hf_holders_list(a->holders, &report.holders_len);
-	hf_arena_reset(a->ranks_arena);
-	hf_ranks_list(a->ranks, pod_name, a, now, a->ranks_arena, &ranks);
-	report.ranks = ranks.ranks.items;
-	report.ranks_len = ranks.ranks.len;
-	hf_fences_list(a->fences, pod_name, a, a->ranks_arena, &ranks);
-	report.fences = ranks.fences.items;
-	report.fences_len = ranks.fences.len;
-	return report;
-}
-
-static void publish_pods(struct hf_agent *a, const struct hf_report *report)
-{
-	for (size_t i = 0; i < report->holders_len; i++) {
-		const struct hf_holder *h = &report->holders[i];
-		const struct hf_holder_pod *pod = hf_holders_pod(a->holders, h);
-		struct hf_pod_verdict verdict;
-
-		if (pod == NULL || (i > 0 && hf_streq(report->holders[i - 1].uid, h->uid)))
-			continue;
-		hf_report_pod(report, i, &verdict);
-		if (verdict.word == HF_POD_NO_WORD ||
-		    (verdict.word == HF_POD_WELL && pod->word != HF_POD_SICK))
-			continue;
-		if (verdict.word == pod->word && hf_streq(verdict.reason, pod->reason) &&
-		    hf_streq(verdict.message, pod->message))
-			continue;
-		hf_publisher_pod(
-			a->publisher, h->holding.ns, h->holding.pod, h->uid,
-			hf_report_pod_patch(&verdict, h->uid, report->now + report->wall_less));
-	}
-}
-
-static void record_node_event(struct hf_agent *a, const char *type, const char *reason,
-			      const char *message)
-{
-	/* The kubelet's way: kubectl describe looks for a node's events by its name as the UID. */
-	const struct hf_event_note note = {
-		.api_version = "v1",
-		.kind = "Node",
-		.name = a->node,
-		.uid = a->node,
-		.type = type,
-		.reason = reason,
-		.message = message,
-	};
-
-	hf_recorder_record(a->recorder, &note, hf_loop_wall(a->options.loop));
-}
-
-static void record_for_pods(struct hf_agent *a, const struct hf_report *report,
-			    const struct hf_health_told *told, const char *message)
-{
-	for (size_t i = 0; i < report->holders_len; i++) {
-		const struct hf_holder *h = &report->holders[i];
-		const struct hf_event_note note = {
-			.api_version = "v1",
-			.kind = "Pod",
-			.ns = h->holding.ns,
-			.name = h->holding.pod,
-			.uid = h->uid,
-			.type = told->warning ? "Warning" : "Normal",
-			.reason = told->reason,
-			.message = message,
-		};
-
-		if (h->until == HF_TIME_NONE && h->uid[0] != '\0' &&
-		    hf_report_concerns(report, told, h))
-			hf_recorder_record(a->recorder, &note, hf_loop_wall(a->options.loop));
-	}
-}
-
-static void publish_events(struct hf_agent *a, const struct hf_report *report,
-			   const struct hf_health_plan *plan)
-{
-	for (size_t i = 0; i < plan->events_len; i++) {
-		const struct hf_health_told *told = &plan->events[i];
-		HF_AUTOFREE char *message = hf_xasprintf(
-			"%s: %s", told->device[0] != '\0' ? told->device : "node", told->message);
-
-		hf_log(told->warning ? HF_LOG_WARN : HF_LOG_INFO, LOGGER, told->reason, "device",
-		       told->device, "message", told->message, NULL);
-		record_node_event(a, told->warning ? "Warning" : "Normal", told->reason, message);
-		record_for_pods(a, report, told, message);
-	}
-	hf_agent_count_moves(a, plan);
-	for (size_t i = 0; i < plan->moves_len; i++)
-		hf_log(HF_LOG_INFO, LOGGER, "State", "device", plan->moves[i].device, "from",
-		       hf_health_state_name(plan->moves[i].from), "to",
-		       hf_health_state_name(plan->moves[i].to), "why", plan->moves[i].why, NULL);
-	if (hf_agent_lost(a) > a->lost_told) {
-		char text[128];
-
-		snprintf(
-			text, sizeof(text),
-			"%llu records of the kernel's log were overwritten or gone before they were read",
-			(unsigned long long)(hf_agent_lost(a) - a->lost_told));
-		hf_log(HF_LOG_WARN, LOGGER, text, NULL);
-		record_node_event(a, "Warning", "EvidenceLost", text);
-		a->lost_told = hf_agent_lost(a);
-	}
-}
-
-/* "ecc recovery: no library; pcie: no bus": the detectors of a source that are off, by their why. */
-static void list_off(const struct hf_agent *a, enum hf_health_source source, struct hf_strbuf *sb)
-{
-	bool listed[HF_HEALTH_DETECTORS] = {false};
-	const char *why, *other;
-
-	for (size_t d = 0; d < HF_HEALTH_DETECTORS; d++) {
-		if (listed[d] || hf_intake_state(a->intake, source, (enum hf_health_detector)d,
-						 &why) != HF_INTAKE_OFF)
-			continue;
-		hf_strbuf_addstr(sb, sb->len > 0 ? "; " : "");
-		for (size_t k = d; k < HF_HEALTH_DETECTORS; k++) {
-			enum hf_health_detector detector = (enum hf_health_detector)k;
-
-			if (hf_intake_state(a->intake, source, detector, &other) != HF_INTAKE_OFF ||
-			    !hf_streq(why, other))
-				continue;
-			listed[k] = true;
-			hf_strbuf_addf(sb, "%s%s", k > d ? " " : "",
-				       hf_health_detector_name(detector));
-		}
-		hf_strbuf_addf(sb, ": %s", why);
-	}
-}
-
-/* Once for each change, so that an administrator finds it in the log of any agent. */
-static void log_detectors(struct hf_agent *a)
-{
-	if (hf_intake_states_version(a->intake) == a->states_seen)
-		return;
-	a->states_seen = hf_intake_states_version(a->intake);
-	a->stale |= HF_STALE_DEVICE;
-	for (size_t s = 0; s < HF_HEALTH_SOURCES; s++) {
-		HF_AUTO_STRBUF off = HF_STRBUF_INIT(OFF_TEXT_MAX);
-		uint64_t hash;
-
-		list_off(a, (enum hf_health_source)s, &off);
-		hash = hf_hash_str(off.data);
-		if (hash == a->off_told[s] || (off.len == 0 && a->off_told[s] == 0))
-			continue;
-		a->off_told[s] = hash;
-		hf_log(HF_LOG_INFO, LOGGER,
-		       off.len > 0 ? "Detectors are off" : "No detector is off any more", "source",
-		       hf_health_source_name((enum hf_health_source)s), "detectors", off.data,
-		       NULL);
-	}
-}
-
-static void publish_objects(struct hf_agent *a, const struct hf_health_plan *plan)
-{
-	struct hf_report report = hf_agent_report(a);
-	bool news =
-		plan->write_conditions || plan->write_devices || (a->stale & HF_STALE_DEVICE) != 0;
-
-	publish_events(a, &report, plan);
-	/* The first step always writes: the journal cannot know whether the write succeeded. */
-	if (plan->write_conditions || a->steps == 1 || (a->stale & HF_STALE_NODE) != 0)
-		hf_publisher_node(a->publisher, hf_report_node_patch(&report));
-	if (news && a->history != HF_HISTORY_ASKING) {
-		hf_publisher_device(a->publisher, hf_report_device_patch(&report));
-		hf_ranks_published(a->ranks, pod_name, a, report.now);
-		hf_fences_published(a->fences, pod_name, a);
-	}
-	if (plan->write_conditions || plan->write_devices || plan->moves_len > 0 ||
-	    (a->stale & HF_STALE_PODS) != 0)
-		publish_pods(a, &report);
-	a->stale = news && a->history == HF_HISTORY_ASKING ? HF_STALE_DEVICE : 0;
-	if (hf_acknowledgement_is_of_use(&a->memory) && !hf_timer_armed(a->acknowledgement_timer))
-		hf_timer_arm(a->acknowledgement_timer, ACKNOWLEDGEMENT_EVERY);
 }
 
 /* ---- a step ------------------------------------------------------------------------------------- */
@@ -431,7 +229,7 @@ static void publish_plan(struct hf_agent *a)
 	bool wanted = a->step == HF_STEP_QUEUED;
 
 	move_step(a, HF_STEP_PUBLISHED);
-	publish_objects(a, &a->plan);
+	hf_agent_publish(a, &a->plan);
 	if (wake_at != HF_TIME_NEVER)
 		arm_step(a, wake_at - hf_intake_now(a->intake));
 	if (wanted)
@@ -450,6 +248,13 @@ static bool may_take_acknowledgement(const struct hf_agent *a)
 	       hf_intake_now(a->intake) - a->started_at >= BUS_WITHIN;
 }
 
+/* The plan must be in the journal before it is published. */
+static bool is_weighty(const struct hf_health_input *input, const struct hf_health_plan *plan)
+{
+	return input->evidence_len > 0 || plan->moves_len > 0 || plan->events_len > 0 ||
+	       plan->write_conditions || plan->write_devices;
+}
+
 static void make_step(struct hf_agent *a)
 {
 	struct hf_health_order orders[HF_HEALTH_DEVICES_MAX + 1];
@@ -462,7 +267,6 @@ static void make_step(struct hf_agent *a)
 	};
 	struct hf_health_plan plan;
 	struct hf_error err;
-	bool weighty;
 
 	move_step(a, HF_STEP_WANTED);
 	if (a->step != HF_STEP_IDLE)
@@ -478,17 +282,16 @@ static void make_step(struct hf_agent *a)
 		a->acknowledgement.pending = false;
 	}
 	if (hf_health_step(&a->memory, &input, &a->config, arena, &plan, &err) != 0) {
-		hf_log(HF_LOG_ERROR, LOGGER, "A step was refused", "error", err.text, NULL);
+		hf_log(HF_LOG_ERROR, LOGGER, "A health step failed, and its input is dropped",
+		       "error", err.text, NULL);
 		hf_intake_taken(a->intake);
 		return;
 	}
-	weighty = input.evidence_len > 0 || plan.moves_len > 0 || plan.events_len > 0 ||
-		  plan.write_conditions || plan.write_devices;
 	if (input.evidence_len > 0)
 		ask_for_holders(a, input.now);
 	a->steps++;
 	a->stepped_at = input.now;
-	/* While a flood is being read, what was said last is not in here yet. */
+	/* While the log is behind, its newest lines are not part of this step. */
 	if (a->kmsg == NULL || hf_kmsg_probe_is_caught_up(a->kmsg))
 		a->reaches = input.now;
 	a->label = plan.label;
@@ -498,12 +301,12 @@ static void make_step(struct hf_agent *a)
 	hf_intake_taken(a->intake);
 	take_holdings(a);
 	take_mig_instances(a);
-	log_detectors(a);
+	hf_agent_log_detectors(a);
 	if (plan.changed)
 		move_journal(a, HF_JOURNAL_CHANGED);
 	a->plan = plan;
 	move_step(a, HF_STEP_PLANNED);
-	if (plan.changed && weighty) {
+	if (plan.changed && is_weighty(&input, &plan)) {
 		if (save_journal(a))
 			return;
 		if (a->saver != NULL)
@@ -563,10 +366,10 @@ static void on_ranks_timer(void *arg)
 {
 	struct hf_agent *a = arg;
 	hf_time now = hf_intake_now(a->intake);
-	bool news = hf_fences_look(a->fences, pod_name, a, now);
+	bool news = hf_fences_look(a->fences, hf_agent_pod_name, a, now);
 	bool fenced = hf_fences_wanted(a->fences, now);
 
-	if (hf_ranks_look(a->ranks, pod_name, a, now) || news) {
+	if (hf_ranks_look(a->ranks, hf_agent_pod_name, a, now) || news) {
 		a->stale |= HF_STALE_DEVICE;
 		arm_step(a, 0);
 	}
@@ -601,7 +404,7 @@ static void on_heard(void *arg, const char *pod_uid, const struct hf_beat *beat)
 	hf_agent_heard(arg, pod_uid, beat);
 }
 
-/* The kubelet is not heard of, and we are here: what DeviceHealth says of ranks is said anew. */
+/* The kubelet is silent and this agent is not: renew what DeviceHealth reports of ranks. */
 static void on_kubelet_silent(void *arg)
 {
 	struct hf_agent *a = arg;
@@ -704,8 +507,7 @@ static void take_previous_health(struct hf_agent *a, struct hf_doc *health)
 		a->memory.doubted = doubted;
 	if (doubted)
 		hf_log(HF_LOG_WARN, LOGGER,
-		       "DeviceHealth tells of faults in this boot, and there is no journal of them: no "
-		       "device is called Healthy before the next boot or a person's word",
+		       "DeviceHealth shows faults of this boot that the journal lacks: no device is called Healthy before the next boot or an acknowledgement",
 		       NULL);
 	move_journal(a, HF_JOURNAL_CHANGED);
 	a->stale |= HF_STALE_DEVICE;
@@ -720,7 +522,7 @@ static void on_acknowledgement_timer(void *arg)
 	if (!hf_acknowledgement_is_of_use(&a->memory))
 		return;
 	hf_publisher_ask(a->publisher);
-	hf_timer_arm(a->acknowledgement_timer, ACKNOWLEDGEMENT_EVERY);
+	hf_timer_arm(a->acknowledgement_timer, HF_AGENT_ACKNOWLEDGEMENT_EVERY);
 }
 
 static void on_health_seen(void *arg, struct hf_doc *health)
@@ -743,14 +545,14 @@ static void on_health_seen(void *arg, struct hf_doc *health)
 				    hf_json_path_str(hf_doc_json(health), "metadata", "annotations",
 						     HF_ANNOTATION_CLEARED, NULL),
 				    hf_loop_wall(a->options.loop), &err) != 0)
-		hf_log(HF_LOG_WARN, LOGGER, "A person's word cannot be taken", "annotation",
+		hf_log(HF_LOG_WARN, LOGGER, "The acknowledgement is not valid", "annotation",
 		       HF_ANNOTATION_CLEARED, "error", err.text, NULL);
 	problem = hf_acknowledgement_problem(&a->acknowledgement, &a->memory,
 					     hf_loop_wall(a->options.loop) -
 						     hf_intake_now(a->intake));
 	if (problem != NULL)
-		hf_log(HF_LOG_WARN, LOGGER, "A person's word ends less than it says", "annotation",
-		       HF_ANNOTATION_CLEARED, "error", problem, NULL);
+		hf_log(HF_LOG_WARN, LOGGER, "The acknowledgement clears less than it names",
+		       "annotation", HF_ANNOTATION_CLEARED, "error", problem, NULL);
 	if (a->acknowledgement.pending)
 		arm_step(a, 0);
 }
@@ -758,10 +560,10 @@ static void on_health_seen(void *arg, struct hf_doc *health)
 static void on_contact_trouble(void *arg HF_UNUSED, const char *message)
 {
 	if (message == NULL)
-		hf_log(HF_LOG_INFO, LOGGER, "The record of contacts is written again", NULL);
+		hf_log(HF_LOG_INFO, LOGGER, "The contact file can be written again", NULL);
 	else
 		hf_log(HF_LOG_ERROR, LOGGER,
-		       "The record of contacts cannot be written: ranks that fence themselves end",
+		       "The contact file cannot be written: ranks that fence themselves will end",
 		       "error", message, NULL);
 }
 
@@ -797,7 +599,7 @@ static void create_intake(struct hf_agent *a)
 		if (was_present(a, d))
 			hf_intake_remember(a->intake, d->id,
 					   d->kind == HF_HEALTH_PORT ? d->alias : "");
-		/* Its driver alone says its UUID. */
+		/* Only its driver reports a UUID. */
 		if (d->kind == HF_HEALTH_GPU && d->uuid[0] != '\0')
 			hf_intake_driven(a->intake, d->id);
 	}
@@ -994,7 +796,7 @@ struct hf_agent *hf_agent_destroy(struct hf_agent *a)
 int hf_agent_ready(const struct hf_agent *a, struct hf_error *err)
 {
 	if (a->steps == 0)
-		return hf_error_set(err, HF_E_UNAVAILABLE, "no step yet");
+		return hf_error_set(err, HF_E_UNAVAILABLE, "the agent has made no step yet");
 	if (!hf_publisher_has_written(a->publisher)) {
 		const char *why = hf_publisher_why(a->publisher);
 

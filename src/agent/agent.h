@@ -44,7 +44,7 @@ struct hf_agent_options {
 	hf_time (*boot_clock)(void *loop); /* CLOCK_BOOTTIME; NULL: the machine's */
 };
 
-/* Strings are copied.  A journal that cannot be used is told in the log and begun anew. */
+/* Strings are copied. An unusable journal is logged and replaced by a new one. */
 int hf_agent_create(const struct hf_agent_options *options, struct hf_agent **ret_agent,
 		    struct hf_error *err) HF_MUST_CHECK;
 struct hf_agent *hf_agent_destroy(struct hf_agent *agent); /* NULL is fine; returns NULL */
@@ -64,7 +64,7 @@ void hf_agent_start(struct hf_agent *agent);
 /* Makes a last step and writes the journal; does not wait for the last requests. */
 void hf_agent_stop(struct hf_agent *agent);
 
-/* 0: the node's objects have been written; else err says what is missing. */
+/* 0: the node's objects have been written; else err names the missing part. */
 int hf_agent_ready(const struct hf_agent *agent, struct hf_error *err);
 /* The node's state for a person, and as DeviceHealth would show it now. */
 void hf_agent_page(struct hf_agent *agent, struct hf_strbuf *sb);

@@ -18,7 +18,7 @@
 #include "agent/kubelet_silence.h"
 #include "ctl/recorder.h"
 
-/* What agent.c and status_page.c share. */
+/* What agent.c, agent_publish.c and status_page.c share. */
 
 /* A device is ten KiB; evidence of a flood and what is made of it comes on top. */
 #define HF_AGENT_ARENA_BYTES_MAX ((size_t)64 << 20)
@@ -56,9 +56,9 @@ struct hf_agent {
 	hf_time stepped_at, step_due;
 	hf_time holdings_at;  /* of the last that were taken */
 	hf_time suspected_at; /* evidence made us ask who holds what */
-	hf_time reaches;      /* all that was said until then has been stepped */
+	hf_time reaches;      /* every report up to this time is part of a step */
 	uint64_t steps, states_seen, mig_instances_seen, holdings_seen, holders_seen, lost_told;
-	uint64_t off_told[HF_HEALTH_SOURCES]; /* hash of what the log says; 0: nothing yet */
+	uint64_t off_told[HF_HEALTH_SOURCES]; /* hash of the last logged text; 0: nothing logged */
 	enum hf_agent_life life;
 	enum hf_agent_history history;
 	enum hf_agent_journal journal;
@@ -72,7 +72,18 @@ struct hf_agent {
 	struct hf_acknowledgement acknowledgement;
 };
 
+/* An acknowledgement of a sick device takes effect within this time. */
+#define HF_AGENT_ACKNOWLEDGEMENT_EVERY (30 * HF_SECOND)
+
+/* agent_publish.c */
+/* Records of the kernel's log that were lost in this boot. */
 uint64_t hf_agent_lost(const struct hf_agent *agent);
+/* Of type hf_ranks_pod_fn; arg is the agent. */
+bool hf_agent_pod_name(void *arg, const char *uid, struct hf_pod_name *ret_name);
+/* Logs each change of the detectors that are off. */
+void hf_agent_log_detectors(struct hf_agent *agent);
+/* Publishes the plan of a step, and the stale objects. */
+void hf_agent_publish(struct hf_agent *agent, const struct hf_health_plan *plan);
 /* For the metrics. */
 void hf_agent_count_moves(struct hf_agent *agent, const struct hf_health_plan *plan);
 /* Of now. */

@@ -72,7 +72,7 @@ static void forget_gone(struct hf_fences *fences, hf_ranks_pod_fn pod, void *arg
 		const struct fence *fence = &fences->items[i];
 		struct hf_pod_name name;
 
-		/* The API server's word of a new pod may come after its first report. */
+		/* The API server may report a new pod after the pod's first report. */
 		if (!pod(arg, fence->uid, &name) &&
 		    (fence->published > 0 || now - fence->heard_at >= HF_RANKS_SILENT_AFTER)) {
 			fences->gone |= fence->published > 0;

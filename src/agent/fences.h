@@ -23,7 +23,7 @@ struct hf_fences;
 struct hf_fences *hf_fences_create(void);
 struct hf_fences *hf_fences_destroy(struct hf_fences *fences); /* NULL is fine; returns NULL */
 
-/* seconds above 0: of several that a pod tells, the longest counts. */
+/* seconds above 0; if ranks of a pod report several, the longest counts */
 void hf_fences_heard(struct hf_fences *fences, const char *pod_uid, uint32_t seconds, hf_time now);
 /* Forgets deleted pods. True: the list differs from the published one. */
 bool hf_fences_look(struct hf_fences *fences, hf_ranks_pod_fn pod, void *arg, hf_time now);

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Three times what a kubelet runs unless it is told otherwise, and with room for ended ones. */
+/* Three times the kubelet's default limit of pods, with room for ended ones. */
 #define PODS_MAX 2048
 #define FIELD_MAX 300
 #define ANNOTATION_HASH "kubernetes.io/config.hash"
@@ -66,8 +66,9 @@ static void read_condition(struct hf_holder_pod *pod, const struct hf_json *cond
 
 		if (!hf_streq(hf_json_path_str(one, "type", NULL), HF_POD_COND_DEVICE_HEALTHY))
 			continue;
-		pod->word = hf_streq(hf_json_path_str(one, "status", NULL), "True") ? HF_POD_WELL
-										    : HF_POD_SICK;
+		pod->condition = hf_streq(hf_json_path_str(one, "status", NULL), "True")
+					 ? HF_POD_WELL
+					 : HF_POD_SICK;
 		snprintf(pod->reason, sizeof(pod->reason), "%s",
 			 hf_json_str(hf_json_get(one, "reason"), ""));
 		snprintf(pod->message, sizeof(pod->message), "%s",
@@ -184,7 +185,7 @@ void hf_holders_start(struct hf_holders *h)
 	hf_cache_start(h->cache);
 }
 
-/* Of several that say so the first. */
+/* If several mirrors name the pod, the first counts. */
 static const struct hf_cache_entry *mirror_of(const struct hf_holders *h, const char *hash)
 {
 	const struct hf_cache_entry *pod, *first = NULL;
@@ -223,7 +224,7 @@ bool hf_holders_name(const struct hf_holders *h, const char *uid, struct hf_pod_
 	return true;
 }
 
-/* ---- the kubelet's word ----------------------------------------------------------------------- */
+/* ---- the kubelet's list ----------------------------------------------------------------------- */
 
 static void forget_old(struct hf_holders *h, hf_time now)
 {

@@ -391,14 +391,14 @@ static void our_condition_is_read_whatever_stands_beside_it(void **state)
 	kubelet_says(w, &one, 1);
 	items = hf_holders_list(w->holders, &len);
 	seen = hf_holders_pod(w->holders, &items[0]);
-	assert_int_equal(seen->word, HF_POD_NO_WORD);
+	assert_int_equal(seen->condition, HF_POD_NO_CONDITION);
 	fake_event(fake_watch_live(w->store), HF_EVENT_MODIFIED,
 		   pod("a", "uid-a", 5,
 		       "\"conditions\":[7,{\"type\":\"Ready\",\"status\":\"True\"},"
 		       "{\"type\":\"holdfast.dev/DeviceHealthy\",\"status\":\"False\","
 		       "\"reason\":\"GpuReset\",\"message\":\"m\"}]"));
 	seen = hf_holders_pod(w->holders, &items[0]);
-	assert_int_equal(seen->word, HF_POD_SICK);
+	assert_int_equal(seen->condition, HF_POD_SICK);
 	assert_string_equal(seen->reason, "GpuReset");
 }
 

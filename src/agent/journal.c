@@ -65,7 +65,7 @@ static void code_text(struct codec *c, const char *key, char *text, size_t size)
 }
 #define TEXT(c, key, array) code_text((c), (key), (array), sizeof(array))
 
-/* Enumerations stand as words; the two of them that have no way back from a word do not. */
+/* Enumerations are written by name, except two without a way back from the name. */
 #define WORD(c, key, lvalue, name_fn, of_fn)                                                       \
 	do {                                                                                       \
 		if ((c)->writing)                                                                  \
@@ -343,7 +343,7 @@ static int decode_body(const struct hf_json *root, struct hf_arena *arena, struc
 		code_device(&one, &j.memory.devices[i]);
 		c.bad |= one.bad;
 	}
-	problem = c.bad ? "a value that is none" : hf_health_memory_problem(&j.memory);
+	problem = c.bad ? "a value has the wrong form" : hf_health_memory_problem(&j.memory);
 	if (problem != NULL)
 		return refuse_journal(err, problem);
 	*ret = j;
@@ -360,7 +360,7 @@ int hf_journal_decode(const char *bytes, size_t len, struct hf_arena *arena,
 	struct hf_error why;
 
 	if (len < head || memcmp(bytes, MAGIC, strlen(MAGIC)) != 0)
-		return refuse_journal(err, "it does not begin like one of this version");
+		return refuse_journal(err, "it does not begin with the head of this version");
 	snprintf(sum, sizeof(sum), "%0*" PRIx64 "\n", SUM_LEN,
 		 hf_siphash(SUM_KEY, bytes + head, len - head));
 	if (memcmp(bytes + strlen(MAGIC), sum, SUM_LEN + 1) != 0)

@@ -27,14 +27,13 @@ struct hf_journal {
 	hf_time boot_at; /* the steps' clock at the start of that boot */
 	struct hf_kmsg_place place;
 	uint64_t lost; /* records of the kernel's log, in that boot */
-	bool unasked;  /* memory.doubted for want of DeviceHealth's word (before.h) */
+	bool unasked;  /* memory.doubted because DeviceHealth was not read (previous_health.h) */
 };
 
 /* A body behind the line with its sum: how encode ends. */
 void hf_journal_seal(const char *body, size_t len, struct hf_strbuf *sb);
 void hf_journal_encode(const struct hf_journal *journal, struct hf_strbuf *sb);
-/* HF_E_INVALID: cut, changed, or not what an agent writes; the text says what.  Devices come from
- * the arena. */
+/* HF_E_INVALID: cut, changed, or not a journal; err has the reason. Devices come from the arena. */
 int hf_journal_decode(const char *bytes, size_t len, struct hf_arena *arena,
 		      struct hf_journal *ret_journal, struct hf_error *err) HF_MUST_CHECK;
 

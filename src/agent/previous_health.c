@@ -9,12 +9,12 @@
 /* 65 devices with their faults and holders. */
 #define ARENA_BYTES_MAX ((size_t)16 << 20)
 
-static bool is_well(const char *word)
+static bool is_well(const char *state_name)
 {
 	enum hf_health_state state;
 
-	return hf_str_is_empty(word) ||
-	       (hf_health_state_of(word, &state) &&
+	return hf_str_is_empty(state_name) ||
+	       (hf_health_state_of(state_name, &state) &&
 		(state == HF_HEALTH_HEALTHY || state == HF_HEALTH_UNKNOWN));
 }
 

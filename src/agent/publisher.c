@@ -201,8 +201,7 @@ static void on_missing(struct slot *slot, const struct hf_reply *reply)
 	if (slot->made) {
 		report_outcome(
 			slot, reply->code,
-			"the object was made, and its status is not found: the CRD has no status "
-			"subresource, or the object is gone again");
+			"the object was created, but its status is not found: the CRD has no status subresource, or the object was deleted again");
 		try_again(slot, reply);
 		return;
 	}
@@ -393,7 +392,7 @@ struct hf_publisher *hf_publisher_create(const struct hf_publisher_options *opti
 {
 	static const struct hf_metric_options seconds = {
 		.name = "holdfast_agent_write_seconds",
-		.help = "Time of a write to the API server that was taken, by object.",
+		.help = "Duration of a successful write to the API server, by object.",
 		.type = HF_METRIC_HISTOGRAM,
 		.labels = {"object"},
 		.buckets = {0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 5, 10},

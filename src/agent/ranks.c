@@ -192,7 +192,7 @@ static void forget_gone(struct hf_ranks *ranks, hf_ranks_pod_fn pod, void *arg, 
 		struct rank *rank = &ranks->items[i];
 		struct hf_pod_name name;
 
-		/* The API server's word of a new pod may come after its first report. */
+		/* The API server may report a new pod after the pod's first report. */
 		if (!pod(arg, rank->uid, &name) &&
 		    (rank->state != NULL || now - rank->heard_at >= HF_RANKS_SILENT_AFTER)) {
 			ranks->gone |= rank->state != NULL;

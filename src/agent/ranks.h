@@ -38,8 +38,8 @@ void hf_ranks_heard(struct hf_ranks *ranks, const char *pod_uid, const struct hf
 		    hf_time now);
 /* The names of the pods by the UIDs that their control groups have; false: there is no such pod any more. */
 typedef bool (*hf_ranks_pod_fn)(void *arg, const char *pod_uid, struct hf_pod_name *ret_name);
-/* Forgets ranks of pods that are gone.  True: what would be published differs from what was, or has to be said
- * again, and the last time was long enough ago. */
+/* Forgets ranks of deleted pods. True: the list differs from the published one, or a repeat is
+ * due, and the last write was long enough ago. */
 bool hf_ranks_look(struct hf_ranks *ranks, hf_ranks_pod_fn pod, void *arg, hf_time now);
 /* For DeviceHealth: in the arena, by pod and rank. */
 void hf_ranks_list(const struct hf_ranks *ranks, hf_ranks_pod_fn pod, void *arg, hf_time now,

@@ -16,7 +16,7 @@
 /* Of a detector that looks at intervals; the slowest looks each minute. */
 #define STALE_AFTER (3 * HF_MINUTE)
 #define REPORT_ARENA_BYTES_MAX ((size_t)16 << 20)
-/* "GPU-…::3": the fourth share of one that is given out several times. */
+/* "GPU-…::3": the fourth share of a shared device. */
 #define SHARE_MARK "::"
 
 static hf_time wall_of(const struct hf_report *report, hf_time time)
@@ -65,13 +65,15 @@ const char *hf_report_detector(const struct hf_report *report, enum hf_health_de
 	hf_time heard = hf_intake_heard_at(report->intake, detector);
 
 	switch (hf_intake_detector(report->intake, detector, ret_why)) {
-	case HF_INTAKE_UNTOLD: *ret_why = "no source of it has begun"; return "Off";
+	case HF_INTAKE_UNTOLD:
+		*ret_why = "no source of this detector has reported yet";
+		return "Off";
 	case HF_INTAKE_OFF: return "Off";
 	default: break;
 	}
 	if (report->now - heard <= STALE_AFTER)
 		return "On";
-	*ret_why = "nothing was heard of it for three minutes";
+	*ret_why = "no source of this detector reported for three minutes";
 	return "Stale";
 }
 
@@ -458,7 +460,7 @@ static void say_sick(const struct hf_health_device *sick, struct hf_pod_verdict 
 	int32_t instance = fault != NULL ? hf_health_fault_instance(fault) : -1;
 	char about[64] = "", where[32] = "";
 
-	ret->word = HF_POD_SICK;
+	ret->condition = HF_POD_SICK;
 	hf_device_reason(fault != NULL ? cls : "out-of-service", ret->reason);
 	if (instance >= 0)
 		snprintf(where, sizeof(where), " in GPU instance %d", instance);
@@ -495,9 +497,9 @@ void hf_report_pod(const struct hf_report *report, size_t first, struct hf_pod_v
 	if (sick != NULL) {
 		say_sick(sick, ret);
 	} else if (holds && !unknown) {
-		ret->word = HF_POD_WELL;
+		ret->condition = HF_POD_WELL;
 		snprintf(ret->reason, sizeof(ret->reason), "Recovered");
-		snprintf(ret->message, sizeof(ret->message), "what it holds can be worked with");
+		snprintf(ret->message, sizeof(ret->message), "all its devices work");
 	}
 }
 
@@ -512,7 +514,7 @@ struct hf_json *hf_report_pod_patch(const struct hf_pod_verdict *verdict, const 
 	hf_json_set_str(meta, "uid", uid);
 	hf_json_set(root, "metadata", meta);
 	hf_json_set_str(item, "type", HF_POD_COND_DEVICE_HEALTHY);
-	hf_json_set_str(item, "status", verdict->word == HF_POD_SICK ? "False" : "True");
+	hf_json_set_str(item, "status", verdict->condition == HF_POD_SICK ? "False" : "True");
 	hf_json_set_str(item, "reason", verdict->reason);
 	hf_json_set_str(item, "message", verdict->message);
 	set_time(item, "lastTransitionTime", wall);

@@ -24,7 +24,7 @@ struct hf_report {
 	size_t ranks_len;
 	const struct hf_fence_report *fences;
 	size_t fences_len;
-	const char *label; /* the node in a word */
+	const char *label; /* the node's label */
 	uint64_t lost;
 	hf_time now; /* of the steps' clock */
 	/* the wall clock minus the steps' clock: published times are of the wall clock */
@@ -37,12 +37,12 @@ struct hf_json *hf_report_node_patch(const struct hf_report *report);
 /* {"status": {…}} of DeviceHealth, for a merge patch. */
 struct hf_json *hf_report_device_patch(const struct hf_report *report);
 
-/* What our condition of a pod should say. */
+/* The contents of our condition of a pod. */
 struct hf_pod_verdict {
-	enum hf_pod_word word;
+	enum hf_pod_condition condition;
 	char reason[64], message[HF_POD_MESSAGE_MAX];
 };
-/* Of the holders of one pod (index `first` names it); NO_WORD: nothing is to be said. */
+/* The condition of the pod of holder `first`; HF_POD_NO_CONDITION: write none. */
 void hf_report_pod(const struct hf_report *report, size_t first, struct hf_pod_verdict *ret);
 /* {"metadata": {"uid": …}, "status": {"conditions": […]}}, strategic. */
 struct hf_json *hf_report_pod_patch(const struct hf_pod_verdict *verdict, const char *uid,

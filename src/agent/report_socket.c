@@ -18,7 +18,7 @@
 /* Reports taken at once. Then the loop has its turn, so a flood delays everything else by no
  * more than these. */
 #define AT_ONCE 128
-/* Far below the fences of ranks that are to be heard of before they run out. */
+/* Far below the fences of ranks, whose reports must arrive before the fences run out. */
 #define LOOK_EVERY (5 * HF_SECOND)
 
 struct hf_report_socket {
@@ -112,7 +112,7 @@ static int name_of(const struct hf_report_socket *b, struct sockaddr_un *ret_nam
 	ret_name->sun_family = AF_UNIX;
 	if (strlen(b->path) >= sizeof(ret_name->sun_path))
 		return hf_error_set(err, HF_E_INVALID,
-				    "'%s' is too long for a socket, of %zu bytes", b->path,
+				    "the socket path '%s' is longer than %zu bytes", b->path,
 				    sizeof(ret_name->sun_path) - 1);
 	memcpy(ret_name->sun_path, b->path, strlen(b->path) + 1);
 	return 0;
@@ -128,12 +128,12 @@ static int open_socket(struct hf_report_socket *b, struct hf_error *err)
 		return rc;
 	b->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (b->fd < 0 || setsockopt(b->fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) != 0)
-		return hf_error_errno(err, errno, "cannot make a socket");
+		return hf_error_errno(err, errno, "cannot create a socket");
 	if (lstat(b->path, &st) == 0 && S_ISSOCK(st.st_mode))
 		(void)unlink(b->path);
 	if (bind(b->fd, (const struct sockaddr *)&name, sizeof(name)) != 0 ||
 	    chmod(b->path, b->options.mode) != 0 || lstat(b->path, &st) != 0)
-		return hf_error_errno(err, errno, "cannot make the socket '%s'", b->path);
+		return hf_error_errno(err, errno, "cannot create the socket '%s'", b->path);
 	b->dev = st.st_dev;
 	b->ino = st.st_ino;
 	return 0;
@@ -213,7 +213,7 @@ static struct hf_family *make_family(struct hf_metrics *metrics)
 {
 	static const struct hf_metric_options options = {
 		.name = "holdfast_agent_reports_total",
-		.help = "Reports of training processes, by what became of them.",
+		.help = "Reports of training processes, by result.",
 		.type = HF_METRIC_COUNTER,
 		.labels = {"result"},
 		.series_max = 4,

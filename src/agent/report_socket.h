@@ -41,8 +41,8 @@ struct hf_report_socket_options {
 	struct hf_metrics *metrics; /* may be NULL */
 };
 
-/* HF_E_INVALID: the path is too long for a socket.  Where it cannot be made that is trouble, told before this
- * returns, and it is tried again with each look. */
+/* HF_E_INVALID: the path is too long for a socket. If the socket cannot be created, `trouble` is
+ * called before this returns, and each look tries again. */
 int hf_report_socket_create(const struct hf_report_socket_options *options,
 			    struct hf_report_socket **ret_socket, struct hf_error *err)
 	HF_MUST_CHECK;

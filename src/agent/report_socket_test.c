@@ -248,7 +248,7 @@ static void what_cannot_be_made_at_first_is_made_later(void **state)
 	fclose(file);
 	assert_ok(hf_report_socket_create(&options, &t.beats, &err), &err);
 	assert_int_equal(t.told, 1);
-	assert_non_null(strstr(t.trouble, "cannot make the socket"));
+	assert_non_null(strstr(t.trouble, "cannot create the socket"));
 	take_all();
 	/* A regular file is not a stale socket, so it stays. */
 	assert_int_equal(unlink(t.path), 0);
@@ -327,7 +327,7 @@ static void a_folder_that_is_gone_is_told_and_waited_for(void **state)
 	assert_int_equal(rmdir(t.dir), 0);
 	while (t.told == 0)
 		take_all();
-	assert_non_null(strstr(t.trouble, "cannot make the socket"));
+	assert_non_null(strstr(t.trouble, "cannot create the socket"));
 	assert_int_equal(mkdir(t.dir, 0700), 0);
 	while (t.told == 1)
 		take_all();

@@ -143,7 +143,7 @@ static void what_stops_a_device_stops_all_that_hold_a_part_of_it(void **state)
 	health = read(w, arena);
 	for (size_t i = 0; i < 2; i++) {
 		hf_report_pod(&w->report, i, &verdict);
-		assert_int_equal(verdict.word, HF_POD_SICK);
+		assert_int_equal(verdict.condition, HF_POD_SICK);
 		assert_string_equal(verdict.message,
 				    "gpu-1 is Unhealthy: xid 95 in GPU instance 7");
 	}
@@ -189,17 +189,17 @@ static void a_pod_is_sick_by_what_it_holds_or_held_then(void **state)
 	hold(w, "long-before", "gpu-1", w->node.now - HF_MINUTE);
 	hold(w, "unknown", "what", HF_TIME_NONE);
 	hf_report_pod(&w->report, 0, &verdict);
-	assert_int_equal(verdict.word, HF_POD_SICK);
+	assert_int_equal(verdict.condition, HF_POD_SICK);
 	assert_string_equal(verdict.reason, "GpuReset");
 	assert_string_equal(verdict.message, "gpu-1 is Unhealthy: xid 119");
 	hf_report_pod(&w->report, 1, &verdict);
-	assert_int_equal(verdict.word, HF_POD_WELL);
+	assert_int_equal(verdict.condition, HF_POD_WELL);
 	hf_report_pod(&w->report, 2, &verdict);
-	assert_int_equal(verdict.word, HF_POD_SICK);
+	assert_int_equal(verdict.condition, HF_POD_SICK);
 	hf_report_pod(&w->report, 3, &verdict);
-	assert_int_equal(verdict.word, HF_POD_NO_WORD);
+	assert_int_equal(verdict.condition, HF_POD_NO_CONDITION);
 	hf_report_pod(&w->report, 4, &verdict);
-	assert_int_equal(verdict.word, HF_POD_NO_WORD);
+	assert_int_equal(verdict.condition, HF_POD_NO_CONDITION);
 }
 
 static void a_pod_of_several_devices_is_sick_by_one(void **state)
@@ -214,7 +214,7 @@ static void a_pod_of_several_devices_is_sick_by_one(void **state)
 	hold(w, "p", "gpu-1", HF_TIME_NONE);
 	hold(w, "p", "gpu-2", HF_TIME_NONE);
 	hf_report_pod(&w->report, 0, &verdict);
-	assert_int_equal(verdict.word, HF_POD_SICK);
+	assert_int_equal(verdict.condition, HF_POD_SICK);
 	assert_non_null(strstr(verdict.message, "gpu-2"));
 }
 
@@ -236,7 +236,7 @@ static void a_fault_of_all_devices_at_once_is_the_nodes_and_all_holders_are_told
 	hf_report_pod(&w->report, 0, &verdict);
 	/* The node is Degraded, and the holder of the sick device does not count as well. */
 	assert_int_equal(health_device(&w->node, "")->state, HF_HEALTH_DEGRADED_STATE);
-	assert_int_equal(verdict.word, HF_POD_NO_WORD);
+	assert_int_equal(verdict.condition, HF_POD_NO_CONDITION);
 }
 
 static void times_are_shown_on_the_wall_clock(void **state)

@@ -36,7 +36,7 @@ static int64_t read_number(struct reader *r, const char *key, int64_t min, int64
 	int64_t found = hf_json_i64(value, fallback);
 
 	if (value != NULL && (hf_json_type(value) != HF_JSON_INT || found < min || found > max)) {
-		refuse_rule(r, key, "is no number that can be");
+		refuse_rule(r, key, "is not a number in its range");
 		return fallback;
 	}
 	return found;
@@ -47,7 +47,7 @@ static bool read_bool(struct reader *r, const char *key)
 	const struct hf_json *value = value_of(r, key);
 
 	if (value != NULL && hf_json_type(value) != HF_JSON_BOOL)
-		refuse_rule(r, key, "is neither true nor false");
+		refuse_rule(r, key, "must be true or false");
 	return hf_json_true(value, false);
 }
 
@@ -57,7 +57,7 @@ static hf_time read_span(struct reader *r, const char *key, hf_time fallback)
 	hf_time found = fallback;
 
 	if (value != NULL && hf_span_parse(hf_json_str(value, ""), &found, NULL) != 0)
-		refuse_rule(r, key, "is no span of time like \"10m\"");
+		refuse_rule(r, key, "is not a duration such as \"10m\"");
 	return found;
 }
 
@@ -73,7 +73,8 @@ static hf_time read_span(struct reader *r, const char *key, hf_time fallback)
 			(lvalue) = (__typeof__(lvalue))at_;                                        \
 		else if (word_ != NULL || (needed))                                                \
 			refuse_rule((r), (key),                                                    \
-				    word_ != NULL ? "is no word for it" : "is missing");           \
+				    word_ != NULL ? "is not one of the allowed names"              \
+						  : "is missing");                                 \
 	} while (0)
 
 static void read_codes(struct reader *r, struct hf_health_rule *rule)
@@ -92,7 +93,8 @@ static void read_codes(struct reader *r, struct hf_health_rule *rule)
 	    hf_json_i64(hf_json_item(range, 0), -1) < 0 ||
 	    hf_json_i64(hf_json_item(range, 1), -1) > INT32_MAX ||
 	    hf_json_i64(hf_json_item(range, 0), 0) > hf_json_i64(hf_json_item(range, 1), 0)) {
-		refuse_rule(r, "codes", "is not a first and a last number beside no 'code'");
+		refuse_rule(r, "codes",
+			    "must be a first and a last number, without 'code' beside it");
 		return;
 	}
 	rule->code_min = (int32_t)hf_json_i64(hf_json_item(range, 0), 0);
@@ -104,8 +106,7 @@ static void check_bus(struct reader *r, const struct hf_health_rule *rule)
 {
 	if (rule->detector == HF_HEALTH_XID && rule->code_min == HF_HEALTH_CODE_BUS &&
 	    rule->code_max == HF_HEALTH_CODE_BUS)
-		refuse_rule(r, "detector",
-			    "has no code 79: a lost bus is 'buslost', by whatever sign");
+		refuse_rule(r, "detector", "has no code 79: use detector 'buslost' for a lost bus");
 }
 
 static int read_rule(const struct hf_json *item, struct hf_health_rule *rule, struct hf_error *err)
@@ -113,7 +114,7 @@ static int read_rule(const struct hf_json *item, struct hf_health_rule *rule, st
 	struct reader r = {.rule = item, .err = err};
 
 	if (hf_json_type(item) != HF_JSON_OBJECT)
-		return hf_error_set(err, HF_E_INVALID, "is no object");
+		return hf_error_set(err, HF_E_INVALID, "is not an object");
 	*rule = (struct hf_health_rule){.subcode = -1};
 	WORD(&r, "detector", rule->detector, hf_health_detector_name, HF_HEALTH_DETECTORS, true);
 	read_codes(&r, rule);
@@ -134,7 +135,7 @@ static int read_rule(const struct hf_json *item, struct hf_health_rule *rule, st
 	rule->follows = read_bool(&r, "follows");
 	(void)value_of(&r, "comment");
 	if (r.rc == 0 && r.read != hf_json_len(item))
-		return hf_error_set(err, HF_E_INVALID, "has a key that nobody knows");
+		return hf_error_set(err, HF_E_INVALID, "has an unknown key");
 	return r.rc;
 }
 
@@ -149,7 +150,7 @@ static int read_all(const struct hf_json *root, struct hf_arena *arena,
 	size_t at;
 
 	if (hf_json_type(list) != HF_JSON_ARRAY || rules.len > HF_HEALTH_RULES_MAX)
-		return hf_error_set(err, HF_E_INVALID, "'rules' is no list of at most %d",
+		return hf_error_set(err, HF_E_INVALID, "'rules' must be a list of at most %d rules",
 				    HF_HEALTH_RULES_MAX);
 	items = HF_ARENA_ARRAY(arena, struct hf_health_rule, rules.len + 1);
 	for (size_t i = 0; i < rules.len; i++)
@@ -164,7 +165,7 @@ static int read_all(const struct hf_json *root, struct hf_arena *arena,
 	if (r.rc != 0)
 		return r.rc;
 	if (r.read != hf_json_len(root))
-		return hf_error_set(err, HF_E_INVALID, "there is a key that nobody knows");
+		return hf_error_set(err, HF_E_INVALID, "there is an unknown key");
 	problem = hf_health_rules_problem(&rules, &at);
 	if (problem != NULL)
 		return hf_error_set(err, HF_E_INVALID, "rule %zu: %s", at + 1, problem);
@@ -189,5 +190,5 @@ int hf_rules_load(const char *path, struct hf_arena *arena, struct hf_health_rul
 
 	if (rc == 0)
 		rc = hf_rules_parse(text.data, text.len, arena, ret_rules, err);
-	return rc == 0 ? 0 : hf_error_wrap(err, "cannot take the rules of '%s'", path);
+	return rc == 0 ? 0 : hf_error_wrap(err, "cannot use the rules in '%s'", path);
 }

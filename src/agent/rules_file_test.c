@@ -52,33 +52,33 @@ static void what_is_no_table_is_refused_by_rule_and_key(void **state)
 	static const struct {
 		const char *text, *error;
 	} cases[] = {
-		{"[]", "'rules' is no list"},
-		{"{\"rules\": 3}", "'rules' is no list"},
+		{"[]", "'rules' must be a list"},
+		{"{\"rules\": 3}", "'rules' must be a list"},
 		{"{\"rules\": [3]}", "rule 1: is no object"},
 		{"{\"rules\": [{\"class\": \"app\", \"action\": \"record\"}]}",
 		 "'detector' is missing"},
 		{"{\"rules\": [{\"detector\": \"xyz\", \"class\": \"app\", \"action\": \"record\"}]}",
-		 "rule 1: 'detector' is no word"},
+		 "rule 1: 'detector' is not one of"},
 		{"{\"rules\": [{\"detector\": \"xid\", \"class\": \"app\", \"action\": \"record\","
 		 " \"colour\": 1}]}",
-		 "a key that nobody knows"},
+		 "an unknown key"},
 		{"{\"rules\": [{\"detector\": \"xid\", \"class\": \"app\", \"action\": \"record\","
 		 " \"code\": -1}]}",
-		 "'code' is no number"},
+		 "'code' is not a number"},
 		{"{\"rules\": [{\"detector\": \"xid\", \"class\": \"app\", \"action\": \"record\","
 		 " \"code\": 79}]}",
-		 "rule 1: 'detector' has no code 79: a lost bus is 'buslost'"},
+		 "rule 1: 'detector' has no code 79: use detector 'buslost'"},
 		{"{\"rules\": [{\"detector\": \"xid\", \"class\": \"app\", \"action\": \"record\","
 		 " \"codes\": [5, 4]}]}",
-		 "'codes' is not"},
+		 "'codes' must be"},
 		{"{\"rules\": [{\"detector\": \"xid\", \"class\": \"app\", \"action\": \"record\","
 		 " \"window\": \"soon\"}]}",
-		 "'window' is no span"},
+		 "'window' is not a duration"},
 		{"{\"rules\": [{\"detector\": \"xid\", \"class\": \"app\", \"action\": \"record\","
 		 " \"follows\": 1}]}",
-		 "'follows' is neither"},
-		{"{\"rules\": [], \"escalateCount\": 1000}", "'escalateCount' is no number"},
-		{"{\"rules\": [], \"other\": 1}", "a key that nobody knows"},
+		 "'follows' must be"},
+		{"{\"rules\": [], \"escalateCount\": 1000}", "'escalateCount' is not a number"},
+		{"{\"rules\": [], \"other\": 1}", "an unknown key"},
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {

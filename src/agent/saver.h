@@ -8,8 +8,8 @@
 HF_BEGIN_DECLS
 
 /*
- * Writes journals on a thread: two fsyncs take milliseconds on a good disk, seconds on one that is
- * busy, and never end on one that hangs.  What is said waits for them, but not for ever.
+ * Writes journals on a thread. Two fsyncs take milliseconds on a good disk, seconds on a busy one,
+ * and never end on one that hangs. The plan waits for the write up to a deadline.
  */
 struct hf_saver;
 
@@ -19,14 +19,16 @@ struct hf_saver;
 struct hf_saver_options {
 	struct hf_loop *loop;
 	const char *dir; /* copied */
-	/* What came of it; HF_E_TIMEOUT: nothing yet, and what does come is told too. */
+	/* The result of the write; HF_E_TIMEOUT: none yet, and a late result follows in another
+	 * call. */
 	void (*saved)(void *arg, int code, const char *message);
 	void *arg;
 };
 
 struct hf_saver *hf_saver_create(const struct hf_saver_options *options);
 struct hf_saver *hf_saver_destroy(struct hf_saver *saver); /* NULL is fine; returns NULL */
-/* Encodes it now and writes it by and by.  False: the one before is not done; nothing is told. */
+/* Encodes the journal now and writes it on the thread. False: the former write still runs;
+ * `saved` is not called. */
 bool hf_saver_save(struct hf_saver *saver, const struct hf_journal *journal) HF_MUST_CHECK;
 bool hf_saver_is_busy(const struct hf_saver *saver);
 /* Waits for what is under way, for the deadline at most: for the end of a program. */

@@ -21,12 +21,12 @@ HF_BEGIN_DECLS
 enum hf_single_instance {
 	HF_SINGLE_INSTANCE_YES,
 	HF_SINGLE_INSTANCE_NO,      /* another one holds it still */
-	HF_SINGLE_INSTANCE_UNKNOWN, /* there can be no lock: the folder cannot be written, say */
+	HF_SINGLE_INSTANCE_UNKNOWN, /* no lock is possible, for example in a read-only folder */
 };
 
-/* Before anything is read there.  Blocks for so long at most; waits is called once, before it does
- * (never with a patience of 0).  The lock is the descriptor's, which is closed in programs that are
- * started; -1: there is none. */
+/* Takes the lock; call this before the journal is read. Blocks up to `patience`; `waits` is
+ * called once before a wait. ret_fd holds the lock until it is closed, and is closed in started
+ * programs; -1: no lock. */
 enum hf_single_instance hf_single_instance_take(const char *dir, hf_time patience,
 						void (*waits)(void *arg), void *arg, int *ret_fd);
 

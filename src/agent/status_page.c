@@ -119,10 +119,10 @@ void hf_agent_page(struct hf_agent *a, struct hf_strbuf *sb)
 	if (a->journal_failing)
 		hf_strbuf_addstr(sb, "the journal cannot be written\n");
 	if (a->memory.doubted)
-		hf_strbuf_addf(sb, "%s: nothing is called Healthy yet\n",
+		hf_strbuf_addf(sb, "%s: no device is called Healthy yet\n",
 			       a->history == HF_HISTORY_ASKING
 				       ? "there was no journal, and DeviceHealth has not been read"
-				       : "what was known of this boot is lost");
+				       : "the journal of this boot is lost");
 	hf_strbuf_addstr(sb, "\nConditions\n");
 	for (size_t i = 0; i < HF_HEALTH_CONDITIONS; i++) {
 		const struct hf_health_condition *c = &a->memory.conditions[i];
@@ -168,11 +168,11 @@ static void kmsg_metrics(struct hf_agent *a)
 		{"holdfast_agent_kmsg_lost_total",
 		 "Records overwritten or gone before they could be read, in this boot.",
 		 hf_agent_lost(a)},
-		{"holdfast_agent_kmsg_forged_total", "Records that a process wrote, dropped.",
+		{"holdfast_agent_kmsg_forged_total", "Dropped records that a process wrote.",
 		 stats->forged},
 		{"holdfast_agent_kmsg_foreign_total",
-		 "Records about a device that another driver has, dropped.", stats->foreign},
-		{"holdfast_agent_evidence_total", "Records that told of a device.",
+		 "Dropped records about a device of another driver.", stats->foreign},
+		{"holdfast_agent_evidence_total", "Records with evidence about a device.",
 		 stats->evidence},
 	};
 
@@ -189,7 +189,7 @@ void hf_agent_count_moves(struct hf_agent *a, const struct hf_health_plan *plan)
 	if (a->options.metrics == NULL)
 		return;
 	moves = get_family(a, HF_METRIC_COUNTER, "holdfast_agent_transitions_total",
-			   "Devices that went from one state into another.", "from", "to");
+			   "Moves of devices between states.", "from", "to");
 	for (size_t i = 0; i < plan->moves_len; i++)
 		hf_family_add(moves, 1, hf_health_state_name(plan->moves[i].from),
 			      hf_health_state_name(plan->moves[i].to), NULL);
@@ -214,12 +214,13 @@ static void rank_metrics(struct hf_agent *a, const struct hf_report *report)
 /* The time since each detector last saw; a detector that never saw has no value. */
 static void age_metrics(struct hf_agent *a, const struct hf_report *report)
 {
-	struct hf_family *detectors = get_family(
-		a, HF_METRIC_GAUGE, "holdfast_agent_detector_age_seconds",
-		"Time since a detector could see; none where it never could.", "detector", NULL);
-	struct hf_family *probes =
-		get_family(a, HF_METRIC_GAUGE, "holdfast_agent_probe_age_seconds",
-			   "Time since a look was answered; none where none was.", "probe", NULL);
+	struct hf_family *detectors =
+		get_family(a, HF_METRIC_GAUGE, "holdfast_agent_detector_age_seconds",
+			   "Time since a detector last could see; absent if it never could.",
+			   "detector", NULL);
+	struct hf_family *probes = get_family(
+		a, HF_METRIC_GAUGE, "holdfast_agent_probe_age_seconds",
+		"Time since a probe's last answer; absent before the first.", "probe", NULL);
 
 	for (size_t i = 0; i < HF_HEALTH_DETECTORS; i++) {
 		enum hf_health_detector detector = (enum hf_health_detector)i;
@@ -239,8 +240,7 @@ static void age_metrics(struct hf_agent *a, const struct hf_report *report)
 	}
 	if (a->saver != NULL && hf_saver_took(a->saver) != HF_TIME_NONE)
 		hf_family_set(get_family(a, HF_METRIC_GAUGE, "holdfast_agent_journal_write_seconds",
-					 "Time that the last write of the journal took.", NULL,
-					 NULL),
+					 "Duration of the last write of the journal.", NULL, NULL),
 			      (double)hf_saver_took(a->saver) / (double)HF_SECOND, NULL);
 	hf_family_set(get_family(a, HF_METRIC_GAUGE, "holdfast_agent_journal_failing",
 				 "1 while the journal cannot be written.", NULL, NULL),
@@ -252,9 +252,9 @@ void hf_agent_update_metrics(struct hf_agent *a)
 	struct hf_report report = hf_agent_report(a);
 	struct hf_family *states =
 		get_family(a, HF_METRIC_GAUGE, "holdfast_agent_device_state",
-			   "1 for the state that a device is in.", "device", "state");
+			   "1 for the present state of a device.", "device", "state");
 	struct hf_family *up = get_family(a, HF_METRIC_GAUGE, "holdfast_agent_detector_up",
-					  "Whether a detector sees.", "detector", NULL);
+					  "1 if a detector can see.", "detector", NULL);
 
 	for (size_t i = 0; i < a->memory.devices_len; i++) {
 		const struct hf_health_device *d = &a->memory.devices[i];
@@ -275,7 +275,7 @@ void hf_agent_update_metrics(struct hf_agent *a)
 	rank_metrics(a, &report);
 	age_metrics(a, &report);
 	hf_family_set(get_family(a, HF_METRIC_COUNTER, "holdfast_agent_steps_total",
-				 "Decisions of the brain.", NULL, NULL),
+				 "Steps of the device brain.", NULL, NULL),
 		      (double)a->steps, NULL);
 	if (a->kmsg != NULL)
 		kmsg_metrics(a);

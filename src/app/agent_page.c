@@ -63,7 +63,7 @@ static void on_request(void *arg, struct hf_exchange *ex)
 	else if (hf_streq(path, "/"))
 		answer_page(page, ex);
 	else
-		hf_plain_answer(ex, 404, "there is /, /status, /metrics, /healthz and /readyz\n");
+		hf_plain_answer(ex, 404, "known paths: /, /status, /metrics, /healthz, /readyz\n");
 }
 
 int hf_agent_page_create(struct hf_loop *loop, struct hf_agent *agent, struct hf_metrics *metrics,

@@ -68,7 +68,7 @@ static bool words_are_known(const struct hf_health_rule *r)
 static const char *rule_problem(const struct hf_health_rule *r)
 {
 	if (!words_are_known(r))
-		return "a word that is none";
+		return "an unknown name";
 	if (r->code_min > r->code_max)
 		return "the first code is beyond the last";
 	if (r->count < 0 || r->count > HF_HEALTH_REPEATS_MAX)

@@ -37,7 +37,7 @@ static int clear_stale(const union address *address, socklen_t len, struct hf_er
 		return hf_error_set(err, HF_E_IO, "'%s' exists and is not a socket", path);
 	HF_AUTO_FD probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (probe < 0)
-		return hf_error_errno(err, errno, "cannot make a socket");
+		return hf_error_errno(err, errno, "cannot create a socket");
 	if (connect(probe, &address->any, len) == 0 || errno != ECONNREFUSED)
 		return hf_error_set(err, HF_E_IO, "'%s' is in use", path);
 	if (unlink(path) < 0)
@@ -100,7 +100,7 @@ int hf_http_listen(const struct hf_http_server_spec *spec, int *ret_fd, uint16_t
 	HF_AUTO_FD fd =
 		socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
-		return hf_error_errno(err, errno, "cannot make a socket");
+		return hf_error_errno(err, errno, "cannot create a socket");
 	if (bind_and_listen(fd, &address, len) < 0) {
 		if (spec->unix_path)
 			return hf_error_errno(err, errno, "cannot listen on '%s'", name);

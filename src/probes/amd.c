@@ -48,7 +48,7 @@ void hf_amd_metrics(const void *bytes, size_t len, struct hf_amd_throttle *ret_t
 		ret_throttle->held[i] = u32_at(at + cycles + behind[i]);
 		ret_throttle->known |= ret_throttle->held[i] != UINT32_MAX;
 	}
-	/* The driver fills with ones what the device does not say. */
+	/* The driver fills values with ones if the device does not report them. */
 	ret_throttle->known = ret_throttle->known && ret_throttle->cycles != UINT32_MAX;
 }
 

@@ -24,11 +24,11 @@ HF_BEGIN_DECLS
 struct hf_amd_throttle {
 	bool known;
 	uint32_t cycles;              /* that passed */
-	uint32_t held[HF_AMD_LIMITS]; /* of those; UINT32_MAX: the device does not say */
-	uint32_t load_percent;        /* 0 where the device does not say */
+	uint32_t held[HF_AMD_LIMITS]; /* of these cycles; UINT32_MAX: not reported */
+	uint32_t load_percent;        /* 0: not reported */
 };
 
-/* Any bytes; ret_throttle->known says whether they told anything. */
+/* Reads any bytes; ret_throttle->known is false if they hold no known counters. */
 void hf_amd_metrics(const void *bytes, size_t len, struct hf_amd_throttle *ret_throttle);
 
 /* Percent of the time between two looks, for the longest of the causes; false: not known. */

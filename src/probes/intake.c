@@ -81,7 +81,7 @@ static void create_metrics(struct hf_intake *intake)
 {
 	static const struct hf_metric_options seconds = {
 		.name = "holdfast_agent_probe_seconds",
-		.help = "Time of a look that was answered, by probe.",
+		.help = "Duration of an answered look, by probe.",
 		.type = HF_METRIC_HISTOGRAM,
 		.labels = {"probe"},
 		.buckets = {0.001, 0.005, 0.025, 0.1, 0.5, 2, 10, 30},

@@ -107,10 +107,10 @@ void hf_intake_mig_instance(struct hf_intake *intake, const struct hf_mig_instan
 void hf_intake_remember(struct hf_intake *intake, const char *id, const char *address);
 bool hf_intake_remembers(const struct hf_intake *intake, size_t i, const char **ret_id,
 			 const char **ret_address);
-/* Its driver once had the device, in this boot or before, as the journal says. */
+/* Its driver once had the device, in this boot or before, by the journal. */
 void hf_intake_driven(struct hf_intake *intake, const char *id);
 bool hf_intake_was_driven(const struct hf_intake *intake, const char *id);
-/* A probe keeps a device out for want of room; announced once for each device. */
+/* A probe leaves a device out because there is no room; announced once for each device. */
 void hf_intake_refuse(struct hf_intake *intake, const char *id);
 /* How many different ones, up to HF_INTAKE_REFUSED_MAX. */
 #define HF_INTAKE_REFUSED_MAX 1024
@@ -130,8 +130,9 @@ struct hf_health_sample hf_intake_sample_of(enum hf_health_source source,
 /* False: no room until the next step, which is soon. */
 bool hf_intake_sample(struct hf_intake *intake, const struct hf_health_sample *sample);
 bool hf_intake_evidence(struct hf_intake *intake, const struct hf_health_evidence *evidence);
-/* The same a while later, as of now: while the kernel's log is read, what the library says of an Xid waits
- * for the line, which says more.  Where there is no room to wait, at once. */
+/* Puts the evidence in a while later, with the present time: while the kernel's log is read,
+ * NVML's report of an Xid waits for the log's line, which has more details. If there is no room
+ * to wait, at once. */
 #define HF_INTAKE_HELD_MAX 256
 void hf_intake_second(struct hf_intake *intake, const struct hf_health_evidence *evidence);
 
@@ -142,14 +143,14 @@ int32_t hf_intake_counted(const struct hf_intake *intake, enum hf_intake_count w
 int32_t hf_intake_counted_last(const struct hf_intake *intake, enum hf_intake_count which);
 /* How busy a device is, for samples of others that need it; by id, uuid or alias. */
 void hf_intake_load(struct hf_intake *intake, const char *device, uint32_t percent);
-/* What was said of it within the last minute; false: nothing. */
+/* The load that was reported within the last minute; false: none. */
 bool hf_intake_load_of(const struct hf_intake *intake, const char *device, uint32_t *ret_percent);
 
 /* All that containers hold, by a question of then; replaces the list before.  False: more than the maximum, of
  * which the first in their order are kept. */
 bool hf_intake_holdings(struct hf_intake *intake, const struct hf_holding *items, size_t len,
 			hf_time asked_at);
-/* The kubelet could not be asked: what it said last is no longer sure, and is kept. */
+/* The kubelet could not be asked: its last list is kept as uncertain. */
 void hf_intake_holdings_unknown(struct hf_intake *intake);
 
 /* --- for whoever steps --------------------------------------------------------------------- */
@@ -170,7 +171,7 @@ hf_time hf_intake_heard_at(const struct hf_intake *intake, enum hf_health_detect
 /* Grows with each change of a state or its why, and with each of the holdings. */
 uint64_t hf_intake_states_version(const struct hf_intake *intake);
 uint64_t hf_intake_holdings_version(const struct hf_intake *intake);
-/* Good until the next is told. */
+/* Valid until the next list comes. */
 struct hf_holdings hf_intake_holdings_get(const struct hf_intake *intake);
 const struct hf_health_presence *hf_intake_devices(const struct hf_intake *intake, size_t *ret_len);
 const struct hf_mig_instances *hf_intake_mig_instances(const struct hf_intake *intake);

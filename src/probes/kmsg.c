@@ -25,19 +25,19 @@
 #define RECORDS_PER_TURN 4096
 /* One read of a stream; a record of the device always fits. */
 #define READ_BYTES (64u << 10)
-/* A plain file says nothing when it grows. */
+/* A plain file gives no event when it grows. */
 #define FILE_EVERY (200 * HF_MS)
 /* Files in the folder of a plain file that are searched for a rotated log. */
 #define FILES_MAX 4096
 /* The brain makes room within a step. */
 #define REFUSED_WAIT (5 * HF_MS)
 #define HEARD_EVERY (30 * HF_SECOND)
-/* One that stayed open for so long can be read: the next attempt comes at once again. */
+/* A source that stayed open this long is readable: open it again without a delay. */
 #define BACKOFF_MAX HF_MINUTE
 
 enum mode { MODE_NONE, MODE_DEVICE, MODE_STREAM, MODE_FILE };
 
-/* What the lines of the kernel's log can tell of. */
+/* The detectors of the kernel's log. */
 static const enum hf_health_detector detectors[] = {HF_HEALTH_XID, HF_HEALTH_BUSLOST,
 						    HF_HEALTH_SXID, HF_HEALTH_AER, HF_HEALTH_MLX5};
 
@@ -60,7 +60,7 @@ struct kmsg {
 	struct hf_io *io;
 	bool is_socket;
 	bool live;     /* all old records have been read: the next ones are new */
-	bool overrun;  /* the device said so: the next record tells how many */
+	bool overrun;  /* the device reported a loss; the next record has the number */
 	bool dry;      /* the last read found no more */
 	bool rotating; /* the file read has no name any more */
 
@@ -72,7 +72,7 @@ struct kmsg {
 	uint64_t line_at; /* offset of its first byte */
 	struct hf_health_record record;
 	struct hf_health_line_reader reader;
-	struct hf_health_evidence held; /* refused for want of room */
+	struct hf_health_evidence held; /* refused: the intake was full */
 	bool holding;
 	struct hf_kmsg_place held_place; /* as if it had not been read yet */
 };
@@ -105,7 +105,7 @@ void hf_kmsg_off(struct hf_intake *intake, const char *why)
 		hf_intake_off(intake, HF_HEALTH_BY_KMSG, detectors[i], why);
 }
 
-/* For want of what; tried again later. */
+/* Reports the detectors as off with this reason, and tries again later. */
 static void go_off(struct kmsg *k, const char *what, int errnum)
 {
 	char why[HF_INTAKE_WHY_MAX];
@@ -150,8 +150,8 @@ static hf_time time_of(const struct kmsg *k)
 {
 	hf_time now = hf_intake_now(k->intake), at;
 
-	/* The log's clock is not disciplined and drifts from the others by minutes in months, so it
-	 * counts only where the time of reading says nothing. */
+	/* The log's clock is not adjusted and drifts by minutes in months. So it counts only for
+	 * records from before the first read. */
 	if (k->live || k->record.usec > (uint64_t)(HF_TIME_NEVER / HF_US))
 		return now;
 	at = hf_time_add(hf_intake_boot_at(k->intake), (hf_time)k->record.usec * HF_US);
@@ -287,7 +287,7 @@ static void read_stream(struct kmsg *k)
 			continue;
 		k->dry = true;
 		if (k->mode == MODE_STREAM && (got == 0 || errno != EAGAIN))
-			go_off(k, "the other end closed", got == 0 ? EPIPE : errno);
+			go_off(k, "the writer closed it", got == 0 ? EPIPE : errno);
 		else if (k->mode == MODE_FILE && got < 0)
 			go_off(k, "cannot read", errno);
 		return;
@@ -472,7 +472,7 @@ static int open_file(struct kmsg *k, struct stat *st)
 		k->fd = fd;
 		k->stats.lost += is_one_between(k, st, &newest);
 	}
-	/* Another file than the one that is remembered is news as a whole. */
+	/* A file other than the remembered one is all new. */
 	if (place->file_inode != 0)
 		offset = is_place(place, st) && place->file_offset <= (uint64_t)st->st_size
 				 ? (off_t)place->file_offset

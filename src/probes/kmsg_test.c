@@ -456,7 +456,7 @@ static void a_socket_that_closes_is_off_until_it_is_there_again(void **state)
 	close(peer);
 	run_until_off(w);
 	(void)state_of(w, &why);
-	assert_non_null(strstr(why, "the other end closed"));
+	assert_non_null(strstr(why, "the writer closed it"));
 	/* Within a second it has asked again. */
 	peer = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	for (int i = 0; peer < 0 && i < 300; i++) {

@@ -18,8 +18,8 @@
 #define BACKOFF_MAX (5 * HF_MINUTE)
 
 /*
- * A child is there (process) and well, or it was killed and the kernel has not let go of it yet
- * (dying), or there is none and none may be started before the pause is over.
+ * The child is alive (process), or was killed and still held by the kernel (dying), or absent until
+ * the pause is over.
  */
 struct hf_nvml_watch {
 	struct hf_loop *loop;
@@ -37,7 +37,7 @@ struct hf_nvml_watch {
 	struct hf_nvml_record *record;
 	struct hf_backoff backoff;
 	struct hf_timer *deadline, *pause;
-	struct hf_task *tell_failed; /* what could not be started, told from the loop */
+	struct hf_task *tell_failed; /* reports a failed start from the loop */
 	struct hf_error failed;
 	bool *dead;
 };
@@ -173,7 +173,7 @@ static void on_deadline(void *arg)
 		return;
 	}
 	hf_error_set(&err, HF_E_TIMEOUT,
-		     watch->dying ? "the driver holds what was killed for it"
+		     watch->dying ? "the driver hangs and holds the killed child process"
 				  : "the driver did not answer in time");
 	watch->silent = true;
 	if (!watch->dying && left <= 0) {
@@ -199,10 +199,11 @@ static void on_ended(void *arg, const struct hf_process_exit *exit)
 		return;
 	}
 	if (exit->signum != 0)
-		hf_error_set(&err, HF_E_INTERNAL, "what looks was ended by signal %d",
+		hf_error_set(&err, HF_E_INTERNAL, "the child process was killed by signal %d",
 			     exit->signum);
 	else
-		hf_error_set(&err, HF_E_INTERNAL, "what looks has ended, with %d", exit->code);
+		hf_error_set(&err, HF_E_INTERNAL, "the child process exited with code %d",
+			     exit->code);
 	fail_child(watch, &err);
 }
 
@@ -227,14 +228,14 @@ static void learn_deadline(struct hf_nvml_watch *watch)
 	watch->patience = watch->longest > o->deadline ? watch->longest : o->deadline;
 }
 
-/* True: one more was there and was told of.  False: no more, or no watch any more. */
+/* True: one more record was taken. False: no further record, or the watch was destroyed. */
 static bool take_record(struct hf_nvml_watch *watch)
 {
 	struct hf_error err = {0};
 	int got = hf_nvml_record_read(&watch->in, watch->record, &err);
 
 	if (got == 1 && watch->record->kind == HF_NVML_ROUND && !watch->asked)
-		got = hf_error_set(&err, HF_E_BAD_REQUEST, "an answer that nobody asked for");
+		got = hf_error_set(&err, HF_E_BAD_REQUEST, "an answer without a question");
 	if (got < 0) {
 		fail_child(watch, &err);
 		return false;
@@ -317,7 +318,7 @@ bool hf_nvml_watch_ask(struct hf_nvml_watch *watch)
 		rc = start_child(watch, &err);
 	/* At most one unanswered byte is in the pipe, so the write never blocks. */
 	if (rc == 0 && hf_fs_write_all(watch->ask_fd, "?", 1) < 0)
-		rc = hf_error_errno(&err, errno, "cannot ask what looks");
+		rc = hf_error_errno(&err, errno, "cannot ask the child process");
 	if (rc < 0) {
 		hf_error_wrap(&err, "the driver's library");
 		fail_child(watch, &err);

@@ -30,7 +30,8 @@ enum hf_nvml_outcome {
 	HF_NVML_EVENTS, /* news */
 	/* a look passed its deadline, or a killed child still lives; at each deadline */
 	HF_NVML_TIMED_OUT,
-	HF_NVML_FAILED, /* died, talked nonsense, could not be started: err says */
+	/* the child crashed, sent malformed bytes or did not start; err has the reason */
+	HF_NVML_FAILED,
 };
 
 struct hf_nvml_watch_options {
@@ -65,7 +66,7 @@ void hf_nvml_watch_renew(struct hf_nvml_watch *watch);
 /* --- the probe --- */
 
 struct hf_nvml_options {
-	const char *library; /* "" or NULL: off, and it says so */
+	const char *library; /* "" or NULL: off, and reported as off */
 	const char *const *child_argv;
 	hf_time every;                    /* 0: ten seconds */
 	hf_time deadline, first_deadline; /* as above */
@@ -83,7 +84,7 @@ void hf_nvml_tell(struct hf_intake *intake, const struct hf_nvml_record *record)
 void hf_nvml_tell_silence(struct hf_intake *intake);
 /* Takes note that the administrator turned NVML off: earlier losses are dropped. */
 void hf_nvml_turned_off(struct hf_intake *intake);
-/* Begins what is said where the library is there, and fails for a reason that is no fault by itself. */
+/* The prefix of reasons if the library is present and fails without a fault. */
 #define HF_NVML_ERROR "NVML: error "
 /* Reports all detectors of NVML as off, and its counts as unknown. */
 void hf_nvml_off(struct hf_intake *intake, const char *why);

@@ -43,7 +43,7 @@ enum hf_nvml_fabric_state {
 	HF_NVML_FABRIC_UNSUPPORTED = 0, /* it belongs to none */
 	HF_NVML_FABRIC_NOT_STARTED = 1,
 	HF_NVML_FABRIC_IN_PROGRESS = 2,
-	HF_NVML_FABRIC_COMPLETED = 3, /* then the status says whether it succeeded */
+	HF_NVML_FABRIC_COMPLETED = 3, /* then the status has the result */
 };
 
 /* Of nvmlDeviceGetGpuFabricInfo, the older form. */

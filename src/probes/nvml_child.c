@@ -21,8 +21,8 @@
 /* How long the library may be asked to wait for an event, before a question is looked for. */
 #define EVENT_WAIT_MS 500u
 
-/* What is known of a device from a look before: one that is lost does not tell its name any more.
- * Indices stand still for as long as the library is loaded. */
+/* A device as an earlier look saw it: a lost device does not report its name. Indexes stay while
+ * the library is loaded. */
 struct seen {
 	void *handle;
 	struct hf_nvml_device names; /* its texts, the minor number */
@@ -162,7 +162,7 @@ static void load_library(struct nvml *n, const char *library)
 {
 	n->library = dlopen(library, RTLD_NOW | RTLD_LOCAL);
 	if (!n->library) {
-		const char *why = hf_str_or(dlerror(), "it cannot be loaded");
+		const char *why = hf_str_or(dlerror(), "the library cannot be loaded");
 
 		n->code = HF_NVML_NO_LIBRARY;
 		hf_str_print(n->why, sizeof(n->why), why, strlen(why));

@@ -29,8 +29,8 @@ static void timed_out(struct nvml_probe *p)
 	hf_nvml_tell_silence(p->intake);
 }
 
-/* A library that has lost a device does not find it again, and one that found no driver may not
- * find one later: a new child does. */
+/* Renew the child at this interval: a library does not find a lost device or a late driver
+ * again, and a new child does. */
 static bool wants_renewal(const struct hf_nvml_record *r)
 {
 	if (r->code != HF_NVML_OK)

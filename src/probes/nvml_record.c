@@ -45,8 +45,8 @@ const char *hf_nvml_fact_name(enum hf_nvml_fact fact)
 	return (unsigned)fact < HF_NVML_FACTS ? fact_names[fact] : "?";
 }
 
-/* "Unknown error" and what else it says of a device that does not work; 1 and 9 are the library's own state, 4 and 17
- * (a control group) forbid, and the others are the question's. */
+/* Codes of a device that does not work, "Unknown error" among them. 1 and 9 are the library's
+ * own state, 4 and 17 (a control group) forbid, and the others concern the question. */
 static bool is_failure(int code)
 {
 	return code == HF_NVML_NO_POWER || code == HF_NVML_TIMEOUT ||
@@ -271,7 +271,8 @@ int hf_nvml_record_read(struct hf_strbuf *in, struct hf_nvml_record *ret_record,
 	uint64_t len;
 
 	if (memcmp(in->data, magic, in->len < sizeof(magic) ? in->len : sizeof(magic)) != 0)
-		return hf_error_set(err, HF_E_BAD_REQUEST, "what came begins with no record");
+		return hf_error_set(err, HF_E_BAD_REQUEST,
+				    "the child's output does not begin with a record");
 	if (in->len < HF_NVML_FRAME_HEAD)
 		return 0;
 	len = get_number(in->data + 4, 4);
@@ -288,7 +289,7 @@ int hf_nvml_record_read(struct hf_strbuf *in, struct hf_nvml_record *ret_record,
 	code_record(&c, ret_record);
 	if (c.bad || c.at != c.end) {
 		memset(ret_record, 0, sizeof(*ret_record));
-		return hf_error_set(err, HF_E_BAD_REQUEST, "a record that is none");
+		return hf_error_set(err, HF_E_BAD_REQUEST, "a malformed record");
 	}
 	hf_strbuf_consume(in, HF_NVML_FRAME_HEAD + len);
 	return 1;
@@ -311,7 +312,7 @@ static void render_device(const struct hf_nvml_device *d, struct hf_strbuf *sb)
 			hf_strbuf_addf(sb, "%llu\n", (unsigned long long)d->values[i]);
 	}
 	for (size_t i = 0; i < d->mig_instances_len; i++)
-		hf_strbuf_addf(sb, "  part %s: GPU instance %d, compute instance %d\n",
+		hf_strbuf_addf(sb, "  MIG instance %s: GPU instance %d, compute instance %d\n",
 			       d->mig_instances[i].uuid, (int)d->mig_instances[i].gpu_instance,
 			       (int)d->mig_instances[i].compute_instance);
 }

@@ -89,7 +89,8 @@ struct hf_nvml_device {
 	char address[HF_HEALTH_DEVICE_MAX]; /* "0000:1a:00.0"; "": it did not come so far */
 	char uuid[HF_HEALTH_UUID_MAX];
 	char serial[HF_NVML_TEXT_MAX], name[HF_NVML_TEXT_MAX];
-	int32_t code; /* LOST or RESET_REQUIRED where any call said so, else of getting at it */
+	/* LOST or RESET_REQUIRED if any call returned it, else the code of opening the device */
+	int32_t code;
 	uint16_t codes[HF_NVML_FACTS]; /* 0: the value is known */
 	uint64_t values[HF_NVML_FACTS];
 	size_t mig_instances_len; /* 0: no MIG instances, or not reported */
@@ -101,7 +102,7 @@ struct hf_nvml_device {
  * supported, or may not be asked. */
 int hf_nvml_failure(const struct hf_nvml_device *device);
 
-/* An event that the library told of. */
+/* An event that the library reported. */
 struct hf_nvml_event {
 	char address[HF_HEALTH_DEVICE_MAX];      /* "": of no device */
 	uint64_t type, data;                     /* NVML's bits; of an Xid its number */
@@ -131,8 +132,8 @@ struct hf_nvml_record {
 
 /* Appends the record with its head. All texts must be printable ASCII. */
 void hf_nvml_record_write(const struct hf_nvml_record *record, struct hf_strbuf *sb);
-/* The first record of what came in: 1 (and it is taken off), 0: more must come first, or
- * HF_E_BAD_REQUEST, after which nothing that follows can be told apart. */
+/* Takes the first record: 1, taken; 0, more bytes are needed; HF_E_BAD_REQUEST, malformed, so
+ * nothing behind it can be read. */
 int hf_nvml_record_read(struct hf_strbuf *in, struct hf_nvml_record *ret_record,
 			struct hf_error *err) HF_MUST_CHECK;
 

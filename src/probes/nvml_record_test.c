@@ -233,7 +233,8 @@ static void a_record_reads_as_text(void **state)
 	for (int f = 0; f < HF_NVML_FACTS; f++)
 		assert_non_null(strstr(sb.data, hf_nvml_fact_name((enum hf_nvml_fact)f)));
 	assert_string_equal(hf_nvml_fact_name(HF_NVML_FACTS), "?");
-	assert_non_null(strstr(sb.data, "  part MIG-1: GPU instance 7, compute instance -1\n"));
+	assert_non_null(
+		strstr(sb.data, "  MIG instance MIG-1: GPU instance 7, compute instance -1\n"));
 	free(r);
 }
 

@@ -17,7 +17,7 @@
 struct telling {
 	struct hf_intake *intake;
 	const struct hf_nvml_record *record;
-	bool answers; /* it told something of a device at least */
+	bool answers; /* the library reported something of at least one device */
 	/* For each detector: the number of devices seen, and the code of a refusal. */
 	unsigned seen[HF_HEALTH_DETECTORS];
 	int refused[HF_HEALTH_DETECTORS];
@@ -58,8 +58,8 @@ static void note_refusal(struct telling *t, enum hf_health_detector detector, in
 		t->refused[detector] = code;
 }
 
-/* Lost, in need of a reset, or nothing though it tells of others: what calls for the device gave.  A library that tells
- * nothing of any speaks of its driver. */
+/* The device is lost, needs a reset, or gives nothing while others do: evidence by the code of
+ * its calls. A library that gives nothing of any device has a fault of its driver. */
 static void tell_bus(struct telling *t, const struct hf_nvml_device *d)
 {
 	struct hf_health_sample s = sample_of(HF_HEALTH_BUSLOST, d->address);
@@ -91,7 +91,7 @@ static void tell_ecc(struct telling *t, const struct hf_nvml_device *d)
 {
 	struct hf_health_sample s = sample_of(HF_HEALTH_ECC, d->address);
 
-	/* Without the counter no sample: one that is 0 now and 5 later has not risen. */
+	/* Without the counter, no sample: a 0 now and a 5 later would look like a rise. */
 	if (!is_known(d, HF_NVML_ECC_UNCORRECTED)) {
 		note_refusal(t, HF_HEALTH_ECC, d->codes[HF_NVML_ECC_UNCORRECTED]);
 		return;
@@ -179,7 +179,7 @@ static void tell_links(struct telling *t, const struct hf_nvml_device *d)
 		return;
 	}
 	s.nvlink.active = narrow_number(d->values[HF_NVML_NVLINKS]);
-	/* Before the registration has completed the health says nothing. */
+	/* Before the registration has completed, the health value means nothing. */
 	if (is_known(d, HF_NVML_FABRIC_HEALTH) && is_known(d, HF_NVML_FABRIC_STATE) &&
 	    d->values[HF_NVML_FABRIC_STATE] == HF_NVML_FABRIC_COMPLETED) {
 		s.nvlink.health_known = true;
@@ -230,15 +230,15 @@ static void tell_device(struct telling *t, const struct hf_nvml_device *d)
 	tell_links(t, d);
 }
 
-/* Xids that the library told of: where the kernel's log can be read too it is one event told
- * twice, which the brain knows. */
+/* Xids from NVML. If the kernel's log can be read too, one event arrives twice, which the brain
+ * expects. */
 static void tell_events(struct hf_intake *intake, const struct hf_nvml_record *r)
 {
 	for (size_t i = 0; i < r->events_len; i++) {
 		const struct hf_nvml_event *from = &r->events[i];
 		struct hf_health_evidence e = hf_health_evidence_none();
 
-		/* 0 and 999 are noise of the library; a number that is none is noise as well. */
+		/* 0, 999 and malformed numbers are noise of the library. */
 		if (from->type != HF_NVML_EVENT_XID || from->data == 0 || from->data >= 999 ||
 		    from->address[0] == '\0')
 			continue;
@@ -329,8 +329,8 @@ static bool has_answer(const struct hf_nvml_record *r)
 	return false;
 }
 
-/* It counts devices, and tells nothing of any: the driver is there, and does not answer, also where it calls some lost
- * or keeps them from us. */
+/* NVML counts devices and gives nothing of any: the driver is present and does not answer, even
+ * if some devices are lost or forbidden. */
 static bool is_mute(const struct hf_nvml_record *r)
 {
 	for (size_t i = 0; i < r->devices_len; i++)
@@ -349,14 +349,15 @@ static void say_why(const struct hf_nvml_record *r, bool another, char ret_why[H
 	else if (r->code == HF_NVML_NOT_LOADED)
 		snprintf(ret_why, size, "NVML: the driver is not loaded");
 	else if (r->code == HF_NVML_MISMATCH)
-		snprintf(ret_why, size, "NVML: driver and library are of different versions");
+		snprintf(ret_why, size, "NVML: the driver and the library have different versions");
 	else if (another)
 		snprintf(ret_why, size, "NVML: no device, and error %d", r->code);
 	else
 		snprintf(ret_why, size, HF_NVML_ERROR "%d", r->code);
 }
 
-/* The library tells the state of the GPU's registration.  A GPU that does not answer has a fault of its own. */
+/* NVML reports the GPU's registration with the fabric manager. A GPU that does not answer has a
+ * fault of its own. */
 static bool tells_of_fabric(const struct hf_nvml_device *d)
 {
 	return d->code == HF_NVML_OK && is_known(d, HF_NVML_FABRIC_STATE) &&

@@ -418,7 +418,7 @@ static void a_driver_that_kills_who_asks_is_no_driver_that_hangs(void **state)
 	watch(b);
 	assert_true(hf_nvml_watch_ask(b->watch));
 	until(b, HF_NVML_FAILED);
-	assert_string_equal(b->text, "what looks was ended by signal 9");
+	assert_string_equal(b->text, "the child process was killed by signal 9");
 	assert_int_equal(b->told[HF_NVML_TIMED_OUT], 0);
 	script(b, "devices 1\n");
 	look(b);
@@ -498,7 +498,7 @@ static void a_program_that_talks_otherwise_is_ended(void **state)
 	watch(b);
 	assert_true(hf_nvml_watch_ask(b->watch));
 	until(b, HF_NVML_FAILED);
-	assert_string_equal(b->text, "what came begins with no record");
+	assert_string_equal(b->text, "the child's output does not begin with a record");
 }
 
 static void a_program_that_is_not_there_is_told_from_the_loop(void **state)

@@ -92,7 +92,8 @@ static void on_answer(void *arg, const struct hf_grpc_result *result)
 		err = *result->err;
 		/* The HTTP client's text names a host and a port, which a unix socket lacks. */
 		if (code == HF_E_UNAVAILABLE && result->status < 0)
-			hf_error_set(&err, code, "nobody answers at '%s'", q->client->path);
+			hf_error_set(&err, code, "the kubelet does not answer at '%s'",
+				     q->client->path);
 		hf_error_wrap(&err, "PodResources");
 	} else {
 		code = kinds[q->kind].decode(result->message, result->message_len, arena, &found,
@@ -107,7 +108,8 @@ static int ask_kubelet(struct hf_podresources_client *client, enum kind kind,
 	struct question *q = &client->questions[kind];
 
 	if (q->call.transfer)
-		return hf_error_set(err, HF_E_CONFLICT, "the kubelet was asked that already");
+		return hf_error_set(err, HF_E_CONFLICT,
+				    "the same question to the kubelet is still open");
 	q->fn = with.fn;
 	q->arg = with.arg;
 	return hf_grpc_call_start(&q->call, client->http,

@@ -43,7 +43,7 @@ struct hf_podresources_device {
 struct hf_podresources {
 	const struct hf_podresources_device *devices; /* in the order they came in */
 	size_t devices_len;
-	size_t pods; /* all that were told of, with or without devices */
+	size_t pods; /* all reported pods, with or without devices */
 };
 
 /* Pure.  HF_E_BAD_REQUEST: no such message; HF_E_TOO_LARGE: more devices than above, or more
@@ -100,8 +100,8 @@ int hf_podresources_list(struct hf_podresources_client *client, hf_podresources_
 			 struct hf_error *err) HF_MUST_CHECK;
 int hf_podresources_allocatable(struct hf_podresources_client *client, hf_podresources_fn fn,
 				void *arg, struct hf_error *err) HF_MUST_CHECK;
-/* HF_E_NOT_FOUND and HF_E_INTERNAL (kubelets to 1.36 have no better word) where there is no such
- * pod; HF_E_UNSUPPORTED by kubelets that lack it. */
+/* HF_E_NOT_FOUND or HF_E_INTERNAL (kubelets to 1.36 have no better code): no such pod.
+ * HF_E_UNSUPPORTED: the kubelet lacks this call. */
 int hf_podresources_get(struct hf_podresources_client *client, const char *ns, const char *pod,
 			hf_podresources_fn fn, void *arg, struct hf_error *err) HF_MUST_CHECK;
 

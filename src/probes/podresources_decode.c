@@ -40,7 +40,7 @@ static int next_field(struct reader *r, struct hf_wire *in, struct hf_wire_field
 		return 0;
 	switch (hf_wire_next(in, ret_field)) {
 	case HF_WIRE_OK: return 1;
-	case HF_WIRE_NO_FIELD: return refuse_answer(r, "no field where one must be");
+	case HF_WIRE_NO_FIELD: return refuse_answer(r, "a field is missing or malformed");
 	default: return refuse_answer(r, "a field that is cut off");
 	}
 }

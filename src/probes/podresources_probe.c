@@ -121,8 +121,8 @@ static bool may_be_watched(const struct kubelet_probe *p, const struct known *kn
 	return false;
 }
 
-/* Of other plugins' devices there may be thousands: where not all have room theirs are left out, of which nothing is
- * ever told. */
+/* Other plugins may have thousands of devices. If not all holdings fit, theirs are left out: no
+ * event names them. */
 static void put_holdings(struct kubelet_probe *p, const struct hf_podresources *found)
 {
 	bool all = found->devices_len <= HF_HOLDINGS_MAX;
@@ -260,7 +260,7 @@ static void count_allocatable(struct kubelet_probe *p, const struct hf_podresour
 			p->had |= 1u << i;
 		/* A plugin with only unhealthy devices looks like a plugin that is gone. */
 		p->gone = p->gone || (here == 0 && !kin && (p->had >> i & 1));
-		/* Only some of the devices are handed out whole, so their number says nothing. */
+		/* Only some devices are handed out whole, so the number means nothing. */
 		cut = cut || kin;
 		if (counted < 0 && (p->had >> i & 1))
 			counted = (int32_t)here;

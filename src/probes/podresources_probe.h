@@ -17,7 +17,7 @@ HF_BEGIN_DECLS
  * gone stays gone until it is back.
  */
 struct hf_kubelet_options {
-	const char *socket_path; /* "" or NULL: off, and it says so */
+	const char *socket_path; /* "" or NULL: off, and reported as off */
 	hf_time every;           /* 0: ten seconds */
 	hf_time timeout;         /* of a question; 0: five seconds */
 	/* Resources that are whole devices, NULL-terminated; NULL: "nvidia.com/gpu", "amd.com/gpu".

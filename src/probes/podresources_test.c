@@ -345,7 +345,7 @@ static void a_kubelet_that_never_answered_is_no_fault(void **state)
 	while (hf_intake_state(b->intake, HF_HEALTH_BY_KUBELET, HF_HEALTH_PLUGIN, &why) !=
 	       HF_INTAKE_OFF)
 		hf_test_loop_run(&b->t);
-	assert_true(hf_str_has_prefix(why, "PodResources: nobody answers at '/tmp/"));
+	assert_true(hf_str_has_prefix(why, "PodResources: the kubelet does not answer at '/tmp/"));
 	listen_again(b);
 	(void)until_plugin(b, false, false);
 }

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define PORTS_EVERY HF_SECOND
-/* Rates need a span: a counter that rose by one within a second says nothing yet. */
+/* Rates need a span: a rise by one within a second means nothing yet. */
 #define COUNTERS_EVERY (10 * HF_SECOND)
 #define PORT_ACTIVE 4
 #define COUNTERS 7
@@ -224,7 +224,7 @@ static void tell_port(struct hf_port_watch *w, struct known_port *known, struct 
 	(void)hf_intake_sample(w->intake, s);
 }
 
-/* A change of its state is told at once, with the counters of the last time. */
+/* A changed state is reported at once, with the last counters. */
 static bool look_port(struct hf_port_watch *w, const struct hf_sysfs_port *port, bool counters)
 {
 	struct known_port *known = know_port(w, port, counters);
@@ -300,7 +300,8 @@ static void release_ports(void *arg)
 	free(bench);
 }
 
-/* States each time, counters and word of it every tenth: they take a step of the brain. */
+/* States each time. Counters and the detector's report each tenth time: they cause a step of the
+ * brain. */
 static void look_ports(void *arg)
 {
 	struct hf_port_watch *w = arg;
@@ -331,7 +332,7 @@ static void looked_ports(void *arg)
 	for (size_t i = 0; i < ports->len; i++)
 		changed = look_port(w, &ports->items[i], counters) || changed;
 	tell_missing(w, counters);
-	/* After a change the next counters are a whole span away from what was told with it. */
+	/* After a change, the next counters come a whole interval later. */
 	if (counters || changed)
 		w->counters_at = hf_intake_now(w->intake);
 	if (ports->len == 0 && w->known_len == 0) {

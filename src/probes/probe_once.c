@@ -56,7 +56,7 @@ static void look_nvml(struct look *look, const struct hf_probe_once_options *opt
 							 .told = on_nvml,
 							 .arg = look,
 						 });
-	/* Where it cannot be asked that is told of as well. */
+	/* A failed start is reported by the callback, too. */
 	(void)hf_nvml_watch_ask(watch);
 	wait_for(look);
 	hf_nvml_watch_destroy(watch);

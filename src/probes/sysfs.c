@@ -123,7 +123,7 @@ static void tell_aer(struct sysfs_probe *p, const struct hf_sysfs_gpu *gpu, stru
 	}
 }
 
-/* Errors and throttling: the one that is not known says nothing. */
+/* Error counts and throttling: an unknown one makes no sample. */
 static void tell_amd(struct sysfs_probe *p, const struct hf_sysfs_gpu *gpu, struct known_gpu *known)
 {
 	struct hf_health_sample s = sample_of(HF_HEALTH_AMD, gpu->address);
@@ -258,10 +258,10 @@ static void tell_unseen(struct sysfs_probe *p)
 	}
 	if (!link)
 		hf_intake_off(p->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_PCIE,
-			      "sysfs tells of no device's link");
+			      "sysfs shows no link of any device");
 	if (!amd)
 		hf_intake_off(p->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_AMD,
-			      "sysfs has no device's RAS counts and no gpu_metrics that is known");
+			      "sysfs has neither RAS counts nor a known version of gpu_metrics");
 }
 
 static void read_devices(void *arg)
@@ -303,7 +303,7 @@ static bool counts_all(const struct sysfs_probe *p)
 	return count_of_library(p) >= 0 && (size_t)count_of_library(p) >= p->nvidia;
 }
 
-/* The library has not said anything yet, and is going to. */
+/* NVML has not answered yet, and will. */
 static bool is_awaited(const struct sysfs_probe *p)
 {
 	const char *why;
@@ -340,7 +340,7 @@ static void put_counts(struct sysfs_probe *p, int32_t pci, int32_t nvidia, int32
 	hf_intake_count(p->intake, HF_COUNT_BUS, bus);
 }
 
-/* Of AMD's devices sysfs is the only voice, and its silence what a driver that hangs has to say. */
+/* For AMD's devices sysfs is the only source, so its silence shows a hanging driver. */
 static void late_devices(void *arg)
 {
 	struct sysfs_probe *p = arg;

@@ -30,7 +30,7 @@ HF_BEGIN_DECLS
 bool hf_sysfs_number(const char *text, uint64_t *ret_number);
 /* "32.0 GT/s PCIe", "8 GT/s", "2.5 GT/s" in tenths of a GT/s; 0 for "Unknown" and any other. */
 uint32_t hf_sysfs_speed(const char *text);
-/* A width is 1 to 32 lanes; 0 for what is none (63: the device does not answer any more). */
+/* A width is 1 to 32 lanes; 0 for other numbers (63: the device does not answer any more). */
 uint32_t hf_sysfs_width(const char *text);
 /* Finds NAME in lines "NAME NUMBER"; false: not found. */
 bool hf_sysfs_line(const char *text, const char *name, uint64_t *ret_number);
@@ -38,7 +38,7 @@ bool hf_sysfs_line(const char *text, const char *name, uint64_t *ret_number);
 bool hf_sysfs_ras(const char *text, uint64_t *ret_uncorrectable);
 /* Of NVIDIA's "information" in procfs a line "GPU Excluded: Yes", by NVreg_ExcludedGpus. */
 bool hf_sysfs_excluded(const char *text);
-/* "4: ACTIVE" is 4; -1 for what is none. */
+/* "4: ACTIVE" is 4; -1 for other texts. */
 int hf_sysfs_state(const char *text);
 /* "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.54.03  Tue …": the version, or "". */
 void hf_sysfs_driver_version(const char *text, char ret_version[HF_SYSFS_NAME_MAX]);
@@ -79,7 +79,8 @@ struct hf_sysfs_gpus {
 /* proc_root NULL: do not ask for excluded devices (the driver answers, and may hang). */
 void hf_sysfs_gpus(const char *sys_root, const char *proc_root, struct hf_sysfs_gpus *ret_gpus);
 
-/* "" where no driver has the device at that address, or there is none.  As the next: reads a link and asks no driver. */
+/* "" if no driver has the device at that address, or no device is there. Reads a link and asks
+ * no driver, as the next function. */
 void hf_sysfs_driver_of(const char *sys_root, const char *address,
 			char ret_driver[HF_SYSFS_NAME_MAX]);
 /* A driver has the device at that address, and not NVIDIA's.  Reads a link and asks no driver: for any thread. */
@@ -126,8 +127,8 @@ struct hf_sysfs_options {
 	hf_time ports_every;              /* 0: a second */
 	hf_time devices_every;            /* 0: half a minute */
 	hf_time deadline;                 /* of a look; 0: HF_LOOK_THREAD_DEADLINE */
-	/* No: the kernel's log tells of PCIe errors (AER) as they happen, and what its counters say
-	 * later would be the same once more.  Where that log cannot be read: yes. */
+	/* False while the kernel's log is read: it reports PCIe errors (AER) as they happen, and
+	 * the counters would repeat them. True otherwise. */
 	bool aer;
 };
 

@@ -157,7 +157,7 @@ static void put_above(const char *part, size_t len, char ret_above[HF_HEALTH_ABO
 {
 	size_t has = strlen(ret_above);
 
-	/* A port near the device says more about it: fewer other devices are below that port. */
+	/* A port near the device is a better witness: fewer other devices are below it. */
 	while (has > 0 && has + 1 + len >= HF_HEALTH_ABOVE_MAX) {
 		size_t first = strcspn(ret_above, " ");
 

@@ -111,8 +111,8 @@ static uint32_t link_fact(const char *dir, const char *name, uint32_t (*read)(co
 	return read_at(dir, name, text) ? read(text) : 0;
 }
 
-/* The less of what the device and the port above it can do; where that port is not told of (a
- * virtual machine) the device's own. */
+/* The smaller capability of the device and the port above it; without a known port (a virtual
+ * machine), the device's own. */
 static uint32_t link_max(const char *dir, const char *name, uint32_t (*read)(const char *))
 {
 	char above[PATH_MAX_HERE];
@@ -133,8 +133,8 @@ static uint64_t aer_at(const char *dir, const char *name, const char *total)
 									       : HF_SYSFS_NOT_KNOWN;
 }
 
-/* The sum over all blocks.  One that cannot be read makes the sum unknown: less than before would
- * be taken for a rise when it comes back. */
+/* The sum over all blocks. An unreadable block makes the sum unknown: a smaller sum would look
+ * like a rise later. */
 static uint64_t ras_at(const char *device)
 {
 	char dir[PATH_MAX_HERE], text[HF_SYSFS_FILE_MAX + 1];

@@ -817,8 +817,7 @@ static void amds_throttling_is_told_from_the_second_look_on(void **state)
 	assert_null(last(b, HF_HEALTH_AMD, &count));
 	assert_int_equal(hf_intake_state(b->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_AMD, &why),
 			 HF_INTAKE_OFF);
-	assert_string_equal(why,
-			    "sysfs has no device's RAS counts and no gpu_metrics that is known");
+	assert_string_equal(why, "sysfs has neither RAS counts nor a known version of gpu_metrics");
 }
 
 static void a_poke_looks_now_but_once_a_second(void **state)

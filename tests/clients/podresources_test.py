@@ -134,7 +134,7 @@ nvidia.com/gpu GPU-2
         server.stop(0).wait()
         text = look(program, path, nvml)
         if "# NVML\ncode: 0\ndriver: 570.86.15\n" not in text or \
-                f"PodResources: nobody answers at '{path}'\n" not in text:
+                f"PodResources: the kubelet does not answer at '{path}'\n" not in text:
             sys.exit(f"without a kubelet: {text}")
     print("ok")
 
