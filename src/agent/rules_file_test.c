@@ -54,7 +54,7 @@ static void what_is_no_table_is_refused_by_rule_and_key(void **state)
 	} cases[] = {
 		{"[]", "'rules' must be a list"},
 		{"{\"rules\": 3}", "'rules' must be a list"},
-		{"{\"rules\": [3]}", "rule 1: is no object"},
+		{"{\"rules\": [3]}", "rule 1: is not an object"},
 		{"{\"rules\": [{\"class\": \"app\", \"action\": \"record\"}]}",
 		 "'detector' is missing"},
 		{"{\"rules\": [{\"detector\": \"xyz\", \"class\": \"app\", \"action\": \"record\"}]}",

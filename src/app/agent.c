@@ -19,6 +19,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "health/contact.h"
+#include "json/json.h"
 #include "kube/kube.h"
 
 #include <signal.h>
@@ -332,11 +333,35 @@ static void tell_start(const struct process *process)
 	       port, NULL);
 }
 
-/* Prints what the probes see now. Uses no server and no journal. */
+static void print_checks_json(struct hf_cli *cli, const struct hf_probe_checks *checks)
+{
+	HF_AUTO_JSON object = hf_json_object();
+	struct hf_json *items = hf_json_ensure_array(object, "checks");
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_PROBE_ONCE_BYTES_MAX);
+
+	for (size_t i = 0; i < checks->len; i++) {
+		const struct hf_probe_check *check = &checks->items[i];
+		struct hf_json *item = hf_json_object();
+
+		hf_json_set_str(item, "name", check->name);
+		hf_json_set_str(item, "status", hf_probe_verdict_name(check->verdict));
+		hf_json_set_str(item, "message", check->message);
+		if (check->missing[0] != '\0')
+			hf_json_set_str(item, "missing", check->missing);
+		hf_json_append(items, item);
+	}
+	hf_json_write(object, HF_JSON_INDENTED, &text);
+	fprintf(cli->out, "%s\n", text.data);
+}
+
+/* Prints a check per source, then what the probes see now. Uses no server and no journal. */
 static int probe_once(struct process *process)
 {
-	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_PROBE_ONCE_BYTES_MAX);
+	HF_AUTO_STRBUF details = HF_STRBUF_INIT(HF_PROBE_ONCE_BYTES_MAX);
+	HF_AUTO_STRBUF lines = HF_STRBUF_INIT(HF_PROBE_ONCE_BYTES_MAX);
+	const char *output = hf_cli_flag(process->cli, "output");
 	const struct hf_probe_once_options options = {
+		.kmsg = flag_or(process, "kmsg", DEFAULT_KMSG),
 		.library = process->nvml,
 		.child_argv = (const char *const *)process->child_argv,
 		.sys_root = flag_or(process, "sysfs", "/sys"),
@@ -344,14 +369,23 @@ static int probe_once(struct process *process)
 		.podresources = flag_or(process, "kubelet-socket", DEFAULT_SOCKET),
 		.timeout = LOOK_TIMEOUT,
 	};
+	struct hf_probe_checks checks;
 	struct hf_error err;
 
+	if (output != NULL && !hf_streq(output, "json"))
+		return hf_cli_usage(process->cli, "-o takes only json with this verb, not '%s'",
+				    output);
 	if (hf_loop_create(&process->loop, &err) != 0)
 		return hf_cli_fail(process->cli, &err);
-	hf_probe_once(process->loop, &options, &text);
+	hf_probe_once(process->loop, &options, &checks, &details);
 	hf_loop_destroy(process->loop);
-	fwrite(text.data, 1, text.len, process->cli->out);
-	return 0;
+	if (output != NULL) {
+		print_checks_json(process->cli, &checks);
+		return HF_EXIT_OK;
+	}
+	hf_probe_checks_render(&checks, &lines);
+	fprintf(process->cli->out, "%s\n%s", lines.data, details.data);
+	return HF_EXIT_OK;
 }
 
 static int run_agent(struct process *process)
@@ -380,6 +414,8 @@ static int verb_agent(struct hf_cli *cli)
 	struct process process = {.cli = cli, .lock_fd = -1};
 	int rc;
 
+	if (hf_cli_flag(cli, "output") != NULL && !hf_cli_has(cli, "probe-once"))
+		return hf_cli_usage(cli, "-o is accepted only with --probe-once");
 	process.nvml = flag_or(&process, "nvml", DEFAULT_NVML);
 	/* The driver's library runs in a child process, so that a hang or crash of it does not hit the agent. */
 	if (hf_cli_has(cli, "nvml-child"))
@@ -407,7 +443,9 @@ static const struct hf_flag agent_flags[] = {
 	{"nvml", 0, "LIB", "NVIDIA driver library; '': off", DEFAULT_NVML},
 	{"nvml-child", 0, NULL, "internal: run as the child process that loads the library", NULL},
 	{"probe-once", 0, NULL,
-	 "print what the probes see now (sysfs, library, kubelet), then exit", NULL},
+	 "check what the agent can see on this node: ok, warn or fail per source, then details",
+	 NULL},
+	{"output", 'o', "FORMAT", "json: the checks of --probe-once", NULL},
 	{"kubelet-socket", 0, "PATH", "socket of the PodResources API; '': off", DEFAULT_SOCKET},
 	{"resources", 0, "NAMES", "resources to count as whole devices",
 	 "nvidia.com/gpu,amd.com/gpu"},
@@ -428,6 +466,7 @@ const struct hf_cli_verb hf_verb_agent = {
 	.examples = "  holdfast agent --node-name gpu-7 --kubeconfig agent.conf\n"
 		    "  holdfast agent --kmsg /tmp/kmsg.fifo --nvml '' --kubelet-socket ''\n"
 		    "  holdfast agent --probe-once\n"
+		    "  holdfast agent --probe-once -o json\n"
 		    "  holdfast agent --rules rules.json --listen 127.0.0.1:0\n",
 	.flags = agent_flags,
 	.run = verb_agent,

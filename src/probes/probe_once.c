@@ -8,12 +8,19 @@
 #include "base/mem.h"
 #include "base/str.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 struct look {
 	struct hf_loop *loop;
+	struct hf_probe_checks *checks;
 	struct hf_strbuf *sb;
-	const char *title;
+	bool allocatable;           /* the question to the kubelet that is open */
+	struct hf_sysfs_gpus *gpus; /* NULL: sysfs is not read */
 	bool done;
 };
 
@@ -37,6 +44,7 @@ static void on_nvml(void *arg, enum hf_nvml_outcome outcome, const struct hf_nvm
 
 	if (outcome == HF_NVML_EVENTS)
 		return;
+	hf_probe_check_nvml(look->checks, record, record == NULL ? err->text : "", look->gpus);
 	if (record)
 		hf_nvml_record_render(record, look->sb);
 	else
@@ -64,17 +72,15 @@ static void look_nvml(struct look *look, const struct hf_probe_once_options *opt
 
 static void look_sysfs(struct look *look, const struct hf_probe_once_options *options)
 {
-	struct hf_sysfs_gpus *gpus = hf_xcalloc(1, sizeof(*gpus));
 	struct hf_sysfs_ports *ports = hf_xcalloc(1, sizeof(*ports));
 	const char *proc_root = hf_str_or(options->proc_root, "/proc");
 	struct hf_sysfs_driver driver;
 
 	hf_strbuf_addstr(look->sb, "# sysfs\n");
-	hf_sysfs_gpus(options->sys_root, proc_root, gpus);
 	hf_sysfs_ports(options->sys_root, true, ports);
+	hf_probe_check_ports(look->checks, ports);
 	hf_sysfs_driver(options->sys_root, proc_root, &driver);
-	hf_sysfs_render(gpus, ports, &driver, look->sb);
-	free(gpus);
+	hf_sysfs_render(look->gpus, ports, &driver, look->sb);
 	free(ports);
 }
 
@@ -83,11 +89,18 @@ static void on_answer(void *arg, int code, const struct hf_podresources *found,
 {
 	struct look *look = arg;
 
-	hf_strbuf_addf(look->sb, "# PodResources: %s\n", look->title);
+	hf_strbuf_addf(look->sb, "# PodResources: %s\n",
+		       look->allocatable ? "allocatable" : "held");
 	if (code == 0)
 		hf_podresources_render(found, look->sb);
 	else
 		hf_strbuf_addf(look->sb, "%s\n", err->text);
+	if (look->allocatable)
+		hf_probe_check_allocatable(look->checks, code == 0 ? found : NULL,
+					   code == 0 ? "" : err->text, look->gpus);
+	else
+		hf_probe_check_holders(look->checks, code == 0 ? found : NULL,
+				       code == 0 ? "" : err->text);
 	finish_look(look);
 }
 
@@ -96,37 +109,76 @@ typedef int (*ask_fn)(struct hf_podresources_client *client, hf_podresources_fn 
 
 static void look_kubelet(struct look *look, const struct hf_probe_once_options *options)
 {
-	static const struct {
-		const char *title;
-		ask_fn ask;
-	} questions[] = {{"held", hf_podresources_list},
-			 {"allocatable", hf_podresources_allocatable}};
+	static const ask_fn questions[] = {hf_podresources_list, hf_podresources_allocatable};
 	struct hf_podresources_client *client;
 	struct hf_error err = {0};
 
 	if (hf_podresources_client_create(look->loop, options->podresources, options->timeout,
 					  &client, &err) < 0) {
 		hf_strbuf_addf(look->sb, "# PodResources\n%s\n", err.text);
+		hf_probe_check_holders(look->checks, NULL, err.text);
 		return;
 	}
 	for (size_t i = 0; i < HF_ARRAY_LEN(questions); i++) {
-		look->title = questions[i].title;
-		if (questions[i].ask(client, on_answer, look, &err) < 0)
+		look->allocatable = i == 1;
+		if (questions[i](client, on_answer, look, &err) < 0)
 			on_answer(look, err.code, NULL, &err);
 		wait_for(look);
 	}
 	hf_podresources_client_destroy(client);
 }
 
-void hf_probe_once(struct hf_loop *loop, const struct hf_probe_once_options *options,
-		   struct hf_strbuf *sb)
+/* The reason why the log cannot be read; NULL: it can. */
+static const char *try_log(const char *path)
 {
-	struct look look = {.loop = loop, .sb = sb};
+	struct stat st;
+	int fd;
 
+	if (stat(path, &st) == 0 && S_ISSOCK(st.st_mode))
+		return access(path, R_OK | W_OK) == 0 ? NULL : strerror(errno);
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return strerror(errno);
+	close(fd);
+	return NULL;
+}
+
+static void check_log(struct look *look, const char *path)
+{
+	if (hf_str_is_empty(path))
+		hf_probe_check_off(look->checks, "kernel-log", "--kmsg");
+	else
+		hf_probe_check_log(look->checks, path, try_log(path));
+}
+
+static void look_pci(struct look *look, const struct hf_probe_once_options *options)
+{
+	if (hf_str_is_empty(options->sys_root)) {
+		hf_probe_check_off(look->checks, "pci", "--sysfs");
+		return;
+	}
+	look->gpus = hf_xcalloc(1, sizeof(*look->gpus));
+	hf_sysfs_gpus(options->sys_root, hf_str_or(options->proc_root, "/proc"), look->gpus);
+	hf_probe_check_pci(look->checks, look->gpus);
+}
+
+void hf_probe_once(struct hf_loop *loop, const struct hf_probe_once_options *options,
+		   struct hf_probe_checks *ret_checks, struct hf_strbuf *sb)
+{
+	struct look look = {.loop = loop, .checks = ret_checks, .sb = sb};
+
+	ret_checks->len = 0;
+	check_log(&look, options->kmsg);
+	look_pci(&look, options);
 	if (!hf_str_is_empty(options->library))
 		look_nvml(&look, options);
-	if (!hf_str_is_empty(options->sys_root))
+	else
+		hf_probe_check_off(ret_checks, "nvml", "--nvml");
+	if (look.gpus != NULL)
 		look_sysfs(&look, options);
 	if (!hf_str_is_empty(options->podresources))
 		look_kubelet(&look, options);
+	else
+		hf_probe_check_off(ret_checks, "holders", "--kubelet-socket");
+	free(look.gpus);
 }

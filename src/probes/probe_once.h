@@ -3,32 +3,33 @@
 #ifndef HF_PROBES_PROBE_ONCE_H
 #define HF_PROBES_PROBE_ONCE_H
 
-#include "base/error.h"
 #include "base/strbuf.h"
 #include "loop/loop.h"
+#include "probes/probe_checks.h"
 
 HF_BEGIN_DECLS
 
 /*
- * One look at a node by all of its measuring probes, as text for people: what would the agent see
- * here, and what not, and why?  What it prints on a machine with devices can be kept as a golden
- * file.
+ * One look at a node by all probes that measure, for people: what the agent can see here, what it cannot,
+ * and why.  Output: a check per source (probe_checks.h), and the details of all sources as text, which
+ * can be kept as a golden file.
  */
 
 struct hf_probe_once_options {
-	const char *library;           /* of NVML; "" or NULL: not asked, here and below */
+	const char *kmsg;              /* the kernel's log; "" or NULL: off, here and below */
+	const char *library;           /* of NVML */
 	const char *const *child_argv; /* as in probes/nvml.h */
 	const char *sys_root, *proc_root;
 	const char *podresources; /* the kubelet's socket */
-	hf_time timeout;          /* of each */
+	hf_time timeout;          /* of each source */
 };
 
 #define HF_PROBE_ONCE_BYTES_MAX ((size_t)4 << 20)
 
-/* Runs the loop, which must be idle and real, until all have answered or their time is over.
- * Never fails: what could not be seen is in the text. */
+/* Runs the loop, which must be idle and real, until each source has answered or its time is over.
+ * Never fails: a source without an answer has its reason in the check and in the text. */
 void hf_probe_once(struct hf_loop *loop, const struct hf_probe_once_options *options,
-		   struct hf_strbuf *sb);
+		   struct hf_probe_checks *ret_checks, struct hf_strbuf *sb);
 
 HF_END_DECLS
 

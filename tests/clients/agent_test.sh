@@ -185,7 +185,21 @@ kill -TERM "$agent_pid"
 wait "$agent_pid" 2>/dev/null || true
 agent_pid=
 refuse "who ends takes the socket with it" . ls "$folder/reports"
-refuse "rules that cannot be are refused" "cannot take the rules" \
+refuse "a file without rules is refused" "cannot use the rules" \
 	"$holdfast" agent --rules "$folder/agent.log" --node-name x
 expect "it explains itself" "DaemonSet" "$holdfast" agent --help
+
+# One look without a server: a check per source.
+once() {
+	"$holdfast" agent --probe-once --kmsg "$folder/kmsg" --sysfs "$folder/sys" --proc "$folder/proc" \
+		--nvml "$folder/no-such-library.so" --kubelet-socket "$folder/no-such-socket" "$@"
+}
+expect "a readable kernel log is ok" 'ok +kernel-log ' once
+expect "a missing kubelet fails, with its socket and what is missing" \
+	'fail +holders .*no-such-socket.*; missing: .*--kubelet-socket' once
+expect "the details follow the checks" '# NVML' once
+expect "the checks as JSON" '"status": "fail"' once -o json
+json_has_details() { once -o json | grep -q '# NVML'; }
+refuse "the JSON has no details" "" json_has_details
+refuse "-o needs --probe-once" 'only with --probe-once' "$holdfast" agent -o json --node-name x
 finish

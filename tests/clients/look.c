@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* look NVML-LIBRARY SYS PROC PODRESOURCES-SOCKET: one look of the agent's probes, printed.  "" for
- * one that is not asked. */
+/* look NVML-LIBRARY SYS PROC PODRESOURCES-SOCKET: prints the details of one look of the probes.  "" turns a
+ * source off. */
 
 #include "probes/probe_once.h"
 #include "probes/nvml_child.h"
@@ -16,6 +16,7 @@ int main(int argc, char **argv)
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_PROBE_ONCE_BYTES_MAX);
 	struct hf_loop *loop = NULL;
+	struct hf_probe_checks checks;
 	struct hf_error err = {0};
 
 	if (argc == 3 && strcmp(argv[1], "child") == 0)
@@ -36,7 +37,7 @@ int main(int argc, char **argv)
 			      .podresources = argv[4],
 			      .timeout = TIMEOUT,
 		      },
-		      &sb);
+		      &checks, &sb);
 	hf_loop_destroy(loop);
 	fputs(sb.data, stdout);
 	return 0;
