@@ -180,7 +180,7 @@ static void poke_probes(struct hf_agent *a, bool of_holders)
 	for (size_t i = 0; i < a->probes_len; i++) {
 		const struct hf_probe_ops *ops = a->probes[i]->ops;
 
-		if (ops->poke != NULL && (!of_holders || ops->tells_holders))
+		if (ops->poke != NULL && (!of_holders || ops->has_holders))
 			ops->poke(a->probes[i]);
 	}
 }

@@ -97,7 +97,7 @@ static void record_node_event(struct hf_agent *a, const char *type, const char *
 }
 
 static void record_for_pods(struct hf_agent *a, const struct hf_report *report,
-			    const struct hf_health_told *told, const char *message)
+			    const struct hf_health_notice *told, const char *message)
 {
 	for (size_t i = 0; i < report->holders_len; i++) {
 		const struct hf_holder *h = &report->holders[i];
@@ -122,7 +122,7 @@ static void publish_events(struct hf_agent *a, const struct hf_report *report,
 			   const struct hf_health_plan *plan)
 {
 	for (size_t i = 0; i < plan->events_len; i++) {
-		const struct hf_health_told *told = &plan->events[i];
+		const struct hf_health_notice *told = &plan->events[i];
 		HF_AUTOFREE char *message = hf_xasprintf(
 			"%s: %s", told->device[0] != '\0' ? told->device : "node", told->message);
 

@@ -85,7 +85,7 @@ static void on_read(void *arg, const struct hf_reply *reply)
 		     k->known ? HF_CONTACT_KEEPER_LOOK_EVERY : HF_CONTACT_KEEPER_FIRST_LOOK_EVERY);
 }
 
-static void on_timer(void *arg)
+static void on_look_timer(void *arg)
 {
 	struct hf_contact_keeper *k = arg;
 	const struct hf_request request = {.verb = HF_VERB_GET,
@@ -108,7 +108,7 @@ struct hf_contact_keeper *hf_contact_keeper_create(const struct hf_contact_keepe
 	k->node = hf_xstrdup(options->node);
 	k->boot_id = hf_xstrdup(options->boot_id);
 	k->path = hf_xstrdup(options->path);
-	k->timer = hf_timer_create(options->loop, on_timer, k);
+	k->timer = hf_timer_create(options->loop, on_look_timer, k);
 	return k;
 }
 

@@ -186,7 +186,7 @@ void hf_holders_start(struct hf_holders *h)
 }
 
 /* If several mirrors name the pod, the first counts. */
-static const struct hf_cache_entry *mirror_of(const struct hf_holders *h, const char *hash)
+static const struct hf_cache_entry *find_mirror(const struct hf_holders *h, const char *hash)
 {
 	const struct hf_cache_entry *pod, *first = NULL;
 	hf_time seen_at = HF_TIME_NONE;
@@ -211,7 +211,7 @@ static const struct hf_cache_entry *pod_with(const struct hf_holders *h, const c
 	for (size_t it = 0; (pod = hf_cache_next(h->cache, &it)) != NULL;)
 		if (hf_streq(pod->uid, uid))
 			return pod;
-	return mirror_of(h, uid);
+	return find_mirror(h, uid);
 }
 
 bool hf_holders_name(const struct hf_holders *h, const char *uid, struct hf_pod_name *ret_name)
@@ -241,8 +241,9 @@ static void forget_old(struct hf_holders *h, hf_time now)
 }
 
 /* The pod that the kubelet's report is about; NULL: no known pod. */
-static const struct hf_cache_entry *pod_of(const struct hf_holders *h,
-					   const struct hf_holding *holding, hf_time asked_at)
+static const struct hf_cache_entry *find_holding_pod(const struct hf_holders *h,
+						     const struct hf_holding *holding,
+						     hf_time asked_at)
 {
 	const struct hf_cache_entry *pod = hf_cache_get(h->cache, holding->ns, holding->pod);
 	const struct hf_holder_pod *view = pod != NULL ? pod->view : NULL;
@@ -251,7 +252,7 @@ static const struct hf_cache_entry *pod_of(const struct hf_holders *h,
 }
 
 /* The oldest of those that have let go, or of all. */
-static void make_room(struct hf_holders *h)
+static void drop_oldest_holder(struct hf_holders *h)
 {
 	size_t at = 0;
 
@@ -282,11 +283,11 @@ static bool may_be_named(const struct hf_holder *holder, const struct hf_cache_e
 
 static void add_holder(struct hf_holders *h, const struct hf_holding *holding, hf_time asked_at)
 {
-	const struct hf_cache_entry *pod = pod_of(h, holding, asked_at);
+	const struct hf_cache_entry *pod = find_holding_pod(h, holding, asked_at);
 	struct hf_holder *holder;
 
 	if (h->len == 2 * HF_HOLDINGS_MAX)
-		make_room(h);
+		drop_oldest_holder(h);
 	h->items = hf_xrealloc(h->items, (h->len + 1) * sizeof(*h->items));
 	holder = &h->items[h->len++];
 	h->version++;
@@ -298,7 +299,7 @@ static void add_holder(struct hf_holders *h, const struct hf_holding *holding, h
 /* It is named as before: false if that is another pod of the name by now. */
 static bool goes_on(struct hf_holders *h, struct hf_holder *holder, hf_time asked_at)
 {
-	const struct hf_cache_entry *pod = pod_of(h, &holder->holding, asked_at);
+	const struct hf_cache_entry *pod = find_holding_pod(h, &holder->holding, asked_at);
 
 	if (pod == NULL || hf_streq(pod->uid, holder->uid))
 		return true;

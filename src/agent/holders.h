@@ -28,7 +28,7 @@ struct hf_holder {
 	hf_time until;              /* end of the holding by the kubelet's list; NONE: still held */
 };
 
-enum hf_pod_condition { HF_POD_NO_CONDITION, HF_POD_WELL, HF_POD_SICK };
+enum hf_device_condition { HF_POD_NO_CONDITION, HF_POD_WELL, HF_POD_SICK };
 
 /* A pod of this node. */
 struct hf_holder_pod {
@@ -36,7 +36,7 @@ struct hf_holder_pod {
 	char hash[HF_POD_HASH_MAX]; /* UID of the static pod that this pod mirrors; "": no mirror */
 	uint64_t ends;              /* of its containers, so far */
 	uint64_t moves;             /* likewise: taken on by the kubelet, begun, ended */
-	enum hf_pod_condition condition; /* the present state of our condition */
+	enum hf_device_condition condition; /* the present state of our condition */
 	char reason[64], message[HF_POD_MESSAGE_MAX];
 };
 

@@ -46,7 +46,7 @@ static void on_read(void *arg, const struct hf_reply *reply)
 	}
 }
 
-static void on_timer(void *arg)
+static void on_silence_timer(void *arg)
 {
 	struct hf_kubelet_silence *s = arg;
 	const struct hf_request request = {.verb = HF_VERB_GET,
@@ -65,7 +65,7 @@ struct hf_kubelet_silence *hf_kubelet_silence_create(
 
 	s->options = *options;
 	s->node = hf_xstrdup(options->node);
-	s->timer = hf_timer_create(options->loop, on_timer, s);
+	s->timer = hf_timer_create(options->loop, on_silence_timer, s);
 	return s;
 }
 

@@ -59,7 +59,7 @@ static bool is_question(const struct slot *slot)
 }
 
 /* Until the next write may begin. */
-static hf_time gap_of(const struct slot *slot)
+static hf_time get_gap(const struct slot *slot)
 {
 	hf_time now = hf_loop_mono(slot->publisher->options.loop);
 
@@ -68,7 +68,7 @@ static hf_time gap_of(const struct slot *slot)
 	return slot->sent_at + HF_PUBLISH_GAP - now;
 }
 
-static void on_timer(void *arg)
+static void on_write_timer(void *arg)
 {
 	send_request(arg);
 }
@@ -82,7 +82,7 @@ static struct slot *add_slot(struct hf_publisher *p, enum kind kind, const char 
 	slot->kind = kind;
 	slot->name = hf_xstrdup(name);
 	slot->backoff = (struct hf_backoff)HF_BACKOFF_INIT(HF_SECOND / 2, 30 * HF_SECOND, 50);
-	slot->timer = hf_timer_create(p->options.loop, on_timer, slot);
+	slot->timer = hf_timer_create(p->options.loop, on_write_timer, slot);
 	slot->sent_at = HF_TIME_NONE;
 	p->slots[p->len++] = slot;
 	return slot;
@@ -178,7 +178,7 @@ static void finish_write(struct slot *slot)
 	slot->there |= !asked;
 	slot->written |= !asked;
 	if (slot->waiting != NULL)
-		hf_timer_arm(slot->timer, asked                       ? gap_of(slot)
+		hf_timer_arm(slot->timer, asked                       ? get_gap(slot)
 					  : slot->kind == KIND_DEVICE ? HF_PUBLISH_GAP
 								      : 0);
 	else if (slot->kind == KIND_POD)
@@ -343,7 +343,7 @@ static void put_patch(struct slot *slot, struct hf_json *patch)
 	/* What failed keeps to its backoff. */
 	if (slot->call != NULL || hf_timer_armed(slot->timer))
 		return;
-	hf_timer_arm(slot->timer, gap_of(slot));
+	hf_timer_arm(slot->timer, get_gap(slot));
 }
 
 void hf_publisher_node(struct hf_publisher *p, struct hf_json *patch)

@@ -62,7 +62,7 @@ static struct rank *find_rank(struct hf_ranks *ranks, const char *uid, int32_t n
 	return NULL;
 }
 
-static size_t count_of(const struct hf_ranks *ranks, const char *uid)
+static size_t count_ranks(const struct hf_ranks *ranks, const char *uid)
 {
 	size_t n = 0;
 
@@ -72,9 +72,9 @@ static size_t count_of(const struct hf_ranks *ranks, const char *uid)
 }
 
 /* The last of the pod that has the most, if that leaves it with no less than the newcomer's pod has then. */
-static struct rank *make_room(struct hf_ranks *ranks, const char *uid)
+static struct rank *replace_rank(struct hf_ranks *ranks, const char *uid)
 {
-	size_t most = count_of(ranks, uid) + 1;
+	size_t most = count_ranks(ranks, uid) + 1;
 	struct rank *last = NULL;
 
 	for (size_t i = 0; i < ranks->len; i++) {
@@ -88,7 +88,7 @@ static struct rank *make_room(struct hf_ranks *ranks, const char *uid)
 			last = rank;
 			continue;
 		}
-		n = count_of(ranks, rank->uid);
+		n = count_ranks(ranks, rank->uid);
 		if (n > most) {
 			most = n;
 			last = rank;
@@ -102,7 +102,7 @@ static struct rank *make_room(struct hf_ranks *ranks, const char *uid)
 static struct rank *add_rank(struct hf_ranks *ranks, const char *uid, int32_t number)
 {
 	struct rank *rank = ranks->len < HF_RANKS_HEARD_MAX ? &ranks->items[ranks->len++]
-							    : make_room(ranks, uid);
+							    : replace_rank(ranks, uid);
 
 	if (rank == NULL)
 		return NULL;
@@ -154,7 +154,7 @@ void hf_ranks_heard(struct hf_ranks *ranks, const char *pod_uid, const struct hf
 
 /* ---- what is made of it ------------------------------------------------------------------------- */
 
-static const char *state_of(const struct rank *rank, hf_time now)
+static const char *name_state(const struct rank *rank, hf_time now)
 {
 	hf_time limit = rank->longest * STALLED_FACTOR;
 
@@ -166,7 +166,7 @@ static const char *state_of(const struct rank *rank, hf_time now)
 }
 
 /* A slow rank is slow in two windows, so the faster of the last two counts. */
-static uint64_t own_of(const struct rank *rank)
+static uint64_t get_own_work(const struct rank *rank)
 {
 	const struct hf_health_rank_memory *m = &rank->memory;
 
@@ -177,10 +177,10 @@ static uint64_t own_of(const struct rank *rank)
 
 static bool differs_from_published(const struct rank *rank, hf_time now)
 {
-	uint64_t own = own_of(rank);
+	uint64_t own = get_own_work(rank);
 	uint64_t by = own > rank->own_us ? own - rank->own_us : rank->own_us - own;
 
-	return !hf_streq(rank->state, state_of(rank, now)) ||
+	return !hf_streq(rank->state, name_state(rank, now)) ||
 	       (own > 0 && by * 100 > rank->own_us * OWN_PERCENT);
 }
 
@@ -210,7 +210,7 @@ static bool is_due(const struct hf_ranks *ranks, const struct rank *rank, hf_tim
 	return ranks->published_at != HF_TIME_NONE &&
 	       now - ranks->published_at >= HF_RANKS_STALLED_EVERY &&
 	       now - rank->memory.advanced_at < HF_RANKS_STALLED_FOR &&
-	       hf_streq(state_of(rank, now), HF_RANK_STALLED);
+	       hf_streq(name_state(rank, now), HF_RANK_STALLED);
 }
 
 bool hf_ranks_look(struct hf_ranks *ranks, hf_ranks_pod_fn pod, void *arg, hf_time now)
@@ -260,10 +260,10 @@ void hf_ranks_list(const struct hf_ranks *ranks, hf_ranks_pod_fn pod, void *arg,
 			.rank = rank->number,
 			.group =
 				rank->group[0] != '\0' ? hf_arena_strdup(arena, rank->group) : NULL,
-			.state = state_of(rank, now),
+			.state = name_state(rank, now),
 			.step = (int64_t)rank->memory.step,
 			.total = (int64_t)rank->total,
-			.own_us = (int64_t)own_of(rank),
+			.own_us = (int64_t)get_own_work(rank),
 			.advanced_at = rank->memory.advanced_at,
 			.heard_at = rank->heard_at,
 		};
@@ -283,8 +283,8 @@ void hf_ranks_published(struct hf_ranks *ranks, hf_ranks_pod_fn pod, void *arg, 
 
 		if (!pod(arg, ranks->items[i].uid, &name))
 			continue;
-		ranks->items[i].state = state_of(&ranks->items[i], now);
-		ranks->items[i].own_us = own_of(&ranks->items[i]);
+		ranks->items[i].state = name_state(&ranks->items[i], now);
+		ranks->items[i].own_us = get_own_work(&ranks->items[i]);
 	}
 }
 

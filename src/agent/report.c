@@ -19,7 +19,7 @@
 /* "GPU-…::3": the fourth share of a shared device. */
 #define SHARE_MARK "::"
 
-static hf_time wall_of(const struct hf_report *report, hf_time time)
+static hf_time to_wall_time(const struct hf_report *report, hf_time time)
 {
 	return time == HF_TIME_NONE || time == 0 ? HF_TIME_NONE
 						 : hf_time_add(time, report->wall_less);
@@ -48,8 +48,8 @@ struct hf_json *hf_report_node_patch(const struct hf_report *report)
 		hf_json_set_str(item, "status", hf_health_truth_name(c->status));
 		hf_json_set_str(item, "reason", c->reason);
 		hf_json_set_str(item, "message", c->message);
-		set_time(item, "lastHeartbeatTime", wall_of(report, report->now));
-		set_time(item, "lastTransitionTime", wall_of(report, c->changed_at));
+		set_time(item, "lastHeartbeatTime", to_wall_time(report, report->now));
+		set_time(item, "lastTransitionTime", to_wall_time(report, c->changed_at));
 		hf_json_append(list, item);
 	}
 	hf_json_set(status, "conditions", list);
@@ -103,7 +103,7 @@ static void list_detectors(const struct hf_report *report, struct hf_device_heal
 /* ---- devices ----------------------------------------------------------------------------------- */
 
 /* A device that is handed out several times has one id. */
-static void id_of(const struct hf_holder *holder, char ret_id[HF_HOLDING_ID_MAX])
+static void read_device_id(const struct hf_holder *holder, char ret_id[HF_HOLDING_ID_MAX])
 {
 	char *share;
 
@@ -113,12 +113,12 @@ static void id_of(const struct hf_holder *holder, char ret_id[HF_HOLDING_ID_MAX]
 		*share = '\0';
 }
 
-static bool part_of(const struct hf_report *report, const struct hf_holder *holder,
-		    struct hf_mig_instance *ret_part)
+static bool find_mig_instance(const struct hf_report *report, const struct hf_holder *holder,
+			      struct hf_mig_instance *ret_part)
 {
 	char id[HF_HOLDING_ID_MAX];
 
-	id_of(holder, id);
+	read_device_id(holder, id);
 	return hf_mig_instances_find(hf_intake_mig_instances(report->intake), id, ret_part);
 }
 
@@ -129,18 +129,18 @@ const struct hf_health_device *hf_report_device_of(const struct hf_report *repor
 	char id[HF_HOLDING_ID_MAX], address[HF_HEALTH_DEVICE_MAX];
 	struct hf_mig_instance mig;
 
-	id_of(holder, id);
+	read_device_id(holder, id);
 	if (id[0] == '\0')
 		return NULL;
 	device = hf_health_memory_find(report->memory, id);
 	if (device == NULL && hf_health_pci_normalize(id, strlen(id), address))
 		device = hf_health_memory_find(report->memory, address);
-	if (device == NULL && part_of(report, holder, &mig))
+	if (device == NULL && find_mig_instance(report, holder, &mig))
 		device = hf_health_memory_find(report->memory, mig.device);
 	return device;
 }
 
-bool hf_report_concerns(const struct hf_report *report, const struct hf_health_told *told,
+bool hf_report_concerns(const struct hf_report *report, const struct hf_health_notice *told,
 			const struct hf_holder *holder)
 {
 	const struct hf_health_device *device = hf_report_device_of(report, holder);
@@ -148,8 +148,8 @@ bool hf_report_concerns(const struct hf_report *report, const struct hf_health_t
 
 	if (device == NULL || !hf_streq(device->id, told->device))
 		return false;
-	return told->gpu_instance < 0 || !part_of(report, holder, &mig) || mig.instance < 0 ||
-	       mig.instance == told->gpu_instance;
+	return told->gpu_instance < 0 || !find_mig_instance(report, holder, &mig) ||
+	       mig.instance < 0 || mig.instance == told->gpu_instance;
 }
 
 static const char *severity_text(enum hf_health_severity severity)
@@ -195,8 +195,8 @@ static void list_faults(const struct hf_report *report, const struct hf_health_d
 			.action = hf_health_action_name(f->action),
 			.unit = f->unit,
 			.line = f->line,
-			.first = wall_of(report, f->opened_at),
-			.last = wall_of(report, f->last),
+			.first = to_wall_time(report, f->opened_at),
+			.last = to_wall_time(report, f->last),
 			.count = (int64_t)f->count,
 			.acts = hf_health_fault_acts(f),
 		};
@@ -240,9 +240,9 @@ static void list_holders(const struct hf_report *report, const struct hf_health_
 				.container = h->holding.container,
 				.resource = h->holding.resource,
 				.resource_id = h->holding.id,
-				.until = wall_of(report, h->until),
+				.until = to_wall_time(report, h->until),
 			};
-			if (part_of(report, h, &mig))
+			if (find_mig_instance(report, h, &mig))
 				continue;
 			out->resource = h->holding.resource;
 			out->resource_id = h->holding.id;
@@ -264,9 +264,9 @@ static void write_device(const struct hf_report *report, const struct hf_health_
 		.state = hf_health_state_name(d->state),
 		.cls = fault != NULL ? hf_health_class_name(fault->cls) : NULL,
 		.action = fault != NULL ? hf_health_action_name(fault->action) : NULL,
-		.since = wall_of(report, d->since),
-		.hold_until =
-			d->hold_until > report->now ? wall_of(report, d->hold_until) : HF_TIME_NONE,
+		.since = to_wall_time(report, d->since),
+		.hold_until = d->hold_until > report->now ? to_wall_time(report, d->hold_until)
+							  : HF_TIME_NONE,
 		.generation = (int64_t)d->generation,
 	};
 	list_faults(report, d, out, arena);
@@ -282,7 +282,7 @@ static const enum hf_health_state node_order[] = {
 };
 #define ORDER_FAILED 4 /* those before it are acted on */
 
-static size_t order_of(enum hf_health_state state)
+static size_t rank_state(enum hf_health_state state)
 {
 	size_t at = 0;
 
@@ -292,7 +292,7 @@ static size_t order_of(enum hf_health_state state)
 }
 
 /* The newest fault that counts against the device; faults that are only recorded do not. */
-static hf_time evidence_of(const struct hf_health_device *d)
+static hf_time get_newest_evidence(const struct hf_health_device *d)
 {
 	hf_time at = HF_TIME_NONE;
 
@@ -315,7 +315,7 @@ static void write_node(const struct hf_report *report, struct hf_device_health *
 	hf_time evidence_at = HF_TIME_NONE;
 
 	for (size_t i = 0; i < m->devices_len; i++) {
-		size_t of_device = order_of(m->devices[i].state);
+		size_t of_device = rank_state(m->devices[i].state);
 
 		at = of_device < at ? of_device : at;
 	}
@@ -323,15 +323,15 @@ static void write_node(const struct hf_report *report, struct hf_device_health *
 		const struct hf_health_device *d = &m->devices[i];
 		const struct hf_health_fault *fault = hf_health_device_worst(d);
 
-		if (at < ORDER_FAILED && order_of(d->state) >= ORDER_FAILED)
+		if (at < ORDER_FAILED && rank_state(d->state) >= ORDER_FAILED)
 			continue;
 		if (fault != NULL &&
 		    (strictest == NULL || hf_health_fault_is_graver(fault, strictest)))
 			strictest = fault;
-		if (evidence_of(d) > evidence_at)
-			evidence_at = evidence_of(d);
+		if (get_newest_evidence(d) > evidence_at)
+			evidence_at = get_newest_evidence(d);
 	}
-	health->evidence_at = wall_of(report, evidence_at);
+	health->evidence_at = to_wall_time(report, evidence_at);
 	health->state = hf_health_state_name(node_order[at] == HF_HEALTH_HEALTHY &&
 							     hf_health_memory_misses(m)
 						     ? HF_HEALTH_UNKNOWN
@@ -351,8 +351,8 @@ static void list_ranks(const struct hf_report *report, struct hf_device_health *
 		struct hf_rank_report *rank = &health->ranks.items[i];
 
 		*rank = report->ranks[i];
-		rank->advanced_at = wall_of(report, rank->advanced_at);
-		rank->heard_at = wall_of(report, rank->heard_at);
+		rank->advanced_at = to_wall_time(report, rank->advanced_at);
+		rank->heard_at = to_wall_time(report, rank->heard_at);
 	}
 }
 
@@ -363,7 +363,7 @@ struct hf_json *hf_report_device_patch(const struct hf_report *report)
 	struct hf_json *root = hf_json_object();
 	struct hf_device_health health = {
 		.node = report->node,
-		.observed_at = wall_of(report, report->reaches),
+		.observed_at = to_wall_time(report, report->reaches),
 		.boot_id = m->boot_id,
 		.agent_version = HF_VERSION,
 		.evidence_at = HF_TIME_NONE,
@@ -403,7 +403,7 @@ static bool is_covered(const struct hf_health_device *device)
 }
 
 /* Fewer devices are counted because one fell off the bus, or a failed PCIe port has cut it off: that one is missing. */
-static bool is_known(const struct hf_report *report)
+static bool is_node_known(const struct hf_report *report)
 {
 	for (size_t i = 1; i < report->memory->devices_len; i++) {
 		const struct hf_health_device *d = &report->memory->devices[i];
@@ -430,15 +430,15 @@ static bool is_stopped_by_node(const struct hf_report *report, const struct hf_h
 
 		if (hf_health_fault_acts(f) && hf_health_is_fatal(f->cls) &&
 		    f->detector != HF_HEALTH_PEERS &&
-		    !(f->detector == HF_HEALTH_COUNT && is_known(report)))
+		    !(f->detector == HF_HEALTH_COUNT && is_node_known(report)))
 			return true;
 	}
 	return node->state != HF_HEALTH_UNHEALTHY || is_covered(device);
 }
 
 /* The sick device of this holder, also of a past holding when the fault began; NULL: none. */
-static const struct hf_health_device *sick_of(const struct hf_report *report,
-					      const struct hf_holder *h)
+static const struct hf_health_device *find_sick_device(const struct hf_report *report,
+						       const struct hf_holder *h)
 {
 	const struct hf_health_device *device = hf_report_device_of(report, h);
 	const struct hf_health_device *node = hf_health_memory_find(report->memory, "");
@@ -485,7 +485,7 @@ void hf_report_pod(const struct hf_report *report, size_t first, struct hf_pod_v
 		if (!hf_streq(h->uid, of->uid) || !hf_streq(h->holding.pod, of->holding.pod) ||
 		    !hf_streq(h->holding.ns, of->holding.ns))
 			continue;
-		sick = sick_of(report, h);
+		sick = find_sick_device(report, h);
 		if (h->until != HF_TIME_NONE)
 			continue;
 		const struct hf_health_device *device = hf_report_device_of(report, h);

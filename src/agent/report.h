@@ -39,7 +39,7 @@ struct hf_json *hf_report_device_patch(const struct hf_report *report);
 
 /* The contents of our condition of a pod. */
 struct hf_pod_verdict {
-	enum hf_pod_condition condition;
+	enum hf_device_condition condition;
 	char reason[64], message[HF_POD_MESSAGE_MAX];
 };
 /* The condition of the pod of holder `first`; HF_POD_NO_CONDITION: write none. */
@@ -52,7 +52,7 @@ const struct hf_health_device *hf_report_device_of(const struct hf_report *repor
 						   const struct hf_holder *holder);
 /* The event concerns that holder: it names the holder's device, and no other MIG instance of it.
  * In doubt the result is true. */
-bool hf_report_concerns(const struct hf_report *report, const struct hf_health_told *told,
+bool hf_report_concerns(const struct hf_report *report, const struct hf_health_notice *told,
 			const struct hf_holder *holder);
 
 /* Of a detector: On, Off (with why) or Stale. */

@@ -17,7 +17,8 @@ static void begin_second(struct hf_report_limits *t, hf_time mono)
 }
 
 /* NULL: there are too many others. */
-static struct hf_report_limits_count *count_of(struct hf_report_limits_count *counts, uint64_t who)
+static struct hf_report_limits_count *find_count(struct hf_report_limits_count *counts,
+						 uint64_t who)
 {
 	for (size_t i = 0; i < 8; i++) {
 		struct hf_report_limits_count *c = &counts[(who + i) % HF_REPORT_LIMITS_SENDERS];
@@ -35,7 +36,7 @@ bool hf_report_limits_may_ask(struct hf_report_limits *t, pid_t pid, hf_time mon
 	struct hf_report_limits_count *process;
 
 	begin_second(t, mono);
-	process = count_of(t->processes, (uint64_t)pid);
+	process = find_count(t->processes, (uint64_t)pid);
 	/* A number may have gone to another process since: so it is not asked for its pod's limit only. */
 	if (process && (process->reports++ >= HF_REPORT_LIMITS_PROCESS ||
 			(process->pod && process->pod->reports >= HF_REPORT_LIMITS_POD)))
@@ -45,8 +46,8 @@ bool hf_report_limits_may_ask(struct hf_report_limits *t, pid_t pid, hf_time mon
 
 bool hf_report_limits_may_hear(struct hf_report_limits *t, pid_t pid, const char *pod_uid)
 {
-	struct hf_report_limits_count *pod = count_of(t->pods, hf_hash_str(pod_uid) | 1);
-	struct hf_report_limits_count *process = count_of(t->processes, (uint64_t)pid);
+	struct hf_report_limits_count *pod = find_count(t->pods, hf_hash_str(pod_uid) | 1);
+	struct hf_report_limits_count *process = find_count(t->processes, (uint64_t)pid);
 
 	if (process)
 		process->pod = pod;

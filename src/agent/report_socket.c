@@ -42,7 +42,7 @@ static void count_report(struct hf_report_socket *b, const char *result)
 
 /* ---- reports ------------------------------------------------------------------------------------ */
 
-static bool sender_of(const struct msghdr *message, pid_t *ret_pid)
+static bool read_sender(const struct msghdr *message, pid_t *ret_pid)
 {
 	const struct cmsghdr *c = CMSG_FIRSTHDR(message);
 	struct ucred sender;
@@ -64,7 +64,7 @@ static void take_datagram(struct hf_report_socket *b, const struct msghdr *messa
 	if ((message->msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0 ||
 	    !hf_beat_parse(text, len, &beat)) {
 		count_report(b, "broken");
-	} else if (!sender_of(message, &pid)) {
+	} else if (!read_sender(message, &pid)) {
 		count_report(b, "unknown");
 	} else if (!hf_report_limits_may_ask(&b->limits, pid, hf_loop_mono(b->options.loop))) {
 		count_report(b, "limited");
@@ -105,8 +105,8 @@ static void on_socket(void *arg, unsigned events HF_UNUSED)
 
 /* ---- life --------------------------------------------------------------------------------------- */
 
-static int name_of(const struct hf_report_socket *b, struct sockaddr_un *ret_name,
-		   struct hf_error *err)
+static int make_name(const struct hf_report_socket *b, struct sockaddr_un *ret_name,
+		     struct hf_error *err)
 {
 	memset(ret_name, 0, sizeof(*ret_name));
 	ret_name->sun_family = AF_UNIX;
@@ -122,7 +122,7 @@ static int open_socket(struct hf_report_socket *b, struct hf_error *err)
 {
 	struct sockaddr_un name;
 	struct stat st;
-	int on = 1, rc = name_of(b, &name, err);
+	int on = 1, rc = make_name(b, &name, err);
 
 	if (rc != 0)
 		return rc;
@@ -154,7 +154,7 @@ static bool is_anothers(const struct hf_report_socket *b)
 	struct sockaddr_un name;
 	struct hf_error err;
 
-	return fd >= 0 && name_of(b, &name, &err) == 0 &&
+	return fd >= 0 && make_name(b, &name, &err) == 0 &&
 	       connect(fd, (const struct sockaddr *)&name, sizeof(name)) == 0;
 }
 
@@ -178,7 +178,7 @@ static int listen_at_path(struct hf_report_socket *b, struct hf_error *err)
 	return rc;
 }
 
-static void tell_trouble(struct hf_report_socket *b, const char *why)
+static void report_trouble(struct hf_report_socket *b, const char *why)
 {
 	bool before = b->troubled;
 
@@ -195,18 +195,18 @@ static void on_look(void *arg)
 	hf_timer_arm(b->look, b->options.look_every);
 	if (!is_ours(b) && is_anothers(b)) {
 		(void)hf_error_set(&err, HF_E_CONFLICT, "another process listens at '%s'", b->path);
-		tell_trouble(b, err.text);
+		report_trouble(b, err.text);
 		return;
 	}
 	if (!is_ours(b)) {
 		close_socket(b);
 		if (listen_at_path(b, &err) != 0) {
 			close_socket(b);
-			tell_trouble(b, err.text);
+			report_trouble(b, err.text);
 			return;
 		}
 	}
-	tell_trouble(b, NULL);
+	report_trouble(b, NULL);
 }
 
 static struct hf_family *make_family(struct hf_metrics *metrics)
@@ -238,14 +238,14 @@ int hf_report_socket_create(const struct hf_report_socket_options *options,
 		b->options.look_every = LOOK_EVERY;
 	b->look = hf_timer_create(options->loop, on_look, b);
 	hf_timer_arm(b->look, b->options.look_every);
-	rc = name_of(b, &name, err);
+	rc = make_name(b, &name, err);
 	if (rc != 0) {
 		hf_report_socket_destroy(b);
 		return rc;
 	}
 	if (listen_at_path(b, &trouble) != 0) {
 		close_socket(b);
-		tell_trouble(b, trouble.text);
+		report_trouble(b, trouble.text);
 	}
 	*ret_socket = b;
 	return 0;
@@ -276,7 +276,7 @@ static bool is_uid(const char *text, size_t len)
 }
 
 /* "pod<uid>", or systemd's "kubepods-burstable-pod<uid with '_'>.slice" */
-static bool pod_of_component(const char *text, size_t len, char ret_uid[HF_REPORT_POD_UID_MAX])
+static bool read_pod_component(const char *text, size_t len, char ret_uid[HF_REPORT_POD_UID_MAX])
 {
 	static const char slice[] = ".slice";
 	size_t from = 0;
@@ -307,7 +307,7 @@ bool hf_report_socket_pod_of_cgroup(const char *text, size_t len,
 
 		while (stop < end && *stop != '/' && *stop != '\n')
 			stop++;
-		if (pod_of_component(at, (size_t)(stop - at), ret_uid))
+		if (read_pod_component(at, (size_t)(stop - at), ret_uid))
 			return true;
 		at = stop + 1;
 	}

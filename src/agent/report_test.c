@@ -157,7 +157,7 @@ static void what_stops_a_device_stops_all_that_hold_a_part_of_it(void **state)
 static void what_is_of_one_instance_concerns_its_holder_and_who_may_be(void **state)
 {
 	struct world *w = *state;
-	struct hf_health_told told = {.device = "gpu-1", .gpu_instance = 7};
+	struct hf_health_notice told = {.device = "gpu-1", .gpu_instance = 7};
 
 	look(w);
 	has_part(w, "MIG-7", "gpu-1", 7);

@@ -15,7 +15,7 @@ struct reader {
 	int rc;
 };
 
-static const struct hf_json *value_of(struct reader *r, const char *key)
+static const struct hf_json *take_value(struct reader *r, const char *key)
 {
 	const struct hf_json *value = hf_json_get(r->rule, key);
 
@@ -32,7 +32,7 @@ static void refuse_rule(struct reader *r, const char *key, const char *what)
 static int64_t read_number(struct reader *r, const char *key, int64_t min, int64_t max,
 			   int64_t fallback)
 {
-	const struct hf_json *value = value_of(r, key);
+	const struct hf_json *value = take_value(r, key);
 	int64_t found = hf_json_i64(value, fallback);
 
 	if (value != NULL && (hf_json_type(value) != HF_JSON_INT || found < min || found > max)) {
@@ -44,7 +44,7 @@ static int64_t read_number(struct reader *r, const char *key, int64_t min, int64
 
 static bool read_bool(struct reader *r, const char *key)
 {
-	const struct hf_json *value = value_of(r, key);
+	const struct hf_json *value = take_value(r, key);
 
 	if (value != NULL && hf_json_type(value) != HF_JSON_BOOL)
 		refuse_rule(r, key, "must be true or false");
@@ -53,7 +53,7 @@ static bool read_bool(struct reader *r, const char *key)
 
 static hf_time read_span(struct reader *r, const char *key, hf_time fallback)
 {
-	const struct hf_json *value = value_of(r, key);
+	const struct hf_json *value = take_value(r, key);
 	hf_time found = fallback;
 
 	if (value != NULL && hf_span_parse(hf_json_str(value, ""), &found, NULL) != 0)
@@ -64,7 +64,7 @@ static hf_time read_span(struct reader *r, const char *key, hf_time fallback)
 /* The words of an enumeration, by the function that names them. */
 #define WORD(r, key, lvalue, name_fn, n, needed)                                                   \
 	do {                                                                                       \
-		const struct hf_json *word_ = value_of((r), (key));                                \
+		const struct hf_json *word_ = take_value((r), (key));                              \
 		int at_ = 0;                                                                       \
 		while (word_ != NULL && at_ < (n) &&                                               \
 		       !hf_streq(name_fn((__typeof__(lvalue))at_), hf_json_str(word_, NULL)))      \
@@ -79,7 +79,7 @@ static hf_time read_span(struct reader *r, const char *key, hf_time fallback)
 
 static void read_codes(struct reader *r, struct hf_health_rule *rule)
 {
-	const struct hf_json *range = value_of(r, "codes");
+	const struct hf_json *range = take_value(r, "codes");
 
 	rule->code_min = rule->code_max = (int32_t)read_number(r, "code", 0, INT32_MAX, 0);
 	if (range == NULL) {
@@ -133,7 +133,7 @@ static int read_rule(const struct hf_json *item, struct hf_health_rule *rule, st
 	WORD(&r, "below", rule->below, hf_health_class_name, HF_HEALTH_CLASSES, false);
 	rule->same_unit = read_bool(&r, "sameUnit");
 	rule->follows = read_bool(&r, "follows");
-	(void)value_of(&r, "comment");
+	(void)take_value(&r, "comment");
 	if (r.rc == 0 && r.read != hf_json_len(item))
 		return hf_error_set(err, HF_E_INVALID, "has an unknown key");
 	return r.rc;
@@ -143,7 +143,7 @@ static int read_all(const struct hf_json *root, struct hf_arena *arena,
 		    struct hf_health_rules *ret_rules, struct hf_error *err)
 {
 	struct reader r = {.rule = root, .err = err};
-	const struct hf_json *list = value_of(&r, "rules");
+	const struct hf_json *list = take_value(&r, "rules");
 	struct hf_health_rules rules = {.len = hf_json_len(list)};
 	struct hf_health_rule *items;
 	const char *problem;
@@ -161,7 +161,7 @@ static int read_all(const struct hf_json *root, struct hf_arena *arena,
 						    hf_health_rules_builtin.escalate_count);
 	rules.escalate_window =
 		read_span(&r, "escalateWindow", hf_health_rules_builtin.escalate_window);
-	(void)value_of(&r, "comment");
+	(void)take_value(&r, "comment");
 	if (r.rc != 0)
 		return r.rc;
 	if (r.read != hf_json_len(root))

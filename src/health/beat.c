@@ -149,7 +149,7 @@ static bool take_value(struct hf_beat *beat, enum key key, struct hf_scan *value
 	}
 }
 
-static enum key key_of(const struct hf_scan *name)
+static enum key find_key(const struct hf_scan *name)
 {
 	for (int key = 0; key < KEYS; key++) {
 		struct hf_scan s = *name;
@@ -179,7 +179,7 @@ static bool take_pair(struct hf_beat *beat, struct hf_scan pair, uint32_t *seen)
 
 	if (!hf_scan_until(&pair, "=", &name) || is_over(&name) || hf_scan_left(&name) > KEY_MAX)
 		return false;
-	key = key_of(&name);
+	key = find_key(&name);
 	if (key == KEYS)
 		return true;
 	if (*seen & 1u << key)

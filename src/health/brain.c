@@ -22,7 +22,7 @@ void hf_health_event(struct hf_health_brain *b, const struct hf_health_device *d
 {
 	/* Each fault and each move tells at most once in a step. */
 	hf_assert(b->events_len < b->events_cap);
-	b->events[b->events_len++] = (struct hf_health_told){
+	b->events[b->events_len++] = (struct hf_health_notice){
 		.device = hf_arena_strdup(b->arena, device->id),
 		.warning = !hf_streq(reason, "DeviceRecovered"),
 		.reason = reason,

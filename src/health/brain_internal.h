@@ -21,7 +21,7 @@ struct hf_health_brain {
 	size_t evidence_len, evidence_cap;
 	struct hf_health_move *moves;
 	size_t moves_len, moves_cap;
-	struct hf_health_told *events;
+	struct hf_health_notice *events;
 	size_t events_len, events_cap;
 	hf_time wake_at;
 };

@@ -647,7 +647,7 @@ static void replace_request(struct hf_health_brain *b, struct hf_health_device *
 	}
 }
 
-static enum hf_health_kind kind_of(enum hf_health_detector detector)
+static enum hf_health_kind get_device_kind(enum hf_health_detector detector)
 {
 	switch (detector) {
 	case HF_HEALTH_SXID: return HF_HEALTH_SWITCH;
@@ -662,8 +662,8 @@ static enum hf_health_kind kind_of(enum hf_health_detector detector)
 	}
 }
 
-static bool is_stale(const struct hf_health_brain *b, const struct hf_health_device *device,
-		     const struct hf_health_evidence *e)
+static bool is_old_evidence(const struct hf_health_brain *b, const struct hf_health_device *device,
+			    const struct hf_health_evidence *e)
 {
 	return (b->input->boot_at != HF_TIME_NONE && e->at < b->input->boot_at) ||
 	       (device->fresh_after != HF_TIME_NONE && e->at < device->fresh_after);
@@ -672,7 +672,7 @@ static bool is_stale(const struct hf_health_brain *b, const struct hf_health_dev
 static void apply_to(struct hf_health_brain *b, struct hf_health_device *device,
 		     const struct hf_health_evidence *e)
 {
-	if (is_stale(b, device, e)) {
+	if (is_old_evidence(b, device, e)) {
 		b->memory->evidence_dropped++;
 		return;
 	}
@@ -869,7 +869,7 @@ static void apply_evidence(struct hf_health_brain *b, const struct hf_health_evi
 		return;
 	if (e.detector == HF_HEALTH_XID && e.code == HF_HEALTH_CODE_BUS)
 		e.detector = HF_HEALTH_BUSLOST;
-	device = hf_health_device_get(b, e.device, kind_of(e.detector));
+	device = hf_health_device_get(b, e.device, get_device_kind(e.detector));
 	if (device)
 		apply_to(b, device, &e);
 }

@@ -213,7 +213,7 @@ static void add_up(struct tallies *tallies)
 }
 
 /* NULL for no name. */
-static struct tally *tally_of(const struct tallies *tallies, const char *name)
+static struct tally *find_tally(const struct tallies *tallies, const char *name)
 {
 	const struct tally key = {.name = name};
 
@@ -371,7 +371,7 @@ static void trip_breaker(struct budgets *b, const struct hf_health_node *const *
 /* A gang that restarts anyway loses nothing by this node. */
 static bool is_disturbed_enough(const struct budgets *b, const struct hf_health_node *node)
 {
-	const struct tally *job = tally_of(&b->jobs, node->job);
+	const struct tally *job = find_tally(&b->jobs, node->job);
 
 	return job && !node->counted && !node->job_restarting && b->policy->job_evictions > 0 &&
 	       node->job_evictions + job->n >= b->policy->job_evictions &&
@@ -380,7 +380,7 @@ static bool is_disturbed_enough(const struct budgets *b, const struct hf_health_
 
 static enum hf_health_why hold_quarantine(struct budgets *b, const struct hf_health_node *node)
 {
-	const struct tally *domain = tally_of(&b->domains, node->domain);
+	const struct tally *domain = find_tally(&b->domains, node->domain);
 
 	if (!node->unavailable) {
 		if (b->unavailable == 0)
@@ -422,8 +422,8 @@ static enum hf_health_why find_hold(struct budgets *b, const struct hf_health_no
 static void spend_budgets(struct budgets *b, const struct hf_health_node *node,
 			  const struct hf_health_decision *d)
 {
-	struct tally *domain = tally_of(&b->domains, node->domain);
-	struct tally *job = tally_of(&b->jobs, node->job);
+	struct tally *domain = find_tally(&b->domains, node->domain);
+	struct tally *job = find_tally(&b->jobs, node->job);
 
 	if (d->doing == HF_HEALTH_DO_REMEDY && b->concurrent > 0)
 		b->concurrent--;
@@ -569,9 +569,9 @@ static struct tallies count_spares(const struct hf_health_fleet *fleet, int32_t 
 	return kinds;
 }
 
-static struct tally *kind_of(const struct tallies *kinds, const struct hf_health_node *node)
+static struct tally *find_kind(const struct tallies *kinds, const struct hf_health_node *node)
 {
-	return tally_of(kinds, hf_str_or(node->like, "any"));
+	return find_tally(kinds, hf_str_or(node->like, "any"));
 }
 
 int32_t hf_health_fleet_spares(const struct hf_health_fleet *fleet,
@@ -592,14 +592,14 @@ int32_t hf_health_fleet_spares(const struct hf_health_fleet *fleet,
 		nodes[i].replaceable = !at_work || nodes[i].owned;
 		/* A quarantine moves no pod, so its spare stays reserved for the work that is still there. */
 		if (at_work && nodes[i].owned)
-			kind_of(&kinds, &nodes[i])->n--;
+			find_kind(&kinds, &nodes[i])->n--;
 		else if (at_work && wants_a_spare(&nodes[i], fleet, policy))
 			wanting[n++] = &nodes[i];
 	}
 	if (n > 0)
 		qsort(wanting, n, sizeof(*wanting), by_need);
 	for (size_t i = 0; i < n; i++) {
-		struct tally *kind = kind_of(&kinds, wanting[i]);
+		struct tally *kind = find_kind(&kinds, wanting[i]);
 
 		nodes[wanting[i] - nodes].replaceable = kind->n > 0;
 		kind->n -= kind->n > 0;

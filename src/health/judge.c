@@ -500,7 +500,7 @@ static void note_offers(struct hf_health_memory *m, const struct hf_health_sampl
 		m->offered = none && s->count.allocatable > 0;
 }
 
-static void tell_fewer(struct hf_health_brain *b, const struct hf_health_sample *s, size_t from)
+static void report_fewer(struct hf_health_brain *b, const struct hf_health_sample *s, size_t from)
 {
 	for (size_t i = from; i < b->evidence_len; i++) {
 		struct hf_health_evidence *e = &b->evidence[i];
@@ -548,7 +548,7 @@ static void judge_counts(struct hf_health_brain *b, const struct hf_health_sampl
 	if (t->bad >= 3)
 		t->base[1] = t->base[0];
 	judge_streak(b, s, t, (int32_t)(t->firing ? t->base[1] : t->base[0]), (int[2]){3, 3});
-	tell_fewer(b, s, before);
+	report_fewer(b, s, before);
 }
 
 /* Fields of two bits in NVML's health of the fabric: 1 is a fault, 2 none, 0 not supported.  Then one of four bits, the
@@ -761,7 +761,7 @@ static void judge_sample(struct hf_health_brain *b, const struct hf_health_sampl
 	}
 }
 
-static enum hf_health_kind kind_of(enum hf_health_detector detector)
+static enum hf_health_kind get_sample_kind(enum hf_health_detector detector)
 {
 	switch (detector) {
 	case HF_HEALTH_COUNT:
@@ -781,7 +781,7 @@ void hf_health_judge(struct hf_health_brain *b)
 
 	for (size_t i = 0; i < b->input->samples_len; i++) {
 		struct hf_health_sample s = b->input->samples[i];
-		enum hf_health_kind kind = kind_of(s.detector);
+		enum hf_health_kind kind = get_sample_kind(s.detector);
 		struct hf_health_device *d;
 
 		if (!s.supported)

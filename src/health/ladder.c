@@ -101,7 +101,7 @@ static bool find_under_way(const struct hf_health_node *node, const struct hf_he
 
 /* ---- may it be judged at all? --------------------------------------------------------------------- */
 
-static bool is_stale(const struct hf_health_node *node, const struct hf_health_fleet *fleet)
+static bool is_agent_silent(const struct hf_health_node *node, const struct hf_health_fleet *fleet)
 {
 	const struct hf_health_breaker *breaker = &fleet->breaker;
 
@@ -218,7 +218,7 @@ static struct hf_health_decision decide_quarantine(const struct hf_health_node *
 		/* The node takes no new pods, and its faults may come from the work on it. */
 		d.answer = HF_HEALTH_HELD;
 		d.why = HF_HEALTH_WHY_FOREIGN;
-	} else if (is_stale(node, fleet)) {
+	} else if (is_agent_silent(node, fleet)) {
 		d.answer = HF_HEALTH_HELD;
 		d.why = HF_HEALTH_WHY_STALE;
 	} else if (!hf_health_is_fatal(node->cls) && !node->replaceable) {
@@ -279,7 +279,7 @@ struct hf_health_decision hf_health_ladder(const struct hf_health_node *node,
 				     HF_HEALTH_WHY_PODS);
 	if (!node->owned)
 		return decide_quarantine(node, fleet, policy, ret_wake);
-	if (is_stale(node, fleet))
+	if (is_agent_silent(node, fleet))
 		return make_decision(node, HF_HEALTH_DO_REMEDY, HF_HEALTH_HELD,
 				     HF_HEALTH_WHY_STALE);
 	return decide_remedy(node, fleet, policy);

@@ -89,7 +89,7 @@ static bool counts_for(const struct hf_health_device *d, size_t condition)
 }
 
 /* A device that the condition is about is known; else the condition is Unknown. */
-static bool is_known(const struct hf_health_brain *b, size_t condition)
+static bool is_condition_known(const struct hf_health_brain *b, size_t condition)
 {
 	bool any = false;
 
@@ -142,7 +142,7 @@ static struct key find_shared_key(const struct hf_health_fault *fault)
 }
 
 /* The reason of a condition by its gravest fault; NULL: no fault acts any more. */
-static const char *reason_of(const struct hf_health_fault *fault, bool out)
+static const char *get_reason(const struct hf_health_fault *fault, bool out)
 {
 	enum hf_health_class cls = fault ? fault->cls : HF_HEALTH_NONE;
 	struct key key;
@@ -179,11 +179,11 @@ static void judge_condition(struct hf_health_brain *b, size_t condition,
 			worst = fault;
 		name_device(&sb, d);
 	}
-	ret->status = found                    ? HF_HEALTH_TRUE
-		      : is_known(b, condition) ? HF_HEALTH_FALSE
-					       : HF_HEALTH_UNCERTAIN;
+	ret->status = found                              ? HF_HEALTH_TRUE
+		      : is_condition_known(b, condition) ? HF_HEALTH_FALSE
+							 : HF_HEALTH_UNCERTAIN;
 	snprintf(ret->reason, sizeof(ret->reason), "%s",
-		 found                            ? reason_of(worst, out)
+		 found                            ? get_reason(worst, out)
 		 : ret->status == HF_HEALTH_FALSE ? "NoFault"
 						  : "NotKnown");
 	memcpy(ret->message, sb.data, sb.len);
@@ -315,7 +315,7 @@ static bool is_news(struct hf_health_fault *f)
 	return (hf_health_fault_acts(f) || passed) && f->cls >= HF_HEALTH_SOFTWARE;
 }
 
-static void tell_faults(struct hf_health_brain *b)
+static void report_faults(struct hf_health_brain *b)
 {
 	for (size_t i = 0; i < b->memory->devices_len; i++) {
 		struct hf_health_device *d = &b->memory->devices[i];
@@ -371,7 +371,7 @@ static const char *find_label(const struct hf_health_memory *m)
 
 void hf_health_publish(struct hf_health_brain *b)
 {
-	tell_faults(b);
+	report_faults(b);
 	plan_write(b);
 	b->plan->label = find_label(b->memory);
 	for (size_t i = 0; i < b->memory->devices_len; i++) {

@@ -50,7 +50,7 @@ static bool is_with_port(const struct hf_health_brain *b, const struct hf_health
 }
 
 /* Marks the faults whose cause is a port; the mark stays when the port recovers. */
-static void mark_of_port(struct hf_health_brain *b)
+static void mark_port_faults(struct hf_health_brain *b)
 {
 	for (size_t i = 0; i < b->memory->devices_len; i++) {
 		struct hf_health_device *d = &b->memory->devices[i];
@@ -72,7 +72,7 @@ static bool is_candidate(const struct hf_health_device *d, const struct hf_healt
 	       f->cls >= HF_HEALTH_SOFTWARE;
 }
 
-static bool is_of(const struct hf_health_fault *f, const struct key *key)
+static bool has_key(const struct hf_health_fault *f, const struct key *key)
 {
 	if (!key)
 		return hf_health_is_fatal(f->cls);
@@ -84,7 +84,7 @@ static bool is_of(const struct hf_health_fault *f, const struct key *key)
 static bool is_member(const struct hf_health_brain *b, const struct hf_health_device *d,
 		      const struct hf_health_fault *f, const struct key *key, hf_time last)
 {
-	return is_candidate(d, f) && !f->of_port && is_of(f, key) && f->opened_at <= last &&
+	return is_candidate(d, f) && !f->of_port && has_key(f, key) && f->opened_at <= last &&
 	       last - f->opened_at <= b->config->peers_window;
 }
 
@@ -110,7 +110,7 @@ static size_t count_members(const struct hf_health_brain *b, const struct key *k
 static bool has_open(const struct hf_health_device *d, const struct key *key)
 {
 	for (size_t i = 0; i < d->faults_len; i++)
-		if (is_candidate(d, &d->faults[i]) && is_of(&d->faults[i], key))
+		if (is_candidate(d, &d->faults[i]) && has_key(&d->faults[i], key))
 			return true;
 	return false;
 }
@@ -209,7 +209,7 @@ static hf_time find_news(const struct hf_health_brain *b, const struct key *key)
 		for (size_t k = 0; k < d->faults_len; k++) {
 			const struct hf_health_fault *f = &d->faults[k];
 
-			if (is_candidate(d, f) && !f->covered && !f->of_port && is_of(f, key) &&
+			if (is_candidate(d, f) && !f->covered && !f->of_port && has_key(f, key) &&
 			    f->opened_at > last)
 				last = f->opened_at;
 		}
@@ -252,7 +252,7 @@ static hf_time find_end_beside(const struct hf_health_brain *b, const struct hf_
 			const struct hf_health_fault *other = &d->faults[k];
 
 			if (d->kind == HF_HEALTH_GPU && !other->open && other->closed_at > last &&
-			    (is_of(other, &key) || hf_health_is_fatal(other->cls)))
+			    (has_key(other, &key) || hf_health_is_fatal(other->cls)))
 				last = other->closed_at;
 		}
 	}
@@ -399,7 +399,7 @@ void hf_health_find_shared(struct hf_health_brain *b)
 	size_t all = count_gpus(b);
 	hf_time last;
 
-	mark_of_port(b);
+	mark_port_faults(b);
 	release_faults(b, all);
 	end_shared(b);
 	if (all < 2)

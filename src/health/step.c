@@ -275,7 +275,7 @@ static void init_brain(struct hf_health_brain *b, const struct hf_health_memory 
 	b->moves_cap = b->devices_cap * MOVES_PER_DEVICE + input->orders_len;
 	b->moves = HF_ARENA_ARRAY(arena, struct hf_health_move, b->moves_cap);
 	b->events_cap = b->moves_cap + b->devices_cap * HF_HEALTH_FAULTS_MAX;
-	b->events = HF_ARENA_ARRAY(arena, struct hf_health_told, b->events_cap);
+	b->events = HF_ARENA_ARRAY(arena, struct hf_health_notice, b->events_cap);
 }
 
 static void fill_plan(struct hf_health_brain *b, struct hf_health_plan *plan)

@@ -181,7 +181,7 @@ struct hf_health_move {
 	const char *why;
 };
 
-struct hf_health_told {
+struct hf_health_notice {
 	const char *device;
 	bool warning;
 	const char *reason; /* DeviceFault, DeviceRecovered, DeviceFlapping */
@@ -198,7 +198,7 @@ struct hf_health_plan {
 	bool changed; /* memory holds more than a later `now`: to the journal before all else */
 	const struct hf_health_move *moves;
 	size_t moves_len;
-	const struct hf_health_told *events;
+	const struct hf_health_notice *events;
 	size_t events_len;
 	bool write_conditions, write_devices;
 	const char *label; /* the node in a word */

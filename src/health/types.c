@@ -30,12 +30,12 @@ static const char *const state_names[HF_HEALTH_STATES] = {
 };
 static const char *const kind_names[HF_HEALTH_KINDS] = {"node", "gpu", "switch", "port"};
 
-static const char *name_of(const char *const *names, size_t len, unsigned value)
+static const char *get_name(const char *const *names, size_t len, unsigned value)
 {
 	return value < len ? names[value] : "?";
 }
 
-static bool value_of(const char *const *names, size_t len, const char *name, unsigned *ret_value)
+static bool find_value(const char *const *names, size_t len, const char *name, unsigned *ret_value)
 {
 	for (unsigned i = 0; i < len; i++) {
 		if (hf_streq(names[i], name)) {
@@ -50,14 +50,14 @@ static bool value_of(const char *const *names, size_t len, const char *name, uns
 #define NAME(what)                                                                                 \
 	const char *hf_health_##what##_name(enum hf_health_##what value)                           \
 	{                                                                                          \
-		return name_of(what##_names, HF_ARRAY_LEN(what##_names), (unsigned)value);         \
+		return get_name(what##_names, HF_ARRAY_LEN(what##_names), (unsigned)value);        \
 	}
 #define VALUE(what)                                                                                \
 	bool hf_health_##what##_of(const char *name, enum hf_health_##what *ret_value)             \
 	{                                                                                          \
 		unsigned value;                                                                    \
                                                                                                    \
-		if (!value_of(what##_names, HF_ARRAY_LEN(what##_names), name, &value))             \
+		if (!find_value(what##_names, HF_ARRAY_LEN(what##_names), name, &value))           \
 			return false;                                                              \
 		*ret_value = (enum hf_health_##what)value;                                         \
 		return true;                                                                       \

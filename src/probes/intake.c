@@ -267,7 +267,7 @@ void hf_intake_mig_instance(struct hf_intake *intake, const struct hf_mig_instan
 
 	make_printable(given.name, sizeof(given.name));
 	make_printable(given.device, sizeof(given.device));
-	if (!hf_mig_instances_tell(intake->mig_instances, &given, hf_intake_now(intake)))
+	if (!hf_mig_instances_add(intake->mig_instances, &given, hf_intake_now(intake)))
 		return;
 	intake->mig_instances_version++;
 	announce_news(intake, false);
@@ -347,8 +347,8 @@ const struct hf_health_presence *hf_intake_devices(const struct hf_intake *intak
 
 /* ---- who could see ------------------------------------------------------------------------ */
 
-static struct way *way_of(struct hf_intake *intake, enum hf_health_source source,
-			  enum hf_health_detector detector)
+static struct way *get_way(struct hf_intake *intake, enum hf_health_source source,
+			   enum hf_health_detector detector)
 {
 	hf_assert(source < HF_HEALTH_SOURCES && detector < HF_HEALTH_DETECTORS);
 	return &intake->ways[source][detector];
@@ -357,7 +357,7 @@ static struct way *way_of(struct hf_intake *intake, enum hf_health_source source
 void hf_intake_heard(struct hf_intake *intake, enum hf_health_source source,
 		     enum hf_health_detector detector)
 {
-	struct way *way = way_of(intake, source, detector);
+	struct way *way = get_way(intake, source, detector);
 
 	way->heard_at = hf_intake_now(intake);
 	way->heard = true;
@@ -372,7 +372,7 @@ void hf_intake_heard(struct hf_intake *intake, enum hf_health_source source,
 void hf_intake_off(struct hf_intake *intake, enum hf_health_source source,
 		   enum hf_health_detector detector, const char *why)
 {
-	struct way *way = way_of(intake, source, detector);
+	struct way *way = get_way(intake, source, detector);
 	char text[HF_INTAKE_WHY_MAX];
 
 	hf_str_print(text, sizeof(text), why, strlen(why));
@@ -432,7 +432,7 @@ uint64_t hf_intake_states_version(const struct hf_intake *intake)
 /* ---- what was seen ------------------------------------------------------------------------ */
 
 /* Room for one more, or NULL where the list has its most. */
-static void *make_room(void *items, size_t len, size_t *cap, size_t most, size_t size)
+static void *grow_list(void *items, size_t len, size_t *cap, size_t most, size_t size)
 {
 	if (len == most)
 		return NULL;
@@ -458,7 +458,7 @@ struct hf_health_sample hf_intake_sample_of(enum hf_health_source source,
 
 bool hf_intake_sample(struct hf_intake *intake, const struct hf_health_sample *sample)
 {
-	struct hf_health_sample *to = make_room(intake->samples, intake->samples_len,
+	struct hf_health_sample *to = grow_list(intake->samples, intake->samples_len,
 						&intake->samples_cap, SAMPLES_MAX, sizeof(*to));
 
 	if (to == NULL) {
@@ -477,7 +477,7 @@ bool hf_intake_sample(struct hf_intake *intake, const struct hf_health_sample *s
 
 static bool put_evidence(struct hf_intake *intake, const struct hf_health_evidence *evidence)
 {
-	struct hf_health_evidence *to = make_room(intake->evidence, intake->evidence_len,
+	struct hf_health_evidence *to = grow_list(intake->evidence, intake->evidence_len,
 						  &intake->evidence_cap, EVIDENCE_MAX, sizeof(*to));
 
 	if (to != NULL) {
@@ -566,7 +566,7 @@ int32_t hf_intake_counted_last(const struct hf_intake *intake, enum hf_intake_co
 	return intake->counts_last[which];
 }
 
-static const char *id_of(const struct hf_intake *intake, const char *device)
+static const char *find_id(const struct hf_intake *intake, const char *device)
 {
 	for (size_t i = 0; i < intake->devices_len; i++) {
 		const struct hf_health_presence *known = &intake->devices[i];
@@ -580,7 +580,7 @@ static const char *id_of(const struct hf_intake *intake, const char *device)
 
 void hf_intake_load(struct hf_intake *intake, const char *device, uint32_t percent)
 {
-	const char *id = id_of(intake, device);
+	const char *id = find_id(intake, device);
 	size_t at = 0;
 
 	while (at < intake->loads_len && !hf_streq(intake->loads[at].device, id))
@@ -598,7 +598,7 @@ void hf_intake_load(struct hf_intake *intake, const char *device, uint32_t perce
 
 bool hf_intake_load_of(const struct hf_intake *intake, const char *device, uint32_t *ret_percent)
 {
-	const char *id = id_of(intake, device);
+	const char *id = find_id(intake, device);
 
 	for (size_t i = 0; i < intake->loads_len; i++) {
 		if (!hf_streq(intake->loads[i].device, id))

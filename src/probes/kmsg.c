@@ -79,7 +79,7 @@ struct kmsg {
 
 static void read_source(struct kmsg *k);
 
-static struct kmsg *kmsg_of(const struct hf_probe *probe)
+static struct kmsg *get_kmsg(const struct hf_probe *probe)
 {
 	/* The probe is its first member. */
 	return (struct kmsg *)(uintptr_t)probe;
@@ -146,7 +146,7 @@ static bool count_through(struct kmsg *k, uint64_t seq)
 	return true;
 }
 
-static hf_time time_of(const struct kmsg *k)
+static hf_time get_record_time(const struct kmsg *k)
 {
 	hf_time now = hf_intake_now(k->intake), at;
 
@@ -202,7 +202,7 @@ static void take_record(struct kmsg *k, const char *bytes, size_t len)
 		k->stats.foreign++;
 		return;
 	}
-	k->held.at = time_of(k);
+	k->held.at = get_record_time(k);
 	k->held.seq = k->record.seq;
 	k->holding = true;
 	give_held(k);
@@ -512,7 +512,7 @@ static int open_source(struct kmsg *k)
 	return watch_source(k);
 }
 
-static void tell_heard(struct kmsg *k)
+static void report_heard(struct kmsg *k)
 {
 	k->heard = true;
 	for (size_t i = 0; i < HF_ARRAY_LEN(detectors); i++)
@@ -559,14 +559,14 @@ static void read_source(struct kmsg *k)
 	/* The writer of a socket may hang up at once. */
 	if (!k->heard && k->mode != MODE_NONE &&
 	    (!k->is_socket || k->stats.records > k->records_before))
-		tell_heard(k);
+		report_heard(k);
 	if (k->holding)
 		hf_timer_arm(k->timer, REFUSED_WAIT);
 	if (k->io != NULL)
 		hf_io_want(k->io, k->holding ? 0 : HF_IO_READ);
 }
 
-static void on_timer(void *arg)
+static void on_read_timer(void *arg)
 {
 	read_source(arg);
 }
@@ -576,7 +576,7 @@ static void on_heard_timer(void *arg)
 	struct kmsg *k = arg;
 
 	if (k->mode != MODE_NONE)
-		tell_heard(k);
+		report_heard(k);
 	hf_timer_arm(k->heard_timer, HEARD_EVERY);
 }
 
@@ -584,7 +584,7 @@ static void on_heard_timer(void *arg)
 
 static void start_kmsg(struct hf_probe *probe)
 {
-	struct kmsg *k = kmsg_of(probe);
+	struct kmsg *k = get_kmsg(probe);
 
 	hf_timer_arm(k->timer, 0);
 	hf_timer_arm(k->heard_timer, HEARD_EVERY);
@@ -592,7 +592,7 @@ static void start_kmsg(struct hf_probe *probe)
 
 static void poke_kmsg(struct hf_probe *probe)
 {
-	struct kmsg *k = kmsg_of(probe);
+	struct kmsg *k = get_kmsg(probe);
 
 	/* After a failed open, only the backoff timer opens the source again. */
 	if (k->mode != MODE_NONE)
@@ -601,7 +601,7 @@ static void poke_kmsg(struct hf_probe *probe)
 
 static void destroy_kmsg(struct hf_probe *probe)
 {
-	struct kmsg *k = kmsg_of(probe);
+	struct kmsg *k = get_kmsg(probe);
 
 	close_source(k);
 	hf_timer_destroy(k->timer);
@@ -628,19 +628,19 @@ struct hf_probe *hf_kmsg_probe_create(struct hf_intake *intake,
 	k->fd = -1;
 	k->backoff = (struct hf_backoff)HF_BACKOFF_INIT(HF_SECOND, BACKOFF_MAX, 20);
 	hf_rng_init(&k->rng, hf_hash_str(options->path));
-	k->timer = hf_timer_create(hf_intake_loop(intake), on_timer, k);
+	k->timer = hf_timer_create(hf_intake_loop(intake), on_read_timer, k);
 	k->heard_timer = hf_timer_create(hf_intake_loop(intake), on_heard_timer, k);
 	return &k->probe;
 }
 
 const struct hf_kmsg_stats *hf_kmsg_probe_stats(const struct hf_probe *probe)
 {
-	return &kmsg_of(probe)->stats;
+	return &get_kmsg(probe)->stats;
 }
 
 void hf_kmsg_probe_place(const struct hf_probe *probe, struct hf_kmsg_place *ret_place)
 {
-	const struct kmsg *k = kmsg_of(probe);
+	const struct kmsg *k = get_kmsg(probe);
 
 	*ret_place = k->holding ? k->held_place : k->place;
 	/* A line that has begun is read again as a whole. */
@@ -650,7 +650,7 @@ void hf_kmsg_probe_place(const struct hf_probe *probe, struct hf_kmsg_place *ret
 
 bool hf_kmsg_probe_is_caught_up(const struct hf_probe *probe)
 {
-	const struct kmsg *k = kmsg_of(probe);
+	const struct kmsg *k = get_kmsg(probe);
 
 	return k->mode == MODE_NONE || (k->dry && !k->holding);
 }

@@ -59,8 +59,8 @@ static struct told *make_place(struct hf_mig_instances *instances)
 	return oldest;
 }
 
-bool hf_mig_instances_tell(struct hf_mig_instances *instances, const struct hf_mig_instance *mig,
-			   hf_time now)
+bool hf_mig_instances_add(struct hf_mig_instances *instances, const struct hf_mig_instance *mig,
+			  hf_time now)
 {
 	struct told *told = by_name(instances, mig->name);
 	bool is_news = told == NULL || !hf_streq(told->mig.device, mig->device) ||
@@ -74,7 +74,7 @@ bool hf_mig_instances_tell(struct hf_mig_instances *instances, const struct hf_m
 }
 
 /* "7/0" */
-static int32_t instance_of(const char *text)
+static int32_t parse_instance(const char *text)
 {
 	size_t digits = strspn(text, "0123456789");
 	char number[8] = "";
@@ -120,6 +120,6 @@ bool hf_mig_instances_find(const struct hf_mig_instances *instances, const char 
 	end = strchr(id, '/');
 	if (end == NULL || !take_device(id + strlen(HF_MIG_PREFIX), end, ret_mig))
 		return false;
-	ret_mig->instance = instance_of(end + 1);
+	ret_mig->instance = parse_instance(end + 1);
 	return true;
 }

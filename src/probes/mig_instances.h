@@ -33,8 +33,8 @@ struct hf_mig_instances *hf_mig_instances_destroy(
 	struct hf_mig_instances *instances); /* NULL is fine; returns NULL */
 /* Notes that the instance exists now. A full list drops the instance that was named longest ago.
  * True: the instance is new or has changed. */
-bool hf_mig_instances_tell(struct hf_mig_instances *instances, const struct hf_mig_instance *mig,
-			   hf_time now);
+bool hf_mig_instances_add(struct hf_mig_instances *instances, const struct hf_mig_instance *mig,
+			  hf_time now);
 /* Finds an instance by the id of a device plugin or DRA driver; false: no instance, or one on an
  * unknown GPU. Two kinds of ids name the GPU themselves: "MIG-GPU-<uuid>/<GI>/<CI>" of drivers
  * before R470, and "gpu-0-mig-…" of claims. For these, name stays "". */

@@ -17,7 +17,7 @@ static bool tell(struct hf_mig_instances *instances, const char *name, const cha
 	snprintf(mig.name, sizeof(mig.name), "%s", name);
 	snprintf(mig.device, sizeof(mig.device), "%s", device);
 	mig.instance = instance;
-	return hf_mig_instances_tell(instances, &mig, now);
+	return hf_mig_instances_add(instances, &mig, now);
 }
 
 static void a_part_is_of_whom_it_was_last_said_to_be(void **state)

@@ -79,9 +79,9 @@ struct hf_probe *hf_nvml_probe_create(struct hf_intake *intake,
 
 /* Turns a record into samples and states. sysfs's count decides what a failure means: on a node
  * without NVIDIA devices, an unloaded driver and a count of zero are no faults. */
-void hf_nvml_tell(struct hf_intake *intake, const struct hf_nvml_record *record);
+void hf_nvml_report(struct hf_intake *intake, const struct hf_nvml_record *record);
 /* It passed its deadline: a driver that hangs, but where the devices are all another maker's. */
-void hf_nvml_tell_silence(struct hf_intake *intake);
+void hf_nvml_report_silence(struct hf_intake *intake);
 /* Takes note that the administrator turned NVML off: earlier losses are dropped. */
 void hf_nvml_turned_off(struct hf_intake *intake);
 /* The prefix of reasons if the library is present and fails without a fault. */

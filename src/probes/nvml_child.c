@@ -209,7 +209,8 @@ static void put_fact(struct hf_nvml_device *d, enum hf_nvml_fact fact, int code,
 	d->values[fact] = code == HF_NVML_OK ? value : 0;
 }
 
-static void text_of(int (*fn)(void *, char *, unsigned), void *handle, char *ret_text, size_t size)
+static void read_text(int (*fn)(void *, char *, unsigned), void *handle, char *ret_text,
+		      size_t size)
 {
 	char text[256] = "";
 
@@ -222,9 +223,9 @@ static void look_names(struct nvml *n, void *handle, struct hf_nvml_device *d)
 	struct hf_nvml_pci pci;
 
 	memset(&pci, 0, sizeof(pci));
-	text_of(n->uuid, handle, d->uuid, sizeof(d->uuid));
-	text_of(n->serial, handle, d->serial, sizeof(d->serial));
-	text_of(n->name, handle, d->name, sizeof(d->name));
+	read_text(n->uuid, handle, d->uuid, sizeof(d->uuid));
+	read_text(n->serial, handle, d->serial, sizeof(d->serial));
+	read_text(n->name, handle, d->name, sizeof(d->name));
 	if (CALL(n->pci, handle, &pci) == HF_NVML_OK)
 		(void)hf_health_pci_normalize(
 			pci.address, strnlen(pci.address, sizeof(pci.address)), d->address);
@@ -296,7 +297,7 @@ static void look_links(struct nvml *n, void *handle, struct hf_nvml_device *d)
 	put_fact(d, HF_NVML_NVLINKS, code, active);
 }
 
-static uint32_t instance_of(int (*fn)(void *, unsigned *), void *handle)
+static uint32_t read_instance(int (*fn)(void *, unsigned *), void *handle)
 {
 	unsigned value = 0;
 
@@ -304,7 +305,7 @@ static uint32_t instance_of(int (*fn)(void *, unsigned *), void *handle)
 }
 
 /* Indexes without an instance lie between used ones. */
-static void look_parts(struct nvml *n, void *handle, struct hf_nvml_device *d)
+static void read_mig_instances(struct nvml *n, void *handle, struct hf_nvml_device *d)
 {
 	unsigned max = HF_NVML_MIG_INSTANCES_MAX;
 
@@ -318,13 +319,13 @@ static void look_parts(struct nvml *n, void *handle, struct hf_nvml_device *d)
 
 		if (CALL(n->mig, handle, i, &of_part) != HF_NVML_OK)
 			continue;
-		text_of(n->uuid, of_part, mig->uuid, sizeof(mig->uuid));
+		read_text(n->uuid, of_part, mig->uuid, sizeof(mig->uuid));
 		if (!hf_str_has_prefix(mig->uuid, HF_MIG_PREFIX)) {
 			memset(mig->uuid, 0, sizeof(mig->uuid));
 			continue;
 		}
-		mig->gpu_instance = instance_of(n->gpu_instance, of_part);
-		mig->compute_instance = instance_of(n->compute_instance, of_part);
+		mig->gpu_instance = read_instance(n->gpu_instance, of_part);
+		mig->compute_instance = read_instance(n->compute_instance, of_part);
 		d->mig_instances_len++;
 	}
 }
@@ -406,7 +407,7 @@ static void look_device(struct nvml *n, unsigned index, struct hf_nvml_device *d
 		}
 		look_memory(n, handle, d);
 		look_work(n, handle, d);
-		look_parts(n, handle, d);
+		read_mig_instances(n, handle, d);
 		look_links(n, handle, d);
 		look_recovery(n, handle, d);
 		look_fabric(n, handle, d);
@@ -428,7 +429,7 @@ static void look_device(struct nvml *n, unsigned index, struct hf_nvml_device *d
 	}
 }
 
-static void version_of(int (*fn)(char *, unsigned), char ret_text[HF_NVML_TEXT_MAX])
+static void read_version(int (*fn)(char *, unsigned), char ret_text[HF_NVML_TEXT_MAX])
 {
 	char text[256] = "";
 
@@ -450,10 +451,10 @@ static void read_devices(struct nvml *n, struct hf_nvml_record *r)
 	if (!n->library)
 		return;
 	/* A library that finds no driver can still report one of the two versions. */
-	version_of(n->library_version, r->library);
+	read_version(n->library_version, r->library);
 	if (!n->ready)
 		return;
-	version_of(n->driver_version, r->driver);
+	read_version(n->driver_version, r->driver);
 	code = CALL(n->count, &count);
 	if (code != HF_NVML_OK) {
 		r->code = code;
@@ -467,7 +468,7 @@ static void read_devices(struct nvml *n, struct hf_nvml_record *r)
 
 /* ---- events ------------------------------------------------------------------------------------------- */
 
-static const char *address_of(const struct nvml *n, const void *handle)
+static const char *find_address(const struct nvml *n, const void *handle)
 {
 	for (size_t i = 0; i < HF_NVML_DEVICES_MAX; i++)
 		if (handle && n->seen[i].handle == handle)
@@ -495,7 +496,7 @@ static bool take_events(struct nvml *n, struct hf_nvml_record *r)
 			n->watching = code == HF_NVML_TIMEOUT;
 			break;
 		}
-		snprintf(e->address, sizeof(e->address), "%s", address_of(n, data.device));
+		snprintf(e->address, sizeof(e->address), "%s", find_address(n, data.device));
 		e->type = data.type;
 		e->data = data.data;
 		e->gpu_instance = data.gpu_instance;

@@ -26,7 +26,7 @@ struct nvml_probe {
 static void timed_out(struct nvml_probe *p)
 {
 	hf_intake_timed_out(p->intake, HF_PROBE_NVML);
-	hf_nvml_tell_silence(p->intake);
+	hf_nvml_report_silence(p->intake);
 }
 
 /* Renew the child at this interval: a library does not find a lost device or a late driver
@@ -122,7 +122,7 @@ static void take_answer(struct nvml_probe *p, const struct hf_nvml_record *answe
 	/* While nothing can be seen, what was seen last stays. */
 	if (record->code == HF_NVML_OK)
 		p->record = *record;
-	hf_nvml_tell(p->intake, record);
+	hf_nvml_report(p->intake, record);
 	if (!wants_renewal(record)) {
 		p->renewed_at = now;
 	} else if (now - p->renewed_at >= p->options.renew_after) {
@@ -139,7 +139,7 @@ static void on_outcome(void *arg, enum hf_nvml_outcome outcome, const struct hf_
 
 	switch (outcome) {
 	case HF_NVML_ANSWERED: take_answer(p, record); break;
-	case HF_NVML_EVENTS: hf_nvml_tell(p->intake, record); break;
+	case HF_NVML_EVENTS: hf_nvml_report(p->intake, record); break;
 	case HF_NVML_TIMED_OUT: timed_out(p); break;
 	case HF_NVML_FAILED: hf_nvml_off(p->intake, err->text); break;
 	}

@@ -14,7 +14,7 @@
  * never be read from its absence.
  */
 
-struct telling {
+struct reporting {
 	struct hf_intake *intake;
 	const struct hf_nvml_record *record;
 	bool answers; /* the library reported something of at least one device */
@@ -23,7 +23,7 @@ struct telling {
 	int refused[HF_HEALTH_DETECTORS];
 };
 
-static bool is_known(const struct hf_nvml_device *d, enum hf_nvml_fact fact)
+static bool has_fact(const struct hf_nvml_device *d, enum hf_nvml_fact fact)
 {
 	return d->codes[fact] == HF_NVML_OK;
 }
@@ -33,26 +33,27 @@ static uint32_t narrow_number(uint64_t value)
 	return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
 }
 
-static bool load_of(const struct hf_nvml_device *d, uint32_t *ret_percent)
+static bool read_load(const struct hf_nvml_device *d, uint32_t *ret_percent)
 {
-	if (!is_known(d, HF_NVML_LOAD_PERCENT) || d->values[HF_NVML_LOAD_PERCENT] > 100)
+	if (!has_fact(d, HF_NVML_LOAD_PERCENT) || d->values[HF_NVML_LOAD_PERCENT] > 100)
 		return false;
 	*ret_percent = (uint32_t)d->values[HF_NVML_LOAD_PERCENT];
 	return true;
 }
 
-static struct hf_health_sample sample_of(enum hf_health_detector detector, const char *device)
+static struct hf_health_sample make_nvml_sample(enum hf_health_detector detector,
+						const char *device)
 {
 	return hf_intake_sample_of(HF_HEALTH_BY_NVML, detector, device);
 }
 
-static void add_sample(struct telling *t, const struct hf_health_sample *s)
+static void add_sample(struct reporting *t, const struct hf_health_sample *s)
 {
 	t->seen[s->detector]++;
 	(void)hf_intake_sample(t->intake, s);
 }
 
-static void note_refusal(struct telling *t, enum hf_health_detector detector, int code)
+static void note_refusal(struct reporting *t, enum hf_health_detector detector, int code)
 {
 	if (t->refused[detector] == HF_NVML_OK)
 		t->refused[detector] = code;
@@ -60,9 +61,9 @@ static void note_refusal(struct telling *t, enum hf_health_detector detector, in
 
 /* The device is lost, needs a reset, or gives nothing while others do: evidence by the code of
  * its calls. A library that gives nothing of any device has a fault of its driver. */
-static void tell_bus(struct telling *t, const struct hf_nvml_device *d)
+static void report_bus(struct reporting *t, const struct hf_nvml_device *d)
 {
-	struct hf_health_sample s = sample_of(HF_HEALTH_BUSLOST, d->address);
+	struct hf_health_sample s = make_nvml_sample(HF_HEALTH_BUSLOST, d->address);
 	int failure = hf_nvml_failure(d);
 
 	s.bus.lost = d->code == HF_NVML_LOST;
@@ -75,11 +76,11 @@ static void tell_bus(struct telling *t, const struct hf_nvml_device *d)
 		note_refusal(t, HF_HEALTH_BUSLOST, failure != HF_NVML_OK ? failure : d->code);
 }
 
-static void tell_recovery(struct telling *t, const struct hf_nvml_device *d)
+static void report_recovery(struct reporting *t, const struct hf_nvml_device *d)
 {
-	struct hf_health_sample s = sample_of(HF_HEALTH_RECOVERY, d->address);
+	struct hf_health_sample s = make_nvml_sample(HF_HEALTH_RECOVERY, d->address);
 
-	if (!is_known(d, HF_NVML_RECOVERY_ACTION)) {
+	if (!has_fact(d, HF_NVML_RECOVERY_ACTION)) {
 		note_refusal(t, HF_HEALTH_RECOVERY, d->codes[HF_NVML_RECOVERY_ACTION]);
 		return;
 	}
@@ -87,23 +88,23 @@ static void tell_recovery(struct telling *t, const struct hf_nvml_device *d)
 	add_sample(t, &s);
 }
 
-static void tell_ecc(struct telling *t, const struct hf_nvml_device *d)
+static void report_ecc(struct reporting *t, const struct hf_nvml_device *d)
 {
-	struct hf_health_sample s = sample_of(HF_HEALTH_ECC, d->address);
+	struct hf_health_sample s = make_nvml_sample(HF_HEALTH_ECC, d->address);
 
 	/* Without the counter, no sample: a 0 now and a 5 later would look like a rise. */
-	if (!is_known(d, HF_NVML_ECC_UNCORRECTED)) {
+	if (!has_fact(d, HF_NVML_ECC_UNCORRECTED)) {
 		note_refusal(t, HF_HEALTH_ECC, d->codes[HF_NVML_ECC_UNCORRECTED]);
 		return;
 	}
 	s.ecc.uncorrectable = d->values[HF_NVML_ECC_UNCORRECTED];
-	if (is_known(d, HF_NVML_REMAP_PENDING) && is_known(d, HF_NVML_REMAP_FAILED)) {
+	if (has_fact(d, HF_NVML_REMAP_PENDING) && has_fact(d, HF_NVML_REMAP_FAILED)) {
 		s.ecc.remap_known = true;
 		s.ecc.pending = d->values[HF_NVML_REMAP_PENDING] == 1;
 		s.ecc.failed = d->values[HF_NVML_REMAP_FAILED] == 1;
 		s.ecc.remapped_uncorrectable =
 			narrow_number(d->values[HF_NVML_REMAPPED_UNCORRECTED]);
-	} else if (is_known(d, HF_NVML_RETIRE_PENDING)) {
+	} else if (has_fact(d, HF_NVML_RETIRE_PENDING)) {
 		/* Before rows were remapped, pages were retired, by a reset as well. */
 		s.ecc.remap_known = true;
 		s.ecc.pending = d->values[HF_NVML_RETIRE_PENDING] == 1;
@@ -111,13 +112,13 @@ static void tell_ecc(struct telling *t, const struct hf_nvml_device *d)
 	add_sample(t, &s);
 }
 
-static void tell_speed(struct telling *t, const struct hf_nvml_device *d)
+static void report_speed(struct reporting *t, const struct hf_nvml_device *d)
 {
-	struct hf_health_sample throttle = sample_of(HF_HEALTH_THROTTLE, d->address);
-	struct hf_health_sample rate = sample_of(HF_HEALTH_CLOCK, d->address);
+	struct hf_health_sample throttle = make_nvml_sample(HF_HEALTH_THROTTLE, d->address);
+	struct hf_health_sample rate = make_nvml_sample(HF_HEALTH_CLOCK, d->address);
 	uint32_t load;
 
-	if (!load_of(d, &load)) {
+	if (!read_load(d, &load)) {
 		/* A low clock means nothing without a known load, and a GPU with MIG instances
 		 * reports no load. */
 		note_refusal(t, HF_HEALTH_THROTTLE, d->codes[HF_NVML_LOAD_PERCENT]);
@@ -126,14 +127,14 @@ static void tell_speed(struct telling *t, const struct hf_nvml_device *d)
 	}
 	hf_intake_load(t->intake, d->address, load);
 	throttle.throttle.load_percent = rate.clock.load_percent = load;
-	if (is_known(d, HF_NVML_THROTTLE_REASONS)) {
+	if (has_fact(d, HF_NVML_THROTTLE_REASONS)) {
 		throttle.throttle.reasons = d->values[HF_NVML_THROTTLE_REASONS];
 		add_sample(t, &throttle);
 	} else {
 		note_refusal(t, HF_HEALTH_THROTTLE, d->codes[HF_NVML_THROTTLE_REASONS]);
 	}
 	/* Without the throttle reasons a low clock may be a chosen one. */
-	if (is_known(d, HF_NVML_SM_MHZ) && is_known(d, HF_NVML_THROTTLE_REASONS)) {
+	if (has_fact(d, HF_NVML_SM_MHZ) && has_fact(d, HF_NVML_THROTTLE_REASONS)) {
 		rate.clock.model = d->name[0] ? hf_hash_str(d->name) : 0;
 		rate.clock.reasons = d->values[HF_NVML_THROTTLE_REASONS];
 		rate.clock.mhz = narrow_number(d->values[HF_NVML_SM_MHZ]);
@@ -147,12 +148,12 @@ static void tell_speed(struct telling *t, const struct hf_nvml_device *d)
 
 /* The permitted rate is that of the full speed: an idle link slows down, and its earlier replays
  * would be too many for the present speed. */
-static void tell_replays(struct telling *t, const struct hf_nvml_device *d)
+static void report_replays(struct reporting *t, const struct hf_nvml_device *d)
 {
-	struct hf_health_sample s = sample_of(HF_HEALTH_REPLAY, d->address);
+	struct hf_health_sample s = make_nvml_sample(HF_HEALTH_REPLAY, d->address);
 
-	if (!is_known(d, HF_NVML_PCIE_REPLAYS) || !is_known(d, HF_NVML_PCIE_WIDTH) ||
-	    !is_known(d, HF_NVML_PCIE_GENERATION_MAX)) {
+	if (!has_fact(d, HF_NVML_PCIE_REPLAYS) || !has_fact(d, HF_NVML_PCIE_WIDTH) ||
+	    !has_fact(d, HF_NVML_PCIE_GENERATION_MAX)) {
 		note_refusal(t, HF_HEALTH_REPLAY,
 			     d->codes[HF_NVML_PCIE_REPLAYS] ? d->codes[HF_NVML_PCIE_REPLAYS]
 							    : HF_NVML_UNSUPPORTED);
@@ -161,26 +162,26 @@ static void tell_replays(struct telling *t, const struct hf_nvml_device *d)
 	s.replay.counter = d->values[HF_NVML_PCIE_REPLAYS];
 	s.replay.lanes = narrow_number(d->values[HF_NVML_PCIE_WIDTH]);
 	s.replay.generation = narrow_number(d->values[HF_NVML_PCIE_GENERATION_MAX]);
-	(void)load_of(d, &s.replay.load_percent);
+	(void)read_load(d, &s.replay.load_percent);
 	add_sample(t, &s);
 }
 
-static void tell_links(struct telling *t, const struct hf_nvml_device *d)
+static void report_links(struct reporting *t, const struct hf_nvml_device *d)
 {
-	struct hf_health_sample s = sample_of(HF_HEALTH_NVLINK, d->address);
+	struct hf_health_sample s = make_nvml_sample(HF_HEALTH_NVLINK, d->address);
 
-	if (!is_known(d, HF_NVML_NVLINKS)) {
+	if (!has_fact(d, HF_NVML_NVLINKS)) {
 		note_refusal(t, HF_HEALTH_NVLINK, d->codes[HF_NVML_NVLINKS]);
 		return;
 	}
 	/* A device that is cut into instances uses no links: that they are down is no loss. */
-	if (is_known(d, HF_NVML_MIG_ON) && d->values[HF_NVML_MIG_ON] == 1) {
+	if (has_fact(d, HF_NVML_MIG_ON) && d->values[HF_NVML_MIG_ON] == 1) {
 		t->seen[HF_HEALTH_NVLINK]++;
 		return;
 	}
 	s.nvlink.active = narrow_number(d->values[HF_NVML_NVLINKS]);
 	/* Before the registration has completed, the health value means nothing. */
-	if (is_known(d, HF_NVML_FABRIC_HEALTH) && is_known(d, HF_NVML_FABRIC_STATE) &&
+	if (has_fact(d, HF_NVML_FABRIC_HEALTH) && has_fact(d, HF_NVML_FABRIC_STATE) &&
 	    d->values[HF_NVML_FABRIC_STATE] == HF_NVML_FABRIC_COMPLETED) {
 		s.nvlink.health_known = true;
 		s.nvlink.health = narrow_number(d->values[HF_NVML_FABRIC_HEALTH]);
@@ -189,7 +190,7 @@ static void tell_links(struct telling *t, const struct hf_nvml_device *d)
 }
 
 /* The kubelet names holders by MIG instance only. */
-static void tell_parts(struct telling *t, const struct hf_nvml_device *d)
+static void report_mig_instances(struct reporting *t, const struct hf_nvml_device *d)
 {
 	for (size_t i = 0; i < d->mig_instances_len; i++) {
 		struct hf_mig_instance mig;
@@ -204,7 +205,7 @@ static void tell_parts(struct telling *t, const struct hf_nvml_device *d)
 	}
 }
 
-static void tell_device(struct telling *t, const struct hf_nvml_device *d)
+static void report_device(struct reporting *t, const struct hf_nvml_device *d)
 {
 	struct hf_health_presence there;
 
@@ -217,22 +218,22 @@ static void tell_device(struct telling *t, const struct hf_nvml_device *d)
 	memcpy(there.id, d->address, sizeof(there.id));
 	memcpy(there.uuid, d->uuid, sizeof(there.uuid));
 	/* As claims of the vendor's DRA driver name it. */
-	if (is_known(d, HF_NVML_MINOR) && d->values[HF_NVML_MINOR] < 1024)
+	if (has_fact(d, HF_NVML_MINOR) && d->values[HF_NVML_MINOR] < 1024)
 		snprintf(there.alias, sizeof(there.alias), "gpu-%u",
 			 (unsigned)d->values[HF_NVML_MINOR]);
 	hf_intake_device(t->intake, &there);
-	tell_parts(t, d);
-	tell_bus(t, d);
-	tell_recovery(t, d);
-	tell_ecc(t, d);
-	tell_speed(t, d);
-	tell_replays(t, d);
-	tell_links(t, d);
+	report_mig_instances(t, d);
+	report_bus(t, d);
+	report_recovery(t, d);
+	report_ecc(t, d);
+	report_speed(t, d);
+	report_replays(t, d);
+	report_links(t, d);
 }
 
 /* Xids from NVML. If the kernel's log can be read too, one event arrives twice, which the brain
  * expects. */
-static void tell_events(struct hf_intake *intake, const struct hf_nvml_record *r)
+static void report_events(struct hf_intake *intake, const struct hf_nvml_record *r)
 {
 	for (size_t i = 0; i < r->events_len; i++) {
 		const struct hf_nvml_event *from = &r->events[i];
@@ -274,7 +275,7 @@ void hf_nvml_off(struct hf_intake *intake, const char *why)
 }
 
 /* Reports each detector as able to see if it saw at least one device, else its reason. */
-static void tell_states(struct telling *t)
+static void report_states(struct reporting *t)
 {
 	char why[HF_INTAKE_WHY_MAX];
 
@@ -314,7 +315,7 @@ static bool is_anothers(const struct hf_intake *intake, const struct hf_nvml_rec
 /* Before that was known, or in the life of another agent, it may have missed deadlines. */
 static void set_aside(struct hf_intake *intake)
 {
-	struct hf_health_sample s = sample_of(HF_HEALTH_DRIVER, "");
+	struct hf_health_sample s = make_nvml_sample(HF_HEALTH_DRIVER, "");
 
 	s.driver.aside = true;
 	(void)hf_intake_sample(intake, &s);
@@ -358,24 +359,24 @@ static void say_why(const struct hf_nvml_record *r, bool another, char ret_why[H
 
 /* NVML reports the GPU's registration with the fabric manager. A GPU that does not answer has a
  * fault of its own. */
-static bool tells_of_fabric(const struct hf_nvml_device *d)
+static bool has_fabric_facts(const struct hf_nvml_device *d)
 {
-	return d->code == HF_NVML_OK && is_known(d, HF_NVML_FABRIC_STATE) &&
+	return d->code == HF_NVML_OK && has_fact(d, HF_NVML_FABRIC_STATE) &&
 	       d->values[HF_NVML_FABRIC_STATE] <= HF_NVML_FABRIC_COMPLETED;
 }
 
 /* The GPU belongs to a fabric.  A GPU that is cut into instances uses no links. */
 static bool is_of_fabric(const struct hf_nvml_device *d)
 {
-	return tells_of_fabric(d) &&
+	return has_fabric_facts(d) &&
 	       d->values[HF_NVML_FABRIC_STATE] != HF_NVML_FABRIC_UNSUPPORTED &&
-	       !(is_known(d, HF_NVML_MIG_ON) && d->values[HF_NVML_MIG_ON] == 1);
+	       !(has_fact(d, HF_NVML_MIG_ON) && d->values[HF_NVML_MIG_ON] == 1);
 }
 
 static bool waits_for_fabric(const struct hf_nvml_device *d)
 {
 	return d->values[HF_NVML_FABRIC_STATE] != HF_NVML_FABRIC_COMPLETED ||
-	       (is_known(d, HF_NVML_FABRIC_STATUS) &&
+	       (has_fact(d, HF_NVML_FABRIC_STATUS) &&
 		d->values[HF_NVML_FABRIC_STATUS] != HF_NVML_OK);
 }
 
@@ -384,7 +385,7 @@ static void put_fabric(const struct hf_nvml_record *r, struct hf_health_sample *
 	for (size_t i = 0; i < r->devices_len; i++) {
 		const struct hf_nvml_device *d = &r->devices[i];
 
-		s->driver.fabric_none += tells_of_fabric(d) && !is_of_fabric(d);
+		s->driver.fabric_none += has_fabric_facts(d) && !is_of_fabric(d);
 		if (!is_of_fabric(d))
 			continue;
 		s->driver.fabric_asked++;
@@ -400,9 +401,9 @@ static void put_fabric(const struct hf_nvml_record *r, struct hf_health_sample *
 }
 
 /* Initializing failed, or all else: what of that is a fault of the driver? */
-static void tell_driver(struct hf_intake *intake, const struct hf_nvml_record *r)
+static void report_driver_by_nvml(struct hf_intake *intake, const struct hf_nvml_record *r)
 {
-	struct hf_health_sample s = sample_of(HF_HEALTH_DRIVER, "");
+	struct hf_health_sample s = make_nvml_sample(HF_HEALTH_DRIVER, "");
 	bool another = is_anothers(intake, r);
 	char why[HF_INTAKE_WHY_MAX];
 
@@ -430,9 +431,9 @@ static void tell_driver(struct hf_intake *intake, const struct hf_nvml_record *r
 }
 
 /* A hanging driver shows itself by silence. */
-void hf_nvml_tell_silence(struct hf_intake *intake)
+void hf_nvml_report_silence(struct hf_intake *intake)
 {
-	struct hf_health_sample s = sample_of(HF_HEALTH_DRIVER, "");
+	struct hf_health_sample s = make_nvml_sample(HF_HEALTH_DRIVER, "");
 
 	if (is_of_others(intake)) {
 		hf_nvml_off(intake, "NVML: no device, and no answer in time");
@@ -451,20 +452,20 @@ void hf_nvml_turned_off(struct hf_intake *intake)
 	set_aside(intake);
 }
 
-void hf_nvml_tell(struct hf_intake *intake, const struct hf_nvml_record *record)
+void hf_nvml_report(struct hf_intake *intake, const struct hf_nvml_record *record)
 {
-	struct telling t = {.intake = intake, .record = record, .answers = has_answer(record)};
+	struct reporting t = {.intake = intake, .record = record, .answers = has_answer(record)};
 
-	tell_events(intake, record);
+	report_events(intake, record);
 	if (record->kind != HF_NVML_ROUND)
 		return;
-	tell_driver(intake, record);
+	report_driver_by_nvml(intake, record);
 	hf_intake_count(intake, HF_COUNT_NVML,
 			record->code == HF_NVML_OK && !is_anothers(intake, record) ? record->count
 										   : -1);
 	if (record->code != HF_NVML_OK)
 		return;
 	for (size_t i = 0; i < record->devices_len; i++)
-		tell_device(&t, &record->devices[i]);
-	tell_states(&t);
+		report_device(&t, &record->devices[i]);
+	report_states(&t);
 }

@@ -73,7 +73,7 @@ static size_t told_of(struct bench *b, int code, int32_t nvidia,
 	b->record.code = code;
 	b->record.count = code == HF_NVML_OK ? 0 : -1;
 	hf_intake_count(b->intake, HF_COUNT_NVIDIA, nvidia);
-	hf_nvml_tell(b->intake, &b->record);
+	hf_nvml_report(b->intake, &b->record);
 	hf_intake_take(b->intake, &input);
 	len = input.samples_len;
 	if (len > 0)
@@ -140,17 +140,17 @@ static void its_silence_is_not_held_against_another_makers_driver(void **state)
 	struct hf_health_sample s;
 	const char *why;
 
-	hf_nvml_tell_silence(b->intake);
+	hf_nvml_report_silence(b->intake);
 	assert_true(only_sample(b).driver.timed_out);
 	hf_intake_count(b->intake, HF_COUNT_PCI, 2);
 	hf_intake_count(b->intake, HF_COUNT_NVIDIA, 0);
-	hf_nvml_tell_silence(b->intake);
+	hf_nvml_report_silence(b->intake);
 	s = only_sample(b);
 	assert_true(s.driver.aside && !s.driver.timed_out);
 	assert_int_equal(hf_intake_state(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, &why),
 			 HF_INTAKE_OFF);
 	hf_intake_count(b->intake, HF_COUNT_NVIDIA, 2);
-	hf_nvml_tell_silence(b->intake);
+	hf_nvml_report_silence(b->intake);
 	assert_true(only_sample(b).driver.timed_out);
 }
 
@@ -179,7 +179,7 @@ static struct hf_health_sample tell_one(struct bench *b, enum hf_health_detector
 	struct hf_health_input input = {0};
 	struct hf_health_sample s = {0};
 
-	hf_nvml_tell(b->intake, &b->record);
+	hf_nvml_report(b->intake, &b->record);
 	hf_intake_take(b->intake, &input);
 	for (size_t i = 0; i < input.samples_len; i++)
 		if (input.samples[i].detector == detector &&
@@ -325,7 +325,7 @@ static void a_load_that_cannot_be_is_not_known(void **state)
 		d->codes[i] = HF_NVML_UNSUPPORTED;
 	d->codes[HF_NVML_LOAD_PERCENT] = d->codes[HF_NVML_SM_MHZ] = HF_NVML_OK;
 	d->values[HF_NVML_LOAD_PERCENT] = 101;
-	hf_nvml_tell(b->intake, &b->record);
+	hf_nvml_report(b->intake, &b->record);
 	hf_intake_take(b->intake, &input);
 	for (size_t i = 0; i < input.samples_len; i++)
 		assert_int_not_equal(input.samples[i].detector, HF_HEALTH_CLOCK);

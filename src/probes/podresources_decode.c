@@ -71,7 +71,7 @@ static int read_text(struct reader *r, const struct hf_wire_field *f, const char
 }
 
 /* The last text with that field number in the message; "" if the message has none. */
-static int text_of(struct reader *r, struct hf_wire in, uint32_t number, const char **ret_text)
+static int find_text(struct reader *r, struct hf_wire in, uint32_t number, const char **ret_text)
 {
 	struct hf_wire_field f, found = {.number = 0};
 	int rc;
@@ -99,7 +99,7 @@ static int container_devices(struct reader *r, struct hf_wire in,
 {
 	struct hf_podresources_device device = *holder;
 	struct hf_wire_field f;
-	int rc = text_of(r, in, 1, &device.resource);
+	int rc = find_text(r, in, 1, &device.resource);
 
 	if (rc < 0)
 		return rc;
@@ -122,18 +122,18 @@ static int claim_resource(struct reader *r, struct hf_wire in,
 	struct hf_podresources_device device = *holder;
 	struct hf_wire all = in;
 	struct hf_wire_field f;
-	int rc = text_of(r, all, 2, &device.resource);
+	int rc = find_text(r, all, 2, &device.resource);
 
 	if (rc == 0)
-		rc = text_of(r, all, 3, &device.pool);
+		rc = find_text(r, all, 3, &device.pool);
 	if (rc == 0)
-		rc = text_of(r, all, 4, &device.id);
+		rc = find_text(r, all, 4, &device.id);
 	if (rc < 0)
 		return rc;
 	while ((rc = next_field(r, &in, &f)) > 0) {
 		if (!is_message(&f, 1) || device.cdi[0] != '\0')
 			continue;
-		rc = text_of(r, f.bytes, 1, &device.cdi);
+		rc = find_text(r, f.bytes, 1, &device.cdi);
 		if (rc < 0)
 			return rc;
 	}
@@ -147,10 +147,10 @@ static int dynamic_resource(struct reader *r, struct hf_wire in,
 	struct hf_podresources_device device = *holder;
 	struct hf_wire all = in;
 	struct hf_wire_field f;
-	int rc = text_of(r, all, 2, &device.claim);
+	int rc = find_text(r, all, 2, &device.claim);
 
 	if (rc == 0)
-		rc = text_of(r, all, 3, &device.claim_ns);
+		rc = find_text(r, all, 3, &device.claim_ns);
 	if (rc < 0)
 		return rc;
 	while ((rc = next_field(r, &in, &f)) > 0) {
@@ -169,7 +169,7 @@ static int read_container(struct reader *r, struct hf_wire in,
 {
 	struct hf_podresources_device holder = *pod;
 	struct hf_wire_field f;
-	int rc = text_of(r, in, 1, &holder.container);
+	int rc = find_text(r, in, 1, &holder.container);
 
 	if (rc < 0)
 		return rc;
@@ -202,11 +202,11 @@ static int pod_resources(struct reader *r, struct hf_wire in)
 {
 	struct hf_podresources_device holder = nobody;
 	struct hf_wire_field f;
-	int rc = text_of(r, in, 1, &holder.pod);
+	int rc = find_text(r, in, 1, &holder.pod);
 
 	r->pods++;
 	if (rc == 0)
-		rc = text_of(r, in, 2, &holder.ns);
+		rc = find_text(r, in, 2, &holder.ns);
 	if (rc < 0)
 		return rc;
 	while ((rc = next_field(r, &in, &f)) > 0) {

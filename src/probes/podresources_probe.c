@@ -182,7 +182,7 @@ static bool is_gone_since_before(const struct kubelet_probe *p)
 	return p->had == 0 && p->options.was_gone != NULL && p->options.was_gone(p->options.arg);
 }
 
-static void tell_plugin(struct kubelet_probe *p)
+static void report_plugin(struct kubelet_probe *p)
 {
 	struct hf_health_sample s;
 
@@ -215,7 +215,7 @@ static void finish_look(struct kubelet_probe *p)
 		hf_intake_timed_out(p->intake, HF_PROBE_KUBELET);
 	else if (!p->failed)
 		hf_intake_looked(p->intake, HF_PROBE_KUBELET, hf_intake_now(p->intake) - p->began);
-	tell_plugin(p);
+	report_plugin(p);
 	if (p->poked)
 		on_poke(p);
 }
@@ -353,7 +353,7 @@ struct hf_probe *hf_kubelet_probe_create(struct hf_intake *intake,
 					 const struct hf_kubelet_options *options)
 {
 	static const struct hf_probe_ops ops = {.name = "kubelet",
-						.tells_holders = true,
+						.has_holders = true,
 						.start = start_kubelet,
 						.poke = poke_kubelet,
 						.destroy = destroy_kubelet};

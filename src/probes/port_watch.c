@@ -50,12 +50,13 @@ struct port_bench {
 	struct hf_sysfs_ports ports;
 };
 
-static struct hf_health_sample sample_of(enum hf_health_detector detector, const char *device)
+static struct hf_health_sample make_port_sample(enum hf_health_detector detector,
+						const char *device)
 {
 	return hf_intake_sample_of(HF_HEALTH_BY_SYSFS, detector, device);
 }
 
-static void counters_of(const struct hf_sysfs_port *port, uint64_t ret_counters[COUNTERS])
+static void copy_counters(const struct hf_sysfs_port *port, uint64_t ret_counters[COUNTERS])
 {
 	const uint64_t counters[COUNTERS] = {
 		port->link_downed,   port->overruns,   port->integrity,     port->retries,
@@ -94,7 +95,7 @@ static void prime_ports(struct hf_port_watch *w)
 
 /* ---- which one it is ---------------------------------------------------------------------------------- */
 
-static const char *number_of(const char *id)
+static const char *find_port_number(const char *id)
 {
 	const char *slash = strrchr(id, '/');
 
@@ -112,7 +113,7 @@ static bool is_by_name(const struct known_port *known, const struct hf_sysfs_por
 static bool is_by_function(const struct known_port *known, const struct hf_sysfs_port *port)
 {
 	return known->address[0] != '\0' && hf_streq(known->address, port->address) &&
-	       hf_streq(number_of(known->name), number_of(port->id));
+	       hf_streq(find_port_number(known->name), find_port_number(port->id));
 }
 
 static bool is_listed(const struct hf_sysfs_ports *ports, const struct known_port *known)
@@ -156,7 +157,7 @@ static struct known_port *new_port(struct hf_port_watch *w, const struct hf_sysf
 
 	snprintf(id, sizeof(id), "%s", port->id);
 	if (is_taken(w, id) && (size_t)snprintf(id, sizeof(id), "%s%s", port->address,
-						number_of(port->id)) >= sizeof(id))
+						find_port_number(port->id)) >= sizeof(id))
 		return NULL;
 	if (is_taken(w, id))
 		return NULL;
@@ -179,7 +180,7 @@ static struct known_port *know_port(struct hf_port_watch *w, const struct hf_sys
 	known->counted = true;
 	if (port->address[0] != '\0')
 		memcpy(known->address, port->address, sizeof(known->address));
-	counters_of(port, counters);
+	copy_counters(port, counters);
 	for (int i = 0; i < COUNTERS; i++)
 		known->counters |= (unsigned)(counters[i] != HF_SYSFS_NOT_KNOWN) << i;
 	return known;
@@ -194,7 +195,7 @@ static bool put_counters(const struct known_port *known, const struct hf_sysfs_p
 {
 	uint64_t counters[COUNTERS];
 
-	counters_of(port, counters);
+	copy_counters(port, counters);
 	for (int i = 0; i < COUNTERS; i++) {
 		if ((known->counters >> i & 1) == 0)
 			counters[i] = 0;
@@ -209,7 +210,8 @@ static bool put_counters(const struct known_port *known, const struct hf_sysfs_p
 	return true;
 }
 
-static void tell_port(struct hf_port_watch *w, struct known_port *known, struct hf_health_sample *s)
+static void report_port(struct hf_port_watch *w, struct known_port *known,
+			struct hf_health_sample *s)
 {
 	struct hf_health_presence there;
 
@@ -233,7 +235,7 @@ static bool look_port(struct hf_port_watch *w, const struct hf_sysfs_port *port,
 
 	if (!known)
 		return false;
-	s = sample_of(HF_HEALTH_IB, known->id);
+	s = make_port_sample(HF_HEALTH_IB, known->id);
 	known->seen = true;
 	if (port->driver[0] != '\0')
 		memcpy(known->driver, port->driver, sizeof(known->driver));
@@ -252,7 +254,7 @@ static bool look_port(struct hf_port_watch *w, const struct hf_sysfs_port *port,
 	s.ib.missing = false;
 	s.ib.up = up;
 	known->up = up;
-	tell_port(w, known, &s);
+	report_port(w, known, &s);
 	return changed;
 }
 
@@ -270,11 +272,11 @@ static bool is_hidden(const struct hf_port_watch *w, const struct known_port *kn
 	return driver[0] != '\0' && !hf_str_has_prefix(driver, "vfio");
 }
 
-static void tell_missing(struct hf_port_watch *w, bool counters)
+static void report_missing(struct hf_port_watch *w, bool counters)
 {
 	for (size_t i = 0; i < w->known_len; i++) {
 		struct known_port *known = &w->known[i];
-		struct hf_health_sample s = sample_of(HF_HEALTH_IB, known->id);
+		struct hf_health_sample s = make_port_sample(HF_HEALTH_IB, known->id);
 
 		if (!known->seen && counters) {
 			s.ib.hidden = is_hidden(w, known);
@@ -331,7 +333,7 @@ static void looked_ports(void *arg)
 	prime_ports(w);
 	for (size_t i = 0; i < ports->len; i++)
 		changed = look_port(w, &ports->items[i], counters) || changed;
-	tell_missing(w, counters);
+	report_missing(w, counters);
 	/* After a change, the next counters come a whole interval later. */
 	if (counters || changed)
 		w->counters_at = hf_intake_now(w->intake);

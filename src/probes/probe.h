@@ -29,7 +29,7 @@ struct hf_probe;
 struct hf_probe_ops {
 	const char *name; /* "kmsg", "nvml", "sysfs", "kubelet": for the page and the log */
 	/* The probe reports holdings: poked as well when the node's pods change. */
-	bool tells_holders;
+	bool has_holders;
 	void (*start)(struct hf_probe *probe);
 	/* Look now rather than at the next turn; may come at any time and often.  May be NULL. */
 	void (*poke)(struct hf_probe *probe);

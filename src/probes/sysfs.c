@@ -53,7 +53,8 @@ struct device_bench {
 	struct hf_sysfs_driver driver;
 };
 
-static struct hf_health_sample sample_of(enum hf_health_detector detector, const char *device)
+static struct hf_health_sample make_sysfs_sample(enum hf_health_detector detector,
+						 const char *device)
 {
 	return hf_intake_sample_of(HF_HEALTH_BY_SYSFS, detector, device);
 }
@@ -96,7 +97,8 @@ static void prime_known(struct sysfs_probe *p)
 	p->primed = true;
 }
 
-static void tell_aer(struct sysfs_probe *p, const struct hf_sysfs_gpu *gpu, struct known_gpu *known)
+static void report_aer(struct sysfs_probe *p, const struct hf_sysfs_gpu *gpu,
+		       struct known_gpu *known)
 {
 	static const enum hf_health_severity severities[3] = {HF_HEALTH_CORRECTED,
 							      HF_HEALTH_NONFATAL, HF_HEALTH_FATAL};
@@ -124,9 +126,10 @@ static void tell_aer(struct sysfs_probe *p, const struct hf_sysfs_gpu *gpu, stru
 }
 
 /* Error counts and throttling: an unknown one makes no sample. */
-static void tell_amd(struct sysfs_probe *p, const struct hf_sysfs_gpu *gpu, struct known_gpu *known)
+static void report_amd(struct sysfs_probe *p, const struct hf_sysfs_gpu *gpu,
+		       struct known_gpu *known)
 {
-	struct hf_health_sample s = sample_of(HF_HEALTH_AMD, gpu->address);
+	struct hf_health_sample s = make_sysfs_sample(HF_HEALTH_AMD, gpu->address);
 
 	if (gpu->ras_uncorrectable != HF_SYSFS_NOT_KNOWN) {
 		s.amd.counted = true;
@@ -144,10 +147,10 @@ static void tell_amd(struct sysfs_probe *p, const struct hf_sysfs_gpu *gpu, stru
 		hf_intake_heard(p->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_AMD);
 }
 
-static void tell_gpu(struct sysfs_probe *p, const struct hf_sysfs_gpu *gpu)
+static void report_gpu(struct sysfs_probe *p, const struct hf_sysfs_gpu *gpu)
 {
 	struct hf_health_presence there;
-	struct hf_health_sample s = sample_of(HF_HEALTH_BUSLOST, gpu->address);
+	struct hf_health_sample s = make_sysfs_sample(HF_HEALTH_BUSLOST, gpu->address);
 	struct known_gpu *known = know_gpu(p, gpu);
 
 	memset(&there, 0, sizeof(there));
@@ -157,7 +160,7 @@ static void tell_gpu(struct sysfs_probe *p, const struct hf_sysfs_gpu *gpu)
 	hf_intake_device(p->intake, &there);
 	(void)hf_intake_sample(p->intake, &s);
 	if (gpu->width > 0 || gpu->speed > 0) {
-		s = sample_of(HF_HEALTH_PCIE, gpu->address);
+		s = make_sysfs_sample(HF_HEALTH_PCIE, gpu->address);
 		s.pcie.width = gpu->width;
 		s.pcie.width_max = gpu->width_max;
 		s.pcie.speed = gpu->speed;
@@ -167,11 +170,11 @@ static void tell_gpu(struct sysfs_probe *p, const struct hf_sysfs_gpu *gpu)
 		(void)hf_intake_sample(p->intake, &s);
 		hf_intake_heard(p->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_PCIE);
 	}
-	tell_amd(p, gpu, known);
+	report_amd(p, gpu, known);
 	if (known) {
 		known->seen = true;
 		if (p->options.aer)
-			tell_aer(p, gpu, known);
+			report_aer(p, gpu, known);
 	}
 }
 
@@ -186,13 +189,13 @@ static bool is_on_bus(const struct sysfs_probe *p, const char *address)
 }
 
 /* Not there any more, though it was: unless it only changed hands, and is a virtual machine's. */
-static void tell_gone(struct sysfs_probe *p)
+static void report_gone(struct sysfs_probe *p)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < p->gpus_len; i++) {
 		struct known_gpu *gpu = &p->gpus[i];
-		struct hf_health_sample s = sample_of(HF_HEALTH_BUSLOST, gpu->address);
+		struct hf_health_sample s = make_sysfs_sample(HF_HEALTH_BUSLOST, gpu->address);
 
 		if (!gpu->seen) {
 			if (is_on_bus(p, gpu->address))
@@ -208,9 +211,9 @@ static void tell_gone(struct sysfs_probe *p)
 
 /* NVML's report of the driver goes first: a hanging driver would look well here because its
  * module is loaded. */
-static void tell_driver(struct sysfs_probe *p, size_t nvidia, size_t amd)
+static void report_driver_by_sysfs(struct sysfs_probe *p, size_t nvidia, size_t amd)
 {
-	struct hf_health_sample s = sample_of(HF_HEALTH_DRIVER, "");
+	struct hf_health_sample s = make_sysfs_sample(HF_HEALTH_DRIVER, "");
 	const struct hf_sysfs_driver *driver = &p->gpu_bench->driver;
 	const char *why;
 
@@ -246,7 +249,7 @@ static void off_devices(struct sysfs_probe *p, const char *why)
 }
 
 /* Of what kinds of facts no device had any. */
-static void tell_unseen(struct sysfs_probe *p)
+static void report_unseen(struct sysfs_probe *p)
 {
 	const struct hf_sysfs_gpus *gpus = &p->gpu_bench->gpus;
 	bool link = false, amd = false;
@@ -282,7 +285,7 @@ static void release_devices(void *arg)
 }
 
 /* How many the library counts, while it answers; -1: it does not. */
-static int32_t count_of_library(const struct sysfs_probe *p)
+static int32_t get_nvml_count(const struct sysfs_probe *p)
 {
 	const char *why;
 	bool ok = hf_intake_state(p->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, &why) ==
@@ -295,12 +298,12 @@ static int32_t count_of_library(const struct sysfs_probe *p)
  * counts fewer devices than the bus. */
 static bool wants_to_ask(const struct sysfs_probe *p)
 {
-	return count_of_library(p) >= 0 && (size_t)count_of_library(p) < p->nvidia;
+	return get_nvml_count(p) >= 0 && (size_t)get_nvml_count(p) < p->nvidia;
 }
 
 static bool counts_all(const struct sysfs_probe *p)
 {
-	return count_of_library(p) >= 0 && (size_t)count_of_library(p) >= p->nvidia;
+	return get_nvml_count(p) >= 0 && (size_t)get_nvml_count(p) >= p->nvidia;
 }
 
 /* NVML has not answered yet, and will. */
@@ -344,7 +347,7 @@ static void put_counts(struct sysfs_probe *p, int32_t pci, int32_t nvidia, int32
 static void late_devices(void *arg)
 {
 	struct sysfs_probe *p = arg;
-	struct hf_health_sample s = sample_of(HF_HEALTH_DRIVER, "");
+	struct hf_health_sample s = make_sysfs_sample(HF_HEALTH_DRIVER, "");
 	const char *why;
 
 	put_counts(p, -1, -1, -1);
@@ -437,10 +440,10 @@ static void looked_devices(void *arg)
 		return;
 	}
 	for (size_t i = 0; i < gpus->len; i++)
-		tell_gpu(p, &gpus->items[i]);
-	tell_gone(p);
-	tell_driver(p, nvidia, gpus->len - nvidia);
-	tell_unseen(p);
+		report_gpu(p, &gpus->items[i]);
+	report_gone(p);
+	report_driver_by_sysfs(p, nvidia, gpus->len - nvidia);
+	report_unseen(p);
 	hf_intake_heard(p->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_BUSLOST);
 	if (p->options.aer)
 		hf_intake_heard(p->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_AER);

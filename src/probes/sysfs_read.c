@@ -206,7 +206,7 @@ static bool is_kept_back(const char *proc_root, const char *address)
 }
 
 /* False: no accelerator, or one with a foreign driver, which is counted. */
-static bool look_gpu(const char *devices, const char *name, struct hf_sysfs_gpu *ret_gpu,
+static bool read_gpu(const char *devices, const char *name, struct hf_sysfs_gpu *ret_gpu,
 		     size_t *foreign)
 {
 	char dir[PATH_MAX_HERE];
@@ -274,7 +274,7 @@ void hf_sysfs_gpus(const char *sys_root, const char *proc_root, struct hf_sysfs_
 		if (e->d_name[0] == '.')
 			continue;
 		looked_at++;
-		if (!look_gpu(dir, e->d_name, gpu, &ret_gpus->foreign))
+		if (!read_gpu(dir, e->d_name, gpu, &ret_gpus->foreign))
 			continue;
 		gpu->kept_back =
 			gpu->vendor == HF_SYSFS_NVIDIA && is_kept_back(proc_root, gpu->address);
@@ -331,8 +331,8 @@ static void look_port(const char *dir, bool counters, struct hf_sysfs_port *port
 		port->recoveries = port->retries = port->slow_restarts = HF_SYSFS_NOT_KNOWN;
 }
 
-static void look_ports_of(const char *sys_root, const char *devices, const char *name,
-			  bool counters, struct hf_sysfs_ports *ports)
+static void read_ports(const char *sys_root, const char *devices, const char *name, bool counters,
+		       struct hf_sysfs_ports *ports)
 {
 	char bus[PATH_MAX_HERE];
 	char dir[PATH_MAX_HERE], address[HF_HEALTH_DEVICE_MAX], driver[HF_SYSFS_NAME_MAX];
@@ -387,7 +387,7 @@ void hf_sysfs_ports(const char *sys_root, bool counters, struct hf_sysfs_ports *
 		return;
 	for (const struct dirent *e; (e = readdir(d)) && ret_ports->len < HF_SYSFS_PORTS_MAX;) {
 		if (e->d_name[0] != '.')
-			look_ports_of(sys_root, dir, e->d_name, counters, ret_ports);
+			read_ports(sys_root, dir, e->d_name, counters, ret_ports);
 	}
 	closedir(d);
 	qsort(ret_ports->items, ret_ports->len, sizeof(ret_ports->items[0]), by_id);

@@ -226,7 +226,7 @@ static void so_it_is_beside_a_library_that_has_no_devices_here(void **state)
 	for (int i = 0; i < 3; i++) {
 		(void)hung_drivers(b);
 		run_until(b, timed_out_once);
-		hf_nvml_tell(b->intake, none);
+		hf_nvml_report(b->intake, none);
 	}
 	devices_hang = false;
 	sem_post(&go);

@@ -203,7 +203,7 @@ static void kubelet_ends(struct hf_probe *probe)
 }
 
 static const struct hf_probe_ops kubelet_ops = {.name = "kubelet",
-						.tells_holders = true,
+						.has_holders = true,
 						.start = kubelet_starts,
 						.poke = kubelet_is_poked,
 						.destroy = kubelet_ends};

@@ -65,7 +65,7 @@ static void check_told(const struct hf_nvml_record *r)
 	struct hf_health_input input = {0};
 
 	hf_intake_count(intake, HF_COUNT_NVIDIA, 8);
-	hf_nvml_tell(intake, r);
+	hf_nvml_report(intake, r);
 	hf_intake_take(intake, &input);
 	for (size_t i = 0; i < input.samples_len; i++)
 		check_sample(&input.samples[i]);

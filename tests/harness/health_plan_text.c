@@ -73,7 +73,7 @@ void hf_health_plan_render(const struct hf_health_plan *plan, hf_time zero, stru
 	}
 	add_devices(plan, zero, sb);
 	for (size_t i = 0; i < plan->events_len; i++) {
-		const struct hf_health_told *e = &plan->events[i];
+		const struct hf_health_notice *e = &plan->events[i];
 
 		hf_strbuf_addf(sb, "- event %s %s: %s\n", e->reason, name_of(e->device),
 			       e->message);
