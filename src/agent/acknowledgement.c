@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Reads the annotation holdfast.dev/cleared and turns it into orders for the brain. Input: the
+ * annotation's text, the memory, the wall clock. Output: orders, or the problem of the text.
+ */
 #include "agent/acknowledgement.h"
 
 #include "base/str.h"

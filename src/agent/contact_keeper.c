@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Writes the record of contact from reads of the kubelet's Lease. Input: the Lease. Output: a file,
+ * replaced as a whole. Invariant: the time in the file is never later than the renewal.
+ */
 #include "agent/contact_keeper.h"
 
 #include "api/node.h"

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * The list of pods with fencing ranks, and whether the published list is still true. Reads no
+ * clock.
+ */
 #include "agent/fences.h"
 
 #include "agent/report_socket.h"

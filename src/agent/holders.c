@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Joins the kubelet's list of holdings with a cache of the node's pods. Input: holdings, watch
+ * events. Output: a sorted list of holders, and questions to the kubelet. Invariant: a name counts
+ * for a pod only if the pod existed at the time of the question.
+ */
 #include "agent/holders.h"
 
 #include "api/device_health.h"

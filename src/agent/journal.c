@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * The format of the journal: encodes and decodes the memory of the brain as JSON with a checksum,
+ * and writes the file. Invariants: a file that was cut or changed at any byte is refused; a failed
+ * write leaves the former file.
+ */
 #include "agent/journal.h"
 
 #include "base/fs.h"

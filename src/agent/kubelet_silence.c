@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Watches the renewal of the kubelet's Lease. Input: the Lease. Output: a call for each look at a
+ * Lease that stands still. Invariant: an API server that does not answer proves nothing.
+ */
 #include "agent/kubelet_silence.h"
 
 #include "api/node.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Compares DeviceHealth, as it was published before this agent started, with the journal. Pure. */
 #include "agent/previous_health.h"
 
 #include "api/device_health.h"

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Sends patches of the node, of DeviceHealth and of pods. Each object has a slot with one request
+ * under way and the newest patch waiting. Input: patches. Output: requests, and trouble at each
+ * change.
+ */
 #include "agent/publisher.h"
 
 #include "api/device_health.h"

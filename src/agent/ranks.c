@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * The list of reporting ranks and when it is published. Input: reports with the step's clock.
+ * Output: struct hf_rank_report for each rank. Reads no clock.
+ */
 #include "agent/ranks.h"
 
 #include "agent/report_socket.h"

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Writes the agent's knowledge as fields of DeviceHealth, of the node's conditions and of pods'
+ * conditions. Input: struct hf_report. Output: patches. Reads no clock.
+ */
 #include "agent/report.h"
 
 #include "api/device_health.h"

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Counts reports by process, pod and node, anew each second. Input: process and pod of a report.
+ * Output: whether it may be looked up and taken.
+ */
 #include "agent/report_limits.h"
 
 #include "base/str.h"

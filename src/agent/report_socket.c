@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Reads datagrams of training processes. Input: the socket. Output: a call with pod and report.
+ * Invariants: the kernel names the sender; a burst delays the loop by AT_ONCE reports at most.
+ */
 #include "agent/report_socket.h"
 
 #include "base/fs.h"

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Reads rules from JSON. Input: a file. Output: struct hf_health_rules, or an error with the number
+ * of the rule and the key. Invariant: an unknown key is an error.
+ */
 #include "agent/rules_file.h"
 
 #include "base/fs.h"

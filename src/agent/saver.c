@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Writes the journal on a thread. Input: a journal, encoded on the loop. Output: a call with the
+ * result, or a time-out at the deadline.
+ */
 #include "agent/saver.h"
 
 #include "base/mem.h"

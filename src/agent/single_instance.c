@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Takes the lock of the state directory by flock. Blocks before the loop runs, up to the caller's
+ * patience.
+ */
 #include "agent/single_instance.h"
 
 #include "base/fs.h"

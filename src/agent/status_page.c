@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * The page, /status and the metrics. Input: the report of now. Output: text, JSON, families of
+ * metrics.
+ */
 #include "agent/agent_internal.h"
 
 #include "base/str.h"

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Formats and parses the report of a training process. Invariant: a wrong value is left out; a
+ * wrong rank, a wrong fence or a repeated key voids the report.
+ */
 #include "health/beat.h"
 
 #include "base/ascii.h"

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "health/brain_internal.h"
-
-#include "base/str.h"
-
-#include <string.h>
 
 /*
  * Which board is where.  A device is called by its address on the bus, which a restart of the node may
@@ -12,6 +7,11 @@
  * UUID, and moves with it.  The bus names a device at once and its driver later, so what was found in this
  * boot is the address's; what the board is called stays until the driver says otherwise.
  */
+#include "health/brain_internal.h"
+
+#include "base/str.h"
+
+#include <string.h>
 
 static bool is_this_boot(const struct hf_health_brain *b)
 {

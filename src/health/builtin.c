@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "health/rules.h"
 
 /*
  * The table of this program.  Xid numbers follow the vendor's catalogue of October 2025; where
  * what is known of clusters disagrees with it, the line says so.
  */
+#include "health/rules.h"
 
 #define ANY .subcode = -1
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Formats and parses the record of contact. */
 #include "health/contact.h"
 
 #include "base/str.h"

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Finds the events of each device from its faults and its silence, and moves the device by the
+ * table of device_states.c. Invariant: a fatal fault that acts leaves no device in service.
+ */
 #include "health/brain_internal.h"
 
 #include <string.h>

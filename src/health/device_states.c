@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* The table of a device's states × events, with its names; see docs/design/132-device-states.md. */
 #include "health/device_states.h"
 
 static const char *const event_names[HF_HEALTH_EVENTS] = {
@@ -9,13 +11,12 @@ static const char *const event_names[HF_HEALTH_EVENTS] = {
 	"verified", "missed",   "given-up", "released",  "cleared-by-person",
 };
 
-/* A state more than there are: Unknown is 0, and most pairs go nowhere. */
+/* One more than the state, so that 0 is an absent pair. */
 #define TO(state) (1 + HF_HEALTH_##state)
 
 /*
- * What is not here does not happen.  Unknown is never quarantined; silence takes nothing back and
- * puts nothing on, but for what was not more than a suspicion; Unhealthy is left by positive
- * evidence, by order or by a person; Failed by a person alone.
+ * An absent pair changes nothing.  Unknown is never quarantined.  Silence ends only a suspicion.  A device
+ * leaves Unhealthy by positive evidence, by an order or by a person; Failed by a person alone.
  */
 static const uint8_t table[HF_HEALTH_STATES][HF_HEALTH_EVENTS] = {
 	[HF_HEALTH_UNKNOWN] =

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Decides whether a pod with a failed device is evicted. Input: facts about pod, node and policy.
+ * Output: a verdict with its reason, and when time alone changes it.
+ */
 #include "health/drain.h"
 
 /* A budget changes when a pod somewhere else has become ready: minutes, mostly. */

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Turns evidence into faults: counts, confirms, ends and ages them. Input: evidence in the order of
+ * time. Invariants: one event counts once; an open fault never becomes milder.
+ */
 #include "health/brain_internal.h"
 
 #include "base/str.h"

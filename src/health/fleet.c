@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Decides the next action for each node: budgets, breaker, spares; the ladder proposes. Invariants:
+ * the order of nodes does not matter; no budget is exceeded by one decision.
+ */
 #include "health/fleet.h"
 #include "health/ladder_internal.h"
 

@@ -1,12 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "health/brain_internal.h"
-
-#include "base/str.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /*
  * Turns measurements into evidence of a fault, or of its end.  Each detector has a track per device: how
@@ -14,6 +7,13 @@
  * fires, each bad measurement is evidence once more, which confirms the fault.  A long enough good streak
  * ends it.
  */
+#include "health/brain_internal.h"
+
+#include "base/str.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 void hf_health_find(struct hf_health_brain *b, const struct hf_health_sample *s, int32_t code,
 		    const char *line)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Parses a record of /dev/kmsg, or a bare line. Invariant: only facility 0 is the kernel's. */
 #include "health/kmsg.h"
 #include "health/scan_internal.h"
 

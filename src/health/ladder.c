@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Proposes the next remedy for one node, budgets apart. Input: the node's faults and its attempts.
+ * Output: doing, action and reason.
+ */
 #include "health/ladder_internal.h"
 
 #include "base/str.h"

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "health/line_internal.h"
-
-#include "base/ascii.h"
-
-#include <stdio.h>
-#include <string.h>
 
 /*
  * What drivers print about their devices.  The kernel's own records begin with a process's name, too
@@ -14,6 +8,12 @@
  * a whole address in it: with that it is longer than a name of a process or of an interface can be
  * (15 bytes).  A number is read before any text that a process could have chosen.
  */
+#include "health/line_internal.h"
+
+#include "base/ascii.h"
+
+#include <stdio.h>
+#include <string.h>
 
 /* Between the first and the last line of the notice of three there is one; others may come
  * between from another CPU, those of further notices too. */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "health/line_internal.h"
-
-#include <stdio.h>
-#include <string.h>
 
 /*
  * Lines of the kernel's PCIe services and of the firmware about errors of the bus.  A line becomes evidence of detector
  * aer about the address that it names.  faults.c finds the devices: the function itself, or those below a port.
  */
+#include "health/line_internal.h"
+
+#include <stdio.h>
+#include <string.h>
 
 /* "Uncorrected (Fatal)"; newer kernels write Uncorrectable and Correctable. */
 static enum hf_health_severity read_severity(struct hf_scan *s)

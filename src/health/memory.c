@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Copies, searches, checks and shifts the memory of the brain. Invariant: devices are sorted by id,
+ * the node first.
+ */
 #include "health/memory.h"
 
 #include "base/str.h"

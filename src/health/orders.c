@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Begins a new boot, and applies orders and acknowledgements. Invariant: an order about evidence
+ * after its time changes nothing.
+ */
 #include "health/brain_internal.h"
 
 #include "base/str.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Normalises PCI addresses, and finds the ports above a device. */
 #include "health/evidence.h"
 #include "health/scan_internal.h"
 

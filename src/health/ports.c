@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "health/brain_internal.h"
 
 /*
  * Ports of InfiniBand and RoCE.  A cable that is pulled, a switch that restarts and a link that
  * flaps look alike at first: what tells them apart is how long it is down and how often.
  */
+#include "health/brain_internal.h"
 
 /* Shorter is a retraining of the link; GPUd counts from here. */
 #define FLAP_DOWN_MIN (25 * HF_SECOND)

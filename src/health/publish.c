@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Makes conditions, the node's label and events of the devices, and limits writes. Invariant: a
+ * step without news writes only the heartbeat.
+ */
 #include "health/brain_internal.h"
 
 #include "base/str.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Matches evidence with the first rule that fits, and checks and hashes a table of rules. */
 #include "health/rules.h"
 
 #include "base/str.h"

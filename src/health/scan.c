@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Reads numbers, words and texts from bytes that any program may have written. Invariant: a failed
+ * read moves nothing.
+ */
 #include "health/scan_internal.h"
 
 #include "base/ascii.h"

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "health/brain_internal.h"
-
-#include "base/str.h"
-
-#include <stdio.h>
-#include <string.h>
 
 /*
  * Several devices of a node at once.  Half of them with the same fault within a minute share a
@@ -15,6 +9,12 @@
  * device are left out: their cause is known.  A device that only has such faults counts as one that had
  * stopped before the others.
  */
+#include "health/brain_internal.h"
+
+#include "base/str.h"
+
+#include <stdio.h>
+#include <string.h>
 
 struct key {
 	enum hf_health_detector detector;

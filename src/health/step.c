@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * One step of the brain: sorts the input, calls each policy in its order, and fills the plan.
+ * Invariant: the same input gives the same bytes, in any order of its lists.
+ */
 #include "health/brain_internal.h"
 
 #include "base/str.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Compares the own work of a job's ranks, by medians, and finds slow and hanging ranks. */
 #include "health/straggle.h"
 
 #include "base/str.h"

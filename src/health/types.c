@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Names of classes, actions, scopes, detectors, sources and states, both ways. */
 #include "health/types.h"
 
 #include "base/str.h"

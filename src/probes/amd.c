@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Decodes AMD's gpu_metrics. Pure; any bytes are fine. */
 #include "probes/amd.h"
 
 #include <string.h>

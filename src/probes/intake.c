@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * The lists that probes fill and a step takes. Invariants: every text is printable and fits;
+ * nothing is dropped without a count or a refusal; times never go back.
+ */
 #include "probes/intake.h"
 
 #include "probes/unplaced_evidence.h"

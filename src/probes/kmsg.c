@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Reads the kernel's log from a device, FIFO, socket or plain file. Input: the source and the place
+ * of the last read. Output: evidence in the intake. Invariants: each record counts once; lost
+ * records are counted; a full intake stops the reading.
+ */
 #include "probes/kmsg.h"
 
 #include "probes/sysfs.h"

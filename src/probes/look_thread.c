@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Runs one look at a time on a thread. Invariant: loop and thread never touch the bench at the same
+ * time.
+ */
 #include "probes/look_thread.h"
 
 #include "base/mem.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* The list of MIG instances with their GPUs, and what ids of plugins say about them. */
 #include "probes/mig_instances.h"
 
 #include "base/mem.h"

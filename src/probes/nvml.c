@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Watches the child process that asks NVML. Input: its pipe. Output: records, time-outs and
+ * failures. Invariants: one child at a time; a look that passes its deadline is reported at each
+ * further deadline.
+ */
 #include "probes/nvml.h"
 
 #include "base/fs.h"

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * The child process: loads NVML, answers questions from standard input with records on standard
+ * output. Invariant: a function that this version of the library lacks is a code of its fact, never
+ * a crash.
+ */
 #include "probes/nvml_child.h"
 
 #include "probes/nvml_abi.h"

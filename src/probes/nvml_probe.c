@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * The probe of NVML: asks at intervals and hands records to nvml_samples.c. Keeps the names of lost
+ * devices over children.
+ */
 #include "probes/nvml.h"
 
 #include "base/mem.h"

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * The format of a record between child and agent, in one description for both directions, and its
+ * text for people. Invariant: any bytes give a checked record or an error.
+ */
 #include "probes/nvml_record.h"
 
 #include "probes/mig_instances.h"

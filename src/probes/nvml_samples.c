@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * The judge's half of NVML: turns a record into devices, samples, events and states of detectors.
+ * Input: a record and the counts of sysfs. Output: the intake. Asks nothing. Invariant: an unknown
+ * fact makes no sample; its absence never reads as a fault.
+ */
 #include "probes/nvml.h"
 
 #include "probes/nvml_abi.h"
@@ -8,11 +14,6 @@
 
 #include <stdio.h>
 #include <string.h>
-
-/*
- * From a record to samples.  A fact that is not known makes no sample: that it is wrong must
- * never be read from its absence.
- */
 
 struct reporting {
 	struct hf_intake *intake;

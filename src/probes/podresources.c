@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Asks the kubelet by gRPC over its socket. Output: decoded lists, or an error with the socket's
+ * path.
+ */
 #include "probes/podresources.h"
 
 #include "base/mem.h"

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Decodes protobuf's wire format for the few messages in use; their shape bounds the depth. Fields
+ * may come in any order, and unknown fields are skipped. Of a repeated text the last one counts.
+ */
 #include "probes/podresources.h"
 
 #include "base/str.h"
@@ -9,11 +14,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-/*
- * Decodes protobuf's wire format for the few messages in use; their shape bounds the depth. Fields
- * may come in any order, and unknown fields are skipped. Of a repeated text the last one counts.
- */
 
 /* Of the arena: for the lists that are made at the end. */
 #define RESERVED_BYTES                                                                             \

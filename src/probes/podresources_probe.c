@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * The probe of the kubelet: asks for holders and allocatable devices. Output: holdings, counts and
+ * the state of detector plugin. Invariant: only what was present before can be gone.
+ */
 #include "probes/podresources_probe.h"
 
 #include "base/mem.h"

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * The probe of InfiniBand and RoCE ports. Output: samples of states and counters. Invariant: a
+ * counter that cannot be read makes no sample.
+ */
 #include "probes/port_watch.h"
 
 #include "probes/look_thread.h"

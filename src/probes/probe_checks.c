@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* The judge of --probe-once; see probe_checks.h. Pure. */
 #include "probes/probe_checks.h"
 
 #include "base/str.h"

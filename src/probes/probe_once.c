@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Asks each source once, waits for its answer, and hands it to probe_checks.c and to the renderers.
+ */
 #include "probes/probe_once.h"
 
 #include "probes/nvml.h"

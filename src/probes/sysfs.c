@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * The probe of the bus. Input: what the thread read. Output: devices, samples, counts, missing
+ * devices. Invariant: a device is named once for good, so excluded devices are found out first.
+ */
 #include "probes/look_thread.h"
 #include "probes/nvml.h"
 #include "probes/port_watch.h"

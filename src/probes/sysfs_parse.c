@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Parses the text of sysfs and procfs files. The reader puts a NUL behind each text, so no
+ * function here relies on the driver for it. */
 #include "probes/sysfs.h"
 
 #include "base/ascii.h"
@@ -7,9 +10,6 @@
 #include "health/evidence.h"
 
 #include <string.h>
-
-/* Parses the text of sysfs and procfs files. The reader puts a NUL behind each text, so no
- * function here relies on the driver for it. */
 
 static int digit_value(char c, unsigned base)
 {

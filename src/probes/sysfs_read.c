@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Reads devices, ports and drivers from sysfs and procfs; runs on a thread. Invariant: only regular
+ * files, a page of each.
+ */
 #include "probes/sysfs.h"
 
 #include "base/fs.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* The list of evidence that waits for its device. */
 #include "probes/unplaced_evidence.h"
 
 #include "base/mem.h"

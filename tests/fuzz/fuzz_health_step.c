@@ -378,7 +378,7 @@ static uint64_t seen(const struct hf_health_memory *memory)
 }
 
 /* The node starts anew, all is there and nothing is wrong with it: whatever was before, nothing of it holds the node
- * for ever, but for what a person has to look at.  And nothing at all after a person's word. */
+ * for ever, but for what a person has to look at.  And nothing at all after an acknowledgement. */
 static void cure(struct life *l, bool word)
 {
 	static struct hf_health_order orders[HF_HEALTH_DEVICES_MAX];
