@@ -4,10 +4,10 @@
 #define HF_AGENT_AGENT_H
 
 #include "agent/journal.h"
-#include "probes/probe.h"
 #include "ctl/metrics.h"
 #include "health/beat.h"
 #include "health/rules.h"
+#include "probes/probe.h"
 #include "store/store.h"
 
 HF_BEGIN_DECLS

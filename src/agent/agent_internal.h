@@ -3,19 +3,19 @@
 #ifndef HF_AGENT_AGENT_INTERNAL_H
 #define HF_AGENT_AGENT_INTERNAL_H
 
+#include "agent/acknowledgement.h"
 #include "agent/agent.h"
 #include "agent/agent_phases.h"
-#include "agent/report_socket.h"
-#include "agent/previous_health.h"
-#include "agent/acknowledgement.h"
 #include "agent/contact_keeper.h"
 #include "agent/fences.h"
 #include "agent/holders.h"
+#include "agent/kubelet_silence.h"
+#include "agent/previous_health.h"
 #include "agent/publisher.h"
 #include "agent/ranks.h"
 #include "agent/report.h"
+#include "agent/report_socket.h"
 #include "agent/saver.h"
-#include "agent/kubelet_silence.h"
 #include "ctl/recorder.h"
 
 /* What agent.c, agent_publish.c and status_page.c share. */

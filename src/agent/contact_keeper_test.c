@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "harness/test.h"
 #include "agent/contact_keeper.h"
 #include "base/fs.h"
 #include "harness/fake_store.h"
+#include "harness/test.h"
 #include "health/contact.h"
 #include "loop/loop.h"
 #include "store/resource.h"

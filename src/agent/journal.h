@@ -3,9 +3,9 @@
 #ifndef HF_AGENT_JOURNAL_H
 #define HF_AGENT_JOURNAL_H
 
-#include "probes/kmsg.h"
 #include "base/strbuf.h"
 #include "health/memory.h"
+#include "probes/kmsg.h"
 
 HF_BEGIN_DECLS
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "harness/test.h"
 #include "agent/kubelet_silence.h"
 #include "base/str.h"
 #include "harness/fake_store.h"
+#include "harness/test.h"
 #include "loop/loop.h"
 #include "store/resource.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "harness/test.h"
 #include "agent/ranks.h"
 #include "base/str.h"
+#include "harness/test.h"
 
 #include <stdio.h>
 #include <string.h>

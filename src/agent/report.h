@@ -4,10 +4,10 @@
 #define HF_AGENT_REPORT_H
 
 #include "agent/holders.h"
-#include "probes/intake.h"
 #include "api/device_health.h"
 #include "health/step.h"
 #include "json/json.h"
+#include "probes/intake.h"
 
 HF_BEGIN_DECLS
 

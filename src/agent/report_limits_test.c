@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "harness/test.h"
 #include "agent/report_limits.h"
+#include "harness/test.h"
 
 #include <string.h>
 

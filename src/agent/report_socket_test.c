@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "harness/test.h"
 #include "agent/report_socket.h"
 #include "base/fs.h"
 #include "base/str.h"
+#include "harness/test.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -4,13 +4,8 @@
 /* holdfast agent: runs the agent of one node. Connects the store over HTTPS, the device probes,
  * the agent and its HTTP page, and returns free memory to the kernel. */
 #include "agent/agent.h"
-#include "agent/single_instance.h"
-#include "probes/probe_once.h"
-#include "probes/nvml.h"
-#include "probes/nvml_child.h"
-#include "probes/podresources_probe.h"
 #include "agent/rules_file.h"
-#include "probes/sysfs.h"
+#include "agent/single_instance.h"
 #include "app/agent_page.h"
 #include "app/process_memory.h"
 #include "app/verbs.h"
@@ -21,6 +16,11 @@
 #include "health/contact.h"
 #include "json/json.h"
 #include "kube/kube.h"
+#include "probes/nvml.h"
+#include "probes/nvml_child.h"
+#include "probes/podresources_probe.h"
+#include "probes/probe_once.h"
+#include "probes/sysfs.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "probes/amd.h"
 #include "harness/test.h"
+#include "probes/amd.h"
 
 #include <string.h>
 

@@ -7,9 +7,9 @@
  */
 #include "probes/intake.h"
 
-#include "probes/unplaced_evidence.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "probes/unplaced_evidence.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,10 +3,10 @@
 #ifndef HF_PROBES_INTAKE_H
 #define HF_PROBES_INTAKE_H
 
-#include "probes/mig_instances.h"
 #include "ctl/metrics.h"
 #include "health/step.h"
 #include "loop/loop.h"
+#include "probes/mig_instances.h"
 
 HF_BEGIN_DECLS
 

@@ -8,13 +8,13 @@
  */
 #include "probes/kmsg.h"
 
-#include "probes/sysfs.h"
 #include "base/ascii.h"
 #include "base/mem.h"
 #include "base/random.h"
 #include "base/str.h"
 #include "ctl/backoff.h"
 #include "health/kmsg.h"
+#include "probes/sysfs.h"
 
 #include <dirent.h>
 #include <errno.h>

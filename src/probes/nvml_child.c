@@ -8,12 +8,12 @@
  */
 #include "probes/nvml_child.h"
 
-#include "probes/nvml_abi.h"
-#include "probes/mig_instances.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "health/evidence.h"
+#include "probes/mig_instances.h"
+#include "probes/nvml_abi.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -7,9 +7,9 @@
  */
 #include "probes/nvml_record.h"
 
-#include "probes/mig_instances.h"
 #include "base/str.h"
 #include "health/evidence.h"
+#include "probes/mig_instances.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "probes/nvml_record.h"
 #include "harness/test.h"
+#include "probes/nvml_record.h"
 
 #include "base/mem.h"
 #include "base/str.h"

@@ -8,9 +8,9 @@
  */
 #include "probes/nvml.h"
 
-#include "probes/nvml_abi.h"
 #include "base/str.h"
 #include "health/evidence.h"
+#include "probes/nvml_abi.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "probes/nvml.h"
 #include "harness/real_loop.h"
+#include "probes/nvml.h"
 
 #include "base/mem.h"
 #include "base/str.h"

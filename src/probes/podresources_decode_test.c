@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "probes/podresources.h"
 #include "harness/kubelet.h"
 #include "harness/test.h"
+#include "probes/podresources.h"
 
 /* Valid messages of a kubelet, and malformed ones. */
 

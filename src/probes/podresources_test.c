@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "probes/podresources.h"
-#include "probes/podresources_probe.h"
 #include "harness/grpc_server.h"
 #include "harness/kubelet.h"
+#include "probes/podresources.h"
+#include "probes/podresources_probe.h"
 
 #include "base/str.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "probes/port_watch.h"
 #include "harness/samples.h"
 #include "harness/tree.h"
+#include "probes/port_watch.h"
 
 #include "base/mem.h"
 #include "base/str.h"

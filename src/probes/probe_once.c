@@ -6,11 +6,11 @@
  */
 #include "probes/probe_once.h"
 
+#include "base/mem.h"
+#include "base/str.h"
 #include "probes/nvml.h"
 #include "probes/podresources.h"
 #include "probes/sysfs.h"
-#include "base/mem.h"
-#include "base/str.h"
 
 #include <errno.h>
 #include <fcntl.h>

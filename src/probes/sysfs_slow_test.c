@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+#include "harness/real_loop.h"
 #include "probes/nvml.h"
 #include "probes/sysfs.h"
-#include "harness/real_loop.h"
 
 #include "base/mem.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "probes/nvml.h"
-#include "probes/sysfs.h"
 #include "harness/samples.h"
 #include "harness/tree.h"
+#include "probes/nvml.h"
+#include "probes/sysfs.h"
 
 #include "base/mem.h"
 #include "base/str.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "probes/unplaced_evidence.h"
 #include "harness/test.h"
+#include "probes/unplaced_evidence.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -8,8 +8,8 @@
  */
 
 #include "agent/agent.h"
-#include "probes/sysfs.h"
 #include "memstore/memstore.h"
+#include "probes/sysfs.h"
 #include "store/resource.h"
 
 #include <stdio.h>

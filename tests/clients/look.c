@@ -4,8 +4,8 @@
 /* look NVML-LIBRARY SYS PROC PODRESOURCES-SOCKET: prints the details of one look of the probes.  "" turns a
  * source off. */
 
-#include "probes/probe_once.h"
 #include "probes/nvml_child.h"
+#include "probes/probe_once.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -7,11 +7,11 @@
  * bounds, reads the same when written again, and tells the agent nothing that is out of range.
  */
 
-#include "probes/nvml.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "fuzz/fuzz.h"
 #include "health/evidence.h"
+#include "probes/nvml.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,11 +6,11 @@
  * What is accepted is text, within its limits, and the same list for the same bytes.
  */
 
-#include "probes/podresources.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "fuzz/fuzz.h"
 #include "http/grpc.h"
+#include "probes/podresources.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,10 +4,10 @@
 /* What files of sysfs and procfs may hold when a driver or a device is broken: any bytes.  What is
  * read is in range, or not known.  AMD's table comes twice, the second time as the input ends. */
 
-#include "probes/sysfs.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "fuzz/fuzz.h"
+#include "probes/sysfs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
