@@ -34,7 +34,7 @@ static void timed_out(struct nvml_probe *p)
 	hf_nvml_report_silence(p->intake);
 }
 
-/* Renew the child at this interval: a library does not find a lost device or a late driver
+/* True: renew the child. A library does not find a lost device or a late driver
  * again, and a new child does. */
 static bool wants_renewal(const struct hf_nvml_record *r)
 {
