@@ -16,13 +16,14 @@
 static int read_device(struct hf_acknowledgement *ack, const char *name, size_t len,
 		       struct hf_error *err)
 {
-	char address[HF_HEALTH_DEVICE_MAX], *to = ack->devices[ack->devices_len];
+	char address[HF_HEALTH_DEVICE_MAX], *to;
 
 	if (len >= sizeof(ack->devices[0]))
-		return hf_error_set(err, HF_E_INVALID, "no device has so long a name");
+		return hf_error_set(err, HF_E_INVALID, "a device name in it is too long");
 	if (ack->devices_len == HF_ACKNOWLEDGEMENT_DEVICES_MAX)
 		return hf_error_set(err, HF_E_INVALID, "more than %d devices are named",
 				    HF_ACKNOWLEDGEMENT_DEVICES_MAX);
+	to = ack->devices[ack->devices_len];
 	memset(to, 0, sizeof(ack->devices[0]));
 	/* An address as nvidia-smi or lspci print it is the kernel's too. */
 	if (hf_health_pci_normalize(name, len, address))
