@@ -17,6 +17,7 @@
 #include "kube/kube.h"
 #include "operator/config.h"
 #include "operator/manager.h"
+#include "operator/remedy.h"
 #include "store/resource.h"
 
 #include <signal.h>
@@ -268,7 +269,7 @@ static void fill_operator(struct process *process, struct hf_operator_options *o
 		.burst = (unsigned)flags->burst,
 		.watch_crds = true,
 		.watch_nodes = true,
-		.remedies = true,
+		.create_companion = hf_fleet_create,
 		.passed = on_passed,
 		.problem = on_problem,
 		.arg = process,

@@ -7,7 +7,7 @@
 #include "health/types.h"
 #include "operator/facts_internal.h"
 #include "operator/operator_internal.h"
-#include "operator/trouble.h"
+#include "operator/impact.h"
 #include "store/resource.h"
 
 #include <stdlib.h>
@@ -86,7 +86,7 @@ static enum hf_health_class class_of(const char *name)
  * that confirmed makes it degraded, then a fatal one that is over.  NULL: none. */
 static const struct hf_device_fault *worst(const struct hf_device_report *device)
 {
-	enum hf_health_state state = hf_trouble_state(device->state);
+	enum hf_health_state state = hf_impact_state(device->state);
 	const struct hf_device_fault *found = NULL;
 	int rank = 0;
 
@@ -112,7 +112,7 @@ static const struct hf_device_fault *worst(const struct hf_device_report *device
 static struct row judge_device(const struct hf_device_report *device)
 {
 	const struct hf_device_fault *fault = worst(device);
-	bool out = hf_health_is_out(hf_trouble_state(device->state));
+	bool out = hf_health_is_out(hf_impact_state(device->state));
 	struct row row = {.device = hf_str_is_empty(device->id) ? "node" : device->id,
 			  .fatal = out,
 			  .first = out ? device->since : HF_TIME_NONE,
@@ -145,8 +145,8 @@ static struct row judge(const struct hf_device_health *health,
 
 	if (row.fatal && !row.over)
 		return row;
-	return hf_trouble_shared(health, device) == HF_TROUBLE_STOPPED
-		       ? judge_device(hf_trouble_node(health))
+	return hf_impact_of_node(health, device) == HF_IMPACT_STOPPED
+		       ? judge_device(hf_impact_node_report(health))
 		       : row;
 }
 
@@ -234,7 +234,7 @@ static struct device_view *view_of(const struct hf_device_health *health)
 		const struct hf_device_report *device = &health->devices.items[d];
 		struct row row = judge(health, device);
 
-		if (hf_health_is_out(hf_trouble_state(device->state))) {
+		if (hf_health_is_out(hf_impact_state(device->state))) {
 			view->out = true;
 			if (device->since > view->out_since)
 				view->out_since = device->since;

@@ -5,7 +5,6 @@
 #include "base/str.h"
 #include "operator/facts_internal.h"
 #include "operator/narrow_internal.h"
-#include "operator/remedy.h"
 
 /*
  * Kinds begin one by one.  A cluster may lack the CRD of one, or refuse its list: that is told, asked
@@ -15,8 +14,8 @@
 
 void hf_operator_check_synced(struct hf_operator *op)
 {
-	if (op->remedy != NULL)
-		hf_remedy_synced(op->remedy);
+	if (op->companion != NULL)
+		op->companion->ops->wake(op->companion);
 	if (!hf_cache_synced(op->pods.cache) || !hf_cache_synced(op->services.cache) ||
 	    (op->facts.nodes != NULL &&
 	     (!hf_nodes_synced(op->facts.nodes) || !hf_devices_synced(op->facts.devices))))

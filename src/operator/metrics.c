@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 #include "operator/pass_internal.h"
-#include "operator/remedy.h"
 
 #include "base/str.h"
 #include "operator/kinds_internal.h"
@@ -276,8 +275,8 @@ void hf_operator_update_metrics(struct hf_operator *op)
 			update_kind(op, &op->extras[i], &m->told[HF_KINDS_MAX + 2 + i]);
 	update_workers(op);
 	update_nodes(op);
-	if (op->remedy != NULL)
-		hf_remedy_update_metrics(op->remedy);
+	if (op->companion != NULL)
+		op->companion->ops->update_metrics(op->companion);
 	hf_family_set(m->queue_depth, (double)hf_queue_waiting(op->queue), queue_name, NULL);
 	hf_family_add(m->queue_adds, (double)(queue->adds - m->told_queue.adds), queue_name, NULL);
 	hf_family_add(m->queue_retries, (double)(queue->retries - m->told_queue.retries),

@@ -5,10 +5,10 @@
 #include "api/job.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "core/status.h"
 #include "operator/kinds_internal.h"
 #include "operator/narrow_internal.h"
 #include "operator/pass_internal.h"
-#include "operator/remedy.h"
 #include "store/resource.h"
 
 #include <stdlib.h>
@@ -125,6 +125,25 @@ void hf_operator_enqueue_after(struct hf_operator *op, const char *key, hf_time 
 static char *job_key(const struct hf_kind *kind, const char *ns, const char *name)
 {
 	return hf_xasprintf("%s/%s/%s", kind->resource->plural, ns, name);
+}
+
+struct hf_kind *hf_kind_of_key(struct hf_operator *op, const char *key, char **ret_ns,
+			       const char **ret_name)
+{
+	for (size_t i = 0; i < op->n_kinds; i++) {
+		const char *plural = op->kinds[i].resource->plural;
+		size_t len = strlen(plural);
+
+		if (strncmp(key, plural, len) != 0 || key[len] != '/')
+			continue;
+		const char *ns = key + len + 1, *slash = strchr(ns, '/');
+
+		hf_assert(slash != NULL);
+		*ret_ns = hf_xstrndup(ns, (size_t)(slash - ns));
+		*ret_name = slash + 1;
+		return &op->kinds[i];
+	}
+	return NULL;
 }
 
 void hf_operator_each_by_name(struct hf_operator *op, const char *ns, const char *name,
@@ -501,6 +520,88 @@ static void queue_init(struct hf_operator *op)
 	op->recorder = hf_recorder_create(&recorder);
 }
 
+/* --- what the companion asks ---------------------------------------------------------------- */
+
+static hf_time tell_time(void *arg)
+{
+	return hf_operator_now(arg);
+}
+
+static void take_reply(void *arg, const struct hf_reply *reply)
+{
+	hf_operator_heard(arg, reply);
+}
+
+static void pass_problem_on(void *arg, const char *what, int code, const char *message)
+{
+	hf_operator_problem(arg, what, code, message);
+}
+
+static bool knows_pods(void *arg)
+{
+	return hf_cache_synced(((const struct hf_operator *)arg)->pods.cache);
+}
+
+static const char *find_owner(void *arg, const char *ns, const char *pod, const char *uid)
+{
+	const struct hf_operator *op = arg;
+	const struct hf_cache_entry *entry = hf_cache_get(op->pods.cache, ns, pod);
+	const struct hf_view *view = entry == NULL ? NULL : entry->view;
+
+	if (view == NULL || view->controller_uid == NULL ||
+	    (!hf_str_is_empty(uid) && !hf_streq(entry->uid, uid)))
+		return NULL;
+	return hf_map_get(op->job_keys, view->controller_uid);
+}
+
+static bool has_restarting(const struct hf_json *job)
+{
+	const struct hf_json *list = hf_json_path(job, "status", "conditions", NULL);
+
+	for (size_t i = 0; i < hf_json_len(list); i++) {
+		const struct hf_json *c = hf_json_item(list, i);
+
+		if (hf_streq(hf_json_path_str(c, "type", NULL), HF_COND_RESTARTING))
+			return hf_streq(hf_json_path_str(c, "status", NULL), "True");
+	}
+	return false;
+}
+
+static bool is_restarting(void *arg, const char *key)
+{
+	struct hf_operator *op = arg;
+	HF_AUTOFREE char *ns = NULL;
+	const char *name = NULL;
+	const struct hf_kind *kind = key == NULL ? NULL : hf_kind_of_key(op, key, &ns, &name);
+	const struct hf_cache_entry *entry =
+		kind == NULL ? NULL : hf_cache_get(kind->cache, ns, name);
+
+	return entry != NULL && has_restarting(hf_doc_json(entry->doc));
+}
+
+static void create_companion(struct hf_operator *op)
+{
+	const struct hf_controller_env env = {
+		.loop = op->loop,
+		.store = op->store,
+		.recorder = op->recorder,
+		.metrics = op->options.metrics,
+		.seed = op->options.seed,
+		.request_timeout = op->options.request_timeout,
+		.arg = op,
+		.now = tell_time,
+		.heard = take_reply,
+		.problem = pass_problem_on,
+		.knows_pods = knows_pods,
+		.find_job = find_owner,
+		.is_restarting = is_restarting,
+	};
+
+	op->companion = op->options.create_companion(&env);
+}
+
+/* --- life, continued ------------------------------------------------------------------------ */
+
 static void state_free(void *value)
 {
 	struct hf_job_state *state = value;
@@ -545,8 +646,8 @@ int hf_operator_create(const struct hf_operator_options *options, struct hf_oper
 		hf_operator_destroy(op);
 		return rc;
 	}
-	if (options->remedies && options->watch_nodes && op->ns == NULL)
-		op->remedy = hf_remedy_create(op);
+	if (options->create_companion != NULL && options->watch_nodes && op->ns == NULL)
+		create_companion(op);
 	hf_operator_metrics_init(op);
 	*ret_operator = op;
 	return 0;
@@ -565,8 +666,8 @@ void hf_operator_start(struct hf_operator *op)
 		hf_nodes_start(op->facts.nodes);
 		hf_devices_start(op->facts.devices);
 	}
-	if (op->remedy != NULL)
-		hf_remedy_start(op->remedy);
+	if (op->companion != NULL)
+		op->companion->ops->start(op->companion);
 }
 
 static void each_pass(struct hf_operator *op, void (*fn)(struct hf_pass *))
@@ -591,8 +692,8 @@ void hf_operator_stop(struct hf_operator *op, hf_task_fn stopped, void *arg)
 	hf_queue_pause(op->queue);
 	if (op->facts.asks != NULL)
 		hf_asks_stop(op->facts.asks);
-	if (op->remedy != NULL)
-		hf_remedy_stop(op->remedy);
+	if (op->companion != NULL)
+		op->companion->ops->stop(op->companion);
 	each_pass(op, hf_pass_stop);
 	hf_operator_check_stopped(op);
 }
@@ -621,7 +722,9 @@ struct hf_operator *hf_operator_destroy(struct hf_operator *op)
 	if (op->metrics.states != NULL)
 		hf_operator_job_metrics_clear(op);
 	each_pass(op, hf_pass_abort);
-	hf_remedy_destroy(op->remedy);
+	if (op->companion != NULL)
+		op->companion->ops->destroy(op->companion);
+	op->companion = NULL;
 	hf_queue_destroy(op->queue);
 	hf_recorder_destroy(op->recorder);
 	for (size_t i = 0; i < op->n_kinds; i++) {

@@ -6,6 +6,7 @@
 #include "core/framework.h"
 #include "core/observed.h"
 #include "core/step.h"
+#include "ctl/controller.h"
 #include "ctl/metrics.h"
 #include "json/doc.h"
 #include "loop/loop.h"
@@ -78,9 +79,9 @@ struct hf_operator_options {
 	 * is part of this process and every node is alive now.  Who may not list Nodes goes on
 	 * without: every node is silent then, and none is ever lost. */
 	bool watch_nodes;
-	/* With watch_nodes and all namespaces: what HealthPolicy objects want done about nodes whose
-	 * devices fail (remedy.h). */
-	bool remedies;
+	/* Creates the controller that works beside this one. Called only with watch_nodes and all
+	 * namespaces, because that controller needs all nodes. NULL: none. */
+	hf_controller_create_fn create_companion;
 	/* May be NULL.  Each version of each job that the cache takes in, but for those that come
 	 * while we may be writing to it; `was` is the one before, NULL where the job is new to the
 	 * cache.  Must not end the operator. */

@@ -195,7 +195,7 @@ struct hf_operator {
 	struct hf_kind pods, services;
 	struct hf_kind extras[HF_EXTRA_KINDS]; /* watched from the first job on that has any */
 	struct hf_facts facts;
-	struct hf_remedy *remedy; /* NULL: none */
+	struct hf_controller *companion; /* NULL: none */
 	struct hf_queue *queue;
 	struct hf_recorder *recorder;
 	struct hf_map *job_keys; /* uid → key of the job (char *) */
@@ -226,6 +226,10 @@ struct hf_operator {
 };
 
 void hf_operator_problem(struct hf_operator *op, const char *key, int code, const char *message);
+/* Takes a key such as "pytorchjobs/ns/name" apart. ret_name is the end of key. NULL: no kind has that
+ * plural. */
+struct hf_kind *hf_kind_of_key(struct hf_operator *op, const char *key, char **ret_ns,
+			       const char **ret_name);
 /* Every reply passes here first: its Date sets the clock. */
 void hf_operator_heard(struct hf_operator *op, const struct hf_reply *reply);
 /* kinds.c: begin with every kind that can be begun with; called whenever a cache is filled. */

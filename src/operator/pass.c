@@ -26,26 +26,6 @@ static void advance(struct hf_pass *pass);
 
 /* --- life ---------------------------------------------------------------------------------- */
 
-/* "pytorchjobs/ns/name" */
-static struct hf_kind *kind_of_key(struct hf_operator *op, const char *key, char **ret_ns,
-				   const char **ret_name)
-{
-	for (size_t i = 0; i < op->n_kinds; i++) {
-		const char *plural = op->kinds[i].resource->plural;
-		size_t len = strlen(plural);
-
-		if (strncmp(key, plural, len) != 0 || key[len] != '/')
-			continue;
-		const char *ns = key + len + 1, *slash = strchr(ns, '/');
-
-		hf_assert(slash != NULL);
-		*ret_ns = hf_xstrndup(ns, (size_t)(slash - ns));
-		*ret_name = slash + 1;
-		return &op->kinds[i];
-	}
-	return NULL;
-}
-
 static void pass_free(struct hf_pass *pass)
 {
 	pass->state->pass = NULL;
@@ -822,7 +802,7 @@ void hf_pass_run(void *arg, const char *key)
 	struct hf_operator *op = arg;
 	HF_AUTOFREE char *ns = NULL;
 	const char *name = NULL;
-	struct hf_kind *kind = kind_of_key(op, key, &ns, &name);
+	struct hf_kind *kind = hf_kind_of_key(op, key, &ns, &name);
 	const struct hf_cache_entry *entry = hf_cache_get(kind->cache, ns, name);
 	struct hf_pass *pass;
 

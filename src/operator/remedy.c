@@ -18,95 +18,86 @@
 /* What follows from time alone (an agent falls silent, a window passes) is looked at so often. */
 #define LOOK_EVERY HF_MINUTE
 #define PAGE_LIMIT 100
-#define REFUSALS_MAX ((size_t)HF_REMEDY_PODS_MAX)
 
 /* --- policies ------------------------------------------------------------------------------ */
 
-struct remedy_policy *hf_remedy_policy(const struct hf_remedy *remedy, const char *name)
-{
-	for (size_t i = 0; i < remedy->n_policies; i++)
-		if (hf_streq(remedy->policies[i]->name, name))
-			return remedy->policies[i];
-	return NULL;
-}
-
 /* What it weighed another one has not. */
-static void forget_weighing(struct hf_remedy *remedy, const struct remedy_policy *policy)
+static void forget_weighing(struct hf_fleet *fleet, const struct fleet_policy *policy)
 {
 	const struct hf_cache_entry *entry;
 
 	/* Nobody reads them yet, or any more. */
-	if (remedy->health == NULL)
+	if (fleet->health == NULL)
 		return;
-	for (size_t it = 0; (entry = hf_cache_next(remedy->health, &it)) != NULL;) {
-		struct remedy_health *view = entry->view;
+	for (size_t it = 0; (entry = hf_cache_next(fleet->health, &it)) != NULL;) {
+		struct fleet_health *view = entry->view;
 
 		if (view->weighed_by == policy)
 			view->weighed_by = NULL;
 	}
 }
 
-static struct remedy_policy *add_policy(struct hf_remedy *remedy, const char *name)
+static struct fleet_policy *add_policy(struct hf_fleet *fleet, const char *name)
 {
-	size_t at = remedy->n_policies;
+	size_t at = fleet->n_policies;
 
-	if (at == HF_REMEDY_POLICIES_MAX) {
-		hf_operator_problem(
-			remedy->op, hf_healthpolicies.plural, HF_E_TOO_LARGE,
+	if (at == HF_FLEET_POLICIES_MAX) {
+		hf_fleet_log_problem(
+			fleet, hf_healthpolicies.plural, HF_E_TOO_LARGE,
 			"there are more policies than 16: the last by name do not count");
-		if (strcmp(remedy->policies[at - 1]->name, name) < 0)
+		if (strcmp(fleet->policies[at - 1]->name, name) < 0)
 			return NULL;
-		forget_weighing(remedy, remedy->policies[at - 1]);
-		hf_remedy_policy_free(remedy->policies[--at]);
-		remedy->n_policies--;
+		forget_weighing(fleet, fleet->policies[at - 1]);
+		hf_fleet_free_policy(fleet->policies[--at]);
+		fleet->n_policies--;
 	}
-	for (; at > 0 && strcmp(remedy->policies[at - 1]->name, name) > 0; at--)
-		remedy->policies[at] = remedy->policies[at - 1];
-	remedy->policies[at] = hf_remedy_policy_make(remedy->op, name);
-	remedy->n_policies++;
-	return remedy->policies[at];
+	for (; at > 0 && strcmp(fleet->policies[at - 1]->name, name) > 0; at--)
+		fleet->policies[at] = fleet->policies[at - 1];
+	fleet->policies[at] = hf_fleet_create_policy(fleet, name);
+	fleet->n_policies++;
+	return fleet->policies[at];
 }
 
-static void drop_policy(struct hf_remedy *remedy, const char *name)
+static void drop_policy(struct hf_fleet *fleet, const char *name)
 {
-	for (size_t i = 0; i < remedy->n_policies; i++) {
-		if (!hf_streq(remedy->policies[i]->name, name))
+	for (size_t i = 0; i < fleet->n_policies; i++) {
+		if (!hf_streq(fleet->policies[i]->name, name))
 			continue;
-		forget_weighing(remedy, remedy->policies[i]);
-		hf_remedy_policy_free(remedy->policies[i]);
-		for (remedy->n_policies--; i < remedy->n_policies; i++)
-			remedy->policies[i] = remedy->policies[i + 1];
+		forget_weighing(fleet, fleet->policies[i]);
+		hf_fleet_free_policy(fleet->policies[i]);
+		for (fleet->n_policies--; i < fleet->n_policies; i++)
+			fleet->policies[i] = fleet->policies[i + 1];
 		return;
 	}
 }
 
 /* The policy as it is now, if it counts. */
-static void put_policy(struct hf_remedy *remedy, const struct hf_cache_entry *entry)
+static void put_policy(struct hf_fleet *fleet, const struct hf_cache_entry *entry)
 {
-	struct remedy_policy *policy = hf_remedy_policy(remedy, entry->name);
+	struct fleet_policy *policy = hf_fleet_find_policy(fleet, entry->name);
 
 	if (policy == NULL)
-		policy = add_policy(remedy, entry->name);
+		policy = add_policy(fleet, entry->name);
 	if (policy == NULL)
 		return;
-	hf_remedy_policy_update(policy, entry->doc);
+	hf_fleet_update_policy(policy, entry->doc);
 	if (!policy->spec.drain_evicts || !hf_streq(policy->spec.mode, "remediate"))
 		policy->evicts_at = HF_TIME_NONE;
 	else if (policy->evicts_at == HF_TIME_NONE)
-		policy->evicts_at = hf_operator_now(remedy->op);
+		policy->evicts_at = hf_fleet_now(fleet);
 }
 
 /* There is room for one of those that did not count: the first by name. */
-static void fill_up(struct hf_remedy *remedy)
+static void fill_up(struct hf_fleet *fleet)
 {
 	const struct hf_cache_entry *entry, *first = NULL;
 
-	for (size_t it = 0; (entry = hf_cache_next(remedy->policies_cache, &it)) != NULL;)
-		if (hf_remedy_policy(remedy, entry->name) == NULL &&
+	for (size_t it = 0; (entry = hf_cache_next(fleet->policies_cache, &it)) != NULL;)
+		if (hf_fleet_find_policy(fleet, entry->name) == NULL &&
 		    (first == NULL || strcmp(entry->name, first->name) < 0))
 			first = entry;
 	if (first != NULL)
-		put_policy(remedy, first);
+		put_policy(fleet, first);
 }
 
 /* Our own status changes nothing of what it says. */
@@ -124,93 +115,93 @@ static bool same_wish(const struct hf_cache_entry *before, const struct hf_cache
 static void policy_changed(void *arg, enum hf_cache_change change,
 			   const struct hf_cache_entry *before, const struct hf_cache_entry *now)
 {
-	struct hf_remedy *remedy = arg;
+	struct hf_fleet *fleet = arg;
 
-	remedy->unseen = false;
-	hf_task_post(remedy->reset);
+	fleet->unseen = false;
+	hf_task_post(fleet->reset);
 	if (change == HF_CACHE_SYNCED) {
-		hf_remedy_soon(remedy, GATHER);
+		hf_fleet_look_soon(fleet, GATHER);
 		return;
 	}
 	if (now == NULL) {
-		drop_policy(remedy, before->name);
-		fill_up(remedy);
-		remedy->version++;
+		drop_policy(fleet, before->name);
+		fill_up(fleet);
+		fleet->version++;
 	} else if (before == NULL || !same_wish(before, now)) {
-		put_policy(remedy, now);
-		remedy->version++;
+		put_policy(fleet, now);
+		fleet->version++;
 	}
-	hf_remedy_soon(remedy, GATHER);
+	hf_fleet_look_soon(fleet, GATHER);
 }
 
 static void policies_problem(void *arg, int code, const char *message)
 {
-	struct hf_remedy *remedy = arg;
-	bool told = remedy->unseen;
+	struct hf_fleet *fleet = arg;
+	bool told = fleet->unseen;
 
 	/* Not installed: looked for again and again, said only where it is forbidden. */
 	if (code == HF_E_NOT_FOUND || code == HF_E_FORBIDDEN || code == HF_E_UNSUPPORTED) {
-		remedy->unseen = true;
+		fleet->unseen = true;
 		if (told || code != HF_E_FORBIDDEN)
 			return;
 	}
-	hf_operator_problem(remedy->op, hf_healthpolicies.plural, code, message);
+	hf_fleet_log_problem(fleet, hf_healthpolicies.plural, code, message);
 }
 
 /* --- nodes and what is said of them -------------------------------------------------------- */
 
 static void *node_view(void *arg, struct hf_doc *doc)
 {
-	return hf_remedy_node_view(arg, doc);
+	return hf_fleet_read_node(arg, doc);
 }
 
 static void *health_view(void *arg, struct hf_doc *doc)
 {
-	return hf_remedy_health_view(arg, doc);
+	return hf_fleet_read_health(arg, doc);
 }
 
-static bool is_well(const struct hf_remedy *remedy, const char *name)
+static bool is_well(const struct hf_fleet *fleet, const char *name)
 {
-	const struct hf_cache_entry *entry = hf_cache_get(remedy->health, NULL, name);
+	const struct hf_cache_entry *entry = hf_cache_get(fleet->health, NULL, name);
 
 	return entry != NULL &&
-	       ((const struct remedy_health *)entry->view)->state == HF_HEALTH_HEALTHY;
+	       ((const struct fleet_health *)entry->view)->state == HF_HEALTH_HEALTHY;
 }
 
-static bool is_released(const struct hf_remedy *remedy, const char *name)
+static bool is_released(const struct hf_fleet *fleet, const char *name)
 {
-	const struct remedy_act *act = &remedy->acts[remedy->act];
+	const struct fleet_act *act = &fleet->acts[fleet->act];
 
-	return remedy->step == REMEDY_WRITE_NODE && act->release && hf_streq(act->node, name);
+	return fleet->step == FLEET_WRITE_NODE && act->release && hf_streq(act->node, name);
 }
 
 /* What of our taint the Node itself may not tell any more: it has a mark for as long as people leave it
  * there.  Where all is well, and the mark has gone as well, that was a release. */
-static void follow_taint(const struct hf_remedy *remedy, const struct hf_cache_entry *before,
+static void follow_taint(const struct hf_fleet *fleet, const struct hf_cache_entry *before,
 			 const struct hf_cache_entry *now)
 {
-	const struct remedy_node *was = before->view;
-	struct remedy_node *node = now->view;
+	const struct fleet_node *was = before->view;
+	struct fleet_node *node = now->view;
 
 	node->put_at = was->marked ? was->mark.at : was->put_at;
 	if (node->tainted || node->put_at == HF_TIME_NONE)
 		return;
-	node->off_at = hf_remedy_off(was);
-	if (was->tainted && !is_released(remedy, now->name) &&
-	    (node->marked || !is_well(remedy, now->name)))
+	node->off_at = hf_fleet_off_at(was);
+	if (was->tainted && !is_released(fleet, now->name) &&
+	    (node->marked || !is_well(fleet, now->name)))
 		/* As it is written down. */
-		node->off_at = hf_operator_now(remedy->op) / HF_US * HF_US;
+		node->off_at = hf_fleet_now(fleet) / HF_US * HF_US;
 }
 
 /* Its mark went, and the taint is there still: whoever took that off may mean to keep the node out. */
-static void tell_disowned(struct hf_remedy *remedy, const struct hf_cache_entry *before,
+static void tell_disowned(struct hf_fleet *fleet, const struct hf_cache_entry *before,
 			  const struct hf_cache_entry *now)
 {
-	const struct remedy_node *was = before->view, *node = now->view;
+	const struct fleet_node *was = before->view, *node = now->view;
 
 	if (was->marked && was->tainted && !node->marked && node->tainted)
-		hf_remedy_note_node(
-			remedy, now->name, true, "QuarantineDisowned",
+		hf_fleet_event_node(
+			fleet, now->name, true, "QuarantineDisowned",
 			"annotation holdfast.dev/quarantine is gone and the taint is not: "
 			"it stays until somebody takes it off");
 }
@@ -218,18 +209,18 @@ static void tell_disowned(struct hf_remedy *remedy, const struct hf_cache_entry 
 static void node_changed(void *arg, enum hf_cache_change change,
 			 const struct hf_cache_entry *before, const struct hf_cache_entry *now)
 {
-	struct hf_remedy *remedy = arg;
+	struct hf_fleet *fleet = arg;
 
 	if (before != NULL && now != NULL) {
-		follow_taint(remedy, before, now);
-		tell_disowned(remedy, before, now);
+		follow_taint(fleet, before, now);
+		tell_disowned(fleet, before, now);
 	}
 	if (change == HF_CACHE_SYNCED || before == NULL || now == NULL ||
-	    !hf_remedy_node_same(before->view, now->view))
-		hf_remedy_soon(remedy, GATHER);
+	    !hf_fleet_is_same_node(before->view, now->view))
+		hf_fleet_look_soon(fleet, GATHER);
 }
 
-static bool is_same_trouble(const struct remedy_health *a, const struct remedy_health *b)
+static bool is_same_trouble(const struct fleet_health *a, const struct fleet_health *b)
 {
 	return a->began_at == b->began_at &&
 	       (a->began_at != HF_TIME_NONE || a->evidence_at == b->evidence_at);
@@ -238,36 +229,35 @@ static bool is_same_trouble(const struct remedy_health *a, const struct remedy_h
 static void health_changed(void *arg, enum hf_cache_change change,
 			   const struct hf_cache_entry *before, const struct hf_cache_entry *now)
 {
-	struct hf_remedy *remedy = arg;
-	const struct remedy_health *was = before == NULL ? NULL : before->view;
-	struct remedy_health *view = now == NULL ? NULL : now->view;
+	struct hf_fleet *fleet = arg;
+	const struct fleet_health *was = before == NULL ? NULL : before->view;
+	struct fleet_health *view = now == NULL ? NULL : now->view;
 
 	if (view != NULL) {
-		bool spoke = was == NULL ? hf_cache_synced(remedy->health)
+		bool spoke = was == NULL ? hf_cache_synced(fleet->health)
 					 : was->observed_at != view->observed_at;
 
-		view->seen_at = spoke         ? hf_loop_mono(remedy->op->loop)
+		view->seen_at = spoke         ? hf_loop_mono(fleet->env.loop)
 				: was != NULL ? was->seen_at
 					      : HF_TIME_NONE;
 		view->weighed_by =
 			was != NULL && is_same_trouble(was, view) ? was->weighed_by : NULL;
 		if (was != NULL)
-			hf_remedy_health_ease(was, view);
+			hf_fleet_ease_health(was, view);
 	}
 	if (change == HF_CACHE_SYNCED || was == NULL || view == NULL ||
-	    !hf_remedy_health_same(was, view))
-		hf_remedy_soon(remedy, GATHER);
+	    !hf_fleet_is_same_health(was, view))
+		hf_fleet_look_soon(fleet, GATHER);
 }
 
 static void heard(void *arg, const struct hf_reply *reply)
 {
-	hf_operator_heard(((const struct hf_remedy *)arg)->op, reply);
+	hf_fleet_note_reply(arg, reply);
 }
 
 static void nodes_problem(void *arg, int code, const char *message)
 {
-	hf_operator_problem(((const struct hf_remedy *)arg)->op, hf_healthpolicies.plural, code,
-			    message);
+	hf_fleet_log_problem(arg, hf_healthpolicies.plural, code, message);
 }
 
 static void devices_problem(void *arg, int code, const char *message)
@@ -277,207 +267,189 @@ static void devices_problem(void *arg, int code, const char *message)
 		nodes_problem(arg, code, message);
 }
 
-static struct hf_cache *make_cache(struct hf_remedy *remedy, const struct hf_resource *resource)
+static struct hf_cache *make_cache(struct hf_fleet *fleet, const struct hf_resource *resource)
 {
 	bool nodes = resource == &hf_nodes;
 	const struct hf_cache_options options = {
-		.loop = remedy->op->loop,
-		.store = remedy->op->store,
+		.loop = fleet->env.loop,
+		.store = fleet->env.store,
 		.resource = resource,
 		.page_limit = PAGE_LIMIT,
-		.seed = remedy->op->options.seed ^ hf_hash_str("remedy") ^
-			hf_hash_str(resource->plural),
+		.seed = fleet->env.seed ^ hf_hash_str("remedy") ^ hf_hash_str(resource->plural),
 		.decode = nodes ? node_view : health_view,
-		.view_free = nodes ? hf_remedy_node_free : hf_remedy_health_free,
+		.view_free = nodes ? hf_fleet_free_node : hf_fleet_free_health,
 		.changed = nodes ? node_changed : health_changed,
 		.problem = nodes ? nodes_problem : devices_problem,
 		.heard = heard,
-		.arg = remedy,
+		.arg = fleet,
 	};
 
 	return hf_cache_create(&options);
 }
 
-static void drop_calls(struct hf_remedy *remedy)
+static void drop_calls(struct hf_fleet *fleet)
 {
-	if (remedy->call != NULL)
-		hf_call_cancel(remedy->call);
-	if (remedy->evicting != NULL)
-		hf_call_cancel(remedy->evicting);
-	remedy->call = remedy->evicting = NULL;
-	remedy->step = REMEDY_IDLE;
-	free(remedy->token);
-	remedy->token = NULL;
-	hf_map_clear(remedy->looked);
+	if (fleet->call != NULL)
+		hf_call_cancel(fleet->call);
+	if (fleet->evicting != NULL)
+		hf_call_cancel(fleet->evicting);
+	fleet->call = fleet->evicting = NULL;
+	fleet->step = FLEET_IDLE;
+	free(fleet->token);
+	fleet->token = NULL;
+	hf_map_clear(fleet->looked);
 }
 
 /* With the first policy nodes are watched, and with the last one no more. */
 static void on_reset(void *arg)
 {
-	struct hf_remedy *remedy = arg;
-	bool wanted = remedy->n_policies > 0 && !remedy->stopped;
+	struct hf_fleet *fleet = arg;
+	bool wanted = fleet->n_policies > 0 && !fleet->stopped;
 
-	if (wanted == (remedy->nodes != NULL))
+	if (wanted == (fleet->nodes != NULL))
 		return;
 	if (wanted) {
-		remedy->nodes = make_cache(remedy, &hf_nodes);
-		remedy->health = make_cache(remedy, &hf_devicehealths);
-		hf_cache_start(remedy->nodes);
-		hf_cache_start(remedy->health);
+		fleet->nodes = make_cache(fleet, &hf_nodes);
+		fleet->health = make_cache(fleet, &hf_devicehealths);
+		hf_cache_start(fleet->nodes);
+		hf_cache_start(fleet->health);
 		return;
 	}
-	drop_calls(remedy);
-	hf_map_clear(remedy->refusals);
-	remedy->nodes = hf_cache_destroy(remedy->nodes);
-	remedy->health = hf_cache_destroy(remedy->health);
+	drop_calls(fleet);
+	hf_map_clear(fleet->refusals);
+	fleet->nodes = hf_cache_destroy(fleet->nodes);
+	fleet->health = hf_cache_destroy(fleet->health);
 }
 
 /* --- rounds -------------------------------------------------------------------------------- */
 
-void hf_remedy_soon(struct hf_remedy *remedy, hf_time within)
+static bool can_see(const struct hf_fleet *fleet)
 {
-	hf_time due = hf_timer_due(remedy->timer), now = hf_loop_mono(remedy->op->loop);
-
-	if (now + within < remedy->rests_until)
-		within = remedy->rests_until - now;
-	if (remedy->stopped || (hf_timer_armed(remedy->timer) && due <= now + within))
-		return;
-	hf_timer_arm(remedy->timer, within);
-}
-
-void hf_remedy_refuse(struct hf_remedy *remedy, const char *uid, hf_time wait, bool grows)
-{
-	struct remedy_refusal *refusal = hf_map_get(remedy->refusals, uid);
-
-	if (refusal == NULL) {
-		refusal = hf_xcalloc(1, sizeof(*refusal));
-		/* A table of refusals that is full is one of what is gone, mostly. */
-		if (hf_map_len(remedy->refusals) >= REFUSALS_MAX)
-			hf_map_clear(remedy->refusals);
-		if (!hf_map_put(remedy->refusals, uid, refusal)) {
-			free(refusal);
-			return;
-		}
-	}
-	refusal->times += grows;
-	refusal->not_before = hf_operator_now(remedy->op) +
-			      (grows ? hf_health_drain_backoff(refusal->times, wait) : wait);
-}
-
-hf_time hf_remedy_not_before(const struct hf_remedy *remedy, const char *uid)
-{
-	const struct remedy_refusal *refusal = hf_map_get(remedy->refusals, uid);
-
-	return refusal == NULL ? 0 : refusal->not_before;
-}
-
-static bool can_see(const struct hf_remedy *remedy)
-{
-	return remedy->nodes != NULL && hf_cache_synced(remedy->nodes) &&
-	       hf_cache_synced(remedy->health) && hf_cache_synced(remedy->policies_cache) &&
-	       hf_cache_synced(remedy->op->pods.cache);
+	return fleet->nodes != NULL && hf_cache_synced(fleet->nodes) &&
+	       hf_cache_synced(fleet->health) && hf_cache_synced(fleet->policies_cache) &&
+	       fleet->env.knows_pods(fleet->env.arg);
 }
 
 /* One policy; true: something was begun, and the others wait. */
-static bool look(struct hf_remedy *remedy, struct remedy_policy *policy, hf_time *wake)
+static bool look(struct hf_fleet *fleet, struct fleet_policy *policy, hf_time *wake)
 {
 	const struct hf_cache_entry *entry =
-		hf_cache_get(remedy->policies_cache, NULL, policy->name);
-	struct remedy_seen seen;
+		hf_cache_get(fleet->policies_cache, NULL, policy->name);
+	struct fleet_seen seen;
 
 	if (entry == NULL)
 		return false;
-	hf_arena_reset(remedy->arena);
-	hf_remedy_see(remedy, policy, entry->doc, remedy->arena, &seen);
-	hf_remedy_tell(remedy, &seen);
+	hf_arena_reset(fleet->arena);
+	hf_fleet_see(fleet, policy, entry->doc, fleet->arena, &seen);
+	hf_fleet_report(fleet, &seen);
 	if (seen.plan.wake_at < *wake)
 		*wake = seen.plan.wake_at;
-	if (remedy->evicting == NULL)
-		hf_remedy_drain(remedy, &seen, wake);
-	return hf_remedy_act(remedy, &seen) || hf_remedy_write(remedy, &seen);
+	if (fleet->evicting == NULL)
+		hf_fleet_drain(fleet, &seen, wake);
+	return hf_fleet_act(fleet, &seen) || hf_fleet_write_status(fleet, &seen);
 }
 
 static void on_timer(void *arg)
 {
-	struct hf_remedy *remedy = arg;
-	hf_time now = hf_operator_now(remedy->op), wake = now + LOOK_EVERY;
+	struct hf_fleet *fleet = arg;
+	hf_time now = hf_fleet_now(fleet), wake = now + LOOK_EVERY;
 
-	if (remedy->stopped || remedy->step != REMEDY_IDLE || !can_see(remedy))
+	if (fleet->stopped || fleet->step != FLEET_IDLE || !can_see(fleet))
 		return;
 	/* In turn, so that one that is never done keeps no other waiting. */
-	remedy->turn++;
-	for (size_t i = 0; i < remedy->n_policies; i++) {
-		size_t at = (remedy->turn + i) % remedy->n_policies;
+	fleet->turn++;
+	for (size_t i = 0; i < fleet->n_policies; i++) {
+		size_t at = (fleet->turn + i) % fleet->n_policies;
 
-		if (look(remedy, remedy->policies[at], &wake))
+		if (look(fleet, fleet->policies[at], &wake))
 			return;
 	}
-	hf_remedy_soon(remedy, wake > now ? wake - now : HF_MS);
+	hf_fleet_look_soon(fleet, wake > now ? wake - now : HF_MS);
 }
 
 /* --- life ---------------------------------------------------------------------------------- */
 
-struct hf_remedy *hf_remedy_create(struct hf_operator *op)
+static struct hf_fleet *fleet_of(struct hf_controller *controller)
 {
-	struct hf_remedy *remedy = hf_xcalloc(1, sizeof(*remedy));
+	return (struct hf_fleet *)controller;
+}
+
+static void start_fleet(struct hf_controller *controller)
+{
+	hf_cache_start(fleet_of(controller)->policies_cache);
+}
+
+static void wake_fleet(struct hf_controller *controller)
+{
+	hf_fleet_look_soon(fleet_of(controller), GATHER);
+}
+
+static void stop_fleet(struct hf_controller *controller)
+{
+	struct hf_fleet *fleet = fleet_of(controller);
+
+	fleet->stopped = true;
+	hf_timer_disarm(fleet->timer);
+	drop_calls(fleet);
+}
+
+static void update_metrics(struct hf_controller *controller)
+{
+	hf_fleet_update_metrics(fleet_of(controller));
+}
+
+static void destroy_fleet(struct hf_controller *controller)
+{
+	struct hf_fleet *fleet = fleet_of(controller);
+
+	drop_calls(fleet);
+	hf_cache_destroy(fleet->nodes);
+	hf_cache_destroy(fleet->health);
+	hf_cache_destroy(fleet->policies_cache);
+	while (fleet->n_policies > 0)
+		hf_fleet_free_policy(fleet->policies[--fleet->n_policies]);
+	hf_timer_destroy(fleet->timer);
+	hf_task_destroy(fleet->reset);
+	hf_map_destroy(fleet->looked);
+	hf_map_destroy(fleet->refusals);
+	hf_arena_destroy(fleet->arena);
+	hf_arena_destroy(fleet->scratch);
+	free(fleet);
+}
+
+static const struct hf_controller_ops fleet_ops = {
+	.start = start_fleet,
+	.wake = wake_fleet,
+	.stop = stop_fleet,
+	.update_metrics = update_metrics,
+	.destroy = destroy_fleet,
+};
+
+struct hf_controller *hf_fleet_create(const struct hf_controller_env *env)
+{
+	struct hf_fleet *fleet = hf_xcalloc(1, sizeof(*fleet));
 	const struct hf_cache_options options = {
-		.loop = op->loop,
-		.store = op->store,
+		.loop = env->loop,
+		.store = env->store,
 		.resource = &hf_healthpolicies,
-		.seed = op->options.seed ^ hf_hash_str(hf_healthpolicies.plural),
+		.seed = env->seed ^ hf_hash_str(hf_healthpolicies.plural),
 		.keep_docs = true,
 		.changed = policy_changed,
 		.problem = policies_problem,
 		.heard = heard,
-		.arg = remedy,
+		.arg = fleet,
 	};
 
-	remedy->op = op;
-	remedy->version = 1;
-	remedy->timer = hf_timer_create(op->loop, on_timer, remedy);
-	remedy->reset = hf_task_create(op->loop, on_reset, remedy);
-	remedy->arena = hf_arena_create(HF_REMEDY_ARENA_MAX);
-	remedy->scratch = hf_arena_create(HF_REMEDY_ARENA_MAX);
-	remedy->looked = hf_map_create(HF_HEALTH_NODES_MAX, op->options.seed, free);
-	remedy->refusals = hf_map_create(REFUSALS_MAX, op->options.seed, free);
-	remedy->policies_cache = hf_cache_create(&options);
-	hf_remedy_metrics_init(remedy);
-	return remedy;
-}
-
-void hf_remedy_start(struct hf_remedy *remedy)
-{
-	hf_cache_start(remedy->policies_cache);
-}
-
-void hf_remedy_synced(struct hf_remedy *remedy)
-{
-	hf_remedy_soon(remedy, GATHER);
-}
-
-void hf_remedy_stop(struct hf_remedy *remedy)
-{
-	remedy->stopped = true;
-	hf_timer_disarm(remedy->timer);
-	drop_calls(remedy);
-}
-
-struct hf_remedy *hf_remedy_destroy(struct hf_remedy *remedy)
-{
-	if (remedy == NULL)
-		return NULL;
-	drop_calls(remedy);
-	hf_cache_destroy(remedy->nodes);
-	hf_cache_destroy(remedy->health);
-	hf_cache_destroy(remedy->policies_cache);
-	while (remedy->n_policies > 0)
-		hf_remedy_policy_free(remedy->policies[--remedy->n_policies]);
-	hf_timer_destroy(remedy->timer);
-	hf_task_destroy(remedy->reset);
-	hf_map_destroy(remedy->looked);
-	hf_map_destroy(remedy->refusals);
-	hf_arena_destroy(remedy->arena);
-	hf_arena_destroy(remedy->scratch);
-	free(remedy);
-	return NULL;
+	fleet->controller.ops = &fleet_ops;
+	fleet->env = *env;
+	fleet->version = 1;
+	fleet->timer = hf_timer_create(env->loop, on_timer, fleet);
+	fleet->reset = hf_task_create(env->loop, on_reset, fleet);
+	fleet->arena = hf_arena_create(HF_FLEET_ARENA_MAX);
+	fleet->scratch = hf_arena_create(HF_FLEET_ARENA_MAX);
+	fleet->looked = hf_map_create(HF_HEALTH_NODES_MAX, env->seed, free);
+	fleet->refusals = hf_map_create(HF_FLEET_REFUSALS_MAX, env->seed, free);
+	fleet->policies_cache = hf_cache_create(&options);
+	hf_fleet_init_metrics(fleet);
+	return &fleet->controller;
 }

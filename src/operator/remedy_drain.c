@@ -21,29 +21,8 @@ enum { LOOK_HEALTH, LOOK_NODE, LOOK_POD, EVICT };
 
 /* --- who is next --------------------------------------------------------------------------- */
 
-/* Where evictions of pods that came in spite of the quarantine are counted, as refusals are. */
-static char *late_key(const char *node)
-{
-	return hf_xasprintf("late/%s", node);
-}
-
-void hf_remedy_forget_late(struct hf_remedy *remedy, const char *node)
-{
-	HF_AUTOFREE char *key = late_key(node);
-
-	hf_map_remove(remedy->refusals, key);
-}
-
-static unsigned came_back(const struct hf_remedy *remedy, const char *node)
-{
-	HF_AUTOFREE char *key = late_key(node);
-	const struct remedy_refusal *late = hf_map_get(remedy->refusals, key);
-
-	return late == NULL ? 0 : late->times;
-}
-
-static struct hf_health_drain drain_of(const struct hf_remedy *remedy,
-				       const struct remedy_seen *seen, size_t i)
+static struct hf_health_drain drain_of(const struct hf_fleet *fleet, const struct fleet_seen *seen,
+				       size_t i)
 {
 	const struct hf_health_policy_spec *spec = &seen->policy->spec;
 	const struct hf_health_node *node = &seen->nodes[i];
@@ -51,21 +30,21 @@ static struct hf_health_drain drain_of(const struct hf_remedy *remedy,
 	return (struct hf_health_drain){
 		.evicts = hf_streq(spec->mode, "remediate") && spec->drain_evicts,
 		.evicts_at = seen->policy->evicts_at,
-		.paused = hf_remedy_halted(seen) || node->excluded,
+		.paused = hf_fleet_is_halted(seen) || node->excluded,
 		.grace = spec->drain_grace,
 		.timeout = spec->drain_timeout,
 		.now = seen->now,
 		.quarantined_at = node->owned ? node->owned_at : HF_TIME_NONE,
-		.stale = hf_remedy_stale(seen, i),
+		.stale = hf_fleet_is_stale(seen, i),
 		/* Of most nodes nobody is evicted. */
-		.came_back = node->owned ? came_back(remedy, node->name) : 0,
+		.came_back = node->owned ? hf_fleet_late_pods(fleet, node->name) : 0,
 	};
 }
 
-static struct hf_health_pod pod_of(struct hf_remedy *remedy, const struct remedy_holder *holder)
+static struct hf_health_pod pod_of(struct hf_fleet *fleet, const struct fleet_holder *holder)
 {
-	const struct remedy_refusal *refusal = hf_map_get(remedy->refusals, holder->uid);
-	const char *job = hf_remedy_job(remedy->op, holder->ns, holder->pod, holder->uid);
+	const struct fleet_refusal *refusal = hf_map_get(fleet->refusals, holder->uid);
+	const char *job = fleet->env.find_job(fleet->env.arg, holder->ns, holder->pod, holder->uid);
 
 	return (struct hf_health_pod){
 		.fatal = holder->fatal,
@@ -73,21 +52,21 @@ static struct hf_health_pod pod_of(struct hf_remedy *remedy, const struct remedy
 		.selected = true,
 		/* An agent that does not know the UID cannot say which pod it is. */
 		.ended = hf_str_is_empty(holder->uid),
-		.restarting = hf_remedy_restarts(remedy->op, job),
+		.restarting = fleet->env.is_restarting(fleet->env.arg, job),
 		.not_before = refusal == NULL ? HF_TIME_NONE : refusal->not_before,
 	};
 }
 
 /* --- refusals ------------------------------------------------------------------------------ */
 
-static void refuse(struct hf_remedy *remedy, hf_time wait, bool grows)
+static void refuse(struct hf_fleet *fleet, hf_time wait, bool grows)
 {
-	hf_remedy_refuse(remedy, remedy->evict_uid, wait, grows);
+	hf_fleet_refuse(fleet, fleet->evict_uid, wait, grows);
 }
 
-static void tell_refusal(struct hf_remedy *remedy, const struct hf_reply *reply)
+static void tell_refusal(struct hf_fleet *fleet, const struct hf_reply *reply)
 {
-	struct remedy_refusal *refusal = hf_map_get(remedy->refusals, remedy->evict_uid);
+	struct fleet_refusal *refusal = hf_map_get(fleet->refusals, fleet->evict_uid);
 	char message[1024];
 
 	if (refusal == NULL || refusal->told)
@@ -96,37 +75,37 @@ static void tell_refusal(struct hf_remedy *remedy, const struct hf_reply *reply)
 	snprintf(message, sizeof(message),
 		 "pod %s/%s holds what has failed and may not be evicted "
 		 "yet: %s",
-		 remedy->evict_ns, remedy->evict_pod, reply->message);
-	hf_remedy_note_node(remedy, remedy->evict_node, true, "EvictionRefused", message);
+		 fleet->evict_ns, fleet->evict_pod, reply->message);
+	hf_fleet_event_node(fleet, fleet->evict_node, true, "EvictionRefused", message);
 }
 
 /* --- one eviction -------------------------------------------------------------------------- */
 
 static void on_reply(void *arg, const struct hf_reply *reply);
 
-static void send(struct hf_remedy *remedy, struct hf_request *request, int step)
+static void send(struct hf_fleet *fleet, struct hf_request *request, int step)
 {
-	request->timeout = remedy->op->options.request_timeout;
-	remedy->evict_step = step;
-	remedy->evicting = hf_store_request(remedy->op->store, request, on_reply, remedy);
+	request->timeout = fleet->env.request_timeout;
+	fleet->evict_step = step;
+	fleet->evicting = hf_store_request(fleet->env.store, request, on_reply, fleet);
 }
 
-static void look_at(struct hf_remedy *remedy, int step)
+static void look_at(struct hf_fleet *fleet, int step)
 {
 	struct hf_request request = {.verb = HF_VERB_GET,
 				     .resource = step == LOOK_HEALTH ? &hf_devicehealths
 						 : step == LOOK_NODE ? &hf_nodes
 								     : &hf_pods,
-				     .ns = step == LOOK_POD ? remedy->evict_ns : NULL,
-				     .name = step == LOOK_POD ? remedy->evict_pod
-							      : remedy->evict_node};
+				     .ns = step == LOOK_POD ? fleet->evict_ns : NULL,
+				     .name = step == LOOK_POD ? fleet->evict_pod
+							      : fleet->evict_node};
 
-	send(remedy, &request, step);
+	send(fleet, &request, step);
 }
 
-static void over(struct hf_remedy *remedy)
+static void over(struct hf_fleet *fleet)
 {
-	hf_remedy_soon(remedy, 0);
+	hf_fleet_look_soon(fleet, 0);
 }
 
 /* Its controller makes it again on the very node, or the kubelet does. */
@@ -147,12 +126,12 @@ static bool is_daemon(const struct hf_json *pod)
 	return false;
 }
 
-static bool has_ended(const struct hf_remedy *remedy, const struct hf_json *pod)
+static bool has_ended(const struct hf_fleet *fleet, const struct hf_json *pod)
 {
 	const char *phase = hf_json_path_str(pod, "status", "phase", NULL);
 
-	return !hf_streq(hf_json_path_str(pod, "metadata", "uid", NULL), remedy->evict_uid) ||
-	       !hf_streq(hf_json_path_str(pod, "spec", "nodeName", NULL), remedy->evict_node) ||
+	return !hf_streq(hf_json_path_str(pod, "metadata", "uid", NULL), fleet->evict_uid) ||
+	       !hf_streq(hf_json_path_str(pod, "spec", "nodeName", NULL), fleet->evict_node) ||
 	       hf_json_path(pod, "metadata", "deletionTimestamp", NULL) != NULL ||
 	       hf_streq(phase, "Succeeded") || hf_streq(phase, "Failed");
 }
@@ -169,33 +148,33 @@ static hf_time came_at(const struct hf_json *pod)
 }
 
 /* All has been read: what does the brain say now? */
-static enum hf_health_drain_why decide(struct hf_remedy *remedy, const struct hf_json *pod,
+static enum hf_health_drain_why decide(struct hf_fleet *fleet, const struct hf_json *pod,
 				       hf_time *ret_wake)
 {
-	struct remedy_policy *policy = hf_remedy_policy(remedy, remedy->evict_policy);
+	struct fleet_policy *policy = hf_fleet_find_policy(fleet, fleet->evict_policy);
 	const struct hf_cache_entry *entry =
-		hf_cache_get(remedy->policies_cache, NULL, remedy->evict_policy);
-	HF_AUTO_ARENA arena = hf_arena_create(HF_REMEDY_ARENA_MAX);
-	struct remedy_seen seen;
+		hf_cache_get(fleet->policies_cache, NULL, fleet->evict_policy);
+	HF_AUTO_ARENA arena = hf_arena_create(HF_FLEET_ARENA_MAX);
+	struct fleet_seen seen;
 
 	if (policy == NULL || entry == NULL)
 		return HF_HEALTH_DRAIN_NOT_OURS;
-	hf_remedy_see(remedy, policy, entry->doc, arena, &seen);
+	hf_fleet_see(fleet, policy, entry->doc, arena, &seen);
 	for (size_t i = 0; i < seen.len; i++) {
-		const struct remedy_health *health = seen.items[i].health;
+		const struct fleet_health *health = seen.items[i].health;
 
-		for (size_t h = 0; hf_streq(seen.items[i].name, remedy->evict_node) &&
+		for (size_t h = 0; hf_streq(seen.items[i].name, fleet->evict_node) &&
 				   health != NULL && h < health->holders_len;
 		     h++) {
-			struct hf_health_drain drain = drain_of(remedy, &seen, i);
-			struct hf_health_pod about = pod_of(remedy, &health->holders[h]);
+			struct hf_health_drain drain = drain_of(fleet, &seen, i);
+			struct hf_health_pod about = pod_of(fleet, &health->holders[h]);
 
-			if (!hf_streq(health->holders[h].uid, remedy->evict_uid))
+			if (!hf_streq(health->holders[h].uid, fleet->evict_uid))
 				continue;
 			about.daemon = is_daemon(pod);
-			about.ended = has_ended(remedy, pod);
+			about.ended = has_ended(fleet, pod);
 			about.came_at = came_at(pod);
-			remedy->evict_late = about.came_at > drain.quarantined_at;
+			fleet->evict_late = about.came_at > drain.quarantined_at;
 			about.selected = !policy->spec.has_pod_selector ||
 					 hf_selector_match_labels(
 						 policy->pods,
@@ -208,124 +187,122 @@ static enum hf_health_drain_why decide(struct hf_remedy *remedy, const struct hf
 
 /* It does not change soon, and is asked ever more seldom: what hangs in its end may do so for days, and
  * whose it is may not change at all. */
-static void leave(struct hf_remedy *remedy, enum hf_health_drain_why why, hf_time wake)
+static void leave(struct hf_fleet *fleet, enum hf_health_drain_why why, hf_time wake)
 {
-	hf_time now = hf_operator_now(remedy->op);
+	hf_time now = hf_fleet_now(fleet);
 	bool stays = why == HF_HEALTH_DRAIN_DAEMON || why == HF_HEALTH_DRAIN_UNSELECTED;
-	struct remedy_refusal *refusal;
+	struct fleet_refusal *refusal;
 
-	refuse(remedy,
+	refuse(fleet,
 	       why == HF_HEALTH_DRAIN_ENDS                  ? 0
 	       : why == HF_HEALTH_DRAIN_GRACE && wake > now ? wake - now
 							    : HF_MINUTE,
 	       stays || why == HF_HEALTH_DRAIN_ENDS);
-	refusal = hf_map_get(remedy->refusals, remedy->evict_uid);
+	refusal = hf_map_get(fleet->refusals, fleet->evict_uid);
 	if (refusal != NULL)
 		refusal->stays = stays;
 }
 
-static void evict(struct hf_remedy *remedy, const struct hf_json *pod)
+static void evict(struct hf_fleet *fleet, const struct hf_json *pod)
 {
 	hf_time wake = HF_TIME_NEVER;
-	enum hf_health_drain_why why = decide(remedy, pod, &wake);
+	enum hf_health_drain_why why = decide(fleet, pod, &wake);
 	HF_AUTO_DOC body = NULL;
 
 	if (why != HF_HEALTH_DRAIN_EVICT) {
-		leave(remedy, why, wake);
-		over(remedy);
+		leave(fleet, why, wake);
+		over(fleet);
 		return;
 	}
-	body = hf_eviction(remedy->evict_ns, remedy->evict_pod, remedy->evict_uid);
+	body = hf_eviction(fleet->evict_ns, fleet->evict_pod, fleet->evict_uid);
 	struct hf_request request = {.verb = HF_VERB_CREATE,
 				     .resource = &hf_pods,
-				     .ns = remedy->evict_ns,
-				     .name = remedy->evict_pod,
+				     .ns = fleet->evict_ns,
+				     .name = fleet->evict_pod,
 				     .subresource = "eviction",
 				     .body = body};
 
-	send(remedy, &request, EVICT);
+	send(fleet, &request, EVICT);
 }
 
-static void evicted(struct hf_remedy *remedy, const struct hf_reply *reply)
+static void evicted(struct hf_fleet *fleet, const struct hf_reply *reply)
 {
 	char message[1024];
 
 	if (reply->code == HF_E_TOO_MANY) {
-		hf_remedy_count_eviction(remedy, "refused");
-		refuse(remedy, reply->retry_after, true);
-		tell_refusal(remedy, reply);
-		over(remedy);
+		hf_fleet_count_eviction(fleet, "refused");
+		refuse(fleet, reply->retry_after, true);
+		tell_refusal(fleet, reply);
+		over(fleet);
 		return;
 	}
 	/* Gone, or another pod by that name: what was wanted has come about. */
 	if (reply->code != 0 && reply->code != HF_E_NOT_FOUND && reply->code != HF_E_CONFLICT) {
-		hf_remedy_count_eviction(remedy, "failed");
-		hf_operator_problem(remedy->op, "evictions", reply->code, reply->message);
-		refuse(remedy, reply->retry_after, true);
-		if (!hf_remedy_is_servers(reply->code))
-			tell_refusal(remedy, reply);
-		over(remedy);
+		hf_fleet_count_eviction(fleet, "failed");
+		hf_fleet_log_problem(fleet, "evictions", reply->code, reply->message);
+		refuse(fleet, reply->retry_after, true);
+		if (!hf_fleet_is_server_failure(reply->code))
+			tell_refusal(fleet, reply);
+		over(fleet);
 		return;
 	}
 	/* The agent tells of its end in its own time. */
-	refuse(remedy, HF_MINUTE, false);
+	refuse(fleet, HF_MINUTE, false);
 	if (reply->code == 0) {
-		HF_AUTOFREE char *key = late_key(remedy->evict_node);
-
-		if (remedy->evict_late)
-			hf_remedy_refuse(remedy, key, 0, true);
-		hf_remedy_count_eviction(remedy, "done");
+		if (fleet->evict_late)
+			hf_fleet_count_late(fleet, fleet->evict_node);
+		hf_fleet_count_eviction(fleet, "done");
 		snprintf(message, sizeof(message),
 			 "pod %s/%s holds what has failed: it is evicted (policy %s)",
-			 remedy->evict_ns, remedy->evict_pod, remedy->evict_policy);
-		hf_remedy_note_node(remedy, remedy->evict_node, false, "PodEvicted", message);
+			 fleet->evict_ns, fleet->evict_pod, fleet->evict_policy);
+		hf_fleet_event_node(fleet, fleet->evict_node, false, "PodEvicted", message);
 	}
-	over(remedy);
+	over(fleet);
 }
 
 static void on_reply(void *arg, const struct hf_reply *reply)
 {
-	struct hf_remedy *remedy = arg;
+	struct hf_fleet *fleet = arg;
 
-	remedy->evicting = NULL;
-	hf_operator_heard(remedy->op, reply);
-	if (remedy->nodes == NULL)
+	fleet->evicting = NULL;
+	hf_fleet_note_reply(fleet, reply);
+	if (fleet->nodes == NULL)
 		return;
-	if (remedy->evict_step == EVICT) {
-		evicted(remedy, reply);
+	if (fleet->evict_step == EVICT) {
+		evicted(fleet, reply);
 		return;
 	}
 	if (reply->code != 0) {
 		if (reply->code != HF_E_NOT_FOUND)
-			hf_operator_problem(remedy->op, "evictions", reply->code, reply->message);
-		refuse(remedy, RETRY, false);
-		over(remedy);
+			hf_fleet_log_problem(fleet, "evictions", reply->code, reply->message);
+		refuse(fleet, RETRY, false);
+		over(fleet);
 		return;
 	}
-	if (remedy->evict_step == LOOK_HEALTH) {
-		hf_cache_put_live(remedy->health, reply->object);
-		look_at(remedy, LOOK_NODE);
-	} else if (remedy->evict_step == LOOK_NODE) {
-		hf_cache_put_live(remedy->nodes, reply->object);
-		look_at(remedy, LOOK_POD);
+	if (fleet->evict_step == LOOK_HEALTH) {
+		hf_cache_put_live(fleet->health, reply->object);
+		look_at(fleet, LOOK_NODE);
+	} else if (fleet->evict_step == LOOK_NODE) {
+		hf_cache_put_live(fleet->nodes, reply->object);
+		look_at(fleet, LOOK_POD);
 	} else {
-		evict(remedy, hf_doc_json(reply->object));
+		evict(fleet, hf_doc_json(reply->object));
 	}
 }
 
 /* Once a quarantine. */
-static void tell_stuck(struct hf_remedy *remedy, const struct remedy_seen *seen, size_t i,
+static void tell_stuck(struct hf_fleet *fleet, const struct fleet_seen *seen, size_t i,
 		       const struct hf_health_drain *drain)
 {
-	const struct remedy_health *health = seen->items[i].health;
+	const struct fleet_health *health = seen->items[i].health;
 	HF_AUTOFREE char *key = hf_xasprintf("drain/%s", seen->items[i].name);
 	char since[HF_TIME_TEXT_MAX], message[256];
 	int32_t pods = 0;
 	char *copy;
 
 	for (size_t h = 0; health != NULL && h < health->holders_len; h++) {
-		const struct remedy_refusal *refusal =
-			hf_map_get(remedy->refusals, health->holders[h].uid);
+		const struct fleet_refusal *refusal =
+			hf_map_get(fleet->refusals, health->holders[h].uid);
 
 		pods += health->holders[h].fatal && (refusal == NULL || !refusal->stays);
 	}
@@ -340,30 +317,30 @@ static void tell_stuck(struct hf_remedy *remedy, const struct remedy_seen *seen,
 	snprintf(message, sizeof(message),
 		 "pods that hold what has failed since its quarantine at %s: %d; nothing is forced",
 		 since, pods);
-	hf_remedy_note_node(remedy, seen->items[i].name, true, "DrainStuck", message);
+	hf_fleet_event_node(fleet, seen->items[i].name, true, "DrainStuck", message);
 }
 
-void hf_remedy_drain(struct hf_remedy *remedy, const struct remedy_seen *seen, hf_time *ret_wake)
+void hf_fleet_drain(struct hf_fleet *fleet, const struct fleet_seen *seen, hf_time *ret_wake)
 {
-	for (size_t i = 0; i < seen->len && remedy->evicting == NULL; i++) {
-		const struct remedy_health *health = seen->items[i].health;
-		struct hf_health_drain drain = drain_of(remedy, seen, i);
+	for (size_t i = 0; i < seen->len && fleet->evicting == NULL; i++) {
+		const struct fleet_health *health = seen->items[i].health;
+		struct hf_health_drain drain = drain_of(fleet, seen, i);
 
-		tell_stuck(remedy, seen, i, &drain);
+		tell_stuck(fleet, seen, i, &drain);
 		for (size_t h = 0; health != NULL && h < health->holders_len; h++) {
-			const struct remedy_holder *holder = &health->holders[h];
-			struct hf_health_pod pod = pod_of(remedy, holder);
+			const struct fleet_holder *holder = &health->holders[h];
+			struct hf_health_pod pod = pod_of(fleet, holder);
 
 			if (hf_health_drain(&drain, &pod, ret_wake) != HF_HEALTH_DRAIN_EVICT)
 				continue;
-			snprintf(remedy->evict_node, sizeof(remedy->evict_node), "%s",
+			snprintf(fleet->evict_node, sizeof(fleet->evict_node), "%s",
 				 seen->items[i].name);
-			snprintf(remedy->evict_ns, sizeof(remedy->evict_ns), "%s", holder->ns);
-			snprintf(remedy->evict_pod, sizeof(remedy->evict_pod), "%s", holder->pod);
-			snprintf(remedy->evict_uid, sizeof(remedy->evict_uid), "%s", holder->uid);
-			snprintf(remedy->evict_policy, sizeof(remedy->evict_policy), "%s",
+			snprintf(fleet->evict_ns, sizeof(fleet->evict_ns), "%s", holder->ns);
+			snprintf(fleet->evict_pod, sizeof(fleet->evict_pod), "%s", holder->pod);
+			snprintf(fleet->evict_uid, sizeof(fleet->evict_uid), "%s", holder->uid);
+			snprintf(fleet->evict_policy, sizeof(fleet->evict_policy), "%s",
 				 seen->policy->name);
-			look_at(remedy, LOOK_HEALTH);
+			look_at(fleet, LOOK_HEALTH);
 			return;
 		}
 	}

@@ -6,7 +6,10 @@
 #include "api/health_policy.h"
 #include "health/drain.h"
 #include "health/fleet.h"
-#include "operator/operator_internal.h"
+#include "base/arena.h"
+#include "base/map.h"
+#include "ctl/cache.h"
+#include "ctl/controller.h"
 #include "store/selector.h"
 
 /*
@@ -29,14 +32,15 @@
  */
 
 /* Policies beyond these are told that they do not count. */
-#define HF_REMEDY_POLICIES_MAX 16
-#define HF_REMEDY_ACTS_MAX 64
+#define HF_FLEET_POLICIES_MAX 16
+#define HF_FLEET_ACTS_MAX 64
 /* Pods that a round looks at. */
-#define HF_REMEDY_PODS_MAX 4096
+#define HF_FLEET_PODS_MAX 4096
+#define HF_FLEET_REFUSALS_MAX ((size_t)HF_FLEET_PODS_MAX)
 /* Memory of one round: 20,000 nodes with what is said of them. */
-#define HF_REMEDY_ARENA_MAX ((size_t)64 << 20)
+#define HF_FLEET_ARENA_MAX ((size_t)64 << 20)
 
-struct remedy_policy {
+struct fleet_policy {
 	char *name, *uid;
 	int64_t generation;
 	struct hf_arena *arena; /* of the spec */
@@ -57,7 +61,7 @@ struct remedy_policy {
 };
 
 /* Kept of a Node; texts are in its arena. */
-struct remedy_node {
+struct fleet_node {
 	struct hf_arena *arena;
 	struct hf_node_marks marks;
 	struct hf_quarantine_mark mark;
@@ -66,18 +70,18 @@ struct remedy_node {
 	hf_time put_at, off_at;
 	/* By the policies of `matched`. */
 	uint64_t matched;
-	struct remedy_policy *policy; /* NULL: none */
+	struct fleet_policy *policy; /* NULL: none */
 	bool excluded;
 	const char *domain;
 };
 
-struct remedy_holder {
+struct fleet_holder {
 	const char *ns, *pod, *uid;
 	bool fatal;
 };
 
 /* Kept of a DeviceHealth. */
-struct remedy_health {
+struct fleet_health {
 	struct hf_arena *arena;
 	enum hf_health_state state;
 	enum hf_health_class cls;
@@ -89,30 +93,30 @@ struct remedy_health {
 	hf_time seen_at; /* monotonic; NONE: it was there when we came */
 	const char *boot_id;
 	/* The policy whose breaker was asked about this very trouble, and did not open; to be compared alone. */
-	const struct remedy_policy *weighed_by;
+	const struct fleet_policy *weighed_by;
 	bool works;                    /* some device of it is held */
 	bool has_devices, has_gpus;    /* it has some, or misses one */
 	bool by_pods, rest_well;       /* as the fleet's brain means them */
 	enum hf_health_class sure_cls; /* the strictest that acts on what is confirmed */
 	int32_t gpus;
-	struct remedy_holder *holders; /* of what has failed, each pod once */
+	struct fleet_holder *holders; /* of what has failed, each pod once */
 	size_t holders_len;
 };
 
 /* A node of one policy, beside what the brain is told of it. */
-struct remedy_item {
+struct fleet_item {
 	const char *name, *uid;
-	const struct remedy_node *node;
-	struct remedy_health *health; /* NULL: none */
-	bool counts;                  /* shares are of it too; else it is out, and that is all */
+	const struct fleet_node *node;
+	struct fleet_health *health; /* NULL: none */
+	bool counts;                 /* shares are of it too; else it is out, and that is all */
 };
 
-struct remedy_seen {
-	struct remedy_policy *policy;
+struct fleet_seen {
+	struct fleet_policy *policy;
 	struct hf_doc *doc; /* of the policy, borrowed */
 	hf_time now;
 	struct hf_health_policy rules;
-	struct remedy_item *items;
+	struct fleet_item *items;
 	struct hf_health_node *nodes; /* as items, by name */
 	size_t len;
 	int32_t selected;
@@ -122,18 +126,18 @@ struct remedy_seen {
 	int32_t silent, spares;
 };
 
-enum remedy_step {
-	REMEDY_IDLE,
-	REMEDY_LOOK_POLICY,
-	REMEDY_LOOK_NODES,
-	REMEDY_LOOK_HEALTH,
-	REMEDY_RECORD,
-	REMEDY_READ_NODE,
-	REMEDY_WRITE_NODE,
-	REMEDY_STATUS,
+enum fleet_step {
+	FLEET_IDLE,
+	FLEET_LOOK_POLICY,
+	FLEET_LOOK_NODES,
+	FLEET_LOOK_HEALTH,
+	FLEET_RECORD,
+	FLEET_READ_NODE,
+	FLEET_WRITE_NODE,
+	FLEET_STATUS,
 };
 
-struct remedy_act {
+struct fleet_act {
 	char node[254], uid[64];
 	bool release, looked;
 	bool note;   /* a person has taken the taint off: that is all that is written */
@@ -145,17 +149,18 @@ struct remedy_act {
 };
 
 /* A pod whose eviction, or a Node whose patch, was refused. */
-struct remedy_refusal {
+struct fleet_refusal {
 	hf_time not_before;
 	unsigned times;
 	bool told;
 	bool stays; /* it is a DaemonSet's, say: nobody waits for it to go */
 };
 
-struct hf_remedy {
-	struct hf_operator *op;
+struct hf_fleet {
+	struct hf_controller controller; /* must stay the first member */
+	struct hf_controller_env env;
 	struct hf_cache *policies_cache, *nodes, *health; /* the last two while there is a policy */
-	struct remedy_policy *policies[HF_REMEDY_POLICIES_MAX]; /* by name */
+	struct fleet_policy *policies[HF_FLEET_POLICIES_MAX]; /* by name */
 	size_t n_policies, turn;
 	uint64_t version; /* of the policies as a whole */
 	struct hf_timer *timer;
@@ -164,10 +169,10 @@ struct hf_remedy {
 	bool stopped, unseen;
 
 	/* The act under way. */
-	enum remedy_step step;
+	enum fleet_step step;
 	struct hf_call *call;
 	char policy[254];
-	struct remedy_act acts[HF_REMEDY_ACTS_MAX];
+	struct fleet_act acts[HF_FLEET_ACTS_MAX];
 	size_t n_acts, act;
 	struct hf_map *looked; /* names of nodes that the live list had, with their UID */
 	char *token;           /* of its next page */
@@ -182,7 +187,7 @@ struct hf_remedy {
 	bool evict_late; /* it came after the quarantine */
 	char evict_node[254], evict_ns[64], evict_pod[254], evict_uid[64], evict_policy[254];
 
-	struct hf_map *refusals; /* UID → struct remedy_refusal */
+	struct hf_map *refusals; /* UID → struct fleet_refusal */
 
 	struct {
 		struct hf_family *nodes, *left, *blocked, *tripped, *epoch, *done, *evictions,
@@ -190,75 +195,78 @@ struct hf_remedy {
 	} metrics;
 };
 
-/* --- remedy.c --- */
+/* --- remedy_state.c --- */
+hf_time hf_fleet_now(const struct hf_fleet *fleet);
+void hf_fleet_note_reply(const struct hf_fleet *fleet, const struct hf_reply *reply);
+void hf_fleet_log_problem(const struct hf_fleet *fleet, const char *what, int code,
+			  const char *message);
 /* Look again, in so long at the latest. */
-void hf_remedy_soon(struct hf_remedy *remedy, hf_time within);
-struct remedy_policy *hf_remedy_policy(const struct hf_remedy *remedy, const char *name);
+void hf_fleet_look_soon(struct hf_fleet *fleet, hf_time within);
+struct fleet_policy *hf_fleet_find_policy(const struct hf_fleet *fleet, const char *name);
 /* A failure is about the server, and not about the object. */
-bool hf_remedy_is_servers(int code);
+bool hf_fleet_is_server_failure(int code);
 /* What has this UID is left alone for so long, and longer each time where that grows. */
-void hf_remedy_refuse(struct hf_remedy *remedy, const char *uid, hf_time wait, bool grows);
+void hf_fleet_refuse(struct hf_fleet *fleet, const char *uid, hf_time wait, bool grows);
 /* Until when; 0: nobody has refused it. */
-hf_time hf_remedy_not_before(const struct hf_remedy *remedy, const char *uid);
+hf_time hf_fleet_not_before(const struct hf_fleet *fleet, const char *uid);
+/* Pods that came to the node in spite of its quarantine and were evicted. */
+void hf_fleet_count_late(struct hf_fleet *fleet, const char *node);
+unsigned hf_fleet_late_pods(const struct hf_fleet *fleet, const char *node);
+/* It is released: who comes there now comes for the first time. */
+void hf_fleet_forget_late(struct hf_fleet *fleet, const char *node);
 
 /* --- remedy_view.c --- */
-void *hf_remedy_node_view(struct hf_remedy *remedy, struct hf_doc *doc);
-void *hf_remedy_health_view(struct hf_remedy *remedy, struct hf_doc *doc);
-void hf_remedy_node_free(void *view);
-void hf_remedy_health_free(void *view);
+void *hf_fleet_read_node(struct hf_fleet *fleet, struct hf_doc *doc);
+void *hf_fleet_read_health(struct hf_fleet *fleet, struct hf_doc *doc);
+void hf_fleet_free_node(void *view);
+void hf_fleet_free_health(void *view);
 /* Nothing that decides anything is different. */
-bool hf_remedy_node_same(const struct remedy_node *a, const struct remedy_node *b);
-bool hf_remedy_health_same(const struct remedy_health *a, const struct remedy_health *b);
+bool hf_fleet_is_same_node(const struct fleet_node *a, const struct fleet_node *b);
+bool hf_fleet_is_same_health(const struct fleet_health *a, const struct fleet_health *b);
 /* What it says after that: that a fault has ended, and a milder one is left, is no news. */
-void hf_remedy_health_ease(const struct remedy_health *was, struct remedy_health *view);
+void hf_fleet_ease_health(const struct fleet_health *was, struct fleet_health *view);
 /* The policy as its newest object has it. */
-void hf_remedy_policy_update(struct remedy_policy *policy, struct hf_doc *doc);
-struct remedy_policy *hf_remedy_policy_make(const struct hf_operator *op, const char *name);
-void hf_remedy_policy_free(struct remedy_policy *policy);
+void hf_fleet_update_policy(struct fleet_policy *policy, struct hf_doc *doc);
+struct fleet_policy *hf_fleet_create_policy(const struct hf_fleet *fleet, const char *name);
+void hf_fleet_free_policy(struct fleet_policy *policy);
 
 /* --- remedy_see.c --- */
 /* When a quarantine was begun for what is wrong with it now, which its Node does not show any more, as it was made
  * anew since; NONE: none was. */
-hf_time hf_remedy_counted_at(const struct remedy_seen *seen, size_t i);
-void hf_remedy_see(struct hf_remedy *remedy, struct remedy_policy *policy, struct hf_doc *doc,
-		   struct hf_arena *arena, struct remedy_seen *ret_seen);
-bool hf_remedy_halted(const struct remedy_seen *seen);
+hf_time hf_fleet_counted_at(const struct fleet_seen *seen, size_t i);
+void hf_fleet_see(struct hf_fleet *fleet, struct fleet_policy *policy, struct hf_doc *doc,
+		  struct hf_arena *arena, struct fleet_seen *ret_seen);
+bool hf_fleet_is_halted(const struct fleet_seen *seen);
 /* What is known of it is too old, or of another boot. */
-bool hf_remedy_stale(const struct remedy_seen *seen, size_t i);
+bool hf_fleet_is_stale(const struct fleet_seen *seen, size_t i);
 /* A person has taken our taint off; the mark is there still. */
-bool hf_remedy_taken_off(const struct remedy_node *node);
+bool hf_fleet_is_taken_off(const struct fleet_node *node);
 /* When that was, by its mark or by what we saw; NONE: nobody knows, or it is there. */
-hf_time hf_remedy_off(const struct remedy_node *node);
+hf_time hf_fleet_off_at(const struct fleet_node *node);
 /* Likewise, or by what was noted in the policy's status when it was seen. */
-hf_time hf_remedy_seen_off(const struct remedy_seen *seen, const struct remedy_item *item);
-/* The job under this key ("pytorchjobs/ns/name", may be NULL) restarts at the moment. */
-bool hf_remedy_restarts(const struct hf_operator *op, const char *key);
-const char *hf_remedy_job(const struct hf_operator *op, const char *ns, const char *pod,
-			  const char *uid);
-
+hf_time hf_fleet_seen_off_at(const struct fleet_seen *seen, const struct fleet_item *item);
 /* --- remedy_act.c --- */
 /* Begin what the plan wants; false: nothing. */
-bool hf_remedy_act(struct hf_remedy *remedy, const struct remedy_seen *seen);
+bool hf_fleet_act(struct hf_fleet *fleet, const struct fleet_seen *seen);
 /* Write the status where it differs; false: it does not. */
-bool hf_remedy_write(struct hf_remedy *remedy, const struct remedy_seen *seen);
+bool hf_fleet_write_status(struct hf_fleet *fleet, const struct fleet_seen *seen);
 
 /* --- remedy_drain.c --- */
 /* Evict the next one, if there is one; ret_wake is lowered. */
-void hf_remedy_drain(struct hf_remedy *remedy, const struct remedy_seen *seen, hf_time *ret_wake);
-/* It is released: who comes there now comes for the first time. */
-void hf_remedy_forget_late(struct hf_remedy *remedy, const char *node);
+void hf_fleet_drain(struct hf_fleet *fleet, const struct fleet_seen *seen, hf_time *ret_wake);
 
 /* --- remedy_tell.c --- */
-void hf_remedy_status(struct hf_remedy *remedy, const struct remedy_seen *seen,
-		      struct hf_arena *arena, struct hf_health_policy_status *ret_status);
-void hf_remedy_tell(struct hf_remedy *remedy, const struct remedy_seen *seen);
+void hf_fleet_fill_status(struct hf_fleet *fleet, const struct fleet_seen *seen,
+			  struct hf_arena *arena, struct hf_health_policy_status *ret_status);
+void hf_fleet_report(struct hf_fleet *fleet, const struct fleet_seen *seen);
 /* An event of a Node (whose UID is its name, as kubelets have it) or of a policy. */
-void hf_remedy_note_node(struct hf_remedy *remedy, const char *node, bool warning,
-			 const char *reason, const char *message);
-void hf_remedy_note_policy(struct hf_remedy *remedy, const struct remedy_policy *policy,
-			   bool warning, const char *reason, const char *message);
-void hf_remedy_metrics_init(struct hf_remedy *remedy);
-void hf_remedy_count(struct hf_remedy *remedy, const char *what, const char *result);
-void hf_remedy_count_eviction(struct hf_remedy *remedy, const char *result);
+void hf_fleet_event_node(struct hf_fleet *fleet, const char *node, bool warning, const char *reason,
+			 const char *message);
+void hf_fleet_event_policy(struct hf_fleet *fleet, const struct fleet_policy *policy, bool warning,
+			   const char *reason, const char *message);
+void hf_fleet_init_metrics(struct hf_fleet *fleet);
+void hf_fleet_count_act(struct hf_fleet *fleet, const char *what, const char *result);
+void hf_fleet_count_eviction(struct hf_fleet *fleet, const char *result);
+void hf_fleet_update_metrics(struct hf_fleet *fleet);
 
 #endif

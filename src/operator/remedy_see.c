@@ -4,7 +4,6 @@
 
 #include "base/compare.h"
 #include "base/str.h"
-#include "core/status.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -40,17 +39,17 @@ static struct hf_json *labels_json(const struct hf_node_marks *marks)
 	return labels;
 }
 
-static void match(struct hf_remedy *remedy, struct remedy_node *node)
+static void match(struct hf_fleet *fleet, struct fleet_node *node)
 {
 	HF_AUTO_JSON labels = labels_json(&node->marks);
 	bool owned = node->marked && node->tainted;
 
-	node->matched = remedy->version;
+	node->matched = fleet->version;
 	/* What is ours stays with the one it was done under, as long as that is there. */
-	node->policy = owned ? hf_remedy_policy(remedy, node->mark.policy) : NULL;
-	for (size_t i = 0; i < remedy->n_policies && node->policy == NULL; i++)
-		if (hf_selector_match_labels(remedy->policies[i]->selector, labels))
-			node->policy = remedy->policies[i];
+	node->policy = owned ? hf_fleet_find_policy(fleet, node->mark.policy) : NULL;
+	for (size_t i = 0; i < fleet->n_policies && node->policy == NULL; i++)
+		if (hf_selector_match_labels(fleet->policies[i]->selector, labels))
+			node->policy = fleet->policies[i];
 	node->excluded = false;
 	node->domain = NULL;
 	if (node->policy == NULL)
@@ -62,7 +61,7 @@ static void match(struct hf_remedy *remedy, struct remedy_node *node)
 						  node->policy->spec.domain_key);
 }
 
-static bool is_out_taint(const struct remedy_policy *policy, const char *key)
+static bool is_out_taint(const struct fleet_policy *policy, const char *key)
 {
 	for (size_t i = 0; i < HF_ARRAY_LEN(out_taints); i++)
 		if (hf_str_has_prefix(key, out_taints[i]))
@@ -73,7 +72,7 @@ static bool is_out_taint(const struct remedy_policy *policy, const char *key)
 	return false;
 }
 
-static bool is_foreign(const struct remedy_policy *policy, const struct remedy_node *node)
+static bool is_foreign(const struct fleet_policy *policy, const struct fleet_node *node)
 {
 	if (!node->marks.ready || node->marks.unschedulable)
 		return true;
@@ -86,20 +85,20 @@ static bool is_foreign(const struct remedy_policy *policy, const struct remedy_n
 
 /* Nodes of the policy that have devices by their agent's word, or that are ours, and of those that a selector names
  * what is out: its agent may be gone for good, and nobody can use it all the same. */
-static void collect(struct hf_remedy *remedy, struct remedy_seen *seen, struct hf_arena *arena)
+static void collect(struct hf_fleet *fleet, struct fleet_seen *seen, struct hf_arena *arena)
 {
 	const struct hf_cache_entry *entry;
-	size_t len = hf_cache_len(remedy->nodes);
+	size_t len = hf_cache_len(fleet->nodes);
 
-	seen->items = HF_ARENA_ARRAY(arena, struct remedy_item, len + 1);
-	for (size_t it = 0; (entry = hf_cache_next(remedy->nodes, &it)) != NULL;) {
-		struct remedy_node *node = entry->view;
-		const struct hf_cache_entry *said = hf_cache_get(remedy->health, NULL, entry->name);
-		const struct remedy_health *health = said == NULL ? NULL : said->view;
+	seen->items = HF_ARENA_ARRAY(arena, struct fleet_item, len + 1);
+	for (size_t it = 0; (entry = hf_cache_next(fleet->nodes, &it)) != NULL;) {
+		struct fleet_node *node = entry->view;
+		const struct hf_cache_entry *said = hf_cache_get(fleet->health, NULL, entry->name);
+		const struct fleet_health *health = said == NULL ? NULL : said->view;
 		bool counts;
 
-		if (node->matched != remedy->version)
-			match(remedy, node);
+		if (node->matched != fleet->version)
+			match(fleet, node);
 		/* Machines with a port of a network and no more are meant where a selector names them. */
 		counts = node->marked ||
 			 (health != NULL && (seen->policy->selector != NULL ? health->has_devices
@@ -110,11 +109,11 @@ static void collect(struct hf_remedy *remedy, struct remedy_seen *seen, struct h
 			continue;
 		seen->selected += counts;
 		seen->items[seen->len++] =
-			(struct remedy_item){.name = entry->name,
-					     .uid = entry->uid,
-					     .node = node,
-					     .health = said == NULL ? NULL : said->view,
-					     .counts = counts};
+			(struct fleet_item){.name = entry->name,
+					    .uid = entry->uid,
+					    .node = node,
+					    .health = said == NULL ? NULL : said->view,
+					    .counts = counts};
 	}
 	if (seen->len > 0)
 		qsort(seen->items, seen->len, sizeof(*seen->items), hf_compare_by_name);
@@ -122,54 +121,7 @@ static void collect(struct hf_remedy *remedy, struct remedy_seen *seen, struct h
 
 /* --- jobs ---------------------------------------------------------------------------------- */
 
-const char *hf_remedy_job(const struct hf_operator *op, const char *ns, const char *pod,
-			  const char *uid)
-{
-	const struct hf_cache_entry *entry = hf_cache_get(op->pods.cache, ns, pod);
-	const struct hf_view *view = entry == NULL ? NULL : entry->view;
-
-	if (view == NULL || view->controller_uid == NULL ||
-	    (!hf_str_is_empty(uid) && !hf_streq(entry->uid, uid)))
-		return NULL;
-	return hf_map_get(op->job_keys, view->controller_uid);
-}
-
-static bool says_restarting(const struct hf_json *job)
-{
-	const struct hf_json *list = hf_json_path(job, "status", "conditions", NULL);
-
-	for (size_t i = 0; i < hf_json_len(list); i++) {
-		const struct hf_json *c = hf_json_item(list, i);
-
-		if (hf_streq(hf_json_path_str(c, "type", NULL), HF_COND_RESTARTING))
-			return hf_streq(hf_json_path_str(c, "status", NULL), "True");
-	}
-	return false;
-}
-
-/* key: "pytorchjobs/ns/name". */
-bool hf_remedy_restarts(const struct hf_operator *op, const char *key)
-{
-	for (size_t i = 0; key != NULL && i < op->n_kinds; i++) {
-		const char *plural = op->kinds[i].resource->plural, *ns = key + strlen(plural) + 1;
-		const struct hf_cache_entry *entry;
-		const char *slash;
-		char space[64];
-
-		if (!hf_str_has_prefix(key, plural) || key[strlen(plural)] != '/')
-			continue;
-		slash = strchr(ns, '/');
-		if (slash == NULL || (size_t)(slash - ns) >= sizeof(space))
-			return false;
-		memcpy(space, ns, (size_t)(slash - ns));
-		space[slash - ns] = '\0';
-		entry = hf_cache_get(op->kinds[i].cache, space, slash + 1);
-		return entry != NULL && says_restarting(hf_doc_json(entry->doc));
-	}
-	return false;
-}
-
-static int32_t disturbed(const struct remedy_seen *seen, const char *job)
+static int32_t disturbed(const struct fleet_seen *seen, const char *job)
 {
 	int32_t n = 0;
 
@@ -183,12 +135,12 @@ static int32_t disturbed(const struct remedy_seen *seen, const char *job)
 
 /* --- one node ------------------------------------------------------------------------------ */
 
-bool hf_remedy_taken_off(const struct remedy_node *node)
+bool hf_fleet_is_taken_off(const struct fleet_node *node)
 {
 	return node->marked && !node->tainted;
 }
 
-hf_time hf_remedy_off(const struct remedy_node *node)
+hf_time hf_fleet_off_at(const struct fleet_node *node)
 {
 	if (node->tainted)
 		return HF_TIME_NONE;
@@ -201,7 +153,7 @@ static hf_time at_most(hf_time at, hf_time now)
 }
 
 /* When the node's clock said that, by ours. */
-static hf_time placed(const struct hf_operator *op, const struct remedy_health *health, hf_time at,
+static hf_time placed(const struct hf_fleet *fleet, const struct fleet_health *health, hf_time at,
 		      hf_time now)
 {
 	hf_time heard;
@@ -209,16 +161,16 @@ static hf_time placed(const struct hf_operator *op, const struct remedy_health *
 	if (at == HF_TIME_NONE || health->seen_at == HF_TIME_NONE ||
 	    health->observed_at == HF_TIME_NONE)
 		return at_most(at, now);
-	heard = now - (hf_loop_mono(op->loop) - health->seen_at);
+	heard = now - (hf_loop_mono(fleet->env.loop) - health->seen_at);
 	return at_most(heard - (health->observed_at - at), heard);
 }
 
-static void set_times(const struct hf_operator *op, const struct remedy_health *health, hf_time now,
+static void set_times(const struct hf_fleet *fleet, const struct fleet_health *health, hf_time now,
 		      struct hf_health_node *to)
 {
-	to->evidence_at = placed(op, health, health->evidence_at, now);
-	to->began_at = placed(op, health, health->began_at, now);
-	to->observed_at = placed(op, health, health->observed_at, now);
+	to->evidence_at = placed(fleet, health, health->evidence_at, now);
+	to->began_at = placed(fleet, health, health->began_at, now);
+	to->observed_at = placed(fleet, health, health->observed_at, now);
 	/* Whose clock is ahead has said nothing that could be placed, until it speaks. */
 	if ((health->seen_at == HF_TIME_NONE || health->observed_at == HF_TIME_NONE) &&
 	    health->evidence_at > now)
@@ -227,36 +179,36 @@ static void set_times(const struct hf_operator *op, const struct remedy_health *
 
 /* Its clock, which may be ahead, would decide whether it was seen before the breaker was closed, or
  * before a person took the taint off.  With the agent's next word it is known. */
-static bool is_doubtful(const struct remedy_seen *seen, const struct remedy_item *item, hf_time off)
+static bool is_doubtful(const struct fleet_seen *seen, const struct fleet_item *item, hf_time off)
 {
 	hf_time closed = seen->memory.breaker_closed_at;
 
 	return item->health->seen_at == HF_TIME_NONE &&
 	       ((closed != HF_TIME_NONE && seen->now - closed < HF_DAY) || off != HF_TIME_NONE ||
-		hf_remedy_taken_off(item->node));
+		hf_fleet_is_taken_off(item->node));
 }
 
-static void set_job(const struct hf_operator *op, const struct remedy_seen *seen,
-		    const struct remedy_health *health, struct hf_health_node *to,
+static void set_job(const struct hf_fleet *fleet, const struct fleet_seen *seen,
+		    const struct fleet_health *health, struct hf_health_node *to,
 		    struct hf_arena *arena)
 {
-	const struct remedy_holder *first = health->holders;
+	const struct fleet_holder *first = health->holders;
 	const char *job = NULL;
 
 	if (health->holders_len == 0)
 		return;
 	for (size_t i = 0; i < health->holders_len && job == NULL; i++)
-		job = hf_remedy_job(op, health->holders[i].ns, health->holders[i].pod,
-				    health->holders[i].uid);
+		job = fleet->env.find_job(fleet->env.arg, health->holders[i].ns,
+					  health->holders[i].pod, health->holders[i].uid);
 	/* What is no job is work all the same, of its own. */
 	to->job = job != NULL ? hf_arena_strdup(arena, job)
 			      : hf_arena_printf(arena, "pods/%s/%s", first->ns, first->pod);
-	to->job_restarting = hf_remedy_restarts(op, job);
+	to->job_restarting = fleet->env.is_restarting(fleet->env.arg, job);
 	to->job_evictions = disturbed(seen, to->job);
 }
 
 /* It was begun by somebody who may have died since: it counts as out. */
-static bool is_begun(const struct remedy_seen *seen, const char *name)
+static bool is_begun(const struct fleet_seen *seen, const char *name)
 {
 	for (size_t i = 0; i < seen->memory.recent.len; i++)
 		if (!seen->memory.recent.items[i].done &&
@@ -265,9 +217,9 @@ static bool is_begun(const struct remedy_seen *seen, const char *name)
 	return false;
 }
 
-hf_time hf_remedy_seen_off(const struct remedy_seen *seen, const struct remedy_item *item)
+hf_time hf_fleet_seen_off_at(const struct fleet_seen *seen, const struct fleet_item *item)
 {
-	hf_time off = hf_remedy_off(item->node);
+	hf_time off = hf_fleet_off_at(item->node);
 
 	for (size_t i = 0; i < seen->memory.recent.len && !item->node->tainted; i++) {
 		const struct hf_policy_recent *r = &seen->memory.recent.items[i];
@@ -278,14 +230,14 @@ hf_time hf_remedy_seen_off(const struct remedy_seen *seen, const struct remedy_i
 	return off;
 }
 
-static const char *label_of(const struct remedy_node *node, const char *key)
+static const char *label_of(const struct fleet_node *node, const char *key)
 {
 	return hf_field_pair_find(node->marks.labels.items, node->marks.labels.len, key);
 }
 
 /* What tells kinds of nodes apart: the work of one with eight large devices is none for two small ones.  Where no label
  * tells, the number of devices does; one that lost one of them is of the same kind still. */
-static const char *kind_of(const struct remedy_node *node, const struct remedy_health *health,
+static const char *kind_of(const struct fleet_node *node, const struct fleet_health *health,
 			   struct hf_arena *arena)
 {
 	static const char *const keys[] = {"node.kubernetes.io/instance-type",
@@ -301,21 +253,21 @@ static const char *kind_of(const struct remedy_node *node, const struct remedy_h
 	return *kind != '\0' ? kind : hf_arena_printf(arena, "%d devices", slots);
 }
 
-static bool is_spare(const struct remedy_seen *seen, const struct hf_health_node *node,
-		     const struct remedy_health *health)
+static bool is_spare(const struct fleet_seen *seen, const struct hf_health_node *node,
+		     const struct fleet_health *health)
 {
 	return node->state == HF_HEALTH_HEALTHY && !node->unavailable && !node->excluded &&
 	       seen->now - node->observed_at <= seen->rules.stale_after && health->has_devices &&
 	       !health->works;
 }
 
-static void see_node(struct hf_remedy *remedy, const struct remedy_seen *seen,
-		     const struct remedy_item *item, struct hf_health_node *to,
+static void see_node(struct hf_fleet *fleet, const struct fleet_seen *seen,
+		     const struct fleet_item *item, struct hf_health_node *to,
 		     struct hf_arena *arena)
 {
-	const struct remedy_node *node = item->node;
-	const struct remedy_health *health = item->health;
-	hf_time off = hf_remedy_seen_off(seen, item);
+	const struct fleet_node *node = item->node;
+	const struct fleet_health *health = item->health;
+	hf_time off = hf_fleet_seen_off_at(seen, item);
 
 	*to = (struct hf_health_node){
 		.name = item->name,
@@ -328,7 +280,7 @@ static void see_node(struct hf_remedy *remedy, const struct remedy_seen *seen,
 		.owned = node->marked && node->tainted,
 		.owned_at = node->marked ? node->mark.at : HF_TIME_NONE,
 		.excluded = node->excluded || node->marks.paused,
-		.not_before = hf_remedy_not_before(remedy, item->uid),
+		.not_before = hf_fleet_not_before(fleet, item->uid),
 	};
 	to->unavailable = to->foreign || to->owned || is_begun(seen, item->name);
 	/* Somebody has put our taint there without a word: it is theirs. */
@@ -341,21 +293,21 @@ static void see_node(struct hf_remedy *remedy, const struct remedy_seen *seen,
 	to->weighed = health->weighed_by == seen->policy;
 	to->same_boot =
 		node->marks.boot_id != NULL && hf_streq(node->marks.boot_id, health->boot_id);
-	set_times(remedy->op, health, seen->now, to);
+	set_times(fleet, health, seen->now, to);
 	/* A person has taken it off: what was known then does not bring it back. */
-	if (is_doubtful(seen, item, off) || (hf_remedy_taken_off(node) && off == HF_TIME_NONE) ||
-	    (off != HF_TIME_NONE && placed(remedy->op, health, health->anew_at, seen->now) <= off))
+	if (is_doubtful(seen, item, off) || (hf_fleet_is_taken_off(node) && off == HF_TIME_NONE) ||
+	    (off != HF_TIME_NONE && placed(fleet, health, health->anew_at, seen->now) <= off))
 		to->evidence_at = HF_TIME_NONE;
 	to->device_busy = health->holders_len > 0;
 	to->by_pods = health->by_pods;
 	to->rest_well = health->rest_well;
 	to->like = kind_of(node, health, arena);
 	to->free = is_spare(seen, to, health);
-	set_job(remedy->op, seen, health, to, arena);
+	set_job(fleet, seen, health, to, arena);
 }
 
 /* Of one that a person took off the next is another one. */
-hf_time hf_remedy_counted_at(const struct remedy_seen *seen, size_t i)
+hf_time hf_fleet_counted_at(const struct fleet_seen *seen, size_t i)
 {
 	const struct hf_health_node *node = &seen->nodes[i];
 
@@ -373,22 +325,22 @@ hf_time hf_remedy_counted_at(const struct remedy_seen *seen, size_t i)
 
 /* --- what is kept -------------------------------------------------------------------------- */
 
-static const struct remedy_item *find(const struct remedy_seen *seen, const char *name)
+static const struct fleet_item *find(const struct fleet_seen *seen, const char *name)
 {
-	const struct remedy_item key = {.name = name};
+	const struct fleet_item key = {.name = name};
 
 	return seen->len == 0
 		       ? NULL
 		       : bsearch(&key, seen->items, seen->len, sizeof(key), hf_compare_by_name);
 }
 
-static bool is_owned(const struct remedy_item *item)
+static bool is_owned(const struct fleet_item *item)
 {
 	return item != NULL && item->node->marked && item->node->tainted;
 }
 
 /* Something counts it: the rate, the breaker, or the job that it disturbed. */
-static bool is_counted(const struct remedy_seen *seen, const struct hf_policy_recent *r)
+static bool is_counted(const struct fleet_seen *seen, const struct hf_policy_recent *r)
 {
 	const struct hf_health_policy_spec *spec = &seen->policy->spec;
 	hf_time age = seen->now - r->at;
@@ -400,7 +352,7 @@ static bool is_counted(const struct remedy_seen *seen, const struct hf_policy_re
 	       (!hf_str_is_empty(r->job) && age <= spec->job_window);
 }
 
-static bool is_kept(const struct remedy_seen *seen, const struct hf_policy_recent *r)
+static bool is_kept(const struct fleet_seen *seen, const struct hf_policy_recent *r)
 {
 	if (!is_counted(seen, r))
 		return false;
@@ -418,23 +370,23 @@ static bool is_recent(const struct hf_health_policy_memory *memory, const char *
 }
 
 /* Carried out, and over again before anybody looked. */
-static bool was_put(const struct remedy_item *item, hf_time at)
+static bool was_put(const struct fleet_item *item, hf_time at)
 {
 	return item != NULL && item->node->put_at != HF_TIME_NONE &&
 	       item->node->put_at >= at - HF_SECOND;
 }
 
 /* That a person took its taint off is of use for as long as something stands that was known then. */
-static bool is_off(const struct remedy_item *item)
+static bool is_off(const struct fleet_item *item)
 {
 	return item != NULL && !item->node->tainted && item->health != NULL &&
 	       item->health->state != HF_HEALTH_HEALTHY;
 }
 
 /* Whoever comes after us knows it, whatever becomes of the mark. */
-static void note_off(struct hf_health_policy_memory *memory, const struct remedy_item *item)
+static void note_off(struct hf_health_policy_memory *memory, const struct fleet_item *item)
 {
-	const struct remedy_node *node = item->node;
+	const struct fleet_node *node = item->node;
 	struct hf_policy_recent *found = NULL;
 
 	for (size_t i = 0; i < memory->recent.len; i++)
@@ -455,7 +407,7 @@ static void note_off(struct hf_health_policy_memory *memory, const struct remedy
 }
 
 /* A quarantine under this very policy that nobody was there to note. */
-static bool is_unnoted(const struct remedy_seen *seen, const struct remedy_item *item)
+static bool is_unnoted(const struct fleet_seen *seen, const struct fleet_item *item)
 {
 	const struct hf_quarantine_mark *mark = &item->node->mark;
 
@@ -465,7 +417,7 @@ static bool is_unnoted(const struct remedy_seen *seen, const struct remedy_item 
 
 /* Closed by a person's word.  Where it is not open there is nothing to close, and what stands is as new as
  * it was. */
-static void close_breaker(struct remedy_seen *seen)
+static void close_breaker(struct fleet_seen *seen)
 {
 	struct hf_health_policy_memory *memory = &seen->memory;
 
@@ -481,7 +433,7 @@ static void close_breaker(struct remedy_seen *seen)
 
 /* What the status has, and what the Nodes say beyond it.  There is room for so many and no more: what does
  * not fit is on the Node still, and nothing new is begun meanwhile. */
-static void recall(struct remedy_seen *seen, struct hf_arena *arena)
+static void recall(struct fleet_seen *seen, struct hf_arena *arena)
 {
 	struct hf_health_policy_memory stored, *memory = &seen->memory;
 	size_t room;
@@ -489,12 +441,12 @@ static void recall(struct remedy_seen *seen, struct hf_arena *arena)
 	hf_health_policy_read_memory(seen->doc, arena, &stored);
 	*memory = stored;
 	/* What is stored, and what is begun now. */
-	room = stored.recent.len + HF_HEALTH_POLICY_RECENT_MAX + HF_REMEDY_ACTS_MAX;
+	room = stored.recent.len + HF_HEALTH_POLICY_RECENT_MAX + HF_FLEET_ACTS_MAX;
 	memory->recent.items = HF_ARENA_ARRAY(arena, struct hf_policy_recent, room + 1);
 	memory->recent.len = 0;
 	for (size_t i = 0; i < stored.recent.len; i++) {
 		struct hf_policy_recent *r = &stored.recent.items[i];
-		const struct remedy_item *item = find(seen, r->node);
+		const struct fleet_item *item = find(seen, r->node);
 
 		if (!is_off(item) && seen->policy->usable)
 			r->off = HF_TIME_NONE;
@@ -504,7 +456,7 @@ static void recall(struct remedy_seen *seen, struct hf_arena *arena)
 		memory->recent.items[memory->recent.len++] = *r;
 	}
 	for (size_t i = 0; i < seen->len && memory->recent.len < HF_HEALTH_POLICY_RECENT_MAX; i++) {
-		const struct remedy_item *item = &seen->items[i];
+		const struct fleet_item *item = &seen->items[i];
 		struct hf_policy_recent made = {.node = item->name,
 						.job = "",
 						.at = item->node->mark.at,
@@ -529,7 +481,7 @@ static struct hf_health_limit limit_of(const struct hf_policy_limit *limit)
 					.at_least_one = limit->at_least_one};
 }
 
-static void set_rules(struct remedy_seen *seen)
+static void set_rules(struct fleet_seen *seen)
 {
 	const struct hf_health_policy_spec *spec = &seen->policy->spec;
 	struct hf_health_policy *rules = &seen->rules;
@@ -554,16 +506,16 @@ static void set_rules(struct remedy_seen *seen)
 }
 
 /* What was begun and is wanted still is counted as what is wanted, and not twice. */
-static bool is_wanted_again(const struct remedy_seen *seen, const struct hf_policy_recent *r)
+static bool is_wanted_again(const struct fleet_seen *seen, const struct hf_policy_recent *r)
 {
-	const struct remedy_item *item = r->done ? NULL : find(seen, r->node);
+	const struct fleet_item *item = r->done ? NULL : find(seen, r->node);
 
 	return item != NULL && !is_owned(item) &&
 	       seen->nodes[item - seen->items].cls >= HF_HEALTH_SOFTWARE &&
 	       seen->now >= seen->nodes[item - seen->items].not_before;
 }
 
-static void ask(struct remedy_seen *seen, struct hf_arena *arena)
+static void ask(struct fleet_seen *seen, struct hf_arena *arena)
 {
 	struct hf_health_policy_memory *memory = &seen->memory;
 	struct hf_health_quarantined *quarantined =
@@ -597,33 +549,32 @@ static void ask(struct remedy_seen *seen, struct hf_arena *arena)
 	seen->memory_moved = true;
 }
 
-void hf_remedy_see(struct hf_remedy *remedy, struct remedy_policy *policy, struct hf_doc *doc,
-		   struct hf_arena *arena, struct remedy_seen *ret_seen)
+void hf_fleet_see(struct hf_fleet *fleet, struct fleet_policy *policy, struct hf_doc *doc,
+		  struct hf_arena *arena, struct fleet_seen *ret_seen)
 {
-	struct remedy_seen *seen = ret_seen;
+	struct fleet_seen *seen = ret_seen;
 
-	*seen = (struct remedy_seen){
-		.policy = policy, .doc = doc, .now = hf_operator_now(remedy->op)};
+	*seen = (struct fleet_seen){.policy = policy, .doc = doc, .now = hf_fleet_now(fleet)};
 	set_rules(seen);
-	collect(remedy, seen, arena);
+	collect(fleet, seen, arena);
 	recall(seen, arena);
 	seen->nodes = HF_ARENA_ARRAY(arena, struct hf_health_node, seen->len + 1);
 	for (size_t i = 0; i < seen->len; i++)
-		see_node(remedy, seen, &seen->items[i], &seen->nodes[i], arena);
+		see_node(fleet, seen, &seen->items[i], &seen->nodes[i], arena);
 	for (size_t i = 0; i < seen->len; i++)
-		seen->nodes[i].counted = hf_remedy_counted_at(seen, i) != HF_TIME_NONE;
+		seen->nodes[i].counted = hf_fleet_counted_at(seen, i) != HF_TIME_NONE;
 	ask(seen, arena);
 	for (size_t i = 0; i < seen->len; i++)
 		seen->silent += seen->items[i].counts &&
 				seen->plan.decisions[i].why == HF_HEALTH_WHY_SILENT;
 }
 
-bool hf_remedy_halted(const struct remedy_seen *seen)
+bool hf_fleet_is_halted(const struct fleet_seen *seen)
 {
 	return seen->rules.paused || seen->memory.breaker_open || seen->memory_moved;
 }
 
-bool hf_remedy_stale(const struct remedy_seen *seen, size_t i)
+bool hf_fleet_is_stale(const struct fleet_seen *seen, size_t i)
 {
 	const struct hf_health_node *node = &seen->nodes[i];
 

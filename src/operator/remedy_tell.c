@@ -39,7 +39,7 @@ static const char *why_of(const struct hf_health_decision *d)
 }
 
 /* Is there anything to say of it? */
-static bool is_news(const struct remedy_seen *seen, size_t i)
+static bool is_news(const struct fleet_seen *seen, size_t i)
 {
 	const struct hf_health_decision *d = &seen->plan.decisions[i];
 
@@ -49,7 +49,7 @@ static bool is_news(const struct remedy_seen *seen, size_t i)
 
 /* --- status -------------------------------------------------------------------------------- */
 
-static int32_t count_pods(const struct remedy_item *item)
+static int32_t count_pods(const struct fleet_item *item)
 {
 	int32_t n = 0;
 
@@ -58,7 +58,7 @@ static int32_t count_pods(const struct remedy_item *item)
 	return n;
 }
 
-static void add_nodes(const struct remedy_seen *seen, struct hf_health_policy_status *status,
+static void add_nodes(const struct fleet_seen *seen, struct hf_health_policy_status *status,
 		      struct hf_arena *arena)
 {
 	status->nodes.items = HF_ARENA_ARRAY(arena, struct hf_policy_node, seen->len + 1);
@@ -85,13 +85,13 @@ static void add_nodes(const struct remedy_seen *seen, struct hf_health_policy_st
 	}
 }
 
-void hf_remedy_status(struct hf_remedy *remedy, const struct remedy_seen *seen,
-		      struct hf_arena *arena, struct hf_health_policy_status *ret_status)
+void hf_fleet_fill_status(struct hf_fleet *fleet, const struct fleet_seen *seen,
+			  struct hf_arena *arena, struct hf_health_policy_status *ret_status)
 {
 	struct hf_health_policy_status *status = ret_status;
 	bool limited = seen->rules.unavailable.count >= 0 || seen->rules.unavailable.percent >= 0;
 
-	(void)remedy;
+	(void)fleet;
 	*status = (struct hf_health_policy_status){
 		.generation = seen->policy->generation,
 		.mode = seen->policy->spec.mode,
@@ -112,14 +112,14 @@ void hf_remedy_status(struct hf_remedy *remedy, const struct remedy_seen *seen,
 
 /* --- events -------------------------------------------------------------------------------- */
 
-static void record(struct hf_remedy *remedy, struct hf_event_note *note, bool warning)
+static void record(struct hf_fleet *fleet, struct hf_event_note *note, bool warning)
 {
 	note->type = warning ? "Warning" : "Normal";
-	hf_recorder_record(remedy->op->recorder, note, hf_operator_now(remedy->op));
+	hf_recorder_record(fleet->env.recorder, note, hf_fleet_now(fleet));
 }
 
-void hf_remedy_note_node(struct hf_remedy *remedy, const char *node, bool warning,
-			 const char *reason, const char *message)
+void hf_fleet_event_node(struct hf_fleet *fleet, const char *node, bool warning, const char *reason,
+			 const char *message)
 {
 	struct hf_event_note note = {.api_version = "v1",
 				     .kind = "Node",
@@ -128,11 +128,11 @@ void hf_remedy_note_node(struct hf_remedy *remedy, const char *node, bool warnin
 				     .reason = reason,
 				     .message = message};
 
-	record(remedy, &note, warning);
+	record(fleet, &note, warning);
 }
 
-void hf_remedy_note_policy(struct hf_remedy *remedy, const struct remedy_policy *policy,
-			   bool warning, const char *reason, const char *message)
+void hf_fleet_event_policy(struct hf_fleet *fleet, const struct fleet_policy *policy, bool warning,
+			   const char *reason, const char *message)
 {
 	struct hf_event_note note = {.api_version = HF_HEALTH_POLICY_API_VERSION,
 				     .kind = HF_HEALTH_POLICY_KIND,
@@ -141,7 +141,7 @@ void hf_remedy_note_policy(struct hf_remedy *remedy, const struct remedy_policy 
 				     .reason = reason,
 				     .message = message};
 
-	record(remedy, &note, warning);
+	record(fleet, &note, warning);
 }
 
 /* What the decision about a node is called; NULL: it is none that is told. */
@@ -162,7 +162,7 @@ static const char *reason_of(const struct hf_health_decision *d)
 	return NULL;
 }
 
-static void tell_node(struct hf_remedy *remedy, const struct remedy_seen *seen, size_t i)
+static void tell_node(struct hf_fleet *fleet, const struct fleet_seen *seen, size_t i)
 {
 	const struct hf_health_decision *d = &seen->plan.decisions[i];
 	const char *reason = reason_of(d);
@@ -183,13 +183,13 @@ static void tell_node(struct hf_remedy *remedy, const struct remedy_seen *seen, 
 	/* One more than fits is told each time: the recorder puts those together. */
 	if (!hf_map_put(seen->policy->told, d->node, copy))
 		free(copy);
-	hf_remedy_note_node(remedy, d->node, d->answer == HF_HEALTH_HELD, reason, message);
+	hf_fleet_event_node(fleet, d->node, d->answer == HF_HEALTH_HELD, reason, message);
 }
 
-static void tell_breaker(struct hf_remedy *remedy, const struct remedy_seen *seen)
+static void tell_breaker(struct hf_fleet *fleet, const struct fleet_seen *seen)
 {
 	const struct hf_health_policy_memory *was = &seen->policy->status.memory;
-	struct remedy_policy *policy = seen->policy;
+	struct fleet_policy *policy = seen->policy;
 	char message[256];
 
 	/* It is told when it is stored. */
@@ -204,20 +204,19 @@ static void tell_breaker(struct hf_remedy *remedy, const struct remedy_seen *see
 			 "too many nodes failed at once: nothing is done until a person raises "
 			 "spec.breaker.epoch to %lld",
 			 (long long)seen->memory.breaker_epoch + 1);
-		hf_remedy_note_policy(remedy, policy, true, "BreakerTripped", message);
+		hf_fleet_event_policy(fleet, policy, true, "BreakerTripped", message);
 	} else if (!seen->memory.breaker_open && was->breaker_open) {
-		hf_remedy_note_policy(
-			remedy, policy, false, "BreakerClosed",
+		hf_fleet_event_policy(
+			fleet, policy, false, "BreakerClosed",
 			"closed by spec.breaker.epoch: what was seen before moves nothing");
 	}
 }
 
-static void remember(const struct remedy_seen *seen, struct hf_remedy *remedy,
-		     struct hf_arena *arena)
+static void remember(const struct fleet_seen *seen, struct hf_fleet *fleet, struct hf_arena *arena)
 {
-	struct remedy_policy *policy = seen->policy;
+	struct fleet_policy *policy = seen->policy;
 
-	hf_remedy_status(remedy, seen, arena, &policy->status);
+	hf_fleet_fill_status(fleet, seen, arena, &policy->status);
 	/* Numbers alone: the rest goes with the arena. */
 	policy->status.nodes.items = NULL;
 	policy->status.nodes.len = 0;
@@ -244,7 +243,7 @@ static bool is_weighed(const struct hf_health_decision *d)
 }
 
 /* All that may be quarantined has been before the breaker. */
-static void weigh(const struct remedy_seen *seen)
+static void weigh(const struct fleet_seen *seen)
 {
 	for (size_t i = 0; i < seen->len && seen->policy->usable && !seen->plan.breaker.tripped;
 	     i++) {
@@ -253,35 +252,34 @@ static void weigh(const struct remedy_seen *seen)
 	}
 }
 
-void hf_remedy_tell(struct hf_remedy *remedy, const struct remedy_seen *seen)
+void hf_fleet_report(struct hf_fleet *fleet, const struct fleet_seen *seen)
 {
-	struct remedy_policy *policy = seen->policy;
+	struct fleet_policy *policy = seen->policy;
 
-	tell_breaker(remedy, seen);
+	tell_breaker(fleet, seen);
 	if (policy->problem != NULL && !policy->problem_told) {
 		policy->problem_told = true;
-		hf_remedy_note_policy(remedy, policy, true, "InvalidPolicy", policy->problem);
+		hf_fleet_event_policy(fleet, policy, true, "InvalidPolicy", policy->problem);
 	}
 	for (size_t i = 0; i < seen->len; i++)
-		tell_node(remedy, seen, i);
+		tell_node(fleet, seen, i);
 	weigh(seen);
 	if (!seen->memory_moved)
-		remember(seen, remedy, remedy->arena);
+		remember(seen, fleet, fleet->arena);
 }
 
 /* --- metrics ------------------------------------------------------------------------------- */
 
-static struct hf_family *family(struct hf_remedy *remedy, enum hf_metric_type type,
-				const char *name, const char *help, const char *first,
-				const char *second)
+static struct hf_family *family(struct hf_fleet *fleet, enum hf_metric_type type, const char *name,
+				const char *help, const char *first, const char *second)
 {
 	const struct hf_metric_options options = {
 		.name = name, .help = help, .type = type, .labels = {first, second}};
 
-	return hf_metrics_family(remedy->op->options.metrics, &options);
+	return hf_metrics_family(fleet->env.metrics, &options);
 }
 
-void hf_remedy_metrics_init(struct hf_remedy *remedy)
+void hf_fleet_init_metrics(struct hf_fleet *fleet)
 {
 	const struct hf_metric_options seconds = {
 		.name = "holdfast_quarantine_seconds",
@@ -291,48 +289,48 @@ void hf_remedy_metrics_init(struct hf_remedy *remedy)
 		.buckets = {0.01, 0.05, 0.1, 0.5, 1, 2, 5, 10, 30},
 	};
 
-	if (remedy->op->options.metrics == NULL)
+	if (fleet->env.metrics == NULL)
 		return;
-	remedy->metrics.nodes = family(remedy, HF_METRIC_GAUGE, "holdfast_health_nodes",
-				       "Nodes of a HealthPolicy: selected, unhealthy, quarantined, "
-				       "unavailable, silent.",
-				       "policy", "what");
-	remedy->metrics.left = family(remedy, HF_METRIC_GAUGE, "holdfast_budget_remaining",
-				      "What is left of a policy's budgets.", "policy", "kind");
-	remedy->metrics.blocked = family(
-		remedy, HF_METRIC_GAUGE, "holdfast_actions_blocked",
+	fleet->metrics.nodes = family(fleet, HF_METRIC_GAUGE, "holdfast_health_nodes",
+				      "Nodes of a HealthPolicy: selected, unhealthy, quarantined, "
+				      "unavailable, silent.",
+				      "policy", "what");
+	fleet->metrics.left = family(fleet, HF_METRIC_GAUGE, "holdfast_budget_remaining",
+				     "What is left of a policy's budgets.", "policy", "kind");
+	fleet->metrics.blocked = family(
+		fleet, HF_METRIC_GAUGE, "holdfast_actions_blocked",
 		"Nodes about which something would be done, by what holds it.", "policy", "reason");
-	remedy->metrics.tripped = family(remedy, HF_METRIC_GAUGE, "holdfast_breaker_tripped",
-					 "1: a person has to close it.", "policy", NULL);
-	remedy->metrics.epoch = family(remedy, HF_METRIC_GAUGE, "holdfast_breaker_epoch",
-				       "Times the breaker was closed.", "policy", NULL);
-	remedy->metrics.done = family(remedy, HF_METRIC_COUNTER, "holdfast_remediation_total",
-				      "Quarantines and releases.", "rung", "result");
-	remedy->metrics.evictions =
-		family(remedy, HF_METRIC_COUNTER, "holdfast_evictions_total",
+	fleet->metrics.tripped = family(fleet, HF_METRIC_GAUGE, "holdfast_breaker_tripped",
+					"1: a person has to close it.", "policy", NULL);
+	fleet->metrics.epoch = family(fleet, HF_METRIC_GAUGE, "holdfast_breaker_epoch",
+				      "Times the breaker was closed.", "policy", NULL);
+	fleet->metrics.done = family(fleet, HF_METRIC_COUNTER, "holdfast_remediation_total",
+				     "Quarantines and releases.", "rung", "result");
+	fleet->metrics.evictions =
+		family(fleet, HF_METRIC_COUNTER, "holdfast_evictions_total",
 		       "Evictions of pods that hold what has failed.", "result", NULL);
-	remedy->metrics.seconds = hf_metrics_family(remedy->op->options.metrics, &seconds);
+	fleet->metrics.seconds = hf_metrics_family(fleet->env.metrics, &seconds);
 }
 
-void hf_remedy_count(struct hf_remedy *remedy, const char *what, const char *result)
+void hf_fleet_count_act(struct hf_fleet *fleet, const char *what, const char *result)
 {
-	hf_time took = hf_operator_now(remedy->op) - remedy->began;
+	hf_time took = hf_fleet_now(fleet) - fleet->began;
 
-	if (remedy->op->options.metrics == NULL)
+	if (fleet->env.metrics == NULL)
 		return;
-	hf_family_add(remedy->metrics.done, 1, what, result, NULL);
+	hf_family_add(fleet->metrics.done, 1, what, result, NULL);
 	if (hf_streq(what, "quarantine") && hf_streq(result, "done"))
-		hf_family_observe(remedy->metrics.seconds, (double)took / (double)HF_SECOND,
-				  "taint", NULL);
+		hf_family_observe(fleet->metrics.seconds, (double)took / (double)HF_SECOND, "taint",
+				  NULL);
 }
 
-void hf_remedy_count_eviction(struct hf_remedy *remedy, const char *result)
+void hf_fleet_count_eviction(struct hf_fleet *fleet, const char *result)
 {
-	if (remedy->op->options.metrics != NULL)
-		hf_family_add(remedy->metrics.evictions, 1, result, NULL);
+	if (fleet->env.metrics != NULL)
+		hf_family_add(fleet->metrics.evictions, 1, result, NULL);
 }
 
-static void update_policy(struct hf_remedy *remedy, const struct remedy_policy *policy)
+static void update_policy(struct hf_fleet *fleet, const struct fleet_policy *policy)
 {
 	const struct hf_health_policy_status *s = &policy->status;
 	const struct {
@@ -345,14 +343,14 @@ static void update_policy(struct hf_remedy *remedy, const struct remedy_policy *
 		     {"silent", s->silent}};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(nodes); i++)
-		hf_family_set(remedy->metrics.nodes, nodes[i].value, policy->name, nodes[i].what,
+		hf_family_set(fleet->metrics.nodes, nodes[i].value, policy->name, nodes[i].what,
 			      NULL);
 	if (s->unavailable_left >= 0)
-		hf_family_set(remedy->metrics.left, s->unavailable_left, policy->name,
-			      "unavailable", NULL);
-	hf_family_set(remedy->metrics.left, s->quarantines_left, policy->name, "quarantines", NULL);
-	hf_family_set(remedy->metrics.tripped, s->memory.breaker_open ? 1 : 0, policy->name, NULL);
-	hf_family_set(remedy->metrics.epoch, (double)s->memory.breaker_epoch, policy->name, NULL);
+		hf_family_set(fleet->metrics.left, s->unavailable_left, policy->name, "unavailable",
+			      NULL);
+	hf_family_set(fleet->metrics.left, s->quarantines_left, policy->name, "quarantines", NULL);
+	hf_family_set(fleet->metrics.tripped, s->memory.breaker_open ? 1 : 0, policy->name, NULL);
+	hf_family_set(fleet->metrics.epoch, (double)s->memory.breaker_epoch, policy->name, NULL);
 	for (size_t i = 0; i < HF_HEALTH_WHY_COUNT; i++) {
 		const char *text = hf_health_why_text((enum hf_health_why)i);
 		char name[32];
@@ -360,18 +358,18 @@ static void update_policy(struct hf_remedy *remedy, const struct remedy_policy *
 		if (policy->held[i] == 0)
 			continue;
 		snprintf(name, sizeof(name), "%.*s", (int)strcspn(text, ":"), text);
-		hf_family_set(remedy->metrics.blocked, policy->held[i], policy->name, name, NULL);
+		hf_family_set(fleet->metrics.blocked, policy->held[i], policy->name, name, NULL);
 	}
 }
 
-void hf_remedy_update_metrics(struct hf_remedy *remedy)
+void hf_fleet_update_metrics(struct hf_fleet *fleet)
 {
-	hf_family_clear(remedy->metrics.nodes);
-	hf_family_clear(remedy->metrics.left);
-	hf_family_clear(remedy->metrics.blocked);
-	hf_family_clear(remedy->metrics.tripped);
-	hf_family_clear(remedy->metrics.epoch);
-	for (size_t i = 0; i < remedy->n_policies; i++)
-		if (remedy->policies[i]->seen)
-			update_policy(remedy, remedy->policies[i]);
+	hf_family_clear(fleet->metrics.nodes);
+	hf_family_clear(fleet->metrics.left);
+	hf_family_clear(fleet->metrics.blocked);
+	hf_family_clear(fleet->metrics.tripped);
+	hf_family_clear(fleet->metrics.epoch);
+	for (size_t i = 0; i < fleet->n_policies; i++)
+		if (fleet->policies[i]->seen)
+			update_policy(fleet, fleet->policies[i]);
 }

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "health/evidence.h"
-#include "operator/trouble.h"
+#include "operator/impact.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,14 +22,14 @@ static const char *keep(struct hf_arena *arena, const char *text)
 	return text == NULL ? NULL : hf_arena_strdup(arena, text);
 }
 
-void *hf_remedy_node_view(struct hf_remedy *remedy, struct hf_doc *doc)
+void *hf_fleet_read_node(struct hf_fleet *fleet, struct hf_doc *doc)
 {
-	struct remedy_node *view = hf_xcalloc(1, sizeof(*view));
+	struct fleet_node *view = hf_xcalloc(1, sizeof(*view));
 	struct hf_node_marks read;
 	struct hf_arena *arena;
 
 	view->arena = arena = hf_arena_create(VIEW_MAX);
-	hf_node_marks_read(doc, remedy->scratch, &read);
+	hf_node_marks_read(doc, fleet->scratch, &read);
 	view->marks = read;
 	view->marks.boot_id = keep(arena, read.boot_id);
 	view->marks.quarantine = keep(arena, read.quarantine);
@@ -47,13 +47,13 @@ void *hf_remedy_node_view(struct hf_remedy *remedy, struct hf_doc *doc)
 	view->marked = hf_quarantine_mark_read(view->marks.quarantine, arena, &view->mark);
 	view->tainted = hf_node_has_quarantine_taint(&view->marks);
 	view->put_at = view->off_at = HF_TIME_NONE;
-	hf_arena_reset(remedy->scratch);
+	hf_arena_reset(fleet->scratch);
 	return view;
 }
 
-void hf_remedy_node_free(void *arg)
+void hf_fleet_free_node(void *arg)
 {
-	struct remedy_node *view = arg;
+	struct fleet_node *view = arg;
 
 	hf_arena_destroy(view->arena);
 	free(view);
@@ -74,7 +74,7 @@ static bool same_pairs(const struct hf_node_marks *a, const struct hf_node_marks
 	return true;
 }
 
-bool hf_remedy_node_same(const struct remedy_node *a, const struct remedy_node *b)
+bool hf_fleet_is_same_node(const struct fleet_node *a, const struct fleet_node *b)
 {
 	return a->marks.ready == b->marks.ready &&
 	       a->marks.unschedulable == b->marks.unschedulable &&
@@ -85,38 +85,37 @@ bool hf_remedy_node_same(const struct remedy_node *a, const struct remedy_node *
 
 /* --- DeviceHealth objects ------------------------------------------------------------------ */
 
-static void add_holder(struct remedy_health *view, const struct hf_device_holder *holder,
-		       bool fatal)
+static void add_holder(struct fleet_health *view, const struct hf_device_holder *holder, bool fatal)
 {
 	const char *ns = hf_str_or(holder->ns, ""), *pod = hf_str_or(holder->pod, "");
 
 	for (size_t i = 0; i < view->holders_len; i++) {
-		struct remedy_holder *there = &view->holders[i];
+		struct fleet_holder *there = &view->holders[i];
 
 		if (hf_streq(there->pod, pod) && hf_streq(there->ns, ns)) {
 			there->fatal |= fatal;
 			return;
 		}
 	}
-	view->holders[view->holders_len++] = (struct remedy_holder){
+	view->holders[view->holders_len++] = (struct fleet_holder){
 		.ns = hf_arena_strdup(view->arena, ns),
 		.pod = hf_arena_strdup(view->arena, pod),
 		.uid = hf_arena_strdup(view->arena, hf_str_or(holder->uid, "")),
 		.fatal = fatal};
 }
 
-static void read_holders(const struct hf_device_health *health, struct remedy_health *view)
+static void read_holders(const struct hf_device_health *health, struct fleet_health *view)
 {
 	size_t room = 0;
 
 	for (size_t i = 0; i < health->devices.len; i++)
 		room += health->devices.items[i].holders.len;
-	view->holders = HF_ARENA_ARRAY(view->arena, struct remedy_holder, room + 1);
+	view->holders = HF_ARENA_ARRAY(view->arena, struct fleet_holder, room + 1);
 	for (size_t i = 0; i < health->devices.len; i++) {
 		const struct hf_device_report *device = &health->devices.items[i];
-		enum hf_trouble own = hf_trouble_own(device);
-		enum hf_trouble shared = hf_trouble_shared(health, device);
-		enum hf_trouble trouble = own > shared ? own : shared;
+		enum hf_impact own = hf_impact_of_device(device);
+		enum hf_impact shared = hf_impact_of_node(health, device);
+		enum hf_impact impact = own > shared ? own : shared;
 
 		for (size_t h = 0; h < device->holders.len; h++) {
 			const struct hf_device_holder *holder = &device->holders.items[h];
@@ -124,8 +123,8 @@ static void read_holders(const struct hf_device_health *health, struct remedy_he
 			if (holder->until != HF_TIME_NONE || hf_str_is_empty(holder->pod))
 				continue;
 			view->works = true;
-			if (trouble != HF_TROUBLE_NONE)
-				add_holder(view, holder, trouble == HF_TROUBLE_STOPPED);
+			if (impact != HF_IMPACT_NONE)
+				add_holder(view, holder, impact == HF_IMPACT_STOPPED);
 		}
 	}
 }
@@ -136,7 +135,7 @@ static bool is_node(const struct hf_device_report *device)
 }
 
 /* What a node has for pods; one without any is none that shares are of, nor takes another's work. */
-static void read_devices(const struct hf_device_health *health, struct remedy_health *view)
+static void read_devices(const struct hf_device_health *health, struct fleet_health *view)
 {
 	for (size_t i = 0; i < health->devices.len; i++) {
 		const struct hf_device_report *device = &health->devices.items[i];
@@ -146,7 +145,7 @@ static void read_devices(const struct hf_device_health *health, struct remedy_he
 		for (size_t k = 0; is_node(device) && k < device->faults.len; k++)
 			view->has_gpus |=
 				device->faults.items[k].acts &&
-				hf_trouble_is_by(&device->faults.items[k], HF_HEALTH_COUNT);
+				hf_impact_is_by(&device->faults.items[k], HF_HEALTH_COUNT);
 	}
 	view->has_gpus |= view->gpus > 0;
 	view->has_devices |= view->has_gpus;
@@ -155,21 +154,21 @@ static void read_devices(const struct hf_device_health *health, struct remedy_he
 /* It ends when a pod of a DaemonSet is there again: a plugin's, or the driver's. */
 static bool is_by_pods(const struct hf_device_fault *fault)
 {
-	return hf_trouble_is_by(fault, HF_HEALTH_PLUGIN) ||
-	       (hf_trouble_is_by(fault, HF_HEALTH_COUNT) &&
+	return hf_impact_is_by(fault, HF_HEALTH_PLUGIN) ||
+	       (hf_impact_is_by(fault, HF_HEALTH_COUNT) &&
 		fault->code == HF_HEALTH_CODE_KUBELET_FEWER) ||
-	       (hf_trouble_is_by(fault, HF_HEALTH_DRIVER) &&
+	       (hf_impact_is_by(fault, HF_HEALTH_DRIVER) &&
 		fault->code == HF_HEALTH_CODE_NOT_LOADED);
 }
 
-static void read_rest(const struct hf_device_health *health, struct remedy_health *view)
+static void read_rest(const struct hf_device_health *health, struct fleet_health *view)
 {
 	bool any = false, others = false;
 
 	view->rest_well = true;
 	for (size_t i = 0; i < health->devices.len; i++) {
 		const struct hf_device_report *device = &health->devices.items[i];
-		enum hf_health_state state = hf_trouble_state(device->state);
+		enum hf_health_state state = hf_impact_state(device->state);
 
 		view->rest_well &= is_node(device) || state == HF_HEALTH_HEALTHY;
 		others |= !is_node(device) && hf_health_is_out(state);
@@ -177,8 +176,8 @@ static void read_rest(const struct hf_device_health *health, struct remedy_healt
 		for (size_t k = 0; k < device->faults.len && state != HF_HEALTH_SUSPECT; k++) {
 			const struct hf_device_fault *fault = &device->faults.items[k];
 
-			any |= hf_trouble_counts(fault);
-			others |= hf_trouble_counts(fault) && !is_by_pods(fault);
+			any |= hf_impact_counts(fault);
+			others |= hf_impact_counts(fault) && !is_by_pods(fault);
 		}
 	}
 	view->by_pods = any && !others;
@@ -193,7 +192,7 @@ static hf_time began(const struct hf_device_health *health)
 	for (size_t i = 0; i < health->devices.len; i++) {
 		const struct hf_device_report *device = &health->devices.items[i];
 
-		if (hf_trouble_own(device) != HF_TROUBLE_NONE && device->since > at)
+		if (hf_impact_of_device(device) != HF_IMPACT_NONE && device->since > at)
 			at = device->since;
 	}
 	return at;
@@ -222,20 +221,20 @@ static hf_time faults_came(const struct hf_device_report *device)
 		const struct hf_device_fault *fault = &device->faults.items[k];
 		hf_time came = is_another(fault) ? fault->last : fault->first;
 
-		if (hf_trouble_counts(fault) && came > at)
+		if (hf_impact_counts(fault) && came > at)
 			at = came;
 	}
 	return at;
 }
 
-static void read_news(const struct hf_device_health *health, struct remedy_health *view)
+static void read_news(const struct hf_device_health *health, struct fleet_health *view)
 {
 	view->anew_at = view->faults_at = view->eased_at = HF_TIME_NONE;
 	for (size_t i = 0; i < health->devices.len; i++) {
 		const struct hf_device_report *device = &health->devices.items[i];
 		hf_time came = faults_came(device);
 
-		if (hf_trouble_own(device) == HF_TROUBLE_NONE)
+		if (hf_impact_of_device(device) == HF_IMPACT_NONE)
 			continue;
 		if (came > view->faults_at)
 			view->faults_at = came;
@@ -249,7 +248,7 @@ static void read_news(const struct hf_device_health *health, struct remedy_healt
 		view->anew_at = health->evidence_at;
 }
 
-void hf_remedy_health_ease(const struct remedy_health *was, struct remedy_health *view)
+void hf_fleet_ease_health(const struct fleet_health *was, struct fleet_health *view)
 {
 	hf_time eased_at = was->sure_cls > view->sure_cls ? view->began_at : was->eased_at;
 
@@ -268,8 +267,8 @@ static enum hf_health_class sure_class(const struct hf_device_health *health)
 		const struct hf_device_report *device = &health->devices.items[i];
 
 		for (size_t k = 0; k < device->faults.len; k++)
-			if (hf_trouble_own(device) != HF_TROUBLE_NONE &&
-			    hf_trouble_counts(&device->faults.items[k]) &&
+			if (hf_impact_of_device(device) != HF_IMPACT_NONE &&
+			    hf_impact_counts(&device->faults.items[k]) &&
 			    hf_health_class_of(hf_str_or(device->faults.items[k].cls, ""), &cls) &&
 			    cls > strictest)
 				strictest = cls;
@@ -277,14 +276,14 @@ static enum hf_health_class sure_class(const struct hf_device_health *health)
 	return strictest;
 }
 
-void *hf_remedy_health_view(struct hf_remedy *remedy, struct hf_doc *doc)
+void *hf_fleet_read_health(struct hf_fleet *fleet, struct hf_doc *doc)
 {
-	struct remedy_health *view = hf_xcalloc(1, sizeof(*view));
+	struct fleet_health *view = hf_xcalloc(1, sizeof(*view));
 	struct hf_device_health health;
 
-	hf_device_health_read(doc, remedy->scratch, &health);
+	hf_device_health_read(doc, fleet->scratch, &health);
 	view->arena = hf_arena_create(VIEW_MAX);
-	view->state = hf_trouble_state(health.state);
+	view->state = hf_impact_state(health.state);
 	if (!hf_health_class_of(hf_str_or(health.cls, ""), &view->cls))
 		view->cls = HF_HEALTH_NONE;
 	if (!hf_health_action_of(hf_str_or(health.action, ""), &view->action))
@@ -304,26 +303,26 @@ void *hf_remedy_health_view(struct hf_remedy *remedy, struct hf_doc *doc)
 	read_devices(&health, view);
 	read_rest(&health, view);
 	view->sure_cls = sure_class(&health);
-	hf_arena_reset(remedy->scratch);
+	hf_arena_reset(fleet->scratch);
 	return view;
 }
 
-void hf_remedy_health_free(void *arg)
+void hf_fleet_free_health(void *arg)
 {
-	struct remedy_health *view = arg;
+	struct fleet_health *view = arg;
 
 	hf_arena_destroy(view->arena);
 	free(view);
 }
 
-static bool same_devices(const struct remedy_health *a, const struct remedy_health *b)
+static bool same_devices(const struct fleet_health *a, const struct fleet_health *b)
 {
 	return a->works == b->works && a->has_devices == b->has_devices &&
 	       a->has_gpus == b->has_gpus && a->by_pods == b->by_pods &&
 	       a->rest_well == b->rest_well && a->sure_cls == b->sure_cls && a->gpus == b->gpus;
 }
 
-bool hf_remedy_health_same(const struct remedy_health *a, const struct remedy_health *b)
+bool hf_fleet_is_same_health(const struct fleet_health *a, const struct fleet_health *b)
 {
 	if (a->state != b->state || a->cls != b->cls || a->action != b->action ||
 	    a->evidence_at != b->evidence_at || a->began_at != b->began_at ||
@@ -341,18 +340,18 @@ bool hf_remedy_health_same(const struct remedy_health *a, const struct remedy_he
 
 /* --- policies ------------------------------------------------------------------------------ */
 
-struct remedy_policy *hf_remedy_policy_make(const struct hf_operator *op, const char *name)
+struct fleet_policy *hf_fleet_create_policy(const struct hf_fleet *fleet, const char *name)
 {
-	struct remedy_policy *policy = hf_xcalloc(1, sizeof(*policy));
+	struct fleet_policy *policy = hf_xcalloc(1, sizeof(*policy));
 
 	policy->name = hf_xstrdup(name);
 	policy->uid = hf_xstrdup("");
 	policy->evicts_at = HF_TIME_NONE;
-	policy->told = hf_map_create(HF_HEALTH_NODES_MAX, op->options.seed, free);
+	policy->told = hf_map_create(HF_HEALTH_NODES_MAX, fleet->env.seed, free);
 	return policy;
 }
 
-static void drop_spec(struct remedy_policy *policy)
+static void drop_spec(struct fleet_policy *policy)
 {
 	hf_selector_destroy(policy->selector);
 	hf_selector_destroy(policy->exclude);
@@ -361,7 +360,7 @@ static void drop_spec(struct remedy_policy *policy)
 	policy->arena = hf_arena_destroy(policy->arena);
 }
 
-void hf_remedy_policy_free(struct remedy_policy *policy)
+void hf_fleet_free_policy(struct fleet_policy *policy)
 {
 	drop_spec(policy);
 	hf_map_destroy(policy->told);
@@ -382,7 +381,7 @@ static int read_selector(const struct hf_json *json, const char *path,
 	return 0;
 }
 
-static int read_spec(struct remedy_policy *to, struct hf_doc *doc, struct hf_error *err)
+static int read_spec(struct fleet_policy *to, struct hf_doc *doc, struct hf_error *err)
 {
 	const struct hf_json *spec = hf_json_get(hf_doc_json(doc), "spec");
 	int rc = hf_health_policy_read(doc, to->arena, &to->spec, err);
@@ -399,7 +398,7 @@ static int read_spec(struct remedy_policy *to, struct hf_doc *doc, struct hf_err
 }
 
 /* Nothing is known of what it wants: the nodes that it may mean are left alone by all others. */
-static void observe(struct remedy_policy *policy, const struct hf_json *selector)
+static void observe(struct fleet_policy *policy, const struct hf_json *selector)
 {
 	HF_AUTO_DOC empty = hf_doc_from_text("{}", 2);
 	int rc;
@@ -412,10 +411,10 @@ static void observe(struct remedy_policy *policy, const struct hf_json *selector
 		policy->selector = NULL;
 }
 
-void hf_remedy_policy_update(struct remedy_policy *policy, struct hf_doc *doc)
+void hf_fleet_update_policy(struct fleet_policy *policy, struct hf_doc *doc)
 {
 	const struct hf_json *root = hf_doc_json(doc);
-	struct remedy_policy fresh = {.arena = hf_arena_create(VIEW_MAX)};
+	struct fleet_policy fresh = {.arena = hf_arena_create(VIEW_MAX)};
 	struct hf_error err = {0};
 
 	policy->generation = hf_json_i64(hf_json_path(root, "metadata", "generation", NULL), 0);

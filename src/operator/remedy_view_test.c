@@ -12,13 +12,13 @@
 
 #define OBJECT_MAX ((size_t)3 << 19) /* what etcd takes */
 
-static struct hf_remedy remedy;
+static struct hf_fleet fleet;
 static struct hf_strbuf text;
 
 static int setup(void **state)
 {
 	(void)state;
-	remedy.scratch = hf_arena_create(HF_REMEDY_ARENA_MAX);
+	fleet.scratch = hf_arena_create(HF_FLEET_ARENA_MAX);
 	text = (struct hf_strbuf)HF_STRBUF_INIT(3 * OBJECT_MAX);
 	return 0;
 }
@@ -27,7 +27,7 @@ static int teardown(void **state)
 {
 	(void)state;
 	hf_strbuf_release(&text);
-	remedy.scratch = hf_arena_destroy(remedy.scratch);
+	fleet.scratch = hf_arena_destroy(fleet.scratch);
 	return 0;
 }
 
@@ -50,7 +50,7 @@ static void add_holder(size_t characters, int number)
 	hf_strbuf_addstr(&text, "}");
 }
 
-static struct remedy_health *health_with(size_t characters)
+static struct fleet_health *health_with(size_t characters)
 {
 	HF_AUTO_DOC doc = NULL;
 
@@ -66,40 +66,40 @@ static struct remedy_health *health_with(size_t characters)
 	}
 	hf_strbuf_addstr(&text, "]}}");
 	doc = hf_doc_from_text(text.data, text.len);
-	return hf_remedy_health_view(&remedy, doc);
+	return hf_fleet_read_health(&fleet, doc);
 }
 
 static void the_longest_names_are_read(void **state)
 {
-	struct remedy_health *view;
+	struct fleet_health *view;
 
 	(void)state;
 	view = health_with(120);
 	assert_int_equal(view->holders_len,
 			 HF_DEVICE_HEALTH_DEVICES_MAX * HF_DEVICE_HEALTH_HOLDERS_MAX);
-	hf_remedy_health_free(view);
+	hf_fleet_free_health(view);
 }
 
 static void what_is_no_name_holds_nothing(void **state)
 {
-	struct remedy_health *view;
+	struct fleet_health *view;
 
 	(void)state;
 	view = health_with(230);
 	assert_true(text.len > OBJECT_MAX - (OBJECT_MAX >> 4));
 	assert_int_equal(view->state, HF_HEALTH_UNHEALTHY);
 	assert_int_equal(view->holders_len, 0);
-	hf_remedy_health_free(view);
+	hf_fleet_free_health(view);
 }
 
 /* Of what stands in the text: seconds after midnight. */
 static int anew(void)
 {
 	HF_AUTO_DOC doc = hf_doc_from_text(text.data, text.len);
-	struct remedy_health *view = hf_remedy_health_view(&remedy, doc);
+	struct fleet_health *view = hf_fleet_read_health(&fleet, doc);
 	hf_time day, at = view->anew_at;
 
-	hf_remedy_health_free(view);
+	hf_fleet_free_health(view);
 	assert_true(hf_time_parse("2026-01-01T00:00:00Z", &day, NULL) == 0);
 	return (int)((at - day) / HF_SECOND);
 }
@@ -158,7 +158,7 @@ static void what_a_program_did_is_not_anew(void **state)
 }
 
 /* With such devices; "" for a node that has only itself. */
-static struct remedy_health *health_of(const char *faults_of_node, const char *devices)
+static struct fleet_health *health_of(const char *faults_of_node, const char *devices)
 {
 	HF_AUTO_DOC doc = NULL;
 
@@ -168,7 +168,7 @@ static struct remedy_health *health_of(const char *faults_of_node, const char *d
 		       "\"node\",\"state\":\"Degraded\",\"faults\":[%s]}%s]}}",
 		       faults_of_node, devices);
 	doc = hf_doc_from_text(text.data, text.len);
-	return hf_remedy_health_view(&remedy, doc);
+	return hf_fleet_read_health(&fleet, doc);
 }
 
 #define FAULT(detector, code, class)                                                               \
@@ -180,11 +180,11 @@ static struct remedy_health *health_of(const char *faults_of_node, const char *d
 static void expect_by_pods(const char *faults_of_node, const char *devices, bool by_pods,
 			   bool rest_well)
 {
-	struct remedy_health *view = health_of(faults_of_node, devices);
+	struct fleet_health *view = health_of(faults_of_node, devices);
 
 	assert_int_equal(view->by_pods, by_pods);
 	assert_int_equal(view->rest_well, rest_well);
-	hf_remedy_health_free(view);
+	hf_fleet_free_health(view);
 }
 
 static void what_pods_of_drivers_and_plugins_mend_is_known(void **state)
@@ -209,21 +209,21 @@ static void what_pods_of_drivers_and_plugins_mend_is_known(void **state)
 
 static void a_node_has_devices_or_misses_some(void **state)
 {
-	struct remedy_health *view = health_of("", "");
+	struct fleet_health *view = health_of("", "");
 
 	(void)state;
 	assert_false(view->has_devices);
-	hf_remedy_health_free(view);
+	hf_fleet_free_health(view);
 	view = health_of(FAULT("count", "3", "degraded"), "");
 	assert_true(view->has_devices && view->has_gpus);
-	hf_remedy_health_free(view);
+	hf_fleet_free_health(view);
 	view = health_of(FAULT("plugin", "1", "software"), GPU("Healthy", "") GPU("Healthy", ""));
 	assert_true(view->has_devices && view->has_gpus);
 	assert_int_equal(view->gpus, 2);
-	hf_remedy_health_free(view);
+	hf_fleet_free_health(view);
 	view = health_of("", ",{\"id\":\"mlx5_0/1\",\"kind\":\"port\",\"state\":\"Healthy\"}");
 	assert_true(view->has_devices && !view->has_gpus);
-	hf_remedy_health_free(view);
+	hf_fleet_free_health(view);
 }
 
 static void what_is_measured_on_and_on_is_not_anew(void **state)
@@ -238,7 +238,7 @@ static void what_is_measured_on_and_on_is_not_anew(void **state)
 static void a_node_is_read_whatever_it_says(void **state)
 {
 	HF_AUTO_DOC doc = NULL;
-	struct remedy_node *view;
+	struct fleet_node *view;
 
 	(void)state;
 	hf_strbuf_addstr(&text, "{\"metadata\":{\"labels\":{\"pool\":\"gpu\"");
@@ -249,10 +249,10 @@ static void a_node_is_read_whatever_it_says(void **state)
 		hf_strbuf_addstr(&text, "b");
 	hf_strbuf_addstr(&text, "\"}}}");
 	doc = hf_doc_from_text(text.data, text.len);
-	view = hf_remedy_node_view(&remedy, doc);
+	view = hf_fleet_read_node(&fleet, doc);
 	assert_null(view->marks.boot_id);
 	assert_string_equal(view->marks.labels.items[0].value, "gpu");
-	hf_remedy_node_free(view);
+	hf_fleet_free_node(view);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

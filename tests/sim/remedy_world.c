@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "framework/framework.h"
+#include "operator/remedy.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -451,7 +452,7 @@ void rw_start(struct rw *w)
 					      .seed = 1,
 					      .metrics = w->metrics,
 					      .watch_nodes = true,
-					      .remedies = true};
+					      .create_companion = hf_fleet_create};
 	struct hf_error err = {0};
 
 	w->client = hf_memstore_client_create(w->memstore, &faults);

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "operator/trouble.h"
+#include "operator/impact.h"
 
 #include "base/str.h"
 
-enum hf_health_state hf_trouble_state(const char *text)
+enum hf_health_state hf_impact_state(const char *text)
 {
 	enum hf_health_state state;
 
 	return hf_health_state_of(hf_str_or(text, ""), &state) ? state : HF_HEALTH_UNKNOWN;
 }
 
-bool hf_trouble_is_by(const struct hf_device_fault *fault, enum hf_health_detector detector)
+bool hf_impact_is_by(const struct hf_device_fault *fault, enum hf_health_detector detector)
 {
 	enum hf_health_detector d;
 
 	return hf_health_detector_of(hf_str_or(fault->detector, ""), &d) && d == detector;
 }
 
-const struct hf_device_report *hf_trouble_node(const struct hf_device_health *health)
+const struct hf_device_report *hf_impact_node_report(const struct hf_device_health *health)
 {
 	for (size_t i = 0; i < health->devices.len; i++)
 		if (hf_str_is_empty(health->devices.items[i].id))
@@ -26,7 +26,7 @@ const struct hf_device_report *hf_trouble_node(const struct hf_device_health *he
 	return NULL;
 }
 
-bool hf_trouble_counts(const struct hf_device_fault *fault)
+bool hf_impact_counts(const struct hf_device_fault *fault)
 {
 	enum hf_health_class cls;
 
@@ -37,28 +37,28 @@ bool hf_trouble_counts(const struct hf_device_fault *fault)
 static bool is_held_against(const struct hf_device_report *device)
 {
 	for (size_t i = 0; i < device->faults.len; i++)
-		if (hf_trouble_counts(&device->faults.items[i]))
+		if (hf_impact_counts(&device->faults.items[i]))
 			return true;
 	return false;
 }
 
-enum hf_trouble hf_trouble_own(const struct hf_device_report *device)
+enum hf_impact hf_impact_of_device(const struct hf_device_report *device)
 {
-	enum hf_health_state state = hf_trouble_state(device->state);
+	enum hf_health_state state = hf_impact_state(device->state);
 
 	if (state == HF_HEALTH_FAILED && !is_held_against(device))
-		return HF_TROUBLE_SLOW;
+		return HF_IMPACT_SLOW;
 	if (hf_health_is_out(state))
-		return HF_TROUBLE_STOPPED;
-	return state == HF_HEALTH_DEGRADED_STATE ? HF_TROUBLE_SLOW : HF_TROUBLE_NONE;
+		return HF_IMPACT_STOPPED;
+	return state == HF_HEALTH_DEGRADED_STATE ? HF_IMPACT_SLOW : HF_IMPACT_NONE;
 }
 
 static bool is_lost(const struct hf_device_report *device)
 {
 	for (size_t i = 0; i < device->faults.len; i++)
 		if (device->faults.items[i].acts &&
-		    hf_trouble_is_by(&device->faults.items[i], HF_HEALTH_BUSLOST))
-			return hf_trouble_own(device) == HF_TROUBLE_STOPPED;
+		    hf_impact_is_by(&device->faults.items[i], HF_HEALTH_BUSLOST))
+			return hf_impact_of_device(device) == HF_IMPACT_STOPPED;
 	return false;
 }
 
@@ -82,11 +82,11 @@ static bool stops_all(const struct hf_device_health *health, const struct hf_dev
 		if (!fault->acts || (hf_health_class_of(hf_str_or(fault->cls, ""), &cls) &&
 				     !hf_health_is_fatal(cls)))
 			continue;
-		if (!hf_trouble_is_by(fault, HF_HEALTH_PEERS) &&
-		    !(hf_trouble_is_by(fault, HF_HEALTH_COUNT) && is_known(health)))
+		if (!hf_impact_is_by(fault, HF_HEALTH_PEERS) &&
+		    !(hf_impact_is_by(fault, HF_HEALTH_COUNT) && is_known(health)))
 			return true;
 	}
-	return hf_trouble_state(node->state) != HF_HEALTH_UNHEALTHY;
+	return hf_impact_state(node->state) != HF_HEALTH_UNHEALTHY;
 }
 
 /* What lies under a fault of the node does not act, and has not ended. */
@@ -98,17 +98,17 @@ static bool is_covered(const struct hf_device_report *device)
 		if (!device->faults.items[i].acts &&
 		    hf_health_class_of(hf_str_or(device->faults.items[i].cls, ""), &cls) &&
 		    hf_health_is_fatal(cls))
-			return hf_trouble_state(device->state) == HF_HEALTH_UNKNOWN;
+			return hf_impact_state(device->state) == HF_HEALTH_UNKNOWN;
 	return false;
 }
 
-enum hf_trouble hf_trouble_shared(const struct hf_device_health *health,
-				  const struct hf_device_report *device)
+enum hf_impact hf_impact_of_node(const struct hf_device_health *health,
+				 const struct hf_device_report *device)
 {
-	const struct hf_device_report *node = hf_trouble_node(health);
-	enum hf_trouble trouble = node != NULL ? hf_trouble_own(node) : HF_TROUBLE_NONE;
+	const struct hf_device_report *node = hf_impact_node_report(health);
+	enum hf_impact impact = node != NULL ? hf_impact_of_device(node) : HF_IMPACT_NONE;
 
-	if (trouble != HF_TROUBLE_STOPPED || is_covered(device) || stops_all(health, node))
-		return trouble;
-	return HF_TROUBLE_SLOW;
+	if (impact != HF_IMPACT_STOPPED || is_covered(device) || stops_all(health, node))
+		return impact;
+	return HF_IMPACT_SLOW;
 }

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "operator/remedy_internal.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <stdlib.h>
+
+/*
+ * What the other files of this folder share: the clock, the timer of the next round, and the table
+ * of objects that are left alone for a while.
+ *
+ * Input: struct hf_fleet and the env. Output: a later round, or an entry of the table. This file calls
+ * none of the others.
+ */
+
+/* --- the env ------------------------------------------------------------------------------- */
+
+hf_time hf_fleet_now(const struct hf_fleet *fleet)
+{
+	return fleet->env.now(fleet->env.arg);
+}
+
+void hf_fleet_note_reply(const struct hf_fleet *fleet, const struct hf_reply *reply)
+{
+	fleet->env.heard(fleet->env.arg, reply);
+}
+
+void hf_fleet_log_problem(const struct hf_fleet *fleet, const char *what, int code,
+			  const char *message)
+{
+	fleet->env.problem(fleet->env.arg, what, code, message);
+}
+
+struct fleet_policy *hf_fleet_find_policy(const struct hf_fleet *fleet, const char *name)
+{
+	for (size_t i = 0; i < fleet->n_policies; i++)
+		if (hf_streq(fleet->policies[i]->name, name))
+			return fleet->policies[i];
+	return NULL;
+}
+
+void hf_fleet_look_soon(struct hf_fleet *fleet, hf_time within)
+{
+	hf_time due = hf_timer_due(fleet->timer), now = hf_loop_mono(fleet->env.loop);
+
+	if (now + within < fleet->rests_until)
+		within = fleet->rests_until - now;
+	if (fleet->stopped || (hf_timer_armed(fleet->timer) && due <= now + within))
+		return;
+	hf_timer_arm(fleet->timer, within);
+}
+
+void hf_fleet_refuse(struct hf_fleet *fleet, const char *uid, hf_time wait, bool grows)
+{
+	struct fleet_refusal *refusal = hf_map_get(fleet->refusals, uid);
+
+	if (refusal == NULL) {
+		refusal = hf_xcalloc(1, sizeof(*refusal));
+		/* A table of refusals that is full is one of what is gone, mostly. */
+		if (hf_map_len(fleet->refusals) >= HF_FLEET_REFUSALS_MAX)
+			hf_map_clear(fleet->refusals);
+		if (!hf_map_put(fleet->refusals, uid, refusal)) {
+			free(refusal);
+			return;
+		}
+	}
+	refusal->times += grows;
+	refusal->not_before = hf_fleet_now(fleet) +
+			      (grows ? hf_health_drain_backoff(refusal->times, wait) : wait);
+}
+
+hf_time hf_fleet_not_before(const struct hf_fleet *fleet, const char *uid)
+{
+	const struct fleet_refusal *refusal = hf_map_get(fleet->refusals, uid);
+
+	return refusal == NULL ? 0 : refusal->not_before;
+}
+
+bool hf_fleet_is_server_failure(int code)
+{
+	return code == HF_E_UNAVAILABLE || code == HF_E_TIMEOUT || code == HF_E_TOO_MANY ||
+	       code == HF_E_UNAUTHORIZED;
+}
+
+/* --- pods that came after the quarantine ------------------------------------------------------- */
+
+/* The table of refusals counts them too, under this key. */
+static char *late_key(const char *node)
+{
+	return hf_xasprintf("late/%s", node);
+}
+
+void hf_fleet_count_late(struct hf_fleet *fleet, const char *node)
+{
+	HF_AUTOFREE char *key = late_key(node);
+
+	hf_fleet_refuse(fleet, key, 0, true);
+}
+
+unsigned hf_fleet_late_pods(const struct hf_fleet *fleet, const char *node)
+{
+	HF_AUTOFREE char *key = late_key(node);
+	const struct fleet_refusal *late = hf_map_get(fleet->refusals, key);
+
+	return late == NULL ? 0 : late->times;
+}
+
+void hf_fleet_forget_late(struct hf_fleet *fleet, const char *node)
+{
+	HF_AUTOFREE char *key = late_key(node);
+
+	hf_map_remove(fleet->refusals, key);
+}
