@@ -17,7 +17,7 @@
 #include "kube/kube.h"
 #include "operator/config.h"
 #include "operator/manager.h"
-#include "operator/remedy.h"
+#include "fleet/fleet.h"
 #include "store/resource.h"
 
 #include <signal.h>

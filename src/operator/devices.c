@@ -7,7 +7,7 @@
 #include "health/types.h"
 #include "operator/facts_internal.h"
 #include "operator/operator_internal.h"
-#include "operator/impact.h"
+#include "fleet/impact.h"
 #include "store/resource.h"
 
 #include <stdlib.h>

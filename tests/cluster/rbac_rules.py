@@ -56,16 +56,16 @@ CLUSTER["", "pods/status"] = {
 CLUSTER["", "nodes"] = {
     **CACHE,
     "get": ("src/operator/asks.c", "[HF_ASK_NODE] = &hf_nodes"),
-    "patch": ("src/operator/remedy_act.c", "hf_node_quarantine_patch("),
+    "patch": ("src/fleet/act.c", "hf_node_quarantine_patch("),
 }
 CLUSTER["holdfast.dev", "devicehealths"] = {
-    **CACHE, "get": ("src/operator/remedy_act.c", "REMEDY_LOOK_HEALTH)")}
+    **CACHE, "get": ("src/fleet/act.c", "FLEET_LOOK_HEALTH)")}
 CLUSTER["holdfast.dev", "healthpolicies"] = {
-    **CACHE, "get": ("src/operator/remedy_act.c", "REMEDY_LOOK_POLICY)")}
+    **CACHE, "get": ("src/fleet/act.c", "FLEET_LOOK_POLICY)")}
 CLUSTER["holdfast.dev", "healthpolicies/status"] = {
-    "patch": ("src/operator/remedy_act.c", '.subresource = "status"')}
+    "patch": ("src/fleet/act.c", '.subresource = "status"')}
 CLUSTER["", "pods/eviction"] = {
-    "create": ("src/operator/remedy_drain.c", '.subresource = "eviction"')}
+    "create": ("src/fleet/drain.c", '.subresource = "eviction"')}
 CLUSTER["", "persistentvolumeclaims"] = {
     "get": ("src/operator/asks.c", "[HF_ASK_CLAIM] = &hf_persistentvolumeclaims"),
 }

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "framework/framework.h"
-#include "operator/remedy.h"
+#include "fleet/fleet.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#ifndef HF_OPERATOR_IMPACT_H
-#define HF_OPERATOR_IMPACT_H
+#ifndef HF_FLEET_IMPACT_H
+#define HF_FLEET_IMPACT_H
 
 #include "api/device_health.h"
 #include "health/types.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#ifndef HF_OPERATOR_REMEDY_INTERNAL_H
-#define HF_OPERATOR_REMEDY_INTERNAL_H
+#ifndef HF_FLEET_FLEET_INTERNAL_H
+#define HF_FLEET_FLEET_INTERNAL_H
 
 #include "api/health_policy.h"
 #include "health/drain.h"
@@ -15,12 +15,12 @@
 /*
  * What is done about nodes whose devices fail, under HealthPolicy objects.
  *
- *   remedy.c        life, caches, when to look again
- *   remedy_view.c   what is kept of policies, nodes and DeviceHealth objects
- *   remedy_see.c    these joined into what the fleet's brain is asked, and its answer
- *   remedy_act.c    quarantine and release: a live look, the record, the Node
- *   remedy_drain.c  evictions
- *   remedy_tell.c   status, events, metrics
+ *   fleet.c        life, caches, when to look again
+ *   view.c   what is kept of policies, nodes and DeviceHealth objects
+ *   see.c    these joined into what the fleet's brain is asked, and its answer
+ *   act.c    quarantine and release: a live look, the record, the Node
+ *   drain.c  evictions
+ *   report.c   status, events, metrics
  *
  *     changes ──▶ round: for each policy  see ─▶ decide ─▶ acts?  no: the status, if it differs
  *        ▲                                         │ yes
@@ -195,7 +195,7 @@ struct hf_fleet {
 	} metrics;
 };
 
-/* --- remedy_state.c --- */
+/* --- state.c --- */
 hf_time hf_fleet_now(const struct hf_fleet *fleet);
 void hf_fleet_note_reply(const struct hf_fleet *fleet, const struct hf_reply *reply);
 void hf_fleet_log_problem(const struct hf_fleet *fleet, const char *what, int code,
@@ -215,7 +215,7 @@ unsigned hf_fleet_late_pods(const struct hf_fleet *fleet, const char *node);
 /* It is released: who comes there now comes for the first time. */
 void hf_fleet_forget_late(struct hf_fleet *fleet, const char *node);
 
-/* --- remedy_view.c --- */
+/* --- view.c --- */
 void *hf_fleet_read_node(struct hf_fleet *fleet, struct hf_doc *doc);
 void *hf_fleet_read_health(struct hf_fleet *fleet, struct hf_doc *doc);
 void hf_fleet_free_node(void *view);
@@ -230,7 +230,7 @@ void hf_fleet_update_policy(struct fleet_policy *policy, struct hf_doc *doc);
 struct fleet_policy *hf_fleet_create_policy(const struct hf_fleet *fleet, const char *name);
 void hf_fleet_free_policy(struct fleet_policy *policy);
 
-/* --- remedy_see.c --- */
+/* --- see.c --- */
 /* When a quarantine was begun for what is wrong with it now, which its Node does not show any more, as it was made
  * anew since; NONE: none was. */
 hf_time hf_fleet_counted_at(const struct fleet_seen *seen, size_t i);
@@ -245,17 +245,17 @@ bool hf_fleet_is_taken_off(const struct fleet_node *node);
 hf_time hf_fleet_off_at(const struct fleet_node *node);
 /* Likewise, or by what was noted in the policy's status when it was seen. */
 hf_time hf_fleet_seen_off_at(const struct fleet_seen *seen, const struct fleet_item *item);
-/* --- remedy_act.c --- */
+/* --- act.c --- */
 /* Begin what the plan wants; false: nothing. */
 bool hf_fleet_act(struct hf_fleet *fleet, const struct fleet_seen *seen);
 /* Write the status where it differs; false: it does not. */
 bool hf_fleet_write_status(struct hf_fleet *fleet, const struct fleet_seen *seen);
 
-/* --- remedy_drain.c --- */
+/* --- drain.c --- */
 /* Evict the next one, if there is one; ret_wake is lowered. */
 void hf_fleet_drain(struct hf_fleet *fleet, const struct fleet_seen *seen, hf_time *ret_wake);
 
-/* --- remedy_tell.c --- */
+/* --- report.c --- */
 void hf_fleet_fill_status(struct hf_fleet *fleet, const struct fleet_seen *seen,
 			  struct hf_arena *arena, struct hf_health_policy_status *ret_status);
 void hf_fleet_report(struct hf_fleet *fleet, const struct fleet_seen *seen);

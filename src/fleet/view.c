@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "operator/remedy_internal.h"
+#include "fleet/fleet_internal.h"
 
 #include "api/device_health.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "health/evidence.h"
-#include "operator/impact.h"
+#include "fleet/impact.h"
 
 #include <stdlib.h>
 #include <string.h>

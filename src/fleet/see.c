@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "operator/remedy_internal.h"
+#include "fleet/fleet_internal.h"
 
 #include "base/compare.h"
 #include "base/str.h"

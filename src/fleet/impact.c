@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "operator/impact.h"
+#include "fleet/impact.h"
 
 #include "base/str.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "operator/remedy_internal.h"
+#include "fleet/fleet_internal.h"
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "operator/remedy.h"
+#include "fleet/fleet.h"
 
 #include <stdio.h>
 #include <stdlib.h>

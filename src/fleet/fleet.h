@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#ifndef HF_OPERATOR_REMEDY_H
-#define HF_OPERATOR_REMEDY_H
+#ifndef HF_FLEET_FLEET_H
+#define HF_FLEET_FLEET_H
 
 #include "ctl/controller.h"
 
