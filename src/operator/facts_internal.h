@@ -16,7 +16,7 @@
  *   asks.c    what nobody watches (Leases, claims, a live look at a node) is read while
  *             plans ask for it
  *   devices.c what agents say of devices is watched, where their CRD is
- *   traces.c  what pods leave behind: when their kubelet last wrote, names just freed
+ *   pod_history.c  what pods leave behind: when their kubelet last wrote, names just freed
  *
  * Spans are measured on the monotonic clock from when we saw something; a step is told
  * times on its own clock, by way of a moment.  Nothing here outlives the operator: a new
@@ -39,7 +39,7 @@ hf_time hf_moment_at(const struct hf_moment *moment, hf_time mono);
 struct hf_facts {
 	struct hf_nodes *nodes;
 	struct hf_asks *asks;
-	struct hf_traces *traces;
+	struct hf_pod_history *history;
 	struct hf_devices *devices;
 };
 
@@ -58,7 +58,7 @@ bool hf_nodes_synced(const struct hf_nodes *nodes);
 bool hf_nodes_see(struct hf_nodes *nodes, const char *name, const struct hf_moment *moment,
 		  struct hf_arena *arena, struct hf_node_seen *ret_node);
 /* May taint eviction hold a timer for pods that were on this node a moment ago?  Of a node that is
- * not there, cannot be seen, or was tainted within HF_TRACES_KEPT: yes. */
+ * not there, cannot be seen, or was tainted within HF_POD_HISTORY_KEPT: yes. */
 bool hf_nodes_evicts(const struct hf_nodes *nodes, const char *name);
 /* The node of this name is there, by a live read. */
 void hf_nodes_put(struct hf_nodes *nodes, struct hf_doc *node);
@@ -116,26 +116,28 @@ void hf_asks_see_node(const struct hf_asks *asks, const struct hf_moment *moment
 void hf_asks_see_claims(const struct hf_asks *asks, const char *key, struct hf_arena *arena,
 			struct hf_observed *seen);
 
-/* --- traces.c ------------------------------------------------------------------------------ */
+/* --- pod_history.c ------------------------------------------------------------------------------ */
 
 /* A gang restart of the largest job, twice; past it all are forgotten and the watch counts as
  * begun then. */
-#define HF_TRACES_MAX 65536
+#define HF_POD_HISTORY_MAX 65536
 /* Longer than any sensible replaceDelaySeconds. */
-#define HF_TRACES_KEPT (5 * HF_MINUTE)
+#define HF_POD_HISTORY_KEPT (5 * HF_MINUTE)
 
-struct hf_traces *hf_traces_create(struct hf_operator *op);
-struct hf_traces *hf_traces_destroy(struct hf_traces *traces); /* NULL is fine; returns NULL */
+struct hf_pod_history *hf_pod_history_create(struct hf_operator *op);
+struct hf_pod_history *hf_pod_history_destroy(
+	struct hf_pod_history *history); /* NULL is fine; returns NULL */
 /* A change of a pod: now is NULL when it went.  Sets what the new view knows of the old one. */
-void hf_traces_changed(struct hf_traces *traces, const struct hf_cache_entry *before,
-		       const struct hf_cache_entry *now);
+void hf_pod_history_changed(struct hf_pod_history *history, const struct hf_cache_entry *before,
+			    const struct hf_cache_entry *now);
 /* All pods were listed. */
-void hf_traces_synced(struct hf_traces *traces);
+void hf_pod_history_synced(struct hf_pod_history *history);
 /* gone and watched_since, of the job of this UID; views as in hf_observe. */
 struct hf_views;
-void hf_traces_see(struct hf_traces *traces, const char *uid, const struct hf_moment *moment,
-		   struct hf_arena *arena, struct hf_views *views, struct hf_observed *seen);
+void hf_pod_history_see(struct hf_pod_history *history, const char *uid,
+			const struct hf_moment *moment, struct hf_arena *arena,
+			struct hf_views *views, struct hf_observed *seen);
 /* The job of this UID is gone. */
-void hf_traces_forget(struct hf_traces *traces, const char *uid);
+void hf_pod_history_forget(struct hf_pod_history *history, const char *uid);
 
 #endif

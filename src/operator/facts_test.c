@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What a step is told about nodes: by the watch, and by traces of pods. */
+/* What a step is told about nodes: by the watch, and by history of pods. */
 
 /* Cordoned at a time (or NONE: nobody says), and Unknown since another. */
 static struct hf_doc *cordoned_at_doc(const char *name, int version, hf_time cordoned,
@@ -411,7 +411,7 @@ static void test_without_the_right_to_see_nodes_none_is_told(void **state)
 	assert_true(brain.gone[0].no_execute);
 }
 
-/* --- traces -------------------------------------------------------------------------------- */
+/* --- history -------------------------------------------------------------------------------- */
 
 static void pod_becomes(struct bench *bench, int version, const char *status)
 {
@@ -559,7 +559,7 @@ static void test_a_name_that_was_freed_is_told_for_a_while(void **state)
 	node_becomes(bench, 121, "True", "\"taints\":[{\"key\":\"x\",\"effect\":\"NoExecute\"}]");
 	step_again(bench);
 	assert_true(brain.gone[0].no_execute);
-	turn_for(bench, HF_TRACES_KEPT);
+	turn_for(bench, HF_POD_HISTORY_KEPT);
 	step_again(bench);
 	assert_int_equal(brain.n_gone, 0);
 }
@@ -624,7 +624,7 @@ static void test_news_of_a_pod_may_come_after_those_of_the_taint_it_went_for(voi
 	assert_int_equal(brain.n_gone, 1);
 	assert_true(brain.gone[0].no_execute);
 	/* Whoever goes long after the taint has no timer. */
-	turn_for(bench, HF_TRACES_KEPT);
+	turn_for(bench, HF_POD_HISTORY_KEPT);
 	fake_event(watch_of(bench, "pods"), HF_EVENT_ADDED,
 		   bound_pod("ddp-worker-0", 111, "a", RUNNING));
 	turn_for(bench, HF_SECOND);

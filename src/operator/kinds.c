@@ -4,7 +4,7 @@
 
 #include "base/str.h"
 #include "operator/facts_internal.h"
-#include "operator/narrow_internal.h"
+#include "operator/narrow_schema_internal.h"
 
 /*
  * Kinds begin one by one.  A cluster may lack the CRD of one, or refuse its list: that is told, asked
@@ -27,8 +27,8 @@ void hf_operator_check_synced(struct hf_operator *op)
 		if (kind->running || !hf_cache_synced(kind->cache) || !hf_narrow_synced(kind))
 			continue;
 		kind->running = true;
-		if (!op->running && op->facts.traces != NULL)
-			hf_traces_synced(op->facts.traces);
+		if (!op->running && op->facts.history != NULL)
+			hf_pod_history_synced(op->facts.history);
 		op->running = true;
 		hf_kind_found(kind);
 		hf_operator_enqueue_kind(kind);

@@ -482,7 +482,7 @@ bool hf_nodes_evicts(const struct hf_nodes *nodes, const char *name)
 		return true;
 	/* The news of the pod may come after that of the taint: it went while that was there. */
 	return view->evicted != HF_TIME_NONE &&
-	       hf_loop_mono(nodes->op->loop) - view->evicted < HF_TRACES_KEPT;
+	       hf_loop_mono(nodes->op->loop) - view->evicted < HF_POD_HISTORY_KEPT;
 }
 
 void hf_nodes_put(struct hf_nodes *nodes, struct hf_doc *node)

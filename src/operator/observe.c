@@ -130,8 +130,8 @@ static void find_facts(const struct hf_observe_args *args, struct hf_pod *pods,
 	const struct hf_moment moment = {.now = args->now, .mono = args->mono};
 	size_t len = seen->pods_len;
 
-	if (facts != NULL && facts->traces != NULL)
-		hf_traces_see(facts->traces, args->job->uid, &moment, arena, views, seen);
+	if (facts != NULL && facts->history != NULL)
+		hf_pod_history_see(facts->history, args->job->uid, &moment, arena, views, seen);
 	find_nodes(args, arena, seen);
 	for (size_t i = 0; i < len; i++)
 		pods[i].own_ended_at = hf_moment_at(&moment, pods[i].own_ended_at);

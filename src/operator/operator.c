@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include "core/status.h"
 #include "operator/kinds_internal.h"
-#include "operator/narrow_internal.h"
+#include "operator/narrow_schema_internal.h"
 #include "operator/pass_internal.h"
 #include "store/resource.h"
 
@@ -98,8 +98,8 @@ static void enqueue_gathering(struct hf_operator *op, const char *key, bool calm
 	if (calm && gather < hf_operator_gather(op))
 		gather = hf_operator_gather(op);
 	if (calm && state != NULL && state->rising_since != HF_TIME_NONE &&
-	    gather < hf_rises_gather(&op->rises))
-		gather = hf_rises_gather(&op->rises);
+	    gather < hf_startups_gather_time(&op->startups))
+		gather = hf_startups_gather_time(&op->startups);
 	if (gather < GATHER_MIN)
 		enqueue(op, key);
 	else
@@ -218,8 +218,8 @@ static void job_changed(void *arg, enum hf_cache_change change, const struct hf_
 
 	if (change == HF_CACHE_DELETED) {
 		hf_map_remove(kind->op->job_keys, entry->uid);
-		if (kind->op->facts.traces != NULL)
-			hf_traces_forget(kind->op->facts.traces, entry->uid);
+		if (kind->op->facts.history != NULL)
+			hf_pod_history_forget(kind->op->facts.history, entry->uid);
 	}
 	if (change == HF_CACHE_ADDED) {
 		char *copy = hf_xstrdup(key);
@@ -294,8 +294,8 @@ static void object_changed(void *arg, enum hf_cache_change change,
 		hf_operator_check_synced(kind->op);
 		return;
 	}
-	if (kind == &kind->op->pods && kind->op->facts.traces != NULL)
-		hf_traces_changed(kind->op->facts.traces, before, now);
+	if (kind == &kind->op->pods && kind->op->facts.history != NULL)
+		hf_pod_history_changed(kind->op->facts.history, before, now);
 	calm = now != NULL && is_calm(kind, before == NULL ? NULL : before->view, now->view);
 	for (size_t i = 0; i < HF_ARRAY_LEN(both); i++) {
 		const struct hf_view *view = both[i] == NULL ? NULL : both[i]->view;
@@ -454,7 +454,7 @@ static int kinds_init(struct hf_operator *op, struct hf_error *err)
 		kind_init(op, &op->extras[i], NULL, hf_extra_resource((enum hf_extra_kind)i),
 			  decode_extra);
 	}
-	op->facts.traces = hf_traces_create(op);
+	op->facts.history = hf_pod_history_create(op);
 	if (op->options.watch_nodes) {
 		op->facts.nodes = hf_nodes_create(op);
 		op->facts.asks = hf_asks_create(op);
@@ -734,7 +734,7 @@ struct hf_operator *hf_operator_destroy(struct hf_operator *op)
 	hf_asks_destroy(op->facts.asks);
 	hf_devices_destroy(op->facts.devices);
 	hf_nodes_destroy(op->facts.nodes);
-	hf_traces_destroy(op->facts.traces);
+	hf_pod_history_destroy(op->facts.history);
 	hf_cache_destroy(op->pods.cache);
 	hf_cache_destroy(op->services.cache);
 	for (size_t i = 0; i < HF_EXTRA_KINDS; i++)

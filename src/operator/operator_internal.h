@@ -11,7 +11,7 @@
 #include "ctl/recorder.h"
 #include "operator/facts_internal.h"
 #include "operator/operator.h"
-#include "operator/rises_internal.h"
+#include "operator/startups_internal.h"
 
 /* --- clock.c: API-server time ------------------------------------------------------------- */
 
@@ -126,7 +126,7 @@ struct hf_kind {
 	bool running;         /* its jobs are known and worked on */
 	bool missing;         /* the cluster does not know it, which was told */
 	bool crd_unseen;      /* we may not look at it */
-	bool narrow;          /* it does not keep the ledger (narrow_internal.h) */
+	bool narrow;          /* it does not keep the ledger (narrow_schema_internal.h) */
 	bool was_narrow;      /* since this process began */
 	bool keeps;           /* a reply showed that it does */
 	bool narrow_told;
@@ -213,7 +213,7 @@ struct hf_operator {
 	bool in_gate;   /* the gate is being worked on */
 	bool own_write; /* what the job's cache takes in now is our status and nothing else */
 	bool own_calm;  /* ... and it was one that nothing waits for */
-	struct hf_rises rises;
+	struct hf_startups startups;
 	double tokens; /* requests that may be sent now, where there is a rate */
 	hf_time tokens_at;
 	struct hf_timer *gate_timer; /* when the next one may */

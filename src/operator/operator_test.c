@@ -299,7 +299,7 @@ static void test_a_job_whose_services_go_as_soon_as_they_are_made_is_looked_at(v
 }
 
 /* A job that is known, of whose ranks more are awaited: they begin to rise. */
-static void rises(struct bench *bench)
+static void startups(struct bench *bench)
 {
 	want_first_status();
 	start(bench);
@@ -320,7 +320,7 @@ static void test_counts_of_a_job_whose_ranks_still_come_wait_until_all_run(void 
 {
 	struct bench *bench = *state;
 
-	rises(bench);
+	startups(bench);
 	a_pod_comes(bench, 102);
 	turn_for(bench, 500 * HF_MS);
 	assert_null(next(bench));
@@ -334,7 +334,7 @@ static void test_counts_do_not_wait_for_ever_for_ranks_that_do_not_come(void **s
 {
 	struct bench *bench = *state;
 
-	rises(bench);
+	startups(bench);
 	a_pod_comes(bench, 102);
 	turn_for(bench, 5 * HF_SECOND - HF_MS);
 	assert_null(next(bench));
@@ -370,7 +370,7 @@ static void test_a_job_with_a_time_to_keep_is_told_of_at_once(void **state)
 {
 	struct bench *bench = *state;
 
-	rises(bench);
+	startups(bench);
 	brain.plan.wake_at = JOB_TIME + HF_HOUR;
 	a_pod_comes(bench, 102);
 	brain.once = true;

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "operator/kinds_internal.h"
-#include "operator/narrow_internal.h"
+#include "operator/narrow_schema_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -666,9 +666,9 @@ static void note_rise(struct hf_pass *pass)
 
 	if (rising && !was) {
 		state->rising_since = now;
-		hf_rises_begin(&pass->op->rises, now);
+		hf_startups_begin(&pass->op->startups, now);
 	} else if (was && !rising) {
-		hf_rises_end(&pass->op->rises, state->rising_since, true, now);
+		hf_startups_end(&pass->op->startups, state->rising_since, true, now);
 		state->rising_since = HF_TIME_NONE;
 	}
 }
@@ -682,7 +682,7 @@ static hf_time patience(const struct hf_pass *pass)
 
 	if (!is_rising(plan) || plan->wake_at != HF_TIME_NEVER)
 		return plan->stages_len > 0 ? gather : 0;
-	rise = hf_rises_patience(&op->rises, begins_ledger(pass), hf_loop_mono(op->loop));
+	rise = hf_startups_status_wait(&op->startups, begins_ledger(pass), hf_loop_mono(op->loop));
 	return rise > gather ? rise : gather;
 }
 
@@ -793,7 +793,7 @@ static void state_forget(struct hf_operator *op, const char *key)
 	struct hf_job_state *state = hf_map_get(op->states, key);
 
 	if (state != NULL && state->rising_since != HF_TIME_NONE)
-		hf_rises_end(&op->rises, state->rising_since, false, hf_loop_mono(op->loop));
+		hf_startups_end(&op->startups, state->rising_since, false, hf_loop_mono(op->loop));
 	hf_map_remove(op->states, key);
 }
 

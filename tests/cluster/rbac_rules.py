@@ -74,8 +74,8 @@ CLUSTER["", "events"] = {
     "patch": ("src/ctl/recorder.c", "created ? HF_VERB_PATCH : HF_VERB_CREATE"),
 }
 CLUSTER["apiextensions.k8s.io", "customresourcedefinitions"] = {
-    "list": ("src/operator/narrow.c", "hf_cache_create("),
-    "watch": ("src/operator/narrow.c", "hf_cache_create("),
+    "list": ("src/operator/narrow_schema.c", "hf_cache_create("),
+    "watch": ("src/operator/narrow_schema.c", "hf_cache_create("),
 }
 CLUSTER["apps", "deployments"] = {
     "get": ("src/operator/manager.c", ".resource = &hf_rival_deployments"),

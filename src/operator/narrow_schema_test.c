@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "operator/narrow_internal.h"
+#include "operator/narrow_schema_internal.h"
 
 #include "operator/script_test.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#ifndef HF_OPERATOR_RISES_INTERNAL_H
-#define HF_OPERATOR_RISES_INTERNAL_H
+#ifndef HF_OPERATOR_STARTUPS_INTERNAL_H
+#define HF_OPERATOR_STARTUPS_INTERNAL_H
 
 #include "base/time.h"
 
@@ -16,23 +16,23 @@
 
 /* Jobs that are longer on their way than so many seconds are not counted: they wait for machines,
  * and others need not wait for them. */
-#define HF_RISES_SECONDS 64
+#define HF_STARTUPS_SECONDS 64
 
 /* All zero at first. */
-struct hf_rises {
+struct hf_startups {
 	hf_time lately; /* how long jobs took until all of their ranks ran; 0: none did yet */
 	size_t count;   /* jobs on their way */
-	size_t begun[HF_RISES_SECONDS]; /* of these, by the second modulo that */
-	hf_time newest;                 /* the last second of begun */
+	size_t begun[HF_STARTUPS_SECONDS]; /* of these, by the second modulo that */
+	hf_time newest;                    /* the last second of begun */
 };
 
-void hf_rises_begin(struct hf_rises *rises, hf_time now);
+void hf_startups_begin(struct hf_startups *startups, hf_time now);
 /* A job that began at since is not on its way any more; risen: since all of its ranks run. */
-void hf_rises_end(struct hf_rises *rises, hf_time since, bool risen, hf_time now);
+void hf_startups_end(struct hf_startups *startups, hf_time since, bool risen, hf_time now);
 /* How long a status waits; first: the job has none yet. */
-hf_time hf_rises_patience(struct hf_rises *rises, bool first, hf_time now);
+hf_time hf_startups_status_wait(struct hf_startups *startups, bool first, hf_time now);
 /* How long changes of a job on its way up that decide nothing alone are left to gather: a small
  * part of the way. */
-hf_time hf_rises_gather(const struct hf_rises *rises);
+hf_time hf_startups_gather_time(const struct hf_startups *startups);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "operator/rises_internal.h"
+#include "operator/startups_internal.h"
 
 /* A status waits half as long again as jobs took lately, at least this: pods of a job come within a
  * second of each other. */
@@ -22,51 +22,52 @@
 /* One job that took an hour says nothing of the next: a few that are quick make up for it. */
 #define TOOK_MAX (2 * FIRST_MAX_MANY)
 
-static void advance(struct hf_rises *rises, hf_time now)
+static void advance(struct hf_startups *startups, hf_time now)
 {
 	hf_time second = now / HF_SECOND;
 
-	if (second - rises->newest > HF_RISES_SECONDS)
-		rises->newest = second - HF_RISES_SECONDS;
-	while (rises->newest < second) {
-		size_t *oldest = &rises->begun[++rises->newest % HF_RISES_SECONDS];
+	if (second - startups->newest > HF_STARTUPS_SECONDS)
+		startups->newest = second - HF_STARTUPS_SECONDS;
+	while (startups->newest < second) {
+		size_t *oldest = &startups->begun[++startups->newest % HF_STARTUPS_SECONDS];
 
-		rises->count -= *oldest;
+		startups->count -= *oldest;
 		*oldest = 0;
 	}
 }
 
-void hf_rises_begin(struct hf_rises *rises, hf_time now)
+void hf_startups_begin(struct hf_startups *startups, hf_time now)
 {
-	advance(rises, now);
-	rises->begun[rises->newest % HF_RISES_SECONDS]++;
-	rises->count++;
+	advance(startups, now);
+	startups->begun[startups->newest % HF_STARTUPS_SECONDS]++;
+	startups->count++;
 }
 
-static void took(struct hf_rises *rises, hf_time span)
+static void took(struct hf_startups *startups, hf_time span)
 {
 	if (span > TOOK_MAX)
 		span = TOOK_MAX;
 	/* At once where load grows, slowly back. */
-	rises->lately = span > rises->lately ? span : rises->lately - (rises->lately - span) / 4;
+	startups->lately =
+		span > startups->lately ? span : startups->lately - (startups->lately - span) / 4;
 }
 
-void hf_rises_end(struct hf_rises *rises, hf_time since, bool risen, hf_time now)
+void hf_startups_end(struct hf_startups *startups, hf_time since, bool risen, hf_time now)
 {
 	hf_time second = since / HF_SECOND;
 
-	advance(rises, now);
-	if (second > rises->newest - HF_RISES_SECONDS) {
-		rises->begun[second % HF_RISES_SECONDS]--;
-		rises->count--;
+	advance(startups, now);
+	if (second > startups->newest - HF_STARTUPS_SECONDS) {
+		startups->begun[second % HF_STARTUPS_SECONDS]--;
+		startups->count--;
 	}
 	if (risen)
-		took(rises, now - since);
+		took(startups, now - since);
 }
 
-static hf_time longest(const struct hf_rises *rises, bool first)
+static hf_time longest(const struct hf_startups *startups, bool first)
 {
-	hf_time others = rises->count > 0 ? (hf_time)rises->count - 1 : 0;
+	hf_time others = startups->count > 0 ? (hf_time)startups->count - 1 : 0;
 	hf_time max =
 		first ? FIRST_MAX + others * FIRST_PER_JOB : LATER_MAX + others * LATER_PER_JOB;
 	hf_time max_many = first ? FIRST_MAX_MANY : LATER_MAX_MANY;
@@ -74,26 +75,26 @@ static hf_time longest(const struct hf_rises *rises, bool first)
 	return max < max_many ? max : max_many;
 }
 
-hf_time hf_rises_patience(struct hf_rises *rises, bool first, hf_time now)
+hf_time hf_startups_status_wait(struct hf_startups *startups, bool first, hf_time now)
 {
-	hf_time wait = rises->lately * 3 / 2, max;
+	hf_time wait = startups->lately * 3 / 2, max;
 
-	advance(rises, now);
-	max = longest(rises, first);
-	if (rises->lately == 0)
+	advance(startups, now);
+	max = longest(startups, first);
+	if (startups->lately == 0)
 		return max;
 	if (wait < LEAST)
 		return LEAST;
 	if (wait <= max)
 		return wait;
 	/* Where even the longest wait would not tell all, the first word comes soon. */
-	return first && rises->lately > max ? LEAST : max;
+	return first && startups->lately > max ? LEAST : max;
 }
 
-hf_time hf_rises_gather(const struct hf_rises *rises)
+hf_time hf_startups_gather_time(const struct hf_startups *startups)
 {
-	hf_time share = rises->lately / GATHER_SHARE;
-	hf_time max = (hf_time)rises->count * GATHER_PER_JOB;
+	hf_time share = startups->lately / GATHER_SHARE;
+	hf_time max = (hf_time)startups->count * GATHER_PER_JOB;
 
 	if (max > GATHER_MAX)
 		max = GATHER_MAX;

@@ -23,7 +23,7 @@ struct grave {
 	struct hf_view *last; /* marked for deletion, of the job's own; NULL: no such */
 };
 
-struct hf_traces {
+struct hf_pod_history {
 	struct hf_operator *op;
 	struct hf_map *jobs; /* UID → struct hf_map: name → struct grave, oldest first */
 	size_t len;
@@ -141,31 +141,31 @@ static void graves_free(void *arg)
 	hf_map_destroy(arg);
 }
 
-static void forget_all(struct hf_traces *traces)
+static void forget_all(struct hf_pod_history *history)
 {
-	hf_map_clear(traces->jobs);
-	traces->len = 0;
-	traces->watching = hf_loop_mono(traces->op->loop);
+	hf_map_clear(history->jobs);
+	history->len = 0;
+	history->watching = hf_loop_mono(history->op->loop);
 }
 
-static struct hf_map *graves_of(struct hf_traces *traces, const char *uid)
+static struct hf_map *graves_of(struct hf_pod_history *history, const char *uid)
 {
-	struct hf_map *graves = hf_map_get(traces->jobs, uid);
+	struct hf_map *graves = hf_map_get(history->jobs, uid);
 
 	if (graves != NULL)
 		return graves;
-	graves = hf_map_create(HF_TRACES_MAX, traces->op->options.seed, grave_free);
+	graves = hf_map_create(HF_POD_HISTORY_MAX, history->op->options.seed, grave_free);
 	/* Each holds one at least, and they are counted. */
-	bool put = hf_map_put(traces->jobs, uid, graves);
+	bool put = hf_map_put(history->jobs, uid, graves);
 
 	hf_assert(put);
 	return graves;
 }
 
-static void expire(struct hf_traces *traces, const char *uid)
+static void expire(struct hf_pod_history *history, const char *uid)
 {
-	struct hf_map *graves = hf_map_get(traces->jobs, uid);
-	hf_time now = hf_loop_mono(traces->op->loop);
+	struct hf_map *graves = hf_map_get(history->jobs, uid);
+	hf_time now = hf_loop_mono(history->op->loop);
 	const char *name;
 	void *value;
 
@@ -174,25 +174,25 @@ static void expire(struct hf_traces *traces, const char *uid)
 	for (size_t it = 0; hf_map_next(graves, &it, &name, &value);) {
 		const struct grave *grave = value;
 
-		if (now - grave->at < HF_TRACES_KEPT)
+		if (now - grave->at < HF_POD_HISTORY_KEPT)
 			break;
 		hf_map_remove(graves, name);
-		traces->len--;
+		history->len--;
 	}
 	if (hf_map_len(graves) == 0)
-		hf_map_remove(traces->jobs, uid);
+		hf_map_remove(history->jobs, uid);
 }
 
 struct burial {
-	struct hf_traces *traces;
+	struct hf_pod_history *history;
 	const struct hf_cache_entry *pod;
 	struct hf_view *last; /* as in struct grave, but borrowed */
 };
 
 /* The news of the taint may come after those of the pod. */
-static bool has_timer(const struct hf_traces *traces, const struct grave *grave)
+static bool has_timer(const struct hf_pod_history *history, const struct grave *grave)
 {
-	const struct hf_nodes *nodes = traces->op->facts.nodes;
+	const struct hf_nodes *nodes = history->op->facts.nodes;
 
 	return grave->no_execute ||
 	       (nodes != NULL && grave->node != NULL && hf_nodes_evicts(nodes, grave->node));
@@ -200,28 +200,28 @@ static bool has_timer(const struct hf_traces *traces, const struct grave *grave)
 
 static void bury_for(const struct burial *burial, const char *uid)
 {
-	struct hf_traces *traces = burial->traces;
+	struct hf_pod_history *history = burial->history;
 	const struct hf_view *view = burial->pod->view;
 	struct hf_map *graves;
 	struct grave *grave;
 
-	expire(traces, uid);
-	if (traces->len >= HF_TRACES_MAX)
-		forget_all(traces);
-	graves = graves_of(traces, uid);
+	expire(history, uid);
+	if (history->len >= HF_POD_HISTORY_MAX)
+		forget_all(history);
+	graves = graves_of(history, uid);
 	/* The last one of a name counts, and stands last. */
 	if (hf_map_remove(graves, burial->pod->name))
-		traces->len--;
+		history->len--;
 	grave = hf_xcalloc(1, sizeof(*grave));
-	grave->at = hf_loop_mono(traces->op->loop);
+	grave->at = hf_loop_mono(history->op->loop);
 	grave->uid = hf_xstrdup(hf_str_or(burial->pod->uid, ""));
 	grave->node = hf_str_is_empty(view->node) ? NULL : hf_xstrdup(view->node);
-	grave->no_execute = has_timer(traces, grave);
+	grave->no_execute = has_timer(history, grave);
 	grave->last = burial->last == NULL ? NULL : hf_view_ref(burial->last);
 	bool put = hf_map_put(graves, burial->pod->name, grave);
 
 	hf_assert(put);
-	traces->len++;
+	history->len++;
 }
 
 static void bury_stranger(void *arg, const struct hf_kind *kind, const struct hf_cache_entry *job)
@@ -230,45 +230,45 @@ static void bury_stranger(void *arg, const struct hf_kind *kind, const struct hf
 	bury_for(arg, job->uid);
 }
 
-static bool is_marked(struct hf_traces *traces, const struct hf_view *view)
+static bool is_marked(struct hf_pod_history *history, const struct hf_view *view)
 {
 	struct hf_pod pod;
 
-	hf_view_pod(view, traces->op->scratch, &pod);
-	hf_arena_reset(traces->op->scratch);
+	hf_view_pod(view, history->op->scratch, &pod);
+	hf_arena_reset(history->op->scratch);
 	return pod.deletion_time != HF_TIME_NONE;
 }
 
 /* A timer asks for the name alone: so a stranger's pod matters to the job that waits for its name,
  * and that of a job that was before. */
-static void bury(struct hf_traces *traces, const struct hf_cache_entry *entry)
+static void bury(struct hf_pod_history *history, const struct hf_cache_entry *entry)
 {
-	struct burial burial = {traces, entry, NULL};
+	struct burial burial = {history, entry, NULL};
 	struct hf_view *view = entry->view;
 
 	if (view->controller_uid != NULL &&
-	    hf_map_get(traces->op->job_keys, view->controller_uid) != NULL) {
-		burial.last = is_marked(traces, view) ? view : NULL;
+	    hf_map_get(history->op->job_keys, view->controller_uid) != NULL) {
+		burial.last = is_marked(history, view) ? view : NULL;
 		if (burial.last != NULL || !hf_str_is_empty(view->node))
 			bury_for(&burial, view->controller_uid);
 	} else if (!hf_str_is_empty(view->node)) {
-		hf_operator_each_by_name(traces->op, entry->ns, entry->name, bury_stranger,
+		hf_operator_each_by_name(history->op, entry->ns, entry->name, bury_stranger,
 					 &burial);
 	}
 }
 
-void hf_traces_changed(struct hf_traces *traces, const struct hf_cache_entry *before,
-		       const struct hf_cache_entry *now)
+void hf_pod_history_changed(struct hf_pod_history *history, const struct hf_cache_entry *before,
+			    const struct hf_cache_entry *now)
 {
 	const struct hf_view *was = before == NULL ? NULL : before->view;
 	struct hf_view *view = now == NULL ? NULL : now->view;
 
-	struct hf_arena *scratch = traces->op->scratch;
+	struct hf_arena *scratch = history->op->scratch;
 	struct hf_pod old = {.containers_len = 0}, new;
 	size_t at = 0;
 
 	if (view == NULL) {
-		bury(traces, before);
+		bury(history, before);
 		return;
 	}
 	hf_view_pod(view, scratch, &new);
@@ -278,9 +278,9 @@ void hf_traces_changed(struct hf_traces *traces, const struct hf_cache_entry *be
 	if (own_end(&new) != NULL)
 		view->own_ended_at = same_end(own_end(&old), own_end(&new))
 					     ? was->own_ended_at
-					     : hf_loop_mono(traces->op->loop);
+					     : hf_loop_mono(history->op->loop);
 	/* A kubelet in this process is alive. */
-	if (traces->op->facts.nodes == NULL) {
+	if (history->op->facts.nodes == NULL) {
 		hf_arena_reset(scratch);
 		return;
 	}
@@ -288,17 +288,17 @@ void hf_traces_changed(struct hf_traces *traces, const struct hf_cache_entry *be
 	if (unwell(&new, &at) != NULL)
 		view->unwell_at = was != NULL && was->unwell_at != HF_TIME_NONE
 					  ? was->unwell_at
-					  : hf_loop_mono(traces->op->loop);
+					  : hf_loop_mono(history->op->loop);
 	if (was != NULL)
 		view->news_at =
-			kubelet_wrote(&old, &new) ? hf_loop_mono(traces->op->loop) : was->news_at;
+			kubelet_wrote(&old, &new) ? hf_loop_mono(history->op->loop) : was->news_at;
 	hf_arena_reset(scratch);
 }
 
-void hf_traces_synced(struct hf_traces *traces)
+void hf_pod_history_synced(struct hf_pod_history *history)
 {
-	traces->lists = hf_cache_stats(traces->op->pods.cache)->relists;
-	traces->watching = hf_loop_mono(traces->op->loop);
+	history->lists = hf_cache_stats(history->op->pods.cache)->relists;
+	history->watching = hf_loop_mono(history->op->loop);
 }
 
 /* How a pod was when it was seen last: as the cache had it, of this job. */
@@ -324,8 +324,9 @@ static const struct hf_pod *last_of(const struct grave *grave, const struct hf_m
 	return pod;
 }
 
-void hf_traces_see(struct hf_traces *traces, const char *uid, const struct hf_moment *moment,
-		   struct hf_arena *arena, struct hf_views *views, struct hf_observed *seen)
+void hf_pod_history_see(struct hf_pod_history *history, const char *uid,
+			const struct hf_moment *moment, struct hf_arena *arena,
+			struct hf_views *views, struct hf_observed *seen)
 {
 	struct hf_gone_seen *gone;
 	struct hf_map *graves;
@@ -333,12 +334,12 @@ void hf_traces_see(struct hf_traces *traces, const char *uid, const struct hf_mo
 	void *value;
 
 	/* Who came and went while nobody watched is not known. */
-	if (traces->lists != hf_cache_stats(traces->op->pods.cache)->relists)
-		hf_traces_synced(traces);
-	if (traces->op->facts.nodes != NULL)
-		seen->watched_since = hf_moment_at(moment, traces->watching);
-	expire(traces, uid);
-	graves = hf_map_get(traces->jobs, uid);
+	if (history->lists != hf_cache_stats(history->op->pods.cache)->relists)
+		hf_pod_history_synced(history);
+	if (history->op->facts.nodes != NULL)
+		seen->watched_since = hf_moment_at(moment, history->watching);
+	expire(history, uid);
+	graves = hf_map_get(history->jobs, uid);
 	if (graves == NULL)
 		return;
 	gone = HF_ARENA_ARRAY(arena, struct hf_gone_seen, hf_map_len(graves));
@@ -349,38 +350,38 @@ void hf_traces_see(struct hf_traces *traces, const char *uid, const struct hf_mo
 			(struct hf_gone_seen){.name = hf_arena_strdup(arena, name),
 					      .uid = hf_arena_strdup(arena, grave->uid),
 					      .at = hf_moment_at(moment, grave->at),
-					      .no_execute = has_timer(traces, grave),
+					      .no_execute = has_timer(history, grave),
 					      .last = last_of(grave, moment, arena, views)};
 	}
 	seen->gone = gone;
 }
 
-void hf_traces_forget(struct hf_traces *traces, const char *uid)
+void hf_pod_history_forget(struct hf_pod_history *history, const char *uid)
 {
-	const struct hf_map *graves = hf_map_get(traces->jobs, uid);
+	const struct hf_map *graves = hf_map_get(history->jobs, uid);
 
 	if (graves == NULL)
 		return;
-	traces->len -= hf_map_len(graves);
-	hf_map_remove(traces->jobs, uid);
+	history->len -= hf_map_len(graves);
+	hf_map_remove(history->jobs, uid);
 }
 
 /* --- life ---------------------------------------------------------------------------------- */
 
-struct hf_traces *hf_traces_create(struct hf_operator *op)
+struct hf_pod_history *hf_pod_history_create(struct hf_operator *op)
 {
-	struct hf_traces *traces = hf_xcalloc(1, sizeof(*traces));
+	struct hf_pod_history *history = hf_xcalloc(1, sizeof(*history));
 
-	traces->op = op;
-	traces->jobs = hf_map_create(HF_TRACES_MAX, op->options.seed, graves_free);
-	return traces;
+	history->op = op;
+	history->jobs = hf_map_create(HF_POD_HISTORY_MAX, op->options.seed, graves_free);
+	return history;
 }
 
-struct hf_traces *hf_traces_destroy(struct hf_traces *traces)
+struct hf_pod_history *hf_pod_history_destroy(struct hf_pod_history *history)
 {
-	if (traces == NULL)
+	if (history == NULL)
 		return NULL;
-	hf_map_destroy(traces->jobs);
-	free(traces);
+	hf_map_destroy(history->jobs);
+	free(history);
 	return NULL;
 }

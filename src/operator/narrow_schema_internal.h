@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#ifndef HF_OPERATOR_NARROW_INTERNAL_H
-#define HF_OPERATOR_NARROW_INTERNAL_H
+#ifndef HF_OPERATOR_NARROW_SCHEMA_INTERNAL_H
+#define HF_OPERATOR_NARROW_SCHEMA_INTERNAL_H
 
 #include "operator/operator_internal.h"
 
