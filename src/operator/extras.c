@@ -5,6 +5,7 @@
 #include "api/extra_object.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "operator/kinds_internal.h"
 #include "store/resource.h"
 
 /*
@@ -13,6 +14,8 @@
  * then.  Until they are known, passes of those jobs wait.  Rare ones are watched from the first job
  * on that has one, and no pass waits for them.  Pod groups of a gang scheduler all jobs have: groups.c.
  */
+
+#define POD_GROUPS (HF_EXTRA_BIT(HF_EXTRA_POD_GROUP) | HF_EXTRA_BIT(HF_EXTRA_VOLCANO_GROUP))
 
 const struct hf_resource *hf_extra_resource(enum hf_extra_kind kind)
 {
@@ -29,6 +32,17 @@ const struct hf_resource *hf_extra_resource(enum hf_extra_kind kind)
 	_Static_assert(HF_ARRAY_LEN(resources) == HF_EXTRA_KINDS, "each has its resource");
 	hf_assert((size_t)kind < HF_ARRAY_LEN(resources));
 	return resources[kind];
+}
+
+const struct hf_kind *hf_groups_kind(const struct hf_operator *op)
+{
+	unsigned kinds =
+		hf_extra_kinds(op->options.frameworks[0], &op->options.settings) & POD_GROUPS;
+
+	if (kinds == 0)
+		return NULL;
+	return &op->extras[kinds == HF_EXTRA_BIT(HF_EXTRA_POD_GROUP) ? HF_EXTRA_POD_GROUP
+								     : HF_EXTRA_VOLCANO_GROUP];
 }
 
 /* Those that passes of the kind wait for. */

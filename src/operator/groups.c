@@ -11,17 +11,6 @@
  */
 
 #define TEXT_MAX 1024
-#define GROUPS (HF_EXTRA_BIT(HF_EXTRA_POD_GROUP) | HF_EXTRA_BIT(HF_EXTRA_VOLCANO_GROUP))
-
-const struct hf_kind *hf_groups_kind(const struct hf_operator *op)
-{
-	unsigned kinds = hf_extra_kinds(op->options.frameworks[0], &op->options.settings) & GROUPS;
-
-	if (kinds == 0)
-		return NULL;
-	return &op->extras[kinds == HF_EXTRA_BIT(HF_EXTRA_POD_GROUP) ? HF_EXTRA_POD_GROUP
-								     : HF_EXTRA_VOLCANO_GROUP];
-}
 
 void hf_groups_start(struct hf_operator *op)
 {

@@ -3,37 +3,12 @@
 #include "operator/kinds_internal.h"
 
 #include "base/str.h"
-#include "operator/facts_internal.h"
-#include "operator/narrow_schema_internal.h"
 
 /*
  * Kinds begin one by one.  A cluster may lack the CRD of one, or refuse its list: that is told, asked
  * for again and again, and holds up no other kind.  Pods and services, which are all kinds', come
  * first.
  */
-
-void hf_operator_check_synced(struct hf_operator *op)
-{
-	if (op->companion != NULL)
-		op->companion->ops->wake(op->companion);
-	if (!hf_cache_synced(op->pods.cache) || !hf_cache_synced(op->services.cache) ||
-	    (op->facts.nodes != NULL &&
-	     (!hf_nodes_synced(op->facts.nodes) || !hf_devices_synced(op->facts.devices))))
-		return;
-	hf_extras_enqueue(op);
-	for (size_t i = 0; i < op->n_kinds; i++) {
-		struct hf_kind *kind = &op->kinds[i];
-
-		if (kind->running || !hf_cache_synced(kind->cache) || !hf_narrow_synced(kind))
-			continue;
-		kind->running = true;
-		if (!op->running && op->facts.history != NULL)
-			hf_pod_history_synced(op->facts.history);
-		op->running = true;
-		hf_kind_found(kind);
-		hf_operator_enqueue_kind(kind);
-	}
-}
 
 void hf_kind_found(struct hf_kind *kind)
 {

@@ -147,13 +147,13 @@ struct hf_job_state {
 	hf_time status_written; /* monotonic; HF_TIME_NONE: not by this process */
 	hf_time status_gap;     /* until the next one that may wait */
 	hf_time status_owed;    /* since when there is one to write that may wait; or NONE */
-	hf_time rising_since;   /* ranks are missing or not running yet since then; or NONE */
+	hf_time starting_since; /* ranks are missing or not running yet since then; or NONE */
 	size_t size;            /* pods and services at the last step */
 	/* Since its status was written or it was read live. */
 	size_t pods_made, services_made;
 	struct hf_pass *pass; /* NULL: none is running */
 	bool unsure;          /* a write may have been done that nobody has read since */
-	bool calm_owed;       /* while the pass runs: there were changes that may gather */
+	bool routine_owed;    /* routine changes came while the pass ran */
 	char *looked; /* the version of the job that was read live for its ledger; or NULL */
 	struct hf_settled settled[HF_EXTRA_KINDS];
 };
@@ -196,6 +196,8 @@ struct hf_operator {
 	struct hf_kind extras[HF_EXTRA_KINDS]; /* watched from the first job on that has any */
 	struct hf_facts facts;
 	struct hf_controller *companion; /* NULL: none */
+	/* Set by operator.c: begins the kinds whose objects are known. */
+	void (*check_synced)(struct hf_operator *op);
 	struct hf_queue *queue;
 	struct hf_recorder *recorder;
 	struct hf_map *job_keys; /* uid → key of the job (char *) */
@@ -210,9 +212,9 @@ struct hf_operator {
 	 * through the second while somebody waits at the first. */
 	struct hf_gate gates[2];
 	size_t in_flight, in_flight_max;
-	bool in_gate;   /* the gate is being worked on */
-	bool own_write; /* what the job's cache takes in now is our status and nothing else */
-	bool own_calm;  /* ... and it was one that nothing waits for */
+	bool in_gate;     /* the gate is being worked on */
+	bool own_write;   /* what the job's cache takes in now is our status and nothing else */
+	bool own_routine; /* ... and it was a routine one: nothing waits for it */
 	struct hf_startups startups;
 	double tokens; /* requests that may be sent now, where there is a rate */
 	hf_time tokens_at;
@@ -242,13 +244,15 @@ void hf_operator_each_by_name(struct hf_operator *op, const char *ns, const char
 					 const struct hf_cache_entry *job),
 			      void *arg);
 void hf_operator_enqueue_by_name(struct hf_operator *op, const char *ns, const char *name);
-/* Step the job: as soon as its size allows, or in so long. */
+char *hf_operator_job_key(const struct hf_kind *kind, const char *ns, const char *name);
+/* Step the job: at once, as soon as its size allows, or in so long. */
+void hf_operator_enqueue_now(struct hf_operator *op, const char *key);
 void hf_operator_enqueue(struct hf_operator *op, const char *key);
 void hf_operator_enqueue_after(struct hf_operator *op, const char *key, hf_time delay);
 /* Step the job when changes that decide nothing alone have gathered. */
-void hf_operator_enqueue_calm(struct hf_operator *op, const char *key);
+void hf_operator_enqueue_routine(struct hf_operator *op, const char *key);
 /* How long what nobody waits for is left to gather: the longer, the more jobs wait for a pass. */
-hf_time hf_operator_gather(const struct hf_operator *op);
+hf_time hf_operator_gather_time(const struct hf_operator *op);
 /* A namespace that is being deleted never comes back as what it was: one that gets a new job is
  * another.  All jobs in it are on their way out, though some may not be marked yet. */
 void hf_operator_namespace_ends(struct hf_operator *op, const char *ns);

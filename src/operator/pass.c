@@ -135,12 +135,12 @@ static void finish(struct hf_pass *pass)
 			       hf_loop_mono(op->loop) - pass->began);
 	ask_again(pass);
 	HF_AUTOFREE char *key = hf_steal(&pass->key);
-	bool calm_owed = pass->state->calm_owed;
+	bool routine_owed = pass->state->routine_owed;
 
-	pass->state->calm_owed = false;
+	pass->state->routine_owed = false;
 	pass_free(pass);
-	if (calm_owed)
-		hf_operator_enqueue_calm(op, key);
+	if (routine_owed)
+		hf_operator_enqueue_routine(op, key);
 	hf_queue_done(op->queue, key);
 	hf_operator_check_stopped(op);
 }
@@ -396,7 +396,7 @@ static void job_is_now(struct hf_pass *pass, struct hf_doc *object)
 
 	pass->op->own_write = entry != NULL &&
 			      hf_streq(entry->resource_version, hf_doc_resource_version(pass->job));
-	pass->op->own_calm = !pass->plan.status_urgent;
+	pass->op->own_routine = !pass->plan.status_urgent;
 	hf_cache_put_reply(pass->kind->cache, object);
 	pass->op->own_write = false;
 	hf_doc_unref(pass->job);
@@ -662,14 +662,14 @@ static void note_rise(struct hf_pass *pass)
 {
 	struct hf_job_state *state = pass->state;
 	hf_time now = hf_loop_mono(pass->op->loop);
-	bool rising = is_rising(&pass->plan), was = state->rising_since != HF_TIME_NONE;
+	bool rising = is_rising(&pass->plan), was = state->starting_since != HF_TIME_NONE;
 
 	if (rising && !was) {
-		state->rising_since = now;
+		state->starting_since = now;
 		hf_startups_begin(&pass->op->startups, now);
 	} else if (was && !rising) {
-		hf_startups_end(&pass->op->startups, state->rising_since, true, now);
-		state->rising_since = HF_TIME_NONE;
+		hf_startups_end(&pass->op->startups, state->starting_since, true, now);
+		state->starting_since = HF_TIME_NONE;
 	}
 }
 
@@ -678,7 +678,7 @@ static hf_time patience(const struct hf_pass *pass)
 {
 	struct hf_operator *op = pass->op;
 	const struct hf_plan *plan = &pass->plan;
-	hf_time gather = hf_operator_gather(op), rise;
+	hf_time gather = hf_operator_gather_time(op), rise;
 
 	if (!is_rising(plan) || plan->wake_at != HF_TIME_NEVER)
 		return plan->stages_len > 0 ? gather : 0;
@@ -779,7 +779,7 @@ static struct hf_job_state *state_of(struct hf_operator *op, const char *key)
 	if (state != NULL)
 		return state;
 	state = hf_xcalloc(1, sizeof(*state));
-	state->status_written = state->status_owed = state->rising_since = HF_TIME_NONE;
+	state->status_written = state->status_owed = state->starting_since = HF_TIME_NONE;
 	state->status_gap = STATUS_GAP;
 	/* The queue holds fewer keys than the map may. */
 	bool put = hf_map_put(op->states, key, state);
@@ -792,8 +792,9 @@ static void state_forget(struct hf_operator *op, const char *key)
 {
 	struct hf_job_state *state = hf_map_get(op->states, key);
 
-	if (state != NULL && state->rising_since != HF_TIME_NONE)
-		hf_startups_end(&op->startups, state->rising_since, false, hf_loop_mono(op->loop));
+	if (state != NULL && state->starting_since != HF_TIME_NONE)
+		hf_startups_end(&op->startups, state->starting_since, false,
+				hf_loop_mono(op->loop));
 	hf_map_remove(op->states, key);
 }
 

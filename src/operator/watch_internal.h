@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_OPERATOR_WATCH_INTERNAL_H
+#define HF_OPERATOR_WATCH_INTERNAL_H
+
+#include "operator/operator_internal.h"
+
+/* watch.c: creates caches and does not start them. Their changes queue the jobs concerned. */
+void hf_watch_create_jobs(struct hf_operator *op, struct hf_kind *kind,
+			  const struct hf_framework *framework, const struct hf_resource *resource);
+/* Pods, services and extra objects. */
+void hf_watch_create_objects(struct hf_operator *op);
+
+/* companion.c: the controller beside this one, which asks it for jobs, the time and so on. */
+void hf_companion_create(struct hf_operator *op);
+
+#endif
