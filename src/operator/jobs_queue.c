@@ -24,6 +24,9 @@
 /* A pod that is created, placed and started causes about ten routine changes within a moment. One
  * step looks at them together. */
 #define GATHER_ROUTINE (50 * HF_MS)
+/* The ranks of a job end within moments of each other. One step and one status record those that
+ * succeed together. */
+#define GATHER_SUCCESS (50 * HF_MS)
 /* Additional delay of routine changes for each job in the queue: about the time that the API server
  * needs for the pods and services of a small job. So one status tells them all. */
 #define GATHER_PER_JOB (20 * HF_MS)
@@ -158,6 +161,25 @@ void hf_operator_enqueue_now(struct hf_operator *op, const char *key)
 void hf_operator_enqueue(struct hf_operator *op, const char *key)
 {
 	add_job_later(op, key, false);
+}
+
+/* The first success is stepped like any other change. Those that follow within the gather time wait
+ * until its end. */
+void hf_operator_enqueue_success(struct hf_operator *op, const char *key)
+{
+	struct hf_job_state *state = hf_map_get(op->states, key);
+	hf_time now = hf_loop_mono(op->loop), due = now;
+
+	if (state != NULL && state->success_due != HF_TIME_NONE &&
+	    now < state->success_due + GATHER_SUCCESS)
+		due = now <= state->success_due ? state->success_due
+						: state->success_due + GATHER_SUCCESS;
+	if (state != NULL)
+		state->success_due = due;
+	if (due > now)
+		hf_operator_enqueue_after(op, key, due - now);
+	else
+		add_job_later(op, key, false);
 }
 
 void hf_operator_enqueue_routine(struct hf_operator *op, const char *key)

@@ -50,6 +50,10 @@ void hf_view_service(const struct hf_view *view, struct hf_service_seen *ret_ser
 struct hf_view *hf_view_of_extra(struct hf_doc *doc, enum hf_extra_kind kind,
 				 struct hf_arena *scratch);
 void hf_view_extra(const struct hf_view *view, struct hf_extra_seen *ret_seen);
+/* For two views of one pod that has not ended: a step sees the same in both. Not compared are
+ * resourceVersion and conditions that no decision about such a pod reads. */
+bool hf_view_is_same_pod(const struct hf_view *a, const struct hf_view *b,
+			 struct hf_arena *scratch);
 struct hf_view *hf_view_ref(struct hf_view *view);
 void hf_view_unref(void *view);
 
@@ -148,6 +152,7 @@ struct hf_job_state {
 	hf_time status_gap;     /* until the next one that may wait */
 	hf_time status_owed;    /* since when there is one to write that may wait; or NONE */
 	hf_time starting_since; /* ranks are missing or not running yet since then; or NONE */
+	hf_time success_due;    /* of the last step for ranks that have succeeded; or NONE */
 	size_t size;            /* pods and services at the last step */
 	/* Since its status was written or it was read live. */
 	size_t pods_made, services_made;
@@ -249,6 +254,8 @@ char *hf_operator_job_key(const struct hf_kind *kind, const char *ns, const char
 void hf_operator_enqueue_now(struct hf_operator *op, const char *key);
 void hf_operator_enqueue(struct hf_operator *op, const char *key);
 void hf_operator_enqueue_after(struct hf_operator *op, const char *key, hf_time delay);
+/* Step the job when the ranks that succeed with this one have done so. */
+void hf_operator_enqueue_success(struct hf_operator *op, const char *key);
 /* Step the job when changes that decide nothing alone have gathered. */
 void hf_operator_enqueue_routine(struct hf_operator *op, const char *key);
 /* How long what nobody waits for is left to gather: the longer, the more jobs wait for a pass. */

@@ -683,6 +683,60 @@ static void test_a_pod_on_its_way_up_waits_for_others_and_one_that_ends_does_not
 	}
 }
 
+static void test_a_change_that_no_step_can_see_steps_nothing(void **state)
+{
+	static const char *const same[] = {
+		"{\"phase\":\"Pending\",\"conditions\":[{\"type\":\"Ready\",\"status\":\"False\"}]}",
+		"{\"phase\":\"Pending\",\"conditions\":[{\"type\":\"Ready\",\"status\":\"False\"},"
+		"{\"type\":\"Initialized\",\"status\":\"True\"}]}",
+		"{\"phase\":\"Pending\",\"conditions\":[{\"type\":\"Ready\",\"status\":\"False\","
+		"\"lastProbeTime\":\"2024-01-01T00:00:00Z\"},{\"type\":\"PodReadyToStartContainers\","
+		"\"status\":\"True\"}],\"podIP\":\"10.0.0.1\"}",
+	};
+	static const char *const other[] = {
+		"{\"phase\":\"Pending\",\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}]}",
+		"{\"phase\":\"Pending\",\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"},"
+		"{\"type\":\"DisruptionTarget\",\"status\":\"True\"}]}",
+		"{\"phase\":\"Running\"}",
+	};
+	struct bench *bench = *state;
+	int version = 101, steps;
+
+	start(bench);
+	pod_becomes(bench, version++, same[0]);
+	gathered(bench);
+	steps = brain.steps;
+	for (size_t i = 1; i < HF_ARRAY_LEN(same); i++)
+		pod_becomes(bench, version++, same[i]);
+	gathered(bench);
+	assert_int_equal(brain.steps, steps);
+	for (size_t i = 0; i < HF_ARRAY_LEN(other); i++) {
+		pod_becomes(bench, version++, other[i]);
+		gathered(bench);
+		assert_int_equal(brain.steps, ++steps);
+	}
+}
+
+static void test_ranks_that_succeed_together_are_stepped_together(void **state)
+{
+	struct bench *bench = *state;
+	int steps;
+
+	start(bench);
+	pod_becomes(bench, 101, "{\"phase\":\"Running\"}");
+	gathered(bench);
+	steps = brain.steps;
+	pod_becomes(bench, 102, "{\"phase\":\"Succeeded\"}");
+	assert_int_equal(brain.steps, steps + 1);
+	for (int i = 0; i < 5; i++) {
+		turn_for(bench, 7 * HF_MS);
+		pod_becomes(bench, 103 + i, "{\"phase\":\"Succeeded\"}");
+	}
+	assert_int_equal(brain.steps, steps + 1);
+	turn_for(bench, 20 * HF_MS);
+	assert_int_equal(brain.steps, steps + 2);
+}
+
 static void test_our_own_status_is_no_news_unless_others_wrote_meanwhile(void **state)
 {
 	struct bench *bench = *state;
@@ -961,6 +1015,8 @@ int main(void)
 		T(test_a_wake_up_that_is_overdue_does_not_spin),
 		T(test_pods_wake_their_job_and_strangers_those_whose_name_they_have),
 		T(test_a_pod_on_its_way_up_waits_for_others_and_one_that_ends_does_not),
+		T(test_a_change_that_no_step_can_see_steps_nothing),
+		T(test_ranks_that_succeed_together_are_stepped_together),
 		T(test_our_own_status_is_no_news_unless_others_wrote_meanwhile),
 		T(test_changes_of_pods_gather_for_a_big_job_and_not_for_a_small_one),
 		T(test_a_step_that_fails_is_told_and_tried_again),

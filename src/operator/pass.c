@@ -779,7 +779,8 @@ static struct hf_job_state *state_of(struct hf_operator *op, const char *key)
 	if (state != NULL)
 		return state;
 	state = hf_xcalloc(1, sizeof(*state));
-	state->status_written = state->status_owed = state->starting_since = HF_TIME_NONE;
+	state->status_written = state->status_owed = HF_TIME_NONE;
+	state->starting_since = state->success_due = HF_TIME_NONE;
 	state->status_gap = STATUS_GAP;
 	/* The queue holds fewer keys than the map may. */
 	bool put = hf_map_put(op->states, key, state);

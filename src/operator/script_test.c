@@ -253,10 +253,11 @@ struct hf_doc *pod_doc(const char *name, const char *uid, int version, const cha
 	snprintf(text, sizeof(text),
 		 "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"n\",\"uid\":\"%s\","
 		 "\"resourceVersion\":\"%d\",\"annotations\":{\"holdfast.dev/generation\":\"2\","
-		 "\"holdfast.dev/attempt\":\"0\"},\"ownerReferences\":[{\"kind\":\"PyTorchJob\","
+		 "\"holdfast.dev/attempt\":\"0\",\"holdfast.dev/avoids\":\"n%d\"},"
+		 "\"ownerReferences\":[{\"kind\":\"PyTorchJob\","
 		 "\"apiVersion\":\"kubeflow.org/v1\",\"name\":\"ddp\",\"uid\":\"%s\","
 		 "\"controller\":true}]%s}}",
-		 name, uid, version, owner, more);
+		 name, uid, version, version, owner, more);
 	return hf_doc_from_text(text, strlen(text));
 }
 

@@ -87,6 +87,7 @@ int teardown(void **state);
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 struct hf_doc *job_doc(const char *name, const char *uid, int version, const char *more);
+/* A step sees a difference between two versions: it avoids another node. */
 struct hf_doc *pod_doc(const char *name, const char *uid, int version, const char *owner,
 		       const char *more);
 

@@ -511,6 +511,58 @@ struct hf_view *hf_view_of_extra(struct hf_doc *doc, enum hf_extra_kind kind,
 	return view;
 }
 
+/* ---- comparing ------------------------------------------------------------------------------ */
+
+/* A kubelet writes these on the way to Ready. Policies name them only for pods that have failed. */
+static bool is_passing_condition(const char *type)
+{
+	return hf_streq(type, "Initialized") || hf_streq(type, "ContainersReady") ||
+	       hf_streq(type, "PodReadyToStartContainers");
+}
+
+/* Packs what a step reads of a pod that has not ended. */
+static unsigned char *pack_pod(const struct hf_view *view, struct hf_arena *arena,
+			       struct packer *ret_size)
+{
+	struct hf_pod_condition *conditions;
+	struct packer packer;
+	unsigned char *record;
+	struct hf_pod pod;
+
+	hf_view_pod(view, arena, &pod);
+	pod.resource_version = NULL;
+	conditions = HF_ARENA_ARRAY(arena, struct hf_pod_condition, pod.conditions_len + 1);
+	for (size_t i = 0, n = pod.conditions_len; i < n; i++) {
+		if (i == 0)
+			pod.conditions_len = 0;
+		if (!is_passing_condition(pod.conditions[i].type))
+			conditions[pod.conditions_len++] = pod.conditions[i];
+	}
+	pod.conditions = conditions;
+	*ret_size = (struct packer){.at = NULL};
+	put_pod(ret_size, &pod);
+	packer.size = 0;
+	packer.at = record = HF_ARENA_ARRAY(arena, unsigned char, ret_size->size);
+	put_pod(&packer, &pod);
+	return record;
+}
+
+bool hf_view_is_same_pod(const struct hf_view *a, const struct hf_view *b, struct hf_arena *scratch)
+{
+	struct packer sizes[2];
+	const unsigned char *records[2];
+
+	if (!hf_streq(a->controller_uid, b->controller_uid) || !hf_streq(a->node, b->node) ||
+	    a->news_at != b->news_at || a->unwell_at != b->unwell_at ||
+	    a->own_ended_at != b->own_ended_at)
+		return false;
+	records[0] = pack_pod(a, scratch, &sizes[0]);
+	records[1] = pack_pod(b, scratch, &sizes[1]);
+	return sizes[0].size == sizes[1].size && memcmp(records[0], records[1], sizes[0].size) == 0;
+}
+
+/* ---- references ----------------------------------------------------------------------------- */
+
 struct hf_view *hf_view_ref(struct hf_view *view)
 {
 	view->refs++;

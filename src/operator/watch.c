@@ -90,21 +90,46 @@ static void take_job_change(void *arg, enum hf_cache_change change,
 
 /* --- pods, services, extra objects ------------------------------------------------------------ */
 
-/* Routine: no deletion, termination or restart. No decision waits for such a change. */
-static bool is_routine_pod(const struct hf_pod *was, const struct hf_pod *pod)
+enum weight {
+	WEIGHT_NONE,    /* a step sees the same as before */
+	WEIGHT_ROUTINE, /* progress: no decision waits for it */
+	WEIGHT_SUCCESS, /* a rank has succeeded */
+	WEIGHT_FULL,    /* a deletion, another termination, a restart */
+};
+
+/* ret_success: a main container has terminated with code 0. */
+static bool has_news(const struct hf_pod *was, const struct hf_pod *pod, bool *ret_success)
 {
-	if (pod->deletion_time != HF_TIME_NONE ||
-	    (pod->phase != HF_POD_PENDING && pod->phase != HF_POD_RUNNING))
-		return false;
+	*ret_success = pod->phase == HF_POD_SUCCEEDED;
 	for (size_t i = 0; i < pod->containers_len; i++) {
 		const struct hf_container_seen *container = &pod->containers[i];
 		int32_t restarts = i < was->containers_len ? was->containers[i].restart_count : 0;
+		bool ended = container->phase == HF_CONTAINER_TERMINATED && !container->init;
 
-		if (container->restart_count != restarts ||
-		    (container->phase == HF_CONTAINER_TERMINATED && !container->init))
-			return false;
+		if (container->restart_count != restarts || (ended && container->exit_code != 0) ||
+		    (ended && container->signal != 0))
+			return true;
+		*ret_success = *ret_success || ended;
 	}
-	return true;
+	return false;
+}
+
+static enum weight weigh_pod(struct hf_operator *op, const struct hf_view *was,
+			     const struct hf_view *now)
+{
+	struct hf_pod before = {.containers_len = 0}, pod;
+	bool success;
+
+	if (was != NULL)
+		hf_view_pod(was, op->scratch, &before);
+	hf_view_pod(now, op->scratch, &pod);
+	if (pod.deletion_time != HF_TIME_NONE || pod.phase == HF_POD_FAILED ||
+	    has_news(&before, &pod, &success))
+		return WEIGHT_FULL;
+	if (success)
+		return WEIGHT_SUCCESS;
+	return was != NULL && hf_view_is_same_pod(was, now, op->scratch) ? WEIGHT_NONE
+									 : WEIGHT_ROUTINE;
 }
 
 static bool is_extra_kind(const struct hf_kind *kind)
@@ -122,26 +147,34 @@ static bool is_routine_extra(const struct hf_view *was, const struct hf_view *no
 	return !extra.terminating && extra.ready == before.ready;
 }
 
-static bool is_routine(const struct hf_kind *kind, const struct hf_view *was,
-		       const struct hf_view *now)
+static enum weight weigh_change(const struct hf_kind *kind, const struct hf_view *was,
+				const struct hf_view *now)
 {
 	struct hf_operator *op = kind->op;
-	struct hf_pod before = {.containers_len = 0}, pod;
 	struct hf_service_seen service;
-	bool routine;
+	enum weight weight;
 
+	if (now == NULL)
+		return WEIGHT_FULL;
 	if (is_extra_kind(kind))
-		return is_routine_extra(was, now);
+		return is_routine_extra(was, now) ? WEIGHT_ROUTINE : WEIGHT_FULL;
 	if (kind != &op->pods) {
 		hf_view_service(now, &service);
-		return !service.terminating;
+		return service.terminating ? WEIGHT_FULL : WEIGHT_ROUTINE;
 	}
-	if (was != NULL)
-		hf_view_pod(was, op->scratch, &before);
-	hf_view_pod(now, op->scratch, &pod);
-	routine = is_routine_pod(&before, &pod);
+	weight = weigh_pod(op, was, now);
 	hf_arena_reset(op->scratch);
-	return routine;
+	return weight;
+}
+
+static void queue_job(struct hf_operator *op, const char *key, enum weight weight)
+{
+	switch (weight) {
+	case WEIGHT_NONE: break;
+	case WEIGHT_ROUTINE: hf_operator_enqueue_routine(op, key); break;
+	case WEIGHT_SUCCESS: hf_operator_enqueue_success(op, key); break;
+	case WEIGHT_FULL: hf_operator_enqueue(op, key); break;
+	}
 }
 
 static void take_object_change(void *arg, enum hf_cache_change change,
@@ -151,7 +184,7 @@ static void take_object_change(void *arg, enum hf_cache_change change,
 	struct hf_kind *kind = arg;
 	const struct hf_cache_entry *both[] = {before, now};
 	const char *last = NULL;
-	bool routine;
+	enum weight weight;
 
 	hf_kind_found(kind);
 	if (change == HF_CACHE_SYNCED) {
@@ -160,18 +193,17 @@ static void take_object_change(void *arg, enum hf_cache_change change,
 	}
 	if (kind == &kind->op->pods && kind->op->facts.history != NULL)
 		hf_pod_history_changed(kind->op->facts.history, before, now);
-	routine = now != NULL && is_routine(kind, before == NULL ? NULL : before->view, now->view);
+	weight = weigh_change(kind, before == NULL ? NULL : before->view,
+			      now == NULL ? NULL : now->view);
 	for (size_t i = 0; i < HF_ARRAY_LEN(both); i++) {
 		const struct hf_view *view = both[i] == NULL ? NULL : both[i]->view;
 		const char *key = view == NULL || view->controller_uid == NULL
 					  ? NULL
 					  : hf_map_get(kind->op->job_keys, view->controller_uid);
 
-		if (key != NULL && key != last && routine)
-			hf_operator_enqueue_routine(kind->op, key);
-		else if (key != NULL && key != last)
-			hf_operator_enqueue(kind->op, key);
-		else if (view != NULL && key == NULL)
+		if (key != NULL && key != last)
+			queue_job(kind->op, key, weight);
+		else if (view != NULL && key == NULL && weight != WEIGHT_NONE)
 			hf_operator_enqueue_by_name(kind->op, both[i]->ns, both[i]->name);
 		last = key;
 	}
