@@ -29,7 +29,7 @@
 static void step_on(struct hf_fleet *fleet);
 static void written(struct hf_fleet *fleet, const struct hf_reply *reply);
 
-/* --- ends ---------------------------------------------------------------------------------- */
+/* --- ends ------------------------------------------------------------------------------------- */
 
 static void end(struct hf_fleet *fleet, bool good)
 {
@@ -79,7 +79,7 @@ static struct fleet_policy *policy_of(struct hf_fleet *fleet, struct hf_doc **re
 	return policy;
 }
 
-/* --- the live look ------------------------------------------------------------------------- */
+/* --- the live look ---------------------------------------------------------------------------- */
 
 static void on_reply(void *arg, const struct hf_reply *reply);
 
@@ -141,7 +141,7 @@ static bool any_quarantine(const struct hf_fleet *fleet)
 	return false;
 }
 
-/* --- decided once more --------------------------------------------------------------------- */
+/* --- decided once more ------------------------------------------------------------------------ */
 
 static void set_act(struct fleet_act *act, const struct fleet_seen *seen, size_t i)
 {
@@ -273,7 +273,7 @@ static void decide_again(struct hf_fleet *fleet)
 	}
 }
 
-/* --- the Nodes ----------------------------------------------------------------------------- */
+/* --- the Nodes -------------------------------------------------------------------------------- */
 
 static void read_node(struct hf_fleet *fleet)
 {
@@ -484,7 +484,7 @@ static void written(struct hf_fleet *fleet, const struct hf_reply *reply)
 	step_on(fleet);
 }
 
-/* --- steps --------------------------------------------------------------------------------- */
+/* --- steps ------------------------------------------------------------------------------------ */
 
 /* The next Node, or the end. */
 static void step_on(struct hf_fleet *fleet)
@@ -579,7 +579,7 @@ static void on_reply(void *arg, const struct hf_reply *reply)
 		take(fleet, reply);
 }
 
-/* --- beginning ----------------------------------------------------------------------------- */
+/* --- beginning -------------------------------------------------------------------------------- */
 
 /* Who tolerates our taint for what is slow would come to what has died since.  It never says less than it did: a
  * fault that comes and goes would be written each time. */

@@ -19,7 +19,7 @@
 
 enum { LOOK_HEALTH, LOOK_NODE, LOOK_POD, EVICT };
 
-/* --- who is next --------------------------------------------------------------------------- */
+/* --- who is next ------------------------------------------------------------------------------ */
 
 static struct hf_health_drain drain_of(const struct hf_fleet *fleet, const struct fleet_seen *seen,
 				       size_t i)
@@ -57,7 +57,7 @@ static struct hf_health_pod pod_of(struct hf_fleet *fleet, const struct fleet_ho
 	};
 }
 
-/* --- refusals ------------------------------------------------------------------------------ */
+/* --- refusals --------------------------------------------------------------------------------- */
 
 static void refuse(struct hf_fleet *fleet, hf_time wait, bool grows)
 {
@@ -79,7 +79,7 @@ static void tell_refusal(struct hf_fleet *fleet, const struct hf_reply *reply)
 	hf_fleet_event_node(fleet, fleet->evict_node, true, "EvictionRefused", message);
 }
 
-/* --- one eviction -------------------------------------------------------------------------- */
+/* --- one eviction ----------------------------------------------------------------------------- */
 
 static void on_reply(void *arg, const struct hf_reply *reply);
 

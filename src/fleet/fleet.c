@@ -19,7 +19,7 @@
 #define LOOK_EVERY HF_MINUTE
 #define PAGE_LIMIT 100
 
-/* --- policies ------------------------------------------------------------------------------ */
+/* --- policies --------------------------------------------------------------------------------- */
 
 /* What it weighed another one has not. */
 static void forget_weighing(struct hf_fleet *fleet, const struct fleet_policy *policy)
@@ -148,7 +148,7 @@ static void policies_problem(void *arg, int code, const char *message)
 	hf_fleet_log_problem(fleet, hf_healthpolicies.plural, code, message);
 }
 
-/* --- nodes and what is said of them -------------------------------------------------------- */
+/* --- nodes and what is said of them ----------------------------------------------------------- */
 
 static void *node_view(void *arg, struct hf_doc *doc)
 {
@@ -321,7 +321,7 @@ static void on_reset(void *arg)
 	fleet->health = hf_cache_destroy(fleet->health);
 }
 
-/* --- rounds -------------------------------------------------------------------------------- */
+/* --- rounds ----------------------------------------------------------------------------------- */
 
 static bool can_see(const struct hf_fleet *fleet)
 {
@@ -367,7 +367,7 @@ static void on_timer(void *arg)
 	hf_fleet_look_soon(fleet, wake > now ? wake - now : HF_MS);
 }
 
-/* --- life ---------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------- */
 
 static struct hf_fleet *fleet_of(struct hf_controller *controller)
 {

@@ -14,7 +14,7 @@
 
 #define SHOWN "shown: Holdfast shows this and leaves it to a person"
 
-/* --- words --------------------------------------------------------------------------------- */
+/* --- words ------------------------------------------------------------------------------------ */
 
 static const char *next_of(const struct hf_health_decision *d)
 {
@@ -47,7 +47,7 @@ static bool is_news(const struct fleet_seen *seen, size_t i)
 	       seen->nodes[i].cls >= HF_HEALTH_SOFTWARE;
 }
 
-/* --- status -------------------------------------------------------------------------------- */
+/* --- status ----------------------------------------------------------------------------------- */
 
 static int32_t count_pods(const struct fleet_item *item)
 {
@@ -110,7 +110,7 @@ void hf_fleet_fill_status(struct hf_fleet *fleet, const struct fleet_seen *seen,
 	add_nodes(seen, status, arena);
 }
 
-/* --- events -------------------------------------------------------------------------------- */
+/* --- events ----------------------------------------------------------------------------------- */
 
 static void record(struct hf_fleet *fleet, struct hf_event_note *note, bool warning)
 {
@@ -268,7 +268,7 @@ void hf_fleet_report(struct hf_fleet *fleet, const struct fleet_seen *seen)
 		remember(seen, fleet, fleet->arena);
 }
 
-/* --- metrics ------------------------------------------------------------------------------- */
+/* --- metrics ---------------------------------------------------------------------------------- */
 
 static struct hf_family *family(struct hf_fleet *fleet, enum hf_metric_type type, const char *name,
 				const char *help, const char *first, const char *second)

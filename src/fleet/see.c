@@ -28,7 +28,7 @@ static const char *const out_taints[] = {
 /* No write lands so long after it was sent. */
 #define LATE_MAX HF_MINUTE
 
-/* --- which policy -------------------------------------------------------------------------- */
+/* --- which policy ----------------------------------------------------------------------------- */
 
 static struct hf_json *labels_json(const struct hf_node_marks *marks)
 {
@@ -119,7 +119,7 @@ static void collect(struct hf_fleet *fleet, struct fleet_seen *seen, struct hf_a
 		qsort(seen->items, seen->len, sizeof(*seen->items), hf_compare_by_name);
 }
 
-/* --- jobs ---------------------------------------------------------------------------------- */
+/* --- jobs ------------------------------------------------------------------------------------- */
 
 static int32_t disturbed(const struct fleet_seen *seen, const char *job)
 {
@@ -133,7 +133,7 @@ static int32_t disturbed(const struct fleet_seen *seen, const char *job)
 	return n;
 }
 
-/* --- one node ------------------------------------------------------------------------------ */
+/* --- one node --------------------------------------------------------------------------------- */
 
 bool hf_fleet_is_taken_off(const struct fleet_node *node)
 {
@@ -323,7 +323,7 @@ hf_time hf_fleet_counted_at(const struct fleet_seen *seen, size_t i)
 	return HF_TIME_NONE;
 }
 
-/* --- what is kept -------------------------------------------------------------------------- */
+/* --- what is kept ----------------------------------------------------------------------------- */
 
 static const struct fleet_item *find(const struct fleet_seen *seen, const char *name)
 {
@@ -472,7 +472,7 @@ static void recall(struct fleet_seen *seen, struct hf_arena *arena)
 	close_breaker(seen);
 }
 
-/* --- the question and the answer ----------------------------------------------------------- */
+/* --- the question and the answer -------------------------------------------------------------- */
 
 static struct hf_health_limit limit_of(const struct hf_policy_limit *limit)
 {

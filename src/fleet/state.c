@@ -15,7 +15,7 @@
  * none of the others.
  */
 
-/* --- the env ------------------------------------------------------------------------------- */
+/* --- the env ---------------------------------------------------------------------------------- */
 
 hf_time hf_fleet_now(const struct hf_fleet *fleet)
 {
@@ -84,7 +84,7 @@ bool hf_fleet_is_server_failure(int code)
 	       code == HF_E_UNAUTHORIZED;
 }
 
-/* --- pods that came after the quarantine ------------------------------------------------------- */
+/* --- pods that came after the quarantine ------------------------------------------------------ */
 
 /* The table of refusals counts them too, under this key. */
 static char *late_key(const char *node)

@@ -15,7 +15,7 @@
  * megabytes, full of the shortest labels, has eight times its size here. */
 #define VIEW_MAX ((size_t)64 << 20)
 
-/* --- nodes --------------------------------------------------------------------------------- */
+/* --- nodes ------------------------------------------------------------------------------------ */
 
 static const char *keep(struct hf_arena *arena, const char *text)
 {
@@ -83,7 +83,7 @@ bool hf_fleet_is_same_node(const struct fleet_node *a, const struct fleet_node *
 	       same_pairs(&a->marks, &b->marks);
 }
 
-/* --- DeviceHealth objects ------------------------------------------------------------------ */
+/* --- DeviceHealth objects --------------------------------------------------------------------- */
 
 static void add_holder(struct fleet_health *view, const struct hf_device_holder *holder, bool fatal)
 {
@@ -338,7 +338,7 @@ bool hf_fleet_is_same_health(const struct fleet_health *a, const struct fleet_he
 	return true;
 }
 
-/* --- policies ------------------------------------------------------------------------------ */
+/* --- policies --------------------------------------------------------------------------------- */
 
 struct fleet_policy *hf_fleet_create_policy(const struct hf_fleet *fleet, const char *name)
 {

@@ -76,7 +76,7 @@ struct hf_asks {
 
 static void pump(struct hf_asks *asks);
 
-/* --- the queue ----------------------------------------------------------------------------- */
+/* --- the queue -------------------------------------------------------------------------------- */
 
 /* Behind all that are due no later; mostly that is the end, or near it. */
 static void queue(struct ask *ask, hf_time due)
@@ -105,7 +105,7 @@ static void unqueue(struct ask *ask)
 	ask->queued = false;
 }
 
-/* --- what a reading shows ------------------------------------------------------------------ */
+/* --- what a reading shows --------------------------------------------------------------------- */
 
 static void tell(const struct ask *ask, bool news)
 {
@@ -210,7 +210,7 @@ static void on_reply(void *arg, const struct hf_reply *reply)
 	pump(asks);
 }
 
-/* --- sending ------------------------------------------------------------------------------- */
+/* --- sending ---------------------------------------------------------------------------------- */
 
 static void send(struct ask *ask)
 {
@@ -268,7 +268,7 @@ static void on_timer(void *arg)
 	pump(arg);
 }
 
-/* --- who asks for what --------------------------------------------------------------------- */
+/* --- who asks for what ------------------------------------------------------------------------ */
 
 static void ask_free(void *arg)
 {
@@ -432,7 +432,7 @@ void hf_asks_forget(struct hf_asks *asks, const char *key)
 		pump(asks);
 }
 
-/* --- what is seen -------------------------------------------------------------------------- */
+/* --- what is seen ----------------------------------------------------------------------------- */
 
 static const struct ask *find(const struct hf_asks *asks, enum hf_ask_kind kind, const char *name)
 {
@@ -480,7 +480,7 @@ void hf_asks_see_claims(const struct hf_asks *asks, const char *key, struct hf_a
 	seen->claims = claims;
 }
 
-/* --- life ---------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------- */
 
 struct hf_asks *hf_asks_create(struct hf_operator *op)
 {

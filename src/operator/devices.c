@@ -73,7 +73,7 @@ struct hf_devices {
 	size_t sick_len, sick_cap;
 };
 
-/* --- what of a device speaks against it ----------------------------------------------------- */
+/* --- what of a device speaks against it ------------------------------------------------------- */
 
 static enum hf_health_class class_of(const char *name)
 {
@@ -150,7 +150,7 @@ static struct row judge(const struct hf_device_health *health,
 		       : row;
 }
 
-/* --- views ----------------------------------------------------------------------------------- */
+/* --- views ------------------------------------------------------------------------------------ */
 
 static size_t size_of(const char *text)
 {
@@ -258,7 +258,7 @@ static void *decode(void *arg, struct hf_doc *doc)
 	return view;
 }
 
-/* --- who is sick ----------------------------------------------------------------------------- */
+/* --- who is sick ------------------------------------------------------------------------------ */
 
 /* Where the name is, or would be. */
 static size_t place_of(const struct hf_devices *devices, const char *name)
@@ -301,7 +301,7 @@ static void note_sick(struct hf_devices *devices, const char *name, bool out)
 	devices->sick_len++;
 }
 
-/* --- the watch ------------------------------------------------------------------------------- */
+/* --- the watch -------------------------------------------------------------------------------- */
 
 /* What stands there when we come is as old as it says by the node's clock, which may be off: behind, it
  * seems older until the agent writes again; ahead, it is of now at best. */
@@ -402,7 +402,7 @@ bool hf_devices_synced(const struct hf_devices *devices)
 	return devices->unseen || hf_cache_synced(devices->cache);
 }
 
-/* --- what is seen ---------------------------------------------------------------------------- */
+/* --- what is seen ----------------------------------------------------------------------------- */
 
 static const struct device_view *view_at(const struct hf_devices *devices, const char *node)
 {
@@ -617,7 +617,7 @@ void hf_devices_see_records(const struct hf_devices *devices, const struct hf_mo
 	see_sick(devices, moment, ledger, arena, seen);
 }
 
-/* --- ranks ----------------------------------------------------------------------------------- */
+/* --- ranks ------------------------------------------------------------------------------------ */
 
 /* That a rank stands still counts only by an agent that was heard to write since we came: the last word
  * of one that is gone says it for ever. */

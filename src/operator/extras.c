@@ -95,7 +95,7 @@ void hf_extras_enqueue(struct hf_operator *op)
 	}
 }
 
-/* ---- what a server makes of what it is given ------------------------------------------------- */
+/* --- what a server makes of what it is given -------------------------------------------------- */
 
 /* An API server fills in what was left out, and writes numbers its own way: what it answered with is
  * what was wanted, as far as it goes.  Forgotten with the process, which then writes once more. */
@@ -119,7 +119,7 @@ uint64_t hf_extras_as_wanted(const struct hf_job_state *state, enum hf_extra_kin
 	return digest;
 }
 
-/* ---- what a step sees ------------------------------------------------------------------------ */
+/* --- what a step sees ------------------------------------------------------------------------- */
 
 static void see(const struct hf_extra *extra, const struct hf_cache *cache,
 		const struct hf_observe_args *args, struct hf_views *views,

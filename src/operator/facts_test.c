@@ -38,7 +38,7 @@ static struct hf_doc *cordoned_doc(const char *name, int version, hf_time since)
 	return cordoned_at_doc(name, version, HF_TIME_NONE, since);
 }
 
-/* --- the watch ----------------------------------------------------------------------------- */
+/* --- the watch -------------------------------------------------------------------------------- */
 
 static void test_a_node_is_seen_as_it_stands_and_since_when(void **state)
 {
@@ -411,7 +411,7 @@ static void test_without_the_right_to_see_nodes_none_is_told(void **state)
 	assert_true(brain.gone[0].no_execute);
 }
 
-/* --- history -------------------------------------------------------------------------------- */
+/* --- history ---------------------------------------------------------------------------------- */
 
 static void pod_becomes(struct bench *bench, int version, const char *status)
 {

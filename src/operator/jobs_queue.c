@@ -34,7 +34,7 @@
 /* Events that wait when the operator is told to stop get so long to be written. */
 #define DRAIN_MAX (2 * HF_SECOND)
 
-/* --- what all files use --------------------------------------------------------------------- */
+/* --- what all files use ----------------------------------------------------------------------- */
 
 void hf_operator_problem(struct hf_operator *op, const char *key, int code, const char *message)
 {
@@ -74,7 +74,7 @@ bool hf_operator_is_ending(const struct hf_operator *op, const char *ns)
 	return hf_map_has(op->ending, ns);
 }
 
-/* --- keys ----------------------------------------------------------------------------------- */
+/* --- keys ------------------------------------------------------------------------------------- */
 
 char *hf_operator_job_key(const struct hf_kind *kind, const char *ns, const char *name)
 {
@@ -100,7 +100,7 @@ struct hf_kind *hf_kind_of_key(struct hf_operator *op, const char *key, char **r
 	return NULL;
 }
 
-/* --- the queue ------------------------------------------------------------------------------ */
+/* --- the queue -------------------------------------------------------------------------------- */
 
 /* Jobs that have begun go before those that have not. With a thousand new jobs, the first ones get
  * their status before the pods of the last ones are created. */
@@ -241,7 +241,7 @@ void hf_operator_enqueue_by_name(struct hf_operator *op, const char *ns, const c
 	hf_operator_each_by_name(op, ns, name, add_named_job, op);
 }
 
-/* --- the end of a stop ----------------------------------------------------------------------- */
+/* --- the end of a stop ------------------------------------------------------------------------ */
 
 static void note_events_sent(void *arg)
 {

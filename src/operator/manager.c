@@ -87,7 +87,7 @@ static hf_time write_time_left(void *arg)
 	return manager->lease == NULL ? HF_TIME_NEVER : hf_lease_left(manager->lease);
 }
 
-/* --- acting -------------------------------------------------------------------------------- */
+/* --- acting ----------------------------------------------------------------------------------- */
 
 static void drop_operator(struct hf_manager *manager)
 {
@@ -216,7 +216,7 @@ static void lead(struct hf_manager *manager)
 	hf_operator_start(manager->op);
 }
 
-/* --- looking for the Go operator ----------------------------------------------------------- */
+/* --- looking for the Go operator -------------------------------------------------------------- */
 
 static void look_on(struct hf_manager *manager);
 
@@ -301,7 +301,7 @@ static void look(struct hf_manager *manager)
 	look_on(manager);
 }
 
-/* --- the Lease ----------------------------------------------------------------------------- */
+/* --- the Lease -------------------------------------------------------------------------------- */
 
 static void on_lease(void *arg, bool held, const char *why)
 {
@@ -329,7 +329,7 @@ static void on_lease_problem(void *arg, int code, const char *message)
 	problem(arg, "lease", code, text.data);
 }
 
-/* --- the end ------------------------------------------------------------------------------- */
+/* --- the end ---------------------------------------------------------------------------------- */
 
 static void on_stopped(void *arg)
 {
@@ -394,7 +394,7 @@ static void on_timer(void *arg)
 		look(manager);
 }
 
-/* --- life ---------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------- */
 
 static void create_lease(struct hf_manager *manager)
 {
@@ -543,7 +543,7 @@ struct hf_manager *hf_manager_destroy(struct hf_manager *manager)
 	return NULL;
 }
 
-/* --- questions ----------------------------------------------------------------------------- */
+/* --- questions -------------------------------------------------------------------------------- */
 
 enum hf_manager_state hf_manager_state(const struct hf_manager *manager)
 {

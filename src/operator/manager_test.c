@@ -199,7 +199,7 @@ static struct fake_watch *job_watch(struct life *life)
 	return watch; /* the newest: jobs are listed last */
 }
 
-/* --- alone --------------------------------------------------------------------------------- */
+/* --- alone ------------------------------------------------------------------------------------ */
 
 static void test_one_that_is_alone_acts_without_a_lease(void **state)
 {
@@ -215,7 +215,7 @@ static void test_one_that_is_alone_acts_without_a_lease(void **state)
 	request(life, HF_VERB_CREATE, "pods");
 }
 
-/* --- the Lease ----------------------------------------------------------------------------- */
+/* --- the Lease -------------------------------------------------------------------------------- */
 
 static void test_nothing_is_listed_before_the_lease_is_held(void **state)
 {
@@ -318,7 +318,7 @@ static void test_counters_go_on_when_it_leads_again(void **state)
 	assert_non_null(strstr(text.data, "holdfast_job_info{namespace=\"n\",job=\"ddp\""));
 }
 
-/* --- rivals -------------------------------------------------------------------------------- */
+/* --- rivals ----------------------------------------------------------------------------------- */
 
 static struct hf_doc *deployment(int ready)
 {
@@ -533,7 +533,7 @@ static void test_it_comes_back_when_the_other_has_fallen_silent(void **state)
 	request(life, HF_VERB_CREATE, "pods");
 }
 
-/* --- the end ------------------------------------------------------------------------------- */
+/* --- the end ---------------------------------------------------------------------------------- */
 
 static void test_the_end_waits_for_replies_then_gives_the_lease_up(void **state)
 {

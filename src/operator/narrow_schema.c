@@ -35,7 +35,7 @@ struct crd_view {
 	bool narrow;
 };
 
-/* --- the schema ----------------------------------------------------------------------------- */
+/* --- the schema ------------------------------------------------------------------------------- */
 
 /* What is looked at of a CRD, which may have a megabyte: no tree is made of it. */
 struct recovery_properties {
@@ -157,7 +157,7 @@ bool hf_crd_is_narrow(struct hf_doc *doc, const char *version, struct hf_arena *
 	return narrow;
 }
 
-/* --- watching it ---------------------------------------------------------------------------- */
+/* --- watching it ------------------------------------------------------------------------------ */
 
 static void *decode(void *arg, struct hf_doc *doc)
 {
@@ -280,7 +280,7 @@ void hf_narrow_release(struct hf_kind *kind)
 	hf_timer_destroy(kind->wide_timer);
 }
 
-/* --- what follows --------------------------------------------------------------------------- */
+/* --- what follows ----------------------------------------------------------------------------- */
 
 void hf_narrow_tell(struct hf_pass *pass)
 {
@@ -338,10 +338,9 @@ void hf_narrow_begin(struct hf_pass *pass)
 	 * status that is written before its ledger would be ahead of it. */
 	if (annotated && !schema_is_known(kind))
 		kind->narrow = true;
-	if (!(kind->narrow || (annotated && is_fresh(kind))) || !pass->status_left)
+	if (!(kind->narrow || (annotated && is_fresh(kind))) || pass->writes != HF_WRITES_STATUS)
 		return;
-	pass->narrow = true;
-	pass->ledger_left = true;
+	pass->writes = HF_WRITES_LEDGER;
 	hf_narrow_tell(pass);
 }
 

@@ -107,7 +107,7 @@ static void want_ledger(int64_t generation)
 	want(0, HF_ACTION_CREATE_POD, 0, 1);
 }
 
-/* --- the schema ----------------------------------------------------------------------------- */
+/* --- the schema ------------------------------------------------------------------------------- */
 
 static void a_schema_without_a_place_for_the_ledger_is_narrow(void **state)
 {
@@ -138,7 +138,7 @@ static void a_schema_without_a_place_for_the_ledger_is_narrow(void **state)
 	hf_arena_destroy(scratch);
 }
 
-/* --- the order ------------------------------------------------------------------------------ */
+/* --- the order -------------------------------------------------------------------------------- */
 
 static void the_ledger_goes_first_then_the_status_then_the_actions(void **state)
 {
@@ -191,7 +191,7 @@ static void a_wide_crd_keeps_the_ledger_in_the_status(void **state)
 	assert_true(narrow_metric(bench) == 0);
 }
 
-/* --- what goes wrong ------------------------------------------------------------------------ */
+/* --- what goes wrong -------------------------------------------------------------------------- */
 
 static void a_ledger_that_is_not_kept_stops_the_job(void **state)
 {
@@ -293,7 +293,7 @@ static void metrics_of_a_job_are_read_from_the_annotation(void **state)
 					  "job=\"ddp\"} 42\n"));
 }
 
-/* --- from narrow to wide -------------------------------------------------------------------- */
+/* --- from narrow to wide ---------------------------------------------------------------------- */
 
 #define RECOVERY(generation)                                                                       \
 	"\"recovery\":{\"schema\":1,\"generation\":" #generation                                   \

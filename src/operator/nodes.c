@@ -64,7 +64,7 @@ hf_time hf_moment_at(const struct hf_moment *moment, hf_time mono)
 	return mono == HF_TIME_NONE ? HF_TIME_NONE : moment->now - (moment->mono - mono);
 }
 
-/* --- whom it concerns ---------------------------------------------------------------------- */
+/* --- whom it concerns ------------------------------------------------------------------------- */
 
 void hf_nodes_enqueue(struct hf_nodes *nodes, const char *name)
 {
@@ -100,7 +100,7 @@ static void on_storm(void *arg)
 			hf_nodes_enqueue(nodes, entry->name);
 }
 
-/* --- storm numbers ------------------------------------------------------------------------- */
+/* --- storm numbers ---------------------------------------------------------------------------- */
 
 /* Proven deaths do not count: they are no doubt about our own sight. */
 static bool is_lost(const struct hf_node_facts *facts)
@@ -220,7 +220,7 @@ static void on_retire(void *arg)
 	}
 }
 
-/* --- nodes that are gone ------------------------------------------------------------------- */
+/* --- nodes that are gone ---------------------------------------------------------------------- */
 
 static void sweep(struct hf_nodes *nodes)
 {
@@ -253,7 +253,7 @@ static hf_time missing_since(struct hf_nodes *nodes, const char *name)
 	return now;
 }
 
-/* --- the watch ----------------------------------------------------------------------------- */
+/* --- the watch -------------------------------------------------------------------------------- */
 
 static void *decode(void *arg, struct hf_doc *doc)
 {
@@ -352,7 +352,7 @@ static void problem(void *arg, int code, const char *message)
 	hf_operator_problem(nodes->op, hf_nodes.plural, code, message);
 }
 
-/* --- life ---------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------- */
 
 struct hf_nodes *hf_nodes_create(struct hf_operator *op)
 {
@@ -399,7 +399,7 @@ struct hf_nodes *hf_nodes_destroy(struct hf_nodes *nodes)
 	return NULL;
 }
 
-/* --- what is seen -------------------------------------------------------------------------- */
+/* --- what is seen ----------------------------------------------------------------------------- */
 
 static bool can_see(const struct hf_nodes *nodes)
 {

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- what a step sees -------------------------------------------------------------------- */
+/* --- what a step sees ------------------------------------------------------------------------- */
 
 /* The objects of a job in one cache: those it controls, and strangers under its names. */
 struct found {

@@ -41,7 +41,7 @@ static struct hf_doc *pod(const char *name, const char *uid, const char *owner, 
 	return hf_doc_from_text(text, strlen(text));
 }
 
-/* --- what a step sees -------------------------------------------------------------------- */
+/* --- what a step sees ------------------------------------------------------------------------- */
 
 struct bench {
 	struct hf_loop *loop;

@@ -22,7 +22,7 @@
 /* Namespaces that are deleted while one operator runs. */
 #define ENDING_MAX ((size_t)16384)
 
-/* --- life ---------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------- */
 
 static int kinds_init(struct hf_operator *op, struct hf_error *err)
 {
@@ -266,7 +266,7 @@ struct hf_operator *hf_operator_destroy(struct hf_operator *op)
 	return NULL;
 }
 
-/* --- questions ----------------------------------------------------------------------------- */
+/* --- questions -------------------------------------------------------------------------------- */
 
 bool hf_operator_synced(const struct hf_operator *op)
 {

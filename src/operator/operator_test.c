@@ -7,7 +7,7 @@
 
 /* The course of passes: order, the status patch, the gate, when, and the end. */
 
-/* --- order --------------------------------------------------------------------------------- */
+/* --- order ------------------------------------------------------------------------------------ */
 
 static void test_steps_begin_when_every_cache_is_filled(void **state)
 {
@@ -71,7 +71,7 @@ static void test_a_status_that_needs_no_writing_lets_actions_begin(void **state)
 	assert_int_equal(bench->last_code, 0);
 }
 
-/* --- the status ---------------------------------------------------------------------------- */
+/* --- the status ------------------------------------------------------------------------------- */
 
 static void fails_then_rereads(struct bench *bench, int code)
 {
@@ -425,7 +425,7 @@ static void test_counts_that_go_on_changing_are_written_less_and_less_often(void
 	}
 }
 
-/* --- the gate ------------------------------------------------------------------------------ */
+/* --- the gate --------------------------------------------------------------------------------- */
 
 static void test_no_more_than_32_requests_are_under_way(void **state)
 {
@@ -529,7 +529,7 @@ static void test_requests_keep_to_the_rate_that_was_asked_for(void **state)
 	}
 }
 
-/* --- when ---------------------------------------------------------------------------------- */
+/* --- when ------------------------------------------------------------------------------------- */
 
 static void test_one_pass_of_a_job_at_a_time(void **state)
 {
@@ -781,7 +781,7 @@ static void test_a_step_that_fails_is_told_and_tried_again(void **state)
 	assert_int_equal(brain.steps, 4);
 }
 
-/* --- a job that changes under the pass ------------------------------------------------------ */
+/* --- a job that changes under the pass -------------------------------------------------------- */
 
 static void test_a_job_made_anew_under_the_name_ends_the_pass(void **state)
 {
@@ -799,7 +799,7 @@ static void test_a_job_made_anew_under_the_name_ends_the_pass(void **state)
 	assert_int_equal(brain.steps, 2); /* of the new one */
 }
 
-/* --- the end ------------------------------------------------------------------------------- */
+/* --- the end ---------------------------------------------------------------------------------- */
 
 static void on_stopped(void *arg)
 {
@@ -868,7 +868,7 @@ static void test_destroy_in_the_middle_cancels_what_is_under_way(void **state)
 	hf_loop_run(bench->loop);
 }
 
-/* --- words and numbers ---------------------------------------------------------------------- */
+/* --- words and numbers ------------------------------------------------------------------------ */
 
 static void test_pods_and_services_that_are_made_together_are_told_of_together(void **state)
 {

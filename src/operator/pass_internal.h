@@ -8,28 +8,63 @@
 /*
  * A pass over one job, from the step to the last reply.
  *
- *   STATUS ─▶ STAGE 0 ─▶ STAGE 1 … ─▶ OVER
- *      │          │                     ▲
- *      └──────────┴──────▶ REREAD ──────┘      (the job may differ from what is cached)
+ * Everything in it is in its arena or referenced, because the caches change while it waits for
+ * replies. Lifetime: pass.
  *
- * Under narrow CRDs LEDGER comes before STATUS, or after the one that ends the job.  A job whose ledger
- * may be hidden is only reread; the next pass steps it.
+ * What a phase does and what may follow it. pass.c asserts this table:
  *
- * Lives for one pass: everything in it is in its arena or referenced, since the caches
- * change under it.
+ *   phase    request          next phases
+ *   DECIDE   none             LEDGER, STATUS, STAGE, READ, OVER
+ *   LEDGER   PATCH job        STATUS, STAGE, OVER    narrow schema: the annotation with the ledger
+ *   STATUS   PATCH status     STAGE, OVER
+ *   STAGE    those of a stage STAGE, OVER            all requests of a stage at once
+ *   READ     GET job          OVER                   the cache may be behind the API server
+ *   OVER     none             READ, or the pass ends
+ *
+ * A reply that is not good leads to OVER. What OVER leads to is the field `then`.
  */
 enum hf_pass_phase {
+	HF_PASS_DECIDE,
 	HF_PASS_LEDGER,
 	HF_PASS_STATUS,
 	HF_PASS_STAGE,
-	HF_PASS_REREAD,
+	HF_PASS_READ,
 	HF_PASS_OVER,
+	HF_PASS_PHASES,
+};
+
+/* How far the plan has come. Each value includes those before it. */
+enum hf_pass_progress {
+	HF_PROGRESS_NONE,     /* there is no plan: the step has not run, or has failed */
+	HF_PROGRESS_PLANNED,  /* `plan` is valid */
+	HF_PROGRESS_REPORTED, /* its events are recorded: what they say is stored */
+};
+
+/* What is to be written before the actions. */
+enum hf_pass_writes {
+	HF_WRITES_NONE,
+	HF_WRITES_STATUS,
+	HF_WRITES_LEDGER, /* the annotation with the ledger, then the status without it */
+};
+
+/* The one request of LEDGER, STATUS and READ. */
+enum hf_pass_request {
+	HF_REQUEST_WAITING, /* at the gate */
+	HF_REQUEST_SENT,
+	HF_REQUEST_OVER, /* answered, or no longer wanted */
+};
+
+/* After OVER. */
+enum hf_pass_then {
+	HF_THEN_END,
+	HF_THEN_READ, /* read the job before it is stepped again */
+	HF_THEN_STEP, /* the pass has only read the job: step it now */
 };
 
 enum hf_call_state {
 	HF_CALL_WAITING, /* not sent */
 	HF_CALL_SENT,
-	HF_CALL_UNSURE, /* answered, but what is so must be read */
+	HF_CALL_UNSURE, /* the reply does not tell whether the action was done: read the object */
 	HF_CALL_READING,
 	HF_CALL_GOOD,
 	HF_CALL_BAD,
@@ -43,8 +78,8 @@ struct hf_pass_call {
 	struct hf_call *call; /* SENT, READING */
 };
 
-/* What was done in a stage, for one event a kind of action. */
-#define HF_TALLY_NAMES_MAX 8 /* named in the event's text; the rest is counted */
+/* What a stage has done, for one event each kind of action. */
+#define HF_TALLY_NAMES_MAX 8 /* names in the event's text; the rest is counted */
 struct hf_tally {
 	size_t n;
 	const char *names[HF_TALLY_NAMES_MAX];
@@ -58,54 +93,78 @@ struct hf_pass {
 	char *key;
 	hf_time began; /* monotonic */
 	struct hf_arena *arena;
-	struct hf_doc *job;     /* the newest version known to this pass */
-	struct hf_doc *stepped; /* the one the step read: the plan borrows from it */
+	struct hf_doc *job;     /* the newest version that this pass knows */
+	struct hf_doc *stepped; /* the version that the step read: the plan borrows from it */
 	struct hf_job_view view;
 	struct hf_views views;
-	struct hf_plan plan;
-	bool planned, told;            /* told: the plan's events are recorded */
-	struct hf_doc *ledger_patch;   /* of the annotation; NULL: none to send */
-	struct hf_doc *patch;          /* of the status; NULL: none to send */
-	bool narrow;                   /* the ledger goes into the annotation */
-	bool ledger_left, status_left; /* to be written */
-	bool status_put_off;
-	hf_time status_due; /* monotonic; when it was put off */
+	struct hf_plan plan; /* from PLANNED on */
 
 	enum hf_pass_phase phase;
-	struct hf_call *call; /* STATUS, REREAD */
-	bool sent;            /* STATUS, REREAD: the one request was sent */
+	enum hf_pass_progress progress;
+	enum hf_pass_writes writes;
+	enum hf_pass_then then;
+	enum hf_pass_request request;
+	struct hf_call *call;        /* SENT: the request */
+	struct hf_doc *ledger_patch; /* LEDGER: its body */
+	struct hf_doc *patch;        /* STATUS: its body */
+	hf_time status_due;          /* monotonic: the status waits until then; NONE: it does not */
+
+	/* STAGE */
 	size_t stage;
 	struct hf_pass_call *calls;
-	size_t n_calls, next; /* next: first that was not sent yet */
-	size_t n_open;        /* sent or reading */
+	size_t n_calls, next; /* next: the first that was not sent yet */
+	size_t n_open;        /* SENT, READING */
 	size_t n_unsure;
 	struct hf_tally tally[HF_ACTION_KINDS];
 
-	struct hf_gate *gate; /* NULL: it waits at none */
+	struct hf_gate *gate; /* where it waits; NULL: nowhere */
 	struct hf_pass *gate_next;
 	int turn_left; /* requests */
 
-	int code; /* the first thing that went wrong */
+	int code; /* of the first failure; 0: none */
 	char message[HF_ERROR_TEXT_MAX];
 	hf_time retry_after;
-	bool reread;  /* the job itself is to be read before it is stepped again */
-	bool looking; /* that is all this pass is for */
 };
 
-/* Remember what went wrong; the first one stays. */
+/* --- pass.c --- */
+/* Records a failure. The first one of a pass stays. */
 void hf_pass_fail(struct hf_pass *pass, int code, const char *message);
+/* Gives up what was not sent, and waits for what was. */
+void hf_pass_give_up(struct hf_pass *pass, int code, const char *message);
+/* A call of perform.c has changed its state because of a reply. */
+void hf_pass_take_reply(struct hf_pass *pass, const struct hf_reply *reply);
+/* Goes to the next phase, or waits for a reply or for the gate. May free the pass. */
+void hf_pass_advance(struct hf_pass *pass);
+/* The job of this pass is still the one under its name. */
+bool hf_pass_has_job(const struct hf_pass *pass);
+/* Sends what the phase wants to send next. */
+void hf_pass_send(struct hf_pass *pass);
 
-/* perform.c: send one action, or read what became of it; the reply goes to hf_pass_moved. */
+/* --- gate.c: which pass sends next --- */
+bool hf_gate_wants_to_send(const struct hf_pass *pass);
+void hf_gate_enter(struct hf_pass *pass);
+void hf_gate_leave(struct hf_pass *pass); /* also from nowhere */
+
+/* --- status_pacing.c: when a status that nothing waits for is written --- */
+/* Keeps the count of jobs that start, after a step. */
+void hf_pacing_note_start(struct hf_pass *pass);
+void hf_pacing_forget_start(struct hf_operator *op, const struct hf_job_state *state);
+/* When the plan's status is to be written, monotonic; HF_TIME_NONE: now, or there is none. */
+hf_time hf_pacing_status_due(struct hf_pass *pass);
+/* The status was written. */
+void hf_pacing_note_written(struct hf_pass *pass);
+/* A status of a job that this process has not written yet. */
+void hf_pacing_init(struct hf_job_state *state);
+
+/* --- perform.c: sends one action, or reads its object; the reply goes to hf_pass_take_reply --- */
 void hf_perform_send(struct hf_pass_call *call);
 void hf_perform_read(struct hf_pass_call *call);
-/* pass.c: a call changed its state because a reply came. */
-void hf_pass_replied(struct hf_pass *pass, const struct hf_reply *reply);
 
-/* report.c: events. */
+/* --- report.c: events of the job --- */
 void hf_report_plan(struct hf_pass *pass);
 void hf_report_stage(struct hf_pass *pass);
 void hf_report_failure(struct hf_pass *pass, const struct hf_action *action, const char *message);
-/* Of what upstream tells when an extra object is done with. */
+/* Upstream records one for a PodGroup that was deleted, and for no other extra object. */
 void hf_report_extra(struct hf_pass *pass, const struct hf_action *action);
 void hf_report_job(struct hf_pass *pass, bool warning, const char *reason, const char *message);
 

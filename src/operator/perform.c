@@ -107,7 +107,7 @@ static void unsure(struct hf_pass_call *call)
 	call->pass->n_unsure++;
 }
 
-/* --- what a live read shows after a reply that did not tell ------------------------------- */
+/* --- what a live read shows after a reply that did not tell ----------------------------------- */
 
 static void judge_create_read(struct hf_pass_call *call, const struct hf_reply *reply)
 {
@@ -222,7 +222,7 @@ static void read_reply(void *arg, const struct hf_reply *reply)
 		judge_update_read(call, reply);
 	else
 		judge_delete_read(call, reply);
-	hf_pass_replied(call->pass, reply);
+	hf_pass_take_reply(call->pass, reply);
 }
 
 void hf_perform_read(struct hf_pass_call *call)
@@ -240,7 +240,7 @@ void hf_perform_read(struct hf_pass_call *call)
 	call->call = hf_store_request(pass->op->store, &request, read_reply, call);
 }
 
-/* --- the action itself --------------------------------------------------------------------- */
+/* --- the action itself ------------------------------------------------------------------------ */
 
 /* Replies after which only a look tells whether it was done. */
 static bool tells_nothing(int code)
@@ -284,7 +284,8 @@ static void judge_create(struct hf_pass_call *call, const struct hf_reply *reply
 		unsure(call);
 	} else {
 		/* Its namespace may be gone, and the job with it. */
-		call->pass->reread = call->pass->reread || reply->code == HF_E_NOT_FOUND;
+		if (reply->code == HF_E_NOT_FOUND)
+			call->pass->then = HF_THEN_READ;
 		if (namespace_ends(reply))
 			hf_operator_namespace_ends(call->pass->op,
 						   hf_doc_namespace(call->pass->job));
@@ -365,7 +366,7 @@ static void action_reply(void *arg, const struct hf_reply *reply)
 	/* Events would be refused there as well. */
 	if (call->state == HF_CALL_BAD && !is_doomed(call->pass))
 		hf_report_failure(call->pass, call->action, reply->message);
-	hf_pass_replied(call->pass, reply);
+	hf_pass_take_reply(call->pass, reply);
 }
 
 static int render(const struct hf_pass_call *call, struct hf_doc **ret_doc, struct hf_error *err)

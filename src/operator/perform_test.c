@@ -6,7 +6,7 @@
 
 /* What replies to creates and deletes mean. */
 
-/* --- replies to creates -------------------------------------------------------------------- */
+/* --- replies to creates ----------------------------------------------------------------------- */
 
 static struct fake_call *create_is_read(struct bench *bench, int code)
 {
@@ -216,7 +216,7 @@ static void test_retry_after_is_kept(void **state)
 	fake_refuse(expect(bench, HF_VERB_CREATE, "pods"), HF_E_FORBIDDEN);
 }
 
-/* --- replies to deletes -------------------------------------------------------------------- */
+/* --- replies to deletes ----------------------------------------------------------------------- */
 
 static struct fake_call *delete_begins(struct bench *bench)
 {
@@ -336,7 +336,7 @@ static void test_nothing_is_decided_on_a_job_that_is_no_json(void **state)
 	assert_int_equal(bench->last_code, HF_E_UNAVAILABLE);
 }
 
-/* --- giving up a pod ----------------------------------------------------------------------- */
+/* --- giving up a pod -------------------------------------------------------------------------- */
 
 static struct fake_call *fail_is_sent(struct bench *bench)
 {
@@ -408,7 +408,7 @@ static void test_a_pod_that_went_while_it_was_given_up_is_good(void **state)
 	assert_int_equal(bench->last_code, 0);
 }
 
-/* --- ending a pod and keeping it ------------------------------------------------------------ */
+/* --- ending a pod and keeping it -------------------------------------------------------------- */
 
 static struct fake_call *stop_is_sent(struct bench *bench)
 {

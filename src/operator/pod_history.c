@@ -31,7 +31,7 @@ struct hf_pod_history {
 	hf_time watching; /* monotonic: nothing was missed since */
 };
 
-/* --- signs of life ------------------------------------------------------------------------- */
+/* --- signs of life ---------------------------------------------------------------------------- */
 
 static bool is_ready(const struct hf_pod *pod)
 {
@@ -124,7 +124,7 @@ static bool same_end(const struct hf_container_seen *a, const struct hf_containe
 	       a->finished_at == b->finished_at;
 }
 
-/* --- names that were freed ----------------------------------------------------------------- */
+/* --- names that were freed -------------------------------------------------------------------- */
 
 static void grave_free(void *arg)
 {
@@ -366,7 +366,7 @@ void hf_pod_history_forget(struct hf_pod_history *history, const char *uid)
 	hf_map_remove(history->jobs, uid);
 }
 
-/* --- life ---------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------- */
 
 struct hf_pod_history *hf_pod_history_create(struct hf_operator *op)
 {

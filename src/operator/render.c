@@ -44,7 +44,7 @@ static const struct hf_json *find_template(const struct hf_render_args *args, in
 	return NULL;
 }
 
-/* --- the init container template ---------------------------------------------------------- */
+/* --- the init container template -------------------------------------------------------------- */
 
 /* As Go's text/template has it. */
 #define BLANKS " \t\r\n"
@@ -177,7 +177,7 @@ int hf_render_init_containers(const char *text, const char *address,
 	return rc;
 }
 
-/* --- edits --------------------------------------------------------------------------------- */
+/* --- edits ------------------------------------------------------------------------------------ */
 
 static void set_pairs(struct hf_json *object, const struct hf_key_value *pairs, size_t len)
 {

@@ -69,7 +69,7 @@ void hf_report_plan(struct hf_pass *pass)
 {
 	const struct hf_plan *plan = &pass->plan;
 
-	pass->told = true;
+	pass->progress = HF_PROGRESS_REPORTED;
 	for (size_t i = 0; i < plan->events_len; i++) {
 		const struct hf_plan_event *event = &plan->events[i];
 

@@ -137,7 +137,7 @@ bool hf_rival_is_ready(struct hf_doc *deployment)
 	       hf_json_i64(hf_json_path(root, "status", "readyReplicas", NULL), 0) > 0;
 }
 
-/* --- what the Go operator serves ----------------------------------------------------------- */
+/* --- what the Go operator serves -------------------------------------------------------------- */
 
 #define NAMESPACE_VARIABLE "KUBEFLOW_NAMESPACE"
 #define FLAG_BYTES_MAX 64

@@ -11,7 +11,7 @@
 
 const struct hf_framework *const script_frameworks[] = {&hf_framework_pytorch, NULL};
 
-/* --- the scripted brain -------------------------------------------------------------------- */
+/* --- the scripted brain ----------------------------------------------------------------------- */
 
 struct script brain;
 
@@ -139,7 +139,7 @@ void want_status(hf_time start_time, bool urgent)
 	brain.plan.status_urgent = urgent;
 }
 
-/* --- bench --------------------------------------------------------------------------------- */
+/* --- bench ------------------------------------------------------------------------------------ */
 
 static void on_passed(void *arg, const struct hf_operator_pass *pass)
 {

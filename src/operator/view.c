@@ -67,7 +67,7 @@ _Static_assert(sizeof(struct hf_pod) == 328 && sizeof(struct hf_container_seen) 
 		       sizeof(struct hf_service_seen) == 32 && sizeof(struct hf_extra_seen) == 48,
 	       "a field that is not packed below is lost");
 
-/* ---- packing: a first walk measures (at is NULL), a second writes ------------------------- */
+/* --- packing: a first walk measures (at is NULL), a second writes ----------------------------- */
 
 struct packer {
 	unsigned char *at;
@@ -237,7 +237,7 @@ static void put_extra(struct packer *packer, const struct hf_extra_seen *seen)
 	put_number(packer, (int64_t)seen->digest);
 }
 
-/* ---- unpacking ---------------------------------------------------------------------------- */
+/* --- unpacking -------------------------------------------------------------------------------- */
 
 struct unpacker {
 	const unsigned char *at;
@@ -444,7 +444,7 @@ void hf_view_extra(const struct hf_view *view, struct hf_extra_seen *ret_seen)
 	ret_seen->digest = (uint64_t)get_number(&unpacker);
 }
 
-/* ---- life --------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------- */
 
 /* Room for `size` bytes of record behind the two texts. */
 static struct hf_view *view_create(const char *controller_uid, const char *node, size_t size,
@@ -511,7 +511,7 @@ struct hf_view *hf_view_of_extra(struct hf_doc *doc, enum hf_extra_kind kind,
 	return view;
 }
 
-/* ---- comparing ------------------------------------------------------------------------------ */
+/* --- comparing -------------------------------------------------------------------------------- */
 
 /* A kubelet writes these on the way to Ready. Policies name them only for pods that have failed. */
 static bool is_passing_condition(const char *type)
@@ -561,7 +561,7 @@ bool hf_view_is_same_pod(const struct hf_view *a, const struct hf_view *b, struc
 	return sizes[0].size == sizes[1].size && memcmp(records[0], records[1], sizes[0].size) == 0;
 }
 
-/* ---- references ----------------------------------------------------------------------------- */
+/* --- references ------------------------------------------------------------------------------- */
 
 struct hf_view *hf_view_ref(struct hf_view *view)
 {

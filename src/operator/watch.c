@@ -17,7 +17,7 @@
  * Invariant: a change that no step can see queues nothing.
  */
 
-/* --- jobs ----------------------------------------------------------------------------------- */
+/* --- jobs ------------------------------------------------------------------------------------- */
 
 /* Status changes during a pass, or after a write without an answer, may be our own. */
 static bool may_be_ours(const struct hf_kind *kind, struct hf_doc *doc)
@@ -251,7 +251,7 @@ static const char *index_by_node(const struct hf_cache_entry *entry)
 	return view->controller_uid == NULL || hf_str_is_empty(view->node) ? NULL : view->node;
 }
 
-/* --- the caches ------------------------------------------------------------------------------ */
+/* --- the caches ------------------------------------------------------------------------------- */
 
 static void take_reply(void *arg, const struct hf_reply *reply)
 {
