@@ -12,26 +12,29 @@
 #include <string.h>
 
 /*
- * Quarantine and release.  The plan that began it was made from what watches brought, which may be
- * old.  So first all is read anew: the policy, the nodes that budgets are counted over, and what
- * the agents say of those that are meant.  It is decided once more; what is left is written into
- * the policy's status, guarded by its version, and only then onto the Nodes, each guarded by its
- * own.  Whoever dies in between has spent a part of the budget and done nothing.
+ * Quarantines and releases nodes.
+ * Input: a round's plan, which was made from watches and may be old. Output: writes to the policy's
+ * status and to Nodes.
+ * A round reads the policy, the nodes that budgets count, and the DeviceHealth of each node it
+ * would act on. Then it decides once more, writes what is left into the policy's status, and writes
+ * the Nodes.
+ * Invariants: each write is guarded by the resourceVersion that was read; a budget is charged
+ * before it is used, so a process that dies in between has spent a part of it and done nothing.
  */
 
 #define PAGE_LIMIT 100
-/* What was done is to be told, and what could not be is to be seen anew. */
+/* After a round: report what was done, and look again at what could not be. */
 #define AGAIN HF_SECOND
 #define SENT_AGAIN (5 * HF_MINUTE)
 #define RETRY_MIN HF_SECOND
 #define RETRY_MAX (30 * HF_SECOND)
 
-static void step_on(struct hf_fleet *fleet);
-static void written(struct hf_fleet *fleet, const struct hf_reply *reply);
+static void go_to_next_node(struct hf_fleet *fleet);
+static void take_written_node(struct hf_fleet *fleet, const struct hf_reply *reply);
 
 /* --- ends ------------------------------------------------------------------------------------- */
 
-static void end(struct hf_fleet *fleet, bool good)
+static void end_round(struct hf_fleet *fleet, bool good)
 {
 	hf_time wait = RETRY_MIN;
 
@@ -47,24 +50,24 @@ static void end(struct hf_fleet *fleet, bool good)
 	for (unsigned i = 0; i < fleet->failures && wait < RETRY_MAX; i++)
 		wait *= 2;
 	fleet->failures++;
-	/* Whatever changes meanwhile, our own status for one. */
+	/* No round starts before, even if a cache changes. Our own status write changes one. */
 	fleet->rests_until = hf_loop_mono(fleet->env.loop) + (wait < RETRY_MAX ? wait : RETRY_MAX);
 	hf_fleet_look_soon(fleet, 0);
 }
 
-static void fail(struct hf_fleet *fleet, const struct hf_reply *reply)
+static void fail_round(struct hf_fleet *fleet, const struct hf_reply *reply)
 {
 	struct fleet_policy *policy = hf_fleet_find_policy(fleet, fleet->policy);
 
 	if (policy != NULL)
 		policy->sent = hf_json_unref(policy->sent);
-	/* Somebody else has written: it is looked at again, and that is all. */
+	/* A conflict means that another client has written: the next round reads again. */
 	if (reply->code != HF_E_CONFLICT)
 		hf_fleet_log_problem(fleet, hf_healthpolicies.plural, reply->code, reply->message);
-	end(fleet, false);
+	end_round(fleet, false);
 }
 
-/* The policy, where it is there still and wants what it wanted; else the round has ended. */
+/* The policy, if it still exists. Otherwise the round ends. */
 static struct fleet_policy *policy_of(struct hf_fleet *fleet, struct hf_doc **ret_doc)
 {
 	struct fleet_policy *policy = hf_fleet_find_policy(fleet, fleet->policy);
@@ -72,7 +75,7 @@ static struct fleet_policy *policy_of(struct hf_fleet *fleet, struct hf_doc **re
 		hf_cache_get(fleet->policies_cache, NULL, fleet->policy);
 
 	if (policy == NULL || entry == NULL || fleet->nodes == NULL) {
-		end(fleet, true);
+		end_round(fleet, true);
 		return NULL;
 	}
 	*ret_doc = entry->doc;
@@ -83,7 +86,7 @@ static struct fleet_policy *policy_of(struct hf_fleet *fleet, struct hf_doc **re
 
 static void on_reply(void *arg, const struct hf_reply *reply);
 
-static void send(struct hf_fleet *fleet, struct hf_request *request, enum fleet_step step)
+static void send_request(struct hf_fleet *fleet, struct hf_request *request, enum fleet_step step)
 {
 	request->timeout = fleet->env.request_timeout;
 	fleet->step = step;
@@ -95,7 +98,7 @@ static void look_at_policy(struct hf_fleet *fleet)
 	struct hf_request request = {
 		.verb = HF_VERB_GET, .resource = &hf_healthpolicies, .name = fleet->policy};
 
-	send(fleet, &request, FLEET_LOOK_POLICY);
+	send_request(fleet, &request, FLEET_LOOK_POLICY);
 }
 
 static void look_at_nodes(struct hf_fleet *fleet)
@@ -105,7 +108,7 @@ static void look_at_nodes(struct hf_fleet *fleet)
 				     .limit = PAGE_LIMIT,
 				     .continue_token = fleet->token};
 
-	send(fleet, &request, FLEET_LOOK_NODES);
+	send_request(fleet, &request, FLEET_LOOK_NODES);
 }
 
 static void take_nodes(struct hf_fleet *fleet, const struct hf_reply *reply)
@@ -130,7 +133,7 @@ static void look_at_health(struct hf_fleet *fleet)
 				     .resource = &hf_devicehealths,
 				     .name = fleet->acts[fleet->act].node};
 
-	send(fleet, &request, FLEET_LOOK_HEALTH);
+	send_request(fleet, &request, FLEET_LOOK_HEALTH);
 }
 
 static bool any_quarantine(const struct hf_fleet *fleet)
@@ -176,9 +179,9 @@ static bool was_looked_at(const struct hf_fleet *fleet, const struct fleet_act *
 	return false;
 }
 
-/* What the plan wants of what was looked at. */
-static size_t confirm(const struct hf_fleet *fleet, const struct fleet_seen *seen,
-		      struct fleet_act acts[HF_FLEET_ACTS_MAX])
+/* Acts of the new plan, limited to nodes that were read live. */
+static size_t confirm_acts(const struct hf_fleet *fleet, const struct fleet_seen *seen,
+			   struct fleet_act acts[HF_FLEET_ACTS_MAX])
 {
 	size_t n = 0;
 
@@ -203,7 +206,7 @@ static void note_begun(struct fleet_seen *seen, const struct fleet_act *act)
 		r->at = seen->now;
 		return;
 	}
-	/* There is room for one of each node. */
+	/* hf_fleet_see allocates a spare entry for every node. */
 	memory->recent.items[memory->recent.len++] = (struct hf_policy_recent){
 		.node = act->node, .job = act->job, .at = seen->now, .off = HF_TIME_NONE};
 }
@@ -238,7 +241,7 @@ static void write_status(struct hf_fleet *fleet, const struct fleet_seen *seen,
 				     .patch_type = HF_PATCH_MERGE,
 				     .body = patch};
 
-	send(fleet, &request, step);
+	send_request(fleet, &request, step);
 }
 
 static void decide_again(struct hf_fleet *fleet)
@@ -254,22 +257,22 @@ static void decide_again(struct hf_fleet *fleet)
 		return;
 	hf_arena_reset(fleet->arena);
 	hf_fleet_see(fleet, policy, doc, fleet->arena, &seen);
-	n = seen.memory_moved ? 0 : confirm(fleet, &seen, acts);
+	n = seen.memory_moved ? 0 : confirm_acts(fleet, &seen, acts);
 	memcpy(fleet->acts, acts, n * sizeof(acts[0]));
 	fleet->n_acts = n;
 	fleet->act = 0;
 	fleet->began = seen.now;
 	if (n == 0) {
-		end(fleet, true);
+		end_round(fleet, true);
 	} else if (any_quarantine(fleet)) {
 		for (size_t i = 0; i < n; i++)
 			if (!acts[i].release && acts[i].counted_at == HF_TIME_NONE)
 				note_begun(&seen, &fleet->acts[i]);
-		/* The plan has not wanted more than there is room for. */
+		/* The plan has at most as many quarantines as there is room. */
 		hf_assert(seen.memory.recent.len <= HF_HEALTH_POLICY_RECENT_MAX);
 		write_status(fleet, &seen, status_of(fleet, &seen), FLEET_RECORD);
 	} else {
-		step_on(fleet);
+		go_to_next_node(fleet);
 	}
 }
 
@@ -280,17 +283,17 @@ static void read_node(struct hf_fleet *fleet)
 	struct hf_request request = {
 		.verb = HF_VERB_GET, .resource = &hf_nodes, .name = fleet->acts[fleet->act].node};
 
-	send(fleet, &request, FLEET_READ_NODE);
+	send_request(fleet, &request, FLEET_READ_NODE);
 }
 
-/* Nobody has forbidden to write to it. */
+/* Neither the policy nor an annotation forbids writes to the Node. */
 static bool is_free(const struct fleet_policy *policy, const struct fleet_node *node)
 {
 	return !node->marks.paused && !policy->paused && !policy->spec.paused &&
 	       !hf_streq(policy->spec.mode, "observe");
 }
 
-/* It tells when the taint was taken off, and of no such time while that is there. */
+/* The mark lacks the time at which the taint was removed, or has one though the taint is back. */
 static bool is_to_note(const struct fleet_node *node)
 {
 	return node->marked && (node->tainted ? node->mark.off != HF_TIME_NONE
@@ -298,7 +301,7 @@ static bool is_to_note(const struct fleet_node *node)
 							hf_fleet_off_at(node) > node->mark.off);
 }
 
-/* A class that nobody knows is. */
+/* An unknown class counts as milder. */
 static bool is_milder(const char *name, enum hf_health_class than)
 {
 	enum hf_health_class cls;
@@ -314,7 +317,7 @@ static bool may_be_graver(const struct fleet_node *node, const char *name)
 	       is_milder(node->mark.cls, cls);
 }
 
-/* As it is at this moment, may it be done? */
+/* The Node that was just read still allows the act. */
 static bool may_write(struct hf_fleet *fleet, const struct fleet_policy *policy,
 		      const struct fleet_act *act)
 {
@@ -346,7 +349,7 @@ static struct hf_doc *note_patch(const struct hf_fleet *fleet, const struct flee
 	mark.off = hf_fleet_off_at(node);
 	if (act->off > mark.off && !node->tainted)
 		mark.off = act->off;
-	/* It was while nobody watched, and is found now. */
+	/* The taint was removed while no operator ran: record the time of finding it. */
 	if (mark.off == HF_TIME_NONE && !node->tainted)
 		mark.off = hf_fleet_now(fleet);
 	return hf_node_mark_patch(doc, &mark);
@@ -365,7 +368,7 @@ static struct hf_doc *act_patch(const struct hf_fleet *fleet, const struct fleet
 	return hf_node_quarantine_patch(doc, act->release ? NULL : &mark, hf_fleet_now(fleet));
 }
 
-/* The same quarantine, of another class. */
+/* The same quarantine with the graver class. */
 static struct hf_doc *graver_patch(const struct hf_fleet *fleet, const struct fleet_act *act,
 				   struct hf_doc *doc)
 {
@@ -396,13 +399,14 @@ static void write_node(struct hf_fleet *fleet, struct hf_doc *doc)
 		return;
 	if (!may_write(fleet, policy, act)) {
 		fleet->act++;
-		step_on(fleet);
+		go_to_next_node(fleet);
 		return;
 	}
 	patch = patch_of(fleet, policy, act, doc);
 	if (patch == NULL) {
-		written(fleet, &(struct hf_reply){.code = HF_E_BAD_REQUEST,
-						  .message = "a Node is more than can be read"});
+		take_written_node(fleet,
+				  &(struct hf_reply){.code = HF_E_BAD_REQUEST,
+						     .message = "a Node is more than can be read"});
 		return;
 	}
 	struct hf_request request = {.verb = HF_VERB_PATCH,
@@ -411,28 +415,29 @@ static void write_node(struct hf_fleet *fleet, struct hf_doc *doc)
 				     .patch_type = HF_PATCH_MERGE,
 				     .body = patch};
 
-	send(fleet, &request, FLEET_WRITE_NODE);
+	send_request(fleet, &request, FLEET_WRITE_NODE);
 }
 
-/* This one is left alone for a while, and the others are served. */
-static void not_written(struct hf_fleet *fleet, const struct fleet_act *act,
-			const struct hf_reply *reply)
+/* Leaves this node alone for a while and goes on with the others. */
+static void note_refused_node(struct hf_fleet *fleet, const struct fleet_act *act,
+			      const struct hf_reply *reply)
 {
 	if (reply->code == HF_E_CONFLICT) {
 		fleet->spoilt = true;
-		step_on(fleet);
+		go_to_next_node(fleet);
 		return;
 	}
 	hf_fleet_refuse(fleet, act->uid, reply->retry_after, true);
 	if (hf_fleet_is_server_failure(reply->code)) {
-		fail(fleet, reply);
+		fail_round(fleet, reply);
 		return;
 	}
 	hf_fleet_log_problem(fleet, hf_healthpolicies.plural, reply->code, reply->message);
-	step_on(fleet);
+	go_to_next_node(fleet);
 }
 
-/* A tool may put back what was there before: then it is written ever more seldom. */
+/* A tool may restore the old class again and again. The wait before each rewrite grows under this
+ * key. */
 static char *graver_key(const char *node)
 {
 	return hf_xasprintf("graver/%s", node);
@@ -457,7 +462,7 @@ static void tell_act(struct hf_fleet *fleet, const struct fleet_act *act)
 			    act->release ? "Released" : "Quarantined", message);
 }
 
-static void written(struct hf_fleet *fleet, const struct hf_reply *reply)
+static void take_written_node(struct hf_fleet *fleet, const struct hf_reply *reply)
 {
 	const struct fleet_act *act = &fleet->acts[fleet->act];
 	const char *what = act->release ? "release" : "quarantine";
@@ -466,7 +471,7 @@ static void written(struct hf_fleet *fleet, const struct hf_reply *reply)
 		hf_fleet_count_act(fleet, what, reply->code == 0 ? "done" : "failed");
 	if (reply->code != 0) {
 		fleet->act++;
-		not_written(fleet, act, reply);
+		note_refused_node(fleet, act, reply);
 		return;
 	}
 	hf_map_remove(fleet->refusals, act->uid);
@@ -481,18 +486,18 @@ static void written(struct hf_fleet *fleet, const struct hf_reply *reply)
 	}
 	if (!act->note)
 		tell_act(fleet, act);
-	step_on(fleet);
+	go_to_next_node(fleet);
 }
 
 /* --- steps ------------------------------------------------------------------------------------ */
 
-/* The next Node, or the end. */
-static void step_on(struct hf_fleet *fleet)
+/* Reads the next Node, or ends the round. */
+static void go_to_next_node(struct hf_fleet *fleet)
 {
 	if (fleet->act < fleet->n_acts)
 		read_node(fleet);
 	else
-		end(fleet, !fleet->spoilt);
+		end_round(fleet, !fleet->spoilt);
 }
 
 static void health_read(struct hf_fleet *fleet, const struct hf_reply *reply)
@@ -515,7 +520,7 @@ static void node_read(struct hf_fleet *fleet, const struct hf_reply *reply)
 
 	if (reply->code == HF_E_NOT_FOUND) {
 		fleet->act++;
-		step_on(fleet);
+		go_to_next_node(fleet);
 		return;
 	}
 	hf_cache_put_live(fleet->nodes, doc);
@@ -526,12 +531,12 @@ static void status_written(struct hf_fleet *fleet, const struct hf_reply *reply)
 {
 	hf_cache_put_reply(fleet->policies_cache, reply->object);
 	if (fleet->step == FLEET_RECORD)
-		step_on(fleet);
+		go_to_next_node(fleet);
 	else
-		end(fleet, true);
+		end_round(fleet, true);
 }
 
-static void take(struct hf_fleet *fleet, const struct hf_reply *reply)
+static void take_good_reply(struct hf_fleet *fleet, const struct hf_reply *reply)
 {
 	switch (fleet->step) {
 	case FLEET_LOOK_POLICY:
@@ -550,14 +555,14 @@ static void take(struct hf_fleet *fleet, const struct hf_reply *reply)
 		break;
 	case FLEET_LOOK_HEALTH: health_read(fleet, reply); break;
 	case FLEET_READ_NODE: node_read(fleet, reply); break;
-	case FLEET_WRITE_NODE: written(fleet, reply); break;
+	case FLEET_WRITE_NODE: take_written_node(fleet, reply); break;
 	case FLEET_RECORD:
 	case FLEET_STATUS: status_written(fleet, reply); break;
 	case FLEET_IDLE: hf_assert(false);
 	}
 }
 
-/* What is not there has gone meanwhile; whether a Node was written is told either way. */
+/* The object may be gone since the plan. A failed write to a Node is reported in either case. */
 static bool may_fail(const struct hf_fleet *fleet, int code)
 {
 	return fleet->step == FLEET_WRITE_NODE ||
@@ -572,17 +577,18 @@ static void on_reply(void *arg, const struct hf_reply *reply)
 	fleet->call = NULL;
 	hf_fleet_note_reply(fleet, reply);
 	if (fleet->nodes == NULL)
-		end(fleet, true);
+		end_round(fleet, true);
 	else if (reply->code != 0 && !may_fail(fleet, reply->code))
-		fail(fleet, reply);
+		fail_round(fleet, reply);
 	else
-		take(fleet, reply);
+		take_good_reply(fleet, reply);
 }
 
 /* --- beginning -------------------------------------------------------------------------------- */
 
-/* Who tolerates our taint for what is slow would come to what has died since.  It never says less than it did: a
- * fault that comes and goes would be written each time. */
+/* A pod that tolerates the taint of a slow device must not land on a device that has died since. So
+ * the class of a mark may only become graver: a fault that comes and goes would cause a write each
+ * time. */
 static bool is_graver(const struct fleet_seen *seen, size_t i)
 {
 	const struct fleet_health *health = seen->items[i].health;
@@ -622,12 +628,12 @@ static bool begin_marks(struct hf_fleet *fleet, const struct fleet_seen *seen)
 	if (fleet->n_acts == 0)
 		return false;
 	snprintf(fleet->policy, sizeof(fleet->policy), "%s", seen->policy->name);
-	step_on(fleet);
+	go_to_next_node(fleet);
 	return true;
 }
 
-/* Before all else: what was known when a person took the taint off does not bring it back, and who comes
- * after us has to know when that was.  Of a taint that is back it says nothing any more. */
+/* This goes first. Old evidence must not bring back a taint that a person removed, and a later
+ * leader has to know the time of the removal. If the taint is back, the mark loses the time. */
 static bool note_taken_off(struct hf_fleet *fleet, const struct fleet_seen *seen)
 {
 	for (size_t i = 0; i < seen->len && fleet->n_acts < HF_FLEET_ACTS_MAX; i++)
@@ -648,7 +654,7 @@ bool hf_fleet_act(struct hf_fleet *fleet, const struct fleet_seen *seen)
 {
 	fleet->n_acts = fleet->act = 0;
 	fleet->spoilt = false;
-	/* The breaker first, so that it outlives us. */
+	/* Store the breaker before all acts: it must survive this process. */
 	if (seen->memory_moved)
 		return false;
 	if (note_taken_off(fleet, seen))
@@ -663,7 +669,8 @@ bool hf_fleet_act(struct hf_fleet *fleet, const struct fleet_seen *seen)
 	return true;
 }
 
-/* A server whose CRD is older keeps not all of it: that is written again as seldom as at rest. */
+/* An API server with an older CRD drops some fields. Then the same status is written again after
+ * SENT_AGAIN only. */
 static bool is_sent(const struct hf_fleet *fleet, const struct fleet_seen *seen,
 		    const struct hf_json *status)
 {

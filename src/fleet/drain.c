@@ -10,9 +10,11 @@
 #include <stdlib.h>
 
 /*
- * Evictions, one after the other.  Before each the agent's word, the Node and the pod are read: what
- * holds a device that was mended a moment ago, or has ended, is not evicted; nor is a pod that has
- * taken the name of another.  A disruption budget that says no is asked again, ever more seldom.
+ * Evicts pods from quarantined nodes, one at a time.
+ * Input: a round's view of a policy. Output: one eviction, events and the wait before the next try.
+ * Before each eviction the DeviceHealth, the Node and the pod are read live: the fault may have
+ * been repaired, the pod may have ended, or another pod may have its name. A pod that a disruption
+ * budget protects is tried again after a growing wait.
  */
 
 #define RETRY (5 * HF_SECOND)
@@ -36,7 +38,7 @@ static struct hf_health_drain drain_of(const struct hf_fleet *fleet, const struc
 		.now = seen->now,
 		.quarantined_at = node->owned ? node->owned_at : HF_TIME_NONE,
 		.stale = hf_fleet_is_stale(seen, i),
-		/* Of most nodes nobody is evicted. */
+		/* Nodes without a quarantine have no such pods. */
 		.came_back = node->owned ? hf_fleet_late_pods(fleet, node->name) : 0,
 	};
 }
@@ -48,9 +50,9 @@ static struct hf_health_pod pod_of(struct hf_fleet *fleet, const struct fleet_ho
 
 	return (struct hf_health_pod){
 		.fatal = holder->fatal,
-		/* What its labels and owner say is looked at when it is read. */
+		/* Labels and owner are checked on the live pod. */
 		.selected = true,
-		/* An agent that does not know the UID cannot say which pod it is. */
+		/* Without a UID the agent's report does not say which pod it means. */
 		.ended = hf_str_is_empty(holder->uid),
 		.restarting = fleet->env.is_restarting(fleet->env.arg, job),
 		.not_before = refusal == NULL ? HF_TIME_NONE : refusal->not_before,
@@ -59,7 +61,7 @@ static struct hf_health_pod pod_of(struct hf_fleet *fleet, const struct fleet_ho
 
 /* --- refusals --------------------------------------------------------------------------------- */
 
-static void refuse(struct hf_fleet *fleet, hf_time wait, bool grows)
+static void leave_alone(struct hf_fleet *fleet, hf_time wait, bool grows)
 {
 	hf_fleet_refuse(fleet, fleet->evict_uid, wait, grows);
 }
@@ -83,7 +85,7 @@ static void tell_refusal(struct hf_fleet *fleet, const struct hf_reply *reply)
 
 static void on_reply(void *arg, const struct hf_reply *reply);
 
-static void send(struct hf_fleet *fleet, struct hf_request *request, int step)
+static void send_request(struct hf_fleet *fleet, struct hf_request *request, int step)
 {
 	request->timeout = fleet->env.request_timeout;
 	fleet->evict_step = step;
@@ -100,15 +102,15 @@ static void look_at(struct hf_fleet *fleet, int step)
 				     .name = step == LOOK_POD ? fleet->evict_pod
 							      : fleet->evict_node};
 
-	send(fleet, &request, step);
+	send_request(fleet, &request, step);
 }
 
-static void over(struct hf_fleet *fleet)
+static void end_eviction(struct hf_fleet *fleet)
 {
 	hf_fleet_look_soon(fleet, 0);
 }
 
-/* Its controller makes it again on the very node, or the kubelet does. */
+/* Its controller or the kubelet would recreate the pod on the same node. */
 static bool is_daemon(const struct hf_json *pod)
 {
 	const struct hf_json *owners = hf_json_path(pod, "metadata", "ownerReferences", NULL);
@@ -147,9 +149,9 @@ static hf_time came_at(const struct hf_json *pod)
 		       : 0;
 }
 
-/* All has been read: what does the brain say now? */
-static enum hf_health_drain_why decide(struct hf_fleet *fleet, const struct hf_json *pod,
-				       hf_time *ret_wake)
+/* Decides with what was read live. */
+static enum hf_health_drain_why decide_eviction(struct hf_fleet *fleet, const struct hf_json *pod,
+						hf_time *ret_wake)
 {
 	struct fleet_policy *policy = hf_fleet_find_policy(fleet, fleet->evict_policy);
 	const struct hf_cache_entry *entry =
@@ -185,33 +187,33 @@ static enum hf_health_drain_why decide(struct hf_fleet *fleet, const struct hf_j
 	return HF_HEALTH_DRAIN_ENDS;
 }
 
-/* It does not change soon, and is asked ever more seldom: what hangs in its end may do so for days, and
- * whose it is may not change at all. */
-static void leave(struct hf_fleet *fleet, enum hf_health_drain_why why, hf_time wake)
+/* The answer will not change soon, so the wait grows: a pod may hang in its termination for days,
+ * and the owner of a pod may never change. */
+static void postpone_pod(struct hf_fleet *fleet, enum hf_health_drain_why why, hf_time wake)
 {
 	hf_time now = hf_fleet_now(fleet);
 	bool stays = why == HF_HEALTH_DRAIN_DAEMON || why == HF_HEALTH_DRAIN_UNSELECTED;
 	struct fleet_refusal *refusal;
 
-	refuse(fleet,
-	       why == HF_HEALTH_DRAIN_ENDS                  ? 0
-	       : why == HF_HEALTH_DRAIN_GRACE && wake > now ? wake - now
-							    : HF_MINUTE,
-	       stays || why == HF_HEALTH_DRAIN_ENDS);
+	leave_alone(fleet,
+		    why == HF_HEALTH_DRAIN_ENDS                  ? 0
+		    : why == HF_HEALTH_DRAIN_GRACE && wake > now ? wake - now
+								 : HF_MINUTE,
+		    stays || why == HF_HEALTH_DRAIN_ENDS);
 	refusal = hf_map_get(fleet->refusals, fleet->evict_uid);
 	if (refusal != NULL)
 		refusal->stays = stays;
 }
 
-static void evict(struct hf_fleet *fleet, const struct hf_json *pod)
+static void evict_pod(struct hf_fleet *fleet, const struct hf_json *pod)
 {
 	hf_time wake = HF_TIME_NEVER;
-	enum hf_health_drain_why why = decide(fleet, pod, &wake);
+	enum hf_health_drain_why why = decide_eviction(fleet, pod, &wake);
 	HF_AUTO_DOC body = NULL;
 
 	if (why != HF_HEALTH_DRAIN_EVICT) {
-		leave(fleet, why, wake);
-		over(fleet);
+		postpone_pod(fleet, why, wake);
+		end_eviction(fleet);
 		return;
 	}
 	body = hf_eviction(fleet->evict_ns, fleet->evict_pod, fleet->evict_uid);
@@ -222,32 +224,32 @@ static void evict(struct hf_fleet *fleet, const struct hf_json *pod)
 				     .subresource = "eviction",
 				     .body = body};
 
-	send(fleet, &request, EVICT);
+	send_request(fleet, &request, EVICT);
 }
 
-static void evicted(struct hf_fleet *fleet, const struct hf_reply *reply)
+static void take_eviction_reply(struct hf_fleet *fleet, const struct hf_reply *reply)
 {
 	char message[1024];
 
 	if (reply->code == HF_E_TOO_MANY) {
 		hf_fleet_count_eviction(fleet, "refused");
-		refuse(fleet, reply->retry_after, true);
+		leave_alone(fleet, reply->retry_after, true);
 		tell_refusal(fleet, reply);
-		over(fleet);
+		end_eviction(fleet);
 		return;
 	}
-	/* Gone, or another pod by that name: what was wanted has come about. */
+	/* The pod is gone, or another pod has its name: nothing is left to evict. */
 	if (reply->code != 0 && reply->code != HF_E_NOT_FOUND && reply->code != HF_E_CONFLICT) {
 		hf_fleet_count_eviction(fleet, "failed");
 		hf_fleet_log_problem(fleet, "evictions", reply->code, reply->message);
-		refuse(fleet, reply->retry_after, true);
+		leave_alone(fleet, reply->retry_after, true);
 		if (!hf_fleet_is_server_failure(reply->code))
 			tell_refusal(fleet, reply);
-		over(fleet);
+		end_eviction(fleet);
 		return;
 	}
-	/* The agent tells of its end in its own time. */
-	refuse(fleet, HF_MINUTE, false);
+	/* The agent reports the pod's termination later. */
+	leave_alone(fleet, HF_MINUTE, false);
 	if (reply->code == 0) {
 		if (fleet->evict_late)
 			hf_fleet_count_late(fleet, fleet->evict_node);
@@ -257,7 +259,7 @@ static void evicted(struct hf_fleet *fleet, const struct hf_reply *reply)
 			 fleet->evict_ns, fleet->evict_pod, fleet->evict_policy);
 		hf_fleet_event_node(fleet, fleet->evict_node, false, "PodEvicted", message);
 	}
-	over(fleet);
+	end_eviction(fleet);
 }
 
 static void on_reply(void *arg, const struct hf_reply *reply)
@@ -269,14 +271,14 @@ static void on_reply(void *arg, const struct hf_reply *reply)
 	if (fleet->nodes == NULL)
 		return;
 	if (fleet->evict_step == EVICT) {
-		evicted(fleet, reply);
+		take_eviction_reply(fleet, reply);
 		return;
 	}
 	if (reply->code != 0) {
 		if (reply->code != HF_E_NOT_FOUND)
 			hf_fleet_log_problem(fleet, "evictions", reply->code, reply->message);
-		refuse(fleet, RETRY, false);
-		over(fleet);
+		leave_alone(fleet, RETRY, false);
+		end_eviction(fleet);
 		return;
 	}
 	if (fleet->evict_step == LOOK_HEALTH) {
@@ -286,11 +288,11 @@ static void on_reply(void *arg, const struct hf_reply *reply)
 		hf_cache_put_live(fleet->nodes, reply->object);
 		look_at(fleet, LOOK_POD);
 	} else {
-		evict(fleet, hf_doc_json(reply->object));
+		evict_pod(fleet, hf_doc_json(reply->object));
 	}
 }
 
-/* Once a quarantine. */
+/* Recorded once for each quarantine. */
 static void tell_stuck(struct hf_fleet *fleet, const struct fleet_seen *seen, size_t i,
 		       const struct hf_health_drain *drain)
 {

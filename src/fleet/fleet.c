@@ -10,23 +10,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Life, caches, and when to look again. */
+/*
+ * The fleet's controller: its life, its caches, and when a round starts.
+ * Input: HealthPolicy, Node and DeviceHealth objects. Output: rounds, which call the other files of
+ * this folder.
+ * Invariants: rounds do not overlap; Nodes and DeviceHealth objects are cached only while there is
+ * a policy.
+ */
 
-/* Faults of one cause come within moments: they are looked at together, so that the breaker sees
- * how many there are before the first is acted on. */
+/* Faults with one cause appear within moments of each other. The delay lets the breaker count all
+ * of them before the first act. */
 #define GATHER HF_SECOND
-/* What follows from time alone (an agent falls silent, a window passes) is looked at so often. */
+/* Longest time between rounds. Some changes come from time alone: an agent becomes silent, or a
+ * window ends. */
 #define LOOK_EVERY HF_MINUTE
 #define PAGE_LIMIT 100
 
 /* --- policies --------------------------------------------------------------------------------- */
 
-/* What it weighed another one has not. */
+/* The breaker of another policy has not weighed these nodes. */
 static void forget_weighing(struct hf_fleet *fleet, const struct fleet_policy *policy)
 {
 	const struct hf_cache_entry *entry;
 
-	/* Nobody reads them yet, or any more. */
+	/* Without a policy there is no cache. */
 	if (fleet->health == NULL)
 		return;
 	for (size_t it = 0; (entry = hf_cache_next(fleet->health, &it)) != NULL;) {
@@ -71,7 +78,7 @@ static void drop_policy(struct hf_fleet *fleet, const char *name)
 	}
 }
 
-/* The policy as it is now, if it counts. */
+/* Takes over the policy's newest object. Policies beyond the limit are left out. */
 static void put_policy(struct hf_fleet *fleet, const struct hf_cache_entry *entry)
 {
 	struct fleet_policy *policy = hf_fleet_find_policy(fleet, entry->name);
@@ -87,8 +94,8 @@ static void put_policy(struct hf_fleet *fleet, const struct hf_cache_entry *entr
 		policy->evicts_at = hf_fleet_now(fleet);
 }
 
-/* There is room for one of those that did not count: the first by name. */
-static void fill_up(struct hf_fleet *fleet)
+/* A policy was deleted: take over the first by name of those that were left out. */
+static void add_left_out_policy(struct hf_fleet *fleet)
 {
 	const struct hf_cache_entry *entry, *first = NULL;
 
@@ -100,7 +107,7 @@ static void fill_up(struct hf_fleet *fleet)
 		put_policy(fleet, first);
 }
 
-/* Our own status changes nothing of what it says. */
+/* Our own status writes leave these parts unchanged. */
 static bool same_wish(const struct hf_cache_entry *before, const struct hf_cache_entry *now)
 {
 	const struct hf_json *a = hf_doc_json(before->doc), *b = hf_doc_json(now->doc);
@@ -125,7 +132,7 @@ static void policy_changed(void *arg, enum hf_cache_change change,
 	}
 	if (now == NULL) {
 		drop_policy(fleet, before->name);
-		fill_up(fleet);
+		add_left_out_policy(fleet);
 		fleet->version++;
 	} else if (before == NULL || !same_wish(before, now)) {
 		put_policy(fleet, now);
@@ -139,7 +146,8 @@ static void policies_problem(void *arg, int code, const char *message)
 	struct hf_fleet *fleet = arg;
 	bool told = fleet->unseen;
 
-	/* Not installed: looked for again and again, said only where it is forbidden. */
+	/* If the kind is unknown, the cache tries again without a word. A missing right is logged
+	 * once. */
 	if (code == HF_E_NOT_FOUND || code == HF_E_FORBIDDEN || code == HF_E_UNSUPPORTED) {
 		fleet->unseen = true;
 		if (told || code != HF_E_FORBIDDEN)
@@ -175,8 +183,9 @@ static bool is_released(const struct hf_fleet *fleet, const char *name)
 	return fleet->step == FLEET_WRITE_NODE && act->release && hf_streq(act->node, name);
 }
 
-/* What of our taint the Node itself may not tell any more: it has a mark for as long as people leave it
- * there.  Where all is well, and the mark has gone as well, that was a release. */
+/* Remembers when our taint was put on and when it was removed by hand. The Node's mark has the same
+ * times, as long as no person removes it. If the node is healthy and the mark is gone too, the
+ * removal was a release. */
 static void follow_taint(const struct hf_fleet *fleet, const struct hf_cache_entry *before,
 			 const struct hf_cache_entry *now)
 {
@@ -189,11 +198,11 @@ static void follow_taint(const struct hf_fleet *fleet, const struct hf_cache_ent
 	node->off_at = hf_fleet_off_at(was);
 	if (was->tainted && !is_released(fleet, now->name) &&
 	    (node->marked || !is_well(fleet, now->name)))
-		/* As it is written down. */
+		/* Rounded like the stored time. */
 		node->off_at = hf_fleet_now(fleet) / HF_US * HF_US;
 }
 
-/* Its mark went, and the taint is there still: whoever took that off may mean to keep the node out. */
+/* The mark was removed and the taint was not, perhaps to keep the node out of use. */
 static void tell_disowned(struct hf_fleet *fleet, const struct hf_cache_entry *before,
 			  const struct hf_cache_entry *now)
 {
@@ -250,7 +259,7 @@ static void health_changed(void *arg, enum hf_cache_change change,
 		hf_fleet_look_soon(fleet, GATHER);
 }
 
-static void heard(void *arg, const struct hf_reply *reply)
+static void note_reply(void *arg, const struct hf_reply *reply)
 {
 	hf_fleet_note_reply(arg, reply);
 }
@@ -262,7 +271,7 @@ static void nodes_problem(void *arg, int code, const char *message)
 
 static void devices_problem(void *arg, int code, const char *message)
 {
-	/* Without agents there is nothing to do. */
+	/* Without the kind DeviceHealth there are no agents and no work. */
 	if (code != HF_E_NOT_FOUND)
 		nodes_problem(arg, code, message);
 }
@@ -280,7 +289,7 @@ static struct hf_cache *make_cache(struct hf_fleet *fleet, const struct hf_resou
 		.view_free = nodes ? hf_fleet_free_node : hf_fleet_free_health,
 		.changed = nodes ? node_changed : health_changed,
 		.problem = nodes ? nodes_problem : devices_problem,
-		.heard = heard,
+		.heard = note_reply,
 		.arg = fleet,
 	};
 
@@ -300,7 +309,7 @@ static void drop_calls(struct hf_fleet *fleet)
 	hf_map_clear(fleet->looked);
 }
 
-/* With the first policy nodes are watched, and with the last one no more. */
+/* Watches nodes from the first policy on, until the last one is deleted. */
 static void on_reset(void *arg)
 {
 	struct hf_fleet *fleet = arg;
@@ -330,8 +339,8 @@ static bool can_see(const struct hf_fleet *fleet)
 	       fleet->env.knows_pods(fleet->env.arg);
 }
 
-/* One policy; true: something was begun, and the others wait. */
-static bool look(struct hf_fleet *fleet, struct fleet_policy *policy, hf_time *wake)
+/* Runs the round of one policy. True: requests are under way, and the other policies wait. */
+static bool run_policy(struct hf_fleet *fleet, struct fleet_policy *policy, hf_time *wake)
 {
 	const struct hf_cache_entry *entry =
 		hf_cache_get(fleet->policies_cache, NULL, policy->name);
@@ -356,12 +365,12 @@ static void on_timer(void *arg)
 
 	if (fleet->stopped || fleet->step != FLEET_IDLE || !can_see(fleet))
 		return;
-	/* In turn, so that one that is never done keeps no other waiting. */
+	/* Start with the next policy each time: one with endless work must not starve the others. */
 	fleet->turn++;
 	for (size_t i = 0; i < fleet->n_policies; i++) {
 		size_t at = (fleet->turn + i) % fleet->n_policies;
 
-		if (look(fleet, fleet->policies[at], &wake))
+		if (run_policy(fleet, fleet->policies[at], &wake))
 			return;
 	}
 	hf_fleet_look_soon(fleet, wake > now ? wake - now : HF_MS);
@@ -436,7 +445,7 @@ struct hf_controller *hf_fleet_create(const struct hf_controller_env *env)
 		.keep_docs = true,
 		.changed = policy_changed,
 		.problem = policies_problem,
-		.heard = heard,
+		.heard = note_reply,
 		.arg = fleet,
 	};
 

@@ -6,11 +6,10 @@
 #include "ctl/controller.h"
 
 /*
- * The fleet's controller: quarantines nodes whose devices fail, releases them, and evicts pods, as
- * HealthPolicy objects allow. If the cluster has no HealthPolicy, it sends one watch of that kind;
- * if the kind is unknown, one list every half minute.
- *
- * The result belongs to the caller, who destroys it by its ops.
+ * The fleet's controller. It quarantines nodes with failed devices, releases healthy ones, and
+ * evicts pods, as HealthPolicy objects allow. A cluster without a HealthPolicy costs one watch of
+ * that kind, or one list every half minute if the kind is unknown.
+ * The caller owns the result and destroys it by its ops.
  */
 struct hf_controller *hf_fleet_create(const struct hf_controller_env *env);
 

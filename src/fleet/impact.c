@@ -62,7 +62,7 @@ static bool is_lost(const struct hf_device_report *device)
 	return false;
 }
 
-/* Fewer are counted since one of them fell off the bus: that one is missing. */
+/* A device has fallen off the bus. So the lower device count is explained. */
 static bool is_known(const struct hf_device_health *health)
 {
 	for (size_t i = 0; i < health->devices.len; i++)
@@ -71,8 +71,8 @@ static bool is_known(const struct hf_device_health *health)
 	return false;
 }
 
-/* What several devices share is theirs, and one that is missing is its own holder's, where it is known which: the
- * others work. */
+/* False if the node's faults concern only some devices: faults shared by peers, or a missing device
+ * with a known holder. The other devices work. */
 static bool stops_all(const struct hf_device_health *health, const struct hf_device_report *node)
 {
 	for (size_t i = 0; i < node->faults.len; i++) {
@@ -89,7 +89,7 @@ static bool stops_all(const struct hf_device_health *health, const struct hf_dev
 	return hf_impact_state(node->state) != HF_HEALTH_UNHEALTHY;
 }
 
-/* What lies under a fault of the node does not act, and has not ended. */
+/* A fault of the device that a fault of the node covers: it does not act and has not ended. */
 static bool is_covered(const struct hf_device_report *device)
 {
 	enum hf_health_class cls;

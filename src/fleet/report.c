@@ -10,7 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is told of it: the policy's status, events of nodes and policies, metrics. */
+/*
+ * Reports what rounds decide and do.
+ * Input: the result of a round. Output: the policy's status, events of nodes and policies, metrics.
+ * Invariant: the same message about a node is recorded once.
+ */
 
 #define SHOWN "shown: Holdfast shows this and leaves it to a person"
 
@@ -38,7 +42,7 @@ static const char *why_of(const struct hf_health_decision *d)
 	return is_shown_only(d) ? SHOWN : hf_health_why_text(d->why);
 }
 
-/* Is there anything to say of it? */
+/* The status lists the node. */
 static bool is_news(const struct fleet_seen *seen, size_t i)
 {
 	const struct hf_health_decision *d = &seen->plan.decisions[i];
@@ -112,7 +116,7 @@ void hf_fleet_fill_status(struct hf_fleet *fleet, const struct fleet_seen *seen,
 
 /* --- events ----------------------------------------------------------------------------------- */
 
-static void record(struct hf_fleet *fleet, struct hf_event_note *note, bool warning)
+static void record_event(struct hf_fleet *fleet, struct hf_event_note *note, bool warning)
 {
 	note->type = warning ? "Warning" : "Normal";
 	hf_recorder_record(fleet->env.recorder, note, hf_fleet_now(fleet));
@@ -128,7 +132,7 @@ void hf_fleet_event_node(struct hf_fleet *fleet, const char *node, bool warning,
 				     .reason = reason,
 				     .message = message};
 
-	record(fleet, &note, warning);
+	record_event(fleet, &note, warning);
 }
 
 void hf_fleet_event_policy(struct hf_fleet *fleet, const struct fleet_policy *policy, bool warning,
@@ -141,10 +145,10 @@ void hf_fleet_event_policy(struct hf_fleet *fleet, const struct fleet_policy *po
 				     .reason = reason,
 				     .message = message};
 
-	record(fleet, &note, warning);
+	record_event(fleet, &note, warning);
 }
 
-/* What the decision about a node is called; NULL: it is none that is told. */
+/* The event's reason. NULL: no event. */
 static const char *reason_of(const struct hf_health_decision *d)
 {
 	if (d->answer == HF_HEALTH_WOULD) {
@@ -154,7 +158,7 @@ static const char *reason_of(const struct hf_health_decision *d)
 			return "WouldRelease";
 		return "RemediationNeeded";
 	}
-	/* Of the whole fleet it is told once, by the policy. */
+	/* An open breaker or a pause concerns the whole fleet: the policy's event says so once. */
 	if (d->answer == HF_HEALTH_HELD && d->why != HF_HEALTH_WHY_BREAKER &&
 	    d->why != HF_HEALTH_WHY_PAUSED)
 		return d->doing == HF_HEALTH_DO_QUARANTINE ? "QuarantineBlocked"
@@ -180,7 +184,7 @@ static void tell_node(struct hf_fleet *fleet, const struct fleet_seen *seen, siz
 	if (hf_streq(hf_map_get(seen->policy->told, d->node), message))
 		return;
 	copy = hf_xstrdup(message);
-	/* One more than fits is told each time: the recorder puts those together. */
+	/* Beyond the table's limit the recorder combines repeated events. */
 	if (!hf_map_put(seen->policy->told, d->node, copy))
 		free(copy);
 	hf_fleet_event_node(fleet, d->node, d->answer == HF_HEALTH_HELD, reason, message);
@@ -192,7 +196,7 @@ static void tell_breaker(struct hf_fleet *fleet, const struct fleet_seen *seen)
 	struct fleet_policy *policy = seen->policy;
 	char message[256];
 
-	/* It is told when it is stored. */
+	/* The event follows once the breaker is stored. */
 	if (seen->memory_moved && !policy->seen) {
 		policy->status.memory.breaker_open = !seen->memory.breaker_open;
 		policy->seen = true;
@@ -212,12 +216,13 @@ static void tell_breaker(struct hf_fleet *fleet, const struct fleet_seen *seen)
 	}
 }
 
-static void remember(const struct fleet_seen *seen, struct hf_fleet *fleet, struct hf_arena *arena)
+static void remember_round(const struct fleet_seen *seen, struct hf_fleet *fleet,
+			   struct hf_arena *arena)
 {
 	struct fleet_policy *policy = seen->policy;
 
 	hf_fleet_fill_status(fleet, seen, arena, &policy->status);
-	/* Numbers alone: the rest goes with the arena. */
+	/* Keep the numbers only: the arena that holds the rest is reset. */
 	policy->status.nodes.items = NULL;
 	policy->status.nodes.len = 0;
 	policy->status.memory.recent.items = NULL;
@@ -230,7 +235,8 @@ static void remember(const struct fleet_seen *seen, struct hf_fleet *fleet, stru
 	policy->seen = true;
 }
 
-/* That may be done, but for a budget: the breaker is asked about it.  What is held for another reason comes to it later. */
+/* The breaker has counted this fault: only a budget may hold the quarantine back. Faults that are
+ * held for these four reasons come to the breaker later. */
 static bool is_weighed(const struct hf_health_decision *d)
 {
 	switch (d->why) {
@@ -242,8 +248,8 @@ static bool is_weighed(const struct hf_health_decision *d)
 	}
 }
 
-/* All that may be quarantined has been before the breaker. */
-static void weigh(const struct fleet_seen *seen)
+/* Marks the faults that the breaker has counted. */
+static void mark_weighed(const struct fleet_seen *seen)
 {
 	for (size_t i = 0; i < seen->len && seen->policy->usable && !seen->plan.breaker.tripped;
 	     i++) {
@@ -263,15 +269,16 @@ void hf_fleet_report(struct hf_fleet *fleet, const struct fleet_seen *seen)
 	}
 	for (size_t i = 0; i < seen->len; i++)
 		tell_node(fleet, seen, i);
-	weigh(seen);
+	mark_weighed(seen);
 	if (!seen->memory_moved)
-		remember(seen, fleet, fleet->arena);
+		remember_round(seen, fleet, fleet->arena);
 }
 
 /* --- metrics ---------------------------------------------------------------------------------- */
 
-static struct hf_family *family(struct hf_fleet *fleet, enum hf_metric_type type, const char *name,
-				const char *help, const char *first, const char *second)
+static struct hf_family *create_family(struct hf_fleet *fleet, enum hf_metric_type type,
+				       const char *name, const char *help, const char *first,
+				       const char *second)
 {
 	const struct hf_metric_options options = {
 		.name = name, .help = help, .type = type, .labels = {first, second}};
@@ -291,24 +298,26 @@ void hf_fleet_init_metrics(struct hf_fleet *fleet)
 
 	if (fleet->env.metrics == NULL)
 		return;
-	fleet->metrics.nodes = family(fleet, HF_METRIC_GAUGE, "holdfast_health_nodes",
-				      "Nodes of a HealthPolicy: selected, unhealthy, quarantined, "
-				      "unavailable, silent.",
-				      "policy", "what");
-	fleet->metrics.left = family(fleet, HF_METRIC_GAUGE, "holdfast_budget_remaining",
-				     "What is left of a policy's budgets.", "policy", "kind");
-	fleet->metrics.blocked = family(
+	fleet->metrics.nodes =
+		create_family(fleet, HF_METRIC_GAUGE, "holdfast_health_nodes",
+			      "Nodes of a HealthPolicy: selected, unhealthy, quarantined, "
+			      "unavailable, silent.",
+			      "policy", "what");
+	fleet->metrics.left =
+		create_family(fleet, HF_METRIC_GAUGE, "holdfast_budget_remaining",
+			      "What is left of a policy's budgets.", "policy", "kind");
+	fleet->metrics.blocked = create_family(
 		fleet, HF_METRIC_GAUGE, "holdfast_actions_blocked",
 		"Nodes about which something would be done, by what holds it.", "policy", "reason");
-	fleet->metrics.tripped = family(fleet, HF_METRIC_GAUGE, "holdfast_breaker_tripped",
-					"1: a person has to close it.", "policy", NULL);
-	fleet->metrics.epoch = family(fleet, HF_METRIC_GAUGE, "holdfast_breaker_epoch",
-				      "Times the breaker was closed.", "policy", NULL);
-	fleet->metrics.done = family(fleet, HF_METRIC_COUNTER, "holdfast_remediation_total",
-				     "Quarantines and releases.", "rung", "result");
+	fleet->metrics.tripped = create_family(fleet, HF_METRIC_GAUGE, "holdfast_breaker_tripped",
+					       "1: a person has to close it.", "policy", NULL);
+	fleet->metrics.epoch = create_family(fleet, HF_METRIC_GAUGE, "holdfast_breaker_epoch",
+					     "Times the breaker was closed.", "policy", NULL);
+	fleet->metrics.done = create_family(fleet, HF_METRIC_COUNTER, "holdfast_remediation_total",
+					    "Quarantines and releases.", "rung", "result");
 	fleet->metrics.evictions =
-		family(fleet, HF_METRIC_COUNTER, "holdfast_evictions_total",
-		       "Evictions of pods that hold what has failed.", "result", NULL);
+		create_family(fleet, HF_METRIC_COUNTER, "holdfast_evictions_total",
+			      "Evictions of pods that hold what has failed.", "result", NULL);
 	fleet->metrics.seconds = hf_metrics_family(fleet->env.metrics, &seconds);
 }
 

@@ -9,15 +9,16 @@
 #include <string.h>
 
 /*
- * Nodes, their agents' word and the policy, joined into what the fleet's brain is asked.
- *
- * Times.  An agent's are of its node's clock.  A report that came in while we watched was made just
- * then, so that its age is known, and what it says is put on the server's clock by that.  One that
- * was there when we came is believed as it stands, but never beyond now: a time to come is none.
+ * Joins a policy, its nodes and their DeviceHealth into the question that health/fleet.h decides.
+ * Input: the caches and the policy's stored status. Output: struct fleet_seen with the answer.
+ * Invariants: no request, no write but the nodes' matched policy.
+ * Times in a DeviceHealth are from the node's clock. If the report arrived while this process
+ * watched, its age is known, and its times are converted to the API server's clock. A report from
+ * before that is taken as it stands; a time in the future counts as none.
  */
 
-/* Taints by which others take a node out.  Those that only reserve a node for its kind of work
- * (nvidia.com/gpu, say) leave it in. */
+/* Taints of other controllers that put a node out of use. A taint that reserves a node for its kind
+ * of work, such as nvidia.com/gpu, does not. */
 static const char *const out_taints[] = {
 	"node.kubernetes.io/",
 	"ToBeDeletedByClusterAutoscaler",
@@ -25,7 +26,7 @@ static const char *const out_taints[] = {
 	"nvidia.com/gpu-error",
 };
 
-/* No write lands so long after it was sent. */
+/* A write arrives within this time or never. */
 #define LATE_MAX HF_MINUTE
 
 /* --- which policy ----------------------------------------------------------------------------- */
@@ -39,13 +40,13 @@ static struct hf_json *labels_json(const struct hf_node_marks *marks)
 	return labels;
 }
 
-static void match(struct hf_fleet *fleet, struct fleet_node *node)
+static void match_policy(struct hf_fleet *fleet, struct fleet_node *node)
 {
 	HF_AUTO_JSON labels = labels_json(&node->marks);
 	bool owned = node->marked && node->tainted;
 
 	node->matched = fleet->version;
-	/* What is ours stays with the one it was done under, as long as that is there. */
+	/* A quarantined node stays with the policy of its mark while that policy exists. */
 	node->policy = owned ? hf_fleet_find_policy(fleet, node->mark.policy) : NULL;
 	for (size_t i = 0; i < fleet->n_policies && node->policy == NULL; i++)
 		if (hf_selector_match_labels(fleet->policies[i]->selector, labels))
@@ -79,13 +80,13 @@ static bool is_foreign(const struct fleet_policy *policy, const struct fleet_nod
 	for (size_t i = 0; i < node->marks.taints.len; i++)
 		if (is_out_taint(policy, node->marks.taints.items[i].key))
 			return true;
-	/* Our taint without our word: somebody has put it there by hand. */
+	/* Our taint without our mark: a person has put it on. */
 	return node->tainted && !node->marked;
 }
 
-/* Nodes of the policy that have devices by their agent's word, or that are ours, and of those that a selector names
- * what is out: its agent may be gone for good, and nobody can use it all the same. */
-static void collect(struct hf_fleet *fleet, struct fleet_seen *seen, struct hf_arena *arena)
+/* Collects the policy's nodes that have devices by their agent's report, or that are quarantined.
+ * If a selector names nodes, those out of use count too: an agent may be gone for good. */
+static void collect_nodes(struct hf_fleet *fleet, struct fleet_seen *seen, struct hf_arena *arena)
 {
 	const struct hf_cache_entry *entry;
 	size_t len = hf_cache_len(fleet->nodes);
@@ -98,8 +99,8 @@ static void collect(struct hf_fleet *fleet, struct fleet_seen *seen, struct hf_a
 		bool counts;
 
 		if (node->matched != fleet->version)
-			match(fleet, node);
-		/* Machines with a port of a network and no more are meant where a selector names them. */
+			match_policy(fleet, node);
+		/* Nodes with network ports alone count only if a selector names them. */
 		counts = node->marked ||
 			 (health != NULL && (seen->policy->selector != NULL ? health->has_devices
 									    : health->has_gpus));
@@ -121,7 +122,7 @@ static void collect(struct hf_fleet *fleet, struct fleet_seen *seen, struct hf_a
 
 /* --- jobs ------------------------------------------------------------------------------------- */
 
-static int32_t disturbed(const struct fleet_seen *seen, const char *job)
+static int32_t count_disturbed(const struct fleet_seen *seen, const char *job)
 {
 	int32_t n = 0;
 
@@ -152,9 +153,9 @@ static hf_time at_most(hf_time at, hf_time now)
 	return at == HF_TIME_NONE || at < now ? at : now;
 }
 
-/* When the node's clock said that, by ours. */
-static hf_time placed(const struct hf_fleet *fleet, const struct fleet_health *health, hf_time at,
-		      hf_time now)
+/* Converts a time of the node's clock to the API server's. */
+static hf_time convert_time(const struct hf_fleet *fleet, const struct fleet_health *health,
+			    hf_time at, hf_time now)
 {
 	hf_time heard;
 
@@ -168,17 +169,17 @@ static hf_time placed(const struct hf_fleet *fleet, const struct fleet_health *h
 static void set_times(const struct hf_fleet *fleet, const struct fleet_health *health, hf_time now,
 		      struct hf_health_node *to)
 {
-	to->evidence_at = placed(fleet, health, health->evidence_at, now);
-	to->began_at = placed(fleet, health, health->began_at, now);
-	to->observed_at = placed(fleet, health, health->observed_at, now);
-	/* Whose clock is ahead has said nothing that could be placed, until it speaks. */
+	to->evidence_at = convert_time(fleet, health, health->evidence_at, now);
+	to->began_at = convert_time(fleet, health, health->began_at, now);
+	to->observed_at = convert_time(fleet, health, health->observed_at, now);
+	/* If the node's clock is ahead, the time of its evidence is unknown until the next report. */
 	if ((health->seen_at == HF_TIME_NONE || health->observed_at == HF_TIME_NONE) &&
 	    health->evidence_at > now)
 		to->evidence_at = HF_TIME_NONE;
 }
 
-/* Its clock, which may be ahead, would decide whether it was seen before the breaker was closed, or
- * before a person took the taint off.  With the agent's next word it is known. */
+/* The node's clock would decide whether the evidence is older than the closed breaker or the
+ * removed taint. The agent's next report settles that. */
 static bool is_doubtful(const struct fleet_seen *seen, const struct fleet_item *item, hf_time off)
 {
 	hf_time closed = seen->memory.breaker_closed_at;
@@ -200,14 +201,15 @@ static void set_job(const struct hf_fleet *fleet, const struct fleet_seen *seen,
 	for (size_t i = 0; i < health->holders_len && job == NULL; i++)
 		job = fleet->env.find_job(fleet->env.arg, health->holders[i].ns,
 					  health->holders[i].pod, health->holders[i].uid);
-	/* What is no job is work all the same, of its own. */
+	/* A pod without a job counts as a job of its own. */
 	to->job = job != NULL ? hf_arena_strdup(arena, job)
 			      : hf_arena_printf(arena, "pods/%s/%s", first->ns, first->pod);
 	to->job_restarting = fleet->env.is_restarting(fleet->env.arg, job);
-	to->job_evictions = disturbed(seen, to->job);
+	to->job_evictions = count_disturbed(seen, to->job);
 }
 
-/* It was begun by somebody who may have died since: it counts as out. */
+/* A quarantine that was recorded and not yet seen on the Node: another leader may have begun it.
+ * The node counts as out of use. */
 static bool is_begun(const struct fleet_seen *seen, const char *name)
 {
 	for (size_t i = 0; i < seen->memory.recent.len; i++)
@@ -235,8 +237,9 @@ static const char *label_of(const struct fleet_node *node, const char *key)
 	return hf_field_pair_find(node->marks.labels.items, node->marks.labels.len, key);
 }
 
-/* What tells kinds of nodes apart: the work of one with eight large devices is none for two small ones.  Where no label
- * tells, the number of devices does; one that lost one of them is of the same kind still. */
+/* The kind of a node: a node with two small devices cannot take the work of one with eight large
+ * devices. Without a label the number of devices decides, rounded up, so that a node which lost a
+ * device keeps its kind. */
 static const char *kind_of(const struct fleet_node *node, const struct fleet_health *health,
 			   struct hf_arena *arena)
 {
@@ -283,7 +286,7 @@ static void see_node(struct hf_fleet *fleet, const struct fleet_seen *seen,
 		.not_before = hf_fleet_not_before(fleet, item->uid),
 	};
 	to->unavailable = to->foreign || to->owned || is_begun(seen, item->name);
-	/* Somebody has put our taint there without a word: it is theirs. */
+	/* A person has put our taint on. */
 	to->excluded |= node->tainted && !node->marked;
 	if (health == NULL)
 		return;
@@ -294,9 +297,9 @@ static void see_node(struct hf_fleet *fleet, const struct fleet_seen *seen,
 	to->same_boot =
 		node->marks.boot_id != NULL && hf_streq(node->marks.boot_id, health->boot_id);
 	set_times(fleet, health, seen->now, to);
-	/* A person has taken it off: what was known then does not bring it back. */
+	/* The taint was removed by hand: older evidence must not bring it back. */
 	if (is_doubtful(seen, item, off) || (hf_fleet_is_taken_off(node) && off == HF_TIME_NONE) ||
-	    (off != HF_TIME_NONE && placed(fleet, health, health->anew_at, seen->now) <= off))
+	    (off != HF_TIME_NONE && convert_time(fleet, health, health->anew_at, seen->now) <= off))
 		to->evidence_at = HF_TIME_NONE;
 	to->device_busy = health->holders_len > 0;
 	to->by_pods = health->by_pods;
@@ -306,7 +309,7 @@ static void see_node(struct hf_fleet *fleet, const struct fleet_seen *seen,
 	set_job(fleet, seen, health, to, arena);
 }
 
-/* Of one that a person took off the next is another one. */
+/* After a taint was removed by hand, the next quarantine is a new one. */
 hf_time hf_fleet_counted_at(const struct fleet_seen *seen, size_t i)
 {
 	const struct hf_health_node *node = &seen->nodes[i];
@@ -325,7 +328,7 @@ hf_time hf_fleet_counted_at(const struct fleet_seen *seen, size_t i)
 
 /* --- what is kept ----------------------------------------------------------------------------- */
 
-static const struct fleet_item *find(const struct fleet_seen *seen, const char *name)
+static const struct fleet_item *find_item(const struct fleet_seen *seen, const char *name)
 {
 	const struct fleet_item key = {.name = name};
 
@@ -339,13 +342,13 @@ static bool is_owned(const struct fleet_item *item)
 	return item != NULL && item->node->marked && item->node->tainted;
 }
 
-/* Something counts it: the rate, the breaker, or the job that it disturbed. */
+/* The entry still counts for the rate, the breaker, or the budget of the job that was disturbed. */
 static bool is_counted(const struct fleet_seen *seen, const struct hf_policy_recent *r)
 {
 	const struct hf_health_policy_spec *spec = &seen->policy->spec;
 	hf_time age = seen->now - r->at;
 
-	/* Nobody knows what the policy wants: it may be much. */
+	/* The policy cannot be read, so its windows may be long. */
 	if (!seen->policy->usable)
 		return true;
 	return age <= spec->quarantine_window || age <= spec->breaker_window ||
@@ -356,7 +359,8 @@ static bool is_kept(const struct fleet_seen *seen, const struct hf_policy_recent
 {
 	if (!is_counted(seen, r))
 		return false;
-	/* Begun, and not carried out: the write may be on its way still; later it is decided anew. */
+	/* Recorded and not seen on the Node: the write may still arrive. After that time it is
+	 * decided anew. */
 	return r->done || seen->now - r->at <= LATE_MAX;
 }
 
@@ -369,21 +373,21 @@ static bool is_recent(const struct hf_health_policy_memory *memory, const char *
 	return false;
 }
 
-/* Carried out, and over again before anybody looked. */
+/* The taint was put on and removed again before a round saw it. */
 static bool was_put(const struct fleet_item *item, hf_time at)
 {
 	return item != NULL && item->node->put_at != HF_TIME_NONE &&
 	       item->node->put_at >= at - HF_SECOND;
 }
 
-/* That a person took its taint off is of use for as long as something stands that was known then. */
+/* A taint that was removed by hand is remembered while the node is not healthy. */
 static bool is_off(const struct fleet_item *item)
 {
 	return item != NULL && !item->node->tainted && item->health != NULL &&
 	       item->health->state != HF_HEALTH_HEALTHY;
 }
 
-/* Whoever comes after us knows it, whatever becomes of the mark. */
+/* Stores the time for later leaders, even if the mark is removed too. */
 static void note_off(struct hf_health_policy_memory *memory, const struct fleet_item *item)
 {
 	const struct fleet_node *node = item->node;
@@ -406,7 +410,7 @@ static void note_off(struct hf_health_policy_memory *memory, const struct fleet_
 		found->off = node->off_at;
 }
 
-/* A quarantine under this very policy that nobody was there to note. */
+/* The Node has a quarantine of this policy that the status does not list. */
 static bool is_unnoted(const struct fleet_seen *seen, const struct fleet_item *item)
 {
 	const struct hf_quarantine_mark *mark = &item->node->mark;
@@ -415,8 +419,8 @@ static bool is_unnoted(const struct fleet_seen *seen, const struct fleet_item *i
 	       mark->at <= seen->now && !is_recent(&seen->memory, item->name, mark->at);
 }
 
-/* Closed by a person's word.  Where it is not open there is nothing to close, and what stands is as new as
- * it was. */
+/* A higher spec.breaker.epoch closes an open breaker. On a closed breaker it changes nothing, and
+ * evidence stays valid. */
 static void close_breaker(struct fleet_seen *seen)
 {
 	struct hf_health_policy_memory *memory = &seen->memory;
@@ -431,22 +435,22 @@ static void close_breaker(struct fleet_seen *seen)
 	seen->memory_moved = true;
 }
 
-/* What the status has, and what the Nodes say beyond it.  There is room for so many and no more: what does
- * not fit is on the Node still, and nothing new is begun meanwhile. */
-static void recall(struct fleet_seen *seen, struct hf_arena *arena)
+/* Takes the stored entries, adds what the Nodes show beyond them, and drops what no longer counts.
+ * If the list is full, the mark on the Node remains, and no quarantine starts meanwhile. */
+static void recall_memory(struct fleet_seen *seen, struct hf_arena *arena)
 {
 	struct hf_health_policy_memory stored, *memory = &seen->memory;
 	size_t room;
 
 	hf_health_policy_read_memory(seen->doc, arena, &stored);
 	*memory = stored;
-	/* What is stored, and what is begun now. */
+	/* Room for the stored entries and for those of this round. */
 	room = stored.recent.len + HF_HEALTH_POLICY_RECENT_MAX + HF_FLEET_ACTS_MAX;
 	memory->recent.items = HF_ARENA_ARRAY(arena, struct hf_policy_recent, room + 1);
 	memory->recent.len = 0;
 	for (size_t i = 0; i < stored.recent.len; i++) {
 		struct hf_policy_recent *r = &stored.recent.items[i];
-		const struct fleet_item *item = find(seen, r->node);
+		const struct fleet_item *item = find_item(seen, r->node);
 
 		if (!is_off(item) && seen->policy->usable)
 			r->off = HF_TIME_NONE;
@@ -487,7 +491,7 @@ static void set_rules(struct fleet_seen *seen)
 	struct hf_health_policy *rules = &seen->rules;
 
 	*rules = hf_health_policy_default;
-	/* Beyond quarantine nothing is done, whatever the mode: it is shown. */
+	/* Every mode beyond quarantine only shows what a person may do. */
 	rules->mode = hf_streq(spec->mode, "observe") ? HF_HEALTH_OBSERVE : HF_HEALTH_QUARANTINES;
 	rules->paused = spec->paused || seen->policy->paused;
 	rules->unavailable = limit_of(&spec->unavailable);
@@ -497,7 +501,8 @@ static void set_rules(struct fleet_seen *seen)
 	rules->per_domain = spec->domain_max;
 	rules->job_evictions = spec->job_max;
 	rules->breaker = limit_of(&spec->breaker);
-	/* How many at once are too many is not known: nothing is done, and nothing opens. */
+	/* Without a readable policy the breaker's limit is unknown: no act, and the breaker does
+	 * not open. */
 	if (!seen->policy->usable)
 		rules->breaker = (struct hf_health_limit){.count = -1, .percent = -1};
 	rules->breaker_window = spec->breaker_window;
@@ -505,17 +510,17 @@ static void set_rules(struct fleet_seen *seen)
 	hf_assert(hf_health_policy_problem(rules) == NULL);
 }
 
-/* What was begun and is wanted still is counted as what is wanted, and not twice. */
+/* The entry and the new decision are the same quarantine: count one. */
 static bool is_wanted_again(const struct fleet_seen *seen, const struct hf_policy_recent *r)
 {
-	const struct fleet_item *item = r->done ? NULL : find(seen, r->node);
+	const struct fleet_item *item = r->done ? NULL : find_item(seen, r->node);
 
 	return item != NULL && !is_owned(item) &&
 	       seen->nodes[item - seen->items].cls >= HF_HEALTH_SOFTWARE &&
 	       seen->now >= seen->nodes[item - seen->items].not_before;
 }
 
-static void ask(struct fleet_seen *seen, struct hf_arena *arena)
+static void decide_fleet(struct fleet_seen *seen, struct hf_arena *arena)
 {
 	struct hf_health_policy_memory *memory = &seen->memory;
 	struct hf_health_quarantined *quarantined =
@@ -539,7 +544,7 @@ static void ask(struct fleet_seen *seen, struct hf_arena *arena)
 							       .at = memory->recent.items[i].at};
 	seen->spares = hf_health_fleet_spares(&fleet, &seen->rules, seen->policy->spec.spares_min,
 					      seen->nodes, arena);
-	/* No more nodes are collected than it takes. */
+	/* collect_nodes respects the limit of the decision. */
 	rc = hf_health_fleet_decide(&fleet, &seen->rules, arena, &seen->plan, NULL);
 	hf_assert(rc == 0);
 	if (!seen->plan.breaker_tripped_now)
@@ -556,14 +561,14 @@ void hf_fleet_see(struct hf_fleet *fleet, struct fleet_policy *policy, struct hf
 
 	*seen = (struct fleet_seen){.policy = policy, .doc = doc, .now = hf_fleet_now(fleet)};
 	set_rules(seen);
-	collect(fleet, seen, arena);
-	recall(seen, arena);
+	collect_nodes(fleet, seen, arena);
+	recall_memory(seen, arena);
 	seen->nodes = HF_ARENA_ARRAY(arena, struct hf_health_node, seen->len + 1);
 	for (size_t i = 0; i < seen->len; i++)
 		see_node(fleet, seen, &seen->items[i], &seen->nodes[i], arena);
 	for (size_t i = 0; i < seen->len; i++)
 		seen->nodes[i].counted = hf_fleet_counted_at(seen, i) != HF_TIME_NONE;
-	ask(seen, arena);
+	decide_fleet(seen, arena);
 	for (size_t i = 0; i < seen->len; i++)
 		seen->silent += seen->items[i].counts &&
 				seen->plan.decisions[i].why == HF_HEALTH_WHY_SILENT;

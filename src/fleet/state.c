@@ -58,7 +58,7 @@ void hf_fleet_refuse(struct hf_fleet *fleet, const char *uid, hf_time wait, bool
 
 	if (refusal == NULL) {
 		refusal = hf_xcalloc(1, sizeof(*refusal));
-		/* A table of refusals that is full is one of what is gone, mostly. */
+		/* A full table mostly holds objects that are gone: start anew. */
 		if (hf_map_len(fleet->refusals) >= HF_FLEET_REFUSALS_MAX)
 			hf_map_clear(fleet->refusals);
 		if (!hf_map_put(fleet->refusals, uid, refusal)) {
@@ -86,7 +86,7 @@ bool hf_fleet_is_server_failure(int code)
 
 /* --- pods that came after the quarantine ------------------------------------------------------ */
 
-/* The table of refusals counts them too, under this key. */
+/* Key of their count in the table of refusals. */
 static char *late_key(const char *node)
 {
 	return hf_xasprintf("late/%s", node);

@@ -11,13 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A Node's labels and marks, four kilobytes mostly.  Whatever fits into an object fits into its view: one of four
- * megabytes, full of the shortest labels, has eight times its size here. */
+/*
+ * What is kept of HealthPolicy, Node and DeviceHealth objects, and which differences matter.
+ * Input: documents from the caches. Output: views without JSON. Invariant: a view holds everything
+ * that an object of the API server's maximal size can hold.
+ */
 #define VIEW_MAX ((size_t)64 << 20)
 
 /* --- nodes ------------------------------------------------------------------------------------ */
 
-static const char *keep(struct hf_arena *arena, const char *text)
+static const char *keep_text(struct hf_arena *arena, const char *text)
 {
 	return text == NULL ? NULL : hf_arena_strdup(arena, text);
 }
@@ -31,19 +34,19 @@ void *hf_fleet_read_node(struct hf_fleet *fleet, struct hf_doc *doc)
 	view->arena = arena = hf_arena_create(VIEW_MAX);
 	hf_node_marks_read(doc, fleet->scratch, &read);
 	view->marks = read;
-	view->marks.boot_id = keep(arena, read.boot_id);
-	view->marks.quarantine = keep(arena, read.quarantine);
+	view->marks.boot_id = keep_text(arena, read.boot_id);
+	view->marks.quarantine = keep_text(arena, read.quarantine);
 	view->marks.labels.items = HF_ARENA_ARRAY(arena, struct hf_field_pair, read.labels.len + 1);
 	for (size_t i = 0; i < read.labels.len; i++)
-		view->marks.labels.items[i] =
-			(struct hf_field_pair){.key = keep(arena, read.labels.items[i].key),
-					       .value = keep(arena, read.labels.items[i].value)};
+		view->marks.labels.items[i] = (struct hf_field_pair){
+			.key = keep_text(arena, read.labels.items[i].key),
+			.value = keep_text(arena, read.labels.items[i].value)};
 	view->marks.taints.items = HF_ARENA_ARRAY(arena, struct hf_node_taint, read.taints.len + 1);
 	for (size_t i = 0; i < read.taints.len; i++)
-		view->marks.taints.items[i] =
-			(struct hf_node_taint){.key = keep(arena, read.taints.items[i].key),
-					       .value = keep(arena, read.taints.items[i].value),
-					       .effect = keep(arena, read.taints.items[i].effect)};
+		view->marks.taints.items[i] = (struct hf_node_taint){
+			.key = keep_text(arena, read.taints.items[i].key),
+			.value = keep_text(arena, read.taints.items[i].value),
+			.effect = keep_text(arena, read.taints.items[i].effect)};
 	view->marked = hf_quarantine_mark_read(view->marks.quarantine, arena, &view->mark);
 	view->tainted = hf_node_has_quarantine_taint(&view->marks);
 	view->put_at = view->off_at = HF_TIME_NONE;
@@ -134,7 +137,7 @@ static bool is_node(const struct hf_device_report *device)
 	return hf_str_is_empty(device->id);
 }
 
-/* What a node has for pods; one without any is none that shares are of, nor takes another's work. */
+/* Counts the devices that pods can use. A node without any is in no budget and takes no work. */
 static void read_devices(const struct hf_device_health *health, struct fleet_health *view)
 {
 	for (size_t i = 0; i < health->devices.len; i++) {
@@ -151,7 +154,7 @@ static void read_devices(const struct hf_device_health *health, struct fleet_hea
 	view->has_devices |= view->has_gpus;
 }
 
-/* It ends when a pod of a DaemonSet is there again: a plugin's, or the driver's. */
+/* The fault ends when a pod of the device plugin or of the driver runs again. */
 static bool is_by_pods(const struct hf_device_fault *fault)
 {
 	return hf_impact_is_by(fault, HF_HEALTH_PLUGIN) ||
@@ -172,7 +175,7 @@ static void read_rest(const struct hf_device_health *health, struct fleet_health
 
 		view->rest_well &= is_node(device) || state == HF_HEALTH_HEALTHY;
 		others |= !is_node(device) && hf_health_is_out(state);
-		/* A suspicion is no reason for anything. */
+		/* Suspicions do not count. */
 		for (size_t k = 0; k < device->faults.len && state != HF_HEALTH_SUSPECT; k++) {
 			const struct hf_device_fault *fault = &device->faults.items[k];
 
@@ -183,9 +186,9 @@ static void read_rest(const struct hf_device_health *health, struct fleet_health
 	view->by_pods = any && !others;
 }
 
-/* Since when the newest of what is bad there is so: evidence of a level is renewed as long as it
- * stands. */
-static hf_time began(const struct hf_device_health *health)
+/* Start of the newest fault. Evidence of a measured level is renewed while the level lasts, and its
+ * start is not. */
+static hf_time find_began(const struct hf_device_health *health)
 {
 	hf_time at = HF_TIME_NONE;
 
@@ -198,8 +201,8 @@ static hf_time began(const struct hf_device_health *health)
 	return at;
 }
 
-/* Each line of a log is another error, and so is one more in a counter; what is measured is the same one for as
- * long as it stands. */
+/* Each kernel line and each rise of a counter is another error. A measured level is one error as
+ * long as it lasts. */
 static bool is_another(const struct hf_device_fault *fault)
 {
 	enum hf_health_detector d;
@@ -212,7 +215,7 @@ static bool is_another(const struct hf_device_fault *fault)
 	       d == HF_HEALTH_MLX5;
 }
 
-/* What a program did, and a note, are no news of a device.  NONE: nothing else counts against it. */
+/* Faults of programs, and notes, do not count. NONE: no other fault counts. */
 static hf_time faults_came(const struct hf_device_report *device)
 {
 	hf_time at = HF_TIME_NONE;
@@ -238,7 +241,7 @@ static void read_news(const struct hf_device_health *health, struct fleet_health
 			continue;
 		if (came > view->faults_at)
 			view->faults_at = came;
-		/* A suspicion that is confirmed is news, too. */
+		/* A confirmed suspicion is new too. */
 		if (device->since > came)
 			came = device->since;
 		if (came > view->anew_at)
@@ -290,15 +293,15 @@ void *hf_fleet_read_health(struct hf_fleet *fleet, struct hf_doc *doc)
 		view->action = HF_HEALTH_RECORD;
 	view->observed_at = health.observed_at;
 	view->evidence_at = health.evidence_at;
-	view->began_at = began(&health);
-	/* Suspected again and again, and nothing acts at this moment: it works, if at all, like what is slow. */
+	view->began_at = find_began(&health);
+	/* The device failed because of repeated suspicions and no fault acts now: treat it as slow. */
 	if (view->state == HF_HEALTH_FAILED && view->cls < HF_HEALTH_SOFTWARE) {
 		view->cls = HF_HEALTH_DEGRADED;
 		view->evidence_at = view->began_at;
 	}
 	read_news(&health, view);
 	view->seen_at = HF_TIME_NONE;
-	view->boot_id = keep(view->arena, health.boot_id);
+	view->boot_id = keep_text(view->arena, health.boot_id);
 	read_holders(&health, view);
 	read_devices(&health, view);
 	read_rest(&health, view);
@@ -397,8 +400,8 @@ static int read_spec(struct fleet_policy *to, struct hf_doc *doc, struct hf_erro
 	return rc;
 }
 
-/* Nothing is known of what it wants: the nodes that it may mean are left alone by all others. */
-static void observe(struct fleet_policy *policy, const struct hf_json *selector)
+/* The policy was never readable: it only observes, and its nodes are closed to other policies. */
+static void set_observing(struct fleet_policy *policy, const struct hf_json *selector)
 {
 	HF_AUTO_DOC empty = hf_doc_from_text("{}", 2);
 	int rc;
@@ -423,14 +426,14 @@ void hf_fleet_update_policy(struct fleet_policy *policy, struct hf_doc *doc)
 	free(policy->uid);
 	policy->uid = hf_xstrdup(hf_doc_uid(doc));
 	if (read_spec(&fresh, doc, &err) != 0) {
-		/* The last good one holds; who never had one observes. */
+		/* Keep the last readable version. A policy without one observes. */
 		drop_spec(&fresh);
 		if (!hf_streq(policy->problem, err.text))
 			policy->problem_told = false;
 		free(policy->problem);
 		policy->problem = hf_xstrdup(err.text);
 		if (!policy->usable)
-			observe(policy, hf_json_path(root, "spec", "selector", NULL));
+			set_observing(policy, hf_json_path(root, "spec", "selector", NULL));
 		return;
 	}
 	drop_spec(policy);

@@ -8,7 +8,8 @@
 
 #include <string.h>
 
-/* What one node's agent, kubelet or administrator writes is that node's alone, however much it is. */
+/* A view holds everything that the agent, kubelet or administrator of one node can write into an
+ * object. */
 
 #define OBJECT_MAX ((size_t)3 << 19) /* what etcd takes */
 
@@ -119,7 +120,7 @@ static int came_anew(const char *detector, int code, const char *active)
 	return anew();
 }
 
-/* A counter that rose is another error each time. */
+/* Each rise of a counter is another error. */
 static void one_more_in_a_counter_is_anew(void **state)
 {
 	(void)state;
@@ -193,7 +194,7 @@ static void what_pods_of_drivers_and_plugins_mend_is_known(void **state)
 	expect_by_pods(FAULT("plugin", "1", "software"), GPU("Healthy", ""), true, true);
 	expect_by_pods(FAULT("driver", "2", "software") "," FAULT("count", "2", "software"),
 		       GPU("Unknown", ""), true, false);
-	/* It hangs, or does not match its library; one is not on the bus. */
+	/* The driver hangs or does not match its library; one device is off the bus. */
 	expect_by_pods(FAULT("driver", "3", "software"), GPU("Healthy", ""), false, true);
 	expect_by_pods(FAULT("driver", "1", "software"), GPU("Healthy", ""), false, true);
 	expect_by_pods(FAULT("count", "3", "degraded"), GPU("Healthy", ""), false, true);
