@@ -404,9 +404,12 @@ static void write_node(struct hf_fleet *fleet, struct hf_doc *doc)
 	}
 	patch = patch_of(fleet, policy, act, doc);
 	if (patch == NULL) {
-		take_written_node(fleet,
-				  &(struct hf_reply){.code = HF_E_BAD_REQUEST,
-						     .message = "a Node is more than can be read"});
+		take_written_node(
+			fleet,
+			&(struct hf_reply){
+				.code = HF_E_BAD_REQUEST,
+				.message =
+					"a Node has more content than Holdfast reads: its taint is not changed"});
 		return;
 	}
 	struct hf_request request = {.verb = HF_VERB_PATCH,
@@ -449,15 +452,16 @@ static void tell_act(struct hf_fleet *fleet, const struct fleet_act *act)
 
 	if (act->release)
 		snprintf(message, sizeof(message),
-			 "%s: taint " HF_QUARANTINE_TAINT " is taken off (policy %s)",
-			 act->by_pods ? "what is left is mended by a pod of its driver or plugin, "
-					"which the taint would keep away"
-				      : "its faults have ended",
-			 fleet->policy);
+			 "policy %s removed taint " HF_QUARANTINE_TAINT ": %s", fleet->policy,
+			 act->by_pods ? "the remaining fault needs a pod of the driver or device "
+					"plugin, which the taint would keep away"
+				      : "its faults have ended");
 	else
 		snprintf(message, sizeof(message),
-			 "%s: taint " HF_QUARANTINE_TAINT ":NoSchedule %s (policy %s)", act->cls,
-			 act->graver ? "says so now" : "is put on", fleet->policy);
+			 "%s: policy %s %s taint " HF_QUARANTINE_TAINT
+			 ":NoSchedule; no new pods until the fault ends",
+			 act->cls, fleet->policy,
+			 act->graver ? "wrote this graver class into" : "put on");
 	hf_fleet_event_node(fleet, act->node, !act->release,
 			    act->release ? "Released" : "Quarantined", message);
 }

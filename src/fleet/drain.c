@@ -75,7 +75,7 @@ static void tell_refusal(struct hf_fleet *fleet, const struct hf_reply *reply)
 		return;
 	refusal->told = true;
 	snprintf(message, sizeof(message),
-		 "pod %s/%s holds what has failed and may not be evicted "
+		 "pod %s/%s holds a failed device and may not be evicted "
 		 "yet: %s",
 		 fleet->evict_ns, fleet->evict_pod, reply->message);
 	hf_fleet_event_node(fleet, fleet->evict_node, true, "EvictionRefused", message);
@@ -255,7 +255,7 @@ static void take_eviction_reply(struct hf_fleet *fleet, const struct hf_reply *r
 			hf_fleet_count_late(fleet, fleet->evict_node);
 		hf_fleet_count_eviction(fleet, "done");
 		snprintf(message, sizeof(message),
-			 "pod %s/%s holds what has failed: it is evicted (policy %s)",
+			 "pod %s/%s is evicted: it holds a failed device (policy %s)",
 			 fleet->evict_ns, fleet->evict_pod, fleet->evict_policy);
 		hf_fleet_event_node(fleet, fleet->evict_node, false, "PodEvicted", message);
 	}
@@ -316,9 +316,10 @@ static void tell_stuck(struct hf_fleet *fleet, const struct fleet_seen *seen, si
 	copy = hf_xstrdup(since);
 	if (!hf_map_put(seen->policy->told, key, copy))
 		free(copy);
-	snprintf(message, sizeof(message),
-		 "pods that hold what has failed since its quarantine at %s: %d; nothing is forced",
-		 since, pods);
+	snprintf(
+		message, sizeof(message),
+		"since the quarantine at %s pods hold failed devices: %d; Holdfast does not force them, delete them by hand",
+		since, pods);
 	hf_fleet_event_node(fleet, seen->items[i].name, true, "DrainStuck", message);
 }
 

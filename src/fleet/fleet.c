@@ -51,7 +51,7 @@ static struct fleet_policy *add_policy(struct hf_fleet *fleet, const char *name)
 	if (at == HF_FLEET_POLICIES_MAX) {
 		hf_fleet_log_problem(
 			fleet, hf_healthpolicies.plural, HF_E_TOO_LARGE,
-			"there are more policies than 16: the last by name do not count");
+			"more than 16 HealthPolicies: the last ones by name are ignored; delete or merge some");
 		if (strcmp(fleet->policies[at - 1]->name, name) < 0)
 			return NULL;
 		forget_weighing(fleet, fleet->policies[at - 1]);
@@ -211,8 +211,8 @@ static void tell_disowned(struct hf_fleet *fleet, const struct hf_cache_entry *b
 	if (was->marked && was->tainted && !node->marked && node->tainted)
 		hf_fleet_event_node(
 			fleet, now->name, true, "QuarantineDisowned",
-			"annotation holdfast.dev/quarantine is gone and the taint is not: "
-			"it stays until somebody takes it off");
+			"annotation holdfast.dev/quarantine was removed and the taint was not: "
+			"Holdfast leaves the taint until a person removes it");
 }
 
 static void node_changed(void *arg, enum hf_cache_change change,

@@ -108,7 +108,7 @@ void hf_fleet_fill_status(struct hf_fleet *fleet, const struct fleet_seen *seen,
 	if (seen->memory.breaker_open)
 		status->breaker_message = hf_arena_printf(
 			arena,
-			"too many nodes failed at once: nothing is done until spec.breaker.epoch "
+			"too many nodes failed at once: Holdfast stops all actions until spec.breaker.epoch "
 			"is raised to %lld",
 			(long long)seen->memory.breaker_epoch + 1);
 	add_nodes(seen, status, arena);
@@ -204,15 +204,16 @@ static void tell_breaker(struct hf_fleet *fleet, const struct fleet_seen *seen)
 	if (seen->memory_moved || !policy->seen)
 		return;
 	if (seen->memory.breaker_open && !was->breaker_open) {
-		snprintf(message, sizeof(message),
-			 "too many nodes failed at once: nothing is done until a person raises "
-			 "spec.breaker.epoch to %lld",
-			 (long long)seen->memory.breaker_epoch + 1);
+		snprintf(
+			message, sizeof(message),
+			"too many nodes failed at once: Holdfast stops all actions until a person raises "
+			"spec.breaker.epoch to %lld",
+			(long long)seen->memory.breaker_epoch + 1);
 		hf_fleet_event_policy(fleet, policy, true, "BreakerTripped", message);
 	} else if (!seen->memory.breaker_open && was->breaker_open) {
 		hf_fleet_event_policy(
 			fleet, policy, false, "BreakerClosed",
-			"closed by spec.breaker.epoch: what was seen before moves nothing");
+			"spec.breaker.epoch was raised: Holdfast acts again, on evidence from now on");
 	}
 }
 
@@ -290,7 +291,7 @@ void hf_fleet_init_metrics(struct hf_fleet *fleet)
 {
 	const struct hf_metric_options seconds = {
 		.name = "holdfast_quarantine_seconds",
-		.help = "From the decision to the Node's taint.",
+		.help = "Seconds from the decision to the taint on the Node.",
 		.type = HF_METRIC_HISTOGRAM,
 		.labels = {"stage"},
 		.buckets = {0.01, 0.05, 0.1, 0.5, 1, 2, 5, 10, 30},
@@ -303,21 +304,25 @@ void hf_fleet_init_metrics(struct hf_fleet *fleet)
 			      "Nodes of a HealthPolicy: selected, unhealthy, quarantined, "
 			      "unavailable, silent.",
 			      "policy", "what");
-	fleet->metrics.left =
-		create_family(fleet, HF_METRIC_GAUGE, "holdfast_budget_remaining",
-			      "What is left of a policy's budgets.", "policy", "kind");
-	fleet->metrics.blocked = create_family(
-		fleet, HF_METRIC_GAUGE, "holdfast_actions_blocked",
-		"Nodes about which something would be done, by what holds it.", "policy", "reason");
-	fleet->metrics.tripped = create_family(fleet, HF_METRIC_GAUGE, "holdfast_breaker_tripped",
-					       "1: a person has to close it.", "policy", NULL);
-	fleet->metrics.epoch = create_family(fleet, HF_METRIC_GAUGE, "holdfast_breaker_epoch",
-					     "Times the breaker was closed.", "policy", NULL);
-	fleet->metrics.done = create_family(fleet, HF_METRIC_COUNTER, "holdfast_remediation_total",
-					    "Quarantines and releases.", "rung", "result");
-	fleet->metrics.evictions =
-		create_family(fleet, HF_METRIC_COUNTER, "holdfast_evictions_total",
-			      "Evictions of pods that hold what has failed.", "result", NULL);
+	fleet->metrics.left = create_family(fleet, HF_METRIC_GAUGE, "holdfast_budget_remaining",
+					    "Units left in a policy's budgets.", "policy", "kind");
+	fleet->metrics.blocked =
+		create_family(fleet, HF_METRIC_GAUGE, "holdfast_actions_blocked",
+			      "Nodes whose action is held back, by reason.", "policy", "reason");
+	fleet->metrics.tripped = create_family(
+		fleet, HF_METRIC_GAUGE, "holdfast_breaker_tripped",
+		"1 if the breaker of the policy is open: a person must raise spec.breaker.epoch.",
+		"policy", NULL);
+	fleet->metrics.epoch = create_family(
+		fleet, HF_METRIC_GAUGE, "holdfast_breaker_epoch",
+		"The breaker epoch of the policy: how often a person closed the breaker.", "policy",
+		NULL);
+	fleet->metrics.done =
+		create_family(fleet, HF_METRIC_COUNTER, "holdfast_remediation_total",
+			      "Quarantines and releases, by result.", "rung", "result");
+	fleet->metrics.evictions = create_family(
+		fleet, HF_METRIC_COUNTER, "holdfast_evictions_total",
+		"Evictions of pods that hold failed devices, by result.", "result", NULL);
 	fleet->metrics.seconds = hf_metrics_family(fleet->env.metrics, &seconds);
 }
 

@@ -12,12 +12,12 @@
 #include <string.h>
 
 /*
- * Reading what plans ask for.  A thing is read once for all jobs that ask, soon, then every two
- * seconds as long as one does, and is forgotten with the last: silence is measured from when
- * it was asked about.
- *
- * What a reading proves is told from when its request was sent: the answer was made after that.
- * That a Lease stands still is told from when the first answer was in: it was made before that.
+ * Reads what plans ask for: Leases, Nodes and PersistentVolumeClaims.
+ * Input: the asks of each job's newest plan. Output: facts for later steps, and jobs in the queue.
+ * An object is read once for all jobs that ask: soon, then every two seconds while a job asks. It
+ * is forgotten with the last one, so silence is measured from when a job asked.
+ * A fact from a reading holds since the request was sent, because the answer is newer. An unchanged
+ * Lease stands still since the first answer arrived, because that answer is older.
  */
 
 #define LEASE_NS "kube-node-lease"
@@ -25,7 +25,7 @@
 #define LEASE_KEY "lease/"
 #define NODE_KEY "node/"
 #define CLAIM_KEY "claim/"
-/* Readings that find nothing new: what follows from them is looked at together. */
+/* Readings without news queue their jobs together. */
 #define CALM (200 * HF_MS)
 #define BURST 50.0
 
@@ -55,7 +55,7 @@ struct ask {
 	bool exclusive;     /* CLAIM */
 };
 
-/* A job and what its newest plan asked for. */
+/* A job with the asks of its newest plan. */
 struct asker {
 	char *key;
 	struct ask **asks;
@@ -74,12 +74,12 @@ struct hf_asks {
 	bool full_told, stopped;
 };
 
-static void pump(struct hf_asks *asks);
+static void send_due(struct hf_asks *asks);
 
 /* --- the queue -------------------------------------------------------------------------------- */
 
-/* Behind all that are due no later; mostly that is the end, or near it. */
-static void queue(struct ask *ask, hf_time due)
+/* Inserts by due time. The place is mostly at or near the end. */
+static void queue_ask(struct ask *ask, hf_time due)
 {
 	struct hf_asks *asks = ask->asks;
 	struct ask *before = asks->last;
@@ -94,7 +94,7 @@ static void queue(struct ask *ask, hf_time due)
 	ask->queued = true;
 }
 
-static void unqueue(struct ask *ask)
+static void unqueue_ask(struct ask *ask)
 {
 	struct hf_asks *asks = ask->asks;
 
@@ -107,7 +107,7 @@ static void unqueue(struct ask *ask)
 
 /* --- what a reading shows --------------------------------------------------------------------- */
 
-static void tell(const struct ask *ask, bool news)
+static void wake_askers(const struct ask *ask, bool news)
 {
 	for (size_t i = 0; i < ask->askers.len; i++) {
 		const char *key = ask->askers.items[i]->key;
@@ -192,8 +192,8 @@ static void on_reply(void *arg, const struct hf_reply *reply)
 			wait *= 2;
 		if (ask->failures++ == 0)
 			hf_operator_problem(asks->op, ask->key, reply->code, reply->message);
-		queue(ask, now + (wait < HF_ASKS_RETRY_MAX ? wait : HF_ASKS_RETRY_MAX));
-		pump(asks);
+		queue_ask(ask, now + (wait < HF_ASKS_RETRY_MAX ? wait : HF_ASKS_RETRY_MAX));
+		send_due(asks);
 		return;
 	}
 	switch (ask->kind) {
@@ -205,14 +205,14 @@ static void on_reply(void *arg, const struct hf_reply *reply)
 	ask->known = true;
 	/* The modes of a claim do not change. */
 	if (ask->kind != HF_ASK_CLAIM)
-		queue(ask, now + wait);
-	tell(ask, news);
-	pump(asks);
+		queue_ask(ask, now + wait);
+	wake_askers(ask, news);
+	send_due(asks);
 }
 
 /* --- sending ---------------------------------------------------------------------------------- */
 
-static void send(struct ask *ask)
+static void send_read(struct ask *ask)
 {
 	static const struct hf_resource *const resources[] = {
 		[HF_ASK_LEASE] = &hf_leases,
@@ -228,7 +228,7 @@ static void send(struct ask *ask)
 		.timeout = asks->op->options.request_timeout,
 	};
 
-	unqueue(ask);
+	unqueue_ask(ask);
 	ask->sent_at = hf_loop_mono(asks->op->loop);
 	asks->in_flight++;
 	ask->call = hf_store_request(asks->op->store, &request, on_reply, ask);
@@ -246,7 +246,7 @@ static hf_time allowed_at(struct hf_asks *asks, hf_time now)
 	return now + (hf_time)((1 - asks->tokens) / HF_ASKS_RATE * (double)HF_SECOND) + 1;
 }
 
-static void pump(struct hf_asks *asks)
+static void send_due(struct hf_asks *asks)
 {
 	hf_time now = hf_loop_mono(asks->op->loop);
 
@@ -259,13 +259,13 @@ static void pump(struct hf_asks *asks)
 			return;
 		}
 		asks->tokens--;
-		send(asks->first);
+		send_read(asks->first);
 	}
 }
 
 static void on_timer(void *arg)
 {
-	pump(arg);
+	send_due(arg);
 }
 
 /* --- who asks for what ------------------------------------------------------------------------ */
@@ -278,7 +278,7 @@ static void ask_free(void *arg)
 		hf_call_cancel(ask->call);
 		ask->asks->in_flight--;
 	}
-	unqueue(ask);
+	unqueue_ask(ask);
 	HF_VEC_RELEASE(&ask->askers);
 	free(ask->renewal);
 	free(ask->ns);
@@ -335,7 +335,7 @@ static struct ask *ask_ref(struct asker *asker, const struct hf_ask *wanted, con
 	hf_assert(pushed);
 	/* New: it is neither read, nor waiting to be. */
 	if (!ask->known && !ask->queued && ask->call == NULL)
-		queue(ask, hf_loop_mono(asks->op->loop));
+		queue_ask(ask, hf_loop_mono(asks->op->loop));
 	return ask;
 }
 
@@ -419,22 +419,23 @@ void hf_asks_set(struct hf_asks *asks, const char *key, const char *ns, const st
 	for (size_t i = 0; i < old.len; i++)
 		ask_unref(asker, old.asks[i]);
 	free(old.asks);
-	/* It was read for another job, and this one was not shown it. */
+	/* The object was read for another job, so this job has to be stepped to see it. */
 	if (read_before)
 		hf_operator_enqueue_after(asks->op, key, CALM);
-	pump(asks);
+	send_due(asks);
 }
 
 void hf_asks_forget(struct hf_asks *asks, const char *key)
 {
-	/* Readings that are dropped may have kept others waiting. */
+	/* A cancelled reading may free a place for a waiting one. */
 	if (hf_map_remove(asks->askers, key))
-		pump(asks);
+		send_due(asks);
 }
 
 /* --- what is seen ----------------------------------------------------------------------------- */
 
-static const struct ask *find(const struct hf_asks *asks, enum hf_ask_kind kind, const char *name)
+static const struct ask *find_ask(const struct hf_asks *asks, enum hf_ask_kind kind,
+				  const char *name)
 {
 	HF_AUTOFREE char *key = NULL;
 
@@ -447,7 +448,7 @@ static const struct ask *find(const struct hf_asks *asks, enum hf_ask_kind kind,
 void hf_asks_see_node(const struct hf_asks *asks, const struct hf_moment *moment,
 		      struct hf_node_seen *node)
 {
-	const struct ask *lease = find(asks, HF_ASK_LEASE, node->name), *live;
+	const struct ask *lease = find_ask(asks, HF_ASK_LEASE, node->name), *live;
 
 	if (lease != NULL && lease->known) {
 		node->lease_read_at = hf_moment_at(moment, lease->asked_at);
@@ -455,7 +456,7 @@ void hf_asks_see_node(const struct hf_asks *asks, const struct hf_moment *moment
 		node->renewed_at = hf_moment_at(moment, lease->renewed_at);
 	}
 	/* What was found is in the view by now, or what is newer. */
-	live = find(asks, HF_ASK_NODE, node->name);
+	live = find_ask(asks, HF_ASK_NODE, node->name);
 	if (live != NULL && live->known && live->missing == (node->ready == HF_NODE_GONE))
 		node->confirmed_at = hf_moment_at(moment, live->looked_at);
 }

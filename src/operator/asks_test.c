@@ -142,7 +142,7 @@ static void test_a_node_that_seems_gone_is_read_live(void **state)
 	fake_refuse(expect(bench, HF_VERB_GET, "nodes"), HF_E_NOT_FOUND);
 	turn_for(bench, 300 * HF_MS);
 	assert_int_equal(brain.nodes[0].confirmed_at, asked);
-	/* Another node came under its name since: of that one the look says nothing. */
+	/* A new node has taken the name since: the reading says nothing about it. */
 	fake_event(watch_of(bench, "nodes"), HF_EVENT_ADDED,
 		   node_doc("a", 155, "True",
 			    "\"taints\":[{\"key\":\"node.kubernetes.io/out-of-service\","
@@ -272,7 +272,7 @@ static void test_readings_are_few_at_once_and_so_many_a_second(void **state)
 		}
 	}
 	assert_in_range(n, 240, 255);
-	/* Those who do not ask any more leave nothing behind. */
+	/* Jobs that no longer ask leave nothing behind. */
 	ask_for(bench, NULL, 0);
 	turn_for(bench, HF_MINUTE);
 	assert_null(next(bench));

@@ -13,13 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A line about a death, at most; core/device.c has the same. */
+/* Longest delay between a termination and its kernel line. Equal to the limit in core/device.c. */
 #define LINE_LATE (10 * HF_SECOND)
 
 /*
- * What the agents of nodes say of devices, joined with the pods that hold them.  Kept of an object
- * is a row for each holder, with the device's fault where there is one: a kilobyte for a node of
- * eight devices, of the ten or more that the object has.
+ * What agents report in DeviceHealth objects, joined with the pods that hold the devices.
+ * Input: DeviceHealth objects from a cache. Output: device facts of pods, nodes and ranks for a
+ * step.
+ * The view of an object has one row for each holder, with the device's fault if there is one. A
+ * node of eight devices takes about 1 KB of memory, and its object ten times that.
  */
 
 /* An agent writes every six minutes at rest; one that let two of them pass is not waited for. */
@@ -33,14 +35,14 @@ struct row {
 	const char *cls; /* NULL: nothing is wrong with it */
 	bool fatal, over, held;
 	hf_time first, last; /* the node's clock */
-	hf_time until;       /* likewise: the pod has it no more; NONE: it has it */
+	hf_time until;       /* node's clock: when the pod released the device; NONE: still held */
 };
 
 /* A training process that reports. */
 struct rank_row {
 	const char *uid, *group;
 	bool advancing, silent;
-	bool done; /* its last step: what comes then has no steps */
+	bool done; /* reached its last step; the work after it has no steps */
 	int64_t own_us;
 	hf_time advanced, heard; /* the node's clock */
 };
@@ -82,9 +84,10 @@ static enum hf_health_class class_of(const char *name)
 	return hf_health_class_of(hf_str_or(name, ""), &cls) ? cls : HF_HEALTH_NONE;
 }
 
-/* The strictest of its faults that counts: while the device is out a fatal one that acts, then one
- * that confirmed makes it degraded, then a fatal one that is over.  NULL: none. */
-static const struct hf_device_fault *worst(const struct hf_device_report *device)
+/* The fault that decides about the device. While the device is out of use: the strictest fatal
+ * fault that acts. Else: the strictest fault that degrades it, then the strictest fatal one that is
+ * over. NULL: none of these. */
+static const struct hf_device_fault *find_deciding_fault(const struct hf_device_report *device)
 {
 	enum hf_health_state state = hf_impact_state(device->state);
 	const struct hf_device_fault *found = NULL;
@@ -111,7 +114,7 @@ static const struct hf_device_fault *worst(const struct hf_device_report *device
 
 static struct row judge_device(const struct hf_device_report *device)
 {
-	const struct hf_device_fault *fault = worst(device);
+	const struct hf_device_fault *fault = find_deciding_fault(device);
 	bool out = hf_health_is_out(hf_impact_state(device->state));
 	struct row row = {.device = hf_str_is_empty(device->id) ? "node" : device->id,
 			  .fatal = out,
@@ -137,9 +140,9 @@ static struct row judge_device(const struct hf_device_report *device)
 	return row;
 }
 
-/* What is fatal to all devices of the node, or to some whose faults are the node's, is fatal to each of them. */
-static struct row judge(const struct hf_device_health *health,
-			const struct hf_device_report *device)
+/* A fatal fault of the node counts for each device it concerns. */
+static struct row judge_row(const struct hf_device_health *health,
+			    const struct hf_device_report *device)
 {
 	struct row row = judge_device(device);
 
@@ -157,7 +160,7 @@ static size_t size_of(const char *text)
 	return strlen(hf_str_or(text, "")) + 1;
 }
 
-static const char *keep(char **at, const char *text)
+static const char *keep_text(char **at, const char *text)
 {
 	size_t size = size_of(text);
 	char *kept = *at;
@@ -171,12 +174,12 @@ static void keep_row(struct row *to, const struct row *judged,
 		     const struct hf_device_holder *holder, char **at)
 {
 	*to = *judged;
-	to->ns = keep(at, holder->ns);
-	to->pod = keep(at, holder->pod);
-	to->uid = keep(at, holder->uid);
-	to->device = keep(at, judged->device);
+	to->ns = keep_text(at, holder->ns);
+	to->pod = keep_text(at, holder->pod);
+	to->uid = keep_text(at, holder->uid);
+	to->device = keep_text(at, judged->device);
 	if (judged->cls != NULL)
-		to->cls = keep(at, judged->cls);
+		to->cls = keep_text(at, judged->cls);
 	to->held = holder->until == HF_TIME_NONE;
 	to->until = holder->until;
 }
@@ -189,8 +192,8 @@ static void keep_rank(struct rank_row *to, const struct hf_rank_report *rank, ch
 				.own_us = rank->own_us,
 				.advanced = rank->advanced_at,
 				.heard = rank->heard_at};
-	to->uid = keep(at, rank->uid);
-	to->group = keep(at, rank->group);
+	to->uid = keep_text(at, rank->uid);
+	to->group = keep_text(at, rank->group);
 }
 
 static struct device_view *view_of(const struct hf_device_health *health)
@@ -201,7 +204,7 @@ static struct device_view *view_of(const struct hf_device_health *health)
 
 	for (size_t d = 0; d < health->devices.len; d++) {
 		const struct hf_device_report *device = &health->devices.items[d];
-		struct row row = judge(health, device);
+		struct row row = judge_row(health, device);
 
 		rows += device->holders.len;
 		for (size_t h = 0; h < device->holders.len; h++) {
@@ -226,13 +229,13 @@ static struct device_view *view_of(const struct hf_device_health *health)
 	at = (char *)&view->fences[health->fences.len];
 	for (size_t f = 0; f < health->fences.len; f++)
 		view->fences[view->fences_len++] =
-			(struct fence_row){.uid = keep(&at, health->fences.items[f].uid),
+			(struct fence_row){.uid = keep_text(&at, health->fences.items[f].uid),
 					   .seconds = (int32_t)health->fences.items[f].seconds};
 	for (size_t r = 0; r < health->ranks.len; r++)
 		keep_rank(&view->ranks[view->ranks_len++], &health->ranks.items[r], &at);
 	for (size_t d = 0; d < health->devices.len; d++) {
 		const struct hf_device_report *device = &health->devices.items[d];
-		struct row row = judge(health, device);
+		struct row row = judge_row(health, device);
 
 		if (hf_health_is_out(hf_impact_state(device->state))) {
 			view->out = true;
@@ -245,7 +248,7 @@ static struct device_view *view_of(const struct hf_device_health *health)
 	return view;
 }
 
-static void *decode(void *arg, struct hf_doc *doc)
+static void *decode_health(void *arg, struct hf_doc *doc)
 {
 	struct hf_devices *devices = arg;
 	struct hf_arena *scratch = devices->op->scratch;
@@ -314,8 +317,8 @@ static hf_time found_at(struct hf_operator *op, const struct device_view *view)
 	return view->observed_at < now ? mono - (now - view->observed_at) : mono;
 }
 
-static void changed(void *arg, enum hf_cache_change change, const struct hf_cache_entry *before,
-		    const struct hf_cache_entry *now)
+static void take_change(void *arg, enum hf_cache_change change, const struct hf_cache_entry *before,
+			const struct hf_cache_entry *now)
 {
 	struct hf_devices *devices = arg;
 	struct hf_operator *op = devices->op;
@@ -331,7 +334,8 @@ static void changed(void *arg, enum hf_cache_change change, const struct hf_cach
 		bool spoke = was == NULL ? hf_cache_synced(devices->cache)
 					 : was->observed_at != view->observed_at;
 
-		/* What somebody else writes into the object is no word of its agent. */
+		/* Only the agent changes observedTime. A write without a new one is from another
+		 * client. */
 		view->heard_at = spoke         ? hf_loop_mono(op->loop)
 				 : was != NULL ? was->heard_at
 					       : found_at(op, view);
@@ -344,7 +348,7 @@ static void changed(void *arg, enum hf_cache_change change, const struct hf_cach
 	hf_nodes_enqueue(op->facts.nodes, (now != NULL ? now : before)->name);
 }
 
-static void problem(void *arg, int code, const char *message)
+static void take_problem(void *arg, int code, const char *message)
 {
 	struct hf_devices *devices = arg;
 	bool told = devices->unseen;
@@ -368,10 +372,10 @@ struct hf_devices *hf_devices_create(struct hf_operator *op)
 		.resource = &hf_devicehealths,
 		.page_limit = PAGE_LIMIT,
 		.seed = op->options.seed ^ hf_hash_str(hf_devicehealths.plural),
-		.decode = decode,
+		.decode = decode_health,
 		.view_free = free,
-		.changed = changed,
-		.problem = problem,
+		.changed = take_change,
+		.problem = take_problem,
 		.arg = devices,
 	};
 
@@ -474,7 +478,7 @@ static bool is_told_of(const struct row *row)
 }
 
 /* Nor has what was over before it began, by the node's clock as soon as that has a word for it. */
-static bool concerns(const struct row *row, const struct hf_pod *pod)
+static bool concerns_pod(const struct row *row, const struct hf_pod *pod)
 {
 	hf_time began = pod->start_time != HF_TIME_NONE ? pod->start_time : pod->creation_time;
 
@@ -489,7 +493,7 @@ void hf_devices_see_pod(const struct hf_devices *devices, const char *ns, struct
 	struct hf_device_seen *seen;
 	size_t n = 0;
 
-	/* Whatever became of the agent since: what it told holds for as long as the pod. */
+	/* A reported fence holds as long as the pod, even without an agent. */
 	for (size_t i = 0; view != NULL && i < view->fences_len; i++)
 		if (hf_streq(view->fences[i].uid, pod->uid))
 			pod->fence_seconds = view->fences[i].seconds;
@@ -497,7 +501,7 @@ void hf_devices_see_pod(const struct hf_devices *devices, const char *ns, struct
 		if (!is_holder(&view->rows[i], pod, ns))
 			continue;
 		pod->watched = true;
-		n += concerns(&view->rows[i], pod);
+		n += concerns_pod(&view->rows[i], pod);
 	}
 	if (n == 0)
 		return;
@@ -505,14 +509,14 @@ void hf_devices_see_pod(const struct hf_devices *devices, const char *ns, struct
 	if (pod->devices_len > 0)
 		memcpy(seen, pod->devices, pod->devices_len * sizeof(*seen));
 	for (size_t i = 0; i < view->len; i++) {
-		if (is_holder(&view->rows[i], pod, ns) && concerns(&view->rows[i], pod))
+		if (is_holder(&view->rows[i], pod, ns) && concerns_pod(&view->rows[i], pod))
 			seen[pod->devices_len++] = seen_of(&view->rows[i], arena);
 	}
 	pod->devices = seen;
 }
 
-/* The UID of the record's pod: of the one that is there, if it was made before the incident, else of the
- * last that was.  NULL: nobody knows. */
+/* The UID of the recorded pod: the present pod's if it was created before the incident, else the
+ * UID of the last pod of that name. NULL: unknown. */
 static const char *uid_of(const struct hf_record *record, const struct hf_observed *seen)
 {
 	for (size_t i = 0; i < seen->pods_len; i++) {
@@ -572,7 +576,7 @@ static struct hf_sick_seen sick_of(const struct device_view *view, const struct 
 				     .silent = is_silent(view, moment)};
 }
 
-/* Nodes that the job knows, then those whose agents are heard of. */
+/* Nodes of the job's pods first, then all others with a DeviceHealth. */
 static void see_sick(const struct hf_devices *devices, const struct hf_moment *moment,
 		     const struct hf_ledger *ledger, struct hf_arena *arena,
 		     struct hf_observed *seen)

@@ -125,7 +125,7 @@ static void test_an_agents_word_is_joined_with_the_pod_that_holds_the_device(voi
 	assert_string_equal(brain.device_classes[0], "reboot");
 	assert_true(brain.devices[0].fatal && brain.devices[0].held && brain.devices[0].agent);
 	assert_int_equal(brain.devices[0].last - brain.devices[0].first, 5 * HF_SECOND);
-	/* It ended: the agent remembers who held it. */
+	/* The pod ended. The agent remembers the holder. */
 	agent_says(
 		bench, 202, "2026-01-01T00:00:07Z",
 		SICK("Unhealthy", "reboot", "true",
@@ -138,7 +138,7 @@ static void test_an_agents_word_is_joined_with_the_pod_that_holds_the_device(voi
 		SICK("Unhealthy", "reboot", "true",
 		     HOLDER(",\"uid\":\"uid-ddp-worker-0\",\"until\":\"2025-12-31T23:59:59Z\"")));
 	assert_int_equal(brain.n_devices, 1);
-	/* It had let go of the device when that failed. */
+	/* The pod had released the device before the fault. */
 	agent_says(
 		bench, 204, "2026-01-01T00:00:09Z",
 		SICK("Unhealthy", "reboot", "true",
@@ -157,7 +157,7 @@ static void test_what_does_not_count_is_not_told(void **state)
 	static const char *const devices[] = {
 		/* of another pod, under the same name */
 		SICK("Unhealthy", "reboot", "true", HOLDER(",\"uid\":\"other\"")),
-		/* a suspicion; the program's own fault; a word that nobody knows */
+		/* a suspicion; a fault of the program; an unknown class */
 		SICK("Suspect", "fabric", "true", HOLDER("")),
 		SICK("Healthy", "app", "true", HOLDER("")),
 		SICK("Healthy", "martian", "true", HOLDER("")),
@@ -315,7 +315,7 @@ static void test_nodes_are_sick_while_their_agents_say_so_and_wake_nobody(void *
 	fake_event(watch, HF_EVENT_DELETED,
 		   health_of("b", 207, "2026-01-01T00:01:00Z", "Unhealthy"));
 	expect_sick(bench, "a c");
-	/* What somebody else writes is no sign of an agent. */
+	/* A write of another client is no sign of an agent. */
 	turn_for(bench, 10 * HF_MINUTE);
 	fake_event(watch, HF_EVENT_MODIFIED,
 		   health_of("c", 208, "2026-01-01T00:02:00Z", "Quarantined"));
@@ -338,7 +338,7 @@ static void test_what_an_earlier_pod_of_the_name_had_explains_nothing(void **sta
 	record_of_worker_1(bench);
 	worker_1(bench, HF_EVENT_ADDED, "first", 120, "");
 	worker_1(bench, HF_EVENT_DELETED, "first", 121, "");
-	/* On the same node; this is whom the record tells of, whether it is there or not. */
+	/* On the same node: the record concerns this pod, whether the pod exists or not. */
 	worker_1(bench, HF_EVENT_ADDED, "second", 122, "");
 	agent_says(bench, 200, "2026-01-01T00:00:06Z", sick);
 	assert_int_equal(brain.n_late, 0);
@@ -387,7 +387,7 @@ static void test_only_what_is_new_is_a_report_and_silence_is_no_agent(void **sta
 	assert_false(brain.nodes[0].has_agent);
 }
 
-/* A rank of the pod, as its agent writes it. */
+/* A rank of the pod in the words of its agent. */
 #define RANK(number, state, own, more)                                                                \
 	"{\"namespace\":\"n\",\"pod\":\"ddp-worker-0\",\"uid\":\"uid-ddp-worker-0\",\"rank\":" number \
 	",\"state\":\"" state "\",\"ownMicros\":" own more "}"
@@ -410,7 +410,7 @@ static void test_a_rank_advances_or_stands_by_the_nodes_clock(void **state)
 		  RANK("0", "Advancing", "0", ADVANCED("2026-01-01T00:00:59Z")));
 	assert_int_equal(brain.advance, HF_ADVANCING);
 	assert_true(brain.now - brain.nodes[0].beat_at <= 2 * HF_SECOND);
-	/* It stood for 40 s when that was written. */
+	/* At the report the rank had stood still for 40 s. */
 	ranks_say(bench, 201, "2026-01-01T00:02:00Z",
 		  RANK("0", "Stalled", "0", ADVANCED("2026-01-01T00:01:20Z")));
 	assert_int_equal(brain.advance, HF_ADVANCE_STALLED);
@@ -448,7 +448,7 @@ static void test_what_stops_the_node_stops_who_holds_its_devices(void **state)
 	assert_string_equal(brain.device_ids[0], "node");
 	assert_string_equal(brain.device_classes[0], "reboot");
 	assert_true(brain.devices[0].fatal && brain.devices[0].held);
-	/* What several of its devices share is theirs whose faults are the node's by that. */
+	/* A fault that several devices share concerns those devices alone. */
 	agent_says(bench, 201, "2026-01-01T00:00:07Z", NODE("Unhealthy", "peers") COVERED);
 	assert_int_equal(brain.n_devices, 1);
 	assert_true(brain.devices[0].held && !brain.devices[0].over);
@@ -463,7 +463,7 @@ static void test_what_stops_the_node_stops_who_holds_its_devices(void **state)
 	assert_int_equal(brain.n_devices, 0);
 }
 
-/* It writes its model, evaluates, waits for nobody: there is no step that it could do. */
+/* The rank writes its model or evaluates. No peer can be waiting in a step. */
 static void test_a_rank_that_has_done_its_last_step_stands_not_still(void **state)
 {
 	struct bench *bench = *state;
@@ -503,7 +503,7 @@ static void test_what_an_agent_told_of_a_fence_holds_for_its_pod(void **state)
 	fences_say(bench, 202, "2026-01-01T00:03:00Z", FENCE("uid-ddp-worker-0", "-5"));
 	assert_int_equal(brain.fence_seconds, 0);
 	fences_say(bench, 203, "2026-01-01T00:04:00Z", FENCE("uid-ddp-worker-0", "50"));
-	/* The agent is silent with its node: that is when it matters. */
+	/* The agent falls silent together with its node, when the fence matters. */
 	turn_for(bench, 16 * HF_MINUTE);
 	fake_event(watch_of(bench, "pods"), HF_EVENT_MODIFIED, bound_pod(111));
 	turn_for(bench, HF_SECOND);
@@ -591,7 +591,7 @@ static void test_who_works_longer_than_its_peers_is_slow(void **state)
 				    "") "," RANK("2", "Advancing", "30500",
 						 "") "," RANK("3", "Advancing", "45000", ""));
 	assert_in_range(brain.slow_permille, 1450, 1500);
-	/* Alone, or of another group, nobody can be compared with. */
+	/* A rank that is alone in its group has no peers to compare with. */
 	ranks_say(bench, 202, "2026-01-01T00:03:00Z",
 		  RANK("0", "Advancing", "30000",
 		       "") "," RANK("1", "Advancing", "31000",

@@ -9,10 +9,13 @@
 #include "store/resource.h"
 
 /*
- * Extra objects of jobs are watched from the first job on whose kind has any: a cluster without
- * such jobs pays nothing for them, and an operator whose role lacks the rights is told so only
- * then.  Until they are known, passes of those jobs wait.  Rare ones are watched from the first job
- * on that has one, and no pass waits for them.  Pod groups of a gang scheduler all jobs have: groups.c.
+ * Extra objects of jobs: ConfigMaps, ServiceAccounts, Roles, RoleBindings, autoscalers, pod groups.
+ * Input: the kinds that a job's table lists. Output: caches that are started, and the objects for a
+ * step.
+ * A kind is watched from the first job that needs it, so a cluster without such jobs needs no
+ * rights for it. Passes of those jobs wait until the kind is listed. Rare kinds, such as
+ * autoscalers, are watched from the first job that has one, and no pass waits. With a gang
+ * scheduler all jobs have pod groups: see groups.c.
  */
 
 #define POD_GROUPS (HF_EXTRA_BIT(HF_EXTRA_POD_GROUP) | HF_EXTRA_BIT(HF_EXTRA_VOLCANO_GROUP))
@@ -45,8 +48,9 @@ const struct hf_kind *hf_groups_kind(const struct hf_operator *op)
 								     : HF_EXTRA_VOLCANO_GROUP];
 }
 
-/* Those that passes of the kind wait for. */
-static bool needs(const struct hf_operator *op, const struct hf_framework *framework, size_t kind)
+/* A pass over a job of this framework waits until the kind is listed. */
+static bool waits_for(const struct hf_operator *op, const struct hf_framework *framework,
+		      size_t kind)
 {
 	unsigned kinds = hf_extra_kinds(framework, &op->options.settings);
 
@@ -64,7 +68,7 @@ void hf_extras_start_kind(struct hf_operator *op, enum hf_extra_kind kind)
 void hf_extras_start(struct hf_operator *op, const struct hf_framework *framework)
 {
 	for (size_t i = 0; i < HF_EXTRA_KINDS; i++)
-		if (needs(op, framework, i))
+		if (waits_for(op, framework, i))
 			hf_extras_start_kind(op, (enum hf_extra_kind)i);
 }
 
@@ -78,12 +82,12 @@ void hf_extras_start_rare(struct hf_operator *op, const struct hf_job_view *job)
 bool hf_extras_synced(const struct hf_operator *op, const struct hf_framework *framework)
 {
 	for (size_t i = 0; i < HF_EXTRA_KINDS; i++)
-		if (needs(op, framework, i) && !hf_cache_synced(op->extras[i].cache))
+		if (waits_for(op, framework, i) && !hf_cache_synced(op->extras[i].cache))
 			return false;
 	return true;
 }
 
-/* Jobs that waited; or that go on without, and now learn what there is. */
+/* Queues the jobs that waited for extra objects. */
 void hf_extras_enqueue(struct hf_operator *op)
 {
 	for (size_t i = 0; i < op->n_kinds; i++) {
@@ -97,8 +101,8 @@ void hf_extras_enqueue(struct hf_operator *op)
 
 /* --- what a server makes of what it is given -------------------------------------------------- */
 
-/* An API server fills in what was left out, and writes numbers its own way: what it answered with is
- * what was wanted, as far as it goes.  Forgotten with the process, which then writes once more. */
+/* An API server adds defaults and formats numbers its own way. Its answer to a write counts as the
+ * wanted object. The digests are lost with the process, which then writes once more. */
 void hf_extras_settle(struct hf_job_state *state, const struct hf_extra *extra,
 		      struct hf_doc *object, struct hf_arena *arena)
 {
@@ -121,9 +125,9 @@ uint64_t hf_extras_as_wanted(const struct hf_job_state *state, enum hf_extra_kin
 
 /* --- what a step sees ------------------------------------------------------------------------- */
 
-static void see(const struct hf_extra *extra, const struct hf_cache *cache,
-		const struct hf_observe_args *args, struct hf_views *views,
-		struct hf_extra_seen *list, size_t *len)
+static void see_extra(const struct hf_extra *extra, const struct hf_cache *cache,
+		      const struct hf_observe_args *args, struct hf_views *views,
+		      struct hf_extra_seen *list, size_t *len)
 {
 	const struct hf_job_view *job = args->job;
 	const struct hf_cache_entry *entry = hf_cache_get(cache, job->ns, extra->name);
@@ -143,8 +147,8 @@ static void see(const struct hf_extra *extra, const struct hf_cache *cache,
 	list[(*len)++].owned = hf_streq(view->controller_uid, job->uid);
 }
 
-/* Looked up by the names that the table wants, of ranks that are all absent: that finds strangers'
- * too, and what may have to go. */
+/* Looks the objects up by the names that the table lists for absent ranks. So the step also sees
+ * objects of strangers, and objects to delete. */
 void hf_extras_see(const struct hf_observe_args *args, const struct hf_job *job,
 		   struct hf_arena *arena, struct hf_views *views, struct hf_observed *seen)
 {
@@ -158,8 +162,8 @@ void hf_extras_see(const struct hf_observe_args *args, const struct hf_job *job,
 		enum hf_extra_kind kind = wanted.items[i].kind;
 
 		if (args->extras[kind] != NULL && hf_cache_synced(args->extras[kind]))
-			see(&wanted.items[i], args->extras[kind], args, views, list,
-			    &seen->extras_len);
+			see_extra(&wanted.items[i], args->extras[kind], args, views, list,
+				  &seen->extras_len);
 		else
 			seen->extras_unknown |= HF_EXTRA_BIT(kind);
 	}

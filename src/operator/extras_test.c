@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Objects beside pods and services: when they are watched, and what is sent for them. */
+/* Extra objects: when their kinds are watched, and which requests are sent. */
 
 static struct hf_extra config = {.kind = HF_EXTRA_CONFIG_MAP, .name = "pi-config"};
 static struct hf_leaf hosts = {.path = "data/hostfile", .value = "a\n"};
@@ -84,7 +84,7 @@ static void nothing_is_watched_until_a_job_needs_it(void **state)
 	assert_int_equal(brain.steps, 1);
 }
 
-/* One step that wants this action; the request that comes of it. */
+/* One step with this action in its plan. Returns the request. */
 static struct fake_call *asked(struct bench *bench, enum hf_action_kind kind, enum hf_verb verb)
 {
 	want(0, kind, 0, 1);
@@ -163,7 +163,7 @@ static void a_delete_names_the_object(void **state)
 	assert_int_equal(bench->last_code, 0);
 }
 
-/* What a server fills in is no reason to write again; what somebody writes there is. */
+/* Defaults from the API server cause no second write. A change by another client does. */
 static void what_a_server_makes_of_it_is_taken_for_what_was_wanted(void **state)
 {
 	HF_AUTO_DOC filled = config_doc("cm-1", "u-9", "a b\\n");

@@ -10,19 +10,15 @@
 #include "json/doc.h"
 
 /*
- * What a step is told of nodes, beyond pods and services.  Four sources:
- *
- *   nodes.c   Node objects are watched, as views of some fifty bytes
- *   asks.c    what nobody watches (Leases, claims, a live look at a node) is read while
- *             plans ask for it
- *   devices.c what agents say of devices is watched, where their CRD is
- *   pod_history.c  what pods leave behind: when their kubelet last wrote, names just freed
- *
- * Spans are measured on the monotonic clock from when we saw something; a step is told
- * times on its own clock, by way of a moment.  Nothing here outlives the operator: a new
- * leader measures anew, which delays what follows from silence and never hastens it.
- *
- * On a plane whose kubelet is this process there are none of the four (NULL).
+ * What a step is told of nodes, beyond pods and services. Four sources:
+ *   nodes.c        Nodes are watched, as views of some fifty bytes
+ *   asks.c         Leases, claims and single Nodes are read while plans ask for them
+ *   devices.c      DeviceHealth objects are watched, if their CRD exists
+ *   pod_history.c  when a kubelet last wrote to a pod; names that were just freed
+ * Spans are measured on the monotonic clock from the moment when this process saw something. A step
+ * gets times on its own clock, by way of struct hf_moment. All of it is lost with the operator: a
+ * new leader measures anew. That delays conclusions from silence and never hastens them.
+ * If the kubelet runs in this process, the four are NULL.
  */
 struct hf_operator;
 struct hf_view;
@@ -33,7 +29,7 @@ struct hf_moment {
 	hf_time now;  /* as the step has it: the API server's */
 	hf_time mono; /* the loop's */
 };
-/* A monotonic time as the step's; NONE stays NONE. */
+/* Converts a monotonic time to the step's clock. HF_TIME_NONE stays. */
 hf_time hf_moment_at(const struct hf_moment *moment, hf_time mono);
 
 struct hf_facts {
@@ -62,7 +58,7 @@ bool hf_nodes_see(struct hf_nodes *nodes, const char *name, const struct hf_mome
 bool hf_nodes_evicts(const struct hf_nodes *nodes, const char *name);
 /* The node of this name is there, by a live read. */
 void hf_nodes_put(struct hf_nodes *nodes, struct hf_doc *node);
-/* Step the jobs that have pods on it. */
+/* Queues the jobs with pods on this node. */
 void hf_nodes_enqueue(struct hf_nodes *nodes, const char *name);
 /* For metrics: schedulable nodes lost without proof, and zones where the storm guard holds. */
 void hf_nodes_count(const struct hf_nodes *nodes, int32_t *ret_lost, int32_t *ret_storms);
@@ -74,17 +70,17 @@ void hf_devices_start(struct hf_devices *devices);
 struct hf_devices *hf_devices_destroy(struct hf_devices *devices); /* NULL is fine; returns NULL */
 /* Filled, or not there, or not to be seen with our rights. */
 bool hf_devices_synced(const struct hf_devices *devices);
-/* Whether the node has an agent, and when that spoke last. */
+/* Whether the node has an agent, and the time of its last report. */
 void hf_devices_see_node(const struct hf_devices *devices, const struct hf_moment *moment,
 			 struct hf_node_seen *node);
-/* What the agent of its node says of the pod's devices, behind what the pod's status says. */
+/* Adds the devices of the pod by the agent's report, behind those of the pod's status. */
 void hf_devices_see_pod(const struct hf_devices *devices, const char *ns, struct hf_arena *arena,
 			struct hf_pod *pod);
-/* What the agents of their nodes say of the training processes of a job's pods: whether they advance,
- * and who of them holds the others up. */
+/* Adds agents' reports about the job's training processes: advancing ranks, and the rank that
+ * delays its peers. */
 void hf_devices_see_ranks(const struct hf_devices *devices, const struct hf_moment *moment,
 			  struct hf_pod *pods, size_t len, struct hf_arena *arena);
-/* late, by the records of the job, and sick; seen has its pods and who is gone. */
+/* Fills seen->late from the job's records, and seen->sick. Needs seen's pods and gone. */
 void hf_devices_see_records(const struct hf_devices *devices, const struct hf_moment *moment,
 			    const struct hf_job_view *job, struct hf_arena *arena,
 			    struct hf_observed *seen);
@@ -103,7 +99,7 @@ void hf_devices_see_records(const struct hf_devices *devices, const struct hf_mo
 
 struct hf_asks *hf_asks_create(struct hf_operator *op);
 struct hf_asks *hf_asks_destroy(struct hf_asks *asks); /* NULL is fine; returns NULL */
-/* What the job's newest plan asks for, in place of what the one before did. */
+/* Replaces the asks of a job by the asks of its newest plan. */
 void hf_asks_set(struct hf_asks *asks, const char *key, const char *ns, const struct hf_plan *plan);
 /* The job is gone. */
 void hf_asks_forget(struct hf_asks *asks, const char *key);
@@ -112,7 +108,7 @@ void hf_asks_stop(struct hf_asks *asks);
 /* What was read of the node's Lease, and of the node if it seems gone. */
 void hf_asks_see_node(const struct hf_asks *asks, const struct hf_moment *moment,
 		      struct hf_node_seen *node);
-/* The claims that this job asked for and that were read. */
+/* Adds the claims of this job that were read so far. */
 void hf_asks_see_claims(const struct hf_asks *asks, const char *key, struct hf_arena *arena,
 			struct hf_observed *seen);
 

@@ -10,7 +10,7 @@
 
 /* What a step is told about nodes: by the watch, and by history of pods. */
 
-/* Cordoned at a time (or NONE: nobody says), and Unknown since another. */
+/* Cordoned at a time (or NONE: unknown) and Unknown since another time. */
 static struct hf_doc *cordoned_at_doc(const char *name, int version, hf_time cordoned,
 				      hf_time since)
 {
@@ -97,7 +97,7 @@ static void test_unknown_once_more_is_another_time(void **state)
 	node_is_unknown(bench, 121, "1970-01-01T00:01:00Z");
 	step_again(bench);
 	assert_int_equal(brain.nodes[0].since, since);
-	/* It was well in between, which nobody told us. */
+	/* The node was Ready in between, and no event said so. */
 	node_is_unknown(bench, 122, "1970-01-01T00:02:00Z");
 	assert_int_equal(brain.nodes[0].unknown_at, 2 * HF_MINUTE);
 	assert_true(brain.nodes[0].since >= since + HF_MINUTE);
@@ -113,7 +113,7 @@ static void test_a_kubelets_usual_report_wakes_nobody(void **state)
 	node_becomes(bench, 120, "True", "\"podCIDR\":\"10.0.0.0/24\"");
 	turn_for(bench, HF_MINUTE);
 	assert_int_equal(brain.steps, steps);
-	/* A node without pods of jobs wakes nobody either. */
+	/* A node without pods of jobs queues no job. */
 	fake_event(watch_of(bench, "nodes"), HF_EVENT_ADDED, node_doc("b", 121, "Unknown", ""));
 	turn_for(bench, 100 * HF_MS);
 	assert_int_equal(brain.steps, steps);
@@ -316,8 +316,7 @@ static void test_a_cordon_takes_a_lost_node_out_after_a_day(void **state)
 	assert_int_equal(brain.nodes[0].zone_lost, 1);
 }
 
-/* Who takes nodes out of use and then switches them off makes no storm; who cordons what fell silent
- * does not end one. */
+/* Nodes that are cordoned and then switched off make no storm. Cordoning silent nodes ends none. */
 static void test_what_was_cordoned_before_it_fell_silent_is_no_part_of_a_storm(void **state)
 {
 	struct bench *bench = *state;
@@ -350,7 +349,7 @@ static void test_a_node_that_pods_name_and_nobody_has_is_gone(void **state)
 	fake_event(watch_of(bench, "nodes"), HF_EVENT_ADDED, node_doc("a", 150, "True", ""));
 	turn_for(bench, 100 * HF_MS);
 	assert_int_equal(brain.nodes[0].ready, HF_NODE_READY);
-	/* Deleted: gone since now, and those who have pods there are told. */
+	/* The node is deleted: gone from now on, and jobs with pods on it are stepped. */
 	int steps = brain.steps;
 
 	turn_for(bench, 10 * HF_SECOND);
@@ -576,7 +575,7 @@ static struct hf_doc *marked_pod(int version, const char *spec)
 	return pod_doc("ddp-worker-0", "uid-ddp-worker-0", version, "u-1", more);
 }
 
-/* Both events come in one turn: no pass has seen it on its way. */
+/* Both events come in one turn, so no pass sees the pod terminating. */
 static void test_how_a_pod_was_that_went_before_a_pass_looked(void **state)
 {
 	static const char *const specs[] = {"\"nodeName\":\"a\"", ""};
@@ -593,13 +592,13 @@ static void test_how_a_pod_was_that_went_before_a_pass_looked(void **state)
 		assert_int_equal(brain.n_gone, 1);
 		assert_true(brain.gone_owned[0]);
 		assert_int_equal(brain.gone_deleted[0], JOB_TIME + HF_MINUTE);
-		/* Its node counts as long as that does. */
+		/* The pod's node counts as long as the pod's name is remembered. */
 		assert_int_equal(brain.n_nodes, i == 0 ? 1 : 0);
 		fake_event(pods, HF_EVENT_ADDED,
 			   bound_pod("ddp-worker-0", version++, "a", RUNNING));
 		turn_for(bench, HF_SECOND);
 	}
-	/* Of one that was not marked nobody knows how it went. */
+	/* A pod that vanished without a mark left no reason. */
 	fake_event(pods, HF_EVENT_DELETED, bound_pod("ddp-worker-0", version, "a", RUNNING));
 	step_again(bench);
 	assert_int_equal(brain.n_gone, 1);
@@ -623,7 +622,7 @@ static void test_news_of_a_pod_may_come_after_those_of_the_taint_it_went_for(voi
 	step_again(bench);
 	assert_int_equal(brain.n_gone, 1);
 	assert_true(brain.gone[0].no_execute);
-	/* Whoever goes long after the taint has no timer. */
+	/* A pod that ends long after the taint leaves no timer. */
 	turn_for(bench, HF_POD_HISTORY_KEPT);
 	fake_event(watch_of(bench, "pods"), HF_EVENT_ADDED,
 		   bound_pod("ddp-worker-0", 111, "a", RUNNING));
@@ -655,7 +654,8 @@ static void test_a_strangers_pod_frees_a_name_too(void **state)
 	assert_true(brain.gone[0].no_execute);
 }
 
-/* What a job that is gone has left on a node: the next one of its name is told when that is lost. */
+/* Pods that an earlier job of the name left on a node: the next job is stepped when the node is
+ * lost. */
 static void test_a_node_wakes_who_waits_for_a_name_on_it(void **state)
 {
 	struct bench *bench = *state;

@@ -41,7 +41,7 @@ static inline struct hf_doc *bound_pod(const char *name, int version, const char
 	"\"phase\":\"Running\",\"containerStatuses\":[{\"name\":\"pytorch\",\"state\":{"           \
 	"\"running\":{\"startedAt\":\"2026-01-01T00:00:00Z\"}}}]"
 
-/* One job with one pod, on node a. */
+/* A job with a single pod, which is on node a. */
 static inline void start_on_a(struct bench *bench, struct hf_doc *node)
 {
 	if (node != NULL)

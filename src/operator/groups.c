@@ -5,9 +5,10 @@
 #include "base/strbuf.h"
 
 /*
- * A gang scheduler brings the CRD of its pod groups.  A cluster may lack it, or get it later than the
- * operator: upstream's exits then, and again whenever it is started.  Here it is not ready and says
- * why; jobs wait as they are, and begin or go on once it is there.
+ * The pod groups of a gang scheduler, whose CRD may be missing.
+ * Input: errors of the pod groups' cache. Output: log lines, events of waiting jobs.
+ * Upstream's operator exits if the CRD is missing. This one is not ready and says why; jobs wait,
+ * and begin or go on once the CRD exists.
  */
 
 #define TEXT_MAX 1024
@@ -38,13 +39,12 @@ void hf_groups_problem(struct hf_kind *groups, int code, const char *message)
 	if (groups->missing)
 		return;
 	groups->missing = true;
-	hf_strbuf_addf(
-		&text,
-		"the cluster does not know this kind; jobs wait, and it is looked for again, "
-		"until the CRD %s.%s of the gang scheduler \"%s\" is there",
-		resource->plural, resource->group, op->options.settings.gang_scheduler);
+	hf_strbuf_addf(&text,
+		       "the cluster does not know this kind; all jobs wait "
+		       "until the CRD %s.%s of the gang scheduler \"%s\" is there",
+		       resource->plural, resource->group, op->options.settings.gang_scheduler);
 	hf_operator_problem(op, resource->plural, code, text.data);
-	/* Those that wait already are told. */
+	/* Queue the waiting jobs: every one gets an event. */
 	for (size_t i = 0; i < op->n_kinds; i++)
 		if (op->kinds[i].running)
 			hf_operator_enqueue_kind(&op->kinds[i]);

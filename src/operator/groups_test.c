@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* A gang scheduler whose CRD of pod groups the cluster lacks, has, or gets later. */
+/* The CRD of a gang scheduler's pod groups is missing, is present, or arrives later. */
 
 #define CRD "podgroups.scheduling.volcano.sh"
 

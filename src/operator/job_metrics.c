@@ -9,8 +9,9 @@
 #include <string.h>
 
 /*
- * What is told of each job by its name.  Made anew from the cache at each scrape, so that a
- * job that is gone leaves nothing behind; bounded by what a family may hold.
+ * Metrics with one series for each job.
+ * Input: jobs in the cache. Output: gauges, filled again at each scrape, so that a deleted job
+ * leaves no series. The number of series is limited by the family.
  */
 
 /* Long enough for a scraper of any interval in use to see how it ended. */
@@ -102,8 +103,8 @@ static const struct hf_field job_fields[] = {
 };
 static const struct hf_field_table job_table = HF_FIELD_TABLE(job_fields, struct job);
 
-static struct hf_family *gauge(struct hf_operator *op, enum hf_metric_type type, const char *name,
-			       const char *help, const char *const labels[])
+static struct hf_family *set_gauge(struct hf_operator *op, enum hf_metric_type type,
+				   const char *name, const char *help, const char *const labels[])
 {
 	struct hf_metric_options options = {.name = name, .help = help, .type = type};
 
@@ -136,13 +137,15 @@ void hf_operator_job_metrics_init(struct hf_operator *op)
 	};
 	struct hf_operator_metrics *m = &op->metrics;
 
-	m->job_info = gauge(op, HF_METRIC_GAUGE, "holdfast_job_info", "Each job: always 1.", info);
-	m->job_condition = gauge(op, HF_METRIC_GAUGE, "holdfast_job_status_condition",
-				 "Whether a condition of a job has that status.", condition);
-	m->job_productive = gauge(op, HF_METRIC_COUNTER, "holdfast_job_productive_seconds_total",
-				  "Time in which all ranks of a job ran.", job);
-	m->job_downtime = gauge(op, HF_METRIC_COUNTER, "holdfast_job_downtime_seconds_total",
-				"Time in which a job that had begun did not run.", job);
+	m->job_info =
+		set_gauge(op, HF_METRIC_GAUGE, "holdfast_job_info", "Each job: always 1.", info);
+	m->job_condition = set_gauge(op, HF_METRIC_GAUGE, "holdfast_job_status_condition",
+				     "Whether a condition of a job has that status.", condition);
+	m->job_productive =
+		set_gauge(op, HF_METRIC_COUNTER, "holdfast_job_productive_seconds_total",
+			  "Time in which all ranks of a job ran.", job);
+	m->job_downtime = set_gauge(op, HF_METRIC_COUNTER, "holdfast_job_downtime_seconds_total",
+				    "Time in which a job that had begun did not run.", job);
 	m->recovery_time = hf_metrics_family(op->options.metrics, &recovery);
 	m->start_time = hf_metrics_family(op->options.metrics, &start);
 }
@@ -212,7 +215,8 @@ void hf_operator_job_metrics_add(struct hf_operator *op, const struct hf_framewo
 	struct job job;
 	const char *state = NULL;
 
-	/* What somebody else wrote may be anything: then the job counts, and nothing is said of it. */
+	/* Another client may have written anything into the status: then the job is counted and has
+	 * no further series. */
 	if (hf_fields_read_doc(&job_table, doc, NULL, op->scratch, &job, NULL) != 0)
 		memset(&job, 0, sizeof(job));
 	if (job.status.recovery.present == 0)
@@ -227,8 +231,8 @@ void hf_operator_job_metrics_add(struct hf_operator *op, const struct hf_framewo
 	hf_arena_reset(op->scratch);
 }
 
-static void observe(struct hf_operator *op, const char *stage, const struct hf_record *record,
-		    hf_time span)
+static void observe_time(struct hf_operator *op, const char *stage, const struct hf_record *record,
+			 hf_time span)
 {
 	hf_family_observe(op->metrics.recovery_time,
 			  span > 0 ? (double)span / (double)HF_SECOND : 0, stage,
@@ -248,9 +252,9 @@ void hf_operator_count_recovery(struct hf_operator *op, const struct hf_status *
 	    last->detected_at == HF_TIME_NONE)
 		return;
 	if (last->decided_at != HF_TIME_NONE)
-		observe(op, "decide", last, last->decided_at - last->detected_at);
+		observe_time(op, "decide", last, last->decided_at - last->detected_at);
 	if (hf_status_recovered(now, last, &span))
-		observe(op, "total", last, span);
+		observe_time(op, "total", last, span);
 }
 
 static void observe_start(struct hf_operator *op, const char *stage, hf_time span)

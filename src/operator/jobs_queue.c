@@ -24,8 +24,8 @@
 /* A pod that is created, placed and started causes about ten routine changes within a moment. One
  * step looks at them together. */
 #define GATHER_ROUTINE (50 * HF_MS)
-/* The ranks of a job end within moments of each other. One step and one status record those that
- * succeed together. */
+/* The ranks of a job end within moments. One step and one status record all ranks that succeed
+ * together. */
 #define GATHER_SUCCESS (50 * HF_MS)
 /* Additional delay of routine changes for each job in the queue: about the time that the API server
  * needs for the pods and services of a small job. So one status tells them all. */
@@ -102,8 +102,8 @@ struct hf_kind *hf_kind_of_key(struct hf_operator *op, const char *key, char **r
 
 /* --- the queue -------------------------------------------------------------------------------- */
 
-/* Jobs that have begun go before those that have not. With a thousand new jobs, the first ones get
- * their status before the pods of the last ones are created. */
+/* Jobs with a first pass behind them go before new ones. With a thousand new jobs, the first ones
+ * get their status before the pods of the last ones are created. */
 static void add_job(struct hf_operator *op, const char *key)
 {
 	bool added;
@@ -163,8 +163,8 @@ void hf_operator_enqueue(struct hf_operator *op, const char *key)
 	add_job_later(op, key, false);
 }
 
-/* The first success is stepped like any other change. Those that follow within the gather time wait
- * until its end. */
+/* The first success is stepped like any other change. Later ones within the gather time wait until
+ * its end. */
 void hf_operator_enqueue_success(struct hf_operator *op, const char *key)
 {
 	struct hf_job_state *state = hf_map_get(op->states, key);

@@ -5,9 +5,9 @@
 #include "base/str.h"
 
 /*
- * Kinds begin one by one.  A cluster may lack the CRD of one, or refuse its list: that is told, asked
- * for again and again, and holds up no other kind.  Pods and services, which are all kinds', come
- * first.
+ * Kinds of jobs that the cluster does not know.
+ * Input: errors and successes of the kinds' caches. Output: log lines, and the text for /readyz.
+ * A missing kind is logged once and looked for again; it holds up no other kind.
  */
 
 void hf_kind_found(struct hf_kind *kind)
@@ -27,9 +27,10 @@ void hf_kind_problem(struct hf_kind *kind, int code, const char *message)
 	if (kind->missing)
 		return;
 	kind->missing = true;
-	hf_operator_problem(kind->op, kind->resource->plural, code,
-			    "the cluster does not know this kind; it is looked for again until its "
-			    "CRD is there (see holdfast manifests --crds)");
+	hf_operator_problem(
+		kind->op, kind->resource->plural, code,
+		"the cluster does not know this kind: its jobs are ignored until its CRD "
+		"is there (see holdfast manifests --crds)");
 }
 
 bool hf_kinds_known(const struct hf_operator *op)

@@ -7,24 +7,25 @@
 
 /* --- kinds.c: which kinds of job are there ---------------------------------------------------- */
 
-/* The kind's cache has failed. */
+/* Takes an error of the kind's cache. */
 void hf_kind_problem(struct hf_kind *kind, int code, const char *message);
-/* There are jobs of it, or its CRD. */
+/* The cluster knows the kind: a job or its CRD was seen. */
 void hf_kind_found(struct hf_kind *kind);
-/* Every kind is worked on, or missing, and one is worked on. */
+/* Every kind is worked on or missing, and at least one is worked on. */
 bool hf_kinds_known(const struct hf_operator *op);
-/* The missing ones in a sentence for people; nothing where there are none. */
+/* Adds a sentence that names the missing kinds; nothing if the cluster knows all. */
 void hf_kinds_describe(const struct hf_operator *op, struct hf_strbuf *sb);
 
 /* --- groups.c: the pod groups of a gang scheduler ----------------------------------------------- */
 
-/* The kind of those groups, which the jobs of all kinds wait for; NULL: there is no gang scheduler. */
+/* The kind of pod groups, for which jobs of all kinds wait. NULL: no gang scheduler. */
 const struct hf_kind *hf_groups_kind(const struct hf_operator *op);
-/* From the start, and not with the first job: an administrator learns at once what is missing. */
+/* Watched from the start and not from the first job, so that an administrator sees a missing CRD at
+ * once. */
 void hf_groups_start(struct hf_operator *op);
-/* Its cache has failed. */
+/* Takes an error of the pod groups' cache. */
 void hf_groups_problem(struct hf_kind *groups, int code, const char *message);
-/* An event of a job that waits because it is. */
+/* Records an event of a job that waits for the missing CRD. */
 void hf_groups_tell(struct hf_kind *kind, struct hf_doc *job);
 
 #endif

@@ -8,7 +8,7 @@
 
 #define MISSING "the cluster lacks the CRD of "
 
-/* Answers the lists; of a kind with its code, 0: of PyTorchJobs there is one. */
+/* Answers the lists: each kind with its code. With 0, there is one PyTorchJob. */
 static void answer_lists(struct bench *bench, int pytorch, int tf)
 {
 	struct fake_call *call;

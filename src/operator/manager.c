@@ -40,7 +40,7 @@ struct hf_manager {
 	struct hf_rng rng;
 	struct hf_arena *scratch;
 	hf_time led_since; /* monotonic */
-	hf_time since;     /* server time; a rival's write after this one counts */
+	hf_time since;     /* server time; writes of a rival count from then on */
 	char rival[HF_RIVAL_NAME_MAX];
 	bool warned;              /* a rival has made us step back before */
 	struct hf_doc *rival_job; /* that it wrote to */
@@ -62,7 +62,7 @@ const char *hf_manager_state_name(enum hf_manager_state state)
 	return names[state];
 }
 
-static void enter(struct hf_manager *manager, enum hf_manager_state state, const char *why)
+static void enter_state(struct hf_manager *manager, enum hf_manager_state state, const char *why)
 {
 	manager->state = state;
 	snprintf(manager->why, sizeof(manager->why), "%s", why);
@@ -70,14 +70,14 @@ static void enter(struct hf_manager *manager, enum hf_manager_state state, const
 		manager->options.changed(manager->options.arg, state, manager->why);
 }
 
-static void problem(const struct hf_manager *manager, const char *what, int code,
-		    const char *message)
+static void log_problem(const struct hf_manager *manager, const char *what, int code,
+			const char *message)
 {
 	if (manager->options.problem != NULL)
 		manager->options.problem(manager->options.arg, what, code, message);
 }
 
-/* How long a write may be under way that is sent now. */
+/* How long a write that is sent now may take. */
 static hf_time write_time_left(void *arg)
 {
 	const struct hf_manager *manager = arg;
@@ -97,10 +97,10 @@ static void drop_operator(struct hf_manager *manager)
 	manager->rival_job = hf_doc_unref(manager->rival_job);
 }
 
-/* Where whoever wonders looks: at the job that stands still, or at the Deployment.  The only thing
- * that is written beside another operator. */
-static void tell_rival(struct hf_manager *manager, struct hf_doc *about, const char *why,
-		       hf_time now)
+/* Records an event of the job or of the Deployment. Beside another operator, this is the only
+ * write. */
+static void report_rival(struct hf_manager *manager, struct hf_doc *about, const char *why,
+			 hf_time now)
 {
 	const struct hf_json *root = hf_doc_json(about);
 	HF_AUTOFREE char *message = hf_xasprintf("Holdfast steps back: %s", why);
@@ -120,20 +120,20 @@ static void tell_rival(struct hf_manager *manager, struct hf_doc *about, const c
 			   now != HF_TIME_NONE ? now : hf_loop_wall(manager->loop));
 }
 
-static void yield(struct hf_manager *manager, const char *why)
+static void step_back(struct hf_manager *manager, const char *why)
 {
 	bool led = manager->state == HF_MANAGER_LEADING;
 
 	hf_call_cancel(manager->look);
 	manager->look = NULL;
 	drop_operator(manager);
-	/* Undisturbed for long: this rival is a new one. */
+	/* After leading for this long, the rival is a new one: wait from the shortest time. */
 	if (led && hf_loop_mono(manager->loop) - manager->led_since > HF_MANAGER_YIELD_MAX)
 		hf_backoff_reset(&manager->patience);
 	hf_timer_arm(manager->timer, hf_backoff_next(&manager->patience, &manager->rng));
 	if (manager->yields != NULL)
 		hf_family_add(manager->yields, 1, NULL);
-	enter(manager, HF_MANAGER_YIELDING, why);
+	enter_state(manager, HF_MANAGER_YIELDING, why);
 }
 
 static void on_yield(void *arg)
@@ -142,19 +142,20 @@ static void on_yield(void *arg)
 	hf_time now = hf_operator_now(manager->op);
 	char why[WHY_MAX];
 
-	snprintf(why, sizeof(why), "another operator writes to our jobs, as '%s'", manager->rival);
-	/* What it writes from here on says whether it is still there; our idea of the server's time
-	 * may lag by the second that its stamps are cut to. */
+	snprintf(why, sizeof(why),
+		 "another operator writes to the jobs of this one, as '%s'; only one may run",
+		 manager->rival);
+	/* Later writes show that the rival is still at work. The estimate of the server's time may
+	 * lag by the second to which its stamps are cut. */
 	manager->since = now + HF_SECOND;
 	manager->warned = true;
-	tell_rival(manager, manager->rival_job, why, now);
-	yield(manager, why);
+	report_rival(manager, manager->rival_job, why, now);
+	step_back(manager, why);
 }
 
-/* Whoever may write a job may write anything into its managedFields; its status only who has that
- * right.  So they are believed when they come with a status that has changed, and it was not us.
- * For a moment after a rival made us step back they are believed as they are, so that one that is
- * still there is seen before anything is done. */
+/* Any client that may write a job may forge its managedFields, but not its status. So they count
+ * only together with a changed status that this operator did not write. For HF_MANAGER_WARY after a
+ * rival they count alone, so that a rival is seen before the first write. */
 static bool is_believed(const struct hf_manager *manager, struct hf_doc *was, struct hf_doc *job)
 {
 	if (was == NULL || !hf_streq(hf_doc_uid(was), hf_doc_uid(job)))
@@ -164,7 +165,7 @@ static bool is_believed(const struct hf_manager *manager, struct hf_doc *was, st
 			      hf_json_get(hf_doc_json(job), "status"));
 }
 
-/* Called by the caches: nothing is destroyed here, but nothing is written from here on. */
+/* Called by the caches, so nothing is destroyed here. From here on the guard sends no write. */
 static void job_seen(void *arg, struct hf_doc *was, struct hf_doc *job)
 {
 	struct hf_manager *manager = arg;
@@ -202,29 +203,29 @@ static void look_later(struct hf_manager *manager)
 		hf_timer_arm(manager->timer, HF_MANAGER_LOOK_AGAIN);
 }
 
-static void lead(struct hf_manager *manager)
+static void start_leading(struct hf_manager *manager)
 {
 	struct hf_error err;
 
 	if (create_operator(manager, &manager->op, &err) != 0) {
-		yield(manager, err.text);
+		step_back(manager, err.text);
 		return;
 	}
 	manager->led_since = hf_loop_mono(manager->loop);
 	look_later(manager);
-	enter(manager, HF_MANAGER_LEADING, "");
+	enter_state(manager, HF_MANAGER_LEADING, "");
 	hf_operator_start(manager->op);
 }
 
 /* --- looking for the Go operator -------------------------------------------------------------- */
 
-static void look_on(struct hf_manager *manager);
+static void look_further(struct hf_manager *manager);
 
-/* Nobody in this place: on to the next one, or to work. */
+/* There is no rival in this namespace: look in the next one, or lead. */
 static void look_next(struct hf_manager *manager)
 {
 	manager->looking_at++;
-	look_on(manager);
+	look_further(manager);
 }
 
 static void look_reply(void *arg, const struct hf_reply *reply)
@@ -244,21 +245,22 @@ static void look_reply(void *arg, const struct hf_reply *reply)
 			break;
 		snprintf(why, sizeof(why),
 			 "Deployment %s/" HF_RIVAL_DEPLOYMENT
-			 " is ready: scale it to 0, it runs the same jobs",
+			 " is ready and serves the same jobs: scale it to 0",
 			 manager->rival_ns[manager->looking_at]);
-		tell_rival(manager, reply->object, why, reply->server_time);
-		/* What it writes until it is scaled down is no news afterwards. */
+		report_rival(manager, reply->object, why, reply->server_time);
+		/* Writes of the rival before it is scaled down do not count later. */
 		manager->since = HF_TIME_NONE;
-		yield(manager, why);
+		step_back(manager, why);
 		return;
 	case HF_E_NOT_FOUND: break;
 	case HF_E_FORBIDDEN:
-		/* Then its writes give it away; who leads has told so. */
+		/* Without the right to read Deployments, a rival's writes still show it. While
+		 * leading, this was logged before. */
 		if (!leads)
-			problem(manager, "deployment", reply->code, reply->message);
+			log_problem(manager, "deployment", reply->code, reply->message);
 		break;
 	default:
-		problem(manager, "deployment", reply->code, reply->message);
+		log_problem(manager, "deployment", reply->code, reply->message);
 		if (leads)
 			break;
 		hf_timer_arm(manager->timer, hf_backoff_next(&manager->retry, &manager->rng));
@@ -268,7 +270,7 @@ static void look_reply(void *arg, const struct hf_reply *reply)
 	look_next(manager);
 }
 
-static void look_on(struct hf_manager *manager)
+static void look_further(struct hf_manager *manager)
 {
 	size_t i = manager->looking_at;
 	const struct hf_request request = {
@@ -290,15 +292,15 @@ static void look_on(struct hf_manager *manager)
 	}
 	if (manager->since == HF_TIME_NONE)
 		manager->since = hf_loop_wall(manager->loop);
-	lead(manager);
+	start_leading(manager);
 }
 
-static void look(struct hf_manager *manager)
+static void start_looking(struct hf_manager *manager)
 {
 	if (manager->state != HF_MANAGER_LOOKING && manager->state != HF_MANAGER_LEADING)
-		enter(manager, HF_MANAGER_LOOKING, "looking whether another operator is at work");
+		enter_state(manager, HF_MANAGER_LOOKING, "looking for another operator");
 	manager->looking_at = 0;
-	look_on(manager);
+	look_further(manager);
 }
 
 /* --- the Lease -------------------------------------------------------------------------------- */
@@ -314,9 +316,9 @@ static void on_lease(void *arg, bool held, const char *why)
 	hf_timer_disarm(manager->timer);
 	drop_operator(manager);
 	if (held)
-		look(manager);
+		start_looking(manager);
 	else
-		enter(manager, HF_MANAGER_STANDBY, why);
+		enter_state(manager, HF_MANAGER_STANDBY, why);
 }
 
 static void on_lease_problem(void *arg, int code, const char *message)
@@ -326,7 +328,7 @@ static void on_lease_problem(void *arg, int code, const char *message)
 	hf_strbuf_addstr(&text, message);
 	if (code == HF_E_FORBIDDEN)
 		hf_strbuf_addstr(&text, LEASE_RIGHT);
-	problem(arg, "lease", code, text.data);
+	log_problem(arg, "lease", code, text.data);
 }
 
 /* --- the end ---------------------------------------------------------------------------------- */
@@ -341,15 +343,15 @@ static void on_stopped(void *arg)
 		stopped(manager->stopped_arg);
 }
 
-static void released(void *arg)
+static void note_released(void *arg)
 {
 	struct hf_manager *manager = arg;
 
-	enter(manager, HF_MANAGER_OVER, "");
+	enter_state(manager, HF_MANAGER_OVER, "");
 	hf_task_post(manager->stopped_task);
 }
 
-/* The operator has nothing under way any more, or will be waited for no longer. */
+/* The operator has stopped, or HF_MANAGER_STOP_MAX is over. */
 static void operator_is_over(void *arg)
 {
 	struct hf_manager *manager = arg;
@@ -357,9 +359,9 @@ static void operator_is_over(void *arg)
 	hf_timer_disarm(manager->timer);
 	drop_operator(manager);
 	if (manager->lease != NULL)
-		hf_lease_release(manager->lease, released, manager);
+		hf_lease_release(manager->lease, note_released, manager);
 	else
-		released(manager);
+		note_released(manager);
 }
 
 static void operator_stopped(void *arg)
@@ -375,7 +377,7 @@ void hf_manager_stop(struct hf_manager *manager, hf_task_fn stopped, void *arg)
 	hf_call_cancel(manager->look);
 	manager->look = NULL;
 	hf_task_cancel(manager->yield);
-	enter(manager, HF_MANAGER_STOPPING, "stopping");
+	enter_state(manager, HF_MANAGER_STOPPING, "stopping");
 	if (manager->op == NULL) {
 		operator_is_over(manager);
 		return;
@@ -391,7 +393,7 @@ static void on_timer(void *arg)
 	if (manager->state == HF_MANAGER_STOPPING)
 		operator_is_over(manager);
 	else
-		look(manager);
+		start_looking(manager);
 }
 
 /* --- life ------------------------------------------------------------------------------------- */
@@ -419,18 +421,18 @@ static void create_metrics(struct hf_manager *manager)
 {
 	const struct hf_metric_options master = {
 		.name = "leader_election_master_status",
-		.help = "Whether this process holds the Lease.",
+		.help = "1 if this process holds the Lease.",
 		.type = HF_METRIC_GAUGE,
 		.labels = {"name"},
 	};
 	const struct hf_metric_options yields = {
 		.name = "holdfast_yields_total",
-		.help = "Times this operator stepped back because another one was at work.",
+		.help = "Times this operator stepped back because another operator was at work.",
 		.type = HF_METRIC_COUNTER,
 	};
 	const struct hf_metric_options held_back = {
 		.name = "holdfast_writes_held_back_total",
-		.help = "Writes that were not sent because this process might not act any more.",
+		.help = "Writes that the guard held back because the Lease was lost or a rival was found.",
 		.type = HF_METRIC_COUNTER,
 	};
 	struct hf_metrics *metrics = manager->options.op.metrics;
@@ -459,7 +461,7 @@ static void create_guard(struct hf_manager *manager)
 
 static void recorder_refused(void *arg, int code, const char *message)
 {
-	problem(arg, "events", code, message);
+	log_problem(arg, "events", code, message);
 }
 
 static void create_recorder(struct hf_manager *manager)
@@ -518,7 +520,7 @@ void hf_manager_start(struct hf_manager *manager)
 		hf_timer_arm(manager->timer, 0);
 		return;
 	}
-	enter(manager, HF_MANAGER_STANDBY, "waiting for the Lease");
+	enter_state(manager, HF_MANAGER_STANDBY, "waiting for the Lease");
 	hf_lease_start(manager->lease);
 }
 
@@ -555,7 +557,7 @@ struct hf_operator *hf_manager_operator(const struct hf_manager *manager)
 	return manager->op;
 }
 
-/* Missing kinds are told, but no reason not to be ready for the others. */
+/* A missing kind is named in the text, and the operator is ready for the others. */
 static int operator_ready(const struct hf_operator *op, struct hf_error *err)
 {
 	HF_AUTO_STRBUF missing = HF_STRBUF_INIT(WHY_MAX);
@@ -574,7 +576,7 @@ int hf_manager_ready(const struct hf_manager *manager, struct hf_error *err)
 {
 	switch (manager->state) {
 	case HF_MANAGER_STANDBY:
-		/* Ready to take over, once it is known that there is somebody to take over from. */
+		/* A standby is ready if it knows the leader. */
 		if (hf_lease_holder(manager->lease)[0] != '\0')
 			return 0;
 		break;

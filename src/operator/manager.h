@@ -7,22 +7,19 @@
 #include "operator/operator.h"
 
 /*
- * When an operator of several may act: it holds the Lease (where leaders are elected), and no
- * other operator writes to our jobs (operator/rival.h).
- *
- *   STANDBY ─Lease got─▶ LOOKING ─nobody else─▶ LEADING ─stop─▶ STOPPING ─▶ OVER
- *      ▲                  │    ▲                  │  │              (Lease given up)
- *      │               a rival │30 s to 10 min    │  └─ a rival wrote, or is ready ─▶ YIELDING
- *      │                  └─▶ YIELDING ◀──────────┘
+ * Decides when this operator may act: it holds the Lease (if leaders are elected), and no other
+ * operator writes to its jobs (operator/rival.h).
+ *   STANDBY ─Lease taken─▶ LOOKING ─no rival─▶ LEADING ─stop─▶ STOPPING ─▶ OVER
+ *      ▲                    │    ▲               │  │             (Lease given up)
+ *      │               a rival   │30 s to 10 min │  └─ a rival wrote or is ready ─▶ YIELDING
+ *      │                    └─▶ YIELDING ◀──────┘
  *      └──────────── Lease lost, from any of them ┘
- *
- * The operator lives only while LEADING.  When the Lease is lost or a rival appears it is
- * destroyed in the same turn, as if the process had died: it is made for that, and nothing
- * of it can be sent afterwards.  Writes pass through a guard (ctl/write_guard.h) that asks the Lease,
- * by the monotonic clock, before each one: a process that was stopped and goes on sends
- * nothing, whatever runs first.
- *
- * Works on the store interface and the loop alone.  Lifetime: process.
+ * The operator exists only while LEADING and STOPPING. When the Lease is lost or a rival appears,
+ * the manager destroys it in the same turn, as if the process had died; nothing of it is sent
+ * afterwards. Writes pass a guard (ctl/write_guard.h), which asks the Lease by the monotonic clock
+ * before each one. So a process that was stopped and continues sends nothing, whichever callback
+ * runs first.
+ * Works on the store interface and the loop. Lifetime: process.
  */
 struct hf_manager;
 
@@ -41,9 +38,10 @@ const char *hf_manager_state_name(enum hf_manager_state state); /* "standby", �
 #define HF_MANAGER_YIELD_MAX (10 * HF_MINUTE)
 /* How often one that leads looks for the Go operator's Deployment: a GET for each place. */
 #define HF_MANAGER_LOOK_AGAIN HF_MINUTE
-/* After it was made to step back: for so long it takes the lists' word for writes of a rival. */
+/* After a rival made it step back: for this long, managedFields in lists count as writes of a
+ * rival. */
 #define HF_MANAGER_WARY (10 * HF_SECOND)
-/* A rival's write is no later than that after what we take for the server's time. */
+/* A write counts only up to this much later than the estimated server time. */
 #define HF_MANAGER_SKEW (5 * HF_SECOND)
 /* How long requests under way are waited for at the end; with the Lease's own two seconds within
  * the ten that our Deployment gives. */
@@ -60,9 +58,10 @@ struct hf_manager_options {
 	const char *lease_ns, *lease_name, *identity; /* copied */
 	/* Where the Go operator's Deployment may be; NULL: no (further) place. */
 	const char *rival_ns[HF_RIVAL_NS_MAX];
-	/* May be NULL.  From the loop; `why` is text for people. */
+	/* May be NULL. Called from the loop; `why` is a sentence for people. */
 	void (*changed)(void *arg, enum hf_manager_state state, const char *why);
-	/* Something about election or looking failed and is tried again; what: "lease", … */
+	/* An error of the election or of looking for rivals, which is being retried; what: "lease",
+	 * … */
 	void (*problem)(void *arg, const char *what, int code, const char *message);
 	void *arg; /* of these two */
 };

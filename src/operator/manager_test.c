@@ -107,7 +107,7 @@ static void pass_time(struct life *life, hf_time span)
 	hf_loop_run_until(life->loop, hf_loop_mono(life->loop) + span);
 }
 
-/* The next request of that kind; others (events, renewals) are left where they are. */
+/* The next request of this kind. Others, such as events and renewals, stay in the queue. */
 static struct fake_call *request(struct life *life, enum hf_verb verb, const char *plural)
 {
 	struct fake_call *call;
@@ -177,7 +177,7 @@ static struct hf_doc *written_with(const char *manager, const char *time, int ve
 	return hf_doc_from_text(text, strlen(text));
 }
 
-/* With a status that no other version has. */
+/* Each version has another status. */
 static struct hf_doc *written_by(const char *manager, const char *time, int version)
 {
 	return written_with(manager, time, version, version);
@@ -304,7 +304,7 @@ static void test_counters_go_on_when_it_leads_again(void **state)
 	pass_time(life, 0);
 	hf_manager_update_metrics(life->manager);
 	hf_metrics_render(life->metrics, &text);
-	/* What it knew of jobs is another's to tell now. */
+	/* Another leader exports the series of jobs now. */
 	assert_null(strstr(text.data, "holdfast_job_info{"));
 	assert_non_null(strstr(text.data, "workqueue_adds_total{name=\"holdfast\"} 1\n"));
 	fake_answer_object(request(life, HF_VERB_GET, "leases"), lease_of("me"));
@@ -353,9 +353,8 @@ static void test_beside_a_ready_go_operator_it_waits_and_looks_again(void **stat
 	assert_string_equal(call->request->name, "training-operator");
 	fake_answer_object(call, deployment(1));
 	assert_int_equal(life->state, HF_MANAGER_YIELDING);
-	assert_string_equal(not_ready(life),
-			    "Deployment kubeflow/training-operator is ready: scale "
-			    "it to 0, it runs the same jobs");
+	assert_string_equal(not_ready(life), "Deployment kubeflow/training-operator is ready and "
+					     "serves the same jobs: scale it to 0");
 	grant_event(life, "Deployment", "training-operator");
 	pass_time(life, 29 * HF_SECOND);
 	assert_null(fake_next(life->store));
@@ -410,7 +409,7 @@ static void test_a_go_operator_that_becomes_ready_later_is_seen_within_a_minute(
 	assert_int_equal(life->state, HF_MANAGER_YIELDING);
 	assert_null(hf_manager_operator(life->manager));
 	grant_event(life, "Deployment", "training-operator");
-	/* What it wrote until it was scaled down does not make this one step back again. */
+	/* Writes before the rival was scaled down do not make the new leader step back. */
 	pass_time(life, HF_MANAGER_YIELD_MIN * 2);
 	for (int i = 0; i < 2; i++)
 		fake_refuse(request(life, HF_VERB_GET, "deployments"), HF_E_NOT_FOUND);
@@ -439,7 +438,7 @@ static void test_an_api_server_that_is_away_is_asked_again(void **state)
 	for (int i = 0; i < 5; i++) {
 		fake_refuse(request(life, HF_VERB_GET, "deployments"), HF_E_UNAVAILABLE);
 		assert_int_equal(life->state, HF_MANAGER_LOOKING);
-		assert_string_equal(not_ready(life), "looking whether another operator is at work");
+		assert_string_equal(not_ready(life), "looking for another operator");
 		pass_time(life, HF_MINUTE);
 	}
 	fake_refuse(request(life, HF_VERB_GET, "deployments"), HF_E_NOT_FOUND);
@@ -459,13 +458,15 @@ static void test_a_status_that_somebody_else_writes_makes_it_step_back_at_once(v
 		   written_by("manager", "2023-11-14T22:13:21Z", 8));
 	pass_time(life, 0);
 	assert_int_equal(life->state, HF_MANAGER_YIELDING);
-	assert_string_equal(life->why, "another operator writes to our jobs, as 'manager'");
+	assert_string_equal(
+		life->why,
+		"another operator writes to the jobs of this one, as 'manager'; only one may run");
 	assert_int_equal(writes(life), 0);
 	assert_null(hf_manager_operator(life->manager));
 	grant_event(life, "PyTorchJob", "ddp");
 }
 
-/* Whoever may write a job may write that a rival has written it. */
+/* A client that may write a job can forge a rival in its managedFields. */
 static void test_the_word_of_a_job_that_a_rival_wrote_it_is_not_enough(void **state)
 {
 	struct life *life = *state;
@@ -473,7 +474,7 @@ static void test_the_word_of_a_job_that_a_rival_wrote_it_is_not_enough(void **st
 	begin(life, false, NULL);
 	pass_time(life, 0);
 	pass_time(life, 5 * HF_SECOND);
-	/* In the first list, and in one whose status stays. */
+	/* Forged in the first list, and in a job whose status stays the same. */
 	answer_lists(life, written_with("manager", "2023-11-14T22:13:21Z", 8, 1));
 	assert_int_equal(life->state, HF_MANAGER_LEADING);
 	fake_event(job_watch(life), HF_EVENT_MODIFIED,
@@ -482,7 +483,7 @@ static void test_the_word_of_a_job_that_a_rival_wrote_it_is_not_enough(void **st
 	assert_int_equal(life->state, HF_MANAGER_LEADING);
 }
 
-/* While our own pass is at work the status may be ours, whatever the job says of it. */
+/* During a pass the status may be our own, whatever managedFields say. */
 static void test_a_status_that_may_be_our_own_is_no_rivals(void **state)
 {
 	struct life *life = *state;

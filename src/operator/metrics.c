@@ -8,10 +8,16 @@
 /* One queue for all kinds; a label value. */
 static const char queue_name[] = "holdfast";
 
-/* Names that users of the Go operator graph are kept to the letter; ours begin holdfast_. */
+/*
+ * Metrics of jobs, passes, caches and the queue.
+ * Input: counts from passes, and the state at a scrape. Output: families of ctl/metrics.h.
+ * Names that users of the Go operator put into graphs stay as they are; new ones begin with
+ * holdfast_.
+ */
 
-static struct hf_family *family(struct hf_operator *op, enum hf_metric_type type, const char *name,
-				const char *help, const char *const labels[])
+static struct hf_family *create_family(struct hf_operator *op, enum hf_metric_type type,
+				       const char *name, const char *help,
+				       const char *const labels[])
 {
 	struct hf_metric_options options = {.name = name, .help = help, .type = type};
 
@@ -20,8 +26,8 @@ static struct hf_family *family(struct hf_operator *op, enum hf_metric_type type
 	return hf_metrics_family(op->options.metrics, &options);
 }
 
-static struct hf_family *seconds(struct hf_operator *op, const char *name, const char *help,
-				 const char *label)
+static struct hf_family *create_histogram(struct hf_operator *op, const char *name,
+					  const char *help, const char *label)
 {
 	const struct hf_metric_options options = {
 		.name = name,
@@ -44,7 +50,8 @@ static void init_jobs(struct hf_operator *op)
 		enum hf_metric metric;
 		const char *name, *help;
 	} counters[] = {
-		{HF_METRIC_CREATED, "training_operator_jobs_created_total", "Jobs accepted."},
+		{HF_METRIC_CREATED, "training_operator_jobs_created_total",
+		 "Jobs that the operator accepted."},
 		{HF_METRIC_DELETED, "training_operator_jobs_deleted_total",
 		 "Jobs deleted when their time to live was over."},
 		{HF_METRIC_SUCCESSFUL, "training_operator_jobs_successful_total",
@@ -53,27 +60,29 @@ static void init_jobs(struct hf_operator *op)
 		{HF_METRIC_RESTARTED, "training_operator_jobs_restarted_total",
 		 "Restarts of a job or of one of its replicas."},
 		{HF_METRIC_STRAYS, "holdfast_stray_evictions_total",
-		 "Evictions by the timer of a taint that the pod's own node does not have."},
+		 "Evictions by taint although the pod's own node has no such taint."},
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(counters); i++) {
-		struct hf_family *f = family(op, HF_METRIC_COUNTER, counters[i].name,
-					     counters[i].help, job_labels);
+		struct hf_family *f = create_family(op, HF_METRIC_COUNTER, counters[i].name,
+						    counters[i].help, job_labels);
 
 		op->metrics.jobs[counters[i].metric] = f;
-		/* There from the start: a series that appears with its first event looks like a
-		 * metric that is missing. */
+		/* Each series exists from the start. A series that appears with its first event
+		 * looks like a missing metric. */
 		for (size_t k = 0; k < op->n_kinds; k++)
 			hf_family_add(f, 0, hf_str_or(op->ns, "default"),
 				      op->kinds[k].framework->metrics_name, NULL);
 	}
 	op->metrics.jobs[HF_METRIC_RESTARTS] =
-		family(op, HF_METRIC_COUNTER, "holdfast_job_restarts_total",
-		       "Restarts, by what caused them and what was restarted.", restart_labels);
-	op->metrics.jobs[HF_METRIC_FORCED_PROVEN] = op->metrics.jobs[HF_METRIC_FORCED_PRESUMED] =
-		family(op, HF_METRIC_COUNTER, "holdfast_force_deletes_total",
-		       "Pods of lost nodes deleted by force, by how the node's death was known.",
-		       force_labels);
+		create_family(op, HF_METRIC_COUNTER, "holdfast_job_restarts_total",
+			      "Restarts, by cause and scope.", restart_labels);
+	op->metrics.jobs
+		[HF_METRIC_FORCED_PROVEN] = op->metrics.jobs
+						    [HF_METRIC_FORCED_PRESUMED] = create_family(
+		op, HF_METRIC_COUNTER, "holdfast_force_deletes_total",
+		"Pods of lost nodes that were deleted by force; reason: Proven or Presumed node loss.",
+		force_labels);
 }
 
 void hf_operator_metrics_init(struct hf_operator *op)
@@ -89,53 +98,63 @@ void hf_operator_metrics_init(struct hf_operator *op)
 	if (op->options.metrics == NULL)
 		return;
 	init_jobs(op);
-	m->reconcile = family(op, HF_METRIC_COUNTER, "controller_runtime_reconcile_total",
-			      "Passes over a job.", result);
+	m->reconcile = create_family(op, HF_METRIC_COUNTER, "controller_runtime_reconcile_total",
+				     "Passes over a job, by result.", result);
 	m->reconcile_errors =
-		family(op, HF_METRIC_COUNTER, "controller_runtime_reconcile_errors_total",
-		       "Passes that will be tried again.", controller);
-	m->reconcile_time = seconds(op, "controller_runtime_reconcile_time_seconds",
-				    "Time from a pass's step to its last reply.", "controller");
-	m->active_workers = family(op, HF_METRIC_GAUGE, "controller_runtime_active_workers",
-				   "Passes under way.", controller);
-	m->workers_max = family(op, HF_METRIC_GAUGE, "controller_runtime_max_concurrent_reconciles",
-				"Passes at once, of all kinds together.", controller);
-	m->steps = seconds(op, "holdfast_step_duration_seconds", "Time of one decision.", "kind");
-	m->status_patches = family(op, HF_METRIC_COUNTER, "holdfast_status_patches_total",
-				   "Status patches sent.", kind);
-	m->status_conflicts = family(op, HF_METRIC_COUNTER, "holdfast_status_conflicts_total",
-				     "Status patches refused because the job had changed.", kind);
-	m->states = family(op, HF_METRIC_GAUGE, "holdfast_jobs", "Jobs by state.", states);
-	m->watch_events = family(op, HF_METRIC_COUNTER, "holdfast_watch_events_total",
-				 "Events of watches, bookmarks included.", kind);
-	m->relists = family(op, HF_METRIC_COUNTER, "holdfast_relists_total", "Lists begun.", kind);
-	m->cache_objects =
-		family(op, HF_METRIC_GAUGE, "holdfast_cache_objects", "Objects cached.", kind);
-	m->queue_depth = family(op, HF_METRIC_GAUGE, "workqueue_depth", "Jobs waiting.", name);
-	m->queue_adds = family(op, HF_METRIC_COUNTER, "workqueue_adds_total", "Jobs queued.", name);
-	m->queue_retries = family(op, HF_METRIC_COUNTER, "workqueue_retries_total",
-				  "Jobs queued again after a failure.", name);
-	m->queue_wait = seconds(op, "workqueue_queue_duration_seconds",
-				"Time a job waits before it is looked at.", "name");
-	m->queue_work = seconds(op, "workqueue_work_duration_seconds", "Time of a pass over a job.",
-				"name");
-	m->queue_unfinished = family(op, HF_METRIC_GAUGE, "workqueue_unfinished_work_seconds",
-				     "Time that passes under way have taken so far.", name);
+		create_family(op, HF_METRIC_COUNTER, "controller_runtime_reconcile_errors_total",
+			      "Passes over a job that failed and will be retried.", controller);
+	m->reconcile_time = create_histogram(op, "controller_runtime_reconcile_time_seconds",
+					     "Seconds from the step of a pass to its last reply.",
+					     "controller");
+	m->active_workers = create_family(op, HF_METRIC_GAUGE, "controller_runtime_active_workers",
+					  "Passes that are running.", controller);
+	m->workers_max = create_family(
+		op, HF_METRIC_GAUGE, "controller_runtime_max_concurrent_reconciles",
+		"Limit of passes that run at the same time, for all kinds together.", controller);
+	m->steps = create_histogram(op, "holdfast_step_duration_seconds",
+				    "Seconds that one step over a job takes.", "kind");
+	m->status_patches = create_family(op, HF_METRIC_COUNTER, "holdfast_status_patches_total",
+					  "Status patches that were answered.", kind);
+	m->status_conflicts =
+		create_family(op, HF_METRIC_COUNTER, "holdfast_status_conflicts_total",
+			      "Status patches refused because the job had changed.", kind);
+	m->states = create_family(op, HF_METRIC_GAUGE, "holdfast_jobs", "Jobs by state.", states);
+	m->watch_events = create_family(op, HF_METRIC_COUNTER, "holdfast_watch_events_total",
+					"Watch events received, including bookmarks.", kind);
+	m->relists = create_family(op, HF_METRIC_COUNTER, "holdfast_relists_total",
+				   "Lists that a cache began.", kind);
+	m->cache_objects = create_family(op, HF_METRIC_GAUGE, "holdfast_cache_objects",
+					 "Objects in the cache.", kind);
+	m->queue_depth = create_family(op, HF_METRIC_GAUGE, "workqueue_depth",
+				       "Jobs that wait for a pass.", name);
+	m->queue_adds = create_family(op, HF_METRIC_COUNTER, "workqueue_adds_total",
+				      "Times a job was queued.", name);
+	m->queue_retries = create_family(op, HF_METRIC_COUNTER, "workqueue_retries_total",
+					 "Times a job was queued again after a failed pass.", name);
+	m->queue_wait = create_histogram(op, "workqueue_queue_duration_seconds",
+					 "Seconds that a job waits in the queue.", "name");
+	m->queue_work = create_histogram(op, "workqueue_work_duration_seconds",
+					 "Seconds that a pass over a job takes.", "name");
+	m->queue_unfinished =
+		create_family(op, HF_METRIC_GAUGE, "workqueue_unfinished_work_seconds",
+			      "Seconds that all running passes have taken so far.", name);
 	m->queue_longest =
-		family(op, HF_METRIC_GAUGE, "workqueue_longest_running_processor_seconds",
-		       "Time that the longest of them has taken.", name);
-	m->events_dropped = family(op, HF_METRIC_COUNTER, "holdfast_events_dropped_total",
-				   "Events that were not written.", NULL);
-	m->crd_narrow =
-		family(op, HF_METRIC_GAUGE, "holdfast_crd_narrow",
-		       "1: the kind's CRD does not keep the ledger, an annotation does.", kind);
-	m->crd_missing = family(op, HF_METRIC_GAUGE, "holdfast_crd_missing",
-				"1: the cluster does not know the kind.", kind);
-	m->nodes_lost = family(op, HF_METRIC_GAUGE, "holdfast_nodes_lost",
-			       "Schedulable nodes that are Unknown, without proof of death.", NULL);
+		create_family(op, HF_METRIC_GAUGE, "workqueue_longest_running_processor_seconds",
+			      "Seconds that the longest running pass has taken so far.", name);
+	m->events_dropped = create_family(op, HF_METRIC_COUNTER, "holdfast_events_dropped_total",
+					  "Events that were not written.", NULL);
+	m->crd_narrow = create_family(
+		op, HF_METRIC_GAUGE, "holdfast_crd_narrow",
+		"1 if the CRD of the kind lacks status.recovery and an annotation holds the ledger.",
+		kind);
+	m->crd_missing = create_family(op, HF_METRIC_GAUGE, "holdfast_crd_missing",
+				       "1 if the cluster lacks the CRD of the kind.", kind);
+	m->nodes_lost = create_family(
+		op, HF_METRIC_GAUGE, "holdfast_nodes_lost",
+		"Schedulable nodes that are Unknown without proof that they are down.", NULL);
 	m->node_loss_guard =
-		family(op, HF_METRIC_GAUGE, "holdfast_node_loss_guard",
-		       "Zones where nothing is deleted by force, by what keeps it.", reason);
+		create_family(op, HF_METRIC_GAUGE, "holdfast_node_loss_guard",
+			      "Zones where a guard holds back forced deletes, by reason.", reason);
 	hf_operator_job_metrics_init(op);
 }
 

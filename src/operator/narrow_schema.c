@@ -13,10 +13,11 @@
 #include <stdlib.h>
 
 /*
- * An API server drops what the schema of a kind does not name, and says so in a warning only.
- * Under upstream's CRDs that is status.recovery: the counters.  Two ways to find out, because
- * not every operator may read CRDs: by the schema, and by a reply that lacks all of the
- * ledger that was sent.
+ * Kinds whose CRD has no field status.recovery: how the operator finds out, and what follows.
+ * Input: the CRD, or a reply that lacks the whole ledger that was sent. Output: kind->narrow, and
+ * for each pass what is written where.
+ * An API server drops unknown fields and says so only in a warning. An operator without the right
+ * to read CRDs learns it from the reply.
  */
 
 const struct hf_resource hf_crds = {
@@ -28,7 +29,7 @@ const struct hf_resource hf_crds = {
 	.namespaced = false,
 };
 
-/* One object is watched; the list of a server that ignores the selector is cut. */
+/* One object is watched. This limits the list of a server that ignores the selector. */
 #define CRDS_MAX 64
 
 struct crd_view {
@@ -37,7 +38,7 @@ struct crd_view {
 
 /* --- the schema ------------------------------------------------------------------------------- */
 
-/* What is looked at of a CRD, which may have a megabyte: no tree is made of it. */
+/* The fields that are read of a CRD. A CRD may have a megabyte, so no tree is built. */
 struct recovery_properties {
 	uint64_t present;
 };
@@ -140,7 +141,7 @@ static bool is_narrow(const struct version *version)
 	const struct recovery_schema *recovery = &status->properties.recovery;
 	bool keeps = root->keeps_unknown || status->keeps_unknown || recovery->keeps_unknown;
 
-	/* Whether there is a schema at all is a bit of its own. */
+	/* A version without a schema is not narrow. */
 	return version->schema.present != 0 && !keeps && recovery->properties.present == 0;
 }
 
@@ -159,7 +160,7 @@ bool hf_crd_is_narrow(struct hf_doc *doc, const char *version, struct hf_arena *
 
 /* --- watching it ------------------------------------------------------------------------------ */
 
-static void *decode(void *arg, struct hf_doc *doc)
+static void *decode_crd(void *arg, struct hf_doc *doc)
 {
 	const struct hf_kind *kind = arg;
 	HF_AUTOFREE char *name =
@@ -186,7 +187,8 @@ static void wide_settled(void *arg)
 	hf_operator_enqueue_kind(kind);
 }
 
-/* At the start there is nothing to go over from; who has annotated jobs waits for itself. */
+/* At the start no job changes from one form to the other: hf_narrow_begin handles jobs with an
+ * annotation. */
 static void schema_is(struct hf_kind *kind, bool narrow)
 {
 	bool goes_over = !narrow && kind->narrow && kind->running;
@@ -226,7 +228,7 @@ static void crd_problem(void *arg, int code, const char *message)
 	struct hf_kind *kind = arg;
 	bool told = kind->crd_unseen;
 
-	/* Without the right to look, the replies will tell.  That is said once. */
+	/* Without the right to read CRDs the replies decide. That is logged once. */
 	if (code == HF_E_FORBIDDEN || code == HF_E_NOT_FOUND || code == HF_E_UNSUPPORTED) {
 		kind->crd_unseen = true;
 		hf_operator_check_synced(kind->op);
@@ -251,7 +253,7 @@ void hf_narrow_init(struct hf_kind *kind)
 		.field_selector = selector,
 		.seed = op->options.seed ^ hf_hash_str(selector),
 		.entries_max = CRDS_MAX,
-		.decode = decode,
+		.decode = decode_crd,
 		.view_free = free,
 		.changed = crd_changed,
 		.problem = crd_problem,
@@ -289,10 +291,11 @@ void hf_narrow_tell(struct hf_pass *pass)
 	if (!kind->narrow || kind->narrow_told)
 		return;
 	kind->narrow_told = true;
-	hf_report_job(pass, true, "NarrowCRD",
-		      "the cluster's CRD has no place for status.recovery: what Holdfast counts is "
-		      "kept in an annotation, and podFailurePolicy and recovery are read from "
-		      "one (see holdfast manifests --crds)");
+	hf_report_job(
+		pass, true, "NarrowCRD",
+		"the cluster's CRD has no field status.recovery: Holdfast keeps its counters in an "
+		"annotation, and reads podFailurePolicy and recovery from "
+		"annotations (see holdfast manifests --crds)");
 }
 
 bool hf_narrow_learn(struct hf_pass *pass, struct hf_doc *reply)
@@ -300,11 +303,11 @@ bool hf_narrow_learn(struct hf_pass *pass, struct hf_doc *reply)
 	const struct hf_json *sent =
 		hf_json_path(hf_doc_json(pass->patch), "status", "recovery", NULL);
 
-	/* A part that is missing is another thing: then the schema is of another version. */
+	/* If only some fields are missing, the CRD has another version. */
 	if (pass->kind->narrow || hf_json_type(sent) != HF_JSON_OBJECT ||
 	    hf_json_path(hf_doc_json(reply), "status", "recovery", NULL) != NULL)
 		return false;
-	/* Where the schema has a place, this server is behind; the others keep what they are sent. */
+	/* If the CRD has the field, only this API server is behind. */
 	pass->kind->was_narrow = true;
 	pass->kind->narrow = !schema_is_known(pass->kind);
 	return true;
@@ -322,7 +325,7 @@ bool hf_narrow_must_look(const struct hf_pass *pass)
 	       !hf_streq(pass->state->looked, hf_doc_resource_version(pass->job));
 }
 
-/* Not long enough, at least, for a ledger that already has its place. */
+/* The schema is wide, but not for long enough to move the ledger. */
 static bool is_fresh(const struct hf_kind *kind)
 {
 	return kind->wide_since != HF_TIME_NONE &&
@@ -334,8 +337,8 @@ void hf_narrow_begin(struct hf_pass *pass)
 	struct hf_kind *kind = pass->kind;
 	bool annotated = pass->view.ledger_annotated;
 
-	/* What stands in an annotation stays there, unless the schema says that it need not: a
-	 * status that is written before its ledger would be ahead of it. */
+	/* A ledger in an annotation stays there until the schema is known to be wide. Otherwise the
+	 * status would be written before its ledger. */
 	if (annotated && !schema_is_known(kind))
 		kind->narrow = true;
 	if (!(kind->narrow || (annotated && is_fresh(kind))) || pass->writes != HF_WRITES_STATUS)

@@ -68,7 +68,7 @@ static double narrow_metric(struct bench *bench)
 	return 0;
 }
 
-/* Starts an operator that watches CRDs; its lists are answered, the CRD's with this schema. */
+/* Starts an operator that watches CRDs. The lists are answered, and the CRD has this schema. */
 static void start_job_under(struct bench *bench, const char *schema, struct hf_doc *job)
 {
 	struct fake_call *call;
@@ -253,7 +253,7 @@ static void a_job_whose_ledger_stands_in_an_annotation_keeps_it_there(void **sta
 	struct hf_doc *jobs[] = {narrow_job(7, LEDGER(3), NULL)};
 	struct fake_call *call;
 
-	/* Nobody has told this operator yet, which may just have been born. */
+	/* A new operator has not seen the CRD yet. */
 	want_ledger(4);
 	start_with(bench, jobs, 1);
 	call = expect(bench, HF_VERB_PATCH, "pytorchjobs");
@@ -427,7 +427,7 @@ static void a_job_that_has_begun_without_a_ledger_is_looked_at_where_the_crd_was
 	answer_look(bench, narrow_job(7, NULL, WIDE_STATUS(5)));
 	gathered(bench);
 	assert_int_equal(brain.seen.generation, 5);
-	/* Nobody can have hidden anything of one that nothing was written of. */
+	/* A job without any write so far has no hidden ledger. */
 	change_job(bench, narrow_job(103, NULL, NULL));
 	assert_null(next(bench));
 	assert_int_equal(brain.seen.generation, 0);

@@ -11,9 +11,11 @@
 #include <string.h>
 
 /*
- * Nodes as they stand.  A kubelet's report every few minutes changes nothing here and wakes
- * nobody; what can decide something (readiness, a taint) wakes the jobs that have pods there.
- * The storm guard's numbers are kept up with each change: a step reads them.
+ * Watches Nodes and counts lost ones for the storm guard.
+ * Input: Node objects from a cache. Output: facts of a node for a step; jobs in the queue when
+ * readiness or a taint of a node with their pods changes.
+ * A kubelet's routine report changes nothing and queues nothing. The numbers of zones are updated
+ * with each change. Their end of a day is checked every hour.
  */
 
 /* A storm changes the numbers of its zone by the second; jobs it holds look at them so often. */
@@ -34,9 +36,9 @@ struct zone {
 
 struct node_view {
 	struct hf_node_facts facts;
-	hf_time since;   /* monotonic: facts.ready is as it is */
-	hf_time evicted; /* monotonic: until then it evicted, or was not there; or NONE */
-	hf_time joined;  /* monotonic: it is in that zone */
+	hf_time since; /* monotonic: facts.ready is as it is */
+	hf_time evicted; /* monotonic: last time with a NoExecute taint, or without the object; NONE: never */
+	hf_time joined; /* monotonic: it is in that zone */
 	struct zone *zone;
 	bool counted; /* in the storm guard's numbers */
 	char zone_name[];
@@ -79,7 +81,7 @@ void hf_nodes_enqueue(struct hf_nodes *nodes, const char *name)
 
 		if (key != NULL)
 			hf_operator_enqueue(op, key);
-		else /* its job is gone, and the next one may wait for its name */
+		else /* its job is gone, and a later job may wait for the name */
 			hf_operator_enqueue_by_name(op, e->ns, e->name);
 	}
 }
@@ -89,7 +91,7 @@ static bool has_pods(const struct hf_nodes *nodes, const char *name)
 	return hf_cache_first(nodes->op->pods.cache, HF_PODS_BY_NODE, name) != NULL;
 }
 
-/* The zone's numbers have changed: who is held by them looks again. */
+/* The zone's numbers have changed: queue the jobs that its guard holds. */
 static void on_storm(void *arg)
 {
 	struct hf_nodes *nodes = arg;
@@ -134,7 +136,7 @@ static bool is_retired(const struct hf_nodes *nodes, const struct node_view *vie
 	return away > RETIRED_AFTER;
 }
 
-/* Somebody took it out of use before it fell silent: it was to be drained, or is rebooted. */
+/* The node was cordoned before it fell silent: it was being drained or rebooted. */
 static bool was_cordoned_before(const struct hf_node_facts *facts)
 {
 	return facts->cordoned_at != HF_TIME_NONE && facts->unknown_at != HF_TIME_NONE &&
@@ -142,7 +144,7 @@ static bool was_cordoned_before(const struct hf_node_facts *facts)
 }
 
 /* People cordon what is dead: that makes a storm no smaller. */
-static bool counts(struct hf_nodes *nodes, const struct node_view *view)
+static bool counts_as_node(struct hf_nodes *nodes, const struct node_view *view)
 {
 	if (view->facts.schedulable)
 		return true;
@@ -153,7 +155,7 @@ static bool counts(struct hf_nodes *nodes, const struct node_view *view)
 	return true;
 }
 
-static void count(struct hf_nodes *nodes, const struct node_view *view, int by)
+static void add_to_zone(struct hf_nodes *nodes, const struct node_view *view, int by)
 {
 	if (!view->counted)
 		return;
@@ -187,18 +189,18 @@ static void note_storm(const struct hf_nodes *nodes, struct zone *zone)
 		zone->calm = hf_loop_mono(nodes->op->loop);
 }
 
-static void recount(struct hf_nodes *nodes, const struct node_view *was, struct node_view *now)
+static void recount_node(struct hf_nodes *nodes, const struct node_view *was, struct node_view *now)
 {
 	int32_t lost = nodes->whole.lost;
 
 	if (now != NULL)
-		now->counted = counts(nodes, now);
+		now->counted = counts_as_node(nodes, now);
 	if (was != NULL && now != NULL && counts_alike(was, now))
 		return;
 	if (was != NULL)
-		count(nodes, was, -1);
+		add_to_zone(nodes, was, -1);
 	if (now != NULL)
-		count(nodes, now, 1);
+		add_to_zone(nodes, now, 1);
 	note_storm(nodes, &nodes->whole);
 	note_storm(nodes, was == NULL ? NULL : was->zone);
 	note_storm(nodes, now == NULL ? NULL : now->zone);
@@ -206,7 +208,7 @@ static void recount(struct hf_nodes *nodes, const struct node_view *was, struct 
 		hf_timer_arm(nodes->storm, STORM_GATHER);
 }
 
-/* Cordoned ones whose day is over leave the numbers. */
+/* Removes cordoned nodes from the numbers after a day. */
 static void on_retire(void *arg)
 {
 	struct hf_nodes *nodes = arg;
@@ -216,13 +218,13 @@ static void on_retire(void *arg)
 		struct node_view *view = entry->view, was = *view;
 
 		if (view->counted && !view->facts.schedulable)
-			recount(nodes, &was, view);
+			recount_node(nodes, &was, view);
 	}
 }
 
 /* --- nodes that are gone ---------------------------------------------------------------------- */
 
-static void sweep(struct hf_nodes *nodes)
+static void retire_cordoned(struct hf_nodes *nodes)
 {
 	const char *name;
 	void *value;
@@ -244,7 +246,7 @@ static hf_time missing_since(struct hf_nodes *nodes, const char *name)
 	if (missing != NULL)
 		return missing->since;
 	if (hf_map_len(nodes->missing) >= nodes->sweep_at)
-		sweep(nodes);
+		retire_cordoned(nodes);
 	missing = hf_xcalloc(1, sizeof(*missing));
 	missing->since = now;
 	/* One more than fit is gone since this moment, always: never for long enough. */
@@ -255,7 +257,7 @@ static hf_time missing_since(struct hf_nodes *nodes, const char *name)
 
 /* --- the watch -------------------------------------------------------------------------------- */
 
-static void *decode(void *arg, struct hf_doc *doc)
+static void *decode_node(void *arg, struct hf_doc *doc)
 {
 	struct hf_nodes *nodes = arg;
 	struct hf_arena *scratch = nodes->op->scratch;
@@ -287,8 +289,8 @@ static bool stands_as_before(const struct hf_node_facts *was, const struct hf_no
 	return was->ready == now->ready && was->unknown_at == now->unknown_at;
 }
 
-/* The taint of one that fell silent follows, or stands in its queue. */
-static bool evicts(const struct hf_node_facts *facts)
+/* The taint of a silent node comes later, or waits in the controller's queue. */
+static bool has_evicting_taint(const struct hf_node_facts *facts)
 {
 	return facts->no_execute || facts->ready == HF_NODE_UNKNOWN;
 }
@@ -299,7 +301,7 @@ static hf_time evicted_until(const struct hf_nodes *nodes, const struct node_vie
 	if (was == NULL)
 		return hf_map_has(nodes->missing, name) ? hf_loop_mono(nodes->op->loop)
 							: HF_TIME_NONE;
-	return evicts(&was->facts) ? hf_loop_mono(nodes->op->loop) : was->evicted;
+	return has_evicting_taint(&was->facts) ? hf_loop_mono(nodes->op->loop) : was->evicted;
 }
 
 static void begin_watching(struct hf_nodes *nodes)
@@ -308,8 +310,8 @@ static void begin_watching(struct hf_nodes *nodes)
 	nodes->watching = hf_loop_mono(nodes->op->loop);
 }
 
-static void changed(void *arg, enum hf_cache_change change, const struct hf_cache_entry *before,
-		    const struct hf_cache_entry *now)
+static void take_change(void *arg, enum hf_cache_change change, const struct hf_cache_entry *before,
+			const struct hf_cache_entry *now)
 {
 	struct hf_nodes *nodes = arg;
 	const struct node_view *was = before == NULL ? NULL : before->view;
@@ -332,12 +334,12 @@ static void changed(void *arg, enum hf_cache_change change, const struct hf_cach
 	} else if (has_pods(nodes, before->name)) {
 		missing_since(nodes, before->name);
 	}
-	recount(nodes, was, view);
+	recount_node(nodes, was, view);
 	if (was == NULL || view == NULL || !same_standing(&was->facts, &view->facts))
 		hf_nodes_enqueue(nodes, (now != NULL ? now : before)->name);
 }
 
-static void problem(void *arg, int code, const char *message)
+static void take_problem(void *arg, int code, const char *message)
 {
 	struct hf_nodes *nodes = arg;
 	bool told = nodes->unseen;
@@ -363,10 +365,10 @@ struct hf_nodes *hf_nodes_create(struct hf_operator *op)
 		.resource = &hf_nodes,
 		.page_limit = PAGE_LIMIT,
 		.seed = op->options.seed ^ hf_hash_str(hf_nodes.plural),
-		.decode = decode,
+		.decode = decode_node,
 		.view_free = free,
-		.changed = changed,
-		.problem = problem,
+		.changed = take_change,
+		.problem = take_problem,
 		.arg = nodes,
 	};
 
@@ -465,7 +467,7 @@ bool hf_nodes_see(struct hf_nodes *nodes, const char *name, const struct hf_mome
 		node.no_execute = view->facts.no_execute;
 		if (view->evicted != HF_TIME_NONE)
 			node.evicted_at = hf_moment_at(moment, view->evicted);
-		/* The plan may outlive the view. */
+		/* The plan may live longer than the view. */
 		if (zone != &nodes->whole)
 			node.zone = hf_arena_strdup(arena, view->facts.zone);
 	}
@@ -478,9 +480,9 @@ bool hf_nodes_evicts(const struct hf_nodes *nodes, const char *name)
 	const struct hf_cache_entry *entry = hf_cache_get(nodes->cache, NULL, name);
 	const struct node_view *view = entry == NULL ? NULL : entry->view;
 
-	if (!can_see(nodes) || view == NULL || evicts(&view->facts))
+	if (!can_see(nodes) || view == NULL || has_evicting_taint(&view->facts))
 		return true;
-	/* The news of the pod may come after that of the taint: it went while that was there. */
+	/* The event of the pod may arrive after the event that removed the taint. */
 	return view->evicted != HF_TIME_NONE &&
 	       hf_loop_mono(nodes->op->loop) - view->evicted < HF_POD_HISTORY_KEPT;
 }

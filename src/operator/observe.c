@@ -12,7 +12,7 @@
 
 /* --- what a step sees ------------------------------------------------------------------------- */
 
-/* The objects of a job in one cache: those it controls, and strangers under its names. */
+/* The objects of a job in one cache: owned objects, and strangers' objects with names of the job. */
 struct found {
 	struct hf_view **views;
 	bool *owned;
@@ -31,10 +31,10 @@ static void found_add(struct found *found, struct hf_views *views, struct hf_vie
 	found->owned[found->len++] = owned;
 }
 
-/* An object is looked up by each name the job may use: that finds strangers too, who have the
- * name but not our reference. */
-static const struct hf_cache_entry *stranger(const struct hf_cache *cache, const struct hf_job *job,
-					     const char *name)
+/* Looks up each name that the job may use. So it also finds objects of strangers, without the job's
+ * reference. */
+static const struct hf_cache_entry *add_stranger(const struct hf_cache *cache,
+						 const struct hf_job *job, const char *name)
 {
 	const struct hf_cache_entry *entry = hf_cache_get(cache, job->view->ns, name);
 	const struct hf_view *view = entry == NULL ? NULL : entry->view;
@@ -42,8 +42,8 @@ static const struct hf_cache_entry *stranger(const struct hf_cache *cache, const
 	return view == NULL || hf_streq(view->controller_uid, job->view->uid) ? NULL : entry;
 }
 
-static void find(const struct hf_cache *cache, const struct hf_job *job, struct hf_arena *arena,
-		 struct hf_views *views, struct found *ret_found)
+static void find_objects(const struct hf_cache *cache, const struct hf_job *job,
+			 struct hf_arena *arena, struct hf_views *views, struct found *ret_found)
 {
 	const struct hf_cache_entry *e;
 	size_t n = (size_t)job->ranks;
@@ -62,7 +62,7 @@ static void find(const struct hf_cache *cache, const struct hf_job *job, struct 
 			const char *name = hf_framework_pod_name(job->framework, role, arena,
 								 job->view->name, i);
 
-			e = stranger(cache, job, name);
+			e = add_stranger(cache, job, name);
 			if (e != NULL)
 				found_add(ret_found, views, e->view, false);
 		}
@@ -95,7 +95,7 @@ static bool is_looked_after(const struct hf_observe_args *args, const struct hf_
 	return !hf_str_is_empty(pod->node) && (pod->owned || hf_pod_is_inherited(args->job, pod));
 }
 
-/* Of the pods that are there, and of those that were there until a moment ago. */
+/* Finds the nodes of present pods and of pods that were just deleted. */
 static void find_nodes(const struct hf_observe_args *args, struct hf_arena *arena,
 		       struct hf_observed *seen)
 {
@@ -159,7 +159,7 @@ void hf_observe(const struct hf_observe_args *args, struct hf_arena *arena, stru
 	struct hf_job job;
 
 	hf_job_defaults(args->job, arena, &job);
-	find(args->pods, &job, arena, views, &found);
+	find_objects(args->pods, &job, arena, views, &found);
 	pods = HF_ARENA_ARRAY(arena, struct hf_pod, found.len);
 	for (size_t i = 0; i < found.len; i++) {
 		hf_view_pod(found.views[i], arena, &pods[i]);
@@ -167,7 +167,7 @@ void hf_observe(const struct hf_observe_args *args, struct hf_arena *arena, stru
 	}
 	seen.pods = pods;
 	seen.pods_len = found.len;
-	find(args->services, &job, arena, views, &found);
+	find_objects(args->services, &job, arena, views, &found);
 	services = HF_ARENA_ARRAY(arena, struct hf_service_seen, found.len);
 	for (size_t i = 0; i < found.len; i++) {
 		hf_view_service(found.views[i], &services[i]);

@@ -15,11 +15,11 @@
 #include <string.h>
 
 #define REQUEST_TIMEOUT (30 * HF_SECOND)
-/* A pod is replaced within some three requests; what is told of it does not compete with them. */
+/* Events wait this long. They must not delay the three requests that replace a pod. */
 #define EVENT_DELAY (200 * HF_MS)
-/* One object decoded at a time; its text is bounded by the store. */
+/* Memory for one object at a time. The store limits its size. */
 #define SCRATCH_BYTES_MAX ((size_t)64 << 20)
-/* Namespaces that are deleted while one operator runs. */
+/* Limit of namespaces that are deleted during an operator's life. */
 #define ENDING_MAX ((size_t)16384)
 
 /* --- life ------------------------------------------------------------------------------------- */
@@ -48,8 +48,8 @@ static int kinds_init(struct hf_operator *op, struct hf_error *err)
 	return 0;
 }
 
-/* Pods and services come first, because all kinds need them. Then each kind begins as soon as its own
- * objects are known; a kind whose CRD is missing or whose list is refused holds up no other. */
+/* Pods and services come first: all kinds need them. Then each kind begins as soon as its objects
+ * are known. A kind with a missing CRD or a refused list holds up no other. */
 static void begin_kinds(struct hf_operator *op)
 {
 	if (op->companion != NULL)
@@ -232,7 +232,7 @@ struct hf_operator *hf_operator_destroy(struct hf_operator *op)
 	if (op == NULL)
 		return NULL;
 	op->stopping = true;
-	/* The metrics may outlive it, and be told by another process from here on. */
+	/* The metrics live on. Another process may report these jobs from now on. */
 	if (op->metrics.states != NULL)
 		hf_operator_job_metrics_clear(op);
 	each_pass(op, hf_pass_abort);

@@ -17,20 +17,16 @@
 #include <stdint.h>
 
 /*
- * The job operator: carries facts to the brain (core) and performs what it plans.
- *
+ * The job operator: gives facts to the step (core) and performs its plan.
  *   watches ──▶ caches ──▶ queue of jobs ──▶ pass:  read ─▶ hf_job_step ─▶ status patch
  *                  ▲                                                          │ its 200
  *                  └────────── replies go into the caches at once ◀── stages ◀┘
- *
- * One pass per job at a time.  A pass is: one step, at most one status patch (guarded by
- * resourceVersion), then the plan's stages in order, then events and the wake-up.  Anything
- * but a good reply ends the pass; the job is read anew and stepped again.  Nothing is
- * remembered between passes but when the status was last written: a restart of the
- * process loses nothing.
- *
- * Works on the store interface alone, so it is the same code on the embedded plane, on
- * an API server and in the simulator.  Reads no clock but the loop's.
+ * A job has at most one pass at a time. A pass runs one step, sends at most one status patch
+ * (guarded by resourceVersion), then the plan's stages in order, then events and the wake-up. A
+ * reply that is not good ends the pass; the job is read and stepped again. Between passes only
+ * times and digests are remembered, so a restart of the process loses nothing.
+ * Works on the store interface: the embedded plane, an API server and the simulator run the same
+ * code. The loop is its only clock.
  */
 struct hf_operator;
 
@@ -46,7 +42,7 @@ struct hf_operator_pass {
 	const struct hf_framework *framework;
 	struct hf_doc *job;         /* as last stored */
 	const struct hf_plan *plan; /* NULL: the step failed */
-	bool told;                  /* its events were recorded: what they say is stored */
+	bool told;                  /* its events are recorded, and their content is stored */
 	int code;                   /* 0: everything planned was done; else why the rest was not */
 	const char *message;        /* of code, "" for 0 */
 	bool gone;                  /* the job is no longer there: what failed is no trouble */
@@ -71,26 +67,26 @@ struct hf_operator_options {
 	unsigned burst;
 	hf_time request_timeout; /* span; 0: 30 s */
 
-	/* Watch the kinds' CRDs, to see whether they keep the ledger (on an API server); without it
-	 * the first reply that lacks it tells. */
+	/* Watch the CRDs of the kinds, to see whether they keep the ledger. False: the first reply
+	 * without it decides. */
 	bool watch_crds;
 
-	/* Watch Nodes, and read Leases and the like while plans ask for them.  Without it the kubelet
-	 * is part of this process and every node is alive now.  Who may not list Nodes goes on
-	 * without: every node is silent then, and none is ever lost. */
+	/* Watch Nodes, and read Leases and other objects while plans ask for them. False: the
+	 * kubelet runs in this process, and every node is alive. Without the right to list Nodes
+	 * every node is silent, and none is ever lost. */
 	bool watch_nodes;
-	/* Creates the controller that works beside this one. Called only with watch_nodes and all
-	 * namespaces, because that controller needs all nodes. NULL: none. */
+	/* Creates the controller that works beside this one. Needs watch_nodes and all namespaces;
+	 * else it is not called. NULL: none. */
 	hf_controller_create_fn create_companion;
-	/* May be NULL.  Each version of each job that the cache takes in, but for those that come
-	 * while we may be writing to it; `was` is the one before, NULL where the job is new to the
-	 * cache.  Must not end the operator. */
+	/* May be NULL. Called with each version of a job that a cache takes in, except while this
+	 * operator may be writing to the job. `was` is the version before; NULL for a new job. Must
+	 * not destroy the operator. */
 	void (*job_seen)(void *arg, struct hf_doc *was, struct hf_doc *job);
 	void *job_seen_arg;
 	/* May be NULL. */
 	void (*passed)(void *arg, const struct hf_operator_pass *pass);
-	/* Something went wrong and is being retried; key is "pytorchjobs/ns/name" or a plural.  Code 0:
-	 * what was said of a plural is over. */
+	/* An error that is being retried; key is "pytorchjobs/ns/name" or a plural. Code 0: the
+	 * error of a plural is over. */
 	void (*problem)(void *arg, const char *key, int code, const char *message);
 	void *arg;
 };
@@ -99,29 +95,26 @@ struct hf_operator_options {
  * know a kind. */
 int hf_operator_create(const struct hf_operator_options *options, struct hf_operator **ret_operator,
 		       struct hf_error *err) HF_MUST_CHECK;
-/* Begins to list and watch, from the loop; passes over a kind begin once its jobs, pods and
- * services are known.  A kind whose CRD is missing is waited for, and holds up no other. */
+/* Begins to list and watch, from the loop. Passes over a kind begin once its jobs, pods and
+ * services are known. A kind with a missing CRD is looked for again and holds up no other. */
 void hf_operator_start(struct hf_operator *op);
-/* No pass begins and no request is sent any more; `stopped` is called from the loop when the
- * replies to those under way are in. */
+/* Begins no pass and sends no request any more. Calls `stopped` from the loop when all replies are
+ * in. */
 void hf_operator_stop(struct hf_operator *op, hf_task_fn stopped, void *arg);
-/* At once: what is under way is canceled, as if the process had died.  NULL is fine. */
+/* Cancels everything at once, as if the process had died. NULL is fine. */
 struct hf_operator *hf_operator_destroy(struct hf_operator *op);
 
-/* It knows all jobs of the kinds that the cluster knows, and there is one. */
+/* All jobs of the kinds that the cluster knows are listed, and it knows at least one kind. */
 bool hf_operator_synced(const struct hf_operator *op);
-/* The kinds that the cluster does not know, for people; nothing where there are none. */
+/* Adds a sentence that names the kinds the cluster lacks; nothing if it has all. */
 void hf_operator_missing(const struct hf_operator *op, struct hf_strbuf *sb);
 /* No pass is running or waiting, and no event is waiting to be sent. */
 bool hf_operator_idle(const struct hf_operator *op);
 /* API-server time, as estimated from its replies and the monotonic clock; never steps back. */
 hf_time hf_operator_now(struct hf_operator *op);
 
-/*
- * What the brain makes of a job as the caches have it now, without doing any of it: for
- * `why`.  The results are borrowed from the arena and from the caches: use them before the
- * loop runs again.  HF_E_NOT_FOUND: no such job.
- */
+/* The plan for a job as the caches have it now, for `why`. Nothing is performed. The results borrow
+ * from the arena and the caches: use them before the loop runs again. HF_E_NOT_FOUND: no such job. */
 struct hf_job_ref {
 	const struct hf_framework *framework;
 	const char *ns;

@@ -17,23 +17,23 @@
 
 struct hf_server_clock {
 	bool known;
-	hf_time offset; /* server time minus monotonic, as far as told */
-	hf_time last;   /* what was given out last: never less after */
+	hf_time offset; /* server time minus monotonic time, estimated */
+	hf_time last;   /* last result: later ones are never smaller */
 };
-/* A reply with that Date arrived when our clocks read mono and wall.  true: the estimate jumped, so
- * that what was planned by the old one is to be planned again. */
+/* Takes the Date of a reply, and the readings of both clocks at that time. True: the estimate
+ * jumped, so wake-ups that follow the old one must be planned again. */
 bool hf_server_clock_hear(struct hf_server_clock *clock, hf_time server_time, hf_time mono,
 			  hf_time wall);
-/* wall is taken as long as no server was heard. */
+/* Before the first reply the wall clock counts. */
 hf_time hf_server_clock_now(struct hf_server_clock *clock, hf_time mono, hf_time wall);
 
 /* --- view.c: what the cache keeps of pods and services ------------------------------------ */
 
-/* One block of memory, shared by passes: some 200 bytes for a pod, all of it packed but what caches
- * and indexes look at. */
+/* One block of memory, shared by passes. A pod takes some 200 bytes. Caches and indexes read the
+ * members; the rest is packed. */
 struct hf_view {
 	unsigned refs;
-	uint32_t record;            /* where in bytes the rest begins */
+	uint32_t record;            /* offset of the packed part in bytes */
 	const char *controller_uid; /* of the controller ownerReference; NULL: none */
 	const char *node;           /* as in struct hf_pod */
 	hf_time news_at;            /* as in struct hf_pod, but on the monotonic clock */
@@ -43,8 +43,8 @@ struct hf_view {
 };
 struct hf_view *hf_view_of_pod(struct hf_doc *doc, struct hf_arena *scratch);
 struct hf_view *hf_view_of_service(struct hf_doc *doc, struct hf_arena *scratch);
-/* Texts are the view's, lists come from the arena.  owned: it has a controller; whose is decided by
- * the step. */
+/* Texts point into the view, lists are from the arena. owned: the object has a controller; the step
+ * decides which job that is. */
 void hf_view_pod(const struct hf_view *view, struct hf_arena *arena, struct hf_pod *ret_pod);
 void hf_view_service(const struct hf_view *view, struct hf_service_seen *ret_service);
 struct hf_view *hf_view_of_extra(struct hf_doc *doc, enum hf_extra_kind kind,
@@ -59,8 +59,8 @@ void hf_view_unref(void *view);
 
 /* --- observe.c: what a step sees ----------------------------------------------------------- */
 
-/* The job's pods, services and nodes as the caches have them.  Views taken into it are
- * referenced and pushed onto views (may be NULL: then they are borrowed). */
+/* Collects the job's pods, services and nodes from the caches. References to the views are pushed
+ * onto views; NULL: the views are borrowed. */
 struct hf_views {
 	struct hf_view **items;
 	size_t len, cap, len_max;
@@ -70,12 +70,12 @@ void hf_views_release(struct hf_views *views);
 struct hf_job_state;
 struct hf_observe_args {
 	const struct hf_cache *pods, *services;
-	/* By enum hf_extra_kind; looked at where the job's table has the kind. */
+	/* By enum hf_extra_kind. Read if the job's table has the kind. */
 	const struct hf_cache *extras[HF_EXTRA_KINDS];
-	const struct hf_job_state *state; /* NULL: nothing is remembered */
+	const struct hf_job_state *state; /* NULL: the job has no state */
 	const struct hf_job_view *job;
 	hf_time now;
-	/* NULL, or none in it: the kubelet is part of this process, every node is alive now. */
+	/* NULL, or without members: the kubelet runs in this process and every node is alive. */
 	const struct hf_facts *facts;
 	hf_time mono;    /* with facts: the same instant */
 	const char *key; /* with facts: of the job */
@@ -91,8 +91,7 @@ struct hf_render_args {
 	const struct hf_settings *settings;
 	const char *init_container_template; /* NULL: none */
 };
-/* HF_E_INVALID: the template is missing or no object, or an edit names a container that is not
- * there. */
+/* HF_E_INVALID: the template is missing or is not an object, or an edit names a missing container. */
 int hf_render_pod(const struct hf_render_args *args, const struct hf_action *action,
 		  struct hf_doc **ret_pod, struct hf_error *err) HF_MUST_CHECK;
 struct hf_doc *hf_render_service(const struct hf_render_args *args, const struct hf_action *action);
@@ -104,66 +103,66 @@ int hf_render_init_containers(const char *text, const char *address,
 
 /* --- status.c ------------------------------------------------------------------------------ */
 
-/* The merge patch that makes the plan's status of what is stored, with its resourceVersion;
- * NULL: there is nothing to write. */
+/* The merge patch from the stored status to the plan's, with the job's resourceVersion. NULL: they
+ * are equal. */
 struct hf_doc *hf_status_patch(struct hf_doc *job, const struct hf_framework *framework,
 			       const struct hf_status *status);
-/* The strategic merge patch of a pod's status that HF_ACTION_FAIL_POD asks for: conditions of
- * others stay. */
+/* The strategic merge patch of a pod's status for HF_ACTION_FAIL_POD. It keeps conditions of other
+ * writers. */
 struct hf_doc *hf_fail_pod_patch(const struct hf_action *action, hf_time now);
-/* The merge patch of a pod that HF_ACTION_STOP_POD asks for.  1 is the least that an API server takes,
- * and has passed for every pod that runs. */
+/* The merge patch of a pod for HF_ACTION_STOP_POD. 1 s is the least that an API server accepts, and
+ * is over for every running pod. */
 #define HF_STOP_DEADLINE_SECONDS 1
 struct hf_doc *hf_stop_pod_patch(const struct hf_action *action);
-/* Whether the object in the reply holds all that was sent. */
+/* The object in the reply has every field that the patch sent. */
 bool hf_status_arrived(struct hf_doc *patch, struct hf_doc *reply);
 
 /* --- the operator -------------------------------------------------------------------------- */
 
-/* A kind that is watched.  Jobs are kept as documents, pods and services as views. */
+/* A watched kind. Jobs are kept as documents, other objects as views. */
 struct hf_kind {
 	struct hf_operator *op;
 	const struct hf_framework *framework; /* NULL: pods, services, extra objects */
 	const struct hf_resource *resource;
 	struct hf_cache *cache;
-	struct hf_cache *crd; /* of its CRD; NULL: it is not watched */
-	bool running;         /* its jobs are known and worked on */
-	bool missing;         /* the cluster does not know it, which was told */
-	bool crd_unseen;      /* we may not look at it */
-	bool narrow;          /* it does not keep the ledger (narrow_schema_internal.h) */
-	bool was_narrow;      /* since this process began */
-	bool keeps;           /* a reply showed that it does */
+	struct hf_cache *crd; /* of the kind's CRD; NULL: CRDs are not watched */
+	bool running;         /* its jobs are listed and get passes */
+	bool missing;         /* the cluster lacks its CRD; logged */
+	bool crd_unseen;      /* the right to read the CRD is missing */
+	bool narrow;          /* its CRD does not keep the ledger */
+	bool was_narrow;      /* at some time in this process */
+	bool keeps;           /* a reply had the ledger that was sent */
 	bool narrow_told;
-	hf_time wide_since;          /* monotonic; the schema says so; HF_TIME_NONE: it does not */
-	struct hf_timer *wide_timer; /* it has said so long enough */
+	hf_time wide_since; /* monotonic; the schema is wide since then; HF_TIME_NONE: narrow or unknown */
+	struct hf_timer *wide_timer; /* runs until the schema has been wide for long enough */
 	enum hf_extra_kind extra;    /* of extra objects */
-	bool started;                /* extra objects: they are watched */
+	bool started;                /* extra objects: the cache is started */
 };
 #define HF_KINDS_MAX 8
 
-/* Digests of what was last written to an extra object, and of what the server made of it. */
+/* Digests of the last write to an extra object, and of the object in the reply. */
 struct hf_settled {
 	uint64_t wanted, seen;
 };
 
-/* What is remembered of a job between passes. */
+/* State of a job between passes. */
 struct hf_job_state {
-	hf_time status_written; /* monotonic; HF_TIME_NONE: not by this process */
-	hf_time status_gap;     /* until the next one that may wait */
-	hf_time status_owed;    /* since when there is one to write that may wait; or NONE */
-	hf_time starting_since; /* ranks are missing or not running yet since then; or NONE */
+	hf_time status_written; /* monotonic; HF_TIME_NONE: never by this process */
+	hf_time status_gap;     /* shortest time until the next routine status */
+	hf_time status_owed;    /* since when a routine status waits; or NONE */
+	hf_time starting_since; /* since when ranks are missing or not running; or NONE */
 	hf_time success_due;    /* of the last step for ranks that have succeeded; or NONE */
 	size_t size;            /* pods and services at the last step */
-	/* Since its status was written or it was read live. */
+	/* Created since the last status write or live read. */
 	size_t pods_made, services_made;
 	struct hf_pass *pass; /* NULL: none is running */
-	bool unsure;          /* a write may have been done that nobody has read since */
+	bool unsure;          /* a status write without an answer may be stored */
 	bool routine_owed;    /* routine changes came while the pass ran */
-	char *looked; /* the version of the job that was read live for its ledger; or NULL */
+	char *looked;         /* resourceVersion of the last live read; or NULL */
 	struct hf_settled settled[HF_EXTRA_KINDS];
 };
 
-/* Indexes of the pods' cache; the second one only where nodes are watched. */
+/* Indexes of the cache of pods. The second one needs watch_nodes. */
 enum { HF_PODS_BY_OWNER, HF_PODS_BY_NODE };
 
 struct hf_operator_metrics {
@@ -177,10 +176,9 @@ struct hf_operator_metrics {
 	struct hf_family *recovery_time, *start_time;
 	struct hf_family *crd_narrow, *crd_missing;
 	struct hf_family *nodes_lost, *node_loss_guard;
-	/* One series a job. */
+	/* One series for each job. */
 	struct hf_family *job_info, *job_condition, *job_productive, *job_downtime;
-	/* What was added to counters that are kept elsewhere: they begin anew with each operator,
-	 * the metrics do not. */
+	/* Already added values of counters that begin anew with each operator. The metrics do not. */
 	struct hf_cache_stats told[HF_KINDS_MAX + 2 + HF_EXTRA_KINDS];
 	struct hf_queue_stats told_queue;
 	uint64_t told_events_dropped;
@@ -198,36 +196,36 @@ struct hf_operator {
 	struct hf_kind kinds[HF_KINDS_MAX];
 	size_t n_kinds;
 	struct hf_kind pods, services;
-	struct hf_kind extras[HF_EXTRA_KINDS]; /* watched from the first job on that has any */
+	struct hf_kind extras[HF_EXTRA_KINDS]; /* watched from the first job that has any */
 	struct hf_facts facts;
 	struct hf_controller *companion; /* NULL: none */
-	/* Set by operator.c: begins the kinds whose objects are known. */
+	/* Set by operator.c: begins kinds with known objects. */
 	void (*check_synced)(struct hf_operator *op);
 	struct hf_queue *queue;
 	struct hf_recorder *recorder;
-	struct hf_map *job_keys; /* uid → key of the job (char *) */
+	struct hf_map *job_keys; /* UID → key of the job (char *) */
 	struct hf_map *states;   /* key → struct hf_job_state */
-	struct hf_map *ending;   /* namespaces that are being deleted, as far as was told */
+	struct hf_map *ending;   /* namespaces that are being deleted, by refused creates */
 	struct hf_arena *scratch;
 	struct hf_server_clock clock;
 	struct hf_operator_metrics metrics;
-	bool running; /* pods, services and jobs of some kind are known */
+	bool running; /* pods, services and the jobs of one kind are listed */
 
-	/* The gates: passes that have a request to send, first come first served, and nobody
-	 * through the second while somebody waits at the first. */
+	/* The gates of gate.c. A pass goes through the second one only while the first one is
+	 * empty. */
 	struct hf_gate gates[2];
 	size_t in_flight, in_flight_max;
-	bool in_gate;     /* the gate is being worked on */
-	bool own_write;   /* what the job's cache takes in now is our status and nothing else */
-	bool own_routine; /* ... and it was a routine one: nothing waits for it */
+	bool in_gate;     /* hf_gate_open is running */
+	bool own_write;   /* the job's cache is taking in our own status write */
+	bool own_routine; /* ... and the status was routine */
 	struct hf_startups startups;
-	double tokens; /* requests that may be sent now, where there is a rate */
+	double tokens; /* requests that may be sent now, if there is a rate */
 	hf_time tokens_at;
-	struct hf_timer *gate_timer; /* when the next one may */
+	struct hf_timer *gate_timer; /* fires when the next token is due */
 
 	bool stopping;
 	struct hf_task *stopped_task;
-	struct hf_timer *stop_timer; /* how long events may take to be sent */
+	struct hf_timer *stop_timer; /* limit for sending the waiting events */
 	hf_task_fn stopped;
 	void *stopped_arg;
 };
@@ -237,13 +235,13 @@ void hf_operator_problem(struct hf_operator *op, const char *key, int code, cons
  * plural. */
 struct hf_kind *hf_kind_of_key(struct hf_operator *op, const char *key, char **ret_ns,
 			       const char **ret_name);
-/* Every reply passes here first: its Date sets the clock. */
+/* Must be called with each reply: its Date sets the clock. */
 void hf_operator_heard(struct hf_operator *op, const struct hf_reply *reply);
-/* kinds.c: begin with every kind that can be begun with; called whenever a cache is filled. */
+/* Begins each kind whose objects are known. Called whenever a cache is complete. */
 void hf_operator_check_synced(struct hf_operator *op);
 void hf_operator_enqueue_kind(struct hf_kind *kind);
-/* The jobs that may want a name: a stranger's object may hold or free "<job>-<type>-<index>", or a
- * name with one word behind the job's. */
+/* Calls fn for the jobs that may use a name: "<job>-<type>-<index>", or one word behind the job's
+ * name. A stranger's object may take or free it. */
 void hf_operator_each_by_name(struct hf_operator *op, const char *ns, const char *name,
 			      void (*fn)(void *arg, const struct hf_kind *kind,
 					 const struct hf_cache_entry *job),
@@ -254,61 +252,60 @@ char *hf_operator_job_key(const struct hf_kind *kind, const char *ns, const char
 void hf_operator_enqueue_now(struct hf_operator *op, const char *key);
 void hf_operator_enqueue(struct hf_operator *op, const char *key);
 void hf_operator_enqueue_after(struct hf_operator *op, const char *key, hf_time delay);
-/* Step the job when the ranks that succeed with this one have done so. */
+/* Queues the job for a rank that has succeeded. */
 void hf_operator_enqueue_success(struct hf_operator *op, const char *key);
-/* Step the job when changes that decide nothing alone have gathered. */
+/* Queues the job for a routine change, which waits for further ones. */
 void hf_operator_enqueue_routine(struct hf_operator *op, const char *key);
-/* How long what nobody waits for is left to gather: the longer, the more jobs wait for a pass. */
+/* How long routine changes gather. Grows with the number of queued jobs. */
 hf_time hf_operator_gather_time(const struct hf_operator *op);
-/* A namespace that is being deleted never comes back as what it was: one that gets a new job is
- * another.  All jobs in it are on their way out, though some may not be marked yet. */
+/* A namespace is being deleted: treat all its jobs as deleted. A new job there belongs to a new
+ * namespace of the same name. */
 void hf_operator_namespace_ends(struct hf_operator *op, const char *ns);
 bool hf_operator_is_ending(const struct hf_operator *op, const char *ns);
-/* Called when a reply came in while stopping. */
+/* Ends the stop if no reply is missing. */
 void hf_operator_check_stopped(struct hf_operator *op);
 
 /* --- extras.c: ConfigMaps and the like --------------------------------------------------- */
 
 const struct hf_resource *hf_extra_resource(enum hf_extra_kind kind);
-/* Begin to watch this kind, unless it is watched. */
+/* Starts the cache of this kind, if it is not started. */
 void hf_extras_start_kind(struct hf_operator *op, enum hf_extra_kind kind);
-/* The job's kind has some: begin to watch those that are not watched yet. */
+/* Starts the caches of the extra objects that jobs of this framework need. */
 void hf_extras_start(struct hf_operator *op, const struct hf_framework *framework);
-/* This job has one of those that few have. */
+/* Starts the cache of a rare kind that this job needs. */
 void hf_extras_start_rare(struct hf_operator *op, const struct hf_job_view *job);
-/* The server has answered a create or a change with this object. */
+/* Remembers the object that a create or a change was answered with. */
 void hf_extras_settle(struct hf_job_state *state, const struct hf_extra *extra,
 		      struct hf_doc *object, struct hf_arena *arena);
-/* The digest that was wanted, where this one is what the server made of it. */
+/* The wanted digest, if this digest is the API server's form of it; else the digest itself. */
 uint64_t hf_extras_as_wanted(const struct hf_job_state *state, enum hf_extra_kind kind,
 			     uint64_t digest);
-/* All that the jobs of this kind need are known. */
+/* Every extra object for jobs of this framework is listed. */
 bool hf_extras_synced(const struct hf_operator *op, const struct hf_framework *framework);
-/* Jobs whose passes waited for that. */
+/* Queues the jobs that waited for extra objects. */
 void hf_extras_enqueue(struct hf_operator *op);
-/* A view of an object that a job may need, or that may hold a name; what no controller has is kept
- * for its name alone. */
+/* Adds the extra objects with the names that the job may use. */
 void hf_extras_see(const struct hf_observe_args *args, const struct hf_job *job,
 		   struct hf_arena *arena, struct hf_views *views, struct hf_observed *seen);
 
 /* --- report.c --- */
 
-/* A warning of a job that no pass is begun for. */
+/* Records a warning of a job without a pass. */
 void hf_report_waiting(struct hf_kind *kind, struct hf_doc *job, const char *reason,
 		       const char *message);
 
 /* --- metrics.c ----------------------------------------------------------------------------- */
 
 void hf_operator_metrics_init(struct hf_operator *op);
-/* job_metrics.c: one job's series and its state. */
+/* job_metrics.c: the series of one job. */
 void hf_operator_job_metrics_init(struct hf_operator *op);
 void hf_operator_job_metrics_clear(struct hf_operator *op);
 void hf_operator_job_metrics_add(struct hf_operator *op, const struct hf_framework *framework,
 				 struct hf_doc *job);
-/* A recovery that is over with this status and was not before. */
+/* Counts a recovery that ends with this status. */
 void hf_operator_count_recovery(struct hf_operator *op, const struct hf_status *before,
 				const struct hf_status *now);
-/* A job that is Running with this status and never was before. */
+/* Counts a job that runs for the first time with this status. */
 void hf_operator_count_start(struct hf_operator *op, const struct hf_job_view *job,
 			     const struct hf_status *now);
 void hf_operator_count_pass(struct hf_operator *op, const struct hf_framework *framework, int code,
@@ -322,7 +319,7 @@ void hf_operator_count_plan(struct hf_operator *op, const struct hf_job_view *jo
 void hf_pass_run(void *op, const char *key); /* the queue's run */
 void hf_pass_abort(struct hf_pass *pass);    /* as if the process had died */
 void hf_pass_stop(struct hf_pass *pass);     /* sends nothing more, waits for replies */
-/* Send what may be sent. */
+/* Sends as many requests as the limits allow. */
 void hf_gate_open(struct hf_operator *op);
 
 #endif

@@ -201,7 +201,7 @@ static void test_a_job_begins_before_its_status_where_ledgers_are_known_to_be_ke
 	struct bench *bench = *state;
 	struct fake_call *call;
 
-	/* Nobody knows yet: the status tells, then the pod. */
+	/* The kind is not known to keep the ledger: the status first, then the pod. */
 	want_first_status();
 	want(0, HF_ACTION_CREATE_POD, 0, 1);
 	start(bench);
@@ -217,7 +217,7 @@ static void test_a_job_begins_before_its_status_where_ledgers_are_known_to_be_ke
 	assert_null(next(bench));
 	brain.plan.stages_len = 0;
 	fake_answer_object(call, pod_doc("ddp-worker-0", "uid-111", 111, "u-b", ""));
-	/* Two seconds, and half a one for the other job that begins. */
+	/* Two seconds, and half a second for the other starting job. */
 	turn_for(bench, 2500 * HF_MS - HF_MS);
 	assert_null(next(bench));
 	turn_for(bench, HF_MS);
@@ -236,7 +236,7 @@ static void test_nothing_is_made_while_nobody_knows_whether_a_status_was_written
 	start(bench);
 	fake_refuse(expect(bench, HF_VERB_PATCH, "pytorchjobs"), HF_E_TIMEOUT);
 	fake_refuse(expect(bench, HF_VERB_GET, "pytorchjobs"), HF_E_UNAVAILABLE);
-	/* There may be a ledger that says that the pod was there, and has succeeded. */
+	/* A hidden ledger may say that the pod existed and has succeeded. */
 	want_status(JOB_TIME, false);
 	want(0, HF_ACTION_CREATE_POD, 0, 1);
 	turn_for(bench, HF_SECOND);
@@ -298,7 +298,7 @@ static void test_a_job_whose_services_go_as_soon_as_they_are_made_is_looked_at(v
 	made_and_gone(*state, HF_ACTION_CREATE_SERVICE, "services");
 }
 
-/* A job that is known, of whose ranks more are awaited: they begin to rise. */
+/* A known job with ranks that are still missing: it is starting. */
 static void startups(struct bench *bench)
 {
 	want_first_status();
@@ -470,7 +470,7 @@ static void test_jobs_take_turns_of_16_at_the_gate(void **state)
 		n++;
 	assert_int_equal(n, 32);
 	assert_int_equal(brain.steps, 2);
-	/* The big one was alone when it took these, and has begun another turn. */
+	/* The big job sent these while alone and has begun another turn. */
 	while (n < HF_ARRAY_LEN(calls)) {
 		grant_pod(calls[answered++], 101 + (int)n);
 		calls[n++] = next(bench);

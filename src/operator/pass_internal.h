@@ -33,11 +33,11 @@ enum hf_pass_phase {
 	HF_PASS_PHASES,
 };
 
-/* How far the plan has come. Each value includes those before it. */
+/* Progress of the plan. A later value includes the earlier ones. */
 enum hf_pass_progress {
 	HF_PROGRESS_NONE,     /* there is no plan: the step has not run, or has failed */
 	HF_PROGRESS_PLANNED,  /* `plan` is valid */
-	HF_PROGRESS_REPORTED, /* its events are recorded: what they say is stored */
+	HF_PROGRESS_REPORTED, /* its events are recorded, and their content is stored */
 };
 
 /* What is to be written before the actions. */
@@ -78,7 +78,7 @@ struct hf_pass_call {
 	struct hf_call *call; /* SENT, READING */
 };
 
-/* What a stage has done, for one event each kind of action. */
+/* Finished actions of a stage by kind, for one event each. */
 #define HF_TALLY_NAMES_MAX 8 /* names in the event's text; the rest is counted */
 struct hf_tally {
 	size_t n;
@@ -107,7 +107,7 @@ struct hf_pass {
 	struct hf_call *call;        /* SENT: the request */
 	struct hf_doc *ledger_patch; /* LEDGER: its body */
 	struct hf_doc *patch;        /* STATUS: its body */
-	hf_time status_due;          /* monotonic: the status waits until then; NONE: it does not */
+	hf_time status_due; /* monotonic: when the waiting status is due; NONE: no status waits */
 
 	/* STAGE */
 	size_t stage;
@@ -135,7 +135,7 @@ void hf_pass_give_up(struct hf_pass *pass, int code, const char *message);
 void hf_pass_take_reply(struct hf_pass *pass, const struct hf_reply *reply);
 /* Goes to the next phase, or waits for a reply or for the gate. May free the pass. */
 void hf_pass_advance(struct hf_pass *pass);
-/* The job of this pass is still the one under its name. */
+/* The name still belongs to the job of this pass. */
 bool hf_pass_has_job(const struct hf_pass *pass);
 /* Sends what the phase wants to send next. */
 void hf_pass_send(struct hf_pass *pass);
@@ -164,7 +164,7 @@ void hf_perform_read(struct hf_pass_call *call);
 void hf_report_plan(struct hf_pass *pass);
 void hf_report_stage(struct hf_pass *pass);
 void hf_report_failure(struct hf_pass *pass, const struct hf_action *action, const char *message);
-/* Upstream records one for a PodGroup that was deleted, and for no other extra object. */
+/* Records the deletion of a PodGroup, as upstream does. Other extra objects get no event. */
 void hf_report_extra(struct hf_pass *pass, const struct hf_action *action);
 void hf_report_job(struct hf_pass *pass, bool warning, const char *reason, const char *message);
 

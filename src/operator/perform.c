@@ -51,8 +51,8 @@ static void put_gone(const struct hf_pass_call *call)
 			  call->action->uid);
 }
 
-/* The object under the name is the one this action wanted to make: ours, alive, and of the
- * same generation and attempt. */
+/* The object is the one that this action wanted to create: ours, not terminating, with the same
+ * generation and attempt. */
 static bool is_wanted(const struct hf_pass_call *call, struct hf_doc *doc)
 {
 	const struct hf_action *action = call->action;
@@ -75,7 +75,7 @@ static bool is_wanted(const struct hf_pass_call *call, struct hf_doc *doc)
 	return true;
 }
 
-static void good(struct hf_pass_call *call)
+static void note_good(struct hf_pass_call *call)
 {
 	const struct hf_action *action = call->action;
 	struct hf_tally *tally = &call->pass->tally[action->kind];
@@ -89,19 +89,19 @@ static void good(struct hf_pass_call *call)
 	tally->n++;
 }
 
-/* Already so without us: nothing to tell. */
+/* The object was already so: no event. */
 static void good_already(struct hf_pass_call *call)
 {
 	call->state = HF_CALL_GOOD;
 }
 
-static void bad(struct hf_pass_call *call, int code, const char *message)
+static void note_bad(struct hf_pass_call *call, int code, const char *message)
 {
 	call->state = HF_CALL_BAD;
 	hf_pass_fail(call->pass, code, message);
 }
 
-static void unsure(struct hf_pass_call *call)
+static void note_unsure(struct hf_pass_call *call)
 {
 	call->state = HF_CALL_UNSURE;
 	call->pass->n_unsure++;
@@ -112,19 +112,22 @@ static void unsure(struct hf_pass_call *call)
 static void judge_create_read(struct hf_pass_call *call, const struct hf_reply *reply)
 {
 	if (reply->code == HF_E_NOT_FOUND) {
-		bad(call, HF_E_TIMEOUT, "a create was not answered and has not been done so far");
+		note_bad(
+			call, HF_E_TIMEOUT,
+			"the API server did not answer a create, and the object is not there: tried again");
 		return;
 	}
 	hf_cache_put_reply(cache_of(call), reply->object);
 	if (is_wanted(call, reply->object))
-		good(call);
+		note_good(call);
 	else
-		bad(call, HF_E_EXISTS, "the name is taken by another object");
+		note_bad(call, HF_E_EXISTS,
+			 "the name is taken by another object: tried again when it is free");
 	if (call->state == HF_CALL_BAD)
 		hf_report_failure(call->pass, call->action, call->pass->message);
 }
 
-/* Puts into the cache what a live read shows.  False: no object has the name, so nothing is left to do.
+/* Puts the object of a live read into the cache. False: the name is free, so nothing is left to do.
  * ret_other: the object has another UID than the action names. */
 static bool note_read(struct hf_pass_call *call, const struct hf_reply *reply, bool *ret_other)
 {
@@ -149,10 +152,11 @@ static void judge_delete_read(struct hf_pass_call *call, const struct hf_reply *
 	if (!other && hf_is_terminating(reply->object, call->pass->arena))
 		good_already(call);
 	else
-		bad(call, HF_E_CONFLICT, "the object has changed since the decision to delete it");
+		note_bad(call, HF_E_CONFLICT,
+			 "the object changed after the decision to delete it: decided again");
 }
 
-/* Only a pod that is no longer there, or has ended, need not be failed. */
+/* A pod that is gone or has ended need not be failed. */
 static void judge_fail_read(struct hf_pass_call *call, const struct hf_reply *reply)
 {
 	struct hf_pod pod;
@@ -164,10 +168,11 @@ static void judge_fail_read(struct hf_pass_call *call, const struct hf_reply *re
 	if (!other && (pod.phase == HF_POD_FAILED || pod.phase == HF_POD_SUCCEEDED))
 		good_already(call);
 	else
-		bad(call, HF_E_CONFLICT, "the pod has changed since it was given up");
+		note_bad(call, HF_E_CONFLICT,
+			 "the pod changed after the decision to fail it: decided again");
 }
 
-/* A pod that has gone or has ended need not be ended; one that stays is told so, or it is not. */
+/* A pod that is gone or has ended need not be stopped. */
 static void judge_stop_read(struct hf_pass_call *call, const struct hf_reply *reply)
 {
 	struct hf_pod pod;
@@ -180,19 +185,22 @@ static void judge_stop_read(struct hf_pass_call *call, const struct hf_reply *re
 		good_already(call);
 	else if (pod.active_deadline_seconds.set &&
 		 pod.active_deadline_seconds.value <= HF_STOP_DEADLINE_SECONDS)
-		good(call);
+		note_good(call);
 	else
-		bad(call, HF_E_TIMEOUT, "the pod is not told to end yet");
+		note_bad(
+			call, HF_E_TIMEOUT,
+			"the API server did not answer the stop of a pod, and the pod is unchanged: tried again");
 }
 
-/* Whatever is there now, the next step sees it and asks for what is still missing. */
+/* The next step sees the present object and asks for what is missing. */
 static void judge_update_read(struct hf_pass_call *call, const struct hf_reply *reply)
 {
 	struct hf_extra_seen seen;
 
 	if (reply->code == HF_E_NOT_FOUND) {
 		put_gone(call);
-		bad(call, HF_E_CONFLICT, "the object went while it was changed");
+		note_bad(call, HF_E_CONFLICT,
+			 "the object was deleted while it was changed: decided again");
 		return;
 	}
 	hf_cache_put_reply(cache_of(call), reply->object);
@@ -200,9 +208,11 @@ static void judge_update_read(struct hf_pass_call *call, const struct hf_reply *
 			    &seen);
 	if (hf_streq(seen.uid, call->action->uid) &&
 	    seen.digest == hf_extra_digest(call->action->extra))
-		good(call);
+		note_good(call);
 	else
-		bad(call, HF_E_TIMEOUT, "a change was not answered and has not been done so far");
+		note_bad(
+			call, HF_E_TIMEOUT,
+			"the API server did not answer a change, and the object is unchanged: tried again");
 }
 
 static void read_reply(void *arg, const struct hf_reply *reply)
@@ -211,7 +221,7 @@ static void read_reply(void *arg, const struct hf_reply *reply)
 
 	call->call = NULL;
 	if (reply->code != 0 && reply->code != HF_E_NOT_FOUND)
-		bad(call, reply->code, reply->message);
+		note_bad(call, reply->code, reply->message);
 	else if (is_create(call->action))
 		judge_create_read(call, reply);
 	else if (call->action->kind == HF_ACTION_FAIL_POD)
@@ -242,15 +252,15 @@ void hf_perform_read(struct hf_pass_call *call)
 
 /* --- the action itself ------------------------------------------------------------------------ */
 
-/* Replies after which only a look tells whether it was done. */
+/* Replies that do not say whether the request was performed. */
 static bool tells_nothing(int code)
 {
 	return code == HF_E_TIMEOUT || code == HF_E_INTERNAL || code == HF_E_IO ||
 	       code == HF_E_CANCELED;
 }
 
-/* A namespace that is being deleted takes nothing new and never comes back as what it was: tries
- * for its jobs would only load the server that is clearing it (with each pod that goes, another). */
+/* A namespace that is being deleted refuses every create and never returns. Further tries would
+ * only load the API server that is clearing it. */
 static bool namespace_ends(const struct hf_reply *reply)
 {
 	const struct hf_json *causes =
@@ -268,7 +278,7 @@ static bool is_doomed(const struct hf_pass *pass)
 	return hf_operator_is_ending(pass->op, hf_doc_namespace(pass->job));
 }
 
-static void settle(struct hf_pass_call *call, struct hf_doc *object)
+static void settle_extra(struct hf_pass_call *call, struct hf_doc *object)
 {
 	if (call->action->extra != NULL)
 		hf_extras_settle(call->pass->state, call->action->extra, object, call->pass->arena);
@@ -277,25 +287,25 @@ static void settle(struct hf_pass_call *call, struct hf_doc *object)
 static void judge_create(struct hf_pass_call *call, const struct hf_reply *reply)
 {
 	if (reply->code == 0) {
-		settle(call, reply->object);
+		settle_extra(call, reply->object);
 		hf_cache_put_reply(cache_of(call), reply->object);
-		good(call);
+		note_good(call);
 	} else if (reply->code == HF_E_EXISTS || tells_nothing(reply->code)) {
-		unsure(call);
+		note_unsure(call);
 	} else {
-		/* Its namespace may be gone, and the job with it. */
+		/* The namespace may be gone, and the job with it. */
 		if (reply->code == HF_E_NOT_FOUND)
 			call->pass->then = HF_THEN_READ;
 		if (namespace_ends(reply))
 			hf_operator_namespace_ends(call->pass->op,
 						   hf_doc_namespace(call->pass->job));
-		bad(call, reply->code, reply->message);
+		note_bad(call, reply->code, reply->message);
 	}
 }
 
-/* A DELETE that is complete answers with a Status, with the object as it last was, or, of a pod that had
- * ended, marked without grace: its name is free before the watch tells.  One that waits (grace,
- * finalizers) answers with the object marked. */
+/* A finished DELETE is answered with a Status, with the last object, or, for a pod that had ended,
+ * with the pod marked without grace. Then the name is free before the watch says so. A DELETE that
+ * waits for grace or finalizers is answered with the marked object. */
 static void judge_delete(struct hf_pass_call *call, const struct hf_reply *reply)
 {
 	if (reply->code == HF_E_NOT_FOUND) {
@@ -309,11 +319,11 @@ static void judge_delete(struct hf_pass_call *call, const struct hf_reply *reply
 			hf_cache_put_reply(cache_of(call), object);
 		else
 			put_gone(call);
-		good(call);
+		note_good(call);
 	} else if (reply->code == HF_E_CONFLICT || tells_nothing(reply->code)) {
-		unsure(call);
+		note_unsure(call);
 	} else {
-		bad(call, reply->code, reply->message);
+		note_bad(call, reply->code, reply->message);
 	}
 }
 
@@ -322,30 +332,31 @@ static void judge_patch(struct hf_pass_call *call, const struct hf_reply *reply)
 {
 	if (reply->code == 0) {
 		hf_cache_put_reply(cache_of(call), reply->object);
-		good(call);
+		note_good(call);
 	} else if (reply->code == HF_E_NOT_FOUND) {
 		put_gone(call);
 		good_already(call);
 	} else if (reply->code == HF_E_CONFLICT || tells_nothing(reply->code)) {
-		unsure(call);
+		note_unsure(call);
 	} else {
-		bad(call, reply->code, reply->message);
+		note_bad(call, reply->code, reply->message);
 	}
 }
 
 static void judge_update(struct hf_pass_call *call, const struct hf_reply *reply)
 {
 	if (reply->code == 0) {
-		settle(call, reply->object);
+		settle_extra(call, reply->object);
 		hf_cache_put_reply(cache_of(call), reply->object);
-		good(call);
+		note_good(call);
 	} else if (reply->code == HF_E_NOT_FOUND) {
 		put_gone(call);
-		bad(call, HF_E_CONFLICT, "the object went while it was changed");
+		note_bad(call, HF_E_CONFLICT,
+			 "the object was deleted while it was changed: decided again");
 	} else if (tells_nothing(reply->code)) {
-		unsure(call);
+		note_unsure(call);
 	} else {
-		bad(call, reply->code, reply->message);
+		note_bad(call, reply->code, reply->message);
 	}
 }
 
@@ -363,13 +374,14 @@ static void action_reply(void *arg, const struct hf_reply *reply)
 		judge_update(call, reply);
 	else
 		judge_delete(call, reply);
-	/* Events would be refused there as well. */
+	/* A namespace that is being deleted refuses events too. */
 	if (call->state == HF_CALL_BAD && !is_doomed(call->pass))
 		hf_report_failure(call->pass, call->action, reply->message);
 	hf_pass_take_reply(call->pass, reply);
 }
 
-static int render(const struct hf_pass_call *call, struct hf_doc **ret_doc, struct hf_error *err)
+static int render_body(const struct hf_pass_call *call, struct hf_doc **ret_doc,
+		       struct hf_error *err)
 {
 	const struct hf_pass *pass = call->pass;
 	const struct hf_render_args args = {
@@ -406,7 +418,7 @@ void hf_perform_send(struct hf_pass_call *call)
 		return;
 	}
 	if (is_create(action)) {
-		if (render(call, &body, &err) != 0) {
+		if (render_body(call, &body, &err) != 0) {
 			call->state = HF_CALL_BAD;
 			hf_pass_fail(pass, err.code, err.text);
 			hf_report_failure(pass, action, err.text);
@@ -437,7 +449,7 @@ void hf_perform_send(struct hf_pass_call *call)
 		request.verb = HF_VERB_DELETE;
 		request.name = action->name;
 		request.precondition_uid = action->uid;
-		/* A time to live may have been made longer: the job goes as it was read, or not. */
+		/* The TTL may have been extended: delete only the version that was stepped. */
 		request.precondition_resource_version = action->kind == HF_ACTION_DELETE_JOB
 								? hf_doc_resource_version(pass->job)
 								: action->resource_version;

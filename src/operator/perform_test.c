@@ -58,7 +58,7 @@ static void exists_but_is_not_wanted(struct bench *bench, struct hf_doc *pod)
 	assert_null(next(bench));
 	gathered(bench);
 	assert_int_equal(brain.steps, 2);
-	assert_int_equal(brain.pods, 1); /* the brain is shown who has the name */
+	assert_int_equal(brain.pods, 1); /* the step sees the owner of the name */
 }
 
 static void test_a_strangers_pod_under_the_name_is_shown_to_the_brain(void **state)
@@ -189,7 +189,7 @@ static void test_what_one_job_learns_of_its_namespace_holds_for_its_neighbours(v
 	first = expect(bench, HF_VERB_CREATE, "pods");
 	second = expect(bench, HF_VERB_CREATE, "pods");
 	refuse_as_the_namespace_ends(first);
-	/* Whatever the reason given, it was under way. */
+	/* Each of these codes leaves open whether the request was performed. */
 	fake_refuse(second, HF_E_FORBIDDEN);
 	turn_for(bench, HF_SECOND);
 	assert_true(brain.leaving);
@@ -382,7 +382,7 @@ static void test_a_kubelet_that_came_back_keeps_its_pod(void **state)
 	assert_int_equal(bench->last_code, HF_E_CONFLICT);
 	assert_null(next(bench));
 	gathered(bench);
-	/* It is stepped again, on what was read. */
+	/* The job is stepped again, with the version that was read. */
 	assert_int_equal(brain.steps, 2);
 	assert_int_equal(brain.pods, 1);
 }

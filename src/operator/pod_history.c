@@ -10,16 +10,19 @@
 #include <stdlib.h>
 
 /*
- * What pods leave behind.  Three things of them are facts no view of the present holds: when
- * their kubelet last wrote, that a name was somebody's a moment ago, and how a pod was on its way that
- * was marked for deletion and gone before a pass had looked.
+ * Facts about pods that no present object shows: when a kubelet last wrote to a pod, which names
+ * were freed a moment ago, and how a deleted pod was ending.
+ * Input: changes of the cache of pods. Output: times in the new views, and the deleted pods of a
+ * job for a step.
+ * A deleted pod is remembered for HF_POD_HISTORY_KEPT. If the table is full, all are forgotten and
+ * the watch counts as begun then.
  */
 
 struct grave {
 	hf_time at; /* monotonic */
 	bool no_execute;
 	char *uid;
-	char *node;           /* NULL: it had none, and no timer of a taint */
+	char *node;           /* NULL: the pod was on no node, so no taint has a timer for it */
 	struct hf_view *last; /* marked for deletion, of the job's own; NULL: no such */
 };
 
@@ -50,8 +53,8 @@ static bool same_container(const struct hf_container_seen *a, const struct hf_co
 	       hf_streq(a->terminated_reason, b->terminated_reason);
 }
 
-/* The next device from `at` on of which the kubelet says that it is unhealthy; NULL: none. */
-static const struct hf_device_seen *unwell(const struct hf_pod *pod, size_t *at)
+/* The next device from `at` on that the kubelet calls unhealthy. NULL: no further one. */
+static const struct hf_device_seen *find_unhealthy(const struct hf_pod *pod, size_t *at)
 {
 	while (*at < pod->devices_len) {
 		const struct hf_device_seen *device = &pod->devices[(*at)++];
@@ -67,7 +70,8 @@ static bool same_unwell(const struct hf_pod *a, const struct hf_pod *b)
 	size_t at_a = 0, at_b = 0;
 
 	for (;;) {
-		const struct hf_device_seen *one = unwell(a, &at_a), *other = unwell(b, &at_b);
+		const struct hf_device_seen *one = find_unhealthy(a, &at_a),
+					    *other = find_unhealthy(b, &at_b);
 
 		if (one == NULL || other == NULL)
 			return one == other;
@@ -89,7 +93,7 @@ static bool kubelet_wrote(const struct hf_pod *was, const struct hf_pod *now)
 	return false;
 }
 
-/* The main container that ended last.  NULL: each container runs. */
+/* The main container that terminated last. NULL: one still runs. */
 static const struct hf_container_seen *last_end(const struct hf_pod *pod)
 {
 	const struct hf_container_seen *last = NULL;
@@ -155,14 +159,14 @@ static struct hf_map *graves_of(struct hf_pod_history *history, const char *uid)
 	if (graves != NULL)
 		return graves;
 	graves = hf_map_create(HF_POD_HISTORY_MAX, history->op->options.seed, grave_free);
-	/* Each holds one at least, and they are counted. */
+	/* Every table holds at least one pod, and the pods are counted. */
 	bool put = hf_map_put(history->jobs, uid, graves);
 
 	hf_assert(put);
 	return graves;
 }
 
-static void expire(struct hf_pod_history *history, const char *uid)
+static void expire_old(struct hf_pod_history *history, const char *uid)
 {
 	struct hf_map *graves = hf_map_get(history->jobs, uid);
 	hf_time now = hf_loop_mono(history->op->loop);
@@ -205,11 +209,11 @@ static void bury_for(const struct burial *burial, const char *uid)
 	struct hf_map *graves;
 	struct grave *grave;
 
-	expire(history, uid);
+	expire_old(history, uid);
 	if (history->len >= HF_POD_HISTORY_MAX)
 		forget_all(history);
 	graves = graves_of(history, uid);
-	/* The last one of a name counts, and stands last. */
+	/* The last pod of a name counts and is last in the list. */
 	if (hf_map_remove(graves, burial->pod->name))
 		history->len--;
 	grave = hf_xcalloc(1, sizeof(*grave));
@@ -239,9 +243,9 @@ static bool is_marked(struct hf_pod_history *history, const struct hf_view *view
 	return pod.deletion_time != HF_TIME_NONE;
 }
 
-/* A timer asks for the name alone: so a stranger's pod matters to the job that waits for its name,
- * and that of a job that was before. */
-static void bury(struct hf_pod_history *history, const struct hf_cache_entry *entry)
+/* A taint's timer knows only the name of a pod. So a stranger's pod matters to the job that waits
+ * for its name. */
+static void remember_deleted(struct hf_pod_history *history, const struct hf_cache_entry *entry)
 {
 	struct burial burial = {history, entry, NULL};
 	struct hf_view *view = entry->view;
@@ -268,24 +272,24 @@ void hf_pod_history_changed(struct hf_pod_history *history, const struct hf_cach
 	size_t at = 0;
 
 	if (view == NULL) {
-		bury(history, before);
+		remember_deleted(history, before);
 		return;
 	}
 	hf_view_pod(view, scratch, &new);
 	if (was != NULL)
 		hf_view_pod(was, scratch, &old);
-	/* After a start of the operator the wait for other containers begins anew. */
+	/* After a restart of the operator the wait for other containers begins anew. */
 	if (own_end(&new) != NULL)
 		view->own_ended_at = same_end(own_end(&old), own_end(&new))
 					     ? was->own_ended_at
 					     : hf_loop_mono(history->op->loop);
-	/* A kubelet in this process is alive. */
+	/* Without watched nodes the kubelet runs in this process. */
 	if (history->op->facts.nodes == NULL) {
 		hf_arena_reset(scratch);
 		return;
 	}
-	/* What stood there when we came may have begun at that moment. */
-	if (unwell(&new, &at) != NULL)
+	/* A condition that existed at the start may have begun at that moment. */
+	if (find_unhealthy(&new, &at) != NULL)
 		view->unwell_at = was != NULL && was->unwell_at != HF_TIME_NONE
 					  ? was->unwell_at
 					  : hf_loop_mono(history->op->loop);
@@ -333,12 +337,12 @@ void hf_pod_history_see(struct hf_pod_history *history, const char *uid,
 	const char *name;
 	void *value;
 
-	/* Who came and went while nobody watched is not known. */
+	/* Pods that came and went during a gap of the watch are unknown. */
 	if (history->lists != hf_cache_stats(history->op->pods.cache)->relists)
 		hf_pod_history_synced(history);
 	if (history->op->facts.nodes != NULL)
 		seen->watched_since = hf_moment_at(moment, history->watching);
-	expire(history, uid);
+	expire_old(history, uid);
 	graves = hf_map_get(history->jobs, uid);
 	if (graves == NULL)
 		return;

@@ -127,8 +127,9 @@ static void add_value(size_t name, const char *address, const struct hf_settings
 }
 
 /* Text, action, text, …: what is trimmed is text, never a value. */
-static int expand(const char *template, const char *address, const struct hf_settings *settings,
-		  struct hf_strbuf *out, struct hf_error *err)
+static int expand_template(const char *template, const char *address,
+			   const struct hf_settings *settings, struct hf_strbuf *out,
+			   struct hf_error *err)
 {
 	static const char *const names[] = {".MasterAddr", ".InitContainerImage", ".MaxTries"};
 	struct action action = {0};
@@ -158,7 +159,7 @@ int hf_render_init_containers(const char *text, const char *address,
 {
 	HF_AUTO_STRBUF out = HF_STRBUF_INIT(TEMPLATE_BYTES_MAX);
 	HF_AUTO_YAML yaml = NULL;
-	int rc = expand(text, address, settings, &out, err);
+	int rc = expand_template(text, address, settings, &out, err);
 
 	if (rc != 0)
 		return rc;

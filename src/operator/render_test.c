@@ -94,7 +94,7 @@ static void test_a_pod_is_the_kept_template_with_name_and_owner(void **state)
 	assert_true(hf_json_equal(hf_doc_json(bench->job), hf_doc_json(fresh)));
 }
 
-/* Upstream leaves them off; there they would have nobody who removes them. */
+/* Upstream leaves the finalizers off, because no controller would remove them. */
 static void test_a_pod_of_an_mpijob_has_no_finalizers(void **state)
 {
 	static const char text[] =
@@ -147,7 +147,7 @@ static void test_edits_are_applied_in_order_behind_what_the_user_wrote(void **st
 		    "{\"k\":\"v\",\"holdfast.dev/generation\":\"3\"}");
 }
 
-/* The affinity of a pod whose template has that one, after avoiding a and b. */
+/* The affinity of a pod after it avoids a and b. Its template has the given one. */
 static struct hf_json *avoided(struct bench *bench, const char *affinity, int32_t number)
 {
 	static const char text[] = "{\"metadata\":{\"name\":\"ddp\",\"uid\":\"u\"},\"spec\":{"
@@ -253,7 +253,7 @@ static void test_a_template_of_the_operators_own_is_expanded(void **state)
 		    "\"for 7 ddp-master-0 }} {\"]}]");
 }
 
-/* What Go's text/template makes of them, its trim markers too. */
+/* The results of Go's text/template, with trim markers. */
 static void test_trim_markers_take_the_blanks_of_the_text_beside_them(void **state)
 {
 	static const struct {

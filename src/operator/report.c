@@ -36,7 +36,7 @@ void hf_report_waiting(struct hf_kind *kind, struct hf_doc *job, const char *rea
 {
 	struct hf_event_note note = note_of(kind, job, true, reason, message);
 
-	/* All jobs of a cluster may wait for the same. */
+	/* All jobs of a cluster may wait for the same CRD. */
 	note.routine = true;
 	hf_recorder_record(kind->op->recorder, &note, hf_operator_now(kind->op));
 }
@@ -81,7 +81,7 @@ void hf_report_plan(struct hf_pass *pass)
 	hf_operator_count_plan(pass->op, &pass->view, plan);
 }
 
-/* Upstream's words (pkg/controller.v1/control), by kind of action. */
+/* Upstream's texts (pkg/controller.v1/control), by kind of action. */
 static const struct {
 	const char *done, *failed; /* reasons */
 	const char *verb, *thing;
@@ -148,14 +148,14 @@ static void report_done(struct hf_pass *pass, int kind, bool with_services)
 		hf_strbuf_addstr(&text, ", ...");
 	struct hf_event_note note = job_note(pass, false, words[kind].done, text.data);
 
-	/* The first pods of a job: its status and they themselves tell as much. */
+	/* Events of a job's first pods are routine: the status and the pods show the same. */
 	note.routine = !pass->view.status.ledger.present &&
 		       (kind == HF_ACTION_CREATE_POD || kind == HF_ACTION_CREATE_SERVICE);
 	hf_recorder_record(pass->op->recorder, &note, hf_operator_now(pass->op));
 }
 
-/* One event for all that a stage did of a kind, where upstream writes one each; one also for pods
- * and services that were made together, since a service has its pod's name. */
+/* Records one event for each kind of action of a stage; upstream records one for each object. Pods
+ * and services that are created together share an event, because they share names. */
 void hf_report_stage(struct hf_pass *pass)
 {
 	struct hf_tally *services = &pass->tally[HF_ACTION_CREATE_SERVICE];
@@ -168,7 +168,7 @@ void hf_report_stage(struct hf_pass *pass)
 
 		if (tally->n == 0)
 			continue;
-		/* Upstream is silent about extra objects, which change with each worker. */
+		/* Upstream records nothing for extra objects, which change with each worker. */
 		if (words[kind].done != NULL)
 			report_done(pass, kind, paired && kind == HF_ACTION_CREATE_POD);
 		if (kind == HF_ACTION_DELETE_JOB &&

@@ -142,13 +142,13 @@ bool hf_rival_is_ready(struct hf_doc *deployment)
 #define NAMESPACE_VARIABLE "KUBEFLOW_NAMESPACE"
 #define FLAG_BYTES_MAX 64
 
-/* Its command line as far as it can be known. */
+/* The known part of its command line. */
 struct share {
 	const struct hf_framework *const *frameworks; /* ours */
 	const char *ns;                               /* of the flag; NULL: not given */
 	bool kinds_given, kinds_met;                  /* one of them is ours */
 	bool unclear;                                 /* it may serve anything */
-	const char *awaits;                           /* the flag whose value is the next word */
+	const char *awaits;                           /* a flag with its value in the next word */
 };
 
 /* The Go flag package's, and what the operator registers: all others take a value. */
@@ -184,7 +184,7 @@ static void take_word(struct share *share, const char *word)
 		share->awaits = NULL;
 		return;
 	}
-	/* A shell, or something else that starts it: who knows with what. */
+	/* A shell or another starter: the flags are unknown. */
 	if (name == word || name > word + 2 || len == 0 || len >= sizeof(copy)) {
 		share->unclear = true;
 		return;
@@ -224,7 +224,7 @@ static const char *ns_of_env(const struct hf_json *env, const char *own_ns)
 	return ns;
 }
 
-/* The operator's among them: by its name in upstream's manifests, else the only one. */
+/* The operator's container: the one with the name of upstream's manifests, else the only one. */
 static const struct hf_json *find_container(const struct hf_json *root)
 {
 	const struct hf_json *list =

@@ -12,31 +12,30 @@
 #include <stdbool.h>
 
 /*
- * Another operator for the same jobs: the Go training-operator, which runs without leader
- * election by default, or one of ours with another Lease.  Two of them on one job make and
- * delete each other's pods.  What gives one away:
- *
- *   - its Deployment "training-operator" has a ready replica (and is not our own, which may
- *     have that name so that it replaces the other: label app.kubernetes.io/name=holdfast), and
- *     its flags leave it one of our kinds in a namespace of ours;
- *   - a job's managedFields show a write of what only an operator sets in a status (counts, start,
- *     completion), by a manager that is neither us nor a person's kubectl, newer than when we
- *     began, and its status changes with it when we write none (managedFields alone can be
- *     forged by whoever may write the job).  Jobs that are managed elsewhere (spec.runPolicy.managedBy) do not count: there it
- *     is right.  Whoever adds a condition of its own to a status is no operator.
+ * Detects another operator for the same jobs: the Go training-operator, which runs without leader
+ * election by default, or a second Holdfast with another Lease. Two operators on one job create and
+ * delete each other's pods. Two signs:
+ * - Its Deployment "training-operator" has a ready replica, and its flags leave it one of our
+ *   kinds in a namespace of ours. Our own Deployment may have that name, so that it replaces the
+ *   other one: label app.kubernetes.io/name=holdfast.
+ * - A job's managedFields show a write of what only an operator sets in a status (counts, start,
+ *   completion). The manager is neither Holdfast nor kubectl, the write is newer than our start,
+ *   and the status changes with it while we write none: any client that may write a job can
+ *   forge managedFields. Jobs managed elsewhere (spec.runPolicy.managedBy) do not count.
+ * A client that only adds a condition of its own is no operator.
  */
 #define HF_RIVAL_DEPLOYMENT "training-operator"
 
 extern const struct hf_resource hf_rival_deployments;
 
 #define HF_RIVAL_NAME_MAX 128
-/* Later than `since` and no later than `until`.  ret_manager gets who wrote.  Never fails: what cannot be
- * read shows nothing.  What it says is as good as the word of anybody who may write the job. */
+/* A rival wrote the status after `since` and up to `until`. ret_manager gets its name. An
+ * unreadable managedFields shows nothing. Any client that may write the job can forge the result. */
 bool hf_rival_wrote(struct hf_doc *job, hf_time since, hf_time until, struct hf_arena *scratch,
 		    char ret_manager[HF_RIVAL_NAME_MAX]);
 bool hf_rival_is_ready(struct hf_doc *deployment);
-/* By its --enable-scheme, --namespace and $KUBEFLOW_NAMESPACE it serves jobs of these kinds (ends with
- * NULL) in this namespace (NULL: all).  True where that cannot be known. */
+/* Its flags --enable-scheme and --namespace and $KUBEFLOW_NAMESPACE leave it one of these kinds
+ * (ends with NULL) in this namespace (NULL: all). True if that is unknown. */
 bool hf_rival_shares(struct hf_doc *deployment, const struct hf_framework *const *frameworks,
 		     const char *ns);
 

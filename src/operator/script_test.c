@@ -157,7 +157,7 @@ static void on_problem(void *arg, const char *key, int code, const char *message
 	snprintf(bench->problem, sizeof(bench->problem), "%s: %s", key, message);
 }
 
-/* What is one bench's alone stands in options. */
+/* Options that differ between benches. */
 static int make_bench(void **state, struct hf_operator_options options)
 {
 	struct bench *bench = hf_xcalloc(1, sizeof(*bench));
@@ -276,7 +276,7 @@ void gathered(struct bench *bench)
 	turn_for(bench, 50 * HF_MS);
 }
 
-/* The next request that is not about events; NULL: none. */
+/* The next request except those for events. NULL: no request. */
 struct fake_call *next(struct bench *bench)
 {
 	struct fake_call *call;
@@ -335,7 +335,7 @@ void start(struct bench *bench)
 	start_with(bench, jobs, 1);
 }
 
-/* The job as it is after the patch that this call sent. */
+/* The job after the patch of this call. */
 void grant_status(struct fake_call *call, int version)
 {
 	char more[TEXT_MAX];

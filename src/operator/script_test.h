@@ -18,7 +18,7 @@
 #define JOB_TIME (1700000000 * HF_SECOND)
 #define SEEN_MAX 8
 
-/* One kind is enough for most: what is asked for and answered is told one by one. */
+/* Most tests need one kind and answer each request by themselves. */
 extern const struct hf_framework *const script_frameworks[];
 
 struct bench {
@@ -38,7 +38,7 @@ struct bench {
 struct script {
 	struct hf_plan plan; /* what the next steps want; status is taken from the view */
 	hf_time start_time;  /* NONE: leave the status as it is */
-	int64_t generation;  /* of the ledger; 0: leave it as it is */
+	int64_t generation;  /* of the ledger; 0: unchanged */
 	enum hf_phase phase; /* of the ledger, where it is not Creating */
 	bool once;           /* only the next step: those after want nothing */
 	int steps, code;
@@ -49,7 +49,7 @@ struct script {
 	hf_time now, watched_since, news_at, unwell_at, own_ended_at;
 	struct hf_node_seen nodes[SEEN_MAX];
 	struct hf_gone_seen gone[SEEN_MAX];
-	bool gone_owned[SEEN_MAX]; /* it is told how it was last; that is not kept itself */
+	bool gone_owned[SEEN_MAX]; /* the last deleted pod's view; not kept itself */
 	hf_time gone_deleted[SEEN_MAX];
 	struct hf_claim_seen claims[SEEN_MAX];
 	char node_names[SEEN_MAX][32], gone_names[SEEN_MAX][32], claim_names[SEEN_MAX][32];
@@ -95,19 +95,19 @@ void turn(struct bench *bench);
 void turn_for(struct bench *bench, hf_time span);
 /* Until what changes calmly was looked at (GATHER_CALM). */
 void gathered(struct bench *bench);
-/* The next request that is not about events; NULL: none. */
+/* The next request except those for events. NULL: no request. */
 struct fake_call *next(struct bench *bench);
 struct fake_call *expect(struct bench *bench, enum hf_verb verb, const char *plural);
 /* Start, and answer the lists with these jobs; or with one, "ddp" of UID u-1 at version 7. */
 void start_with(struct bench *bench, struct hf_doc **jobs, size_t n);
 void start(struct bench *bench);
-/* The job as it is after the patch that this call sent. */
+/* The job after the patch of this call. */
 void grant_status(struct fake_call *call, int version);
 void grant_pod(struct fake_call *call, int version);
 struct fake_watch *watch_of(struct bench *bench, const char *plural);
 /* All events sent so far, as "reason: message" lines. */
 void event_lines(struct bench *bench, struct hf_strbuf *lines);
-/* What the operator says of CRDs that are missing; "": none. */
+/* The operator's sentence about missing CRDs; "": all are present. */
 void assert_missing(const struct bench *bench, const char *text);
 /* The line is among the metrics. */
 void assert_metric(struct bench *bench, const char *line);

@@ -2,27 +2,29 @@
  * Copyright The Holdfast authors */
 #include "operator/startups_internal.h"
 
-/* A status waits half as long again as jobs took lately, at least this: pods of a job come within a
- * second of each other. */
+/*
+ * How many jobs start, how long starts take, and how long routine statuses wait because of that.
+ * All functions are pure: the caller gives the time.
+ */
 #define LEAST HF_SECOND
-/* The first status of a job is not kept back for longer than people look at one job; of many that
- * begin together each waits for the others' pods as well, and nobody looks at all of them. */
+/* Longest wait of a job's first status: as long as a person looks at one job. If many jobs start
+ * together, each also waits for the pods of the others. */
 #define FIRST_MAX (2 * HF_SECOND)
 #define FIRST_PER_JOB (500 * HF_MS)
 #define FIRST_MAX_MANY (60 * HF_SECOND)
-/* Whoever has a status is told less of: only of how many ranks run. */
+/* Later statuses only change the number of running ranks. */
 #define LATER_MAX (5 * HF_SECOND)
 #define LATER_PER_JOB (100 * HF_MS)
 #define LATER_MAX_MANY (30 * HF_SECOND)
-/* Who waits eight seconds for the last rank is not harmed by two more; a job that is alone on its way
- * waits for nobody. */
+/* A job that waits 8 s for its last rank may wait 2 s more for its status. A lone job waits for no
+ * other. */
 #define GATHER_SHARE 4
 #define GATHER_PER_JOB (50 * HF_MS)
 #define GATHER_MAX (10 * HF_SECOND)
-/* One job that took an hour says nothing of the next: a few that are quick make up for it. */
+/* Longest start that counts. A few quick jobs outweigh one job that took an hour. */
 #define TOOK_MAX (2 * FIRST_MAX_MANY)
 
-static void advance(struct hf_startups *startups, hf_time now)
+static void move_to(struct hf_startups *startups, hf_time now)
 {
 	hf_time second = now / HF_SECOND;
 
@@ -38,16 +40,16 @@ static void advance(struct hf_startups *startups, hf_time now)
 
 void hf_startups_begin(struct hf_startups *startups, hf_time now)
 {
-	advance(startups, now);
+	move_to(startups, now);
 	startups->begun[startups->newest % HF_STARTUPS_SECONDS]++;
 	startups->count++;
 }
 
-static void took(struct hf_startups *startups, hf_time span)
+static void note_span(struct hf_startups *startups, hf_time span)
 {
 	if (span > TOOK_MAX)
 		span = TOOK_MAX;
-	/* At once where load grows, slowly back. */
+	/* Follows rising times at once and falling ones slowly. */
 	startups->lately =
 		span > startups->lately ? span : startups->lately - (startups->lately - span) / 4;
 }
@@ -56,16 +58,16 @@ void hf_startups_end(struct hf_startups *startups, hf_time since, bool risen, hf
 {
 	hf_time second = since / HF_SECOND;
 
-	advance(startups, now);
+	move_to(startups, now);
 	if (second > startups->newest - HF_STARTUPS_SECONDS) {
 		startups->begun[second % HF_STARTUPS_SECONDS]--;
 		startups->count--;
 	}
 	if (risen)
-		took(startups, now - since);
+		note_span(startups, now - since);
 }
 
-static hf_time longest(const struct hf_startups *startups, bool first)
+static hf_time find_longest(const struct hf_startups *startups, bool first)
 {
 	hf_time others = startups->count > 0 ? (hf_time)startups->count - 1 : 0;
 	hf_time max =
@@ -79,15 +81,15 @@ hf_time hf_startups_status_wait(struct hf_startups *startups, bool first, hf_tim
 {
 	hf_time wait = startups->lately * 3 / 2, max;
 
-	advance(startups, now);
-	max = longest(startups, first);
+	move_to(startups, now);
+	max = find_longest(startups, first);
 	if (startups->lately == 0)
 		return max;
 	if (wait < LEAST)
 		return LEAST;
 	if (wait <= max)
 		return wait;
-	/* Where even the longest wait would not tell all, the first word comes soon. */
+	/* If the start takes longer than the longest wait, write the first status soon. */
 	return first && startups->lately > max ? LEAST : max;
 }
 

@@ -59,7 +59,7 @@ struct hf_doc *hf_stop_pod_patch(const struct hf_action *action)
 }
 
 /* Whether a merge patch would change nothing any more. */
-static bool holds(const struct hf_json *now, const struct hf_json *patch)
+static bool is_within(const struct hf_json *now, const struct hf_json *patch)
 {
 	struct hf_json *value;
 	const char *key;
@@ -71,7 +71,8 @@ static bool holds(const struct hf_json *now, const struct hf_json *patch)
 	for (void *it = NULL; (it = hf_json_next(patch, it, &key, &value));) {
 		const struct hf_json *member = hf_json_get(now, key);
 
-		if (hf_json_type(value) == HF_JSON_NULL ? member != NULL : !holds(member, value))
+		if (hf_json_type(value) == HF_JSON_NULL ? member != NULL
+							: !is_within(member, value))
 			return false;
 	}
 	return true;
@@ -81,5 +82,5 @@ bool hf_status_arrived(struct hf_doc *patch, struct hf_doc *reply)
 {
 	HF_AUTO_JSON now = hf_doc_member_json(reply, "status");
 
-	return holds(now, hf_json_get(hf_doc_json(patch), "status"));
+	return is_within(now, hf_json_get(hf_doc_json(patch), "status"));
 }

@@ -12,18 +12,18 @@
 #include <string.h>
 
 /*
- * A view is one block: the struct, the texts its pointers name, and the record of everything else.
- * Most of a pod is not there, zero, or the same in all pods, and pods are read a thousand times
- * less often than they are held.  So a record is a row of small values without names or holes:
- *
+ * Views of pods, services and extra objects.
+ * Input: documents. Output: one block of memory each: the struct, the texts of its pointers, and a
+ * packed record of everything else.
+ * Most fields of a pod are absent, zero, or equal in all pods, and pods are read a thousand times
+ * less often than they are held. So a record is a row of small values without names or gaps:
  *   number   zigzag, seven bits a byte, least significant first
  *   time     0: none; 1 and whole seconds; 2 and nanoseconds
- *   text     0: NULL; 1, the bytes and a NUL; otherwise a word's place in the list below
- *
- * Packing and unpacking name the fields in the same order.  Nothing of it leaves the process.
+ *   text     0: NULL; 1, the bytes and a NUL; else the index of a word in the list below
+ * Packing and unpacking name the fields in the same order. Records do not leave the process.
  */
 
-/* What API servers, kubelets and our own jobs say again and again. */
+/* Frequent texts of API servers, kubelets and our own jobs. */
 static const char *const words[] = {
 	"",
 	"True",
@@ -61,7 +61,7 @@ enum { TEXT_NULL, TEXT_BYTES, TEXT_WORDS };
 enum { TIME_NONE, TIME_SECONDS, TIME_NANOS };
 
 _Static_assert(TEXT_WORDS + HF_ARRAY_LEN(words) <= 256, "a word's place is one byte");
-/* Whoever adds a field: pack it, unpack it, and let view_test see it. */
+/* After adding a field, pack and unpack the field, and extend view_test. */
 _Static_assert(sizeof(struct hf_pod) == 328 && sizeof(struct hf_container_seen) == 120 &&
 		       sizeof(struct hf_pod_condition) == 32 &&
 		       sizeof(struct hf_service_seen) == 32 && sizeof(struct hf_extra_seen) == 48,
@@ -74,7 +74,7 @@ struct packer {
 	size_t size;
 };
 
-static void put(struct packer *packer, const void *bytes, size_t len)
+static void put_bytes(struct packer *packer, const void *bytes, size_t len)
 {
 	packer->size += len;
 	if (packer->at == NULL)
@@ -87,7 +87,7 @@ static void put_byte(struct packer *packer, unsigned value)
 {
 	unsigned char byte = (unsigned char)value;
 
-	put(packer, &byte, 1);
+	put_bytes(packer, &byte, 1);
 }
 
 static void put_number(struct packer *packer, int64_t value)
@@ -121,7 +121,7 @@ static void put_text(struct packer *packer, const char *s)
 		}
 	}
 	put_byte(packer, TEXT_BYTES);
-	put(packer, s, strlen(s) + 1);
+	put_bytes(packer, s, strlen(s) + 1);
 }
 
 static void put_texts(struct packer *packer, const char *const *texts, size_t len)

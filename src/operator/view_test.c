@@ -229,7 +229,8 @@ static void test_a_view_says_of_a_service_what_its_document_does(void **state)
 	}
 }
 
-/* A cluster's pods are held by the ten thousand: whoever needs more bytes for each says so here. */
+/* The operator holds ten thousands of pods. A change that needs more bytes for each must raise
+ * these numbers. */
 static void test_a_pod_takes_so_many_bytes(void **state)
 {
 	HF_AUTO_ARENA arena = hf_arena_create(ARENA_MAX);

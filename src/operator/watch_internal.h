@@ -11,7 +11,7 @@ void hf_watch_create_jobs(struct hf_operator *op, struct hf_kind *kind,
 /* Pods, services and extra objects. */
 void hf_watch_create_objects(struct hf_operator *op);
 
-/* companion.c: the controller beside this one, which asks it for jobs, the time and so on. */
+/* companion.c: creates the controller that works beside this one. */
 void hf_companion_create(struct hf_operator *op);
 
 #endif
