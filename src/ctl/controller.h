@@ -62,7 +62,4 @@ struct hf_controller_env {
 	bool (*is_restarting)(void *arg, const char *key);
 };
 
-/* NULL: there is no controller beside the one for jobs. */
-typedef struct hf_controller *(*hf_controller_create_fn)(const struct hf_controller_env *env);
-
 #endif

@@ -85,13 +85,35 @@ static void init_jobs(struct hf_operator *op)
 		force_labels);
 }
 
+static void init_queue(struct hf_operator *op)
+{
+	static const char *const name[] = {"name", NULL};
+	struct hf_operator_metrics *m = &op->metrics;
+
+	m->queue_depth = create_family(op, HF_METRIC_GAUGE, "workqueue_depth",
+				       "Jobs that wait for a pass.", name);
+	m->queue_adds = create_family(op, HF_METRIC_COUNTER, "workqueue_adds_total",
+				      "Times a job was queued.", name);
+	m->queue_retries = create_family(op, HF_METRIC_COUNTER, "workqueue_retries_total",
+					 "Times a job was queued again after a failed pass.", name);
+	m->queue_wait = create_histogram(op, "workqueue_queue_duration_seconds",
+					 "Seconds that a job waits in the queue.", "name");
+	m->queue_work = create_histogram(op, "workqueue_work_duration_seconds",
+					 "Seconds that a pass over a job takes.", "name");
+	m->queue_unfinished =
+		create_family(op, HF_METRIC_GAUGE, "workqueue_unfinished_work_seconds",
+			      "Seconds that all running passes have taken so far.", name);
+	m->queue_longest =
+		create_family(op, HF_METRIC_GAUGE, "workqueue_longest_running_processor_seconds",
+			      "Seconds that the longest running pass has taken so far.", name);
+}
+
 void hf_operator_metrics_init(struct hf_operator *op)
 {
 	static const char *const result[] = {"controller", "result", NULL};
 	static const char *const controller[] = {"controller", NULL};
 	static const char *const kind[] = {"kind", NULL};
 	static const char *const states[] = {"namespace", "framework", "state", NULL};
-	static const char *const name[] = {"name", NULL};
 	static const char *const reason[] = {"reason", NULL};
 	struct hf_operator_metrics *m = &op->metrics;
 
@@ -125,22 +147,7 @@ void hf_operator_metrics_init(struct hf_operator *op)
 				   "Lists that a cache began.", kind);
 	m->cache_objects = create_family(op, HF_METRIC_GAUGE, "holdfast_cache_objects",
 					 "Objects in the cache.", kind);
-	m->queue_depth = create_family(op, HF_METRIC_GAUGE, "workqueue_depth",
-				       "Jobs that wait for a pass.", name);
-	m->queue_adds = create_family(op, HF_METRIC_COUNTER, "workqueue_adds_total",
-				      "Times a job was queued.", name);
-	m->queue_retries = create_family(op, HF_METRIC_COUNTER, "workqueue_retries_total",
-					 "Times a job was queued again after a failed pass.", name);
-	m->queue_wait = create_histogram(op, "workqueue_queue_duration_seconds",
-					 "Seconds that a job waits in the queue.", "name");
-	m->queue_work = create_histogram(op, "workqueue_work_duration_seconds",
-					 "Seconds that a pass over a job takes.", "name");
-	m->queue_unfinished =
-		create_family(op, HF_METRIC_GAUGE, "workqueue_unfinished_work_seconds",
-			      "Seconds that all running passes have taken so far.", name);
-	m->queue_longest =
-		create_family(op, HF_METRIC_GAUGE, "workqueue_longest_running_processor_seconds",
-			      "Seconds that the longest running pass has taken so far.", name);
+	init_queue(op);
 	m->events_dropped = create_family(op, HF_METRIC_COUNTER, "holdfast_events_dropped_total",
 					  "Events that were not written.", NULL);
 	m->crd_narrow = create_family(

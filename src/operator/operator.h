@@ -77,7 +77,7 @@ struct hf_operator_options {
 	bool watch_nodes;
 	/* Creates the controller that works beside this one. Needs watch_nodes and all namespaces;
 	 * else it is not called. NULL: none. */
-	hf_controller_create_fn create_companion;
+	struct hf_controller *(*create_companion)(const struct hf_controller_env *env);
 	/* May be NULL. Called with each version of a job that a cache takes in, except while this
 	 * operator may be writing to the job. `was` is the version before; NULL for a new job. Must
 	 * not destroy the operator. */
