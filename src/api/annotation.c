@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/strbuf.h"
-#include "core/names.h"
+#include "core/model/names.h"
 #include "json/patch.h"
 
 #include <string.h>

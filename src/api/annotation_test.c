@@ -2,7 +2,7 @@
  * Copyright The Holdfast authors */
 #include "api/job.h"
 
-#include "core/names.h"
+#include "core/model/names.h"
 #include "framework/framework.h"
 #include "harness/test.h"
 

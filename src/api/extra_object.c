@@ -10,7 +10,7 @@
 #include <string.h>
 
 /*
- * Reads and writes the extra objects of jobs (core/extra.h): pod groups, autoscalers and the like.
+ * Reads and writes the extra objects of jobs (core/model/extra_object.h): pod groups, autoscalers and the like.
  * Reading computes a digest of the members that Holdfast owns, so the planner can compare an object
  * with the wanted one. Writing builds the object, or a JSON patch of those members, from a list of
  * leaves: a path and a value each.

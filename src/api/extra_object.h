@@ -4,13 +4,13 @@
 #define HF_API_EXTRA_OBJECT_H
 
 #include "base/arena.h"
-#include "core/extra.h"
+#include "core/model/extra_object.h"
 #include "json/doc.h"
 
 HF_BEGIN_DECLS
 
 /*
- * Extra objects of jobs (core/extra.h): reading and writing.
+ * Extra objects of jobs (core/model/extra_object.h): reading and writing.
  *
  * hf_extra_read borrows texts from doc. `owned` means: the controller's UID is job_uid, or the
  * object has any controller if job_uid is NULL. The digest of an object without a controller is 0.

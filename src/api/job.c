@@ -6,7 +6,7 @@
 #include "api/reader_internal.h"
 #include "base/str.h"
 #include "base/strbuf.h"
-#include "core/names.h"
+#include "core/model/names.h"
 
 /*
  * Reads a job's document into struct hf_job_view: metadata, replicas, elastic policy and the fields

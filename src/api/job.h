@@ -3,8 +3,8 @@
 #ifndef HF_API_JOB_H
 #define HF_API_JOB_H
 
-#include "core/framework.h"
-#include "core/observed.h"
+#include "core/model/framework.h"
+#include "core/model/observed.h"
 #include "core/step.h"
 #include "json/doc.h"
 
@@ -13,7 +13,7 @@ HF_BEGIN_DECLS
 /*
  * Reads documents into core's plain structs and writes core's status back into a document.
  *
- * No field gets a default: an absent field stays absent (core/job.h). Strings are borrowed from the
+ * No field gets a default: an absent field stays absent (core/model/job.h). Strings are borrowed from the
  * document and lists come from the arena, so both must outlive the result.
  */
 

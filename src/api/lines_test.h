@@ -3,7 +3,7 @@
 #ifndef HF_API_LINES_TEST_H
 #define HF_API_LINES_TEST_H
 
-#include "core/field.h"
+#include "core/model/field.h"
 
 /* Writes each error on a line, as a client of the API server sees it. */
 static inline void write_lines(const struct hf_field_errors *errors, struct hf_strbuf *out)

@@ -4,7 +4,7 @@
 #define HF_API_NODE_H
 
 #include "base/arena.h"
-#include "core/observed.h"
+#include "core/model/observed.h"
 #include "json/doc.h"
 
 HF_BEGIN_DECLS

@@ -5,8 +5,8 @@
 #include "api/device_health.h"
 #include "api/node.h"
 #include "base/str.h"
-#include "core/container_reason.h"
-#include "core/names.h"
+#include "core/model/container_reason.h"
+#include "core/model/names.h"
 #include "json/fields.h"
 
 #include <stdio.h>

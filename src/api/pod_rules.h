@@ -3,7 +3,7 @@
 #ifndef HF_API_POD_RULES_H
 #define HF_API_POD_RULES_H
 
-#include "core/field.h"
+#include "core/model/field.h"
 #include "json/json.h"
 
 HF_BEGIN_DECLS

@@ -3,8 +3,8 @@
 #ifndef HF_API_READER_INTERNAL_H
 #define HF_API_READER_INTERNAL_H
 
-#include "core/field.h"
-#include "core/job.h"
+#include "core/model/field.h"
+#include "core/model/job.h"
 #include "json/json.h"
 
 /*

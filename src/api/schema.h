@@ -3,7 +3,7 @@
 #ifndef HF_API_SCHEMA_H
 #define HF_API_SCHEMA_H
 
-#include "core/framework.h"
+#include "core/model/framework.h"
 #include "json/json.h"
 
 HF_BEGIN_DECLS

@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 #include "cli/cli.h"
-#include "core/framework.h"
+#include "core/model/framework.h"
 
 /*
  * The command line of `holdfast operator`: the flags of the Go training-operator, so that a

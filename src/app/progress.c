@@ -13,7 +13,7 @@
 #include "base/vec.h"
 #include "cli/facts.h"
 #include "cli/text.h"
-#include "core/container_reason.h"
+#include "core/model/container_reason.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

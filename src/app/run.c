@@ -18,8 +18,8 @@
 #include "cli/rank.h"
 #include "cli/facts.h"
 #include "cli/text.h"
-#include "core/container_reason.h"
-#include "core/names.h"
+#include "core/model/container_reason.h"
+#include "core/model/names.h"
 
 #include <inttypes.h>
 #include <signal.h>

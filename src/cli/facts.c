@@ -7,8 +7,8 @@
 
 #include "api/job.h"
 #include "base/str.h"
-#include "core/container_reason.h"
-#include "core/names.h"
+#include "core/model/container_reason.h"
+#include "core/model/names.h"
 #include "framework/framework.h"
 
 #include <inttypes.h>

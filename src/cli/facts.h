@@ -3,7 +3,7 @@
 #ifndef HF_CLI_FACTS_H
 #define HF_CLI_FACTS_H
 
-#include "core/status.h"
+#include "core/model/status.h"
 #include "json/json.h"
 
 HF_BEGIN_DECLS

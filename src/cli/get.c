@@ -11,7 +11,7 @@
 #include "cli/request.h"
 #include "cli/facts.h"
 #include "cli/text.h"
-#include "core/names.h"
+#include "core/model/names.h"
 #include "framework/framework.h"
 #include "store/resource.h"
 #include "store/selector.h"

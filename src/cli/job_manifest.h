@@ -4,7 +4,7 @@
 #define HF_CLI_JOB_MANIFEST_H
 
 #include "cli/cli.h"
-#include "core/framework.h"
+#include "core/model/framework.h"
 #include "json/doc.h"
 
 HF_BEGIN_DECLS

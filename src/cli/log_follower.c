@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/vec.h"
-#include "core/container_reason.h"
+#include "core/model/container_reason.h"
 
 #include <stdlib.h>
 

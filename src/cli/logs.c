@@ -9,8 +9,8 @@
 #include "cli/rank.h"
 #include "cli/request.h"
 #include "cli/facts.h"
-#include "core/container_reason.h"
-#include "core/names.h"
+#include "core/model/container_reason.h"
+#include "core/model/names.h"
 #include "store/resource.h"
 
 #include <stdlib.h>

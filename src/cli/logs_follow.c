@@ -7,8 +7,8 @@
 #include "base/vec.h"
 #include "cli/log_follower.h"
 #include "cli/facts.h"
-#include "core/container_reason.h"
-#include "core/names.h"
+#include "core/model/container_reason.h"
+#include "core/model/names.h"
 #include "store/resource.h"
 
 #include <inttypes.h>

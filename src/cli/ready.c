@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/request.h"
-#include "core/names.h"
+#include "core/model/names.h"
 
 #include <stdlib.h>
 

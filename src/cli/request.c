@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/vec.h"
-#include "core/names.h"
+#include "core/model/names.h"
 #include "framework/framework.h"
 #include "store/resource.h"
 

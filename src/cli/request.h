@@ -4,7 +4,7 @@
 #define HF_CLI_REQUEST_H
 
 #include "cli/cli.h"
-#include "core/framework.h"
+#include "core/model/framework.h"
 
 HF_BEGIN_DECLS
 

@@ -9,11 +9,11 @@
 #include "base/str.h"
 #include "cli/job_action.h"
 #include "cli/rank.h"
-#include "core/names.h"
+#include "core/model/names.h"
 
 #include <stdlib.h>
 
-/* Each new value of the annotation causes one restart (core/names.h). The time in it makes the value
+/* Each new value of the annotation causes one restart (core/model/names.h). The time in it makes the value
  * new. */
 static int prepare_restart(struct hf_cli *cli, const struct hf_framework *framework,
 			   struct hf_doc *job, struct hf_json **ret_patch, struct hf_error *err)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "core/brain_internal.h"
+#include "core/state/brain_internal.h"
 
 #include "base/str.h"
-#include "core/names.h"
+#include "core/model/names.h"
 
 #include <stdlib.h>
 #include <string.h>

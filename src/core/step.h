@@ -3,9 +3,9 @@
 #ifndef HF_CORE_STEP_H
 #define HF_CORE_STEP_H
 
-#include "core/framework.h"
-#include "core/observed.h"
-#include "core/plan.h"
+#include "core/model/framework.h"
+#include "core/model/observed.h"
+#include "core/model/plan.h"
 
 HF_BEGIN_DECLS
 

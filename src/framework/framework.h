@@ -3,7 +3,7 @@
 #ifndef HF_FRAMEWORK_FRAMEWORK_H
 #define HF_FRAMEWORK_FRAMEWORK_H
 
-#include "core/framework.h"
+#include "core/model/framework.h"
 
 HF_BEGIN_DECLS
 

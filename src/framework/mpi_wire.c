@@ -10,7 +10,7 @@
 #include "base/compare.h"
 #include "base/strbuf.h"
 #include "base/str.h"
-#include "core/names.h"
+#include "core/model/names.h"
 
 #include <stdlib.h>
 

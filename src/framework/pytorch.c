@@ -9,7 +9,7 @@
 #include "framework/replicas_internal.h"
 
 #include "base/str.h"
-#include "core/names.h"
+#include "core/model/names.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #include "framework/framework.h"
 #include "framework/replicas_internal.h"
 
-#include "core/names.h"
+#include "core/model/names.h"
 
 enum { MASTER, WORKER };
 

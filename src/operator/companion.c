@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "core/status.h"
+#include "core/model/status.h"
 
 /*
  * What the controller beside this one may ask of jobs: their clock, their log, the job that owns a

@@ -3,7 +3,7 @@
 #ifndef HF_OPERATOR_CONFIG_H
 #define HF_OPERATOR_CONFIG_H
 
-#include "core/job.h"
+#include "core/model/job.h"
 
 #include <stddef.h>
 

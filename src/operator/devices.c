@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Longest delay between a termination and its kernel line. Equal to the limit in core/device.c. */
+/* Longest delay between a termination and its kernel line. Equal to the limit in core/policy/devices.c. */
 #define LINE_LATE (10 * HF_SECOND)
 
 /*

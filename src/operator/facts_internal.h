@@ -4,9 +4,9 @@
 #define HF_OPERATOR_FACTS_INTERNAL_H
 
 #include "base/arena.h"
-#include "core/job.h"
-#include "core/observed.h"
-#include "core/plan.h"
+#include "core/model/job.h"
+#include "core/model/observed.h"
+#include "core/model/plan.h"
 #include "json/doc.h"
 
 /*

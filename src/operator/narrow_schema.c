@@ -5,7 +5,7 @@
 #include "api/job.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "core/names.h"
+#include "core/model/names.h"
 #include "json/fields.h"
 #include "operator/kinds_internal.h"
 #include "operator/pass_internal.h"

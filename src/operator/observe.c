@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/vec.h"
-#include "core/names.h"
+#include "core/model/names.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,8 @@
 #ifndef HF_OPERATOR_OPERATOR_H
 #define HF_OPERATOR_OPERATOR_H
 
-#include "core/framework.h"
-#include "core/observed.h"
+#include "core/model/framework.h"
+#include "core/model/observed.h"
 #include "core/step.h"
 #include "ctl/controller.h"
 #include "ctl/metrics.h"

@@ -6,7 +6,7 @@
 #include "api/pod.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "core/names.h"
+#include "core/model/names.h"
 #include "store/resource.h"
 
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 
 #include "api/extra_object.h"
 #include "base/str.h"
-#include "core/names.h"
+#include "core/model/names.h"
 #include "json/yaml.h"
 
 #include <string.h>

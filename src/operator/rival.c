@@ -3,7 +3,7 @@
 #include "operator/rival.h"
 
 #include "base/str.h"
-#include "core/names.h"
+#include "core/model/names.h"
 #include "json/fields.h"
 
 #include <stdio.h>

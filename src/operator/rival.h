@@ -5,7 +5,7 @@
 
 #include "base/arena.h"
 #include "base/time.h"
-#include "core/framework.h"
+#include "core/model/framework.h"
 #include "json/doc.h"
 #include "store/store.h"
 

@@ -3,7 +3,7 @@
 #include "operator/script_test.h"
 
 #include "base/mem.h"
-#include "core/names.h"
+#include "core/model/names.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "operator/operator_internal.h"
 
 #include "api/job.h"
-#include "core/names.h"
+#include "core/model/names.h"
 #include "json/patch.h"
 
 struct hf_doc *hf_status_patch(struct hf_doc *job, const struct hf_framework *framework,

@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "core/names.h"
+#include "core/model/names.h"
 
 #include <stdio.h>
 #include <stdlib.h>

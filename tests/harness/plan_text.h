@@ -3,8 +3,8 @@
 #ifndef HF_TESTS_HARNESS_PLAN_TEXT_H
 #define HF_TESTS_HARNESS_PLAN_TEXT_H
 
-#include "core/framework.h"
-#include "core/plan.h"
+#include "core/model/framework.h"
+#include "core/model/plan.h"
 
 /* The whole plan as text, equal for equal plans; tests and golden files compare this. */
 void hf_plan_render(const struct hf_plan *plan, const struct hf_framework *framework,

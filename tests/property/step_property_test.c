@@ -5,7 +5,7 @@
 #include "harness/test.h"
 
 #include "base/str.h"
-#include "core/names.h"
+#include "core/model/names.h"
 #include "framework/framework.h"
 
 #include <stdlib.h>

@@ -878,7 +878,7 @@ void sim_check_sick(struct sim *sim, const char *pod_uid)
 	sim_pod_truth(sim, pod_uid)->sick = true;
 }
 
-/* An end is put down to a device that failed no later than this after it (src/core/device.c). */
+/* An end is put down to a device that failed no later than this after it (src/core/policy/devices.c). */
 #define DEVICE_EXPLAINS (10 * HF_SECOND)
 
 void sim_check_sick_late(struct sim *sim, const char *node)

@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "core/names.h"
+#include "core/model/names.h"
 #include "store/backend.h"
 
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 import copy
 
 GROUP = "kubeflow.org"
-RANKS_MAX = 20000       # HF_RANKS_MAX of core/types.h
+RANKS_MAX = 20000       # HF_RANKS_MAX of core/model/types.h
 RULES_MAX = 20          # HF_RULES_MAX; batch/v1's limits, as the next two
 VALUES_MAX = 255        # HF_RULE_VALUES_MAX
 PATTERNS_MAX = 20       # HF_RULE_PATTERNS_MAX

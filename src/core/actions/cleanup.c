@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/state/brain_internal.h"
+
+#include "base/str.h"
+#include "core/model/names.h"
+
+/*
+ * The pods of a job that has ended.  Each one is deleted, ended and kept, or kept as it is:
+ *
+ *     by cleanPodPolicy, or created late          deleted
+ *     the job has failed, podsAfterEnd: Stop
+ *         it has not begun                        deleted: it never begins
+ *         it runs                                 ended and kept, with its logs
+ *     its program has succeeded, and the grace    ended and kept
+ *     of its other containers is over
+ *     any other                                   kept
+ *
+ * What still runs after that is told.  Nothing of it is charged: a finished job counts no ends.
+ * Level-triggered: what was deleted or ended already is not asked for again.
+ */
+
+/* Ranks of a job end within a second or two of each other: those are not worth telling. */
+#define TELL_SECONDS 30
+
+/* The two ways to be ended and kept differ in what the pod is stamped with. */
+enum fate { FATE_KEEP, FATE_DELETE, FATE_STOP_FAILED, FATE_STOP_SUCCEEDED };
+
+/* The pods that the end of the job leaves. */
+struct left {
+	int32_t running; /* kept, and not ended */
+	int32_t waiting; /* kept, and not begun */
+	int32_t stopping;
+	const char *first, *first_stopping;
+};
+
+static bool is_active(const struct hf_pod *pod)
+{
+	return pod->phase == HF_POD_PENDING || pod->phase == HF_POD_RUNNING;
+}
+
+/* Stands for the role of a pod without a rank's name. Such a pod has no own container. */
+#define NO_ROLE (-1)
+
+/* The kubelet has never started the kind's own container of the pod; other containers do not count. */
+static bool is_unbegun(const struct hf_brain *b, int role, const struct hf_pod *pod)
+{
+	const struct hf_container_seen *own =
+		role == NO_ROLE ? NULL : hf_own_container(b, role, pod);
+
+	if (own && own->phase == HF_CONTAINER_WAITING)
+		return is_active(pod) && !hf_container_has_begun(own);
+	return pod->phase == HF_POD_PENDING && !hf_pod_has_begun(pod);
+}
+
+/* The ledger knows the pod.  One that it does not know was created late: by a leader that had
+ * lost its lease, or by a request that took its time.  A job that never had a ledger ended under
+ * another operator: nothing in it is late. */
+static bool is_of_record(const struct hf_brain *b, const struct hf_crew *crew,
+			 const struct hf_slot *slot)
+{
+	return !b->ledger.present || !crew->present ||
+	       (slot->current && (slot->created || slot->succeeded));
+}
+
+static bool is_cleaned(const struct hf_brain *b, const struct hf_pod *pod)
+{
+	return b->job.clean == HF_CLEAN_ALL || (b->job.clean == HF_CLEAN_RUNNING && is_active(pod));
+}
+
+/* For a pod that cleanPodPolicy keeps.  After success the pods stay as upstream leaves them.  A job
+ * without a ledger ended under another operator: its pods stay as that operator left them. */
+static enum fate find_fate(const struct hf_brain *b, int role, const struct hf_pod *pod)
+{
+	if (b->job.recovery.after_end == HF_AFTER_END_KEEP || !b->ledger.present ||
+	    !is_active(pod) || !hf_cond_is_true(b, HF_COND_FAILED))
+		return FATE_KEEP;
+	if (is_unbegun(b, role, pod))
+		return FATE_DELETE;
+	return FATE_STOP_FAILED;
+}
+
+static void apply_fate(struct hf_brain *b, int role, const struct hf_pod *pod, enum fate fate,
+		       struct left *left)
+{
+	static const char *const stamps[] = {
+		[FATE_STOP_FAILED] = HF_STOPPED_JOB_FAILED,
+		[FATE_STOP_SUCCEEDED] = HF_STOPPED_SUCCEEDED,
+	};
+
+	if (fate == FATE_DELETE)
+		hf_pod_delete(b, pod, (struct hf_opt_int){0});
+	else if (fate != FATE_KEEP)
+		hf_pod_stop(b, pod, stamps[fate]);
+	if (fate == FATE_DELETE || !is_active(pod) || pod->deletion_time != HF_TIME_NONE)
+		return;
+	if (fate != FATE_KEEP) {
+		if (left->stopping++ == 0)
+			left->first_stopping = pod->name;
+		return;
+	}
+	if (left->running + left->waiting == 0)
+		left->first = pod->name;
+	if (is_unbegun(b, role, pod))
+		left->waiting++;
+	else
+		left->running++;
+}
+
+static void clean_slot(struct hf_brain *b, int role, int32_t index, struct left *left)
+{
+	const struct hf_crew *crew = &b->crews[role];
+	const struct hf_slot *slot = &crew->slots[index];
+	bool goes = slot->pod && (is_cleaned(b, slot->pod) || !is_of_record(b, crew, slot));
+	bool beyond = crew->present && index >= crew->replicas;
+
+	if (slot->pod) {
+		bool over = hf_sidecar_is_over(b, role, slot);
+
+		apply_fate(b, role, slot->pod,
+			   goes   ? FATE_DELETE
+			   : over ? FATE_STOP_SUCCEEDED
+				  : find_fate(b, role, slot->pod),
+			   left);
+	}
+	/* A service stays only beside a pod that stays, and goes with a rank that is none any more. */
+	if (slot->service && (beyond || (b->job.clean != HF_CLEAN_NONE && (goes || !slot->pod))))
+		hf_service_delete(b, slot->service);
+}
+
+/* ---- words -------------------------------------------------------------------------------------- */
+
+/* "2 pod(s) still run and 1 waits to start, ddp-worker-0 first: cleanPodPolicy is None" */
+static const char *describe_left(struct hf_brain *b, const struct left *left)
+{
+	bool keep = b->job.recovery.after_end == HF_AFTER_END_KEEP;
+	const char *waiting =
+		left->waiting > 0
+			? hf_arena_printf(b->arena, "%d pod(s) wait to start", left->waiting)
+			: "";
+
+	return hf_arena_printf(
+		b->arena, "%s%s%s, %s first: cleanPodPolicy is None%s",
+		left->running > 0 ? hf_arena_printf(b->arena, "%d pod(s) still run", left->running)
+				  : "",
+		left->running > 0 && left->waiting > 0 ? " and " : "", waiting, left->first,
+		keep ? ", and recovery.podsAfterEnd is Keep" : "");
+}
+
+static void say_stopping(struct hf_brain *b, const struct left *left)
+{
+	if (left->stopping > 0)
+		hf_say(b, b->now, HF_TOPIC_NEXT,
+		       "%d pod(s) are ended and kept with their logs, %s first", left->stopping,
+		       left->first_stopping);
+}
+
+static const char *describe_stopping(struct hf_brain *b, const struct left *left)
+{
+	return hf_arena_printf(
+		b->arena,
+		"%d pod(s) were told to end when the job failed and still run, %s "
+		"first: the kubelet waits for the grace of the pod, or does not answer",
+		left->stopping, left->first_stopping);
+}
+
+/* A condition, for what goes on for longer than the ranks of a job take to end. */
+static void show_left(struct hf_brain *b, const struct left *left)
+{
+	hf_time at = hf_time_add(b->plan->status.completion_time, hf_seconds(TELL_SECONDS));
+	bool kept = left->running + left->waiting > 0;
+	const char *message;
+
+	if (!kept && left->stopping == 0) {
+		hf_cond_lower(b, HF_COND_STILL_RUN, "AllEnded",
+			      "Each pod of the job has ended or is being deleted.");
+		return;
+	}
+	message = kept ? describe_left(b, left) : describe_stopping(b, left);
+	if (kept) {
+		b->plan->left = message;
+		hf_say(b, b->now, HF_TOPIC_NEXT, "%s", message);
+	}
+	if (!b->ledger.present)
+		return;
+	if (b->now < at) {
+		hf_wake(b, at);
+		return;
+	}
+	if (!hf_cond_is_true(b, HF_COND_STILL_RUN))
+		hf_event(b, false, "PodsStillRun", message);
+	hf_cond_set(b, HF_COND_STILL_RUN, true, kept ? "CleanPodPolicy" : "ToldToEnd", message);
+}
+
+void hf_cleanup_step(struct hf_brain *b)
+{
+	struct left left = {0};
+
+	hf_assert(hf_cond_finished(b));
+	for (int r = 0; r < b->crews_len; r++) {
+		for (int32_t i = 0; i < b->crews[r].slots_len; i++)
+			clean_slot(b, r, i, &left);
+	}
+	for (size_t i = 0; i < b->strays_len; i++) {
+		const struct hf_pod *pod = b->strays[i];
+
+		apply_fate(b, NO_ROLE, pod,
+			   is_cleaned(b, pod) ? FATE_DELETE : find_fate(b, NO_ROLE, pod), &left);
+	}
+	say_stopping(b, &left);
+	show_left(b, &left);
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/state/brain_internal.h"
+
+#include "base/str.h"
+
+/*
+ * Extra objects, level-triggered like everything: what the kind's table wants against what is
+ * seen.  They come before the pods, which mount them, run with their rights, or are scheduled by
+ * them; those that are aside come last.
+ */
+
+static void see_ranks(struct hf_brain *b, struct hf_ranks_seen *ret_ranks)
+{
+	for (int r = 0; r < b->crews_len; r++) {
+		const struct hf_crew *crew = &b->crews[r];
+		unsigned char *states =
+			HF_ARENA_ARRAY(b->arena, unsigned char, (size_t)crew->replicas + 1);
+
+		for (int32_t i = 0; i < crew->replicas; i++) {
+			const struct hf_pod *pod = crew->slots[i].pod;
+
+			if (pod)
+				states[i] = pod->phase == HF_POD_RUNNING &&
+							    pod->deletion_time == HF_TIME_NONE
+						    ? HF_RANK_RUNNING
+						    : HF_RANK_PRESENT;
+		}
+		ret_ranks->states[r] = states;
+	}
+}
+
+static const struct hf_extra_seen *find(const struct hf_brain *b, const struct hf_extra *extra)
+{
+	for (size_t i = 0; i < b->seen->extras_len; i++) {
+		const struct hf_extra_seen *seen = &b->seen->extras[i];
+
+		if (seen->kind == extra->kind && hf_streq(seen->name, extra->name))
+			return seen;
+	}
+	return NULL;
+}
+
+static void add(struct hf_actions *list, struct hf_brain *b, enum hf_action_kind kind,
+		const struct hf_extra *extra, const struct hf_extra_seen *seen)
+{
+	struct hf_action action = {
+		.kind = kind, .name = extra->name, .uid = seen ? seen->uid : NULL, .extra = extra};
+
+	hf_action_add(b, list, &action);
+}
+
+static void plan_delete(struct hf_brain *b, const struct hf_extra *extra, struct hf_actions *list)
+{
+	const struct hf_extra_seen *seen = find(b, extra);
+
+	if (seen && seen->owned && !seen->terminating)
+		add(list, b, HF_ACTION_DELETE_EXTRA, extra, seen);
+}
+
+static void say_awaited(struct hf_brain *b, const struct hf_extra *extra,
+			const struct hf_extra_seen *seen)
+{
+	hf_say(b, b->now, HF_TOPIC_BLOCKED,
+	       seen ? "no pod is made until Volcano lets PodGroup '%s' in: there is no room for it, "
+		      "or nobody has looked at it yet"
+		    : "no pod is made until PodGroup '%s' is there and Volcano lets it in",
+	       extra->name);
+}
+
+/* Held by another owner, or by ours that is on its way out. */
+static void plan_held(struct hf_brain *b, const struct hf_extra *extra,
+		      const struct hf_extra_seen *seen)
+{
+	b->extras_wait = b->extras_wait || !extra->aside;
+	if (!seen->owned) {
+		if (!b->extra_taken || (b->extra_taken->aside && !extra->aside))
+			b->extra_taken = extra;
+		b->extras_staying += !seen->terminating;
+	} else if (!extra->aside) {
+		hf_say(b, b->now, HF_TOPIC_BLOCKED,
+		       "no pod is made until %s '%s', which is being deleted, can be made anew",
+		       hf_extra_kind_name(extra->kind), extra->name);
+	}
+}
+
+/* Whoever only looks finds it missing where it cannot be made, or in the moment before it is. */
+static void plan_create(struct hf_brain *b, const struct hf_extra *extra, struct hf_actions *list)
+{
+	add(list, b, HF_ACTION_CREATE_EXTRA, extra, NULL);
+	if (b->seen->blind)
+		hf_say(b, b->now, HF_TOPIC_BLOCKED,
+		       "%s '%s' is not there: where it cannot be made, the job's events say why",
+		       hf_extra_kind_name(extra->kind), extra->name);
+}
+
+static void plan_one(struct hf_brain *b, const struct hf_extra *extra)
+{
+	const struct hf_extra_seen *seen = find(b, extra);
+	struct hf_actions *list = extra->aside ? &b->asides : &b->extras;
+
+	if (extra->gone) {
+		plan_delete(b, extra, list);
+		return;
+	}
+	if (!seen)
+		plan_create(b, extra, list);
+	else if (!seen->owned && extra->shared)
+		return;
+	else if (!seen->owned || seen->terminating)
+		plan_held(b, extra, seen);
+	else if (*hf_extra_kind_members(extra->kind) && seen->digest != hf_extra_digest(extra))
+		add(list, b, HF_ACTION_UPDATE_EXTRA, extra, seen);
+	if (extra->gate && b->gated && (!seen || seen->owned))
+		say_awaited(b, extra, seen);
+}
+
+static void collect(struct hf_brain *b, const struct hf_ranks_seen *ranks, struct hf_extras *extras)
+{
+	unsigned kinds = hf_extra_kinds(b->job.framework, b->job.settings);
+
+	hf_job_extras(&b->job, ranks, extras);
+	for (size_t i = 0; i < extras->len; i++)
+		hf_assert(kinds & HF_EXTRA_BIT(extras->items[i].kind));
+}
+
+static bool is_unknown(const struct hf_brain *b, const struct hf_extra *extra)
+{
+	return (b->seen->extras_unknown & HF_EXTRA_BIT(extra->kind)) != 0;
+}
+
+/* Told once in the job's life, as nothing else shows that what it asks for does not come. */
+static void say_no_autoscaler(struct hf_brain *b)
+{
+	if (b->job.settings->no_autoscaler && b->job.elastic.has_metrics &&
+	    (b->job.framework->extra_kinds & HF_EXTRA_BIT(HF_EXTRA_AUTOSCALER)) &&
+	    b->plan->metrics[HF_METRIC_CREATED] > 0)
+		hf_event(b, false, "NoAutoscaler",
+			 "nothing here scales by elasticPolicy.metrics: the job keeps its Workers "
+			 "until somebody scales it");
+}
+
+void hf_extras_plan(struct hf_brain *b)
+{
+	struct hf_extras extras = {.arena = b->arena};
+	struct hf_ranks_seen ranks = {.life = HF_LIFE_ACTIVE};
+
+	hf_assert(!b->job.suspend);
+	if (hf_extra_kinds(b->job.framework, b->job.settings) == 0)
+		return;
+	say_no_autoscaler(b);
+	see_ranks(b, &ranks);
+	collect(b, &ranks, &extras);
+	for (size_t i = 0; i < extras.len; i++) {
+		const struct hf_extra *extra = &extras.items[i];
+
+		/* What pods mount and run with waits as they do. */
+		if (!is_unknown(b, extra) && (!b->gated || extra->gate || extra->aside))
+			plan_one(b, extra);
+	}
+}
+
+void hf_extras_drop(struct hf_brain *b, enum hf_life life)
+{
+	struct hf_extras extras = {.arena = b->arena};
+	const struct hf_ranks_seen ranks = {.life = life};
+
+	hf_assert(life != HF_LIFE_ACTIVE);
+	if (hf_extra_kinds(b->job.framework, b->job.settings) == 0)
+		return;
+	collect(b, &ranks, &extras);
+	for (size_t i = 0; i < extras.len; i++)
+		if (extras.items[i].gone && !is_unknown(b, &extras.items[i]))
+			plan_delete(b, &extras.items[i], &b->deletes);
+}
+
+void hf_job_extras(const struct hf_job *job, const struct hf_ranks_seen *seen,
+		   struct hf_extras *extras)
+{
+	if (job->framework->extras)
+		job->framework->extras(job, seen, extras);
+	hf_podgroup_extra(job, seen, extras);
+}
+
+unsigned hf_extra_kinds(const struct hf_framework *framework, const struct hf_settings *settings)
+{
+	unsigned kinds = framework->extra_kinds;
+
+	if (settings && settings->gang_scheduler)
+		kinds |= HF_EXTRA_BIT(hf_podgroup_kind(settings));
+	return kinds;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/state/brain_internal.h"
+
+#include "base/str.h"
+
+/*
+ * The end of a job.  A terminal condition never leaves and its type never changes; what is left
+ * to do is the clean-up (cleanup.c) and the TTL.
+ */
+
+/* What both ends of a job have in common.  The caller has said why in an event. */
+static void end(struct hf_brain *b, const char *type, const char *reason, const char *message)
+{
+	hf_time at = hf_time_floor_second(b->now), start = b->plan->status.start_time;
+
+	hf_assert(!hf_cond_finished(b));
+	/* A server's clock may be set back; a job does not end before it began. */
+	b->plan->status.completion_time = start != HF_TIME_NONE && at < start ? start : at;
+	/* As upstream: Running keeps the reason and the message that it had. */
+	hf_cond_lower(b, HF_COND_RUNNING, NULL, NULL);
+	hf_cond_lower(b, HF_COND_RESTARTING, NULL, NULL);
+	hf_cond_set(b, type, true, reason, message);
+	b->ledger.not_before = HF_TIME_NONE;
+	b->ledger.phase = HF_PHASE_ENDED;
+	b->settling = false;
+}
+
+void hf_finish_failed(struct hf_brain *b)
+{
+	struct hf_ledger *ledger = &b->ledger;
+	const char *reason = hf_cond_reason(b, "Failed"), *shown = reason;
+	/* Upstream warns of exit codes and reports the rest as normal. */
+	bool warning = hf_streq(ledger->verdict.reason, HF_VERDICT_EXIT_CODE);
+
+	hf_assert(ledger->verdict.reason && ledger->verdict.message);
+	if (ledger->incident.charged == HF_BUDGET_PENDING && ledger->incident.id > 0)
+		hf_budget_charge(b, hf_budget_of_verdict(ledger->verdict.reason));
+	if (ledger->records_len > 0 && ledger->records[0].decided_at == HF_TIME_NONE)
+		ledger->records[0].decided_at = b->now;
+	if (b->job.framework->failed_reason && hf_streq(ledger->verdict.reason, HF_VERDICT_NEVER))
+		shown = b->job.framework->failed_reason;
+	end(b, HF_COND_FAILED, shown, ledger->verdict.message);
+	hf_event(b, warning, reason, ledger->verdict.message);
+	b->plan->metrics[HF_METRIC_FAILED]++;
+}
+
+void hf_finish_succeeded(struct hf_brain *b, const struct hf_judgement *judgement)
+{
+	const char *reason = hf_cond_reason(b, "Succeeded");
+
+	hf_assert(judgement->succeeded);
+	b->ledger.verdict = (struct hf_verdict){.at = HF_TIME_NONE};
+	if (b->ledger.incident.charged == HF_BUDGET_PENDING)
+		b->ledger.incident.charged = HF_BUDGET_NONE;
+	end(b, HF_COND_SUCCEEDED, reason, judgement->succeeded_message);
+	hf_event(b, false, reason, judgement->succeeded_message);
+	b->plan->metrics[HF_METRIC_SUCCESSFUL]++;
+	/* Ranks that still run when the job has succeeded count as succeeded. */
+	for (int r = 0; r < b->crews_len; r++) {
+		b->counts[r].succeeded += b->counts[r].active;
+		b->counts[r].active = 0;
+	}
+	hf_counts_write(b);
+}
+
+/* ---- afterwards ----------------------------------------------------------------------------- */
+
+/* Of a failed job the ranks that still run are told; successes and failures stay as the verdict left
+ * them, and a rank that is counted there does not count as active for its other containers. */
+static void recount(struct hf_brain *b)
+{
+	if (!hf_cond_is_true(b, HF_COND_FAILED))
+		return;
+	for (int r = 0; r < b->crews_len; r++) {
+		struct hf_replica_status *status = &b->plan->status.replicas[r];
+		int32_t active = 0;
+
+		for (int32_t i = 0; i < b->crews[r].slots_len; i++) {
+			const struct hf_slot *slot = &b->crews[r].slots[i];
+			const struct hf_pod *pod = slot->pod;
+
+			active += pod && pod->phase == HF_POD_RUNNING &&
+				  pod->deletion_time == HF_TIME_NONE && !slot->succeeded &&
+				  slot->phase != HF_SLOT_BROKEN;
+		}
+		if (status->present)
+			status->active = active;
+	}
+}
+
+/* The TTL runs from the terminal condition, whatever `suspend` says by now.  Foreground, so that
+ * the job is seen until its pods are gone. */
+static void expire(struct hf_brain *b, const struct hf_condition *terminal)
+{
+	struct hf_opt_int ttl = b->view->run_policy.ttl_seconds_after_finished;
+	struct hf_action action = {
+		.kind = HF_ACTION_DELETE_JOB, .name = b->view->name, .uid = b->view->uid};
+	struct hf_stage *stage = &b->plan->stages[b->plan->stages_len];
+	struct hf_action *last;
+	hf_time at = terminal->last_transition;
+
+	if (at == HF_TIME_NONE)
+		at = b->plan->status.completion_time;
+	if (!ttl.set || at == HF_TIME_NONE)
+		return;
+	at = hf_time_add(at, hf_seconds(ttl.value > 0 ? ttl.value : 0));
+	if (b->now < at) {
+		hf_wake(b, at);
+		hf_say(b, at, HF_TOPIC_NEXT, "the job is deleted %lld s after its end",
+		       (long long)ttl.value);
+		return;
+	}
+	hf_assert(b->plan->stages_len < HF_STAGES_MAX && b->view->uid);
+	last = HF_ARENA_NEW(b->arena, struct hf_action);
+	*last = action;
+	stage->actions = last;
+	stage->actions_len = 1;
+	b->plan->stages_len++;
+	hf_say(b, b->now, HF_TOPIC_NEXT, "the job's time to live is over: it is deleted");
+}
+
+/* Good until a condition is set: the list moves. */
+static const struct hf_condition *terminal_of(struct hf_brain *b)
+{
+	const struct hf_condition *failed = hf_cond_find(b, HF_COND_FAILED);
+
+	return failed && hf_streq(failed->status, "True") ? failed
+							  : hf_cond_find(b, HF_COND_SUCCEEDED);
+}
+
+static size_t count_deletes(const struct hf_actions *actions)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < actions->len; i++)
+		count += actions->items[i].kind != HF_ACTION_STOP_POD;
+	return count;
+}
+
+void hf_finished(struct hf_brain *b)
+{
+	size_t deleted;
+
+	hf_assert(hf_cond_finished(b));
+	/* Upstream's operator left some failed jobs without it, which then never expired. */
+	if (b->plan->status.completion_time == HF_TIME_NONE)
+		b->plan->status.completion_time = terminal_of(b)->last_transition;
+	recount(b);
+	hf_cleanup_step(b);
+	hf_taken_over(b);
+	hf_unplaced_over(b);
+	hf_advance_over(b);
+	hf_sidecar_over(b);
+	hf_trouble_over(b);
+	hf_lost_step(b);
+	hf_stuck_step(b);
+	hf_extras_drop(b, HF_LIFE_FINISHED);
+	hf_stage_add(b, &b->deletes);
+	deleted = count_deletes(&b->deletes);
+	if (deleted > 0)
+		hf_say(b, b->now, HF_TOPIC_NEXT, "%zu object(s) are deleted", deleted);
+	expire(b, terminal_of(b));
+}

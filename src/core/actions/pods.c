@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/state/brain_internal.h"
+
+#include "base/str.h"
+#include "core/model/names.h"
+
+#include <string.h>
+
+/* Pods: what is to go, what is to come, and what that waits for. */
+
+void hf_action_add(struct hf_brain *b, struct hf_actions *list, const struct hf_action *action)
+{
+	hf_assert(action->name);
+	list->items = hf_grow(b->arena, list->items, list->len, &list->cap, sizeof(*list->items));
+	list->items[list->len++] = *action;
+}
+
+void hf_stage_add(struct hf_brain *b, const struct hf_actions *actions)
+{
+	struct hf_stage *stage = &b->plan->stages[b->plan->stages_len];
+
+	hf_assert(b->plan->stages_len < HF_STAGES_MAX);
+	if (actions->len == 0)
+		return;
+	stage->actions = actions->items;
+	stage->actions_len = actions->len;
+	b->plan->stages_len++;
+}
+
+void hf_pod_delete(struct hf_brain *b, const struct hf_pod *pod, struct hf_opt_int grace)
+{
+	struct hf_action action = {.kind = HF_ACTION_DELETE_POD,
+				   .name = pod->name,
+				   .uid = pod->uid,
+				   .grace_seconds = grace};
+
+	hf_assert(pod->owned && pod->uid);
+	/* Somebody deletes it already: once is enough. */
+	if (pod->deletion_time == HF_TIME_NONE)
+		hf_action_add(b, &b->deletes, &action);
+}
+
+void hf_pod_stop(struct hf_brain *b, const struct hf_pod *pod, const char *why)
+{
+	const struct hf_opt_int *deadline = &pod->active_deadline_seconds;
+	struct hf_action action = {
+		.kind = HF_ACTION_STOP_POD, .name = pod->name, .uid = pod->uid, .message = why};
+
+	hf_assert(pod->owned && pod->uid);
+	if (pod->deletion_time == HF_TIME_NONE && !(deadline->set && deadline->value <= 1))
+		hf_action_add(b, &b->deletes, &action);
+}
+
+const struct hf_key_value *hf_replica_labels(struct hf_brain *b, int role, int32_t index,
+					     int *ret_len)
+{
+	struct hf_key_value *labels =
+		HF_ARENA_ARRAY(b->arena, struct hf_key_value, HF_REPLICA_LABELS);
+
+	hf_assert(role >= 0 && role < b->crews_len && index >= 0);
+	labels[0] =
+		(struct hf_key_value){HF_LABEL_OPERATOR_NAME, b->job.framework->controller_name};
+	labels[1] = (struct hf_key_value){HF_LABEL_JOB_NAME, b->view->name};
+	labels[2] = (struct hf_key_value){HF_LABEL_REPLICA_TYPE, b->crews[role].lower};
+	labels[3] = (struct hf_key_value){HF_LABEL_REPLICA_INDEX,
+					  hf_arena_printf(b->arena, "%d", index)};
+	*ret_len = b->crews[role].single ? HF_REPLICA_LABELS - 1 : HF_REPLICA_LABELS;
+	return labels;
+}
+
+/* ---- building one ---------------------------------------------------------------------------- */
+
+static void add(struct hf_edits *edits, enum hf_edit_kind kind, const char *name, const char *value)
+{
+	struct hf_edit edit = {.kind = kind, .name = name, .value = value};
+
+	hf_edits_add(edits, &edit);
+}
+
+/* Annotations are texts. */
+static void add_number(struct hf_edits *edits, const char *name, int64_t value)
+{
+	add(edits, HF_EDIT_ANNOTATION, name,
+	    hf_arena_printf(edits->arena, "%lld", (long long)value));
+}
+
+/* The kubelet starts a container again without delay the first time, before anybody can stop it. */
+static bool allows_no_failure(const struct hf_brain *b)
+{
+	const struct hf_opt_int *limit = &b->job.recovery.limits[HF_BUDGET_APPLICATION];
+
+	return limit->set && limit->value == 0;
+}
+
+/* A pod's end must be one end: where a policy looks at ends, or all ranks go together, the
+ * kubelet restarts nothing in it.  Nor what fenced itself: a kubelet that wakes would run it beside
+ * its replacement. */
+static const char *pod_restart_policy(const struct hf_brain *b, const struct hf_role *role)
+{
+	if (role->restart == HF_RESTART_EXIT_CODE || b->job.recovery.scope == HF_SCOPE_JOB ||
+	    b->job.recovery.fence_seconds > 0 || b->view->run_policy.has_pod_failure_policy ||
+	    (role->restart == HF_RESTART_ON_FAILURE && allows_no_failure(b)))
+		return hf_restart_policy_name(HF_RESTART_NEVER);
+	return hf_restart_policy_name(role->restart);
+}
+
+/* Common edits first, then the kind's: labels of ours override those of the template, and the
+ * kind's variables stand behind the user's. */
+static int build(struct hf_brain *b, const struct hf_rank *rank, struct hf_edits *edits,
+		 struct hf_error *err)
+{
+	const struct hf_framework *framework = b->job.framework;
+	const struct hf_role *role = &b->job.roles[rank->role];
+	int labels_len;
+	const struct hf_key_value *labels =
+		hf_replica_labels(b, rank->role, rank->index, &labels_len);
+
+	hf_assert(role->present);
+	for (int i = 0; i < labels_len; i++)
+		add(edits, HF_EDIT_LABEL, labels[i].key, labels[i].value);
+	if (framework->is_master && framework->is_master(&b->job, rank))
+		add(edits, HF_EDIT_LABEL, HF_LABEL_JOB_ROLE, "master");
+	add_number(edits, HF_ANNOTATION_GENERATION, rank->generation);
+	add_number(edits, HF_ANNOTATION_ATTEMPT, rank->attempt);
+	add_number(edits, HF_ANNOTATION_INCIDENT, rank->incident);
+	hf_podgroup_edits(b, rank->role, edits);
+	if (role->add_port) {
+		struct hf_edit port = {.kind = HF_EDIT_PORT,
+				       .container = (int)role->default_container,
+				       .name = framework->port_name,
+				       .number = role->port};
+
+		hf_edits_add(edits, &port);
+	}
+	add(edits, HF_EDIT_RESTART_POLICY, NULL, pod_restart_policy(b, role));
+	hf_avoid_nodes(b, rank->role, rank->attempt > 0 || rank->generation > 1, edits);
+	if (b->job.recovery.fence_seconds > 0)
+		hf_edits_env(edits, (int)role->default_container, HF_FENCE_ENV, "%lld",
+			     (long long)b->job.recovery.fence_seconds);
+	return framework->pod ? framework->pod(&b->job, rank, edits, err) : 0;
+}
+
+/* Once in a job's life as a rule: with the first pod of the type, if that is created at once. */
+static void warn_of_template(struct hf_brain *b, const struct hf_rank *rank)
+{
+	if (rank->index > 0 || rank->attempt > 0 || rank->generation > 1)
+		return;
+	if (b->creates_pods++ == 0)
+		hf_podgroup_warn(b);
+	if (!b->job.roles[rank->role].pod->restart_policy)
+		return;
+	hf_event(
+		b, true,
+		hf_str_or(b->job.framework->template_restart_reason, "SetPodTemplateRestartPolicy"),
+		"Restart policy in pod template will be overwritten by restart policy in "
+		"replica spec");
+}
+
+static bool create(struct hf_brain *b, int role, int32_t index)
+{
+	const struct hf_slot *slot = &b->crews[role].slots[index];
+	struct hf_rank rank = {.role = role,
+			       .index = index,
+			       .generation = b->ledger.generation,
+			       .attempt = slot->attempt,
+			       .incident = hf_incident_stamp(b, role, index)};
+	struct hf_action action = {.kind = HF_ACTION_CREATE_POD, .role = role, .index = index};
+	struct hf_error err = {0};
+	struct hf_edits edits;
+
+	action.name = hf_rank_pod_name(b, role, index);
+	/* Without its service nobody would find it; why there is none is said where services are
+	 * planned. */
+	if (b->job.framework->has_services && strlen(action.name) > HF_SERVICE_NAME_LEN_MAX)
+		return false;
+	hf_edits_init(&edits, &b->shared, b->arena);
+	if (build(b, &rank, &edits, &err) < 0) {
+		hf_say(b, b->now, HF_TOPIC_BLOCKED, "no pod can be made for %s-%d: %s",
+		       b->crews[role].lower, index, err.text);
+		return false;
+	}
+	b->create_bytes += edits.bytes;
+	warn_of_template(b, &rank);
+	action.edits = edits.items;
+	action.edits_len = edits.len;
+	hf_action_add(b, &b->creates, &action);
+	return true;
+}
+
+/* ---- all of them -------------------------------------------------------------------------------- */
+
+/* The ranks that lack a pod, and the first of those that wait for something of their own. */
+struct missing {
+	int32_t count;
+	int32_t leaving; /* their last pod is not gone yet */
+	const char *leaving_name;
+};
+
+/* One rank: delete what should not be there, count what is missing. */
+static void look(struct hf_brain *b, int role, int32_t index, struct missing *missing)
+{
+	const struct hf_crew *crew = &b->crews[role];
+	struct hf_slot *slot = &crew->slots[index];
+	bool wanted = index < crew->replicas;
+	/* A type that was taken out of the spec is nobody's concern, as upstream has it. */
+	bool stays = (wanted || !crew->present) && slot->current;
+
+	if (slot->pod && !stays) {
+		struct hf_opt_int none = {0};
+		bool gang = b->ledger.phase == HF_PHASE_TEARING;
+
+		hf_pod_delete(b, slot->pod, gang ? b->job.recovery.restart_grace_seconds : none);
+		if (wanted && missing->leaving++ == 0)
+			missing->leaving_name = slot->pod->name;
+	} else if (wanted && !slot->pod && !slot->succeeded) {
+		missing->count++;
+	}
+}
+
+/* Where every rank is told of all others their variables grow with the square of the ranks. */
+#define CREATE_BYTES_MAX ((size_t)32 << 20)
+
+static void create_role(struct hf_brain *b, int role, struct hf_empty *empty)
+{
+	for (int32_t i = 0; i < b->crews[role].replicas; i++) {
+		const struct hf_slot *slot = &b->crews[role].slots[i];
+
+		if (b->create_bytes > CREATE_BYTES_MAX) {
+			hf_wake(b, b->now + HF_US);
+			return;
+		}
+		if (slot->pod || slot->succeeded || slot->pod_taken ||
+		    hf_replace_waits(b, role, i, empty))
+			continue;
+		/* What one rank of a role lacks, all of it lack. */
+		if (!create(b, role, i))
+			break;
+	}
+}
+
+static void create_missing(struct hf_brain *b)
+{
+	struct hf_empty empty = {0};
+
+	for (int r = 0; r < b->crews_len; r++)
+		create_role(b, r, &empty);
+	hf_replace_say(b, &empty);
+}
+
+static void say_leaving(struct hf_brain *b, const struct missing *missing)
+{
+	if (b->ledger.phase == HF_PHASE_TEARING)
+		hf_say(b, b->now, HF_TOPIC_BLOCKED,
+		       "generation %lld waits until %d pod(s) of older generations are gone, "
+		       "%s first",
+		       (long long)b->ledger.generation, b->older_pods,
+		       hf_str_or(missing->leaving_name, "one beyond the replicas"));
+	else if (missing->leaving > 0)
+		hf_say(b, b->now, HF_TOPIC_BLOCKED,
+		       "%d replica(s) wait until their last pod is gone, %s first",
+		       missing->leaving, missing->leaving_name);
+}
+
+void hf_pods_plan(struct hf_brain *b)
+{
+	struct missing missing = {0};
+
+	hf_assert(!b->job.suspend && b->ledger.present);
+	for (int r = 0; r < b->crews_len; r++) {
+		for (int32_t i = 0; i < b->crews[r].slots_len; i++)
+			look(b, r, i, &missing);
+	}
+	say_leaving(b, &missing);
+	/* A job whose end is being settled starts nothing more. */
+	if (missing.count + missing.leaving == 0 || b->settling)
+		return;
+	if (b->ledger.not_before != HF_TIME_NONE && b->now < b->ledger.not_before) {
+		hf_wake(b, b->ledger.not_before);
+		hf_say(b, b->ledger.not_before, HF_TOPIC_NEXT,
+		       "%d pod(s) are created in %s: the delay grows with each restart",
+		       missing.count + missing.leaving,
+		       hf_span_text(b->arena, hf_elapsed(b->now, b->ledger.not_before)));
+		return;
+	}
+	/* The barrier: two generations never run side by side. */
+	if (b->older_pods == 0 && !b->extras_wait && !b->gated)
+		create_missing(b);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/state/brain_internal.h"
+
+#include "base/str.h"
+#include "core/model/names.h"
+
+#include <string.h>
+
+/* One headless service per replica, under the pod's name: how ranks find each other.  They stay
+ * while pods come and go; an existing one is never changed. */
+
+void hf_service_delete(struct hf_brain *b, const struct hf_service_seen *service)
+{
+	struct hf_action action = {
+		.kind = HF_ACTION_DELETE_SERVICE, .name = service->name, .uid = service->uid};
+
+	hf_assert(service->owned && service->uid);
+	if (!service->terminating)
+		hf_action_add(b, &b->deletes, &action);
+}
+
+/* All ports of the default container; of two with one name the later wins, as upstream's map
+ * has it, and the kind's own port is there even if the template lacks it.  A service with several
+ * ports must name each, so one without a name gets one (upstream's is refused for ever). */
+static const struct hf_port *service_ports(struct hf_brain *b, int role, size_t *ret_len)
+{
+	const struct hf_framework *framework = b->job.framework;
+	const struct hf_role *spec = &b->job.roles[role];
+	const struct hf_container *container;
+	struct hf_port *ports;
+	size_t len = 0;
+
+	*ret_len = 0;
+	if (spec->pod->containers_len == 0)
+		return NULL;
+	container = &spec->pod->containers[spec->default_container];
+	ports = HF_ARENA_ARRAY(b->arena, struct hf_port, container->ports_len + 1);
+	for (size_t i = 0; i < container->ports_len; i++) {
+		size_t at = 0;
+
+		while (at < len && !hf_streq(ports[at].name, container->ports[i].name))
+			at++;
+		ports[at] = container->ports[i];
+		len = at == len ? len + 1 : len;
+	}
+	if (spec->add_port)
+		ports[len++] = (struct hf_port){framework->port_name, spec->port};
+	for (size_t i = 0; len > 1 && i < len; i++) {
+		if (hf_str_is_empty(ports[i].name))
+			ports[i].name = hf_arena_printf(b->arena, "port-%d", ports[i].number);
+	}
+	hf_assert(len <= container->ports_len + 1);
+	*ret_len = len;
+	return ports;
+}
+
+/* Told with the job's first status: what is too long stays so. */
+static void refuse_name(struct hf_brain *b, const struct hf_crew *crew, int32_t i, const char *name)
+{
+	const char *message = hf_arena_printf(
+		b->arena,
+		"no service can be made for %s-%d: '%s' has %zu characters, at most %d are allowed; "
+		"the job needs a shorter name",
+		crew->lower, i, name, strlen(name), HF_SERVICE_NAME_LEN_MAX);
+
+	hf_say(b, b->now, HF_TOPIC_BLOCKED, "%s", message);
+	if (b->plan->metrics[HF_METRIC_CREATED] > 0)
+		hf_event(b, true, "FailedCreateService", message);
+}
+
+/* The ports are made once for a role, and only if a service is missing. */
+static void plan_role(struct hf_brain *b, int role)
+{
+	struct hf_crew *crew = &b->crews[role];
+	const struct hf_port *ports = NULL;
+	size_t ports_len = 0;
+
+	for (int32_t i = 0; i < crew->slots_len; i++) {
+		const struct hf_slot *slot = &crew->slots[i];
+		struct hf_action action = {
+			.kind = HF_ACTION_CREATE_SERVICE, .role = role, .index = i};
+		int labels_len;
+
+		if (i >= crew->replicas) {
+			if (slot->service && crew->present)
+				hf_service_delete(b, slot->service);
+			continue;
+		}
+		if (slot->service || slot->service_taken || b->gated)
+			continue;
+		action.name = hf_rank_pod_name(b, role, i);
+		/* It would be refused at each try; those behind it are no shorter. */
+		if (strlen(action.name) > HF_SERVICE_NAME_LEN_MAX) {
+			refuse_name(b, crew, i, action.name);
+			return;
+		}
+		if (!ports)
+			ports = service_ports(b, role, &ports_len);
+		if (!ports)
+			return;
+		action.labels = hf_replica_labels(b, role, i, &labels_len);
+		action.labels_len = (size_t)labels_len;
+		action.ports = ports;
+		action.ports_len = ports_len;
+		hf_action_add(b, &b->creates, &action);
+	}
+}
+
+void hf_services_plan(struct hf_brain *b)
+{
+	hf_assert(!b->job.suspend);
+	if (!b->job.framework->has_services)
+		return;
+	for (int r = 0; r < b->crews_len; r++)
+		plan_role(b, r);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/state/brain_internal.h"
+
+#include <string.h>
+
+/*
+ * Pods that should have been gone by now and whose node is there: a process that cannot be
+ * killed, a volume that cannot be unmounted, a finalizer that nobody takes off.  They are never
+ * forced: what they run may still run.  It is said which they are and what holds them.
+ */
+
+/* Past the pod's own deadline; kubelets need some of it to unmount and to report. */
+#define STUCK_SECONDS 30
+
+struct stuck {
+	int32_t count;
+	const struct hf_pod *first; /* by name */
+};
+
+/* On a lost node it is stuck only when it is forced already and finalizers keep it. */
+static bool is_held(struct hf_brain *b, const struct hf_pod *pod)
+{
+	if (pod->forced)
+		return pod->finalizers_len > 0;
+	return !hf_node_lost(b, pod);
+}
+
+static void look(struct hf_brain *b, const struct hf_pod *pod, struct stuck *stuck)
+{
+	hf_time at;
+
+	if (!pod->owned || pod->deletion_time == HF_TIME_NONE)
+		return;
+	at = hf_time_add(pod->deletion_time, hf_seconds(STUCK_SECONDS));
+	if (!is_held(b, pod))
+		return;
+	if (b->now < at) {
+		hf_wake(b, at);
+		return;
+	}
+	if (stuck->count++ == 0 || strcmp(pod->name, stuck->first->name) < 0)
+		stuck->first = pod;
+}
+
+static const char *finalizers(struct hf_brain *b, const struct hf_pod *pod)
+{
+	const char *text = pod->finalizers[0];
+
+	for (size_t i = 1; i < pod->finalizers_len; i++)
+		text = hf_arena_printf(b->arena, "%s, %s", text, pod->finalizers[i]);
+	return text;
+}
+
+static const char *holder(struct hf_brain *b, const struct hf_pod *pod)
+{
+	if (pod->finalizers_len > 0)
+		return hf_arena_printf(b->arena, "finalizer %s keeps it", finalizers(b, pod));
+	if (!pod->node)
+		return "it has no node, so the API server should have let it go";
+	return hf_arena_printf(b->arena,
+			       "the kubelet of node %s, which is reachable, has not let go of it; "
+			       "it is not forced",
+			       pod->node);
+}
+
+void hf_stuck_step(struct hf_brain *b)
+{
+	struct stuck stuck = {0};
+	const char *message;
+
+	if (hf_lost_unseen(b, HF_COND_POD_STUCK))
+		return;
+	for (size_t i = 0; i < b->seen->pods_len; i++)
+		look(b, &b->seen->pods[i], &stuck);
+	if (stuck.count == 0) {
+		hf_cond_lower(b, HF_COND_POD_STUCK, "PodsGone",
+			      "No pod of the job is past its grace on a node that is reachable.");
+		return;
+	}
+	message = hf_arena_printf(
+		b->arena, "%d pod(s) should have been gone by now, %s first (since %s): %s",
+		stuck.count, stuck.first->name, hf_time_text(b->arena, stuck.first->deletion_time),
+		holder(b, stuck.first));
+	if (!hf_cond_is_true(b, HF_COND_POD_STUCK))
+		hf_event(b, true, "PodStuckTerminating", message);
+	hf_cond_set(b, HF_COND_POD_STUCK, true,
+		    stuck.first->finalizers_len > 0 ? "Finalizers" : "Kubelet", message);
+	hf_say(b, b->now, HF_TOPIC_BLOCKED, "%s", message);
+	b->blocker = message;
+}

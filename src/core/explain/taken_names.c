@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/state/brain_internal.h"
+
+#include "base/str.h"
+
+/*
+ * Names of ranks that objects of other owners hold.  They are left alone, whoever they belong to,
+ * so a rank may never run: that is said, in words that upstream's event of a refused create has.
+ * What is being deleted will be gone and is no news, as when a job is made anew under its name.
+ * What should have been gone by now is: nobody forces a pod of another owner, on a dead node neither.
+ * What an earlier job of this name and kind has left is given up with its node (lost.c).
+ */
+
+/* As in stuck.c: past the pod's own deadline. */
+#define OVERDUE_SECONDS 30
+
+/* The rank to name: the first one blocked by an object that stays, else the first; and how many are blocked
+ * by what stays. */
+struct taken {
+	const char *rank; /* NULL: none */
+	int32_t staying;
+	const struct hf_pod *holder, *overdue; /* the first pod that stays, and that is overdue */
+};
+
+static void note(struct hf_brain *b, int role, int32_t index, bool leaving, struct taken *taken)
+{
+	if (!taken->rank || (!leaving && taken->staying == 0))
+		taken->rank = hf_arena_printf(b->arena, "%s-%d", b->crews[role].lower, index);
+	taken->staying += !leaving;
+}
+
+static void note_pod(struct hf_brain *b, int role, int32_t index, struct taken *taken)
+{
+	const struct hf_pod *holder = b->crews[role].slots[index].pod_holder;
+	bool leaving = holder->deletion_time != HF_TIME_NONE;
+	hf_time at = leaving ? hf_time_add(holder->deletion_time, hf_seconds(OVERDUE_SECONDS))
+			     : HF_TIME_NONE;
+	bool overdue = leaving && b->now >= at;
+
+	if (leaving && !overdue)
+		hf_wake(b, at);
+	if (!leaving && !taken->holder)
+		taken->holder = holder;
+	if (overdue && !taken->overdue)
+		taken->overdue = holder;
+	note(b, role, index, leaving && !overdue, taken);
+}
+
+static void look(struct hf_brain *b, struct taken *pods, struct taken *services)
+{
+	for (int r = 0; r < b->crews_len; r++) {
+		for (int32_t i = 0; i < b->crews[r].replicas; i++) {
+			const struct hf_slot *slot = &b->crews[r].slots[i];
+
+			if (slot->pod_taken && !slot->pod && !slot->succeeded)
+				note_pod(b, r, i, pods);
+			if (slot->service_taken && !slot->service && b->job.framework->has_services)
+				note(b, r, i, slot->service_leaving, services);
+		}
+	}
+}
+
+static void show(struct hf_brain *b, const char *thing, const char *message)
+{
+	const char *reason = b->job.framework->taken_reason;
+
+	if (!hf_cond_is_true(b, HF_COND_NAME_TAKEN))
+		hf_event(b, true,
+			 reason ? reason : hf_arena_printf(b->arena, "FailedCreate%s", thing),
+			 hf_arena_printf(b->arena, "Error creating: %s", message));
+	hf_cond_set(b, HF_COND_NAME_TAKEN, true,
+		    hf_arena_printf(b->arena, "%sOfAnotherOwner", thing), message);
+}
+
+/* What a person has to do; nobody else does it. */
+static void say_way_out(struct hf_brain *b, const struct taken *pods)
+{
+	if (pods->holder)
+		hf_say(b, b->now, HF_TOPIC_NEXT,
+		       "the rank is made as soon as pod %s is gone: delete it, if it is not needed",
+		       pods->holder->name);
+	else if (pods->overdue)
+		hf_say(b, b->now, HF_TOPIC_NEXT,
+		       "the rank is made as soon as pod %s is gone; if its node%s%s is known to be "
+		       "dead, delete the pod by force (kubectl delete --force)",
+		       pods->overdue->name, pods->overdue->node ? " " : "",
+		       hf_str_or(pods->overdue->node, ""));
+}
+
+/* Of the pods alone, without a moment that changes. */
+static const char *pod_message(struct hf_brain *b, const struct taken *pods)
+{
+	if (!pods->holder && pods->overdue) {
+		bool inherited = hf_pod_is_inherited(b->view, pods->overdue);
+
+		return hf_arena_printf(
+			b->arena,
+			"the name of %s is taken by a pod of %s, which should have been gone since "
+			"%s%s%s; %s",
+			pods->rank, inherited ? "an earlier job of this name" : "another owner",
+			hf_time_text(b->arena, pods->overdue->deletion_time),
+			pods->overdue->node ? ", on node " : "", hf_str_or(pods->overdue->node, ""),
+			inherited ? "it is forced when that node is known to be dead"
+				  : "it is not of this job, so it is not forced");
+	}
+	return hf_arena_printf(b->arena, "the name of %s is taken by a pod of another owner",
+			       pods->rank);
+}
+
+static const char *service_message(struct hf_brain *b, const struct taken *services)
+{
+	return hf_arena_printf(b->arena, "the name of %s is taken by a service of another owner",
+			       services->rank);
+}
+
+/* Whether it is shown: what is being deleted is not. */
+static bool extra_is_taken(struct hf_brain *b, bool aside)
+{
+	const struct hf_extra *extra = b->extra_taken;
+	const char *kind, *message;
+
+	if (!extra || extra->aside != aside)
+		return false;
+	kind = hf_extra_kind_name(extra->kind);
+	message = hf_arena_printf(b->arena, "the name '%s' is taken by a %s of another owner",
+				  extra->name, kind);
+	hf_say(b, b->now, HF_TOPIC_BLOCKED, "%s%s", aside ? "" : "no pod is made: ", message);
+	if (b->extras_staying > 0)
+		show(b, kind, message);
+	return b->extras_staying > 0;
+}
+
+void hf_taken_step(struct hf_brain *b)
+{
+	struct taken pods = {0}, services = {0};
+
+	if (hf_lost_unseen(b, HF_COND_NAME_TAKEN)) {
+		look(b, &pods, &services);
+		say_way_out(b, &pods);
+		return;
+	}
+	/* No pod is made without it, so it comes first. */
+	if (extra_is_taken(b, false))
+		return;
+	look(b, &pods, &services);
+	/* A rank that does not run outranks one that is not found. */
+	if (pods.rank)
+		hf_say(b, b->now, HF_TOPIC_BLOCKED, "%s", pod_message(b, &pods));
+	else if (services.rank)
+		hf_say(b, b->now, HF_TOPIC_BLOCKED, "%s", service_message(b, &services));
+	say_way_out(b, &pods);
+	if (pods.staying > 0)
+		show(b, "Pod", pod_message(b, &pods));
+	else if (services.staying > 0)
+		show(b, "Service", service_message(b, &services));
+	else if (!extra_is_taken(b, true))
+		hf_cond_lower(b, HF_COND_NAME_TAKEN, "NamesFree",
+			      "No name of the job's is held by an object of another owner.");
+}
+
+void hf_taken_over(struct hf_brain *b)
+{
+	hf_cond_lower(b, HF_COND_NAME_TAKEN, "NamesNotNeeded", "The job makes no pods now.");
+}

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/state/brain_internal.h"
+
+#include "base/str.h"
+#include "core/model/container_reason.h"
+#include "core/model/names.h"
+
+/*
+ * What keeps ranks from running that the brain itself waits for: no node, a container that does
+ * not start, or one that ends again and again.  For people only; nothing is decided by it.  Of
+ * many ranks in one kind of trouble the first is told in full, the others are counted.
+ *
+ * A container that the kubelet cannot start is shown in a condition as well, under every restart
+ * policy: the job may stay Created or Running for ever otherwise.
+ */
+
+enum trouble {
+	TROUBLE_NODE,    /* no node takes it */
+	TROUBLE_START,   /* a container cannot be started */
+	TROUBLE_BACKOFF, /* one that ended waits to be started again */
+	TROUBLE_READY,   /* all run, and a readiness check fails */
+	TROUBLES,
+};
+
+struct found {
+	int32_t count;
+	int role;
+	int32_t index;
+	const struct hf_container_seen *container; /* of START and BACKOFF */
+	const char *message;                       /* of NODE and READY */
+};
+
+static const struct hf_pod_condition *condition(const struct hf_pod *pod, const char *type)
+{
+	for (size_t i = 0; i < pod->conditions_len; i++)
+		if (hf_streq(pod->conditions[i].type, type))
+			return &pod->conditions[i];
+	return NULL;
+}
+
+/* A container that is on its way says so without a message. */
+static enum trouble container_trouble(const struct hf_container_seen *container)
+{
+	const char *reason = container->waiting_reason;
+
+	if (container->phase != HF_CONTAINER_WAITING || hf_str_is_empty(reason))
+		return TROUBLES;
+	if (hf_streq(reason, "CrashLoopBackOff"))
+		return TROUBLE_BACKOFF;
+	if (hf_streq(reason, "PodInitializing") ||
+	    (hf_streq(reason, "ContainerCreating") && hf_str_is_empty(container->waiting_message)))
+		return TROUBLES;
+	return TROUBLE_START;
+}
+
+static enum trouble pod_trouble(const struct hf_pod *pod, struct found *found)
+{
+	const struct hf_pod_condition *seen;
+	bool runs = pod->containers_len > 0;
+
+	for (size_t i = 0; i < pod->containers_len; i++) {
+		enum trouble trouble = container_trouble(&pod->containers[i]);
+
+		found->container = &pod->containers[i];
+		if (trouble != TROUBLES)
+			return trouble;
+		runs = runs && (pod->containers[i].init ||
+				pod->containers[i].phase == HF_CONTAINER_RUNNING);
+	}
+	if (pod->phase == HF_POD_PENDING && !pod->node) {
+		seen = condition(pod, "PodScheduled");
+		found->message = seen ? seen->message : NULL;
+		return seen && hf_streq(seen->reason, "Unschedulable") ? TROUBLE_NODE : TROUBLES;
+	}
+	if (pod->phase != HF_POD_RUNNING || !runs)
+		return TROUBLES;
+	seen = condition(pod, "Ready");
+	found->message = seen ? seen->message : NULL;
+	return seen && hf_streq(seen->status, "False") ? TROUBLE_READY : TROUBLES;
+}
+
+/* "worker-0 and 3 more" */
+static const char *name_ranks(const struct hf_brain *b, const struct found *found)
+{
+	const char *rank = hf_rank_name(b->arena, b->crews[found->role].type, found->index);
+
+	return found->count > 1
+		       ? hf_arena_printf(b->arena, "%s and %d more", rank, found->count - 1)
+		       : rank;
+}
+
+/* ": text", or nothing; the text is a node's or the scheduler's. */
+static const char *detail(const struct hf_brain *b, const char *text)
+{
+	return hf_str_is_empty(text)
+		       ? ""
+		       : hf_arena_printf(b->arena, ": %s", hf_status_message_clean(b->arena, text));
+}
+
+static void say_node(struct hf_brain *b, const struct found *found)
+{
+	hf_say(b, b->now, HF_TOPIC_BLOCKED, "no node takes %s%s", name_ranks(b, found),
+	       detail(b, found->message));
+	hf_say(b, b->now, HF_TOPIC_NEXT, "a pod starts as soon as a node has room for it");
+}
+
+static void say_start(struct hf_brain *b, const struct found *found)
+{
+	const struct hf_container_seen *container = found->container;
+	const struct hf_container_reason *row = hf_container_reason_find(container->waiting_reason);
+	const char *next = row ? hf_container_reason_next(row) : "";
+
+	hf_say(b, b->now, HF_TOPIC_BLOCKED, "%s cannot start container '%s': %s%s%s%s%s",
+	       name_ranks(b, found), container->name, container->waiting_reason, row ? " (" : "",
+	       row ? row->sentence : "", row ? ")" : "", detail(b, container->waiting_message));
+	hf_say(b, b->now, HF_TOPIC_NEXT, "%s",
+	       *next ? next
+		     : "the kubelet tries again; what the container asks for must be there, or be "
+		       "corrected in a new job");
+}
+
+/* How the last run ended says more than that the kubelet waits. */
+static const char *describe_last_run(const struct hf_brain *b,
+				     const struct hf_container_seen *container)
+{
+	struct hf_container_end last = hf_container_last_end(container);
+	const struct hf_container_reason *row = hf_container_reason_find(last.reason);
+	long long code = (long long)last.exit_code.value;
+	int64_t number = last.signal > 0 ? last.signal : hf_exit_code_signal(code);
+	bool lost = hf_exit_code_is_lost(last.reason);
+	const char *message = detail(b, last.message);
+
+	if (!last.exit_code.set)
+		return "";
+	if (row && row->never_started)
+		return hf_arena_printf(b->arena, " because its program never started (%s)%s",
+				       last.reason, message);
+	if (!lost && hf_signal_name(number))
+		return hf_arena_printf(b->arena, " after %s ended it with code %lld (%s)%s",
+				       hf_signal_name(number), code,
+				       hf_str_or(last.reason, "Error"), message);
+	return hf_arena_printf(b->arena, " after it ended with code %lld (%s)%s", code,
+			       hf_str_or(last.reason, "Error"), message);
+}
+
+static void say_backoff(struct hf_brain *b, const struct found *found)
+{
+	const struct hf_container_seen *container = found->container;
+
+	hf_say(b, b->now, HF_TOPIC_BLOCKED, "container '%s' of %s waits in CrashLoopBackOff%s",
+	       container->name, name_ranks(b, found), describe_last_run(b, container));
+	hf_say(b, b->now, HF_TOPIC_NEXT, "the kubelet starts it again, later each time%s",
+	       detail(b, container->waiting_message));
+}
+
+static void say_ready(struct hf_brain *b, const struct found *found)
+{
+	hf_say(b, b->now, HF_TOPIC_BLOCKED, "%s runs but is not ready%s", name_ranks(b, found),
+	       detail(b, found->message));
+	hf_say(b, b->now, HF_TOPIC_NEXT,
+	       "nothing is done about it: it is the program that must answer its readiness check");
+}
+
+/* Its node is not heard of: the control plane calls its pods not ready then, whatever the program
+ * answers.  Who is blind goes by the condition. */
+static bool is_the_nodes(struct hf_brain *b, const struct hf_pod *pod)
+{
+	return b->seen->blind ? hf_cond_is_true(b, HF_COND_NODE_UNREACHABLE)
+			      : hf_node_lost(b, pod) != NULL;
+}
+
+static void note(struct found *first, const struct found *found)
+{
+	int32_t count = first->count;
+
+	if (count == 0)
+		*first = *found;
+	first->count = count + 1;
+}
+
+static bool is_on_the_way(const struct hf_slot *slot)
+{
+	return slot->phase == HF_SLOT_STARTING;
+}
+
+/* The reason why a container's program does not start, and the node's text; NULL: it starts. */
+static const char *find_start_failure(const struct hf_container_seen *container,
+				      const char **ret_message)
+{
+	enum trouble trouble = container_trouble(container);
+	const struct hf_container_reason *row;
+	struct hf_container_end last = hf_container_last_end(container);
+
+	*ret_message = trouble == TROUBLE_START ? container->waiting_message : last.message;
+	if (trouble == TROUBLE_START)
+		return container->waiting_reason;
+	if (trouble != TROUBLE_BACKOFF && container->phase != HF_CONTAINER_TERMINATED)
+		return NULL;
+	row = hf_container_reason_find(last.reason);
+	return row && row->never_started ? last.reason : NULL;
+}
+
+/* The first container of the pod that the kubelet cannot start and will try again; NULL: none. */
+static const struct hf_container_seen *find_not_started(const struct hf_pod *pod)
+{
+	const char *message;
+
+	if (pod->phase == HF_POD_FAILED || pod->phase == HF_POD_SUCCEEDED)
+		return NULL;
+	for (size_t i = 0; i < pod->containers_len; i++) {
+		if (!hf_container_is_over(&pod->containers[i]) &&
+		    find_start_failure(&pod->containers[i], &message))
+			return &pod->containers[i];
+	}
+	return NULL;
+}
+
+/* Between two tries the kubelet says ImagePullBackOff in place of the failure itself. */
+static bool is_told_already(const struct hf_brain *b, const char *reason, const char *begin)
+{
+	const struct hf_condition *told = hf_cond_find(b, HF_COND_NOT_STARTED);
+
+	return hf_streq(reason, "ImagePullBackOff") && told && hf_streq(told->status, "True") &&
+	       hf_str_has_prefix(told->message, begin);
+}
+
+static void note_not_started(struct found *first, const struct hf_pod *pod,
+			     const struct found *place)
+{
+	struct found found = {
+		.role = place->role, .index = place->index, .container = find_not_started(pod)};
+
+	if (found.container)
+		note(first, &found);
+}
+
+static void show_not_started(struct hf_brain *b, const struct found *found)
+{
+	const char *text, *reason = find_start_failure(found->container, &text);
+	const struct hf_container_reason *row = hf_container_reason_find(reason);
+	const char *begin = hf_arena_printf(b->arena, "container %s of %s cannot start: ",
+					    found->container->name, name_ranks(b, found));
+	const char *message =
+		hf_arena_printf(b->arena, "%s%s%s%s%s%s", begin, reason, row ? " (" : "",
+				row ? row->sentence : "", row ? ")" : "", detail(b, text));
+
+	if (is_told_already(b, reason, begin))
+		return;
+	if (!hf_cond_is_true(b, HF_COND_NOT_STARTED))
+		hf_event(b, true, "ContainerNotStarted", message);
+	hf_cond_set(b, HF_COND_NOT_STARTED, true, "StartFailed", message);
+}
+
+void hf_trouble_over(struct hf_brain *b)
+{
+	hf_cond_lower(b, HF_COND_NOT_STARTED, "AllStart",
+		      "The kubelets start every container that they were asked to start.");
+}
+
+static void show_or_lower(struct hf_brain *b, const struct found *not_started)
+{
+	if (not_started->count > 0)
+		show_not_started(b, not_started);
+	else
+		hf_trouble_over(b);
+}
+
+void hf_trouble_say(struct hf_brain *b)
+{
+	static void (*const say[TROUBLES])(struct hf_brain *, const struct found *) = {
+		[TROUBLE_NODE] = say_node,
+		[TROUBLE_START] = say_start,
+		[TROUBLE_BACKOFF] = say_backoff,
+		[TROUBLE_READY] = say_ready,
+	};
+	struct found troubles[TROUBLES] = {0}, on_the_way = {0}, not_started = {0};
+	bool well = true;
+
+	for (int r = 0; r < b->crews_len; r++) {
+		for (int32_t i = 0; i < b->crews[r].replicas; i++) {
+			const struct hf_slot *slot = &b->crews[r].slots[i];
+			struct found found = {.role = r, .index = i};
+			enum trouble trouble = TROUBLES;
+
+			if (slot->pod && slot->current &&
+			    slot->pod->deletion_time == HF_TIME_NONE) {
+				trouble = pod_trouble(slot->pod, &found);
+				note_not_started(&not_started, slot->pod, &found);
+			}
+			/* lost.c has said it. */
+			if (trouble == TROUBLE_READY && is_the_nodes(b, slot->pod))
+				continue;
+			if (trouble != TROUBLES)
+				note(&troubles[trouble], &found);
+			else if (is_on_the_way(slot))
+				note(&on_the_way, &found);
+		}
+	}
+	show_or_lower(b, &not_started);
+	for (int i = 0; i < TROUBLES; i++) {
+		if (troubles[i].count > 0)
+			say[i](b, &troubles[i]);
+		well = well && troubles[i].count == 0;
+	}
+	if (well && on_the_way.count > 0)
+		hf_say(b, b->now, HF_TOPIC_NEXT, "waiting for %s to start",
+		       name_ranks(b, &on_the_way));
+}

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_CORE_JOB_H
+#define HF_CORE_JOB_H
+
+#include "base/arena.h"
+#include "core/model/status.h"
+
+HF_BEGIN_DECLS
+
+/*
+ * A job as the brain reads it: plain structs without JSON.  Whoever has documents
+ * (module api) decodes them straight into struct hf_job_view; nothing is defaulted
+ * there, absent stays absent.  hf_job_defaults gives the normal form that decisions
+ * and the kinds work on.
+ */
+struct hf_framework;
+
+struct hf_key_value {
+	const char *key;
+	const char *value;
+};
+
+struct hf_port {
+	const char *name; /* "" when it has none */
+	int32_t number;   /* containerPort */
+};
+
+struct hf_container {
+	const char *name;  /* "" when absent */
+	const char *image; /* "" when absent */
+	const struct hf_port *ports;
+	size_t ports_len;
+	/* Where the kind's table asks for them: */
+	bool has_command;
+	const char *const *env; /* names of variables */
+	size_t env_len;
+	const char *const *limits; /* names of resources.limits */
+	size_t limits_len;
+	/* With a gang scheduler: resources.requests, or the limits where there are no requests. */
+	const struct hf_key_value *requests;
+	size_t requests_len;
+};
+
+/* The facts of a pod template that the brain needs; the template itself stays in the kept
+ * document, to which the plan's edits are applied. */
+struct hf_template {
+	const struct hf_container *containers;
+	size_t containers_len;
+	const struct hf_container *init_containers;
+	size_t init_containers_len;
+	const char *restart_policy;  /* NULL: absent, as it should be */
+	const char *scheduler_name;  /* NULL: absent */
+	const char *service_account; /* NULL: absent */
+	/* Its node is chosen by somebody else: scheduling gate kueue.x-k8s.io/topology, or a
+	 * nodeSelector of kubernetes.io/hostname. */
+	bool placed;
+	bool devices; /* it asks for an extended resource or a claim */
+	struct hf_opt_int termination_grace_seconds;
+};
+
+enum hf_restart_policy {
+	HF_RESTART_UNSET,
+	HF_RESTART_ALWAYS,
+	HF_RESTART_ON_FAILURE,
+	HF_RESTART_NEVER,
+	HF_RESTART_EXIT_CODE,
+	HF_RESTART_UNKNOWN, /* a text that is none of them: validation names it */
+};
+/* NULL and "" give UNSET. */
+enum hf_restart_policy hf_restart_policy_parse(const char *text);
+const char *hf_restart_policy_name(enum hf_restart_policy policy); /* "" for UNSET, UNKNOWN */
+
+/* One entry of spec.<kind>ReplicaSpecs. */
+struct hf_replica_spec {
+	const char *type; /* the key as written */
+	bool null;        /* the entry was null */
+	struct hf_opt_int replicas;
+	const char *restart_policy; /* as written; NULL: absent */
+	struct hf_template pod;
+};
+
+/* ---- spec.runPolicy.podFailurePolicy ------------------------------------------------ */
+
+enum hf_rule_action {
+	HF_RULE_FAIL_JOB,
+	HF_RULE_IGNORE,
+	HF_RULE_COUNT,
+	HF_RULE_RESTART_REPLICA,
+	HF_RULE_RESTART_JOB,
+	HF_RULE_UNKNOWN,
+};
+enum hf_rule_action hf_rule_action_parse(const char *text);
+const char *hf_rule_action_name(enum hf_rule_action action);
+
+enum hf_rule_operator { HF_RULE_IN, HF_RULE_NOT_IN, HF_RULE_OPERATOR_UNKNOWN };
+
+struct hf_rule_condition {
+	const char *type;
+	const char *status; /* NULL: "True" */
+	const char *reason; /* NULL: any */
+};
+
+/* Exactly one of the four on* must be present; which is what the has_* bits say. */
+struct hf_rule {
+	const char *name; /* NULL: nameless */
+	enum hf_rule_action action;
+	const char *action_text;          /* as written, for the error text */
+	const char *const *replica_types; /* none: all */
+	size_t replica_types_len;
+	bool has_replica_types;
+	bool has_exit_codes;
+	const char *container; /* onExitCodes.containerName; NULL: any */
+	enum hf_rule_operator op;
+	const int32_t *values;
+	size_t values_len;
+	bool has_pod_conditions;
+	const struct hf_rule_condition *pod_conditions;
+	size_t pod_conditions_len;
+	bool has_pod_reasons;
+	const char *const *pod_reasons;
+	size_t pod_reasons_len;
+	bool has_device;
+	const char *const *device_classes;
+	size_t device_classes_len;
+};
+
+/* ---- spec.runPolicy.recovery -------------------------------------------------------- */
+
+/* As written; texts that are none of the allowed ones are found by validation. */
+struct hf_recovery_spec {
+	const char *restart_scope;                     /* restartScope */
+	struct hf_opt_int infrastructure_limit;        /* infrastructureLimit */
+	struct hf_opt_int device_limit;                /* deviceLimit */
+	struct hf_opt_int backoff_initial_seconds;     /* backoff.initialSeconds */
+	struct hf_opt_int backoff_max_seconds;         /* backoff.maxSeconds */
+	struct hf_opt_int backoff_reset_after_seconds; /* backoff.resetAfterSeconds */
+	struct hf_opt_int incident_seconds;            /* incidentSeconds */
+	struct hf_opt_int replace_delay_seconds;       /* replaceDelaySeconds */
+	struct hf_opt_int settle_seconds;              /* settleSeconds */
+	struct hf_opt_int restart_grace_seconds;       /* restartGraceSeconds */
+	struct hf_opt_int node_lost_after_seconds;     /* nodeLost.afterSeconds */
+	const char *node_lost_force_delete;            /* nodeLost.forceDelete */
+	struct hf_opt_bool node_lost_self_fence;       /* nodeLost.selfFence */
+	struct hf_opt_int force_delete_after_seconds;  /* forceDeleteAfterSeconds */
+	const char *device_on_unhealthy;               /* device.onUnhealthy */
+	struct hf_opt_bool device_avoid;               /* device.avoid */
+	struct hf_opt_int progress_deadline_seconds;   /* progressDeadlineSeconds */
+	struct hf_opt_int sidecar_grace_seconds;       /* sidecarGraceSeconds */
+	const char *pods_after_end;                    /* podsAfterEnd */
+};
+
+struct hf_run_policy {
+	const char *clean_pod_policy; /* NULL: absent */
+	struct hf_opt_int ttl_seconds_after_finished;
+	struct hf_opt_int active_deadline_seconds;
+	struct hf_opt_int backoff_limit;
+	struct hf_opt_bool suspend;
+	const char *managed_by; /* NULL: absent; "" is not absent */
+	/* schedulingPolicy: for the pod group, where there is a gang scheduler. */
+	struct hf_opt_int min_available;
+	bool has_min_resources;
+	const struct hf_key_value *min_resources;
+	size_t min_resources_len;
+	const char *queue;
+	const char *priority_class;
+	struct hf_opt_int schedule_timeout_seconds;
+	bool has_pod_failure_policy;
+	const struct hf_rule *rules;
+	size_t rules_len;
+	struct hf_recovery_spec recovery;
+};
+
+/* spec.elasticPolicy (PyTorchJob, PaddleJob). */
+struct hf_elastic_policy {
+	bool present;
+	struct hf_opt_int min_replicas;
+	struct hf_opt_int max_replicas;
+	const char *rdzv_backend;
+	struct hf_opt_int rdzv_port;
+	const char *rdzv_host;
+	const char *rdzv_id;
+	bool has_rdzv_conf;
+	const struct hf_key_value *rdzv_conf;
+	size_t rdzv_conf_len;
+	struct hf_opt_bool standalone;
+	struct hf_opt_int nproc_per_node; /* deprecated upstream, still honoured */
+	struct hf_opt_int max_restarts;
+	bool has_metrics; /* asks for an autoscaler */
+	/* What it scales by, as JSON, and the digest of that at HF_AUTOSCALER_METRICS (extra.h). */
+	const char *metrics;
+	uint64_t metrics_digest;
+};
+
+/* Set by who runs the operator, the same for every job. */
+struct hf_settings {
+	const char *init_container_image; /* NULL: upstream's alpine:3.10 */
+	int init_container_max_tries;     /* 0: upstream's 100 */
+	bool init_container_template;     /* the performer has a template file of its own */
+	const char *kubectl_image;        /* of MPIJob's init container; NULL: upstream's */
+	const char *cluster_domain;       /* CUSTOM_CLUSTER_DOMAIN; NULL: none */
+	/* Who schedules pods as groups: "volcano" in any case, or the name of a scheduler that reads
+	 * scheduler-plugins' PodGroups; NULL: nobody. */
+	const char *gang_scheduler;
+	bool no_autoscaler;               /* nobody would act on one: none is made */
+	bool no_fence;                    /* nodes are never lost, and no agent tells of contacts */
+	struct hf_recovery_spec recovery; /* cluster-wide defaults; a job's own field wins */
+};
+
+struct hf_job_view {
+	const struct hf_framework *framework; /* never NULL */
+	const struct hf_settings *settings;   /* NULL: all defaults */
+
+	const char *ns; /* metadata.namespace */
+	const char *name;
+	const char *uid;
+	const char *resource_version;
+	int64_t object_generation; /* metadata.generation */
+	hf_time creation_time;
+	hf_time deletion_time;   /* HF_TIME_NONE: not being deleted */
+	const char *restart;     /* annotation holdfast.dev/restart; NULL: absent */
+	const char *kueue_queue; /* label kueue.x-k8s.io/queue-name; NULL: absent */
+
+	struct hf_run_policy run_policy;
+	bool has_replicas;                      /* the replica map is there (it may be empty) */
+	const struct hf_replica_spec *replicas; /* in any order */
+	size_t replicas_len;
+	struct hf_elastic_policy elastic;
+	const char *nproc_per_node; /* PyTorchJob; NULL: absent */
+	const char *success_policy; /* TFJob; NULL: absent */
+	bool dynamic_workers;       /* TFJob: enableDynamicWorker */
+	struct hf_opt_int slots;    /* MPIJob: slotsPerWorker */
+	const char *main_container; /* MPIJob; NULL: absent */
+	const char *spec_clean;     /* MPIJob: spec.cleanPodPolicy; NULL: absent */
+	/* Part of run_policy comes from an annotation, which no API server has checked. */
+	bool policy_annotated;
+	const char *policy_problem; /* why that annotation cannot be read; NULL: it can */
+	bool ledger_annotated;      /* status.ledger stands in an annotation */
+
+	struct hf_status status; /* as stored */
+};
+
+/* ---- the normal form ---------------------------------------------------------------- */
+
+/* What ends a rank that has no contact (nodeLost.selfFence), and what then counts it as stopped, are
+ * so far apart: time to notice, and to die. */
+#define HF_FENCE_MARGIN_SECONDS 10
+/* A kubelet renews its Lease every 10 s, and its agent may notice 10 s later: with less a fence would
+ * end ranks of a healthy cluster. */
+#define HF_FENCE_AFTER_SECONDS_MIN 40
+/* How `holdfast exec` ends a pod's process for want of contact. */
+#define HF_FENCED_EXIT_CODE 226
+#define HF_FENCE_ENV "HOLDFAST_SELF_FENCE_SECONDS"
+
+enum hf_scope { HF_SCOPE_REPLICA, HF_SCOPE_JOB };
+enum hf_clean { HF_CLEAN_NONE, HF_CLEAN_RUNNING, HF_CLEAN_ALL };
+
+/* NULL: None; a word nobody knows: All, as upstream. */
+enum hf_clean hf_clean_parse(const char *text);
+
+/* What it takes to force-delete a pod of a node that is lost: nodeLost.forceDelete. */
+enum hf_force {
+	HF_FORCE_PRESUMED, /* silence for long enough, or proof */
+	HF_FORCE_PROVEN,   /* proof that the machine is dead */
+	HF_FORCE_NEVER,
+};
+
+/* What becomes of a pod that holds a device which cannot be worked with: device.onUnhealthy. */
+enum hf_on_unhealthy {
+	HF_DEVICE_RESTART,
+	HF_DEVICE_IGNORE, /* nothing, as long as the pod runs */
+	HF_DEVICE_FAIL,   /* the job fails */
+};
+
+/* What becomes of the pods that cleanPodPolicy keeps when the job fails: podsAfterEnd. */
+enum hf_after_end {
+	HF_AFTER_END_STOP, /* a failed job's pods are deleted if they have not begun, else ended */
+	HF_AFTER_END_KEEP, /* they go on, as upstream lets them */
+};
+
+struct hf_recovery {
+	enum hf_scope scope;
+	struct hf_opt_int limits[HF_BUDGETS]; /* of charged incidents; not set: unlimited */
+	int64_t backoff_initial_seconds;
+	int64_t backoff_max_seconds;
+	int64_t backoff_reset_after_seconds;
+	int64_t incident_seconds;
+	int64_t settle_seconds;
+	enum hf_force force;
+	int64_t node_lost_after_seconds;
+	int64_t fence_seconds; /* nodeLost.selfFence: pods end themselves after so long; 0: not */
+	int64_t force_delete_after_seconds; /* past the pod's own deadline */
+	int64_t replace_delay_seconds;
+	struct hf_opt_int progress_deadline_seconds; /* not set: for ever */
+	struct hf_opt_int sidecar_grace_seconds;     /* not set: for ever */
+	enum hf_after_end after_end;
+	struct hf_opt_int restart_grace_seconds; /* at least 1: 0 would be a forced delete */
+	enum hf_on_unhealthy on_unhealthy;
+	bool avoid_devices;
+};
+
+/* One replica type of this job, with the defaults of its kind. */
+struct hf_role {
+	bool present;
+	int32_t replicas;
+	enum hf_restart_policy restart;
+	const struct hf_template *pod;
+	size_t default_container; /* index of the container with the kind's name; 0 if none has it */
+	int32_t port;             /* the kind's port, of that container */
+	bool add_port;            /* the template lacks it: pods get it by an edit */
+};
+
+struct hf_job {
+	const struct hf_job_view *view;
+	const struct hf_framework *framework;
+	const struct hf_settings *settings; /* never NULL */
+	struct hf_role roles[HF_ROLES_MAX]; /* in the kind's order */
+	int32_t ranks;                      /* of all present roles */
+	struct hf_recovery recovery;
+	enum hf_clean clean;
+	bool suspend;
+	struct hf_elastic_policy elastic; /* min and max filled in */
+	const char *nproc_per_node; /* PyTorchJob: "auto" by default, NULL as upstream decides */
+};
+
+/*
+ * Fill in what upstream defaults at each reconcile, never stored: cleanPodPolicy None,
+ * replica keys to their canonical case, replicas, restartPolicy and port of the kind, the
+ * kind's own fields, and the defaults of `recovery`.  Entries with unknown keys are
+ * ignored; replicas below 0 count as 0 and beyond HF_RANKS_MAX as that (validation names
+ * both).  Memory comes from the arena; the view must outlive ret_job.
+ */
+void hf_job_defaults(const struct hf_job_view *view, struct hf_arena *arena,
+		     struct hf_job *ret_job);
+
+HF_END_DECLS
+
+#endif

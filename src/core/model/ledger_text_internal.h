@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_CORE_LEDGER_INTERNAL_H
+#define HF_CORE_LEDGER_INTERNAL_H
+
+#include "base/strbuf.h"
+#include "core/model/types.h"
+
+/* Of generations, attempts, incidents and restarts, as they are read.  Far below what 32 bits
+ * hold, so that none runs over however long a job lives. */
+#define HF_COUNTER_MAX 1000000000
+/* A higher stamp is nobody's work.  A ledger that takes one over must be able to count on. */
+#define HF_STAMP_MAX (HF_COUNTER_MAX / 2)
+
+HF_BEGIN_DECLS
+
+/*
+ * The compact texts of the ledger.
+ *
+ *     ranges       "0-3,7"        ascending, disjoint, no blanks, smallest form not required
+ *     sparse map   "17:2,40:1"    ascending indexes, values above 0
+ *
+ * A cursor starts as {text}; next gives 1 and an element, 0 at the end, HF_E_INVALID for
+ * a text that is none.
+ */
+struct hf_compact {
+	const char *at; /* NULL is an empty text */
+	int64_t last;   /* the highest index so far */
+};
+#define HF_COMPACT_INIT(text)                                                                      \
+	{                                                                                          \
+		.at = (text), .last = -1                                                           \
+	}
+
+int hf_ranges_next(struct hf_compact *cursor, int32_t *ret_from, int32_t *ret_to);
+int hf_sparse_next(struct hf_compact *cursor, int32_t *ret_index, int64_t *ret_value);
+
+/* Writers: indexes must come in ascending order. */
+struct hf_ranges_writer {
+	struct hf_strbuf *sb;
+	int32_t from; /* the range being collected; -1: none */
+	int32_t to;
+};
+#define HF_RANGES_WRITER_INIT(buf)                                                                 \
+	{                                                                                          \
+		.sb = (buf), .from = -1, .to = -1                                                  \
+	}
+void hf_ranges_add(struct hf_ranges_writer *writer, int32_t index);
+void hf_ranges_finish(struct hf_ranges_writer *writer);
+void hf_sparse_add(struct hf_strbuf *sb, int32_t index, int64_t value); /* value 0: left out */
+
+struct hf_ledger;
+/* Present, and empty. */
+void hf_ledger_blank(struct hf_ledger *ledger);
+
+HF_END_DECLS
+
+#endif

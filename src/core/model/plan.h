@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_CORE_PLAN_H
+#define HF_CORE_PLAN_H
+
+#include "base/strbuf.h"
+#include "core/model/extra_object.h"
+#include "core/model/job.h"
+
+HF_BEGIN_DECLS
+
+/*
+ * What a step wants done.  How a plan is performed, in this order:
+ *
+ * 1. status, when status_changed: ONE patch of the status subresource, guarded by the
+ *    view's resourceVersion.  When status_urgent, everything below waits for its success
+ *    and is dropped on any other outcome (a conflict: read again and step again; a
+ *    time-out: read).  When not urgent (a job that begins, that it runs, counts) it may be
+ *    put off for some seconds, and nothing waits for it: the step after the stages has it
+ *    again, with what they did.
+ * 2. events and metrics, once the status is written.
+ * 3. stages, one after the other: the actions of a stage may run together; the next
+ *    stage starts when every reply is in and good.  A reply that is neither good nor a
+ *    clear refusal is "unknown": read, then step again.
+ * 4. step again at wake_at, or when anything that was observed changes.
+ *
+ * Who performs also reports what was done, one by one or summed up, with upstream's event
+ * reasons (SuccessfulCreatePod, FailedDeleteService, SuccessfulDeleteJob, …).
+ *
+ * A delete that answers "not found" and a create whose name turns out to be taken by
+ * the very pod that was wanted are good replies.
+ */
+
+/* ---- typed edits of a pod template ------------------------------------------------------ */
+
+enum hf_edit_kind {
+	HF_EDIT_LABEL,          /* metadata.labels[name] = value */
+	HF_EDIT_ANNOTATION,     /* metadata.annotations[name] = value */
+	HF_EDIT_ENV,            /* append {name, value} to env, behind the user's */
+	HF_EDIT_ENV_FIELD,      /* append {name, valueFrom.fieldRef.fieldPath: value} */
+	HF_EDIT_PORT,           /* append {name, containerPort: number} to ports */
+	HF_EDIT_RESTART_POLICY, /* spec.restartPolicy = value */
+	HF_EDIT_SCHEDULER_NAME, /* spec.schedulerName = value */
+	/* Keep off the node `name`: matchFields metadata.name NotIn in every term of the pod's
+	 * node affinity when number is 1, in a preferred term of weight 100 when it is 0. */
+	HF_EDIT_AVOID_NODE,
+	HF_EDIT_INIT_CONTAINER,  /* append `add` to spec.initContainers; with `add` NULL: the
+				  * operator's own template file, expanded for address `value` */
+	HF_EDIT_COMMAND,         /* command = [value] */
+	HF_EDIT_ARGS,            /* args = [value] */
+	HF_EDIT_SERVICE_ACCOUNT, /* spec.serviceAccountName = value */
+	HF_EDIT_MOUNT,           /* append {name, mountPath: value} to volumeMounts */
+	HF_EDIT_VOLUME_EMPTY,    /* append {name, emptyDir: {}} to spec.volumes */
+	HF_EDIT_VOLUME_CONFIG,   /* append {name, configMap: {name: value, items: files}} */
+};
+
+/* A container that the operator adds, written out. */
+struct hf_container_build {
+	const char *name;
+	const char *image;
+	const char *image_pull_policy;
+	const char *const *command;
+	size_t command_len;
+	const struct hf_key_value *limits; /* resources.limits */
+	size_t limits_len;
+	const struct hf_key_value *requests; /* resources.requests */
+	size_t requests_len;
+	const struct hf_key_value *env;
+	size_t env_len;
+	const struct hf_key_value *mounts; /* of volumes: name, mountPath */
+	size_t mounts_len;
+};
+
+/* An item of a ConfigMap as a file of that name. */
+struct hf_config_file {
+	const char *name;
+	int32_t mode; /* 0555 */
+};
+
+#define HF_EDIT_EVERY_CONTAINER (-1)
+struct hf_edit {
+	enum hf_edit_kind kind;
+	/* ENV*, PORT, COMMAND, ARGS, MOUNT: index into spec.containers, or every one */
+	int container;
+	const char *name;
+	const char *value;
+	int32_t number; /* PORT */
+	const struct hf_container_build *add;
+	const struct hf_config_file *files; /* VOLUME_CONFIG */
+	size_t files_len;
+};
+
+/* ---- actions ------------------------------------------------------------------------------ */
+
+enum hf_action_kind {
+	HF_ACTION_CREATE_POD, /* the role's template with the edits, in order */
+	HF_ACTION_DELETE_POD,
+	HF_ACTION_CREATE_SERVICE,
+	HF_ACTION_DELETE_SERVICE,
+	HF_ACTION_DELETE_JOB, /* propagation Foreground; refused unless the job is as it was */
+	/* The pod's status: phase Failed and condition holdfast.dev/NodeLost with `message`; one
+	 * patch, refused unless uid and resource_version are still the pod's. */
+	HF_ACTION_FAIL_POD,
+	/* The pod's spec.activeDeadlineSeconds becomes 1 and its annotation holdfast.dev/stopped is
+	 * `message`: its kubelet ends the containers, and the object stays.  Refused unless uid is
+	 * still the pod's. */
+	HF_ACTION_STOP_POD,
+	HF_ACTION_CREATE_EXTRA,
+	HF_ACTION_UPDATE_EXTRA, /* all under the root of its kind as it should be */
+	HF_ACTION_DELETE_EXTRA,
+};
+const char *hf_action_name(enum hf_action_kind kind); /* "create pod", … */
+
+struct hf_action {
+	enum hf_action_kind kind;
+	const char *name; /* of the object, in the job's namespace */
+
+	const struct hf_extra *extra; /* *_EXTRA */
+
+	/* deletes and updates: preconditions; the grace in seconds (absent: the object's own) */
+	const char *uid;                 /* always set */
+	const char *resource_version;    /* NULL: not a precondition */
+	struct hf_opt_int grace_seconds; /* 0 is a forced delete: the object goes at once */
+	const char *message;             /* FAIL_POD, STOP_POD */
+
+	/* creates: the controller ownerReference is the job's, blockOwnerDeletion true */
+	int role;
+	int32_t index;
+	const struct hf_edit *edits; /* pods */
+	size_t edits_len;
+	const struct hf_key_value *labels; /* services: labels and selector alike, headless */
+	size_t labels_len;
+	const struct hf_port *ports; /* services */
+	size_t ports_len;
+};
+
+struct hf_stage {
+	const struct hf_action *actions;
+	size_t actions_len;
+};
+#define HF_STAGES_MAX 4
+
+/* ---- words for people --------------------------------------------------------------------- */
+
+struct hf_plan_event {
+	bool warning; /* type Warning, else Normal */
+	const char *reason;
+	const char *message;
+	const char *pod; /* about this pod of the job; NULL: about the job */
+	const char *pod_uid;
+};
+
+/* What the brain would like to know, of things that nobody watches.  Whoever performs the plan
+ * reads it, soon and again every few seconds as long as plans ask, and steps again when it has
+ * changed.  Asks of nodes are for nodes that carry pods of the job. */
+enum hf_ask_kind {
+	HF_ASK_LEASE, /* the node's Lease */
+	HF_ASK_NODE,  /* a live GET of a node that seems to be gone */
+	HF_ASK_CLAIM, /* a PersistentVolumeClaim of the job's namespace */
+};
+struct hf_ask {
+	enum hf_ask_kind kind;
+	const char *name;
+};
+
+enum hf_metric {
+	HF_METRIC_CREATED, /* training_operator_jobs_created_total */
+	HF_METRIC_DELETED, /* never in a plan: counted when the delete of a job was answered */
+	HF_METRIC_SUCCESSFUL,
+	HF_METRIC_FAILED,
+	HF_METRIC_RESTARTED,
+	HF_METRIC_RESTARTS, /* holdfast_job_restarts_total{cause, scope}: see the plan's fields */
+	HF_METRIC_STRAYS,   /* holdfast_stray_evictions_total: a taint's timer hit a replacement */
+	/* holdfast_force_deletes_total{reason}: Proven, Presumed */
+	HF_METRIC_FORCED_PROVEN,
+	HF_METRIC_FORCED_PRESUMED,
+	HF_METRICS,
+};
+
+enum hf_topic {
+	HF_TOPIC_EVIDENCE, /* what was seen */
+	HF_TOPIC_CLASS,    /* what it was put down to */
+	HF_TOPIC_RULE,     /* the rule or policy that applied */
+	HF_TOPIC_DECISION,
+	HF_TOPIC_BUDGET,
+	HF_TOPIC_DONE,    /* of an earlier step, from the ledger's records */
+	HF_TOPIC_BLOCKED, /* what something waits for */
+	HF_TOPIC_NEXT,    /* what will happen, and when */
+};
+const char *hf_topic_name(enum hf_topic topic); /* "evidence", … */
+
+/* One line of `holdfast why`; in order, oldest first. */
+struct hf_reason {
+	hf_time time;
+	enum hf_topic topic;
+	const char *text;
+};
+/* Lines of one plan; a thousand ranks that wait for the same thing are one line. */
+#define HF_REASONS_MAX 64
+
+struct hf_plan {
+	struct hf_status status; /* whole, as it should read */
+	bool status_changed;
+	bool status_urgent;
+
+	struct hf_stage stages[HF_STAGES_MAX];
+	size_t stages_len;
+
+	const struct hf_plan_event *events;
+	size_t events_len;
+	int32_t metrics[HF_METRICS]; /* to add */
+	enum hf_class restart_cause; /* labels of HF_METRIC_RESTARTS */
+	enum hf_scope restart_scope;
+
+	hf_time wake_at;           /* HF_TIME_NEVER: only when something changes */
+	const struct hf_ask *asks; /* each once; by kind and name */
+	size_t asks_len;
+
+	const char *left;    /* which pods the end of the job leaves running; NULL: none */
+	const char *summary; /* one sentence: "is Restarting for 12s: worker-3 …" */
+	const struct hf_reason *reasons;
+	size_t reasons_len;
+};
+
+/* Actions of all stages together. */
+size_t hf_plan_actions(const struct hf_plan *plan);
+
+HF_END_DECLS
+
+#endif

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/model/status.h"
+
+#include "base/str.h"
+
+#include <stdio.h>
+#include "core/model/container_reason.h"
+#include "core/model/observed.h"
+#include "core/model/plan.h"
+
+/* The words behind core's enums.  Parsing goes through the same tables. */
+
+static const char *const class_names[] = {
+	[HF_CLASS_NONE] = "",
+	[HF_CLASS_OURS] = "ours",
+	[HF_CLASS_OUT_OF_MEMORY] = "out-of-memory",
+	[HF_CLASS_INFRASTRUCTURE] = "infrastructure",
+	[HF_CLASS_DEVICE] = "device",
+	[HF_CLASS_ADMISSION] = "admission",
+	[HF_CLASS_USER] = "user",
+	[HF_CLASS_APPLICATION] = "application",
+};
+static const char *const budget_names[] = {
+	[HF_BUDGET_APPLICATION] = "application",
+	[HF_BUDGET_INFRASTRUCTURE] = "infrastructure",
+	[HF_BUDGET_DEVICE] = "device",
+	[HF_BUDGET_NONE] = "none",
+	[HF_BUDGET_PENDING] = "",
+};
+static const char *const phase_names[] = {
+	[HF_PHASE_CREATING] = "Creating", [HF_PHASE_RUNNING] = "Running",
+	[HF_PHASE_TEARING] = "Tearing",   [HF_PHASE_SUSPENDED] = "Suspended",
+	[HF_PHASE_ENDED] = "Ended",
+};
+static const char *const pod_phase_names[] = {
+	[HF_POD_PENDING] = "Pending",
+	[HF_POD_RUNNING] = "Running",
+	[HF_POD_SUCCEEDED] = "Succeeded",
+	[HF_POD_FAILED] = "Failed",
+};
+static const char *const policy_names[] = {
+	[HF_RESTART_UNSET] = "",
+	[HF_RESTART_ALWAYS] = "Always",
+	[HF_RESTART_ON_FAILURE] = "OnFailure",
+	[HF_RESTART_NEVER] = "Never",
+	[HF_RESTART_EXIT_CODE] = "ExitCode",
+	[HF_RESTART_UNKNOWN] = "",
+};
+static const char *const action_names[] = {
+	[HF_RULE_FAIL_JOB] = "FailJob",
+	[HF_RULE_IGNORE] = "Ignore",
+	[HF_RULE_COUNT] = "Count",
+	[HF_RULE_RESTART_REPLICA] = "RestartReplica",
+	[HF_RULE_RESTART_JOB] = "RestartJob",
+	[HF_RULE_UNKNOWN] = "",
+};
+
+/* The place of the text in the table, or fallback.  "" never matches. */
+static int find(const char *const *names, size_t names_len, const char *text, int fallback)
+{
+	if (hf_str_is_empty(text))
+		return fallback;
+	for (size_t i = 0; i < names_len; i++) {
+		if (hf_streq(names[i], text))
+			return (int)i;
+	}
+	return fallback;
+}
+#define FIND(names, text, fallback) find((names), HF_ARRAY_LEN(names), (text), (fallback))
+
+const char *hf_class_name(enum hf_class cls)
+{
+	hf_assert((size_t)cls < HF_ARRAY_LEN(class_names));
+	return class_names[cls];
+}
+
+enum hf_class hf_class_parse(const char *name)
+{
+	return (enum hf_class)FIND(class_names, name, HF_CLASS_NONE);
+}
+
+void hf_restarts_text(const int64_t restarts[HF_BUDGETS], char text[HF_RESTARTS_TEXT_MAX])
+{
+	int64_t sum = 0;
+	int kinds = 0;
+	size_t len;
+
+	for (int i = 0; i < HF_BUDGETS; i++) {
+		/* Somebody may have edited it. */
+		if (restarts[i] < 0 || restarts[i] > INT32_MAX) {
+			snprintf(text, HF_RESTARTS_TEXT_MAX, "?");
+			return;
+		}
+		sum += restarts[i];
+		kinds += restarts[i] > 0;
+	}
+	len = (size_t)snprintf(text, HF_RESTARTS_TEXT_MAX, "%lld", (long long)sum);
+	for (int i = 0, n = 0; i < HF_BUDGETS; i++) {
+		if (restarts[i] == 0)
+			continue;
+		len += (size_t)snprintf(text + len, HF_RESTARTS_TEXT_MAX - len, "%s",
+					n++ == 0 ? " (" : ", ");
+		if (kinds > 1)
+			len += (size_t)snprintf(text + len, HF_RESTARTS_TEXT_MAX - len, "%lld ",
+						(long long)restarts[i]);
+		len += (size_t)snprintf(text + len, HF_RESTARTS_TEXT_MAX - len, "%s%s",
+					hf_budget_name((enum hf_budget)i), n == kinds ? ")" : "");
+	}
+	hf_assert(len < HF_RESTARTS_TEXT_MAX);
+}
+
+const char *hf_streak_name(int streak)
+{
+	hf_assert(streak >= 0 && streak < HF_STREAKS);
+	return streak == HF_BUDGET_NONE ? hf_class_name(HF_CLASS_USER)
+					: hf_budget_name((enum hf_budget)streak);
+}
+
+const char *hf_budget_name(enum hf_budget budget)
+{
+	hf_assert((size_t)budget < HF_ARRAY_LEN(budget_names));
+	return budget_names[budget];
+}
+
+enum hf_budget hf_budget_parse(const char *name)
+{
+	return (enum hf_budget)FIND(budget_names, name, HF_BUDGET_PENDING);
+}
+
+const char *hf_phase_name(enum hf_phase phase)
+{
+	hf_assert((size_t)phase < HF_ARRAY_LEN(phase_names));
+	return phase_names[phase];
+}
+
+enum hf_phase hf_phase_parse(const char *name)
+{
+	return (enum hf_phase)FIND(phase_names, name, HF_PHASE_CREATING);
+}
+
+enum hf_pod_phase hf_pod_phase_parse(const char *text)
+{
+	return (enum hf_pod_phase)FIND(pod_phase_names, text, HF_POD_PENDING);
+}
+
+const char *hf_pod_phase_name(enum hf_pod_phase phase)
+{
+	hf_assert((size_t)phase < HF_ARRAY_LEN(pod_phase_names));
+	return pod_phase_names[phase];
+}
+
+const struct hf_container_seen *hf_pod_find_container(const struct hf_pod *pod, const char *name)
+{
+	for (size_t i = 0; name && i < pod->containers_len; i++) {
+		if (!pod->containers[i].init && hf_streq(pod->containers[i].name, name))
+			return &pod->containers[i];
+	}
+	return NULL;
+}
+
+struct hf_container_end hf_container_last_end(const struct hf_container_seen *container)
+{
+	/* A kubelet that no longer finds a container writes a code of its own.  Its report from before, while the
+	 * container waited to be started again, is how the program ended. */
+	bool lost =
+		hf_exit_code_is_lost(container->terminated_reason) && container->last_exit_code.set;
+
+	if (container->phase == HF_CONTAINER_TERMINATED && !lost)
+		return (struct hf_container_end){.exit_code = HF_SOME_INT(container->exit_code),
+						 .signal = container->signal,
+						 .reason = container->terminated_reason,
+						 .message = container->terminated_message};
+	return (struct hf_container_end){.exit_code = container->last_exit_code,
+					 .signal = container->last_signal,
+					 .reason = container->last_reason,
+					 .message = container->last_message};
+}
+
+enum hf_restart_policy hf_restart_policy_parse(const char *text)
+{
+	if (hf_str_is_empty(text))
+		return HF_RESTART_UNSET;
+	return (enum hf_restart_policy)FIND(policy_names, text, HF_RESTART_UNKNOWN);
+}
+
+const char *hf_restart_policy_name(enum hf_restart_policy policy)
+{
+	hf_assert((size_t)policy < HF_ARRAY_LEN(policy_names));
+	return policy_names[policy];
+}
+
+enum hf_rule_action hf_rule_action_parse(const char *text)
+{
+	return (enum hf_rule_action)FIND(action_names, text, HF_RULE_UNKNOWN);
+}
+
+const char *hf_rule_action_name(enum hf_rule_action action)
+{
+	hf_assert((size_t)action < HF_ARRAY_LEN(action_names));
+	return action_names[action];
+}
+
+bool hf_status_recovered(const struct hf_status *status, const struct hf_record *record,
+			 hf_time *ret_span)
+{
+	hf_time start = status->start_time;
+	hf_time from = record->detected_at;
+
+	if (record->running_at == HF_TIME_NONE || from == HF_TIME_NONE || start == HF_TIME_NONE ||
+	    start > record->running_at)
+		return false;
+	/* A job that is resumed starts anew. */
+	if (start > from)
+		from = start;
+	*ret_span = record->running_at > from ? record->running_at - from : 0;
+	return true;
+}
+
+const struct hf_condition *hf_status_condition(const struct hf_status *status, const char *type)
+{
+	hf_assert(type);
+	for (size_t i = 0; i < status->conditions_len; i++) {
+		if (hf_streq(status->conditions[i].type, type))
+			return &status->conditions[i];
+	}
+	return NULL;
+}
+
+bool hf_status_is_true(const struct hf_status *status, const char *type)
+{
+	const struct hf_condition *condition = hf_status_condition(status, type);
+
+	return condition && hf_streq(condition->status, "True");
+}
+
+bool hf_status_is_finished(const struct hf_status *status)
+{
+	return hf_status_is_true(status, HF_COND_SUCCEEDED) ||
+	       hf_status_is_true(status, HF_COND_FAILED);
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/model/framework.h"
+#include "core/state/brain_internal.h"
+
+#include "base/compare.h"
+#include "base/str.h"
+#include "core/model/names.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * Keep off nodes that this job has had bad luck with: lost ones, those with a failed device, and
+ * those whose kubelet refused a pod.  A preference only, so that a job whose last node it is
+ * still runs; but while a node's agent calls a device out of service, which the kubelet may not know,
+ * the same device would be given out again: there it is a must.  That goes by what agents say at this
+ * moment, whoever's device it was, for a pod that asks for devices and replaces another; records tell
+ * of one node for each incident, and only of the last ones.
+ * Where Kueue or the user has chosen the node, nothing is added: it could only make
+ * the pod unschedulable.
+ */
+
+#define AVOID_SECONDS (24 * 3600)
+/* Names in one pod's affinity: more than there are records, and some kilobytes.  Who has more nodes with
+ * failed devices than that has them tainted. */
+#define AVOID_NODES_MAX 32
+
+/* What has been so for longer, who looks after the node has accepted, or the kubelet knows. */
+static bool is_lately(const struct hf_brain *b, hf_time at)
+{
+	return hf_elapsed(at, b->now) < hf_seconds(AVOID_SECONDS);
+}
+
+static bool is_bad_luck(const struct hf_brain *b, const struct hf_record *record)
+{
+	if (hf_str_is_empty(record->node) || record->detected_at == HF_TIME_NONE ||
+	    !is_lately(b, record->detected_at))
+		return false;
+	if (record->cause == HF_CLASS_DEVICE)
+		return b->job.recovery.avoid_devices;
+	return hf_streq(record->reason, HF_REASON_NODE_LOST) || record->cause == HF_CLASS_ADMISSION;
+}
+
+/* ---- what is out of service now ---------------------------------------------------------------- */
+
+/* Made when first asked for, as most steps make no pod. */
+static const struct hf_sick_seen **sick_of(struct hf_brain *b)
+{
+	const struct hf_observed *seen = b->seen;
+
+	if (b->sick)
+		return b->sick;
+	b->sick = HF_ARENA_ARRAY(b->arena, const struct hf_sick_seen *, seen->sick_len + 1);
+	for (size_t i = 0; i < seen->sick_len; i++)
+		b->sick[i] = &seen->sick[i];
+	qsort(b->sick, seen->sick_len, sizeof(*b->sick), hf_compare_pointers_by_name);
+	return b->sick;
+}
+
+struct name {
+	const char *text;
+	size_t len;
+};
+
+static int find_name(const void *key, const void *item)
+{
+	const struct name *name = key;
+	const struct hf_sick_seen *const *sick = item;
+	int order = strncmp(name->text, (*sick)->node, name->len);
+
+	return order != 0 ? order : (*sick)->node[name->len] == '\0' ? 0 : -1;
+}
+
+/* By its template, or because one of its pods had a device, whoever gave it that. */
+static bool has_devices(const struct hf_brain *b, int role)
+{
+	if (b->job.roles[role].pod->devices)
+		return true;
+	for (size_t i = 0; i < b->ledger.records_len; i++) {
+		const struct hf_record *record = &b->ledger.records[i];
+		int32_t index;
+		int of;
+
+		if (record->cause == HF_CLASS_DEVICE && record->pod &&
+		    hf_world_find(b, record->pod, &of, &index) && of == role)
+			return true;
+	}
+	return false;
+}
+
+/* One of whose agent nothing is heard says nothing of now. */
+static bool is_out(const struct hf_brain *b, const struct hf_sick_seen *sick)
+{
+	return !sick->silent && (sick->since == HF_TIME_NONE || is_lately(b, sick->since));
+}
+
+/* It was this job's device, and only positive evidence mends one. */
+static bool is_recorded(const struct hf_brain *b, const struct hf_sick_seen *sick)
+{
+	for (size_t i = 0; i < b->ledger.records_len; i++) {
+		const struct hf_record *record = &b->ledger.records[i];
+
+		if (record->cause == HF_CLASS_DEVICE && is_bad_luck(b, record) &&
+		    hf_streq(record->node, sick->node))
+			return true;
+	}
+	return false;
+}
+
+bool hf_avoid_is_must(struct hf_brain *b, int role, const char *name, size_t len)
+{
+	const struct name key = {name, len};
+	const struct hf_sick_seen *const *sick;
+
+	if (b->job.roles[role].pod->placed || !b->job.recovery.avoid_devices ||
+	    b->seen->sick_len == 0)
+		return false;
+	sick = bsearch(&key, sick_of(b), b->seen->sick_len, sizeof(*sick), find_name);
+	return sick && (is_recorded(b, *sick) || (is_out(b, *sick) && has_devices(b, role)));
+}
+
+/* ---- the names --------------------------------------------------------------------------------- */
+
+static void add(struct hf_edits *edits, const char *node, bool must)
+{
+	const struct hf_edit edit = {.kind = HF_EDIT_AVOID_NODE, .name = node, .number = must};
+
+	for (size_t i = 0; i < edits->len; i++)
+		if (hf_streq(edits->items[i].name, node))
+			return;
+	if (edits->len < AVOID_NODES_MAX)
+		hf_edits_add(edits, &edit);
+}
+
+/* Of all nodes the job's own first: there the ranks that go leave room. */
+static void add_sick(struct hf_brain *b, int role, struct hf_edits *edits)
+{
+	const struct hf_sick_seen **sick = sick_of(b);
+
+	if (!b->job.recovery.avoid_devices || !has_devices(b, role))
+		return;
+	for (int others = 0; others < 2; others++) {
+		for (size_t i = 0; i < b->seen->sick_len; i++) {
+			const struct hf_pod there = {.node = sick[i]->node};
+
+			if (is_out(b, sick[i]) && (hf_node_of(b, &there) == NULL) == others)
+				add(edits, sick[i]->node, true);
+		}
+	}
+}
+
+/* What was a must is written on the pod, which keeps it when that is over: unplaced.c. */
+static void note_musts(struct hf_edits *edits)
+{
+	size_t len = edits->len;
+	struct hf_edit note = {.kind = HF_EDIT_ANNOTATION, .name = HF_ANNOTATION_AVOIDS};
+
+	for (size_t i = 0; i < len; i++) {
+		if (edits->items[i].number == 0)
+			continue;
+		note.value = note.value ? hf_arena_printf(edits->arena, "%s,%s", note.value,
+							  edits->items[i].name)
+					: edits->items[i].name;
+	}
+	if (note.value)
+		hf_edits_add(edits, &note);
+}
+
+static void find_avoided(struct hf_brain *b, int role, bool replaces, struct hf_edits *edits)
+{
+	const struct hf_ledger *ledger = &b->ledger;
+
+	/* Newest first: they matter most. */
+	for (size_t i = 0; i < ledger->records_len; i++) {
+		const char *node = ledger->records[i].node;
+
+		if (is_bad_luck(b, &ledger->records[i]))
+			add(edits, node, hf_avoid_is_must(b, role, node, strlen(node)));
+	}
+	if (replaces && b->seen->sick_len > 0)
+		add_sick(b, role, edits);
+	note_musts(edits);
+}
+
+void hf_avoid_nodes(struct hf_brain *b, int role, bool replaces, struct hf_edits *edits)
+{
+	struct hf_edits *avoided = &b->avoided[role][replaces];
+
+	if (b->job.roles[role].pod->placed)
+		return;
+	if (!avoided->arena) {
+		hf_edits_init(avoided, &b->shared, b->arena);
+		find_avoided(b, role, replaces, avoided);
+	}
+	for (size_t i = 0; i < avoided->len; i++)
+		hf_edits_add(edits, &avoided->items[i]);
+	edits->bytes += avoided->len * sizeof(*avoided->items);
+}

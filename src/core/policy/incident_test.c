@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/state/brain_internal.h"
+
+#include "harness/brain.h"
+#include "harness/test.h"
+
+#include "base/str.h"
+
+#include <stdio.h>
+
+static struct brain b;
+
+static const struct hf_ledger *ledger(void)
+{
+	return &b.plan.status.ledger;
+}
+
+/* hand-0 crashes, is replaced, and everything runs again. */
+static void one_incident(void)
+{
+	brain_init(&b, &brain_kind, 1, 3);
+	brain_run_up(&b);
+	brain_after(&b, 60);
+	brain_exit(&b, "demo-hand-0", 137);
+	brain_quiet(&b);
+	brain_after(&b, 30);
+	brain_start_all(&b);
+	brain_quiet(&b);
+	assert_int_equal(b.view.status.ledger.incident.id, 1);
+	assert_int_equal(b.view.status.ledger.restarts[HF_BUDGET_APPLICATION], 1);
+}
+
+static void two_hundred_peers_cost_one(void **state)
+{
+	char name[32];
+	int attempts = 0;
+
+	(void)state;
+	brain_init(&b, &brain_kind, 1, 200);
+	brain_run_up(&b);
+	for (int i = 0; i < 200; i += 2) {
+		snprintf(name, sizeof(name), "demo-hand-%d", i);
+		brain_exit(&b, name, 137);
+	}
+	brain_quiet(&b);
+	/* The others notice later, one after the other. */
+	for (int i = 1; i < 200; i += 2) {
+		brain_after(&b, 5);
+		snprintf(name, sizeof(name), "demo-hand-%d", i);
+		brain_exit(&b, name, 1);
+		brain_quiet(&b);
+	}
+	assert_int_equal(ledger()->incident.id, 1);
+	assert_int_equal(ledger()->restarts[HF_BUDGET_APPLICATION], 1);
+	for (const char *c = ledger()->roles[BRAIN_HAND].attempts; *c; c++)
+		attempts += *c == ':';
+	assert_int_equal(attempts, 200);
+	brain_release(&b);
+}
+
+static void an_attempt_that_began_after_it_opens_the_next(void **state)
+{
+	(void)state;
+	one_incident();
+	brain_exit(&b, "demo-hand-0", 137);
+	brain_step(&b);
+	assert_int_equal(ledger()->incident.id, 2);
+	assert_int_equal(ledger()->restarts[HF_BUDGET_APPLICATION], 2);
+	assert_int_equal(ledger()->records_len, 2);
+	brain_release(&b);
+}
+
+static void a_peer_that_began_before_it_costs_nothing_for_half_an_hour(void **state)
+{
+	(void)state;
+	one_incident();
+	brain_after(&b, 1799);
+	brain_exit(&b, "demo-hand-1", 137);
+	brain_step(&b);
+	assert_int_equal(ledger()->incident.id, 1);
+	brain_release(&b);
+	one_incident();
+	brain_after(&b, 1801);
+	brain_exit(&b, "demo-hand-1", 137);
+	brain_step(&b);
+	assert_int_equal(ledger()->incident.id, 2);
+	brain_release(&b);
+}
+
+static void it_stays_open_while_a_rank_is_not_back(void **state)
+{
+	(void)state;
+	brain_init(&b, &brain_kind, 1, 3);
+	brain_run_up(&b);
+	brain_exit(&b, "demo-hand-0", 137);
+	brain_quiet(&b);
+	brain_after(&b, 100000); /* the new pod stays Pending */
+	brain_exit(&b, "demo-hand-1", 1);
+	brain_step(&b);
+	assert_int_equal(ledger()->incident.id, 1);
+	assert_int_equal(ledger()->restarts[HF_BUDGET_APPLICATION], 1);
+	brain_release(&b);
+}
+
+static void a_late_peer_reopens_the_wait_for_all_ranks(void **state)
+{
+	(void)state;
+	one_incident();
+	assert_true(b.view.status.ledger.records[0].running_at != HF_TIME_NONE);
+	brain_exit(&b, "demo-hand-1", 1);
+	brain_step(&b);
+	assert_true(ledger()->records[0].running_at == HF_TIME_NONE);
+	assert_string_equal(brain_last_condition(&b), HF_COND_RESTARTING);
+	brain_release(&b);
+}
+
+static void a_vanished_pod_belongs_to_what_is_being_mended(void **state)
+{
+	(void)state;
+	brain_init(&b, &brain_kind, 1, 3);
+	brain_run_up(&b);
+	brain_exit(&b, "demo-hand-0", 137);
+	brain_quiet(&b);
+	brain_gone(&b, "demo-hand-1");
+	brain_step(&b);
+	assert_int_equal(ledger()->incident.id, 1);
+	assert_int_equal(ledger()->restarts[HF_BUDGET_INFRASTRUCTURE], 0);
+	brain_release(&b);
+	one_incident();
+	brain_gone(&b, "demo-hand-1");
+	brain_step(&b);
+	assert_int_equal(ledger()->incident.id, 2);
+	assert_int_equal(ledger()->restarts[HF_BUDGET_INFRASTRUCTURE], 1);
+	brain_release(&b);
+}
+
+static void evidence_of_infrastructure_takes_the_whole_incident(void **state)
+{
+	(void)state;
+	brain_init(&b, &brain_kind, 1, 3);
+	brain_run_up(&b);
+	brain_exit(&b, "demo-hand-0", 1);
+	brain_quiet(&b);
+	assert_int_equal(b.view.status.ledger.restarts[HF_BUDGET_APPLICATION], 1);
+	brain_exit(&b, "demo-hand-1", 1);
+	brain_disrupt(&b, "demo-hand-1");
+	brain_step(&b);
+	assert_int_equal(ledger()->incident.id, 1);
+	assert_int_equal(ledger()->incident.cause, HF_CLASS_INFRASTRUCTURE);
+	assert_int_equal(ledger()->incident.charged, HF_BUDGET_INFRASTRUCTURE);
+	assert_int_equal(ledger()->restarts[HF_BUDGET_APPLICATION], 0);
+	assert_int_equal(ledger()->restarts[HF_BUDGET_INFRASTRUCTURE], 1);
+	assert_int_equal(ledger()->records[0].cause, HF_CLASS_INFRASTRUCTURE);
+	brain_release(&b);
+}
+
+static void a_cause_is_adopted_once(void **state)
+{
+	(void)state;
+	brain_init(&b, &brain_kind, 1, 3);
+	brain_run_up(&b);
+	brain_exit(&b, "demo-hand-0", 1);
+	brain_quiet(&b);
+	for (int i = 1; i < 3; i++) {
+		const char *name = i == 1 ? "demo-hand-1" : "demo-hand-2";
+
+		brain_exit(&b, name, 1);
+		brain_disrupt(&b, name);
+		brain_quiet(&b);
+	}
+	assert_int_equal(ledger()->restarts[HF_BUDGET_INFRASTRUCTURE], 1);
+	brain_release(&b);
+}
+
+static void the_end_that_finished_first_explains_the_incident(void **state)
+{
+	(void)state;
+	brain_init(&b, &brain_kind, 1, 3);
+	b.replicas[1].restart_policy = "ExitCode";
+	brain_run_up(&b);
+	brain_after(&b, 10);
+	brain_exit(&b, "demo-hand-2", 137); /* the cause … */
+	brain_after(&b, 1);
+	brain_exit(&b, "demo-hand-0", 1); /* … and what it did to the others */
+	brain_exit(&b, "demo-hand-1", 1);
+	brain_step(&b);
+	assert_string_equal(ledger()->records[0].replica, "hand-2");
+	assert_string_equal(brain_last_condition(&b), HF_COND_RESTARTING);
+	brain_release(&b);
+	/* The other way round, the permanent code came first. */
+	brain_init(&b, &brain_kind, 1, 3);
+	b.replicas[1].restart_policy = "ExitCode";
+	brain_run_up(&b);
+	brain_exit(&b, "demo-hand-0", 1);
+	brain_after(&b, 1);
+	brain_exit(&b, "demo-hand-2", 137);
+	brain_nodes_heard(&b);
+	brain_step(&b);
+	assert_string_equal(brain_last_condition(&b), HF_COND_FAILED);
+	brain_release(&b);
+}
+
+static void only_ten_restarts_and_the_last_are_kept(void **state)
+{
+	(void)state;
+	one_incident();
+	for (int i = 0; i < 15; i++) {
+		brain_exit(&b, "demo-hand-0", 137);
+		brain_quiet(&b);
+		brain_after(&b, 700);
+		brain_quiet(&b);
+		brain_start_all(&b);
+		brain_quiet(&b);
+	}
+	assert_int_equal(ledger()->incident.id, 16);
+	assert_int_equal(ledger()->records_len, HF_RECORDS_MAX);
+	assert_int_equal(ledger()->records[0].incident, 16);
+	assert_int_equal(ledger()->records[HF_RECORDS_MAX - 1].incident, 16 - HF_RECORDS_MAX + 1);
+	brain_release(&b);
+}
+
+static void the_code_of_a_run_that_the_kubelet_replaced_is_in_the_record(void **state)
+{
+	struct hf_container_seen *container;
+
+	(void)state;
+	brain_init(&b, &brain_kind, 1, 2);
+	brain_run_up(&b);
+	brain_crash_in_place(&b, "demo-hand-1");
+	container = &brain_pod(&b, "demo-hand-1")->containers[0];
+	container->last_exit_code = HF_SOME_INT(139);
+	container->last_signal = 11;
+	brain_quiet(&b);
+	assert_string_equal(ledger()->records[0].replica, "hand-1");
+	assert_true(ledger()->records[0].exit_code.set);
+	assert_int_equal(ledger()->records[0].exit_code.value, 139);
+	assert_int_equal(ledger()->records[0].signal.value, 11);
+	brain_release(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(two_hundred_peers_cost_one),
+		cmocka_unit_test(an_attempt_that_began_after_it_opens_the_next),
+		cmocka_unit_test(a_peer_that_began_before_it_costs_nothing_for_half_an_hour),
+		cmocka_unit_test(it_stays_open_while_a_rank_is_not_back),
+		cmocka_unit_test(a_late_peer_reopens_the_wait_for_all_ranks),
+		cmocka_unit_test(a_vanished_pod_belongs_to_what_is_being_mended),
+		cmocka_unit_test(evidence_of_infrastructure_takes_the_whole_incident),
+		cmocka_unit_test(a_cause_is_adopted_once),
+		cmocka_unit_test(the_end_that_finished_first_explains_the_incident),
+		cmocka_unit_test(only_ten_restarts_and_the_last_are_kept),
+		cmocka_unit_test(the_code_of_a_run_that_the_kubelet_replaced_is_in_the_record),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

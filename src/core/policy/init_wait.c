@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/state/brain_internal.h"
+
+#include "base/str.h"
+
+/*
+ * The init container that a kind adds to a rank waits for ranks of another role, and gives up after a
+ * while.  The program has not begun then, and cannot be at fault: nothing is charged, nobody else is
+ * restarted, and the pod is made anew, to wait again.
+ */
+
+bool hf_awaited_is_added(const struct hf_brain *b, int role,
+			 const struct hf_container_seen *container)
+{
+	const char *name = b->job.framework->init_container;
+	const struct hf_role *spec = &b->job.roles[role];
+
+	if (!name || !container->init || !hf_streq(container->name, name))
+		return false;
+	for (size_t i = 0; spec->present && i < spec->pod->init_containers_len; i++) {
+		if (hf_streq(spec->pod->init_containers[i].name, name))
+			return false;
+	}
+	return true;
+}
+
+static const struct hf_container_seen *find_added(const struct hf_brain *b, int role,
+						  const struct hf_pod *pod)
+{
+	for (size_t i = 0; i < pod->containers_len; i++) {
+		if (hf_awaited_is_added(b, role, &pod->containers[i]))
+			return &pod->containers[i];
+	}
+	return NULL;
+}
+
+static hf_time started_at(const struct hf_brain *b, int role, const struct hf_pod *pod)
+{
+	const struct hf_container_seen *own = hf_own_container(b, role, pod);
+
+	return own ? own->started_at : HF_TIME_NONE;
+}
+
+/* All of the awaited ran before the wait began, as their nodes tell: that is not what it waited for. */
+static bool were_there(const struct hf_brain *b, const struct hf_container_seen *wait)
+{
+	int role = b->job.framework->awaited_role;
+
+	for (int32_t i = 0; i < b->crews[role].replicas; i++) {
+		const struct hf_slot *slot = &b->crews[role].slots[i];
+		hf_time at;
+
+		if (slot->succeeded)
+			continue;
+		at = hf_slot_is_up(slot) ? started_at(b, role, slot->pod) : HF_TIME_NONE;
+		if (at == HF_TIME_NONE || wait->started_at == HF_TIME_NONE || at > wait->started_at)
+			return false;
+	}
+	return true;
+}
+
+const struct hf_container_seen *hf_awaited_gave_up(const struct hf_brain *b,
+						   const struct hf_end *end)
+{
+	const struct hf_container_seen *added;
+
+	if (end->kind != HF_END_FAILED || !b->crews[end->role].slots[end->index].current ||
+	    hf_pod_has_begun(end->pod))
+		return NULL;
+	added = find_added(b, end->role, end->pod);
+	if (!added || added->phase != HF_CONTAINER_TERMINATED || added->exit_code == 0)
+		return NULL;
+	return were_there(b, added) ? NULL : added;
+}
+
+/* The first of the awaited that does not run. */
+static const char *awaited(struct hf_brain *b, bool *ret_up)
+{
+	int role = b->job.framework->awaited_role;
+	int32_t index = 0;
+
+	while (index < b->crews[role].replicas && (hf_slot_is_up(&b->crews[role].slots[index]) ||
+						   b->crews[role].slots[index].succeeded))
+		index++;
+	*ret_up = index >= b->crews[role].replicas;
+	return hf_rank_pod_name(b, role, *ret_up ? 0 : index);
+}
+
+static void tell(struct hf_brain *b, const struct hf_pod *pod, int32_t count, const char *whom,
+		 bool up)
+{
+	const char *message = hf_arena_printf(
+		b->arena,
+		"Pod %s%s waited in vain for %s, which %s: init container %s ended before the "
+		"program began. It is made anew, and nothing is charged",
+		pod->name, count > 1 ? hf_arena_printf(b->arena, " and %d more", count - 1) : "",
+		whom, up ? "runs by now" : "does not run", b->job.framework->init_container);
+
+	hf_event_pod(b, true, "WaitedInVain", message, pod);
+	hf_say(b, b->now, HF_TOPIC_DECISION, "%s", message);
+}
+
+void hf_awaited_step(struct hf_brain *b)
+{
+	const struct hf_pod *first = NULL;
+	const char *whom;
+	int32_t count = 0;
+	bool up;
+
+	hf_assert(!hf_verdict_pending(b));
+	for (int r = 0; r < b->crews_len; r++) {
+		for (int32_t i = 0; i < b->crews[r].replicas; i++) {
+			const struct hf_slot *slot = &b->crews[r].slots[i];
+
+			/* All ranks may have been restarted in this step, for another reason. */
+			if (!slot->gave_up || !slot->current)
+				continue;
+			if (count++ == 0)
+				first = slot->pod;
+			hf_restart_replica(b, r, i);
+		}
+	}
+	if (count == 0)
+		return;
+	whom = awaited(b, &up);
+	hf_delay_waited(b, !up);
+	tell(b, first, count, whom, up);
+	hf_restart_when_too_large(b);
+}
+
+void hf_awaited_say(struct hf_brain *b)
+{
+	const char *first = NULL, *whom;
+	int32_t count = 0;
+	bool up;
+
+	for (int r = 0; b->job.framework->init_container && r < b->crews_len; r++) {
+		for (int32_t i = 0; i < b->crews[r].replicas; i++) {
+			const struct hf_slot *slot = &b->crews[r].slots[i];
+			const struct hf_container_seen *added;
+
+			if (!slot->current || slot->pod->phase != HF_POD_PENDING ||
+			    slot->pod->deletion_time != HF_TIME_NONE)
+				continue;
+			added = find_added(b, r, slot->pod);
+			if (added && added->phase == HF_CONTAINER_RUNNING && count++ == 0)
+				first = slot->pod->name;
+		}
+	}
+	if (count == 0)
+		return;
+	whom = awaited(b, &up);
+	if (!up)
+		hf_say(b, b->now, HF_TOPIC_NEXT, "%s%s wait%s in init container %s until %s runs",
+		       first, count > 1 ? hf_arena_printf(b->arena, " and %d more", count - 1) : "",
+		       count > 1 ? "" : "s", b->job.framework->init_container, whom);
+}

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/state/brain_internal.h"
+
+#include "base/str.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * What the facts about a node come to.
+ *
+ * A node that is not heard of is not a dead one: its kubelet may have crashed while the
+ * containers run on.  So there are two kinds of evidence.  Proof is that the Node object is gone
+ * and stays gone, or that an administrator says by the out-of-service taint that it is off.  A presumption is
+ * silence: the control plane calls the node Unknown, its Lease stands still between two reads of
+ * ours, and no pod on it has news.  Every span is measured on our own clock from what we saw;
+ * nothing is ever computed from a time that the node wrote.  What a loss may explain is told by times of
+ * the control plane: when it called the node Unknown, when it bound a pod there, when it was asked to
+ * delete it.
+ */
+
+/* Kubelets renew their Lease every 10 seconds; a tick of slack for one that is busy. */
+#define RENEWAL_LATE_SECONDS 15
+/* The control plane calls a node Unknown 40 or 50 s after its last renewal, and looks every 5 s. */
+#define UNKNOWN_AFTER_SECONDS 60
+/* News of a node that died may still be under way: an agent's, a kubelet's. */
+#define NEWS_LATE_SECONDS 10
+/* A node that is re-registered comes back within seconds; the pod garbage collector waits as long. */
+#define GONE_SECONDS 40
+/* A live look is asked for every two seconds, as long as it is awaited. */
+#define LOOK_FRESH_SECONDS 10
+/* A storm is more than two nodes and this share of a zone's: the control plane's own numbers. */
+#define STORM_NODES_MIN 2
+#define STORM_PERCENT 55
+
+static const char *const names[] = {
+	[HF_NODE_READY] = "Ready",
+	[HF_NODE_NOT_READY] = "NotReady",
+	[HF_NODE_UNKNOWN] = "Unknown",
+	[HF_NODE_GONE] = "Gone",
+};
+
+const char *hf_node_ready_name(enum hf_node_ready ready)
+{
+	hf_assert((size_t)ready < HF_ARRAY_LEN(names));
+	return names[ready];
+}
+
+void hf_node_seen_init(struct hf_node_seen *node, const char *name, enum hf_node_ready ready,
+		       hf_time since)
+{
+	hf_assert(name);
+	*node = (struct hf_node_seen){.name = name,
+				      .ready = ready,
+				      .since = since,
+				      .unknown_at = HF_TIME_NONE,
+				      .evicted_at = HF_TIME_NONE,
+				      .confirmed_at = HF_TIME_NONE,
+				      .lease_read_at = HF_TIME_NONE,
+				      .lease_since = HF_TIME_NONE,
+				      .renewed_at = HF_TIME_NONE,
+				      .reported_at = HF_TIME_NONE,
+				      .beat_at = HF_TIME_NONE,
+				      .calm_since = HF_TIME_NONE};
+}
+
+bool hf_node_is_lost(const struct hf_node_seen *node)
+{
+	return node->out_of_service || node->ready == HF_NODE_UNKNOWN ||
+	       node->ready == HF_NODE_GONE;
+}
+
+bool hf_node_is_suspect(const struct hf_node_seen *node, hf_time now)
+{
+	if (node->ready == HF_NODE_NOT_READY)
+		return true;
+	return node->lease_since != HF_TIME_NONE &&
+	       hf_elapsed(node->lease_since, now) >= hf_seconds(RENEWAL_LATE_SECONDS);
+}
+
+/* ---- which one a pod is on ---------------------------------------------------------------------- */
+
+static int by_name(const void *left, const void *right)
+{
+	const struct hf_node *a = left;
+	const struct hf_node *b = right;
+
+	return strcmp(a->seen->name, b->seen->name);
+}
+
+static int find_name(const void *key, const void *item)
+{
+	const struct hf_node *node = item;
+
+	return strcmp(key, node->seen->name);
+}
+
+static struct hf_node *find(const struct hf_brain *b, const char *name)
+{
+	return bsearch(name, b->nodes, b->seen->nodes_len, sizeof(*b->nodes), find_name);
+}
+
+/* Made when first asked for: a job at rest does not need it. */
+static void index_nodes(struct hf_brain *b)
+{
+	const struct hf_observed *seen = b->seen;
+
+	b->nodes = HF_ARENA_ARRAY(b->arena, struct hf_node, seen->nodes_len + 1);
+	for (size_t i = 0; i < seen->nodes_len; i++)
+		b->nodes[i] = (struct hf_node){.seen = &seen->nodes[i], .news_at = HF_TIME_NONE};
+	qsort(b->nodes, seen->nodes_len, sizeof(*b->nodes), by_name);
+	for (size_t i = 0; i < seen->pods_len && b->nodes_lost > 0; i++) {
+		const struct hf_pod *pod = &seen->pods[i];
+		struct hf_node *node;
+
+		if ((!pod->owned && !hf_pod_is_inherited(b->view, pod)) || !pod->node ||
+		    pod->news_at == HF_TIME_NONE)
+			continue;
+		node = find(b, pod->node);
+		if (node && (node->news_at == HF_TIME_NONE || node->news_at < pod->news_at))
+			node->news_at = pod->news_at;
+	}
+}
+
+const struct hf_node *hf_node_of(struct hf_brain *b, const struct hf_pod *pod)
+{
+	if (!pod->node || b->seen->nodes_len == 0)
+		return NULL;
+	if (!b->nodes)
+		index_nodes(b);
+	return find(b, pod->node);
+}
+
+static bool is_heard_of(const struct hf_node_seen *node)
+{
+	return node->ready == HF_NODE_READY || node->ready == HF_NODE_NOT_READY;
+}
+
+const struct hf_node *hf_node_lost(struct hf_brain *b, const struct hf_pod *pod)
+{
+	const struct hf_node *node = b->nodes_lost > 0 ? hf_node_of(b, pod) : NULL;
+
+	if (!node || !hf_node_is_lost(node->seen))
+		return NULL;
+	/* Out of service and still heard of: it evicts its pods; one that is left tolerates it. */
+	return is_heard_of(node->seen) && pod->deletion_time == HF_TIME_NONE ? NULL : node;
+}
+
+bool hf_node_was_lost_before(const struct hf_node_seen *node, const struct hf_pod *pod)
+{
+	hf_time there = pod->bound_at != HF_TIME_NONE ? pod->bound_at : pod->creation_time;
+
+	/* Both are told in whole seconds: what falls into one is not told apart. */
+	return node->ready == HF_NODE_UNKNOWN && node->unknown_at != HF_TIME_NONE &&
+	       there != HF_TIME_NONE && node->unknown_at < there;
+}
+
+const struct hf_node *hf_node_blamed(struct hf_brain *b, const struct hf_pod *pod)
+{
+	const struct hf_node *node = hf_node_lost(b, pod);
+
+	return node && !hf_node_was_lost_before(node->seen, pod) ? node : NULL;
+}
+
+bool hf_node_explains(struct hf_brain *b, const struct hf_pod *pod)
+{
+	const struct hf_node *node = hf_node_blamed(b, pod);
+
+	if (!node)
+		return false;
+	return node->seen->ready != HF_NODE_UNKNOWN || node->seen->unknown_at == HF_TIME_NONE ||
+	       pod->deleted_at == HF_TIME_NONE || node->seen->unknown_at <= pod->deleted_at;
+}
+
+/* ---- evidence of its death ------------------------------------------------------------------------ */
+
+static struct hf_evidence held(enum hf_guard guard, hf_time until)
+{
+	return (struct hf_evidence){.guard = guard, .until = until};
+}
+
+static struct hf_evidence proven(void)
+{
+	return (struct hf_evidence){.proven = true, .until = HF_TIME_NEVER};
+}
+
+static struct hf_evidence evidence_of_gone(const struct hf_brain *b,
+					   const struct hf_node_seen *node)
+{
+	hf_time at = hf_time_add(node->since, hf_seconds(GONE_SECONDS));
+
+	if (b->now < at)
+		return held(HF_GUARD_SILENCE, at);
+	/* Our watch may be behind: a live look, after that time, has the last word. */
+	if (node->confirmed_at == HF_TIME_NONE || node->confirmed_at < at)
+		return held(HF_GUARD_READ, HF_TIME_NEVER);
+	return proven();
+}
+
+/* A read shows how the Lease was when it was asked for.  While other guards hold a pod, reads may
+ * fail for minutes: what an old read showed may have changed since. */
+static bool is_read_since(const struct hf_brain *b, const struct hf_node_seen *node, hf_time at)
+{
+	return node->lease_read_at != HF_TIME_NONE && node->lease_read_at >= at &&
+	       hf_elapsed(node->lease_read_at, b->now) <= hf_seconds(LOOK_FRESH_SECONDS);
+}
+
+/* The taint is an administrator's word that the machine is off.  On a node whose kubelet was heard
+ * of a moment ago it merely evicts, and what is evicted ends by itself: there the Lease must stand
+ * still as well. */
+static struct hf_evidence evidence_of_the_taint(const struct hf_brain *b,
+						const struct hf_node_seen *node,
+						const struct hf_pod *pod)
+{
+	hf_time at = hf_time_add(pod->creation_time, HF_SECOND);
+
+	/* Our watch may be behind: the taint taken off, the machine back, and this pod new on it.
+	 * A live look that found the taint while the pod was there has the last word. */
+	if (node->confirmed_at == HF_TIME_NONE || node->confirmed_at < at ||
+	    hf_elapsed(node->confirmed_at, b->now) > hf_seconds(LOOK_FRESH_SECONDS))
+		return held(HF_GUARD_READ, HF_TIME_NEVER);
+	if (!is_heard_of(node))
+		return proven();
+	if (node->lease_since == HF_TIME_NONE)
+		return held(HF_GUARD_READ, HF_TIME_NEVER);
+	at = hf_time_add(node->lease_since, hf_seconds(RENEWAL_LATE_SECONDS));
+	if (is_read_since(b, node, at))
+		return proven();
+	return b->now < at ? held(HF_GUARD_SILENCE, at) : held(HF_GUARD_READ, HF_TIME_NEVER);
+}
+
+bool hf_nodes_are_in_storm(int32_t nodes, int32_t lost)
+{
+	return lost > STORM_NODES_MIN && (int64_t)lost * 100 >= (int64_t)nodes * STORM_PERCENT;
+}
+
+static bool is_storm(const struct hf_node_seen *node)
+{
+	return hf_nodes_are_in_storm(node->zone_nodes, node->zone_lost) ||
+	       node->calm_since == HF_TIME_NONE;
+}
+
+/* A claim that has not been read yet may be one that only one node may have. */
+static enum hf_guard claims_guard(const struct hf_brain *b, const struct hf_pod *pod)
+{
+	enum hf_guard guard = HF_GUARD_NONE;
+
+	for (size_t i = 0; i < pod->claims_len; i++) {
+		const struct hf_claim_seen *claim = NULL;
+
+		for (size_t c = 0; c < b->seen->claims_len && !claim; c++) {
+			if (hf_streq(b->seen->claims[c].name, pod->claims[i]))
+				claim = &b->seen->claims[c];
+		}
+		if (claim && claim->exclusive)
+			return HF_GUARD_VOLUME;
+		if (!claim)
+			guard = HF_GUARD_READ;
+	}
+	return guard;
+}
+
+static hf_time later(hf_time a, hf_time b)
+{
+	return a == HF_TIME_NONE || (b != HF_TIME_NONE && b > a) ? b : a;
+}
+
+static hf_time last_sign(const struct hf_node *node)
+{
+	return later(later(node->seen->renewed_at, node->seen->reported_at),
+		     later(node->seen->beat_at, node->news_at));
+}
+
+int64_t hf_node_wait_seconds(const struct hf_brain *b)
+{
+	int64_t after = b->job.recovery.node_lost_after_seconds;
+
+	return after > RENEWAL_LATE_SECONDS ? after : RENEWAL_LATE_SECONDS;
+}
+
+/* Three waits, of which the last to end counts:
+ * - the node has been Unknown for afterSeconds, and nothing gave a sign of life in that time: its
+ *   Lease, its agent, a training process that the agent hears, a pod of the job.  A sign begins the
+ *   wait anew, for 15 s at least: after one sign a kubelet may be mute until its next renewal;
+ * - as long after the last storm of the zone: networks heal node by node;
+ * - the Lease stood still from a read at the beginning of afterSeconds to a read at its end. */
+static struct hf_evidence evidence_of_silence(const struct hf_brain *b, const struct hf_node *node)
+{
+	const struct hf_node_seen *seen = node->seen;
+	hf_time after = hf_seconds(b->job.recovery.node_lost_after_seconds);
+	hf_time anew = hf_seconds(hf_node_wait_seconds(b));
+	hf_time heard = last_sign(node);
+	hf_time silent = hf_time_add(seen->since, after);
+	hf_time calm = hf_time_add(seen->calm_since, anew);
+	hf_time at;
+
+	if (heard != HF_TIME_NONE)
+		silent = later(silent, hf_time_add(heard, anew));
+	if (seen->lease_since != HF_TIME_NONE)
+		silent = later(silent, hf_time_add(seen->lease_since, after));
+	at = later(silent, calm);
+	if (b->now < at)
+		return held(calm > silent ? HF_GUARD_CALM : HF_GUARD_SILENCE, at);
+	return is_read_since(b, seen, at) ? held(HF_GUARD_NONE, HF_TIME_NEVER)
+					  : held(HF_GUARD_READ, HF_TIME_NEVER);
+}
+
+/* The pod ends itself when its node's Lease has not moved for so long: when it has stood still between
+ * two reads of ours for that long and the margin, the pod has.  Its own contact is never later than
+ * the Lease that we read first. */
+static struct hf_evidence evidence_of_the_fence(const struct hf_brain *b,
+						const struct hf_node_seen *node,
+						const struct hf_pod *pod)
+{
+	struct hf_evidence evidence = held(HF_GUARD_READ, HF_TIME_NEVER);
+	hf_time at;
+
+	if (node->lease_since != HF_TIME_NONE) {
+		at = hf_time_add(node->lease_since,
+				 hf_seconds(pod->fence_seconds + HF_FENCE_MARGIN_SECONDS));
+		if (node->lease_read_at != HF_TIME_NONE && node->lease_read_at >= at)
+			evidence = proven();
+		else if (b->now < at)
+			evidence = held(HF_GUARD_SILENCE, at);
+	}
+	evidence.fenced = true;
+	return evidence;
+}
+
+/* A Lease that is missing proves nothing: the pod is as any other then. */
+bool hf_node_is_fenced(const struct hf_node_seen *node, const struct hf_pod *pod)
+{
+	return pod->fence_seconds > 0 && node->ready == HF_NODE_UNKNOWN && !node->out_of_service &&
+	       (node->lease_since != HF_TIME_NONE || node->lease_read_at == HF_TIME_NONE);
+}
+
+bool hf_node_counts_as_lost(const struct hf_brain *b, const struct hf_node *node,
+			    const struct hf_pod *pod)
+{
+	const struct hf_node_seen *seen = node->seen;
+
+	hf_assert(hf_node_is_lost(seen));
+	if (seen->out_of_service || seen->ready == HF_NODE_GONE)
+		return true;
+	if (hf_node_is_fenced(seen, pod) && evidence_of_the_fence(b, seen, pod).proven)
+		return true;
+	return seen->unreachable && !is_storm(seen) &&
+	       evidence_of_silence(b, node).guard == HF_GUARD_NONE;
+}
+
+bool hf_node_was_silent(const struct hf_node *node, hf_time at)
+{
+	const struct hf_node_seen *seen = node->seen;
+	hf_time lost = seen->unknown_at != HF_TIME_NONE ? seen->unknown_at : seen->since;
+	hf_time heard = last_sign(node);
+
+	hf_assert(hf_node_is_lost(seen) && at != HF_TIME_NONE);
+	return lost <= hf_time_add(at, hf_seconds(UNKNOWN_AFTER_SECONDS)) &&
+	       (heard == HF_TIME_NONE || heard <= hf_time_add(at, hf_seconds(NEWS_LATE_SECONDS)));
+}
+
+struct hf_evidence hf_node_evidence(struct hf_brain *b, const struct hf_node *node,
+				    const struct hf_pod *pod)
+{
+	const struct hf_node_seen *seen = node->seen;
+	struct hf_evidence silence;
+	enum hf_guard claims;
+
+	hf_assert(hf_node_is_lost(seen));
+	if (b->job.recovery.force == HF_FORCE_NEVER)
+		return held(HF_GUARD_MODE, HF_TIME_NEVER);
+	if (seen->out_of_service)
+		return evidence_of_the_taint(b, seen, pod);
+	if (seen->ready == HF_NODE_GONE)
+		return evidence_of_gone(b, seen);
+	if (hf_node_is_fenced(seen, pod))
+		return evidence_of_the_fence(b, seen, pod);
+	if (b->job.recovery.force == HF_FORCE_PROVEN)
+		return held(HF_GUARD_MODE, HF_TIME_NEVER);
+	claims = claims_guard(b, pod);
+	if (claims == HF_GUARD_VOLUME)
+		return held(claims, HF_TIME_NEVER);
+	if (!seen->unreachable)
+		return held(HF_GUARD_TAINT, HF_TIME_NEVER);
+	if (is_storm(seen))
+		return held(HF_GUARD_STORM, HF_TIME_NEVER);
+	silence = evidence_of_silence(b, node);
+	if (silence.guard == HF_GUARD_NONE && claims != HF_GUARD_NONE)
+		return held(claims, HF_TIME_NEVER);
+	return silence;
+}

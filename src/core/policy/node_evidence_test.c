@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/state/brain_internal.h"
+#include "harness/test.h"
+
+static const hf_time now = 1000 * HF_SECOND;
+
+static struct hf_node_seen node(enum hf_node_ready ready)
+{
+	struct hf_node_seen seen;
+
+	hf_node_seen_init(&seen, "n0", ready, now);
+	seen.calm_since = 0;
+	return seen;
+}
+
+static void lost_is_gone_unknown_or_out_of_service_and_never_not_ready(void **state)
+{
+	struct hf_node_seen unknown = node(HF_NODE_UNKNOWN), gone = node(HF_NODE_GONE);
+	struct hf_node_seen refusing = node(HF_NODE_NOT_READY), well = node(HF_NODE_READY);
+
+	(void)state;
+	assert_true(hf_node_is_lost(&unknown));
+	assert_true(hf_node_is_lost(&gone));
+	assert_false(hf_node_is_lost(&refusing));
+	assert_false(hf_node_is_lost(&well));
+	well.out_of_service = true;
+	assert_true(hf_node_is_lost(&well));
+}
+
+static void a_lease_that_stands_still_makes_a_node_suspect(void **state)
+{
+	struct hf_node_seen well = node(HF_NODE_READY), refusing = node(HF_NODE_NOT_READY);
+
+	(void)state;
+	assert_true(hf_node_is_suspect(&refusing, now));
+	assert_false(hf_node_is_suspect(&well, now));
+	well.lease_since = now - 14 * HF_SECOND;
+	assert_false(hf_node_is_suspect(&well, now));
+	well.lease_since = now - 15 * HF_SECOND;
+	assert_true(hf_node_is_suspect(&well, now));
+}
+
+static void a_node_that_was_unknown_before_the_pod_came_explains_nothing(void **state)
+{
+	struct hf_node_seen unknown = node(HF_NODE_UNKNOWN), gone = node(HF_NODE_GONE);
+	struct hf_pod pod = {.creation_time = now - HF_MINUTE, .bound_at = now};
+
+	(void)state;
+	/* Not told: it counts as lost with the pod. */
+	assert_false(hf_node_was_lost_before(&unknown, &pod));
+	unknown.unknown_at = now - HF_SECOND;
+	assert_true(hf_node_was_lost_before(&unknown, &pod));
+	unknown.unknown_at = now;
+	assert_false(hf_node_was_lost_before(&unknown, &pod));
+	/* A pod that came with its node has no other time. */
+	pod.bound_at = HF_TIME_NONE;
+	assert_false(hf_node_was_lost_before(&unknown, &pod));
+	unknown.unknown_at = now - HF_MINUTE - HF_SECOND;
+	assert_true(hf_node_was_lost_before(&unknown, &pod));
+	pod.creation_time = HF_TIME_NONE;
+	assert_false(hf_node_was_lost_before(&unknown, &pod));
+	/* What is gone tells no time. */
+	pod.bound_at = now;
+	gone.unknown_at = now - HF_SECOND;
+	assert_false(hf_node_was_lost_before(&gone, &pod));
+}
+
+/* ---- evidence, of one pod on one node --------------------------------------------------------- */
+
+static struct hf_brain brain;
+static struct hf_observed seen;
+static int64_t after_seconds = 60;
+
+static struct hf_evidence evidence(struct hf_node_seen *facts, const struct hf_pod *pod)
+{
+	struct hf_node known = {.seen = facts, .news_at = HF_TIME_NONE};
+
+	brain.now = now;
+	brain.seen = &seen;
+	brain.job.recovery.node_lost_after_seconds = after_seconds;
+	return hf_node_evidence(&brain, &known, pod);
+}
+
+static struct hf_node_seen silent(int seconds)
+{
+	struct hf_node_seen facts = node(HF_NODE_UNKNOWN);
+
+	facts.since = facts.lease_since = now - seconds * HF_SECOND;
+	facts.lease_read_at = now;
+	facts.unreachable = true;
+	return facts;
+}
+
+static void silence_is_measured_to_the_second(void **state)
+{
+	struct hf_node_seen early = silent(59), late = silent(60);
+	struct hf_pod pod = {.name = "p"};
+	struct hf_evidence found = evidence(&early, &pod);
+
+	(void)state;
+	brain.job.recovery.force = HF_FORCE_PRESUMED;
+	assert_int_equal(found.guard, HF_GUARD_SILENCE);
+	assert_int_equal(found.until, now + HF_SECOND);
+	found = evidence(&late, &pod);
+	assert_int_equal(found.guard, HF_GUARD_NONE);
+	assert_false(found.proven);
+}
+
+static void who_gave_a_sign_of_life_is_silent_when_its_next_renewal_is_late(void **state)
+{
+	struct hf_node_seen facts = silent(14);
+	struct hf_pod pod = {.name = "p"};
+
+	(void)state;
+	after_seconds = 8;
+	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_NONE);
+	/* Its kubelet was held up and woke: Unknown still, the Lease renewed, due again in 10 s. */
+	facts.since -= HF_MINUTE;
+	facts.renewed_at = facts.lease_since;
+	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_SILENCE);
+	assert_int_equal(evidence(&facts, &pod).until, now + HF_SECOND);
+	facts.renewed_at = facts.lease_since = now - 15 * HF_SECOND;
+	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_NONE);
+	after_seconds = 60;
+	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_SILENCE);
+	assert_int_equal(evidence(&facts, &pod).until, now + 45 * HF_SECOND);
+}
+
+static void a_fence_proves_when_the_lease_stood_still_for_it_and_the_margin(void **state)
+{
+	struct hf_node_seen early = silent(59), late = silent(60);
+	struct hf_pod pod = {.name = "p", .fence_seconds = 50};
+
+	(void)state;
+	/* Neither the taint nor how long it is Unknown matters, nor who says that he lives. */
+	early.unreachable = late.unreachable = false;
+	late.since = late.reported_at = late.beat_at = now;
+	assert_int_equal(evidence(&early, &pod).guard, HF_GUARD_SILENCE);
+	assert_int_equal(evidence(&early, &pod).until, now + HF_SECOND);
+	assert_false(evidence(&early, &pod).proven);
+	assert_int_equal(evidence(&late, &pod).guard, HF_GUARD_NONE);
+	assert_true(evidence(&late, &pod).proven);
+	assert_true(evidence(&late, &pod).fenced);
+	late.lease_read_at = now - HF_SECOND;
+	assert_int_equal(evidence(&late, &pod).guard, HF_GUARD_READ);
+	/* The pod's own fence counts, whatever the job says by now. */
+	late.lease_read_at = now;
+	pod.fence_seconds = 51;
+	assert_int_equal(evidence(&late, &pod).guard, HF_GUARD_SILENCE);
+}
+
+static void a_fence_proves_nothing_of_a_node_that_is_heard_of_or_has_no_lease(void **state)
+{
+	struct hf_node_seen heard = node(HF_NODE_READY), missing = silent(100), gone;
+	struct hf_pod pod = {.name = "p", .fence_seconds = 50};
+
+	(void)state;
+	heard.out_of_service = true;
+	assert_false(hf_node_is_fenced(&heard, &pod));
+	missing.lease_since = HF_TIME_NONE;
+	assert_false(hf_node_is_fenced(&missing, &pod));
+	assert_false(evidence(&missing, &pod).proven);
+	gone = node(HF_NODE_GONE);
+	assert_false(hf_node_is_fenced(&gone, &pod));
+	missing = silent(100);
+	assert_true(hf_node_is_fenced(&missing, &pod));
+	pod.fence_seconds = 0;
+	assert_false(hf_node_is_fenced(&missing, &pod));
+}
+
+static void the_lease_must_be_read_at_both_ends(void **state)
+{
+	struct hf_node_seen facts = silent(100);
+	struct hf_pod pod = {.name = "p"};
+
+	(void)state;
+	facts.lease_since = now - 30 * HF_SECOND;
+	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_SILENCE);
+	assert_int_equal(evidence(&facts, &pod).until, now + 30 * HF_SECOND);
+	facts = silent(65);
+	facts.lease_read_at = now - 6 * HF_SECOND;
+	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_READ);
+	facts.lease_read_at = now - 5 * HF_SECOND;
+	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_NONE);
+	facts.lease_since = HF_TIME_NONE;
+	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_NONE);
+	facts.lease_read_at = HF_TIME_NONE;
+	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_READ);
+}
+
+static void a_storm_is_more_than_two_and_55_percent(void **state)
+{
+	static const struct {
+		int32_t lost, nodes;
+		enum hf_guard guard;
+	} rows[] = {{1, 1, HF_GUARD_NONE},    {2, 2, HF_GUARD_NONE},    {3, 3, HF_GUARD_STORM},
+		    {11, 20, HF_GUARD_STORM}, {10, 20, HF_GUARD_NONE},  {54, 100, HF_GUARD_NONE},
+		    {3, 0, HF_GUARD_STORM},   {55, 100, HF_GUARD_STORM}};
+	struct hf_pod pod = {.name = "p"};
+
+	(void)state;
+	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++) {
+		struct hf_node_seen facts = silent(100);
+
+		facts.zone_lost = rows[i].lost;
+		facts.zone_nodes = rows[i].nodes;
+		assert_int_equal(evidence(&facts, &pod).guard, rows[i].guard);
+	}
+}
+
+static void the_end_of_a_storm_begins_the_wait_anew_and_needs_a_read_after_it(void **state)
+{
+	struct hf_node_seen facts = silent(300);
+	struct hf_pod pod = {.name = "p"};
+
+	(void)state;
+	facts.calm_since = now - 59 * HF_SECOND;
+	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_CALM);
+	assert_int_equal(evidence(&facts, &pod).until, now + HF_SECOND);
+	facts.calm_since = now - 60 * HF_SECOND;
+	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_NONE);
+	facts.lease_read_at = now - HF_SECOND;
+	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_READ);
+	facts = silent(300);
+	facts.calm_since = HF_TIME_NONE;
+	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_STORM);
+	/* A kubelet that lives may be mute for 10 s: a shorter afterSeconds is too short. */
+	after_seconds = 8;
+	facts.calm_since = now - 14 * HF_SECOND;
+	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_CALM);
+	facts.calm_since = now - 15 * HF_SECOND;
+	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_NONE);
+	after_seconds = 60;
+}
+
+static void a_proven_death_needs_no_calm(void **state)
+{
+	struct hf_node_seen fenced = silent(60), gone = node(HF_NODE_GONE), off = silent(0);
+	struct hf_pod pod = {.name = "p", .fence_seconds = 50};
+
+	(void)state;
+	fenced.calm_since = gone.calm_since = off.calm_since = now;
+	gone.since = now - 40 * HF_SECOND;
+	gone.confirmed_at = off.confirmed_at = now;
+	off.out_of_service = true;
+	assert_true(evidence(&fenced, &pod).proven);
+	assert_true(evidence(&gone, &pod).proven);
+	assert_true(evidence(&off, &pod).proven);
+}
+
+/* Other guards may hold a pod for minutes, and reads may fail meanwhile. */
+static void a_read_that_is_older_than_ten_seconds_shows_nothing(void **state)
+{
+	struct hf_node_seen silent_node = silent(300), off = silent(100);
+	struct hf_pod pod = {.name = "p"};
+
+	(void)state;
+	silent_node.lease_read_at = now - 10 * HF_SECOND;
+	assert_int_equal(evidence(&silent_node, &pod).guard, HF_GUARD_NONE);
+	silent_node.lease_read_at = now - 11 * HF_SECOND;
+	assert_int_equal(evidence(&silent_node, &pod).guard, HF_GUARD_READ);
+	off.out_of_service = true;
+	off.ready = HF_NODE_NOT_READY;
+	off.confirmed_at = now;
+	assert_true(evidence(&off, &pod).proven);
+	off.lease_read_at = now - 11 * HF_SECOND;
+	assert_int_equal(evidence(&off, &pod).guard, HF_GUARD_READ);
+}
+
+static void the_mode_decides_what_is_enough(void **state)
+{
+	static const struct {
+		enum hf_force force;
+		enum hf_guard silent, gone;
+	} rows[] = {{HF_FORCE_PRESUMED, HF_GUARD_NONE, HF_GUARD_NONE},
+		    {HF_FORCE_PROVEN, HF_GUARD_MODE, HF_GUARD_NONE},
+		    {HF_FORCE_NEVER, HF_GUARD_MODE, HF_GUARD_MODE}};
+	struct hf_node_seen unknown = silent(100), gone = node(HF_NODE_GONE);
+	struct hf_pod pod = {.name = "p"};
+
+	(void)state;
+	gone.since = now - 40 * HF_SECOND;
+	gone.confirmed_at = now;
+	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++) {
+		brain.job.recovery.force = rows[i].force;
+		assert_int_equal(evidence(&unknown, &pod).guard, rows[i].silent);
+		assert_int_equal(evidence(&gone, &pod).guard, rows[i].gone);
+	}
+	brain.job.recovery.force = HF_FORCE_PRESUMED;
+	assert_true(evidence(&gone, &pod).proven);
+	gone.confirmed_at = now - HF_SECOND;
+	assert_int_equal(evidence(&gone, &pod).guard, HF_GUARD_READ);
+}
+
+static void the_out_of_service_taint_needs_a_lease_that_stands_still_where_a_kubelet_lives(
+	void **state)
+{
+	struct hf_node_seen facts = silent(0);
+	struct hf_pod pod = {.name = "p"};
+
+	(void)state;
+	facts.out_of_service = true;
+	facts.confirmed_at = now;
+	assert_true(evidence(&facts, &pod).proven);
+	facts.ready = HF_NODE_NOT_READY;
+	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_SILENCE);
+	facts.lease_since = now - 15 * HF_SECOND;
+	assert_true(evidence(&facts, &pod).proven);
+	facts.lease_since = HF_TIME_NONE;
+	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_READ);
+}
+
+/* The watch may be behind: the taint gone, the machine back, and a new pod running on it. */
+static void the_out_of_service_taint_is_looked_at_live_while_the_pod_is_there(void **state)
+{
+	struct hf_node_seen facts = silent(0);
+	struct hf_pod pod = {.name = "p", .creation_time = now - 20 * HF_SECOND};
+
+	(void)state;
+	facts.out_of_service = true;
+	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_READ);
+	facts.confirmed_at = now - 10 * HF_SECOND;
+	assert_true(evidence(&facts, &pod).proven);
+	facts.confirmed_at = now - 11 * HF_SECOND; /* too long ago */
+	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_READ);
+	facts.confirmed_at = now - 5 * HF_SECOND;
+	pod.creation_time = now - 5 * HF_SECOND; /* of the same second: perhaps after the look */
+	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_READ);
+}
+
+static void claims_are_read_before_anything_is_presumed(void **state)
+{
+	static const char *const names[] = {"a", "b"};
+	struct hf_claim_seen claims[] = {{.name = "a"}, {.name = "b", .exclusive = true}};
+	struct hf_pod pod = {.name = "p", .claims = names, .claims_len = 2};
+	struct hf_node_seen facts = silent(100);
+
+	(void)state;
+	seen.claims = claims;
+	seen.claims_len = 1;
+	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_READ);
+	seen.claims_len = 2;
+	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_VOLUME);
+	claims[1].exclusive = false;
+	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_NONE);
+	seen.claims_len = 0;
+}
+
+static void states_have_names(void **state)
+{
+	(void)state;
+	assert_string_equal(hf_node_ready_name(HF_NODE_UNKNOWN), "Unknown");
+	assert_string_equal(hf_node_ready_name(HF_NODE_GONE), "Gone");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lost_is_gone_unknown_or_out_of_service_and_never_not_ready),
+		cmocka_unit_test(a_lease_that_stands_still_makes_a_node_suspect),
+		cmocka_unit_test(a_node_that_was_unknown_before_the_pod_came_explains_nothing),
+		cmocka_unit_test(silence_is_measured_to_the_second),
+		cmocka_unit_test(who_gave_a_sign_of_life_is_silent_when_its_next_renewal_is_late),
+		cmocka_unit_test(a_fence_proves_when_the_lease_stood_still_for_it_and_the_margin),
+		cmocka_unit_test(a_fence_proves_nothing_of_a_node_that_is_heard_of_or_has_no_lease),
+		cmocka_unit_test(the_lease_must_be_read_at_both_ends),
+		cmocka_unit_test(a_storm_is_more_than_two_and_55_percent),
+		cmocka_unit_test(the_end_of_a_storm_begins_the_wait_anew_and_needs_a_read_after_it),
+		cmocka_unit_test(a_proven_death_needs_no_calm),
+		cmocka_unit_test(a_read_that_is_older_than_ten_seconds_shows_nothing),
+		cmocka_unit_test(the_mode_decides_what_is_enough),
+		cmocka_unit_test(
+			the_out_of_service_taint_needs_a_lease_that_stands_still_where_a_kubelet_lives),
+		cmocka_unit_test(the_out_of_service_taint_is_looked_at_live_while_the_pod_is_there),
+		cmocka_unit_test(claims_are_read_before_anything_is_presumed),
+		cmocka_unit_test(states_have_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/state/brain_internal.h"
+
+#include "base/str.h"
+#include "core/model/names.h"
+
+/*
+ * What training processes tell of their steps: a job of which no rank advances any more is restarted
+ * where a deadline says so, and a rank that holds the others up is named.  Only what is told counts:
+ * who does not report, or whose node's agent is silent, is neither advancing nor not.
+ */
+
+struct standstill {
+	int role;
+	int32_t index;            /* who stands for longest */
+	const struct hf_pod *pod; /* NULL: nobody stands still */
+	hf_time last;             /* the last step of any */
+	hf_time told;   /* until then at least all of them stood, by their agents' words */
+	bool advancing; /* somebody does */
+};
+
+static bool is_training(const struct hf_slot *slot)
+{
+	return slot->phase == HF_SLOT_RUNNING;
+}
+
+static void look(struct hf_brain *b, struct standstill *still)
+{
+	*still = (struct standstill){.last = HF_TIME_NONE, .told = HF_TIME_NEVER};
+	for (int r = 0; r < b->crews_len && !still->advancing; r++) {
+		for (int32_t i = 0; i < b->crews[r].replicas && !still->advancing; i++) {
+			const struct hf_slot *slot = &b->crews[r].slots[i];
+
+			if (!is_training(slot) || slot->pod->advance == HF_ADVANCE_UNKNOWN)
+				continue;
+			/* What a lost node's agent said last tells nothing of now. */
+			still->advancing =
+				slot->pod->advance == HF_ADVANCING || hf_node_lost(b, slot->pod);
+			if (!still->pod || slot->pod->advanced_at < still->pod->advanced_at) {
+				still->role = r;
+				still->index = i;
+				still->pod = slot->pod;
+			}
+			if (slot->pod->advanced_at > still->last)
+				still->last = slot->pod->advanced_at;
+			if (slot->pod->advance == HF_ADVANCE_STALLED &&
+			    slot->pod->told_at < still->told)
+				still->told = slot->pod->told_at;
+		}
+	}
+}
+
+/* Since when nobody advances; the time before all were running does not count. */
+static bool stands(struct hf_brain *b, struct standstill *still)
+{
+	if (!b->job.recovery.progress_deadline_seconds.set || b->seen->blind ||
+	    b->ledger.phase != HF_PHASE_RUNNING)
+		return false;
+	look(b, still);
+	if (b->ledger.since > still->last)
+		still->last = b->ledger.since;
+	return still->pod && !still->advancing;
+}
+
+static hf_time deadline(const struct hf_brain *b, const struct standstill *still)
+{
+	return hf_time_add(still->last,
+			   hf_seconds(b->job.recovery.progress_deadline_seconds.value));
+}
+
+bool hf_advance_hung(struct hf_brain *b, struct hf_end *ret_end)
+{
+	struct standstill still;
+
+	if (hf_verdict_pending(b) || !stands(b, &still))
+		return false;
+	if (b->now < deadline(b, &still)) {
+		hf_wake(b, deadline(b, &still));
+		return false;
+	}
+	/* Who said so before may have said it last: the next word of each is waited for. */
+	if (still.told < deadline(b, &still))
+		return false;
+	*ret_end = (struct hf_end){.kind = HF_END_HUNG,
+				   .role = still.role,
+				   .index = still.index,
+				   .pod = still.pod,
+				   .rule = -1,
+				   .finished_at = HF_TIME_NONE};
+	return true;
+}
+
+/* ---- who is slow ------------------------------------------------------------------------------------ */
+
+/* The condition names the rank. */
+static bool is_told(const struct hf_brain *b, const char *rank)
+{
+	const struct hf_condition *condition = hf_cond_find(b, HF_COND_STRAGGLER);
+
+	return condition && hf_streq(condition->status, "True") && condition->message &&
+	       hf_str_has_prefix(condition->message, hf_arena_printf(b->arena, "%s ", rank));
+}
+
+static const struct hf_pod *slowest(const struct hf_brain *b, int32_t *ret_slow,
+				    const char **ret_rank)
+{
+	const struct hf_pod *found = NULL;
+	bool kept = false, told;
+	const char *rank;
+
+	*ret_slow = 0;
+	for (int r = 0; r < b->crews_len; r++) {
+		for (int32_t i = 0; i < b->crews[r].replicas; i++) {
+			const struct hf_slot *slot = &b->crews[r].slots[i];
+
+			if (!is_training(slot) || slot->pod->slow_permille <= 0)
+				continue;
+			++*ret_slow;
+			rank = hf_rank_name(b->arena, b->crews[r].type, i);
+			told = is_told(b, rank);
+			if (found && !told &&
+			    (kept || slot->pod->slow_permille <= found->slow_permille))
+				continue;
+			kept = told;
+			found = slot->pod;
+			*ret_rank = rank;
+		}
+	}
+	return found;
+}
+
+static void tell_slow(struct hf_brain *b, const struct hf_pod *pod, const char *rank, int32_t slow)
+{
+	const char *more =
+		slow > 1 ? hf_arena_printf(b->arena, "; %d more are slow", slow - 1) : "";
+	const char *message = hf_arena_printf(
+		b->arena, "%s on node %s works %d.%02d times as long in each step as its peers%s",
+		rank, hf_str_or(pod->node, "?"), pod->slow_permille / 1000,
+		pod->slow_permille % 1000 / 10, more);
+
+	hf_say(b, b->now, HF_TOPIC_EVIDENCE, "%s: the others wait for it", message);
+	if (!is_told(b, rank))
+		hf_event_pod(b, true, "Straggler", message, pod);
+	/* The condition leaves out the figure, because the figure changes with each report. */
+	hf_cond_set(b, HF_COND_STRAGGLER, true, "SlowRank",
+		    hf_arena_printf(b->arena,
+				    "%s on node %s works longer in each step than its peers%s",
+				    rank, hf_str_or(pod->node, "?"), more));
+}
+
+void hf_advance_over(struct hf_brain *b)
+{
+	hf_cond_lower(b, HF_COND_STRAGGLER, "NoStraggler", "No rank holds the others up.");
+}
+
+void hf_advance_step(struct hf_brain *b)
+{
+	struct standstill still;
+	const char *rank = NULL;
+	const struct hf_pod *pod;
+	int32_t slow;
+
+	if (b->seen->blind) {
+		const struct hf_condition *condition = hf_cond_find(b, HF_COND_STRAGGLER);
+
+		if (condition && hf_streq(condition->status, "True"))
+			hf_say(b, condition->last_transition, HF_TOPIC_EVIDENCE,
+			       "%s: the others wait for it", hf_str_or(condition->message, ""));
+		return;
+	}
+	if (stands(b, &still) && b->now < deadline(b, &still))
+		hf_say(b, still.last, HF_TOPIC_NEXT,
+		       "no rank that reports has advanced since %s; all restart at %s "
+		       "(progressDeadlineSeconds)",
+		       hf_time_text(b->arena, still.last),
+		       hf_time_text(b->arena, deadline(b, &still)));
+	else if (stands(b, &still) && still.told < deadline(b, &still))
+		hf_say(b, still.last, HF_TOPIC_NEXT,
+		       "no rank that reports has advanced since %s; all restart when the agents of "
+		       "their nodes have said so once more (progressDeadlineSeconds)",
+		       hf_time_text(b->arena, still.last));
+	pod = slowest(b, &slow, &rank);
+	if (pod)
+		tell_slow(b, pod, rank, slow);
+	else
+		hf_advance_over(b);
+}

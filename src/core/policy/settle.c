@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/state/brain_internal.h"
+
+#include <string.h>
+
+/*
+ * An end can be seen before its cause: a node dies, its peers exit with "connection reset" long
+ * before the node counts as lost.  So a verdict that would end the job waits until every node
+ * that carries a pod of it has, after the end, renewed its Lease or become lost, and its agent
+ * has reported: kubelets renew every 10 seconds.
+ */
+
+/* How much longer than it takes to call a node lost, while one is suspect. */
+#define SUSPECT_EXTRA_SECONDS 60
+
+/* A node that comes to count as lost is news. A node that was lost before the pod came is no news. */
+static bool is_news(const struct hf_brain *b, const struct hf_node *node, const struct hf_pod *pod)
+{
+	return hf_node_is_lost(node->seen) && !hf_node_was_lost_before(node->seen, pod) &&
+	       hf_node_counts_as_lost(b, node, pod);
+}
+
+static bool heard(const struct hf_node_seen *node, const struct hf_pod *pod, hf_time since)
+{
+	if (node->renewed_at == HF_TIME_NONE || node->renewed_at < since)
+		return false;
+	/* An agent reports soon after the end of a pod that held a device, and of no other. */
+	return !node->has_agent || !pod->watched ||
+	       (node->reported_at != HF_TIME_NONE && node->reported_at >= since);
+}
+
+/* The node that the pod is on has not been heard of.  Leases of those that have been are asked for as
+ * well: what nobody asks for is forgotten, and two that renew at different times would take turns. */
+static bool is_silent(struct hf_brain *b, const struct hf_pod *pod, const struct hf_node *node,
+		      hf_time since)
+{
+	if (node && is_news(b, node, pod))
+		return false;
+	hf_ask(b, HF_ASK_LEASE, pod->node);
+	return !node || !heard(node->seen, pod, since);
+}
+
+static bool may_be_lost(const struct hf_brain *b, const struct hf_node *node,
+			const struct hf_pod *pod)
+{
+	return hf_node_is_suspect(node->seen, b->now) ||
+	       (hf_node_is_lost(node->seen) && !hf_node_was_lost_before(node->seen, pod));
+}
+
+hf_time hf_settle_end(const struct hf_brain *b, hf_time since)
+{
+	int64_t seconds = b->job.recovery.node_lost_after_seconds + SUSPECT_EXTRA_SECONDS;
+
+	if (seconds < b->job.recovery.settle_seconds)
+		seconds = b->job.recovery.settle_seconds;
+	return hf_time_add(since, hf_seconds(seconds));
+}
+
+bool hf_settle_done(struct hf_brain *b, hf_time since, hf_time *ret_until, const char **ret_silent)
+{
+	const struct hf_observed *seen = b->seen;
+	const char *silent = NULL;
+	bool lost = false;
+	size_t asked = b->asks_len;
+	hf_time until;
+
+	hf_assert(since != HF_TIME_NONE);
+	for (size_t i = 0; i < seen->pods_len; i++) {
+		const struct hf_pod *pod = &seen->pods[i];
+		const struct hf_node *node;
+
+		if (!pod->owned || !pod->node)
+			continue;
+		node = hf_node_of(b, pod);
+		lost |= node && may_be_lost(b, node, pod);
+		if (is_silent(b, pod, node, since) && (!silent || strcmp(pod->node, silent) < 0))
+			silent = pod->node;
+	}
+	until = lost ? hf_settle_end(b, since)
+		     : hf_time_add(since, hf_seconds(b->job.recovery.settle_seconds));
+	if (!silent || b->now >= until) {
+		b->asks_len = asked;
+		return true;
+	}
+	*ret_until = until;
+	*ret_silent = silent;
+	return false;
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/state/brain_internal.h"
+
+#include "base/str.h"
+#include "core/model/names.h"
+
+/*
+ * Ranks that have trained: the kind's own container has ended with 0, the kubelet does not start it
+ * again, and another container keeps the pod from ending.  Such a rank is told to people.  It counts
+ * as succeeded when its pod ends with success, or, with sidecarGraceSeconds, so long after the end of
+ * its own container; then its pod is ended as well.  It also counts as succeeded when another container
+ * fails the pod, or the pod is deleted, evicted, or lost with its node: the program had ended before.
+ * The ledger keeps such ranks in `trained`.
+ *
+ * The wait is measured on our clock from the moment at which the operator saw that end.  A new
+ * operator begins the wait anew, so a pod is never ended too early.
+ */
+
+/* Most proxies and uploaders end earlier: they make no condition and no event. */
+#define TELL_SECONDS 300
+
+struct held {
+	int32_t count;
+	int role;
+	int32_t index;
+	const struct hf_container_seen *own, *keeper; /* of the first */
+	const struct hf_pod *pod;
+	bool due; /* a rank among them has waited for TELL_SECONDS */
+};
+
+static bool find_held(const struct hf_brain *b, int role, const struct hf_slot *slot,
+		      struct held *ret_held)
+{
+	if (slot->phase != HF_SLOT_TRAINED)
+		return false;
+	ret_held->pod = slot->pod;
+	ret_held->own = hf_own_container(b, role, slot->pod);
+	ret_held->keeper = hf_pod_keeper(slot->pod, ret_held->own);
+	return ret_held->keeper != NULL;
+}
+
+/* HF_TIME_NEVER: the job sets no grace, or the caller does not watch pods. */
+static hf_time grace_end(const struct hf_brain *b, const struct hf_pod *pod)
+{
+	const struct hf_opt_int *grace = &b->job.recovery.sidecar_grace_seconds;
+
+	if (!grace->set || pod->own_ended_at == HF_TIME_NONE)
+		return HF_TIME_NEVER;
+	return hf_time_add(pod->own_ended_at, hf_seconds(grace->value));
+}
+
+static bool is_over(struct hf_brain *b, const struct hf_slot *slot)
+{
+	hf_time at = grace_end(b, slot->pod);
+
+	if (b->now >= at)
+		return true;
+	if (at != HF_TIME_NEVER)
+		hf_wake(b, at);
+	return false;
+}
+
+bool hf_sidecar_is_over(struct hf_brain *b, int role, const struct hf_slot *slot)
+{
+	struct held held;
+
+	return find_held(b, role, slot, &held) && is_over(b, slot);
+}
+
+/* Of many ranks the first is told in full, the others are counted. */
+static void count_held(struct held *first, const struct held *held)
+{
+	int32_t count = first->count + 1;
+
+	if (count == 1)
+		*first = *held;
+	first->count = count;
+}
+
+static void tell_released(struct hf_brain *b, const struct held *first)
+{
+	const char *rank = hf_rank_name(b->arena, b->crews[first->role].type, first->index);
+	const char *message = hf_arena_printf(
+		b->arena,
+		"container %s of %s%s ended with 0 more than %lld s ago (sidecarGraceSeconds): the "
+		"rank counts as succeeded, and its pod, which container %s kept, is ended",
+		first->own->name, rank,
+		first->count > 1 ? hf_arena_printf(b->arena, " and %d more", first->count - 1) : "",
+		(long long)b->job.recovery.sidecar_grace_seconds.value, first->keeper->name);
+
+	hf_event(b, false, "SidecarGraceOver", message);
+	hf_say(b, b->now, HF_TOPIC_DECISION, "%s", message);
+}
+
+/* ---- pods that end after their rank has trained --------------------------------------------------- */
+
+/* The first other container with a failure; NULL: all others run or succeeded. */
+static const struct hf_container_seen *find_failed(const struct hf_pod *pod,
+						   const struct hf_container_seen *own)
+{
+	for (size_t i = 0; i < pod->containers_len; i++) {
+		const struct hf_container_seen *other = &pod->containers[i];
+
+		if (other != own && other->phase == HF_CONTAINER_TERMINATED &&
+		    other->exit_code != 0)
+			return other;
+	}
+	return NULL;
+}
+
+/* The pod was ended as a whole: by its kubelet, which names a reason, or by a controller.  Then the own container may
+ * have ended with 0 because it was told to end, in the middle of its work. */
+static bool is_ended_as_a_whole(const struct hf_pod *pod)
+{
+	if (!hf_str_is_empty(pod->reason))
+		return true;
+	for (size_t i = 0; i < pod->conditions_len; i++) {
+		if (hf_streq(pod->conditions[i].type, "DisruptionTarget") &&
+		    hf_streq(pod->conditions[i].status, "True"))
+			return true;
+	}
+	return false;
+}
+
+/* Another container failed a pod of which the own container had succeeded. */
+static bool is_failed_beside(const struct hf_pod *pod, const struct hf_container_seen *own)
+{
+	return own && own->phase == HF_CONTAINER_TERMINATED && own->exit_code == 0 &&
+	       own->again != HF_AGAIN_ALWAYS && !is_ended_as_a_whole(pod) && find_failed(pod, own);
+}
+
+static const char *in_brackets(struct hf_brain *b, const char *reason)
+{
+	return hf_str_is_empty(reason) ? "" : hf_arena_printf(b->arena, " (%s)", reason);
+}
+
+/* The failure of the pod of a rank that had trained before, for a message.  NULL: the pod was ended as a whole, and
+ * the ledger has no success of the rank. */
+static const char *describe_failed(struct hf_brain *b, int role, const struct hf_slot *slot,
+				   const struct hf_pod *pod)
+{
+	const struct hf_container_seen *own = hf_own_container(b, role, pod);
+	const struct hf_container_seen *failed = find_failed(pod, own);
+
+	if (!slot->trained && !is_failed_beside(pod, own))
+		return NULL;
+	if (failed && !is_ended_as_a_whole(pod))
+		return hf_arena_printf(
+			b->arena, "container %s failed with %d%s", failed->name,
+			(int)failed->exit_code,
+			in_brackets(b, hf_telling_reason(failed->terminated_reason)));
+	return hf_arena_printf(b->arena, "its pod failed%s", in_brackets(b, pod->reason));
+}
+
+/* The end of the pod of a rank that had trained before, for a message; NULL: the pod goes on. */
+static const char *find_later_end(struct hf_brain *b, int role, const struct hf_slot *slot)
+{
+	const struct hf_pod *pod = hf_slot_pod(b, slot);
+	const struct hf_node *node;
+
+	if (slot->pod && !slot->current)
+		return NULL;
+	if (!pod)
+		return slot->created && slot->trained && !slot->pod_taken ? "its pod vanished"
+									  : NULL;
+	if (pod->phase == HF_POD_FAILED)
+		return describe_failed(b, role, slot, pod);
+	if (!slot->trained)
+		return NULL;
+	if (pod->deletion_time != HF_TIME_NONE)
+		return "its pod was deleted";
+	node = hf_node_lost(b, pod);
+	if (node && hf_node_counts_as_lost(b, node, pod))
+		return hf_arena_printf(b->arena, "node %s was lost", node->seen->name);
+	return NULL;
+}
+
+static void tell_later_end(struct hf_brain *b, const struct held *first, const char *what)
+{
+	const char *message = hf_arena_printf(
+		b->arena,
+		"container %s of %s ended with 0, and then %s: the rank counts as succeeded%s",
+		hf_own_container_name(b, first->role),
+		hf_rank_name(b->arena, b->crews[first->role].type, first->index), what,
+		first->count > 1 ? hf_arena_printf(b->arena, "; so do %d more", first->count - 1)
+				 : "");
+
+	hf_event(b, false, "SucceededBeforePodEnd", message);
+	hf_say(b, b->now, HF_TOPIC_DECISION, "%s", message);
+}
+
+/* ---- both ------------------------------------------------------------------------------------------ */
+
+void hf_sidecar_release(struct hf_brain *b)
+{
+	struct held first = {.count = 0}, later = {.count = 0};
+	const char *what = NULL;
+
+	hf_assert(b->ledger.present);
+	for (int r = 0; r < b->crews_len; r++) {
+		for (int32_t i = 0; i < b->crews[r].replicas; i++) {
+			struct hf_slot *slot = &b->crews[r].slots[i];
+			struct held held = {.role = r, .index = i};
+			const char *end = slot->succeeded ? NULL : find_later_end(b, r, slot);
+
+			if (slot->succeeded)
+				continue;
+			if (end) {
+				what = what ? what : end;
+				count_held(&later, &held);
+			} else if (find_held(b, r, slot, &held) && is_over(b, slot)) {
+				count_held(&first, &held);
+			} else {
+				continue;
+			}
+			slot->succeeded = true;
+			slot->trained = false;
+		}
+	}
+	if (first.count > 0)
+		tell_released(b, &first);
+	if (later.count > 0)
+		tell_later_end(b, &later, what);
+}
+
+/* ---- those that wait ----------------------------------------------------------------------------- */
+
+static void note_held(struct hf_brain *b, struct held *first, const struct held *held)
+{
+	hf_time ended = held->pod->own_ended_at, at;
+
+	count_held(first, held);
+	if (ended == HF_TIME_NONE)
+		return;
+	at = hf_time_add(ended, hf_seconds(TELL_SECONDS));
+	if (b->now >= at)
+		first->due = true;
+	else
+		hf_wake(b, at);
+}
+
+static const char *what_comes(struct hf_brain *b, const struct held *held)
+{
+	const struct hf_opt_int *grace = &b->job.recovery.sidecar_grace_seconds;
+
+	if (!grace->set)
+		return hf_arena_printf(
+			b->arena,
+			"the rank counts as succeeded when container %s or the pod ends "
+			"(recovery.sidecarGraceSeconds is not set)",
+			held->keeper->name);
+	return hf_arena_printf(b->arena,
+			       "the rank counts as succeeded and its pod is ended %lld s after the "
+			       "end of its container (recovery.sidecarGraceSeconds)",
+			       (long long)grace->value);
+}
+
+static void show_held(struct hf_brain *b, const struct held *held)
+{
+	const char *rank = hf_rank_name(b->arena, b->crews[held->role].type, held->index);
+	const char *message = hf_arena_printf(
+		b->arena, "container %s of %s ended with 0; the pod is kept by container %s%s",
+		held->own->name, rank, held->keeper->name,
+		held->count > 1
+			? hf_arena_printf(b->arena, "; %d more rank(s) wait in the same way",
+					  held->count - 1)
+			: "");
+	hf_time at = held->own->finished_at != HF_TIME_NONE ? held->own->finished_at : b->now;
+
+	hf_say(b, at, HF_TOPIC_BLOCKED, "%s", message);
+	hf_say(b, b->now, HF_TOPIC_NEXT, "%s", what_comes(b, held));
+	if (!b->blocker)
+		b->blocker = message;
+	if (!held->due && !hf_cond_is_true(b, HF_COND_SIDECAR))
+		return;
+	if (!hf_cond_is_true(b, HF_COND_SIDECAR))
+		hf_event(b, true, "HeldBySidecar", message);
+	hf_cond_set(b, HF_COND_SIDECAR, true, "ContainerRuns", message);
+}
+
+void hf_sidecar_over(struct hf_brain *b)
+{
+	hf_cond_lower(b, HF_COND_SIDECAR, "NoneHeld",
+		      "No rank of an active job waits for another container.");
+}
+
+void hf_sidecar_step(struct hf_brain *b)
+{
+	struct held first = {.count = 0};
+
+	for (int r = 0; r < b->crews_len; r++) {
+		for (int32_t i = 0; i < b->crews[r].replicas; i++) {
+			const struct hf_slot *slot = &b->crews[r].slots[i];
+			struct held held = {.role = r, .index = i};
+
+			if (!find_held(b, r, slot, &held))
+				continue;
+			/* After the loss of its node a rank may have an uploader that goes on
+			 * when the node is back: it has its time as any other. */
+			if (!slot->succeeded)
+				note_held(b, &first, &held);
+			else if (is_over(b, slot))
+				hf_pod_stop(b, slot->pod, HF_STOPPED_SUCCEEDED);
+		}
+	}
+	if (first.count > 0)
+		show_held(b, &first);
+	else
+		hf_sidecar_over(b);
+}

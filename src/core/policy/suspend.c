@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/state/brain_internal.h"
+
+#include "base/str.h"
+
+/*
+ * Suspend and resume.  A suspended job has no pods and no clock: its generation goes up, so that
+ * whatever its pods still do is ours and never counted; its active time stops; no rule, deadline,
+ * delay or TTL applies.  Counters stay.
+ *
+ * Where the CRD has no place for the ledger it is written before the status, and either may be
+ * lost.  So the ledger says for itself, by its phase, that the suspension is booked, and that is not
+ * done again; and a job is not resumed before its status says so too, as what had started it
+ * would count for it until now.
+ */
+
+static bool has_pods(const struct hf_brain *b)
+{
+	for (int r = 0; r < b->crews_len; r++) {
+		for (int32_t i = 0; i < b->crews[r].slots_len; i++) {
+			if (b->crews[r].slots[i].pod)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* What the ledger keeps of the moment of suspension.  A job that never started has nothing to tell
+ * generations apart for, so its generation stays. */
+static void book(struct hf_brain *b)
+{
+	struct hf_ledger *ledger = &b->ledger;
+
+	ledger->active_seconds = hf_active_seconds(b);
+	/* What it has run until now is not seen any more when it is resumed. */
+	hf_delay_reset(b);
+	if (b->plan->status.start_time != HF_TIME_NONE || has_pods(b))
+		hf_gang_restart(b);
+	ledger->not_before = HF_TIME_NONE;
+	ledger->verdict = (struct hf_verdict){.at = HF_TIME_NONE};
+	if (ledger->incident.charged == HF_BUDGET_PENDING)
+		ledger->incident.charged = HF_BUDGET_NONE;
+	if (!hf_str_is_empty(b->view->restart))
+		ledger->restart_handled = hf_restart_key(b);
+}
+
+/* And what the status says of it. */
+static void tell(struct hf_brain *b)
+{
+	const char *reason = hf_cond_reason(b, "Suspended");
+	const char *message = hf_arena_printf(b->arena, "%s %s is suspended.",
+					      b->job.framework->kind, b->view->name);
+
+	b->plan->status.start_time = HF_TIME_NONE;
+	hf_cond_lower(b, HF_COND_RESTARTING, reason, message);
+	hf_cond_lower(b, HF_COND_RUNNING, reason, message);
+	hf_cond_set(b, HF_COND_SUSPENDED, true, reason, message);
+	hf_event(b, false, reason, message);
+}
+
+bool hf_suspend_is_due(const struct hf_brain *b)
+{
+	return b->job.suspend ||
+	       (b->ledger.phase == HF_PHASE_SUSPENDED && !hf_cond_is_true(b, HF_COND_SUSPENDED));
+}
+
+/* Each step while suspended: delete whatever shows up, also what was created late. */
+void hf_suspend(struct hf_brain *b)
+{
+	bool told = hf_cond_is_true(b, HF_COND_SUSPENDED);
+
+	hf_assert(hf_suspend_is_due(b) && !hf_cond_finished(b));
+	b->job.suspend = true;
+	if (!told && b->ledger.phase != HF_PHASE_SUSPENDED)
+		book(b);
+	if (!told)
+		tell(b);
+	hf_phase_step(b);
+	hf_counts_take(b);
+	for (int r = 0; r < b->crews_len; r++) {
+		for (int32_t i = 0; i < b->crews[r].slots_len; i++) {
+			const struct hf_slot *slot = &b->crews[r].slots[i];
+
+			if (slot->pod)
+				hf_pod_delete(b, slot->pod, (struct hf_opt_int){0});
+			if (slot->service)
+				hf_service_delete(b, slot->service);
+		}
+	}
+	for (size_t i = 0; i < b->strays_len; i++)
+		hf_pod_delete(b, b->strays[i], (struct hf_opt_int){0});
+	hf_say(b, b->now, HF_TOPIC_NEXT, "it waits to be resumed");
+}
+
+void hf_resume(struct hf_brain *b)
+{
+	const char *reason = hf_cond_reason(b, "Resumed");
+	const char *message = hf_arena_printf(b->arena, "%s %s is resumed.", b->job.framework->kind,
+					      b->view->name);
+
+	hf_assert(!hf_cond_finished(b));
+	hf_cond_set(b, HF_COND_SUSPENDED, false, reason, message);
+	b->plan->status.start_time = hf_time_floor_second(b->now);
+	b->ledger.phase = HF_PHASE_CREATING;
+	hf_event(b, false, reason, message);
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/state/brain_internal.h"
+
+#include "base/str.h"
+#include "core/model/names.h"
+
+#include <string.h>
+
+/*
+ * Pods that no node takes, and that a must of ours keeps off some (avoid.c).  Where Kueue or the user
+ * has left nothing else, the job waits for what keeps it off to be over: that is said, and looked for,
+ * for a pod keeps the affinity that it was made with.  It never ran, so making it anew costs nothing.
+ */
+
+/* Nobody tells of an agent whose node has no pod of the job. */
+#define LOOK_SECONDS 30
+#define NODES_SHOWN 8
+
+struct unplaced {
+	int32_t count;
+	int role; /* of the first */
+	int32_t index;
+	const char *nodes;
+};
+
+static bool is_waiting(const struct hf_slot *slot)
+{
+	const struct hf_pod *pod = slot->pod;
+
+	if (!pod || !slot->current || slot->succeeded || hf_str_is_empty(pod->avoids) ||
+	    pod->phase != HF_POD_PENDING || pod->node || pod->deletion_time != HF_TIME_NONE)
+		return false;
+	for (size_t i = 0; i < pod->conditions_len; i++) {
+		if (hf_streq(pod->conditions[i].type, "PodScheduled"))
+			return hf_streq(pod->conditions[i].reason, "Unschedulable");
+	}
+	return false;
+}
+
+/* One of the names, which commas part, is none of the musts any more. */
+static bool is_over(struct hf_brain *b, int role, const char *avoids)
+{
+	for (const char *at = avoids; *at != '\0';) {
+		size_t len = strcspn(at, ",");
+
+		if (!hf_avoid_is_must(b, role, at, len))
+			return true;
+		at += len;
+		at += *at == ',';
+	}
+	return false;
+}
+
+/* The first names, and how many more there are. */
+static const char *few(struct hf_brain *b, const char *avoids)
+{
+	size_t commas = 0;
+	int len = 0;
+
+	for (const char *at = avoids; *at != '\0'; at++)
+		if (*at == ',' && ++commas == NODES_SHOWN)
+			len = (int)(at - avoids);
+	return len == 0 ? avoids
+			: hf_arena_printf(b->arena, "%.*s and %zu more", len, avoids,
+					  commas + 1 - NODES_SHOWN);
+}
+
+static void show(struct hf_brain *b, const struct unplaced *unplaced)
+{
+	const char *rank = hf_rank_name(b->arena, b->crews[unplaced->role].type, unplaced->index);
+	const char *message = hf_arena_printf(
+		b->arena,
+		"no node takes %d pod(s), %s first, which may not go to %s: a device is out of "
+		"service there",
+		unplaced->count, rank, few(b, unplaced->nodes));
+
+	if (!hf_cond_is_true(b, HF_COND_POD_UNPLACED))
+		hf_event(b, true, "PodUnschedulable", message);
+	hf_cond_set(b, HF_COND_POD_UNPLACED, true, "NodesAvoided", message);
+	hf_say(b, b->now, HF_TOPIC_BLOCKED, "%s", message);
+	hf_say(b, b->now, HF_TOPIC_NEXT,
+	       "they are made anew when a device of these is mended, a day after it failed at the "
+	       "latest; another node that the job may use helps at once");
+	hf_wake(b, hf_time_add(b->now, hf_seconds(LOOK_SECONDS)));
+	b->blocker = message;
+}
+
+void hf_unplaced_over(struct hf_brain *b)
+{
+	hf_cond_lower(b, HF_COND_POD_UNPLACED, "PodsPlaced",
+		      "No pod of the job waits for a node that it is kept off.");
+}
+
+void hf_unplaced_step(struct hf_brain *b)
+{
+	struct unplaced unplaced = {0};
+
+	if (hf_lost_unseen(b, HF_COND_POD_UNPLACED))
+		return;
+	for (int r = 0; r < b->crews_len; r++) {
+		for (int32_t i = 0; i < b->crews[r].replicas; i++) {
+			const struct hf_slot *slot = &b->crews[r].slots[i];
+
+			if (!is_waiting(slot))
+				continue;
+			if (is_over(b, r, slot->pod->avoids)) {
+				/* While a verdict settles, the operator makes no pod anew. */
+				if (!hf_verdict_pending(b))
+					hf_restart_replica(b, r, i);
+			} else if (unplaced.count++ == 0) {
+				unplaced = (struct unplaced){1, r, i, slot->pod->avoids};
+			}
+		}
+	}
+	if (unplaced.count > 0)
+		show(b, &unplaced);
+	else
+		hf_unplaced_over(b);
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/state/brain_internal.h"
+
+#include "base/str.h"
+#include "core/model/names.h"
+
+#include <string.h>
+
+/*
+ * replicaStatuses.  As upstream: active is Running and not terminating, succeeded and failed go
+ * by the phase, Pending counts nowhere; but a rank that succeeded stays so when its pod is gone, and
+ * one whose own container has failed for good is failed, whatever keeps its pod.
+ * While suspended, active is every pod that is not terminal, bound or not, until it is gone:
+ * Kueue gives the quota away when it reads 0.
+ */
+
+static bool is_terminal(const struct hf_pod *pod)
+{
+	return pod->phase == HF_POD_SUCCEEDED || pod->phase == HF_POD_FAILED;
+}
+
+/* Pods of an older attempt count nowhere, unless they lie there Failed: a rank that is being
+ * replaced is neither active nor lost. */
+static void count_active(struct hf_brain *b, int role)
+{
+	const struct hf_crew *crew = &b->crews[role];
+	struct hf_counts *counts = &b->counts[role];
+
+	for (int32_t i = 0; i < crew->replicas; i++) {
+		const struct hf_slot *slot = &crew->slots[i];
+		const struct hf_pod *pod = slot->pod;
+
+		hf_assert(!slot->current || pod);
+		if (slot->succeeded)
+			counts->succeeded++;
+		else if (slot->phase == HF_SLOT_BROKEN)
+			counts->failed++;
+		else if (slot->current && pod->phase == HF_POD_RUNNING &&
+			 pod->deletion_time == HF_TIME_NONE)
+			counts->active++;
+		else if (pod && pod->phase == HF_POD_FAILED &&
+			 (pod->stamped ? pod->generation == b->ledger.generation
+				       : slot->current || b->ledger.phase != HF_PHASE_TEARING))
+			counts->failed++;
+		if (i == 0)
+			counts->first_succeeded = slot->succeeded;
+	}
+}
+
+/* We set its phase, and are about to remove it: until then it is there. */
+static bool is_given_up(const struct hf_pod *pod)
+{
+	for (size_t i = 0; i < pod->conditions_len; i++) {
+		if (hf_streq(pod->conditions[i].type, HF_POD_COND_NODE_LOST))
+			return pod->deletion_time != HF_TIME_NONE;
+	}
+	return false;
+}
+
+static void count_suspended(struct hf_brain *b, int role)
+{
+	for (int32_t i = 0; i < b->crews[role].slots_len; i++) {
+		const struct hf_pod *pod = b->crews[role].slots[i].pod;
+
+		if (pod && (!is_terminal(pod) || is_given_up(pod)))
+			b->counts[role].active++;
+	}
+}
+
+void hf_counts_take(struct hf_brain *b)
+{
+	bool suspended = b->job.suspend && !hf_cond_finished(b);
+
+	memset(b->counts, 0, sizeof(b->counts));
+	for (int r = 0; r < b->crews_len; r++) {
+		if (suspended)
+			count_suspended(b, r);
+		else
+			count_active(b, r);
+		hf_assert(b->counts[r].succeeded <= b->crews[r].replicas);
+	}
+}
+
+void hf_counts_write(struct hf_brain *b)
+{
+	const struct hf_framework *framework = b->job.framework;
+
+	for (int r = 0; r < b->crews_len; r++) {
+		struct hf_replica_status *status = &b->plan->status.replicas[r];
+
+		if (!status->present && !b->crews[r].present)
+			continue;
+		status->present = true;
+		status->active = b->counts[r].active;
+		status->succeeded = b->counts[r].succeeded;
+		status->failed = b->counts[r].failed;
+		/* Made once: it never changes for a job.  Keys in byte order, as a formatted label selector has them. */
+		if (framework->has_scale && !status->selector)
+			status->selector = hf_arena_printf(
+				b->arena,
+				HF_LABEL_JOB_NAME "=%s," HF_LABEL_OPERATOR_NAME
+						  "=%s," HF_LABEL_REPLICA_TYPE "=%s",
+				b->view->name, framework->controller_name, b->crews[r].lower);
+	}
+}

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/state/brain_internal.h"
+#include "core/model/ledger_text_internal.h"
+
+#include "base/str.h"
+#include "core/model/names.h"
+
+#include <string.h>
+
+/* What a key, its quotes and its comma may add to a value; the longest key has 17 letters. */
+#define KEY_BYTES 24
+/* Bytes of a broken text that a message shows. */
+#define SHOWN_MAX 40
+/* A time or a number with its key. */
+#define SCALAR_BYTES 64
+
+static int broken(const char *type, const char *field, const char *text, struct hf_error *err)
+{
+	return hf_error_set(err, HF_E_INVALID, "status.recovery.replicas[%s].%s: '%.*s' is no %s",
+			    type, field, (int)hf_utf8_cut(text, SHOWN_MAX), text,
+			    hf_streq(field, "attempts") || hf_streq(field, "seen")
+				    ? "ascending index:value list"
+				    : "ascending list of ranges");
+}
+
+/* ---- how far the texts reach --------------------------------------------------------------- */
+
+static int ranges_top(const char *text, int32_t *top)
+{
+	struct hf_compact cursor = HF_COMPACT_INIT(text);
+	int32_t from, to;
+	int rc;
+
+	while ((rc = hf_ranges_next(&cursor, &from, &to)) > 0)
+		*top = to > *top ? to : *top;
+	return rc;
+}
+
+static int sparse_top(const char *text, int32_t *top)
+{
+	struct hf_compact cursor = HF_COMPACT_INIT(text);
+	int32_t index;
+	int64_t value;
+	int rc;
+
+	while ((rc = hf_sparse_next(&cursor, &index, &value)) > 0)
+		*top = index > *top ? index : *top;
+	return rc;
+}
+
+int hf_ledger_top(const struct hf_role_ledger *role, const char *type, int32_t *ret_top,
+		  struct hf_error *err)
+{
+	const struct {
+		const char *field;
+		const char *text;
+		int (*top)(const char *text, int32_t *top);
+	} texts[] = {
+		{"attempts", role->attempts, sparse_top},   {"created", role->created, ranges_top},
+		{"succeeded", role->succeeded, ranges_top}, {"seen", role->seen, sparse_top},
+		{"trained", role->trained, ranges_top},     {"covered", role->covered, ranges_top},
+	};
+	int32_t top = -1;
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(texts); i++) {
+		if (texts[i].top(texts[i].text, &top) < 0)
+			return broken(type, texts[i].field, texts[i].text, err);
+	}
+	hf_assert(top < HF_RANKS_MAX);
+	*ret_top = top;
+	return 0;
+}
+
+/* ---- texts into slots and back -------------------------------------------------------------- */
+
+enum bit { BIT_CREATED, BIT_SUCCEEDED, BIT_TRAINED, BIT_COVERED };
+
+/* The texts of ranges share one reader and one writer. */
+static bool *slot_bit(struct hf_slot *slot, enum bit bit)
+{
+	switch (bit) {
+	case BIT_CREATED: return &slot->created;
+	case BIT_SUCCEEDED: return &slot->succeeded;
+	case BIT_TRAINED: return &slot->trained;
+	case BIT_COVERED: return &slot->covered;
+	}
+	hf_assert(!"a bit there is");
+	return NULL;
+}
+
+static int read_bits(struct hf_crew *crew, const char *text, enum bit bit)
+{
+	struct hf_compact cursor = HF_COMPACT_INIT(text);
+	int32_t from, to;
+	int rc;
+
+	while ((rc = hf_ranges_next(&cursor, &from, &to)) > 0) {
+		hf_assert(to < crew->slots_len);
+		for (int32_t i = from; i <= to; i++)
+			*slot_bit(&crew->slots[i], bit) = true;
+	}
+	return rc;
+}
+
+static int read_values(struct hf_crew *crew, const char *text, bool attempts)
+{
+	struct hf_compact cursor = HF_COMPACT_INIT(text);
+	int64_t value;
+	int32_t index;
+	int rc;
+
+	while ((rc = hf_sparse_next(&cursor, &index, &value)) > 0) {
+		hf_assert(index < crew->slots_len);
+		*(attempts ? &crew->slots[index].attempt : &crew->slots[index].seen) = value;
+	}
+	return rc;
+}
+
+/* The texts were checked for size by hf_ledger_top, but a text is only known to be whole when it
+ * has been read to its end: so every cursor's answer is looked at here as well. */
+int hf_ledger_read(struct hf_brain *b, struct hf_error *err)
+{
+	for (int r = 0; r < b->crews_len; r++) {
+		const struct hf_role_ledger *role = &b->ledger.roles[r];
+		struct hf_crew *crew = &b->crews[r];
+
+		if (read_values(crew, role->attempts, true) < 0)
+			return broken(crew->type, "attempts", role->attempts, err);
+		if (read_values(crew, role->seen, false) < 0)
+			return broken(crew->type, "seen", role->seen, err);
+		if (read_bits(crew, role->created, BIT_CREATED) < 0)
+			return broken(crew->type, "created", role->created, err);
+		if (read_bits(crew, role->succeeded, BIT_SUCCEEDED) < 0)
+			return broken(crew->type, "succeeded", role->succeeded, err);
+		if (read_bits(crew, role->trained, BIT_TRAINED) < 0)
+			return broken(crew->type, "trained", role->trained, err);
+		if (read_bits(crew, role->covered, BIT_COVERED) < 0)
+			return broken(crew->type, "covered", role->covered, err);
+	}
+	return 0;
+}
+
+/* The text in the arena, NULL for an empty one.  A text that did not change keeps its
+ * pointer, which makes the comparison with the stored status cheap. */
+static const char *keep(struct hf_brain *b, const char *before)
+{
+	hf_assert(!b->scratch.full);
+	if (b->scratch.len == 0)
+		return NULL;
+	if (hf_streq(before, b->scratch.data))
+		return before;
+	return hf_arena_strndup(b->arena, b->scratch.data, b->scratch.len);
+}
+
+static const char *write_bits(struct hf_brain *b, struct hf_crew *crew, enum bit bit,
+			      const char *before)
+{
+	struct hf_ranges_writer writer = HF_RANGES_WRITER_INIT(&b->scratch);
+
+	hf_strbuf_clear(&b->scratch);
+	for (int32_t i = 0; i < crew->slots_len; i++) {
+		if (*slot_bit(&crew->slots[i], bit))
+			hf_ranges_add(&writer, i);
+	}
+	hf_ranges_finish(&writer);
+	return keep(b, before);
+}
+
+static const char *write_values(struct hf_brain *b, const struct hf_crew *crew, bool attempts,
+				const char *before)
+{
+	hf_strbuf_clear(&b->scratch);
+	for (int32_t i = 0; i < crew->slots_len; i++)
+		hf_sparse_add(&b->scratch, i,
+			      attempts ? crew->slots[i].attempt : crew->slots[i].seen);
+	return keep(b, before);
+}
+
+void hf_ledger_write(struct hf_brain *b)
+{
+	hf_assert(b->ledger.present);
+	for (int r = 0; r < b->crews_len; r++) {
+		struct hf_role_ledger *role = &b->ledger.roles[r];
+		struct hf_crew *crew = &b->crews[r];
+
+		role->attempts = write_values(b, crew, true, role->attempts);
+		role->seen = write_values(b, crew, false, role->seen);
+		role->created = write_bits(b, crew, BIT_CREATED, role->created);
+		role->succeeded = write_bits(b, crew, BIT_SUCCEEDED, role->succeeded);
+		role->trained = write_bits(b, crew, BIT_TRAINED, role->trained);
+		role->covered = write_bits(b, crew, BIT_COVERED, role->covered);
+	}
+}
+
+/* ---- size ------------------------------------------------------------------------------------ */
+
+static size_t text_bytes(const char *text)
+{
+	/* Twice: a quote or a backslash in a text becomes two bytes. */
+	return text ? 2 * strlen(text) + KEY_BYTES : 0;
+}
+
+/* Digits and what stands between them: nothing that JSON writes in another way. */
+static size_t compact_bytes(const char *text)
+{
+	return text ? strlen(text) + KEY_BYTES : 0;
+}
+
+/* An upper bound that needs no document: what matters is that it is never too small. */
+size_t hf_ledger_bytes(const struct hf_ledger *ledger)
+{
+	size_t bytes = 21 * SCALAR_BYTES + KEY_BYTES + HF_RESTARTS_TEXT_MAX +
+		       text_bytes(ledger->restart_handled) + text_bytes(ledger->verdict.reason) +
+		       text_bytes(ledger->verdict.message);
+
+	for (int r = 0; r < HF_ROLES_MAX; r++) {
+		const struct hf_role_ledger *role = &ledger->roles[r];
+
+		bytes += compact_bytes(role->attempts) + compact_bytes(role->created) +
+			 compact_bytes(role->succeeded) + compact_bytes(role->seen) +
+			 compact_bytes(role->trained) + compact_bytes(role->covered) + KEY_BYTES;
+	}
+	hf_assert(ledger->records_len <= HF_RECORDS_MAX);
+	for (size_t i = 0; i < ledger->records_len; i++) {
+		const struct hf_record *record = &ledger->records[i];
+
+		bytes += 8 * SCALAR_BYTES + text_bytes(record->reason) +
+			 text_bytes(record->message) + text_bytes(record->scope) +
+			 text_bytes(record->replica) + text_bytes(record->pod) +
+			 text_bytes(record->node) + text_bytes(record->device) +
+			 text_bytes(record->rule);
+	}
+	return bytes;
+}
+
+/* ---- what anybody may have edited ---------------------------------------------------------- */
+
+static bool fits(int64_t value, int64_t max)
+{
+	return value >= 0 && value <= max;
+}
+
+int hf_ledger_check(struct hf_ledger *ledger, struct hf_error *err)
+{
+	bool sane = fits(ledger->generation, HF_COUNTER_MAX) &&
+		    fits(ledger->incident.id, HF_COUNTER_MAX) &&
+		    fits(ledger->active_seconds, HF_SECONDS_MAX) &&
+		    fits(ledger->downtime_seconds, HF_SECONDS_MAX) &&
+		    fits(ledger->productive_seconds, HF_SECONDS_MAX);
+
+	hf_assert(ledger->records_len <= HF_RECORDS_MAX);
+	if (ledger->broken)
+		return hf_error_set(err, HF_E_INVALID,
+				    "annotation " HF_ANNOTATION_LEDGER " cannot be read");
+	if (ledger->schema < 0)
+		return hf_error_set(err, HF_E_INVALID, "status.recovery.schema is no number");
+	for (int i = 0; i < HF_BUDGETS; i++)
+		sane = sane && fits(ledger->restarts[i], HF_COUNTER_MAX);
+	for (int i = 0; i < HF_STREAKS; i++)
+		sane = sane && fits(ledger->streak[i], HF_COUNTER_MAX);
+	if (!sane)
+		return hf_error_set(err, HF_E_INVALID,
+				    "status.recovery has a counter that is negative or too large");
+	/* Half a verdict is none. */
+	if (!ledger->verdict.reason || !ledger->verdict.message ||
+	    ledger->verdict.at == HF_TIME_NONE)
+		ledger->verdict = (struct hf_verdict){.at = HF_TIME_NONE};
+	return 0;
+}
+
+/* ---- the beginning ---------------------------------------------------------------------------- */
+
+void hf_ledger_blank(struct hf_ledger *ledger)
+{
+	memset(ledger, 0, sizeof(*ledger));
+	ledger->present = true;
+	ledger->schema = HF_LEDGER_SCHEMA;
+	ledger->phase = HF_PHASE_CREATING;
+	ledger->since = HF_TIME_NONE;
+	ledger->not_before = HF_TIME_NONE;
+	ledger->incident.opened_at = HF_TIME_NONE;
+	ledger->incident.charged = HF_BUDGET_NONE;
+	ledger->verdict.at = HF_TIME_NONE;
+}
+
+/*
+ * Nothing was ever written for the job, and the pod is of its first attempt: this operator, or the one
+ * before it, made the pod a moment ago.  The first ledger waits up to a second, and a program that crashes
+ * at once has been started again by then: its baseline is 0.
+ */
+static bool is_of_new_job(const struct hf_brain *b, const struct hf_pod *pod)
+{
+	const struct hf_status *stored = &b->view->status;
+
+	return pod->stamped && pod->generation == 1 && pod->attempt == 0 && pod->incident == 0 &&
+	       stored->conditions_len == 0 && stored->start_time == HF_TIME_NONE;
+}
+
+/*
+ * A ledger for a job that has none.  A new job starts at generation 1.  Pods that are there
+ * already were made by upstream's operator (no stamps) or belong to a ledger that is gone, for
+ * somebody erased it or upstream's operator wrote the status (their stamps are what is left of
+ * it).  Both may be there: the highest stamp is the generation, 0 if there is none, and those
+ * without are of it.  Nothing is restarted, and what the kubelet restarted before today is not
+ * charged, but for a job that is new.
+ */
+void hf_ledger_begin(struct hf_brain *b)
+{
+	struct hf_ledger *ledger = &b->ledger;
+	bool pods = false;
+
+	hf_assert(!ledger->present);
+	hf_ledger_blank(ledger);
+	ledger->since = b->now;
+	for (int r = 0; r < b->crews_len; r++) {
+		for (int32_t i = 0; i < b->crews[r].slots_len; i++) {
+			const struct hf_pod *pod = b->crews[r].slots[i].pod;
+
+			if (!pod)
+				continue;
+			pods = true;
+			if (!is_of_new_job(b, pod))
+				b->crews[r].slots[i].seen = hf_pod_terminations(b, r, pod);
+			b->crews[r].slots[i].created = !pod->stamped;
+			if (!pod->stamped || pod->generation > HF_STAMP_MAX ||
+			    pod->incident > HF_STAMP_MAX)
+				continue;
+			if (pod->generation > ledger->generation)
+				ledger->generation = pod->generation;
+			if (pod->incident > ledger->incident.id)
+				ledger->incident.id = pod->incident;
+		}
+	}
+	if (!pods)
+		ledger->generation = 1;
+	if (ledger->incident.id > 0)
+		ledger->incident.opened_at = b->now;
+}
+
+/* ---- what is seen, noted ------------------------------------------------------------------------ */
+
+/* When the grace of the other containers is over, the operator ends the pod. Its phase is Failed then. */
+static bool has_succeeded(const struct hf_pod *pod)
+{
+	return pod->phase == HF_POD_SUCCEEDED || hf_streq(pod->stopped, HF_STOPPED_SUCCEEDED);
+}
+
+/* The operator has seen the rank's own container end with 0 while the pod went on.  A kubelet that ends a whole
+ * pod (an eviction, a node shutdown) reports no container before all have ended.  So while another container runs,
+ * the program ended by itself.  The pod's later end does not change that. */
+static bool has_trained(const struct hf_brain *b, int role, const struct hf_slot *slot)
+{
+	if (slot->succeeded)
+		return false;
+	switch (slot->phase) {
+	case HF_SLOT_TRAINED:
+		return slot->trained ||
+		       hf_pod_goes_on(slot->pod, hf_own_container(b, role, slot->pod));
+	case HF_SLOT_ABSENT:
+	case HF_SLOT_ENDED: return slot->trained;
+	default: return false;
+	}
+}
+
+void hf_ledger_note(struct hf_brain *b)
+{
+	hf_assert(b->ledger.present);
+	for (int r = 0; r < b->crews_len; r++) {
+		for (int32_t i = 0; i < b->crews[r].replicas; i++) {
+			struct hf_slot *slot = &b->crews[r].slots[i];
+
+			const struct hf_pod *pod = hf_slot_pod(b, slot);
+
+			if (!pod || (slot->pod && !slot->current))
+				continue;
+			slot->created = true;
+			if (has_succeeded(pod))
+				slot->succeeded = true;
+			slot->trained = has_trained(b, r, slot);
+		}
+	}
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/state/brain_internal.h"
+
+/* The phase of the present generation, derived anew in each step.  What is remembered is since
+ * when all is as it is, and how much time was spent running and restarting; and that a suspension
+ * or an end is booked, for where the ledger is written apart from the conditions (suspend.c,
+ * verdict.c). */
+
+static enum hf_phase derive(const struct hf_brain *b)
+{
+	if (b->job.suspend)
+		return HF_PHASE_SUSPENDED;
+	if (b->older_pods > 0)
+		return HF_PHASE_TEARING;
+	for (int r = 0; r < b->crews_len; r++) {
+		for (int32_t i = 0; i < b->crews[r].replicas; i++) {
+			const struct hf_slot *slot = &b->crews[r].slots[i];
+
+			if (!hf_slot_is_up(slot) && !slot->succeeded)
+				return HF_PHASE_CREATING;
+		}
+	}
+	return HF_PHASE_RUNNING;
+}
+
+void hf_phase_step(struct hf_brain *b)
+{
+	struct hf_ledger *ledger = &b->ledger;
+	enum hf_phase phase = derive(b);
+
+	ledger->phase = phase;
+	if (phase != HF_PHASE_RUNNING)
+		return;
+	hf_assert(b->older_pods == 0);
+	ledger->not_before = HF_TIME_NONE;
+	if (ledger->records_len > 0 && ledger->records[0].running_at == HF_TIME_NONE &&
+	    ledger->records[0].decided_at != HF_TIME_NONE)
+		ledger->records[0].running_at = b->now;
+}
+
+static bool was_true(const struct hf_brain *b, const char *type)
+{
+	return hf_status_is_true(&b->view->status, type);
+}
+
+/* What its conditions say was over when the ledger was written. */
+static bool is_booked(const struct hf_ledger *before)
+{
+	return before->phase == HF_PHASE_SUSPENDED || before->phase == HF_PHASE_ENDED;
+}
+
+void hf_phase_book(struct hf_brain *b)
+{
+	const struct hf_ledger *before = &b->view->status.ledger;
+	struct hf_ledger *ledger = &b->ledger;
+
+	hf_assert(ledger->present);
+	if (before->present && before->phase == ledger->phase &&
+	    was_true(b, HF_COND_RUNNING) == hf_cond_is_true(b, HF_COND_RUNNING) &&
+	    was_true(b, HF_COND_RESTARTING) == hf_cond_is_true(b, HF_COND_RESTARTING))
+		return;
+	if (before->present && ledger->since != HF_TIME_NONE && !is_booked(before)) {
+		/* To the nearest second, so that short turns do not all vanish. */
+		int64_t seconds =
+			hf_time_add(hf_elapsed(ledger->since, b->now), HF_SECOND / 2) / HF_SECOND;
+
+		/* A rank was missing while a verdict settled. */
+		if (was_true(b, HF_COND_RUNNING) && before->verdict.reason == NULL)
+			ledger->productive_seconds += seconds;
+		else if (was_true(b, HF_COND_RESTARTING))
+			ledger->downtime_seconds += seconds;
+	}
+	ledger->since = b->now;
+}
