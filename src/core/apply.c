@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "core/state/brain_internal.h"
+#include "core/step_internal.h"
 
 #include "base/str.h"
 
@@ -15,35 +15,35 @@
  */
 
 /* Open an incident for the end and charge it, or let the job fail with it. */
-static bool open_for(struct hf_brain *b, const struct hf_end *end)
+static bool open_for(struct hf_brain *b, const struct hf_termination *termination)
 {
 	/* Nothing is charged yet: a verdict may still turn out to have another cause. */
-	if (end->fate == HF_FATE_FAIL) {
-		hf_verdict_of_end(b, end);
+	if (termination->fate == HF_FATE_FAIL) {
+		hf_verdict_of_termination(b, termination);
 		return false;
 	}
-	if (!hf_budget_allows(b, end->budget)) {
-		hf_incident_open(b, end, end->cls, HF_BUDGET_PENDING);
-		hf_verdict_set(b, hf_budget_verdict(end->budget),
-			       hf_budget_message(b, end->budget));
+	if (!hf_budget_allows(b, termination->budget)) {
+		hf_incident_open(b, termination, termination->cls, HF_BUDGET_PENDING);
+		hf_verdict_set(b, hf_budget_verdict(termination->budget),
+			       hf_budget_message(b, termination->budget));
 		return false;
 	}
 	/* What a rule does not charge still waits longer each time, or it would spin. */
-	if (end->kind != HF_END_RESTARTED)
-		hf_delay_next(b, hf_class_budget(end->cls));
-	hf_incident_open(b, end, end->cls, end->budget);
-	if (end->kind == HF_END_RESTARTED)
+	if (termination->kind != HF_TERMINATION_RESTARTED)
+		hf_delay_next(b, hf_class_budget(termination->cls));
+	hf_incident_open(b, termination, termination->cls, termination->budget);
+	if (termination->kind == HF_TERMINATION_RESTARTED)
 		b->ledger.records[0].scope = "Container";
-	hf_restart_tell(b, end->cls);
+	hf_restart_tell(b, termination->cls);
 	return true;
 }
 
 /* It would be a verdict again: the next step reaches that, when the cause that this one gave way to has
  * been acted upon. */
-static bool is_for_later(struct hf_brain *b, const struct hf_end *end)
+static bool is_for_later(const struct hf_brain *b, const struct hf_termination *termination)
 {
-	return b->gave_way && !hf_incident_covers(b, end) &&
-	       (end->fate == HF_FATE_FAIL || !hf_budget_allows(b, end->budget));
+	return b->gave_way && !hf_incident_covers(b, termination) &&
+	       (termination->fate == HF_FATE_FAIL || !hf_budget_allows(b, termination->budget));
 }
 
 /*
@@ -57,16 +57,18 @@ static void count_restarts(struct hf_brain *b)
 
 	for (int32_t round = 1; more && !hf_verdict_pending(b); round++) {
 		more = false;
-		for (size_t i = 0; i < b->ends_len; i++) {
-			struct hf_end *end = &b->ends[i];
-			struct hf_slot *slot = &b->crews[end->role].slots[end->index];
+		for (size_t i = 0; i < b->terminations_len; i++) {
+			struct hf_termination *termination = &b->terminations[i];
+			struct hf_slot *slot =
+				&b->roles[termination->role].slots[termination->index];
 
-			if (end->kind != HF_END_RESTARTED || end->units < round)
+			if (termination->kind != HF_TERMINATION_RESTARTED ||
+			    termination->units < round)
 				continue;
-			if (is_for_later(b, end))
+			if (is_for_later(b, termination))
 				continue;
 			more = true;
-			if (!hf_incident_covers(b, end) && !open_for(b, end))
+			if (!hf_incident_covers(b, termination) && !open_for(b, termination))
 				return;
 			slot->covered = true;
 			slot->seen++;
@@ -77,30 +79,32 @@ static void count_restarts(struct hf_brain *b)
 }
 
 /* FailJob speaks first, whichever end it matched: as batch/v1, which looks for it in all. */
-static const struct hf_end *find_fail_rule(const struct hf_brain *b)
+static const struct hf_termination *find_fail_rule(const struct hf_brain *b)
 {
-	for (size_t i = 0; i < b->ends_len; i++) {
-		if (b->ends[i].fate == HF_FATE_FAIL && b->ends[i].rule >= 0)
-			return &b->ends[i];
+	for (size_t i = 0; i < b->terminations_len; i++) {
+		if (b->terminations[i].fate == HF_FATE_FAIL && b->terminations[i].rule >= 0)
+			return &b->terminations[i];
 	}
 	return NULL;
 }
 
 /* The end that opens an incident: none if the open one covers them all. */
-static const struct hf_end *find_opener(struct hf_brain *b)
+static const struct hf_termination *find_opener(const struct hf_brain *b)
 {
-	const struct hf_end *first = NULL;
+	const struct hf_termination *first = NULL;
 
-	for (size_t i = 0; i < b->ends_len; i++) {
-		const struct hf_end *end = &b->ends[i];
+	for (size_t i = 0; i < b->terminations_len; i++) {
+		const struct hf_termination *termination = &b->terminations[i];
 
-		if (end->kind == HF_END_RESTARTED || hf_incident_covers(b, end))
+		if (termination->kind == HF_TERMINATION_RESTARTED ||
+		    hf_incident_covers(b, termination))
 			continue;
-		if (hf_end_outranks(end))
-			return end;
+		if (hf_termination_outranks(termination))
+			return termination;
 		/* What a rule ignores explains nothing but itself. */
-		if (!first || (hf_end_is_ignored(first) && !hf_end_is_ignored(end)))
-			first = end;
+		if (!first ||
+		    (hf_termination_is_ignored(first) && !hf_termination_is_ignored(termination)))
+			first = termination;
 	}
 	return first;
 }
@@ -108,16 +112,17 @@ static const struct hf_end *find_opener(struct hf_brain *b)
 /* Late evidence for the open incident.  False: its new budget is used up, a verdict is set. */
 static bool adopt_causes(struct hf_brain *b)
 {
-	for (size_t i = 0; i < b->ends_len; i++) {
-		const struct hf_end *end = &b->ends[i];
+	for (size_t i = 0; i < b->terminations_len; i++) {
+		const struct hf_termination *termination = &b->terminations[i];
 
-		if (end->spent || !hf_end_outranks(end) || !hf_incident_covers(b, end) ||
-		    !hf_lost_precedes(b, end, b->ledger.incident.opened_at))
+		if (termination->used_by_verdict || !hf_termination_outranks(termination) ||
+		    !hf_incident_covers(b, termination) ||
+		    !hf_node_loss_precedes(b, termination, b->ledger.incident.opened_at))
 			continue;
-		if (!hf_incident_adopt(b, end)) {
-			enum hf_budget budget = hf_class_budget(end->cls);
+		if (!hf_incident_adopt(b, termination)) {
+			enum hf_budget budget = hf_class_budget(termination->cls);
 
-			hf_assert(!end->stray);
+			hf_assert(!termination->stray);
 			hf_verdict_set(b, hf_budget_verdict(budget), hf_budget_message(b, budget));
 			return false;
 		}
@@ -125,59 +130,60 @@ static bool adopt_causes(struct hf_brain *b)
 	return true;
 }
 
-static void report_stray(struct hf_brain *b, const struct hf_end *end)
+static void report_stray(struct hf_brain *b, const struct hf_termination *termination)
 {
 	b->plan->metrics[HF_METRIC_STRAYS]++;
 	hf_event_pod(b, true, HF_REASON_STRAY,
 		     hf_arena_printf(b->arena,
 				     "Pod %s was evicted for a taint that its node %s does not "
 				     "have: the timer was set for an earlier pod of that name",
-				     end->pod->name, end->pod->node),
-		     end->pod);
+				     termination->pod->name, termination->pod->node),
+		     termination->pod);
 }
 
 /* The termination was counted without the pod's reason ("Evicted"): the record takes it now. */
-static void retell_counted(struct hf_brain *b, const struct hf_end *end)
+static void retell_counted(struct hf_brain *b, const struct hf_termination *termination)
 {
 	const struct hf_record *last = &b->ledger.records[0];
 
-	if (end->counted && !hf_end_outranks(end) && b->ledger.records_len > 0 &&
-	    hf_class_is_application(b->ledger.incident.cause) &&
-	    hf_streq(last->pod, end->pod->name))
-		hf_incident_retell(b, end);
+	if (termination->counted && !hf_termination_outranks(termination) &&
+	    b->ledger.records_len > 0 && hf_class_is_application(b->ledger.incident.cause) &&
+	    hf_streq(last->pod, termination->pod->name))
+		hf_incident_set_cause(b, termination);
 }
 
 /* Restart the ranks that ended, or all of them when any of them asks for that. */
 static void restart_ended(struct hf_brain *b)
 {
 	enum hf_scope scope = HF_SCOPE_REPLICA;
-	const struct hf_end *first = NULL;
+	const struct hf_termination *first = NULL;
 
-	for (size_t i = 0; i < b->ends_len; i++) {
-		const struct hf_end *end = &b->ends[i];
+	for (size_t i = 0; i < b->terminations_len; i++) {
+		const struct hf_termination *termination = &b->terminations[i];
 
 		/* A container restart counts here only where all ranks go together. */
-		if (end->kind == HF_END_RESTARTED && end->scope != HF_SCOPE_JOB)
+		if (termination->kind == HF_TERMINATION_RESTARTED &&
+		    termination->scope != HF_SCOPE_JOB)
 			continue;
 		if (!first)
-			first = end;
-		if (end->scope == HF_SCOPE_JOB)
+			first = termination;
+		if (termination->scope == HF_SCOPE_JOB)
 			scope = HF_SCOPE_JOB;
-		hf_end_event(b, end);
-		retell_counted(b, end);
-		if (end->stray)
-			report_stray(b, end);
+		hf_termination_event(b, termination);
+		retell_counted(b, termination);
+		if (termination->stray)
+			report_stray(b, termination);
 	}
 	if (!first)
 		return;
 	hf_assert(!hf_verdict_pending(b));
 	b->restarting = true;
 	b->restarting_role = first->role;
-	b->restarting_count = b->failed_ends[first->role] > 0 ? b->failed_ends[first->role] : 1;
+	b->restarting_count = b->failed_count[first->role] > 0 ? b->failed_count[first->role] : 1;
 	b->plan->restart_scope = scope;
-	for (size_t i = 0; scope == HF_SCOPE_REPLICA && i < b->ends_len; i++) {
-		if (b->ends[i].kind != HF_END_RESTARTED)
-			hf_restart_replica(b, b->ends[i].role, b->ends[i].index);
+	for (size_t i = 0; scope == HF_SCOPE_REPLICA && i < b->terminations_len; i++) {
+		if (b->terminations[i].kind != HF_TERMINATION_RESTARTED)
+			hf_restart_replica(b, b->terminations[i].role, b->terminations[i].index);
 	}
 	if (scope == HF_SCOPE_JOB)
 		hf_gang_restart(b);
@@ -190,30 +196,32 @@ static void restart_ended(struct hf_brain *b)
 }
 
 /* If a node of the job counts as lost at this moment, the node is the cause of what its peers do now. */
-static const struct hf_end *find_cause(struct hf_brain *b, const struct hf_end *opener,
-				       struct hf_end *lost)
+static const struct hf_termination *find_cause(const struct hf_brain *b,
+					       const struct hf_termination *opener,
+					       struct hf_termination *lost)
 {
 	if (!opener || opener->fate == HF_FATE_FAIL || opener->budget != HF_BUDGET_APPLICATION ||
-	    !hf_lost_cause(b, b->ledger.incident.id + 1, b->now, lost))
+	    !hf_node_loss_cause(b, b->ledger.incident.id + 1, b->now, lost))
 		return opener;
-	hf_policy_decide(b, lost);
+	hf_restart_policy_decide(b, lost);
 	return lost;
 }
 
 /* Its attempt was made within the incident, and belongs to it all the same. */
-static bool repeats(const struct hf_brain *b, const struct hf_end *end)
+static bool repeats(const struct hf_brain *b, const struct hf_termination *termination)
 {
 	hf_time opened_at = b->ledger.incident.opened_at;
 
-	return end->kind != HF_END_RESTARTED && end->pod && opened_at != HF_TIME_NONE &&
-	       end->pod->creation_time != HF_TIME_NONE && end->pod->creation_time > opened_at;
+	return termination->kind != HF_TERMINATION_RESTARTED && termination->pod &&
+	       opened_at != HF_TIME_NONE && termination->pod->creation_time != HF_TIME_NONE &&
+	       termination->pod->creation_time > opened_at;
 }
 
 /* Who is started again before the fault is mended, and ends of it again, costs nothing and waits. */
 static void delay_repeats(struct hf_brain *b)
 {
-	for (size_t i = 0; i < b->ends_len; i++) {
-		if (repeats(b, &b->ends[i])) {
+	for (size_t i = 0; i < b->terminations_len; i++) {
+		if (repeats(b, &b->terminations[i])) {
 			hf_delay_next(b, HF_BUDGET_INFRASTRUCTURE);
 			return;
 		}
@@ -247,18 +255,18 @@ static void restore_former(struct hf_brain *b, const struct former *former)
 		ledger->records[1] = former->record;
 }
 
-void hf_ends_apply(struct hf_brain *b)
+void hf_terminations_apply(struct hf_brain *b)
 {
-	const struct hf_end *end;
+	const struct hf_termination *termination;
 	struct former former;
-	struct hf_end lost;
+	struct hf_termination lost;
 
 	hf_assert(b->ledger.present && !hf_verdict_pending(b));
-	if (b->ends_len == 0)
+	if (b->terminations_len == 0)
 		return;
-	end = find_fail_rule(b);
-	if (end) {
-		hf_verdict_of_end(b, end);
+	termination = find_fail_rule(b);
+	if (termination) {
+		hf_verdict_of_termination(b, termination);
 		return;
 	}
 	/* Before the pods' ends: what the kubelet restarted ran before the pod ended. */
@@ -266,12 +274,12 @@ void hf_ends_apply(struct hf_brain *b)
 	keep_former(b, &former);
 	if (hf_verdict_pending(b) || !adopt_causes(b))
 		return;
-	end = b->gave_way ? NULL : find_cause(b, find_opener(b), &lost);
-	if (end && !open_for(b, end)) {
+	termination = b->gave_way ? NULL : find_cause(b, find_opener(b), &lost);
+	if (termination && !open_for(b, termination)) {
 		restore_former(b, &former);
 		return;
 	}
-	if (!end)
+	if (!termination)
 		delay_repeats(b);
 	restart_ended(b);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "core/state/brain_internal.h"
+#include "core/step_internal.h"
 
 #include "base/str.h"
 #include "core/model/names.h"
@@ -31,14 +31,16 @@ static void init(struct hf_brain *b, const struct hf_job_view *view, const struc
 
 	memset(plan, 0, sizeof(*plan));
 	plan->status = *stored;
-	plan->wake_at = HF_TIME_NEVER;
 	b->view = view;
 	b->seen = seen;
 	b->now = now - now % HF_US;
 	b->arena = arena;
 	b->plan = plan;
 	b->ledger = stored->ledger;
-	b->reasons = HF_ARENA_ARRAY(arena, struct hf_reason, HF_REASONS_MAX);
+	b->cache = HF_ARENA_NEW(arena, struct hf_cache);
+	b->notes = HF_ARENA_NEW(arena, struct hf_notes);
+	b->notes->wake_at = HF_TIME_NEVER;
+	b->notes->reasons = HF_ARENA_ARRAY(arena, struct hf_reason, HF_REASONS_MAX);
 	b->conditions_cap = stored->conditions_len + 8;
 	b->conditions = HF_ARENA_ARRAY(arena, struct hf_condition, b->conditions_cap);
 	hf_cond_load(b, stored);
@@ -66,7 +68,7 @@ static bool is_ours(struct hf_brain *b)
 		hf_say(b, b->view->deletion_time, HF_TOPIC_NEXT,
 		       "the job is being deleted: its pods and services go with it");
 		/* Its pods keep it until they are gone. */
-		hf_lost_force(b);
+		hf_lost_pods_force(b);
 		hf_stage_add(b, &b->deletes);
 		b->plan->summary = "being deleted";
 		return false;
@@ -142,7 +144,7 @@ static bool load(struct hf_brain *b)
 		return false;
 	}
 	if ((b->ledger.present && hf_ledger_check(&b->ledger, &err) < 0) ||
-	    hf_world_load(b, &err) < 0) {
+	    hf_ranks_load(b, &err) < 0) {
 		hold(b, "LedgerInvalid", hf_arena_strdup(b->arena, err.text),
 		     b->ledger.broken
 			     ? "it goes on when that annotation is corrected or removed: counters "
@@ -156,14 +158,14 @@ static bool load(struct hf_brain *b)
 		b->ledger.verdict = (struct hf_verdict){.at = HF_TIME_NONE};
 	if (!b->ledger.present && !hf_cond_finished(b))
 		hf_ledger_begin(b);
-	hf_world_refresh(b);
+	hf_ranks_refresh(b);
 	return true;
 }
 
 /* ---- a job that is to run -------------------------------------------------------------------------- */
 
 /* What the kind makes of the counts; twice in a step, before and after the ends are decided. */
-static void judge(struct hf_brain *b, struct hf_judgement *ret_judgement)
+static void judge(const struct hf_brain *b, struct hf_judgement *ret_judgement)
 {
 	memset(ret_judgement, 0, sizeof(*ret_judgement));
 	b->job.framework->judge(&b->job, b->counts, b->arena, ret_judgement);
@@ -171,16 +173,27 @@ static void judge(struct hf_brain *b, struct hf_judgement *ret_judgement)
 }
 
 /* Requests first: what a person restarts is not an end to be classified. */
-static void decide_ends(struct hf_brain *b)
+static void decide_terminations(struct hf_brain *b)
 {
-	hf_restart_requested(b);
-	hf_ends_collect(b);
+	hf_restart_request_step(b);
+	hf_terminations_collect(b);
 	hf_verdict_reconsider(b);
-	hf_lost_adopt(b);
-	hf_device_adopt(b);
+	hf_late_node_adopt(b);
+	hf_late_device_adopt(b);
 	if (!hf_verdict_pending(b))
-		hf_ends_apply(b);
-	hf_verdict_settle(b);
+		hf_terminations_apply(b);
+	if (hf_verdict_settle(b))
+		hf_finish_failed(b);
+}
+
+static void fail_by_deadline(struct hf_brain *b)
+{
+	hf_verdict_set(b, HF_VERDICT_DEADLINE,
+		       hf_arena_printf(b->arena,
+				       "Job %s has failed because it was active longer than "
+				       "specified deadline",
+				       b->view->name));
+	hf_finish_failed(b);
 }
 
 static void run(struct hf_brain *b)
@@ -189,13 +202,13 @@ static void run(struct hf_brain *b)
 
 	if (hf_cond_is_true(b, HF_COND_SUSPENDED))
 		hf_resume(b);
-	b->gated = hf_podgroup_awaited(b);
+	b->gated = hf_pod_group_awaited(b);
 	/* In a queue it has not started: its deadline does not run. */
 	if (b->plan->status.start_time == HF_TIME_NONE && !b->gated)
 		b->plan->status.start_time = hf_time_floor_second(b->now);
 	hf_ledger_note(b);
 	hf_sidecar_release(b);
-	hf_restart_retire(b);
+	hf_restart_retire_ranks(b);
 	hf_counts_take(b);
 	judge(b, &judgement);
 	hf_counts_write(b);
@@ -204,14 +217,15 @@ static void run(struct hf_brain *b)
 		hf_finish_succeeded(b, &judgement);
 		return;
 	}
-	hf_deadline_step(b);
-	if (!hf_cond_finished(b))
-		decide_ends(b);
+	if (hf_deadline_has_passed(b))
+		fail_by_deadline(b);
+	else
+		decide_terminations(b);
 	if (hf_cond_finished(b))
 		return;
 	if (!hf_verdict_pending(b))
-		hf_awaited_step(b);
-	hf_unplaced_step(b);
+		hf_init_wait_restart(b);
+	hf_unschedulable_step(b);
 	hf_phase_step(b);
 	hf_counts_take(b);
 	hf_counts_write(b);
@@ -221,13 +235,13 @@ static void run(struct hf_brain *b)
 	hf_services_plan(b);
 	hf_extras_plan(b);
 	hf_pods_plan(b);
-	hf_taken_step(b);
-	hf_lost_step(b);
-	hf_stuck_step(b);
+	hf_taken_names_tell(b);
+	hf_lost_pods_step(b);
+	hf_overdue_pods_tell(b);
 	hf_sidecar_step(b);
-	hf_advance_step(b);
-	hf_trouble_say(b);
-	hf_awaited_say(b);
+	hf_progress_tell(b);
+	hf_trouble_tell(b);
+	hf_init_wait_tell(b);
 	/* Deletes before creates: a name must be free before it is used again. */
 	hf_stage_add(b, &b->deletes);
 	hf_stage_add(b, &b->extras);
@@ -257,15 +271,15 @@ static void decide(struct hf_brain *b)
 		if (hf_verdict_is_final(b)) {
 			conclude(b);
 		} else if (hf_suspend_is_due(b)) {
-			hf_suspend(b);
+			hf_suspend_step(b);
 			hf_counts_write(b);
-			hf_taken_over(b);
-			hf_unplaced_over(b);
-			hf_advance_over(b);
-			hf_sidecar_over(b);
-			hf_trouble_over(b);
-			hf_lost_step(b);
-			hf_stuck_step(b);
+			hf_taken_names_clear(b);
+			hf_unschedulable_clear(b);
+			hf_progress_clear(b);
+			hf_sidecar_clear(b);
+			hf_trouble_clear(b);
+			hf_lost_pods_step(b);
+			hf_overdue_pods_tell(b);
 			hf_extras_drop(b, HF_LIFE_SUSPENDED);
 			hf_stage_add(b, &b->deletes);
 		} else {
@@ -273,7 +287,7 @@ static void decide(struct hf_brain *b)
 		}
 	}
 	if (hf_cond_finished(b))
-		hf_finished(b);
+		hf_finish_continue(b);
 	if (b->ledger.present) {
 		hf_phase_book(b);
 		hf_ledger_write(b);
@@ -283,19 +297,19 @@ static void decide(struct hf_brain *b)
 /* ---- the result --------------------------------------------------------------------------------------- */
 
 /* History first, then what this step said: that is how people read it. */
-static void arrange_reasons(struct hf_brain *b)
+static void arrange_reasons(const struct hf_brain *b)
 {
-	size_t said = b->reasons_len;
+	size_t said = b->notes->reasons_len;
 	struct hf_reason *now = HF_ARENA_ARRAY(b->arena, struct hf_reason, said + 1);
 
-	memcpy(now, b->reasons, said * sizeof(*now));
-	b->reasons_len = 0;
-	hf_why_history(b);
-	if (said > HF_REASONS_MAX - b->reasons_len)
-		said = HF_REASONS_MAX - b->reasons_len;
-	memcpy(&b->reasons[b->reasons_len], now, said * sizeof(*now));
-	b->reasons_len += said;
-	hf_why_summary(b);
+	memcpy(now, b->notes->reasons, said * sizeof(*now));
+	b->notes->reasons_len = 0;
+	hf_why_tell_history(b);
+	if (said > HF_REASONS_MAX - b->notes->reasons_len)
+		said = HF_REASONS_MAX - b->notes->reasons_len;
+	memcpy(&b->notes->reasons[b->notes->reasons_len], now, said * sizeof(*now));
+	b->notes->reasons_len += said;
+	hf_why_write_summary(b);
 }
 
 static int by_kind_and_name(const void *left, const void *right)
@@ -311,34 +325,43 @@ static void arrange_asks(struct hf_brain *b)
 {
 	size_t len = 0;
 
-	if (b->asks_len > 0)
-		qsort(b->asks, b->asks_len, sizeof(*b->asks), by_kind_and_name);
-	for (size_t i = 0; i < b->asks_len; i++) {
-		if (len == 0 || by_kind_and_name(&b->asks[len - 1], &b->asks[i]) != 0)
-			b->asks[len++] = b->asks[i];
+	if (b->notes->asks_len > 0)
+		qsort(b->notes->asks, b->notes->asks_len, sizeof(*b->notes->asks),
+		      by_kind_and_name);
+	for (size_t i = 0; i < b->notes->asks_len; i++) {
+		if (len == 0 || by_kind_and_name(&b->notes->asks[len - 1], &b->notes->asks[i]) != 0)
+			b->notes->asks[len++] = b->notes->asks[i];
 	}
-	b->plan->asks = b->asks;
-	b->plan->asks_len = len;
+	b->notes->asks_len = len;
 }
 
-static void finish(struct hf_brain *b)
+static void publish_notes(struct hf_brain *b)
+{
+	struct hf_plan *plan = b->plan;
+
+	arrange_asks(b);
+	plan->wake_at = b->notes->wake_at;
+	plan->asks = b->notes->asks;
+	plan->asks_len = b->notes->asks_len;
+	plan->events = b->notes->events;
+	plan->events_len = b->notes->events_len;
+	plan->reasons = b->notes->reasons;
+	plan->reasons_len = b->notes->reasons_len;
+}
+
+static void publish_status(struct hf_brain *b)
 {
 	struct hf_plan *plan = b->plan;
 
 	hf_cond_arrange(b);
 	arrange_reasons(b);
-	arrange_asks(b);
 	plan->status.conditions = b->conditions;
 	plan->status.conditions_len = b->conditions_len;
 	plan->status.ledger = b->ledger;
 	plan->status_changed =
 		hf_status_differs(&b->view->status, &plan->status, &plan->status_urgent);
 	/* What is told is told once it is written, and not again by the next step. */
-	plan->status_urgent |= plan->status_changed && b->events_len > 0;
-	plan->events = b->events;
-	plan->events_len = b->events_len;
-	plan->reasons = b->reasons;
-	plan->reasons_len = b->reasons_len;
+	plan->status_urgent |= plan->status_changed && b->notes->events_len > 0;
 }
 
 int hf_job_step(const struct hf_job_view *job, const struct hf_observed *seen, hf_time now,
@@ -358,12 +381,9 @@ int hf_job_step(const struct hf_job_view *job, const struct hf_observed *seen, h
 	init(b, job, seen, now, arena, ret_plan);
 	if (is_ours(b)) {
 		decide(b);
-		finish(b);
-	} else {
-		arrange_asks(b);
-		ret_plan->reasons = b->reasons;
-		ret_plan->reasons_len = b->reasons_len;
+		publish_status(b);
 	}
+	publish_notes(b);
 	hf_strbuf_release(&b->scratch);
 	return 0;
 }

@@ -37,12 +37,6 @@ int hf_job_step(const struct hf_job_view *job, const struct hf_observed *seen, h
 		struct hf_arena *arena, struct hf_plan *ret_plan, struct hf_error *err)
 	HF_MUST_CHECK;
 
-/*
- * A pod of an earlier job of this name and kind, which is gone: it is on its way, and if its node is dead,
- * nobody but this job can say so.  Who looks must show the node of such a pod as those of the job's own.
- */
-bool hf_pod_is_inherited(const struct hf_job_view *job, const struct hf_pod *pod);
-
 HF_END_DECLS
 
 #endif

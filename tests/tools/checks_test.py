@@ -121,6 +121,20 @@ class LayersTest(Tree):
         self.c("src/core/d.c", '\n#include "base/b_internal.h"\n')
         self.finds("check-layers", 'src/core/d.c:3: "base/b_internal.h" is private to base')
 
+    def test_finds_a_room_that_needs_one_below_it(self):
+        self.write("tools/layers", LAYERS + "room core/model\nroom core/policy core/model\n")
+        self.c("src/core/model/m.h", "")
+        self.c("src/core/policy/p.h", '#include "core/model/m.h"\n')
+        self.c("src/core/top.c", '#include "core/policy/p.h"\n')
+        self.passes("check-layers")
+        self.c("src/core/model/m.c", '#include "core/policy/p.h"\n')
+        self.finds("check-layers", "src/core/model/m.c:2: core/model may not include core/policy",
+                   "1 findings")
+
+    def test_finds_a_room_that_does_not_exist(self):
+        self.write("tools/layers", LAYERS + "room core/attic\n")
+        self.finds("check-layers", "room core/attic does not exist")
+
     def test_finds_a_path_without_module_and_one_with_dots(self):
         self.c("src/base/b.c", '#include "a.h"\n#include "../base/a.h"\n')
         self.finds("check-layers", "b.c:2:", "names no module", "b.c:3:", "leaves its folder")

@@ -66,6 +66,7 @@ class Layers:
     def __init__(self, check):
         self.may = {}          # module -> set of modules it may include
         self.order = []
+        self.rooms = {}        # folder of a module ("core/state") -> set of its folders it may include
         self.third_party = []  # (glob, [modules])
         self.system = []       # globs
         self.process = {}      # path -> reason
@@ -76,6 +77,7 @@ class Layers:
         self.callback = set()  # (path, function)
         verbs = {
             "module": self._module,
+            "room": lambda a: self.rooms.update({a[0]: set(a[1:])}),
             "third-party": lambda a: self.third_party.append((a[0], a[1:])),
             "system": self.system.extend,
             "process": lambda a: self.process.update({a[0]: " ".join(a[1:])}),

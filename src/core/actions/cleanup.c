@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "core/state/brain_internal.h"
+#include "core/actions/actions_internal.h"
 
 #include "base/str.h"
 #include "core/model/names.h"
@@ -56,10 +56,10 @@ static bool is_unbegun(const struct hf_brain *b, int role, const struct hf_pod *
 /* The ledger knows the pod.  One that it does not know was created late: by a leader that had
  * lost its lease, or by a request that took its time.  A job that never had a ledger ended under
  * another operator: nothing in it is late. */
-static bool is_of_record(const struct hf_brain *b, const struct hf_crew *crew,
+static bool is_of_record(const struct hf_brain *b, const struct hf_role_slots *ranks,
 			 const struct hf_slot *slot)
 {
-	return !b->ledger.present || !crew->present ||
+	return !b->ledger.present || !ranks->present ||
 	       (slot->current && (slot->created || slot->succeeded));
 }
 
@@ -109,10 +109,10 @@ static void apply_fate(struct hf_brain *b, int role, const struct hf_pod *pod, e
 
 static void clean_slot(struct hf_brain *b, int role, int32_t index, struct left *left)
 {
-	const struct hf_crew *crew = &b->crews[role];
-	const struct hf_slot *slot = &crew->slots[index];
-	bool goes = slot->pod && (is_cleaned(b, slot->pod) || !is_of_record(b, crew, slot));
-	bool beyond = crew->present && index >= crew->replicas;
+	const struct hf_role_slots *ranks = &b->roles[role];
+	const struct hf_slot *slot = &ranks->slots[index];
+	bool goes = slot->pod && (is_cleaned(b, slot->pod) || !is_of_record(b, ranks, slot));
+	bool beyond = ranks->present && index >= ranks->replicas;
 
 	if (slot->pod) {
 		bool over = hf_sidecar_is_over(b, role, slot);
@@ -131,7 +131,7 @@ static void clean_slot(struct hf_brain *b, int role, int32_t index, struct left 
 /* ---- words -------------------------------------------------------------------------------------- */
 
 /* "2 pod(s) still run and 1 waits to start, ddp-worker-0 first: cleanPodPolicy is None" */
-static const char *describe_left(struct hf_brain *b, const struct left *left)
+static const char *describe_left(const struct hf_brain *b, const struct left *left)
 {
 	bool keep = b->job.recovery.after_end == HF_AFTER_END_KEEP;
 	const char *waiting =
@@ -147,7 +147,7 @@ static const char *describe_left(struct hf_brain *b, const struct left *left)
 		keep ? ", and recovery.podsAfterEnd is Keep" : "");
 }
 
-static void say_stopping(struct hf_brain *b, const struct left *left)
+static void say_stopping(const struct hf_brain *b, const struct left *left)
 {
 	if (left->stopping > 0)
 		hf_say(b, b->now, HF_TOPIC_NEXT,
@@ -155,7 +155,7 @@ static void say_stopping(struct hf_brain *b, const struct left *left)
 		       left->first_stopping);
 }
 
-static const char *describe_stopping(struct hf_brain *b, const struct left *left)
+static const char *describe_stopping(const struct hf_brain *b, const struct left *left)
 {
 	return hf_arena_printf(
 		b->arena,
@@ -197,8 +197,8 @@ void hf_cleanup_step(struct hf_brain *b)
 	struct left left = {0};
 
 	hf_assert(hf_cond_finished(b));
-	for (int r = 0; r < b->crews_len; r++) {
-		for (int32_t i = 0; i < b->crews[r].slots_len; i++)
+	for (int r = 0; r < b->roles_len; r++) {
+		for (int32_t i = 0; i < b->roles[r].slots_len; i++)
 			clean_slot(b, r, i, &left);
 	}
 	for (size_t i = 0; i < b->strays_len; i++) {

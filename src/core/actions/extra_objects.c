@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "core/state/brain_internal.h"
+#include "core/actions/actions_internal.h"
 
 #include "base/str.h"
 
@@ -10,15 +10,15 @@
  * them; those that are aside come last.
  */
 
-static void see_ranks(struct hf_brain *b, struct hf_ranks_seen *ret_ranks)
+static void see_ranks(const struct hf_brain *b, struct hf_ranks_seen *ret_ranks)
 {
-	for (int r = 0; r < b->crews_len; r++) {
-		const struct hf_crew *crew = &b->crews[r];
+	for (int r = 0; r < b->roles_len; r++) {
+		const struct hf_role_slots *ranks = &b->roles[r];
 		unsigned char *states =
-			HF_ARENA_ARRAY(b->arena, unsigned char, (size_t)crew->replicas + 1);
+			HF_ARENA_ARRAY(b->arena, unsigned char, (size_t)ranks->replicas + 1);
 
-		for (int32_t i = 0; i < crew->replicas; i++) {
-			const struct hf_pod *pod = crew->slots[i].pod;
+		for (int32_t i = 0; i < ranks->replicas; i++) {
+			const struct hf_pod *pod = ranks->slots[i].pod;
 
 			if (pod)
 				states[i] = pod->phase == HF_POD_RUNNING &&
@@ -58,7 +58,7 @@ static void plan_delete(struct hf_brain *b, const struct hf_extra *extra, struct
 		add(list, b, HF_ACTION_DELETE_EXTRA, extra, seen);
 }
 
-static void say_awaited(struct hf_brain *b, const struct hf_extra *extra,
+static void say_awaited(const struct hf_brain *b, const struct hf_extra *extra,
 			const struct hf_extra_seen *seen)
 {
 	hf_say(b, b->now, HF_TOPIC_BLOCKED,
@@ -115,7 +115,8 @@ static void plan_one(struct hf_brain *b, const struct hf_extra *extra)
 		say_awaited(b, extra, seen);
 }
 
-static void collect(struct hf_brain *b, const struct hf_ranks_seen *ranks, struct hf_extras *extras)
+static void collect(const struct hf_brain *b, const struct hf_ranks_seen *ranks,
+		    struct hf_extras *extras)
 {
 	unsigned kinds = hf_extra_kinds(b->job.framework, b->job.settings);
 
@@ -130,7 +131,7 @@ static bool is_unknown(const struct hf_brain *b, const struct hf_extra *extra)
 }
 
 /* Told once in the job's life, as nothing else shows that what it asks for does not come. */
-static void say_no_autoscaler(struct hf_brain *b)
+static void say_no_autoscaler(const struct hf_brain *b)
 {
 	if (b->job.settings->no_autoscaler && b->job.elastic.has_metrics &&
 	    (b->job.framework->extra_kinds & HF_EXTRA_BIT(HF_EXTRA_AUTOSCALER)) &&
@@ -179,7 +180,7 @@ void hf_job_extras(const struct hf_job *job, const struct hf_ranks_seen *seen,
 {
 	if (job->framework->extras)
 		job->framework->extras(job, seen, extras);
-	hf_podgroup_extra(job, seen, extras);
+	hf_pod_group_extra(job, seen, extras);
 }
 
 unsigned hf_extra_kinds(const struct hf_framework *framework, const struct hf_settings *settings)
@@ -187,6 +188,6 @@ unsigned hf_extra_kinds(const struct hf_framework *framework, const struct hf_se
 	unsigned kinds = framework->extra_kinds;
 
 	if (settings && settings->gang_scheduler)
-		kinds |= HF_EXTRA_BIT(hf_podgroup_kind(settings));
+		kinds |= HF_EXTRA_BIT(hf_pod_group_kind(settings));
 	return kinds;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "core/state/brain_internal.h"
+#include "core/actions/actions_internal.h"
 
 #include "base/quantity.h"
 #include "base/str.h"
@@ -22,7 +22,7 @@ static bool is_volcano(const struct hf_settings *settings)
 	return settings->gang_scheduler && hf_str_case_eq(settings->gang_scheduler, VOLCANO);
 }
 
-enum hf_extra_kind hf_podgroup_kind(const struct hf_settings *settings)
+enum hf_extra_kind hf_pod_group_kind(const struct hf_settings *settings)
 {
 	hf_assert(settings->gang_scheduler);
 	return is_volcano(settings) ? HF_EXTRA_VOLCANO_GROUP : HF_EXTRA_POD_GROUP;
@@ -103,8 +103,8 @@ static void set_resources(const struct hf_job *job, int64_t members, struct hf_e
 			hf_arena_strdup(arena, hf_quantity_format(&sums.items[i].quantity, text)));
 }
 
-void hf_podgroup_extra(const struct hf_job *job, const struct hf_ranks_seen *seen,
-		       struct hf_extras *extras)
+void hf_pod_group_extra(const struct hf_job *job, const struct hf_ranks_seen *seen,
+			struct hf_extras *extras)
 {
 	const struct hf_run_policy *policy = &job->view->run_policy;
 	int64_t members = policy->min_available.set ? policy->min_available.value : job->ranks;
@@ -112,7 +112,7 @@ void hf_podgroup_extra(const struct hf_job *job, const struct hf_ranks_seen *see
 
 	if (!job->settings->gang_scheduler)
 		return;
-	group = hf_extras_add(extras, hf_podgroup_kind(job->settings), job->view->name);
+	group = hf_extras_add(extras, hf_pod_group_kind(job->settings), job->view->name);
 	group->gone = seen->life != HF_LIFE_ACTIVE;
 	if (group->gone)
 		return;
@@ -136,7 +136,7 @@ void hf_podgroup_extra(const struct hf_job *job, const struct hf_ranks_seen *see
 
 /* ---- what waits for it ---------------------------------------------------------------------- */
 
-bool hf_podgroup_awaited(const struct hf_brain *b)
+bool hf_pod_group_awaited(const struct hf_brain *b)
 {
 	const struct hf_settings *settings = b->job.settings;
 
@@ -154,7 +154,7 @@ bool hf_podgroup_awaited(const struct hf_brain *b)
 
 /* ---- its pods ------------------------------------------------------------------------------- */
 
-void hf_podgroup_edits(struct hf_brain *b, int role, struct hf_edits *edits)
+void hf_pod_group_edits(const struct hf_brain *b, int role, struct hf_edits *edits)
 {
 	const struct hf_settings *settings = b->job.settings;
 	struct hf_edit scheduler = {.kind = HF_EDIT_SCHEDULER_NAME,
@@ -163,7 +163,7 @@ void hf_podgroup_edits(struct hf_brain *b, int role, struct hf_edits *edits)
 		.kind = HF_EDIT_LABEL, .name = GROUP_LABEL, .value = b->view->name};
 	struct hf_edit task = {.kind = HF_EDIT_ANNOTATION,
 			       .name = VOLCANO_TASK_ANNOTATION,
-			       .value = b->crews[role].lower};
+			       .value = b->roles[role].lower};
 
 	if (!settings->gang_scheduler)
 		return;
@@ -179,7 +179,7 @@ void hf_podgroup_edits(struct hf_brain *b, int role, struct hf_edits *edits)
 }
 
 /* Said once, with the first pod of all: it concerns the job. */
-void hf_podgroup_warn(struct hf_brain *b)
+void hf_pod_group_warn(const struct hf_brain *b)
 {
 	const struct hf_framework *framework = b->job.framework;
 	const char *gang = b->job.settings->gang_scheduler;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "core/state/brain_internal.h"
+#include "core/actions/actions_internal.h"
 
 #include "base/str.h"
 #include "core/model/names.h"
@@ -8,66 +8,6 @@
 #include <string.h>
 
 /* Pods: what is to go, what is to come, and what that waits for. */
-
-void hf_action_add(struct hf_brain *b, struct hf_actions *list, const struct hf_action *action)
-{
-	hf_assert(action->name);
-	list->items = hf_grow(b->arena, list->items, list->len, &list->cap, sizeof(*list->items));
-	list->items[list->len++] = *action;
-}
-
-void hf_stage_add(struct hf_brain *b, const struct hf_actions *actions)
-{
-	struct hf_stage *stage = &b->plan->stages[b->plan->stages_len];
-
-	hf_assert(b->plan->stages_len < HF_STAGES_MAX);
-	if (actions->len == 0)
-		return;
-	stage->actions = actions->items;
-	stage->actions_len = actions->len;
-	b->plan->stages_len++;
-}
-
-void hf_pod_delete(struct hf_brain *b, const struct hf_pod *pod, struct hf_opt_int grace)
-{
-	struct hf_action action = {.kind = HF_ACTION_DELETE_POD,
-				   .name = pod->name,
-				   .uid = pod->uid,
-				   .grace_seconds = grace};
-
-	hf_assert(pod->owned && pod->uid);
-	/* Somebody deletes it already: once is enough. */
-	if (pod->deletion_time == HF_TIME_NONE)
-		hf_action_add(b, &b->deletes, &action);
-}
-
-void hf_pod_stop(struct hf_brain *b, const struct hf_pod *pod, const char *why)
-{
-	const struct hf_opt_int *deadline = &pod->active_deadline_seconds;
-	struct hf_action action = {
-		.kind = HF_ACTION_STOP_POD, .name = pod->name, .uid = pod->uid, .message = why};
-
-	hf_assert(pod->owned && pod->uid);
-	if (pod->deletion_time == HF_TIME_NONE && !(deadline->set && deadline->value <= 1))
-		hf_action_add(b, &b->deletes, &action);
-}
-
-const struct hf_key_value *hf_replica_labels(struct hf_brain *b, int role, int32_t index,
-					     int *ret_len)
-{
-	struct hf_key_value *labels =
-		HF_ARENA_ARRAY(b->arena, struct hf_key_value, HF_REPLICA_LABELS);
-
-	hf_assert(role >= 0 && role < b->crews_len && index >= 0);
-	labels[0] =
-		(struct hf_key_value){HF_LABEL_OPERATOR_NAME, b->job.framework->controller_name};
-	labels[1] = (struct hf_key_value){HF_LABEL_JOB_NAME, b->view->name};
-	labels[2] = (struct hf_key_value){HF_LABEL_REPLICA_TYPE, b->crews[role].lower};
-	labels[3] = (struct hf_key_value){HF_LABEL_REPLICA_INDEX,
-					  hf_arena_printf(b->arena, "%d", index)};
-	*ret_len = b->crews[role].single ? HF_REPLICA_LABELS - 1 : HF_REPLICA_LABELS;
-	return labels;
-}
 
 /* ---- building one ---------------------------------------------------------------------------- */
 
@@ -107,7 +47,7 @@ static const char *pod_restart_policy(const struct hf_brain *b, const struct hf_
 
 /* Common edits first, then the kind's: labels of ours override those of the template, and the
  * kind's variables stand behind the user's. */
-static int build(struct hf_brain *b, const struct hf_rank *rank, struct hf_edits *edits,
+static int build(const struct hf_brain *b, const struct hf_rank *rank, struct hf_edits *edits,
 		 struct hf_error *err)
 {
 	const struct hf_framework *framework = b->job.framework;
@@ -124,7 +64,7 @@ static int build(struct hf_brain *b, const struct hf_rank *rank, struct hf_edits
 	add_number(edits, HF_ANNOTATION_GENERATION, rank->generation);
 	add_number(edits, HF_ANNOTATION_ATTEMPT, rank->attempt);
 	add_number(edits, HF_ANNOTATION_INCIDENT, rank->incident);
-	hf_podgroup_edits(b, rank->role, edits);
+	hf_pod_group_edits(b, rank->role, edits);
 	if (role->add_port) {
 		struct hf_edit port = {.kind = HF_EDIT_PORT,
 				       .container = (int)role->default_container,
@@ -147,7 +87,7 @@ static void warn_of_template(struct hf_brain *b, const struct hf_rank *rank)
 	if (rank->index > 0 || rank->attempt > 0 || rank->generation > 1)
 		return;
 	if (b->creates_pods++ == 0)
-		hf_podgroup_warn(b);
+		hf_pod_group_warn(b);
 	if (!b->job.roles[rank->role].pod->restart_policy)
 		return;
 	hf_event(
@@ -159,7 +99,7 @@ static void warn_of_template(struct hf_brain *b, const struct hf_rank *rank)
 
 static bool create(struct hf_brain *b, int role, int32_t index)
 {
-	const struct hf_slot *slot = &b->crews[role].slots[index];
+	const struct hf_slot *slot = &b->roles[role].slots[index];
 	struct hf_rank rank = {.role = role,
 			       .index = index,
 			       .generation = b->ledger.generation,
@@ -174,10 +114,10 @@ static bool create(struct hf_brain *b, int role, int32_t index)
 	 * planned. */
 	if (b->job.framework->has_services && strlen(action.name) > HF_SERVICE_NAME_LEN_MAX)
 		return false;
-	hf_edits_init(&edits, &b->shared, b->arena);
+	hf_edits_init(&edits, &b->cache->shared, b->arena);
 	if (build(b, &rank, &edits, &err) < 0) {
 		hf_say(b, b->now, HF_TOPIC_BLOCKED, "no pod can be made for %s-%d: %s",
-		       b->crews[role].lower, index, err.text);
+		       b->roles[role].lower, index, err.text);
 		return false;
 	}
 	b->create_bytes += edits.bytes;
@@ -200,11 +140,11 @@ struct missing {
 /* One rank: delete what should not be there, count what is missing. */
 static void look(struct hf_brain *b, int role, int32_t index, struct missing *missing)
 {
-	const struct hf_crew *crew = &b->crews[role];
-	struct hf_slot *slot = &crew->slots[index];
-	bool wanted = index < crew->replicas;
+	const struct hf_role_slots *ranks = &b->roles[role];
+	struct hf_slot *slot = &ranks->slots[index];
+	bool wanted = index < ranks->replicas;
 	/* A type that was taken out of the spec is nobody's concern, as upstream has it. */
-	bool stays = (wanted || !crew->present) && slot->current;
+	bool stays = (wanted || !ranks->present) && slot->current;
 
 	if (slot->pod && !stays) {
 		struct hf_opt_int none = {0};
@@ -221,17 +161,17 @@ static void look(struct hf_brain *b, int role, int32_t index, struct missing *mi
 /* Where every rank is told of all others their variables grow with the square of the ranks. */
 #define CREATE_BYTES_MAX ((size_t)32 << 20)
 
-static void create_role(struct hf_brain *b, int role, struct hf_empty *empty)
+static void create_role(struct hf_brain *b, int role, struct hf_empty_names *empty)
 {
-	for (int32_t i = 0; i < b->crews[role].replicas; i++) {
-		const struct hf_slot *slot = &b->crews[role].slots[i];
+	for (int32_t i = 0; i < b->roles[role].replicas; i++) {
+		const struct hf_slot *slot = &b->roles[role].slots[i];
 
 		if (b->create_bytes > CREATE_BYTES_MAX) {
 			hf_wake(b, b->now + HF_US);
 			return;
 		}
 		if (slot->pod || slot->succeeded || slot->pod_taken ||
-		    hf_replace_waits(b, role, i, empty))
+		    hf_name_reuse_waits(b, role, i, empty))
 			continue;
 		/* What one rank of a role lacks, all of it lack. */
 		if (!create(b, role, i))
@@ -241,14 +181,14 @@ static void create_role(struct hf_brain *b, int role, struct hf_empty *empty)
 
 static void create_missing(struct hf_brain *b)
 {
-	struct hf_empty empty = {0};
+	struct hf_empty_names empty = {0};
 
-	for (int r = 0; r < b->crews_len; r++)
+	for (int r = 0; r < b->roles_len; r++)
 		create_role(b, r, &empty);
-	hf_replace_say(b, &empty);
+	hf_name_reuse_tell(b, &empty);
 }
 
-static void say_leaving(struct hf_brain *b, const struct missing *missing)
+static void say_leaving(const struct hf_brain *b, const struct missing *missing)
 {
 	if (b->ledger.phase == HF_PHASE_TEARING)
 		hf_say(b, b->now, HF_TOPIC_BLOCKED,
@@ -267,8 +207,8 @@ void hf_pods_plan(struct hf_brain *b)
 	struct missing missing = {0};
 
 	hf_assert(!b->job.suspend && b->ledger.present);
-	for (int r = 0; r < b->crews_len; r++) {
-		for (int32_t i = 0; i < b->crews[r].slots_len; i++)
+	for (int r = 0; r < b->roles_len; r++) {
+		for (int32_t i = 0; i < b->roles[r].slots_len; i++)
 			look(b, r, i, &missing);
 	}
 	say_leaving(b, &missing);

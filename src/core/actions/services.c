@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "core/state/brain_internal.h"
+#include "core/actions/actions_internal.h"
 
 #include "base/str.h"
 #include "core/model/names.h"
@@ -10,20 +10,10 @@
 /* One headless service per replica, under the pod's name: how ranks find each other.  They stay
  * while pods come and go; an existing one is never changed. */
 
-void hf_service_delete(struct hf_brain *b, const struct hf_service_seen *service)
-{
-	struct hf_action action = {
-		.kind = HF_ACTION_DELETE_SERVICE, .name = service->name, .uid = service->uid};
-
-	hf_assert(service->owned && service->uid);
-	if (!service->terminating)
-		hf_action_add(b, &b->deletes, &action);
-}
-
 /* All ports of the default container; of two with one name the later wins, as upstream's map
  * has it, and the kind's own port is there even if the template lacks it.  A service with several
  * ports must name each, so one without a name gets one (upstream's is refused for ever). */
-static const struct hf_port *service_ports(struct hf_brain *b, int role, size_t *ret_len)
+static const struct hf_port *service_ports(const struct hf_brain *b, int role, size_t *ret_len)
 {
 	const struct hf_framework *framework = b->job.framework;
 	const struct hf_role *spec = &b->job.roles[role];
@@ -56,13 +46,14 @@ static const struct hf_port *service_ports(struct hf_brain *b, int role, size_t 
 }
 
 /* Told with the job's first status: what is too long stays so. */
-static void refuse_name(struct hf_brain *b, const struct hf_crew *crew, int32_t i, const char *name)
+static void refuse_name(const struct hf_brain *b, const struct hf_role_slots *ranks, int32_t i,
+			const char *name)
 {
 	const char *message = hf_arena_printf(
 		b->arena,
 		"no service can be made for %s-%d: '%s' has %zu characters, at most %d are allowed; "
 		"the job needs a shorter name",
-		crew->lower, i, name, strlen(name), HF_SERVICE_NAME_LEN_MAX);
+		ranks->lower, i, name, strlen(name), HF_SERVICE_NAME_LEN_MAX);
 
 	hf_say(b, b->now, HF_TOPIC_BLOCKED, "%s", message);
 	if (b->plan->metrics[HF_METRIC_CREATED] > 0)
@@ -72,18 +63,18 @@ static void refuse_name(struct hf_brain *b, const struct hf_crew *crew, int32_t 
 /* The ports are made once for a role, and only if a service is missing. */
 static void plan_role(struct hf_brain *b, int role)
 {
-	struct hf_crew *crew = &b->crews[role];
+	struct hf_role_slots *ranks = &b->roles[role];
 	const struct hf_port *ports = NULL;
 	size_t ports_len = 0;
 
-	for (int32_t i = 0; i < crew->slots_len; i++) {
-		const struct hf_slot *slot = &crew->slots[i];
+	for (int32_t i = 0; i < ranks->slots_len; i++) {
+		const struct hf_slot *slot = &ranks->slots[i];
 		struct hf_action action = {
 			.kind = HF_ACTION_CREATE_SERVICE, .role = role, .index = i};
 		int labels_len;
 
-		if (i >= crew->replicas) {
-			if (slot->service && crew->present)
+		if (i >= ranks->replicas) {
+			if (slot->service && ranks->present)
 				hf_service_delete(b, slot->service);
 			continue;
 		}
@@ -92,7 +83,7 @@ static void plan_role(struct hf_brain *b, int role)
 		action.name = hf_rank_pod_name(b, role, i);
 		/* It would be refused at each try; those behind it are no shorter. */
 		if (strlen(action.name) > HF_SERVICE_NAME_LEN_MAX) {
-			refuse_name(b, crew, i, action.name);
+			refuse_name(b, ranks, i, action.name);
 			return;
 		}
 		if (!ports)
@@ -112,6 +103,6 @@ void hf_services_plan(struct hf_brain *b)
 	hf_assert(!b->job.suspend);
 	if (!b->job.framework->has_services)
 		return;
-	for (int r = 0; r < b->crews_len; r++)
+	for (int r = 0; r < b->roles_len; r++)
 		plan_role(b, r);
 }

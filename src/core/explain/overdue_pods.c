@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "core/state/brain_internal.h"
+#include "core/explain/explain_internal.h"
 
 #include <string.h>
 
@@ -19,14 +19,14 @@ struct stuck {
 };
 
 /* On a lost node it is stuck only when it is forced already and finalizers keep it. */
-static bool is_held(struct hf_brain *b, const struct hf_pod *pod)
+static bool is_held(const struct hf_brain *b, const struct hf_pod *pod)
 {
 	if (pod->forced)
 		return pod->finalizers_len > 0;
 	return !hf_node_lost(b, pod);
 }
 
-static void look(struct hf_brain *b, const struct hf_pod *pod, struct stuck *stuck)
+static void look(const struct hf_brain *b, const struct hf_pod *pod, struct stuck *stuck)
 {
 	hf_time at;
 
@@ -43,7 +43,7 @@ static void look(struct hf_brain *b, const struct hf_pod *pod, struct stuck *stu
 		stuck->first = pod;
 }
 
-static const char *finalizers(struct hf_brain *b, const struct hf_pod *pod)
+static const char *finalizers(const struct hf_brain *b, const struct hf_pod *pod)
 {
 	const char *text = pod->finalizers[0];
 
@@ -52,7 +52,7 @@ static const char *finalizers(struct hf_brain *b, const struct hf_pod *pod)
 	return text;
 }
 
-static const char *holder(struct hf_brain *b, const struct hf_pod *pod)
+static const char *holder(const struct hf_brain *b, const struct hf_pod *pod)
 {
 	if (pod->finalizers_len > 0)
 		return hf_arena_printf(b->arena, "finalizer %s keeps it", finalizers(b, pod));
@@ -64,12 +64,12 @@ static const char *holder(struct hf_brain *b, const struct hf_pod *pod)
 			       pod->node);
 }
 
-void hf_stuck_step(struct hf_brain *b)
+void hf_overdue_pods_tell(struct hf_brain *b)
 {
 	struct stuck stuck = {0};
 	const char *message;
 
-	if (hf_lost_unseen(b, HF_COND_POD_STUCK))
+	if (hf_cond_tell_blind(b, HF_COND_POD_STUCK))
 		return;
 	for (size_t i = 0; i < b->seen->pods_len; i++)
 		look(b, &b->seen->pods[i], &stuck);
@@ -87,5 +87,5 @@ void hf_stuck_step(struct hf_brain *b)
 	hf_cond_set(b, HF_COND_POD_STUCK, true,
 		    stuck.first->finalizers_len > 0 ? "Finalizers" : "Kubelet", message);
 	hf_say(b, b->now, HF_TOPIC_BLOCKED, "%s", message);
-	b->blocker = message;
+	hf_block(b, message);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "core/state/brain_internal.h"
+#include "core/explain/explain_internal.h"
 
 #include "base/str.h"
 
@@ -23,16 +23,17 @@ struct taken {
 	const struct hf_pod *holder, *overdue; /* the first pod that stays, and that is overdue */
 };
 
-static void note(struct hf_brain *b, int role, int32_t index, bool leaving, struct taken *taken)
+static void note(const struct hf_brain *b, int role, int32_t index, bool leaving,
+		 struct taken *taken)
 {
 	if (!taken->rank || (!leaving && taken->staying == 0))
-		taken->rank = hf_arena_printf(b->arena, "%s-%d", b->crews[role].lower, index);
+		taken->rank = hf_arena_printf(b->arena, "%s-%d", b->roles[role].lower, index);
 	taken->staying += !leaving;
 }
 
-static void note_pod(struct hf_brain *b, int role, int32_t index, struct taken *taken)
+static void note_pod(const struct hf_brain *b, int role, int32_t index, struct taken *taken)
 {
-	const struct hf_pod *holder = b->crews[role].slots[index].pod_holder;
+	const struct hf_pod *holder = b->roles[role].slots[index].pod_holder;
 	bool leaving = holder->deletion_time != HF_TIME_NONE;
 	hf_time at = leaving ? hf_time_add(holder->deletion_time, hf_seconds(OVERDUE_SECONDS))
 			     : HF_TIME_NONE;
@@ -47,11 +48,11 @@ static void note_pod(struct hf_brain *b, int role, int32_t index, struct taken *
 	note(b, role, index, leaving && !overdue, taken);
 }
 
-static void look(struct hf_brain *b, struct taken *pods, struct taken *services)
+static void look(const struct hf_brain *b, struct taken *pods, struct taken *services)
 {
-	for (int r = 0; r < b->crews_len; r++) {
-		for (int32_t i = 0; i < b->crews[r].replicas; i++) {
-			const struct hf_slot *slot = &b->crews[r].slots[i];
+	for (int r = 0; r < b->roles_len; r++) {
+		for (int32_t i = 0; i < b->roles[r].replicas; i++) {
+			const struct hf_slot *slot = &b->roles[r].slots[i];
 
 			if (slot->pod_taken && !slot->pod && !slot->succeeded)
 				note_pod(b, r, i, pods);
@@ -74,7 +75,7 @@ static void show(struct hf_brain *b, const char *thing, const char *message)
 }
 
 /* What a person has to do; nobody else does it. */
-static void say_way_out(struct hf_brain *b, const struct taken *pods)
+static void say_way_out(const struct hf_brain *b, const struct taken *pods)
 {
 	if (pods->holder)
 		hf_say(b, b->now, HF_TOPIC_NEXT,
@@ -89,7 +90,7 @@ static void say_way_out(struct hf_brain *b, const struct taken *pods)
 }
 
 /* Of the pods alone, without a moment that changes. */
-static const char *pod_message(struct hf_brain *b, const struct taken *pods)
+static const char *pod_message(const struct hf_brain *b, const struct taken *pods)
 {
 	if (!pods->holder && pods->overdue) {
 		bool inherited = hf_pod_is_inherited(b->view, pods->overdue);
@@ -108,7 +109,7 @@ static const char *pod_message(struct hf_brain *b, const struct taken *pods)
 			       pods->rank);
 }
 
-static const char *service_message(struct hf_brain *b, const struct taken *services)
+static const char *service_message(const struct hf_brain *b, const struct taken *services)
 {
 	return hf_arena_printf(b->arena, "the name of %s is taken by a service of another owner",
 			       services->rank);
@@ -131,11 +132,11 @@ static bool extra_is_taken(struct hf_brain *b, bool aside)
 	return b->extras_staying > 0;
 }
 
-void hf_taken_step(struct hf_brain *b)
+void hf_taken_names_tell(struct hf_brain *b)
 {
 	struct taken pods = {0}, services = {0};
 
-	if (hf_lost_unseen(b, HF_COND_NAME_TAKEN)) {
+	if (hf_cond_tell_blind(b, HF_COND_NAME_TAKEN)) {
 		look(b, &pods, &services);
 		say_way_out(b, &pods);
 		return;
@@ -159,7 +160,7 @@ void hf_taken_step(struct hf_brain *b)
 			      "No name of the job's is held by an object of another owner.");
 }
 
-void hf_taken_over(struct hf_brain *b)
+void hf_taken_names_clear(struct hf_brain *b)
 {
 	hf_cond_lower(b, HF_COND_NAME_TAKEN, "NamesNotNeeded", "The job makes no pods now.");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "core/state/brain_internal.h"
+#include "core/explain/explain_internal.h"
 
 #include "base/str.h"
 #include "core/model/container_reason.h"
@@ -83,7 +83,7 @@ static enum trouble pod_trouble(const struct hf_pod *pod, struct found *found)
 /* "worker-0 and 3 more" */
 static const char *name_ranks(const struct hf_brain *b, const struct found *found)
 {
-	const char *rank = hf_rank_name(b->arena, b->crews[found->role].type, found->index);
+	const char *rank = hf_rank_name(b->arena, b->roles[found->role].type, found->index);
 
 	return found->count > 1
 		       ? hf_arena_printf(b->arena, "%s and %d more", rank, found->count - 1)
@@ -98,14 +98,14 @@ static const char *detail(const struct hf_brain *b, const char *text)
 		       : hf_arena_printf(b->arena, ": %s", hf_status_message_clean(b->arena, text));
 }
 
-static void say_node(struct hf_brain *b, const struct found *found)
+static void say_node(const struct hf_brain *b, const struct found *found)
 {
 	hf_say(b, b->now, HF_TOPIC_BLOCKED, "no node takes %s%s", name_ranks(b, found),
 	       detail(b, found->message));
 	hf_say(b, b->now, HF_TOPIC_NEXT, "a pod starts as soon as a node has room for it");
 }
 
-static void say_start(struct hf_brain *b, const struct found *found)
+static void say_start(const struct hf_brain *b, const struct found *found)
 {
 	const struct hf_container_seen *container = found->container;
 	const struct hf_container_reason *row = hf_container_reason_find(container->waiting_reason);
@@ -124,7 +124,7 @@ static void say_start(struct hf_brain *b, const struct found *found)
 static const char *describe_last_run(const struct hf_brain *b,
 				     const struct hf_container_seen *container)
 {
-	struct hf_container_end last = hf_container_last_end(container);
+	struct hf_container_termination last = hf_container_last_termination(container);
 	const struct hf_container_reason *row = hf_container_reason_find(last.reason);
 	long long code = (long long)last.exit_code.value;
 	int64_t number = last.signal > 0 ? last.signal : hf_exit_code_signal(code);
@@ -144,7 +144,7 @@ static const char *describe_last_run(const struct hf_brain *b,
 			       hf_str_or(last.reason, "Error"), message);
 }
 
-static void say_backoff(struct hf_brain *b, const struct found *found)
+static void say_backoff(const struct hf_brain *b, const struct found *found)
 {
 	const struct hf_container_seen *container = found->container;
 
@@ -154,7 +154,7 @@ static void say_backoff(struct hf_brain *b, const struct found *found)
 	       detail(b, container->waiting_message));
 }
 
-static void say_ready(struct hf_brain *b, const struct found *found)
+static void say_ready(const struct hf_brain *b, const struct found *found)
 {
 	hf_say(b, b->now, HF_TOPIC_BLOCKED, "%s runs but is not ready%s", name_ranks(b, found),
 	       detail(b, found->message));
@@ -164,7 +164,7 @@ static void say_ready(struct hf_brain *b, const struct found *found)
 
 /* Its node is not heard of: the control plane calls its pods not ready then, whatever the program
  * answers.  Who is blind goes by the condition. */
-static bool is_the_nodes(struct hf_brain *b, const struct hf_pod *pod)
+static bool is_the_nodes(const struct hf_brain *b, const struct hf_pod *pod)
 {
 	return b->seen->blind ? hf_cond_is_true(b, HF_COND_NODE_UNREACHABLE)
 			      : hf_node_lost(b, pod) != NULL;
@@ -190,7 +190,7 @@ static const char *find_start_failure(const struct hf_container_seen *container,
 {
 	enum trouble trouble = container_trouble(container);
 	const struct hf_container_reason *row;
-	struct hf_container_end last = hf_container_last_end(container);
+	struct hf_container_termination last = hf_container_last_termination(container);
 
 	*ret_message = trouble == TROUBLE_START ? container->waiting_message : last.message;
 	if (trouble == TROUBLE_START)
@@ -252,7 +252,7 @@ static void show_not_started(struct hf_brain *b, const struct found *found)
 	hf_cond_set(b, HF_COND_NOT_STARTED, true, "StartFailed", message);
 }
 
-void hf_trouble_over(struct hf_brain *b)
+void hf_trouble_clear(struct hf_brain *b)
 {
 	hf_cond_lower(b, HF_COND_NOT_STARTED, "AllStart",
 		      "The kubelets start every container that they were asked to start.");
@@ -263,12 +263,12 @@ static void show_or_lower(struct hf_brain *b, const struct found *not_started)
 	if (not_started->count > 0)
 		show_not_started(b, not_started);
 	else
-		hf_trouble_over(b);
+		hf_trouble_clear(b);
 }
 
-void hf_trouble_say(struct hf_brain *b)
+void hf_trouble_tell(struct hf_brain *b)
 {
-	static void (*const say[TROUBLES])(struct hf_brain *, const struct found *) = {
+	static void (*const say[TROUBLES])(const struct hf_brain *, const struct found *) = {
 		[TROUBLE_NODE] = say_node,
 		[TROUBLE_START] = say_start,
 		[TROUBLE_BACKOFF] = say_backoff,
@@ -277,9 +277,9 @@ void hf_trouble_say(struct hf_brain *b)
 	struct found troubles[TROUBLES] = {0}, on_the_way = {0}, not_started = {0};
 	bool well = true;
 
-	for (int r = 0; r < b->crews_len; r++) {
-		for (int32_t i = 0; i < b->crews[r].replicas; i++) {
-			const struct hf_slot *slot = &b->crews[r].slots[i];
+	for (int r = 0; r < b->roles_len; r++) {
+		for (int32_t i = 0; i < b->roles[r].replicas; i++) {
+			const struct hf_slot *slot = &b->roles[r].slots[i];
 			struct found found = {.role = r, .index = i};
 			enum trouble trouble = TROUBLES;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 #include "core/model/container_reason.h"
+#include "core/model/model_internal.h"
 
 #include "base/str.h"
 
@@ -334,4 +335,11 @@ bool hf_exit_code_is_lost(const char *reason)
 int64_t hf_exit_code_signal(int64_t code)
 {
 	return code > 128 && hf_signal_name(code - 128) != NULL ? code - 128 : 0;
+}
+
+const char *hf_container_reason_telling(const char *reason)
+{
+	const struct hf_container_reason *row = hf_container_reason_find(reason);
+
+	return row && !hf_streq(reason, "Completed") && !hf_streq(reason, "Error") ? reason : NULL;
 }

@@ -3,6 +3,9 @@
 #include "core/model/ledger_text_internal.h"
 
 #include "base/ascii.h"
+#include "core/model/status.h"
+
+#include <string.h>
 
 /* A decimal number in [0, max] at *at; false leaves *at where it was. */
 static bool number(const char **at, int64_t max, int64_t *ret_value)
@@ -111,4 +114,17 @@ void hf_sparse_add(struct hf_strbuf *sb, int32_t index, int64_t value)
 	if (sb->len > 0)
 		hf_strbuf_addch(sb, ',');
 	hf_strbuf_addf(sb, "%d:%lld", index, (long long)value);
+}
+
+void hf_ledger_blank(struct hf_ledger *ledger)
+{
+	memset(ledger, 0, sizeof(*ledger));
+	ledger->present = true;
+	ledger->schema = HF_LEDGER_SCHEMA;
+	ledger->phase = HF_PHASE_CREATING;
+	ledger->since = HF_TIME_NONE;
+	ledger->not_before = HF_TIME_NONE;
+	ledger->incident.opened_at = HF_TIME_NONE;
+	ledger->incident.charged = HF_BUDGET_NONE;
+	ledger->verdict.at = HF_TIME_NONE;
 }

@@ -68,7 +68,7 @@ struct hf_container_seen {
 };
 
 /* How a container last ended.  Without an exit code no end was reported. */
-struct hf_container_end {
+struct hf_container_termination {
 	struct hf_opt_int exit_code;
 	int32_t signal; /* 0: none */
 	const char *reason, *message;
@@ -76,7 +76,8 @@ struct hf_container_end {
 /* The last end is the present state until the kubelet starts the container again, and the last state
  * after that.  It is also the last state where the kubelet lost the container (ContainerStatusUnknown): a pod that
  * is ended while its container waits to be started again. */
-struct hf_container_end hf_container_last_end(const struct hf_container_seen *container);
+struct hf_container_termination hf_container_last_termination(
+	const struct hf_container_seen *container);
 
 /*
  * What speaks against a device that a pod has, or had until its end.  There is no entry for a device
@@ -178,6 +179,12 @@ struct hf_pod {
 
 /* Finds a main container by name in the kubelet's report; NULL if it is missing.  A name of NULL finds none. */
 const struct hf_container_seen *hf_pod_find_container(const struct hf_pod *pod, const char *name);
+
+/* The pod was made by an earlier job of this name and kind, which is gone, and the pod is being deleted.  If its node is
+ * dead, only this job can act on it.  So the caller shows the node of such a pod as it shows those of the
+ * job's own pods. */
+struct hf_job_view;
+bool hf_pod_is_inherited(const struct hf_job_view *job, const struct hf_pod *pod);
 
 struct hf_service_seen {
 	const char *name;

@@ -5,7 +5,7 @@
 #include "base/str.h"
 
 #include <stdio.h>
-#include "core/model/container_reason.h"
+#include "core/model/model_internal.h"
 #include "core/model/observed.h"
 #include "core/model/plan.h"
 
@@ -150,33 +150,6 @@ const char *hf_pod_phase_name(enum hf_pod_phase phase)
 	return pod_phase_names[phase];
 }
 
-const struct hf_container_seen *hf_pod_find_container(const struct hf_pod *pod, const char *name)
-{
-	for (size_t i = 0; name && i < pod->containers_len; i++) {
-		if (!pod->containers[i].init && hf_streq(pod->containers[i].name, name))
-			return &pod->containers[i];
-	}
-	return NULL;
-}
-
-struct hf_container_end hf_container_last_end(const struct hf_container_seen *container)
-{
-	/* A kubelet that no longer finds a container writes a code of its own.  Its report from before, while the
-	 * container waited to be started again, is how the program ended. */
-	bool lost =
-		hf_exit_code_is_lost(container->terminated_reason) && container->last_exit_code.set;
-
-	if (container->phase == HF_CONTAINER_TERMINATED && !lost)
-		return (struct hf_container_end){.exit_code = HF_SOME_INT(container->exit_code),
-						 .signal = container->signal,
-						 .reason = container->terminated_reason,
-						 .message = container->terminated_message};
-	return (struct hf_container_end){.exit_code = container->last_exit_code,
-					 .signal = container->last_signal,
-					 .reason = container->last_reason,
-					 .message = container->last_message};
-}
-
 enum hf_restart_policy hf_restart_policy_parse(const char *text)
 {
 	if (hf_str_is_empty(text))
@@ -238,4 +211,26 @@ bool hf_status_is_finished(const struct hf_status *status)
 {
 	return hf_status_is_true(status, HF_COND_SUCCEEDED) ||
 	       hf_status_is_true(status, HF_COND_FAILED);
+}
+
+enum hf_budget hf_class_budget(enum hf_class cls)
+{
+	static const enum hf_budget budgets[] = {
+		[HF_CLASS_NONE] = HF_BUDGET_NONE,
+		[HF_CLASS_OURS] = HF_BUDGET_NONE,
+		[HF_CLASS_OUT_OF_MEMORY] = HF_BUDGET_APPLICATION,
+		[HF_CLASS_INFRASTRUCTURE] = HF_BUDGET_INFRASTRUCTURE,
+		[HF_CLASS_DEVICE] = HF_BUDGET_DEVICE,
+		[HF_CLASS_ADMISSION] = HF_BUDGET_INFRASTRUCTURE,
+		[HF_CLASS_USER] = HF_BUDGET_NONE,
+		[HF_CLASS_APPLICATION] = HF_BUDGET_APPLICATION,
+	};
+
+	hf_assert((size_t)cls < HF_ARRAY_LEN(budgets));
+	return budgets[cls];
+}
+
+bool hf_class_is_application(enum hf_class cls)
+{
+	return hf_class_budget(cls) == HF_BUDGET_APPLICATION;
 }

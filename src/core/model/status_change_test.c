@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "core/state/brain_internal.h"
+#include "core/model/model_internal.h"
 #include "core/model/ledger_text_internal.h"
 
 #include "harness/brain.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 #include "core/model/framework.h"
-#include "core/state/brain_internal.h"
+#include "core/policy/policy_internal.h"
 
 #include "base/compare.h"
 #include "base/str.h"
@@ -45,17 +45,17 @@ static bool is_bad_luck(const struct hf_brain *b, const struct hf_record *record
 /* ---- what is out of service now ---------------------------------------------------------------- */
 
 /* Made when first asked for, as most steps make no pod. */
-static const struct hf_sick_seen **sick_of(struct hf_brain *b)
+static const struct hf_sick_seen **sick_of(const struct hf_brain *b)
 {
 	const struct hf_observed *seen = b->seen;
 
-	if (b->sick)
-		return b->sick;
-	b->sick = HF_ARENA_ARRAY(b->arena, const struct hf_sick_seen *, seen->sick_len + 1);
+	if (b->cache->sick)
+		return b->cache->sick;
+	b->cache->sick = HF_ARENA_ARRAY(b->arena, const struct hf_sick_seen *, seen->sick_len + 1);
 	for (size_t i = 0; i < seen->sick_len; i++)
-		b->sick[i] = &seen->sick[i];
-	qsort(b->sick, seen->sick_len, sizeof(*b->sick), hf_compare_pointers_by_name);
-	return b->sick;
+		b->cache->sick[i] = &seen->sick[i];
+	qsort(b->cache->sick, seen->sick_len, sizeof(*b->cache->sick), hf_compare_pointers_by_name);
+	return b->cache->sick;
 }
 
 struct name {
@@ -83,7 +83,7 @@ static bool has_devices(const struct hf_brain *b, int role)
 		int of;
 
 		if (record->cause == HF_CLASS_DEVICE && record->pod &&
-		    hf_world_find(b, record->pod, &of, &index) && of == role)
+		    hf_rank_find(b, record->pod, &of, &index) && of == role)
 			return true;
 	}
 	return false;
@@ -108,7 +108,7 @@ static bool is_recorded(const struct hf_brain *b, const struct hf_sick_seen *sic
 	return false;
 }
 
-bool hf_avoid_is_must(struct hf_brain *b, int role, const char *name, size_t len)
+bool hf_avoid_is_must(const struct hf_brain *b, int role, const char *name, size_t len)
 {
 	const struct name key = {name, len};
 	const struct hf_sick_seen *const *sick;
@@ -134,7 +134,7 @@ static void add(struct hf_edits *edits, const char *node, bool must)
 }
 
 /* Of all nodes the job's own first: there the ranks that go leave room. */
-static void add_sick(struct hf_brain *b, int role, struct hf_edits *edits)
+static void add_sick(const struct hf_brain *b, int role, struct hf_edits *edits)
 {
 	const struct hf_sick_seen **sick = sick_of(b);
 
@@ -167,7 +167,7 @@ static void note_musts(struct hf_edits *edits)
 		hf_edits_add(edits, &note);
 }
 
-static void find_avoided(struct hf_brain *b, int role, bool replaces, struct hf_edits *edits)
+static void find_avoided(const struct hf_brain *b, int role, bool replaces, struct hf_edits *edits)
 {
 	const struct hf_ledger *ledger = &b->ledger;
 
@@ -183,14 +183,14 @@ static void find_avoided(struct hf_brain *b, int role, bool replaces, struct hf_
 	note_musts(edits);
 }
 
-void hf_avoid_nodes(struct hf_brain *b, int role, bool replaces, struct hf_edits *edits)
+void hf_avoid_nodes(const struct hf_brain *b, int role, bool replaces, struct hf_edits *edits)
 {
-	struct hf_edits *avoided = &b->avoided[role][replaces];
+	struct hf_edits *avoided = &b->cache->avoided[role][replaces];
 
 	if (b->job.roles[role].pod->placed)
 		return;
 	if (!avoided->arena) {
-		hf_edits_init(avoided, &b->shared, b->arena);
+		hf_edits_init(avoided, &b->cache->shared, b->arena);
 		find_avoided(b, role, replaces, avoided);
 	}
 	for (size_t i = 0; i < avoided->len; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 #include "base/str.h"
-#include "core/state/brain_internal.h"
+#include "core/policy/policy_internal.h"
 #include "core/model/framework.h"
 #include "core/model/names.h"
 #include "harness/test.h"
@@ -13,6 +13,7 @@ static const hf_time now = (hf_time)100 * 3600 * HF_SECOND;
 struct world {
 	struct hf_arena *arena;
 	struct hf_brain brain;
+	struct hf_cache cache;
 	struct hf_template pod;
 	struct hf_edits edits;
 	struct hf_observed seen;
@@ -27,7 +28,8 @@ static void begin(struct world *world)
 	world->brain.job.roles[0].pod = &world->pod;
 	world->brain.job.recovery.avoid_devices = true;
 	world->brain.seen = &world->seen;
-	hf_edits_init(&world->edits, &world->brain.shared, world->arena);
+	world->brain.cache = &world->cache;
+	hf_edits_init(&world->edits, &world->cache.shared, world->arena);
 }
 
 static void record(struct world *world, const char *node, const char *reason, enum hf_class cause,
@@ -100,9 +102,9 @@ static void expect_musts(struct world *world, struct hf_sick_seen *sick, size_t 
 
 	world->seen.sick = sick;
 	world->seen.sick_len = len;
-	world->brain.sick = NULL;
-	memset(world->brain.avoided, 0, sizeof(world->brain.avoided));
-	hf_edits_init(&edits, &world->brain.shared, world->arena);
+	world->cache.sick = NULL;
+	memset(world->cache.avoided, 0, sizeof(world->cache.avoided));
+	hf_edits_init(&edits, &world->cache.shared, world->arena);
 	hf_avoid_nodes(&world->brain, 0, replaces, &edits);
 	for (size_t i = 0; i < edits.len; i++)
 		if (edits.items[i].number == 1)

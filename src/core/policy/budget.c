@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "core/state/brain_internal.h"
+#include "core/policy/policy_internal.h"
 
 #include "base/str.h"
 
@@ -51,7 +51,7 @@ enum hf_budget hf_budget_of_verdict(const char *verdict)
 	return HF_BUDGET_NONE;
 }
 
-const char *hf_budget_message(struct hf_brain *b, enum hf_budget budget)
+const char *hf_budget_message(const struct hf_brain *b, enum hf_budget budget)
 {
 	hf_assert(budget < HF_BUDGETS);
 	return hf_arena_printf(b->arena,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "core/state/brain_internal.h"
+#include "core/policy/policy_internal.h"
 
 #include "harness/brain.h"
 #include "harness/test.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "core/state/brain_internal.h"
+#include "core/policy/policy_internal.h"
 
 #include "base/str.h"
 
@@ -11,26 +11,26 @@
 
 /* The kind's own container decides once it has failed: another container may have run out of memory
  * long before. */
-static bool is_out_of_memory(const struct hf_brain *b, const struct hf_end *end)
+static bool is_out_of_memory(const struct hf_brain *b, const struct hf_termination *termination)
 {
 	const struct hf_container_seen *own;
 
-	if (end->kind != HF_END_FAILED || end->gave_up)
+	if (termination->kind != HF_TERMINATION_FAILED || termination->gave_up)
 		return false;
-	own = hf_own_container(b, end->role, end->pod);
+	own = hf_own_container(b, termination->role, termination->pod);
 	if (own && own->phase == HF_CONTAINER_TERMINATED && own->exit_code != 0)
 		return hf_streq(own->terminated_reason, "OOMKilled");
-	for (size_t i = 0; i < end->pod->containers_len; i++) {
-		if (end->pod->containers[i].phase == HF_CONTAINER_TERMINATED &&
-		    hf_streq(end->pod->containers[i].terminated_reason, "OOMKilled"))
+	for (size_t i = 0; i < termination->pod->containers_len; i++) {
+		if (termination->pod->containers[i].phase == HF_CONTAINER_TERMINATED &&
+		    hf_streq(termination->pod->containers[i].terminated_reason, "OOMKilled"))
 			return true;
 	}
 	return false;
 }
 
-static bool out_of_memory(const struct hf_end *end)
+static bool out_of_memory(const struct hf_termination *termination)
 {
-	return end->out_of_memory;
+	return termination->out_of_memory;
 }
 
 static const struct hf_pod_condition *disruption(const struct hf_pod *pod)
@@ -46,64 +46,68 @@ static const struct hf_pod_condition *disruption(const struct hf_pod *pod)
 /* The control plane or the kubelet says that it took the pod away.  Plain "Evicted" is not
  * here: without the condition, the pod broke a limit of its own.  Nor is a container that was
  * restarted before: whoever takes a pod away does not start it again. */
-static bool disrupted(const struct hf_end *end)
+static bool disrupted(const struct hf_termination *termination)
 {
-	if (!end->pod || end->kind == HF_END_RESTARTED)
+	if (!termination->pod || termination->kind == HF_TERMINATION_RESTARTED)
 		return false;
-	if (disruption(end->pod))
+	if (disruption(termination->pod))
 		return true;
-	return end->kind == HF_END_FAILED && (hf_streq(end->pod->reason, "NodeShutdown") ||
-					      hf_streq(end->pod->reason, "Terminated"));
+	return termination->kind == HF_TERMINATION_FAILED &&
+	       (hf_streq(termination->pod->reason, "NodeShutdown") ||
+		hf_streq(termination->pod->reason, "Terminated"));
 }
 
 /* A container that the kubelet restarted is no end of the node. */
-static bool lost(const struct hf_end *end)
+static bool lost(const struct hf_termination *termination)
 {
-	return end->kind == HF_END_LOST || (end->lost && end->kind != HF_END_RESTARTED);
+	return termination->kind == HF_TERMINATION_LOST ||
+	       (termination->lost && termination->kind != HF_TERMINATION_RESTARTED);
 }
 
 /* Its node had lost the control plane, or never had it. */
-static bool fenced(const struct hf_end *end)
+static bool fenced(const struct hf_termination *termination)
 {
-	return end->fenced;
+	return termination->fenced;
 }
 
-static bool vanished(const struct hf_end *end)
+static bool vanished(const struct hf_termination *termination)
 {
-	return end->kind == HF_END_VANISHED;
+	return termination->kind == HF_TERMINATION_VANISHED;
 }
 
 /* Where the control plane took the pod away or the node is lost, the device is not needed to
  * explain it; a person's delete stays one. */
-static bool sick(const struct hf_end *end)
+static bool sick(const struct hf_termination *termination)
 {
-	return end->device && end->kind != HF_END_DELETED;
+	return termination->device && termination->kind != HF_TERMINATION_DELETED;
 }
 
 /* By its kubelet, before anything was started: such a pod has a reason and no container's status,
  * whatever the reason (the topology manager's, a sysctl, pressure of the node, …). */
-static bool refused(const struct hf_end *end)
+static bool refused(const struct hf_termination *termination)
 {
-	const char *reason = end->pod ? end->pod->reason : NULL;
+	const char *reason = termination->pod ? termination->pod->reason : NULL;
 
-	return end->kind == HF_END_FAILED && reason &&
-	       (end->pod->containers_len == 0 || hf_streq(reason, "UnexpectedAdmissionError") ||
+	return termination->kind == HF_TERMINATION_FAILED && reason &&
+	       (termination->pod->containers_len == 0 ||
+		hf_streq(reason, "UnexpectedAdmissionError") ||
 		hf_str_has_prefix(reason, "OutOf") || hf_streq(reason, "NodeAffinity"));
 }
 
-static bool deleted(const struct hf_end *end)
+static bool deleted(const struct hf_termination *termination)
 {
-	return end->kind == HF_END_DELETED;
+	return termination->kind == HF_TERMINATION_DELETED;
 }
 
-static bool anything(const struct hf_end *end)
+static bool anything(const struct hf_termination *termination)
 {
-	return end->kind == HF_END_FAILED || end->kind == HF_END_RESTARTED ||
-	       end->kind == HF_END_HUNG;
+	return termination->kind == HF_TERMINATION_FAILED ||
+	       termination->kind == HF_TERMINATION_RESTARTED ||
+	       termination->kind == HF_TERMINATION_HUNG;
 }
 
 static const struct {
-	bool (*matches)(const struct hf_end *end);
+	bool (*matches)(const struct hf_termination *termination);
 	enum hf_class cls;
 	bool evidence;
 } rows[] = {
@@ -119,9 +123,10 @@ static const struct {
 };
 
 /* The rank had a pod before, under the same name. */
-static bool has_predecessor(const struct hf_brain *b, const struct hf_end *end)
+static bool has_predecessor(const struct hf_brain *b, const struct hf_termination *termination)
 {
-	return b->ledger.generation > 1 || b->crews[end->role].slots[end->index].attempt > 0;
+	return b->ledger.generation > 1 ||
+	       b->roles[termination->role].slots[termination->index].attempt > 0;
 }
 
 /* The news of the pod may come after the taint has gone: it went while that was there. */
@@ -136,68 +141,77 @@ static bool evicts(const struct hf_brain *b, const struct hf_node_seen *node)
  * Taint eviction has one timer for each name, and deletes by name: one that was set for a pod of
  * a tainted node, and not cancelled, hits the pod that has taken its place elsewhere.
  */
-static bool is_stray(struct hf_brain *b, const struct hf_end *end)
+static bool is_stray(const struct hf_brain *b, const struct hf_termination *termination)
 {
-	const struct hf_pod_condition *said = disruption(end->pod);
+	const struct hf_pod_condition *said = disruption(termination->pod);
 	const struct hf_node *node;
 
-	if (!said || !hf_streq(said->reason, "DeletionByTaintManager") || !has_predecessor(b, end))
+	if (!said || !hf_streq(said->reason, "DeletionByTaintManager") ||
+	    !has_predecessor(b, termination))
 		return false;
-	node = hf_node_of(b, end->pod);
+	node = hf_node_of(b, termination->pod);
 	return node && !evicts(b, node->seen);
 }
 
-const char *hf_end_reason(const struct hf_end *end)
+const char *hf_termination_reason(const struct hf_termination *termination)
 {
-	const struct hf_pod_condition *said = end->pod ? disruption(end->pod) : NULL;
+	const struct hf_pod_condition *said =
+		termination->pod ? disruption(termination->pod) : NULL;
 
-	if (end->kind == HF_END_RESTARTED && end->cls != HF_CLASS_DEVICE)
-		return end->status_reason;
-	if (end->cls == HF_CLASS_OUT_OF_MEMORY)
+	if (termination->kind == HF_TERMINATION_RESTARTED && termination->cls != HF_CLASS_DEVICE)
+		return termination->status_reason;
+	if (termination->cls == HF_CLASS_OUT_OF_MEMORY)
 		return "OOMKilled";
-	if (end->cls == HF_CLASS_DEVICE)
-		return end->device->cls;
-	if (end->kind == HF_END_HUNG)
+	if (termination->cls == HF_CLASS_DEVICE)
+		return termination->device->cls;
+	if (termination->kind == HF_TERMINATION_HUNG)
 		return HF_REASON_NO_PROGRESS;
-	if (end->stray)
+	if (termination->stray)
 		return HF_REASON_STRAY;
-	if (end->kind == HF_END_LOST || end->lost)
+	if (termination->kind == HF_TERMINATION_LOST || termination->lost)
 		return HF_REASON_NODE_LOST;
-	if (end->fenced)
+	if (termination->fenced)
 		return HF_REASON_SELF_FENCED;
 	if (said && !hf_str_is_empty(said->reason))
 		return said->reason;
-	if (end->kind != HF_END_FAILED)
+	if (termination->kind != HF_TERMINATION_FAILED)
 		return NULL;
-	return hf_str_is_empty(end->pod->reason) ? end->status_reason : end->pod->reason;
+	return hf_str_is_empty(termination->pod->reason) ? termination->status_reason
+							 : termination->pod->reason;
 }
 
 /* A kubelet that tells of an end was alive then: what the pod did, it did itself.  But where the kubelet
  * is not heard of again before its node counts as lost, that end was the first sign of the loss. */
-static bool is_lost_with_its_node(struct hf_brain *b, const struct hf_end *end)
+static bool is_lost_with_its_node(const struct hf_brain *b,
+				  const struct hf_termination *termination)
 {
-	if (!hf_node_explains(b, end->pod))
+	if (!hf_node_explains(b, termination->pod))
 		return false;
-	return end->kind != HF_END_FAILED ||
-	       !hf_pod_is_reported(end->pod, hf_own_container(b, end->role, end->pod)) ||
-	       hf_node_counts_as_lost(b, hf_node_lost(b, end->pod), end->pod);
+	return termination->kind != HF_TERMINATION_FAILED ||
+	       !hf_pod_is_reported(termination->pod,
+				   hf_own_container(b, termination->role, termination->pod)) ||
+	       hf_node_counts_as_lost(b, hf_node_lost(b, termination->pod), termination->pod);
 }
 
-void hf_classify(struct hf_brain *b, struct hf_end *end)
+void hf_classify(const struct hf_brain *b, struct hf_termination *termination)
 {
 	hf_assert(b->ledger.present);
-	hf_assert(end->pod || end->kind == HF_END_VANISHED);
-	end->lost = end->pod && is_lost_with_its_node(b, end);
-	end->fenced = end->kind == HF_END_FAILED && b->job.recovery.fence_seconds > 0 &&
-		      end->exit_code.set && end->exit_code.value == HF_FENCED_EXIT_CODE;
-	end->device = end->pod ? hf_device_of(end->pod, end->finished_at) : NULL;
-	end->gave_up = end->pod ? hf_awaited_gave_up(b, end) : NULL;
-	end->out_of_memory = is_out_of_memory(b, end);
-	end->stray = end->pod && end->kind != HF_END_RESTARTED && is_stray(b, end);
+	hf_assert(termination->pod || termination->kind == HF_TERMINATION_VANISHED);
+	termination->lost = termination->pod && is_lost_with_its_node(b, termination);
+	termination->fenced = termination->kind == HF_TERMINATION_FAILED &&
+			      b->job.recovery.fence_seconds > 0 && termination->exit_code.set &&
+			      termination->exit_code.value == HF_FENCED_EXIT_CODE;
+	termination->device =
+		termination->pod ? hf_device_find_cause(termination->pod, termination->finished_at)
+				 : NULL;
+	termination->gave_up = termination->pod ? hf_init_wait_gave_up(b, termination) : NULL;
+	termination->out_of_memory = is_out_of_memory(b, termination);
+	termination->stray = termination->pod && termination->kind != HF_TERMINATION_RESTARTED &&
+			     is_stray(b, termination);
 	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++) {
-		if (rows[i].matches(end)) {
-			end->cls = rows[i].cls;
-			end->evidence = rows[i].evidence;
+		if (rows[i].matches(termination)) {
+			termination->cls = rows[i].cls;
+			termination->evidence = rows[i].evidence;
 			return;
 		}
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "core/state/brain_internal.h"
+#include "core/policy/policy_internal.h"
 
 /* activeDeadlineSeconds: over active time, fired by a wake-up and not by some other event. */
 
@@ -15,24 +15,16 @@ int64_t hf_active_seconds(const struct hf_brain *b)
 	return seconds;
 }
 
-void hf_deadline_step(struct hf_brain *b)
+bool hf_deadline_has_passed(const struct hf_brain *b)
 {
 	struct hf_opt_int deadline = b->view->run_policy.active_deadline_seconds;
 	hf_time start = b->plan->status.start_time;
-	hf_time at;
 
 	hf_assert(!hf_cond_finished(b));
 	if (!deadline.set || start == HF_TIME_NONE)
-		return;
-	if (hf_active_seconds(b) < deadline.value) {
-		at = hf_time_add(start, hf_seconds(deadline.value - b->ledger.active_seconds));
-		hf_wake(b, at);
-		return;
-	}
-	hf_verdict_set(b, HF_VERDICT_DEADLINE,
-		       hf_arena_printf(b->arena,
-				       "Job %s has failed because it was active longer than "
-				       "specified deadline",
-				       b->view->name));
-	hf_finish_failed(b);
+		return false;
+	if (hf_active_seconds(b) >= deadline.value)
+		return true;
+	hf_wake(b, hf_time_add(start, hf_seconds(deadline.value - b->ledger.active_seconds)));
+	return false;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "core/state/brain_internal.h"
+#include "core/policy/policy_internal.h"
 
 #include "base/str.h"
 
@@ -37,8 +37,8 @@ static hf_time doubled(int64_t initial_seconds, int64_t max_seconds, int64_t tim
 	return (seconds < max_seconds ? seconds : max_seconds) * HF_SECOND;
 }
 
-hf_time hf_delay(const struct hf_recovery *recovery, enum hf_budget budget, int64_t n,
-		 const char *uid, bool kueue)
+hf_time hf_delay_compute(const struct hf_recovery *recovery, enum hf_budget budget, int64_t n,
+			 const char *uid, bool kueue)
 {
 	bool application = budget == HF_BUDGET_APPLICATION;
 	int64_t max = application ? recovery->backoff_max_seconds : OTHER_MAX_SECONDS;
@@ -100,8 +100,8 @@ void hf_delay_next(struct hf_brain *b, enum hf_budget budget)
 	hf_assert((int)budget < HF_STREAKS);
 	hf_delay_reset(b);
 	b->ledger.streak[budget]++;
-	wait_for(b, hf_delay(recovery, budget, b->ledger.streak[budget], b->view->uid,
-			     !hf_str_is_empty(b->view->kueue_queue)));
+	wait_for(b, hf_delay_compute(recovery, budget, b->ledger.streak[budget], b->view->uid,
+				     !hf_str_is_empty(b->view->kueue_queue)));
 }
 
 void hf_delay_waited(struct hf_brain *b, bool still)

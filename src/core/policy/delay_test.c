@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "core/state/brain_internal.h"
+#include "core/policy/policy_internal.h"
 
 #include "harness/test.h"
 
@@ -11,7 +11,7 @@ static const struct hf_recovery defaults = {.backoff_initial_seconds = 10,
 /* Seconds without the spread, which adds less than a tenth. */
 static int seconds(enum hf_budget budget, int64_t n, bool kueue)
 {
-	return (int)(hf_delay(&defaults, budget, n, "", kueue) / HF_SECOND);
+	return (int)(hf_delay_compute(&defaults, budget, n, "", kueue) / HF_SECOND);
 }
 
 static void the_first_never_waits_and_the_rest_doubles(void **state)
@@ -24,7 +24,7 @@ static void the_first_never_waits_and_the_rest_doubles(void **state)
 
 		assert_in_range(got, expected[i], expected[i] + expected[i] / 10);
 	}
-	assert_int_equal(hf_delay(&defaults, HF_BUDGET_APPLICATION, 1, "uid", false), 0);
+	assert_int_equal(hf_delay_compute(&defaults, HF_BUDGET_APPLICATION, 1, "uid", false), 0);
 }
 
 static void infrastructure_and_devices_start_at_five(void **state)
@@ -50,14 +50,14 @@ static void kueue_would_evict_a_job_that_waits_longer(void **state)
 
 static void the_spread_is_of_the_uid_and_within_a_tenth_and_the_maximum(void **state)
 {
-	hf_time a = hf_delay(&defaults, HF_BUDGET_APPLICATION, 3, "uid-a", false);
-	hf_time b = hf_delay(&defaults, HF_BUDGET_APPLICATION, 3, "uid-b", false);
+	hf_time a = hf_delay_compute(&defaults, HF_BUDGET_APPLICATION, 3, "uid-a", false);
+	hf_time b = hf_delay_compute(&defaults, HF_BUDGET_APPLICATION, 3, "uid-b", false);
 
 	(void)state;
-	assert_int_equal(a, hf_delay(&defaults, HF_BUDGET_APPLICATION, 3, "uid-a", false));
+	assert_int_equal(a, hf_delay_compute(&defaults, HF_BUDGET_APPLICATION, 3, "uid-a", false));
 	assert_true(a != b);
 	assert_true(a >= 20 * HF_SECOND && a <= 22 * HF_SECOND);
-	assert_true(hf_delay(&defaults, HF_BUDGET_APPLICATION, 40, "uid-a", false) <=
+	assert_true(hf_delay_compute(&defaults, HF_BUDGET_APPLICATION, 40, "uid-a", false) <=
 		    600 * HF_SECOND);
 }
 
@@ -67,7 +67,7 @@ static void a_huge_streak_does_not_overflow(void **state)
 				   .backoff_max_seconds = INT32_MAX};
 
 	(void)state;
-	assert_int_equal(hf_delay(&huge, HF_BUDGET_APPLICATION, INT64_MAX, "u", false),
+	assert_int_equal(hf_delay_compute(&huge, HF_BUDGET_APPLICATION, INT64_MAX, "u", false),
 			 (hf_time)1000000000 * HF_SECOND);
 	assert_int_equal(seconds(HF_BUDGET_INFRASTRUCTURE, INT64_MAX, false), 300);
 }

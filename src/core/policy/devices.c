@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "core/state/brain_internal.h"
+#include "core/policy/policy_internal.h"
 
 #include "base/str.h"
 
@@ -23,19 +23,6 @@
 /* Plugins that restart call devices broken for a moment; who runs on well is not moved for that. */
 #define KUBELET_SECONDS 30
 
-/* As health/types.c has them, which this module may not know; a test of the operator compares. */
-static const char *const classes[] = {"info",     "unrated", "app",     "software",
-				      "degraded", "fabric",  "drain",   "gpu-reset",
-				      "reboot",   "support", "replace", HF_DEVICE_UNHEALTHY};
-
-bool hf_device_class_is_known(const char *cls)
-{
-	for (size_t i = 0; i < HF_ARRAY_LEN(classes); i++)
-		if (hf_streq(cls, classes[i]))
-			return true;
-	return false;
-}
-
 static bool explains(const struct hf_device_seen *device, hf_time at)
 {
 	if (at == HF_TIME_NONE)
@@ -49,7 +36,7 @@ static bool explains(const struct hf_device_seen *device, hf_time at)
 }
 
 /* Fatal before weak, the agent's word before the kubelet's, then by name. */
-static bool is_better(const struct hf_device_seen *a, const struct hf_device_seen *b)
+bool hf_device_is_better(const struct hf_device_seen *a, const struct hf_device_seen *b)
 {
 	int order;
 
@@ -61,14 +48,14 @@ static bool is_better(const struct hf_device_seen *a, const struct hf_device_see
 	return order != 0 ? order < 0 : strcmp(a->cls, b->cls) < 0;
 }
 
-const struct hf_device_seen *hf_device_of(const struct hf_pod *pod, hf_time at)
+const struct hf_device_seen *hf_device_find_cause(const struct hf_pod *pod, hf_time at)
 {
 	const struct hf_device_seen *best = NULL;
 
 	for (size_t i = 0; i < pod->devices_len; i++) {
 		const struct hf_device_seen *device = &pod->devices[i];
 
-		if (device->fatal && explains(device, at) && is_better(device, best))
+		if (device->fatal && explains(device, at) && hf_device_is_better(device, best))
 			best = device;
 	}
 	return best;
@@ -84,7 +71,7 @@ const struct hf_device_seen *hf_device_match(const struct hf_rule *rule, const s
 			const struct hf_device_seen *device = &pod->devices[i];
 
 			if (hf_streq(rule->device_classes[c], device->cls) &&
-			    explains(device, at) && is_better(device, best))
+			    explains(device, at) && hf_device_is_better(device, best))
 				best = device;
 		}
 	}
@@ -92,7 +79,7 @@ const struct hf_device_seen *hf_device_match(const struct hf_rule *rule, const s
 }
 
 /* A pod on a lost node is that one's; what its agent said last may be long over. */
-bool hf_device_ends(struct hf_brain *b, const struct hf_pod *pod)
+bool hf_device_ends_pod(const struct hf_brain *b, const struct hf_pod *pod)
 {
 	hf_time at;
 	bool ends = false;
@@ -117,65 +104,3 @@ bool hf_device_ends(struct hf_brain *b, const struct hf_pod *pod)
 }
 
 /* ---- what is told late ---------------------------------------------------------------------- */
-
-/* The pod of the record as it was, with what is told of its device. */
-static const struct hf_pod *ghost(struct hf_brain *b, const struct hf_record *record,
-				  const struct hf_late_seen *late)
-{
-	struct hf_pod *pod = HF_ARENA_NEW(b->arena, struct hf_pod);
-
-	*pod = (struct hf_pod){.name = record->pod,
-			       .node = record->node,
-			       .creation_time = HF_TIME_NONE,
-			       .start_time = HF_TIME_NONE,
-			       .deletion_time = HF_TIME_NONE,
-			       .deleted_at = HF_TIME_NONE,
-			       .bound_at = HF_TIME_NONE,
-			       .news_at = HF_TIME_NONE,
-			       .unwell_at = HF_TIME_NONE,
-			       .own_ended_at = HF_TIME_NONE,
-			       .devices = &late->device,
-			       .devices_len = 1};
-	return pod;
-}
-
-static const struct hf_late_seen *find_late(const struct hf_brain *b,
-					    const struct hf_record *record)
-{
-	const struct hf_late_seen *best = NULL;
-
-	for (size_t i = 0; i < b->seen->late_len; i++) {
-		const struct hf_late_seen *late = &b->seen->late[i];
-
-		if (hf_streq(late->pod, record->pod) && hf_streq(late->node, record->node) &&
-		    late->device.fatal && !late->device.over &&
-		    is_better(&late->device, best ? &best->device : NULL))
-			best = late;
-	}
-	return best;
-}
-
-void hf_device_adopt(struct hf_brain *b)
-{
-	const struct hf_record *record = &b->ledger.records[0];
-	struct hf_end end = {.kind = HF_END_FAILED, .rule = -1, .cls = HF_CLASS_DEVICE};
-	const struct hf_late_seen *late;
-
-	/* An end for want of memory has its own evidence: no device explains it (classify.c). */
-	if (b->ledger.incident.id == 0 || b->ledger.records_len == 0 ||
-	    b->ledger.incident.cause == HF_CLASS_OUT_OF_MEMORY ||
-	    record->running_at != HF_TIME_NONE || hf_verdict_pending(b) ||
-	    !hf_class_is_application(b->ledger.incident.cause) || !record->pod)
-		return;
-	late = find_late(b, record);
-	if (!late || !hf_world_find(b, record->pod, &end.role, &end.index))
-		return;
-	end.pod = ghost(b, record, late);
-	end.device = &late->device;
-	end.evidence = true;
-	end.exit_code = record->exit_code;
-	end.signal = record->signal;
-	if (!hf_incident_adopt(b, &end))
-		hf_verdict_set(b, hf_budget_verdict(HF_BUDGET_DEVICE),
-			       hf_budget_message(b, HF_BUDGET_DEVICE));
-}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "core/state/brain_internal.h"
+#include "core/policy/policy_internal.h"
 
 #include "base/str.h"
 #include "harness/test.h"
@@ -35,8 +35,8 @@ static void nothing_explains_where_nothing_is_known(void **state)
 	struct hf_pod pod = pod_with(NULL, 0);
 
 	(void)state;
-	assert_null(hf_device_of(&pod, T0));
-	assert_null(hf_device_of(&pod, HF_TIME_NONE));
+	assert_null(hf_device_find_cause(&pod, T0));
+	assert_null(hf_device_find_cause(&pod, HF_TIME_NONE));
 }
 
 static void a_fault_explains_ends_until_ten_seconds_before_it(void **state)
@@ -45,19 +45,19 @@ static void a_fault_explains_ends_until_ten_seconds_before_it(void **state)
 	struct hf_pod pod = pod_with(&device, 1);
 
 	(void)state;
-	assert_ptr_equal(hf_device_of(&pod, T0 - 10 * HF_SECOND), &device);
-	assert_null(hf_device_of(&pod, T0 - 11 * HF_SECOND));
+	assert_ptr_equal(hf_device_find_cause(&pod, T0 - 10 * HF_SECOND), &device);
+	assert_null(hf_device_find_cause(&pod, T0 - 11 * HF_SECOND));
 	/* What is fatal does not pass by itself. */
-	assert_ptr_equal(hf_device_of(&pod, T0 + 86400 * HF_SECOND), &device);
+	assert_ptr_equal(hf_device_find_cause(&pod, T0 + 86400 * HF_SECOND), &device);
 	/* When it ended is not known: then the fault is believed. */
-	assert_ptr_equal(hf_device_of(&pod, HF_TIME_NONE), &device);
+	assert_ptr_equal(hf_device_find_cause(&pod, HF_TIME_NONE), &device);
 	device.first = device.last = HF_TIME_NONE;
-	assert_ptr_equal(hf_device_of(&pod, T0), &device);
+	assert_ptr_equal(hf_device_find_cause(&pod, T0), &device);
 	/* Mended since, it explains what came soon behind it. */
 	device = fatal("a", T0);
 	device.over = true;
-	assert_ptr_equal(hf_device_of(&pod, T0 + 1800 * HF_SECOND), &device);
-	assert_null(hf_device_of(&pod, T0 + 1801 * HF_SECOND));
+	assert_ptr_equal(hf_device_find_cause(&pod, T0 + 1800 * HF_SECOND), &device);
+	assert_null(hf_device_find_cause(&pod, T0 + 1801 * HF_SECOND));
 }
 
 static void what_is_degraded_explains_only_by_a_rule_and_only_lately(void **state)
@@ -71,7 +71,7 @@ static void what_is_degraded_explains_only_by_a_rule_and_only_lately(void **stat
 	struct hf_pod pod = pod_with(&device, 1);
 
 	(void)state;
-	assert_null(hf_device_of(&pod, T0));
+	assert_null(hf_device_find_cause(&pod, T0));
 	assert_ptr_equal(hf_device_match(&rule, &pod, T0), &device);
 	assert_null(hf_device_match(&other, &pod, T0));
 	assert_ptr_equal(hf_device_match(&rule, &pod, T0 + 1800 * HF_SECOND), &device);
@@ -90,10 +90,10 @@ static void of_several_the_choice_does_not_depend_on_their_order(void **state)
 	struct hf_pod pod = pod_with(devices, 4), other = pod_with(turned, 4);
 
 	(void)state;
-	assert_string_equal(hf_device_of(&pod, T0)->id, "b");
-	assert_string_equal(hf_device_of(&other, T0)->id, "b");
+	assert_string_equal(hf_device_find_cause(&pod, T0)->id, "b");
+	assert_string_equal(hf_device_find_cause(&other, T0)->id, "b");
 	pod.devices_len = 1;
-	assert_null(hf_device_of(&pod, T0));
+	assert_null(hf_device_find_cause(&pod, T0));
 }
 
 int main(void)

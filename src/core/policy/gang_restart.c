@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "core/state/brain_internal.h"
+#include "core/policy/policy_internal.h"
 
 /*
  * All ranks as one generation.  The new generation is written first; whatever carries an older
@@ -15,9 +15,9 @@ void hf_gang_restart(struct hf_brain *b)
 	b->ledger.generation = b->ledger.generation == 0 ? 2 : b->ledger.generation + 1;
 	/* From here on, what has no stamps is of an older one. */
 	b->ledger.phase = HF_PHASE_TEARING;
-	for (int r = 0; r < b->crews_len; r++) {
-		for (int32_t i = 0; i < b->crews[r].slots_len; i++) {
-			struct hf_slot *slot = &b->crews[r].slots[i];
+	for (int r = 0; r < b->roles_len; r++) {
+		for (int32_t i = 0; i < b->roles[r].slots_len; i++) {
+			struct hf_slot *slot = &b->roles[r].slots[i];
 
 			/* Ranks that succeeded run again: the others start from the checkpoint,
 			 * and there is nobody to talk to without them. */
@@ -25,6 +25,6 @@ void hf_gang_restart(struct hf_brain *b)
 			slot->seen = 0;
 		}
 	}
-	hf_world_refresh(b);
+	hf_ranks_refresh(b);
 	hf_assert(b->ledger.generation > 1);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "core/state/brain_internal.h"
+#include "core/policy/policy_internal.h"
 
 #include "base/str.h"
 #include "core/model/container_reason.h"
@@ -40,7 +40,7 @@ static bool is_ignored(const struct hf_incident *incident)
 
 /* A lost node is one fault until its pod has gone and all ranks run again: who lacks a peer crashes
  * again and again, and each time would be charged to the same node. */
-static bool is_loss_being_mended(struct hf_brain *b)
+static bool is_loss_being_mended(const struct hf_brain *b)
 {
 	const struct hf_record *last = &b->ledger.records[0];
 	const struct hf_pod there = {.node = last->node, .deletion_time = HF_TIME_NONE};
@@ -53,12 +53,12 @@ static bool is_loss_being_mended(struct hf_brain *b)
 }
 
 /* A node may turn out to be the cause of an incident that is the application's so far: the same fault then. */
-static bool is_loss_suspected(struct hf_brain *b)
+static bool is_loss_suspected(const struct hf_brain *b)
 {
 	const struct hf_record *last = &b->ledger.records[0];
 	const struct hf_incident *incident = &b->ledger.incident;
-	struct hf_suspect *suspect = &b->suspect;
-	struct hf_end end;
+	struct hf_suspect *suspect = &b->cache->suspect;
+	struct hf_termination termination;
 
 	if (b->nodes_lost == 0 || b->ledger.records_len == 0 || last->incident != incident->id ||
 	    !hf_incident_is_open(b) || incident->opened_at == HF_TIME_NONE ||
@@ -66,17 +66,18 @@ static bool is_loss_suspected(struct hf_brain *b)
 		return false;
 	if (suspect->incident != incident->id) {
 		*suspect = (struct hf_suspect){.incident = incident->id};
-		suspect->found = hf_lost_suspect(b, incident->id, incident->opened_at, &end);
+		suspect->found =
+			hf_node_loss_suspect(b, incident->id, incident->opened_at, &termination);
 		if (suspect->found) {
-			suspect->role = end.role;
-			suspect->index = end.index;
+			suspect->role = termination.role;
+			suspect->index = termination.index;
 		}
 	}
 	return suspect->found;
 }
 
 /* The rank that the lost node had does not run again yet. */
-static bool is_rank_missed(struct hf_brain *b, int *ret_role, int32_t *ret_index)
+static bool is_rank_missed(const struct hf_brain *b, int *ret_role, int32_t *ret_index)
 {
 	const struct hf_record *last = &b->ledger.records[0];
 	const struct hf_slot *slot;
@@ -85,25 +86,25 @@ static bool is_rank_missed(struct hf_brain *b, int *ret_role, int32_t *ret_index
 	if (b->ledger.records_len == 0 || hf_streq(last->scope, "Job"))
 		return false;
 	if (is_loss_suspected(b)) {
-		*ret_role = b->suspect.role;
-		*ret_index = b->suspect.index;
+		*ret_role = b->cache->suspect.role;
+		*ret_index = b->cache->suspect.index;
 		return true;
 	}
 	if (!is_loss_being_mended(b) || !last->pod ||
-	    !hf_world_find(b, last->pod, ret_role, ret_index) ||
-	    *ret_index >= b->crews[*ret_role].replicas)
+	    !hf_rank_find(b, last->pod, ret_role, ret_index) ||
+	    *ret_index >= b->roles[*ret_role].replicas)
 		return false;
-	slot = &b->crews[*ret_role].slots[*ret_index];
+	slot = &b->roles[*ret_role].slots[*ret_index];
 	return !slot->succeeded && (!hf_slot_is_up(slot) || hf_node_blamed(b, slot->pod));
 }
 
-int64_t hf_incident_stamp(struct hf_brain *b, int role, int32_t index)
+int64_t hf_incident_stamp(const struct hf_brain *b, int role, int32_t index)
 {
 	int64_t id = b->ledger.incident.id;
 	int32_t missed_index;
 	int missed_role;
 
-	hf_assert(role < b->crews_len);
+	hf_assert(role < b->roles_len);
 	if (!is_rank_missed(b, &missed_role, &missed_index))
 		return id;
 	/* What ends the missed one is a fault of its own. */
@@ -111,66 +112,68 @@ int64_t hf_incident_stamp(struct hf_brain *b, int role, int32_t index)
 }
 
 /* The attempt that ended had started before the incident opened. */
-static bool is_older_attempt(const struct hf_brain *b, const struct hf_end *end)
+static bool is_older_attempt(const struct hf_brain *b, const struct hf_termination *termination)
 {
-	const struct hf_slot *slot = &b->crews[end->role].slots[end->index];
+	const struct hf_slot *slot = &b->roles[termination->role].slots[termination->index];
 
 	/* The container was started again within the incident, so its next end is another fault.
 	 * Evidence of another cause is the cause of the whole incident. */
-	if (slot->covered && !hf_end_outranks(end))
+	if (slot->covered && !hf_termination_outranks(termination))
 		return false;
-	if (end->kind == HF_END_RESTARTED)
+	if (termination->kind == HF_TERMINATION_RESTARTED)
 		return true;
 	/* The stamps went with the pod: it belongs to the incident while that is being mended. */
-	if (!end->pod)
+	if (!termination->pod)
 		return b->ledger.records_len > 0 && b->ledger.records[0].running_at == HF_TIME_NONE;
-	return (end->pod->stamped ? end->pod->incident : 0) < b->ledger.incident.id;
+	return (termination->pod->stamped ? termination->pod->incident : 0) < b->ledger.incident.id;
 }
 
-bool hf_incident_covers(struct hf_brain *b, const struct hf_end *end)
+bool hf_incident_covers(const struct hf_brain *b, const struct hf_termination *termination)
 {
-	const struct hf_slot *slot = &b->crews[end->role].slots[end->index];
+	const struct hf_slot *slot = &b->roles[termination->role].slots[termination->index];
 
 	if (!hf_incident_is_open(b) || is_ignored(&b->ledger.incident))
 		return false;
 	/* The pod ends with the termination that the incident is of. */
-	if (end->counted && !hf_end_outranks(end))
+	if (termination->counted && !hf_termination_outranks(termination))
 		return true;
 	/* If the node was heard after the application failed, the node is another fault. */
 	if (hf_class_is_application(b->ledger.incident.cause) &&
-	    !hf_lost_precedes(b, end, b->ledger.incident.opened_at))
+	    !hf_node_loss_precedes(b, termination, b->ledger.incident.opened_at))
 		return false;
 	/* Peers of a lost node crash again and again until its rank runs: one fault. */
-	if (slot->covered && end->kind == HF_END_RESTARTED)
+	if (slot->covered && termination->kind == HF_TERMINATION_RESTARTED)
 		return is_loss_being_mended(b) || is_loss_suspected(b);
-	return is_older_attempt(b, end);
+	return is_older_attempt(b, termination);
 }
 
-bool hf_end_is_ignored(const struct hf_end *end)
+bool hf_termination_is_ignored(const struct hf_termination *termination)
 {
-	return end->fate == HF_FATE_RESTART && end->budget == HF_BUDGET_NONE &&
-	       hf_class_is_application(end->cls);
+	return termination->fate == HF_FATE_RESTART && termination->budget == HF_BUDGET_NONE &&
+	       hf_class_is_application(termination->cls);
 }
 
-bool hf_end_outranks(const struct hf_end *end)
+bool hf_termination_outranks(const struct hf_termination *termination)
 {
 	/* Absence is no evidence: it may be charged to the infrastructure, but does not take a
 	 * cause that was seen off another rank. */
-	return end->evidence && (end->cls == HF_CLASS_INFRASTRUCTURE ||
-				 end->cls == HF_CLASS_DEVICE || end->cls == HF_CLASS_ADMISSION);
+	return termination->evidence &&
+	       (termination->cls == HF_CLASS_INFRASTRUCTURE ||
+		termination->cls == HF_CLASS_DEVICE || termination->cls == HF_CLASS_ADMISSION);
 }
 
 /* How the kind's own container ended, which the kubelet starts again or has started again: for people
  * and for the exit code of `run`; nothing is decided by it. */
-static void record_last_exit(const struct hf_brain *b, const struct hf_end *end,
+static void record_last_exit(const struct hf_brain *b, const struct hf_termination *termination,
 			     struct hf_record *record)
 {
-	const struct hf_container_seen *own = hf_own_container(b, end->role, end->pod);
-	struct hf_container_end last;
+	const struct hf_container_seen *own =
+		hf_own_container(b, termination->role, termination->pod);
+	struct hf_container_termination last;
 
 	if (!own)
 		return;
-	last = hf_container_last_end(own);
+	last = hf_container_last_termination(own);
 	if (!last.exit_code.set)
 		return;
 	record->exit_code = last.exit_code;
@@ -179,44 +182,47 @@ static void record_last_exit(const struct hf_brain *b, const struct hf_end *end,
 }
 
 /* The node's own text for the reason of the record, else the program's own message; NULL: neither. */
-static const char *find_message(struct hf_brain *b, const struct hf_end *end, const char *reason)
+static const char *find_message(const struct hf_brain *b, const struct hf_termination *termination,
+				const char *reason)
 {
 	const char *message = NULL;
 
-	if (!end->pod)
+	if (!termination->pod)
 		return NULL;
 	/* A plain failure has no reason that tells more, and the program's own message may. */
 	if (!reason)
-		message = end->status_message;
-	else if (hf_streq(reason, end->pod->reason))
-		message = end->pod->message;
-	else if (hf_streq(reason, end->status_reason))
-		message = end->status_message;
+		message = termination->status_message;
+	else if (hf_streq(reason, termination->pod->reason))
+		message = termination->pod->message;
+	else if (hf_streq(reason, termination->status_reason))
+		message = termination->status_message;
 	return hf_str_is_empty(message) ? NULL : hf_status_message_clean(b->arena, message);
 }
 
 /* Whose end it was, and how it ended. */
-static void record_end(struct hf_brain *b, const struct hf_end *end, struct hf_record *record)
+static void record_end(const struct hf_brain *b, const struct hf_termination *termination,
+		       struct hf_record *record)
 {
-	record->replica = hf_rank_name(b->arena, b->crews[end->role].type, end->index);
-	record->reason = hf_end_reason(end);
-	record->message = find_message(b, end, record->reason);
-	record->exit_code = end->exit_code;
-	record->signal = end->signal;
-	if (end->matched_code != 0)
-		record->exit_code = HF_SOME_INT(end->matched_code);
-	record->pod = end->pod ? end->pod->name : NULL;
-	record->node = end->pod ? end->pod->node : NULL;
-	record->device = end->cls == HF_CLASS_DEVICE ? end->device->id : NULL;
-	if (end->pod && end->kind == HF_END_RESTARTED)
-		record_last_exit(b, end, record);
-	if (end->rule >= 0)
-		record->rule = hf_str_or(b->view->run_policy.rules[end->rule].name,
-					 hf_arena_printf(b->arena, "#%d", end->rule));
+	record->replica =
+		hf_rank_name(b->arena, b->roles[termination->role].type, termination->index);
+	record->reason = hf_termination_reason(termination);
+	record->message = find_message(b, termination, record->reason);
+	record->exit_code = termination->exit_code;
+	record->signal = termination->signal;
+	if (termination->matched_code != 0)
+		record->exit_code = HF_SOME_INT(termination->matched_code);
+	record->pod = termination->pod ? termination->pod->name : NULL;
+	record->node = termination->pod ? termination->pod->node : NULL;
+	record->device = termination->cls == HF_CLASS_DEVICE ? termination->device->id : NULL;
+	if (termination->pod && termination->kind == HF_TERMINATION_RESTARTED)
+		record_last_exit(b, termination, record);
+	if (termination->rule >= 0)
+		record->rule = hf_str_or(b->view->run_policy.rules[termination->rule].name,
+					 hf_arena_printf(b->arena, "#%d", termination->rule));
 }
 
 /* Newest first; the oldest falls off the end. */
-void hf_incident_record(struct hf_brain *b, const struct hf_end *end)
+void hf_incident_record(struct hf_brain *b, const struct hf_termination *termination)
 {
 	struct hf_ledger *ledger = &b->ledger;
 	struct hf_record *first = &ledger->records[0];
@@ -236,23 +242,23 @@ void hf_incident_record(struct hf_brain *b, const struct hf_end *end)
 		.decided_at = HF_TIME_NONE,
 		.running_at = HF_TIME_NONE,
 	};
-	if (end)
-		record_end(b, end, first);
+	if (termination)
+		record_end(b, termination, first);
 }
 
-void hf_incident_ensure_record(struct hf_brain *b, const struct hf_end *end)
+void hf_incident_ensure_record(struct hf_brain *b, const struct hf_termination *termination)
 {
 	hf_assert(b->ledger.incident.id > 0);
 	if (b->ledger.records_len > 0)
 		return;
 	if (b->ledger.incident.cause == HF_CLASS_NONE)
-		b->ledger.incident.cause = end->cls;
-	hf_incident_record(b, end);
+		b->ledger.incident.cause = termination->cls;
+	hf_incident_record(b, termination);
 	b->ledger.records[0].decided_at = b->now;
 }
 
-void hf_incident_open(struct hf_brain *b, const struct hf_end *end, enum hf_class cause,
-		      enum hf_budget budget)
+void hf_incident_open(struct hf_brain *b, const struct hf_termination *termination,
+		      enum hf_class cause, enum hf_budget budget)
 {
 	struct hf_incident *incident = &b->ledger.incident;
 
@@ -261,40 +267,41 @@ void hf_incident_open(struct hf_brain *b, const struct hf_end *end, enum hf_clas
 	incident->opened_at = b->now;
 	incident->cause = cause;
 	incident->charged = budget;
-	for (int r = 0; r < b->crews_len; r++) {
-		for (int32_t i = 0; i < b->crews[r].slots_len; i++)
-			b->crews[r].slots[i].covered = false;
+	for (int r = 0; r < b->roles_len; r++) {
+		for (int32_t i = 0; i < b->roles[r].slots_len; i++)
+			b->roles[r].slots[i].covered = false;
 	}
-	hf_incident_record(b, end);
+	hf_incident_record(b, termination);
 	if (budget == HF_BUDGET_PENDING)
 		return;
 	b->ledger.records[0].decided_at = b->now;
 	hf_budget_charge(b, budget);
 }
 
-void hf_incident_retell(struct hf_brain *b, const struct hf_end *end)
+void hf_incident_set_cause(struct hf_brain *b, const struct hf_termination *termination)
 {
 	struct hf_ledger *ledger = &b->ledger;
 
 	hf_assert(ledger->incident.id > 0);
-	ledger->incident.cause = end->cls;
+	ledger->incident.cause = termination->cls;
 	/* The record tells of the cause, not of the first that died of it. */
 	if (ledger->records_len == 0 || ledger->records[0].incident != ledger->incident.id)
 		return;
-	ledger->records[0].cause = end->cls;
-	record_end(b, end, &ledger->records[0]);
+	ledger->records[0].cause = termination->cls;
+	record_end(b, termination, &ledger->records[0]);
 }
 
-bool hf_incident_adopt(struct hf_brain *b, const struct hf_end *end)
+bool hf_incident_adopt(struct hf_brain *b, const struct hf_termination *termination)
 {
 	struct hf_incident *incident = &b->ledger.incident;
-	enum hf_budget budget = hf_end_budget(end);
+	enum hf_budget budget = hf_termination_budget(termination);
 
-	hf_assert(hf_end_outranks(end) && incident->id > 0 && budget <= HF_BUDGET_NONE);
+	hf_assert(hf_termination_outranks(termination) && incident->id > 0 &&
+		  budget <= HF_BUDGET_NONE);
 	/* The first cause that outranks stands; a second one changes nothing. */
 	if (!hf_class_is_application(incident->cause))
 		return true;
-	hf_incident_retell(b, end);
+	hf_incident_set_cause(b, termination);
 	if (incident->charged != HF_BUDGET_APPLICATION)
 		return true;
 	if (!hf_budget_allows(b, budget))

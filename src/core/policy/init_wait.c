@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "core/state/brain_internal.h"
+#include "core/policy/policy_internal.h"
 
 #include "base/str.h"
 
@@ -10,26 +10,11 @@
  * restarted, and the pod is made anew, to wait again.
  */
 
-bool hf_awaited_is_added(const struct hf_brain *b, int role,
-			 const struct hf_container_seen *container)
-{
-	const char *name = b->job.framework->init_container;
-	const struct hf_role *spec = &b->job.roles[role];
-
-	if (!name || !container->init || !hf_streq(container->name, name))
-		return false;
-	for (size_t i = 0; spec->present && i < spec->pod->init_containers_len; i++) {
-		if (hf_streq(spec->pod->init_containers[i].name, name))
-			return false;
-	}
-	return true;
-}
-
 static const struct hf_container_seen *find_added(const struct hf_brain *b, int role,
 						  const struct hf_pod *pod)
 {
 	for (size_t i = 0; i < pod->containers_len; i++) {
-		if (hf_awaited_is_added(b, role, &pod->containers[i]))
+		if (hf_init_wait_is_added(b, role, &pod->containers[i]))
 			return &pod->containers[i];
 	}
 	return NULL;
@@ -47,8 +32,8 @@ static bool were_there(const struct hf_brain *b, const struct hf_container_seen 
 {
 	int role = b->job.framework->awaited_role;
 
-	for (int32_t i = 0; i < b->crews[role].replicas; i++) {
-		const struct hf_slot *slot = &b->crews[role].slots[i];
+	for (int32_t i = 0; i < b->roles[role].replicas; i++) {
+		const struct hf_slot *slot = &b->roles[role].slots[i];
 		hf_time at;
 
 		if (slot->succeeded)
@@ -60,35 +45,36 @@ static bool were_there(const struct hf_brain *b, const struct hf_container_seen 
 	return true;
 }
 
-const struct hf_container_seen *hf_awaited_gave_up(const struct hf_brain *b,
-						   const struct hf_end *end)
+const struct hf_container_seen *hf_init_wait_gave_up(const struct hf_brain *b,
+						     const struct hf_termination *termination)
 {
 	const struct hf_container_seen *added;
 
-	if (end->kind != HF_END_FAILED || !b->crews[end->role].slots[end->index].current ||
-	    hf_pod_has_begun(end->pod))
+	if (termination->kind != HF_TERMINATION_FAILED ||
+	    !b->roles[termination->role].slots[termination->index].current ||
+	    hf_pod_has_begun(termination->pod))
 		return NULL;
-	added = find_added(b, end->role, end->pod);
+	added = find_added(b, termination->role, termination->pod);
 	if (!added || added->phase != HF_CONTAINER_TERMINATED || added->exit_code == 0)
 		return NULL;
 	return were_there(b, added) ? NULL : added;
 }
 
 /* The first of the awaited that does not run. */
-static const char *awaited(struct hf_brain *b, bool *ret_up)
+static const char *awaited(const struct hf_brain *b, bool *ret_up)
 {
 	int role = b->job.framework->awaited_role;
 	int32_t index = 0;
 
-	while (index < b->crews[role].replicas && (hf_slot_is_up(&b->crews[role].slots[index]) ||
-						   b->crews[role].slots[index].succeeded))
+	while (index < b->roles[role].replicas && (hf_slot_is_up(&b->roles[role].slots[index]) ||
+						   b->roles[role].slots[index].succeeded))
 		index++;
-	*ret_up = index >= b->crews[role].replicas;
+	*ret_up = index >= b->roles[role].replicas;
 	return hf_rank_pod_name(b, role, *ret_up ? 0 : index);
 }
 
-static void tell(struct hf_brain *b, const struct hf_pod *pod, int32_t count, const char *whom,
-		 bool up)
+static void tell(const struct hf_brain *b, const struct hf_pod *pod, int32_t count,
+		 const char *whom, bool up)
 {
 	const char *message = hf_arena_printf(
 		b->arena,
@@ -101,7 +87,7 @@ static void tell(struct hf_brain *b, const struct hf_pod *pod, int32_t count, co
 	hf_say(b, b->now, HF_TOPIC_DECISION, "%s", message);
 }
 
-void hf_awaited_step(struct hf_brain *b)
+void hf_init_wait_restart(struct hf_brain *b)
 {
 	const struct hf_pod *first = NULL;
 	const char *whom;
@@ -109,9 +95,9 @@ void hf_awaited_step(struct hf_brain *b)
 	bool up;
 
 	hf_assert(!hf_verdict_pending(b));
-	for (int r = 0; r < b->crews_len; r++) {
-		for (int32_t i = 0; i < b->crews[r].replicas; i++) {
-			const struct hf_slot *slot = &b->crews[r].slots[i];
+	for (int r = 0; r < b->roles_len; r++) {
+		for (int32_t i = 0; i < b->roles[r].replicas; i++) {
+			const struct hf_slot *slot = &b->roles[r].slots[i];
 
 			/* All ranks may have been restarted in this step, for another reason. */
 			if (!slot->gave_up || !slot->current)
@@ -129,15 +115,15 @@ void hf_awaited_step(struct hf_brain *b)
 	hf_restart_when_too_large(b);
 }
 
-void hf_awaited_say(struct hf_brain *b)
+void hf_init_wait_tell(const struct hf_brain *b)
 {
 	const char *first = NULL, *whom;
 	int32_t count = 0;
 	bool up;
 
-	for (int r = 0; b->job.framework->init_container && r < b->crews_len; r++) {
-		for (int32_t i = 0; i < b->crews[r].replicas; i++) {
-			const struct hf_slot *slot = &b->crews[r].slots[i];
+	for (int r = 0; b->job.framework->init_container && r < b->roles_len; r++) {
+		for (int32_t i = 0; i < b->roles[r].replicas; i++) {
+			const struct hf_slot *slot = &b->roles[r].slots[i];
 			const struct hf_container_seen *added;
 
 			if (!slot->current || slot->pod->phase != HF_POD_PENDING ||

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "core/state/brain_internal.h"
+#include "core/policy/policy_internal.h"
 
 #include "base/compare.h"
 
@@ -22,17 +22,17 @@ static int find_name(const void *key, const void *item)
 	return strcmp(key, (*gone)->name);
 }
 
-static void index_gone(struct hf_brain *b)
+static void index_gone(const struct hf_brain *b)
 {
 	const struct hf_observed *seen = b->seen;
 
-	b->gone = HF_ARENA_ARRAY(b->arena, const struct hf_gone_seen *, seen->gone_len + 1);
+	b->cache->gone = HF_ARENA_ARRAY(b->arena, const struct hf_gone_seen *, seen->gone_len + 1);
 	for (size_t i = 0; i < seen->gone_len; i++) {
 		if (seen->gone[i].no_execute)
-			b->gone[b->gone_len++] = &seen->gone[i];
+			b->cache->gone[b->cache->gone_len++] = &seen->gone[i];
 	}
-	if (b->gone_len > 0)
-		qsort(b->gone, b->gone_len, sizeof(const struct hf_gone_seen *),
+	if (b->cache->gone_len > 0)
+		qsort(b->cache->gone, b->cache->gone_len, sizeof(const struct hf_gone_seen *),
 		      hf_compare_pointers_by_name);
 }
 
@@ -45,23 +45,24 @@ static bool is_unknown(const struct hf_brain *b, const struct hf_slot *slot, hf_
 	       (slot->attempt > 0 || b->ledger.generation > 1);
 }
 
-bool hf_replace_waits(struct hf_brain *b, int role, int32_t index, struct hf_empty *empty)
+bool hf_name_reuse_waits(const struct hf_brain *b, int role, int32_t index,
+			 struct hf_empty_names *empty)
 {
-	const struct hf_crew *crew = &b->crews[role];
+	const struct hf_role_slots *ranks = &b->roles[role];
 	hf_time delay = hf_seconds(b->job.recovery.replace_delay_seconds);
-	bool unknown = is_unknown(b, &crew->slots[index], delay);
+	bool unknown = is_unknown(b, &ranks->slots[index], delay);
 	const struct hf_gone_seen **gone = NULL;
 	const char *name;
 	hf_time until;
 
-	if (!b->gone)
+	if (!b->cache->gone)
 		index_gone(b);
-	if (b->gone_len == 0 && !unknown)
+	if (b->cache->gone_len == 0 && !unknown)
 		return false;
 	name = hf_rank_pod_name(b, role, index);
-	if (b->gone_len > 0)
-		gone = bsearch(name, b->gone, b->gone_len, sizeof(const struct hf_gone_seen *),
-			       find_name);
+	if (b->cache->gone_len > 0)
+		gone = bsearch(name, b->cache->gone, b->cache->gone_len,
+			       sizeof(const struct hf_gone_seen *), find_name);
 	if (!gone && !unknown)
 		return false;
 	until = hf_time_add(gone ? (*gone)->at : b->seen->watched_since, delay);
@@ -74,7 +75,7 @@ bool hf_replace_waits(struct hf_brain *b, int role, int32_t index, struct hf_emp
 	return true;
 }
 
-void hf_replace_say(struct hf_brain *b, const struct hf_empty *empty)
+void hf_name_reuse_tell(const struct hf_brain *b, const struct hf_empty_names *empty)
 {
 	if (empty->count == 0)
 		return;

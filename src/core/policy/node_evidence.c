@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "core/state/brain_internal.h"
+#include "core/policy/policy_internal.h"
 
 #include "base/str.h"
 
@@ -20,8 +20,6 @@
  * delete it.
  */
 
-/* Kubelets renew their Lease every 10 seconds; a tick of slack for one that is busy. */
-#define RENEWAL_LATE_SECONDS 15
 /* The control plane calls a node Unknown 40 or 50 s after its last renewal, and looks every 5 s. */
 #define UNKNOWN_AFTER_SECONDS 60
 /* News of a node that died may still be under way: an agent's, a kubelet's. */
@@ -30,148 +28,6 @@
 #define GONE_SECONDS 40
 /* A live look is asked for every two seconds, as long as it is awaited. */
 #define LOOK_FRESH_SECONDS 10
-/* A storm is more than two nodes and this share of a zone's: the control plane's own numbers. */
-#define STORM_NODES_MIN 2
-#define STORM_PERCENT 55
-
-static const char *const names[] = {
-	[HF_NODE_READY] = "Ready",
-	[HF_NODE_NOT_READY] = "NotReady",
-	[HF_NODE_UNKNOWN] = "Unknown",
-	[HF_NODE_GONE] = "Gone",
-};
-
-const char *hf_node_ready_name(enum hf_node_ready ready)
-{
-	hf_assert((size_t)ready < HF_ARRAY_LEN(names));
-	return names[ready];
-}
-
-void hf_node_seen_init(struct hf_node_seen *node, const char *name, enum hf_node_ready ready,
-		       hf_time since)
-{
-	hf_assert(name);
-	*node = (struct hf_node_seen){.name = name,
-				      .ready = ready,
-				      .since = since,
-				      .unknown_at = HF_TIME_NONE,
-				      .evicted_at = HF_TIME_NONE,
-				      .confirmed_at = HF_TIME_NONE,
-				      .lease_read_at = HF_TIME_NONE,
-				      .lease_since = HF_TIME_NONE,
-				      .renewed_at = HF_TIME_NONE,
-				      .reported_at = HF_TIME_NONE,
-				      .beat_at = HF_TIME_NONE,
-				      .calm_since = HF_TIME_NONE};
-}
-
-bool hf_node_is_lost(const struct hf_node_seen *node)
-{
-	return node->out_of_service || node->ready == HF_NODE_UNKNOWN ||
-	       node->ready == HF_NODE_GONE;
-}
-
-bool hf_node_is_suspect(const struct hf_node_seen *node, hf_time now)
-{
-	if (node->ready == HF_NODE_NOT_READY)
-		return true;
-	return node->lease_since != HF_TIME_NONE &&
-	       hf_elapsed(node->lease_since, now) >= hf_seconds(RENEWAL_LATE_SECONDS);
-}
-
-/* ---- which one a pod is on ---------------------------------------------------------------------- */
-
-static int by_name(const void *left, const void *right)
-{
-	const struct hf_node *a = left;
-	const struct hf_node *b = right;
-
-	return strcmp(a->seen->name, b->seen->name);
-}
-
-static int find_name(const void *key, const void *item)
-{
-	const struct hf_node *node = item;
-
-	return strcmp(key, node->seen->name);
-}
-
-static struct hf_node *find(const struct hf_brain *b, const char *name)
-{
-	return bsearch(name, b->nodes, b->seen->nodes_len, sizeof(*b->nodes), find_name);
-}
-
-/* Made when first asked for: a job at rest does not need it. */
-static void index_nodes(struct hf_brain *b)
-{
-	const struct hf_observed *seen = b->seen;
-
-	b->nodes = HF_ARENA_ARRAY(b->arena, struct hf_node, seen->nodes_len + 1);
-	for (size_t i = 0; i < seen->nodes_len; i++)
-		b->nodes[i] = (struct hf_node){.seen = &seen->nodes[i], .news_at = HF_TIME_NONE};
-	qsort(b->nodes, seen->nodes_len, sizeof(*b->nodes), by_name);
-	for (size_t i = 0; i < seen->pods_len && b->nodes_lost > 0; i++) {
-		const struct hf_pod *pod = &seen->pods[i];
-		struct hf_node *node;
-
-		if ((!pod->owned && !hf_pod_is_inherited(b->view, pod)) || !pod->node ||
-		    pod->news_at == HF_TIME_NONE)
-			continue;
-		node = find(b, pod->node);
-		if (node && (node->news_at == HF_TIME_NONE || node->news_at < pod->news_at))
-			node->news_at = pod->news_at;
-	}
-}
-
-const struct hf_node *hf_node_of(struct hf_brain *b, const struct hf_pod *pod)
-{
-	if (!pod->node || b->seen->nodes_len == 0)
-		return NULL;
-	if (!b->nodes)
-		index_nodes(b);
-	return find(b, pod->node);
-}
-
-static bool is_heard_of(const struct hf_node_seen *node)
-{
-	return node->ready == HF_NODE_READY || node->ready == HF_NODE_NOT_READY;
-}
-
-const struct hf_node *hf_node_lost(struct hf_brain *b, const struct hf_pod *pod)
-{
-	const struct hf_node *node = b->nodes_lost > 0 ? hf_node_of(b, pod) : NULL;
-
-	if (!node || !hf_node_is_lost(node->seen))
-		return NULL;
-	/* Out of service and still heard of: it evicts its pods; one that is left tolerates it. */
-	return is_heard_of(node->seen) && pod->deletion_time == HF_TIME_NONE ? NULL : node;
-}
-
-bool hf_node_was_lost_before(const struct hf_node_seen *node, const struct hf_pod *pod)
-{
-	hf_time there = pod->bound_at != HF_TIME_NONE ? pod->bound_at : pod->creation_time;
-
-	/* Both are told in whole seconds: what falls into one is not told apart. */
-	return node->ready == HF_NODE_UNKNOWN && node->unknown_at != HF_TIME_NONE &&
-	       there != HF_TIME_NONE && node->unknown_at < there;
-}
-
-const struct hf_node *hf_node_blamed(struct hf_brain *b, const struct hf_pod *pod)
-{
-	const struct hf_node *node = hf_node_lost(b, pod);
-
-	return node && !hf_node_was_lost_before(node->seen, pod) ? node : NULL;
-}
-
-bool hf_node_explains(struct hf_brain *b, const struct hf_pod *pod)
-{
-	const struct hf_node *node = hf_node_blamed(b, pod);
-
-	if (!node)
-		return false;
-	return node->seen->ready != HF_NODE_UNKNOWN || node->seen->unknown_at == HF_TIME_NONE ||
-	       pod->deleted_at == HF_TIME_NONE || node->seen->unknown_at <= pod->deleted_at;
-}
 
 /* ---- evidence of its death ------------------------------------------------------------------------ */
 
@@ -220,19 +76,14 @@ static struct hf_evidence evidence_of_the_taint(const struct hf_brain *b,
 	if (node->confirmed_at == HF_TIME_NONE || node->confirmed_at < at ||
 	    hf_elapsed(node->confirmed_at, b->now) > hf_seconds(LOOK_FRESH_SECONDS))
 		return held(HF_GUARD_READ, HF_TIME_NEVER);
-	if (!is_heard_of(node))
+	if (!hf_node_is_heard_of(node))
 		return proven();
 	if (node->lease_since == HF_TIME_NONE)
 		return held(HF_GUARD_READ, HF_TIME_NEVER);
-	at = hf_time_add(node->lease_since, hf_seconds(RENEWAL_LATE_SECONDS));
+	at = hf_time_add(node->lease_since, hf_seconds(HF_RENEWAL_LATE_SECONDS));
 	if (is_read_since(b, node, at))
 		return proven();
 	return b->now < at ? held(HF_GUARD_SILENCE, at) : held(HF_GUARD_READ, HF_TIME_NEVER);
-}
-
-bool hf_nodes_are_in_storm(int32_t nodes, int32_t lost)
-{
-	return lost > STORM_NODES_MIN && (int64_t)lost * 100 >= (int64_t)nodes * STORM_PERCENT;
 }
 
 static bool is_storm(const struct hf_node_seen *node)
@@ -270,13 +121,6 @@ static hf_time last_sign(const struct hf_node *node)
 {
 	return later(later(node->seen->renewed_at, node->seen->reported_at),
 		     later(node->seen->beat_at, node->news_at));
-}
-
-int64_t hf_node_wait_seconds(const struct hf_brain *b)
-{
-	int64_t after = b->job.recovery.node_lost_after_seconds;
-
-	return after > RENEWAL_LATE_SECONDS ? after : RENEWAL_LATE_SECONDS;
 }
 
 /* Three waits, of which the last to end counts:
@@ -328,13 +172,6 @@ static struct hf_evidence evidence_of_the_fence(const struct hf_brain *b,
 	return evidence;
 }
 
-/* A Lease that is missing proves nothing: the pod is as any other then. */
-bool hf_node_is_fenced(const struct hf_node_seen *node, const struct hf_pod *pod)
-{
-	return pod->fence_seconds > 0 && node->ready == HF_NODE_UNKNOWN && !node->out_of_service &&
-	       (node->lease_since != HF_TIME_NONE || node->lease_read_at == HF_TIME_NONE);
-}
-
 bool hf_node_counts_as_lost(const struct hf_brain *b, const struct hf_node *node,
 			    const struct hf_pod *pod)
 {
@@ -360,7 +197,7 @@ bool hf_node_was_silent(const struct hf_node *node, hf_time at)
 	       (heard == HF_TIME_NONE || heard <= hf_time_add(at, hf_seconds(NEWS_LATE_SECONDS)));
 }
 
-struct hf_evidence hf_node_evidence(struct hf_brain *b, const struct hf_node *node,
+struct hf_evidence hf_node_evidence(const struct hf_brain *b, const struct hf_node *node,
 				    const struct hf_pod *pod)
 {
 	const struct hf_node_seen *seen = node->seen;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "core/state/brain_internal.h"
+#include "core/policy/policy_internal.h"
 
 #include "base/str.h"
 #include "core/model/names.h"
@@ -25,12 +25,12 @@ static bool is_training(const struct hf_slot *slot)
 	return slot->phase == HF_SLOT_RUNNING;
 }
 
-static void look(struct hf_brain *b, struct standstill *still)
+static void look(const struct hf_brain *b, struct standstill *still)
 {
 	*still = (struct standstill){.last = HF_TIME_NONE, .told = HF_TIME_NEVER};
-	for (int r = 0; r < b->crews_len && !still->advancing; r++) {
-		for (int32_t i = 0; i < b->crews[r].replicas && !still->advancing; i++) {
-			const struct hf_slot *slot = &b->crews[r].slots[i];
+	for (int r = 0; r < b->roles_len && !still->advancing; r++) {
+		for (int32_t i = 0; i < b->roles[r].replicas && !still->advancing; i++) {
+			const struct hf_slot *slot = &b->roles[r].slots[i];
 
 			if (!is_training(slot) || slot->pod->advance == HF_ADVANCE_UNKNOWN)
 				continue;
@@ -52,7 +52,7 @@ static void look(struct hf_brain *b, struct standstill *still)
 }
 
 /* Since when nobody advances; the time before all were running does not count. */
-static bool stands(struct hf_brain *b, struct standstill *still)
+static bool stands(const struct hf_brain *b, struct standstill *still)
 {
 	if (!b->job.recovery.progress_deadline_seconds.set || b->seen->blind ||
 	    b->ledger.phase != HF_PHASE_RUNNING)
@@ -69,7 +69,7 @@ static hf_time deadline(const struct hf_brain *b, const struct standstill *still
 			   hf_seconds(b->job.recovery.progress_deadline_seconds.value));
 }
 
-bool hf_advance_hung(struct hf_brain *b, struct hf_end *ret_end)
+bool hf_progress_find_hang(const struct hf_brain *b, struct hf_termination *ret_end)
 {
 	struct standstill still;
 
@@ -82,12 +82,12 @@ bool hf_advance_hung(struct hf_brain *b, struct hf_end *ret_end)
 	/* Who said so before may have said it last: the next word of each is waited for. */
 	if (still.told < deadline(b, &still))
 		return false;
-	*ret_end = (struct hf_end){.kind = HF_END_HUNG,
-				   .role = still.role,
-				   .index = still.index,
-				   .pod = still.pod,
-				   .rule = -1,
-				   .finished_at = HF_TIME_NONE};
+	*ret_end = (struct hf_termination){.kind = HF_TERMINATION_HUNG,
+					   .role = still.role,
+					   .index = still.index,
+					   .pod = still.pod,
+					   .rule = -1,
+					   .finished_at = HF_TIME_NONE};
 	return true;
 }
 
@@ -110,14 +110,14 @@ static const struct hf_pod *slowest(const struct hf_brain *b, int32_t *ret_slow,
 	const char *rank;
 
 	*ret_slow = 0;
-	for (int r = 0; r < b->crews_len; r++) {
-		for (int32_t i = 0; i < b->crews[r].replicas; i++) {
-			const struct hf_slot *slot = &b->crews[r].slots[i];
+	for (int r = 0; r < b->roles_len; r++) {
+		for (int32_t i = 0; i < b->roles[r].replicas; i++) {
+			const struct hf_slot *slot = &b->roles[r].slots[i];
 
 			if (!is_training(slot) || slot->pod->slow_permille <= 0)
 				continue;
 			++*ret_slow;
-			rank = hf_rank_name(b->arena, b->crews[r].type, i);
+			rank = hf_rank_name(b->arena, b->roles[r].type, i);
 			told = is_told(b, rank);
 			if (found && !told &&
 			    (kept || slot->pod->slow_permille <= found->slow_permille))
@@ -149,12 +149,12 @@ static void tell_slow(struct hf_brain *b, const struct hf_pod *pod, const char *
 				    rank, hf_str_or(pod->node, "?"), more));
 }
 
-void hf_advance_over(struct hf_brain *b)
+void hf_progress_clear(struct hf_brain *b)
 {
 	hf_cond_lower(b, HF_COND_STRAGGLER, "NoStraggler", "No rank holds the others up.");
 }
 
-void hf_advance_step(struct hf_brain *b)
+void hf_progress_tell(struct hf_brain *b)
 {
 	struct standstill still;
 	const char *rank = NULL;
@@ -184,5 +184,5 @@ void hf_advance_step(struct hf_brain *b)
 	if (pod)
 		tell_slow(b, pod, rank, slow);
 	else
-		hf_advance_over(b);
+		hf_progress_clear(b);
 }

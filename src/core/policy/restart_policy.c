@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "core/state/brain_internal.h"
+#include "core/policy/policy_internal.h"
 
 #include "base/str.h"
 
@@ -43,84 +43,65 @@ static const struct {
 	[HF_RULE_RESTART_JOB] = {RESTART, true, HF_SCOPE_JOB},
 };
 
-enum hf_budget hf_class_budget(enum hf_class cls)
+enum hf_budget hf_termination_budget(const struct hf_termination *termination)
 {
-	static const enum hf_budget budgets[] = {
-		[HF_CLASS_NONE] = HF_BUDGET_NONE,
-		[HF_CLASS_OURS] = HF_BUDGET_NONE,
-		[HF_CLASS_OUT_OF_MEMORY] = HF_BUDGET_APPLICATION,
-		[HF_CLASS_INFRASTRUCTURE] = HF_BUDGET_INFRASTRUCTURE,
-		[HF_CLASS_DEVICE] = HF_BUDGET_DEVICE,
-		[HF_CLASS_ADMISSION] = HF_BUDGET_INFRASTRUCTURE,
-		[HF_CLASS_USER] = HF_BUDGET_NONE,
-		[HF_CLASS_APPLICATION] = HF_BUDGET_APPLICATION,
-	};
-
-	hf_assert((size_t)cls < HF_ARRAY_LEN(budgets));
-	return budgets[cls];
-}
-
-bool hf_class_is_application(enum hf_class cls)
-{
-	return hf_class_budget(cls) == HF_BUDGET_APPLICATION;
-}
-
-enum hf_budget hf_end_budget(const struct hf_end *end)
-{
-	return end->stray ? HF_BUDGET_NONE : hf_class_budget(end->cls);
+	return termination->stray ? HF_BUDGET_NONE : hf_class_budget(termination->cls);
 }
 
 /* Upstream calls 128 and above retryable, and every end without a code of the kind's own
  * container (an init container, a sidecar, an eviction).  Code 0 in a Failed pod means that
  * something else in it failed: the same. */
-static bool is_permanent(const struct hf_end *end)
+static bool is_permanent(const struct hf_termination *termination)
 {
-	return end->exit_code.set && end->exit_code.value > 0 && end->exit_code.value < 128;
+	return termination->exit_code.set && termination->exit_code.value > 0 &&
+	       termination->exit_code.value < 128;
 }
 
-static enum hf_scope scope_of(const struct hf_brain *b, const struct hf_end *end)
+static enum hf_scope scope_of(const struct hf_brain *b, const struct hf_termination *termination)
 {
 	/* Of ranks that hang nobody knows who is at fault. */
-	return end->kind == HF_END_HUNG ? HF_SCOPE_JOB : b->job.recovery.scope;
+	return termination->kind == HF_TERMINATION_HUNG ? HF_SCOPE_JOB : b->job.recovery.scope;
 }
 
 /* The kubelet has decided already, and it remains to be counted; or who set the deadline has. */
-static bool is_decided(const struct hf_end *end)
+static bool is_decided(const struct hf_termination *termination)
 {
-	return end->kind == HF_END_RESTARTED || end->kind == HF_END_HUNG;
+	return termination->kind == HF_TERMINATION_RESTARTED ||
+	       termination->kind == HF_TERMINATION_HUNG;
 }
 
-void hf_policy_decide(const struct hf_brain *b, struct hf_end *end)
+void hf_restart_policy_decide(const struct hf_brain *b, struct hf_termination *termination)
 {
-	enum hf_restart_policy restart = b->job.roles[end->role].restart;
+	enum hf_restart_policy restart = b->job.roles[termination->role].restart;
 	enum verb verb;
 
 	hf_assert((size_t)restart < HF_ARRAY_LEN(without_rule));
-	hf_assert(end->cls > HF_CLASS_OURS && end->cls <= HF_CLASS_APPLICATION);
-	end->scope = scope_of(b, end);
-	if (end->rule >= 0) {
-		enum hf_rule_action action = b->view->run_policy.rules[end->rule].action;
+	hf_assert(termination->cls > HF_CLASS_OURS && termination->cls <= HF_CLASS_APPLICATION);
+	termination->scope = scope_of(b, termination);
+	if (termination->rule >= 0) {
+		enum hf_rule_action action = b->view->run_policy.rules[termination->rule].action;
 
 		hf_assert((size_t)action < HF_ARRAY_LEN(with_rule));
 		verb = with_rule[action].verb;
 		if (with_rule[action].sets_scope)
-			end->scope = with_rule[action].scope;
-		end->verdict = HF_VERDICT_RULE;
-	} else if (is_decided(end)) {
+			termination->scope = with_rule[action].scope;
+		termination->verdict = HF_VERDICT_RULE;
+	} else if (is_decided(termination)) {
 		verb = RESTART;
 	} else {
-		verb = without_rule[restart][end->cls];
-		if (end->cls == HF_CLASS_DEVICE && b->job.recovery.on_unhealthy == HF_DEVICE_FAIL)
+		verb = without_rule[restart][termination->cls];
+		if (termination->cls == HF_CLASS_DEVICE &&
+		    b->job.recovery.on_unhealthy == HF_DEVICE_FAIL)
 			verb = FAIL;
 		if (verb == BY_CODE)
-			verb = is_permanent(end) ? FAIL : RESTART;
-		end->verdict = end->cls == HF_CLASS_DEVICE   ? HF_VERDICT_DEVICE
-			       : restart == HF_RESTART_NEVER ? HF_VERDICT_NEVER
-							     : HF_VERDICT_EXIT_CODE;
+			verb = is_permanent(termination) ? FAIL : RESTART;
+		termination->verdict = termination->cls == HF_CLASS_DEVICE ? HF_VERDICT_DEVICE
+				       : restart == HF_RESTART_NEVER       ? HF_VERDICT_NEVER
+									   : HF_VERDICT_EXIT_CODE;
 	}
-	end->fate = verb == FAIL ? HF_FATE_FAIL : HF_FATE_RESTART;
+	termination->fate = verb == FAIL ? HF_FATE_FAIL : HF_FATE_RESTART;
 	/* A stray eviction is nobody's fault, whatever a rule would charge for it. */
-	end->budget = verb == RESTART ? hf_end_budget(end) : HF_BUDGET_NONE;
-	if (end->fate != HF_FATE_FAIL)
-		end->verdict = NULL;
+	termination->budget = verb == RESTART ? hf_termination_budget(termination) : HF_BUDGET_NONE;
+	if (termination->fate != HF_FATE_FAIL)
+		termination->verdict = NULL;
 }

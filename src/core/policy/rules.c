@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "core/state/brain_internal.h"
+#include "core/policy/policy_internal.h"
 
 #include "base/str.h"
 
@@ -20,38 +20,42 @@ static bool has_value(const struct hf_rule *rule, int32_t code)
 }
 
 /* Remembers what matched: a message and a record name it. */
-static bool match_container(const struct hf_rule *rule, struct hf_end *end, bool init)
+static bool match_container(const struct hf_rule *rule, struct hf_termination *termination,
+			    bool init)
 {
-	for (size_t i = 0; i < end->pod->containers_len; i++) {
-		const struct hf_container_seen *seen = &end->pod->containers[i];
+	for (size_t i = 0; i < termination->pod->containers_len; i++) {
+		const struct hf_container_seen *seen = &termination->pod->containers[i];
 
 		if (seen->init != init || seen->phase != HF_CONTAINER_TERMINATED ||
 		    seen->exit_code == 0)
 			continue;
 		/* Nobody who wrote a rule meant what the kind has added, unless he named it. */
-		if (rule->container ? !hf_streq(rule->container, seen->name) : seen == end->gave_up)
+		if (rule->container ? !hf_streq(rule->container, seen->name)
+				    : seen == termination->gave_up)
 			continue;
 		if (has_value(rule, seen->exit_code) == (rule->op == HF_RULE_IN)) {
-			end->matched = seen->name;
-			end->matched_code = seen->exit_code;
+			termination->matched = seen->name;
+			termination->matched_code = seen->exit_code;
 			return true;
 		}
 	}
 	return false;
 }
 
-static bool match_exit_codes(const struct hf_rule *rule, struct hf_end *end)
+static bool match_exit_codes(const struct hf_rule *rule, struct hf_termination *termination)
 {
-	if (end->kind != HF_END_FAILED || rule->op == HF_RULE_OPERATOR_UNKNOWN)
+	if (termination->kind != HF_TERMINATION_FAILED || rule->op == HF_RULE_OPERATOR_UNKNOWN)
 		return false;
-	return match_container(rule, end, false) || match_container(rule, end, true);
+	return match_container(rule, termination, false) ||
+	       match_container(rule, termination, true);
 }
 
 /* The control plane marks the pods of a lost node when it evicts them; we are earlier than that,
  * and a rule is to match all the same. */
-static bool stands_for(const struct hf_rule_condition *pattern, const struct hf_end *end)
+static bool stands_for(const struct hf_rule_condition *pattern,
+		       const struct hf_termination *termination)
 {
-	return end->kind == HF_END_LOST && !pattern->reason &&
+	return termination->kind == HF_TERMINATION_LOST && !pattern->reason &&
 	       hf_streq(hf_str_or(pattern->status, "True"), "True") &&
 	       (hf_streq(pattern->type, "DisruptionTarget") ||
 		hf_streq(pattern->type, HF_POD_COND_NODE_LOST));
@@ -71,13 +75,13 @@ static bool has_condition(const struct hf_rule_condition *pattern, const struct 
 	return false;
 }
 
-static bool match_conditions(const struct hf_rule *rule, struct hf_end *end)
+static bool match_conditions(const struct hf_rule *rule, struct hf_termination *termination)
 {
 	for (size_t p = 0; p < rule->pod_conditions_len; p++) {
 		const struct hf_rule_condition *pattern = &rule->pod_conditions[p];
 
-		if (stands_for(pattern, end) || has_condition(pattern, end->pod)) {
-			end->matched = pattern->type;
+		if (stands_for(pattern, termination) || has_condition(pattern, termination->pod)) {
+			termination->matched = pattern->type;
 			return true;
 		}
 	}
@@ -85,26 +89,26 @@ static bool match_conditions(const struct hf_rule *rule, struct hf_end *end)
 }
 
 /* The pod's own reason, or that of one of its containers: "Evicted", "OOMKilled". */
-static bool has_reason(const char *reason, const struct hf_end *end)
+static bool has_reason(const char *reason, const struct hf_termination *termination)
 {
-	const struct hf_pod *pod = end->pod;
+	const struct hf_pod *pod = termination->pod;
 
 	if (hf_streq(reason, pod->reason))
 		return true;
 	for (size_t i = 0; i < pod->containers_len; i++) {
 		if (pod->containers[i].phase == HF_CONTAINER_TERMINATED &&
-		    &pod->containers[i] != end->gave_up &&
+		    &pod->containers[i] != termination->gave_up &&
 		    hf_streq(reason, pod->containers[i].terminated_reason))
 			return true;
 	}
 	return false;
 }
 
-static bool match_reasons(const struct hf_rule *rule, struct hf_end *end)
+static bool match_reasons(const struct hf_rule *rule, struct hf_termination *termination)
 {
 	for (size_t r = 0; r < rule->pod_reasons_len; r++) {
-		if (has_reason(rule->pod_reasons[r], end)) {
-			end->matched = rule->pod_reasons[r];
+		if (has_reason(rule->pod_reasons[r], termination)) {
+			termination->matched = rule->pod_reasons[r];
 			return true;
 		}
 	}
@@ -113,16 +117,17 @@ static bool match_reasons(const struct hf_rule *rule, struct hf_end *end)
 
 /* By naming a class the person who wrote the rule says that it explains an end, also where it would
  * not by itself; what is not the program's own doing keeps its class. */
-static bool match_device(const struct hf_rule *rule, struct hf_end *end)
+static bool match_device(const struct hf_rule *rule, struct hf_termination *termination)
 {
-	const struct hf_device_seen *device = hf_device_match(rule, end->pod, end->finished_at);
+	const struct hf_device_seen *device =
+		hf_device_match(rule, termination->pod, termination->finished_at);
 
 	if (!device)
 		return false;
-	end->device = device;
-	if (hf_class_is_application(end->cls)) {
-		end->cls = HF_CLASS_DEVICE;
-		end->evidence = true;
+	termination->device = device;
+	if (hf_class_is_application(termination->cls)) {
+		termination->cls = HF_CLASS_DEVICE;
+		termination->evidence = true;
 	}
 	return true;
 }
@@ -131,35 +136,37 @@ static bool match_device(const struct hf_rule *rule, struct hf_end *end)
 static bool match_type(const struct hf_brain *b, const struct hf_rule *rule, int role)
 {
 	for (size_t i = 0; i < rule->replica_types_len; i++) {
-		if (hf_str_case_eq(rule->replica_types[i], b->crews[role].type))
+		if (hf_str_case_eq(rule->replica_types[i], b->roles[role].type))
 			return true;
 	}
 	return rule->replica_types_len == 0;
 }
 
-static bool match(const struct hf_brain *b, const struct hf_rule *rule, struct hf_end *end)
+static bool match(const struct hf_brain *b, const struct hf_rule *rule,
+		  struct hf_termination *termination)
 {
-	if (rule->action == HF_RULE_UNKNOWN || !match_type(b, rule, end->role))
+	if (rule->action == HF_RULE_UNKNOWN || !match_type(b, rule, termination->role))
 		return false;
 	if (rule->has_exit_codes)
-		return match_exit_codes(rule, end);
+		return match_exit_codes(rule, termination);
 	if (rule->has_pod_conditions)
-		return match_conditions(rule, end);
+		return match_conditions(rule, termination);
 	if (rule->has_pod_reasons)
-		return match_reasons(rule, end);
-	return rule->has_device && match_device(rule, end);
+		return match_reasons(rule, termination);
+	return rule->has_device && match_device(rule, termination);
 }
 
-int hf_rules_match(const struct hf_brain *b, struct hf_end *end)
+int hf_rules_match(const struct hf_brain *b, struct hf_termination *termination)
 {
 	const struct hf_run_policy *policy = &b->view->run_policy;
 
-	hf_assert(end->cls != HF_CLASS_NONE);
+	hf_assert(termination->cls != HF_CLASS_NONE);
 	/* A person's delete is not a failure, and what vanished has nothing left to match. */
-	if (!end->pod || end->cls == HF_CLASS_USER || end->kind == HF_END_RESTARTED)
+	if (!termination->pod || termination->cls == HF_CLASS_USER ||
+	    termination->kind == HF_TERMINATION_RESTARTED)
 		return -1;
 	for (size_t i = 0; i < policy->rules_len && i < HF_RULES_MAX; i++) {
-		if (match(b, &policy->rules[i], end))
+		if (match(b, &policy->rules[i], termination))
 			return (int)i;
 	}
 	return -1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "core/state/brain_internal.h"
+#include "core/policy/policy_internal.h"
 
 #include <string.h>
 
@@ -32,8 +32,8 @@ static bool heard(const struct hf_node_seen *node, const struct hf_pod *pod, hf_
 
 /* The node that the pod is on has not been heard of.  Leases of those that have been are asked for as
  * well: what nobody asks for is forgotten, and two that renew at different times would take turns. */
-static bool is_silent(struct hf_brain *b, const struct hf_pod *pod, const struct hf_node *node,
-		      hf_time since)
+static bool is_silent(const struct hf_brain *b, const struct hf_pod *pod,
+		      const struct hf_node *node, hf_time since)
 {
 	if (node && is_news(b, node, pod))
 		return false;
@@ -48,7 +48,7 @@ static bool may_be_lost(const struct hf_brain *b, const struct hf_node *node,
 	       (hf_node_is_lost(node->seen) && !hf_node_was_lost_before(node->seen, pod));
 }
 
-hf_time hf_settle_end(const struct hf_brain *b, hf_time since)
+hf_time hf_settle_latest(const struct hf_brain *b, hf_time since)
 {
 	int64_t seconds = b->job.recovery.node_lost_after_seconds + SUSPECT_EXTRA_SECONDS;
 
@@ -57,13 +57,12 @@ hf_time hf_settle_end(const struct hf_brain *b, hf_time since)
 	return hf_time_add(since, hf_seconds(seconds));
 }
 
-bool hf_settle_done(struct hf_brain *b, hf_time since, hf_time *ret_until, const char **ret_silent)
+struct hf_settling hf_settle_look(const struct hf_brain *b, hf_time since)
 {
 	const struct hf_observed *seen = b->seen;
-	const char *silent = NULL;
+	struct hf_settling settling = {0};
 	bool lost = false;
-	size_t asked = b->asks_len;
-	hf_time until;
+	size_t asked = b->notes->asks_len;
 
 	hf_assert(since != HF_TIME_NONE);
 	for (size_t i = 0; i < seen->pods_len; i++) {
@@ -74,16 +73,15 @@ bool hf_settle_done(struct hf_brain *b, hf_time since, hf_time *ret_until, const
 			continue;
 		node = hf_node_of(b, pod);
 		lost |= node && may_be_lost(b, node, pod);
-		if (is_silent(b, pod, node, since) && (!silent || strcmp(pod->node, silent) < 0))
-			silent = pod->node;
+		if (is_silent(b, pod, node, since) &&
+		    (!settling.silent || strcmp(pod->node, settling.silent) < 0))
+			settling.silent = pod->node;
 	}
-	until = lost ? hf_settle_end(b, since)
-		     : hf_time_add(since, hf_seconds(b->job.recovery.settle_seconds));
-	if (!silent || b->now >= until) {
-		b->asks_len = asked;
-		return true;
-	}
-	*ret_until = until;
-	*ret_silent = silent;
-	return false;
+	settling.until = lost ? hf_settle_latest(b, since)
+			      : hf_time_add(since, hf_seconds(b->job.recovery.settle_seconds));
+	settling.done = !settling.silent || b->now >= settling.until;
+	/* Nothing is awaited, so nothing needs to be read. */
+	if (settling.done)
+		b->notes->asks_len = asked;
+	return settling;
 }

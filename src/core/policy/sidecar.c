@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "core/state/brain_internal.h"
+#include "core/policy/policy_internal.h"
 
 #include "base/str.h"
 #include "core/model/names.h"
@@ -50,7 +50,7 @@ static hf_time grace_end(const struct hf_brain *b, const struct hf_pod *pod)
 	return hf_time_add(pod->own_ended_at, hf_seconds(grace->value));
 }
 
-static bool is_over(struct hf_brain *b, const struct hf_slot *slot)
+static bool is_over(const struct hf_brain *b, const struct hf_slot *slot)
 {
 	hf_time at = grace_end(b, slot->pod);
 
@@ -61,7 +61,7 @@ static bool is_over(struct hf_brain *b, const struct hf_slot *slot)
 	return false;
 }
 
-bool hf_sidecar_is_over(struct hf_brain *b, int role, const struct hf_slot *slot)
+bool hf_sidecar_is_over(const struct hf_brain *b, int role, const struct hf_slot *slot)
 {
 	struct held held;
 
@@ -78,9 +78,9 @@ static void count_held(struct held *first, const struct held *held)
 	first->count = count;
 }
 
-static void tell_released(struct hf_brain *b, const struct held *first)
+static void tell_released(const struct hf_brain *b, const struct held *first)
 {
-	const char *rank = hf_rank_name(b->arena, b->crews[first->role].type, first->index);
+	const char *rank = hf_rank_name(b->arena, b->roles[first->role].type, first->index);
 	const char *message = hf_arena_printf(
 		b->arena,
 		"container %s of %s%s ended with 0 more than %lld s ago (sidecarGraceSeconds): the "
@@ -130,14 +130,14 @@ static bool is_failed_beside(const struct hf_pod *pod, const struct hf_container
 	       own->again != HF_AGAIN_ALWAYS && !is_ended_as_a_whole(pod) && find_failed(pod, own);
 }
 
-static const char *in_brackets(struct hf_brain *b, const char *reason)
+static const char *in_brackets(const struct hf_brain *b, const char *reason)
 {
 	return hf_str_is_empty(reason) ? "" : hf_arena_printf(b->arena, " (%s)", reason);
 }
 
 /* The failure of the pod of a rank that had trained before, for a message.  NULL: the pod was ended as a whole, and
  * the ledger has no success of the rank. */
-static const char *describe_failed(struct hf_brain *b, int role, const struct hf_slot *slot,
+static const char *describe_failed(const struct hf_brain *b, int role, const struct hf_slot *slot,
 				   const struct hf_pod *pod)
 {
 	const struct hf_container_seen *own = hf_own_container(b, role, pod);
@@ -149,12 +149,12 @@ static const char *describe_failed(struct hf_brain *b, int role, const struct hf
 		return hf_arena_printf(
 			b->arena, "container %s failed with %d%s", failed->name,
 			(int)failed->exit_code,
-			in_brackets(b, hf_telling_reason(failed->terminated_reason)));
+			in_brackets(b, hf_container_reason_telling(failed->terminated_reason)));
 	return hf_arena_printf(b->arena, "its pod failed%s", in_brackets(b, pod->reason));
 }
 
 /* The end of the pod of a rank that had trained before, for a message; NULL: the pod goes on. */
-static const char *find_later_end(struct hf_brain *b, int role, const struct hf_slot *slot)
+static const char *find_later_end(const struct hf_brain *b, int role, const struct hf_slot *slot)
 {
 	const struct hf_pod *pod = hf_slot_pod(b, slot);
 	const struct hf_node *node;
@@ -176,13 +176,13 @@ static const char *find_later_end(struct hf_brain *b, int role, const struct hf_
 	return NULL;
 }
 
-static void tell_later_end(struct hf_brain *b, const struct held *first, const char *what)
+static void tell_later_end(const struct hf_brain *b, const struct held *first, const char *what)
 {
 	const char *message = hf_arena_printf(
 		b->arena,
 		"container %s of %s ended with 0, and then %s: the rank counts as succeeded%s",
 		hf_own_container_name(b, first->role),
-		hf_rank_name(b->arena, b->crews[first->role].type, first->index), what,
+		hf_rank_name(b->arena, b->roles[first->role].type, first->index), what,
 		first->count > 1 ? hf_arena_printf(b->arena, "; so do %d more", first->count - 1)
 				 : "");
 
@@ -198,9 +198,9 @@ void hf_sidecar_release(struct hf_brain *b)
 	const char *what = NULL;
 
 	hf_assert(b->ledger.present);
-	for (int r = 0; r < b->crews_len; r++) {
-		for (int32_t i = 0; i < b->crews[r].replicas; i++) {
-			struct hf_slot *slot = &b->crews[r].slots[i];
+	for (int r = 0; r < b->roles_len; r++) {
+		for (int32_t i = 0; i < b->roles[r].replicas; i++) {
+			struct hf_slot *slot = &b->roles[r].slots[i];
 			struct held held = {.role = r, .index = i};
 			const char *end = slot->succeeded ? NULL : find_later_end(b, r, slot);
 
@@ -226,7 +226,7 @@ void hf_sidecar_release(struct hf_brain *b)
 
 /* ---- those that wait ----------------------------------------------------------------------------- */
 
-static void note_held(struct hf_brain *b, struct held *first, const struct held *held)
+static void note_held(const struct hf_brain *b, struct held *first, const struct held *held)
 {
 	hf_time ended = held->pod->own_ended_at, at;
 
@@ -240,7 +240,7 @@ static void note_held(struct hf_brain *b, struct held *first, const struct held 
 		hf_wake(b, at);
 }
 
-static const char *what_comes(struct hf_brain *b, const struct held *held)
+static const char *what_comes(const struct hf_brain *b, const struct held *held)
 {
 	const struct hf_opt_int *grace = &b->job.recovery.sidecar_grace_seconds;
 
@@ -258,7 +258,7 @@ static const char *what_comes(struct hf_brain *b, const struct held *held)
 
 static void show_held(struct hf_brain *b, const struct held *held)
 {
-	const char *rank = hf_rank_name(b->arena, b->crews[held->role].type, held->index);
+	const char *rank = hf_rank_name(b->arena, b->roles[held->role].type, held->index);
 	const char *message = hf_arena_printf(
 		b->arena, "container %s of %s ended with 0; the pod is kept by container %s%s",
 		held->own->name, rank, held->keeper->name,
@@ -270,8 +270,8 @@ static void show_held(struct hf_brain *b, const struct held *held)
 
 	hf_say(b, at, HF_TOPIC_BLOCKED, "%s", message);
 	hf_say(b, b->now, HF_TOPIC_NEXT, "%s", what_comes(b, held));
-	if (!b->blocker)
-		b->blocker = message;
+	if (!b->notes->blocker)
+		hf_block(b, message);
 	if (!held->due && !hf_cond_is_true(b, HF_COND_SIDECAR))
 		return;
 	if (!hf_cond_is_true(b, HF_COND_SIDECAR))
@@ -279,7 +279,7 @@ static void show_held(struct hf_brain *b, const struct held *held)
 	hf_cond_set(b, HF_COND_SIDECAR, true, "ContainerRuns", message);
 }
 
-void hf_sidecar_over(struct hf_brain *b)
+void hf_sidecar_clear(struct hf_brain *b)
 {
 	hf_cond_lower(b, HF_COND_SIDECAR, "NoneHeld",
 		      "No rank of an active job waits for another container.");
@@ -289,9 +289,9 @@ void hf_sidecar_step(struct hf_brain *b)
 {
 	struct held first = {.count = 0};
 
-	for (int r = 0; r < b->crews_len; r++) {
-		for (int32_t i = 0; i < b->crews[r].replicas; i++) {
-			const struct hf_slot *slot = &b->crews[r].slots[i];
+	for (int r = 0; r < b->roles_len; r++) {
+		for (int32_t i = 0; i < b->roles[r].replicas; i++) {
+			const struct hf_slot *slot = &b->roles[r].slots[i];
 			struct held held = {.role = r, .index = i};
 
 			if (!find_held(b, r, slot, &held))
@@ -307,5 +307,5 @@ void hf_sidecar_step(struct hf_brain *b)
 	if (first.count > 0)
 		show_held(b, &first);
 	else
-		hf_sidecar_over(b);
+		hf_sidecar_clear(b);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "core/state/brain_internal.h"
+#include "core/policy/policy_internal.h"
 
 #include "base/str.h"
 
@@ -17,9 +17,9 @@
 
 static bool has_pods(const struct hf_brain *b)
 {
-	for (int r = 0; r < b->crews_len; r++) {
-		for (int32_t i = 0; i < b->crews[r].slots_len; i++) {
-			if (b->crews[r].slots[i].pod)
+	for (int r = 0; r < b->roles_len; r++) {
+		for (int32_t i = 0; i < b->roles[r].slots_len; i++) {
+			if (b->roles[r].slots[i].pod)
 				return true;
 		}
 	}
@@ -42,7 +42,7 @@ static void book(struct hf_brain *b)
 	if (ledger->incident.charged == HF_BUDGET_PENDING)
 		ledger->incident.charged = HF_BUDGET_NONE;
 	if (!hf_str_is_empty(b->view->restart))
-		ledger->restart_handled = hf_restart_key(b);
+		ledger->restart_handled = hf_restart_request_key(b);
 }
 
 /* And what the status says of it. */
@@ -66,7 +66,7 @@ bool hf_suspend_is_due(const struct hf_brain *b)
 }
 
 /* Each step while suspended: delete whatever shows up, also what was created late. */
-void hf_suspend(struct hf_brain *b)
+void hf_suspend_step(struct hf_brain *b)
 {
 	bool told = hf_cond_is_true(b, HF_COND_SUSPENDED);
 
@@ -78,9 +78,9 @@ void hf_suspend(struct hf_brain *b)
 		tell(b);
 	hf_phase_step(b);
 	hf_counts_take(b);
-	for (int r = 0; r < b->crews_len; r++) {
-		for (int32_t i = 0; i < b->crews[r].slots_len; i++) {
-			const struct hf_slot *slot = &b->crews[r].slots[i];
+	for (int r = 0; r < b->roles_len; r++) {
+		for (int32_t i = 0; i < b->roles[r].slots_len; i++) {
+			const struct hf_slot *slot = &b->roles[r].slots[i];
 
 			if (slot->pod)
 				hf_pod_delete(b, slot->pod, (struct hf_opt_int){0});

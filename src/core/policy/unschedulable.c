@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "core/state/brain_internal.h"
+#include "core/policy/policy_internal.h"
 
 #include "base/str.h"
 #include "core/model/names.h"
@@ -39,7 +39,7 @@ static bool is_waiting(const struct hf_slot *slot)
 }
 
 /* One of the names, which commas part, is none of the musts any more. */
-static bool is_over(struct hf_brain *b, int role, const char *avoids)
+static bool is_over(const struct hf_brain *b, int role, const char *avoids)
 {
 	for (const char *at = avoids; *at != '\0';) {
 		size_t len = strcspn(at, ",");
@@ -53,7 +53,7 @@ static bool is_over(struct hf_brain *b, int role, const char *avoids)
 }
 
 /* The first names, and how many more there are. */
-static const char *few(struct hf_brain *b, const char *avoids)
+static const char *few(const struct hf_brain *b, const char *avoids)
 {
 	size_t commas = 0;
 	int len = 0;
@@ -68,7 +68,7 @@ static const char *few(struct hf_brain *b, const char *avoids)
 
 static void show(struct hf_brain *b, const struct unplaced *unplaced)
 {
-	const char *rank = hf_rank_name(b->arena, b->crews[unplaced->role].type, unplaced->index);
+	const char *rank = hf_rank_name(b->arena, b->roles[unplaced->role].type, unplaced->index);
 	const char *message = hf_arena_printf(
 		b->arena,
 		"no node takes %d pod(s), %s first, which may not go to %s: a device is out of "
@@ -83,24 +83,24 @@ static void show(struct hf_brain *b, const struct unplaced *unplaced)
 	       "they are made anew when a device of these is mended, a day after it failed at the "
 	       "latest; another node that the job may use helps at once");
 	hf_wake(b, hf_time_add(b->now, hf_seconds(LOOK_SECONDS)));
-	b->blocker = message;
+	hf_block(b, message);
 }
 
-void hf_unplaced_over(struct hf_brain *b)
+void hf_unschedulable_clear(struct hf_brain *b)
 {
 	hf_cond_lower(b, HF_COND_POD_UNPLACED, "PodsPlaced",
 		      "No pod of the job waits for a node that it is kept off.");
 }
 
-void hf_unplaced_step(struct hf_brain *b)
+void hf_unschedulable_step(struct hf_brain *b)
 {
 	struct unplaced unplaced = {0};
 
-	if (hf_lost_unseen(b, HF_COND_POD_UNPLACED))
+	if (hf_cond_tell_blind(b, HF_COND_POD_UNPLACED))
 		return;
-	for (int r = 0; r < b->crews_len; r++) {
-		for (int32_t i = 0; i < b->crews[r].replicas; i++) {
-			const struct hf_slot *slot = &b->crews[r].slots[i];
+	for (int r = 0; r < b->roles_len; r++) {
+		for (int32_t i = 0; i < b->roles[r].replicas; i++) {
+			const struct hf_slot *slot = &b->roles[r].slots[i];
 
 			if (!is_waiting(slot))
 				continue;
@@ -116,5 +116,5 @@ void hf_unplaced_step(struct hf_brain *b)
 	if (unplaced.count > 0)
 		show(b, &unplaced);
 	else
-		hf_unplaced_over(b);
+		hf_unschedulable_clear(b);
 }

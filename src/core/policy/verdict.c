@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "core/state/brain_internal.h"
+#include "core/policy/policy_internal.h"
 
 #include "base/str.h"
 
@@ -12,85 +12,73 @@
  * carried out is charged by then, so it stands, whatever happens until the status says it too.
  */
 
-bool hf_verdict_pending(const struct hf_brain *b)
-{
-	return b->ledger.verdict.reason != NULL && !hf_cond_finished(b);
-}
-
-void hf_verdict_set(struct hf_brain *b, const char *reason, const char *message)
-{
-	hf_assert(reason && message);
-	hf_assert(!hf_cond_finished(b));
-	b->ledger.verdict.reason = reason;
-	b->ledger.verdict.message = message;
-	b->ledger.verdict.at = b->now;
-}
-
 /* The words of batch/v1, which people grep for. */
-static const char *rule_message(struct hf_brain *b, const struct hf_end *end)
+static const char *rule_message(const struct hf_brain *b, const struct hf_termination *termination)
 {
-	const struct hf_rule *rule = &b->view->run_policy.rules[end->rule];
+	const struct hf_rule *rule = &b->view->run_policy.rules[termination->rule];
 	const char *ns = hf_str_or(b->view->ns, "");
 
 	if (rule->has_exit_codes)
 		return hf_arena_printf(b->arena,
 				       "Container %s for pod %s/%s failed with exit code %d "
 				       "matching FailJob rule at index %d",
-				       end->matched, ns, end->pod->name, end->matched_code,
-				       end->rule);
+				       termination->matched, ns, termination->pod->name,
+				       termination->matched_code, termination->rule);
 	if (rule->has_pod_conditions)
 		return hf_arena_printf(
 			b->arena, "Pod %s/%s has condition %s matching FailJob rule at index %d",
-			ns, end->pod->name, end->matched, end->rule);
+			ns, termination->pod->name, termination->matched, termination->rule);
 	if (rule->has_device)
 		return hf_arena_printf(
 			b->arena, "Pod %s/%s has device %s (%s) matching FailJob rule at index %d",
-			ns, end->pod->name, end->device->id, end->device->cls, end->rule);
+			ns, termination->pod->name, termination->device->id,
+			termination->device->cls, termination->rule);
 	return hf_arena_printf(b->arena,
 			       "Pod %s/%s has reason %s matching FailJob rule at index %d", ns,
-			       end->pod->name, end->matched, end->rule);
+			       termination->pod->name, termination->matched, termination->rule);
 }
 
 /* Upstream has one text for each way in which a replica fails a job. */
-static const char *upstream_message(struct hf_brain *b, const struct hf_end *end)
+static const char *upstream_message(const struct hf_brain *b,
+				    const struct hf_termination *termination)
 {
 	const struct hf_framework *framework = b->job.framework;
-	const char *type = b->crews[end->role].type;
-	int32_t failed = b->failed_ends[end->role];
+	const char *type = b->roles[termination->role].type;
+	int32_t failed = b->failed_count[termination->role];
 
-	if (hf_streq(end->verdict, HF_VERDICT_RULE))
-		return rule_message(b, end);
-	if (hf_streq(end->verdict, HF_VERDICT_DEVICE))
+	if (hf_streq(termination->verdict, HF_VERDICT_RULE))
+		return rule_message(b, termination);
+	if (hf_streq(termination->verdict, HF_VERDICT_DEVICE))
 		return hf_arena_printf(b->arena,
 				       "%s %s is failed because device %s of pod %s failed (%s).",
-				       framework->kind, b->view->name, end->device->id,
-				       end->pod->name, end->device->cls);
-	if (hf_streq(end->verdict, HF_VERDICT_EXIT_CODE))
+				       framework->kind, b->view->name, termination->device->id,
+				       termination->pod->name, termination->device->cls);
+	if (hf_streq(termination->verdict, HF_VERDICT_EXIT_CODE))
 		return hf_arena_printf(b->arena,
 				       "job \"%s\" is failing because \"%s\" replica(s) failed.",
 				       b->view->name, type);
 	if (framework->failed_message)
-		return framework->failed_message(&b->job, end->role, failed, b->arena);
+		return framework->failed_message(&b->job, termination->role, failed, b->arena);
 	return hf_arena_printf(b->arena, "%s %s is failed because %d %s replica(s) failed.",
 			       framework->kind, b->view->name, failed, type);
 }
 
-static const char *end_message(struct hf_brain *b, const struct hf_end *end)
+static const char *end_message(const struct hf_brain *b, const struct hf_termination *termination)
 {
-	return hf_arena_printf(b->arena, "%s%s", upstream_message(b, end),
+	return hf_arena_printf(b->arena, "%s%s", upstream_message(b, termination),
 			       hf_never_started_text(b));
 }
 
-void hf_verdict_of_end(struct hf_brain *b, const struct hf_end *end)
+void hf_verdict_of_termination(struct hf_brain *b, const struct hf_termination *termination)
 {
-	hf_assert(end->fate == HF_FATE_FAIL && end->verdict);
-	hf_assert(end->pod);
-	if (hf_incident_covers(b, end))
-		hf_incident_record(b, end);
+	hf_assert(termination->fate == HF_FATE_FAIL && termination->verdict);
+	hf_assert(termination->pod);
+	if (hf_incident_covers(b, termination))
+		hf_incident_record(b, termination);
 	else
-		hf_incident_open(b, end, end->cls, HF_BUDGET_PENDING);
-	hf_end_event(b, end);
-	hf_verdict_set(b, end->verdict, end_message(b, end));
+		hf_incident_open(b, termination, termination->cls, HF_BUDGET_PENDING);
+	hf_termination_event(b, termination);
+	hf_verdict_set(b, termination->verdict, end_message(b, termination));
 }
 
 /* The cause has another budget, and that is used up. */
@@ -102,7 +90,8 @@ static void fail_by_budget(struct hf_brain *b, enum hf_budget budget)
 }
 
 /* The job is not to fail after all: the end, of which its incident tells, is its cause. */
-static void withdraw(struct hf_brain *b, const struct hf_end *end, enum hf_budget budget)
+static void withdraw(struct hf_brain *b, const struct hf_termination *termination,
+		     enum hf_budget budget)
 {
 	struct hf_ledger *ledger = &b->ledger;
 
@@ -111,21 +100,21 @@ static void withdraw(struct hf_brain *b, const struct hf_end *end, enum hf_budge
 	/* The end belonged to an incident that had been charged: adopting moved that. */
 	if (ledger->incident.charged != HF_BUDGET_PENDING)
 		return;
-	hf_delay_next(b, hf_class_budget(end->cls));
+	hf_delay_next(b, hf_class_budget(termination->cls));
 	hf_budget_charge(b, budget);
-	hf_incident_ensure_record(b, end);
+	hf_incident_ensure_record(b, termination);
 	ledger->records[0].decided_at = b->now;
-	hf_restart_tell(b, end->cls);
+	hf_restart_tell(b, termination->cls);
 }
 
-static void give_way(struct hf_brain *b, const struct hf_end *end)
+static void give_way(struct hf_brain *b, const struct hf_termination *termination)
 {
-	enum hf_budget budget = hf_end_budget(end);
+	enum hf_budget budget = hf_termination_budget(termination);
 
-	if (!hf_incident_adopt(b, end) || !hf_budget_allows(b, budget))
+	if (!hf_incident_adopt(b, termination) || !hf_budget_allows(b, budget))
 		fail_by_budget(b, budget);
 	else
-		withdraw(b, end, budget);
+		withdraw(b, termination, budget);
 }
 
 /* A person wrote the rule, or wants the job to fail with its device; a deadline does not care for
@@ -144,7 +133,7 @@ bool hf_verdict_is_final(const struct hf_brain *b)
 /* Peers of a node that dies see it long before the node counts as lost.  Some nodes never count as lost,
  * as in a long storm: when the wait is over, a node that is still Unknown is the cause, as no restart can
  * make good a job that has failed. */
-static bool find_lost(struct hf_brain *b, struct hf_end *ret_end)
+static bool find_lost(const struct hf_brain *b, struct hf_termination *ret_end)
 {
 	int64_t incident = b->ledger.incident.id;
 	hf_time at = b->ledger.verdict.at;
@@ -152,12 +141,13 @@ static bool find_lost(struct hf_brain *b, struct hf_end *ret_end)
 	if (!may_turn(b) || !hf_class_is_application(b->ledger.incident.cause) ||
 	    at == HF_TIME_NONE)
 		return false;
-	return hf_lost_cause(b, incident, at, ret_end) ||
-	       (b->now >= hf_settle_end(b, at) && hf_lost_suspect(b, incident, at, ret_end));
+	return hf_node_loss_cause(b, incident, at, ret_end) ||
+	       (b->now >= hf_settle_latest(b, at) &&
+		hf_node_loss_suspect(b, incident, at, ret_end));
 }
 
 /* The end that the verdict is of; NULL: a budget's, or its pod has gone, and when it ended with it. */
-static const struct hf_end *find_verdicts(const struct hf_brain *b)
+static const struct hf_termination *find_verdicts(const struct hf_brain *b)
 {
 	const struct hf_record *last = &b->ledger.records[0];
 
@@ -165,51 +155,56 @@ static const struct hf_end *find_verdicts(const struct hf_brain *b)
 	    (!hf_streq(b->ledger.verdict.reason, HF_VERDICT_EXIT_CODE) &&
 	     !hf_streq(b->ledger.verdict.reason, HF_VERDICT_NEVER)))
 		return NULL;
-	for (size_t i = 0; i < b->ends_len; i++) {
-		if (b->ends[i].kind == HF_END_FAILED && hf_streq(b->ends[i].pod->name, last->pod))
-			return &b->ends[i];
+	for (size_t i = 0; i < b->terminations_len; i++) {
+		if (b->terminations[i].kind == HF_TERMINATION_FAILED &&
+		    hf_streq(b->terminations[i].pod->name, last->pod))
+			return &b->terminations[i];
 	}
 	return NULL;
 }
 
 /* What finished first is the cause, in whichever order kubelets tell of it: they look for ended
  * containers once a second. */
-static const struct hf_end *find_first(struct hf_brain *b)
+static const struct hf_termination *find_first(const struct hf_brain *b)
 {
-	const struct hf_end *of = find_verdicts(b);
+	const struct hf_termination *of = find_verdicts(b);
 
-	for (const struct hf_end *end = b->ends; of && end < of; end++) {
-		if (end->kind == HF_END_RESTARTED || hf_end_is_ignored(end) ||
-		    !hf_incident_covers(b, end))
+	for (const struct hf_termination *termination = b->terminations; of && termination < of;
+	     termination++) {
+		if (termination->kind == HF_TERMINATION_RESTARTED ||
+		    hf_termination_is_ignored(termination) || !hf_incident_covers(b, termination))
 			continue;
 		/* They are in order of time; who does not know his has none to come before. */
-		return end->fate == HF_FATE_RESTART && of->finished_at != HF_TIME_NONE ? end : NULL;
+		return termination->fate == HF_FATE_RESTART && of->finished_at != HF_TIME_NONE
+			       ? termination
+			       : NULL;
 	}
 	return NULL;
 }
 
-static void give_way_to_first(struct hf_brain *b, const struct hf_end *end)
+static void give_way_to_first(struct hf_brain *b, const struct hf_termination *termination)
 {
-	hf_assert(end->fate == HF_FATE_RESTART);
-	hf_incident_retell(b, end);
-	if (hf_budget_allows(b, end->budget))
-		withdraw(b, end, end->budget);
+	hf_assert(termination->fate == HF_FATE_RESTART);
+	hf_incident_set_cause(b, termination);
+	if (hf_budget_allows(b, termination->budget))
+		withdraw(b, termination, termination->budget);
 	else
-		fail_by_budget(b, end->budget);
+		fail_by_budget(b, termination->budget);
 }
 
 void hf_verdict_reconsider(struct hf_brain *b)
 {
-	const struct hf_end *first;
-	struct hf_end lost;
+	const struct hf_termination *first;
+	struct hf_termination lost;
 
 	if (!may_turn(b))
 		return;
-	for (size_t i = 0; i < b->ends_len; i++) {
-		if (hf_end_outranks(&b->ends[i]) && b->ends[i].fate != HF_FATE_FAIL &&
-		    hf_lost_precedes(b, &b->ends[i], b->ledger.verdict.at)) {
-			b->ends[i].spent = true;
-			give_way(b, &b->ends[i]);
+	for (size_t i = 0; i < b->terminations_len; i++) {
+		if (hf_termination_outranks(&b->terminations[i]) &&
+		    b->terminations[i].fate != HF_FATE_FAIL &&
+		    hf_node_loss_precedes(b, &b->terminations[i], b->ledger.verdict.at)) {
+			b->terminations[i].used_by_verdict = true;
+			give_way(b, &b->terminations[i]);
 			return;
 		}
 	}
@@ -222,37 +217,33 @@ void hf_verdict_reconsider(struct hf_brain *b)
 		give_way_to_first(b, first);
 }
 
-void hf_verdict_settle(struct hf_brain *b)
+bool hf_verdict_settle(struct hf_brain *b)
 {
 	const struct hf_verdict *verdict = &b->ledger.verdict;
-	const char *silent = NULL;
-	struct hf_end lost;
-	hf_time until;
+	struct hf_settling settling;
+	struct hf_termination lost;
 
 	if (!hf_verdict_pending(b))
-		return;
-	/* What cannot turn has nothing to wait for. */
-	if (hf_verdict_is_final(b)) {
-		hf_finish_failed(b);
-		return;
-	}
+		return false;
+	if (hf_verdict_is_final(b))
+		return true;
 	if (find_lost(b, &lost)) {
-		/* The verdict is of this step, and its cause is here already: the next step, with the
-		 * incident written down, lets it give way. */
+		/* The verdict is of this step, and its cause is there already.  The next step, with the
+		 * incident written down, lets the verdict give way. */
 		b->settling = true;
 		hf_wake(b, hf_time_add(b->now, HF_SECOND));
-		return;
+		return false;
 	}
-	if (hf_settle_done(b, verdict->at, &until, &silent)) {
-		hf_finish_failed(b);
-		return;
-	}
+	settling = hf_settle_look(b, verdict->at);
+	if (settling.done)
+		return true;
 	b->settling = true;
-	hf_wake(b, until);
+	hf_wake(b, settling.until);
 	hf_say(b, b->now, HF_TOPIC_BLOCKED,
 	       "the verdict %s waits for news of node %s, until %s at the latest", verdict->reason,
-	       silent, hf_time_text(b->arena, until));
-	hf_say(b, until, HF_TOPIC_NEXT,
+	       settling.silent, hf_time_text(b->arena, settling.until));
+	hf_say(b, settling.until, HF_TOPIC_NEXT,
 	       "the job fails, unless its cause turns out to be a node or a "
 	       "device");
+	return false;
 }

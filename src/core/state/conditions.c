@@ -16,12 +16,12 @@
 static const char *const states[] = {HF_COND_FAILED,     HF_COND_SUCCEEDED, HF_COND_SUSPENDED,
 				     HF_COND_RESTARTING, HF_COND_RUNNING,   HF_COND_CREATED};
 
-const char *hf_cond_reason(struct hf_brain *b, const char *suffix)
+const char *hf_cond_reason(const struct hf_brain *b, const char *suffix)
 {
 	return hf_arena_printf(b->arena, "%s%s", b->job.framework->kind, suffix);
 }
 
-struct hf_condition *hf_cond_find(const struct hf_brain *b, const char *type)
+const struct hf_condition *hf_cond_find(const struct hf_brain *b, const char *type)
 {
 	hf_assert(type);
 	for (size_t i = 0; i < b->conditions_len; i++) {
@@ -29,6 +29,13 @@ struct hf_condition *hf_cond_find(const struct hf_brain *b, const char *type)
 			return &b->conditions[i];
 	}
 	return NULL;
+}
+
+static struct hf_condition *find_to_change(struct hf_brain *b, const char *type)
+{
+	const struct hf_condition *found = hf_cond_find(b, type);
+
+	return found ? &b->conditions[found - b->conditions] : NULL;
 }
 
 bool hf_cond_is_true(const struct hf_brain *b, const char *type)
@@ -44,7 +51,7 @@ bool hf_cond_finished(const struct hf_brain *b)
 }
 
 /* Take the condition out of the list and put it at a place of the rest. */
-static void move(struct hf_brain *b, struct hf_condition *condition, size_t to)
+static void move_condition(struct hf_brain *b, struct hf_condition *condition, size_t to)
 {
 	size_t from = (size_t)(condition - b->conditions);
 	struct hf_condition kept = *condition;
@@ -58,7 +65,7 @@ static void move(struct hf_brain *b, struct hf_condition *condition, size_t to)
 }
 
 /* Whoever appends fills in the rest; -1 says that no stored element stands behind it. */
-static struct hf_condition *append(struct hf_brain *b, const char *type)
+static struct hf_condition *append_condition(struct hf_brain *b, const char *type)
 {
 	struct hf_condition *condition;
 
@@ -73,7 +80,7 @@ void hf_cond_load(struct hf_brain *b, const struct hf_status *stored)
 {
 	hf_assert(b->conditions_cap >= stored->conditions_len && b->conditions_len == 0);
 	for (size_t i = 0; i < stored->conditions_len; i++) {
-		struct hf_condition *twin = hf_cond_find(b, stored->conditions[i].type);
+		struct hf_condition *twin = find_to_change(b, stored->conditions[i].type);
 
 		/* Of two with one type the later counts, and is all that stays: with both, each
 		 * step would find the other one out of place. */
@@ -98,7 +105,7 @@ static void refresh_message(struct hf_condition *condition, const char *message,
 void hf_cond_set(struct hf_brain *b, const char *type, bool status, const char *reason,
 		 const char *message)
 {
-	struct hf_condition *condition = hf_cond_find(b, type);
+	struct hf_condition *condition = find_to_change(b, type);
 	const char *text = status ? "True" : "False";
 	hf_time second = hf_time_floor_second(b->now);
 
@@ -108,19 +115,19 @@ void hf_cond_set(struct hf_brain *b, const char *type, bool status, const char *
 		return;
 	}
 	if (!condition)
-		condition = append(b, type);
+		condition = append_condition(b, type);
 	if (!hf_streq(condition->status, text))
 		condition->last_transition = second;
 	condition->last_update = second;
 	condition->status = text;
 	condition->reason = reason;
 	condition->message = message;
-	move(b, condition, b->conditions_len - 1);
+	move_condition(b, condition, b->conditions_len - 1);
 }
 
 void hf_cond_lower(struct hf_brain *b, const char *type, const char *reason, const char *message)
 {
-	struct hf_condition *condition = hf_cond_find(b, type);
+	struct hf_condition *condition = find_to_change(b, type);
 
 	hf_assert(!reason == !message);
 	if (!condition || !hf_streq(condition->status, "True"))
@@ -130,73 +137,6 @@ void hf_cond_lower(struct hf_brain *b, const char *type, const char *reason, con
 	if (reason) {
 		condition->reason = reason;
 		condition->message = message;
-	}
-}
-
-void hf_cond_lower_unwatched(struct hf_brain *b)
-{
-	for (size_t i = 0; i < b->conditions_len; i++) {
-		const char *type = b->conditions[i].type;
-
-		if (hf_str_has_prefix(type, HF_COND_PREFIX) && !hf_streq(type, HF_COND_HELD))
-			hf_cond_lower(
-				b, type, "JobHeld",
-				"The operator does not look at this while condition " HF_COND_HELD
-				" is True.");
-	}
-}
-
-void hf_cond_created(struct hf_brain *b)
-{
-	if (hf_cond_find(b, HF_COND_CREATED))
-		return;
-	hf_cond_set(b, HF_COND_CREATED, true, hf_cond_reason(b, "Created"),
-		    hf_arena_printf(b->arena, "%s %s is created.", b->job.framework->kind,
-				    b->view->name));
-	b->plan->metrics[HF_METRIC_CREATED]++;
-}
-
-/* Upstream counts the failed replicas of one type; a request has none to count. */
-static const char *restarting_message(struct hf_brain *b)
-{
-	const char *kind = b->job.framework->kind;
-
-	hf_assert(b->restarting_role >= 0 && b->restarting_role < b->crews_len);
-	if (b->restarting_count == 0)
-		return hf_arena_printf(b->arena, "%s %s is restarting because that was asked for.",
-				       kind, b->view->name);
-	return hf_arena_printf(b->arena, "%s %s is restarting because %d %s replica(s) failed.%s",
-			       kind, b->view->name, b->restarting_count,
-			       b->crews[b->restarting_role].type, hf_never_started_text(b));
-}
-
-void hf_cond_active(struct hf_brain *b, const struct hf_judgement *judgement)
-{
-	const struct hf_framework *framework = b->job.framework;
-	bool goes_on = framework->goes_on && framework->goes_on(&b->job, b->counts);
-	bool restarting = b->restarting || hf_cond_is_true(b, HF_COND_RESTARTING);
-
-	hf_assert(!hf_cond_finished(b) && !b->job.suspend);
-	/* Nothing is decided: the job is what it was.  Running would be lowered with the verdict, as
-	 * upstream does; without it the state would read as that of a job that never began. */
-	if (b->settling)
-		return;
-	if (restarting && b->ledger.phase != HF_PHASE_RUNNING && !goes_on) {
-		const char *message = restarting_message(b);
-		bool news = !hf_cond_is_true(b, HF_COND_RESTARTING);
-
-		hf_cond_lower(b, HF_COND_RUNNING, NULL, NULL);
-		hf_cond_set(b, HF_COND_RESTARTING, true, hf_cond_reason(b, "Restarting"), message);
-		/* One event for each decision, not for each step that sees it last. */
-		if (news || b->restarting)
-			hf_event(b, true, hf_cond_reason(b, "Restarting"), message);
-	} else {
-		hf_cond_lower(b, HF_COND_RESTARTING, NULL, NULL);
-		if (judgement->running)
-			hf_cond_set(b, HF_COND_RUNNING, true, hf_cond_reason(b, "Running"),
-				    judgement->running_message);
-		if (b->restarting)
-			hf_event(b, true, hf_cond_reason(b, "Restarting"), restarting_message(b));
 	}
 }
 
@@ -212,15 +152,15 @@ const char *hf_cond_state(const struct hf_brain *b)
 void hf_cond_arrange(struct hf_brain *b)
 {
 	/* "" is no type, so nothing is found while nothing is True. */
-	struct hf_condition *state = hf_cond_find(b, hf_cond_state(b));
+	struct hf_condition *state = find_to_change(b, hf_cond_state(b));
 	struct hf_condition *created;
 
 	if (!state)
 		return;
-	move(b, state, b->conditions_len - 1);
+	move_condition(b, state, b->conditions_len - 1);
 	/* Created is first by custom, and last only where no other state is True. */
-	created = hf_cond_find(b, HF_COND_CREATED);
+	created = find_to_change(b, HF_COND_CREATED);
 	if (created && created != &b->conditions[b->conditions_len - 1])
-		move(b, created, 0);
+		move_condition(b, created, 0);
 	hf_assert(hf_streq(b->conditions[b->conditions_len - 1].status, "True"));
 }

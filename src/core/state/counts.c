@@ -15,20 +15,15 @@
  * Kueue gives the quota away when it reads 0.
  */
 
-static bool is_terminal(const struct hf_pod *pod)
-{
-	return pod->phase == HF_POD_SUCCEEDED || pod->phase == HF_POD_FAILED;
-}
-
 /* Pods of an older attempt count nowhere, unless they lie there Failed: a rank that is being
  * replaced is neither active nor lost. */
 static void count_active(struct hf_brain *b, int role)
 {
-	const struct hf_crew *crew = &b->crews[role];
+	const struct hf_role_slots *ranks = &b->roles[role];
 	struct hf_counts *counts = &b->counts[role];
 
-	for (int32_t i = 0; i < crew->replicas; i++) {
-		const struct hf_slot *slot = &crew->slots[i];
+	for (int32_t i = 0; i < ranks->replicas; i++) {
+		const struct hf_slot *slot = &ranks->slots[i];
 		const struct hf_pod *pod = slot->pod;
 
 		hf_assert(!slot->current || pod);
@@ -60,10 +55,10 @@ static bool is_given_up(const struct hf_pod *pod)
 
 static void count_suspended(struct hf_brain *b, int role)
 {
-	for (int32_t i = 0; i < b->crews[role].slots_len; i++) {
-		const struct hf_pod *pod = b->crews[role].slots[i].pod;
+	for (int32_t i = 0; i < b->roles[role].slots_len; i++) {
+		const struct hf_pod *pod = b->roles[role].slots[i].pod;
 
-		if (pod && (!is_terminal(pod) || is_given_up(pod)))
+		if (pod && (!hf_pod_is_terminal(pod) || is_given_up(pod)))
 			b->counts[role].active++;
 	}
 }
@@ -73,12 +68,12 @@ void hf_counts_take(struct hf_brain *b)
 	bool suspended = b->job.suspend && !hf_cond_finished(b);
 
 	memset(b->counts, 0, sizeof(b->counts));
-	for (int r = 0; r < b->crews_len; r++) {
+	for (int r = 0; r < b->roles_len; r++) {
 		if (suspended)
 			count_suspended(b, r);
 		else
 			count_active(b, r);
-		hf_assert(b->counts[r].succeeded <= b->crews[r].replicas);
+		hf_assert(b->counts[r].succeeded <= b->roles[r].replicas);
 	}
 }
 
@@ -86,10 +81,10 @@ void hf_counts_write(struct hf_brain *b)
 {
 	const struct hf_framework *framework = b->job.framework;
 
-	for (int r = 0; r < b->crews_len; r++) {
+	for (int r = 0; r < b->roles_len; r++) {
 		struct hf_replica_status *status = &b->plan->status.replicas[r];
 
-		if (!status->present && !b->crews[r].present)
+		if (!status->present && !b->roles[r].present)
 			continue;
 		status->present = true;
 		status->active = b->counts[r].active;
@@ -101,6 +96,6 @@ void hf_counts_write(struct hf_brain *b)
 				b->arena,
 				HF_LABEL_JOB_NAME "=%s," HF_LABEL_OPERATOR_NAME
 						  "=%s," HF_LABEL_REPLICA_TYPE "=%s",
-				b->view->name, framework->controller_name, b->crews[r].lower);
+				b->view->name, framework->controller_name, b->roles[r].lower);
 	}
 }

@@ -89,21 +89,21 @@ static bool *slot_bit(struct hf_slot *slot, enum bit bit)
 	return NULL;
 }
 
-static int read_bits(struct hf_crew *crew, const char *text, enum bit bit)
+static int read_bits(struct hf_role_slots *ranks, const char *text, enum bit bit)
 {
 	struct hf_compact cursor = HF_COMPACT_INIT(text);
 	int32_t from, to;
 	int rc;
 
 	while ((rc = hf_ranges_next(&cursor, &from, &to)) > 0) {
-		hf_assert(to < crew->slots_len);
+		hf_assert(to < ranks->slots_len);
 		for (int32_t i = from; i <= to; i++)
-			*slot_bit(&crew->slots[i], bit) = true;
+			*slot_bit(&ranks->slots[i], bit) = true;
 	}
 	return rc;
 }
 
-static int read_values(struct hf_crew *crew, const char *text, bool attempts)
+static int read_values(struct hf_role_slots *ranks, const char *text, bool attempts)
 {
 	struct hf_compact cursor = HF_COMPACT_INIT(text);
 	int64_t value;
@@ -111,8 +111,8 @@ static int read_values(struct hf_crew *crew, const char *text, bool attempts)
 	int rc;
 
 	while ((rc = hf_sparse_next(&cursor, &index, &value)) > 0) {
-		hf_assert(index < crew->slots_len);
-		*(attempts ? &crew->slots[index].attempt : &crew->slots[index].seen) = value;
+		hf_assert(index < ranks->slots_len);
+		*(attempts ? &ranks->slots[index].attempt : &ranks->slots[index].seen) = value;
 	}
 	return rc;
 }
@@ -121,29 +121,29 @@ static int read_values(struct hf_crew *crew, const char *text, bool attempts)
  * has been read to its end: so every cursor's answer is looked at here as well. */
 int hf_ledger_read(struct hf_brain *b, struct hf_error *err)
 {
-	for (int r = 0; r < b->crews_len; r++) {
+	for (int r = 0; r < b->roles_len; r++) {
 		const struct hf_role_ledger *role = &b->ledger.roles[r];
-		struct hf_crew *crew = &b->crews[r];
+		struct hf_role_slots *ranks = &b->roles[r];
 
-		if (read_values(crew, role->attempts, true) < 0)
-			return broken(crew->type, "attempts", role->attempts, err);
-		if (read_values(crew, role->seen, false) < 0)
-			return broken(crew->type, "seen", role->seen, err);
-		if (read_bits(crew, role->created, BIT_CREATED) < 0)
-			return broken(crew->type, "created", role->created, err);
-		if (read_bits(crew, role->succeeded, BIT_SUCCEEDED) < 0)
-			return broken(crew->type, "succeeded", role->succeeded, err);
-		if (read_bits(crew, role->trained, BIT_TRAINED) < 0)
-			return broken(crew->type, "trained", role->trained, err);
-		if (read_bits(crew, role->covered, BIT_COVERED) < 0)
-			return broken(crew->type, "covered", role->covered, err);
+		if (read_values(ranks, role->attempts, true) < 0)
+			return broken(ranks->type, "attempts", role->attempts, err);
+		if (read_values(ranks, role->seen, false) < 0)
+			return broken(ranks->type, "seen", role->seen, err);
+		if (read_bits(ranks, role->created, BIT_CREATED) < 0)
+			return broken(ranks->type, "created", role->created, err);
+		if (read_bits(ranks, role->succeeded, BIT_SUCCEEDED) < 0)
+			return broken(ranks->type, "succeeded", role->succeeded, err);
+		if (read_bits(ranks, role->trained, BIT_TRAINED) < 0)
+			return broken(ranks->type, "trained", role->trained, err);
+		if (read_bits(ranks, role->covered, BIT_COVERED) < 0)
+			return broken(ranks->type, "covered", role->covered, err);
 	}
 	return 0;
 }
 
 /* The text in the arena, NULL for an empty one.  A text that did not change keeps its
  * pointer, which makes the comparison with the stored status cheap. */
-static const char *keep(struct hf_brain *b, const char *before)
+static const char *keep(const struct hf_brain *b, const char *before)
 {
 	hf_assert(!b->scratch.full);
 	if (b->scratch.len == 0)
@@ -153,43 +153,43 @@ static const char *keep(struct hf_brain *b, const char *before)
 	return hf_arena_strndup(b->arena, b->scratch.data, b->scratch.len);
 }
 
-static const char *write_bits(struct hf_brain *b, struct hf_crew *crew, enum bit bit,
+static const char *write_bits(struct hf_brain *b, struct hf_role_slots *ranks, enum bit bit,
 			      const char *before)
 {
 	struct hf_ranges_writer writer = HF_RANGES_WRITER_INIT(&b->scratch);
 
 	hf_strbuf_clear(&b->scratch);
-	for (int32_t i = 0; i < crew->slots_len; i++) {
-		if (*slot_bit(&crew->slots[i], bit))
+	for (int32_t i = 0; i < ranks->slots_len; i++) {
+		if (*slot_bit(&ranks->slots[i], bit))
 			hf_ranges_add(&writer, i);
 	}
 	hf_ranges_finish(&writer);
 	return keep(b, before);
 }
 
-static const char *write_values(struct hf_brain *b, const struct hf_crew *crew, bool attempts,
-				const char *before)
+static const char *write_values(struct hf_brain *b, const struct hf_role_slots *ranks,
+				bool attempts, const char *before)
 {
 	hf_strbuf_clear(&b->scratch);
-	for (int32_t i = 0; i < crew->slots_len; i++)
+	for (int32_t i = 0; i < ranks->slots_len; i++)
 		hf_sparse_add(&b->scratch, i,
-			      attempts ? crew->slots[i].attempt : crew->slots[i].seen);
+			      attempts ? ranks->slots[i].attempt : ranks->slots[i].seen);
 	return keep(b, before);
 }
 
 void hf_ledger_write(struct hf_brain *b)
 {
 	hf_assert(b->ledger.present);
-	for (int r = 0; r < b->crews_len; r++) {
+	for (int r = 0; r < b->roles_len; r++) {
 		struct hf_role_ledger *role = &b->ledger.roles[r];
-		struct hf_crew *crew = &b->crews[r];
+		struct hf_role_slots *ranks = &b->roles[r];
 
-		role->attempts = write_values(b, crew, true, role->attempts);
-		role->seen = write_values(b, crew, false, role->seen);
-		role->created = write_bits(b, crew, BIT_CREATED, role->created);
-		role->succeeded = write_bits(b, crew, BIT_SUCCEEDED, role->succeeded);
-		role->trained = write_bits(b, crew, BIT_TRAINED, role->trained);
-		role->covered = write_bits(b, crew, BIT_COVERED, role->covered);
+		role->attempts = write_values(b, ranks, true, role->attempts);
+		role->seen = write_values(b, ranks, false, role->seen);
+		role->created = write_bits(b, ranks, BIT_CREATED, role->created);
+		role->succeeded = write_bits(b, ranks, BIT_SUCCEEDED, role->succeeded);
+		role->trained = write_bits(b, ranks, BIT_TRAINED, role->trained);
+		role->covered = write_bits(b, ranks, BIT_COVERED, role->covered);
 	}
 }
 
@@ -271,19 +271,6 @@ int hf_ledger_check(struct hf_ledger *ledger, struct hf_error *err)
 
 /* ---- the beginning ---------------------------------------------------------------------------- */
 
-void hf_ledger_blank(struct hf_ledger *ledger)
-{
-	memset(ledger, 0, sizeof(*ledger));
-	ledger->present = true;
-	ledger->schema = HF_LEDGER_SCHEMA;
-	ledger->phase = HF_PHASE_CREATING;
-	ledger->since = HF_TIME_NONE;
-	ledger->not_before = HF_TIME_NONE;
-	ledger->incident.opened_at = HF_TIME_NONE;
-	ledger->incident.charged = HF_BUDGET_NONE;
-	ledger->verdict.at = HF_TIME_NONE;
-}
-
 /*
  * Nothing was ever written for the job, and the pod is of its first attempt: this operator, or the one
  * before it, made the pod a moment ago.  The first ledger waits up to a second, and a program that crashes
@@ -313,16 +300,16 @@ void hf_ledger_begin(struct hf_brain *b)
 	hf_assert(!ledger->present);
 	hf_ledger_blank(ledger);
 	ledger->since = b->now;
-	for (int r = 0; r < b->crews_len; r++) {
-		for (int32_t i = 0; i < b->crews[r].slots_len; i++) {
-			const struct hf_pod *pod = b->crews[r].slots[i].pod;
+	for (int r = 0; r < b->roles_len; r++) {
+		for (int32_t i = 0; i < b->roles[r].slots_len; i++) {
+			const struct hf_pod *pod = b->roles[r].slots[i].pod;
 
 			if (!pod)
 				continue;
 			pods = true;
 			if (!is_of_new_job(b, pod))
-				b->crews[r].slots[i].seen = hf_pod_terminations(b, r, pod);
-			b->crews[r].slots[i].created = !pod->stamped;
+				b->roles[r].slots[i].seen = hf_pod_terminations(b, r, pod);
+			b->roles[r].slots[i].created = !pod->stamped;
 			if (!pod->stamped || pod->generation > HF_STAMP_MAX ||
 			    pod->incident > HF_STAMP_MAX)
 				continue;
@@ -366,9 +353,9 @@ static bool has_trained(const struct hf_brain *b, int role, const struct hf_slot
 void hf_ledger_note(struct hf_brain *b)
 {
 	hf_assert(b->ledger.present);
-	for (int r = 0; r < b->crews_len; r++) {
-		for (int32_t i = 0; i < b->crews[r].replicas; i++) {
-			struct hf_slot *slot = &b->crews[r].slots[i];
+	for (int r = 0; r < b->roles_len; r++) {
+		for (int32_t i = 0; i < b->roles[r].replicas; i++) {
+			struct hf_slot *slot = &b->roles[r].slots[i];
 
 			const struct hf_pod *pod = hf_slot_pod(b, slot);
 
@@ -380,4 +367,20 @@ void hf_ledger_note(struct hf_brain *b)
 			slot->trained = has_trained(b, r, slot);
 		}
 	}
+}
+
+/* ---- the verdict ------------------------------------------------------------------------------- */
+
+bool hf_verdict_pending(const struct hf_brain *b)
+{
+	return b->ledger.verdict.reason != NULL && !hf_cond_finished(b);
+}
+
+void hf_verdict_set(struct hf_brain *b, const char *reason, const char *message)
+{
+	hf_assert(reason && message);
+	hf_assert(!hf_cond_finished(b));
+	b->ledger.verdict.reason = reason;
+	b->ledger.verdict.message = message;
+	b->ledger.verdict.at = b->now;
 }

@@ -14,10 +14,10 @@ static struct brain b;
 static bool finds(const char *name, int role, int32_t index)
 {
 	struct hf_brain brain = {
-		.view = &b.view, .crews_len = 2, .crews = {{.lower = "boss"}, {.lower = "hand"}}};
+		.view = &b.view, .roles_len = 2, .roles = {{.lower = "boss"}, {.lower = "hand"}}};
 	int ret_role = -1;
 	int32_t ret_index = -1;
-	bool found = hf_world_find(&brain, name, &ret_role, &ret_index);
+	bool found = hf_rank_find(&brain, name, &ret_role, &ret_index);
 
 	assert_int_equal(found ? ret_role : -1, role);
 	assert_int_equal(found ? ret_index : -1, index);

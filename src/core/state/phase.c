@@ -13,9 +13,9 @@ static enum hf_phase derive(const struct hf_brain *b)
 		return HF_PHASE_SUSPENDED;
 	if (b->older_pods > 0)
 		return HF_PHASE_TEARING;
-	for (int r = 0; r < b->crews_len; r++) {
-		for (int32_t i = 0; i < b->crews[r].replicas; i++) {
-			const struct hf_slot *slot = &b->crews[r].slots[i];
+	for (int r = 0; r < b->roles_len; r++) {
+		for (int32_t i = 0; i < b->roles[r].replicas; i++) {
+			const struct hf_slot *slot = &b->roles[r].slots[i];
 
 			if (!hf_slot_is_up(slot) && !slot->succeeded)
 				return HF_PHASE_CREATING;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "core/state/brain_internal.h"
+#include "core/step_internal.h"
 
 #include "base/str.h"
 
@@ -57,7 +57,7 @@ void hf_finish_succeeded(struct hf_brain *b, const struct hf_judgement *judgemen
 	hf_event(b, false, reason, judgement->succeeded_message);
 	b->plan->metrics[HF_METRIC_SUCCESSFUL]++;
 	/* Ranks that still run when the job has succeeded count as succeeded. */
-	for (int r = 0; r < b->crews_len; r++) {
+	for (int r = 0; r < b->roles_len; r++) {
 		b->counts[r].succeeded += b->counts[r].active;
 		b->counts[r].active = 0;
 	}
@@ -72,12 +72,12 @@ static void recount(struct hf_brain *b)
 {
 	if (!hf_cond_is_true(b, HF_COND_FAILED))
 		return;
-	for (int r = 0; r < b->crews_len; r++) {
+	for (int r = 0; r < b->roles_len; r++) {
 		struct hf_replica_status *status = &b->plan->status.replicas[r];
 		int32_t active = 0;
 
-		for (int32_t i = 0; i < b->crews[r].slots_len; i++) {
-			const struct hf_slot *slot = &b->crews[r].slots[i];
+		for (int32_t i = 0; i < b->roles[r].slots_len; i++) {
+			const struct hf_slot *slot = &b->roles[r].slots[i];
 			const struct hf_pod *pod = slot->pod;
 
 			active += pod && pod->phase == HF_POD_RUNNING &&
@@ -121,7 +121,7 @@ static void expire(struct hf_brain *b, const struct hf_condition *terminal)
 }
 
 /* Good until a condition is set: the list moves. */
-static const struct hf_condition *terminal_of(struct hf_brain *b)
+static const struct hf_condition *terminal_of(const struct hf_brain *b)
 {
 	const struct hf_condition *failed = hf_cond_find(b, HF_COND_FAILED);
 
@@ -138,7 +138,7 @@ static size_t count_deletes(const struct hf_actions *actions)
 	return count;
 }
 
-void hf_finished(struct hf_brain *b)
+void hf_finish_continue(struct hf_brain *b)
 {
 	size_t deleted;
 
@@ -148,13 +148,13 @@ void hf_finished(struct hf_brain *b)
 		b->plan->status.completion_time = terminal_of(b)->last_transition;
 	recount(b);
 	hf_cleanup_step(b);
-	hf_taken_over(b);
-	hf_unplaced_over(b);
-	hf_advance_over(b);
-	hf_sidecar_over(b);
-	hf_trouble_over(b);
-	hf_lost_step(b);
-	hf_stuck_step(b);
+	hf_taken_names_clear(b);
+	hf_unschedulable_clear(b);
+	hf_progress_clear(b);
+	hf_sidecar_clear(b);
+	hf_trouble_clear(b);
+	hf_lost_pods_step(b);
+	hf_overdue_pods_tell(b);
 	hf_extras_drop(b, HF_LIFE_FINISHED);
 	hf_stage_add(b, &b->deletes);
 	deleted = count_deletes(&b->deletes);

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/explain/explain_internal.h"
+
+#include "base/str.h"
+
+/*
+ * The texts about pods on lost nodes: which pods wait, for what, and until when.  Input: the pods that wait, sorted by
+ * the guard that holds them back (struct hf_guarded).  Output: lines of explanation, the condition
+ * holdfast.dev/NodeUnreachable and its event.
+ */
+
+static const char *const reasons[HF_GUARDS] = {
+	[HF_GUARD_NONE] = "GivingUp",
+	[HF_GUARD_DEADLINE] = "GivingUp",
+	[HF_GUARD_SILENCE] = "AwaitingEvidence",
+	[HF_GUARD_READ] = "AwaitingEvidence",
+	[HF_GUARD_CALM] = "AfterStorm",
+	[HF_GUARD_TAINT] = "AwaitingEvidence",
+	[HF_GUARD_TOLERATION] = "UserToleration",
+	[HF_GUARD_VOLUME] = "ExclusiveVolume",
+	[HF_GUARD_MODE] = "ForceDeleteMode",
+	[HF_GUARD_STORM] = "StormGuard",
+};
+
+struct sign {
+	hf_time at;       /* the last one; NONE: none came */
+	const char *came; /* in a condition: no time in it moves */
+	const char *last; /* in `why`, before the time */
+};
+enum { SIGN_AGENT, SIGN_PROCESS, SIGN_LEASE, SIGN_POD, SIGNS };
+
+static void find_signs(const struct hf_guarded *guarded, struct sign signs[SIGNS])
+{
+	const struct hf_node_seen *node = guarded->node;
+	const struct sign all[SIGNS] = {
+		[SIGN_AGENT] = {node->reported_at, "its agent was heard",
+				"its agent was last heard"},
+		[SIGN_PROCESS] = {node->beat_at, "a training process there was heard",
+				  "a training process there was last heard"},
+		[SIGN_LEASE] = {node->renewed_at, "its kubelet renewed its Lease",
+				"its kubelet last renewed its Lease"},
+		[SIGN_POD] = {guarded->news_at, "its kubelet changed the status of a pod",
+			      "its kubelet last changed the status of a pod"},
+	};
+
+	for (size_t i = 0; i < SIGNS; i++) {
+		signs[i] = all[i];
+		if (signs[i].at != HF_TIME_NONE && signs[i].at <= node->since)
+			signs[i].at = HF_TIME_NONE;
+	}
+}
+
+/* Signs count where silence is evidence: not where the node's death is proven, or to be. */
+static const char *text_signs(const struct hf_brain *b, const struct hf_guarded *guarded,
+			      bool with_times)
+{
+	const char *text = "";
+	struct sign signs[SIGNS];
+
+	if (guarded->node->ready != HF_NODE_UNKNOWN || guarded->node->out_of_service ||
+	    hf_node_is_fenced(guarded->node, guarded->pod))
+		return text;
+	find_signs(guarded, signs);
+	for (size_t i = 0; i < SIGNS; i++) {
+		if (signs[i].at == HF_TIME_NONE)
+			continue;
+		if (with_times)
+			text = hf_arena_printf(b->arena, "%s; %s at %s", text, signs[i].last,
+					       hf_time_text(b->arena, signs[i].at));
+		else
+			text = hf_arena_printf(b->arena, "%s%s%s", text, *text ? ", and " : "",
+					       signs[i].came);
+	}
+	return text;
+}
+
+static bool is_kubelet_mute(const struct hf_guarded *guarded)
+{
+	struct sign signs[SIGNS];
+
+	find_signs(guarded, signs);
+	return signs[SIGN_LEASE].at == HF_TIME_NONE && signs[SIGN_POD].at == HF_TIME_NONE;
+}
+
+static const char *find_reason(const struct hf_brain *b, enum hf_guard guard,
+			       const struct hf_guarded *guarded)
+{
+	if ((guard == HF_GUARD_SILENCE || guard == HF_GUARD_READ) &&
+	    *text_signs(b, guarded, false) != '\0')
+		return "SignsOfLife";
+	return reasons[guard];
+}
+
+static const char *silence_text(const struct hf_brain *b, const struct hf_guarded *guarded)
+{
+	const struct hf_node_seen *node = guarded->node;
+	const char *signs = text_signs(b, guarded, false);
+
+	if (node->ready == HF_NODE_GONE)
+		return "it is given up when the node stays away for 40 s";
+	if (node->out_of_service)
+		return node->ready == HF_NODE_UNKNOWN
+			       ? "it is given up when a live look finds that taint"
+			       : "it is given up when the node's Lease stands still";
+	if (hf_node_is_fenced(node, guarded->pod))
+		return hf_arena_printf(
+			b->arena,
+			"it ends itself (nodeLost.selfFence), and is given up when the "
+			"node's Lease has stood still for %d s",
+			guarded->pod->fence_seconds + HF_FENCE_MARGIN_SECONDS);
+	if (*signs != '\0')
+		return hf_arena_printf(
+			b->arena,
+			"the node has been Unknown since %s%s, but %s after that; the pod is given "
+			"up %lld s after the last sign of life (nodeLost.afterSeconds)",
+			hf_time_text(b->arena, node->unknown_at != HF_TIME_NONE ? node->unknown_at
+										: node->since),
+			is_kubelet_mute(guarded) ? ", for its kubelet is silent" : "", signs,
+			(long long)hf_node_wait_seconds(b));
+	return hf_arena_printf(b->arena,
+			       "it is given up after %lld s without a sign of life "
+			       "(nodeLost.afterSeconds)",
+			       (long long)b->job.recovery.node_lost_after_seconds);
+}
+
+static const char *calm_text(const struct hf_brain *b, const struct hf_node_seen *node)
+{
+	return hf_arena_printf(
+		b->arena,
+		"the storm of %s%s ended at %s, or the operator began to watch then; it is given up "
+		"when the node is silent for %lld s after that (nodeLost.afterSeconds)",
+		node->zone ? "zone " : "the cluster", hf_str_or(node->zone, ""),
+		hf_time_text(b->arena, node->calm_since), (long long)hf_node_wait_seconds(b));
+}
+
+/* What is waited for, without a time that moves: a condition is not written anew for each. */
+static const char *guard_text(const struct hf_brain *b, enum hf_guard guard,
+			      const struct hf_guarded *guarded)
+{
+	const struct hf_recovery *recovery = &b->job.recovery;
+	const struct hf_node_seen *node = guarded->node;
+
+	switch (guard) {
+	case HF_GUARD_NONE: return "it is given up";
+	case HF_GUARD_DEADLINE:
+		return hf_arena_printf(b->arena, "it is deleted by force %lld s after its grace",
+				       (long long)recovery->force_delete_after_seconds);
+	case HF_GUARD_SILENCE:
+	case HF_GUARD_READ:
+	case HF_GUARD_TAINT: return silence_text(b, guarded);
+	case HF_GUARD_CALM: return calm_text(b, node);
+	case HF_GUARD_TOLERATION:
+		return guarded->until == HF_TIME_NEVER
+			       ? "the pod's own toleration lets it stay for ever: delete the pod, "
+				 "and it is given up"
+			       : "the pod's own toleration lets it stay for longer";
+	case HF_GUARD_VOLUME:
+		return "it has a volume that only one node may have, so the node's death must be "
+		       "proven";
+	case HF_GUARD_MODE:
+		return recovery->force == HF_FORCE_NEVER
+			       ? "nodeLost.forceDelete is Never: somebody must delete it by force"
+			       : "nodeLost.forceDelete is Proven: the node's death must be proven";
+	default:
+		return hf_arena_printf(
+			b->arena,
+			"%d of %d schedulable nodes%s%s are lost at once: from 55 %% "
+			"on nothing is deleted",
+			node->zone_lost, node->zone_nodes, node->zone ? " of zone " : "",
+			hf_str_or(node->zone, ""));
+	}
+}
+
+/* "ddp-worker-1 and 3 more" */
+static const char *who(const struct hf_brain *b, const struct hf_guarded *guarded)
+{
+	return guarded->count > 1 ? hf_arena_printf(b->arena, "%s and %d more", guarded->pod->name,
+						    guarded->count - 1)
+				  : guarded->pod->name;
+}
+
+static const char *standing(const struct hf_node_seen *node)
+{
+	return node->out_of_service ? "out of service" : hf_node_ready_name(node->ready);
+}
+
+/* The taint is somebody else's to set, and a read is ours: both are said. */
+static const char *detail(const struct hf_brain *b, enum hf_guard guard,
+			  const struct hf_guarded *guarded)
+{
+	if (guard == HF_GUARD_TAINT)
+		return "; the control plane has not tainted the node yet";
+	if (guard == HF_GUARD_READ &&
+	    (guarded->node->ready == HF_NODE_GONE ||
+	     (guarded->node->out_of_service && guarded->node->ready == HF_NODE_UNKNOWN)))
+		return "; a live look is awaited";
+	if (guard == HF_GUARD_READ)
+		return guarded->pod->claims_len > 0 &&
+				       !hf_node_is_fenced(guarded->node, guarded->pod)
+			       ? "; a read of its Lease and of the pod's claims is awaited"
+			       : "; a read of its Lease is awaited";
+	if (guarded->until == HF_TIME_NEVER)
+		return "";
+	return hf_arena_printf(b->arena, "%s; not before %s",
+			       guard == HF_GUARD_SILENCE ? text_signs(b, guarded, true) : "",
+			       hf_time_text(b->arena, guarded->until));
+}
+
+static void say(const struct hf_brain *b, enum hf_guard guard, const struct hf_guarded *guarded)
+{
+	const char *text = hf_arena_printf(
+		b->arena, "%s on node %s, which is %s: %s%s", who(b, guarded), guarded->node->name,
+		standing(guarded->node), guard_text(b, guard, guarded), detail(b, guard, guarded));
+
+	hf_say(b, b->now, HF_TOPIC_BLOCKED, "%s", text);
+	hf_block(b, text);
+}
+
+/* The guard that takes most to end names the condition. */
+static void show(struct hf_brain *b, size_t pods, enum hf_guard guard,
+		 const struct hf_guarded *guarded)
+{
+	const char *message = hf_arena_printf(
+		b->arena, "%zu pod(s) on nodes that are lost, %s on %s (%s) first: %s", pods,
+		guarded->pod->name, guarded->node->name, standing(guarded->node),
+		guard_text(b, guard, guarded));
+
+	if (!hf_cond_is_true(b, HF_COND_NODE_UNREACHABLE))
+		hf_event(b, true, "NodeUnreachable", message);
+	hf_cond_set(b, HF_COND_NODE_UNREACHABLE, true, find_reason(b, guard, guarded), message);
+}
+
+/* How many there are, and the guard that takes most to end. */
+static size_t say_all(const struct hf_brain *b, const struct hf_guarded guarded[HF_GUARDS],
+		      enum hf_guard *ret_worst)
+{
+	size_t pods = 0;
+
+	for (int guard = HF_GUARD_NONE; guard < HF_GUARDS; guard++) {
+		if (guarded[guard].count == 0)
+			continue;
+		pods += (size_t)guarded[guard].count;
+		*ret_worst = (enum hf_guard)guard;
+		say(b, (enum hf_guard)guard, &guarded[guard]);
+	}
+	return pods;
+}
+
+void hf_node_loss_tell_lines(const struct hf_brain *b, const struct hf_guarded guarded[HF_GUARDS])
+{
+	enum hf_guard worst;
+
+	say_all(b, guarded, &worst);
+}
+
+void hf_node_loss_tell(struct hf_brain *b, const struct hf_guarded guarded[HF_GUARDS])
+{
+	enum hf_guard worst = HF_GUARD_NONE;
+	size_t pods = say_all(b, guarded, &worst);
+
+	if (pods > 0)
+		show(b, pods, worst, &guarded[worst]);
+	else
+		hf_cond_lower(b, HF_COND_NODE_UNREACHABLE, "NodesReachable",
+			      "No pod of the job waits to be given up on a lost node.");
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/policy/policy_internal.h"
+
+/*
+ * Whether the loss of a node is the cause of what other ranks did.  Input: the time of those other terminations, the
+ * nodes and pods seen.  Output: the termination of the rank on the lost node.
+ */
+
+/* Its attempt had started before the incident opened. */
+static bool is_covered(const struct hf_pod *pod, int64_t incident)
+{
+	return (pod->stamped ? pod->incident : 0) < incident;
+}
+
+static bool find_lost(const struct hf_brain *b, int64_t incident, hf_time at, bool counts,
+		      struct hf_termination *ret_end)
+{
+	for (int r = 0; b->nodes_lost > 0 && r < b->roles_len; r++) {
+		for (int32_t i = 0; i < b->roles[r].replicas; i++) {
+			const struct hf_slot *slot = &b->roles[r].slots[i];
+			const struct hf_pod *pod = slot->pod;
+			const struct hf_node *node;
+
+			if (!pod || slot->succeeded || pod->phase == HF_POD_SUCCEEDED ||
+			    hf_pod_is_reported(pod, hf_own_container(b, r, pod)) ||
+			    !is_covered(pod, incident))
+				continue;
+			node = hf_node_blamed(b, pod);
+			if (!node || !hf_node_was_silent(node, at) ||
+			    (counts && !hf_node_counts_as_lost(b, node, pod)))
+				continue;
+			*ret_end = (struct hf_termination){.kind = HF_TERMINATION_LOST,
+							   .role = r,
+							   .index = i,
+							   .pod = pod,
+							   .finished_at = HF_TIME_NONE,
+							   .rule = -1};
+			hf_classify(b, ret_end);
+			return true;
+		}
+	}
+	return false;
+}
+
+bool hf_node_loss_suspect(const struct hf_brain *b, int64_t incident, hf_time at,
+			  struct hf_termination *ret_end)
+{
+	return find_lost(b, incident, at, false, ret_end);
+}
+
+bool hf_node_loss_cause(const struct hf_brain *b, int64_t incident, hf_time at,
+			struct hf_termination *ret_end)
+{
+	return find_lost(b, incident, at, true, ret_end);
+}
+
+bool hf_node_loss_precedes(const struct hf_brain *b, const struct hf_termination *termination,
+			   hf_time at)
+{
+	const struct hf_node *node;
+
+	if (!termination->pod || (termination->kind != HF_TERMINATION_LOST && !termination->lost) ||
+	    at == HF_TIME_NONE)
+		return true;
+	node = hf_node_lost(b, termination->pod);
+	return !node || hf_node_was_silent(node, at);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/state/brain_internal.h"
+
+#include "core/model/ledger_text_internal.h"
+
+/*
+ * Which pods belong to the present generation and attempt, and how far each rank's pod has come.  Runs after the
+ * ledger is loaded, and again after a generation or an attempt has moved.  Writes the slots' `current` and `phase`,
+ * and takes over stamps that are higher than the ledger's.
+ */
+
+/* Of a pod that has not ended.  While all containers are terminated, the kubelet is about to write
+ * the pod's phase and the reason of its end: a failure waits for those. */
+static enum hf_slot_phase find_phase(const struct hf_brain *b, int role, const struct hf_pod *pod)
+{
+	const struct hf_container_seen *own = hf_own_container(b, role, pod);
+
+	if (own && hf_container_is_over(own) && own->exit_code == 0)
+		return HF_SLOT_TRAINED;
+	if (own && hf_container_is_over(own))
+		return hf_pod_goes_on(pod, own) ? HF_SLOT_BROKEN : HF_SLOT_ENDED;
+	/* Without a report of containers, the pod's phase decides. */
+	if (own && (own->phase == HF_CONTAINER_WAITING || own->phase == HF_CONTAINER_TERMINATED))
+		return HF_SLOT_STARTING;
+	return pod->phase == HF_POD_RUNNING ? HF_SLOT_RUNNING : HF_SLOT_STARTING;
+}
+
+static enum hf_slot_phase phase_of(const struct hf_brain *b, int role, const struct hf_slot *slot)
+{
+	const struct hf_pod *pod = slot->pod;
+
+	if (!slot->current || pod->deletion_time != HF_TIME_NONE)
+		return HF_SLOT_ABSENT;
+	if (pod->phase == HF_POD_SUCCEEDED || pod->phase == HF_POD_FAILED)
+		return HF_SLOT_ENDED;
+	return find_phase(b, role, pod);
+}
+
+/*
+ * Stamps higher than the ledger's come from a ledger that was erased or reset by somebody, or
+ * from a view of the job that is older than its pods.  In both cases the stamps are right; in
+ * the second the guarded status patch is refused and nothing else happens.
+ */
+static void adopt_stamps(struct hf_brain *b, int role, int32_t index)
+{
+	struct hf_slot *slot = &b->roles[role].slots[index];
+
+	if (!slot->pod || !slot->pod->stamped || hf_cond_finished(b))
+		return;
+	/* Nobody counts that far: somebody has edited them.  It is of no attempt, and is deleted as
+	 * what has no place here, which is nobody's failure. */
+	if (slot->pod->generation > HF_STAMP_MAX || slot->pod->attempt > HF_STAMP_MAX) {
+		slot->created = false;
+		return;
+	}
+	if (slot->pod->generation > b->ledger.generation) {
+		b->ledger.generation = slot->pod->generation;
+		for (int r = 0; r < b->roles_len; r++) {
+			for (int32_t i = 0; i < b->roles[r].slots_len; i++) {
+				b->roles[r].slots[i].created = false;
+				b->roles[r].slots[i].succeeded = false;
+				b->roles[r].slots[i].trained = false;
+			}
+		}
+	}
+	if (slot->pod->generation == b->ledger.generation && slot->pod->attempt > slot->attempt) {
+		slot->attempt = slot->pod->attempt;
+		slot->created = slot->trained = false;
+		slot->seen = hf_pod_terminations(b, role, slot->pod);
+	}
+}
+
+static bool is_older(const struct hf_brain *b, const struct hf_slot *slot)
+{
+	if (!slot->pod->stamped)
+		return b->ledger.phase == HF_PHASE_TEARING &&
+		       !hf_slot_is_current(b, slot, slot->pod);
+	return slot->pod->generation < b->ledger.generation;
+}
+
+void hf_ranks_refresh(struct hf_brain *b)
+{
+	b->older_pods = 0;
+	for (int r = 0; r < b->roles_len; r++) {
+		for (int32_t i = 0; i < b->roles[r].slots_len; i++)
+			adopt_stamps(b, r, i);
+	}
+	for (int r = 0; r < b->roles_len; r++) {
+		for (int32_t i = 0; i < b->roles[r].slots_len; i++) {
+			struct hf_slot *slot = &b->roles[r].slots[i];
+			const struct hf_pod *pod = slot->pod;
+
+			slot->current = false;
+			slot->phase = HF_SLOT_ABSENT;
+			if (!pod)
+				continue;
+			b->older_pods += is_older(b, slot);
+			slot->current = hf_slot_is_current(b, slot, pod);
+			slot->phase = phase_of(b, r, slot);
+		}
+	}
+}

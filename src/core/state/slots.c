@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/state/brain_internal.h"
+
+#include "base/str.h"
+#include "core/model/ledger_text_internal.h"
+#include "core/model/names.h"
+
+#include <string.h>
+
+/*
+ * Questions about one rank: its names, its own container, its terminations, its pod.  Input: the working state, which
+ * stays as it is.
+ */
+
+/* The index behind the last dash: decimal, no leading zero. */
+static bool parse_index(const char *text, int32_t *ret_index)
+{
+	int64_t index = 0;
+
+	if (text[0] < '0' || text[0] > '9' || (text[0] == '0' && text[1] != '\0'))
+		return false;
+	for (; *text; text++) {
+		if (*text < '0' || *text > '9')
+			return false;
+		index = index * 10 + (*text - '0');
+		if (index >= HF_RANKS_MAX)
+			return false;
+	}
+	*ret_index = (int32_t)index;
+	return true;
+}
+
+const char *hf_rank_pod_name(const struct hf_brain *b, int role, int64_t index)
+{
+	hf_assert(role < b->roles_len);
+	return hf_framework_pod_name(b->job.framework, role, b->arena, b->view->name, index);
+}
+
+bool hf_rank_find(const struct hf_brain *b, const char *name, int *ret_role, int32_t *ret_index)
+{
+	size_t job_len = strlen(b->view->name);
+
+	hf_assert(name && b->roles_len > 0);
+	if (strncmp(name, b->view->name, job_len) != 0 || name[job_len] != '-')
+		return false;
+	name += job_len + 1;
+	for (int r = 0; r < b->roles_len; r++) {
+		size_t len = strlen(b->roles[r].lower);
+
+		if (strncmp(name, b->roles[r].lower, len) != 0)
+			continue;
+		if (b->roles[r].single
+			    ? name[len] == '\0'
+			    : name[len] == '-' && parse_index(name + len + 1, ret_index)) {
+			if (b->roles[r].single)
+				*ret_index = 0;
+			*ret_role = r;
+			return true;
+		}
+	}
+	return false;
+}
+
+const char *hf_own_container_name(const struct hf_brain *b, int role)
+{
+	const struct hf_role *spec = &b->job.roles[role];
+
+	if (spec->present && spec->pod->containers_len > 0)
+		return spec->pod->containers[spec->default_container].name;
+	return b->job.framework->container_name;
+}
+
+const struct hf_container_seen *hf_own_container(const struct hf_brain *b, int role,
+						 const struct hf_pod *pod)
+{
+	return hf_pod_find_container(pod, hf_own_container_name(b, role));
+}
+
+bool hf_init_wait_is_added(const struct hf_brain *b, int role,
+			   const struct hf_container_seen *container)
+{
+	const char *name = b->job.framework->init_container;
+	const struct hf_role *spec = &b->job.roles[role];
+
+	if (!name || !container->init || !hf_streq(container->name, name))
+		return false;
+	for (size_t i = 0; spec->present && i < spec->pod->init_containers_len; i++) {
+		if (hf_streq(spec->pod->init_containers[i].name, name))
+			return false;
+	}
+	return true;
+}
+
+int64_t hf_pod_restarts(const struct hf_brain *b, int role, const struct hf_pod *pod)
+{
+	int64_t sum = 0;
+
+	/* A status that anybody may have written: no negative ones, and a sum that a ledger holds. */
+	for (size_t i = 0; i < pod->containers_len; i++) {
+		if (pod->containers[i].restart_count > 0 &&
+		    !hf_init_wait_is_added(b, role, &pod->containers[i]))
+			sum += pod->containers[i].restart_count;
+	}
+	return sum < HF_COUNTER_MAX ? sum : HF_COUNTER_MAX;
+}
+
+/* The kubelet moves restartCount with the next start.  Until then the container is Terminated, or
+ * Waiting with its last termination beside it.  A container that is just being created has been counted. */
+static bool is_to_start_again(const struct hf_container_seen *container)
+{
+	switch (container->phase) {
+	case HF_CONTAINER_TERMINATED:
+		return container->again == HF_AGAIN_ALWAYS ||
+		       (container->again == HF_AGAIN_ON_FAILURE && container->exit_code != 0);
+	case HF_CONTAINER_WAITING:
+		return (container->again == HF_AGAIN_ALWAYS ||
+			container->again == HF_AGAIN_ON_FAILURE) &&
+		       container->last_exit_code.set && container->waiting_reason &&
+		       !hf_streq(container->waiting_reason, "ContainerCreating") &&
+		       !hf_streq(container->waiting_reason, "PodInitializing");
+	case HF_CONTAINER_UNKNOWN:
+	case HF_CONTAINER_RUNNING: break;
+	}
+	return false;
+}
+
+int64_t hf_pod_terminations(const struct hf_brain *b, int role, const struct hf_pod *pod)
+{
+	int64_t sum = hf_pod_restarts(b, role, pod);
+
+	/* In a pod that is ending no container is started again: the pod's own end is counted. */
+	if (pod->deletion_time != HF_TIME_NONE || pod->phase == HF_POD_FAILED ||
+	    pod->phase == HF_POD_SUCCEEDED)
+		return sum;
+	for (size_t i = 0; i < pod->containers_len; i++) {
+		if (is_to_start_again(&pod->containers[i]) &&
+		    !hf_init_wait_is_added(b, role, &pod->containers[i]))
+			sum++;
+	}
+	return sum < HF_COUNTER_MAX ? sum : HF_COUNTER_MAX;
+}
+
+bool hf_slot_is_up(const struct hf_slot *slot)
+{
+	static const bool up[HF_SLOT_PHASES] = {
+		[HF_SLOT_RUNNING] = true,
+		[HF_SLOT_TRAINED] = true,
+	};
+
+	hf_assert(slot->phase < HF_SLOT_PHASES);
+	return up[slot->phase];
+}
+
+/*
+ * A pod without stamps was made by another operator, and none of it says which attempt it is: it is
+ * the present one as long as the ledger counts that as made.  In generation 0 all pods are so.
+ */
+bool hf_slot_is_current(const struct hf_brain *b, const struct hf_slot *slot,
+			const struct hf_pod *pod)
+{
+	if (!pod->stamped)
+		return (pod == slot->pod && slot->created) ||
+		       (b->ledger.generation == 0 && slot->attempt == 0);
+	return pod->generation == b->ledger.generation && pod->attempt == slot->attempt;
+}
+
+const struct hf_pod *hf_slot_pod(const struct hf_brain *b, const struct hf_slot *slot)
+{
+	if (slot->pod)
+		return slot->pod;
+	return slot->last && slot->created && hf_slot_is_current(b, slot, slot->last) ? slot->last
+										      : NULL;
+}
