@@ -208,7 +208,7 @@ static const struct hf_termination *find_cause(const struct hf_brain *b,
 }
 
 /* Its attempt was made within the incident, and belongs to it all the same. */
-static bool repeats(const struct hf_brain *b, const struct hf_termination *termination)
+static bool repeats_incident(const struct hf_brain *b, const struct hf_termination *termination)
 {
 	hf_time opened_at = b->ledger.incident.opened_at;
 
@@ -221,7 +221,7 @@ static bool repeats(const struct hf_brain *b, const struct hf_termination *termi
 static void delay_repeats(struct hf_brain *b)
 {
 	for (size_t i = 0; i < b->terminations_len; i++) {
-		if (repeats(b, &b->terminations[i])) {
+		if (repeats_incident(b, &b->terminations[i])) {
 			hf_delay_next(b, HF_BUDGET_INFRASTRUCTURE);
 			return;
 		}
@@ -234,7 +234,7 @@ struct former {
 	struct hf_record record;
 };
 
-static void keep_former(const struct hf_brain *b, struct former *former)
+static void save_former(const struct hf_brain *b, struct former *former)
 {
 	former->incident = b->ledger.incident.id;
 	memcpy(former->restarts, b->ledger.restarts, sizeof(former->restarts));
@@ -271,7 +271,7 @@ void hf_terminations_apply(struct hf_brain *b)
 	}
 	/* Before the pods' ends: what the kubelet restarted ran before the pod ended. */
 	count_restarts(b);
-	keep_former(b, &former);
+	save_former(b, &former);
 	if (hf_verdict_pending(b) || !adopt_causes(b))
 		return;
 	termination = b->gave_way ? NULL : find_cause(b, find_opener(b), &lost);

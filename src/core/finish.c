@@ -10,7 +10,7 @@
  */
 
 /* What both ends of a job have in common.  The caller has said why in an event. */
-static void end(struct hf_brain *b, const char *type, const char *reason, const char *message)
+static void end_job(struct hf_brain *b, const char *type, const char *reason, const char *message)
 {
 	hf_time at = hf_time_floor_second(b->now), start = b->plan->status.start_time;
 
@@ -40,7 +40,7 @@ void hf_finish_failed(struct hf_brain *b)
 		ledger->records[0].decided_at = b->now;
 	if (b->job.framework->failed_reason && hf_streq(ledger->verdict.reason, HF_VERDICT_NEVER))
 		shown = b->job.framework->failed_reason;
-	end(b, HF_COND_FAILED, shown, ledger->verdict.message);
+	end_job(b, HF_COND_FAILED, shown, ledger->verdict.message);
 	hf_event(b, warning, reason, ledger->verdict.message);
 	b->plan->metrics[HF_METRIC_FAILED]++;
 }
@@ -53,7 +53,7 @@ void hf_finish_succeeded(struct hf_brain *b, const struct hf_judgement *judgemen
 	b->ledger.verdict = (struct hf_verdict){.at = HF_TIME_NONE};
 	if (b->ledger.incident.charged == HF_BUDGET_PENDING)
 		b->ledger.incident.charged = HF_BUDGET_NONE;
-	end(b, HF_COND_SUCCEEDED, reason, judgement->succeeded_message);
+	end_job(b, HF_COND_SUCCEEDED, reason, judgement->succeeded_message);
 	hf_event(b, false, reason, judgement->succeeded_message);
 	b->plan->metrics[HF_METRIC_SUCCESSFUL]++;
 	/* Ranks that still run when the job has succeeded count as succeeded. */
@@ -68,7 +68,7 @@ void hf_finish_succeeded(struct hf_brain *b, const struct hf_judgement *judgemen
 
 /* Of a failed job the ranks that still run are told; successes and failures stay as the verdict left
  * them, and a rank that is counted there does not count as active for its other containers. */
-static void recount(struct hf_brain *b)
+static void count_active_again(struct hf_brain *b)
 {
 	if (!hf_cond_is_true(b, HF_COND_FAILED))
 		return;
@@ -91,7 +91,7 @@ static void recount(struct hf_brain *b)
 
 /* The TTL runs from the terminal condition, whatever `suspend` says by now.  Foreground, so that
  * the job is seen until its pods are gone. */
-static void expire(struct hf_brain *b, const struct hf_condition *terminal)
+static void delete_after_ttl(struct hf_brain *b, const struct hf_condition *terminal)
 {
 	struct hf_opt_int ttl = b->view->run_policy.ttl_seconds_after_finished;
 	struct hf_action action = {
@@ -121,7 +121,7 @@ static void expire(struct hf_brain *b, const struct hf_condition *terminal)
 }
 
 /* Good until a condition is set: the list moves. */
-static const struct hf_condition *terminal_of(const struct hf_brain *b)
+static const struct hf_condition *find_terminal(const struct hf_brain *b)
 {
 	const struct hf_condition *failed = hf_cond_find(b, HF_COND_FAILED);
 
@@ -145,8 +145,8 @@ void hf_finish_continue(struct hf_brain *b)
 	hf_assert(hf_cond_finished(b));
 	/* Upstream's operator left some failed jobs without it, which then never expired. */
 	if (b->plan->status.completion_time == HF_TIME_NONE)
-		b->plan->status.completion_time = terminal_of(b)->last_transition;
-	recount(b);
+		b->plan->status.completion_time = find_terminal(b)->last_transition;
+	count_active_again(b);
 	hf_cleanup_step(b);
 	hf_taken_names_clear(b);
 	hf_unschedulable_clear(b);
@@ -160,5 +160,5 @@ void hf_finish_continue(struct hf_brain *b)
 	deleted = count_deletes(&b->deletes);
 	if (deleted > 0)
 		hf_say(b, b->now, HF_TOPIC_NEXT, "%zu object(s) are deleted", deleted);
-	expire(b, terminal_of(b));
+	delete_after_ttl(b, find_terminal(b));
 }

@@ -24,8 +24,9 @@
 
 /* The plan starts as a copy of what is stored: a policy changes what it decides on and nothing
  * else, so foreign conditions and fields pass through. */
-static void init(struct hf_brain *b, const struct hf_job_view *view, const struct hf_observed *seen,
-		 hf_time now, struct hf_arena *arena, struct hf_plan *plan)
+static void init_brain(struct hf_brain *b, const struct hf_job_view *view,
+		       const struct hf_observed *seen, hf_time now, struct hf_arena *arena,
+		       struct hf_plan *plan)
 {
 	const struct hf_status *stored = &view->status;
 
@@ -77,7 +78,8 @@ static bool is_ours(struct hf_brain *b)
 }
 
 /* Do nothing, say why, and leave the ledger byte for byte: it may be newer than this program. */
-static void hold(struct hf_brain *b, const char *suffix, const char *message, const char *way_out)
+static void hold_job(struct hf_brain *b, const char *suffix, const char *message,
+		     const char *way_out)
 {
 	const char *reason = hf_cond_reason(b, suffix);
 	const struct hf_condition *held = hf_cond_find(b, HF_COND_HELD);
@@ -94,7 +96,7 @@ static void hold(struct hf_brain *b, const char *suffix, const char *message, co
 
 /* Rules are for jobs that begin.  One that runs goes on, whatever a newer version of the rules
  * thinks of it: upstream's operator does not look at them again either. */
-static bool has_begun(const struct hf_brain *b)
+static bool has_job_begun(const struct hf_brain *b)
 {
 	return b->view->status.start_time != HF_TIME_NONE || b->view->status.ledger.present ||
 	       hf_status_is_finished(&b->view->status);
@@ -108,49 +110,50 @@ static bool is_valid(struct hf_brain *b)
 
 	/* Without it the job would be judged by rules that nobody meant. */
 	if (b->view->policy_problem && !hf_status_is_finished(&b->view->status)) {
-		hold(b, "FailedValidation", b->view->policy_problem, correct);
+		hold_job(b, "FailedValidation", b->view->policy_problem, correct);
 		return false;
 	}
 	if (b->job.ranks > HF_RANKS_MAX) {
-		hold(b, "FailedValidation",
-		     hf_arena_printf(b->arena, "a job has at most %d replicas, not %d",
-				     HF_RANKS_MAX, b->job.ranks),
-		     correct);
+		hold_job(b, "FailedValidation",
+			 hf_arena_printf(b->arena, "a job has at most %d replicas, not %d",
+					 HF_RANKS_MAX, b->job.ranks),
+			 correct);
 		return false;
 	}
 	hf_field_errors_init(errors, b->arena);
-	if (!has_begun(b))
+	if (!has_job_begun(b))
 		hf_job_validate(b->view, NULL, errors);
 	else if (b->view->policy_annotated && !hf_status_is_finished(&b->view->status))
 		hf_job_validate_additions(b->view, errors);
 	if (hf_field_errors_result(errors, &err) == 0)
 		return true;
-	hold(b, "FailedValidation", hf_arena_strdup(b->arena, err.text), correct);
+	hold_job(b, "FailedValidation", hf_arena_strdup(b->arena, err.text), correct);
 	return false;
 }
 
 /* The ledger into slots.  Everything behind this can rely on it. */
-static bool load(struct hf_brain *b)
+static bool load_ledger(struct hf_brain *b)
 {
 	struct hf_error err = {0};
 
 	if (b->ledger.present && b->ledger.schema > HF_LEDGER_SCHEMA) {
-		hold(b, "LedgerSchema",
-		     hf_arena_printf(b->arena,
-				     "status.recovery has schema %lld, this version knows %d",
-				     (long long)b->ledger.schema, HF_LEDGER_SCHEMA),
-		     "it goes on when the version that wrote it runs again, or when "
-		     "status.recovery is removed: counters then begin anew");
+		hold_job(b, "LedgerSchema",
+			 hf_arena_printf(b->arena,
+					 "status.recovery has schema %lld, this version knows %d",
+					 (long long)b->ledger.schema, HF_LEDGER_SCHEMA),
+			 "it goes on when the version that wrote it runs again, or when "
+			 "status.recovery is removed: counters then begin anew");
 		return false;
 	}
 	if ((b->ledger.present && hf_ledger_check(&b->ledger, &err) < 0) ||
 	    hf_ranks_load(b, &err) < 0) {
-		hold(b, "LedgerInvalid", hf_arena_strdup(b->arena, err.text),
-		     b->ledger.broken
-			     ? "it goes on when that annotation is corrected or removed: counters "
-			       "then begin anew"
-			     : "it goes on when status.recovery is corrected or removed (kubectl "
-			       "edit --subresource=status): counters then begin anew");
+		hold_job(
+			b, "LedgerInvalid", hf_arena_strdup(b->arena, err.text),
+			b->ledger.broken
+				? "it goes on when that annotation is corrected or removed: counters "
+				  "then begin anew"
+				: "it goes on when status.recovery is corrected or removed (kubectl "
+				  "edit --subresource=status): counters then begin anew");
 		return false;
 	}
 	/* A verdict that ends a job later than at once has its incident. */
@@ -165,7 +168,7 @@ static bool load(struct hf_brain *b)
 /* ---- a job that is to run -------------------------------------------------------------------------- */
 
 /* What the kind makes of the counts; twice in a step, before and after the ends are decided. */
-static void judge(const struct hf_brain *b, struct hf_judgement *ret_judgement)
+static void judge_counts(const struct hf_brain *b, struct hf_judgement *ret_judgement)
 {
 	memset(ret_judgement, 0, sizeof(*ret_judgement));
 	b->job.framework->judge(&b->job, b->counts, b->arena, ret_judgement);
@@ -196,7 +199,7 @@ static void fail_by_deadline(struct hf_brain *b)
 	hf_finish_failed(b);
 }
 
-static void run(struct hf_brain *b)
+static void run_job(struct hf_brain *b)
 {
 	struct hf_judgement judgement;
 
@@ -210,7 +213,7 @@ static void run(struct hf_brain *b)
 	hf_sidecar_release(b);
 	hf_restart_retire_ranks(b);
 	hf_counts_take(b);
-	judge(b, &judgement);
+	judge_counts(b, &judgement);
 	hf_counts_write(b);
 	/* Success first: what fails beside a job that is done does not matter any more. */
 	if (judgement.succeeded) {
@@ -229,7 +232,7 @@ static void run(struct hf_brain *b)
 	hf_phase_step(b);
 	hf_counts_take(b);
 	hf_counts_write(b);
-	judge(b, &judgement);
+	judge_counts(b, &judgement);
 	hf_cond_active(b, &judgement);
 	/* Services first: a rank that starts looks for the names of the others. */
 	hf_services_plan(b);
@@ -250,7 +253,7 @@ static void run(struct hf_brain *b)
 }
 
 /* The ledger has the end, and the status has not: nothing is decided once more. */
-static void conclude(struct hf_brain *b)
+static void conclude_job(struct hf_brain *b)
 {
 	if (hf_cond_is_true(b, HF_COND_SUSPENDED))
 		hf_resume(b);
@@ -261,15 +264,15 @@ static void conclude(struct hf_brain *b)
 }
 
 /* The outermost questions, in order: valid, readable, finished, decided, suspended. */
-static void decide(struct hf_brain *b)
+static void decide_job(struct hf_brain *b)
 {
 	hf_cond_created(b);
-	if (!is_valid(b) || !load(b))
+	if (!is_valid(b) || !load_ledger(b))
 		return;
 	hf_cond_lower(b, HF_COND_HELD, "NotHeld", "The operator decides on this job.");
 	if (!hf_cond_finished(b)) {
 		if (hf_verdict_is_final(b)) {
-			conclude(b);
+			conclude_job(b);
 		} else if (hf_suspend_is_due(b)) {
 			hf_suspend_step(b);
 			hf_counts_write(b);
@@ -283,7 +286,7 @@ static void decide(struct hf_brain *b)
 			hf_extras_drop(b, HF_LIFE_SUSPENDED);
 			hf_stage_add(b, &b->deletes);
 		} else {
-			run(b);
+			run_job(b);
 		}
 	}
 	if (hf_cond_finished(b))
@@ -378,9 +381,9 @@ int hf_job_step(const struct hf_job_view *job, const struct hf_observed *seen, h
 				    "looked at",
 				    job->name, seen->pods_len, seen->services_len, OBSERVED_MAX);
 	b = HF_ARENA_NEW(arena, struct hf_brain);
-	init(b, job, seen, now, arena, ret_plan);
+	init_brain(b, job, seen, now, arena, ret_plan);
 	if (is_ours(b)) {
-		decide(b);
+		decide_job(b);
 		publish_status(b);
 	}
 	publish_notes(b);

@@ -165,7 +165,7 @@ static const char *describe_stopping(const struct hf_brain *b, const struct left
 }
 
 /* A condition, for what goes on for longer than the ranks of a job take to end. */
-static void show_left(struct hf_brain *b, const struct left *left)
+static void tell_left(struct hf_brain *b, const struct left *left)
 {
 	hf_time at = hf_time_add(b->plan->status.completion_time, hf_seconds(TELL_SECONDS));
 	bool kept = left->running + left->waiting > 0;
@@ -208,5 +208,5 @@ void hf_cleanup_step(struct hf_brain *b)
 			   is_cleaned(b, pod) ? FATE_DELETE : find_fate(b, NO_ROLE, pod), &left);
 	}
 	say_stopping(b, &left);
-	show_left(b, &left);
+	tell_left(b, &left);
 }

@@ -30,7 +30,7 @@ static void see_ranks(const struct hf_brain *b, struct hf_ranks_seen *ret_ranks)
 	}
 }
 
-static const struct hf_extra_seen *find(const struct hf_brain *b, const struct hf_extra *extra)
+static const struct hf_extra_seen *find_seen(const struct hf_brain *b, const struct hf_extra *extra)
 {
 	for (size_t i = 0; i < b->seen->extras_len; i++) {
 		const struct hf_extra_seen *seen = &b->seen->extras[i];
@@ -41,8 +41,8 @@ static const struct hf_extra_seen *find(const struct hf_brain *b, const struct h
 	return NULL;
 }
 
-static void add(struct hf_actions *list, struct hf_brain *b, enum hf_action_kind kind,
-		const struct hf_extra *extra, const struct hf_extra_seen *seen)
+static void add_action(struct hf_actions *list, struct hf_brain *b, enum hf_action_kind kind,
+		       const struct hf_extra *extra, const struct hf_extra_seen *seen)
 {
 	struct hf_action action = {
 		.kind = kind, .name = extra->name, .uid = seen ? seen->uid : NULL, .extra = extra};
@@ -52,10 +52,10 @@ static void add(struct hf_actions *list, struct hf_brain *b, enum hf_action_kind
 
 static void plan_delete(struct hf_brain *b, const struct hf_extra *extra, struct hf_actions *list)
 {
-	const struct hf_extra_seen *seen = find(b, extra);
+	const struct hf_extra_seen *seen = find_seen(b, extra);
 
 	if (seen && seen->owned && !seen->terminating)
-		add(list, b, HF_ACTION_DELETE_EXTRA, extra, seen);
+		add_action(list, b, HF_ACTION_DELETE_EXTRA, extra, seen);
 }
 
 static void say_awaited(const struct hf_brain *b, const struct hf_extra *extra,
@@ -87,16 +87,16 @@ static void plan_held(struct hf_brain *b, const struct hf_extra *extra,
 /* Whoever only looks finds it missing where it cannot be made, or in the moment before it is. */
 static void plan_create(struct hf_brain *b, const struct hf_extra *extra, struct hf_actions *list)
 {
-	add(list, b, HF_ACTION_CREATE_EXTRA, extra, NULL);
+	add_action(list, b, HF_ACTION_CREATE_EXTRA, extra, NULL);
 	if (b->seen->blind)
 		hf_say(b, b->now, HF_TOPIC_BLOCKED,
 		       "%s '%s' is not there: where it cannot be made, the job's events say why",
 		       hf_extra_kind_name(extra->kind), extra->name);
 }
 
-static void plan_one(struct hf_brain *b, const struct hf_extra *extra)
+static void plan_object(struct hf_brain *b, const struct hf_extra *extra)
 {
-	const struct hf_extra_seen *seen = find(b, extra);
+	const struct hf_extra_seen *seen = find_seen(b, extra);
 	struct hf_actions *list = extra->aside ? &b->asides : &b->extras;
 
 	if (extra->gone) {
@@ -110,13 +110,13 @@ static void plan_one(struct hf_brain *b, const struct hf_extra *extra)
 	else if (!seen->owned || seen->terminating)
 		plan_held(b, extra, seen);
 	else if (*hf_extra_kind_members(extra->kind) && seen->digest != hf_extra_digest(extra))
-		add(list, b, HF_ACTION_UPDATE_EXTRA, extra, seen);
+		add_action(list, b, HF_ACTION_UPDATE_EXTRA, extra, seen);
 	if (extra->gate && b->gated && (!seen || seen->owned))
 		say_awaited(b, extra, seen);
 }
 
-static void collect(const struct hf_brain *b, const struct hf_ranks_seen *ranks,
-		    struct hf_extras *extras)
+static void collect_wanted(const struct hf_brain *b, const struct hf_ranks_seen *ranks,
+			   struct hf_extras *extras)
 {
 	unsigned kinds = hf_extra_kinds(b->job.framework, b->job.settings);
 
@@ -151,13 +151,13 @@ void hf_extras_plan(struct hf_brain *b)
 		return;
 	say_no_autoscaler(b);
 	see_ranks(b, &ranks);
-	collect(b, &ranks, &extras);
+	collect_wanted(b, &ranks, &extras);
 	for (size_t i = 0; i < extras.len; i++) {
 		const struct hf_extra *extra = &extras.items[i];
 
 		/* What pods mount and run with waits as they do. */
 		if (!is_unknown(b, extra) && (!b->gated || extra->gate || extra->aside))
-			plan_one(b, extra);
+			plan_object(b, extra);
 	}
 }
 
@@ -169,7 +169,7 @@ void hf_extras_drop(struct hf_brain *b, enum hf_life life)
 	hf_assert(life != HF_LIFE_ACTIVE);
 	if (hf_extra_kinds(b->job.framework, b->job.settings) == 0)
 		return;
-	collect(b, &ranks, &extras);
+	collect_wanted(b, &ranks, &extras);
 	for (size_t i = 0; i < extras.len; i++)
 		if (extras.items[i].gone && !is_unknown(b, &extras.items[i]))
 			plan_delete(b, &extras.items[i], &b->deletes);

@@ -11,7 +11,8 @@
 
 /* ---- building one ---------------------------------------------------------------------------- */
 
-static void add(struct hf_edits *edits, enum hf_edit_kind kind, const char *name, const char *value)
+static void add_edit(struct hf_edits *edits, enum hf_edit_kind kind, const char *name,
+		     const char *value)
 {
 	struct hf_edit edit = {.kind = kind, .name = name, .value = value};
 
@@ -21,8 +22,8 @@ static void add(struct hf_edits *edits, enum hf_edit_kind kind, const char *name
 /* Annotations are texts. */
 static void add_number(struct hf_edits *edits, const char *name, int64_t value)
 {
-	add(edits, HF_EDIT_ANNOTATION, name,
-	    hf_arena_printf(edits->arena, "%lld", (long long)value));
+	add_edit(edits, HF_EDIT_ANNOTATION, name,
+		 hf_arena_printf(edits->arena, "%lld", (long long)value));
 }
 
 /* The kubelet starts a container again without delay the first time, before anybody can stop it. */
@@ -36,7 +37,7 @@ static bool allows_no_failure(const struct hf_brain *b)
 /* A pod's end must be one end: where a policy looks at ends, or all ranks go together, the
  * kubelet restarts nothing in it.  Nor what fenced itself: a kubelet that wakes would run it beside
  * its replacement. */
-static const char *pod_restart_policy(const struct hf_brain *b, const struct hf_role *role)
+static const char *find_restart_policy(const struct hf_brain *b, const struct hf_role *role)
 {
 	if (role->restart == HF_RESTART_EXIT_CODE || b->job.recovery.scope == HF_SCOPE_JOB ||
 	    b->job.recovery.fence_seconds > 0 || b->view->run_policy.has_pod_failure_policy ||
@@ -47,8 +48,8 @@ static const char *pod_restart_policy(const struct hf_brain *b, const struct hf_
 
 /* Common edits first, then the kind's: labels of ours override those of the template, and the
  * kind's variables stand behind the user's. */
-static int build(const struct hf_brain *b, const struct hf_rank *rank, struct hf_edits *edits,
-		 struct hf_error *err)
+static int build_edits(const struct hf_brain *b, const struct hf_rank *rank, struct hf_edits *edits,
+		       struct hf_error *err)
 {
 	const struct hf_framework *framework = b->job.framework;
 	const struct hf_role *role = &b->job.roles[rank->role];
@@ -58,9 +59,9 @@ static int build(const struct hf_brain *b, const struct hf_rank *rank, struct hf
 
 	hf_assert(role->present);
 	for (int i = 0; i < labels_len; i++)
-		add(edits, HF_EDIT_LABEL, labels[i].key, labels[i].value);
+		add_edit(edits, HF_EDIT_LABEL, labels[i].key, labels[i].value);
 	if (framework->is_master && framework->is_master(&b->job, rank))
-		add(edits, HF_EDIT_LABEL, HF_LABEL_JOB_ROLE, "master");
+		add_edit(edits, HF_EDIT_LABEL, HF_LABEL_JOB_ROLE, "master");
 	add_number(edits, HF_ANNOTATION_GENERATION, rank->generation);
 	add_number(edits, HF_ANNOTATION_ATTEMPT, rank->attempt);
 	add_number(edits, HF_ANNOTATION_INCIDENT, rank->incident);
@@ -73,7 +74,7 @@ static int build(const struct hf_brain *b, const struct hf_rank *rank, struct hf
 
 		hf_edits_add(edits, &port);
 	}
-	add(edits, HF_EDIT_RESTART_POLICY, NULL, pod_restart_policy(b, role));
+	add_edit(edits, HF_EDIT_RESTART_POLICY, NULL, find_restart_policy(b, role));
 	hf_avoid_nodes(b, rank->role, rank->attempt > 0 || rank->generation > 1, edits);
 	if (b->job.recovery.fence_seconds > 0)
 		hf_edits_env(edits, (int)role->default_container, HF_FENCE_ENV, "%lld",
@@ -97,7 +98,7 @@ static void warn_of_template(struct hf_brain *b, const struct hf_rank *rank)
 		"replica spec");
 }
 
-static bool create(struct hf_brain *b, int role, int32_t index)
+static bool create_pod(struct hf_brain *b, int role, int32_t index)
 {
 	const struct hf_slot *slot = &b->roles[role].slots[index];
 	struct hf_rank rank = {.role = role,
@@ -115,7 +116,7 @@ static bool create(struct hf_brain *b, int role, int32_t index)
 	if (b->job.framework->has_services && strlen(action.name) > HF_SERVICE_NAME_LEN_MAX)
 		return false;
 	hf_edits_init(&edits, &b->cache->shared, b->arena);
-	if (build(b, &rank, &edits, &err) < 0) {
+	if (build_edits(b, &rank, &edits, &err) < 0) {
 		hf_say(b, b->now, HF_TOPIC_BLOCKED, "no pod can be made for %s-%d: %s",
 		       b->roles[role].lower, index, err.text);
 		return false;
@@ -138,7 +139,7 @@ struct missing {
 };
 
 /* One rank: delete what should not be there, count what is missing. */
-static void look(struct hf_brain *b, int role, int32_t index, struct missing *missing)
+static void plan_rank(struct hf_brain *b, int role, int32_t index, struct missing *missing)
 {
 	const struct hf_role_slots *ranks = &b->roles[role];
 	struct hf_slot *slot = &ranks->slots[index];
@@ -174,7 +175,7 @@ static void create_role(struct hf_brain *b, int role, struct hf_empty_names *emp
 		    hf_name_reuse_waits(b, role, i, empty))
 			continue;
 		/* What one rank of a role lacks, all of it lack. */
-		if (!create(b, role, i))
+		if (!create_pod(b, role, i))
 			break;
 	}
 }
@@ -209,7 +210,7 @@ void hf_pods_plan(struct hf_brain *b)
 	hf_assert(!b->job.suspend && b->ledger.present);
 	for (int r = 0; r < b->roles_len; r++) {
 		for (int32_t i = 0; i < b->roles[r].slots_len; i++)
-			look(b, r, i, &missing);
+			plan_rank(b, r, i, &missing);
 	}
 	say_leaving(b, &missing);
 	/* A job whose end is being settled starts nothing more. */

@@ -52,8 +52,8 @@ static void find_signs(const struct hf_guarded *guarded, struct sign signs[SIGNS
 }
 
 /* Signs count where silence is evidence: not where the node's death is proven, or to be. */
-static const char *text_signs(const struct hf_brain *b, const struct hf_guarded *guarded,
-			      bool with_times)
+static const char *describe_signs(const struct hf_brain *b, const struct hf_guarded *guarded,
+				  bool with_times)
 {
 	const char *text = "";
 	struct sign signs[SIGNS];
@@ -87,15 +87,15 @@ static const char *find_reason(const struct hf_brain *b, enum hf_guard guard,
 			       const struct hf_guarded *guarded)
 {
 	if ((guard == HF_GUARD_SILENCE || guard == HF_GUARD_READ) &&
-	    *text_signs(b, guarded, false) != '\0')
+	    *describe_signs(b, guarded, false) != '\0')
 		return "SignsOfLife";
 	return reasons[guard];
 }
 
-static const char *silence_text(const struct hf_brain *b, const struct hf_guarded *guarded)
+static const char *describe_silence(const struct hf_brain *b, const struct hf_guarded *guarded)
 {
 	const struct hf_node_seen *node = guarded->node;
-	const char *signs = text_signs(b, guarded, false);
+	const char *signs = describe_signs(b, guarded, false);
 
 	if (node->ready == HF_NODE_GONE)
 		return "it is given up when the node stays away for 40 s";
@@ -124,7 +124,7 @@ static const char *silence_text(const struct hf_brain *b, const struct hf_guarde
 			       (long long)b->job.recovery.node_lost_after_seconds);
 }
 
-static const char *calm_text(const struct hf_brain *b, const struct hf_node_seen *node)
+static const char *describe_calm(const struct hf_brain *b, const struct hf_node_seen *node)
 {
 	return hf_arena_printf(
 		b->arena,
@@ -135,8 +135,8 @@ static const char *calm_text(const struct hf_brain *b, const struct hf_node_seen
 }
 
 /* What is waited for, without a time that moves: a condition is not written anew for each. */
-static const char *guard_text(const struct hf_brain *b, enum hf_guard guard,
-			      const struct hf_guarded *guarded)
+static const char *describe_guard(const struct hf_brain *b, enum hf_guard guard,
+				  const struct hf_guarded *guarded)
 {
 	const struct hf_recovery *recovery = &b->job.recovery;
 	const struct hf_node_seen *node = guarded->node;
@@ -148,8 +148,8 @@ static const char *guard_text(const struct hf_brain *b, enum hf_guard guard,
 				       (long long)recovery->force_delete_after_seconds);
 	case HF_GUARD_SILENCE:
 	case HF_GUARD_READ:
-	case HF_GUARD_TAINT: return silence_text(b, guarded);
-	case HF_GUARD_CALM: return calm_text(b, node);
+	case HF_GUARD_TAINT: return describe_silence(b, guarded);
+	case HF_GUARD_CALM: return describe_calm(b, node);
 	case HF_GUARD_TOLERATION:
 		return guarded->until == HF_TIME_NEVER
 			       ? "the pod's own toleration lets it stay for ever: delete the pod, "
@@ -173,21 +173,21 @@ static const char *guard_text(const struct hf_brain *b, enum hf_guard guard,
 }
 
 /* "ddp-worker-1 and 3 more" */
-static const char *who(const struct hf_brain *b, const struct hf_guarded *guarded)
+static const char *name_pods(const struct hf_brain *b, const struct hf_guarded *guarded)
 {
 	return guarded->count > 1 ? hf_arena_printf(b->arena, "%s and %d more", guarded->pod->name,
 						    guarded->count - 1)
 				  : guarded->pod->name;
 }
 
-static const char *standing(const struct hf_node_seen *node)
+static const char *name_standing(const struct hf_node_seen *node)
 {
 	return node->out_of_service ? "out of service" : hf_node_ready_name(node->ready);
 }
 
 /* The taint is somebody else's to set, and a read is ours: both are said. */
-static const char *detail(const struct hf_brain *b, enum hf_guard guard,
-			  const struct hf_guarded *guarded)
+static const char *describe_wait(const struct hf_brain *b, enum hf_guard guard,
+				 const struct hf_guarded *guarded)
 {
 	if (guard == HF_GUARD_TAINT)
 		return "; the control plane has not tainted the node yet";
@@ -203,28 +203,30 @@ static const char *detail(const struct hf_brain *b, enum hf_guard guard,
 	if (guarded->until == HF_TIME_NEVER)
 		return "";
 	return hf_arena_printf(b->arena, "%s; not before %s",
-			       guard == HF_GUARD_SILENCE ? text_signs(b, guarded, true) : "",
+			       guard == HF_GUARD_SILENCE ? describe_signs(b, guarded, true) : "",
 			       hf_time_text(b->arena, guarded->until));
 }
 
-static void say(const struct hf_brain *b, enum hf_guard guard, const struct hf_guarded *guarded)
+static void tell_guard(const struct hf_brain *b, enum hf_guard guard,
+		       const struct hf_guarded *guarded)
 {
 	const char *text = hf_arena_printf(
-		b->arena, "%s on node %s, which is %s: %s%s", who(b, guarded), guarded->node->name,
-		standing(guarded->node), guard_text(b, guard, guarded), detail(b, guard, guarded));
+		b->arena, "%s on node %s, which is %s: %s%s", name_pods(b, guarded),
+		guarded->node->name, name_standing(guarded->node),
+		describe_guard(b, guard, guarded), describe_wait(b, guard, guarded));
 
 	hf_say(b, b->now, HF_TOPIC_BLOCKED, "%s", text);
 	hf_block(b, text);
 }
 
 /* The guard that takes most to end names the condition. */
-static void show(struct hf_brain *b, size_t pods, enum hf_guard guard,
-		 const struct hf_guarded *guarded)
+static void show_condition(struct hf_brain *b, size_t pods, enum hf_guard guard,
+			   const struct hf_guarded *guarded)
 {
 	const char *message = hf_arena_printf(
 		b->arena, "%zu pod(s) on nodes that are lost, %s on %s (%s) first: %s", pods,
-		guarded->pod->name, guarded->node->name, standing(guarded->node),
-		guard_text(b, guard, guarded));
+		guarded->pod->name, guarded->node->name, name_standing(guarded->node),
+		describe_guard(b, guard, guarded));
 
 	if (!hf_cond_is_true(b, HF_COND_NODE_UNREACHABLE))
 		hf_event(b, true, "NodeUnreachable", message);
@@ -232,8 +234,8 @@ static void show(struct hf_brain *b, size_t pods, enum hf_guard guard,
 }
 
 /* How many there are, and the guard that takes most to end. */
-static size_t say_all(const struct hf_brain *b, const struct hf_guarded guarded[HF_GUARDS],
-		      enum hf_guard *ret_worst)
+static size_t tell_guards(const struct hf_brain *b, const struct hf_guarded guarded[HF_GUARDS],
+			  enum hf_guard *ret_worst)
 {
 	size_t pods = 0;
 
@@ -242,7 +244,7 @@ static size_t say_all(const struct hf_brain *b, const struct hf_guarded guarded[
 			continue;
 		pods += (size_t)guarded[guard].count;
 		*ret_worst = (enum hf_guard)guard;
-		say(b, (enum hf_guard)guard, &guarded[guard]);
+		tell_guard(b, (enum hf_guard)guard, &guarded[guard]);
 	}
 	return pods;
 }
@@ -251,16 +253,16 @@ void hf_node_loss_tell_lines(const struct hf_brain *b, const struct hf_guarded g
 {
 	enum hf_guard worst;
 
-	say_all(b, guarded, &worst);
+	tell_guards(b, guarded, &worst);
 }
 
 void hf_node_loss_tell(struct hf_brain *b, const struct hf_guarded guarded[HF_GUARDS])
 {
 	enum hf_guard worst = HF_GUARD_NONE;
-	size_t pods = say_all(b, guarded, &worst);
+	size_t pods = tell_guards(b, guarded, &worst);
 
 	if (pods > 0)
-		show(b, pods, worst, &guarded[worst]);
+		show_condition(b, pods, worst, &guarded[worst]);
 	else
 		hf_cond_lower(b, HF_COND_NODE_UNREACHABLE, "NodesReachable",
 			      "No pod of the job waits to be given up on a lost node.");

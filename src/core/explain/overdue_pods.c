@@ -26,7 +26,7 @@ static bool is_held(const struct hf_brain *b, const struct hf_pod *pod)
 	return !hf_node_lost(b, pod);
 }
 
-static void look(const struct hf_brain *b, const struct hf_pod *pod, struct stuck *stuck)
+static void note_if_overdue(const struct hf_brain *b, const struct hf_pod *pod, struct stuck *stuck)
 {
 	hf_time at;
 
@@ -43,7 +43,7 @@ static void look(const struct hf_brain *b, const struct hf_pod *pod, struct stuc
 		stuck->first = pod;
 }
 
-static const char *finalizers(const struct hf_brain *b, const struct hf_pod *pod)
+static const char *list_finalizers(const struct hf_brain *b, const struct hf_pod *pod)
 {
 	const char *text = pod->finalizers[0];
 
@@ -52,10 +52,10 @@ static const char *finalizers(const struct hf_brain *b, const struct hf_pod *pod
 	return text;
 }
 
-static const char *holder(const struct hf_brain *b, const struct hf_pod *pod)
+static const char *describe_holder(const struct hf_brain *b, const struct hf_pod *pod)
 {
 	if (pod->finalizers_len > 0)
-		return hf_arena_printf(b->arena, "finalizer %s keeps it", finalizers(b, pod));
+		return hf_arena_printf(b->arena, "finalizer %s keeps it", list_finalizers(b, pod));
 	if (!pod->node)
 		return "it has no node, so the API server should have let it go";
 	return hf_arena_printf(b->arena,
@@ -72,7 +72,7 @@ void hf_overdue_pods_tell(struct hf_brain *b)
 	if (hf_cond_tell_blind(b, HF_COND_POD_STUCK))
 		return;
 	for (size_t i = 0; i < b->seen->pods_len; i++)
-		look(b, &b->seen->pods[i], &stuck);
+		note_if_overdue(b, &b->seen->pods[i], &stuck);
 	if (stuck.count == 0) {
 		hf_cond_lower(b, HF_COND_POD_STUCK, "PodsGone",
 			      "No pod of the job is past its grace on a node that is reachable.");
@@ -81,7 +81,7 @@ void hf_overdue_pods_tell(struct hf_brain *b)
 	message = hf_arena_printf(
 		b->arena, "%d pod(s) should have been gone by now, %s first (since %s): %s",
 		stuck.count, stuck.first->name, hf_time_text(b->arena, stuck.first->deletion_time),
-		holder(b, stuck.first));
+		describe_holder(b, stuck.first));
 	if (!hf_cond_is_true(b, HF_COND_POD_STUCK))
 		hf_event(b, true, "PodStuckTerminating", message);
 	hf_cond_set(b, HF_COND_POD_STUCK, true,

@@ -45,7 +45,7 @@ static const char *describe_exit(const struct hf_brain *b, const struct hf_recor
 	return hf_arena_printf(b->arena, "exited with code %lld", code);
 }
 
-static const char *how_it_ended(const struct hf_brain *b, const struct hf_record *record)
+static const char *describe_termination(const struct hf_brain *b, const struct hf_record *record)
 {
 	if (record->cause == HF_CLASS_USER)
 		return "was deleted by somebody";
@@ -105,10 +105,10 @@ const char *hf_record_evidence(const struct hf_brain *b, const struct hf_record 
 	if (record->cause == HF_CLASS_DEVICE && record->device)
 		return hf_arena_printf(b->arena, "%s%s%s on node %s: device %s failed (%s)", who,
 				       record->exit_code.set ? " " : "",
-				       record->exit_code.set ? how_it_ended(b, record) : "",
+				       record->exit_code.set ? describe_termination(b, record) : "",
 				       hf_str_or(record->node, ""), record->device,
 				       hf_str_or(record->reason, HF_DEVICE_UNHEALTHY));
-	return hf_arena_printf(b->arena, "%s %s%s%s%s", who, how_it_ended(b, record),
+	return hf_arena_printf(b->arena, "%s %s%s%s%s", who, describe_termination(b, record),
 			       record->node ? " on node " : "", hf_str_or(record->node, ""),
 			       tell_reason(b, record));
 }

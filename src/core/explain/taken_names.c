@@ -23,8 +23,8 @@ struct taken {
 	const struct hf_pod *holder, *overdue; /* the first pod that stays, and that is overdue */
 };
 
-static void note(const struct hf_brain *b, int role, int32_t index, bool leaving,
-		 struct taken *taken)
+static void note_name(const struct hf_brain *b, int role, int32_t index, bool leaving,
+		      struct taken *taken)
 {
 	if (!taken->rank || (!leaving && taken->staying == 0))
 		taken->rank = hf_arena_printf(b->arena, "%s-%d", b->roles[role].lower, index);
@@ -45,10 +45,10 @@ static void note_pod(const struct hf_brain *b, int role, int32_t index, struct t
 		taken->holder = holder;
 	if (overdue && !taken->overdue)
 		taken->overdue = holder;
-	note(b, role, index, leaving && !overdue, taken);
+	note_name(b, role, index, leaving && !overdue, taken);
 }
 
-static void look(const struct hf_brain *b, struct taken *pods, struct taken *services)
+static void find_taken(const struct hf_brain *b, struct taken *pods, struct taken *services)
 {
 	for (int r = 0; r < b->roles_len; r++) {
 		for (int32_t i = 0; i < b->roles[r].replicas; i++) {
@@ -57,12 +57,12 @@ static void look(const struct hf_brain *b, struct taken *pods, struct taken *ser
 			if (slot->pod_taken && !slot->pod && !slot->succeeded)
 				note_pod(b, r, i, pods);
 			if (slot->service_taken && !slot->service && b->job.framework->has_services)
-				note(b, r, i, slot->service_leaving, services);
+				note_name(b, r, i, slot->service_leaving, services);
 		}
 	}
 }
 
-static void show(struct hf_brain *b, const char *thing, const char *message)
+static void show_condition(struct hf_brain *b, const char *thing, const char *message)
 {
 	const char *reason = b->job.framework->taken_reason;
 
@@ -90,7 +90,7 @@ static void say_way_out(const struct hf_brain *b, const struct taken *pods)
 }
 
 /* Of the pods alone, without a moment that changes. */
-static const char *pod_message(const struct hf_brain *b, const struct taken *pods)
+static const char *describe_pods(const struct hf_brain *b, const struct taken *pods)
 {
 	if (!pods->holder && pods->overdue) {
 		bool inherited = hf_pod_is_inherited(b->view, pods->overdue);
@@ -109,14 +109,14 @@ static const char *pod_message(const struct hf_brain *b, const struct taken *pod
 			       pods->rank);
 }
 
-static const char *service_message(const struct hf_brain *b, const struct taken *services)
+static const char *describe_services(const struct hf_brain *b, const struct taken *services)
 {
 	return hf_arena_printf(b->arena, "the name of %s is taken by a service of another owner",
 			       services->rank);
 }
 
 /* Whether it is shown: what is being deleted is not. */
-static bool extra_is_taken(struct hf_brain *b, bool aside)
+static bool tell_taken_extra(struct hf_brain *b, bool aside)
 {
 	const struct hf_extra *extra = b->extra_taken;
 	const char *kind, *message;
@@ -128,7 +128,7 @@ static bool extra_is_taken(struct hf_brain *b, bool aside)
 				  extra->name, kind);
 	hf_say(b, b->now, HF_TOPIC_BLOCKED, "%s%s", aside ? "" : "no pod is made: ", message);
 	if (b->extras_staying > 0)
-		show(b, kind, message);
+		show_condition(b, kind, message);
 	return b->extras_staying > 0;
 }
 
@@ -137,25 +137,25 @@ void hf_taken_names_tell(struct hf_brain *b)
 	struct taken pods = {0}, services = {0};
 
 	if (hf_cond_tell_blind(b, HF_COND_NAME_TAKEN)) {
-		look(b, &pods, &services);
+		find_taken(b, &pods, &services);
 		say_way_out(b, &pods);
 		return;
 	}
 	/* No pod is made without it, so it comes first. */
-	if (extra_is_taken(b, false))
+	if (tell_taken_extra(b, false))
 		return;
-	look(b, &pods, &services);
+	find_taken(b, &pods, &services);
 	/* A rank that does not run outranks one that is not found. */
 	if (pods.rank)
-		hf_say(b, b->now, HF_TOPIC_BLOCKED, "%s", pod_message(b, &pods));
+		hf_say(b, b->now, HF_TOPIC_BLOCKED, "%s", describe_pods(b, &pods));
 	else if (services.rank)
-		hf_say(b, b->now, HF_TOPIC_BLOCKED, "%s", service_message(b, &services));
+		hf_say(b, b->now, HF_TOPIC_BLOCKED, "%s", describe_services(b, &services));
 	say_way_out(b, &pods);
 	if (pods.staying > 0)
-		show(b, "Pod", pod_message(b, &pods));
+		show_condition(b, "Pod", describe_pods(b, &pods));
 	else if (services.staying > 0)
-		show(b, "Service", service_message(b, &services));
-	else if (!extra_is_taken(b, true))
+		show_condition(b, "Service", describe_services(b, &services));
+	else if (!tell_taken_extra(b, true))
 		hf_cond_lower(b, HF_COND_NAME_TAKEN, "NamesFree",
 			      "No name of the job's is held by an object of another owner.");
 }

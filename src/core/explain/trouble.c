@@ -31,7 +31,7 @@ struct found {
 	const char *message;                       /* of NODE and READY */
 };
 
-static const struct hf_pod_condition *condition(const struct hf_pod *pod, const char *type)
+static const struct hf_pod_condition *find_condition(const struct hf_pod *pod, const char *type)
 {
 	for (size_t i = 0; i < pod->conditions_len; i++)
 		if (hf_streq(pod->conditions[i].type, type))
@@ -40,7 +40,7 @@ static const struct hf_pod_condition *condition(const struct hf_pod *pod, const 
 }
 
 /* A container that is on its way says so without a message. */
-static enum trouble container_trouble(const struct hf_container_seen *container)
+static enum trouble find_container_trouble(const struct hf_container_seen *container)
 {
 	const char *reason = container->waiting_reason;
 
@@ -54,13 +54,13 @@ static enum trouble container_trouble(const struct hf_container_seen *container)
 	return TROUBLE_START;
 }
 
-static enum trouble pod_trouble(const struct hf_pod *pod, struct found *found)
+static enum trouble find_pod_trouble(const struct hf_pod *pod, struct found *found)
 {
 	const struct hf_pod_condition *seen;
 	bool runs = pod->containers_len > 0;
 
 	for (size_t i = 0; i < pod->containers_len; i++) {
-		enum trouble trouble = container_trouble(&pod->containers[i]);
+		enum trouble trouble = find_container_trouble(&pod->containers[i]);
 
 		found->container = &pod->containers[i];
 		if (trouble != TROUBLES)
@@ -69,13 +69,13 @@ static enum trouble pod_trouble(const struct hf_pod *pod, struct found *found)
 				pod->containers[i].phase == HF_CONTAINER_RUNNING);
 	}
 	if (pod->phase == HF_POD_PENDING && !pod->node) {
-		seen = condition(pod, "PodScheduled");
+		seen = find_condition(pod, "PodScheduled");
 		found->message = seen ? seen->message : NULL;
 		return seen && hf_streq(seen->reason, "Unschedulable") ? TROUBLE_NODE : TROUBLES;
 	}
 	if (pod->phase != HF_POD_RUNNING || !runs)
 		return TROUBLES;
-	seen = condition(pod, "Ready");
+	seen = find_condition(pod, "Ready");
 	found->message = seen ? seen->message : NULL;
 	return seen && hf_streq(seen->status, "False") ? TROUBLE_READY : TROUBLES;
 }
@@ -91,21 +91,21 @@ static const char *name_ranks(const struct hf_brain *b, const struct found *foun
 }
 
 /* ": text", or nothing; the text is a node's or the scheduler's. */
-static const char *detail(const struct hf_brain *b, const char *text)
+static const char *describe_text(const struct hf_brain *b, const char *text)
 {
 	return hf_str_is_empty(text)
 		       ? ""
 		       : hf_arena_printf(b->arena, ": %s", hf_status_message_clean(b->arena, text));
 }
 
-static void say_node(const struct hf_brain *b, const struct found *found)
+static void tell_node(const struct hf_brain *b, const struct found *found)
 {
 	hf_say(b, b->now, HF_TOPIC_BLOCKED, "no node takes %s%s", name_ranks(b, found),
-	       detail(b, found->message));
+	       describe_text(b, found->message));
 	hf_say(b, b->now, HF_TOPIC_NEXT, "a pod starts as soon as a node has room for it");
 }
 
-static void say_start(const struct hf_brain *b, const struct found *found)
+static void tell_start(const struct hf_brain *b, const struct found *found)
 {
 	const struct hf_container_seen *container = found->container;
 	const struct hf_container_reason *row = hf_container_reason_find(container->waiting_reason);
@@ -113,7 +113,8 @@ static void say_start(const struct hf_brain *b, const struct found *found)
 
 	hf_say(b, b->now, HF_TOPIC_BLOCKED, "%s cannot start container '%s': %s%s%s%s%s",
 	       name_ranks(b, found), container->name, container->waiting_reason, row ? " (" : "",
-	       row ? row->sentence : "", row ? ")" : "", detail(b, container->waiting_message));
+	       row ? row->sentence : "", row ? ")" : "",
+	       describe_text(b, container->waiting_message));
 	hf_say(b, b->now, HF_TOPIC_NEXT, "%s",
 	       *next ? next
 		     : "the kubelet tries again; what the container asks for must be there, or be "
@@ -129,7 +130,7 @@ static const char *describe_last_run(const struct hf_brain *b,
 	long long code = (long long)last.exit_code.value;
 	int64_t number = last.signal > 0 ? last.signal : hf_exit_code_signal(code);
 	bool lost = hf_exit_code_is_lost(last.reason);
-	const char *message = detail(b, last.message);
+	const char *message = describe_text(b, last.message);
 
 	if (!last.exit_code.set)
 		return "";
@@ -144,33 +145,33 @@ static const char *describe_last_run(const struct hf_brain *b,
 			       hf_str_or(last.reason, "Error"), message);
 }
 
-static void say_backoff(const struct hf_brain *b, const struct found *found)
+static void tell_backoff(const struct hf_brain *b, const struct found *found)
 {
 	const struct hf_container_seen *container = found->container;
 
 	hf_say(b, b->now, HF_TOPIC_BLOCKED, "container '%s' of %s waits in CrashLoopBackOff%s",
 	       container->name, name_ranks(b, found), describe_last_run(b, container));
 	hf_say(b, b->now, HF_TOPIC_NEXT, "the kubelet starts it again, later each time%s",
-	       detail(b, container->waiting_message));
+	       describe_text(b, container->waiting_message));
 }
 
-static void say_ready(const struct hf_brain *b, const struct found *found)
+static void tell_ready(const struct hf_brain *b, const struct found *found)
 {
 	hf_say(b, b->now, HF_TOPIC_BLOCKED, "%s runs but is not ready%s", name_ranks(b, found),
-	       detail(b, found->message));
+	       describe_text(b, found->message));
 	hf_say(b, b->now, HF_TOPIC_NEXT,
 	       "nothing is done about it: it is the program that must answer its readiness check");
 }
 
 /* Its node is not heard of: the control plane calls its pods not ready then, whatever the program
  * answers.  Who is blind goes by the condition. */
-static bool is_the_nodes(const struct hf_brain *b, const struct hf_pod *pod)
+static bool is_node_trouble(const struct hf_brain *b, const struct hf_pod *pod)
 {
 	return b->seen->blind ? hf_cond_is_true(b, HF_COND_NODE_UNREACHABLE)
 			      : hf_node_lost(b, pod) != NULL;
 }
 
-static void note(struct found *first, const struct found *found)
+static void note_rank(struct found *first, const struct found *found)
 {
 	int32_t count = first->count;
 
@@ -188,7 +189,7 @@ static bool is_on_the_way(const struct hf_slot *slot)
 static const char *find_start_failure(const struct hf_container_seen *container,
 				      const char **ret_message)
 {
-	enum trouble trouble = container_trouble(container);
+	enum trouble trouble = find_container_trouble(container);
 	const struct hf_container_reason *row;
 	struct hf_container_termination last = hf_container_last_termination(container);
 
@@ -217,7 +218,7 @@ static const struct hf_container_seen *find_not_started(const struct hf_pod *pod
 }
 
 /* Between two tries the kubelet says ImagePullBackOff in place of the failure itself. */
-static bool is_told_already(const struct hf_brain *b, const char *reason, const char *begin)
+static bool is_condition_told(const struct hf_brain *b, const char *reason, const char *begin)
 {
 	const struct hf_condition *told = hf_cond_find(b, HF_COND_NOT_STARTED);
 
@@ -232,7 +233,7 @@ static void note_not_started(struct found *first, const struct hf_pod *pod,
 		.role = place->role, .index = place->index, .container = find_not_started(pod)};
 
 	if (found.container)
-		note(first, &found);
+		note_rank(first, &found);
 }
 
 static void show_not_started(struct hf_brain *b, const struct found *found)
@@ -243,9 +244,9 @@ static void show_not_started(struct hf_brain *b, const struct found *found)
 					    found->container->name, name_ranks(b, found));
 	const char *message =
 		hf_arena_printf(b->arena, "%s%s%s%s%s%s", begin, reason, row ? " (" : "",
-				row ? row->sentence : "", row ? ")" : "", detail(b, text));
+				row ? row->sentence : "", row ? ")" : "", describe_text(b, text));
 
-	if (is_told_already(b, reason, begin))
+	if (is_condition_told(b, reason, begin))
 		return;
 	if (!hf_cond_is_true(b, HF_COND_NOT_STARTED))
 		hf_event(b, true, "ContainerNotStarted", message);
@@ -258,7 +259,7 @@ void hf_trouble_clear(struct hf_brain *b)
 		      "The kubelets start every container that they were asked to start.");
 }
 
-static void show_or_lower(struct hf_brain *b, const struct found *not_started)
+static void set_not_started(struct hf_brain *b, const struct found *not_started)
 {
 	if (not_started->count > 0)
 		show_not_started(b, not_started);
@@ -268,11 +269,11 @@ static void show_or_lower(struct hf_brain *b, const struct found *not_started)
 
 void hf_trouble_tell(struct hf_brain *b)
 {
-	static void (*const say[TROUBLES])(const struct hf_brain *, const struct found *) = {
-		[TROUBLE_NODE] = say_node,
-		[TROUBLE_START] = say_start,
-		[TROUBLE_BACKOFF] = say_backoff,
-		[TROUBLE_READY] = say_ready,
+	static void (*const tell[TROUBLES])(const struct hf_brain *, const struct found *) = {
+		[TROUBLE_NODE] = tell_node,
+		[TROUBLE_START] = tell_start,
+		[TROUBLE_BACKOFF] = tell_backoff,
+		[TROUBLE_READY] = tell_ready,
 	};
 	struct found troubles[TROUBLES] = {0}, on_the_way = {0}, not_started = {0};
 	bool well = true;
@@ -285,22 +286,22 @@ void hf_trouble_tell(struct hf_brain *b)
 
 			if (slot->pod && slot->current &&
 			    slot->pod->deletion_time == HF_TIME_NONE) {
-				trouble = pod_trouble(slot->pod, &found);
+				trouble = find_pod_trouble(slot->pod, &found);
 				note_not_started(&not_started, slot->pod, &found);
 			}
 			/* lost.c has said it. */
-			if (trouble == TROUBLE_READY && is_the_nodes(b, slot->pod))
+			if (trouble == TROUBLE_READY && is_node_trouble(b, slot->pod))
 				continue;
 			if (trouble != TROUBLES)
-				note(&troubles[trouble], &found);
+				note_rank(&troubles[trouble], &found);
 			else if (is_on_the_way(slot))
-				note(&on_the_way, &found);
+				note_rank(&on_the_way, &found);
 		}
 	}
-	show_or_lower(b, &not_started);
+	set_not_started(b, &not_started);
 	for (int i = 0; i < TROUBLES; i++) {
 		if (troubles[i].count > 0)
-			say[i](b, &troubles[i]);
+			tell[i](b, &troubles[i]);
 		well = well && troubles[i].count == 0;
 	}
 	if (well && on_the_way.count > 0)

@@ -20,7 +20,7 @@
 /* Taint eviction forgets a pod within tenths of a second of its removal; a busy one takes longer. */
 #define REPLACE_DELAY_SECONDS 2
 
-static int64_t pick(struct hf_opt_int own, struct hf_opt_int cluster, int64_t fallback)
+static int64_t pick_seconds(struct hf_opt_int own, struct hf_opt_int cluster, int64_t fallback)
 {
 	int64_t value = own.set ? own.value : cluster.set ? cluster.value : fallback;
 
@@ -28,7 +28,7 @@ static int64_t pick(struct hf_opt_int own, struct hf_opt_int cluster, int64_t fa
 	return value > 0 ? value : 0;
 }
 
-static struct hf_opt_int pick_opt(struct hf_opt_int own, struct hf_opt_int cluster)
+static struct hf_opt_int pick_optional(struct hf_opt_int own, struct hf_opt_int cluster)
 {
 	struct hf_opt_int value = own.set ? own : cluster;
 
@@ -38,7 +38,7 @@ static struct hf_opt_int pick_opt(struct hf_opt_int own, struct hf_opt_int clust
 }
 
 /* Any other text: the default, as for a field that is absent. */
-static enum hf_force force_mode(const char *text)
+static enum hf_force parse_force_mode(const char *text)
 {
 	if (hf_streq(text, "Never"))
 		return HF_FORCE_NEVER;
@@ -49,11 +49,11 @@ static enum hf_force force_mode(const char *text)
 static void default_node_loss(const struct hf_recovery_spec *own,
 			      const struct hf_recovery_spec *cluster, struct hf_recovery *ret)
 {
-	ret->force =
-		force_mode(hf_str_or(own->node_lost_force_delete, cluster->node_lost_force_delete));
+	ret->force = parse_force_mode(
+		hf_str_or(own->node_lost_force_delete, cluster->node_lost_force_delete));
 	ret->node_lost_after_seconds =
-		pick(own->node_lost_after_seconds, cluster->node_lost_after_seconds,
-		     NODE_LOST_AFTER_SECONDS);
+		pick_seconds(own->node_lost_after_seconds, cluster->node_lost_after_seconds,
+			     NODE_LOST_AFTER_SECONDS);
 	ret->fence_seconds = 0;
 	if (own->node_lost_self_fence.set ? own->node_lost_self_fence.value
 					  : cluster->node_lost_self_fence.value) {
@@ -62,10 +62,10 @@ static void default_node_loss(const struct hf_recovery_spec *own,
 		ret->fence_seconds = ret->node_lost_after_seconds - HF_FENCE_MARGIN_SECONDS;
 	}
 	ret->force_delete_after_seconds =
-		pick(own->force_delete_after_seconds, cluster->force_delete_after_seconds,
-		     FORCE_DELETE_AFTER_SECONDS);
-	ret->replace_delay_seconds = pick(own->replace_delay_seconds,
-					  cluster->replace_delay_seconds, REPLACE_DELAY_SECONDS);
+		pick_seconds(own->force_delete_after_seconds, cluster->force_delete_after_seconds,
+			     FORCE_DELETE_AFTER_SECONDS);
+	ret->replace_delay_seconds = pick_seconds(
+		own->replace_delay_seconds, cluster->replace_delay_seconds, REPLACE_DELAY_SECONDS);
 	if (ret->replace_delay_seconds > HF_GONE_KEPT_SECONDS)
 		ret->replace_delay_seconds = HF_GONE_KEPT_SECONDS;
 }
@@ -93,26 +93,27 @@ static void default_recovery(const struct hf_run_policy *policy,
 	ret->scope = hf_streq(scope, "Job") ? HF_SCOPE_JOB : HF_SCOPE_REPLICA;
 	ret->limits[HF_BUDGET_APPLICATION] = policy->backoff_limit;
 	ret->limits[HF_BUDGET_INFRASTRUCTURE] =
-		pick_opt(own->infrastructure_limit, cluster->infrastructure_limit);
-	ret->limits[HF_BUDGET_DEVICE] = pick_opt(own->device_limit, cluster->device_limit);
-	ret->backoff_initial_seconds = pick(own->backoff_initial_seconds,
-					    cluster->backoff_initial_seconds, INITIAL_SECONDS);
+		pick_optional(own->infrastructure_limit, cluster->infrastructure_limit);
+	ret->limits[HF_BUDGET_DEVICE] = pick_optional(own->device_limit, cluster->device_limit);
+	ret->backoff_initial_seconds = pick_seconds(
+		own->backoff_initial_seconds, cluster->backoff_initial_seconds, INITIAL_SECONDS);
 	ret->backoff_max_seconds =
-		pick(own->backoff_max_seconds, cluster->backoff_max_seconds, MAX_SECONDS);
+		pick_seconds(own->backoff_max_seconds, cluster->backoff_max_seconds, MAX_SECONDS);
 	ret->backoff_reset_after_seconds =
-		pick(own->backoff_reset_after_seconds, cluster->backoff_reset_after_seconds,
-		     RESET_AFTER_SECONDS);
+		pick_seconds(own->backoff_reset_after_seconds, cluster->backoff_reset_after_seconds,
+			     RESET_AFTER_SECONDS);
 	ret->incident_seconds =
-		pick(own->incident_seconds, cluster->incident_seconds, INCIDENT_SECONDS);
-	ret->settle_seconds = pick(own->settle_seconds, cluster->settle_seconds, SETTLE_SECONDS);
+		pick_seconds(own->incident_seconds, cluster->incident_seconds, INCIDENT_SECONDS);
+	ret->settle_seconds =
+		pick_seconds(own->settle_seconds, cluster->settle_seconds, SETTLE_SECONDS);
 	default_node_loss(own, cluster, ret);
 	default_devices(own, cluster, ret);
 	ret->progress_deadline_seconds =
-		pick_opt(own->progress_deadline_seconds, cluster->progress_deadline_seconds);
+		pick_optional(own->progress_deadline_seconds, cluster->progress_deadline_seconds);
 	ret->restart_grace_seconds =
-		pick_opt(own->restart_grace_seconds, cluster->restart_grace_seconds);
+		pick_optional(own->restart_grace_seconds, cluster->restart_grace_seconds);
 	ret->sidecar_grace_seconds =
-		pick_opt(own->sidecar_grace_seconds, cluster->sidecar_grace_seconds);
+		pick_optional(own->sidecar_grace_seconds, cluster->sidecar_grace_seconds);
 	ret->after_end = hf_streq(hf_str_or(own->pods_after_end, cluster->pods_after_end), "Keep")
 				 ? HF_AFTER_END_KEEP
 				 : HF_AFTER_END_STOP;
@@ -156,7 +157,7 @@ struct placed {
 	int place;
 };
 
-static int by_place(const void *left, const void *right)
+static int compare_places(const void *left, const void *right)
 {
 	const struct placed *a = left;
 	const struct placed *b = right;
@@ -178,7 +179,7 @@ const struct hf_replica_spec *const *hf_job_replicas(const struct hf_job_view *v
 		placed[i].spec = &view->replicas[i];
 		placed[i].place = role >= 0 ? role : HF_ROLES_MAX;
 	}
-	qsort(placed, view->replicas_len, sizeof(*placed), by_place);
+	qsort(placed, view->replicas_len, sizeof(*placed), compare_places);
 	for (size_t i = 0; i < view->replicas_len; i++)
 		specs[i] = placed[i].spec;
 	return specs;

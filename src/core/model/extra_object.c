@@ -125,7 +125,7 @@ const char *hf_leaf_key(struct hf_arena *arena, const char *key)
 }
 
 /* The finish of MurmurHash3: sums of what is not mixed would cancel out. */
-static uint64_t mix(uint64_t h)
+static uint64_t mix_bits(uint64_t h)
 {
 	h ^= h >> 33;
 	h *= 0xff51afd7ed558ccdu;
@@ -137,14 +137,14 @@ static uint64_t mix(uint64_t h)
 uint64_t hf_leaf_digest(const char *path, const char *value)
 {
 	hf_assert(path && value);
-	return mix(mix(hf_hash_str(path)) + hf_hash_str(value));
+	return mix_bits(mix_bits(hf_hash_str(path)) + hf_hash_str(value));
 }
 
 uint64_t hf_number_digest(const char *path, int64_t number)
 {
 	hf_assert(path);
 	/* No text's: that would be one of 2^64. */
-	return mix(mix(hf_hash_str(path)) + mix((uint64_t)number + 1));
+	return mix_bits(mix_bits(hf_hash_str(path)) + mix_bits((uint64_t)number + 1));
 }
 
 static uint64_t leaf_digest(const struct hf_leaf *leaf)

@@ -40,9 +40,9 @@ void hf_field_errors_init(struct hf_field_errors *errors, struct hf_arena *arena
 	errors->arena = arena;
 }
 
-static const char *format(struct hf_field_errors *errors, const char *fmt, va_list ap)
+static const char *format_text(struct hf_field_errors *errors, const char *fmt, va_list ap)
 	HF_PRINTF(2, 0);
-static const char *format(struct hf_field_errors *errors, const char *fmt, va_list ap)
+static const char *format_text(struct hf_field_errors *errors, const char *fmt, va_list ap)
 {
 	char text[TEXT_MAX];
 	int n = vsnprintf(text, sizeof(text), fmt, ap);
@@ -70,7 +70,7 @@ void hf_field_add(struct hf_field_errors *errors, enum hf_problem problem, const
 	error->value = value ? hf_arena_strdup(errors->arena, value) : NULL;
 	error->detail = hf_arena_strdup(errors->arena, detail);
 	va_start(ap, field_fmt);
-	error->field = format(errors, field_fmt, ap);
+	error->field = format_text(errors, field_fmt, ap);
 	va_end(ap);
 }
 
@@ -82,7 +82,7 @@ void hf_field_warn(struct hf_field_errors *errors, const char *fmt, ...)
 	if (errors->warnings_len == HF_FIELD_ERRORS_MAX)
 		return;
 	va_start(ap, fmt);
-	errors->warnings[errors->warnings_len++] = format(errors, fmt, ap);
+	errors->warnings[errors->warnings_len++] = format_text(errors, fmt, ap);
 	va_end(ap);
 }
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* A decimal number in [0, max] at *at; false leaves *at where it was. */
-static bool number(const char **at, int64_t max, int64_t *ret_value)
+static bool read_number(const char **at, int64_t max, int64_t *ret_value)
 {
 	const char *c = *at;
 	int64_t value = 0;
@@ -26,7 +26,7 @@ static bool number(const char **at, int64_t max, int64_t *ret_value)
 }
 
 /* Behind an element: a comma with more to come, or the end. */
-static bool separator(const char **at)
+static bool read_separator(const char **at)
 {
 	if (**at == '\0')
 		return true;
@@ -43,15 +43,15 @@ int hf_ranges_next(struct hf_compact *cursor, int32_t *ret_from, int32_t *ret_to
 	hf_assert(cursor->last >= -1 && cursor->last < HF_RANKS_MAX);
 	if (!cursor->at || *cursor->at == '\0')
 		return 0;
-	if (!number(&cursor->at, HF_RANKS_MAX - 1, &from) || from <= cursor->last)
+	if (!read_number(&cursor->at, HF_RANKS_MAX - 1, &from) || from <= cursor->last)
 		return HF_E_INVALID;
 	to = from;
 	if (*cursor->at == '-') {
 		cursor->at++;
-		if (!number(&cursor->at, HF_RANKS_MAX - 1, &to) || to <= from)
+		if (!read_number(&cursor->at, HF_RANKS_MAX - 1, &to) || to <= from)
 			return HF_E_INVALID;
 	}
-	if (!separator(&cursor->at))
+	if (!read_separator(&cursor->at))
 		return HF_E_INVALID;
 	cursor->last = to;
 	*ret_from = (int32_t)from;
@@ -66,12 +66,13 @@ int hf_sparse_next(struct hf_compact *cursor, int32_t *ret_index, int64_t *ret_v
 	hf_assert(cursor->last >= -1 && cursor->last < HF_RANKS_MAX);
 	if (!cursor->at || *cursor->at == '\0')
 		return 0;
-	if (!number(&cursor->at, HF_RANKS_MAX - 1, &index) || index <= cursor->last)
+	if (!read_number(&cursor->at, HF_RANKS_MAX - 1, &index) || index <= cursor->last)
 		return HF_E_INVALID;
 	if (*cursor->at != ':')
 		return HF_E_INVALID;
 	cursor->at++;
-	if (!number(&cursor->at, HF_COUNTER_MAX, &value) || value == 0 || !separator(&cursor->at))
+	if (!read_number(&cursor->at, HF_COUNTER_MAX, &value) || value == 0 ||
+	    !read_separator(&cursor->at))
 		return HF_E_INVALID;
 	cursor->last = index;
 	*ret_index = (int32_t)index;

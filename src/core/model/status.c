@@ -57,7 +57,7 @@ static const char *const action_names[] = {
 };
 
 /* The place of the text in the table, or fallback.  "" never matches. */
-static int find(const char *const *names, size_t names_len, const char *text, int fallback)
+static int find_name(const char *const *names, size_t names_len, const char *text, int fallback)
 {
 	if (hf_str_is_empty(text))
 		return fallback;
@@ -67,7 +67,7 @@ static int find(const char *const *names, size_t names_len, const char *text, in
 	}
 	return fallback;
 }
-#define FIND(names, text, fallback) find((names), HF_ARRAY_LEN(names), (text), (fallback))
+#define FIND(names, text, fallback) find_name((names), HF_ARRAY_LEN(names), (text), (fallback))
 
 const char *hf_class_name(enum hf_class cls)
 {

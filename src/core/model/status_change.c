@@ -14,29 +14,29 @@
  * say.  Whoever dies before it was written finds those pods, or begins anew.
  */
 
-static bool same(const char *a, const char *b)
+static bool is_same_text(const char *a, const char *b)
 {
 	return a == b || hf_streq(hf_str_or(a, ""), hf_str_or(b, ""));
 }
 
-static bool same_opt(struct hf_opt_int a, struct hf_opt_int b)
+static bool is_same_number(struct hf_opt_int a, struct hf_opt_int b)
 {
 	return a.set == b.set && (!a.set || a.value == b.value);
 }
 
-static bool same_condition(const struct hf_condition *x, const struct hf_condition *y)
+static bool is_same_condition(const struct hf_condition *x, const struct hf_condition *y)
 {
-	return same(x->type, y->type) && same(x->status, y->status) && same(x->reason, y->reason) &&
-	       same(x->message, y->message) && x->last_update == y->last_update &&
-	       x->last_transition == y->last_transition;
+	return is_same_text(x->type, y->type) && is_same_text(x->status, y->status) &&
+	       is_same_text(x->reason, y->reason) && is_same_text(x->message, y->message) &&
+	       x->last_update == y->last_update && x->last_transition == y->last_transition;
 }
 
-static bool same_conditions(const struct hf_status *a, const struct hf_status *b)
+static bool are_same_conditions(const struct hf_status *a, const struct hf_status *b)
 {
 	if (a->conditions_len != b->conditions_len)
 		return false;
 	for (size_t i = 0; i < a->conditions_len; i++) {
-		if (!same_condition(&a->conditions[i], &b->conditions[i]))
+		if (!is_same_condition(&a->conditions[i], &b->conditions[i]))
 			return false;
 	}
 	return true;
@@ -48,7 +48,8 @@ static bool is_progress(const struct hf_condition *before, const struct hf_condi
 	bool is_true = hf_streq(now->status, "True");
 
 	if (before && hf_str_has_prefix(now->type, HF_COND_PREFIX) &&
-	    same(before->status, now->status) && same(before->reason, now->reason) &&
+	    is_same_text(before->status, now->status) &&
+	    is_same_text(before->reason, now->reason) &&
 	    before->last_transition == now->last_transition)
 		return true;
 
@@ -59,7 +60,7 @@ static bool is_progress(const struct hf_condition *before, const struct hf_condi
 }
 
 /* All that is new in the conditions is progress, their order apart. */
-static bool conditions_progress(const struct hf_status *a, const struct hf_status *b)
+static bool is_conditions_progress(const struct hf_status *a, const struct hf_status *b)
 {
 	size_t kept = 0;
 
@@ -68,13 +69,13 @@ static bool conditions_progress(const struct hf_status *a, const struct hf_statu
 		const struct hf_condition *before = hf_status_condition(a, now->type);
 
 		kept += before != NULL;
-		if ((!before || !same_condition(before, now)) && !is_progress(before, now))
+		if ((!before || !is_same_condition(before, now)) && !is_progress(before, now))
 			return false;
 	}
 	return kept == a->conditions_len;
 }
 
-static bool same_counts(const struct hf_status *a, const struct hf_status *b)
+static bool are_same_counts(const struct hf_status *a, const struct hf_status *b)
 {
 	for (int r = 0; r < HF_ROLES_MAX; r++) {
 		const struct hf_replica_status *x = &a->replicas[r];
@@ -82,37 +83,39 @@ static bool same_counts(const struct hf_status *a, const struct hf_status *b)
 
 		if (x->present != y->present || x->active != y->active ||
 		    x->succeeded != y->succeeded || x->failed != y->failed ||
-		    !same(x->selector, y->selector))
+		    !is_same_text(x->selector, y->selector))
 			return false;
 	}
 	return true;
 }
 
-static bool same_record(const struct hf_record *x, const struct hf_record *y)
+static bool is_same_record(const struct hf_record *x, const struct hf_record *y)
 {
 	return x->generation == y->generation && x->incident == y->incident &&
-	       x->cause == y->cause && same(x->reason, y->reason) && same(x->message, y->message) &&
-	       same(x->scope, y->scope) && same(x->replica, y->replica) && same(x->pod, y->pod) &&
-	       same(x->node, y->node) && same(x->device, y->device) &&
-	       same_opt(x->exit_code, y->exit_code) && same_opt(x->signal, y->signal) &&
-	       same(x->rule, y->rule) && x->detected_at == y->detected_at &&
+	       x->cause == y->cause && is_same_text(x->reason, y->reason) &&
+	       is_same_text(x->message, y->message) && is_same_text(x->scope, y->scope) &&
+	       is_same_text(x->replica, y->replica) && is_same_text(x->pod, y->pod) &&
+	       is_same_text(x->node, y->node) && is_same_text(x->device, y->device) &&
+	       is_same_number(x->exit_code, y->exit_code) && is_same_number(x->signal, y->signal) &&
+	       is_same_text(x->rule, y->rule) && x->detected_at == y->detected_at &&
 	       x->decided_at == y->decided_at;
 }
 
-static bool same_roles(const struct hf_ledger *a, const struct hf_ledger *b)
+static bool are_same_roles(const struct hf_ledger *a, const struct hf_ledger *b)
 {
 	for (int r = 0; r < HF_ROLES_MAX; r++) {
 		const struct hf_role_ledger *x = &a->roles[r];
 		const struct hf_role_ledger *y = &b->roles[r];
 
-		if (!same(x->attempts, y->attempts) || !same(x->succeeded, y->succeeded) ||
-		    !same(x->seen, y->seen) || !same(x->covered, y->covered))
+		if (!is_same_text(x->attempts, y->attempts) ||
+		    !is_same_text(x->succeeded, y->succeeded) || !is_same_text(x->seen, y->seen) ||
+		    !is_same_text(x->covered, y->covered))
 			return false;
 	}
 	return true;
 }
 
-static bool same_budgets(const struct hf_ledger *a, const struct hf_ledger *b)
+static bool are_same_budgets(const struct hf_ledger *a, const struct hf_ledger *b)
 {
 	for (int i = 0; i < HF_BUDGETS; i++) {
 		if (a->restarts[i] != b->restarts[i])
@@ -125,46 +128,47 @@ static bool same_budgets(const struct hf_ledger *a, const struct hf_ledger *b)
 	return true;
 }
 
-static bool same_records(const struct hf_ledger *a, const struct hf_ledger *b)
+static bool are_same_records(const struct hf_ledger *a, const struct hf_ledger *b)
 {
 	if (a->records_len != b->records_len)
 		return false;
 	for (size_t i = 0; i < a->records_len; i++) {
-		if (!same_record(&a->records[i], &b->records[i]))
+		if (!is_same_record(&a->records[i], &b->records[i]))
 			return false;
 	}
 	return true;
 }
 
-static bool same_incident(const struct hf_ledger *a, const struct hf_ledger *b)
+static bool is_same_incident(const struct hf_ledger *a, const struct hf_ledger *b)
 {
 	return a->incident.id == b->incident.id && a->incident.opened_at == b->incident.opened_at &&
 	       a->incident.cause == b->incident.cause && a->incident.charged == b->incident.charged;
 }
 
-static bool same_verdict(const struct hf_ledger *a, const struct hf_ledger *b)
+static bool is_same_verdict(const struct hf_ledger *a, const struct hf_ledger *b)
 {
-	return same(a->verdict.reason, b->verdict.reason) &&
-	       same(a->verdict.message, b->verdict.message) && a->verdict.at == b->verdict.at;
+	return is_same_text(a->verdict.reason, b->verdict.reason) &&
+	       is_same_text(a->verdict.message, b->verdict.message) &&
+	       a->verdict.at == b->verdict.at;
 }
 
 /* Decisions: everything but progress. */
-static bool same_decisions(const struct hf_ledger *a, const struct hf_ledger *b)
+static bool are_same_decisions(const struct hf_ledger *a, const struct hf_ledger *b)
 {
 	return a->present == b->present && a->schema == b->schema &&
 	       a->generation == b->generation && a->active_seconds == b->active_seconds &&
-	       same(a->restart_handled, b->restart_handled) && same_budgets(a, b) &&
-	       same_records(a, b) && same_incident(a, b) && same_roles(a, b) &&
-	       same_verdict(a, b) &&
+	       is_same_text(a->restart_handled, b->restart_handled) && are_same_budgets(a, b) &&
+	       are_same_records(a, b) && is_same_incident(a, b) && are_same_roles(a, b) &&
+	       is_same_verdict(a, b) &&
 	       /* A delay that begins is a decision; one that is over is not. */
 	       (a->not_before == b->not_before || b->not_before == HF_TIME_NONE);
 }
 
-static bool same_progress(const struct hf_ledger *a, const struct hf_ledger *b)
+static bool is_same_progress(const struct hf_ledger *a, const struct hf_ledger *b)
 {
 	for (int r = 0; r < HF_ROLES_MAX; r++) {
-		if (!same(a->roles[r].created, b->roles[r].created) ||
-		    !same(a->roles[r].trained, b->roles[r].trained))
+		if (!is_same_text(a->roles[r].created, b->roles[r].created) ||
+		    !is_same_text(a->roles[r].trained, b->roles[r].trained))
 			return false;
 	}
 	for (size_t i = 0; i < a->records_len; i++) {
@@ -177,7 +181,7 @@ static bool same_progress(const struct hf_ledger *a, const struct hf_ledger *b)
 }
 
 /* A job of which nothing was known, and nothing has been decided. */
-static bool begins(const struct hf_status *a, const struct hf_status *b)
+static bool is_beginning(const struct hf_status *a, const struct hf_status *b)
 {
 	struct hf_ledger blank;
 
@@ -185,7 +189,7 @@ static bool begins(const struct hf_status *a, const struct hf_status *b)
 		return false;
 	hf_ledger_blank(&blank);
 	blank.generation = 1;
-	return same_decisions(&blank, &b->ledger);
+	return are_same_decisions(&blank, &b->ledger);
 }
 
 bool hf_status_differs(const struct hf_status *a, const struct hf_status *b, bool *ret_urgent)
@@ -197,9 +201,9 @@ bool hf_status_differs(const struct hf_status *a, const struct hf_status *b, boo
 	 * be for ever. */
 	written = b->ledger.present && !b->ledger.kept;
 	urgent = a->start_time != b->start_time || a->ledger.present != b->ledger.present ||
-		 (written && !same_decisions(&a->ledger, &b->ledger));
-	*ret_urgent = (urgent && !begins(a, b)) || a->completion_time != b->completion_time ||
-		      !conditions_progress(a, b);
-	return urgent || *ret_urgent || !same_conditions(a, b) || !same_counts(a, b) ||
-	       (written && !same_progress(&a->ledger, &b->ledger));
+		 (written && !are_same_decisions(&a->ledger, &b->ledger));
+	*ret_urgent = (urgent && !is_beginning(a, b)) || a->completion_time != b->completion_time ||
+		      !is_conditions_progress(a, b);
+	return urgent || *ret_urgent || !are_same_conditions(a, b) || !are_same_counts(a, b) ||
+	       (written && !is_same_progress(&a->ledger, &b->ledger));
 }

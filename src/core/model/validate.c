@@ -26,7 +26,7 @@
 #define POD_REASON_LEN_MAX 128
 #define DEVICE_CLASS_LEN_MAX 64
 
-static const char *number(char text[VALUE_TEXT], int64_t value)
+static const char *format_number(char text[VALUE_TEXT], int64_t value)
 {
 	int n = snprintf(text, VALUE_TEXT, "%lld", (long long)value);
 
@@ -34,20 +34,21 @@ static const char *number(char text[VALUE_TEXT], int64_t value)
 	return text;
 }
 
-static void at_least(struct hf_field_errors *errors, struct hf_opt_int value, int64_t min,
-		     const char *field)
+static void check_at_least(struct hf_field_errors *errors, struct hf_opt_int value, int64_t min,
+			   const char *field)
 {
 	char text[VALUE_TEXT], detail[64];
 
 	if (!value.set || value.value >= min)
 		return;
 	snprintf(detail, sizeof(detail), "must be greater than or equal to %lld", (long long)min);
-	hf_field_add(errors, HF_PROBLEM_INVALID, number(text, value.value), detail, "%s", field);
+	hf_field_add(errors, HF_PROBLEM_INVALID, format_number(text, value.value), detail, "%s",
+		     field);
 }
 
 /* The words must be quoted already; list ends with NULL.  A NULL value is absent. */
-static void one_of(struct hf_field_errors *errors, const char *value, const char *const *words,
-		   const char *field)
+static void check_one_of(struct hf_field_errors *errors, const char *value,
+			 const char *const *words, const char *field)
 {
 	HF_AUTO_STRBUF detail = HF_STRBUF_INIT(512);
 
@@ -89,7 +90,7 @@ static void check_managed_by(const struct hf_job_view *view, const struct hf_job
 		hf_field_add(errors, HF_PROBLEM_INVALID,
 			     manager ? hf_field_quote(errors, manager) : "null",
 			     "field is immutable", RUN_POLICY ".managedBy");
-	one_of(errors, manager, managers, RUN_POLICY ".managedBy");
+	check_one_of(errors, manager, managers, RUN_POLICY ".managedBy");
 }
 
 /* ---- numbers of runPolicy, elasticPolicy ------------------------------------------------------- */
@@ -98,12 +99,14 @@ static void check_run_policy(const struct hf_job_view *view, struct hf_field_err
 {
 	const struct hf_run_policy *policy = &view->run_policy;
 
-	at_least(errors, policy->ttl_seconds_after_finished, 0,
-		 RUN_POLICY ".ttlSecondsAfterFinished");
-	at_least(errors, policy->active_deadline_seconds, 0, RUN_POLICY ".activeDeadlineSeconds");
-	at_least(errors, policy->backoff_limit, 0, RUN_POLICY ".backoffLimit");
-	at_least(errors, policy->min_available, 0, SCHEDULING ".minAvailable");
-	at_least(errors, policy->schedule_timeout_seconds, 0, SCHEDULING ".scheduleTimeoutSeconds");
+	check_at_least(errors, policy->ttl_seconds_after_finished, 0,
+		       RUN_POLICY ".ttlSecondsAfterFinished");
+	check_at_least(errors, policy->active_deadline_seconds, 0,
+		       RUN_POLICY ".activeDeadlineSeconds");
+	check_at_least(errors, policy->backoff_limit, 0, RUN_POLICY ".backoffLimit");
+	check_at_least(errors, policy->min_available, 0, SCHEDULING ".minAvailable");
+	check_at_least(errors, policy->schedule_timeout_seconds, 0,
+		       SCHEDULING ".scheduleTimeoutSeconds");
 }
 
 /* Of a bound below 0 it is enough to say that. */
@@ -112,14 +115,14 @@ static void check_elastic(const struct hf_elastic_policy *elastic, struct hf_fie
 	const struct hf_opt_int *min = &elastic->min_replicas, *max = &elastic->max_replicas;
 	char text[VALUE_TEXT];
 
-	at_least(errors, *min, 0, ELASTIC ".minReplicas");
-	at_least(errors, *max, 0, ELASTIC ".maxReplicas");
+	check_at_least(errors, *min, 0, ELASTIC ".minReplicas");
+	check_at_least(errors, *max, 0, ELASTIC ".maxReplicas");
 	if (min->set && max->set && max->value >= 0 && min->value > max->value)
-		hf_field_add(errors, HF_PROBLEM_INVALID, number(text, max->value),
+		hf_field_add(errors, HF_PROBLEM_INVALID, format_number(text, max->value),
 			     "must be greater than or equal to minReplicas",
 			     ELASTIC ".maxReplicas");
-	at_least(errors, elastic->rdzv_port, 0, ELASTIC ".rdzvPort");
-	at_least(errors, elastic->max_restarts, 0, ELASTIC ".maxRestarts");
+	check_at_least(errors, elastic->rdzv_port, 0, ELASTIC ".rdzvPort");
+	check_at_least(errors, elastic->max_restarts, 0, ELASTIC ".maxRestarts");
 }
 
 static void check_recovery(const struct hf_recovery_spec *recovery, struct hf_field_errors *errors)
@@ -130,47 +133,51 @@ static void check_recovery(const struct hf_recovery_spec *recovery, struct hf_fi
 	static const char *const after_end[] = {"Stop", "Keep", NULL};
 	char text[VALUE_TEXT];
 
-	one_of(errors, recovery->restart_scope, scopes, RECOVERY ".restartScope");
-	at_least(errors, recovery->infrastructure_limit, 0, RECOVERY ".infrastructureLimit");
-	at_least(errors, recovery->device_limit, 0, RECOVERY ".deviceLimit");
-	at_least(errors, recovery->backoff_initial_seconds, 1, RECOVERY ".backoff.initialSeconds");
-	at_least(errors, recovery->backoff_max_seconds, 1, RECOVERY ".backoff.maxSeconds");
+	check_one_of(errors, recovery->restart_scope, scopes, RECOVERY ".restartScope");
+	check_at_least(errors, recovery->infrastructure_limit, 0, RECOVERY ".infrastructureLimit");
+	check_at_least(errors, recovery->device_limit, 0, RECOVERY ".deviceLimit");
+	check_at_least(errors, recovery->backoff_initial_seconds, 1,
+		       RECOVERY ".backoff.initialSeconds");
+	check_at_least(errors, recovery->backoff_max_seconds, 1, RECOVERY ".backoff.maxSeconds");
 	if (recovery->backoff_initial_seconds.set && recovery->backoff_max_seconds.set &&
 	    recovery->backoff_initial_seconds.value > recovery->backoff_max_seconds.value)
 		hf_field_add(errors, HF_PROBLEM_INVALID,
-			     number(text, recovery->backoff_max_seconds.value),
+			     format_number(text, recovery->backoff_max_seconds.value),
 			     "must be greater than or equal to initialSeconds",
 			     RECOVERY ".backoff.maxSeconds");
-	at_least(errors, recovery->backoff_reset_after_seconds, 1,
-		 RECOVERY ".backoff.resetAfterSeconds");
-	at_least(errors, recovery->incident_seconds, 0, RECOVERY ".incidentSeconds");
-	at_least(errors, recovery->replace_delay_seconds, 0, RECOVERY ".replaceDelaySeconds");
+	check_at_least(errors, recovery->backoff_reset_after_seconds, 1,
+		       RECOVERY ".backoff.resetAfterSeconds");
+	check_at_least(errors, recovery->incident_seconds, 0, RECOVERY ".incidentSeconds");
+	check_at_least(errors, recovery->replace_delay_seconds, 0, RECOVERY ".replaceDelaySeconds");
 	if (recovery->replace_delay_seconds.set &&
 	    recovery->replace_delay_seconds.value > HF_GONE_KEPT_SECONDS)
 		hf_field_warn(errors, RECOVERY ".replaceDelaySeconds: more than %d acts as %d",
 			      HF_GONE_KEPT_SECONDS, HF_GONE_KEPT_SECONDS);
-	at_least(errors, recovery->settle_seconds, 0, RECOVERY ".settleSeconds");
-	at_least(errors, recovery->restart_grace_seconds, 0, RECOVERY ".restartGraceSeconds");
-	at_least(errors, recovery->node_lost_after_seconds, 1, RECOVERY ".nodeLost.afterSeconds");
+	check_at_least(errors, recovery->settle_seconds, 0, RECOVERY ".settleSeconds");
+	check_at_least(errors, recovery->restart_grace_seconds, 0, RECOVERY ".restartGraceSeconds");
+	check_at_least(errors, recovery->node_lost_after_seconds, 1,
+		       RECOVERY ".nodeLost.afterSeconds");
 	if (recovery->node_lost_self_fence.set && recovery->node_lost_self_fence.value &&
 	    recovery->node_lost_after_seconds.set &&
 	    recovery->node_lost_after_seconds.value < HF_FENCE_AFTER_SECONDS_MIN)
 		hf_field_add(errors, HF_PROBLEM_INVALID,
-			     number(text, recovery->node_lost_after_seconds.value),
+			     format_number(text, recovery->node_lost_after_seconds.value),
 			     "must be greater than or equal to 40 with selfFence",
 			     RECOVERY ".nodeLost.afterSeconds");
-	one_of(errors, recovery->node_lost_force_delete, modes, RECOVERY ".nodeLost.forceDelete");
-	at_least(errors, recovery->force_delete_after_seconds, 0,
-		 RECOVERY ".forceDeleteAfterSeconds");
-	one_of(errors, recovery->device_on_unhealthy, unhealthy, RECOVERY ".device.onUnhealthy");
-	at_least(errors, recovery->progress_deadline_seconds, 1,
-		 RECOVERY ".progressDeadlineSeconds");
-	at_least(errors, recovery->sidecar_grace_seconds, 0, RECOVERY ".sidecarGraceSeconds");
-	one_of(errors, recovery->pods_after_end, after_end, RECOVERY ".podsAfterEnd");
+	check_one_of(errors, recovery->node_lost_force_delete, modes,
+		     RECOVERY ".nodeLost.forceDelete");
+	check_at_least(errors, recovery->force_delete_after_seconds, 0,
+		       RECOVERY ".forceDeleteAfterSeconds");
+	check_one_of(errors, recovery->device_on_unhealthy, unhealthy,
+		     RECOVERY ".device.onUnhealthy");
+	check_at_least(errors, recovery->progress_deadline_seconds, 1,
+		       RECOVERY ".progressDeadlineSeconds");
+	check_at_least(errors, recovery->sidecar_grace_seconds, 0, RECOVERY ".sidecarGraceSeconds");
+	check_one_of(errors, recovery->pods_after_end, after_end, RECOVERY ".podsAfterEnd");
 }
 
-static void at_most(struct hf_field_errors *errors, const char *value, size_t max,
-		    const char *field)
+static void check_at_most(struct hf_field_errors *errors, const char *value, size_t max,
+			  const char *field)
 {
 	if (hf_utf8_count(hf_str_or(value, "")) <= max)
 		return;
@@ -210,7 +217,7 @@ static bool container_exists(const struct hf_job_view *view, const struct hf_rul
 }
 
 /* Wherever it stands, as in batch/v1; a list of at most 255. */
-static bool stands_before(const struct hf_rule *rule, size_t v)
+static bool is_repeated(const struct hf_rule *rule, size_t v)
 {
 	for (size_t i = 0; i < v; i++) {
 		if (rule->values[i] == rule->values[v])
@@ -228,18 +235,18 @@ static void check_values(const struct hf_rule *rule, size_t i, struct hf_field_e
 		int32_t value = rule->values[v];
 
 		if (value < 0)
-			hf_field_add(errors, HF_PROBLEM_INVALID, number(text, value),
+			hf_field_add(errors, HF_PROBLEM_INVALID, format_number(text, value),
 				     "must be greater than or equal to 0",
 				     RULES "[%zu].onExitCodes.values[%zu]", i, v);
 		if (value == 0 && rule->op == HF_RULE_IN)
 			hf_field_add(errors, HF_PROBLEM_INVALID, "0",
 				     "must not be 0 for the In operator",
 				     RULES "[%zu].onExitCodes.values[%zu]", i, v);
-		if (stands_before(rule, v))
-			hf_field_add(errors, HF_PROBLEM_DUPLICATE, number(text, value), "",
+		if (is_repeated(rule, v))
+			hf_field_add(errors, HF_PROBLEM_DUPLICATE, format_number(text, value), "",
 				     RULES "[%zu].onExitCodes.values[%zu]", i, v);
 		if (v > 0 && rule->values[v - 1] > value && !unordered) {
-			hf_field_add(errors, HF_PROBLEM_INVALID, number(text, value),
+			hf_field_add(errors, HF_PROBLEM_INVALID, format_number(text, value),
 				     "must be ordered", RULES "[%zu].onExitCodes.values", i);
 			unordered = true;
 		}
@@ -264,7 +271,8 @@ static void check_exit_codes(const struct hf_job_view *view, const struct hf_rul
 		hf_field_add(errors, HF_PROBLEM_INVALID, "[]", "at least one value is required",
 			     RULES "[%zu].onExitCodes.values", i);
 	if (rule->values_len > HF_RULE_VALUES_MAX)
-		hf_field_add(errors, HF_PROBLEM_TOO_MANY, number(text, (int64_t)rule->values_len),
+		hf_field_add(errors, HF_PROBLEM_TOO_MANY,
+			     format_number(text, (int64_t)rule->values_len),
 			     "must have at most 255 items", RULES "[%zu].onExitCodes.values", i);
 	check_values(rule, i, errors);
 }
@@ -278,7 +286,7 @@ static void check_conditions(const struct hf_rule *rule, size_t i, struct hf_fie
 			     RULES "[%zu].onPodConditions", i);
 	if (rule->pod_conditions_len > HF_RULE_PATTERNS_MAX)
 		hf_field_add(errors, HF_PROBLEM_TOO_MANY,
-			     number(text, (int64_t)rule->pod_conditions_len),
+			     format_number(text, (int64_t)rule->pod_conditions_len),
 			     "must have at most 20 items", RULES "[%zu].onPodConditions", i);
 	for (size_t c = 0; c < rule->pod_conditions_len; c++) {
 		static const char *const statuses[] = {"False", "True", "Unknown", NULL};
@@ -289,12 +297,12 @@ static void check_conditions(const struct hf_rule *rule, size_t i, struct hf_fie
 			hf_field_add(errors, HF_PROBLEM_INVALID,
 				     hf_field_quote(errors, hf_str_or(condition->type, "")),
 				     problem, RULES "[%zu].onPodConditions[%zu].type", i, c);
-		one_of(errors, condition->status, statuses,
-		       hf_arena_printf(errors->arena, RULES "[%zu].onPodConditions[%zu].status", i,
-				       c));
-		at_most(errors, condition->reason, CONDITION_REASON_LEN_MAX,
-			hf_arena_printf(errors->arena, RULES "[%zu].onPodConditions[%zu].reason", i,
-					c));
+		check_one_of(errors, condition->status, statuses,
+			     hf_arena_printf(errors->arena,
+					     RULES "[%zu].onPodConditions[%zu].status", i, c));
+		check_at_most(errors, condition->reason, CONDITION_REASON_LEN_MAX,
+			      hf_arena_printf(errors->arena,
+					      RULES "[%zu].onPodConditions[%zu].reason", i, c));
 	}
 }
 
@@ -317,14 +325,14 @@ static void check_words(const struct words *words, size_t i, struct hf_field_err
 		if (hf_str_is_empty(words->items[w]))
 			hf_field_add(errors, HF_PROBLEM_INVALID, "\"\"", "must not be empty",
 				     RULES "[%zu].%s[%zu]", i, field, w);
-		at_most(errors, words->items[w], words->chars_max,
-			hf_arena_printf(errors->arena, RULES "[%zu].%s[%zu]", i, field, w));
+		check_at_most(errors, words->items[w], words->chars_max,
+			      hf_arena_printf(errors->arena, RULES "[%zu].%s[%zu]", i, field, w));
 	}
 	if (words->present && len == 0)
 		hf_field_add(errors, HF_PROBLEM_INVALID, "[]", "at least one value is required",
 			     RULES "[%zu].%s", i, field);
 	if (len > HF_RULE_PATTERNS_MAX)
-		hf_field_add(errors, HF_PROBLEM_TOO_MANY, number(text, (int64_t)len),
+		hf_field_add(errors, HF_PROBLEM_TOO_MANY, format_number(text, (int64_t)len),
 			     "must have at most 20 items", RULES "[%zu].%s", i, field);
 }
 
@@ -352,8 +360,8 @@ static void check_rule_name(const char *name, size_t i, struct hf_field_errors *
 	if (*name == '\0')
 		hf_field_add(errors, HF_PROBLEM_INVALID, "\"\"", "must not be empty",
 			     RULES "[%zu].name", i);
-	at_most(errors, name, RULE_NAME_LEN_MAX,
-		hf_arena_printf(errors->arena, RULES "[%zu].name", i));
+	check_at_most(errors, name, RULE_NAME_LEN_MAX,
+		      hf_arena_printf(errors->arena, RULES "[%zu].name", i));
 	if (!plain)
 		hf_field_add(errors, HF_PROBLEM_INVALID, hf_field_quote(errors, name),
 			     "must have no control characters", RULES "[%zu].name", i);
@@ -392,10 +400,11 @@ static void check_rule(const struct hf_job_view *view, const struct hf_rule *rul
 			     "\"RestartReplica\", \"RestartJob\"",
 			     RULES "[%zu].action", i);
 	else if (rule->action == HF_RULE_UNKNOWN)
-		one_of(errors, hf_str_or(rule->action_text, ""), actions,
-		       hf_arena_printf(errors->arena, RULES "[%zu].action", i));
+		check_one_of(errors, hf_str_or(rule->action_text, ""), actions,
+			     hf_arena_printf(errors->arena, RULES "[%zu].action", i));
 	if (kinds != 1)
-		hf_field_add(errors, HF_PROBLEM_INVALID, number((char[VALUE_TEXT]){0}, kinds),
+		hf_field_add(errors, HF_PROBLEM_INVALID,
+			     format_number((char[VALUE_TEXT]){0}, kinds),
 			     "specifying one of onExitCodes, onPodConditions, onPodReasons and "
 			     "onDevice is required",
 			     RULES "[%zu]", i);
@@ -420,7 +429,8 @@ static void check_rules(const struct hf_job_view *view, struct hf_field_errors *
 	char text[VALUE_TEXT];
 
 	if (policy->rules_len > HF_RULES_MAX)
-		hf_field_add(errors, HF_PROBLEM_TOO_MANY, number(text, (int64_t)policy->rules_len),
+		hf_field_add(errors, HF_PROBLEM_TOO_MANY,
+			     format_number(text, (int64_t)policy->rules_len),
 			     "must have at most 20 items", RULES);
 	for (size_t i = 0; i < policy->rules_len && i < HF_RULES_MAX; i++)
 		check_rule(view, &policy->rules[i], i, errors);
@@ -467,12 +477,12 @@ static void check_ranks(const struct hf_job_view *view, struct hf_field_errors *
 			ranks +=
 				spec->replicas.value < INT32_MAX ? spec->replicas.value : INT32_MAX;
 		if (hf_restart_policy_parse(spec->restart_policy) == HF_RESTART_UNKNOWN)
-			one_of(errors, spec->restart_policy, policies,
-			       hf_arena_printf(errors->arena, "spec.%s[%s].restartPolicy",
-					       view->framework->replicas_key, spec->type));
+			check_one_of(errors, spec->restart_policy, policies,
+				     hf_arena_printf(errors->arena, "spec.%s[%s].restartPolicy",
+						     view->framework->replicas_key, spec->type));
 	}
 	if (ranks > HF_RANKS_MAX)
-		hf_field_add(errors, HF_PROBLEM_INVALID, number(text, ranks),
+		hf_field_add(errors, HF_PROBLEM_INVALID, format_number(text, ranks),
 			     hf_arena_printf(errors->arena,
 					     "a job has at most %d replicas, of all types together",
 					     HF_RANKS_MAX),

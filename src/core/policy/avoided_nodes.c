@@ -45,7 +45,7 @@ static bool is_bad_luck(const struct hf_brain *b, const struct hf_record *record
 /* ---- what is out of service now ---------------------------------------------------------------- */
 
 /* Made when first asked for, as most steps make no pod. */
-static const struct hf_sick_seen **sick_of(const struct hf_brain *b)
+static const struct hf_sick_seen **index_sick(const struct hf_brain *b)
 {
 	const struct hf_observed *seen = b->seen;
 
@@ -116,13 +116,13 @@ bool hf_avoid_is_must(const struct hf_brain *b, int role, const char *name, size
 	if (b->job.roles[role].pod->placed || !b->job.recovery.avoid_devices ||
 	    b->seen->sick_len == 0)
 		return false;
-	sick = bsearch(&key, sick_of(b), b->seen->sick_len, sizeof(*sick), find_name);
+	sick = bsearch(&key, index_sick(b), b->seen->sick_len, sizeof(*sick), find_name);
 	return sick && (is_recorded(b, *sick) || (is_out(b, *sick) && has_devices(b, role)));
 }
 
 /* ---- the names --------------------------------------------------------------------------------- */
 
-static void add(struct hf_edits *edits, const char *node, bool must)
+static void add_node(struct hf_edits *edits, const char *node, bool must)
 {
 	const struct hf_edit edit = {.kind = HF_EDIT_AVOID_NODE, .name = node, .number = must};
 
@@ -136,7 +136,7 @@ static void add(struct hf_edits *edits, const char *node, bool must)
 /* Of all nodes the job's own first: there the ranks that go leave room. */
 static void add_sick(const struct hf_brain *b, int role, struct hf_edits *edits)
 {
-	const struct hf_sick_seen **sick = sick_of(b);
+	const struct hf_sick_seen **sick = index_sick(b);
 
 	if (!b->job.recovery.avoid_devices || !has_devices(b, role))
 		return;
@@ -145,7 +145,7 @@ static void add_sick(const struct hf_brain *b, int role, struct hf_edits *edits)
 			const struct hf_pod there = {.node = sick[i]->node};
 
 			if (is_out(b, sick[i]) && (hf_node_of(b, &there) == NULL) == others)
-				add(edits, sick[i]->node, true);
+				add_node(edits, sick[i]->node, true);
 		}
 	}
 }
@@ -176,7 +176,7 @@ static void find_avoided(const struct hf_brain *b, int role, bool replaces, stru
 		const char *node = ledger->records[i].node;
 
 		if (is_bad_luck(b, &ledger->records[i]))
-			add(edits, node, hf_avoid_is_must(b, role, node, strlen(node)));
+			add_node(edits, node, hf_avoid_is_must(b, role, node, strlen(node)));
 	}
 	if (replaces && b->seen->sick_len > 0)
 		add_sick(b, role, edits);

@@ -28,12 +28,12 @@ static bool is_out_of_memory(const struct hf_brain *b, const struct hf_terminati
 	return false;
 }
 
-static bool out_of_memory(const struct hf_termination *termination)
+static bool is_killed_for_memory(const struct hf_termination *termination)
 {
 	return termination->out_of_memory;
 }
 
-static const struct hf_pod_condition *disruption(const struct hf_pod *pod)
+static const struct hf_pod_condition *find_disruption(const struct hf_pod *pod)
 {
 	for (size_t i = 0; i < pod->conditions_len; i++) {
 		if (hf_streq(pod->conditions[i].type, "DisruptionTarget") &&
@@ -46,11 +46,11 @@ static const struct hf_pod_condition *disruption(const struct hf_pod *pod)
 /* The control plane or the kubelet says that it took the pod away.  Plain "Evicted" is not
  * here: without the condition, the pod broke a limit of its own.  Nor is a container that was
  * restarted before: whoever takes a pod away does not start it again. */
-static bool disrupted(const struct hf_termination *termination)
+static bool is_disrupted(const struct hf_termination *termination)
 {
 	if (!termination->pod || termination->kind == HF_TERMINATION_RESTARTED)
 		return false;
-	if (disruption(termination->pod))
+	if (find_disruption(termination->pod))
 		return true;
 	return termination->kind == HF_TERMINATION_FAILED &&
 	       (hf_streq(termination->pod->reason, "NodeShutdown") ||
@@ -58,33 +58,33 @@ static bool disrupted(const struct hf_termination *termination)
 }
 
 /* A container that the kubelet restarted is no end of the node. */
-static bool lost(const struct hf_termination *termination)
+static bool is_lost(const struct hf_termination *termination)
 {
 	return termination->kind == HF_TERMINATION_LOST ||
 	       (termination->lost && termination->kind != HF_TERMINATION_RESTARTED);
 }
 
 /* Its node had lost the control plane, or never had it. */
-static bool fenced(const struct hf_termination *termination)
+static bool is_fenced(const struct hf_termination *termination)
 {
 	return termination->fenced;
 }
 
-static bool vanished(const struct hf_termination *termination)
+static bool has_vanished(const struct hf_termination *termination)
 {
 	return termination->kind == HF_TERMINATION_VANISHED;
 }
 
 /* Where the control plane took the pod away or the node is lost, the device is not needed to
  * explain it; a person's delete stays one. */
-static bool sick(const struct hf_termination *termination)
+static bool has_failed_device(const struct hf_termination *termination)
 {
 	return termination->device && termination->kind != HF_TERMINATION_DELETED;
 }
 
 /* By its kubelet, before anything was started: such a pod has a reason and no container's status,
  * whatever the reason (the topology manager's, a sysctl, pressure of the node, …). */
-static bool refused(const struct hf_termination *termination)
+static bool is_refused(const struct hf_termination *termination)
 {
 	const char *reason = termination->pod ? termination->pod->reason : NULL;
 
@@ -94,12 +94,12 @@ static bool refused(const struct hf_termination *termination)
 		hf_str_has_prefix(reason, "OutOf") || hf_streq(reason, "NodeAffinity"));
 }
 
-static bool deleted(const struct hf_termination *termination)
+static bool is_deleted(const struct hf_termination *termination)
 {
 	return termination->kind == HF_TERMINATION_DELETED;
 }
 
-static bool anything(const struct hf_termination *termination)
+static bool is_any(const struct hf_termination *termination)
 {
 	return termination->kind == HF_TERMINATION_FAILED ||
 	       termination->kind == HF_TERMINATION_RESTARTED ||
@@ -111,15 +111,15 @@ static const struct {
 	enum hf_class cls;
 	bool evidence;
 } rows[] = {
-	{out_of_memory, HF_CLASS_OUT_OF_MEMORY, true},
-	{disrupted, HF_CLASS_INFRASTRUCTURE, true},
-	{lost, HF_CLASS_INFRASTRUCTURE, true},
-	{fenced, HF_CLASS_INFRASTRUCTURE, true}, /* its node is not lost, as far as we see */
-	{vanished, HF_CLASS_INFRASTRUCTURE, false},
-	{sick, HF_CLASS_DEVICE, true},
-	{refused, HF_CLASS_ADMISSION, true},
-	{deleted, HF_CLASS_USER, true},
-	{anything, HF_CLASS_APPLICATION, true},
+	{is_killed_for_memory, HF_CLASS_OUT_OF_MEMORY, true},
+	{is_disrupted, HF_CLASS_INFRASTRUCTURE, true},
+	{is_lost, HF_CLASS_INFRASTRUCTURE, true},
+	{is_fenced, HF_CLASS_INFRASTRUCTURE, true}, /* its node is not lost, as far as we see */
+	{has_vanished, HF_CLASS_INFRASTRUCTURE, false},
+	{has_failed_device, HF_CLASS_DEVICE, true},
+	{is_refused, HF_CLASS_ADMISSION, true},
+	{is_deleted, HF_CLASS_USER, true},
+	{is_any, HF_CLASS_APPLICATION, true},
 };
 
 /* The rank had a pod before, under the same name. */
@@ -130,7 +130,7 @@ static bool has_predecessor(const struct hf_brain *b, const struct hf_terminatio
 }
 
 /* The news of the pod may come after the taint has gone: it went while that was there. */
-static bool evicts(const struct hf_brain *b, const struct hf_node_seen *node)
+static bool may_evict(const struct hf_brain *b, const struct hf_node_seen *node)
 {
 	return hf_node_is_lost(node) || node->no_execute ||
 	       (node->evicted_at != HF_TIME_NONE &&
@@ -143,20 +143,20 @@ static bool evicts(const struct hf_brain *b, const struct hf_node_seen *node)
  */
 static bool is_stray(const struct hf_brain *b, const struct hf_termination *termination)
 {
-	const struct hf_pod_condition *said = disruption(termination->pod);
+	const struct hf_pod_condition *said = find_disruption(termination->pod);
 	const struct hf_node *node;
 
 	if (!said || !hf_streq(said->reason, "DeletionByTaintManager") ||
 	    !has_predecessor(b, termination))
 		return false;
 	node = hf_node_of(b, termination->pod);
-	return node && !evicts(b, node->seen);
+	return node && !may_evict(b, node->seen);
 }
 
 const char *hf_termination_reason(const struct hf_termination *termination)
 {
 	const struct hf_pod_condition *said =
-		termination->pod ? disruption(termination->pod) : NULL;
+		termination->pod ? find_disruption(termination->pod) : NULL;
 
 	if (termination->kind == HF_TERMINATION_RESTARTED && termination->cls != HF_CLASS_DEVICE)
 		return termination->status_reason;

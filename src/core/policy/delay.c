@@ -23,7 +23,7 @@
 /* No job waits for 30 years. */
 #define DELAY_SECONDS_MAX ((int64_t)1000000000)
 
-static hf_time doubled(int64_t initial_seconds, int64_t max_seconds, int64_t times)
+static hf_time double_seconds(int64_t initial_seconds, int64_t max_seconds, int64_t times)
 {
 	int64_t seconds = initial_seconds < max_seconds ? initial_seconds : max_seconds;
 
@@ -51,8 +51,9 @@ hf_time hf_delay_compute(const struct hf_recovery *recovery, enum hf_budget budg
 		max = DELAY_SECONDS_MAX;
 	if (kueue && max > KUEUE_MAX_SECONDS)
 		max = KUEUE_MAX_SECONDS;
-	delay = doubled(application ? recovery->backoff_initial_seconds : OTHER_INITIAL_SECONDS,
-			max, n - 2);
+	delay = double_seconds(application ? recovery->backoff_initial_seconds
+					   : OTHER_INITIAL_SECONDS,
+			       max, n - 2);
 	delay += delay / 10 / SPREAD_PARTS * (hf_time)(hf_hash_str(uid) % SPREAD_PARTS);
 	return delay < max * HF_SECOND ? delay : max * HF_SECOND;
 }

@@ -23,7 +23,7 @@
 /* Plugins that restart call devices broken for a moment; who runs on well is not moved for that. */
 #define KUBELET_SECONDS 30
 
-static bool explains(const struct hf_device_seen *device, hf_time at)
+static bool may_explain(const struct hf_device_seen *device, hf_time at)
 {
 	if (at == HF_TIME_NONE)
 		return true;
@@ -55,7 +55,7 @@ const struct hf_device_seen *hf_device_find_cause(const struct hf_pod *pod, hf_t
 	for (size_t i = 0; i < pod->devices_len; i++) {
 		const struct hf_device_seen *device = &pod->devices[i];
 
-		if (device->fatal && explains(device, at) && hf_device_is_better(device, best))
+		if (device->fatal && may_explain(device, at) && hf_device_is_better(device, best))
 			best = device;
 	}
 	return best;
@@ -71,7 +71,7 @@ const struct hf_device_seen *hf_device_match(const struct hf_rule *rule, const s
 			const struct hf_device_seen *device = &pod->devices[i];
 
 			if (hf_streq(rule->device_classes[c], device->cls) &&
-			    explains(device, at) && hf_device_is_better(device, best))
+			    may_explain(device, at) && hf_device_is_better(device, best))
 				best = device;
 		}
 	}

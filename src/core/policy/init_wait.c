@@ -20,7 +20,7 @@ static const struct hf_container_seen *find_added(const struct hf_brain *b, int 
 	return NULL;
 }
 
-static hf_time started_at(const struct hf_brain *b, int role, const struct hf_pod *pod)
+static hf_time find_start_time(const struct hf_brain *b, int role, const struct hf_pod *pod)
 {
 	const struct hf_container_seen *own = hf_own_container(b, role, pod);
 
@@ -28,7 +28,7 @@ static hf_time started_at(const struct hf_brain *b, int role, const struct hf_po
 }
 
 /* All of the awaited ran before the wait began, as their nodes tell: that is not what it waited for. */
-static bool were_there(const struct hf_brain *b, const struct hf_container_seen *wait)
+static bool did_awaited_run(const struct hf_brain *b, const struct hf_container_seen *wait)
 {
 	int role = b->job.framework->awaited_role;
 
@@ -38,7 +38,7 @@ static bool were_there(const struct hf_brain *b, const struct hf_container_seen 
 
 		if (slot->succeeded)
 			continue;
-		at = hf_slot_is_up(slot) ? started_at(b, role, slot->pod) : HF_TIME_NONE;
+		at = hf_slot_is_up(slot) ? find_start_time(b, role, slot->pod) : HF_TIME_NONE;
 		if (at == HF_TIME_NONE || wait->started_at == HF_TIME_NONE || at > wait->started_at)
 			return false;
 	}
@@ -57,11 +57,11 @@ const struct hf_container_seen *hf_init_wait_gave_up(const struct hf_brain *b,
 	added = find_added(b, termination->role, termination->pod);
 	if (!added || added->phase != HF_CONTAINER_TERMINATED || added->exit_code == 0)
 		return NULL;
-	return were_there(b, added) ? NULL : added;
+	return did_awaited_run(b, added) ? NULL : added;
 }
 
 /* The first of the awaited that does not run. */
-static const char *awaited(const struct hf_brain *b, bool *ret_up)
+static const char *find_awaited(const struct hf_brain *b, bool *ret_up)
 {
 	int role = b->job.framework->awaited_role;
 	int32_t index = 0;
@@ -73,8 +73,8 @@ static const char *awaited(const struct hf_brain *b, bool *ret_up)
 	return hf_rank_pod_name(b, role, *ret_up ? 0 : index);
 }
 
-static void tell(const struct hf_brain *b, const struct hf_pod *pod, int32_t count,
-		 const char *whom, bool up)
+static void tell_restart(const struct hf_brain *b, const struct hf_pod *pod, int32_t count,
+			 const char *whom, bool up)
 {
 	const char *message = hf_arena_printf(
 		b->arena,
@@ -109,9 +109,9 @@ void hf_init_wait_restart(struct hf_brain *b)
 	}
 	if (count == 0)
 		return;
-	whom = awaited(b, &up);
+	whom = find_awaited(b, &up);
 	hf_delay_waited(b, !up);
-	tell(b, first, count, whom, up);
+	tell_restart(b, first, count, whom, up);
 	hf_restart_when_too_large(b);
 }
 
@@ -136,7 +136,7 @@ void hf_init_wait_tell(const struct hf_brain *b)
 	}
 	if (count == 0)
 		return;
-	whom = awaited(b, &up);
+	whom = find_awaited(b, &up);
 	if (!up)
 		hf_say(b, b->now, HF_TOPIC_NEXT, "%s%s wait%s in init container %s until %s runs",
 		       first, count > 1 ? hf_arena_printf(b->arena, " and %d more", count - 1) : "",

@@ -37,8 +37,8 @@ void hf_late_node_adopt(struct hf_brain *b)
 }
 
 /* The pod of the record as it was, with what is told of its device. */
-static const struct hf_pod *ghost(const struct hf_brain *b, const struct hf_record *record,
-				  const struct hf_late_seen *late)
+static const struct hf_pod *make_past_pod(const struct hf_brain *b, const struct hf_record *record,
+					  const struct hf_late_seen *late)
 {
 	struct hf_pod *pod = HF_ARENA_NEW(b->arena, struct hf_pod);
 
@@ -89,7 +89,7 @@ void hf_late_device_adopt(struct hf_brain *b)
 	late = find_late(b, record);
 	if (!late || !hf_rank_find(b, record->pod, &termination.role, &termination.index))
 		return;
-	termination.pod = ghost(b, record, late);
+	termination.pod = make_past_pod(b, record, late);
 	termination.device = &late->device;
 	termination.evidence = true;
 	termination.exit_code = record->exit_code;

@@ -40,7 +40,7 @@ static bool is_of_interest(const struct hf_brain *b, const struct hf_pod *pod, b
 	       (!hf_pod_is_terminal(pod) && !finished && !is_of_succeeded_rank(b, pod));
 }
 
-static int by_name(const void *left, const void *right)
+static int compare_names(const void *left, const void *right)
 {
 	const struct hf_pod *const *a = left;
 	const struct hf_pod *const *b = right;
@@ -49,7 +49,7 @@ static int by_name(const void *left, const void *right)
 	return order != 0 ? order : strcmp((*a)->uid, (*b)->uid);
 }
 
-static const struct hf_pod **collect(const struct hf_brain *b, bool finished, size_t *ret_len)
+static const struct hf_pod **collect_pods(const struct hf_brain *b, bool finished, size_t *ret_len)
 {
 	const struct hf_observed *seen = b->seen;
 	const struct hf_pod **pods = NULL;
@@ -64,13 +64,13 @@ static const struct hf_pod **collect(const struct hf_brain *b, bool finished, si
 		pods[len++] = pod;
 	}
 	if (len > 0)
-		qsort(pods, len, sizeof(const struct hf_pod *), by_name);
+		qsort(pods, len, sizeof(const struct hf_pod *), compare_names);
 	*ret_len = len;
 	return pods;
 }
 
-static void ask_about(const struct hf_brain *b, const struct hf_node_seen *node,
-		      const struct hf_pod *pod)
+static void ask_for_reads(const struct hf_brain *b, const struct hf_node_seen *node,
+			  const struct hf_pod *pod)
 {
 	if (b->job.recovery.force == HF_FORCE_NEVER)
 		return;
@@ -97,8 +97,8 @@ static void ask_about(const struct hf_brain *b, const struct hf_node_seen *node,
 }
 
 /* A sentence of what is known, for the pod's condition. */
-static const char *obituary(const struct hf_brain *b, const struct hf_node_seen *node,
-			    const struct hf_pod *pod, const struct hf_evidence *evidence)
+static const char *describe_death(const struct hf_brain *b, const struct hf_node_seen *node,
+				  const struct hf_pod *pod, const struct hf_evidence *evidence)
 {
 	if (evidence->fenced)
 		return hf_arena_printf(
@@ -121,8 +121,8 @@ static const char *obituary(const struct hf_brain *b, const struct hf_node_seen 
 }
 
 /* First the phase, then, in another step, the object. */
-static void give_up(struct hf_brain *b, const struct hf_node_seen *node, const struct hf_pod *pod,
-		    const struct hf_evidence *evidence)
+static void give_up_pod(struct hf_brain *b, const struct hf_node_seen *node,
+			const struct hf_pod *pod, const struct hf_evidence *evidence)
 {
 	struct hf_action action = {.kind = HF_ACTION_FAIL_POD,
 				   .name = pod->name,
@@ -134,7 +134,7 @@ static void give_up(struct hf_brain *b, const struct hf_node_seen *node, const s
 	if (hf_str_is_empty(pod->uid) || hf_str_is_empty(pod->resource_version))
 		return;
 	if (!hf_pod_is_terminal(pod)) {
-		action.message = obituary(b, node, pod, evidence);
+		action.message = describe_death(b, node, pod, evidence);
 	} else {
 		action.kind = HF_ACTION_DELETE_POD;
 		action.grace_seconds = HF_SOME_INT(0);
@@ -160,7 +160,7 @@ static void count_guarded(struct hf_guarded *guarded, const struct hf_node *node
 static void visit_pods(struct hf_brain *b, bool finished, struct hf_guarded guarded[HF_GUARDS])
 {
 	size_t len;
-	const struct hf_pod **pods = collect(b, finished, &len);
+	const struct hf_pod **pods = collect_pods(b, finished, &len);
 
 	for (size_t i = 0; i < len; i++) {
 		const struct hf_node *node = hf_node_lost(b, pods[i]);
@@ -169,13 +169,13 @@ static void visit_pods(struct hf_brain *b, bool finished, struct hf_guarded guar
 		/* What is forced already is its finalizers' (stuck.c). */
 		if (pods[i]->forced)
 			continue;
-		ask_about(b, node->seen, pods[i]);
+		ask_for_reads(b, node->seen, pods[i]);
 		if (evidence.guard == HF_GUARD_READ)
 			evidence.until = hf_time_add(b->now, hf_seconds(READ_AGAIN_SECONDS));
 		if (evidence.guard != HF_GUARD_NONE && evidence.until != HF_TIME_NEVER)
 			hf_wake(b, evidence.until);
 		if (evidence.guard == HF_GUARD_NONE && hf_pod_is_terminating(pods[i]))
-			give_up(b, node->seen, pods[i], &evidence);
+			give_up_pod(b, node->seen, pods[i], &evidence);
 		count_guarded(&guarded[evidence.guard], node, pods[i], evidence.until);
 	}
 }

@@ -31,27 +31,26 @@
 
 /* ---- evidence of its death ------------------------------------------------------------------------ */
 
-static struct hf_evidence held(enum hf_guard guard, hf_time until)
+static struct hf_evidence make_guarded(enum hf_guard guard, hf_time until)
 {
 	return (struct hf_evidence){.guard = guard, .until = until};
 }
 
-static struct hf_evidence proven(void)
+static struct hf_evidence make_proven(void)
 {
 	return (struct hf_evidence){.proven = true, .until = HF_TIME_NEVER};
 }
 
-static struct hf_evidence evidence_of_gone(const struct hf_brain *b,
-					   const struct hf_node_seen *node)
+static struct hf_evidence weigh_gone(const struct hf_brain *b, const struct hf_node_seen *node)
 {
 	hf_time at = hf_time_add(node->since, hf_seconds(GONE_SECONDS));
 
 	if (b->now < at)
-		return held(HF_GUARD_SILENCE, at);
+		return make_guarded(HF_GUARD_SILENCE, at);
 	/* Our watch may be behind: a live look, after that time, has the last word. */
 	if (node->confirmed_at == HF_TIME_NONE || node->confirmed_at < at)
-		return held(HF_GUARD_READ, HF_TIME_NEVER);
-	return proven();
+		return make_guarded(HF_GUARD_READ, HF_TIME_NEVER);
+	return make_proven();
 }
 
 /* A read shows how the Lease was when it was asked for.  While other guards hold a pod, reads may
@@ -65,9 +64,8 @@ static bool is_read_since(const struct hf_brain *b, const struct hf_node_seen *n
 /* The taint is an administrator's word that the machine is off.  On a node whose kubelet was heard
  * of a moment ago it merely evicts, and what is evicted ends by itself: there the Lease must stand
  * still as well. */
-static struct hf_evidence evidence_of_the_taint(const struct hf_brain *b,
-						const struct hf_node_seen *node,
-						const struct hf_pod *pod)
+static struct hf_evidence weigh_taint(const struct hf_brain *b, const struct hf_node_seen *node,
+				      const struct hf_pod *pod)
 {
 	hf_time at = hf_time_add(pod->creation_time, HF_SECOND);
 
@@ -75,15 +73,16 @@ static struct hf_evidence evidence_of_the_taint(const struct hf_brain *b,
 	 * A live look that found the taint while the pod was there has the last word. */
 	if (node->confirmed_at == HF_TIME_NONE || node->confirmed_at < at ||
 	    hf_elapsed(node->confirmed_at, b->now) > hf_seconds(LOOK_FRESH_SECONDS))
-		return held(HF_GUARD_READ, HF_TIME_NEVER);
+		return make_guarded(HF_GUARD_READ, HF_TIME_NEVER);
 	if (!hf_node_is_heard_of(node))
-		return proven();
+		return make_proven();
 	if (node->lease_since == HF_TIME_NONE)
-		return held(HF_GUARD_READ, HF_TIME_NEVER);
+		return make_guarded(HF_GUARD_READ, HF_TIME_NEVER);
 	at = hf_time_add(node->lease_since, hf_seconds(HF_RENEWAL_LATE_SECONDS));
 	if (is_read_since(b, node, at))
-		return proven();
-	return b->now < at ? held(HF_GUARD_SILENCE, at) : held(HF_GUARD_READ, HF_TIME_NEVER);
+		return make_proven();
+	return b->now < at ? make_guarded(HF_GUARD_SILENCE, at)
+			   : make_guarded(HF_GUARD_READ, HF_TIME_NEVER);
 }
 
 static bool is_storm(const struct hf_node_seen *node)
@@ -93,7 +92,7 @@ static bool is_storm(const struct hf_node_seen *node)
 }
 
 /* A claim that has not been read yet may be one that only one node may have. */
-static enum hf_guard claims_guard(const struct hf_brain *b, const struct hf_pod *pod)
+static enum hf_guard find_claims_guard(const struct hf_brain *b, const struct hf_pod *pod)
 {
 	enum hf_guard guard = HF_GUARD_NONE;
 
@@ -112,15 +111,15 @@ static enum hf_guard claims_guard(const struct hf_brain *b, const struct hf_pod 
 	return guard;
 }
 
-static hf_time later(hf_time a, hf_time b)
+static hf_time find_later(hf_time a, hf_time b)
 {
 	return a == HF_TIME_NONE || (b != HF_TIME_NONE && b > a) ? b : a;
 }
 
-static hf_time last_sign(const struct hf_node *node)
+static hf_time find_last_sign(const struct hf_node *node)
 {
-	return later(later(node->seen->renewed_at, node->seen->reported_at),
-		     later(node->seen->beat_at, node->news_at));
+	return find_later(find_later(node->seen->renewed_at, node->seen->reported_at),
+			  find_later(node->seen->beat_at, node->news_at));
 }
 
 /* Three waits, of which the last to end counts:
@@ -129,44 +128,43 @@ static hf_time last_sign(const struct hf_node *node)
  *   wait anew, for 15 s at least: after one sign a kubelet may be mute until its next renewal;
  * - as long after the last storm of the zone: networks heal node by node;
  * - the Lease stood still from a read at the beginning of afterSeconds to a read at its end. */
-static struct hf_evidence evidence_of_silence(const struct hf_brain *b, const struct hf_node *node)
+static struct hf_evidence weigh_silence(const struct hf_brain *b, const struct hf_node *node)
 {
 	const struct hf_node_seen *seen = node->seen;
 	hf_time after = hf_seconds(b->job.recovery.node_lost_after_seconds);
 	hf_time anew = hf_seconds(hf_node_wait_seconds(b));
-	hf_time heard = last_sign(node);
+	hf_time heard = find_last_sign(node);
 	hf_time silent = hf_time_add(seen->since, after);
 	hf_time calm = hf_time_add(seen->calm_since, anew);
 	hf_time at;
 
 	if (heard != HF_TIME_NONE)
-		silent = later(silent, hf_time_add(heard, anew));
+		silent = find_later(silent, hf_time_add(heard, anew));
 	if (seen->lease_since != HF_TIME_NONE)
-		silent = later(silent, hf_time_add(seen->lease_since, after));
-	at = later(silent, calm);
+		silent = find_later(silent, hf_time_add(seen->lease_since, after));
+	at = find_later(silent, calm);
 	if (b->now < at)
-		return held(calm > silent ? HF_GUARD_CALM : HF_GUARD_SILENCE, at);
-	return is_read_since(b, seen, at) ? held(HF_GUARD_NONE, HF_TIME_NEVER)
-					  : held(HF_GUARD_READ, HF_TIME_NEVER);
+		return make_guarded(calm > silent ? HF_GUARD_CALM : HF_GUARD_SILENCE, at);
+	return is_read_since(b, seen, at) ? make_guarded(HF_GUARD_NONE, HF_TIME_NEVER)
+					  : make_guarded(HF_GUARD_READ, HF_TIME_NEVER);
 }
 
 /* The pod ends itself when its node's Lease has not moved for so long: when it has stood still between
  * two reads of ours for that long and the margin, the pod has.  Its own contact is never later than
  * the Lease that we read first. */
-static struct hf_evidence evidence_of_the_fence(const struct hf_brain *b,
-						const struct hf_node_seen *node,
-						const struct hf_pod *pod)
+static struct hf_evidence weigh_fence(const struct hf_brain *b, const struct hf_node_seen *node,
+				      const struct hf_pod *pod)
 {
-	struct hf_evidence evidence = held(HF_GUARD_READ, HF_TIME_NEVER);
+	struct hf_evidence evidence = make_guarded(HF_GUARD_READ, HF_TIME_NEVER);
 	hf_time at;
 
 	if (node->lease_since != HF_TIME_NONE) {
 		at = hf_time_add(node->lease_since,
 				 hf_seconds(pod->fence_seconds + HF_FENCE_MARGIN_SECONDS));
 		if (node->lease_read_at != HF_TIME_NONE && node->lease_read_at >= at)
-			evidence = proven();
+			evidence = make_proven();
 		else if (b->now < at)
-			evidence = held(HF_GUARD_SILENCE, at);
+			evidence = make_guarded(HF_GUARD_SILENCE, at);
 	}
 	evidence.fenced = true;
 	return evidence;
@@ -180,17 +178,17 @@ bool hf_node_counts_as_lost(const struct hf_brain *b, const struct hf_node *node
 	hf_assert(hf_node_is_lost(seen));
 	if (seen->out_of_service || seen->ready == HF_NODE_GONE)
 		return true;
-	if (hf_node_is_fenced(seen, pod) && evidence_of_the_fence(b, seen, pod).proven)
+	if (hf_node_is_fenced(seen, pod) && weigh_fence(b, seen, pod).proven)
 		return true;
 	return seen->unreachable && !is_storm(seen) &&
-	       evidence_of_silence(b, node).guard == HF_GUARD_NONE;
+	       weigh_silence(b, node).guard == HF_GUARD_NONE;
 }
 
 bool hf_node_was_silent(const struct hf_node *node, hf_time at)
 {
 	const struct hf_node_seen *seen = node->seen;
 	hf_time lost = seen->unknown_at != HF_TIME_NONE ? seen->unknown_at : seen->since;
-	hf_time heard = last_sign(node);
+	hf_time heard = find_last_sign(node);
 
 	hf_assert(hf_node_is_lost(seen) && at != HF_TIME_NONE);
 	return lost <= hf_time_add(at, hf_seconds(UNKNOWN_AFTER_SECONDS)) &&
@@ -206,24 +204,24 @@ struct hf_evidence hf_node_evidence(const struct hf_brain *b, const struct hf_no
 
 	hf_assert(hf_node_is_lost(seen));
 	if (b->job.recovery.force == HF_FORCE_NEVER)
-		return held(HF_GUARD_MODE, HF_TIME_NEVER);
+		return make_guarded(HF_GUARD_MODE, HF_TIME_NEVER);
 	if (seen->out_of_service)
-		return evidence_of_the_taint(b, seen, pod);
+		return weigh_taint(b, seen, pod);
 	if (seen->ready == HF_NODE_GONE)
-		return evidence_of_gone(b, seen);
+		return weigh_gone(b, seen);
 	if (hf_node_is_fenced(seen, pod))
-		return evidence_of_the_fence(b, seen, pod);
+		return weigh_fence(b, seen, pod);
 	if (b->job.recovery.force == HF_FORCE_PROVEN)
-		return held(HF_GUARD_MODE, HF_TIME_NEVER);
-	claims = claims_guard(b, pod);
+		return make_guarded(HF_GUARD_MODE, HF_TIME_NEVER);
+	claims = find_claims_guard(b, pod);
 	if (claims == HF_GUARD_VOLUME)
-		return held(claims, HF_TIME_NEVER);
+		return make_guarded(claims, HF_TIME_NEVER);
 	if (!seen->unreachable)
-		return held(HF_GUARD_TAINT, HF_TIME_NEVER);
+		return make_guarded(HF_GUARD_TAINT, HF_TIME_NEVER);
 	if (is_storm(seen))
-		return held(HF_GUARD_STORM, HF_TIME_NEVER);
-	silence = evidence_of_silence(b, node);
+		return make_guarded(HF_GUARD_STORM, HF_TIME_NEVER);
+	silence = weigh_silence(b, node);
 	if (silence.guard == HF_GUARD_NONE && claims != HF_GUARD_NONE)
-		return held(claims, HF_TIME_NEVER);
+		return make_guarded(claims, HF_TIME_NEVER);
 	return silence;
 }

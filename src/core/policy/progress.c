@@ -25,7 +25,7 @@ static bool is_training(const struct hf_slot *slot)
 	return slot->phase == HF_SLOT_RUNNING;
 }
 
-static void look(const struct hf_brain *b, struct standstill *still)
+static void find_standstill(const struct hf_brain *b, struct standstill *still)
 {
 	*still = (struct standstill){.last = HF_TIME_NONE, .told = HF_TIME_NEVER};
 	for (int r = 0; r < b->roles_len && !still->advancing; r++) {
@@ -52,18 +52,18 @@ static void look(const struct hf_brain *b, struct standstill *still)
 }
 
 /* Since when nobody advances; the time before all were running does not count. */
-static bool stands(const struct hf_brain *b, struct standstill *still)
+static bool does_job_stand(const struct hf_brain *b, struct standstill *still)
 {
 	if (!b->job.recovery.progress_deadline_seconds.set || b->seen->blind ||
 	    b->ledger.phase != HF_PHASE_RUNNING)
 		return false;
-	look(b, still);
+	find_standstill(b, still);
 	if (b->ledger.since > still->last)
 		still->last = b->ledger.since;
 	return still->pod && !still->advancing;
 }
 
-static hf_time deadline(const struct hf_brain *b, const struct standstill *still)
+static hf_time find_deadline(const struct hf_brain *b, const struct standstill *still)
 {
 	return hf_time_add(still->last,
 			   hf_seconds(b->job.recovery.progress_deadline_seconds.value));
@@ -73,14 +73,14 @@ bool hf_progress_find_hang(const struct hf_brain *b, struct hf_termination *ret_
 {
 	struct standstill still;
 
-	if (hf_verdict_pending(b) || !stands(b, &still))
+	if (hf_verdict_pending(b) || !does_job_stand(b, &still))
 		return false;
-	if (b->now < deadline(b, &still)) {
-		hf_wake(b, deadline(b, &still));
+	if (b->now < find_deadline(b, &still)) {
+		hf_wake(b, find_deadline(b, &still));
 		return false;
 	}
 	/* Who said so before may have said it last: the next word of each is waited for. */
-	if (still.told < deadline(b, &still))
+	if (still.told < find_deadline(b, &still))
 		return false;
 	*ret_end = (struct hf_termination){.kind = HF_TERMINATION_HUNG,
 					   .role = still.role,
@@ -94,7 +94,7 @@ bool hf_progress_find_hang(const struct hf_brain *b, struct hf_termination *ret_
 /* ---- who is slow ------------------------------------------------------------------------------------ */
 
 /* The condition names the rank. */
-static bool is_told(const struct hf_brain *b, const char *rank)
+static bool is_rank_told(const struct hf_brain *b, const char *rank)
 {
 	const struct hf_condition *condition = hf_cond_find(b, HF_COND_STRAGGLER);
 
@@ -102,8 +102,8 @@ static bool is_told(const struct hf_brain *b, const char *rank)
 	       hf_str_has_prefix(condition->message, hf_arena_printf(b->arena, "%s ", rank));
 }
 
-static const struct hf_pod *slowest(const struct hf_brain *b, int32_t *ret_slow,
-				    const char **ret_rank)
+static const struct hf_pod *find_slowest(const struct hf_brain *b, int32_t *ret_slow,
+					 const char **ret_rank)
 {
 	const struct hf_pod *found = NULL;
 	bool kept = false, told;
@@ -118,7 +118,7 @@ static const struct hf_pod *slowest(const struct hf_brain *b, int32_t *ret_slow,
 				continue;
 			++*ret_slow;
 			rank = hf_rank_name(b->arena, b->roles[r].type, i);
-			told = is_told(b, rank);
+			told = is_rank_told(b, rank);
 			if (found && !told &&
 			    (kept || slot->pod->slow_permille <= found->slow_permille))
 				continue;
@@ -140,7 +140,7 @@ static void tell_slow(struct hf_brain *b, const struct hf_pod *pod, const char *
 		pod->slow_permille % 1000 / 10, more);
 
 	hf_say(b, b->now, HF_TOPIC_EVIDENCE, "%s: the others wait for it", message);
-	if (!is_told(b, rank))
+	if (!is_rank_told(b, rank))
 		hf_event_pod(b, true, "Straggler", message, pod);
 	/* The condition leaves out the figure, because the figure changes with each report. */
 	hf_cond_set(b, HF_COND_STRAGGLER, true, "SlowRank",
@@ -169,18 +169,18 @@ void hf_progress_tell(struct hf_brain *b)
 			       "%s: the others wait for it", hf_str_or(condition->message, ""));
 		return;
 	}
-	if (stands(b, &still) && b->now < deadline(b, &still))
+	if (does_job_stand(b, &still) && b->now < find_deadline(b, &still))
 		hf_say(b, still.last, HF_TOPIC_NEXT,
 		       "no rank that reports has advanced since %s; all restart at %s "
 		       "(progressDeadlineSeconds)",
 		       hf_time_text(b->arena, still.last),
-		       hf_time_text(b->arena, deadline(b, &still)));
-	else if (stands(b, &still) && still.told < deadline(b, &still))
+		       hf_time_text(b->arena, find_deadline(b, &still)));
+	else if (does_job_stand(b, &still) && still.told < find_deadline(b, &still))
 		hf_say(b, still.last, HF_TOPIC_NEXT,
 		       "no rank that reports has advanced since %s; all restart when the agents of "
 		       "their nodes have said so once more (progressDeadlineSeconds)",
 		       hf_time_text(b->arena, still.last));
-	pod = slowest(b, &slow, &rank);
+	pod = find_slowest(b, &slow, &rank);
 	if (pod)
 		tell_slow(b, pod, rank, slow);
 	else

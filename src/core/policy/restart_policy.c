@@ -57,7 +57,7 @@ static bool is_permanent(const struct hf_termination *termination)
 	       termination->exit_code.value < 128;
 }
 
-static enum hf_scope scope_of(const struct hf_brain *b, const struct hf_termination *termination)
+static enum hf_scope find_scope(const struct hf_brain *b, const struct hf_termination *termination)
 {
 	/* Of ranks that hang nobody knows who is at fault. */
 	return termination->kind == HF_TERMINATION_HUNG ? HF_SCOPE_JOB : b->job.recovery.scope;
@@ -77,7 +77,7 @@ void hf_restart_policy_decide(const struct hf_brain *b, struct hf_termination *t
 
 	hf_assert((size_t)restart < HF_ARRAY_LEN(without_rule));
 	hf_assert(termination->cls > HF_CLASS_OURS && termination->cls <= HF_CLASS_APPLICATION);
-	termination->scope = scope_of(b, termination);
+	termination->scope = find_scope(b, termination);
 	if (termination->rule >= 0) {
 		enum hf_rule_action action = b->view->run_policy.rules[termination->rule].action;
 

@@ -13,7 +13,7 @@
  */
 
 /* "<time>" or "<time> worker-1": what follows the first blank. */
-static const char *named_replica(const char *request)
+static const char *find_named_replica(const char *request)
 {
 	const char *blank = strchr(request, ' ');
 
@@ -36,7 +36,7 @@ static struct hf_slot *find_replica(const struct hf_brain *b, const char *replic
 	return &b->roles[*ret_role].slots[*ret_index];
 }
 
-static void requested(struct hf_brain *b)
+static void tell_request(struct hf_brain *b)
 {
 	hf_assert(b->ledger.records_len > 0);
 	b->ledger.records[0].rule = HF_ANNOTATION_RESTART;
@@ -61,7 +61,7 @@ static void restart_named(struct hf_brain *b, const char *replica)
 	b->restarting_role = role;
 	b->plan->restart_scope = HF_SCOPE_REPLICA;
 	hf_restart_replica(b, role, index);
-	requested(b);
+	tell_request(b);
 }
 
 /* What the ledger keeps of a request: anybody may write a long one, and that is never a good one. */
@@ -89,9 +89,9 @@ static bool is_time(const struct hf_brain *b, const char *request)
 }
 
 /* Why nothing can ever come of it; NULL: something can. */
-static const char *problem_of(const struct hf_brain *b, const char *request)
+static const char *find_problem(const struct hf_brain *b, const char *request)
 {
-	const char *replica = named_replica(request);
+	const char *replica = find_named_replica(request);
 	int32_t index;
 	int role;
 
@@ -106,7 +106,7 @@ static const char *problem_of(const struct hf_brain *b, const char *request)
 }
 
 /* What the named one lacks at this moment. */
-static const char *lack_of(const struct hf_brain *b, const char *replica)
+static const char *find_lack(const struct hf_brain *b, const char *replica)
 {
 	const struct hf_slot *slot;
 	int32_t index;
@@ -130,7 +130,7 @@ void hf_restart_request_step(struct hf_brain *b)
 
 	if (hf_str_is_empty(request) || hf_verdict_pending(b))
 		return;
-	problem = problem_of(b, request);
+	problem = find_problem(b, request);
 	if (problem)
 		hf_say(b, b->now, HF_TOPIC_DECISION, "%s", problem);
 	if (hf_streq(key, b->ledger.restart_handled))
@@ -139,9 +139,9 @@ void hf_restart_request_step(struct hf_brain *b)
 	/* Written before anything ran: there is nothing to restart. */
 	if (!begun && b->seen->pods_len == 0)
 		return;
-	replica = named_replica(request);
+	replica = find_named_replica(request);
 	if (!problem)
-		problem = lack_of(b, replica);
+		problem = find_lack(b, replica);
 	if (problem) {
 		hf_event(b, true, hf_cond_reason(b, "Restarting"), problem);
 		return;
@@ -156,5 +156,5 @@ void hf_restart_request_step(struct hf_brain *b)
 	b->ledger.records[0].scope = "Job";
 	b->ledger.records[0].generation = b->ledger.generation;
 	b->plan->restart_scope = HF_SCOPE_JOB;
-	requested(b);
+	tell_request(b);
 }

@@ -142,8 +142,8 @@ static bool match_type(const struct hf_brain *b, const struct hf_rule *rule, int
 	return rule->replica_types_len == 0;
 }
 
-static bool match(const struct hf_brain *b, const struct hf_rule *rule,
-		  struct hf_termination *termination)
+static bool match_rule(const struct hf_brain *b, const struct hf_rule *rule,
+		       struct hf_termination *termination)
 {
 	if (rule->action == HF_RULE_UNKNOWN || !match_type(b, rule, termination->role))
 		return false;
@@ -166,7 +166,7 @@ int hf_rules_match(const struct hf_brain *b, struct hf_termination *termination)
 	    termination->kind == HF_TERMINATION_RESTARTED)
 		return -1;
 	for (size_t i = 0; i < policy->rules_len && i < HF_RULES_MAX; i++) {
-		if (match(b, &policy->rules[i], termination))
+		if (match_rule(b, &policy->rules[i], termination))
 			return (int)i;
 	}
 	return -1;

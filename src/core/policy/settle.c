@@ -21,7 +21,7 @@ static bool is_news(const struct hf_brain *b, const struct hf_node *node, const 
 	       hf_node_counts_as_lost(b, node, pod);
 }
 
-static bool heard(const struct hf_node_seen *node, const struct hf_pod *pod, hf_time since)
+static bool is_heard_since(const struct hf_node_seen *node, const struct hf_pod *pod, hf_time since)
 {
 	if (node->renewed_at == HF_TIME_NONE || node->renewed_at < since)
 		return false;
@@ -38,7 +38,7 @@ static bool is_silent(const struct hf_brain *b, const struct hf_pod *pod,
 	if (node && is_news(b, node, pod))
 		return false;
 	hf_ask(b, HF_ASK_LEASE, pod->node);
-	return !node || !heard(node->seen, pod, since);
+	return !node || !is_heard_since(node->seen, pod, since);
 }
 
 static bool may_be_lost(const struct hf_brain *b, const struct hf_node *node,

@@ -29,8 +29,8 @@ struct held {
 	bool due; /* a rank among them has waited for TELL_SECONDS */
 };
 
-static bool find_held(const struct hf_brain *b, int role, const struct hf_slot *slot,
-		      struct held *ret_held)
+static bool find_held_rank(const struct hf_brain *b, int role, const struct hf_slot *slot,
+			   struct held *ret_held)
 {
 	if (slot->phase != HF_SLOT_TRAINED)
 		return false;
@@ -41,7 +41,7 @@ static bool find_held(const struct hf_brain *b, int role, const struct hf_slot *
 }
 
 /* HF_TIME_NEVER: the job sets no grace, or the caller does not watch pods. */
-static hf_time grace_end(const struct hf_brain *b, const struct hf_pod *pod)
+static hf_time find_grace_end(const struct hf_brain *b, const struct hf_pod *pod)
 {
 	const struct hf_opt_int *grace = &b->job.recovery.sidecar_grace_seconds;
 
@@ -50,9 +50,9 @@ static hf_time grace_end(const struct hf_brain *b, const struct hf_pod *pod)
 	return hf_time_add(pod->own_ended_at, hf_seconds(grace->value));
 }
 
-static bool is_over(const struct hf_brain *b, const struct hf_slot *slot)
+static bool is_grace_over(const struct hf_brain *b, const struct hf_slot *slot)
 {
-	hf_time at = grace_end(b, slot->pod);
+	hf_time at = find_grace_end(b, slot->pod);
 
 	if (b->now >= at)
 		return true;
@@ -65,7 +65,7 @@ bool hf_sidecar_is_over(const struct hf_brain *b, int role, const struct hf_slot
 {
 	struct held held;
 
-	return find_held(b, role, slot, &held) && is_over(b, slot);
+	return find_held_rank(b, role, slot, &held) && is_grace_over(b, slot);
 }
 
 /* Of many ranks the first is told in full, the others are counted. */
@@ -130,7 +130,7 @@ static bool is_failed_beside(const struct hf_pod *pod, const struct hf_container
 	       own->again != HF_AGAIN_ALWAYS && !is_ended_as_a_whole(pod) && find_failed(pod, own);
 }
 
-static const char *in_brackets(const struct hf_brain *b, const char *reason)
+static const char *put_in_brackets(const struct hf_brain *b, const char *reason)
 {
 	return hf_str_is_empty(reason) ? "" : hf_arena_printf(b->arena, " (%s)", reason);
 }
@@ -149,8 +149,8 @@ static const char *describe_failed(const struct hf_brain *b, int role, const str
 		return hf_arena_printf(
 			b->arena, "container %s failed with %d%s", failed->name,
 			(int)failed->exit_code,
-			in_brackets(b, hf_container_reason_telling(failed->terminated_reason)));
-	return hf_arena_printf(b->arena, "its pod failed%s", in_brackets(b, pod->reason));
+			put_in_brackets(b, hf_container_reason_telling(failed->terminated_reason)));
+	return hf_arena_printf(b->arena, "its pod failed%s", put_in_brackets(b, pod->reason));
 }
 
 /* The end of the pod of a rank that had trained before, for a message; NULL: the pod goes on. */
@@ -209,7 +209,7 @@ void hf_sidecar_release(struct hf_brain *b)
 			if (end) {
 				what = what ? what : end;
 				count_held(&later, &held);
-			} else if (find_held(b, r, slot, &held) && is_over(b, slot)) {
+			} else if (find_held_rank(b, r, slot, &held) && is_grace_over(b, slot)) {
 				count_held(&first, &held);
 			} else {
 				continue;
@@ -240,7 +240,7 @@ static void note_held(const struct hf_brain *b, struct held *first, const struct
 		hf_wake(b, at);
 }
 
-static const char *what_comes(const struct hf_brain *b, const struct held *held)
+static const char *describe_next(const struct hf_brain *b, const struct held *held)
 {
 	const struct hf_opt_int *grace = &b->job.recovery.sidecar_grace_seconds;
 
@@ -269,7 +269,7 @@ static void show_held(struct hf_brain *b, const struct held *held)
 	hf_time at = held->own->finished_at != HF_TIME_NONE ? held->own->finished_at : b->now;
 
 	hf_say(b, at, HF_TOPIC_BLOCKED, "%s", message);
-	hf_say(b, b->now, HF_TOPIC_NEXT, "%s", what_comes(b, held));
+	hf_say(b, b->now, HF_TOPIC_NEXT, "%s", describe_next(b, held));
 	if (!b->notes->blocker)
 		hf_block(b, message);
 	if (!held->due && !hf_cond_is_true(b, HF_COND_SIDECAR))
@@ -294,13 +294,13 @@ void hf_sidecar_step(struct hf_brain *b)
 			const struct hf_slot *slot = &b->roles[r].slots[i];
 			struct held held = {.role = r, .index = i};
 
-			if (!find_held(b, r, slot, &held))
+			if (!find_held_rank(b, r, slot, &held))
 				continue;
 			/* After the loss of its node a rank may have an uploader that goes on
 			 * when the node is back: it has its time as any other. */
 			if (!slot->succeeded)
 				note_held(b, &first, &held);
-			else if (is_over(b, slot))
+			else if (is_grace_over(b, slot))
 				hf_pod_stop(b, slot->pod, HF_STOPPED_SUCCEEDED);
 		}
 	}

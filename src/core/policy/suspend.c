@@ -28,7 +28,7 @@ static bool has_pods(const struct hf_brain *b)
 
 /* What the ledger keeps of the moment of suspension.  A job that never started has nothing to tell
  * generations apart for, so its generation stays. */
-static void book(struct hf_brain *b)
+static void book_suspension(struct hf_brain *b)
 {
 	struct hf_ledger *ledger = &b->ledger;
 
@@ -46,7 +46,7 @@ static void book(struct hf_brain *b)
 }
 
 /* And what the status says of it. */
-static void tell(struct hf_brain *b)
+static void tell_suspension(struct hf_brain *b)
 {
 	const char *reason = hf_cond_reason(b, "Suspended");
 	const char *message = hf_arena_printf(b->arena, "%s %s is suspended.",
@@ -73,9 +73,9 @@ void hf_suspend_step(struct hf_brain *b)
 	hf_assert(hf_suspend_is_due(b) && !hf_cond_finished(b));
 	b->job.suspend = true;
 	if (!told && b->ledger.phase != HF_PHASE_SUSPENDED)
-		book(b);
+		book_suspension(b);
 	if (!told)
-		tell(b);
+		tell_suspension(b);
 	hf_phase_step(b);
 	hf_counts_take(b);
 	for (int r = 0; r < b->roles_len; r++) {

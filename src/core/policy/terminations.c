@@ -17,7 +17,7 @@
  * was counted before; it is not even collected.
  */
 
-static int by_time(const void *left, const void *right)
+static int compare_times(const void *left, const void *right)
 {
 	const struct hf_termination *a = left;
 	const struct hf_termination *b = right;
@@ -202,7 +202,7 @@ static bool is_outlived(const struct hf_brain *b, const struct hf_termination *t
 }
 
 /* Class, rule and policy of each; those that nothing follows from are dropped. */
-static void decide(struct hf_brain *b)
+static void decide_each(struct hf_brain *b)
 {
 	int32_t outlived = 0;
 	size_t len = 0;
@@ -249,8 +249,8 @@ void hf_terminations_collect(struct hf_brain *b)
 	if (b->terminations_len == 0 && hf_progress_find_hang(b, &b->terminations[0]))
 		b->terminations_len = 1;
 	hf_assert(b->terminations_len <= 2 * slots);
-	decide(b);
-	qsort(b->terminations, b->terminations_len, sizeof(*b->terminations), by_time);
+	decide_each(b);
+	qsort(b->terminations, b->terminations_len, sizeof(*b->terminations), compare_times);
 }
 
 void hf_termination_event(const struct hf_brain *b, const struct hf_termination *termination)

@@ -24,7 +24,7 @@ struct unplaced {
 	const char *nodes;
 };
 
-static bool is_waiting(const struct hf_slot *slot)
+static bool is_pod_waiting(const struct hf_slot *slot)
 {
 	const struct hf_pod *pod = slot->pod;
 
@@ -39,7 +39,7 @@ static bool is_waiting(const struct hf_slot *slot)
 }
 
 /* One of the names, which commas part, is none of the musts any more. */
-static bool is_over(const struct hf_brain *b, int role, const char *avoids)
+static bool is_avoidance_over(const struct hf_brain *b, int role, const char *avoids)
 {
 	for (const char *at = avoids; *at != '\0';) {
 		size_t len = strcspn(at, ",");
@@ -53,7 +53,7 @@ static bool is_over(const struct hf_brain *b, int role, const char *avoids)
 }
 
 /* The first names, and how many more there are. */
-static const char *few(const struct hf_brain *b, const char *avoids)
+static const char *shorten_names(const struct hf_brain *b, const char *avoids)
 {
 	size_t commas = 0;
 	int len = 0;
@@ -66,14 +66,14 @@ static const char *few(const struct hf_brain *b, const char *avoids)
 					  commas + 1 - NODES_SHOWN);
 }
 
-static void show(struct hf_brain *b, const struct unplaced *unplaced)
+static void show_condition(struct hf_brain *b, const struct unplaced *unplaced)
 {
 	const char *rank = hf_rank_name(b->arena, b->roles[unplaced->role].type, unplaced->index);
 	const char *message = hf_arena_printf(
 		b->arena,
 		"no node takes %d pod(s), %s first, which may not go to %s: a device is out of "
 		"service there",
-		unplaced->count, rank, few(b, unplaced->nodes));
+		unplaced->count, rank, shorten_names(b, unplaced->nodes));
 
 	if (!hf_cond_is_true(b, HF_COND_POD_UNPLACED))
 		hf_event(b, true, "PodUnschedulable", message);
@@ -102,9 +102,9 @@ void hf_unschedulable_step(struct hf_brain *b)
 		for (int32_t i = 0; i < b->roles[r].replicas; i++) {
 			const struct hf_slot *slot = &b->roles[r].slots[i];
 
-			if (!is_waiting(slot))
+			if (!is_pod_waiting(slot))
 				continue;
-			if (is_over(b, r, slot->pod->avoids)) {
+			if (is_avoidance_over(b, r, slot->pod->avoids)) {
 				/* While a verdict settles, the operator makes no pod anew. */
 				if (!hf_verdict_pending(b))
 					hf_restart_replica(b, r, i);
@@ -114,7 +114,7 @@ void hf_unschedulable_step(struct hf_brain *b)
 		}
 	}
 	if (unplaced.count > 0)
-		show(b, &unplaced);
+		show_condition(b, &unplaced);
 	else
 		hf_unschedulable_clear(b);
 }

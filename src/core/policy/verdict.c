@@ -13,7 +13,7 @@
  */
 
 /* The words of batch/v1, which people grep for. */
-static const char *rule_message(const struct hf_brain *b, const struct hf_termination *termination)
+static const char *describe_rule(const struct hf_brain *b, const struct hf_termination *termination)
 {
 	const struct hf_rule *rule = &b->view->run_policy.rules[termination->rule];
 	const char *ns = hf_str_or(b->view->ns, "");
@@ -39,15 +39,15 @@ static const char *rule_message(const struct hf_brain *b, const struct hf_termin
 }
 
 /* Upstream has one text for each way in which a replica fails a job. */
-static const char *upstream_message(const struct hf_brain *b,
-				    const struct hf_termination *termination)
+static const char *describe_as_upstream(const struct hf_brain *b,
+					const struct hf_termination *termination)
 {
 	const struct hf_framework *framework = b->job.framework;
 	const char *type = b->roles[termination->role].type;
 	int32_t failed = b->failed_count[termination->role];
 
 	if (hf_streq(termination->verdict, HF_VERDICT_RULE))
-		return rule_message(b, termination);
+		return describe_rule(b, termination);
 	if (hf_streq(termination->verdict, HF_VERDICT_DEVICE))
 		return hf_arena_printf(b->arena,
 				       "%s %s is failed because device %s of pod %s failed (%s).",
@@ -63,9 +63,10 @@ static const char *upstream_message(const struct hf_brain *b,
 			       framework->kind, b->view->name, failed, type);
 }
 
-static const char *end_message(const struct hf_brain *b, const struct hf_termination *termination)
+static const char *describe_verdict(const struct hf_brain *b,
+				    const struct hf_termination *termination)
 {
-	return hf_arena_printf(b->arena, "%s%s", upstream_message(b, termination),
+	return hf_arena_printf(b->arena, "%s%s", describe_as_upstream(b, termination),
 			       hf_never_started_text(b));
 }
 
@@ -78,7 +79,7 @@ void hf_verdict_of_termination(struct hf_brain *b, const struct hf_termination *
 	else
 		hf_incident_open(b, termination, termination->cls, HF_BUDGET_PENDING);
 	hf_termination_event(b, termination);
-	hf_verdict_set(b, termination->verdict, end_message(b, termination));
+	hf_verdict_set(b, termination->verdict, describe_verdict(b, termination));
 }
 
 /* The cause has another budget, and that is used up. */
@@ -90,8 +91,8 @@ static void fail_by_budget(struct hf_brain *b, enum hf_budget budget)
 }
 
 /* The job is not to fail after all: the end, of which its incident tells, is its cause. */
-static void withdraw(struct hf_brain *b, const struct hf_termination *termination,
-		     enum hf_budget budget)
+static void withdraw_verdict(struct hf_brain *b, const struct hf_termination *termination,
+			     enum hf_budget budget)
 {
 	struct hf_ledger *ledger = &b->ledger;
 
@@ -107,19 +108,19 @@ static void withdraw(struct hf_brain *b, const struct hf_termination *terminatio
 	hf_restart_tell(b, termination->cls);
 }
 
-static void give_way(struct hf_brain *b, const struct hf_termination *termination)
+static void give_way_to(struct hf_brain *b, const struct hf_termination *termination)
 {
 	enum hf_budget budget = hf_termination_budget(termination);
 
 	if (!hf_incident_adopt(b, termination) || !hf_budget_allows(b, budget))
 		fail_by_budget(b, budget);
 	else
-		withdraw(b, termination, budget);
+		withdraw_verdict(b, termination, budget);
 }
 
 /* A person wrote the rule, or wants the job to fail with its device; a deadline does not care for
  * causes. */
-static bool may_turn(const struct hf_brain *b)
+static bool may_change(const struct hf_brain *b)
 {
 	return hf_verdict_pending(b) && !hf_streq(b->ledger.verdict.reason, HF_VERDICT_RULE) &&
 	       !hf_streq(b->ledger.verdict.reason, HF_VERDICT_DEVICE);
@@ -127,18 +128,18 @@ static bool may_turn(const struct hf_brain *b)
 
 bool hf_verdict_is_final(const struct hf_brain *b)
 {
-	return hf_verdict_pending(b) && (!may_turn(b) || b->ledger.phase == HF_PHASE_ENDED);
+	return hf_verdict_pending(b) && (!may_change(b) || b->ledger.phase == HF_PHASE_ENDED);
 }
 
 /* Peers of a node that dies see it long before the node counts as lost.  Some nodes never count as lost,
  * as in a long storm: when the wait is over, a node that is still Unknown is the cause, as no restart can
  * make good a job that has failed. */
-static bool find_lost(const struct hf_brain *b, struct hf_termination *ret_end)
+static bool find_lost_node(const struct hf_brain *b, struct hf_termination *ret_end)
 {
 	int64_t incident = b->ledger.incident.id;
 	hf_time at = b->ledger.verdict.at;
 
-	if (!may_turn(b) || !hf_class_is_application(b->ledger.incident.cause) ||
+	if (!may_change(b) || !hf_class_is_application(b->ledger.incident.cause) ||
 	    at == HF_TIME_NONE)
 		return false;
 	return hf_node_loss_cause(b, incident, at, ret_end) ||
@@ -147,7 +148,7 @@ static bool find_lost(const struct hf_brain *b, struct hf_termination *ret_end)
 }
 
 /* The end that the verdict is of; NULL: a budget's, or its pod has gone, and when it ended with it. */
-static const struct hf_termination *find_verdicts(const struct hf_brain *b)
+static const struct hf_termination *find_verdict_termination(const struct hf_brain *b)
 {
 	const struct hf_record *last = &b->ledger.records[0];
 
@@ -167,7 +168,7 @@ static const struct hf_termination *find_verdicts(const struct hf_brain *b)
  * containers once a second. */
 static const struct hf_termination *find_first(const struct hf_brain *b)
 {
-	const struct hf_termination *of = find_verdicts(b);
+	const struct hf_termination *of = find_verdict_termination(b);
 
 	for (const struct hf_termination *termination = b->terminations; of && termination < of;
 	     termination++) {
@@ -187,7 +188,7 @@ static void give_way_to_first(struct hf_brain *b, const struct hf_termination *t
 	hf_assert(termination->fate == HF_FATE_RESTART);
 	hf_incident_set_cause(b, termination);
 	if (hf_budget_allows(b, termination->budget))
-		withdraw(b, termination, termination->budget);
+		withdraw_verdict(b, termination, termination->budget);
 	else
 		fail_by_budget(b, termination->budget);
 }
@@ -197,19 +198,19 @@ void hf_verdict_reconsider(struct hf_brain *b)
 	const struct hf_termination *first;
 	struct hf_termination lost;
 
-	if (!may_turn(b))
+	if (!may_change(b))
 		return;
 	for (size_t i = 0; i < b->terminations_len; i++) {
 		if (hf_termination_outranks(&b->terminations[i]) &&
 		    b->terminations[i].fate != HF_FATE_FAIL &&
 		    hf_node_loss_precedes(b, &b->terminations[i], b->ledger.verdict.at)) {
 			b->terminations[i].used_by_verdict = true;
-			give_way(b, &b->terminations[i]);
+			give_way_to(b, &b->terminations[i]);
 			return;
 		}
 	}
-	if (find_lost(b, &lost)) {
-		give_way(b, &lost);
+	if (find_lost_node(b, &lost)) {
+		give_way_to(b, &lost);
 		return;
 	}
 	first = find_first(b);
@@ -227,7 +228,7 @@ bool hf_verdict_settle(struct hf_brain *b)
 		return false;
 	if (hf_verdict_is_final(b))
 		return true;
-	if (find_lost(b, &lost)) {
+	if (find_lost_node(b, &lost)) {
 		/* The verdict is of this step, and its cause is there already.  The next step, with the
 		 * incident written down, lets the verdict give way. */
 		b->settling = true;

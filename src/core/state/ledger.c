@@ -15,7 +15,7 @@
 /* A time or a number with its key. */
 #define SCALAR_BYTES 64
 
-static int broken(const char *type, const char *field, const char *text, struct hf_error *err)
+static int fail_broken(const char *type, const char *field, const char *text, struct hf_error *err)
 {
 	return hf_error_set(err, HF_E_INVALID, "status.recovery.replicas[%s].%s: '%.*s' is no %s",
 			    type, field, (int)hf_utf8_cut(text, SHOWN_MAX), text,
@@ -26,7 +26,7 @@ static int broken(const char *type, const char *field, const char *text, struct 
 
 /* ---- how far the texts reach --------------------------------------------------------------- */
 
-static int ranges_top(const char *text, int32_t *top)
+static int find_ranges_top(const char *text, int32_t *top)
 {
 	struct hf_compact cursor = HF_COMPACT_INIT(text);
 	int32_t from, to;
@@ -37,7 +37,7 @@ static int ranges_top(const char *text, int32_t *top)
 	return rc;
 }
 
-static int sparse_top(const char *text, int32_t *top)
+static int find_sparse_top(const char *text, int32_t *top)
 {
 	struct hf_compact cursor = HF_COMPACT_INIT(text);
 	int32_t index;
@@ -57,15 +57,18 @@ int hf_ledger_top(const struct hf_role_ledger *role, const char *type, int32_t *
 		const char *text;
 		int (*top)(const char *text, int32_t *top);
 	} texts[] = {
-		{"attempts", role->attempts, sparse_top},   {"created", role->created, ranges_top},
-		{"succeeded", role->succeeded, ranges_top}, {"seen", role->seen, sparse_top},
-		{"trained", role->trained, ranges_top},     {"covered", role->covered, ranges_top},
+		{"attempts", role->attempts, find_sparse_top},
+		{"created", role->created, find_ranges_top},
+		{"succeeded", role->succeeded, find_ranges_top},
+		{"seen", role->seen, find_sparse_top},
+		{"trained", role->trained, find_ranges_top},
+		{"covered", role->covered, find_ranges_top},
 	};
 	int32_t top = -1;
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(texts); i++) {
 		if (texts[i].top(texts[i].text, &top) < 0)
-			return broken(type, texts[i].field, texts[i].text, err);
+			return fail_broken(type, texts[i].field, texts[i].text, err);
 	}
 	hf_assert(top < HF_RANKS_MAX);
 	*ret_top = top;
@@ -126,24 +129,24 @@ int hf_ledger_read(struct hf_brain *b, struct hf_error *err)
 		struct hf_role_slots *ranks = &b->roles[r];
 
 		if (read_values(ranks, role->attempts, true) < 0)
-			return broken(ranks->type, "attempts", role->attempts, err);
+			return fail_broken(ranks->type, "attempts", role->attempts, err);
 		if (read_values(ranks, role->seen, false) < 0)
-			return broken(ranks->type, "seen", role->seen, err);
+			return fail_broken(ranks->type, "seen", role->seen, err);
 		if (read_bits(ranks, role->created, BIT_CREATED) < 0)
-			return broken(ranks->type, "created", role->created, err);
+			return fail_broken(ranks->type, "created", role->created, err);
 		if (read_bits(ranks, role->succeeded, BIT_SUCCEEDED) < 0)
-			return broken(ranks->type, "succeeded", role->succeeded, err);
+			return fail_broken(ranks->type, "succeeded", role->succeeded, err);
 		if (read_bits(ranks, role->trained, BIT_TRAINED) < 0)
-			return broken(ranks->type, "trained", role->trained, err);
+			return fail_broken(ranks->type, "trained", role->trained, err);
 		if (read_bits(ranks, role->covered, BIT_COVERED) < 0)
-			return broken(ranks->type, "covered", role->covered, err);
+			return fail_broken(ranks->type, "covered", role->covered, err);
 	}
 	return 0;
 }
 
 /* The text in the arena, NULL for an empty one.  A text that did not change keeps its
  * pointer, which makes the comparison with the stored status cheap. */
-static const char *keep(const struct hf_brain *b, const char *before)
+static const char *copy_scratch(const struct hf_brain *b, const char *before)
 {
 	hf_assert(!b->scratch.full);
 	if (b->scratch.len == 0)
@@ -164,7 +167,7 @@ static const char *write_bits(struct hf_brain *b, struct hf_role_slots *ranks, e
 			hf_ranges_add(&writer, i);
 	}
 	hf_ranges_finish(&writer);
-	return keep(b, before);
+	return copy_scratch(b, before);
 }
 
 static const char *write_values(struct hf_brain *b, const struct hf_role_slots *ranks,
@@ -174,7 +177,7 @@ static const char *write_values(struct hf_brain *b, const struct hf_role_slots *
 	for (int32_t i = 0; i < ranks->slots_len; i++)
 		hf_sparse_add(&b->scratch, i,
 			      attempts ? ranks->slots[i].attempt : ranks->slots[i].seen);
-	return keep(b, before);
+	return copy_scratch(b, before);
 }
 
 void hf_ledger_write(struct hf_brain *b)
@@ -195,14 +198,14 @@ void hf_ledger_write(struct hf_brain *b)
 
 /* ---- size ------------------------------------------------------------------------------------ */
 
-static size_t text_bytes(const char *text)
+static size_t count_text_bytes(const char *text)
 {
 	/* Twice: a quote or a backslash in a text becomes two bytes. */
 	return text ? 2 * strlen(text) + KEY_BYTES : 0;
 }
 
 /* Digits and what stands between them: nothing that JSON writes in another way. */
-static size_t compact_bytes(const char *text)
+static size_t count_compact_bytes(const char *text)
 {
 	return text ? strlen(text) + KEY_BYTES : 0;
 }
@@ -211,43 +214,45 @@ static size_t compact_bytes(const char *text)
 size_t hf_ledger_bytes(const struct hf_ledger *ledger)
 {
 	size_t bytes = 21 * SCALAR_BYTES + KEY_BYTES + HF_RESTARTS_TEXT_MAX +
-		       text_bytes(ledger->restart_handled) + text_bytes(ledger->verdict.reason) +
-		       text_bytes(ledger->verdict.message);
+		       count_text_bytes(ledger->restart_handled) +
+		       count_text_bytes(ledger->verdict.reason) +
+		       count_text_bytes(ledger->verdict.message);
 
 	for (int r = 0; r < HF_ROLES_MAX; r++) {
 		const struct hf_role_ledger *role = &ledger->roles[r];
 
-		bytes += compact_bytes(role->attempts) + compact_bytes(role->created) +
-			 compact_bytes(role->succeeded) + compact_bytes(role->seen) +
-			 compact_bytes(role->trained) + compact_bytes(role->covered) + KEY_BYTES;
+		bytes += count_compact_bytes(role->attempts) + count_compact_bytes(role->created) +
+			 count_compact_bytes(role->succeeded) + count_compact_bytes(role->seen) +
+			 count_compact_bytes(role->trained) + count_compact_bytes(role->covered) +
+			 KEY_BYTES;
 	}
 	hf_assert(ledger->records_len <= HF_RECORDS_MAX);
 	for (size_t i = 0; i < ledger->records_len; i++) {
 		const struct hf_record *record = &ledger->records[i];
 
-		bytes += 8 * SCALAR_BYTES + text_bytes(record->reason) +
-			 text_bytes(record->message) + text_bytes(record->scope) +
-			 text_bytes(record->replica) + text_bytes(record->pod) +
-			 text_bytes(record->node) + text_bytes(record->device) +
-			 text_bytes(record->rule);
+		bytes += 8 * SCALAR_BYTES + count_text_bytes(record->reason) +
+			 count_text_bytes(record->message) + count_text_bytes(record->scope) +
+			 count_text_bytes(record->replica) + count_text_bytes(record->pod) +
+			 count_text_bytes(record->node) + count_text_bytes(record->device) +
+			 count_text_bytes(record->rule);
 	}
 	return bytes;
 }
 
 /* ---- what anybody may have edited ---------------------------------------------------------- */
 
-static bool fits(int64_t value, int64_t max)
+static bool is_within(int64_t value, int64_t max)
 {
 	return value >= 0 && value <= max;
 }
 
 int hf_ledger_check(struct hf_ledger *ledger, struct hf_error *err)
 {
-	bool sane = fits(ledger->generation, HF_COUNTER_MAX) &&
-		    fits(ledger->incident.id, HF_COUNTER_MAX) &&
-		    fits(ledger->active_seconds, HF_SECONDS_MAX) &&
-		    fits(ledger->downtime_seconds, HF_SECONDS_MAX) &&
-		    fits(ledger->productive_seconds, HF_SECONDS_MAX);
+	bool sane = is_within(ledger->generation, HF_COUNTER_MAX) &&
+		    is_within(ledger->incident.id, HF_COUNTER_MAX) &&
+		    is_within(ledger->active_seconds, HF_SECONDS_MAX) &&
+		    is_within(ledger->downtime_seconds, HF_SECONDS_MAX) &&
+		    is_within(ledger->productive_seconds, HF_SECONDS_MAX);
 
 	hf_assert(ledger->records_len <= HF_RECORDS_MAX);
 	if (ledger->broken)
@@ -256,9 +261,9 @@ int hf_ledger_check(struct hf_ledger *ledger, struct hf_error *err)
 	if (ledger->schema < 0)
 		return hf_error_set(err, HF_E_INVALID, "status.recovery.schema is no number");
 	for (int i = 0; i < HF_BUDGETS; i++)
-		sane = sane && fits(ledger->restarts[i], HF_COUNTER_MAX);
+		sane = sane && is_within(ledger->restarts[i], HF_COUNTER_MAX);
 	for (int i = 0; i < HF_STREAKS; i++)
-		sane = sane && fits(ledger->streak[i], HF_COUNTER_MAX);
+		sane = sane && is_within(ledger->streak[i], HF_COUNTER_MAX);
 	if (!sane)
 		return hf_error_set(err, HF_E_INVALID,
 				    "status.recovery has a counter that is negative or too large");

@@ -30,7 +30,7 @@ static struct place find_place(const struct hf_brain *b, const char *name)
 	return place;
 }
 
-static void reach(struct hf_brain *b, struct place place)
+static void extend_slots(struct hf_brain *b, struct place place)
 {
 	if (place.role >= 0 && place.index >= b->roles[place.role].slots_len)
 		b->roles[place.role].slots_len = place.index + 1;
@@ -158,11 +158,11 @@ int hf_ranks_load(struct hf_brain *b, struct hf_error *err)
 		return rc;
 	for (size_t i = 0; i < seen->pods_len; i++) {
 		pods[i] = find_place(b, seen->pods[i].name);
-		reach(b, pods[i]);
+		extend_slots(b, pods[i]);
 	}
 	for (size_t i = 0; i < seen->services_len; i++) {
 		services[i] = find_place(b, seen->services[i].name);
-		reach(b, services[i]);
+		extend_slots(b, services[i]);
 	}
 	for (int r = 0; r < b->roles_len; r++)
 		b->roles[r].slots =

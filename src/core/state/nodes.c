@@ -10,7 +10,7 @@
  * Input: the nodes seen, indexed by name when first asked for.
  */
 
-static int by_name(const void *left, const void *right)
+static int compare_names(const void *left, const void *right)
 {
 	const struct hf_node *a = left;
 	const struct hf_node *b = right;
@@ -18,17 +18,17 @@ static int by_name(const void *left, const void *right)
 	return strcmp(a->seen->name, b->seen->name);
 }
 
-static int find_name(const void *key, const void *item)
+static int compare_key(const void *key, const void *item)
 {
 	const struct hf_node *node = item;
 
 	return strcmp(key, node->seen->name);
 }
 
-static struct hf_node *find(const struct hf_brain *b, const char *name)
+static struct hf_node *find_node(const struct hf_brain *b, const char *name)
 {
 	return bsearch(name, b->cache->nodes, b->seen->nodes_len, sizeof(*b->cache->nodes),
-		       find_name);
+		       compare_key);
 }
 
 /* Made when first asked for: a job at rest does not need it. */
@@ -40,7 +40,7 @@ static void index_nodes(const struct hf_brain *b)
 	for (size_t i = 0; i < seen->nodes_len; i++)
 		b->cache->nodes[i] =
 			(struct hf_node){.seen = &seen->nodes[i], .news_at = HF_TIME_NONE};
-	qsort(b->cache->nodes, seen->nodes_len, sizeof(*b->cache->nodes), by_name);
+	qsort(b->cache->nodes, seen->nodes_len, sizeof(*b->cache->nodes), compare_names);
 	for (size_t i = 0; i < seen->pods_len && b->nodes_lost > 0; i++) {
 		const struct hf_pod *pod = &seen->pods[i];
 		struct hf_node *node;
@@ -48,7 +48,7 @@ static void index_nodes(const struct hf_brain *b)
 		if ((!pod->owned && !hf_pod_is_inherited(b->view, pod)) || !pod->node ||
 		    pod->news_at == HF_TIME_NONE)
 			continue;
-		node = find(b, pod->node);
+		node = find_node(b, pod->node);
 		if (node && (node->news_at == HF_TIME_NONE || node->news_at < pod->news_at))
 			node->news_at = pod->news_at;
 	}
@@ -60,7 +60,7 @@ const struct hf_node *hf_node_of(const struct hf_brain *b, const struct hf_pod *
 		return NULL;
 	if (!b->cache->nodes)
 		index_nodes(b);
-	return find(b, pod->node);
+	return find_node(b, pod->node);
 }
 
 const struct hf_node *hf_node_lost(const struct hf_brain *b, const struct hf_pod *pod)

@@ -7,7 +7,7 @@
  * or an end is booked, for where the ledger is written apart from the conditions (suspend.c,
  * verdict.c). */
 
-static enum hf_phase derive(const struct hf_brain *b)
+static enum hf_phase derive_phase(const struct hf_brain *b)
 {
 	if (b->job.suspend)
 		return HF_PHASE_SUSPENDED;
@@ -27,7 +27,7 @@ static enum hf_phase derive(const struct hf_brain *b)
 void hf_phase_step(struct hf_brain *b)
 {
 	struct hf_ledger *ledger = &b->ledger;
-	enum hf_phase phase = derive(b);
+	enum hf_phase phase = derive_phase(b);
 
 	ledger->phase = phase;
 	if (phase != HF_PHASE_RUNNING)
@@ -39,7 +39,7 @@ void hf_phase_step(struct hf_brain *b)
 		ledger->records[0].running_at = b->now;
 }
 
-static bool was_true(const struct hf_brain *b, const char *type)
+static bool was_condition_true(const struct hf_brain *b, const char *type)
 {
 	return hf_status_is_true(&b->view->status, type);
 }
@@ -57,8 +57,8 @@ void hf_phase_book(struct hf_brain *b)
 
 	hf_assert(ledger->present);
 	if (before->present && before->phase == ledger->phase &&
-	    was_true(b, HF_COND_RUNNING) == hf_cond_is_true(b, HF_COND_RUNNING) &&
-	    was_true(b, HF_COND_RESTARTING) == hf_cond_is_true(b, HF_COND_RESTARTING))
+	    was_condition_true(b, HF_COND_RUNNING) == hf_cond_is_true(b, HF_COND_RUNNING) &&
+	    was_condition_true(b, HF_COND_RESTARTING) == hf_cond_is_true(b, HF_COND_RESTARTING))
 		return;
 	if (before->present && ledger->since != HF_TIME_NONE && !is_booked(before)) {
 		/* To the nearest second, so that short turns do not all vanish. */
@@ -66,9 +66,9 @@ void hf_phase_book(struct hf_brain *b)
 			hf_time_add(hf_elapsed(ledger->since, b->now), HF_SECOND / 2) / HF_SECOND;
 
 		/* A rank was missing while a verdict settled. */
-		if (was_true(b, HF_COND_RUNNING) && before->verdict.reason == NULL)
+		if (was_condition_true(b, HF_COND_RUNNING) && before->verdict.reason == NULL)
 			ledger->productive_seconds += seconds;
-		else if (was_true(b, HF_COND_RESTARTING))
+		else if (was_condition_true(b, HF_COND_RESTARTING))
 			ledger->downtime_seconds += seconds;
 	}
 	ledger->since = b->now;
