@@ -11,22 +11,21 @@
 #include <string.h>
 
 /*
- * Keep off nodes that this job has had bad luck with: lost ones, those with a failed device, and
- * those whose kubelet refused a pod.  A preference only, so that a job whose last node it is
- * still runs; but while a node's agent calls a device out of service, which the kubelet may not know,
- * the same device would be given out again: there it is a must.  That goes by what agents say at this
- * moment, whoever's device it was, for a pod that asks for devices and replaces another; records tell
- * of one node for each incident, and only of the last ones.
- * Where Kueue or the user has chosen the node, nothing is added: it could only make
- * the pod unschedulable.
+ * Which nodes a new pod is kept off.  Input: the ledger's records of the last day, and the nodes
+ * with a device out of service.  Output: edits of the pod's node affinity.
+ *
+ * - A preference: nodes that were lost, that refused a pod, or where a device failed.  The job still runs if it has no other node.
+ * - A must: a replacement that asks for devices never goes to a node where an agent reports a device out of service now.  The kubelet may not know of the fault, and would allocate the same device again.
+ *
+ * If Kueue or the user has chosen the node, no edit is made: it could only make the pod
+ * unschedulable.
  */
 
 #define AVOID_SECONDS (24 * 3600)
-/* Names in one pod's affinity: more than there are records, and some kilobytes.  Who has more nodes with
- * failed devices than that has them tainted. */
+/* Names in one pod's affinity: more than there are records, a few kilobytes of text. */
 #define AVOID_NODES_MAX 32
 
-/* What has been so for longer, who looks after the node has accepted, or the kubelet knows. */
+/* After a day the administrator has accepted the failure, or the kubelet knows of the device. */
 static bool is_lately(const struct hf_brain *b, hf_time at)
 {
 	return hf_elapsed(at, b->now) < hf_seconds(AVOID_SECONDS);
@@ -44,7 +43,7 @@ static bool is_bad_luck(const struct hf_brain *b, const struct hf_record *record
 
 /* ---- what is out of service now ---------------------------------------------------------------- */
 
-/* Made when first asked for, as most steps make no pod. */
+/* Most steps create no pod, so the index is made when it is first asked for. */
 static const struct hf_sick_seen **index_sick(const struct hf_brain *b)
 {
 	const struct hf_observed *seen = b->seen;
@@ -72,7 +71,7 @@ static int find_name(const void *key, const void *item)
 	return order != 0 ? order : (*sick)->node[name->len] == '\0' ? 0 : -1;
 }
 
-/* By its template, or because one of its pods had a device, whoever gave it that. */
+/* The template of the role asks for devices, or a pod of the role had a device that failed. */
 static bool has_devices(const struct hf_brain *b, int role)
 {
 	if (b->job.roles[role].pod->devices)
@@ -89,13 +88,14 @@ static bool has_devices(const struct hf_brain *b, int role)
 	return false;
 }
 
-/* One of whose agent nothing is heard says nothing of now. */
+/* A device is out of service now.  An agent that is silent reports nothing about now. */
 static bool is_out(const struct hf_brain *b, const struct hf_sick_seen *sick)
 {
 	return !sick->silent && (sick->since == HF_TIME_NONE || is_lately(b, sick->since));
 }
 
-/* It was this job's device, and only positive evidence mends one. */
+/* The record names a device of this job on that node.  Silence of the agent does not repair a
+ * device. */
 static bool is_recorded(const struct hf_brain *b, const struct hf_sick_seen *sick)
 {
 	for (size_t i = 0; i < b->ledger.records_len; i++) {
@@ -133,7 +133,7 @@ static void add_node(struct hf_edits *edits, const char *node, bool must)
 		hf_edits_add(edits, &edit);
 }
 
-/* Of all nodes the job's own first: there the ranks that go leave room. */
+/* The job's own nodes come first: the ranks that end there leave room. */
 static void add_sick(const struct hf_brain *b, int role, struct hf_edits *edits)
 {
 	const struct hf_sick_seen **sick = index_sick(b);
@@ -150,7 +150,8 @@ static void add_sick(const struct hf_brain *b, int role, struct hf_edits *edits)
 	}
 }
 
-/* What was a must is written on the pod, which keeps it when that is over: unplaced.c. */
+/* Write the musts on the pod.  The pod keeps its affinity after the reason is over;
+ * unschedulable.c makes it anew then. */
 static void note_musts(struct hf_edits *edits)
 {
 	size_t len = edits->len;
@@ -171,7 +172,7 @@ static void find_avoided(const struct hf_brain *b, int role, bool replaces, stru
 {
 	const struct hf_ledger *ledger = &b->ledger;
 
-	/* Newest first: they matter most. */
+	/* The newest records matter most. */
 	for (size_t i = 0; i < ledger->records_len; i++) {
 		const char *node = ledger->records[i].node;
 

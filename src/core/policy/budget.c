@@ -5,14 +5,14 @@
 #include "base/str.h"
 
 /*
- * Three budgets, one for each kind of cause.  One incident costs one unit of one budget; a limit
- * is passed when more than it is charged: backoffLimit 2 allows two restarts, the third incident
- * ends the job.
+ * Three budgets, one for each kind of cause.  An incident is charged one unit of one budget.
+ * backoffLimit 2 allows two restarts; the third incident ends the job.  Writes: the ledger's
+ * counters and what the open incident is charged to.
  */
 
 static const struct {
 	const char *verdict;
-	const char *message; /* the first is upstream's */
+	const char *message; /* the first text is upstream's */
 } words[HF_BUDGETS] = {
 	[HF_BUDGET_APPLICATION] = {"BackoffLimitExceeded", "backoff"},
 	[HF_BUDGET_INFRASTRUCTURE] = {"InfrastructureLimitExceeded", "infrastructure"},

@@ -5,12 +5,13 @@
 #include "base/str.h"
 
 /*
- * What an end is put down to: the first row that matches.  "Ours" has no row: an end of an
- * older generation or attempt is never collected.
+ * The class of a termination: the first row of the table that matches.  Input: the termination,
+ * its pod, node and devices.  Output: the class, and whether it rests on evidence.  Class "ours"
+ * has no row, because a termination of an older generation or attempt is never collected.
  */
 
-/* The kind's own container decides once it has failed: another container may have run out of memory
- * long before. */
+/* If the kind's own container has failed, its reason decides.  Another container may have run out
+ * of memory long before. */
 static bool is_out_of_memory(const struct hf_brain *b, const struct hf_termination *termination)
 {
 	const struct hf_container_seen *own;
@@ -43,9 +44,9 @@ static const struct hf_pod_condition *find_disruption(const struct hf_pod *pod)
 	return NULL;
 }
 
-/* The control plane or the kubelet says that it took the pod away.  Plain "Evicted" is not
- * here: without the condition, the pod broke a limit of its own.  Nor is a container that was
- * restarted before: whoever takes a pod away does not start it again. */
+/* The control plane or the kubelet reports that it took the pod away.  Plain "Evicted" does not
+ * count: without the condition, the pod broke a limit of its own.  A container that was restarted
+ * does not count either, because a pod that is taken away is not started again. */
 static bool is_disrupted(const struct hf_termination *termination)
 {
 	if (!termination->pod || termination->kind == HF_TERMINATION_RESTARTED)
@@ -57,14 +58,14 @@ static bool is_disrupted(const struct hf_termination *termination)
 		hf_streq(termination->pod->reason, "Terminated"));
 }
 
-/* A container that the kubelet restarted is no end of the node. */
+/* A restart by the kubelet does not show a lost node. */
 static bool is_lost(const struct hf_termination *termination)
 {
 	return termination->kind == HF_TERMINATION_LOST ||
 	       (termination->lost && termination->kind != HF_TERMINATION_RESTARTED);
 }
 
-/* Its node had lost the control plane, or never had it. */
+/* The process ended itself: its node had no contact with the control plane. */
 static bool is_fenced(const struct hf_termination *termination)
 {
 	return termination->fenced;
@@ -75,15 +76,15 @@ static bool has_vanished(const struct hf_termination *termination)
 	return termination->kind == HF_TERMINATION_VANISHED;
 }
 
-/* Where the control plane took the pod away or the node is lost, the device is not needed to
- * explain it; a person's delete stays one. */
+/* A device explains the termination only if no eviction and no lost node does.  A person's delete
+ * stays a person's delete. */
 static bool has_failed_device(const struct hf_termination *termination)
 {
 	return termination->device && termination->kind != HF_TERMINATION_DELETED;
 }
 
-/* By its kubelet, before anything was started: such a pod has a reason and no container's status,
- * whatever the reason (the topology manager's, a sysctl, pressure of the node, …). */
+/* The kubelet refused the pod before any container was started.  Such a pod has a reason and no
+ * container status, whatever the reason: topology manager, sysctl, pressure on the node, … */
 static bool is_refused(const struct hf_termination *termination)
 {
 	const char *reason = termination->pod ? termination->pod->reason : NULL;
@@ -114,7 +115,7 @@ static const struct {
 	{is_killed_for_memory, HF_CLASS_OUT_OF_MEMORY, true},
 	{is_disrupted, HF_CLASS_INFRASTRUCTURE, true},
 	{is_lost, HF_CLASS_INFRASTRUCTURE, true},
-	{is_fenced, HF_CLASS_INFRASTRUCTURE, true}, /* its node is not lost, as far as we see */
+	{is_fenced, HF_CLASS_INFRASTRUCTURE, true}, /* the operator does not see the node as lost */
 	{has_vanished, HF_CLASS_INFRASTRUCTURE, false},
 	{has_failed_device, HF_CLASS_DEVICE, true},
 	{is_refused, HF_CLASS_ADMISSION, true},
@@ -122,14 +123,15 @@ static const struct {
 	{is_any, HF_CLASS_APPLICATION, true},
 };
 
-/* The rank had a pod before, under the same name. */
+/* An earlier pod of the rank had the same name. */
 static bool has_predecessor(const struct hf_brain *b, const struct hf_termination *termination)
 {
 	return b->ledger.generation > 1 ||
 	       b->roles[termination->role].slots[termination->index].attempt > 0;
 }
 
-/* The news of the pod may come after the taint has gone: it went while that was there. */
+/* The node has a NoExecute taint, or had one a short time ago: the operator may hear of the pod
+ * after the taint is gone. */
 static bool may_evict(const struct hf_brain *b, const struct hf_node_seen *node)
 {
 	return hf_node_is_lost(node) || node->no_execute ||
@@ -138,8 +140,8 @@ static bool may_evict(const struct hf_brain *b, const struct hf_node_seen *node)
 }
 
 /*
- * Taint eviction has one timer for each name, and deletes by name: one that was set for a pod of
- * a tainted node, and not cancelled, hits the pod that has taken its place elsewhere.
+ * Taint eviction keeps one timer for each pod name and deletes by name.  A timer that was set for
+ * a pod of a tainted node, and not cancelled, deletes the replacement on another node.
  */
 static bool is_stray(const struct hf_brain *b, const struct hf_termination *termination)
 {
@@ -180,8 +182,9 @@ const char *hf_termination_reason(const struct hf_termination *termination)
 							 : termination->pod->reason;
 }
 
-/* A kubelet that tells of an end was alive then: what the pod did, it did itself.  But where the kubelet
- * is not heard of again before its node counts as lost, that end was the first sign of the loss. */
+/* The loss of the node explains the termination.  Exception: a kubelet that reports the
+ * termination was alive at that time, so the pod ended by itself.  But if the kubelet is not heard
+ * of again before its node counts as lost, that termination was the first sign of the loss. */
 static bool is_lost_with_its_node(const struct hf_brain *b,
 				  const struct hf_termination *termination)
 {

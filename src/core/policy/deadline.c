@@ -2,7 +2,8 @@
  * Copyright The Holdfast authors */
 #include "core/policy/policy_internal.h"
 
-/* activeDeadlineSeconds: over active time, fired by a wake-up and not by some other event. */
+/* activeDeadlineSeconds, measured over active time: suspended time does not count.  The deadline
+ * has its own wake-up. */
 
 int64_t hf_active_seconds(const struct hf_brain *b)
 {

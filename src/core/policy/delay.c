@@ -5,22 +5,22 @@
 #include "base/str.h"
 
 /*
- * How long the n-th restart of a streak waits.  The first one never does: most failures are
- * singular, and a job that waits costs as much as one that computes.
+ * How long the n-th restart of a streak waits.  The first restart never waits, because most
+ * failures happen once.  Writes: the ledger's streaks and notBefore.
  *
  *     application                 0, initial, 2·initial, 4·initial, … up to max
  *     infrastructure and device   0, 5 s, 10 s, 20 s, … up to 300 s
- *     what people delete          the same; it begins anew when the job has run for 300 s
+ *     deletes by people           the same; begins anew when the job has run for 300 s
  */
 #define OTHER_INITIAL_SECONDS 5
 #define OTHER_MAX_SECONDS 300
-/* Kueue evicts a job that is not ready again within its recoveryTimeout, 5 minutes. */
+/* Kueue evicts a job that is not ready again within its recoveryTimeout of 5 minutes. */
 #define KUEUE_MAX_SECONDS 240
-/* Jobs that failed together come back spread over a tenth of their delay. */
+/* Jobs that failed together start again spread over a tenth of their delay. */
 #define SPREAD_PARTS 1000
-/* Of the time for which ranks have been missing, who waited in vain waits one. */
+/* A pod that waited in vain waits a tenth of the time for which ranks have been missing. */
 #define WAITED_PARTS 10
-/* No job waits for 30 years. */
+/* 30 years */
 #define DELAY_SECONDS_MAX ((int64_t)1000000000)
 
 static hf_time double_seconds(int64_t initial_seconds, int64_t max_seconds, int64_t times)
@@ -28,7 +28,7 @@ static hf_time double_seconds(int64_t initial_seconds, int64_t max_seconds, int6
 	int64_t seconds = initial_seconds < max_seconds ? initial_seconds : max_seconds;
 
 	hf_assert(max_seconds <= DELAY_SECONDS_MAX);
-	/* From 0 nothing grows; validation asks for 1 at least. */
+	/* Doubling 0 gives 0; validation asks for 1 at least. */
 	if (seconds < 1)
 		seconds = 1;
 
@@ -58,13 +58,13 @@ hf_time hf_delay_compute(const struct hf_recovery *recovery, enum hf_budget budg
 	return delay < max * HF_SECOND ? delay : max * HF_SECOND;
 }
 
-/* In one go, since the restart before this one: a job that was suspended ran before or since. */
+/* The job has run for that long without a break since its last restart; a suspension is a break. */
 static bool has_run_for(const struct hf_brain *b, hf_time span)
 {
 	hf_time start = b->plan->status.start_time;
 	hf_time from;
 
-	/* records[0] is that restart: the caller records afterwards. */
+	/* records[0] is the last restart, because the caller records the new one afterwards. */
 	if (b->ledger.records_len == 0 || b->ledger.records[0].running_at == HF_TIME_NONE)
 		return false;
 	from = b->ledger.records[0].running_at;
@@ -75,7 +75,7 @@ static bool has_run_for(const struct hf_brain *b, hf_time span)
 
 void hf_delay_reset(struct hf_brain *b)
 {
-	/* Deletes that lie apart are single ones. */
+	/* A delete after five minutes of running begins a new streak. */
 	if (has_run_for(b, OTHER_MAX_SECONDS * HF_SECOND))
 		b->ledger.streak[HF_BUDGET_NONE] = 0;
 	if (!has_run_for(b, hf_seconds(b->job.recovery.backoff_reset_after_seconds)))

@@ -7,20 +7,21 @@
 #include <string.h>
 
 /*
- * Devices that fail, and the pods that hold them.
+ * Which device explains a termination, and which device is reason to restart a running pod.
+ * Input: the devices of one pod, as its node's agent and its kubelet report them.
  *
- * Two speak of devices: the node's agent, who reads the kernel and the driver, and the kubelet, who
- * repeats what a plugin said last.  Either one's "it is broken" counts; neither one's silence does.
- * A device that cannot be worked with explains the end of its pod, whatever the exit code, and is
- * reason enough to restart a pod that still runs.  One that is degraded explains nothing by itself:
- * a program with a fault of its own would be restarted for ever on a device that is merely slow.
+ * A report that a device is broken counts, from either side.  A missing report does not mean that
+ * a device works.  A device that cannot be worked with explains the termination of its pod,
+ * whatever the exit code, and is reason to restart a running pod.  A degraded device explains
+ * nothing by itself: a program with a fault of its own would be restarted for ever on a slow
+ * device.
  */
 
-/* The kernel's line may be dated a little after the death that it tells of. */
+/* The time of the kernel's line may be a little later than the termination that it explains. */
 #define AFTER_SECONDS 10
 /* Collectives give up on a peer after half an hour at most. */
 #define BEFORE_SECONDS 1800
-/* Plugins that restart call devices broken for a moment; who runs on well is not moved for that. */
+/* Device plugins that restart report devices as broken for a moment. */
 #define KUBELET_SECONDS 30
 
 static bool may_explain(const struct hf_device_seen *device, hf_time at)
@@ -30,12 +31,13 @@ static bool may_explain(const struct hf_device_seen *device, hf_time at)
 	if (device->first != HF_TIME_NONE &&
 	    device->first > hf_time_add(at, hf_seconds(AFTER_SECONDS)))
 		return false;
-	/* What is fatal does not pass by itself; what is weak or over must have been seen lately. */
+	/* A fatal fault does not pass by itself.  A weak fault, or one that is over, must have
+	 * been seen lately. */
 	return (device->fatal && !device->over) || device->last == HF_TIME_NONE ||
 	       hf_time_add(device->last, hf_seconds(BEFORE_SECONDS)) >= at;
 }
 
-/* Fatal before weak, the agent's word before the kubelet's, then by name. */
+/* Fatal before weak, the agent's report before the kubelet's, then by name. */
 bool hf_device_is_better(const struct hf_device_seen *a, const struct hf_device_seen *b)
 {
 	int order;
@@ -78,7 +80,7 @@ const struct hf_device_seen *hf_device_match(const struct hf_rule *rule, const s
 	return best;
 }
 
-/* A pod on a lost node is that one's; what its agent said last may be long over. */
+/* A pod on a lost node belongs to node_loss.c: its agent's last report may be out of date. */
 bool hf_device_ends_pod(const struct hf_brain *b, const struct hf_pod *pod)
 {
 	hf_time at;

@@ -9,10 +9,10 @@
 #include <string.h>
 
 /*
- * One fault makes many ends: peers die seconds or minutes after the first.  An incident opens at
- * the first counted end; every end of an attempt that had started before belongs to it and costs
- * nothing.  Which attempts those are is written on the pods (the stamp is the number of the
- * incident they were created after), so no window of time is needed.
+ * Incidents: one fault and all terminations that it causes.  An incident opens at the first
+ * counted termination.  It covers each termination of an attempt that had started before, and
+ * those cost nothing.  Each pod is stamped with the number of the incident after which it was
+ * created, so no time window is needed.  Writes: the ledger's incident and records.
  */
 
 bool hf_incident_is_open(const struct hf_brain *b)
@@ -25,21 +25,21 @@ bool hf_incident_is_open(const struct hf_brain *b)
 		return false;
 	if (ledger->records_len > 0 && ledger->records[0].running_at == HF_TIME_NONE)
 		return true;
-	/* Without a record (its ledger was erased) it began when that was found. */
+	/* The record was erased with its ledger: the incident began when that was found. */
 	running_at = ledger->records_len > 0 ? ledger->records[0].running_at
 					     : ledger->incident.opened_at;
 	return b->now < hf_time_add(running_at, hf_seconds(b->job.recovery.incident_seconds));
 }
 
-/* An end that a rule ignores is not counted, and so not the first of a fault either: what fails
- * behind it is a fault of its own. */
+/* A termination that a rule ignores is not counted and opens no fault: the next failure is a fault
+ * of its own. */
 static bool is_ignored(const struct hf_incident *incident)
 {
 	return incident->charged == HF_BUDGET_NONE && hf_class_is_application(incident->cause);
 }
 
-/* A lost node is one fault until its pod has gone and all ranks run again: who lacks a peer crashes
- * again and again, and each time would be charged to the same node. */
+/* A lost node is one fault until its pod is gone and all ranks run again.  Until then its peers
+ * crash again and again, and each crash would be charged to the same node. */
 static bool is_loss_being_mended(const struct hf_brain *b)
 {
 	const struct hf_record *last = &b->ledger.records[0];
@@ -52,7 +52,8 @@ static bool is_loss_being_mended(const struct hf_brain *b)
 	return last->running_at == HF_TIME_NONE || hf_node_lost(b, &there);
 }
 
-/* A node may turn out to be the cause of an incident that is the application's so far: the same fault then. */
+/* A lost node may turn out to be the cause of the open incident, which has an application's cause
+ * so far. */
 static bool is_loss_suspected(const struct hf_brain *b)
 {
 	const struct hf_record *last = &b->ledger.records[0];
@@ -76,13 +77,13 @@ static bool is_loss_suspected(const struct hf_brain *b)
 	return suspect->found;
 }
 
-/* The rank that the lost node had does not run again yet. */
+/* Find the rank that had its pod on the lost node and does not run again yet. */
 static bool is_rank_missed(const struct hf_brain *b, int *ret_role, int32_t *ret_index)
 {
 	const struct hf_record *last = &b->ledger.records[0];
 	const struct hf_slot *slot;
 
-	/* Where all ranks go together, they start together. */
+	/* If all ranks restart together, no rank starts before another. */
 	if (b->ledger.records_len == 0 || hf_streq(last->scope, "Job"))
 		return false;
 	if (is_loss_suspected(b)) {
@@ -107,22 +108,23 @@ int64_t hf_incident_stamp(const struct hf_brain *b, int role, int32_t index)
 	hf_assert(role < b->roles_len);
 	if (!is_rank_missed(b, &missed_role, &missed_index))
 		return id;
-	/* What ends the missed one is a fault of its own. */
+	/* The next termination of the missed rank itself is a fault of its own. */
 	return role == missed_role && index == missed_index ? id : id - 1;
 }
 
-/* The attempt that ended had started before the incident opened. */
+/* The attempt that terminated had started before the incident opened. */
 static bool is_older_attempt(const struct hf_brain *b, const struct hf_termination *termination)
 {
 	const struct hf_slot *slot = &b->roles[termination->role].slots[termination->index];
 
-	/* The container was started again within the incident, so its next end is another fault.
-	 * Evidence of another cause is the cause of the whole incident. */
+	/* The container was started again within the incident, so its next termination is another
+	 * fault.  But evidence of another cause is the cause of the whole incident. */
 	if (slot->covered && !hf_termination_outranks(termination))
 		return false;
 	if (termination->kind == HF_TERMINATION_RESTARTED)
 		return true;
-	/* The stamps went with the pod: it belongs to the incident while that is being mended. */
+	/* The pod and its stamps are gone: the termination belongs to the incident while that is
+	 * being mended. */
 	if (!termination->pod)
 		return b->ledger.records_len > 0 && b->ledger.records[0].running_at == HF_TIME_NONE;
 	return (termination->pod->stamped ? termination->pod->incident : 0) < b->ledger.incident.id;
@@ -134,14 +136,14 @@ bool hf_incident_covers(const struct hf_brain *b, const struct hf_termination *t
 
 	if (!hf_incident_is_open(b) || is_ignored(&b->ledger.incident))
 		return false;
-	/* The pod ends with the termination that the incident is of. */
+	/* The pod's phase follows the container's termination that opened the incident. */
 	if (termination->counted && !hf_termination_outranks(termination))
 		return true;
-	/* If the node was heard after the application failed, the node is another fault. */
+	/* If the node was heard of after the application failed, the node is another fault. */
 	if (hf_class_is_application(b->ledger.incident.cause) &&
 	    !hf_node_loss_precedes(b, termination, b->ledger.incident.opened_at))
 		return false;
-	/* Peers of a lost node crash again and again until its rank runs: one fault. */
+	/* Peers of a lost node crash again and again until its rank runs: this is one fault. */
 	if (slot->covered && termination->kind == HF_TERMINATION_RESTARTED)
 		return is_loss_being_mended(b) || is_loss_suspected(b);
 	return is_older_attempt(b, termination);
@@ -155,15 +157,15 @@ bool hf_termination_is_ignored(const struct hf_termination *termination)
 
 bool hf_termination_outranks(const struct hf_termination *termination)
 {
-	/* Absence is no evidence: it may be charged to the infrastructure, but does not take a
-	 * cause that was seen off another rank. */
+	/* A missing pod is no evidence.  It is charged to infrastructure, and does not replace a
+	 * cause that was seen. */
 	return termination->evidence &&
 	       (termination->cls == HF_CLASS_INFRASTRUCTURE ||
 		termination->cls == HF_CLASS_DEVICE || termination->cls == HF_CLASS_ADMISSION);
 }
 
-/* How the kind's own container ended, which the kubelet starts again or has started again: for people
- * and for the exit code of `run`; nothing is decided by it. */
+/* How the kind's own container ended, although the kubelet starts it again: for people and for the
+ * exit code of `holdfast run`.  No decision depends on it. */
 static void record_last_exit(const struct hf_brain *b, const struct hf_termination *termination,
 			     struct hf_record *record)
 {
@@ -189,7 +191,7 @@ static const char *find_message(const struct hf_brain *b, const struct hf_termin
 
 	if (!termination->pod)
 		return NULL;
-	/* A plain failure has no reason that tells more, and the program's own message may. */
+	/* A plain failure has no reason that says more, so the program's own message is used. */
 	if (!reason)
 		message = termination->status_message;
 	else if (hf_streq(reason, termination->pod->reason))
@@ -199,7 +201,7 @@ static const char *find_message(const struct hf_brain *b, const struct hf_termin
 	return hf_str_is_empty(message) ? NULL : hf_status_message_clean(b->arena, message);
 }
 
-/* Whose end it was, and how it ended. */
+/* Write into the record which rank terminated, and how. */
 static void record_end(const struct hf_brain *b, const struct hf_termination *termination,
 		       struct hf_record *record)
 {
@@ -221,7 +223,7 @@ static void record_end(const struct hf_brain *b, const struct hf_termination *te
 					 hf_arena_printf(b->arena, "#%d", termination->rule));
 }
 
-/* Newest first; the oldest falls off the end. */
+/* The newest record comes first; the oldest is dropped. */
 void hf_incident_record(struct hf_brain *b, const struct hf_termination *termination)
 {
 	struct hf_ledger *ledger = &b->ledger;
@@ -284,7 +286,7 @@ void hf_incident_set_cause(struct hf_brain *b, const struct hf_termination *term
 
 	hf_assert(ledger->incident.id > 0);
 	ledger->incident.cause = termination->cls;
-	/* The record tells of the cause, not of the first that died of it. */
+	/* The record names the cause, not the first rank that died of it. */
 	if (ledger->records_len == 0 || ledger->records[0].incident != ledger->incident.id)
 		return;
 	ledger->records[0].cause = termination->cls;
@@ -298,7 +300,7 @@ bool hf_incident_adopt(struct hf_brain *b, const struct hf_termination *terminat
 
 	hf_assert(hf_termination_outranks(termination) && incident->id > 0 &&
 		  budget <= HF_BUDGET_NONE);
-	/* The first cause that outranks stands; a second one changes nothing. */
+	/* The first cause that outranks the application's stands. */
 	if (!hf_class_is_application(incident->cause))
 		return true;
 	hf_incident_set_cause(b, termination);
@@ -306,7 +308,7 @@ bool hf_incident_adopt(struct hf_brain *b, const struct hf_termination *terminat
 		return true;
 	if (!hf_budget_allows(b, budget))
 		return false;
-	/* Somebody may have edited the counter. */
+	/* A person may have edited the counter. */
 	if (b->ledger.restarts[HF_BUDGET_APPLICATION] > 0)
 		b->ledger.restarts[HF_BUDGET_APPLICATION]--;
 	hf_budget_charge(b, budget);

@@ -5,9 +5,9 @@
 #include "base/str.h"
 
 /*
- * The init container that a kind adds to a rank waits for ranks of another role, and gives up after a
- * while.  The program has not begun then, and cannot be at fault: nothing is charged, nobody else is
- * restarted, and the pod is made anew, to wait again.
+ * The init container that a kind adds to a rank waits for ranks of another role, and gives up
+ * after a while.  The program has not begun then and is not at fault: nothing is charged, no other
+ * rank restarts, and the pod is made anew to wait again.  Writes: attempts of slots, notBefore.
  */
 
 static const struct hf_container_seen *find_added(const struct hf_brain *b, int role,
@@ -27,7 +27,8 @@ static hf_time find_start_time(const struct hf_brain *b, int role, const struct 
 	return own ? own->started_at : HF_TIME_NONE;
 }
 
-/* All of the awaited ran before the wait began, as their nodes tell: that is not what it waited for. */
+/* All awaited ranks ran before the wait began, by their nodes' clocks: then it did not wait in
+ * vain for them. */
 static bool did_awaited_run(const struct hf_brain *b, const struct hf_container_seen *wait)
 {
 	int role = b->job.framework->awaited_role;
@@ -60,7 +61,7 @@ const struct hf_container_seen *hf_init_wait_gave_up(const struct hf_brain *b,
 	return did_awaited_run(b, added) ? NULL : added;
 }
 
-/* The first of the awaited that does not run. */
+/* The first awaited rank that does not run. */
 static const char *find_awaited(const struct hf_brain *b, bool *ret_up)
 {
 	int role = b->job.framework->awaited_role;
@@ -99,7 +100,7 @@ void hf_init_wait_restart(struct hf_brain *b)
 		for (int32_t i = 0; i < b->roles[r].replicas; i++) {
 			const struct hf_slot *slot = &b->roles[r].slots[i];
 
-			/* All ranks may have been restarted in this step, for another reason. */
+			/* Another reason may have restarted all ranks in this step. */
 			if (!slot->gave_up || !slot->current)
 				continue;
 			if (count++ == 0)

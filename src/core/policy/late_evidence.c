@@ -5,8 +5,9 @@
 #include "base/str.h"
 
 /*
- * Evidence that arrives after its incident was opened: a node that turns out to be lost, a device that turns out to
- * have failed.  While the incident is being mended, it takes the new cause, and its charge moves to that budget.
+ * Evidence that arrives after its incident was opened: a node that turns out to be lost, a device
+ * that turns out to have failed.  While the incident is being mended, it takes the new cause, and
+ * its charge moves to that budget.  Writes: the ledger's incident and verdict.
  */
 
 void hf_late_node_adopt(struct hf_brain *b)
@@ -36,7 +37,7 @@ void hf_late_node_adopt(struct hf_brain *b)
 	}
 }
 
-/* The pod of the record as it was, with what is told of its device. */
+/* The pod that the record names, with the device that was reported late. */
 static const struct hf_pod *make_past_pod(const struct hf_brain *b, const struct hf_record *record,
 					  const struct hf_late_seen *late)
 {
@@ -80,7 +81,8 @@ void hf_late_device_adopt(struct hf_brain *b)
 		.kind = HF_TERMINATION_FAILED, .rule = -1, .cls = HF_CLASS_DEVICE};
 	const struct hf_late_seen *late;
 
-	/* An end for want of memory has its own evidence: no device explains it (classify.c). */
+	/* A termination for want of memory has evidence of its own: no device explains it
+	 * (classify.c). */
 	if (b->ledger.incident.id == 0 || b->ledger.records_len == 0 ||
 	    b->ledger.incident.cause == HF_CLASS_OUT_OF_MEMORY ||
 	    record->running_at != HF_TIME_NONE || hf_verdict_pending(b) ||

@@ -9,16 +9,19 @@
 #include <string.h>
 
 /*
- * Acts on the pods of lost nodes that are to be given up.  A terminating pod gets the phase Failed first, so that
- * others see what became of it.  In a later step, if all evidence still holds, its object is deleted by force.
- * Both requests name the pod's resourceVersion: if the kubelet comes back and writes, the request is refused.
- * When a deleted job leaves such pods, the next job of its name and kind acts on them, because it waits for the names.
+ * Acts on the pods of lost nodes that are to be given up.  A terminating pod gets the phase Failed
+ * first, so that others see what became of it.  In a later step, if all evidence still holds, its
+ * object is deleted by force.  Both requests name the pod's resourceVersion: if the kubelet comes
+ * back and writes, the request is refused.
+ *
+ * When a deleted job leaves such pods, the next job of its name and kind acts on them, because it
+ * waits for the names.
  */
 
-/* A read that was asked for should have been done by then. */
+/* A read that was asked for should be done by then. */
 #define READ_AGAIN_SECONDS 2
 
-/* Its rank has succeeded: the job waits neither for the pod nor for its node. */
+/* The rank has succeeded, so the job waits neither for the pod nor for its node. */
 static bool is_of_succeeded_rank(const struct hf_brain *b, const struct hf_pod *pod)
 {
 	int32_t index;
@@ -29,7 +32,7 @@ static bool is_of_succeeded_rank(const struct hf_brain *b, const struct hf_pod *
 	       b->roles[role].slots[index].succeeded;
 }
 
-/* Of a finished job nothing is given up: what runs was left to run by its clean-up policy. */
+/* No pod of a finished job is given up, unless it is terminating: cleanPodPolicy left it running. */
 static bool is_of_interest(const struct hf_brain *b, const struct hf_pod *pod, bool finished)
 {
 	if (!pod->node || b->nodes_lost == 0)
@@ -84,7 +87,7 @@ static void ask_for_reads(const struct hf_brain *b, const struct hf_node_seen *n
 			hf_ask(b, HF_ASK_LEASE, node->name);
 		return;
 	}
-	/* Also while it is missing: it may come. */
+	/* Also while the Lease is missing, because it may appear. */
 	if (pod->fence_seconds > 0)
 		hf_ask(b, HF_ASK_LEASE, node->name);
 	if (hf_node_is_fenced(node, pod))
@@ -96,7 +99,7 @@ static void ask_for_reads(const struct hf_brain *b, const struct hf_node_seen *n
 		hf_ask(b, HF_ASK_CLAIM, pod->claims[i]);
 }
 
-/* A sentence of what is known, for the pod's condition. */
+/* What is known of the node's death, in one sentence for the pod's condition. */
 static const char *describe_death(const struct hf_brain *b, const struct hf_node_seen *node,
 				  const struct hf_pod *pod, const struct hf_evidence *evidence)
 {
@@ -120,7 +123,7 @@ static const char *describe_death(const struct hf_brain *b, const struct hf_node
 			       hf_time_text(b->arena, node->since));
 }
 
-/* First the phase, then, in another step, the object. */
+/* Set the phase first; delete the object in a later step. */
 static void give_up_pod(struct hf_brain *b, const struct hf_node_seen *node,
 			const struct hf_pod *pod, const struct hf_evidence *evidence)
 {
@@ -130,7 +133,7 @@ static void give_up_pod(struct hf_brain *b, const struct hf_node_seen *node,
 				   .resource_version = pod->resource_version};
 
 	hf_assert(hf_pod_is_terminating(pod) && !pod->forced);
-	/* What has no version cannot be guarded. */
+	/* Without a version the request cannot be guarded. */
 	if (hf_str_is_empty(pod->uid) || hf_str_is_empty(pod->resource_version))
 		return;
 	if (!hf_pod_is_terminal(pod)) {
@@ -166,7 +169,8 @@ static void visit_pods(struct hf_brain *b, bool finished, struct hf_guarded guar
 		const struct hf_node *node = hf_node_lost(b, pods[i]);
 		struct hf_evidence evidence = hf_node_loss_evidence(b, node, pods[i]);
 
-		/* What is forced already is its finalizers' (stuck.c). */
+		/* The pod is deleted by force already, and only finalizers keep it
+		 * (explain/overdue_pods.c). */
 		if (pods[i]->forced)
 			continue;
 		ask_for_reads(b, node->seen, pods[i]);

@@ -10,9 +10,9 @@
 #include <string.h>
 
 /*
- * Names that stay empty for a while.  Taint eviction holds a timer for each pod of a tainted node,
- * by name.  It cancels the timer when it sees that the pod is gone; if a pod of that name is there
- * again by then, on another node, it does not, and the timer deletes the new one.
+ * Names that stay empty for a while.  Taint eviction keeps a timer for each pod of a tainted node,
+ * by name.  It cancels the timer when it sees that the pod is gone.  If a new pod with that name
+ * exists by then, on another node, it does not cancel, and the timer deletes the new pod.
  */
 
 static int find_name(const void *key, const void *item)
@@ -36,7 +36,7 @@ static void index_gone(const struct hf_brain *b)
 		      hf_compare_pointers_by_name);
 }
 
-/* It had a pod, and may have lost it just before we began to look. */
+/* The rank had a pod, which may have disappeared just before the operator began to watch. */
 static bool is_unknown(const struct hf_brain *b, const struct hf_slot *slot, hf_time delay)
 {
 	hf_time since = b->seen->watched_since;

@@ -8,25 +8,27 @@
 #include <string.h>
 
 /*
- * What the facts about a node come to.
+ * Whether the node of a pod is dead: the evidence, and the guard that holds back giving up the
+ * pod.  Input: the facts about the node, and the claims of the pod.  Output: struct hf_evidence.
  *
- * A node that is not heard of is not a dead one: its kubelet may have crashed while the
- * containers run on.  So there are two kinds of evidence.  Proof is that the Node object is gone
- * and stays gone, or that an administrator says by the out-of-service taint that it is off.  A presumption is
- * silence: the control plane calls the node Unknown, its Lease stands still between two reads of
- * ours, and no pod on it has news.  Every span is measured on our own clock from what we saw;
- * nothing is ever computed from a time that the node wrote.  What a loss may explain is told by times of
- * the control plane: when it called the node Unknown, when it bound a pod there, when it was asked to
- * delete it.
+ * A node that is silent is not always dead: its kubelet may have crashed while the containers run
+ * on.  So there are two kinds of evidence.
+ *
+ * - Proof: the Node object is gone and stays gone, or an administrator declares by the out-of-service taint that the machine is off.
+ * - A presumption: the control plane calls the node Unknown, its Lease stands still between two reads, and no pod on it changes.
+ *
+ * Every span is measured on the operator's clock, from what it saw; no time that the node wrote
+ * enters a computation.
  */
 
-/* The control plane calls a node Unknown 40 or 50 s after its last renewal, and looks every 5 s. */
+/* The control plane calls a node Unknown 40 to 50 s after its last renewal, and looks every 5 s. */
 #define UNKNOWN_AFTER_SECONDS 60
-/* News of a node that died may still be under way: an agent's, a kubelet's. */
+/* The last reports of an agent or a kubelet may arrive after its node died. */
 #define NEWS_LATE_SECONDS 10
-/* A node that is re-registered comes back within seconds; the pod garbage collector waits as long. */
+/* A node that is registered again comes back within seconds; the pod garbage collector waits as
+ * long. */
 #define GONE_SECONDS 40
-/* A live look is asked for every two seconds, as long as it is awaited. */
+/* A live read is asked for every two seconds while it is awaited. */
 #define LOOK_FRESH_SECONDS 10
 
 /* ---- evidence of its death ------------------------------------------------------------------------ */
@@ -47,30 +49,30 @@ static struct hf_evidence weigh_gone(const struct hf_brain *b, const struct hf_n
 
 	if (b->now < at)
 		return make_guarded(HF_GUARD_SILENCE, at);
-	/* Our watch may be behind: a live look, after that time, has the last word. */
+	/* The watch may be behind, so a live read after that time decides. */
 	if (node->confirmed_at == HF_TIME_NONE || node->confirmed_at < at)
 		return make_guarded(HF_GUARD_READ, HF_TIME_NEVER);
 	return make_proven();
 }
 
-/* A read shows how the Lease was when it was asked for.  While other guards hold a pod, reads may
- * fail for minutes: what an old read showed may have changed since. */
+/* The Lease was read after that time, and lately.  Reads may fail for minutes while another guard
+ * holds a pod: an older read may be out of date. */
 static bool is_read_since(const struct hf_brain *b, const struct hf_node_seen *node, hf_time at)
 {
 	return node->lease_read_at != HF_TIME_NONE && node->lease_read_at >= at &&
 	       hf_elapsed(node->lease_read_at, b->now) <= hf_seconds(LOOK_FRESH_SECONDS);
 }
 
-/* The taint is an administrator's word that the machine is off.  On a node whose kubelet was heard
- * of a moment ago it merely evicts, and what is evicted ends by itself: there the Lease must stand
+/* The taint declares that the machine is off.  But if the node's kubelet was heard of a moment
+ * ago, the taint merely evicts, and evicted pods end by themselves: then the Lease must stand
  * still as well. */
 static struct hf_evidence weigh_taint(const struct hf_brain *b, const struct hf_node_seen *node,
 				      const struct hf_pod *pod)
 {
 	hf_time at = hf_time_add(pod->creation_time, HF_SECOND);
 
-	/* Our watch may be behind: the taint taken off, the machine back, and this pod new on it.
-	 * A live look that found the taint while the pod was there has the last word. */
+	/* The watch may be behind: the taint removed, the machine back, and this pod new on it.
+	 * So a live read must have found the taint while the pod was there. */
 	if (node->confirmed_at == HF_TIME_NONE || node->confirmed_at < at ||
 	    hf_elapsed(node->confirmed_at, b->now) > hf_seconds(LOOK_FRESH_SECONDS))
 		return make_guarded(HF_GUARD_READ, HF_TIME_NEVER);
@@ -91,7 +93,7 @@ static bool is_storm(const struct hf_node_seen *node)
 	       node->calm_since == HF_TIME_NONE;
 }
 
-/* A claim that has not been read yet may be one that only one node may have. */
+/* A claim that has not been read may be exclusive to one node. */
 static enum hf_guard find_claims_guard(const struct hf_brain *b, const struct hf_pod *pod)
 {
 	enum hf_guard guard = HF_GUARD_NONE;
@@ -122,12 +124,12 @@ static hf_time find_last_sign(const struct hf_node *node)
 			  find_later(node->seen->beat_at, node->news_at));
 }
 
-/* Three waits, of which the last to end counts:
- * - the node has been Unknown for afterSeconds, and nothing gave a sign of life in that time: its
- *   Lease, its agent, a training process that the agent hears, a pod of the job.  A sign begins the
- *   wait anew, for 15 s at least: after one sign a kubelet may be mute until its next renewal;
- * - as long after the last storm of the zone: networks heal node by node;
- * - the Lease stood still from a read at the beginning of afterSeconds to a read at its end. */
+/*
+ * Three waits, of which the last to end counts:
+ * - The node has been Unknown for afterSeconds without a sign of life: its Lease, its agent, a training process that the agent hears, a pod of the job.  A sign begins the wait anew, for 15 s at least, because a kubelet may be silent until its next renewal.
+ * - As long after the last storm of the zone, because networks heal node by node.
+ * - The Lease stood still from a read at the beginning of afterSeconds to a read at its end.
+ */
 static struct hf_evidence weigh_silence(const struct hf_brain *b, const struct hf_node *node)
 {
 	const struct hf_node_seen *seen = node->seen;
@@ -149,9 +151,9 @@ static struct hf_evidence weigh_silence(const struct hf_brain *b, const struct h
 					  : make_guarded(HF_GUARD_READ, HF_TIME_NEVER);
 }
 
-/* The pod ends itself when its node's Lease has not moved for so long: when it has stood still between
- * two reads of ours for that long and the margin, the pod has.  Its own contact is never later than
- * the Lease that we read first. */
+/* The pod ends itself when its node's Lease has not moved for fence_seconds.  Its own contact is
+ * never later than the Lease that the operator read first.  So if two reads that far apart, plus
+ * the margin, show the same Lease, the pod has ended. */
 static struct hf_evidence weigh_fence(const struct hf_brain *b, const struct hf_node_seen *node,
 				      const struct hf_pod *pod)
 {

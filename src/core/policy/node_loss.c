@@ -9,16 +9,13 @@
 #include <string.h>
 
 /*
- * Pods on nodes that are lost.  One that nobody deletes is given up: counted, and then deleted as
- * any other that has ended.  One that is terminating, whoever deletes it and whatever the job is
- * doing, is waited for until its node is known to be dead; then its phase is set to Failed, so
- * that others see what became of it, and in the next step, when all still holds, its object is
- * removed by force.  Both requests name its resourceVersion: a kubelet that comes back and writes
- * one word wins.  A job that was deleted decides nothing any more: for what it has left, the next job
- * of its name and kind does, which waits for these names.
+ * The rule that decides when the pod of a lost node is given up.  A pod that is given up counts as
+ * terminated, and its rank gets a replacement.  Input: the node's evidence (node_evidence.c) and
+ * the pod's own toleration and deadline.  Output: struct hf_evidence, in which guard NONE means
+ * that the pod is given up.
  */
 
-/* Admission gives every pod this toleration; what is longer was written by a person. */
+/* Admission adds a toleration of 300 s to every pod; the user wrote a longer one. */
 #define INJECTED_TOLERATION_SECONDS 300
 
 static struct hf_evidence wait_until(struct hf_evidence evidence, enum hf_guard guard, hf_time at)
@@ -35,7 +32,7 @@ struct hf_evidence hf_node_loss_evidence(const struct hf_brain *b, const struct 
 	const struct hf_opt_int *toleration = &pod->tolerates_unreachable;
 	hf_time at;
 
-	/* Who is proven dead runs nothing that a grace or a toleration could be for. */
+	/* On a machine that is proven dead nothing runs, so no grace and no toleration matters. */
 	if (evidence.guard != HF_GUARD_NONE || evidence.proven)
 		return evidence;
 	if (hf_pod_is_terminating(pod)) {

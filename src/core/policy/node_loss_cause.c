@@ -7,7 +7,7 @@
  * nodes and pods seen.  Output: the termination of the rank on the lost node.
  */
 
-/* Its attempt had started before the incident opened. */
+/* The attempt had started before the incident opened. */
 static bool is_covered(const struct hf_pod *pod, int64_t incident)
 {
 	return (pod->stamped ? pod->incident : 0) < incident;

@@ -6,18 +6,18 @@
 #include "core/model/names.h"
 
 /*
- * What training processes tell of their steps: a job of which no rank advances any more is restarted
- * where a deadline says so, and a rank that holds the others up is named.  Only what is told counts:
- * who does not report, or whose node's agent is silent, is neither advancing nor not.
+ * Ranks that report their steps: a job in which no rank advances is restarted after
+ * progressDeadlineSeconds, and a rank that holds up its peers is named.  Only reports count: a
+ * rank that does not report, or whose node's agent is silent, neither advances nor hangs.
  */
 
 struct standstill {
 	int role;
-	int32_t index;            /* who stands for longest */
-	const struct hf_pod *pod; /* NULL: nobody stands still */
-	hf_time last;             /* the last step of any */
-	hf_time told;   /* until then at least all of them stood, by their agents' words */
-	bool advancing; /* somebody does */
+	int32_t index;            /* the rank that has stood still for longest */
+	const struct hf_pod *pod; /* NULL: no rank stands still */
+	hf_time last;             /* the last step of any rank */
+	hf_time told;   /* all ranks stood still until then at least, by their agents' reports */
+	bool advancing; /* a rank advances */
 };
 
 static bool is_training(const struct hf_slot *slot)
@@ -34,7 +34,7 @@ static void find_standstill(const struct hf_brain *b, struct standstill *still)
 
 			if (!is_training(slot) || slot->pod->advance == HF_ADVANCE_UNKNOWN)
 				continue;
-			/* What a lost node's agent said last tells nothing of now. */
+			/* The last report of a lost node's agent is out of date. */
 			still->advancing =
 				slot->pod->advance == HF_ADVANCING || hf_node_lost(b, slot->pod);
 			if (!still->pod || slot->pod->advanced_at < still->pod->advanced_at) {
@@ -51,7 +51,8 @@ static void find_standstill(const struct hf_brain *b, struct standstill *still)
 	}
 }
 
-/* Since when nobody advances; the time before all were running does not count. */
+/* No rank advances.  still->last: since when; the time before all ranks were running does not
+ * count. */
 static bool does_job_stand(const struct hf_brain *b, struct standstill *still)
 {
 	if (!b->job.recovery.progress_deadline_seconds.set || b->seen->blind ||
@@ -79,7 +80,8 @@ bool hf_progress_find_hang(const struct hf_brain *b, struct hf_termination *ret_
 		hf_wake(b, find_deadline(b, &still));
 		return false;
 	}
-	/* Who said so before may have said it last: the next word of each is waited for. */
+	/* An agent's last report may be older than the deadline: the next report of each agent is
+	 * awaited. */
 	if (still.told < find_deadline(b, &still))
 		return false;
 	*ret_end = (struct hf_termination){.kind = HF_TERMINATION_HUNG,
@@ -93,7 +95,7 @@ bool hf_progress_find_hang(const struct hf_brain *b, struct hf_termination *ret_
 
 /* ---- who is slow ------------------------------------------------------------------------------------ */
 
-/* The condition names the rank. */
+/* The condition names that rank. */
 static bool is_rank_told(const struct hf_brain *b, const char *rank)
 {
 	const struct hf_condition *condition = hf_cond_find(b, HF_COND_STRAGGLER);

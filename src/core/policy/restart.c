@@ -7,10 +7,11 @@
 
 #include <string.h>
 
-/* Restarts of one rank, and restarts that a person asks for. */
+/* Restart one rank, and what every restart does: tell it, retire ranks beyond the replicas, empty
+ * a ledger that is too large.  Writes: the slots' attempts and bits. */
 
-/* The next attempt: the pod of the last one is not present any more, so it is deleted, and when
- * its name is free the new one is created. */
+/* Begin the next attempt.  The pod of the last attempt is not current any more, so actions/pods.c
+ * deletes it and creates the new one when the name is free. */
 void hf_restart_replica(struct hf_brain *b, int role, int32_t index)
 {
 	struct hf_slot *slot = &b->roles[role].slots[index];
@@ -32,12 +33,12 @@ void hf_restart_tell(struct hf_brain *b, enum hf_class cause)
 	b->plan->restart_cause = cause;
 }
 
-/* Ranks beyond the replicas: what becomes of their pods is ours, also when the job grows again
- * before they are gone. */
+/* Ranks beyond the replicas: their pods are the operator's to delete, also when the job grows
+ * again before they are gone. */
 void hf_restart_retire_ranks(struct hf_brain *b)
 {
 	for (int r = 0; r < b->roles_len; r++) {
-		/* Pods of a type that was taken out of the spec stay what they are. */
+		/* Pods of a type that was removed from the spec stay as they are. */
 		for (int32_t i = b->roles[r].replicas;
 		     b->roles[r].present && i < b->roles[r].slots_len; i++) {
 			struct hf_slot *slot = &b->roles[r].slots[i];
@@ -51,8 +52,8 @@ void hf_restart_retire_ranks(struct hf_brain *b)
 	}
 }
 
-/* Only a job of thousands whose ranks each restart alone gets here: its text of attempts does not
- * collapse into ranges.  With a new generation all attempts may start from 0 again. */
+/* Only a job of thousands of ranks that restart one by one gets here: its text of attempts does
+ * not collapse into ranges.  With a new generation all attempts start from 0 again. */
 void hf_restart_when_too_large(struct hf_brain *b)
 {
 	hf_ledger_write(b);
@@ -63,7 +64,7 @@ void hf_restart_when_too_large(struct hf_brain *b)
 			b->roles[r].slots[i].attempt = 0;
 	}
 	hf_gang_restart(b);
-	/* Who waited in vain may be the first to end, and leaves no record. */
+	/* A pod that waited in vain leaves no record. */
 	if (b->ledger.records_len > 0) {
 		b->ledger.records_len = 1;
 		b->ledger.records[0].scope = "Job";

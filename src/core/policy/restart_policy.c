@@ -5,19 +5,20 @@
 #include "base/str.h"
 
 /*
- * From a class and a rule to what one end would do, if it opened an incident of its own.
- * Two tables: restart policy × class without a rule, and what a rule's action changes.
+ * What one termination would do if it opened an incident: its fate, scope, budget and verdict.
+ * Input: its class, its rule, the role's restartPolicy.  Two tables: one for terminations without
+ * a rule, one for the actions of rules.
  */
 
 enum verb {
 	RESTART, /* replace it, charged to the class's budget */
 	FREE,    /* replace it, charged to nothing */
 	FAIL,    /* the job fails */
-	BY_CODE, /* ExitCode: 1 to 127 fails, all else restarts */
+	BY_CODE, /* ExitCode: 1 to 127 fails the job, all else restarts */
 };
 
-/* Rows for UNSET and UNKNOWN: a kind always has a default, so UNSET does not reach here, and a
- * policy nobody knows must not end a job. */
+/* Rows for UNSET and UNKNOWN: every kind has a default, so UNSET does not occur; an unknown policy
+ * must not end a job. */
 static const enum verb without_rule[][HF_CLASS_APPLICATION + 1] = {
 #define ROW(app)                                                                                   \
 	{                                                                                          \
@@ -48,9 +49,9 @@ enum hf_budget hf_termination_budget(const struct hf_termination *termination)
 	return termination->stray ? HF_BUDGET_NONE : hf_class_budget(termination->cls);
 }
 
-/* Upstream calls 128 and above retryable, and every end without a code of the kind's own
- * container (an init container, a sidecar, an eviction).  Code 0 in a Failed pod means that
- * something else in it failed: the same. */
+/* Upstream calls codes of 128 and above retryable, and every termination without a code of the
+ * kind's own container (an init container, a sidecar, an eviction).  Code 0 in a Failed pod means
+ * that another container failed: retryable too. */
 static bool is_permanent(const struct hf_termination *termination)
 {
 	return termination->exit_code.set && termination->exit_code.value > 0 &&
@@ -59,11 +60,12 @@ static bool is_permanent(const struct hf_termination *termination)
 
 static enum hf_scope find_scope(const struct hf_brain *b, const struct hf_termination *termination)
 {
-	/* Of ranks that hang nobody knows who is at fault. */
+	/* When ranks hang, no report names the rank at fault, so all restart. */
 	return termination->kind == HF_TERMINATION_HUNG ? HF_SCOPE_JOB : b->job.recovery.scope;
 }
 
-/* The kubelet has decided already, and it remains to be counted; or who set the deadline has. */
+/* The kubelet has restarted it already, so it is only counted; or progressDeadlineSeconds has
+ * decided. */
 static bool is_decided(const struct hf_termination *termination)
 {
 	return termination->kind == HF_TERMINATION_RESTARTED ||
@@ -100,7 +102,7 @@ void hf_restart_policy_decide(const struct hf_brain *b, struct hf_termination *t
 									   : HF_VERDICT_EXIT_CODE;
 	}
 	termination->fate = verb == FAIL ? HF_FATE_FAIL : HF_FATE_RESTART;
-	/* A stray eviction is nobody's fault, whatever a rule would charge for it. */
+	/* A stray eviction is charged to nothing, whatever a rule would charge. */
 	termination->budget = verb == RESTART ? hf_termination_budget(termination) : HF_BUDGET_NONE;
 	if (termination->fate != HF_FATE_FAIL)
 		termination->verdict = NULL;

@@ -8,11 +8,12 @@
 #include <string.h>
 
 /*
- * The annotation holdfast.dev/restart: a person asks for the restart of one rank or of all.  Each value is acted on
- * once; the ledger keeps the last one.
+ * The annotation holdfast.dev/restart: a person asks for the restart of one rank or of all.  Each
+ * value is acted on once; the ledger keeps the last one.  Writes: the ledger's incident and
+ * restartHandled, and the slots.
  */
 
-/* "<time>" or "<time> worker-1": what follows the first blank. */
+/* "<time>" or "<time> worker-1": the text behind the first blank. */
 static const char *find_named_replica(const char *request)
 {
 	const char *blank = strchr(request, ' ');
@@ -25,7 +26,7 @@ static struct hf_slot *find_replica(const struct hf_brain *b, const char *replic
 {
 	const char *name = hf_arena_printf(b->arena, "%s-%s", b->view->name, replica);
 
-	/* The one of its role is found with its number too, as records have it. */
+	/* The only rank of a single role is also found by its name with a number, as in records. */
 	for (int r = 0; r < b->roles_len; r++)
 		if (b->roles[r].single &&
 		    hf_streq(replica, hf_rank_name(b->arena, b->roles[r].type, 0)))
@@ -64,7 +65,7 @@ static void restart_named(struct hf_brain *b, const char *replica)
 	tell_request(b);
 }
 
-/* What the ledger keeps of a request: anybody may write a long one, and that is never a good one. */
+/* What the ledger keeps of a value.  A longer value is never valid. */
 #define HANDLED_BYTES_MAX 128
 
 const char *hf_restart_request_key(const struct hf_brain *b)
@@ -74,7 +75,7 @@ const char *hf_restart_request_key(const struct hf_brain *b)
 
 	if (hf_str_is_empty(request) || strlen(request) <= HANDLED_BYTES_MAX)
 		return request;
-	/* Not in the middle of a character. */
+	/* Do not cut within a character. */
 	while (len > 0 && ((unsigned char)request[len] & 0xc0) == 0x80)
 		len--;
 	return hf_arena_strndup(b->arena, request, len);
@@ -88,7 +89,7 @@ static bool is_time(const struct hf_brain *b, const char *request)
 			     NULL) == 0;
 }
 
-/* Why nothing can ever come of it; NULL: something can. */
+/* Why the request can never be met; NULL: it can. */
 static const char *find_problem(const struct hf_brain *b, const char *request)
 {
 	const char *replica = find_named_replica(request);
@@ -105,7 +106,7 @@ static const char *find_problem(const struct hf_brain *b, const char *request)
 	return NULL;
 }
 
-/* What the named one lacks at this moment. */
+/* What the named rank lacks now; NULL: nothing. */
 static const char *find_lack(const struct hf_brain *b, const char *replica)
 {
 	const struct hf_slot *slot;
@@ -121,7 +122,7 @@ static const char *find_lack(const struct hf_brain *b, const char *replica)
 			       slot->succeeded ? "it has succeeded" : "it has no pod");
 }
 
-/* A request that cannot be met is handled too: there is one event of it, and no further try. */
+/* A request that cannot be met is handled too: one event, and no further try. */
 void hf_restart_request_step(struct hf_brain *b)
 {
 	const char *request = b->view->restart;
@@ -136,7 +137,7 @@ void hf_restart_request_step(struct hf_brain *b)
 	if (hf_streq(key, b->ledger.restart_handled))
 		return;
 	b->ledger.restart_handled = key;
-	/* Written before anything ran: there is nothing to restart. */
+	/* The annotation was written before any pod ran: there is nothing to restart. */
 	if (!begun && b->seen->pods_len == 0)
 		return;
 	replica = find_named_replica(request);

@@ -5,9 +5,9 @@
 #include "base/str.h"
 
 /*
- * podFailurePolicy: the first rule that matches an end.  As in batch/v1, exit codes are looked
- * for in the terminated state of any container (the main ones first), never 0, and one match is
- * enough; a rule with an action or operator that nobody knows matches nothing.
+ * podFailurePolicy: the first rule that matches a termination.  As in batch/v1, exit codes are
+ * looked for in the terminated state of any container (main containers first), never 0, and one
+ * match is enough.  A rule with an unknown action or operator matches nothing.
  */
 
 static bool has_value(const struct hf_rule *rule, int32_t code)
@@ -19,7 +19,7 @@ static bool has_value(const struct hf_rule *rule, int32_t code)
 	return false;
 }
 
-/* Remembers what matched: a message and a record name it. */
+/* Keeps what matched: a message and a record name it. */
 static bool match_container(const struct hf_rule *rule, struct hf_termination *termination,
 			    bool init)
 {
@@ -29,7 +29,8 @@ static bool match_container(const struct hf_rule *rule, struct hf_termination *t
 		if (seen->init != init || seen->phase != HF_CONTAINER_TERMINATED ||
 		    seen->exit_code == 0)
 			continue;
-		/* Nobody who wrote a rule meant what the kind has added, unless he named it. */
+		/* A rule without a container name does not mean the init container that the kind
+		 * has added. */
 		if (rule->container ? !hf_streq(rule->container, seen->name)
 				    : seen == termination->gave_up)
 			continue;
@@ -50,8 +51,8 @@ static bool match_exit_codes(const struct hf_rule *rule, struct hf_termination *
 	       match_container(rule, termination, true);
 }
 
-/* The control plane marks the pods of a lost node when it evicts them; we are earlier than that,
- * and a rule is to match all the same. */
+/* The control plane marks the pods of a lost node when it evicts them.  Holdfast acts earlier, and
+ * a rule must match all the same. */
 static bool stands_for(const struct hf_rule_condition *pattern,
 		       const struct hf_termination *termination)
 {
@@ -61,7 +62,7 @@ static bool stands_for(const struct hf_rule_condition *pattern,
 		hf_streq(pattern->type, HF_POD_COND_NODE_LOST));
 }
 
-/* A pattern equals an actual condition; a reason narrows it, which batch/v1 cannot. */
+/* A pattern equals an actual condition; a reason narrows it, which batch/v1 cannot do. */
 static bool has_condition(const struct hf_rule_condition *pattern, const struct hf_pod *pod)
 {
 	for (size_t i = 0; i < pod->conditions_len; i++) {
@@ -88,7 +89,7 @@ static bool match_conditions(const struct hf_rule *rule, struct hf_termination *
 	return false;
 }
 
-/* The pod's own reason, or that of one of its containers: "Evicted", "OOMKilled". */
+/* The pod's own reason, or the reason of one of its containers: "Evicted", "OOMKilled". */
 static bool has_reason(const char *reason, const struct hf_termination *termination)
 {
 	const struct hf_pod *pod = termination->pod;
@@ -115,8 +116,8 @@ static bool match_reasons(const struct hf_rule *rule, struct hf_termination *ter
 	return false;
 }
 
-/* By naming a class the person who wrote the rule says that it explains an end, also where it would
- * not by itself; what is not the program's own doing keeps its class. */
+/* A rule that names a device class makes the device the cause, also if the device alone would not
+ * explain the termination.  A class that is not the application's stays. */
 static bool match_device(const struct hf_rule *rule, struct hf_termination *termination)
 {
 	const struct hf_device_seen *device =
@@ -132,7 +133,7 @@ static bool match_device(const struct hf_rule *rule, struct hf_termination *term
 	return true;
 }
 
-/* No types named: every type is meant.  Keys may be in any case, as in the spec. */
+/* Without replica types, every type is meant.  Keys may be in any case, as in the spec. */
 static bool match_type(const struct hf_brain *b, const struct hf_rule *rule, int role)
 {
 	for (size_t i = 0; i < rule->replica_types_len; i++) {
@@ -161,7 +162,7 @@ int hf_rules_match(const struct hf_brain *b, struct hf_termination *termination)
 	const struct hf_run_policy *policy = &b->view->run_policy;
 
 	hf_assert(termination->cls != HF_CLASS_NONE);
-	/* A person's delete is not a failure, and what vanished has nothing left to match. */
+	/* A person's delete is not a failure, and a pod that vanished has nothing left to match. */
 	if (!termination->pod || termination->cls == HF_CLASS_USER ||
 	    termination->kind == HF_TERMINATION_RESTARTED)
 		return -1;

@@ -5,16 +5,16 @@
 #include <string.h>
 
 /*
- * An end can be seen before its cause: a node dies, its peers exit with "connection reset" long
- * before the node counts as lost.  So a verdict that would end the job waits until every node
- * that carries a pod of it has, after the end, renewed its Lease or become lost, and its agent
- * has reported: kubelets renew every 10 seconds.
+ * A termination can be seen before its cause: a node dies, and its peers exit with "connection
+ * reset" long before the node counts as lost.  So a verdict that would end the job waits until
+ * every node with a pod of the job has renewed its Lease after the termination, or become lost,
+ * and its agent has reported.  Kubelets renew every 10 seconds.
  */
 
-/* How much longer than it takes to call a node lost, while one is suspect. */
+/* While a node is suspect: how much longer than it takes to call a node lost. */
 #define SUSPECT_EXTRA_SECONDS 60
 
-/* A node that comes to count as lost is news. A node that was lost before the pod came is no news. */
+/* A node that comes to count as lost is news.  A node that was lost before the pod came is not. */
 static bool is_news(const struct hf_brain *b, const struct hf_node *node, const struct hf_pod *pod)
 {
 	return hf_node_is_lost(node->seen) && !hf_node_was_lost_before(node->seen, pod) &&
@@ -25,13 +25,15 @@ static bool is_heard_since(const struct hf_node_seen *node, const struct hf_pod 
 {
 	if (node->renewed_at == HF_TIME_NONE || node->renewed_at < since)
 		return false;
-	/* An agent reports soon after the end of a pod that held a device, and of no other. */
+	/* An agent reports soon after the termination of a pod that held a device, and of no other
+	 * pod. */
 	return !node->has_agent || !pod->watched ||
 	       (node->reported_at != HF_TIME_NONE && node->reported_at >= since);
 }
 
-/* The node that the pod is on has not been heard of.  Leases of those that have been are asked for as
- * well: what nobody asks for is forgotten, and two that renew at different times would take turns. */
+/* The pod's node has not been heard of.  The Leases of nodes that were heard of are asked for as
+ * well: a Lease that is not asked for is forgotten, and two nodes that renew at different times
+ * would take turns. */
 static bool is_silent(const struct hf_brain *b, const struct hf_pod *pod,
 		      const struct hf_node *node, hf_time since)
 {

@@ -6,15 +6,16 @@
 #include "core/model/names.h"
 
 /*
- * Ranks that have trained: the kind's own container has ended with 0, the kubelet does not start it
- * again, and another container keeps the pod from ending.  Such a rank is told to people.  It counts
- * as succeeded when its pod ends with success, or, with sidecarGraceSeconds, so long after the end of
- * its own container; then its pod is ended as well.  It also counts as succeeded when another container
- * fails the pod, or the pod is deleted, evicted, or lost with its node: the program had ended before.
- * The ledger keeps such ranks in `trained`.
+ * Ranks that have trained: the kind's own container has ended with 0 for good, and another
+ * container keeps the pod.  Such a rank counts as succeeded in three cases:
  *
- * The wait is measured on our clock from the moment at which the operator saw that end.  A new
- * operator begins the wait anew, so a pod is never ended too early.
+ * - its pod ends with success;
+ * - sidecarGraceSeconds after the end of its own container, and then its pod is stopped;
+ * - another container fails the pod, or the pod is deleted, evicted, or lost with its node.
+ *
+ * The ledger keeps such ranks in `trained`.  The wait is measured on the operator's clock from the
+ * moment at which the operator saw the container's end.  A new operator begins the wait anew, so
+ * no pod is stopped too early.
  */
 
 /* Most proxies and uploaders end earlier: they make no condition and no event. */
@@ -24,7 +25,7 @@ struct held {
 	int32_t count;
 	int role;
 	int32_t index;
-	const struct hf_container_seen *own, *keeper; /* of the first */
+	const struct hf_container_seen *own, *keeper; /* of the first rank */
 	const struct hf_pod *pod;
 	bool due; /* a rank among them has waited for TELL_SECONDS */
 };
@@ -68,7 +69,7 @@ bool hf_sidecar_is_over(const struct hf_brain *b, int role, const struct hf_slot
 	return find_held_rank(b, role, slot, &held) && is_grace_over(b, slot);
 }
 
-/* Of many ranks the first is told in full, the others are counted. */
+/* The first rank is told in full, the others are counted. */
 static void count_held(struct held *first, const struct held *held)
 {
 	int32_t count = first->count + 1;
@@ -95,7 +96,7 @@ static void tell_released(const struct hf_brain *b, const struct held *first)
 
 /* ---- pods that end after their rank has trained --------------------------------------------------- */
 
-/* The first other container with a failure; NULL: all others run or succeeded. */
+/* The first other container that failed; NULL: all others run or succeeded. */
 static const struct hf_container_seen *find_failed(const struct hf_pod *pod,
 						   const struct hf_container_seen *own)
 {
@@ -109,8 +110,8 @@ static const struct hf_container_seen *find_failed(const struct hf_pod *pod,
 	return NULL;
 }
 
-/* The pod was ended as a whole: by its kubelet, which names a reason, or by a controller.  Then the own container may
- * have ended with 0 because it was told to end, in the middle of its work. */
+/* The pod was ended as a whole: by its kubelet, which gives a reason, or by a controller.  Then
+ * the own container may have ended with 0 because it was told to end, in the middle of its work. */
 static bool is_ended_as_a_whole(const struct hf_pod *pod)
 {
 	if (!hf_str_is_empty(pod->reason))
@@ -123,7 +124,7 @@ static bool is_ended_as_a_whole(const struct hf_pod *pod)
 	return false;
 }
 
-/* Another container failed a pod of which the own container had succeeded. */
+/* Another container failed the pod after the own container had succeeded. */
 static bool is_failed_beside(const struct hf_pod *pod, const struct hf_container_seen *own)
 {
 	return own && own->phase == HF_CONTAINER_TERMINATED && own->exit_code == 0 &&
@@ -135,7 +136,7 @@ static const char *put_in_brackets(const struct hf_brain *b, const char *reason)
 	return hf_str_is_empty(reason) ? "" : hf_arena_printf(b->arena, " (%s)", reason);
 }
 
-/* The failure of the pod of a rank that had trained before, for a message.  NULL: the pod was ended as a whole, and
+/* How the pod of a trained rank failed, for a message.  NULL: the pod was ended as a whole, and
  * the ledger has no success of the rank. */
 static const char *describe_failed(const struct hf_brain *b, int role, const struct hf_slot *slot,
 				   const struct hf_pod *pod)
@@ -153,7 +154,7 @@ static const char *describe_failed(const struct hf_brain *b, int role, const str
 	return hf_arena_printf(b->arena, "its pod failed%s", put_in_brackets(b, pod->reason));
 }
 
-/* The end of the pod of a rank that had trained before, for a message; NULL: the pod goes on. */
+/* How the pod of a trained rank ended, for a message; NULL: the pod goes on. */
 static const char *find_later_end(const struct hf_brain *b, int role, const struct hf_slot *slot)
 {
 	const struct hf_pod *pod = hf_slot_pod(b, slot);
@@ -296,8 +297,8 @@ void hf_sidecar_step(struct hf_brain *b)
 
 			if (!find_held_rank(b, r, slot, &held))
 				continue;
-			/* After the loss of its node a rank may have an uploader that goes on
-			 * when the node is back: it has its time as any other. */
+			/* A rank may have an uploader that goes on when its lost node is back: the
+			 * uploader gets its grace too. */
 			if (!slot->succeeded)
 				note_held(b, &first, &held);
 			else if (is_grace_over(b, slot))

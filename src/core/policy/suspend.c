@@ -5,14 +5,13 @@
 #include "base/str.h"
 
 /*
- * Suspend and resume.  A suspended job has no pods and no clock: its generation goes up, so that
- * whatever its pods still do is ours and never counted; its active time stops; no rule, deadline,
- * delay or TTL applies.  Counters stay.
+ * Suspend and resume.  A suspended job has no pods.  Its generation goes up, so that its pods are
+ * the operator's to delete and never counted.  Its active time stops; no rule, deadline, delay or
+ * TTL applies.  Counters stay.
  *
- * Where the CRD has no place for the ledger it is written before the status, and either may be
- * lost.  So the ledger says for itself, by its phase, that the suspension is booked, and that is not
- * done again; and a job is not resumed before its status says so too, as what had started it
- * would count for it until now.
+ * Under narrow-schema CRDs the ledger is written before the status, and either write may be lost.
+ * So the ledger's phase says that the suspension is booked, and it is not booked again.  A job is
+ * not resumed before its status says Suspended too.
  */
 
 static bool has_pods(const struct hf_brain *b)
@@ -26,14 +25,14 @@ static bool has_pods(const struct hf_brain *b)
 	return false;
 }
 
-/* What the ledger keeps of the moment of suspension.  A job that never started has nothing to tell
- * generations apart for, so its generation stays. */
+/* Write the suspension into the ledger.  A job that never started keeps its generation: no pod has
+ * to be told apart. */
 static void book_suspension(struct hf_brain *b)
 {
 	struct hf_ledger *ledger = &b->ledger;
 
 	ledger->active_seconds = hf_active_seconds(b);
-	/* What it has run until now is not seen any more when it is resumed. */
+	/* After the resume, the time until now does not count for the delay any more. */
 	hf_delay_reset(b);
 	if (b->plan->status.start_time != HF_TIME_NONE || has_pods(b))
 		hf_gang_restart(b);
@@ -45,7 +44,7 @@ static void book_suspension(struct hf_brain *b)
 		ledger->restart_handled = hf_restart_request_key(b);
 }
 
-/* And what the status says of it. */
+/* Write the suspension into the status. */
 static void tell_suspension(struct hf_brain *b)
 {
 	const char *reason = hf_cond_reason(b, "Suspended");
@@ -65,7 +64,7 @@ bool hf_suspend_is_due(const struct hf_brain *b)
 	       (b->ledger.phase == HF_PHASE_SUSPENDED && !hf_cond_is_true(b, HF_COND_SUSPENDED));
 }
 
-/* Each step while suspended: delete whatever shows up, also what was created late. */
+/* In each step while suspended: delete every pod and service, also those that were created late. */
 void hf_suspend_step(struct hf_brain *b)
 {
 	bool told = hf_cond_is_true(b, HF_COND_SUSPENDED);

@@ -7,31 +7,32 @@
 
 #include <stdlib.h>
 
-/* Container restarts of one pod that one step counts; the rest is for the next.  Kubelets back off
- * to one in five minutes, so this is a night's worth. */
+/* Container restarts of one pod that one step counts; the next step counts the rest.  Kubelets
+ * back off to one restart in five minutes, so this is a night's worth. */
 #define UNITS_MAX 100
 
 /*
- * The ends that have not been counted: of an attempt that the ledger says is the present one.
- * An end of an older attempt, an older generation or an index beyond the replicas was ours, or
- * was counted before; it is not even collected.
+ * The terminations that have not been counted, of the attempts that are present by the ledger.
+ * Output: hf_brain.terminations with class, rule and policy.  A termination of an older attempt,
+ * an older generation or an index beyond the replicas was counted before, or was the operator's
+ * own: it is not collected.
  */
 
 static int compare_times(const void *left, const void *right)
 {
 	const struct hf_termination *a = left;
 	const struct hf_termination *b = right;
-	/* Not known sorts last. */
+	/* An unknown time sorts last. */
 	hf_time at = a->finished_at == HF_TIME_NONE ? HF_TIME_NEVER : a->finished_at;
 	hf_time bt = b->finished_at == HF_TIME_NONE ? HF_TIME_NEVER : b->finished_at;
 
-	/* What the kubelet restarted came before the end of the pod. */
+	/* The kubelet restarted the container before the pod ended. */
 	if ((a->kind == HF_TERMINATION_RESTARTED) != (b->kind == HF_TERMINATION_RESTARTED))
 		return a->kind == HF_TERMINATION_RESTARTED ? -1 : 1;
 	if (at != bt)
 		return at < bt ? -1 : 1;
-	/* Nodes tell whole seconds.  Of two that ended in one, the one that is tried again explains the one
-	 * that would fail the job: that could not be taken back. */
+	/* Nodes report whole seconds.  Of two terminations in one second, the one that is retried
+	 * explains the one that would fail the job, because a failed job cannot be taken back. */
 	if (at != HF_TIME_NEVER && a->fate != b->fate)
 		return a->fate == HF_FATE_RESTART ? -1 : 1;
 	if (a->role != b->role)
@@ -39,7 +40,7 @@ static int compare_times(const void *left, const void *right)
 	return a->index < b->index ? -1 : a->index > b->index;
 }
 
-/* The reason of the last termination in place. */
+/* The reason of the last termination of the own container, which the kubelet starts again. */
 static void read_last_reason(const struct hf_brain *b, struct hf_termination *termination)
 {
 	const struct hf_container_seen *own =
@@ -51,7 +52,8 @@ static void read_last_reason(const struct hf_brain *b, struct hf_termination *te
 	last = hf_container_last_termination(own);
 	termination->status_reason = hf_container_reason_telling(last.reason);
 	termination->status_message = last.message;
-	/* The kubelet kills a container when its hook fails, and tells the hook only while it waits. */
+	/* The kubelet kills a container when its hook fails, and reports the hook only while the
+	 * container waits. */
 	if (own->phase == HF_CONTAINER_WAITING &&
 	    hf_streq(own->waiting_reason, HF_REASON_POST_START)) {
 		termination->status_reason = own->waiting_reason;
@@ -59,7 +61,8 @@ static void read_last_reason(const struct hf_brain *b, struct hf_termination *te
 	}
 }
 
-/* The reason of the kind's own container; before that has run, of the container that kept it from running. */
+/* The reason of the kind's own container; before that has run, the reason of the container that
+ * kept it from running. */
 static void read_reason(const struct hf_brain *b, struct hf_termination *termination,
 			const struct hf_container_seen *own)
 {
@@ -82,7 +85,7 @@ static void read_reason(const struct hf_brain *b, struct hf_termination *termina
 	}
 }
 
-/* When the pod's first container failed; NONE: no container did, or the time is unknown. */
+/* When the pod's first container failed; NONE: no container failed, or the time is unknown. */
 static hf_time find_first_failure(const struct hf_pod *pod)
 {
 	hf_time first = HF_TIME_NONE;
@@ -98,8 +101,8 @@ static hf_time find_first_failure(const struct hf_pod *pod)
 	return first;
 }
 
-/* Exit code, signal and time of the kind's own container.  If that one has not failed, the time is that
- * of the pod's first failure. */
+/* Exit code, signal and time of the kind's own container.  If that container has not failed, the
+ * time is that of the pod's first failure. */
 static void read_exit(const struct hf_brain *b, struct hf_termination *termination)
 {
 	const struct hf_container_seen *own =
@@ -120,7 +123,7 @@ static void read_exit(const struct hf_brain *b, struct hf_termination *terminati
 		termination->signal = HF_SOME_INT(last.signal);
 }
 
-/* The very pod that the ledger knows, with its owner taken off by somebody: it has not ended. */
+/* The ledger's own pod, from which a person removed the owner reference: it has not ended. */
 static bool is_orphaned(const struct hf_brain *b, const struct hf_slot *slot)
 {
 	const struct hf_pod *holder = slot->pod_holder;
@@ -129,8 +132,8 @@ static bool is_orphaned(const struct hf_brain *b, const struct hf_slot *slot)
 	       holder->generation == b->ledger.generation && holder->attempt == slot->attempt;
 }
 
-/* How the pod of a present attempt has ended; false: the pod runs. A pod that succeeded was not ended,
- * whoever deletes it. */
+/* How the pod of a present attempt ended; false: it runs.  A pod that succeeded counts as
+ * succeeded, also when it is being deleted. */
 static bool find_kind(const struct hf_brain *b, const struct hf_slot *slot,
 		      const struct hf_pod *pod, enum hf_termination_kind *ret_kind)
 {
@@ -142,7 +145,7 @@ static bool find_kind(const struct hf_brain *b, const struct hf_slot *slot,
 		*ret_kind = HF_TERMINATION_FAILED;
 	else if (hf_node_loss_gives_up(b, pod))
 		*ret_kind = HF_TERMINATION_LOST;
-	/* A device is of no more use to a program that has ended. */
+	/* A program that has ended needs its device no more. */
 	else if (slot->phase != HF_SLOT_TRAINED && hf_device_ends_pod(b, pod))
 		*ret_kind = HF_TERMINATION_UNHEALTHY;
 	else
@@ -150,7 +153,7 @@ static bool find_kind(const struct hf_brain *b, const struct hf_slot *slot,
 	return true;
 }
 
-/* Up to two ends of one rank: its containers were restarted, and then the pod ended. */
+/* Up to two terminations of one rank: its containers were restarted, and then the pod ended. */
 static void collect_slot(struct hf_brain *b, int role, int32_t index)
 {
 	struct hf_slot *slot = &b->roles[role].slots[index];
@@ -161,7 +164,7 @@ static void collect_slot(struct hf_brain *b, int role, int32_t index)
 					     .finished_at = HF_TIME_NONE};
 	int64_t units;
 
-	/* A success is for good: whatever somebody writes into its pod later is no end of it. */
+	/* A success is final: a later change of its pod is no termination. */
 	if (slot->succeeded || (slot->pod ? !slot->current : is_orphaned(b, slot)))
 		return;
 	if (!termination.pod) {
@@ -172,7 +175,8 @@ static void collect_slot(struct hf_brain *b, int role, int32_t index)
 		return;
 	}
 	units = hf_pod_terminations(b, role, termination.pod) - slot->seen;
-	/* After the program has succeeded, restarts of other containers are no ends of its rank. */
+	/* After the program has succeeded, restarts of other containers are no terminations of the
+	 * rank. */
 	if (units > 0 && slot->phase != HF_SLOT_TRAINED) {
 		termination.kind = HF_TERMINATION_RESTARTED;
 		termination.units = units < UNITS_MAX ? (int32_t)units : UNITS_MAX;
@@ -185,14 +189,14 @@ static void collect_slot(struct hf_brain *b, int role, int32_t index)
 	termination.units = 0;
 	termination.counted = termination.kind == HF_TERMINATION_FAILED &&
 			      slot->seen > hf_pod_restarts(b, role, termination.pod);
-	/* One that runs has not ended, whichever of its containers has. */
+	/* The pod of kind UNHEALTHY runs, so no exit is read. */
 	if (termination.kind != HF_TERMINATION_UNHEALTHY)
 		read_exit(b, &termination);
 	b->terminations[b->terminations_len++] = termination;
 }
 
-/* A pod that the job does without: it stays as it is, and nothing is charged.  A rule that a person
- * wrote goes before that. */
+/* The job continues without this pod: the pod stays as it is, and nothing is charged.  A rule that
+ * matches goes before that. */
 static bool is_outlived(const struct hf_brain *b, const struct hf_termination *termination)
 {
 	const struct hf_framework *framework = b->job.framework;
@@ -201,7 +205,7 @@ static bool is_outlived(const struct hf_brain *b, const struct hf_termination *t
 	       framework->outlives(&b->job, termination->role);
 }
 
-/* Class, rule and policy of each; those that nothing follows from are dropped. */
+/* Fill in class, rule and policy of each; drop those without a consequence. */
 static void decide_each(struct hf_brain *b)
 {
 	int32_t outlived = 0;
@@ -239,13 +243,13 @@ void hf_terminations_collect(struct hf_brain *b)
 	hf_assert(b->ledger.present && b->terminations_len == 0);
 	for (int r = 0; r < b->roles_len; r++)
 		slots += (size_t)b->roles[r].replicas;
-	/* A rank can have been restarted by the kubelet and have ended, both unseen. */
+	/* A rank can have been restarted by the kubelet and have ended between two steps. */
 	b->terminations = HF_ARENA_ARRAY(b->arena, struct hf_termination, 2 * slots + 1);
 	for (int r = 0; r < b->roles_len; r++) {
 		for (int32_t i = 0; i < b->roles[r].replicas; i++)
 			collect_slot(b, r, i);
 	}
-	/* What has ended explains why the others wait. */
+	/* If a rank has ended, its peers wait for it and do not hang. */
 	if (b->terminations_len == 0 && hf_progress_find_hang(b, &b->terminations[0]))
 		b->terminations_len = 1;
 	hf_assert(b->terminations_len <= 2 * slots);

@@ -8,18 +8,19 @@
 #include <string.h>
 
 /*
- * Pods that no node takes, and that a must of ours keeps off some (avoid.c).  Where Kueue or the user
- * has left nothing else, the job waits for what keeps it off to be over: that is said, and looked for,
- * for a pod keeps the affinity that it was made with.  It never ran, so making it anew costs nothing.
+ * Pods that no node takes, because an avoided node is a must (avoided_nodes.c) and Kueue or the
+ * user has left no other.  A pod keeps the affinity that it was made with.  So when the reason is
+ * over, the pod is made anew; it never ran, and nothing is charged.  Writes: attempts of slots,
+ * the condition PodUnschedulable.
  */
 
-/* Nobody tells of an agent whose node has no pod of the job. */
+/* No watch reports an agent's change on a node without a pod of the job. */
 #define LOOK_SECONDS 30
 #define NODES_SHOWN 8
 
 struct unplaced {
 	int32_t count;
-	int role; /* of the first */
+	int role; /* of the first pod */
 	int32_t index;
 	const char *nodes;
 };
@@ -38,7 +39,7 @@ static bool is_pod_waiting(const struct hf_slot *slot)
 	return false;
 }
 
-/* One of the names, which commas part, is none of the musts any more. */
+/* At least one of the names, which are separated by commas, is no longer a must. */
 static bool is_avoidance_over(const struct hf_brain *b, int role, const char *avoids)
 {
 	for (const char *at = avoids; *at != '\0';) {
@@ -105,7 +106,7 @@ void hf_unschedulable_step(struct hf_brain *b)
 			if (!is_pod_waiting(slot))
 				continue;
 			if (is_avoidance_over(b, r, slot->pod->avoids)) {
-				/* While a verdict settles, the operator makes no pod anew. */
+				/* While a verdict settles, no pod is made anew. */
 				if (!hf_verdict_pending(b))
 					hf_restart_replica(b, r, i);
 			} else if (unplaced.count++ == 0) {

@@ -5,14 +5,16 @@
 #include "base/str.h"
 
 /*
- * A verdict that ends the job is written down when it is reached and carried out when it has
- * settled: it survives a crash of this program and the pods it was read from.
+ * A verdict that would end the job: written when it is reached, carried out when it has settled
+ * (settle.c), withdrawn when a better cause is seen.  The ledger keeps it, so it survives a crash
+ * of the operator and the loss of the pods it was read from.  Writes: the ledger's verdict,
+ * incident and records.
  *
- * Where the CRD has no place for the ledger it is written before the status.  A verdict that was
- * carried out is charged by then, so it stands, whatever happens until the status says it too.
+ * Under narrow-schema CRDs the ledger is written before the status.  A verdict that was carried
+ * out is charged by then, so it stands until the status says so too.
  */
 
-/* The words of batch/v1, which people grep for. */
+/* The wording of batch/v1, for which people search. */
 static const char *describe_rule(const struct hf_brain *b, const struct hf_termination *termination)
 {
 	const struct hf_rule *rule = &b->view->run_policy.rules[termination->rule];
@@ -82,15 +84,16 @@ void hf_verdict_of_termination(struct hf_brain *b, const struct hf_termination *
 	hf_verdict_set(b, termination->verdict, describe_verdict(b, termination));
 }
 
-/* The cause has another budget, and that is used up. */
+/* The cause has another budget, which is used up. */
 static void fail_by_budget(struct hf_brain *b, enum hf_budget budget)
 {
-	/* Once: its time is that of the end, and the settling counts from there. */
+	/* Set once: the time of the verdict is that of the termination, and settling is measured
+	 * from there. */
 	if (!hf_streq(b->ledger.verdict.reason, hf_budget_verdict(budget)))
 		hf_verdict_set(b, hf_budget_verdict(budget), hf_budget_message(b, budget));
 }
 
-/* The job is not to fail after all: the end, of which its incident tells, is its cause. */
+/* The job does not fail: this termination is the cause of the incident. */
 static void withdraw_verdict(struct hf_brain *b, const struct hf_termination *termination,
 			     enum hf_budget budget)
 {
@@ -98,7 +101,8 @@ static void withdraw_verdict(struct hf_brain *b, const struct hf_termination *te
 
 	ledger->verdict = (struct hf_verdict){.at = HF_TIME_NONE};
 	b->gave_way = true;
-	/* The end belonged to an incident that had been charged: adopting moved that. */
+	/* The termination belonged to an incident that was charged: hf_incident_adopt moved the
+	 * charge. */
 	if (ledger->incident.charged != HF_BUDGET_PENDING)
 		return;
 	hf_delay_next(b, hf_class_budget(termination->cls));
@@ -118,8 +122,7 @@ static void give_way_to(struct hf_brain *b, const struct hf_termination *termina
 		withdraw_verdict(b, termination, budget);
 }
 
-/* A person wrote the rule, or wants the job to fail with its device; a deadline does not care for
- * causes. */
+/* A verdict of a rule, of device.onUnhealthy or of a deadline does not change with later evidence. */
 static bool may_change(const struct hf_brain *b)
 {
 	return hf_verdict_pending(b) && !hf_streq(b->ledger.verdict.reason, HF_VERDICT_RULE) &&
@@ -131,9 +134,9 @@ bool hf_verdict_is_final(const struct hf_brain *b)
 	return hf_verdict_pending(b) && (!may_change(b) || b->ledger.phase == HF_PHASE_ENDED);
 }
 
-/* Peers of a node that dies see it long before the node counts as lost.  Some nodes never count as lost,
- * as in a long storm: when the wait is over, a node that is still Unknown is the cause, as no restart can
- * make good a job that has failed. */
+/* Peers notice a dying node long before it counts as lost.  Some nodes never count as lost, for
+ * instance in a long storm.  When the wait is over, a node that is still Unknown is taken as the
+ * cause, because a failed job cannot be taken back. */
 static bool find_lost_node(const struct hf_brain *b, struct hf_termination *ret_end)
 {
 	int64_t incident = b->ledger.incident.id;
@@ -147,7 +150,8 @@ static bool find_lost_node(const struct hf_brain *b, struct hf_termination *ret_
 		hf_node_loss_suspect(b, incident, at, ret_end));
 }
 
-/* The end that the verdict is of; NULL: a budget's, or its pod has gone, and when it ended with it. */
+/* The termination that the verdict is of.  NULL: the verdict is a budget's, or the pod is gone,
+ * and its finish time with it. */
 static const struct hf_termination *find_verdict_termination(const struct hf_brain *b)
 {
 	const struct hf_record *last = &b->ledger.records[0];
@@ -164,7 +168,7 @@ static const struct hf_termination *find_verdict_termination(const struct hf_bra
 	return NULL;
 }
 
-/* What finished first is the cause, in whichever order kubelets tell of it: they look for ended
+/* The first to finish is the cause, whatever order kubelets report in: they look for ended
  * containers once a second. */
 static const struct hf_termination *find_first(const struct hf_brain *b)
 {
@@ -175,7 +179,8 @@ static const struct hf_termination *find_first(const struct hf_brain *b)
 		if (termination->kind == HF_TERMINATION_RESTARTED ||
 		    hf_termination_is_ignored(termination) || !hf_incident_covers(b, termination))
 			continue;
-		/* They are in order of time; who does not know his has none to come before. */
+		/* The list is in order of time.  If the finish time of the verdict's termination
+		 * is unknown, none comes before it. */
 		return termination->fate == HF_FATE_RESTART && of->finished_at != HF_TIME_NONE
 			       ? termination
 			       : NULL;
