@@ -7,14 +7,16 @@
 #include <string.h>
 
 /*
- * All ends of one step, decided together.  They were seen at once, so no order among them is
- * certain: at most one incident opens for the pods among them, and the end that decides it is
- * the one that best explains the rest: evidence of infrastructure or a device, else the one that
- * finished first.  Where a verdict has just given way, its cause explains them, and is acted upon before
- * another verdict may be reached: that would give way to the same cause, and charge it again.
+ * Decides all terminations of one step together.  They were seen at once, so their order is not
+ * certain: at most one incident opens for the pods among them.  The termination that opens it is
+ * the one that best explains the rest: evidence of infrastructure or a device, else the first to
+ * finish.  If a verdict has given way in this step, its cause is acted upon before another verdict
+ * may be reached: that verdict would give way to the same cause, and charge it again.
+ *
+ * Writes: the ledger's incident, charges and verdict, the slots, and what the step restarts.
  */
 
-/* Open an incident for the end and charge it, or let the job fail with it. */
+/* Open an incident and charge it, or set the verdict.  False: a verdict was set. */
 static bool open_for(struct hf_brain *b, const struct hf_termination *termination)
 {
 	/* Nothing is charged yet: a verdict may still turn out to have another cause. */
@@ -28,7 +30,8 @@ static bool open_for(struct hf_brain *b, const struct hf_termination *terminatio
 			       hf_budget_message(b, termination->budget));
 		return false;
 	}
-	/* What a rule does not charge still waits longer each time, or it would spin. */
+	/* A termination that a rule does not charge still lengthens the delay.  Without a delay
+	 * the rank would restart in a loop. */
 	if (termination->kind != HF_TERMINATION_RESTARTED)
 		hf_delay_next(b, hf_class_budget(termination->cls));
 	hf_incident_open(b, termination, termination->cls, termination->budget);
@@ -38,8 +41,8 @@ static bool open_for(struct hf_brain *b, const struct hf_termination *terminatio
 	return true;
 }
 
-/* It would be a verdict again: the next step reaches that, when the cause that this one gave way to has
- * been acted upon. */
+/* The termination would set a verdict again.  The next step sets it, after the cause of the
+ * withdrawn verdict has been acted upon. */
 static bool is_for_later(const struct hf_brain *b, const struct hf_termination *termination)
 {
 	return b->gave_way && !hf_incident_covers(b, termination) &&
@@ -47,9 +50,9 @@ static bool is_for_later(const struct hf_brain *b, const struct hf_termination *
 }
 
 /*
- * Container restarts.  A pod's first one in an incident is covered, its second opens the next.
- * Counted in rounds over the ranks, so that two restarts of each of a thousand ranks are two
- * incidents and not a thousand.
+ * Container restarts.  The first restart of a pod in an incident is covered, its second opens the
+ * next incident.  They are counted in rounds over the ranks, so that two restarts of each of a
+ * thousand ranks are two incidents and not a thousand.
  */
 static void count_restarts(struct hf_brain *b)
 {
@@ -78,7 +81,7 @@ static void count_restarts(struct hf_brain *b)
 	}
 }
 
-/* FailJob speaks first, whichever end it matched: as batch/v1, which looks for it in all. */
+/* A rule with action FailJob comes before the others, as in batch/v1. */
 static const struct hf_termination *find_fail_rule(const struct hf_brain *b)
 {
 	for (size_t i = 0; i < b->terminations_len; i++) {
@@ -88,7 +91,7 @@ static const struct hf_termination *find_fail_rule(const struct hf_brain *b)
 	return NULL;
 }
 
-/* The end that opens an incident: none if the open one covers them all. */
+/* The termination that opens an incident; NULL: the open incident covers all. */
 static const struct hf_termination *find_opener(const struct hf_brain *b)
 {
 	const struct hf_termination *first = NULL;
@@ -101,7 +104,7 @@ static const struct hf_termination *find_opener(const struct hf_brain *b)
 			continue;
 		if (hf_termination_outranks(termination))
 			return termination;
-		/* What a rule ignores explains nothing but itself. */
+		/* A termination that a rule ignores does not explain the others. */
 		if (!first ||
 		    (hf_termination_is_ignored(first) && !hf_termination_is_ignored(termination)))
 			first = termination;
@@ -109,7 +112,8 @@ static const struct hf_termination *find_opener(const struct hf_brain *b)
 	return first;
 }
 
-/* Late evidence for the open incident.  False: its new budget is used up, a verdict is set. */
+/* Take late evidence into the open incident.  False: the new budget is used up, and a verdict is
+ * set. */
 static bool adopt_causes(struct hf_brain *b)
 {
 	for (size_t i = 0; i < b->terminations_len; i++) {
@@ -141,7 +145,8 @@ static void report_stray(struct hf_brain *b, const struct hf_termination *termin
 		     termination->pod);
 }
 
-/* The termination was counted without the pod's reason ("Evicted"): the record takes it now. */
+/* The termination was counted before the pod's reason ("Evicted") was known: the record takes it
+ * now. */
 static void retell_counted(struct hf_brain *b, const struct hf_termination *termination)
 {
 	const struct hf_record *last = &b->ledger.records[0];
@@ -152,7 +157,7 @@ static void retell_counted(struct hf_brain *b, const struct hf_termination *term
 		hf_incident_set_cause(b, termination);
 }
 
-/* Restart the ranks that ended, or all of them when any of them asks for that. */
+/* Restart the terminated ranks; with scope Job in any termination, restart all ranks. */
 static void restart_ended(struct hf_brain *b)
 {
 	enum hf_scope scope = HF_SCOPE_REPLICA;
@@ -161,7 +166,7 @@ static void restart_ended(struct hf_brain *b)
 	for (size_t i = 0; i < b->terminations_len; i++) {
 		const struct hf_termination *termination = &b->terminations[i];
 
-		/* A container restart counts here only where all ranks go together. */
+		/* A container restart counts here only if all ranks restart together. */
 		if (termination->kind == HF_TERMINATION_RESTARTED &&
 		    termination->scope != HF_SCOPE_JOB)
 			continue;
@@ -190,12 +195,12 @@ static void restart_ended(struct hf_brain *b)
 	hf_incident_ensure_record(b, first);
 	b->ledger.records[0].scope = scope == HF_SCOPE_JOB ? "Job" : "Replica";
 	b->ledger.records[0].generation = b->ledger.generation;
-	/* A covered end of a recovered incident: the recovery is not over after all. */
+	/* A covered termination after the recovery: the recovery is not over. */
 	b->ledger.records[0].running_at = HF_TIME_NONE;
 	hf_restart_when_too_large(b);
 }
 
-/* If a node of the job counts as lost at this moment, the node is the cause of what its peers do now. */
+/* If a node of the job counts as lost now, the node is the cause of what its peers do now. */
 static const struct hf_termination *find_cause(const struct hf_brain *b,
 					       const struct hf_termination *opener,
 					       struct hf_termination *lost)
@@ -207,7 +212,7 @@ static const struct hf_termination *find_cause(const struct hf_brain *b,
 	return lost;
 }
 
-/* Its attempt was made within the incident, and belongs to it all the same. */
+/* The attempt was made within the incident, and the termination is covered all the same. */
 static bool repeats_incident(const struct hf_brain *b, const struct hf_termination *termination)
 {
 	hf_time opened_at = b->ledger.incident.opened_at;
@@ -217,7 +222,8 @@ static bool repeats_incident(const struct hf_brain *b, const struct hf_terminati
 	       termination->pod->creation_time > opened_at;
 }
 
-/* Who is started again before the fault is mended, and ends of it again, costs nothing and waits. */
+/* A rank that was started before the fault was mended, and terminates of it again, costs nothing
+ * and waits. */
 static void delay_repeats(struct hf_brain *b)
 {
 	for (size_t i = 0; i < b->terminations_len; i++) {
@@ -228,7 +234,7 @@ static void delay_repeats(struct hf_brain *b)
 	}
 }
 
-/* What is charged, and told, of the open incident, before late evidence comes to it. */
+/* The charges and the record of the open incident, before late evidence arrives. */
 struct former {
 	int64_t incident, restarts[HF_BUDGETS];
 	struct hf_record record;
@@ -241,8 +247,9 @@ static void save_former(const struct hf_brain *b, struct former *former)
 	former->record = b->ledger.records[0];
 }
 
-/* A verdict on a newer incident, which is charged nothing yet, has come of the same step: it may give way
- * to that evidence, and one event is the cause of one incident.  What it was to the former is undone. */
+/* If this step's verdict opened a newer incident, restore the previous incident's charges and its
+ * record: the verdict may still give way to that evidence, and one event is the cause of one
+ * incident. */
 static void restore_former(struct hf_brain *b, const struct former *former)
 {
 	struct hf_ledger *ledger = &b->ledger;
@@ -269,7 +276,7 @@ void hf_terminations_apply(struct hf_brain *b)
 		hf_verdict_of_termination(b, termination);
 		return;
 	}
-	/* Before the pods' ends: what the kubelet restarted ran before the pod ended. */
+	/* Container restarts first: the container ran before its pod ended. */
 	count_restarts(b);
 	save_former(b, &former);
 	if (hf_verdict_pending(b) || !adopt_causes(b))

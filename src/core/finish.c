@@ -5,19 +5,20 @@
 #include "base/str.h"
 
 /*
- * The end of a job.  A terminal condition never leaves and its type never changes; what is left
- * to do is the clean-up (cleanup.c) and the TTL.
+ * How a job ends: by its verdict, or with success; and what a finished job still does: clean-up
+ * and TTL.  A terminal condition never leaves, and its type never changes.  Writes: conditions,
+ * completionTime, the ledger's phase, actions.
  */
 
-/* What both ends of a job have in common.  The caller has said why in an event. */
+/* What a failure and a success have in common.  The caller has written the event. */
 static void end_job(struct hf_brain *b, const char *type, const char *reason, const char *message)
 {
 	hf_time at = hf_time_floor_second(b->now), start = b->plan->status.start_time;
 
 	hf_assert(!hf_cond_finished(b));
-	/* A server's clock may be set back; a job does not end before it began. */
+	/* The server's clock may be set back; completionTime is never before startTime. */
 	b->plan->status.completion_time = start != HF_TIME_NONE && at < start ? start : at;
-	/* As upstream: Running keeps the reason and the message that it had. */
+	/* As upstream: Running keeps its reason and message. */
 	hf_cond_lower(b, HF_COND_RUNNING, NULL, NULL);
 	hf_cond_lower(b, HF_COND_RESTARTING, NULL, NULL);
 	hf_cond_set(b, type, true, reason, message);
@@ -66,8 +67,8 @@ void hf_finish_succeeded(struct hf_brain *b, const struct hf_judgement *judgemen
 
 /* ---- afterwards ----------------------------------------------------------------------------- */
 
-/* Of a failed job the ranks that still run are told; successes and failures stay as the verdict left
- * them, and a rank that is counted there does not count as active for its other containers. */
+/* The ranks of a failed job that still run count as active.  Successes and failures stay as the
+ * verdict left them; a rank that is counted there is not active because of its other containers. */
 static void count_active_again(struct hf_brain *b)
 {
 	if (!hf_cond_is_true(b, HF_COND_FAILED))
@@ -89,8 +90,8 @@ static void count_active_again(struct hf_brain *b)
 	}
 }
 
-/* The TTL runs from the terminal condition, whatever `suspend` says by now.  Foreground, so that
- * the job is seen until its pods are gone. */
+/* The TTL runs from the terminal condition, also if the job is suspended later.  Propagation is
+ * Foreground, so the job stays visible until its pods are gone. */
 static void delete_after_ttl(struct hf_brain *b, const struct hf_condition *terminal)
 {
 	struct hf_opt_int ttl = b->view->run_policy.ttl_seconds_after_finished;
@@ -120,7 +121,7 @@ static void delete_after_ttl(struct hf_brain *b, const struct hf_condition *term
 	hf_say(b, b->now, HF_TOPIC_NEXT, "the job's time to live is over: it is deleted");
 }
 
-/* Good until a condition is set: the list moves. */
+/* Valid until the next condition is set, because the list moves. */
 static const struct hf_condition *find_terminal(const struct hf_brain *b)
 {
 	const struct hf_condition *failed = hf_cond_find(b, HF_COND_FAILED);
@@ -143,7 +144,7 @@ void hf_finish_continue(struct hf_brain *b)
 	size_t deleted;
 
 	hf_assert(hf_cond_finished(b));
-	/* Upstream's operator left some failed jobs without it, which then never expired. */
+	/* Upstream's operator left some failed jobs without completionTime; they never expired. */
 	if (b->plan->status.completion_time == HF_TIME_NONE)
 		b->plan->status.completion_time = find_terminal(b)->last_transition;
 	count_active_again(b);

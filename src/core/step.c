@@ -9,21 +9,22 @@
 #include <string.h>
 
 /*
- * The order in which the policies run.  An end of a pod goes
+ * The order in which the policies run.  A termination of a pod goes
  *
  *     classify → rule → restart policy → incident → settle → scope → budget → delay → act
  *
- * and around that stand the questions that are asked first: is the job ours, can it be decided
- * on, is it finished, suspended, successful, over its deadline?
+ * Before that come the outer questions: is the job ours, can it be decided on, is it finished,
+ * suspended, successful, over its deadline?  Input: struct hf_job_view, struct hf_observed, the
+ * time.  Output: struct hf_plan.
  */
 
-/* Objects looked at in one step: each rank once, with room for leftovers of other owners. */
+/* Most objects in the input: one per rank, with room for objects of other owners. */
 #define OBSERVED_MAX ((size_t)4 * HF_RANKS_MAX)
-/* A compact text in the making: "19999:2147483647," for each rank. */
+/* The longest compact text: "19999:2147483647," for each rank. */
 #define SCRATCH_MAX ((size_t)18 * HF_RANKS_MAX)
 
-/* The plan starts as a copy of what is stored: a policy changes what it decides on and nothing
- * else, so foreign conditions and fields pass through. */
+/* The plan starts as a copy of the stored status.  A policy changes what it decides on and nothing
+ * else, so conditions and fields of others pass through. */
 static void init_brain(struct hf_brain *b, const struct hf_job_view *view,
 		       const struct hf_observed *seen, hf_time now, struct hf_arena *arena,
 		       struct hf_plan *plan)
@@ -53,7 +54,7 @@ static void init_brain(struct hf_brain *b, const struct hf_job_view *view,
 
 /* ---- may we decide at all? -------------------------------------------------------------------- */
 
-/* A job of another controller is not even looked at: its status belongs to somebody else. */
+/* The status of a job of another controller belongs to that controller: nothing is changed. */
 static bool is_ours(struct hf_brain *b)
 {
 	const char *manager = b->view->run_policy.managed_by;
@@ -68,7 +69,7 @@ static bool is_ours(struct hf_brain *b)
 	if (b->view->deletion_time != HF_TIME_NONE) {
 		hf_say(b, b->view->deletion_time, HF_TOPIC_NEXT,
 		       "the job is being deleted: its pods and services go with it");
-		/* Its pods keep it until they are gone. */
+		/* The job object stays until its pods are gone. */
 		hf_lost_pods_force(b);
 		hf_stage_add(b, &b->deletes);
 		b->plan->summary = "being deleted";
@@ -77,7 +78,8 @@ static bool is_ours(struct hf_brain *b)
 	return true;
 }
 
-/* Do nothing, say why, and leave the ledger byte for byte: it may be newer than this program. */
+/* Do nothing and say why.  The ledger stays byte for byte, because a newer version may have
+ * written it. */
 static void hold_job(struct hf_brain *b, const char *suffix, const char *message,
 		     const char *way_out)
 {
@@ -94,8 +96,8 @@ static void hold_job(struct hf_brain *b, const char *suffix, const char *message
 	       b->job.suspend ? "; that it is to be suspended waits until then" : "");
 }
 
-/* Rules are for jobs that begin.  One that runs goes on, whatever a newer version of the rules
- * thinks of it: upstream's operator does not look at them again either. */
+/* Validation is for jobs that begin.  A job that runs continues, also if newer rules would refuse
+ * it, as under upstream's operator. */
 static bool has_job_begun(const struct hf_brain *b)
 {
 	return b->view->status.start_time != HF_TIME_NONE || b->view->status.ledger.present ||
@@ -108,7 +110,7 @@ static bool is_valid(struct hf_brain *b)
 	struct hf_field_errors *errors = HF_ARENA_NEW(b->arena, struct hf_field_errors);
 	struct hf_error err = {0};
 
-	/* Without it the job would be judged by rules that nobody meant. */
+	/* Without the annotation the job would be judged by the default rules. */
 	if (b->view->policy_problem && !hf_status_is_finished(&b->view->status)) {
 		hold_job(b, "FailedValidation", b->view->policy_problem, correct);
 		return false;
@@ -131,7 +133,7 @@ static bool is_valid(struct hf_brain *b)
 	return false;
 }
 
-/* The ledger into slots.  Everything behind this can rely on it. */
+/* Fill the slots from the ledger; everything after this relies on them. */
 static bool load_ledger(struct hf_brain *b)
 {
 	struct hf_error err = {0};
@@ -156,7 +158,7 @@ static bool load_ledger(struct hf_brain *b)
 				  "edit --subresource=status): counters then begin anew");
 		return false;
 	}
-	/* A verdict that ends a job later than at once has its incident. */
+	/* A verdict that waits always has an incident. */
 	if (!hf_cond_finished(b) && b->ledger.incident.id == 0)
 		b->ledger.verdict = (struct hf_verdict){.at = HF_TIME_NONE};
 	if (!b->ledger.present && !hf_cond_finished(b))
@@ -167,7 +169,7 @@ static bool load_ledger(struct hf_brain *b)
 
 /* ---- a job that is to run -------------------------------------------------------------------------- */
 
-/* What the kind makes of the counts; twice in a step, before and after the ends are decided. */
+/* What the kind's table makes of the counts; before and after the terminations are decided. */
 static void judge_counts(const struct hf_brain *b, struct hf_judgement *ret_judgement)
 {
 	memset(ret_judgement, 0, sizeof(*ret_judgement));
@@ -175,7 +177,7 @@ static void judge_counts(const struct hf_brain *b, struct hf_judgement *ret_judg
 	hf_assert(ret_judgement->running_message && ret_judgement->succeeded_message);
 }
 
-/* Requests first: what a person restarts is not an end to be classified. */
+/* Requests come first: a rank that a person restarts is not a termination to classify. */
 static void decide_terminations(struct hf_brain *b)
 {
 	hf_restart_request_step(b);
@@ -206,7 +208,7 @@ static void run_job(struct hf_brain *b)
 	if (hf_cond_is_true(b, HF_COND_SUSPENDED))
 		hf_resume(b);
 	b->gated = hf_pod_group_awaited(b);
-	/* In a queue it has not started: its deadline does not run. */
+	/* A job in Volcano's queue has not started, so its deadline does not run. */
 	if (b->plan->status.start_time == HF_TIME_NONE && !b->gated)
 		b->plan->status.start_time = hf_time_floor_second(b->now);
 	hf_ledger_note(b);
@@ -215,7 +217,7 @@ static void run_job(struct hf_brain *b)
 	hf_counts_take(b);
 	judge_counts(b, &judgement);
 	hf_counts_write(b);
-	/* Success first: what fails beside a job that is done does not matter any more. */
+	/* Success comes first: a failure beside a job that is done does not matter. */
 	if (judgement.succeeded) {
 		hf_finish_succeeded(b, &judgement);
 		return;
@@ -234,7 +236,7 @@ static void run_job(struct hf_brain *b)
 	hf_counts_write(b);
 	judge_counts(b, &judgement);
 	hf_cond_active(b, &judgement);
-	/* Services first: a rank that starts looks for the names of the others. */
+	/* Services come first: a rank that starts looks up the names of its peers. */
 	hf_services_plan(b);
 	hf_extras_plan(b);
 	hf_pods_plan(b);
@@ -245,14 +247,14 @@ static void run_job(struct hf_brain *b)
 	hf_progress_tell(b);
 	hf_trouble_tell(b);
 	hf_init_wait_tell(b);
-	/* Deletes before creates: a name must be free before it is used again. */
+	/* Deletes come before creates: a name must be free before it is used again. */
 	hf_stage_add(b, &b->deletes);
 	hf_stage_add(b, &b->extras);
 	hf_stage_add(b, &b->creates);
 	hf_stage_add(b, &b->asides);
 }
 
-/* The ledger has the end, and the status has not: nothing is decided once more. */
+/* The ledger has the end of the job and the status does not: write it without deciding again. */
 static void conclude_job(struct hf_brain *b)
 {
 	if (hf_cond_is_true(b, HF_COND_SUSPENDED))
@@ -263,7 +265,7 @@ static void conclude_job(struct hf_brain *b)
 	hf_finish_failed(b);
 }
 
-/* The outermost questions, in order: valid, readable, finished, decided, suspended. */
+/* The outer questions in order: valid, readable, finished, decided, suspended. */
 static void decide_job(struct hf_brain *b)
 {
 	hf_cond_created(b);
@@ -299,7 +301,7 @@ static void decide_job(struct hf_brain *b)
 
 /* ---- the result --------------------------------------------------------------------------------------- */
 
-/* History first, then what this step said: that is how people read it. */
+/* History comes first, then the lines of this step. */
 static void arrange_reasons(const struct hf_brain *b)
 {
 	size_t said = b->notes->reasons_len;
@@ -323,7 +325,7 @@ static int by_kind_and_name(const void *left, const void *right)
 	return a->kind != b->kind ? (int)a->kind - (int)b->kind : strcmp(a->name, b->name);
 }
 
-/* Each once, in an order that does not depend on the input's. */
+/* Each request once, in an order that does not depend on the input's order. */
 static void arrange_asks(struct hf_brain *b)
 {
 	size_t len = 0;
@@ -363,7 +365,8 @@ static void publish_status(struct hf_brain *b)
 	plan->status.ledger = b->ledger;
 	plan->status_changed =
 		hf_status_differs(&b->view->status, &plan->status, &plan->status_urgent);
-	/* What is told is told once it is written, and not again by the next step. */
+	/* Events are written after the status, so a status with events is urgent: the next step
+	 * does not repeat them. */
 	plan->status_urgent |= plan->status_changed && b->notes->events_len > 0;
 }
 

@@ -10,28 +10,24 @@
 HF_BEGIN_DECLS
 
 /*
- * The brain: given a job, what is seen of it, and the time (API-server time), what is
- * to be done.  Pure: no clock, no randomness, no memory between calls; everything that
- * must be remembered is in the job's status.
+ * The brain decides what to do for a job, from the job, the objects seen and the time (API-server
+ * time).  It is pure: no clock, no randomness, no memory between calls.  What must be remembered
+ * is in the job's status.
  *
  * What holds of every plan:
- *  - the same input gives the same bytes, whatever the order of the input's lists;
- *  - with no change from outside, finitely many steps end in a plan with nothing but a
- *    wake-up;
- *  - a finished job takes no action but clean-up, its TTL, and deleting pods that were
- *    created late;
- *  - no action names an object of another owner, but for what an earlier job of this name and kind has
- *    left on a node that is dead (hf_pod_is_inherited); every delete carries a UID;
- *  - a lost, repeated or late action heals; dying between any two of them counts each
- *    observed end exactly once.
+ * - the same input gives the same bytes, in any order of the input's lists;
+ * - without a change from outside, finitely many steps end in a plan with nothing but a wake-up;
+ * - a finished job takes no action but clean-up, its TTL, and deleting pods that were created late;
+ * - no action names an object of another owner, except pods that an earlier job of this name and kind left on a dead node (hf_pod_is_inherited); every delete carries a UID;
+ * - a lost, repeated or late action heals; a crash between any two actions counts each observed termination exactly once.
  *
- * The plan's texts and lists live in the arena or in the inputs.  The view is read as
- * it is: defaults are applied inside.
+ * The plan's texts and lists live in the arena or in the inputs.  The view is read as it is:
+ * defaults are applied inside.
  *
- * Always gives a plan.  A job that cannot be decided on (a broken ledger, one of a newer
- * schema, a spec that is invalid before it ever started) is held: condition
- * holdfast.dev/Held says why, and nothing else is done.  Fails only with HF_E_TOO_LARGE,
- * when more than HF_RANKS_MAX ranks would have to be looked at.
+ * A step always gives a plan.  A job that cannot be decided on (a broken ledger, a newer schema, a
+ * spec that is invalid before it started) is held: condition holdfast.dev/Held says why, and
+ * nothing else is done.  The call fails only with HF_E_TOO_LARGE, for more than HF_RANKS_MAX
+ * ranks.
  */
 int hf_job_step(const struct hf_job_view *job, const struct hf_observed *seen, hf_time now,
 		struct hf_arena *arena, struct hf_plan *ret_plan, struct hf_error *err)

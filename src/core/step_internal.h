@@ -8,12 +8,13 @@
 
 HF_BEGIN_DECLS
 
-/* The top of core: what step.c calls beside the policies. */
+/* The top of core: the functions that only step.c calls. */
 
-/* apply.c: run all terminations through coverage, incident, budget and verdict; restart what is to be restarted. */
+/* apply.c: take all terminations through coverage, incident, budget and verdict, and restart
+ * ranks. */
 void hf_terminations_apply(struct hf_brain *b);
 
-/* finish.c: the job fails by its verdict; the job succeeds; what a finished job still does. */
+/* finish.c: fail the job by its verdict, let the job succeed, clean up afterwards. */
 void hf_finish_failed(struct hf_brain *b);
 void hf_finish_succeeded(struct hf_brain *b, const struct hf_judgement *judgement);
 void hf_finish_continue(struct hf_brain *b);

@@ -12,7 +12,7 @@ HF_BEGIN_DECLS
  * policies.  Output: the lists of actions, and notes on what an action waits for.
  */
 
-/* Delete the pods that are not wanted, create those that are missing. */
+/* Delete superfluous pods and create missing pods. */
 void hf_pods_plan(struct hf_brain *b);
 void hf_services_plan(struct hf_brain *b);
 /* Make, change and delete extra objects; after the counts are known, before pods are planned. */

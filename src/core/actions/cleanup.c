@@ -6,29 +6,29 @@
 #include "core/model/names.h"
 
 /*
- * The pods of a job that has ended.  Each one is deleted, ended and kept, or kept as it is:
+ * The pods of a finished job.  Each pod is deleted, stopped and kept, or kept as it is:
  *
  *     by cleanPodPolicy, or created late          deleted
  *     the job has failed, podsAfterEnd: Stop
  *         it has not begun                        deleted: it never begins
- *         it runs                                 ended and kept, with its logs
- *     its program has succeeded, and the grace    ended and kept
+ *         it runs                                 stopped and kept, with its logs
+ *     its program has succeeded, and the grace    stopped and kept
  *     of its other containers is over
  *     any other                                   kept
  *
- * What still runs after that is told.  Nothing of it is charged: a finished job counts no ends.
- * Level-triggered: what was deleted or ended already is not asked for again.
+ * Pods that still run after that are told.  Nothing is charged: a finished job counts no
+ * terminations.  A pod that is being deleted or was stopped is not asked for again.
  */
 
-/* Ranks of a job end within a second or two of each other: those are not worth telling. */
+/* Ranks of a job end within a second or two of each other: that is not worth telling. */
 #define TELL_SECONDS 30
 
-/* The two ways to be ended and kept differ in what the pod is stamped with. */
+/* The two STOP values differ in the stamp on the pod. */
 enum fate { FATE_KEEP, FATE_DELETE, FATE_STOP_FAILED, FATE_STOP_SUCCEEDED };
 
-/* The pods that the end of the job leaves. */
+/* The pods that a finished job leaves. */
 struct left {
-	int32_t running; /* kept, and not ended */
+	int32_t running; /* kept, and not stopped */
 	int32_t waiting; /* kept, and not begun */
 	int32_t stopping;
 	const char *first, *first_stopping;
@@ -39,10 +39,11 @@ static bool is_active(const struct hf_pod *pod)
 	return pod->phase == HF_POD_PENDING || pod->phase == HF_POD_RUNNING;
 }
 
-/* Stands for the role of a pod without a rank's name. Such a pod has no own container. */
+/* The role of a pod without a rank's name.  Such a pod has no own container. */
 #define NO_ROLE (-1)
 
-/* The kubelet has never started the kind's own container of the pod; other containers do not count. */
+/* The kubelet has never started the kind's own container of the pod.  Other containers do not
+ * count. */
 static bool is_unbegun(const struct hf_brain *b, int role, const struct hf_pod *pod)
 {
 	const struct hf_container_seen *own =
@@ -53,9 +54,9 @@ static bool is_unbegun(const struct hf_brain *b, int role, const struct hf_pod *
 	return pod->phase == HF_POD_PENDING && !hf_pod_has_begun(pod);
 }
 
-/* The ledger knows the pod.  One that it does not know was created late: by a leader that had
- * lost its lease, or by a request that took its time.  A job that never had a ledger ended under
- * another operator: nothing in it is late. */
+/* The ledger knows the pod.  An unknown pod was created late: by a leader that had lost its lease,
+ * or by a slow request.  A job without a ledger ended under another operator: none of its pods is
+ * late. */
 static bool is_of_record(const struct hf_brain *b, const struct hf_role_slots *ranks,
 			 const struct hf_slot *slot)
 {
@@ -68,8 +69,8 @@ static bool is_cleaned(const struct hf_brain *b, const struct hf_pod *pod)
 	return b->job.clean == HF_CLEAN_ALL || (b->job.clean == HF_CLEAN_RUNNING && is_active(pod));
 }
 
-/* For a pod that cleanPodPolicy keeps.  After success the pods stay as upstream leaves them.  A job
- * without a ledger ended under another operator: its pods stay as that operator left them. */
+/* For a pod that cleanPodPolicy keeps.  After success the pods stay as upstream leaves them.  The
+ * pods of a job without a ledger stay as the other operator left them. */
 static enum fate find_fate(const struct hf_brain *b, int role, const struct hf_pod *pod)
 {
 	if (b->job.recovery.after_end == HF_AFTER_END_KEEP || !b->ledger.present ||
@@ -123,7 +124,7 @@ static void clean_slot(struct hf_brain *b, int role, int32_t index, struct left 
 				  : find_fate(b, role, slot->pod),
 			   left);
 	}
-	/* A service stays only beside a pod that stays, and goes with a rank that is none any more. */
+	/* A service stays only beside a pod that stays.  The service of a removed rank is deleted. */
 	if (slot->service && (beyond || (b->job.clean != HF_CLEAN_NONE && (goes || !slot->pod))))
 		hf_service_delete(b, slot->service);
 }
@@ -164,7 +165,7 @@ static const char *describe_stopping(const struct hf_brain *b, const struct left
 		left->stopping, left->first_stopping);
 }
 
-/* A condition, for what goes on for longer than the ranks of a job take to end. */
+/* The condition is for pods that run on longer than the ranks of a job take to end. */
 static void tell_left(struct hf_brain *b, const struct left *left)
 {
 	hf_time at = hf_time_add(b->plan->status.completion_time, hf_seconds(TELL_SECONDS));

@@ -5,9 +5,9 @@
 #include "base/str.h"
 
 /*
- * Extra objects, level-triggered like everything: what the kind's table wants against what is
- * seen.  They come before the pods, which mount them, run with their rights, or are scheduled by
- * them; those that are aside come last.
+ * Extra objects: the difference between what the kind's table wants and what is seen.  They come
+ * before the pods, which mount them, run with their rights, or are scheduled by them; objects
+ * marked aside come last.
  */
 
 static void see_ranks(const struct hf_brain *b, struct hf_ranks_seen *ret_ranks)
@@ -68,7 +68,7 @@ static void say_awaited(const struct hf_brain *b, const struct hf_extra *extra,
 	       extra->name);
 }
 
-/* Held by another owner, or by ours that is on its way out. */
+/* Another owner's object has the name, or the job's own object that is being deleted. */
 static void plan_held(struct hf_brain *b, const struct hf_extra *extra,
 		      const struct hf_extra_seen *seen)
 {
@@ -84,7 +84,8 @@ static void plan_held(struct hf_brain *b, const struct hf_extra *extra,
 	}
 }
 
-/* Whoever only looks finds it missing where it cannot be made, or in the moment before it is. */
+/* A caller that only looks (`holdfast why`) finds the object missing if it cannot be created, or
+ * just before it is. */
 static void plan_create(struct hf_brain *b, const struct hf_extra *extra, struct hf_actions *list)
 {
 	add_action(list, b, HF_ACTION_CREATE_EXTRA, extra, NULL);
@@ -130,7 +131,7 @@ static bool is_unknown(const struct hf_brain *b, const struct hf_extra *extra)
 	return (b->seen->extras_unknown & HF_EXTRA_BIT(extra->kind)) != 0;
 }
 
-/* Told once in the job's life, as nothing else shows that what it asks for does not come. */
+/* Told once in the life of a job, because nothing else shows that no autoscaler comes. */
 static void say_no_autoscaler(const struct hf_brain *b)
 {
 	if (b->job.settings->no_autoscaler && b->job.elastic.has_metrics &&
@@ -155,7 +156,7 @@ void hf_extras_plan(struct hf_brain *b)
 	for (size_t i = 0; i < extras.len; i++) {
 		const struct hf_extra *extra = &extras.items[i];
 
-		/* What pods mount and run with waits as they do. */
+		/* Objects that pods mount wait for admission as the pods do. */
 		if (!is_unknown(b, extra) && (!b->gated || extra->gate || extra->aside))
 			plan_object(b, extra);
 	}

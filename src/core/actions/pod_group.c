@@ -6,9 +6,9 @@
 #include "base/str.h"
 
 /*
- * Pod groups of gang schedulers: one for a job, under its name, while the job is active.  Volcano
- * looks at a group before any of its pods exists and says by its phase whether there is room; who
- * reads scheduler-plugins' groups looks at pods.
+ * Pod groups of gang schedulers: one group for each active job, under the job's name.  Volcano
+ * looks at a group before its pods exist, and says by the group's phase whether there is room.
+ * Schedulers that read scheduler-plugins' groups look at pods.
  */
 
 #define VOLCANO "volcano"
@@ -39,7 +39,7 @@ struct sums {
 	size_t len, cap;
 };
 
-/* What is no quantity is no API server's either: such a pod is refused, and no reason to stop here. */
+/* An amount that is no quantity is left out: the API server refuses such a pod. */
 static void add_amount(struct sums *sums, const struct hf_key_value *amount, int32_t n,
 		       struct hf_arena *arena)
 {
@@ -59,8 +59,8 @@ static void add_amount(struct sums *sums, const struct hf_key_value *amount, int
 	hf_quantity_add(&sums->items[i].quantity, &quantity, n);
 }
 
-/* Of the first members: the types in the kind's order.  Upstream takes them in the order of their
- * priority classes, of which it never learns anything, so it is one of a Go map. */
+/* The requests of the first members: the types in the kind's order.  Upstream orders them by
+ * priority classes that it never reads, so its order is that of a Go map. */
 static void add_requests(const struct hf_job *job, int64_t members, struct sums *sums,
 			 struct hf_arena *arena)
 {
@@ -80,7 +80,7 @@ static void add_requests(const struct hf_job *job, int64_t members, struct sums 
 	}
 }
 
-/* Volcano's have the member also where nothing is asked for, as upstream writes it. */
+/* A Volcano group has the member also if nothing is requested, as upstream writes it. */
 static void set_resources(const struct hf_job *job, int64_t members, struct hf_extras *extras,
 			  struct hf_extra *group)
 {
@@ -118,7 +118,7 @@ void hf_pod_group_extra(const struct hf_job *job, const struct hf_ranks_seen *se
 		return;
 	group->annotated = true;
 	group->gate = group->kind == HF_EXTRA_VOLCANO_GROUP;
-	/* As upstream's types leave it out. */
+	/* Upstream's types leave 0 out. */
 	if (members != 0)
 		hf_extra_set_number(extras, group, "spec/minMember", members);
 	set_resources(job, members, extras, group);
@@ -178,7 +178,7 @@ void hf_pod_group_edits(const struct hf_brain *b, int role, struct hf_edits *edi
 		hf_edits_add(edits, &scheduler);
 }
 
-/* Said once, with the first pod of all: it concerns the job. */
+/* Told once, with the first pod of the job. */
 void hf_pod_group_warn(const struct hf_brain *b)
 {
 	const struct hf_framework *framework = b->job.framework;

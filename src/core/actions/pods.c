@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-/* Pods: what is to go, what is to come, and what that waits for. */
+/* The pods of an active job: which to delete, which to create, and what a create waits for.
+ * Input: the slots after all decisions.  Output: the lists of deletes and creates. */
 
 /* ---- building one ---------------------------------------------------------------------------- */
 
@@ -26,7 +27,7 @@ static void add_number(struct hf_edits *edits, const char *name, int64_t value)
 		 hf_arena_printf(edits->arena, "%lld", (long long)value));
 }
 
-/* The kubelet starts a container again without delay the first time, before anybody can stop it. */
+/* The kubelet restarts a container the first time without a delay, so no limit of 0 could hold. */
 static bool allows_no_failure(const struct hf_brain *b)
 {
 	const struct hf_opt_int *limit = &b->job.recovery.limits[HF_BUDGET_APPLICATION];
@@ -34,9 +35,9 @@ static bool allows_no_failure(const struct hf_brain *b)
 	return limit->set && limit->value == 0;
 }
 
-/* A pod's end must be one end: where a policy looks at ends, or all ranks go together, the
- * kubelet restarts nothing in it.  Nor what fenced itself: a kubelet that wakes would run it beside
- * its replacement. */
+/* The restart policy of the pod.  The kubelet restarts nothing if a termination must end the pod:
+ * if a policy looks at exit codes, if all ranks restart together, or if the pod fences itself (a
+ * kubelet that wakes up would run it beside its replacement). */
 static const char *find_restart_policy(const struct hf_brain *b, const struct hf_role *role)
 {
 	if (role->restart == HF_RESTART_EXIT_CODE || b->job.recovery.scope == HF_SCOPE_JOB ||
@@ -46,8 +47,8 @@ static const char *find_restart_policy(const struct hf_brain *b, const struct hf
 	return hf_restart_policy_name(role->restart);
 }
 
-/* Common edits first, then the kind's: labels of ours override those of the template, and the
- * kind's variables stand behind the user's. */
+/* Common edits come first, then the kind's.  Labels of Holdfast override those of the template,
+ * and the kind's variables stand behind the user's. */
 static int build_edits(const struct hf_brain *b, const struct hf_rank *rank, struct hf_edits *edits,
 		       struct hf_error *err)
 {
@@ -82,7 +83,7 @@ static int build_edits(const struct hf_brain *b, const struct hf_rank *rank, str
 	return framework->pod ? framework->pod(&b->job, rank, edits, err) : 0;
 }
 
-/* Once in a job's life as a rule: with the first pod of the type, if that is created at once. */
+/* Usually once in the life of a job: with the first pod of the type. */
 static void warn_of_template(struct hf_brain *b, const struct hf_rank *rank)
 {
 	if (rank->index > 0 || rank->attempt > 0 || rank->generation > 1)
@@ -111,8 +112,7 @@ static bool create_pod(struct hf_brain *b, int role, int32_t index)
 	struct hf_edits edits;
 
 	action.name = hf_rank_pod_name(b, role, index);
-	/* Without its service nobody would find it; why there is none is said where services are
-	 * planned. */
+	/* Without its service no peer would find the pod.  services.c tells why there is none. */
 	if (b->job.framework->has_services && strlen(action.name) > HF_SERVICE_NAME_LEN_MAX)
 		return false;
 	hf_edits_init(&edits, &b->cache->shared, b->arena);
@@ -131,20 +131,20 @@ static bool create_pod(struct hf_brain *b, int role, int32_t index)
 
 /* ---- all of them -------------------------------------------------------------------------------- */
 
-/* The ranks that lack a pod, and the first of those that wait for something of their own. */
+/* The ranks without a pod, and the ranks that wait until their last pod is gone. */
 struct missing {
 	int32_t count;
-	int32_t leaving; /* their last pod is not gone yet */
+	int32_t leaving; /* their last pod still exists */
 	const char *leaving_name;
 };
 
-/* One rank: delete what should not be there, count what is missing. */
+/* Delete the pod of a rank if it is superfluous; count the rank if it lacks a pod. */
 static void plan_rank(struct hf_brain *b, int role, int32_t index, struct missing *missing)
 {
 	const struct hf_role_slots *ranks = &b->roles[role];
 	struct hf_slot *slot = &ranks->slots[index];
 	bool wanted = index < ranks->replicas;
-	/* A type that was taken out of the spec is nobody's concern, as upstream has it. */
+	/* Pods of a type that was removed from the spec stay, as under upstream's operator. */
 	bool stays = (wanted || !ranks->present) && slot->current;
 
 	if (slot->pod && !stays) {
@@ -159,7 +159,7 @@ static void plan_rank(struct hf_brain *b, int role, int32_t index, struct missin
 	}
 }
 
-/* Where every rank is told of all others their variables grow with the square of the ranks. */
+/* If every rank is told of all others, the variables grow with the square of the ranks. */
 #define CREATE_BYTES_MAX ((size_t)32 << 20)
 
 static void create_role(struct hf_brain *b, int role, struct hf_empty_names *empty)
@@ -174,7 +174,7 @@ static void create_role(struct hf_brain *b, int role, struct hf_empty_names *emp
 		if (slot->pod || slot->succeeded || slot->pod_taken ||
 		    hf_name_reuse_waits(b, role, i, empty))
 			continue;
-		/* What one rank of a role lacks, all of it lack. */
+		/* If the pod of one rank cannot be made, no pod of the role can. */
 		if (!create_pod(b, role, i))
 			break;
 	}
@@ -213,7 +213,7 @@ void hf_pods_plan(struct hf_brain *b)
 			plan_rank(b, r, i, &missing);
 	}
 	say_leaving(b, &missing);
-	/* A job whose end is being settled starts nothing more. */
+	/* A job with a verdict that settles starts no pod. */
 	if (missing.count + missing.leaving == 0 || b->settling)
 		return;
 	if (b->ledger.not_before != HF_TIME_NONE && b->now < b->ledger.not_before) {
@@ -224,7 +224,7 @@ void hf_pods_plan(struct hf_brain *b)
 		       hf_span_text(b->arena, hf_elapsed(b->now, b->ledger.not_before)));
 		return;
 	}
-	/* The barrier: two generations never run side by side. */
+	/* The barrier: pods of two generations never run side by side. */
 	if (b->older_pods == 0 && !b->extras_wait && !b->gated)
 		create_missing(b);
 }

@@ -7,12 +7,12 @@
 
 #include <string.h>
 
-/* One headless service per replica, under the pod's name: how ranks find each other.  They stay
- * while pods come and go; an existing one is never changed. */
+/* One headless service for each rank, under the pod's name: ranks find each other by it.  Services
+ * stay while pods come and go; an existing service is never changed. */
 
-/* All ports of the default container; of two with one name the later wins, as upstream's map
- * has it, and the kind's own port is there even if the template lacks it.  A service with several
- * ports must name each, so one without a name gets one (upstream's is refused for ever). */
+/* All ports of the default container.  Of two with one name the later wins, as in upstream's map.
+ * The kind's own port is added if the template lacks it.  A service with several ports must name
+ * each port, so a port without a name gets one (upstream's service is refused for ever). */
 static const struct hf_port *service_ports(const struct hf_brain *b, int role, size_t *ret_len)
 {
 	const struct hf_framework *framework = b->job.framework;
@@ -45,7 +45,7 @@ static const struct hf_port *service_ports(const struct hf_brain *b, int role, s
 	return ports;
 }
 
-/* Told with the job's first status: what is too long stays so. */
+/* The event is sent with the job's first status, because the name never changes. */
 static void refuse_name(const struct hf_brain *b, const struct hf_role_slots *ranks, int32_t i,
 			const char *name)
 {
@@ -81,7 +81,8 @@ static void plan_role(struct hf_brain *b, int role)
 		if (slot->service || slot->service_taken || b->gated)
 			continue;
 		action.name = hf_rank_pod_name(b, role, i);
-		/* It would be refused at each try; those behind it are no shorter. */
+		/* The API server would refuse it at each try, and the names of higher indexes are
+		 * no shorter. */
 		if (strlen(action.name) > HF_SERVICE_NAME_LEN_MAX) {
 			refuse_name(b, ranks, i, action.name);
 			return;

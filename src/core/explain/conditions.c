@@ -32,7 +32,7 @@ void hf_cond_created(struct hf_brain *b)
 	b->plan->metrics[HF_METRIC_CREATED]++;
 }
 
-/* Upstream counts the failed replicas of one type; a request has none to count. */
+/* Upstream counts the failed replicas of one type; after a request for a restart there are none. */
 static const char *restarting_message(const struct hf_brain *b)
 {
 	const char *kind = b->job.framework->kind;
@@ -53,8 +53,8 @@ void hf_cond_active(struct hf_brain *b, const struct hf_judgement *judgement)
 	bool restarting = b->restarting || hf_cond_is_true(b, HF_COND_RESTARTING);
 
 	hf_assert(!hf_cond_finished(b) && !b->job.suspend);
-	/* Nothing is decided: the job is what it was.  Running would be lowered with the verdict, as
-	 * upstream does; without it the state would read as that of a job that never began. */
+	/* While a verdict settles, the state stays as it is.  Upstream lowers Running with the
+	 * verdict; without Running the job would look as if it had never begun. */
 	if (b->settling)
 		return;
 	if (restarting && b->ledger.phase != HF_PHASE_RUNNING && !goes_on) {
@@ -63,7 +63,7 @@ void hf_cond_active(struct hf_brain *b, const struct hf_judgement *judgement)
 
 		hf_cond_lower(b, HF_COND_RUNNING, NULL, NULL);
 		hf_cond_set(b, HF_COND_RESTARTING, true, hf_cond_reason(b, "Restarting"), message);
-		/* One event for each decision, not for each step that sees it last. */
+		/* Send an event for the decision, not for every later step that sees the result. */
 		if (news || b->restarting)
 			hf_event(b, true, hf_cond_reason(b, "Restarting"), message);
 	} else {

@@ -16,7 +16,7 @@ HF_BEGIN_DECLS
 
 /* The container's program has never run, by the reason of the record. */
 bool hf_record_never_started(const struct hf_record *record);
-/* The signal that ended the rank of the record; 0: none. */
+/* The signal in the record, or by its exit code; 0: no signal. */
 int64_t hf_record_signal(const struct hf_record *record);
 /* "worker-3 was killed by SIGKILL (128+9) on node n1" */
 const char *hf_record_evidence(const struct hf_brain *b, const struct hf_record *record);

@@ -24,9 +24,9 @@ static const char *const reasons[HF_GUARDS] = {
 };
 
 struct sign {
-	hf_time at;       /* the last one; NONE: none came */
-	const char *came; /* in a condition: no time in it moves */
-	const char *last; /* in `why`, before the time */
+	hf_time at;       /* the last sign; NONE: there was none */
+	const char *came; /* for a condition, so without a time */
+	const char *last; /* for `why`, before the time */
 };
 enum { SIGN_AGENT, SIGN_PROCESS, SIGN_LEASE, SIGN_POD, SIGNS };
 
@@ -51,7 +51,8 @@ static void find_signs(const struct hf_guarded *guarded, struct sign signs[SIGNS
 	}
 }
 
-/* Signs count where silence is evidence: not where the node's death is proven, or to be. */
+/* Signs of life matter only if silence is the evidence, not if the node's death is or will be
+ * proven. */
 static const char *describe_signs(const struct hf_brain *b, const struct hf_guarded *guarded,
 				  bool with_times)
 {
@@ -134,7 +135,7 @@ static const char *describe_calm(const struct hf_brain *b, const struct hf_node_
 		hf_time_text(b->arena, node->calm_since), (long long)hf_node_wait_seconds(b));
 }
 
-/* What is waited for, without a time that moves: a condition is not written anew for each. */
+/* What a guard waits for, without a time that moves: each change of a condition is a write. */
 static const char *describe_guard(const struct hf_brain *b, enum hf_guard guard,
 				  const struct hf_guarded *guarded)
 {
@@ -185,7 +186,7 @@ static const char *name_standing(const struct hf_node_seen *node)
 	return node->out_of_service ? "out of service" : hf_node_ready_name(node->ready);
 }
 
-/* The taint is somebody else's to set, and a read is ours: both are said. */
+/* The control plane must set the taint, and Holdfast must read: the text names the side. */
 static const char *describe_wait(const struct hf_brain *b, enum hf_guard guard,
 				 const struct hf_guarded *guarded)
 {
@@ -219,7 +220,7 @@ static void tell_guard(const struct hf_brain *b, enum hf_guard guard,
 	hf_block(b, text);
 }
 
-/* The guard that takes most to end names the condition. */
+/* The highest guard, which takes most to end, names the condition. */
 static void show_condition(struct hf_brain *b, size_t pods, enum hf_guard guard,
 			   const struct hf_guarded *guarded)
 {
@@ -233,7 +234,7 @@ static void show_condition(struct hf_brain *b, size_t pods, enum hf_guard guard,
 	hf_cond_set(b, HF_COND_NODE_UNREACHABLE, true, find_reason(b, guard, guarded), message);
 }
 
-/* How many there are, and the guard that takes most to end. */
+/* How many pods wait, and the highest guard. */
 static size_t tell_guards(const struct hf_brain *b, const struct hf_guarded guarded[HF_GUARDS],
 			  enum hf_guard *ret_worst)
 {

@@ -5,20 +5,21 @@
 #include <string.h>
 
 /*
- * Pods that should have been gone by now and whose node is there: a process that cannot be
- * killed, a volume that cannot be unmounted, a finalizer that nobody takes off.  They are never
- * forced: what they run may still run.  It is said which they are and what holds them.
+ * Pods that should be gone by now on a node that is reachable: a process that cannot be killed, a
+ * volume that cannot be unmounted, a finalizer that is not removed.  They are never deleted by
+ * force, because their containers may still run.  Output: the condition PodStuckTerminating, which
+ * names the pods and what keeps them.
  */
 
-/* Past the pod's own deadline; kubelets need some of it to unmount and to report. */
+/* Past the pod's own deadline.  The kubelet needs part of this time to unmount and to report. */
 #define STUCK_SECONDS 30
 
 struct stuck {
 	int32_t count;
-	const struct hf_pod *first; /* by name */
+	const struct hf_pod *first; /* the first by name */
 };
 
-/* On a lost node it is stuck only when it is forced already and finalizers keep it. */
+/* On a lost node only a pod that was deleted by force and that finalizers keep counts. */
 static bool is_held(const struct hf_brain *b, const struct hf_pod *pod)
 {
 	if (pod->forced)

@@ -18,7 +18,7 @@ bool hf_record_never_started(const struct hf_record *record)
 	return row && row->never_started;
 }
 
-/* 0: none. */
+/* 0: no signal. */
 int64_t hf_record_signal(const struct hf_record *record)
 {
 	if (record->signal.set)
@@ -62,7 +62,7 @@ static const char *describe_termination(const struct hf_brain *b, const struct h
 	return record->pod ? "ended" : "vanished";
 }
 
-/* ": StartError: exec: …", or nothing. */
+/* ": StartError: exec: …", or "". */
 static const char *tell_reason(const struct hf_brain *b, const struct hf_record *record)
 {
 	if (!record->reason && record->message)
@@ -113,7 +113,7 @@ const char *hf_record_evidence(const struct hf_brain *b, const struct hf_record 
 			       tell_reason(b, record));
 }
 
-/* Of an incident that is decided. */
+/* The open incident must be decided. */
 const char *hf_incident_charge_text(const struct hf_brain *b)
 {
 	enum hf_budget budget = b->ledger.incident.charged;

@@ -5,22 +5,25 @@
 #include "base/str.h"
 
 /*
- * Names of ranks that objects of other owners hold.  They are left alone, whoever they belong to,
- * so a rank may never run: that is said, in words that upstream's event of a refused create has.
- * What is being deleted will be gone and is no news, as when a job is made anew under its name.
- * What should have been gone by now is: nobody forces a pod of another owner, on a dead node neither.
- * What an earlier job of this name and kind has left is given up with its node (lost.c).
+ * Names of ranks that objects of other owners have.  Such objects are left alone, so a rank may
+ * never run.  The condition NameTaken and the event say so, with the reason of upstream's event
+ * for a refused create.
+ *
+ * - An object that is being deleted is not told, as when a job is made anew under its name.
+ * - A pod that should be gone by now is told.  It is never deleted by force, not even on a dead node.
+ * - A pod that an earlier job of this name and kind left is given up with its node (policy/lost_pods.c).
  */
 
-/* As in stuck.c: past the pod's own deadline. */
+/* As in overdue_pods.c: past the pod's own deadline. */
 #define OVERDUE_SECONDS 30
 
-/* The rank to name: the first one blocked by an object that stays, else the first; and how many are blocked
- * by what stays. */
+/* The rank to name: the first rank blocked by an object that stays, else the first blocked rank;
+ * and how many ranks are blocked by objects that stay. */
 struct taken {
-	const char *rank; /* NULL: none */
+	const char *rank; /* NULL: no rank is blocked */
 	int32_t staying;
-	const struct hf_pod *holder, *overdue; /* the first pod that stays, and that is overdue */
+	const struct hf_pod *holder,
+		*overdue; /* the first pod that stays, and the first that is overdue */
 };
 
 static void note_name(const struct hf_brain *b, int role, int32_t index, bool leaving,
@@ -74,7 +77,7 @@ static void show_condition(struct hf_brain *b, const char *thing, const char *me
 		    hf_arena_printf(b->arena, "%sOfAnotherOwner", thing), message);
 }
 
-/* What a person has to do; nobody else does it. */
+/* What a person has to do. */
 static void say_way_out(const struct hf_brain *b, const struct taken *pods)
 {
 	if (pods->holder)
@@ -89,7 +92,7 @@ static void say_way_out(const struct hf_brain *b, const struct taken *pods)
 		       hf_str_or(pods->overdue->node, ""));
 }
 
-/* Of the pods alone, without a moment that changes. */
+/* The text for pods, without a time that changes. */
 static const char *describe_pods(const struct hf_brain *b, const struct taken *pods)
 {
 	if (!pods->holder && pods->overdue) {
@@ -115,7 +118,7 @@ static const char *describe_services(const struct hf_brain *b, const struct take
 			       services->rank);
 }
 
-/* Whether it is shown: what is being deleted is not. */
+/* True: the condition is set.  An object that is being deleted does not set it. */
 static bool tell_taken_extra(struct hf_brain *b, bool aside)
 {
 	const struct hf_extra *extra = b->extra_taken;
@@ -141,11 +144,11 @@ void hf_taken_names_tell(struct hf_brain *b)
 		say_way_out(b, &pods);
 		return;
 	}
-	/* No pod is made without it, so it comes first. */
+	/* No pod is made without the object, so it comes first. */
 	if (tell_taken_extra(b, false))
 		return;
 	find_taken(b, &pods, &services);
-	/* A rank that does not run outranks one that is not found. */
+	/* A rank without a pod matters more than a rank without a service. */
 	if (pods.rank)
 		hf_say(b, b->now, HF_TOPIC_BLOCKED, "%s", describe_pods(b, &pods));
 	else if (services.rank)

@@ -7,19 +7,19 @@
 #include "core/model/names.h"
 
 /*
- * What keeps ranks from running that the brain itself waits for: no node, a container that does
- * not start, or one that ends again and again.  For people only; nothing is decided by it.  Of
- * many ranks in one kind of trouble the first is told in full, the others are counted.
+ * What keeps ranks from running: no node takes the pod, a container does not start, or a container
+ * ends again and again.  For people only; no decision depends on it.  Of many ranks with one kind
+ * of trouble, the first is told in full and the others are counted.
  *
- * A container that the kubelet cannot start is shown in a condition as well, under every restart
- * policy: the job may stay Created or Running for ever otherwise.
+ * A container that the kubelet cannot start sets the condition ContainerNotStarted too, under
+ * every restart policy: the job may stay Created or Running for ever otherwise.
  */
 
 enum trouble {
-	TROUBLE_NODE,    /* no node takes it */
+	TROUBLE_NODE,    /* no node takes the pod */
 	TROUBLE_START,   /* a container cannot be started */
-	TROUBLE_BACKOFF, /* one that ended waits to be started again */
-	TROUBLE_READY,   /* all run, and a readiness check fails */
+	TROUBLE_BACKOFF, /* a container that ended waits to be started again */
+	TROUBLE_READY,   /* all containers run, and a readiness check fails */
 	TROUBLES,
 };
 
@@ -39,7 +39,7 @@ static const struct hf_pod_condition *find_condition(const struct hf_pod *pod, c
 	return NULL;
 }
 
-/* A container that is on its way says so without a message. */
+/* A container that is starting normally has a reason without a message. */
 static enum trouble find_container_trouble(const struct hf_container_seen *container)
 {
 	const char *reason = container->waiting_reason;
@@ -90,7 +90,7 @@ static const char *name_ranks(const struct hf_brain *b, const struct found *foun
 		       : rank;
 }
 
-/* ": text", or nothing; the text is a node's or the scheduler's. */
+/* ": text", or ""; the text is a node's or the scheduler's. */
 static const char *describe_text(const struct hf_brain *b, const char *text)
 {
 	return hf_str_is_empty(text)
@@ -121,7 +121,7 @@ static void tell_start(const struct hf_brain *b, const struct found *found)
 		       "corrected in a new job");
 }
 
-/* How the last run ended says more than that the kubelet waits. */
+/* The end of the last run says more than the fact that the kubelet waits. */
 static const char *describe_last_run(const struct hf_brain *b,
 				     const struct hf_container_seen *container)
 {
@@ -163,8 +163,8 @@ static void tell_ready(const struct hf_brain *b, const struct found *found)
 	       "nothing is done about it: it is the program that must answer its readiness check");
 }
 
-/* Its node is not heard of: the control plane calls its pods not ready then, whatever the program
- * answers.  Who is blind goes by the condition. */
+/* The control plane calls pods of a silent node not ready, also if the program is ready.  A caller
+ * that does not watch nodes goes by the condition. */
 static bool is_node_trouble(const struct hf_brain *b, const struct hf_pod *pod)
 {
 	return b->seen->blind ? hf_cond_is_true(b, HF_COND_NODE_UNREACHABLE)
@@ -185,7 +185,7 @@ static bool is_on_the_way(const struct hf_slot *slot)
 	return slot->phase == HF_SLOT_STARTING;
 }
 
-/* The reason why a container's program does not start, and the node's text; NULL: it starts. */
+/* The reason why the program of a container does not start, and the node's text; NULL: it starts. */
 static const char *find_start_failure(const struct hf_container_seen *container,
 				      const char **ret_message)
 {
@@ -202,7 +202,7 @@ static const char *find_start_failure(const struct hf_container_seen *container,
 	return row && row->never_started ? last.reason : NULL;
 }
 
-/* The first container of the pod that the kubelet cannot start and will try again; NULL: none. */
+/* The first container of the pod that the kubelet could not start and will try again; NULL: none. */
 static const struct hf_container_seen *find_not_started(const struct hf_pod *pod)
 {
 	const char *message;
@@ -217,7 +217,7 @@ static const struct hf_container_seen *find_not_started(const struct hf_pod *pod
 	return NULL;
 }
 
-/* Between two tries the kubelet says ImagePullBackOff in place of the failure itself. */
+/* Between two tries the kubelet reports ImagePullBackOff instead of the failure itself. */
 static bool is_condition_told(const struct hf_brain *b, const char *reason, const char *begin)
 {
 	const struct hf_condition *told = hf_cond_find(b, HF_COND_NOT_STARTED);
@@ -289,7 +289,7 @@ void hf_trouble_tell(struct hf_brain *b)
 				trouble = find_pod_trouble(slot->pod, &found);
 				note_not_started(&not_started, slot->pod, &found);
 			}
-			/* lost.c has said it. */
+			/* explain/node_loss_text.c has told it. */
 			if (trouble == TROUBLE_READY && is_node_trouble(b, slot->pod))
 				continue;
 			if (trouble != TROUBLES)

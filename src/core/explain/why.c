@@ -10,8 +10,9 @@
 #include <string.h>
 
 /*
- * Words for people.  What happened is told from the ledger's last record, so that a step which
- * runs long afterwards tells the same story; what is waited for is said by the policy that waits.
+ * The lines of `holdfast why` about the last restart, and the summary.  Input: the ledger's
+ * records, so that a later step tells the same story, and the lines that policies have added.
+ * Output: lines of explanation, plan.summary.
  */
 
 /* ---- the last restart --------------------------------------------------------------------------- */
@@ -21,12 +22,12 @@ static void say_evidence(const struct hf_brain *b, const struct hf_record *recor
 	hf_say(b, record->detected_at, HF_TOPIC_EVIDENCE, "%s", hf_record_evidence(b, record));
 }
 
-/* The restart policy of the replica type, where that has decided. */
+/* The restart policy of the replica type, if it made the decision. */
 static void say_policy(const struct hf_brain *b, const struct hf_record *record)
 {
 	bool application = hf_class_is_application(record->cause);
 
-	/* Whoever set a deadline has decided. */
+	/* progressDeadlineSeconds made the decision. */
 	if (hf_streq(record->reason, HF_REASON_NO_PROGRESS))
 		return;
 	for (int r = 0; r < b->roles_len && application && record->replica; r++) {
@@ -52,7 +53,7 @@ static const char *explain_end(const struct hf_record *record)
 	if (record->cause == HF_CLASS_OUT_OF_MEMORY || record->cause == HF_CLASS_DEVICE ||
 	    record->cause == HF_CLASS_USER)
 		return NULL;
-	/* Eviction is the reason of a refusal too. */
+	/* A node also gives the reason Evicted when it refuses a pod. */
 	if (row && (row->never_started || record->cause != HF_CLASS_ADMISSION))
 		return row->sentence;
 	return record->cause == HF_CLASS_APPLICATION && *sender ? sender : NULL;
@@ -84,7 +85,7 @@ static void say_class(const struct hf_brain *b, const struct hf_record *record)
 		say_policy(b, record);
 }
 
-/* Nothing is said of a decision that is not made yet: the settling says what it waits for. */
+/* A pending decision is not told here: verdict.c tells what it waits for. */
 static void say_decision(const struct hf_brain *b, const struct hf_record *record)
 {
 	hf_time at = record->decided_at;
@@ -182,12 +183,12 @@ void hf_why_write_summary(const struct hf_brain *b)
 
 	if (hf_streq(state, HF_COND_RESTARTING))
 		detail = find_reason(b, HF_TOPIC_EVIDENCE);
-	/* What keeps a pod for ever, unless somebody does something, comes before how it began. */
+	/* What keeps a pod until a person acts matters more than how the restart began. */
 	if (b->notes->blocker)
 		detail = b->notes->blocker;
 	if (!detail)
 		detail = find_reason(b, HF_TOPIC_NEXT);
-	/* The end of a job and a held one explain themselves by their message. */
+	/* Failed and Held explain themselves by their message. */
 	if (hf_cond_is_true(b, HF_COND_HELD))
 		detail = hf_cond_find(b, HF_COND_HELD)->message;
 	else if (hf_streq(state, HF_COND_FAILED))

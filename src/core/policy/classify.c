@@ -84,7 +84,7 @@ static bool has_failed_device(const struct hf_termination *termination)
 }
 
 /* The kubelet refused the pod before any container was started.  Such a pod has a reason and no
- * container status, whatever the reason: topology manager, sysctl, pressure on the node, … */
+ * container status: topology manager, sysctl, pressure on the node, … */
 static bool is_refused(const struct hf_termination *termination)
 {
 	const char *reason = termination->pod ? termination->pod->reason : NULL;

@@ -15,8 +15,7 @@ HF_BEGIN_DECLS
 
 /* ---- lost nodes: node_evidence.c, node_loss.c, node_loss_cause.c, lost_pods.c ---------------------- */
 
-/* The node is gone, out of service, or has been silent for as long as it takes to give pods up, whatever else holds
- * back this pod (its volumes, the job's forceDelete).  A node that is merely Unknown may be heard of again: it does
+/* The node is gone, out of service, or has been silent for as long as it takes to give pods up, also if another guard holds back this pod (its volumes, the job's forceDelete).  A node that is merely Unknown may be heard of again: it does
  * not count as lost. */
 bool hf_node_counts_as_lost(const struct hf_brain *b, const struct hf_node *node,
 			    const struct hf_pod *pod);
@@ -66,7 +65,7 @@ const struct hf_container_seen *hf_init_wait_gave_up(const struct hf_brain *b,
 						     const struct hf_termination *termination);
 /* Writes slots and the delay: make the pods anew that waited in vain. */
 void hf_init_wait_restart(struct hf_brain *b);
-/* Tell which pods wait in their init container. */
+/* Tell people that pods wait in their init container. */
 void hf_init_wait_tell(const struct hf_brain *b);
 /* The job hangs; as the termination of the rank that has stood still for longest. */
 bool hf_progress_find_hang(const struct hf_brain *b, struct hf_termination *ret_termination);
@@ -76,7 +75,7 @@ void hf_progress_clear(struct hf_brain *b);
 
 /* ---- classify.c, rules.c, restart_policy.c: from a fact to a decision ------------------------------ */
 
-/* Fill in the class and what it rests on. */
+/* Fill in the class of the termination and its evidence. */
 void hf_classify(const struct hf_brain *b, struct hf_termination *termination);
 /* What was seen, in one word for the record; NULL: the exit code says it all. */
 const char *hf_termination_reason(const struct hf_termination *termination);
@@ -84,7 +83,7 @@ const char *hf_termination_reason(const struct hf_termination *termination);
 int hf_rules_match(const struct hf_brain *b, struct hf_termination *termination);
 /* Fill in fate, scope, budget and verdict, as if the termination opened an incident. */
 void hf_restart_policy_decide(const struct hf_brain *b, struct hf_termination *termination);
-/* The budget of an incident that has this termination as its cause. */
+/* The budget that an incident with this cause is charged to. */
 enum hf_budget hf_termination_budget(const struct hf_termination *termination);
 /* The cause outranks an application's: it rests on evidence of infrastructure or a device. */
 bool hf_termination_outranks(const struct hf_termination *termination);
@@ -109,14 +108,14 @@ bool hf_incident_covers(const struct hf_brain *b, const struct hf_termination *t
  * for a restart that a person asked for. */
 void hf_incident_open(struct hf_brain *b, const struct hf_termination *termination,
 		      enum hf_class cause, enum hf_budget budget);
-/* Add one more record, of this termination; nothing is decided in it yet. */
+/* Add a record for the termination, without a decision. */
 void hf_incident_record(struct hf_brain *b, const struct hf_termination *termination);
-/* Add a record to an incident whose record was erased with the ledger. */
+/* Add a record to the open incident if the record was erased with the ledger. */
 void hf_incident_ensure_record(struct hf_brain *b, const struct hf_termination *termination);
 /* The whole incident takes the cause of a termination that outranks it: a charge moves from the application's budget.
  * False: the new budget does not allow it. */
 bool hf_incident_adopt(struct hf_brain *b, const struct hf_termination *termination);
-/* The open incident and its record name another termination than the one that opened it. */
+/* Make the termination the cause of the open incident and of its record. */
 void hf_incident_set_cause(struct hf_brain *b, const struct hf_termination *termination);
 /* The incident that a pod of that rank is stamped with.  Usually the open one, so that the pod's next termination is a
  * new incident.  While the rank of a lost node does not run again, the one before: a peer that starts
@@ -134,7 +133,7 @@ bool hf_budget_allows(const struct hf_brain *b, enum hf_budget budget);
 /* Charge the open incident. */
 void hf_budget_charge(struct hf_brain *b, enum hf_budget budget);
 const char *hf_budget_verdict(enum hf_budget budget); /* "BackoffLimitExceeded", … */
-/* The budget with that verdict; HF_BUDGET_NONE: none has it. */
+/* The budget with that verdict; HF_BUDGET_NONE: not a verdict of a budget. */
 enum hf_budget hf_budget_of_verdict(const char *verdict);
 const char *hf_budget_message(const struct hf_brain *b, enum hf_budget budget);
 

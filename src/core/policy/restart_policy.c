@@ -5,7 +5,7 @@
 #include "base/str.h"
 
 /*
- * What one termination would do if it opened an incident: its fate, scope, budget and verdict.
+ * Fate, scope, budget and verdict of a termination, as if the termination opened an incident.
  * Input: its class, its rule, the role's restartPolicy.  Two tables: one for terminations without
  * a rule, one for the actions of rules.
  */
@@ -102,7 +102,7 @@ void hf_restart_policy_decide(const struct hf_brain *b, struct hf_termination *t
 									   : HF_VERDICT_EXIT_CODE;
 	}
 	termination->fate = verb == FAIL ? HF_FATE_FAIL : HF_FATE_RESTART;
-	/* A stray eviction is charged to nothing, whatever a rule would charge. */
+	/* A stray eviction is charged to nothing, also if a rule matches. */
 	termination->budget = verb == RESTART ? hf_termination_budget(termination) : HF_BUDGET_NONE;
 	if (termination->fate != HF_FATE_FAIL)
 		termination->verdict = NULL;

@@ -19,7 +19,7 @@ static bool has_value(const struct hf_rule *rule, int32_t code)
 	return false;
 }
 
-/* Keeps what matched: a message and a record name it. */
+/* Store the match: messages and records name the container and the code. */
 static bool match_container(const struct hf_rule *rule, struct hf_termination *termination,
 			    bool init)
 {

@@ -96,7 +96,7 @@ static void tell_released(const struct hf_brain *b, const struct held *first)
 
 /* ---- pods that end after their rank has trained --------------------------------------------------- */
 
-/* The first other container that failed; NULL: all others run or succeeded. */
+/* The first failed container besides the own container; NULL: no such container. */
 static const struct hf_container_seen *find_failed(const struct hf_pod *pod,
 						   const struct hf_container_seen *own)
 {

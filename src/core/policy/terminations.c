@@ -145,7 +145,7 @@ static bool find_kind(const struct hf_brain *b, const struct hf_slot *slot,
 		*ret_kind = HF_TERMINATION_FAILED;
 	else if (hf_node_loss_gives_up(b, pod))
 		*ret_kind = HF_TERMINATION_LOST;
-	/* A program that has ended needs its device no more. */
+	/* A program that has ended needs no device. */
 	else if (slot->phase != HF_SLOT_TRAINED && hf_device_ends_pod(b, pod))
 		*ret_kind = HF_TERMINATION_UNHEALTHY;
 	else

@@ -40,7 +40,7 @@ static const char *describe_rule(const struct hf_brain *b, const struct hf_termi
 			       termination->pod->name, termination->matched, termination->rule);
 }
 
-/* Upstream has one text for each way in which a replica fails a job. */
+/* The text of upstream's operator for this reason. */
 static const char *describe_as_upstream(const struct hf_brain *b,
 					const struct hf_termination *termination)
 {
@@ -168,8 +168,7 @@ static const struct hf_termination *find_verdict_termination(const struct hf_bra
 	return NULL;
 }
 
-/* The first to finish is the cause, whatever order kubelets report in: they look for ended
- * containers once a second. */
+/* The termination that finished first is the cause.  The order of reports says nothing, because kubelets look for ended containers once a second. */
 static const struct hf_termination *find_first(const struct hf_brain *b)
 {
 	const struct hf_termination *of = find_verdict_termination(b);

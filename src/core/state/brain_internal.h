@@ -32,12 +32,12 @@ enum hf_slot_phase {
 	HF_SLOT_PHASES,
 };
 
-/* One rank: what the ledger remembers of it and what is seen. */
+/* One rank: what the ledger remembers and what the operator sees. */
 struct hf_slot {
 	/* Seen. */
 	const struct hf_pod *pod;              /* the job's pod under the rank's name; NULL: none */
 	const struct hf_service_seen *service; /* the job's service; NULL: none */
-	const struct hf_pod *last; /* the job's pod as it was before it disappeared; NULL: none */
+	const struct hf_pod *last; /* as it was before it disappeared; NULL: no such pod */
 	bool pod_taken;            /* another owner's pod has the name … */
 	const struct hf_pod *pod_holder; /* … namely this one */
 	bool service_taken;
@@ -55,12 +55,12 @@ struct hf_slot {
 	bool gave_up; /* the added init container waited in vain, before the program began */
 };
 
-/* One replica type with its ranks: the first `replicas` slots are those that the spec asks for. */
+/* One replica type with its ranks.  The spec asks for the first `replicas` slots. */
 struct hf_role_slots {
 	const char *type;  /* "Worker" */
 	const char *lower; /* "worker" */
 	bool present;      /* the spec has this type */
-	bool single;       /* its pod has no index in its name */
+	bool single;       /* the name of the pod has no index */
 	int32_t replicas;
 	struct hf_slot *slots;
 	int32_t slots_len; /* >= replicas: every index that the ledger or a pod names */
@@ -68,7 +68,7 @@ struct hf_role_slots {
 
 /* A rank on a node that may turn out to be the cause of an incident. */
 struct hf_suspect {
-	int64_t incident; /* the incident that was looked at; 0: none yet */
+	int64_t incident; /* the incident that was examined; 0: no incident yet */
 	bool found;
 	int role;
 	int32_t index;
@@ -86,7 +86,7 @@ struct hf_cache {
 	const char *shared;                       /* see struct hf_edits */
 };
 
-/* What a step tells people, and what it asks the caller for. */
+/* What a step tells people and asks of the caller. */
 struct hf_notes {
 	struct hf_ask *asks;
 	size_t asks_len, asks_cap;
@@ -105,11 +105,11 @@ struct hf_actions {
 };
 
 struct hf_brain {
-	/* The input, and what follows from it alone. */
+	/* The input, and what follows from the input alone. */
 	const struct hf_job_view *view;
 	const struct hf_observed *seen;
 	struct hf_job job;
-	hf_time now; /* to the microsecond, which is what a ledger keeps */
+	hf_time now; /* to the microsecond, as in the ledger */
 	struct hf_arena *arena;
 	size_t nodes_lost;
 	struct hf_cache *cache;
@@ -131,7 +131,7 @@ struct hf_brain {
 	size_t terminations_len;
 	int32_t failed_count[HF_ROLES_MAX]; /* for upstream's "n replica(s) failed" */
 	bool settling;                      /* a verdict waits for its cause */
-	bool gave_way;       /* a verdict was withdrawn in this step; its cause is still there */
+	bool gave_way;       /* a verdict was withdrawn in this step, and its cause remains */
 	bool restarting;     /* something was restarted in this step … */
 	int restarting_role; /* … in this role first */
 	int32_t restarting_count;
@@ -189,14 +189,14 @@ void hf_ranks_refresh(struct hf_brain *b);
 
 /* ---- ledger.c ----------------------------------------------------------------------------------- */
 
-/* Begin a ledger for a job that has none: from the stamps of its pods, if there are any. */
+/* Begin the ledger of a job without a ledger, from the stamps of its pods if any. */
 void hf_ledger_begin(struct hf_brain *b);
 /* HF_E_INVALID: a number in the ledger makes no sense.  Drops a verdict that is not whole. */
 int hf_ledger_check(struct hf_ledger *ledger, struct hf_error *err) HF_MUST_CHECK;
 /* Texts into slots, which are as many as hf_ledger_top says; and back. */
 int hf_ledger_read(struct hf_brain *b, struct hf_error *err) HF_MUST_CHECK;
 void hf_ledger_write(struct hf_brain *b);
-/* The highest index that the ledger's texts name; -1: none. */
+/* The highest index in the ledger's texts; -1: no index. */
 int hf_ledger_top(const struct hf_role_ledger *role, const char *type, int32_t *ret_top,
 		  struct hf_error *err) HF_MUST_CHECK;
 /* An upper bound for the bytes of the ledger as JSON: every name and text counted. */
@@ -233,9 +233,9 @@ int64_t hf_node_wait_seconds(const struct hf_brain *b);
 
 /* ---- conditions.c: the list --------------------------------------------------------------------- */
 
-/* Load the stored conditions, one of each type. */
+/* Load the stored conditions; of two with one type the later. */
 void hf_cond_load(struct hf_brain *b, const struct hf_status *stored);
-/* The condition of that type, good until one is set; NULL: none. */
+/* The condition of a type, valid until the next hf_cond_set; NULL: no such condition. */
 const struct hf_condition *hf_cond_find(const struct hf_brain *b, const char *type);
 bool hf_cond_is_true(const struct hf_brain *b, const char *type);
 /* Set a condition as upstream does.  If status and reason are as before, nothing changes; else the condition moves to the
@@ -262,9 +262,9 @@ void hf_event_pod(const struct hf_brain *b, bool warning, const char *reason, co
 /* Add one line of explanation. */
 void hf_say(const struct hf_brain *b, hf_time time, enum hf_topic topic, const char *fmt, ...)
 	HF_PRINTF(4, 5);
-/* Name what keeps a pod; the last one that is named becomes the job's summary. */
+/* Name what keeps a pod.  The last call in a step becomes the summary of the job. */
 void hf_block(const struct hf_brain *b, const char *text);
-/* Step again at that time, which is later than now. */
+/* Step again at time `at`, which must be later than now. */
 void hf_wake(const struct hf_brain *b, hf_time at);
 /* Ask the caller to read an object that is not watched. */
 void hf_ask(const struct hf_brain *b, enum hf_ask_kind kind, const char *name);

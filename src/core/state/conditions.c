@@ -7,12 +7,13 @@
 #include <string.h>
 
 /*
- * Upstream's conditions in upstream's words, without its errors: Restarting does become False, a
- * transition has its time, and the last condition is always the True one that names the state,
- * because clients print conditions[-1].  Conditions of others keep their places.
+ * The list of conditions: find, set, lower, arrange.  Types, reasons and order are upstream's,
+ * with three corrections: Restarting becomes False again, a transition has its time, and the last
+ * condition is always the True one that names the state, because clients print conditions[-1].
+ * Conditions of others keep their places.
  */
 
-/* Who names the state, the strongest first. */
+/* The condition that names the state, the strongest first. */
 static const char *const states[] = {HF_COND_FAILED,     HF_COND_SUCCEEDED, HF_COND_SUSPENDED,
 				     HF_COND_RESTARTING, HF_COND_RUNNING,   HF_COND_CREATED};
 
@@ -50,7 +51,7 @@ bool hf_cond_finished(const struct hf_brain *b)
 	return hf_cond_is_true(b, HF_COND_SUCCEEDED) || hf_cond_is_true(b, HF_COND_FAILED);
 }
 
-/* Take the condition out of the list and put it at a place of the rest. */
+/* Take the condition out of the list and insert it at place `to`. */
 static void move_condition(struct hf_brain *b, struct hf_condition *condition, size_t to)
 {
 	size_t from = (size_t)(condition - b->conditions);
@@ -64,7 +65,7 @@ static void move_condition(struct hf_brain *b, struct hf_condition *condition, s
 	b->conditions[to] = kept;
 }
 
-/* Whoever appends fills in the rest; -1 says that no stored element stands behind it. */
+/* The caller fills in the rest.  stored is -1: the condition has no stored element. */
 static struct hf_condition *append_condition(struct hf_brain *b, const char *type)
 {
 	struct hf_condition *condition;
@@ -82,8 +83,7 @@ void hf_cond_load(struct hf_brain *b, const struct hf_status *stored)
 	for (size_t i = 0; i < stored->conditions_len; i++) {
 		struct hf_condition *twin = find_to_change(b, stored->conditions[i].type);
 
-		/* Of two with one type the later counts, and is all that stays: with both, each
-		 * step would find the other one out of place. */
+		/* If two conditions have the same type, the later stays and the earlier is dropped.  With both, every step would move a condition. */
 		if (!twin)
 			twin = &b->conditions[b->conditions_len++];
 		*twin = stored->conditions[i];
@@ -91,8 +91,8 @@ void hf_cond_load(struct hf_brain *b, const struct hf_status *stored)
 	}
 }
 
-/* The message of a condition of ours is true at each write.  Upstream's keep theirs until status or reason
- * change, as upstream's operator has it. */
+/* The message of a Holdfast condition is true at each write.  Upstream's conditions keep their
+ * message until status or reason change. */
 static void refresh_message(struct hf_condition *condition, const char *message, hf_time second)
 {
 	if (!hf_str_has_prefix(condition->type, HF_COND_PREFIX) ||
@@ -151,14 +151,14 @@ const char *hf_cond_state(const struct hf_brain *b)
 
 void hf_cond_arrange(struct hf_brain *b)
 {
-	/* "" is no type, so nothing is found while nothing is True. */
+	/* "" is the type of no condition. */
 	struct hf_condition *state = find_to_change(b, hf_cond_state(b));
 	struct hf_condition *created;
 
 	if (!state)
 		return;
 	move_condition(b, state, b->conditions_len - 1);
-	/* Created is first by custom, and last only where no other state is True. */
+	/* Created comes first by custom.  It is last only if no other state is True. */
 	created = find_to_change(b, HF_COND_CREATED);
 	if (created && created != &b->conditions[b->conditions_len - 1])
 		move_condition(b, created, 0);

@@ -8,15 +8,16 @@
 #include <string.h>
 
 /*
- * replicaStatuses.  As upstream: active is Running and not terminating, succeeded and failed go
- * by the phase, Pending counts nowhere; but a rank that succeeded stays so when its pod is gone, and
- * one whose own container has failed for good is failed, whatever keeps its pod.
- * While suspended, active is every pod that is not terminal, bound or not, until it is gone:
- * Kueue gives the quota away when it reads 0.
+ * replicaStatuses.  As upstream: active is Running and not terminating; succeeded and failed go by
+ * the phase; Pending counts nowhere.  Two differences: a rank that succeeded stays succeeded when
+ * its pod is gone, and a rank whose own container has failed for good is failed, even if another container keeps the pod.
+ *
+ * While suspended, active is every pod that is not terminal, until it is gone: Kueue releases the
+ * quota when active reads 0.
  */
 
-/* Pods of an older attempt count nowhere, unless they lie there Failed: a rank that is being
- * replaced is neither active nor lost. */
+/* A pod of an older attempt counts only if its phase is Failed: a rank that is being replaced is
+ * neither active nor lost. */
 static void count_active(struct hf_brain *b, int role)
 {
 	const struct hf_role_slots *ranks = &b->roles[role];
@@ -43,7 +44,7 @@ static void count_active(struct hf_brain *b, int role)
 	}
 }
 
-/* We set its phase, and are about to remove it: until then it is there. */
+/* The operator set the phase and is about to delete the object: until then the pod is there. */
 static bool is_given_up(const struct hf_pod *pod)
 {
 	for (size_t i = 0; i < pod->conditions_len; i++) {
@@ -90,7 +91,8 @@ void hf_counts_write(struct hf_brain *b)
 		status->active = b->counts[r].active;
 		status->succeeded = b->counts[r].succeeded;
 		status->failed = b->counts[r].failed;
-		/* Made once: it never changes for a job.  Keys in byte order, as a formatted label selector has them. */
+		/* The selector never changes for a job.  Its keys are in byte order, as in a
+		 * formatted label selector. */
 		if (framework->has_scale && !status->selector)
 			status->selector = hf_arena_printf(
 				b->arena,

@@ -10,8 +10,8 @@
  * and takes over stamps that are higher than the ledger's.
  */
 
-/* Of a pod that has not ended.  While all containers are terminated, the kubelet is about to write
- * the pod's phase and the reason of its end: a failure waits for those. */
+/* For a pod that has not ended.  While all containers are terminated, the kubelet is about to
+ * write the pod's phase and reason: a failure waits for those. */
 static enum hf_slot_phase find_phase(const struct hf_brain *b, int role, const struct hf_pod *pod)
 {
 	const struct hf_container_seen *own = hf_own_container(b, role, pod);
@@ -38,9 +38,9 @@ static enum hf_slot_phase phase_of(const struct hf_brain *b, int role, const str
 }
 
 /*
- * Stamps higher than the ledger's come from a ledger that was erased or reset by somebody, or
- * from a view of the job that is older than its pods.  In both cases the stamps are right; in
- * the second the guarded status patch is refused and nothing else happens.
+ * Take over stamps that are higher than the ledger's.  They come from a ledger that was erased or
+ * reset, or the view of the job is older than its pods.  In both cases the stamps are right; in
+ * the second, the guarded status patch is refused and nothing else happens.
  */
 static void adopt_stamps(struct hf_brain *b, int role, int32_t index)
 {
@@ -48,8 +48,8 @@ static void adopt_stamps(struct hf_brain *b, int role, int32_t index)
 
 	if (!slot->pod || !slot->pod->stamped || hf_cond_finished(b))
 		return;
-	/* Nobody counts that far: somebody has edited them.  It is of no attempt, and is deleted as
-	 * what has no place here, which is nobody's failure. */
+	/* Such a stamp was edited.  The pod is of no attempt and is deleted, and nothing is
+	 * charged. */
 	if (slot->pod->generation > HF_STAMP_MAX || slot->pod->attempt > HF_STAMP_MAX) {
 		slot->created = false;
 		return;

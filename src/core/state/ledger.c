@@ -79,7 +79,7 @@ int hf_ledger_top(const struct hf_role_ledger *role, const char *type, int32_t *
 
 enum bit { BIT_CREATED, BIT_SUCCEEDED, BIT_TRAINED, BIT_COVERED };
 
-/* The texts of ranges share one reader and one writer. */
+/* All texts of ranges share a reader and a writer. */
 static bool *slot_bit(struct hf_slot *slot, enum bit bit)
 {
 	switch (bit) {
@@ -120,8 +120,8 @@ static int read_values(struct hf_role_slots *ranks, const char *text, bool attem
 	return rc;
 }
 
-/* The texts were checked for size by hf_ledger_top, but a text is only known to be whole when it
- * has been read to its end: so every cursor's answer is looked at here as well. */
+/* hf_ledger_top has checked the texts for size.  Only a text that was read to its end is known to
+ * be whole, so every cursor's answer is checked here as well. */
 int hf_ledger_read(struct hf_brain *b, struct hf_error *err)
 {
 	for (int r = 0; r < b->roles_len; r++) {
@@ -144,8 +144,8 @@ int hf_ledger_read(struct hf_brain *b, struct hf_error *err)
 	return 0;
 }
 
-/* The text in the arena, NULL for an empty one.  A text that did not change keeps its
- * pointer, which makes the comparison with the stored status cheap. */
+/* The text in the arena, NULL for an empty one.  An unchanged text keeps its pointer, which makes
+ * the comparison with the stored status cheap. */
 static const char *copy_scratch(const struct hf_brain *b, const char *before)
 {
 	hf_assert(!b->scratch.full);
@@ -204,13 +204,13 @@ static size_t count_text_bytes(const char *text)
 	return text ? 2 * strlen(text) + KEY_BYTES : 0;
 }
 
-/* Digits and what stands between them: nothing that JSON writes in another way. */
+/* Digits and separators: JSON needs no escape for them. */
 static size_t count_compact_bytes(const char *text)
 {
 	return text ? strlen(text) + KEY_BYTES : 0;
 }
 
-/* An upper bound that needs no document: what matters is that it is never too small. */
+/* An upper bound that needs no document.  It must never be too small. */
 size_t hf_ledger_bytes(const struct hf_ledger *ledger)
 {
 	size_t bytes = 21 * SCALAR_BYTES + KEY_BYTES + HF_RESTARTS_TEXT_MAX +
@@ -267,7 +267,7 @@ int hf_ledger_check(struct hf_ledger *ledger, struct hf_error *err)
 	if (!sane)
 		return hf_error_set(err, HF_E_INVALID,
 				    "status.recovery has a counter that is negative or too large");
-	/* Half a verdict is none. */
+	/* A verdict without reason, message or time is dropped. */
 	if (!ledger->verdict.reason || !ledger->verdict.message ||
 	    ledger->verdict.at == HF_TIME_NONE)
 		ledger->verdict = (struct hf_verdict){.at = HF_TIME_NONE};
@@ -277,9 +277,9 @@ int hf_ledger_check(struct hf_ledger *ledger, struct hf_error *err)
 /* ---- the beginning ---------------------------------------------------------------------------- */
 
 /*
- * Nothing was ever written for the job, and the pod is of its first attempt: this operator, or the one
- * before it, made the pod a moment ago.  The first ledger waits up to a second, and a program that crashes
- * at once has been started again by then: its baseline is 0.
+ * Nothing was ever written for the job, and the pod is of its first attempt: an operator made the
+ * pod a moment ago.  The first ledger waits up to a second, and a program that crashes at once has
+ * been restarted by then.  So the baseline of its restarts is 0.
  */
 static bool is_of_new_job(const struct hf_brain *b, const struct hf_pod *pod)
 {
@@ -290,12 +290,14 @@ static bool is_of_new_job(const struct hf_brain *b, const struct hf_pod *pod)
 }
 
 /*
- * A ledger for a job that has none.  A new job starts at generation 1.  Pods that are there
- * already were made by upstream's operator (no stamps) or belong to a ledger that is gone, for
- * somebody erased it or upstream's operator wrote the status (their stamps are what is left of
- * it).  Both may be there: the highest stamp is the generation, 0 if there is none, and those
- * without are of it.  Nothing is restarted, and what the kubelet restarted before today is not
- * charged, but for a job that is new.
+ * Begin a ledger for a job that has none.
+ *
+ * A new job starts at generation 1.  Existing pods without stamps were made by upstream's
+ * operator.  Existing pods with stamps belong to a ledger that was erased.  Both may be there: the
+ * highest stamp is the generation, 0 without stamps, and pods without stamps belong to it.
+ *
+ * Nothing is restarted.  Restarts by the kubelet before this moment are not charged, except for a
+ * new job.
  */
 void hf_ledger_begin(struct hf_brain *b)
 {
@@ -332,15 +334,17 @@ void hf_ledger_begin(struct hf_brain *b)
 
 /* ---- what is seen, noted ------------------------------------------------------------------------ */
 
-/* When the grace of the other containers is over, the operator ends the pod. Its phase is Failed then. */
+/* When the grace of the other containers is over, the operator stops the pod, and its phase
+ * becomes Failed. */
 static bool has_succeeded(const struct hf_pod *pod)
 {
 	return pod->phase == HF_POD_SUCCEEDED || hf_streq(pod->stopped, HF_STOPPED_SUCCEEDED);
 }
 
-/* The operator has seen the rank's own container end with 0 while the pod went on.  A kubelet that ends a whole
- * pod (an eviction, a node shutdown) reports no container before all have ended.  So while another container runs,
- * the program ended by itself.  The pod's later end does not change that. */
+/* The operator has seen the rank's own container end with 0 while the pod went on.  A kubelet that
+ * ends a whole pod (an eviction, a node shutdown) reports no container before all have ended.  So
+ * while another container runs, the program ended by itself, and the pod's later end does not
+ * change that. */
 static bool has_trained(const struct hf_brain *b, int role, const struct hf_slot *slot)
 {
 	if (slot->succeeded)

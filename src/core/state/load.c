@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The ledger and the objects seen, put together: one slot per rank. */
+/* Fills the slots: one for each rank, from the ledger's texts and the objects seen. */
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
@@ -36,7 +36,7 @@ static void extend_slots(struct hf_brain *b, struct place place)
 		b->roles[place.role].slots_len = place.index + 1;
 }
 
-/* Between one of ours and one of another owner under the same name, ours is what counts. */
+/* If the job and another owner have a pod of that name, the job's pod counts. */
 static void put_pod(struct hf_brain *b, const struct hf_pod *pod, struct place place)
 {
 	struct hf_slot *slot;
@@ -72,7 +72,7 @@ static void put_service(struct hf_brain *b, const struct hf_service_seen *servic
 	slot->service_leaving = service->terminating;
 }
 
-/* What stands in no slot any more may explain why: no slot is made for it. */
+/* A pod that has disappeared may explain a termination; no slot is made for it. */
 static void put_gone(struct hf_brain *b, const struct hf_gone_seen *gone)
 {
 	struct place place;
@@ -84,8 +84,8 @@ static void put_gone(struct hf_brain *b, const struct hf_gone_seen *gone)
 		b->roles[place.role].slots[place.index].last = gone->last;
 }
 
-/* As many slots as the spec, the ledger or an object names: what is beyond the replicas has to be
- * seen to be cleared away. */
+/* As many slots as the spec, the ledger or an object names: ranks beyond the replicas must be seen
+ * to be removed. */
 static int size_roles(struct hf_brain *b, struct hf_error *err)
 {
 	const struct hf_framework *framework = b->job.framework;
@@ -100,7 +100,7 @@ static int size_roles(struct hf_brain *b, struct hf_error *err)
 		ranks->present = b->job.roles[r].present;
 		ranks->replicas = b->job.roles[r].replicas;
 	}
-	/* The names are there even if a text is broken: what is said of it uses them. */
+	/* The types come first: the message about a broken text needs them. */
 	for (int r = 0; r < b->roles_len; r++) {
 		struct hf_role_slots *ranks = &b->roles[r];
 		int32_t top = -1;
@@ -113,9 +113,10 @@ static int size_roles(struct hf_brain *b, struct hf_error *err)
 }
 
 /*
- * Under a ledger that lived on, what another operator made while we were away is the rank's pod.
- * What is left of a pod that we gave up has no stamps either, if that was taken over: then the
- * attempt has moved, or its generation is being torn down, and it was made before that was decided.
+ * The slot's pod was made by another operator while this one was away; its ledger lived on.  The
+ * remains of a pod that was given up have no stamps either, if that pod had been taken over.  But
+ * then the attempt has moved, or its generation is being torn down, and the pod is older than that
+ * decision.
  */
 static bool is_newly_made(const struct hf_brain *b, const struct hf_slot *slot)
 {

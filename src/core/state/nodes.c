@@ -69,7 +69,8 @@ const struct hf_node *hf_node_lost(const struct hf_brain *b, const struct hf_pod
 
 	if (!node || !hf_node_is_lost(node->seen))
 		return NULL;
-	/* Out of service and still heard of: it evicts its pods; one that is left tolerates it. */
+	/* A node that is out of service and still heard of evicts its pods; a pod that stays
+	 * tolerates the taint. */
 	return hf_node_is_heard_of(node->seen) && pod->deletion_time == HF_TIME_NONE ? NULL : node;
 }
 

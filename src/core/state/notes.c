@@ -12,7 +12,7 @@
  * one note.  A note changes no decision.
  */
 
-/* A longer text ends with DOTS. */
+/* A longer text is cut and ends with DOTS. */
 #define TEXT_MAX 511
 #define DOTS "..."
 
@@ -60,7 +60,7 @@ void hf_ask(const struct hf_brain *b, enum hf_ask_kind kind, const char *name)
 	b->notes->asks[b->notes->asks_len++] = (struct hf_ask){.kind = kind, .name = name};
 }
 
-/* Never in the past: a plan that wakes at once would spin. */
+/* A plan that wakes in the past would make the caller step in a loop. */
 void hf_wake(const struct hf_brain *b, hf_time at)
 {
 	hf_assert(at > b->now);

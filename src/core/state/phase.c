@@ -2,10 +2,10 @@
  * Copyright The Holdfast authors */
 #include "core/state/brain_internal.h"
 
-/* The phase of the present generation, derived anew in each step.  What is remembered is since
- * when all is as it is, and how much time was spent running and restarting; and that a suspension
- * or an end is booked, for where the ledger is written apart from the conditions (suspend.c,
- * verdict.c). */
+/* The phase of the present generation, derived anew in each step, and the time spent running and
+ * restarting.  Writes: the ledger's phase, since, productiveSeconds and downtimeSeconds.  The
+ * phases Suspended and Ended say that the ledger has the suspension or the end; under
+ * narrow-schema CRDs the ledger is written apart from the conditions (suspend.c, verdict.c). */
 
 static enum hf_phase derive_phase(const struct hf_brain *b)
 {
@@ -44,7 +44,7 @@ static bool was_condition_true(const struct hf_brain *b, const char *type)
 	return hf_status_is_true(&b->view->status, type);
 }
 
-/* What its conditions say was over when the ledger was written. */
+/* The suspension or the end was booked when the ledger was written. */
 static bool is_booked(const struct hf_ledger *before)
 {
 	return before->phase == HF_PHASE_SUSPENDED || before->phase == HF_PHASE_ENDED;
@@ -61,7 +61,7 @@ void hf_phase_book(struct hf_brain *b)
 	    was_condition_true(b, HF_COND_RESTARTING) == hf_cond_is_true(b, HF_COND_RESTARTING))
 		return;
 	if (before->present && ledger->since != HF_TIME_NONE && !is_booked(before)) {
-		/* To the nearest second, so that short turns do not all vanish. */
+		/* Rounded to the nearest second, so that short turns do not all vanish. */
 		int64_t seconds =
 			hf_time_add(hf_elapsed(ledger->since, b->now), HF_SECOND / 2) / HF_SECOND;
 

@@ -9,11 +9,10 @@
 #include <string.h>
 
 /*
- * Questions about one rank: its names, its own container, its terminations, its pod.  Input: the working state, which
- * stays as it is.
+ * Questions about one rank: its names, its own container, its terminations, its pod.  The working state does not change.
  */
 
-/* The index behind the last dash: decimal, no leading zero. */
+/* The index after the last dash: decimal, no leading zero. */
 static bool parse_index(const char *text, int32_t *ret_index)
 {
 	int64_t index = 0;
@@ -96,7 +95,8 @@ int64_t hf_pod_restarts(const struct hf_brain *b, int role, const struct hf_pod 
 {
 	int64_t sum = 0;
 
-	/* A status that anybody may have written: no negative ones, and a sum that a ledger holds. */
+	/* Any client may have edited the status: negative numbers count as 0, and the sum has a
+	 * limit. */
 	for (size_t i = 0; i < pod->containers_len; i++) {
 		if (pod->containers[i].restart_count > 0 &&
 		    !hf_init_wait_is_added(b, role, &pod->containers[i]))
@@ -105,8 +105,9 @@ int64_t hf_pod_restarts(const struct hf_brain *b, int role, const struct hf_pod 
 	return sum < HF_COUNTER_MAX ? sum : HF_COUNTER_MAX;
 }
 
-/* The kubelet moves restartCount with the next start.  Until then the container is Terminated, or
- * Waiting with its last termination beside it.  A container that is just being created has been counted. */
+/* The kubelet raises restartCount with the next start.  Until then the container is Terminated, or
+ * Waiting with its last termination beside it.  A container that is just being created has been
+ * counted. */
 static bool is_to_start_again(const struct hf_container_seen *container)
 {
 	switch (container->phase) {
@@ -129,7 +130,8 @@ int64_t hf_pod_terminations(const struct hf_brain *b, int role, const struct hf_
 {
 	int64_t sum = hf_pod_restarts(b, role, pod);
 
-	/* In a pod that is ending no container is started again: the pod's own end is counted. */
+	/* The kubelet starts no container of a pod that is ending: the pod's own termination is
+	 * counted. */
 	if (pod->deletion_time != HF_TIME_NONE || pod->phase == HF_POD_FAILED ||
 	    pod->phase == HF_POD_SUCCEEDED)
 		return sum;
@@ -153,8 +155,8 @@ bool hf_slot_is_up(const struct hf_slot *slot)
 }
 
 /*
- * A pod without stamps was made by another operator, and none of it says which attempt it is: it is
- * the present one as long as the ledger counts that as made.  In generation 0 all pods are so.
+ * Another operator made a pod without stamps, and nothing in it names the attempt.  It is the
+ * present attempt if the ledger has it as created.  In generation 0 all pods are without stamps.
  */
 bool hf_slot_is_current(const struct hf_brain *b, const struct hf_slot *slot,
 			const struct hf_pod *pod)

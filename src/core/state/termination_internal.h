@@ -64,15 +64,15 @@ struct hf_termination {
 	bool stray; /* evicted for a taint that its own node does not have: charged to nothing */
 	/* The init container that the kind added and that waited in vain; or NULL. */
 	const struct hf_container_seen *gave_up;
-	/* A verdict of this step gave way to it: it is the cause of that incident and of no other. */
+	/* A verdict of this step gave way to this termination.  It is the cause of no second incident. */
 	bool used_by_verdict;
-	const struct hf_device_seen *device; /* the device that explains it; NULL: none does */
+	const struct hf_device_seen *device; /* the device that explains the termination, or NULL */
 	/* rules.c */
 	int rule; /* index in podFailurePolicy; -1: none matched */
 	/* restart_policy.c, then the rule */
 	enum hf_fate fate;
 	enum hf_scope scope;
-	enum hf_budget budget; /* what its incident is charged to, if it opens one */
+	enum hf_budget budget; /* the budget to charge, if the termination opens an incident */
 	const char *verdict;   /* FAIL: the reason, one word */
 };
 
