@@ -18,8 +18,10 @@ HF_BEGIN_DECLS
  * - the same input gives the same bytes, in any order of the input's lists;
  * - without a change from outside, finitely many steps end in a plan with nothing but a wake-up;
  * - a finished job takes no action but clean-up, its TTL, and deleting pods that were created late;
- * - no action names an object of another owner, except pods that an earlier job of this name and kind left on a dead node (hf_pod_is_inherited); every delete carries a UID;
- * - a lost, repeated or late action heals; a crash between any two actions counts each observed termination exactly once.
+ * - no action names an object of another owner, except pods that an earlier job of this name and
+ *   kind left on a dead node (hf_pod_is_inherited); every delete carries a UID;
+ * - a lost, repeated or late action heals; a crash between any two actions counts each observed
+ *   termination exactly once.
  *
  * The plan's texts and lists live in the arena or in the inputs.  The view is read as it is:
  * defaults are applied inside.

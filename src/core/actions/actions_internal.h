@@ -8,7 +8,8 @@
 HF_BEGIN_DECLS
 
 /*
- * The actions that bring the objects of a job to what the ledger says.  Input: the working state after all
+ * The actions that bring the objects of a job to what the ledger says.  Input: the working state
+ * after all
  * policies.  Output: the lists of actions, and notes on what an action waits for.
  */
 

@@ -5,8 +5,10 @@
 #include "base/str.h"
 
 /*
- * The conditions that name the state of a job: Created, Running, Restarting, and which True condition comes last.
- * Input: the counts, the phase and what the kind's table makes of them.  Output: the list of conditions, events.
+ * The conditions that name the state of a job: Created, Running, Restarting, and which True
+ * condition comes last.
+ * Input: the counts, the phase and what the kind's table makes of them.  Output: the list of
+ * conditions, events.
  */
 
 void hf_cond_lower_unwatched(struct hf_brain *b)

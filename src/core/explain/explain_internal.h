@@ -8,7 +8,8 @@
 HF_BEGIN_DECLS
 
 /*
- * Texts for people: conditions, events and lines of `holdfast why`.  Input: the working state.  Output: notes
+ * Texts for people: conditions, events and lines of `holdfast why`.  Input: the working state.
+ * Output: notes
  * and conditions.  Nothing here restarts, charges or deletes, and nothing here needs a policy.
  */
 

@@ -5,7 +5,8 @@
 #include "base/str.h"
 
 /*
- * The texts about pods on lost nodes: which pods wait, for what, and until when.  Input: the pods that wait, sorted by
+ * The texts about pods on lost nodes: which pods wait, for what, and until when.  Input: the pods
+ * that wait, sorted by
  * the guard that holds them back (struct hf_guarded).  Output: lines of explanation, the condition
  * holdfast.dev/NodeUnreachable and its event.
  */

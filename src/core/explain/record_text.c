@@ -7,7 +7,8 @@
 #include "core/model/names.h"
 
 /*
- * The texts about one record of the ledger: how a rank ended, the evidence, what the incident is charged to, and the
+ * The texts about one record of the ledger: how a rank ended, the evidence, what the incident is
+ * charged to, and the
  * event of its cause.  Input: the ledger's records.
  */
 

@@ -10,8 +10,10 @@
  * for a refused create.
  *
  * - An object that is being deleted is not told, as when a job is made anew under its name.
- * - A pod that should be gone by now is told.  It is never deleted by force, not even on a dead node.
- * - A pod that an earlier job of this name and kind left is given up with its node (policy/lost_pods.c).
+ * - A pod that should be gone by now is told.  It is never deleted by force, not even on a dead
+ *   node.
+ * - A pod that an earlier job of this name and kind left is given up with its node
+ *   (policy/lost_pods.c).
  */
 
 /* As in overdue_pods.c: past the pod's own deadline. */

@@ -11,8 +11,10 @@
 /* ---- reasons ----------------------------------------------------------------------------------- */
 
 /*
- * Sources: the kubelet of Kubernetes 1.36 (container/sync_result.go, images/types.go, kuberuntime, lifecycle/predicate.go,
- * eviction, nodeshutdown, sysctl, cm), its API server and controllers (reasons of DisruptionTarget), containerd's CRI
+ * Sources: the kubelet of Kubernetes 1.36 (container/sync_result.go, images/types.go, kuberuntime,
+ * lifecycle/predicate.go,
+ * eviction, nodeshutdown, sysctl, cm), its API server and controllers (reasons of
+ * DisruptionTarget), containerd's CRI
  * plugin and CRI-O (reasons of a terminated container), and older kubelets (the rows say so).
  */
 #define NONE HF_ACTOR_NONE

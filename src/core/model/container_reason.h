@@ -13,8 +13,10 @@
 HF_BEGIN_DECLS
 
 /*
- * The meaning of the reasons in the status of containers and pods, for people.  The kubelet, containerd and the control
- * plane write those reasons.  Each row has a sentence and names the side that must act.  No decision depends on them.
+ * The meaning of the reasons in the status of containers and pods, for people.  The kubelet,
+ * containerd and the control
+ * plane write those reasons.  Each row has a sentence and names the side that must act.  No
+ * decision depends on them.
  */
 
 enum hf_actor {
@@ -24,23 +26,23 @@ enum hf_actor {
 };
 
 struct hf_container_reason {
-	const char *reason;   /* "OutOf*": any with that beginning */
+	const char *reason;   /* "OutOf*": every reason with that beginning */
 	const char *sentence; /* without a full stop */
 	enum hf_actor actor;
-	bool mends;         /* the kubelet or the operator tries again, and it may pass */
+	bool mends;         /* the kubelet or the operator tries again, and the trouble may pass */
 	bool never_started; /* the container's program did not run */
 };
 
-/* NULL: no row; an empty reason too. */
+/* NULL: no row for the reason, or an empty reason. */
 const struct hf_container_reason *hf_container_reason_find(const char *reason);
 
-/* What comes next, as a sentence; "" where nothing is wrong. */
+/* What comes next, as a sentence; "" if nothing is wrong. */
 const char *hf_container_reason_next(const struct hf_container_reason *row);
 
 /*
- * A message that a node wrote, as one line of text: at most HF_STATUS_MESSAGE_MAX bytes, whole characters, control
- * characters as blanks.  Of a longer one the beginning and the end stay, for Go's errors name the cause last.
- * NULL and "" become "".
+ * Write a node's message as one line of text: at most HF_STATUS_MESSAGE_MAX bytes, whole
+ * characters, control characters as blanks.  A longer message keeps its beginning and its end,
+ * because Go's errors name the cause last.  NULL and "" become "".
  */
 #define HF_STATUS_MESSAGE_MAX 400
 void hf_status_message_write(const char *message, char ret_text[HF_STATUS_MESSAGE_MAX + 1]);

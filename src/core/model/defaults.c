@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Defaults of spec.runPolicy.recovery. */
+/* Fills in what upstream defaults at each reconcile, and the defaults of spec.runPolicy.recovery.
+ * Input: the job as written, the operator's settings.  Output: struct hf_job. */
 #define INITIAL_SECONDS 10
 #define MAX_SECONDS 600
 #define RESET_AFTER_SECONDS 3600
@@ -17,14 +18,14 @@
 #define SETTLE_SECONDS 20
 #define NODE_LOST_AFTER_SECONDS 60
 #define FORCE_DELETE_AFTER_SECONDS 5
-/* Taint eviction forgets a pod within tenths of a second of its removal; a busy one takes longer. */
+/* Taint eviction usually forgets a pod within tenths of a second of its removal. */
 #define REPLACE_DELAY_SECONDS 2
 
 static int64_t pick_seconds(struct hf_opt_int own, struct hf_opt_int cluster, int64_t fallback)
 {
 	int64_t value = own.set ? own.value : cluster.set ? cluster.value : fallback;
 
-	/* Validation refuses less than 0; a job that has begun is not stopped by it any more. */
+	/* Validation refuses negative numbers, but does not stop a job that has begun. */
 	return value > 0 ? value : 0;
 }
 
@@ -37,7 +38,7 @@ static struct hf_opt_int pick_optional(struct hf_opt_int own, struct hf_opt_int 
 	return value;
 }
 
-/* Any other text: the default, as for a field that is absent. */
+/* An unknown text gives the default, as an absent field does. */
 static enum hf_force parse_force_mode(const char *text)
 {
 	if (hf_streq(text, "Never"))
@@ -45,7 +46,7 @@ static enum hf_force parse_force_mode(const char *text)
 	return hf_streq(text, "Proven") ? HF_FORCE_PROVEN : HF_FORCE_PRESUMED;
 }
 
-/* What is done about pods that a node does not let go of. */
+/* The pods of lost nodes: forceDelete, afterSeconds, fence, name reuse. */
 static void default_node_loss(const struct hf_recovery_spec *own,
 			      const struct hf_recovery_spec *cluster, struct hf_recovery *ret)
 {
@@ -83,7 +84,8 @@ static void default_devices(const struct hf_recovery_spec *own,
 	ret->avoid_devices = !avoid->set || avoid->value;
 }
 
-/* A job's own field, else the cluster's default from the operator's file, else ours. */
+/* The job's own field, else the cluster's default from the operator's file, else Holdfast's
+ * default. */
 static void default_recovery(const struct hf_run_policy *policy,
 			     const struct hf_recovery_spec *cluster, struct hf_recovery *ret)
 {
@@ -123,7 +125,7 @@ static void default_recovery(const struct hf_run_policy *policy,
 		ret->restart_grace_seconds.value = 1;
 }
 
-/* None keeps everything, Running what has ended; any other text means all, as upstream. */
+/* None keeps every pod, Running keeps ended pods, any other text means All, as upstream. */
 enum hf_clean hf_clean_parse(const char *text)
 {
 	if (!text || hf_streq(text, "None"))
@@ -131,8 +133,8 @@ enum hf_clean hf_clean_parse(const char *text)
 	return hf_streq(text, "Running") ? HF_CLEAN_RUNNING : HF_CLEAN_ALL;
 }
 
-/* The spec of a role.  Two spellings of one type: the canonical one, else the first in
- * byte order, so that the order of the document decides nothing. */
+/* The spec of a role.  If a type is written in two spellings, the canonical one counts, else the
+ * first in byte order, so that the order of the document does not matter. */
 static const struct hf_replica_spec *find_spec(const struct hf_job_view *view, int role)
 {
 	const char *canonical = view->framework->roles[role].name;
@@ -151,7 +153,7 @@ static const struct hf_replica_spec *find_spec(const struct hf_job_view *view, i
 	return best;
 }
 
-/* qsort has no context: the place among the kind's types travels with the spec. */
+/* qsort passes no context, so the place among the kind's types travels with the spec. */
 struct placed {
 	const struct hf_replica_spec *spec;
 	int place;
@@ -185,7 +187,7 @@ const struct hf_replica_spec *const *hf_job_replicas(const struct hf_job_view *v
 	return specs;
 }
 
-/* Backwards, so that the first of several containers or ports with the name is taken. */
+/* Walk backwards, so that the first of several containers or ports with the name wins. */
 static void default_port(const struct hf_framework *framework, struct hf_role *role)
 {
 	const struct hf_template *pod = role->pod;
@@ -222,7 +224,7 @@ static void default_role(const struct hf_job_view *view, int index, struct hf_ro
 	role->replicas = (int32_t)(replicas < 0              ? 0
 				   : replicas > HF_RANKS_MAX ? HF_RANKS_MAX
 							     : replicas);
-	/* Of a job that another operator has begun. */
+	/* The job was begun by another operator. */
 	if ((framework->single_roles >> index & 1u) != 0 && role->replicas > 1)
 		role->replicas = 1;
 	role->restart = hf_restart_policy_parse(spec->restart_policy);
@@ -237,7 +239,7 @@ void hf_job_defaults(const struct hf_job_view *view, struct hf_arena *arena, str
 	static const struct hf_settings no_settings = {0};
 	const struct hf_framework *framework = view->framework;
 
-	/* A table that breaks this is a bug of this program, not of a job. */
+	/* A table that breaks this is a bug of Holdfast, not of a job. */
 	hf_assert(framework && framework->roles_len > 0 && framework->roles_len <= HF_ROLES_MAX);
 	memset(ret_job, 0, sizeof(*ret_job));
 	ret_job->view = view;

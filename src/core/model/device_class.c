@@ -5,11 +5,11 @@
 #include "base/str.h"
 
 /*
- * The device classes that an agent of this version or the kubelet publishes.  health/types.c has the same list, which
+ * The device classes that an agent of this version or the kubelet publishes.  health/types.c has
+ * the same list, which
  * this module may not include; a test of the operator compares both.
  */
 
-/* As health/types.c has them, which this module may not know; a test of the operator compares. */
 static const char *const classes[] = {"info",     "unrated", "app",     "software",
 				      "degraded", "fabric",  "drain",   "gpu-reset",
 				      "reboot",   "support", "replace", HF_DEVICE_UNHEALTHY};

@@ -12,7 +12,7 @@ static const struct {
 	[HF_EXTRA_SERVICE_ACCOUNT] = {"ServiceAccount", "v1", {NULL}},
 	[HF_EXTRA_CONFIG_MAP] = {"ConfigMap", "v1", {"data"}},
 	[HF_EXTRA_ROLE] = {"Role", "rbac.authorization.k8s.io/v1", {"rules"}},
-	/* An API server lets nobody change its roleRef. */
+	/* The API server refuses to change a roleRef. */
 	[HF_EXTRA_ROLE_BINDING] = {"RoleBinding", "rbac.authorization.k8s.io/v1", {"subjects"}},
 	[HF_EXTRA_AUTOSCALER] = {"HorizontalPodAutoscaler",
 				 "autoscaling/v2",
@@ -22,7 +22,7 @@ static const struct {
 				"scheduling.x-k8s.io/v1alpha1",
 				{"spec/minMember", "spec/minResources",
 				 "spec/scheduleTimeoutSeconds"}},
-	/* The queue that a group once has stays, as Volcano's admission or a person chose it. */
+	/* The queue of an existing group stays: Volcano's admission or a person chose it. */
 	[HF_EXTRA_VOLCANO_GROUP] = {"PodGroup",
 				    "scheduling.volcano.sh/v1beta1",
 				    {"spec/minMember", "spec/minResources",
@@ -124,7 +124,7 @@ const char *hf_leaf_key(struct hf_arena *arena, const char *key)
 	return escaped;
 }
 
-/* The finish of MurmurHash3: sums of what is not mixed would cancel out. */
+/* The finalizer of MurmurHash3: without mixing, sums of hashes could cancel out. */
 static uint64_t mix_bits(uint64_t h)
 {
 	h ^= h >> 33;
@@ -143,7 +143,7 @@ uint64_t hf_leaf_digest(const char *path, const char *value)
 uint64_t hf_number_digest(const char *path, int64_t number)
 {
 	hf_assert(path);
-	/* No text's: that would be one of 2^64. */
+	/* No text has this digest, except with a chance of 1 in 2^64. */
 	return mix_bits(mix_bits(hf_hash_str(path)) + mix_bits((uint64_t)number + 1));
 }
 

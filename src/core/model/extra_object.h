@@ -11,12 +11,12 @@
 HF_BEGIN_DECLS
 
 /*
- * Objects that a job needs beside its pods and services.  The kind of job says by its table which
- * there shall be and what is in them (framework.h); the brain compares that with what is seen;
- * whoever performs the plan makes, changes and deletes them.  They have the job as controller and
- * go with it; a table may want some away while the job is suspended, or when it has finished.
+ * Objects that a job needs beside its pods and services.  The kind's table (framework.h) says
+ * which objects must exist and what is in them; the brain compares that with what is seen; the
+ * caller creates, changes and deletes them.  The job is their controller, so they are deleted with
+ * the job.  A table may remove objects while the job is suspended or finished.
  *
- * A new kind of object is a line in extra.c, one in operator/extras.c, and its resource.
+ * A new kind of object is a line in extra_object.c, a line in operator/extras.c, and its resource.
  */
 enum hf_extra_kind {
 	HF_EXTRA_SERVICE_ACCOUNT,
@@ -24,16 +24,16 @@ enum hf_extra_kind {
 	HF_EXTRA_ROLE,
 	HF_EXTRA_ROLE_BINDING,
 	HF_EXTRA_AUTOSCALER,
-	HF_EXTRA_POD_GROUP,     /* of scheduler-plugins, and of whoever reads the same */
+	HF_EXTRA_POD_GROUP,     /* of scheduler-plugins */
 	HF_EXTRA_VOLCANO_GROUP, /* of Volcano */
 	HF_EXTRA_KINDS,
 };
 #define HF_EXTRA_BIT(kind) (1u << (kind))
 const char *hf_extra_kind_name(enum hf_extra_kind kind);    /* "ConfigMap" */
 const char *hf_extra_kind_version(enum hf_extra_kind kind); /* apiVersion */
-/* The members that are compared and kept as they should be, paths ended by NULL ("data", or
- * "spec/minMember"); the rest of the content is sent with the create alone, and what others put
- * beside these members is left alone. */
+/* The members that are compared and kept up to date, as paths ended by NULL ("data",
+ * "spec/minMember").  The rest of the content is sent with the create alone; other members are
+ * left alone. */
 #define HF_EXTRA_MEMBERS_MAX 4
 const char *const *hf_extra_kind_members(enum hf_extra_kind kind);
 
@@ -43,13 +43,13 @@ const char *const *hf_extra_kind_members(enum hf_extra_kind kind);
 enum hf_leaf_type {
 	HF_LEAF_TEXT,
 	HF_LEAF_NUMBER,
-	HF_LEAF_OBJECT, /* one that may have no members */
-	HF_LEAF_JSON,   /* any value, as JSON text: what the brain hands on unread */
+	HF_LEAF_OBJECT, /* an object, possibly empty */
+	HF_LEAF_JSON,   /* any value, as JSON text that the brain passes on unread */
 };
 
 /*
- * One value in an object: keys joined by '/', the place in a list as a number in brackets:
- * "data/hostfile", "rules/[0]/verbs/[1]".  A key that anybody may choose goes through
+ * One value in an object.  Keys are joined by '/', an index in a list is a number in brackets:
+ * "data/hostfile", "rules/[0]/verbs/[1]".  A key that a user may choose must pass through
  * hf_leaf_key.
  */
 struct hf_leaf {
@@ -57,32 +57,33 @@ struct hf_leaf {
 	const char *value; /* TEXT, JSON */
 	enum hf_leaf_type type;
 	int64_t number;
-	uint64_t digest; /* JSON: of the value under that path, from who has read it */
+	uint64_t
+		digest; /* JSON: the digest of the value under that path, computed by the reader of the document */
 };
-/* '~' is "~0", '/' is "~1", and a '[' that begins it "~2". */
+/* Escape a key: '~' becomes "~0", '/' becomes "~1", and a '[' at its beginning "~2". */
 const char *hf_leaf_key(struct hf_arena *arena, const char *key);
 
 struct hf_extra {
 	enum hf_extra_kind kind;
 	const char *name;
-	bool shared;    /* one that is there already serves, whoever made it, and is left alone */
-	bool gone;      /* shall not be there (any more), if it is ours */
-	bool aside;     /* pods wait neither for it nor because its name is held */
-	bool gate;      /* pods are made once whoever reads it has let them in */
-	bool annotated; /* it is made with the job's annotations, but for what is said to others */
+	bool shared;    /* an existing object of any owner serves, and is left alone */
+	bool gone;      /* the object must not exist, if it is the job's */
+	bool aside;     /* pods wait neither for the object nor for its name */
+	bool gate;      /* pods are created after the reader of the object has admitted them */
+	bool annotated; /* the object carries the job's annotations, except those for other readers */
 	struct hf_leaf *labels; /* path: the key */
 	size_t labels_len, labels_cap;
 	struct hf_leaf *content;
 	size_t content_len, content_cap;
 };
 
-/* Being collected; memory comes from the arena. */
+/* The list of wanted objects; its memory comes from the arena. */
 struct hf_extras {
 	struct hf_arena *arena;
 	struct hf_extra *items;
 	size_t len, cap;
 };
-/* Good until the next one is added. */
+/* The result is valid until the next object is added. */
 struct hf_extra *hf_extras_add(struct hf_extras *extras, enum hf_extra_kind kind, const char *name);
 void hf_extra_label(struct hf_extras *extras, struct hf_extra *extra, const char *key,
 		    const char *value);
@@ -94,13 +95,13 @@ void hf_extra_set_object(struct hf_extras *extras, struct hf_extra *extra, const
 void hf_extra_set_json(struct hf_extras *extras, struct hf_extra *extra, const char *path,
 		       const char *json, uint64_t digest);
 
-/* The sum over all leaves under the members says whether two contents are the same, in whatever
- * order the leaves are. */
+/* Two contents are equal if the sums over all leaves under the members are equal; the order of
+ * leaves does not matter. */
 uint64_t hf_leaf_digest(const char *path, const char *value);
 uint64_t hf_number_digest(const char *path, int64_t number);
 uint64_t hf_extra_digest(const struct hf_extra *extra);
 
-/* What is seen of one, of any owner. */
+/* An object that was seen, of any owner. */
 struct hf_extra_seen {
 	enum hf_extra_kind kind;
 	const char *name;
@@ -108,15 +109,15 @@ struct hf_extra_seen {
 	const char *resource_version;
 	bool owned;
 	bool terminating;
-	bool ready;      /* lets pods in: Volcano has looked at its group and has room for it */
-	uint64_t digest; /* of what is under the members */
+	bool ready;      /* admits pods: Volcano has looked at its group and has room for it */
+	uint64_t digest; /* of the content under the members */
 };
 
-/* Of each rank below the replicas, when a table says what shall be there. */
+/* The state of a rank below the replicas, as input of the kind's table. */
 enum hf_rank_state {
 	HF_RANK_ABSENT,
-	HF_RANK_PRESENT, /* a pod of ours has its name */
-	HF_RANK_RUNNING, /* and runs, and nobody deletes it */
+	HF_RANK_PRESENT, /* the job's pod has the rank's name */
+	HF_RANK_RUNNING, /* the pod runs and is not being deleted */
 };
 enum hf_life { HF_LIFE_ACTIVE, HF_LIFE_SUSPENDED, HF_LIFE_FINISHED };
 struct hf_ranks_seen {

@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What apimachinery calls each kind of error, in texts and as a Status cause. */
+/* Errors of fields as apimachinery words them.  Input: the kind of problem, the path, the value.
+ * Output: texts in an arena. */
 static const struct {
 	const char *text;
 	const char *reason;
@@ -24,7 +25,7 @@ static const struct {
 	[HF_PROBLEM_NOT_FOUND] = {"Not found", "FieldValueNotFound", true},
 };
 
-/* A field path or a text made here; paths are as deep as the schema, texts name one value. */
+/* A field path or a message; paths are as deep as the schema, messages name one value. */
 #define TEXT_MAX 1024
 
 const char *hf_problem_reason(enum hf_problem problem)

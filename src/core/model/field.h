@@ -13,11 +13,11 @@
 HF_BEGIN_DECLS
 
 /*
- * Errors in fields, worded as apimachinery's field.Error words them (validation/field):
+ * Errors of fields, worded as apimachinery's field.Error words them (validation/field):
  *
  *     spec.pytorchReplicaSpecs[Master].replicas: Forbidden: must be 1
  *
- * so that a client reads the same sentence from Holdfast as from an API server.
+ * A client reads the same sentence from Holdfast as from an API server.
  */
 enum hf_problem {
 	HF_PROBLEM_REQUIRED,      /* "Required value" */
@@ -35,13 +35,12 @@ const char *hf_problem_reason(enum hf_problem problem);
 
 struct hf_field_error {
 	enum hf_problem problem;
-	const char *field; /* "spec.pytorchReplicaSpecs[Worker].replicas" */
-	const char
-		*value; /* the offending value as JSON would print it; NULL where it says nothing */
-	const char *detail; /* "" when there is none */
+	const char *field;  /* "spec.pytorchReplicaSpecs[Worker].replicas" */
+	const char *value;  /* the offending value as JSON; NULL if the value says nothing */
+	const char *detail; /* "": no detail */
 };
 
-/* Errors beyond this many are counted, not kept: nobody reads the hundredth. */
+/* Errors beyond this number are counted and not kept. */
 #define HF_FIELD_ERRORS_MAX 32
 
 struct hf_field_errors {
@@ -49,15 +48,15 @@ struct hf_field_errors {
 	struct hf_field_error items[HF_FIELD_ERRORS_MAX];
 	size_t len;
 	size_t dropped;
-	/* Deprecations and the like; shown, never refused. */
+	/* Deprecations, for instance: shown, never refused. */
 	const char *warnings[HF_FIELD_ERRORS_MAX];
 	size_t warnings_len;
 };
 
 void hf_field_errors_init(struct hf_field_errors *errors, struct hf_arena *arena);
 
-/* The field is a printf format; value and detail are copied.  value: text to be put in
- * quotes by the caller where the value is a string (hf_field_quote). */
+/* Add an error.  The field is a printf format; value and detail are copied.  If the value is a
+ * string, the caller quotes it (hf_field_quote). */
 void hf_field_add(struct hf_field_errors *errors, enum hf_problem problem, const char *value,
 		  const char *detail, const char *field_fmt, ...) HF_PRINTF(5, 6);
 void hf_field_warn(struct hf_field_errors *errors, const char *fmt, ...) HF_PRINTF(2, 3);
@@ -66,9 +65,9 @@ const char *hf_field_quote(struct hf_field_errors *errors, const char *text);
 
 /* "<field>: Required value: <detail>" */
 void hf_field_error_write(const struct hf_field_error *error, struct hf_strbuf *sb);
-/* As apimachinery's aggregate: the one sentence, or "[a, b]"; "" when there is none. */
+/* As apimachinery's aggregate: a single sentence, or "[a, b]"; "" without errors. */
 void hf_field_errors_write(const struct hf_field_errors *errors, struct hf_strbuf *sb);
-/* 0, or HF_E_INVALID with that text. */
+/* 0, or HF_E_INVALID with the text of hf_field_errors_write. */
 int hf_field_errors_result(const struct hf_field_errors *errors, struct hf_error *err)
 	HF_MUST_CHECK;
 

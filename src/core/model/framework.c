@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Edits of one pod: labels, stamps and some twenty variables fit without growing. */
+/* Edits of one pod: labels, stamps and twenty variables fit without growing. */
 #define EDITS_FIRST 32
 
 int hf_framework_role(const struct hf_framework *framework, const char *type)

@@ -9,20 +9,20 @@
 HF_BEGIN_DECLS
 
 /*
- * What makes one kind of job differ from another: a const table.  Everything else
- * (restarts, budgets, suspend, conditions, …) is the same for all kinds and lives in
- * core.  A new kind is one file with one table; src/framework/README.md walks through it.
+ * The difference between two kinds of job is a const table.  Everything else (restarts, budgets,
+ * suspend, conditions, …) is the same for all kinds and lives in core.  A new kind is one file
+ * with one table; src/framework/README.md walks through it.
  *
- * Optional functions may be NULL.  All are pure; memory comes from the arena given.
+ * Optional functions may be NULL.  All functions are pure; their memory comes from the arena
+ * given.
  */
 
 struct hf_role_type {
 	const char *name;         /* "Master": canonical case, key and condition texts */
-	int32_t default_replicas; /* when spec leaves them out */
+	int32_t default_replicas; /* default of spec's replicas */
 };
 
-/* Of one variable's value: what Linux lets a process be started with (MAX_ARG_STRLEN, 128 KiB
- * with the name). */
+/* The longest value of a variable: Linux limits name and value to 128 KiB (MAX_ARG_STRLEN). */
 #define HF_ENV_VALUE_MAX ((size_t)127 << 10)
 
 /* Edits collected for one pod. */
@@ -31,22 +31,22 @@ struct hf_edits {
 	struct hf_edit *items; /* grown in the arena */
 	size_t len;
 	size_t cap;
-	size_t bytes; /* of what may be long: values of variables, names of nodes */
-	/* What the kind tells every rank of all others grows with the ranks; it is made with the
-	 * first pod of a step and kept here for the rest.  *shared is NULL at first; in the arena. */
+	size_t bytes; /* of long texts: values of variables, names of nodes */
+	/* The text that tells every rank of all others grows with the ranks.  It is made with the
+	 * first pod of a step and kept here, in the arena; NULL at first. */
 	const char **shared;
 };
 /* shared outlives the edits. */
 void hf_edits_init(struct hf_edits *edits, const char **shared, struct hf_arena *arena);
 void hf_edits_add(struct hf_edits *edits, const struct hf_edit *edit);
-/* Append an environment variable to one container, or to every one.  Who builds a value that may
- * pass HF_ENV_VALUE_MAX checks that first: here it would be cut. */
+/* Append an environment variable to one container, or to every container.  A longer value than
+ * HF_ENV_VALUE_MAX is cut, so the caller checks the length. */
 void hf_edits_env(struct hf_edits *edits, int container, const char *name, const char *fmt, ...)
 	HF_PRINTF(4, 5);
-/* The same with a value that is not copied: it lives as long as the arena. */
+/* The same with a value that is not copied: the value must live as long as the arena. */
 void hf_edits_env_text(struct hf_edits *edits, int container, const char *name, const char *value);
 
-/* Which pod an edit list is for. */
+/* The rank that an edit list is for. */
 struct hf_rank {
 	int role;
 	int32_t index;
@@ -55,7 +55,7 @@ struct hf_rank {
 	int64_t incident;
 };
 
-/* Counts of one role, as replicaStatuses has them. */
+/* The replicaStatuses of a role. */
 struct hf_counts {
 	int32_t active;
 	int32_t succeeded;
@@ -63,7 +63,7 @@ struct hf_counts {
 	bool first_succeeded; /* the pod with index 0 has succeeded (TFJob) */
 };
 
-/* What a kind makes of the counts. */
+/* The kind's judgement of the counts. */
 struct hf_judgement {
 	bool running;                  /* its rule for Running=True holds */
 	bool succeeded;                /* its rule for Succeeded=True holds */
@@ -82,7 +82,7 @@ struct hf_framework {
 	const char *container_name; /* "pytorch": the default container */
 	const char *port_name;      /* "pytorchjob-port" */
 	int32_t port_number;
-	bool inject_port;  /* the port is added where the template lacks it */
+	bool inject_port;  /* add the port if the template lacks it */
 	bool has_services; /* one headless service per replica */
 	enum hf_restart_policy default_restart;
 	const char
@@ -96,31 +96,31 @@ struct hf_framework {
 	 * label replica-index.  Given: a first container without a command gets one from `pod`. */
 	unsigned single_roles, given_commands;
 
-	/* The init container that `pod` adds to ranks which wait for those of a role, and that role.
-	 * NULL: none. */
+	/* The init container that `pod` adds to ranks that wait for another role, and the index of
+	 * that role.  NULL: no such container. */
 	const char *init_container;
 	int awaited_role;
 
-	bool no_finalizers; /* a template's are not the pods' */
-	bool any_name; /* any an API server takes, as there are no services; else a DNS label */
-	bool any_type; /* keys of the replica types are known in any case */
+	bool no_finalizers; /* pods do not get the template's finalizers */
+	bool any_name; /* every name that an API server takes, because there are no services; else a DNS label */
+	bool any_type;             /* the keys of replica types are read in any case */
 	bool reads_containers;     /* env, limits and command of containers are read */
 	unsigned extra_kinds;      /* HF_EXTRA_BIT of every kind that `extras` may name */
-	unsigned rare_kinds;       /* those among them that few jobs have; they are all aside */
+	unsigned rare_kinds;       /* the rare kinds among extra_kinds; each of them is aside */
 	const char *failed_reason; /* of the condition when replicas failed; NULL: "<Kind>Failed" */
 	/* Of the event about a template's own restart policy; NULL: SetPodTemplateRestartPolicy. */
 	const char *template_restart_reason;
 	/* Of the event about a template's own scheduler; NULL: SetPodTemplateSchedulerName. */
 	const char *template_scheduler_reason;
-	/* Of the event when a name is taken; NULL: "FailedCreatePod" and the like. */
+	/* Reason of the event when a name is taken; NULL: "FailedCreatePod" and the like. */
 	const char *taken_reason;
 
 	/* The kind's own rules, after core's common ones; paths and words are upstream's. */
 	void (*validate)(const struct hf_job_view *view, struct hf_field_errors *errors);
 	/* The kind's own defaults, after core's. */
 	void (*defaults)(struct hf_arena *arena, struct hf_job *job);
-	/* Environment, init containers and the like.  Fails (HF_E_INVALID) where the spec
-	 * lacks what is needed; no pod is created then. */
+	/* Environment, init containers and the like.  Fails with HF_E_INVALID if the spec lacks
+	 * something; then no pod is created. */
 	int (*pod)(const struct hf_job *job, const struct hf_rank *rank, struct hf_edits *edits,
 		   struct hf_error *err);
 	/* Label job-role=master. */
@@ -128,24 +128,24 @@ struct hf_framework {
 	/* counts: one per role. */
 	void (*judge)(const struct hf_job *job, const struct hf_counts *counts,
 		      struct hf_arena *arena, struct hf_judgement *ret_judgement);
-	/* Optional: the objects that the job needs beside pods and services.  Pods are made once
-	 * they are there.  Of a job that is not active those count that are to go. */
+	/* Optional: the objects that the job needs beside pods and services.  Pods are created
+	 * after them.  For a job that is not active, the function marks the objects to remove. */
 	void (*extras)(const struct hf_job *job, const struct hf_ranks_seen *seen,
 		       struct hf_extras *extras);
-	/* Optional: an end in this role that would fail the job does not; the pod stays as it is. */
+	/* Optional: a termination in this role does not fail the job; the pod stays as it is. */
 	bool (*outlives)(const struct hf_job *job, int role);
-	/* Optional: the job goes on training with so many active ranks missing (elastic). */
+	/* Optional: the job goes on training although active ranks are missing (elastic). */
 	bool (*goes_on)(const struct hf_job *job, const struct hf_counts *counts);
-	/* Optional: upstream's text for "n replicas of this role failed and the job with them";
+	/* Optional: upstream's text for a job that failed because of n replicas of this role;
 	 * NULL: "<Kind> <name> is failed because <n> <Type> replica(s) failed." */
 	const char *(*failed_message)(const struct hf_job *job, int role, int32_t failed,
 				      struct hf_arena *arena);
 };
 
-/* All extra objects of a job: its kind's, and the pod group where there is a gang scheduler. */
+/* All extra objects of a job: its kind's, and the pod group if there is a gang scheduler. */
 void hf_job_extras(const struct hf_job *job, const struct hf_ranks_seen *seen,
 		   struct hf_extras *extras);
-/* HF_EXTRA_BIT of all kinds that may be among them. */
+/* HF_EXTRA_BIT of each possible kind. */
 unsigned hf_extra_kinds(const struct hf_framework *framework, const struct hf_settings *settings);
 
 /* The index of the type in any case ("worker", "Worker"), or -1. */
@@ -155,24 +155,24 @@ int hf_framework_role(const struct hf_framework *framework, const char *type);
 const char *hf_framework_pod_name(const struct hf_framework *framework, int role,
 				  struct hf_arena *arena, const char *job, int64_t index);
 
-/* The replica specs in an order that does not depend on the document's: known types in the
- * kind's order, the rest by name.  view->replicas_len of them, in the arena. */
+/* The replica specs in an order that does not depend on the document: known types in the kind's
+ * order, the rest by name.  view->replicas_len elements, in the arena. */
 const struct hf_replica_spec *const *hf_job_replicas(const struct hf_job_view *view,
 						     struct hf_arena *arena);
 
 /*
- * Every rule of a job at create and update, upstream's first: the name (DNS-1035), the
- * replica map, managedBy, the kind's own, then runPolicy's new fields.  old: the stored
- * object on update (managedBy does not change), NULL on create.  Runs on the view as
- * written, before defaulting, as upstream's webhook does.
+ * Check every rule of a job at create and update, upstream's first: the name (DNS-1035), the
+ * replica map, managedBy, the kind's own rules, then runPolicy's new fields.  old: the stored
+ * object on update, where managedBy must not change; NULL on create.  The view is checked as
+ * written, before defaulting, as in upstream's webhook.
  */
 void hf_job_validate(const struct hf_job_view *view, const struct hf_job_view *old,
 		     struct hf_field_errors *errors);
-/* Those of podFailurePolicy and recovery alone. */
+/* Check podFailurePolicy and recovery alone. */
 void hf_job_validate_additions(const struct hf_job_view *view, struct hf_field_errors *errors);
 
-/* The API takes a job whose name is so long that its ranks' services cannot be made.  Says so;
- * NULL: they can. */
+/* The problem of a job name that is too long for the services of its ranks, although the API
+ * accepts it; NULL: no problem. */
 const char *hf_job_unnameable(const struct hf_job_view *view, struct hf_arena *arena);
 
 HF_END_DECLS

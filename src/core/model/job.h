@@ -9,10 +9,9 @@
 HF_BEGIN_DECLS
 
 /*
- * A job as the brain reads it: plain structs without JSON.  Whoever has documents
- * (module api) decodes them straight into struct hf_job_view; nothing is defaulted
- * there, absent stays absent.  hf_job_defaults gives the normal form that decisions
- * and the kinds work on.
+ * A job as the brain reads it: plain structs without JSON.  Module api decodes documents straight
+ * into struct hf_job_view; absent fields stay absent.  hf_job_defaults makes the normal form, on
+ * which decisions and kinds work.
  */
 struct hf_framework;
 
@@ -31,18 +30,18 @@ struct hf_container {
 	const char *image; /* "" when absent */
 	const struct hf_port *ports;
 	size_t ports_len;
-	/* Where the kind's table asks for them: */
+	/* Only if the kind's table asks for them: */
 	bool has_command;
 	const char *const *env; /* names of variables */
 	size_t env_len;
 	const char *const *limits; /* names of resources.limits */
 	size_t limits_len;
-	/* With a gang scheduler: resources.requests, or the limits where there are no requests. */
+	/* With a gang scheduler: resources.requests, or the limits if there are no requests. */
 	const struct hf_key_value *requests;
 	size_t requests_len;
 };
 
-/* The facts of a pod template that the brain needs; the template itself stays in the kept
+/* The facts of a pod template that the brain needs.  The template itself stays in the kept
  * document, to which the plan's edits are applied. */
 struct hf_template {
 	const struct hf_container *containers;
@@ -52,10 +51,10 @@ struct hf_template {
 	const char *restart_policy;  /* NULL: absent, as it should be */
 	const char *scheduler_name;  /* NULL: absent */
 	const char *service_account; /* NULL: absent */
-	/* Its node is chosen by somebody else: scheduling gate kueue.x-k8s.io/topology, or a
+	/* Kueue or the user chooses the node: scheduling gate kueue.x-k8s.io/topology, or a
 	 * nodeSelector of kubernetes.io/hostname. */
 	bool placed;
-	bool devices; /* it asks for an extended resource or a claim */
+	bool devices; /* the template asks for an extended resource or a claim */
 	struct hf_opt_int termination_grace_seconds;
 };
 
@@ -65,7 +64,7 @@ enum hf_restart_policy {
 	HF_RESTART_ON_FAILURE,
 	HF_RESTART_NEVER,
 	HF_RESTART_EXIT_CODE,
-	HF_RESTART_UNKNOWN, /* a text that is none of them: validation names it */
+	HF_RESTART_UNKNOWN, /* any other text: validation refuses it */
 };
 /* NULL and "" give UNSET. */
 enum hf_restart_policy hf_restart_policy_parse(const char *text);
@@ -101,12 +100,12 @@ struct hf_rule_condition {
 	const char *reason; /* NULL: any */
 };
 
-/* Exactly one of the four on* must be present; which is what the has_* bits say. */
+/* Exactly one of the four on* fields must be present; the has_* bits say which. */
 struct hf_rule {
 	const char *name; /* NULL: nameless */
 	enum hf_rule_action action;
 	const char *action_text;          /* as written, for the error text */
-	const char *const *replica_types; /* none: all */
+	const char *const *replica_types; /* empty: all types */
 	size_t replica_types_len;
 	bool has_replica_types;
 	bool has_exit_codes;
@@ -127,7 +126,7 @@ struct hf_rule {
 
 /* ---- spec.runPolicy.recovery -------------------------------------------------------- */
 
-/* As written; texts that are none of the allowed ones are found by validation. */
+/* The fields as written.  Validation finds texts that are not allowed. */
 struct hf_recovery_spec {
 	const char *restart_scope;                     /* restartScope */
 	struct hf_opt_int infrastructure_limit;        /* infrastructureLimit */
@@ -157,7 +156,7 @@ struct hf_run_policy {
 	struct hf_opt_int backoff_limit;
 	struct hf_opt_bool suspend;
 	const char *managed_by; /* NULL: absent; "" is not absent */
-	/* schedulingPolicy: for the pod group, where there is a gang scheduler. */
+	/* schedulingPolicy: for the pod group, if there is a gang scheduler. */
 	struct hf_opt_int min_available;
 	bool has_min_resources;
 	const struct hf_key_value *min_resources;
@@ -187,24 +186,25 @@ struct hf_elastic_policy {
 	struct hf_opt_int nproc_per_node; /* deprecated upstream, still honoured */
 	struct hf_opt_int max_restarts;
 	bool has_metrics; /* asks for an autoscaler */
-	/* What it scales by, as JSON, and the digest of that at HF_AUTOSCALER_METRICS (extra.h). */
+	/* The metrics to scale by, as JSON, and their digest at HF_AUTOSCALER_METRICS
+	 * (extra_object.h). */
 	const char *metrics;
 	uint64_t metrics_digest;
 };
 
-/* Set by who runs the operator, the same for every job. */
+/* The operator's settings, the same for every job. */
 struct hf_settings {
 	const char *init_container_image; /* NULL: upstream's alpine:3.10 */
 	int init_container_max_tries;     /* 0: upstream's 100 */
-	bool init_container_template;     /* the performer has a template file of its own */
+	bool init_container_template;     /* the caller has a template file of its own */
 	const char *kubectl_image;        /* of MPIJob's init container; NULL: upstream's */
 	const char *cluster_domain;       /* CUSTOM_CLUSTER_DOMAIN; NULL: none */
-	/* Who schedules pods as groups: "volcano" in any case, or the name of a scheduler that reads
-	 * scheduler-plugins' PodGroups; NULL: nobody. */
+	/* The scheduler of pod groups: "volcano" in any case, or the name of a scheduler that
+	 * reads scheduler-plugins' PodGroups; NULL: none. */
 	const char *gang_scheduler;
-	bool no_autoscaler;               /* nobody would act on one: none is made */
-	bool no_fence;                    /* nodes are never lost, and no agent tells of contacts */
-	struct hf_recovery_spec recovery; /* cluster-wide defaults; a job's own field wins */
+	bool no_autoscaler; /* no component acts on an autoscaler, so none is created */
+	bool no_fence;      /* nodes are never lost, and agents report no contacts */
+	struct hf_recovery_spec recovery; /* defaults of the cluster; the job's own field wins */
 };
 
 struct hf_job_view {
@@ -222,7 +222,7 @@ struct hf_job_view {
 	const char *kueue_queue; /* label kueue.x-k8s.io/queue-name; NULL: absent */
 
 	struct hf_run_policy run_policy;
-	bool has_replicas;                      /* the replica map is there (it may be empty) */
+	bool has_replicas;                      /* the replica map is present, possibly empty */
 	const struct hf_replica_spec *replicas; /* in any order */
 	size_t replicas_len;
 	struct hf_elastic_policy elastic;
@@ -232,50 +232,50 @@ struct hf_job_view {
 	struct hf_opt_int slots;    /* MPIJob: slotsPerWorker */
 	const char *main_container; /* MPIJob; NULL: absent */
 	const char *spec_clean;     /* MPIJob: spec.cleanPodPolicy; NULL: absent */
-	/* Part of run_policy comes from an annotation, which no API server has checked. */
+	/* Part of run_policy comes from an annotation, which the API server has not checked. */
 	bool policy_annotated;
-	const char *policy_problem; /* why that annotation cannot be read; NULL: it can */
-	bool ledger_annotated;      /* status.ledger stands in an annotation */
+	const char *policy_problem; /* why that annotation cannot be read; NULL: no problem */
+	bool ledger_annotated;      /* status.ledger is stored in an annotation */
 
 	struct hf_status status; /* as stored */
 };
 
 /* ---- the normal form ---------------------------------------------------------------- */
 
-/* What ends a rank that has no contact (nodeLost.selfFence), and what then counts it as stopped, are
- * so far apart: time to notice, and to die. */
+/* Time between the moment at which a rank without contact ends itself (nodeLost.selfFence) and the
+ * moment at which Holdfast counts it as ended: time to notice, and to die. */
 #define HF_FENCE_MARGIN_SECONDS 10
-/* A kubelet renews its Lease every 10 s, and its agent may notice 10 s later: with less a fence would
- * end ranks of a healthy cluster. */
+/* A kubelet renews its Lease every 10 s, and its agent may notice 10 s later.  A shorter fence
+ * would end ranks of a healthy cluster. */
 #define HF_FENCE_AFTER_SECONDS_MIN 40
-/* How `holdfast exec` ends a pod's process for want of contact. */
+/* The exit code of `holdfast exec` when it ends a process because its node has no contact. */
 #define HF_FENCED_EXIT_CODE 226
 #define HF_FENCE_ENV "HOLDFAST_SELF_FENCE_SECONDS"
 
 enum hf_scope { HF_SCOPE_REPLICA, HF_SCOPE_JOB };
 enum hf_clean { HF_CLEAN_NONE, HF_CLEAN_RUNNING, HF_CLEAN_ALL };
 
-/* NULL: None; a word nobody knows: All, as upstream. */
+/* NULL: None; an unknown text: All, as upstream. */
 enum hf_clean hf_clean_parse(const char *text);
 
-/* What it takes to force-delete a pod of a node that is lost: nodeLost.forceDelete. */
+/* What a force-delete of a pod on a lost node requires: nodeLost.forceDelete. */
 enum hf_force {
 	HF_FORCE_PRESUMED, /* silence for long enough, or proof */
 	HF_FORCE_PROVEN,   /* proof that the machine is dead */
 	HF_FORCE_NEVER,
 };
 
-/* What becomes of a pod that holds a device which cannot be worked with: device.onUnhealthy. */
+/* The consequence for a pod that holds a device that cannot be worked with: device.onUnhealthy. */
 enum hf_on_unhealthy {
 	HF_DEVICE_RESTART,
-	HF_DEVICE_IGNORE, /* nothing, as long as the pod runs */
+	HF_DEVICE_IGNORE, /* no consequence while the pod runs */
 	HF_DEVICE_FAIL,   /* the job fails */
 };
 
-/* What becomes of the pods that cleanPodPolicy keeps when the job fails: podsAfterEnd. */
+/* The fate of the pods that cleanPodPolicy keeps when the job fails: podsAfterEnd. */
 enum hf_after_end {
-	HF_AFTER_END_STOP, /* a failed job's pods are deleted if they have not begun, else ended */
-	HF_AFTER_END_KEEP, /* they go on, as upstream lets them */
+	HF_AFTER_END_STOP, /* pods that have not begun are deleted, others are stopped */
+	HF_AFTER_END_KEEP, /* pods go on, as under upstream's operator */
 };
 
 struct hf_recovery {
@@ -288,7 +288,7 @@ struct hf_recovery {
 	int64_t settle_seconds;
 	enum hf_force force;
 	int64_t node_lost_after_seconds;
-	int64_t fence_seconds; /* nodeLost.selfFence: pods end themselves after so long; 0: not */
+	int64_t fence_seconds; /* nodeLost.selfFence: pods end themselves after this time; 0: they do not */
 	int64_t force_delete_after_seconds; /* past the pod's own deadline */
 	int64_t replace_delay_seconds;
 	struct hf_opt_int progress_deadline_seconds; /* not set: for ever */
@@ -299,7 +299,7 @@ struct hf_recovery {
 	bool avoid_devices;
 };
 
-/* One replica type of this job, with the defaults of its kind. */
+/* A replica type of this job, with the kind's defaults. */
 struct hf_role {
 	bool present;
 	int32_t replicas;
@@ -307,7 +307,7 @@ struct hf_role {
 	const struct hf_template *pod;
 	size_t default_container; /* index of the container with the kind's name; 0 if none has it */
 	int32_t port;             /* the kind's port, of that container */
-	bool add_port;            /* the template lacks it: pods get it by an edit */
+	bool add_port;            /* the template lacks the port: an edit adds it */
 };
 
 struct hf_job {
@@ -324,11 +324,11 @@ struct hf_job {
 };
 
 /*
- * Fill in what upstream defaults at each reconcile, never stored: cleanPodPolicy None,
- * replica keys to their canonical case, replicas, restartPolicy and port of the kind, the
- * kind's own fields, and the defaults of `recovery`.  Entries with unknown keys are
- * ignored; replicas below 0 count as 0 and beyond HF_RANKS_MAX as that (validation names
- * both).  Memory comes from the arena; the view must outlive ret_job.
+ * Fill in what upstream defaults at each reconcile and never stores: cleanPodPolicy None, replica
+ * keys in their canonical case, replicas, restartPolicy and port of the kind, the kind's own
+ * fields, and the defaults of `recovery`.  Entries with unknown keys are ignored.  Replicas below
+ * 0 count as 0, and beyond HF_RANKS_MAX as HF_RANKS_MAX; validation reports both.  Memory comes
+ * from the arena; the view must outlive ret_job.
  */
 void hf_job_defaults(const struct hf_job_view *view, struct hf_arena *arena,
 		     struct hf_job *ret_job);

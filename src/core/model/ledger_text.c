@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* A decimal number in [0, max] at *at; false leaves *at where it was. */
+/* A decimal number in [0, max] at *at; false: *at stays. */
 static bool read_number(const char **at, int64_t max, int64_t *ret_value)
 {
 	const char *c = *at;
@@ -25,7 +25,7 @@ static bool read_number(const char **at, int64_t max, int64_t *ret_value)
 	return true;
 }
 
-/* Behind an element: a comma with more to come, or the end. */
+/* After an element: a comma and another element, or the end. */
 static bool read_separator(const char **at)
 {
 	if (**at == '\0')

@@ -6,10 +6,10 @@
 #include "base/strbuf.h"
 #include "core/model/types.h"
 
-/* Of generations, attempts, incidents and restarts, as they are read.  Far below what 32 bits
- * hold, so that none runs over however long a job lives. */
+/* The highest generation, attempt, incident and restart counter that is read.  Far below 32 bits,
+ * so no counter overflows in the life of a job. */
 #define HF_COUNTER_MAX 1000000000
-/* A higher stamp is nobody's work.  A ledger that takes one over must be able to count on. */
+/* A higher stamp was edited.  A ledger that takes over a stamp must have room to count on. */
 #define HF_STAMP_MAX (HF_COUNTER_MAX / 2)
 
 HF_BEGIN_DECLS
@@ -20,8 +20,8 @@ HF_BEGIN_DECLS
  *     ranges       "0-3,7"        ascending, disjoint, no blanks, smallest form not required
  *     sparse map   "17:2,40:1"    ascending indexes, values above 0
  *
- * A cursor starts as {text}; next gives 1 and an element, 0 at the end, HF_E_INVALID for
- * a text that is none.
+ * A cursor starts as {text}.  next returns 1 and an element, 0 at the end, HF_E_INVALID for an
+ * invalid text.
  */
 struct hf_compact {
 	const char *at; /* NULL is an empty text */
@@ -50,7 +50,7 @@ void hf_ranges_finish(struct hf_ranges_writer *writer);
 void hf_sparse_add(struct hf_strbuf *sb, int32_t index, int64_t value); /* value 0: left out */
 
 struct hf_ledger;
-/* Present, and empty. */
+/* A ledger that is present and empty. */
 void hf_ledger_blank(struct hf_ledger *ledger);
 
 HF_END_DECLS

@@ -9,7 +9,8 @@
 HF_BEGIN_DECLS
 
 /*
- * What the rooms of core share and no other module sees: questions about one pod or one node, arithmetic with
+ * What the rooms of core share and no other module sees: questions about one pod or one node,
+ * arithmetic with
  * spans of time, lists in an arena.  Every function here depends on its arguments alone.
  */
 
@@ -48,7 +49,8 @@ bool hf_node_is_heard_of(const struct hf_node_seen *node);
  * HF_RENEWAL_LATE_SECONDS while the operator read it. */
 bool hf_node_is_suspect(const struct hf_node_seen *node, hf_time now);
 /* The node was Unknown before the pod was bound to it.  Two cases: the operator's view of the node is behind, or the
- * pod tolerates an Unknown node and has never run.  In both, the silence of the node's kubelet does not explain
+ * pod tolerates an Unknown node and has never run.  In both, the silence of the node's kubelet does
+ * not explain
  * what other pods do. */
 bool hf_node_was_lost_before(const struct hf_node_seen *node, const struct hf_pod *pod);
 /* The pod's own fence decides when it has ended, not a presumption about its node. */

@@ -22,7 +22,7 @@ const char *hf_rank_name(struct hf_arena *arena, const char *type, int64_t index
 	return hf_arena_printf(arena, "%s-%lld", hf_type_lower(arena, type), (long long)index);
 }
 
-/* Asked for each rank in each step, so without the machinery of printf. */
+/* Called for each rank in each step, so it does without printf. */
 const char *hf_replica_name(struct hf_arena *arena, const char *job, const char *type,
 			    int64_t index)
 {

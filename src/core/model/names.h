@@ -9,7 +9,7 @@
 
 HF_BEGIN_DECLS
 
-/* Names and keys that clients, Kueue and the Python SDK rely on, and our own. */
+/* Names and keys that clients, Kueue and the Python SDK rely on, and Holdfast's own. */
 
 #define HF_LABEL_OPERATOR_NAME "training.kubeflow.org/operator-name"
 #define HF_LABEL_JOB_NAME "training.kubeflow.org/job-name"
@@ -21,30 +21,30 @@ HF_BEGIN_DECLS
 #define HF_ANNOTATION_GENERATION "holdfast.dev/generation"
 #define HF_ANNOTATION_ATTEMPT "holdfast.dev/attempt"
 #define HF_ANNOTATION_INCIDENT "holdfast.dev/incident"
-/* On a pod: the nodes that it must not go to because of their devices, parted by commas. */
+/* On a pod: the nodes that the pod must not run on because of their devices, separated by commas. */
 #define HF_ANNOTATION_AVOIDS "holdfast.dev/avoids"
-/* On a pod: why the operator has ended it by its activeDeadlineSeconds, one of HF_STOPPED_*. */
+/* On a pod: why the operator has stopped it by activeDeadlineSeconds, one of HF_STOPPED_*. */
 #define HF_ANNOTATION_STOPPED "holdfast.dev/stopped"
 #define HF_STOPPED_SUCCEEDED                                                                       \
 	"Succeeded" /* the own container succeeded; other containers kept the pod */
 #define HF_STOPPED_JOB_FAILED "JobFailed"
-/* On a job: restart what the value names.  "<RFC 3339 time>" or "<time> <type>-<index>";
- * each new value is acted on once. */
+/* On a job: restart the job or the rank in the value, "<RFC 3339 time>" or "<time>
+ * <type>-<index>".  Each new value is acted on once. */
 #define HF_ANNOTATION_RESTART "holdfast.dev/restart"
-/* On a job: what has no place in the upstream CRDs.  podFailurePolicy and recovery as in
- * spec.runPolicy, whose fields win; and status.recovery. */
+/* On a job: the fields without a place in the upstream CRDs.  podFailurePolicy and recovery as in
+ * spec.runPolicy (the spec's fields win), and status.recovery. */
 #define HF_ANNOTATION_RUN_POLICY "holdfast.dev/run-policy"
 #define HF_ANNOTATION_LEDGER "holdfast.dev/ledger"
 
 #define HF_MANAGED_BY_US "kubeflow.org/training-operator"
 #define HF_MANAGED_BY_MULTIKUEUE "kueue.x-k8s.io/multikueue"
 
-/* Types as written ("Worker"); lower-cased where a name or a label value wants that. */
+/* Types as written ("Worker"), in lower case in names and label values. */
 /* "<job>-<type>-<index>", "/" becoming "-": the name of a pod and of its service. */
 const char *hf_replica_name(struct hf_arena *arena, const char *job, const char *type,
 			    int64_t index);
 #define HF_SERVICE_NAME_LEN_MAX 63 /* a DNS label; a pod's name may be longer */
-/* "worker-1": how a replica is called in records, events and by people. */
+/* "worker-1": the name of a rank in records, events and commands. */
 const char *hf_rank_name(struct hf_arena *arena, const char *type, int64_t index);
 const char *hf_type_lower(struct hf_arena *arena, const char *type);
 

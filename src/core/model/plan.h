@@ -10,25 +10,24 @@
 HF_BEGIN_DECLS
 
 /*
- * What a step wants done.  How a plan is performed, in this order:
+ * The plan of a step.  The caller performs it in this order:
  *
- * 1. status, when status_changed: ONE patch of the status subresource, guarded by the
- *    view's resourceVersion.  When status_urgent, everything below waits for its success
- *    and is dropped on any other outcome (a conflict: read again and step again; a
- *    time-out: read).  When not urgent (a job that begins, that it runs, counts) it may be
- *    put off for some seconds, and nothing waits for it: the step after the stages has it
- *    again, with what they did.
- * 2. events and metrics, once the status is written.
- * 3. stages, one after the other: the actions of a stage may run together; the next
- *    stage starts when every reply is in and good.  A reply that is neither good nor a
- *    clear refusal is "unknown": read, then step again.
- * 4. step again at wake_at, or when anything that was observed changes.
+ * 1. status, if status_changed: one patch of the status subresource, guarded by the view's
+ *    resourceVersion.  If status_urgent, everything below waits for its success and is dropped on any
+ *    other outcome: after a conflict, read and step again; after a time-out, read.  A status that is
+ *    not urgent (a job that begins, that it runs, counts) may wait for some seconds, and nothing
+ *    waits for it; the step after the stages has it again.
+ * 2. events and metrics, after the status is written.
+ * 3. stages, one after the other.  The actions of a stage may run together.  The next stage starts
+ *    when every reply is in and good.  A reply that is neither good nor a clear refusal is unknown:
+ *    read, then step again.
+ * 4. step again at wake_at, or when an observed object changes.
  *
- * Who performs also reports what was done, one by one or summed up, with upstream's event
- * reasons (SuccessfulCreatePod, FailedDeleteService, SuccessfulDeleteJob, …).
+ * The caller also reports what was done, each action or a sum, with upstream's event reasons
+ * (SuccessfulCreatePod, FailedDeleteService, SuccessfulDeleteJob, …).
  *
- * A delete that answers "not found" and a create whose name turns out to be taken by
- * the very pod that was wanted are good replies.
+ * Two refusals are good replies: a delete that answers "not found", and a create whose name is
+ * taken by the very pod that was wanted.
  */
 
 /* ---- typed edits of a pod template ------------------------------------------------------ */
@@ -41,20 +40,19 @@ enum hf_edit_kind {
 	HF_EDIT_PORT,           /* append {name, containerPort: number} to ports */
 	HF_EDIT_RESTART_POLICY, /* spec.restartPolicy = value */
 	HF_EDIT_SCHEDULER_NAME, /* spec.schedulerName = value */
-	/* Keep off the node `name`: matchFields metadata.name NotIn in every term of the pod's
-	 * node affinity when number is 1, in a preferred term of weight 100 when it is 0. */
+	/* Keep the pod off the node `name`.  number 1: matchFields metadata.name NotIn in every
+	 * term of the pod's node affinity; number 0: a preferred term of weight 100. */
 	HF_EDIT_AVOID_NODE,
-	HF_EDIT_INIT_CONTAINER,  /* append `add` to spec.initContainers; with `add` NULL: the
-				  * operator's own template file, expanded for address `value` */
-	HF_EDIT_COMMAND,         /* command = [value] */
-	HF_EDIT_ARGS,            /* args = [value] */
+	HF_EDIT_INIT_CONTAINER, /* append `add` to spec.initContainers; if `add` is NULL: the operator's own template file, expanded for address `value` */
+	HF_EDIT_COMMAND,        /* command = [value] */
+	HF_EDIT_ARGS,           /* args = [value] */
 	HF_EDIT_SERVICE_ACCOUNT, /* spec.serviceAccountName = value */
 	HF_EDIT_MOUNT,           /* append {name, mountPath: value} to volumeMounts */
 	HF_EDIT_VOLUME_EMPTY,    /* append {name, emptyDir: {}} to spec.volumes */
 	HF_EDIT_VOLUME_CONFIG,   /* append {name, configMap: {name: value, items: files}} */
 };
 
-/* A container that the operator adds, written out. */
+/* A container that the operator adds. */
 struct hf_container_build {
 	const char *name;
 	const char *image;
@@ -97,16 +95,16 @@ enum hf_action_kind {
 	HF_ACTION_DELETE_POD,
 	HF_ACTION_CREATE_SERVICE,
 	HF_ACTION_DELETE_SERVICE,
-	HF_ACTION_DELETE_JOB, /* propagation Foreground; refused unless the job is as it was */
-	/* The pod's status: phase Failed and condition holdfast.dev/NodeLost with `message`; one
-	 * patch, refused unless uid and resource_version are still the pod's. */
+	HF_ACTION_DELETE_JOB, /* propagation Foreground; refused if the job has changed */
+	/* The pod's status gets phase Failed and condition holdfast.dev/NodeLost with `message`,
+	 * in one patch; refused if uid or resource_version has changed. */
 	HF_ACTION_FAIL_POD,
-	/* The pod's spec.activeDeadlineSeconds becomes 1 and its annotation holdfast.dev/stopped is
-	 * `message`: its kubelet ends the containers, and the object stays.  Refused unless uid is
-	 * still the pod's. */
+	/* The pod's spec.activeDeadlineSeconds becomes 1 and its annotation holdfast.dev/stopped
+	 * `message`: the kubelet ends the containers, and the object stays.  Refused if uid has
+	 * changed. */
 	HF_ACTION_STOP_POD,
 	HF_ACTION_CREATE_EXTRA,
-	HF_ACTION_UPDATE_EXTRA, /* all under the root of its kind as it should be */
+	HF_ACTION_UPDATE_EXTRA, /* replace the members of its kind by the wanted ones */
 	HF_ACTION_DELETE_EXTRA,
 };
 const char *hf_action_name(enum hf_action_kind kind); /* "create pod", … */
@@ -150,9 +148,9 @@ struct hf_plan_event {
 	const char *pod_uid;
 };
 
-/* What the brain would like to know, of things that nobody watches.  Whoever performs the plan
- * reads it, soon and again every few seconds as long as plans ask, and steps again when it has
- * changed.  Asks of nodes are for nodes that carry pods of the job. */
+/* Objects that are not watched and that the brain needs to know.  The caller reads them, soon and
+ * again every few seconds as long as plans ask, and steps again after a change.  Nodes are asked
+ * for only if they carry pods of the job. */
 enum hf_ask_kind {
 	HF_ASK_LEASE, /* the node's Lease */
 	HF_ASK_NODE,  /* a live GET of a node that seems to be gone */
@@ -178,28 +176,28 @@ enum hf_metric {
 };
 
 enum hf_topic {
-	HF_TOPIC_EVIDENCE, /* what was seen */
-	HF_TOPIC_CLASS,    /* what it was put down to */
+	HF_TOPIC_EVIDENCE, /* the facts that were seen */
+	HF_TOPIC_CLASS,    /* the class of the termination */
 	HF_TOPIC_RULE,     /* the rule or policy that applied */
 	HF_TOPIC_DECISION,
 	HF_TOPIC_BUDGET,
 	HF_TOPIC_DONE,    /* of an earlier step, from the ledger's records */
-	HF_TOPIC_BLOCKED, /* what something waits for */
+	HF_TOPIC_BLOCKED, /* what a pod or the job waits for */
 	HF_TOPIC_NEXT,    /* what will happen, and when */
 };
 const char *hf_topic_name(enum hf_topic topic); /* "evidence", … */
 
-/* One line of `holdfast why`; in order, oldest first. */
+/* One line of `holdfast why`; the oldest comes first. */
 struct hf_reason {
 	hf_time time;
 	enum hf_topic topic;
 	const char *text;
 };
-/* Lines of one plan; a thousand ranks that wait for the same thing are one line. */
+/* Lines of one plan; a thousand ranks that wait for the same thing give one line. */
 #define HF_REASONS_MAX 64
 
 struct hf_plan {
-	struct hf_status status; /* whole, as it should read */
+	struct hf_status status; /* the whole status, as it should read */
 	bool status_changed;
 	bool status_urgent;
 
@@ -212,11 +210,11 @@ struct hf_plan {
 	enum hf_class restart_cause; /* labels of HF_METRIC_RESTARTS */
 	enum hf_scope restart_scope;
 
-	hf_time wake_at;           /* HF_TIME_NEVER: only when something changes */
-	const struct hf_ask *asks; /* each once; by kind and name */
+	hf_time wake_at;           /* HF_TIME_NEVER: only after a change */
+	const struct hf_ask *asks; /* each once, sorted by kind and name */
 	size_t asks_len;
 
-	const char *left;    /* which pods the end of the job leaves running; NULL: none */
+	const char *left;    /* the pods that the end of the job leaves running; NULL: none */
 	const char *summary; /* one sentence: "is Restarting for 12s: worker-3 …" */
 	const struct hf_reason *reasons;
 	size_t reasons_len;

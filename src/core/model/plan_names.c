@@ -4,7 +4,7 @@
 
 #include "core/model/extra_object.h"
 
-/* The names of the actions and topics of a plan, for messages; the number of its actions. */
+/* The names of actions and topics, for messages. */
 
 static const char *const action_names[] = {
 	[HF_ACTION_CREATE_POD] = "create pod",

@@ -7,7 +7,8 @@
 #include "core/model/framework.h"
 
 /*
- * Questions about one pod and its containers, as the kubelet has reported them.  Input: one pod, or one container of
+ * Questions about one pod and its containers, as the kubelet has reported them.  Input: one pod, or
+ * one container of
  * a pod.  Output: a yes or no, or a container.  Nothing here knows the job's ledger.
  */
 
@@ -23,8 +24,8 @@ const struct hf_container_seen *hf_pod_find_container(const struct hf_pod *pod, 
 struct hf_container_termination hf_container_last_termination(
 	const struct hf_container_seen *container)
 {
-	/* A kubelet that no longer finds a container writes a code of its own.  Its report from before, while the
-	 * container waited to be started again, is how the program ended. */
+	/* A kubelet that has lost a container writes a code of its own.  The last state, from
+	 * before, is how the program ended. */
 	bool lost =
 		hf_exit_code_is_lost(container->terminated_reason) && container->last_exit_code.set;
 
@@ -63,7 +64,8 @@ bool hf_pod_goes_on(const struct hf_pod *pod, const struct hf_container_seen *ow
 {
 	if (hf_pod_keeper(pod, own))
 		return true;
-	/* A running init container beside main containers is a native sidecar.  The kubelet ends it last. */
+	/* A running init container beside main containers is a native sidecar.  The kubelet ends
+	 * it last. */
 	for (size_t i = 0; i < pod->containers_len; i++) {
 		if (pod->containers[i].init && pod->containers[i].phase == HF_CONTAINER_RUNNING)
 			return true;
@@ -86,9 +88,9 @@ bool hf_pod_has_begun(const struct hf_pod *pod)
 	return false;
 }
 
-/* Controllers that fail a pod of a lost node, Holdfast among them, leave its containers as they were and
- * give no reason.  An init container may have ended with 0 before.  Beside a container that runs on, the
- * termination of the kind's own container is the report. */
+/* A controller that fails the pod of a lost node, Holdfast included, leaves its containers as they
+ * were and gives no reason.  An init container may have ended with 0 before.  If another container
+ * runs on, the termination of the own container is the report. */
 bool hf_pod_is_reported(const struct hf_pod *pod, const struct hf_container_seen *own)
 {
 	if (own && hf_container_is_over(own) && own->exit_code != 0)
@@ -106,7 +108,7 @@ bool hf_pod_is_reported(const struct hf_pod *pod, const struct hf_container_seen
 bool hf_pod_is_inherited(const struct hf_job_view *job, const struct hf_pod *pod)
 {
 	hf_assert(job->framework);
-	/* One that was made later belongs to a job that this view is older than. */
+	/* A pod that was made later than this job belongs to a newer job than the view shows. */
 	return !pod->owned && hf_streq(pod->maker, job->framework->kind) &&
 	       pod->deletion_time != HF_TIME_NONE && pod->creation_time != HF_TIME_NONE &&
 	       job->creation_time != HF_TIME_NONE && pod->creation_time <= job->creation_time;

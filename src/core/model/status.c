@@ -9,7 +9,7 @@
 #include "core/model/observed.h"
 #include "core/model/plan.h"
 
-/* The words behind core's enums.  Parsing goes through the same tables. */
+/* The names behind core's enums, for writing and parsing; questions about a status. */
 
 static const char *const class_names[] = {
 	[HF_CLASS_NONE] = "",
@@ -56,7 +56,7 @@ static const char *const action_names[] = {
 	[HF_RULE_UNKNOWN] = "",
 };
 
-/* The place of the text in the table, or fallback.  "" never matches. */
+/* The index of the text in the table, or fallback.  "" never matches. */
 static int find_name(const char *const *names, size_t names_len, const char *text, int fallback)
 {
 	if (hf_str_is_empty(text))
@@ -87,7 +87,7 @@ void hf_restarts_text(const int64_t restarts[HF_BUDGETS], char text[HF_RESTARTS_
 	size_t len;
 
 	for (int i = 0; i < HF_BUDGETS; i++) {
-		/* Somebody may have edited it. */
+		/* A person may have edited the counter. */
 		if (restarts[i] < 0 || restarts[i] > INT32_MAX) {
 			snprintf(text, HF_RESTARTS_TEXT_MAX, "?");
 			return;
@@ -183,7 +183,7 @@ bool hf_status_recovered(const struct hf_status *status, const struct hf_record 
 	if (record->running_at == HF_TIME_NONE || from == HF_TIME_NONE || start == HF_TIME_NONE ||
 	    start > record->running_at)
 		return false;
-	/* A job that is resumed starts anew. */
+	/* After a suspension the span starts with the resume. */
 	if (start > from)
 		from = start;
 	*ret_span = record->running_at > from ? record->running_at - from : 0;

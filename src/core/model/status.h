@@ -8,13 +8,12 @@
 HF_BEGIN_DECLS
 
 /*
- * The status of a job, as it is stored and as the plan wants it.
+ * The status of a job, as stored and as the plan wants it.
  *
- * The same structs serve both ways, so that "did anything change" is a field by
- * field comparison.  JSON names stand beside the fields; a field that is at its
- * absent value (NULL, HF_TIME_NONE, 0 for a count, "" for a text) is not written.
- * Times of conditions, startTime and completionTime are metav1.Time (seconds);
- * all times inside the ledger are metav1.MicroTime.
+ * The same structs serve both ways, so that a field by field comparison shows a change.  JSON
+ * names stand beside the fields.  A field with its absent value (NULL, HF_TIME_NONE, 0 for a
+ * count, "" for a text) is not written.  Times of conditions, startTime and completionTime are
+ * metav1.Time (seconds); all times in the ledger are metav1.MicroTime.
  */
 
 struct hf_condition {
@@ -24,9 +23,9 @@ struct hf_condition {
 	const char *message;     /* "message" */
 	hf_time last_update;     /* "lastUpdateTime" */
 	hf_time last_transition; /* "lastTransitionTime" */
-	/* Its place in the stored list, -1 for a new one.  Whoever writes the list starts from
-	 * the stored element and sets the six fields above, so that members nobody here knows
-	 * survive.  In a stored status: its own place. */
+	/* The index in the stored list, -1 for a new condition.  The writer starts from the stored
+	 * element and sets the six fields above, so that unknown members survive.  In a stored
+	 * status: its own index. */
 	int stored;
 };
 
@@ -39,11 +38,11 @@ struct hf_replica_status {
 	const char *selector; /* "selector"; NULL for kinds without scale */
 };
 
-/* What an end is put down to.  The order is that of the first match. */
+/* The class of a termination.  The order is that of the first match. */
 enum hf_class {
-	HF_CLASS_NONE,           /* no end at all */
-	HF_CLASS_OURS,           /* we ended it: never evaluated, never counted */
-	HF_CLASS_OUT_OF_MEMORY,  /* application, by name */
+	HF_CLASS_NONE,           /* no termination */
+	HF_CLASS_OURS,           /* the operator ended the pod: never evaluated, never counted */
+	HF_CLASS_OUT_OF_MEMORY,  /* application, under a name of its own */
 	HF_CLASS_INFRASTRUCTURE, /* disruption, node, or vanished unseen */
 	HF_CLASS_DEVICE,
 	HF_CLASS_ADMISSION, /* infrastructure: the kubelet refused the pod */
@@ -52,23 +51,23 @@ enum hf_class {
 };
 /* "application", "infrastructure", …; "" for NONE */
 const char *hf_class_name(enum hf_class cls);
-/* The class whose name() is the text; HF_CLASS_NONE for what is no class. */
+/* The class with that name; HF_CLASS_NONE for an unknown name. */
 enum hf_class hf_class_parse(const char *name);
 
-/* What one incident is charged to. */
+/* The budget that an incident is charged to. */
 enum hf_budget {
 	HF_BUDGET_APPLICATION,
 	HF_BUDGET_INFRASTRUCTURE,
 	HF_BUDGET_DEVICE,
 	HF_BUDGETS,                  /* how many there are */
-	HF_BUDGET_NONE = HF_BUDGETS, /* decided, and costs nothing */
+	HF_BUDGET_NONE = HF_BUDGETS, /* decided, and charged to nothing */
 	HF_BUDGET_PENDING,           /* not decided yet (settling) */
 };
 /* A streak for each budget, and one at HF_BUDGET_NONE. */
 #define HF_STREAKS (HF_BUDGETS + 1)
 const char *hf_streak_name(int streak); /* "application", …, "user" */
-/* The charged incidents in words, for the tables of kubectl and holdfast and for "summary": "0",
- * "1 (infrastructure)", "3 (2 application, 1 device)"; "?" where a number makes no sense. */
+/* The charges in words, for the tables of kubectl and holdfast and for "summary": "0", "1
+ * (infrastructure)", "3 (2 application, 1 device)"; "?" for a senseless number. */
 #define HF_RESTARTS_TEXT_MAX 96
 void hf_restarts_text(const int64_t restarts[HF_BUDGETS], char text[HF_RESTARTS_TEXT_MAX]);
 /* "application", "infrastructure", "device", "none", "" (pending) */
@@ -78,34 +77,34 @@ enum hf_budget hf_budget_parse(const char *name); /* NULL, "" and unknown: PENDI
 enum hf_phase {
 	HF_PHASE_CREATING, /* ranks of this generation are missing or not running yet */
 	HF_PHASE_RUNNING,  /* every rank runs or has succeeded */
-	HF_PHASE_TEARING,  /* pods of an older generation are left: nothing is created */
-	/* Booked in the ledger, whether or not the conditions say it yet. */
+	HF_PHASE_TEARING,  /* pods of an older generation still exist: no pod is created */
+	/* The ledger has the suspension or the end, also before the conditions say so. */
 	HF_PHASE_SUSPENDED,
 	HF_PHASE_ENDED,
 	HF_PHASES, /* how many there are */
 };
 const char *hf_phase_name(enum hf_phase phase); /* "Creating", "Running", "Tearing", … */
-/* HF_PHASE_CREATING for what is no phase. */
+/* HF_PHASE_CREATING for an unknown name. */
 enum hf_phase hf_phase_parse(const char *name);
 
 /* status.recovery.incident */
 struct hf_incident {
-	int64_t id;             /* "id"; 0: there was none yet */
+	int64_t id;             /* "id"; 0: no incident yet */
 	hf_time opened_at;      /* "openedAt" */
 	enum hf_class cause;    /* "cause" */
 	enum hf_budget charged; /* "charged" */
 };
 
-/* One restart (or the failed end): status.recovery.last and .history[] */
+/* One restart, or the termination that failed the job: status.recovery.last and .history[] */
 struct hf_record {
 	int64_t generation;  /* "generation" that the restart led to */
 	int64_t incident;    /* "incident" */
 	enum hf_class cause; /* "cause" */
 	const char *reason; /* "reason": what was seen, in one word: NodeLost, Evicted, …; NULL */
 	const char *
-		message; /* "message": the node's own text for that reason; of the newest alone; NULL */
+		message; /* "message": the node's own text for that reason; only in the newest record; or NULL */
 	const char *scope;           /* "scope": Replica, Job, Container; NULL: the job ended */
-	const char *replica;         /* "replica": "worker-1"; NULL: nobody in particular */
+	const char *replica;         /* "replica": "worker-1"; NULL: no single rank */
 	const char *pod;             /* "pod" */
 	const char *node;            /* "node" */
 	const char *device;          /* "device" */
@@ -128,34 +127,36 @@ struct hf_role_ledger {
 	const char *seen;      /* "seen": index:restartCount already counted, 0 left out */
 	const char *
 		trained; /* "trained": own container of the present attempt ended with 0, the pod not */
-	const char *covered; /* "covered": a kubelet restart in this incident was taken */
+	const char *covered; /* "covered": a restart by the kubelet in this incident was counted */
 };
 
-/* Why the job has Failed, or will when nothing changes the verdict while it settles. */
+/* Why the job has failed, or will fail unless later evidence changes the verdict. */
 struct hf_verdict {
 	const char *reason;  /* "reason": BackoffLimitExceeded, ExitCode, …; NULL: no verdict */
 	const char *message; /* "message": the Failed condition's */
-	hf_time at;          /* "at": when the end was seen */
+	hf_time at;          /* "at": when the termination was seen */
 };
 
 /* status.recovery */
 #define HF_LEDGER_SCHEMA 1
 struct hf_ledger {
 	bool present;
-	/* In a plan: the stored one is newer or unreadable and stays byte for byte as it is. */
+	/* In a plan: the stored ledger is newer or unreadable and stays byte for byte. */
 	bool kept;
-	/* It stands in an annotation that cannot be read. */
+	/* The ledger's annotation cannot be read. */
 	bool broken;
 	int64_t schema;              /* "schema" */
 	int64_t generation;          /* "generation" */
 	enum hf_phase phase;         /* "phase" */
-	hf_time since;               /* "since": phase, Running and Restarting are as they are */
+	hf_time since;               /* "since": the last change of phase, Running or Restarting */
 	struct hf_incident incident; /* "incident" (absent while id is 0) */
 	hf_time not_before;          /* "notBefore": no pod is created earlier */
 	int64_t active_seconds;      /* "activeSeconds" of earlier, suspended runs */
-	/* "restarts": {"application", "infrastructure", "device"}; and "summary", which says them in words */
+	/* "restarts": {"application", "infrastructure", "device"}; and "summary", the same in
+	 * words */
 	int64_t restarts[HF_BUDGETS];
-	/* "streak", same keys: n of the delay; the last, "user", is of what people delete or have restarted. */
+	/* "streak", same keys: n of the delay; the last, "user", counts deletes and restarts by
+	 * people. */
 	int64_t streak[HF_STREAKS];
 	struct hf_role_ledger roles[HF_ROLES_MAX]; /* "replicas": by type, in the kind's order */
 	struct hf_record
@@ -177,9 +178,9 @@ struct hf_status {
 	struct hf_ledger ledger;                         /* "recovery" */
 };
 
-/* How long a restart took, from the first sign of its fault until every rank ran again; a suspension that
- * came between is left out, with what went before it.  False: it is not over, or the job was suspended
- * since, and nobody can tell. */
+/* How long a restart took: from the first sign of its fault until every rank ran again.  The time
+ * before and during a suspension is left out.  False: the restart is not over, or the job was
+ * suspended since. */
 bool hf_status_recovered(const struct hf_status *status, const struct hf_record *record,
 			 hf_time *ret_span);
 
@@ -189,8 +190,9 @@ bool hf_status_is_true(const struct hf_status *status, const char *type);
 /* Succeeded or Failed is True. */
 bool hf_status_is_finished(const struct hf_status *status);
 
-/* Condition types; those with a prefix are ours.  A message of ours names what is so now: objects and their
- * number, never a time or a figure that moves by itself, as each change is a write. */
+/* Condition types; those with the prefix are Holdfast's.  Their messages name objects and numbers
+ * that are true now, but no time and no figure that moves by itself, because each change is a
+ * write. */
 #define HF_COND_PREFIX "holdfast.dev/"
 #define HF_COND_CREATED "Created"
 #define HF_COND_RUNNING "Running"
@@ -200,13 +202,13 @@ bool hf_status_is_finished(const struct hf_status *status);
 #define HF_COND_FAILED "Failed"
 #define HF_COND_HELD                                                                               \
 	"holdfast.dev/Held" /* nothing is done for this job; reason and message say why */
-/* Pods of the job are on a node that is lost: what is waited for before they are given up. */
+/* Pods of the job are on a lost node: the message says what must happen before they are given up. */
 #define HF_COND_NODE_UNREACHABLE "holdfast.dev/NodeUnreachable"
-/* A pod is past the end of its grace, and its node, which is reachable, has not let go of it. */
+/* A pod is past its grace on a node that is reachable. */
 #define HF_COND_POD_STUCK "holdfast.dev/PodStuckTerminating"
-/* No node takes a pod, which is kept off some because of their devices. */
+/* No node takes a pod, because nodes with failed devices are avoided. */
 #define HF_COND_POD_UNPLACED "holdfast.dev/PodUnschedulable"
-/* A rank works longer in each step than its peers, which wait for it. */
+/* A rank works longer in each step than its peers. */
 #define HF_COND_STRAGGLER "holdfast.dev/Straggler"
 /* The program of a rank has ended with 0, and another container keeps its pod. */
 #define HF_COND_SIDECAR "holdfast.dev/HeldBySidecar"
@@ -214,9 +216,10 @@ bool hf_status_is_finished(const struct hf_status *status);
 #define HF_COND_NOT_STARTED "holdfast.dev/ContainerNotStarted"
 /* The job has ended, and pods of it still run. */
 #define HF_COND_STILL_RUN "holdfast.dev/PodsStillRun"
-#define HF_COND_NAME_TAKEN "holdfast.dev/NameTaken" /* of a rank, by another owner's object */
+#define HF_COND_NAME_TAKEN                                                                         \
+	"holdfast.dev/NameTaken" /* another owner's object has the name of a rank */
 
-/* On a pod that we gave up: its node is lost. */
+/* On a pod of a lost node that was given up. */
 #define HF_POD_COND_NODE_LOST "holdfast.dev/NodeLost"
 
 HF_END_DECLS

@@ -6,12 +6,13 @@
 #include "base/str.h"
 
 /*
- * What is new in a status.  "Urgent" is what must be written before anything is done: every
- * decision.  Counts, that a job runs, and the bits and times that only describe progress, may
- * wait for a second: a thousand pods that start are not a thousand writes.
+ * Whether two statuses differ, and whether the difference is urgent.  Urgent is what must be
+ * written before any action: every decision.  Counts, the fact that a job runs, and bits and times
+ * that only describe progress may wait for a second: a thousand pods that start are not a thousand
+ * writes.
  *
- * Nor does a job that begins wait: its first ledger says nothing that its pods' stamps do not
- * say.  Whoever dies before it was written finds those pods, or begins anew.
+ * A job that begins may wait too: its first ledger says nothing that the stamps of its pods do not
+ * say.  After a crash before the write, the next operator finds those pods, or begins anew.
  */
 
 static bool is_same_text(const char *a, const char *b)
@@ -42,7 +43,7 @@ static bool are_same_conditions(const struct hf_status *a, const struct hf_statu
 	return true;
 }
 
-/* A rank was seen, runs, runs again, or a message changed: this decides nothing. */
+/* The change decides nothing: the job was seen, runs, runs again, or a message changed. */
 static bool is_progress(const struct hf_condition *before, const struct hf_condition *now)
 {
 	bool is_true = hf_streq(now->status, "True");
@@ -59,7 +60,7 @@ static bool is_progress(const struct hf_condition *before, const struct hf_condi
 	       (hf_streq(now->type, HF_COND_CREATED) || hf_streq(now->type, HF_COND_RUNNING));
 }
 
-/* All that is new in the conditions is progress, their order apart. */
+/* Every change of a condition is progress, and no condition was removed. */
 static bool is_conditions_progress(const struct hf_status *a, const struct hf_status *b)
 {
 	size_t kept = 0;
@@ -160,7 +161,7 @@ static bool are_same_decisions(const struct hf_ledger *a, const struct hf_ledger
 	       is_same_text(a->restart_handled, b->restart_handled) && are_same_budgets(a, b) &&
 	       are_same_records(a, b) && is_same_incident(a, b) && are_same_roles(a, b) &&
 	       is_same_verdict(a, b) &&
-	       /* A delay that begins is a decision; one that is over is not. */
+	       /* A delay that begins is a decision; the end of a delay is progress. */
 	       (a->not_before == b->not_before || b->not_before == HF_TIME_NONE);
 }
 
@@ -180,7 +181,7 @@ static bool is_same_progress(const struct hf_ledger *a, const struct hf_ledger *
 	       a->productive_seconds == b->productive_seconds;
 }
 
-/* A job of which nothing was known, and nothing has been decided. */
+/* The job was unknown, and no decision was made yet. */
 static bool is_beginning(const struct hf_status *a, const struct hf_status *b)
 {
 	struct hf_ledger blank;
@@ -197,8 +198,8 @@ bool hf_status_differs(const struct hf_status *a, const struct hf_status *b, boo
 	bool written, urgent;
 
 	hf_assert(a && b && ret_urgent);
-	/* A ledger that is kept is not written, so whatever was made of it is not news: it would
-	 * be for ever. */
+	/* A kept ledger is not written, so its difference must not count: it would count in every
+	 * step. */
 	written = b->ledger.present && !b->ledger.kept;
 	urgent = a->start_time != b->start_time || a->ledger.present != b->ledger.present ||
 		 (written && !are_same_decisions(&a->ledger, &b->ledger));

@@ -3,8 +3,8 @@
 #include "core/model/model_internal.h"
 
 /*
- * Arithmetic that cannot run over: seconds come from specs and times from a status that anybody
- * may edit.  hf_time holds 292 years; what does not fit is "for ever".
+ * Arithmetic with times that cannot overflow: seconds come from specs, and times from a status
+ * that any client may edit.  hf_time holds 292 years; a longer span is HF_TIME_NEVER.
  */
 
 hf_time hf_seconds(int64_t seconds)

@@ -10,8 +10,9 @@
 #include <string.h>
 
 /*
- * The rules that all kinds share.  Words and paths of the first three are upstream's; those of
- * podFailurePolicy are batch/v1's; our own fields speak the same grammar.
+ * The rules that all kinds share.  Input: the job as written.  Output: errors of fields.  Words
+ * and paths of name, managedBy and replicas are upstream's, those of podFailurePolicy are
+ * batch/v1's; Holdfast's own fields follow the same grammar.
  */
 
 #define RUN_POLICY "spec.runPolicy"
@@ -20,7 +21,7 @@
 #define RULES RUN_POLICY ".podFailurePolicy.rules"
 #define RECOVERY RUN_POLICY ".recovery"
 #define VALUE_TEXT 24
-/* In characters, as the CRDs count them. */
+/* In characters, as the CRDs count. */
 #define RULE_NAME_LEN_MAX 63
 #define CONDITION_REASON_LEN_MAX 1024
 #define POD_REASON_LEN_MAX 128
@@ -46,7 +47,7 @@ static void check_at_least(struct hf_field_errors *errors, struct hf_opt_int val
 		     field);
 }
 
-/* The words must be quoted already; list ends with NULL.  A NULL value is absent. */
+/* The words are quoted already; the list ends with NULL.  A NULL value is absent. */
 static void check_one_of(struct hf_field_errors *errors, const char *value,
 			 const char *const *words, const char *field)
 {
@@ -79,7 +80,7 @@ static void check_name(const struct hf_job_view *view, struct hf_field_errors *e
 		     hf_arena_printf(errors->arena, "should match: %s", problem), "metadata.name");
 }
 
-/* Absent and "" are not the same: the empty text is refused, as upstream's set look-up does. */
+/* Absent and "" differ: the empty text is refused, as in upstream's set. */
 static void check_managed_by(const struct hf_job_view *view, const struct hf_job_view *old,
 			     struct hf_field_errors *errors)
 {
@@ -109,7 +110,7 @@ static void check_run_policy(const struct hf_job_view *view, struct hf_field_err
 		       SCHEDULING ".scheduleTimeoutSeconds");
 }
 
-/* Of a bound below 0 it is enough to say that. */
+/* A bound below 0 gives only that error. */
 static void check_elastic(const struct hf_elastic_policy *elastic, struct hf_field_errors *errors)
 {
 	const struct hf_opt_int *min = &elastic->min_replicas, *max = &elastic->max_replicas;
@@ -201,7 +202,7 @@ static bool template_has(const struct hf_template *pod, const char *container)
 	return false;
 }
 
-/* Some replica type that the rule speaks of must have the container. */
+/* At least one replica type of the rule must have the container. */
 static bool container_exists(const struct hf_job_view *view, const struct hf_rule *rule)
 {
 	for (size_t i = 0; i < view->replicas_len; i++) {
@@ -216,7 +217,7 @@ static bool container_exists(const struct hf_job_view *view, const struct hf_rul
 	return false;
 }
 
-/* Wherever it stands, as in batch/v1; a list of at most 255. */
+/* The value stands earlier in the list, as in batch/v1; at most 255 values. */
 static bool is_repeated(const struct hf_rule *rule, size_t v)
 {
 	for (size_t i = 0; i < v; i++) {
@@ -253,7 +254,7 @@ static void check_values(const struct hf_rule *rule, size_t i, struct hf_field_e
 	}
 }
 
-/* What batch/v1 checks of exit codes, in its order. */
+/* Check exit codes as batch/v1 does, in the same order. */
 static void check_exit_codes(const struct hf_job_view *view, const struct hf_rule *rule, size_t i,
 			     struct hf_field_errors *errors)
 {
@@ -306,7 +307,7 @@ static void check_conditions(const struct hf_rule *rule, size_t i, struct hf_fie
 	}
 }
 
-/* What a field of texts has: reasons, or classes. */
+/* A field that is a list of texts: reasons or classes. */
 struct words {
 	bool present;
 	const char *const *items;
@@ -336,7 +337,7 @@ static void check_words(const struct words *words, size_t i, struct hf_field_err
 			     "must have at most 20 items", RULES "[%zu].%s", i, field);
 }
 
-/* A newer agent may have more. */
+/* A newer agent may publish further classes. */
 static void warn_of_classes(const struct hf_rule *rule, size_t i, struct hf_field_errors *errors)
 {
 	for (size_t c = 0; c < rule->device_classes_len && c <= HF_RULE_PATTERNS_MAX; c++) {
@@ -438,12 +439,12 @@ static void check_rules(const struct hf_job_view *view, struct hf_field_errors *
 
 /* ---- replicas ------------------------------------------------------------------------------------------ */
 
-/* Together, so that no mixture of types gets past the limit of one job. */
+/* All types together, so that a mixture of types does not pass the limit of a job. */
 const char *hf_job_unnameable(const struct hf_job_view *view, struct hf_arena *arena)
 {
 	const struct hf_replica_spec *const *specs = hf_job_replicas(view, arena);
 
-	/* What is refused for itself is not repeated in another's text. */
+	/* An invalid job name has an error of its own. */
 	if (!view->framework->has_services || hf_dns1035_label_problem(hf_str_or(view->name, "")))
 		return NULL;
 	for (size_t i = 0; i < view->replicas_len; i++) {
@@ -472,7 +473,7 @@ static void check_ranks(const struct hf_job_view *view, struct hf_field_errors *
 	for (size_t i = 0; i < view->replicas_len; i++) {
 		const struct hf_replica_spec *spec = specs[i];
 
-		/* Each one is cut before adding: 64 bits cannot run over. */
+		/* Each number is cut before adding, so 64 bits do not overflow. */
 		if (spec->replicas.set && spec->replicas.value > 0)
 			ranks +=
 				spec->replicas.value < INT32_MAX ? spec->replicas.value : INT32_MAX;

@@ -14,8 +14,11 @@
  * Which nodes a new pod is kept off.  Input: the ledger's records of the last day, and the nodes
  * with a device out of service.  Output: edits of the pod's node affinity.
  *
- * - A preference: nodes that were lost, that refused a pod, or where a device failed.  The job still runs if it has no other node.
- * - A must: a replacement that asks for devices never goes to a node where an agent reports a device out of service now.  The kubelet may not know of the fault, and would allocate the same device again.
+ * - A preference: nodes that were lost, that refused a pod, or where a device failed.  The job
+ *   still runs if it has no other node.
+ * - A must: a replacement that asks for devices never goes to a node where an agent reports a
+ *   device out of service now.  The kubelet may not know of the fault, and would allocate the same
+ *   device again.
  *
  * If Kueue or the user has chosen the node, no edit is made: it could only make the pod
  * unschedulable.

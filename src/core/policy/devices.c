@@ -11,7 +11,8 @@
  * Input: the devices of one pod, as its node's agent and its kubelet report them.
  *
  * A report that a device is broken counts, from either side.  A missing report does not mean that
- * a device works.  A device that cannot be worked with explains the termination of its pod, with any exit code, and is reason to restart a running pod.  A degraded device explains
+ * a device works.  A device that cannot be worked with explains the termination of its pod, with
+ * any exit code, and is reason to restart a running pod.  A degraded device explains
  * nothing by itself: a program with a fault of its own would be restarted for ever on a slow
  * device.
  */

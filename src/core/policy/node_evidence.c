@@ -14,8 +14,10 @@
  * A node that is silent is not always dead: its kubelet may have crashed while the containers run
  * on.  So there are two kinds of evidence.
  *
- * - Proof: the Node object is gone and stays gone, or an administrator declares by the out-of-service taint that the machine is off.
- * - A presumption: the control plane calls the node Unknown, its Lease stands still between two reads, and no pod on it changes.
+ * - Proof: the Node object is gone and stays gone, or an administrator declares by the
+ *   out-of-service taint that the machine is off.
+ * - A presumption: the control plane calls the node Unknown, its Lease stands still between two
+ *   reads, and no pod on it changes.
  *
  * Every span is measured on the operator's clock, from what it saw; no time that the node wrote
  * enters a computation.
@@ -126,7 +128,9 @@ static hf_time find_last_sign(const struct hf_node *node)
 
 /*
  * Three waits, of which the last to end counts:
- * - The node has been Unknown for afterSeconds without a sign of life: its Lease, its agent, a training process that the agent hears, a pod of the job.  A sign begins the wait anew, for 15 s at least, because a kubelet may be silent until its next renewal.
+ * - The node has been Unknown for afterSeconds without a sign of life: its Lease, its agent, a
+ *   training process that the agent hears, a pod of the job.  A sign begins the wait anew, for 15 s
+ *   at least, because a kubelet may be silent until its next renewal.
  * - As long after the last storm of the zone, because networks heal node by node.
  * - The Lease stood still from a read at the beginning of afterSeconds to a read at its end.
  */

@@ -3,7 +3,8 @@
 #include "core/policy/policy_internal.h"
 
 /*
- * Whether the loss of a node is the cause of what other ranks did.  Input: the time of those other terminations, the
+ * Whether the loss of a node is the cause of what other ranks did.  Input: the time of those other
+ * terminations, the
  * nodes and pods seen.  Output: the termination of the rank on the lost node.
  */
 

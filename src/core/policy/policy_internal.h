@@ -9,7 +9,8 @@
 HF_BEGIN_DECLS
 
 /*
- * The policies, in the order in which a termination passes them.  A policy that takes a const view answers a question;
+ * The policies, in the order in which a termination passes them.  A policy that takes a const view
+ * answers a question;
  * the others write the part of the state that their section names.
  */
 
@@ -93,7 +94,8 @@ bool hf_termination_is_ignored(const struct hf_termination *termination);
 /* ---- terminations.c: writes the list of terminations ------------------------------------------------ */
 
 /* Collect every termination of a present attempt that has not been counted, with class, rule and policy.  The order
- * does not depend on the input's: by finish time, then role and index.  Of two in one second, the one with
+ * does not depend on the input's: by finish time, then role and index.  Of two in one second, the
+ * one with
  * fate RESTART comes first. */
 void hf_terminations_collect(struct hf_brain *b);
 /* Upstream's event that a pod exited with a code; when the termination is counted. */
@@ -118,7 +120,8 @@ bool hf_incident_adopt(struct hf_brain *b, const struct hf_termination *terminat
 /* Make the termination the cause of the open incident and of its record. */
 void hf_incident_set_cause(struct hf_brain *b, const struct hf_termination *termination);
 /* The incident that a pod of that rank is stamped with.  Usually the open one, so that the pod's next termination is a
- * new incident.  While the rank of a lost node does not run again, the one before: a peer that starts
+ * new incident.  While the rank of a lost node does not run again, the one before: a peer that
+ * starts
  * without that rank ends of the same fault. */
 int64_t hf_incident_stamp(const struct hf_brain *b, int role, int32_t index);
 /* While the open incident is being mended, it takes a lost node as its cause. */
@@ -198,7 +201,8 @@ bool hf_suspend_is_due(const struct hf_brain *b);
 void hf_suspend_step(struct hf_brain *b);
 void hf_resume(struct hf_brain *b);
 /* Writes slots: ranks with an own container that ended with 0 count as succeeded when the grace of their other containers
- * is over, or when their pod failed, was deleted or was lost after that.  Before the counts are taken. */
+ * is over, or when their pod failed, was deleted or was lost after that.  Before the counts are
+ * taken. */
 void hf_sidecar_release(struct hf_brain *b);
 /* Writes actions and the condition HeldBySidecar: stop the pods of released ranks, tell the ranks that wait. */
 void hf_sidecar_step(struct hf_brain *b);

@@ -7,7 +7,8 @@
 
 /*
  * Ranks that report their steps: a job in which no rank advances is restarted after
- * progressDeadlineSeconds, and a rank that holds up its peers is named.  Only reports count: a silent rank, or a rank on a node with a silent agent, neither advances nor hangs.
+ * progressDeadlineSeconds, and a rank that holds up its peers is named.  Only reports count: a
+ * silent rank, or a rank on a node with a silent agent, neither advances nor hangs.
  */
 
 struct standstill {

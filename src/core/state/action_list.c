@@ -5,7 +5,8 @@
 #include "core/model/names.h"
 
 /*
- * The actions of a step: lists that become the stages of the plan.  Each function adds one action or one stage.
+ * The actions of a step: lists that become the stages of the plan.  Each function adds one action
+ * or one stage.
  */
 
 void hf_action_add(struct hf_brain *b, struct hf_actions *list, const struct hf_action *action)

@@ -14,9 +14,12 @@ HF_BEGIN_DECLS
 /*
  * The working state of one step.
  *
- * A function that takes `const struct hf_brain *` answers a question.  It reads everything and may leave notes
- * (events, lines of explanation, wake-ups, requests for reads); the ledger, the ranks, the conditions and the
- * actions stay as they are.  A function that takes `struct hf_brain *` changes one of those; core/README.md
+ * A function that takes `const struct hf_brain *` answers a question.  It reads everything and may
+ * leave notes
+ * (events, lines of explanation, wake-ups, requests for reads); the ledger, the ranks, the
+ * conditions and the
+ * actions stay as they are.  A function that takes `struct hf_brain *` changes one of those;
+ * core/README.md
  * says which file may change what.
  */
 
@@ -239,7 +242,8 @@ void hf_cond_load(struct hf_brain *b, const struct hf_status *stored);
 const struct hf_condition *hf_cond_find(const struct hf_brain *b, const char *type);
 bool hf_cond_is_true(const struct hf_brain *b, const char *type);
 /* Set a condition as upstream does.  If status and reason are as before, nothing changes; else the condition moves to the
- * end.  The transition time changes with the status only.  A condition of Holdfast takes a new message in its
+ * end.  The transition time changes with the status only.  A condition of Holdfast takes a new
+ * message in its
  * place. */
 void hf_cond_set(struct hf_brain *b, const char *type, bool status, const char *reason,
 		 const char *message);

@@ -10,7 +10,8 @@
 /*
  * replicaStatuses.  As upstream: active is Running and not terminating; succeeded and failed go by
  * the phase; Pending counts nowhere.  Two differences: a rank that succeeded stays succeeded when
- * its pod is gone, and a rank whose own container has failed for good is failed, even if another container keeps the pod.
+ * its pod is gone, and a rank whose own container has failed for good is failed, even if another
+ * container keeps the pod.
  *
  * While suspended, active is every pod that is not terminal, until it is gone: Kueue releases the
  * quota when active reads 0.

@@ -5,8 +5,10 @@
 #include "core/model/ledger_text_internal.h"
 
 /*
- * Which pods belong to the present generation and attempt, and how far each rank's pod has come.  Runs after the
- * ledger is loaded, and again after a generation or an attempt has moved.  Writes the slots' `current` and `phase`,
+ * Which pods belong to the present generation and attempt, and how far each rank's pod has come.
+ * Runs after the
+ * ledger is loaded, and again after a generation or an attempt has moved.  Writes the slots'
+ * `current` and `phase`,
  * and takes over stamps that are higher than the ledger's.
  */
 

@@ -6,7 +6,8 @@
 #include <string.h>
 
 /*
- * The nodes that carry pods of the job: the node of a pod, and whether its loss may explain what the pod does.
+ * The nodes that carry pods of the job: the node of a pod, and whether its loss may explain what
+ * the pod does.
  * Input: the nodes seen, indexed by name when first asked for.
  */
 

@@ -8,7 +8,8 @@
 #include <string.h>
 
 /*
- * The notes of a step: events, lines of explanation, the wake-up time and requests for reads.  Each function adds
+ * The notes of a step: events, lines of explanation, the wake-up time and requests for reads.  Each
+ * function adds
  * one note.  A note changes no decision.
  */
 
