@@ -65,7 +65,7 @@ void hf_finish_succeeded(struct hf_brain *b, const struct hf_judgement *judgemen
 	hf_counts_write(b);
 }
 
-/* ---- afterwards ----------------------------------------------------------------------------- */
+/* ---- a finished job ------------------------------------------------------------------------- */
 
 /* The ranks of a failed job that still run count as active.  Successes and failures stay as the
  * verdict left them; a rank that is counted there is not active because of its other containers. */

@@ -52,7 +52,7 @@ static void init_brain(struct hf_brain *b, const struct hf_job_view *view,
 		b->nodes_lost += hf_node_is_lost(&seen->nodes[i]);
 }
 
-/* ---- may we decide at all? -------------------------------------------------------------------- */
+/* ---- questions before any decision ---------------------------------------------------------- */
 
 /* The status of a job of another controller belongs to that controller: nothing is changed. */
 static bool is_ours(struct hf_brain *b)
@@ -167,7 +167,7 @@ static bool load_ledger(struct hf_brain *b)
 	return true;
 }
 
-/* ---- a job that is to run -------------------------------------------------------------------------- */
+/* ---- an active job -------------------------------------------------------------------------- */
 
 /* What the kind's table makes of the counts; before and after the terminations are decided. */
 static void judge_counts(const struct hf_brain *b, struct hf_judgement *ret_judgement)

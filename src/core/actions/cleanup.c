@@ -129,7 +129,7 @@ static void clean_slot(struct hf_brain *b, int role, int32_t index, struct left 
 		hf_service_delete(b, slot->service);
 }
 
-/* ---- words -------------------------------------------------------------------------------------- */
+/* ---- texts ---------------------------------------------------------------------------------- */
 
 /* "2 pod(s) still run and 1 waits to start, ddp-worker-0 first: cleanPodPolicy is None" */
 static const char *describe_left(const struct hf_brain *b, const struct left *left)

@@ -134,7 +134,7 @@ void hf_pod_group_extra(const struct hf_job *job, const struct hf_ranks_seen *se
 	}
 }
 
-/* ---- what waits for it ---------------------------------------------------------------------- */
+/* ---- admission ------------------------------------------------------------------------------ */
 
 bool hf_pod_group_awaited(const struct hf_brain *b)
 {
@@ -152,7 +152,7 @@ bool hf_pod_group_awaited(const struct hf_brain *b)
 	return true;
 }
 
-/* ---- its pods ------------------------------------------------------------------------------- */
+/* ---- edits of pods -------------------------------------------------------------------------- */
 
 void hf_pod_group_edits(const struct hf_brain *b, int role, struct hf_edits *edits)
 {

@@ -7,10 +7,12 @@
 
 #include <string.h>
 
-/* The pods of an active job: which to delete, which to create, and what a create waits for.
- * Input: the slots after all decisions.  Output: the lists of deletes and creates. */
+/*
+ * The pods of an active job: which to delete, which to create, and what a create waits for. Input:
+ * the slots after all decisions. Output: the lists of deletes and creates.
+ */
 
-/* ---- building one ---------------------------------------------------------------------------- */
+/* ---- building one pod ----------------------------------------------------------------------- */
 
 static void add_edit(struct hf_edits *edits, enum hf_edit_kind kind, const char *name,
 		     const char *value)
@@ -129,7 +131,7 @@ static bool create_pod(struct hf_brain *b, int role, int32_t index)
 	return true;
 }
 
-/* ---- all of them -------------------------------------------------------------------------------- */
+/* ---- all pods ------------------------------------------------------------------------------- */
 
 /* The ranks without a pod, and the ranks that wait until their last pod is gone. */
 struct missing {

@@ -7,8 +7,10 @@
 
 #include <string.h>
 
-/* One headless service for each rank, under the pod's name: ranks find each other by it.  Services
- * stay while pods come and go; an existing service is never changed. */
+/*
+ * One headless service for each rank, under the pod's name: ranks find each other by it. Services
+ * stay while pods come and go; an existing service is never changed.
+ */
 
 /* All ports of the default container.  Of two with one name the later wins, as in upstream's map.
  * The kind's own port is added if the template lacks it.  A service with several ports must name

@@ -23,7 +23,8 @@ int64_t hf_record_signal(const struct hf_record *record);
 const char *hf_record_evidence(const struct hf_brain *b, const struct hf_record *record);
 /* "application budget: 1 of 3 used"; the open incident must be decided. */
 const char *hf_incident_charge_text(const struct hf_brain *b);
-/* " (worker-0 never started: StartError: …)" if that is the cause of the present incident; else "". */
+/* " (worker-0 never started: StartError: …)" if that is the cause of the present incident; else
+ * "". */
 const char *hf_never_started_text(const struct hf_brain *b);
 /* One event for each incident that restarts something: the rank, the cause, the rule, the charge. */
 void hf_cause_event(const struct hf_brain *b);
@@ -43,7 +44,8 @@ void hf_cond_created(struct hf_brain *b);
 void hf_cond_active(struct hf_brain *b, const struct hf_judgement *judgement);
 /* Lower all conditions of Holdfast but Held, for a job that is Held. */
 void hf_cond_lower_unwatched(struct hf_brain *b);
-/* If the caller does not watch nodes, repeat the stored condition as the blocker.  True: it does not. */
+/* If the caller does not watch nodes, repeat the stored condition as the blocker. True: it does
+ * not. */
 bool hf_cond_tell_blind(const struct hf_brain *b, const char *type);
 
 /* ---- what keeps ranks from running ----------------------------------------------------------------- */
@@ -56,8 +58,8 @@ void hf_trouble_tell(struct hf_brain *b);
 void hf_trouble_clear(struct hf_brain *b); /* the job is not active */
 /* overdue_pods.c: pods past their grace on a reachable node; never forced. */
 void hf_overdue_pods_tell(struct hf_brain *b);
-/* node_loss_text.c: the pods that wait to be given up, by guard.  lines: explanation only, for a job that is being
- * deleted; tell: the condition too. */
+/* node_loss_text.c: the pods that wait to be given up, by guard. lines: explanation only, for a
+ * job that is being deleted; tell: the condition too. */
 void hf_node_loss_tell_lines(const struct hf_brain *b, const struct hf_guarded guarded[HF_GUARDS]);
 void hf_node_loss_tell(struct hf_brain *b, const struct hf_guarded guarded[HF_GUARDS]);
 

@@ -8,8 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Fills in what upstream defaults at each reconcile, and the defaults of spec.runPolicy.recovery.
- * Input: the job as written, the operator's settings.  Output: struct hf_job. */
+/*
+ * Fills in what upstream defaults at each reconcile, and the defaults of spec.runPolicy.recovery.
+ * Input: the job as written, the operator's settings. Output: struct hf_job.
+ */
+
 #define INITIAL_SECONDS 10
 #define MAX_SECONDS 600
 #define RESET_AFTER_SECONDS 3600

@@ -6,6 +6,10 @@
 
 #include <string.h>
 
+/*
+ * The kinds of extra objects, the lists of their content, and the digests that compare contents.
+ */
+
 static const struct {
 	const char *name, *version, *members[HF_EXTRA_MEMBERS_MAX + 1];
 } kinds[] = {

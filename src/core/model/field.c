@@ -7,8 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Errors of fields as apimachinery words them.  Input: the kind of problem, the path, the value.
- * Output: texts in an arena. */
+/*
+ * Errors of fields as apimachinery words them. Input: the kind of problem, the path, the value.
+ * Output: texts in an arena.
+ */
+
 static const struct {
 	const char *text;
 	const char *reason;

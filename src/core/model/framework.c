@@ -8,6 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
+/*
+ * Questions about a kind's table, and the list of edits of one pod.
+ */
+
 /* Edits of one pod: labels, stamps and twenty variables fit without growing. */
 #define EDITS_FIRST 32
 

@@ -7,6 +7,11 @@
 
 #include <string.h>
 
+/*
+ * Reads and writes the ledger's compact texts, and makes an empty ledger.  Input: texts that any
+ * client may have edited: a malformed text gives HF_E_INVALID.
+ */
+
 /* A decimal number in [0, max] at *at; false: *at stays. */
 static bool read_number(const char **at, int64_t max, int64_t *ret_value)
 {

@@ -29,11 +29,11 @@ bool hf_container_is_over(const struct hf_container_seen *seen);
 /* The first other main container that keeps the pod alive; NULL: none does.  own may be NULL. */
 const struct hf_container_seen *hf_pod_keeper(const struct hf_pod *pod,
 					      const struct hf_container_seen *own);
-/* After the termination of its own container the pod goes on: a main container keeps it, or a native sidecar
- * runs, which the kubelet ends last. */
+/* After the termination of its own container the pod goes on: a main container keeps it, or a
+ * native sidecar runs, which the kubelet ends last. */
 bool hf_pod_goes_on(const struct hf_pod *pod, const struct hf_container_seen *own);
-/* The kubelet has reported the termination of the pod, or of its own container for good.  The kubelet was alive at
- * that time.  own: NULL when the pod has no own container. */
+/* The kubelet has reported the termination of the pod, or of its own container for good. The
+ * kubelet was alive at that time. own: NULL when the pod has no own container. */
 bool hf_pod_is_reported(const struct hf_pod *pod, const struct hf_container_seen *own);
 
 /* ---- node.c ------------------------------------------------------------------------------------- */
@@ -45,13 +45,12 @@ bool hf_pod_is_reported(const struct hf_pod *pod, const struct hf_container_seen
 bool hf_node_is_lost(const struct hf_node_seen *node);
 /* The control plane hears from the node's kubelet. */
 bool hf_node_is_heard_of(const struct hf_node_seen *node);
-/* The node may be about to become lost: its kubelet reports NotReady, or its Lease has stood still for
- * HF_RENEWAL_LATE_SECONDS while the operator read it. */
+/* The node may be about to become lost: its kubelet reports NotReady, or its Lease has stood still
+ * for HF_RENEWAL_LATE_SECONDS while the operator read it. */
 bool hf_node_is_suspect(const struct hf_node_seen *node, hf_time now);
-/* The node was Unknown before the pod was bound to it.  Two cases: the operator's view of the node is behind, or the
- * pod tolerates an Unknown node and has never run.  In both, the silence of the node's kubelet does
- * not explain
- * what other pods do. */
+/* The node was Unknown before the pod was bound to it. Two cases: the operator's view of the node
+ * is behind, or the pod tolerates an Unknown node and has never run. In both, the silence of the
+ * node's kubelet does not explain what other pods do. */
 bool hf_node_was_lost_before(const struct hf_node_seen *node, const struct hf_pod *pod);
 /* The pod's own fence decides when it has ended, not a presumption about its node. */
 bool hf_node_is_fenced(const struct hf_node_seen *node, const struct hf_pod *pod);
@@ -61,7 +60,8 @@ bool hf_node_is_fenced(const struct hf_node_seen *node, const struct hf_pod *pod
 #define HF_SECONDS_MAX ((int64_t)9000000000) /* 285 years */
 /* Seconds as a span; a number above HF_SECONDS_MAX becomes HF_TIME_NEVER. */
 hf_time hf_seconds(int64_t seconds);
-/* How much later `to` is than `from`; 0 when it is earlier.  A span that does not fit is HF_TIME_NEVER. */
+/* How much later `to` is than `from`; 0 when it is earlier. A span that does not fit is
+ * HF_TIME_NEVER. */
 hf_time hf_elapsed(hf_time from, hf_time to);
 const char *hf_time_text(struct hf_arena *arena, hf_time t);    /* RFC 3339, "" for NONE */
 const char *hf_span_text(struct hf_arena *arena, hf_time span); /* "1m30s" */

@@ -6,6 +6,11 @@
 
 #include <string.h>
 
+/*
+ * The names of ranks, pods and services.  Input: job, replica type, index.  Output: texts in an
+ * arena.
+ */
+
 const char *hf_type_lower(struct hf_arena *arena, const char *type)
 {
 	char *lower;

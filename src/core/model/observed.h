@@ -183,10 +183,9 @@ struct hf_pod {
 /* Find a main container by name in the kubelet's report; NULL: missing, or the name is NULL. */
 const struct hf_container_seen *hf_pod_find_container(const struct hf_pod *pod, const char *name);
 
-/* The pod was made by an earlier job of this name and kind, which is gone, and the pod is being deleted.  If its node is
- * dead, only this job can act on it.  So the caller shows the node of such a pod as it shows those
- * of the
- * job's own pods. */
+/* The pod was made by an earlier job of this name and kind, which is gone, and the pod is being
+ * deleted. If its node is dead, only this job can act on it. So the caller shows the node of such
+ * a pod as it shows those of the job's own pods. */
 struct hf_job_view;
 bool hf_pod_is_inherited(const struct hf_job_view *job, const struct hf_pod *pod);
 

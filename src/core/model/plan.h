@@ -43,9 +43,11 @@ enum hf_edit_kind {
 	/* Keep the pod off the node `name`.  number 1: matchFields metadata.name NotIn in every
 	 * term of the pod's node affinity; number 0: a preferred term of weight 100. */
 	HF_EDIT_AVOID_NODE,
-	HF_EDIT_INIT_CONTAINER, /* append `add` to spec.initContainers; if `add` is NULL: the operator's own template file, expanded for address `value` */
-	HF_EDIT_COMMAND,        /* command = [value] */
-	HF_EDIT_ARGS,           /* args = [value] */
+	/* append `add` to spec.initContainers; if `add` is NULL: the operator's own template file,
+	 * expanded for address `value` */
+	HF_EDIT_INIT_CONTAINER,
+	HF_EDIT_COMMAND,         /* command = [value] */
+	HF_EDIT_ARGS,            /* args = [value] */
 	HF_EDIT_SERVICE_ACCOUNT, /* spec.serviceAccountName = value */
 	HF_EDIT_MOUNT,           /* append {name, mountPath: value} to volumeMounts */
 	HF_EDIT_VOLUME_EMPTY,    /* append {name, emptyDir: {}} to spec.volumes */

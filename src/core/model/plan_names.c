@@ -4,7 +4,9 @@
 
 #include "core/model/extra_object.h"
 
-/* The names of actions and topics, for messages. */
+/*
+ * The names of actions and topics, for messages.
+ */
 
 static const char *const action_names[] = {
 	[HF_ACTION_CREATE_POD] = "create pod",

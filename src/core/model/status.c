@@ -9,7 +9,9 @@
 #include "core/model/observed.h"
 #include "core/model/plan.h"
 
-/* The names behind core's enums, for writing and parsing; questions about a status. */
+/*
+ * The names behind core's enums, for writing and parsing; questions about a status.
+ */
 
 static const char *const class_names[] = {
 	[HF_CLASS_NONE] = "",

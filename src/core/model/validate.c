@@ -66,7 +66,7 @@ static void check_one_of(struct hf_field_errors *errors, const char *value,
 		     "%s", field);
 }
 
-/* ---- upstream's ------------------------------------------------------------------------------ */
+/* ---- upstream's rules ----------------------------------------------------------------------- */
 
 static void check_name(const struct hf_job_view *view, struct hf_field_errors *errors)
 {

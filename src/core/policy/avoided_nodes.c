@@ -44,7 +44,7 @@ static bool is_bad_luck(const struct hf_brain *b, const struct hf_record *record
 	return hf_streq(record->reason, HF_REASON_NODE_LOST) || record->cause == HF_CLASS_ADMISSION;
 }
 
-/* ---- what is out of service now ---------------------------------------------------------------- */
+/* ---- devices out of service now ------------------------------------------------------------- */
 
 /* Most steps create no pod, so the index is made when it is first asked for. */
 static const struct hf_sick_seen **index_sick(const struct hf_brain *b)
@@ -123,7 +123,7 @@ bool hf_avoid_is_must(const struct hf_brain *b, int role, const char *name, size
 	return sick && (is_recorded(b, *sick) || (is_out(b, *sick) && has_devices(b, role)));
 }
 
-/* ---- the names --------------------------------------------------------------------------------- */
+/* ---- edits of a pod ------------------------------------------------------------------------- */
 
 static void add_node(struct hf_edits *edits, const char *node, bool must)
 {

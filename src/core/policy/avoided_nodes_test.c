@@ -126,7 +126,7 @@ static void what_is_out_of_service_now_must_be_avoided_whoever_had_it(void **sta
 	begin(&world);
 	world.pod.devices = true;
 	expect_musts(&world, sick, HF_ARRAY_LEN(sick), true, "n0 n3 n4");
-	/* The job's own nodes come first, what it has a record of before them. */
+	/* Order: nodes with a record, then the job's own nodes, then the rest. */
 	hf_node_seen_init(&node, "n4", HF_NODE_READY, now);
 	world.seen.nodes = &node;
 	world.seen.nodes_len = 1;
@@ -171,7 +171,7 @@ static void more_than_fit_are_cut_the_same_way_in_whatever_order_they_come(void 
 	for (int i = 0; i < 32; i++)
 		hf_strbuf_addf(&names, "%sn%02d", i > 0 ? " " : "", i);
 	expect_musts(&world, sick, 40, true, names.data);
-	/* All of them are musts for all that. */
+	/* Each node remains a must. */
 	assert_true(hf_avoid_is_must(&world.brain, 0, "n39", 3));
 	assert_false(hf_avoid_is_must(&world.brain, 0, "n399", 4));
 	assert_false(hf_avoid_is_must(&world.brain, 0, "n3", 2));

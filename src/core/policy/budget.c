@@ -5,8 +5,8 @@
 #include "base/str.h"
 
 /*
- * Three budgets, one for each kind of cause.  An incident is charged one unit of one budget.
- * backoffLimit 2 allows two restarts; the third incident ends the job.  Writes: the ledger's
+ * Three budgets, one for each kind of cause. An incident is charged one unit of one budget.
+ * backoffLimit 2 allows two restarts; the third incident ends the job. Writes: the ledger's
  * counters and what the open incident is charged to.
  */
 

@@ -9,7 +9,7 @@
 
 static struct brain b;
 
-/* Crash hand-0, wait out its delay, start it again. */
+/* Crash hand-0, let the delay pass, start hand-0 again. */
 static void crash_and_recover(void)
 {
 	brain_exit(&b, "demo-hand-0", 137);

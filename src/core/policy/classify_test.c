@@ -163,7 +163,7 @@ static void who_went_unseen_is_classified_as_it_was_on_its_way(void **state)
 	brain_release(&b);
 }
 
-/* The node counts only where it was lost while the pod was there and nobody had asked for its end. */
+/* The node explains the termination only if it was lost while the pod ran and before a delete was requested. */
 static void a_nodes_loss_explains_what_was_there_when_it_was_lost(void **state)
 {
 	static const struct {

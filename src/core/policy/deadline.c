@@ -2,8 +2,10 @@
  * Copyright The Holdfast authors */
 #include "core/policy/policy_internal.h"
 
-/* activeDeadlineSeconds, measured over active time: suspended time does not count.  The deadline
- * has its own wake-up. */
+/*
+ * activeDeadlineSeconds, measured over active time: suspended time does not count. The deadline
+ * has its own wake-up.
+ */
 
 int64_t hf_active_seconds(const struct hf_brain *b)
 {

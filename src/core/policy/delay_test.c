@@ -93,7 +93,7 @@ static void a_delay_is_never_shortened_by_the_next_and_begins_anew_after_quiet(v
 	b.ledger.records_len = 1;
 	b.ledger.records[0].running_at = b.now;
 	b.now += 3600 * HF_SECOND;
-	/* Unless it was suspended since, for which its start stands. */
+	/* Exception: a suspension since then, which moved the start time. */
 	plan.status.start_time = b.now - HF_SECOND;
 	hf_delay_reset(&b);
 	assert_int_equal(b.ledger.streak[HF_BUDGET_APPLICATION], 7);

@@ -105,4 +105,3 @@ bool hf_device_ends_pod(const struct hf_brain *b, const struct hf_pod *pod)
 	return ends;
 }
 
-/* ---- what is told late ---------------------------------------------------------------------- */

@@ -53,7 +53,7 @@ static void a_fault_explains_ends_until_ten_seconds_before_it(void **state)
 	assert_ptr_equal(hf_device_find_cause(&pod, HF_TIME_NONE), &device);
 	device.first = device.last = HF_TIME_NONE;
 	assert_ptr_equal(hf_device_find_cause(&pod, T0), &device);
-	/* Mended since, it explains what came soon behind it. */
+	/* A repaired device explains a termination soon after the fault. */
 	device = fatal("a", T0);
 	device.over = true;
 	assert_ptr_equal(hf_device_find_cause(&pod, T0 + 1800 * HF_SECOND), &device);

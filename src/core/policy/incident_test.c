@@ -44,7 +44,7 @@ static void two_hundred_peers_cost_one(void **state)
 		brain_exit(&b, name, 137);
 	}
 	brain_quiet(&b);
-	/* The others notice later, one after the other. */
+	/* The peers notice the fault later, at different times. */
 	for (int i = 1; i < 200; i += 2) {
 		brain_after(&b, 5);
 		snprintf(name, sizeof(name), "demo-hand-%d", i);

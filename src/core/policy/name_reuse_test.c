@@ -6,7 +6,7 @@
 /* Big, so not on the stack; set up anew by each test. */
 static struct brain b;
 
-/* Taint eviction takes one of two Hands from its node. */
+/* Taint eviction removes a Hand from a tainted node. */
 static void evict(void)
 {
 	brain_init(&b, &brain_kind, 0, 2);

@@ -33,7 +33,7 @@
 /* A live read is asked for every two seconds while it is awaited. */
 #define LOOK_FRESH_SECONDS 10
 
-/* ---- evidence of its death ------------------------------------------------------------------------ */
+/* ---- evidence of death ---------------------------------------------------------------------- */
 
 static struct hf_evidence make_guarded(enum hf_guard guard, hf_time until)
 {

@@ -53,7 +53,7 @@ static void a_node_that_was_unknown_before_the_pod_came_explains_nothing(void **
 	assert_true(hf_node_was_lost_before(&unknown, &pod));
 	unknown.unknown_at = now;
 	assert_false(hf_node_was_lost_before(&unknown, &pod));
-	/* A pod that came with its node has no other time. */
+	/* Without bound_at the creation time counts. */
 	pod.bound_at = HF_TIME_NONE;
 	assert_false(hf_node_was_lost_before(&unknown, &pod));
 	unknown.unknown_at = now - HF_MINUTE - HF_SECOND;
@@ -144,7 +144,7 @@ static void a_fence_proves_when_the_lease_stood_still_for_it_and_the_margin(void
 	assert_true(evidence(&late, &pod).fenced);
 	late.lease_read_at = now - HF_SECOND;
 	assert_int_equal(evidence(&late, &pod).guard, HF_GUARD_READ);
-	/* The pod's own fence counts, whatever the job says by now. */
+	/* The pod's own fence counts, not the job's present setting. */
 	late.lease_read_at = now;
 	pod.fence_seconds = 51;
 	assert_int_equal(evidence(&late, &pod).guard, HF_GUARD_SILENCE);

@@ -157,7 +157,7 @@ static void a_peer_that_fails_meanwhile_charges_it_no_second_time(void **state)
 		brain_exit(&b, "demo-hand-0", 137);
 		brain_quiet(&b);
 		assert_int_equal(ledger->incident.id, 1);
-		/* Who was made later than it waits all the same, longer each time. */
+		/* A peer that was created later is covered too, and waits longer each time. */
 		assert_true(i <= 2 || !brain_pod(&b, "demo-hand-0"));
 		brain_after(&b, i <= 2 ? 2 : 6 << (i - 3));
 		brain_quiet(&b);
@@ -183,7 +183,7 @@ static void a_peer_that_fails_meanwhile_charges_it_no_second_time(void **state)
 	brain_release(&b);
 }
 
-/* Whose replacement ends answers for that, and so do all where all are started together. */
+/* The replacement of the lost rank is charged for its own termination; with scope Job, all ranks are. */
 static void the_lost_rank_itself_and_a_whole_generation_answer_for_themselves(void **state)
 {
 	(void)state;

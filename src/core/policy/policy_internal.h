@@ -16,15 +16,16 @@ HF_BEGIN_DECLS
 
 /* ---- lost nodes: node_evidence.c, node_loss.c, node_loss_cause.c, lost_pods.c ---------------------- */
 
-/* The node is gone, out of service, or has been silent for as long as it takes to give pods up, also if another guard holds back this pod (its volumes, the job's forceDelete).  A node that is merely Unknown may be heard of again: it does
- * not count as lost. */
+/* The node is gone, out of service, or has been silent for as long as it takes to give pods up,
+ * also if another guard holds back this pod (its volumes, the job's forceDelete). A node that is
+ * merely Unknown may be heard of again: it does not count as lost. */
 bool hf_node_counts_as_lost(const struct hf_brain *b, const struct hf_node *node,
 			    const struct hf_pod *pod);
-/* A node that is lost now was silent by then, as far as is known: there was no sign of life after that time,
- * and the control plane called the node Unknown soon after. */
+/* A node that is lost now was silent by then, as far as is known: there was no sign of life after
+ * that time, and the control plane called the node Unknown soon after. */
 bool hf_node_was_silent(const struct hf_node *node, hf_time at);
-/* What is known of the death of the pod's node, by the job's forceDelete mode.  The pod's own deadline and its
- * toleration are not looked at. */
+/* What is known of the death of the pod's node, by the job's forceDelete mode. The pod's own
+ * deadline and its toleration are not looked at. */
 struct hf_evidence hf_node_evidence(const struct hf_brain *b, const struct hf_node *node,
 				    const struct hf_pod *pod);
 /* hf_node_evidence, and then the pod's toleration, or its deadline if it is terminating. */
@@ -32,8 +33,8 @@ struct hf_evidence hf_node_loss_evidence(const struct hf_brain *b, const struct 
 					 const struct hf_pod *pod);
 /* The pod's node is lost, the pod is neither terminal nor terminating, and no guard holds it back. */
 bool hf_node_loss_gives_up(const struct hf_brain *b, const struct hf_pod *pod);
-/* Find a rank that was started before the incident opened, on a node that is lost and was silent at that time; as a
- * termination.  The loss may be the cause of what happened then. */
+/* Find a rank that was started before the incident opened, on a node that is lost and was silent
+ * at that time; as a termination. The loss may be the cause of what happened then. */
 bool hf_node_loss_suspect(const struct hf_brain *b, int64_t incident, hf_time at,
 			  struct hf_termination *ret_termination);
 /* hf_node_loss_suspect for a node that counts as lost: the loss is the cause. */
@@ -42,16 +43,16 @@ bool hf_node_loss_cause(const struct hf_brain *b, int64_t incident, hf_time at,
 /* The termination may be the cause of what happened at that time: its node was not heard of later. */
 bool hf_node_loss_precedes(const struct hf_brain *b, const struct hf_termination *termination,
 			   hf_time at);
-/* Writes actions and the condition NodeUnreachable: fail and delete the terminating pods that are to be given up.  Runs
- * after every other policy that deletes. */
+/* Writes actions and the condition NodeUnreachable: fail and delete the terminating pods that are
+ * to be given up. Runs after every other policy that deletes. */
 void hf_lost_pods_step(struct hf_brain *b);
 /* The same for a job that is being deleted: no condition. */
 void hf_lost_pods_force(struct hf_brain *b);
 
 /* ---- devices.c, init_wait.c, progress.c: other causes ---------------------------------------------- */
 
-/* The device that best explains the termination of the pod; NULL: none.  at: when the pod ended, by its node's clock;
- * NONE: not known. */
+/* The device that best explains the termination of the pod; NULL: none. at: when the pod ended, by
+ * its node's clock; NONE: not known. */
 const struct hf_device_seen *hf_device_find_cause(const struct hf_pod *pod, hf_time at);
 /* The same among the device classes that a rule names. */
 const struct hf_device_seen *hf_device_match(const struct hf_rule *rule, const struct hf_pod *pod,
@@ -60,8 +61,8 @@ const struct hf_device_seen *hf_device_match(const struct hf_rule *rule, const s
 bool hf_device_is_better(const struct hf_device_seen *a, const struct hf_device_seen *b);
 /* The running pod must be restarted, because a device that it holds cannot be worked with. */
 bool hf_device_ends_pod(const struct hf_brain *b, const struct hf_pod *pod);
-/* The added init container that ended in vain before the program began, while not all ranks that it waits for ran; or
- * NULL. */
+/* The added init container that ended in vain before the program began, while not all ranks that
+ * it waits for ran; or NULL. */
 const struct hf_container_seen *hf_init_wait_gave_up(const struct hf_brain *b,
 						     const struct hf_termination *termination);
 /* Writes slots and the delay: make the pods anew that waited in vain. */
@@ -93,10 +94,9 @@ bool hf_termination_is_ignored(const struct hf_termination *termination);
 
 /* ---- terminations.c: writes the list of terminations ------------------------------------------------ */
 
-/* Collect every termination of a present attempt that has not been counted, with class, rule and policy.  The order
- * does not depend on the input's: by finish time, then role and index.  Of two in one second, the
- * one with
- * fate RESTART comes first. */
+/* Collect every termination of a present attempt that has not been counted, with class, rule and
+ * policy. The order does not depend on the input's: by finish time, then role and index. Of two in
+ * one second, the one with fate RESTART comes first. */
 void hf_terminations_collect(struct hf_brain *b);
 /* Upstream's event that a pod exited with a code; when the termination is counted. */
 void hf_termination_event(const struct hf_brain *b, const struct hf_termination *termination);
@@ -106,23 +106,22 @@ void hf_termination_event(const struct hf_brain *b, const struct hf_termination 
 bool hf_incident_is_open(const struct hf_brain *b);
 /* The termination belongs to the open incident: its attempt had started before that opened. */
 bool hf_incident_covers(const struct hf_brain *b, const struct hf_termination *termination);
-/* Open a new incident with its record.  budget PENDING: not decided, nothing is charged yet.  termination: NULL
- * for a restart that a person asked for. */
+/* Open a new incident with its record. budget PENDING: not decided, nothing is charged yet.
+ * termination: NULL for a restart that a person asked for. */
 void hf_incident_open(struct hf_brain *b, const struct hf_termination *termination,
 		      enum hf_class cause, enum hf_budget budget);
 /* Add a record for the termination, without a decision. */
 void hf_incident_record(struct hf_brain *b, const struct hf_termination *termination);
 /* Add a record to the open incident if the record was erased with the ledger. */
 void hf_incident_ensure_record(struct hf_brain *b, const struct hf_termination *termination);
-/* The whole incident takes the cause of a termination that outranks it: a charge moves from the application's budget.
- * False: the new budget does not allow it. */
+/* The whole incident takes the cause of a termination that outranks it: a charge moves from the
+ * application's budget. False: the new budget does not allow it. */
 bool hf_incident_adopt(struct hf_brain *b, const struct hf_termination *termination);
 /* Make the termination the cause of the open incident and of its record. */
 void hf_incident_set_cause(struct hf_brain *b, const struct hf_termination *termination);
-/* The incident that a pod of that rank is stamped with.  Usually the open one, so that the pod's next termination is a
- * new incident.  While the rank of a lost node does not run again, the one before: a peer that
- * starts
- * without that rank ends of the same fault. */
+/* The incident that a pod of that rank is stamped with. Usually the open one, so that the pod's
+ * next termination is a new incident. While the rank of a lost node does not run again, the one
+ * before: a peer that starts without that rank ends of the same fault. */
 int64_t hf_incident_stamp(const struct hf_brain *b, int role, int32_t index);
 /* While the open incident is being mended, it takes a lost node as its cause. */
 void hf_late_node_adopt(struct hf_brain *b);
@@ -148,7 +147,8 @@ bool hf_verdict_is_final(const struct hf_brain *b);
 void hf_verdict_of_termination(struct hf_brain *b, const struct hf_termination *termination);
 /* A pending verdict gives way to a cause that outranks it. */
 void hf_verdict_reconsider(struct hf_brain *b);
-/* True: a verdict stands and nothing is awaited any more, so the job fails.  Else tells what is awaited. */
+/* True: a verdict stands and nothing is awaited any more, so the job fails. Else tells what is
+ * awaited. */
 bool hf_verdict_settle(struct hf_brain *b);
 /* The latest time to which a verdict of time `since` may wait for news of nodes. */
 hf_time hf_settle_latest(const struct hf_brain *b, hf_time since);
@@ -171,8 +171,9 @@ hf_time hf_delay_compute(const struct hf_recovery *recovery, enum hf_budget budg
 			 const char *uid, bool kueue);
 /* Lengthen the streak and set notBefore; before the restart is recorded. */
 void hf_delay_next(struct hf_brain *b, enum hf_budget budget);
-/* Pods that waited in vain are made anew after a tenth of the time for which ranks have been missing, if the ranks that
- * they wait for still are.  No streak: the first failure behind it does not wait. */
+/* Pods that waited in vain are made anew after a tenth of the time for which ranks have been
+ * missing, if the ranks that they wait for still are. No streak: the first failure behind it does
+ * not wait. */
 void hf_delay_waited(struct hf_brain *b, bool still);
 /* Begin the streaks anew for a job that has run for long enough. */
 void hf_delay_reset(struct hf_brain *b);
@@ -200,24 +201,27 @@ void hf_restart_request_step(struct hf_brain *b);
 bool hf_suspend_is_due(const struct hf_brain *b);
 void hf_suspend_step(struct hf_brain *b);
 void hf_resume(struct hf_brain *b);
-/* Writes slots: ranks with an own container that ended with 0 count as succeeded when the grace of their other containers
- * is over, or when their pod failed, was deleted or was lost after that.  Before the counts are
- * taken. */
+/* Writes slots: ranks with an own container that ended with 0 count as succeeded when the grace of
+ * their other containers is over, or when their pod failed, was deleted or was lost after that.
+ * Before the counts are taken. */
 void hf_sidecar_release(struct hf_brain *b);
-/* Writes actions and the condition HeldBySidecar: stop the pods of released ranks, tell the ranks that wait. */
+/* Writes actions and the condition HeldBySidecar: stop the pods of released ranks, tell the ranks
+ * that wait. */
 void hf_sidecar_step(struct hf_brain *b);
-/* The rank's program has succeeded and its other containers have had their time.  Else sets the wake-up. */
+/* The rank's program has succeeded and its other containers have had their time. Else sets the
+ * wake-up. */
 bool hf_sidecar_is_over(const struct hf_brain *b, int role, const struct hf_slot *slot);
 void hf_sidecar_clear(struct hf_brain *b); /* the job is not active: the condition is lowered */
 
 /* ---- where and when a new pod may start: avoided_nodes.c, unschedulable.c, name_reuse.c --------------------- */
 
-/* Keep a pod of the role off the nodes where the job had failures and, if it replaces another pod, off those where a
- * device is out of service. */
+/* Keep a pod of the role off the nodes where the job had failures and, if it replaces another pod,
+ * off those where a device is out of service. */
 void hf_avoid_nodes(const struct hf_brain *b, int role, bool replaces, struct hf_edits *edits);
 /* A replacement must not go to the node of this name now; the name has len bytes. */
 bool hf_avoid_is_must(const struct hf_brain *b, int role, const char *name, size_t len);
-/* Writes slots and the condition PodUnschedulable: pods that no node takes because of avoided nodes. */
+/* Writes slots and the condition PodUnschedulable: pods that no node takes because of avoided
+ * nodes. */
 void hf_unschedulable_step(struct hf_brain *b);
 void hf_unschedulable_clear(struct hf_brain *b);
 /* Names that stay empty for a while after their pod was removed from a tainted node. */

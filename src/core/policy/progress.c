@@ -93,7 +93,7 @@ bool hf_progress_find_hang(const struct hf_brain *b, struct hf_termination *ret_
 	return true;
 }
 
-/* ---- who is slow ------------------------------------------------------------------------------------ */
+/* ---- slow ranks ----------------------------------------------------------------------------- */
 
 /* The condition names that rank. */
 static bool is_rank_told(const struct hf_brain *b, const char *rank)

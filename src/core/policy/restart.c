@@ -7,8 +7,10 @@
 
 #include <string.h>
 
-/* Restart one rank, and what every restart does: tell it, retire ranks beyond the replicas, empty
- * a ledger that is too large.  Writes: the slots' attempts and bits. */
+/*
+ * Restart one rank, and what every restart does: tell it, retire ranks beyond the replicas, empty
+ * a ledger that is too large. Writes: the slots' attempts and bits.
+ */
 
 /* Begin the next attempt.  The pod of the last attempt is not current any more, so actions/pods.c
  * deletes it and creates the new one when the name is free. */

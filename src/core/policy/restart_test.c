@@ -113,7 +113,7 @@ static void a_request_that_cannot_be_is_answered_once(void **state)
 		brain_step(&b);
 		assert_int_equal(b.plan.events_len, 0);
 		assert_false(b.plan.status_changed);
-		/* What is wrong with it is said for as long as it stands there. */
+		/* The problem is told in every step while the annotation is there. */
 		assert_true(brain_says(&b, HF_TOPIC_DECISION, "restart"));
 		assert_true(strlen(b.plan.status.ledger.restart_handled) <= 128);
 		assert_int_equal(b.plan.status.ledger.generation, 1);

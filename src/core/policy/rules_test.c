@@ -175,7 +175,7 @@ static void reasons_match_the_pods_or_a_containers(void **state)
 	assert_true(matches());
 	assert_true(is_told("has reason Evicted"));
 	brain_release(&b);
-	/* Not another one that the pod has as well. */
+	/* Another device of the pod does not match. */
 	rule.pod_reasons++;
 	rule.pod_reasons_len--;
 	pod = begin(rule);

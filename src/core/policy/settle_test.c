@@ -196,7 +196,7 @@ static void a_node_that_was_lost_before_its_pod_came_is_waited_for(void **state)
 	brain_release(&b);
 }
 
-/* What is not asked for is forgotten: with who was heard of left out, two nodes would take turns. */
+/* A Lease that is not asked for is forgotten.  Without the Leases of nodes that were heard of, two nodes would take turns. */
 static void leases_are_read_until_the_last_node_is_heard_of(void **state)
 {
 	(void)state;

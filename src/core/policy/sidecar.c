@@ -191,7 +191,7 @@ static void tell_later_end(const struct hf_brain *b, const struct held *first, c
 	hf_say(b, b->now, HF_TOPIC_DECISION, "%s", message);
 }
 
-/* ---- both ------------------------------------------------------------------------------------------ */
+/* ---- release -------------------------------------------------------------------------------- */
 
 void hf_sidecar_release(struct hf_brain *b)
 {
@@ -225,7 +225,7 @@ void hf_sidecar_release(struct hf_brain *b)
 		tell_later_end(b, &later, what);
 }
 
-/* ---- those that wait ----------------------------------------------------------------------------- */
+/* ---- ranks that wait ------------------------------------------------------------------------ */
 
 static void note_held(const struct hf_brain *b, struct held *first, const struct held *held)
 {

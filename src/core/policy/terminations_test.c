@@ -125,7 +125,7 @@ static void who_went_unseen_counts_once(void **state)
 	brain_quiet(&b);
 	brain_after(&b, 10);
 	assert_int_equal(b.plan.status.ledger.incident.id, 1);
-	/* Of this one nobody knows how it went, whatever is known of the one before. */
+	/* How this pod ended is unknown; the earlier pod of the name says nothing about it. */
 	brain_gone(&b, "demo-hand-0");
 	brain_step(&b);
 	assert_int_equal(b.plan.status.ledger.incident.id, 2);

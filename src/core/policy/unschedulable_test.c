@@ -87,7 +87,7 @@ static void of_many_nodes_a_few_are_named(void **state)
 	b.sick_len = HF_ARRAY_LEN(many);
 	brain_step(&b);
 	assert_non_null(strstr(shown()->message, "not go to n8,n7,a,b,c,d,e,f and 2 more: a"));
-	/* Records alone would not keep it off all of these. */
+	/* Records alone would not make all these nodes musts. */
 	b.replicas[0].pod.devices = false;
 	brain_step(&b);
 	assert_true(brain_deletes(&b, "demo-hand-0"));

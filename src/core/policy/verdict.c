@@ -168,7 +168,8 @@ static const struct hf_termination *find_verdict_termination(const struct hf_bra
 	return NULL;
 }
 
-/* The termination that finished first is the cause.  The order of reports says nothing, because kubelets look for ended containers once a second. */
+/* The termination that finished first is the cause. The order of reports says nothing, because
+ * kubelets look for ended containers once a second. */
 static const struct hf_termination *find_first(const struct hf_brain *b)
 {
 	const struct hf_termination *of = find_verdict_termination(b);

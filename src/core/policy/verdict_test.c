@@ -7,7 +7,7 @@
 
 static struct brain b;
 
-/* A verdict that cannot settle yet: nobody has been heard of. */
+/* A verdict that cannot settle yet: no node has been heard of. */
 static void pending(void)
 {
 	brain_init(&b, &brain_kind, 1, 3);
@@ -131,7 +131,7 @@ static void a_rule_that_a_person_wrote_is_not_withdrawn(void **state)
 	brain_run_up(&b);
 	brain_after(&b, 60);
 	brain_exit(&b, "demo-hand-0", 42);
-	/* Nobody has been heard of since: there is nothing to wait for. */
+	/* No node has been heard of since, and the wait is over. */
 	brain_step(&b);
 	assert_string_equal(b.plan.status.ledger.verdict.reason, "PodFailurePolicy");
 	assert_string_equal(brain_last_condition(&b), HF_COND_FAILED);

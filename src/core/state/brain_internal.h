@@ -23,8 +23,8 @@ HF_BEGIN_DECLS
  * says which file may change what.
  */
 
-/* How far the pod of a rank's present attempt has come.  The kind's own container decides: other containers keep a
- * pod alive, and do not make its rank run. */
+/* How far the pod of a rank's present attempt has come. The kind's own container decides: other
+ * containers keep a pod alive, and do not make its rank run. */
 enum hf_slot_phase {
 	HF_SLOT_ABSENT,   /* no pod of the present attempt, or the pod is being deleted */
 	HF_SLOT_STARTING, /* the own container has not started, or waits to be started again */
@@ -40,8 +40,8 @@ struct hf_slot {
 	/* Seen. */
 	const struct hf_pod *pod;              /* the job's pod under the rank's name; NULL: none */
 	const struct hf_service_seen *service; /* the job's service; NULL: none */
-	const struct hf_pod *last; /* as it was before it disappeared; NULL: no such pod */
-	bool pod_taken;            /* another owner's pod has the name … */
+	const struct hf_pod *last;       /* as it was before it disappeared; NULL: no such pod */
+	bool pod_taken;                  /* another owner's pod has the name … */
 	const struct hf_pod *pod_holder; /* … namely this one */
 	bool service_taken;
 	bool pod_leaving, service_leaving; /* the object that has the name is being deleted */
@@ -77,8 +77,8 @@ struct hf_suspect {
 	int32_t index;
 };
 
-/* Facts in an order that is fast to search; each part is made when it is first asked for.  Never a decision: with
- * an empty cache every answer is the same. */
+/* Facts in an order that is fast to search; each part is made when it is first asked for. Never a
+ * decision: with an empty cache every answer is the same. */
 struct hf_cache {
 	struct hf_node *nodes;            /* by name */
 	struct hf_suspect suspect;        /* incident.c */
@@ -173,7 +173,8 @@ bool hf_init_wait_is_added(const struct hf_brain *b, int role,
 			   const struct hf_container_seen *container);
 /* restartCounts of all containers of the pod, without the init container that the kind added. */
 int64_t hf_pod_restarts(const struct hf_brain *b, int role, const struct hf_pod *pod);
-/* hf_pod_restarts, plus the containers that have ended and wait for the kubelet to start them again. */
+/* hf_pod_restarts, plus the containers that have ended and wait for the kubelet to start them
+ * again. */
 int64_t hf_pod_terminations(const struct hf_brain *b, int role, const struct hf_pod *pod);
 /* The rank runs or has trained: the job lacks nothing of it. */
 bool hf_slot_is_up(const struct hf_slot *slot);
@@ -185,7 +186,7 @@ const struct hf_pod *hf_slot_pod(const struct hf_brain *b, const struct hf_slot 
 
 /* ---- load.c, generations.c: the slots ----------------------------------------------------------- */
 
-/* Fill the slots from the ledger's texts and the objects seen.  HF_E_INVALID: the ledger is broken. */
+/* Fill the slots from the ledger's texts and the objects seen. HF_E_INVALID: the ledger is broken. */
 int hf_ranks_load(struct hf_brain *b, struct hf_error *err) HF_MUST_CHECK;
 /* Derive which pods are of the present generation and attempt; again after either has moved. */
 void hf_ranks_refresh(struct hf_brain *b);
@@ -217,8 +218,8 @@ void hf_counts_take(struct hf_brain *b);
 void hf_counts_write(struct hf_brain *b);
 /* Derive the phase of the present generation. */
 void hf_phase_step(struct hf_brain *b);
-/* If the phase, Running or Restarting have changed, book the time until now: productive (Running) or down
- * (Restarting). */
+/* If the phase, Running or Restarting have changed, book the time until now: productive (Running)
+ * or down (Restarting). */
 void hf_phase_book(struct hf_brain *b);
 
 /* ---- nodes.c ------------------------------------------------------------------------------------ */
@@ -227,9 +228,11 @@ void hf_phase_book(struct hf_brain *b);
 const struct hf_node *hf_node_of(const struct hf_brain *b, const struct hf_pod *pod);
 /* That node if it is lost, else NULL; cheap when no node is lost. */
 const struct hf_node *hf_node_lost(const struct hf_brain *b, const struct hf_pod *pod);
-/* hf_node_lost, if the loss can be the cause of what the pod or its peers do: not a loss from before the pod. */
+/* hf_node_lost, if the loss can be the cause of what the pod or its peers do: not a loss from
+ * before the pod. */
 const struct hf_node *hf_node_blamed(const struct hf_brain *b, const struct hf_pod *pod);
-/* The loss of the node explains the pod's own termination: the pod was not asked to end before the loss. */
+/* The loss of the node explains the pod's own termination: the pod was not asked to end before the
+ * loss. */
 bool hf_node_explains(const struct hf_brain *b, const struct hf_pod *pod);
 /* How long a node must be silent anew after a sign of life, or after a storm of its zone. */
 int64_t hf_node_wait_seconds(const struct hf_brain *b);
@@ -241,10 +244,9 @@ void hf_cond_load(struct hf_brain *b, const struct hf_status *stored);
 /* The condition of a type, valid until the next hf_cond_set; NULL: no such condition. */
 const struct hf_condition *hf_cond_find(const struct hf_brain *b, const char *type);
 bool hf_cond_is_true(const struct hf_brain *b, const char *type);
-/* Set a condition as upstream does.  If status and reason are as before, nothing changes; else the condition moves to the
- * end.  The transition time changes with the status only.  A condition of Holdfast takes a new
- * message in its
- * place. */
+/* Set a condition as upstream does. If status and reason are as before, nothing changes; else the
+ * condition moves to the end. The transition time changes with the status only. A condition of
+ * Holdfast takes a new message in its place. */
 void hf_cond_set(struct hf_brain *b, const char *type, bool status, const char *reason,
 		 const char *message);
 /* Make a True condition False in its place; reason and message stay as they are when NULL. */
@@ -280,8 +282,8 @@ void hf_action_add(struct hf_brain *b, struct hf_actions *list, const struct hf_
 void hf_stage_add(struct hf_brain *b, const struct hf_actions *actions);
 /* Delete the pod, unless it is being deleted already. */
 void hf_pod_delete(struct hf_brain *b, const struct hf_pod *pod, struct hf_opt_int grace);
-/* End the pod's containers and keep the object, with its logs; `why` is one of HF_STOPPED_*.  Does nothing for a pod
- * that was stopped before. */
+/* End the pod's containers and keep the object, with its logs; `why` is one of HF_STOPPED_*. Does
+ * nothing for a pod that was stopped before. */
 void hf_pod_stop(struct hf_brain *b, const struct hf_pod *pod, const char *why);
 void hf_service_delete(struct hf_brain *b, const struct hf_service_seen *service);
 /* The labels of a replica, in the arena: HF_REPLICA_LABELS, or one less without the index. */

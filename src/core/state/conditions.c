@@ -83,7 +83,8 @@ void hf_cond_load(struct hf_brain *b, const struct hf_status *stored)
 	for (size_t i = 0; i < stored->conditions_len; i++) {
 		struct hf_condition *twin = find_to_change(b, stored->conditions[i].type);
 
-		/* If two conditions have the same type, the later stays and the earlier is dropped.  With both, every step would move a condition. */
+		/* If two conditions have the same type, the later stays and the earlier is
+		 * dropped. With both, every step would move a condition. */
 		if (!twin)
 			twin = &b->conditions[b->conditions_len++];
 		*twin = stored->conditions[i];

@@ -8,6 +8,13 @@
 
 #include <string.h>
 
+/*
+ * The ledger: its texts into slots and back, its size, its checks, its beginning, and the bits of
+ * what is seen.  Input: status.recovery as stored.  Output: the working copy in hf_brain.ledger
+ * and the slots.  A ledger with a senseless number or text is refused (HF_E_INVALID), and the job
+ * is held.
+ */
+
 /* What a key, its quotes and its comma may add to a value; the longest key has 17 letters. */
 #define KEY_BYTES 24
 /* Bytes of a broken text that a message shows. */
@@ -24,7 +31,7 @@ static int fail_broken(const char *type, const char *field, const char *text, st
 				    : "ascending list of ranges");
 }
 
-/* ---- how far the texts reach --------------------------------------------------------------- */
+/* ---- highest index -------------------------------------------------------------------------- */
 
 static int find_ranges_top(const char *text, int32_t *top)
 {
@@ -239,7 +246,7 @@ size_t hf_ledger_bytes(const struct hf_ledger *ledger)
 	return bytes;
 }
 
-/* ---- what anybody may have edited ---------------------------------------------------------- */
+/* ---- checks --------------------------------------------------------------------------------- */
 
 static bool is_within(int64_t value, int64_t max)
 {
@@ -274,7 +281,7 @@ int hf_ledger_check(struct hf_ledger *ledger, struct hf_error *err)
 	return 0;
 }
 
-/* ---- the beginning ---------------------------------------------------------------------------- */
+/* ---- begin ---------------------------------------------------------------------------------- */
 
 /*
  * Nothing was ever written for the job, and the pod is of its first attempt: an operator made the
@@ -332,7 +339,7 @@ void hf_ledger_begin(struct hf_brain *b)
 		ledger->incident.opened_at = b->now;
 }
 
-/* ---- what is seen, noted ------------------------------------------------------------------------ */
+/* ---- bits of what is seen ------------------------------------------------------------------- */
 
 /* When the grace of the other containers is over, the operator stops the pod, and its phase
  * becomes Failed. */
@@ -378,7 +385,7 @@ void hf_ledger_note(struct hf_brain *b)
 	}
 }
 
-/* ---- the verdict ------------------------------------------------------------------------------- */
+/* ---- verdict -------------------------------------------------------------------------------- */
 
 bool hf_verdict_pending(const struct hf_brain *b)
 {

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Fills the slots: one for each rank, from the ledger's texts and the objects seen. */
-
-/* ---- names ----------------------------------------------------------------------------------- */
+/*
+ * Fills the slots: one for each rank, from the ledger's texts and the objects seen.
+ */
 
 /* ---- slots ------------------------------------------------------------------------------------ */
 
@@ -182,4 +182,3 @@ int hf_ranks_load(struct hf_brain *b, struct hf_error *err)
 	return rc;
 }
 
-/* ---- generations and attempts -------------------------------------------------------------------- */

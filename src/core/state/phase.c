@@ -2,10 +2,12 @@
  * Copyright The Holdfast authors */
 #include "core/state/brain_internal.h"
 
-/* The phase of the present generation, derived anew in each step, and the time spent running and
- * restarting.  Writes: the ledger's phase, since, productiveSeconds and downtimeSeconds.  The
- * phases Suspended and Ended say that the ledger has the suspension or the end; under
- * narrow-schema CRDs the ledger is written apart from the conditions (suspend.c, verdict.c). */
+/*
+ * The phase of the present generation, derived anew in each step, and the time spent running and
+ * restarting. Writes: the ledger's phase, since, productiveSeconds and downtimeSeconds. The phases
+ * Suspended and Ended say that the ledger has the suspension or the end; under narrow-schema CRDs
+ * the ledger is written apart from the conditions (suspend.c, verdict.c).
+ */
 
 static enum hf_phase derive_phase(const struct hf_brain *b)
 {
