@@ -35,14 +35,14 @@ enum hf_slot_phase {
 	HF_SLOT_PHASES,
 };
 
-/* One rank: what the ledger remembers and what the operator sees. */
+/* A rank: facts from the ledger, facts from the objects, and facts derived from both. */
 struct hf_slot {
 	/* Seen. */
 	const struct hf_pod *pod;              /* the job's pod under the rank's name; NULL: none */
 	const struct hf_service_seen *service; /* the job's service; NULL: none */
-	const struct hf_pod *last;       /* as it was before it disappeared; NULL: no such pod */
-	bool pod_taken;                  /* another owner's pod has the name … */
-	const struct hf_pod *pod_holder; /* … namely this one */
+	const struct hf_pod *last;             /* last seen, before it disappeared; or NULL */
+	bool pod_taken;                        /* another owner's pod has the name … */
+	const struct hf_pod *pod_holder;       /* … namely this one */
 	bool service_taken;
 	bool pod_leaving, service_leaving; /* the object that has the name is being deleted */
 	/* Remembered: the ledger's texts. */

@@ -40,7 +40,7 @@ static void pods_of_another_operator_are_generation_0_and_keep_running(void **st
 	assert_int_equal(b.view.status.ledger.restarts[HF_BUDGET_APPLICATION], 0);
 	assert_string_equal(b.view.status.ledger.roles[BRAIN_HAND].seen, "0:7,1:7");
 	assert_int_equal(b.created, 3);
-	/* From here on it is a job as any other. */
+	/* From now on the job behaves like any other. */
 	brain_crash_in_place(&b, "demo-hand-0");
 	brain_quiet(&b);
 	assert_int_equal(b.view.status.ledger.restarts[HF_BUDGET_APPLICATION], 1);
@@ -66,7 +66,7 @@ static void a_restart_before_the_first_ledger_is_counted(void **state)
 	brain_release(&b);
 }
 
-/* As upstream's operator leaves it: what it wrote has no ledger, what it made has no stamps. */
+/* The state after upstream's operator: a status without a ledger, pods without stamps. */
 static void forget_ledger(void)
 {
 	memset(&b.view.status.ledger, 0, sizeof(b.view.status.ledger));
@@ -97,7 +97,7 @@ static void pods_of_two_operators_are_one_job_and_keep_running(void **state)
 	assert_string_equal(b.view.status.ledger.roles[BRAIN_HAND].created, "0-3");
 	assert_string_equal(b.view.status.ledger.roles[BRAIN_HAND].attempts, "0:1");
 	assert_int_equal(b.created, 6);
-	/* An end of one of them is an end as any other: its rank alone is made anew. */
+	/* A termination of such a pod counts, and its rank alone is made anew. */
 	brain_after(&b, 3600);
 	brain_exit(&b, "demo-hand-3", 1);
 	brain_quiet(&b);
@@ -121,7 +121,7 @@ static void a_generation_of_two_operators_goes_as_one(void **state)
 	brain_step(&b);
 	assert_int_equal(b.plan.status.ledger.generation, 2);
 	assert_int_equal(brain_count(&b, HF_ACTION_DELETE_POD), 3);
-	/* Whoever dies here finds the new generation and a pod that says of none: not of this one. */
+	/* After a crash here, the next operator finds the new generation and a pod without stamps: an older one. */
 	brain_write_status(&b);
 	brain_gone(&b, "demo-boss-0");
 	brain_gone(&b, "demo-hand-0");
@@ -140,7 +140,7 @@ static void what_another_operator_made_under_a_ledger_that_lived_on_stays(void *
 	(void)state;
 	brain_init(&b, &brain_kind, 1, 3);
 	brain_run_up(&b);
-	/* It replaced one that the ledger has seen, and made one that the ledger never saw. */
+	/* The other operator replaced a pod that the ledger has seen, and made a pod that the ledger never saw. */
 	make_foreign("demo-hand-1");
 	make_foreign("demo-hand-2");
 	b.view.status.ledger.roles[BRAIN_HAND].created = "0-1";
@@ -154,7 +154,7 @@ static void what_another_operator_made_under_a_ledger_that_lived_on_stays(void *
 	b.view.status.ledger.roles[BRAIN_HAND].attempts = "1:1";
 	brain_quiet(&b);
 	assert_int_equal(b.created, 4);
-	/* And what was there before that was decided is what was given up. */
+	/* A pod from before that decision was given up. */
 	brain_pod(&b, "demo-hand-1")->pod.creation_time = b.view.status.ledger.since - HF_SECOND;
 	b.view.status.ledger.roles[BRAIN_HAND].created = "0,2";
 	brain_step(&b);

@@ -181,4 +181,3 @@ int hf_ranks_load(struct hf_brain *b, struct hf_error *err)
 		adopt_made(b);
 	return rc;
 }
-

@@ -91,7 +91,7 @@ static void stamps_above_the_ledger_are_believed(void **state)
 	brain_release(&b);
 }
 
-/* A job that took them over could not count on, and nobody could end that. */
+/* A job that took over such stamps could not count further. */
 static void stamps_that_nobody_counts_to_cost_only_their_pod(void **state)
 {
 	(void)state;
@@ -131,7 +131,7 @@ static void a_waiting_container_is_not_up(void **state)
 	b.pods[0].containers[0].phase = HF_CONTAINER_WAITING; /* CrashLoopBackOff */
 	brain_step(&b);
 	assert_int_equal(b.plan.status.ledger.phase, HF_PHASE_CREATING);
-	/* A pod whose containers nobody reports is taken for running. */
+	/* A pod without reported containers counts as running. */
 	b.pods[0].pod.containers_len = 0;
 	brain_step(&b);
 	assert_int_equal(b.plan.status.ledger.phase, HF_PHASE_RUNNING);

@@ -9,8 +9,8 @@
 #include <string.h>
 
 /*
- * Questions about one rank: its names, its own container, its terminations, its pod.  The working
- * state does not change.
+ * Questions about one rank: names, own container, terminations, pod.  The working state does not
+ * change.
  */
 
 /* The index after the last dash: decimal, no leading zero. */
