@@ -162,10 +162,10 @@ static void check_incidents_are_charged(struct sim *sim, const struct sim_job_tr
 static void check_terminations_have_incident(struct sim *sim, const struct sim_job_truth *job,
 					     const struct hf_json *status)
 {
-	/* An operator learns that a CRD is narrow from the first reply: that job has a status by then, and its
+	/* An operator learns that a CRD has the narrow schema from the first reply: that job has a status by then, and its
 	 * ledger begins beside it, as one that was erased. */
-	if (sim->narrow || job->foreign || sim->mood.weight[SIM_EDITED] > 0 || sim_lists_lie(sim) ||
-	    sim_ledger_int(status, "incident", "id") > 0)
+	if (sim->narrow_schema || job->foreign || sim->mood.weight[SIM_EDITED] > 0 ||
+	    sim_lists_lie(sim) || sim_ledger_int(status, "incident", "id") > 0)
 		return;
 	for (int role = 0; role < SIM_ROLES; role++)
 		if (sim_ledger_text(status, sim_role_names[role], "seen")[0] != '\0')
@@ -505,8 +505,8 @@ void sim_check_request(struct sim *sim, const struct hf_request *request)
 	sim_check_stop(sim, request);
 	sim_check_forced(sim, request);
 	sim_check_cost(sim, request);
-	/* The ledger is in the status or, under narrow CRDs, in an annotation. */
-	if (request->verb == HF_VERB_PATCH && (status || sim->narrow)) {
+	/* The ledger is in the status or, under narrow-schema CRDs, in an annotation. */
+	if (request->verb == HF_VERB_PATCH && (status || sim->narrow_schema)) {
 		struct hf_doc *job = hf_memstore_peek(sim->memstore, request->resource, request->ns,
 						      request->name);
 		struct sim_job_truth *truth =

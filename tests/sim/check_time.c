@@ -260,8 +260,8 @@ void sim_check_cost(struct sim *sim, const struct hf_request *request)
  * each time.) */
 void sim_check_writes(struct sim *sim, const struct sim_job_truth *job)
 {
-	/* Under narrow CRDs the ledger is a patch of its own. */
-	int64_t patches = sim->narrow ? 2 : 1;
+	/* Under narrow-schema CRDs the ledger is a patch of its own. */
+	int64_t patches = sim->narrow_schema ? 2 : 1;
 	int64_t things = job->ends + job->deeds;
 	int64_t remade =
 		job->remade < 2 * (job->made + things) ? job->remade : 2 * (job->made + things);

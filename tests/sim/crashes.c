@@ -311,8 +311,8 @@ static void make_job(void *arg)
 	int rc = hf_json_parse(sim->script->job, strlen(sim->script->job), NULL, &job, &err);
 
 	hf_assert(rc == 0);
-	if (sim->narrow)
-		sim_narrow_job(job);
+	if (sim->narrow_schema)
+		sim_narrow_schema_job(job);
 	HF_AUTO_DOC body = hf_doc_from_json(job);
 	const struct hf_request request = {.verb = HF_VERB_CREATE,
 					   .resource = sim_kind_of(sim, "ant")->resource,
@@ -467,13 +467,13 @@ void sim_script_result(struct sim *sim, char result[256])
 /* --- all points ------------------------------------------------------------------------------ */
 
 static bool run_point(const struct sim_script *script, unsigned long long at, enum sim_crash crash,
-		      bool narrow, bool aloud, unsigned long long *ret_requests)
+		      bool narrow_schema, bool aloud, unsigned long long *ret_requests)
 {
 	const struct sim_options options = {.seed = 1,
 					    .script = script,
 					    .crash_at = at,
 					    .crash = crash,
-					    .narrow = narrow,
+					    .narrow_schema = narrow_schema,
 					    .aloud = aloud};
 	struct sim_summary summary = {0};
 	struct sim_outcome outcome;
@@ -491,21 +491,21 @@ static bool run_point(const struct sim_script *script, unsigned long long at, en
 	return good;
 }
 
-static bool run_script(const struct sim_script *script, unsigned each, bool narrow, bool verbose,
-		       unsigned long long *points)
+static bool run_script(const struct sim_script *script, unsigned each, bool narrow_schema,
+		       bool verbose, unsigned long long *points)
 {
 	unsigned long long n = 0, unused;
 
-	if (!run_point(script, 0, SIM_CRASH_NEVER, narrow, verbose, &n))
-		return run_point(script, 0, SIM_CRASH_NEVER, narrow, true, &n);
+	if (!run_point(script, 0, SIM_CRASH_NEVER, narrow_schema, verbose, &n))
+		return run_point(script, 0, SIM_CRASH_NEVER, narrow_schema, true, &n);
 	for (unsigned long long at = 1; at <= n; at++)
 		for (enum sim_crash crash = SIM_CRASH_UNSENT; crash <= SIM_CRASH_ANSWERED;
 		     crash++) {
 			if ((at * 3 + crash) % each != 0)
 				continue;
 			++*points;
-			if (!run_point(script, at, crash, narrow, false, &unused))
-				return run_point(script, at, crash, narrow, true, &unused);
+			if (!run_point(script, at, crash, narrow_schema, false, &unused))
+				return run_point(script, at, crash, narrow_schema, true, &unused);
 		}
 	return true;
 }
@@ -517,7 +517,7 @@ static void tell_names(const char *wrong)
 		fprintf(stderr, "  %s\n", scripts[i].name);
 }
 
-int sim_crash_points(const char *only, unsigned each, bool narrow, bool verbose)
+int sim_crash_points(const char *only, unsigned each, bool narrow_schema, bool verbose)
 {
 	unsigned long long points = 0, scenarios = 0;
 	bool good = true;
@@ -525,7 +525,7 @@ int sim_crash_points(const char *only, unsigned each, bool narrow, bool verbose)
 	for (size_t i = 0; good && i < HF_ARRAY_LEN(scripts); i++) {
 		if (only != NULL && !hf_streq(only, scripts[i].name))
 			continue;
-		good = run_script(&scripts[i], each, narrow, verbose, &points);
+		good = run_script(&scripts[i], each, narrow_schema, verbose, &points);
 		scenarios++;
 	}
 	if (scenarios == 0) {

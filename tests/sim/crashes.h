@@ -62,6 +62,6 @@ void sim_script_request(struct sim_life *life, struct hf_fault *fault);
 
 /* Every scenario (or the one of that name), every point; 0, 1, or 2: there is none of that name.
  * each: 1 takes every point, n every nth. */
-int sim_crash_points(const char *only, unsigned each, bool narrow, bool verbose);
+int sim_crash_points(const char *only, unsigned each, bool narrow_schema, bool verbose);
 
 #endif

@@ -150,8 +150,8 @@ static void be_born(void *arg)
 	hf_loop_freeze(life->loop, sim_now(sim));
 	sim_faults_init(life, &faults);
 	life->bare = life->client = hf_memstore_client_create(sim->memstore, &faults);
-	if (sim->narrow)
-		life->client = sim_narrow_create(life->client);
+	if (sim->narrow_schema)
+		life->client = sim_narrow_schema_create(life->client);
 	sim_tell(sim, "%s: starts", life->name);
 	const struct hf_operator_options options = {
 		.loop = life->loop,

@@ -39,7 +39,7 @@ static void help(FILE *to)
 		"  --coverage      the table of troubles and what the jobs were doing\n"
 		"  --unchecked I   the invariants whose names begin so may break\n"
 		"all\n"
-		"  --narrow        under CRDs that drop what is ours\n"
+		"  --narrow        under CRDs without the fields of Holdfast\n"
 		"  --help          this\n"
 		"\n"
 		"exit code: 0 all held, 1 one failed or none was run, 2 wrong use\n");
@@ -92,7 +92,7 @@ static int read_arg(int c, struct sim_args *args)
 	case 'o': args->has_only = true; return read_only(args);
 	case 'c': args->corpus = optarg; return 0;
 	case 'u': args->unchecked = optarg; return 0;
-	case 'w': args->narrow = true; return 0;
+	case 'w': args->narrow_schema = true; return 0;
 	case 'v': args->verbose = true; return 0;
 	case 'g': args->coverage = true; return 0;
 	case 'k': args->go_on = true; return 0;
@@ -149,7 +149,7 @@ int main(int argc, char **argv)
 		 ((args.has_only || args.verbose) && !args.one && !args.crash_points))
 		rc = usage();
 	else if (args.crash_points)
-		rc = sim_crash_points(args.scenario, args.each, args.narrow, args.verbose);
+		rc = sim_crash_points(args.scenario, args.each, args.narrow_schema, args.verbose);
 	else
 		rc = args.one ? sim_swarm_one(&args) : sim_swarm(&args);
 	sim_ids_release(&args.only);

@@ -296,7 +296,7 @@ void sim_run(const struct sim_options *options, struct sim_summary *summary,
 	struct sim *sim = hf_xcalloc(1, sizeof(*sim));
 
 	sim->seed = options->seed;
-	sim->narrow = options->narrow;
+	sim->narrow_schema = options->narrow_schema;
 	sim->unchecked = options->unchecked;
 	sim->story.aloud = options->aloud;
 	sim->story.kept = options->story || options->aloud;

@@ -104,11 +104,11 @@ bool sim_advance(struct sim *sim, hf_time until);
 
 void sim_faults_init(struct sim_life *life, struct hf_memstore_faults *ret_faults);
 
-/* --- narrow.c: CRDs that do not keep what is ours ------------------------------------------ */
+/* --- narrow_schema.c: CRDs without the fields of Holdfast --------------------- */
 
 /* A store in front, which it takes over. */
-struct hf_store *sim_narrow_create(struct hf_store *behind);
-void sim_narrow_job(struct hf_json *job);
+struct hf_store *sim_narrow_schema_create(struct hf_store *behind);
+void sim_narrow_schema_job(struct hf_json *job);
 /* Status with the ledger in it, and runPolicy's additions, wherever they stand: to be read; the caller's,
  * NULL: none. */
 struct hf_json *sim_status(struct hf_doc *job);
@@ -157,7 +157,7 @@ struct sim {
 	struct hf_rng beside; /* second containers of jobs, and what their end leaves (spec.c) */
 	struct sim_mood mood;
 	struct sim_dice dice; /* of troubles */
-	bool narrow;
+	bool narrow_schema;
 	bool calm;
 	struct hf_loop *loop;
 	struct hf_memstore *memstore;
@@ -216,7 +216,7 @@ struct sim_options {
 	const struct sim_script *script; /* NULL: what the seed makes */
 	unsigned long long crash_at;     /* of a script: the request, from 1 */
 	int crash;                       /* enum sim_crash */
-	bool narrow;                     /* the API does not keep what is ours */
+	bool narrow_schema;              /* the API does not keep what is ours */
 	bool aloud;
 	bool story;                 /* keep the story, for sim_failure */
 	const struct sim_ids *only; /* NULL: every trouble happens that is drawn */

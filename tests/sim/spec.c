@@ -297,7 +297,7 @@ struct hf_json *sim_random_job(struct sim *sim, const char *name)
 		random_elastic(sim, spec, workers);
 	random_of_world(sim, kind, spec);
 	add_endings(sim, spec, replicas);
-	if (sim->narrow)
-		sim_narrow_job(job);
+	if (sim->narrow_schema)
+		sim_narrow_schema_job(job);
 	return job;
 }

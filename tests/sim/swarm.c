@@ -48,7 +48,7 @@ static double cpu_seconds(void)
 static void print_again(const struct sim_options *options, const struct sim_ids *only)
 {
 	printf("again: ./dev sim --seed %llu%s", (unsigned long long)options->seed,
-	       options->narrow ? " --narrow" : "");
+	       options->narrow_schema ? " --narrow" : "");
 	if (only != NULL) {
 		printf(" --only ");
 		sim_ids_print(only);
@@ -102,7 +102,7 @@ static void note_failure(struct worker *worker, const struct sim_args *args, con
 static bool run_seed(struct worker *worker, const struct sim_args *args, uint64_t seed, bool *stop)
 {
 	const struct sim_options options = {
-		.seed = seed, .narrow = args->narrow, .unchecked = args->unchecked};
+		.seed = seed, .narrow_schema = args->narrow_schema, .unchecked = args->unchecked};
 	struct sim_outcome outcome, again;
 	struct sim_summary unused = {0};
 
@@ -246,8 +246,9 @@ static int wait_for_all(const struct swarm *swarm, struct worker *workers, size_
 	else
 		printf("seed %llu: %s\n", (unsigned long long)bad->bad, bad->failure);
 	if (!args->brief && !args->go_on)
-		tell_failure(&(struct sim_options){
-			.seed = bad->bad, .narrow = args->narrow, .unchecked = args->unchecked});
+		tell_failure(&(struct sim_options){.seed = bad->bad,
+						   .narrow_schema = args->narrow_schema,
+						   .unchecked = args->unchecked});
 	return 1;
 }
 
@@ -290,7 +291,7 @@ int sim_swarm(const struct sim_args *args)
 int sim_swarm_one(const struct sim_args *args)
 {
 	const struct sim_options options = {.seed = (uint64_t)args->start,
-					    .narrow = args->narrow,
+					    .narrow_schema = args->narrow_schema,
 					    .unchecked = args->unchecked,
 					    .aloud = args->verbose,
 					    .only = args->has_only ? &args->only : NULL};

@@ -16,7 +16,7 @@ struct sim_args {
 	int jobs;        /* processes */
 	const char *corpus;
 	const char *unchecked; /* what may be broken, by the beginning of its name */
-	bool narrow, verbose, coverage;
+	bool narrow_schema, verbose, coverage;
 	bool twice; /* each seed is run again, and has to do the same */
 	bool brief; /* no story of a failure */
 	bool go_on; /* after a failure, of which a line is told */

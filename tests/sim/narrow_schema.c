@@ -16,15 +16,16 @@
  * an annotation.
  */
 
-struct narrow_store {
+struct narrow_schema_store {
 	struct hf_store base; /* first */
 	struct hf_store *behind;
 };
 
-static struct hf_call *narrow_request(struct hf_store *store, const struct hf_request *request,
-				      hf_reply_fn done, void *arg)
+static struct hf_call *narrow_schema_request(struct hf_store *store,
+					     const struct hf_request *request, hf_reply_fn done,
+					     void *arg)
 {
-	struct narrow_store *narrow = (struct narrow_store *)store;
+	struct narrow_schema_store *narrow = (struct narrow_schema_store *)store;
 	struct hf_request pruned = *request;
 	struct hf_json *body;
 	HF_AUTO_DOC doc = NULL;
@@ -39,37 +40,38 @@ static struct hf_call *narrow_request(struct hf_store *store, const struct hf_re
 	return hf_store_request(narrow->behind, &pruned, done, arg);
 }
 
-static struct hf_watch *narrow_watch(struct hf_store *store, const struct hf_watch_options *options,
-				     hf_event_fn fn, void *arg)
+static struct hf_watch *narrow_schema_watch(struct hf_store *store,
+					    const struct hf_watch_options *options, hf_event_fn fn,
+					    void *arg)
 {
-	return hf_store_watch(((struct narrow_store *)store)->behind, options, fn, arg);
+	return hf_store_watch(((struct narrow_schema_store *)store)->behind, options, fn, arg);
 }
 
-static void narrow_destroy(struct hf_store *store)
+static void narrow_schema_destroy(struct hf_store *store)
 {
-	hf_store_destroy(((struct narrow_store *)store)->behind);
+	hf_store_destroy(((struct narrow_schema_store *)store)->behind);
 	free(store);
 }
 
 /* Calls and watches are those of the store behind: nothing to cancel or stop here. */
-static const struct hf_store_ops narrow_ops = {
+static const struct hf_store_ops narrow_schema_ops = {
 	.name = "narrow",
-	.request = narrow_request,
-	.watch = narrow_watch,
-	.destroy = narrow_destroy,
+	.request = narrow_schema_request,
+	.watch = narrow_schema_watch,
+	.destroy = narrow_schema_destroy,
 };
 
-struct hf_store *sim_narrow_create(struct hf_store *behind)
+struct hf_store *sim_narrow_schema_create(struct hf_store *behind)
 {
-	struct narrow_store *narrow = hf_xcalloc(1, sizeof(*narrow));
+	struct narrow_schema_store *narrow = hf_xcalloc(1, sizeof(*narrow));
 
-	narrow->base.ops = &narrow_ops;
+	narrow->base.ops = &narrow_schema_ops;
 	narrow->behind = behind;
 	return &narrow->base;
 }
 
 /* The additions of its run policy move into the annotation. */
-void sim_narrow_job(struct hf_json *job)
+void sim_narrow_schema_job(struct hf_json *job)
 {
 	static const char *const keys[] = {"podFailurePolicy", "recovery"};
 	struct hf_json *policy = hf_json_path(job, "spec", "runPolicy", NULL);
