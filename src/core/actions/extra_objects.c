@@ -63,7 +63,7 @@ static void say_awaited(const struct hf_brain *b, const struct hf_extra *extra,
 {
 	hf_say(b, b->now, HF_TOPIC_BLOCKED,
 	       seen ? "no pod is made until Volcano lets PodGroup '%s' in: there is no room for it, "
-		      "or nobody has looked at it yet"
+		      "or Volcano has not looked at it yet"
 		    : "no pod is made until PodGroup '%s' is there and Volcano lets it in",
 	       extra->name);
 }
@@ -139,7 +139,7 @@ static void say_no_autoscaler(const struct hf_brain *b)
 	    b->plan->metrics[HF_METRIC_CREATED] > 0)
 		hf_event(b, false, "NoAutoscaler",
 			 "nothing here scales by elasticPolicy.metrics: the job keeps its Workers "
-			 "until somebody scales it");
+			 "until a user scales it");
 }
 
 void hf_extras_plan(struct hf_brain *b)

@@ -162,7 +162,7 @@ static const char *describe_guard(const struct hf_brain *b, enum hf_guard guard,
 		       "proven";
 	case HF_GUARD_MODE:
 		return recovery->force == HF_FORCE_NEVER
-			       ? "nodeLost.forceDelete is Never: somebody must delete it by force"
+			       ? "nodeLost.forceDelete is Never: a person must delete it by force"
 			       : "nodeLost.forceDelete is Proven: the node's death must be proven";
 	default:
 		return hf_arena_printf(

@@ -49,7 +49,7 @@ static const char *describe_exit(const struct hf_brain *b, const struct hf_recor
 static const char *describe_termination(const struct hf_brain *b, const struct hf_record *record)
 {
 	if (record->cause == HF_CLASS_USER)
-		return "was deleted by somebody";
+		return "was deleted by a user";
 	if (hf_record_never_started(record))
 		return "never started";
 	if (hf_streq(record->reason, HF_REASON_POST_START))
@@ -92,7 +92,7 @@ const char *hf_record_evidence(const struct hf_brain *b, const struct hf_record 
 	const char *who = hf_str_or(record->replica, "a replica");
 
 	if (hf_streq(record->rule, HF_ANNOTATION_RESTART))
-		return hf_arena_printf(b->arena, "somebody asked for a restart of %s",
+		return hf_arena_printf(b->arena, "a user asked for a restart of %s",
 				       hf_str_or(record->replica, "all ranks"));
 	if (hf_streq(record->reason, HF_REASON_NODE_LOST) && !record->exit_code.set)
 		return hf_arena_printf(b->arena, "%s was lost with node %s", who,

@@ -92,7 +92,7 @@ static void say_decision(const struct hf_brain *b, const struct hf_record *recor
 
 	if (hf_cond_is_true(b, HF_COND_FAILED)) {
 		hf_say(b, at, HF_TOPIC_DECISION, "the job fails: %s",
-		       hf_str_or(b->ledger.verdict.reason, "for a reason nobody wrote down"));
+		       hf_str_or(b->ledger.verdict.reason, "unknown reason (the ledger has no verdict)"));
 		return;
 	}
 	if (at == HF_TIME_NONE)
