@@ -24,11 +24,24 @@ static void spans_never_run_over_and_never_go_back(void **state)
 	assert_true(hf_elapsed(INT64_MIN + 1, 0) == INT64_MAX);
 }
 
+static void spans_and_times_are_for_people(void **state)
+{
+	struct hf_arena *arena = hf_arena_create(4096);
+
+	(void)state;
+	assert_string_equal(hf_time_text(arena, (hf_time)1767225600 * HF_SECOND),
+			    "2026-01-01T00:00:00Z");
+	assert_string_equal(hf_time_text(arena, HF_TIME_NONE), "");
+	assert_string_equal(hf_span_text(arena, 90 * HF_SECOND), "90s");
+	hf_arena_destroy(arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(seconds_beyond_what_fits_are_for_ever),
 		cmocka_unit_test(spans_never_run_over_and_never_go_back),
+		cmocka_unit_test(spans_and_times_are_for_people),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,58 +14,6 @@ static struct hf_node_seen node(enum hf_node_ready ready)
 	return seen;
 }
 
-static void lost_is_gone_unknown_or_out_of_service_and_never_not_ready(void **state)
-{
-	struct hf_node_seen unknown = node(HF_NODE_UNKNOWN), gone = node(HF_NODE_GONE);
-	struct hf_node_seen refusing = node(HF_NODE_NOT_READY), well = node(HF_NODE_READY);
-
-	(void)state;
-	assert_true(hf_node_is_lost(&unknown));
-	assert_true(hf_node_is_lost(&gone));
-	assert_false(hf_node_is_lost(&refusing));
-	assert_false(hf_node_is_lost(&well));
-	well.out_of_service = true;
-	assert_true(hf_node_is_lost(&well));
-}
-
-static void a_lease_that_stands_still_makes_a_node_suspect(void **state)
-{
-	struct hf_node_seen well = node(HF_NODE_READY), refusing = node(HF_NODE_NOT_READY);
-
-	(void)state;
-	assert_true(hf_node_is_suspect(&refusing, now));
-	assert_false(hf_node_is_suspect(&well, now));
-	well.lease_since = now - 14 * HF_SECOND;
-	assert_false(hf_node_is_suspect(&well, now));
-	well.lease_since = now - 15 * HF_SECOND;
-	assert_true(hf_node_is_suspect(&well, now));
-}
-
-static void a_node_that_was_unknown_before_the_pod_came_explains_nothing(void **state)
-{
-	struct hf_node_seen unknown = node(HF_NODE_UNKNOWN), gone = node(HF_NODE_GONE);
-	struct hf_pod pod = {.creation_time = now - HF_MINUTE, .bound_at = now};
-
-	(void)state;
-	/* Not told: it counts as lost with the pod. */
-	assert_false(hf_node_was_lost_before(&unknown, &pod));
-	unknown.unknown_at = now - HF_SECOND;
-	assert_true(hf_node_was_lost_before(&unknown, &pod));
-	unknown.unknown_at = now;
-	assert_false(hf_node_was_lost_before(&unknown, &pod));
-	/* Without bound_at the creation time counts. */
-	pod.bound_at = HF_TIME_NONE;
-	assert_false(hf_node_was_lost_before(&unknown, &pod));
-	unknown.unknown_at = now - HF_MINUTE - HF_SECOND;
-	assert_true(hf_node_was_lost_before(&unknown, &pod));
-	pod.creation_time = HF_TIME_NONE;
-	assert_false(hf_node_was_lost_before(&unknown, &pod));
-	/* What is gone tells no time. */
-	pod.bound_at = now;
-	gone.unknown_at = now - HF_SECOND;
-	assert_false(hf_node_was_lost_before(&gone, &pod));
-}
-
 /* ---- evidence, of one pod on one node --------------------------------------------------------- */
 
 static struct hf_brain brain;
@@ -347,19 +295,9 @@ static void claims_are_read_before_anything_is_presumed(void **state)
 	seen.claims_len = 0;
 }
 
-static void states_have_names(void **state)
-{
-	(void)state;
-	assert_string_equal(hf_node_ready_name(HF_NODE_UNKNOWN), "Unknown");
-	assert_string_equal(hf_node_ready_name(HF_NODE_GONE), "Gone");
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lost_is_gone_unknown_or_out_of_service_and_never_not_ready),
-		cmocka_unit_test(a_lease_that_stands_still_makes_a_node_suspect),
-		cmocka_unit_test(a_node_that_was_unknown_before_the_pod_came_explains_nothing),
 		cmocka_unit_test(silence_is_measured_to_the_second),
 		cmocka_unit_test(who_gave_a_sign_of_life_is_silent_when_its_next_renewal_is_late),
 		cmocka_unit_test(a_fence_proves_when_the_lease_stood_still_for_it_and_the_margin),
@@ -374,7 +312,6 @@ int main(void)
 			the_out_of_service_taint_needs_a_lease_that_stands_still_where_a_kubelet_lives),
 		cmocka_unit_test(the_out_of_service_taint_is_looked_at_live_while_the_pod_is_there),
 		cmocka_unit_test(claims_are_read_before_anything_is_presumed),
-		cmocka_unit_test(states_have_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
