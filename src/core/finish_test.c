@@ -3,8 +3,6 @@
 #include "harness/brain.h"
 #include "harness/test.h"
 
-#include "base/str.h"
-
 static struct brain b;
 
 static void succeed(const char *clean, int ttl)

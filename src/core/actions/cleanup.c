@@ -2,7 +2,6 @@
  * Copyright The Holdfast authors */
 #include "core/actions/actions_internal.h"
 
-#include "base/str.h"
 #include "core/model/names.h"
 
 /*

@@ -5,8 +5,6 @@
 #include "harness/brain.h"
 #include "harness/test.h"
 
-#include "base/str.h"
-
 /* A kind with one ConfigMap that tells how many hands run, and an account of anybody's. */
 static int32_t wanted_hands;
 static bool account_gone;

@@ -3,8 +3,6 @@
 #include "harness/brain.h"
 #include "harness/test.h"
 
-#include "base/str.h"
-
 static struct brain b;
 
 static void labels_and_stamps_are_set_on_every_pod(void **state)

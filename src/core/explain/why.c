@@ -6,7 +6,6 @@
 #include "core/model/container_reason.h"
 #include "core/model/names.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /*
@@ -92,7 +91,8 @@ static void say_decision(const struct hf_brain *b, const struct hf_record *recor
 
 	if (hf_cond_is_true(b, HF_COND_FAILED)) {
 		hf_say(b, at, HF_TOPIC_DECISION, "the job fails: %s",
-		       hf_str_or(b->ledger.verdict.reason, "unknown reason (the ledger has no verdict)"));
+		       hf_str_or(b->ledger.verdict.reason,
+				 "unknown reason (the ledger has no verdict)"));
 		return;
 	}
 	if (at == HF_TIME_NONE)

@@ -5,7 +5,6 @@
 #include "base/str.h"
 #include "core/model/names.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /*

@@ -6,8 +6,6 @@
 #include "harness/brain.h"
 #include "harness/test.h"
 
-#include "base/str.h"
-
 static struct hf_condition condition = {
 	.type = "A", .status = "True", .reason = "R", .message = "m"};
 

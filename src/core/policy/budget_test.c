@@ -5,8 +5,6 @@
 #include "harness/brain.h"
 #include "harness/test.h"
 
-#include "base/str.h"
-
 static struct brain b;
 
 /* Crash hand-0, let the delay pass, start hand-0 again. */

@@ -5,8 +5,6 @@
 #include "harness/brain.h"
 #include "harness/test.h"
 
-#include "base/str.h"
-
 static struct brain b;
 
 /* The class that an end of hand-0 gets, as the record of its incident has it. */

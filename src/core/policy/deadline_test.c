@@ -3,8 +3,6 @@
 #include "harness/brain.h"
 #include "harness/test.h"
 
-#include "base/str.h"
-
 static struct brain b;
 
 static void it_fires_at_the_second_it_said_and_needs_no_event(void **state)

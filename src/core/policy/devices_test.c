@@ -2,7 +2,6 @@
  * Copyright The Holdfast authors */
 #include "core/policy/policy_internal.h"
 
-#include "base/str.h"
 #include "harness/test.h"
 
 /* Which device explains an end; the decisions that follow are in tests/golden/devices. */

@@ -5,8 +5,6 @@
 #include "harness/brain.h"
 #include "harness/test.h"
 
-#include "base/str.h"
-
 #include <stdio.h>
 
 static struct brain b;

@@ -2,8 +2,6 @@
  * Copyright The Holdfast authors */
 #include "core/policy/policy_internal.h"
 
-#include "base/str.h"
-
 /*
  * The init container that a kind adds to a rank waits for ranks of another role, and gives up
  * after a while.  The program has not begun then and is not at fault: nothing is charged, no other

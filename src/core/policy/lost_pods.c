@@ -3,7 +3,6 @@
 #include "core/policy/policy_internal.h"
 
 #include "base/str.h"
-#include "core/model/names.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,8 +4,6 @@
 
 #include "base/compare.h"
 
-#include "core/model/names.h"
-
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,9 +4,6 @@
 
 #include "base/str.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /*
  * Whether the node of a pod is dead: the evidence, and the guard that holds back giving up the
  * pod.  Input: the facts about the node, and the claims of the pod.  Output: struct hf_evidence.

@@ -2,12 +2,6 @@
  * Copyright The Holdfast authors */
 #include "core/policy/policy_internal.h"
 
-#include "base/str.h"
-#include "core/model/names.h"
-
-#include <stdlib.h>
-#include <string.h>
-
 /*
  * The rule that decides when the pod of a lost node is given up.  A pod that is given up counts as
  * terminated, and its rank gets a replacement.  Input: the node's evidence (node_evidence.c) and

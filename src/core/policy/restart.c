@@ -2,11 +2,6 @@
  * Copyright The Holdfast authors */
 #include "core/policy/policy_internal.h"
 
-#include "base/str.h"
-#include "core/model/names.h"
-
-#include <string.h>
-
 /*
  * Restart one rank, and what every restart does: tell it, retire ranks beyond the replicas, empty
  * a ledger that is too large. Writes: the slots' attempts and bits.

@@ -2,8 +2,6 @@
  * Copyright The Holdfast authors */
 #include "core/policy/policy_internal.h"
 
-#include "base/str.h"
-
 /*
  * Fate, scope, budget and verdict of a termination, as if the termination opened an incident.
  * Input: its class, its rule, the role's restartPolicy.  Two tables: one for terminations without

@@ -5,8 +5,6 @@
 
 #include "base/str.h"
 
-#include <string.h>
-
 static struct brain b;
 
 static void begin(void)

@@ -5,7 +5,6 @@
 #include "harness/brain.h"
 #include "harness/test.h"
 
-#include "base/str.h"
 #include "core/model/names.h"
 
 #include <string.h>

@@ -3,8 +3,6 @@
 #include "harness/brain.h"
 #include "harness/test.h"
 
-#include "base/str.h"
-
 static struct brain b;
 
 /* A verdict that cannot settle yet: no node has been heard of. */

@@ -5,8 +5,6 @@
 #include "harness/brain.h"
 #include "harness/test.h"
 
-#include "base/str.h"
-
 #include <stdio.h>
 #include <string.h>
 

@@ -3,8 +3,6 @@
 #include "harness/brain.h"
 #include "harness/test.h"
 
-#include "base/str.h"
-
 static struct brain b;
 
 static void counts_are(int32_t active, int32_t succeeded, int32_t failed)

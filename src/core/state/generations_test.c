@@ -5,10 +5,6 @@
 #include "harness/brain.h"
 #include "harness/test.h"
 
-#include "base/str.h"
-
-#include <string.h>
-
 static struct brain b;
 
 static void stamps_above_the_ledger_are_believed(void **state)

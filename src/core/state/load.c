@@ -3,18 +3,13 @@
 #include "core/state/brain_internal.h"
 
 #include "base/compare.h"
-#include "base/str.h"
-#include "core/model/ledger_text_internal.h"
 #include "core/model/names.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /*
  * Fills the slots: one for each rank, from the ledger's texts and the objects seen.
  */
-
-/* ---- slots ------------------------------------------------------------------------------------ */
 
 struct place {
 	int role; /* -1: no replica's name */

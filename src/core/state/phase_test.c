@@ -3,8 +3,6 @@
 #include "harness/brain.h"
 #include "harness/test.h"
 
-#include "base/str.h"
-
 static struct brain b;
 
 static const struct hf_ledger *ledger(void)

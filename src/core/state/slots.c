@@ -4,7 +4,6 @@
 
 #include "base/str.h"
 #include "core/model/ledger_text_internal.h"
-#include "core/model/names.h"
 
 #include <string.h>
 
