@@ -126,7 +126,7 @@ static void collect_wanted(const struct hf_brain *b, const struct hf_ranks_seen 
 		hf_assert(kinds & HF_EXTRA_BIT(extras->items[i].kind));
 }
 
-static bool is_unknown(const struct hf_brain *b, const struct hf_extra *extra)
+static bool is_kind_unknown(const struct hf_brain *b, const struct hf_extra *extra)
 {
 	return (b->seen->extras_unknown & HF_EXTRA_BIT(extra->kind)) != 0;
 }
@@ -157,7 +157,7 @@ void hf_extras_plan(struct hf_brain *b)
 		const struct hf_extra *extra = &extras.items[i];
 
 		/* Objects that pods mount wait for admission as the pods do. */
-		if (!is_unknown(b, extra) && (!b->gated || extra->gate || extra->aside))
+		if (!is_kind_unknown(b, extra) && (!b->gated || extra->gate || extra->aside))
 			plan_object(b, extra);
 	}
 }
@@ -172,7 +172,7 @@ void hf_extras_drop(struct hf_brain *b, enum hf_life life)
 		return;
 	collect_wanted(b, &ranks, &extras);
 	for (size_t i = 0; i < extras.len; i++)
-		if (extras.items[i].gone && !is_unknown(b, &extras.items[i]))
+		if (extras.items[i].gone && !is_kind_unknown(b, &extras.items[i]))
 			plan_delete(b, &extras.items[i], &b->deletes);
 }
 

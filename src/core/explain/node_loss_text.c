@@ -85,8 +85,8 @@ static bool is_kubelet_mute(const struct hf_guarded *guarded)
 	return signs[SIGN_LEASE].at == HF_TIME_NONE && signs[SIGN_POD].at == HF_TIME_NONE;
 }
 
-static const char *find_reason(const struct hf_brain *b, enum hf_guard guard,
-			       const struct hf_guarded *guarded)
+static const char *choose_reason(const struct hf_brain *b, enum hf_guard guard,
+				 const struct hf_guarded *guarded)
 {
 	if ((guard == HF_GUARD_SILENCE || guard == HF_GUARD_READ) &&
 	    *describe_signs(b, guarded, false) != '\0')
@@ -222,7 +222,7 @@ static void tell_guard(const struct hf_brain *b, enum hf_guard guard,
 }
 
 /* The highest guard, which takes most to end, names the condition. */
-static void show_condition(struct hf_brain *b, size_t pods, enum hf_guard guard,
+static void show_node_loss(struct hf_brain *b, size_t pods, enum hf_guard guard,
 			   const struct hf_guarded *guarded)
 {
 	const char *message = hf_arena_printf(
@@ -232,7 +232,7 @@ static void show_condition(struct hf_brain *b, size_t pods, enum hf_guard guard,
 
 	if (!hf_cond_is_true(b, HF_COND_NODE_UNREACHABLE))
 		hf_event(b, true, "NodeUnreachable", message);
-	hf_cond_set(b, HF_COND_NODE_UNREACHABLE, true, find_reason(b, guard, guarded), message);
+	hf_cond_set(b, HF_COND_NODE_UNREACHABLE, true, choose_reason(b, guard, guarded), message);
 }
 
 /* How many pods wait, and the highest guard. */
@@ -264,7 +264,7 @@ void hf_node_loss_tell(struct hf_brain *b, const struct hf_guarded guarded[HF_GU
 	size_t pods = tell_guards(b, guarded, &worst);
 
 	if (pods > 0)
-		show_condition(b, pods, worst, &guarded[worst]);
+		show_node_loss(b, pods, worst, &guarded[worst]);
 	else
 		hf_cond_lower(b, HF_COND_NODE_UNREACHABLE, "NodesReachable",
 			      "No pod of the job waits to be given up on a lost node.");

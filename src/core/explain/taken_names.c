@@ -67,7 +67,7 @@ static void find_taken(const struct hf_brain *b, struct taken *pods, struct take
 	}
 }
 
-static void show_condition(struct hf_brain *b, const char *thing, const char *message)
+static void show_taken(struct hf_brain *b, const char *thing, const char *message)
 {
 	const char *reason = b->job.framework->taken_reason;
 
@@ -133,7 +133,7 @@ static bool tell_taken_extra(struct hf_brain *b, bool aside)
 				  extra->name, kind);
 	hf_say(b, b->now, HF_TOPIC_BLOCKED, "%s%s", aside ? "" : "no pod is made: ", message);
 	if (b->extras_staying > 0)
-		show_condition(b, kind, message);
+		show_taken(b, kind, message);
 	return b->extras_staying > 0;
 }
 
@@ -157,9 +157,9 @@ void hf_taken_names_tell(struct hf_brain *b)
 		hf_say(b, b->now, HF_TOPIC_BLOCKED, "%s", describe_services(b, &services));
 	say_way_out(b, &pods);
 	if (pods.staying > 0)
-		show_condition(b, "Pod", describe_pods(b, &pods));
+		show_taken(b, "Pod", describe_pods(b, &pods));
 	else if (services.staying > 0)
-		show_condition(b, "Service", describe_services(b, &services));
+		show_taken(b, "Service", describe_services(b, &services));
 	else if (!tell_taken_extra(b, true))
 		hf_cond_lower(b, HF_COND_NAME_TAKEN, "NamesFree",
 			      "No name of the job's is held by an object of another owner.");

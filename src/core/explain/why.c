@@ -164,7 +164,7 @@ void hf_why_tell_history(const struct hf_brain *b)
 	}
 }
 
-static const char *find_reason(const struct hf_brain *b, enum hf_topic topic)
+static const char *find_line(const struct hf_brain *b, enum hf_topic topic)
 {
 	for (size_t i = 0; i < b->notes->reasons_len; i++) {
 		if (b->notes->reasons[i].topic == topic)
@@ -178,16 +178,16 @@ void hf_why_write_summary(const struct hf_brain *b)
 {
 	const char *state = hf_cond_state(b);
 	const struct hf_condition *condition = hf_cond_find(b, state);
-	const char *detail = find_reason(b, HF_TOPIC_BLOCKED);
+	const char *detail = find_line(b, HF_TOPIC_BLOCKED);
 	hf_time since = condition ? condition->last_transition : HF_TIME_NONE;
 
 	if (hf_streq(state, HF_COND_RESTARTING))
-		detail = find_reason(b, HF_TOPIC_EVIDENCE);
+		detail = find_line(b, HF_TOPIC_EVIDENCE);
 	/* What keeps a pod until a person acts matters more than how the restart began. */
 	if (b->notes->blocker)
 		detail = b->notes->blocker;
 	if (!detail)
-		detail = find_reason(b, HF_TOPIC_NEXT);
+		detail = find_line(b, HF_TOPIC_NEXT);
 	/* Failed and Held explain themselves by their message. */
 	if (hf_cond_is_true(b, HF_COND_HELD))
 		detail = hf_cond_find(b, HF_COND_HELD)->message;

@@ -59,7 +59,7 @@ static const char *const action_names[] = {
 };
 
 /* The index of the text in the table, or fallback.  "" never matches. */
-static int find_name(const char *const *names, size_t names_len, const char *text, int fallback)
+static int find_in_table(const char *const *names, size_t names_len, const char *text, int fallback)
 {
 	if (hf_str_is_empty(text))
 		return fallback;
@@ -69,7 +69,7 @@ static int find_name(const char *const *names, size_t names_len, const char *tex
 	}
 	return fallback;
 }
-#define FIND(names, text, fallback) find_name((names), HF_ARRAY_LEN(names), (text), (fallback))
+#define FIND(names, text, fallback) find_in_table((names), HF_ARRAY_LEN(names), (text), (fallback))
 
 const char *hf_class_name(enum hf_class cls)
 {

@@ -65,7 +65,7 @@ struct name {
 	size_t len;
 };
 
-static int find_name(const void *key, const void *item)
+static int compare_sick_key(const void *key, const void *item)
 {
 	const struct name *name = key;
 	const struct hf_sick_seen *const *sick = item;
@@ -119,7 +119,7 @@ bool hf_avoid_is_must(const struct hf_brain *b, int role, const char *name, size
 	if (b->job.roles[role].pod->placed || !b->job.recovery.avoid_devices ||
 	    b->seen->sick_len == 0)
 		return false;
-	sick = bsearch(&key, index_sick(b), b->seen->sick_len, sizeof(*sick), find_name);
+	sick = bsearch(&key, index_sick(b), b->seen->sick_len, sizeof(*sick), compare_sick_key);
 	return sick && (is_recorded(b, *sick) || (is_out(b, *sick) && has_devices(b, role)));
 }
 

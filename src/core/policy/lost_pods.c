@@ -42,7 +42,7 @@ static bool is_of_interest(const struct hf_brain *b, const struct hf_pod *pod, b
 	       (!hf_pod_is_terminal(pod) && !finished && !is_of_succeeded_rank(b, pod));
 }
 
-static int compare_names(const void *left, const void *right)
+static int compare_pods(const void *left, const void *right)
 {
 	const struct hf_pod *const *a = left;
 	const struct hf_pod *const *b = right;
@@ -66,7 +66,7 @@ static const struct hf_pod **collect_pods(const struct hf_brain *b, bool finishe
 		pods[len++] = pod;
 	}
 	if (len > 0)
-		qsort(pods, len, sizeof(const struct hf_pod *), compare_names);
+		qsort(pods, len, sizeof(const struct hf_pod *), compare_pods);
 	*ret_len = len;
 	return pods;
 }

@@ -13,7 +13,7 @@
  * exists by then, on another node, it does not cancel, and the timer deletes the new pod.
  */
 
-static int find_name(const void *key, const void *item)
+static int compare_gone_key(const void *key, const void *item)
 {
 	const struct hf_gone_seen *const *gone = item;
 
@@ -35,7 +35,7 @@ static void index_gone(const struct hf_brain *b)
 }
 
 /* The rank had a pod, which may have disappeared just before the operator began to watch. */
-static bool is_unknown(const struct hf_brain *b, const struct hf_slot *slot, hf_time delay)
+static bool may_have_lost_pod(const struct hf_brain *b, const struct hf_slot *slot, hf_time delay)
 {
 	hf_time since = b->seen->watched_since;
 
@@ -48,7 +48,7 @@ bool hf_name_reuse_waits(const struct hf_brain *b, int role, int32_t index,
 {
 	const struct hf_role_slots *ranks = &b->roles[role];
 	hf_time delay = hf_seconds(b->job.recovery.replace_delay_seconds);
-	bool unknown = is_unknown(b, &ranks->slots[index], delay);
+	bool unknown = may_have_lost_pod(b, &ranks->slots[index], delay);
 	const struct hf_gone_seen **gone = NULL;
 	const char *name;
 	hf_time until;
@@ -60,7 +60,7 @@ bool hf_name_reuse_waits(const struct hf_brain *b, int role, int32_t index,
 	name = hf_rank_pod_name(b, role, index);
 	if (b->cache->gone_len > 0)
 		gone = bsearch(name, b->cache->gone, b->cache->gone_len,
-			       sizeof(const struct hf_gone_seen *), find_name);
+			       sizeof(const struct hf_gone_seen *), compare_gone_key);
 	if (!gone && !unknown)
 		return false;
 	until = hf_time_add(gone ? (*gone)->at : b->seen->watched_since, delay);

@@ -67,7 +67,7 @@ static const char *shorten_names(const struct hf_brain *b, const char *avoids)
 					  commas + 1 - NODES_SHOWN);
 }
 
-static void show_condition(struct hf_brain *b, const struct unplaced *unplaced)
+static void show_unschedulable(struct hf_brain *b, const struct unplaced *unplaced)
 {
 	const char *rank = hf_rank_name(b->arena, b->roles[unplaced->role].type, unplaced->index);
 	const char *message = hf_arena_printf(
@@ -115,7 +115,7 @@ void hf_unschedulable_step(struct hf_brain *b)
 		}
 	}
 	if (unplaced.count > 0)
-		show_condition(b, &unplaced);
+		show_unschedulable(b, &unplaced);
 	else
 		hf_unschedulable_clear(b);
 }

@@ -11,7 +11,7 @@
  * Input: the nodes seen, indexed by name when first asked for.
  */
 
-static int compare_names(const void *left, const void *right)
+static int compare_nodes(const void *left, const void *right)
 {
 	const struct hf_node *a = left;
 	const struct hf_node *b = right;
@@ -41,7 +41,7 @@ static void index_nodes(const struct hf_brain *b)
 	for (size_t i = 0; i < seen->nodes_len; i++)
 		b->cache->nodes[i] =
 			(struct hf_node){.seen = &seen->nodes[i], .news_at = HF_TIME_NONE};
-	qsort(b->cache->nodes, seen->nodes_len, sizeof(*b->cache->nodes), compare_names);
+	qsort(b->cache->nodes, seen->nodes_len, sizeof(*b->cache->nodes), compare_nodes);
 	for (size_t i = 0; i < seen->pods_len && b->nodes_lost > 0; i++) {
 		const struct hf_pod *pod = &seen->pods[i];
 		struct hf_node *node;
