@@ -104,4 +104,3 @@ bool hf_device_ends_pod(const struct hf_brain *b, const struct hf_pod *pod)
 	}
 	return ends;
 }
-
