@@ -127,8 +127,8 @@ static void test_a_change_that_no_step_can_see_steps_nothing(void **state)
 	};
 	static const char *const other[] = {
 		"{\"phase\":\"Pending\",\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}]}",
-		"{\"phase\":\"Pending\",\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"},"
-		"{\"type\":\"DisruptionTarget\",\"status\":\"True\"}]}",
+		("{\"phase\":\"Pending\",\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"},"
+		 "{\"type\":\"DisruptionTarget\",\"status\":\"True\"}]}"),
 		"{\"phase\":\"Running\"}",
 	};
 	struct bench *bench = *state;

@@ -512,7 +512,7 @@ esac
     def test_finds_keys_and_variables_that_are_on_one_side_alone(self):
         self.write("docs/reference/config.md", "# Keys of the rules file\n\n| key |\n|---|\n| `code` |\n"
                    "| `told` |\n\n# Environment variables\n\n| variable |\n|---|\n| `TOLD` |\n")
-        self.write("src/core/rules_file.c", 'number(r, "code");\nWORD(&r, "class", x);\ngetenv("HOME");\n')
+        self.write("src/core/rules_file.c", 'read_number(r, "code");\nWORD(&r, "class", x);\ngetenv("HOME");\n')
         self.finds("check-reference", "docs/reference/config.md:6: key of a rule told",
                    "src/core/rules_file.c:2: key of a rule class", "variable TOLD", "variable HOME",
                    "4 findings")
