@@ -221,31 +221,6 @@ struct hf_json *hf_doc_member_json(struct hf_doc *doc, const char *key)
 	return member;
 }
 
-/* Finds a member and one of the commas beside it. The reader must stand before the first member
- * of an object. [*ret_from, *ret_to) is the text to cut out. */
-static bool find_member(struct hf_skip *s, const char *key, const char **ret_from,
-			const char **ret_to)
-{
-	struct hf_skip_string name;
-	bool was_first = true;
-
-	*ret_from = s->p;
-	for (bool first = true; hf_skip_next_key(s, &first, &name) == HF_SKIP_ENTRY;) {
-		bool found = hf_skip_equals(&name, key, strlen(key));
-		if (!hf_skip_value(s))
-			return false;
-		if (found) {
-			*ret_to = s->p + strspn(s->p, " \t\r\n");
-			if (was_first && **ret_to == ',')
-				++*ret_to;
-			return true;
-		}
-		was_first = false;
-		*ret_from = s->p;
-	}
-	return false;
-}
-
 /* The strings of metadata, as far as they were found. */
 struct found {
 	struct hf_skip_string strings[HF_DOC_STRINGS];
@@ -319,34 +294,6 @@ static void copy_metadata(struct hf_doc *doc, const struct hf_doc *from)
 	}
 }
 
-static struct hf_doc *without_managed(struct hf_doc *doc)
-{
-	struct hf_doc *rest;
-
-	if (doc->managed == doc->managed_end)
-		return hf_doc_ref(doc);
-	rest = cut_text(doc, doc->managed, doc->managed_end);
-	copy_metadata(rest, doc);
-	rest->is_marked = true;
-	return rest;
-}
-
-struct hf_doc *hf_doc_without(struct hf_doc *doc, const char *outer, const char *key)
-{
-	const char *from, *to;
-	struct hf_skip s;
-
-	if (!doc->from_text)
-		return hf_doc_ref(doc);
-	if (doc->is_marked && strcmp(outer, "metadata") == 0 && strcmp(key, MANAGED) == 0)
-		return without_managed(doc);
-	hf_skip_init(&s, doc->text, doc->text_len);
-	if (!find_key(&s, outer) || hf_skip_peek(&s) != HF_JSON_OBJECT || !hf_skip_enter(&s) ||
-	    !find_member(&s, key, &from, &to))
-		return hf_doc_ref(doc);
-	return cut_text(doc, (size_t)(from - doc->text), (size_t)(to - doc->text));
-}
-
 /* ---- marks ---------------------------------------------------------------------------------- */
 
 /* Skips the object `metadata` and notes its strings and managedFields, with the comma before it, or
@@ -403,10 +350,9 @@ bool hf_doc_skip(struct hf_skip *s, struct hf_doc_marks *ret_marks)
 	return true;
 }
 
-struct hf_doc *hf_doc_from_marked_text(const char *text, size_t len,
-				       const struct hf_doc_marks *marks)
+/* Takes over the marks of `text`, of which the document's text is a copy. */
+static void take_marks(struct hf_doc *doc, const char *text, const struct hf_doc_marks *marks)
 {
-	struct hf_doc *doc = hf_doc_from_text(text, len);
 	struct found found = {.left = 0};
 
 	/* The strings of the copy, in which no escape for NUL is left. */
@@ -415,14 +361,49 @@ struct hf_doc *hf_doc_from_marked_text(const char *text, size_t len,
 		if (marks->strings[i].bytes)
 			found.strings[i].bytes = doc->text + (marks->strings[i].bytes - text);
 	}
+	if (!doc->has_metadata)
+		keep_strings(doc, &found);
 	doc->has_metadata = true;
-	keep_strings(doc, &found);
 	doc->is_marked = true;
 	if (marks->managed) {
 		doc->managed = (size_t)(marks->managed - text);
 		doc->managed_end = (size_t)(marks->managed_end - text);
 	}
+}
+
+struct hf_doc *hf_doc_from_marked_text(const char *text, size_t len,
+				       const struct hf_doc_marks *marks)
+{
+	struct hf_doc *doc = hf_doc_from_text(text, len);
+
+	take_marks(doc, text, marks);
 	return doc;
+}
+
+/* Marks a document that came without marks. Does nothing if its text has no metadata. */
+static void mark_doc(struct hf_doc *doc)
+{
+	struct hf_doc_marks marks = {.managed = NULL};
+	struct hf_skip s;
+
+	hf_skip_init(&s, doc->text, doc->text_len);
+	if (find_key(&s, "metadata") && hf_skip_peek(&s) == HF_JSON_OBJECT &&
+	    skip_metadata(&s, &marks))
+		take_marks(doc, doc->text, &marks);
+}
+
+struct hf_doc *hf_doc_without_managed_fields(struct hf_doc *doc)
+{
+	struct hf_doc *rest;
+
+	if (doc->from_text && !doc->is_marked)
+		mark_doc(doc);
+	if (doc->managed == doc->managed_end)
+		return hf_doc_ref(doc);
+	rest = cut_text(doc, doc->managed, doc->managed_end);
+	copy_metadata(rest, doc);
+	rest->is_marked = true;
+	return rest;
 }
 
 /* Reads the four strings from the text, because caches index every object by them. A tree for

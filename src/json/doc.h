@@ -64,10 +64,9 @@ void hf_doc_drop_tree(struct hf_doc *doc);
 /* Returns the tree of one member of the object, without parsing the rest of a text; NULL if
  * absent. */
 struct hf_json *hf_doc_member_json(struct hf_doc *doc, const char *key);
-/* Returns the document without the member doc.outer.key, for example "metadata" and
- * "managedFields". The result is a new document; it is doc itself if the member is absent or doc
- * has no text of its own. */
-struct hf_doc *hf_doc_without(struct hf_doc *doc, const char *outer, const char *key);
+/* Returns the document without metadata.managedFields. The result is a new document; it is doc itself
+ * if there are none or doc has no text of its own. */
+struct hf_doc *hf_doc_without_managed_fields(struct hf_doc *doc);
 /* A copy of the tree that the caller may change. */
 struct hf_json *hf_doc_copy_json(struct hf_doc *doc);
 

@@ -43,7 +43,7 @@ static void show_job(const struct hf_kind *kind, struct hf_doc *doc)
 static struct hf_doc *trim_job(void *arg, struct hf_doc *doc)
 {
 	show_job(arg, doc);
-	return hf_doc_without(doc, "metadata", "managedFields");
+	return hf_doc_without_managed_fields(doc);
 }
 
 static void note_added_job(struct hf_operator *op, const struct hf_cache_entry *job,
