@@ -26,7 +26,7 @@ static bool ask_to_delete(struct hf_cli *cli, const struct hf_framework *framewo
 	return answer[0] == 'y' || answer[0] == 'Y';
 }
 
-static int delete_one(struct hf_cli *cli, const char *word, bool dry_run)
+static int delete_one(struct hf_cli *cli, const char *word, bool dry_run, const void *arg HF_UNUSED)
 {
 	HF_AUTO_CLI_REPLY reply = {.object = NULL};
 	const struct hf_framework *framework;
@@ -61,17 +61,7 @@ static int delete_one(struct hf_cli *cli, const char *word, bool dry_run)
 
 static int verb_delete(struct hf_cli *cli)
 {
-	int worst = HF_EXIT_OK;
-	bool dry_run;
-	int rc = hf_cli_dry_run(cli, &dry_run);
-
-	if (rc != 0)
-		return rc;
-	for (int i = 0; i < cli->n_args; i++) {
-		rc = delete_one(cli, cli->args[i], dry_run);
-		worst = worst != HF_EXIT_OK ? worst : rc;
-	}
-	return worst;
+	return hf_cli_each_job(cli, delete_one, NULL);
 }
 
 static const struct hf_flag delete_flags[] = {

@@ -77,17 +77,16 @@ int hf_job_refuse_ended(struct hf_doc *job, struct hf_error *err)
 		hf_doc_name(job), facts.state);
 }
 
-static int act_on(struct hf_cli *cli, const struct hf_job_action *act, const char *word)
+static int act_on(struct hf_cli *cli, const char *word, bool dry_run, const void *arg)
 {
+	const struct hf_job_action *act = arg;
 	HF_AUTO_CLI_REPLY reply = {.object = NULL};
 	const struct hf_framework *framework;
 	HF_AUTO_JSON patch = NULL;
 	HF_AUTO_DOC job = NULL;
 	const char *said = act->done;
 	struct hf_error err;
-	bool dry_run = false;
 
-	(void)hf_cli_dry_run(cli, &dry_run);
 	if (hf_cli_find_job(cli, word, &job, &framework, &err) != 0 ||
 	    act->prepare(cli, framework, job, &patch, &err) != 0)
 		return hf_cli_fail(cli, &err);
@@ -101,7 +100,7 @@ static int act_on(struct hf_cli *cli, const struct hf_job_action *act, const cha
 	return HF_EXIT_OK;
 }
 
-int hf_job_action_run_all(struct hf_cli *cli, const struct hf_job_action *act)
+int hf_cli_each_job(struct hf_cli *cli, hf_cli_job_fn act, const void *arg)
 {
 	int worst = HF_EXIT_OK;
 	bool dry_run;
@@ -110,8 +109,13 @@ int hf_job_action_run_all(struct hf_cli *cli, const struct hf_job_action *act)
 	if (rc != 0)
 		return rc;
 	for (int i = 0; i < cli->n_args; i++) {
-		rc = act_on(cli, act, cli->args[i]);
+		rc = act(cli, cli->args[i], dry_run, arg);
 		worst = worst != HF_EXIT_OK ? worst : rc;
 	}
 	return worst;
+}
+
+int hf_job_action_run_all(struct hf_cli *cli, const struct hf_job_action *act)
+{
+	return hf_cli_each_job(cli, act_on, act);
 }

@@ -30,8 +30,12 @@ struct hf_job_action {
 	const char *already;      /* printed instead of `done` if the job is already as wanted */
 };
 
-/* Apply the act to each job named on the command line.  Returns the exit code of the first job
- * that failed; the other jobs are still acted on. */
+/* Acts on one job of the command line; word: as it stands there.  Returns an exit code. */
+typedef int (*hf_cli_job_fn)(struct hf_cli *cli, const char *word, bool dry_run, const void *arg);
+/* Call act for each job named on the command line.  Returns the exit code of the first job that
+ * failed; the other jobs are still acted on.  HF_EXIT_USAGE: --dry-run has a wrong value. */
+int hf_cli_each_job(struct hf_cli *cli, hf_cli_job_fn act, const void *arg);
+/* The same with an action. */
 int hf_job_action_run_all(struct hf_cli *cli, const struct hf_job_action *act);
 
 /* HF_E_CONFLICT if the job has succeeded or failed: such a job cannot be changed any more. */
