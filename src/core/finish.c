@@ -5,8 +5,8 @@
 #include "base/str.h"
 
 /*
- * How a job ends: by its verdict, or with success; and what a finished job still does: clean-up
- * and TTL.  A terminal condition never leaves, and its type never changes.  Writes: conditions,
+ * How a job ends: by its verdict, or with success; and what a job without ranks still does, finished
+ * (clean-up and TTL) or suspended.  A terminal condition never leaves, and its type never changes.  Writes: conditions,
  * completionTime, the ledger's phase, actions.
  */
 
@@ -139,6 +139,19 @@ static size_t count_deletes(const struct hf_actions *actions)
 	return count;
 }
 
+void hf_inactive_step(struct hf_brain *b, enum hf_life life)
+{
+	hf_taken_names_clear(b);
+	hf_unschedulable_clear(b);
+	hf_progress_clear(b);
+	hf_sidecar_clear(b);
+	hf_trouble_clear(b);
+	hf_lost_pods_step(b);
+	hf_overdue_pods_tell(b);
+	hf_extras_drop(b, life);
+	hf_stage_add(b, &b->deletes);
+}
+
 void hf_finish_continue(struct hf_brain *b)
 {
 	size_t deleted;
@@ -149,15 +162,7 @@ void hf_finish_continue(struct hf_brain *b)
 		b->plan->status.completion_time = find_terminal(b)->last_transition;
 	count_active_again(b);
 	hf_cleanup_step(b);
-	hf_taken_names_clear(b);
-	hf_unschedulable_clear(b);
-	hf_progress_clear(b);
-	hf_sidecar_clear(b);
-	hf_trouble_clear(b);
-	hf_lost_pods_step(b);
-	hf_overdue_pods_tell(b);
-	hf_extras_drop(b, HF_LIFE_FINISHED);
-	hf_stage_add(b, &b->deletes);
+	hf_inactive_step(b, HF_LIFE_FINISHED);
 	deleted = count_deletes(&b->deletes);
 	if (deleted > 0)
 		hf_say(b, b->now, HF_TOPIC_NEXT, "%zu object(s) are deleted", deleted);

@@ -278,15 +278,7 @@ static void decide_job(struct hf_brain *b)
 		} else if (hf_suspend_is_due(b)) {
 			hf_suspend_step(b);
 			hf_counts_write(b);
-			hf_taken_names_clear(b);
-			hf_unschedulable_clear(b);
-			hf_progress_clear(b);
-			hf_sidecar_clear(b);
-			hf_trouble_clear(b);
-			hf_lost_pods_step(b);
-			hf_overdue_pods_tell(b);
-			hf_extras_drop(b, HF_LIFE_SUSPENDED);
-			hf_stage_add(b, &b->deletes);
+			hf_inactive_step(b, HF_LIFE_SUSPENDED);
 		} else {
 			run_job(b);
 		}

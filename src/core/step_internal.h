@@ -18,6 +18,9 @@ void hf_terminations_apply(struct hf_brain *b);
 void hf_finish_failed(struct hf_brain *b);
 void hf_finish_succeeded(struct hf_brain *b, const struct hf_judgement *judgement);
 void hf_finish_continue(struct hf_brain *b);
+/* finish.c: what a suspended and a finished job do alike.  Lowers the conditions that only an active
+ * job has, handles terminating pods and extra objects, and stages the deletes. */
+void hf_inactive_step(struct hf_brain *b, enum hf_life life);
 
 HF_END_DECLS
 
