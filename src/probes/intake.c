@@ -41,7 +41,7 @@ struct hf_intake {
 	struct hf_intake_options options;
 	struct hf_health_presence devices[HF_HEALTH_DEVICES_MAX];
 	size_t devices_len;
-	struct hf_unplaced_evidence_evidence *unplaced;
+	struct hf_unplaced_evidence *unplaced;
 	struct hf_mig_instances *mig_instances;
 	uint64_t mig_instances_version;
 	struct way ways[HF_HEALTH_SOURCES][HF_HEALTH_DETECTORS];

@@ -10,22 +10,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct hf_unplaced_evidence_evidence {
+struct hf_unplaced_evidence {
 	hf_time until;
 	struct hf_health_evidence *items; /* NULL: there was none */
 	size_t len;
 };
 
-struct hf_unplaced_evidence_evidence *hf_unplaced_evidence_create(hf_time now)
+struct hf_unplaced_evidence *hf_unplaced_evidence_create(hf_time now)
 {
-	struct hf_unplaced_evidence_evidence *list = hf_xcalloc(1, sizeof(*list));
+	struct hf_unplaced_evidence *list = hf_xcalloc(1, sizeof(*list));
 
 	list->until = hf_time_add(now, HF_UNPLACED_EVIDENCE_SPAN);
 	return list;
 }
 
-struct hf_unplaced_evidence_evidence *hf_unplaced_evidence_destroy(
-	struct hf_unplaced_evidence_evidence *list)
+struct hf_unplaced_evidence *hf_unplaced_evidence_destroy(struct hf_unplaced_evidence *list)
 {
 	if (list != NULL)
 		free(list->items);
@@ -39,8 +38,9 @@ bool hf_unplaced_evidence_is_kept(const struct hf_health_evidence *evidence)
 	       (evidence->detector == HF_HEALTH_AER || evidence->detector == HF_HEALTH_MLX5);
 }
 
-bool hf_unplaced_evidence_fits(const struct hf_health_evidence *evidence,
-			       const struct hf_health_presence *device)
+/* The evidence is of that device, of another function of it, or of a port above it. */
+static bool fits_device(const struct hf_health_evidence *evidence,
+			const struct hf_health_presence *device)
 {
 	char port[HF_HEALTH_DEVICE_MAX];
 
@@ -50,14 +50,14 @@ bool hf_unplaced_evidence_fits(const struct hf_health_evidence *evidence,
 	       hf_health_find_above(device->above, evidence->device, port) >= 0;
 }
 
-bool hf_unplaced_evidence_keep(struct hf_unplaced_evidence_evidence *list,
+bool hf_unplaced_evidence_keep(struct hf_unplaced_evidence *list,
 			       const struct hf_health_evidence *evidence,
 			       const struct hf_health_presence *devices, size_t len, hf_time now)
 {
 	if (now >= list->until || !hf_unplaced_evidence_is_kept(evidence))
 		return false;
 	for (size_t i = 0; i < len; i++)
-		if (hf_unplaced_evidence_fits(evidence, &devices[i]))
+		if (fits_device(evidence, &devices[i]))
 			return false;
 	if (list->items == NULL)
 		list->items = hf_xcalloc(HF_UNPLACED_EVIDENCE_MAX, sizeof(*list->items));
@@ -69,13 +69,13 @@ bool hf_unplaced_evidence_keep(struct hf_unplaced_evidence_evidence *list,
 	return true;
 }
 
-bool hf_unplaced_evidence_take(struct hf_unplaced_evidence_evidence *list,
+bool hf_unplaced_evidence_take(struct hf_unplaced_evidence *list,
 			       const struct hf_health_presence *device,
 			       struct hf_health_evidence *ret_evidence)
 {
 	size_t at = 0;
 
-	while (at < list->len && !hf_unplaced_evidence_fits(&list->items[at], device))
+	while (at < list->len && !fits_device(&list->items[at], device))
 		at++;
 	if (at == list->len)
 		return false;

@@ -18,23 +18,20 @@ HF_BEGIN_DECLS
 #define HF_UNPLACED_EVIDENCE_MAX 64
 #define HF_UNPLACED_EVIDENCE_SPAN (10 * HF_MINUTE)
 
-struct hf_unplaced_evidence_evidence;
+struct hf_unplaced_evidence;
 
-struct hf_unplaced_evidence_evidence *hf_unplaced_evidence_create(hf_time now);
-struct hf_unplaced_evidence_evidence *hf_unplaced_evidence_destroy(
-	struct hf_unplaced_evidence_evidence *list); /* NULL is fine; returns NULL */
+struct hf_unplaced_evidence *hf_unplaced_evidence_create(hf_time now);
+struct hf_unplaced_evidence *hf_unplaced_evidence_destroy(
+	struct hf_unplaced_evidence *list); /* NULL is fine; returns NULL */
 
 /* The evidence is of a kind that the brain drops if it does not know the device. */
 bool hf_unplaced_evidence_is_kept(const struct hf_health_evidence *evidence);
-/* The evidence is of that device, of another function of it, or of a port above it. */
-bool hf_unplaced_evidence_fits(const struct hf_health_evidence *evidence,
-			       const struct hf_health_presence *device);
 /* Keeps the evidence unless it fits one of the devices, or the span is over.  True: it is kept. */
-bool hf_unplaced_evidence_keep(struct hf_unplaced_evidence_evidence *list,
+bool hf_unplaced_evidence_keep(struct hf_unplaced_evidence *list,
 			       const struct hf_health_evidence *evidence,
 			       const struct hf_health_presence *devices, size_t len, hf_time now);
 /* Takes the oldest piece that fits the device out of the list.  False: there is none. */
-bool hf_unplaced_evidence_take(struct hf_unplaced_evidence_evidence *list,
+bool hf_unplaced_evidence_take(struct hf_unplaced_evidence *list,
 			       const struct hf_health_presence *device,
 			       struct hf_health_evidence *ret_evidence);
 

@@ -30,7 +30,7 @@ static struct hf_health_presence gpu(const char *id, const char *above)
 
 static void evidence_about_a_port_waits_for_a_device_below_it(void **state)
 {
-	struct hf_unplaced_evidence_evidence *list = hf_unplaced_evidence_create(0);
+	struct hf_unplaced_evidence *list = hf_unplaced_evidence_create(0);
 	struct hf_health_evidence e = evidence_of("0000:9c:01.0"), found;
 	struct hf_health_presence other = gpu("0000:1a:00.0", "0000:19:01.0");
 	struct hf_health_presence own = gpu("0000:9d:00.0", "0000:9b:00.0 0000:9c:01.0");
@@ -48,7 +48,7 @@ static void evidence_about_a_port_waits_for_a_device_below_it(void **state)
 
 static void evidence_about_another_function_waits_for_its_device(void **state)
 {
-	struct hf_unplaced_evidence_evidence *list = hf_unplaced_evidence_create(0);
+	struct hf_unplaced_evidence *list = hf_unplaced_evidence_create(0);
 	struct hf_health_evidence audio = evidence_of("0000:9d:00.1"), found;
 	struct hf_health_evidence management = evidence_of("0000:18:00.1");
 	struct hf_health_presence own = gpu("0000:9d:00.0", "0000:9c:01.0");
@@ -67,7 +67,7 @@ static void evidence_about_another_function_waits_for_its_device(void **state)
 
 static void evidence_about_a_known_device_is_not_kept(void **state)
 {
-	struct hf_unplaced_evidence_evidence *list = hf_unplaced_evidence_create(0);
+	struct hf_unplaced_evidence *list = hf_unplaced_evidence_create(0);
 	struct hf_health_evidence e = evidence_of("0000:9d:00.0"), found;
 	struct hf_health_presence own = gpu("0000:9d:00.0", "0000:9c:01.0");
 
@@ -83,7 +83,7 @@ static void evidence_about_a_known_device_is_not_kept(void **state)
 
 static void the_list_has_limits_of_time_and_length(void **state)
 {
-	struct hf_unplaced_evidence_evidence *list = hf_unplaced_evidence_create(0);
+	struct hf_unplaced_evidence *list = hf_unplaced_evidence_create(0);
 	struct hf_health_presence own = gpu("0000:9d:00.0", "0000:9c:01.0");
 	struct hf_health_evidence found;
 	int n = 0;
