@@ -9,8 +9,7 @@ HF_BEGIN_DECLS
 
 /*
  * The actions that bring the objects of a job to what the ledger says.  Input: the working state
- * after all
- * policies.  Output: the lists of actions, and notes on what an action waits for.
+ * after all policies.  Output: the lists of actions, and notes on what an action waits for.
  */
 
 /* Delete superfluous pods and create missing pods. */

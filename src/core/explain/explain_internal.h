@@ -9,14 +9,12 @@ HF_BEGIN_DECLS
 
 /*
  * Texts for people: conditions, events and lines of `holdfast why`.  Input: the working state.
- * Output: notes
- * and conditions.  Nothing here restarts, charges or deletes, and nothing here needs a policy.
+ * Output: notes and conditions.  Nothing here restarts, charges or deletes, and nothing here needs
+ * a policy.
  */
 
 /* ---- record_text.c: one record of the ledger ----------------------------------------------------- */
 
-/* The container's program has never run, by the reason of the record. */
-bool hf_record_never_started(const struct hf_record *record);
 /* The signal in the record, or by its exit code; 0: no signal. */
 int64_t hf_record_signal(const struct hf_record *record);
 /* "worker-3 was killed by SIGKILL (128+9) on node n1" */

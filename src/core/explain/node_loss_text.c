@@ -6,9 +6,8 @@
 
 /*
  * The texts about pods on lost nodes: which pods wait, for what, and until when.  Input: the pods
- * that wait, sorted by
- * the guard that holds them back (struct hf_guarded).  Output: lines of explanation, the condition
- * holdfast.dev/NodeUnreachable and its event.
+ * that wait, sorted by the guard that holds them back (struct hf_guarded).  Output: lines of
+ * explanation, the condition holdfast.dev/NodeUnreachable and its event.
  */
 
 static const char *const reasons[HF_GUARDS] = {

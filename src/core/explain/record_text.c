@@ -8,11 +8,11 @@
 
 /*
  * The texts about one record of the ledger: how a rank ended, the evidence, what the incident is
- * charged to, and the
- * event of its cause.  Input: the ledger's records.
+ * charged to, and the event of its cause.  Input: the ledger's records.
  */
 
-bool hf_record_never_started(const struct hf_record *record)
+/* The container's program has never run, by the reason of the record. */
+static bool has_never_started(const struct hf_record *record)
 {
 	const struct hf_container_reason *row = hf_container_reason_find(record->reason);
 
@@ -50,7 +50,7 @@ static const char *describe_termination(const struct hf_brain *b, const struct h
 {
 	if (record->cause == HF_CLASS_USER)
 		return "was deleted by a user";
-	if (hf_record_never_started(record))
+	if (has_never_started(record))
 		return "never started";
 	if (hf_streq(record->reason, HF_REASON_POST_START))
 		return "was ended by its kubelet after its postStart hook failed";
@@ -80,7 +80,7 @@ const char *hf_never_started_text(const struct hf_brain *b)
 	const struct hf_record *last = &b->ledger.records[0];
 
 	if (b->ledger.records_len == 0 || last->incident != b->ledger.incident.id ||
-	    last->cause != HF_CLASS_APPLICATION || !hf_record_never_started(last) || !last->replica)
+	    last->cause != HF_CLASS_APPLICATION || !has_never_started(last) || !last->replica)
 		return "";
 	return hf_arena_printf(b->arena, " (%s never started%s)", last->replica,
 			       tell_reason(b, last));

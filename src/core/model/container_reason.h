@@ -14,9 +14,8 @@ HF_BEGIN_DECLS
 
 /*
  * The meaning of the reasons in the status of containers and pods, for people.  The kubelet,
- * containerd and the control
- * plane write those reasons.  Each row has a sentence and names the side that must act.  No
- * decision depends on them.
+ * containerd and the control plane write those reasons.  Each row has a sentence and names the side
+ * that must act.  No decision depends on them.
  */
 
 enum hf_actor {

@@ -10,8 +10,8 @@ HF_BEGIN_DECLS
 
 /*
  * What the rooms of core share and no other module sees: questions about one pod or one node,
- * arithmetic with
- * spans of time, lists in an arena.  Every function here depends on its arguments alone.
+ * arithmetic with spans of time, lists in an arena.  Every function here depends on its arguments
+ * alone.
  */
 
 /* ---- pod.c -------------------------------------------------------------------------------------- */

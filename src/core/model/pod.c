@@ -8,8 +8,8 @@
 
 /*
  * Questions about one pod and its containers, as the kubelet has reported them.  Input: one pod, or
- * one container of
- * a pod.  Output: a yes or no, or a container.  Nothing here knows the job's ledger.
+ * one container of a pod.  Output: a yes or no, or a container.  Nothing here knows the job's
+ * ledger.
  */
 
 const struct hf_container_seen *hf_pod_find_container(const struct hf_pod *pod, const char *name)

@@ -4,8 +4,7 @@
 
 /*
  * Whether the loss of a node is the cause of what other ranks did.  Input: the time of those other
- * terminations, the
- * nodes and pods seen.  Output: the termination of the rank on the lost node.
+ * terminations, the nodes and pods seen.  Output: the termination of the rank on the lost node.
  */
 
 /* The attempt had started before the incident opened. */

@@ -15,12 +15,9 @@ HF_BEGIN_DECLS
  * The working state of one step.
  *
  * A function that takes `const struct hf_brain *` answers a question.  It reads everything and may
- * leave notes
- * (events, lines of explanation, wake-ups, requests for reads); the ledger, the ranks, the
- * conditions and the
- * actions stay as they are.  A function that takes `struct hf_brain *` changes one of those;
- * core/README.md
- * says which file may change what.
+ * leave notes (events, lines of explanation, wake-ups, requests for reads); the ledger, the ranks,
+ * the conditions and the actions stay as they are.  A function that takes `struct hf_brain *`
+ * changes one of those; core/README.md says which file may change what.
  */
 
 /* How far the pod of a rank's present attempt has come. The kind's own container decides: other

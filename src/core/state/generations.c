@@ -6,10 +6,8 @@
 
 /*
  * Which pods belong to the present generation and attempt, and how far each rank's pod has come.
- * Runs after the
- * ledger is loaded, and again after a generation or an attempt has moved.  Writes the slots'
- * `current` and `phase`,
- * and takes over stamps that are higher than the ledger's.
+ * Runs after the ledger is loaded, and again after a generation or an attempt has moved.  Writes
+ * the slots' `current` and `phase`, and takes over stamps that are higher than the ledger's.
  */
 
 /* For a pod that has not ended.  While all containers are terminated, the kubelet is about to

@@ -9,8 +9,7 @@
 
 /*
  * The notes of a step: events, lines of explanation, the wake-up time and requests for reads.  Each
- * function adds
- * one note.  A note changes no decision.
+ * function adds one note.  A note changes no decision.
  */
 
 /* A longer text is cut and ends with DOTS. */

@@ -11,8 +11,8 @@ HF_BEGIN_DECLS
 
 /*
  * One termination on its way from what was seen to what is decided.  policy/terminations.c fills in
- * the first
- * part, policy/classify.c the class, policy/rules.c the rule, policy/restart_policy.c the rest.
+ * the first part, policy/classify.c the class, policy/rules.c the rule, policy/restart_policy.c the
+ * rest.
  */
 
 enum hf_termination_kind {
