@@ -38,7 +38,8 @@ bool hf_exec_form_begins(const char *line, size_t len, const char *form)
 	return true;
 }
 
-bool hf_exec_form_is_in(const char *line, size_t len, const char *form)
+/* As hf_exec_form_begins, somewhere in the line. */
+static bool is_in_line(const char *line, size_t len, const char *form)
 {
 	const char *end = line + len;
 	char first = form[0];
@@ -59,7 +60,7 @@ bool hf_exec_form_any_in(const char *line, size_t len, enum hf_exec_form_kind ki
 	const char *form;
 
 	for (size_t at = 0; (form = hf_exec_form_next(kind, &at)) != NULL;)
-		if (hf_exec_form_is_in(line, len, form))
+		if (is_in_line(line, len, form))
 			return true;
 	return false;
 }

@@ -35,8 +35,6 @@ const char *hf_exec_form_next(enum hf_exec_form_kind kind, size_t *at);
 
 /* The line begins with the form, in which '#' is a number. */
 bool hf_exec_form_begins(const char *line, size_t len, const char *form);
-/* Likewise, somewhere in the line. */
-bool hf_exec_form_is_in(const char *line, size_t len, const char *form);
 /* One of the kind's forms is somewhere in the line. */
 bool hf_exec_form_any_in(const char *line, size_t len, enum hf_exec_form_kind kind);
 /* One of the kind's words, which are in small letters, is these bytes; capitals match too. */

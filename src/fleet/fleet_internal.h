@@ -240,8 +240,6 @@ void hf_fleet_see(struct hf_fleet *fleet, struct fleet_policy *policy, struct hf
 bool hf_fleet_is_halted(const struct fleet_seen *seen);
 /* The node's report is too old, or from another boot. */
 bool hf_fleet_is_stale(const struct fleet_seen *seen, size_t i);
-/* The mark is there and the taint was removed by hand. */
-bool hf_fleet_is_taken_off(const struct fleet_node *node);
 /* When the taint was removed, by the mark or by what this process saw. NONE: unknown, or the taint
  * is there. */
 hf_time hf_fleet_off_at(const struct fleet_node *node);
@@ -261,12 +259,10 @@ void hf_fleet_drain(struct hf_fleet *fleet, const struct fleet_seen *seen, hf_ti
 void hf_fleet_fill_status(struct hf_fleet *fleet, const struct fleet_seen *seen,
 			  struct hf_arena *arena, struct hf_health_policy_status *ret_status);
 void hf_fleet_report(struct hf_fleet *fleet, const struct fleet_seen *seen);
-/* Records an event of a Node or of a policy. A Node's name stands for its UID, as in kubelets'
+/* Records an event of a Node. A Node's name stands for its UID, as in kubelets'
  * events. */
 void hf_fleet_event_node(struct hf_fleet *fleet, const char *node, bool warning, const char *reason,
 			 const char *message);
-void hf_fleet_event_policy(struct hf_fleet *fleet, const struct fleet_policy *policy, bool warning,
-			   const char *reason, const char *message);
 void hf_fleet_init_metrics(struct hf_fleet *fleet);
 void hf_fleet_count_act(struct hf_fleet *fleet, const char *what, const char *result);
 void hf_fleet_count_eviction(struct hf_fleet *fleet, const char *result);

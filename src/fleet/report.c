@@ -135,8 +135,8 @@ void hf_fleet_event_node(struct hf_fleet *fleet, const char *node, bool warning,
 	record_event(fleet, &note, warning);
 }
 
-void hf_fleet_event_policy(struct hf_fleet *fleet, const struct fleet_policy *policy, bool warning,
-			   const char *reason, const char *message)
+static void record_policy_event(struct hf_fleet *fleet, const struct fleet_policy *policy,
+				bool warning, const char *reason, const char *message)
 {
 	struct hf_event_note note = {.api_version = HF_HEALTH_POLICY_API_VERSION,
 				     .kind = HF_HEALTH_POLICY_KIND,
@@ -209,9 +209,9 @@ static void tell_breaker(struct hf_fleet *fleet, const struct fleet_seen *seen)
 			"too many nodes failed at once: Holdfast stops all actions until a person raises "
 			"spec.breaker.epoch to %lld",
 			(long long)seen->memory.breaker_epoch + 1);
-		hf_fleet_event_policy(fleet, policy, true, "BreakerTripped", message);
+		record_policy_event(fleet, policy, true, "BreakerTripped", message);
 	} else if (!seen->memory.breaker_open && was->breaker_open) {
-		hf_fleet_event_policy(
+		record_policy_event(
 			fleet, policy, false, "BreakerClosed",
 			"spec.breaker.epoch was raised: Holdfast acts again, on evidence from now on");
 	}
@@ -266,7 +266,7 @@ void hf_fleet_report(struct hf_fleet *fleet, const struct fleet_seen *seen)
 	tell_breaker(fleet, seen);
 	if (policy->problem != NULL && !policy->problem_told) {
 		policy->problem_told = true;
-		hf_fleet_event_policy(fleet, policy, true, "InvalidPolicy", policy->problem);
+		record_policy_event(fleet, policy, true, "InvalidPolicy", policy->problem);
 	}
 	for (size_t i = 0; i < seen->len; i++)
 		tell_node(fleet, seen, i);

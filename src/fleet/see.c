@@ -136,7 +136,8 @@ static int32_t count_disturbed(const struct fleet_seen *seen, const char *job)
 
 /* --- one node --------------------------------------------------------------------------------- */
 
-bool hf_fleet_is_taken_off(const struct fleet_node *node)
+/* The mark is there and the taint was removed by hand. */
+static bool is_taken_off(const struct fleet_node *node)
 {
 	return node->marked && !node->tainted;
 }
@@ -186,7 +187,7 @@ static bool is_doubtful(const struct fleet_seen *seen, const struct fleet_item *
 
 	return item->health->seen_at == HF_TIME_NONE &&
 	       ((closed != HF_TIME_NONE && seen->now - closed < HF_DAY) || off != HF_TIME_NONE ||
-		hf_fleet_is_taken_off(item->node));
+		is_taken_off(item->node));
 }
 
 static void set_job(const struct hf_fleet *fleet, const struct fleet_seen *seen,
@@ -298,7 +299,7 @@ static void see_node(struct hf_fleet *fleet, const struct fleet_seen *seen,
 		node->marks.boot_id != NULL && hf_streq(node->marks.boot_id, health->boot_id);
 	set_times(fleet, health, seen->now, to);
 	/* The taint was removed by hand: older evidence must not bring it back. */
-	if (is_doubtful(seen, item, off) || (hf_fleet_is_taken_off(node) && off == HF_TIME_NONE) ||
+	if (is_doubtful(seen, item, off) || (is_taken_off(node) && off == HF_TIME_NONE) ||
 	    (off != HF_TIME_NONE && convert_time(fleet, health, health->anew_at, seen->now) <= off))
 		to->evidence_at = HF_TIME_NONE;
 	to->device_busy = health->holders_len > 0;

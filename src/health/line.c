@@ -97,7 +97,8 @@ static bool has_marks(const struct hf_health_line_reader *reader)
 	       reader->report.set || reader->firmware.set || reader->status.set;
 }
 
-bool hf_health_scan_digits(struct hf_scan *s, size_t min, size_t max)
+/* A word of min to max digits, hexadecimal or not. */
+static bool scan_digits(struct hf_scan *s, size_t min, size_t max)
 {
 	struct hf_scan word;
 
@@ -110,11 +111,10 @@ bool hf_health_scan_address(struct hf_scan *s, bool function, char ret_device[HF
 	struct hf_scan p = *s;
 	const char *at = p.at;
 
-	if (!hf_health_scan_digits(&p, 4, 8) || !hf_scan_char(&p, ':') ||
-	    !hf_health_scan_digits(&p, 2, 2) || !hf_scan_char(&p, ':') ||
-	    !hf_health_scan_digits(&p, 2, 2))
+	if (!scan_digits(&p, 4, 8) || !hf_scan_char(&p, ':') || !scan_digits(&p, 2, 2) ||
+	    !hf_scan_char(&p, ':') || !scan_digits(&p, 2, 2))
 		return false;
-	if (hf_scan_char(&p, '.') ? !hf_health_scan_digits(&p, 1, 1) : function)
+	if (hf_scan_char(&p, '.') ? !scan_digits(&p, 1, 1) : function)
 		return false;
 	if (!hf_health_pci_normalize(at, (size_t)(p.at - at), ret_device))
 		return false;
@@ -361,9 +361,8 @@ static bool set_bus(struct hf_health_evidence *e)
 
 static bool read_installed(struct hf_scan *s)
 {
-	return hf_scan_text(s, "(PCI ID: ") && hf_health_scan_digits(s, 4, 4) &&
-	       hf_scan_char(s, ':') && hf_health_scan_digits(s, 4, 4) &&
-	       hf_scan_text(s, ") installed in this system has");
+	return hf_scan_text(s, "(PCI ID: ") && scan_digits(s, 4, 4) && hf_scan_char(s, ':') &&
+	       scan_digits(s, 4, 4) && hf_scan_text(s, ") installed in this system has");
 }
 
 /* Reads the second and third line of the notice; each begins with "NVRM: ".  True: the notice is complete. */

@@ -14,8 +14,6 @@ HF_BEGIN_DECLS
 void hf_health_mark_set(struct hf_health_line_mark *mark, const char *device);
 void hf_health_mark_clear(struct hf_health_line_mark *mark);
 
-/* A word of min to max digits, hexadecimal or not. */
-bool hf_health_scan_digits(struct hf_scan *s, size_t min, size_t max);
 /* Reads a whole address, "0000:1a:00" or "0000:1a:00.0"; with `function` only the second. */
 bool hf_health_scan_address(struct hf_scan *s, bool function,
 			    char ret_device[HF_HEALTH_DEVICE_MAX]);

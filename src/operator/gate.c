@@ -15,7 +15,7 @@
  * are scheduled and reported together. A job of thousands lets others in between. */
 #define GATE_TURN 16
 
-bool hf_gate_wants_to_send(const struct hf_pass *pass)
+static bool wants_to_send(const struct hf_pass *pass)
 {
 	if (pass->op->stopping)
 		return false;
@@ -44,7 +44,7 @@ void hf_gate_enter(struct hf_pass *pass)
 {
 	struct hf_gate *gate = choose_gate(pass);
 
-	if (pass->gate != NULL || !hf_gate_wants_to_send(pass))
+	if (pass->gate != NULL || !wants_to_send(pass))
 		return;
 	pass->gate = gate;
 	pass->gate_next = NULL;
@@ -96,9 +96,9 @@ static struct hf_pass *find_first(struct hf_operator *op)
 
 static void let_through(struct hf_pass *pass)
 {
-	if (--pass->turn_left <= 0 || pass->phase != HF_PASS_STAGE || !hf_gate_wants_to_send(pass))
+	if (--pass->turn_left <= 0 || pass->phase != HF_PASS_STAGE || !wants_to_send(pass))
 		hf_gate_leave(pass);
-	if (!hf_gate_wants_to_send(pass))
+	if (!wants_to_send(pass))
 		hf_pass_advance(pass);
 	else if (!hf_pass_has_job(pass))
 		hf_pass_give_up(pass, HF_E_NOT_FOUND, "the job is gone");
@@ -114,7 +114,7 @@ void hf_gate_open(struct hf_operator *op)
 		return;
 	op->in_gate = true;
 	while (op->in_flight < op->in_flight_max && (pass = find_first(op)) != NULL) {
-		if (hf_gate_wants_to_send(pass) && !has_token(op))
+		if (wants_to_send(pass) && !has_token(op))
 			break;
 		let_through(pass);
 	}

@@ -547,11 +547,6 @@ struct hf_manager *hf_manager_destroy(struct hf_manager *manager)
 
 /* --- questions -------------------------------------------------------------------------------- */
 
-enum hf_manager_state hf_manager_state(const struct hf_manager *manager)
-{
-	return manager->state;
-}
-
 struct hf_operator *hf_manager_operator(const struct hf_manager *manager)
 {
 	return manager->op;

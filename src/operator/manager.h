@@ -75,7 +75,6 @@ void hf_manager_stop(struct hf_manager *manager, hf_task_fn stopped, void *arg);
 /* At once, as if the process had died.  NULL is fine; returns NULL. */
 struct hf_manager *hf_manager_destroy(struct hf_manager *manager);
 
-enum hf_manager_state hf_manager_state(const struct hf_manager *manager);
 /* NULL unless LEADING or STOPPING. */
 struct hf_operator *hf_manager_operator(const struct hf_manager *manager);
 /* 0: it acts, or stands by for another that does; err's text is then "" or what a person should know.

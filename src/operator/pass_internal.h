@@ -141,7 +141,6 @@ bool hf_pass_has_job(const struct hf_pass *pass);
 void hf_pass_send(struct hf_pass *pass);
 
 /* --- gate.c: which pass sends next --- */
-bool hf_gate_wants_to_send(const struct hf_pass *pass);
 void hf_gate_enter(struct hf_pass *pass);
 void hf_gate_leave(struct hf_pass *pass); /* also from nowhere */
 
