@@ -16,7 +16,7 @@ HF_BEGIN_DECLS
 /* The agent's life.  hf_agent_start and hf_agent_stop move it forward only. */
 enum hf_agent_life { HF_LIFE_CREATED, HF_LIFE_RUNNING, HF_LIFE_STOPPED };
 
-/* What is known of this boot from before this agent started. */
+/* What the agent knows about this boot from the time before it started: the journal, else DeviceHealth. */
 enum hf_agent_history {
 	HF_HISTORY_KNOWN,
 	/* DeviceHealth has not been read yet.  Until then it is not written.  Without a journal of this boot

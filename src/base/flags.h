@@ -61,7 +61,8 @@ struct hf_flag_item {
 int hf_flags_next(struct hf_flags *flags, struct hf_flag_item *ret_item, struct hf_error *err)
 	HF_MUST_CHECK;
 
-/* Find a flag by its name in one table, which may be NULL.  NULL: there is none. */
+/* Find a flag by its name in one table.  The table may be NULL.  Returns NULL if the table has no flag
+ * of that name. */
 const struct hf_flag *hf_flag_find(const struct hf_flag *table, const char *name);
 
 /* Add one line of help: "  -n, --name VALUE   text [fallback]", without a newline.  The text begins

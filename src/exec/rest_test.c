@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Each process writes its pid into this pipe when it is ready. */
+/* A pipe for pids: each process of a test writes its own when that process is ready. */
 static int tell[2];
 
 /* opendir() fails, as without memory. */

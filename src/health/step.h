@@ -73,7 +73,7 @@ struct hf_health_sample {
 		struct {
 			bool lost;           /* NVML 15, or no such directory in sysfs */
 			bool reset_required; /* NVML 16 */
-			bool mute; /* NVML: each call fails for this device, and not for others */
+			bool mute; /* NVML: each call about this device fails; calls about other devices do not */
 		} bus;
 		struct {
 			uint64_t uncorrectable; /* a counter */

@@ -48,7 +48,7 @@ static bool find_value(const char *const *names, size_t len, const char *name, u
 	return false;
 }
 
-/* One line for each kind of name: its array. */
+/* Defines hf_health_<what>_name, which reads the array of the same kind. */
 #define NAME(what)                                                                                 \
 	const char *hf_health_##what##_name(enum hf_health_##what value)                           \
 	{                                                                                          \

@@ -215,7 +215,7 @@ static void a_member_is_left_out_with_its_comma(void **state)
 	}
 }
 
-/* Both documents are of one text; the second had its marks. */
+/* A document that was made with the marks of its text answers as one that was made without them. */
 static void assert_same_docs(const char *text)
 {
 	HF_AUTO_DOC plain = hf_doc_from_text(text, strlen(text));
