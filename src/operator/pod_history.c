@@ -269,6 +269,7 @@ void hf_pod_history_changed(struct hf_pod_history *history, const struct hf_cach
 
 	struct hf_arena *scratch = history->op->scratch;
 	struct hf_pod old = {.containers_len = 0}, new;
+	const struct hf_container_seen *ended;
 	size_t at = 0;
 
 	if (view == NULL) {
@@ -279,8 +280,9 @@ void hf_pod_history_changed(struct hf_pod_history *history, const struct hf_cach
 	if (was != NULL)
 		hf_view_pod(was, scratch, &old);
 	/* After a restart of the operator the wait for other containers begins anew. */
-	if (own_end(&new) != NULL)
-		view->own_ended_at = same_end(own_end(&old), own_end(&new))
+	ended = own_end(&new);
+	if (ended != NULL)
+		view->own_ended_at = same_end(own_end(&old), ended)
 					     ? was->own_ended_at
 					     : hf_loop_mono(history->op->loop);
 	/* Without watched nodes the kubelet runs in this process. */
