@@ -79,7 +79,8 @@ struct sim_job_truth {
 	bool gone;
 	char *terminal; /* "Succeeded" or "Failed" once it was seen */
 	char *completion_time;
-	char *patch_version;                    /* of the last status patch sent for it */
+	char *patch_version;   /* of the last status patch sent for it */
+	char *foreign_version; /* that a stranger's write into the status was made for */
 	int64_t ended[SIM_ROLES][SIM_PODS_MAX]; /* pods, by replica */
 	int64_t ends;                           /* and terminations in place */
 	enum sim_state state;

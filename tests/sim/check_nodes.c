@@ -193,14 +193,17 @@ static hf_time calm_of(struct sim *sim, const struct sim_pod_truth *pod)
 	return calm < CALM_MIN ? CALM_MIN : calm;
 }
 
-/* The ledger's newest record has this pod as lost with its node. */
+/* The loss of its node is why this pod is deleted: the ledger's newest record names it. */
 static bool is_told_lost(struct sim *sim, const struct sim_pod_truth *pod)
 {
 	const struct sim_job_truth *job = sim_job_truth(sim, pod->job_uid);
 	struct hf_doc *doc = job == NULL || job->gone ? NULL : sim_job_peek(sim, job->name);
 	const struct hf_json *last;
 
-	if (doc == NULL || !hf_streq(hf_doc_uid(doc), job->uid))
+	/* The pods of a suspended job are all deleted. */
+	if (doc == NULL || !hf_streq(hf_doc_uid(doc), job->uid) ||
+	    hf_json_true(hf_json_path(hf_doc_json(doc), "spec", "runPolicy", "suspend", NULL),
+			 false))
 		return false;
 	HF_AUTO_JSON status = sim_status(doc);
 

@@ -182,8 +182,10 @@ static void check_lost(struct sim *sim, const struct sim_node *node)
 		return;
 	for (size_t it = 0; hf_map_next(sim->checks->pods, &it, &key, &value);) {
 		const struct sim_pod_truth *pod = value;
+		bool trained = pod->held_at > 0 && pod->held_code == 0;
 
-		if (!pod->gone && !pod->failed && !pod->succeeded &&
+		/* A rank that has trained holds up nothing: if its node is lost, it has succeeded. */
+		if (!pod->gone && !pod->failed && !pod->succeeded && !trained &&
 		    hf_streq(pod->node, node->name))
 			check_pod_of_lost(sim, node, pod);
 	}

@@ -260,8 +260,9 @@ static void write_foreign_status(struct sim *sim, struct hf_doc *job)
 					   .body = body,
 					   .patch_type = HF_PATCH_JSON};
 
-	free(truth->patch_version);
-	truth->patch_version = hf_xstrdup(hf_doc_resource_version(job));
+	/* The operator may send a patch before the check sees this write. */
+	free(truth->foreign_version);
+	truth->foreign_version = hf_xstrdup(hf_doc_resource_version(job));
 	if (sim_apply(sim, &request) != 0)
 		return;
 	truth->foreign = true;
