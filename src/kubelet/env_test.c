@@ -286,124 +286,6 @@ static void what_is_not_there_is_told_in_upstreams_words(void **state)
 	assert_null(env_of(env, "X"));
 }
 
-/* --- refusals --- */
-
-static void what_is_not_done_is_refused_by_the_name_of_its_field(void **state)
-{
-	static const char *const rows[][2] = {
-		{"{'livenessProbe':{}}", "spec.containers[0].livenessProbe"},
-		{"{'readinessProbe':{}}", "spec.containers[0].readinessProbe"},
-		{"{'lifecycle':{'preStop':{'exec':{}}}}", "spec.containers[0].lifecycle.preStop"},
-		{"{'tty':true}", "spec.containers[0].tty"},
-		{"{'restartPolicy':'Always'}", "spec.containers[0].restartPolicy"},
-		{"{'volumeDevices':[{}]}", "spec.containers[0].volumeDevices"},
-		{"{'volumeMounts':[{'subPathExpr':'x'}]}",
-		 "spec.containers[0].volumeMounts[0].subPathExpr"},
-		{"{'volumeMounts':[{'mountPropagation':'Bidirectional'}]}",
-		 "spec.containers[0].volumeMounts[0].mountPropagation"},
-		{"{'securityContext':{'seccompProfile':{'type':'Localhost'}}}",
-		 "spec.containers[0].securityContext.seccompProfile"},
-		{"{'securityContext':{'runAsUser':5}}",
-		 "spec.containers[0].securityContext.runAsUser"},
-		{"{'securityContext':{'privileged':true}}",
-		 "spec.containers[0].securityContext.privileged"},
-		{"{'securityContext':{'capabilities':{'add':['NET_ADMIN']}}}",
-		 "spec.containers[0].securityContext.capabilities.add"},
-		{"{'securityContext':{'procMount':'Unmasked'}}",
-		 "spec.containers[0].securityContext.procMount"},
-	};
-	const struct hf_kubelet_check facts = {.isolate = true, .root = false, .uid = 1000};
-	struct hf_error err;
-
-	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++) {
-		HF_AUTO_JSON container = json_of(rows[i][0]);
-		HF_AUTO_JSON command = json_of("['x']");
-
-		hf_json_set(container, "command", hf_steal(&command));
-		assert_code(hf_kubelet_check_container(container, NULL, "spec.containers[0]",
-						       &facts, &err),
-			    HF_E_UNSUPPORTED);
-		assert_true(hf_str_has_prefix(err.text, rows[i][1]));
-		assert_true(err.text[strlen(rows[i][1])] == ' ');
-	}
-}
-
-static void a_plain_container_is_taken_and_one_without_command_is_not(void **state)
-{
-	HF_AUTO_JSON good =
-		json_of("{'name':'main','image':'x','command':['a'],'ports':[{}],'stdin':"
-			"false,'securityContext':{'runAsUser':1000,'allowPrivilegeEscalation':"
-			"false,'capabilities':{'drop':['ALL']},'seccompProfile':{'type':"
-			"'RuntimeDefault'}},'volumeMounts':[{'name':'v','mountPath':'/x'}]}");
-	HF_AUTO_JSON bare = json_of("{'name':'main','args':['a']}");
-	const struct hf_kubelet_check facts = {.isolate = true, .root = false, .uid = 1000};
-	struct hf_error err;
-
-	assert_ok(hf_kubelet_check_container(good, NULL, "spec.containers[0]", &facts, &err), &err);
-	assert_code(hf_kubelet_check_container(bare, NULL, "spec.containers[0]", &facts, &err),
-		    HF_E_UNSUPPORTED);
-	assert_true(hf_str_has_prefix(err.text, "spec.containers[0].command is needed"));
-}
-
-static void non_root_is_checked_against_who_it_would_be(void **state)
-{
-	static const struct {
-		const char *pod, *container;
-		bool root, good;
-	} rows[] = {
-		{"{'runAsNonRoot':true}", "{}", true, false},
-		{"{'runAsNonRoot':true}", "{}", false, true},
-		{"{'runAsNonRoot':true}", "{'runAsUser':7}", true, true},
-		{"{'runAsNonRoot':true,'runAsUser':7}", "{'runAsUser':0}", true, false},
-		{"{'runAsUser':7}", "{}", true, true},
-		{"{'runAsUser':7}", "{}", false, false},
-		{"{'runAsUser':1000}", "{}", false, true},
-		{"{'runAsGroup':7}", "{}", false, false},
-	};
-
-	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++) {
-		struct hf_kubelet_check facts = {
-			.isolate = true, .root = rows[i].root, .uid = rows[i].root ? 0 : 1000};
-		HF_AUTO_JSON spec = hf_json_object();
-		HF_AUTO_JSON container = json_of("{'command':['x']}");
-		struct hf_error err;
-		int rc;
-
-		hf_json_set(spec, "securityContext", json_of(rows[i].pod));
-		hf_json_set(container, "securityContext", json_of(rows[i].container));
-		rc = hf_kubelet_check_container(container, spec, "c", &facts, &err);
-		if ((rc == 0) != rows[i].good)
-			fail_msg("row %zu: %d", i, rc);
-	}
-}
-
-static void pods_that_ask_for_more_than_there_is_are_refused(void **state)
-{
-	static const char *const rows[][2] = {
-		{"{'runtimeClassName':'x'}", "spec.runtimeClassName"},
-		{"{'shareProcessNamespace':true}", "spec.shareProcessNamespace"},
-		{"{'hostUsers':false}", "spec.hostUsers"},
-		{"{'dnsConfig':{'nameservers':['1.1.1.1']}}", "spec.dnsConfig"},
-		{"{'securityContext':{'sysctls':[{}]}}", "spec.securityContext.sysctls"},
-		{"{'os':{'name':'windows'}}", "spec.os.name"},
-		{"{'securityContext':{'supplementalGroups':[1]}}",
-		 "spec.securityContext.supplementalGroups"},
-	};
-	const struct hf_kubelet_check facts = {.isolate = true, .root = false, .uid = 1000};
-	HF_AUTO_JSON plain =
-		json_of("{'containers':[{}],'dnsPolicy':'ClusterFirst','hostUsers':true,"
-			"'tolerations':[{}],'os':{'name':'linux'},'hostPID':true}");
-	struct hf_error err;
-
-	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++) {
-		HF_AUTO_JSON spec = json_of(rows[i][0]);
-
-		assert_code(hf_kubelet_check_pod(spec, &facts, &err), HF_E_UNSUPPORTED);
-		assert_true(hf_str_has_prefix(err.text, rows[i][1]));
-	}
-	assert_ok(hf_kubelet_check_pod(plain, &facts, &err), &err);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -414,10 +296,6 @@ int main(void)
 		T(limits_are_to_be_had_in_the_unit_asked_for),
 		T(config_maps_and_secrets_give_values),
 		T(what_is_not_there_is_told_in_upstreams_words),
-		cmocka_unit_test(what_is_not_done_is_refused_by_the_name_of_its_field),
-		cmocka_unit_test(a_plain_container_is_taken_and_one_without_command_is_not),
-		cmocka_unit_test(non_root_is_checked_against_who_it_would_be),
-		cmocka_unit_test(pods_that_ask_for_more_than_there_is_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,7 +30,7 @@
  *   watch.c            pods and services of the store
  *   references.c       fetching the ConfigMaps and Secrets of a pod
  *   configmap_data.c   the content of ConfigMaps and Secrets (pure)
- *   pod_check.c        which pods are refused (pure)
+ *   check.c            what is refused and what is ignored (pure; check.h)
  *   plan.c             what should happen to a pod's containers (pure)
  *   env.c              variables (pure)
  *   volumes.c          volumes on disk, and mounts
@@ -121,19 +121,6 @@ const char *hf_kubelet_env_field(const struct hf_kubelet_env_input *input, const
 const char *hf_kubelet_env_resource(const struct hf_kubelet_env_input *input,
 				    const struct hf_json *ref, struct hf_arena *arena,
 				    struct hf_error *err);
-
-/* --- pod_check.c: HF_E_UNSUPPORTED with a text that names the field --- */
-struct hf_kubelet_check {
-	bool isolate; /* the pod will get namespaces */
-	bool root;
-	int64_t uid; /* of this process */
-};
-int hf_kubelet_check_pod(const struct hf_json *spec, const struct hf_kubelet_check *facts,
-			 struct hf_error *err) HF_MUST_CHECK;
-/* Tells why a container is refused. spec: the pod's; path: such as "spec.containers[0]". */
-int hf_kubelet_check_container(const struct hf_json *container, const struct hf_json *spec,
-			       const char *path, const struct hf_kubelet_check *facts,
-			       struct hf_error *err) HF_MUST_CHECK;
 
 /* --- volumes.c --- */
 void hf_kubelet_volumes_add_refs(const struct hf_json *spec, struct hf_kubelet_refs *refs);

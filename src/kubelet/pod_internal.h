@@ -88,7 +88,8 @@ struct hf_kubelet_pod {
 	hf_time retry_at; /* monotonic; when the pod is prepared again */
 
 	struct hf_call *status_call, *delete_call;
-	bool removed; /* the object's deletion was requested and accepted */
+	bool told_ignored; /* the Events about ignored fields were written */
+	bool removed;      /* the object's deletion was requested and accepted */
 	uint64_t doc_version;
 	unsigned looks; /* number of runs of sync_pod, for tests */
 };

@@ -5,6 +5,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "kubelet/check.h"
 #include "kubelet/runtime/netns_internal.h"
 
 #include <stdio.h>
@@ -26,26 +27,40 @@ static void set_trouble(struct hf_kubelet_pod *pod, const char *reason, const ch
 		hf_kubelet_event(pod, "Warning", "Failed", "%s", message);
 }
 
-static int check_spec(const struct hf_kubelet_pod *pod, struct hf_error *err)
+static int check_names(const struct hf_kubelet_pod *pod, struct hf_error *err)
 {
-	struct hf_kubelet_check facts = {
-		.isolate = pod->kubelet->isolate, .root = geteuid() == 0, .uid = geteuid()};
 	size_t counts[2] = {0, 0};
-	int rc = hf_kubelet_check_pod(hf_kubelet_pod_spec(pod), &facts, err);
 
-	for (size_t i = 0; !rc && i < pod->n; i++) {
+	for (size_t i = 0; i < pod->n; i++) {
 		const struct hf_kubelet_pod_container *c = &pod->containers[i];
-		char path[64];
 
-		(void)snprintf(path, sizeof(path), "spec.%s[%zu]",
-			       c->init ? "initContainers" : "containers", counts[c->init]++);
 		if (hf_dns1123_label_problem(c->name))
-			rc = hf_error_set(err, HF_E_INVALID, "%s.name is not a DNS label", path);
-		else
-			rc = hf_kubelet_check_container(c->spec, hf_kubelet_pod_spec(pod), path,
-							&facts, err);
+			return hf_error_set(
+				err, HF_E_INVALID, "spec.%s[%zu].name is not a DNS label",
+				c->init ? "initContainers" : "containers", counts[c->init]);
+		counts[c->init]++;
 	}
-	return rc;
+	return 0;
+}
+
+static int check_spec(struct hf_kubelet_pod *pod, struct hf_error *err)
+{
+	HF_AUTOFREE struct hf_kubelet_findings *findings = hf_xcalloc(1, sizeof(*findings));
+	const struct hf_kubelet_check facts = {
+		.isolate = pod->kubelet->isolate, .root = geteuid() == 0, .uid = geteuid()};
+	const struct hf_kubelet_check_input input = {
+		.spec = hf_kubelet_pod_spec(pod), .path = "spec", .facts = &facts};
+	const struct hf_kubelet_finding *refusal;
+
+	hf_kubelet_check_template(&input, findings);
+	refusal = hf_kubelet_first_refusal(findings);
+	if (refusal)
+		return hf_error_set(err, HF_E_UNSUPPORTED, "%s", refusal->text);
+	for (size_t i = 0; i < findings->n && !pod->told_ignored; i++)
+		hf_kubelet_event(pod, "Warning", "FieldIgnored", "%s", findings->items[i].text);
+	/* A pod is checked again at each new try to prepare it. */
+	pod->told_ignored = true;
+	return check_names(pod, err);
 }
 
 static void describe_sandbox(struct hf_kubelet_pod *pod)

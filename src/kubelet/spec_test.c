@@ -81,10 +81,10 @@ static void what_is_not_done_is_refused_before_anything_runs(void **state)
 		 "spec.runtimeClassName is not supported"},
 		{"'volumes':[{'name':'v','persistentVolumeClaim':{'claimName':'c'}}],'containers':["
 		 "{'name':'main','command':['true']}]",
-		 "volume 'v': persistentVolumeClaim volumes"},
+		 "spec.volumes[0].persistentVolumeClaim is not supported"},
 		{"'volumes':[{'name':'v','emptyDir':{'medium':'HugePages'}}],'containers':["
 		 "{'name':'main','command':['true']}]",
-		 "volume 'v': emptyDir.medium 'HugePages'"},
+		 "spec.volumes[0].emptyDir.medium is not supported"},
 		{"'containers':[{'name':'main','command':['true'],'volumeMounts':[{'name':'v',"
 		 "'mountPath':'/v'}]}]",
 		 "volumeMounts names no volume 'v'"},
@@ -103,6 +103,19 @@ static void what_is_not_done_is_refused_before_anything_runs(void **state)
 		testnode_delete(n, name, HF_GRACE_DEFAULT);
 		testnode_wait_gone(n, name);
 	}
+}
+
+/* stdin is /dev/null: a program that reads it sees the end at once. */
+static void an_ignored_field_has_one_event_and_the_pod_runs(void **state)
+{
+	struct testnode *n = *state;
+
+	testnode_pod(n, "a",
+		     "'restartPolicy':'Never','containers':[{'name':'main','tty':true,'stdin':true,"
+		     "'command':['sh','-c','cat; test -t 0 || echo no terminal']}]");
+	testnode_wait_phase(n, "a", "Succeeded");
+	testnode_assert_output(n, "a", "no terminal\n");
+	assert_int_equal(testnode_events(n, "a", "FieldIgnored"), 2);
 }
 
 static void volumes_have_what_their_sources_say(void **state)
@@ -321,6 +334,7 @@ int main(int argc, char **argv)
 		T(environment_and_arguments_are_expanded),
 		T(a_missing_config_map_is_named_and_waited_for),
 		T(what_is_not_done_is_refused_before_anything_runs),
+		T(an_ignored_field_has_one_event_and_the_pod_runs),
 		T(volumes_have_what_their_sources_say),
 		T(memory_volumes_take_the_place_of_the_shared_memory),
 		T(host_paths_are_checked_as_their_type_says),

@@ -176,8 +176,7 @@ static int fill_source(const struct hf_kubelet_env_input *input, const struct hf
 		return fill_from_object(input, source, &hf_secrets, f, err);
 	if ((source = hf_json_get(volume, "downwardAPI")))
 		return fill_downward(input, source, f, err);
-	return hf_error_set(err, HF_E_UNSUPPORTED,
-			    "this kind of projected source is not supported");
+	return hf_error_set(err, HF_E_INVALID, "a projected source has no kind");
 }
 
 static int fill_volume(const struct hf_kubelet_env_input *input, const struct hf_json *volume,
@@ -231,9 +230,6 @@ static int make_empty_dir(struct maker *m, const struct hf_json *source, const c
 		return hf_error_errno(err, errno, "cannot open '%s' to all", folder);
 	if (!medium[0])
 		return 0; /* sizeLimit is not enforced: a folder has no quota */
-	if (!hf_streq(medium, "Memory"))
-		return hf_error_set(err, HF_E_UNSUPPORTED, "emptyDir.medium '%s' is not supported",
-				    medium);
 	/* Without namespaces a folder on disk is used; it too is deleted with the pod. */
 	if (!m->isolate)
 		return 0;
@@ -292,17 +288,6 @@ static bool is_filled(const struct hf_json *volume)
 	       hf_json_get(volume, "downwardAPI") || hf_json_get(volume, "projected");
 }
 
-static const char *kind_of(const struct hf_json *volume)
-{
-	const char *key;
-	struct hf_json *value;
-
-	for (void *it = NULL; (it = hf_json_next(volume, it, &key, &value));)
-		if (!hf_streq(key, "name"))
-			return key;
-	return "no source";
-}
-
 void hf_kubelet_volumes_add_refs(const struct hf_json *spec, struct hf_kubelet_refs *refs)
 {
 	const struct hf_json *volumes = hf_json_get(spec, "volumes");
@@ -338,8 +323,7 @@ static int make_one(struct maker *m, const struct hf_json *volume, struct hf_err
 	if (hf_json_get(volume, "hostPath"))
 		return check_host_path(hf_json_get(volume, "hostPath"), err);
 	if (!empty && !is_filled(volume))
-		return hf_error_set(err, HF_E_UNSUPPORTED, "%s volumes are not supported here",
-				    kind_of(volume));
+		return hf_error_set(err, HF_E_INVALID, "has no source");
 	folder = hf_arena_printf(m->arena, "%s/volumes/%s", m->pod_dir, name);
 	rc = hf_fs_mkdirs(folder, 0755, err);
 	if (rc)
@@ -360,10 +344,7 @@ int hf_kubelet_volumes_make(const struct hf_kubelet_env_input *input, const char
 		.isolate = pod->isolate,
 		.tmpfs = HF_ARENA_ARRAY(arena, struct hf_shim_tmpfs, HF_POD_VOLUMES_MAX + 1)};
 
-	if (n >= HF_POD_VOLUMES_MAX)
-		return hf_error_set(err, HF_E_UNSUPPORTED,
-				    "a pod must have fewer than %d volumes here",
-				    HF_POD_VOLUMES_MAX);
+	hf_assert(n < HF_POD_VOLUMES_MAX); /* check.c refuses more */
 	for (size_t i = 0; i < n; i++) {
 		const struct hf_json *volume = hf_json_item(volumes, i);
 
@@ -428,9 +409,6 @@ static int mount_one(const struct hf_json *spec, const struct hf_json *m, const 
 		return hf_error_set(err, HF_E_INVALID, "mountPath '%s' must be absolute", target);
 	source = source ? hf_arena_strdup(arena, source)
 			: hf_arena_printf(arena, "%s/volumes/%s", pod_dir, name);
-	if (sub_path[0] && hf_streq(hf_json_path_str(volume, "emptyDir", "medium", NULL), "Memory"))
-		return hf_error_set(err, HF_E_UNSUPPORTED,
-				    "subPath of a volume in memory is not supported");
 	if (sub_path[0])
 		rc = apply_sub_path(sub_path, filled, arena, &source, err);
 	if (rc)
