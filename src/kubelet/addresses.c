@@ -3,7 +3,34 @@
 #include "kubelet/pod_internal.h"
 #include "kubelet/runtime/netns_internal.h"
 
-/* The addresses of pods. */
+#include "base/fs.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* The addresses of pods and of the machine. */
+
+/* an address of documentation networks (RFC 5737): the route to it is that to other networks */
+#define ELSEWHERE "192.0.2.1"
+#define ANY_PORT 9
+
+void hf_kubelet_machine_ip(char ret_text[16])
+{
+	/* Connecting a datagram socket sends nothing. It only chooses the route, and with it the
+	 * machine's address. */
+	HF_AUTO_FD fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(ANY_PORT)};
+	socklen_t len = sizeof(at);
+
+	ret_text[0] = '\0';
+	if (fd < 0 || inet_pton(AF_INET, ELSEWHERE, &at.sin_addr) != 1 ||
+	    connect(fd, (struct sockaddr *)&at, sizeof(at)) < 0 ||
+	    getsockname(fd, (struct sockaddr *)&at, &len) < 0)
+		return;
+	hf_net_ip_format(ntohl(at.sin_addr.s_addr), ret_text);
+}
 
 static bool ip_is_taken(const struct hf_kubelet *k, uint32_t ip)
 {

@@ -19,7 +19,6 @@
 /* Builds the run file by which a shim starts a container, from the container's spec. */
 
 #define ARENA_BYTES_MAX ((size_t)64 << 20)
-#define HOST_IP "127.0.0.1"
 #define DEFAULT_TERMINATION_PATH "/dev/termination-log"
 
 void hf_kubelet_start_block(struct hf_kubelet_pod *pod, struct hf_kubelet_pod_container *c,
@@ -47,8 +46,8 @@ void hf_kubelet_start_input(const struct hf_kubelet_pod *pod, const struct hf_js
 		.refs = refs,
 		.base = pod->kubelet->base_env,
 		.hostname = pod->config.hostname,
-		.pod_ip = pod->config.ip ? pod->config.ip : HOST_IP,
-		.host_ip = HOST_IP,
+		.pod_ip = pod->config.ip ? pod->config.ip : HF_KUBELET_HOST_IP,
+		.host_ip = HF_KUBELET_HOST_IP,
 	};
 }
 

@@ -21,6 +21,10 @@
  *
  * A headless service has the addresses of the pods that its selector matches. A service with a
  * cluster address has them too, if its ports are the pods' own: nothing here translates ports.
+ *
+ * A pod with hostNetwork has the machine's address. For readers on the machine's network that is the
+ * loopback address, which works without any network card. Readers with a network of their own reach
+ * the machine through the uplink, by the machine's address in its own network.
  */
 #define FILE_BYTES_MAX ((size_t)4 << 20)
 
@@ -54,17 +58,34 @@ static bool is_usable(const struct hf_json *spec)
 	       ports_are_plain(hf_json_get(spec, "ports"));
 }
 
-/* Returns the address of a running pod with its own network, or NULL. */
-static const char *address_of(const struct hf_kubelet_pod *pod)
+/* The pod whose hosts file is written, and the machine's address as that pod sees it. */
+struct reader {
+	const struct hf_kubelet_pod *pod;
+	char machine[HF_NET_IP_MAX]; /* "": the pod cannot reach the machine */
+};
+
+static void init_reader(const struct hf_kubelet_pod *pod, struct reader *r)
 {
-	return pod->state == HF_KUBELET_POD_RUNNING && pod->spec_doc && !pod->config.host_network
-		       ? pod->config.ip
-		       : NULL;
+	*r = (struct reader){.pod = pod};
+	if (pod->config.host_network || !pod->config.isolate)
+		(void)snprintf(r->machine, sizeof(r->machine), "%s", HF_KUBELET_HOST_IP);
+	else if (pod->kubelet->uplink)
+		hf_kubelet_machine_ip(r->machine);
 }
 
-static void add_service(const struct hf_kubelet *k, const char *for_ns, struct hf_doc *service,
-			struct hf_strbuf *sb)
+/* Returns the address of a running pod, or NULL if there is none or the reader cannot reach it. */
+static const char *address_of(const struct reader *r, const struct hf_kubelet_pod *pod)
 {
+	if (pod->state != HF_KUBELET_POD_RUNNING || !pod->spec_doc)
+		return NULL;
+	if (pod->config.host_network)
+		return r->machine[0] ? r->machine : NULL;
+	return pod->config.ip;
+}
+
+static void add_service(const struct reader *r, struct hf_doc *service, struct hf_strbuf *sb)
+{
+	const struct hf_kubelet *k = r->pod->kubelet;
 	const struct hf_json *spec = hf_json_get(hf_doc_json(service), "spec");
 	const char *ns = hf_doc_namespace(service), *name = hf_doc_name(service);
 	const char *uid;
@@ -74,7 +95,7 @@ static void add_service(const struct hf_kubelet *k, const char *for_ns, struct h
 		return;
 	for (size_t it = 0; hf_map_next(k->pods, &it, &uid, &value);) {
 		const struct hf_kubelet_pod *pod = value;
-		const char *ip = address_of(pod);
+		const char *ip = address_of(r, pod);
 
 		if (!ip || !hf_streq(pod->ns, ns) ||
 		    !selector_matches(hf_json_get(spec, "selector"),
@@ -82,7 +103,7 @@ static void add_service(const struct hf_kubelet *k, const char *for_ns, struct h
 						   "metadata", "labels", NULL)))
 			continue;
 		hf_strbuf_addf(sb, "%s", ip);
-		if (hf_streq(ns, for_ns))
+		if (hf_streq(ns, r->pod->ns))
 			hf_strbuf_addf(sb, " %s", name);
 		hf_strbuf_addf(sb, " %s.%s %s.%s.svc %s.%s.svc.cluster.local\n", name, ns, name, ns,
 			       name, ns);
@@ -91,14 +112,15 @@ static void add_service(const struct hf_kubelet *k, const char *for_ns, struct h
 
 /* Adds HOSTNAME.SUBDOMAIN for pods that have both. The check for a headless service of that name is
  * left out. */
-static void add_subdomains(const struct hf_kubelet *k, const char *for_ns, struct hf_strbuf *sb)
+static void add_subdomains(const struct reader *r, struct hf_strbuf *sb)
 {
+	const struct hf_kubelet *k = r->pod->kubelet;
 	const char *uid;
 	void *value;
 
 	for (size_t it = 0; hf_map_next(k->pods, &it, &uid, &value);) {
 		const struct hf_kubelet_pod *pod = value;
-		const char *ip = address_of(pod);
+		const char *ip = address_of(r, pod);
 		const char *subdomain = pod->spec_doc ? hf_json_path_str(hf_kubelet_pod_spec(pod),
 									 "subdomain", NULL)
 						      : NULL;
@@ -107,7 +129,7 @@ static void add_subdomains(const struct hf_kubelet *k, const char *for_ns, struc
 		if (!ip || hf_str_is_empty(subdomain))
 			continue;
 		hf_strbuf_addf(sb, "%s", ip);
-		if (hf_streq(pod->ns, for_ns))
+		if (hf_streq(pod->ns, r->pod->ns))
 			hf_strbuf_addf(sb, " %s.%s", host, subdomain);
 		hf_strbuf_addf(sb, " %s.%s.%s.svc %s.%s.%s.svc.cluster.local\n", host, subdomain,
 			       pod->ns, host, subdomain, pod->ns);
@@ -133,7 +155,9 @@ static void compose_hosts(const struct hf_kubelet_pod *pod, struct hf_strbuf *sb
 {
 	const struct hf_kubelet *k = pod->kubelet;
 	struct hf_doc *service;
+	struct reader r;
 
+	init_reader(pod, &r);
 	hf_strbuf_addstr(sb, "# Written by Holdfast; follows services and pods.\n"
 			     "127.0.0.1 localhost\n"
 			     "::1 localhost ip6-localhost ip6-loopback\n");
@@ -147,8 +171,8 @@ static void compose_hosts(const struct hf_kubelet_pod *pod, struct hf_strbuf *sb
 	add_aliases(pod, sb);
 	for (size_t it = 0;
 	     k->service_watch && hf_kubelet_watch_next(k->service_watch, &it, &service);)
-		add_service(k, pod->ns, service, sb);
-	add_subdomains(k, pod->ns, sb);
+		add_service(&r, service, sb);
+	add_subdomains(&r, sb);
 }
 
 static int write_in_place(const char *path, const struct hf_strbuf *sb, struct hf_error *err)

@@ -26,6 +26,7 @@
  *   uplink.c           the pods' way to other networks
  *   addresses.c        addresses of pods
  *   hosts.c            hosts files
+ *   host_ports.c       ports of the machine that two pods want
  *   drain.c            the end of all pods
  *   watch.c            pods and services of the store
  *   references.c       fetching the ConfigMaps and Secrets of a pod
@@ -45,6 +46,8 @@
 #define HF_KUBELET_POD_RETRY (2 * HF_SECOND)
 #define HF_TERMINATION_BYTES_MAX 4096       /* as in upstream's kubelet */
 #define HF_KUBELET_LOG_BYTES_MAX (10 << 20) /* per file; upstream's containerLogMaxSize */
+/* status.hostIP, and the address of pods on the machine's network */
+#define HF_KUBELET_HOST_IP "127.0.0.1"
 #define HF_PRELOAD_FILE "libholdfast-names.so"
 #define HF_KUBELET_LOG_FILES_MAX 5 /* upstream's containerLogMaxFiles */
 
@@ -276,6 +279,8 @@ void hf_kubelet_check_drained(struct hf_kubelet *kubelet);
 
 /* --- addresses.c --- */
 uint32_t hf_kubelet_take_ip(struct hf_kubelet *kubelet);
+/* Finds the machine's address in its own network; "" if the machine has only its loopback. */
+void hf_kubelet_machine_ip(char ret_text[16]);
 /* Makes the next address follow those of the pods that were found on disk. */
 void hf_kubelet_skip_known_ips(struct hf_kubelet *kubelet);
 

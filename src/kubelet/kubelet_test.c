@@ -634,6 +634,37 @@ static void a_pod_may_share_the_machines_network(void **state)
 	}
 }
 
+/* Resolves its arguments and prints an address for each. */
+static const char resolve_script[] = "import socket, sys\n"
+				     "for name in sys.argv[1:]:\n"
+				     "    print(socket.getaddrinfo(name, 1)[0][4][0])\n";
+
+static void pods_on_the_machines_network_find_each_other_by_name(void **state)
+{
+	struct testnode *n = *state;
+
+	testnode_file(n, "resolve.py", resolve_script);
+	testnode_create(n, &hf_services,
+			"{'apiVersion':'v1','kind':'Service','metadata':{'name':'job-master-0'},"
+			"'spec':{'clusterIP':'None','selector':{'app':'job-master-0'}}}");
+	testnode_pod(n, "job-worker-0",
+		     "'restartPolicy':'Never','hostNetwork':true,'initContainers':[{'name':"
+		     "'init-pytorch','command':['sh','-c','%s']}],'containers':[{'name':'main',"
+		     "'ports':[{'containerPort':23456}],'command':['python3','%s/resolve.py',"
+		     "'job-master-0','m.sub']}]",
+		     init_loop, n->dir);
+	testnode_wait(n, init_runs, NULL);
+	testnode_pod(n, "job-master-0",
+		     "'hostNetwork':true,'hostname':'m','subdomain':'sub','containers':[{'name':"
+		     "'main','ports':[{'containerPort':23456}],'command':['tail','-f',"
+		     "'/dev/null']}]");
+	testnode_wait_phase(n, "job-worker-0", "Succeeded");
+	testnode_assert_output(n, "job-worker-0", "127.0.0.1\n127.0.0.1\n");
+	/* Both want a port of the machine; the pod that starts later has the Event. */
+	assert_int_equal(testnode_events(n, "job-master-0", "HostPortShared"), 1);
+	assert_int_equal(testnode_events(n, "job-worker-0", "HostPortShared"), 0);
+}
+
 /* --- other networks --- */
 
 struct visitor {
@@ -699,6 +730,42 @@ static void a_pod_reaches_other_networks_where_there_is_a_way_out(void **state)
 	testnode_wait_phase(n, "a", "Succeeded");
 	testnode_assert_output(n, "a", "b'outside'\n");
 	(void)close(v.listener);
+}
+
+static void a_pod_with_a_network_finds_pods_on_the_machines(void **state)
+{
+	struct testnode *n = *state;
+	struct in_addr address;
+	char marker[] = "serves";
+	int port = 20000 + getpid() % 10000; /* tests of several folders may run at once */
+
+	if (!n->facts.uplink || !own_address(&address)) {
+		(void)fprintf(stderr, "# SKIPPED: %s\n", n->notice);
+		return;
+	}
+	testnode_file(
+		n, "ask.py",
+		"import socket, sys\n"
+		"print(socket.create_connection(('server', int(sys.argv[1])), timeout=20).recv(9))\n");
+	testnode_file(n, "serve.py",
+		      "import socket, sys\n"
+		      "s = socket.create_server(('', int(sys.argv[1])))\n"
+		      "open('serves', 'w')\n"
+		      "s.accept()[0].sendall(b'hello')\n");
+	testnode_create(n, &hf_services,
+			"{'apiVersion':'v1','kind':'Service','metadata':{'name':'server'},"
+			"'spec':{'clusterIP':'None','selector':{'app':'server'}}}");
+	testnode_pod(n, "server",
+		     "'restartPolicy':'Never','hostNetwork':true,'containers':[{'name':'main',"
+		     "'workingDir':'%s','command':['python3','serve.py','%d']}]",
+		     n->dir, port);
+	testnode_wait(n, file_has, marker);
+	testnode_pod(n, "client",
+		     "'restartPolicy':'Never','containers':[{'name':'main','command':['python3',"
+		     "'%s/ask.py','%d']}]",
+		     n->dir, port);
+	testnode_wait_phase(n, "client", "Succeeded");
+	testnode_assert_output(n, "client", "b'hello'\n");
 }
 
 static void a_way_out_that_does_not_work_is_said_and_does_without(void **state)
@@ -798,11 +865,14 @@ int main(int argc, char **argv)
 		T(a_drain_is_over_when_the_store_knows_how_each_pod_ended),
 		T(what_ended_by_itself_before_a_drain_stays_its_own_fault),
 		T(a_pod_may_share_the_machines_network),
+		T(pods_on_the_machines_network_find_each_other_by_name),
 		T(a_pod_reaches_other_networks_where_there_is_a_way_out),
+		T(a_pod_with_a_network_finds_pods_on_the_machines),
 		T(a_way_out_that_does_not_work_is_said_and_does_without),
 		H(a_pod_runs_to_its_end_and_its_status_tells_how),
 		H(a_deleted_pod_gets_sigterm_and_time_to_end),
 		H(a_drain_ends_every_pod_and_starts_none),
+		H(pods_on_the_machines_network_find_each_other_by_name),
 		H(without_namespaces_a_pod_has_an_address_and_finds_others_by_name),
 	};
 	int rc = hf_shim_helper_main(argc, argv);

@@ -136,6 +136,10 @@ void hf_kubelet_pod_delete_object(struct hf_kubelet_pod *pod);
 /* Begins the way to a running shim; a pod that this kubelet cannot run becomes REFUSED. */
 void hf_kubelet_pod_prepare(struct hf_kubelet_pod *pod);
 
+/* --- host_ports.c --- */
+/* Writes an Event for each port of the machine that this pod and another one with hostNetwork want. */
+void hf_kubelet_pod_warn_of_ports(struct hf_kubelet_pod *pod);
+
 /* --- pod_shim.c --- */
 /* Fills handler for the pod's shim and returns it. */
 const struct hf_kubelet_shim_handler *hf_kubelet_pod_handler(

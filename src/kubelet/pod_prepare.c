@@ -151,6 +151,7 @@ static void start_shim(struct hf_kubelet_pod *pod)
 		return;
 	}
 	pod->state = HF_KUBELET_POD_SPAWNING;
+	hf_kubelet_pod_warn_of_ports(pod);
 	if (pod->start_time == HF_TIME_NONE)
 		pod->start_time = hf_loop_wall(pod->kubelet->loop);
 }

@@ -13,7 +13,6 @@
 
 /* Builds the status of a pod anew each time, from the journal and the plan. */
 
-#define HOST_IP "127.0.0.1"
 #define DRAIN_TEXT "Pod was terminated as the plane was told to stop"
 #define FALLBACK_BYTES_MAX 2048 /* bytes of the log, as in upstream's kubelet */
 #define FALLBACK_LINES_MAX 80
@@ -401,12 +400,12 @@ struct hf_json *hf_kubelet_status_build(const struct hf_kubelet_pod *pod,
 	struct hf_json *status = hf_json_object();
 	struct hf_json *lists[2] = {hf_json_array(), hf_json_array()};
 	enum hf_pod_phase phase = phase_of(pod, plan);
-	const char *ip = pod->config.host_network ? HOST_IP : pod->config.ip;
+	const char *ip = pod->config.host_network ? HF_KUBELET_HOST_IP : pod->config.ip;
 
 	hf_json_set_str(status, "phase", hf_kubelet_phase_name(phase));
 	set_reason(pod, plan, phase, status);
 	hf_json_set(status, "conditions", conditions_of(pod, plan, phase, now));
-	hf_json_set_str(status, "hostIP", HOST_IP);
+	hf_json_set_str(status, "hostIP", HF_KUBELET_HOST_IP);
 	if (ip) {
 		struct hf_json *item = hf_json_object();
 
