@@ -768,6 +768,58 @@ static void a_pod_with_a_network_finds_pods_on_the_machines(void **state)
 	testnode_assert_output(n, "client", "b'hello'\n");
 }
 
+/* Answers one name with an A record, as a server on the loopback of the machine; systemd-resolved is
+ * one such. */
+static const char name_server[] =
+	"import socket\n"
+	"s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+	"s.bind(('127.0.0.77', 53))\n"
+	"open('serves', 'w')\n"
+	"while True:\n"
+	"    q, at = s.recvfrom(512)\n"
+	"    end = q.index(0, 12) + 5\n"
+	"    good = q[12:end - 4] == b'\\x04data\\x04test\\0' and q[end - 3] == 1\n"
+	"    answer = b'\\xc0\\x0c\\0\\1\\0\\1\\0\\0\\0\\5\\0\\4\\xc6\\x33\\x64\\7' if good else b''\n"
+	"    head = b'\\x81\\x80\\0\\1\\0' + bytes([good]) + b'\\0\\0\\0\\0'\n"
+	"    s.sendto(q[:2] + head + q[12:end] + answer, at)\n";
+
+static void a_pod_resolves_names_of_other_networks(void **state)
+{
+	struct testnode *n = *state;
+	HF_AUTOFREE char *before = hf_xstrdup(getenv("PATH"));
+	HF_AUTOFREE char *path = hf_xasprintf("%s:%s", n->dir, before);
+	HF_AUTOFREE char *program = hf_xasprintf("%s/slirp4netns", n->dir);
+	HF_AUTOFREE char *text = hf_xasprintf(
+		"#!/bin/sh\nPATH=%s\nexport PATH\nprogram=$(command -v slirp4netns)\n"
+		"exec unshare -m sh -c 'mount --bind %s/resolv.conf /etc/resolv.conf && "
+		"exec \"$@\"' sh \"$program\" \"$@\"\n",
+		before, n->dir);
+	char marker[] = "serves";
+
+	if (!n->facts.uplink || geteuid() != 0) {
+		(void)fprintf(stderr, "# SKIPPED: needs root. %s\n", n->notice);
+		return;
+	}
+	testnode_stop(n);
+	testnode_file(n, "resolv.conf", "nameserver 127.0.0.77\n");
+	testnode_file(n, "server.py", name_server);
+	testnode_file(n, "slirp4netns", text);
+	assert_int_equal(chmod(program, 0755), 0);
+	assert_int_equal(setenv("PATH", path, 1), 0);
+	testnode_start(n);
+	assert_int_equal(setenv("PATH", before, 1), 0);
+	testnode_pod(n, "server",
+		     "'hostNetwork':true,'containers':[{'name':'main','workingDir':'%s','command':["
+		     "'python3','server.py']}]",
+		     n->dir);
+	testnode_wait(n, file_has, marker);
+	testnode_script(n, "a", "Never",
+			"getent ahostsv4 data.test | head -1 | cut -c1-12; "
+			"getent hosts other.test || echo unknown");
+	testnode_wait_phase(n, "a", "Succeeded");
+	testnode_assert_output(n, "a", "198.51.100.7\nunknown\n");
+}
+
 static void a_way_out_that_does_not_work_is_said_and_does_without(void **state)
 {
 	struct testnode *n = *state;
@@ -868,6 +920,7 @@ int main(int argc, char **argv)
 		T(pods_on_the_machines_network_find_each_other_by_name),
 		T(a_pod_reaches_other_networks_where_there_is_a_way_out),
 		T(a_pod_with_a_network_finds_pods_on_the_machines),
+		T(a_pod_resolves_names_of_other_networks),
 		T(a_way_out_that_does_not_work_is_said_and_does_without),
 		H(a_pod_runs_to_its_end_and_its_status_tells_how),
 		H(a_deleted_pod_gets_sigterm_and_time_to_end),

@@ -31,6 +31,9 @@
 #define PROGRAM "slirp4netns"
 #define START_AGAIN HF_SECOND
 
+#define TEXT(number) TEXT_OF(number)
+#define TEXT_OF(number) #number
+static const char mtu_flag[] = "--mtu=" TEXT(HF_NET_MTU);
 static const char cidr_flag[] = "--cidr=" HF_NET_CIDR;
 
 struct hf_kubelet_uplink {
@@ -149,7 +152,7 @@ static int spawn_slirp(struct hf_kubelet_uplink *u, const char *program, int in,
 	HF_AUTOFREE char *net = hf_xasprintf("/proc/%d/fd/%d", (int)getpid(), u->kubelet->netns_fd);
 	HF_AUTOFREE char *user =
 		hf_xasprintf("--userns-path=/proc/%d/fd/%d", (int)getpid(), u->user_ns);
-	const char *argv[12] = {program,       "--disable-host-loopback", cidr_flag, "--mtu=1500",
+	const char *argv[12] = {program,       "--disable-host-loopback", cidr_flag, mtu_flag,
 				"--exit-fd=0", "--netns-type=path"};
 	struct hf_process_spec spec = {.argv = argv,
 				       .new_session = true,

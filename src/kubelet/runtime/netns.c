@@ -240,18 +240,21 @@ static int add_veth(int fd, const char *name, int bridge, int netns_fd, struct h
 	struct ifinfomsg info = {
 		.ifi_family = AF_UNSPEC, .ifi_flags = IFF_UP, .ifi_change = IFF_UP};
 	struct ifinfomsg peer_info = {.ifi_family = AF_UNSPEC};
+	const unsigned mtu = HF_NET_MTU;
 	struct message m;
 	struct rtattr *link, *data, *peer;
 
 	start_message(&m, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, &info, sizeof(info));
 	put_str(&m, IFLA_IFNAME, name);
 	put_attr(&m, IFLA_MASTER, &bridge, sizeof(bridge));
+	put_attr(&m, IFLA_MTU, &mtu, sizeof(mtu));
 	link = put_attr(&m, IFLA_LINKINFO, NULL, 0);
 	put_str(&m, IFLA_INFO_KIND, "veth");
 	data = put_attr(&m, IFLA_INFO_DATA, NULL, 0);
 	peer = put_attr(&m, VETH_INFO_PEER, NULL, 0);
 	append_bytes(&m, &peer_info, sizeof(peer_info));
 	put_str(&m, IFLA_IFNAME, POD_INTERFACE);
+	put_attr(&m, IFLA_MTU, &mtu, sizeof(mtu));
 	put_attr(&m, IFLA_NET_NS_FD, &netns_fd, sizeof(netns_fd));
 	close_nest(&m, peer);
 	close_nest(&m, data);

@@ -29,6 +29,10 @@
 #define HF_NET_HOST_FIRST 0x7f000102u
 #define HF_NET_HOST_LAST 0x7f0001feu
 
+/* Bytes of a packet of the pods and of their uplink, the most that slirp4netns takes. Large packets
+ * spare the uplink work: it copies each one. */
+#define HF_NET_MTU 65520
+
 #define HF_NET_IP_MAX 16 /* bytes of a dotted IPv4 address and its NUL */
 void hf_net_ip_format(uint32_t ip, char ret_text[HF_NET_IP_MAX]);
 int hf_net_ip_parse(const char *text, uint32_t *ret_ip, struct hf_error *err) HF_MUST_CHECK;
