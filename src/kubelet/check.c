@@ -58,7 +58,6 @@ static const struct row container_rows[] = {
 	{"volumeDevices", IF_NONEMPTY, REFUSED, "block devices are not passed on"},
 	{"tty", IF_TRUE, IGNORED, "containers have no terminal"},
 	{"stdin", IF_TRUE, IGNORED, "stdin is /dev/null: nothing can be attached to it"},
-	{"restartPolicy", IF_PRESENT, REFUSED, "containers follow the pod's restartPolicy"},
 	{"restartPolicyRules", IF_NONEMPTY, REFUSED, "containers follow the pod's restartPolicy"},
 	{"resources.claims", IF_NONEMPTY, REFUSED, "dynamic resource allocation is not done here"},
 	{"securityContext.seLinuxOptions", IF_NONEMPTY, REFUSED, "SELinux labels are not set"},
@@ -274,6 +273,17 @@ static void check_command(struct checker *c, const struct hf_json *container, co
 		       f->field);
 }
 
+static void check_restarts(struct checker *c, const struct hf_json *container, const char *path,
+			   bool init)
+{
+	const char *policy = hf_json_path_str(container, "restartPolicy", NULL);
+
+	if (policy && !(init && hf_streq(policy, "Always")))
+		refuse(c, path, "restartPolicy",
+		       "containers follow the pod's restartPolicy; Always makes a sidecar of an "
+		       "init container");
+}
+
 static void check_container(struct checker *c, const struct hf_json *container, const char *path,
 			    bool command_given)
 {
@@ -299,6 +309,7 @@ static void check_containers(struct checker *c, const char *key)
 
 		(void)snprintf(path, sizeof(path), "%.160s.%s[%zu]", c->in->path, key, i);
 		check_container(c, hf_json_item(list, i), path, given && i == 0);
+		check_restarts(c, hf_json_item(list, i), path, hf_streq(key, "initContainers"));
 	}
 }
 

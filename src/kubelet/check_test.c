@@ -105,6 +105,9 @@ static void pods_and_volumes_have_their_verdicts(void **state)
 		{"{'volumes':[{'name':'a','projected':{'sources':[{'secret':{'name':'s'}},"
 		 "{'serviceAccountToken':{}}]}}]}",
 		 true, "spec.volumes[0].projected.sources[1].serviceAccountToken"},
+		{"{'initContainers':[{'command':['x'],'restartPolicy':'Always'},{'command':['x'],"
+		 "'restartPolicy':'Never'}]}",
+		 true, "spec.initContainers[1].restartPolicy"},
 		{"{'initContainers':[{'name':'i'}]}", true, "spec.initContainers[0].command"},
 		{"{'volumes':[{'name':'m','emptyDir':{'medium':'Memory'}}],'containers':[{"
 		 "'command':['x'],'volumeMounts':[{'name':'m','subPath':'x'}]}]}",

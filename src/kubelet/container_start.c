@@ -296,6 +296,7 @@ static int build_run(struct hf_kubelet_pod *pod, struct hf_kubelet_pod_container
 	run->argv = hf_kubectl_is_delivery(c->spec) ? make_delivery_command(pod, arena)
 						    : expand_all(c->spec, run->env, arena);
 	run->init = c->init;
+	run->sidecar = c->sidecar;
 	run->cwd = hf_json_path_str(c->spec, "workingDir", NULL);
 	run->mounts = mounts->items;
 	run->n_mounts = pod->config.isolate ? mounts->n : 0;

@@ -157,6 +157,33 @@ static void init_containers_run_one_after_the_other_before_the_rest(void **state
 	assert_string_equal(testnode_condition(n, "b", "Initialized"), "False");
 }
 
+/* The sidecar starts before the program and ends after it, by SIGTERM; its exit code does not count. */
+static void a_sidecar_runs_beside_the_program_and_ends_with_it(void **state)
+{
+	struct testnode *n = *state;
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(4096);
+	HF_AUTOFREE char *path = hf_xasprintf("%s/order", n->dir);
+	struct hf_error err;
+
+	testnode_file(n, "side.sh",
+		      "trap 'echo told >> order; exit 9' TERM\n"
+		      "echo side >> order\n"
+		      "while :; do sleep 0.05; done\n");
+	testnode_pod(
+		n, "a",
+		"'restartPolicy':'Never','initContainers':[{'name':'side','restartPolicy':'Always',"
+		"'workingDir':'%s','command':['sh','side.sh']},{'name':'one','command':['sh','-c',"
+		"'while ! test -e %s; do sleep 0.05; done; echo one >> %s']}],'containers':[{"
+		"'name':'main','command':['sh','-c','echo main >> %s']}]",
+		n->dir, path, path, path);
+	testnode_wait_phase(n, "a", "Succeeded");
+	assert_ok(hf_fs_read(path, &text, &err), &err);
+	assert_string_equal(text.data, "side\none\nmain\ntold\n");
+	assert_int_equal(
+		NUM(testnode_container(n, "a", 0, true), "state", "terminated", "exitCode"), 9);
+	assert_string_equal(testnode_condition(n, "a", "Initialized"), "True");
+}
+
 static bool init_runs(struct testnode *n, void *arg HF_UNUSED)
 {
 	return hf_json_path(testnode_container(n, "job-worker-0", 0, true), "state", "running",
@@ -899,6 +926,7 @@ int main(int argc, char **argv)
 		T(a_container_that_fails_is_restarted_at_once_and_then_waits),
 		T(on_failure_a_good_end_is_the_end),
 		T(init_containers_run_one_after_the_other_before_the_rest),
+		T(a_sidecar_runs_beside_the_program_and_ends_with_it),
 		T(a_worker_finds_its_master_by_name_once_that_runs),
 		T(a_deleted_pod_gets_sigterm_and_time_to_end),
 		T(a_pod_that_ignores_sigterm_is_killed_when_its_grace_is_over),

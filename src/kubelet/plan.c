@@ -72,7 +72,7 @@ static void plan_start(struct hf_plan_container *c, hf_time now)
 	}
 }
 
-/* Tells whether the container has ended and will not be restarted. */
+/* Tells whether the container has ended and will not be restarted. For sidecars plan_one decides. */
 static bool is_over(const struct hf_plan_container *c, enum hf_restart_policy policy)
 {
 	const struct hf_attempt *last = last_of(c);
@@ -86,76 +86,110 @@ static bool is_over(const struct hf_plan_container *c, enum hf_restart_policy po
 
 static void plan_one(struct hf_pod_plan *plan, struct hf_plan_container *c)
 {
-	if (plan->stopping || hf_attempt_running(last_of(c)) || is_over(c, plan->policy))
+	if (plan->stopping || hf_attempt_running(last_of(c)))
+		return;
+	if (c->sidecar ? plan->over : is_over(c, plan->policy))
 		return;
 	plan_start(c, plan->now);
 	if (c->step != HF_STEP_START && c->at < plan->wake)
 		plan->wake = c->at;
 }
 
-/* Plans the init containers. Returns false if one has failed for good. */
-static bool plan_init(struct hf_pod_plan *plan)
+/* Tells whether the containers after the sidecar may start. A later crash of it does not hold them. */
+static bool has_passed(const struct hf_pod_plan *plan, size_t i)
+{
+	const struct hf_plan_container *c = &plan->containers[i];
+
+	if (i + 1 < plan->n && last_of(&plan->containers[i + 1])->state != HF_ATTEMPT_NONE)
+		return true;
+	return last_of(c)->state == HF_ATTEMPT_RUNNING && !c->starting;
+}
+
+/* Plans the init containers. */
+static void plan_init(struct hf_pod_plan *plan)
 {
 	plan->initialized = true;
 	for (size_t i = 0; i < plan->n && plan->containers[i].init; i++) {
 		struct hf_plan_container *c = &plan->containers[i];
 
-		if (hf_attempt_succeeded(last_of(c)))
+		if (c->sidecar)
+			plan_one(plan, c);
+		if (c->sidecar ? has_passed(plan, i) : hf_attempt_succeeded(last_of(c)))
 			continue;
 		plan->initialized = false;
-		plan_one(plan, c);
-		return !is_over(c, plan->policy);
+		if (!c->sidecar)
+			plan_one(plan, c);
+		return;
 	}
-	return true;
 }
 
-static bool anything_runs(const struct hf_pod_plan *plan)
+/* Tells whether an init container has failed for good. */
+static bool init_has_failed(const struct hf_pod_plan *plan)
+{
+	for (size_t i = 0; i < plan->n && plan->containers[i].init; i++) {
+		const struct hf_plan_container *c = &plan->containers[i];
+
+		if (!c->sidecar && is_over(c, plan->policy) && !hf_attempt_succeeded(last_of(c)))
+			return true;
+	}
+	return false;
+}
+
+static bool anything_runs(const struct hf_pod_plan *plan, bool sidecars)
 {
 	for (size_t i = 0; i < plan->n; i++)
-		if (hf_attempt_running(last_of(&plan->containers[i])))
+		if (plan->containers[i].sidecar == sidecars &&
+		    hf_attempt_running(last_of(&plan->containers[i])))
 			return true;
 	return false;
 }
 
-static void set_ends(struct hf_pod_plan *plan, bool all_over)
-{
-	bool runs = anything_runs(plan);
+/* What the main containers add up to. */
+struct mains {
+	bool over, good, begun; /* of all of them */
+};
 
-	plan->over = !runs && all_over;
-	plan->finished = !runs && (all_over || plan->stopping);
-}
-
-static void set_phase(struct hf_pod_plan *plan, bool init_failed)
+static struct mains look_at_mains(const struct hf_pod_plan *plan)
 {
-	bool all_over = true, all_good = true, all_begun = true;
+	struct mains m = {true, true, true};
 
 	for (size_t i = 0; i < plan->n; i++) {
 		const struct hf_plan_container *c = &plan->containers[i];
 
 		if (c->init)
 			continue;
-		all_over = all_over && is_over(c, plan->policy);
-		all_good = all_good && hf_attempt_succeeded(last_of(c));
-		all_begun = all_begun &&
-			    (last_of(c)->state >= HF_ATTEMPT_RUNNING || last_of(c)->number > 0);
+		m.over = m.over && is_over(c, plan->policy);
+		m.good = m.good && hf_attempt_succeeded(last_of(c));
+		m.begun = m.begun &&
+			  (last_of(c)->state >= HF_ATTEMPT_RUNNING || last_of(c)->number > 0);
 	}
-	set_ends(plan, init_failed || all_over);
+	return m;
+}
+
+static void set_phase(struct hf_pod_plan *plan, const struct mains *m, bool init_failed)
+{
+	bool runs = anything_runs(plan, false), sidecars_run = anything_runs(plan, true);
+
+	plan->end_sidecars = plan->over && sidecars_run && !plan->stopping;
+	plan->finished = !runs && !sidecars_run && (plan->over || plan->stopping);
 	if (plan->finished)
-		plan->phase = all_good && !init_failed ? HF_PHASE_SUCCEEDED : HF_PHASE_FAILED;
+		plan->phase = m->good && !init_failed ? HF_PHASE_SUCCEEDED : HF_PHASE_FAILED;
 	else
-		plan->phase = plan->initialized && all_begun ? HF_PHASE_RUNNING : HF_PHASE_PENDING;
+		plan->phase = plan->initialized && m->begun ? HF_PHASE_RUNNING : HF_PHASE_PENDING;
 }
 
 void hf_pod_plan(struct hf_pod_plan *plan)
 {
-	bool init_failed;
+	struct mains m = look_at_mains(plan);
+	bool init_failed = init_has_failed(plan);
 
 	plan->wake = HF_TIME_NEVER;
 	for (size_t i = 0; i < plan->n; i++)
 		plan->containers[i].step = HF_STEP_NONE;
-	init_failed = !plan_init(plan);
+	plan->over = !anything_runs(plan, false) && (init_failed || m.over);
+	plan_init(plan);
 	for (size_t i = 0; plan->initialized && i < plan->n; i++)
 		if (!plan->containers[i].init)
 			plan_one(plan, &plan->containers[i]);
-	set_phase(plan, init_failed);
+	set_phase(plan, &m, init_failed);
 }

@@ -13,7 +13,9 @@
  * Decides what should happen to the containers of a pod now: a pure function of its containers,
  * their journal and the time.
  *
- * Init containers run one after the other, then all others. A container that has ended is restarted
+ * Init containers run one after the other, then all others. A sidecar among the init containers lets the
+ * next one start as soon as it has started itself; it is restarted whatever the pod's policy, and its
+ * exit code has no influence on the pod's phase. A container that has ended is restarted
  * by the pod's restartPolicy: first at once, then after 10 s, then twice as long each time up to
  * 300 s. An attempt of 10 minutes resets the back-off to 10 s. Upstream's kubelet does the same
  * (kuberuntime, util/flowcontrol). The journal keeps the back-off, so a new kubelet continues it.
@@ -35,6 +37,9 @@ enum hf_container_step {
 
 struct hf_plan_container {
 	bool init;
+	/* an init container with restartPolicy Always: it runs beside the others until they are over */
+	bool sidecar;
+	bool starting; /* it runs, but its startup probe or postStart hook has not succeeded yet */
 	const struct hf_container_past *past; /* NULL: never started */
 	hf_time blocked_until;                /* HF_TIME_NONE: not blocked */
 	/* The plan: */
@@ -54,11 +59,13 @@ struct hf_pod_plan {
 	size_t n;
 	/* The plan: */
 	enum hf_pod_phase phase;
-	bool initialized; /* every init container has succeeded */
+	/* every init container has succeeded and every sidecar has started */
+	bool initialized;
 	/* the containers have ended the pod: none would run even without `stopping` */
 	bool over;
-	bool finished; /* no container runs and none will */
-	hf_time wake;  /* when to plan again; HF_TIME_NEVER: not by time */
+	bool end_sidecars; /* only sidecars run, and the pod is over: they are told to end */
+	bool finished;     /* no container runs and none will */
+	hf_time wake;      /* when to plan again; HF_TIME_NEVER: not by time */
 };
 void hf_pod_plan(struct hf_pod_plan *plan);
 

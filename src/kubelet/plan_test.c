@@ -69,6 +69,78 @@ static void begins_with_the_first_init_container(void **state)
 	assert_int_equal(p.plan.wake, HF_TIME_NEVER);
 }
 
+/* Container 0 is a sidecar, 1 the program. */
+static void a_sidecar_starts_first_and_ends_last(void **state)
+{
+	struct pod p;
+
+	init(&p, HF_RESTART_NEVER, 1, 1);
+	p.c[0].sidecar = true;
+	plan_at(&p, 0);
+	assert_int_equal(p.c[0].step, HF_STEP_START);
+	assert_int_equal(p.c[1].step, HF_STEP_NONE);
+	set(&p, 0, HF_ATTEMPT_RUNNING, 0);
+	p.c[0].starting = true;
+	plan_at(&p, 0);
+	assert_false(p.plan.initialized);
+	assert_int_equal(p.c[1].step, HF_STEP_NONE);
+	p.c[0].starting = false;
+	plan_at(&p, 0);
+	assert_true(p.plan.initialized);
+	assert_int_equal(p.c[1].step, HF_STEP_START);
+	set(&p, 1, HF_ATTEMPT_RUNNING, 0);
+	plan_at(&p, 0);
+	assert_int_equal(p.plan.phase, HF_PHASE_RUNNING);
+	assert_false(p.plan.end_sidecars);
+	set(&p, 1, HF_ATTEMPT_EXITED, 0);
+	plan_at(&p, 0);
+	assert_true(p.plan.end_sidecars);
+	assert_true(p.plan.over);
+	assert_false(p.plan.finished);
+	assert_int_equal(p.plan.phase, HF_PHASE_RUNNING);
+	set(&p, 0, HF_ATTEMPT_EXITED, 143);
+	plan_at(&p, 0);
+	assert_int_equal(p.c[0].step, HF_STEP_NONE);
+	assert_true(p.plan.finished);
+	assert_int_equal(p.plan.phase, HF_PHASE_SUCCEEDED);
+}
+
+static void a_sidecar_that_ends_is_restarted_and_the_program_runs_on(void **state)
+{
+	struct pod p;
+
+	init(&p, HF_RESTART_NEVER, 1, 1);
+	p.c[0].sidecar = true;
+	set(&p, 0, HF_ATTEMPT_EXITED, 1);
+	set(&p, 1, HF_ATTEMPT_RUNNING, 0);
+	plan_at(&p, 0);
+	assert_int_equal(p.c[0].step, HF_STEP_START);
+	assert_int_equal(p.c[0].attempt, 1);
+	assert_true(p.plan.initialized);
+	assert_int_equal(p.plan.phase, HF_PHASE_RUNNING);
+	p.plan.stopping = true;
+	plan_at(&p, 0);
+	assert_int_equal(p.c[0].step, HF_STEP_NONE);
+}
+
+/* Container 0 is a sidecar, 1 an init container, 2 the program. */
+static void a_failed_init_container_ends_the_sidecars_before_it(void **state)
+{
+	struct pod p;
+
+	init(&p, HF_RESTART_NEVER, 2, 1);
+	p.c[0].sidecar = true;
+	set(&p, 0, HF_ATTEMPT_RUNNING, 0);
+	set(&p, 1, HF_ATTEMPT_EXITED, 3);
+	plan_at(&p, 0);
+	assert_true(p.plan.end_sidecars);
+	assert_int_equal(p.c[2].step, HF_STEP_NONE);
+	set(&p, 0, HF_ATTEMPT_EXITED, 0);
+	plan_at(&p, 0);
+	assert_true(p.plan.finished);
+	assert_int_equal(p.plan.phase, HF_PHASE_FAILED);
+}
+
 static void an_init_container_that_fails_ends_a_pod_that_never_restarts(void **state)
 {
 	struct pod p;
@@ -266,6 +338,9 @@ static void exit_codes_are_those_a_shell_would_tell(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_sidecar_starts_first_and_ends_last),
+		cmocka_unit_test(a_sidecar_that_ends_is_restarted_and_the_program_runs_on),
+		cmocka_unit_test(a_failed_init_container_ends_the_sidecars_before_it),
 		cmocka_unit_test(begins_with_the_first_init_container),
 		cmocka_unit_test(an_init_container_that_fails_ends_a_pod_that_never_restarts),
 		cmocka_unit_test(the_policy_decides_who_starts_again),

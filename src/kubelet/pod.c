@@ -58,6 +58,8 @@ static void run_plan(struct hf_kubelet_pod *pod, const struct hf_pod_plan *plan)
 		c->backoff_s = p->backoff_s;
 		hf_kubelet_start_container(pod, c);
 	}
+	if (plan->end_sidecars)
+		hf_kubelet_pod_stop_sidecars(pod);
 	if (plan->wake != HF_TIME_NEVER)
 		hf_kubelet_pod_wake_in(pod, plan->wake - plan->now);
 }
@@ -161,6 +163,8 @@ static void add_containers(struct hf_kubelet_pod *pod, const char *list_name, bo
 			.term_sent = -1,
 		};
 		c->name = hf_str_or(hf_json_path_str(c->spec, "name", NULL), "");
+		c->sidecar = init &&
+			     hf_streq(hf_json_path_str(c->spec, "restartPolicy", NULL), "Always");
 	}
 }
 
@@ -204,7 +208,7 @@ static struct hf_kubelet_pod *create_pod(struct hf_kubelet *kubelet, const char 
 	pod->name = hf_xstrdup("");
 	pod->dir = hf_xasprintf("%s/%s", kubelet->pods_dir, uid);
 	pod->arena = hf_arena_create(ARENA_BYTES_MAX);
-	pod->start_time = HF_TIME_NONE;
+	pod->start_time = pod->sidecars_since = HF_TIME_NONE;
 	pod->task = hf_task_create(kubelet->loop, sync_pod, pod);
 	pod->timer = hf_timer_create(kubelet->loop, sync_pod, pod);
 	return pod;

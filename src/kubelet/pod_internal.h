@@ -41,7 +41,7 @@ struct hf_kubelet_pod_container {
 	struct hf_kubelet_pod *pod;
 	const char *name;
 	const struct hf_json *spec; /* borrowed from the pod's first document */
-	bool init;
+	bool init, sidecar;
 	struct hf_kubelet_refs *refs; /* not NULL: its start is being prepared */
 	bool asked;       /* the shim was told to start `attempt` and has not answered */
 	unsigned attempt; /* the attempt that is being prepared or was asked for */
@@ -76,8 +76,9 @@ struct hf_kubelet_pod {
 	enum hf_kubelet_pod_stop stop;
 	/* stop_since is monotonic; stop_grace is a span */
 	hf_time stop_since, stop_grace;
-	bool stop_told; /* the shim was told, on the present connection */
-	bool settled;   /* the store has the final status */
+	hf_time sidecars_since; /* monotonic; when the sidecars were told to end; HF_TIME_NONE */
+	bool stop_told;         /* the shim was told, on the present connection */
+	bool settled;           /* the store has the final status */
 	/* the shim has ended, and the store's document is not yet known */
 	bool shim_gone;
 	bool lost;
@@ -161,6 +162,9 @@ void hf_kubelet_pod_look_for_ends(struct hf_kubelet_pod *pod);
 bool hf_kubelet_pod_tell_stop(struct hf_kubelet_pod *pod);
 /* Signals the containers that run: SIGTERM, and SIGKILL after the grace period. */
 void hf_kubelet_pod_stop_containers(struct hf_kubelet_pod *pod);
+
+/* Ends the sidecars of a pod whose other containers are over, the last one first. */
+void hf_kubelet_pod_stop_sidecars(struct hf_kubelet_pod *pod);
 
 /* --- container_start.c --- */
 /* Prepares attempt c->attempt and tells the shim to start it. A failure blocks the container. */

@@ -74,6 +74,7 @@ void hf_kubelet_pod_fill_plan(const struct hf_kubelet_pod *pod, struct hf_pod_pl
 	for (size_t i = 0; i < pod->n; i++)
 		containers[i] = (struct hf_plan_container){
 			.init = pod->containers[i].init,
+			.sidecar = pod->containers[i].sidecar,
 			.past = hf_pod_past_find(&pod->past, pod->containers[i].name),
 			.blocked_until = pod->containers[i].blocked_until,
 		};

@@ -48,32 +48,63 @@ bool hf_kubelet_pod_tell_stop(struct hf_kubelet_pod *pod)
 	return pod->stop_told;
 }
 
-void hf_kubelet_pod_stop_containers(struct hf_kubelet_pod *pod)
+static const struct hf_container_past *running_past(const struct hf_kubelet_pod *pod, size_t i)
+{
+	const struct hf_container_past *past =
+		hf_pod_past_find(&pod->past, pod->containers[i].name);
+
+	return past && hf_attempt_running(&past->last) ? past : NULL;
+}
+
+/* Tells whether the container has to wait: sidecars end after the other containers, each before those
+ * that started earlier. */
+static bool waits_for_others(const struct hf_kubelet_pod *pod, size_t i)
+{
+	for (size_t k = 0; pod->containers[i].sidecar && k < pod->n; k++)
+		if (k != i && running_past(pod, k) && (!pod->containers[k].sidecar || k > i))
+			return true;
+	return false;
+}
+
+static void stop_container(struct hf_kubelet_pod *pod, size_t i, bool kill)
+{
+	struct hf_kubelet_pod_container *c = &pod->containers[i];
+	unsigned attempt = running_past(pod, i)->last.number;
+
+	if (kill) {
+		hf_kubelet_shim_command(pod->shim, "signal %s %u %d", c->name, attempt, SIGKILL);
+	} else if (c->term_sent < (int64_t)attempt && !waits_for_others(pod, i)) {
+		c->term_sent = (int64_t)attempt;
+		hf_kubelet_event(pod, "Normal", "Killing", "Stopping container %s", c->name);
+		hf_kubelet_shim_command(pod->shim, "signal %s %u %d", c->name, attempt, SIGTERM);
+	}
+}
+
+static void stop_until(struct hf_kubelet_pod *pod, hf_time kill_at, bool sidecars_only)
 {
 	hf_time now = hf_loop_mono(pod->kubelet->loop);
-	hf_time kill_at = hf_time_add(pod->stop_since, pod->stop_grace);
 	bool any = false;
 
 	for (size_t i = 0; i < pod->n; i++) {
-		struct hf_kubelet_pod_container *c = &pod->containers[i];
-		const struct hf_container_past *past = hf_pod_past_find(&pod->past, c->name);
-
-		if (!past || !hf_attempt_running(&past->last))
+		if (!running_past(pod, i) || (sidecars_only && !pod->containers[i].sidecar))
 			continue;
 		any = true;
-		if (now >= kill_at) {
-			hf_kubelet_shim_command(pod->shim, "signal %s %u %d", c->name,
-						past->last.number, SIGKILL);
-		} else if (c->term_sent < (int64_t)past->last.number) {
-			c->term_sent = (int64_t)past->last.number;
-			hf_kubelet_event(pod, "Normal", "Killing", "Stopping container %s",
-					 c->name);
-			hf_kubelet_shim_command(pod->shim, "signal %s %u %d", c->name,
-						past->last.number, SIGTERM);
-		}
+		stop_container(pod, i, now >= kill_at);
 	}
 	if (any)
 		hf_kubelet_pod_wake_in(pod, now >= kill_at ? KILL_AGAIN : kill_at - now);
+}
+
+void hf_kubelet_pod_stop_containers(struct hf_kubelet_pod *pod)
+{
+	stop_until(pod, hf_time_add(pod->stop_since, pod->stop_grace), false);
+}
+
+void hf_kubelet_pod_stop_sidecars(struct hf_kubelet_pod *pod)
+{
+	if (pod->sidecars_since == HF_TIME_NONE)
+		pod->sidecars_since = hf_loop_mono(pod->kubelet->loop);
+	stop_until(pod, hf_time_add(pod->sidecars_since, hf_kubelet_pod_grace(pod)), true);
 }
 
 /* Stops the pod because of a deletion, a phase that another client has set, or a passed deadline. */

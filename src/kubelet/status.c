@@ -189,7 +189,8 @@ static struct hf_json *container_status(const struct hf_kubelet_pod *pod,
 	hf_json_set_str(s, "name", c->name);
 	hf_json_set(s, "state", state_of(pod, c, p, plan));
 	hf_json_set(s, "lastState", last_state_of(pod, c, p));
-	hf_json_set_bool(s, "ready", c->init ? last && hf_attempt_succeeded(last) : runs);
+	hf_json_set_bool(s, "ready",
+			 c->init && !c->sidecar ? last && hf_attempt_succeeded(last) : runs);
 	hf_json_set_i64(s, "restartCount", last ? (int64_t)last->number : 0);
 	hf_json_set_str(s, "image", hf_str_or(image, ""));
 	hf_json_set_str(s, "imageID", "");
@@ -268,8 +269,8 @@ static void list_unready(const struct hf_kubelet_pod *pod, const struct hf_pod_p
 	for (size_t i = 0; i < plan->n; i++) {
 		const struct hf_plan_container *p = &plan->containers[i];
 		const struct hf_attempt *last = p->past ? &p->past->last : NULL;
-		bool good = last &&
-			    (init ? hf_attempt_succeeded(last) : last->state == HF_ATTEMPT_RUNNING);
+		bool good = last && (init && !p->sidecar ? hf_attempt_succeeded(last)
+							 : last->state == HF_ATTEMPT_RUNNING);
 
 		if (p->init == init && !good)
 			hf_strbuf_addf(sb, "%s%s", sb->data[sb->len - 1] == '[' ? "" : " ",
@@ -283,7 +284,8 @@ static bool all_ready(const struct hf_pod_plan *plan)
 	for (size_t i = 0; i < plan->n; i++) {
 		const struct hf_plan_container *p = &plan->containers[i];
 
-		if (!p->init && (!p->past || p->past->last.state != HF_ATTEMPT_RUNNING))
+		if ((!p->init || p->sidecar) &&
+		    (!p->past || p->past->last.state != HF_ATTEMPT_RUNNING))
 			return false;
 	}
 	return plan->initialized;

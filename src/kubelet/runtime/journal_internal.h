@@ -59,7 +59,7 @@ struct hf_journal_record {
 	bool oom;                       /* EXIT: the kernel killed it for lack of memory */
 	char text[HF_JOURNAL_TEXT_MAX]; /* FAIL: the reason */
 	enum hf_journal_stop stop;      /* STOP: the reason */
-	unsigned ran;                   /* STOP: containers that ran at that moment */
+	unsigned ran; /* STOP: containers that ran at that moment, without sidecars */
 };
 
 enum hf_attempt_state {

@@ -444,7 +444,6 @@ static bool parse_number(const char *word, int64_t max, unsigned *ret)
 static void stop_pod(struct shim *shim, const char *why)
 {
 	struct hf_journal_record r = {.type = HF_JOURNAL_STOP, .at = wall_now()};
-	pid_t pids[HF_POD_CONTAINERS_MAX];
 
 	if (hf_streq(why, "drain"))
 		r.stop = HF_STOPPED_BY_DRAIN;
@@ -455,7 +454,8 @@ static void stop_pod(struct shim *shim, const char *why)
 	/* Reaps first: containers that have already ended did so by themselves. */
 	reap_children(shim);
 	shim->stopping = true;
-	r.ran = (unsigned)list_running(shim, pids);
+	for (size_t i = 0; i < HF_POD_CONTAINERS_MAX; i++)
+		r.ran += shim->containers[i].pid && !shim->containers[i].run.sidecar;
 	write_record(shim, &r);
 }
 

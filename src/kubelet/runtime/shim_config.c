@@ -86,6 +86,7 @@ struct hf_json *hf_run_to_json(const struct hf_run *run)
 	hf_json_set_bool(root, "readOnlyRoot", run->read_only_root);
 	hf_json_set_bool(root, "noNewPrivileges", run->no_new_privs);
 	hf_json_set_bool(root, "init", run->init);
+	hf_json_set_bool(root, "sidecar", run->sidecar);
 	hf_json_set_i64(root, "memoryBytes", run->limits.memory_bytes);
 	hf_json_set_i64(root, "cpuMilli", run->limits.cpu_milli);
 	return root;
@@ -220,6 +221,7 @@ int hf_run_from_json(const struct hf_json *json, struct hf_arena *arena, struct 
 		.read_only_root = read_bool(json, "readOnlyRoot"),
 		.no_new_privs = read_bool(json, "noNewPrivileges"),
 		.init = read_bool(json, "init"),
+		.sidecar = read_bool(json, "sidecar"),
 		.limits.memory_bytes = hf_json_i64(hf_json_get(json, "memoryBytes"), 0),
 		.limits.cpu_milli = hf_json_i64(hf_json_get(json, "cpuMilli"), 0),
 	};

@@ -116,7 +116,8 @@ struct hf_run {
 	size_t n_mounts;
 	bool read_only_root;
 	bool no_new_privs;
-	bool init; /* is an init container */
+	bool init;    /* is an init container */
+	bool sidecar; /* does not count as running when the pod is stopped */
 	struct hf_cgroup_limits limits;
 };
 
