@@ -47,13 +47,14 @@ static const struct row pod_rows[] = {
 	{"securityContext.windowsOptions", IF_NONEMPTY, REFUSED, "this is not Windows"},
 };
 
+#define GRPC "gRPC probes are not run; the container counts as healthy"
+
 static const struct row container_rows[] = {
-	{"livenessProbe", IF_PRESENT, REFUSED, "probes are not run here"},
-	{"readinessProbe", IF_PRESENT, REFUSED, "probes are not run here"},
-	{"startupProbe", IF_PRESENT, REFUSED, "probes are not run here"},
-	{"lifecycle.preStop", IF_PRESENT, REFUSED,
-	 "hooks are not run here; handle SIGTERM instead"},
-	{"lifecycle.postStart", IF_PRESENT, REFUSED, "hooks are not run here"},
+	{"livenessProbe.grpc", IF_PRESENT, IGNORED, GRPC},
+	{"readinessProbe.grpc", IF_PRESENT, IGNORED, GRPC},
+	{"startupProbe.grpc", IF_PRESENT, IGNORED, GRPC},
+	{"lifecycle.postStart.tcpSocket", IF_PRESENT, IGNORED, "hooks are exec, httpGet or sleep"},
+	{"lifecycle.preStop.tcpSocket", IF_PRESENT, IGNORED, "hooks are exec, httpGet or sleep"},
 	{"lifecycle.stopSignal", IF_PRESENT, REFUSED, "containers are stopped by SIGTERM"},
 	{"volumeDevices", IF_NONEMPTY, REFUSED, "block devices are not passed on"},
 	{"tty", IF_TRUE, IGNORED, "containers have no terminal"},
@@ -257,6 +258,22 @@ static void check_mounts(struct checker *c, const struct hf_json *container, con
 
 /* --- containers --- */
 
+static void check_schemes(struct checker *c, const struct hf_json *container, const char *path)
+{
+	static const char *const handlers[] = {"livenessProbe", "readinessProbe", "startupProbe",
+					       "lifecycle.postStart", "lifecycle.preStop"};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(handlers); i++) {
+		const struct hf_json *get =
+			hf_json_get(find_field(container, handlers[i]), "httpGet");
+		char field[64];
+
+		(void)snprintf(field, sizeof(field), "%s.httpGet.scheme", handlers[i]);
+		if (hf_streq(hf_json_path_str(get, "scheme", NULL), "HTTPS"))
+			ignore_field(c, path, field, "probes and hooks over TLS are not run");
+	}
+}
+
 static void check_command(struct checker *c, const struct hf_json *container, const char *path)
 {
 	struct hf_kubelet_finding *f;
@@ -293,6 +310,7 @@ static void check_container(struct checker *c, const struct hf_json *container, 
 	check_rows(c, container, path, container_rows, HF_ARRAY_LEN(container_rows));
 	if (!command_given)
 		check_command(c, container, path);
+	check_schemes(c, container, path);
 	check_profiles(c, container, path);
 	check_user(c, container, context_path);
 	check_privileges(c, hf_json_get(container, "securityContext"), context_path);

@@ -49,9 +49,12 @@ static void each_field_has_its_verdict(void **state)
 		bool refused;
 		const char *field;
 	} rows[] = {
-		{"'livenessProbe':{}", true, "livenessProbe"},
-		{"'readinessProbe':{}", true, "readinessProbe"},
-		{"'lifecycle':{'preStop':{'exec':{}}}", true, "lifecycle.preStop"},
+		{"'livenessProbe':{'grpc':{'port':1}},'startupProbe':{'exec':{}}", false,
+		 "livenessProbe.grpc"},
+		{"'readinessProbe':{'httpGet':{'port':1,'scheme':'HTTPS'}}", false,
+		 "readinessProbe.httpGet.scheme"},
+		{"'lifecycle':{'preStop':{'tcpSocket':{}},'postStart':{'exec':{}}}", false,
+		 "lifecycle.preStop.tcpSocket"},
 		{"'tty':true", false, "tty"},
 		{"'stdin':true", false, "stdin"},
 		{"'restartPolicy':'Always'", true, "restartPolicy"},

@@ -367,6 +367,7 @@ static void on_refs(void *arg)
 				 " is missing beside '%s'",
 				 c->name, pod->kubelet->exe);
 	c->asked = true;
+	hf_kubelet_post_start_expect(c);
 	hf_kubelet_shim_command(pod->shim, "start %s %u %u", c->name, c->attempt, c->backoff_s);
 }
 

@@ -42,6 +42,11 @@ static const struct hf_attempt *last_of(const struct hf_plan_container *c)
 	return c->past ? &c->past->last : &none;
 }
 
+bool hf_plan_container_ready(const struct hf_plan_container *c)
+{
+	return last_of(c)->state == HF_ATTEMPT_RUNNING && !c->starting && !c->unready;
+}
+
 /* Plans the attempt after `last`: at once or after a back-off. */
 static void plan_start(struct hf_plan_container *c, hf_time now)
 {

@@ -40,6 +40,7 @@ struct hf_plan_container {
 	/* an init container with restartPolicy Always: it runs beside the others until they are over */
 	bool sidecar;
 	bool starting; /* it runs, but its startup probe or postStart hook has not succeeded yet */
+	bool unready;  /* its readiness probe fails; only the status depends on it */
 	const struct hf_container_past *past; /* NULL: never started */
 	hf_time blocked_until;                /* HF_TIME_NONE: not blocked */
 	/* The plan: */
@@ -69,6 +70,8 @@ struct hf_pod_plan {
 };
 void hf_pod_plan(struct hf_pod_plan *plan);
 
+/* Tells whether the container runs and is ready. */
+bool hf_plan_container_ready(const struct hf_plan_container *container);
 bool hf_attempt_running(const struct hf_attempt *attempt); /* BEGUN or RUNNING */
 bool hf_attempt_ended(const struct hf_attempt *attempt);
 bool hf_attempt_succeeded(const struct hf_attempt *attempt);

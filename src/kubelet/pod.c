@@ -33,6 +33,19 @@ static void remove_files(struct hf_kubelet_pod *pod)
 
 /* --- choice of the next step --- */
 
+static void watch_containers(struct hf_kubelet_pod *pod)
+{
+	bool stopping = pod->stop != HF_KUBELET_POD_GO;
+
+	for (size_t i = 0; i < pod->n; i++) {
+		struct hf_kubelet_pod_container *c = &pod->containers[i];
+
+		hf_kubelet_probes_sync(c, stopping || pod->state != HF_KUBELET_POD_RUNNING);
+		if (!stopping && pod->state == HF_KUBELET_POD_RUNNING)
+			hf_kubelet_post_start_sync(c);
+	}
+}
+
 static void run_plan(struct hf_kubelet_pod *pod, const struct hf_pod_plan *plan)
 {
 	if (pod->stop != HF_KUBELET_POD_GO && !hf_kubelet_pod_tell_stop(pod)) {
@@ -58,6 +71,7 @@ static void run_plan(struct hf_kubelet_pod *pod, const struct hf_pod_plan *plan)
 		c->backoff_s = p->backoff_s;
 		hf_kubelet_start_container(pod, c);
 	}
+	hf_kubelet_pod_stop_failed(pod);
 	if (plan->end_sidecars)
 		hf_kubelet_pod_stop_sidecars(pod);
 	if (plan->wake != HF_TIME_NEVER)
@@ -131,6 +145,7 @@ static void sync_pod(void *arg)
 	if (!pod->doc && pod->stop == HF_KUBELET_POD_GO && pod->state != HF_KUBELET_POD_ENDED)
 		return;
 	hf_kubelet_pod_look_for_ends(pod);
+	watch_containers(pod);
 	hf_kubelet_pod_fill_plan(pod, &plan, containers);
 	act_on_plan(pod, &plan);
 	if (pod->state != before)
@@ -161,6 +176,8 @@ static void add_containers(struct hf_kubelet_pod *pod, const char *list_name, bo
 			.blocked_until = HF_TIME_NONE,
 			.told = -1,
 			.term_sent = -1,
+			.pre_stop_attempt = -1,
+			.fail_attempt = -1,
 		};
 		c->name = hf_str_or(hf_json_path_str(c->spec, "name", NULL), "");
 		c->sidecar = init &&
@@ -256,8 +273,13 @@ struct hf_kubelet_pod *hf_kubelet_pod_destroy(struct hf_kubelet_pod *pod)
 		return NULL;
 	hf_call_cancel(pod->status_call);
 	hf_call_cancel(pod->delete_call);
-	for (size_t i = 0; i < pod->n; i++)
-		pod->containers[i].refs = hf_kubelet_refs_destroy(pod->containers[i].refs);
+	for (size_t i = 0; i < pod->n; i++) {
+		struct hf_kubelet_pod_container *c = &pod->containers[i];
+
+		c->refs = hf_kubelet_refs_destroy(c->refs);
+		c->probes = hf_kubelet_probes_destroy(c->probes);
+		c->hook = hf_kubelet_exec_destroy(c->hook);
+	}
 	pod->refs = hf_kubelet_refs_destroy(pod->refs);
 	pod->shim = hf_kubelet_shim_destroy(pod->shim);
 	pod->task = hf_task_destroy(pod->task);

@@ -51,6 +51,14 @@ struct hf_kubelet_pod_container {
 	char message[HF_ERROR_TEXT_MAX];
 	int64_t told;      /* number of the last attempt with an Event; -1: none */
 	int64_t term_sent; /* number of the attempt that got SIGTERM; -1: no attempt */
+	struct hf_kubelet_probes *probes; /* NULL: none */
+	struct hf_kubelet_exec *hook;     /* the hook that runs */
+	unsigned post_start_attempt;
+	bool post_start_due, post_start_runs; /* not begun yet; not succeeded yet */
+	int64_t pre_stop_attempt;             /* its preStop hook was started; -1: none */
+	bool pre_stop_runs;
+	int64_t fail_attempt; /* this attempt is stopped although the pod goes on; -1: none */
+	hf_time fail_kill_at; /* monotonic */
 };
 
 struct hf_kubelet_pod {
@@ -166,6 +174,13 @@ void hf_kubelet_pod_stop_containers(struct hf_kubelet_pod *pod);
 /* Ends the sidecars of a pod whose other containers are over, the last one first. */
 void hf_kubelet_pod_stop_sidecars(struct hf_kubelet_pod *pod);
 
+/* Stops one container that has failed a probe or a hook. why completes "Container NAME …"; grace_s -1:
+ * the pod's grace period. */
+void hf_kubelet_container_fail(struct hf_kubelet_pod_container *c, unsigned attempt,
+			       const char *why, int64_t grace_s);
+/* Continues the stop of such containers. */
+void hf_kubelet_pod_stop_failed(struct hf_kubelet_pod *pod);
+
 /* --- container_start.c --- */
 /* Prepares attempt c->attempt and tells the shim to start it. A failure blocks the container. */
 void hf_kubelet_start_container(struct hf_kubelet_pod *pod, struct hf_kubelet_pod_container *c);
@@ -174,6 +189,53 @@ void hf_kubelet_start_input(const struct hf_kubelet_pod *pod, const struct hf_js
 			    struct hf_kubelet_env_input *ret_input);
 void hf_kubelet_start_block(struct hf_kubelet_pod *pod, struct hf_kubelet_pod_container *c,
 			    const char *reason, const char *message, hf_time retry);
+
+/* --- handler.c: the handler of a probe or hook, as words for the pod's shim --- */
+struct hf_kubelet_handler {
+	const char *const *argv; /* NULL-terminated, in the arena */
+	bool probe;              /* over the network; false: a program in the container */
+};
+/* Returns false if the handler cannot be run. timeout_s: for probes over the network. */
+bool hf_kubelet_handler_make(const struct hf_kubelet_pod *pod, const struct hf_json *container,
+			     const struct hf_json *handler, int64_t timeout_s,
+			     struct hf_arena *arena, struct hf_kubelet_handler *ret_handler);
+
+/* --- exec_link.c --- */
+#define HF_KUBELET_EXEC_TEXT_MAX 512
+struct hf_kubelet_exec;
+struct hf_kubelet_exec_result {
+	bool ran; /* false: the shim was busy, or the container does not run */
+	int code; /* exit code; -1: not started, or its time was up */
+	char text[HF_KUBELET_EXEC_TEXT_MAX]; /* first line of the output */
+};
+/* The loop calls it once. It destroys the exec. */
+typedef void (*hf_kubelet_exec_fn)(void *arg, const struct hf_kubelet_exec_result *result);
+/* Returns NULL if it cannot be started now; done is then not called. */
+struct hf_kubelet_exec *hf_kubelet_exec_start(const struct hf_kubelet_pod *pod,
+					      const char *container,
+					      const struct hf_kubelet_handler *handler,
+					      hf_time within, hf_kubelet_exec_fn done, void *arg);
+/* Kills the program if it still runs. NULL is allowed; returns NULL */
+struct hf_kubelet_exec *hf_kubelet_exec_destroy(struct hf_kubelet_exec *exec);
+
+/* --- probes.c --- */
+/* Begins, continues or ends the container's probes, as its journal says. */
+void hf_kubelet_probes_sync(struct hf_kubelet_pod_container *c, bool stopping);
+/* NULL is allowed; returns NULL */
+struct hf_kubelet_probes *hf_kubelet_probes_destroy(struct hf_kubelet_probes *probes);
+/* The verdicts of the startup and readiness probes; true without such a probe. NULL is allowed. */
+bool hf_kubelet_probes_started(const struct hf_kubelet_probes *probes);
+bool hf_kubelet_probes_ready(const struct hf_kubelet_probes *probes);
+
+/* --- hooks.c --- */
+/* Call it when the shim is told to start c->attempt. */
+void hf_kubelet_post_start_expect(struct hf_kubelet_pod_container *c);
+/* Runs the postStart hook once the container runs. */
+void hf_kubelet_post_start_sync(struct hf_kubelet_pod_container *c);
+/* Tells whether the container does not count as started because of its postStart hook. */
+bool hf_kubelet_post_start_pending(const struct hf_kubelet_pod_container *c);
+/* Runs the preStop hook. Returns true if SIGTERM may be sent: the hook has ended, or there is none. */
+bool hf_kubelet_pre_stop(struct hf_kubelet_pod_container *c, unsigned attempt, hf_time within);
 
 /* --- status.c --- */
 /* Builds the whole status; a new object. */

@@ -66,16 +66,20 @@ static bool waits_for_others(const struct hf_kubelet_pod *pod, size_t i)
 	return false;
 }
 
-static void stop_container(struct hf_kubelet_pod *pod, size_t i, bool kill)
+static void stop_container(struct hf_kubelet_pod *pod, size_t i, hf_time left)
 {
 	struct hf_kubelet_pod_container *c = &pod->containers[i];
 	unsigned attempt = running_past(pod, i)->last.number;
+	bool failed = c->fail_attempt == (int64_t)attempt;
 
-	if (kill) {
+	if (left <= 0) {
 		hf_kubelet_shim_command(pod->shim, "signal %s %u %d", c->name, attempt, SIGKILL);
-	} else if (c->term_sent < (int64_t)attempt && !waits_for_others(pod, i)) {
+	} else if (c->term_sent < (int64_t)attempt && (failed || !waits_for_others(pod, i)) &&
+		   hf_kubelet_pre_stop(c, attempt, left)) {
 		c->term_sent = (int64_t)attempt;
-		hf_kubelet_event(pod, "Normal", "Killing", "Stopping container %s", c->name);
+		if (!failed)
+			hf_kubelet_event(pod, "Normal", "Killing", "Stopping container %s",
+					 c->name);
 		hf_kubelet_shim_command(pod->shim, "signal %s %u %d", c->name, attempt, SIGTERM);
 	}
 }
@@ -89,7 +93,7 @@ static void stop_until(struct hf_kubelet_pod *pod, hf_time kill_at, bool sidecar
 		if (!running_past(pod, i) || (sidecars_only && !pod->containers[i].sidecar))
 			continue;
 		any = true;
-		stop_container(pod, i, now >= kill_at);
+		stop_container(pod, i, kill_at - now);
 	}
 	if (any)
 		hf_kubelet_pod_wake_in(pod, now >= kill_at ? KILL_AGAIN : kill_at - now);
@@ -105,6 +109,37 @@ void hf_kubelet_pod_stop_sidecars(struct hf_kubelet_pod *pod)
 	if (pod->sidecars_since == HF_TIME_NONE)
 		pod->sidecars_since = hf_loop_mono(pod->kubelet->loop);
 	stop_until(pod, hf_time_add(pod->sidecars_since, hf_kubelet_pod_grace(pod)), true);
+}
+
+void hf_kubelet_container_fail(struct hf_kubelet_pod_container *c, unsigned attempt,
+			       const char *why, int64_t grace_s)
+{
+	struct hf_kubelet_pod *pod = c->pod;
+	hf_time grace = grace_s < 0 || grace_s > HF_DAY / HF_SECOND ? hf_kubelet_pod_grace(pod)
+								    : grace_s * HF_SECOND;
+
+	if (c->fail_attempt == (int64_t)attempt)
+		return;
+	c->fail_attempt = (int64_t)attempt;
+	c->fail_kill_at = hf_time_add(hf_loop_mono(pod->kubelet->loop), grace);
+	hf_kubelet_event(pod, "Normal", "Killing", "Container %s %s", c->name, why);
+	hf_kubelet_pod_wake(pod);
+}
+
+void hf_kubelet_pod_stop_failed(struct hf_kubelet_pod *pod)
+{
+	hf_time now = hf_loop_mono(pod->kubelet->loop);
+
+	for (size_t i = 0; i < pod->n; i++) {
+		const struct hf_kubelet_pod_container *c = &pod->containers[i];
+		const struct hf_container_past *past = running_past(pod, i);
+
+		if (!past || c->fail_attempt != (int64_t)past->last.number)
+			continue;
+		stop_container(pod, i, c->fail_kill_at - now);
+		hf_kubelet_pod_wake_in(pod,
+				       now >= c->fail_kill_at ? KILL_AGAIN : c->fail_kill_at - now);
+	}
 }
 
 /* Stops the pod because of a deletion, a phase that another client has set, or a passed deadline. */

@@ -183,6 +183,7 @@ static struct hf_json *container_status(const struct hf_kubelet_pod *pod,
 	const struct hf_attempt *last = p->past ? &p->past->last : NULL;
 	struct hf_json *s = hf_json_object();
 	bool runs = last && last->state == HF_ATTEMPT_RUNNING;
+	bool ready = hf_plan_container_ready(p);
 	/* The image of a running pod may be changed; the status shows the image in the spec. */
 	const char *image = hf_json_path_str(c->spec, "image", NULL);
 
@@ -190,13 +191,13 @@ static struct hf_json *container_status(const struct hf_kubelet_pod *pod,
 	hf_json_set(s, "state", state_of(pod, c, p, plan));
 	hf_json_set(s, "lastState", last_state_of(pod, c, p));
 	hf_json_set_bool(s, "ready",
-			 c->init && !c->sidecar ? last && hf_attempt_succeeded(last) : runs);
+			 c->init && !c->sidecar ? last && hf_attempt_succeeded(last) : ready);
 	hf_json_set_i64(s, "restartCount", last ? (int64_t)last->number : 0);
 	hf_json_set_str(s, "image", hf_str_or(image, ""));
 	hf_json_set_str(s, "imageID", "");
 	if (last && last->state != HF_ATTEMPT_NONE)
 		container_id(pod, c->name, last->number, s);
-	hf_json_set_bool(s, "started", runs);
+	hf_json_set_bool(s, "started", runs && !p->starting);
 	return s;
 }
 
@@ -270,7 +271,7 @@ static void list_unready(const struct hf_kubelet_pod *pod, const struct hf_pod_p
 		const struct hf_plan_container *p = &plan->containers[i];
 		const struct hf_attempt *last = p->past ? &p->past->last : NULL;
 		bool good = last && (init && !p->sidecar ? hf_attempt_succeeded(last)
-							 : last->state == HF_ATTEMPT_RUNNING);
+							 : hf_plan_container_ready(p));
 
 		if (p->init == init && !good)
 			hf_strbuf_addf(sb, "%s%s", sb->data[sb->len - 1] == '[' ? "" : " ",
@@ -284,8 +285,7 @@ static bool all_ready(const struct hf_pod_plan *plan)
 	for (size_t i = 0; i < plan->n; i++) {
 		const struct hf_plan_container *p = &plan->containers[i];
 
-		if ((!p->init || p->sidecar) &&
-		    (!p->past || p->past->last.state != HF_ATTEMPT_RUNNING))
+		if ((!p->init || p->sidecar) && !hf_plan_container_ready(p))
 			return false;
 	}
 	return plan->initialized;

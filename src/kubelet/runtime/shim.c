@@ -522,18 +522,20 @@ static const struct container *find_for_exec(const struct shim *shim, const char
 
 /* Runs a program in a container. text: the container's name and the words of the command, each
  * ended by a NUL. */
-static void exec_in(struct shim *shim, int client, const char *text, size_t len, const int stdio[3])
+static void exec_in(struct shim *shim, int client, bool probe, const char *text, size_t len,
+		    const int stdio[3])
 {
 	const struct container *c = find_for_exec(shim, text);
 	const char *argv[HF_SHIM_EXEC_WORDS_MAX + 1];
-	struct hf_exec exec = {.pod = &shim->pod, .argv = argv, .client = client};
+	struct hf_exec exec = {.pod = &shim->pod, .argv = argv, .probe = probe, .client = client};
 	size_t n = 0;
 
 	for (const char *word = text + strlen(text) + 1;
 	     word < text + len && n < HF_SHIM_EXEC_WORDS_MAX; word += strlen(word) + 1)
 		argv[n++] = word;
 	argv[n] = NULL;
-	if (!c || shim->stopping || shim->quitting) {
+	/* A pod that is being stopped still runs preStop hooks. */
+	if (!c || shim->quitting) {
 		tell_client(client, "wait");
 		return;
 	}
@@ -574,14 +576,17 @@ static void read_client(struct shim *shim, int *client)
 				 .msg_controllen = sizeof(control.bytes)};
 	ssize_t n = recvmsg(*client, &message, MSG_CMSG_CLOEXEC);
 	int stdio[3] = {-1, -1, -1};
+	bool probe;
 
 	if (n > 0) {
 		bool passed = take_stdio(&message, stdio);
 
 		text[n] = '\0';
-		if (passed && hf_str_has_prefix(text, "exec ")) {
-			exec_in(shim, *client, text + strlen("exec "), (size_t)n - strlen("exec "),
-				stdio);
+		probe = hf_str_has_prefix(text, "probe ");
+		if (passed && (probe || hf_str_has_prefix(text, "exec "))) {
+			const char *name = strchr(text, ' ') + 1;
+
+			exec_in(shim, *client, probe, name, (size_t)(text + n - name), stdio);
 			/* The helper has its own copy of the socket. */
 			hf_fd_cleanup(client);
 		} else {

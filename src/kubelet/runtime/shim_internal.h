@@ -40,6 +40,7 @@
  *                                  its deadline; no container starts any more
  *       exec NAME\0WORD\0WORD…     with three descriptors: run a program in a container (no NAME:
  *                                  the first main one); this connection then belongs to it
+ *       probe NAME\0WORD\0WORD…    the same for a probe over the pod's network, see hf_shim_probe
  *       quit                       kill what runs, write the last record, end
  *
  * Messages from the shim:
@@ -211,10 +212,15 @@ struct hf_exec {
 	const struct hf_cgroup *cgroup;
 	pid_t pid; /* pid of the container's init */
 	const char *const *argv;
+	bool probe; /* argv is for hf_shim_probe, which runs in the helper itself */
 	int client, stdio[3];
 };
 /* Starts the helper. The caller keeps its descriptors. Returns -1 and errno if nothing was started. */
 int hf_exec_start(const struct hf_exec *exec);
+/* --- shim_probe.c --- */
+/* Runs a probe over the network of this process. argv: "tcp" TIMEOUT_S HOST PORT, or "http" TIMEOUT_S
+ * HOST PORT PATH [HEADER…]. Returns the exit code; a failure is described on stdout. */
+int hf_shim_probe(const char *const *argv);
 
 /* --- kubectl.c: the stand-in for kubectl in pods --- */
 /* Tells whether this init container would copy kubectl from its image. */

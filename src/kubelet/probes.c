@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "kubelet/pod_internal.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/*
+ * Startup, liveness and readiness probes of a container, by the rules of upstream's kubelet: results
+ * count in a row, the other probes wait for the startup probe, and a container that fails its startup
+ * or liveness probe is stopped, so that the restartPolicy decides.
+ *
+ * The state belongs to one attempt. A later kubelet takes it over from the stored status. A probe that
+ * could not be run (the shim is busy) counts neither way.
+ */
+enum probe_kind { STARTUP, LIVENESS, READINESS, N_PROBES };
+
+static const char *const keys[] = {"startupProbe", "livenessProbe", "readinessProbe"};
+static const char *const names[] = {"Startup", "Liveness", "Readiness"};
+
+#define SECONDS_MAX 86400
+#define ARENA_BYTES_MAX ((size_t)1 << 20)
+#define BUSY_AGAIN (200 * HF_MS)
+
+struct probe {
+	struct hf_kubelet_probes *all;
+	enum probe_kind kind;
+	const struct hf_json *spec; /* NULL: the container has no such probe */
+	struct hf_kubelet_exec *exec;
+	struct hf_timer *timer;
+	int64_t successes, failures; /* in a row */
+	bool good;                   /* the verdict: started, alive, ready */
+};
+
+struct hf_kubelet_probes {
+	struct hf_kubelet_pod_container *c;
+	int64_t attempt; /* -1: none runs */
+	hf_time started; /* wall clock */
+	struct probe probes[N_PROBES];
+};
+
+static int64_t seconds(const struct probe *p, const char *key, int64_t fallback)
+{
+	int64_t s = hf_json_i64(hf_json_get(p->spec, key), fallback);
+
+	return s < 0 ? fallback : s > SECONDS_MAX ? SECONDS_MAX : s;
+}
+
+static int64_t threshold(const struct probe *p, const char *key, int64_t fallback)
+{
+	int64_t n = hf_json_i64(hf_json_get(p->spec, key), fallback);
+
+	return n < 1 ? 1 : n;
+}
+
+static bool is_started(const struct hf_kubelet_probes *all)
+{
+	return !all->probes[STARTUP].spec || all->probes[STARTUP].good;
+}
+
+static hf_time period_of(const struct probe *p)
+{
+	int64_t s = seconds(p, "periodSeconds", 10);
+
+	return (s < 1 ? 1 : s) * HF_SECOND;
+}
+
+/* Arms a probe for its first run: initialDelaySeconds after the container's start. */
+static void arm_first(struct probe *p)
+{
+	hf_time now = hf_loop_wall(p->all->c->pod->kubelet->loop);
+	hf_time at = hf_time_add(p->all->started, seconds(p, "initialDelaySeconds", 0) * HF_SECOND);
+
+	if (p->spec)
+		hf_timer_arm(p->timer, at > now ? at - now : 0);
+}
+
+static void arm_waiting(struct hf_kubelet_probes *all)
+{
+	for (int i = LIVENESS; i < N_PROBES; i++)
+		arm_first(&all->probes[i]);
+}
+
+/* --- results --- */
+
+static void fail_container(struct probe *p)
+{
+	struct hf_kubelet_pod_container *c = p->all->c;
+	char text[64];
+
+	(void)snprintf(text, sizeof(text), "failed %s probe",
+		       p->kind == STARTUP ? "startup" : "liveness");
+	hf_kubelet_container_fail(
+		c, (unsigned)p->all->attempt, text,
+		hf_json_i64(hf_json_get(p->spec, "terminationGracePeriodSeconds"), -1));
+}
+
+static void take_success(struct probe *p)
+{
+	bool before = p->good;
+
+	p->failures = 0;
+	if (++p->successes < threshold(p, "successThreshold", 1))
+		return;
+	p->good = true;
+	if (p->kind == STARTUP)
+		arm_waiting(p->all);
+	if (!before)
+		hf_kubelet_pod_wake(p->all->c->pod);
+}
+
+static void take_failure(struct probe *p, const char *text)
+{
+	struct hf_kubelet_pod_container *c = p->all->c;
+
+	p->successes = 0;
+	hf_kubelet_event(c->pod, "Warning", "Unhealthy", "%s probe failed: %s", names[p->kind],
+			 text);
+	if (++p->failures < threshold(p, "failureThreshold", 3))
+		return;
+	if (p->kind == READINESS) {
+		p->good = false;
+		hf_kubelet_pod_wake(c->pod);
+		return;
+	}
+	hf_timer_disarm(p->timer);
+	fail_container(p);
+}
+
+static void on_result(void *arg, const struct hf_kubelet_exec_result *result)
+{
+	struct probe *p = arg;
+
+	p->exec = hf_kubelet_exec_destroy(p->exec);
+	hf_timer_arm(p->timer, result->ran ? period_of(p) : BUSY_AGAIN);
+	if (!result->ran)
+		return;
+	if (result->code == 0)
+		take_success(p);
+	else
+		take_failure(p, result->text);
+	/* A startup probe that has succeeded is not run again. */
+	if (p->kind == STARTUP && p->good)
+		hf_timer_disarm(p->timer);
+}
+
+static void run_probe(void *arg)
+{
+	struct probe *p = arg;
+	struct hf_kubelet_pod_container *c = p->all->c;
+	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES_MAX);
+	int64_t timeout_s = seconds(p, "timeoutSeconds", 1);
+	struct hf_kubelet_handler handler;
+
+	/* take_success of the startup probe arms the others. */
+	if (p->exec || (p->kind != STARTUP && !is_started(p->all)))
+		return;
+	timeout_s = timeout_s < 1 ? 1 : timeout_s;
+	if (!hf_kubelet_handler_make(c->pod, c->spec, p->spec, timeout_s, arena, &handler)) {
+		take_failure(p, "the handler cannot be run");
+		hf_timer_arm(p->timer, period_of(p));
+		return;
+	}
+	p->exec = hf_kubelet_exec_start(c->pod, c->name, &handler, timeout_s * HF_SECOND, on_result,
+					p);
+	if (!p->exec)
+		hf_timer_arm(p->timer, BUSY_AGAIN);
+}
+
+/* --- attempts --- */
+
+static void stop_probes(struct hf_kubelet_probes *all)
+{
+	for (int i = 0; i < N_PROBES; i++) {
+		all->probes[i].exec = hf_kubelet_exec_destroy(all->probes[i].exec);
+		hf_timer_disarm(all->probes[i].timer);
+	}
+}
+
+/* Returns the stored status of the container if it is of this attempt. */
+static const struct hf_json *stored_status(const struct hf_kubelet_pod_container *c,
+					   unsigned attempt)
+{
+	static const char *const lists[] = {"containerStatuses", "initContainerStatuses"};
+	const struct hf_kubelet_pod *pod = c->pod;
+	HF_AUTOFREE char *id = hf_xasprintf("holdfast://%s/%s/%u", pod->uid, c->name, attempt);
+
+	for (size_t l = 0; l < HF_ARRAY_LEN(lists); l++) {
+		const struct hf_json *list =
+			hf_json_path(hf_doc_json(pod->doc), "status", lists[l], NULL);
+
+		for (size_t i = 0; i < hf_json_len(list); i++)
+			if (hf_streq(hf_json_path_str(hf_json_item(list, i), "containerID", NULL),
+				     id))
+				return hf_json_item(list, i);
+	}
+	return NULL;
+}
+
+static void begin_attempt(struct hf_kubelet_probes *all, const struct hf_attempt *a)
+{
+	const struct hf_json *stored = stored_status(all->c, a->number);
+
+	all->attempt = (int64_t)a->number;
+	all->started = a->started;
+	for (int i = 0; i < N_PROBES; i++) {
+		struct probe *p = &all->probes[i];
+
+		p->successes = p->failures = 0;
+		p->good =
+			p->kind == LIVENESS ||
+			hf_json_true(hf_json_get(stored, p->kind == STARTUP ? "started" : "ready"),
+				     false);
+	}
+	if (all->probes[STARTUP].spec && !all->probes[STARTUP].good)
+		arm_first(&all->probes[STARTUP]);
+	else
+		arm_waiting(all);
+}
+
+static struct hf_kubelet_probes *create_probes(struct hf_kubelet_pod_container *c)
+{
+	struct hf_kubelet_probes *all = hf_xcalloc(1, sizeof(*all));
+
+	all->c = c;
+	all->attempt = -1;
+	for (int i = 0; i < N_PROBES; i++) {
+		struct probe *p = &all->probes[i];
+
+		p->all = all;
+		p->kind = (enum probe_kind)i;
+		p->spec = hf_json_get(c->spec, keys[i]);
+		if (hf_json_type(p->spec) != HF_JSON_OBJECT || hf_json_get(p->spec, "grpc") ||
+		    hf_streq(hf_json_path_str(p->spec, "httpGet", "scheme", NULL), "HTTPS"))
+			p->spec = NULL; /* ignored; check.c says so */
+		p->timer = hf_timer_create(c->pod->kubelet->loop, run_probe, p);
+	}
+	return all;
+}
+
+struct hf_kubelet_probes *hf_kubelet_probes_destroy(struct hf_kubelet_probes *all)
+{
+	if (!all)
+		return NULL;
+	for (int i = 0; i < N_PROBES; i++) {
+		all->probes[i].exec = hf_kubelet_exec_destroy(all->probes[i].exec);
+		all->probes[i].timer = hf_timer_destroy(all->probes[i].timer);
+	}
+	free(all);
+	return NULL;
+}
+
+void hf_kubelet_probes_sync(struct hf_kubelet_pod_container *c, bool stopping)
+{
+	const struct hf_container_past *past = hf_pod_past_find(&c->pod->past, c->name);
+	const struct hf_attempt *a =
+		past && past->last.state == HF_ATTEMPT_RUNNING ? &past->last : NULL;
+
+	if (!hf_json_get(c->spec, keys[0]) && !hf_json_get(c->spec, keys[1]) &&
+	    !hf_json_get(c->spec, keys[2]))
+		return;
+	if (!c->probes)
+		c->probes = create_probes(c);
+	if (stopping || !a || (c->probes->attempt >= 0 && c->probes->attempt != a->number))
+		stop_probes(c->probes);
+	if (!a)
+		c->probes->attempt = -1;
+	else if (!stopping && c->probes->attempt != (int64_t)a->number)
+		begin_attempt(c->probes, a);
+}
+
+bool hf_kubelet_probes_started(const struct hf_kubelet_probes *all)
+{
+	return !all || is_started(all);
+}
+
+bool hf_kubelet_probes_ready(const struct hf_kubelet_probes *all)
+{
+	return !all ||
+	       (is_started(all) && (!all->probes[READINESS].spec || all->probes[READINESS].good));
+}
