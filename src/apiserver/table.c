@@ -140,6 +140,57 @@ static void print_secret(struct hf_json *cells, const struct hf_json *object, hf
 	hf_cell_add(cells, hf_cell_age(creation_time(object), now));
 }
 
+static const struct hf_column claim_columns[] = {
+	{"Name", "string", "name", 0},
+	{"Status", "string", NULL, 0},
+	{"Volume", "string", NULL, 0},
+	{"Capacity", "string", NULL, 0},
+	{"Access Modes", "string", NULL, 0},
+	{"StorageClass", "string", NULL, 0},
+	{"VolumeAttributesClass", "string", NULL, 0},
+	{"Age", "string", NULL, 0},
+	{"VolumeMode", "string", NULL, 1},
+	{NULL, NULL, NULL, 0},
+};
+
+/* Access modes in kubectl's short form: "RWO,RWX". */
+static struct hf_json *access_modes(const struct hf_json *modes)
+{
+	static const char *const names[][2] = {{"ReadWriteOnce", "RWO"},
+					       {"ReadOnlyMany", "ROX"},
+					       {"ReadWriteMany", "RWX"},
+					       {"ReadWriteOncePod", "RWOP"}};
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(64);
+
+	for (size_t n = 0; n < HF_ARRAY_LEN(names); n++) {
+		bool found = false;
+		for (size_t i = 0; i < hf_json_len(modes); i++)
+			found = found ||
+				hf_streq(hf_json_str(hf_json_item(modes, i), ""), names[n][0]);
+		if (found)
+			hf_strbuf_addf(&sb, "%s%s", sb.len > 0 ? "," : "", names[n][1]);
+	}
+	return hf_json_string(sb.data);
+}
+
+static void print_claim(struct hf_json *cells, const struct hf_json *object, hf_time now)
+{
+	bool deleted = hf_json_path(object, "metadata", "deletionTimestamp", NULL) != NULL;
+	const char *size = hf_json_path_str(object, "status", "capacity", "storage", NULL);
+	const char *mode = hf_json_path_str(object, "spec", "volumeMode", NULL);
+
+	add_name(cells, object);
+	hf_cell_add(cells, deleted ? hf_json_string("Terminating")
+				   : hf_cell_str(object, "status", "phase"));
+	hf_cell_add(cells, hf_cell_str(object, "spec", "volumeName"));
+	hf_cell_add(cells, hf_json_string(hf_str_or(size, "")));
+	hf_cell_add(cells, access_modes(hf_json_path(object, "status", "accessModes", NULL)));
+	hf_cell_add(cells, hf_cell_str(object, "spec", "storageClassName"));
+	hf_cell_add(cells, hf_json_string("<unset>"));
+	hf_cell_add(cells, hf_cell_age(creation_time(object), now));
+	hf_cell_add(cells, hf_json_string(hf_str_or(mode, "Filesystem")));
+}
+
 static const struct hf_column lease_columns[] = {
 	{"Name", "string", "name", 0},
 	{"Holder", "string", NULL, 0},
@@ -298,6 +349,7 @@ static const struct hf_printer printers[] = {
 	{&hf_secrets, secret_columns, print_secret},
 	{&hf_namespaces, namespace_columns, print_namespace},
 	{&hf_leases, lease_columns, print_lease},
+	{&hf_persistentvolumeclaims, claim_columns, print_claim},
 };
 static const struct hf_printer job_printer = {NULL, job_columns, print_job};
 static const struct hf_printer plain_printer = {NULL, plain_columns, print_plain};

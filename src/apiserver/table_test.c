@@ -135,6 +135,10 @@ static void other_kinds_have_their_columns_too(void **state)
 	assert_row(&hf_secrets, META "type: Opaque\ndata: {a: b}\n", "p | Opaque | 1 | 60m");
 	assert_row(&hf_namespaces, META "status: {phase: Active}\n", "p | Active | 60m");
 	assert_row(&hf_leases, META "spec: {holderIdentity: h}\n", "p | h | 60m");
+	assert_row(&hf_persistentvolumeclaims,
+		   META "spec: {volumeName: v, storageClassName: fast}\nstatus: {phase: Bound, "
+			"accessModes: [ReadWriteMany, ReadWriteOnce], capacity: {storage: 5Gi}}\n",
+		   "p | Bound | v | 5Gi | RWO,RWX | fast | <unset> | 60m | Filesystem");
 	assert_row(&hf_serviceaccounts, META, "p | 60m");
 	assert_row(&hf_events,
 		   META

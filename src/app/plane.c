@@ -127,7 +127,9 @@ static int create_store(struct hf_plane *plane, struct hf_error *err)
 		return rc;
 	hf_admission_install(plane->memstore, hf_frameworks);
 	plane->gc = hf_gc_create(plane->memstore, NULL);
-	plane->scheduler = hf_scheduler_create(plane->memstore, NULL);
+	plane->scheduler = hf_scheduler_create(
+		plane->memstore,
+		&(struct hf_scheduler_options){.missing_claims = plane->options.in_memory});
 	return 0;
 }
 
@@ -169,22 +171,42 @@ static void create_beats(struct hf_plane *plane)
 		on_notice(plane, err.text);
 }
 
+static int find_claims_dir(const struct hf_plane_options *options, char **ret_dir,
+			   struct hf_error *err)
+{
+	HF_AUTOFREE char *base = NULL;
+
+	if (options->claims_dir != NULL) {
+		*ret_dir = hf_xstrdup(options->claims_dir);
+		return 0;
+	}
+	if (options->in_memory && hf_plane_default_dir(&base, err) != 0)
+		return err->code;
+	*ret_dir = hf_xasprintf("%s/claims", base != NULL ? base : options->dir);
+	return 0;
+}
+
 static int create_kubelet(struct hf_plane *plane, struct hf_error *err)
 {
+	HF_AUTOFREE char *claims_dir = NULL;
 	HF_AUTOFREE char *pods_dir = hf_xasprintf("%s/node", plane->options.dir);
 	const char *env[] = {plane->beats_env, NULL};
 	struct hf_kubelet_options options = {
 		.loop = plane->options.loop,
 		.store = hf_memstore_store(plane->memstore),
 		.state_dir = pods_dir,
+		.make_claims = plane->options.in_memory,
 		.network = plane->options.network,
 		.env = env,
 		.notice = on_notice,
 		.ready = on_ready,
 		.arg = plane,
 	};
-	int rc = hf_kubelet_create(&options, &plane->kubelet, err);
+	int rc = find_claims_dir(&plane->options, &claims_dir, err);
 
+	options.claims_dir = claims_dir;
+	if (rc == 0)
+		rc = hf_kubelet_create(&options, &plane->kubelet, err);
 	if (rc == 0)
 		hf_memstore_set_logs(plane->memstore,
 				     &(struct hf_memstore_logs){.start = hf_kubelet_logs,

@@ -20,7 +20,10 @@ struct hf_plane_options {
 	struct hf_loop *loop; /* real; outlives the plane */
 	const char *dir;      /* absolute; made with mode 0700 if absent */
 	bool in_memory;       /* keep objects in memory: nothing outlives the process but logs */
-	bool no_operator;     /* another process operates the jobs, over the API */
+	/* The folders of PersistentVolumeClaims.  NULL: "claims" in dir; if in_memory, "claims" in
+	 * hf_plane_default_dir, so that a later run finds its data again. */
+	const char *claims_dir;
+	bool no_operator; /* another process operates the jobs, over the API */
 	enum hf_kubelet_network network;
 	void (*notice)(void *arg, const char *text); /* may be NULL */
 	/* The store refuses writes (err: why), or accepts them again (err NULL).  May be NULL. */

@@ -369,8 +369,13 @@ static void check_sources(struct checker *c, const struct hf_json *volume, const
 
 static void check_volumes(struct checker *c)
 {
-	static const char *const known[] = {"emptyDir",    "configMap", "secret",
-					    "downwardAPI", "projected", "hostPath"};
+	static const char *const known[] = {"emptyDir",
+					    "configMap",
+					    "secret",
+					    "downwardAPI",
+					    "projected",
+					    "hostPath",
+					    "persistentVolumeClaim"};
 	const struct hf_json *volumes = hf_json_get(c->in->spec, "volumes");
 
 	for (size_t i = 0; i < hf_json_len(volumes) && i < HF_POD_VOLUMES_MAX; i++) {

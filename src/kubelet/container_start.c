@@ -286,8 +286,8 @@ static int build_run(struct hf_kubelet_pod *pod, struct hf_kubelet_pod_container
 	input.base = base_env(pod, run, arena);
 	rc = hf_kubelet_env_build(&input, arena, &run->env, err);
 	if (!rc)
-		rc = hf_kubelet_volumes_mounts(hf_kubelet_pod_spec(pod), c->spec, pod->dir, arena,
-					       mounts, err);
+		rc = hf_kubelet_volumes_mounts(pod->kubelet, pod->ns, hf_kubelet_pod_spec(pod),
+					       c->spec, pod->dir, arena, mounts, err);
 	if (!rc)
 		rc = pod->config.isolate ? add_own_mounts(pod, c, arena, mounts, err)
 					 : check_in_place(mounts, err);

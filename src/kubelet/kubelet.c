@@ -288,6 +288,10 @@ static struct hf_kubelet *allocate_kubelet(const struct hf_kubelet_options *o)
 	k->state_dir = hf_xstrdup(o->state_dir);
 	k->pods_dir = hf_xasprintf("%s/pods", o->state_dir);
 	k->bin_dir = hf_xasprintf("%s/bin", o->state_dir);
+	k->claims_dir =
+		o->claims_dir ? hf_xstrdup(o->claims_dir) : hf_xasprintf("%s/claims", o->state_dir);
+	k->make_claims = o->make_claims;
+	k->claims = hf_kubelet_claims_create(k);
 	k->node_name = hf_xstrdup(hf_str_or(o->node_name, HF_KUBELET_NODE));
 	k->selector = hf_xasprintf("spec.nodeName=%s", k->node_name);
 	k->exe = find_exe(o->exe);
@@ -337,6 +341,7 @@ struct hf_kubelet *hf_kubelet_destroy(struct hf_kubelet *k)
 	k->node = hf_kubelet_node_destroy(k->node);
 	k->pods = hf_map_destroy(k->pods);
 	k->uplink_process = hf_kubelet_uplink_destroy(k->uplink_process);
+	k->claims = hf_kubelet_claims_destroy(k->claims);
 	k->events = hf_kubelet_events_destroy(k->events);
 	k->hosts_task = hf_task_destroy(k->hosts_task);
 	hf_kubelet_drain_release(k);
@@ -352,6 +357,7 @@ struct hf_kubelet *hf_kubelet_destroy(struct hf_kubelet *k)
 	free(k->state_dir);
 	free(k->pods_dir);
 	free(k->bin_dir);
+	free(k->claims_dir);
 	free(k->node_name);
 	free(k->selector);
 	free(k->exe);

@@ -40,6 +40,12 @@ struct hf_kubelet_options {
 	struct hf_store *store; /* must outlive the kubelet */
 	/* absolute; created with mode 0700 if absent; one kubelet at a time */
 	const char *state_dir;
+	/* The folders of PersistentVolumeClaims, by namespace and name; they are never removed. NULL:
+	 * "claims" in state_dir. */
+	const char *claims_dir;
+	/* A pod may name a claim that the store does not have: the kubelet creates it. false: the pod
+	 * waits. */
+	bool make_claims;
 	const char *node_name; /* NULL: HF_KUBELET_NODE */
 	/* The program that has the verb "shim" (kubelet/runtime/shim.h). NULL: /proc/self/exe. */
 	const char *exe;

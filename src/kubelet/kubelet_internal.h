@@ -35,6 +35,7 @@
  *   plan.c             what should happen to a pod's containers (pure)
  *   env.c              variables (pure)
  *   volumes.c          volumes on disk, and mounts
+ *   claims.c           folders of PersistentVolumeClaims
  *   shim_link.c        the connection to a shim
  *   logs.c             reading log files
  *   events.c           Events, and notices for the user
@@ -128,7 +129,8 @@ const char *hf_kubelet_env_resource(const struct hf_kubelet_env_input *input,
 /* --- volumes.c --- */
 void hf_kubelet_volumes_add_refs(const struct hf_json *spec, struct hf_kubelet_refs *refs);
 /* Writes the volumes to pod_dir/volumes. Volumes in memory are listed for the shim instead. */
-int hf_kubelet_volumes_make(const struct hf_kubelet_env_input *input, const char *pod_dir,
+int hf_kubelet_volumes_make(struct hf_kubelet *kubelet, const char *ns,
+			    const struct hf_kubelet_env_input *input, const char *pod_dir,
 			    struct hf_arena *arena, struct hf_shim_pod *pod, struct hf_error *err)
 	HF_MUST_CHECK;
 struct hf_kubelet_mounts {
@@ -136,7 +138,8 @@ struct hf_kubelet_mounts {
 	size_t n;
 };
 /* Appends the container's volumeMounts. */
-int hf_kubelet_volumes_mounts(const struct hf_json *spec, const struct hf_json *container,
+int hf_kubelet_volumes_mounts(const struct hf_kubelet *kubelet, const char *ns,
+			      const struct hf_json *spec, const struct hf_json *container,
 			      const char *pod_dir, struct hf_arena *arena,
 			      struct hf_kubelet_mounts *mounts, struct hf_error *err) HF_MUST_CHECK;
 
@@ -219,6 +222,16 @@ void hf_kubelet_event_node(struct hf_kubelet *kubelet, const char *type, const c
 /* Tells the user of the machine, by options.notice. */
 void hf_kubelet_notice(struct hf_kubelet *kubelet, const char *fmt, ...) HF_PRINTF(2, 3);
 
+/* --- claims.c: folders of PersistentVolumeClaims --- */
+struct hf_kubelet_claims *hf_kubelet_claims_create(struct hf_kubelet *kubelet);
+/* NULL is allowed; returns NULL */
+struct hf_kubelet_claims *hf_kubelet_claims_destroy(struct hf_kubelet_claims *claims);
+/* Returns the path of a claim's folder; the caller frees it. */
+char *hf_kubelet_claim_folder(const struct hf_kubelet *kubelet, const char *ns, const char *name);
+/* Makes the claim's folder. exists: the store has the claim. HF_E_NOT_FOUND: it does not, and must. */
+int hf_kubelet_claim_prepare(struct hf_kubelet *kubelet, const char *ns, const char *name,
+			     bool exists, struct hf_error *err) HF_MUST_CHECK;
+
 /* --- logs.c --- */
 struct hf_kubelet_log_reader;
 /* Appends the end of a log, for termination messages: at most bytes_max bytes and lines_max lines. */
@@ -229,7 +242,9 @@ void hf_kubelet_logs_tail(const char *pod_dir, const char *container, unsigned a
 struct hf_kubelet {
 	struct hf_loop *loop;
 	struct hf_store *store;
-	char *state_dir, *pods_dir, *bin_dir;
+	char *state_dir, *pods_dir, *bin_dir, *claims_dir;
+	bool make_claims;
+	struct hf_kubelet_claims *claims;
 	char *node_name, *exe;
 	/* shared object for pods on the machine's network; NULL: not found */
 	char *preload;

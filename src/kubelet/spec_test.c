@@ -76,9 +76,6 @@ static void what_is_not_done_is_refused_before_anything_runs(void **state)
 		 "spec.containers[0].command is needed"},
 		{"'runtimeClassName':'x','containers':[{'name':'main','command':['true']}]",
 		 "spec.runtimeClassName is not supported"},
-		{"'volumes':[{'name':'v','persistentVolumeClaim':{'claimName':'c'}}],'containers':["
-		 "{'name':'main','command':['true']}]",
-		 "spec.volumes[0].persistentVolumeClaim is not supported"},
 		{"'volumes':[{'name':'v','emptyDir':{'medium':'HugePages'}}],'containers':["
 		 "{'name':'main','command':['true']}]",
 		 "spec.volumes[0].emptyDir.medium is not supported"},
@@ -178,6 +175,44 @@ static void memory_volumes_take_the_place_of_the_shared_memory(void **state)
 	testnode_wait_phase(n, "b", "Succeeded");
 	testnode_assert_output(n, "b", "0\n");
 	assert_int_equal(access("/dev/shm/hf-left-behind", F_OK), -1);
+}
+
+static bool waits_for_claim(struct testnode *n, void *arg HF_UNUSED)
+{
+	return hf_streq(STR(testnode_container(n, "a", 0, false), "state", "waiting", "message"),
+			"volume 'v': persistentvolumeclaim \"data\" not found");
+}
+
+static void a_claim_is_a_folder_that_outlives_the_pod(void **state)
+{
+	struct testnode *n = *state;
+	static const char spec[] =
+		"'restartPolicy':'Never','volumes':[{'name':'v','persistentVolumeClaim':{"
+		"'claimName':'data'}}],'containers':[{'name':'main','volumeMounts':[{'name':'v',"
+		"'mountPath':'/hf-data'}],'command':['sh','-c','cat /hf-data/x 2>/dev/null || echo fresh; echo "
+		"kept > /hf-data/x']}]";
+	const struct hf_json *claim;
+
+	if (!needs_mounts(n))
+		return;
+	/* A claim that is missing is waited for. */
+	testnode_pod(n, "a", "%s", spec);
+	testnode_wait(n, waits_for_claim, NULL);
+	testnode_create(n, &hf_persistentvolumeclaims,
+			"{'apiVersion':'v1','kind':'PersistentVolumeClaim','metadata':{'name':"
+			"'data'},'spec':{'accessModes':['ReadWriteOnce'],'resources':{'requests':{"
+			"'storage':'5Gi'}}}}");
+	claim = hf_doc_json(
+		hf_memstore_peek(n->memstore, &hf_persistentvolumeclaims, "default", "data"));
+	assert_string_equal(STR(claim, "status", "phase"), "Bound");
+	assert_string_equal(STR(claim, "status", "capacity", "storage"), "5Gi");
+	testnode_wait_phase(n, "a", "Succeeded");
+	testnode_assert_output(n, "a", "fresh\n");
+	testnode_delete(n, "a", HF_GRACE_DEFAULT);
+	testnode_wait_gone(n, "a");
+	testnode_pod(n, "b", "%s", spec);
+	testnode_wait_phase(n, "b", "Succeeded");
+	testnode_assert_output(n, "b", "kept\n");
 }
 
 static void host_paths_are_checked_as_their_type_says(void **state)
@@ -334,6 +369,7 @@ int main(int argc, char **argv)
 		T(an_ignored_field_has_one_event_and_the_pod_runs),
 		T(volumes_have_what_their_sources_say),
 		T(memory_volumes_take_the_place_of_the_shared_memory),
+		T(a_claim_is_a_folder_that_outlives_the_pod),
 		T(host_paths_are_checked_as_their_type_says),
 		T(paths_do_not_leave_their_volume),
 		T(a_termination_message_is_taken_from_its_file),

@@ -16,7 +16,8 @@
 
 /*
  * Makes volumes and mounts. A volume is a folder of the pod ("volumes/NAME") with the content of an
- * emptyDir, ConfigMap, Secret or downwardAPI, or a path of the machine (hostPath). ConfigMaps and
+ * emptyDir, ConfigMap, Secret or downwardAPI, or a path of the machine (hostPath, and the folders of
+ * claims.c). ConfigMaps and
  * Secrets are written once, when the pod starts; later changes are not followed.
  */
 #define DEFAULT_MODE 0644
@@ -205,6 +206,8 @@ static int fill_volume(const struct hf_kubelet_env_input *input, const struct hf
 
 /* State while the volumes of a pod are made. */
 struct maker {
+	struct hf_kubelet *kubelet;
+	const char *ns;
 	const struct hf_kubelet_env_input *input;
 	const char *pod_dir;
 	struct hf_arena *arena;
@@ -300,6 +303,9 @@ void hf_kubelet_volumes_add_refs(const struct hf_json *spec, struct hf_kubelet_r
 				    hf_json_path_str(volume, "configMap", "name", NULL));
 		hf_kubelet_refs_add(refs, &hf_secrets,
 				    hf_json_path_str(volume, "secret", "secretName", NULL));
+		hf_kubelet_refs_add(
+			refs, &hf_persistentvolumeclaims,
+			hf_json_path_str(volume, "persistentVolumeClaim", "claimName", NULL));
 		for (size_t k = 0; k < hf_json_len(sources); k++) {
 			const struct hf_json *source = hf_json_item(sources, k);
 
@@ -309,6 +315,17 @@ void hf_kubelet_volumes_add_refs(const struct hf_json *spec, struct hf_kubelet_r
 					    hf_json_path_str(source, "secret", "name", NULL));
 		}
 	}
+}
+
+static int prepare_claim(struct maker *m, const struct hf_json *source, struct hf_error *err)
+{
+	const char *name = hf_str_or(hf_json_path_str(source, "claimName", NULL), "");
+	struct hf_error why;
+	bool exists = hf_kubelet_refs_get(m->input->refs, &hf_persistentvolumeclaims, name, &why);
+
+	if (!exists && why.code != HF_E_NOT_FOUND)
+		return hf_error_set(err, why.code, "%s", why.text);
+	return hf_kubelet_claim_prepare(m->kubelet, m->ns, name, exists, err);
 }
 
 static int make_one(struct maker *m, const struct hf_json *volume, struct hf_error *err)
@@ -322,6 +339,8 @@ static int make_one(struct maker *m, const struct hf_json *volume, struct hf_err
 		return hf_error_set(err, HF_E_INVALID, "volume name '%s' is not a DNS label", name);
 	if (hf_json_get(volume, "hostPath"))
 		return check_host_path(hf_json_get(volume, "hostPath"), err);
+	if (hf_json_get(volume, "persistentVolumeClaim"))
+		return prepare_claim(m, hf_json_get(volume, "persistentVolumeClaim"), err);
 	if (!empty && !is_filled(volume))
 		return hf_error_set(err, HF_E_INVALID, "has no source");
 	folder = hf_arena_printf(m->arena, "%s/volumes/%s", m->pod_dir, name);
@@ -332,12 +351,15 @@ static int make_one(struct maker *m, const struct hf_json *volume, struct hf_err
 		     : fill_volume(m->input, volume, folder, m->arena, err);
 }
 
-int hf_kubelet_volumes_make(const struct hf_kubelet_env_input *input, const char *pod_dir,
+int hf_kubelet_volumes_make(struct hf_kubelet *kubelet, const char *ns,
+			    const struct hf_kubelet_env_input *input, const char *pod_dir,
 			    struct hf_arena *arena, struct hf_shim_pod *pod, struct hf_error *err)
 {
 	const struct hf_json *volumes = hf_json_path(input->pod, "spec", "volumes", NULL);
 	size_t n = hf_json_len(volumes);
 	struct maker m = {
+		.kubelet = kubelet,
+		.ns = ns,
 		.input = input,
 		.pod_dir = pod_dir,
 		.arena = arena,
@@ -391,14 +413,34 @@ static int apply_sub_path(const char *sub_path, bool filled, struct hf_arena *ar
 	return 0;
 }
 
-static int mount_one(const struct hf_json *spec, const struct hf_json *m, const char *pod_dir,
-		     struct hf_arena *arena, struct hf_run_mount *ret_mount, struct hf_error *err)
+/* Returns the folder or file of the machine that holds the volume. */
+static const char *source_of(const struct hf_kubelet *k, const char *ns,
+			     const struct hf_json *volume, const char *pod_dir,
+			     struct hf_arena *arena)
+{
+	const char *path = hf_json_path_str(volume, "hostPath", "path", NULL);
+	const char *claim = hf_json_path_str(volume, "persistentVolumeClaim", "claimName", NULL);
+
+	if (path)
+		return hf_arena_strdup(arena, path);
+	if (claim) {
+		HF_AUTOFREE char *folder = hf_kubelet_claim_folder(k, ns, claim);
+
+		return hf_arena_strdup(arena, folder);
+	}
+	return hf_arena_printf(arena, "%s/volumes/%s", pod_dir,
+			       hf_str_or(hf_json_path_str(volume, "name", NULL), ""));
+}
+
+static int mount_one(const struct hf_kubelet *k, const char *ns, const struct hf_json *spec,
+		     const struct hf_json *m, const char *pod_dir, struct hf_arena *arena,
+		     struct hf_run_mount *ret_mount, struct hf_error *err)
 {
 	const char *name = hf_str_or(hf_json_path_str(m, "name", NULL), "");
 	const char *target = hf_str_or(hf_json_path_str(m, "mountPath", NULL), "");
 	const char *sub_path = hf_str_or(hf_json_path_str(m, "subPath", NULL), "");
 	const struct hf_json *volume = find_volume(spec, name);
-	const char *source = hf_json_path_str(volume, "hostPath", "path", NULL);
+	const char *source;
 	bool filled = volume && is_filled(volume);
 	struct stat st;
 	int rc = 0;
@@ -407,8 +449,7 @@ static int mount_one(const struct hf_json *spec, const struct hf_json *m, const 
 		return hf_error_set(err, HF_E_INVALID, "volumeMounts names no volume '%s'", name);
 	if (target[0] != '/')
 		return hf_error_set(err, HF_E_INVALID, "mountPath '%s' must be absolute", target);
-	source = source ? hf_arena_strdup(arena, source)
-			: hf_arena_printf(arena, "%s/volumes/%s", pod_dir, name);
+	source = source_of(k, ns, volume, pod_dir, arena);
 	if (sub_path[0])
 		rc = apply_sub_path(sub_path, filled, arena, &source, err);
 	if (rc)
@@ -416,13 +457,17 @@ static int mount_one(const struct hf_json *spec, const struct hf_json *m, const 
 	*ret_mount = (struct hf_run_mount){
 		.source = source,
 		.target = hf_arena_strdup(arena, target),
-		.read_only = filled || hf_json_true(hf_json_get(m, "readOnly"), false),
+		.read_only = filled || hf_json_true(hf_json_get(m, "readOnly"), false) ||
+			     hf_json_true(hf_json_path(volume, "persistentVolumeClaim", "readOnly",
+						       NULL),
+					  false),
 		.is_file = stat(source, &st) == 0 && !S_ISDIR(st.st_mode),
 	};
 	return 0;
 }
 
-int hf_kubelet_volumes_mounts(const struct hf_json *spec, const struct hf_json *container,
+int hf_kubelet_volumes_mounts(const struct hf_kubelet *kubelet, const char *ns,
+			      const struct hf_json *spec, const struct hf_json *container,
 			      const char *pod_dir, struct hf_arena *arena,
 			      struct hf_kubelet_mounts *mounts, struct hf_error *err)
 {
@@ -434,7 +479,7 @@ int hf_kubelet_volumes_mounts(const struct hf_json *spec, const struct hf_json *
 		if (mounts->n == HF_RUN_MOUNTS_MAX)
 			return hf_error_set(err, HF_E_TOO_LARGE, "more than %d mounts",
 					    HF_RUN_MOUNTS_MAX);
-		rc = mount_one(spec, hf_json_item(list, i), pod_dir, arena,
+		rc = mount_one(kubelet, ns, spec, hf_json_item(list, i), pod_dir, arena,
 			       &mounts->items[mounts->n], err);
 		if (rc)
 			return rc;

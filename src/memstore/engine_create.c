@@ -129,6 +129,27 @@ static void set_namespace_defaults(struct hf_json *object)
 	hf_json_set(object, "spec", spec);
 }
 
+/* Binds a claim. A claim is a folder of the kubelet, which is there as soon as a pod needs it, so that
+ * there is nothing to wait for. */
+static void bind_claim(struct hf_json *object)
+{
+	struct hf_json *status = hf_json_object();
+	struct hf_json *spec = hf_json_get(object, "spec");
+	const struct hf_json *size = hf_json_path(spec, "resources", "requests", "storage", NULL);
+	HF_AUTOFREE char *volume = hf_xasprintf(
+		"local-%s", hf_str_or(hf_json_path_str(object, "metadata", "name", NULL), ""));
+
+	hf_json_set_str(status, "phase", "Bound");
+	hf_json_set(status, "accessModes", hf_json_copy(hf_json_get(spec, "accessModes")));
+	if (size)
+		hf_json_set(hf_json_ensure_object(status, "capacity"), "storage",
+			    hf_json_copy(size));
+	if (hf_json_type(spec) == HF_JSON_OBJECT &&
+	    hf_str_is_empty(hf_json_path_str(spec, "volumeName", NULL)))
+		hf_json_set_str(spec, "volumeName", volume);
+	hf_json_set(object, "status", status);
+}
+
 /* Sets the status of a new object, as the API server's create strategies do. A client's status is
  * dropped, except for nodes. */
 static void set_initial_status(struct hf_op *op, struct hf_json *object)
@@ -142,9 +163,11 @@ static void set_initial_status(struct hf_op *op, struct hf_json *object)
 		set_namespace_defaults(object);
 	if (r == &hf_pods) {
 		hf_pod_init(object);
-	} else if (r == &hf_namespaces || r == &hf_persistentvolumeclaims) {
+	} else if (r == &hf_persistentvolumeclaims) {
+		bind_claim(object);
+	} else if (r == &hf_namespaces) {
 		struct hf_json *status = hf_json_object();
-		hf_json_set_str(status, "phase", r == &hf_namespaces ? "Active" : "Pending");
+		hf_json_set_str(status, "phase", "Active");
 		hf_json_set(object, "status", status);
 	}
 }

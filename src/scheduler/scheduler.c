@@ -278,6 +278,36 @@ static size_t choose_node(struct pass *pass, const size_t *fitting, size_t n)
 	return fitting[best];
 }
 
+/* Returns the name of a claim that the pod names and the store does not have; NULL: there is none. */
+static const char *find_missing_claim(const struct hf_scheduler *s, struct hf_doc *pod)
+{
+	const struct hf_json *volumes = hf_json_path(hf_doc_json(pod), "spec", "volumes", NULL);
+
+	for (size_t i = 0; i < hf_json_len(volumes); i++) {
+		const char *claim = hf_json_path_str(hf_json_item(volumes, i),
+						     "persistentVolumeClaim", "claimName", NULL);
+		if (claim && !hf_memstore_peek(s->memstore, &hf_persistentvolumeclaims,
+					       hf_doc_namespace(pod), claim))
+			return claim;
+	}
+	return NULL;
+}
+
+/* Returns false, and says so at the pod, if a claim is missing. */
+static bool has_claims(const struct pass *pass, struct hf_doc *pod)
+{
+	struct hf_scheduler *s = pass->scheduler;
+	const char *claim = s->options.missing_claims ? NULL : find_missing_claim(s, pod);
+
+	if (!claim)
+		return true;
+	HF_AUTOFREE char *message =
+		hf_xasprintf("0/%zu nodes are available: persistentvolumeclaim \"%s\" not found.",
+			     pass->nodes.len, claim);
+	mark_unschedulable(s, pod, message);
+	return false;
+}
+
 static void place_pod(struct pass *pass, struct hf_doc *pod, size_t *fitting)
 {
 	struct reason reasons[REASONS_MAX];
@@ -285,6 +315,8 @@ static void place_pod(struct pass *pass, struct hf_doc *pod, size_t *fitting)
 	struct hf_amounts requests;
 	char buf[HF_FIT_REASON_MAX];
 
+	if (!has_claims(pass, pod))
+		return;
 	hf_fit_requests(hf_doc_json(pod), &requests);
 	for (size_t i = 0; i < pass->nodes.len; i++) {
 		const char *problem =
@@ -370,9 +402,10 @@ static bool node_matters(const struct hf_memstore_change *c)
 static void on_changed(void *arg, const struct hf_memstore_change *change)
 {
 	struct hf_scheduler *s = arg;
-	bool matters = change->resource == &hf_pods    ? pod_matters(change)
-		       : change->resource == &hf_nodes ? node_matters(change)
-						       : false;
+	bool matters = change->resource == &hf_pods                     ? pod_matters(change)
+		       : change->resource == &hf_nodes                  ? node_matters(change)
+		       : change->resource == &hf_persistentvolumeclaims ? !change->before
+									: false;
 
 	if (matters && !hf_timer_armed(s->timer))
 		hf_timer_arm(s->timer, s->options.delay);

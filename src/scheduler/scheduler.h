@@ -7,7 +7,8 @@
 
 /*
  * Binds pods to nodes by nodeSelector, required node affinity (labels and metadata.name), taints
- * and tolerations, spec.unschedulable, and requests against status.allocatable. Pods with
+ * and tolerations, spec.unschedulable, the PersistentVolumeClaims that it names, and requests against
+ * status.allocatable. Pods with
  * scheduling gates or another schedulerName are skipped.
  *
  * If no node fits, the condition PodScheduled has the reasons in kube-scheduler's words, and an
@@ -21,6 +22,9 @@ struct hf_scheduler_options {
 	 * and among equals the first by name. */
 	size_t (*choose)(void *arg, size_t n);
 	void *choose_arg;
+	/* Pods may name PersistentVolumeClaims that do not exist: the kubelet makes them. false: such a
+	 * pod is not bound before the claim exists. */
+	bool missing_claims;
 };
 /* options may be NULL. Destroy the scheduler before the store. */
 struct hf_scheduler *hf_scheduler_create(struct hf_memstore *memstore,

@@ -94,6 +94,38 @@ static void a_pod_gets_a_node_and_an_event(void **state)
 	plane_close(&p);
 }
 
+static void a_pod_waits_for_a_claim_that_it_names(void **state)
+{
+	static const char volumes[] =
+		",'volumes':[{'name':'v','persistentVolumeClaim':{'claimName':'data'}}]";
+	struct plane p;
+	AUTO_OUTCOME o = {0};
+
+	plane_open(&p, NULL, false);
+	struct hf_scheduler *s = hf_scheduler_create(p.memstore, NULL);
+	add_node(&p, "n1", "");
+	add_pod(&p, "p", volumes);
+	settle(&p.w);
+	assert_string_equal(node_of(&p, "p"), "");
+	assert_string_equal(condition_text(&p, "p", "message"),
+			    "0/1 nodes are available: persistentvolumeclaim \"data\" not found.");
+	assert_int_equal(create(&p.w, &hf_persistentvolumeclaims, "default", &o,
+				"{'apiVersion':'v1','kind':'PersistentVolumeClaim','metadata':{"
+				"'name':'data'},'spec':{'accessModes':['ReadWriteOnce']}}"),
+			 0);
+	settle(&p.w);
+	assert_string_equal(node_of(&p, "p"), "n1");
+	hf_scheduler_destroy(s);
+
+	/* Where the kubelet makes claims, the pod does not wait. */
+	s = hf_scheduler_create(p.memstore, &(struct hf_scheduler_options){.missing_claims = true});
+	add_pod(&p, "q", ",'volumes':[{'name':'v','persistentVolumeClaim':{'claimName':'other'}}]");
+	settle(&p.w);
+	assert_string_equal(node_of(&p, "q"), "n1");
+	hf_scheduler_destroy(s);
+	plane_close(&p);
+}
+
 static void an_unschedulable_pod_gets_one_event_per_reason(void **state)
 {
 	struct plane p;
@@ -332,6 +364,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_pod_gets_a_node_and_an_event),
+		cmocka_unit_test(a_pod_waits_for_a_claim_that_it_names),
 		cmocka_unit_test(an_unschedulable_pod_gets_one_event_per_reason),
 		cmocka_unit_test(pods_spread_over_the_nodes_with_the_fewest),
 		cmocka_unit_test(freed_resources_are_assigned),
