@@ -195,6 +195,7 @@ static int create_kubelet(struct hf_plane *plane, struct hf_error *err)
 		.loop = plane->options.loop,
 		.store = hf_memstore_store(plane->memstore),
 		.state_dir = pods_dir,
+		.gpus = plane->options.gpus,
 		.make_claims = plane->options.in_memory,
 		.network = plane->options.network,
 		.env = env,

@@ -137,17 +137,22 @@ static void set_home(const struct hf_run *run, const char **env, struct hf_arena
 }
 
 /* Without a mount namespace, a preloaded library resolves names. */
-static const char *const *base_env(const struct hf_kubelet_pod *pod, const struct hf_run *run,
-				   struct hf_arena *arena)
+static const char *const *base_env(const struct hf_kubelet_pod *pod,
+				   const struct hf_kubelet_pod_container *c,
+				   const struct hf_run *run, struct hf_arena *arena)
 {
 	const struct hf_kubelet *k = pod->kubelet;
-	const char **env = HF_ARENA_ARRAY(arena, const char *, k->n_base_env + 4);
+	const char **env =
+		HF_ARENA_ARRAY(arena, const char *, k->n_base_env + 4 + HF_KUBELET_GPU_KINDS);
 	size_t n = 0;
 
 	for (; n < k->n_base_env; n++)
 		env[n] = k->base_env[n];
 	set_home(run, env, arena);
 	env[n++] = hf_arena_printf(arena, "HOLDFAST_POD_UID=%s", pod->uid);
+	for (size_t kind = 0; kind < HF_KUBELET_GPU_KINDS; kind++)
+		if (hf_kubelet_gpus_any(k, kind))
+			env[n++] = hf_kubelet_gpus_variable(pod, c, kind, arena);
 	if (!pod->config.isolate) {
 		env[n++] = hf_arena_printf(arena, "HOLDFAST_HOSTS=%s/hosts", pod->dir);
 		if (k->preload)
@@ -283,7 +288,7 @@ static int build_run(struct hf_kubelet_pod *pod, struct hf_kubelet_pod_container
 
 	hf_kubelet_start_input(pod, c->spec, c->refs, &input);
 	set_user(pod, c->spec, arena, run);
-	input.base = base_env(pod, run, arena);
+	input.base = base_env(pod, c, run, arena);
 	rc = hf_kubelet_env_build(&input, arena, &run->env, err);
 	if (!rc)
 		rc = hf_kubelet_volumes_mounts(pod->kubelet, pod->ns, hf_kubelet_pod_spec(pod),

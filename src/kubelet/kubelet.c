@@ -291,6 +291,8 @@ static struct hf_kubelet *allocate_kubelet(const struct hf_kubelet_options *o)
 	k->claims_dir =
 		o->claims_dir ? hf_xstrdup(o->claims_dir) : hf_xasprintf("%s/claims", o->state_dir);
 	k->make_claims = o->make_claims;
+	k->gpus_option = hf_xstrdup(hf_str_or(o->gpus, "all"));
+	k->sysfs = hf_xstrdup(hf_str_or(o->sysfs, "/sys"));
 	k->claims = hf_kubelet_claims_create(k);
 	k->node_name = hf_xstrdup(hf_str_or(o->node_name, HF_KUBELET_NODE));
 	k->selector = hf_xasprintf("spec.nodeName=%s", k->node_name);
@@ -315,12 +317,17 @@ int hf_kubelet_create(const struct hf_kubelet_options *options, struct hf_kubele
 				    "'%s' must be an absolute path of at most %d "
 				    "bytes",
 				    options->state_dir, HF_KUBELET_PATH_MAX / 2);
+	rc = hf_kubelet_gpus_check_option(options->gpus, err);
+	if (rc)
+		return rc;
 	k = allocate_kubelet(options);
 	rc = make_folders(k, err);
 	if (!rc)
 		rc = find_pods(k, err);
 	if (!rc)
 		rc = hf_kubelet_probe_start(k, err);
+	if (!rc)
+		rc = hf_kubelet_gpus_start(k, err);
 	if (rc) {
 		hf_kubelet_destroy(k);
 		return rc;
@@ -341,6 +348,7 @@ struct hf_kubelet *hf_kubelet_destroy(struct hf_kubelet *k)
 	k->node = hf_kubelet_node_destroy(k->node);
 	k->pods = hf_map_destroy(k->pods);
 	k->uplink_process = hf_kubelet_uplink_destroy(k->uplink_process);
+	k->gpus = hf_kubelet_gpus_destroy(k->gpus);
 	k->claims = hf_kubelet_claims_destroy(k->claims);
 	k->events = hf_kubelet_events_destroy(k->events);
 	k->hosts_task = hf_task_destroy(k->hosts_task);
@@ -358,6 +366,8 @@ struct hf_kubelet *hf_kubelet_destroy(struct hf_kubelet *k)
 	free(k->pods_dir);
 	free(k->bin_dir);
 	free(k->claims_dir);
+	free(k->gpus_option);
+	free(k->sysfs);
 	free(k->node_name);
 	free(k->selector);
 	free(k->exe);

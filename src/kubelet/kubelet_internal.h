@@ -35,6 +35,7 @@
  *   plan.c             what should happen to a pod's containers (pure)
  *   env.c              variables (pure)
  *   volumes.c          volumes on disk, and mounts
+ *   gpus.c             the machine's GPUs and their owners
  *   claims.c           folders of PersistentVolumeClaims
  *   shim_link.c        the connection to a shim
  *   logs.c             reading log files
@@ -232,6 +233,21 @@ char *hf_kubelet_claim_folder(const struct hf_kubelet *kubelet, const char *ns, 
 int hf_kubelet_claim_prepare(struct hf_kubelet *kubelet, const char *ns, const char *name,
 			     bool exists, struct hf_error *err) HF_MUST_CHECK;
 
+/* --- gpus.c --- */
+struct hf_kubelet_gpus;
+/* HF_E_INVALID: the text is no value of options.gpus. */
+int hf_kubelet_gpus_check_option(const char *option, struct hf_error *err) HF_MUST_CHECK;
+/* Looks for the GPUs of the machine; calls hf_kubelet_probed once they are known. */
+int hf_kubelet_gpus_start(struct hf_kubelet *kubelet, struct hf_error *err) HF_MUST_CHECK;
+bool hf_kubelet_gpus_known(const struct hf_kubelet_gpus *gpus);
+/* NULL is allowed; returns NULL */
+struct hf_kubelet_gpus *hf_kubelet_gpus_destroy(struct hf_kubelet_gpus *gpus);
+void hf_kubelet_gpus_set_amounts(const struct hf_kubelet_gpus *gpus, struct hf_json *capacity);
+/* Kinds of GPU: NVIDIA's, AMD's. */
+#define HF_KUBELET_GPU_KINDS 2
+/* Tells whether the containers need the kind's variable: the machine has such GPUs. */
+bool hf_kubelet_gpus_any(const struct hf_kubelet *kubelet, size_t kind);
+
 /* --- logs.c --- */
 struct hf_kubelet_log_reader;
 /* Appends the end of a log, for termination messages: at most bytes_max bytes and lines_max lines. */
@@ -244,6 +260,8 @@ struct hf_kubelet {
 	struct hf_store *store;
 	char *state_dir, *pods_dir, *bin_dir, *claims_dir;
 	bool make_claims;
+	char *gpus_option, *sysfs;
+	struct hf_kubelet_gpus *gpus;
 	struct hf_kubelet_claims *claims;
 	char *node_name, *exe;
 	/* shared object for pods on the machine's network; NULL: not found */
@@ -256,6 +274,7 @@ struct hf_kubelet {
 	int lock_fd;
 
 	/* What the machine allows; valid once `probed` is set. */
+	bool net_known; /* the machine's namespaces and network are known */
 	bool probed, told_ready, told_no_limits;
 	bool isolate, user_ns, pid_ns;
 	struct hf_cgroup_base cgroups;

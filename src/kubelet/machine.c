@@ -76,8 +76,10 @@ static void finish_probe(struct hf_kubelet *k)
 	k->probe = hf_kubelet_probe_destroy(k->probe);
 	if (k->isolate)
 		k->uplink_process = hf_kubelet_uplink_create(k);
-	if (!k->isolate || !hf_kubelet_uplink_pending(k->uplink_process))
-		hf_kubelet_probed(k);
+	if (k->isolate && hf_kubelet_uplink_pending(k->uplink_process))
+		return;
+	k->net_known = true;
+	hf_kubelet_probed(k);
 }
 
 static void give_up(struct hf_kubelet *k, const char *why)

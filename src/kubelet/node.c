@@ -113,6 +113,7 @@ static void set_amounts(const struct hf_kubelet *k, struct hf_json *status)
 			       (unsigned long long)disk.f_blocks * disk.f_frsize / 1024);
 		hf_json_set_str(capacity, "ephemeral-storage", text);
 	}
+	hf_kubelet_gpus_set_amounts(k->gpus, capacity);
 	hf_json_set(status, "allocatable", hf_json_copy(capacity));
 }
 

@@ -145,6 +145,14 @@ void hf_kubelet_pod_delete_object(struct hf_kubelet_pod *pod);
 /* Begins the way to a running shim; a pod that this kubelet cannot run becomes REFUSED. */
 void hf_kubelet_pod_prepare(struct hf_kubelet_pod *pod);
 
+/* --- gpus.c --- */
+/* Gives the pod's containers the GPUs that they ask for. HF_E_TOO_MANY: too few are free. */
+int hf_kubelet_gpus_give(struct hf_kubelet_pod *pod, struct hf_error *err) HF_MUST_CHECK;
+/* Returns "CUDA_VISIBLE_DEVICES=…" with the container's GPUs, or the other kind's variable. */
+const char *hf_kubelet_gpus_variable(const struct hf_kubelet_pod *pod,
+				     const struct hf_kubelet_pod_container *c, size_t kind,
+				     struct hf_arena *arena);
+
 /* --- host_ports.c --- */
 /* Writes an Event for each port of the machine that this pod and another one with hostNetwork want. */
 void hf_kubelet_pod_warn_of_ports(struct hf_kubelet_pod *pod);

@@ -130,7 +130,9 @@ static void start_shim(struct hf_kubelet_pod *pod)
 
 	describe_sandbox(pod);
 	hf_kubelet_start_input(pod, NULL, pod->refs, &input);
-	rc = make_folders(pod, &err);
+	rc = hf_kubelet_gpus_give(pod, &err);
+	if (!rc)
+		rc = make_folders(pod, &err);
 	if (!rc)
 		rc = hf_kubelet_hosts_make(pod, &err);
 	if (!rc)

@@ -17,6 +17,9 @@ void hf_kubelet_probed(struct hf_kubelet *k)
 	const char *uid;
 	void *value;
 
+	/* Called when the network is known, and when the GPUs are. */
+	if (!k->net_known || !hf_kubelet_gpus_known(k->gpus))
+		return;
 	k->probed = true;
 	if (!k->isolate && k->network == HF_KUBELET_NETWORK_AUTO)
 		hf_kubelet_notice(k,

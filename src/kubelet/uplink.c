@@ -80,6 +80,7 @@ static void report_uplink(struct hf_kubelet_uplink *u, bool up, const char *why)
 	(void)snprintf(k->uplink_why, sizeof(k->uplink_why), "%s", why);
 	if (u->first) {
 		u->first = false;
+		k->net_known = true;
 		hf_kubelet_probed(k);
 	}
 }

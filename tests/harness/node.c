@@ -178,6 +178,8 @@ void testnode_start(struct testnode *node)
 	struct hf_kubelet_options options = {.network = node->network,
 					     .loop = node->loop,
 					     .state_dir = state,
+					     .gpus = node->gpus,
+					     .sysfs = node->sysfs,
 					     .notice = on_notice,
 					     .ready = on_ready,
 					     .arg = node};

@@ -41,6 +41,8 @@ struct hf_json *hf_shim_pod_to_json(const struct hf_shim_pod *pod)
 	hf_json_set_bool(root, "isolate", pod->isolate);
 	hf_json_set_bool(root, "pidNamespace", pod->pid_ns);
 	hf_json_set_bool(root, "hostNetwork", pod->host_network);
+	for (size_t i = 0; i < pod->n_gpus; i++)
+		hf_json_append(hf_json_ensure_array(root, "gpus"), hf_json_string(pod->gpus[i]));
 	hf_json_set_bool(root, "hostIPC", pod->host_ipc);
 	hf_json_set_str(root, "ip", pod->ip);
 	hf_json_set_str(root, "gateway", pod->gateway);
@@ -163,11 +165,16 @@ int hf_shim_pod_from_json(const struct hf_json *json, struct hf_arena *arena,
 		.cgroups.version = (int)hf_json_i64(hf_json_get(cgroups, "version"), 0),
 		.tmpfs = items,
 		.n_tmpfs = hf_json_len(tmpfs),
+		.n_gpus = hf_json_len(hf_json_get(json, "gpus")),
 		.log_bytes_max = hf_json_i64(hf_json_get(json, "logBytesMax"), 0),
 		.log_files_max = (int)hf_json_i64(hf_json_get(json, "logFilesMax"), 0),
 	};
 	int rc = check_version(json, err);
 
+	pod.gpus = HF_ARENA_ARRAY(arena, const char *, pod.n_gpus + 1);
+	for (size_t i = 0; i < pod.n_gpus; i++)
+		pod.gpus[i] = hf_arena_strdup(
+			arena, hf_json_str(hf_json_item(hf_json_get(json, "gpus"), i), ""));
 	if (!rc)
 		rc = check_pod(&pod, err);
 	if (rc)

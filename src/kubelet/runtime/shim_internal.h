@@ -96,6 +96,9 @@ struct hf_shim_pod {
 	struct hf_cgroup_base cgroups;
 	const struct hf_shim_tmpfs *tmpfs;
 	size_t n_tmpfs;
+	/* "CONTAINER RESOURCE ID" for each GPU that a container of the pod has */
+	const char **gpus;
+	size_t n_gpus;
 	int64_t log_bytes_max; /* per file */
 	int log_files_max;
 };
@@ -256,6 +259,12 @@ int hf_shim_run_net(void);
 #define HF_SHIM_UPLINK_FD 8
 /* "shim uplink": stdin is the node's namespace; makes the tap a port of its bridge. */
 int hf_shim_run_uplink(void);
+/* "shim gpus SYSFS": prints a line of JSON with the GPUs of this machine:
+ *
+ *       {"gpus":[{"resource":"nvidia.com/gpu","id":"GPU-…"}],"why":""} */
+int hf_shim_run_gpus(const char *sysfs);
+#define HF_SHIM_NVIDIA "nvidia.com/gpu"
+#define HF_SHIM_AMD "amd.com/gpu"
 /* Runs the shim. Writes "ok" or an error to ready_fd and closes it. Returns the exit code. */
 int hf_shim_serve(const char *pod_dir, int ready_fd);
 /* Enters a pod's namespaces: first the user namespace that owns netns_fd, then new ones. */

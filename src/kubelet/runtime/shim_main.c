@@ -311,6 +311,8 @@ int hf_shim_main(int argc, char **argv)
 		return hf_shim_run_net();
 	if (argc == 2 && hf_streq(argv[1], "uplink"))
 		return hf_shim_run_uplink();
+	if (argc == 3 && hf_streq(argv[1], "gpus"))
+		return hf_shim_run_gpus(argv[2]);
 	if (argc == 4 && hf_streq(argv[1], "deliver"))
 		return hf_kubectl_deliver(argv[2], argv[3]);
 	if (argc >= 4 && hf_streq(argv[1], "kubectl"))

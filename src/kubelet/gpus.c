@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "kubelet/pod_internal.h"
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/quantity.h"
+#include "base/str.h"
+#include "loop/pipe.h"
+#include "loop/process.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * The GPUs of the node: which there are, and which container has which. A container sees only its own,
+ * by CUDA_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES; a container that asks for none sees none. No GPU has
+ * two owners at a time. pod.json records the owners, so that a later kubelet knows them.
+ */
+#define ANSWER_WITHIN (20 * HF_SECOND)
+#define ANSWER_BYTES_MAX ((size_t)64 << 10)
+#define GPUS_MAX 128
+
+struct gpu {
+	const char *resource; /* HF_SHIM_NVIDIA or HF_SHIM_AMD */
+	char *id;             /* for the variable */
+	bool offered;         /* the option `gpus` allows it */
+};
+
+struct hf_kubelet_gpus {
+	struct hf_kubelet *kubelet;
+	struct hf_process *child;
+	struct hf_reader *reader;
+	struct hf_timer *timer;
+	struct hf_strbuf answer;
+	bool known;
+	struct gpu items[GPUS_MAX];
+	size_t n;
+};
+
+static const struct {
+	const char *resource, *variable;
+} kinds[] = {
+	{HF_SHIM_NVIDIA, "CUDA_VISIBLE_DEVICES"},
+	{HF_SHIM_AMD, "ROCR_VISIBLE_DEVICES"},
+};
+
+/* --- which there are --- */
+
+struct hf_kubelet_gpus *hf_kubelet_gpus_destroy(struct hf_kubelet_gpus *g)
+{
+	if (!g)
+		return NULL;
+	g->reader = hf_reader_destroy(g->reader);
+	g->timer = hf_timer_destroy(g->timer);
+	g->child = hf_process_destroy(g->child);
+	hf_strbuf_release(&g->answer);
+	for (size_t i = 0; i < g->n; i++)
+		free(g->items[i].id);
+	free(g);
+	return NULL;
+}
+
+bool hf_kubelet_gpus_known(const struct hf_kubelet_gpus *g)
+{
+	return !g || g->known;
+}
+
+int hf_kubelet_gpus_check_option(const char *option, struct hf_error *err)
+{
+	HF_AUTOFREE char *copy = hf_xstrdup(hf_str_or(option, "all"));
+	char *rest = copy, *word;
+	int64_t index;
+
+	if (hf_streq(copy, "all") || hf_streq(copy, "none"))
+		return 0;
+	while ((word = strsep(&rest, ",")))
+		if (hf_str_to_i64(word, 0, GPUS_MAX - 1, &index, NULL) != 0)
+			return hf_error_set(err, HF_E_INVALID,
+					    "GPUs are 'all', 'none' or a list of numbers such as "
+					    "0,1, not '%s'",
+					    option);
+	return 0;
+}
+
+/* Tells whether the option `gpus` allows the GPU with this place. Numbers count all kinds in a row. */
+static bool is_allowed(const char *option, size_t place)
+{
+	HF_AUTOFREE char *copy = hf_xstrdup(hf_str_or(option, "all"));
+	char *rest = copy, *word;
+	int64_t index;
+
+	if (hf_streq(copy, "all"))
+		return true;
+	while ((word = strsep(&rest, ",")))
+		if (hf_str_to_i64(word, 0, GPUS_MAX - 1, &index, NULL) == 0 &&
+		    (size_t)index == place)
+			return true;
+	return false;
+}
+
+static void warn_of_absent(const struct hf_kubelet_gpus *g)
+{
+	HF_AUTOFREE char *copy = hf_xstrdup(hf_str_or(g->kubelet->gpus_option, "all"));
+	char *rest = copy, *word;
+	int64_t index;
+
+	while ((word = strsep(&rest, ",")))
+		if (hf_str_to_i64(word, 0, GPUS_MAX - 1, &index, NULL) == 0 &&
+		    (size_t)index >= g->n)
+			hf_kubelet_notice(g->kubelet, "there is no GPU %s; this machine has %zu",
+					  word, g->n);
+}
+
+static void finish(struct hf_kubelet_gpus *g, const char *why)
+{
+	g->reader = hf_reader_destroy(g->reader);
+	hf_timer_disarm(g->timer);
+	g->known = true;
+	if (!hf_str_is_empty(why))
+		hf_kubelet_notice(g->kubelet, "no GPU of NVIDIA's is offered to pods: %s", why);
+	warn_of_absent(g);
+	hf_kubelet_probed(g->kubelet);
+}
+
+static void take_answer(struct hf_kubelet_gpus *g)
+{
+	HF_AUTO_JSON json = NULL;
+	const struct hf_json *list;
+
+	if (hf_json_parse(g->answer.data, g->answer.len, NULL, &json, NULL) != 0) {
+		finish(g, "the search for GPUs failed");
+		return;
+	}
+	list = hf_json_get(json, "gpus");
+	for (size_t i = 0; i < hf_json_len(list) && g->n < GPUS_MAX; i++) {
+		const struct hf_json *item = hf_json_item(list, i);
+		const char *resource = hf_json_path_str(item, "resource", NULL);
+		const char *id = hf_json_path_str(item, "id", NULL);
+
+		for (size_t k = 0; id && k < HF_ARRAY_LEN(kinds); k++) {
+			if (!hf_streq(kinds[k].resource, resource))
+				continue;
+			g->items[g->n] =
+				(struct gpu){.resource = kinds[k].resource,
+					     .id = hf_xstrdup(id),
+					     .offered = is_allowed(g->kubelet->gpus_option, g->n)};
+			g->n++;
+		}
+	}
+	finish(g, hf_json_str(hf_json_get(json, "why"), ""));
+}
+
+static void on_answer(void *arg, const char *bytes, size_t len, int read_error HF_UNUSED)
+{
+	struct hf_kubelet_gpus *g = arg;
+
+	hf_strbuf_add(&g->answer, bytes, len);
+	if (len == 0 || memchr(bytes, '\n', len))
+		take_answer(g);
+}
+
+static void on_late(void *arg)
+{
+	struct hf_kubelet_gpus *g = arg;
+
+	(void)hf_process_kill(g->child, SIGKILL, NULL);
+	finish(g, "NVML did not answer within 20 s");
+}
+
+static void on_exit_of_child(void *arg HF_UNUSED, const struct hf_process_exit *ended HF_UNUSED)
+{
+	/* on_answer handles the end of the child's output. */
+}
+
+int hf_kubelet_gpus_start(struct hf_kubelet *k, struct hf_error *err)
+{
+	struct hf_kubelet_gpus *g = hf_xcalloc(1, sizeof(*g));
+	const char *const argv[] = {k->exe, "shim", "gpus", k->sysfs, NULL};
+	int out[2] = {-1, -1};
+	struct hf_process_spec spec = {.argv = argv, .new_session = true};
+	int rc;
+
+	k->gpus = g;
+	g->kubelet = k;
+	hf_strbuf_init(&g->answer, ANSWER_BYTES_MAX);
+	g->timer = hf_timer_create(k->loop, on_late, g);
+	if (hf_streq(k->gpus_option, "none")) {
+		g->known = true;
+		return 0;
+	}
+	rc = hf_pipe_make(out, err);
+	if (rc)
+		return rc;
+	spec.stdio[0] = spec.stdio[2] = HF_PROCESS_STDIO_NULL;
+	spec.stdio[1] = out[1];
+	rc = hf_process_spawn(k->loop, &spec, on_exit_of_child, g, &g->child, err);
+	hf_fd_cleanup(&out[1]);
+	if (!rc)
+		rc = hf_reader_create(k->loop, out[0], on_answer, g, &g->reader, err);
+	if (rc)
+		hf_fd_cleanup(&out[0]);
+	else
+		hf_timer_arm(g->timer, ANSWER_WITHIN);
+	return rc;
+}
+
+void hf_kubelet_gpus_set_amounts(const struct hf_kubelet_gpus *g, struct hf_json *capacity)
+{
+	for (size_t k = 0; g && k < HF_ARRAY_LEN(kinds); k++) {
+		char text[16];
+		size_t n = 0;
+
+		for (size_t i = 0; i < g->n; i++)
+			n += g->items[i].offered && g->items[i].resource == kinds[k].resource;
+		(void)snprintf(text, sizeof(text), "%zu", n);
+		/* In the merge patch of the Node, null removes what an earlier kubelet offered. */
+		hf_json_set(capacity, kinds[k].resource, n ? hf_json_string(text) : hf_json_null());
+	}
+}
+
+/* --- which container has which --- */
+
+/* An owner in pod.json is "CONTAINER RESOURCE ID". */
+static const char *id_of(const char *owner)
+{
+	return strrchr(owner, ' ') + 1;
+}
+
+static bool is_owner(const char *owner, const char *container, const char *resource)
+{
+	size_t len = strlen(container), more = strlen(resource);
+
+	return strncmp(owner, container, len) == 0 && owner[len] == ' ' &&
+	       strncmp(owner + len + 1, resource, more) == 0 && owner[len + 1 + more] == ' ';
+}
+
+static bool is_taken(const struct hf_kubelet *k, const char *id)
+{
+	const char *uid;
+	void *value;
+
+	for (size_t it = 0; hf_map_next(k->pods, &it, &uid, &value);) {
+		const struct hf_kubelet_pod *pod = value;
+
+		for (size_t i = 0; pod->state != HF_KUBELET_POD_ENDED && i < pod->config.n_gpus;
+		     i++)
+			if (hf_streq(id_of(pod->config.gpus[i]), id))
+				return true;
+	}
+	return false;
+}
+
+static size_t wanted_by(const struct hf_json *container, const char *resource)
+{
+	const struct hf_json *limit =
+		hf_json_path(container, "resources", "limits", resource, NULL);
+	const char *text = hf_json_str(limit, NULL);
+	int64_t milli = 0, n = hf_json_i64(limit, 0);
+
+	if (text)
+		n = hf_quantity_parse_milli(text, &milli, NULL) == 0 ? milli / 1000 : 0;
+	return n < 0 ? 0 : n > GPUS_MAX ? GPUS_MAX + 1 : (size_t)n;
+}
+
+/* Init containers have ended before the others start, so that they use the others' GPUs. A sidecar runs
+ * beside them. */
+static bool borrows(const struct hf_kubelet_pod_container *c)
+{
+	return c->init && !c->sidecar;
+}
+
+static int give(struct hf_kubelet_pod *pod, const struct hf_kubelet_pod_container *c,
+		const char *resource, size_t wanted, struct hf_error *err)
+{
+	const struct hf_kubelet_gpus *g = pod->kubelet->gpus;
+	struct hf_shim_pod *config = &pod->config;
+
+	for (size_t i = 0; wanted > 0 && g && i < g->n; i++) {
+		const struct gpu *gpu = &g->items[i];
+
+		if (gpu->resource != resource || !gpu->offered || is_taken(pod->kubelet, gpu->id) ||
+		    config->n_gpus == GPUS_MAX)
+			continue;
+		config->gpus[config->n_gpus++] =
+			hf_arena_printf(pod->arena, "%s %s %s", c->name, resource, gpu->id);
+		wanted--;
+	}
+	if (wanted > 0)
+		return hf_error_set(err, HF_E_TOO_MANY, "container %s waits for %zu more of %s",
+				    c->name, wanted, resource);
+	return 0;
+}
+
+int hf_kubelet_gpus_give(struct hf_kubelet_pod *pod, struct hf_error *err)
+{
+	int rc = 0;
+
+	pod->config.gpus = HF_ARENA_ARRAY(pod->arena, const char *, GPUS_MAX + 1);
+	pod->config.n_gpus = 0;
+	for (size_t k = 0; k < HF_ARRAY_LEN(kinds); k++) {
+		size_t own = 0;
+
+		for (size_t i = 0; !rc && i < pod->n; i++) {
+			const struct hf_kubelet_pod_container *c = &pod->containers[i];
+			size_t n = borrows(c) ? 0 : wanted_by(c->spec, kinds[k].resource);
+
+			own += n;
+			rc = give(pod, c, kinds[k].resource, n, err);
+		}
+		/* An init container that wants more than all others together gets the rest. */
+		for (size_t i = 0; !rc && i < pod->n; i++) {
+			const struct hf_kubelet_pod_container *c = &pod->containers[i];
+			size_t n = borrows(c) ? wanted_by(c->spec, kinds[k].resource) : 0;
+
+			rc = give(pod, c, kinds[k].resource, n > own ? n - own : 0, err);
+			own = n > own ? n : own;
+		}
+	}
+	if (rc)
+		pod->config.n_gpus = 0;
+	return rc;
+}
+
+const char *hf_kubelet_gpus_variable(const struct hf_kubelet_pod *pod,
+				     const struct hf_kubelet_pod_container *c, size_t kind,
+				     struct hf_arena *arena)
+{
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT((size_t)GPUS_MAX * 128);
+	size_t left = wanted_by(c->spec, kinds[kind].resource);
+
+	hf_strbuf_addf(&sb, "%s=", kinds[kind].variable);
+	for (size_t i = 0; i < pod->config.n_gpus && left > 0; i++) {
+		const char *owner = pod->config.gpus[i];
+		const char *space = strchr(owner, ' ');
+		bool fits = borrows(c) ? strncmp(space + 1, kinds[kind].resource,
+						 strlen(kinds[kind].resource)) == 0
+				       : is_owner(owner, c->name, kinds[kind].resource);
+
+		if (!fits)
+			continue;
+		hf_strbuf_addf(&sb, "%s%s", sb.data[sb.len - 1] == '=' ? "" : ",", id_of(owner));
+		left--;
+	}
+	return hf_arena_strndup(arena, sb.data, sb.len);
+}
+
+bool hf_kubelet_gpus_any(const struct hf_kubelet *k, size_t kind)
+{
+	if (hf_streq(k->gpus_option, "none"))
+		return true; /* hides them all */
+	for (size_t i = 0; k->gpus && i < k->gpus->n; i++)
+		if (k->gpus->items[i].resource == kinds[kind].resource)
+			return true;
+	return false;
+}
