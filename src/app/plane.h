@@ -23,6 +23,7 @@ struct hf_plane_options {
 	/* The folders of PersistentVolumeClaims.  NULL: "claims" in dir; if in_memory, "claims" in
 	 * hf_plane_default_dir, so that a later run finds its data again. */
 	const char *claims_dir;
+	const char *gpus; /* that pods may use: NULL or "all", "none", numbers such as "0,2" */
 	bool no_operator; /* another process operates the jobs, over the API */
 	enum hf_kubelet_network network;
 	void (*notice)(void *arg, const char *text); /* may be NULL */

@@ -12,7 +12,7 @@
 
 /* The addresses of pods and of the machine. */
 
-/* an address of documentation networks (RFC 5737): the route to it is that to other networks */
+/* an address for documentation (RFC 5737); packets to it would leave by the default route */
 #define ELSEWHERE "192.0.2.1"
 #define ANY_PORT 9
 

@@ -96,7 +96,7 @@ static struct hf_kubelet_finding *next_finding(struct checker *c, bool refused)
 }
 
 /* Adds "PATH.FIELD is not supported: WHY". */
-static void refuse(struct checker *c, const char *path, const char *field, const char *why)
+static void refuse_field(struct checker *c, const char *path, const char *field, const char *why)
 {
 	struct hf_kubelet_finding *f = next_finding(c, true);
 
@@ -151,7 +151,7 @@ static void check_rows(struct checker *c, const struct hf_json *object, const ch
 		if (!row_applies(find_field(object, rows[i].path), rows[i].when))
 			continue;
 		if (rows[i].verdict == REFUSED)
-			refuse(c, path, rows[i].path, rows[i].why);
+			refuse_field(c, path, rows[i].path, rows[i].why);
 		else
 			ignore_field(c, path, rows[i].path, rows[i].why);
 	}
@@ -167,7 +167,7 @@ static void check_profiles(struct checker *c, const struct hf_json *object, cons
 		const char *type = hf_json_path_str(find_field(object, fields[i]), "type", NULL);
 
 		if (type && !hf_streq(type, "Unconfined") && !hf_streq(type, "RuntimeDefault"))
-			refuse(c, path, fields[i], "profiles are not loaded");
+			refuse_field(c, path, fields[i], "profiles are not loaded");
 	}
 }
 
@@ -196,14 +196,15 @@ static void check_user(struct checker *c, const struct hf_json *container, const
 		if (hf_json_type(value) <= HF_JSON_NULL)
 			continue;
 		if (id < 0 || id > INT32_MAX)
-			refuse(c, path, fields[i], "not a number of a user or group");
+			refuse_field(c, path, fields[i], "not a number of a user or group");
 		else if (facts && !facts->root && !(i == 0 && id == facts->uid))
-			refuse(c, path, fields[i],
-			       "only root can start containers as another user");
+			refuse_field(c, path, fields[i],
+				     "only root can start containers as another user");
 	}
 	if (hf_json_true(in_force(container, spec, "runAsNonRoot"), false) &&
 	    (user == 0 || (user < 0 && facts && facts->root)))
-		refuse(c, path, "runAsNonRoot", "container has runAsNonRoot and would run as root");
+		refuse_field(c, path, "runAsNonRoot",
+			     "container has runAsNonRoot and would run as root");
 }
 
 static void check_privileges(struct checker *c, const struct hf_json *context, const char *path)
@@ -212,15 +213,16 @@ static void check_privileges(struct checker *c, const struct hf_json *context, c
 	const char *proc = hf_json_path_str(context, "procMount", NULL);
 
 	if (facts && !facts->root && hf_json_true(hf_json_get(context, "privileged"), false))
-		refuse(c, path, "privileged", "the plane does not run as root");
+		refuse_field(c, path, "privileged", "the plane does not run as root");
 	if (facts && !facts->root &&
 	    hf_json_len(hf_json_path(context, "capabilities", "add", NULL)) > 0)
-		refuse(c, path, "capabilities.add", "the plane does not run as root");
+		refuse_field(c, path, "capabilities.add", "the plane does not run as root");
 	if (proc && !hf_streq(proc, "Default"))
-		refuse(c, path, "procMount", "only the default is supported");
+		refuse_field(c, path, "procMount", "only the default is supported");
 	if (facts && !facts->isolate &&
 	    hf_json_true(hf_json_get(context, "readOnlyRootFilesystem"), false))
-		refuse(c, path, "readOnlyRootFilesystem", "this machine refuses mount namespaces");
+		refuse_field(c, path, "readOnlyRootFilesystem",
+			     "this machine refuses mount namespaces");
 }
 
 static bool is_in_memory(const struct hf_json *spec, const char *name)
@@ -247,12 +249,12 @@ static void check_mounts(struct checker *c, const struct hf_json *container, con
 
 		(void)snprintf(at, sizeof(at), "%.160s.volumeMounts[%zu]", path, i);
 		if (!hf_str_is_empty(hf_json_path_str(m, "subPathExpr", NULL)))
-			refuse(c, at, "subPathExpr", "use subPath");
+			refuse_field(c, at, "subPathExpr", "use subPath");
 		if (propagation && !hf_streq(propagation, "None"))
-			refuse(c, at, "mountPropagation", "mounts do not propagate");
+			refuse_field(c, at, "mountPropagation", "mounts do not propagate");
 		if (!hf_str_is_empty(hf_json_path_str(m, "subPath", NULL)) &&
 		    is_in_memory(c->in->spec, hf_json_path_str(m, "name", NULL)))
-			refuse(c, at, "subPath", "the volume is in memory");
+			refuse_field(c, at, "subPath", "the volume is in memory");
 	}
 }
 
@@ -296,9 +298,10 @@ static void check_restarts(struct checker *c, const struct hf_json *container, c
 	const char *policy = hf_json_path_str(container, "restartPolicy", NULL);
 
 	if (policy && !(init && hf_streq(policy, "Always")))
-		refuse(c, path, "restartPolicy",
-		       "containers follow the pod's restartPolicy; Always makes a sidecar of an "
-		       "init container");
+		refuse_field(
+			c, path, "restartPolicy",
+			"containers follow the pod's restartPolicy; Always makes a sidecar of an "
+			"init container");
 }
 
 static void check_container(struct checker *c, const struct hf_json *container, const char *path,
@@ -363,7 +366,8 @@ static void check_sources(struct checker *c, const struct hf_json *volume, const
 
 		(void)snprintf(at, sizeof(at), "%.130s.projected.sources[%zu]", path, i);
 		if (kind)
-			refuse(c, at, kind, "projected are configMap, secret and downwardAPI");
+			refuse_field(c, at, kind,
+				     "projected are configMap, secret and downwardAPI");
 	}
 }
 
@@ -386,11 +390,13 @@ static void check_volumes(struct checker *c)
 
 		(void)snprintf(path, sizeof(path), "%.160s.volumes[%zu]", c->in->path, i);
 		if (kind)
-			refuse(c, path, kind,
-			       "volumes are folders of this machine; mount the storage on the "
-			       "machine and name its folder in hostPath");
+			refuse_field(
+				c, path, kind,
+				"volumes are folders of this machine; mount the storage on the "
+				"machine and name its folder in hostPath");
 		if (!hf_str_is_empty(medium) && !hf_streq(medium, "Memory"))
-			refuse(c, path, "emptyDir.medium", "the medium is the disk or Memory");
+			refuse_field(c, path, "emptyDir.medium",
+				     "the medium is the disk or Memory");
 		check_sources(c, volume, path);
 	}
 }
@@ -406,11 +412,11 @@ static void check_counts(struct checker *c)
 	if (hf_json_len(hf_json_get(spec, "containers")) +
 		    hf_json_len(hf_json_get(spec, "initContainers")) >
 	    HF_POD_CONTAINERS_MAX)
-		refuse(c, c->in->path, "containers", why);
+		refuse_field(c, c->in->path, "containers", why);
 	(void)snprintf(why, sizeof(why), "a pod has fewer than %d volumes here",
 		       HF_POD_VOLUMES_MAX);
 	if (hf_json_len(hf_json_get(spec, "volumes")) >= HF_POD_VOLUMES_MAX)
-		refuse(c, c->in->path, "volumes", why);
+		refuse_field(c, c->in->path, "volumes", why);
 }
 
 /* --- interface --- */
@@ -424,12 +430,12 @@ void hf_kubelet_check_template(const struct hf_kubelet_check_input *input,
 
 	check_rows(&c, spec, input->path, pod_rows, HF_ARRAY_LEN(pod_rows));
 	if (os && !hf_streq(os, "linux"))
-		refuse(&c, input->path, "os.name", "this is Linux");
+		refuse_field(&c, input->path, "os.name", "this is Linux");
 	check_profiles(&c, spec, input->path);
 	if (input->facts && !input->facts->root &&
 	    hf_json_len(hf_json_path(spec, "securityContext", "supplementalGroups", NULL)) > 0)
-		refuse(&c, input->path, "securityContext.supplementalGroups",
-		       "only root can set groups");
+		refuse_field(&c, input->path, "securityContext.supplementalGroups",
+			     "only root can set groups");
 	check_counts(&c);
 	check_volumes(&c);
 	check_containers(&c, "initContainers");

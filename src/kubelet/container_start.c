@@ -43,6 +43,7 @@ void hf_kubelet_start_input(const struct hf_kubelet_pod *pod, const struct hf_js
 	*ret_input = (struct hf_kubelet_env_input){
 		.pod = hf_doc_json(pod->doc ? pod->doc : pod->spec_doc),
 		.container = container,
+		.kubelet = pod->kubelet,
 		.refs = refs,
 		.base = pod->kubelet->base_env,
 		.hostname = pod->config.hostname,
@@ -291,8 +292,7 @@ static int build_run(struct hf_kubelet_pod *pod, struct hf_kubelet_pod_container
 	input.base = base_env(pod, c, run, arena);
 	rc = hf_kubelet_env_build(&input, arena, &run->env, err);
 	if (!rc)
-		rc = hf_kubelet_volumes_mounts(pod->kubelet, pod->ns, hf_kubelet_pod_spec(pod),
-					       c->spec, pod->dir, arena, mounts, err);
+		rc = hf_kubelet_volumes_mounts(&input, pod->dir, arena, mounts, err);
 	if (!rc)
 		rc = pod->config.isolate ? add_own_mounts(pod, c, arena, mounts, err)
 					 : check_in_place(mounts, err);

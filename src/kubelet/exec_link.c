@@ -44,7 +44,7 @@ struct hf_kubelet_exec *hf_kubelet_exec_destroy(struct hf_kubelet_exec *e)
 	return NULL;
 }
 
-static void finish(struct hf_kubelet_exec *e, bool ran, int code, const char *text)
+static void finish_exec(struct hf_kubelet_exec *e, bool ran, int code, const char *text)
 {
 	struct hf_kubelet_exec_result result = {.ran = ran, .code = code};
 
@@ -66,7 +66,7 @@ static void on_output(void *arg, const char *bytes, size_t len, int read_error H
 
 static void on_late(void *arg)
 {
-	finish(arg, true, -1, "time limit exceeded");
+	finish_exec(arg, true, -1, "time limit exceeded");
 }
 
 static void on_socket(void *arg, unsigned events HF_UNUSED)
@@ -80,12 +80,12 @@ static void on_socket(void *arg, unsigned events HF_UNUSED)
 		return;
 	message[n] = '\0';
 	if (n == 0 || hf_streq(message, "wait"))
-		finish(e, false, -1, "the container does not run");
+		finish_exec(e, false, -1, "the container does not run");
 	else if (hf_str_has_prefix(message, "exit ") &&
 		 hf_str_to_i64(message + strlen("exit "), 0, 255, &code, NULL) == 0)
-		finish(e, true, (int)code, NULL);
+		finish_exec(e, true, (int)code, NULL);
 	else if (hf_str_has_prefix(message, "fail "))
-		finish(e, true, -1, message + strlen("fail "));
+		finish_exec(e, true, -1, message + strlen("fail "));
 }
 
 static int connect_shim(const char *pod_dir)

@@ -114,7 +114,7 @@ static void warn_of_absent(const struct hf_kubelet_gpus *g)
 					  word, g->n);
 }
 
-static void finish(struct hf_kubelet_gpus *g, const char *why)
+static void finish_search(struct hf_kubelet_gpus *g, const char *why)
 {
 	g->reader = hf_reader_destroy(g->reader);
 	hf_timer_disarm(g->timer);
@@ -131,7 +131,7 @@ static void take_answer(struct hf_kubelet_gpus *g)
 	const struct hf_json *list;
 
 	if (hf_json_parse(g->answer.data, g->answer.len, NULL, &json, NULL) != 0) {
-		finish(g, "the search for GPUs failed");
+		finish_search(g, "the search for GPUs failed");
 		return;
 	}
 	list = hf_json_get(json, "gpus");
@@ -150,7 +150,7 @@ static void take_answer(struct hf_kubelet_gpus *g)
 			g->n++;
 		}
 	}
-	finish(g, hf_json_str(hf_json_get(json, "why"), ""));
+	finish_search(g, hf_json_str(hf_json_get(json, "why"), ""));
 }
 
 static void on_answer(void *arg, const char *bytes, size_t len, int read_error HF_UNUSED)
@@ -167,7 +167,7 @@ static void on_late(void *arg)
 	struct hf_kubelet_gpus *g = arg;
 
 	(void)hf_process_kill(g->child, SIGKILL, NULL);
-	finish(g, "NVML did not answer within 20 s");
+	finish_search(g, "NVML did not answer within 20 s");
 }
 
 static void on_exit_of_child(void *arg HF_UNUSED, const struct hf_process_exit *ended HF_UNUSED)
@@ -265,15 +265,15 @@ static size_t wanted_by(const struct hf_json *container, const char *resource)
 	return n < 0 ? 0 : n > GPUS_MAX ? GPUS_MAX + 1 : (size_t)n;
 }
 
-/* Init containers have ended before the others start, so that they use the others' GPUs. A sidecar runs
- * beside them. */
-static bool borrows(const struct hf_kubelet_pod_container *c)
+/* Init containers have ended before the main containers start. Both may have the same GPUs. A sidecar has
+ * its own. */
+static bool uses_gpus_of_others(const struct hf_kubelet_pod_container *c)
 {
 	return c->init && !c->sidecar;
 }
 
-static int give(struct hf_kubelet_pod *pod, const struct hf_kubelet_pod_container *c,
-		const char *resource, size_t wanted, struct hf_error *err)
+static int give_gpus(struct hf_kubelet_pod *pod, const struct hf_kubelet_pod_container *c,
+		     const char *resource, size_t wanted, struct hf_error *err)
 {
 	const struct hf_kubelet_gpus *g = pod->kubelet->gpus;
 	struct hf_shim_pod *config = &pod->config;
@@ -305,17 +305,19 @@ int hf_kubelet_gpus_give(struct hf_kubelet_pod *pod, struct hf_error *err)
 
 		for (size_t i = 0; !rc && i < pod->n; i++) {
 			const struct hf_kubelet_pod_container *c = &pod->containers[i];
-			size_t n = borrows(c) ? 0 : wanted_by(c->spec, kinds[k].resource);
+			size_t n =
+				uses_gpus_of_others(c) ? 0 : wanted_by(c->spec, kinds[k].resource);
 
 			own += n;
-			rc = give(pod, c, kinds[k].resource, n, err);
+			rc = give_gpus(pod, c, kinds[k].resource, n, err);
 		}
 		/* An init container that wants more than all others together gets the rest. */
 		for (size_t i = 0; !rc && i < pod->n; i++) {
 			const struct hf_kubelet_pod_container *c = &pod->containers[i];
-			size_t n = borrows(c) ? wanted_by(c->spec, kinds[k].resource) : 0;
+			size_t n =
+				uses_gpus_of_others(c) ? wanted_by(c->spec, kinds[k].resource) : 0;
 
-			rc = give(pod, c, kinds[k].resource, n > own ? n - own : 0, err);
+			rc = give_gpus(pod, c, kinds[k].resource, n > own ? n - own : 0, err);
 			own = n > own ? n : own;
 		}
 	}
@@ -335,9 +337,9 @@ const char *hf_kubelet_gpus_variable(const struct hf_kubelet_pod *pod,
 	for (size_t i = 0; i < pod->config.n_gpus && left > 0; i++) {
 		const char *owner = pod->config.gpus[i];
 		const char *space = strchr(owner, ' ');
-		bool fits = borrows(c) ? strncmp(space + 1, kinds[kind].resource,
-						 strlen(kinds[kind].resource)) == 0
-				       : is_owner(owner, c->name, kinds[kind].resource);
+		bool fits = uses_gpus_of_others(c) ? strncmp(space + 1, kinds[kind].resource,
+							     strlen(kinds[kind].resource)) == 0
+						   : is_owner(owner, c->name, kinds[kind].resource);
 
 		if (!fits)
 			continue;

@@ -55,7 +55,7 @@ static void wait_amount(struct testnode *n, const char *amount)
 	testnode_wait(n, amount_is, copy);
 }
 
-/* A pod that writes what it sees to a file and then ends, or not. */
+/* Adds a pod that writes its variables to a file. ends: the pod ends then. */
 static void add_pod(struct testnode *n, const char *name, int gpus, bool ends)
 {
 	testnode_pod(n, name,

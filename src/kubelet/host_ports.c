@@ -8,8 +8,8 @@
 
 /*
  * Ports of the machine that several pods with hostNetwork want. Upstream's scheduler keeps such pods
- * apart. Here is one machine, and a port of a manifest may be one that no program listens on: each
- * PyTorch worker has its master's port. The pod therefore starts, and an Event says who has the port.
+ * apart. One machine has no other node, and a manifest may name a port that no program listens on: each
+ * PyTorch worker has the port of the master. The pod therefore starts, and an Event names the other pod.
  */
 
 struct wanted {

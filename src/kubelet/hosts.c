@@ -58,7 +58,7 @@ static bool is_usable(const struct hf_json *spec)
 	       ports_are_plain(hf_json_get(spec, "ports"));
 }
 
-/* The pod whose hosts file is written, and the machine's address as that pod sees it. */
+/* The reader of a hosts file, and the machine's address from the reader's view. */
 struct reader {
 	const struct hf_kubelet_pod *pod;
 	char machine[HF_NET_IP_MAX]; /* "": the pod cannot reach the machine */

@@ -46,9 +46,9 @@ struct hf_kubelet_options {
 	/* A pod may name a claim that the store does not have: the kubelet creates it. false: the pod
 	 * waits. */
 	bool make_claims;
-	/* The GPUs that pods may use: NULL or "all", "none", or their numbers such as "0,2". */
+	/* GPUs for pods: "all" (also NULL), "none", or numbers such as "0,2". */
 	const char *gpus;
-	const char *sysfs;     /* where GPUs of AMD's are looked for; NULL: "/sys" */
+	const char *sysfs;     /* to find GPUs of AMD; NULL: "/sys" */
 	const char *node_name; /* NULL: HF_KUBELET_NODE */
 	/* The program that has the verb "shim" (kubelet/runtime/shim.h). NULL: /proc/self/exe. */
 	const char *exe;

@@ -108,6 +108,7 @@ int hf_kubelet_data_each(struct hf_doc *doc, hf_kubelet_data_fn fn, void *arg, s
 struct hf_kubelet_env_input {
 	const struct hf_json *pod;       /* the whole object */
 	const struct hf_json *container; /* its entry in the spec */
+	struct hf_kubelet *kubelet;      /* for the folders of claims */
 	const struct hf_kubelet_refs *refs;
 	const char *const *base; /* "NAME=value", the base of every container */
 	const char *hostname;
@@ -130,8 +131,7 @@ const char *hf_kubelet_env_resource(const struct hf_kubelet_env_input *input,
 /* --- volumes.c --- */
 void hf_kubelet_volumes_add_refs(const struct hf_json *spec, struct hf_kubelet_refs *refs);
 /* Writes the volumes to pod_dir/volumes. Volumes in memory are listed for the shim instead. */
-int hf_kubelet_volumes_make(struct hf_kubelet *kubelet, const char *ns,
-			    const struct hf_kubelet_env_input *input, const char *pod_dir,
+int hf_kubelet_volumes_make(const struct hf_kubelet_env_input *input, const char *pod_dir,
 			    struct hf_arena *arena, struct hf_shim_pod *pod, struct hf_error *err)
 	HF_MUST_CHECK;
 struct hf_kubelet_mounts {
@@ -139,10 +139,9 @@ struct hf_kubelet_mounts {
 	size_t n;
 };
 /* Appends the container's volumeMounts. */
-int hf_kubelet_volumes_mounts(const struct hf_kubelet *kubelet, const char *ns,
-			      const struct hf_json *spec, const struct hf_json *container,
-			      const char *pod_dir, struct hf_arena *arena,
-			      struct hf_kubelet_mounts *mounts, struct hf_error *err) HF_MUST_CHECK;
+int hf_kubelet_volumes_mounts(const struct hf_kubelet_env_input *input, const char *pod_dir,
+			      struct hf_arena *arena, struct hf_kubelet_mounts *mounts,
+			      struct hf_error *err) HF_MUST_CHECK;
 
 /* --- shim_link.c --- */
 struct hf_kubelet_shim;

@@ -661,7 +661,7 @@ static void a_pod_may_share_the_machines_network(void **state)
 	}
 }
 
-/* Resolves its arguments and prints an address for each. */
+/* Prints an address for each argument. */
 static const char resolve_script[] = "import socket, sys\n"
 				     "for name in sys.argv[1:]:\n"
 				     "    print(socket.getaddrinfo(name, 1)[0][4][0])\n";

@@ -13,11 +13,12 @@
  * Decides what should happen to the containers of a pod now: a pure function of its containers,
  * their journal and the time.
  *
- * Init containers run one after the other, then all others. A sidecar among the init containers lets the
- * next one start as soon as it has started itself; it is restarted whatever the pod's policy, and its
- * exit code has no influence on the pod's phase. A container that has ended is restarted
- * by the pod's restartPolicy: first at once, then after 10 s, then twice as long each time up to
- * 300 s. An attempt of 10 minutes resets the back-off to 10 s. Upstream's kubelet does the same
+ * Init containers run one after the other, then all others. The next container starts as soon as a
+ * sidecar has started. A sidecar is restarted under every restartPolicy. The phase does not depend on
+ * its exit code.
+ *
+ * The pod's restartPolicy restarts a container that has ended: first at once, then after 10 s, then twice
+ * as long each time up to 300 s. An attempt of 10 minutes resets the back-off to 10 s. Upstream's kubelet does the same
  * (kuberuntime, util/flowcontrol). The journal keeps the back-off, so a new kubelet continues it.
  */
 #define HF_BACKOFF_FIRST_S 10u
@@ -37,10 +38,10 @@ enum hf_container_step {
 
 struct hf_plan_container {
 	bool init;
-	/* an init container with restartPolicy Always: it runs beside the others until they are over */
+	/* an init container with restartPolicy Always, which runs as long as the other containers */
 	bool sidecar;
 	bool starting; /* it runs, but its startup probe or postStart hook has not succeeded yet */
-	bool unready;  /* its readiness probe fails; only the status depends on it */
+	bool unready;  /* the readiness probe fails; this changes only the status */
 	const struct hf_container_past *past; /* NULL: never started */
 	hf_time blocked_until;                /* HF_TIME_NONE: not blocked */
 	/* The plan: */

@@ -57,7 +57,7 @@ struct hf_kubelet_pod_container {
 	bool post_start_due, post_start_runs; /* not begun yet; not succeeded yet */
 	int64_t pre_stop_attempt;             /* its preStop hook was started; -1: none */
 	bool pre_stop_runs;
-	int64_t fail_attempt; /* this attempt is stopped although the pod goes on; -1: none */
+	int64_t fail_attempt; /* number of the attempt that a probe or hook stops; -1: none */
 	hf_time fail_kill_at; /* monotonic */
 };
 
@@ -154,7 +154,7 @@ const char *hf_kubelet_gpus_variable(const struct hf_kubelet_pod *pod,
 				     struct hf_arena *arena);
 
 /* --- host_ports.c --- */
-/* Writes an Event for each port of the machine that this pod and another one with hostNetwork want. */
+/* Writes an Event for each port of the machine that another pod with hostNetwork wants too. */
 void hf_kubelet_pod_warn_of_ports(struct hf_kubelet_pod *pod);
 
 /* --- pod_shim.c --- */
@@ -179,7 +179,7 @@ bool hf_kubelet_pod_tell_stop(struct hf_kubelet_pod *pod);
 /* Signals the containers that run: SIGTERM, and SIGKILL after the grace period. */
 void hf_kubelet_pod_stop_containers(struct hf_kubelet_pod *pod);
 
-/* Ends the sidecars of a pod whose other containers are over, the last one first. */
+/* Ends the sidecars of a pod, the last one first. The other containers are over. */
 void hf_kubelet_pod_stop_sidecars(struct hf_kubelet_pod *pod);
 
 /* Stops one container that has failed a probe or a hook. why completes "Container NAME …"; grace_s -1:
@@ -216,7 +216,7 @@ struct hf_kubelet_exec_result {
 	int code; /* exit code; -1: not started, or its time was up */
 	char text[HF_KUBELET_EXEC_TEXT_MAX]; /* first line of the output */
 };
-/* The loop calls it once. It destroys the exec. */
+/* The loop calls the function once. The function destroys the exec. */
 typedef void (*hf_kubelet_exec_fn)(void *arg, const struct hf_kubelet_exec_result *result);
 /* Returns NULL if it cannot be started now; done is then not called. */
 struct hf_kubelet_exec *hf_kubelet_exec_start(const struct hf_kubelet_pod *pod,

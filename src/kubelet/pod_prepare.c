@@ -136,8 +136,7 @@ static void start_shim(struct hf_kubelet_pod *pod)
 	if (!rc)
 		rc = hf_kubelet_hosts_make(pod, &err);
 	if (!rc)
-		rc = hf_kubelet_volumes_make(pod->kubelet, pod->ns, &input, pod->dir, pod->arena,
-					     &pod->config, &err);
+		rc = hf_kubelet_volumes_make(&input, pod->dir, pod->arena, &pod->config, &err);
 	if (!rc)
 		rc = write_config(pod, &err);
 	if (!rc)

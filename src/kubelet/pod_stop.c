@@ -56,8 +56,8 @@ static const struct hf_container_past *running_past(const struct hf_kubelet_pod 
 	return past && hf_attempt_running(&past->last) ? past : NULL;
 }
 
-/* Tells whether the container has to wait: sidecars end after the other containers, each before those
- * that started earlier. */
+/* Tells whether the container has to wait. Sidecars end after the other containers, in the reverse order
+ * of their starts. */
 static bool waits_for_others(const struct hf_kubelet_pod *pod, size_t i)
 {
 	for (size_t k = 0; pod->containers[i].sidecar && k < pod->n; k++)

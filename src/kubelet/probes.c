@@ -42,14 +42,14 @@ struct hf_kubelet_probes {
 	struct probe probes[N_PROBES];
 };
 
-static int64_t seconds(const struct probe *p, const char *key, int64_t fallback)
+static int64_t read_seconds(const struct probe *p, const char *key, int64_t fallback)
 {
 	int64_t s = hf_json_i64(hf_json_get(p->spec, key), fallback);
 
 	return s < 0 ? fallback : s > SECONDS_MAX ? SECONDS_MAX : s;
 }
 
-static int64_t threshold(const struct probe *p, const char *key, int64_t fallback)
+static int64_t read_threshold(const struct probe *p, const char *key, int64_t fallback)
 {
 	int64_t n = hf_json_i64(hf_json_get(p->spec, key), fallback);
 
@@ -63,7 +63,7 @@ static bool is_started(const struct hf_kubelet_probes *all)
 
 static hf_time period_of(const struct probe *p)
 {
-	int64_t s = seconds(p, "periodSeconds", 10);
+	int64_t s = read_seconds(p, "periodSeconds", 10);
 
 	return (s < 1 ? 1 : s) * HF_SECOND;
 }
@@ -72,7 +72,8 @@ static hf_time period_of(const struct probe *p)
 static void arm_first(struct probe *p)
 {
 	hf_time now = hf_loop_wall(p->all->c->pod->kubelet->loop);
-	hf_time at = hf_time_add(p->all->started, seconds(p, "initialDelaySeconds", 0) * HF_SECOND);
+	hf_time at =
+		hf_time_add(p->all->started, read_seconds(p, "initialDelaySeconds", 0) * HF_SECOND);
 
 	if (p->spec)
 		hf_timer_arm(p->timer, at > now ? at - now : 0);
@@ -103,7 +104,7 @@ static void take_success(struct probe *p)
 	bool before = p->good;
 
 	p->failures = 0;
-	if (++p->successes < threshold(p, "successThreshold", 1))
+	if (++p->successes < read_threshold(p, "successThreshold", 1))
 		return;
 	p->good = true;
 	if (p->kind == STARTUP)
@@ -119,7 +120,7 @@ static void take_failure(struct probe *p, const char *text)
 	p->successes = 0;
 	hf_kubelet_event(c->pod, "Warning", "Unhealthy", "%s probe failed: %s", names[p->kind],
 			 text);
-	if (++p->failures < threshold(p, "failureThreshold", 3))
+	if (++p->failures < read_threshold(p, "failureThreshold", 3))
 		return;
 	if (p->kind == READINESS) {
 		p->good = false;
@@ -152,7 +153,7 @@ static void run_probe(void *arg)
 	struct probe *p = arg;
 	struct hf_kubelet_pod_container *c = p->all->c;
 	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES_MAX);
-	int64_t timeout_s = seconds(p, "timeoutSeconds", 1);
+	int64_t timeout_s = read_seconds(p, "timeoutSeconds", 1);
 	struct hf_kubelet_handler handler;
 
 	/* take_success of the startup probe arms the others. */

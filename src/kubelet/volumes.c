@@ -206,8 +206,6 @@ static int fill_volume(const struct hf_kubelet_env_input *input, const struct hf
 
 /* State while the volumes of a pod are made. */
 struct maker {
-	struct hf_kubelet *kubelet;
-	const char *ns;
 	const struct hf_kubelet_env_input *input;
 	const char *pod_dir;
 	struct hf_arena *arena;
@@ -317,6 +315,11 @@ void hf_kubelet_volumes_add_refs(const struct hf_json *spec, struct hf_kubelet_r
 	}
 }
 
+static const char *namespace_of(const struct hf_kubelet_env_input *input)
+{
+	return hf_str_or(hf_json_path_str(input->pod, "metadata", "namespace", NULL), "default");
+}
+
 static int prepare_claim(struct maker *m, const struct hf_json *source, struct hf_error *err)
 {
 	const char *name = hf_str_or(hf_json_path_str(source, "claimName", NULL), "");
@@ -325,7 +328,8 @@ static int prepare_claim(struct maker *m, const struct hf_json *source, struct h
 
 	if (!exists && why.code != HF_E_NOT_FOUND)
 		return hf_error_set(err, why.code, "%s", why.text);
-	return hf_kubelet_claim_prepare(m->kubelet, m->ns, name, exists, err);
+	return hf_kubelet_claim_prepare(m->input->kubelet, namespace_of(m->input), name, exists,
+					err);
 }
 
 static int make_one(struct maker *m, const struct hf_json *volume, struct hf_error *err)
@@ -351,15 +355,12 @@ static int make_one(struct maker *m, const struct hf_json *volume, struct hf_err
 		     : fill_volume(m->input, volume, folder, m->arena, err);
 }
 
-int hf_kubelet_volumes_make(struct hf_kubelet *kubelet, const char *ns,
-			    const struct hf_kubelet_env_input *input, const char *pod_dir,
+int hf_kubelet_volumes_make(const struct hf_kubelet_env_input *input, const char *pod_dir,
 			    struct hf_arena *arena, struct hf_shim_pod *pod, struct hf_error *err)
 {
 	const struct hf_json *volumes = hf_json_path(input->pod, "spec", "volumes", NULL);
 	size_t n = hf_json_len(volumes);
 	struct maker m = {
-		.kubelet = kubelet,
-		.ns = ns,
 		.input = input,
 		.pod_dir = pod_dir,
 		.arena = arena,
@@ -414,9 +415,8 @@ static int apply_sub_path(const char *sub_path, bool filled, struct hf_arena *ar
 }
 
 /* Returns the folder or file of the machine that holds the volume. */
-static const char *source_of(const struct hf_kubelet *k, const char *ns,
-			     const struct hf_json *volume, const char *pod_dir,
-			     struct hf_arena *arena)
+static const char *source_of(const struct hf_kubelet_env_input *input, const struct hf_json *volume,
+			     const char *pod_dir, struct hf_arena *arena)
 {
 	const char *path = hf_json_path_str(volume, "hostPath", "path", NULL);
 	const char *claim = hf_json_path_str(volume, "persistentVolumeClaim", "claimName", NULL);
@@ -424,7 +424,8 @@ static const char *source_of(const struct hf_kubelet *k, const char *ns,
 	if (path)
 		return hf_arena_strdup(arena, path);
 	if (claim) {
-		HF_AUTOFREE char *folder = hf_kubelet_claim_folder(k, ns, claim);
+		HF_AUTOFREE char *folder =
+			hf_kubelet_claim_folder(input->kubelet, namespace_of(input), claim);
 
 		return hf_arena_strdup(arena, folder);
 	}
@@ -432,14 +433,14 @@ static const char *source_of(const struct hf_kubelet *k, const char *ns,
 			       hf_str_or(hf_json_path_str(volume, "name", NULL), ""));
 }
 
-static int mount_one(const struct hf_kubelet *k, const char *ns, const struct hf_json *spec,
-		     const struct hf_json *m, const char *pod_dir, struct hf_arena *arena,
-		     struct hf_run_mount *ret_mount, struct hf_error *err)
+static int mount_one(const struct hf_kubelet_env_input *input, const struct hf_json *m,
+		     const char *pod_dir, struct hf_arena *arena, struct hf_run_mount *ret_mount,
+		     struct hf_error *err)
 {
 	const char *name = hf_str_or(hf_json_path_str(m, "name", NULL), "");
 	const char *target = hf_str_or(hf_json_path_str(m, "mountPath", NULL), "");
 	const char *sub_path = hf_str_or(hf_json_path_str(m, "subPath", NULL), "");
-	const struct hf_json *volume = find_volume(spec, name);
+	const struct hf_json *volume = find_volume(hf_json_get(input->pod, "spec"), name);
 	const char *source;
 	bool filled = volume && is_filled(volume);
 	struct stat st;
@@ -449,7 +450,7 @@ static int mount_one(const struct hf_kubelet *k, const char *ns, const struct hf
 		return hf_error_set(err, HF_E_INVALID, "volumeMounts names no volume '%s'", name);
 	if (target[0] != '/')
 		return hf_error_set(err, HF_E_INVALID, "mountPath '%s' must be absolute", target);
-	source = source_of(k, ns, volume, pod_dir, arena);
+	source = source_of(input, volume, pod_dir, arena);
 	if (sub_path[0])
 		rc = apply_sub_path(sub_path, filled, arena, &source, err);
 	if (rc)
@@ -466,12 +467,11 @@ static int mount_one(const struct hf_kubelet *k, const char *ns, const struct hf
 	return 0;
 }
 
-int hf_kubelet_volumes_mounts(const struct hf_kubelet *kubelet, const char *ns,
-			      const struct hf_json *spec, const struct hf_json *container,
-			      const char *pod_dir, struct hf_arena *arena,
-			      struct hf_kubelet_mounts *mounts, struct hf_error *err)
+int hf_kubelet_volumes_mounts(const struct hf_kubelet_env_input *input, const char *pod_dir,
+			      struct hf_arena *arena, struct hf_kubelet_mounts *mounts,
+			      struct hf_error *err)
 {
-	const struct hf_json *list = hf_json_get(container, "volumeMounts");
+	const struct hf_json *list = hf_json_get(input->container, "volumeMounts");
 
 	for (size_t i = 0; i < hf_json_len(list); i++) {
 		int rc;
@@ -479,7 +479,7 @@ int hf_kubelet_volumes_mounts(const struct hf_kubelet *kubelet, const char *ns,
 		if (mounts->n == HF_RUN_MOUNTS_MAX)
 			return hf_error_set(err, HF_E_TOO_LARGE, "more than %d mounts",
 					    HF_RUN_MOUNTS_MAX);
-		rc = mount_one(kubelet, ns, spec, hf_json_item(list, i), pod_dir, arena,
+		rc = mount_one(input, hf_json_item(list, i), pod_dir, arena,
 			       &mounts->items[mounts->n], err);
 		if (rc)
 			return rc;
