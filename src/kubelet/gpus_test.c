@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "kubelet/runtime/shim.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,7 @@
 #define STR(json, ...) hf_json_path_str((json), __VA_ARGS__, NULL)
 #define UUID(digit) "GPU-5a1d0000-0000-4000-8000-0000000000" digit
 
-static const char *double_path; /* the library; an argument of this program */
+static char double_path[PATH_MAX]; /* the library; an argument of this program */
 
 static const char show[] = "echo c=$CUDA_VISIBLE_DEVICES; echo r=$ROCR_VISIBLE_DEVICES";
 
@@ -222,6 +223,7 @@ int main(int argc, char **argv)
 		return rc;
 	if (argc != 2)
 		return 2;
-	double_path = argv[1];
+	if (!realpath(argv[1], double_path))
+		return 2;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
