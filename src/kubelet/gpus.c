@@ -31,6 +31,7 @@ struct gpu {
 
 struct hf_kubelet_gpus {
 	struct hf_kubelet *kubelet;
+	void (*found)(struct hf_kubelet *kubelet);
 	struct hf_process *child;
 	struct hf_reader *reader;
 	struct hf_timer *timer;
@@ -122,7 +123,7 @@ static void finish_search(struct hf_kubelet_gpus *g, const char *why)
 	if (!hf_str_is_empty(why))
 		hf_kubelet_notice(g->kubelet, "no GPU of NVIDIA's is offered to pods: %s", why);
 	warn_of_absent(g);
-	hf_kubelet_probed(g->kubelet);
+	g->found(g->kubelet);
 }
 
 static void take_answer(struct hf_kubelet_gpus *g)
@@ -175,7 +176,8 @@ static void on_exit_of_child(void *arg HF_UNUSED, const struct hf_process_exit *
 	/* on_answer handles the end of the child's output. */
 }
 
-int hf_kubelet_gpus_start(struct hf_kubelet *k, struct hf_error *err)
+int hf_kubelet_gpus_start(struct hf_kubelet *k, void (*found)(struct hf_kubelet *kubelet),
+			  struct hf_error *err)
 {
 	struct hf_kubelet_gpus *g = hf_xcalloc(1, sizeof(*g));
 	const char *const argv[] = {k->exe, "shim", "gpus", k->sysfs, NULL};
@@ -185,6 +187,7 @@ int hf_kubelet_gpus_start(struct hf_kubelet *k, struct hf_error *err)
 
 	k->gpus = g;
 	g->kubelet = k;
+	g->found = found;
 	hf_strbuf_init(&g->answer, ANSWER_BYTES_MAX);
 	g->timer = hf_timer_create(k->loop, on_late, g);
 	if (hf_streq(k->gpus_option, "none")) {

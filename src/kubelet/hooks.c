@@ -58,11 +58,6 @@ static void on_post_start(void *arg, const struct hf_kubelet_exec_result *result
 	hf_kubelet_container_fail(c, c->post_start_attempt, "failed postStart hook", -1);
 }
 
-bool hf_kubelet_post_start_pending(const struct hf_kubelet_pod_container *c)
-{
-	return c->post_start_runs;
-}
-
 void hf_kubelet_post_start_expect(struct hf_kubelet_pod_container *c)
 {
 	c->post_start_attempt = c->attempt;

@@ -327,7 +327,7 @@ int hf_kubelet_create(const struct hf_kubelet_options *options, struct hf_kubele
 	if (!rc)
 		rc = hf_kubelet_probe_start(k, err);
 	if (!rc)
-		rc = hf_kubelet_gpus_start(k, err);
+		rc = hf_kubelet_gpus_start(k, hf_kubelet_probed, err);
 	if (rc) {
 		hf_kubelet_destroy(k);
 		return rc;

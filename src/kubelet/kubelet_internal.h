@@ -236,8 +236,10 @@ int hf_kubelet_claim_prepare(struct hf_kubelet *kubelet, const char *ns, const c
 struct hf_kubelet_gpus;
 /* HF_E_INVALID: the text is no value of options.gpus. */
 int hf_kubelet_gpus_check_option(const char *option, struct hf_error *err) HF_MUST_CHECK;
-/* Looks for the GPUs of the machine; calls hf_kubelet_probed once they are known. */
-int hf_kubelet_gpus_start(struct hf_kubelet *kubelet, struct hf_error *err) HF_MUST_CHECK;
+/* Looks for the GPUs of the machine. The loop calls found once they are known; never, if the option is
+ * "none". */
+int hf_kubelet_gpus_start(struct hf_kubelet *kubelet, void (*found)(struct hf_kubelet *kubelet),
+			  struct hf_error *err) HF_MUST_CHECK;
 bool hf_kubelet_gpus_known(const struct hf_kubelet_gpus *gpus);
 /* NULL is allowed; returns NULL */
 struct hf_kubelet_gpus *hf_kubelet_gpus_destroy(struct hf_kubelet_gpus *gpus);

@@ -52,6 +52,7 @@ struct hf_kubelet_pod_container {
 	int64_t told;      /* number of the last attempt with an Event; -1: none */
 	int64_t term_sent; /* number of the attempt that got SIGTERM; -1: no attempt */
 	struct hf_kubelet_probes *probes; /* NULL: none */
+	bool unstarted, unready;          /* the verdicts of the startup and readiness probes */
 	struct hf_kubelet_exec *hook;     /* the hook that runs */
 	unsigned post_start_attempt;
 	bool post_start_due, post_start_runs; /* not begun yet; not succeeded yet */
@@ -231,17 +232,12 @@ struct hf_kubelet_exec *hf_kubelet_exec_destroy(struct hf_kubelet_exec *exec);
 void hf_kubelet_probes_sync(struct hf_kubelet_pod_container *c, bool stopping);
 /* NULL is allowed; returns NULL */
 struct hf_kubelet_probes *hf_kubelet_probes_destroy(struct hf_kubelet_probes *probes);
-/* The verdicts of the startup and readiness probes; true without such a probe. NULL is allowed. */
-bool hf_kubelet_probes_started(const struct hf_kubelet_probes *probes);
-bool hf_kubelet_probes_ready(const struct hf_kubelet_probes *probes);
 
 /* --- hooks.c --- */
 /* Call it when the shim is told to start c->attempt. */
 void hf_kubelet_post_start_expect(struct hf_kubelet_pod_container *c);
 /* Runs the postStart hook once the container runs. */
 void hf_kubelet_post_start_sync(struct hf_kubelet_pod_container *c);
-/* Tells whether the container does not count as started because of its postStart hook. */
-bool hf_kubelet_post_start_pending(const struct hf_kubelet_pod_container *c);
 /* Runs the preStop hook. Returns true if SIGTERM may be sent: the hook has ended, or there is none. */
 bool hf_kubelet_pre_stop(struct hf_kubelet_pod_container *c, unsigned attempt, hf_time within);
 

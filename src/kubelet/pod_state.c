@@ -75,9 +75,9 @@ void hf_kubelet_pod_fill_plan(const struct hf_kubelet_pod *pod, struct hf_pod_pl
 		containers[i] = (struct hf_plan_container){
 			.init = pod->containers[i].init,
 			.sidecar = pod->containers[i].sidecar,
-			.unready = !hf_kubelet_probes_ready(pod->containers[i].probes),
-			.starting = !hf_kubelet_probes_started(pod->containers[i].probes) ||
-				    hf_kubelet_post_start_pending(&pod->containers[i]),
+			.unready = pod->containers[i].unready,
+			.starting =
+				pod->containers[i].unstarted || pod->containers[i].post_start_runs,
 			.past = hf_pod_past_find(&pod->past, pod->containers[i].name),
 			.blocked_until = pod->containers[i].blocked_until,
 		};

@@ -42,6 +42,25 @@ struct hf_kubelet_probes {
 	struct probe probes[N_PROBES];
 };
 
+static bool is_started(const struct hf_kubelet_probes *all)
+{
+	return !all->probes[STARTUP].spec || all->probes[STARTUP].good;
+}
+
+/* Writes the verdicts to the container, for its status and for the plan of the pod. */
+static void publish_verdicts(struct hf_kubelet_probes *all)
+{
+	struct hf_kubelet_pod_container *c = all->c;
+	bool unstarted = !is_started(all);
+	bool unready = unstarted || (all->probes[READINESS].spec && !all->probes[READINESS].good);
+
+	if (c->unstarted == unstarted && c->unready == unready)
+		return;
+	c->unstarted = unstarted;
+	c->unready = unready;
+	hf_kubelet_pod_wake(c->pod);
+}
+
 static int64_t read_seconds(const struct probe *p, const char *key, int64_t fallback)
 {
 	int64_t s = hf_json_i64(hf_json_get(p->spec, key), fallback);
@@ -54,11 +73,6 @@ static int64_t read_threshold(const struct probe *p, const char *key, int64_t fa
 	int64_t n = hf_json_i64(hf_json_get(p->spec, key), fallback);
 
 	return n < 1 ? 1 : n;
-}
-
-static bool is_started(const struct hf_kubelet_probes *all)
-{
-	return !all->probes[STARTUP].spec || all->probes[STARTUP].good;
 }
 
 static hf_time period_of(const struct probe *p)
@@ -101,16 +115,13 @@ static void fail_container(struct probe *p)
 
 static void take_success(struct probe *p)
 {
-	bool before = p->good;
-
 	p->failures = 0;
 	if (++p->successes < read_threshold(p, "successThreshold", 1))
 		return;
 	p->good = true;
 	if (p->kind == STARTUP)
 		arm_waiting(p->all);
-	if (!before)
-		hf_kubelet_pod_wake(p->all->c->pod);
+	publish_verdicts(p->all);
 }
 
 static void take_failure(struct probe *p, const char *text)
@@ -124,7 +135,7 @@ static void take_failure(struct probe *p, const char *text)
 		return;
 	if (p->kind == READINESS) {
 		p->good = false;
-		hf_kubelet_pod_wake(c->pod);
+		publish_verdicts(p->all);
 		return;
 	}
 	hf_timer_disarm(p->timer);
@@ -216,6 +227,7 @@ static void begin_attempt(struct hf_kubelet_probes *all, const struct hf_attempt
 			hf_json_true(hf_json_get(stored, p->kind == STARTUP ? "started" : "ready"),
 				     false);
 	}
+	publish_verdicts(all);
 	if (all->probes[STARTUP].spec && !all->probes[STARTUP].good)
 		arm_first(&all->probes[STARTUP]);
 	else
@@ -271,15 +283,4 @@ void hf_kubelet_probes_sync(struct hf_kubelet_pod_container *c, bool stopping)
 		c->probes->attempt = -1;
 	else if (!stopping && c->probes->attempt != (int64_t)a->number)
 		begin_attempt(c->probes, a);
-}
-
-bool hf_kubelet_probes_started(const struct hf_kubelet_probes *all)
-{
-	return !all || is_started(all);
-}
-
-bool hf_kubelet_probes_ready(const struct hf_kubelet_probes *all)
-{
-	return !all ||
-	       (is_started(all) && (!all->probes[READINESS].spec || all->probes[READINESS].good));
 }
