@@ -287,6 +287,7 @@ static struct hf_kubelet *allocate_kubelet(const struct hf_kubelet_options *o)
 	k->lock_fd = k->netns_fd = -1;
 	k->state_dir = hf_xstrdup(o->state_dir);
 	k->pods_dir = hf_xasprintf("%s/pods", o->state_dir);
+	k->kept_logs = o->kept_logs ? hf_xstrdup(o->kept_logs) : NULL;
 	k->bin_dir = hf_xasprintf("%s/bin", o->state_dir);
 	k->claims_dir =
 		o->claims_dir ? hf_xstrdup(o->claims_dir) : hf_xasprintf("%s/claims", o->state_dir);
@@ -364,6 +365,7 @@ struct hf_kubelet *hf_kubelet_destroy(struct hf_kubelet *k)
 	free(k->base_env);
 	free(k->state_dir);
 	free(k->pods_dir);
+	free(k->kept_logs);
 	free(k->bin_dir);
 	free(k->claims_dir);
 	free(k->gpus_option);

@@ -55,6 +55,9 @@ struct hf_kubelet_options {
 	enum hf_kubelet_network network;
 	/* "NAME=value" for every container; a pod's own variables win. NULL-terminated; NULL: none. */
 	const char *const *env;
+	/* Folder for the logs of pods that are removed, one folder for each pod, named by its UID. It
+	 * is created when it is first used. NULL: logs are removed with their pod. */
+	const char *kept_logs;
 	/* Called with a warning for the user, once for each: no isolation and how to get it, limits
 	 * that are not enforced. text is a line, borrowed for the call. May be NULL. */
 	void (*notice)(void *arg, const char *text);
@@ -101,6 +104,21 @@ int hf_kubelet_signal(struct hf_kubelet *kubelet, const char *ns, const char *po
 struct hf_log_stream *hf_kubelet_logs(void *kubelet_arg, struct hf_doc *pod,
 				      const struct hf_log_options *options, hf_log_fn fn,
 				      void *fn_arg);
+
+/*
+ * Reads a log in the same way without a kubelet. logs_dir is a folder of kept_logs: the logs of this
+ * pod. Every container counts as ended, so that `follow` changes nothing.
+ */
+struct hf_log_stream *hf_kubelet_kept_logs(struct hf_loop *loop, const char *logs_dir,
+					   struct hf_doc *pod, const struct hf_log_options *options,
+					   hf_log_fn fn, void *fn_arg);
+/* The path of the youngest part of a log in logs_dir, a folder as above. container NULL: the first.
+ * NULL: no such log is kept. The caller frees it. */
+char *hf_kubelet_kept_log(const char *logs_dir, const struct hf_json *pod, const char *container,
+			  bool previous);
+/* Moves the logs of every pod in state_dir to kept_logs. For a folder without a kubelet. */
+int hf_kubelet_keep_all_logs(const char *state_dir, const char *kept_logs, struct hf_error *err)
+	HF_MUST_CHECK;
 
 /* What pods get on this machine, for the output of `up` and for tests. Valid after ready. */
 struct hf_kubelet_facts {

@@ -39,6 +39,7 @@
  *   claims.c           folders of PersistentVolumeClaims
  *   shim_link.c        the connection to a shim
  *   logs.c             reading log files
+ *   kept_logs.c        logs that outlive their pod
  *   events.c           Events, and notices for the user
  */
 
@@ -255,6 +256,11 @@ struct hf_kubelet_log_reader;
 void hf_kubelet_logs_tail(const char *pod_dir, const char *container, unsigned attempt,
 			  size_t bytes_max, int lines_max, struct hf_strbuf *sb);
 
+/* --- kept_logs.c: logs that outlive their pod --- */
+/* Moves the logs in pod_dir to the folder UID of kept_logs. */
+int hf_kubelet_keep_logs(const char *pod_dir, const char *kept_logs, const char *uid,
+			 struct hf_error *err) HF_MUST_CHECK;
+
 /* --- kubelet.c --- */
 struct hf_kubelet {
 	struct hf_loop *loop;
@@ -264,6 +270,7 @@ struct hf_kubelet {
 	char *gpus_option, *sysfs;
 	struct hf_kubelet_gpus *gpus;
 	struct hf_kubelet_claims *claims;
+	char *kept_logs; /* NULL: logs are removed with their pod */
 	char *node_name, *exe;
 	/* shared object for pods on the machine's network; NULL: not found */
 	char *preload;

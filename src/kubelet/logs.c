@@ -31,7 +31,7 @@
 
 struct hf_kubelet_log_reader {
 	struct hf_log_stream base;
-	struct hf_kubelet *kubelet;
+	struct hf_kubelet *kubelet; /* NULL: reads kept logs, which do not grow */
 	struct hf_kubelet_log_reader *next;
 	hf_log_fn fn;
 	void *arg;
@@ -188,7 +188,8 @@ static void add_bytes(struct hf_kubelet_log_reader *s, const char *bytes, size_t
 /* Tells whether the container that writes this log has ended. */
 static bool is_over(const struct hf_kubelet_log_reader *s)
 {
-	const struct hf_kubelet_pod *pod = hf_map_get(s->kubelet->pods, s->pod_uid);
+	const struct hf_kubelet_pod *pod =
+		s->kubelet ? hf_map_get(s->kubelet->pods, s->pod_uid) : NULL;
 	const struct hf_container_past *past;
 
 	if (!pod || pod->state == HF_KUBELET_POD_ENDED)
@@ -317,6 +318,14 @@ static const struct hf_attempt *choose_attempt(const struct hf_kubelet_pod *pod,
 	return past->previous.state == HF_ATTEMPT_NONE ? NULL : &past->previous;
 }
 
+static struct hf_kubelet_log_reader *begin_file(struct hf_kubelet_log_reader *s,
+						const struct hf_log_options *o)
+{
+	(void)open_part(s, o->tail_lines >= 0 ? seek_tail(s, o->tail_lines) : oldest_part(s->stem));
+	hf_task_post(s->task);
+	return s;
+}
+
 static struct hf_kubelet_log_reader *begin_stream(struct hf_kubelet_log_reader *s,
 						  const struct hf_kubelet_pod *pod,
 						  const struct hf_log_options *o)
@@ -347,21 +356,16 @@ static struct hf_kubelet_log_reader *begin_stream(struct hf_kubelet_log_reader *
 	s->attempt = attempt->number;
 	s->stem = hf_xasprintf("%s/logs/%s.%u.log", pod->dir, c->name, attempt->number);
 	s->follow = o->follow && !o->previous;
-	(void)open_part(s, o->tail_lines >= 0 ? seek_tail(s, o->tail_lines) : oldest_part(s->stem));
-	hf_task_post(s->task);
-	return s;
+	return begin_file(s, o);
 }
 
-struct hf_log_stream *hf_kubelet_logs(void *kubelet_arg, struct hf_doc *doc,
-				      const struct hf_log_options *o, hf_log_fn fn, void *fn_arg)
+static struct hf_kubelet_log_reader *create_reader(struct hf_loop *loop, struct hf_doc *doc,
+						   const struct hf_log_options *o, hf_log_fn fn,
+						   void *fn_arg)
 {
-	struct hf_kubelet *k = kubelet_arg;
 	struct hf_kubelet_log_reader *s = hf_xcalloc(1, sizeof(*s));
-	const struct hf_kubelet_pod *pod = hf_map_get(k->pods, hf_doc_uid(doc));
-	size_t n = 0;
 
 	s->base.ops = &stream_ops;
-	s->kubelet = k;
 	s->fn = fn;
 	s->arg = fn_arg;
 	s->fd = -1;
@@ -372,11 +376,23 @@ struct hf_log_stream *hf_kubelet_logs(void *kubelet_arg, struct hf_doc *doc,
 	if (o->since_seconds > 0) {
 		char text[HF_TIME_TEXT_MAX];
 
-		hf_time_format_micro(hf_loop_wall(k->loop) - o->since_seconds * HF_SECOND, text);
+		hf_time_format_micro(hf_loop_wall(loop) - o->since_seconds * HF_SECOND, text);
 		memcpy(s->since, text, TIME_LEN);
 	}
-	s->task = hf_task_create(k->loop, on_turn, s);
-	s->timer = hf_timer_create(k->loop, on_turn, s);
+	s->task = hf_task_create(loop, on_turn, s);
+	s->timer = hf_timer_create(loop, on_turn, s);
+	return s;
+}
+
+struct hf_log_stream *hf_kubelet_logs(void *kubelet_arg, struct hf_doc *doc,
+				      const struct hf_log_options *o, hf_log_fn fn, void *fn_arg)
+{
+	struct hf_kubelet *k = kubelet_arg;
+	struct hf_kubelet_log_reader *s = create_reader(k->loop, doc, o, fn, fn_arg);
+	const struct hf_kubelet_pod *pod = hf_map_get(k->pods, hf_doc_uid(doc));
+	size_t n = 0;
+
+	s->kubelet = k;
 	for (const struct hf_kubelet_log_reader *other = k->streams; other; other = other->next)
 		n++;
 	s->next = k->streams;
@@ -394,14 +410,33 @@ struct hf_log_stream *hf_kubelet_logs(void *kubelet_arg, struct hf_doc *doc,
 	return &begin_stream(s, pod, o)->base;
 }
 
+struct hf_log_stream *hf_kubelet_kept_logs(struct hf_loop *loop, const char *logs_dir,
+					   struct hf_doc *pod, const struct hf_log_options *o,
+					   hf_log_fn fn, void *fn_arg)
+{
+	struct hf_kubelet_log_reader *s = create_reader(loop, pod, o, fn, fn_arg);
+
+	s->stem = hf_kubelet_kept_log(logs_dir, hf_doc_json(pod), o->container, o->previous);
+	if (!s->stem)
+		return &refuse_stream(s, HF_E_BAD_REQUEST,
+				      "no %slog of container \"%s\" in pod \"%s\" is kept",
+				      o->previous ? "previous " : "", hf_str_or(o->container, ""),
+				      hf_doc_name(pod))
+				->base;
+	return &begin_file(s, o)->base;
+}
+
 static void stop_stream(struct hf_log_stream *stream)
 {
 	struct hf_kubelet_log_reader *s = (struct hf_kubelet_log_reader *)stream;
-	struct hf_kubelet_log_reader **at = &s->kubelet->streams;
 
-	while (*at != s)
-		at = &(*at)->next;
-	*at = s->next;
+	if (s->kubelet) {
+		struct hf_kubelet_log_reader **at = &s->kubelet->streams;
+
+		while (*at != s)
+			at = &(*at)->next;
+		*at = s->next;
+	}
 	s->task = hf_task_destroy(s->task);
 	s->timer = hf_timer_destroy(s->timer);
 	hf_fd_cleanup(&s->fd);

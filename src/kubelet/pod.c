@@ -25,6 +25,10 @@ static void remove_files(struct hf_kubelet_pod *pod)
 	struct hf_error err;
 
 	hf_cgroup_sweep(&pod->config.cgroups, groups);
+	if (pod->kubelet->kept_logs &&
+	    hf_kubelet_keep_logs(pod->dir, pod->kubelet->kept_logs, pod->uid, &err) != 0)
+		hf_kubelet_notice(pod->kubelet, "the logs of pod %s/%s are not kept: %s", pod->ns,
+				  pod->name, err.text);
 	/* The next kubelet tries again to remove the files. */
 	if (hf_fs_remove_tree(pod->dir, &err) != 0)
 		hf_kubelet_notice(pod->kubelet, "cannot remove the files of pod %s/%s: %s", pod->ns,

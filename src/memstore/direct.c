@@ -3,6 +3,8 @@
 #include "base/str.h"
 #include "memstore/memstore_internal.h"
 
+#include <stdlib.h>
+
 /* The synchronous calls of in-process controllers: reads and writes of the engine without a client.
  * The turn that follows commits what they wrote. */
 
@@ -44,6 +46,27 @@ size_t hf_memstore_count(const struct hf_memstore *memstore, const struct hf_res
 	const struct hf_kind *kind = hf_engine_kind(memstore->engine, resource);
 
 	return kind ? kind->entries.len : 0;
+}
+
+int hf_memstore_restore(struct hf_memstore *memstore, struct hf_doc *doc, struct hf_error *err)
+{
+	const struct hf_json *root = hf_doc_json(doc);
+	const struct hf_resource *resource =
+		hf_resource_by_kind(hf_str_or(hf_json_path_str(root, "apiVersion", NULL), ""),
+				    hf_str_or(hf_json_path_str(root, "kind", NULL), ""));
+	const char *ns = hf_doc_namespace(doc);
+	uint64_t version = strtoull(hf_doc_resource_version(doc), NULL, 10);
+	int rc;
+
+	if (!resource)
+		return hf_error_set(err, HF_E_UNSUPPORTED, "an object of an unknown kind");
+	if (hf_memstore_peek(memstore, resource, ns, hf_doc_name(doc)))
+		return hf_error_set(err, HF_E_EXISTS, "%s '%s' exists already", resource->plural,
+				    hf_doc_name(doc));
+	rc = hf_engine_load(memstore->engine, resource, doc, hf_loop_wall(memstore->loop), err);
+	if (rc == 0 && version > memstore->engine->version)
+		hf_engine_loaded(memstore->engine, version);
+	return rc;
 }
 
 size_t hf_memstore_bytes(const struct hf_memstore *memstore)

@@ -141,6 +141,10 @@ struct hf_doc *hf_memstore_peek(struct hf_memstore *memstore, const struct hf_re
 typedef void (*hf_memstore_each_fn)(void *arg, struct hf_doc *doc);
 void hf_memstore_each(struct hf_memstore *memstore, const struct hf_resource *resource,
 		      const char *ns, hf_memstore_each_fn fn, void *arg);
+/* Adds an object exactly as a store wrote it before: with its status, UID and resourceVersion. For a
+ * store in memory that has not run a turn yet; no rule is applied, and no watch or observer sees it. */
+int hf_memstore_restore(struct hf_memstore *memstore, struct hf_doc *doc, struct hf_error *err)
+	HF_MUST_CHECK;
 /* Commits now instead of at the end of the turn. */
 int hf_memstore_flush(struct hf_memstore *memstore, struct hf_error *err) HF_MUST_CHECK;
 
