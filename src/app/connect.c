@@ -2,10 +2,12 @@
  * Copyright The Holdfast authors */
 
 /* Chooses the API server of a verb from flags, $KUBECONFIG and the folder of `holdfast up`, and
- * opens the store. */
+ * opens the store. Verbs that only read can open a kept run instead. */
 #include "app/connect.h"
 
+#include "app/kept_store.h"
 #include "app/plane.h"
+#include "app/up_folder.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "kube/kube.h"
@@ -54,15 +56,104 @@ static int find_config(const struct hf_cli *cli, struct hf_kube_config *ret_conf
 	return hf_kube_config_load(&load, ret_config, err);
 }
 
+/* ---- kept runs ----------------------------------------------------------------------------- */
+
+/* True if a flag, $KUBECONFIG or a running `holdfast up` names a server. */
+static bool has_server(const struct hf_cli *cli, const char *dir)
+{
+	static const char *const flags[] = {"kubeconfig", "context", "cluster", "user", "local"};
+	struct hf_error err;
+	bool running = false;
+	pid_t pid;
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(flags); i++)
+		if (hf_cli_has(cli, flags[i]))
+			return true;
+	if (!hf_str_is_empty(getenv("KUBECONFIG")))
+		return true;
+	return hf_up_folder_is_locked(dir, &running, &pid, &err) == 0 && running;
+}
+
+bool hf_connect_prefers_server(const struct hf_cli *cli)
+{
+	HF_AUTOFREE char *dir = NULL;
+	struct hf_error err;
+
+	return hf_plane_default_dir(&dir, &err) == 0 && has_server(cli, dir);
+}
+
+static void note_unfinished(const struct hf_cli *cli, const struct hf_kept_run *run)
+{
+	if (run->ended == HF_TIME_NONE)
+		fprintf(cli->err,
+			run->alive ? "holdfast: run %s goes on; this is its state of a second ago\n"
+				   : "holdfast: the process of run %s was killed; this is the last "
+				     "state that it saved\n",
+			run->id);
+}
+
+/* Opens the run that the first argument names. The store has this one job, so the argument becomes
+ * @latest. */
+static int open_kept_run(struct hf_cli *cli, const struct hf_kept_run *run, struct hf_error *err)
+{
+	int rc = cli->loop == NULL ? hf_loop_create(&cli->loop, err) : 0;
+
+	if (rc == 0)
+		rc = hf_kept_store_open(cli->loop, run, &cli->kept, &cli->store, err);
+	if (rc != 0)
+		return rc;
+	note_unfinished(cli, run);
+	free(cli->ns);
+	cli->ns = hf_xstrdup(run->ns);
+	cli->args[0] = "@latest";
+	return 0;
+}
+
+/* Opens a kept run if the first argument names one. Sets *ret_opened. */
+static int try_kept_run(struct hf_cli *cli, bool *ret_opened, struct hf_error *err)
+{
+	const char *word = cli->n_args > 0 ? cli->args[0] : "";
+	bool number = hf_kept_runs_is_number(word);
+	HF_AUTOFREE char *dir = NULL;
+	HF_AUTO_KEPT_RUNS runs = {.n = 0};
+	const struct hf_kept_run *run;
+	struct hf_error ignored;
+
+	*ret_opened = false;
+	if (number && !cli->verb->reads_kept)
+		return hf_error_set(
+			err, HF_E_INVALID,
+			"%s is a kept run, which has ended: '%s' needs a job on a server", word,
+			cli->verb->name);
+	if (!cli->verb->reads_kept || hf_str_is_empty(word) ||
+	    hf_plane_default_dir(&dir, &ignored) != 0 || (!number && has_server(cli, dir)))
+		return 0;
+	hf_kept_runs_list(dir, &runs);
+	run = hf_kept_runs_find(&runs, word);
+	if (run == NULL && !number && runs.n == 0)
+		return 0;
+	if (run == NULL)
+		return hf_error_set(err, HF_E_NOT_FOUND,
+				    "no kept run '%s'; 'holdfast runs' lists %zu", word, runs.n);
+	*ret_opened = true;
+	return open_kept_run(cli, run, err);
+}
+
 int hf_connect(struct hf_cli *cli, struct hf_store **ret_store, struct hf_error *err)
 {
 	struct hf_kube_config config;
+	bool opened;
 	int rc;
 
 	if (cli->store != NULL) {
 		*ret_store = cli->store;
 		return 0;
 	}
+	rc = try_kept_run(cli, &opened, err);
+	if (rc == 0 && opened)
+		*ret_store = cli->store;
+	if (rc != 0 || opened)
+		return rc;
 	rc = find_config(cli, &config, err);
 	if (rc != 0)
 		return rc;
@@ -85,5 +176,6 @@ int hf_connect(struct hf_cli *cli, struct hf_store **ret_store, struct hf_error 
 void hf_disconnect(struct hf_cli *cli)
 {
 	cli->store = hf_store_destroy(cli->store);
+	cli->kept = hf_kept_store_close(cli->kept);
 	cli->loop = hf_loop_destroy(cli->loop);
 }

@@ -190,7 +190,14 @@ static int create_kubelet(struct hf_plane *plane, struct hf_error *err)
 {
 	HF_AUTOFREE char *claims_dir = NULL;
 	HF_AUTOFREE char *pods_dir = hf_xasprintf("%s/node", plane->options.dir);
-	const char *env[] = {plane->beats_env, NULL};
+	size_t n = 0;
+
+	while (plane->options.env != NULL && plane->options.env[n] != NULL)
+		n++;
+	HF_AUTOFREE const char **env = hf_xcalloc(n + 2, sizeof(*env));
+	for (size_t i = 0; i < n; i++)
+		env[i] = plane->options.env[i];
+	env[n] = plane->beats_env;
 	struct hf_kubelet_options options = {
 		.loop = plane->options.loop,
 		.store = hf_memstore_store(plane->memstore),
@@ -199,6 +206,7 @@ static int create_kubelet(struct hf_plane *plane, struct hf_error *err)
 		.make_claims = plane->options.in_memory,
 		.network = plane->options.network,
 		.env = env,
+		.kept_logs = plane->options.kept_logs,
 		.notice = on_notice,
 		.ready = on_ready,
 		.arg = plane,

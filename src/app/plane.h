@@ -26,6 +26,9 @@ struct hf_plane_options {
 	const char *gpus; /* that pods may use: NULL or "all", "none", numbers such as "0,2" */
 	bool no_operator; /* another process operates the jobs, over the API */
 	enum hf_kubelet_network network;
+	const char *kept_logs; /* as in struct hf_kubelet_options; may be NULL */
+	/* "NAME=value" for every container; NULL-terminated, outlives hf_plane_create.  May be NULL. */
+	const char *const *env;
 	void (*notice)(void *arg, const char *text); /* may be NULL */
 	/* The store refuses writes (err: why), or accepts them again (err NULL).  May be NULL. */
 	void (*health)(void *arg, const struct hf_error *err);

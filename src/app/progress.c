@@ -49,7 +49,7 @@ struct hf_progress {
 	char *state;
 	char *message;
 	int64_t generation, restarts;
-	hf_time first_seen, running_since;
+	hf_time first_seen;
 	bool dirty;
 	HF_VEC(int) drawn; /* columns of each line of the block on the screen */
 	hf_time last_heartbeat;
@@ -71,7 +71,7 @@ struct hf_progress *hf_progress_create(const struct hf_progress_options *options
 	p->message = hf_xstrdup("");
 	p->ranks.len_max = HF_PROGRESS_RANKS_MAX;
 	p->drawn.len_max = HF_PROGRESS_RANKS_MAX + BLOCK_LINES;
-	p->first_seen = p->running_since = p->last_heartbeat = HF_TIME_NONE;
+	p->first_seen = p->last_heartbeat = HF_TIME_NONE;
 	return p;
 }
 
@@ -222,22 +222,6 @@ static void add_clock(struct hf_strbuf *sb, hf_time now)
 		hf_strbuf_addf(sb, "%02d:%02d:%02d", tm.tm_hour, tm.tm_min, tm.tm_sec);
 }
 
-/* Copies the text without control characters: log lines must not move the cursor or change colours. */
-static void add_safe(const struct hf_progress *p, struct hf_strbuf *sb, const char *text,
-		     size_t len)
-{
-	HF_AUTOFREE char *copy = hf_xstrndup(text, len);
-
-	for (const char *at = copy; *at != '\0';) {
-		size_t control = hf_text_control(at);
-		if (control == 0 || *at == '\t') {
-			bool shown = p->options.utf8 || (unsigned char)*at < 0x80;
-			hf_strbuf_addch(sb, *at == '\t' ? ' ' : (char)(shown ? *at : '?'));
-		}
-		at += control > 0 ? control : 1;
-	}
-}
-
 /* Rows that the block takes now. In a narrower terminal, a long line takes several rows. */
 static int drawn_rows(const struct hf_progress *p)
 {
@@ -280,7 +264,7 @@ void hf_progress_note(struct hf_progress *p, hf_time now, const char *fmt, ...)
 	va_start(ap, fmt);
 	hf_strbuf_vaddf(&text, fmt, ap);
 	va_end(ap);
-	add_safe(p, &line, text.data, text.len);
+	hf_text_add_clean(&line, text.data, text.len, p->options.utf8);
 	put_line(p, line.data);
 }
 
@@ -338,8 +322,6 @@ void hf_progress_job(struct hf_progress *p, struct hf_doc *doc, hf_time now)
 	p->generation = generation;
 	p->restarts = total_restarts(recovery);
 	replace_text(&p->message, hf_str_or(hf_json_path_str(condition, "message", NULL), ""));
-	if (changed && hf_streq(state, "Running"))
-		p->running_since = now;
 	if (changed) {
 		replace_text(&p->state, state);
 		if (!p->options.redraw || hf_streq(state, "Failed") ||
@@ -485,16 +467,18 @@ static void take_line(struct hf_progress *p, struct rank *rank)
 {
 	HF_AUTO_STRBUF clean = HF_STRBUF_INIT(HF_PROGRESS_LINE_BYTES_MAX);
 	HF_AUTO_STRBUF line = HF_STRBUF_INIT(2 * HF_PROGRESS_LINE_BYTES_MAX);
+	bool cut = rank->partial.full;
 
-	add_safe(p, &clean, rank->partial.data, rank->partial.len);
+	hf_text_add_clean(&clean, rank->partial.data, rank->partial.len, p->options.utf8);
 	hf_strbuf_clear(&rank->partial);
 	if (clean.len == 0)
 		return;
 	replace_text(&rank->last_line, clean.data);
 	p->dirty = true;
-	if (p->options.redraw || !wants_logs_of(p, rank))
+	if (!wants_logs_of(p, rank))
 		return;
-	hf_strbuf_addf(&line, "%s | %s", rank_name(p, rank), clean.data);
+	hf_strbuf_addf(&line, "%s | %s%s", rank_name(p, rank), clean.data,
+		       cut ? " [the rest of the line is in the log]" : "");
 	put_line(p, line.data);
 }
 
@@ -502,6 +486,7 @@ void hf_progress_log(struct hf_progress *p, const char *pod, const char *bytes, 
 		     hf_time now)
 {
 	struct rank *rank = find_rank(p, pod);
+	bool drawn = p->drawn.len > 0;
 
 	if (rank == NULL)
 		return;
@@ -512,6 +497,10 @@ void hf_progress_log(struct hf_progress *p, const char *pod, const char *bytes, 
 		else
 			hf_strbuf_addch(&rank->partial, bytes[i]);
 	}
+	/* Lines that were printed above the block erased it. Draw it again at once, so that it does not
+	 * flicker. */
+	if (drawn && p->drawn.len == 0)
+		hf_progress_draw(p, now, true);
 }
 
 /* ---- the block ---------------------------------------------------------------------------- */
@@ -561,7 +550,8 @@ static void draw_rank(struct hf_progress *p, const struct rank *rank)
 	if (rank->restarts > 0)
 		hf_strbuf_addf(&line, "restarts %" PRId64 "  ", rank->restarts);
 	add_step(&line, rank);
-	if (p->options.logs)
+	/* The lines of other ranks scroll above the block. */
+	if (p->options.logs && !wants_logs_of(p, rank))
 		hf_strbuf_addstr(&line, rank->last_line);
 	draw_line(p, color_of(p, rank->state), line.data);
 }
@@ -605,14 +595,13 @@ void hf_progress_draw(struct hf_progress *p, hf_time now, bool force)
 {
 	HF_AUTO_STRBUF line = HF_STRBUF_INIT(2 * HF_PROGRESS_LINE_BYTES_MAX);
 	char span[HF_TIME_TEXT_MAX];
-	hf_time since = p->running_since != HF_TIME_NONE ? p->running_since : p->first_seen;
 	/* Rows for the job, for the keys and for the cursor. */
 	int room = p->options.height - 2 - p->options.keys;
 
 	if (!p->options.redraw || (!p->dirty && !force))
 		return;
 	erase_block(p);
-	hf_span_format(since != HF_TIME_NONE ? now - since : 0, span);
+	hf_span_format(p->first_seen != HF_TIME_NONE ? now - p->first_seen : 0, span);
 	hf_strbuf_addf(&line, " %s  %s %s  generation %" PRId64 "  restarts %" PRId64, p->job,
 		       p->state[0] != '\0' ? p->state : "Starting", span, p->generation,
 		       p->restarts);

@@ -100,9 +100,10 @@ static void log_lines_carry_the_rank_and_no_control_characters(void **state)
 	setup(&f, false);
 	hf_progress_log(f.progress, "ddp-worker-1", "step 1\nst", 9, 0);
 	hf_progress_log(f.progress, "ddp-master-0", "x\033[2Jy\r\n", 8, 0);
+	hf_progress_log(f.progress, "ddp-master-0", "\xff\0z\n", 4, 0);
 	hf_progress_log(f.progress, "ddp-worker-1", "ep 2\n", 5, 0);
 	assert_string_equal(printed(&f),
-			    "worker-1 | step 1\nmaster-0 | x[2Jy\nworker-1 | step 2\n");
+			    "worker-1 | step 1\nmaster-0 | xy\nmaster-0 | ?z\nworker-1 | step 2\n");
 	teardown(&f);
 }
 
@@ -115,6 +116,7 @@ static void a_line_without_end_is_cut(void **state)
 	memset(big, 'a', sizeof(big));
 	hf_progress_log(f.progress, "ddp-worker-1", big, sizeof(big), 0);
 	hf_progress_log(f.progress, "ddp-worker-1", "\nb\n", 3, 0);
+	assert_non_null(strstr(printed(&f), "aaa [the rest of the line is in the log]\n"));
 	assert_non_null(strstr(printed(&f), "worker-1 | b\n"));
 	assert_true(strlen(printed(&f)) < 2 * HF_PROGRESS_LINE_BYTES_MAX);
 	teardown(&f);
@@ -152,10 +154,41 @@ static void the_block_is_erased_before_it_is_drawn_again(void **state)
 	assert_non_null(second);
 	assert_null(strstr(second + 1, "\033[2A"));
 	assert_non_null(strstr(second, " ddp  Running 1s  generation 1  restarts 0\n"));
-	for (const char *line = f.text; line != NULL; line = strchr(line + 1, '\n')) {
+	for (const char *line = strchr(f.text, '\n'); line != NULL; line = strchr(line + 1, '\n')) {
 		const char *end = strchr(line + 1, '\n');
 		assert_true(end == NULL || end - line <= 60 + 8);
 	}
+	teardown(&f);
+}
+
+static void log_lines_scroll_above_the_block(void **state)
+{
+	struct fixture f;
+
+	setup(&f, true);
+	tell_job(&f, COND("Running"), 1, 0, 0);
+	tell_pod(&f, "ddp-worker-0", "a", RUNNING, 0);
+	hf_progress_draw(f.progress, 0, false);
+	hf_progress_log(f.progress, "ddp-worker-0", "one\ntwo\nhalf", 12, 0);
+	assert_non_null(strstr(printed(&f),
+			       "\033[2A\033[Jworker-0 | one\nworker-0 | two\n ddp  Running 0s  "
+			       "generation 1  restarts 0\n worker-0     Running          \n"));
+	hf_progress_log(f.progress, "ddp-worker-0", " a line\n", 8, 0);
+	assert_non_null(strstr(printed(&f), "\033[2A\033[Jworker-0 | half a line\n ddp"));
+	teardown(&f);
+}
+
+static void the_whole_run_counts_as_elapsed(void **state)
+{
+	struct fixture f;
+
+	setup(&f, true);
+	tell_job(&f, COND("Created"), 1, 0, 0);
+	tell_job(&f, COND("Running"), 1, 0, 10 * HF_SECOND);
+	tell_job(&f, COND("Restarting"), 2, 1, 20 * HF_SECOND);
+	tell_job(&f, COND("Running"), 2, 1, 30 * HF_SECOND);
+	hf_progress_draw(f.progress, 40 * HF_SECOND, true);
+	assert_non_null(strstr(printed(&f), " ddp  Running 40s  generation 2  restarts 1\n"));
 	teardown(&f);
 }
 
@@ -365,7 +398,7 @@ static void without_utf8_log_lines_are_ascii(void **state)
 			"a\xc3\xa4\tb\xc2\x9b"
 			"c\n",
 			9, 0);
-	assert_string_equal(printed(&f), "worker-1 | a?? bc\n");
+	assert_string_equal(printed(&f), "worker-1 | a? bc\n");
 	teardown(&f);
 }
 
@@ -466,6 +499,8 @@ int main(void)
 		cmocka_unit_test(a_line_without_end_is_cut),
 		cmocka_unit_test(a_late_word_of_the_pod_before_changes_nothing),
 		cmocka_unit_test(the_block_is_erased_before_it_is_drawn_again),
+		cmocka_unit_test(log_lines_scroll_above_the_block),
+		cmocka_unit_test(the_whole_run_counts_as_elapsed),
 		cmocka_unit_test(ranks_stand_in_order_of_their_numbers),
 		cmocka_unit_test(the_state_is_the_last_condition_that_is_true),
 		cmocka_unit_test(that_no_node_takes_a_pod_is_said),

@@ -2,12 +2,16 @@
  * Copyright The Holdfast authors */
 
 /* holdfast run: starts an embedded plane, runs one job on it, shows its progress, and exits with
- * the job's code. */
+ * the job's code. Its folder is kept by run_folder.c. */
 #include "app/verbs.h"
 
+#include "app/connect.h"
+#include "app/failure.h"
 #include "app/inject.h"
-#include "app/sweep_runs.h"
+#include "app/log_tail.h"
 #include "app/plane.h"
+#include "app/run_folder.h"
+#include "app/run_template.h"
 #include "app/progress.h"
 #include "api/job.h"
 #include "base/fs.h"
@@ -40,7 +44,7 @@
 enum run_state { RUN_STARTING, RUN_WATCHING, RUN_LINGERING, RUN_STOPPING, RUN_OVER };
 
 #define REDRAW_SPAN (200 * HF_MS)
-#define HEARTBEAT_SPAN HF_MINUTE
+#define HEARTBEAT_SPAN (30 * HF_SECOND)
 #define LINGER_SPAN (2 * HF_SECOND) /* how long the ends of the logs are waited for */
 #define RANKS_BYTES_MAX 65536       /* limit of the names of --ranks */
 
@@ -59,7 +63,8 @@ struct run {
 	struct hf_progress *progress;
 	struct hf_manifest manifest;
 	const struct hf_resource *resource;
-	char *dir;
+	struct hf_run_folder *folder;
+	struct hf_log_tails *tails;
 	char *ns, *name, *selector, *field_selector;
 	char *ranks; /* names of --ranks; NULL: all ranks */
 	bool timed_out;
@@ -99,6 +104,7 @@ static void stop_run(struct run *run, int exit_code, hf_time grace)
 		return;
 	if (run->state != RUN_STOPPING) {
 		run->exit_code = exit_code;
+		hf_run_folder_save(run->folder, run->job, now_of(run));
 		hf_progress_finish(run->progress, now_of(run));
 	}
 	run->state = RUN_STOPPING;
@@ -141,15 +147,60 @@ static void note_running_pods(struct run *run)
 				 "job/%s %s; holdfast run ends them now", run->name, plan.left);
 }
 
+static void print_lines(const struct hf_cli *cli, const struct hf_strbuf *text)
+{
+	HF_AUTO_STRBUF clean = HF_STRBUF_INIT(HF_FAILURE_BYTES_MAX);
+
+	for (const char *at = text->data, *end = at + text->len; at < end;) {
+		const char *stop = memchr(at, '\n', (size_t)(end - at));
+
+		stop = stop != NULL ? stop : end;
+		hf_text_add_clean(&clean, at, (size_t)(stop - at), cli->utf8);
+		hf_strbuf_addch(&clean, '\n');
+		at = stop + 1;
+	}
+	fputs(clean.data, cli->err);
+	(void)fflush(cli->err);
+}
+
+/* Prints why the job failed, before its pods are ended: their end may take a while. */
+static void report_failure(struct run *run, int exit_code)
+{
+	const struct hf_json *job = hf_doc_json(run->job);
+	const char *pod = hf_failure_pod(job);
+	const struct hf_strbuf *log = pod != NULL ? hf_log_tails_get(run->tails, pod) : NULL;
+	HF_AUTOFREE char *path = pod != NULL ? hf_run_folder_log(run->folder, pod) : NULL;
+	HF_AUTOFREE char *word =
+		hf_run_folder_word(run->folder, hf_connect_prefers_server(run->cli));
+	HF_AUTO_JSON torch = pod != NULL ? hf_run_folder_torch_error(run->folder, pod) : NULL;
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_FAILURE_BYTES_MAX);
+	const struct hf_failure failure = {
+		.job = job,
+		.exit_code = exit_code,
+		.log = log != NULL ? log->data : NULL,
+		.log_len = log != NULL ? log->len : 0,
+		.torch = torch,
+		.log_path = path,
+		.run = word,
+	};
+
+	hf_progress_finish(run->progress, now_of(run));
+	hf_failure_write(&failure, &text);
+	(void)fflush(run->cli->out);
+	print_lines(run->cli, &text);
+}
+
 static void finish_job(struct run *run)
 {
 	const struct hf_json *job = hf_doc_json(run->job);
+	int exit_code = HF_EXIT_OK;
 
+	if (!hf_streq(hf_progress_state(job), "Succeeded")) {
+		exit_code = failed_exit_code(job);
+		report_failure(run, exit_code);
+	}
 	note_running_pods(run);
-	if (hf_streq(hf_progress_state(job), "Succeeded"))
-		stop_run(run, HF_EXIT_OK, HF_TIME_NONE);
-	else
-		stop_run(run, failed_exit_code(job), HF_TIME_NONE);
+	stop_run(run, exit_code, HF_TIME_NONE);
 }
 
 static void on_linger(void *arg)
@@ -166,7 +217,15 @@ static void on_log(void *arg, const char *pod, const char *bytes, size_t len)
 {
 	struct run *run = arg;
 
+	hf_log_tails_add(run->tails, pod, bytes, len);
 	hf_progress_log(run->progress, pod, bytes, len, now_of(run));
+}
+
+static void on_log_begin(void *arg, struct hf_doc *pod, int64_t number HF_UNUSED)
+{
+	struct run *run = arg;
+
+	hf_log_tails_begin(run->tails, hf_doc_name(pod));
 }
 
 static void on_log_end(void *arg, const char *pod, int code, const char *message)
@@ -184,6 +243,7 @@ static void create_follows(struct run *run)
 						  .store = hf_plane_store(run->plane),
 						  .ns = run->ns,
 						  .tail_lines = -1,
+						  .began = on_log_begin,
 						  .bytes = on_log,
 						  .ended = on_log_end,
 						  .arg = run};
@@ -217,6 +277,7 @@ static void on_job(void *arg, const struct hf_event *event)
 	hf_doc_unref(run->job);
 	run->job = hf_doc_ref(event->object);
 	hf_progress_job(run->progress, run->job, now_of(run));
+	hf_run_folder_changed(run->folder);
 	if (run->state != RUN_WATCHING)
 		return;
 	if (event->type == HF_EVENT_DELETED) {
@@ -255,6 +316,7 @@ static void on_pod(void *arg, const struct hf_event *event)
 	if (event->type == HF_EVENT_BOOKMARK || is_clearing_up(run))
 		return;
 	hf_progress_pod(run->progress, event->object, event->type == HF_EVENT_DELETED, now_of(run));
+	hf_run_folder_pod(run->folder, event->object, event->type == HF_EVENT_DELETED);
 	if (event->type != HF_EVENT_DELETED && run->state <= RUN_LINGERING)
 		hf_log_follower_update_pod(run->follows, event->object);
 }
@@ -456,6 +518,8 @@ static void on_tick(void *arg)
 		hf_progress_resize(run->progress, size.ws_col, size.ws_row);
 	/* The elapsed time in the first line changes even if nothing else does. */
 	hf_progress_draw(run->progress, now_of(run), true);
+	if (run->state == RUN_WATCHING)
+		hf_run_folder_tick(run->folder, run->job, now_of(run));
 	hf_timer_arm(run->tick, REDRAW_SPAN);
 }
 
@@ -663,22 +727,6 @@ static void create_timers(struct run *run, hf_time timeout)
 			hf_timer_create(run->loop, on_injection, &run->injections[i]);
 }
 
-/* Makes a separate folder for each run, so that two runs can work at the same time. */
-static int make_dir(struct run *run, const char *base, struct hf_error *err)
-{
-	HF_AUTOFREE char *dir = NULL;
-	int rc;
-
-	(void)hf_sweep_runs(base);
-	dir = hf_xasprintf("%s/%s/%s-%d", base, hf_cli_has(run->cli, "keep") ? "kept" : "run",
-			   run->name, (int)getpid());
-	rc = hf_plane_make_dir(dir, err);
-	/* Only an existing folder is removed at the end. */
-	if (rc == 0)
-		run->dir = hf_steal(&dir);
-	return rc;
-}
-
 static bool is_ignored(int signum)
 {
 	struct sigaction action;
@@ -689,7 +737,8 @@ static bool is_ignored(int signum)
 static int begin_run(struct run *run, struct hf_error *err)
 {
 	struct hf_plane_options options = {
-		.dir = run->dir,
+		.dir = hf_run_folder_path(run->folder),
+		.kept_logs = hf_run_folder_logs(run->folder),
 		.in_memory = true,
 		.network = HF_KUBELET_NETWORK_AUTO,
 		.notice = on_notice,
@@ -710,13 +759,13 @@ static int begin_run(struct run *run, struct hf_error *err)
 		rc = open_keyboard(run, err);
 	if (rc == 0)
 		rc = hf_plane_create(&options, &run->plane, err);
+	if (rc == 0)
+		hf_run_folder_attach(run->folder, hf_plane_local(run->plane));
 	return rc;
 }
 
 static void release_run(struct run *run)
 {
-	struct hf_error err;
-
 	if (run->keyboard != NULL)
 		(void)tcsetattr(STDIN_FILENO, TCSANOW, &run->saved_terminal);
 	run->keyboard = hf_io_destroy(run->keyboard);
@@ -736,13 +785,9 @@ static void release_run(struct run *run)
 	run->loop = hf_loop_destroy(run->loop);
 	run->job = hf_doc_unref(run->job);
 	run->progress = hf_progress_destroy(run->progress);
-	if (run->dir != NULL && !hf_cli_has(run->cli, "keep") &&
-	    hf_fs_remove_tree(run->dir, &err) != 0)
-		fprintf(run->cli->err, "holdfast: %s\n", err.text);
-	if (run->dir != NULL && hf_cli_has(run->cli, "keep") && run->state == RUN_OVER)
-		hf_sweep_runs_skip(run->dir);
+	run->tails = hf_log_tails_destroy(run->tails);
+	run->folder = hf_run_folder_close(run->folder, run->cli);
 	hf_manifest_release(&run->manifest);
-	free(run->dir);
 	free(run->ns);
 	free(run->name);
 	free(run->ranks);
@@ -750,45 +795,14 @@ static void release_run(struct run *run)
 	free(run->field_selector);
 }
 
-/* Prints the rank that failed first, if it is known: " (first: worker-1, SIGKILL)" or
- * " (first: master-0, which never started: StartError: …)". */
-static void print_first_failure(const struct run *run, const struct hf_json *last)
-{
-	const char *first = hf_json_path_str(last, "replica", NULL);
-	const char *signal = hf_signal_name(hf_exit_code_signal(run->exit_code));
-	char why[HF_FAILED_START_MAX];
-
-	if (first == NULL)
-		return;
-	fprintf(run->cli->err, " (first: %s", first);
-	if (hf_reason_failed_start(last, why)) {
-		fputs(", which never started: ", run->cli->err);
-		hf_text_print_safe(run->cli->err, why);
-	} else if (signal != NULL) {
-		fprintf(run->cli->err, ", %s", signal);
-	}
-	fputc(')', run->cli->err);
-}
-
-/* Prints the result. Failures go to stderr, so that exit codes 124 and 125 of a job differ from those of
- * Holdfast. */
+/* What is left to say at the end. A failure was reported on stderr before, so that exit codes 124 and 125
+ * of a job differ from those of Holdfast. */
 static void print_end(const struct run *run)
 {
-	const struct hf_json *job = hf_doc_json(run->job);
-	const char *state = job != NULL ? hf_progress_state(job) : "";
-
 	if (run->timed_out)
 		fprintf(run->cli->err,
 			"holdfast: timed out after %s (--timeout); the job was stopped\n",
 			hf_cli_flag(run->cli, "timeout"));
-	else if (hf_streq(state, "Failed") && run->exit_code != HF_EXIT_INTERRUPTED) {
-		fprintf(run->cli->err, "holdfast: job %s failed with code %d", run->name,
-			run->exit_code);
-		print_first_failure(run, hf_json_path(job, "status", "recovery", "last", NULL));
-		fputc('\n', run->cli->err);
-	}
-	if (hf_cli_has(run->cli, "keep"))
-		fprintf(run->cli->err, "holdfast: logs are kept in %s\n", run->dir);
 	/* If the output could not be written (closed pipe, full disk), the job did not fail, so the
 	 * exit code stays that of the job. */
 	if (fflush(run->cli->out) != 0 || ferror(run->cli->out) != 0) {
@@ -806,16 +820,22 @@ static int run_job(struct run *run, hf_time timeout)
 
 	if (hf_plane_default_dir(&base, &err) != 0)
 		return hf_cli_usage(run->cli, "%s", err.text);
-	rc = make_dir(run, base, &err);
+	rc = hf_loop_create(&run->loop, &err);
 	if (rc == 0)
-		rc = hf_loop_create(&run->loop, &err);
+		rc = hf_run_folder_open(run->cli, base, &run->manifest, run->ns, now_of(run),
+					&run->folder, &err);
 	if (rc != 0)
 		return hf_cli_fail(run->cli, &err);
+	hf_run_template_apply(
+		&(struct hf_run_template){.errors = hf_run_folder_errors(run->folder)},
+		&run->manifest);
+	run->tails = hf_log_tails_create();
 	create_progress(run);
 	create_timers(run, timeout);
 	if (begin_run(run, &err) != 0)
 		return hf_cli_fail(run->cli, &err);
 	hf_loop_run(run->loop);
+	hf_run_folder_finish(run->folder, run->job, run->exit_code, now_of(run));
 	print_end(run);
 	return run->exit_code;
 }
@@ -851,7 +871,6 @@ static const struct hf_flag run_flags[] = {
 	 "0"},
 	{"inject", 0, "FAULT",
 	 "cause a fault, such as 'kill worker-1 at 5s': 5 s after the job first runs", NULL},
-	{"keep", 0, NULL, "keep the log files of the ranks", NULL},
 	{"namespace", 'n', "NAME", "namespace of the job, if the manifest has none", "default"},
 	{NULL, 0, NULL, NULL, NULL},
 };

@@ -8,15 +8,12 @@
 #include <stddef.h>
 
 /*
- * End the pods that killed `holdfast run` processes left.  base has the folders "run" and "kept" (for
- * --keep).  Each has one folder for each run, named "<job>-<pid>".  Folders of live processes are
- * skipped.  Swept folders in "run" are removed; those in "kept" stay, with their logs.  Returns the
- * number of swept runs.
+ * End the pods that killed `holdfast run` processes left below base (app/kept_runs.h).  Folders of live
+ * processes are skipped.  A swept folder keeps its state and logs; one without run.json is removed.
+ * Returns the number of swept runs.
  *
  * Errors are ignored: the next sweep tries again.
  */
 size_t hf_sweep_runs(const char *base);
-/* Mark the folder of a --keep run that has ended by itself: a sweep skips it. */
-void hf_sweep_runs_skip(const char *path);
 
 #endif

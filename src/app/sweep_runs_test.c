@@ -44,64 +44,61 @@ static void end(void)
 	assert_ok(hf_fs_remove_tree(base, &err), &err);
 }
 
-static void a_killed_run_s_folder_goes(void **state)
+static void write_index(const char *sub)
+{
+	HF_AUTOFREE char *path = hf_xasprintf("%s/%s/run.json", base, sub);
+	struct hf_error err;
+
+	assert_ok(hf_fs_write_atomic(path, "{}", 2, 0600, &err), &err);
+}
+
+static void a_killed_run_without_an_index_is_removed(void **state)
 {
 	(void)state;
 	begin();
-	make("run/job-" NOBODY);
+	make("runs/job-" NOBODY);
 	assert_int_equal(hf_sweep_runs(base), 1);
-	assert_false(there("run/job-" NOBODY));
+	assert_false(there("runs/job-" NOBODY));
 	assert_int_equal(hf_sweep_runs(base), 0);
 	end();
 }
 
-static void what_was_to_be_kept_stays_and_is_ended_once(void **state)
+static void a_killed_run_keeps_its_logs_and_is_swept_once(void **state)
 {
 	(void)state;
 	begin();
-	make("kept/job-" NOBODY);
+	make("runs/job-" NOBODY "/node/pods/uid-1/logs/old");
+	make("runs/job-" NOBODY "/node/pods/uid-1/volumes");
+	write_index("runs/job-" NOBODY);
 	assert_int_equal(hf_sweep_runs(base), 1);
-	assert_true(there("kept/job-" NOBODY "/node/pods"));
-	assert_int_equal(hf_sweep_runs(base), 0);
-	end();
-}
-
-static void a_kept_run_that_ended_by_itself_left_nothing(void **state)
-{
-	HF_AUTOFREE char *path = NULL;
-
-	(void)state;
-	begin();
-	make("kept/job-" NOBODY);
-	path = hf_xasprintf("%s/kept/job-" NOBODY, base);
-	hf_sweep_runs_skip(path);
+	assert_true(there("runs/job-" NOBODY "/logs/uid-1/old"));
+	assert_false(there("runs/job-" NOBODY "/node"));
 	assert_int_equal(hf_sweep_runs(base), 0);
 	end();
 }
 
 static void who_is_alive_or_no_run_is_left_alone(void **state)
 {
-	HF_AUTOFREE char *mine = hf_xasprintf("run/job-%d", (int)getpid());
+	HF_AUTOFREE char *mine = hf_xasprintf("runs/job-%d", (int)getpid());
 
 	(void)state;
 	begin();
 	assert_int_equal(hf_sweep_runs(base), 0);
 	make(mine);
-	make("run/other");
-	make("run/job-0");
+	make("runs/other");
+	make("runs/job-0");
 	assert_int_equal(hf_sweep_runs(base), 0);
 	assert_true(there(mine));
-	assert_true(there("run/other"));
-	assert_true(there("run/job-0"));
+	assert_true(there("runs/other"));
+	assert_true(there("runs/job-0"));
 	end();
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_killed_run_s_folder_goes),
-		cmocka_unit_test(what_was_to_be_kept_stays_and_is_ended_once),
-		cmocka_unit_test(a_kept_run_that_ended_by_itself_left_nothing),
+		cmocka_unit_test(a_killed_run_without_an_index_is_removed),
+		cmocka_unit_test(a_killed_run_keeps_its_logs_and_is_swept_once),
 		cmocka_unit_test(who_is_alive_or_no_run_is_left_alone),
 	};
 

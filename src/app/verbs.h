@@ -8,6 +8,8 @@
 /* Verbs that run an embedded plane. */
 extern const struct hf_cli_verb hf_verb_run;
 extern const struct hf_cli_verb hf_verb_up;
+/* Lists the runs that `run` kept. */
+extern const struct hf_cli_verb hf_verb_runs;
 /* Runs the operator for an existing cluster. */
 extern const struct hf_cli_verb hf_verb_operator;
 /* Runs on each node of a cluster. */

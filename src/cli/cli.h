@@ -43,8 +43,13 @@ enum hf_cli_group {
 
 /* For verbs with a JOB as their argument. */
 #define HF_CLI_NOTE_JOB "JOB is NAME, KIND/NAME or @latest, the newest job."
+/* For verbs that also read kept runs. */
+#define HF_CLI_NOTE_RUN                                                                            \
+	HF_CLI_NOTE_JOB                                                                            \
+	"\nWithout a server, JOB is a run that 'holdfast run' kept. @1 is always the newest of these, @2 the one before."
 
 struct hf_cli;
+struct hf_kept_store; /* app/kept_store.h */
 
 struct hf_cli_verb {
 	const char *name;
@@ -57,7 +62,8 @@ struct hf_cli_verb {
 	int args_min, args_max;      /* number of words that are not flags; args_max -1: no limit */
 	bool hidden;                 /* the list of verbs leaves it out */
 	enum hf_flags_style style;
-	bool connects; /* talks to a server: store and ns are set before it runs */
+	bool reads_kept; /* its first argument may name a run that `holdfast run` kept */
+	bool connects;   /* talks to a server: store and ns are set before it runs */
 	/* Prints the result or the error itself and returns the exit code. */
 	int (*run)(struct hf_cli *cli);
 };
@@ -79,7 +85,8 @@ struct hf_cli {
 	/* Set by main, for verbs that talk to a server: makes the loop's store on first use. */
 	int (*connect)(struct hf_cli *cli, struct hf_store **ret_store, struct hf_error *err);
 	struct hf_loop *loop;
-	struct hf_store *store;  /* from connect; NULL for verbs without a server */
+	struct hf_store *store;     /* from connect; NULL for verbs without a server */
+	struct hf_kept_store *kept; /* likewise: the run behind store; NULL: a server */
 	hf_time request_timeout; /* --request-timeout, for each request; 0: the store's default */
 	char *ns;                /* --namespace, else the context's, else "default" */
 	bool all_namespaces;

@@ -184,9 +184,10 @@ static int verb_describe(struct hf_cli *cli)
 const struct hf_cli_verb hf_verb_describe = {
 	.name = "describe",
 	.connects = true,
+	.reads_kept = true,
 	.summary = "Show one job with its pods, restarts and events",
 	.usage = "JOB",
-	.note = HF_CLI_NOTE_JOB,
+	.note = HF_CLI_NOTE_RUN,
 	.group = HF_CLI_LOOK,
 	.examples = "  holdfast describe ddp\n"
 		    "  holdfast describe pytorchjob/ddp\n"

@@ -335,8 +335,8 @@ static int parse_options(struct hf_cli *cli, struct hf_log_options *options)
 
 static int run_logs(struct hf_logs *logs, const struct hf_framework *framework)
 {
-	/* The log of the previous run does not grow, so --previous makes -f useless. */
-	bool follow = logs->options.follow && !logs->options.previous;
+	/* The log of the previous run does not grow, nor does that of a kept run. */
+	bool follow = logs->options.follow && !logs->options.previous && logs->cli->kept == NULL;
 	HF_AUTO_CLI_REPLY pods = {.object = NULL};
 	struct hf_error err;
 	int rc;
@@ -389,9 +389,10 @@ static const struct hf_flag logs_flags[] = {
 const struct hf_cli_verb hf_verb_logs = {
 	.name = "logs",
 	.connects = true,
+	.reads_kept = true,
 	.summary = "Print the logs of a job's ranks",
 	.usage = "JOB",
-	.note = HF_CLI_NOTE_JOB,
+	.note = HF_CLI_NOTE_RUN,
 	.group = HF_CLI_LOOK,
 	.examples = "  holdfast logs ddp -f\n"
 		    "  holdfast logs ddp --rank all --tail 20\n"

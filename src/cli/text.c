@@ -22,6 +22,53 @@ size_t hf_text_control(const char *at)
 	return c[0] == 0xc2 && c[1] >= 0x80 && c[1] <= 0x9f ? 2 : 0;
 }
 
+/* The length of the escape sequence at the start of bytes, such as a colour; 0: none begins there. A
+ * sequence that the text cuts off counts too. */
+static size_t escape_length(const char *bytes, size_t len)
+{
+	size_t i = 2;
+
+	if (len == 0 || bytes[0] != '\033')
+		return 0;
+	if (len == 1)
+		return 1;
+	if (bytes[1] == '[') {
+		while (i < len && (unsigned char)bytes[i] >= 0x20 && (unsigned char)bytes[i] < 0x40)
+			i++;
+		return i < len ? i + 1 : len;
+	}
+	/* A title or a link ends with BEL, or with ESC and a backslash. */
+	if (bytes[1] == ']') {
+		while (i < len && bytes[i] != '\a' && bytes[i] != '\033')
+			i++;
+		if (i < len && bytes[i] == '\033' && i + 1 < len && bytes[i + 1] == '\\')
+			i++;
+		return i < len ? i + 1 : len;
+	}
+	return (unsigned char)bytes[1] >= 0x20 && (unsigned char)bytes[1] < 0x7f ? 2 : 1;
+}
+
+void hf_text_add_clean(struct hf_strbuf *sb, const char *bytes, size_t len, bool utf8)
+{
+	for (size_t i = 0; i < len;) {
+		size_t escape = escape_length(bytes + i, len - i);
+		size_t letter = hf_utf8_sequence(bytes + i, len - i);
+		unsigned char c = (unsigned char)bytes[i];
+		bool control = c < 0x20 || c == 0x7f ||
+			       (c == 0xc2 && letter == 2 && (unsigned char)bytes[i + 1] <= 0x9f);
+
+		if (escape > 0)
+			letter = escape;
+		else if (c == '\t')
+			hf_strbuf_addch(sb, ' ');
+		else if (!control && (letter == 0 || (letter > 1 && !utf8)))
+			hf_strbuf_addch(sb, '?');
+		else if (!control)
+			hf_strbuf_add(sb, bytes + i, letter);
+		i += letter > 0 ? letter : 1;
+	}
+}
+
 void hf_text_print_safe(FILE *out, const char *text)
 {
 	hf_text_print(out, text, true);

@@ -240,9 +240,10 @@ static const struct hf_flag why_flags[] = {
 const struct hf_cli_verb hf_verb_why = {
 	.name = "why",
 	.connects = true,
+	.reads_kept = true,
 	.summary = "Explain the state of a job or a node, and what happens next",
 	.usage = "JOB | node/NAME",
-	.note = HF_CLI_NOTE_JOB,
+	.note = HF_CLI_NOTE_RUN,
 	.group = HF_CLI_LOOK,
 	.examples = "  holdfast why ddp\n"
 		    "  holdfast why pytorchjob/ddp -n team-a\n"

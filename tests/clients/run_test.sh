@@ -10,6 +10,7 @@ program=$1
 examples=$(dirname "$0")/../../examples
 dir=$(mktemp -d)
 export HOLDFAST_DIR=$dir/state
+unset KUBECONFIG
 trap '"$program" run "$dir/quick.yaml" >/dev/null 2>&1; rm -rf "$dir"' EXIT
 
 # job FILE NAME POLICY SCOPE SCRIPT: writes a job of two ranks that run the shell script.
@@ -61,14 +62,29 @@ killed_run() {
 	begin || return 1
 	kill_hard
 	# A quick run after it must end the pods that the killed run left.
-	"$program" run "$dir/quick.yaml" && [ -z "$(ls -A "$HOLDFAST_DIR/run")" ] &&
+	"$program" run "$dir/quick.yaml" && only_what_is_kept &&
 		! pgrep -f "shim pod $HOLDFAST_DIR" && echo nothing is left
 }
-# With --keep the logs stay, but the pods are ended.
+# The state and the logs stay, but the pods are ended.
 killed_kept_run() {
-	begin --keep || return 1
+	begin || return 1
 	kill_hard
-	"$program" down && ! pgrep -f "shim pod $HOLDFAST_DIR" && cat "$HOLDFAST_DIR"/kept/*/node/pods/*/logs/*
+	"$program" down && ! pgrep -f "shim pod $HOLDFAST_DIR" && only_what_is_kept &&
+		"$program" runs && "$program" logs @1 --rank worker-0
+}
+# only_what_is_kept: every folder of a run has its state and logs, and nothing else.
+only_what_is_kept() {
+	local left
+	left=$(find "$HOLDFAST_DIR/runs" -mindepth 2 -maxdepth 2 |
+		grep -Ev '/(run.json|objects.json|logs|ended)$')
+	[ -z "$left" ] || { echo "left: $left"; return 1; }
+}
+two_runs() {
+	local one=0 two=0
+	"$program" run "$dir/quick.yaml" >/dev/null 2>&1 &
+	"$program" run "$dir/quick.yaml" >/dev/null 2>&1 || two=$?
+	wait $! || one=$?
+	echo "code $one $two"
 }
 interrupted_run() {
 	begin || return 1
@@ -76,7 +92,7 @@ interrupted_run() {
 	local rc=0
 	wait "$RUN_PID" || rc=$?
 	echo "code $rc"
-	[ "$rc" = 130 ] && [ -z "$(ls -A "$HOLDFAST_DIR/run")" ]
+	[ "$rc" = 130 ] && only_what_is_kept
 }
 
 # shellcheck disable=SC2016 # for the shells of the pods
@@ -97,6 +113,11 @@ interrupted_run() {
 	job fails.yaml fails Never Replica 'exit 3'
 	job long.yaml long OnFailure Job 'echo here ${HOSTNAME#long-}; exec tail -f /dev/null'
 	# The first run of each rank waits, the second one ends, so the test needs no sleep.
+	job torch.yaml torch Never Replica 'echo "{\"message\": {\"message\": \"ValueError: bad batch\"}}" >$TORCHELASTIC_ERROR_FILE; exit 4'
+	job mine.yaml mine Never Replica 'echo $TORCHELASTIC_ERROR_FILE; exit 4'
+	sed -i 's|image: none,|&env: [{name: TORCHELASTIC_ERROR_FILE, value: /my/file}],|' "$dir/mine.yaml"
+	job noisy.yaml noisy Never Replica '[ $RANK = 0 ] && exec tail -f /dev/null; i=0; while [ $i -lt 40 ]; do i=$((i + 1)); echo line $i; done; printf "\033[31mred\033[0m \377 end\n"; kill -SEGV $$$$'
+	job endless.yaml endless Never Replica 'head -c 20000000 /dev/zero | tr "\0" x; exit 3'
 	job gang.yaml gang OnFailure Job 'mkdir '"$dir"'/was-$RANK && exec tail -f /dev/null; exit 0'
 }
 
@@ -108,6 +129,26 @@ expect 'what is cleared up behind it is not told' '' \
 expect 'from stdin' 'job/quick succeeded' sh -c "'$program' run - <'$dir/quick.yaml'"
 expect 'the code is that of the rank that failed' 'job fails failed with code 3' \
 	code 3 "$program" run "$dir/fails.yaml"
+expect 'a failure is reported with its cause, the log and the next command' \
+	'failed with code 139: worker-0 was killed by SIGSEGV [(]code 139[)].*The last lines of worker-0:.  [|] line 22.*  [|] line 40.  [|] red [?] end.*Full log:  [^ ]*/runs/noisy-[0-9]*/logs/[^ ]*/pytorch.0.log.Holdfast:  .*the job failed: .*Next:      holdfast why @latest; holdfast logs @latest --rank worker-0' \
+	code 139 "$program" run "$dir/noisy.yaml"
+# shellcheck disable=SC2016 # for the inner shell
+expect 'the file that the report names has the whole log' 'line 1.*line 40' \
+	sh -c 'cat "$(sed -n "s/^Full log:  //p" "$1")"' sh "$dir/out"
+expect 'the run is listed' '@1 +noisy +Failed .* worker-0 was killed by SIGSEGV [(]code 139[)]' "$program" runs
+expect 'and as JSON' '"exitCode": 139.*"state": "Failed"' "$program" runs -o json
+expect 'why and describe read it' 'noisy is Failed.*evidence .*worker-0 .*State: +Failed.*noisy-worker-0' \
+	sh -c "'$program' why @latest && '$program' describe noisy"
+expect 'logs prints the first rank that failed' '^line 1.*line 40' "$program" logs @latest
+expect 'and the lines of one rank' '^line 40' "$program" logs @1 --rank worker-0 --tail 2
+refuse 'a run that is not there' "no kept run '@99'" "$program" why @99
+refuse 'a kept run cannot be changed' "@1 is a kept run, which has ended: 'suspend' needs a job on a server" \
+	"$program" suspend @1
+expect 'the exception that torchrun recorded is told' 'The exception that the program recorded: ValueError: bad batch' \
+	code 4 "$program" run "$dir/torch.yaml"
+expect 'a file of its own for it stays' '[|] /my/file' code 4 "$program" run "$dir/mine.yaml"
+expect '20 MB without a newline are cut' 'rest of the line is in the log.*  [|] x{2000} \[[0-9]+ bytes more\]' \
+	code 3 "$program" run "$dir/endless.yaml"
 missing never 'Never'
 missing exitcode 'ExitCode'
 missing onfailure 'OnFailure'
@@ -117,7 +158,7 @@ for policy in never exitcode onfailure always; do
 	line='pod/missing-master-0 .*code=128: StartError: exec: .trian[.]py.: .*not found.*'
 	case "$policy" in always) line= ;; esac
 	expect "a command that does not exist is named, under $policy" \
-		"${line}job/missing failed .*[(]master-0 never started: StartError: exec: .trian[.]py.: .*code 128 [(]first: master-0, which never started: StartError: exec: .trian[.]py.: " \
+		"${line}job/missing failed .*[(]master-0 never started: StartError: exec: .trian[.]py.: .*failed with code 128: master-0 never started: StartError: exec: .trian[.]py.: " \
 		code 128 "$program" run "$dir/missing-$policy.yaml"
 done
 expect 'what a container writes when it is started again is shown' \
@@ -153,6 +194,14 @@ expect 'closed streams' 'code 0' sh -c "'$program' run '$dir/quick.yaml' <&- >&-
 expect 'a terminal that closes ends the pods' 'code 130' interrupted_run HUP
 expect 'an interrupt ends the pods' 'code 130' interrupted_run
 expect 'what a killed run left is ended by the next' 'nothing is left' killed_run
-expect 'what a killed run left is ended by down, too' "ended the pods of 1 killed 'holdfast run' process.*here worker" killed_kept_run
+expect 'what a killed run left is ended by down, too' "ended the pods of 1 killed 'holdfast run' process.*@1 +long +Killed .*here worker" killed_kept_run
+expect 'two runs of one name work at once' 'code 0 0' two_runs
+expect 'the last 20 runs are kept' '^20.$' sh -c "'$program' run '$dir/quick.yaml' >/dev/null; ls '$HOLDFAST_DIR/runs' | wc -l"
+expect 'a state directory that is a file is one line, and the run goes on' \
+	"^holdfast: this run is not kept: '[^']*/file' cannot be used: .*job/quick succeeded" \
+	sh -c "touch '$dir/file'; HOLDFAST_DIR='$dir/file' '$program' run '$dir/quick.yaml'"
+expect 'and a failure there names no log' 'code 3: .*the job failed: .* is failed because [^:]*$' \
+	code 3 env HOLDFAST_DIR="$dir/file" "$program" run "$dir/fails.yaml"
+expect 'nothing of such a run is left' '^0.$' sh -c "ls /tmp/holdfast-$(id -u)/runs | wc -l"
 expect 'the example is valid' "PyTorchJob 'hello' is valid" "$program" lint "$examples/hello-2rank.yaml"
 finish

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+
+/* Writes why a job has failed. Input: the job with its ledger, and the end of the log of the rank
+ * that failed first. */
+#include "app/failure.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/facts.h"
+#include "core/container_reason.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const struct hf_json *last_record(const struct hf_json *job)
+{
+	return hf_json_path(job, "status", "recovery", "last", NULL);
+}
+
+const char *hf_failure_pod(const struct hf_json *job)
+{
+	return hf_json_path_str(last_record(job), "pod", NULL);
+}
+
+/* ---- the cause ----------------------------------------------------------------------------- */
+
+static void add_end(const struct hf_json *last, struct hf_strbuf *sb)
+{
+	int64_t code = hf_json_i64(hf_json_get(last, "exitCode"), -1);
+	int64_t number = hf_json_i64(hf_json_get(last, "signal"), 0);
+	const char *reason = hf_json_path_str(last, "reason", NULL);
+	const char *signal = hf_signal_name(number > 0 ? (int)number : hf_exit_code_signal(code));
+	char why[HF_FAILED_START_MAX];
+
+	if (hf_reason_failed_start(last, why))
+		hf_strbuf_addf(sb, "never started: %s", why);
+	else if (hf_streq(reason, "OOMKilled"))
+		hf_strbuf_addstr(sb, "used more memory than its limit and was killed (OOMKilled)");
+	else if (signal != NULL)
+		hf_strbuf_addf(sb, "was killed by %s (code %" PRId64 ")", signal,
+			       code >= 0 ? code : 128 + number);
+	else if (code >= 0)
+		hf_strbuf_addf(sb, "exited with code %" PRId64, code);
+	else
+		hf_strbuf_addf(sb, "failed: %s", hf_str_or(reason, "unknown reason"));
+}
+
+bool hf_failure_cause(const struct hf_json *job, struct hf_strbuf *sb)
+{
+	const struct hf_json *last = last_record(job);
+	const char *replica = hf_json_path_str(last, "replica", NULL);
+	const char *message = hf_json_path_str(hf_job_last_condition(job), "message", NULL);
+
+	if (replica == NULL) {
+		hf_strbuf_addstr(sb, hf_str_or(message, "the job failed"));
+		return false;
+	}
+	hf_strbuf_addf(sb, "%s ", replica);
+	add_end(last, sb);
+	return true;
+}
+
+/* ---- the log ------------------------------------------------------------------------------- */
+
+struct line {
+	const char *text;
+	size_t len;
+};
+
+/* Reads the next line. A carriage return begins the line anew, as progress bars do on a terminal. */
+static bool next_line(const char **at, const char *end, struct line *ret_line)
+{
+	const char *stop, *text = *at;
+
+	if (text >= end)
+		return false;
+	stop = memchr(text, '\n', (size_t)(end - text));
+	stop = stop != NULL ? stop : end;
+	*at = stop + 1;
+	while (stop > text && stop[-1] == '\r')
+		stop--;
+	for (const char *cr = text; cr < stop; cr++)
+		if (*cr == '\r')
+			text = cr + 1;
+	*ret_line = (struct line){text, (size_t)(stop - text)};
+	return true;
+}
+
+static bool has_text(const struct line *line, const char *text)
+{
+	return memmem(line->text, line->len, text, strlen(text)) != NULL;
+}
+
+static bool begins_traceback(const struct line *line)
+{
+	static const char head[] = "Traceback (most recent call last):";
+
+	return line->len >= sizeof(head) - 1 && memcmp(line->text, head, sizeof(head) - 1) == 0;
+}
+
+/* Lines in which a launcher speaks of the end of its processes. */
+static bool is_of_launcher(const struct line *line)
+{
+	bool elastic = has_text(line, "torch/distributed/elastic/multiprocessing/api.py") ||
+		       has_text(line, "torch.distributed.elastic.multiprocessing.api");
+
+	return (elastic && (has_text(line, "failed (exitcode:") ||
+			    has_text(line, "closing signal") || has_text(line, "death signal"))) ||
+	       has_text(line, "[launch.py:");
+}
+
+/* Frames of a launcher's own traceback. */
+static bool is_frame_of_launcher(const struct line *line)
+{
+	return has_text(line, "torch/distributed/run.py\"") ||
+	       has_text(line, "torch/distributed/launcher/api.py\"") ||
+	       has_text(line, "accelerate/commands/launch.py\"") ||
+	       has_text(line, "/bin/torchrun\"") || has_text(line, "/bin/accelerate\"");
+}
+
+size_t hf_failure_program_len(const char *log, size_t len)
+{
+	const char *at = log, *end = log + len, *traceback = NULL, *cut = NULL;
+	struct line line;
+
+	while (cut == NULL) {
+		const char *start = at;
+
+		if (!next_line(&at, end, &line))
+			break;
+		if (begins_traceback(&line))
+			traceback = start;
+		if (is_of_launcher(&line))
+			cut = start;
+		else if (traceback != NULL && is_frame_of_launcher(&line))
+			cut = traceback;
+	}
+	return cut == NULL || cut == log ? len : (size_t)(cut - log);
+}
+
+static void add_line(struct hf_strbuf *sb, const struct line *line)
+{
+	size_t len = line->len;
+
+	hf_strbuf_addstr(sb, "  | ");
+	if (len <= HF_FAILURE_LINE_BYTES_MAX) {
+		hf_strbuf_add(sb, line->text, len);
+	} else {
+		hf_strbuf_add(sb, line->text, HF_FAILURE_LINE_BYTES_MAX);
+		hf_strbuf_addf(sb, " [%zu bytes more]", len - HF_FAILURE_LINE_BYTES_MAX);
+	}
+	hf_strbuf_addch(sb, '\n');
+}
+
+/* Returns the number of lines that were added. */
+static size_t add_last_lines(struct hf_strbuf *sb, const char *text, size_t len)
+{
+	struct line ring[HF_FAILURE_LINES], line;
+	const char *at = text;
+	size_t n = 0;
+
+	while (next_line(&at, text + len, &line))
+		if (line.len > 0)
+			ring[n++ % HF_FAILURE_LINES] = line;
+	for (size_t i = n > HF_FAILURE_LINES ? n - HF_FAILURE_LINES : 0; i < n; i++)
+		add_line(sb, &ring[i % HF_FAILURE_LINES]);
+	return n > HF_FAILURE_LINES ? HF_FAILURE_LINES : n;
+}
+
+static void add_log(const struct hf_failure *failure, const char *replica, struct hf_strbuf *sb)
+{
+	HF_AUTO_STRBUF lines = HF_STRBUF_INIT(HF_FAILURE_BYTES_MAX);
+	size_t len =
+		failure->log != NULL ? hf_failure_program_len(failure->log, failure->log_len) : 0;
+	size_t n = add_last_lines(&lines, hf_str_or(failure->log, ""), len);
+
+	if (n == 0) {
+		hf_strbuf_addf(sb, "%s printed nothing.\n", replica);
+		return;
+	}
+	hf_strbuf_addf(sb, "\nThe last %s of %s:\n", n == 1 ? "line" : "lines", replica);
+	hf_strbuf_add(sb, lines.data, lines.len);
+	hf_strbuf_addch(sb, '\n');
+}
+
+/* ---- torchrun ------------------------------------------------------------------------------ */
+
+/* Finds the rank in torchrun's summary: "  rank      : 3 (local_rank: 1)" behind "Root Cause". */
+static bool find_root_rank(const struct hf_failure *failure, struct line *ret_rank)
+{
+	const char *at = failure->log, *end = at + failure->log_len;
+	bool inside = false;
+	struct line line;
+
+	while (at != NULL && next_line(&at, end, &line)) {
+		const char *colon = memchr(line.text, ':', line.len);
+
+		inside = inside || has_text(&line, "Root Cause (first observed failure)");
+		if (!inside || colon == NULL || !has_text(&line, "rank  ") ||
+		    !has_text(&line, "(local_rank:"))
+			continue;
+		*ret_rank = (struct line){colon + 2, line.len - (size_t)(colon + 2 - line.text)};
+		return true;
+	}
+	return false;
+}
+
+/* Writes the exception that a worker of torchrun recorded: {"message": {"message": "…"}}. */
+static void add_torch(const struct hf_failure *failure, struct hf_strbuf *sb)
+{
+	const struct hf_json *message = hf_json_get(failure->torch, "message");
+	const char *text = hf_json_type(message) == HF_JSON_OBJECT
+				   ? hf_json_path_str(message, "message", NULL)
+				   : hf_json_path_str(failure->torch, "message", NULL);
+	struct line rank = {"", 0};
+	bool found = find_root_rank(failure, &rank);
+
+	if (!hf_str_is_empty(text) && found)
+		hf_strbuf_addf(sb, "torchrun: rank %.*s failed first, with %.*s\n", (int)rank.len,
+			       rank.text, (int)strcspn(text, "\r\n"), text);
+	else if (!hf_str_is_empty(text))
+		hf_strbuf_addf(sb, "The exception that the program recorded: %.*s\n",
+			       (int)strcspn(text, "\r\n"), text);
+	else if (found)
+		hf_strbuf_addf(sb, "torchrun: rank %.*s failed first\n", (int)rank.len, rank.text);
+}
+
+/* ---- what Holdfast did --------------------------------------------------------------------- */
+
+static void add_verdict(const struct hf_failure *failure, struct hf_strbuf *sb)
+{
+	static const char *const budgets[] = {"application", "infrastructure", "device"};
+	const struct hf_json *restarts =
+		hf_json_path(failure->job, "status", "recovery", "restarts", NULL);
+	const struct hf_json *limit =
+		hf_json_path(failure->job, "spec", "runPolicy", "backoffLimit", NULL);
+	const char *message =
+		hf_json_path_str(hf_job_last_condition(failure->job), "message", NULL);
+	bool charged = false;
+
+	hf_strbuf_addstr(sb, "Holdfast:  ");
+	for (size_t i = 0; i < HF_ARRAY_LEN(budgets); i++) {
+		int64_t count = hf_json_i64(hf_json_get(restarts, budgets[i]), 0);
+
+		if (count == 0)
+			continue;
+		hf_strbuf_addf(sb, "charged %" PRId64 " incident%s to the %s budget", count,
+			       count == 1 ? "" : "s", budgets[i]);
+		if (i == 0 && limit != NULL)
+			hf_strbuf_addf(sb, " (backoffLimit %" PRId64 ")", hf_json_i64(limit, 0));
+		hf_strbuf_addstr(sb, "; ");
+		charged = true;
+	}
+	if (!charged)
+		hf_strbuf_addstr(sb, "no restart; ");
+	hf_strbuf_addf(sb, "the job failed: %s\n", hf_str_or(message, ""));
+}
+
+void hf_failure_write(const struct hf_failure *failure, struct hf_strbuf *sb)
+{
+	const char *name = hf_json_path_str(failure->job, "metadata", "name", NULL);
+	const char *replica = hf_json_path_str(last_record(failure->job), "replica", NULL);
+
+	hf_strbuf_addf(sb, "holdfast: job %s failed with code %d: ", hf_str_or(name, ""),
+		       failure->exit_code);
+	(void)hf_failure_cause(failure->job, sb);
+	hf_strbuf_addch(sb, '\n');
+	if (replica != NULL) {
+		add_torch(failure, sb);
+		add_log(failure, replica, sb);
+	}
+	if (failure->log_path != NULL)
+		hf_strbuf_addf(sb, "Full log:  %s\n", failure->log_path);
+	add_verdict(failure, sb);
+	if (failure->run != NULL && replica != NULL)
+		hf_strbuf_addf(sb, "Next:      holdfast why %s; holdfast logs %s --rank %s\n",
+			       failure->run, failure->run, replica);
+	else if (failure->run != NULL)
+		hf_strbuf_addf(sb, "Next:      holdfast why %s\n", failure->run);
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "app/failure.h"
+
+#include "harness/test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct hf_json *parse(const char *text)
+{
+	const struct hf_json_limits limits = {.bytes_max = 65536};
+	struct hf_json *json;
+	struct hf_error err;
+
+	assert_ok(hf_json_parse(text, strlen(text), &limits, &json, &err), &err);
+	return json;
+}
+
+#define JOB(last)                                                                                       \
+	"{\"metadata\":{\"name\":\"ddp\"},\"spec\":{\"runPolicy\":{\"backoffLimit\":1}},"               \
+	"\"status\":{\"conditions\":[{\"type\":\"Failed\",\"status\":\"True\",\"message\":\"limit\"}]," \
+	"\"recovery\":{\"restarts\":{\"application\":2},\"last\":" last "}}}"
+
+static void assert_cause(const char *last, const char *wanted)
+{
+	char text[2048];
+	HF_AUTO_JSON job = NULL;
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(4096);
+
+	(void)snprintf(text, sizeof(text), JOB("%s"), last);
+	job = parse(text);
+	(void)hf_failure_cause(job, &sb);
+	assert_string_equal(sb.data, wanted);
+}
+
+static void the_cause_names_the_rank_and_its_end(void **state)
+{
+	assert_cause("{\"replica\":\"worker-1\",\"exitCode\":3}", "worker-1 exited with code 3");
+	assert_cause("{\"replica\":\"worker-1\",\"exitCode\":137,\"signal\":9}",
+		     "worker-1 was killed by SIGKILL (code 137)");
+	assert_cause("{\"replica\":\"worker-1\",\"exitCode\":139}",
+		     "worker-1 was killed by SIGSEGV (code 139)");
+	assert_cause("{\"replica\":\"worker-1\",\"exitCode\":137,\"reason\":\"OOMKilled\"}",
+		     "worker-1 used more memory than its limit and was killed (OOMKilled)");
+	assert_cause("{\"replica\":\"master-0\",\"exitCode\":128,\"reason\":\"StartError\","
+		     "\"message\":\"exec: \\\"trian.py\\\": not found\"}",
+		     "master-0 never started: StartError: exec: \"trian.py\": not found");
+	assert_cause("{\"replica\":\"master-0\",\"reason\":\"Evicted\"}",
+		     "master-0 failed: Evicted");
+	assert_cause("{}", "limit");
+}
+
+static void the_report_has_all_parts(void **state)
+{
+	HF_AUTO_JSON job =
+		parse(JOB("{\"replica\":\"worker-1\",\"pod\":\"ddp-worker-1\",\"exitCode\":3}"));
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_FAILURE_BYTES_MAX);
+	static const char log[] = "one\n\n10%\r20%\r\nno end";
+	const struct hf_failure failure = {.job = job,
+					   .exit_code = 3,
+					   .log = log,
+					   .log_len = sizeof(log) - 1,
+					   .log_path = "/s/log",
+					   .run = "@latest"};
+
+	assert_string_equal(hf_failure_pod(job), "ddp-worker-1");
+	hf_failure_write(&failure, &sb);
+	assert_string_equal(
+		sb.data,
+		"holdfast: job ddp failed with code 3: worker-1 exited with code 3\n"
+		"\nThe last lines of worker-1:\n  | one\n  | 20%\n  | no end\n\n"
+		"Full log:  /s/log\n"
+		"Holdfast:  charged 2 incidents to the application budget (backoffLimit 1); the job "
+		"failed: limit\n"
+		"Next:      holdfast why @latest; holdfast logs @latest --rank worker-1\n");
+}
+
+static void a_silent_rank_and_an_unkept_run_are_said(void **state)
+{
+	HF_AUTO_JSON job =
+		parse("{\"metadata\":{\"name\":\"ddp\"},\"status\":{\"conditions\":[{\"type\":"
+		      "\"Failed\",\"status\":\"True\",\"message\":\"why\"}],\"recovery\":"
+		      "{\"last\":{\"replica\":\"worker-1\",\"exitCode\":3}}}}");
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_FAILURE_BYTES_MAX);
+	const struct hf_failure failure = {.job = job, .exit_code = 3};
+
+	hf_failure_write(&failure, &sb);
+	assert_string_equal(sb.data,
+			    "holdfast: job ddp failed with code 3: worker-1 exited with code 3\n"
+			    "worker-1 printed nothing.\n"
+			    "Holdfast:  no restart; the job failed: why\n");
+}
+
+static void only_the_last_lines_are_shown_and_long_ones_are_cut(void **state)
+{
+	HF_AUTO_JSON job = parse(JOB("{\"replica\":\"worker-1\",\"exitCode\":3}"));
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_FAILURE_BYTES_MAX);
+	HF_AUTO_STRBUF log = HF_STRBUF_INIT(65536);
+	struct hf_failure failure = {.job = job, .exit_code = 3};
+
+	for (int i = 0; i < 40; i++)
+		hf_strbuf_addf(&log, "line %d\n", i);
+	for (int i = 0; i < HF_FAILURE_LINE_BYTES_MAX + 7; i++)
+		hf_strbuf_addch(&log, 'x');
+	failure.log = log.data;
+	failure.log_len = log.len;
+	hf_failure_write(&failure, &sb);
+	assert_null(strstr(sb.data, "line 20\n"));
+	assert_non_null(strstr(sb.data, "| line 21\n"));
+	assert_non_null(strstr(sb.data, "xxx [7 bytes more]\n"));
+}
+
+/* As torchrun 2.6 prints it. */
+#define PROGRAM                                                                                    \
+	"step 1\nTraceback (most recent call last):\n  File \"train.py\", line 3, in <module>\n"   \
+	"ValueError: bad batch\n"
+#define ELASTIC                                                                                    \
+	"E1126 04:30:01.123000 77 torch/distributed/elastic/multiprocessing/api.py:869] failed "   \
+	"(exitcode: 1) local_rank: 1 (pid: 81) of binary: /usr/bin/python3\n"
+#define LAUNCHER                                                                                   \
+	"Traceback (most recent call last):\n  File \"/usr/bin/torchrun\", line 8, in <module>\n"  \
+	"torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n"                    \
+	"Root Cause (first observed failure):\n[0]:\n  time      : 2026-11-26_04:30:01\n"          \
+	"  rank      : 3 (local_rank: 1)\n  exitcode  : 1 (pid: 81)\n"
+
+static void assert_program(const char *log, const char *wanted)
+{
+	assert_int_equal(hf_failure_program_len(log, strlen(log)), strlen(wanted));
+}
+
+static void what_the_launcher_prints_is_left_out(void **state)
+{
+	assert_program(PROGRAM, PROGRAM);
+	assert_program(PROGRAM ELASTIC LAUNCHER, PROGRAM);
+	assert_program(PROGRAM LAUNCHER, PROGRAM);
+	/* With nothing else, the launcher's own lines are better than none. */
+	assert_program(LAUNCHER, LAUNCHER);
+	assert_program(PROGRAM
+		       "[2026-11-26 04:30:01,000] [ERROR] [launch.py:321:sigkill_handler] x\n",
+		       PROGRAM);
+	assert_program(
+		PROGRAM
+		"Traceback (most recent call last):\n  File \"/venv/bin/accelerate\", line 8\n",
+		PROGRAM);
+	assert_program("", "");
+}
+
+static void assert_torch(const char *torch, const char *wanted)
+{
+	HF_AUTO_JSON job = parse(JOB("{\"replica\":\"master-0\",\"exitCode\":1}"));
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_FAILURE_BYTES_MAX);
+	HF_AUTO_JSON error = torch != NULL ? parse(torch) : NULL;
+	static const char log[] = PROGRAM ELASTIC LAUNCHER;
+	const struct hf_failure failure = {
+		.job = job, .exit_code = 1, .log = log, .log_len = sizeof(log) - 1, .torch = error};
+
+	hf_failure_write(&failure, &sb);
+	assert_non_null(strstr(sb.data, wanted));
+	assert_null(strstr(sb.data, "ChildFailedError"));
+}
+
+static void torchrun_names_the_first_rank_and_its_exception(void **state)
+{
+	assert_torch(
+		"{\"message\":{\"message\":\"ValueError: bad batch\\nmore\",\"extraInfo\":{}}}",
+		"\ntorchrun: rank 3 (local_rank: 1) failed first, with ValueError: bad batch\n");
+	assert_torch("{\"message\":\"RuntimeError: x\"}",
+		     "\ntorchrun: rank 3 (local_rank: 1) failed first, with RuntimeError: x\n");
+	assert_torch(NULL, "\ntorchrun: rank 3 (local_rank: 1) failed first\n");
+	assert_torch("[]", "\ntorchrun: rank 3 (local_rank: 1) failed first\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_cause_names_the_rank_and_its_end),
+		cmocka_unit_test(the_report_has_all_parts),
+		cmocka_unit_test(a_silent_rank_and_an_unkept_run_are_said),
+		cmocka_unit_test(only_the_last_lines_are_shown_and_long_ones_are_cut),
+		cmocka_unit_test(what_the_launcher_prints_is_left_out),
+		cmocka_unit_test(torchrun_names_the_first_rank_and_its_exception),
+	};
+
+	return cmocka_run_group_tests_name("failure", tests, NULL, NULL);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_APP_KEPT_RUNS_H
+#define HF_APP_KEPT_RUNS_H
+
+#include "base/error.h"
+#include "base/time.h"
+#include "json/doc.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * The folders of `holdfast run`, below the state directory:
+ *
+ *     runs/NAME-PID/run.json       what `holdfast runs` prints
+ *     runs/NAME-PID/objects.json   the job, its pods, services and events, as the store had them
+ *     runs/NAME-PID/logs/UID/      the logs of a pod
+ *     runs/NAME-PID/node/          the kubelet's files, while the run lasts
+ *     runs/NAME-PID/ended          no process of the run is left
+ *
+ * The newest HF_KEPT_RUNS_MAX runs that have ended stay, up to HF_KEPT_RUNS_BYTES_MAX of disk.
+ */
+#define HF_KEPT_RUNS_MAX 20
+#define HF_KEPT_RUNS_BYTES_MAX ((int64_t)512 << 20)
+#define HF_KEPT_OBJECTS_BYTES_MAX ((size_t)64 << 20) /* of objects.json */
+
+struct hf_kept_run {
+	char *path;
+	char *id; /* the folder's name, NAME-PID */
+	char *name, *ns, *kind;
+	char *state; /* of the job; "Killed" if the process ended without an end of the run */
+	char *cause; /* why it failed, in a phrase; "" if it did not */
+	hf_time started, ended; /* ended HF_TIME_NONE: not ended */
+	int64_t restarts;
+	int exit_code;
+	bool alive; /* its process runs */
+};
+
+struct hf_kept_runs {
+	struct hf_kept_run *items; /* newest first */
+	size_t n;
+};
+
+/* List the runs below base, newest first.  Folders that cannot be read are left out. */
+void hf_kept_runs_list(const char *base, struct hf_kept_runs *ret_runs);
+void hf_kept_runs_release(struct hf_kept_runs *runs);
+#define HF_AUTO_KEPT_RUNS HF_CLEANUP(hf_kept_runs_release) struct hf_kept_runs
+
+/*
+ * Find the run that the user named: "@latest", "@2" (the one before), a folder's name NAME-PID, or the
+ * newest of a job NAME or KIND/NAME.  NULL: there is none.
+ */
+const struct hf_kept_run *hf_kept_runs_find(const struct hf_kept_runs *runs, const char *word);
+/* True for "@1", "@2", …: only kept runs have such names. */
+bool hf_kept_runs_is_number(const char *word);
+
+/* Write run.json.  HF_E_NO_SPACE, HF_E_IO: the state directory is full or cannot be written. */
+int hf_kept_run_save(const struct hf_kept_run *run, struct hf_error *err) HF_MUST_CHECK;
+/* Write objects.json. */
+int hf_kept_run_save_objects(const char *path, struct hf_doc *const *objects, size_t n,
+			     struct hf_error *err) HF_MUST_CHECK;
+/* Read objects.json into an array of JSON; NULL and err on failure. */
+struct hf_json *hf_kept_run_objects(const char *path, struct hf_error *err);
+
+/* Reduce the folder of a run without processes to what is kept: moves the logs, removes the rest, and
+ * marks the run as ended. */
+int hf_kept_run_settle(const char *path, struct hf_error *err) HF_MUST_CHECK;
+bool hf_kept_run_is_settled(const char *path);
+
+/* Remove the oldest ended runs above the limits.  Errors are ignored: the next run tries again. */
+void hf_kept_runs_prune(const char *base, size_t runs_max, int64_t bytes_max);
+
+#endif

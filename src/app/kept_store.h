@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_APP_KEPT_STORE_H
+#define HF_APP_KEPT_STORE_H
+
+#include "app/kept_runs.h"
+#include "loop/loop.h"
+#include "store/store.h"
+
+/*
+ * A kept run as a server: a store in memory with the objects of the run, whose logs come from its
+ * folder.  The verbs that only read (why, describe, logs, events) work on it as on a cluster.
+ */
+struct hf_kept_store;
+
+/* Open the run.  *ret_client is a client of the store; destroy it before the kept store. */
+int hf_kept_store_open(struct hf_loop *loop, const struct hf_kept_run *run,
+		       struct hf_kept_store **ret_kept, struct hf_store **ret_client,
+		       struct hf_error *err) HF_MUST_CHECK;
+struct hf_kept_store *hf_kept_store_close(struct hf_kept_store *kept); /* NULL is fine */
+
+#endif

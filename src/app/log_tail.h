@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_APP_LOG_TAIL_H
+#define HF_APP_LOG_TAIL_H
+
+#include "base/strbuf.h"
+
+#include <stddef.h>
+
+/*
+ * Keeps the end of each pod's log in memory, for the report of a failure: the pod and its files may be
+ * gone by then.  A container that has started again begins a new tail; the one before stays until the
+ * new one has bytes.
+ */
+struct hf_log_tails;
+
+#define HF_LOG_TAIL_BYTES_MAX ((size_t)32 << 10) /* of one pod */
+#define HF_LOG_TAIL_PODS_MAX 1024
+
+struct hf_log_tails *hf_log_tails_create(void);
+struct hf_log_tails *hf_log_tails_destroy(struct hf_log_tails *tails); /* NULL is fine */
+
+/* A container of the pod has started: its next bytes replace those before. */
+void hf_log_tails_begin(struct hf_log_tails *tails, const char *pod);
+void hf_log_tails_add(struct hf_log_tails *tails, const char *pod, const char *bytes, size_t len);
+/* The end of the pod's log; its first line may be incomplete.  Borrowed until the next call.  NULL: no bytes. */
+const struct hf_strbuf *hf_log_tails_get(struct hf_log_tails *tails, const char *pod);
+
+#endif

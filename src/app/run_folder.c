@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+
+/* The folder of one `holdfast run`: its files while it runs, and what is kept of it. */
+#include "app/run_folder.h"
+
+#include "app/failure.h"
+#include "app/kept_runs.h"
+#include "app/plane.h"
+#include "app/progress.h"
+#include "app/sweep_runs.h"
+#include "base/fs.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "kubelet/kubelet.h"
+#include "store/resource.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#define SAVE_SPAN HF_SECOND
+#define FREE_BYTES_MIN ((uint64_t)16 << 20) /* below it, a run is not kept: its pods need files */
+#define GONE_MAX 1024                       /* deleted pods that are remembered */
+#define OBJECTS_MAX 20000                   /* objects of one run that are kept */
+#define ERROR_BYTES_MAX ((size_t)256 << 10) /* of one TORCHELASTIC_ERROR_FILE */
+
+struct hf_run_folder {
+	struct hf_kept_run run;
+	const struct hf_resource *resource; /* of the job */
+	const char *container;
+	char *base, *logs, *errors;
+	bool kept;                    /* it is in the state directory */
+	struct hf_memstore *memstore; /* NULL: not yet, or no more */
+	struct hf_map *gone;          /* name → last version of a deleted pod */
+	bool changed;
+	hf_time saved_at;
+};
+
+static void unref_doc(void *doc)
+{
+	hf_doc_unref(doc);
+}
+
+/* ---- open ---------------------------------------------------------------------------------- */
+
+static int check_room(const char *dir, struct hf_error *err)
+{
+	struct statvfs st;
+
+	if (statvfs(dir, &st) != 0)
+		return hf_error_errno(err, errno, "cannot use '%s'", dir);
+	if ((uint64_t)st.f_bavail * st.f_frsize < FREE_BYTES_MIN)
+		return hf_error_set(err, HF_E_NO_SPACE,
+				    "its disk has less than %" PRIu64 " MiB left",
+				    FREE_BYTES_MIN >> 20);
+	return 0;
+}
+
+/* Makes the folder of this run below base. A folder of the same name is of an older run. */
+static int make_folder(struct hf_run_folder *folder, const char *base, struct hf_error *err)
+{
+	HF_AUTOFREE char *path = hf_xasprintf("%s/runs/%s", base, folder->run.id);
+	int rc;
+
+	(void)hf_sweep_runs(base);
+	rc = hf_plane_make_dir(base, err);
+	if (rc == 0)
+		rc = hf_fs_remove_tree(path, err);
+	if (rc == 0)
+		rc = hf_plane_make_dir(path, err);
+	if (rc == 0)
+		rc = check_room(path, err);
+	free(folder->run.path);
+	folder->run.path = hf_steal(&path);
+	if (rc == 0)
+		rc = hf_kept_run_save(&folder->run, err);
+	if (rc != 0) {
+		struct hf_error ignored;
+		(void)!hf_fs_remove_tree(folder->run.path, &ignored);
+		return rc;
+	}
+	folder->base = hf_xstrdup(base);
+	return 0;
+}
+
+/* A folder of this user in /tmp. Another user may have made one of that name. */
+static int make_fallback(struct hf_run_folder *folder, struct hf_error *err)
+{
+	HF_AUTOFREE char *base = hf_xasprintf("/tmp/holdfast-%u", (unsigned)getuid());
+	struct stat st;
+
+	if (mkdir(base, 0700) != 0 && errno != EEXIST)
+		return hf_error_errno(err, errno, "cannot create '%s'", base);
+	if (lstat(base, &st) != 0 || !S_ISDIR(st.st_mode) || st.st_uid != getuid() ||
+	    (st.st_mode & 077) != 0)
+		return hf_error_set(err, HF_E_IO, "'%s' is not a private folder of this user",
+				    base);
+	return make_folder(folder, base, err);
+}
+
+static struct hf_run_folder *allocate_folder(const struct hf_manifest *manifest, const char *ns,
+					     hf_time now)
+{
+	struct hf_run_folder *folder = hf_xcalloc(1, sizeof(*folder));
+	const struct hf_framework *framework = manifest->framework;
+
+	folder->run = (struct hf_kept_run){
+		.id = hf_xasprintf("%s-%d", hf_doc_name(manifest->doc), (int)getpid()),
+		.name = hf_xstrdup(hf_doc_name(manifest->doc)),
+		.ns = hf_xstrdup(ns),
+		.kind = hf_xstrdup(framework->kind),
+		.state = hf_xstrdup("Starting"),
+		.cause = hf_xstrdup(""),
+		.started = now,
+		.ended = HF_TIME_NONE,
+	};
+	folder->resource = hf_resource_by_plural(framework->group, framework->plural);
+	folder->container = framework->container_name;
+	folder->saved_at = now - SAVE_SPAN;
+	folder->gone = hf_map_create(GONE_MAX, 0, unref_doc);
+	return folder;
+}
+
+static void free_folder(struct hf_run_folder *folder)
+{
+	free(folder->run.path);
+	free(folder->run.id);
+	free(folder->run.name);
+	free(folder->run.ns);
+	free(folder->run.kind);
+	free(folder->run.state);
+	free(folder->run.cause);
+	free(folder->base);
+	free(folder->logs);
+	free(folder->errors);
+	hf_map_destroy(folder->gone);
+	free(folder);
+}
+
+int hf_run_folder_open(struct hf_cli *cli, const char *base, const struct hf_manifest *manifest,
+		       const char *ns, hf_time now, struct hf_run_folder **ret_folder,
+		       struct hf_error *err)
+{
+	struct hf_run_folder *folder = allocate_folder(manifest, ns, now);
+	int rc = make_folder(folder, base, err);
+
+	folder->kept = rc == 0;
+	if (rc != 0) {
+		fprintf(cli->err, "holdfast: this run is not kept: '%s' cannot be used: %s\n", base,
+			err->text);
+		rc = make_fallback(folder, err);
+	}
+	if (rc != 0) {
+		free_folder(folder);
+		return rc;
+	}
+	folder->logs = hf_xasprintf("%s/logs", folder->run.path);
+	folder->errors = hf_xasprintf("%s/errors", folder->run.path);
+	/* Without this folder, only the exceptions of torchrun's workers are missing. */
+	(void)mkdir(folder->errors, 0700);
+	hf_kept_runs_prune(folder->base, HF_KEPT_RUNS_MAX - 1, HF_KEPT_RUNS_BYTES_MAX);
+	*ret_folder = folder;
+	return 0;
+}
+
+void hf_run_folder_attach(struct hf_run_folder *folder, struct hf_memstore *memstore)
+{
+	folder->memstore = memstore;
+}
+
+const char *hf_run_folder_path(const struct hf_run_folder *folder)
+{
+	return folder->run.path;
+}
+
+const char *hf_run_folder_logs(const struct hf_run_folder *folder)
+{
+	return folder->logs;
+}
+
+const char *hf_run_folder_errors(const struct hf_run_folder *folder)
+{
+	return folder->errors;
+}
+
+/* ---- save ---------------------------------------------------------------------------------- */
+
+void hf_run_folder_pod(struct hf_run_folder *folder, struct hf_doc *pod, bool gone)
+{
+	struct hf_doc *before = hf_map_get(folder->gone, hf_doc_name(pod));
+	struct hf_error err;
+
+	folder->changed = true;
+	if (!gone)
+		return;
+	/* Of each name, only the logs of the last deleted pod stay. */
+	if (before != NULL && !hf_streq(hf_doc_uid(before), hf_doc_uid(pod))) {
+		HF_AUTOFREE char *logs = hf_xasprintf("%s/%s", folder->logs, hf_doc_uid(before));
+		(void)!hf_fs_remove_tree(logs, &err);
+	}
+	if (!hf_map_put(folder->gone, hf_doc_name(pod), hf_doc_ref(pod)))
+		hf_doc_unref(pod);
+}
+
+void hf_run_folder_changed(struct hf_run_folder *folder)
+{
+	folder->changed = true;
+}
+
+struct collection {
+	HF_VEC(struct hf_doc *) docs; /* borrowed */
+};
+
+static void collect(void *arg, struct hf_doc *doc)
+{
+	struct collection *collection = arg;
+
+	(void)!HF_VEC_PUSH(&collection->docs, doc);
+}
+
+static bool is_in_store(const struct hf_run_folder *folder, const char *pod)
+{
+	return hf_memstore_peek(folder->memstore, &hf_pods, folder->run.ns, pod) != NULL;
+}
+
+/* If the objects cannot be saved, those of the last time stay, and the run goes on. */
+static void save_objects(struct hf_run_folder *folder)
+{
+	const struct hf_resource *const resources[] = {folder->resource, &hf_pods, &hf_services,
+						       &hf_events, &hf_nodes};
+	struct collection collection = {.docs = HF_VEC_INIT(OBJECTS_MAX)};
+	struct hf_error err;
+	const char *name;
+	void *doc;
+
+	if (folder->memstore == NULL)
+		return;
+	for (size_t i = 0; i < HF_ARRAY_LEN(resources); i++)
+		hf_memstore_each(folder->memstore, resources[i], NULL, collect, &collection);
+	for (size_t it = 0; hf_map_next(folder->gone, &it, &name, &doc);)
+		if (!is_in_store(folder, name))
+			collect(&collection, doc);
+	(void)!hf_kept_run_save_objects(folder->run.path, collection.docs.items,
+					collection.docs.len, &err);
+	HF_VEC_RELEASE(&collection.docs);
+}
+
+static int64_t count_restarts(const struct hf_json *job)
+{
+	static const char *const budgets[] = {"application", "infrastructure", "device"};
+	const struct hf_json *restarts = hf_json_path(job, "status", "recovery", "restarts", NULL);
+	int64_t total = 0;
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(budgets); i++)
+		total += hf_json_i64(hf_json_get(restarts, budgets[i]), 0);
+	return total;
+}
+
+static void take_state(struct hf_run_folder *folder, struct hf_doc *doc)
+{
+	const struct hf_json *job = doc != NULL ? hf_doc_json(doc) : NULL;
+	HF_AUTO_STRBUF cause = HF_STRBUF_INIT(1024);
+
+	if (job == NULL)
+		return;
+	free(folder->run.state);
+	folder->run.state = hf_xstrdup(hf_progress_state(job));
+	folder->run.restarts = count_restarts(job);
+	if (!hf_streq(folder->run.state, "Failed"))
+		return;
+	(void)hf_failure_cause(job, &cause);
+	free(folder->run.cause);
+	folder->run.cause = hf_strbuf_detach(&cause);
+}
+
+void hf_run_folder_save(struct hf_run_folder *folder, struct hf_doc *job, hf_time now)
+{
+	struct hf_error err;
+
+	folder->changed = false;
+	folder->saved_at = now;
+	if (!folder->kept)
+		return;
+	take_state(folder, job);
+	save_objects(folder);
+	(void)!hf_kept_run_save(&folder->run, &err);
+}
+
+void hf_run_folder_tick(struct hf_run_folder *folder, struct hf_doc *job, hf_time now)
+{
+	bool due = now - folder->saved_at >= SAVE_SPAN || now < folder->saved_at;
+
+	if (folder->changed && due)
+		hf_run_folder_save(folder, job, now);
+}
+
+void hf_run_folder_finish(struct hf_run_folder *folder, struct hf_doc *job, int exit_code,
+			  hf_time now)
+{
+	struct hf_error err;
+
+	folder->memstore = NULL;
+	folder->run.ended = now;
+	folder->run.exit_code = exit_code;
+	take_state(folder, job);
+	if (exit_code == HF_EXIT_INTERRUPTED || exit_code == HF_EXIT_TIMEOUT) {
+		free(folder->run.state);
+		folder->run.state =
+			hf_xstrdup(exit_code == HF_EXIT_TIMEOUT ? "TimedOut" : "Interrupted");
+	}
+	if (folder->kept)
+		(void)!hf_kept_run_save(&folder->run, &err);
+}
+
+/* ---- what a failure report needs ------------------------------------------------------------ */
+
+static struct hf_doc *find_pod(const struct hf_run_folder *folder, const char *pod)
+{
+	struct hf_doc *doc = folder->memstore == NULL ? NULL
+						      : hf_memstore_peek(folder->memstore, &hf_pods,
+									 folder->run.ns, pod);
+
+	return doc != NULL ? doc : hf_map_get(folder->gone, pod);
+}
+
+char *hf_run_folder_log(const struct hf_run_folder *folder, const char *pod)
+{
+	struct hf_doc *doc = find_pod(folder, pod);
+	HF_AUTOFREE char *now = NULL;
+	HF_AUTOFREE char *later = NULL;
+	HF_AUTOFREE char *file = NULL;
+
+	if (!folder->kept || doc == NULL)
+		return NULL;
+	later = hf_xasprintf("%s/%s", folder->logs, hf_doc_uid(doc));
+	now = hf_xasprintf("%s/node/pods/%s/logs", folder->run.path, hf_doc_uid(doc));
+	file = hf_kubelet_kept_log(now, hf_doc_json(doc), folder->container, false);
+	if (file == NULL)
+		return hf_kubelet_kept_log(later, hf_doc_json(doc), folder->container, false);
+	return hf_xasprintf("%s/%s", later, strrchr(file, '/') + 1);
+}
+
+char *hf_run_folder_word(const struct hf_run_folder *folder, bool with_server)
+{
+	HF_AUTO_KEPT_RUNS runs = {.n = 0};
+
+	if (!folder->kept)
+		return NULL;
+	hf_kept_runs_list(folder->base, &runs);
+	for (size_t i = 0; i < runs.n; i++)
+		if (hf_streq(runs.items[i].id, folder->run.id))
+			return i == 0 && !with_server ? hf_xstrdup("@latest")
+						      : hf_xasprintf("@%zu", i + 1);
+	return NULL;
+}
+
+struct hf_json *hf_run_folder_torch_error(const struct hf_run_folder *folder, const char *pod)
+{
+	HF_AUTOFREE char *path = hf_xasprintf("%s/%s.json", folder->errors, pod);
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(ERROR_BYTES_MAX);
+	const struct hf_json_limits limits = {.bytes_max = ERROR_BYTES_MAX};
+	struct hf_json *json = NULL;
+	struct hf_error err;
+
+	if (hf_fs_read_regular(path, &text, &err) != 0 ||
+	    hf_json_parse(text.data, text.len, &limits, &json, &err) != 0)
+		return NULL;
+	return json;
+}
+
+/* ---- close --------------------------------------------------------------------------------- */
+
+struct hf_run_folder *hf_run_folder_close(struct hf_run_folder *folder, const struct hf_cli *cli)
+{
+	struct hf_error err;
+	int rc;
+
+	if (folder == NULL)
+		return NULL;
+	/* Without an end, `run` has failed before the job began, so there is nothing to keep. */
+	if (folder->kept && folder->run.ended != HF_TIME_NONE)
+		rc = hf_kept_run_settle(folder->run.path, &err);
+	else
+		rc = hf_fs_remove_tree(folder->run.path, &err);
+	if (rc != 0)
+		fprintf(cli->err, "holdfast: %s\n", err.text);
+	hf_kept_runs_prune(folder->base, folder->kept ? HF_KEPT_RUNS_MAX : 0,
+			   HF_KEPT_RUNS_BYTES_MAX);
+	free_folder(folder);
+	return NULL;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_APP_RUN_FOLDER_H
+#define HF_APP_RUN_FOLDER_H
+
+#include "cli/cli.h"
+#include "cli/job_manifest.h"
+#include "json/doc.h"
+#include "memstore/memstore.h"
+
+/*
+ * The folder of one `holdfast run` (app/kept_runs.h), while it runs: saves the state of the run at most
+ * once a second, keeps the logs of deleted pods, and tidies up at the end.
+ *
+ * If the state directory is full or cannot be written, the run uses a folder in /tmp, which is removed at
+ * the end: the run is not kept.
+ */
+struct hf_run_folder;
+
+/* Open the folder, after ending what killed runs left.  A state directory that cannot be used is a line on
+ * stderr.  HF_E_IO, HF_E_NO_SPACE: nor can /tmp. */
+int hf_run_folder_open(struct hf_cli *cli, const char *base, const struct hf_manifest *manifest,
+		       const char *ns, hf_time now, struct hf_run_folder **ret_folder,
+		       struct hf_error *err) HF_MUST_CHECK;
+/* Read objects from this store from now on, until hf_run_folder_finish. */
+void hf_run_folder_attach(struct hf_run_folder *folder, struct hf_memstore *memstore);
+
+const char *hf_run_folder_path(const struct hf_run_folder *folder);
+/* The folder for logs of deleted pods. */
+const char *hf_run_folder_logs(const struct hf_run_folder *folder);
+/* The folder with the files of TORCHELASTIC_ERROR_FILE, POD.json. */
+const char *hf_run_folder_errors(const struct hf_run_folder *folder);
+
+/* Pass every version of every pod. */
+void hf_run_folder_pod(struct hf_run_folder *folder, struct hf_doc *pod, bool gone);
+/* Something has changed: the next tick saves it. */
+void hf_run_folder_changed(struct hf_run_folder *folder);
+void hf_run_folder_tick(struct hf_run_folder *folder, struct hf_doc *job, hf_time now);
+/* Save now.  job may be NULL. */
+void hf_run_folder_save(struct hf_run_folder *folder, struct hf_doc *job, hf_time now);
+/* The run has ended with this code.  The store is not used after it. */
+void hf_run_folder_finish(struct hf_run_folder *folder, struct hf_doc *job, int exit_code,
+			  hf_time now);
+
+/* The file that will have the pod's last log after the end; NULL: there is none, or it is not kept.  The
+ * caller frees it. */
+char *hf_run_folder_log(const struct hf_run_folder *folder, const char *pod);
+/* How other verbs name this run: "@latest", or "@2".  with_server: "@latest" names a job on a server.
+ * NULL: the run is not kept.  The caller frees it. */
+char *hf_run_folder_word(const struct hf_run_folder *folder, bool with_server);
+/* The error that a process of the pod recorded for torchrun; NULL: none. */
+struct hf_json *hf_run_folder_torch_error(const struct hf_run_folder *folder, const char *pod);
+
+/* For the end of `run`, after its pods have ended: keep or remove the folder.  Returns NULL. */
+struct hf_run_folder *hf_run_folder_close(struct hf_run_folder *folder, const struct hf_cli *cli);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_APP_RUN_TEMPLATE_H
+#define HF_APP_RUN_TEMPLATE_H
+
+#include "cli/job_manifest.h"
+
+/*
+ * Changes that `run` makes to the pod templates of a job before it creates it.  They are not part of the
+ * manifest that --print-job prints.
+ */
+struct hf_run_template {
+	const char *cwd; /* workingDir of containers that name none; NULL: leave them */
+	/* Folder for TORCHELASTIC_ERROR_FILE of ranks that do not set it: POD.json.  NULL: do not set it. */
+	const char *errors;
+	/* Remove these variables ("NAME=value") from the templates: the command line sets them.
+	 * NULL-terminated; may be NULL. */
+	const char *const *env;
+};
+
+void hf_run_template_apply(const struct hf_run_template *change, struct hf_manifest *manifest);
+
+#endif
