@@ -260,11 +260,19 @@ static void add_verdict(const struct hf_failure *failure, struct hf_strbuf *sb)
 void hf_failure_write(const struct hf_failure *failure, struct hf_strbuf *sb)
 {
 	const char *name = hf_json_path_str(failure->job, "metadata", "name", NULL);
-	const char *replica = hf_json_path_str(last_record(failure->job), "replica", NULL);
+	const struct hf_json *last =
+		failure->late != NULL ? failure->late : last_record(failure->job);
+	const char *replica = hf_json_path_str(last, "replica", NULL);
 
 	hf_strbuf_addf(sb, "holdfast: job %s failed with code %d: ", hf_str_or(name, ""),
 		       failure->exit_code);
-	(void)hf_failure_cause(failure->job, sb);
+	if (failure->late != NULL) {
+		hf_strbuf_addf(sb, "%s ", replica);
+		add_end(last, sb);
+		hf_strbuf_addstr(sb, " after rank 0 had succeeded");
+	} else {
+		(void)hf_failure_cause(failure->job, sb);
+	}
 	hf_strbuf_addch(sb, '\n');
 	if (replica != NULL) {
 		add_torch(failure, sb);
@@ -272,7 +280,11 @@ void hf_failure_write(const struct hf_failure *failure, struct hf_strbuf *sb)
 	}
 	if (failure->log_path != NULL)
 		hf_strbuf_addf(sb, "Full log:  %s\n", failure->log_path);
-	add_verdict(failure, sb);
+	if (failure->late == NULL)
+		add_verdict(failure, sb);
+	else
+		hf_strbuf_addstr(sb, "Holdfast:  no restart: a job that has succeeded is not "
+				     "started again\n");
 	if (failure->run != NULL && replica != NULL)
 		hf_strbuf_addf(sb, "Next:      holdfast why %s; holdfast logs %s --rank %s\n",
 			       failure->run, failure->run, replica);

@@ -18,8 +18,11 @@
 
 struct hf_failure {
 	const struct hf_json *job; /* its last version */
-	int exit_code;             /* of `run` */
-	const char *log;           /* the end of the failed rank's log; NULL: it is empty */
+	/* The record of a rank that failed after the job had succeeded, with replica and exitCode; NULL:
+	 * the ledger has the record. */
+	const struct hf_json *late;
+	int exit_code;   /* of `run` */
+	const char *log; /* the end of the failed rank's log; NULL: it is empty */
 	size_t log_len;
 	const struct hf_json
 		*torch;       /* the content of TORCHELASTIC_ERROR_FILE; NULL: none was written */

@@ -230,6 +230,7 @@ static int create_operator(struct hf_plane *plane, struct hf_error *err)
 		.store = hf_memstore_store(plane->memstore),
 		.frameworks = hf_frameworks,
 		.settings = {.no_autoscaler = true, .no_fence = true},
+		.init_container_template = plane->options.no_init_containers ? "[]" : NULL,
 		.passed = on_passed,
 		.problem = on_problem,
 		.arg = plane,

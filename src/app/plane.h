@@ -26,7 +26,8 @@ struct hf_plane_options {
 	const char *gpus; /* that pods may use: NULL or "all", "none", numbers such as "0,2" */
 	bool no_operator; /* another process operates the jobs, over the API */
 	enum hf_kubelet_network network;
-	const char *kept_logs; /* as in struct hf_kubelet_options; may be NULL */
+	const char *kept_logs;   /* as in struct hf_kubelet_options; may be NULL */
+	bool no_init_containers; /* ranks start without a wait for the master's name */
 	/* "NAME=value" for every container; NULL-terminated, outlives hf_plane_create.  May be NULL. */
 	const char *const *env;
 	void (*notice)(void *arg, const char *text); /* may be NULL */

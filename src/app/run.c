@@ -11,7 +11,8 @@
 #include "app/log_tail.h"
 #include "app/plane.h"
 #include "app/run_folder.h"
-#include "app/run_template.h"
+#include "app/run_input.h"
+#include "app/script_job.h"
 #include "app/progress.h"
 #include "api/job.h"
 #include "base/fs.h"
@@ -61,8 +62,10 @@ struct run {
 	struct hf_loop *loop;
 	struct hf_plane *plane;
 	struct hf_progress *progress;
-	struct hf_manifest manifest;
 	const struct hf_resource *resource;
+	struct hf_run_input in;
+	bool told_ranks; /* it was said that other ranks are waited for */
+	bool waited;     /* the last look found such ranks */
 	struct hf_run_folder *folder;
 	struct hf_log_tails *tails;
 	char *ns, *name, *selector, *field_selector;
@@ -71,6 +74,7 @@ struct run {
 	enum run_state state;
 	int exit_code;
 	int interrupts;
+	size_t n_created; /* objects beside the job that exist */
 	bool ever_running;
 	struct hf_watch *job_watch, *pod_watch;
 	struct hf_doc *job; /* the last version */
@@ -136,7 +140,7 @@ static int failed_exit_code(const struct hf_json *job)
 static void note_running_pods(struct run *run)
 {
 	HF_AUTO_ARENA arena = hf_arena_create(HF_OPERATOR_PASS_BYTES_MAX);
-	const struct hf_job_ref job = {run->manifest.framework, run->ns, run->name};
+	const struct hf_job_ref job = {run->in.manifest.framework, run->ns, run->name};
 	struct hf_job_view view;
 	struct hf_plan plan;
 
@@ -163,11 +167,12 @@ static void print_lines(const struct hf_cli *cli, const struct hf_strbuf *text)
 	(void)fflush(cli->err);
 }
 
-/* Prints why the job failed, before its pods are ended: their end may take a while. */
-static void report_failure(struct run *run, int exit_code)
+/* Prints why the job failed, before its pods are ended: their end may take a while. late: as in struct
+ * hf_failure; pod: of the rank that failed, or NULL. */
+static void report_failure(struct run *run, int exit_code, const char *pod,
+			   const struct hf_json *late)
 {
 	const struct hf_json *job = hf_doc_json(run->job);
-	const char *pod = hf_failure_pod(job);
 	const struct hf_strbuf *log = pod != NULL ? hf_log_tails_get(run->tails, pod) : NULL;
 	HF_AUTOFREE char *path = pod != NULL ? hf_run_folder_log(run->folder, pod) : NULL;
 	HF_AUTOFREE char *word =
@@ -176,6 +181,7 @@ static void report_failure(struct run *run, int exit_code)
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_FAILURE_BYTES_MAX);
 	const struct hf_failure failure = {
 		.job = job,
+		.late = late,
 		.exit_code = exit_code,
 		.log = log != NULL ? log->data : NULL,
 		.log_len = log != NULL ? log->len : 0,
@@ -190,14 +196,78 @@ static void report_failure(struct run *run, int exit_code)
 	print_lines(run->cli, &text);
 }
 
+/* ---- programs: every rank counts ------------------------------------------------------------ */
+
+/* A PyTorchJob succeeds with rank 0. A program has succeeded once every rank has, as under torchrun. */
+struct ranks {
+	const struct run *run;
+	const char *unfinished; /* a pod that has not ended; NULL: none */
+	struct hf_doc *failed;  /* a pod that has failed; NULL: none; borrowed */
+};
+
+static void see_rank(void *arg, struct hf_doc *pod)
+{
+	struct ranks *ranks = arg;
+	const char *phase = hf_json_path_str(hf_doc_json(pod), "status", "phase", NULL);
+
+	if (hf_streq(phase, "Failed"))
+		ranks->failed = pod;
+	else if (!hf_streq(phase, "Succeeded"))
+		ranks->unfinished = hf_doc_name(pod);
+}
+
+static struct ranks look_at_ranks(struct run *run)
+{
+	struct ranks ranks = {.run = run};
+
+	if (run->in.script && hf_streq(hf_progress_state(hf_doc_json(run->job)), "Succeeded"))
+		hf_memstore_each(hf_plane_local(run->plane), &hf_pods, run->ns, see_rank, &ranks);
+	return ranks;
+}
+
+/* True while ranks of a program run on after rank 0 has succeeded. */
+static bool waits_for_ranks(struct run *run)
+{
+	struct ranks ranks = look_at_ranks(run);
+
+	if (ranks.unfinished == NULL)
+		return false;
+	if (!run->told_ranks)
+		hf_progress_note(run->progress, now_of(run),
+				 "rank 0 has succeeded; waiting for the other ranks, %s among them",
+				 ranks.unfinished + strlen(run->name) + 1);
+	run->told_ranks = true;
+	return true;
+}
+
+/* Reports a rank of a program that failed after rank 0 had succeeded. Returns the exit code. */
+static int report_late_failure(struct run *run, struct hf_doc *pod)
+{
+	const struct hf_json *container = hf_json_item(
+		hf_json_path(hf_doc_json(pod), "status", "containerStatuses", NULL), 0);
+	const struct hf_json *end = hf_json_path(container, "state", "terminated", NULL);
+	int64_t code = hf_json_i64(hf_json_get(end, "exitCode"), HF_EXIT_FAILED);
+	HF_AUTO_JSON late = hf_json_object();
+
+	hf_json_set_str(late, "replica", hf_doc_name(pod) + strlen(run->name) + 1);
+	hf_json_set_i64(late, "exitCode", code);
+	hf_json_set_str(late, "reason", hf_json_path_str(end, "reason", NULL));
+	hf_json_set_str(late, "message", hf_json_path_str(end, "message", NULL));
+	report_failure(run, (int)code, hf_doc_name(pod), late);
+	return (int)code;
+}
+
 static void finish_job(struct run *run)
 {
 	const struct hf_json *job = hf_doc_json(run->job);
+	struct ranks ranks = look_at_ranks(run);
 	int exit_code = HF_EXIT_OK;
 
 	if (!hf_streq(hf_progress_state(job), "Succeeded")) {
 		exit_code = failed_exit_code(job);
-		report_failure(run, exit_code);
+		report_failure(run, exit_code, hf_failure_pod(job), NULL);
+	} else if (ranks.failed != NULL) {
+		exit_code = report_late_failure(run, ranks.failed);
 	}
 	note_running_pods(run);
 	stop_run(run, exit_code, HF_TIME_NONE);
@@ -207,8 +277,18 @@ static void on_linger(void *arg)
 {
 	struct run *run = arg;
 
-	if (run->state == RUN_LINGERING)
+	if (run->state != RUN_LINGERING)
+		return;
+	if (waits_for_ranks(run)) {
+		run->waited = true;
+		hf_timer_arm(run->linger, REDRAW_SPAN);
+	} else if (run->waited && hf_log_follower_is_open(run->follows)) {
+		/* The last rank has ended just now; its log follows. */
+		run->waited = false;
+		hf_timer_arm(run->linger, LINGER_SPAN);
+	} else {
 		finish_job(run);
+	}
 }
 
 /* ---- logs --------------------------------------------------------------------------------- */
@@ -366,37 +446,61 @@ static void create_job(struct run *run)
 	struct hf_request request = {.verb = HF_VERB_CREATE,
 				     .resource = run->resource,
 				     .ns = run->ns,
-				     .body = run->manifest.doc,
+				     .body = run->in.manifest.doc,
 				     .field_manager = "holdfast-run",
 				     .field_validation = "Strict"};
 
 	(void)hf_store_request(hf_plane_store(run->plane), &request, on_created, run);
 }
 
-static void on_namespace(void *arg, const struct hf_reply *reply)
+/* ---- the objects beside the job -------------------------------------------------------------- */
+
+static void create_next(struct run *run);
+
+static void on_object(void *arg, const struct hf_reply *reply)
 {
 	struct run *run = arg;
+	struct hf_doc *doc = run->in.objects.items[run->n_created];
+	HF_AUTOFREE char *text = NULL;
 
 	if (run->state != RUN_STARTING)
 		return;
-	if (reply->code != 0 && reply->code != HF_E_EXISTS)
-		fail_run(run, reply->code, reply->message);
-	else
-		create_job(run);
+	run->n_created++;
+	if (reply->code == 0 || reply->code == HF_E_EXISTS) {
+		create_next(run);
+		return;
+	}
+	text = hf_xasprintf("%s '%s' of the manifest is refused: %s",
+			    hf_json_path_str(hf_doc_json(doc), "kind", NULL), hf_doc_name(doc),
+			    reply->message);
+	fail_run(run, reply->code, text);
 }
 
-/* Creates the namespace of the manifest, which the embedded plane does not have. */
-static void create_namespace(struct run *run)
+/* Creates the next object of the manifest, and at last the job. */
+static void create_next(struct run *run)
 {
-	struct hf_json *object = hf_json_object();
-	struct hf_request request = {.verb = HF_VERB_CREATE, .resource = &hf_namespaces};
+	struct hf_request request = {.verb = HF_VERB_CREATE,
+				     .field_manager = "holdfast-run",
+				     .field_validation = "Strict"};
+	const struct hf_json *root;
 
-	hf_json_set_str(object, "apiVersion", "v1");
-	hf_json_set_str(object, "kind", "Namespace");
-	hf_json_set_str(hf_json_ensure_object(object, "metadata"), "name", run->ns);
-	HF_AUTO_DOC body = hf_doc_from_json(object);
-	request.body = body;
-	(void)hf_store_request(hf_plane_store(run->plane), &request, on_namespace, run);
+	if (run->n_created == run->in.objects.len) {
+		create_job(run);
+		return;
+	}
+	request.body = run->in.objects.items[run->n_created];
+	root = hf_doc_json(request.body);
+	request.resource = hf_resource_by_kind(hf_json_path_str(root, "apiVersion", NULL),
+					       hf_json_path_str(root, "kind", NULL));
+	if (request.resource->namespaced)
+		request.ns = hf_doc_namespace(request.body);
+	(void)hf_store_request(hf_plane_store(run->plane), &request, on_object, run);
+}
+
+static void create_objects(struct run *run)
+{
+	hf_run_input_add_namespaces(&run->in, run->ns);
+	create_next(run);
 }
 
 static void on_ready(void *arg, int code, const char *message)
@@ -408,7 +512,7 @@ static void on_ready(void *arg, int code, const char *message)
 	if (code != 0)
 		fail_run(run, code, message);
 	else
-		create_namespace(run);
+		create_objects(run);
 }
 
 static void on_notice(void *arg, const char *text)
@@ -446,7 +550,7 @@ static void on_signal(void *arg, int signum)
 static void show_why(struct run *run)
 {
 	HF_AUTO_ARENA arena = hf_arena_create(HF_OPERATOR_PASS_BYTES_MAX);
-	const struct hf_job_ref job = {run->manifest.framework, run->ns, run->name};
+	const struct hf_job_ref job = {run->in.manifest.framework, run->ns, run->name};
 	struct hf_job_view view;
 	struct hf_plan plan;
 
@@ -535,7 +639,7 @@ static void on_timeout(void *arg)
 {
 	struct run *run = arg;
 
-	if (run->state >= RUN_LINGERING)
+	if (run->state > RUN_LINGERING || (run->state == RUN_LINGERING && !run->told_ranks))
 		return;
 	hf_progress_note(run->progress, now_of(run), "timed out after --timeout=%s",
 			 hf_cli_flag(run->cli, "timeout"));
@@ -565,36 +669,14 @@ static bool has_keyboard(const struct run *run)
 	return run->cli->tty && isatty(STDIN_FILENO) == 1;
 }
 
-/* Finds a problem that a server would accept, but that keeps the job from ever running here. NULL: there
- * is none. */
-static char *find_blocking_problem(const struct run *run)
-{
-	HF_AUTO_ARENA arena = hf_arena_create(HF_OPERATOR_PASS_BYTES_MAX);
-	struct hf_job_view view;
-	const char *text;
-
-	hf_job_read(run->manifest.doc, run->manifest.framework, NULL, arena, NULL, &view);
-	text = view.replicas_len > 0
-		       ? hf_job_unnameable(&view, arena)
-		       : "the job has no replicas, so it would never run or end; add a replica type";
-	if (text == NULL && !hf_str_is_empty(view.run_policy.managed_by) &&
-	    !hf_streq(view.run_policy.managed_by, HF_MANAGED_BY_US))
-		text = hf_arena_printf(
-			arena,
-			"spec.runPolicy.managedBy is '%s', and 'holdfast run' has no such controller: "
-			"no pods would be created; remove the field",
-			view.run_policy.managed_by);
-	return text != NULL ? hf_xstrdup(text) : NULL;
-}
-
 /* Sets the name and namespace of the job before it is created. */
 static int prepare_job(struct run *run)
 {
-	const struct hf_json *metadata = hf_json_get(hf_doc_json(run->manifest.doc), "metadata");
+	const struct hf_json *metadata = hf_json_get(hf_doc_json(run->in.manifest.doc), "metadata");
 	const char *in_file = hf_json_path_str(metadata, "namespace", NULL);
-	bool suspended = hf_json_true(
-		hf_json_path(hf_doc_json(run->manifest.doc), "spec", "runPolicy", "suspend", NULL),
-		false);
+	bool suspended = hf_json_true(hf_json_path(hf_doc_json(run->in.manifest.doc), "spec",
+						   "runPolicy", "suspend", NULL),
+				      false);
 	HF_AUTOFREE char *problem = NULL;
 
 	run->name = hf_xstrdup(hf_str_or(hf_json_path_str(metadata, "name", NULL), ""));
@@ -609,11 +691,11 @@ static int prepare_job(struct run *run)
 		return hf_cli_usage(
 			run->cli, "the job is suspended (spec.runPolicy.suspend), and only the key "
 				  "'s' on a terminal could resume it; remove the field");
-	problem = find_blocking_problem(run);
+	problem = hf_run_input_problem(&run->in);
 	if (problem != NULL)
 		return hf_cli_usage(run->cli, "%s", problem);
-	run->resource = hf_resource_by_plural(run->manifest.framework->group,
-					      run->manifest.framework->plural);
+	run->resource = hf_resource_by_plural(run->in.manifest.framework->group,
+					      run->in.manifest.framework->plural);
 	hf_assert(run->resource != NULL);
 	run->selector = hf_xasprintf("%s=%s", HF_LABEL_JOB_NAME, run->name);
 	run->field_selector = hf_xasprintf("metadata.name=%s", run->name);
@@ -632,7 +714,7 @@ static int parse_injection(struct run *run, const char *text)
 				    HF_INJECTIONS_MAX);
 	rc = hf_injection_parse(text, &timer->injection, &err);
 	if (rc == 0)
-		rc = hf_cli_rank_name(run->manifest.framework, hf_doc_json(run->manifest.doc),
+		rc = hf_cli_rank_name(run->in.manifest.framework, hf_doc_json(run->in.manifest.doc),
 				      timer->injection.rank, &name, &err);
 	if (rc != 0)
 		return hf_cli_usage(run->cli, "--inject: %s", err.text);
@@ -652,8 +734,8 @@ static int parse_ranks(struct run *run, const char *list)
 
 	while ((word = strsep(&rest, ",")) != NULL) {
 		HF_AUTOFREE char *name = NULL;
-		if (hf_cli_rank_name(run->manifest.framework, hf_doc_json(run->manifest.doc), word,
-				     &name, &err) != 0)
+		if (hf_cli_rank_name(run->in.manifest.framework, hf_doc_json(run->in.manifest.doc),
+				     word, &name, &err) != 0)
 			return hf_cli_usage(run->cli, "--ranks: %s", err.text);
 		hf_strbuf_addf(&names, "%s%s", names.len > 0 ? "," : "", name);
 	}
@@ -739,6 +821,9 @@ static int begin_run(struct run *run, struct hf_error *err)
 	struct hf_plane_options options = {
 		.dir = hf_run_folder_path(run->folder),
 		.kept_logs = hf_run_folder_logs(run->folder),
+		.env = (const char *const *)run->in.env.all,
+		/* Ranks of a program that ends at once must not wait for the name of rank 0. */
+		.no_init_containers = run->in.script,
 		.in_memory = true,
 		.network = HF_KUBELET_NETWORK_AUTO,
 		.notice = on_notice,
@@ -787,7 +872,7 @@ static void release_run(struct run *run)
 	run->progress = hf_progress_destroy(run->progress);
 	run->tails = hf_log_tails_destroy(run->tails);
 	run->folder = hf_run_folder_close(run->folder, run->cli);
-	hf_manifest_release(&run->manifest);
+	hf_run_input_release(&run->in);
 	free(run->ns);
 	free(run->name);
 	free(run->ranks);
@@ -814,6 +899,7 @@ static void print_end(const struct run *run)
 
 static int run_job(struct run *run, hf_time timeout)
 {
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(8192);
 	HF_AUTOFREE char *base = NULL;
 	struct hf_error err;
 	int rc;
@@ -822,15 +908,22 @@ static int run_job(struct run *run, hf_time timeout)
 		return hf_cli_usage(run->cli, "%s", err.text);
 	rc = hf_loop_create(&run->loop, &err);
 	if (rc == 0)
-		rc = hf_run_folder_open(run->cli, base, &run->manifest, run->ns, now_of(run),
-					&run->folder, &err);
+		rc = hf_run_folder_open(
+			run->cli,
+			&(struct hf_run_folder_options){.base = base,
+							.manifest = &run->in.manifest,
+							.ns = run->ns,
+							.now = now_of(run)},
+			&run->folder, &err);
 	if (rc != 0)
 		return hf_cli_fail(run->cli, &err);
-	hf_run_template_apply(
-		&(struct hf_run_template){.errors = hf_run_folder_errors(run->folder)},
-		&run->manifest);
+	hf_run_input_place(&run->in, hf_run_folder_errors(run->folder));
 	run->tails = hf_log_tails_create();
 	create_progress(run);
+	hf_run_input_describe(&run->in, &text);
+	hf_progress_note(run->progress, now_of(run), "%s", text.data);
+	if (run->in.not_created != NULL)
+		hf_progress_note(run->progress, now_of(run), "note: %s", run->in.not_created);
 	create_timers(run, timeout);
 	if (begin_run(run, &err) != 0)
 		return hf_cli_fail(run->cli, &err);
@@ -850,19 +943,30 @@ static int verb_run(struct hf_cli *cli)
 
 	if (timeout_text != NULL && hf_span_parse(timeout_text, &timeout, &err) != 0)
 		return hf_cli_usage(cli, "--timeout: %s", err.text);
-	rc = hf_manifest_load(cli, cli->args[0], &run.manifest);
-	if (rc != 0)
-		return rc;
-	rc = prepare_job(&run);
-	if (rc == 0)
+	rc = hf_run_input_load(cli, &run.in);
+	if (rc == 0 && run.in.print)
+		rc = hf_script_job_print(cli, &run.in.manifest);
+	if (rc == 0 && !run.in.print)
+		rc = prepare_job(&run);
+	if (rc == 0 && !run.in.print)
 		rc = parse_flags(&run);
-	if (rc == 0)
+	if (rc == 0 && !run.in.print)
 		rc = run_job(&run, timeout);
 	release_run(&run);
 	return rc;
 }
 
 static const struct hf_flag run_flags[] = {
+	{"filename", 'f', "FILE", "a manifest; give the flag again for further files", NULL},
+	{"nproc", 0, "N", "number of ranks of the program, each in a pod of its own", "1"},
+	{"module", 'm', NULL, "the program is a Python module, such as pkg.train", NULL},
+	{"max-restarts", 0, "N", "restart the program after any failure, up to N times",
+	 "3, and only ranks that a signal killed"},
+	{"print-job", 0, NULL, "print the manifest of the program's job, and do not run it", NULL},
+	{"env", 'e', "NAME=VALUE", "a variable for the ranks; NAME alone: the shell's value", NULL},
+	{"env-file", 0, "FILE", "variables for the ranks, one NAME=VALUE in a line", NULL},
+	{"pass-env", 0, "NAMES",
+	 "variables of the shell for the ranks, such as 'HF_*,WANDB_*'; a program gets all", NULL},
 	{"progress", 0, "HOW", "auto: a status block on a terminal; plain: lines", "auto"},
 	{"no-logs", 0, NULL, "do not show the logs of the ranks", NULL},
 	{"ranks", 0, "LIST", "show the logs of these ranks only, such as 0,2 or worker-1",
@@ -878,13 +982,16 @@ static const struct hf_flag run_flags[] = {
 const struct hf_cli_verb hf_verb_run = {
 	.name = "run",
 	.summary = "Train a job on this machine, without a cluster",
-	.usage = "FILE",
+	.usage = "FILE | [--nproc N] SCRIPT [ARGUMENTS] | -- COMMAND",
 	.group = HF_CLI_RUN_HERE,
-	.examples = "  holdfast run examples/hello-2rank.yaml\n"
+	.examples = "  holdfast run --nproc 2 train.py --epochs 3\n"
 		    "  holdfast run job.yaml --inject 'kill worker-1 at 5s'\n"
-		    "  generate-job | holdfast run -\n",
+		    "  holdfast run --nproc 2 train.py --print-job >job.yaml\n",
+	.note = "FILE is a manifest of a job; -: standard input. A word that ends in .py, or an executable "
+		"file,\nis a program: the flags of run stand before it. --print-job may also stand last.",
 	.flags = run_flags,
-	.args_min = 1,
-	.args_max = 1,
+	.args_min = 0,
+	.args_max = -1,
+	.takes_rest = hf_script_is_program,
 	.run = verb_run,
 };

@@ -105,25 +105,25 @@ static int make_fallback(struct hf_run_folder *folder, struct hf_error *err)
 	return make_folder(folder, base, err);
 }
 
-static struct hf_run_folder *allocate_folder(const struct hf_manifest *manifest, const char *ns,
-					     hf_time now)
+static struct hf_run_folder *allocate_folder(const struct hf_run_folder_options *options)
 {
 	struct hf_run_folder *folder = hf_xcalloc(1, sizeof(*folder));
-	const struct hf_framework *framework = manifest->framework;
+	const struct hf_framework *framework = options->manifest->framework;
+	const char *name = hf_doc_name(options->manifest->doc);
 
 	folder->run = (struct hf_kept_run){
-		.id = hf_xasprintf("%s-%d", hf_doc_name(manifest->doc), (int)getpid()),
-		.name = hf_xstrdup(hf_doc_name(manifest->doc)),
-		.ns = hf_xstrdup(ns),
+		.id = hf_xasprintf("%s-%d", name, (int)getpid()),
+		.name = hf_xstrdup(name),
+		.ns = hf_xstrdup(options->ns),
 		.kind = hf_xstrdup(framework->kind),
 		.state = hf_xstrdup("Starting"),
 		.cause = hf_xstrdup(""),
-		.started = now,
+		.started = options->now,
 		.ended = HF_TIME_NONE,
 	};
 	folder->resource = hf_resource_by_plural(framework->group, framework->plural);
 	folder->container = framework->container_name;
-	folder->saved_at = now - SAVE_SPAN;
+	folder->saved_at = options->now - SAVE_SPAN;
 	folder->gone = hf_map_create(GONE_MAX, 0, unref_doc);
 	return folder;
 }
@@ -144,17 +144,16 @@ static void free_folder(struct hf_run_folder *folder)
 	free(folder);
 }
 
-int hf_run_folder_open(struct hf_cli *cli, const char *base, const struct hf_manifest *manifest,
-		       const char *ns, hf_time now, struct hf_run_folder **ret_folder,
-		       struct hf_error *err)
+int hf_run_folder_open(const struct hf_cli *cli, const struct hf_run_folder_options *options,
+		       struct hf_run_folder **ret_folder, struct hf_error *err)
 {
-	struct hf_run_folder *folder = allocate_folder(manifest, ns, now);
-	int rc = make_folder(folder, base, err);
+	struct hf_run_folder *folder = allocate_folder(options);
+	int rc = make_folder(folder, options->base, err);
 
 	folder->kept = rc == 0;
 	if (rc != 0) {
-		fprintf(cli->err, "holdfast: this run is not kept: '%s' cannot be used: %s\n", base,
-			err->text);
+		fprintf(cli->err, "holdfast: this run is not kept: '%s' cannot be used: %s\n",
+			options->base, err->text);
 		rc = make_fallback(folder, err);
 	}
 	if (rc != 0) {
@@ -310,6 +309,12 @@ void hf_run_folder_finish(struct hf_run_folder *folder, struct hf_doc *job, int 
 	folder->run.ended = now;
 	folder->run.exit_code = exit_code;
 	take_state(folder, job);
+	if (exit_code != 0 && hf_streq(folder->run.state, "Succeeded")) {
+		free(folder->run.state);
+		free(folder->run.cause);
+		folder->run.state = hf_xstrdup("Failed");
+		folder->run.cause = hf_xstrdup("a rank failed after rank 0 had succeeded");
+	}
 	if (exit_code == HF_EXIT_INTERRUPTED || exit_code == HF_EXIT_TIMEOUT) {
 		free(folder->run.state);
 		folder->run.state =

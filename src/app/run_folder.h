@@ -19,9 +19,14 @@ struct hf_run_folder;
 
 /* Open the folder, after ending what killed runs left.  A state directory that cannot be used is a line on
  * stderr.  HF_E_IO, HF_E_NO_SPACE: nor can /tmp. */
-int hf_run_folder_open(struct hf_cli *cli, const char *base, const struct hf_manifest *manifest,
-		       const char *ns, hf_time now, struct hf_run_folder **ret_folder,
-		       struct hf_error *err) HF_MUST_CHECK;
+struct hf_run_folder_options {
+	const char *base; /* the state directory */
+	const struct hf_manifest *manifest;
+	const char *ns; /* of the job */
+	hf_time now;
+};
+int hf_run_folder_open(const struct hf_cli *cli, const struct hf_run_folder_options *options,
+		       struct hf_run_folder **ret_folder, struct hf_error *err) HF_MUST_CHECK;
 /* Read objects from this store from now on, until hf_run_folder_finish. */
 void hf_run_folder_attach(struct hf_run_folder *folder, struct hf_memstore *memstore);
 

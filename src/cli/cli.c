@@ -257,12 +257,18 @@ static int parse_rest(struct hf_cli *cli, struct hf_flags *flags)
 		if (rc == 0)
 			break;
 		rc = 0;
-		if (item.flag == NULL)
-			cli->args[cli->n_args++] = item.value;
-		else
+		if (item.flag != NULL) {
 			rc = add_flag(cli, &item);
+			continue;
+		}
+		if (cli->n_args == 0)
+			cli->literal = flags->over;
+		cli->args[cli->n_args++] = item.value;
+		if (cli->n_args == 1 && cli->verb->takes_rest != NULL &&
+		    cli->verb->takes_rest(cli, item.value, cli->literal))
+			break;
 	}
-	/* In the style of a command, the reader stops at the first word. */
+	/* In the style of a command, the reader stops at the first word. A program takes the rest. */
 	for (; rc == 0 && flags->at < flags->argc; flags->at++)
 		cli->args[cli->n_args++] = flags->argv[flags->at];
 	return rc;

@@ -64,6 +64,9 @@ struct hf_cli_verb {
 	enum hf_flags_style style;
 	bool reads_kept; /* its first argument may name a run that `holdfast run` kept */
 	bool connects;   /* talks to a server: store and ns are set before it runs */
+	/* True if the words behind the first one belong to it, as those of a program.  NULL: never.
+	 * literal: "--" stands before it. */
+	bool (*takes_rest)(const struct hf_cli *cli, const char *word, bool literal);
 	/* Prints the result or the error itself and returns the exit code. */
 	int (*run)(struct hf_cli *cli);
 };
@@ -73,6 +76,7 @@ struct hf_cli {
 	const struct hf_cli_verb *verb;
 	const char **args; /* the words that are not flags */
 	int n_args;
+	bool literal; /* "--" stands before the first of args */
 	struct hf_flag_item flags[HF_CLI_FLAGS_MAX];
 	size_t n_flags;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* Loads a job manifest from a file or stdin and checks it. Input: one YAML or JSON document.
- * Output: the checked document, or one error line for each problem with file, line and field. */
+/* Loads the manifests of a file or stdin and checks the jobs among them. Input: YAML or JSON documents.
+ * Output: the checked documents, or one error line for each problem with file, line and field. */
 #include "cli/job_manifest.h"
 
 #include "api/job.h"
@@ -15,8 +15,10 @@
 #include "cli/text.h"
 #include "framework/framework.h"
 #include "json/yaml.h"
+#include "store/resource.h"
 
-#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* Memory of one check: some hundred bytes for each field of the largest allowed manifest. */
@@ -30,8 +32,21 @@ struct loading {
 	struct hf_cli *cli;
 	const char *name; /* name of the file, for messages */
 	struct hf_yaml *yaml;
-	size_t doc; /* index of the document in the file */
+	size_t doc;           /* index of the document in the file */
+	struct hf_json *root; /* the object: the document, or an item of a List */
+	const char *prefix;   /* path of the object in the document: "", or "items[2]." */
 };
+
+/* The line of a field of the object; path as in hf_yaml_find. */
+static int find_line(const struct loading *ld, const char *path)
+{
+	HF_AUTOFREE char *whole = hf_xasprintf("%s%s", ld->prefix, path);
+	size_t len = strlen(whole);
+
+	if (len > 0 && whole[len - 1] == '.')
+		whole[len - 1] = '\0';
+	return hf_yaml_find(ld->yaml, ld->doc, whole).line;
+}
 
 static void print_line(const struct loading *ld, int line, const char *kind, const char *text)
 {
@@ -51,7 +66,7 @@ static void print_field_error(const struct loading *ld, const struct hf_field_er
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(16384);
 
 	hf_field_error_write(error, &text);
-	print_line(ld, hf_yaml_find(ld->yaml, ld->doc, error->field).line, "", text.data);
+	print_line(ld, find_line(ld, error->field), "", text.data);
 }
 
 static int print_errors(const struct loading *ld, const struct hf_field_errors *errors)
@@ -88,7 +103,7 @@ static int find_framework(const struct loading *ld, const struct hf_json *root,
 	const struct hf_framework *framework;
 
 	if (hf_json_type(root) != HF_JSON_OBJECT || api_version == NULL || kind == NULL) {
-		print_line(ld, hf_yaml_find(ld->yaml, ld->doc, "").line, "",
+		print_line(ld, find_line(ld, ""), "",
 			   "not a Kubernetes object: apiVersion or kind is missing");
 		return HF_EXIT_USAGE;
 	}
@@ -98,7 +113,7 @@ static int find_framework(const struct loading *ld, const struct hf_json *root,
 		for (size_t i = 0; hf_frameworks[i] != NULL; i++)
 			hf_strbuf_addf(&text, " %s (%s)", hf_frameworks[i]->kind,
 				       hf_frameworks[i]->api_version);
-		print_line(ld, hf_yaml_find(ld->yaml, ld->doc, "kind").line, "", text.data);
+		print_line(ld, find_line(ld, "kind"), "", text.data);
 		return HF_EXIT_USAGE;
 	}
 	*ret_framework = framework;
@@ -116,8 +131,7 @@ static void on_metadata(void *arg, const char *reason, const char *field, const 
 	HF_AUTO_STRBUF line = HF_STRBUF_INIT(16384);
 
 	hf_strbuf_addf(&line, "%s: %s", field, text);
-	print_line(check->ld, hf_yaml_find(check->ld->yaml, check->ld->doc, field).line, "",
-		   line.data);
+	print_line(check->ld, find_line(check->ld, field), "", line.data);
 	check->refused = true;
 }
 
@@ -175,7 +189,7 @@ static void warn_of_commands(const struct loading *ld, const struct hf_json *spe
 			    (first_given && l == 1 && i == 0))
 				continue;
 			hf_strbuf_addf(&text, "%s.%s[%zu].command", field, lists[l], i);
-			int line = hf_yaml_find(ld->yaml, ld->doc, text.data).line;
+			int line = find_line(ld, text.data);
 			hf_strbuf_addstr(
 				&text,
 				": not set: a cluster runs the image's command, but "
@@ -191,7 +205,7 @@ static void check_pods(const struct loading *ld, const struct hf_framework *fram
 		       struct hf_field_errors *errors)
 {
 	const struct hf_json *replicas =
-		hf_json_path(hf_yaml_doc(ld->yaml, ld->doc), "spec", framework->replicas_key, NULL);
+		hf_json_path(ld->root, "spec", framework->replicas_key, NULL);
 	struct hf_json *value;
 	const char *key;
 
@@ -215,9 +229,9 @@ static void check_pods(const struct loading *ld, const struct hf_framework *fram
 	}
 }
 
-static int check_document(const struct loading *ld, struct hf_manifest *ret_manifest)
+static int check_job(const struct loading *ld, struct hf_manifest *ret_manifest)
 {
-	struct hf_json *root = hf_yaml_doc(ld->yaml, ld->doc), *meta;
+	struct hf_json *root = ld->root, *meta;
 	HF_AUTO_ARENA arena = NULL;
 	HF_AUTO_DOC doc = NULL;
 	const struct hf_framework *framework;
@@ -247,30 +261,144 @@ static int check_document(const struct loading *ld, struct hf_manifest *ret_mani
 	return 0;
 }
 
-int hf_manifest_load(struct hf_cli *cli, const char *path, struct hf_manifest *ret_manifest)
+/* ---- several objects ----------------------------------------------------------------------------- */
+
+#define OBJECTS_MAX 1000 /* of all files, jobs left out */
+
+/* True if neither the group nor the kind is that of a job, so that the object is passed over. */
+static bool is_other(const struct hf_json *root)
 {
-	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_MANIFEST_BYTES_MAX);
-	HF_AUTO_YAML yaml = NULL;
-	struct loading ld = {.cli = cli, .name = hf_streq(path, "-") ? "<stdin>" : path};
-	struct hf_error err;
-	int rc = read_file(&ld, path, &text);
+	const char *api_version = hf_json_path_str(root, "apiVersion", NULL);
+	const char *kind = hf_json_path_str(root, "kind", NULL);
+
+	if (api_version == NULL || kind == NULL || hf_str_has_prefix(api_version, "kubeflow.org/"))
+		return false;
+	for (size_t i = 0; hf_frameworks[i] != NULL; i++)
+		if (hf_streq(hf_frameworks[i]->kind, kind))
+			return false;
+	return true;
+}
+
+static int add_job(const struct loading *ld, struct hf_manifests *set)
+{
+	struct hf_manifest job = {.doc = NULL};
+	int rc = check_job(ld, &job);
 
 	if (rc != 0)
 		return rc;
+	if (set->n_jobs == HF_MANIFEST_JOBS_MAX) {
+		hf_manifest_release(&job);
+		print_line(ld, find_line(ld, ""), "", "too many jobs on one command line");
+		return HF_EXIT_USAGE;
+	}
+	if (set->jobs == NULL) {
+		set->jobs = hf_xcalloc(HF_MANIFEST_JOBS_MAX, sizeof(*set->jobs));
+		set->job_files = hf_xcalloc(HF_MANIFEST_JOBS_MAX, sizeof(*set->job_files));
+	}
+	set->job_files[set->n_jobs] = hf_xstrdup(ld->name);
+	set->jobs[set->n_jobs++] = job;
+	return 0;
+}
+
+static int add_other(const struct loading *ld, struct hf_manifests *set)
+{
+	const struct hf_resource *resource =
+		hf_resource_by_kind(hf_json_path_str(ld->root, "apiVersion", NULL),
+				    hf_json_path_str(ld->root, "kind", NULL));
+
+	if (set->passed != NULL)
+		set->passed(set->arg, ld->name, ld->root, resource != NULL);
+	if (resource == NULL)
+		return 0;
+	if (set->objects.len == OBJECTS_MAX) {
+		print_line(ld, find_line(ld, ""), "", "too many objects on one command line");
+		return HF_EXIT_USAGE;
+	}
+	if (set->objects.items == NULL)
+		set->objects.items = hf_xcalloc(OBJECTS_MAX, sizeof(*set->objects.items));
+	set->objects.items[set->objects.len++] = hf_doc_from_json(hf_json_ref(ld->root));
+	return 0;
+}
+
+static int add_object(const struct loading *ld, struct hf_manifests *set)
+{
+	return is_other(ld->root) ? add_other(ld, set) : add_job(ld, set);
+}
+
+/* Adds a document: an object, or the items of a List. */
+static int add_document(struct loading *ld, struct hf_manifests *set)
+{
+	struct hf_json *root = hf_yaml_doc(ld->yaml, ld->doc);
+	const struct hf_json *items = hf_json_get(root, "items");
+	int worst = 0;
+
+	ld->root = root;
+	ld->prefix = "";
+	if (!hf_streq(hf_json_path_str(root, "apiVersion", NULL), "v1") ||
+	    !hf_streq(hf_json_path_str(root, "kind", NULL), "List") ||
+	    hf_json_type(items) != HF_JSON_ARRAY)
+		return add_object(ld, set);
+	for (size_t i = 0; i < hf_json_len(items); i++) {
+		HF_AUTOFREE char *prefix = hf_xasprintf("items[%zu].", i);
+		int rc;
+
+		ld->root = hf_json_item(items, i);
+		ld->prefix = prefix;
+		rc = add_object(ld, set);
+		worst = rc != 0 ? rc : worst;
+	}
+	return worst;
+}
+
+int hf_manifests_add(struct hf_cli *cli, const char *path, struct hf_manifests *set)
+{
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_MANIFEST_BYTES_MAX);
+	HF_AUTO_YAML yaml = NULL;
+	struct loading ld = {
+		.cli = cli, .name = hf_streq(path, "-") ? "<stdin>" : path, .prefix = ""};
+	struct hf_error err;
+	int worst = 0;
+
+	if (read_file(&ld, path, &text) != 0)
+		return HF_EXIT_USAGE;
 	if (hf_yaml_parse(text.data, text.len, NULL, &yaml, &err) != 0) {
 		print_line(&ld, 0, "", err.text);
 		return HF_EXIT_USAGE;
 	}
 	ld.yaml = yaml;
-	if (hf_yaml_len(yaml) != 1) {
-		print_line(
-			&ld, hf_yaml_len(yaml) > 1 ? hf_yaml_find(yaml, 1, "").line : 0, "",
-			hf_yaml_len(yaml) == 0
-				? "the file has no document"
-				: "the file has more than one document: put each job into a file of its own");
+	set->n_files++;
+	if (hf_yaml_len(yaml) == 0) {
+		print_line(&ld, 0, "", "the file has no document");
 		return HF_EXIT_USAGE;
 	}
-	return check_document(&ld, ret_manifest);
+	for (ld.doc = 0; ld.doc < hf_yaml_len(yaml); ld.doc++) {
+		int rc = add_document(&ld, set);
+
+		worst = rc != 0 ? rc : worst;
+	}
+	return worst;
+}
+
+void hf_manifest_objects_release(struct hf_manifest_objects *objects)
+{
+	for (size_t i = 0; i < objects->len; i++)
+		hf_doc_unref(objects->items[i]);
+	free(objects->items);
+	*objects = (struct hf_manifest_objects){.len = 0};
+}
+
+void hf_manifests_release(struct hf_manifests *set)
+{
+	for (size_t i = 0; i < set->n_jobs; i++)
+		hf_manifest_release(&set->jobs[i]);
+	for (size_t i = 0; set->job_files != NULL && i < HF_MANIFEST_JOBS_MAX; i++)
+		free(set->job_files[i]);
+	free(set->jobs);
+	free(set->job_files);
+	hf_manifest_objects_release(&set->objects);
+	set->jobs = NULL;
+	set->job_files = NULL;
+	set->n_jobs = 0;
 }
 
 void hf_manifest_release(struct hf_manifest *manifest)

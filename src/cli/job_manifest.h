@@ -16,16 +16,39 @@ struct hf_manifest {
 };
 
 #define HF_MANIFEST_BYTES_MAX ((size_t)3 << 20) /* the limit of a request's body */
+#define HF_MANIFEST_JOBS_MAX 1000               /* of all files of a command line */
+
+/* Objects that are not jobs, in the order of the files. */
+struct hf_manifest_objects {
+	struct hf_doc **items;
+	size_t len;
+};
+void hf_manifest_objects_release(struct hf_manifest_objects *objects);
+
+/* The jobs and other objects of several files. */
+struct hf_manifests {
+	struct hf_manifest *jobs;
+	char **job_files; /* the file of each job */
+	size_t n_jobs;
+	struct hf_manifest_objects objects; /* of kinds that the embedded store knows */
+	size_t n_files;
+	/* Called for each object that is not a job.  known: it is in `objects`.  May be NULL. */
+	void (*passed)(void *arg, const char *file, const struct hf_json *object, bool known);
+	void *arg;
+};
 
 /*
- * Read the one job in the file ("-": stdin) and check it as an API server with strict
- * validation would.  Problems are printed one a line, as
+ * Read a file ("-": stdin) with one or more documents, kind List included, and check its jobs as an API
+ * server with strict validation would.  Problems are printed one a line, as
  *
  *     holdfast: job.yaml:12: spec.pytorchReplicaSpecs.Worker.replicas: Invalid value: -1: …
  *
- * and warnings as "holdfast: job.yaml:12: warning: …".  Returns 0, or HF_EXIT_USAGE.
+ * and warnings as "holdfast: job.yaml:12: warning: …".  Other objects are not checked, but unknown kinds of
+ * the jobs' group are errors.  Returns 0, or HF_EXIT_USAGE; jobs without problems are added in any case.
  */
-int hf_manifest_load(struct hf_cli *cli, const char *path, struct hf_manifest *ret_manifest);
+int hf_manifests_add(struct hf_cli *cli, const char *path, struct hf_manifests *set);
+void hf_manifests_release(struct hf_manifests *set);
+
 void hf_manifest_release(struct hf_manifest *manifest);
 
 HF_END_DECLS

@@ -19,6 +19,20 @@
 #define HEAD "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\n"
 #define GOOD HEAD "spec:\n  pytorchReplicaSpecs:\n    Master:\n      replicas: 1\n" TEMPLATE
 
+/* Loads the one job of a file. */
+static int load_one(struct hf_cli *cli, const char *path, struct hf_manifest *ret_manifest)
+{
+	struct hf_manifests set = {.n_jobs = 0};
+	int rc = hf_manifests_add(cli, path, &set);
+
+	if (rc == 0 && set.n_jobs == 1) {
+		*ret_manifest = set.jobs[0];
+		set.n_jobs = 0;
+	}
+	hf_manifests_release(&set);
+	return rc;
+}
+
 /* Loads the text and checks the exit code and the output. */
 static int load_text(const char *text, size_t len, char **ret_printed,
 		     struct hf_manifest *ret_manifest)
@@ -32,7 +46,7 @@ static int load_text(const char *text, size_t len, char **ret_printed,
 	assert_int_equal(write(fd, text, len), (ssize_t)len);
 	assert_int_equal(close(fd), 0);
 	cli.err = open_memstream(ret_printed, &printed_len);
-	rc = hf_manifest_load(&cli, path, ret_manifest);
+	rc = load_one(&cli, path, ret_manifest);
 	assert_int_equal(fclose(cli.err), 0);
 	assert_int_equal(unlink(path), 0);
 	return rc;
@@ -128,11 +142,57 @@ static void nothing_in_the_file_is_said(void **state)
 	assert_refused("# only a comment\n---\n", "no document");
 }
 
-static void two_documents_are_refused_with_the_line_of_the_second(void **state)
+static void each_document_is_checked_with_its_own_lines(void **state)
 {
-	HF_AUTOFREE char *two = hf_xasprintf("%s---\n%s", GOOD, GOOD);
+	HF_AUTOFREE char *two = hf_xasprintf("%s---\n%s", GOOD, WITH("{name: j, labels: {a: 1}}"));
 
-	assert_refused(two, ":13: the file has more than one document");
+	assert_refused(two, ":15: metadata.labels: ");
+	assert_refused("apiVersion: v1\nkind: List\nitems:\n- apiVersion: kubeflow.org/v1\n"
+		       "  kind: PyTorchJob\n  metadata: {name: j, namespace: Foo}\n"
+		       "  spec: {pytorchReplicaSpecs: {}}\n",
+		       ":6: metadata.namespace: ");
+	assert_refused("apiVersion: v1\nkind: List\nitems: [5]\n", ":3: not a Kubernetes object");
+	assert_refused("apiVersion: apps/v1\nkind: PyTorchJob\n", "known kinds:");
+}
+
+struct passed {
+	char text[256];
+};
+
+static void note_passed(void *arg, const char *file, const struct hf_json *object, bool known)
+{
+	struct passed *passed = arg;
+	size_t len = strlen(passed->text);
+
+	(void)snprintf(passed->text + len, sizeof(passed->text) - len, "%s %s;",
+		       hf_json_path_str(object, "kind", NULL), known ? "known" : "unknown");
+}
+
+static void other_objects_are_passed_over(void **state)
+{
+	static const char text[] =
+		"{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}\n---\n" GOOD
+		"---\napiVersion: v1\nkind: List\nitems:\n"
+		"- {apiVersion: v1, kind: Secret, metadata: {name: s}}\n"
+		"- {apiVersion: apps/v1, kind: Deployment, metadata: {name: d}}\n";
+	struct passed passed = {""};
+	struct hf_manifests set = {.passed = note_passed, .arg = &passed};
+	struct hf_cli cli = {.out = stdout, .err = stderr};
+	char path[] = "/tmp/hf-manifest-XXXXXX";
+	int fd = mkstemp(path);
+
+	assert_int_equal(write(fd, text, sizeof(text) - 1), (ssize_t)sizeof(text) - 1);
+	assert_int_equal(close(fd), 0);
+	assert_int_equal(hf_manifests_add(&cli, path, &set), 0);
+	assert_string_equal(passed.text, "ConfigMap known;Secret known;Deployment unknown;");
+	assert_int_equal(set.n_jobs, 1);
+	assert_int_equal(set.objects.len, 2);
+	assert_string_equal(hf_doc_name(set.objects.items[1]), "s");
+	assert_int_equal(hf_manifests_add(&cli, path, &set), 0);
+	assert_int_equal(set.n_jobs, 2);
+	assert_string_equal(set.job_files[1], path);
+	hf_manifests_release(&set);
+	assert_int_equal(unlink(path), 0);
 }
 
 static void tabs_as_indentation_are_refused_with_their_line(void **state)
@@ -206,7 +266,8 @@ static void an_unknown_kind_is_refused_with_those_that_are_known(void **state)
 {
 	assert_refused("apiVersion: kubeflow.org/v1\nkind: PyTorchjob\n",
 		       ":2: unknown kind 'PyTorchjob'");
-	assert_refused("apiVersion: batch/v1\nkind: Job\n", "PyTorchJob (kubeflow.org/v1)");
+	assert_refused("apiVersion: kubeflow.org/v2beta1\nkind: MPIJob\n",
+		       "PyTorchJob (kubeflow.org/v1)");
 }
 
 static void an_unknown_field_is_refused_with_its_path_and_line(void **state)
@@ -303,7 +364,8 @@ static void an_unknown_restart_policy_is_refused(void **state)
 
 static void control_characters_of_the_file_do_not_reach_the_terminal(void **state)
 {
-	assert_refused("apiVersion: \"a\\e[31m\"\nkind: \"b\\u0007\"\n", "unknown kind");
+	assert_refused("apiVersion: \"kubeflow.org/a\\e[31m\"\nkind: \"b\\u0007\"\n",
+		       "unknown kind");
 }
 
 static void a_file_that_is_not_there_is_named(void **state)
@@ -313,8 +375,8 @@ static void a_file_that_is_not_there_is_named(void **state)
 	size_t len;
 	struct hf_cli cli = {.out = stdout, .err = open_memstream(&printed, &len)};
 
-	assert_int_equal(hf_manifest_load(&cli, "/nowhere/job.yaml", &manifest), HF_EXIT_USAGE);
-	assert_int_equal(hf_manifest_load(&cli, "/tmp", &manifest), HF_EXIT_USAGE);
+	assert_int_equal(load_one(&cli, "/nowhere/job.yaml", &manifest), HF_EXIT_USAGE);
+	assert_int_equal(load_one(&cli, "/tmp", &manifest), HF_EXIT_USAGE);
 	assert_int_equal(fclose(cli.err), 0);
 	assert_non_null(strstr(printed, "/nowhere/job.yaml"));
 	assert_non_null(strstr(printed, "/tmp"));
@@ -329,7 +391,8 @@ int main(void)
 		cmocka_unit_test(a_name_that_is_left_to_the_server_is_made),
 		cmocka_unit_test(a_name_too_long_for_services_is_warned_of),
 		cmocka_unit_test(nothing_in_the_file_is_said),
-		cmocka_unit_test(two_documents_are_refused_with_the_line_of_the_second),
+		cmocka_unit_test(each_document_is_checked_with_its_own_lines),
+		cmocka_unit_test(other_objects_are_passed_over),
 		cmocka_unit_test(tabs_as_indentation_are_refused_with_their_line),
 		cmocka_unit_test(duplicate_keys_are_refused_with_both_lines),
 		cmocka_unit_test(an_unclosed_bracket_is_refused_with_its_line),

@@ -4,35 +4,118 @@
 /* holdfast lint: checks manifests with the rules of an API server, without a server. */
 #include "cli/verbs_internal.h"
 
+#include "base/mem.h"
+#include "base/str.h"
 #include "cli/job_manifest.h"
 #include "cli/text.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define FILES_MAX 10000 /* of one folder */
+
+struct linting {
+	struct hf_cli *cli;
+	size_t n_jobs;
+};
+
+static void print_passed(void *arg, const char *file, const struct hf_json *object, bool known)
+{
+	const struct linting *linting = arg;
+	FILE *out = linting->cli->out;
+
+	hf_text_print_safe(out, file);
+	fputs(": ", out);
+	hf_text_print_safe(out, hf_json_path_str(object, "kind", NULL));
+	fputs(" '", out);
+	hf_text_print_safe(out, hf_str_or(hf_json_path_str(object, "metadata", "name", NULL), ""));
+	fputs(known ? "' is not a training job, so it is not checked\n"
+		    : "' is of a kind that Holdfast does not know, so it is not checked\n",
+	      out);
+}
+
+static int lint_file(struct linting *linting, const char *path)
+{
+	struct hf_manifests set = {.passed = print_passed, .arg = linting};
+	int rc = hf_manifests_add(linting->cli, path, &set);
+
+	for (size_t i = 0; i < set.n_jobs; i++) {
+		hf_text_print_safe(linting->cli->out, path);
+		fprintf(linting->cli->out, ": %s '%s' is valid\n", set.jobs[i].framework->kind,
+			hf_doc_name(set.jobs[i].doc));
+	}
+	linting->n_jobs += set.n_jobs;
+	hf_manifests_release(&set);
+	return rc;
+}
+
+/* ---- folders ------------------------------------------------------------------------------------ */
+
+static int is_manifest(const struct dirent *entry)
+{
+	static const char *const ends[] = {".yaml", ".yml", ".json"};
+	const char *dot = strrchr(entry->d_name, '.');
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(ends); i++)
+		if (hf_streq(dot, ends[i]))
+			return 1;
+	return 0;
+}
+
+/* Checks the manifests of a folder, in the order of their names; not those of folders in it. */
+static int lint_folder(struct linting *linting, const char *dir)
+{
+	struct dirent **entries = NULL;
+	int n = scandir(dir, &entries, is_manifest, alphasort), worst = HF_EXIT_OK;
+	struct hf_error err;
+
+	if (n < 0) {
+		(void)hf_error_errno(&err, errno, "cannot read '%s'", dir);
+		(void)hf_cli_fail(linting->cli, &err);
+		return HF_EXIT_USAGE;
+	}
+	if (n == 0 || n > FILES_MAX)
+		worst = hf_cli_usage(linting->cli, "'%s' has %s", dir,
+				     n == 0 ? "no .yaml, .yml or .json file" : "too many files");
+	for (int i = 0; i < n; i++) {
+		HF_AUTOFREE char *path = hf_xasprintf("%s/%s", dir, entries[i]->d_name);
+		int rc = n <= FILES_MAX ? lint_file(linting, path) : 0;
+
+		worst = rc != 0 ? rc : worst;
+		free(entries[i]);
+	}
+	free(entries);
+	return worst;
+}
+
 static int verb_lint(struct hf_cli *cli)
 {
+	struct linting linting = {.cli = cli};
 	int worst = HF_EXIT_OK;
 
 	for (int i = 0; i < cli->n_args; i++) {
-		struct hf_manifest manifest;
-		int rc = hf_manifest_load(cli, cli->args[i], &manifest);
-		if (rc != 0) {
-			worst = rc;
-			continue;
-		}
-		hf_text_print_safe(cli->out, cli->args[i]);
-		fprintf(cli->out, ": %s '%s' is valid\n", manifest.framework->kind,
-			hf_doc_name(manifest.doc));
-		hf_manifest_release(&manifest);
+		struct stat st;
+		bool folder = stat(cli->args[i], &st) == 0 && S_ISDIR(st.st_mode);
+		int rc = folder ? lint_folder(&linting, cli->args[i])
+				: lint_file(&linting, cli->args[i]);
+
+		worst = rc != 0 ? rc : worst;
 	}
+	if (worst == HF_EXIT_OK && linting.n_jobs == 0)
+		return hf_cli_usage(cli, "no training job was found, so nothing was checked");
 	return worst;
 }
 
 const struct hf_cli_verb hf_verb_lint = {
 	.name = "lint",
 	.summary = "Check job manifests without a server",
-	.usage = "FILE…",
+	.usage = "FILE… | DIR…",
 	.group = HF_CLI_RUN_HERE,
 	.examples = "  holdfast lint job.yaml\n"
-		    "  holdfast lint examples/*.yaml\n"
+		    "  holdfast lint examples\n"
 		    "  generate-job | holdfast lint -\n",
 	.args_min = 1,
 	.args_max = -1,

@@ -152,6 +152,36 @@ static void a_job_without_replicas_is_warned_of(void **state)
 		    "without replicas never ends; add a replica type\n");
 }
 
+static void a_folder_is_checked_by_its_manifests(void **state)
+{
+	struct cli_world *w = *state;
+
+	put("good.yaml", JOB("{name: j}"));
+	put("bad.yaml", JOB("{name: j, labels: {a: 1}}"));
+	put("notes.txt", "no manifest");
+	cli_world_run(w, "lint", ".", NULL);
+	assert_int_equal(unlink("notes.txt"), 0);
+	assert_said(
+		w, HF_EXIT_USAGE, "./good.yaml: PyTorchJob 'j' is valid\n",
+		"holdfast: ./bad.yaml:3: metadata.labels: Invalid value: \"a\": must be a string\n");
+}
+
+static void other_kinds_are_named_and_a_job_is_needed(void **state)
+{
+	struct cli_world *w = *state;
+
+	put("good.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}\n---\n"
+			 "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}}\n");
+	cli_world_run(w, "lint", "good.yaml", NULL);
+	assert_said(
+		w, HF_EXIT_USAGE,
+		"good.yaml: ConfigMap 'c' is not a training job, so it is not checked\n"
+		"good.yaml: Deployment 'd' is of a kind that Holdfast does not know, so it is not "
+		"checked\n",
+		"holdfast: no training job was found, so nothing was checked\n"
+		"See 'holdfast lint --help'.\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -165,6 +195,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			one_bad_file_of_several_is_code_2_and_the_others_are_looked_at, setup,
 			teardown),
+		cmocka_unit_test_setup_teardown(a_folder_is_checked_by_its_manifests, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(other_kinds_are_named_and_a_job_is_needed, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(no_server_is_needed, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_not_there_is_told_with_its_name, setup,
 						teardown),

@@ -22,29 +22,39 @@ size_t hf_text_control(const char *at)
 	return c[0] == 0xc2 && c[1] >= 0x80 && c[1] <= 0x9f ? 2 : 0;
 }
 
-/* The length of the escape sequence at the start of bytes, such as a colour; 0: none begins there. A
- * sequence that the text cuts off counts too. */
-static size_t escape_length(const char *bytes, size_t len)
+/* The length of "ESC [ … letter", which may be cut off. */
+static size_t csi_length(const char *bytes, size_t len)
 {
 	size_t i = 2;
 
+	while (i < len && (unsigned char)bytes[i] >= 0x20 && (unsigned char)bytes[i] < 0x40)
+		i++;
+	return i < len ? i + 1 : len;
+}
+
+/* The length of "ESC ] … BEL" or "ESC ] … ESC \", a title or a link, which may be cut off. */
+static size_t osc_length(const char *bytes, size_t len)
+{
+	size_t i = 2;
+
+	while (i < len && bytes[i] != '\a' && bytes[i] != '\033')
+		i++;
+	if (i + 1 < len && bytes[i] == '\033' && bytes[i + 1] == '\\')
+		i++;
+	return i < len ? i + 1 : len;
+}
+
+/* The length of the escape sequence at the start of bytes, such as a colour; 0: none begins there. */
+static size_t escape_length(const char *bytes, size_t len)
+{
 	if (len == 0 || bytes[0] != '\033')
 		return 0;
 	if (len == 1)
 		return 1;
-	if (bytes[1] == '[') {
-		while (i < len && (unsigned char)bytes[i] >= 0x20 && (unsigned char)bytes[i] < 0x40)
-			i++;
-		return i < len ? i + 1 : len;
-	}
-	/* A title or a link ends with BEL, or with ESC and a backslash. */
-	if (bytes[1] == ']') {
-		while (i < len && bytes[i] != '\a' && bytes[i] != '\033')
-			i++;
-		if (i < len && bytes[i] == '\033' && i + 1 < len && bytes[i + 1] == '\\')
-			i++;
-		return i < len ? i + 1 : len;
-	}
+	if (bytes[1] == '[')
+		return csi_length(bytes, len);
+	if (bytes[1] == ']')
+		return osc_length(bytes, len);
 	return (unsigned char)bytes[1] >= 0x20 && (unsigned char)bytes[1] < 0x7f ? 2 : 1;
 }
 

@@ -195,6 +195,95 @@ expect 'a terminal that closes ends the pods' 'code 130' interrupted_run HUP
 expect 'an interrupt ends the pods' 'code 130' interrupted_run
 expect 'what a killed run left is ended by the next' 'nothing is left' killed_run
 expect 'what a killed run left is ended by down, too' "ended the pods of 1 killed 'holdfast run' process.*@1 +long +Killed .*here worker" killed_kept_run
+# ---- programs, without a manifest ----
+cd "$dir" || exit 1
+cat >rank.py <<-'PY'
+	import os, sys, signal, time
+	rank = os.environ["RANK"]
+	print("rank", rank, "of", os.environ["WORLD_SIZE"], "local", os.environ["LOCAL_RANK"], sys.argv[1:],
+	      os.getcwd(), os.environ.get("MY_OWN"), flush=True)
+	if "--kill" in sys.argv and rank == "1" and not os.path.exists("killed"):
+	    open("killed", "w").close()
+	    os.kill(os.getpid(), signal.SIGKILL)
+	if "--kill" in sys.argv and not os.path.exists("killed"):
+	    signal.pause()
+	if "--raise" in sys.argv:
+	    if rank == "1": raise ValueError("bad batch")
+	    signal.pause()
+	if "--late" in sys.argv and rank == "1":
+	    while not os.path.exists("rank-0"): time.sleep(0.02)
+	    time.sleep(2.5) # longer than run waits for the ends of logs
+	    raise ValueError("too late")
+	if "--late" in sys.argv:
+	    open("rank-0", "w").close()
+PY
+export MY_OWN='a value'
+expect 'a script runs in as many ranks as are asked for, with its own flags' \
+	"ranks get folder $dir and all [0-9]+ variables.*rank 0 of 2 local 0 \\['--lr', '3', '-x'\\] $dir a value.*worker-0 . rank 1 of 2" \
+	sh -c "'$program' run --nproc 2 rank.py --lr 3 -x | sort"
+expect 'a module, and a command' "tool succeeded.*rank 0 of 1 local 0 \\['\\\$\\(X\\)'\\]" \
+	sh -c "'$program' run -m json.tool --help && '$program' run -- python3 rank.py '\$(X)'"
+expect 'a killed rank: all ranks start again' 'worker-0 failed code=137.*generation=2 restarts=1.*job/rank succeeded' \
+	"$program" run --nproc 2 rank.py --kill
+expect 'an exception ends the program' 'code 1: worker-0 exited with code 1.*ValueError: bad batch' \
+	code 1 "$program" run --nproc 2 rank.py --raise
+expect '--max-restarts restarts it' 'restarts=2.*code 1: worker-0 exited with code 1' \
+	code 1 "$program" run --nproc 2 --max-restarts 1 rank.py --raise
+expect 'a rank that fails after rank 0 counts' \
+	'rank 0 has succeeded; waiting for the other ranks, worker-0 among them.*code 1: worker-0 exited with code 1 after rank 0 had succeeded.*ValueError: too late' \
+	code 1 "$program" run --nproc 2 rank.py --late
+expect 'and is listed as a failure' '@1 +rank +Failed .* after rank 0 had succeeded' "$program" runs
+expect 'the job of a script can be printed, checked and run' "job.yaml: PyTorchJob 'rank' is valid.*rank 1 of 3.*'--a'" \
+	sh -c "'$program' run --nproc 3 rank.py --a --print-job >job.yaml && '$program' lint job.yaml && '$program' run job.yaml"
+expect 'a manifest gets the folder, and the variables that are named' \
+	"ranks get folder $dir and MY_OWN.*$dir a value" "$program" run job.yaml --pass-env 'MY_*'
+expect 'and those of the command line' "$dir third" "$program" run job.yaml --pass-env 'MY_*' -e MY_OWN=third
+refuse_script() { # WHAT PATTERN WORD…: exit code 2 and one line
+	expect "$1" "^holdfast: $2.See 'holdfast run --help'..\$" code 2 "$program" run "${@:3}"
+}
+: >empty.py
+printf 'x = "\377"\n' >latin.py
+mkdir folder.py
+refuse_script 'a script that is missing' "the script 'nosuch.py' cannot be read: No such file or directory" nosuch.py
+refuse_script 'a script that is empty' "the script 'empty.py' is empty" empty.py
+refuse_script 'a script that is not UTF-8' "the script 'latin.py' is not UTF-8, and [^:]*" latin.py
+refuse_script 'a script that is a folder' "'folder.py' is a folder, not a script" folder.py
+refuse_script 'a program that is missing' "no program 'nosuch' is in PATH" -- nosuch
+refuse_script 'a program that is not executable' "the program './rank.py' cannot be started: it is not executable .chmod [+]x." -- ./rank.py
+refuse_script 'too many ranks' "--nproc: '111' is not a whole number from 1 to 110" --nproc 111 rank.py
+refuse_script 'flags of programs with a manifest' '--nproc is for programs[^:]*' --nproc 2 job.yaml
+refuse_script 'a wrong variable' "--env: '1X' cannot name a variable; write NAME=VALUE" -e 1X=2 rank.py
+cd "$OLDPWD" || exit 1
+
+# ---- several documents and files ----
+cat >"$dir/beside.yaml" <<-'YAML'
+	{apiVersion: v1, kind: ConfigMap, metadata: {name: script}, data: {go.sh: echo from the map $FROM}}
+	---
+	apiVersion: v1
+	kind: List
+	items:
+	- {apiVersion: v1, kind: Secret, metadata: {name: words}, stringData: {FROM: and the secret}}
+	- {apiVersion: apps/v1, kind: Deployment, metadata: {name: other}}
+YAML
+job several.yaml several Never Replica 'sh /w/go.sh'
+sed -i -e 's|image: none,|&envFrom: [{secretRef: {name: words}}], volumeMounts: [{name: w, mountPath: /w}],|' \
+	-e 's|^\( *\)containers:|\1volumes: [{name: w, configMap: {name: script}}]\n&|' "$dir/several.yaml"
+{ cat "$dir/beside.yaml"; echo ---; cat "$dir/several.yaml"; } >"$dir/all.yaml"
+expect 'the other objects of the file are created first' \
+	"Deployment 'other' is of a kind that 'holdfast run' cannot create.*master-0 . from the map and the secret" \
+	"$program" run "$dir/all.yaml"
+expect 'also with several files' 'from the map and the secret' \
+	"$program" run -f "$dir/beside.yaml" -f "$dir/several.yaml"
+expect 'and from standard input in another namespace' 'from the map and the secret' \
+	sh -c "'$program' run - -n team-b <'$dir/all.yaml'"
+expect 'two jobs are too many' "2 jobs are in the manifest, 'quick' and 'fails' among them" \
+	code 2 "$program" run -f "$dir/quick.yaml" -f "$dir/fails.yaml"
+expect 'no job is too few' 'no job is in the manifest' code 2 "$program" run "$dir/beside.yaml"
+expect 'an object that is refused is named' "ConfigMap 'Not_a_name' of the manifest is refused: .*metadata.name" \
+	code 1 sh -c "sed 's/{name: script},/{name: Not_a_name},/' '$dir/all.yaml' | '$program' run -"
+expect 'lint checks the jobs and names the rest' "ConfigMap 'script' is not a training job.*Deployment 'other' is of a kind.*PyTorchJob 'several' is valid" \
+	"$program" lint "$dir/all.yaml"
+
 expect 'two runs of one name work at once' 'code 0 0' two_runs
 expect 'the last 20 runs are kept' '^20.$' sh -c "'$program' run '$dir/quick.yaml' >/dev/null; ls '$HOLDFAST_DIR/runs' | wc -l"
 expect 'a state directory that is a file is one line, and the run goes on' \

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+
+/* Reads what `run` was asked to run: a manifest with its other objects, or a program. */
+#include "app/run_input.h"
+
+#include "app/run_template.h"
+#include "app/script_job.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "api/job.h"
+#include "core/names.h"
+#include "operator/operator.h"
+#include "store/resource.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NAMES_SHOWN 8 /* variables that are named at the start */
+
+/* ---- load --------------------------------------------------------------------------------------- */
+
+/* Refuses flags that mean nothing for a job of a manifest. */
+static int check_manifest_flags(struct hf_cli *cli)
+{
+	static const char *const names[] = {"nproc", "module", "max-restarts", "print-job"};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(names); i++)
+		if (hf_cli_has(cli, names[i]))
+			return hf_cli_usage(
+				cli,
+				"--%s is for programs, such as train.py; '%s' is a manifest, "
+				"which has fields for this",
+				names[i], cli->args[0]);
+	return 0;
+}
+
+/* --print-job may also stand last, behind the words of the program. */
+static bool take_print_job(struct hf_cli *cli)
+{
+	if (cli->n_args > 1 && !cli->literal &&
+	    hf_streq(cli->args[cli->n_args - 1], "--print-job")) {
+		cli->n_args--;
+		return true;
+	}
+	return hf_cli_has(cli, "print-job");
+}
+
+/* Sets what torchrun sets, so that the ranks do not use more threads than there are CPUs. */
+static void limit_threads(const struct hf_cli *cli, struct hf_run_input *input)
+{
+	const char *nproc = hf_str_or(hf_cli_flag(cli, "nproc"), "1");
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN), ranks = strtol(nproc, NULL, 10);
+	char text[32];
+
+	if (ranks < 2 || hf_run_env_has(&input->env, "OMP_NUM_THREADS"))
+		return;
+	(void)snprintf(text, sizeof(text), "%ld", cpus / ranks > 1 ? cpus / ranks : 1);
+	hf_run_env_add(&input->env, "OMP_NUM_THREADS", text);
+}
+
+static int load_script(struct hf_cli *cli, struct hf_run_input *input)
+{
+	int rc = hf_script_job_make(cli, &input->manifest);
+
+	input->print = take_print_job(cli);
+	if (rc == 0)
+		rc = hf_run_env_read(cli, true, environ, &input->env);
+	if (rc == 0)
+		limit_threads(cli, input);
+	return rc;
+}
+
+/* Takes the one job of the files. */
+static int take_job(struct hf_cli *cli, struct hf_manifests *set, struct hf_run_input *input)
+{
+	if (set->n_jobs == 0)
+		return hf_cli_usage(cli, "no job is in %s: a PyTorchJob, TFJob, … is needed",
+				    set->n_files == 1 ? "the manifest" : "the manifests");
+	if (set->n_jobs > 1)
+		return hf_cli_usage(cli,
+				    "%zu jobs are in the manifest, '%s' and '%s' among them: "
+				    "'holdfast run' takes one",
+				    set->n_jobs, hf_doc_name(set->jobs[0].doc),
+				    hf_doc_name(set->jobs[1].doc));
+	input->manifest = set->jobs[0];
+	set->n_jobs = 0;
+	input->objects = set->objects;
+	set->objects = (struct hf_manifest_objects){.len = 0};
+	return 0;
+}
+
+/* Notes the first object that cannot be created. Such objects, a NetworkPolicy for instance, seldom matter on
+ * one machine. */
+static void note_unknown(void *arg, const char *file HF_UNUSED, const struct hf_json *object,
+			 bool known)
+{
+	struct hf_run_input *input = arg;
+
+	if (known || input->not_created != NULL)
+		return;
+	input->not_created = hf_xasprintf(
+		"%s '%s' is of a kind that 'holdfast run' cannot create; the job runs without it",
+		hf_json_path_str(object, "kind", NULL),
+		hf_str_or(hf_json_path_str(object, "metadata", "name", NULL), ""));
+}
+
+static int load_manifests(struct hf_cli *cli, struct hf_run_input *input)
+{
+	struct hf_manifests set = {.passed = note_unknown, .arg = input};
+	int rc = check_manifest_flags(cli);
+
+	if (rc == 0 && cli->n_args > 1)
+		rc = hf_cli_usage(cli, "unexpected argument '%s' behind the manifest '%s'",
+				  cli->args[1], cli->args[0]);
+	for (size_t i = 0; rc == 0 && i < cli->n_flags; i++)
+		if (hf_streq(cli->flags[i].flag->name, "filename"))
+			rc = hf_manifests_add(cli, cli->flags[i].value, &set);
+	if (rc == 0 && cli->n_args == 1)
+		rc = hf_manifests_add(cli, cli->args[0], &set);
+	if (rc == 0)
+		rc = take_job(cli, &set, input);
+	hf_manifests_release(&set);
+	return rc == 0 ? hf_run_env_read(cli, false, environ, &input->env) : rc;
+}
+
+int hf_run_input_load(struct hf_cli *cli, struct hf_run_input *ret_input)
+{
+	bool files = hf_cli_has(cli, "filename");
+
+	*ret_input = (struct hf_run_input){.script = false};
+	if (cli->n_args == 0 && !files)
+		return hf_cli_usage(cli, "what should run? Name a manifest, a script such as "
+					 "train.py, or a command behind --");
+	ret_input->script =
+		cli->n_args > 0 && hf_script_is_program(cli, cli->args[0], cli->literal);
+	if (ret_input->script && files)
+		return hf_cli_usage(cli, "-f is for manifests, and '%s' is a program",
+				    cli->args[0]);
+	return ret_input->script ? load_script(cli, ret_input) : load_manifests(cli, ret_input);
+}
+
+void hf_run_input_release(struct hf_run_input *input)
+{
+	hf_manifest_release(&input->manifest);
+	hf_manifest_objects_release(&input->objects);
+	hf_run_env_release(&input->env);
+	free(input->not_created);
+	input->not_created = NULL;
+}
+
+/* ---- the objects --------------------------------------------------------------------------------- */
+
+static bool has_namespace(const struct hf_manifest_objects *objects, const char *ns)
+{
+	for (size_t i = 0; i < objects->len; i++)
+		if (hf_streq(hf_json_path_str(hf_doc_json(objects->items[i]), "kind", NULL),
+			     "Namespace") &&
+		    hf_streq(hf_doc_name(objects->items[i]), ns))
+			return true;
+	return false;
+}
+
+static void add_namespace(struct hf_manifest_objects *list, const char *ns)
+{
+	struct hf_json *object = hf_json_object();
+
+	if (has_namespace(list, ns)) {
+		hf_json_unref(object);
+		return;
+	}
+	hf_json_set_str(object, "apiVersion", "v1");
+	hf_json_set_str(object, "kind", "Namespace");
+	hf_json_set_str(hf_json_ensure_object(object, "metadata"), "name", ns);
+	list->items[list->len++] = hf_doc_from_json(object);
+}
+
+void hf_run_input_add_namespaces(struct hf_run_input *input, const char *ns)
+{
+	struct hf_manifest_objects list = {
+		.items = hf_xcalloc(2 * input->objects.len + 1, sizeof(struct hf_doc *))};
+
+	for (size_t i = 0; i < input->objects.len; i++) {
+		struct hf_doc *doc = input->objects.items[i];
+		const struct hf_json *root = hf_doc_json(doc);
+		const struct hf_resource *resource =
+			hf_resource_by_kind(hf_json_path_str(root, "apiVersion", NULL),
+					    hf_json_path_str(root, "kind", NULL));
+
+		if (resource->namespaced && hf_str_is_empty(hf_doc_namespace(doc))) {
+			struct hf_json *copy = hf_json_copy(root);
+
+			hf_json_set_str(hf_json_ensure_object(copy, "metadata"), "namespace", ns);
+			hf_doc_unref(doc);
+			input->objects.items[i] = hf_doc_from_json(copy);
+		} else if (resource->namespaced) {
+			add_namespace(&list, hf_doc_namespace(doc));
+		}
+	}
+	add_namespace(&list, ns);
+	for (size_t i = 0; i < input->objects.len; i++)
+		list.items[list.len++] = input->objects.items[i];
+	free(input->objects.items);
+	input->objects = list;
+}
+
+/* ---- what a server would not refuse ------------------------------------------------------------- */
+
+char *hf_run_input_problem(const struct hf_run_input *input)
+{
+	HF_AUTO_ARENA arena = hf_arena_create(HF_OPERATOR_PASS_BYTES_MAX);
+	struct hf_job_view view;
+	const char *text;
+
+	hf_job_read(input->manifest.doc, input->manifest.framework, NULL, arena, NULL, &view);
+	text = view.replicas_len > 0
+		       ? hf_job_unnameable(&view, arena)
+		       : "the job has no replicas, so it would never run or end; add a replica type";
+	if (text == NULL && !hf_str_is_empty(view.run_policy.managed_by) &&
+	    !hf_streq(view.run_policy.managed_by, HF_MANAGED_BY_US))
+		text = hf_arena_printf(
+			arena,
+			"spec.runPolicy.managedBy is '%s', and 'holdfast run' has no such controller: "
+			"no pods would be created; remove the field",
+			view.run_policy.managed_by);
+	return text != NULL ? hf_xstrdup(text) : NULL;
+}
+
+/* ---- the machine's -------------------------------------------------------------------------------- */
+
+void hf_run_input_place(struct hf_run_input *input, const char *errors)
+{
+	HF_AUTOFREE char *cwd = getcwd(NULL, 0);
+	const struct hf_run_template change = {
+		.cwd = cwd,
+		.errors = hf_run_env_has(&input->env, "TORCHELASTIC_ERROR_FILE") ? NULL : errors,
+		.env = (const char *const *)input->env.given,
+	};
+
+	hf_run_template_apply(&change, &input->manifest);
+}
+
+void hf_run_input_describe(const struct hf_run_input *input, struct hf_strbuf *sb)
+{
+	HF_AUTOFREE char *cwd = getcwd(NULL, 0);
+
+	hf_strbuf_addf(sb, "ranks get folder %s and ", hf_str_or(cwd, "/"));
+	if (input->script) {
+		hf_strbuf_addf(sb, "all %zu variables of the shell", input->env.n_passed);
+	} else if (input->env.n_all == 0) {
+		hf_strbuf_addstr(sb, "no variables of the shell (see --pass-env)");
+	} else {
+		for (size_t i = 0; i < input->env.n_all && i < NAMES_SHOWN; i++)
+			hf_strbuf_addf(sb, "%s%.*s", i > 0 ? ", " : "",
+				       (int)strcspn(input->env.all[i], "="), input->env.all[i]);
+		if (input->env.n_all > NAMES_SHOWN)
+			hf_strbuf_addf(sb, " and %zu more variables",
+				       input->env.n_all - NAMES_SHOWN);
+	}
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_APP_RUN_INPUT_H
+#define HF_APP_RUN_INPUT_H
+
+#include "app/run_env.h"
+#include "cli/job_manifest.h"
+
+/* What `run` was asked to run: one job, the objects beside it, and the variables for the ranks. */
+struct hf_run_input {
+	bool script; /* the job was made of a program, not read from a manifest */
+	bool print;  /* --print-job: the manifest is printed, and nothing runs */
+	struct hf_manifest manifest;
+	struct hf_manifest_objects objects; /* to be created before the job */
+	char *not_created;                  /* a line about objects of unknown kinds; NULL: none */
+	struct hf_run_env env;
+};
+
+/* Read the command line and its files.  Returns 0, or an exit code after a message. */
+int hf_run_input_load(struct hf_cli *cli, struct hf_run_input *ret_input);
+void hf_run_input_release(struct hf_run_input *input);
+
+/* A problem that a server would accept, but that keeps the job from ever running here; NULL: there is none.
+ * The caller frees it. */
+char *hf_run_input_problem(const struct hf_run_input *input);
+
+/* Put the namespaces of all objects in front of them, and the job's namespace into those that name none. */
+void hf_run_input_add_namespaces(struct hf_run_input *input, const char *ns);
+
+/* Change the pod templates for this machine (app/run_template.h).  errors: a folder. */
+void hf_run_input_place(struct hf_run_input *input, const char *errors);
+/* Write what the ranks get of the caller's surroundings, for one line. */
+void hf_run_input_describe(const struct hf_run_input *input, struct hf_strbuf *sb);
+
+#endif

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+
+/* Makes the job of `run train.py`, `run --module pkg.train` and `run -- CMD`. Input: the words and
+ * flags of the command line. Output: a checked manifest. */
+#include "app/script_job.h"
+
+#include "base/ascii.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/text.h"
+#include "framework/framework.h"
+#include "json/yaml_write.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define NAME_LEN_MAX 40
+#define SCRIPT_BYTES_MAX ((size_t)16 << 20) /* larger scripts are not checked for UTF-8 */
+#define WORD_BYTES_MAX ((size_t)256 << 10)
+#define MANIFEST_TEXT_MAX ((size_t)4 << 20)
+
+/* ---- what to run ------------------------------------------------------------------------------ */
+
+static bool has_suffix(const char *text, const char *suffix)
+{
+	size_t len = strlen(text), end = strlen(suffix);
+
+	return len > end && hf_streq(text + len - end, suffix);
+}
+
+static bool is_manifest_name(const char *word)
+{
+	return hf_streq(word, "-") || has_suffix(word, ".yaml") || has_suffix(word, ".yml") ||
+	       has_suffix(word, ".json");
+}
+
+bool hf_script_is_program(const struct hf_cli *cli, const char *word, bool literal)
+{
+	struct stat st;
+
+	if (literal || hf_cli_has(cli, "module") || has_suffix(word, ".py"))
+		return true;
+	return !is_manifest_name(word) && stat(word, &st) == 0 && S_ISREG(st.st_mode) &&
+	       access(word, X_OK) == 0;
+}
+
+/* True if one of the first two lines names the encoding, as PEP 263 has it. */
+static bool names_encoding(const struct hf_strbuf *text)
+{
+	size_t end = strcspn(text->data, "\n");
+	const char *found = memmem(text->data, text->len, "coding", 6);
+
+	if (end < text->len)
+		end += 1 + strcspn(text->data + end + 1, "\n");
+	return found != NULL && found < text->data + end;
+}
+
+static int check_script(struct hf_cli *cli, const char *path)
+{
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(SCRIPT_BYTES_MAX);
+	struct hf_error err;
+	struct stat st;
+	int rc;
+
+	if (stat(path, &st) != 0)
+		return hf_cli_usage(cli, "the script '%s' cannot be read: %s", path,
+				    strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return hf_cli_usage(cli, "'%s' is %s, not a script", path,
+				    S_ISDIR(st.st_mode) ? "a folder" : "a special file");
+	rc = hf_fs_read_regular(path, &text, &err);
+	if (rc == HF_E_TOO_LARGE)
+		return 0;
+	if (rc != 0)
+		return hf_cli_usage(cli, "the script '%s' cannot be read: %s", path, err.text);
+	if (text.len == 0)
+		return hf_cli_usage(cli, "the script '%s' is empty", path);
+	if (!hf_utf8_valid(text.data, text.len) && !names_encoding(&text))
+		return hf_cli_usage(
+			cli,
+			"the script '%s' is not UTF-8, and Python would refuse it; save "
+			"it as UTF-8",
+			path);
+	return 0;
+}
+
+/* True if a program of this name is in $PATH. */
+static bool is_in_path(const char *name)
+{
+	HF_AUTOFREE char *path = hf_xstrdup(hf_str_or(getenv("PATH"), "/usr/bin:/bin"));
+	char *rest = path, *dir;
+
+	while ((dir = strsep(&rest, ":")) != NULL) {
+		HF_AUTOFREE char *file = hf_xasprintf("%s/%s", dir[0] != '\0' ? dir : ".", name);
+
+		if (access(file, X_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Adds a word of the command. The kubelet replaces $(NAME) and $$, so these are escaped. */
+static int add_word(struct hf_cli *cli, struct hf_json *command, const char *word)
+{
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(WORD_BYTES_MAX);
+
+	if (!hf_utf8_valid(word, strlen(word)))
+		return hf_cli_usage(cli, "an argument of the program is not UTF-8");
+	for (const char *at = word; *at != '\0'; at++) {
+		if (*at == '$' && (at[1] == '$' || at[1] == '('))
+			hf_strbuf_addch(&text, '$');
+		hf_strbuf_addch(&text, *at);
+	}
+	if (text.full)
+		return hf_cli_usage(cli, "an argument of the program is longer than %zu KiB",
+				    WORD_BYTES_MAX >> 10);
+	hf_json_append(command, hf_json_string(text.data));
+	return 0;
+}
+
+static int add_python(struct hf_cli *cli, struct hf_json *command, bool module)
+{
+	const char *python = is_in_path("python3") ? "python3" : "python";
+
+	if (!is_in_path(python))
+		return hf_cli_usage(cli, "no python3 is in PATH: activate the environment of the "
+					 "script, or give the whole command behind --");
+	hf_json_append(command, hf_json_string(python));
+	hf_json_append(command, hf_json_string("-u"));
+	if (module)
+		hf_json_append(command, hf_json_string("-m"));
+	return 0;
+}
+
+/* Programs with a "/" are found from the working folder; others in PATH. */
+static int check_command(struct hf_cli *cli, const char *word)
+{
+	struct stat st;
+
+	if (strchr(word, '/') == NULL && is_in_path(word))
+		return 0;
+	if (strchr(word, '/') == NULL)
+		return hf_cli_usage(cli, "no program '%s' is in PATH", word);
+	if (stat(word, &st) != 0)
+		return hf_cli_usage(cli, "the program '%s' cannot be started: %s", word,
+				    strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return hf_cli_usage(cli, "the program '%s' cannot be started: it is not a file",
+				    word);
+	if (access(word, X_OK) != 0)
+		return hf_cli_usage(cli,
+				    "the program '%s' cannot be started: it is not executable "
+				    "(chmod +x)",
+				    word);
+	return 0;
+}
+
+/* Makes the command of the ranks. */
+static int make_command(struct hf_cli *cli, struct hf_json *command)
+{
+	const char *word = cli->args[0];
+	bool module = hf_cli_has(cli, "module");
+	int rc = 0, from = 0;
+
+	if (module) {
+		rc = add_python(cli, command, true);
+	} else if (!cli->literal && has_suffix(word, ".py")) {
+		rc = check_script(cli, word);
+		if (rc == 0)
+			rc = add_python(cli, command, false);
+	} else if (!cli->literal && strchr(word, '/') == NULL) {
+		/* A file of the working folder, not a program in PATH. */
+		HF_AUTOFREE char *path = hf_xasprintf("./%s", word);
+
+		rc = add_word(cli, command, path);
+		from = 1;
+	} else {
+		rc = check_command(cli, word);
+	}
+	for (int i = from; rc == 0 && i < cli->n_args; i++)
+		rc = add_word(cli, command, cli->args[i]);
+	return rc;
+}
+
+/* ---- the job ----------------------------------------------------------------------------------- */
+
+/* The part of "dir/Train_Model.py" or "pkg.train" that names the job: "Train_Model", "train". */
+static char *find_stem(const char *word, bool module)
+{
+	const char *slash = strrchr(word, '/');
+	const char *dot = strrchr(word, '.');
+	size_t len;
+
+	if (module)
+		return hf_xstrdup(dot != NULL ? dot + 1 : word);
+	word = slash != NULL ? slash + 1 : word;
+	len = strlen(word);
+	return hf_xstrndup(word, has_suffix(word, ".py") ? len - strlen(".py") : len);
+}
+
+/* Makes a name of the stem: "train-model". */
+static char *make_name(const char *word, bool module)
+{
+	HF_AUTOFREE char *stem = find_stem(word, module);
+	char name[NAME_LEN_MAX + 1];
+	size_t n = 0;
+
+	for (const char *at = stem; *at != '\0' && n < NAME_LEN_MAX; at++) {
+		char c = hf_ascii_to_lower(*at);
+
+		if (hf_ascii_is_lower(c) || hf_ascii_is_digit(c))
+			name[n++] = c;
+		else if (n > 0 && name[n - 1] != '-')
+			name[n++] = '-';
+	}
+	while (n > 0 && name[n - 1] == '-')
+		n--;
+	name[n] = '\0';
+	if (n == 0)
+		return hf_xstrdup("run");
+	/* The names of services begin with a letter. */
+	return hf_ascii_is_lower(name[0]) ? hf_xstrdup(name) : hf_xasprintf("run-%s", name);
+}
+
+static void set_variable(struct hf_json *env, const char *name, const char *value)
+{
+	struct hf_json *item = hf_json_object();
+
+	hf_json_set_str(item, "name", name);
+	hf_json_set_str(item, "value", value);
+	hf_json_append(env, item);
+}
+
+/* Sets what torchrun gives a process and the operator does not. Each rank is alone in its pod, so its local
+ * rank is 0. Libraries take the run ID as the sign that another program started the ranks. GROUP_RANK and
+ * ROLE_RANK differ by rank, and a template cannot compute them. */
+static void set_variables(struct hf_json *env, const char *name, int64_t restarts)
+{
+	char limit[32];
+
+	(void)snprintf(limit, sizeof(limit), "%lld", (long long)restarts);
+	set_variable(env, "LOCAL_RANK", "0");
+	set_variable(env, "LOCAL_WORLD_SIZE", "1");
+	set_variable(env, "TORCHELASTIC_RUN_ID", name);
+	set_variable(env, "TORCHELASTIC_MAX_RESTARTS", limit);
+}
+
+static void add_replicas(struct hf_json *specs, const char *type, int64_t replicas,
+			 const char *policy, const struct hf_json *command, struct hf_json *env)
+{
+	struct hf_json *spec = hf_json_ensure_object(specs, type);
+	struct hf_json *pod =
+		hf_json_ensure_object(hf_json_ensure_object(spec, "template"), "spec");
+	struct hf_json *container = hf_json_object();
+
+	hf_json_set_i64(spec, "replicas", replicas);
+	hf_json_set_str(spec, "restartPolicy", policy);
+	hf_json_set_str(container, "name", "pytorch");
+	hf_json_set_str(container, "image", HF_SCRIPT_IMAGE);
+	hf_json_set(container, "command", hf_json_copy(command));
+	if (env != NULL)
+		hf_json_set(container, "env", env);
+	hf_json_append(hf_json_ensure_array(pod, "containers"), container);
+}
+
+static struct hf_json *make_job(const char *name, const struct hf_json *command, int64_t nproc,
+				int64_t restarts, const char *policy)
+{
+	struct hf_json *job = hf_json_object();
+	struct hf_json *spec, *run_policy, *specs;
+
+	hf_json_set_str(job, "apiVersion", "kubeflow.org/v1");
+	hf_json_set_str(job, "kind", "PyTorchJob");
+	hf_json_set_str(hf_json_ensure_object(job, "metadata"), "name", name);
+	spec = hf_json_ensure_object(job, "spec");
+	run_policy = hf_json_ensure_object(spec, "runPolicy");
+	hf_json_set_i64(run_policy, "backoffLimit", restarts);
+	/* A process group cannot take a rank back, so all ranks start again together. */
+	hf_json_set_str(hf_json_ensure_object(run_policy, "recovery"), "restartScope", "Job");
+	specs = hf_json_ensure_object(spec, "pytorchReplicaSpecs");
+	for (int worker = 0; worker <= (nproc > 1); worker++) {
+		struct hf_json *env = hf_json_array();
+
+		set_variables(env, name, restarts);
+		add_replicas(specs, worker ? "Worker" : "Master", worker ? nproc - 1 : 1, policy,
+			     command, env);
+	}
+	return job;
+}
+
+int hf_script_job_make(struct hf_cli *cli, struct hf_manifest *ret_manifest)
+{
+	const char *nproc_text = hf_str_or(hf_cli_flag(cli, "nproc"), "1");
+	const char *restarts_text = hf_cli_flag(cli, "max-restarts");
+	HF_AUTO_JSON command = hf_json_array();
+	HF_AUTOFREE char *name = NULL;
+	int64_t nproc, restarts = HF_SCRIPT_RESTARTS;
+	struct hf_error err;
+
+	if (hf_str_to_i64(nproc_text, 1, HF_SCRIPT_NPROC_MAX, &nproc, &err) != 0)
+		return hf_cli_usage(cli, "--nproc: %s", err.text);
+	if (restarts_text != NULL &&
+	    hf_str_to_i64(restarts_text, 0, INT32_MAX, &restarts, &err) != 0)
+		return hf_cli_usage(cli, "--max-restarts: %s", err.text);
+	if (make_command(cli, command) != 0)
+		return HF_EXIT_USAGE;
+	name = make_name(cli->args[0], hf_cli_has(cli, "module"));
+	ret_manifest->doc = hf_doc_from_json(make_job(
+		name, command, nproc, restarts, restarts_text != NULL ? "OnFailure" : "ExitCode"));
+	ret_manifest->framework = hf_framework_by_kind("kubeflow.org/v1", "PyTorchJob");
+	return 0;
+}
+
+int hf_script_job_print(struct hf_cli *cli, const struct hf_manifest *manifest)
+{
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(MANIFEST_TEXT_MAX);
+	struct hf_error err;
+
+	hf_yaml_write(hf_doc_json(manifest->doc), &text);
+	if (hf_strbuf_ok(&text, "the manifest", &err) != 0)
+		return hf_cli_fail(cli, &err);
+	fprintf(cli->out,
+		"# Made by 'holdfast run'. For a cluster, set the image: it needs the program and what the "
+		"program imports.\n%s",
+		text.data);
+	return HF_EXIT_OK;
+}

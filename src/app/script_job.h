@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_APP_SCRIPT_JOB_H
+#define HF_APP_SCRIPT_JOB_H
+
+#include "cli/job_manifest.h"
+
+/*
+ * `run train.py`, `run --module pkg.train` and `run -- CMD`: makes the job that `run` would otherwise
+ * read from a manifest.  It is a PyTorchJob with one pod for each rank: Master is rank 0, Worker I is rank
+ * I + 1.
+ */
+#define HF_SCRIPT_IMAGE "registry.example/replace-me:latest" /* `run` pulls no image */
+#define HF_SCRIPT_NPROC_MAX 110 /* HF_KUBELET_PODS_MAX, which this header does not include */
+#define HF_SCRIPT_RESTARTS 3    /* restarts without --max-restarts, of killed ranks only */
+
+/* True if the first word is a program to run, so that the words behind it are its own.  literal: it stands
+ * behind "--". */
+bool hf_script_is_program(const struct hf_cli *cli, const char *word, bool literal);
+
+/* Make the job of the words and flags of `run`.  Returns 0, or HF_EXIT_USAGE after a message. */
+int hf_script_job_make(struct hf_cli *cli, struct hf_manifest *ret_manifest);
+/* Print the manifest as YAML.  Returns an exit code. */
+int hf_script_job_print(struct hf_cli *cli, const struct hf_manifest *manifest);
+
+#endif
