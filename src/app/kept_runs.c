@@ -19,10 +19,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define ENDED "ended"
+#define LOCK "lock"
 #define RUN_BYTES_MAX ((size_t)256 << 10) /* of run.json */
 #define LISTED_MAX 4096                   /* folders that are looked at */
 
@@ -121,9 +123,8 @@ static bool read_run(const char *dir, const char *id, struct hf_kept_run *ret_ru
 	const struct hf_json_limits limits = {.bytes_max = RUN_BYTES_MAX};
 	HF_AUTO_JSON object = NULL;
 	struct hf_error err;
-	pid_t owner = owner_of(id);
 
-	if (owner == 0 || hf_fs_read_regular(file, &text, &err) != 0 ||
+	if (owner_of(id) == 0 || hf_fs_read_regular(file, &text, &err) != 0 ||
 	    hf_json_parse(text.data, text.len, &limits, &object, &err) != 0 ||
 	    get_time(object, "startedAt") == HF_TIME_NONE)
 		return false;
@@ -140,8 +141,7 @@ static bool read_run(const char *dir, const char *id, struct hf_kept_run *ret_ru
 		.restarts = hf_json_i64(hf_json_get(object, "restarts"), 0),
 		.exit_code = (int)hf_json_i64(hf_json_get(object, "exitCode"), 0),
 	};
-	ret_run->alive =
-		!hf_kept_run_is_settled(ret_run->path) && (kill(owner, 0) == 0 || errno != ESRCH);
+	ret_run->alive = hf_kept_run_is_alive(ret_run->path);
 	if (ret_run->ended == HF_TIME_NONE && !ret_run->alive) {
 		free(ret_run->state);
 		ret_run->state = hf_xstrdup("Killed");
@@ -192,9 +192,37 @@ bool hf_kept_run_is_settled(const char *path)
 	return access(mark, F_OK) == 0;
 }
 
+int hf_kept_run_lock(const char *path, int *ret_fd, struct hf_error *err)
+{
+	HF_AUTOFREE char *file = hf_xasprintf("%s/" LOCK, path);
+	HF_AUTO_FD fd = open(file, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (fd < 0)
+		return hf_error_errno(err, errno, "cannot create '%s'", file);
+	if (flock(fd, LOCK_EX | LOCK_NB) != 0)
+		return hf_error_errno(err, errno, "cannot lock '%s'", file);
+	*ret_fd = fd;
+	fd = -1;
+	return 0;
+}
+
+bool hf_kept_run_is_alive(const char *path)
+{
+	HF_AUTOFREE char *file = hf_xasprintf("%s/" LOCK, path);
+	HF_AUTO_FD fd = open(file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	pid_t owner = owner_of(path);
+
+	if (hf_kept_run_is_settled(path))
+		return false;
+	if (fd >= 0)
+		return flock(fd, LOCK_SH | LOCK_NB) != 0;
+	/* The run has not locked its folder yet, or lost it. */
+	return owner > 0 && (kill(owner, 0) == 0 || errno != ESRCH);
+}
+
 int hf_kept_run_settle(const char *path, struct hf_error *err)
 {
-	static const char *const leftovers[] = {"node", "errors", "agent.sock"};
+	static const char *const leftovers[] = {"node", "errors", "agent.sock", "lock"};
 	HF_AUTOFREE char *node = hf_xasprintf("%s/node", path);
 	HF_AUTOFREE char *logs = hf_xasprintf("%s/logs", path);
 	HF_AUTOFREE char *mark = hf_xasprintf("%s/" ENDED, path);

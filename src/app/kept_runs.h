@@ -17,6 +17,7 @@
  *     runs/NAME-PID/objects.json   the job, its pods, services and events, as the store had them
  *     runs/NAME-PID/logs/UID/      the logs of a pod
  *     runs/NAME-PID/node/          the kubelet's files, while the run lasts
+ *     runs/NAME-PID/lock           locked while the process of the run lives
  *     runs/NAME-PID/ended          no process of the run is left
  *
  * The newest HF_KEPT_RUNS_MAX runs that have ended stay, up to HF_KEPT_RUNS_BYTES_MAX of disk.
@@ -67,6 +68,10 @@ struct hf_json *hf_kept_run_objects(const char *path, struct hf_error *err);
  * marks the run as ended. */
 int hf_kept_run_settle(const char *path, struct hf_error *err) HF_MUST_CHECK;
 bool hf_kept_run_is_settled(const char *path);
+/* Mark the run as alive while the descriptor is open.  The mark ends with the process. */
+int hf_kept_run_lock(const char *path, int *ret_fd, struct hf_error *err) HF_MUST_CHECK;
+/* True if the process of the run has not ended. */
+bool hf_kept_run_is_alive(const char *path);
 
 /* Remove the oldest ended runs above the limits.  Errors are ignored: the next run tries again. */
 void hf_kept_runs_prune(const char *base, size_t runs_max, int64_t bytes_max);

@@ -113,6 +113,24 @@ static void write_file(const char *sub, const char *text, size_t len)
 	assert_ok(hf_fs_write_atomic(path, text, len, 0600, &err), &err);
 }
 
+/* The process ID in the name is that of this process, which does not hold the lock. */
+static void a_reused_process_id_is_not_the_run(void **state)
+{
+	HF_AUTOFREE char *path = NULL;
+	struct hf_error err;
+	int fd = -1;
+
+	begin();
+	path = hf_xasprintf("%s/runs/ddp-%d", base, (int)getpid());
+	assert_ok(hf_fs_mkdirs(path, 0700, &err), &err);
+	assert_true(hf_kept_run_is_alive(path)); /* it may be about to lock its folder */
+	assert_ok(hf_kept_run_lock(path, &fd, &err), &err);
+	assert_true(hf_kept_run_is_alive(path));
+	hf_fd_cleanup(&fd);
+	assert_false(hf_kept_run_is_alive(path));
+	end();
+}
+
 static void damaged_folders_are_left_out(void **state)
 {
 	HF_AUTO_KEPT_RUNS runs = {.n = 0};
@@ -263,6 +281,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(runs_are_found_by_number_and_name),
 		cmocka_unit_test(a_killed_run_says_so),
+		cmocka_unit_test(a_reused_process_id_is_not_the_run),
 		cmocka_unit_test(damaged_folders_are_left_out),
 		cmocka_unit_test(the_oldest_runs_are_removed),
 		cmocka_unit_test(many_bytes_are_removed_but_never_the_newest_run),

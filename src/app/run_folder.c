@@ -36,6 +36,7 @@ struct hf_run_folder {
 	const struct hf_resource *resource; /* of the job */
 	const char *container;
 	char *base, *logs, *errors;
+	int lock_fd;                  /* marks the run as alive */
 	bool kept;                    /* it is in the state directory */
 	struct hf_memstore *memstore; /* NULL: not yet, or no more */
 	struct hf_map *gone;          /* name → last version of a deleted pod */
@@ -80,9 +81,12 @@ static int make_folder(struct hf_run_folder *folder, const char *base, struct hf
 	free(folder->run.path);
 	folder->run.path = hf_steal(&path);
 	if (rc == 0)
+		rc = hf_kept_run_lock(folder->run.path, &folder->lock_fd, err);
+	if (rc == 0)
 		rc = hf_kept_run_save(&folder->run, err);
 	if (rc != 0) {
 		struct hf_error ignored;
+		hf_fd_cleanup(&folder->lock_fd);
 		(void)!hf_fs_remove_tree(folder->run.path, &ignored);
 		return rc;
 	}
@@ -121,6 +125,7 @@ static struct hf_run_folder *allocate_folder(const struct hf_run_folder_options 
 		.started = options->now,
 		.ended = HF_TIME_NONE,
 	};
+	folder->lock_fd = -1;
 	folder->resource = hf_resource_by_plural(framework->group, framework->plural);
 	folder->container = framework->container_name;
 	folder->saved_at = options->now - SAVE_SPAN;
@@ -140,6 +145,7 @@ static void free_folder(struct hf_run_folder *folder)
 	free(folder->base);
 	free(folder->logs);
 	free(folder->errors);
+	hf_fd_cleanup(&folder->lock_fd);
 	hf_map_destroy(folder->gone);
 	free(folder);
 }

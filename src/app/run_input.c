@@ -109,7 +109,7 @@ static void note_unknown(void *arg, const char *file HF_UNUSED, const struct hf_
 
 static int load_manifests(struct hf_cli *cli, struct hf_run_input *input)
 {
-	struct hf_manifests set = {.passed = note_unknown, .arg = input};
+	struct hf_manifests set = {.passed = note_unknown, .arg = input, .here = true};
 	int rc = check_manifest_flags(cli);
 
 	if (rc == 0 && cli->n_args > 1)

@@ -11,8 +11,6 @@
 #include "kubelet/kubelet.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -32,11 +30,9 @@ static bool sweep_one(const char *dir, const char *name)
 	HF_AUTOFREE char *path = hf_xasprintf("%s/%s", dir, name);
 	HF_AUTOFREE char *node = hf_xasprintf("%s/node", path);
 	HF_AUTOFREE char *index = hf_xasprintf("%s/run.json", path);
-	pid_t owner = owner_of(name);
 	struct hf_error err;
 
-	/* If another process has this ID by now, a later sweep ends the pods. */
-	if (owner == 0 || hf_kept_run_is_settled(path) || kill(owner, 0) == 0 || errno != ESRCH)
+	if (owner_of(name) == 0 || hf_kept_run_is_settled(path) || hf_kept_run_is_alive(path))
 		return false;
 	if (hf_kubelet_kill_leftovers(node, &err) != 0)
 		return false;

@@ -50,6 +50,10 @@ enum hf_cli_group {
 
 struct hf_cli;
 struct hf_kept_store; /* app/kept_store.h */
+struct hf_manifest;   /* cli/job_manifest.h */
+
+/* A field of a manifest that this machine refuses, or (refused false) ignores.  text: a sentence. */
+typedef void (*hf_finding_fn)(void *arg, bool refused, const char *field, const char *text);
 
 struct hf_cli_verb {
 	const char *name;
@@ -88,6 +92,8 @@ struct hf_cli {
 
 	/* Set by main, for verbs that talk to a server: makes the loop's store on first use. */
 	int (*connect)(struct hf_cli *cli, struct hf_store **ret_store, struct hf_error *err);
+	/* Set by main, for verbs that ask whether a job can run on this machine. */
+	void (*check_here)(const struct hf_manifest *job, hf_finding_fn found, void *arg);
 	struct hf_loop *loop;
 	struct hf_store *store;     /* from connect; NULL for verbs without a server */
 	struct hf_kept_store *kept; /* likewise: the run behind store; NULL: a server */

@@ -35,6 +35,8 @@ struct loading {
 	size_t doc;           /* index of the document in the file */
 	struct hf_json *root; /* the object: the document, or an item of a List */
 	const char *prefix;   /* path of the object in the document: "", or "items[2]." */
+	bool here;            /* also check whether the job can run on this machine */
+	bool refused;         /* the machine refuses the job */
 };
 
 /* The line of a field of the object; path as in hf_yaml_find. */
@@ -224,9 +226,29 @@ static void check_pods(const struct loading *ld, const struct hf_framework *fram
 		hf_pod_rules_check(spec, field.data, errors);
 		int role = hf_framework_role(framework, key);
 
-		warn_of_commands(ld, spec, field.data,
-				 role >= 0 && (framework->given_commands >> role & 1u) != 0);
+		/* This machine refuses such a container; it does so below. */
+		if (!ld->here)
+			warn_of_commands(ld, spec, field.data,
+					 role >= 0 &&
+						 (framework->given_commands >> role & 1u) != 0);
 	}
+}
+
+static void on_finding(void *arg, bool refused, const char *field, const char *text)
+{
+	struct loading *ld = arg;
+
+	print_line(ld, find_line(ld, field),
+		   refused ? "cannot run on this machine: " : "warning: ", text);
+	ld->refused = ld->refused || refused;
+}
+
+static int check_here(struct loading *ld, const struct hf_manifest *job)
+{
+	ld->refused = false;
+	if (ld->here)
+		ld->cli->check_here(job, on_finding, ld);
+	return ld->refused ? HF_EXIT_USAGE : 0;
 }
 
 static int check_job(const struct loading *ld, struct hf_manifest *ret_manifest)
@@ -279,13 +301,17 @@ static bool is_other(const struct hf_json *root)
 	return true;
 }
 
-static int add_job(const struct loading *ld, struct hf_manifests *set)
+static int add_job(struct loading *ld, struct hf_manifests *set)
 {
 	struct hf_manifest job = {.doc = NULL};
 	int rc = check_job(ld, &job);
 
-	if (rc != 0)
+	if (rc == 0)
+		rc = check_here(ld, &job);
+	if (rc != 0) {
+		hf_manifest_release(&job);
 		return rc;
+	}
 	if (set->n_jobs == HF_MANIFEST_JOBS_MAX) {
 		hf_manifest_release(&job);
 		print_line(ld, find_line(ld, ""), "", "too many jobs on one command line");
@@ -320,7 +346,7 @@ static int add_other(const struct loading *ld, struct hf_manifests *set)
 	return 0;
 }
 
-static int add_object(const struct loading *ld, struct hf_manifests *set)
+static int add_object(struct loading *ld, struct hf_manifests *set)
 {
 	return is_other(ld->root) ? add_other(ld, set) : add_job(ld, set);
 }
@@ -354,8 +380,10 @@ int hf_manifests_add(struct hf_cli *cli, const char *path, struct hf_manifests *
 {
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_MANIFEST_BYTES_MAX);
 	HF_AUTO_YAML yaml = NULL;
-	struct loading ld = {
-		.cli = cli, .name = hf_streq(path, "-") ? "<stdin>" : path, .prefix = ""};
+	struct loading ld = {.cli = cli,
+			     .name = hf_streq(path, "-") ? "<stdin>" : path,
+			     .prefix = "",
+			     .here = set->here};
 	struct hf_error err;
 	int worst = 0;
 

@@ -35,6 +35,7 @@ struct hf_manifests {
 	/* Called for each object that is not a job.  known: it is in `objects`.  May be NULL. */
 	void (*passed)(void *arg, const char *file, const struct hf_json *object, bool known);
 	void *arg;
+	bool here; /* also refuse jobs that can never run on this machine (cli->check_here) */
 };
 
 /*

@@ -39,7 +39,8 @@ static void print_passed(void *arg, const char *file, const struct hf_json *obje
 
 static int lint_file(struct linting *linting, const char *path)
 {
-	struct hf_manifests set = {.passed = print_passed, .arg = linting};
+	struct hf_manifests set = {
+		.passed = print_passed, .arg = linting, .here = hf_cli_has(linting->cli, "local")};
 	int rc = hf_manifests_add(linting->cli, path, &set);
 
 	for (size_t i = 0; i < set.n_jobs; i++) {
@@ -109,6 +110,11 @@ static int verb_lint(struct hf_cli *cli)
 	return worst;
 }
 
+static const struct hf_flag lint_flags[] = {
+	{"local", 0, NULL, "also refuse what 'holdfast run' can never start on this machine", NULL},
+	{NULL, 0, NULL, NULL, NULL},
+};
+
 const struct hf_cli_verb hf_verb_lint = {
 	.name = "lint",
 	.summary = "Check job manifests without a server",
@@ -116,7 +122,8 @@ const struct hf_cli_verb hf_verb_lint = {
 	.group = HF_CLI_RUN_HERE,
 	.examples = "  holdfast lint job.yaml\n"
 		    "  holdfast lint examples\n"
-		    "  generate-job | holdfast lint -\n",
+		    "  holdfast lint --local job.yaml\n",
+	.flags = lint_flags,
 	.args_min = 1,
 	.args_max = -1,
 	.run = verb_lint,

@@ -178,8 +178,15 @@ expect 'no logs where they are not wanted' '^[^|]*$' "$program" run "$dir/quick.
 expect 'the namespace of the manifest is made' 'job/quick succeeded' \
 	sh -c "sed 's/{name: quick}/{name: quick, namespace: team-a}/' '$dir/quick.yaml' | '$program' run -"
 expect 'why a pod is pending' 'pod/quick-master-0 pending: 0/1 nodes are available.*timed out after 1s' \
-	code 124 sh -c "sed 's/image: none,/image: none, resources: {limits: {cpu: 9999}},/' '$dir/quick.yaml' |
-		'$program' run - --timeout 1s"
+	code 124 sh -c "sed 's/ containers:/ nodeSelector: {gpu: a100}\\n         &/' '$dir/quick.yaml' | '$program' run - --timeout 1s"
+expect 'more than the machine has ends at once' '^holdfast: <stdin>:[0-9]+: cannot run on this machine: each pod of Master asks for 9999 CPUs, and this machine has [0-9]+ CPUs.$' \
+	code 2 sh -c "sed 's/image: none,/image: none, resources: {limits: {cpu: 9999}},/' '$dir/quick.yaml' | '$program' run -"
+expect 'a field that the kubelet refuses ends at once' '^holdfast: <stdin>:[0-9]+: cannot run on this machine: .*runtimeClassName' \
+	code 2 sh -c "sed 's/ containers:/ runtimeClassName: nvidia\\n         &/' '$dir/quick.yaml' | '$program' run -"
+expect 'so does a container without a command' 'cannot run on this machine: .*[.]command' \
+	code 2 sh -c "sed 's/command: /args: /' '$dir/quick.yaml' | '$program' run -"
+expect 'and a claim for devices' 'asks for 1 nvidia.com/gpu, and the node of .holdfast run. offers none' \
+	code 2 sh -c "sed 's|image: none,|&resources: {limits: {nvidia.com/gpu: 1}},|' '$dir/quick.yaml' | '$program' lint --local -"
 expect 'what nobody could resume is refused' 'is suspended' \
 	code 2 sh -c "sed 's/runPolicy: {/runPolicy: {suspend: true, /' '$dir/quick.yaml' | '$program' run -"
 expect 'ranks that are not there are refused' "no replica 'worker-7' in quick; it has master-0, worker-0" \

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "app/local_check.h"
+
+#include "base/mem.h"
+#include "framework/framework.h"
+#include "harness/test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static char seen[1024];
+
+static void note_finding(void *arg, bool refused, const char *field, const char *text)
+{
+	size_t len = strlen(seen);
+
+	(void)snprintf(seen + len, sizeof(seen) - len, "%s%s: %s\n", refused ? "" : "warning ",
+		       field, text);
+}
+
+static struct hf_manifest make_job(const char *elastic, const char *resources, int workers)
+{
+	HF_AUTOFREE char *text = hf_xasprintf(
+		"{\"metadata\":{\"name\":\"j\"},\"spec\":{%s\"pytorchReplicaSpecs\":{\"Worker\":{\"replicas\":"
+		"%d,\"template\":{\"spec\":{\"containers\":[{\"name\":\"pytorch\",\"command\":[\"ls\"],"
+		"\"resources\":%s}]}}}}}}",
+		elastic, workers, resources);
+
+	return (struct hf_manifest){.doc = hf_doc_from_text(text, strlen(text)),
+				    .framework =
+					    hf_framework_by_kind("kubeflow.org/v1", "PyTorchJob")};
+}
+
+/* On a machine with 4 CPUs and 8 GiB. */
+static void assert_resources(const char *elastic, const char *resources, int workers,
+			     const char *wanted)
+{
+	const struct hf_local_machine machine = {.cpus = 4, .memory_bytes = (int64_t)8 << 30};
+	struct hf_manifest job = make_job(elastic, resources, workers);
+
+	seen[0] = '\0';
+	hf_local_check_resources(&job, &machine, note_finding, NULL);
+	assert_string_equal(seen, wanted);
+	hf_manifest_release(&job);
+}
+
+#define PATH "spec.pytorchReplicaSpecs[Worker].template.spec"
+
+static void a_pod_may_not_ask_for_more_than_the_machine_has(void **state)
+{
+	assert_resources("", "{}", 100, "");
+	assert_resources("", "{\"requests\":{\"cpu\":4,\"memory\":\"8Gi\"}}", 1, "");
+	assert_resources("", "{\"requests\":{\"cpu\":\"4001m\"}}", 1,
+			 PATH
+			 ": each pod of Worker asks for 4.001 CPUs, and this machine has 4 CPUs\n");
+	/* A limit counts where no request is given. */
+	assert_resources("", "{\"limits\":{\"memory\":\"64Gi\"}}", 1,
+			 PATH
+			 ": each pod of Worker asks for 64.0 GiB of memory, and this machine has "
+			 "8.0 GiB of memory\n");
+	assert_resources("", "{\"limits\":{\"cpu\":64},\"requests\":{\"cpu\":1}}", 1, "");
+}
+
+static void all_pods_together_may_not_either(void **state)
+{
+	assert_resources("", "{\"requests\":{\"cpu\":2}}", 2, "");
+	assert_resources("", "{\"requests\":{\"cpu\":2}}", 3,
+			 PATH
+			 ": the 3 pods ask for 6 CPUs together, and this machine has 4 CPUs\n");
+	assert_resources("\"elasticPolicy\":{},", "{\"requests\":{\"cpu\":2}}", 3, "");
+	assert_resources("", "{\"requests\":{\"memory\":\"9000000000Gi\"}}", 2147483647,
+			 PATH
+			 ": each pod of Worker asks for 8589934.6 GiB of memory, and this machine "
+			 "has 8.0 GiB of memory\n");
+}
+
+static void devices_are_not_offered(void **state)
+{
+	assert_resources("", "{\"limits\":{\"nvidia.com/gpu\":0}}", 1, "");
+	assert_resources(
+		"", "{\"limits\":{\"nvidia.com/gpu\":8}}", 1,
+		PATH ".containers[0].resources: each pod of Worker asks for 8 nvidia.com/gpu, and "
+		     "the node of 'holdfast run' offers none; remove the limit to run without\n");
+}
+
+static void what_the_kubelet_refuses_is_found(void **state)
+{
+	struct hf_manifest job = make_job("", "{\"claims\":[{\"name\":\"c\"}]}", 1);
+
+	seen[0] = '\0';
+	hf_local_check(&job, note_finding, NULL);
+	assert_non_null(strstr(seen, PATH ".containers[0].resources.claims: "));
+	hf_manifest_release(&job);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_pod_may_not_ask_for_more_than_the_machine_has),
+		cmocka_unit_test(all_pods_together_may_not_either),
+		cmocka_unit_test(devices_are_not_offered),
+		cmocka_unit_test(what_the_kubelet_refuses_is_found),
+	};
+
+	return cmocka_run_group_tests_name("local_check", tests, NULL, NULL);
+}
