@@ -13,7 +13,7 @@
  * Holdfast did about it, and the next command.  Pure.
  */
 #define HF_FAILURE_LINES 20            /* of the log that are printed */
-#define HF_FAILURE_LINE_BYTES_MAX 2000 /* of one of these lines; the rest is cut */
+#define HF_FAILURE_LINE_BYTES_MAX 2000 /* of each of these lines */
 #define HF_FAILURE_BYTES_MAX ((size_t)128 << 10)
 
 struct hf_failure {

@@ -151,10 +151,10 @@ static bool read_run(const char *dir, const char *id, struct hf_kept_run *ret_ru
 
 /* ---- objects ------------------------------------------------------------------------------- */
 
-int hf_kept_run_save_objects(const char *path, struct hf_doc *const *objects, size_t n,
-			     struct hf_error *err)
+int hf_kept_run_save_objects(const char *path, const char *file, struct hf_doc *const *objects,
+			     size_t n, struct hf_error *err)
 {
-	HF_AUTOFREE char *file = hf_xasprintf("%s/objects.json", path);
+	HF_AUTOFREE char *whole = hf_xasprintf("%s/%s", path, file);
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_KEPT_OBJECTS_BYTES_MAX);
 
 	hf_strbuf_addch(&text, '[');
@@ -167,17 +167,17 @@ int hf_kept_run_save_objects(const char *path, struct hf_doc *const *objects, si
 		return hf_error_set(err, HF_E_TOO_LARGE,
 				    "the objects of the run are larger than %zu MiB",
 				    HF_KEPT_OBJECTS_BYTES_MAX >> 20);
-	return replace_file(file, &text, err);
+	return replace_file(whole, &text, err);
 }
 
-struct hf_json *hf_kept_run_objects(const char *path, struct hf_error *err)
+struct hf_json *hf_kept_run_objects(const char *path, const char *file, struct hf_error *err)
 {
-	HF_AUTOFREE char *file = hf_xasprintf("%s/objects.json", path);
+	HF_AUTOFREE char *whole = hf_xasprintf("%s/%s", path, file);
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_KEPT_OBJECTS_BYTES_MAX);
 	const struct hf_json_limits limits = {.bytes_max = HF_KEPT_OBJECTS_BYTES_MAX};
 	struct hf_json *list = NULL;
 
-	if (hf_fs_read_regular(file, &text, err) != 0 ||
+	if (hf_fs_read_regular(whole, &text, err) != 0 ||
 	    hf_json_parse(text.data, text.len, &limits, &list, err) != 0)
 		return NULL;
 	return list;
@@ -319,7 +319,7 @@ const struct hf_kept_run *hf_kept_runs_find(const struct hf_kept_runs *runs, con
 
 /* ---- limits -------------------------------------------------------------------------------- */
 
-/* nftw has no argument for its callback. The program has one thread that prunes. */
+/* The callback of nftw has no argument, so the sum is static. Only one thread prunes. */
 static int64_t counted_bytes;
 
 static int count_file(const char *path HF_UNUSED, const struct stat *st, int type HF_UNUSED,

@@ -15,6 +15,7 @@
  *
  *     runs/NAME-PID/run.json       what `holdfast runs` prints
  *     runs/NAME-PID/objects.json   the job, its pods, services and events, as the store had them
+ *     runs/NAME-PID/replaced.json  of each rank, the pod before the last one
  *     runs/NAME-PID/logs/UID/      the logs of a pod
  *     runs/NAME-PID/node/          the kubelet's files, while the run lasts
  *     runs/NAME-PID/lock           locked while the process of the run lives
@@ -31,7 +32,7 @@ struct hf_kept_run {
 	char *id; /* the folder's name, NAME-PID */
 	char *name, *ns, *kind;
 	char *state; /* of the job; "Killed" if the process ended without an end of the run */
-	char *cause; /* why it failed, in a phrase; "" if it did not */
+	char *cause; /* why the run failed, in a phrase; "" if the run did not fail */
 	hf_time started, ended; /* ended HF_TIME_NONE: not ended */
 	int64_t restarts;
 	int exit_code;
@@ -58,11 +59,13 @@ bool hf_kept_runs_is_number(const char *word);
 
 /* Write run.json.  HF_E_NO_SPACE, HF_E_IO: the state directory is full or cannot be written. */
 int hf_kept_run_save(const struct hf_kept_run *run, struct hf_error *err) HF_MUST_CHECK;
-/* Write objects.json. */
-int hf_kept_run_save_objects(const char *path, struct hf_doc *const *objects, size_t n,
-			     struct hf_error *err) HF_MUST_CHECK;
-/* Read objects.json into an array of JSON; NULL and err on failure. */
-struct hf_json *hf_kept_run_objects(const char *path, struct hf_error *err);
+/* Write one of these files. */
+#define HF_KEPT_OBJECTS "objects.json"
+#define HF_KEPT_REPLACED "replaced.json"
+int hf_kept_run_save_objects(const char *path, const char *file, struct hf_doc *const *objects,
+			     size_t n, struct hf_error *err) HF_MUST_CHECK;
+/* Read it into an array of JSON; NULL and err on failure. */
+struct hf_json *hf_kept_run_objects(const char *path, const char *file, struct hf_error *err);
 
 /* Reduce the folder of a run without processes to what is kept: moves the logs, removes the rest, and
  * marks the run as ended. */

@@ -123,7 +123,7 @@ static void a_reused_process_id_is_not_the_run(void **state)
 	begin();
 	path = hf_xasprintf("%s/runs/ddp-%d", base, (int)getpid());
 	assert_ok(hf_fs_mkdirs(path, 0700, &err), &err);
-	assert_true(hf_kept_run_is_alive(path)); /* it may be about to lock its folder */
+	assert_true(hf_kept_run_is_alive(path)); /* without a lock, the process ID decides */
 	assert_ok(hf_kept_run_lock(path, &fd, &err), &err);
 	assert_true(hf_kept_run_is_alive(path));
 	hf_fd_cleanup(&fd);
@@ -237,7 +237,8 @@ static void a_kept_run_is_read_like_a_server(void **state)
 	begin();
 	make_run("ddp", 1, true);
 	hf_kept_runs_list(base, &runs);
-	assert_ok(hf_kept_run_save_objects(runs.items[0].path, &pod, 1, &err), &err);
+	assert_ok(hf_kept_run_save_objects(runs.items[0].path, HF_KEPT_OBJECTS, &pod, 1, &err),
+		  &err);
 	write_file("runs/ddp-2147480001/logs/u-1/pytorch.0.log", LINE("1", "first run"),
 		   sizeof(LINE("1", "first run")) - 1);
 	write_file("runs/ddp-2147480001/logs/u-1/pytorch.1.log.1", LINE("2", "a"),

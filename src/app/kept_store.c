@@ -31,19 +31,44 @@ static char *logs_dir(const struct hf_kept_store *kept, const char *uid)
 	return hf_xasprintf("%s/node/pods/%s/logs", kept->path, uid);
 }
 
+/* The pod of this name that was replaced last; NULL: none. */
+static struct hf_doc *find_replaced(const struct hf_kept_store *kept, const char *name)
+{
+	struct hf_error err;
+	HF_AUTO_JSON list = hf_kept_run_objects(kept->path, HF_KEPT_REPLACED, &err);
+
+	for (size_t i = 0; i < hf_json_len(list); i++) {
+		struct hf_json *pod = hf_json_item(list, i);
+
+		if (hf_streq(hf_json_path_str(pod, "metadata", "name", NULL), name))
+			return hf_doc_from_json(hf_json_ref(pod));
+	}
+	return NULL;
+}
+
 static struct hf_log_stream *start_log(void *arg, struct hf_doc *pod,
 				       const struct hf_log_options *options, hf_log_fn fn,
 				       void *fn_arg)
 {
 	const struct hf_kept_store *kept = arg;
 	HF_AUTOFREE char *dir = logs_dir(kept, hf_doc_uid(pod));
+	HF_AUTOFREE char *log =
+		hf_kubelet_kept_log(dir, hf_doc_json(pod), options->container, options->previous);
+	HF_AUTO_DOC replaced =
+		log == NULL && options->previous ? find_replaced(kept, hf_doc_name(pod)) : NULL;
+	struct hf_log_options last = *options;
 
-	return hf_kubelet_kept_logs(kept->loop, dir, pod, options, fn, fn_arg);
+	if (replaced == NULL)
+		return hf_kubelet_kept_logs(kept->loop, dir, pod, options, fn, fn_arg);
+	/* The run before was in the pod that this one replaced. */
+	HF_AUTOFREE char *before = logs_dir(kept, hf_doc_uid(replaced));
+	last.previous = false;
+	return hf_kubelet_kept_logs(kept->loop, before, replaced, &last, fn, fn_arg);
 }
 
 static int restore_objects(struct hf_kept_store *kept, struct hf_error *err)
 {
-	HF_AUTO_JSON list = hf_kept_run_objects(kept->path, err);
+	HF_AUTO_JSON list = hf_kept_run_objects(kept->path, HF_KEPT_OBJECTS, err);
 	int rc = 0;
 
 	if (list == NULL)

@@ -8,8 +8,8 @@
 #include "store/store.h"
 
 /*
- * A kept run as a server: a store in memory with the objects of the run, whose logs come from its
- * folder.  The verbs that only read (why, describe, logs, events) work on it as on a cluster.
+ * A kept run as a server: a store in memory with the objects of the run. The logs come from the
+ * folder of the run.  The verbs that only read (why, describe, logs, events) work on it as on a cluster.
  */
 struct hf_kept_store;
 

@@ -55,8 +55,8 @@ static bool next_replicas(const struct hf_manifest *job, void **it, struct repli
 
 /* ---- resources -------------------------------------------------------------------------------- */
 
-/* What a container asks for: its request, else its limit, in thousandths. */
-static int64_t asked(const struct hf_json *container, const char *resource)
+/* The request of a container, else the limit, in thousandths. */
+static int64_t read_request(const struct hf_json *container, const char *resource)
 {
 	static const char *const keys[] = {"requests", "limits"};
 
@@ -78,13 +78,14 @@ static int64_t asked(const struct hf_json *container, const char *resource)
 }
 
 /* What the containers of a pod ask for together. Init containers run one after the other, before. */
-static int64_t asked_by_pod(const struct hf_json *spec, const char *resource)
+static int64_t add_requests(const struct hf_json *spec, const char *resource)
 {
 	const struct hf_json *list = hf_json_get(spec, "containers");
 	int64_t total = 0;
 
 	for (size_t i = 0; i < hf_json_len(list); i++)
-		if (__builtin_add_overflow(total, asked(hf_json_item(list, i), resource), &total))
+		if (__builtin_add_overflow(total, read_request(hf_json_item(list, i), resource),
+					   &total))
 			return INT64_MAX;
 	return total;
 }
@@ -109,7 +110,7 @@ static void check_amount(const struct hf_manifest *job, const char *resource, in
 
 	format_amount(resource, have, has, sizeof(has));
 	for (void *it = NULL; next_replicas(job, &it, &r);) {
-		int64_t pod = asked_by_pod(r.spec, resource), all;
+		int64_t pod = add_requests(r.spec, resource), all;
 
 		pods += r.n;
 		(void)snprintf(field, sizeof(field), "%s", r.path);
@@ -135,7 +136,7 @@ static void check_amount(const struct hf_manifest *job, const char *resource, in
 	found(arg, true, field, text);
 }
 
-/* True for resources of every node. Others are of devices, and this node offers none of these. */
+/* True for resources of every node. All other resources are devices, and this node offers none. */
 static bool is_common(const char *resource)
 {
 	return hf_streq(resource, "cpu") || hf_streq(resource, "memory") ||
@@ -154,7 +155,7 @@ static void check_devices(const struct replicas *r, hf_finding_fn found, void *a
 
 		for (void *it = NULL; (it = hf_json_next(limits, it, &name, &value)) != NULL;) {
 			char field[HF_KUBELET_FIELD_MAX], text[TEXT_MAX];
-			int64_t milli = asked(hf_json_item(list, i), name);
+			int64_t milli = read_request(hf_json_item(list, i), name);
 
 			if (is_common(name) || milli <= 0)
 				continue;

@@ -497,8 +497,7 @@ void hf_progress_log(struct hf_progress *p, const char *pod, const char *bytes, 
 		else
 			hf_strbuf_addch(&rank->partial, bytes[i]);
 	}
-	/* Lines that were printed above the block erased it. Draw it again at once, so that it does not
-	 * flicker. */
+	/* Each printed line erases the block. Draw the block again at once, against flicker. */
 	if (drawn && p->drawn.len == 0)
 		hf_progress_draw(p, now, true);
 }

@@ -64,7 +64,7 @@ struct run {
 	struct hf_progress *progress;
 	const struct hf_resource *resource;
 	struct hf_run_input in;
-	bool told_ranks; /* it was said that other ranks are waited for */
+	bool told_ranks; /* the note about the other ranks was printed */
 	bool waited;     /* the last look found such ranks */
 	struct hf_run_folder *folder;
 	struct hf_log_tails *tails;

@@ -102,7 +102,7 @@ static bool matches_one(const char *name, const char *pattern)
 }
 
 /* True if the name matches one of the patterns "HF_*,WANDB_*". */
-static bool matches(const char *name, const char *patterns)
+static bool matches_any(const char *name, const char *patterns)
 {
 	HF_AUTOFREE char *copy = hf_xstrdup(patterns);
 	char *rest = copy, *pattern;
@@ -117,7 +117,7 @@ static bool is_wanted(const struct hf_cli *cli, const char *name)
 {
 	for (size_t i = 0; i < cli->n_flags; i++)
 		if (hf_streq(cli->flags[i].flag->name, "pass-env") &&
-		    matches(name, cli->flags[i].value))
+		    matches_any(name, cli->flags[i].value))
 			return true;
 	return false;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* The folder of one `holdfast run`: its files while it runs, and what is kept of it. */
+/* The folder of one `holdfast run`: the files of the live run, and what is kept at the end. */
 #include "app/run_folder.h"
 
 #include "app/failure.h"
@@ -223,7 +223,7 @@ struct collection {
 	HF_VEC(struct hf_doc *) docs; /* borrowed */
 };
 
-static void collect(void *arg, struct hf_doc *doc)
+static void collect_doc(void *arg, struct hf_doc *doc)
 {
 	struct collection *collection = arg;
 
@@ -241,6 +241,7 @@ static void save_objects(struct hf_run_folder *folder)
 	const struct hf_resource *const resources[] = {folder->resource, &hf_pods, &hf_services,
 						       &hf_events, &hf_nodes};
 	struct collection collection = {.docs = HF_VEC_INIT(OBJECTS_MAX)};
+	struct collection replaced = {.docs = HF_VEC_INIT(OBJECTS_MAX)};
 	struct hf_error err;
 	const char *name;
 	void *doc;
@@ -248,13 +249,16 @@ static void save_objects(struct hf_run_folder *folder)
 	if (folder->memstore == NULL)
 		return;
 	for (size_t i = 0; i < HF_ARRAY_LEN(resources); i++)
-		hf_memstore_each(folder->memstore, resources[i], NULL, collect, &collection);
+		hf_memstore_each(folder->memstore, resources[i], NULL, collect_doc, &collection);
 	for (size_t it = 0; hf_map_next(folder->gone, &it, &name, &doc);)
-		if (!is_in_store(folder, name))
-			collect(&collection, doc);
-	(void)!hf_kept_run_save_objects(folder->run.path, collection.docs.items,
+		collect_doc(is_in_store(folder, name) ? &replaced : &collection, doc);
+	(void)!hf_kept_run_save_objects(folder->run.path, HF_KEPT_OBJECTS, collection.docs.items,
 					collection.docs.len, &err);
+	if (replaced.docs.len > 0)
+		(void)!hf_kept_run_save_objects(folder->run.path, HF_KEPT_REPLACED,
+						replaced.docs.items, replaced.docs.len, &err);
 	HF_VEC_RELEASE(&collection.docs);
+	HF_VEC_RELEASE(&replaced.docs);
 }
 
 static int64_t count_restarts(const struct hf_json *job)

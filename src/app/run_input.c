@@ -63,9 +63,10 @@ static void limit_threads(const struct hf_cli *cli, struct hf_run_input *input)
 
 static int load_script(struct hf_cli *cli, struct hf_run_input *input)
 {
-	int rc = hf_script_job_make(cli, &input->manifest);
+	int rc;
 
 	input->print = take_print_job(cli);
+	rc = hf_script_job_make(cli, &input->manifest);
 	if (rc == 0)
 		rc = hf_run_env_read(cli, true, environ, &input->env);
 	if (rc == 0)

@@ -54,8 +54,8 @@ static void add_pod_name(struct hf_json *list)
 	hf_json_append(list, item);
 }
 
-/* A program that torchrun starts writes its exception into this file; torchrun copies that of the rank
- * that failed first into its own. */
+/* A worker of torchrun writes its exception to the file of this variable. torchrun copies the file of the first
+ * failed worker to the file of its own variable. */
 static void add_error_file(struct hf_json *container, const char *errors)
 {
 	struct hf_json *list = hf_json_ensure_array(container, "env");

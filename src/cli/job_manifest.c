@@ -226,7 +226,7 @@ static void check_pods(const struct loading *ld, const struct hf_framework *fram
 		hf_pod_rules_check(spec, field.data, errors);
 		int role = hf_framework_role(framework, key);
 
-		/* This machine refuses such a container; it does so below. */
+		/* check_here refuses such a container later. */
 		if (!ld->here)
 			warn_of_commands(ld, spec, field.data,
 					 role >= 0 &&

@@ -55,8 +55,8 @@ struct hf_kubelet_options {
 	enum hf_kubelet_network network;
 	/* "NAME=value" for every container; a pod's own variables win. NULL-terminated; NULL: none. */
 	const char *const *env;
-	/* Folder for the logs of pods that are removed, one folder for each pod, named by its UID. It
-	 * is created when it is first used. NULL: logs are removed with their pod. */
+	/* Folder for the logs of removed pods. Each pod has a folder there, named by the UID. The
+	 * kubelet creates the folder at the first use. NULL: logs are removed with their pod. */
 	const char *kept_logs;
 	/* Called with a warning for the user, once for each: no isolation and how to get it, limits
 	 * that are not enforced. text is a line, borrowed for the call. May be NULL. */

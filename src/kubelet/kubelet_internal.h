@@ -256,7 +256,7 @@ struct hf_kubelet_log_reader;
 void hf_kubelet_logs_tail(const char *pod_dir, const char *container, unsigned attempt,
 			  size_t bytes_max, int lines_max, struct hf_strbuf *sb);
 
-/* --- kept_logs.c: logs that outlive their pod --- */
+/* --- kept_logs.c: logs of removed pods --- */
 /* Moves the logs in pod_dir to the folder UID of kept_logs. */
 int hf_kubelet_keep_logs(const char *pod_dir, const char *kept_logs, const char *uid,
 			 struct hf_error *err) HF_MUST_CHECK;

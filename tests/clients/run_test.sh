@@ -76,7 +76,7 @@ killed_kept_run() {
 only_what_is_kept() {
 	local left
 	left=$(find "$HOLDFAST_DIR/runs" -mindepth 2 -maxdepth 2 |
-		grep -Ev '/(run.json|objects.json|logs|ended)$')
+		grep -Ev '/(run.json|objects.json|replaced.json|logs|ended)$')
 	[ -z "$left" ] || { echo "left: $left"; return 1; }
 }
 two_runs() {
@@ -232,6 +232,7 @@ expect 'a module, and a command' "tool succeeded.*rank 0 of 1 local 0 \\['\\\$\\
 	sh -c "'$program' run -m json.tool --help && '$program' run -- python3 rank.py '\$(X)'"
 expect 'a killed rank: all ranks start again' 'worker-0 failed code=137.*generation=2 restarts=1.*job/rank succeeded' \
 	"$program" run --nproc 2 rank.py --kill
+expect 'the log of the pod before is kept' "rank 1 of 2 local 0 \\['--kill'\\]" "$program" logs @1 --rank worker-0 --previous
 expect 'an exception ends the program' 'code 1: worker-0 exited with code 1.*ValueError: bad batch' \
 	code 1 "$program" run --nproc 2 rank.py --raise
 expect '--max-restarts restarts it' 'restarts=2.*code 1: worker-0 exited with code 1' \
@@ -240,7 +241,7 @@ expect 'a rank that fails after rank 0 counts' \
 	'rank 0 has succeeded; waiting for the other ranks, worker-0 among them.*code 1: worker-0 exited with code 1 after rank 0 had succeeded.*ValueError: too late' \
 	code 1 "$program" run --nproc 2 rank.py --late
 expect 'and is listed as a failure' '@1 +rank +Failed .* after rank 0 had succeeded' "$program" runs
-expect 'the job of a script can be printed, checked and run' "job.yaml: PyTorchJob 'rank' is valid.*rank 1 of 3.*'--a'" \
+expect 'the job of a script can be printed, checked and run' "job.yaml: PyTorchJob 'rank' is valid.*rank 1 of 3 local 0 \\['--a'\\]" \
 	sh -c "'$program' run --nproc 3 rank.py --a --print-job >job.yaml && '$program' lint job.yaml && '$program' run job.yaml"
 expect 'a manifest gets the folder, and the variables that are named' \
 	"ranks get folder $dir and MY_OWN.*$dir a value" "$program" run job.yaml --pass-env 'MY_*'
