@@ -42,6 +42,7 @@ struct hf_run_folder {
 	struct hf_map *gone;          /* name → last version of a deleted pod */
 	bool changed;
 	hf_time saved_at;
+	struct hf_error lost; /* why the end could not be saved; code 0: it was */
 };
 
 static void unref_doc(void *doc)
@@ -330,8 +331,8 @@ void hf_run_folder_finish(struct hf_run_folder *folder, struct hf_doc *job, int 
 		folder->run.state =
 			hf_xstrdup(exit_code == HF_EXIT_TIMEOUT ? "TimedOut" : "Interrupted");
 	}
-	if (folder->kept)
-		(void)!hf_kept_run_save(&folder->run, &err);
+	if (folder->kept && hf_kept_run_save(&folder->run, &err) != 0)
+		folder->lost = err;
 }
 
 /* ---- what a failure report needs ------------------------------------------------------------ */
@@ -406,6 +407,9 @@ struct hf_run_folder *hf_run_folder_close(struct hf_run_folder *folder, const st
 		rc = hf_fs_remove_tree(folder->run.path, &err);
 	if (rc != 0)
 		fprintf(cli->err, "holdfast: %s\n", err.text);
+	if (folder->lost.code != 0)
+		fprintf(cli->err, "holdfast: the end of this run is not kept: %s\n",
+			folder->lost.text);
 	hf_kept_runs_prune(folder->base, folder->kept ? HF_KEPT_RUNS_MAX : 0,
 			   HF_KEPT_RUNS_BYTES_MAX);
 	free_folder(folder);
