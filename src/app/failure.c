@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/facts.h"
-#include "core/container_reason.h"
+#include "core/model/container_reason.h"
 
 #include <inttypes.h>
 #include <string.h>

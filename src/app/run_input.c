@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "api/job.h"
-#include "core/names.h"
+#include "core/model/names.h"
 #include "operator/operator.h"
 #include "store/resource.h"
 

@@ -99,16 +99,19 @@ static struct hf_kubelet_finding *next_finding(struct checker *c, bool refused)
 static void refuse_field(struct checker *c, const char *path, const char *field, const char *why)
 {
 	struct hf_kubelet_finding *f = next_finding(c, true);
+	char full[HF_KUBELET_FIELD_MAX];
 
 	if (!f)
 		return;
-	(void)snprintf(f->field, sizeof(f->field), "%.160s.%.90s", path, field);
-	(void)snprintf(f->text, sizeof(f->text), "%s is not supported: %s", f->field, why);
+	/* Formatted apart: a compiler cannot tell that one member of *f ends before the other begins. */
+	(void)snprintf(full, sizeof(full), "%.160s.%.90s", path, field);
+	memcpy(f->field, full, sizeof(f->field));
+	(void)snprintf(f->text, sizeof(f->text), "%s is not supported: %s", full, why);
 }
 
 static void ignore_field(struct checker *c, const char *path, const char *field, const char *why)
 {
-	char text[HF_KUBELET_TEXT_MAX];
+	char text[HF_KUBELET_TEXT_MAX], full[HF_KUBELET_FIELD_MAX];
 	struct hf_kubelet_finding *f;
 
 	(void)snprintf(text, sizeof(text), " is ignored: %.200s", why);
@@ -117,8 +120,9 @@ static void ignore_field(struct checker *c, const char *path, const char *field,
 	f = next_finding(c, false);
 	if (!f)
 		return;
-	(void)snprintf(f->field, sizeof(f->field), "%.160s.%.90s", path, field);
-	(void)snprintf(f->text, sizeof(f->text), "%s%.220s", f->field, text);
+	(void)snprintf(full, sizeof(full), "%.160s.%.90s", path, field);
+	memcpy(f->field, full, sizeof(f->field));
+	(void)snprintf(f->text, sizeof(f->text), "%s%.220s", full, text);
 }
 
 /* --- rows --- */
@@ -279,17 +283,19 @@ static void check_schemes(struct checker *c, const struct hf_json *container, co
 static void check_command(struct checker *c, const struct hf_json *container, const char *path)
 {
 	struct hf_kubelet_finding *f;
+	char full[HF_KUBELET_FIELD_MAX];
 
 	if (hf_json_len(hf_json_get(container, "command")) > 0 || hf_kubectl_is_delivery(container))
 		return;
 	f = next_finding(c, true);
 	if (!f)
 		return;
-	(void)snprintf(f->field, sizeof(f->field), "%.200s.command", path);
+	(void)snprintf(full, sizeof(full), "%.200s.command", path);
+	memcpy(f->field, full, sizeof(f->field));
 	(void)snprintf(f->text, sizeof(f->text),
 		       "%s is needed: images are not pulled here, so there is no entry point to "
 		       "run",
-		       f->field);
+		       full);
 }
 
 static void check_restarts(struct checker *c, const struct hf_json *container, const char *path,
