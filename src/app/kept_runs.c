@@ -336,10 +336,20 @@ static int64_t bytes_of(const char *path)
 	return counted_bytes;
 }
 
+void hf_kept_run_remove(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	HF_AUTOFREE char *moved =
+		hf_xasprintf("%.*s/" HF_KEPT_REMOVED "%s", (int)(slash - path), path, slash + 1);
+	struct hf_error err;
+
+	if (rename(path, moved) == 0)
+		(void)!hf_fs_remove_tree(moved, &err);
+}
+
 void hf_kept_runs_prune(const char *base, size_t runs_max, int64_t bytes_max)
 {
 	HF_AUTO_KEPT_RUNS runs;
-	struct hf_error err;
 	size_t kept = 0;
 	int64_t bytes = 0;
 
@@ -353,6 +363,6 @@ void hf_kept_runs_prune(const char *base, size_t runs_max, int64_t bytes_max)
 		bytes += bytes_of(run->path);
 		/* The newest run stays, even if it alone exceeds the limit. */
 		if (kept > runs_max || (kept > 1 && bytes > bytes_max))
-			(void)!hf_fs_remove_tree(run->path, &err);
+			hf_kept_run_remove(run->path);
 	}
 }

@@ -20,6 +20,7 @@
  *     runs/NAME-PID/node/          the kubelet's files, while the run lasts
  *     runs/NAME-PID/lock           locked while the process of the run lives
  *     runs/NAME-PID/ended          no process of the run is left
+ *     runs/.removed-NAME-PID/      a folder whose removal has begun
  *
  * The newest HF_KEPT_RUNS_MAX runs that have ended stay, up to HF_KEPT_RUNS_BYTES_MAX of disk.
  */
@@ -76,6 +77,10 @@ int hf_kept_run_lock(const char *path, int *ret_fd, struct hf_error *err) HF_MUS
 /* True if the process of the run has not ended. */
 bool hf_kept_run_is_alive(const char *path);
 
+/* Remove the folder.  It gets another name first, so no other process sees a part of it.  Errors are
+ * ignored: the next sweep (app/sweep_runs.h) tries again. */
+#define HF_KEPT_REMOVED ".removed-"
+void hf_kept_run_remove(const char *path);
 /* Remove the oldest ended runs above the limits.  Errors are ignored: the next run tries again. */
 void hf_kept_runs_prune(const char *base, size_t runs_max, int64_t bytes_max);
 

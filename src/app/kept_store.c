@@ -96,7 +96,7 @@ int hf_kept_store_open(struct hf_loop *loop, const struct hf_kept_run *run,
 		rc = restore_objects(kept, err);
 	if (rc != 0) {
 		(void)hf_kept_store_close(kept);
-		return hf_error_wrap(err, "the kept run %s cannot be read", run->id);
+		return hf_error_wrap(err, "cannot read the kept run %s", run->id);
 	}
 	hf_memstore_set_logs(kept->memstore,
 			     &(struct hf_memstore_logs){.start = start_log, .arg = kept});

@@ -360,6 +360,7 @@ static void on_job(void *arg, const struct hf_event *event)
 	hf_run_folder_changed(run->folder);
 	if (run->state != RUN_WATCHING)
 		return;
+	hf_run_folder_tick(run->folder, run->job, now_of(run));
 	if (event->type == HF_EVENT_DELETED) {
 		fail_run(run, HF_E_NOT_FOUND, "the job was deleted while it ran");
 		return;
@@ -397,6 +398,8 @@ static void on_pod(void *arg, const struct hf_event *event)
 		return;
 	hf_progress_pod(run->progress, event->object, event->type == HF_EVENT_DELETED, now_of(run));
 	hf_run_folder_pod(run->folder, event->object, event->type == HF_EVENT_DELETED);
+	if (run->state == RUN_WATCHING)
+		hf_run_folder_tick(run->folder, run->job, now_of(run));
 	if (event->type != HF_EVENT_DELETED && run->state <= RUN_LINGERING)
 		hf_log_follower_update_pod(run->follows, event->object);
 }

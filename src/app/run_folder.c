@@ -25,7 +25,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#define SAVE_SPAN HF_SECOND
+/* Of a young run, each save waits for half of the run's age: what ends early is kept, too. */
+#define SAVE_SPAN_MAX HF_SECOND
 #define FREE_BYTES_MIN ((uint64_t)16 << 20) /* below it, a run is not kept: its pods need files */
 #define GONE_MAX 1024                       /* deleted pods that are remembered */
 #define OBJECTS_MAX 20000                   /* objects of one run that are kept */
@@ -41,6 +42,7 @@ struct hf_run_folder {
 	struct hf_memstore *memstore; /* NULL: not yet, or no more */
 	struct hf_map *gone;          /* name → last version of a deleted pod */
 	bool changed;
+	hf_time opened_at;
 	hf_time saved_at;
 	struct hf_error lost; /* why the end could not be saved; code 0: it was */
 };
@@ -129,7 +131,8 @@ static struct hf_run_folder *allocate_folder(const struct hf_run_folder_options 
 	folder->lock_fd = -1;
 	folder->resource = hf_resource_by_plural(framework->group, framework->plural);
 	folder->container = framework->container_name;
-	folder->saved_at = options->now - SAVE_SPAN;
+	folder->opened_at = options->now;
+	folder->saved_at = options->now;
 	folder->gone = hf_map_create(GONE_MAX, 0, unref_doc);
 	return folder;
 }
@@ -305,7 +308,9 @@ void hf_run_folder_save(struct hf_run_folder *folder, struct hf_doc *job, hf_tim
 
 void hf_run_folder_tick(struct hf_run_folder *folder, struct hf_doc *job, hf_time now)
 {
-	bool due = now - folder->saved_at >= SAVE_SPAN || now < folder->saved_at;
+	hf_time half = (folder->saved_at - folder->opened_at) / 2;
+	hf_time span = half < SAVE_SPAN_MAX ? half : SAVE_SPAN_MAX;
+	bool due = now - folder->saved_at >= span || now < folder->saved_at;
 
 	if (folder->changed && due)
 		hf_run_folder_save(folder, job, now);

@@ -10,7 +10,7 @@
 
 /*
  * The folder of one `holdfast run` (app/kept_runs.h), while it runs: saves the state of the run at most
- * once a second, keeps the logs of deleted pods, and tidies up at the end.
+ * once a second (more often in its first two seconds), keeps the logs of deleted pods, and tidies up at the end.
  *
  * If the state directory is full or cannot be written, the run uses a folder in /tmp, which is removed at
  * the end: the run is not kept.
@@ -38,8 +38,9 @@ const char *hf_run_folder_errors(const struct hf_run_folder *folder);
 
 /* Pass every version of every pod. */
 void hf_run_folder_pod(struct hf_run_folder *folder, struct hf_doc *pod, bool gone);
-/* Something has changed: the next tick saves it. */
+/* Something has changed: the next tick that is due saves it. */
 void hf_run_folder_changed(struct hf_run_folder *folder);
+/* Save what has changed, if the last save is long enough ago. */
 void hf_run_folder_tick(struct hf_run_folder *folder, struct hf_doc *job, hf_time now);
 /* Save now.  job may be NULL. */
 void hf_run_folder_save(struct hf_run_folder *folder, struct hf_doc *job, hf_time now);

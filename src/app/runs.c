@@ -135,7 +135,7 @@ static const struct hf_flag runs_flags[] = {
 
 const struct hf_cli_verb hf_verb_runs = {
 	.name = "runs",
-	.summary = "List the last runs on this machine, whose state and logs are kept",
+	.summary = "List the last runs on this machine",
 	.usage = "",
 	.group = HF_CLI_LOOK,
 	.examples = "  holdfast runs\n"

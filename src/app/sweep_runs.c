@@ -38,10 +38,19 @@ static bool sweep_one(const char *dir, const char *name)
 		return false;
 	/* Without run.json, no verb could show the run. */
 	if (access(index, F_OK) != 0)
-		(void)!hf_fs_remove_tree(path, &err);
+		hf_kept_run_remove(path);
 	else
 		(void)!hf_kept_run_settle(path, &err);
 	return true;
+}
+
+/* A process may have died while it removed the folder. */
+static void end_removal(const char *dir, const char *name)
+{
+	HF_AUTOFREE char *path = hf_xasprintf("%s/%s", dir, name);
+	struct hf_error err;
+
+	(void)!hf_fs_remove_tree(path, &err);
 }
 
 size_t hf_sweep_runs(const char *base)
@@ -54,7 +63,9 @@ size_t hf_sweep_runs(const char *base)
 	if (entries == NULL)
 		return 0;
 	while ((entry = readdir(entries)) != NULL)
-		if (entry->d_name[0] != '.')
+		if (hf_str_has_prefix(entry->d_name, HF_KEPT_REMOVED))
+			end_removal(dir, entry->d_name);
+		else if (entry->d_name[0] != '.')
 			swept += sweep_one(dir, entry->d_name);
 	(void)closedir(entries);
 	return swept;

@@ -77,7 +77,17 @@ static void a_killed_run_keeps_its_logs_and_is_swept_once(void **state)
 	end();
 }
 
-static void who_is_alive_or_no_run_is_left_alone(void **state)
+static void a_removal_that_was_cut_off_is_finished(void **state)
+{
+	(void)state;
+	begin();
+	make("runs/.removed-job-" NOBODY);
+	assert_int_equal(hf_sweep_runs(base), 0);
+	assert_false(there("runs/.removed-job-" NOBODY));
+	end();
+}
+
+static void runs_that_are_alive_and_other_folders_are_left_alone(void **state)
 {
 	HF_AUTOFREE char *mine = hf_xasprintf("runs/job-%d", (int)getpid());
 
@@ -98,8 +108,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_killed_run_without_an_index_is_removed),
+		cmocka_unit_test(a_removal_that_was_cut_off_is_finished),
 		cmocka_unit_test(a_killed_run_keeps_its_logs_and_is_swept_once),
-		cmocka_unit_test(who_is_alive_or_no_run_is_left_alone),
+		cmocka_unit_test(runs_that_are_alive_and_other_folders_are_left_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
