@@ -15,7 +15,7 @@ HF_BEGIN_DECLS
 /* For arrays of texts (const char *), and for arrays of structs that begin with the name
  * (const char *). */
 int hf_compare_by_name(const void *left, const void *right);
-/* For arrays of pointers to such structs. */
+/* For arrays of pointers to structs that begin with the name. */
 int hf_compare_pointers_by_name(const void *left, const void *right);
 
 HF_END_DECLS

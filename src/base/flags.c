@@ -17,11 +17,12 @@
 #define NEAR_MAX 3
 #define LEFT_WIDTH_MIN 28
 #define LEFT_WIDTH_MAX 48
-#define SHOWN_BYTES_MAX 100 /* of a wrong word in an error text */
+#define SHOWN_BYTES_MAX 100 /* bytes of a wrong word that an error text shows */
 
 /* ---- the nearest name ----------------------------------------------------------------------- */
 
-/* The number of letters to insert, delete or replace, or of neighbours to swap. */
+/* Returns the number of edits that turn a into b. An edit inserts, deletes or replaces a letter, or
+ * swaps two neighbours. */
 static size_t edit_distance(const char *a, size_t a_len, const char *b)
 {
 	size_t rows[3][HF_FLAG_NAME_BYTES_MAX + 1], b_len = strlen(b);
@@ -131,8 +132,8 @@ static int read_switch(const struct hf_flag *flag, const char *text, const char 
 			    SHOWN_BYTES_MAX, text);
 }
 
-/* Sets the value of a flag: `attached`, the text behind it in its own word, or the next word.  A
- * switch never takes the next word. */
+/* Sets the value of a flag. The value is `attached`, the text behind the flag in the same word, or
+ * the next word. A switch never takes the next word. */
 static int take_value(struct hf_flags *flags, const struct hf_flag *flag, const char *attached,
 		      struct hf_flag_item *ret_item, struct hf_error *err)
 {
@@ -154,7 +155,7 @@ static int take_value(struct hf_flags *flags, const struct hf_flag *flag, const 
 	return rc != 0 ? rc : 1;
 }
 
-/* Reads "name" or "name=VALUE", behind the dashes. */
+/* Reads "name" or "name=VALUE"; the caller has removed the dashes. */
 static int read_name(struct hf_flags *flags, const char *name, struct hf_flag_item *ret_item,
 		     struct hf_error *err)
 {

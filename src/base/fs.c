@@ -136,8 +136,8 @@ static int open_parent(const char *path)
 	else
 		folder =
 			slash == path ? hf_xstrdup("/") : hf_xstrndup(path, (size_t)(slash - path));
-	/* Opened before the file is written: a file that cannot be made durable is not written
-	 * at all. */
+	/* The caller opens the folder before it writes the file. If the folder cannot be opened, it
+	 * cannot be synced either, and the caller writes nothing. */
 	return open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
@@ -206,7 +206,7 @@ int hf_fs_mkdirs(const char *path, mode_t mode, struct hf_error *err)
 	}
 	if (mkdir(part, mode) < 0 && errno != EEXIST)
 		return set_path_error(err, errno, "make folder", part);
-	/* EEXIST may stand for a file. A symlink to a folder is accepted. */
+	/* mkdir also fails with EEXIST if the path is a file. A symlink to a folder is accepted. */
 	if (stat(part, &st) < 0)
 		return set_path_error(err, errno, "make folder", part);
 	if (!S_ISDIR(st.st_mode))
@@ -237,7 +237,8 @@ struct removal {
 
 static void record_failure(struct removal *r, int errnum, const char *name)
 {
-	/* ENOENT is success: the entry is gone, even if another process removed it. */
+	/* ENOENT counts as success, because the entry is gone; another process may have removed
+	 * it. */
 	if (r->first_errnum || errnum == ENOENT)
 		return;
 	r->first_errnum = errnum;
@@ -345,7 +346,8 @@ static void remove_entry(struct removal *r, int at, const char *name, int depth)
 		record_failure(r, errno, name);
 }
 
-/* Runs rounds until one moves nothing up. Each round removes up to DEPTH_MAX levels. */
+/* Empties the root folder in rounds. Each round removes up to DEPTH_MAX levels and moves deeper
+ * folders up. The last round is one that moves no folder. */
 static int empty_root(struct removal *r, struct hf_error *err)
 {
 	do {

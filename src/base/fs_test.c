@@ -649,7 +649,7 @@ static void an_entry_that_cannot_be_removed_is_reported_and_the_rest_removed(voi
 		if (i % 2)
 			assert_non_null(strstr(err.text, "Permission denied"));
 		assert_true(count_entries(path_of("t")) >= rows[i].left);
-		/* A second call removes everything, because no call fails any more. */
+		/* The second call meets no failing system call, so it removes the whole tree. */
 		assert_ok(hf_fs_remove_tree(path_of("t"), &err), &err);
 		assert_false(path_exists(path_of("t")));
 	}
@@ -660,8 +660,7 @@ static void an_entry_removed_by_another_process_is_no_failure(void **state)
 	struct hf_error err;
 
 	make_chain(path_of("t"), 3);
-	/* ENOENT for an entry is no failure. But the entry still exists, so removing its folder
-	 * fails. */
+	/* ENOENT counts as success. But the entry still exists, so removing its folder fails. */
 	faults[CALL_UNLINKAT] = (struct fault){.errnum = ENOENT};
 	assert_code(hf_fs_remove_tree(path_of("t"), &err), HF_E_IO);
 	assert_non_null(strstr(err.text, "Directory not empty"));

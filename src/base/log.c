@@ -23,7 +23,8 @@
  * brace. */
 #define TAIL_BYTES 32
 
-/* The sink of this process, as stderr is. main sets it once. */
+/* Where the process writes its log. Like stderr, there is one for the whole process. main sets it
+ * once. */
 static struct {
 	FILE *out;
 	enum hf_log_level level;
@@ -65,7 +66,7 @@ static void put_str(struct line *line, const char *s)
 	put_unit(line, s, strlen(s));
 }
 
-/* Appends to the TAIL_BYTES that put_unit keeps free. */
+/* Appends to the end of a line, for which put_unit has kept TAIL_BYTES free. */
 static void put_tail(struct line *line, const char *s)
 {
 	size_t len = strlen(s);
@@ -82,8 +83,8 @@ static unsigned int decode_utf8(const char *s, size_t len)
 	switch (len) {
 	case 2: return (p[0] & 0x1fu) << 6 | (p[1] & 0x3fu);
 	case 3: return (p[0] & 0x0fu) << 12 | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu);
-	/* One byte, or four. No harmful character lies beyond U+FFFF, and no lead byte of four
-	 * (0xf0 and up) equals a harmful code point. */
+	/* A sequence of one byte or of four bytes. For four bytes the result is the lead byte (0xf0
+	 * and up), which is no harmful character; characters beyond U+FFFF are all harmless. */
 	default: return p[0];
 	}
 }

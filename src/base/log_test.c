@@ -22,7 +22,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *ret_now);
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ret_now)
 {
-	/* 2026-11-21T09:00:01.250Z, and a rest that three fraction digits cut. */
+	/* The time 2026-11-21T09:00:01.250Z, and 999,999 ns that a log line does not show. */
 	*ret_now = (struct timespec){.tv_sec = 1795251601, .tv_nsec = 250999999};
 	return 0;
 }

@@ -17,7 +17,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Bytes. Kubernetes has no such limit; real quantities are far shorter. */
+/* Most bytes of a quantity's text. Kubernetes has no such limit; real quantities are far
+ * shorter. */
 #define TEXT_MAX 256
 
 /* A value in thousandths has three more decimal places than the written number. */
@@ -212,7 +213,8 @@ int hf_quantity_parse(const char *text, struct hf_quantity *ret_quantity, struct
 		return rc;
 	if (d.negative)
 		return hf_error_set(err, HF_E_INVALID, "must be greater than or equal to 0");
-	/* The suffix alone decides the form, also for a suffix of thousandths ("m"). */
+	/* The suffix decides how the quantity is printed, also if the suffix is "m"
+	 * (thousandths). */
 	whole = take_whole_part(&d);
 	/* Digit i is worth 10^(point-1-i). Keep nine places after the point. */
 	for (i = d.point; i < d.point + 9; i++)

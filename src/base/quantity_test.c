@@ -113,7 +113,8 @@ static void a_value_finer_than_a_thousandth_is_rounded_up(void **state)
 		{"1e-30", 1},
 		{"1e-99999999999", 1},
 		{"0.00000000000000000000001Ei", 1},
-		/* Rounded away from zero: a negative quantity does not become smaller. */
+		/* A negative value is rounded away from zero, so its amount does not become
+		 * smaller. */
 		{"-1n", -1},
 		{"-1.0001", -1001},
 	};
@@ -218,7 +219,8 @@ static void a_text_is_bounded(void **state)
 	text[256] = '1';
 	text[257] = '\0';
 	assert_code(hf_quantity_parse_milli(text, &value, NULL), HF_E_INVALID);
-	/* As many fraction digits as fit; the last one counts. */
+	/* The longest valid number of fraction digits. Only the last digit is not zero, and it
+	 * counts. */
 	memset(text, '0', 254);
 	text[1] = '.';
 	text[253] = '1';

@@ -285,7 +285,7 @@ static bool is_subdomain(const char *s, size_t len)
 	return true;
 }
 
-/* The name part of a label key, or a label value that is not empty. */
+/* True for a valid name part of a label key, and for a valid label value that is not empty. */
 static bool is_label_name(const char *s, size_t len)
 {
 	if (!len || !hf_ascii_is_alnum(s[0]) || !hf_ascii_is_alnum(s[len - 1]))

@@ -213,7 +213,7 @@ static void a_text_is_cut_between_characters(void **state)
 	assert_int_equal(hf_utf8_cut("abc", 3), 3);
 	assert_int_equal(hf_utf8_cut("abc", 2), 2);
 	assert_int_equal(hf_utf8_cut("", 0), 0);
-	/* 1 byte, then 3 of one character. */
+	/* A text with a character of 1 byte and a character of 3 bytes. */
 	assert_int_equal(hf_utf8_cut("a\u20ac", 4), 4);
 	assert_int_equal(hf_utf8_cut("a\u20ac", 3), 1);
 	assert_int_equal(hf_utf8_cut("a\u20ac", 2), 1);
