@@ -41,8 +41,9 @@ struct hf_doc {
 	 * metadata_block. NULL: absent. */
 	const char *metadata[HF_DOC_STRINGS];
 	char *metadata_block;
-	bool is_marked;              /* where metadata.managedFields stands in the text is known: */
-	size_t managed, managed_end; /* offsets; equal: there are none */
+	bool is_marked; /* true: managed and managed_end are known */
+	/* Offsets of metadata.managedFields in the text; both equal: the text has none. */
+	size_t managed, managed_end;
 };
 
 static struct hf_doc *new_doc(struct hf_json *root, char *text, size_t text_len)
@@ -221,7 +222,7 @@ struct hf_json *hf_doc_member_json(struct hf_doc *doc, const char *key)
 	return member;
 }
 
-/* The strings of metadata, as far as they were found. */
+/* The strings of metadata that the reader has found so far. */
 struct found {
 	struct hf_skip_string strings[HF_DOC_STRINGS];
 	int left;
@@ -262,7 +263,7 @@ static void keep_strings(struct hf_doc *doc, const struct found *found)
 	}
 }
 
-/* Returns a document of the text without [from, to). */
+/* Returns a new document with the text of doc, but without the bytes from `from` up to `to`. */
 static struct hf_doc *cut_text(const struct hf_doc *doc, size_t from, size_t to)
 {
 	size_t tail = doc->text_len - to;
@@ -296,8 +297,9 @@ static void copy_metadata(struct hf_doc *doc, const struct hf_doc *from)
 
 /* ---- marks ---------------------------------------------------------------------------------- */
 
-/* Skips the object `metadata` and notes its strings and managedFields, with the comma before it, or
- * behind it if it is the first member. */
+/* Skips the object `metadata` and notes where its strings and its managedFields are. The noted
+ * range of managedFields includes the comma before it, or, for the first member, the comma behind
+ * it. */
 static bool skip_metadata(struct hf_skip *s, struct hf_doc_marks *marks)
 {
 	struct found found = {.left = HF_DOC_STRINGS};
@@ -355,7 +357,8 @@ static void take_marks(struct hf_doc *doc, const char *text, const struct hf_doc
 {
 	struct found found = {.left = 0};
 
-	/* The strings of the copy, in which no escape for NUL is left. */
+	/* Point into the copy of the text, not into `text`: in the copy, escapes for NUL are
+	 * replaced. */
 	for (int i = 0; i < HF_DOC_STRINGS; i++) {
 		found.strings[i] = marks->strings[i];
 		if (marks->strings[i].bytes)
@@ -380,7 +383,8 @@ struct hf_doc *hf_doc_from_marked_text(const char *text, size_t len,
 	return doc;
 }
 
-/* Marks a document that came without marks. Does nothing if its text has no metadata. */
+/* Finds the marks of a document that was created without them. Does nothing if its text has no
+ * metadata. */
 static void mark_doc(struct hf_doc *doc)
 {
 	struct hf_doc_marks marks = {.managed = NULL};
@@ -419,7 +423,8 @@ static void read_metadata(struct hf_doc *doc)
 	hf_skip_init(&s, doc->text, doc->text_len);
 	if (!find_key(&s, "metadata") || hf_skip_peek(&s) != HF_JSON_OBJECT || !hf_skip_enter(&s))
 		return;
-	/* API servers write these fields before labels, annotations and the long managedFields. */
+	/* API servers write name, namespace, uid and resourceVersion before labels, annotations and
+	 * the long managedFields. So the loop usually ends early. */
 	for (bool first = true;
 	     whole && found.left > 0 && hf_skip_next_key(&s, &first, &name) == HF_SKIP_ENTRY;)
 		whole = find_string(&found, &s, &name);

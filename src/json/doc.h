@@ -22,8 +22,9 @@ struct hf_doc *hf_doc_from_json(struct hf_json *root);
  * U+FFFD. */
 struct hf_doc *hf_doc_from_text(const char *text, size_t len);
 /*
- * What one pass over the text of an object finds: enough that the document needs no pass of its own
- * for its metadata strings and to leave out metadata.managedFields, often half of the text.
+ * The marks of an object's text, which one pass over the text finds. With them a document finds its
+ * metadata strings without another pass. It can also leave out metadata.managedFields, often half
+ * of the text.
  */
 enum hf_doc_string {
 	HF_DOC_NAME,

@@ -278,7 +278,8 @@ static void a_pass_refuses_broken_text(void **state)
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(texts); i++) {
 		size_t len = strlen(texts[i]);
-		/* Without a NUL behind it, so that a read beyond the text is found. */
+		/* The copy ends without a NUL, so that AddressSanitizer reports a read beyond the
+		 * text. */
 		char *exact = memcpy(hf_xmalloc(len > 0 ? len : 1), texts[i], len);
 		struct hf_doc_marks marks;
 		struct hf_skip s;

@@ -42,7 +42,7 @@ struct object {
 	char *base;
 	const struct hf_fields_step *at;
 	uint64_t seen; /* fields that occur in the document */
-	uint64_t bad;  /* fields among them that have a problem */
+	uint64_t bad;  /* fields of the document that have a problem */
 };
 
 /* A list or map that is being read. */
@@ -194,7 +194,7 @@ static size_t item_size(const struct hf_field *field)
 	case HF_FIELD_TYPE_STRING: return sizeof(const char *);
 	case HF_FIELD_TYPE_INT64: return sizeof(int64_t);
 	case HF_FIELD_TYPE_OBJECT: return field->table->size;
-	default: hf_assert(!"a list of what there is no list of"); return 0;
+	default: hf_assert(!"a list cannot have items of this type"); return 0;
 	}
 }
 

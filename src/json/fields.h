@@ -43,10 +43,11 @@ enum hf_field_type {
 	/* int64_t thousandths (base/quantity.h); the value may also be a number. */
 	HF_FIELD_TYPE_QUANTITY,
 	HF_FIELD_TYPE_INT_OR_STRING, /* struct hf_int_or_string */
-	HF_FIELD_TYPE_PRESENCE,      /* no member, only the bit; the value may have any type */
-	HF_FIELD_TYPE_OBJECT,        /* the nested struct itself */
-	HF_FIELD_TYPE_LIST,          /* HF_LIST of strings, of int64_t, or of structs */
-	HF_FIELD_TYPE_MAP,           /* object with any keys: HF_LIST of pairs, or of structs */
+	/* Sets only its bit in `present`, no member; the value may have any type. */
+	HF_FIELD_TYPE_PRESENCE,
+	HF_FIELD_TYPE_OBJECT, /* the nested struct itself */
+	HF_FIELD_TYPE_LIST,   /* HF_LIST of strings, of int64_t, or of structs */
+	HF_FIELD_TYPE_MAP,    /* object with any keys: HF_LIST of pairs, or of structs */
 };
 
 /* A list in a struct. items is NULL if len is 0. */
@@ -93,7 +94,7 @@ struct hf_field_table {
 	size_t len;
 	size_t size;           /* of the struct */
 	size_t present_offset; /* of the member uint64_t present */
-	size_t key_offset;     /* of the member const char *key, for structs in a MAP */
+	size_t key_offset;     /* offset of the member `const char *key`, for structs in a MAP */
 };
 
 #define HF_FIELD_TABLE(array, type)                                                                \

@@ -37,10 +37,11 @@ struct hf_fields_source {
 };
 
 struct hf_fields_scalar {
-	enum hf_json_type type; /* of any value; the content of an array or object was skipped */
-	const char *string;     /* STRING; in the arena */
+	/* Type of the value; the content of an array or object was skipped. */
+	enum hf_json_type type;
+	const char *string; /* STRING; in the arena */
 	size_t len;
-	int64_t integer; /* INT; 0 or 1 for a BOOL */
+	int64_t integer; /* value of an INT; 0 or 1 for a BOOL */
 	double real;
 };
 
@@ -51,7 +52,8 @@ struct hf_fields_entries {
 	bool first;
 };
 
-/* These functions return 0, or -1 after setting r->rc and r->err; then the decoder stops. */
+/* On failure these functions return -1 and set r->rc and r->err; the decoder then stops. Success is
+ * 0. */
 
 enum hf_json_type hf_fields_peek(struct hf_fields_source src);
 int hf_fields_scalar(struct hf_fields_reader *r, struct hf_fields_source src,
@@ -59,12 +61,13 @@ int hf_fields_scalar(struct hf_fields_reader *r, struct hf_fields_source src,
 int hf_fields_skip(struct hf_fields_reader *r, struct hf_fields_source src);
 int hf_fields_enter(struct hf_fields_reader *r, struct hf_fields_source src,
 		    struct hf_fields_entries *ret_entries);
-/* Return 1 for an entry, 0 at the end, -1 as above. */
+/* Both functions return 1 for an entry, 0 at the end of the container, and -1 on failure. */
 int hf_fields_next_member(struct hf_fields_reader *r, struct hf_fields_entries *entries,
 			  struct hf_skip_string *ret_key, struct hf_fields_source *ret_value);
 int hf_fields_next_item(struct hf_fields_reader *r, struct hf_fields_entries *entries,
 			struct hf_fields_source *ret_item);
-/* Return zeroed memory or a text from the arena; NULL instead of -1. */
+/* These functions return memory in the arena: zeroed bytes, or a text. On failure they return NULL
+ * and set r->rc and r->err. */
 void *hf_fields_alloc(struct hf_fields_reader *r, size_t size);
 const char *hf_fields_key(struct hf_fields_reader *r, struct hf_fields_source src,
 			  const struct hf_skip_string *key);

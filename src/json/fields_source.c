@@ -298,7 +298,7 @@ int hf_fields_wrong_type(struct hf_fields_reader *r, const struct hf_fields_scal
 {
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_ERROR_TEXT_MAX);
 
-	/* If the arena ran out, that is the reason, not the type. */
+	/* If the arena is full, report that, and not the type: the value may be valid. */
 	if (r->rc == HF_E_TOO_LARGE)
 		return -1;
 	hf_strbuf_addstr(&text, "Invalid value: ");

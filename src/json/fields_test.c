@@ -292,7 +292,7 @@ static void all_problems_are_collected_when_asked_for(void **state)
 
 	assert_code(read_both(text, &options, arena, &t, &err), HF_E_INVALID);
 	assert_string_equal(err.text, "spec.suspend: Invalid value: 1: must be of type boolean");
-	/* Reported once from the tree and once from the text. */
+	/* The callback reports each problem twice: once from the tree and once from the text. */
 	assert_int_equal(sb.len, 2 * strlen(want));
 	assert_memory_equal(sb.data, want, strlen(want));
 	assert_string_equal(sb.data + strlen(want), want);

@@ -23,8 +23,10 @@ struct hf_jsonpath_step {
 	struct hf_jsonpath_step *next;
 	enum hf_jsonpath_step_kind {
 		HF_JSONPATH_FIELD,
-		HF_JSONPATH_WILDCARD, /* values of an object, items of an array */
-		HF_JSONPATH_SLICE,    /* items of an array: [2] is [2:3] */
+		/* Selects all values of an object, or all items of an array. */
+		HF_JSONPATH_WILDCARD,
+		/* Selects a range of an array's items; [2] is the range [2:3]. */
+		HF_JSONPATH_SLICE,
 		HF_JSONPATH_FILTER,
 		HF_JSONPATH_LITERAL,
 	} kind;

@@ -57,7 +57,8 @@ static void diff_member(const struct hf_json *old, const struct hf_json *new, co
 		else
 			hf_json_unref(inner);
 	} else if (!hf_json_equal(old, new)) {
-		/* Merging with an absent target drops the nulls, which have no effect. */
+		/* Merging with an absent target removes the nulls inside `new`. A merge patch
+		 * cannot set a value to null, so the nulls have no effect. */
 		hf_json_set(patch, key, hf_json_merge_patch(NULL, new));
 	}
 }

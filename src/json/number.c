@@ -45,7 +45,7 @@ static int find_digits(double d, char ret_digits[DIGITS_MAX + 1])
 	return (int)strtol(e + 1, NULL, 10);
 }
 
-/* Zeros come from a literal that is cut to length; no loop is needed. */
+/* The zeros of a long number are cut from the start of a literal with enough zeros. */
 void hf_json_format_real(double d, char ret_text[HF_JSON_REAL_TEXT_MAX])
 {
 	char digits[DIGITS_MAX + 1];

@@ -65,7 +65,8 @@ static char unescape_short(char c)
 	}
 }
 
-/* Returns the end of a run of bytes without special meaning, and collects their bits in *bits. */
+/* Returns the end of a run of bytes without special meaning. *bits becomes the OR of these
+ * bytes. */
 static const char *skip_plain_bytes(const char *p, const char *end, unsigned char *bits)
 {
 	unsigned char all = *bits;

@@ -33,7 +33,8 @@ static const char *string_tail(const char *p, const char *end, bool *find_escape
 	return NULL;
 }
 
-/* p is outside of strings and inside `depth` brackets, or at the first bracket. */
+/* Scans byte by byte and returns the end of the container. p is outside of strings and inside
+ * `depth` brackets, or (depth 0) at the first bracket. */
 static const char *container_tail(const char *p, const char *end, size_t depth)
 {
 	bool find_escaped;

@@ -239,7 +239,8 @@ static void an_error_says_line_and_column(void **state)
 static void the_fast_scans_equal_the_portable_ones(void **state)
 {
 	static const char bytes[] = "{}[]\"\"\"\\a  :,{}[]bcdefghijklmnopqrstuvwxyz";
-	/* As most objects are: many blocks without a backslash in a row. */
+	/* Random text from these bytes has many blocks in a row without a backslash, like most
+	 * objects. */
 	static const char plain[] = "{{}[]\"\"a  :,bcdefghijklmnopqrstuvwxyz";
 	uint64_t x = 88172645463325252u;
 

@@ -189,7 +189,7 @@ enum hf_json_type hf_json_type(const struct hf_json *value)
 	case JSON_FALSE: return HF_JSON_BOOL;
 	case JSON_NULL: return HF_JSON_NULL;
 	}
-	hf_assert(!"a type jansson does not have");
+	hf_assert(!"jansson has no such type");
 	return HF_JSON_NULL;
 }
 
@@ -262,7 +262,8 @@ bool hf_json_equal(const struct hf_json *a, const struct hf_json *b)
 		return objects_equal(a, b);
 	if (json_is_array(raw_a))
 		return arrays_equal(a, b);
-	/* true, false and null are single objects, so equal ones were found above. */
+	/* true, false and null exist only once each, so the comparison of pointers above has found
+	 * equal ones. Only strings are left. */
 	return json_is_string(raw_a) &&
 	       strcmp(json_string_value(raw_a), json_string_value(raw_b)) == 0;
 }

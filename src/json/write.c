@@ -62,7 +62,8 @@ static const char *find_escape(const struct writer *w, const char *p, size_t *re
 	}
 	if (!w->html_safe)
 		return NULL;
-	/* Go's encoder escapes these so that JSON can be embedded in an HTML script element. */
+	/* Go's encoder escapes <, >, &, U+2028 and U+2029, so that JSON can stand inside an HTML
+	 * script element. */
 	switch (*p) {
 	case '<': return "\\u003c";
 	case '>': return "\\u003e";

@@ -587,7 +587,8 @@ static struct hf_yaml *new_yaml(const struct hf_yaml_limits *limits)
 {
 	struct hf_yaml *yaml = hf_xcalloc(1, sizeof(*yaml));
 
-	/* Marks of every node, a second mark for each merged node, keys and anchors. */
+	/* The arena holds two marks for each node (a merged node has a second mark), the keys and
+	 * the anchors. */
 	yaml->arena = hf_arena_create(limits->nodes_max * 2 * (sizeof(struct hf_yaml_mark) + 16) +
 				      limits->bytes_max * 2 + limits->nodes_max * 32 +
 				      ANCHORS_MAX * limits->docs_max * sizeof(struct anchor) +

@@ -46,13 +46,15 @@ void hf_yaml_cleanup(struct hf_yaml **yaml);
 #define HF_AUTO_YAML HF_CLEANUP(hf_yaml_cleanup) struct hf_yaml *
 
 size_t hf_yaml_len(const struct hf_yaml *yaml);
-/* Document i, which belongs to yaml. A reference taken to it stays valid after yaml is
- * destroyed. */
+/* Returns document i, which belongs to yaml. A reference that the caller takes (hf_json_share)
+ * stays valid after yaml is destroyed. */
 struct hf_json *hf_yaml_doc(const struct hf_yaml *yaml, size_t i);
 
 struct hf_yaml_place {
 	int line, column; /* from 1; 0: unknown, because the text was JSON with tabs */
-	bool exact;       /* false: the position of the nearest existing field above */
+	/* False: the field is absent, and this is the position of the nearest existing field above
+	 * it. */
+	bool exact;
 };
 /* Finds the position of a field of document i. The path has the form of error texts:
  * spec.pytorchReplicaSpecs[Worker].replicas, spec.pytorchReplicaSpecs.Worker.replicas,

@@ -8,7 +8,7 @@
 /* The meaning of a scalar without quotes and tags. */
 struct hf_yaml_scalar {
 	enum hf_json_type type; /* NULL, BOOL, INT, REAL (may be infinite or NaN) or STRING */
-	int64_t integer;        /* INT; 0 or 1 for a BOOL */
+	int64_t integer;        /* value of an INT; 0 or 1 for a BOOL */
 	double real;
 };
 
@@ -23,7 +23,7 @@ bool hf_yaml_is_base60(const char *text);
 
 /* The position of a value and of its children. */
 struct hf_yaml_mark {
-	int line, column; /* of the key; for an item, of its value */
+	int line, column; /* position of the key; for an item of a list, of its value */
 	const char *key;  /* NULL: an item, or the document */
 	struct hf_yaml_mark *first, *next;
 };

@@ -77,7 +77,7 @@ static void plain_scalars_are_resolved_as_by_kubectl(void **state)
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
 		HF_AUTO_STRBUF yaml = HF_STRBUF_INIT(4096);
 		HF_AUTO_STRBUF json = HF_STRBUF_INIT(4096);
-		/* "v: -" would be a list in an invalid position. */
+		/* "-" gets a line of its own: "v: -" would be a list in an invalid position. */
 		bool list = strcmp(cases[i].yaml, "-") == 0;
 		hf_strbuf_addf(&yaml, list ? "v:\n  %s\n" : "v: %s\n", cases[i].yaml);
 		hf_strbuf_addf(&json, "{\"v\":%s}\n", cases[i].json);

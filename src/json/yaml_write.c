@@ -41,7 +41,7 @@ static void emit_event(struct writer *w, yaml_event_t *event, int initialized)
 static void write_scalar(struct writer *w, const char *text, yaml_scalar_style_t style)
 {
 	yaml_event_t event;
-	/* The interface lacks a const; libyaml copies the text. */
+	/* libyaml only copies the text, although its parameter is not const. */
 	yaml_char_t *bytes = (yaml_char_t *)(uintptr_t)text;
 
 	emit_event(w, &event,
@@ -224,7 +224,7 @@ void hf_yaml_write(const struct hf_json *json, struct hf_strbuf *sb)
 	emit_event(&w, &event, yaml_document_start_event_initialize(&event, NULL, NULL, NULL, 1));
 	write_value(&w, json);
 	emit_event(&w, &event, yaml_document_end_event_initialize(&event, 1));
-	/* Without this, a text that ends in "|+" would be followed by a line "...". */
+	/* If open_ended stays set, libyaml writes a line "..." after a text that ends in "|+". */
 	w.emitter.open_ended = 0;
 	emit_event(&w, &event, yaml_stream_end_event_initialize(&event));
 	yaml_emitter_delete(&w.emitter);

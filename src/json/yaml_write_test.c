@@ -78,7 +78,7 @@ static void several_lines_are_printed_as_a_block(void **state)
 		       "- |+\n  two\n\n"
 		       "- |2+\n\n"
 		       "- \"a \\nb\"\n");
-	/* A block at the end is not followed by anything. */
+	/* A text of several lines at the end of the document is not followed by a line "...". */
 	assert_written("{\"a\":\"x\\n\\n\"}", "a: |+\n  x\n\n");
 }
 
