@@ -200,8 +200,8 @@ void hf_timer_disarm(struct hf_timer *timer)
 	hf_assert(at < loop->timers.len && loop->timers.items[at] == timer);
 	struct hf_timer *last = loop->timers.items[--loop->timers.len];
 	if (last != timer) {
-		/* The last element may belong above or below the gap; one of the two calls changes
-		 * nothing. */
+		/* Moves the last element of the heap to its place above or below the gap. One of
+		 * the two calls changes nothing. */
 		heap_sift_down(loop, at, last);
 		heap_sift_up(loop, last->place, last);
 	}

@@ -43,8 +43,8 @@ struct hf_timer {
 struct hf_loop_ops {
 	hf_time (*mono)(const struct hf_loop *loop);
 	hf_time (*wall)(const struct hf_loop *loop);
-	void (*run)(struct hf_loop *loop); /* until base.stop is set or nothing is left to wait
-	                                    * for */
+	/* Runs callbacks until base.stop is set, or until the loop has nothing left to wait for. */
+	void (*run)(struct hf_loop *loop);
 	void (*destroy)(struct hf_loop *loop);
 };
 

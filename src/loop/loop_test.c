@@ -93,7 +93,7 @@ static void tasks_run_in_the_order_posted(void **state)
 	hf_task_post(t[2].task);
 	hf_task_post(t[0].task);
 	hf_task_post(t[1].task);
-	assert_string_equal(bench->trace, ""); /* no task runs inside the posting call */
+	assert_string_equal(bench->trace, ""); /* posting a task does not run it */
 	assert_true(hf_loop_run_ready(bench->loop));
 	assert_string_equal(bench->trace, "cab");
 	assert_false(hf_loop_run_ready(bench->loop));
@@ -176,8 +176,8 @@ static void the_clock_jumps_and_the_wall_may_step(void **state)
 	assert_string_equal(bench->trace, "");
 	assert_true(hf_loop_run_until(bench->loop, HF_DAY)); /* up to and including HF_DAY */
 	assert_string_equal(bench->trace, "a");
-	assert_true(hf_loop_run_until(bench->loop, HF_HOUR)); /* a time in the past: the clock does
-	                                                       * not move */
+	/* The due time is in the past, so the clock does not move. */
+	assert_true(hf_loop_run_until(bench->loop, HF_HOUR));
 	assert_int_equal(hf_loop_mono(bench->loop), HF_DAY);
 	thing_release(&a);
 }
@@ -265,7 +265,7 @@ static void stop_ends_the_run_before_another_callback(void **state)
 	assert_false(hf_loop_run_until(bench->loop, HF_HOUR));
 	assert_string_equal(bench->trace, "a");
 	assert_int_equal(hf_loop_mono(bench->loop), HF_SECOND);
-	hf_loop_stop(bench->loop); /* without an active run: the next run does nothing */
+	hf_loop_stop(bench->loop); /* A stop outside of a run makes the next run return at once. */
 	hf_loop_run(bench->loop);
 	assert_string_equal(bench->trace, "a");
 	hf_loop_run(bench->loop);
@@ -294,8 +294,8 @@ static void the_heap_agrees_with_a_sort(void **state)
 			hf_timer_disarm(timer);
 		else
 			hf_timer_arm(timer, (hf_time)((x >> 24) % 1000));
-		/* Every tenth round runs up to the first due timer, which must be the one found by
-		 * a scan. */
+		/* In every tenth round the loop runs up to its first due timer. A scan of all
+		 * timers must find the same timer. */
 		if (round % 10 != 9)
 			continue;
 		hf_time first = HF_TIME_NEVER;

@@ -28,8 +28,8 @@ int hf_reader_create(struct hf_loop *loop, int fd, hf_reader_fn fn, void *arg,
 struct hf_reader *hf_reader_destroy(struct hf_reader *reader); /* accepts NULL; returns NULL */
 void hf_reader_pause(struct hf_reader *reader);
 void hf_reader_resume(struct hf_reader *reader);
-/* Reads now, outside the loop, what the pipe holds, including the end of file. For the time after
- * the writer ended while another process still holds the write end open. */
+/* Reads what the pipe holds now, including the end of file, without the loop. Call it when the
+ * writer has ended but another process may still hold the write end open. */
 void hf_reader_drain(struct hf_reader *reader);
 
 #endif

@@ -90,11 +90,12 @@ static void bytes_come_and_then_one_end(void **state)
 	write_text(bench, "one");
 	write_text(bench, "two");
 	close_write(bench);
-	hf_loop_run(bench->loop); /* returns by itself: after the end of file no fd is watched */
+	/* hf_loop_run returns without a stop, because after the end of file no fd is watched. */
+	hf_loop_run(bench->loop);
 	assert_string_equal(bench->got.data, "onetwo");
 	assert_int_equal(bench->ends, 1);
 	assert_int_equal(bench->read_error, 0);
-	hf_reader_drain(bench->reader); /* after the end of file: no effect */
+	hf_reader_drain(bench->reader); /* a drain after the end of file has no effect */
 	hf_reader_resume(bench->reader);
 	assert_int_equal(bench->ends, 1);
 }

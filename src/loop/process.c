@@ -167,8 +167,9 @@ struct launch {
 	const struct hf_process_spec *spec;
 	const char *path;
 	char *const *env;
-	int report_fd; /* a successful exec closes it; after a failure a struct failure arrives on
-	                * it */
+	/* A successful exec closes this fd; if the start fails, the child writes a struct failure
+	 * to it. */
+	int report_fd;
 	pid_t parent;
 };
 
@@ -180,7 +181,8 @@ HF_NORETURN static void child_fail(int report_fd, enum stage stage)
 	_exit(written == (ssize_t)sizeof(failure) ? 127 : 126);
 }
 
-/* One source fd may be the number of another target, so all sources move above FD_BASE first. */
+/* Sets the child's fds 0, 1 and 2. A source fd may itself be 0, 1 or 2, so all sources are first
+ * duplicated above FD_BASE. */
 static void child_stdio(const struct launch *launch)
 {
 	int from[3];
@@ -301,8 +303,8 @@ static const char *env_get(char *const *env, const char *name)
 	return NULL;
 }
 
-/* Searches PATH as execvp does, but only its absolute folders: "." would mean one folder in the
- * child and another one here. */
+/* Searches PATH as execvp does, but only its absolute folders: a relative folder such as "." could
+ * be another folder in the child, which may have another working directory. */
 static int find_program(const char *name, const char *path, char ret_path[PATH_TEXT_MAX],
 			struct hf_error *err)
 {

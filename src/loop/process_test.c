@@ -128,7 +128,8 @@ static void an_exit_code_comes_back(void **state)
 	assert_true(bench->ended.known);
 	assert_int_equal(bench->ended.code, 37);
 	assert_int_equal(bench->ended.signum, 0);
-	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* the child was reaped: none is left */
+	/* The loop has reaped the child, so waitpid finds none. */
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 }
 
 static void a_child_has_the_limit_of_files_that_this_program_was_started_with(void **state)
@@ -201,7 +202,8 @@ static void fds_that_are_each_others_targets_do_not_mix(void **state)
 	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
 	assert_int_equal(write(in[1], "in ", 3), 3);
 	close(in[1]);
-	/* This process's fd 1 becomes the child's 0; fd 0 becomes the child's 1 and 2. */
+	/* This process's fd 1 becomes fd 0 of the child, and its fd 0 becomes fd 1 and fd 2 of the
+	 * child. */
 	dup2(in[0], 1);
 	dup2(bench->out_fd, 0);
 	struct hf_process_spec spec = {.argv = argv, .stdio = {1, 0, 0}};
@@ -323,12 +325,13 @@ static void a_forgotten_child_is_reaped_by_the_loop(void **state)
 	bench->process = hf_process_destroy(bench->process);
 	assert_true(hf_process_id_alive(&id));
 	hf_reader_pause(bench->reader);
-	hf_loop_run(bench->loop); /* returns, because a child without a handle does not keep the
-	                           * loop running */
+	/* hf_loop_run returns, because a child without a handle does not keep the loop running. */
+	hf_loop_run(bench->loop);
 	hf_reader_resume(bench->reader);
 	assert_ok(hf_process_id_kill(&id, SIGKILL, &err), &err);
 	run_until_events(bench, 1); /* end of file on the child's pipe */
-	/* The loop reaps the child in a later turn; until then the pid names a zombie. */
+	/* The loop reaps the child in a later turn. Until then kill finds the zombie and
+	 * succeeds. */
 	while (kill(id.pid, 0) == 0) {
 		spawn_script(bench, (struct hf_process_spec){0}, "exit 0");
 		run_until_events(bench, 1);
@@ -345,7 +348,8 @@ static void many_forgotten_children_are_reaped_in_any_order(void **state)
 	struct hf_process_spec spec = {.argv = argv, .stdio = {-1, -1, -1}};
 	struct hf_process_id ids[COUNT];
 	struct hf_error err = {0};
-	static const int order[COUNT] = {1, 0, 2}; /* the middle one of the list first */
+	/* The child in the middle of the list of orphans ends first. */
+	static const int order[COUNT] = {1, 0, 2};
 
 	for (int i = 0; i < COUNT; i++) {
 		struct hf_process *process = NULL;
@@ -357,8 +361,8 @@ static void many_forgotten_children_are_reaped_in_any_order(void **state)
 	}
 	for (int i = 0; i < COUNT; i++) {
 		assert_ok(hf_process_id_kill(&ids[order[i]], SIGKILL, &err), &err);
-		while (kill(ids[order[i]].pid, 0) == 0) { /* run the loop with another child until
-		                                           * this one is reaped */
+		/* Another child keeps the loop running until the loop has reaped this one. */
+		while (kill(ids[order[i]].pid, 0) == 0) {
 			spawn_script(bench, (struct hf_process_spec){0}, "exit 0");
 			run_until_events(bench, 1);
 			bench->process = hf_process_destroy(bench->process);
@@ -449,7 +453,7 @@ static void an_identity_names_one_process_only(void **state)
 	other = id;
 	other.start_ticks++;
 	assert_false(hf_process_id_alive(&other));
-	/* the wrong start time protects this process */
+	/* The wrong start time keeps the signal away from this process. */
 	assert_code(hf_process_id_kill(&other, SIGKILL, &err), HF_E_NOT_FOUND);
 	other = id;
 	other.boot_id[0] ^= 1;
@@ -472,13 +476,14 @@ static void many_children_each_end_once(void **state)
 	bench->waiting = COUNT;
 	for (int i = 0; i < COUNT; i++) {
 		each[i].loop = bench->loop;
-		each[i].waiting = COUNT; /* never reaches 0, so that only the empty loop ends the
-		                          * run */
+		/* Keeps `waiting` above 0, so the run ends only when the loop has nothing left to
+		 * wait for. */
+		each[i].waiting = COUNT;
 		assert_ok(hf_process_spawn(bench->loop, &spec, on_exit_event, &each[i],
 					   &each[i].process, &err),
 			  &err);
 	}
-	hf_loop_run(bench->loop); /* returns by itself once no fd is watched */
+	hf_loop_run(bench->loop); /* hf_loop_run returns without a stop once no fd is watched */
 	for (int i = 0; i < COUNT; i++) {
 		assert_int_equal(each[i].exits, 1);
 		assert_int_equal(each[i].ended.code, 0);

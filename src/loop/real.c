@@ -85,7 +85,8 @@ static uv_run_mode set_alarm(struct real_loop *real)
 	hf_time left = due - real_mono(&real->base);
 	if (left <= 0)
 		return UV_RUN_NOWAIT;
-	/* Rounded up; otherwise the loop would spin through the rest of a millisecond. */
+	/* Rounds the wait up to a whole millisecond. Rounded down, the loop would wake too early
+	 * and spin until the timer is due. */
 	uv_update_time(&real->uv);
 	uv_timer_start(&real->alarm, on_alarm, (uint64_t)((left + HF_MS - 1) / HF_MS), 0);
 	return UV_RUN_ONCE;

@@ -84,8 +84,9 @@ static void a_run_with_nothing_to_do_ends_at_once(void **state)
 	struct bench *bench = *state;
 
 	hf_loop_run(bench->loop);
-	watch_fd(bench, bench->pair[0], on_io_stop, 0); /* an io that wants no events does not keep
-	                                              * the loop running */
+	/* hf_loop_run returns, because an io that wants no events does not keep the loop
+	 * running. */
+	watch_fd(bench, bench->pair[0], on_io_stop, 0);
 	hf_loop_run(bench->loop);
 	assert_int_equal(bench->calls, 0);
 }
@@ -170,7 +171,8 @@ static void an_io_may_destroy_itself_and_others_and_then_nothing_is_watched(void
 		hf_io_create(bench->loop, bench->pair[1], destroy_own_io, bench, &bench->io2, &err),
 		&err);
 	hf_io_want(bench->io2, HF_IO_WRITE);
-	hf_loop_run(bench->loop); /* both fds are ready at once; the first callback destroys both */
+	/* Both fds are ready at once. The first callback destroys both watches. */
+	hf_loop_run(bench->loop);
 	assert_int_equal(bench->calls, 1);
 	watch_fd(bench, bench->pair[0], destroy_own_io, HF_IO_WRITE); /* a new io on the same fd */
 	hf_loop_run(bench->loop);
@@ -265,7 +267,8 @@ static void a_signal_arrives_in_the_loop(void **state)
 	assert_ok(hf_signal_create(bench->loop, SIGUSR1, on_signal, bench, &bench->sig, &err),
 		  &err);
 	raise(SIGUSR1);
-	assert_int_equal(bench->calls, 0); /* not called from inside the signal handler */
+	/* The signal handler does not run the callback; the loop runs it later. */
+	assert_int_equal(bench->calls, 0);
 	hf_test_loop_run(&bench->t);
 	assert_int_equal(bench->calls, 1);
 	assert_code(hf_signal_create(bench->loop, SIGKILL, on_signal, bench, &bench->sig, &err),

@@ -19,7 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The work reads and writes files, some of it with a page of 4 KiB on the stack. */
+/* Bytes of the thread's stack. Some work reads or writes files through a buffer of 4 KiB on the
+ * stack. */
 #define STACK_BYTES ((size_t)256 << 10)
 
 /* What the thread and the worker share. The thread frees this struct as its last act. */
