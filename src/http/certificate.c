@@ -41,7 +41,7 @@ static gnutls_datum_t to_datum(const char *text)
 				.size = (unsigned)strlen(text)};
 }
 
-/* A key and the certificate over it, while they are made or loaded. */
+/* A certificate and its key in GnuTLS' form, while this file makes or loads them. */
 struct draft {
 	gnutls_x509_crt_t crt;
 	gnutls_x509_privkey_t key;
@@ -55,7 +55,7 @@ static void draft_release(struct draft *draft)
 		gnutls_x509_privkey_deinit(draft->key);
 }
 
-/* In a row of calls, skips those after the first that failed. */
+/* Runs `call` unless an earlier call of the row has failed (rc < 0). */
 #define TRY(rc, call) ((rc) < 0 ? (rc) : ((rc) = (call)))
 
 static int set_names(gnutls_x509_crt_t crt, const char *const *names)
@@ -175,7 +175,8 @@ static int load_ca(const struct hf_certificate *ca, struct draft *ret_loaded)
 	return rc;
 }
 
-/* A verifier takes a certificate with its issuer's name for self-signed and refuses it. */
+/* True if both certificates have the same name. A verifier takes a certificate that has its
+ * issuer's name for self-signed, and refuses it. */
 static bool names_its_issuer(const struct draft *leaf, const struct draft *issuer)
 {
 	gnutls_datum_t leaf_name = {0}, issuer_name = {0};
@@ -234,7 +235,7 @@ int hf_certificate_make_client(const struct hf_certificate *ca,
 	return make_leaf(ca, spec, GNUTLS_KP_TLS_WWW_CLIENT, ret_certificate, err);
 }
 
-/* Returns GnuTLS' error code for the pair; 0 or more: they match. */
+/* Returns 0 or more if key and certificate match, else GnuTLS' error code. */
 static int try_pair(const char *cert_pem, const char *key_pem)
 {
 	gnutls_certificate_credentials_t credentials;
@@ -252,7 +253,7 @@ int hf_certificate_check(const char *cert_pem, const char *key_pem, struct hf_er
 {
 	if (hf_str_is_empty(cert_pem) || hf_str_is_empty(key_pem))
 		return hf_error_set(err, HF_E_INVALID,
-				    "a certificate needs a key, and a key a certificate");
+				    "certificate and key must be given together");
 	int rc = try_pair(cert_pem, key_pem);
 	return rc < 0 ? tls_error(err, HF_E_INVALID, rc, "use the certificate with its key") : 0;
 }

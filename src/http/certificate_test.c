@@ -141,7 +141,8 @@ static void a_mismatch_of_certificate_and_key_is_found(void **state)
 	assert_code(hf_certificate_expiry("rubbish", &expiry, &err), HF_E_INVALID);
 	assert_code(hf_certificate_make_server(&broken, &spec, &made, &err), HF_E_INVALID);
 	assert_null(made.cert_pem);
-	spec.common_name = "test CA"; /* a verifier would take it for self-signed */
+	/* The name of the CA: a verifier would take the certificate for self-signed. */
+	spec.common_name = "test CA";
 	assert_code(hf_certificate_make_server(&one, &spec, &made, &err), HF_E_INVALID);
 	assert_null(made.cert_pem);
 	hf_certificate_release(&one);

@@ -78,8 +78,8 @@ static void start_waiting(struct hf_http_client *client)
 	}
 }
 
-/* Takes the transfer from curl, from its link or from the queue, and starts waiting ones in its
- * place. */
+/* Takes the transfer from curl, from its link or from the queue. Then starts waiting transfers in
+ * its place. */
 static void remove_transfer(struct hf_transfer *transfer)
 {
 	struct hf_http_client *client = transfer->client;
@@ -271,7 +271,7 @@ int hf_http_client_create(struct hf_loop *loop, const struct hf_http_client_spec
 		return hf_error_set(err, HF_E_UNSUPPORTED, "a virtual loop has no network");
 	if (!spec->cert_pem != !spec->key_pem)
 		return hf_error_set(err, HF_E_INVALID,
-				    "a certificate needs a key, and a key a certificate");
+				    "certificate and key must be given together");
 	struct hf_http_client *client = hf_xcalloc(1, sizeof(*client));
 	int rc = set_base(client, spec, err);
 	if (rc < 0) {
@@ -294,7 +294,8 @@ struct hf_http_client *hf_http_client_destroy(struct hf_http_client *client)
 {
 	if (!client)
 		return NULL;
-	client->next_queued = NULL; /* nothing may start in the place of a removed transfer */
+	/* No waiting transfer may start while all transfers are removed. */
+	client->next_queued = NULL;
 	while (client->first) {
 		struct hf_transfer *transfer = client->first;
 

@@ -26,7 +26,8 @@
 struct hf_http_client;
 struct hf_transfer;
 
-/* Measured: with more, requests only wait in the server instead of here */
+/* Most requests that the server gets at a time. Measurements show that with more of them, requests
+ * only wait in the server instead of in the client. */
 #define HF_HTTP_IN_FLIGHT_MAX 32u
 #define HF_HTTP_STREAMS_MAX 60u
 /* Most waiting requests; beyond it send returns HF_E_TOO_MANY */
@@ -58,7 +59,8 @@ struct hf_http_client_spec {
 	 * its own connection, because libcurl 7.88 fails the second request on a shared one. */
 	bool http2_plain;
 
-	unsigned in_flight_max; /* here and below: 0 means the default above */
+	/* Limits and timeouts; 0: the default of the HF_HTTP_ constant above. */
+	unsigned in_flight_max;
 	unsigned streams_max;
 	unsigned queue_max;
 	hf_time timeout;
@@ -99,12 +101,12 @@ struct hf_http_result {
 	 *   HF_E_BAD_REQUEST  the request's URL is malformed */
 	int code;
 	const struct hf_error *err;
-	/* HTTP/2 ended the stream or the server sent GOAWAY (curl codes 16 and 92): a retry on a
-	 * new connection may follow at once. `code` tells whether a write may have been done. After
-	 * a GOAWAY curl 8 retries a few times by itself; then this is false. */
+	/* True if a retry on a new connection may follow at once: HTTP/2 ended the stream, or the
+	 * server sent GOAWAY (curl codes 16 and 92). `code` tells whether the server may have done
+	 * a write. False after a GOAWAY that curl 8 has answered with retries of its own. */
 	bool retry_now;
-	/* The server's certificate is not trusted, or the client's own cannot be used: a retry
-	 * would fail in the same way. */
+	/* True if a retry would fail in the same way: the server's certificate is not trusted, or
+	 * the client's own certificate cannot be used. */
 	bool permanent;
 	int status;       /* HTTP status; 0: no head came */
 	const char *body; /* followed by a NUL; "" for streams */
@@ -146,8 +148,8 @@ int hf_http_client_send(struct hf_http_client *client, const struct hf_http_requ
 
 /* No callback of the transfer runs after this call. The server may have seen the request. */
 void hf_transfer_cancel(struct hf_transfer *transfer);
-/* Streams: stops on_data until resumed; in the end this also stops the server. A paused stream does
- * not time out for being idle. */
+/* For streams: no on_data is called until the transfer is resumed. The server stops sending once
+ * all buffers on the way are full. A paused stream has no idle timeout. */
 void hf_transfer_pause(struct hf_transfer *transfer);
 void hf_transfer_resume(struct hf_transfer *transfer);
 /* The first response header of this name, in any case of letters. Trailers follow the headers once

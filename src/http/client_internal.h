@@ -40,7 +40,8 @@ enum hf_transfer_carrier { HF_CARRIER_NONE, HF_CARRIER_CURL, HF_CARRIER_LINK };
  * A dash is a broken invariant. Only links report HEAD_SENT and ALL_TAKEN: curl does not say when it
  * sends, and its result ends the transfer. */
 enum hf_transfer_phase {
-	HF_EXCHANGE_UNSENT,   /* as far as this program knows: with curl, see was_sent */
+	/* As far as this program knows, the request was not sent; with curl, see was_sent. */
+	HF_EXCHANGE_UNSENT,
 	HF_EXCHANGE_SENT,     /* the request's head was sent */
 	HF_EXCHANGE_HEAD,     /* the head of the final response is complete */
 	HF_EXCHANGE_COMPLETE, /* the response is complete; the request's body may not be sent yet */
@@ -53,7 +54,8 @@ enum hf_transfer_event {
 	HF_EXCHANGE_EVENTS
 };
 
-/* Whether the bytes of a stream flow; transfer.c moves it by this table.
+/* Whether the bytes of a stream go to the user. A stream is paused by the user, full (its inbox
+ * is), both, or open. transfer.c changes the state by this table.
  *
  *             PAUSE    RESUME   FILL   DRAIN
  *   OPEN      PAUSED   OPEN     FULL   OPEN
@@ -79,25 +81,27 @@ enum hf_transfer_flow_event {
 /* When a failed request may be sent again. */
 enum hf_transfer_retry {
 	HF_RETRY_LATER, /* after a backoff */
-	HF_RETRY_NOW,   /* the server did not process it, or the connection ended it */
+	/* The server did not process the request, or the end of a connection interrupted it. */
+	HF_RETRY_NOW,
 	HF_RETRY_NEVER, /* the failure is permanent */
 };
 
-/* The trusted CAs, with a reference count: a transfer keeps those it started with, because curl
- * reads them until the transfer ends. */
+/* A copy of the trusted CAs with a reference count. curl reads the CAs of a transfer until the
+ * transfer ends, also if the client has got other CAs meanwhile. */
 struct hf_http_ca {
 	unsigned refs;
 	size_t len;
 	char pem[];
 };
 
-/* What a transfer calls when its state concerns the queue of its client. Pointers, so that transfer.c
- * knows neither the queue nor the links. */
+/* The functions of client.c that a transfer calls when it ends, times out, or can be freed. They
+ * are pointers, so that transfer.c knows neither the queue nor the links. */
 struct hf_transfer_owner {
-	void (*leave)(struct hf_transfer *transfer);     /* the transfer has ended */
-	void (*timed_out)(struct hf_transfer *transfer); /* a timer of the transfer has passed; the
-	                                                  * transfer has not ended yet */
-	void (*release)(struct hf_transfer *transfer);   /* the user has the result: free it */
+	void (*leave)(struct hf_transfer *transfer); /* the transfer has ended */
+	/* A timer of the transfer has fired before the transfer ended. */
+	void (*timed_out)(struct hf_transfer *transfer);
+	/* The user has got the result, so the transfer must be freed. */
+	void (*release)(struct hf_transfer *transfer);
 };
 
 struct hf_transfer {
@@ -117,19 +121,18 @@ struct hf_transfer {
 	char *body;
 
 	struct hf_link *link; /* set while running on a link */
-	void (*consumed)(
-		struct hf_transfer *transfer);     /* the user has taken bytes of a stream; NULL
-	                                                 * with curl */
+	/* With a link: called when the user has taken bytes of a stream; with curl: NULL. */
+	void (*consumed)(struct hf_transfer *transfer);
 	struct hf_transfer *link_prev, *link_next; /* links in the list of that link */
-	int32_t stream_id;                         /* 0: not submitted to nghttp2; -1: no stream to
-	                                            * reset */
-	bool reset;                                /* on a link: the server reset the stream */
+	/* Id of the HTTP/2 stream; 0: nghttp2 has not got the request; -1: no stream to reset. */
+	int32_t stream_id;
+	bool reset;        /* on a link: the server reset the stream */
 	const char *fault; /* on a link: why nghttp2 rejected the response; NULL: it did not */
 	size_t body_sent;  /* on a link: bytes of the request body that were sent */
-	size_t unconsumed; /* on a link, streams: bytes received for which the window is not open
-	                    * again */
+	/* On a link: bytes received on a stream whose HTTP/2 window must still be opened again. */
+	size_t unconsumed;
 
-	CURL *easy; /* set from the start with curl until freed */
+	CURL *easy; /* curl's handle; exists from the start with curl until the transfer is freed */
 	struct hf_http_ca *ca;
 	struct curl_slist *lines;
 	char error_text[CURL_ERROR_SIZE];
@@ -137,9 +140,9 @@ struct hf_transfer {
 	int status;
 	struct hf_strbuf head;  /* the response headers: "name\0value\0"… */
 	struct hf_strbuf inbox; /* the body; for a stream, the bytes not delivered yet */
-	size_t received;        /* of a stream, all bytes so far */
+	size_t received;        /* number of bytes that a stream has received so far */
 
-	struct hf_error err; /* why the transfer failed; code 0: it did not */
+	struct hf_error err; /* why the transfer failed; code 0: the transfer has not failed */
 	enum hf_transfer_retry retry;
 	struct hf_task *deliver;
 	struct hf_timer *deadline, *idle;
@@ -154,10 +157,10 @@ struct hf_socket {
 	unsigned want;
 };
 
-/* The connections of a client. New requests go to one pool. If its server falls silent the pool is
- * retired: transfers in it go on, and the pool is freed after the last one. (With HTTP/2 all
- * transfers of a pool share one connection. A request sent after the connection died unnoticed
- * would wait on it too.)
+/* A pool: the connections of a client through which its transfers run. New requests go to the
+ * client's current pool. If the server of a pool falls silent, the pool is retired: its transfers
+ * go on, and it is freed after the last of them. (With HTTP/2 all transfers of a pool share one
+ * connection. A request sent after the connection died unnoticed would wait on it too.)
  *
  * Streams have a pool, and so a connection, of their own. For each event of a socket curl looks at
  * every transfer on it. On a shared connection each response would cost a look at every watch, and
@@ -176,7 +179,8 @@ struct hf_http_pool {
 	hf_time last_byte_at; /* monotonic time of the last byte from the server */
 };
 
-/* Where links connect to. family AF_UNSPEC: links cannot be used, curl does everything. */
+/* The address that links connect to. If family is AF_UNSPEC, links cannot be used and curl runs all
+ * transfers. */
 struct hf_link_target {
 	struct sockaddr_storage address;
 	socklen_t len;
@@ -190,8 +194,8 @@ struct hf_link_target {
 struct hf_http_client {
 	struct hf_loop *loop;
 	struct hf_link_target target;
-	hf_time link_off_until;          /* monotonic time until which curl is used; NEVER: the
-	                                  * server has no HTTP/2 */
+	/* Until this monotonic time transfers run on curl. NEVER: the server has no HTTP/2. */
+	hf_time link_off_until;
 	unsigned generation;             /* counts changes of certificates and CAs */
 	struct hf_http_client_spec spec; /* with default limits filled in; the texts are owned by
 	                                  * this struct */
@@ -202,7 +206,7 @@ struct hf_http_client {
 	char *bearer_line;
 	struct hf_http_ca *ca;         /* NULL: the system's CAs */
 	struct hf_http_pool *pool;     /* pool for requests */
-	struct hf_http_pool *streamed; /* for streams; NULL: no stream was started yet */
+	struct hf_http_pool *streamed; /* the pool for streams; NULL: no stream was started yet */
 	struct hf_http_pool *retired;
 	struct hf_transfer *first, *last; /* the list of all transfers */
 	struct hf_transfer *next_queued;  /* the oldest transfer in the queue */
@@ -223,12 +227,14 @@ void hf_transfer_take_field(struct hf_transfer *transfer, const char *name, cons
 void hf_transfer_take_head(struct hf_transfer *transfer);
 void hf_transfer_take_body(struct hf_transfer *transfer, const void *bytes, size_t len);
 void hf_transfer_take_end(struct hf_transfer *transfer);
-/* The transfer broke off. seen: the server may have begun to process it. */
+/* Ends a transfer whose exchange broke off. seen: the server may have begun to process the
+ * request. */
 void hf_transfer_break_off(struct hf_transfer *transfer, bool seen, bool retry_now,
 			   const char *what);
 /* Moves the phase by its table. */
 void hf_transfer_advance(struct hf_transfer *transfer, enum hf_transfer_event event);
-/* The deadline has passed, although its timer has not run yet: the request must not be sent. */
+/* True if the transfer's deadline has passed, even if its timer has not run yet. Such a request
+ * must not be sent. */
 bool hf_transfer_is_due(const struct hf_transfer *transfer);
 
 /* Accepts NULL; returns NULL. */
@@ -236,7 +242,7 @@ struct hf_http_ca *hf_http_ca_unref(struct hf_http_ca *ca);
 
 /* pool.c */
 struct hf_http_pool *hf_http_pool_create(struct hf_http_client *client);
-/* All its transfers must have left. Accepts NULL; returns NULL. */
+/* Every transfer must have left the pool. Accepts NULL; returns NULL. */
 struct hf_http_pool *hf_http_pool_destroy(struct hf_http_pool *pool);
 void hf_http_pool_add(struct hf_http_pool *pool, struct hf_transfer *transfer);
 /* Starts a transfer that the pool counts already: on a link if possible, else with curl. */

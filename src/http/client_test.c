@@ -618,7 +618,7 @@ static void the_ca_may_be_replaced_while_a_request_is_in_flight(void **state)
 	hf_http_client_set_ca(bench->client, other_ca.cert_pem);
 	run_until_done(bench);
 	assert_int_equal(bench->notes[0].status, 200);
-	/* A later request does not use its connection. */
+	/* A later request opens a new connection, which trusts the new CAs only. */
 	assert_int_equal(fetch_url(bench, (struct hf_http_request){0})->code, HF_E_UNAVAILABLE);
 }
 

@@ -15,7 +15,7 @@
  * into the connection's memory pool beside the request's head. */
 #define STREAM_BLOCK_BYTES ((size_t)4096)
 
-/* The buffer of an idle stream is freed if it is larger than this. */
+/* A stream with nothing to send keeps a buffer of up to this size; a larger buffer is freed. */
 #define STREAM_KEEP_BYTES ((size_t)64 * 1024)
 
 void hf_exchange_free(struct hf_exchange *ex)
@@ -121,7 +121,8 @@ static void set_response(struct hf_exchange *ex, int status, const char *content
 	ex->response = response;
 	ex->status = status;
 	ex->begun = true;
-	/* If the connection is cut already, nothing more is sent. */
+	/* If the connection is already cut, resuming only frees it: no byte of the response is
+	 * sent. */
 	hf_exchange_resume(ex);
 }
 

@@ -155,7 +155,7 @@ static void a_status_becomes_an_error_with_its_message(void **state)
 	assert_int_equal(b->code, HF_E_UNSUPPORTED);
 	assert_int_equal(b->status, 12);
 	assert_string_equal(b->text, "gRPC status 12: no such?method??? %zz%4");
-	/* The status may also follow a body. */
+	/* The status may also come after a body; then it counts, and the body is not used. */
 	b->answer = (struct hf_grpc_answer){
 		.body = "\0\0\0\0\5hello", .body_len = 10, .status = "5", .message = "gone"};
 	call_and_wait(b, HF_MINUTE, 0);

@@ -121,7 +121,8 @@ static void serve_request(struct connection *c, unsigned stream)
 	case RESET_AFTER_HEAD:
 		send_head(c, stream, false);
 		send_frame(c, DATA, 0, stream, "half", 4);
-		c->to_reset = stream; /* reset after the client has received this */
+		/* The server resets the stream once the client has received these bytes. */
+		c->to_reset = stream;
 		break;
 	case RESET:
 		send_frame(c, RST_STREAM, 0, stream, internal_error, sizeof(internal_error));
@@ -372,7 +373,8 @@ static void a_goaway_is_not_a_response(void **state)
 	bench->script = GO_AWAY;
 	send_and_wait(bench, false);
 	assert_true(bench->code == HF_E_TIMEOUT || bench->code == HF_E_UNAVAILABLE);
-	/* curl 8 retries by itself what the GOAWAY says was not processed, then gives up. */
+	/* After a GOAWAY curl 8 itself retries the requests that the server has not processed, and
+	 * gives up after a few tries. */
 	assert_true(bench->retry_now || bench->accepted > 1);
 	assert_int_equal(bench->status, 0);
 }

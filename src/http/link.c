@@ -152,7 +152,7 @@ static void fail_link(struct hf_link *link)
 	while (link->first) {
 		struct hf_transfer *transfer = link->first;
 
-		transfer->stream_id = -1; /* there is no stream left to reset */
+		transfer->stream_id = -1; /* the socket is closed, so there is no stream to reset */
 		hf_transfer_break_off(transfer, is_sent(transfer),
 				      link->going_away && is_sent(transfer), why);
 	}

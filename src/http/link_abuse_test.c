@@ -21,7 +21,7 @@
 struct bench {
 	struct hf_requester requester;
 	struct hf_raw_h2 server;
-	const struct abuse *abuse; /* how the next request is answered; NULL: correctly */
+	const struct abuse *abuse; /* how the server answers the next request; NULL: correctly */
 	uint32_t last_id;
 };
 
@@ -73,7 +73,7 @@ struct abuse {
 	void (*say)(struct hf_raw_peer *peer, uint32_t id);
 	int code; /* expected code of the result */
 	const char *text;
-	bool lasts; /* the connection stays in use for the next request */
+	bool lasts; /* true: the next request uses the same connection */
 };
 
 static void on_request(struct hf_raw_peer *peer, uint32_t id)
@@ -274,7 +274,7 @@ static void each_reset_code_is_reported_by_name(void **state)
 	for (size_t i = 0; i < HF_ARRAY_LEN(names); i++) {
 		HF_AUTOFREE char *text = hf_xasprintf("server ended the stream: %s", names[i]);
 
-		/* HTTP_1_1_REQUIRED has a test of its own. */
+		/* The code HTTP_1_1_REQUIRED (13) is left out: another test covers it. */
 		code_to_say = i < 13 ? (uint32_t)i : 14;
 		abuse.text = text;
 		abuse.code = i == NGHTTP2_REFUSED_STREAM ? HF_E_UNAVAILABLE : HF_E_TIMEOUT;
@@ -479,7 +479,8 @@ static void a_server_that_heeds_no_window_is_cut_off_and_others_go_on(void **sta
 	const struct hf_requester_note *note = hf_requester_wait(&bench->requester);
 	assert_int_equal(note->code, HF_E_UNAVAILABLE);
 	assert_says(note, "breaks the rules of HTTP/2: FLOW_CONTROL_ERROR");
-	/* The frame that exceeds the window has arrived when this is noticed. */
+	/* The limit is the window and one frame: the client notices the excess when the frame has
+	 * come. */
 	assert_true(bench->requester.data_len <= HF_TRANSFER_WINDOW_BYTES + 16384);
 	fetch_well(bench);
 }
@@ -491,7 +492,8 @@ static void grant_no_stream(struct hf_raw_peer *peer)
 	send_setting(peer, 3, 0);
 }
 
-/* The first request of a connection is sent before the SETTINGS are read. */
+/* The client sends the first request of a connection before it reads the SETTINGS. So this request
+ * succeeds although the server allows no stream. */
 static void without_granted_streams_requests_time_out_and_nothing_piles_up(void **state)
 {
 	struct bench *bench = *state;
@@ -556,7 +558,7 @@ static void waiting_requests_move_to_a_new_connection_after_goaway(void **state)
 		hf_requester_send(&bench->requester, (struct hf_http_request){0});
 	while (peer->heads < 2)
 		hf_test_loop_run(&bench->requester.t);
-	/* It is submitted to nghttp2 and waits there: the only stream is in use. */
+	/* nghttp2 has this request and lets it wait, because the only stream is in use. */
 	hf_requester_send(&bench->requester, (struct hf_http_request){0});
 	bench->abuse = NULL;
 	say_goaway(peer, bench->last_id, 0, "");
@@ -579,7 +581,7 @@ static void a_window_that_never_opens_costs_a_large_request_its_time_alone(void 
 
 	bench->server.on_open = open_a_tiny_window;
 	bench->abuse = &(const struct abuse){.say = say_head};
-	/* After this request the SETTINGS have come. */
+	/* During this request the client receives the SETTINGS with the tiny window. */
 	(void)hf_requester_fetch(&bench->requester, (struct hf_http_request){.timeout = SHORT});
 	hf_requester_send(&bench->requester, (struct hf_http_request){.method = "POST",
 								      .body = body,

@@ -21,7 +21,7 @@
 /* Until the server's SETTINGS say otherwise; RFC 9113 recommends at least this many */
 #define STREAMS_MAX 100
 
-/* --- callbacks of nghttp2: may submit and consume, must not receive, send or free --- */
+/* --- callbacks of nghttp2: they may submit and consume, but must not receive, send or free --- */
 
 static struct hf_transfer *transfer_of(nghttp2_session *session, int32_t stream_id)
 {
@@ -296,8 +296,8 @@ bool hf_link_h2_is_full(const struct hf_link *link)
 	if (link->state == HF_LINK_OPEN)
 		most = nghttp2_session_get_remote_settings(link->session,
 							   NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);
-	/* A server that allows 0 streams does so for a moment only; another connection would not
-	 * help. */
+	/* A server that allows 0 streams does so only for a moment, and would allow none on a new
+	 * connection either. */
 	return most > 0 && link->transfers >= most;
 }
 

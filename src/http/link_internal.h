@@ -88,10 +88,10 @@ enum hf_link_tls_end {
 };
 /* Continues the handshake; appends the bytes to send to out. */
 enum hf_link_tls_end hf_link_tls_handshake(struct hf_link_tls *tls, int fd, struct hf_strbuf *out);
-/* Encrypts frames into out. Returns false if the connection cannot go on. */
+/* Encrypts frames and appends the bytes to out. Returns false if the connection cannot go on. */
 bool hf_link_tls_write(struct hf_link_tls *tls, struct hf_strbuf *frames, struct hf_strbuf *out);
-/* Reads up to size decrypted bytes. 0: nothing more now. Negative: the connection ended, with err
- * set to HF_E_UNAVAILABLE. */
+/* Reads up to size decrypted bytes. Returns 0 if no more bytes are there now. A negative result
+ * means that the connection ended; err is then HF_E_UNAVAILABLE. */
 ssize_t hf_link_tls_read(struct hf_link_tls *tls, void *bytes, size_t size, struct hf_error *err);
 
 #endif

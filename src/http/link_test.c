@@ -306,7 +306,8 @@ static void after_goaway_started_requests_still_finish(void **state)
 	nghttp2_submit_goaway(last_kept(bench)->peer->h2, 0, last_kept(bench)->id, NGHTTP2_NO_ERROR,
 			      NULL, 0);
 	hf_h2_peer_send(last_kept(bench)->peer);
-	/* The request may be sent before the GOAWAY is read; the GOAWAY then excludes it. */
+	/* The client may send the request before it reads the GOAWAY. The GOAWAY then says that the
+	 * server has not processed the request. */
 	const struct hf_requester_note *note =
 		hf_requester_fetch(&bench->requester, (struct hf_http_request){0});
 	if (note->code != 0) {

@@ -16,21 +16,23 @@
 #include <string.h>
 
 #define RECORD_BYTES ((size_t)16384) /* bytes of the largest TLS record */
-/* Most bytes received during a handshake; certificates need some kilobytes. */
+/* Most bytes that the client accepts during a handshake; the certificates of a server take some
+ * kilobytes. */
 #define HANDSHAKE_BYTES_MAX ((size_t)512 * 1024)
-/* Most bytes in one go that hold no data for the caller (session tickets, empty records); then
- * timers and other fds get their turn. */
+/* Most bytes without data for the caller (session tickets, empty records) that one call handles.
+ * Then timers and other fds get their turn. */
 #define NO_DATA_BYTES_MAX ((size_t)256 * 1024)
 
-/* The TLS session of a link, and its input buffer. */
+/* The TLS session of a link, and the buffer `in` for bytes from the kernel. */
 struct hf_link_tls {
 	gnutls_session_t session;
 	gnutls_certificate_credentials_t credentials;
 	int fd;
-	struct hf_strbuf *out; /* set during a call that may write */
-	size_t at, len;        /* range of the unread bytes in the buffer `in` */
-	bool drained;          /* the last read did not fill the buffer: the kernel has no more
-	                        * bytes */
+	/* Where GnuTLS' bytes for the server go; NULL outside of calls that may write. */
+	struct hf_strbuf *out;
+	size_t at, len; /* range of the unread bytes in the buffer `in` */
+	/* True: the last read did not fill the buffer, so the kernel has no more bytes. */
+	bool drained;
 	bool eof;
 	size_t receive_left; /* limit on the bytes received in this call, counts down */
 	char in[HF_LINK_READ_BYTES];
@@ -54,7 +56,9 @@ static ssize_t on_push(gnutls_transport_ptr_t arg, const void *bytes, size_t len
 {
 	struct hf_link_tls *tls = arg;
 
-	if (!tls->out) { /* an alert while reading: the connection ends anyway */
+	/* GnuTLS sends an alert while it reads. It is dropped, because the connection ends
+	 * anyway. */
+	if (!tls->out) {
 		gnutls_transport_set_errno(tls->session, EPIPE);
 		return -1;
 	}
@@ -69,8 +73,8 @@ static int on_pull_timeout(gnutls_transport_ptr_t arg, HF_UNUSED unsigned ms)
 	return tls->at < tls->len || tls->eof ? 1 : 0;
 }
 
-/* Reads from the kernel into the empty buffer. Returns false if nothing came. An error of the
- * socket counts as its end. */
+/* Reads bytes from the kernel into the empty buffer. Returns false if no bytes came. A socket error
+ * counts as the end of the connection. */
 static bool fill_input(struct hf_link_tls *tls)
 {
 	ssize_t len;

@@ -24,7 +24,8 @@ union address {
 	struct sockaddr_un local;
 };
 
-/* Removes a stale socket file. A file with a running server is an error (in use). */
+/* Removes the socket file of a server that has ended. If a server still listens on the file, the
+ * call fails. */
 static int clear_stale(const union address *address, socklen_t len, struct hf_error *err)
 {
 	const char *path = address->local.sun_path;
@@ -79,7 +80,7 @@ static int bind_and_listen(int fd, const union address *address, socklen_t len)
 
 	if (address->any.sa_family != AF_UNIX)
 		(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	mode_t before = umask(0177); /* affects only the mode of a socket file */
+	mode_t before = umask(0177); /* the umask matters for a socket file only */
 	int rc = bind(fd, &address->any, len);
 	int errnum = errno;
 	(void)umask(before);

@@ -22,8 +22,8 @@ static void take_messages(struct hf_http_pool *pool)
 
 		if (message->msg != CURLMSG_DONE)
 			continue;
-		CURLcode result = message->data.result; /* copied: the next call frees the message
-		                                         * with its handle */
+		/* A copy, because curl frees the message in the next call that uses its handle. */
+		CURLcode result = message->data.result;
 		curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &transfer);
 		hf_transfer_take_curl_result((struct hf_transfer *)(void *)transfer, result);
 	}
@@ -141,7 +141,8 @@ void hf_http_pool_place(struct hf_http_pool *pool, struct hf_transfer *transfer)
 		hf_http_pool_add_curl(pool, transfer);
 		return;
 	}
-	/* A stream may never end, so it gets a new link if this one is full. Requests can wait. */
+	/* If all streams of the current link are in use, a new stream gets a new link, because the
+	 * others may never end. A request waits instead. */
 	if (pool->link && (pool->link->generation != client->generation ||
 			   (transfer->request.stream && hf_link_h2_is_full(pool->link))))
 		hf_link_retire(pool->link);
@@ -171,7 +172,8 @@ void hf_http_pool_remove(struct hf_transfer *transfer)
 		hf_assert(rc == CURLM_OK);
 	}
 	transfer->pool = NULL;
-	/* Freed by a task: this call may be inside take_messages of the same pool. */
+	/* A task frees the pool, because this function may run inside take_messages of the same
+	 * pool. */
 	if (--pool->running == 0 && pool != pool->client->pool && pool != pool->client->streamed)
 		hf_task_post(pool->reap);
 }

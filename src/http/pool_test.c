@@ -123,7 +123,7 @@ static void transfers_on_retired_connections_go_on(void **state)
 	send_and_wait(bench, 50 * HF_MS);
 	assert_int_equal(bench->code, HF_E_TIMEOUT);
 	assert_non_null(bench->client->retired);
-	/* The slow request gets its response on its own connection after all. */
+	/* The slow request is still on the retired connection, and gets its response there. */
 	struct hf_scripted_peer *peer = bench->server.peers;
 	while (peer->next)
 		peer = peer->next;

@@ -17,20 +17,23 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Most bytes of a refused body that are still read, so that its sender gets the refusal. */
+/* Most bytes of a request body that are read and dropped after a refusal. A client that sends its
+ * whole body before it reads can then get the refusal. */
 #define DISCARD_BYTES_MAX ((size_t)16 << 20)
 
-#define URI_TOO_LONG 414 /* the only refusal without an HF_E_* code for its status */
+#define URI_TOO_LONG 414 /* HTTP status of a refusal for which no HF_E_* code exists */
 
-/* A dead peer machine is noticed after about three minutes. */
+/* TCP keepalive finds a dead peer machine after about three minutes. */
 #define KEEPALIVE_IDLE_S 60
 #define KEEPALIVE_INTERVAL_S 30
 #define KEEPALIVE_PROBES 4
 
-/* The end of a handshake and its request take two or three runs */
+/* Runs of MHD_run in a row without an event, while a TLS handshake waits. The last step of a
+ * handshake and the request behind it take two or three runs. */
 #define RUNS_WITHOUT_EVENT_MAX 8u
 #define WITHOUT_EVENT_DELAY (10 * HF_MS)
-#define RUNS_ANSWERING_MAX 64u /* enough for 1 MiB of responses, at 16 KiB a run */
+/* Runs in a row while responses are sent; enough for 1 MiB, at 16 KiB a run. */
+#define RUNS_ANSWERING_MAX 64u
 #define ANSWERING_DELAY (1 * HF_MS)
 
 #if MHD_VERSION < 0x00097002
@@ -151,7 +154,8 @@ void hf_exchange_resume(struct hf_exchange *ex)
 		return;
 	ex->suspended = false;
 	MHD_resume_connection(ex->connection);
-	wake_server(ex->server); /* resuming does not wake an external epoll loop */
+	/* MHD_resume_connection does not wake a loop that watches the epoll fd from outside. */
+	wake_server(ex->server);
 }
 
 static void on_hangup(void *arg, unsigned events)
@@ -171,8 +175,8 @@ static void watch_hangup(struct hf_exchange *ex)
 	info = MHD_get_connection_info(ex->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 	if (!info ||
 	    hf_io_create(server->loop, info->connect_fd, on_hangup, ex, &ex->hangup, NULL) < 0) {
-		/* Without this watch a client that left would be kept for ever, so cut the
-		 * connection. */
+		/* Without the watch nothing would notice that the client has left, and the exchange
+		 * would stay for ever. So cut the connection. */
 		ex->cut = true;
 		hf_exchange_resume(ex);
 		return;
@@ -185,7 +189,8 @@ static void watch_hangup(struct hf_exchange *ex)
 static void deliver_exchange(struct hf_exchange *ex)
 {
 	struct hf_http_server *server = ex->server;
-	bool *dead = server->dead; /* still valid after the server was freed */
+	/* A copy of the pointer: the flag itself still exists after the server was freed. */
+	bool *dead = server->dead;
 
 	if (!ex->connection) {
 		exchange_unlink(ex);
@@ -340,8 +345,9 @@ static enum MHD_Result take_headers(struct hf_exchange *ex, const char *method)
 		(void)server->spec.admit(server->spec.arg, ex, &ex->refused);
 	else if (ex->refused.code == 0)
 		hf_exchange_trust(ex);
-	/* A response now ends the connection, because the body will not be read. For a request
-	 * without a body the next call responds, and the connection stays open. */
+	/* If the request has a body, the refusal is sent now and ends the connection, because the
+	 * body will not be read. For a request without a body the next call sends the refusal, and
+	 * the connection stays open. */
 	return ex->refused.code != 0 && has_body ? queue_refusal(ex) : MHD_YES;
 }
 
@@ -436,7 +442,7 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **s
 	*socket_cls = hf_http_peer_create(cls, info ? info->connect_fd : -1);
 	if (!info)
 		return;
-	/* These fail on a unix socket, where they are not needed. */
+	/* The calls fail on a unix socket, which needs no keepalive. */
 	int fd = info->connect_fd;
 	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));

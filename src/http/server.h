@@ -39,18 +39,20 @@
 struct hf_http_server;
 struct hf_exchange;
 
-#define HF_HTTP_BODY_BYTES_MAX (3u << 20)    /* as large as the API server accepts */
-#define HF_HTTP_BODIES_BYTES_MAX (64u << 20) /* all request bodies held at one time */
-/* Request line and headers; a token takes about 2 kB */
+#define HF_HTTP_BODY_BYTES_MAX (3u << 20) /* an API server accepts bodies of the same size */
+/* Bytes of all request bodies that the server holds at one time. */
+#define HF_HTTP_BODIES_BYTES_MAX (64u << 20)
+/* Bytes of a request line and headers; a token takes about 2 kB. */
 #define HF_HTTP_HEAD_BYTES_MAX (16u << 10)
-/* Path and query; enough for the longest label selectors */
+/* Bytes of path and query; enough for the longest label selectors. */
 #define HF_HTTP_TARGET_BYTES_MAX (8u << 10)
-#define HF_HTTP_QUERY_PARAMS_MAX 128 /* pairs in a query; beyond it 400 */
+#define HF_HTTP_QUERY_PARAMS_MAX 128 /* pairs in a query; a request with more gets 400 */
 #define HF_HTTP_CONNECTIONS_MAX 1024 /* further connections wait in the listen queue */
-/* Without a byte in either direction; not for a stream with nothing to send */
+/* Seconds without a byte in either direction after which a connection is closed. A stream that has
+ * nothing to send is not closed. */
 #define HF_HTTP_IDLE_TIMEOUT_S 90
 #define HF_HTTP_UNTRUSTED_TIMEOUT_S 30      /* until a connection must be trusted */
-#define HF_HTTP_STREAM_BYTES_MAX (1u << 20) /* written to a stream and not yet sent */
+#define HF_HTTP_STREAM_BYTES_MAX (1u << 20) /* bytes written to a stream and not yet sent */
 
 typedef void (*hf_exchange_fn)(void *arg, struct hf_exchange *exchange);
 
@@ -64,14 +66,14 @@ struct hf_http_server_spec {
 	const char *key_pem;
 
 	hf_exchange_fn handler;
-	/* May be NULL. Called when the headers have come and the body has not. 0 accepts the
-	 * request; an HF_E_* refuses it, and its text becomes the response (for example 401 before
-	 * a body of 3 MiB). It runs inside libmicrohttpd: it may read the request and call
-	 * hf_exchange_trust, nothing else here. Without it every client that sends a request is
+	/* Decides about a request when its headers have come and its body has not. 0 accepts the
+	 * request. An HF_E_* refuses it, and the error's text becomes the response (for example 401
+	 * before a body of 3 MiB). The function runs inside libmicrohttpd: it may read the request
+	 * and call hf_exchange_trust, nothing else here. NULL: every client that sends a request is
 	 * trusted. */
 	int (*admit)(void *arg, const struct hf_exchange *ex, struct hf_error *err);
-	/* May be NULL: then refusals are text/plain. Writes the body of a refusal, by the server or
-	 * by admit. It runs inside libmicrohttpd, like admit. */
+	/* Writes the body of a refusal, whether the server or `admit` refuses. NULL: the body is
+	 * the error's text, as text/plain. The function runs inside libmicrohttpd, like admit. */
 	void (*refusal)(void *arg, int code, const char *text, struct hf_strbuf *ret_body);
 	const char *refusal_content_type; /* Content-Type of refusals; a string literal */
 	void *arg;                        /* argument of handler, admit and refusal */
@@ -83,7 +85,8 @@ struct hf_http_server_spec {
 	unsigned connections_max;
 	unsigned idle_timeout_s;
 	/* Limits for untrusted connections (see hf_exchange_trust): their number (0: a quarter of
-	 * all) and their time. Beyond a limit the oldest ones are cut. */
+	 * all connections), and the time until they must be trusted. Beyond a limit the server cuts
+	 * the oldest ones. */
 	unsigned untrusted_max;
 	unsigned untrusted_timeout_s;
 };
@@ -104,7 +107,7 @@ unsigned hf_http_server_connections(const struct hf_http_server *server);
 
 /* --- the request --- */
 const char *hf_exchange_method(const struct hf_exchange *ex); /* method as sent, "GET" */
-/* Percent-decoded; begins with '/'; contains no NUL. */
+/* The percent-decoded path. It begins with '/' and contains no NUL. */
 const char *hf_exchange_path(const struct hf_exchange *ex);
 /* Path and query as sent, for logs. */
 const char *hf_exchange_target(const struct hf_exchange *ex);

@@ -24,17 +24,19 @@ struct hf_exchange {
 	struct hf_exchange *queued_behind; /* next in the queue of deliveries */
 	bool queued;
 
-	/* libmicrohttpd's part; NULL after it has freed the request */
+	/* libmicrohttpd's handle of the connection; NULL after libmicrohttpd has freed the
+	 * request */
 	struct MHD_Connection *connection;
 	bool suspended;
-	bool answering;       /* server->answering counts this exchange */
-	struct hf_io *hangup; /* watches for the client leaving, which a suspended connection does
-	                       * not notice */
+	bool answering; /* server->answering counts this exchange */
+	/* Reports that the client has left; libmicrohttpd does not watch a suspended connection. */
+	struct hf_io *hangup;
 
 	/* the request */
 	struct hf_target target;
 	char *method;
-	struct hf_target_pair *headers; /* a single block of memory holds the array and its texts */
+	/* The request's headers; one block of memory holds the array and its texts. */
+	struct hf_target_pair *headers;
 	size_t headers_count;
 	struct hf_strbuf body;
 	size_t discarded; /* bytes of a refused body */
@@ -43,7 +45,8 @@ struct hf_exchange {
 	/* the handler's part */
 	bool handed; /* the exchange was given to the handler */
 	bool ended;  /* the handle is invalid for the handler */
-	bool cut;    /* the client left, or the handler aborted: nothing more is sent */
+	/* True: the client has left or the handler has aborted, so nothing more is sent. */
+	bool cut;
 	hf_exchange_fn on_closed, on_drained;
 	void *closed_arg, *drained_arg;
 
@@ -54,7 +57,7 @@ struct hf_exchange {
 	bool begun;
 	struct hf_strbuf out; /* bytes of a stream; the first out_head of them are sent */
 	size_t out_head;
-	bool starved; /* a write did not fit: on_drained must be called later */
+	bool starved; /* true: a write did not fit, so on_drained must be called later */
 	bool drained; /* … and must be called now */
 };
 

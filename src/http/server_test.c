@@ -350,7 +350,7 @@ static void all_bodies_together_have_a_limit(void **state)
 			hf_test_loop_run(&bench->t);
 	}
 	hf_raw_expect(&raws[COUNT - 1], "HTTP/1.1 503 ");
-	/* A client that leaves frees its body. */
+	/* When a client leaves, the server frees the body of its request. */
 	hf_raw_close(&raws[0]);
 	while (bench->server->live == COUNT - 1) {
 		hf_strbuf_clear(&raws[COUNT - 1].in);
@@ -505,7 +505,8 @@ static void idle_untrusted_connections_are_cut_and_trusted_ones_stay(void **stat
 							 .untrusted_max = MAX});
 	hf_raw_say(&bench->raw, "GET / HTTP/1.1\r\n" GOOD);
 	hf_raw_expect(&bench->raw, "hello");
-	/* Some send nothing, some send what any client may send. */
+	/* One half of the clients sends nothing. The other half sends requests that need no
+	 * token. */
 	for (int i = 0; i < COUNT; i++) {
 		hf_raw_open(&raws[i], &bench->t, hf_http_server_port(bench->server));
 		if (i % 2) {

@@ -15,7 +15,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* A dead server machine is noticed within a minute, with or without unsent data. */
+/* TCP finds a dead server machine within a minute: by keepalive, or by data without an
+ * acknowledgement. */
 #define KEEPALIVE_IDLE_S 30
 #define KEEPALIVE_INTERVAL_S 10
 #define KEEPALIVE_PROBES 3
@@ -23,7 +24,7 @@
 
 #define UPLOAD_BUFFER_BYTES 16384 /* the smallest value that curl accepts */
 
-#define REQUEST_HEADERS_MAX 64 /* this program itself sets only a handful */
+#define REQUEST_HEADERS_MAX 64 /* most headers that a caller of the client may set */
 
 /* most bytes held for a stream */
 #define INBOX_BYTES_MAX (HF_TRANSFER_WINDOW_BYTES + CURL_MAX_WRITE_SIZE)
@@ -250,7 +251,7 @@ void hf_http_set_keepalive(int fd)
 	    probes = KEEPALIVE_PROBES;
 	int unacked_ms = UNACKED_MS;
 
-	/* These fail on a unix socket, where they are not needed. */
+	/* The calls fail on a unix socket, which needs no keepalive. */
 	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
@@ -292,8 +293,8 @@ static void set_tls(CURL *easy, struct hf_transfer *transfer)
 			.data = ca->pem, .len = ca->len, .flags = CURL_BLOB_NOCOPY};
 
 		SET(easy, CURLOPT_CAINFO_BLOB, &blob);
-		SET(easy, CURLOPT_CAPATH, NULL); /* otherwise the system's CAs would be trusted
-		                                  * too */
+		/* Otherwise curl would trust the system's CAs too. */
+		SET(easy, CURLOPT_CAPATH, NULL);
 	}
 	if (spec->cert_pem) {
 		set_blob(easy, CURLOPT_SSLCERT_BLOB, spec->cert_pem);
@@ -371,7 +372,9 @@ static void set_headers(CURL *easy, struct hf_transfer *transfer)
 
 	add_line(transfer, client->host_line);
 	add_line(transfer, client->bearer_line);
-	add_line(transfer, "Expect:"); /* it would cost a round trip for no gain */
+	/* Turns "Expect: 100-continue" off: waiting for the server's 100 would cost a round
+	 * trip. */
+	add_line(transfer, "Expect:");
 	if (transfer->request.body_len > 0) {
 		char *type = hf_xasprintf("Content-Type: %s", transfer->request.content_type);
 		add_line(transfer, type);
@@ -459,7 +462,7 @@ static void end_transfer(struct hf_transfer *transfer)
 static void fail_transfer(struct hf_transfer *transfer, int code, const char *what)
 {
 	hf_assert(transfer->state != HF_TRANSFER_DONE && code < 0);
-	if (transfer->err.code == 0) /* otherwise a callback has set a better text */
+	if (transfer->err.code == 0) /* a callback may have set a more exact error already */
 		hf_error_set(&transfer->err, code, "%s", what);
 	hf_error_wrap(&transfer->err, "%s '%s'", transfer->request.method,
 		      transfer->request.target);
@@ -479,8 +482,9 @@ static enum hf_transfer_retry rate_retry(CURLcode result)
 	}
 }
 
-/* curl reports a proxy like any other server, so the user would look at the wrong host. (A timeout
- * does not tell whether the proxy or the server behind it was silent.) */
+/* True if the proxy cannot be reached. curl's own text reads as if the server could not be reached,
+ * so the user would look at the wrong host. (After a timeout it is not known whether the proxy or
+ * the server was silent.) */
 static bool proxy_unreached(const struct hf_transfer *transfer, CURLcode result)
 {
 	const struct hf_http_client_spec *spec = &transfer->client->spec;
@@ -495,7 +499,7 @@ void hf_transfer_take_curl_result(struct hf_transfer *transfer, CURLcode result)
 		transfer->error_text[0] ? transfer->error_text : curl_easy_strerror(result);
 	int code = was_sent(transfer) ? HF_E_TIMEOUT : HF_E_UNAVAILABLE;
 
-	/* curl's clock may be slightly ahead of the loop's timer. */
+	/* curl's clock may reach the deadline slightly before the loop's timer. */
 	if (result == CURLE_OPERATION_TIMEDOUT &&
 	    hf_timer_due(transfer->deadline) <= hf_loop_mono(transfer->client->loop) + 2 * HF_MS) {
 		on_deadline(transfer);

@@ -29,7 +29,7 @@ static void remove_untrusted(struct hf_http_server *server, struct hf_http_peer 
 	server->untrusted_count--;
 }
 
-/* libmicrohttpd then reads the end of the connection and frees it. */
+/* Shuts down the oldest untrusted connection. libmicrohttpd then reads its end and frees it. */
 static void cut_oldest_untrusted(struct hf_http_server *server)
 {
 	struct hf_http_peer *peer = server->untrusted;
