@@ -13,7 +13,8 @@
 
 #include <stdlib.h>
 
-#define WARNINGS_MAX 16u /* of one response; a user reads the first few only */
+/* Most warnings that a call keeps of one response; users read only the first few. */
+#define WARNINGS_MAX 16u
 
 /* A request with one response. It lives until its callback has returned or until hf_kube_cancel. */
 struct kube_call {
@@ -43,8 +44,8 @@ static void call_free(struct kube_call *call)
 	free(call);
 }
 
-/* Unlinks the op before the callback: a callback that destroys the store then does not reach this
- * call. */
+/* Unlinks the op before it calls `done`. If `done` destroys the store, the destruction does not
+ * find this call any more. */
 static void finish_call(struct kube_call *call, struct hf_reply *reply)
 {
 	hf_kube_op_unlink(&call->op);

@@ -94,7 +94,8 @@ static void a_lost_connection_is_tried_again_by_reads_alone(void **state)
 
 		const struct step writes[] = {BREAKS(POD, ends[i]), SAYS("201 Created", POD), DONE};
 		play_steps(bench, writes);
-		/* The write may have been done: the caller has to look. */
+		/* HF_E_TIMEOUT tells the caller that the write may have been done, and that it must
+		 * read the object. */
 		if (create_pod(bench) != HF_E_TIMEOUT)
 			fail_msg("end %d: %s", (int)ends[i], bench->message);
 		assert_int_equal(bench->server.requests, 1);
@@ -110,7 +111,9 @@ static void a_refusal_that_is_cut_behind_its_head_is_a_refusal(void **state)
 		{"404 Not Found", HF_E_NOT_FOUND},
 		{"403 Forbidden", HF_E_FORBIDDEN},
 		{"422 Invalid", HF_E_INVALID},
-		{"409 Conflict", HF_E_TIMEOUT}, /* 409 has two meanings: the caller has to look */
+		/* 409 has two meanings, and without the body neither is known: the caller must read
+		 * the object. */
+		{"409 Conflict", HF_E_TIMEOUT},
 		{"500 Internal Server Error", HF_E_TIMEOUT},
 	};
 	struct bench *bench = *state;
@@ -125,7 +128,7 @@ static void a_refusal_that_is_cut_behind_its_head_is_a_refusal(void **state)
 			fail_msg("%s: %s", cases[i].head, bench->message);
 		assert_int_equal(bench->server.requests, 1);
 	}
-	/* The server did nothing, so the write is sent again. */
+	/* A 429 means that the server did nothing, so the call sends the write again. */
 	play_steps(bench, busy);
 	assert_int_equal(create_pod(bench), 0);
 	assert_int_equal(bench->server.requests, 2);

@@ -87,7 +87,8 @@ static int read_pem(const struct hf_kubeconfig_entry *entry, const char *key, ch
 	return 0;
 }
 
-/* Names the file and the field; curl would only report an unnamed "blob", once per request. */
+/* Adds the file and the field to an error in a certificate or key. curl would only report an
+ * unnamed "blob", once for each request. */
 static int refuse_pem(const struct hf_kubeconfig_entry *entry, const char *key, const char *file,
 		      struct hf_error *err)
 {
@@ -152,7 +153,7 @@ static int read_ca(const struct hf_kubeconfig_entry *cluster, struct hf_kube_con
 	if (config->insecure && config->ca_pem[0] != '\0')
 		return hf_kubeconfig_refuse(
 			cluster, "insecure-skip-tls-verify", HF_E_INVALID, err,
-			"excludes certificate-authority, which would have no effect");
+			"cannot be used with certificate-authority, which would have no effect");
 	if (config->insecure)
 		add_warning(config,
 			    "insecure-skip-tls-verify: the server's certificate is not verified");

@@ -35,9 +35,10 @@ static int read_file(const char *path, struct hf_kubeconfig_file *ret_file, stru
 	explicit_bzero(text.data, text.len);
 	if (rc != 0)
 		return hf_error_wrap(err, "kubeconfig '%s'", path);
-	/* An empty file is an empty configuration, as in kubectl. */
+	/* A file without a document is an empty configuration, as in kubectl. */
 	if (hf_yaml_len(yaml) > 1)
-		return hf_error_set(err, HF_E_INVALID, "kubeconfig '%s' is not one document", path);
+		return hf_error_set(err, HF_E_INVALID,
+				    "kubeconfig '%s' has more than one YAML document", path);
 	*ret_file = (struct hf_kubeconfig_file){.path = hf_xstrdup(path)};
 	if (hf_yaml_len(yaml) == 1)
 		ret_file->root = hf_yaml_doc(yaml, 0);

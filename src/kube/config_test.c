@@ -167,7 +167,7 @@ static void a_wrong_value_is_reported_with_its_file_and_field(void **state)
 		{"kind: Pod", NULL, HF_E_INVALID, "kind is 'Pod'"},
 		{"[1]", NULL, HF_E_INVALID, "must be an object"},
 		{"a: [", NULL, HF_E_BAD_REQUEST, "kubeconfig '"},
-		{"a: 1\n---\nb: 2\n", NULL, HF_E_INVALID, "is not one document"},
+		{"a: 1\n---\nb: 2\n", NULL, HF_E_INVALID, "has more than one YAML document"},
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
@@ -253,8 +253,8 @@ static void a_plugin_gets_the_fields_of_the_file(void **state)
 		"\"config\":{\"audience\":\"x\"}},\"interactive\":false}}");
 	hf_kube_config_release(&config);
 
-	/* A name without '/' is left for PATH; without provideClusterInfo the plugin gets no
-	 * cluster. */
+	/* A command without '/' stays as it is, for the search in PATH. Without provideClusterInfo
+	 * the plugin gets no data of the cluster. */
 	assert_ok(read_config(CONTEXTS CLUSTERS USER("exec: {command: get, apiVersion: "
 						     "client.authentication.k8s.io/v1beta1}"),
 			      NULL, &config, &err),
@@ -263,7 +263,7 @@ static void a_plugin_gets_the_fields_of_the_file(void **state)
 	assert_null(strstr(config.exec->info, "cluster"));
 	hf_kube_config_release(&config);
 
-	/* With a token the plugin is not read. */
+	/* If the user has a token, the field exec is ignored. */
 	assert_ok(read_config(CONTEXTS CLUSTERS USER("token: t, exec: {}"), NULL, &config, &err),
 		  &err);
 	assert_null(config.exec);

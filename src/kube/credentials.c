@@ -23,9 +23,10 @@
 
 #define FILES_AGE_MAX HF_MINUTE
 #define FILES_AGE_MIN HF_SECOND
-/* A plugin runs again this long before the credentials expire */
+/* The plugin runs again when the credentials expire in less than this time. */
 #define EXPIRY_LEEWAY (10 * HF_SECOND)
-/* New credentials are used this long even if they expire sooner */
+/* After each run of the plugin its credentials are used for this time, even if they expire
+ * sooner. */
 #define EARLY_HOLD HF_SECOND
 #define FAILURE_HOLD_MIN HF_SECOND
 #define FAILURE_HOLD_MAX (30 * HF_SECOND)
@@ -136,8 +137,8 @@ static int check_answer(const struct hf_json *root, const char *api_version, str
 	return 0;
 }
 
-/* Checked here so that the error names the plugin and the plugin runs again; otherwise each request
- * would fail. */
+/* Checks the token, certificate and key that a plugin printed. A bad one is reported with the
+ * plugin's name, and the plugin runs again later. Unchecked, it would make every request fail. */
 static int check_secrets(const char *token, const char *cert, const char *key, struct hf_error *err)
 {
 	if (hf_kube_token_check(token, err) != 0)
@@ -204,7 +205,7 @@ static void plugin_failed(struct hf_kube_credentials *c)
 	c->failure.code = HF_E_UNAUTHORIZED;
 	(void)hf_error_wrap(&c->failure, "kubeconfig '%s': credential plugin '%s'", c->path,
 			    c->exec->argv[0]);
-	/* hf_kube_wake_ops may start a plugin that overwrites c->failure, so pass a copy. */
+	/* A copy, because hf_kube_wake_ops may start the plugin, which overwrites c->failure. */
 	copy = c->failure;
 	hf_kube_wake_ops(c->kube, usable ? NULL : &copy);
 }
@@ -327,7 +328,8 @@ static enum hf_kube_ready check_plugin(struct hf_kube_credentials *c, struct hf_
 		return HF_KUBE_WAIT;
 	if (c->hold > 0 && hf_loop_mono(c->kube->loop) - c->failed_at < c->hold) {
 		if (c->have && hf_loop_wall(c->kube->loop) < c->expires)
-			return HF_KUBE_READY; /* the old credentials have not expired yet */
+			/* The plugin failed, but its earlier credentials have not expired yet. */
+			return HF_KUBE_READY;
 		*err = c->failure;
 		return HF_KUBE_NO_CREDENTIALS;
 	}
@@ -351,7 +353,8 @@ enum hf_kube_ready hf_kube_credentials_check(struct hf_kube_credentials *c, stru
 bool hf_kube_credentials_renew_after_401(struct hf_kube_credentials *c, unsigned generation)
 {
 	if (generation != c->generation)
-		return true; /* the credentials were renewed after this request was sent */
+		/* Other requests have renewed the credentials after this request was sent. */
+		return true;
 	if (c->exec != NULL) {
 		c->have = false;
 		return true;
@@ -361,8 +364,8 @@ bool hf_kube_credentials_renew_after_401(struct hf_kube_credentials *c, unsigned
 
 bool hf_kube_credentials_renew_after_disconnect(struct hf_kube_credentials *c, unsigned generation)
 {
-	/* If a server is down, each of many requests fails to connect; do not read the files for
-	 * each of them. */
+	/* If the server is down, every request fails to connect. This limit keeps each failure from
+	 * reading the files again. */
 	return generation != c->generation ||
 	       (hf_loop_mono(c->kube->loop) - c->files_read_at >= FILES_AGE_MIN && read_files(c));
 }

@@ -135,7 +135,8 @@ void hf_kube_response_describe(const struct hf_http_result *result, const char *
 	while (n > 0 && words[n - 1] == ' ')
 		n--;
 	words[n] = '\0';
-	/* Leave out the beginning of a JSON object: the parse error says more. */
+	/* Do not show the beginning of a JSON object, because the error of its parser is in the
+	 * text too. */
 	if (words[0] == '{')
 		words[0] = '\0';
 	snprintf(ret_text, HF_KUBE_RESPONSE_TEXT_MAX, "HTTP status %d%s%.60s%s%s%s", result->status,

@@ -92,7 +92,8 @@ static const struct hf_field list_fields[] = {
 };
 static const struct hf_field_table list_table = HF_FIELD_TABLE(list_fields, struct list_metadata);
 
-/* Arena for metadata apart from its texts; a version and a token have some hundred bytes. */
+/* Bytes of the arena for a list's metadata, beside the bytes of the metadata itself. A version and
+ * a continue token have some hundred bytes. */
 #define METADATA_BYTES_MAX ((size_t)1 << 16)
 
 static int read_metadata(struct hf_skip *s, struct hf_kube_list *list, struct hf_error *err)
@@ -119,7 +120,8 @@ static int read_metadata(struct hf_skip *s, struct hf_kube_list *list, struct hf
 	return 0;
 }
 
-/* Skips an item; tells whether it has a field "kind" and whether it is empty. */
+/* Skips an item of a list. Tells whether the item has a field "kind", and whether it has no
+ * fields. */
 static bool walk_item(struct hf_skip *s, bool *ret_has_kind, bool *ret_empty)
 {
 	struct hf_skip_string key;

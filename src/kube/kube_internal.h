@@ -25,7 +25,7 @@ struct hf_kube_op;
 struct hf_kube_op_class {
 	void (*send)(struct hf_kube_op *op); /* called when credentials are ready; calls
 	                                      * hf_kube_op_send */
-	/* the op failed before it was sent */
+	/* reports that the op failed before it was sent */
 	void (*failed)(struct hf_kube_op *op, const struct hf_error *err);
 	void (*abandon)(struct hf_kube_op *op); /* the store is being destroyed: report
 	                                         * HF_E_CANCELED */
@@ -70,7 +70,8 @@ struct hf_kube {
 
 void hf_kube_op_link(struct hf_kube *kube, struct hf_kube_op *op,
 		     const struct hf_kube_op_class *kind);
-/* Cancels the transfer, the retry delay and the wait for credentials. */
+/* Removes the op from the store's list. Cancels its transfer, its retry delay and its wait for
+ * credentials. */
 void hf_kube_op_unlink(struct hf_kube_op *op);
 /* Sends the op as soon as credentials are ready. Never calls a callback of the store's user. */
 void hf_kube_op_start(struct hf_kube_op *op);
@@ -82,9 +83,9 @@ void hf_kube_op_send(struct hf_kube_op *op, const struct hf_http_request *reques
 void hf_kube_op_fail(struct hf_kube_op *op);
 /* Reports a response, or its absence (status 0), to options.observe. */
 void hf_kube_op_observe(struct hf_kube_op *op, int status);
-/* Renews the credentials after a 401 or a failed connection; a rejected certificate, of either
- * side, also looks like a failed connection. Returns true if the op should be sent again: other
- * credentials are there or a plugin will supply them. Returns true at most once per op. */
+/* Renews the credentials after a 401 or a failed connection. (If the server or the client rejects a
+ * certificate, the connection fails too.) Returns true if the op should be sent again, because
+ * other credentials are there or a plugin will supply them. Returns true at most once per op. */
 bool hf_kube_op_renew_credentials(struct hf_kube_op *op, const struct hf_http_result *result);
 /* Adds to the error of a 401 what is known about the credentials, for example their expiry. */
 void hf_kube_op_explain(const struct hf_kube_op *op, const struct hf_http_result *result,
@@ -157,7 +158,7 @@ struct hf_kube_try {
 	int status;          /* HTTP status of the response */
 	hf_time retry_after; /* delay that the server asked for; 0: none */
 	bool retry_now;      /* HTTP/2 ended the stream (GOAWAY); a retry needs no delay */
-	bool permanent;      /* a retry would fail too: a certificate was rejected */
+	bool permanent;      /* true: a certificate was rejected, so a retry would fail too */
 };
 /* Returns the delay before the next try; HF_TIME_NEVER: report the failure. */
 hf_time hf_kube_retry_delay(const struct hf_kube_try *made, struct hf_rng *rng);
@@ -193,15 +194,17 @@ struct hf_kube_credentials {
 	                                * read succeeded */
 	struct hf_kube_exec *exec;
 	struct hf_command *command; /* the running plugin; NULL: none */
-	bool have;                  /* the plugin's last credentials are usable: no 401 has
-	                             * rejected them */
-	hf_time expires;            /* wall clock time when the plugin's credentials expire */
-	hf_time use_until; /* monotonic: until then, credentials that expire soon are used and not
-	                    * fetched again */
+	/* True: the plugin's last credentials are usable, because no 401 has rejected them. */
+	bool have;
+	hf_time expires; /* wall clock time when the plugin's credentials expire */
+	/* Monotonic time. Until then the credentials are used even if they expire soon; the plugin
+	 * does not run. */
+	hf_time use_until;
 	unsigned generation;
 	struct hf_error failure;
-	hf_time failed_at, hold; /* monotonic time of the last failure and the delay after it; hold
-	                          * 0: the last run succeeded */
+	/* Monotonic time of the plugin's last failure, and the span until its next run. hold 0: the
+	 * last run succeeded. */
+	hf_time failed_at, hold;
 };
 
 enum hf_kube_ready { HF_KUBE_READY, HF_KUBE_WAIT, HF_KUBE_NO_CREDENTIALS };
@@ -209,16 +212,17 @@ enum hf_kube_ready { HF_KUBE_READY, HF_KUBE_WAIT, HF_KUBE_NO_CREDENTIALS };
 struct hf_kube_credentials *hf_kube_credentials_create(struct hf_kube *kube,
 						       const struct hf_kube_config *config);
 struct hf_kube_credentials *hf_kube_credentials_destroy(struct hf_kube_credentials *credentials);
-/* Returns whether a request may be sent now. WAIT: hf_kube_wake_ops will start or fail every
- * waiting op of the store. NO_CREDENTIALS: err holds the reason. */
+/* Returns whether a request may be sent now. HF_KUBE_WAIT: hf_kube_wake_ops will later start or
+ * fail every op that waits. HF_KUBE_NO_CREDENTIALS: err holds the reason. */
 enum hf_kube_ready hf_kube_credentials_check(struct hf_kube_credentials *credentials,
 					     struct hf_error *err);
 unsigned hf_kube_credentials_generation(const struct hf_kube_credentials *credentials);
-/* A request sent with this generation got a 401. Returns true if other credentials are there or a
- * plugin will supply them. */
+/* Call this when a request that used the credentials of this generation got a 401. Returns true if
+ * other credentials are there or a plugin will supply them. */
 bool hf_kube_credentials_renew_after_401(struct hf_kube_credentials *credentials,
 					 unsigned generation);
-/* As above, after a failed connection; reads the files at most once per second. */
+/* Call this when the connection for a request with the credentials of this generation failed.
+ * Returns true if other credentials are there. Reads the files at most once per second. */
 bool hf_kube_credentials_renew_after_disconnect(struct hf_kube_credentials *credentials,
 						unsigned generation);
 /* Adds to the error of a 401 what is known to be wrong with the credentials. */

@@ -8,8 +8,8 @@
 
 #include <stdlib.h>
 
-/* A log stream. It lives until hf_kube_logs_stop; a stop inside the callback takes effect after
- * it. */
+/* A log stream. It is freed by hf_kube_logs_stop. If the callback makes that call, the stream is
+ * freed when the callback returns. */
 struct kube_logs {
 	struct hf_log_stream base;
 	struct hf_kube_op op;
@@ -18,7 +18,8 @@ struct kube_logs {
 	struct hf_strbuf target;
 	struct hf_strbuf refusal; /* body of a response that is not 200 */
 	int status;
-	bool calling, stopped; /* calling: inside fn; stopped: stop was called inside fn */
+	/* calling: the callback fn runs; stopped: hf_kube_logs_stop was called inside fn. */
+	bool calling, stopped;
 };
 
 #define REFUSAL_BYTES_MAX ((size_t)64 << 10)

@@ -112,7 +112,7 @@ void hf_kube_op_start_after(struct hf_kube_op *op, hf_time delay)
 
 void hf_kube_wake_ops(struct hf_kube *kube, const struct hf_error *err)
 {
-	/* No callback runs in this loop: send and fail only start something. */
+	/* send and fail only start something; they do not call the user of the store. */
 	for (struct hf_kube_op *op = kube->ops; op != NULL; op = op->next) {
 		if (!op->waiting)
 			continue;

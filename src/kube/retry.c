@@ -29,7 +29,8 @@ static hf_time draw_delay(unsigned tries, struct hf_rng *rng)
 static bool may_repeat_answer(const struct hf_kube_try *made)
 {
 	switch (made->status) {
-	/* A 429 without Retry-After is not about load: a disruption budget forbids the eviction. */
+	/* A 429 without Retry-After does not mean that the server is busy. It means that a
+	 * disruption budget forbids the eviction, so a retry would get the same answer. */
 	case 429: return made->retry_after > 0;
 	case 500:
 	case 502:
@@ -56,7 +57,7 @@ hf_time hf_kube_retry_delay(const struct hf_kube_try *made, struct hf_rng *rng)
 	hf_assert(made->tries > 0);
 	if (!may || made->tries >= tries_max)
 		return HF_TIME_NEVER;
-	/* GOAWAY does not mean trouble: retry at once on another connection. */
+	/* GOAWAY does not mean that the server has trouble: send again at once on another connection. */
 	if (made->retry_now && made->tries == 1)
 		return 0;
 	return made->retry_after + draw_delay(made->tries, rng);

@@ -26,8 +26,8 @@ static void reads_are_retried_after_transient_failures(void **state)
 	for (size_t i = 0; i < HF_ARRAY_LEN(statuses); i++) {
 		assert_true(is_retried(
 			(struct hf_kube_try){.reads = true, .tries = 1, .status = statuses[i]}));
-		/* A write may have been done, so it is not repeated, with or without
-		 * Retry-After. */
+		/* A write is not sent again, with or without Retry-After, because the server may
+		 * have done it. */
 		assert_false(is_retried((struct hf_kube_try){.tries = 1, .status = statuses[i]}));
 		assert_false(is_retried((struct hf_kube_try){
 			.tries = 1, .status = statuses[i], .retry_after = HF_SECOND}));
@@ -42,7 +42,8 @@ static void writes_are_retried_if_unsent_or_refused_with_retry_after(void **stat
 	assert_true(is_retried((struct hf_kube_try){.tries = 1, .code = HF_E_UNAVAILABLE}));
 	assert_true(is_retried(
 		(struct hf_kube_try){.tries = 1, .status = 429, .retry_after = HF_SECOND}));
-	/* A disruption budget forbids the eviction: no retry. */
+	/* A 429 without Retry-After means that a disruption budget forbids the eviction: no
+	 * retry. */
 	assert_false(is_retried((struct hf_kube_try){.tries = 1, .status = 429}));
 }
 
@@ -93,7 +94,8 @@ static void delays_are_a_random_share_of_a_growing_span(void **state)
 		assert_in_range(least, 0, spans[tries - 1] / 20);
 		assert_in_range(most, spans[tries - 1] / 20 * 19, spans[tries - 1]);
 	}
-	/* The delay that the server asked for is kept, and the random share is added. */
+	/* The delay is at least the time that the server asked for. A random share is added to
+	 * it. */
 	for (unsigned tries = 1; tries < HF_KUBE_TRIES_MAX; tries++)
 		assert_in_range(delay_of((struct hf_kube_try){.tries = tries,
 							      .status = 429,
@@ -109,7 +111,7 @@ static void a_broken_stream_is_retried_at_once_and_then_with_delays(void **state
 	assert_int_equal(delay_of(made), 0);
 	made.tries = 2;
 	assert_in_range(delay_of(made), 1, 200 * HF_MS);
-	/* The server may have seen the write: its outcome is unknown. */
+	/* A retry is not allowed, because the server may have done the write. */
 	made = (struct hf_kube_try){.tries = 1, .code = HF_E_TIMEOUT, .retry_now = true};
 	assert_false(is_retried(made));
 	made.code = HF_E_UNAVAILABLE;

@@ -77,7 +77,8 @@ static bool read_ca(struct hf_kube_rotation *rotation, struct hf_http_client *cl
 {
 	HF_AUTOFREE char *ca = pem_read(&rotation->ca);
 
-	/* With a half-written CA file no server would be trusted, so it is not used. */
+	/* A CA file that is only half written is not used: with it the client would trust no
+	 * server. */
 	if (ca == NULL || hf_streq(ca, rotation->ca.text) ||
 	    hf_certificate_check_certs(ca, NULL) != 0)
 		return false;
@@ -86,8 +87,8 @@ static bool read_ca(struct hf_kube_rotation *rotation, struct hf_http_client *cl
 	return true;
 }
 
-/* Two files are not replaced at the same instant: the pair is used only when key and certificate
- * match. */
+/* Reads certificate and key again. Two files are not replaced at the same instant, so the new pair
+ * is used only if key and certificate match. */
 static bool read_pair(struct hf_kube_rotation *rotation, struct hf_http_client *client)
 {
 	char *cert, *key;

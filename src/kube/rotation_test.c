@@ -24,7 +24,8 @@ struct bench {
 	struct hf_http_server *server;
 	struct hf_store *store;
 	struct hf_kube_config config;
-	unsigned requests, refusals; /* this many requests are answered with 401 first */
+	/* requests: received so far; refusals: so many of the first requests get a 401. */
+	unsigned requests, refusals;
 	bool done;
 	int code;
 	char message[HF_ERROR_TEXT_MAX];
@@ -192,12 +193,13 @@ static void files_are_read_again_when_a_minute_old(void **state)
 
 	use_ca_file(bench, ca.cert_pem);
 	assert_int_equal(get_pod(bench), 0);
-	/* The open connection goes on, although the new CA would not trust the server. */
+	/* The open connection stays in use, although the client would not trust this server with
+	 * the new CA. */
 	replace_file("ca", other_ca.cert_pem);
 	assert_int_equal(get_pod(bench), 0);
 	age_files(bench, HF_MINUTE);
 	assert_int_equal(get_pod(bench), HF_E_UNAVAILABLE);
-	/* A missing file, or one that is empty during a write, keeps the old CA. */
+	/* If the CA file is missing or empty, as during a write, the client keeps the old CA. */
 	replace_file("ca", ca.cert_pem);
 	age_files(bench, HF_MINUTE);
 	assert_int_equal(get_pod(bench), 0);
@@ -221,7 +223,8 @@ static void a_client_certificate_that_was_replaced_is_read_upon_401(void **state
 	assert_int_equal(get_pod(bench), 0);
 	assert_int_equal(bench->requests, 3);
 	assert_int_equal(count_connections(bench), 2);
-	/* The files are unchanged, so the 401 is reported after one request. */
+	/* The files are unchanged, so a retry could not succeed: the 401 is reported after one
+	 * request. */
 	bench->refusals = bench->requests + 1;
 	assert_int_equal(get_pod(bench), HF_E_UNAUTHORIZED);
 	assert_int_equal(bench->requests, 4);
@@ -252,7 +255,7 @@ static void an_unusable_certificate_file_keeps_the_old_certificate(void **state)
 	use_pair(bench);
 	assert_int_equal(get_pod(bench), 0);
 	before = count_connections(bench);
-	/* Half of a certificate file, and a FIFO without a writer. */
+	/* A file with half a certificate, and then a FIFO without a writer. */
 	HF_AUTOFREE char *half = hf_xstrndup(ca.cert_pem, strlen(ca.cert_pem) / 2);
 	replace_file("ca", half);
 	assert_int_equal(unlink(bench->config.cert_file), 0);

@@ -130,12 +130,14 @@ static void a_token_file_is_read_again_when_its_token_is_refused(void **state)
 	bench->config.token = hf_xstrdup("old");
 	bench->config.token_file = hf_xstrdup(path);
 	play_steps(bench, rotated);
-	/* After a 401 the server has done nothing, so writes are sent again too. */
+	/* A 401 means that the server did nothing. So with a new token a write is sent again
+	 * too. */
 	assert_int_equal(create_pod(bench), 0);
 	assert_int_equal(get_pod(bench), 0);
 	assert_int_equal(bench->server.requests, 3);
 
-	/* The file is unchanged or missing: the 401 is reported after one request. */
+	/* The token file is unchanged or missing, so a retry could not succeed: the 401 is reported
+	 * after one request. */
 	change_steps(bench, refused);
 	assert_int_equal(get_pod(bench), HF_E_UNAUTHORIZED);
 	assert_int_equal(unlink(path), 0);
@@ -198,7 +200,7 @@ static void a_token_file_is_read_again_when_a_minute_old(void **state)
 	assert_int_equal(get_pod(bench), 0);
 	age_credentials(bench, HF_MINUTE);
 	assert_int_equal(get_pod(bench), 0);
-	/* In the middle of a rotation the last token stays in use. */
+	/* While the token file is missing, as during a rotation, the last token stays in use. */
 	assert_int_equal(unlink(path), 0);
 	age_credentials(bench, HF_MINUTE);
 	assert_int_equal(get_pod(bench), 0);
@@ -288,7 +290,8 @@ static void a_plugin_is_run_again_when_its_token_is_refused(void **state)
 	assert_int_equal(get_pod(bench), 0);
 	assert_int_equal(create_pod(bench), 0);
 	assert_int_equal(count_runs(), 2);
-	/* One new run per request, then the 401 is reported. */
+	/* Each request that gets a 401 runs the plugin once more. If the second try gets a 401 too,
+	 * the 401 is reported. */
 	change_steps(bench, refused);
 	assert_int_equal(get_pod(bench), HF_E_UNAUTHORIZED);
 	assert_int_equal(count_runs(), 3);
@@ -314,7 +317,8 @@ static void an_answer_that_ends_soon_is_fetched_anew(void **state)
 	assert_int_equal(count_runs(), 2);
 }
 
-/* Plugins with a cache behave like this shortly before expiry. */
+/* A plugin with a cache returns the same credentials again until they expire. It must not run for
+ * each request. */
 static void a_plugin_that_has_nothing_fresher_is_not_run_for_each_request(void **state)
 {
 	static const struct step good[] = {OK("old"), OK("old"), OK("old"), DONE};

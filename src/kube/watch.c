@@ -15,11 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As client-go's reflector: a random time of five to ten minutes, so that watches started together
- * do not end together. */
+/* A watch asks for a random timeout of five to ten minutes, like client-go's reflector. So watches
+ * that start together do not end together. */
 #define TIMEOUT_MIN (5 * HF_MINUTE)
-/* An API server sends one bookmark a minute if asked to. Four missing bookmarks mean a dead
- * connection that was never closed. */
+/* An API server that was asked for bookmarks sends one a minute. If four are missing, the
+ * connection is dead although it was never closed. */
 #define SILENCE_WITH_BOOKMARKS (4 * HF_MINUTE)
 #define SILENCE_AFTER_TIMEOUT (30 * HF_SECOND)
 #define REFUSAL_BYTES_MAX ((size_t)256 << 10)
@@ -91,7 +91,8 @@ static bool deliver_end(struct kube_watch *watch, const struct hf_kube_failure *
 	};
 
 	watch->ended = true;
-	/* Drop what the transfer still holds: no event may follow ENDED. */
+	/* Unlinking drops the bytes that the transfer still holds, because no event may follow
+	 * ENDED. */
 	if (watch->op.kube != NULL)
 		hf_kube_op_unlink(&watch->op);
 	return deliver_event(watch, &event);
@@ -118,7 +119,8 @@ static void describe_line(const struct kube_watch *watch, const char *line, size
 	(void)hf_error_wrap(err, "bad answer from the server (%s)", text);
 }
 
-/* Returns false if the rest of the chunk must be ignored. */
+/* Handles one line of a watch. Returns false if the rest of the chunk must be ignored, because the
+ * watch has ended or was stopped. */
 static bool take_line(struct kube_watch *watch, const char *line, size_t len)
 {
 	struct hf_kube_failure failure = {.retry_after = 0};
@@ -159,7 +161,8 @@ static void on_head(void *arg, struct hf_transfer *transfer, int status)
 	hf_kube_op_observe(&watch->op, status);
 }
 
-/* Reads the complete lines of this chunk in place. Returns false if the rest must be ignored. */
+/* Handles the complete lines of this chunk in place. Returns false if the rest of the chunk must be
+ * ignored. */
 static bool take_lines(struct kube_watch *watch, const char **bytes, size_t *len)
 {
 	const char *end;
@@ -176,7 +179,7 @@ static bool take_lines(struct kube_watch *watch, const char **bytes, size_t *len
 	return true;
 }
 
-/* Completes a line from an earlier chunk, if this chunk has its end. */
+/* Completes a line that began in an earlier chunk, if this chunk has the end of the line. */
 static bool take_joined_line(struct kube_watch *watch, const char **bytes, size_t *len)
 {
 	const char *end = memchr(*bytes, '\n', *len);
@@ -201,8 +204,8 @@ static void on_data(void *arg, struct hf_transfer *transfer, const char *bytes, 
 	struct kube_watch *watch = watch_of(arg);
 
 	if (watch->status != 200) {
-		/* The Status of a refusal is read at its end.  Of a longer one the beginning counts: what
-		 * follows a gap is no part of the same text. */
+		/* Keep only the beginning of a refusal that is too long. A later part behind a gap
+		 * could make a Status that the server never sent. */
 		size_t space = REFUSAL_BYTES_MAX - watch->buffer.len;
 
 		hf_strbuf_add(&watch->buffer, bytes, len < space ? len : space);
@@ -212,7 +215,8 @@ static void on_data(void *arg, struct hf_transfer *transfer, const char *bytes, 
 		return;
 	if (!take_lines(watch, &bytes, &len))
 		return;
-	/* Only a partial line is buffered, so a quiet watch holds no memory for lines. */
+	/* Only the beginning of an incomplete line is kept, so a quiet watch holds no memory for
+	 * lines. */
 	hf_strbuf_add(&watch->buffer, bytes, len);
 	if (watch->buffer.full)
 		(void)deliver_failure(watch, HF_E_TOO_LARGE,
@@ -248,7 +252,8 @@ static void on_done(void *arg, const struct hf_http_result *result)
 		hf_kube_op_start(&watch->op);
 		return;
 	}
-	/* A server ends each watch after some minutes: code 0. */
+	/* An API server ends each watch after some minutes. That is no failure, and the code is
+	 * 0. */
 	if (result->code != 0)
 		hf_kube_failure_read(result, "", 0, HF_TIME_NONE, &failure);
 	else if (result->status != 200)

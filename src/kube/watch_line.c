@@ -44,7 +44,8 @@ static int read_error(const struct hf_kube_event_text *text, struct hf_kube_fail
 	if (rc != 0)
 		return rc;
 	http = hf_json_i64(hf_json_get(status, "code"), 500);
-	/* The event ended the watch, so a code that means success is replaced by 500. */
+	/* An ERROR event always means a failure, so a code that means success is replaced by
+	 * 500. */
 	if (http < 400 || http > 599)
 		http = 500;
 	(void)hf_error_set(
@@ -77,7 +78,7 @@ int hf_kube_line_read(const char *line, size_t len, enum hf_kube_line *ret_line,
 			*ret_line = HF_KUBE_LINE_ERROR;
 		return rc;
 	}
-	/* A newer server may send other types; they cannot be handled here. */
+	/* A newer server may send types that this version does not know. The caller skips them. */
 	if (!find_event_type(&text.type, &event.type)) {
 		*ret_line = HF_KUBE_LINE_UNKNOWN;
 		return 0;

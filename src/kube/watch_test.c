@@ -165,8 +165,8 @@ static void a_malformed_line_ends_the_watch_and_later_lines_are_ignored(void **s
 		open_stream(bench, &seen);
 		say_chunk(bench, text);
 		until_ended(bench, &seen);
-		assert_int_equal(seen.code, HF_E_UNAVAILABLE); /* the watch can be resumed after
-		                                                * a/5 */
+		/* The watch failed after a/5, and the user can resume it from version 5. */
+		assert_int_equal(seen.code, HF_E_UNAVAILABLE);
 		assert_string_equal(seen.text, "A:a/5");
 	}
 }
@@ -349,7 +349,8 @@ static void a_list_may_come_as_a_stream(void **state)
 	seen.watch = hf_watch_stop(seen.watch);
 }
 
-/* 256 KiB of a refusal are kept.  A part behind a gap would make a Status that no server sent. */
+/* Only the first 256 KiB of a refusal are kept. A later part behind a gap could make a Status that
+ * the server never sent. */
 static void of_a_refusal_that_is_too_long_the_beginning_is_read(void **state)
 {
 	static const struct step refusal[] = {{"500 Error", NULL, STREAM, NULL}, DONE};

@@ -289,7 +289,7 @@ void hf_message_conflict(struct hf_strbuf *sb, const struct hf_resource *r, cons
 void hf_message_invalid(struct hf_strbuf *sb, const struct hf_resource *r, const char *name,
 			const char *problems)
 {
-	/* The kind, not the plural, as apimachinery's NewInvalid. */
+	/* As apimachinery's NewInvalid, the message names the kind and not the plural. */
 	hf_strbuf_addf(sb, "%s%s%s \"%s\" is invalid: %s", r->kind, *r->group ? "." : "", r->group,
 		       hf_str_or(name, ""), problems);
 }

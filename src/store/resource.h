@@ -35,7 +35,8 @@ extern const struct hf_resource hf_autoscalers;
 extern const struct hf_resource hf_podgroups;
 extern const struct hf_resource hf_volcano_podgroups;
 
-#define HF_RESOURCES_MAX 32 /* more than the table has; for arrays with one item for each kind */
+/* Size of arrays with one item for each kind. The table has fewer kinds. */
+#define HF_RESOURCES_MAX 32
 
 /* The properties of a kind that are not in its names. */
 struct hf_resource_info {

@@ -15,7 +15,7 @@ static void the_table_is_sorted_and_whole(void **state)
 		assert_true(strlen(r->version) && strlen(r->plural) && strlen(r->singular) &&
 			    strlen(r->kind));
 		assert_non_null(info->fields);
-		/* A kind has all three paths or none. */
+		/* A kind has either all three paths of the scale subresource or none of them. */
 		assert_int_equal(!info->scale_spec, !info->scale_status);
 		assert_int_equal(!info->scale_spec, !info->scale_selector);
 		if (i == 0)

@@ -71,7 +71,7 @@ static int add_value(struct hf_selector *selector, struct requirement *r, const 
 	return 0;
 }
 
-/* Moves r into the selector. On failure r is released. */
+/* Adds *r to the selector, which takes over its memory. On failure the memory of r is freed. */
 static int add_requirement(struct hf_selector *selector, struct requirement *r,
 			   struct hf_error *err)
 {

@@ -20,7 +20,7 @@
  */
 struct hf_selector;
 
-#define HF_SELECTOR_BYTES_MAX 16384 /* of text; a URL cannot hold more */
+#define HF_SELECTOR_BYTES_MAX 16384 /* most bytes of a selector's text; a URL cannot hold more */
 #define HF_SELECTOR_REQUIREMENTS_MAX 256
 #define HF_SELECTOR_VALUES_MAX 1024 /* in all requirements together */
 

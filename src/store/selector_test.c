@@ -112,7 +112,7 @@ static void selectors_have_limits(void **state)
 	text[len] = '\0';
 	assert_code(hf_selector_parse_labels(text, &s, &err), HF_E_BAD_REQUEST);
 	assert_code(hf_selector_parse_fields(text, NULL, &s, &err), HF_E_BAD_REQUEST);
-	/* One requirement too many, then one value too many. */
+	/* A text with one requirement too many, and then a text with one value too many. */
 	char *at = text;
 	for (int i = 0; i <= HF_SELECTOR_REQUIREMENTS_MAX; i++)
 		at += snprintf(at, 16, "k%d,", i);
@@ -188,7 +188,8 @@ static void a_malformed_field_selector_is_refused(void **state)
 	for (size_t i = 0; i < HF_ARRAY_LEN(bad); i++) {
 		struct hf_error err = {0};
 		struct hf_selector *s = NULL;
-		/* "!=" is the path "" compared with ""; no kind has that path. */
+		/* "!=" compares the field "" with "". No kind has a field with that path, so it is
+		 * refused. */
 		assert_code(hf_selector_parse_fields(bad[i], known, &s, &err), HF_E_BAD_REQUEST);
 		assert_null(s);
 	}

@@ -103,7 +103,8 @@ struct hf_reply {
 	size_t n_items;
 	const char *resource_version; /* LIST: the version of the list; else "" */
 	const char *continue_token;   /* LIST: "" on the last page */
-	int64_t remaining;            /* LIST: number of items after this page; -1: unknown */
+	/* LIST: number of items on the pages after this one; -1: unknown. */
+	int64_t remaining;
 	hf_time server_time; /* clock of the server (header Date); HF_TIME_NONE: not given */
 	hf_time retry_after; /* span to wait before a retry; 0: not given */
 	const char *const *warnings; /* the server's Warning headers, for users */
