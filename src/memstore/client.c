@@ -35,10 +35,13 @@ struct memstore_call {
 	struct hf_fault fault;
 	struct hf_result result;
 	struct hf_timer *timer;            /* NULL: no fault needs one */
-	struct memstore_call *prev, *next; /* of the client's list */
-	struct memstore_call *queue_next;  /* next call in the queue, or in the batch of a turn */
-	bool canceled;                     /* canceled while queued or applied: the turn frees it */
-	bool wrote;                        /* has changed objects; fails if the commit fails */
+	struct memstore_call *prev, *next; /* neighbours in the client's list */
+	/* Next call in the queue, or among the calls of the running turn. */
+	struct memstore_call *queue_next;
+	/* True: the call was canceled while queued or applied, so the turn frees it. */
+	bool canceled;
+	/* True: the call has changed objects, so it fails if the commit fails. */
+	bool wrote;
 };
 
 /* --- the client's list --- */
@@ -96,7 +99,7 @@ static void send_reply(struct memstore_call *call)
 		.warnings = (const char *const *)result->warnings,
 		.n_warnings = result->n_warnings,
 	};
-	/* The callback may cancel this call: state APPLIED keeps call_drop from freeing it here. */
+	/* The state APPLIED keeps call_drop from freeing this call if the callback cancels it. */
 	call->state = CALL_APPLIED;
 	call_unlink(call);
 	call->done(call->arg, &r);
@@ -137,8 +140,8 @@ static void start_timer(struct memstore_call *call, hf_task_fn fn, hf_time after
 	hf_timer_arm(call->timer, after);
 }
 
-/* Answers after the commit: at once, after delay_after, or when the timeout of a lost reply
- * passes. */
+/* Delivers the reply after the commit: at once, after delay_after, or (lost reply) when the
+ * request's timeout passes. */
 static void finish_call(struct memstore_call *call)
 {
 	hf_time after = call->fault.delay_after;
@@ -183,8 +186,8 @@ static void apply_call(struct memstore_call *call)
 	call->wrote = engine->pending.len > before;
 }
 
-/* After a failed commit: writes get its error. Reads run again, because they may have read changes
- * that are undone now. */
+/* Handles a call after a failed commit. A write gets the commit's error. A read runs again, because
+ * it may have read changes that are undone now. */
 static void fail_turn(struct memstore_call *call, const struct hf_error *err)
 {
 	if (call->fault.refuse)

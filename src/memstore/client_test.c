@@ -124,7 +124,7 @@ static void delays_are_before_or_after_the_work(void **state)
 	plane_close(&p);
 }
 
-/* A client crashes before it sends, between write and reply, and after the reply. */
+/* A client crashes before it sends, between its write and the reply, or after the reply. */
 static void a_client_may_die_at_any_point(void **state)
 {
 	static const struct {
@@ -284,7 +284,7 @@ static void stale_reads_return_an_earlier_state(void **state)
 		wait_for(&p.w, &o.calls, 1);
 		assert_string_equal(text_at(&o, "data.i"), values[ago]);
 	}
-	/* The state before the object was created. */
+	/* Three changes ago the object did not exist yet. */
 	s.fault.stale = 3;
 	outcome_release(&o);
 	hf_store_request(store, &get_it, outcome_take, &o);
@@ -296,14 +296,14 @@ static void stale_reads_return_an_earlier_state(void **state)
 	wait_for(&p.w, &o.calls, 1);
 	assert_int_equal(o.code, 0);
 	assert_int_equal(o.n_items, 0);
-	/* A read without resourceVersion "0" is never stale. */
+	/* Only reads with resourceVersion "0" are stale, and this read has none. */
 	s.fault.stale = 1000;
 	list_it.resource_version = NULL;
 	outcome_release(&o);
 	hf_store_request(store, &list_it, outcome_take, &o);
 	wait_for(&p.w, &o.calls, 1);
 	assert_int_equal(o.n_items, 1);
-	/* An unaware server returns an old state even then. */
+	/* A server that is `unaware` returns an old state for any resourceVersion. */
 	s.fault = (struct hf_fault){.stale = 1000, .unaware = true};
 	outcome_release(&o);
 	hf_store_request(store, &list_it, outcome_take, &o);
@@ -385,7 +385,7 @@ static void server_time_is_the_loops_time(void **state)
 	plane_close(&p);
 }
 
-/* The same calls give the same bytes. */
+/* Runs the same calls and writes what they return to out. Two runs must give the same bytes. */
 static void a_run(char *out, size_t size)
 {
 	struct plane p;

@@ -3,8 +3,9 @@
 #include "memstore/memstore_internal.h"
 
 /*
- * Commits: makes the pending changes durable and tells observers. Nothing is reported before it is
- * committed. A failed commit is undone in memory, and observers get reset.
+ * Commits: makes the pending changes durable and tells observers. No reply, event or observer
+ * reports a change before its commit. A failed commit is undone in memory, and the observers' reset
+ * is called.
  */
 
 void hf_memstore_wake(struct hf_memstore *memstore)
@@ -32,7 +33,7 @@ static void notify_reset(struct hf_memstore *memstore)
 		memstore->observers.items[i]->reset(memstore->observers.items[i]->arg);
 }
 
-/* Records the result of a commit. on_health hears of a change only, not of each failure. */
+/* Records the result of a commit. Calls on_health only if writes begin to fail or work again. */
 static void set_health(struct hf_memstore *memstore, const struct hf_error *why)
 {
 	int before = memstore->health.code;

@@ -42,7 +42,8 @@ static bool is_status(const struct hf_op *op)
 	return hf_streq(op->request->subresource, "status");
 }
 
-/* Copies the fields of object that this request can own: status, or all but status. */
+/* Copies the part of object whose fields this request can own: status for a request to the
+ * subresource status, else all but status. */
 static struct hf_json *owned_part(const struct hf_op *op, const struct hf_json *object)
 {
 	struct hf_json *out, *meta;
@@ -93,7 +94,8 @@ static void manager_of(const struct hf_op *op, char *text, size_t size)
 	snprintf(text, size, "%.*s", (int)strcspn(manager, "/"), manager);
 }
 
-/* The subresource of a managedFields entry; NULL: the object itself. */
+/* Returns the subresource that the request's entry in managedFields names; NULL: the object
+ * itself. */
 static const char *subresource_of(const struct hf_op *op)
 {
 	return op->scales ? "scale" : op->request->subresource;
@@ -133,8 +135,8 @@ static struct hf_json *fields_in(const struct hf_json *entry)
 	return hf_json_len(wire) == 0 ? hf_json_object() : hf_fieldset_read(wire);
 }
 
-/* The entry with these fields and the present time. With unchanged fields it is the entry itself,
- * so that its time stays. */
+/* Returns a copy of the entry with these fields and the present time. If the entry has these fields
+ * already, returns the entry itself, so that its time does not change. */
 static struct hf_json *with_fields(const struct hf_json *entry, const struct hf_json *fields,
 				   const struct hf_op *op)
 {
@@ -149,7 +151,7 @@ static struct hf_json *with_fields(const struct hf_json *entry, const struct hf_
 	return out;
 }
 
-/* Appends the entry with these fields to list; an entry without fields is left out. Takes over
+/* Appends a copy of the entry with these fields to list, unless there are no fields. Takes over
  * fields. */
 static void add_entry(const struct hf_op *op, struct hf_json *list, const struct hf_json *entry,
 		      struct hf_json *fields)
@@ -225,7 +227,8 @@ struct apply {
 	struct hf_json *last;    /* fields of the manager's previous apply */
 	struct hf_json *others;  /* fields that other managers own and keep */
 	struct hf_json *managed; /* the new managedFields */
-	const char *owner;       /* text about the owner, for the conflicts being added */
+	/* Names the owner in the text of the conflicts that are being added. */
+	const char *owner;
 	size_t conflicts;
 };
 

@@ -14,7 +14,7 @@
  */
 
 #define GENERATED_SUFFIX 5
-#define GENERATED_BASE_MAX 58 /* with the suffix the length of a DNS label */
+#define GENERATED_BASE_MAX 58 /* bytes; with the suffix the name has 63, the longest DNS label */
 #define GENERATE_TRIES 8
 
 static void make_uid(struct hf_engine *engine, char uid[37])
@@ -35,7 +35,8 @@ static void make_uid(struct hf_engine *engine, char uid[37])
 	*at = '\0';
 }
 
-/* apimachinery's alphabet; without vowels it makes no words. */
+/* Makes a name from base and random characters. The alphabet is apimachinery's; it has no vowels,
+ * so it makes no words. */
 static void generate_name(struct hf_engine *engine, struct hf_json *meta, const char *base)
 {
 	static const char alphabet[] = "bcdfghjklmnpqrstvwxz2456789";
@@ -59,7 +60,7 @@ static int check_namespace(struct hf_op *op)
 		return 0;
 	struct hf_entry *entry = hf_kind_find(hf_engine_kind(op->engine, &hf_namespaces), "", ns);
 	if (!entry) {
-		/* The Status names the missing namespace, not the object to create. */
+		/* The Status says that the namespace is missing, not the object to create. */
 		struct hf_request about = {.resource = &hf_namespaces, .name = ns};
 		op->request = &about;
 		op->kind = hf_engine_kind(op->engine, &hf_namespaces);
@@ -129,8 +130,8 @@ static void set_namespace_defaults(struct hf_json *object)
 	hf_json_set(object, "spec", spec);
 }
 
-/* Binds a claim. A claim is a folder of the kubelet, which is there as soon as a pod needs it, so that
- * there is nothing to wait for. */
+/* Binds a claim at once. The kubelet makes a folder for it when a pod needs it, so there is nothing
+ * to wait for. */
 static void bind_claim(struct hf_json *object)
 {
 	struct hf_json *status = hf_json_object();

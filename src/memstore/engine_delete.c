@@ -45,8 +45,9 @@ static int check_preconditions(struct hf_op *op, const struct hf_entry *entry)
 	return 0;
 }
 
-/* The finalizers that the object must still go through, given the request's propagation policy. The
- * default policy keeps those of an earlier request. */
+/* Returns the finalizers that the object must still go through, by the propagation policy of the
+ * request. A request with the default policy keeps the garbage collector's finalizers of an earlier
+ * request. */
 static struct hf_json *wanted_finalizers(const struct hf_op *op, const struct hf_json *meta)
 {
 	const struct hf_json *list = hf_json_get(meta, "finalizers");
@@ -87,9 +88,9 @@ static void set_mark(struct hf_op *op, struct hf_json *meta, int64_t grace)
 	} else if (grace < old) {
 		hf_time end = marked - (old - grace) * HF_SECOND;
 
-		/* The period began with the first request. If the shortened period is already over,
-		 * its end becomes now and its length 1 s, or 0 if asked: the kubelet sees a change
-		 * and finishes the deletion. */
+		/* The grace period began with the first request. If the shortened period is already
+		 * over, it ends now, and its length is 1 s, or 0 if the request asks for 0. The
+		 * kubelet sees the change and ends the pod. */
 		if (end < op->now) {
 			end = op->now;
 			grace = grace == 0 ? 0 : 1;
@@ -112,8 +113,8 @@ static int64_t grace_of(const struct hf_op *op, const struct hf_json *object)
 	return hf_pod_grace_seconds(object, op->request->grace_seconds);
 }
 
-/* True for a pod in its grace period if the request does not shorten it. Such a request changes
- * nothing, not even finalizers. */
+/* True for a pod in its grace period if the request does not shorten that period. Such a request
+ * changes nothing, not even finalizers. */
 static bool is_pending(const struct hf_op *op, const struct hf_json *object)
 {
 	int64_t asked = op->request->grace_seconds;
@@ -148,8 +149,8 @@ static bool is_same_mark(const struct hf_json *a, const struct hf_json *b)
 	       hf_json_equal(hf_json_get(a, "finalizers"), hf_json_get(b, "finalizers"));
 }
 
-/* A copy of the stored object with a deletion mark and these finalizers (NULL: none). NULL: the
- * stored object has them already. */
+/* Returns a copy of the stored object with a deletion mark and these finalizers (NULL: no
+ * finalizers). Returns NULL if the stored object has both already. */
 static struct hf_json *make_marked(struct hf_op *op, const struct hf_json *stored,
 				   struct hf_json *finalizers, int64_t grace)
 {
@@ -185,8 +186,8 @@ static int store_marked(struct hf_op *op, struct hf_entry *entry, struct hf_json
 	return hf_op_done(op, hf_op_store(op, entry, hf_steal(&object)));
 }
 
-/* Gives a pod a deletion mark before its removal, as kube-apiserver does. Watchers can then tell a
- * deletion by request from a pod that vanished. */
+/* Stores a pod with a deletion mark before the pod is removed, as kube-apiserver does. So watchers
+ * can tell a requested deletion from a pod that vanished. */
 static void store_mark_first(struct hf_op *op, struct hf_entry *entry)
 {
 	const struct hf_json *stored = hf_doc_json(entry->doc);
@@ -215,7 +216,8 @@ static int remove_now(struct hf_op *op, struct hf_entry *entry)
 		hf_doc_unref(last);
 		last = hf_op_remove(op, entry);
 	}
-	/* As in kube-apiserver, some kinds answer with the object and the others with a Status. */
+	/* As in kube-apiserver, the reply to a deletion is the object for some kinds, and a Status
+	 * for the others. */
 	if (returns_object)
 		return hf_op_done(op, hf_steal(&last));
 	return hf_op_done(

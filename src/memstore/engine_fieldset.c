@@ -20,7 +20,7 @@
  */
 
 #define SELF "."
-/* Larger than any escaped key: two truncated keys could become equal. */
+/* Limit of a key's text, larger than any real key: two keys that were cut could become equal. */
 #define KEY_BYTES_MAX ((size_t)16 << 20)
 
 static const char *const single_values[] = {
@@ -263,7 +263,8 @@ struct hf_json *hf_fieldset_union(const struct hf_json *a, const struct hf_json 
 	return out;
 }
 
-/* The fields of a that are also in b (wanted true), or that are not in b (false). */
+/* Returns the fields of a that are also in b (if wanted is true), or that are not in b (if
+ * false). */
 static struct hf_json *filter_set(const struct hf_json *a, const struct hf_json *b, bool wanted)
 {
 	struct hf_json *out = hf_json_object();
@@ -444,7 +445,8 @@ static struct hf_json *prune_items(const struct hf_list_rule *rule, const struct
 	return out;
 }
 
-/* Removes the fields of gone, unless kept has them; NULL if nothing of value is left. */
+/* Returns value without the fields of gone that kept does not contain; NULL if the result would be
+ * empty. */
 static struct hf_json *prune_value(const char *name, const struct hf_json *value,
 				   const struct hf_json *gone, const struct hf_json *kept)
 {

@@ -112,7 +112,8 @@ static void pruning_keeps_fields_that_are_still_owned(void **state)
 	HF_AUTO_JSON left = hf_fieldset_prune(hf_doc_json(value), gone, kept);
 
 	(void)state;
-	/* X keeps its name only. Y and labels become empty and are removed. */
+	/* X keeps only its name, because `kept` contains that. Y and labels lose all fields and are
+	 * removed. */
 	assert_same_json(left, "{'env':[{'name':'X'}]}");
 }
 

@@ -131,7 +131,9 @@ void hf_engine_undo(struct hf_engine *engine)
 
 struct past {
 	const struct hf_snapshot *snapshot;
-	struct hf_map *changed; /* "ns/name" to the document at that version, or &gone */
+	/* Maps "ns/name" to the document at the snapshot's version, or to &gone if it did not
+	 * exist. */
+	struct hf_map *changed;
 	HF_VEC(struct hf_doc *) docs;
 };
 
@@ -149,7 +151,7 @@ static void past_add(struct past *past, const struct hf_change *c)
 
 	if (c->version <= past->snapshot->version || !is_behind(past->snapshot, ns, name))
 		return;
-	/* The first change after the version has the state at the version. */
+	/* What was there before the first change after the version is the state at the version. */
 	HF_AUTOFREE char *key = hf_xasprintf("%s/%s", ns, name);
 	if (!hf_map_has(past->changed, key))
 		hf_assert(hf_map_put(past->changed, key,
@@ -215,7 +217,7 @@ static void past_collect(struct past *past)
 		if (then)
 			hf_map_remove(past->changed, name);
 	}
-	/* The rest existed at the version and does not exist now. */
+	/* The objects left in `changed` existed at the version and do not exist now. */
 	for (size_t it = 0; hf_map_next(past->changed, &it, &key, &value);)
 		if (value != &gone) {
 			hf_assert(HF_VEC_PUSH(&past->docs, value));

@@ -225,7 +225,8 @@ static void the_ring_forgets_the_oldest(void **state)
 	assert_int_equal(hf_history_at(&h, 100)->version, 202);
 	assert_int_equal(hf_history_at(&h, 199)->version, 400);
 	assert_null(hf_history_at(&h, 200));
-	/* Between two versions, at one, before all, after all. */
+	/* The version lies between two versions, equals one, is before all of them, or is the last
+	 * one. */
 	assert_int_equal(hf_history_after(&h, 300), 150);
 	assert_int_equal(hf_history_after(&h, 301), 150);
 	assert_int_equal(hf_history_after(&h, 0), 100);

@@ -72,7 +72,8 @@ static void unlink_owners(struct hf_engine *engine, struct hf_entry *entry)
 		*(link->prev ? &link->prev->next : &link->owner->first) = link->next;
 		*(link->next ? &link->next->prev : &link->owner->last) = link->prev;
 	}
-	/* Owners are removed after all links, because two references may have the same UID. */
+	/* Remove an owner only after all links are removed, because two references may have the
+	 * same UID. */
 	const struct hf_json *refs =
 		hf_json_path(hf_doc_json(entry->doc), "metadata", "ownerReferences", NULL);
 	for (size_t i = 0; i < entry->n_links; i++) {
@@ -101,7 +102,8 @@ static void link_owners(struct hf_engine *engine, struct hf_entry *entry)
 		struct hf_owner *owner = hf_engine_owner(engine, uid);
 		if (!owner) {
 			owner = hf_xcalloc(1, sizeof(*owner));
-			/* OWNERS_MAX exceeds the number of references that fit into all objects. */
+			/* The map cannot be full: OWNERS_MAX exceeds the number of references that
+			 * fit into all objects. */
 			hf_assert(hf_map_put(engine->owners, uid, owner));
 		}
 		struct hf_owner_link *link = &entry->links[i];
@@ -124,7 +126,8 @@ static void unlink_age(struct hf_entry *entry)
 	entry->older = entry->newer = NULL;
 }
 
-/* The place is nearly always the end; only loading and undoing insert elsewhere. */
+/* Inserts the entry into the kind's list by the time of its last write. Its place is nearly always
+ * the end; only loading and undoing insert elsewhere. */
 static void link_age(struct hf_entry *entry)
 {
 	struct hf_kind *kind = entry->kind;

@@ -56,8 +56,9 @@ struct hf_entry {
 	hf_time written_at;
 	struct hf_owner_link *links; /* one link per ownerReference */
 	size_t n_links;
-	struct hf_entry *older, *newer; /* the kind's list by written_at; only kinds that expire */
-	const char *ns, *name;          /* stored after the struct */
+	/* Neighbours in the kind's list by written_at, if the kind's objects expire. */
+	struct hf_entry *older, *newer;
+	const char *ns, *name; /* stored after the struct */
 };
 
 struct hf_owner {
@@ -77,7 +78,8 @@ struct hf_change {
 	struct hf_kind *kind;
 	struct hf_version before; /* doc NULL: the object was created */
 	struct hf_doc *after;     /* NULL: the object was deleted */
-	struct hf_doc *last;      /* deletions: last state, with the deletion's version */
+	/* Of a deletion: the last state of the object, with the version of the deletion. */
+	struct hf_doc *last;
 	uint64_t version;
 };
 
@@ -86,7 +88,7 @@ struct hf_history {
 	struct hf_change *ring;
 	size_t start, len, cap;
 	uint64_t first;  /* sequence number of the oldest kept change */
-	uint64_t oldest; /* all changes with a higher version are kept */
+	uint64_t oldest; /* the ring has every change with a version above this one */
 };
 
 struct hf_kind {
@@ -126,7 +128,8 @@ struct hf_kind *hf_engine_kind(struct hf_engine *engine, const struct hf_resourc
 /* Performs a request. *ret_result is set in any case; release it with hf_result_release. */
 void hf_engine_apply(struct hf_engine *engine, const struct hf_request *request,
 		     struct hf_result *ret_result);
-/* As hf_engine_apply, for GET and LIST, but reads the state of `stale` changes of the kind ago. */
+/* As hf_engine_apply for GET and LIST, but reads an old state of the kind: the state before its
+ * last `stale` changes. */
 void hf_engine_read_past(struct hf_engine *engine, const struct hf_request *request, uint64_t stale,
 			 struct hf_result *ret_result);
 /* Deletes Events older than env.event_ttl; returns when the next one expires (HF_TIME_NEVER:
@@ -142,7 +145,7 @@ void hf_engine_undo(struct hf_engine *engine);
 /* Index (engine_index.c). */
 /* NULL: no such object. ns is ignored for cluster-wide kinds. */
 struct hf_entry *hf_kind_find(const struct hf_kind *kind, const char *ns, const char *name);
-/* Position of the first entry at or after (ns, name); "" for both is the start. */
+/* Index in entries of the first entry at or after (ns, name); "" for both gives the first entry. */
 size_t hf_kind_lower_bound(const struct hf_kind *kind, const char *ns, const char *name);
 int hf_key_compare(const char *ns_a, const char *name_a, const char *ns_b, const char *name_b);
 /* Inserts or replaces an entry and takes over the reference to version->doc; version NULL removes
@@ -155,7 +158,8 @@ struct hf_owner *hf_engine_owner(struct hf_engine *engine, const char *uid);
 /* Sizes (engine_size.c). */
 /* Upper bound of the bytes of compact JSON text; stops counting beyond max. */
 size_t hf_json_text_size(const struct hf_json *value, size_t max);
-/* The same for after, from the size of before; measures only the parts that they do not share. */
+/* Upper bound of the bytes of after's JSON text, computed from that of before. Measures only the
+ * parts that the two do not share. */
 size_t hf_json_text_size_after(const struct hf_json *before, size_t bytes_before,
 			       const struct hf_json *after);
 
@@ -189,8 +193,8 @@ struct hf_op {
 	hf_time now;
 	struct hf_json *causes; /* NULL: no problems yet */
 	size_t bytes;           /* size of the object to store; hf_op_size_check sets it */
-	bool applied;           /* server-side apply: it has set managedFields itself */
-	bool scales;            /* the write of an object on behalf of its scale subresource */
+	bool applied;           /* a server-side apply has set managedFields already */
+	bool scales; /* the object is written because its scale subresource was written */
 };
 
 /* Results (engine_result.c). The functions return the code, for "return hf_op_fail(…)". */
@@ -255,7 +259,8 @@ struct hf_json *hf_json_without_string(const struct hf_json *array, const char *
 
 /* A new object that shares the members of value. */
 struct hf_json *hf_json_shallow(const struct hf_json *value);
-/* The same without null members: clients send null for "absent" (creationTimestamp: null). */
+/* A new object that shares the members of value, without null members. Go clients send null for an
+ * absent field (creationTimestamp: null). */
 struct hf_json *hf_json_members(const struct hf_json *value);
 
 /* Lists that the Kubernetes API treats as maps or sets, by the list's name (engine_list_keys.c). */

@@ -31,7 +31,7 @@ static bool is_selected(const struct lister *l, struct hf_doc *doc)
 	       hf_selector_match_fields(l->fields, object);
 }
 
-/* Adds doc if it is selected; false if the list is complete. */
+/* Adds doc if the selectors match it. Returns false if the list needs no further objects. */
 static bool list_one(struct lister *l, struct hf_doc *doc)
 {
 	int64_t limit = l->op->request->limit;
@@ -41,8 +41,8 @@ static bool list_one(struct lister *l, struct hf_doc *doc)
 	if (limit > 0 && l->docs.len == (size_t)limit) {
 		l->more = true;
 		l->unlisted++;
-		/* The rest is counted only without selectors, which would have to be evaluated for
-		 * all objects. */
+		/* remainingItemCount needs the number of further objects. With selectors it is left
+		 * out, because they would have to be evaluated for all objects. */
 		return !l->labels && !l->fields;
 	}
 	hf_assert(HF_VEC_PUSH(&l->docs, hf_doc_ref(doc)));
@@ -261,7 +261,7 @@ void hf_engine_apply(struct hf_engine *engine, const struct hf_request *request,
 	hf_json_unref(op.causes);
 }
 
-/* The version of the kind `stale` changes ago. */
+/* Returns the version that the kind had before its last `stale` changes. */
 static uint64_t version_ago(const struct hf_kind *kind, uint64_t stale)
 {
 	const struct hf_history *h = &kind->history;

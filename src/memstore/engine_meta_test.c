@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Metadata in the engine. tests/contract has the rules that hold for every store. */
+/* Tests of the metadata rules that only this engine has. tests/contract has the rules that hold for
+ * every store. */
 
 static int create_with(struct plane *p, const char *meta, struct outcome *o)
 {

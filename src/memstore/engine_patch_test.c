@@ -108,7 +108,7 @@ static void sharing_gives_the_same_as_copying(void **state)
 		if (!hf_json_equal(shared, copied))
 			fail_msg("round %llu differs", (unsigned long long)round);
 		assert_true(hf_json_equal(target, keep));
-		/* Without a change the result is the target itself. */
+		/* If the patch changes nothing, the result is the target itself. */
 		if (hf_json_equal(target, copied))
 			assert_ptr_equal(shared, target);
 	}

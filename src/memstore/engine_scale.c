@@ -21,7 +21,8 @@ static struct hf_json *at_path(const struct hf_json *object, const char *path)
 	return hf_json_share(at);
 }
 
-/* A new object with value at path. Its parents are copied, the rest is shared. */
+/* Returns a copy of object with value at path. Only the parents of the value are copied; the copy
+ * shares all other parts. */
 static struct hf_json *with_path(const struct hf_json *object, const char *path,
 				 struct hf_json *value)
 {
@@ -100,7 +101,7 @@ int hf_op_scale_put(struct hf_op *op, struct hf_entry *entry, const struct hf_js
 	op->request = asked;
 	if (rc)
 		return rc;
-	/* The reply is the Scale of the stored object. */
+	/* The reply to the client is the Scale of the object that was stored. */
 	struct hf_entry now = *entry;
 	now.doc = op->result->object;
 	struct hf_json *reply = hf_op_scale_of(op, &now);

@@ -63,8 +63,8 @@ int hf_op_size_check(struct hf_op *op, const struct hf_json *object, const char 
 	return 0;
 }
 
-/* Stores object (taken over) with the next version. Its root and metadata are private, the rest may
- * be shared. */
+/* Stores object with the next version, and takes it over. Its root and metadata must be private;
+ * the other parts may be shared. */
 static struct hf_doc *store_version(struct hf_op *op, const char *ns, const char *name,
 				    struct hf_entry *entry, struct hf_json *object)
 {
@@ -73,8 +73,8 @@ static struct hf_doc *store_version(struct hf_op *op, const char *ns, const char
 
 	if (entry)
 		change.before = version_of(entry);
-	/* The limits do not apply to the version, which the server sets. op->bytes must include it:
-	 * the next write measures from the stored size. */
+	/* The version is not counted for the limits, because the server sets it. But op->bytes must
+	 * include it, because the next write computes the new size from the stored size. */
 	op->bytes -= version_size(object);
 	set_version(object, change.version);
 	op->bytes += version_size(object);

@@ -227,7 +227,7 @@ static bool spec_changed(const struct hf_json *a, const struct hf_json *b)
 	return members_a != members_b;
 }
 
-/* Marked as deleted, without finalizers and grace period. */
+/* True for an object that is marked as deleted and has no finalizers and no grace period left. */
 static bool deletion_complete(const struct hf_json *meta)
 {
 	return hf_json_get(meta, "deletionTimestamp") && !hf_meta_has_finalizers(meta) &&

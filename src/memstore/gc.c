@@ -282,8 +282,8 @@ static bool has_waiting_dependent(struct hf_gc *gc, const struct hf_entry *entry
 	return false;
 }
 
-/* Clears blockOwnerDeletion in all references, as kube-controller-manager does to break such a
- * circle. */
+/* Clears blockOwnerDeletion in all references of the object. kube-controller-manager does the same
+ * to end a circle of objects that wait for each other. */
 static bool unblock_owners(struct hf_gc *gc, const struct hf_entry *entry)
 {
 	const struct hf_json *refs = hf_json_get(meta_of(entry->doc), "ownerReferences");
@@ -341,8 +341,8 @@ static size_t delete_content(struct hf_gc *gc, const char *ns, bool *ret_good)
 		struct hf_kind *kind = &engine->kinds[k];
 		if (!kind->resource->namespaced)
 			continue;
-		/* An object that is removed at once moves the rest up; one that is only marked is
-		 * skipped. */
+		/* After a deletion the entry at i is the next object, if the object was removed. If
+		 * the object was only marked, i must be increased. */
 		size_t i = hf_kind_lower_bound(kind, ns, "");
 		while (i < kind->entries.len && hf_streq(kind->entries.items[i]->ns, ns)) {
 			const struct hf_entry *entry = kind->entries.items[i];
@@ -388,7 +388,8 @@ static bool process_object(struct hf_gc *gc, const struct hf_entry *entry)
 		return process_foreground(gc, entry);
 	if (entry->kind->resource == &hf_namespaces)
 		return process_namespace(gc, entry);
-	return true; /* nothing to do: another finalizer or the kubelet is waited for */
+	/* Another finalizer or the kubelet must end this deletion; there is nothing to do. */
+	return true;
 }
 
 /* Queues every object that has owners or is being deleted. */

@@ -248,7 +248,7 @@ static void pods_of_a_job_get_their_grace(void **state)
 			     &o),
 			 0);
 	settle(&p.w);
-	/* The pod has its grace period; the job waits for it. */
+	/* The pod is in its grace period, and the job waits for the pod. */
 	assert_int_equal(get(&p.w, &hf_pods, "default", "p", &o), 0);
 	assert_int_equal(number_at(&o, "metadata.deletionGracePeriodSeconds"), 30);
 	assert_int_equal(get(&p.w, &hf_pytorchjobs, "default", "j", &o), 0);
@@ -285,7 +285,8 @@ static void a_delay_is_kept(void **state)
 	plane_close(&p);
 }
 
-/* A refused delete is tried again and does not hold up other objects. */
+/* Refuses the deletion of c1. The collector must try again later, and must delete the other objects
+ * meanwhile. */
 static int refuse_c1(void *arg, struct hf_admission *a, struct hf_error *err)
 {
 	bool *refuse = arg;
@@ -337,7 +338,8 @@ static void a_full_disk_only_delays_the_collection(void **state)
 	struct hf_gc *gc = hf_gc_create(p.memstore, NULL);
 	make_chain(&p, 3);
 	settle(&p.w);
-	/* The owner's delete is applied; the collector's own writes exceed the limit. */
+	/* The deletion of the owner is committed. The collector's own writes exceed the file size
+	 * limit and fail. */
 	const struct hf_request request = {.verb = HF_VERB_DELETE,
 					   .resource = &hf_configmaps,
 					   .ns = "default",

@@ -19,7 +19,8 @@
 struct memstore_log {
 	struct hf_log_stream base;
 	struct memstore_client *client;
-	struct hf_log_stream *inner; /* the kubelet's stream; NULL: refused, or ended */
+	/* The kubelet's stream; NULL: the kubelet refused it, or it has ended. */
+	struct hf_log_stream *inner;
 	hf_log_fn fn;
 	void *arg;
 	struct hf_task *refusal; /* delivers err from the loop */
@@ -40,7 +41,7 @@ static void stream_unlink(struct memstore_log *s)
 	s->refusal = hf_task_destroy(s->refusal);
 }
 
-/* Calls the reader. Frees s if the reader stopped the stream from inside the callback. */
+/* Calls the reader's function. Frees s if the reader stops the stream inside that call. */
 static void call_back(struct memstore_log *s, const char *bytes, size_t len,
 		      const struct hf_error *end)
 {
@@ -127,7 +128,8 @@ void hf_memstore_log_stop(struct hf_log_stream *base)
 		free(s);
 }
 
-/* The reader still owns the handles: they live until hf_log_stream_stop. */
+/* Ends the client's streams. It does not free them, because the readers own them until they call
+ * hf_log_stream_stop. */
 void hf_memstore_logs_cancel(struct memstore_client *client)
 {
 	const struct hf_error canceled = {.code = HF_E_CANCELED, .text = "the store was closed"};

@@ -81,20 +81,24 @@ struct hf_fault {
 	const char *message;  /* text of refuse; static */
 	hf_time retry_after;  /* Retry-After of refuse; time span */
 	hf_time delay_after;  /* time span between the commit and the reply */
-	bool lose_reply;      /* performed; the reply is HF_E_TIMEOUT after the timeout */
-	uint64_t stale;       /* LIST and GET of version "0" read the state of so many changes of
-			       * the kind ago, if history has it */
-	bool unaware;         /* with stale: the same for any version, like a server that does
-			       * not know that it is behind */
+	/* The request is performed, but its reply is HF_E_TIMEOUT, after the timeout. */
+	bool lose_reply;
+	/* LIST and GET with version "0" read an old state, before the last `stale` changes of the
+	 * kind, if history reaches back so far. */
+	uint64_t stale;
+	/* With stale: LIST and GET of every version read the old state, like a server that does not
+	 * know that it is behind. */
+	bool unaware;
 };
 struct hf_event_fault {
-	hf_time delay;  /* time span; later events wait too, so that the order is kept */
+	/* Span until the event is delivered; later events wait too, so the order is kept. */
+	hf_time delay;
 	bool drop;      /* the event is never delivered */
 	bool duplicate; /* the event is delivered twice */
 	int end;        /* HF_E_*: the watch ends with this code instead of delivering the event */
 };
 struct hf_memstore_faults {
-	/* *ret_fault is zero before the call. Both may be NULL. */
+	/* The two hooks; each may be NULL. *ret_fault is zero before the call. */
 	void (*request)(void *arg, const struct hf_request *request, struct hf_fault *ret_fault);
 	void (*event)(void *arg, const struct hf_watch_options *options,
 		      const struct hf_event *event, struct hf_event_fault *ret_fault);
@@ -175,8 +179,9 @@ void hf_memstore_unobserve(struct hf_memstore *memstore,
 struct hf_admission {
 	enum hf_verb verb; /* CREATE; UPDATE for PUT, PATCH and apply; DELETE */
 	const struct hf_resource *resource;
-	const char *subresource;      /* NULL, "status" or "scale" */
-	const char *ns, *name;        /* name is "" until generateName is resolved */
+	const char *subresource; /* NULL, "status" or "scale" */
+	/* name is "" until the store has made one from generateName. */
+	const char *ns, *name;
 	const struct hf_json *before; /* NULL for CREATE */
 	struct hf_json *object;       /* private to this request, may be changed; NULL for DELETE */
 	const char *field_validation; /* never NULL: "Strict", "Warn" or "Ignore" */

@@ -18,8 +18,9 @@ struct memstore_call;
 struct memstore_watch;
 struct memstore_log;
 
-#define HF_MEMSTORE_TURN_MAX 512             /* requests per turn; limits a transaction */
-#define HF_MEMSTORE_EVENTS_PER_TURN 256      /* limit per watch, so that no watch blocks the loop */
+#define HF_MEMSTORE_TURN_MAX 512 /* requests per turn; limits a transaction */
+/* Most events that a watch delivers in one turn, so that no watch blocks the loop. */
+#define HF_MEMSTORE_EVENTS_PER_TURN 256
 #define HF_MEMSTORE_TIMEOUT (30 * HF_SECOND) /* timeout of a lost reply, if the request has none */
 
 /* One client's view of the store. */

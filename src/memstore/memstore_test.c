@@ -122,7 +122,7 @@ static void applied_changes_are_visible_at_once_and_reported_at_the_commit(void 
 	struct hf_error err = {0};
 	assert_ok(hf_memstore_flush(p.memstore, &err), &err);
 	assert_string_equal(seen.text, "+a");
-	/* The next turn finds nothing to do. */
+	/* The flush has done the turn's work, so the next turn reports nothing. */
 	settle(&p.w);
 	assert_string_equal(seen.text, "+a");
 	hf_memstore_unobserve(p.memstore, &observer);
@@ -351,7 +351,8 @@ static void bytes_are_counted_as_they_would_be_written(void **state)
 	assert_int_equal(create_pod(&p.w, "default", "p", &o), 0);
 	hf_doc_text(o.object, &len);
 	size_t counted = hf_memstore_bytes(p.memstore) - before;
-	/* Counted: a comma per container more. Not counted: the version, which is set last. */
+	/* The counted size has one comma too many for each container. It lacks the version, which
+	 * is set last. */
 	assert_true(counted + 40 >= len && counted < len + len / 10);
 	assert_int_equal(erase(&p.w, &hf_pods, "default", "p", &o), 0);
 	assert_int_equal(hf_memstore_bytes(p.memstore), before);

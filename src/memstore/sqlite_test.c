@@ -55,12 +55,13 @@ static void versions_go_on_where_they_were(void **state)
 
 	plane_open(&p, NULL, true);
 	assert_int_equal(create_configmap(&p.w, "default", "a", &o), 0);
-	/* A deletion is the last change: no object carries its version. */
+	/* The deletion is the last change, so no stored object has its version. */
 	assert_int_equal(erase(&p.w, &hf_configmaps, "default", "a", &o), 0);
 	assert_int_equal(list(&p.w, &hf_configmaps, "default", &o), 0);
 	snprintf(version, sizeof(version), "%s", o.version);
 	plane_reopen(&p, NULL);
-	/* A watch resumes after the restart if it has missed nothing … */
+	/* After the restart a watch can resume from the stored version, because it has missed no
+	 * change. */
 	seen_start(&p.w, &resumed,
 		   &(struct hf_watch_options){.resource = &hf_configmaps,
 					      .resource_version = version});
@@ -69,7 +70,8 @@ static void versions_go_on_where_they_were(void **state)
 		    strtoull(version, NULL, 10));
 	wait_events(&p.w, &resumed, 1);
 	assert_string_equal(seen_text(&resumed), "A:b");
-	/* … and gets 410, after which clients list, if it may have missed a change. */
+	/* From an older version a watch may have missed a change. So it gets 410, and the client
+	 * lists again. */
 	snprintf(version, sizeof(version), "%llu", strtoull(version, NULL, 10) - 1);
 	seen_start(&p.w, &old,
 		   &(struct hf_watch_options){.resource = &hf_configmaps,
@@ -141,7 +143,8 @@ struct written {
 	struct world *w;
 };
 
-/* Each number creates a config map, and sets one shared counter. */
+/* A request of the writer: each number creates one config map, and is also written into a shared
+ * counter. */
 struct work {
 	struct written *all;
 	int number;
@@ -204,7 +207,8 @@ HF_NORETURN static void run_writer(struct plane *p, const char *dir, int fd, int
 	}
 }
 
-/* Reads acknowledgements; keeps the highest number of each kind. */
+/* Reads the acknowledgements of the killed writer: the highest number created and the highest
+ * counted. */
 struct acks {
 	int created, counted;
 };
@@ -233,7 +237,7 @@ static void check_survivors(struct plane *p, const struct acks *acks)
 			fail_msg("%s was acknowledged and is lost", name);
 		assert_int_equal((int)strtol(text_at(&o, "data.number"), NULL, 10), i);
 	}
-	/* Names are consecutive, so the store has no object that was never requested. */
+	/* The store has no object that was never requested, because the names are consecutive. */
 	for (size_t i = 0; i + 1 < stored; i++) {
 		snprintf(name, sizeof(name), "c%zu", i);
 		assert_int_equal(get(&p->w, &hf_configmaps, "default", name, &o), 0);
@@ -500,7 +504,7 @@ static void a_folder_that_cannot_be_written_is_one_error(void **state)
 	struct plane q = {.w = p.w, .seed = 1};
 	assert_int_not_equal(plane_try(&q, NULL, path, &err), 0);
 	assert_non_null(strstr(err.text, path));
-	/* A folder of the kernel in which no file can be created. */
+	/* /proc is a folder in which the store cannot create a file. */
 	assert_int_not_equal(plane_try(&q, NULL, "/proc/holdfast", &err), 0);
 	assert_non_null(strstr(err.text, "/proc/holdfast"));
 	plane_close(&p);
@@ -531,7 +535,8 @@ static void a_store_that_could_not_be_made_leaves_nothing(void **state)
 
 	assert_non_null(mkdtemp(dir));
 	p.w.loop = hf_loop_create_virtual(PLANE_START);
-	/* From room for the lock but not for a page, up to enough room. */
+	/* The first limit has room for the lock but not for a page. The last one has enough
+	 * room. */
 	for (rlim_t limit = 2000; rc != 0; limit += 3000) {
 		set_file_limit(limit);
 		rc = plane_try(&p, NULL, dir, &err);
@@ -701,12 +706,12 @@ static void objects_can_be_deleted_on_a_full_disk(void **state)
 		assert_int_equal(erase(&p.w, &hf_configmaps, "default", name, &o), 0);
 	}
 	assert_int_equal(hf_memstore_count(p.memstore, &hf_configmaps), 0);
-	/* The reserved blocks are reused as long as the stored data does not grow. */
+	/* While the stored data does not grow, commits use the reserved blocks again and again. */
 	for (int i = 0; i < 3000; i++) {
 		assert_int_equal(create_configmap(&p.w, "default", "again", &o), 0);
 		assert_int_equal(erase(&p.w, &hf_configmaps, "default", "again", &o), 0);
 	}
-	/* Detaches the disk for the later tests; it goes away when its files are closed. */
+	/* Detaches the disk for the later tests. The kernel frees it when its files are closed. */
 	assert_int_equal(umount2(p.dir, MNT_DETACH), 0);
 	plane_close(&p);
 }

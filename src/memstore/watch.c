@@ -23,7 +23,8 @@ struct memstore_watch {
 	struct hf_watch base;
 	struct memstore_client *client;
 	struct hf_kind *kind;
-	struct hf_watch_options options; /* ns is a copy, the other strings NULL */
+	/* The caller's options; ns is a copy, the other strings are NULL. */
+	struct hf_watch_options options;
 	struct hf_selector *labels, *fields;
 	hf_event_fn fn;
 	void *arg;
@@ -31,15 +32,17 @@ struct memstore_watch {
 	struct hf_doc **initial; /* objects to deliver first; NULL: none left */
 	size_t n_initial, at_initial;
 	uint64_t initial_version;
-	uint64_t seq;      /* sequence in the kind's history of the next change to look at */
+	/* Sequence number, in the kind's history, of the next change to look at. */
+	uint64_t seq;
 	uint64_t reported; /* version of the last event or bookmark delivered */
 
 	int end_code; /* valid if ending */
 	char *end_message;
-	bool needs_initial; /* the objects to deliver first are not taken yet */
+	bool needs_initial; /* true: the objects that exist at the start are not taken yet */
 	bool ending, ended, stopped, busy;
-	bool fault_asked;   /* the fault hook has answered for the event at seq */
-	hf_time not_before; /* monotonic time until which later events wait too */
+	bool fault_asked; /* true: the fault hook has already decided about the event at seq */
+	/* Monotonic time; a delayed event and the events after it wait until then. */
+	hf_time not_before;
 	struct hf_timer *timeout, *delay;
 
 	struct memstore_watch *prev, *next;           /* of the client's list */
@@ -49,7 +52,7 @@ struct memstore_watch {
 /* An event made of a change. */
 struct found_event {
 	struct hf_event event;
-	struct hf_doc *owned; /* event.object, if made for this event; else NULL */
+	struct hf_doc *owned; /* the object of the event if it was made for this event; else NULL */
 	char version[24];
 };
 
@@ -475,8 +478,8 @@ struct hf_watch *hf_memstore_watch_start(struct hf_store *store,
 	w->kind = hf_engine_kind(memstore->engine, options->resource);
 	w->fn = fn;
 	w->arg = arg;
-	/* A watch of an unknown kind also needs a list until its end is delivered: any kind's list
-	 * will do. */
+	/* A watch of an unknown kind gets an ENDED event. Until then it needs a place in the list
+	 * of some kind, and any kind will do. */
 	bool unknown = !w->kind;
 	if (unknown)
 		w->kind = &memstore->engine->kinds[0];
@@ -492,7 +495,7 @@ struct hf_watch *hf_memstore_watch_start(struct hf_store *store,
 		set_ending(w, HF_E_TOO_MANY, "too many watches");
 	else
 		set_position(w);
-	/* The selectors and the version were parsed above; the caller's strings may go away. */
+	/* The selectors and the version are parsed already, and the caller may free the strings. */
 	w->options.label_selector = w->options.field_selector = w->options.resource_version = NULL;
 	if (options->bookmarks && !hf_timer_armed(memstore->bookmark))
 		hf_timer_arm(memstore->bookmark, memstore->bookmark_every);
@@ -531,7 +534,8 @@ void hf_memstore_watches_wake(struct memstore_client *client)
 		wake_watch(w);
 }
 
-/* The owner still has the handles: they live until hf_watch_stop. */
+/* Ends the client's watches. It does not free them, because their owners hold them until they call
+ * hf_watch_stop. */
 void hf_memstore_watches_cancel(struct memstore_client *client)
 {
 	const struct hf_event event = {.type = HF_EVENT_ENDED,

@@ -222,7 +222,8 @@ static void one_watch_does_not_hold_up_the_loop(void **state)
 				 outcome_take, &made[i]);
 	}
 	settle(&p.w);
-	/* A watch with 1,000 initial objects; a later request does not wait for all of them. */
+	/* The watch has 1,000 initial objects. A later request gets its reply before all of them
+	 * are delivered. */
 	seen_start(&p.w, &late,
 		   &(struct hf_watch_options){.resource = &hf_configmaps,
 					      .field_selector = "metadata.name=c999"});
