@@ -119,7 +119,8 @@ static bool compare_values(const struct hf_json *values, const char *text, bool 
 	return greater ? a > b : a < b;
 }
 
-/* text: the label's value; NULL: the node does not have the label. */
+/* True if a node whose label has the value `text` meets the requirement. NULL: the node does not
+ * have the label. */
 static bool requirement_matches(const struct hf_json *requirement, const char *text)
 {
 	const char *op = hf_json_path_str(requirement, "operator", NULL);

@@ -21,13 +21,13 @@ struct hf_amounts {
 	} items[HF_FIT_RESOURCES_MAX];
 	size_t n;
 };
-/* Adds milli to the amount of name; sums beyond INT64_MAX stay at INT64_MAX. Get returns 0 for an
- * absent name. */
+/* hf_amounts_add adds milli to the amount of name; a sum above INT64_MAX becomes INT64_MAX.
+ * hf_amounts_get returns 0 for a name that was never added. */
 void hf_amounts_add(struct hf_amounts *amounts, const char *name, int64_t milli);
 int64_t hf_amounts_get(const struct hf_amounts *amounts, const char *name);
 
-/* The requests of a pod: for each resource the sum over its containers, or the largest init
- * container if that is more; and one of "pods". */
+/* The requests of a pod: for each resource the sum over its containers, or the request of the
+ * largest init container if that is more. The amount of the resource "pods" is one. */
 void hf_fit_requests(const struct hf_json *pod, struct hf_amounts *ret_requests);
 
 /* A node, and the requests and number of the pods on it. */
@@ -37,8 +37,8 @@ struct hf_fit_node {
 	size_t n_pods;
 };
 
-/* NULL: the pod fits on the node. Else the reason in kube-scheduler's words, such as "node(s) were
- * unschedulable", in buf or static. */
+/* Returns NULL if the pod fits on the node. Else returns the reason in kube-scheduler's words, such
+ * as "node(s) were unschedulable"; the text is static or in buf. */
 #define HF_FIT_REASON_MAX 256
 const char *hf_fit_problem(const struct hf_json *pod, const struct hf_amounts *requests,
 			   const struct hf_fit_node *node, char buf[HF_FIT_REASON_MAX]);

@@ -44,7 +44,8 @@ static void send_request(struct hf_scheduler *s, const struct hf_request *reques
 {
 	HF_AUTO_RESULT result = {0};
 
-	/* The store refuses a write if the pod has changed. That change starts another pass. */
+	/* If the pod has changed meanwhile, the store refuses the write. The change of the pod
+	 * starts another pass. */
 	hf_memstore_apply(s->memstore, request, &result);
 }
 
@@ -242,8 +243,8 @@ static int compare_reasons(const void *a, const void *b)
 {
 	const struct reason *ra = a, *rb = b;
 
-	/* By text. kube-scheduler sorts the texts with their counts in front; here the count does
-	 * not matter. */
+	/* Sorts the reasons by their texts. kube-scheduler sorts the texts with their counts in
+	 * front; here the count has no influence. */
 	return __builtin_strcmp(ra->text, rb->text);
 }
 
@@ -293,7 +294,8 @@ static const char *find_missing_claim(const struct hf_scheduler *s, struct hf_do
 	return NULL;
 }
 
-/* Returns false, and says so at the pod, if a claim is missing. */
+/* Returns false if a claim of the pod is missing. Then the pod's condition PodScheduled names the
+ * claim. */
 static bool has_claims(const struct pass *pass, struct hf_doc *pod)
 {
 	struct hf_scheduler *s = pass->scheduler;
@@ -385,8 +387,8 @@ static bool pod_matters(const struct hf_memstore_change *c)
 	return c->before && uses_node(c->before) && !(c->after && uses_node(c->after));
 }
 
-/* True if spec, labels or allocatable changed, or the node is new; a heartbeat changes none of
- * them. */
+/* True if the node is new, or if its spec, labels or allocatable changed. A heartbeat changes none
+ * of these. */
 static bool node_matters(const struct hf_memstore_change *c)
 {
 	const struct hf_json *a = hf_doc_json(c->before), *b = hf_doc_json(c->after);

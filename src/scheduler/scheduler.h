@@ -6,10 +6,10 @@
 #include "memstore/memstore.h"
 
 /*
- * Binds pods to nodes by nodeSelector, required node affinity (labels and metadata.name), taints
- * and tolerations, spec.unschedulable, the PersistentVolumeClaims that it names, and requests against
- * status.allocatable. Pods with
- * scheduling gates or another schedulerName are skipped.
+ * Binds pods to nodes. It looks at nodeSelector, required node affinity (labels and metadata.name),
+ * taints and tolerations, spec.unschedulable, the PersistentVolumeClaims that the pod names, and
+ * requests against status.allocatable. Pods with scheduling gates or another schedulerName are
+ * skipped.
  *
  * If no node fits, the condition PodScheduled has the reasons in kube-scheduler's words, and an
  * Event repeats them. A later change of nodes or pods starts another try.
@@ -22,8 +22,8 @@ struct hf_scheduler_options {
 	 * and among equals the first by name. */
 	size_t (*choose)(void *arg, size_t n);
 	void *choose_arg;
-	/* Pods may name PersistentVolumeClaims that do not exist: the kubelet makes them. false: such a
-	 * pod is not bound before the claim exists. */
+	/* true: the kubelet makes the PersistentVolumeClaims that a pod names, so they may be
+	 * missing. false: a pod is not bound before its claims exist. */
 	bool missing_claims;
 };
 /* options may be NULL. Destroy the scheduler before the store. */

@@ -117,7 +117,7 @@ static void a_pod_waits_for_a_claim_that_it_names(void **state)
 	assert_string_equal(node_of(&p, "p"), "n1");
 	hf_scheduler_destroy(s);
 
-	/* Where the kubelet makes claims, the pod does not wait. */
+	/* With missing_claims the kubelet makes the claims, so the pod does not wait. */
 	s = hf_scheduler_create(p.memstore, &(struct hf_scheduler_options){.missing_claims = true});
 	add_pod(&p, "q", ",'volumes':[{'name':'v','persistentVolumeClaim':{'claimName':'other'}}]");
 	settle(&p.w);
@@ -145,7 +145,8 @@ static void an_unschedulable_pod_gets_one_event_per_reason(void **state)
 	assert_string_equal(condition_text(&p, "p", "message"),
 			    "0/3 nodes are available: 1 node(s) had untolerated taint {k: v}, "
 			    "2 node(s) were unschedulable.");
-	/* The same reasons: no write and no further Event. */
+	/* The reasons did not change, so the scheduler writes nothing and records no further
+	 * Event. */
 	int before = events_of(&p, "FailedScheduling").n;
 	assert_int_equal(
 		merge(&p.w, AT(&hf_nodes, NULL, "n1"), &o, "{'metadata':{'labels':{'x':'y'}}}"), 0);
