@@ -38,8 +38,8 @@ static void default_job(struct hf_json *object)
 		hf_default_bool(policy, "suspend", false);
 }
 
-/* Removes every field that the job's schema lacks, as a CRD does. Writes the paths of the first
- * HF_FIELDS_UNKNOWN_MAX removed fields to unknown, in the arena's memory. */
+/* Removes every field that the job's schema does not have, as a CRD does. Puts the paths of the
+ * first HF_FIELDS_UNKNOWN_MAX removed fields into unknown, in memory of the arena. */
 static int prune_job(struct hf_json *object, const struct hf_framework *framework,
 		     struct hf_arena *arena, char *unknown[HF_FIELDS_UNKNOWN_MAX], size_t *ret_len)
 {
@@ -53,8 +53,8 @@ static int prune_job(struct hf_json *object, const struct hf_framework *framewor
 		for (size_t i = 0; i < errors.len; i++) {
 			if (len < HF_FIELDS_UNKNOWN_MAX)
 				unknown[len++] = hf_arena_strdup(arena, errors.items[i].field);
-			/* The next pass would report a field that stays in the object again,
-			 * without end. */
+			/* A field that cannot be removed would be found again in every pass, so
+			 * give up. */
 			if (!hf_fields_remove(object, errors.items[i].field))
 				return HF_E_BAD_REQUEST;
 		}
@@ -92,7 +92,8 @@ int hf_admit_job(void *arg, struct hf_admission *admission, struct hf_error *err
 	return errors.len == 0 ? 0 : hf_error_set(err, HF_E_INVALID, "%zu problems", errors.len);
 }
 
-/* Refuses jobs of a kind that this build has no table for: no controller would ever run them. */
+/* Refuses a job of a kind that this plane does not run: no controller would ever create its
+ * pods. */
 static int refuse_job(void *arg, struct hf_admission *admission, struct hf_error *err)
 {
 	return hf_error_set(err, HF_E_FORBIDDEN, "this version of Holdfast does not run %s",

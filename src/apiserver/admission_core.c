@@ -26,7 +26,8 @@ static void default_service(struct hf_json *spec)
 	hf_default_str(spec, "type", "ClusterIP");
 	hf_default_str(spec, "sessionAffinity", "None");
 	hf_default_str(spec, "internalTrafficPolicy", "Cluster");
-	/* The plane assigns no addresses: a service's name resolves to its pods. */
+	/* The plane assigns no cluster IP. The name of a service resolves to the addresses of its
+	 * pods. */
 	if (*ip != '\0' && hf_json_get(spec, "clusterIPs") == NULL)
 		hf_json_append(hf_json_ensure_array(spec, "clusterIPs"), hf_json_string(ip));
 	for (size_t i = 0; i < hf_json_len(ports); i++) {
@@ -98,8 +99,8 @@ static bool is_key(const char *key)
 	       !hf_streq(key, ".") && !hf_str_has_prefix(key, "..");
 }
 
-/* Checks the keys of a data map, and the values' base64 if asked; returns the values' bytes,
- * decoded. */
+/* Checks the keys of a data map and, if base64 is true, the encoding of its values. Returns the
+ * number of bytes of all decoded values. */
 static size_t check_data(struct hf_admission *admission, const char *field, bool base64)
 {
 	const struct hf_json *data = hf_json_get(admission->object, field);

@@ -18,7 +18,7 @@
  * fields are removed; fieldValidation decides between refusal, warnings and silence.
  */
 
-/* Longest field path by a table. Keys of maps are not part of the path. */
+/* Most bytes of a field's path, without the keys of maps. */
 #define PATH_BYTES_MAX 512
 #define MESSAGE_BYTES_MAX 4096
 
@@ -254,8 +254,8 @@ static int check_value(struct walk *walk, struct hf_json *value,
 	}
 }
 
-/* The first member that is null or not in the table. The caller removes it after the iteration: an
- * iterator does not survive a removal. */
+/* Returns the key of the first member that is null or not in the table. The caller removes the
+ * member after the iteration, because a removal would break the iterator. */
 static const char *next_unknown(const struct hf_json *object, const struct hf_schema *schema)
 {
 	const char *key;

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* Input: objects as users write them. Output: the stored object or a Status. */
+/* Tests of admission. Input: objects as users write them. Output: the stored object or a Status. */
 
 struct bench {
 	struct hf_loop *loop;

@@ -22,14 +22,14 @@
  */
 struct hf_apiserver;
 
-/* Limits of the HTTP API. The unsent bytes of a stream have room for an event with the largest
- * object. */
-#define HF_APISERVER_LIST_BYTES_MAX                                                                \
-	((size_t)256 << 20) /* of a response: half of what the store holds */
-#define HF_APISERVER_STREAM_BYTES_MAX                                                              \
-	((size_t)4 << 20)                             /* written, not yet sent, per watch or log */
-#define HF_APISERVER_LOG_BYTES_MAX ((size_t)64 << 20) /* of a log, waiting for a slow client */
-#define HF_APISERVER_WATCH_TIMEOUT HF_HOUR            /* of a watch without timeoutSeconds */
+/* Most bytes of a list in one response; half of what the store holds. */
+#define HF_APISERVER_LIST_BYTES_MAX ((size_t)256 << 20)
+/* Most bytes of a watch or log that are written and not yet sent. There is room for an event with
+ * the largest object. */
+#define HF_APISERVER_STREAM_BYTES_MAX ((size_t)4 << 20)
+/* Most bytes of a log that wait for a slow client. */
+#define HF_APISERVER_LOG_BYTES_MAX ((size_t)64 << 20)
+#define HF_APISERVER_WATCH_TIMEOUT HF_HOUR /* of a watch without timeoutSeconds */
 
 struct hf_apiserver_options {
 	const char *address; /* NULL: 127.0.0.1 */

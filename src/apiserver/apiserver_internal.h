@@ -21,16 +21,16 @@ struct hf_apiserver {
 	struct hf_memstore *memstore;
 	struct hf_store *client;
 	struct hf_http_server *http;
-	struct hf_apiserver_options
-		options; /* texts are NULL, because the caller may have freed them */
+	/* The caller's options; the texts are NULL, because the caller may have freed them. */
+	struct hf_apiserver_options options;
 	char *token;
 	size_t token_len;
 	struct apiserver_stream *streams;
 	bool quiet; /* new streams are refused */
 };
 
-/* An open stream, a watch or a log. It ends only when the client, the source or hf_apiserver_quiesce
- * ends it. */
+/* An open stream: a watch or a log. It has no end of its own: the client, the source of its data,
+ * or hf_apiserver_quiesce ends it. */
 struct apiserver_stream {
 	struct apiserver_stream *prev, *next;
 	struct hf_apiserver *server;
@@ -52,16 +52,17 @@ int hf_apiserver_read_object(struct hf_exchange *ex, struct hf_doc **ret_doc, st
 /* Reads a DeleteOptions object; options may be NULL. */
 int hf_apiserver_delete_options(const struct hf_json *options, struct hf_request *request,
 				struct hf_error *err) HF_MUST_CHECK;
-/* The verb of a method on a path, an enum hf_verb; -1: the path does not allow the method. */
+/* Returns the verb (enum hf_verb) of the request's method on a path; -1: the path does not allow
+ * the method. */
 int hf_apiserver_verb_of(const struct hf_exchange *ex, const struct apiserver_route *route);
-/* Reads what a request of request->verb needs. The caller owns request->body and *ret_options, the
- * body of a deletion. */
+/* Reads the query and the body of a request, as far as request->verb needs them. The caller owns
+ * request->body and *ret_options, which is the body of a deletion. */
 int hf_apiserver_read_request(struct hf_exchange *ex, struct hf_request *request,
 			      struct hf_doc **ret_options, struct hf_error *err) HF_MUST_CHECK;
 /* Reads the selectors and the page of a LIST. */
 int hf_apiserver_read_list(const struct hf_exchange *ex, struct hf_request *request,
 			   struct hf_error *err) HF_MUST_CHECK;
-/* Reads the options of a deletion, from the body or else the query. */
+/* Reads the options of a deletion from the body, or from the query if there is no body. */
 int hf_apiserver_read_delete(struct hf_exchange *ex, struct hf_request *request,
 			     struct hf_doc **ret_options, struct hf_error *err) HF_MUST_CHECK;
 
@@ -80,7 +81,7 @@ struct apiserver_route {
 /* Parses a path under /api/v1 or /apis/GROUP/VERSION. The caller frees ret_route->text. */
 void hf_apiserver_route(const char *path, struct apiserver_route *ret_route);
 
-/* The form of a response, by the Accept header. */
+/* The form in which the client wants the response, by its Accept header. */
 enum apiserver_form {
 	APISERVER_FORM_JSON,
 	APISERVER_FORM_TABLE,
@@ -131,9 +132,9 @@ enum apiserver_include {
 	APISERVER_INCLUDE_OBJECT
 };
 extern const struct hf_resource hf_apiserver_scale; /* kind of the rows of a Scale's table */
-/* Makes a Table without rows; columns: with column definitions. */
+/* Makes a Table without rows. If columns is true, the Table has the column definitions. */
 struct hf_json *hf_apiserver_table(const struct hf_resource *resource, bool columns);
-/* Adds the object's row. now: for ages. */
+/* Adds the row of an object to a Table. The ages in the row are counted up to now. */
 void hf_apiserver_table_add(struct hf_json *table, const struct hf_resource *resource,
 			    const struct hf_json *object, enum apiserver_include include,
 			    hf_time now);

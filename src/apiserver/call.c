@@ -16,7 +16,8 @@ struct apiserver_call {
 	struct hf_apiserver *server;
 	struct hf_exchange *ex;
 	struct hf_call *call;
-	const struct hf_resource *resource, *printed; /* printed: the kind of a table's rows */
+	/* The kind of the objects, and the kind of the rows of a table. */
+	const struct hf_resource *resource, *printed;
 	enum hf_verb verb;
 	enum apiserver_form form;
 	enum apiserver_include include;
@@ -211,8 +212,8 @@ static void delete_collection(struct hf_apiserver *server, struct hf_exchange *e
 
 /* ---- dispatch ----------------------------------------------------------------------------- */
 
-/* Serves the subresources of pods that need no struct hf_request, and refuses the unsupported ones;
- * false: the request is none of these. */
+/* Serves subresources of pods that need no struct hf_request (eviction, log), and refuses the
+ * unsupported ones. Returns false for any other request. */
 static bool serve_special(struct hf_apiserver *server, struct hf_exchange *ex,
 			  const struct apiserver_route *route)
 {

@@ -83,7 +83,8 @@ static int apply_request(struct hf_apiserver *server, const struct hf_request *r
 	return result->code == 0 ? 0 : hf_error_set(err, result->code, "%s", result->err.text);
 }
 
-/* Sets the condition, then deletes. deletion: the client's request. */
+/* Sets the condition DisruptionTarget, then deletes the pod as the client's request `deletion`
+ * asks. */
 static int evict_pod(struct hf_apiserver *server, struct hf_request *deletion, struct hf_error *err)
 {
 	struct hf_request trial = *deletion;

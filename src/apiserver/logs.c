@@ -71,14 +71,14 @@ static void abort_log(struct apiserver_log *log)
 
 static void on_drained(void *arg, struct hf_exchange *ex);
 
-/* Sends as much of waiting as the stream has room for. */
+/* Sends as many of the waiting bytes as the stream has room for. */
 static void write_waiting(struct apiserver_log *log)
 {
 	size_t left = log->waiting.len - log->written;
 	size_t room = hf_exchange_room(log->stream.ex);
 
-	/* Tries to write everything first: a refused write makes the exchange call on_drained
-	 * later. */
+	/* Try to write all bytes first: only after a refused write does the exchange call
+	 * on_drained. */
 	if (hf_exchange_write(log->stream.ex, log->waiting.data + log->written, left))
 		log->written += left;
 	else if (hf_exchange_write(log->stream.ex, log->waiting.data + log->written, room))
@@ -127,7 +127,8 @@ static void on_bytes(void *arg, const char *bytes, size_t len, int code, const c
 	}
 	begin_response(log);
 	hf_strbuf_add(&log->waiting, bytes, len);
-	/* An aborted response tells the client that bytes are missing; a gap would not. */
+	/* If bytes must be dropped, abort the response, so that the client sees that bytes are
+	 * missing. A gap in the log would look like a complete log. */
 	if (log->waiting.full)
 		abort_log(log);
 	else

@@ -100,7 +100,8 @@ static void set_type(struct hf_json *property, const struct hf_schema_field *fie
 	hf_json_set_str(property, "format", types[field->type].format);
 }
 
-/* Members beside a $ref are ignored, so a field with a description has its $ref inside allOf. */
+/* Makes the schema of a field. Clients ignore members beside a $ref, so a field with a description
+ * has its $ref inside allOf. */
 static struct hf_json *property_of(const struct hf_schema_field *field)
 {
 	struct hf_json *property = hf_json_object(), *value = property;
@@ -156,7 +157,7 @@ static void add_schema(struct hf_json *schemas, const struct hf_resource *resour
 
 	snprintf(name, sizeof(name), SCHEMA_PREFIX "%s",
 		 schema != NULL ? schema->name : resource->kind);
-	/* A kind without a table of fields may have any fields. */
+	/* If a kind has no table of fields, its schema allows any fields. */
 	if (schema != NULL)
 		add_tables(schemas, schema);
 	else

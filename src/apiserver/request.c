@@ -34,7 +34,7 @@ static int parse_json(const char *text, size_t len, struct hf_doc **ret_doc, str
 	return hf_doc_parse(text, len, NULL, ret_doc, err);
 }
 
-/* The format in which typed Go clients, like kubectl create, send core kinds. */
+/* Parses Kubernetes' protobuf, in which typed Go clients such as kubectl create send core kinds. */
 static int parse_protobuf(const char *bytes, size_t len, struct hf_doc **ret_doc,
 			  struct hf_error *err)
 {

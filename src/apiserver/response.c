@@ -13,7 +13,8 @@
  * of common query parameters. */
 
 #define JSON_TYPE "application/json"
-#define WARNING_BYTES_MAX 1024 /* bytes of one header; upstream truncates warnings too */
+/* Most bytes of one Warning header; upstream cuts long warnings too. */
+#define WARNING_BYTES_MAX 1024
 
 /* Sends the text in sb and takes over its memory; sends a 413 if the text did not fit. */
 static void answer_text(struct hf_exchange *ex, int status, struct hf_strbuf *sb)

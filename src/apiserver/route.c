@@ -116,7 +116,7 @@ static const char *skip_blanks(const char *s)
 	return s + strspn(s, " \t");
 }
 
-/* True if the list element [s, end) has the parameter. */
+/* True if one element of the Accept header, from s up to end, has the parameter. */
 static bool has_param(const char *s, const char *end, const char *param)
 {
 	size_t len = strlen(param);

@@ -98,7 +98,8 @@ static void serve_metrics(struct hf_apiserver *server, struct hf_exchange *ex)
 	hf_exchange_respond_take(ex, 200, "text/plain; version=0.0.4; charset=utf-8", &sb);
 }
 
-/* The version that is reported: current clients support API servers of this version. */
+/* Sends the Kubernetes version that the plane claims to be. Current clients support API servers of
+ * this version. */
 static void serve_version(struct hf_exchange *ex)
 {
 	static const char *const members[][2] = {
@@ -216,7 +217,8 @@ int hf_apiserver_create(struct hf_loop *loop, struct hf_memstore *memstore,
 	server->token_len = strlen(server->token);
 	server->client = hf_memstore_client_create(memstore, NULL);
 	rc = create_server(server, err);
-	/* The server has copied these texts, and server->token is a copy. */
+	/* These texts belong to the caller. server->token is a copy of the token, and the HTTP
+	 * server has copied the others. */
 	server->options.address = server->options.token = NULL;
 	server->options.cert_pem = server->options.key_pem = NULL;
 	if (rc != 0) {

@@ -12,8 +12,8 @@
 
 #include <stdlib.h>
 
-/* The HTTP API byte by byte, over plain HTTP: requests that only a raw client sends, and promises
- * beyond those that kubectl and the SDK show (tests/clients). */
+/* Tests of the HTTP API with raw bytes over plain HTTP. They show what kubectl and the SDK
+ * (tests/clients) cannot show. */
 
 #define TOKEN "0123456789abcdef"
 
@@ -107,7 +107,8 @@ static void requests_without_the_token_get_401(void **state)
 	for (size_t i = 0; i < HF_ARRAY_LEN(headers); i++) {
 		HF_AUTOFREE char *text =
 			hf_xasprintf("GET /api HTTP/1.1\r\nHost: h\r\n%s\r\n", headers[i]);
-		/* A connection without the token is closed. */
+		/* The server has closed the last connection, because its request had no valid
+		 * token. */
 		hf_raw_close(&bench->raw);
 		hf_raw_open(&bench->raw, &bench->t, hf_apiserver_port(bench->server));
 		hf_raw_say(&bench->raw, text);
@@ -305,7 +306,7 @@ static void access_reviews_are_always_allowed(void **state)
 
 /* ---- watches ------------------------------------------------------------------------------ */
 
-/* A write of another client, applied at once. */
+/* Writes a config map as another client would; the store applies the write at once. */
 static void write_map(struct bench *bench, const char *name, const char *data)
 {
 	HF_AUTOFREE char *text =
@@ -380,7 +381,7 @@ static void a_watch_as_a_table_names_its_columns_once(void **state)
 	assert_null(strstr(first + 1, "\"columnDefinitions\":[{"));
 }
 
-/* Runs the loop for a time in which the client reads nothing. */
+/* Lets the loop run for a while, in which the client reads nothing. */
 static void stop_later(void *arg)
 {
 	hf_loop_stop(arg);
@@ -405,7 +406,8 @@ static void a_slow_watcher_resumes_or_gets_410(void **state)
 	hf_raw_expect(&bench->raw, "HTTP/1.1 200 ");
 	bench->raw.paused = true;
 	hf_raw_want(&bench->raw);
-	/* Far more than any buffer holds; history has 64 changes of half a megabyte. */
+	/* The writes are far more than any buffer holds. The history keeps only 64 changes, of half
+	 * a megabyte each. */
 	for (int i = 0; i < 120; i++) {
 		snprintf(big + 499990, 11, "%010d", i);
 		write_map(bench, "a", big);
@@ -415,14 +417,15 @@ static void a_slow_watcher_resumes_or_gets_410(void **state)
 	hf_raw_want(&bench->raw);
 	hf_raw_expect(&bench->raw, "\r\n0\r\n\r\n");
 	hf_raw_expect(&bench->raw, "\"code\":410}");
-	/* Until then no event was repeated or left out. */
+	/* Before the 410, the client got every event once and in order, apart from the digits that
+	 * a chunk cuts. */
 	int last = -1;
 	for (const char *at = bench->raw.in.data; (at = strstr(at, "\"d\":\"x")) != NULL; at++) {
 		HF_AUTO_STRBUF digits = HF_STRBUF_INIT(16);
 		const char *end = strchr(at + 5, '"');
 		hf_strbuf_add(&digits, end - 10, 10);
 		int64_t number;
-		/* A chunk may end inside the digits. */
+		/* Skip this number: a chunk of the response ends inside its digits. */
 		if (hf_str_to_i64(digits.data, 0, 1000, &number, NULL) != 0)
 			continue;
 		assert_true(number == last + 1 || last == -1 || number == last + 2);
@@ -494,7 +497,7 @@ static void an_evicted_pod_is_marked_and_given_its_grace(void **state)
 	hf_raw_expect(&bench->raw, "\"type\":\"DisruptionTarget\",\"status\":\"True\"");
 	hf_raw_expect(&bench->raw, "\"reason\":\"EvictionByEvictionAPI\","
 				   "\"message\":\"Eviction API: evicting\"");
-	/* A second eviction shortens the grace period. */
+	/* A second eviction of the same pod shortens its grace period. */
 	expect_response(bench, "POST " PODS "/p/eviction", "",
 			EVICTION(",\"deleteOptions\":{\"gracePeriodSeconds\":2}"), "HTTP/1.1 201 ");
 	expect_response(bench, "GET " PODS "/p", "", "", "\"deletionGracePeriodSeconds\":2");

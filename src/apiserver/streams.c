@@ -2,7 +2,7 @@
  * Copyright The Holdfast authors */
 #include "apiserver/apiserver_internal.h"
 
-/* The open watches and logs of a server: a list, so that the server can end them all. */
+/* The list of the open watches and logs of a server. hf_apiserver_streams_end ends them all. */
 
 void hf_apiserver_stream_link(struct hf_apiserver *server, struct apiserver_stream *stream)
 {

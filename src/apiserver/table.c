@@ -64,8 +64,8 @@ static void print_plain(struct hf_json *cells, const struct hf_json *object, hf_
 	hf_cell_add(cells, hf_cell_age(creation_time(object), now));
 }
 
-/* The printer columns of the CRDs (deploy/crds). State is the type of the newest condition, as
- * upstream. */
+/* The printer columns of the CRDs (deploy/crds). As upstream, the column State has the type of the
+ * job's newest condition. */
 static const struct hf_column job_columns[] = {
 	{"Name", "string", "name", 0}, {"State", "string", NULL, 0},
 	{"Age", "date", NULL, 0},      {"Restarts", "string", NULL, 0},

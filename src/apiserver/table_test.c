@@ -8,7 +8,8 @@
 
 #include <string.h>
 
-/* Input: objects. Output: the lines of kubectl, with cells joined by " | ". */
+/* Tests of tables. Input: objects. Output: the lines that kubectl prints; the test joins the cells
+ * of a line by " | ". */
 
 #define NOW "2026-01-01T01:00:00Z"
 

@@ -29,7 +29,8 @@ struct apiserver_watch {
 	char *ns, *labels, *fields;
 	char *version; /* resourceVersion of the last written event */
 	struct hf_call *list;
-	struct hf_doc **initial; /* initial objects; not written yet: from at_initial on */
+	/* The initial objects; those before at_initial are written already. */
+	struct hf_doc **initial;
 	size_t n_initial, at_initial;
 	struct hf_watch *watch; /* NULL: not started, or stopped because the stream is full */
 	struct hf_timer *timeout;
@@ -127,7 +128,8 @@ static void write_error(struct apiserver_watch *w, int code, const char *message
 	hf_strbuf_addstr(&sb, "{\"type\":\"ERROR\",\"object\":");
 	hf_json_write(status, HF_JSON_COMPACT, &sb);
 	hf_strbuf_addstr(&sb, "}\n");
-	/* If the stream is full, the client sees only the end, and lists again. */
+	/* If the stream has no room for the error, the client sees only the end of the stream, and
+	 * lists again. */
 	(void)!hf_exchange_write(w->stream.ex, sb.data, sb.len);
 }
 
