@@ -16,7 +16,8 @@ hf_time hf_backoff_next(struct hf_backoff *backoff, struct hf_rng *rng)
 	hf_assert(backoff->initial > 0 && backoff->initial <= backoff->max);
 	for (unsigned i = 0; i < backoff->failures && delay < backoff->max; i++)
 		delay = delay > backoff->max / 2 ? backoff->max : delay * 2;
-	if (backoff->failures < 64) /* more failures cannot make the delay longer */
+	/* The delay has its maximum long before this number of failures. */
+	if (backoff->failures < 64)
 		backoff->failures++;
 	if (backoff->jitter_percent > 0) {
 		hf_assert(rng != NULL);

@@ -23,22 +23,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The delays of client-go's reflector. The jitter at most doubles a delay. */
+/* Delays before a retry, as in client-go's reflector. The jitter at most doubles a delay. */
 #define RETRY_MIN (800 * HF_MS)
 #define RETRY_MAX (30 * HF_SECOND)
 #define JITTER_PERCENT 100
 #define PAGE_LIMIT 500
-/* A list that needs this many times the pages of a full cache does not end: give it up. */
+/* A list may have this many times the pages of a full cache. A longer list would never end, so the
+ * cache gives it up. */
 #define LIST_FILLS_MAX 10
 #define IDLE_MAX (3 * HF_MINUTE)
 /* A watch asks the server to end it after 5 to 10 minutes, so that watches spread over the API
  * servers. */
 #define WATCH_MIN (5 * HF_MINUTE)
-/* A watch that ends earlier than this, without an event, was no progress: wait before the next
+/* If a watch without an event ends earlier than this, the cache waits before it starts the next
  * watch. (A busy API server ends watches that it cannot serve fast enough, one after the other.) */
 #define WATCH_SHORT HF_SECOND
-#define VERSION_UNKNOWN 0 /* not a number; no server gives version 0 to an object */
-#define KEY_MAX 512       /* namespace (63), slash, name (253), NUL, and some reserve */
+/* Stands for a version that is not a number; no server gives version 0 to an object. */
+#define VERSION_UNKNOWN 0
+#define KEY_MAX 512 /* namespace (63), slash, name (253), NUL, and some reserve */
 
 struct node;
 
@@ -59,7 +61,7 @@ struct node {
 	/* First member: a pointer to an entry is also a pointer to its node. */
 	struct hf_cache_entry entry;
 	uint64_t version;
-	uintptr_t list_round; /* the last list that contained the object */
+	uintptr_t list_round; /* number of the last list that contained the object */
 	const char *key;
 	struct link links[];
 };
@@ -70,7 +72,8 @@ struct hf_cache {
 	struct hf_map *nodes; /* "ns/name" → struct node, which holds the key */
 	struct hf_map *indexes[HF_CACHE_INDEXES_MAX]; /* key → struct chain, which holds the key */
 	size_t n_indexes;
-	/* uid → the list round in which a reply reported the object as deleted. */
+	/* The UIDs that replies reported as deleted. Each maps to the number of the list that ran
+	 * then. */
 	struct hf_map *gone;
 	struct hf_call *call;
 	struct hf_watch *watch;
@@ -265,7 +268,8 @@ static void put_node(struct hf_cache *cache, struct node *old, struct node *node
 {
 	if (old != NULL && node->list_round < old->list_round)
 		node->list_round = old->list_round;
-	/* Another UID is another object: report the old object as deleted first. */
+	/* An object with another UID is another object, so report the deletion of the old object
+	 * first. */
 	if (old != NULL && !hf_streq(old->entry.uid, node->entry.uid)) {
 		remove_node(cache, old);
 		old = NULL;
@@ -287,7 +291,8 @@ static void put_node(struct hf_cache *cache, struct node *old, struct node *node
 		free_node(cache, old);
 }
 
-/* Puts an object into the cache without comparing versions. round: see upsert_object. */
+/* Puts an object into the cache without comparing versions. round is the number of the list that
+ * contains the object; 0: it comes from a watch or a reply. */
 static void put_object(struct hf_cache *cache, const char *key, struct hf_doc *doc, uintptr_t round)
 {
 	struct node *old = hf_map_get(cache->nodes, key);
@@ -391,8 +396,8 @@ static void finish_list(struct hf_cache *cache)
 	}
 }
 
-/* The list makes no progress: report it, and wait before the next request instead of repeating
- * requests as fast as the server answers. */
+/* Handles a list that makes no progress: reports it, and waits before the next request. Without the
+ * wait the cache would repeat requests as fast as the server answers. */
 static void report_stuck_list(struct hf_cache *cache, const char *why)
 {
 	cache->stats.errors++;
@@ -405,7 +410,7 @@ static int64_t page_limit(const struct hf_cache *cache)
 	return cache->options.page_limit > 0 ? cache->options.page_limit : PAGE_LIMIT;
 }
 
-/* Continues the list after a page with a continue token. */
+/* Asks for the page that follows this reply, which has a continue token. */
 static void read_next_page(struct hf_cache *cache, const struct hf_reply *reply)
 {
 	bool same = hf_streq(cache->continue_token, reply->continue_token);
@@ -516,7 +521,7 @@ static void handle_watch_end(struct hf_cache *cache, const struct hf_event *even
 static void handle_stream_end(struct hf_cache *cache, const struct hf_event *event)
 {
 	close_watch(cache);
-	/* This server cannot stream lists: read pages, without a delay. */
+	/* The server cannot stream lists, so read the list in pages, without a delay. */
 	if (event->code == HF_E_INVALID && !hf_store_can_stream_lists(cache->options.store)) {
 		hf_timer_arm(cache->retry_timer, 0);
 		return;
@@ -527,8 +532,8 @@ static void handle_stream_end(struct hf_cache *cache, const struct hf_event *eve
 	retry_later(cache, event->retry_after);
 }
 
-/* An event before the initial objects are complete. The watch cannot be resumed from the version
- * of a single initial object, so the position does not change here. */
+/* Handles an event of a streamed list, before all initial objects have come. The cache's position
+ * does not change yet: a watch cannot be resumed from the version of one initial object. */
 static void handle_stream_event(struct hf_cache *cache, const struct hf_event *event)
 {
 	switch (event->type) {
@@ -753,8 +758,8 @@ const struct hf_cache_entry *hf_cache_after(const struct hf_cache *cache, size_t
 
 /* --- replies --- */
 
-/* True if the cache holds an older version of this very object; then the watch lost the event of
- * the newer version. */
+/* True if the cache holds an older version of the reply's object. Then the watch has lost the event
+ * of the newer version. */
 static bool is_held_older(const struct hf_cache *cache, struct hf_doc *doc, uint64_t version)
 {
 	const struct node *held = find_node(cache, hf_doc_namespace(doc), hf_doc_name(doc));
@@ -794,8 +799,8 @@ bool hf_cache_put_live(struct hf_cache *cache, struct hf_doc *doc)
 	    !hf_streq(held->entry.resource_version, hf_doc_resource_version(doc)) ||
 	    !make_key(key, held->entry.ns, held->entry.name))
 		return hf_cache_put_reply(cache, doc);
-	/* Report nothing if the text is the same. A reader that reads again after each change
-	 * would otherwise never stop. */
+	/* If the text did not change, report no change. A caller that reads the object after each
+	 * change would otherwise never stop. */
 	if (held->entry.doc == NULL || !is_same_text(held->entry.doc, doc))
 		put_object(cache, key, doc, held->list_round);
 	return true;
@@ -808,8 +813,8 @@ void hf_cache_put_gone(struct hf_cache *cache, const char *ns, const char *name,
 	void *value;
 	size_t it = 0;
 
-	/* The cache does not hold the object: the watch has reported its deletion already, so no
-	 * late event can bring it back. */
+	/* If the cache does not hold the object, the watch has reported its deletion already. So no
+	 * late event can bring the object back, and its UID need not be remembered. */
 	if (node == NULL || !hf_streq(node->entry.uid, uid))
 		return;
 	if (hf_map_len(cache->gone) == HF_CACHE_GONE_MAX &&

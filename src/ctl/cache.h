@@ -75,7 +75,8 @@ enum hf_cache_change {
 typedef void (*hf_cache_fn)(void *arg, enum hf_cache_change change,
 			    const struct hf_cache_entry *before, const struct hf_cache_entry *now);
 
-/* A request failed and will be retried; or, with HF_E_TOO_LARGE, the cache is full. */
+/* Called when a request failed and will be retried. The code HF_E_TOO_LARGE means that the cache is
+ * full. */
 typedef void (*hf_cache_problem_fn)(void *arg, int code, const char *message);
 
 #define HF_CACHE_INDEXES_MAX 2
@@ -96,7 +97,9 @@ struct hf_cache_options {
 	uint64_t seed;                      /* for the jitter and the hash tables, see base/map.h */
 	size_t entries_max;                 /* 0: HF_CACHE_ENTRIES_MAX */
 	int64_t page_limit;                 /* 0: 500 */
-	hf_time idle_max;                   /* 0: 3 min; API servers send a bookmark every minute */
+	/* Longest time without an event or a bookmark; 0: 3 min. API servers send a bookmark every
+	 * minute. */
+	hf_time idle_max;
 	bool keep_docs;
 
 	/* With keep_docs: returns the part of a document to keep, as a new reference. If the
@@ -112,13 +115,15 @@ struct hf_cache_options {
 
 	hf_cache_fn changed;         /* may be NULL; must not change this cache */
 	hf_cache_problem_fn problem; /* may be NULL */
-	hf_reply_fn heard; /* called with every reply to a list request, good or bad; may be NULL */
+	/* Called with every reply to a list request, also a failed one; may be NULL. */
+	hf_reply_fn heard;
 	void *arg;
 };
 
 struct hf_cache_stats {
-	uint64_t events;  /* watch events, bookmarks included */
-	uint64_t stale;   /* events and list items that were not newer and were dropped */
+	uint64_t events; /* watch events, bookmarks included */
+	/* Number of events and list items that were dropped because they were not newer. */
+	uint64_t stale;
 	uint64_t relists; /* lists started, the first included */
 	uint64_t errors;  /* lists and watches that failed */
 	uint64_t hung;    /* silent watches that were replaced */

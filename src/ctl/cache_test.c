@@ -595,8 +595,8 @@ static void test_a_reply_replaces_a_version_whose_event_the_watch_lost(void **st
 	fake_event(watch, HF_EVENT_ADDED, fake_object("c", "u3", "20", "later"));
 	assert_true(hf_cache_put_reply(bench->cache, lost));
 	assert_false(hf_cache_put_reply(bench->cache, lost));
-	/* An object that the cache does not hold may have been deleted since, and so may an
-	 * object with another UID. */
+	/* The cache does not hold b and the other object: both may have been deleted since, so
+	 * their replies are dropped. */
 	assert_false(hf_cache_put_reply(bench->cache, gone));
 	assert_false(hf_cache_put_live(bench->cache, other));
 	assert_trace(bench, "+c=later ~a=one>lost ");
@@ -615,7 +615,7 @@ static void test_a_live_read_replaces_the_watchs_text_of_the_same_version(void *
 	fake_event(watch, HF_EVENT_MODIFIED, fake_object("a", "u1", "14", "pruned"));
 	assert_false(hf_cache_put_reply(bench->cache, live));
 	assert_true(hf_cache_put_live(bench->cache, live));
-	/* Another event or read of the same version is stale. */
+	/* A further event or live read of the same version is stale. */
 	fake_event(watch, HF_EVENT_MODIFIED, fake_object("a", "u1", "14", "pruned"));
 	assert_false(hf_cache_put_live(bench->cache, older));
 	assert_false(hf_cache_put_live(bench->cache, other));
@@ -664,7 +664,7 @@ static void test_versions_are_compared_as_numbers_not_as_text(void **state)
 	fake_event(watch, HF_EVENT_MODIFIED, fake_object("a", "u1", "99", "x"));
 	fake_event(watch, HF_EVENT_MODIFIED, fake_object("a", "u1", "100", "y"));
 	assert_trace(bench, "~a=one>x ~a=x>y ");
-	/* A version that is not a number cannot be compared, so it is accepted. */
+	/* A version that is not a number cannot be compared, so its event is accepted. */
 	fake_event(watch, HF_EVENT_MODIFIED, fake_object("a", "u1", "z9", "z"));
 	assert_trace(bench, "~a=y>z ");
 }
@@ -717,7 +717,7 @@ static void test_a_list_keeps_an_object_that_a_reply_created_after_it(void **sta
 	hf_cache_put_reply(bench->cache, created);
 	hf_cache_put_reply(bench->cache, older);
 	fake_answer_list(call, "20", "", NULL, 0);
-	/* d has version 19 but is missing in the list of version 20: it was deleted. */
+	/* d has version 19. The list of version 20 does not contain d, so d was deleted. */
 	hf_strbuf_clear(&bench->trace);
 	assert_non_null(hf_cache_get(bench->cache, "default", "c"));
 	assert_null(hf_cache_get(bench->cache, "default", "d"));

@@ -12,14 +12,14 @@
 #include <stdint.h>
 
 /*
- * A controller that works beside the one for jobs, as the fleet's does. The two modules do not
- * include each other: the program joins them by these two structs.
+ * A second controller, such as the fleet's, that works beside the controller for jobs. The two
+ * modules do not include each other: the program joins them by these two structs.
  *
- * - struct hf_controller is what the controller for jobs may do with the other one.
- * - struct hf_controller_env is what the other one may ask of the controller for jobs.
+ * - struct hf_controller is what the controller for jobs may do with the second controller.
+ * - struct hf_controller_env is what the second controller may ask of the controller for jobs.
  *
- * Lifetime: the controller for jobs creates the other one when it is created itself, and destroys
- * it first. So the env stays valid as long as the other controller exists.
+ * Lifetime: the controller for jobs creates the second one when it is created itself, and destroys
+ * it first. So the env stays valid as long as the second controller exists.
  */
 struct hf_controller {
 	const struct hf_controller_ops *ops;
@@ -28,13 +28,13 @@ struct hf_controller {
 struct hf_controller_ops {
 	/* Begins to list and watch. */
 	void (*start)(struct hf_controller *controller);
-	/* A cache of the controller for jobs is complete. */
+	/* Called when a cache of the controller for jobs has become complete. */
 	void (*wake)(struct hf_controller *controller);
-	/* Cancels the requests under way and sends no more. */
+	/* Cancels the requests under way. The controller sends no more requests. */
 	void (*stop)(struct hf_controller *controller);
-	/* Brings the gauges up to date. Called only if the env has metrics. */
+	/* Brings the controller's gauges up to date. Called only if the env has metrics. */
 	void (*update_metrics)(struct hf_controller *controller);
-	/* As if the process had died. */
+	/* Frees the controller without any further request, as if the process had died. */
 	void (*destroy)(struct hf_controller *controller);
 };
 
@@ -47,18 +47,20 @@ struct hf_controller_env {
 	hf_time request_timeout;    /* span */
 	void *arg;                  /* of the functions below */
 
-	/* The API server's time, as far as it is known. It never steps back. */
+	/* Returns the API server's time, as far as it is known. The time never steps back. */
 	hf_time (*now)(void *arg);
-	/* Must be called with each reply: its Date header sets that clock. */
+	/* Must be called with each reply of the API server: its Date header sets the clock that
+	 * `now` reads. */
 	void (*heard)(void *arg, const struct hf_reply *reply);
-	/* Logs an error that is being retried. what: a plural, such as "healthpolicies". */
+	/* Logs an error of a request that is being retried. what: what was requested, such as
+	 * "healthpolicies". */
 	void (*problem)(void *arg, const char *what, int code, const char *message);
-	/* All pods have been listed. */
+	/* True once all pods have been listed. */
 	bool (*knows_pods)(void *arg);
-	/* Key of the job that owns the pod, such as "pytorchjobs/ns/name". NULL: no job owns it, or the
-	 * pod has another UID. uid "": any UID. */
+	/* Returns the key of the job that owns the pod, such as "pytorchjobs/ns/name". NULL: no job
+	 * owns the pod, or the pod has another UID. With uid "" every UID is accepted. */
 	const char *(*find_job)(void *arg, const char *ns, const char *pod, const char *uid);
-	/* The job has condition Restarting=True. key may be NULL. */
+	/* True if the job with this key has the condition Restarting=True. key may be NULL. */
 	bool (*is_restarting)(void *arg, const char *key);
 };
 

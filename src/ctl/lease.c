@@ -21,8 +21,8 @@
 #include <stdlib.h>
 
 #define TRANSITIONS_MAX INT32_MAX
-/* Delay after a conflict, before the Lease is read again. Long enough that two competing
- * processes do not loop at full speed. */
+/* Delay before the Lease is read again after a conflict. Without it two competing processes would
+ * repeat their requests at full speed. */
 #define CONFLICT_DELAY (100 * HF_MS)
 
 struct hf_lease {
@@ -34,13 +34,15 @@ struct hf_lease {
 	struct hf_task *released;
 
 	struct hf_call *call;
-	hf_time sent;       /* when the write in flight was sent */
-	struct hf_doc *doc; /* the Lease as we last wrote it; NULL: read it before the next write */
+	hf_time sent; /* monotonic time when the write in flight was sent */
+	/* The Lease as this process last wrote it; NULL: read the Lease before the next write. */
+	struct hf_doc *doc;
 
 	bool held;
 	hf_time valid_until; /* monotonic clock; valid while held */
 
-	/* The last record seen, its holder, and since when the record has not changed. */
+	/* The record that was last read or written, its holder, and the time since when it has not
+	 * changed. */
 	char *holder;
 	struct hf_doc *record;
 	hf_time record_since;
@@ -104,7 +106,8 @@ static bool is_same_record(struct hf_doc *record, struct hf_doc *doc, const stru
 	       hf_json_equal(hf_json_get(hf_doc_json(record), "spec"), spec);
 }
 
-/* Remembers a Lease that was read or written. If its record is new, its time starts now. */
+/* Remembers a Lease that was read or written. If its record differs from the last one, record_since
+ * becomes now. */
 static void observe_record(struct hf_lease *lease, struct hf_doc *doc)
 {
 	const struct hf_json *spec = hf_json_get(hf_doc_json(doc), "spec");
@@ -129,7 +132,8 @@ static hf_time record_duration(const struct hf_lease *lease, struct hf_doc *doc)
 							   : HF_LEASE_DURATION_MAX;
 }
 
-/* True if this process may take the Lease: no other process's record may still be valid. */
+/* True if this process may take the Lease: the record has no other holder, or the other holder's
+ * record has expired. */
 static bool is_free(const struct hf_lease *lease, struct hf_doc *doc)
 {
 	if (lease->holder[0] == '\0' || hf_streq(lease->holder, lease->identity))
@@ -152,7 +156,7 @@ static void write_record(const struct hf_lease *lease, struct hf_json *spec, boo
 	hf_json_set_str(spec, "renewTime", text);
 	hf_json_set_i64(spec, "leaseTransitions", transitions + !ours);
 	hf_json_set_str(spec, "holderIdentity", give_up ? "" : lease->identity);
-	/* As client-go releases a Lease: no holder, and a duration of one second. */
+	/* A released Lease has no holder and a duration of one second, as client-go writes it. */
 	hf_json_set_i64(spec, "leaseDurationSeconds",
 			give_up ? 1 : lease->options.duration / HF_SECOND);
 }
@@ -181,7 +185,8 @@ static void schedule_next(struct hf_lease *lease, hf_time after)
 		hf_timer_arm(lease->tick, after);
 }
 
-/* A waiting process adds jitter; the holder renews in even steps. */
+/* Returns the delay until the next request. A process that waits for the Lease adds jitter. The
+ * holder renews it in even steps. */
 static hf_time next_delay(struct hf_lease *lease)
 {
 	hf_time retry = lease->options.retry;
@@ -191,7 +196,7 @@ static hf_time next_delay(struct hf_lease *lease)
 	return retry + (hf_time)hf_rng_below(&lease->rng, (uint64_t)(retry / 10 * 12));
 }
 
-/* Half of the renewal deadline, so that a second try is possible. */
+/* Returns half of the renewal deadline, so that a second try is possible before the deadline. */
 static hf_time request_timeout(const struct hf_lease *lease)
 {
 	hf_time half = lease->options.renew_deadline / 2, left = hf_lease_left(lease);
@@ -217,7 +222,7 @@ static void handle_granted(struct hf_lease *lease, struct hf_doc *object)
 	}
 	lease->doc = hf_doc_ref(object);
 	if (until <= read_clock(lease)) {
-		/* The answer took so long that the Lease has run out already. */
+		/* The answer came so late that the renewed Lease has run out already. */
 		lose_lease(lease, "the Lease was not renewed in time");
 		schedule_next(lease, CONFLICT_DELAY);
 		return;
@@ -236,7 +241,8 @@ static void handle_write_failure(struct hf_lease *lease, const struct hf_reply *
 {
 	hf_time after = next_delay(lease);
 
-	/* The stored record is unknown after a failure: read the Lease before the next write. */
+	/* After a failed write the stored record is unknown, so read the Lease before the next
+	 * write. */
 	forget_doc(lease);
 	if (reply->code == HF_E_CONFLICT || reply->code == HF_E_EXISTS ||
 	    (reply->code == HF_E_NOT_FOUND && lease->held))
@@ -319,7 +325,8 @@ static void on_tick(void *arg)
 	struct hf_lease *lease = arg;
 
 	hf_assert(lease->call == NULL);
-	/* After a long pause of the process both timers are due, and this one runs first. */
+	/* After a long pause of the process both timers are due, and this one may run first. So
+	 * check here whether the Lease has run out. */
 	if (lease->held && hf_lease_left(lease) == 0) {
 		lose_lease(lease, "the Lease was not renewed in time");
 		forget_doc(lease);

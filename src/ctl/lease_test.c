@@ -110,7 +110,7 @@ static const char *spec_text(const struct fake_call *call, const char *key)
 	return hf_json_str(hf_json_get(spec_of(call), key), "absent");
 }
 
-/* Answers a write as the server would: with the written object and this version. */
+/* Answers a write as an API server would: the reply is the written object, with this version. */
 static void grant_write(struct fake_call *call, const char *version)
 {
 	struct hf_json *root = hf_doc_copy_json(call->request->body);
@@ -404,7 +404,7 @@ static void test_the_lease_is_lost_when_the_api_server_is_away_for_ten_seconds(v
 	assert_int_equal(hf_loop_mono(bench->loop) - begin, 10 * HF_SECOND);
 	assert_int_equal(bench->problem, HF_E_UNAVAILABLE);
 	assert_string_equal(bench->why, "the Lease was not renewed in time");
-	/* The leadership comes back when the API server does. */
+	/* When the API server answers again, the process takes the Lease again. */
 	while ((call = next_call(bench)) == NULL)
 		turn_for(bench, HF_SECOND);
 	fake_answer_object(call, lease_doc("9", "{\"holderIdentity\":\"me\"}"));
@@ -496,7 +496,7 @@ static void test_a_process_stopped_for_too_long_loses_the_lease_before_it_writes
 
 	acquire_lease(bench);
 	hf_loop_freeze(bench->loop, 20 * HF_SECOND);
-	/* Ask before any timer of the lease has run. */
+	/* hf_lease_left returns 0 even before a timer of the lease has run. */
 	assert_int_equal(hf_lease_left(bench->lease), 0);
 	call = expect_call(bench, HF_VERB_GET);
 	assert_int_equal(bench->lost, 1);

@@ -20,7 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FAMILIES_MAX 256     /* all names are in the source; more than this is a bug */
+/* Names of families are constants in the source, so more than this is a bug. */
+#define FAMILIES_MAX 256
 #define LABEL_VALUE_MAX 1024 /* bytes; longer values are cut (Kubernetes names have at most 253) */
 #define SERIES_KEY_MAX (HF_METRIC_LABELS_MAX * (LABEL_VALUE_MAX * 2 + 8))
 
@@ -269,7 +270,8 @@ static void add_number(struct hf_strbuf *sb, double value)
 		hf_strbuf_addstr(sb, isnan(value) ? "NaN" : value > 0 ? "+Inf" : "-Inf");
 		return;
 	}
-	/* The shortest text that reads back as the same number. */
+	/* Print with as few digits as possible, so that the text still reads back as the same
+	 * number. */
 	for (int digits = 6; digits <= 17; digits++) {
 		snprintf(text, sizeof(text), "%.*g", digits, value);
 		if (strtod(text, NULL) == value)

@@ -151,7 +151,8 @@ static void start_ready(void *arg)
 		queue->n_running++;
 		if (queue->waited != NULL)
 			queue->waited(queue->arg, hf_loop_mono(queue->loop) - item->ready_since);
-		/* run may call hf_queue_done at once, which can free the item. */
+		/* A copy of the key, because `run` may call hf_queue_done, which can free the
+		 * item. */
 		HF_AUTOFREE char *key = hf_xstrdup(item->key);
 
 		queue->run(queue->arg, key);
@@ -225,7 +226,7 @@ bool hf_queue_add_after(struct hf_queue *queue, const char *key, hf_time delay)
 	if (item == NULL)
 		return false;
 	if (item->ready || item->again)
-		return true; /* the run that is pending comes earlier */
+		return true; /* the key will run earlier than after this delay */
 	if (item->timer == NULL)
 		item->timer = hf_timer_create(queue->loop, on_item_due, item);
 	due = hf_time_add(hf_loop_mono(queue->loop), delay);
@@ -268,7 +269,8 @@ void hf_queue_done(struct hf_queue *queue, const char *key)
 	queue->n_running--;
 	if (item->again) {
 		item->again = false;
-		queue->stats.adds--; /* this add was counted when the key was added */
+		/* make_ready counts an add, but hf_queue_add has counted this one already. */
+		queue->stats.adds--;
 		make_ready(queue, item, READY);
 	} else {
 		forget_idle_item(queue, item);

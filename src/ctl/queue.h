@@ -42,13 +42,14 @@ struct hf_queue_options {
 	size_t running_max; /* keys that may run at once; 0: no limit */
 	uint64_t seed;      /* for the hash table, see base/map.h */
 	hf_queue_fn run;
-	/* Called when a key starts to run, with the span it was ready; may be NULL. */
+	/* Called when a key starts to run, with the time for which the key was ready. May be
+	 * NULL. */
 	void (*waited)(void *arg, hf_time span);
 	void *arg;
 };
 
 struct hf_queue_stats {
-	uint64_t adds; /* adds of keys that were not waiting already */
+	uint64_t adds; /* adds of keys, except adds of a key that already waited */
 	uint64_t retries;
 	uint64_t dropped; /* adds refused because the queue was full */
 };
@@ -60,7 +61,7 @@ struct hf_queue *hf_queue_destroy(struct hf_queue *queue);
 /* The four functions below copy the key. They return false if the queue is full, and count that
  * in `dropped`. */
 bool hf_queue_add(struct hf_queue *queue, const char *key);
-/* Does not move a key that is ready already. */
+/* If the key is ready already, its place in the queue does not change. */
 bool hf_queue_add_behind(struct hf_queue *queue, const char *key);
 bool hf_queue_add_after(struct hf_queue *queue, const char *key, hf_time delay);
 bool hf_queue_retry(struct hf_queue *queue, const char *key);

@@ -25,12 +25,13 @@
 #include <string.h>
 
 /* client-go's constants (tools/record/events_cache.go, event.go). */
-#define ALIKE_MAX 10 /* different messages before similar events are combined */
+/* Most different messages in a group; further events of the group are combined. */
+#define ALIKE_MAX 10
 #define ALIKE_WINDOW (10 * HF_MINUTE)
 #define SPAM_BURST 25
 #define SPAM_REFILL (5 * HF_MINUTE)
-/* Our own limit for routine events. An event is a write to etcd as large as a status, and is
- * kept for an hour. */
+/* Holdfast's own limit for routine events. Each event is a write to etcd, as large as a status, and
+ * etcd keeps it for an hour. */
 #define ROUTINE_BURST 256
 #define ROUTINE_REFILL HF_SECOND
 #define TRIES_MAX 12
@@ -44,27 +45,28 @@
 #define DIGEST_SIZE 33
 #define COMBINED "(combined from similar events): "
 
-/* The content of an Event, in one block of memory. Recording the event again brings the content
- * again. */
+/* The content of an Event, in one block of memory. It is freed after the write, because recording
+ * the same event again brings the same content again. */
 struct content {
 	const char *api_version, *kind, *ns, *object, *uid, *object_version, *field_path;
 	const char *type, *reason, *component, *message;
 	char text[];
 };
 
-/* One Event object, with the state to write and the stored state. */
+/* One Event object: the state that is to be written, and what is known about the stored state. */
 struct event {
-	struct event *next;      /* in the send queue */
-	struct content *content; /* NULL: the stored Event has this content */
-	char *name;              /* name of the Event */
+	struct event *next; /* in the send queue */
+	/* What to write; NULL: the stored Event has this content already. */
+	struct content *content;
+	char *name; /* name of the Event */
 	hf_time first, last;
 	int64_t count, sent_count; /* sent_count 0: not created yet */
-	bool queued;               /* waits in the queue or is being sent */
+	bool queued;               /* true: the event waits in the queue or is being sent */
 	bool unsure;               /* a create timed out, so the Event may exist */
 	char key[DIGEST_SIZE];
 };
 
-/* Events that differ in their message only. */
+/* A group: the events that differ only in their messages. */
 struct group {
 	char key[DIGEST_SIZE];        /* first member: find_or_create fills it in */
 	uint64_t messages[ALIKE_MAX]; /* hashes of the messages */
@@ -72,7 +74,8 @@ struct group {
 	hf_time last;
 };
 
-/* The token bucket of an object, as the time at which the bucket is full again. */
+/* The object of an event, with its token bucket. The bucket is kept as one time: when it will be
+ * full again. */
 struct source {
 	char key[DIGEST_SIZE]; /* first member: find_or_create fills it in */
 	hf_time full_at;
@@ -96,7 +99,8 @@ struct hf_recorder {
 	struct hf_task *idle_task;
 	hf_task_fn idle;
 	void *idle_arg;
-	hf_time routine_full_at; /* the bucket of routine events, as a source's full_at */
+	/* The time when the token bucket of routine events is full again. */
+	hf_time routine_full_at;
 	struct hf_recorder_stats stats;
 	void (*refused)(void *arg, int code, const char *message);
 	void *refused_arg;
@@ -114,7 +118,7 @@ static void free_event(void *value)
 
 /* --- correlation --- */
 
-/* Makes room for one more key: removes the oldest, but never an event that waits to be sent. */
+/* Makes room for one more key: removes the oldest one, but never an event that waits to be sent. */
 static void make_room(struct hf_map *map, bool events)
 {
 	const char *key;
@@ -128,11 +132,12 @@ static void make_room(struct hf_map *map, bool events)
 			return;
 		}
 	}
-	/* Not reached: fewer events can wait than are remembered. */
+	/* The loop has always found a key: fewer events can wait than keys are remembered. So this
+	 * assert fails if it is ever reached. */
 	hf_assert(HF_RECORDER_QUEUE_MAX >= HF_RECORDER_KEYS_MAX);
 }
 
-/* Finds or creates a group or a source; both begin with their key. */
+/* Finds a group or a source, or creates it. Both structs begin with their key. */
 static void *find_or_create(struct hf_map *map, const char *key, size_t size)
 {
 	char *value = hf_map_get(map, key);
@@ -274,7 +279,8 @@ static struct content *create_content(const struct hf_event_note *note, const ch
 	return content;
 }
 
-/* Gives the event a name that is unique in this process: no stamp is used twice. */
+/* Gives the event a name that is unique in this process: the name has a time stamp, and no stamp is
+ * used twice. */
 static void set_event_name(struct hf_recorder *recorder, struct event *event, hf_time now)
 {
 	hf_time stamp = now > recorder->last_stamp ? now : recorder->last_stamp + 1;
@@ -303,8 +309,8 @@ static void enqueue_event(struct hf_recorder *recorder, struct event *event)
 	schedule_send(recorder, recorder->delay);
 }
 
-/* Ends the turn of the first event. If the event changed meanwhile, it goes to the end of the
- * queue. */
+/* Removes the first event from the queue after its write. If the event changed meanwhile, it goes
+ * to the end of the queue. */
 static void finish_first(struct hf_recorder *recorder, bool keep)
 {
 	struct event *event = recorder->first;
@@ -398,7 +404,7 @@ static void on_sent(void *arg, const struct hf_reply *reply)
 
 	recorder->call = NULL;
 	if (!created && code == HF_E_EXISTS && event->unsure)
-		code = 0; /* the create that timed out had succeeded */
+		code = 0; /* the event exists, so the create that timed out has succeeded */
 	if (code == 0) {
 		event->sent_count = recorder->sending_count;
 		*(created ? &recorder->stats.patched : &recorder->stats.created) += 1;

@@ -38,7 +38,7 @@ struct hf_recorder_options {
 	struct hf_loop *loop;
 	struct hf_store *store;
 	const char
-		/* Source.component and reportingComponent of events without their own. */
+		/* Source.component and reportingComponent of events that name no component. */
 		*component;
 	uint64_t seed; /* for the retry jitter */
 	/* Wait before the first of several events is sent, so that more important writes go
@@ -59,15 +59,18 @@ struct hf_event_note {
 	const char *reason;
 	const char *message;
 	const char *component; /* NULL: the recorder's component */
-	bool routine;          /* the event may be dropped if thousands come */
+	/* True: a routine event, which may be dropped if thousands come at once. */
+	bool routine;
 };
 
 struct hf_recorder_stats {
 	uint64_t recorded;
 	uint64_t created, patched; /* writes that succeeded */
-	uint64_t spam;             /* dropped by the limit for each object */
-	uint64_t spared;           /* dropped by the limit for routine events */
-	uint64_t dropped;          /* queue full, write refused, or no tries left */
+	uint64_t spam;             /* events dropped by the limit for each object */
+	uint64_t spared;           /* events dropped by the limit for routine events */
+	/* Events dropped because the queue was full, the write was refused, or no tries were
+	 * left. */
+	uint64_t dropped;
 };
 
 struct hf_recorder *hf_recorder_create(const struct hf_recorder_options *options);

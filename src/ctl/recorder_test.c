@@ -198,7 +198,7 @@ static void test_more_than_ten_similar_events_become_one(void **state)
 	assert_int_equal(count_of(call), 4);
 	grant_write(call);
 	assert_null(next_call(bench));
-	/* After a time without such events, messages are no longer combined. */
+	/* After a time without events of this group, its messages are no longer combined. */
 	bench->now += 11 * HF_MINUTE;
 	record_note(bench, "ddp", "R", "pod 20");
 	call = next_call(bench);
@@ -272,7 +272,7 @@ static void test_a_full_queue_drops_and_counts(void **state)
 	}
 	assert_int_equal(hf_recorder_pending(bench->recorder), 1000);
 	assert_int_equal(hf_recorder_stats(bench->recorder)->dropped, 10);
-	/* An event that waits already still counts up. */
+	/* The queue is full, but an event that already waits in it still counts up. */
 	record_note(bench, "j5", "R", "m");
 	assert_int_equal(hf_recorder_stats(bench->recorder)->dropped, 10);
 }
@@ -308,7 +308,7 @@ static void test_a_transient_failure_is_retried_and_a_refusal_drops_the_event(vo
 	fake_refuse(next_call(bench), HF_E_FORBIDDEN);
 	assert_null(next_call(bench));
 	assert_int_equal(hf_recorder_stats(bench->recorder)->dropped, 1);
-	/* Recorded again, the event is a new one. */
+	/* The event was refused. If it is recorded again, it is a new event with count 1. */
 	record_note(bench, "ddp", "S", "m");
 	call = next_call(bench);
 	assert_int_equal(count_of(call), 1);

@@ -30,7 +30,8 @@ struct guard_call {
 	struct hf_call base; /* first member: a guard_call is used as a call */
 	struct write_guard *guard;
 	struct guard_call *prev, *next;
-	struct hf_call *behind; /* the call of the store behind; NULL: not sent */
+	/* The call in the store behind the guard; NULL: the request was not sent. */
+	struct hf_call *behind;
 	/* Answers a write that was not sent; NULL: the request was sent. */
 	struct hf_task *not_sent;
 	hf_reply_fn done;
@@ -173,8 +174,8 @@ static void guard_destroy(struct hf_store *store)
 	free(guard);
 }
 
-/* Watches and logs use the handles of the store behind, so the guard needs no functions to stop
- * them. */
+/* Watches and logs have handles of the store behind the guard. So the guard needs no functions to
+ * stop them. */
 static const struct hf_store_ops guard_ops = {
 	.name = "write guard",
 	.request = guard_request,
