@@ -35,8 +35,8 @@ static void mpi_validate(const struct hf_job_view *view, struct hf_field_errors 
 	hf_replicas_validate(view, &rules, errors);
 }
 
-/* cleanPodPolicy exists in spec and in spec.runPolicy. The one in runPolicy wins, and core has
- * read it already. */
+/* Takes over spec.cleanPodPolicy, unless spec.runPolicy.cleanPodPolicy is set. core has read the
+ * latter already. */
 static void mpi_defaults(struct hf_arena *arena HF_UNUSED, struct hf_job *job)
 {
 	const char *clean = job->view->spec_clean;
@@ -104,7 +104,7 @@ static void mount_config(const struct hf_job *job, struct hf_edits *edits,
 
 static void set_up_worker(const struct hf_job *job, struct hf_edits *edits)
 {
-	/* Open MPI expects its remote shell on every host. */
+	/* The remote shell, which Open MPI expects on every host. */
 	static const struct hf_config_file files[] = {{MPI_KUBEXEC, 0555}};
 	static const struct hf_edit sleep_for_ever[] = {
 		{.kind = HF_EDIT_COMMAND, .value = "sleep"},
@@ -147,7 +147,7 @@ static void add_kubectl_container(const struct hf_job *job, struct hf_edits *edi
 	hf_edits_add(edits, &edit);
 }
 
-/* Sets variables of the first container, after the user's own. */
+/* Sets variables of the first container. They come after the user's variables, so they win. */
 static void set_launcher_env(const struct hf_job *job, struct hf_edits *edits)
 {
 	const struct hf_container *container = &job->roles[LAUNCHER].pod->containers[0];
@@ -156,8 +156,7 @@ static void set_launcher_env(const struct hf_job *job, struct hf_edits *edits)
 	hf_edits_env(edits, 0, "OMPI_MCA_plm_rsh_agent", "%s", kubexec);
 	hf_edits_env(edits, 0, "OMPI_MCA_orte_default_hostfile", "%s",
 		     MPI_CONFIG_PATH "/" MPI_HOSTFILE);
-	/* Without these variables a launcher that requests no GPU could use the GPUs of its
-	 * node. */
+	/* Hide the node's GPUs: a launcher that requests no GPU could use them otherwise. */
 	if (!is_launcher_host(job)) {
 		hf_edits_env(edits, 0, "NVIDIA_VISIBLE_DEVICES", "%s", "");
 		hf_edits_env(edits, 0, "NVIDIA_DRIVER_CAPABILITIES", "%s", "");

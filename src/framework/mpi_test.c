@@ -69,7 +69,8 @@ static void hosts_follow_workers_that_come_and_go(void **state)
 	b.view.replicas = b.replicas;
 	b.replicas[1].replicas = HF_SOME_INT(3);
 	brain_step(&b);
-	/* The new host and the right to exec into it come before the pod. */
+	/* The plan adds the new host to the ConfigMap, and the right to exec into its pod to the
+	 * Role, before it creates the pod. */
 	assert_int_equal(brain_count(&b, HF_ACTION_UPDATE_EXTRA), 2);
 	assert_true(brain_creates(&b, "demo-worker-2"));
 	brain_run_up(&b);
@@ -91,7 +92,7 @@ static void the_texts_are_upstreams(void **state)
 			    "#!/bin/sh\nset -x\nPOD_NAME=$1\nshift\n"
 			    "/opt/kube/kubectl exec ${POD_NAME} --container main -- /bin/sh -c "
 			    "\"$*\"");
-	/* Sorted as texts: 10 stands before 2. */
+	/* Host names are sorted as texts, so worker 10 stands before worker 2. */
 	assert_string_equal(hf_mpi_discover_hosts(arena, "p", workers, 3, 1, false),
 			    "#!/bin/sh\necho p-worker-0:1\necho p-worker-10:1\necho p-worker-2:1");
 	assert_string_equal(hf_mpi_discover_hosts(arena, "p", workers, 1, 2, true),

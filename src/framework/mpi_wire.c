@@ -59,7 +59,7 @@ const char *hf_mpi_discover_hosts(struct hf_arena *arena, const char *job, const
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(TEXT_MAX);
 
 	hf_strbuf_addstr(&text, "#!/bin/sh");
-	/* The newline at the end makes an empty line, as in upstream's script. */
+	/* The newline behind the launcher's line makes an empty line, as in upstream's script. */
 	if (launcher_computes)
 		hf_strbuf_addf(&text, "\necho %s-launcher:%lld\n", job, (long long)slots);
 	if (workers_len > 0)

@@ -12,8 +12,8 @@
 
 enum { MASTER, WORKER };
 
-/* A variable with the pod's own IP address, which the kubelet fills in. The rank at the
- * rendezvous address binds to it. */
+/* The variable with the pod's own IP address, which the kubelet fills in. The rank that is the
+ * rendezvous binds to this address. */
 #define OWN_ADDRESS "POD_IP_DUMMY"
 
 static bool has_master(const struct hf_job *job)

@@ -87,9 +87,9 @@ static void pytorch_defaults(struct hf_arena *arena, struct hf_job *job)
 
 /* ---- a pod -------------------------------------------------------------------------------------- */
 
-/* Upstream multiplies the world size by nprocPerNode only if that is a number. A job created
- * under another operator may have a number that is too large, because only this operator's
- * validation refuses it. */
+/* Reads nprocPerNode. Upstream multiplies the world size by nprocPerNode only if that is a number.
+ * A job that was created under another operator may have a number that is too large: only this
+ * operator's validation refuses it. */
 static int read_nproc(const struct hf_job *job, int64_t *ret_nproc, struct hf_error *err)
 {
 	const char *nproc = job->nproc_per_node;
@@ -262,7 +262,8 @@ static int pytorch_pod(const struct hf_job *job, const struct hf_rank *rank, str
 	return 0;
 }
 
-/* The rank with the label job-role=master. get_job_logs of the Python SDK looks for that label. */
+/* True for the rank that gets the label job-role=master. get_job_logs of the Python SDK looks for
+ * that label. */
 static bool pytorch_is_master(const struct hf_job *job, const struct hf_rank *rank)
 {
 	if (has_master(job))
@@ -272,13 +273,14 @@ static bool pytorch_is_master(const struct hf_job *job, const struct hf_rank *ra
 
 /* ---- the autoscaler --------------------------------------------------------------------------- */
 
-/* The default of the API server for an empty list of metrics. */
+/* The metrics that an API server sets if the list of metrics is empty. */
 #define CPU_METRIC                                                                                 \
 	"[{\"type\":\"Resource\",\"resource\":{\"name\":\"cpu\",\"target\":"                       \
 	"{\"type\":\"Utilization\",\"averageUtilization\":80}}}]"
 
-/* The autoscaler changes the number of Workers through /scale; no pod waits for it. As upstream,
- * a job with metrics has one while it is not suspended, and a finished job keeps it. */
+/* Plans the autoscaler of a job, which changes the number of Workers through /scale. No pod waits
+ * for it. As in upstream, a job with metrics has an autoscaler while it is not suspended, and a
+ * finished job keeps it. */
 static void pytorch_extras(const struct hf_job *job, const struct hf_ranks_seen *seen,
 			   struct hf_extras *extras)
 {

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* The plans themselves are in tests/golden/defaults and tests/golden/end. */
+/* Tests of PyTorchJobs. Complete plans are in tests/golden/defaults and tests/golden/end. */
 
 static struct brain b;
 
@@ -72,7 +72,7 @@ static void processes_per_node_multiply_the_world_when_they_are_a_number(void **
 	}
 }
 
-/* The job was created under another operator, and that operator accepted the number. */
+/* Such a job can exist if it was created under another operator, which accepts the number. */
 static void a_number_that_is_too_large_is_named_and_no_pod_is_created(void **state)
 {
 	static const char *const numbers[] = {"9223372036854775807", "-9223372036854775808",
@@ -204,7 +204,8 @@ static void without_the_named_container_there_is_no_port_and_no_pod(void **state
 	(void)state;
 	begin_job(1, 1);
 	brain_step(&b);
-	brain_write_status(&b); /* after the first status, the rules for new jobs no longer apply */
+	/* After the job's first status, core no longer applies the rules for new jobs. */
+	brain_write_status(&b);
 	b.replicas[0].pod.containers = &other;
 	brain_step(&b);
 	assert_int_equal(brain_count(&b, HF_ACTION_CREATE_POD), 0);
@@ -319,8 +320,8 @@ static void no_pod_waits_for_an_autoscaler(void **state)
 	brain_step(&b);
 	assert_int_equal(b.plan.stages_len, 2);
 	assert_int_equal(b.plan.stages[1].actions[0].kind, HF_ACTION_CREATE_EXTRA);
-	/* Without an autoscaler controller (settings.no_autoscaler) no object is planned; an
-	 * event reports it. */
+	/* Without an autoscaler controller in the cluster (settings.no_autoscaler) no autoscaler is
+	 * planned; an event reports that. */
 	b.settings.no_autoscaler = true;
 	brain_step(&b);
 	assert_int_equal(b.plan.stages_len, 1);

@@ -58,7 +58,8 @@ static void check_containers(const struct hf_job_view *view, const struct hf_rep
 			     CONTAINERS, key, spec->type);
 }
 
-/* For some kinds upstream accepts any number. A negative number is refused for every kind here. */
+/* Checks the number of replicas. Upstream accepts any number for some kinds; here a negative number
+ * is refused for every kind. */
 static void check_count(const struct hf_job_view *view, const struct hf_replica_spec *spec,
 			const struct hf_replicas_rules *rules, struct hf_field_errors *errors)
 {

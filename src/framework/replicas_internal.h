@@ -7,17 +7,20 @@
 
 HF_BEGIN_DECLS
 
-/* What several job kinds share. Upstream's webhooks check the replica map of each kind nearly in
- * the same way; these switches are the differences. */
+/* The differences between the kinds' checks of the replica map. In all other points upstream's
+ * webhooks check it in the same way. */
 struct hf_replicas_rules {
-	bool known_types_only; /* an unknown replica type is refused; types are case-sensitive */
-	int single_role; /* the role with exactly one replica, which must be written; -1: none */
+	/* A replica type that the kind does not define is refused; types are case-sensitive. */
+	bool known_types_only;
+	/* The role that must have exactly one replica, and whose number must be written; -1:
+	 * none. */
+	int single_role;
 	bool single_by_default; /* the replicas of single_role may be omitted */
-	bool any_container;     /* a container may have any name, but needs one */
+	bool any_container;     /* at least one container is needed, but its name does not matter */
 	/* The replicas of every other role, if given, must be 1 or more. */
 	bool others_at_least_one;
-	int required_role;     /* this role must be present; -1: none */
-	bool quoted_container; /* the error puts the container's name in quotes */
+	int required_role;     /* the role that must be present; -1: none */
+	bool quoted_container; /* the error's text has the container's name in quotes */
 };
 
 /* Checks that the replica map exists, and that each replica type has containers, images, and a
@@ -33,16 +36,16 @@ void hf_replicas_env_number(struct hf_edits *edits, const char *name, int64_t va
 int hf_replicas_port(const struct hf_job *job, int role, int32_t *ret_port, struct hf_error *err)
 	HF_MUST_CHECK;
 
-/* Sets the missing bounds of an elastic policy: to the other bound, or, if both are missing, to
- * the role's replicas. */
+/* Completes the bounds of an elastic policy. A missing bound becomes the other bound. If both are
+ * missing, both become the role's number of replicas. */
 void hf_replicas_elastic(struct hf_job *job, int role);
 
-/* The job is running while a rank of the role is active, and has succeeded when all of them
- * have. */
+/* Judges a job by one role: it runs while a rank of the role is active, and it has succeeded when
+ * all ranks of the role have succeeded. */
 void hf_replicas_judge(const struct hf_job *job, const struct hf_counts *counts, int role,
 		       struct hf_judgement *ret_judgement);
-/* Upstream's two message forms. If a Master decides: "<Kind> <name> is successfully completed."
- * If the Workers decide: "<Kind> <ns>/<name> successfully completed." */
+/* Sets the job's messages in one of upstream's two forms. If a Master decides: "<Kind> <name> is
+ * successfully completed." If the Workers decide: "<Kind> <ns>/<name> successfully completed." */
 void hf_replicas_messages(const struct hf_job *job, bool with_namespace, struct hf_arena *arena,
 			  struct hf_judgement *ret_judgement);
 

@@ -64,8 +64,8 @@ static void add_addresses(const struct hf_job *job, int role, struct hf_arena *a
 	hf_strbuf_addstr(sb, "]");
 }
 
-/* Makes the cluster section of TF_CONFIG once; all ranks share it. The roles are in the order of
- * their keys. */
+/* Makes the cluster section of TF_CONFIG once, for all ranks. The roles are sorted by their
+ * keys. */
 static int share_cluster(const struct hf_job *job, struct hf_edits *edits, struct hf_error *err)
 {
 	HF_AUTO_STRBUF cluster = HF_STRBUF_INIT(HF_ENV_VALUE_MAX);
@@ -88,8 +88,8 @@ static int share_cluster(const struct hf_job *job, struct hf_edits *edits, struc
 	return rc;
 }
 
-/* Makes the cluster section for dynamic workers. A rank gets only its own address and the
- * parameter servers', because other workers come and go. */
+/* Makes the cluster section of TF_CONFIG for dynamic workers. A rank gets only its own address and
+ * those of the parameter servers, because other workers come and go. */
 static void add_sparse_cluster(const struct hf_job *job, const struct hf_rank *rank,
 			       struct hf_arena *arena, struct hf_strbuf *sb)
 {

@@ -69,7 +69,7 @@ static void a_master_is_required(void **state)
 	brain_release(&b);
 }
 
-/* The list of all names is as long as the longest environment of a process. */
+/* With 9,000 workers the list of all names is longer than the environment of a process may be. */
 static void a_list_of_peers_too_long_for_the_environment_is_reported(void **state)
 {
 	(void)state;
