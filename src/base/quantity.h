@@ -38,7 +38,8 @@ struct hf_quantity {
 	int32_t nano; /* 0 to 999,999,999 */
 	enum hf_quantity_form form;
 };
-/* HF_E_INVALID as above, and for a negative quantity. */
+/* Parses a quantity for sums. HF_E_INVALID as in hf_quantity_parse_milli, and also for a negative
+ * quantity. */
 int hf_quantity_parse(const char *text, struct hf_quantity *ret_quantity, struct hf_error *err)
 	HF_MUST_CHECK;
 /* Computes quantity += other × n; n must not be negative. */

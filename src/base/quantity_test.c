@@ -228,7 +228,7 @@ static void a_text_is_bounded(void **state)
 	assert_int_equal(parse_milli(text), 1);
 }
 
-/* Each number of up to 64 bits has the same value in every form. */
+/* Writes random numbers of up to 64 bits in every form. Each form must parse to the same value. */
 static void all_ways_to_write_a_number_agree(void **state)
 {
 	uint64_t seed = 5;

@@ -335,8 +335,8 @@ const char *hf_qualified_name_problem(const char *text)
 	size_t prefix_len = slash ? (size_t)(slash - text) : 0;
 	size_t len = strlen(name);
 
-	/* The checks have upstream's order. Upstream lists all problems; only the first one is
-	 * returned here. */
+	/* The checks run in upstream's order. Upstream reports all problems; this function returns
+	 * only the first. */
 	if (strchr(name, '/'))
 		return "a valid label key " KEY_WRONG
 		       " with an optional DNS subdomain prefix and '/' "

@@ -43,8 +43,8 @@ bool hf_utf8_valid(const char *bytes, size_t len);
 size_t hf_utf8_sequence(const char *bytes, size_t len);
 /* Counts the characters of a valid UTF-8 text. */
 size_t hf_utf8_count(const char *text);
-/* The bytes of the text's start that fit into bytes_max and end with a whole UTF-8 character; all of
- * it if it fits. */
+/* Returns the length of the longest start of the text that has at most bytes_max bytes and does not
+ * cut a UTF-8 character. */
 size_t hf_utf8_cut(const char *text, size_t bytes_max);
 /* Writes the UTF-8 sequence of a number below 2^21, also if it is not a code point. Returns its
  * length. */

@@ -30,7 +30,7 @@ typedef int64_t hf_time;
 /* RFC 3339 as Kubernetes writes metav1.Time: whole seconds and "Z". A fraction is cut, toward
  * the past. HF_TIME_NONE gives "", also in the next two functions. */
 void hf_time_format(hf_time t, char ret_text[HF_TIME_TEXT_MAX]);
-/* With three fraction digits, for log lines. */
+/* As hf_time_format, but with three fraction digits, for log lines. */
 void hf_time_format_milli(hf_time t, char ret_text[HF_TIME_TEXT_MAX]);
 /* With six fraction digits, as metav1.MicroTime. */
 void hf_time_format_micro(hf_time t, char ret_text[HF_TIME_TEXT_MAX]);

@@ -173,7 +173,7 @@ static void every_day_comes_back(void **state)
 
 		assert_int_equal(sscanf(text, "%d-%d-%dT", &year, &month, &of_month), 3);
 		assert_true(strstr(text, "T12:00:00Z") == text + 10);
-		/* Each day follows the previous day, or is the first of a month. */
+		/* Each date is one day after the previous date, or the first of a month. */
 		if (day > -106000)
 			assert_true((month == month_was && of_month == day_was + 1) ||
 				    (of_month == 1 && month == month_was % 12 + 1));
