@@ -35,7 +35,8 @@ enum hf_doc_string {
 };
 struct hf_doc_marks {
 	struct hf_skip_string strings[HF_DOC_STRINGS]; /* bytes NULL: absent */
-	const char *managed, *managed_end; /* managedFields and a comma beside it; NULL: absent */
+	/* The range of managedFields in the text, with a comma beside it; NULL: absent. */
+	const char *managed, *managed_end;
 };
 /* Skips the object at the reader, as hf_skip_value does, and notes its metadata. */
 bool hf_doc_skip(struct hf_skip *s, struct hf_doc_marks *ret_marks) HF_MUST_CHECK;
@@ -65,8 +66,8 @@ void hf_doc_drop_tree(struct hf_doc *doc);
 /* Returns the tree of one member of the object, without parsing the rest of a text; NULL if
  * absent. */
 struct hf_json *hf_doc_member_json(struct hf_doc *doc, const char *key);
-/* Returns the document without metadata.managedFields. The result is a new document; it is doc itself
- * if there are none or doc has no text of its own. */
+/* Returns a new document without metadata.managedFields. Returns doc itself if the document has
+ * none, or has no text of its own. */
 struct hf_doc *hf_doc_without_managed_fields(struct hf_doc *doc);
 /* A copy of the tree that the caller may change. */
 struct hf_json *hf_doc_copy_json(struct hf_doc *doc);

@@ -228,7 +228,8 @@ enum hf_field_problem {
 };
 
 struct hf_fields_options {
-	/* Path of the value itself, for example "spec"; NULL or "": the document. */
+	/* path of the value that is read, for error texts, such as "spec"; NULL or "": the
+	 * document */
 	const char *root;
 	bool strict; /* fields that are not in a table are problems */
 	/* A field with a problem counts as absent, and nothing is reported. For objects that an

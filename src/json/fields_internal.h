@@ -72,7 +72,8 @@ void *hf_fields_alloc(struct hf_fields_reader *r, size_t size);
 const char *hf_fields_key(struct hf_fields_reader *r, struct hf_fields_source src,
 			  const struct hf_skip_string *key);
 
-/* Report a problem. They return 0 if reading may continue. hf_fields_broken always stops. */
+/* These functions report a problem, and return 0 if reading may continue. hf_fields_broken always
+ * stops the reading. */
 int hf_fields_problem(struct hf_fields_reader *r, enum hf_field_problem kind,
 		      const struct hf_fields_step *at, const char *fmt, ...) HF_PRINTF(4, 5);
 int hf_fields_invalid(struct hf_fields_reader *r, const struct hf_fields_scalar *scalar,

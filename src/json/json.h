@@ -98,8 +98,8 @@ int64_t hf_json_i64(const struct hf_json *value, int64_t fallback);
 double hf_json_num(const struct hf_json *value, double fallback); /* int or real */
 bool hf_json_true(const struct hf_json *value, bool fallback);
 
-/* Members of objects and arrays. The results belong to the container; NULL if absent or not a
- * container. */
+/* These functions return a member of an object or array, which still owns the member. NULL: the
+ * member is absent, or the value is neither an object nor an array. */
 struct hf_json *hf_json_get(const struct hf_json *object, const char *key);
 /* As hf_json_get, for looking up several keys one after the other. *at is NULL before the first
  * call and remembers the position of the last key. If the keys come in the object's own order,
@@ -118,8 +118,8 @@ const char *hf_json_path_str(const struct hf_json *object, ...) __attribute__((s
 void *hf_json_next(const struct hf_json *object, void *it, const char **ret_key,
 		   struct hf_json **ret_value);
 
-/* Functions that change a tree you built. They take over the reference of the value. hf_json_set
- * and hf_json_append ignore a NULL value. */
+/* These functions change a tree that the caller built and has not shared. They take over the
+ * reference to the value. hf_json_set and hf_json_append ignore a NULL value. */
 void hf_json_set(struct hf_json *object, const char *key, struct hf_json *value);
 /* NULL s: does nothing. */
 void hf_json_set_str(struct hf_json *object, const char *key, const char *s);

@@ -35,8 +35,9 @@ struct hf_jsonpath;
 #define HF_JSONPATH_DEPTH_MAX 16       /* nested ranges and filters */
 #define HF_JSONPATH_RESULTS_MAX 100000 /* values that one expression may find */
 
-/* Compiles a template. HF_E_INVALID: the template is wrong. HF_E_UNSUPPORTED: see above. The
- * text gives the problem and the position of the character. */
+/* Compiles a template. HF_E_INVALID: the template is wrong. HF_E_UNSUPPORTED: the template uses a
+ * feature that is not supported. The error text gives the problem and the position of the
+ * character. */
 int hf_jsonpath_compile(const char *text, struct hf_jsonpath **ret_path, struct hf_error *err)
 	HF_MUST_CHECK;
 /* Compiles a path as kubectl's custom-columns and --sort-by accept it: without braces, without

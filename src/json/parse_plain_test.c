@@ -150,7 +150,8 @@ static void the_text_ends_where_its_length_says(void **state)
 	static const char text[] = "{\"a\":[1,true,\"x\\n\",-12]}";
 
 	for (size_t len = 0; len < sizeof(text) - 1; len++) {
-		/* On the heap, so that AddressSanitizer detects a read beyond the end. */
+		/* The copy is on the heap, so that AddressSanitizer detects a read beyond its
+		 * end. */
 		char *copy = hf_xmalloc(len + 1);
 		memcpy(copy, text, len);
 		copy = hf_xrealloc(copy, len > 0 ? len : 1);

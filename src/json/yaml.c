@@ -138,8 +138,8 @@ static void fill_anchor(struct anchor *anchor, const struct built *built)
 	hf_json_ref(built->json);
 }
 
-/* Drops the references that the anchors hold. They have references of their own, because a merge
- * may have removed the named value from the tree. */
+/* Drops the references that the anchors hold. The anchors have references of their own, because a
+ * merge may have removed the named value from the tree. */
 static void forget_anchors(struct builder *b)
 {
 	for (; b->newest_anchor; b->newest_anchor = b->newest_anchor->older)
@@ -445,7 +445,8 @@ static int on_end(struct builder *b, const yaml_event_t *event)
 	return attach_value(b, &built, &at);
 }
 
-/* A document of only null comes from a stray "---"; it is skipped, as kubectl does. */
+/* Ends a document. A document that is only null comes from a stray "---"; it is skipped, as in
+ * kubectl. */
 static int on_document_end(struct builder *b, const yaml_event_t *event)
 {
 	struct doc doc = {.json = b->root.json, .mark = b->root.mark};

@@ -51,7 +51,7 @@ size_t hf_yaml_len(const struct hf_yaml *yaml);
 struct hf_json *hf_yaml_doc(const struct hf_yaml *yaml, size_t i);
 
 struct hf_yaml_place {
-	int line, column; /* from 1; 0: unknown, because the text was JSON with tabs */
+	int line, column; /* counted from 1; 0: unknown, because the text was JSON with tabs */
 	/* False: the field is absent, and this is the position of the nearest existing field above
 	 * it. */
 	bool exact;

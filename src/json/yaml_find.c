@@ -38,7 +38,7 @@ static const struct hf_yaml_mark *find_child_by_index(const struct hf_yaml_mark 
 	return mark;
 }
 
-/* The end of the next name in a path. Keys may contain dots and brackets, so any of these
+/* Returns the end of the next name in a path. Keys may contain dots and brackets, so any of these
  * characters may end a name; the caller tries the shortest name first. */
 static const char *find_name_end(const char *p, bool in_bracket)
 {
