@@ -51,7 +51,8 @@ static void on_writable(void *arg, unsigned events)
 		len = write(command->in_fd, command->input.data + command->input_sent, left);
 	if (len > 0)
 		command->input_sent += (size_t)len;
-	/* A program may ignore its input. After EPIPE the writing ends; the command goes on. */
+	/* A program may ignore its input. After EPIPE no more input is written, and the command
+	 * goes on. */
 	if (command->input_sent == command->input.len ||
 	    (len < 0 && errno != EAGAIN && errno != EINTR))
 		close_input(command);

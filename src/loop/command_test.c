@@ -219,7 +219,8 @@ static void without_fds_a_start_fails_and_leaves_nothing_open(void **state)
 	size_t open_now = hf_test_count_fds();
 	int rc = -1, refusals = 0;
 
-	/* Allow one more fd in each round until the start succeeds: so every step fails once. */
+	/* Each round allows one more open fd, until the start succeeds. So every step of the start
+	 * fails once. */
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 	limit = before;
 	for (rlim_t allowed = 4; rc < 0; allowed++) {

@@ -49,7 +49,8 @@ bool hf_loop_run_until(struct hf_loop *loop, hf_time until);
  * callback ran. */
 bool hf_loop_run_ready(struct hf_loop *loop);
 
-hf_time hf_loop_mono(const struct hf_loop *loop); /* since an arbitrary start; never steps back */
+/* Time since an arbitrary start; never steps back. */
+hf_time hf_loop_mono(const struct hf_loop *loop);
 hf_time hf_loop_wall(const struct hf_loop *loop); /* since 1970; may step */
 /* Virtual loop only: steps the wall clock by `by`, as an administrator of a machine might do. */
 void hf_loop_step_wall(struct hf_loop *loop, hf_time by);

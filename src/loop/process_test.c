@@ -177,7 +177,7 @@ static void env_cwd_and_stdout_are_those_given(void **state)
 static void the_child_has_three_fds_and_default_signals(void **state)
 {
 	struct bench *bench = *state;
-	/* Not close-on-exec, to show that the child does not get it. */
+	/* This fd is not close-on-exec. The child must not get it all the same. */
 	int stray = fcntl(0, F_DUPFD, 50);
 
 	assert_true(stray >= 50);

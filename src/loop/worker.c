@@ -36,7 +36,7 @@ struct shared {
 
 struct hf_worker {
 	struct hf_loop *loop;
-	struct hf_work work; /* on a virtual loop: the posted work */
+	struct hf_work work; /* the posted work, on a virtual loop, which has no thread */
 	bool busy;
 	struct hf_task *task; /* on a virtual loop: calls done */
 	struct hf_io *io;

@@ -18,7 +18,8 @@
 struct hf_worker;
 
 struct hf_work {
-	void (*run)(void *arg);  /* on the thread; must not use the loop, the log or shared data */
+	/* Runs on the thread; must not use the loop, the log or shared data. */
+	void (*run)(void *arg);
 	void (*done)(void *arg); /* on the loop, after run returned */
 	void (*drop)(void *arg); /* called instead of done if the worker was destroyed first: on the
 		             * thread or in destroy. Frees the data that run used. */
@@ -30,8 +31,8 @@ struct hf_worker *hf_worker_create(struct hf_loop *loop);
  * created. */
 bool hf_worker_post(struct hf_worker *worker, const struct hf_work *work) HF_MUST_CHECK;
 bool hf_worker_is_busy(const struct hf_worker *worker);
-/* Waits at most `at_most` until the current work, including done, has ended. For the end of a
- * program. Returns false if the work has not ended. */
+/* Waits until the current work, including done, has ended, but at most `at_most`. A program calls
+ * this at its end. Returns false if the work has not ended. */
 bool hf_worker_settle(struct hf_worker *worker, hf_time at_most);
 /* Does not wait for a running piece of work. Accepts NULL; returns NULL. */
 struct hf_worker *hf_worker_destroy(struct hf_worker *worker);
