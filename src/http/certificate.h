@@ -54,7 +54,8 @@ int hf_certificate_check(const char *cert_pem, const char *key_pem, struct hf_er
  * check_certs needs at least one certificate and reads all of them. */
 int hf_certificate_check_certs(const char *certs_pem, struct hf_error *err) HF_MUST_CHECK;
 int hf_certificate_check_key(const char *key_pem, struct hf_error *err) HF_MUST_CHECK;
-/* Checks that the key belongs to the certificate; both must have passed the checks above. */
+/* Checks that the key belongs to the certificate. Both must have passed hf_certificate_check_certs
+ * and hf_certificate_check_key. */
 int hf_certificate_check_pair(const char *cert_pem, const char *key_pem, struct hf_error *err)
 	HF_MUST_CHECK;
 

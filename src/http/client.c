@@ -67,9 +67,9 @@ static void start_waiting(struct hf_http_client *client)
 	while (client->next_queued && client->in_flight < client->spec.in_flight_max) {
 		struct hf_transfer *transfer = client->next_queued;
 
-		/* After a suspension of this process responses may be read before overdue timers
-		 * run. The timer of this transfer ends it unsent and then calls this function
-		 * again. */
+		/* After a suspension of this process, responses may be read before overdue timers
+		 * run. If this transfer's deadline has passed, its timer will end it unsent and
+		 * then call this function again. */
 		if (hf_timer_due(transfer->deadline) <= hf_loop_mono(client->loop))
 			break;
 		client->next_queued = next_queued_from(transfer->next);
@@ -99,8 +99,8 @@ static void remove_transfer(struct hf_transfer *transfer)
 	start_waiting(client);
 }
 
-/* For a running transfer that timed out: retires its pool if the server sent no byte for
- * silence_max. */
+/* Called when a running transfer has timed out. Retires the transfer's pool if the server sent no
+ * byte for silence_max. */
 static void retire_if_silent(struct hf_transfer *transfer)
 {
 	struct hf_http_client *client = transfer->client;

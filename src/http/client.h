@@ -85,7 +85,8 @@ void hf_http_client_set_bearer(struct hf_http_client *client, const char *token)
  * requests. Both NULL: no certificate. */
 void hf_http_client_set_cert(struct hf_http_client *client, const char *cert_pem,
 			     const char *key_pem);
-/* Sets the trusted CAs for new connections, in the same way; NULL: those of the system. */
+/* Sets the trusted CAs for new connections; existing connections get no new requests. NULL: the
+ * system's CAs. */
 void hf_http_client_set_ca(struct hf_http_client *client, const char *ca_pem);
 
 /* The outcome of a transfer. The texts are valid until the callback returns. */

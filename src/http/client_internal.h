@@ -22,8 +22,8 @@
 #define HF_TRANSFER_INBOX_BYTES_MAX ((size_t)64 * 1024)
 #define HF_TRANSFER_WINDOW_BYTES ((size_t)256 * 1024)
 
-/* Where a transfer is. client.c moves it forward only: queued, running, done; a transfer that ends in the
- * queue skips running. */
+/* The state of a transfer. client.c only moves it forward: queued, running, done. A transfer that
+ * ends in the queue skips running. */
 enum hf_transfer_state { HF_TRANSFER_QUEUED, HF_TRANSFER_RUNNING, HF_TRANSFER_DONE };
 
 /* What runs the transfer, or ran it last. */
@@ -196,12 +196,12 @@ struct hf_http_client {
 	struct hf_link_target target;
 	/* Until this monotonic time transfers run on curl. NEVER: the server has no HTTP/2. */
 	hf_time link_off_until;
-	unsigned generation;             /* counts changes of certificates and CAs */
-	struct hf_http_client_spec spec; /* with default limits filled in; the texts are owned by
-	                                  * this struct */
-	char *prefix;                    /* URL prefix of each request's target */
-	char *host_line;                 /* "Host: …"; set with tls_server_name */
-	struct curl_slist *connect_to;   /* curl's list that maps the name to the real host; set
+	unsigned generation; /* counts changes of certificates and CAs */
+	/* The caller's settings with default limits filled in; this struct owns the texts. */
+	struct hf_http_client_spec spec;
+	char *prefix;                  /* URL prefix of each request's target */
+	char *host_line;               /* "Host: …"; set with tls_server_name */
+	struct curl_slist *connect_to; /* curl's list that maps the name to the real host; set
 	                                  * with tls_server_name */
 	char *bearer_line;
 	struct hf_http_ca *ca;         /* NULL: the system's CAs */
@@ -221,8 +221,8 @@ void hf_transfer_free(struct hf_transfer *transfer);
 void hf_transfer_begin(struct hf_transfer *transfer);
 void hf_transfer_prepare(struct hf_transfer *transfer); /* creates the curl handle of a transfer */
 void hf_transfer_take_curl_result(struct hf_transfer *transfer, CURLcode result);
-/* For links: deliver a field of the head or trailers, the end of the head, a piece of the body, and
- * the end. Each call may end the transfer. */
+/* Links call these functions to deliver a field of the head or trailers, the end of the head, a
+ * piece of the body, and the end. Each call may end the transfer. */
 void hf_transfer_take_field(struct hf_transfer *transfer, const char *name, const char *value);
 void hf_transfer_take_head(struct hf_transfer *transfer);
 void hf_transfer_take_body(struct hf_transfer *transfer, const void *bytes, size_t len);

@@ -39,7 +39,7 @@ struct bench {
 	/* the client's side: outcomes of requests */
 	struct note notes[NOTES_MAX];
 	size_t done, wanted;
-	/* … and of a stream */
+	/* the client's side: the outcome of a stream */
 	struct hf_transfer *stream;
 	int head_status;
 	struct hf_strbuf data;

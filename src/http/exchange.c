@@ -104,8 +104,8 @@ void hf_exchange_add_header(struct hf_exchange *ex, const char *name, const char
 	hf_assert(fits);
 }
 
-/* libmicrohttpd fails to create a response only without memory or for a malformed value; both are
- * impossible here. */
+/* Sets the response of an exchange. libmicrohttpd fails to create a response only without memory or
+ * for a malformed value; both are impossible here. */
 static void set_response(struct hf_exchange *ex, int status, const char *content_type,
 			 struct MHD_Response *response)
 {

@@ -314,7 +314,8 @@ static void an_idle_stream_outlives_the_idle_timeout(void **state)
 
 	start_with(bench, (struct hf_http_server_spec){.idle_timeout_s = 1});
 	open_stream(bench, GET);
-	/* Another idle connection is closed after a second: the stream outlives that. */
+	/* The server closes another connection without traffic after a second. The stream without
+	 * traffic stays open. */
 	hf_raw_open(&other, &bench->t, hf_http_server_port(bench->server));
 	hf_raw_expect_eof(&other);
 	hf_raw_close(&other);

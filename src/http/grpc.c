@@ -54,7 +54,7 @@ int hf_grpc_status_parse(const char *text)
 
 int hf_grpc_status_code(int status)
 {
-	/* Indexed by gRPC status; 0 (OK) is never looked up. */
+	/* Error codes by gRPC status. The entry of status 0 (OK) is never read. */
 	static const int codes[HF_GRPC_STATUS_MAX + 1] = {
 		HF_OK,
 		HF_E_CANCELED,

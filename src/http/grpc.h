@@ -60,7 +60,7 @@ void hf_grpc_call_cancel(struct hf_grpc_call *call); /* no effect without a call
  * timeout is sent as the longest one, 27.7 h. */
 int64_t hf_grpc_timeout_ms(hf_time timeout);
 
-/* Parsers of a server's response; without side effects, fuzzed. */
+/* Parsers of a server's response. They have no side effects, and a fuzz test covers them. */
 
 /* Returns the one message of a body; ret_message points into the body. HF_E_BAD_REQUEST: the body
  * is not exactly one uncompressed message. */

@@ -239,8 +239,8 @@ static int write_out(struct hf_link *link)
 	return 0;
 }
 
-/* This connection takes no more requests. Unsent transfers move to another one; the others may
- * finish here. */
+/* Ends the use of this connection for new requests. Unsent transfers move to another connection;
+ * the others may finish on this one. */
 static void move_unsent(struct hf_link *link)
 {
 	struct hf_http_pool *pool = link->pool;
@@ -259,8 +259,8 @@ static void move_unsent(struct hf_link *link)
 	reap_if_done(link);
 }
 
-/* After a suspension of this process tasks may run before overdue timers: a transfer past its
- * deadline is left to its timer, unsent. */
+/* Submits the unsent transfers to nghttp2. After a suspension of this process, tasks may run before
+ * overdue timers. So a transfer past its deadline is left out; its timer ends it. */
 static void submit_unsent(struct hf_link *link)
 {
 	/* Requests are not allowed after a GOAWAY, or after 2^30 streams have used up the stream
@@ -396,8 +396,8 @@ static void on_readable(struct hf_link *link)
 		hf_timer_arm(link->more_timer, 0);
 	if (link->going_away)
 		move_unsent(link);
-	/* Runs after the tasks that deliver responses; new requests of their callbacks go into the
-	 * same write. */
+	/* The flush runs after the tasks that deliver responses. So requests that their callbacks
+	 * send go into the same write. */
 	hf_task_post(link->flush);
 }
 
@@ -455,7 +455,7 @@ struct hf_link *hf_link_create(struct hf_http_pool *pool)
 	pool->links = link;
 	link->generation = client->generation;
 	link->fd = -1;
-	/* Frames beyond the limit: at most one more. */
+	/* The last frame may exceed the limit, so allow twice as many bytes. */
 	hf_strbuf_init(&link->frames, 2 * HF_LINK_OUT_BYTES_MAX);
 	hf_strbuf_init(&link->out, 4 * HF_LINK_OUT_BYTES_MAX);
 	link->connect_timer = hf_timer_create(client->loop, on_connect_timeout, link);

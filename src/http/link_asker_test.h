@@ -26,7 +26,7 @@ struct hf_requester {
 	struct hf_http_client *client;
 	struct hf_requester_note notes[HF_REQUESTER_NOTES_MAX];
 	size_t done, wanted;
-	size_t data_len, heads; /* of all streams: bytes of data, and number of heads */
+	size_t data_len, heads; /* bytes of data and number of heads of all streams so far */
 	int head_status;        /* HTTP status of the last stream's head */
 	bool pause_on_data;
 };

@@ -18,7 +18,8 @@
 #define FIELDS_MAX 80 /* 64 headers of the caller, and the fields added in this file */
 #define NAME_BYTES_MAX 4096
 #define REASON_BYTES_MAX 128 /* most bytes of a GOAWAY's debug text in an error */
-/* Until the server's SETTINGS say otherwise; RFC 9113 recommends at least this many */
+/* Streams that may be open before the server's SETTINGS have come; RFC 9113 recommends that servers
+ * allow at least this many. */
 #define STREAMS_MAX 100
 
 /* --- callbacks of nghttp2: they may submit and consume, but must not receive, send or free --- */
@@ -35,7 +36,7 @@ static ssize_t on_body_wanted(nghttp2_session *session, int32_t stream_id, uint8
 	struct hf_transfer *transfer = transfer_of(session, stream_id);
 
 	/* After a suspension of this process a window update may be read before an overdue timer
-	 * runs. */
+	 * runs. The body of a transfer past its deadline must not be sent. */
 	if (!transfer || hf_transfer_is_due(transfer))
 		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 	size_t left = transfer->request.body_len - transfer->body_sent;

@@ -58,7 +58,7 @@ struct hf_link *hf_link_destroy(struct hf_link *link); /* without transfers; acc
                                                         * NULL */
 void hf_link_add(struct hf_link *link, struct hf_transfer *transfer);
 void hf_link_remove(struct hf_transfer *transfer);
-/* Makes the link take no new transfers. It is freed after its last transfer. */
+/* After this call the link takes no new transfers. It is freed after its last transfer. */
 void hf_link_retire(struct hf_link *link);
 
 /* link_h2.c */

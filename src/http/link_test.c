@@ -262,8 +262,8 @@ static void a_late_answer_is_a_timeout_and_its_outcome_unknown(void **state)
 	assert_int_equal(note->code, HF_E_TIMEOUT);
 }
 
-/* As after a suspension of the process: the task that sends runs before the timer that ends the
- * request. */
+/* The situation after a suspension of the process: the task that sends runs before the timer that
+ * ends the request. */
 static void an_overdue_request_is_not_sent(void **state)
 {
 	struct bench *bench = *state;

@@ -85,7 +85,8 @@ static struct hf_socket *socket_create(struct hf_http_pool *pool, int fd)
 {
 	struct hf_socket *sock = hf_xcalloc(1, sizeof(*sock));
 
-	/* Fails only if the kernel has no memory; then curl would fail every transfer. */
+	/* Watching the fd fails only if the kernel has no memory; then curl would fail every
+	 * transfer too. */
 	int rc = hf_io_create(pool->client->loop, fd, on_socket, sock, &sock->io, NULL);
 	hf_assert(rc == 0);
 	sock->pool = pool;

@@ -116,7 +116,8 @@ const char *hf_exchange_target(const struct hf_exchange *ex);
 const char *hf_exchange_query(const struct hf_exchange *ex, const char *name);
 /* The first header of this name, in any case of letters; NULL: none. */
 const char *hf_exchange_header(const struct hf_exchange *ex, const char *name);
-/* Followed by a NUL that ret_len does not count. "" if there is no body; never NULL. */
+/* The request's body, followed by a NUL that ret_len does not count. "" if there is no body; never
+ * NULL. */
 const char *hf_exchange_body(const struct hf_exchange *ex, size_t *ret_len);
 
 /* Marks the exchange's connection as trusted; the limits for untrusted connections no longer apply
@@ -125,8 +126,8 @@ void hf_exchange_trust(const struct hf_exchange *ex);
 
 /* --- the response --- */
 
-/* Sets the callback that the loop calls if the exchange ends before the handler ended it. May be
- * set again; NULL: none. */
+/* Sets the callback that the loop calls if the exchange ends before the handler ended it. A later
+ * call replaces the callback; NULL: no callback. */
 void hf_exchange_on_closed(struct hf_exchange *ex, hf_exchange_fn fn, void *arg);
 
 /* Adds a response header; call it before responding. An assert fails on a control character in name

@@ -58,7 +58,7 @@ struct hf_exchange {
 	struct hf_strbuf out; /* bytes of a stream; the first out_head of them are sent */
 	size_t out_head;
 	bool starved; /* true: a write did not fit, so on_drained must be called later */
-	bool drained; /* … and must be called now */
+	bool drained; /* true: the stream has room again, so on_drained must be called now */
 };
 
 /* A connection; libmicrohttpd keeps this struct as the socket's context. */
@@ -73,7 +73,8 @@ struct hf_http_peer {
 
 struct hf_http_server {
 	struct hf_loop *loop;
-	struct hf_http_server_spec spec; /* with default limits filled in; its texts are not kept */
+	/* The caller's settings with default limits filled in; their texts are not kept. */
+	struct hf_http_server_spec spec;
 	struct MHD_Daemon *daemon;
 	uint16_t port;
 	char *unix_path;
@@ -97,7 +98,8 @@ struct hf_http_server {
 void hf_exchange_queue(struct hf_exchange *ex);
 void hf_exchange_resume(struct hf_exchange *ex);
 void hf_exchange_free(struct hf_exchange *ex);
-/* untrusted.c: untrusted connections. fd -1: unknown. hf_http_peers_cut_expired cuts expired ones. */
+/* untrusted.c: the list of untrusted connections. fd is -1 if it is unknown.
+ * hf_http_peers_cut_expired cuts the expired connections. */
 struct hf_http_peer *hf_http_peer_create(struct hf_http_server *server, int fd);
 void hf_http_peer_note_request(struct hf_http_server *server, struct hf_http_peer *peer);
 void hf_http_peer_destroy(struct hf_http_server *server, struct hf_http_peer *peer);

@@ -259,7 +259,7 @@ static void a_quiet_server_takes_no_new_connections(void **state)
 	hf_raw_expect(&bench->raw, "hello");
 	hf_http_server_quiesce(bench->server);
 	hf_http_server_quiesce(bench->server);
-	/* Refused at once, not left waiting in the listen queue. */
+	/* The connection is refused at once; it does not wait in the listen queue. */
 	assert_int_equal(connect_to(hf_http_server_port(bench->server)), ECONNREFUSED);
 	hf_strbuf_clear(&bench->raw.in);
 	/* the old connection stays in use */
@@ -571,7 +571,7 @@ static void untrusted_requests_are_refused_before_their_body(void **state)
 		      "Content-Length: 1\r\n\r\nx",
 		      "hello");
 	assert_answer(bench, "GET /%zz HTTP/1.1\r\nHost: h\r\n\r\n", "{\"BadRequest\": ");
-	/* Without a body the connection stays open. */
+	/* After a refused request without a body the connection stays open. */
 	hf_raw_close(&bench->raw);
 	hf_raw_open(&bench->raw, &bench->t, hf_http_server_port(bench->server));
 	hf_raw_say(&bench->raw, "GET /1 HTTP/1.1\r\nHost: h\r\n\r\n"

@@ -276,7 +276,7 @@ static int on_socket_made(void *arg, curl_socket_t fd, curlsocktype purpose)
 
 static void set_blob(CURL *easy, CURLoption option, const char *pem)
 {
-	/* Copied: the client certificate may be replaced while this transfer runs. */
+	/* A copy, because the client certificate may be replaced while this transfer runs. */
 	struct curl_blob blob = {
 		.data = (void *)(uintptr_t)pem, .len = strlen(pem), .flags = CURL_BLOB_COPY};
 
