@@ -165,8 +165,8 @@ typedef void (*hf_event_fn)(void *arg, const struct hf_event *event);
 struct hf_watch;
 struct hf_watch *hf_store_watch(struct hf_store *store, const struct hf_watch_options *options,
 				hf_event_fn fn, void *arg);
-/* No event arrives after this call. It is required after ENDED too, and may be made inside the
- * callback. */
+/* No event arrives after this call. Every watch must be stopped, also after ENDED. The callback may
+ * make this call. */
 struct hf_watch *hf_watch_stop(struct hf_watch *watch); /* accepts NULL; returns NULL */
 
 /* True if a watch may set initial_events. */
