@@ -23,7 +23,7 @@ struct kube_call {
 	struct hf_request *request;
 	hf_reply_fn done;
 	void *arg;
-	/* From the response; copied before the transfer is freed. */
+	/* Parts of the response's headers, copied before the transfer is freed. */
 	hf_time server_time;
 	char *warnings[WARNINGS_MAX];
 	size_t n_warnings;

@@ -40,7 +40,7 @@ int hf_kubeconfig_find(const struct hf_kubeconfig_files *files, const char *list
 		       struct hf_error *err) HF_MUST_CHECK;
 /* The first current-context in the order of the files; NULL: no file has one. */
 const char *hf_kubeconfig_current_context(const struct hf_kubeconfig_files *files);
-/* The object under key, as an entry of its own; its object is NULL if the key is absent. */
+/* Makes an entry of the object under key. The entry's object is NULL if the key is absent. */
 int hf_kubeconfig_member(const struct hf_kubeconfig_entry *entry, const char *key,
 			 struct hf_kubeconfig_entry *ret_member, struct hf_error *err)
 	HF_MUST_CHECK;

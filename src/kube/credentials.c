@@ -217,8 +217,8 @@ static void take_answer(struct hf_kube_credentials *c, struct hf_kube_exec_answe
 	c->have = true;
 	c->hold = 0;
 	c->expires = answer->expires;
-	/* A plugin with a cache may return the same credentials until they expire, or later.
-	 * Without this delay the plugin would run for each request of that time. */
+	/* A plugin with a cache may return the same credentials until they expire, or even later.
+	 * Without this delay every request would then run the plugin. */
 	c->use_until = hf_loop_mono(c->kube->loop) + EARLY_HOLD;
 	c->generation++;
 	hf_http_client_set_bearer(c->kube->client, answer->token);

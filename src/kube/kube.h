@@ -26,7 +26,7 @@ struct hf_kube_exec {
 	char *info;         /* value of KUBERNETES_EXEC_INFO for the plugin */
 };
 
-/* All texts are owned; NULL or "" means not set. */
+/* A configuration. It owns all its texts; NULL or "" means not set. */
 struct hf_kube_config {
 	char *server; /* URL of the server: "https://127.0.0.1:6443" */
 	char *ca_pem;
@@ -73,7 +73,8 @@ int hf_kube_config_load(const struct hf_kube_load *load, struct hf_kube_config *
 int hf_kube_config_read(const char *path, const char *context, struct hf_kube_config *ret_config,
 			struct hf_error *err) HF_MUST_CHECK;
 
-/* Configuration from a pod's service account. dir: NULL means HF_KUBE_SERVICE_ACCOUNT_DIR. */
+/* Reads the configuration of a pod from its service account. dir NULL:
+ * HF_KUBE_SERVICE_ACCOUNT_DIR. */
 #define HF_KUBE_SERVICE_ACCOUNT_DIR "/var/run/secrets/kubernetes.io/serviceaccount"
 bool hf_kube_in_cluster(const char *dir);
 int hf_kube_config_in_cluster(const char *dir, struct hf_kube_config *ret_config,

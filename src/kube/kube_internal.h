@@ -166,7 +166,8 @@ hf_time hf_kube_retry_delay(const struct hf_kube_try *made, struct hf_rng *rng);
 /* --- rotation.c: certificate files, which are replaced before the certificates expire --- */
 
 struct hf_kube_pem {
-	char *file; /* NULL: not from a file, never read again */
+	/* Path of the PEM file; NULL: the text is from no file, and is never read again. */
+	char *file;
 	char *text; /* the content in use */
 };
 
