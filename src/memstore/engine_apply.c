@@ -331,7 +331,7 @@ static int fail_conflicts(struct apply *apply)
 	return hf_op_fail(op, HF_E_CONFLICT, "%s", text.data);
 }
 
-/* Makes the object that results from the apply; NULL after hf_op_fail. */
+/* Returns the object that results from the apply; NULL if hf_op_fail was called with the reason. */
 static struct hf_json *make_applied(struct apply *apply, const struct hf_json *stored)
 {
 	struct hf_op *op = apply->op;

@@ -43,7 +43,8 @@ static bool is_map(const char *name, const struct hf_json *value)
 
 /* --- items of lists --- */
 
-/* The rule of a list; NULL: the list is a single value, or no list. */
+/* Returns the rule that makes a list a map or a set. NULL: the list is a single value, or value is
+ * no list. */
 static const struct hf_list_rule *rule_of(const char *name, const struct hf_json *value)
 {
 	return hf_json_type(value) == HF_JSON_ARRAY ? hf_list_rule_applied(name, value) : NULL;

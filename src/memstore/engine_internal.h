@@ -99,7 +99,7 @@ struct hf_kind {
 	struct hf_history history;
 	struct hf_entry *oldest, *newest; /* only kinds that expire */
 	bool expires;
-	/* Of watch.c: the kind's watches, oldest first; watch_cursor is the next one to visit. */
+	/* The kind's watches (watch.c), oldest first. watch_cursor is the next one to visit. */
 	struct memstore_watch *watch_first, *watch_last, *watch_cursor;
 	bool wake; /* a watch of this kind has something to deliver */
 };
@@ -143,7 +143,7 @@ void hf_engine_commit(struct hf_engine *engine, void (*each)(void *arg, struct h
 void hf_engine_undo(struct hf_engine *engine);
 
 /* Index (engine_index.c). */
-/* NULL: no such object. ns is ignored for cluster-wide kinds. */
+/* Finds an object; NULL: no such object. ns is ignored for cluster-wide kinds. */
 struct hf_entry *hf_kind_find(const struct hf_kind *kind, const char *ns, const char *name);
 /* Index in entries of the first entry at or after (ns, name); "" for both gives the first entry. */
 size_t hf_kind_lower_bound(const struct hf_kind *kind, const char *ns, const char *name);
@@ -238,7 +238,7 @@ int hf_op_delete(struct hf_op *op);
 int hf_op_scale_put(struct hf_op *op, struct hf_entry *entry, const struct hf_json *scale);
 int hf_op_bind(struct hf_op *op);  /* CREATE of pods/binding (engine_bind.c) */
 int hf_op_evict(struct hf_op *op); /* CREATE of pods/eviction (engine_delete.c) */
-/* Makes the Scale of an object; NULL after hf_op_fail. */
+/* Returns the Scale of an object; NULL if hf_op_fail was called with the reason. */
 struct hf_json *hf_op_scale_of(struct hf_op *op, struct hf_entry *entry);
 /* The common part of PUT, PATCH and apply. object (taken over): the client's desired state of
  * entry. */
@@ -254,7 +254,7 @@ bool hf_meta_has_finalizers(const struct hf_json *meta);
 bool hf_meta_has_finalizer(const struct hf_json *meta, const char *name);
 void hf_meta_set_time(struct hf_json *meta, const char *key, hf_time t);
 hf_time hf_meta_time(const struct hf_json *meta, const char *key); /* or HF_TIME_NONE */
-/* A new array without s; NULL if it would be empty. */
+/* Returns a copy of array without the string s; NULL if the copy would be empty. */
 struct hf_json *hf_json_without_string(const struct hf_json *array, const char *s);
 
 /* A new object that shares the members of value. */
@@ -269,12 +269,12 @@ struct hf_list_rule {
 	const char *keys[2];  /* keys[0] NULL: a set of scalars */
 	unsigned int used_by; /* bits for strategic merge and server-side apply */
 };
-/* The first rule of this name for strategic merge, and the next one: two lists may share a name
- * (ports). NULL: a patch replaces the whole list. */
+/* hf_list_rule_patched returns the first rule of this name for strategic merge, hf_list_rule_next
+ * the next one: two lists may share a name (ports). NULL: a patch replaces the whole list. */
 const struct hf_list_rule *hf_list_rule_patched(const char *name);
 const struct hf_list_rule *hf_list_rule_next(const struct hf_list_rule *rule);
-/* The rule for server-side apply: the first rule of this name with its first key in all items.
- * NULL: the list is a single value. */
+/* Returns the rule for server-side apply: the first rule of this name whose first key is in all
+ * items. NULL: the list is a single value. */
 const struct hf_list_rule *hf_list_rule_applied(const char *name, const struct hf_json *array);
 
 /* Patches (engine_patch.c). The result is a new value that shares its unchanged parts with target.
@@ -309,7 +309,8 @@ struct hf_json *hf_fieldset_prune(const struct hf_json *value, const struct hf_j
 
 /* Server-side apply and ownership of fields (engine_apply.c). entry NULL creates the object. */
 int hf_op_apply(struct hf_op *op, struct hf_entry *entry);
-/* Sets meta.managedFields to those of the client's object, or else to the stored ones. */
+/* Sets meta.managedFields to those of the client's object. If that has none, keeps the stored
+ * ones. */
 void hf_managed_keep(struct hf_json *meta, const struct hf_json *desired,
 		     const struct hf_json *stored);
 /* Records the requesting manager as the owner of the changed fields, if the object has

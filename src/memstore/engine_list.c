@@ -15,8 +15,9 @@
 struct lister {
 	struct hf_op *op;
 	const struct hf_selector *labels, *fields;
-	const char *ns;                    /* NULL: all namespaces */
-	const char *after_ns, *after_name; /* objects after this key; NULL: from the start */
+	const char *ns; /* NULL: all namespaces */
+	/* Key of the last object of the previous page; NULL: this is the first page. */
+	const char *after_ns, *after_name;
 	HF_VEC(struct hf_doc *) docs;
 	bool more;        /* the page is full and another object matched */
 	int64_t unlisted; /* matching objects after the page */
@@ -173,7 +174,7 @@ static int list_with(struct hf_op *op, struct lister *l, const uint64_t *past)
 	return rc;
 }
 
-/* past: the version to read; NULL: the present state. */
+/* Lists objects, in their state at the version *past; NULL: in their present state. */
 static int list_objects(struct hf_op *op, const uint64_t *past)
 {
 	const struct hf_request *request = op->request;

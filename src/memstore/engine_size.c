@@ -99,7 +99,7 @@ static int64_t array_growth(const struct hf_json *before, const struct hf_json *
 	return n;
 }
 
-/* How many bytes longer after is than before; shared parts are skipped. */
+/* Returns how many bytes longer the text of after is than that of before. Skips shared parts. */
 static int64_t value_growth(const struct hf_json *before, const struct hf_json *after)
 {
 	enum hf_json_type type = hf_json_type(after);

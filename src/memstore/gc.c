@@ -93,8 +93,8 @@ static struct hf_entry *owner_entry(struct hf_gc *gc, const struct hf_json *ref,
 	return hf_kind_find(hf_engine_kind(gc->memstore->engine, resource), ns, name);
 }
 
-/* SOLID: exists, or cannot be known. WAITING: in foreground deletion. GONE: deleted, or replaced by
- * an object with another UID. */
+/* What is known of an owner. SOLID: it exists, or its existence cannot be known. WAITING: it is in
+ * foreground deletion. GONE: it was deleted, or replaced by an object with another UID. */
 enum owner_state { OWNER_SOLID, OWNER_WAITING, OWNER_GONE };
 
 static enum owner_state classify_owner(struct hf_gc *gc, const struct hf_json *ref, const char *ns)
@@ -195,7 +195,8 @@ static bool blocks_deletion(const struct hf_entry *dependent, const char *owner_
 	return false;
 }
 
-/* Queues every dependent that blocks the deletion; without any, removes the owner's finalizer. */
+/* Queues every dependent that blocks the deletion. If there is none, removes the owner's
+ * finalizer. */
 static bool process_foreground(struct hf_gc *gc, const struct hf_entry *entry)
 {
 	const char *uid = hf_doc_uid(entry->doc);

@@ -34,7 +34,9 @@ struct hf_memstore;
 #define HF_MEMSTORE_BOOKMARK_EVERY HF_MINUTE /* as kube-apiserver's watch cache */
 
 struct hf_memstore_options {
-	const char *data_dir; /* NULL: memory only. Created with mode 0700 if absent, and locked */
+	/* The data folder, created with mode 0700 if it is absent, and locked; NULL: memory
+	 * only. */
+	const char *data_dir;
 	/* Fills bytes with random data; NULL: getrandom. */
 	void (*random)(void *arg, void *bytes, size_t len);
 	void *random_arg;
@@ -149,7 +151,7 @@ void hf_memstore_each(struct hf_memstore *memstore, const struct hf_resource *re
  * store in memory that has not run a turn yet; no rule is applied, and no watch or observer sees it. */
 int hf_memstore_restore(struct hf_memstore *memstore, struct hf_doc *doc, struct hf_error *err)
 	HF_MUST_CHECK;
-/* Commits now instead of at the end of the turn. */
+/* Commits pending changes now, and not only at the end of the turn. */
 int hf_memstore_flush(struct hf_memstore *memstore, struct hf_error *err) HF_MUST_CHECK;
 
 /* Observers run after each commit, in the order in which they were added, before replies and watch

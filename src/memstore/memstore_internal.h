@@ -95,7 +95,7 @@ int hf_sqlite_open(const char *data_dir, struct hf_engine *engine, struct hf_sql
 int hf_sqlite_commit(struct hf_sqlite *sqlite, struct hf_engine *engine, struct hf_error *err)
 	HF_MUST_CHECK;
 struct hf_sqlite *hf_sqlite_close(struct hf_sqlite *sqlite); /* NULL is fine */
-/* Closes, and removes the files that hf_sqlite_open created. NULL is fine. */
+/* Closes the database, and removes the files that hf_sqlite_open created. Accepts NULL. */
 void hf_sqlite_abandon(struct hf_sqlite *sqlite);
 
 #endif

@@ -49,7 +49,8 @@ struct hf_sqlite {
 	sqlite3 *db;
 	sqlite3_stmt *put, *del, *version, *begin, *commit, *rollback;
 	int lock_fd;
-	int table_fd; /* closed after db: closing any descriptor of the file drops SQLite's locks */
+	/* Closed after db, because closing any descriptor of a file drops SQLite's locks on it. */
+	int table_fd;
 	unsigned commits;
 	int errnum; /* errno of the last failed step; sqlite3_reset would lose it */
 	char *dir;
@@ -102,8 +103,9 @@ static int take_lock(struct hf_sqlite *s, struct hf_error *err)
 			return fail_locked(s->dir, fd, err);
 		return hf_error_errno(err, errno, "cannot lock '%s'", path);
 	}
-	/* Only fail_locked reads the pid; the flock is the lock. The file is overwritten before it
-	 * is truncated: on a full disk another program could take a freed block. */
+	/* The flock is the lock; the pid is only for the error text of fail_locked. The file is
+	 * overwritten first and truncated later: another program could take a freed block of a full
+	 * disk. */
 	int len = snprintf(pid, sizeof(pid), "%ld\n", (long)getpid());
 	if (pwrite(fd, pid, (size_t)len, 0) != len || ftruncate(fd, len))
 		return hf_error_errno(err, errno, "cannot write '%s'", path);

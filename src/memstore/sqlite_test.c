@@ -408,7 +408,7 @@ static void a_full_disk_is_one_error_and_nothing_half_done(void **state)
 	/* Reads still work and see exactly the acknowledged objects. */
 	assert_int_equal(hf_memstore_count(p.memstore, &hf_configmaps), (size_t)made);
 	assert_int_equal(get(&p.w, &hf_configmaps, "default", "f0", &o), 0);
-	/* The failed write is never visible, nor an event of it. */
+	/* The write that failed is never visible, and no event reports it. */
 	settle(&p.w);
 	assert_int_equal(seen.n, made);
 	/* With room again, writes succeed. */
@@ -496,7 +496,8 @@ static void a_folder_that_cannot_be_written_is_one_error(void **state)
 	char path[128];
 
 	plane_open(&p, NULL, true);
-	/* A file in the place of the folder; this also fails for root. */
+	/* A file stands in the place of the folder. Unlike a missing permission, this fails even
+	 * for root. */
 	snprintf(path, sizeof(path), "%s/file", p.dir);
 	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	assert_true(fd >= 0);
