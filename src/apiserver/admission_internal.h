@@ -31,10 +31,10 @@ bool hf_fields_remove(struct hf_json *object, const char *path);
 /* Add a cause. fmt and its arguments make the field's path; detail is the text after the reason. */
 void hf_problem_required(struct hf_admission *admission, const char *detail, const char *fmt, ...)
 	HF_PRINTF(3, 4);
-/* value: the rejected value, printed as JSON; NULL prints null. */
+/* Adds a cause for an invalid value. value is printed as JSON; NULL prints null. */
 void hf_problem_invalid(struct hf_admission *admission, const struct hf_json *value,
 			const char *detail, const char *fmt, ...) HF_PRINTF(4, 5);
-/* supported: the allowed values, ended by NULL. */
+/* Adds a cause for a value that is not among the supported ones. supported ends with NULL. */
 void hf_problem_not_supported(struct hf_admission *admission, const char *value,
 			      const char *const *supported, const char *fmt, ...) HF_PRINTF(4, 5);
 

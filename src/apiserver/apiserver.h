@@ -47,8 +47,8 @@ struct hf_apiserver_options {
 };
 #define HF_APISERVER_TOKEN_MIN 16
 
-/* Starts to serve. Texts are copied. Errors of hf_http_server_create; HF_E_INVALID: the token is
- * missing or too short. */
+/* Starts to serve. Texts are copied. HF_E_INVALID: the token is missing or too short. Also returns
+ * the errors of hf_http_server_create. */
 int hf_apiserver_create(struct hf_loop *loop, struct hf_memstore *memstore,
 			const struct hf_apiserver_options *options,
 			struct hf_apiserver **ret_server, struct hf_error *err) HF_MUST_CHECK;

@@ -107,7 +107,8 @@ void hf_apiserver_fail_reply(struct hf_exchange *ex, const struct hf_reply *repl
 void hf_apiserver_warn(struct hf_exchange *ex, const char *text); /* adds a Warning header */
 /* True if a query parameter is set, and is not "false", "False" or "0". */
 bool hf_apiserver_query_true(const struct hf_exchange *ex, const char *name);
-/* Reads a number of the query; false after a 400. absent: the value of a missing parameter. */
+/* Reads a number from a query parameter; `absent` is the result if the parameter is missing.
+ * Returns false, after sending a 400, if the number is malformed. */
 bool hf_apiserver_query_i64(struct hf_exchange *ex, const char *name, int64_t absent,
 			    int64_t *ret_value);
 
@@ -121,7 +122,8 @@ void hf_apiserver_log(struct hf_apiserver *server, struct hf_exchange *ex,
 		      const struct apiserver_route *route);
 /* True if options.serves allows the kind. */
 bool hf_apiserver_serves(const struct hf_apiserver *server, const struct hf_resource *resource);
-/* Discovery and OpenAPI (discovery.c, openapi.c); false: the path belongs to neither. */
+/* Serves discovery and OpenAPI (discovery.c, openapi.c). Returns false if the path belongs to
+ * neither. */
 bool hf_apiserver_discovery(struct hf_apiserver *server, struct hf_exchange *ex);
 bool hf_apiserver_openapi(struct hf_apiserver *server, struct hf_exchange *ex);
 

@@ -191,7 +191,8 @@ static void delete_collection(struct hf_apiserver *server, struct hf_exchange *e
 		request.ns = *ns != '\0' ? ns : NULL;
 		request.name = hf_doc_name(list.items[i]);
 		hf_memstore_apply(server->memstore, &request, &result);
-		/* The deletion of an earlier object may have removed this one. */
+		/* The deletion of an earlier object of the collection may have removed this object
+		 * already. */
 		if (result.code != 0 && result.code != HF_E_NOT_FOUND)
 			rc = hf_error_set(&err, result.code, "%s", result.err.text);
 		hf_result_release(&result);

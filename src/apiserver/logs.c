@@ -166,8 +166,8 @@ static bool read_options(struct hf_exchange *ex, const struct apiserver_route *r
 					  "sinceTime must be a time (RFC 3339)");
 			return false;
 		}
-		/* Rounded up, so that no line is missing; there may be lines of up to a second
-		 * earlier. */
+		/* The span is rounded up, so that no line is missing. So lines of up to a second
+		 * before sinceTime may come too. */
 		options.since_seconds = t < now ? (now - t + HF_SECOND - 1) / HF_SECOND : 1;
 	}
 	*ret_options = options;

@@ -14,7 +14,8 @@
 
 /* ---- paths -------------------------------------------------------------------------------- */
 
-/* Cuts the next segment off *rest; NULL at the end, and for an empty segment. */
+/* Returns the next segment of the path and moves *rest behind it; NULL at the end, and for an empty
+ * segment. */
 static char *next_segment(char **rest)
 {
 	char *segment = *rest, *slash;

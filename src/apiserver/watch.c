@@ -25,14 +25,16 @@ struct apiserver_watch {
 	enum apiserver_form form;
 	enum apiserver_include include;
 	bool bookmarks;
-	bool columns_sent; /* the Table's columns were sent; they are sent once */
+	/* True: the client has got the columns of the Table; later events leave them out. */
+	bool columns_sent;
 	char *ns, *labels, *fields;
 	char *version; /* resourceVersion of the last written event */
 	struct hf_call *list;
 	/* The initial objects; those before at_initial are written already. */
 	struct hf_doc **initial;
 	size_t n_initial, at_initial;
-	struct hf_watch *watch; /* NULL: not started, or stopped because the stream is full */
+	/* The store's watch; NULL: not started, or stopped because the stream is full. */
+	struct hf_watch *watch;
 	struct hf_timer *timeout;
 };
 
