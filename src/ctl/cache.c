@@ -794,7 +794,8 @@ bool hf_cache_put_live(struct hf_cache *cache, struct hf_doc *doc)
 	struct node *held = find_node(cache, hf_doc_namespace(doc), hf_doc_name(doc));
 	char key[KEY_MAX];
 
-	/* Only the same version of the same object may replace its entry. */
+	/* The live text replaces an entry only if both have the same UID and version. Else the
+	 * document is handled as a reply. */
 	if (held == NULL || !hf_streq(held->entry.uid, hf_doc_uid(doc)) ||
 	    !hf_streq(held->entry.resource_version, hf_doc_resource_version(doc)) ||
 	    !make_key(key, held->entry.ns, held->entry.name))

@@ -67,7 +67,8 @@ enum hf_cache_change {
 	HF_CACHE_ADDED,   /* `before` is NULL */
 	HF_CACHE_UPDATED, /* `before` and `now` have the same UID */
 	HF_CACHE_DELETED, /* `now` is NULL */
-	HF_CACHE_SYNCED,  /* both are NULL; the first list is complete; reported once */
+	/* The first list is complete; `before` and `now` are NULL; reported once. */
+	HF_CACHE_SYNCED,
 };
 
 /* A change of one object. If a name comes back with another UID, the callback gets DELETED and
@@ -80,7 +81,7 @@ typedef void (*hf_cache_fn)(void *arg, enum hf_cache_change change,
 typedef void (*hf_cache_problem_fn)(void *arg, int code, const char *message);
 
 #define HF_CACHE_INDEXES_MAX 2
-/* The largest planned fleet has 40,000 pods; the rest is reserve. */
+/* Most objects. The largest planned fleet has 40,000 pods; the rest is reserve. */
 #define HF_CACHE_ENTRIES_MAX ((size_t)200000)
 /* UIDs of hf_cache_put_gone that wait for the watch. Beyond this number the oldest is forgotten.
  * A late event can then bring back a deleted object; the next request for it fails with its
@@ -164,8 +165,8 @@ bool hf_cache_put_reply(struct hf_cache *cache, struct hf_doc *doc);
  * watch can miss fields that a read of the same version shows. Nothing is called if documents
  * are kept and the text is the same. */
 bool hf_cache_put_live(struct hf_cache *cache, struct hf_doc *doc);
-/* Removes the object if the cache holds this UID. For a reply that reports the object as
- * deleted. */
+/* Call this for a reply that reports an object as deleted. Removes the object if the cache holds
+ * this UID. */
 void hf_cache_put_gone(struct hf_cache *cache, const char *ns, const char *name, const char *uid);
 
 #endif

@@ -54,7 +54,8 @@ struct hf_lease_options {
 	hf_time renew_deadline, retry;
 	uint64_t seed; /* for the jitter */
 
-	/* The Lease was gained or lost. Called from the loop; must not destroy the lease. */
+	/* Called when the Lease was gained or lost. The call comes from the loop; it must not
+	 * destroy the lease. */
 	void (*changed)(void *arg, bool held, const char *why);
 	/* A read or write failed and will be repeated; may be NULL. */
 	void (*problem)(void *arg, int code, const char *message);
@@ -63,7 +64,8 @@ struct hf_lease_options {
 
 struct hf_lease *hf_lease_create(const struct hf_lease_options *options);
 void hf_lease_start(struct hf_lease *lease);
-/* Writes nothing: the Lease expires on its own. Accepts NULL; returns NULL. */
+/* Frees the struct and writes nothing: the Lease in the API server expires on its own. Accepts
+ * NULL; returns NULL. */
 struct hf_lease *hf_lease_destroy(struct hf_lease *lease);
 
 /* How long this process still holds the Lease; 0 if another process or no process does. */

@@ -31,7 +31,8 @@ struct hf_queue;
 
 typedef void (*hf_queue_fn)(void *arg, const char *key);
 
-/* One key for each job: ten times the largest planned number of jobs. */
+/* Most keys. There is one key for each job; this is ten times the largest planned number of
+ * jobs. */
 #define HF_QUEUE_KEYS_MAX ((size_t)200000)
 #define HF_QUEUE_RETRY_MIN (5 * HF_MS)
 #define HF_QUEUE_RETRY_MAX (120 * HF_SECOND)
@@ -73,7 +74,8 @@ void hf_queue_done(struct hf_queue *queue, const char *key);
 /* Starts no more keys. Running keys continue, and keys can still be added. */
 void hf_queue_pause(struct hf_queue *queue);
 
-size_t hf_queue_waiting(const struct hf_queue *queue); /* ready to run; delayed keys not included */
+/* Number of keys that are ready to run; delayed keys are not included. */
+size_t hf_queue_waiting(const struct hf_queue *queue);
 size_t hf_queue_running(const struct hf_queue *queue);
 unsigned hf_queue_failures(const struct hf_queue *queue, const char *key);
 /* The time at which a delayed key is due, on the monotonic clock; HF_TIME_NEVER if it is not

@@ -44,8 +44,8 @@ struct hf_recorder_options {
 	/* Wait before the first of several events is sent, so that more important writes go
 	 * first. */
 	hf_time delay;
-	/* Called when a create or patch is refused, once until a write succeeds again. May be
-	 * NULL; must not record an event. */
+	/* Called when the server refuses a create or patch, and not again until a write has
+	 * succeeded. May be NULL; must not record an event. */
 	void (*refused)(void *arg, int code, const char *message);
 	void *arg;
 };
