@@ -42,7 +42,7 @@ char *strtok(char *text, const char *delimiters) HF_BANNED("use strcspn");
 int rand(void) HF_BANNED("use hf_random_bytes, or numbers with a seed");
 void srand(unsigned int seed) HF_BANNED("use numbers with a seed of their own");
 
-/* They cannot report a malformed number. */
+/* These functions cannot report a malformed number. */
 int atoi(const char *text) HF_BANNED("use hf_str_to_i64");
 long atol(const char *text) HF_BANNED("use hf_str_to_i64");
 long long atoll(const char *text) HF_BANNED("use hf_str_to_i64");
@@ -53,7 +53,7 @@ char *tmpnam(char *name) HF_BANNED("use mkostemp");
 char *tempnam(const char *folder, const char *prefix) HF_BANNED("use mkostemp");
 char *mktemp(char *name) HF_BANNED("use mkostemp");
 
-/* They start a process through a shell. */
+/* These functions start a process through a shell. */
 int system(const char *command) HF_BANNED("start processes through loop");
 struct _IO_FILE *popen(const char *command, const char *mode)
 	HF_BANNED("start processes through loop");

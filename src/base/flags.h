@@ -83,7 +83,7 @@ struct hf_nearest {
 	const char *text;
 	size_t len; /* bytes of the text */
 	const char *nearest;
-	size_t distance; /* of nearest */
+	size_t distance; /* edit distance between the text and nearest */
 };
 void hf_nearest_offer(struct hf_nearest *search, const char *name);
 

@@ -266,7 +266,8 @@ static void put_and_remove_by_turns_stays_small(void **state)
 		}
 	}
 	assert_int_equal(hf_map_len(map), 3);
-	/* The position also counts removed entries; rebuilding the table has dropped them. */
+	/* The position also counts removed entries. When the table was rebuilt, the removed entries
+	 * were dropped and no longer count. */
 	while (hf_map_next(map, &it, NULL, NULL))
 		continue;
 	assert_in_range(it, 3, 16);

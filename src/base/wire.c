@@ -16,7 +16,7 @@ bool hf_wire_varint(struct hf_wire *in, uint64_t *ret_value)
 	for (unsigned shift = 0; shift < 64 && in->at < in->end; shift += 7) {
 		unsigned char byte = *in->at++;
 
-		/* The tenth byte can add one bit only. */
+		/* The tenth byte has room for only one of the 64 bits. */
 		if (shift == 63 && byte > 1)
 			return false;
 		value |= (uint64_t)(byte & 127) << shift;
