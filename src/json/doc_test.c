@@ -175,7 +175,7 @@ static void one_member_is_read_without_a_tree_of_the_rest(void **state)
 	assert_false(hf_doc_has_tree(doc));
 	assert_null(hf_doc_member_json(doc, "none"));
 	assert_null(hf_doc_member_json(doc, "bad"));
-	/* From a tree that exists. */
+	/* Now the document has a tree already, and the member comes from that tree. */
 	assert_non_null(hf_doc_json(whole));
 	HF_AUTO_JSON metadata = hf_doc_member_json(whole, "metadata");
 	assert_ptr_equal(metadata, hf_json_get(hf_doc_json(whole), "metadata"));

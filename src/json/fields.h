@@ -83,7 +83,7 @@ struct hf_field {
 	enum hf_field_type type;
 	enum hf_field_type item; /* LIST and MAP: type of the items */
 	unsigned flags;
-	size_t offset; /* of the member in the struct */
+	size_t offset; /* offset of the member in the struct */
 	/* Integers: the range; other types: max is the limit of bytes or entries. */
 	int64_t min, max;
 	const struct hf_field_table *table; /* OBJECT, and LIST or MAP of structs */
@@ -92,8 +92,8 @@ struct hf_field {
 struct hf_field_table {
 	const struct hf_field *fields;
 	size_t len;
-	size_t size;           /* of the struct */
-	size_t present_offset; /* of the member uint64_t present */
+	size_t size;           /* size of the struct, in bytes */
+	size_t present_offset; /* offset of the member `uint64_t present` */
 	size_t key_offset;     /* offset of the member `const char *key`, for structs in a MAP */
 };
 

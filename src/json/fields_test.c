@@ -186,7 +186,8 @@ static void absent_null_and_empty_differ_by_the_bit(void **state)
 	assert_true(hf_field_has(t.present, THING_NAME));
 	assert_true(hf_field_has(t.present, THING_BIG));
 	assert_false(hf_field_has(t.present, THING_SUSPEND));
-	assert_false(hf_field_has(t.present, THING_ARGS)); /* the flag NONEMPTY */
+	/* args is empty, and its field has the flag NONEMPTY. */
+	assert_false(hf_field_has(t.present, THING_ARGS));
 	assert_true(hf_field_has(t.present, THING_CODES));
 	assert_true(hf_field_has(t.present, THING_LABELS));
 	assert_int_equal(t.labels.len, 0);

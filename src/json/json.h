@@ -76,7 +76,7 @@ struct hf_json *hf_json_share(const struct hf_json *value);
 void hf_json_cleanup(struct hf_json **value);
 #define HF_AUTO_JSON HF_CLEANUP(hf_json_cleanup) struct hf_json *
 
-/* New values; the caller owns the reference. */
+/* These functions make a new value; the caller owns the reference. */
 struct hf_json *hf_json_object(void);
 struct hf_json *hf_json_array(void);
 struct hf_json *hf_json_string(const char *s); /* invalid UTF-8 is replaced by U+FFFD */
@@ -121,7 +121,7 @@ void *hf_json_next(const struct hf_json *object, void *it, const char **ret_key,
 /* These functions change a tree that the caller built and has not shared. They take over the
  * reference to the value. hf_json_set and hf_json_append ignore a NULL value. */
 void hf_json_set(struct hf_json *object, const char *key, struct hf_json *value);
-/* NULL s: does nothing. */
+/* Does nothing if s is NULL. */
 void hf_json_set_str(struct hf_json *object, const char *key, const char *s);
 void hf_json_set_i64(struct hf_json *object, const char *key, int64_t i);
 void hf_json_set_bool(struct hf_json *object, const char *key, bool b);

@@ -128,7 +128,7 @@ static json_t *read_integer(struct plain *s)
 		value = value * 10 + (*p++ - '0');
 	if (p == digits || (*digits == '0' && p - digits > 1) || (negative && value == 0))
 		return NULL;
-	/* More digits, or not an integer. */
+	/* A number with more digits, or one that is not an integer, is left to jansson. */
 	if (p < s->end && (hf_ascii_is_digit(*p) || *p == '.' || *p == 'e' || *p == 'E'))
 		return NULL;
 	s->p = p;

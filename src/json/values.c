@@ -398,7 +398,7 @@ void hf_json_set_bool(struct hf_json *object, const char *key, bool b)
 void hf_json_remove(struct hf_json *object, const char *key)
 {
 	hf_assert(json_is_object(hf_json_raw(object)));
-	/* A key that does not exist (-1) is fine. */
+	/* json_object_del returns -1 for a key that does not exist, which is no error here. */
 	(void)json_object_del(hf_json_raw(object), key);
 }
 

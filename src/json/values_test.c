@@ -88,7 +88,7 @@ static void keys_are_visited_in_the_order_they_were_put(void **state)
 	hf_json_set_str(v, "mid", "m");
 	hf_json_set_str(v, "absent", NULL);
 	hf_json_set(v, "nothing", NULL);
-	hf_json_set_i64(v, "zeta", 2); /* keeps its place in the order */
+	hf_json_set_i64(v, "zeta", 2); /* zeta keeps its place in the order */
 	for (void *it = NULL; (it = hf_json_next(v, it, &key, &value));)
 		hf_strbuf_addf(&seen, "%s ", key);
 	assert_string_equal(seen.data, "zeta alpha mid ");

@@ -49,7 +49,8 @@ struct built {
 
 struct anchor {
 	struct anchor *older;
-	struct built built; /* its json is NULL while the value is being read */
+	/* The value with this anchor; its json is NULL while the value is being read. */
+	struct built built;
 };
 
 /* A container that is still open. */
@@ -147,7 +148,8 @@ static void forget_anchors(struct builder *b)
 	hf_map_clear(b->anchors);
 }
 
-/* The mark of the first key has its line. The search runs only in case of an error. */
+/* Reports a duplicate key with the line of the first one, which the mark of the first key has. The
+ * search for it runs only in case of an error. */
 static int report_duplicate(struct builder *b, const struct frame *frame, const char *key,
 			    const yaml_mark_t *at)
 {
