@@ -112,7 +112,7 @@ static void readable_is_reported_until_the_bytes_are_read(void **state)
 	watch_fd(bench, bench->pair[0], on_io_stop, HF_IO_READ);
 	assert_int_equal(write(bench->pair[1], "x", 1), 1);
 	hf_test_loop_run(&bench->t);
-	hf_test_loop_run(&bench->t); /* level-triggered: reported again */
+	hf_test_loop_run(&bench->t); /* the byte is still there, so the loop reports the fd again */
 	assert_int_equal(bench->events, HF_IO_READ);
 	assert_int_equal(bench->calls, 2);
 	assert_int_equal(read(bench->pair[0], &c, 1), 1);
