@@ -282,8 +282,8 @@ int hf_http_client_create(struct hf_loop *loop, const struct hf_http_client_spec
 	client->spec = *spec;
 	fill_spec(&client->spec);
 	hf_http_client_set_ca(client, spec->ca_pem);
-	CURLcode init = curl_global_init(CURL_GLOBAL_DEFAULT); /* counted by curl; destroy undoes
-	                                                        * it */
+	/* curl counts the calls of curl_global_init; destroy undoes this one. */
+	CURLcode init = curl_global_init(CURL_GLOBAL_DEFAULT);
 	hf_assert(init == CURLE_OK);
 	client->pool = hf_http_pool_create(client);
 	*ret_client = client;

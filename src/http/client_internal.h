@@ -26,7 +26,7 @@
  * ends in the queue skips running. */
 enum hf_transfer_state { HF_TRANSFER_QUEUED, HF_TRANSFER_RUNNING, HF_TRANSFER_DONE };
 
-/* What runs the transfer, or ran it last. */
+/* The kind of connection that runs the transfer, or ran it last. */
 enum hf_transfer_carrier { HF_CARRIER_NONE, HF_CARRIER_CURL, HF_CARRIER_LINK };
 
 /* How far the exchange has come; hf_transfer_advance moves it by this table.
@@ -71,8 +71,8 @@ enum hf_transfer_flow {
 	HF_FLOWS
 };
 enum hf_transfer_flow_event {
-	HF_FLOW_PAUSE,  /* by the user */
-	HF_FLOW_RESUME, /* by the user */
+	HF_FLOW_PAUSE,  /* the user pauses the stream */
+	HF_FLOW_RESUME, /* the user resumes the stream */
 	HF_FLOW_FILL,   /* curl is told to pause */
 	HF_FLOW_DRAIN,  /* curl is told to go on */
 	HF_FLOW_EVENTS
@@ -80,7 +80,7 @@ enum hf_transfer_flow_event {
 
 /* When a failed request may be sent again. */
 enum hf_transfer_retry {
-	HF_RETRY_LATER, /* after a backoff */
+	HF_RETRY_LATER, /* a retry is allowed after a backoff */
 	/* The server did not process the request, or the end of a connection interrupted it. */
 	HF_RETRY_NOW,
 	HF_RETRY_NEVER, /* the failure is permanent */
@@ -231,7 +231,7 @@ void hf_transfer_take_end(struct hf_transfer *transfer);
  * request. */
 void hf_transfer_break_off(struct hf_transfer *transfer, bool seen, bool retry_now,
 			   const char *what);
-/* Moves the phase by its table. */
+/* Moves the transfer's phase by the table at enum hf_transfer_phase. */
 void hf_transfer_advance(struct hf_transfer *transfer, enum hf_transfer_event event);
 /* True if the transfer's deadline has passed, even if its timer has not run yet. Such a request
  * must not be sent. */

@@ -813,7 +813,7 @@ static void a_quiet_stream_times_out_and_bytes_put_it_off(void **state)
 	assert_true(hf_loop_mono(bench->t.loop) - before >= 300 * HF_MS);
 	assert_int_equal(bench->notes[0].code, HF_E_TIMEOUT);
 	assert_string_equal(bench->data.data, "x");
-	while (bench->closed == 0) /* the server also sees the end */
+	while (bench->closed == 0) /* the server notices too that the stream has ended */
 		hf_test_loop_run(&bench->t);
 }
 

@@ -413,7 +413,8 @@ static void on_io(void *arg, unsigned events)
 {
 	struct hf_link *link = arg;
 
-	if (events & HF_IO_HANGUP) /* the error ended the watch; the next read reports it */
+	/* An error has ended the watch of the fd. The next read reports the error. */
+	if (events & HF_IO_HANGUP)
 		hf_io_want(link->io, HF_IO_READ);
 	if (link->state == HF_LINK_CONNECTING)
 		on_connected(link);

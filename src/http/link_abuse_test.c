@@ -719,7 +719,7 @@ static void make_room(int fd)
 {
 	const int room = 4 * (int)MUCH;
 
-	/* Needs root beyond the system's limit. */
+	/* A buffer above the system's limit needs root. */
 	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room)) != 0)
 		skip();
 }

@@ -234,7 +234,7 @@ ssize_t hf_link_tls_read(struct hf_link_tls *tls, void *bytes, size_t size, stru
 	if (rc > 0)
 		return rc;
 	if (rc == GNUTLS_E_AGAIN) {
-		tls->drained = false; /* the loop reports when more comes */
+		tls->drained = false; /* the loop's watch of the fd reports when more bytes come */
 		return 0;
 	}
 	return hf_error_set(err, HF_E_UNAVAILABLE, "%s",

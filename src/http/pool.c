@@ -48,7 +48,8 @@ static void on_socket(void *arg, unsigned events)
 		curl_events |= CURL_CSELECT_OUT;
 	if (events & HF_IO_HANGUP) {
 		curl_events |= CURL_CSELECT_ERR;
-		hf_io_want(sock->io, sock->want); /* the error ended the watch */
+		/* The error has ended the watch, so watch the fd again. */
+		hf_io_want(sock->io, sock->want);
 	}
 	run_curl(sock->pool, sock->fd, curl_events); /* this call may free the socket */
 }
@@ -187,7 +188,8 @@ static void set_multi(struct hf_http_pool *pool)
 	const struct hf_http_client_spec *spec = &pool->client->spec;
 	long connections = (long)spec->in_flight_max + (long)spec->streams_max;
 
-	/* HTTP/2 needs one connection in all, HTTP/1.1 one per transfer. */
+	/* Most connections to the server: HTTP/2 needs one in all, HTTP/1.1 one for each
+	 * transfer. */
 	curl_multi_setopt(multi, CURLMOPT_MAX_HOST_CONNECTIONS, connections);
 	curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, connections);
 	curl_multi_setopt(multi, CURLMOPT_PIPELINING, (long)CURLPIPE_MULTIPLEX);

@@ -245,7 +245,8 @@ static void *on_target(void *cls, const char *target, struct MHD_Connection *con
 	struct hf_exchange *ex = exchange_create(cls, connection);
 
 	note_first_request(ex->server, connection);
-	/* A failure is sent as the response once the headers have come. */
+	/* A malformed target is not refused here: the refusal is sent once the headers have
+	 * come. */
 	if (hf_target_parse(target, &ex->target, &ex->refused) == HF_E_TOO_LARGE)
 		ex->status = URI_TOO_LONG;
 	return ex;

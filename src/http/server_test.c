@@ -354,7 +354,7 @@ static void all_bodies_together_have_a_limit(void **state)
 	hf_raw_close(&raws[0]);
 	while (bench->server->live == COUNT - 1) {
 		hf_strbuf_clear(&raws[COUNT - 1].in);
-		/* a request that runs the loop */
+		/* this request keeps the loop running */
 		hf_raw_say(&raws[COUNT - 1], "GET /%zz HTTP/1.1\r\nHost: h\r\n\r\n");
 		hf_raw_expect(&raws[COUNT - 1], "HTTP/1.1 400 ");
 	}

@@ -689,7 +689,7 @@ static void deliver_stream(struct hf_transfer *transfer, const bool *dead)
 		transfer->request.on_head;
 
 	if (has_head(transfer) && on_head) {
-		transfer->request.on_head = NULL; /* called once */
+		transfer->request.on_head = NULL; /* on_head is called only once */
 		on_head(transfer->request.arg, transfer, transfer->status);
 	}
 	if (!*dead)
