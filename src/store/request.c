@@ -16,7 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A name in a path of an API server (apimachinery, pkg/api/validation/path). */
+/* Checks a text that becomes one segment of an API server's path (apimachinery,
+ * pkg/api/validation/path). */
 static int check_segment(const char *what, const char *text, struct hf_error *err)
 {
 	if (*text == '\0')

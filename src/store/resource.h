@@ -56,7 +56,8 @@ struct hf_resource_info {
 	const char *const *fields;
 };
 
-/* The table, sorted by group, then by plural. */
+/* The number of kinds in the table, and the kind at index i. The table is sorted by group, then by
+ * plural. */
 size_t hf_resource_count(void);
 const struct hf_resource_info *hf_resource_at(size_t i); /* i < hf_resource_count() */
 

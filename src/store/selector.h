@@ -22,7 +22,7 @@ struct hf_selector;
 
 #define HF_SELECTOR_BYTES_MAX 16384 /* most bytes of a selector's text; a URL cannot hold more */
 #define HF_SELECTOR_REQUIREMENTS_MAX 256
-#define HF_SELECTOR_VALUES_MAX 1024 /* in all requirements together */
+#define HF_SELECTOR_VALUES_MAX 1024 /* most values in all requirements of a selector together */
 
 /* NULL or "" gives NULL, which matches every object. HF_E_BAD_REQUEST for a text that is not a
  * selector; the error text names the position. */

@@ -135,8 +135,9 @@ struct hf_event {
 	enum hf_event_type type;
 	struct hf_doc *object;        /* NULL for ENDED */
 	const char *resource_version; /* version of this event; "" for ENDED */
-	bool initial_end;             /* BOOKMARK: the initial objects are complete, see below */
-	int code;                     /* ENDED only */
+	/* BOOKMARK: true if the initial objects are complete (see initial_events). */
+	bool initial_end;
+	int code; /* ENDED only */
 	const char *message;
 	hf_time retry_after;
 };
