@@ -389,8 +389,8 @@ int hf_kube_config_find(const struct hf_kube_load *load, struct hf_kube_config *
 		in_home = hf_xasprintf("%s/.kube/config", home);
 	if (in_home == NULL || access(in_home, F_OK) != 0)
 		return hf_error_set(err, HF_E_NOT_FOUND,
-				    "no API server is named: neither by --kubeconfig nor by "
-				    "KUBECONFIG, this is no pod with a service account, and "
+				    "no API server is known: --kubeconfig and KUBECONFIG are not "
+				    "set, this process runs in no pod with a service account, and "
 				    "there is no '%s'",
 				    hf_str_or(in_home, "~/.kube/config"));
 	found.paths = in_home;

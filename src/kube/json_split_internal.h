@@ -20,7 +20,7 @@ struct hf_kube_event_text {
 	struct hf_skip_string type;
 	const char *object;
 	size_t object_len;
-	struct hf_doc_marks marks; /* of the object */
+	struct hf_doc_marks marks; /* marks of the object's text */
 };
 int hf_kube_event_split(const char *line, size_t len, struct hf_kube_event_text *ret_event,
 			struct hf_error *err) HF_MUST_CHECK;

@@ -112,11 +112,12 @@ struct hf_kube_options {
 	void *observe_arg;
 };
 
-#define HF_KUBE_TIMEOUT (30 * HF_SECOND) /* a request with all tries and delays */
+#define HF_KUBE_TIMEOUT (30 * HF_SECOND) /* most time for a request with all its tries and delays */
 #define HF_KUBE_TRIES_MAX 10u            /* most tries of a request; client-go's figure */
 /* Most bytes of one response body (for example a page of a list), and of one event of a watch. */
 #define HF_KUBE_LIST_BYTES_MAX ((size_t)64 << 20)
-#define HF_KUBE_EVENT_BYTES_MAX ((size_t)4 << 20) /* etcd stores at most 1.5 MiB per object */
+/* Most bytes of one object; etcd stores at most 1.5 MiB per object. */
+#define HF_KUBE_EVENT_BYTES_MAX ((size_t)4 << 20)
 /* Limits of a run of a credential plugin. */
 #define HF_KUBE_EXEC_TIMEOUT (60 * HF_SECOND)
 #define HF_KUBE_EXEC_BYTES_MAX ((size_t)1 << 20)

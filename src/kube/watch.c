@@ -60,7 +60,8 @@ void hf_kube_watch_stop(struct hf_watch *base)
 
 	watch->stopped = true;
 	if (watch->calling) {
-		/* Receive no more bytes; deliver_event frees the watch after fn. */
+		/* Unlinking keeps further bytes from arriving. deliver_event frees the watch when
+		 * fn returns. */
 		if (watch->op.kube != NULL)
 			hf_kube_op_unlink(&watch->op);
 	} else {
