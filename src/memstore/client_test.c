@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Clients with faults, the queue of requests, and the destruction of clients. */
+/* Tests of clients with faults, of the queue of requests, and of the destruction of clients. */
 
 struct script {
 	struct hf_fault fault; /* fault of the next request */

@@ -383,7 +383,8 @@ static int check_config(struct hf_op *op, const struct hf_json *config)
 	const char *name = hf_json_path_str(config, "metadata", "name", NULL);
 
 	if (hf_streq(op->request->subresource, "scale"))
-		return hf_op_fail(op, HF_E_MEDIA_TYPE, "a scale cannot be applied here: patch it");
+		return hf_op_fail(op, HF_E_MEDIA_TYPE,
+				  "server-side apply of a scale is not supported: patch the scale");
 	if (hf_json_type(config) != HF_JSON_OBJECT)
 		return hf_op_fail(op, HF_E_BAD_REQUEST,
 				  "the applied configuration must be an object");

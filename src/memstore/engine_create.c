@@ -256,6 +256,6 @@ int hf_op_create(struct hf_op *op)
 	const struct hf_json *meta = hf_json_get(object, "metadata");
 	const char *ns = hf_str_or(hf_json_path_str(meta, "namespace", NULL), "");
 	const char *name = hf_json_path_str(meta, "name", NULL);
-	/* ns and name point into object. The stored document keeps it alive. */
+	/* ns and name point into object, which the stored document keeps alive. */
 	return hf_op_done(op, hf_op_store_new(op, ns, name, hf_steal(&object)));
 }

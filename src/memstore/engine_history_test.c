@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The engine alone, without loop and clients. Undo and reads of the past are compared with
+/* Tests of the engine alone, without loop and clients. They compare undo and reads of the past with
  * remembered states. */
 
 #define HISTORY 40

@@ -52,7 +52,7 @@ struct hf_entry {
 	struct hf_kind *kind;
 	struct hf_doc *doc;
 	uint64_t version;
-	size_t bytes; /* of JSON text, an upper bound */
+	size_t bytes; /* bytes of the object's JSON text, as an upper bound */
 	hf_time written_at;
 	struct hf_owner_link *links; /* one link per ownerReference */
 	size_t n_links;
@@ -69,7 +69,7 @@ struct hf_owner {
 struct hf_version {
 	struct hf_doc *doc;
 	uint64_t number; /* resourceVersion */
-	size_t bytes;    /* of JSON text, an upper bound */
+	size_t bytes;    /* bytes of the object's JSON text, as an upper bound */
 	hf_time written_at;
 };
 
@@ -97,7 +97,8 @@ struct hf_kind {
 	struct hf_memstore_rules rules;
 	HF_VEC(struct hf_entry *) entries; /* by namespace, then name */
 	struct hf_history history;
-	struct hf_entry *oldest, *newest; /* only kinds that expire */
+	/* Ends of the list by written_at, if the kind's objects expire. */
+	struct hf_entry *oldest, *newest;
 	bool expires;
 	/* The kind's watches (watch.c), oldest first. watch_cursor is the next one to visit. */
 	struct memstore_watch *watch_first, *watch_last, *watch_cursor;
@@ -110,8 +111,8 @@ struct hf_engine {
 	size_t n_kinds;
 	struct hf_map *owners; /* UID to struct hf_owner */
 	size_t bytes;
-	uint64_t version;   /* the last one assigned */
-	uint64_t committed; /* the last one committed */
+	uint64_t version;   /* the version that was assigned last */
+	uint64_t committed; /* the version that was committed last */
 	HF_VEC(struct hf_change) pending;
 };
 
@@ -167,7 +168,8 @@ size_t hf_json_text_size_after(const struct hf_json *before, size_t bytes_before
 void hf_history_release(struct hf_history *history);
 /* Takes over the references of change. max: the most changes to keep. */
 void hf_history_push(struct hf_history *history, struct hf_change *change, size_t max);
-const struct hf_change *hf_history_at(const struct hf_history *history, uint64_t seq); /* or NULL */
+/* Returns the change with this sequence number; NULL: it is not kept. */
+const struct hf_change *hf_history_at(const struct hf_history *history, uint64_t seq);
 /* Sequence number of the first change with a higher version. */
 uint64_t hf_history_after(const struct hf_history *history, uint64_t version);
 /* A walk over the objects of a kind as they were at version, in order, after the key (after_ns,
@@ -218,7 +220,7 @@ int hf_op_size_check(struct hf_op *op, const struct hf_json *object, const char 
 /* Gives object the next version and stores it. Takes over object; its root and metadata must be
  * private. */
 struct hf_doc *hf_op_store(struct hf_op *op, struct hf_entry *entry, struct hf_json *object);
-/* The same for a new object. */
+/* As hf_op_store, for a new object. */
 struct hf_doc *hf_op_store_new(struct hf_op *op, const char *ns, const char *name,
 			       struct hf_json *object);
 /* Deletes the object; returns a new reference to its last version. */
@@ -253,7 +255,7 @@ const char *hf_meta_name_problem(const struct hf_kind *kind, const char *name);
 bool hf_meta_has_finalizers(const struct hf_json *meta);
 bool hf_meta_has_finalizer(const struct hf_json *meta, const char *name);
 void hf_meta_set_time(struct hf_json *meta, const char *key, hf_time t);
-hf_time hf_meta_time(const struct hf_json *meta, const char *key); /* or HF_TIME_NONE */
+hf_time hf_meta_time(const struct hf_json *meta, const char *key); /* HF_TIME_NONE: no such time */
 /* Returns a copy of array without the string s; NULL if the copy would be empty. */
 struct hf_json *hf_json_without_string(const struct hf_json *array, const char *s);
 
@@ -287,7 +289,7 @@ int hf_patch_strategic(const struct hf_json *target, const struct hf_json *patch
 /* Sets of fields (engine_fieldset.c): trees in the form of managedFields' fieldsV1. Functions that
  * return a set return a new reference. */
 struct hf_fieldset_diff {
-	struct hf_json *changed; /* changed or new */
+	struct hf_json *changed; /* fields that changed or are new */
 	struct hf_json *removed;
 };
 struct hf_json *hf_fieldset_of(const struct hf_json *value);

@@ -98,7 +98,7 @@ static void set_aside_placement(struct hf_json *fixed)
 	hf_json_remove(fixed, "affinity");
 }
 
-/* It may be added, and lowered. */
+/* activeDeadlineSeconds may be added, and may be lowered. */
 static void check_deadline(struct hf_op *op, const struct hf_json *old, const struct hf_json *new)
 {
 	const struct hf_json *was = hf_json_get(old, "activeDeadlineSeconds");

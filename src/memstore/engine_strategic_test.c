@@ -44,7 +44,7 @@ static void lists_that_are_maps_merge_by_their_key(void **state)
 			"{'containers':[{'name':'b','image':'2'},{'name':'c','image':'1'}]}",
 			"{'containers':[{'name':'a','image':'1'},{'name':'b','image':'2'},"
 			"{'name':'c','image':'1'}]}");
-	/* Lists in the items of lists. */
+	/* Lists inside the items of a list are merged too. */
 	check_strategic("{'containers':[{'name':'a','env':[{'name':'X','value':'1'},"
 			"{'name':'Y','value':'1'}]}]}",
 			"{'containers':[{'name':'a','env':[{'name':'Y','value':'2'}]}]}",

@@ -71,7 +71,8 @@ static int apply_patch(struct hf_op *op, const struct hf_json *target, struct hf
 		return 0;
 	case HF_PATCH_APPLY: break;
 	}
-	return hf_op_fail(op, HF_E_MEDIA_TYPE, "a scale cannot be applied here: patch it");
+	return hf_op_fail(op, HF_E_MEDIA_TYPE,
+			  "server-side apply of a scale is not supported: patch the scale");
 }
 
 int hf_op_patch(struct hf_op *op)

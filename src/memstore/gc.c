@@ -207,7 +207,8 @@ static bool process_foreground(struct hf_gc *gc, const struct hf_entry *entry)
 		if (!blocks_deletion(l->entry, uid))
 			continue;
 		blocked = true;
-		/* A dependent that is already being deleted only needs waiting. */
+		/* A dependent that is already being deleted is not queued: the owner only waits for
+		 * it. */
 		if (!hf_json_get(meta_of(l->entry->doc), "deletionTimestamp"))
 			enqueue_object(gc, l->entry->kind, l->entry->ns, l->entry->name);
 	}
@@ -230,7 +231,8 @@ static bool process_orphan(struct hf_gc *gc, const struct hf_entry *entry)
 	struct hf_owner *owner;
 	bool good = true;
 
-	/* Each patch removes one link, and the last patch removes the struct hf_owner. */
+	/* Each patch removes one dependent's link to this owner. The last patch removes the struct
+	 * hf_owner. */
 	while (good && (owner = hf_engine_owner(gc->memstore->engine, uid))) {
 		const struct hf_entry *dependent = owner->first->entry;
 		const struct hf_json *refs =

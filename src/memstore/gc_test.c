@@ -12,7 +12,8 @@
 #include <string.h>
 #include <sys/resource.h>
 
-/* The garbage collector beyond tests/contract: restarts, chains, unknown owners, a full disk. */
+/* Tests of the garbage collector that tests/contract does not have: restarts, chains, unknown
+ * owners, a full disk. */
 
 static const char *uid_of(struct plane *p, const char *name)
 {

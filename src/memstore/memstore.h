@@ -25,8 +25,8 @@ struct hf_memstore;
 /* Limits for a single machine. An object is limited as etcd limits a request. Objects are kept in
  * memory as trees, which take about ten times the memory of their text. */
 #define HF_MEMSTORE_OBJECT_BYTES_MAX ((size_t)1536 << 10)
-#define HF_MEMSTORE_OBJECTS_MAX 200000            /* per kind */
-#define HF_MEMSTORE_BYTES_MAX ((size_t)512 << 20) /* JSON text of all objects */
+#define HF_MEMSTORE_OBJECTS_MAX 200000            /* most objects of one kind */
+#define HF_MEMSTORE_BYTES_MAX ((size_t)512 << 20) /* most bytes of JSON text of all objects */
 #define HF_MEMSTORE_WATCH_HISTORY 4096 /* changes per kind from which a watch can resume */
 #define HF_MEMSTORE_WATCHES_MAX 10000
 #define HF_MEMSTORE_QUEUE_MAX 20000          /* waiting requests; further ones get HF_E_TOO_MANY */
@@ -63,10 +63,10 @@ struct hf_memstore *hf_memstore_destroy(
 struct hf_loop *hf_memstore_loop(const struct hf_memstore *memstore);
 /* A client without faults. hf_memstore_destroy destroys it. */
 struct hf_store *hf_memstore_store(struct hf_memstore *memstore);
-/* 0, or the error of the last commit, for example a full disk. Reads still work then, and each
- * write tries again. */
+/* Returns 0, or the error of the last commit, for example a full disk. While commits fail, reads
+ * still work, and each write tries again. */
 int hf_memstore_health(const struct hf_memstore *memstore, struct hf_error *err);
-/* Number of objects of a kind; bytes of JSON text of all objects. */
+/* The number of objects of a kind, and the bytes of JSON text of all objects. */
 size_t hf_memstore_count(const struct hf_memstore *memstore, const struct hf_resource *resource);
 size_t hf_memstore_bytes(const struct hf_memstore *memstore);
 
@@ -80,8 +80,8 @@ size_t hf_memstore_bytes(const struct hf_memstore *memstore);
 struct hf_fault {
 	hf_time delay_before; /* time span before the request reaches the store */
 	int refuse;           /* HF_E_*: the request is not performed; this code is the reply */
-	const char *message;  /* text of refuse; static */
-	hf_time retry_after;  /* Retry-After of refuse; time span */
+	const char *message;  /* message of the reply that `refuse` causes; static */
+	hf_time retry_after;  /* Retry-After of the reply that `refuse` causes; time span */
 	hf_time delay_after;  /* time span between the commit and the reply */
 	/* The request is performed, but its reply is HF_E_TIMEOUT, after the timeout. */
 	bool lose_reply;
@@ -164,7 +164,8 @@ struct hf_memstore_change {
 };
 struct hf_memstore_observer {
 	void (*changed)(void *arg, const struct hf_memstore_change *change);
-	void (*reset)(void *arg); /* changes since the last commit are undone: read all again */
+	/* Called when the changes since the last commit were undone: read all objects again. */
+	void (*reset)(void *arg);
 	void *arg;
 };
 /* The caller owns the struct and keeps it valid until hf_memstore_unobserve. */

@@ -46,7 +46,7 @@ struct hf_memstore {
 	struct memstore_call *queue_first, *queue_last;
 	size_t queued;
 	size_t n_watches, n_bookmark_watches;
-	size_t clients; /* number of clients, without own */
+	size_t clients; /* number of clients, not counting `own` */
 	HF_VEC(const struct hf_memstore_observer *) observers;
 	struct hf_memstore_logs logs;
 	struct hf_error health; /* error of the last commit; code 0: it succeeded */
@@ -79,7 +79,8 @@ void hf_memstore_watches_pump(struct hf_memstore *memstore);
 void hf_memstore_watches_bookmark(void *memstore);
 /* Makes the next turn look at every watch of the client. */
 void hf_memstore_watches_wake(struct memstore_client *client);
-void hf_memstore_watches_cancel(struct memstore_client *client); /* delivers ENDED, HF_E_CANCELED */
+/* Delivers an ENDED event with HF_E_CANCELED. */
+void hf_memstore_watches_cancel(struct memstore_client *client);
 
 /* logs.c: logs */
 struct hf_log_stream *hf_memstore_log_start(struct hf_store *store,

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The store's own interface: controllers, rules, limits, time. */
+/* Tests of the store's own interface: controllers, rules, limits, time. */
 
 static struct hf_request create_request(struct hf_doc *body)
 {
@@ -228,7 +228,7 @@ static void rules_may_change_an_object_and_warn(void **state)
 	assert_false(r.had_before);
 	/* The caller's body has not changed. */
 	assert_null(hf_json_get(hf_doc_json(body), "data"));
-	/* A rule for an update sees the object before it. */
+	/* The rule for an update gets the stored object in `before`. */
 	assert_int_equal(merge(&p.w, AT(&hf_configmaps, "default", "c"), &o, "{'data':{'k':'1'}}"),
 			 0);
 	assert_int_equal(r.verb, HF_VERB_UPDATE);

@@ -22,7 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The store on disk: restarts, kills, full disks, damaged files. */
+/* Tests of the store on disk: restarts, kills, full disks, damaged files. */
 
 static void stored_objects_survive_a_restart(void **state)
 {

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Watches beyond tests/contract: faults, slow clients, many watches, and a cache built from watches
- * that is compared with lists. */
+/* Tests of watches that tests/contract does not have: faults, slow clients, many watches, and a
+ * cache built from watches that is compared with lists. */
 
 struct script {
 	struct hf_event_fault faults[32]; /* one fault per event */
