@@ -246,8 +246,8 @@ static const char *find_unsupported(const struct hf_json *pod)
 
 	if (hf_json_len(hf_json_path(affinity, "podAffinity", required, NULL)) > 0 ||
 	    hf_json_len(hf_json_path(affinity, "podAntiAffinity", required, NULL)) > 0)
-		return "node(s) cannot be judged: required pod (anti-)affinity is not supported "
-		       "here";
+		return "node(s) were not considered: this scheduler does not support required pod "
+		       "(anti-)affinity";
 	return NULL;
 }
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Each filter alone, over documents. */
+/* Tests of each filter alone. Input: documents of a pod and a node. */
 
 /* The reason why the pod does not fit on the node; NULL: it fits. */
 static const char *fit_problem(const char *pod_text, const char *node_text, const char *used_text)
