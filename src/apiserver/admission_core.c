@@ -14,7 +14,7 @@
 
 /* Largest decoded or encoded value; the store's limit for an object is far lower (1.5 MiB). */
 #define ENCODED_BYTES_MAX ((size_t)4 << 20)
-#define DATA_BYTES_MAX ((size_t)1 << 20) /* all values together, upstream's limit */
+#define DATA_BYTES_MAX ((size_t)1 << 20) /* most bytes of all values together; upstream's limit */
 
 /* ---- services ----------------------------------------------------------------------------- */
 

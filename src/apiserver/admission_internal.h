@@ -21,7 +21,8 @@
 int hf_fields_check(struct hf_admission *admission, const struct hf_schema *schema,
 		    struct hf_error *err) HF_MUST_CHECK;
 
-/* Refuses or warns of removed fields, as fieldValidation asks. unknown: len field paths. */
+/* Refuses the request, or warns, because fields were removed, as fieldValidation asks. unknown has
+ * the paths of len such fields. */
 int hf_fields_unknown(struct hf_admission *admission, char *const *unknown, size_t len,
 		      struct hf_error *err) HF_MUST_CHECK;
 /* Removes the field at a path like spec.a.b[0].c; false if the object has no such field. */

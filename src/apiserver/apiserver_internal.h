@@ -88,7 +88,7 @@ enum apiserver_form {
 	APISERVER_FORM_METADATA, /* PartialObjectMetadata */
 	APISERVER_FORM_UNACCEPTABLE,
 };
-/* accept NULL: any form. */
+/* accept NULL: the client takes any form. */
 enum apiserver_form hf_apiserver_form(const char *accept);
 /* True if a header's media type, without parameters, is type. */
 bool hf_apiserver_media_is(const char *header, const char *type);

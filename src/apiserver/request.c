@@ -23,7 +23,8 @@ static int parse_yaml(const char *text, size_t len, struct hf_doc **ret_doc, str
 	if (rc != 0)
 		return rc;
 	if (hf_yaml_len(yaml) != 1)
-		return hf_error_set(err, HF_E_BAD_REQUEST, "the body must be one document, not %zu",
+		return hf_error_set(err, HF_E_BAD_REQUEST,
+				    "the body must be one YAML document, not %zu",
 				    hf_yaml_len(yaml));
 	*ret_doc = hf_doc_from_json(hf_json_ref(hf_yaml_doc(yaml, 0)));
 	return 0;

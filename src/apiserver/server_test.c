@@ -160,7 +160,7 @@ static void a_body_may_be_yaml(void **state)
 			"kind: ConfigMap\napiVersion: v1\nmetadata: {name: of-yaml}\n",
 			"HTTP/1.1 201 ");
 	expect_response(bench, "POST " MAPS, "Content-Type: application/yaml\r\n",
-			"a: 1\n---\nb: 2\n", "the body must be one document, not 2");
+			"a: 1\n---\nb: 2\n", "the body must be one YAML document, not 2");
 	hf_raw_expect(&bench->raw, "HTTP/1.1 400 ");
 }
 
