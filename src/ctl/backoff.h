@@ -16,7 +16,7 @@
 struct hf_backoff {
 	hf_time initial, max;
 	unsigned jitter_percent; /* 0: none */
-	unsigned failures;       /* in a row */
+	unsigned failures;       /* number of failures in a row */
 };
 
 #define HF_BACKOFF_INIT(initial_, max_, jitter_percent_)                                           \

@@ -43,9 +43,9 @@ struct hf_controller_env {
 	struct hf_store *store;
 	struct hf_recorder *recorder;
 	struct hf_metrics *metrics; /* NULL: no metrics */
-	uint64_t seed;              /* of jitter and tables */
-	hf_time request_timeout;    /* span */
-	void *arg;                  /* of the functions below */
+	uint64_t seed;              /* seed of jitter and hash tables */
+	hf_time request_timeout;    /* timeout of each request; span */
+	void *arg;                  /* argument of the functions below */
 
 	/* Returns the API server's time, as far as it is known. The time never steps back. */
 	hf_time (*now)(void *arg);

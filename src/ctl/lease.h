@@ -39,7 +39,7 @@ struct hf_lease;
 #define HF_LEASE_DURATION (15 * HF_SECOND)
 #define HF_LEASE_RENEW_DEADLINE (10 * HF_SECOND)
 #define HF_LEASE_RETRY (2 * HF_SECOND)
-/* The longest duration of a record that is respected. */
+/* The longest duration that this process respects in another process's record. */
 #define HF_LEASE_DURATION_MAX HF_HOUR
 /* The longest time that a release may take. */
 #define HF_LEASE_RELEASE_MAX (2 * HF_SECOND)
