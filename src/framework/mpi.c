@@ -217,8 +217,8 @@ static struct hf_extra *add_object(const struct hf_job *job, struct hf_extras *e
 }
 
 /* An existing ServiceAccount of this name is used, even if the job did not create it. If the
- * template now names another account, our own is deleted once the launcher pod that used it is
- * gone. */
+ * template now names another account, the account that the job created is deleted once the launcher
+ * pod that used it is gone. */
 static void add_account(const struct hf_job *job, const struct hf_ranks_seen *seen,
 			struct hf_extras *extras)
 {

@@ -183,7 +183,7 @@ static void the_rendezvous_id_changes_with_the_generation_only(void **state)
 	brain_step(&b);
 	brain_perform_all(&b);
 	brain_step(&b);
-	/* The same as its peers have. */
+	/* The new pod has the same id as its peers. */
 	assert_string_equal(env_value("demo-worker-1", "PET_RDZV_ID"), "meet");
 	brain_run_up(&b);
 	b.view.run_policy.recovery.restart_scope = "Job";

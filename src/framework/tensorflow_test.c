@@ -18,7 +18,7 @@ static const char *env_value(const char *pod, const char *name)
 
 static struct hf_field_errors errors;
 
-/* Example: begin("Chief", 1, "PS", 2); second may be NULL. */
+/* Example: begin_job("Chief", 1, "PS", 2); second may be NULL. */
 static void begin_job(const char *type, int replicas, const char *second, int more)
 {
 	brain_init(&b, &hf_framework_tensorflow, replicas, second ? more : 0);
