@@ -337,7 +337,7 @@ static void test_the_time_a_key_was_ready_is_reported(void **state)
 	hf_loop_freeze(loop, 3 * HF_SECOND);
 	hf_loop_run_ready(loop);
 	assert_int_equal(waited_last, 3 * HF_SECOND);
-	/* A delay that was asked for does not count as waiting. */
+	/* The delay of hf_queue_add_after does not count as waiting. */
 	hf_queue_add_after(queue, "b", HF_MINUTE);
 	hf_loop_run_until(loop, 2 * HF_MINUTE);
 	assert_int_equal(waited_last, 0);

@@ -135,7 +135,7 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 		return 0;
 	if (transfer && frame->hd.type == NGHTTP2_HEADERS)
 		hf_transfer_take_head(transfer);
-	/* Look it up again: hf_transfer_take_head may have ended the transfer. */
+	/* Look the transfer up again, because hf_transfer_take_head may have ended it. */
 	transfer = transfer_of(session, frame->hd.stream_id);
 	if (transfer && frame->hd.flags & NGHTTP2_FLAG_END_STREAM)
 		hf_transfer_take_end(transfer);

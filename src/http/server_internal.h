@@ -16,7 +16,7 @@
  * connection. One task calls the handlers from the queue. A handler's response resumes the
  * connection, and another task runs MHD_run. */
 
-#define HF_HTTP_RESPONSE_HEADERS_MAX 32 /* the program itself sets only a handful */
+#define HF_HTTP_RESPONSE_HEADERS_MAX 32 /* most headers of a response; Holdfast sets only a few */
 
 struct hf_exchange {
 	struct hf_http_server *server;

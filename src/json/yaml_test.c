@@ -221,7 +221,7 @@ static void billions_of_laughs_are_cut_short(void **state)
 	assert_code(hf_yaml_parse(sb.data, sb.len, NULL, &yaml, &err), HF_E_TOO_LARGE);
 	assert_non_null(strstr(err.text, "more than 250000 values"));
 
-	/* Few values, but long ones. */
+	/* An alias expands to few values, but to long ones, so the limit on bytes applies. */
 	hf_strbuf_clear(&sb);
 	hf_strbuf_addstr(&sb, "a: &a ");
 	for (int i = 0; i < 1000; i++)

@@ -204,8 +204,8 @@ struct hf_memstore_rules {
 	 * Returns 0, or HF_E_INVALID, HF_E_FORBIDDEN or HF_E_BAD_REQUEST. */
 	int (*admit)(void *arg, struct hf_admission *admission, struct hf_error *err);
 	void *arg;
-	bool on_status; /* also run for the subresource "status" */
-	bool on_delete; /* also run for DELETE */
+	bool on_status; /* the rules also run for the subresource "status" */
+	bool on_delete; /* the rules also run for DELETE */
 };
 /* Replaces the rules of a kind. rules is copied. */
 void hf_memstore_set_rules(struct hf_memstore *memstore, const struct hf_resource *resource,
