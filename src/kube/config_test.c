@@ -160,7 +160,7 @@ static void a_wrong_value_is_reported_with_its_file_and_field(void **state)
 		 HF_E_INVALID, "insecure-skip-tls-verify must be a boolean"},
 		{CLUSTER("server: 'https://h', insecure-skip-tls-verify: true, "
 			 "certificate-authority-data: aGk="),
-		 NULL, HF_E_INVALID, "insecure-skip-tls-verify: excludes"},
+		 NULL, HF_E_INVALID, "insecure-skip-tls-verify: cannot be used with "},
 		{CLUSTER("server: 'https://h', certificate-authority-data: Z2FyYmFnZQ=="), NULL,
 		 HF_E_INVALID,
 		 "clusters[one].cluster.certificate-authority-data: holds no certificate in PEM"},

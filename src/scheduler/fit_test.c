@@ -206,7 +206,8 @@ static void unsupported_requirements_are_reported(void **state)
 		"{'spec':{'affinity':{'podAntiAffinity':{"
 		"'requiredDuringSchedulingIgnoredDuringExecution':[{'topologyKey':'zone'}]}}}}";
 
-	assert_non_null(strstr(fit_problem(pod, NODE, NULL), "is not supported"));
+	assert_non_null(strstr(fit_problem(pod, NODE, NULL),
+			       "does not support required pod (anti-)affinity"));
 }
 
 static void amounts_have_a_limit_and_do_not_overflow(void **state)
