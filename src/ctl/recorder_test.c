@@ -285,7 +285,7 @@ static void test_old_correlations_make_room_for_new_ones(void **state)
 	for (int i = 0; i < 5000; i++) {
 		snprintf(job, sizeof(job), "j%d", i);
 		record_note(bench, job, "R", "m");
-		/* Answer now and then, so that the queue does not fill. */
+		/* Only the first event is sent and answered, so the later ones fill the queue. */
 		for (struct fake_call *call;
 		     i % 500 == 0 && i < 400 && (call = next_call(bench)) != NULL;)
 			grant_write(call);
