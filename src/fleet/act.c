@@ -23,7 +23,7 @@
  */
 
 #define PAGE_LIMIT 100
-/* After a round: report what was done, and look again at what could not be. */
+/* Wait after a round until the next one, which reports what was done and retries what failed. */
 #define AGAIN HF_SECOND
 #define SENT_AGAIN (5 * HF_MINUTE)
 #define RETRY_MIN HF_SECOND
@@ -32,7 +32,7 @@
 static void go_to_next_node(struct hf_fleet *fleet);
 static void take_written_node(struct hf_fleet *fleet, const struct hf_reply *reply);
 
-/* --- ends ------------------------------------------------------------------------------------- */
+/* --- ending a round --------------------------------------------------------------------------- */
 
 static void end_round(struct hf_fleet *fleet, bool good)
 {
@@ -50,7 +50,8 @@ static void end_round(struct hf_fleet *fleet, bool good)
 	for (unsigned i = 0; i < fleet->failures && wait < RETRY_MAX; i++)
 		wait *= 2;
 	fleet->failures++;
-	/* No round starts before, even if a cache changes. Our own status write changes one. */
+	/* No round starts before this time, not even if a cache changes: the operator's own write
+	 * of the status changes a cache. */
 	fleet->rests_until = hf_loop_mono(fleet->env.loop) + (wait < RETRY_MAX ? wait : RETRY_MAX);
 	hf_fleet_look_soon(fleet, 0);
 }
@@ -67,7 +68,8 @@ static void fail_round(struct hf_fleet *fleet, const struct hf_reply *reply)
 	end_round(fleet, false);
 }
 
-/* The policy, if it still exists. Otherwise the round ends. */
+/* Finds the policy of the round that runs. If the policy is gone, ends the round and returns
+ * NULL. */
 static struct fleet_policy *policy_of(struct hf_fleet *fleet, struct hf_doc **ret_doc)
 {
 	struct fleet_policy *policy = hf_fleet_find_policy(fleet, fleet->policy);
@@ -118,7 +120,8 @@ static void take_nodes(struct hf_fleet *fleet, const struct hf_reply *reply)
 		char *uid = hf_xstrdup(hf_doc_uid(doc));
 
 		hf_cache_put_live(fleet->nodes, doc);
-		/* One more than fit has not been looked at, and is not acted on. */
+		/* Nodes that do not fit into the map do not count as read live, so Holdfast does
+		 * not act on them. */
 		if (!hf_map_put(fleet->looked, hf_doc_name(doc), uid))
 			free(uid);
 	}
@@ -144,7 +147,7 @@ static bool any_quarantine(const struct hf_fleet *fleet)
 	return false;
 }
 
-/* --- decided once more ------------------------------------------------------------------------ */
+/* --- deciding once more ----------------------------------------------------------------------- */
 
 static void set_act(struct fleet_act *act, const struct fleet_seen *seen, size_t i)
 {
@@ -206,7 +209,7 @@ static void note_begun(struct fleet_seen *seen, const struct fleet_act *act)
 		r->at = seen->now;
 		return;
 	}
-	/* hf_fleet_see allocates a spare entry for every node. */
+	/* Cannot overflow: hf_fleet_see allocates a spare entry for every node. */
 	memory->recent.items[memory->recent.len++] = (struct hf_policy_recent){
 		.node = act->node, .job = act->job, .at = seen->now, .off = HF_TIME_NONE};
 }
@@ -293,7 +296,8 @@ static bool is_free(const struct fleet_policy *policy, const struct fleet_node *
 	       !hf_streq(policy->spec.mode, "observe");
 }
 
-/* The mark lacks the time at which the taint was removed, or has one though the taint is back. */
+/* The mark on the Node must be written: it lacks the time at which a person removed the taint, or
+ * still has that time although the taint is back. */
 static bool is_to_note(const struct fleet_node *node)
 {
 	return node->marked && (node->tainted ? node->mark.off != HF_TIME_NONE
@@ -368,7 +372,7 @@ static struct hf_doc *act_patch(const struct hf_fleet *fleet, const struct fleet
 	return hf_node_quarantine_patch(doc, act->release ? NULL : &mark, hf_fleet_now(fleet));
 }
 
-/* The same quarantine with the graver class. */
+/* Makes a patch that writes a graver class into the mark of an existing quarantine. */
 static struct hf_doc *graver_patch(const struct hf_fleet *fleet, const struct fleet_act *act,
 				   struct hf_doc *doc)
 {
@@ -409,7 +413,7 @@ static void write_node(struct hf_fleet *fleet, struct hf_doc *doc)
 			&(struct hf_reply){
 				.code = HF_E_BAD_REQUEST,
 				.message =
-					"a Node has more content than Holdfast reads: its taint is not changed"});
+					"Holdfast leaves the Node's taint unchanged: the Node object is too large to read as a whole"});
 		return;
 	}
 	struct hf_request request = {.verb = HF_VERB_PATCH,
@@ -439,8 +443,8 @@ static void note_refused_node(struct hf_fleet *fleet, const struct fleet_act *ac
 	go_to_next_node(fleet);
 }
 
-/* A tool may restore the old class again and again. The wait before each rewrite grows under this
- * key. */
+/* Key under which the table of refusals counts rewrites of a mark's class. A tool may restore the
+ * old class again and again, so the wait before each rewrite grows. */
 static char *graver_key(const char *node)
 {
 	return hf_xasprintf("graver/%s", node);
@@ -588,11 +592,11 @@ static void on_reply(void *arg, const struct hf_reply *reply)
 		take_good_reply(fleet, reply);
 }
 
-/* --- beginning -------------------------------------------------------------------------------- */
+/* --- beginning acts --------------------------------------------------------------------------- */
 
-/* A pod that tolerates the taint of a slow device must not land on a device that has died since. So
- * the class of a mark may only become graver: a fault that comes and goes would cause a write each
- * time. */
+/* The class in a node's mark is milder than its worst confirmed fault. A pod that tolerates the
+ * taint of a slow device must not land on a device that has died since. The class may only become
+ * graver: otherwise a fault that comes and goes would cause a write each time. */
 static bool is_graver(const struct fleet_seen *seen, size_t i)
 {
 	const struct fleet_health *health = seen->items[i].health;
@@ -636,8 +640,9 @@ static bool begin_marks(struct hf_fleet *fleet, const struct fleet_seen *seen)
 	return true;
 }
 
-/* This goes first. Old evidence must not bring back a taint that a person removed, and a later
- * leader has to know the time of the removal. If the taint is back, the mark loses the time. */
+/* Writes into Nodes when a person removed Holdfast's taint; runs before all other acts. Old
+ * evidence must not bring that taint back, and a later leader has to know the time of the removal.
+ * If the taint is back, the mark loses the time. */
 static bool note_taken_off(struct hf_fleet *fleet, const struct fleet_seen *seen)
 {
 	for (size_t i = 0; i < seen->len && fleet->n_acts < HF_FLEET_ACTS_MAX; i++)
@@ -673,8 +678,9 @@ bool hf_fleet_act(struct hf_fleet *fleet, const struct fleet_seen *seen)
 	return true;
 }
 
-/* An API server with an older CRD drops some fields. Then the same status is written again after
- * SENT_AGAIN only. */
+/* The same status was written less than SENT_AGAIN ago. An API server with an older CRD drops some
+ * fields, so that the stored status never equals the written one: without this limit each round
+ * would write. */
 static bool is_sent(const struct hf_fleet *fleet, const struct fleet_seen *seen,
 		    const struct hf_json *status)
 {

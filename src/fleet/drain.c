@@ -21,7 +21,7 @@
 
 enum { LOOK_HEALTH, LOOK_NODE, LOOK_POD, EVICT };
 
-/* --- who is next ------------------------------------------------------------------------------ */
+/* --- choosing the next pod -------------------------------------------------------------------- */
 
 static struct hf_health_drain drain_of(const struct hf_fleet *fleet, const struct fleet_seen *seen,
 				       size_t i)
@@ -38,7 +38,7 @@ static struct hf_health_drain drain_of(const struct hf_fleet *fleet, const struc
 		.now = seen->now,
 		.quarantined_at = node->owned ? node->owned_at : HF_TIME_NONE,
 		.stale = hf_fleet_is_stale(seen, i),
-		/* Nodes without a quarantine have no such pods. */
+		/* Pods that came back count only on a node that Holdfast quarantined. */
 		.came_back = node->owned ? hf_fleet_late_pods(fleet, node->name) : 0,
 	};
 }
@@ -50,9 +50,11 @@ static struct hf_health_pod pod_of(struct hf_fleet *fleet, const struct fleet_ho
 
 	return (struct hf_health_pod){
 		.fatal = holder->fatal,
-		/* Labels and owner are checked on the live pod. */
+		/* The selector of pods and the owner are not checked here, but later on the pod as
+		 * read live. */
 		.selected = true,
-		/* Without a UID the agent's report does not say which pod it means. */
+		/* Without a UID the agent's report does not say which pod it means, so the pod
+		 * counts as ended and is not evicted. */
 		.ended = hf_str_is_empty(holder->uid),
 		.restarting = fleet->env.is_restarting(fleet->env.arg, job),
 		.not_before = refusal == NULL ? HF_TIME_NONE : refusal->not_before,
@@ -110,7 +112,8 @@ static void end_eviction(struct hf_fleet *fleet)
 	hf_fleet_look_soon(fleet, 0);
 }
 
-/* Its controller or the kubelet would recreate the pod on the same node. */
+/* A DaemonSet or the kubelet (static pod) would recreate the pod on the same node after an
+ * eviction. */
 static bool is_daemon(const struct hf_json *pod)
 {
 	const struct hf_json *owners = hf_json_path(pod, "metadata", "ownerReferences", NULL);
@@ -187,8 +190,8 @@ static enum hf_health_drain_why decide_eviction(struct hf_fleet *fleet, const st
 	return HF_HEALTH_DRAIN_ENDS;
 }
 
-/* The answer will not change soon, so the wait grows: a pod may hang in its termination for days,
- * and the owner of a pod may never change. */
+/* Waits longer before each further try to evict this pod: a pod may hang in its termination for
+ * days, and the owner of a pod may never change. */
 static void postpone_pod(struct hf_fleet *fleet, enum hf_health_drain_why why, hf_time wake)
 {
 	hf_time now = hf_fleet_now(fleet);
@@ -248,7 +251,8 @@ static void take_eviction_reply(struct hf_fleet *fleet, const struct hf_reply *r
 		end_eviction(fleet);
 		return;
 	}
-	/* The agent reports the pod's termination later. */
+	/* The pod holds its device until the agent reports its termination: no second eviction
+	 * within a minute. */
 	leave_alone(fleet, HF_MINUTE, false);
 	if (reply->code == 0) {
 		if (fleet->evict_late)
@@ -318,8 +322,8 @@ static void tell_stuck(struct hf_fleet *fleet, const struct fleet_seen *seen, si
 		free(copy);
 	snprintf(
 		message, sizeof(message),
-		"since the quarantine at %s pods hold failed devices: %d; Holdfast does not force them, delete them by hand",
-		since, pods);
+		"%d pods still hold failed devices after the quarantine at %s; Holdfast deletes no pod by force: delete them by hand",
+		pods, since);
 	hf_fleet_event_node(fleet, seen->items[i].name, true, "DrainStuck", message);
 }
 

@@ -28,12 +28,13 @@
 
 /* --- policies --------------------------------------------------------------------------------- */
 
-/* The breaker of another policy has not weighed these nodes. */
+/* A policy object is freed and its memory may be reused by another policy. That policy's breaker
+ * has not counted these nodes' faults, so remove the pointers to the old one. */
 static void forget_weighing(struct hf_fleet *fleet, const struct fleet_policy *policy)
 {
 	const struct hf_cache_entry *entry;
 
-	/* Without a policy there is no cache. */
+	/* DeviceHealth objects are cached only while there is a policy. */
 	if (fleet->health == NULL)
 		return;
 	for (size_t it = 0; (entry = hf_cache_next(fleet->health, &it)) != NULL;) {
@@ -78,7 +79,7 @@ static void drop_policy(struct hf_fleet *fleet, const char *name)
 	}
 }
 
-/* Takes over the policy's newest object. Policies beyond the limit are left out. */
+/* Takes over the policy's newest object. Policies beyond HF_FLEET_POLICIES_MAX are ignored. */
 static void put_policy(struct hf_fleet *fleet, const struct hf_cache_entry *entry)
 {
 	struct fleet_policy *policy = hf_fleet_find_policy(fleet, entry->name);
@@ -94,7 +95,8 @@ static void put_policy(struct hf_fleet *fleet, const struct hf_cache_entry *entr
 		policy->evicts_at = hf_fleet_now(fleet);
 }
 
-/* A policy was deleted: take over the first by name of those that were left out. */
+/* After the deletion of a policy, takes over one that was ignored for want of room: the first by
+ * name. */
 static void add_left_out_policy(struct hf_fleet *fleet)
 {
 	const struct hf_cache_entry *entry, *first = NULL;
@@ -107,7 +109,8 @@ static void add_left_out_policy(struct hf_fleet *fleet)
 		put_policy(fleet, first);
 }
 
-/* Our own status writes leave these parts unchanged. */
+/* A person's part of the policy is unchanged: spec, annotations and generation. The operator's own
+ * writes change the status only. */
 static bool same_wish(const struct hf_cache_entry *before, const struct hf_cache_entry *now)
 {
 	const struct hf_json *a = hf_doc_json(before->doc), *b = hf_doc_json(now->doc);
@@ -146,8 +149,8 @@ static void policies_problem(void *arg, int code, const char *message)
 	struct hf_fleet *fleet = arg;
 	bool told = fleet->unseen;
 
-	/* If the kind is unknown, the cache tries again without a word. A missing right is logged
-	 * once. */
+	/* If the cluster does not know the kind HealthPolicy, the cache tries again and nothing is
+	 * logged. A missing right is logged once. */
 	if (code == HF_E_NOT_FOUND || code == HF_E_FORBIDDEN || code == HF_E_UNSUPPORTED) {
 		fleet->unseen = true;
 		if (told || code != HF_E_FORBIDDEN)
@@ -156,7 +159,7 @@ static void policies_problem(void *arg, int code, const char *message)
 	hf_fleet_log_problem(fleet, hf_healthpolicies.plural, code, message);
 }
 
-/* --- nodes and what is said of them ----------------------------------------------------------- */
+/* --- nodes and their DeviceHealth ------------------------------------------------------------- */
 
 static void *node_view(void *arg, struct hf_doc *doc)
 {
@@ -183,9 +186,9 @@ static bool is_released(const struct hf_fleet *fleet, const char *name)
 	return fleet->step == FLEET_WRITE_NODE && act->release && hf_streq(act->node, name);
 }
 
-/* Remembers when our taint was put on and when it was removed by hand. The Node's mark has the same
- * times, as long as no person removes it. If the node is healthy and the mark is gone too, the
- * removal was a release. */
+/* Remembers when Holdfast put its taint on a node and when a person removed it, in case the person
+ * removes the mark on the Node as well, which has the same times. If the node is healthy and the
+ * mark is gone too, Holdfast released the node and no person did. */
 static void follow_taint(const struct hf_fleet *fleet, const struct hf_cache_entry *before,
 			 const struct hf_cache_entry *now)
 {
@@ -202,7 +205,8 @@ static void follow_taint(const struct hf_fleet *fleet, const struct hf_cache_ent
 		node->off_at = hf_fleet_now(fleet) / HF_US * HF_US;
 }
 
-/* The mark was removed and the taint was not, perhaps to keep the node out of use. */
+/* A person removed Holdfast's mark from a Node but not the taint, perhaps to keep the node out of
+ * use: records an event. */
 static void tell_disowned(struct hf_fleet *fleet, const struct hf_cache_entry *before,
 			  const struct hf_cache_entry *now)
 {
@@ -309,7 +313,8 @@ static void drop_calls(struct hf_fleet *fleet)
 	hf_map_clear(fleet->looked);
 }
 
-/* Watches nodes from the first policy on, until the last one is deleted. */
+/* Begins to watch nodes when the first policy appears, and stops after the deletion of the last
+ * one. */
 static void on_reset(void *arg)
 {
 	struct hf_fleet *fleet = arg;
@@ -339,7 +344,8 @@ static bool can_see(const struct hf_fleet *fleet)
 	       fleet->env.knows_pods(fleet->env.arg);
 }
 
-/* Runs the round of one policy. True: requests are under way, and the other policies wait. */
+/* Runs the round of one policy. True: its requests are under way, and the rounds of the other
+ * policies wait. */
 static bool run_policy(struct hf_fleet *fleet, struct fleet_policy *policy, hf_time *wake)
 {
 	const struct hf_cache_entry *entry =
@@ -365,7 +371,8 @@ static void on_timer(void *arg)
 
 	if (fleet->stopped || fleet->step != FLEET_IDLE || !can_see(fleet))
 		return;
-	/* Start with the next policy each time: one with endless work must not starve the others. */
+	/* Start with the next policy each time: a policy with endless work must not starve the
+	 * others. */
 	fleet->turn++;
 	for (size_t i = 0; i < fleet->n_policies; i++) {
 		size_t at = (fleet->turn + i) % fleet->n_policies;

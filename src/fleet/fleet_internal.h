@@ -15,28 +15,28 @@
 /*
  * What the files of this folder share.
  *   fleet.c   life, caches, when a round starts
- *   view.c    what is kept of policies, nodes and DeviceHealth objects
- *   see.c     joins them into the question that health decides
- *   act.c     quarantines and releases: live read, record, Node
+ *   view.c    the views of policies, nodes and DeviceHealth objects in the caches
+ *   see.c     joins the views into the question that src/health/fleet.c decides
+ *   act.c     quarantines and releases: reads live, records in the status, writes the Node
  *   drain.c   evictions
  *   report.c  status, events, metrics
  *   state.c   the clock, the timer, the table of refusals
- *   impact.c  what a DeviceHealth means for the holders of a device
+ *   impact.c  what a DeviceHealth means for the pods that hold a device
  *     changes ──▶ round, for each policy: see ─▶ decide ─▶ acts?  no: write a changed status
  *        ▲                                              │ yes
  *        └── again ◀── Nodes ◀── record (status) ◀──────┴─ live read, decide again
  * Rounds do not overlap. A failed request ends its round. A new leader needs nothing from memory:
- * the policy's status has the breaker and the quarantines begun, and the Node has our taint and
- * mark.
+ * the policy's status stores the breaker and the quarantines that were begun, and the Node carries
+ * Holdfast's taint and mark (annotation holdfast.dev/quarantine).
  */
 
 /* Policies beyond this number, by name, are ignored with a logged error. */
 #define HF_FLEET_POLICIES_MAX 16
 #define HF_FLEET_ACTS_MAX 64
-/* Pods that were refused, for which a wait is remembered. */
+/* Limit of the table of pods and Nodes that are left alone for a while after a refusal. */
 #define HF_FLEET_PODS_MAX 4096
 #define HF_FLEET_REFUSALS_MAX ((size_t)HF_FLEET_PODS_MAX)
-/* Memory of one round: 20,000 nodes with their DeviceHealth. */
+/* Memory of one round; enough for 20,000 nodes with their DeviceHealth. */
 #define HF_FLEET_ARENA_MAX ((size_t)64 << 20)
 
 struct fleet_policy {
@@ -45,30 +45,34 @@ struct fleet_policy {
 	struct hf_arena *arena; /* of the spec */
 	struct hf_health_policy_spec spec;
 	struct hf_selector *selector, *exclude, *pods;
-	bool usable;   /* spec and selectors are from the last version that could be read */
+	/* spec and selectors are those of the last readable version; false: no version was
+	 * readable */
+	bool usable;
 	bool paused;   /* by annotation holdfast.dev/paused */
-	char *problem; /* error of the newest version; NULL: none */
+	char *problem; /* why the newest version of the policy cannot be read; NULL: it can */
 	bool problem_told;
-	hf_time evicts_at;    /* when this process first saw evictions allowed; NONE: not allowed */
+	/* since when the policy allows evictions, as seen by this process; NONE: it does not */
+	hf_time evicts_at;
 	struct hf_map *told;  /* node → message of its last event (char *) */
 	struct hf_json *sent; /* last written status; NULL: none */
 	hf_time sent_at;      /* monotonic */
-	/* Result of the last round, for metrics. */
+	/* Result of the last round, from which the metrics are made. */
 	struct hf_health_policy_status status;
 	int32_t held[HF_HEALTH_WHY_COUNT];
 	bool seen;
 };
 
-/* What is kept of a Node. Its arena holds the texts. */
+/* What is kept of a Node. Its arena holds the strings. */
 struct fleet_node {
 	struct hf_arena *arena;
 	struct hf_node_marks marks;
 	struct hf_quarantine_mark mark;
 	bool marked, tainted;
-	/* As seen by this process: when our taint was put on, and when it was removed by hand; or
-	 * NONE. */
+	/* When Holdfast's taint was put on and when a person removed it, if this process saw it;
+	 * else NONE. */
 	hf_time put_at, off_at;
-	/* The following three are for the policies at version `matched`. */
+	/* The following three fields are valid while `matched` equals the fleet's `version` of
+	 * policies. */
 	uint64_t matched;
 	struct fleet_policy *policy; /* NULL: no policy selects it */
 	bool excluded;
@@ -87,19 +91,24 @@ struct fleet_health {
 	enum hf_health_class cls;
 	enum hf_health_action action;
 	hf_time observed_at, evidence_at, began_at; /* the node's clock */
-	hf_time anew_at;   /* newest new fault; a level that stays high is not new */
-	hf_time faults_at; /* like anew_at, but of faults alone */
-	hf_time eased_at; /* start of a state that followed a graver state, so is not new; else NONE */
-	hf_time seen_at; /* monotonic; NONE: it existed before this process */
+	/* time of the newest new error; a measured level that stays high is no new error */
+	hf_time anew_at;
+	hf_time faults_at; /* like anew_at, without the times at which a device changed its state */
+	/* when a device got into a milder state than before, which is no new error; else NONE */
+	hf_time eased_at;
+	/* arrival of this report, monotonic; NONE: it arrived before this process started */
+	hf_time seen_at;
 	const char *boot_id;
-	/* The policy whose breaker has counted this fault without opening. Compared only. */
+	/* The policy whose breaker has counted this fault and stayed closed. Only compared, never
+	 * read. */
 	const struct fleet_policy *weighed_by;
-	bool works;                    /* a pod holds one of its devices */
-	bool has_devices, has_gpus;    /* it has one, or reports one missing */
+	bool works; /* a pod holds a device of this node */
+	/* the node has a device (a GPU), or its agent reports one missing */
+	bool has_devices, has_gpus;
 	bool by_pods, rest_well;       /* as in struct hf_health_node */
 	enum hf_health_class sure_cls; /* strictest class of a confirmed fault */
 	int32_t gpus;
-	struct fleet_holder *holders; /* holders of failed devices, each pod once */
+	struct fleet_holder *holders; /* pods that hold failed devices, each pod once */
 	size_t holders_len;
 };
 
@@ -108,7 +117,8 @@ struct fleet_item {
 	const char *name, *uid;
 	const struct fleet_node *node;
 	struct fleet_health *health; /* NULL: none */
-	bool counts;                 /* budgets count the node; false: it is only out of use */
+	/* the budgets count the node; false: the node only lowers the number of nodes in use */
+	bool counts;
 };
 
 struct fleet_seen {
@@ -140,32 +150,37 @@ enum fleet_step {
 struct fleet_act {
 	char node[254], uid[64];
 	bool release, looked;
-	bool note;   /* write only when the taint was removed by hand */
-	bool graver; /* our mark gets a graver class */
+	bool note;   /* the act only writes the time at which a person removed the taint */
+	bool graver; /* the act only writes a graver class into the mark */
 	bool by_pods;
-	hf_time counted_at; /* a quarantine of the same fault was charged, and the Node object was recreated since; or NONE */
-	hf_time off; /* time for that note */
+	/* when this fault's quarantine was charged to the budget, if the Node object was recreated
+	 * since; else NONE: the new quarantine is not charged again */
+	hf_time counted_at;
+	hf_time off; /* the time that such a note stores */
 	char cls[32], job[512];
 };
 
-/* A pod or Node that is left alone after a refusal. */
+/* An object that is left alone for a while after a refusal: a pod that cannot be evicted, a Node
+ * that cannot be written. */
 struct fleet_refusal {
 	hf_time not_before;
 	unsigned times;
 	bool told;
-	bool stays; /* it will not be evicted, such as the pod of a DaemonSet */
+	bool stays; /* the pod will never be evicted, such as a pod of a DaemonSet */
 };
 
 struct hf_fleet {
 	struct hf_controller controller; /* must stay the first member */
 	struct hf_controller_env env;
 	struct hf_cache *policies_cache, *nodes,
-		*health; /* nodes, health: only while there is a policy */
+		/* nodes and health: NULL without a policy */
+		*health;
 	struct fleet_policy *policies[HF_FLEET_POLICIES_MAX]; /* by name */
 	size_t n_policies, turn;
 	uint64_t version; /* rises with each change of a policy */
 	struct hf_timer *timer;
-	struct hf_task *reset; /* creates and destroys caches outside of their callbacks */
+	/* creates and destroys caches, which their own callbacks must not do */
+	struct hf_task *reset;
 	struct hf_arena *arena, *scratch;
 	bool stopped, unseen;
 
@@ -178,14 +193,14 @@ struct hf_fleet {
 	struct hf_map *looked; /* name → UID of the nodes in the live list */
 	char *token;           /* of the list's next page */
 	hf_time began;
-	bool spoilt; /* a write met a conflict: the next round decides anew */
+	bool spoilt; /* a write met a conflict: the next round reads and decides again */
 	unsigned failures;
 	hf_time rests_until; /* monotonic; no round starts before */
 
-	/* The eviction under way, beside the rounds. */
+	/* The eviction under way. Evictions run beside the rounds. */
 	struct hf_call *evicting;
 	int evict_step;
-	bool evict_late; /* the pod was created after the quarantine */
+	bool evict_late; /* the pod that is evicted was created after the quarantine */
 	char evict_node[254], evict_ns[64], evict_pod[254], evict_uid[64], evict_policy[254];
 
 	struct hf_map *refusals; /* UID → struct fleet_refusal */
@@ -204,16 +219,16 @@ void hf_fleet_log_problem(const struct hf_fleet *fleet, const char *what, int co
 /* Starts a round within this time. */
 void hf_fleet_look_soon(struct hf_fleet *fleet, hf_time within);
 struct fleet_policy *hf_fleet_find_policy(const struct hf_fleet *fleet, const char *name);
-/* The failure concerns the API server and not the object. */
+/* The failure concerns the API server (such as a time-out) and not the object of the request. */
 bool hf_fleet_is_server_failure(int code);
-/* Leaves the object alone for `wait`; if grows, longer with each refusal. */
+/* Leaves a Node or pod alone for `wait`. If `grows`, each further refusal makes the wait longer. */
 void hf_fleet_refuse(struct hf_fleet *fleet, const char *uid, hf_time wait, bool grows);
-/* When the object may be tried again; 0: at any time. */
+/* The time before which the Node or pod is left alone; 0: it may be tried now. */
 hf_time hf_fleet_not_before(const struct hf_fleet *fleet, const char *uid);
-/* Pods that were created on a quarantined node and evicted from it. */
+/* Counts an evicted pod that was created after its node was quarantined. */
 void hf_fleet_count_late(struct hf_fleet *fleet, const char *node);
 unsigned hf_fleet_late_pods(const struct hf_fleet *fleet, const char *node);
-/* The node was released: the count starts at 0 again. */
+/* The node was released: starts its count of late pods at 0 again. */
 void hf_fleet_forget_late(struct hf_fleet *fleet, const char *node);
 
 /* --- view.c --- */
@@ -221,10 +236,11 @@ void *hf_fleet_read_node(struct hf_fleet *fleet, struct hf_doc *doc);
 void *hf_fleet_read_health(struct hf_fleet *fleet, struct hf_doc *doc);
 void hf_fleet_free_node(void *view);
 void hf_fleet_free_health(void *view);
-/* No decision depends on the differences. */
+/* True if no decision depends on the differences between the two. */
 bool hf_fleet_is_same_node(const struct fleet_node *a, const struct fleet_node *b);
 bool hf_fleet_is_same_health(const struct fleet_health *a, const struct fleet_health *b);
-/* A milder state after a graver one is no new fault: takes over the older times. */
+/* If a device's state became milder than before, that is no new error: the view takes over the
+ * older times. */
 void hf_fleet_ease_health(const struct fleet_health *was, struct fleet_health *view);
 /* Takes over the newest object. */
 void hf_fleet_update_policy(struct fleet_policy *policy, struct hf_doc *doc);
@@ -233,34 +249,35 @@ void hf_fleet_free_policy(struct fleet_policy *policy);
 
 /* --- see.c --- */
 /* When the node's present fault was charged to the quarantine budget, if its Node object was
- * recreated since. NONE: it was not charged, or the Node is the same. */
+ * recreated since: then it is not charged again. NONE: it was not charged, or the Node is the
+ * same. */
 hf_time hf_fleet_counted_at(const struct fleet_seen *seen, size_t i);
 void hf_fleet_see(struct hf_fleet *fleet, struct fleet_policy *policy, struct hf_doc *doc,
 		  struct hf_arena *arena, struct fleet_seen *ret_seen);
 bool hf_fleet_is_halted(const struct fleet_seen *seen);
-/* The node's report is too old, or from another boot. */
+/* The node's DeviceHealth is too old for a decision, or from an earlier boot of the node. */
 bool hf_fleet_is_stale(const struct fleet_seen *seen, size_t i);
-/* When the taint was removed, by the mark or by what this process saw. NONE: unknown, or the taint
- * is there. */
+/* When a person removed Holdfast's taint, by the mark on the Node or by what this process saw.
+ * NONE: unknown, or the taint is there. */
 hf_time hf_fleet_off_at(const struct fleet_node *node);
-/* Like hf_fleet_off_at, or as the policy's status notes it. */
+/* Like hf_fleet_off_at, and also looks for the time in the policy's status. */
 hf_time hf_fleet_seen_off_at(const struct fleet_seen *seen, const struct fleet_item *item);
 /* --- act.c --- */
-/* Begins the acts of the plan. False: there are none. */
+/* Begins the acts of the round's plan. False: the plan has none. */
 bool hf_fleet_act(struct hf_fleet *fleet, const struct fleet_seen *seen);
-/* Writes the status if it has changed. False: it has not. */
+/* Writes the policy's status if it has changed. False: nothing to write. */
 bool hf_fleet_write_status(struct hf_fleet *fleet, const struct fleet_seen *seen);
 
 /* --- drain.c --- */
-/* Begins the next eviction. Lowers ret_wake to the time of the one after. */
+/* Begins the next eviction. Lowers ret_wake to the time at which another one may begin. */
 void hf_fleet_drain(struct hf_fleet *fleet, const struct fleet_seen *seen, hf_time *ret_wake);
 
 /* --- report.c --- */
 void hf_fleet_fill_status(struct hf_fleet *fleet, const struct fleet_seen *seen,
 			  struct hf_arena *arena, struct hf_health_policy_status *ret_status);
 void hf_fleet_report(struct hf_fleet *fleet, const struct fleet_seen *seen);
-/* Records an event of a Node. A Node's name stands for its UID, as in kubelets'
- * events. */
+/* Records an event of a Node. The event's involvedObject.uid is the Node's name, as in the
+ * kubelet's events. */
 void hf_fleet_event_node(struct hf_fleet *fleet, const char *node, bool warning, const char *reason,
 			 const char *message);
 void hf_fleet_init_metrics(struct hf_fleet *fleet);

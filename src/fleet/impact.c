@@ -62,7 +62,8 @@ static bool is_lost(const struct hf_device_report *device)
 	return false;
 }
 
-/* A device has fallen off the bus. So the lower device count is explained. */
+/* The node reports fewer devices than it had, and an entry of a device says which one fell off the
+ * bus: no other device is missing. */
 static bool is_known(const struct hf_device_health *health)
 {
 	for (size_t i = 0; i < health->devices.len; i++)
@@ -71,8 +72,8 @@ static bool is_known(const struct hf_device_health *health)
 	return false;
 }
 
-/* False if the node's faults concern only some devices: faults shared by peers, or a missing device
- * with a known holder. The other devices work. */
+/* The faults of the node stop each of its devices. False: they concern some devices only, such as a
+ * fault that peers share or a missing device with a known name. */
 static bool stops_all(const struct hf_device_health *health, const struct hf_device_report *node)
 {
 	for (size_t i = 0; i < node->faults.len; i++) {
@@ -89,7 +90,8 @@ static bool stops_all(const struct hf_device_health *health, const struct hf_dev
 	return hf_impact_state(node->state) != HF_HEALTH_UNHEALTHY;
 }
 
-/* A fault of the device that a fault of the node covers: it does not act and has not ended. */
+/* The device has a fatal fault that does not act, because a fault of the whole node covers it. The
+ * fault has not ended. */
 static bool is_covered(const struct hf_device_report *device)
 {
 	enum hf_health_class cls;

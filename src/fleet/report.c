@@ -18,7 +18,7 @@
 
 #define SHOWN "shown: Holdfast shows this and leaves it to a person"
 
-/* --- words ------------------------------------------------------------------------------------ */
+/* --- names and reasons ------------------------------------------------------------------------ */
 
 static const char *next_of(const struct hf_health_decision *d)
 {
@@ -158,7 +158,8 @@ static const char *reason_of(const struct hf_health_decision *d)
 			return "WouldRelease";
 		return "RemediationNeeded";
 	}
-	/* An open breaker or a pause concerns the whole fleet: the policy's event says so once. */
+	/* Events of nodes leave out an open breaker and a pause. Both concern the whole fleet, and
+	 * one event of the policy reports them. */
 	if (d->answer == HF_HEALTH_HELD && d->why != HF_HEALTH_WHY_BREAKER &&
 	    d->why != HF_HEALTH_WHY_PAUSED)
 		return d->doing == HF_HEALTH_DO_QUARANTINE ? "QuarantineBlocked"
@@ -184,7 +185,8 @@ static void tell_node(struct hf_fleet *fleet, const struct fleet_seen *seen, siz
 	if (hf_streq(hf_map_get(seen->policy->told, d->node), message))
 		return;
 	copy = hf_xstrdup(message);
-	/* Beyond the table's limit the recorder combines repeated events. */
+	/* If the table of reported messages is full, the message is sent again: the event recorder
+	 * combines repeated events. */
 	if (!hf_map_put(seen->policy->told, d->node, copy))
 		free(copy);
 	hf_fleet_event_node(fleet, d->node, d->answer == HF_HEALTH_HELD, reason, message);
@@ -196,7 +198,8 @@ static void tell_breaker(struct hf_fleet *fleet, const struct fleet_seen *seen)
 	struct fleet_policy *policy = seen->policy;
 	char message[256];
 
-	/* The event follows once the breaker is stored. */
+	/* Report the open breaker only after the policy's status stores it: the event must not
+	 * precede the fact. */
 	if (seen->memory_moved && !policy->seen) {
 		policy->status.memory.breaker_open = !seen->memory.breaker_open;
 		policy->seen = true;
@@ -223,7 +226,7 @@ static void remember_round(const struct fleet_seen *seen, struct hf_fleet *fleet
 	struct fleet_policy *policy = seen->policy;
 
 	hf_fleet_fill_status(fleet, seen, arena, &policy->status);
-	/* Keep the numbers only: the arena that holds the rest is reset. */
+	/* The round's arena is reset now, so keep the numbers and no pointers into the arena. */
 	policy->status.nodes.items = NULL;
 	policy->status.nodes.len = 0;
 	policy->status.memory.recent.items = NULL;
@@ -236,8 +239,9 @@ static void remember_round(const struct fleet_seen *seen, struct hf_fleet *fleet
 	policy->seen = true;
 }
 
-/* The breaker has counted this fault: only a budget may hold the quarantine back. Faults that are
- * held for these four reasons come to the breaker later. */
+/* The breaker has counted this fault, so from now on only a budget may hold the quarantine back.
+ * Faults that are held for the four reasons below are not counted yet: the breaker counts them when
+ * the reason ends. */
 static bool is_weighed(const struct hf_health_decision *d)
 {
 	switch (d->why) {
@@ -249,7 +253,7 @@ static bool is_weighed(const struct hf_health_decision *d)
 	}
 }
 
-/* Marks the faults that the breaker has counted. */
+/* Notes which faults this policy's breaker has counted without opening. */
 static void mark_weighed(const struct fleet_seen *seen)
 {
 	for (size_t i = 0; i < seen->len && seen->policy->usable && !seen->plan.breaker.tripped;
@@ -291,7 +295,7 @@ void hf_fleet_init_metrics(struct hf_fleet *fleet)
 {
 	const struct hf_metric_options seconds = {
 		.name = "holdfast_quarantine_seconds",
-		.help = "Seconds from the decision to the taint on the Node.",
+		.help = "Seconds from the decision to quarantine a node to the taint on the Node.",
 		.type = HF_METRIC_HISTOGRAM,
 		.labels = {"stage"},
 		.buckets = {0.01, 0.05, 0.1, 0.5, 1, 2, 5, 10, 30},
@@ -305,7 +309,7 @@ void hf_fleet_init_metrics(struct hf_fleet *fleet)
 			      "unavailable, silent.",
 			      "policy", "what");
 	fleet->metrics.left = create_family(fleet, HF_METRIC_GAUGE, "holdfast_budget_remaining",
-					    "Units left in a policy's budgets.", "policy", "kind");
+					    "Actions that a budget of a policy still allows, by budget.", "policy", "kind");
 	fleet->metrics.blocked =
 		create_family(fleet, HF_METRIC_GAUGE, "holdfast_actions_blocked",
 			      "Nodes whose action is held back, by reason.", "policy", "reason");

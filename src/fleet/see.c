@@ -26,10 +26,10 @@ static const char *const out_taints[] = {
 	"nvidia.com/gpu-error",
 };
 
-/* A write arrives within this time or never. */
+/* A write of a taint that is not on the Node after this time never arrives. */
 #define LATE_MAX HF_MINUTE
 
-/* --- which policy ----------------------------------------------------------------------------- */
+/* --- choosing the policy ---------------------------------------------------------------------- */
 
 static struct hf_json *labels_json(const struct hf_node_marks *marks)
 {
@@ -80,7 +80,7 @@ static bool is_foreign(const struct fleet_policy *policy, const struct fleet_nod
 	for (size_t i = 0; i < node->marks.taints.len; i++)
 		if (is_out_taint(policy, node->marks.taints.items[i].key))
 			return true;
-	/* Our taint without our mark: a person has put it on. */
+	/* The node has Holdfast's taint without Holdfast's mark: a person has put the taint on. */
 	return node->tainted && !node->marked;
 }
 
@@ -100,7 +100,8 @@ static void collect_nodes(struct hf_fleet *fleet, struct fleet_seen *seen, struc
 
 		if (node->matched != fleet->version)
 			match_policy(fleet, node);
-		/* Nodes with network ports alone count only if a selector names them. */
+		/* Nodes that have network ports and no GPU count only if the policy's selector
+		 * selects them. */
 		counts = node->marked ||
 			 (health != NULL && (seen->policy->selector != NULL ? health->has_devices
 									    : health->has_gpus));
@@ -136,7 +137,7 @@ static int32_t count_disturbed(const struct fleet_seen *seen, const char *job)
 
 /* --- one node --------------------------------------------------------------------------------- */
 
-/* The mark is there and the taint was removed by hand. */
+/* The Node still has Holdfast's mark, but a person removed the taint. */
 static bool is_taken_off(const struct fleet_node *node)
 {
 	return node->marked && !node->tainted;
@@ -154,7 +155,7 @@ static hf_time at_most(hf_time at, hf_time now)
 	return at == HF_TIME_NONE || at < now ? at : now;
 }
 
-/* Converts a time of the node's clock to the API server's. */
+/* Converts a time of the node's clock to the API server's clock. */
 static hf_time convert_time(const struct hf_fleet *fleet, const struct fleet_health *health,
 			    hf_time at, hf_time now)
 {
@@ -173,14 +174,16 @@ static void set_times(const struct hf_fleet *fleet, const struct fleet_health *h
 	to->evidence_at = convert_time(fleet, health, health->evidence_at, now);
 	to->began_at = convert_time(fleet, health, health->began_at, now);
 	to->observed_at = convert_time(fleet, health, health->observed_at, now);
-	/* If the node's clock is ahead, the time of its evidence is unknown until the next report. */
+	/* If the node's clock is ahead, the time of its evidence is unknown until the agent's next
+	 * report. */
 	if ((health->seen_at == HF_TIME_NONE || health->observed_at == HF_TIME_NONE) &&
 	    health->evidence_at > now)
 		to->evidence_at = HF_TIME_NONE;
 }
 
-/* The node's clock would decide whether the evidence is older than the closed breaker or the
- * removed taint. The agent's next report settles that. */
+/* Only the node's clock tells whether the evidence is older than the closing of the breaker or the
+ * removal of the taint, and that clock may be wrong. The agent's next report settles the order;
+ * until then the evidence does not count. */
 static bool is_doubtful(const struct fleet_seen *seen, const struct fleet_item *item, hf_time off)
 {
 	hf_time closed = seen->memory.breaker_closed_at;
@@ -202,15 +205,15 @@ static void set_job(const struct hf_fleet *fleet, const struct fleet_seen *seen,
 	for (size_t i = 0; i < health->holders_len && job == NULL; i++)
 		job = fleet->env.find_job(fleet->env.arg, health->holders[i].ns,
 					  health->holders[i].pod, health->holders[i].uid);
-	/* A pod without a job counts as a job of its own. */
+	/* For the budget of jobs, a pod without a job counts as a job of its own. */
 	to->job = job != NULL ? hf_arena_strdup(arena, job)
 			      : hf_arena_printf(arena, "pods/%s/%s", first->ns, first->pod);
 	to->job_restarting = fleet->env.is_restarting(fleet->env.arg, job);
 	to->job_evictions = count_disturbed(seen, to->job);
 }
 
-/* A quarantine that was recorded and not yet seen on the Node: another leader may have begun it.
- * The node counts as out of use. */
+/* The status records a quarantine of this node that is not yet visible on the Node: another leader
+ * may have begun it. The node counts as out of use. */
 static bool is_begun(const struct fleet_seen *seen, const char *name)
 {
 	for (size_t i = 0; i < seen->memory.recent.len; i++)
@@ -238,9 +241,9 @@ static const char *label_of(const struct fleet_node *node, const char *key)
 	return hf_field_pair_find(node->marks.labels.items, node->marks.labels.len, key);
 }
 
-/* The kind of a node: a node with two small devices cannot take the work of one with eight large
- * devices. Without a label the number of devices decides, rounded up, so that a node which lost a
- * device keeps its kind. */
+/* The kind of a node, for the search of a spare node: a node with two small devices cannot take the
+ * work of one with eight large devices. Without a label the number of devices decides, rounded up
+ * to a power of two, so that a node which lost a device keeps its kind. */
 static const char *kind_of(const struct fleet_node *node, const struct fleet_health *health,
 			   struct hf_arena *arena)
 {
@@ -287,7 +290,7 @@ static void see_node(struct hf_fleet *fleet, const struct fleet_seen *seen,
 		.not_before = hf_fleet_not_before(fleet, item->uid),
 	};
 	to->unavailable = to->foreign || to->owned || is_begun(seen, item->name);
-	/* A person has put our taint on. */
+	/* Holdfast leaves a node alone on which a person has put Holdfast's taint. */
 	to->excluded |= node->tainted && !node->marked;
 	if (health == NULL)
 		return;
@@ -298,7 +301,7 @@ static void see_node(struct hf_fleet *fleet, const struct fleet_seen *seen,
 	to->same_boot =
 		node->marks.boot_id != NULL && hf_streq(node->marks.boot_id, health->boot_id);
 	set_times(fleet, health, seen->now, to);
-	/* The taint was removed by hand: older evidence must not bring it back. */
+	/* A person removed the taint: evidence from before that must not bring the taint back. */
 	if (is_doubtful(seen, item, off) || (is_taken_off(node) && off == HF_TIME_NONE) ||
 	    (off != HF_TIME_NONE && convert_time(fleet, health, health->anew_at, seen->now) <= off))
 		to->evidence_at = HF_TIME_NONE;
@@ -310,7 +313,7 @@ static void see_node(struct hf_fleet *fleet, const struct fleet_seen *seen,
 	set_job(fleet, seen, health, to, arena);
 }
 
-/* After a taint was removed by hand, the next quarantine is a new one. */
+/* After a person removed the taint, the next quarantine of the node is charged anew. */
 hf_time hf_fleet_counted_at(const struct fleet_seen *seen, size_t i)
 {
 	const struct hf_health_node *node = &seen->nodes[i];
@@ -327,7 +330,7 @@ hf_time hf_fleet_counted_at(const struct fleet_seen *seen, size_t i)
 	return HF_TIME_NONE;
 }
 
-/* --- what is kept ----------------------------------------------------------------------------- */
+/* --- recorded quarantines --------------------------------------------------------------------- */
 
 static const struct fleet_item *find_item(const struct fleet_seen *seen, const char *name)
 {
@@ -343,13 +346,15 @@ static bool is_owned(const struct fleet_item *item)
 	return item != NULL && item->node->marked && item->node->tainted;
 }
 
-/* The entry still counts for the rate, the breaker, or the budget of the job that was disturbed. */
+/* A recorded quarantine is young enough to count for the rate, the breaker, or the budget of the
+ * job that it disturbed. */
 static bool is_counted(const struct fleet_seen *seen, const struct hf_policy_recent *r)
 {
 	const struct hf_health_policy_spec *spec = &seen->policy->spec;
 	hf_time age = seen->now - r->at;
 
-	/* The policy cannot be read, so its windows may be long. */
+	/* The newest version of the policy cannot be read, so its windows are unknown: keep the
+	 * entry. */
 	if (!seen->policy->usable)
 		return true;
 	return age <= spec->quarantine_window || age <= spec->breaker_window ||
@@ -360,8 +365,8 @@ static bool is_kept(const struct fleet_seen *seen, const struct hf_policy_recent
 {
 	if (!is_counted(seen, r))
 		return false;
-	/* Recorded and not seen on the Node: the write may still arrive. After that time it is
-	 * decided anew. */
+	/* A quarantine that is recorded but not visible on the Node: its write may still arrive.
+	 * After LATE_MAX the entry is dropped and the quarantine decided anew. */
 	return r->done || seen->now - r->at <= LATE_MAX;
 }
 
@@ -374,21 +379,22 @@ static bool is_recent(const struct hf_health_policy_memory *memory, const char *
 	return false;
 }
 
-/* The taint was put on and removed again before a round saw it. */
+/* Holdfast put the taint on, and a person removed it before a round saw it. */
 static bool was_put(const struct fleet_item *item, hf_time at)
 {
 	return item != NULL && item->node->put_at != HF_TIME_NONE &&
 	       item->node->put_at >= at - HF_SECOND;
 }
 
-/* A taint that was removed by hand is remembered while the node is not healthy. */
+/* A removal of the taint by a person is remembered until the node is healthy. */
 static bool is_off(const struct fleet_item *item)
 {
 	return item != NULL && !item->node->tainted && item->health != NULL &&
 	       item->health->state != HF_HEALTH_HEALTHY;
 }
 
-/* Stores the time for later leaders, even if the mark is removed too. */
+/* Stores in the policy's status when a person removed the taint, so that a later leader knows it
+ * even if the mark on the Node is removed too. */
 static void note_off(struct hf_health_policy_memory *memory, const struct fleet_item *item)
 {
 	const struct fleet_node *node = item->node;
@@ -411,7 +417,7 @@ static void note_off(struct hf_health_policy_memory *memory, const struct fleet_
 		found->off = node->off_at;
 }
 
-/* The Node has a quarantine of this policy that the status does not list. */
+/* The Node's mark shows a quarantine of this policy that the policy's status does not list. */
 static bool is_unnoted(const struct fleet_seen *seen, const struct fleet_item *item)
 {
 	const struct hf_quarantine_mark *mark = &item->node->mark;
@@ -420,8 +426,8 @@ static bool is_unnoted(const struct fleet_seen *seen, const struct fleet_item *i
 	       mark->at <= seen->now && !is_recent(&seen->memory, item->name, mark->at);
 }
 
-/* A higher spec.breaker.epoch closes an open breaker. On a closed breaker it changes nothing, and
- * evidence stays valid. */
+/* A higher spec.breaker.epoch closes an open breaker: only evidence from then on counts. If the
+ * breaker is closed already, evidence stays valid. */
 static void close_breaker(struct fleet_seen *seen)
 {
 	struct hf_health_policy_memory *memory = &seen->memory;
@@ -436,8 +442,9 @@ static void close_breaker(struct fleet_seen *seen)
 	seen->memory_moved = true;
 }
 
-/* Takes the stored entries, adds what the Nodes show beyond them, and drops what no longer counts.
- * If the list is full, the mark on the Node remains, and no quarantine starts meanwhile. */
+/* Takes the quarantines stored in the policy's status, adds those that only the Nodes show, and
+ * drops those that no longer count. If the list is full, a quarantine is remembered by the mark on
+ * its Node alone, and no new quarantine starts. */
 static void recall_memory(struct fleet_seen *seen, struct hf_arena *arena)
 {
 	struct hf_health_policy_memory stored, *memory = &seen->memory;
@@ -445,7 +452,7 @@ static void recall_memory(struct fleet_seen *seen, struct hf_arena *arena)
 
 	hf_health_policy_read_memory(seen->doc, arena, &stored);
 	*memory = stored;
-	/* Room for the stored entries and for those of this round. */
+	/* Room for the stored quarantines and for those of this round. */
 	room = stored.recent.len + HF_HEALTH_POLICY_RECENT_MAX + HF_FLEET_ACTS_MAX;
 	memory->recent.items = HF_ARENA_ARRAY(arena, struct hf_policy_recent, room + 1);
 	memory->recent.len = 0;
@@ -492,7 +499,8 @@ static void set_rules(struct fleet_seen *seen)
 	struct hf_health_policy *rules = &seen->rules;
 
 	*rules = hf_health_policy_default;
-	/* Every mode beyond quarantine only shows what a person may do. */
+	/* Modes beyond quarantine act like quarantine here, and only show which further actions a
+	 * person may take. */
 	rules->mode = hf_streq(spec->mode, "observe") ? HF_HEALTH_OBSERVE : HF_HEALTH_QUARANTINES;
 	rules->paused = spec->paused || seen->policy->paused;
 	rules->unavailable = limit_of(&spec->unavailable);
@@ -502,8 +510,8 @@ static void set_rules(struct fleet_seen *seen)
 	rules->per_domain = spec->domain_max;
 	rules->job_evictions = spec->job_max;
 	rules->breaker = limit_of(&spec->breaker);
-	/* Without a readable policy the breaker's limit is unknown: no act, and the breaker does
-	 * not open. */
+	/* If the policy cannot be read, the breaker's limit is unknown: Holdfast does not act, and
+	 * the breaker does not open. */
 	if (!seen->policy->usable)
 		rules->breaker = (struct hf_health_limit){.count = -1, .percent = -1};
 	rules->breaker_window = spec->breaker_window;
@@ -511,7 +519,8 @@ static void set_rules(struct fleet_seen *seen)
 	hf_assert(hf_health_policy_problem(rules) == NULL);
 }
 
-/* The entry and the new decision are the same quarantine: count one. */
+/* The recorded quarantine has not reached the Node, and this round wants the same one: count it
+ * once. */
 static bool is_wanted_again(const struct fleet_seen *seen, const struct hf_policy_recent *r)
 {
 	const struct fleet_item *item = r->done ? NULL : find_item(seen, r->node);
@@ -545,7 +554,7 @@ static void decide_fleet(struct fleet_seen *seen, struct hf_arena *arena)
 							       .at = memory->recent.items[i].at};
 	seen->spares = hf_health_fleet_spares(&fleet, &seen->rules, seen->policy->spec.spares_min,
 					      seen->nodes, arena);
-	/* collect_nodes respects the limit of the decision. */
+	/* Cannot fail: collect_nodes takes at most HF_HEALTH_NODES_MAX nodes. */
 	rc = hf_health_fleet_decide(&fleet, &seen->rules, arena, &seen->plan, NULL);
 	hf_assert(rc == 0);
 	if (!seen->plan.breaker_tripped_now)

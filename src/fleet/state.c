@@ -58,7 +58,7 @@ void hf_fleet_refuse(struct hf_fleet *fleet, const char *uid, hf_time wait, bool
 
 	if (refusal == NULL) {
 		refusal = hf_xcalloc(1, sizeof(*refusal));
-		/* A full table mostly holds objects that are gone: start anew. */
+		/* If the table is full, most entries belong to deleted objects: clear the table. */
 		if (hf_map_len(fleet->refusals) >= HF_FLEET_REFUSALS_MAX)
 			hf_map_clear(fleet->refusals);
 		if (!hf_map_put(fleet->refusals, uid, refusal)) {
@@ -84,9 +84,9 @@ bool hf_fleet_is_server_failure(int code)
 	       code == HF_E_UNAUTHORIZED;
 }
 
-/* --- pods that came after the quarantine ------------------------------------------------------ */
+/* --- pods that were created after the quarantine ---------------------------------------------- */
 
-/* Key of their count in the table of refusals. */
+/* Key in the table of refusals under which a node's late pods are counted. */
 static char *late_key(const char *node)
 {
 	return hf_xasprintf("late/%s", node);

@@ -137,7 +137,8 @@ static bool is_node(const struct hf_device_report *device)
 	return hf_str_is_empty(device->id);
 }
 
-/* Counts the devices that pods can use. A node without any is in no budget and takes no work. */
+/* Counts the node's GPUs and network devices. A node without any is in no budget and takes no
+ * work. */
 static void read_devices(const struct hf_device_health *health, struct fleet_health *view)
 {
 	for (size_t i = 0; i < health->devices.len; i++) {
@@ -154,7 +155,7 @@ static void read_devices(const struct hf_device_health *health, struct fleet_hea
 	view->has_devices |= view->has_gpus;
 }
 
-/* The fault ends when a pod of the device plugin or of the driver runs again. */
+/* A pod ends this fault by running again: the device plugin's or the driver's. */
 static bool is_by_pods(const struct hf_device_fault *fault)
 {
 	return hf_impact_is_by(fault, HF_HEALTH_PLUGIN) ||
@@ -186,8 +187,8 @@ static void read_rest(const struct hf_device_health *health, struct fleet_health
 	view->by_pods = any && !others;
 }
 
-/* Start of the newest fault. Evidence of a measured level is renewed while the level lasts, and its
- * start is not. */
+/* Start of the newest fault. Evidence of a measured level (such as heat) is renewed while the level
+ * lasts; its start stays the same. */
 static hf_time find_began(const struct hf_device_health *health)
 {
 	hf_time at = HF_TIME_NONE;
@@ -201,8 +202,8 @@ static hf_time find_began(const struct hf_device_health *health)
 	return at;
 }
 
-/* Each kernel line and each rise of a counter is another error. A measured level is one error as
- * long as it lasts. */
+/* A repetition of the fault is a new error: each kernel line and each rise of a counter is one. A
+ * measured level is one error as long as it lasts. */
 static bool is_another(const struct hf_device_fault *fault)
 {
 	enum hf_health_detector d;
@@ -215,7 +216,8 @@ static bool is_another(const struct hf_device_fault *fault)
 	       d == HF_HEALTH_MLX5;
 }
 
-/* Faults of programs, and notes, do not count. NONE: no other fault counts. */
+/* Time of the newest error. Notes and faults of programs do not count. NONE: the device has no
+ * other fault. */
 static hf_time faults_came(const struct hf_device_report *device)
 {
 	hf_time at = HF_TIME_NONE;
@@ -294,7 +296,8 @@ void *hf_fleet_read_health(struct hf_fleet *fleet, struct hf_doc *doc)
 	view->observed_at = health.observed_at;
 	view->evidence_at = health.evidence_at;
 	view->began_at = find_began(&health);
-	/* The device failed because of repeated suspicions and no fault acts now: treat it as slow. */
+	/* The device is Failed because of repeated suspicions, and no fault is active now: treat it
+	 * as slow. */
 	if (view->state == HF_HEALTH_FAILED && view->cls < HF_HEALTH_SOFTWARE) {
 		view->cls = HF_HEALTH_DEGRADED;
 		view->evidence_at = view->began_at;
@@ -400,7 +403,8 @@ static int read_spec(struct fleet_policy *to, struct hf_doc *doc, struct hf_erro
 	return rc;
 }
 
-/* The policy was never readable: it only observes, and its nodes are closed to other policies. */
+/* No version of this policy was ever readable. The policy only observes, and other policies do not
+ * take its nodes. */
 static void set_observing(struct fleet_policy *policy, const struct hf_json *selector)
 {
 	HF_AUTO_DOC empty = hf_doc_from_text("{}", 2);
@@ -426,7 +430,7 @@ void hf_fleet_update_policy(struct fleet_policy *policy, struct hf_doc *doc)
 	free(policy->uid);
 	policy->uid = hf_xstrdup(hf_doc_uid(doc));
 	if (read_spec(&fresh, doc, &err) != 0) {
-		/* Keep the last readable version. A policy without one observes. */
+		/* Keep the last readable version. A policy that never had one only observes. */
 		drop_spec(&fresh);
 		if (!hf_streq(policy->problem, err.text))
 			policy->problem_told = false;

@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-/* A view holds everything that the agent, kubelet or administrator of one node can write into an
- * object. */
+/* A view must hold everything that the agent, kubelet or administrator of one node can write into
+ * an object. */
 
 #define OBJECT_MAX ((size_t)3 << 19) /* what etcd takes */
 
@@ -32,7 +32,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Two bytes a character: a CRD counts those, and etcd counts bytes. */
+/* Adds n characters of two bytes each: a CRD limits characters, and etcd limits bytes. */
 static void add_characters(size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -93,7 +93,7 @@ static void what_is_no_name_holds_nothing(void **state)
 	hf_fleet_free_health(view);
 }
 
-/* Of what stands in the text: seconds after midnight. */
+/* When the newest error in `text` came, in seconds after midnight. */
 static int anew(void)
 {
 	HF_AUTO_DOC doc = hf_doc_from_text(text.data, text.len);
@@ -105,7 +105,7 @@ static int anew(void)
 	return (int)((at - day) / HF_SECOND);
 }
 
-/* Of one device with one fault. */
+/* The same for one device with one fault. */
 static int came_anew(const char *detector, int code, const char *active)
 {
 	hf_strbuf_clear(&text);
@@ -120,7 +120,7 @@ static int came_anew(const char *detector, int code, const char *active)
 	return anew();
 }
 
-/* Each rise of a counter is another error. */
+/* The counter of uncorrectable errors rose again at second 9: that is a new error. */
 static void one_more_in_a_counter_is_anew(void **state)
 {
 	(void)state;
@@ -129,7 +129,8 @@ static void one_more_in_a_counter_is_anew(void **state)
 	assert_int_equal(came_anew("ecc", 2, "true"), 2);
 }
 
-/* A device that is in that state since so many seconds: faults of 1 s, 2 s and 9 s. */
+/* The same for a device that has been in `state` since second `since`, with faults of seconds 1, 2
+ * and 9. */
 static int anew_of(const char *state, int since, const char *cls, const char *last_cls)
 {
 	hf_strbuf_clear(&text);
@@ -154,11 +155,11 @@ static void what_a_program_did_is_not_anew(void **state)
 	assert_int_equal(anew_of("Unhealthy", 2, "gpu-reset", "app"), 2);
 	assert_int_equal(anew_of("Unhealthy", 2, "gpu-reset", "info"), 2);
 	assert_int_equal(anew_of("Unhealthy", 2, "gpu-reset", "degraded"), 9);
-	/* What was a suspicion is confirmed since. */
+	/* A fault that was a suspicion was confirmed at second 8: that is a new error. */
 	assert_int_equal(anew_of("Degraded", 8, "app", "app"), 8);
 }
 
-/* With such devices; "" for a node that has only itself. */
+/* A view of a node with these faults and devices; "": the node has no device. */
 static struct fleet_health *health_of(const char *faults_of_node, const char *devices)
 {
 	HF_AUTO_DOC doc = NULL;
@@ -194,17 +195,19 @@ static void what_pods_of_drivers_and_plugins_mend_is_known(void **state)
 	expect_by_pods(FAULT("plugin", "1", "software"), GPU("Healthy", ""), true, true);
 	expect_by_pods(FAULT("driver", "2", "software") "," FAULT("count", "2", "software"),
 		       GPU("Unknown", ""), true, false);
-	/* The driver hangs or does not match its library; one device is off the bus. */
+	/* The driver hangs or does not match its library, or a device is off the bus: no pod can
+	 * end these faults. */
 	expect_by_pods(FAULT("driver", "3", "software"), GPU("Healthy", ""), false, true);
 	expect_by_pods(FAULT("driver", "1", "software"), GPU("Healthy", ""), false, true);
 	expect_by_pods(FAULT("count", "3", "degraded"), GPU("Healthy", ""), false, true);
 	expect_by_pods(FAULT("plugin", "2", "software"),
 		       GPU("Unhealthy", FAULT("xid", "119", "gpu-reset")), false, false);
-	/* A suspicion is no reason to keep the plugin away; what is out of service is. */
+	/* A suspicion about a device does not keep the plugin's pod away; a device that is out of
+	 * service does. */
 	expect_by_pods(FAULT("plugin", "1", "software"),
 		       GPU("Suspect", FAULT("xid", "74", "fabric")), true, false);
 	expect_by_pods(FAULT("count", "2", "software"), GPU("Failed", ""), false, false);
-	/* Nothing acts: that is another matter. */
+	/* No fault is active, so no pod can end one. */
 	expect_by_pods("", GPU("Healthy", FAULT("xid", "43", "app")), false, true);
 }
 
