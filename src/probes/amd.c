@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* Decodes AMD's gpu_metrics. Pure; any bytes are fine. */
+/* Decodes the table gpu_metrics of AMD's driver. A pure function; the input may be any bytes. */
 #include "probes/amd.h"
 
 #include <string.h>
 
-/* Of gpu_metrics_v1_6 … v1_8 in the kernel's kgd_pp_interface.h: a header of 16 bits for the size and 8
- * each for format and content, then fields at their natural alignment. */
+/* The layout of gpu_metrics_v1_6 to v1_8 in the kernel's kgd_pp_interface.h. A header has the
+ * table's size (16 bits) and the format and content version (8 bits each). The fields follow at
+ * their natural alignment. */
 #define FORMAT 1
 #define CONTENT_SIX 6
 #define CONTENT_LAST 8
-#define LOAD 12 /* of what computes, in percent; behind three temperatures and the power */
+#define LOAD 12 /* offset of the load in percent, behind three temperatures and the power */
 #define CYCLES_OF_SIX 32
-#define CYCLES_OF_SEVEN 40 /* the bandwidth of the memory came in before it */
+#define CYCLES_OF_SEVEN 40 /* version 1.7 added the memory bandwidth before the cycle count */
 
-/* Behind the cycles, in this order: PROCHOT, PPT, socket, regulators, memory. */
+/* Offsets from the cycle count to the counters PROCHOT, PPT (skipped), socket, voltage regulators
+ * and memory. */
 static const size_t behind[HF_AMD_LIMITS] = {4, 12, 16, 20};
 
 static uint32_t u32_at(const unsigned char *at)
@@ -37,7 +39,7 @@ void hf_amd_metrics(const void *bytes, size_t len, struct hf_amd_throttle *ret_t
 	size_t cycles;
 
 	memset(ret_throttle, 0, sizeof(*ret_throttle));
-	/* Skip a table if its head gives another size. */
+	/* Ignore a table whose header gives another size than the file has. */
 	if (len < 4 || ((size_t)at[0] | (size_t)at[1] << 8) != len || at[2] != FORMAT ||
 	    at[3] < CONTENT_SIX || at[3] > CONTENT_LAST)
 		return;
@@ -50,7 +52,7 @@ void hf_amd_metrics(const void *bytes, size_t len, struct hf_amd_throttle *ret_t
 		ret_throttle->held[i] = u32_at(at + cycles + behind[i]);
 		ret_throttle->known |= ret_throttle->held[i] != UINT32_MAX;
 	}
-	/* The driver fills values with ones if the device does not report them. */
+	/* If a device does not report a value, the driver fills the field with one bits. */
 	ret_throttle->known = ret_throttle->known && ret_throttle->cycles != UINT32_MAX;
 }
 
@@ -60,7 +62,8 @@ bool hf_amd_throttled(const struct hf_amd_throttle *before, const struct hf_amd_
 	uint64_t longest = 0, span;
 	bool known = false;
 
-	/* Counters that stand still or fell: the device was reset, or they began anew. */
+	/* If the cycle count stands still or fell, the device was reset and its counters began
+	 * anew: no rate is known. */
 	if (!before->known || !now->known || now->cycles <= before->cycles)
 		return false;
 	span = now->cycles - before->cycles;
@@ -71,8 +74,8 @@ bool hf_amd_throttled(const struct hf_amd_throttle *before, const struct hf_amd_
 		    now->held[i] < before->held[i])
 			continue;
 		held = now->held[i] - before->held[i];
-		/* A time longer than the span between the two looks is a count of something
-		 * else. */
+		/* A limit cannot act longer than the time between the two looks: this counter
+		 * counts something else. */
 		if (held > span)
 			continue;
 		known = true;

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Sizes of the drivers' tables; the last version has two. */
+/* Sizes of the tables that the drivers write. Version 1.8 exists in two sizes. */
 static const struct form {
 	unsigned char content;
 	size_t size, cycles;
@@ -19,7 +19,8 @@ static void put(size_t at, uint32_t number)
 		table[at + (size_t)i] = (unsigned char)(number >> (8 * i));
 }
 
-/* As the driver begins: every field it does not know is full of ones. */
+/* Fills the table as the driver does at first: every field that the driver does not know is full of
+ * one bits. */
 static void begin(const struct form *form)
 {
 	memset(table, 0xff, sizeof(table));
@@ -57,7 +58,8 @@ static void what_held_it_back_longest_counts(void **state)
 		assert_true(before.known && now.known);
 		assert_int_equal(before.cycles, 1000);
 		assert_memory_equal(before.held, ((const uint32_t[4]){5, 7, 8, 9}), 16);
-		/* 1,800 cycles of power capping are no harm. */
+		/* A limit of heat acted in 25 % of the cycles. Power capping in 1,800 cycles does
+		 * not count. */
 		assert_true(hf_amd_throttled(&before, &now, &percent));
 		assert_int_equal(percent, 25);
 	}
@@ -85,7 +87,8 @@ static void counters_that_make_no_sense_say_nothing(void **state)
 	struct hf_amd_throttle now = before;
 	uint32_t percent = 77;
 
-	/* No time has passed; it began anew; it counts faster than the time. */
+	/* No rate is known if no cycle passed, if the counter fell, or if a limit acted in more
+	 * cycles than passed. */
 	assert_false(hf_amd_throttled(&before, &now, &percent));
 	now.cycles = 50;
 	assert_false(hf_amd_throttled(&before, &now, &percent));
@@ -122,7 +125,8 @@ static void another_table_is_not_known(void **state)
 	struct hf_amd_throttle found = read_counters(form, numbers);
 
 	assert_true(found.known);
-	/* Every cut of the table, with its full size in the head and with the cut size. */
+	/* A table that is cut short is ignored, unless its header gives the shorter size and the
+	 * counters are inside. */
 	for (size_t len = 0; len < form->size; len++) {
 		put_counters(form, numbers);
 		hf_amd_metrics(table, len, &found);
@@ -136,7 +140,8 @@ static void another_table_is_not_known(void **state)
 		put_counters(form, numbers);
 		table[3] = (unsigned char)content;
 		hf_amd_metrics(table, form->size, &found);
-		/* Read as 1.6, the cycle counters are all ones. */
+		/* Only versions 1.7 and 1.8 have this layout; read as 1.6, its counters are all one
+		 * bits, which means not known. */
 		assert_true(found.known == (content == 7 || content == 8));
 	}
 	put_counters(form, numbers);

@@ -2,8 +2,9 @@
  * Copyright The Holdfast authors */
 
 /*
- * The lists that probes fill and a step takes. Invariants: every text is printable and fits;
- * nothing is dropped without a count or a refusal; times never go back.
+ * The lists that probes fill and that a step of the brain (src/health) takes. Invariants: every
+ * text is printable and within its limit; an item is never dropped without a count or a refusal;
+ * times never go back.
  */
 #include "probes/intake.h"
 
@@ -15,13 +16,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of a step: a flood is stepped in pieces, and what does not fit waits where it came from. */
+/* Limit of what one step takes. A flood is processed in pieces: the intake refuses what does not
+ * fit, and the probe delivers it again later. */
 #define EVIDENCE_MAX HF_HEALTH_INPUT_MAX
 #define SAMPLES_MAX HF_HEALTH_INPUT_MAX
-/* Room that is kept between two steps; a flood's goes back. */
+/* Number of items whose memory is kept between two steps; memory for a flood is freed. */
 #define KEPT_MAX 64
 #define LOAD_FRESH HF_MINUTE
-/* The log is looked at several times in so long. */
+/* Delay of an Xid that NVML reports: long enough for several looks at the kernel's log. */
 #define SECOND_AFTER (2 * HF_SECOND)
 
 struct way {
@@ -181,7 +183,7 @@ static void announce_news(struct hf_intake *intake, bool urgent)
 	intake->options.news(intake->options.arg, urgent);
 }
 
-/* Replaces unprintable bytes in place; text may lack its NUL. */
+/* Replaces unprintable bytes of a text in place. The text may lack its final NUL. */
 static void make_printable(char *text, size_t size)
 {
 	hf_str_print(text, size, text, strnlen(text, size));
@@ -207,8 +209,8 @@ static bool has_room(const struct hf_intake *intake, enum hf_health_kind kind)
 	       (kind != HF_HEALTH_PORT || ports < HF_HEALTH_PORTS_MAX);
 }
 
-/* Gives the device this alias. A GPU's number belongs to one GPU, so a former owner (before a
- * reload of the driver) loses it. Ports of one card share its address. */
+/* Gives the device this alias ("gpu-3"). Only one GPU has a number: after a reload of the driver a
+ * GPU that had the number before loses it. Ports of one network card share its address as alias. */
 static void take_alias(struct hf_intake *intake, struct hf_health_presence *known,
 		       const char *alias)
 {
@@ -223,7 +225,8 @@ static void take_alias(struct hf_intake *intake, struct hf_health_presence *know
 
 static bool put_evidence(struct hf_intake *intake, const struct hf_health_evidence *evidence);
 
-/* Puts in the evidence about the device, or a port above it, that came before the device was named. */
+/* Delivers the evidence about the device, or about a port above it, that arrived before a probe
+ * named the device. */
 static void give_placed(struct hf_intake *intake, const struct hf_health_presence *device)
 {
 	struct hf_health_evidence evidence;
@@ -350,7 +353,7 @@ const struct hf_health_presence *hf_intake_devices(const struct hf_intake *intak
 	return intake->devices;
 }
 
-/* ---- who could see ------------------------------------------------------------------------ */
+/* ---- which detectors can see -------------------------------------------------------------- */
 
 static struct way *get_way(struct hf_intake *intake, enum hf_health_source source,
 			   enum hf_health_detector detector)
@@ -434,9 +437,9 @@ uint64_t hf_intake_states_version(const struct hf_intake *intake)
 	return intake->states_version;
 }
 
-/* ---- what was seen ------------------------------------------------------------------------ */
+/* ---- samples and evidence ----------------------------------------------------------------- */
 
-/* Room for one more, or NULL where the list has its most. */
+/* Makes room for one more item. NULL: the list is at its limit. */
 static void *grow_list(void *items, size_t len, size_t *cap, size_t most, size_t size)
 {
 	if (len == most)
@@ -508,7 +511,8 @@ bool hf_intake_evidence(struct hf_intake *intake, const struct hf_health_evidenc
 	dated = *evidence;
 	if (dated.at == HF_TIME_NONE)
 		dated.at = hf_intake_now(intake);
-	/* If the agent before this one knew devices, the brain may know the device although no probe has named it. */
+	/* Deliver the evidence at once as well if an earlier agent knew devices: the brain then may
+	 * know this device although no probe has named it yet. */
 	if (hf_unplaced_evidence_keep(intake->unplaced, &dated, intake->devices,
 				      intake->devices_len, hf_intake_now(intake)) &&
 	    intake->before_len == 0)
@@ -522,7 +526,7 @@ static void on_held(void *arg)
 	hf_time due = hf_intake_now(intake) - SECOND_AFTER;
 	size_t given = 0;
 
-	/* What has no room now has it after the next step. */
+	/* If the intake refuses an item now, it has room for it after the next step. */
 	while (given < intake->held_len && intake->held[given].at <= due &&
 	       hf_intake_evidence(intake, &intake->held[given]))
 		given++;
@@ -616,14 +620,14 @@ bool hf_intake_load_of(const struct hf_intake *intake, const char *device, uint3
 	return false;
 }
 
-/* ---- who holds what ----------------------------------------------------------------------- */
+/* ---- holdings ----------------------------------------------------------------------------- */
 
 int hf_holding_order(const void *left, const void *right)
 {
 	return memcmp(left, right, sizeof(struct hf_holding));
 }
 
-/* Two shares of a device have one name here. */
+/* Removes repeated entries: two shares of one device have the same name here. */
 static size_t without_repeats(struct hf_holding *list, size_t len)
 {
 	size_t kept = 0;
@@ -650,7 +654,7 @@ bool hf_intake_holdings(struct hf_intake *intake, const struct hf_holding *items
 		make_printable(list[i].resource, sizeof(list[i].resource));
 		make_printable(list[i].id, sizeof(list[i].id));
 	}
-	/* The kubelet's order is that of a Go map. */
+	/* Sort: the kubelet lists devices in the random order of a Go map. */
 	qsort(list, len, sizeof(*list), hf_holding_order);
 	len = without_repeats(list, len);
 	cut = len > HF_HOLDINGS_MAX;
@@ -670,7 +674,8 @@ bool hf_intake_holdings(struct hf_intake *intake, const struct hf_holding *items
 		return !cut;
 	}
 	free(list);
-	/* Of other pods of the names, perhaps. */
+	/* The list is the same. Announce it nevertheless, not as urgent: another pod with the same
+	 * name may hold the devices. */
 	announce_news(intake, false);
 	return !cut;
 }

@@ -84,7 +84,8 @@ static void evidence_of_the_bus_waits_until_its_device_is_named(void **state)
 	hf_intake_take(w->intake, &input);
 	assert_int_equal(input.evidence_len, 0);
 	hf_intake_taken(w->intake);
-	/* Its place on the bus comes to be known. */
+	/* The device's place on the bus becomes known: the evidence about the port above it is
+	 * delivered. */
 	snprintf(p.above, sizeof(p.above), "0000:9b:00.0 0000:9c:01.0");
 	hf_intake_device(w->intake, &p);
 	hf_intake_take(w->intake, &input);
@@ -92,7 +93,8 @@ static void evidence_of_the_bus_waits_until_its_device_is_named(void **state)
 	assert_string_equal(input.evidence[0].device, "0000:9c:01.0");
 	assert_string_equal(input.devices[0].above, p.above);
 	hf_intake_taken(w->intake);
-	/* From then on it is given at once, and what the library says leaves the place as it is. */
+	/* From then on such evidence is delivered at once. NVML's report of the device has no place
+	 * and keeps the known one. */
 	memset(p.above, 0, sizeof(p.above));
 	hf_intake_device(w->intake, &p);
 	assert_true(hf_intake_evidence(w->intake, &e));
@@ -214,7 +216,7 @@ static void a_full_list_refuses_and_asks_for_a_step_at_once(void **state)
 	for (n = 0; hf_intake_sample(w->intake, &sample); n++)
 		;
 	assert_in_range(n, 100, HF_HEALTH_INPUT_MAX);
-	/* once for the last item that fitted, once for the refusal */
+	/* Two urgent calls: one for the last item that fitted, one for the refused item. */
 	assert_int_equal(w->urgent, 2);
 }
 
@@ -261,7 +263,7 @@ static void holdings_in_another_order_are_the_same_and_two_shares_are_one(void *
 	snprintf(two[1].pod, sizeof(two[1].pod), "b");
 	turned[0] = two[1];
 	turned[1] = two[0];
-	/* What lies behind a text's end does not count. */
+	/* Bytes behind the end of a text do not count in a comparison. */
 	turned[0].id[5] = 'x';
 	assert_true(hf_intake_holdings(w->intake, two, 2, 7));
 	version = hf_intake_holdings_version(w->intake);
@@ -294,7 +296,7 @@ static void a_list_that_is_cut_says_so_and_shares_do_not_cut_it(void **state)
 		snprintf(many[i].id, sizeof(many[i].id), "%04d", i);
 	assert_true(hf_intake_holdings(w->intake, many, HF_HOLDINGS_MAX, 8));
 	assert_false(hf_intake_holdings_get(w->intake).cut);
-	/* The last is what is missing: the list is the same, and is no longer all. */
+	/* One holding more than the limit: the intake keeps the same list and marks it as cut. */
 	assert_false(hf_intake_holdings(w->intake, many, HF_HOLDINGS_MAX + 1, 9));
 	assert_true(hf_intake_holdings_get(w->intake).cut);
 	assert_int_equal(hf_intake_holdings_get(w->intake).len, HF_HOLDINGS_MAX);

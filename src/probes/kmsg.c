@@ -2,9 +2,9 @@
  * Copyright The Holdfast authors */
 
 /*
- * Reads the kernel's log from a device, FIFO, socket or plain file. Input: the source and the place
- * of the last read. Output: evidence in the intake. Invariants: each record counts once; lost
- * records are counted; a full intake stops the reading.
+ * Reads the kernel's log from a device, FIFO, socket or plain file. Input: the source, and the
+ * place where the last agent stopped reading. Output: evidence in the intake. Invariants: each
+ * record counts once; lost records are counted; a full intake stops the reading.
  */
 #include "probes/kmsg.h"
 
@@ -27,18 +27,20 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* Others of the loop get their turn after so many: a few milliseconds. */
+/* After this number of records, which takes a few milliseconds, other users of the loop get their
+ * turn. */
 #define RECORDS_PER_TURN 4096
-/* One read of a stream; a record of the device always fits. */
+/* Size of one read of a stream. A record of /dev/kmsg always fits. */
 #define READ_BYTES (64u << 10)
-/* A plain file gives no event when it grows. */
+/* Interval of looks at a plain file, which gives no event when it grows. */
 #define FILE_EVERY (200 * HF_MS)
-/* Files in the folder of a plain file that are searched for a rotated log. */
+/* Number of files in the folder of a plain file among which the probe looks for the rotated log. */
 #define FILES_MAX 4096
-/* The brain makes room within a step. */
+/* Wait after the intake refused evidence: the next step of the brain makes room. */
 #define REFUSED_WAIT (5 * HF_MS)
 #define HEARD_EVERY (30 * HF_SECOND)
-/* A source that stayed open this long is readable: open it again without a delay. */
+/* Longest wait before a source is opened again. A source that stayed open this long was readable,
+ * so it is opened again at once. */
 #define BACKOFF_MAX HF_MINUTE
 
 enum mode { MODE_NONE, MODE_DEVICE, MODE_STREAM, MODE_FILE };
@@ -60,15 +62,17 @@ struct kmsg {
 
 	enum mode mode;
 	hf_time opened_at; /* monotonic */
-	bool heard;        /* since it was opened something could be read, or it stayed so */
+	/* since it was opened, something was read from the source or it stayed open for a while */
+	bool heard;
 	uint64_t records_before;
 	int fd;
 	struct hf_io *io;
 	bool is_socket;
-	bool live;     /* all old records have been read: the next ones are new */
-	bool overrun;  /* the device reported a loss; the next record has the number */
+	bool live; /* all old records have been read; later records are new */
+	/* the device reported lost records; the number of the next record tells how many */
+	bool overrun;
 	bool dry;      /* the last read found no more */
-	bool rotating; /* the file read has no name any more */
+	bool rotating; /* the open file was rotated: it has no name any more */
 
 	char buf[READ_BYTES];
 	size_t buf_at, buf_len;
@@ -80,7 +84,7 @@ struct kmsg {
 	struct hf_health_line_reader reader;
 	struct hf_health_evidence held; /* refused: the intake was full */
 	bool holding;
-	struct hf_kmsg_place held_place; /* as if it had not been read yet */
+	struct hf_kmsg_place held_place; /* the place in the log before the record of `held` */
 };
 
 static void read_source(struct kmsg *k);
@@ -111,7 +115,7 @@ void hf_kmsg_off(struct hf_intake *intake, const char *why)
 		hf_intake_off(intake, HF_HEALTH_BY_KMSG, detectors[i], why);
 }
 
-/* Reports the detectors as off with this reason, and tries again later. */
+/* Reports the log's detectors as off with this reason, and tries to open the source again later. */
 static void go_off(struct kmsg *k, const char *what, int errnum)
 {
 	char why[HF_INTAKE_WHY_MAX];
@@ -134,7 +138,8 @@ static void give_held(struct kmsg *k)
 	}
 }
 
-/* Records count through: a number that is left out was overwritten.  False: it is old news. */
+/* Counts lost records: the kernel numbers its records without gaps, so a skipped number was
+ * overwritten. False: the record was read before. */
 static bool count_through(struct kmsg *k, uint64_t seq)
 {
 	bool known = k->place.has_seq;
@@ -156,16 +161,16 @@ static hf_time get_record_time(const struct kmsg *k)
 {
 	hf_time now = hf_intake_now(k->intake), at;
 
-	/* The log's clock is not adjusted and drifts by minutes in months. So it counts only for
-	 * records from before the first read. */
+	/* The record's time stamp comes from a clock that is never adjusted and drifts by minutes
+	 * in months. So it counts only for records from before the first read. */
 	if (k->live || k->record.usec > (uint64_t)(HF_TIME_NEVER / HF_US))
 		return now;
 	at = hf_time_add(hf_intake_boot_at(k->intake), (hf_time)k->record.usec * HF_US);
 	return at < now ? at : now;
 }
 
-/* No probe named the device, and another driver (a virtual machine's) has it since the line was
- * written. */
+/* The line is about a device that no probe named and that another driver, such as a virtual
+ * machine's, has got since the line was written. */
 static bool is_foreign(const struct kmsg *k, const struct hf_health_evidence *e)
 {
 	const struct hf_health_presence *known;
@@ -226,7 +231,7 @@ static void read_device(struct kmsg *k)
 		} else if (got < 0 && errno == EPIPE) {
 			k->overrun = true;
 		} else if (got < 0 && errno == EINVAL) {
-			/* Longer than any record may be; the kernel has gone past it. */
+			/* The record is longer than any record may be. The kernel skips it. */
 			k->stats.cut++;
 		} else if (got < 0 && errno == EAGAIN) {
 			k->live = k->dry = true;
@@ -248,13 +253,14 @@ static void end_line(struct kmsg *k)
 	k->stats.cut += k->line_over;
 	k->line_len = 0;
 	k->line_over = false;
-	/* A line that begins with a blank is context of a record of the device's form, or a further line of a bare
-	 * record.  The parser makes a record of neither. */
+	/* Ignore an empty line. The parser ignores lines that begin with a blank: they continue the
+	 * record before. */
 	if (len > 0)
 		take_record(k, k->line, len);
 }
 
-/* False: a record is held, the rest of the buffer waits. */
+/* Splits the buffer into lines and takes them. False: the intake is full, one record is held, and
+ * the rest of the buffer waits. */
 static bool take_buffer(struct kmsg *k)
 {
 	while (k->buf_at < k->buf_len && !k->holding) {
@@ -310,7 +316,8 @@ static void remember_file(struct kmsg *k, const struct stat *st, uint64_t offset
 	k->place.file_offset = k->line_at = offset;
 }
 
-/* Its rest has been read: the last line may lack its end, and another file has its name. */
+/* Leaves a rotated file that was read to its end. Its last line may lack the newline. The log is
+ * another file now. */
 static void leave_file(struct kmsg *k)
 {
 	end_line(k);
@@ -335,7 +342,8 @@ static void look_at_file(struct kmsg *k)
 		k->line_over = false;
 		(void)lseek(k->fd, 0, SEEK_SET);
 	}
-	/* Asked before the rest is read: what comes later goes into the new one. */
+	/* Whether the file was rotated is asked before the rest is read: lines that come later go
+	 * into the new file. */
 	gone = stat(k->path, &named) != 0 || named.st_ino != open_one.st_ino ||
 	       named.st_dev != open_one.st_dev;
 	read_stream(k);
@@ -385,7 +393,7 @@ static bool is_place(const struct hf_kmsg_place *place, const struct stat *st)
 	       place->file_device == st->st_dev;
 }
 
-/* Opens that file of the folder if it is the file that was read last; else -1. */
+/* Opens the file `name` of the folder if it is the file that was read last, by inode; else -1. */
 static int open_if_place(int folder, const char *name, const struct hf_kmsg_place *place,
 			 struct stat *ret_st)
 {
@@ -411,7 +419,8 @@ static DIR *open_folder(const struct kmsg *k)
 	return opendir(path);
 }
 
-/* Finds the log that was rotated while no agent read it, beside its successor; -1: not found. */
+/* Searches the log's folder for the file that was read last and was rotated while no agent ran; -1:
+ * not found. */
 static int open_rotated(const struct kmsg *k, struct stat *ret_st)
 {
 	DIR *folder = open_folder(k);
@@ -442,8 +451,8 @@ static bool is_made_from(const char *file, const char *name)
 	       hf_ascii_is_digit(rest[1]);
 }
 
-/* True if the log was rotated more than once: a rotated file is newer than the one that was read
- * last, and is not the present log. */
+/* True if the log was rotated more than once while no agent ran: the folder has a rotated file that
+ * is newer than the one read last and is not the present log. */
 static bool is_one_between(const struct kmsg *k, const struct stat *rotated,
 			   const struct stat *newest)
 {
@@ -478,13 +487,14 @@ static int open_file(struct kmsg *k, struct stat *st)
 		k->fd = fd;
 		k->stats.lost += is_one_between(k, st, &newest);
 	}
-	/* A file other than the remembered one is all new. */
+	/* If the log is another file than the one read last, read it from its start: all lines are
+	 * new. */
 	if (place->file_inode != 0)
 		offset = is_place(place, st) && place->file_offset <= (uint64_t)st->st_size
 				 ? (off_t)place->file_offset
 				 : 0;
-	/* The lines between the two files are lost. One lost record stands for an unknown
-	 * number. */
+	/* The lines between the file read last and the present log are lost. Their number is
+	 * unknown: count one. */
 	k->stats.lost +=
 		remembers && (!is_place(place, st) || place->file_offset > (uint64_t)st->st_size);
 	if (lseek(k->fd, offset, SEEK_SET) < 0)
@@ -504,7 +514,7 @@ static int open_source(struct kmsg *k)
 	k->is_socket = S_ISSOCK(st.st_mode);
 	if (k->is_socket)
 		return connect_socket(k);
-	/* A FIFO that is open for writing too does not end when its writer does. */
+	/* Open a FIFO for writing too: then it does not end when its writer closes it. */
 	k->fd = open(k->path, (S_ISFIFO(st.st_mode) ? O_RDWR : O_RDONLY) | O_NONBLOCK | O_CLOEXEC |
 				      O_NOCTTY);
 	if (k->fd < 0 || fstat(k->fd, &st) != 0)
@@ -530,7 +540,8 @@ static bool begin_source(struct kmsg *k)
 	int errnum = open_source(k);
 
 	if (errnum != 0) {
-		/* There was none: what comes is new. */
+		/* The source did not exist: if it appears, all its lines are new and are read from
+		 * the start. */
 		if (errnum == ENOENT && k->place.file_inode == 0)
 			k->place.file_inode = UINT64_MAX;
 		go_off(k, "cannot open", errnum);
@@ -552,7 +563,7 @@ static void read_more(struct kmsg *k)
 		look_at_file(k);
 }
 
-/* Opens the source, hands over held evidence, and reads. */
+/* Opens the source if needed, delivers held evidence, and reads on. */
 static void read_source(struct kmsg *k)
 {
 	hf_timer_disarm(k->timer);
@@ -562,7 +573,7 @@ static void read_source(struct kmsg *k)
 		return;
 	if (!k->holding)
 		read_more(k);
-	/* The writer of a socket may hang up at once. */
+	/* A socket counts as readable only after a record: its writer may hang up at once. */
 	if (!k->heard && k->mode != MODE_NONE &&
 	    (!k->is_socket || k->stats.records > k->records_before))
 		report_heard(k);
@@ -600,7 +611,7 @@ static void poke_kmsg(struct hf_probe *probe)
 {
 	struct kmsg *k = get_kmsg(probe);
 
-	/* After a failed open, only the backoff timer opens the source again. */
+	/* After a failed open, only the backoff timer opens the source again, not a poke. */
 	if (k->mode != MODE_NONE)
 		hf_timer_arm(k->timer, 0);
 }
@@ -649,7 +660,8 @@ void hf_kmsg_probe_place(const struct hf_probe *probe, struct hf_kmsg_place *ret
 	const struct kmsg *k = get_kmsg(probe);
 
 	*ret_place = k->holding ? k->held_place : k->place;
-	/* A line that has begun is read again as a whole. */
+	/* If an incomplete line was read, the stored place is before it: the next agent reads the
+	 * whole line. */
 	if (!k->holding)
 		ret_place->file_offset = k->line_at;
 }

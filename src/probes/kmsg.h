@@ -8,19 +8,22 @@
 HF_BEGIN_DECLS
 
 /*
- * The probe of the kernel's log: it turns lines into evidence.  The source is /dev/kmsg, or in its place
+ * The probe of the kernel's log: it turns lines of the log into evidence. Instead of /dev/kmsg, the
+ * source may be
  *
- *   a FIFO or a unix stream socket   lines as they come
- *   a plain file                     lines as they are appended; the probe follows truncation and rotation,
- *                                    also a rotation while no agent ran, if the old file is in the folder
+ *   a FIFO or a unix stream socket   the probe reads lines as they come
+ *   a plain file                     the probe reads lines as they are appended and follows
+ *                                    truncation and rotation; if the file was rotated while no
+ *                                    agent ran, the probe reads the old file from the same folder
  *
- * A line is a record as /dev/kmsg has it, or bare ("[12.3] text", "text").
+ * A line has the form of a record of /dev/kmsg, or is bare ("[12.3] text", "text").
  *
- * A record is read once: the journal keeps the sequence number of the device, or the inode and offset of a
- * plain file.  Without such a place a plain file is read from its end, as its lines may be years old.
+ * The probe reads each record once: the journal stores the sequence number of the last record of
+ * /dev/kmsg, or the inode and offset of a plain file. Without a stored place, a plain file is read
+ * from its end, because its lines may be years old.
  */
 
-/* Where reading stopped, for a journal; of this boot only. */
+/* The place where reading stopped, which the journal stores. It is valid in the same boot only. */
 struct hf_kmsg_place {
 	bool has_seq;
 	uint64_t seq;                                  /* the last record that was read */
@@ -28,19 +31,22 @@ struct hf_kmsg_place {
 };
 
 struct hf_kmsg_stats {
-	uint64_t records; /* read, of all kinds */
-	uint64_t lost;    /* overwritten, or gone with their file, before they could be read */
-	uint64_t forged;  /* of another facility than the kernel's */
-	uint64_t broken;  /* no record of the device's form */
-	uint64_t cut;     /* lines longer than any record */
-	uint64_t foreign; /* of NVIDIA's driver, about a device that another driver has by now */
+	uint64_t records; /* records that were read, of all kinds */
+	/* records that the kernel overwrote, or whose file was gone, before they were read */
+	uint64_t lost;
+	uint64_t forged; /* records that a process wrote, not the kernel */
+	uint64_t broken; /* lines that are no record in the form of /dev/kmsg */
+	uint64_t cut;    /* lines longer than any record */
+	/* lines of NVIDIA's driver about a device that another driver has by now */
+	uint64_t foreign;
 	uint64_t evidence;
 };
 
 struct hf_kmsg_options {
-	const char *path;     /* copied */
-	const char *sys_root; /* sysfs, to find the driver of a device; copied; NULL: not checked */
-	bool trust_user;      /* take what processes wrote, too */
+	const char *path; /* copied */
+	/* root of sysfs, where the driver of a device is looked up; copied; NULL: not looked up */
+	const char *sys_root;
+	bool trust_user;            /* take what processes wrote, too */
 	struct hf_kmsg_place place; /* zeros: nothing is remembered */
 };
 
@@ -50,7 +56,7 @@ struct hf_probe *hf_kmsg_probe_create(struct hf_intake *intake,
 void hf_kmsg_off(struct hf_intake *intake, const char *why);
 const struct hf_kmsg_stats *hf_kmsg_probe_stats(const struct hf_probe *probe);
 void hf_kmsg_probe_place(const struct hf_probe *probe, struct hf_kmsg_place *ret_place);
-/* Everything that was there to be read has been: the evidence reaches to now. */
+/* All records that exist have been read: the evidence reaches to the present. */
 bool hf_kmsg_probe_is_caught_up(const struct hf_probe *probe);
 
 HF_END_DECLS

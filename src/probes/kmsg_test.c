@@ -18,9 +18,9 @@
 #define DAYS_UP (5 * HF_DAY)
 
 /*
- * The device is played by a pty's master, the one character device that everybody may open and
- * that can be waited for; what a read of it gives is scripted here (the program is linked with
- * --wrap=read).
+ * A pseudo-terminal plays /dev/kmsg: its master is the one character device that every user may
+ * open and poll. The program is linked with --wrap=read, so the test scripts what each read
+ * returns.
  */
 #define DEVICE "/dev/ptmx"
 
@@ -412,7 +412,8 @@ static void give_driver(struct world *w, const char *address, const char *driver
 	assert_int_equal(symlink(target, path), 0);
 }
 
-/* In this boot it was the agent's, and its line is in the log still; a virtual machine has it now. */
+/* The agent had the device earlier in this boot, and the log still has a line about it; now a
+ * virtual machine has the device. */
 static void a_line_about_a_device_that_another_driver_has_is_dropped(void **state)
 {
 	struct world *w = *state;
@@ -431,7 +432,8 @@ static void a_line_about_a_device_that_another_driver_has_is_dropped(void **stat
 	run_for(w, HF_MS);
 	append(w->path, "NVRM: Xid (PCI:0000:1a:00): 48, x\nNVRM: Xid (PCI:0000:1a:00): 79, x\n"
 			"NVRM: Xid (PCI:0000:3d:00): 48, x\nNVRM: Xid (PCI:0000:9b:00): 48, x\n"
-			/* The device fell off the bus, so no driver has it. */
+			/* A device that fell off the bus has no driver, so its line is not
+			 * dropped. */
 			"NVRM: Xid (PCI:0000:5e:00): 79, x\n");
 	run_until_records(w, 5);
 	assert_int_equal(stats(w)->foreign, 2);
@@ -457,7 +459,7 @@ static void a_socket_that_closes_is_off_until_it_is_there_again(void **state)
 	run_until_off(w);
 	(void)state_of(w, &why);
 	assert_non_null(strstr(why, "the writer closed it"));
-	/* Within a second it has asked again. */
+	/* The probe connects again within a second. */
 	peer = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	for (int i = 0; peer < 0 && i < 300; i++) {
 		run_for(w, 10 * HF_MS);
@@ -465,7 +467,7 @@ static void a_socket_that_closes_is_off_until_it_is_there_again(void **state)
 	}
 	assert_true(peer >= 0);
 	run_for(w, HF_MS);
-	/* The source is read even if the writer hangs up at once. */
+	/* After the peer hung up at once, the detectors are off until a record comes. */
 	assert_int_equal(state_of(w, &why), HF_INTAKE_OFF);
 	assert_int_equal(write(peer, XID "\n", strlen(XID "\n")), strlen(XID "\n"));
 	run_until_records(w, 2);
@@ -594,7 +596,7 @@ static void rotation_loses_neither_the_old_files_end_nor_the_new_files_begin(voi
 	unlink(old);
 }
 
-/* Runs an agent that reads one line and keeps its place. */
+/* Runs an agent that reads one line and stores its place. */
 static void read_one_and_end(struct world *w)
 {
 	append(w->path, "old\n");
@@ -625,7 +627,7 @@ static void a_file_that_was_rotated_while_nobody_read_is_read_to_its_end(void **
 	unlink(old);
 }
 
-/* The file between the rotations is lost, so one record counts as lost. */
+/* A file between two rotations is lost, so one record counts as lost. */
 static void of_files_between_two_rotations_one_record_is_told_as_lost(void **state)
 {
 	struct world *w = *state;
@@ -646,7 +648,7 @@ static void of_files_between_two_rotations_one_record_is_told_as_lost(void **sta
 	unlink(two);
 }
 
-/* How many is not known: one is told, since there may have been some. */
+/* If the remembered file is gone, the number of lost records is unknown: one is counted. */
 static void what_a_file_may_have_said_that_is_gone_is_told_as_lost(void **state)
 {
 	struct world *w = *state;
@@ -656,7 +658,8 @@ static void what_a_file_may_have_said_that_is_gone_is_told_as_lost(void **state)
 		open_probe(w, w->path);
 		run_for(w, HF_MS);
 		hf_kmsg_probe_place(w->probe, &w->options.place);
-		/* The file is missing, then shorter than the place, then unchanged. */
+		/* In the three turns, a plain file is seen for the first time, then is another
+		 * file, then is the same file but shorter than the place. */
 		assert_int_equal(stats(w)->lost, i > 0);
 		close_probe(w);
 		if (i == 0) {
@@ -728,7 +731,8 @@ static void a_flood_waits_where_it_is_until_there_is_room(void **state)
 		hf_timer_arm(w->poll, 50 * HF_MS);
 		w->want_records = before;
 		hf_test_loop_run(&w->t);
-		/* What is held was read, and is not yet in anybody's hands. */
+		/* The place in the log moves with delivered evidence: a record that was read but is
+		 * held by the probe is not counted as read. */
 		hf_kmsg_probe_place(w->probe, &place);
 		n += taken(w).evidence_len;
 		assert_int_equal(place.seq, n);

@@ -29,7 +29,7 @@ static void on_done(void *arg)
 	thread->options.looked(thread->options.arg);
 }
 
-/* The part that the thread may touch. */
+/* What the thread works with; the thread touches nothing else. */
 struct errand {
 	struct hf_look_thread *thread; /* not for the thread */
 	void (*look)(void *bench);

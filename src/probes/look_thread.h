@@ -8,9 +8,9 @@
 HF_BEGIN_DECLS
 
 /*
- * Runs a probe's look on a thread, with a deadline. Drivers answer reads of sysfs files, and some
- * ask the device first. A look that hangs is reported at each passed deadline, and no other look
- * starts until it returns.
+ * Runs a probe's look on a thread, with a deadline, because the read of a sysfs file may hang:
+ * drivers answer it, and some ask the device first. At each deadline that passes without an end of
+ * the look, `late` is called. No other look starts until the look has ended.
  */
 struct hf_look_thread;
 
@@ -20,12 +20,13 @@ struct hf_look_thread_options {
 	struct hf_intake *intake;
 	enum hf_intake_probe probe; /* under which its times are counted */
 	hf_time deadline;           /* 0: as above */
-	/* Memory that the thread fills. The owner reads it only after `looked`. The look thread
+	/* Memory that the thread fills. The caller reads it only after `looked`. The look thread
 	 * owns it and frees it with `release`, perhaps on the thread. */
 	void *bench;
 	void (*look)(void *bench);
 	void (*release)(void *bench);
-	/* From the loop: the bench is filled; the deadline has passed (again). */
+	/* Called from the loop. looked: the look ended, and the bench is filled. late: one more
+	 * deadline has passed. */
 	void (*looked)(void *arg);
 	void (*late)(void *arg);
 	void *arg;
@@ -34,9 +35,9 @@ struct hf_look_thread_options {
 struct hf_look_thread *hf_look_thread_create(const struct hf_look_thread_options *options);
 struct hf_look_thread *hf_look_thread_destroy(
 	struct hf_look_thread *thread); /* NULL is fine; returns NULL */
-/* The bench may be touched. */
+/* The thread is not running, so the caller may touch the bench. */
 bool hf_look_thread_is_free(const struct hf_look_thread *thread);
-/* False: the one before is still under way, or there is no thread to be had. */
+/* Starts a look. False: the look before has not ended, or no thread can be created. */
 bool hf_look_thread_look(struct hf_look_thread *thread);
 
 HF_END_DECLS

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* The list of MIG instances with their GPUs, and what ids of plugins say about them. */
+/* The list of MIG instances with their GPUs, and the names of MIG instances that contain the name
+ * of their GPU. */
 #include "probes/mig_instances.h"
 
 #include "base/mem.h"
@@ -10,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of a claim's name, behind that of its device: "gpu-0-mig-1g10gb-19-4". */
+/* Stands in a claim's device name between the GPU's name and the instance's profile:
+ * "gpu-0-mig-1g10gb-19-4". */
 #define CLAIM_MARK "-mig-"
 
 struct told {
@@ -89,7 +91,7 @@ static int32_t parse_instance(const char *text)
 										   : (int32_t)value;
 }
 
-/* The text up to there, where it is no longer than a name may be. */
+/* Takes the text before `end` as the name of the GPU. False: it is empty or too long for a name. */
 static bool take_device(const char *from, const char *end, struct hf_mig_instance *ret_mig)
 {
 	size_t len = (size_t)(end - from);

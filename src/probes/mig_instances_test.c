@@ -52,7 +52,8 @@ static void some_names_say_themselves_whose_they_are(void **state)
 	assert_true(hf_mig_instances_find(instances, "gpu-3-mig-1g10gb-19-4", &mig));
 	assert_string_equal(mig.device, "gpu-3");
 	assert_int_equal(mig.instance, -1);
-	/* What NVML says of such a name counts more. */
+	/* If NVML reported an instance of this name, its report counts and not the GPU in the
+	 * name. */
 	assert_true(tell(instances, "MIG-GPU-1/7/0", "0000:1a:00.0", 7, 1));
 	assert_true(hf_mig_instances_find(instances, "MIG-GPU-1/7/0", &mig));
 	assert_string_equal(mig.device, "0000:1a:00.0");
@@ -92,7 +93,7 @@ static void where_there_is_no_room_the_one_of_longest_ago_goes(void **state)
 		snprintf(name, sizeof(name), "MIG-%d", i);
 		assert_true(tell(instances, name, "0000:1a:00.0", 1, i));
 	}
-	/* Still there: the second is the oldest by now. */
+	/* MIG-0 is reported again, so MIG-1 is the oldest report: the full list drops MIG-1. */
 	assert_false(tell(instances, "MIG-0", "0000:1a:00.0", 1, HF_HOUR));
 	assert_true(tell(instances, NAME, "0000:1a:00.0", 1, HF_HOUR));
 	assert_true(hf_mig_instances_find(instances, NAME, &mig));

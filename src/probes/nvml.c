@@ -2,9 +2,9 @@
  * Copyright The Holdfast authors */
 
 /*
- * Watches the child process that asks NVML. Input: its pipe. Output: records, time-outs and
- * failures. Invariants: one child at a time; a look that passes its deadline is reported at each
- * further deadline.
+ * Watches the child process that asks NVML. Input: the child's pipe. Output: records, time-outs and
+ * failures. Invariants: one child at a time; if a look passes its deadline, that is reported now
+ * and at each further deadline.
  */
 #include "probes/nvml.h"
 
@@ -24,8 +24,8 @@
 #define BACKOFF_MAX (5 * HF_MINUTE)
 
 /*
- * The child is alive (process), or was killed and still held by the kernel (dying), or absent until
- * the pause is over.
+ * A child is alive (`process`), or was killed and the kernel has not ended it yet (`dying`), or is
+ * absent until `pause` is over.
  */
 struct hf_nvml_watch {
 	struct hf_loop *loop;
@@ -34,16 +34,16 @@ struct hf_nvml_watch {
 	struct hf_reader *reader;
 	int ask_fd; /* -1: none */
 	bool asked, dying;
-	bool begun;  /* the library, in this child */
+	bool begun;  /* the library has started in this child */
 	bool silent; /* a deadline has passed since the last answer */
 	hf_time asked_at;
-	hf_time patience; /* with a library that has not begun */
-	hf_time longest;  /* twice what one took to begin */
+	hf_time patience; /* how long a child may take to start the library */
+	hf_time longest;  /* twice the time of the longest start so far */
 	struct hf_strbuf in;
 	struct hf_nvml_record *record;
 	struct hf_backoff backoff;
 	struct hf_timer *deadline, *pause;
-	struct hf_task *tell_failed; /* reports a failed start from the loop */
+	struct hf_task *tell_failed; /* task that reports a failed start of a child from the loop */
 	struct hf_error failed;
 	bool *dead;
 };
@@ -53,7 +53,7 @@ static void on_failed(void *arg);
 
 static void on_pause_over(HF_UNUSED void *arg)
 {
-	/* That the timer is not armed any more is all there is to know. */
+	/* Nothing to do: hf_nvml_watch_ask checks whether the timer is armed. */
 }
 
 struct hf_nvml_watch *hf_nvml_watch_create(struct hf_loop *loop,
@@ -75,7 +75,7 @@ struct hf_nvml_watch *hf_nvml_watch_create(struct hf_loop *loop,
 		watch->options.backoff = BACKOFF;
 	if (watch->options.backoff_max == 0)
 		watch->options.backoff_max = BACKOFF_MAX;
-	/* A node has one child, so the delay needs no random part. */
+	/* A node has one such child, so the delay needs no random part. */
 	watch->backoff = (struct hf_backoff)HF_BACKOFF_INIT(watch->options.backoff,
 							    watch->options.backoff_max, 0);
 	watch->ask_fd = -1;
@@ -87,7 +87,7 @@ struct hf_nvml_watch *hf_nvml_watch_create(struct hf_loop *loop,
 	return watch;
 }
 
-/* Closes the pipes and kills the child; its process stays known until it has ended. */
+/* Closes the pipes and kills the child. The process stays known until the kernel has ended it. */
 static void kill_child(struct hf_nvml_watch *watch)
 {
 	watch->reader = hf_reader_destroy(watch->reader);
@@ -119,7 +119,7 @@ struct hf_nvml_watch *hf_nvml_watch_destroy(struct hf_nvml_watch *watch)
 	return NULL;
 }
 
-/* Twice as long as the last time, until an answer comes. */
+/* Delays the next child, each time twice as long, until an answer comes. */
 static void pause_before_next(struct hf_nvml_watch *watch)
 {
 	hf_timer_arm(watch->pause, hf_backoff_next(&watch->backoff, NULL));
@@ -150,7 +150,7 @@ static void fail_child(struct hf_nvml_watch *watch, const struct hf_error *err)
 	hf_task_post(watch->tell_failed);
 }
 
-/* More time, where the library begins. */
+/* How much longer the child may take to start the library; 0: the library has started. */
 static hf_time time_left(const struct hf_nvml_watch *watch)
 {
 	hf_time waited = hf_loop_mono(watch->loop) - watch->asked_at;
@@ -158,7 +158,8 @@ static hf_time time_left(const struct hf_nvml_watch *watch)
 	return watch->dying || watch->begun ? 0 : watch->patience - waited;
 }
 
-/* A library that hung may be well in the next child, or take as long again as all of them had. */
+/* After a hang: if the library had started in the child, the next start gets one deadline; else
+ * twice the time of this start. first_deadline is the limit. */
 static void lose_patience(struct hf_nvml_watch *watch)
 {
 	hf_time next = watch->begun ? watch->options.deadline : 2 * watch->patience;
@@ -167,7 +168,8 @@ static void lose_patience(struct hf_nvml_watch *watch)
 		next < watch->options.first_deadline ? next : watch->options.first_deadline;
 }
 
-/* Neither an answer, nor, after it was killed for that, an end. */
+/* The child has not answered in time, or was killed and has not ended in time. Reports it, and
+ * kills the child if it still runs. */
 static void on_deadline(void *arg)
 {
 	struct hf_nvml_watch *watch = arg;
@@ -178,9 +180,11 @@ static void on_deadline(void *arg)
 		hf_timer_arm(watch->deadline, left);
 		return;
 	}
-	hf_error_set(&err, HF_E_TIMEOUT,
-		     watch->dying ? "the driver hangs and holds the killed child process"
-				  : "the driver did not answer in time");
+	hf_error_set(
+		&err, HF_E_TIMEOUT,
+		watch->dying
+			? "the driver hangs, and the kernel has not ended the killed child process"
+			: "the driver did not answer in time");
 	watch->silent = true;
 	if (!watch->dying && left <= 0) {
 		lose_patience(watch);
@@ -213,10 +217,9 @@ static void on_ended(void *arg, const struct hf_process_exit *exit)
 	fail_child(watch, &err);
 }
 
-/* Remembers how long the library takes to start; the longest start counts, since a driver is
- * slow if no program keeps its devices open. A child that was renewed for a lost device may meet
- * a hanging driver. A start without a driver teaches nothing, nor does a child that had started
- * and fails: it may hang next. */
+/* After a first answer, sets the deadline of later starts to twice the time of the longest start:
+ * the driver is slow if no program keeps its devices open. A start without a driver teaches
+ * nothing. */
 static void learn_deadline(struct hf_nvml_watch *watch)
 {
 	const struct hf_nvml_watch_options *o = &watch->options;
@@ -234,7 +237,8 @@ static void learn_deadline(struct hf_nvml_watch *watch)
 	watch->patience = watch->longest > o->deadline ? watch->longest : o->deadline;
 }
 
-/* True: one more record was taken. False: no further record, or the watch was destroyed. */
+/* Takes one record from the pipe. True: one was taken. False: none is complete, or the watch was
+ * destroyed. */
 static bool take_record(struct hf_nvml_watch *watch)
 {
 	struct hf_error err = {0};
@@ -265,13 +269,15 @@ static void on_bytes(void *arg, const char *bytes, size_t len, HF_UNUSED int rea
 	struct hf_nvml_watch *watch = arg;
 	bool dead = false;
 
-	/* The process callback follows and reports the termination. */
+	/* The pipe was closed: the child ended, and the process callback reports its
+	 * termination. */
 	if (len == 0)
 		return;
 	hf_assert(!watch->dead);
 	watch->dead = &dead;
 	hf_strbuf_add(&watch->in, bytes, len);
-	/* The longest record and one more read fit: it is never full before it is read. */
+	/* The buffer has room for the longest record and one more read, so it cannot be full
+	 * here. */
 	hf_assert(!watch->in.full);
 	while (take_record(watch) && !dead && watch->reader)
 		continue;
@@ -322,7 +328,7 @@ bool hf_nvml_watch_ask(struct hf_nvml_watch *watch)
 		return false;
 	if (!watch->process)
 		rc = start_child(watch, &err);
-	/* At most one unanswered byte is in the pipe, so the write never blocks. */
+	/* Only one question is open at a time, so the pipe has room and this write never blocks. */
 	if (rc == 0 && hf_fs_write_all(watch->ask_fd, "?", 1) < 0)
 		rc = hf_error_errno(&err, errno, "cannot ask the child process");
 	if (rc < 0) {
@@ -341,6 +347,6 @@ void hf_nvml_watch_renew(struct hf_nvml_watch *watch)
 	if (!watch->process || watch->dying)
 		return;
 	kill_child(watch);
-	/* That it ends has its deadline too. */
+	/* If the killed child has not ended by this deadline, that is reported too. */
 	hf_timer_arm(watch->deadline, watch->options.deadline);
 }

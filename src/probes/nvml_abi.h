@@ -4,28 +4,30 @@
 #define HF_PROBES_NVML_ABI_H
 
 /*
- * The part of NVML's ABI that is used here, as its public header lays it down (CUDA 13; what is
- * used has not changed since CUDA 11.8, or has its version in its name).  Calls return a number
- * of enum hf_nvml_code; a device and a set of events are opaque pointers.  The double of the tests
- * is made from this header too.
+ * The part of NVML's ABI that is used here, as NVIDIA's public header nvml.h defines it for CUDA
+ * 13. These parts have not changed since CUDA 11.8, or have their version in their name. Functions
+ * return a number of enum hf_nvml_code. A device and a set of events are opaque pointers. The
+ * tests' double of NVML is built from this header too.
  */
 
 #define HF_NVML_SONAME "libnvidia-ml.so.1"
 
-/* Of nvmlInitWithFlags: a node without a device is no error. */
+/* Flag of nvmlInitWithFlags: a node without a device is no error. */
 #define HF_NVML_INIT_NO_GPUS 1u
 
-/* Arguments: GPU temperature; SM clock; error and counter kinds of ECC. */
+/* Arguments of NVML functions: the GPU's temperature sensor; the SM clock; kinds of ECC errors and
+ * of their counters. */
 #define HF_NVML_SENSOR_GPU 0
 #define HF_NVML_CLOCK_SM 1
 #define HF_NVML_ERRORS_CORRECTED 0
 #define HF_NVML_ERRORS_UNCORRECTED 1
 #define HF_NVML_COUNTER_VOLATILE 0
 
-/* Of nvmlDeviceGetFieldValues. */
+/* A field number of nvmlDeviceGetFieldValues. */
 #define HF_NVML_FIELD_RECOVERY_ACTION 230
 
-/* The library knows 36; the brain has a bit for each of 32, and no device has more than 18. */
+/* Limit of links of a device. NVML knows 36; the brain stores a bit for each of 32; no device has
+ * more than 18. */
 #define HF_NVML_LINKS_MAX 32
 
 /* Events. */
@@ -38,15 +40,15 @@ struct hf_nvml_pci {
 	char address[32]; /* "00000000:1A:00.0" */
 };
 
-/* Of a GPU that belongs to an NVLink fabric: whether the fabric manager has registered it. */
+/* States of a GPU's registration with the NVLink fabric manager. */
 enum hf_nvml_fabric_state {
-	HF_NVML_FABRIC_UNSUPPORTED = 0, /* it belongs to none */
+	HF_NVML_FABRIC_UNSUPPORTED = 0, /* the GPU belongs to no fabric */
 	HF_NVML_FABRIC_NOT_STARTED = 1,
 	HF_NVML_FABRIC_IN_PROGRESS = 2,
-	HF_NVML_FABRIC_COMPLETED = 3, /* then the status has the result */
+	HF_NVML_FABRIC_COMPLETED = 3, /* fabric_status has the result */
 };
 
-/* Of nvmlDeviceGetGpuFabricInfo, the older form. */
+/* Result of nvmlDeviceGetGpuFabricInfo, the older function. */
 struct hf_nvml_fabric {
 	unsigned char cluster[16];
 	int status;
@@ -54,7 +56,7 @@ struct hf_nvml_fabric {
 	unsigned char state;
 };
 
-/* Of nvmlDeviceGetGpuFabricInfoV, since CUDA 12.4. */
+/* Result of nvmlDeviceGetGpuFabricInfoV, which exists since CUDA 12.4. */
 struct hf_nvml_fabric_v2 {
 	unsigned version; /* HF_NVML_FABRIC_V2 */
 	unsigned char cluster[16];

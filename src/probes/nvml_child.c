@@ -2,9 +2,9 @@
  * Copyright The Holdfast authors */
 
 /*
- * The child process: loads NVML, answers questions from standard input with records on standard
- * output. Invariant: a function that this version of the library lacks is a code of its fact, never
- * a crash.
+ * The child process that loads NVML. Input: questions on standard input. Output: records on
+ * standard output. Invariant: if this version of the library lacks a function, the fact has the
+ * code NO_FUNCTION; the child does not crash.
  */
 #include "probes/nvml_child.h"
 
@@ -24,17 +24,17 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How long the library may be asked to wait for an event, before a question is looked for. */
+/* Longest wait in the library for an event; after it, the child looks for a question. */
 #define EVENT_WAIT_MS 500u
 
-/* A device as an earlier look saw it: a lost device does not report its name. Indexes stay while
- * the library is loaded. */
+/* A device as an earlier look saw it, because a lost device no longer reports its name. A device
+ * keeps its index while the library is loaded. */
 struct seen {
 	void *handle;
 	struct hf_nvml_device names; /* its texts, the minor number */
 };
 
-/* Functions of the library; NULL if this version lacks one. */
+/* Functions of the library; NULL: this version of the library lacks the function. */
 struct nvml {
 	void *library;
 	bool ready, watching;
@@ -69,7 +69,7 @@ struct nvml {
 	int (*fabric_v2)(void *device, struct hf_nvml_fabric_v2 *info);
 	int (*fabric)(void *device, struct hf_nvml_fabric *info);
 	int (*mig)(void *device, unsigned index, void **mig);
-	/* Functions from a device to one unsigned number. */
+	/* Functions that return one unsigned number of a device. */
 	int (*minor)(void *device, unsigned *value);
 	int (*power)(void *device, unsigned *value);
 	int (*power_limit)(void *device, unsigned *value);
@@ -92,7 +92,8 @@ struct nvml {
 #define AT(member) offsetof(struct nvml, member)
 static const struct {
 	size_t at;
-	const char *name, *before; /* its name in older versions; NULL: the same */
+	/* before: the function's name in older versions of the library; NULL: the same */
+	const char *name, *before;
 } symbols[] = {
 	{AT(init_with_flags), "nvmlInitWithFlags", NULL},
 	{AT(init), "nvmlInit_v2", NULL},
@@ -138,7 +139,7 @@ static const struct {
 	{AT(events_wait), "nvmlEventSetWait_v2", NULL},
 };
 
-/* Facts with one unsigned number, and their functions. */
+/* Facts that are one unsigned number, and the functions that return them. */
 static const struct {
 	enum hf_nvml_fact fact;
 	size_t at;
@@ -154,7 +155,8 @@ static const struct {
 	{HF_NVML_PCIE_REPLAYS, AT(pcie_replays)},
 };
 
-/* A call where the function is there.  Its number is checked: a record holds no others. */
+/* Calls a function of the library if it exists. check_code replaces codes that a record cannot
+ * hold. */
 #define CALL(fn, ...) ((fn) ? check_code((fn)(__VA_ARGS__)) : (int)HF_NVML_NO_FUNCTION)
 
 static int check_code(int code)
@@ -183,7 +185,8 @@ static void load_library(struct nvml *n, const char *library)
 	}
 }
 
-/* Until it works: a driver may be loaded after the agent. */
+/* Initializes the library; tries again in each look until it works, because the driver may be
+ * loaded after the agent's start. */
 static void initialize_library(struct nvml *n)
 {
 	if (n->ready || !n->library)
@@ -276,7 +279,7 @@ static void look_work(struct nvml *n, void *handle, struct hf_nvml_device *d)
 	put_fact(d, HF_NVML_THROTTLE_REASONS, code, reasons);
 	code = CALL(n->mig_mode, handle, &value, &pending);
 	put_fact(d, HF_NVML_MIG_ON, code, value);
-	/* With no room the function returns the number of processes. */
+	/* Called with room for no entry, this function returns only the number of processes. */
 	code = CALL(n->processes, handle, &count, NULL);
 	put_fact(d, HF_NVML_PROCESSES, code == HF_NVML_SIZE ? (int)HF_NVML_OK : code, count);
 }
@@ -294,8 +297,8 @@ static void look_links(struct nvml *n, void *handle, struct hf_nvml_device *d)
 			code = HF_NVML_OK;
 			active |= (uint64_t)(on == 1) << link;
 		} else if (link_code != HF_NVML_UNSUPPORTED && link_code != HF_NVML_BAD_ARGUMENT) {
-			/* If one link is unknown, all are: otherwise that link would look
-			 * inactive. */
+			/* If the state of one link is unknown, the states of all links are:
+			 * otherwise that link would look inactive. */
 			code = link_code;
 			break;
 		}
@@ -310,7 +313,7 @@ static uint32_t read_instance(int (*fn)(void *, unsigned *), void *handle)
 	return CALL(fn, handle, &value) == HF_NVML_OK ? value : UINT32_MAX;
 }
 
-/* Indexes without an instance lie between used ones. */
+/* Reads the MIG instances of a device. Unused indexes may lie between used ones. */
 static void read_mig_instances(struct nvml *n, void *handle, struct hf_nvml_device *d)
 {
 	unsigned max = HF_NVML_MIG_INSTANCES_MAX;
@@ -363,8 +366,9 @@ static void look_recovery(struct nvml *n, void *handle, struct hf_nvml_device *d
 	}
 }
 
-/* A library that lacks the newer function, or refuses this version of its struct, may have the older function.  The
- * room is larger than both structs, since a library may write more than it should. */
+/* Asks for the fabric state. If the library lacks the newer function or refuses its struct, asks
+ * the older function. The union is larger than both structs, because a library may write more than
+ * it should. */
 static void look_fabric(struct nvml *n, void *handle, struct hf_nvml_device *d)
 {
 	union {
@@ -419,7 +423,8 @@ static void look_device(struct nvml *n, unsigned index, struct hf_nvml_device *d
 		look_fabric(n, handle, d);
 	}
 	for (int i = 0; i < HF_NVML_FACTS; i++) {
-		/* Lost is worse than in need of a reset. */
+		/* The device's code is the worst of its facts: LOST is worse than
+		 * RESET_REQUIRED. */
 		if (d->codes[i] == HF_NVML_LOST ||
 		    (d->codes[i] == HF_NVML_RESET_REQUIRED && d->code == HF_NVML_OK))
 			d->code = d->codes[i];
@@ -427,7 +432,7 @@ static void look_device(struct nvml *n, unsigned index, struct hf_nvml_device *d
 	if (d->address[0] != '\0') {
 		seen->names = *d;
 	} else {
-		/* From before it went away. */
+		/* The device no longer reports its names: use those of an earlier look. */
 		memcpy(d->address, seen->names.address, sizeof(d->address));
 		memcpy(d->uuid, seen->names.uuid, sizeof(d->uuid));
 		memcpy(d->serial, seen->names.serial, sizeof(d->serial));
@@ -456,7 +461,7 @@ static void read_devices(struct nvml *n, struct hf_nvml_record *r)
 	memcpy(r->why, n->why, sizeof(r->why));
 	if (!n->library)
 		return;
-	/* A library that finds no driver can still report one of the two versions. */
+	/* Even without a driver, the library can report its own version. */
 	read_version(n->library_version, r->library);
 	if (!n->ready)
 		return;
@@ -482,7 +487,7 @@ static const char *find_address(const struct nvml *n, const void *handle)
 	return "";
 }
 
-/* Waits for the first event and takes the further ones that are ready. True: at least one. */
+/* Waits for an event, and takes all further events that are ready. True: at least one came. */
 static bool take_events(struct nvml *n, struct hf_nvml_record *r)
 {
 	unsigned wait_ms = EVENT_WAIT_MS;
@@ -498,7 +503,8 @@ static bool take_events(struct nvml *n, struct hf_nvml_record *r)
 		memset(&data, 0, sizeof(data));
 		code = CALL(n->events_wait, n->events, &data, wait_ms);
 		if (code != HF_NVML_OK) {
-			/* A wait that fails at once would be repeated without end. */
+			/* After an error of the wait, stop waiting for events: a wait that fails at
+			 * once would be repeated without end. */
 			n->watching = code == HF_NVML_TIMEOUT;
 			break;
 		}
@@ -522,7 +528,7 @@ static int write_answer(int fd, const struct hf_nvml_record *r, struct hf_strbuf
 	return hf_fs_write_all(fd, sb->data, sb->len);
 }
 
-/* 1: a question came; 0: none yet; -1: no more will come. */
+/* Looks for a question. 1: one came; 0: none yet; -1: the agent has closed the pipe. */
 static int read_question(bool wait)
 {
 	struct pollfd in = {.fd = 0, .events = POLLIN};
@@ -542,7 +548,8 @@ int hf_nvml_child_main(const char *library)
 	struct nvml *n = hf_xcalloc(1, sizeof(*n));
 	struct hf_nvml_record *r = hf_xcalloc(1, sizeof(*r));
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_NVML_FRAME_HEAD + HF_NVML_FRAME_MAX);
-	/* What the library prints must not come between records. */
+	/* Send the library's own output to /dev/null: on standard output it would stand between
+	 * records. */
 	int out = fcntl(1, F_DUPFD_CLOEXEC, 3), null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	int asked, rc = out < 0 || null < 0 || dup2(null, 1) < 0 ? -1 : 0;
 
@@ -556,7 +563,7 @@ int hf_nvml_child_main(const char *library)
 			rc = write_answer(out, r, &sb);
 		}
 	}
-	/* The library's own end may hang as well: the kernel closes what it holds. */
+	/* Do not shut the library down: that may hang. The kernel frees what the library holds. */
 	free(n);
 	free(r);
 	return rc == 0 ? 0 : 1;

@@ -8,9 +8,9 @@
 HF_BEGIN_DECLS
 
 /*
- * The process that looks: it alone has the driver's library in its memory, and may hang, crash or
- * write nonsense for it.  Each byte that comes on fd 0 is a question, each record on fd 1 an
- * answer or news; the end of fd 0 ends it.  Returns what the process exits with.
+ * Main function of the child process, which alone loads the driver's library: the library may hang,
+ * crash or write nonsense without harm to the agent. Each byte on fd 0 is a question. Each record
+ * on fd 1 is an answer or reports events. The child ends at the end of fd 0. Returns the exit code.
  */
 int hf_nvml_child_main(const char *library);
 

@@ -2,8 +2,8 @@
  * Copyright The Holdfast authors */
 
 /*
- * The probe of NVML: asks at intervals and hands records to nvml_samples.c. Keeps the names of lost
- * devices over children.
+ * The probe of NVML. It asks at intervals and hands the records to nvml_samples.c. It keeps the
+ * names of lost devices when a new child replaces the old one.
  */
 #include "probes/nvml.h"
 
@@ -24,7 +24,7 @@ struct nvml_probe {
 	struct hf_timer *again;
 	hf_time renewed_at;
 	hf_time poked_at, asked_at;
-	/* The last answer, with the names that lost devices had in those before. */
+	/* The last answer. Lost devices have the names from earlier answers. */
 	struct hf_nvml_record record;
 };
 
@@ -34,8 +34,8 @@ static void timed_out(struct nvml_probe *p)
 	hf_nvml_report_silence(p->intake);
 }
 
-/* True: renew the child. A library does not find a lost device or a late driver
- * again, and a new child does. */
+/* A new child must replace this one: a loaded library finds neither a lost device that came back
+ * nor a driver that was loaded late. */
 static bool wants_renewal(const struct hf_nvml_record *r)
 {
 	if (r->code != HF_NVML_OK)
@@ -55,8 +55,9 @@ static bool is_named(const struct hf_nvml_record *r, const char *address)
 	return false;
 }
 
-/* A new child finds a lost device in its place, but does not get to know its name.  The library
- * numbers devices by their place on the bus: with as many as before each has its old number. */
+/* Gives lost devices the names from the answer before. A new child sees a lost device, but the
+ * device no longer reports its name. The library numbers devices by their place on the bus, so with
+ * the same number of devices each has its old index. */
 static void keep_names(const struct hf_nvml_record *before, struct hf_nvml_record *now)
 {
 	if (now->count != before->count || now->devices_len != before->devices_len)
@@ -74,7 +75,7 @@ static void keep_names(const struct hf_nvml_record *before, struct hf_nvml_recor
 	}
 }
 
-/* Number of devices without a name that all gave the same code; 0: none, or the codes differ. */
+/* Counts devices without a name. 0: there are none, or their error codes differ. */
 static size_t count_nameless(const struct hf_nvml_record *r)
 {
 	const struct hf_nvml_device *first = NULL;
@@ -93,8 +94,8 @@ static size_t count_nameless(const struct hf_nvml_record *r)
 	return len;
 }
 
-/* Names the nameless devices after the devices of the bus that have no name yet, if both counts
- * agree. */
+/* If the number of nameless devices equals the number of devices on the bus that NVML has not
+ * named, gives them those names. */
 static void name_the_rest(const struct hf_intake *intake, struct hf_nvml_record *r)
 {
 	const char *rest[HF_HEALTH_DEVICES_MAX];
@@ -124,7 +125,7 @@ static void take_answer(struct nvml_probe *p, const struct hf_nvml_record *answe
 	*record = *answer;
 	keep_names(&p->record, record);
 	name_the_rest(p->intake, record);
-	/* While nothing can be seen, what was seen last stays. */
+	/* Keep the last good answer while the library returns errors. */
 	if (record->code == HF_NVML_OK)
 		p->record = *record;
 	hf_nvml_report(p->intake, record);
@@ -182,7 +183,8 @@ static void start_nvml(struct hf_probe *probe)
 	hf_timer_arm(p->again, 0);
 }
 
-/* At most once a second: a flood may poke for each line. */
+/* Looks now, but at most once a second: in a flood of kernel lines, each line may ask for a
+ * look. */
 static void poke_nvml(struct hf_probe *probe)
 {
 	struct nvml_probe *p = (struct nvml_probe *)probe;

@@ -2,8 +2,9 @@
  * Copyright The Holdfast authors */
 
 /*
- * The format of a record between child and agent, in one description for both directions, and its
- * text for people. Invariant: any bytes give a checked record or an error.
+ * The binary format of a record that the child sends to the agent, in one description for writing
+ * and reading, and the record as text for people. Invariant: the reader turns any bytes into a
+ * checked record or an error.
  */
 #include "probes/nvml_record.h"
 
@@ -50,15 +51,16 @@ const char *hf_nvml_fact_name(enum hf_nvml_fact fact)
 	return (unsigned)fact < HF_NVML_FACTS ? fact_names[fact] : "?";
 }
 
-/* Codes of a device that does not work, "Unknown error" among them. 1 and 9 are the library's
- * own state, 4 and 17 (a control group) forbid, and the others concern the question. */
+/* The code means that the device does not work ("Unknown error" is one such code). 1 and 9 describe
+ * the library itself, 4 and 17 forbid access (control group), and the others concern the
+ * question. */
 static bool is_failure(int code)
 {
 	return code == HF_NVML_NO_POWER || code == HF_NVML_TIMEOUT ||
 	       code == HF_NVML_NO_INTERRUPT || code == HF_NVML_UNKNOWN;
 }
 
-/* The driver, or the bus, has it without asking the device. */
+/* The driver knows the fact, or the bus does, so an answer does not show that the device works. */
 static bool is_known_without(enum hf_nvml_fact fact)
 {
 	return fact == HF_NVML_MINOR || fact >= HF_NVML_FABRIC_STATE ||
@@ -85,9 +87,8 @@ int hf_nvml_failure(const struct hf_nvml_device *device)
 }
 
 /*
- * One description of the layout serves both directions: what is written is what is read.  Numbers
- * are little-endian; a text is a byte of length and its bytes.  After the first thing that does
- * not fit the rest changes nothing.
+ * One description of the layout for writing and reading. Numbers are little-endian. A text is a
+ * byte with its length, and its bytes. After the first error all further calls do nothing.
  */
 struct codec {
 	struct hf_strbuf *out; /* writing; NULL: reading */
@@ -157,7 +158,8 @@ static void code_text(struct codec *c, char *bytes, size_t size)
 	c->at += len;
 }
 
-/* The brain knows devices by address: take the normal form, or none. */
+/* Reads a PCI address. The brain identifies devices by it, so any other form than the normal one is
+ * an error. */
 static void code_address(struct codec *c, char bytes[HF_HEALTH_DEVICE_MAX])
 {
 	char normal[HF_HEALTH_DEVICE_MAX];
@@ -169,7 +171,7 @@ static void code_address(struct codec *c, char bytes[HF_HEALTH_DEVICE_MAX])
 		c->bad = true;
 }
 
-/* The name of an instance must not be the name of another device. */
+/* Reads a MIG instance. Its name must begin like one: it must not be the name of another device. */
 static void code_mig_instance(struct codec *c, struct hf_nvml_mig_instance *p)
 {
 	uint64_t gpu = p->gpu_instance, compute = p->compute_instance;
@@ -287,7 +289,8 @@ int hf_nvml_record_read(struct hf_strbuf *in, struct hf_nvml_record *ret_record,
 	if (in->len < HF_NVML_FRAME_HEAD + len)
 		return 0;
 	if (hf_hash_bytes(in->data + HF_NVML_FRAME_HEAD, len) != get_number(in->data + 8, 8))
-		return hf_error_set(err, HF_E_BAD_REQUEST, "a record whose checksum is wrong");
+		return hf_error_set(err, HF_E_BAD_REQUEST,
+				    "the child sent a record with a wrong checksum");
 	memset(ret_record, 0, sizeof(*ret_record));
 	c.at = (const unsigned char *)in->data + HF_NVML_FRAME_HEAD;
 	c.end = c.at + len;

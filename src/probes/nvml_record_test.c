@@ -122,14 +122,15 @@ static void a_part_is_waited_for_and_no_byte_may_be_another(void **state)
 		hf_strbuf_add(&in, whole.data, whole.len);
 		in.data[i] ^= 1;
 		rc = hf_nvml_record_read(&in, got, &err);
-		/* A larger length only makes the reader wait. */
+		/* A flipped bit in the length may make it larger: then the reader waits for more
+		 * bytes. */
 		assert_true(rc == HF_E_BAD_REQUEST || (rc == 0 && i >= 4 && i < 8));
 	}
 	free(r);
 	free(got);
 }
 
-/* Makes a valid head for any payload, then reads the record. */
+/* Puts a valid head before any payload, then reads the record. */
 static int read_payload(const void *payload, size_t len)
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(SB_MAX);
@@ -151,7 +152,7 @@ static int read_payload(const void *payload, size_t len)
 
 static void a_right_checksum_over_nonsense_is_nonsense(void **state)
 {
-	/* kind, code, why, driver, library, count, devices, events */
+	/* the smallest payload: kind, code, why, driver, library, count, devices, events */
 	unsigned char least[] = {1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
 	unsigned char more[sizeof(least) + 1] = {1};
 
@@ -171,7 +172,7 @@ static void a_right_checksum_over_nonsense_is_nonsense(void **state)
 	least[8] = 1; /* which is not there */
 	assert_int_equal(read_payload(least, sizeof(least)), HF_E_BAD_REQUEST);
 	least[8] = 0;
-	least[3] = 200; /* a text longer than all of it */
+	least[3] = 200; /* the text is longer than the whole payload */
 	assert_int_equal(read_payload(least, sizeof(least)), HF_E_BAD_REQUEST);
 }
 
@@ -198,7 +199,8 @@ static void texts_are_printable_and_addresses_normal(void **state)
 	free(got);
 }
 
-/* With a freely chosen instance name, a library could move a device's holders to another device. */
+/* The name of a MIG instance must begin with "MIG-": with a free choice, a library could attribute
+ * a device's holders to another device. */
 static void an_instance_has_an_instances_name(void **state)
 {
 	static const char *const bad[] = {"", "GPU-0", "0000:1a:00.0", "MIG", "MIG-\n"};

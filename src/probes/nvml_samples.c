@@ -2,9 +2,9 @@
  * Copyright The Holdfast authors */
 
 /*
- * The judge's half of NVML: turns a record into devices, samples, events and states of detectors.
- * Input: a record and the counts of sysfs. Output: the intake. Asks nothing. Invariant: an unknown
- * fact makes no sample; its absence never reads as a fault.
+ * Turns a record of NVML into devices, samples, events and states of detectors. Input: a record,
+ * and the number of devices in sysfs. Output: the intake. Asks NVML nothing. Invariant: an unknown
+ * fact makes no sample, so a missing fact never looks like a fault.
  */
 #include "probes/nvml.h"
 
@@ -18,8 +18,9 @@
 struct reporting {
 	struct hf_intake *intake;
 	const struct hf_nvml_record *record;
-	bool answers; /* the library reported something of at least one device */
-	/* For each detector: the number of devices seen, and the code of a refusal. */
+	bool answers; /* the library gave information about at least one device */
+	/* For each detector: how many devices it could see, and the first error code if it could
+	 * not. */
 	unsigned seen[HF_HEALTH_DETECTORS];
 	int refused[HF_HEALTH_DETECTORS];
 };
@@ -60,8 +61,8 @@ static void note_refusal(struct reporting *t, enum hf_health_detector detector, 
 		t->refused[detector] = code;
 }
 
-/* The device is lost, needs a reset, or gives nothing while others do: evidence by the code of
- * its calls. A library that gives nothing of any device has a fault of its driver. */
+/* Reports a device that is lost, needs a reset, or gives no information while other devices do. If
+ * the library gives no information about any device, that is a fault of the driver. */
 static void report_bus(struct reporting *t, const struct hf_nvml_device *d)
 {
 	struct hf_health_sample s = make_nvml_sample(HF_HEALTH_BUSLOST, d->address);
@@ -93,7 +94,7 @@ static void report_ecc(struct reporting *t, const struct hf_nvml_device *d)
 {
 	struct hf_health_sample s = make_nvml_sample(HF_HEALTH_ECC, d->address);
 
-	/* Without the counter, no sample: a 0 now and a 5 later would look like a rise. */
+	/* Without the counter, make no sample: a 0 now and a 5 later would look like a rise. */
 	if (!has_fact(d, HF_NVML_ECC_UNCORRECTED)) {
 		note_refusal(t, HF_HEALTH_ECC, d->codes[HF_NVML_ECC_UNCORRECTED]);
 		return;
@@ -106,7 +107,8 @@ static void report_ecc(struct reporting *t, const struct hf_nvml_device *d)
 		s.ecc.remapped_uncorrectable =
 			narrow_number(d->values[HF_NVML_REMAPPED_UNCORRECTED]);
 	} else if (has_fact(d, HF_NVML_RETIRE_PENDING)) {
-		/* Before rows were remapped, pages were retired, by a reset as well. */
+		/* Older devices retire pages instead of remapping rows. Both wait for a reset of
+		 * the device. */
 		s.ecc.remap_known = true;
 		s.ecc.pending = d->values[HF_NVML_RETIRE_PENDING] == 1;
 	}
@@ -120,8 +122,8 @@ static void report_speed(struct reporting *t, const struct hf_nvml_device *d)
 	uint32_t load;
 
 	if (!read_load(d, &load)) {
-		/* A low clock means nothing without a known load, and a GPU with MIG instances
-		 * reports no load. */
+		/* Without a known load, a low clock means nothing. A GPU with MIG instances reports
+		 * no load. */
 		note_refusal(t, HF_HEALTH_THROTTLE, d->codes[HF_NVML_LOAD_PERCENT]);
 		note_refusal(t, HF_HEALTH_CLOCK, d->codes[HF_NVML_LOAD_PERCENT]);
 		return;
@@ -134,7 +136,7 @@ static void report_speed(struct reporting *t, const struct hf_nvml_device *d)
 	} else {
 		note_refusal(t, HF_HEALTH_THROTTLE, d->codes[HF_NVML_THROTTLE_REASONS]);
 	}
-	/* Without the throttle reasons a low clock may be a chosen one. */
+	/* Without the throttle reasons, a low clock may have been set on purpose. */
 	if (has_fact(d, HF_NVML_SM_MHZ) && has_fact(d, HF_NVML_THROTTLE_REASONS)) {
 		rate.clock.model = d->name[0] ? hf_hash_str(d->name) : 0;
 		rate.clock.reasons = d->values[HF_NVML_THROTTLE_REASONS];
@@ -147,8 +149,8 @@ static void report_speed(struct reporting *t, const struct hf_nvml_device *d)
 	}
 }
 
-/* The permitted rate is that of the full speed: an idle link slows down, and its earlier replays
- * would be too many for the present speed. */
+/* Reports PCIe replays. The permitted rate is that of the full link speed: an idle link slows down,
+ * and replays from before would be too many for the present speed. */
 static void report_replays(struct reporting *t, const struct hf_nvml_device *d)
 {
 	struct hf_health_sample s = make_nvml_sample(HF_HEALTH_REPLAY, d->address);
@@ -175,13 +177,13 @@ static void report_links(struct reporting *t, const struct hf_nvml_device *d)
 		note_refusal(t, HF_HEALTH_NVLINK, d->codes[HF_NVML_NVLINKS]);
 		return;
 	}
-	/* A device that is cut into instances uses no links: that they are down is no loss. */
+	/* A GPU with MIG instances does not use its links: links that are down are no fault. */
 	if (has_fact(d, HF_NVML_MIG_ON) && d->values[HF_NVML_MIG_ON] == 1) {
 		t->seen[HF_HEALTH_NVLINK]++;
 		return;
 	}
 	s.nvlink.active = narrow_number(d->values[HF_NVML_NVLINKS]);
-	/* Before the registration has completed, the health value means nothing. */
+	/* The health value means something only after the registration with the fabric manager. */
 	if (has_fact(d, HF_NVML_FABRIC_HEALTH) && has_fact(d, HF_NVML_FABRIC_STATE) &&
 	    d->values[HF_NVML_FABRIC_STATE] == HF_NVML_FABRIC_COMPLETED) {
 		s.nvlink.health_known = true;
@@ -190,7 +192,8 @@ static void report_links(struct reporting *t, const struct hf_nvml_device *d)
 	add_sample(t, &s);
 }
 
-/* The kubelet names holders by MIG instance only. */
+/* Notes the MIG instances of a GPU, because the kubelet names only the instance that a container
+ * holds. */
 static void report_mig_instances(struct reporting *t, const struct hf_nvml_device *d)
 {
 	for (size_t i = 0; i < d->mig_instances_len; i++) {
@@ -218,7 +221,7 @@ static void report_device(struct reporting *t, const struct hf_nvml_device *d)
 	there.kind = HF_HEALTH_GPU;
 	memcpy(there.id, d->address, sizeof(there.id));
 	memcpy(there.uuid, d->uuid, sizeof(there.uuid));
-	/* As claims of the vendor's DRA driver name it. */
+	/* The vendor's DRA driver names the device like this in claims. */
 	if (has_fact(d, HF_NVML_MINOR) && d->values[HF_NVML_MINOR] < 1024)
 		snprintf(there.alias, sizeof(there.alias), "gpu-%u",
 			 (unsigned)d->values[HF_NVML_MINOR]);
@@ -232,15 +235,15 @@ static void report_device(struct reporting *t, const struct hf_nvml_device *d)
 	report_links(t, d);
 }
 
-/* Xids from NVML. If the kernel's log can be read too, one event arrives twice, which the brain
- * expects. */
+/* Adds Xids that NVML reports. If the kernel's log can be read too, each Xid arrives twice, and the
+ * brain counts it once. */
 static void report_events(struct hf_intake *intake, const struct hf_nvml_record *r)
 {
 	for (size_t i = 0; i < r->events_len; i++) {
 		const struct hf_nvml_event *from = &r->events[i];
 		struct hf_health_evidence e = hf_health_evidence_none();
 
-		/* 0, 999 and malformed numbers are noise of the library. */
+		/* Event numbers 0, 999 and larger ones are noise of the library. */
 		if (from->type != HF_NVML_EVENT_XID || from->data == 0 || from->data >= 999 ||
 		    from->address[0] == '\0')
 			continue;
@@ -275,7 +278,7 @@ void hf_nvml_off(struct hf_intake *intake, const char *why)
 	hf_intake_count(intake, HF_COUNT_NVML, -1);
 }
 
-/* Reports each detector as able to see if it saw at least one device, else its reason. */
+/* Reports a detector as able to see if it saw at least one device, else as off with the reason. */
 static void report_states(struct reporting *t)
 {
 	char why[HF_INTAKE_WHY_MAX];
@@ -292,7 +295,7 @@ static void report_states(struct reporting *t)
 		else if (t->refused[d] == HF_NVML_UNSUPPORTED ||
 			 t->refused[d] == HF_NVML_NO_FUNCTION)
 			snprintf(why, sizeof(why),
-				 "NVML: not supported by driver %s or its devices",
+				 "NVML: driver %s or its devices do not report this",
 				 t->record->driver);
 		else
 			snprintf(why, sizeof(why), "NVML: error %d", t->refused[d]);
@@ -300,8 +303,8 @@ static void report_states(struct reporting *t)
 	}
 }
 
-/* All devices of the node are of another maker, so NVML and its driver do not matter. A hanging
- * sysfs counts none, which does not change the maker. */
+/* All devices of the node are of another maker, so NVML and its driver do not matter. The last
+ * known counts decide: while sysfs hangs, the counts are unknown. */
 static bool is_of_others(const struct hf_intake *intake)
 {
 	return hf_intake_counted_last(intake, HF_COUNT_NVIDIA) == 0 &&
@@ -313,7 +316,8 @@ static bool is_anothers(const struct hf_intake *intake, const struct hf_nvml_rec
 	return is_of_others(intake) && r->count <= 0;
 }
 
-/* Before that was known, or in the life of another agent, it may have missed deadlines. */
+/* Takes back earlier reports of missed deadlines of the driver: they are from before the makers of
+ * the devices were known, or from an earlier agent. */
 static void set_aside(struct hf_intake *intake)
 {
 	struct hf_health_sample s = make_nvml_sample(HF_HEALTH_DRIVER, "");
@@ -331,8 +335,8 @@ static bool has_answer(const struct hf_nvml_record *r)
 	return false;
 }
 
-/* NVML counts devices and gives nothing of any: the driver is present and does not answer, even
- * if some devices are lost or forbidden. */
+/* NVML counts devices and gives no information about any: the driver is present and does not
+ * answer. Lost or forbidden devices do not change that. */
 static bool is_mute(const struct hf_nvml_record *r)
 {
 	for (size_t i = 0; i < r->devices_len; i++)
@@ -353,20 +357,20 @@ static void say_why(const struct hf_nvml_record *r, bool another, char ret_why[H
 	else if (r->code == HF_NVML_MISMATCH)
 		snprintf(ret_why, size, "NVML: the driver and the library have different versions");
 	else if (another)
-		snprintf(ret_why, size, "NVML: no device, and error %d", r->code);
+		snprintf(ret_why, size, "NVML: no NVIDIA device, and error %d", r->code);
 	else
 		snprintf(ret_why, size, HF_NVML_ERROR "%d", r->code);
 }
 
-/* NVML reports the GPU's registration with the fabric manager. A GPU that does not answer has a
- * fault of its own. */
+/* NVML reports whether the fabric manager registered this GPU. False for a GPU that does not
+ * answer: that is a fault of its own. */
 static bool has_fabric_facts(const struct hf_nvml_device *d)
 {
 	return d->code == HF_NVML_OK && has_fact(d, HF_NVML_FABRIC_STATE) &&
 	       d->values[HF_NVML_FABRIC_STATE] <= HF_NVML_FABRIC_COMPLETED;
 }
 
-/* The GPU belongs to a fabric.  A GPU that is cut into instances uses no links. */
+/* The GPU belongs to an NVLink fabric and uses it; a GPU with MIG instances does not. */
 static bool is_of_fabric(const struct hf_nvml_device *d)
 {
 	return has_fabric_facts(d) &&
@@ -401,7 +405,7 @@ static void put_fabric(const struct hf_nvml_record *r, struct hf_health_sample *
 		s->driver.fabric_none = 0;
 }
 
-/* Initializing failed, or all else: what of that is a fault of the driver? */
+/* Decides which failure of the library is a fault of the driver, and reports it. */
 static void report_driver_by_nvml(struct hf_intake *intake, const struct hf_nvml_record *r)
 {
 	struct hf_health_sample s = make_nvml_sample(HF_HEALTH_DRIVER, "");
@@ -410,7 +414,7 @@ static void report_driver_by_nvml(struct hf_intake *intake, const struct hf_nvml
 
 	s.driver.timed_out = r->code == HF_NVML_OK && is_mute(r);
 	s.driver.mismatch = r->code == HF_NVML_MISMATCH && !another;
-	/* A driver is missing only where there is something to drive. */
+	/* A missing driver is a fault only on a node with NVIDIA devices. */
 	s.driver.not_loaded =
 		r->code == HF_NVML_NOT_LOADED && hf_intake_counted(intake, HF_COUNT_NVIDIA) > 0;
 	if (r->code == HF_NVML_OK)
@@ -431,13 +435,13 @@ static void report_driver_by_nvml(struct hf_intake *intake, const struct hf_nvml
 		hf_intake_off(intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, why);
 }
 
-/* A hanging driver shows itself by silence. */
+/* A look passed its deadline, which shows that the driver hangs. */
 void hf_nvml_report_silence(struct hf_intake *intake)
 {
 	struct hf_health_sample s = make_nvml_sample(HF_HEALTH_DRIVER, "");
 
 	if (is_of_others(intake)) {
-		hf_nvml_off(intake, "NVML: no device, and no answer in time");
+		hf_nvml_off(intake, "NVML: no NVIDIA device, and no answer in time");
 		set_aside(intake);
 		return;
 	}

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* What a record of the driver's library means to the brain. */
+/* How a record of the driver's library becomes samples for the brain. */
 
 struct bench {
 	struct hf_test_loop t;
@@ -97,7 +97,8 @@ static void a_missing_driver_is_a_fault_only_where_there_is_something_to_drive(v
 	assert_true(is_well(&s));
 }
 
-/* One image for all nodes has the library where it has nothing to do, with a driver or without. */
+/* On a node with another maker's devices, an image for all nodes may have NVIDIA's library, with or
+ * without a driver: the library's answers do not count. */
 static void beside_another_makers_devices_the_library_is_no_witness(void **state)
 {
 	static const int codes[] = {HF_NVML_NOT_LOADED, HF_NVML_MISMATCH, HF_NVML_UNKNOWN,
@@ -108,32 +109,34 @@ static void beside_another_makers_devices_the_library_is_no_witness(void **state
 
 	hf_intake_count(b->intake, HF_COUNT_PCI, 2);
 	for (size_t i = 0; i < HF_ARRAY_LEN(codes); i++) {
-		/* The only sample is the missing answer itself. */
+		/* The only sample takes back earlier reports of missed deadlines. */
 		assert_int_equal(told_of(b, codes[i], 0, &s), 1);
 		assert_true(s.driver.aside);
 		assert_true(is_well(&s));
-		/* So that sysfs speaks of their driver. */
+		/* NVML's detector of the driver is off, so that sysfs reports the other maker's
+		 * driver. */
 		assert_int_equal(
 			hf_intake_state(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, &why),
 			HF_INTAKE_OFF);
 		assert_false(hf_str_has_prefix(why, HF_NVML_ERROR));
 		assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_NVML), -1);
 	}
-	/* The other maker's driver hangs and sysfs too; the devices are still not NVIDIA's. */
+	/* If the other maker's driver hangs and sysfs too, the devices are still not NVIDIA's. */
 	hf_intake_count(b->intake, HF_COUNT_PCI, -1);
 	assert_int_equal(told_of(b, HF_NVML_OK, -1, &s), 1);
 	assert_true(s.driver.aside);
 	assert_int_equal(hf_intake_state(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, &why),
 			 HF_INTAKE_OFF);
-	/* All NVIDIA devices are gone, and the node has no others. */
+	/* All NVIDIA devices are gone, and the node has no devices of other makers: NVML's answers
+	 * count. */
 	hf_intake_count(b->intake, HF_COUNT_PCI, 0);
 	assert_int_equal(told_of(b, HF_NVML_OK, 0, &s), 1);
 	assert_false(s.driver.aside);
 	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_NVML), 0);
 }
 
-/* A hanging library counts against the NVIDIA driver if the node has NVIDIA devices; before
- * sysfs has counted, it is undecided. */
+/* A hanging library is a fault of the NVIDIA driver on a node with NVIDIA devices, and while sysfs
+ * has not counted the devices yet. */
 static void its_silence_is_not_held_against_another_makers_driver(void **state)
 {
 	struct bench *b = *state;
@@ -154,7 +157,7 @@ static void its_silence_is_not_held_against_another_makers_driver(void **state)
 	assert_true(only_sample(b).driver.timed_out);
 }
 
-/* Of so many devices, with all facts told. */
+/* Makes a record with this number of devices, in which all facts are known. */
 static void record_of(struct bench *b, int devices)
 {
 	memset(&b->record, 0, sizeof(b->record));
@@ -172,7 +175,8 @@ static void all_fail(struct hf_nvml_device *d, int code)
 		d->codes[i] = (uint16_t)code;
 }
 
-/* Of that detector and device; supported is false where nothing was told. */
+/* The sample that the record gives for this detector and device; `supported` is false if there is
+ * none. */
 static struct hf_health_sample tell_one(struct bench *b, enum hf_health_detector detector,
 					const char *device)
 {
@@ -189,7 +193,8 @@ static struct hf_health_sample tell_one(struct bench *b, enum hf_health_detector
 	return s;
 }
 
-/* "Unable to determine the device handle for GPU …: Unknown Error" */
+/* A device that cannot be opened, for example with "Unable to determine the device handle for GPU
+ * …: Unknown Error", counts as mute if other devices answer. */
 static void a_device_of_which_nothing_can_be_told_is_mute_where_others_are_not(void **state)
 {
 	static const int handles[] = {HF_NVML_UNKNOWN, HF_NVML_NO_INTERRUPT, HF_NVML_NO_POWER};
@@ -204,7 +209,7 @@ static void a_device_of_which_nothing_can_be_told_is_mute_where_others_are_not(v
 		assert_false(tell_one(b, HF_HEALTH_BUSLOST, "0000:1a:00.0").bus.mute);
 		assert_false(tell_one(b, HF_HEALTH_DRIVER, "").driver.timed_out);
 	}
-	/* The handle works, and every question that asks the device fails. */
+	/* The device can be opened, and every question that the device itself must answer fails. */
 	record_of(b, 3);
 	all_fail(d, HF_NVML_UNKNOWN);
 	d->codes[HF_NVML_MINOR] = d->codes[HF_NVML_PCIE_WIDTH_MAX] = HF_NVML_OK;
@@ -214,7 +219,8 @@ static void a_device_of_which_nothing_can_be_told_is_mute_where_others_are_not(v
 	assert_false(tell_one(b, HF_HEALTH_BUSLOST, "0000:2a:00.0").bus.mute);
 }
 
-/* Not initialized, not for us, not made for that, about to be loaded, kept by a control group. */
+/* Codes that mean something else than a mute device: not initialized, no permission, not supported,
+ * driver not loaded yet, kept away by a control group. */
 static void what_the_library_does_not_tell_otherwise_is_not_mute(void **state)
 {
 	static const int codes[] = {1,  HF_NVML_UNSUPPORTED, HF_NVML_NO_PERMISSION,
@@ -246,8 +252,8 @@ static void a_library_that_tells_nothing_of_any_device_is_a_driver_that_does_not
 	assert_true(tell_one(b, HF_HEALTH_DRIVER, "").driver.timed_out);
 	(void)hf_intake_state(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_BUSLOST, &why);
 	assert_string_equal(why, "NVML: error 999");
-	/* A lost or forbidden device does not make the other device's failure the driver's, nor
-	 * the driver well. */
+	/* If one device is lost or forbidden and the other one is mute, the other one's failure is
+	 * still a fault of the driver. */
 	b->record.devices[0].code = HF_NVML_LOST;
 	assert_false(tell_one(b, HF_HEALTH_BUSLOST, "0000:2a:00.0").supported);
 	assert_true(tell_one(b, HF_HEALTH_DRIVER, "").driver.timed_out);
@@ -271,7 +277,7 @@ static void what_is_told_of_the_fabric_is_no_answer_of_a_device_and_counts_by_it
 	d[1].values[HF_NVML_FABRIC_STATUS] = 999;
 	assert_int_equal(tell_one(b, HF_HEALTH_DRIVER, "").driver.fabric_waiting, 1);
 	assert_int_equal(tell_one(b, HF_HEALTH_DRIVER, "").driver.fabric_status, 999);
-	/* An unknown state, a lost device, and a device without a fabric state. */
+	/* GPUs that do not count: with an unknown state, lost, or without a fabric state. */
 	d[1].values[HF_NVML_FABRIC_STATE] = 200;
 	assert_int_equal(tell_one(b, HF_HEALTH_DRIVER, "").driver.fabric_asked, 1);
 	d[1].values[HF_NVML_FABRIC_STATE] = 1;
@@ -280,7 +286,7 @@ static void what_is_told_of_the_fabric_is_no_answer_of_a_device_and_counts_by_it
 	d[0].codes[HF_NVML_FABRIC_STATE] = HF_NVML_NO_FUNCTION;
 	assert_int_equal(tell_one(b, HF_HEALTH_DRIVER, "").driver.fabric_asked, 0);
 	assert_int_equal(tell_one(b, HF_HEALTH_DRIVER, "").driver.fabric_none, 0);
-	/* In state 0 a GPU belongs to no fabric: the first of two GPUs, then both. */
+	/* State 0 means that a GPU belongs to no fabric: here the first of two GPUs, then both. */
 	record_of(b, 2);
 	d[0].values[HF_NVML_FABRIC_STATE] = 0;
 	d[1].values[HF_NVML_FABRIC_STATE] = 3;
@@ -288,7 +294,8 @@ static void what_is_told_of_the_fabric_is_no_answer_of_a_device_and_counts_by_it
 	d[1].values[HF_NVML_FABRIC_STATE] = 0;
 	assert_int_equal(tell_one(b, HF_HEALTH_DRIVER, "").driver.fabric_none, 2);
 	assert_int_equal(tell_one(b, HF_HEALTH_DRIVER, "").driver.fabric_asked, 0);
-	/* The driver answers this question without the device, so the device may be mute. */
+	/* The driver knows the fabric state without asking the device, so a mute device may have
+	 * it. */
 	record_of(b, 2);
 	all_fail(&d[1], HF_NVML_UNKNOWN);
 	d[1].codes[HF_NVML_FABRIC_STATE] = d[1].codes[HF_NVML_FABRIC_STATUS] = HF_NVML_OK;

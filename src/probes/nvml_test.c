@@ -12,13 +12,13 @@
 #include <unistd.h>
 
 /*
- * Runs the watch and the probe with real child processes of this program, which load the double of
- * NVML. Each test writes the double's script and waits for the reported samples.
+ * Runs the watch and the probe with real child processes of this program, which load the tests'
+ * double of NVML. Each test writes the script of the double and waits for the reported samples.
  */
 
 #define DEADLINE (300 * HF_MS)
 #define BACKOFF (20 * HF_MS)
-/* What is never waited for. */
+/* A deadline that no test reaches. */
 #define FOR_EVER HF_HOUR
 
 static const char *library, *library_old, *self;
@@ -35,7 +35,7 @@ struct bench {
 	struct hf_nvml_record record, news;
 	char text[HF_ERROR_TEXT_MAX];
 	bool destroy_when_told;
-	hf_time first_deadline; /* 0: the normal deadline, so a hang is reported soon */
+	hf_time first_deadline; /* 0: the normal deadline, so that a hang is reported soon */
 };
 
 static void on_news(void *arg, bool urgent)
@@ -51,7 +51,7 @@ static void script(struct bench *b, const char *lines)
 {
 	struct hf_error err = {0};
 
-	/* Written whole or not at all: the child reads it at any time. */
+	/* Replace the file atomically: the child may read it at any time. */
 	assert_ok(hf_fs_write_atomic(b->script, lines, strlen(lines), 0600, &err), &err);
 }
 
@@ -141,7 +141,8 @@ static void on_try(void *arg)
 	hf_loop_stop(b->t.loop);
 }
 
-/* Asks again and again: a child may be dying, or its successor waiting. */
+/* Asks until an answer comes: a killed child may not have ended yet, or the next one may wait for
+ * its backoff. */
 static void look(struct bench *b)
 {
 	struct hf_timer *again = hf_timer_create(b->t.loop, on_try, b);
@@ -213,7 +214,7 @@ static void a_library_without_half_of_its_functions_is_used_as_far_as_it_goes(vo
 	watch(b);
 	look(b);
 	assert_int_equal(b->record.code, HF_NVML_OK);
-	/* By the name that it had then. */
+	/* The old library has this function under its old name. */
 	assert_int_equal(fact(d, HF_NVML_THROTTLE_REASONS), 8);
 	assert_int_equal(fact(d, HF_NVML_RETIRE_PENDING), 0);
 	assert_int_equal(d->codes[HF_NVML_REMAP_PENDING], HF_NVML_NO_FUNCTION);
@@ -263,13 +264,14 @@ static void the_instances_of_a_device_are_named(void **state)
 	assert_int_equal(d[1].mig_instances[0].compute_instance, 0);
 	assert_string_equal(d[1].mig_instances[1].uuid, "MIG-0aa1bb2c-0000-4000-8000-000000000009");
 	assert_int_equal(d[1].mig_instances[1].gpu_instance, 9);
-	/* Without that name of a number they are known as well. */
+	/* The instances are listed even if the library lacks the function that returns their
+	 * number. */
 	script(b, CUT "code nvmlDeviceGetGpuInstanceId * 13\n"
 		      "code nvmlDeviceGetMaxMigDeviceCount * 13\n");
 	look(b);
 	assert_int_equal(d[1].mig_instances_len, 2);
 	assert_true(d[1].mig_instances[1].gpu_instance == UINT32_MAX);
-	/* A library without MIG functions names no instance. */
+	/* A library without MIG functions lists no instance. */
 	b->argv[2] = library_old;
 	hf_nvml_watch_renew(b->watch);
 	look(b);
@@ -306,7 +308,7 @@ static void a_driver_that_hangs_is_told_of_and_asked_again(void **state)
 	assert_int_equal(b->told[HF_NVML_FAILED], 0);
 }
 
-/* Until so much time is over, or something is told. */
+/* Runs the loop until this time has passed or an outcome is reported. */
 static void for_a_while(struct bench *b, hf_time span)
 {
 	struct hf_timer *over = hf_timer_create(b->t.loop, on_try, b);
@@ -316,7 +318,8 @@ static void for_a_while(struct bench *b, hf_time span)
 	hf_timer_destroy(over);
 }
 
-/* It may attach eight devices first; killed, it would begin again. */
+/* A start of the library may take long, for example to attach eight devices. The watch does not
+ * kill it: the next start would begin again. */
 static void a_library_that_takes_long_to_begin_is_let_begin(void **state)
 {
 	struct bench *b = *state;
@@ -331,13 +334,14 @@ static void a_library_that_takes_long_to_begin_is_let_begin(void **state)
 	until(b, HF_NVML_ANSWERED);
 	assert_int_equal(b->record.devices_len, 1);
 	assert_int_equal(b->told[HF_NVML_TIMED_OUT] + b->told[HF_NVML_FAILED], 0);
-	/* From then on a hang is one. */
+	/* After a start of the library, a hang is reported at the normal deadline. */
 	script(b, "devices 1\nhang nvmlDeviceGetCount_v2\n");
 	assert_true(hf_nvml_watch_ask(b->watch));
 	until(b, HF_NVML_TIMED_OUT);
 }
 
-/* A driver that comes after the agent begins in one of the child's later looks. */
+/* A driver may be loaded after the agent's start. So each look has the long deadline until the
+ * library has started. */
 static void until_there_is_a_driver_each_look_may_be_the_long_one(void **state)
 {
 	struct bench *b = *state;
@@ -372,7 +376,8 @@ static void how_long_it_takes_to_begin_is_known_afterwards(void **state)
 	assert_string_equal(b->text, "the driver did not answer in time");
 }
 
-/* The first child dies with an error, the second hangs. */
+/* After a start of the library, the next child that hangs has the normal deadline, even if an error
+ * ended the child before. */
 static void an_error_gives_a_library_that_had_begun_no_more_time(void **state)
 {
 	struct bench *b = *state;
@@ -399,7 +404,7 @@ static void a_library_that_never_begins_is_a_driver_that_hangs(void **state)
 	assert_true(hf_nvml_watch_ask(b->watch));
 	until(b, HF_NVML_TIMED_OUT);
 	assert_false(hf_nvml_watch_ask(b->watch)); /* the pause */
-	/* The next child has the same time, and each missed deadline is reported meanwhile. */
+	/* The next child has the same time. Each deadline that passes is reported. */
 	while (!hf_nvml_watch_ask(b->watch))
 		for_a_while(b, 10 * HF_MS);
 	until(b, HF_NVML_TIMED_OUT);
@@ -448,7 +453,7 @@ static void a_lost_device_keeps_the_name_that_it_had(void **state)
 	assert_int_equal(b->record.devices[1].code, HF_NVML_LOST);
 	assert_string_equal(b->record.devices[1].address, "0000:1b:00.0");
 	assert_string_equal(b->record.devices[1].uuid, "GPU-5a1d0000-0000-4000-8000-000000000001");
-	/* A device that is lost from the start has no name. */
+	/* A device that a child never saw well has no name. */
 	hf_nvml_watch_renew(b->watch);
 	look(b);
 	assert_int_equal(b->record.devices[1].code, HF_NVML_LOST);
@@ -484,7 +489,7 @@ static void an_xid_is_told_of_unasked(void **state)
 		hf_test_loop_run(&b->t);
 	assert_int_equal(b->news.events[b->news.events_len - 1].data, 31);
 	assert_string_equal(b->news.events[b->news.events_len - 1].address, "0000:1a:00.0");
-	/* And questions are answered as before. */
+	/* The child answers questions as before. */
 	look(b);
 }
 
@@ -551,7 +556,7 @@ static void probe(struct bench *b)
 	b->probe->ops->start(b->probe);
 }
 
-/* Waits for the next sample of the detector (and device) that `is` accepts. */
+/* Waits for the next sample of the detector that `is` accepts. */
 static struct hf_health_sample until_sample(struct bench *b, enum hf_health_detector detector,
 					    bool (*is)(const struct hf_health_sample *s))
 {
@@ -679,7 +684,8 @@ static void gpus_that_wait_for_the_fabric_are_counted(void **state)
 	struct bench *b = *state;
 	struct hf_health_sample s;
 
-	/* One of four belongs to no fabric, one is cut into instances. */
+	/* Of four GPUs, one belongs to no fabric and one has MIG instances: two wait for their
+	 * registration. */
 	script(b, "devices 4\n"
 		  "value nvmlDeviceGetGpuFabricInfoV * 1 0 0\n"
 		  "value nvmlDeviceGetGpuFabricInfoV 2 0 0 0\n"
@@ -725,19 +731,19 @@ static void unsupported_is_off_and_never_a_sample(void **state)
 		assert_int_equal(hf_intake_state(b->intake, HF_HEALTH_BY_NVML, off[i], &why),
 				 HF_INTAKE_OFF);
 	(void)hf_intake_state(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_ECC, &why);
-	assert_string_equal(why, "NVML: not supported by driver 570.86.15 or its devices");
+	assert_string_equal(why, "NVML: driver 570.86.15 or its devices do not report this");
 	(void)hf_intake_state(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_REPLAY, &why);
 	assert_string_equal(why, "NVML: error 999");
 }
 
-/* Each that is told, of the first device before the second. */
+/* Accepts each sample, and fails if it is of the first device. */
 static bool is_not_of_first(const struct hf_health_sample *s)
 {
 	assert_string_equal(s->device, "0000:1b:00.0");
 	return true;
 }
 
-/* A device that is cut into instances has switched them off. */
+/* A GPU with MIG instances has switched its links off. */
 static void links_of_a_device_in_parts_are_not_missed(void **state)
 {
 	struct bench *b = *state;
@@ -753,7 +759,8 @@ static void links_of_a_device_in_parts_are_not_missed(void **state)
 			 HF_INTAKE_OK);
 }
 
-/* The owner of an instance on a lost GPU stays known: the kubelet still names the instance. */
+/* The GPU of a MIG instance stays known after the GPU is lost: the kubelet still names the
+ * instance. */
 static void whose_an_instance_is_stays_known(void **state)
 {
 	struct bench *b = *state;
@@ -800,7 +807,8 @@ static void a_device_is_lost_needs_a_reset_and_is_back(void **state)
 	s = until_sample(b, HF_HEALTH_BUSLOST, is_lost);
 	assert_string_equal(s.device, "0000:1b:00.0");
 	script(b, "devices 2\nreset 1\n");
-	/* Children that never saw the name report it too. */
+	/* A new child never saw the device's name, and the probe reports the device under it
+	 * nevertheless. */
 	for (int i = 0; i < 10; i++)
 		s = until_sample(b, HF_HEALTH_BUSLOST, needs_reset);
 	assert_string_equal(s.device, "0000:1b:00.0");
@@ -813,7 +821,7 @@ static bool is_mute(const struct hf_health_sample *s)
 	return s->bus.mute;
 }
 
-/* No child can open the device, so the bus has to name it. */
+/* No child can open the device, so the PCI bus has to name it. */
 static void a_device_that_never_had_a_handle_is_known_by_the_bus(void **state)
 {
 	struct bench *b = *state;
@@ -835,7 +843,8 @@ static void a_device_that_never_had_a_handle_is_known_by_the_bus(void **state)
 	(void)until_sample(b, HF_HEALTH_BUSLOST, second_is_there);
 }
 
-/* The bus has one device more than NVML counts, so the nameless device is ambiguous. */
+/* The bus has two devices that NVML has not named, so the probe cannot tell which one is
+ * nameless. */
 static void a_device_without_a_name_is_not_guessed(void **state)
 {
 	struct bench *b = *state;
@@ -909,7 +918,8 @@ static void turned_off_or_without_a_library_it_says_so(void **state)
 	assert_int_equal(hf_intake_state(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, &why),
 			 HF_INTAKE_OFF);
 	assert_string_equal(why, "NVML is turned off");
-	/* Earlier losses from the journal have no witness any more. */
+	/* Reports of lost devices in the journal are dropped, because NVML can no longer take them
+	 * back. */
 	assert_true(only_sample(b).driver.aside);
 	b->probe->ops->poke(b->probe);
 	b->probe->ops->destroy(b->probe);

@@ -2,8 +2,8 @@
  * Copyright The Holdfast authors */
 
 /*
- * Asks the kubelet by gRPC over its socket. Output: decoded lists, or an error with the socket's
- * path.
+ * Asks the kubelet for PodResources by gRPC over its socket. Output: decoded lists, or an error
+ * with the socket's path.
  */
 #include "probes/podresources.h"
 
@@ -95,7 +95,8 @@ static void on_answer(void *arg, const struct hf_grpc_result *result)
 
 	if (code < 0) {
 		err = *result->err;
-		/* The HTTP client's text names a host and a port, which a unix socket lacks. */
+		/* The HTTP client's error names a host and a port, and a unix socket has neither:
+		 * name the socket's path. */
 		if (code == HF_E_UNAVAILABLE && result->status < 0)
 			hf_error_set(&err, code, "the kubelet does not answer at '%s'",
 				     q->client->path);
@@ -140,7 +141,8 @@ int hf_podresources_allocatable(struct hf_podresources_client *client, hf_podres
 	return ask_kubelet(client, ALLOCATABLE, NULL, (struct question){.fn = fn, .arg = arg}, err);
 }
 
-/* A text field of the one message that is sent; names are below 2^14 bytes, of two length bytes. */
+/* Adds a text field to a request. Names are shorter than 2^14 bytes, so one or two bytes hold the
+ * length. */
 static void add_text(struct hf_strbuf *sb, char key, const char *text)
 {
 	size_t len = strlen(text);
@@ -161,7 +163,7 @@ int hf_podresources_get(struct hf_podresources_client *client, const char *ns, c
 	HF_AUTO_STRBUF message = HF_STRBUF_INIT(4 * HF_PODRESOURCES_TEXT_MAX);
 
 	if (strlen(ns) > HF_PODRESOURCES_TEXT_MAX || strlen(pod) > HF_PODRESOURCES_TEXT_MAX)
-		return hf_error_set(err, HF_E_INVALID, "a name of more than %d bytes",
+		return hf_error_set(err, HF_E_INVALID, "the name is longer than %d bytes",
 				    HF_PODRESOURCES_TEXT_MAX);
 	/* GetPodResourcesRequest: pod_name 1, pod_namespace 2. */
 	add_text(&message, 1 << 3 | 2, pod);

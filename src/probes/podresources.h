@@ -14,40 +14,44 @@
 HF_BEGIN_DECLS
 
 /*
- * The kubelet's PodResources v1 over its unix socket: which container holds which device, by device
- * plugin or claim (DRA), and which devices the kubelet would still hand out.
+ * The kubelet's PodResources API v1 over its unix socket. It tells which container holds which
+ * device, from a device plugin or a claim (DRA), and which devices the kubelet can still hand out.
  *
- * The decoder reads messages field by field into flat lists and skips all other fields (CPUs,
- * memory, topology). So an answer costs its own size and a bounded list.
+ * The decoder reads the few needed fields into flat lists and skips all others (CPUs, memory,
+ * topology). So an answer needs its own size and a list with a limit.
  */
 
-/* 250 pods with 64 devices each. */
+/* Limit of devices in an answer: 250 pods with 64 devices each. */
 #define HF_PODRESOURCES_DEVICES_MAX 16384
-/* Of a name or an id; Kubernetes' names end at 253. */
+/* Limit of a name or id in bytes. Kubernetes' names have at most 253. */
 #define HF_PODRESOURCES_TEXT_MAX 512
-/* An answer and the lists made of it. */
+/* Limits of an answer, and of the memory for the lists made from it. */
 #define HF_PODRESOURCES_BYTES_MAX ((size_t)4 << 20)
 #define HF_PODRESOURCES_ARENA_MAX ((size_t)8 << 20)
 
-/* A device and its holder. The texts live as long as the arena, and are never NULL. */
+/* A device and the container that holds it. The strings live as long as the arena and are never
+ * NULL. */
 struct hf_podresources_device {
-	const char *ns, *pod, *container; /* "" in what is allocatable */
+	const char *ns, *pod, *container; /* "" in the answer about allocatable devices */
 	const char
-		*resource; /* "nvidia.com/gpu"; of a claim: the driver's name, "gpu.nvidia.com" */
-	const char *id;    /* as the plugin calls it; of a claim: as its pool does */
-	const char *pool;  /* of a claim */
-	const char *claim_ns, *claim; /* "" for a device plugin's */
-	const char *cdi; /* of a claim: its first CDI device, "k8s.gpu.nvidia.com/device=…" */
+		/* "nvidia.com/gpu"; for a claim: the name of the DRA driver, "gpu.nvidia.com" */
+		*resource;
+	const char *id;   /* as the device plugin names it; for a claim: as the pool does */
+	const char *pool; /* pool of a claim's device */
+	const char *claim_ns, *claim; /* "" for a device of a device plugin */
+	/* for a claim: its first CDI device, "k8s.gpu.nvidia.com/device=…" */
+	const char *cdi;
 };
 
 struct hf_podresources {
 	const struct hf_podresources_device *devices; /* in the order they came in */
 	size_t devices_len;
-	size_t pods; /* all reported pods, with or without devices */
+	size_t pods; /* number of pods in the answer, with or without devices */
 };
 
-/* Pure.  HF_E_BAD_REQUEST: no such message; HF_E_TOO_LARGE: more devices than above, or more
- * texts than the arena (of HF_PODRESOURCES_ARENA_MAX) has room for. */
+/* Decode an answer. Pure functions. HF_E_BAD_REQUEST: the bytes are no such message.
+ * HF_E_TOO_LARGE: more than HF_PODRESOURCES_DEVICES_MAX devices, or more text than fits into the
+ * arena (of HF_PODRESOURCES_ARENA_MAX). */
 int hf_podresources_decode_list(const void *bytes, size_t len, struct hf_arena *arena,
 				struct hf_podresources *ret_found, struct hf_error *err)
 	HF_MUST_CHECK;
@@ -58,50 +62,49 @@ int hf_podresources_decode_allocatable(const void *bytes, size_t len, struct hf_
 				       struct hf_podresources *ret_found, struct hf_error *err)
 	HF_MUST_CHECK;
 
-/* How many different devices of a resource there are; replicas of a shared one ("GPU-…::3")
- * count once. */
+/* Counts the devices of a resource. Replicas of a shared device ("GPU-…::3") count once. */
 size_t hf_podresources_count(const struct hf_podresources *found, const char *resource,
 			     struct hf_arena *arena);
 
-/* The names of a device: the driver's, the bus address, the number. */
+/* The names of a device: its UUID, its PCI address, its minor number. */
 struct hf_podresources_names {
-	const char *uuid;    /* "GPU-…"; "" not known, here and below */
+	const char *uuid;    /* "GPU-…"; "" here and below: not known */
 	const char *address; /* "0000:1a:00.0" */
-	int minor;           /* of /dev/nvidia1; -1 */
+	int minor;           /* number in /dev/nvidia1; -1: not known */
 };
-/* Whether the device of a container is that one: plugins name devices by UUID or bus address,
- * claims of the vendor's DRA driver "gpu-1" by the minor number. */
+/* Whether the container's device has one of these names. Device plugins use the UUID or PCI
+ * address. Claims of NVIDIA's DRA driver use "gpu-1", with the minor number. */
 bool hf_podresources_is(const struct hf_podresources_device *device,
 			const struct hf_podresources_names *names);
 
-/* A line for each device, the same bytes for the same list. */
+/* Writes one line for each device. The same list always gives the same bytes. */
 void hf_podresources_render(const struct hf_podresources *found, struct hf_strbuf *sb);
 
 /* ---- asking ---- */
 
 struct hf_podresources_client;
 
-/* found is NULL where code is not 0; both live until fn returns. */
+/* Receives an answer. found is NULL if code is not 0. found and err are valid until fn returns. */
 typedef void (*hf_podresources_fn)(void *arg, int code, const struct hf_podresources *found,
 				   const struct hf_error *err);
 
-/* Connects for each question anew: a kubelet that has restarted is no special case.  timeout is
- * of one question, however it is stuck. */
+/* Each question opens its own connection, so a restart of the kubelet needs no special care.
+ * timeout: of one question, wherever it hangs. */
 int hf_podresources_client_create(struct hf_loop *loop, const char *socket_path, hf_time timeout,
 				  struct hf_podresources_client **ret_client, struct hf_error *err)
 	HF_MUST_CHECK;
-/* Drops what is under way; NULL is fine; returns NULL. */
+/* Drops open questions. NULL is fine. Returns NULL. */
 struct hf_podresources_client *hf_podresources_client_destroy(
 	struct hf_podresources_client *client);
 
-/* One question of each kind at a time: HF_E_CONFLICT while one is under way.  fn may ask again,
- * and may destroy the client. */
+/* Ask the kubelet. One question of each kind at a time: HF_E_CONFLICT while one is open. fn may ask
+ * again, and may destroy the client. */
 int hf_podresources_list(struct hf_podresources_client *client, hf_podresources_fn fn, void *arg,
 			 struct hf_error *err) HF_MUST_CHECK;
 int hf_podresources_allocatable(struct hf_podresources_client *client, hf_podresources_fn fn,
 				void *arg, struct hf_error *err) HF_MUST_CHECK;
-/* HF_E_NOT_FOUND or HF_E_INTERNAL (kubelets to 1.36 have no better code): no such pod.
- * HF_E_UNSUPPORTED: the kubelet lacks this call. */
+/* Asks for one pod. HF_E_NOT_FOUND or HF_E_INTERNAL (kubelets up to 1.36 have no better code):
+ * there is no such pod. HF_E_UNSUPPORTED: the kubelet lacks this call. */
 int hf_podresources_get(struct hf_podresources_client *client, const char *ns, const char *pod,
 			hf_podresources_fn fn, void *arg, struct hf_error *err) HF_MUST_CHECK;
 

@@ -2,8 +2,9 @@
  * Copyright The Holdfast authors */
 
 /*
- * Decodes protobuf's wire format for the few messages in use; their shape bounds the depth. Fields
- * may come in any order, and unknown fields are skipped. Of a repeated text the last one counts.
+ * Decodes the few PodResources messages in protobuf's wire format. The known shape of the messages
+ * limits the depth. Fields may come in any order. Unknown fields are skipped. If a text field is
+ * repeated, the last one counts.
  */
 #include "probes/podresources.h"
 
@@ -15,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the arena: for the lists that are made at the end. */
+/* Part of the arena that is kept for the lists, which are made last. */
 #define RESERVED_BYTES                                                                             \
 	((size_t)HF_PODRESOURCES_DEVICES_MAX *                                                     \
 		 (sizeof(struct hf_podresources_device) + sizeof(char *)) +                        \
@@ -33,7 +34,7 @@ static int refuse_answer(struct reader *r, const char *what)
 	return hf_error_set(r->err, HF_E_BAD_REQUEST, "PodResources: %s", what);
 }
 
-/* 1 and the next field, 0 at the end, or an error. */
+/* Reads the next field of a message. Returns 1, or 0 at the end of the message, or an error. */
 static int next_field(struct reader *r, struct hf_wire *in, struct hf_wire_field *ret_field)
 {
 	if (in->at == in->end)
@@ -41,36 +42,37 @@ static int next_field(struct reader *r, struct hf_wire *in, struct hf_wire_field
 	switch (hf_wire_next(in, ret_field)) {
 	case HF_WIRE_OK: return 1;
 	case HF_WIRE_NO_FIELD: return refuse_answer(r, "a field is missing or malformed");
-	default: return refuse_answer(r, "a field that is cut off");
+	default: return refuse_answer(r, "a field is cut off");
 	}
 }
 
-/* The field has bytes and this number. */
+/* The field has this number and contains bytes. */
 static bool is_message(const struct hf_wire_field *f, uint32_t number)
 {
 	return f->number == number && f->type == HF_WIRE_BYTES;
 }
 
-/* They go into messages, events and metrics: nothing that is not text may pass. */
+/* Reads a name. Names go into messages, events and metrics, so only valid printable text may
+ * pass. */
 static int read_text(struct reader *r, const struct hf_wire_field *f, const char **ret_text)
 {
 	size_t len = (size_t)(f->bytes.end - f->bytes.at);
 	const char *bytes = (const char *)f->bytes.at;
 
 	if (len > HF_PODRESOURCES_TEXT_MAX)
-		return refuse_answer(r, "a name that is too long");
+		return refuse_answer(r, "a name is too long");
 	for (size_t i = 0; i < len; i++)
 		if ((unsigned char)bytes[i] < ' ' || bytes[i] == 127)
-			return refuse_answer(r, "a name with control characters");
+			return refuse_answer(r, "a name contains control characters");
 	if (!hf_utf8_valid(bytes, len))
-		return refuse_answer(r, "a name that is not UTF-8");
+		return refuse_answer(r, "a name is not UTF-8");
 	if (len > 0 && hf_arena_left(r->arena) < RESERVED_BYTES + len)
 		return hf_error_set(r->err, HF_E_TOO_LARGE, "PodResources: too many names");
 	*ret_text = len > 0 ? hf_arena_strndup(r->arena, bytes, len) : "";
 	return 0;
 }
 
-/* The last text with that field number in the message; "" if the message has none. */
+/* Finds the last text field with this number; "": the message has none. */
 static int find_text(struct reader *r, struct hf_wire in, uint32_t number, const char **ret_text)
 {
 	struct hf_wire_field f, found = {.number = 0};
@@ -93,7 +95,7 @@ static int push_device(struct reader *r, const struct hf_podresources_device *de
 	return 0;
 }
 
-/* ContainerDevices: resource_name 1, device_ids 2, topology 3. */
+/* Decodes a ContainerDevices. Field numbers: resource_name 1, device_ids 2, topology 3. */
 static int container_devices(struct reader *r, struct hf_wire in,
 			     const struct hf_podresources_device *holder)
 {
@@ -115,7 +117,8 @@ static int container_devices(struct reader *r, struct hf_wire in,
 	return rc;
 }
 
-/* ClaimResource: cdi_devices 1 (name 1), driver_name 2, pool_name 3, device_name 4. */
+/* Decodes a ClaimResource. Field numbers: cdi_devices 1 (its name 1), driver_name 2, pool_name 3,
+ * device_name 4. */
 static int claim_resource(struct reader *r, struct hf_wire in,
 			  const struct hf_podresources_device *holder)
 {
@@ -140,7 +143,7 @@ static int claim_resource(struct reader *r, struct hf_wire in,
 	return rc < 0 ? rc : push_device(r, &device);
 }
 
-/* DynamicResource: claim_name 2, claim_namespace 3, claim_resources 4. */
+/* Decodes a DynamicResource. Field numbers: claim_name 2, claim_namespace 3, claim_resources 4. */
 static int dynamic_resource(struct reader *r, struct hf_wire in,
 			    const struct hf_podresources_device *holder)
 {
@@ -163,7 +166,8 @@ static int dynamic_resource(struct reader *r, struct hf_wire in,
 	return rc;
 }
 
-/* ContainerResources: name 1, devices 2, cpu_ids 3, memory 4, dynamic_resources 5. */
+/* Decodes a ContainerResources. Field numbers: name 1, devices 2, cpu_ids 3, memory 4,
+ * dynamic_resources 5. */
 static int read_container(struct reader *r, struct hf_wire in,
 			  const struct hf_podresources_device *pod)
 {
@@ -197,7 +201,7 @@ static const struct hf_podresources_device nobody = {
 	.cdi = "",
 };
 
-/* PodResources: name 1, namespace 2, containers 3. */
+/* Decodes a PodResources. Field numbers: name 1, namespace 2, containers 3. */
 static int pod_resources(struct reader *r, struct hf_wire in)
 {
 	struct hf_podresources_device holder = nobody;
@@ -219,7 +223,7 @@ static int pod_resources(struct reader *r, struct hf_wire in)
 	return rc;
 }
 
-/* Reads an answer; its field 1 holds the pods or the devices. */
+/* Reads an answer. Its field 1 holds the pods, or the allocatable devices. */
 static int read_answer(const void *bytes, size_t len, bool pods, struct reader *r,
 		       struct hf_podresources *ret_found)
 {
@@ -259,7 +263,7 @@ int hf_podresources_decode_list(const void *bytes, size_t len, struct hf_arena *
 int hf_podresources_decode_get(const void *bytes, size_t len, struct hf_arena *arena,
 			       struct hf_podresources *ret_found, struct hf_error *err)
 {
-	/* Field 1 holds one pod here, and all pods in a list. */
+	/* Field 1 holds one pod in an answer to Get, and all pods in an answer to List. */
 	return hf_podresources_decode_list(bytes, len, arena, ret_found, err);
 }
 
@@ -270,9 +274,9 @@ int hf_podresources_decode_allocatable(const void *bytes, size_t len, struct hf_
 			   ret_found);
 }
 
-/* ---- what it means ---------------------------------------------------------------------------------- */
+/* ---- names of devices ------------------------------------------------------------------------------- */
 
-/* Of "GPU-…::3", a share of a device, what stands for the device. */
+/* Length of the device's name in an id; "GPU-…::3" is share 3 of a device. */
 static size_t shared_len(const char *id)
 {
 	const char *at = strstr(id, "::");
@@ -326,7 +330,7 @@ bool hf_podresources_is(const struct hf_podresources_device *device,
 		return true;
 	if (len > 0 && len == strlen(names->address) && strncasecmp(id, names->address, len) == 0)
 		return true;
-	/* A bare number is an index without a known order, so it names no device. */
+	/* An id that is only a number names no device: the order behind that index is unknown. */
 	return device->claim[0] != '\0' && hf_str_has_prefix(id, "gpu-") &&
 	       is_number(id + 4, len - 4, names->minor);
 }

@@ -4,7 +4,7 @@
 #include "harness/test.h"
 #include "probes/podresources.h"
 
-/* Valid messages of a kubelet, and malformed ones. */
+/* Decodes valid and malformed messages of a kubelet. */
 
 static int decode(const struct hf_strbuf *sb, struct hf_arena *arena,
 		  struct hf_podresources *ret_found)
@@ -124,7 +124,8 @@ static void names_and_lists_have_limits(void **state)
 	name[HF_PODRESOURCES_TEXT_MAX + 1] = '\0';
 	hf_kubelet_pod(&sb, name, "GPU-1", NULL);
 	assert_int_equal(decode(&sb, arena, &found), HF_E_BAD_REQUEST);
-	/* Two bytes a device in the message cost more here: their number is bounded. */
+	/* A device takes two bytes in the message and far more in memory, so the number of devices
+	 * has a limit. */
 	hf_strbuf_clear(&sb);
 	for (int i = 0; i <= HF_PODRESOURCES_DEVICES_MAX; i++)
 		hf_pb_text(&devices, 2, "");
@@ -133,7 +134,7 @@ static void names_and_lists_have_limits(void **state)
 	hf_pb_bytes(&devices, 3, container.data, container.len);
 	hf_pb_bytes(&sb, 1, devices.data, devices.len);
 	assert_int_equal(decode(&sb, arena, &found), HF_E_TOO_LARGE);
-	/* And so is what names take, of which a byte costs sixteen. */
+	/* Names have a limit too: one byte in the message takes up to sixteen bytes of memory. */
 	hf_arena_reset(arena);
 	hf_strbuf_clear(&sb);
 	while (sb.len < HF_PODRESOURCES_BYTES_MAX - 64)

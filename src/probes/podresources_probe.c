@@ -2,8 +2,9 @@
  * Copyright The Holdfast authors */
 
 /*
- * The probe of the kubelet: asks for holders and allocatable devices. Output: holdings, counts and
- * the state of detector plugin. Invariant: only what was present before can be gone.
+ * The probe of the kubelet. It asks for the holders of devices and for allocatable devices. Output:
+ * holdings, counts, and the state of detector `plugin`. Invariant: only a resource that the kubelet
+ * had before can be reported as gone.
  */
 #include "probes/podresources_probe.h"
 
@@ -26,16 +27,16 @@ struct kubelet_probe {
 	struct hf_kubelet_options options;
 	struct hf_podresources_client *client; /* NULL: off */
 	struct hf_timer *again;
-	unsigned waiting; /* answers of this look still to come */
-	bool poked;       /* look again when they are in */
-	bool failed;      /* one of them was none */
-	bool late;        /* for want of time */
-	bool limited;     /* one was more than is read here, or cannot be read */
+	unsigned waiting; /* number of answers that this look still waits for */
+	bool poked;       /* look again after these answers */
+	bool failed;      /* one of the questions failed */
+	bool late;        /* one of the questions passed its deadline */
+	bool limited;     /* an answer exceeded a limit or could not be read */
 	char why[HF_INTAKE_WHY_MAX];
 	hf_time began;
 	bool heard;   /* the kubelet answered once */
-	uint32_t had; /* bits of the resources seen so far */
-	bool gone;    /* one of those is not there now */
+	uint32_t had; /* one bit for each resource that the kubelet has had so far */
+	bool gone;    /* the kubelet no longer has one of these resources */
 };
 
 static void note_why(struct kubelet_probe *p, const char *why)
@@ -44,8 +45,9 @@ static void note_why(struct kubelet_probe *p, const char *why)
 		snprintf(p->why, sizeof(p->why), "%s", why);
 }
 
-/* What a plugin offers of a resource's devices under other names: instances and partitions ("nvidia.com/mig-1g.10gb",
- * "amd.com/cpx_nps4"), shares ("nvidia.com/gpu.shared"), and as its configuration renames them. */
+/* The plugin offers devices of this resource under another name: as instances or partitions
+ * ("nvidia.com/mig-1g.10gb", "amd.com/cpx_nps4"), as shares ("nvidia.com/gpu.shared"), or under a
+ * name from its configuration. */
 static bool is_kin(const char *resource, const struct hf_podresources_device *d)
 {
 	const char *slash = strchr(resource, '/');
@@ -67,7 +69,7 @@ static bool is_whole(const struct kubelet_probe *p, const char *resource)
 	return false;
 }
 
-/* ---- who holds what --------------------------------------------------------------------------------- */
+/* ---- holdings --------------------------------------------------------------------------------------- */
 
 struct known {
 	struct hf_podresources_names items[HF_HEALTH_DEVICES_MAX];
@@ -93,7 +95,7 @@ static void name_known(struct hf_intake *intake, struct known *ret_known)
 	}
 }
 
-/* The name of the device in other sources, if the plugin uses another one. */
+/* The name under which other probes know the device, if the plugin uses another name. */
 static const char *known_as(const struct known *known, const struct hf_podresources_device *d)
 {
 	for (size_t i = 0; i < known->len; i++)
@@ -113,7 +115,7 @@ static bool is_named(struct hf_intake *intake, const char *id)
 	return false;
 }
 
-/* True if the device may be watched, by its name or by its resource. */
+/* True if a probe may watch this device, by its name or by its resource. */
 static bool may_be_watched(const struct kubelet_probe *p, const struct known *known,
 			   const struct hf_podresources_device *d)
 {
@@ -126,8 +128,8 @@ static bool may_be_watched(const struct kubelet_probe *p, const struct known *kn
 	return false;
 }
 
-/* Other plugins may have thousands of devices. If not all holdings fit, theirs are left out: no
- * event names them. */
+/* Other plugins may have thousands of devices. If not all holdings fit, the devices of other
+ * plugins are left out, because no event names them. */
 static void put_holdings(struct kubelet_probe *p, const struct hf_podresources *found)
 {
 	bool all = found->devices_len <= HF_HOLDINGS_MAX;
@@ -153,12 +155,13 @@ static void put_holdings(struct kubelet_probe *p, const struct hf_podresources *
 	if (hf_intake_holdings(p->intake, items, len, p->began))
 		return;
 	p->limited = true;
-	snprintf(why, sizeof(why), "PodResources: more than %d holders of devices",
+	snprintf(why, sizeof(why),
+		 "PodResources: containers hold more than %d devices; the rest is ignored",
 		 HF_HOLDINGS_MAX);
 	note_why(p, why);
 }
 
-/* ---- whether it is all there ---------------------------------------------------------------------------- */
+/* ---- kubelet and plugin --------------------------------------------------------------------------------- */
 
 static void turn_off(struct kubelet_probe *p, const char *why)
 {
@@ -166,8 +169,9 @@ static void turn_off(struct kubelet_probe *p, const char *why)
 	hf_intake_count(p->intake, HF_COUNT_ALLOCATABLE, -1);
 }
 
-/* The kubelet answers, but the answer exceeds a limit or cannot be read, or the agent asks too
- * often. That is no evidence against the kubelet, nor against devices seen before. */
+/* The kubelet answers, but the answer exceeds a limit or cannot be read, or the kubelet refuses
+ * frequent questions. That is no evidence against the kubelet, nor against devices that were seen
+ * before. */
 static bool is_limit(int code)
 {
 	return code == HF_E_TOO_LARGE || code == HF_E_BAD_REQUEST || code == HF_E_TOO_MANY;
@@ -181,7 +185,8 @@ static void take_error(struct kubelet_probe *p, int code, const struct hf_error 
 	note_why(p, err->text);
 }
 
-/* That nothing is there was found by an agent before us, and its end brings nothing back. */
+/* An earlier agent reported the resource as gone, and this agent has not seen it: it is still
+ * gone. */
 static bool is_gone_since_before(const struct kubelet_probe *p)
 {
 	return p->had == 0 && p->options.was_gone != NULL && p->options.was_gone(p->options.arg);
@@ -211,7 +216,7 @@ static void on_poke(struct kubelet_probe *p)
 	hf_timer_arm(p->again, POKE_EVERY);
 }
 
-/* Ends the look after both questions were answered or failed. */
+/* Ends the look when both questions were answered or have failed. */
 static void finish_look(struct kubelet_probe *p)
 {
 	if (--p->waiting > 0)
@@ -263,9 +268,10 @@ static void count_allocatable(struct kubelet_probe *p, const struct hf_podresour
 
 		if (here > 0 || kin)
 			p->had |= 1u << i;
-		/* A plugin with only unhealthy devices looks like a plugin that is gone. */
+		/* A plugin all of whose devices are unhealthy looks like a plugin that is gone. */
 		p->gone = p->gone || (here == 0 && !kin && (p->had >> i & 1));
-		/* Only some devices are handed out whole, so the number means nothing. */
+		/* If devices are offered in parts too, the number of whole devices means
+		 * nothing. */
 		cut = cut || kin;
 		if (counted < 0 && (p->had >> i & 1))
 			counted = (int32_t)here;
@@ -285,7 +291,8 @@ static void on_allocatable(void *arg, int code, const struct hf_podresources *fo
 		count_allocatable(p, found);
 	} else {
 		hf_intake_count(p->intake, HF_COUNT_ALLOCATABLE, -1);
-		/* Kubelets before 1.28 may lack this call and still answer List. */
+		/* Kubelets before 1.28 may lack the question for allocatable devices, and still
+		 * answer List: no error. */
 		if (code != HF_E_UNSUPPORTED)
 			take_error(p, code, err);
 	}
@@ -300,7 +307,8 @@ static void ask_kubelet(void *arg)
 	hf_timer_arm(p->again, p->options.every);
 	if (p->waiting > 0)
 		return;
-	/* Two answers, and one for this function: an immediate error must not end the look. */
+	/* Wait for two answers and for the end of this function: a question that fails at once must
+	 * not end the look. */
 	p->waiting = 3;
 	p->failed = p->late = p->limited = false;
 	p->why[0] = '\0';
@@ -332,7 +340,7 @@ static void start_kubelet(struct hf_probe *probe)
 	hf_timer_arm(p->again, 0);
 }
 
-/* A container may have ended, and the agent waits for a new list. */
+/* Looks soon: a container may have ended, and the agent waits for a new list of holdings. */
 static void poke_kubelet(struct hf_probe *probe)
 {
 	struct kubelet_probe *p = (struct kubelet_probe *)probe;

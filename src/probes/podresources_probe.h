@@ -9,21 +9,23 @@
 HF_BEGIN_DECLS
 
 /*
- * The probe `kubelet`: the holdings, the number of allocatable devices (detector `count`), and the
- * presence of kubelet and device plugin (detector `plugin`).
+ * The probe `kubelet`. It reports the holdings, the number of allocatable devices (detector
+ * `count`), and whether kubelet and device plugin are present (detector `plugin`).
  *
- * The probe reports as gone only what was present since the agent started: a kubelet without this
- * service, or a node without a plugin, is no fault. A resource that an earlier agent reported as
- * gone stays gone until it is back.
+ * The probe reports as gone only what was present since the agent started: a kubelet without
+ * PodResources, or a node without a plugin, is no fault. A resource that an earlier agent reported
+ * as gone stays gone until it is back.
  */
 struct hf_kubelet_options {
-	const char *socket_path; /* "" or NULL: off, and reported as off */
-	hf_time every;           /* 0: ten seconds */
-	hf_time timeout;         /* of a question; 0: five seconds */
-	/* Resources that are whole devices, NULL-terminated; NULL: "nvidia.com/gpu", "amd.com/gpu".
-	 * The first of them that the kubelet has is what is counted. */
+	/* path of the kubelet's socket; "" or NULL: the probe is off and reports that */
+	const char *socket_path;
+	hf_time every;   /* 0: ten seconds */
+	hf_time timeout; /* of a question; 0: five seconds */
+	/* Resources that are whole devices; ends with NULL. NULL: "nvidia.com/gpu", "amd.com/gpu".
+	 * Counted is the first of them that the kubelet has. */
 	const char *const *resources;
-	/* A resource is held to be gone, from before this process.  Asked while none was seen; NULL: none is. */
+	/* Whether an earlier agent reported a resource as gone. Called while this agent has seen no
+	 * resource. NULL: none was gone. */
 	bool (*was_gone)(void *arg);
 	void *arg;
 };

@@ -7,7 +7,7 @@
 
 #include "base/str.h"
 
-/* The client and the probe against a server on a unix socket. */
+/* Tests of the client and the probe against a server on a unix socket. */
 
 #define WAIT HF_MINUTE
 
@@ -31,7 +31,8 @@ struct bench {
 	char folder[48], path[64];
 	struct hf_grpc_server server;
 	struct hf_strbuf list, allocatable;
-	size_t list_head; /* how long the head of a List is: that of the other is longer */
+	/* length of the head of a List request; the head of the other request is longer */
+	size_t list_head;
 	bool refuse, unsupported, silent, busy;
 	char asked_for[64];
 
@@ -45,7 +46,7 @@ struct bench {
 	struct hf_probe *probe;
 };
 
-/* With gRPC's five bytes before it. */
+/* Puts gRPC's head of five bytes before the message. */
 static void frame(struct hf_strbuf *sb, const struct hf_strbuf *message)
 {
 	hf_strbuf_clear(sb);
@@ -160,7 +161,8 @@ static int setup(void **state)
 	offer(b, 4);
 	listen_again(b);
 	assert_ok(hf_podresources_client_create(b->t.loop, b->path, WAIT, &b->client, &err), &err);
-	list(b); /* from when on the server can tell the two apart */
+	/* from this first question on, the server knows the length of a List request's head */
+	list(b);
 	b->intake = hf_intake_create(
 		&(struct hf_intake_options){.loop = b->t.loop, .news = on_news, .arg = b});
 	*state = b;
@@ -237,7 +239,7 @@ static void errors_of_kubelet_and_socket_are_told(void **state)
 	hf_grpc_server_stop(&b->server);
 	list(b);
 	assert_int_equal(b->code, HF_E_UNAVAILABLE);
-	/* A kubelet that has restarted is found again. */
+	/* The client finds a kubelet again that has restarted. */
 	hold(b, "GPU-0");
 	listen_again(b);
 	list(b);
@@ -327,7 +329,7 @@ static void a_kubelet_that_stops_answering_is_unreachable(void **state)
 	(void)until_plugin(b, true, false);
 	told = hf_intake_holdings_get(b->intake);
 	assert_false(told.known);
-	assert_int_equal(told.len, 1); /* and what it said last is kept */
+	assert_int_equal(told.len, 1); /* the last list of holdings is kept */
 	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_ALLOCATABLE), -1);
 	b->silent = false;
 	(void)until_plugin(b, false, false);
@@ -422,7 +424,8 @@ static void offer_as(struct bench *b, const char *resource, const char *id)
 	frame(&b->allocatable, &sb);
 }
 
-/* The next look that counts nothing is of the new offer: what the plugin is called then. */
+/* Waits until the plugin offers only parts of devices; true: a resource was reported as gone
+ * meanwhile. */
 static bool is_gone_after(struct bench *b)
 {
 	hf_intake_count(b->intake, HF_COUNT_ALLOCATABLE, -1);
@@ -458,7 +461,7 @@ static void devices_under_other_names_are_not_gone(void **state)
 		assert_false(is_gone_after(b));
 		(void)until_plugin(b, false, false);
 	}
-	/* And of those the last ones are: another vendor's are not theirs. */
+	/* Resources of another vendor do not replace them: the NVIDIA resource counts as gone. */
 	offer_as(b, "amd.com/cpx_nps4", "0000:0c:00.0");
 	(void)until_plugin(b, false, true);
 	offer_as(b, "nvidia.com/mig-1g.10gb", "MIG-0");
@@ -518,7 +521,8 @@ static void a_poke_asks_soon(void **state)
 
 /* ---- what cannot be read -------------------------------------------------------------------------------- */
 
-/* More ids of another plugin than are read, besides well GPUs: shares of memory come by the thousand. */
+/* Offers more ids of another plugin than the probe reads, besides healthy GPUs: a plugin for shares
+ * of memory offers thousands. */
 static void offer_too_many(struct bench *b)
 {
 	HF_AUTO_STRBUF ids = HF_STRBUF_INIT((size_t)1 << 20);
@@ -532,7 +536,7 @@ static void offer_too_many(struct bench *b)
 	frame(&b->allocatable, &sb);
 }
 
-/* The detector's word when it cannot see; samples that came on the way must not accuse anybody. */
+/* Waits for the reason why the detector is off; fails if a sample reports a fault meanwhile. */
 static void until_off(struct bench *b, char ret_why[HF_INTAKE_WHY_MAX])
 {
 	const char *why;
@@ -584,8 +588,8 @@ static void an_answer_that_cannot_be_read_is_no_fault_and_said(void **state)
 	(void)until_plugin(b, false, false);
 	hold(b, "a\nb");
 	until_off(b, why);
-	assert_string_equal(why, "PodResources: a name with control characters");
-	/* The holders are unknown, and no holder counts as released. */
+	assert_string_equal(why, "PodResources: a name contains control characters");
+	/* The list of holdings is not known now, and stays: no holder counts as released. */
 	told = hf_intake_holdings_get(b->intake);
 	assert_true(!told.known && told.len == 1);
 	hold(b, "GPU-0");
@@ -595,7 +599,7 @@ static void an_answer_that_cannot_be_read_is_no_fault_and_said(void **state)
 	} while (!told.known);
 }
 
-/* The kubelet limits questions: it is reachable, and known devices stay. */
+/* The kubelet refuses frequent questions: it is reachable, and known devices stay. */
 static void a_kubelet_that_is_asked_too_often_is_no_fault_and_said(void **state)
 {
 	struct bench *b = *state;
@@ -610,7 +614,7 @@ static void a_kubelet_that_is_asked_too_often_is_no_fault_and_said(void **state)
 	(void)until_plugin(b, false, false);
 }
 
-/* No readable answer ever came, so an unreadable one does not make the kubelet well. */
+/* If no readable answer ever came, an unreadable answer does not show that the kubelet works. */
 static void a_kubelet_of_which_nothing_could_be_read_yet_is_not_well_either(void **state)
 {
 	struct bench *b = *state;
@@ -630,7 +634,7 @@ static void a_kubelet_of_which_nothing_could_be_read_yet_is_not_well_either(void
 	(void)until_plugin(b, false, false);
 }
 
-/* The kubelet was silent and answers again, unreadably: it is reachable. */
+/* After a silence, an unreadable answer shows that the kubelet is reachable. */
 static void an_answer_that_cannot_be_read_ends_a_silence(void **state)
 {
 	struct bench *b = *state;
@@ -644,8 +648,8 @@ static void an_answer_that_cannot_be_read_ends_a_silence(void **state)
 	(void)until_plugin(b, false, false);
 }
 
-/* An unreadable answer does not bring back what an earlier agent missed; an acknowledgement
- * does. */
+/* An earlier agent reported the plugin as gone: an unreadable answer does not bring it back; an
+ * acknowledgement by a person does. */
 static void what_was_gone_before_is_not_back_by_it_either(void **state)
 {
 	struct bench *b = *state;
@@ -681,7 +685,7 @@ static void what_was_gone_is_not_back_by_an_answer_that_cannot_be_read(void **st
 
 /* ---- more than is kept ------------------------------------------------------------------------------------ */
 
-/* Adds a pod with many devices of one resource before the rest. */
+/* Adds a pod with many devices of one resource at the start of the list. */
 static void add_many(struct hf_strbuf *to, const char *resource, const char *prefix, int count)
 {
 	HF_AUTO_STRBUF devices = HF_STRBUF_INIT(1 << 18);
@@ -738,7 +742,8 @@ static void devices_of_others_push_out_nobody(void **state)
 	}
 }
 
-/* No holder that may be in the rest counts as released, and the detector reports the cut. */
+/* If the list of holdings is cut, no holder beyond the cut counts as released, and the detector
+ * reports the cut. */
 static void more_holders_than_are_kept_are_said(void **state)
 {
 	struct bench *b = *state;
@@ -750,7 +755,8 @@ static void more_holders_than_are_kept_are_said(void **state)
 	frame(&b->list, &sb);
 	probe(b, b->path);
 	until_off(b, why);
-	assert_string_equal(why, "PodResources: more than 1024 holders of devices");
+	assert_string_equal(
+		why, "PodResources: containers hold more than 1024 devices; the rest is ignored");
 	told = hf_intake_holdings_get(b->intake);
 	assert_true(told.known && told.cut);
 	assert_int_equal(told.len, HF_HOLDINGS_MAX);

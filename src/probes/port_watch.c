@@ -2,8 +2,8 @@
  * Copyright The Holdfast authors */
 
 /*
- * The probe of InfiniBand and RoCE ports. Output: samples of states and counters. Invariant: a
- * counter that cannot be read makes no sample.
+ * The probe of InfiniBand and RoCE ports. Output: samples of port states and counters. Invariant:
+ * if a counter cannot be read, it makes no sample.
  */
 #include "probes/port_watch.h"
 
@@ -17,20 +17,24 @@
 #include <string.h>
 
 #define PORTS_EVERY HF_SECOND
-/* Rates need a span: a rise by one within a second means nothing yet. */
+/* Interval of the counters. A rate needs a span: a rise by one within a second means nothing
+ * yet. */
 #define COUNTERS_EVERY (10 * HF_SECOND)
 #define PORT_ACTIVE 4
 #define COUNTERS 7
 
-/* A port that was up at least once; a port that never was may have no cable. */
+/* A port that was up at least once. A port that was never up may have no cable and is not
+ * watched. */
 struct known_port {
-	/* id: first name in this boot, as the brain uses; name: present name. */
+	/* id: the port's first name in this boot, which the brain uses; name: its present name. */
 	char id[HF_HEALTH_DEVICE_MAX], name[HF_HEALTH_DEVICE_MAX];
 	char address[HF_HEALTH_DEVICE_MAX];
 	char above[HF_HEALTH_ABOVE_MAX];
-	char driver[HF_SYSFS_NAME_MAX]; /* "": it was seen by the agent before alone */
-	unsigned counters; /* bits of the counters that could be read at first; the others stay 0 */
-	bool counted;      /* there was a first time */
+	/* driver of the port's function; "": only an earlier agent saw the port */
+	char driver[HF_SYSFS_NAME_MAX];
+	/* bits of the counters that could be read in the first look; other counters stay 0 */
+	unsigned counters;
+	bool counted; /* the first look at the counters has taken place */
 	bool up, seen;
 	struct hf_health_sample last;
 	bool sampled;
@@ -48,7 +52,7 @@ struct hf_port_watch {
 	bool primed;
 };
 
-/* What the thread fills. */
+/* Memory that the thread fills. */
 struct port_bench {
 	char *sys_root;
 	bool counters; /* as asked for */
@@ -87,7 +91,8 @@ static struct known_port *add_port(struct hf_port_watch *w, const char *id, cons
 	return known;
 }
 
-/* What an agent of this boot had seen up is missed if it is down or gone now. */
+/* Takes the ports that an earlier agent of this boot saw up: if such a port is down or gone now,
+ * the probe reports it. */
 static void prime_ports(struct hf_port_watch *w)
 {
 	const char *id, *address;
@@ -98,7 +103,7 @@ static void prime_ports(struct hf_port_watch *w)
 	w->primed = true;
 }
 
-/* ---- which one it is ---------------------------------------------------------------------------------- */
+/* ---- finding the known port --------------------------------------------------------------------------- */
 
 static const char *find_port_number(const char *id)
 {
@@ -107,7 +112,8 @@ static const char *find_port_number(const char *id)
 	return slash ? slash : "";
 }
 
-/* Of the name that it had at the last look; another function may have that name by now. */
+/* The port has the name that the known port had in the last look, and not another PCI function:
+ * another port may have that name by now. */
 static bool is_by_name(const struct known_port *known, const struct hf_sysfs_port *port)
 {
 	return hf_streq(known->name, port->id) &&
@@ -129,7 +135,8 @@ static bool is_listed(const struct hf_sysfs_ports *ports, const struct known_por
 	return false;
 }
 
-/* Finds a port by its PCI function: probe order, udev or a person may change the name. */
+/* Finds a known port by its name or else by its PCI function: the order of probing, udev or a
+ * person may change the name. */
 static struct known_port *find_port(struct hf_port_watch *w, const struct hf_sysfs_port *port)
 {
 	for (size_t i = 0; i < w->known_len; i++)
@@ -154,7 +161,8 @@ static bool is_taken(const struct hf_port_watch *w, const char *id)
 	return false;
 }
 
-/* Under its name, or, where the port of another function has been known by that, under its own function's. */
+/* Adds a port under its name. If that name is the id of another port, the id is made of the PCI
+ * function's address. */
 static struct known_port *new_port(struct hf_port_watch *w, const struct hf_sysfs_port *port)
 {
 	char id[HF_HEALTH_DEVICE_MAX];
@@ -191,10 +199,10 @@ static struct known_port *know_port(struct hf_port_watch *w, const struct hf_sys
 	return known;
 }
 
-/* ---- what is told of it ------------------------------------------------------------------------------- */
+/* ---- samples ------------------------------------------------------------------------------------------ */
 
-/* False: a counter that was readable before is not now. As 0 it would seem to rise when it is
- * back. */
+/* Fills in the counters. False: a counter that was readable before is not now; as 0 it would seem
+ * to rise when it can be read again. */
 static bool put_counters(const struct known_port *known, const struct hf_sysfs_port *port,
 			 struct hf_health_sample *s)
 {
@@ -231,7 +239,8 @@ static void report_port(struct hf_port_watch *w, struct known_port *known,
 	(void)hf_intake_sample(w->intake, s);
 }
 
-/* A changed state is reported at once, with the last counters. */
+/* Makes the sample of a port. A changed state is reported at once, with the counters of the last
+ * look. */
 static bool look_port(struct hf_port_watch *w, const struct hf_sysfs_port *port, bool counters)
 {
 	struct known_port *known = know_port(w, port, counters);
@@ -246,7 +255,7 @@ static bool look_port(struct hf_port_watch *w, const struct hf_sysfs_port *port,
 		memcpy(known->driver, port->driver, sizeof(known->driver));
 	if (port->above[0] != '\0')
 		memcpy(known->above, port->above, sizeof(known->above));
-	/* Not known is neither up nor down. */
+	/* An unknown state is neither up nor down: make no sample. */
 	if (port->state < 0 || !known->counted)
 		return false;
 	changed = known->sampled && up != known->up;
@@ -263,8 +272,9 @@ static bool look_port(struct hf_port_watch *w, const struct hf_sysfs_port *port,
 	return changed;
 }
 
-/* The port is missing, but its function is on the bus with its driver: a pod took the port into
- * its network namespace, for example. A function that a virtual machine got is not hidden. */
+/* The port is missing, but its PCI function is on the bus with its driver: for example, a pod took
+ * the port into its network namespace. If a virtual machine has the function, the port is not
+ * hidden. */
 static bool is_hidden(const struct hf_port_watch *w, const struct known_port *known)
 {
 	char driver[HF_SYSFS_NAME_MAX];
@@ -307,8 +317,8 @@ static void release_ports(void *arg)
 	free(bench);
 }
 
-/* States each time. Counters and the detector's report each tenth time: they cause a step of the
- * brain. */
+/* Looks at the states each second. Counters and the detector's report follow every tenth second,
+ * because they cause a step of the brain. */
 static void look_ports(void *arg)
 {
 	struct hf_port_watch *w = arg;
@@ -339,13 +349,13 @@ static void looked_ports(void *arg)
 	for (size_t i = 0; i < ports->len; i++)
 		changed = look_port(w, &ports->items[i], counters) || changed;
 	report_missing(w, counters);
-	/* After a change, the next counters come a whole interval later. */
+	/* After a changed state, the next look at the counters comes a whole interval later. */
 	if (counters || changed)
 		w->counters_at = hf_intake_now(w->intake);
 	if (ports->len == 0 && w->known_len == 0) {
 		hf_intake_off(w->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_IB,
 			      ports->known ? "no InfiniBand port" : "sysfs shows no InfiniBand");
-		/* A new port starts with its present counters. */
+		/* When the first port appears, the look starts with its counters. */
 		w->counters_at = HF_TIME_NONE;
 		hf_timer_arm(w->timer, w->options.devices_every);
 	} else if (counters || changed) {

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-/* Ports in trees of files, on the virtual clock. */
+/* Tests with port files in a temporary tree, on the virtual clock. */
 
 #define PORT "/class/infiniband/mlx5_0/ports/1"
 
@@ -112,7 +112,8 @@ static void a_port_is_measured_each_ten_seconds_and_its_changes_at_once(void **s
 	s = last(b, HF_HEALTH_IB, &count);
 	assert_int_equal(count, 1);
 	assert_false(s->ib.up);
-	/* Counters have their own interval: the rise comes with the next reading. */
+	/* Counters have their own interval, so this rise is reported with the next reading of the
+	 * counters. */
 	assert_int_equal(s->ib.link_downed, 2);
 	pass(b, 10 * HF_SECOND);
 	s = last(b, HF_HEALTH_IB, &count);
@@ -134,7 +135,7 @@ static void the_ports_above_its_function_are_known(void **state)
 	known = hf_intake_devices(b->intake, &len);
 	assert_int_equal(len, 1);
 	assert_string_equal(known->above, "0000:5c:01.0");
-	/* It stays known when states alone are looked at. */
+	/* The port's place on the bus stays known while only states are read. */
 	pass(b, 5 * HF_SECOND);
 	assert_string_equal(known->above, "0000:5c:01.0");
 }
@@ -161,7 +162,7 @@ static void ports_that_there_is_no_room_for_are_counted_once_each(void **state)
 
 	for (int i = 0; i < HF_HEALTH_DEVICES_MAX + 10; i++) {
 		snprintf(name, sizeof(name), "/class/infiniband/mlx5_%02d/ports/1/state", i);
-		/* One port never was up, so it is not missed. */
+		/* One port was never up, so it is not missed. */
 		put(b, name, i == 7 ? "1: DOWN\n" : "4: ACTIVE\n");
 	}
 	start(b);
@@ -216,7 +217,8 @@ static bool is_up(const struct bench *b, const char *device)
 	return s && s->ib.up && !s->ib.missing && !s->ib.hidden;
 }
 
-/* "rdma dev set … name", udev after a driver was loaded anew, or another order of probing. */
+/* A port's name may change by "rdma dev set … name", by udev after a reload of the driver, or by
+ * another order of probing. */
 static void a_port_that_is_renamed_is_the_same_port(void **state)
 {
 	struct bench *b = *state;
@@ -238,7 +240,7 @@ static void a_port_that_is_renamed_is_the_same_port(void **state)
 	pass(b, HF_SECOND);
 	assert_false(is_up(b, "mlx5_0/1"));
 	put(b, "/class/infiniband/ibp94s0/ports/1/state", "4: ACTIVE\n");
-	/* Each has the other's name now. */
+	/* The two ports have exchanged their names. */
 	rename_to(b, "ibp94s0", "mlx5_2");
 	rename_to(b, "mlx5_1", "mlx5_0");
 	rename_to(b, "mlx5_2", "mlx5_1");
@@ -247,13 +249,13 @@ static void a_port_that_is_renamed_is_the_same_port(void **state)
 	assert_true(is_up(b, "mlx5_0/1") && is_up(b, "mlx5_1/1"));
 	assert_int_equal(of(b, "mlx5_0/1")->ib.link_downed, 7);
 	assert_int_equal(of(b, "mlx5_1/1")->ib.link_downed, 2);
-	/* And gone is which one is gone. */
+	/* If one of two renamed ports is gone, the probe reports the right one. */
 	drop(b, "/class/infiniband/mlx5_1");
 	pass(b, 10 * HF_SECOND);
 	assert_true(of(b, "mlx5_0/1")->ib.missing && is_up(b, "mlx5_1/1"));
 }
 
-/* A port of another function that has the old name is another port. */
+/* A port of another PCI function that has the old name of a port is another port. */
 static void an_old_name_does_not_make_two_ports_one(void **state)
 {
 	struct bench *b = *state;
@@ -282,7 +284,7 @@ static void what_was_renamed_while_no_agent_ran_is_known_by_its_function(void **
 
 	hf_intake_remember(b->intake, "mlx5_0/1", "0000:5f:00.0");
 	hf_intake_remember(b->intake, "mlx5_1/1", "0000:5e:00.0");
-	/* By an older journal. */
+	/* An older journal stores no PCI address. */
 	hf_intake_remember(b->intake, "mlx5_7/1", "");
 	put_port(b);
 	tree_put_port(b->root, "ibp95s0", "0000:5f:00.0");
@@ -294,7 +296,8 @@ static void what_was_renamed_while_no_agent_ran_is_known_by_its_function(void **
 	assert_true(is_up(b, "mlx5_0/1") && is_up(b, "mlx5_1/1") && is_up(b, "mlx5_7/1"));
 }
 
-/* A port in a pod's network namespace: its function is on the bus with its driver. */
+/* A port in a pod's network namespace is hidden and not missing: its function is on the bus with
+ * its driver. */
 static void a_port_in_another_namespace_is_hidden_and_not_missing(void **state)
 {
 	struct bench *b = *state;
@@ -311,7 +314,8 @@ static void a_port_in_another_namespace_is_hidden_and_not_missing(void **state)
 	s = last(b, HF_HEALTH_IB, &count);
 	assert_int_equal(count, 3);
 	assert_true(s->ib.hidden && !s->ib.missing);
-	/* A virtual machine got the function, then its driver lost it: the port is gone. */
+	/* If a virtual machine gets the function, and then if the function has no driver, the port
+	 * is gone. */
 	drop(b, "/0000:5e:00.0/driver");
 	tree_link(b->root, "/0000:5e:00.0/driver", "../bus/pci/drivers/vfio-pci");
 	pass(b, 10 * HF_SECOND);
@@ -398,7 +402,7 @@ static void a_counter_that_cannot_be_read_makes_no_sample(void **state)
 	drop(b, PORT "/hw_counters/roce_slow_restart");
 	start(b);
 	pass(b, HF_SECOND);
-	/* A counter that was absent at first stays unused. */
+	/* A counter that was absent in the first look is not used later. */
 	put(b, PORT "/hw_counters/roce_slow_restart", "6\n");
 	pass(b, 10 * HF_SECOND);
 	s = last(b, HF_HEALTH_IB, &count);
@@ -410,7 +414,7 @@ static void a_counter_that_cannot_be_read_makes_no_sample(void **state)
 	pass(b, 10 * HF_SECOND);
 	s = last(b, HF_HEALTH_IB, &count);
 	assert_true(s && s->ib.symbol_errors == 40);
-	/* A malformed state is neither up nor down. */
+	/* A malformed state counts as unknown: no sample is made. */
 	put(b, PORT "/state", "\n");
 	pass(b, 10 * HF_SECOND);
 	assert_null(last(b, HF_HEALTH_IB, &count));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* The judge of --probe-once; see probe_checks.h. Pure. */
+/* The checks of `holdfast agent --probe-once`; probe_checks.h describes them. Pure functions. */
 #include "probes/probe_checks.h"
 
 #include "base/str.h"
@@ -12,7 +12,7 @@
 
 #define PORT_ACTIVE 4 /* as sysfs writes it: "4: ACTIVE" */
 #define SOCKET_MISSING                                                                             \
-	"a running kubelet whose socket is at the path of --kubelet-socket, mounted if in a pod"
+	"a running kubelet whose socket is at the path of --kubelet-socket; in a pod, mount it"
 
 const char *hf_probe_verdict_name(enum hf_probe_verdict verdict)
 {
@@ -44,7 +44,7 @@ static void set_message(struct hf_probe_check *check, const char *format, ...)
 	va_start(args, format);
 	(void)vsnprintf(check->message, sizeof(check->message), format, args);
 	va_end(args);
-	/* Reasons hold text of libraries and files. */
+	/* A reason may contain text from libraries and files, so make it printable. */
 	hf_str_print(check->message, sizeof(check->message), check->message,
 		     strnlen(check->message, sizeof(check->message)));
 }
@@ -90,7 +90,8 @@ void hf_probe_check_pci(struct hf_probe_checks *checks, const struct hf_sysfs_gp
 			first = &gpus->items[i];
 	}
 	if (!gpus->known)
-		set_message(add_check(checks, "pci", HF_CHECK_FAIL, "sysfs at the path of --sysfs"),
+		set_message(add_check(checks, "pci", HF_CHECK_FAIL,
+				      "sysfs mounted at the path of --sysfs"),
 			    "sysfs shows no PCI bus");
 	else if (without > 0)
 		set_message(add_check(checks, "pci", HF_CHECK_FAIL,
@@ -112,8 +113,9 @@ static const char *nvml_missing(int code)
 	switch (code) {
 	case HF_NVML_NO_LIBRARY:
 		return "the driver's library: install the driver, mount its folder, or give --nvml";
-	case HF_NVML_NOT_LOADED: return "the kernel module nvidia: 'modprobe nvidia'";
-	case HF_NVML_MISMATCH: return "one version of driver and library: restart the node";
+	case HF_NVML_NOT_LOADED: return "the kernel module nvidia: load it with 'modprobe nvidia'";
+	case HF_NVML_MISMATCH:
+		return "a driver and a library of the same version: restart the node";
 	default: return "a driver that answers; see 'dmesg' for its errors";
 	}
 }
@@ -139,10 +141,11 @@ static void check_nvml_devices(struct hf_probe_checks *checks, const struct hf_n
 			    "%zu of %zu devices are lost or do not answer", failed,
 			    record->devices_len);
 	else if (record->count < 0 || (size_t)record->count < on_bus)
-		set_message(add_check(checks, "nvml", HF_CHECK_FAIL,
-				      "the other devices; see 'dmesg' for the driver's errors"),
-			    "driver %s counts %d devices, the PCI bus has %zu", record->driver,
-			    record->count, on_bus);
+		set_message(
+			add_check(checks, "nvml", HF_CHECK_FAIL,
+				  "a driver that counts all devices; see 'dmesg' for its errors"),
+			"driver %s counts %d devices, the PCI bus has %zu", record->driver,
+			record->count, on_bus);
 	else
 		set_message(add_check(checks, "nvml", HF_CHECK_OK, ""), "driver %s, %d devices",
 			    record->driver, record->count);
@@ -182,10 +185,12 @@ void hf_probe_check_ports(struct hf_probe_checks *checks, const struct hf_sysfs_
 		set_message(add_check(checks, "ports", HF_CHECK_OK, ""),
 			    "not needed: no InfiniBand or RoCE port");
 	else if (inactive > 0)
-		set_message(add_check(checks, "ports", HF_CHECK_WARN,
-				      "a cable or a switch port; ignore ports without a cable"),
-			    "%zu of %zu ports are not active, first %s", inactive, ports->len,
-			    down->id);
+		set_message(
+			add_check(
+				checks, "ports", HF_CHECK_WARN,
+				"a cable to an active switch port; if a port needs no cable, ignore this"),
+			"%zu of %zu ports are not active, first %s", inactive, ports->len,
+			down->id);
 	else
 		set_message(add_check(checks, "ports", HF_CHECK_OK, ""), "%zu ports are active",
 			    ports->len);
@@ -198,8 +203,8 @@ void hf_probe_check_holders(struct hf_probe_checks *checks, const struct hf_podr
 		set_message(add_check(checks, "holders", HF_CHECK_FAIL, SOCKET_MISSING), "%s", why);
 	else
 		set_message(add_check(checks, "holders", HF_CHECK_OK, ""),
-			    "containers hold %zu devices; %zu pods", found->devices_len,
-			    found->pods);
+			    "containers hold %zu devices; the kubelet lists %zu pods",
+			    found->devices_len, found->pods);
 }
 
 void hf_probe_check_allocatable(struct hf_probe_checks *checks, const struct hf_podresources *found,

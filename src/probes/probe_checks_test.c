@@ -32,7 +32,7 @@ static void add_gpu(uint32_t vendor, const char *driver)
 	gpus.len++;
 }
 
-/* The only check has this verdict, and its text these parts. */
+/* There is one check, with this verdict, and its texts contain these parts. */
 static void expect(enum hf_probe_verdict verdict, const char *message, const char *missing)
 {
 	const struct hf_probe_check *check = &checks.items[0];
@@ -77,7 +77,8 @@ static void a_library_is_missing_only_where_its_devices_are(void **state)
 	expect(HF_CHECK_OK, "not needed", "");
 	hf_probe_check_nvml(&checks, NULL, "no answer", &gpus);
 	expect(HF_CHECK_OK, "not needed", "");
-	/* Without sysfs the node may have NVIDIA devices. */
+	/* If sysfs cannot be read, the node may have NVIDIA devices, so a missing answer of NVML
+	 * fails. */
 	hf_probe_check_nvml(&checks, NULL, "no answer", NULL);
 	expect(HF_CHECK_FAIL, "no answer", "a driver that answers");
 	add_gpu(HF_SYSFS_NVIDIA, "nvidia");
@@ -101,7 +102,7 @@ static void nvml_fails_for_a_device_less_or_a_lost_one(void **state)
 	record.count = 1;
 	hf_probe_check_nvml(&checks, &record, "", &gpus);
 	expect(HF_CHECK_FAIL, "counts 1 devices, the PCI bus has 2", "dmesg");
-	/* A device that the administrator excluded is none to count. */
+	/* A device that the administrator excluded from the driver is not counted. */
 	gpus.items[1].kept_back = true;
 	hf_probe_check_nvml(&checks, &record, "", &gpus);
 	expect(HF_CHECK_OK, "1 devices", "");
@@ -132,7 +133,7 @@ static void a_kubelet_that_offers_nothing_fails_only_beside_devices(void **state
 	hf_probe_check_holders(&checks, NULL, "the kubelet does not answer");
 	expect(HF_CHECK_FAIL, "does not answer", "--kubelet-socket");
 	hf_probe_check_holders(&checks, &found, "");
-	expect(HF_CHECK_OK, "hold 0 devices; 3 pods", "");
+	expect(HF_CHECK_OK, "hold 0 devices; the kubelet lists 3 pods", "");
 	hf_probe_check_allocatable(&checks, &found, "", &gpus);
 	expect(HF_CHECK_OK, "offers 0 devices", "");
 	add_gpu(HF_SYSFS_AMD, "amdgpu");

@@ -2,7 +2,8 @@
  * Copyright The Holdfast authors */
 
 /*
- * Asks each source once, waits for its answer, and hands it to probe_checks.c and to the renderers.
+ * Asks each source once, waits for its answer, and hands it to probe_checks.c and to the functions
+ * that write the text.
  */
 #include "probes/probe_once.h"
 
@@ -23,7 +24,7 @@ struct look {
 	struct hf_loop *loop;
 	struct hf_probe_checks *checks;
 	struct hf_strbuf *sb;
-	bool allocatable;           /* the question to the kubelet that is open */
+	bool allocatable; /* the open question to the kubelet is the one for allocatable devices */
 	struct hf_sysfs_gpus *gpus; /* NULL: sysfs is not read */
 	bool done;
 };
@@ -68,7 +69,7 @@ static void look_nvml(struct look *look, const struct hf_probe_once_options *opt
 							 .told = on_nvml,
 							 .arg = look,
 						 });
-	/* A failed start is reported by the callback, too. */
+	/* If the start of the child fails, the callback reports that too. */
 	(void)hf_nvml_watch_ask(watch);
 	wait_for(look);
 	hf_nvml_watch_destroy(watch);
@@ -132,7 +133,7 @@ static void look_kubelet(struct look *look, const struct hf_probe_once_options *
 	hf_podresources_client_destroy(client);
 }
 
-/* The reason why the log cannot be read; NULL: it can. */
+/* Tries to open the kernel's log. Returns the reason why it cannot be read; NULL: it can. */
 static const char *try_log(const char *path)
 {
 	struct stat st;

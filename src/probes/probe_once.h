@@ -10,14 +10,14 @@
 HF_BEGIN_DECLS
 
 /*
- * One look at a node by all probes that measure, for people: what the agent can see here, what it cannot,
- * and why.  Output: a check per source (probe_checks.h), and the details of all sources as text, which
- * can be kept as a golden file.
+ * One look at a node by all probes that measure, for people: what the agent can see here, what it
+ * cannot, and why. Output: a check for each source (probe_checks.h), and the details of all sources
+ * as text, which a test can keep as a golden file.
  */
 
 struct hf_probe_once_options {
-	const char *kmsg;              /* the kernel's log; "" or NULL: off, here and below */
-	const char *library;           /* of NVML */
+	const char *kmsg;    /* the kernel's log; "" or NULL, here and below: this source is off */
+	const char *library; /* of NVML */
 	const char *const *child_argv; /* as in probes/nvml.h */
 	const char *sys_root, *proc_root;
 	const char *podresources; /* the kubelet's socket */
@@ -26,8 +26,8 @@ struct hf_probe_once_options {
 
 #define HF_PROBE_ONCE_BYTES_MAX ((size_t)4 << 20)
 
-/* Runs the loop, which must be idle and real, until each source has answered or its time is over.
- * Never fails: a source without an answer has its reason in the check and in the text. */
+/* Runs the loop until each source has answered or has reached its timeout. The loop must be idle
+ * and real. Never fails: for a source without an answer, the check and the text have the reason. */
 void hf_probe_once(struct hf_loop *loop, const struct hf_probe_once_options *options,
 		   struct hf_probe_checks *ret_checks, struct hf_strbuf *sb);
 

@@ -2,8 +2,9 @@
  * Copyright The Holdfast authors */
 
 /*
- * The probe of the bus. Input: what the thread read. Output: devices, samples, counts, missing
- * devices. Invariant: a device is named once for good, so excluded devices are found out first.
+ * The probe of the PCI bus. Input: the files that the thread read. Output: devices, samples,
+ * counts, missing devices. Invariant: a device that was named once stays, so the probe finds out
+ * excluded devices before it names any.
  */
 #include "probes/look_thread.h"
 #include "probes/nvml.h"
@@ -20,12 +21,12 @@
 #include <sys/stat.h>
 
 #define DEVICES_EVERY (30 * HF_SECOND)
-/* Time for NVML's first answer, or its first failure. */
+/* How long the probe waits for NVML's first answer or first failure before it names devices. */
 #define LIBRARY_WAIT (HF_NVML_FIRST_DEADLINE + 10 * HF_SECOND)
 /* A device that was there. */
 struct known_gpu {
 	char address[HF_HEALTH_DEVICE_MAX];
-	uint64_t aer[3]; /* corrected, nonfatal, fatal, at the last look */
+	uint64_t aer[3]; /* corrected, nonfatal and fatal errors at the last look */
 	struct hf_amd_throttle throttle;
 	bool seen; /* in this look */
 };
@@ -38,22 +39,23 @@ struct sysfs_probe {
 	hf_time started_at, poked_at;
 	struct known_gpu gpus[HF_HEALTH_DEVICES_MAX];
 	size_t gpus_len;
-	/* With a thread of their own: a device that does not answer must not hide them. */
+	/* Ports have a thread of their own: a GPU that does not answer must not hide the state of
+	 * ports. */
 	struct hf_port_watch *ports;
 	struct hf_look_thread *device_thread;
 	struct device_bench *gpu_bench;
-	bool amd;      /* there was one of its devices */
-	size_t nvidia; /* number of NVIDIA devices, with the excluded ones */
-	/* Since they were asked about last. */
+	bool amd;      /* the node had an AMD device */
+	size_t nvidia; /* number of NVIDIA devices, the excluded ones included */
+	/* Devices that the driver excludes, by its last answer. */
 	char kept_back[HF_HEALTH_DEVICES_MAX][HF_HEALTH_DEVICE_MAX];
 	size_t kept_back_len;
 	bool primed;
 };
 
-/* What the thread fills. */
+/* Memory that the thread fills. */
 struct device_bench {
 	char *sys_root, *proc_root;
-	bool ask; /* whether any is kept back */
+	bool ask; /* find out which devices the driver excludes */
 	struct hf_sysfs_gpus gpus;
 	struct hf_sysfs_driver driver;
 };
@@ -84,8 +86,8 @@ static struct known_gpu *know_gpu(struct sysfs_probe *p, const struct hf_sysfs_g
 	return known;
 }
 
-/* Takes the devices that an earlier agent saw in this boot, so that a device that is gone by now
- * is missed. */
+/* Takes the devices that an earlier agent saw in this boot, so that the probe reports a device that
+ * is gone by now. */
 static void prime_known(struct sysfs_probe *p)
 {
 	const char *id, *address;
@@ -130,7 +132,7 @@ static void report_aer(struct sysfs_probe *p, const struct hf_sysfs_gpu *gpu,
 	}
 }
 
-/* Error counts and throttling: an unknown one makes no sample. */
+/* Reports AMD's error counts and throttling. An unknown value makes no sample. */
 static void report_amd(struct sysfs_probe *p, const struct hf_sysfs_gpu *gpu,
 		       struct known_gpu *known)
 {
@@ -193,7 +195,8 @@ static bool is_on_bus(const struct sysfs_probe *p, const char *address)
 	       stat(path, &st) == 0;
 }
 
-/* Not there any more, though it was: unless it only changed hands, and is a virtual machine's. */
+/* Reports devices that were on the bus and are gone. A device that only got another driver, such as
+ * a virtual machine's, is not gone. */
 static void report_gone(struct sysfs_probe *p)
 {
 	size_t kept = 0;
@@ -214,8 +217,8 @@ static void report_gone(struct sysfs_probe *p)
 	p->gpus_len = kept;
 }
 
-/* NVML's report of the driver goes first: a hanging driver would look well here because its
- * module is loaded. */
+/* Reports whether the driver is loaded, unless NVML reports the driver: a hanging driver would look
+ * well here because its module is loaded. */
 static void report_driver_by_sysfs(struct sysfs_probe *p, size_t nvidia, size_t amd)
 {
 	struct hf_health_sample s = make_sysfs_sample(HF_HEALTH_DRIVER, "");
@@ -229,7 +232,8 @@ static void report_driver_by_sysfs(struct sysfs_probe *p, size_t nvidia, size_t 
 	if (hf_intake_state(p->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, &why) != HF_INTAKE_OFF)
 		return;
 	s.driver.not_loaded = (nvidia > 0 && !driver->nvidia) || (amd > 0 && !driver->amdgpu);
-	/* A library that is there and fails may hang the next time: a module that is loaded does not make it well. */
+	/* If the library is present and fails, it may hang the next time. A loaded module does not
+	 * show that the driver works. */
 	if (hf_str_has_prefix(why, HF_NVML_ERROR) && !s.driver.not_loaded)
 		return;
 	hf_intake_heard(p->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_DRIVER);
@@ -253,7 +257,7 @@ static void off_devices(struct sysfs_probe *p, const char *why)
 	hf_intake_off(p->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_DRIVER, why);
 }
 
-/* Of what kinds of facts no device had any. */
+/* Reports a detector as off if no device gave the facts that it needs. */
 static void report_unseen(struct sysfs_probe *p)
 {
 	const struct hf_sysfs_gpus *gpus = &p->gpu_bench->gpus;
@@ -289,7 +293,7 @@ static void release_devices(void *arg)
 	free(bench);
 }
 
-/* How many the library counts, while it answers; -1: it does not. */
+/* How many devices NVML counts; -1: NVML does not answer. */
 static int32_t get_nvml_count(const struct sysfs_probe *p)
 {
 	const char *why;
@@ -299,8 +303,8 @@ static int32_t get_nvml_count(const struct sysfs_probe *p)
 	return ok ? hf_intake_counted(p->intake, HF_COUNT_NVML) : -1;
 }
 
-/* The driver itself answers this question and may hang. So ask only while NVML answers and
- * counts fewer devices than the bus. */
+/* The driver must be asked which devices are excluded: NVML answers and counts fewer devices than
+ * the bus. The driver may hang on this question, so it is not asked otherwise. */
 static bool wants_to_ask(const struct sysfs_probe *p)
 {
 	return get_nvml_count(p) >= 0 && (size_t)get_nvml_count(p) < p->nvidia;
@@ -311,7 +315,7 @@ static bool counts_all(const struct sysfs_probe *p)
 	return get_nvml_count(p) >= 0 && (size_t)get_nvml_count(p) >= p->nvidia;
 }
 
-/* NVML has not answered yet, and will. */
+/* NVML has not answered yet, and may still do so. */
 static bool is_awaited(const struct sysfs_probe *p)
 {
 	const char *why;
@@ -321,8 +325,8 @@ static bool is_awaited(const struct sysfs_probe *p)
 		       HF_INTAKE_UNTOLD;
 }
 
-/* A device cannot be unnamed later. So ask the driver about excluded devices first, until NVML
- * has counted, or while it counts fewer. True: repeat this look. */
+/* True: wait for NVML's first count, or ask the driver first which devices are excluded, then
+ * repeat this look. A device that was named cannot be taken back. */
 static bool looks_again(struct sysfs_probe *p)
 {
 	if (p->gpu_bench->ask || (!is_awaited(p) && !wants_to_ask(p)))
@@ -348,7 +352,8 @@ static void put_counts(struct sysfs_probe *p, int32_t pci, int32_t nvidia, int32
 	hf_intake_count(p->intake, HF_COUNT_BUS, bus);
 }
 
-/* For AMD's devices sysfs is the only source, so its silence shows a hanging driver. */
+/* The read of sysfs passed its deadline. For AMD's devices sysfs is the only source, so this shows
+ * a hanging driver. */
 static void late_devices(void *arg)
 {
 	struct sysfs_probe *p = arg;
@@ -365,8 +370,8 @@ static void late_devices(void *arg)
 	(void)hf_intake_sample(p->intake, &s);
 }
 
-/* A board's own display, or a card for a screen: accelerators have a class of their own, and of the cards that both
- * draw and compute those count that their driver had. */
+/* The device only draws: it is a display (accelerators have a PCI class of their own) and never had
+ * its driver. A card that draws and computes counts once its driver had it. */
 static bool is_for_screens(const struct sysfs_probe *p, const struct hf_sysfs_gpu *gpu)
 {
 	if (!gpu->draws || gpu->driver[0] != '\0' || hf_intake_was_driven(p->intake, gpu->address))
@@ -385,7 +390,8 @@ static bool is_kept_back(const struct sysfs_probe *p, const struct hf_sysfs_gpu 
 	return false;
 }
 
-/* An answer of the driver stands until the next question, or until NVML counts all devices. */
+/* Stores which devices the driver excludes. The answer is valid until the next question, or until
+ * NVML counts all devices. */
 static void note_kept_back(struct sysfs_probe *p)
 {
 	const struct hf_sysfs_gpus *gpus = &p->gpu_bench->gpus;
@@ -489,7 +495,8 @@ static void poke_sysfs(struct hf_probe *probe)
 	struct sysfs_probe *p = (struct sysfs_probe *)probe;
 	hf_time now = hf_intake_now(p->intake);
 
-	/* At most once a second: a flood may poke for each line. */
+	/* Looks now, but at most once a second: in a flood of kernel lines, each line may ask for a
+	 * look. */
 	if (!p->devices || now - p->poked_at < HF_SECOND)
 		return;
 	p->poked_at = now;

@@ -15,9 +15,9 @@ HF_BEGIN_DECLS
  * broken device chooses the content: a malformed number is unknown.
  */
 
-/* A page, as sysfs has it. */
+/* Size of a file in sysfs: a page. */
 #define HF_SYSFS_FILE_MAX 4096
-/* Of /sys/bus/pci/devices: servers have some hundreds. */
+/* Limit of entries in /sys/bus/pci/devices; servers have some hundreds. */
 #define HF_SYSFS_PCI_MAX 8192
 #define HF_SYSFS_NAME_MAX 32
 #define HF_SYSFS_NVIDIA 0x10deu
@@ -26,79 +26,91 @@ HF_BEGIN_DECLS
 
 /* ---- texts of files; pure ---- */
 
-/* A whole decimal number, or a hexadecimal one behind "0x"; blanks around it are fine. */
+/* Parses a decimal number, or a hexadecimal one that begins with "0x"; blanks around it are
+ * fine. */
 bool hf_sysfs_number(const char *text, uint64_t *ret_number);
-/* "32.0 GT/s PCIe", "8 GT/s", "2.5 GT/s" in tenths of a GT/s; 0 for "Unknown" and any other. */
+/* Parses "32.0 GT/s PCIe", "8 GT/s" or "2.5 GT/s" into tenths of a GT/s; 0 for "Unknown" and all
+ * other texts. */
 uint32_t hf_sysfs_speed(const char *text);
-/* A width is 1 to 32 lanes; 0 for other numbers (63: the device does not answer any more). */
+/* Parses a link width of 1 to 32 lanes; 0 for other numbers (63 means that the device does not
+ * answer any more). */
 uint32_t hf_sysfs_width(const char *text);
-/* Finds NAME in lines "NAME NUMBER"; false: not found. */
+/* Finds the number in a line "NAME NUMBER"; false: there is no such line. */
 bool hf_sysfs_line(const char *text, const char *name, uint64_t *ret_number);
-/* AMD's "ue: 3\nce: 14": the uncorrectable ones. */
+/* Parses AMD's "ue: 3\nce: 14" and returns the uncorrectable errors (ue). */
 bool hf_sysfs_ras(const char *text, uint64_t *ret_uncorrectable);
-/* Of NVIDIA's "information" in procfs a line "GPU Excluded: Yes", by NVreg_ExcludedGpus. */
+/* NVIDIA's file "information" in procfs has the line "GPU Excluded: Yes": NVreg_ExcludedGpus
+ * excludes the device. */
 bool hf_sysfs_excluded(const char *text);
-/* "4: ACTIVE" is 4; -1 for other texts. */
+/* Parses the state of a port: "4: ACTIVE" is 4; -1 for other texts. */
 int hf_sysfs_state(const char *text);
-/* "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.54.03  Tue …": the version, or "". */
+/* Finds the version in "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.54.03  Tue …"; "":
+ * none. */
 void hf_sysfs_driver_version(const char *text, char ret_version[HF_SYSFS_NAME_MAX]);
 
-/* The entry of a device in /sys/bus/pci/devices is a link to its place in the tree of all devices.  Lists the addresses
- * of the ports in such a target: "../../../devices/pci0000:9c/0000:9c:01.0/0000:9d:00.0" gives "0000:9c:01.0".  If there
- * are too many, those nearest to the device are kept. */
+/* Lists the PCI ports above a device. The device's entry in /sys/bus/pci/devices links to its place
+ * in the tree: "../../../devices/pci0000:9c/0000:9c:01.0/0000:9d:00.0" gives "0000:9c:01.0". If
+ * there are too many, keeps those nearest to the device. */
 void hf_sysfs_list_above(const char *target, char ret_above[HF_HEALTH_ABOVE_MAX]);
 
 /* ---- looking ---- */
 
 struct hf_sysfs_gpu {
 	char address[HF_HEALTH_DEVICE_MAX];
-	char above[HF_HEALTH_ABOVE_MAX]; /* addresses of the ports between it and the processor */
-	uint32_t vendor;                 /* HF_SYSFS_NVIDIA, HF_SYSFS_AMD */
-	char driver[HF_SYSFS_NAME_MAX];  /* "nvidia", "amdgpu"; "": none is bound */
-	bool kept_back; /* excluded by NVreg_ExcludedGpus (procfs): no program gets the device */
-	bool draws;     /* of the class of displays (VGA): what computes may be, too */
-	/* Now, and what device and slot can do together; 0: not known. */
+	/* addresses of the PCI ports between the device and the processor */
+	char above[HF_HEALTH_ABOVE_MAX];
+	uint32_t vendor;                /* HF_SYSFS_NVIDIA, HF_SYSFS_AMD */
+	char driver[HF_SYSFS_NAME_MAX]; /* "nvidia", "amdgpu"; "": none is bound */
+	/* excluded by NVreg_ExcludedGpus (procfs): no program can use the device */
+	bool kept_back;
+	/* its PCI class is display (VGA); such a device may compute as well */
+	bool draws;
+	/* The link's present width and speed, and the best that device and slot support together;
+	 * 0: not known. */
 	uint32_t width, width_max, speed, speed_max;
-	/* In all since it came up; HF_SYSFS_NOT_KNOWN. */
+	/* Error counts since the device came up; HF_SYSFS_NOT_KNOWN: not known. */
 	uint64_t aer_corrected, aer_nonfatal, aer_fatal;
-	/* Of AMD devices. */
-	uint64_t ras_uncorrectable; /* of all blocks */
+	/* The next two are of AMD devices. */
+	uint64_t ras_uncorrectable; /* sum over all blocks */
 	struct hf_amd_throttle throttle;
 };
 
 struct hf_sysfs_gpus {
 	size_t len;
 	struct hf_sysfs_gpu items[HF_HEALTH_DEVICES_MAX];
-	size_t foreign; /* further devices that another driver has or is to have, or none has */
-	bool known;     /* false: there is no PCI bus to be seen */
+	/* further devices: with a foreign driver, reserved for one, or displays without a driver */
+	size_t foreign;
+	bool known; /* false: sysfs shows no PCI bus */
 };
 /* Lists the devices by address. A device with a foreign driver (for a virtual machine), or with
  * driver_override, is left out. A device without a driver is listed: its driver failed or is not
  * loaded, and pods cannot use the device. The probe leaves out display devices that never had
  * their driver. */
-/* proc_root NULL: do not ask for excluded devices (the driver answers, and may hang). */
+/* proc_root NULL: do not find out which devices are excluded. The driver answers that question and
+ * may hang. */
 void hf_sysfs_gpus(const char *sys_root, const char *proc_root, struct hf_sysfs_gpus *ret_gpus);
 
-/* "" if no driver has the device at that address, or no device is there. Reads a link and asks
- * no driver, as the next function. */
+/* The driver of the device at this address; "": no driver has it, or there is no device. Reads a
+ * link and asks no driver, so any thread may call this. */
 void hf_sysfs_driver_of(const char *sys_root, const char *address,
 			char ret_driver[HF_SYSFS_NAME_MAX]);
-/* A driver has the device at that address, and not NVIDIA's.  Reads a link and asks no driver: for any thread. */
+/* Another driver than NVIDIA's has the device at this address. Reads a link and asks no driver, so
+ * any thread may call this. */
 bool hf_sysfs_is_anothers(const char *sys_root, const char *address);
 
 struct hf_sysfs_port {
 	char id[HF_HEALTH_DEVICE_MAX];      /* "mlx5_0/1" */
-	char address[HF_HEALTH_DEVICE_MAX]; /* of its function on the bus; "" not known */
+	char address[HF_HEALTH_DEVICE_MAX]; /* PCI address of the port's function; "": not known */
 	char above[HF_HEALTH_ABOVE_MAX];    /* as of a GPU */
 	char driver[HF_SYSFS_NAME_MAX];     /* that function's: "mlx5_core" */
-	int state, phys_state;              /* 4 is active, 5 is up; -1: not known */
-	/* HF_SYSFS_NOT_KNOWN where there is no such counter. */
+	int state, phys_state; /* 4 is active (state), 5 is up (phys_state); -1: not known */
+	/* Counters; HF_SYSFS_NOT_KNOWN: the port has no such counter. */
 	uint64_t link_downed, overruns, integrity, retries, symbol_errors, recoveries,
 		slow_restarts;
 };
 
-/* Looked at: more than are watched (HF_HEALTH_PORTS_MAX), so that the first by name are those and the rest
- * is counted. */
+/* Limit of ports that are read. It is larger than the limit of watched ports (HF_HEALTH_PORTS_MAX):
+ * the first ports by name are watched, and the rest is counted as refused. */
 #define HF_SYSFS_PORTS_MAX 256
 
 struct hf_sysfs_ports {
@@ -106,7 +118,7 @@ struct hf_sysfs_ports {
 	struct hf_sysfs_port items[HF_SYSFS_PORTS_MAX];
 	bool known;
 };
-/* counters: their states alone are cheaper, by ten files a port; else they are not known. */
+/* Reads the ports. counters false: reads only their states, which saves ten files a port. */
 void hf_sysfs_ports(const char *sys_root, bool counters, struct hf_sysfs_ports *ret_ports);
 
 struct hf_sysfs_driver {
@@ -116,7 +128,7 @@ struct hf_sysfs_driver {
 void hf_sysfs_driver(const char *sys_root, const char *proc_root,
 		     struct hf_sysfs_driver *ret_driver);
 
-/* All of it as text, the same bytes for the same files. */
+/* Writes all facts as text. The same files always give the same bytes. */
 void hf_sysfs_render(const struct hf_sysfs_gpus *gpus, const struct hf_sysfs_ports *ports,
 		     const struct hf_sysfs_driver *driver, struct hf_strbuf *sb);
 
@@ -127,8 +139,8 @@ struct hf_sysfs_options {
 	hf_time ports_every;              /* 0: a second */
 	hf_time devices_every;            /* 0: half a minute */
 	hf_time deadline;                 /* of a look; 0: HF_LOOK_THREAD_DEADLINE */
-	/* False while the kernel's log is read: it reports PCIe errors (AER) as they happen, and
-	 * the counters would repeat them. True otherwise. */
+	/* True: read the counters of PCIe errors (AER). False while the kernel's log is read, which
+	 * reports these errors as they happen. */
 	bool aer;
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* Parses the text of sysfs and procfs files. The reader puts a NUL behind each text, so no
- * function here relies on the driver for it. */
+/* Parses the text of files in sysfs and procfs. The reader adds a NUL to each text, so these
+ * functions do not rely on the driver for it. */
 #include "probes/sysfs.h"
 
 #include "base/ascii.h"
@@ -18,7 +18,8 @@ static int digit_value(char c, unsigned base)
 	return value < (int)base ? value : -1;
 }
 
-/* The digits at text; NULL: none, or more than 64 bits. */
+/* Parses digits; returns the end of the number. NULL: there is no digit, or the number exceeds 64
+ * bits. */
 static const char *read_digits(const char *text, unsigned base, uint64_t *ret_number)
 {
 	uint64_t number = 0;
@@ -115,7 +116,7 @@ int hf_sysfs_state(const char *text)
 	return end && *end == ':' && state < 100 ? (int)state : -1;
 }
 
-/* At least one digit and one point, and no other byte. */
+/* The word is a version: digits and points only, at least one of each. */
 static bool is_version(const char *word, size_t len)
 {
 	bool point = false;
@@ -144,7 +145,7 @@ void hf_sysfs_driver_version(const char *text, char ret_version[HF_SYSFS_NAME_MA
 	}
 }
 
-/* The part of a path is a PCI address in the form that the kernel writes. */
+/* This part of a path is a PCI address in the form that the kernel writes. */
 static bool is_address(const char *part, size_t len)
 {
 	char address[HF_HEALTH_DEVICE_MAX];
@@ -157,7 +158,8 @@ static void put_above(const char *part, size_t len, char ret_above[HF_HEALTH_ABO
 {
 	size_t has = strlen(ret_above);
 
-	/* A port near the device is a better witness: fewer other devices are below it. */
+	/* If there is no room, drop the port that is farthest from the device: more other devices
+	 * are below it. */
 	while (has > 0 && has + 1 + len >= HF_HEALTH_ABOVE_MAX) {
 		size_t first = strcspn(ret_above, " ");
 
@@ -183,7 +185,7 @@ void hf_sysfs_list_above(const char *target, char ret_above[HF_HEALTH_ABOVE_MAX]
 			put_above(at, len, above);
 		at += len + 1;
 	}
-	/* The rest too: presences are compared as bytes. */
+	/* Clear the unused bytes as well: presences are compared as bytes. */
 	memset(ret_above, 0, HF_HEALTH_ABOVE_MAX);
 	memcpy(ret_above, above, strlen(above));
 }

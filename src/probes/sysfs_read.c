@@ -2,8 +2,8 @@
  * Copyright The Holdfast authors */
 
 /*
- * Reads devices, ports and drivers from sysfs and procfs; runs on a thread. Invariant: only regular
- * files, a page of each.
+ * Reads devices, ports and drivers from sysfs and procfs. It runs on a thread, because a read may
+ * hang. Invariant: it reads regular files only, at most a page of each.
  */
 #include "probes/sysfs.h"
 
@@ -27,8 +27,8 @@
 #define PORTS_A_DEVICE_MAX 16
 #define RAS_FILES_MAX 64
 
-/* Reads a page of a regular file and adds a NUL; returns the length, or -1. Opening a pipe would
- * wait for its writer. */
+/* Reads at most a page of a regular file and adds a NUL. Returns the length, or -1. O_NONBLOCK,
+ * because opening a pipe would wait for its writer. */
 static ssize_t read_file(const char *path, char ret_text[HF_SYSFS_FILE_MAX + 1])
 {
 	HF_AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -70,7 +70,7 @@ static uint64_t number_at(const char *dir, const char *name)
 									  : HF_SYSFS_NOT_KNOWN;
 }
 
-/* What a link (a device's driver, a port's device) points to: the last part of it. */
+/* Reads where a link points to, such as a device's driver: the last part of the target. */
 static void link_at(const char *dir, const char *name, char *ret_text, size_t size)
 {
 	char path[PATH_MAX_HERE], target[PATH_MAX_HERE];
@@ -91,7 +91,8 @@ static void link_at(const char *dir, const char *name, char *ret_text, size_t si
 		*c = *c > ' ' && *c <= '~' ? *c : '?';
 }
 
-/* Reads which ports are above a device: its entry on the bus is a link into the tree of all devices. */
+/* Lists the PCI ports above a device from its entry on the bus, which is a link into the tree of
+ * all devices. */
 static void read_above(const char *devices, const char *name, char ret_above[HF_HEALTH_ABOVE_MAX])
 {
 	char path[PATH_MAX_HERE], target[PATH_MAX_HERE];
@@ -116,8 +117,8 @@ static uint32_t link_fact(const char *dir, const char *name, uint32_t (*read)(co
 	return read_at(dir, name, text) ? read(text) : 0;
 }
 
-/* The smaller capability of the device and the port above it; without a known port (a virtual
- * machine), the device's own. */
+/* The best link width or speed that both the device and the port above it support; if the port is
+ * unknown (in a virtual machine), the device's own. */
 static uint32_t link_max(const char *dir, const char *name, uint32_t (*read)(const char *))
 {
 	char above[PATH_MAX_HERE];
@@ -138,8 +139,8 @@ static uint64_t aer_at(const char *dir, const char *name, const char *total)
 									       : HF_SYSFS_NOT_KNOWN;
 }
 
-/* The sum over all blocks. An unreadable block makes the sum unknown: a smaller sum would look
- * like a rise later. */
+/* The sum of uncorrectable errors over all blocks of an AMD device. An unreadable block makes the
+ * sum unknown: a smaller sum would look like a rise later. */
 static uint64_t ras_at(const char *device)
 {
 	char dir[PATH_MAX_HERE], text[HF_SYSFS_FILE_MAX + 1];
@@ -174,9 +175,9 @@ static void look_amd(const char *dir, struct hf_sysfs_gpu *gpu)
 	hf_amd_metrics(bytes, len > 0 ? (size_t)len : 0, &gpu->throttle);
 }
 
-/* The device is a virtual function of a device on this machine. Faults are the physical
- * device's, and neither NVML nor the kubelet counts virtual functions. Inside a virtual machine
- * there is no physical one. */
+/* The device is a virtual function of a device on this machine, and is left out: faults are the
+ * physical device's, and neither NVML nor the kubelet counts virtual functions. In a virtual
+ * machine the physical device is not visible, and its function counts. */
 static bool is_virtual(const char *dir, const char *device)
 {
 	char path[PATH_MAX_HERE];
@@ -186,7 +187,8 @@ static bool is_virtual(const char *dir, const char *device)
 	       lstat(path, &st) == 0;
 }
 
-/* A device without a driver is ours, unless driver_override keeps it for another one. */
+/* The device belongs to pods: it has its maker's driver, or no driver and no driver_override that
+ * reserves it for another one. */
 static bool is_ours(const struct hf_sysfs_gpu *gpu, const char *dir)
 {
 	const char *own = gpu->vendor == HF_SYSFS_NVIDIA ? "nvidia" : "amdgpu";
@@ -210,7 +212,8 @@ static bool is_kept_back(const char *proc_root, const char *address)
 	       read_file(path, text) >= 0 && hf_sysfs_excluded(text);
 }
 
-/* False: no accelerator, or one with a foreign driver, which is counted. */
+/* Reads an accelerator. False: the device is none, or it is not for pods and counted in
+ * *foreign. */
 static bool read_gpu(const char *devices, const char *name, struct hf_sysfs_gpu *ret_gpu,
 		     size_t *foreign)
 {

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Runs on the real loop with a sysfs that blocks until the test releases it. */
+/* Tests on the real loop, with a sysfs whose reads block until the test releases them. */
 
 #define DEADLINE (50 * HF_MS)
 
@@ -115,7 +115,7 @@ static unsigned count_threads(void)
 	return count;
 }
 
-/* Waits for the end of a thread that was left behind: it holds an fd of its own. */
+/* Waits until the thread that the probe left behind has ended, because it holds an open file. */
 static void await_left_thread(void)
 {
 	for (int ms = 0; ms < 60000 && count_threads() > 1; ms++)
@@ -191,7 +191,7 @@ static void a_read_that_hangs_is_a_driver_that_hangs_and_the_ports_are_seen_on(v
 	run_until(b, both_see);
 	assert_int_equal(hung_drivers(b), 0);
 	devices_hang = true;
-	/* Each passed deadline is one more sample; no other look starts. */
+	/* Each deadline that passes is one more sample, and no other look starts meanwhile. */
 	run_until(b, timed_out_thrice);
 	assert_true(device_is_off(b));
 	assert_true(is(b, HF_HEALTH_IB, HF_INTAKE_OK));
@@ -214,7 +214,8 @@ static bool timed_out_once(const struct bench *b)
 	return false;
 }
 
-/* NVIDIA's library is there too, as in any image for both, and answers between the deadlines. */
+/* An image for both makers has NVIDIA's library too, which answers between the deadlines that AMD's
+ * sysfs misses. */
 static void so_it_is_beside_a_library_that_has_no_devices_here(void **state)
 {
 	struct bench *b = *state;
@@ -243,7 +244,7 @@ static void a_port_that_hangs_is_not_seen_and_the_devices_are(void **state)
 	run_until(b, port_is_off);
 	assert_true(is(b, HF_HEALTH_AMD, HF_INTAKE_OK));
 	assert_int_equal(hung_drivers(b), 0);
-	/* Its end does not wait for it. */
+	/* The probe ends without waiting for the hanging thread. */
 	b->probe->ops->destroy(b->probe);
 	b->probe = NULL;
 	sem_post(&go);
@@ -284,7 +285,8 @@ int main(void)
 						teardown),
 	};
 
-	/* Once: a thread that was left behind may still wait for it. */
+	/* Initialize the semaphore once for all tests: a thread that a test left behind may still
+	 * wait for it. */
 	if (sem_init(&go, 0, 0) != 0)
 		return 1;
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,7 @@
 
 #include <sys/stat.h>
 
-/* Trees of files on the virtual clock. */
+/* Tests with files in a temporary tree, on the virtual clock. */
 
 #define SLOT "/devices/pci0000:00/0000:00:01.0"
 #define GPU SLOT "/0000:1a:00.0"
@@ -131,7 +131,7 @@ static void speeds_and_widths_that_are_none_are_not_known(void **state)
 	assert_int_equal(hf_sysfs_speed("8\n"), 0);
 	assert_int_equal(hf_sysfs_speed("99999 GT/s\n"), 0);
 	assert_int_equal(hf_sysfs_width("16\n"), 16);
-	assert_int_equal(hf_sysfs_width("63\n"), 0); /* the value of a device that is gone */
+	assert_int_equal(hf_sysfs_width("63\n"), 0); /* a device that is gone reports 63 */
 	assert_int_equal(hf_sysfs_width("0\n"), 0);
 	assert_int_equal(hf_sysfs_width("x16\n"), 0);
 }
@@ -208,7 +208,8 @@ static void the_ports_above_a_device_are_those_of_its_place_in_the_tree(void **s
 			    "10001:e1:00.0",
 			    above);
 	assert_string_equal(above, "0000:e2:00.5 10001:e0:01.0");
-	/* What is no address as the kernel writes it is no port. */
+	/* Parts of the path that are no PCI address in the kernel's form are not listed as
+	 * ports. */
 	hf_sysfs_list_above("0000:9C:01.0/x/9c:01.0/0000:9c:01/0000:9d:00.0", above);
 	assert_string_equal(above, "");
 	hf_sysfs_list_above("0000:9d:00.0", above);
@@ -256,8 +257,8 @@ static void what_is_no_accelerator_of_this_node_is_passed_over(void **state)
 	assert_int_equal(b->gpus.items[0].width, 0);
 }
 
-/* A device without a driver is not for pods, and missed by them, unless driver_override keeps it
- * for another driver. The bus counts both. */
+/* A device without a driver is of no use to pods, and counts as missing for them, unless
+ * driver_override keeps it for another driver. The count of the bus has both. */
 static void a_device_without_a_driver_counts_unless_it_is_kept_for_another(void **state)
 {
 	struct bench *b = *state;
@@ -277,14 +278,14 @@ static void a_device_without_a_driver_counts_unless_it_is_kept_for_another(void 
 	hf_sysfs_gpus(b->root, b->root, &b->gpus);
 	assert_int_equal(b->gpus.len, 0);
 	assert_int_equal(b->gpus.foreign, 1);
-	/* What has its driver has it. */
+	/* A device that has its driver counts, whatever driver_override names. */
 	link_to(b, GPU "/driver", "../../../../bus/pci/drivers/nvidia");
 	hf_sysfs_gpus(b->root, b->root, &b->gpus);
 	assert_int_equal(b->gpus.len, 1);
 	assert_int_equal(b->gpus.foreign, 0);
 }
 
-/* NVreg_ExcludedGpus: the driver has the device and keeps it from NVML too. */
+/* NVreg_ExcludedGpus: the driver has the device and hides it, also from NVML. */
 static void what_a_driver_keeps_back_is_read(void **state)
 {
 	static const char *const told[] = {"GPU Excluded:\t Yes\n", "GPU Excluded: \t No\n",
@@ -304,7 +305,7 @@ static void what_a_driver_keeps_back_is_read(void **state)
 	}
 }
 
-/* SR-IOV: the library counts one device, and so does the bus. */
+/* Virtual functions (SR-IOV) are left out: NVML counts one device, and so does the bus. */
 static void virtual_functions_are_told_of_their_device(void **state)
 {
 	struct bench *b = *state;
@@ -319,7 +320,8 @@ static void virtual_functions_are_told_of_their_device(void **state)
 	hf_sysfs_gpus(b->root, b->root, &b->gpus);
 	assert_int_equal(b->gpus.len, 1);
 	assert_string_equal(b->gpus.items[0].address, "0000:1a:00.0");
-	/* Inside a virtual machine the virtual function stands alone. */
+	/* Inside a virtual machine, where the physical device is not visible, the virtual function
+	 * counts. */
 	drop(b, SLOT "/0000:1a:00.4/physfn");
 	hf_sysfs_gpus(b->root, b->root, &b->gpus);
 	assert_int_equal(b->gpus.len, 2);
@@ -344,7 +346,7 @@ static void ras_counts_are_summed_or_not_known(void **state)
 	put(b, "/bus/pci/devices/0000:05:00.0/ras/features", "feature mask: 0x7ff\n");
 	hf_sysfs_gpus(b->root, b->root, &b->gpus);
 	assert_int_equal(b->gpus.items[0].ras_uncorrectable, 3);
-	/* One that cannot be read must not make the sum smaller. */
+	/* A block that cannot be read makes the sum unknown, not smaller. */
 	put(b, "/bus/pci/devices/0000:05:00.0/ras/gfx_err_count", "query failed\n");
 	hf_sysfs_gpus(b->root, b->root, &b->gpus);
 	assert_true(b->gpus.items[0].ras_uncorrectable == HF_SYSFS_NOT_KNOWN);
@@ -401,7 +403,7 @@ static void nothing_there_is_not_known_and_no_error(void **state)
 
 /* ---- the probe ------------------------------------------------------------------------------------------------ */
 
-/* Before the driver's library has said anything. */
+/* Starts the probe before NVML has answered. */
 static void start_first(struct bench *b, bool aer)
 {
 	b->probe = hf_sysfs_probe_create(
@@ -453,7 +455,7 @@ static void a_device_is_measured_and_its_loss_is_seen(void **state)
 	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_PCI), 1);
 	s = last(b, HF_HEALTH_BUSLOST, &count);
 	assert_true(s && !s->bus.lost);
-	/* Its directory goes. */
+	/* The directory of the device disappears. */
 	drop(b, "/bus/pci/devices/0000:1a:00.0");
 	pass(b, HF_MINUTE);
 	s = last(b, HF_HEALTH_BUSLOST, &count);
@@ -464,8 +466,8 @@ static void a_device_is_measured_and_its_loss_is_seen(void **state)
 	assert_null(last(b, HF_HEALTH_PCIE, &count));
 }
 
-/* An earlier agent knew three devices: one is present, one was given to a virtual machine, one
- * is gone. */
+/* An earlier agent knew three devices: one is present, a virtual machine has got one, and one is
+ * gone. Only that one is reported as lost. */
 static void a_device_that_went_while_no_agent_ran_is_lost(void **state)
 {
 	struct bench *b = *state;
@@ -484,7 +486,7 @@ static void a_device_that_went_while_no_agent_ran_is_lost(void **state)
 	assert_int_equal(count, 1);
 	assert_true(s->bus.lost);
 	assert_string_equal(s->device, "0000:5e:00.0");
-	/* With its return it is seen. */
+	/* The device is back, and is seen. */
 	put_gpu(b);
 	put(b, "/bus/pci/devices/0000:5e:00.0/vendor", "0x10de\n");
 	put(b, "/bus/pci/devices/0000:5e:00.0/class", "0x030200\n");
@@ -578,7 +580,8 @@ static void put_display(struct bench *b, const char *vendor, const char *driver)
 		link_to(b, "/bus/pci/devices/0000:01:03.0/driver", driver);
 }
 
-/* The chip that draws a server's console: headless kernels have no driver for it, and no pod misses it. */
+/* The chip that draws a server's console has no driver in headless kernels, and no pod misses
+ * it. */
 static void a_display_that_never_had_its_driver_is_no_device(void **state)
 {
 	static const char *const vendors[] = {"0x1002\n", "0x10de\n"};
@@ -599,13 +602,13 @@ static void a_display_that_never_had_its_driver_is_no_device(void **state)
 			hf_intake_state(b->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_DRIVER, &why),
 			HF_INTAKE_OFF);
 		assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_PCI), 0);
-		/* It is on the bus, and not gone. */
+		/* The display is on the bus, and not reported as gone. */
 		assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_BUS), 1);
 	}
 }
 
-/* Display and compute cards have the same PCI class: a card that had its driver is missed
- * without it. */
+/* Display and compute cards have the same PCI class: if a card once had its driver, it is missed
+ * when it loses the driver. */
 static void a_display_that_its_driver_had_is_missed_without_it(void **state)
 {
 	struct bench *b = *state;
@@ -628,7 +631,8 @@ static void a_display_that_its_driver_had_is_missed_without_it(void **state)
 	assert_true(s && !s->bus.lost);
 }
 
-/* NVML counts one device less than the bus: the excluded one, which is not missing. */
+/* NVML counts one device less than the bus. The driver says that it excludes this device, so the
+ * device is not missing. */
 static void a_device_that_its_driver_keeps_back_is_nobodys(void **state)
 {
 	struct bench *b = *state;
@@ -643,20 +647,21 @@ static void a_device_that_its_driver_keeps_back_is_nobodys(void **state)
 	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_PCI), 1);
 	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_BUS), 2);
 	assert_int_equal(b->input.devices_len, 1);
-	/* NVML fails now, so the driver is not asked, and its earlier answer stands. */
+	/* If NVML fails, the driver is not asked again, and its earlier answer stays valid. */
 	hf_intake_count(b->intake, HF_COUNT_NVML, -1);
 	hf_intake_off(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, "no answer");
 	drop(b, "/driver/nvidia/gpus");
 	pass(b, HF_MINUTE);
 	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_PCI), 1);
-	/* It is given back. */
+	/* The driver no longer excludes the device. */
 	hf_intake_heard(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER);
 	hf_intake_count(b->intake, HF_COUNT_NVML, 1);
 	pass(b, HF_MINUTE);
 	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_PCI), 2);
 }
 
-/* The bus answers before NVML, and a device that is named once stays the node's. */
+/* The bus answers before NVML. The probe waits for NVML's count before it names devices, because a
+ * named device stays. */
 static void what_a_driver_keeps_back_is_not_named_before_the_library_has_counted(void **state)
 {
 	struct bench *b = *state;
@@ -675,7 +680,7 @@ static void what_a_driver_keeps_back_is_not_named_before_the_library_has_counted
 	assert_string_equal(b->input.devices[0].id, "0000:1a:00.0");
 }
 
-/* The probe waits for a silent NVML no longer than for a first answer. */
+/* If NVML says nothing, the probe waits for its first answer only, then names the devices. */
 static void devices_are_named_though_the_library_says_nothing(void **state)
 {
 	struct bench *b = *state;
@@ -689,7 +694,7 @@ static void devices_are_named_though_the_library_says_nothing(void **state)
 	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_PCI), 1);
 }
 
-/* The driver was loaded anew without exclusions: NVML counts the device, and the driver is not
+/* The driver was loaded anew without exclusions: NVML counts all devices, and the driver is not
  * asked again. */
 static void what_a_driver_gives_back_counts_with_the_library(void **state)
 {
@@ -713,7 +718,8 @@ static void so_is_one_of_which_the_agent_before_knew_that(void **state)
 	struct bench *b = *state;
 	size_t count;
 
-	/* In this boot; and in an earlier boot, by the name from NVML. */
+	/* The driver had the first card in this boot, the second one in an earlier boot, by the
+	 * journal. */
 	put_display(b, "0x10de\n", "");
 	put(b, "/bus/pci/devices/0000:02:00.0/vendor", "0x10de\n");
 	put(b, "/bus/pci/devices/0000:02:00.0/class", "0x030000\n");
@@ -745,7 +751,7 @@ static void a_node_without_devices_is_off_and_not_at_fault(void **state)
 	assert_int_equal(hf_intake_state(b->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_IB, &why),
 			 HF_INTAKE_OFF);
 	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_PCI), 0);
-	/* What is plugged in later is found. */
+	/* Devices that are plugged in later are found. */
 	put_gpu(b);
 	put_port(b);
 	pass(b, HF_MINUTE);
@@ -769,11 +775,12 @@ static void amds_counts_are_told(void **state)
 	s = last(b, HF_HEALTH_AMD, &count);
 	assert_true(s && s->amd.counted && s->amd.uncorrectable == 2 && !s->amd.timed);
 	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_PCI), 1);
-	/* Of those NVIDIA's library can count none. */
+	/* None of the devices is NVIDIA's, so NVML can count none. */
 	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_NVIDIA), 0);
 }
 
-/* gpu_metrics 1.6: all cycles, and the cycles with too hot memory. */
+/* Writes a table gpu_metrics 1.6 with all cycles, and the cycles in which the memory was too
+ * hot. */
 static void put_metrics(struct bench *b, uint32_t cycles, uint32_t hot)
 {
 	unsigned char table[1664];
@@ -801,7 +808,7 @@ static void amds_throttling_is_told_from_the_second_look_on(void **state)
 	start(b, false);
 	pass(b, HF_SECOND);
 	assert_null(last(b, HF_HEALTH_AMD, &count));
-	/* The detector sees, and has nothing to report yet. */
+	/* The detector can see, and makes its first sample after the second look. */
 	assert_int_equal(hf_intake_state(b->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_AMD, &why),
 			 HF_INTAKE_OK);
 	put_metrics(b, 3000, 550);
@@ -811,7 +818,8 @@ static void amds_throttling_is_told_from_the_second_look_on(void **state)
 	assert_true(s->amd.timed && !s->amd.counted);
 	assert_int_equal(s->amd.throttle_percent, 25);
 	assert_int_equal(s->amd.load_percent, 70);
-	/* Of another kernel's table nothing is known, and that is no rest. */
+	/* A table of another kernel's version is unknown: the detector is off, and no sample
+	 * reports an idle device. */
 	put(b, "/bus/pci/devices/0000:05:00.0/gpu_metrics", "\x04");
 	pass(b, 30 * HF_SECOND);
 	assert_null(last(b, HF_HEALTH_AMD, &count));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* The list of evidence that waits for its device. */
+/* The list of evidence that waits until a probe names its device. */
 #include "probes/unplaced_evidence.h"
 
 #include "base/mem.h"
@@ -38,7 +38,7 @@ bool hf_unplaced_evidence_is_kept(const struct hf_health_evidence *evidence)
 	       (evidence->detector == HF_HEALTH_AER || evidence->detector == HF_HEALTH_MLX5);
 }
 
-/* The evidence is of that device, of another function of it, or of a port above it. */
+/* The evidence is about this device, about another function of it, or about a port above it. */
 static bool fits_device(const struct hf_health_evidence *evidence,
 			const struct hf_health_presence *device)
 {

@@ -74,7 +74,7 @@ static void evidence_about_a_known_device_is_not_kept(void **state)
 	(void)state;
 	hf_unplaced_evidence_keep(list, &e, &own, 1, HF_SECOND);
 	assert_false(hf_unplaced_evidence_take(list, &own, &found));
-	/* The brain makes a device of the address in an Xid. */
+	/* Evidence of an Xid does not wait: the brain creates a device for its address. */
 	e.detector = HF_HEALTH_XID;
 	hf_unplaced_evidence_keep(list, &e, NULL, 0, HF_SECOND);
 	assert_false(hf_unplaced_evidence_take(list, &own, &found));
