@@ -232,5 +232,6 @@ def flag_pages(found):
         if flags:
             out += ["", "| flag | default | meaning |", "|---|---|---|", *_flag_rows(flags)]
         if len(more) == len(shared):
-            out += ["", "Also the flags of every verb that talks to a server."]
+            out += ["", f"`holdfast {name}` also takes the [flags of every verb that talks to a server]"
+                    "(#flags-of-every-verb-that-talks-to-a-server)."]
     return "\n".join(out)
