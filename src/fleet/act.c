@@ -23,7 +23,7 @@
  */
 
 #define PAGE_LIMIT 100
-/* Wait after a round until the next one, which reports what was done and retries what failed. */
+/* Wait between a round and the next round, which reports the results and retries failures. */
 #define AGAIN HF_SECOND
 #define SENT_AGAIN (5 * HF_MINUTE)
 #define RETRY_MIN HF_SECOND

@@ -51,7 +51,7 @@ struct fleet_policy {
 	bool paused;   /* by annotation holdfast.dev/paused */
 	char *problem; /* why the newest version of the policy cannot be read; NULL: it can */
 	bool problem_told;
-	/* since when the policy allows evictions, as seen by this process; NONE: it does not */
+	/* first sight of a policy that allows evictions, in this process; NONE: not allowed */
 	hf_time evicts_at;
 	struct hf_map *told;  /* node → message of its last event (char *) */
 	struct hf_json *sent; /* last written status; NULL: none */
@@ -108,7 +108,7 @@ struct fleet_health {
 	bool by_pods, rest_well;       /* as in struct hf_health_node */
 	enum hf_health_class sure_cls; /* strictest class of a confirmed fault */
 	int32_t gpus;
-	struct fleet_holder *holders; /* pods that hold failed devices, each pod once */
+	struct fleet_holder *holders; /* the pods on failed devices, each pod once */
 	size_t holders_len;
 };
 

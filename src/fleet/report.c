@@ -308,8 +308,9 @@ void hf_fleet_init_metrics(struct hf_fleet *fleet)
 			      "Nodes of a HealthPolicy: selected, unhealthy, quarantined, "
 			      "unavailable, silent.",
 			      "policy", "what");
-	fleet->metrics.left = create_family(fleet, HF_METRIC_GAUGE, "holdfast_budget_remaining",
-					    "Actions that a budget of a policy still allows, by budget.", "policy", "kind");
+	fleet->metrics.left = create_family(
+		fleet, HF_METRIC_GAUGE, "holdfast_budget_remaining",
+		"Actions that a budget of a policy still allows, by budget.", "policy", "kind");
 	fleet->metrics.blocked =
 		create_family(fleet, HF_METRIC_GAUGE, "holdfast_actions_blocked",
 			      "Nodes whose action is held back, by reason.", "policy", "reason");

@@ -105,7 +105,7 @@ static int anew(void)
 	return (int)((at - day) / HF_SECOND);
 }
 
-/* The same for one device with one fault. */
+/* The newest error of a node with one device and one fault, in seconds. */
 static int came_anew(const char *detector, int code, const char *active)
 {
 	hf_strbuf_clear(&text);

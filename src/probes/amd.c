@@ -39,7 +39,7 @@ void hf_amd_metrics(const void *bytes, size_t len, struct hf_amd_throttle *ret_t
 	size_t cycles;
 
 	memset(ret_throttle, 0, sizeof(*ret_throttle));
-	/* Ignore a table whose header gives another size than the file has. */
+	/* Ignore a table if the size in its header is not the size of the file. */
 	if (len < 4 || ((size_t)at[0] | (size_t)at[1] << 8) != len || at[2] != FORMAT ||
 	    at[3] < CONTENT_SIX || at[3] > CONTENT_LAST)
 		return;

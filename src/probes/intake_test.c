@@ -216,7 +216,7 @@ static void a_full_list_refuses_and_asks_for_a_step_at_once(void **state)
 	for (n = 0; hf_intake_sample(w->intake, &sample); n++)
 		;
 	assert_in_range(n, 100, HF_HEALTH_INPUT_MAX);
-	/* Two urgent calls: one for the last item that fitted, one for the refused item. */
+	/* Two urgent calls: for the last item with room, and for the refused item. */
 	assert_int_equal(w->urgent, 2);
 }
 

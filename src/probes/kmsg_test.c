@@ -596,7 +596,7 @@ static void rotation_loses_neither_the_old_files_end_nor_the_new_files_begin(voi
 	unlink(old);
 }
 
-/* Runs an agent that reads one line and stores its place. */
+/* Runs an agent until it has read a line and stored the place in the log. */
 static void read_one_and_end(struct world *w)
 {
 	append(w->path, "old\n");

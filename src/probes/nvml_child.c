@@ -69,7 +69,7 @@ struct nvml {
 	int (*fabric_v2)(void *device, struct hf_nvml_fabric_v2 *info);
 	int (*fabric)(void *device, struct hf_nvml_fabric *info);
 	int (*mig)(void *device, unsigned index, void **mig);
-	/* Functions that return one unsigned number of a device. */
+	/* Functions from a device to an unsigned number. */
 	int (*minor)(void *device, unsigned *value);
 	int (*power)(void *device, unsigned *value);
 	int (*power_limit)(void *device, unsigned *value);
@@ -139,7 +139,7 @@ static const struct {
 	{AT(events_wait), "nvmlEventSetWait_v2", NULL},
 };
 
-/* Facts that are one unsigned number, and the functions that return them. */
+/* Facts with an unsigned number as value, and the library functions for them. */
 static const struct {
 	enum hf_nvml_fact fact;
 	size_t at;

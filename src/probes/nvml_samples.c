@@ -435,7 +435,7 @@ static void report_driver_by_nvml(struct hf_intake *intake, const struct hf_nvml
 		hf_intake_off(intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, why);
 }
 
-/* A look passed its deadline, which shows that the driver hangs. */
+/* Reports a hanging driver: a look passed its deadline. */
 void hf_nvml_report_silence(struct hf_intake *intake)
 {
 	struct hf_health_sample s = make_nvml_sample(HF_HEALTH_DRIVER, "");

@@ -214,7 +214,7 @@ static void a_library_without_half_of_its_functions_is_used_as_far_as_it_goes(vo
 	watch(b);
 	look(b);
 	assert_int_equal(b->record.code, HF_NVML_OK);
-	/* The old library has this function under its old name. */
+	/* The old library has this function under an older name. */
 	assert_int_equal(fact(d, HF_NVML_THROTTLE_REASONS), 8);
 	assert_int_equal(fact(d, HF_NVML_RETIRE_PENDING), 0);
 	assert_int_equal(d->codes[HF_NVML_REMAP_PENDING], HF_NVML_NO_FUNCTION);

@@ -27,7 +27,7 @@ struct kubelet_probe {
 	struct hf_kubelet_options options;
 	struct hf_podresources_client *client; /* NULL: off */
 	struct hf_timer *again;
-	unsigned waiting; /* number of answers that this look still waits for */
+	unsigned waiting; /* number of answers still missing in this look */
 	bool poked;       /* look again after these answers */
 	bool failed;      /* one of the questions failed */
 	bool late;        /* one of the questions passed its deadline */
@@ -35,7 +35,7 @@ struct kubelet_probe {
 	char why[HF_INTAKE_WHY_MAX];
 	hf_time began;
 	bool heard;   /* the kubelet answered once */
-	uint32_t had; /* one bit for each resource that the kubelet has had so far */
+	uint32_t had; /* a bit for each resource of the kubelet so far */
 	bool gone;    /* the kubelet no longer has one of these resources */
 };
 
@@ -115,7 +115,7 @@ static bool is_named(struct hf_intake *intake, const char *id)
 	return false;
 }
 
-/* True if a probe may watch this device, by its name or by its resource. */
+/* True if a probe may watch this device, by the name of device or resource. */
 static bool may_be_watched(const struct kubelet_probe *p, const struct known *known,
 			   const struct hf_podresources_device *d)
 {
@@ -268,7 +268,7 @@ static void count_allocatable(struct kubelet_probe *p, const struct hf_podresour
 
 		if (here > 0 || kin)
 			p->had |= 1u << i;
-		/* A plugin all of whose devices are unhealthy looks like a plugin that is gone. */
+		/* If all devices of a plugin are unhealthy, the plugin looks as if it were gone. */
 		p->gone = p->gone || (here == 0 && !kin && (p->had >> i & 1));
 		/* If devices are offered in parts too, the number of whole devices means
 		 * nothing. */

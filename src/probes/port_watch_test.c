@@ -162,7 +162,7 @@ static void ports_that_there_is_no_room_for_are_counted_once_each(void **state)
 
 	for (int i = 0; i < HF_HEALTH_DEVICES_MAX + 10; i++) {
 		snprintf(name, sizeof(name), "/class/infiniband/mlx5_%02d/ports/1/state", i);
-		/* One port was never up, so it is not missed. */
+		/* A port that was never up does not count as missing. */
 		put(b, name, i == 7 ? "1: DOWN\n" : "4: ACTIVE\n");
 	}
 	start(b);

@@ -32,7 +32,7 @@ static void add_gpu(uint32_t vendor, const char *driver)
 	gpus.len++;
 }
 
-/* There is one check, with this verdict, and its texts contain these parts. */
+/* Expects a single check, with this verdict, and with these parts in message and missing. */
 static void expect(enum hf_probe_verdict verdict, const char *message, const char *missing)
 {
 	const struct hf_probe_check *check = &checks.items[0];

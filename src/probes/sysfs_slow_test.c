@@ -191,7 +191,7 @@ static void a_read_that_hangs_is_a_driver_that_hangs_and_the_ports_are_seen_on(v
 	run_until(b, both_see);
 	assert_int_equal(hung_drivers(b), 0);
 	devices_hang = true;
-	/* Each deadline that passes is one more sample, and no other look starts meanwhile. */
+	/* Each passed deadline is one more sample, and no further look starts meanwhile. */
 	run_until(b, timed_out_thrice);
 	assert_true(device_is_off(b));
 	assert_true(is(b, HF_HEALTH_IB, HF_INTAKE_OK));
