@@ -201,7 +201,7 @@ static void follow_taint(const struct hf_fleet *fleet, const struct hf_cache_ent
 	node->off_at = hf_fleet_off_at(was);
 	if (was->tainted && !is_released(fleet, now->name) &&
 	    (node->marked || !is_well(fleet, now->name)))
-		/* Rounded like the stored time. */
+		/* Round down to microseconds, as the stored time is. */
 		node->off_at = hf_fleet_now(fleet) / HF_US * HF_US;
 }
 

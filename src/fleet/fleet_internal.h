@@ -42,7 +42,7 @@
 struct fleet_policy {
 	char *name, *uid;
 	int64_t generation;
-	struct hf_arena *arena; /* of the spec */
+	struct hf_arena *arena; /* memory of the spec */
 	struct hf_health_policy_spec spec;
 	struct hf_selector *selector, *exclude, *pods;
 	/* spec and selectors are those of the last readable version; false: no version was
@@ -55,14 +55,14 @@ struct fleet_policy {
 	hf_time evicts_at;
 	struct hf_map *told;  /* node → message of its last event (char *) */
 	struct hf_json *sent; /* last written status; NULL: none */
-	hf_time sent_at;      /* monotonic */
+	hf_time sent_at;      /* time of that write, monotonic */
 	/* Result of the last round, from which the metrics are made. */
 	struct hf_health_policy_status status;
 	int32_t held[HF_HEALTH_WHY_COUNT];
 	bool seen;
 };
 
-/* What is kept of a Node. Its arena holds the strings. */
+/* The view of a Node: the facts that the cache keeps of it. The arena holds the strings. */
 struct fleet_node {
 	struct hf_arena *arena;
 	struct hf_node_marks marks;
@@ -84,7 +84,7 @@ struct fleet_holder {
 	bool fatal;
 };
 
-/* What is kept of a DeviceHealth. */
+/* The view of a DeviceHealth: the facts that the cache keeps of it. */
 struct fleet_health {
 	struct hf_arena *arena;
 	enum hf_health_state state;
@@ -123,14 +123,14 @@ struct fleet_item {
 
 struct fleet_seen {
 	struct fleet_policy *policy;
-	struct hf_doc *doc; /* borrowed */
+	struct hf_doc *doc; /* the policy object; borrowed */
 	hf_time now;
 	struct hf_health_policy rules;
 	struct fleet_item *items;
 	struct hf_health_node *nodes; /* same order as items, sorted by name */
 	size_t len;
 	int32_t selected;
-	struct hf_health_policy_memory memory; /* to be stored */
+	struct hf_health_policy_memory memory; /* what the policy's status must store */
 	bool memory_moved;                     /* the stored breaker differs */
 	struct hf_health_fleet_plan plan;      /* same order as items */
 	int32_t silent, spares;

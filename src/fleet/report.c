@@ -42,7 +42,7 @@ static const char *why_of(const struct hf_health_decision *d)
 	return is_shown_only(d) ? SHOWN : hf_health_why_text(d->why);
 }
 
-/* The status lists the node. */
+/* The policy's status lists the node. */
 static bool is_news(const struct fleet_seen *seen, size_t i)
 {
 	const struct hf_health_decision *d = &seen->plan.decisions[i];

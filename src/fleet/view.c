@@ -176,7 +176,7 @@ static void read_rest(const struct hf_device_health *health, struct fleet_health
 
 		view->rest_well &= is_node(device) || state == HF_HEALTH_HEALTHY;
 		others |= !is_node(device) && hf_health_is_out(state);
-		/* Suspicions do not count. */
+		/* Only confirmed faults count, not suspicions. */
 		for (size_t k = 0; k < device->faults.len && state != HF_HEALTH_SUSPECT; k++) {
 			const struct hf_device_fault *fault = &device->faults.items[k];
 

@@ -11,7 +11,7 @@
 /* A view must hold everything that the agent, kubelet or administrator of one node can write into
  * an object. */
 
-#define OBJECT_MAX ((size_t)3 << 19) /* what etcd takes */
+#define OBJECT_MAX ((size_t)3 << 19) /* limit of an object in etcd */
 
 static struct hf_fleet fleet;
 static struct hf_strbuf text;
@@ -129,8 +129,8 @@ static void one_more_in_a_counter_is_anew(void **state)
 	assert_int_equal(came_anew("ecc", 2, "true"), 2);
 }
 
-/* The same for a device that has been in `state` since second `since`, with faults of seconds 1, 2
- * and 9. */
+/* The newest error, in seconds, of a device that has been in `state` since second `since`, with faults
+ * of seconds 1, 2 and 9. */
 static int anew_of(const char *state, int since, const char *cls, const char *last_cls)
 {
 	hf_strbuf_clear(&text);
@@ -235,7 +235,7 @@ static void what_is_measured_on_and_on_is_not_anew(void **state)
 	(void)state;
 	assert_int_equal(came_anew("throttle", 1, "true"), 2);
 	assert_int_equal(came_anew("xid", 43, "true"), 9);
-	assert_int_equal(came_anew("xid", 43, "false"), 1); /* since then */
+	assert_int_equal(came_anew("xid", 43, "false"), 1); /* no fault: the state counts */
 	assert_int_equal(came_anew("of a later agent", 1, "true"), 2);
 }
 

@@ -145,7 +145,7 @@ static void another_table_is_not_known(void **state)
 		assert_true(found.known == (content == 7 || content == 8));
 	}
 	put_counters(form, numbers);
-	table[2] = 2; /* of processors with graphics */
+	table[2] = 2; /* format of processors with graphics */
 	hf_amd_metrics(table, form->size, &found);
 	assert_false(found.known);
 	begin(form);

@@ -29,7 +29,7 @@
 struct way {
 	enum hf_intake_state state;
 	hf_time heard_at;
-	bool heard; /* since the last step */
+	bool heard; /* the detector looked since the last step */
 	char why[HF_INTAKE_WHY_MAX];
 };
 
@@ -51,7 +51,7 @@ struct hf_intake {
 	struct hf_health_heard heard[HF_HEALTH_SOURCES * HF_HEALTH_DETECTORS];
 	struct hf_health_evidence *evidence;
 	size_t evidence_len, evidence_cap;
-	struct hf_health_evidence *held; /* NULL: there was none */
+	struct hf_health_evidence *held; /* NULL: no evidence was held yet */
 	size_t held_len;
 	struct hf_timer *held_timer;
 	struct hf_health_sample *samples;
@@ -64,7 +64,7 @@ struct hf_intake {
 	hf_time holdings_at;
 	bool holdings_known, holdings_cut;
 	bool news;
-	uint64_t refused[HF_INTAKE_REFUSED_MAX]; /* hashes of ids */
+	uint64_t refused[HF_INTAKE_REFUSED_MAX]; /* hashes of refused device ids */
 	size_t refused_len;
 	struct remembered {
 		char id[HF_HEALTH_DEVICE_MAX], address[HF_HEALTH_DEVICE_MAX];
@@ -73,7 +73,7 @@ struct hf_intake {
 	char driven[HF_HEALTH_DEVICES_MAX][HF_HEALTH_DEVICE_MAX];
 	size_t driven_len;
 	hf_time looked_at[HF_PROBES];
-	struct hf_family *seconds, *timeouts; /* NULL: nobody asks for them */
+	struct hf_family *seconds, *timeouts; /* NULL: the agent has no metrics */
 };
 
 const char *hf_intake_probe_name(enum hf_intake_probe probe)
@@ -337,7 +337,7 @@ void hf_intake_refuse(struct hf_intake *intake, const char *id)
 	if (intake->refused_len == HF_INTAKE_REFUSED_MAX)
 		return;
 	intake->refused[intake->refused_len++] = hash;
-	/* DeviceHealth counts them. */
+	/* DeviceHealth shows the number of refused devices. */
 	intake->states_version++;
 	announce_news(intake, false);
 }

@@ -56,7 +56,7 @@ enum hf_intake_count {
 	HF_COUNT_PCI,
 	HF_COUNT_NVIDIA,      /* PCI devices of NVIDIA in sysfs, which NVML could count */
 	HF_COUNT_NVML,        /* the driver's library */
-	HF_COUNT_ALLOCATABLE, /* the kubelet */
+	HF_COUNT_ALLOCATABLE, /* devices that the kubelet would hand out */
 	HF_COUNT_BUS,         /* PCI devices of all makers in sysfs, with any driver */
 	HF_COUNTS
 };
@@ -64,7 +64,7 @@ enum hf_intake_count {
 /* Probes whose looks may be slow, as the agent's page and the metrics name them. */
 enum hf_intake_probe {
 	HF_PROBE_NVML,
-	HF_PROBE_DEVICES, /* of sysfs */
+	HF_PROBE_DEVICES, /* looks of sysfs at devices */
 	HF_PROBE_PORTS,   /* likewise */
 	HF_PROBE_KUBELET,
 	HF_PROBES
@@ -73,7 +73,7 @@ enum hf_intake_probe {
 enum hf_intake_state {
 	HF_INTAKE_UNTOLD, /* no report yet */
 	HF_INTAKE_OK,
-	HF_INTAKE_OFF, /* cannot see, see why */
+	HF_INTAKE_OFF, /* the detector cannot see; `why` has the reason */
 };
 
 struct hf_intake_options {

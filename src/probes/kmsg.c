@@ -76,9 +76,9 @@ struct kmsg {
 
 	char buf[READ_BYTES];
 	size_t buf_at, buf_len;
-	char line[HF_HEALTH_RECORD_MAX]; /* of a stream, so far */
+	char line[HF_HEALTH_RECORD_MAX]; /* the unfinished line of a stream */
 	size_t line_len;
-	bool line_over;   /* its rest is skipped */
+	bool line_over;   /* the line is too long: its rest is skipped */
 	uint64_t line_at; /* offset of its first byte */
 	struct hf_health_record record;
 	struct hf_health_line_reader reader;
@@ -336,7 +336,7 @@ static void look_at_file(struct kmsg *k)
 		return;
 	}
 	if ((uint64_t)open_one.st_size < k->place.file_offset) {
-		/* Truncated where it stands. */
+		/* The file was truncated: read it from its start. */
 		k->place.file_offset = k->line_at = 0;
 		k->line_len = k->buf_at = k->buf_len = 0;
 		k->line_over = false;
@@ -504,7 +504,7 @@ static int open_file(struct kmsg *k, struct stat *st)
 	return 0;
 }
 
-/* 0 or an errno. */
+/* Returns 0 or an errno. */
 static int open_source(struct kmsg *k)
 {
 	struct stat st;

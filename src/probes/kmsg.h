@@ -46,7 +46,7 @@ struct hf_kmsg_options {
 	const char *path; /* copied */
 	/* root of sysfs, where the driver of a device is looked up; copied; NULL: not looked up */
 	const char *sys_root;
-	bool trust_user;            /* take what processes wrote, too */
+	bool trust_user;            /* also take lines that processes wrote */
 	struct hf_kmsg_place place; /* zeros: nothing is remembered */
 };
 

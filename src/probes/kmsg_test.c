@@ -25,10 +25,10 @@
 #define DEVICE "/dev/ptmx"
 
 struct script {
-	const char *text; /* NULL: errnum */
+	const char *text; /* NULL: the read fails with errnum */
 	int errnum;
 };
-static const struct script *script; /* NULL: the kernel answers */
+static const struct script *script; /* NULL: reads go to the kernel */
 static int script_reads;
 
 ssize_t __real_read(int fd, void *buf, size_t size);
@@ -42,7 +42,7 @@ ssize_t __wrap_read(int fd, void *buf, size_t size)
 		return __real_read(fd, buf, size);
 	script_reads++;
 	if (next->text == NULL) {
-		/* The last one stays. */
+		/* The last item of the script repeats. */
 		if (next->errnum != EAGAIN)
 			script++;
 		errno = next->errnum;
@@ -61,7 +61,7 @@ struct world {
 	struct hf_kmsg_options options;
 	struct hf_timer *poll;
 	char dir[64], path[128];
-	/* run_until() */
+	/* number of records that run_until_records waits for */
 	uint64_t want_records;
 	bool want_off;
 };
@@ -250,7 +250,7 @@ static void records_that_were_overwritten_unread_are_counted(void **state)
 	};
 	struct world *w = *state;
 
-	/* Four more while nobody ran. */
+	/* Four more lines were written while no agent ran. */
 	w->options.place = (struct hf_kmsg_place){.has_seq = true, .seq = 0};
 	script = reads;
 	open_probe(w, DEVICE);
@@ -374,7 +374,7 @@ static void a_stream_of_records_is_counted_through(void **state)
 	run_until_records(w, 5);
 	assert_int_equal(stats(w)->lost, 6);
 	assert_int_equal(stats(w)->forged, 1);
-	/* Another kernel's, perhaps. */
+	/* The line may come from the kernel of another machine. */
 	append(w->path, "6,3,1,-;" XID "\n");
 	run_until_records(w, 6);
 	assert_int_equal(stats(w)->lost, 6);
@@ -425,7 +425,7 @@ static void a_line_about_a_device_that_another_driver_has_is_dropped(void **stat
 	give_driver(w, "0000:1a:00.0", "vfio-pci");
 	give_driver(w, "0000:3d:00.0", "nvidia");
 	give_driver(w, "0000:9b:00.0", "vfio-pci");
-	/* Another probe knows better. */
+	/* If another probe has named the device, the line counts. */
 	hf_intake_device(w->intake, &there);
 	assert_int_equal(mkfifo(w->path, 0600), 0);
 	open_probe(w, w->path);

@@ -31,7 +31,7 @@ static void on_done(void *arg)
 
 /* What the thread works with; the thread touches nothing else. */
 struct errand {
-	struct hf_look_thread *thread; /* not for the thread */
+	struct hf_look_thread *thread; /* the thread does not touch it */
 	void (*look)(void *bench);
 	void (*release)(void *bench);
 	void *bench;

@@ -77,7 +77,7 @@ bool hf_mig_instances_add(struct hf_mig_instances *instances, const struct hf_mi
 	return is_news;
 }
 
-/* "7/0" */
+/* Parses the end of a name, "7/0", into the GPU instance. */
 static int32_t parse_instance(const char *text)
 {
 	size_t digits = strspn(text, "0123456789");

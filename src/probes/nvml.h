@@ -27,7 +27,7 @@ HF_BEGIN_DECLS
 
 enum hf_nvml_outcome {
 	HF_NVML_ANSWERED,
-	HF_NVML_EVENTS, /* news */
+	HF_NVML_EVENTS, /* events came without a question */
 	/* a look passed its deadline, or a killed child has not ended; once for each deadline that
 	 * passes */
 	HF_NVML_TIMED_OUT,

@@ -31,7 +31,7 @@
  * keeps its index while the library is loaded. */
 struct seen {
 	void *handle;
-	struct hf_nvml_device names; /* its texts, the minor number */
+	struct hf_nvml_device names; /* the names and the minor number */
 };
 
 /* Functions of the library; NULL: this version of the library lacks the function. */

@@ -26,7 +26,7 @@ enum hf_nvml_code {
 	HF_NVML_UNSUPPORTED = 3,
 	HF_NVML_NO_PERMISSION = 4,
 	HF_NVML_SIZE = 7,
-	HF_NVML_NO_POWER = 8, /* its cables are not attached */
+	HF_NVML_NO_POWER = 8, /* the device's power cables are not attached */
 	HF_NVML_NOT_LOADED = 9,
 	HF_NVML_TIMEOUT = 10,
 	HF_NVML_NO_INTERRUPT = 11,
@@ -37,7 +37,7 @@ enum hf_nvml_code {
 	HF_NVML_MISMATCH = 18,
 	HF_NVML_NO_GPU = 28,
 	HF_NVML_UNKNOWN = 999,
-	HF_NVML_CODE_MAX = 9999, /* more is none */
+	HF_NVML_CODE_MAX = 9999, /* larger codes do not exist */
 };
 
 /* Facts that the child asks of a device. Each is a number. */
@@ -52,7 +52,7 @@ enum hf_nvml_fact {
 	HF_NVML_ECC_ON,
 	HF_NVML_ECC_CORRECTED, /* both ECC counters: since the driver was loaded */
 	HF_NVML_ECC_UNCORRECTED,
-	HF_NVML_REMAPPED_CORRECTED, /* rows, in all */
+	HF_NVML_REMAPPED_CORRECTED, /* remapped rows, in all */
 	HF_NVML_REMAPPED_UNCORRECTED,
 	HF_NVML_REMAP_PENDING,
 	HF_NVML_REMAP_FAILED,
@@ -65,7 +65,7 @@ enum hf_nvml_fact {
 	HF_NVML_RECOVERY_ACTION,
 	HF_NVML_NVLINKS,      /* one bit for each active link */
 	HF_NVML_MIG_ON,       /* cut into instances */
-	HF_NVML_PROCESSES,    /* that compute */
+	HF_NVML_PROCESSES,    /* number of processes that compute */
 	HF_NVML_FABRIC_STATE, /* enum hf_nvml_fabric_state */
 	/* result of the registration with the fabric manager: 0, or an error number of NVML */
 	HF_NVML_FABRIC_STATUS,

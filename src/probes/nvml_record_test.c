@@ -164,12 +164,12 @@ static void a_right_checksum_over_nonsense_is_nonsense(void **state)
 	least[0] = 3;
 	assert_int_equal(read_payload(least, sizeof(least)), HF_E_BAD_REQUEST);
 	least[0] = 1;
-	least[2] = 0x40; /* a code of 16384 */
+	least[2] = 0x40; /* a code of 16384, too large */
 	assert_int_equal(read_payload(least, sizeof(least)), HF_E_BAD_REQUEST);
 	least[2] = 0;
-	least[8] = 65; /* devices */
+	least[8] = 65; /* more devices than the limit */
 	assert_int_equal(read_payload(least, sizeof(least)), HF_E_BAD_REQUEST);
-	least[8] = 1; /* which is not there */
+	least[8] = 1; /* a device that is missing */
 	assert_int_equal(read_payload(least, sizeof(least)), HF_E_BAD_REQUEST);
 	least[8] = 0;
 	least[3] = 200; /* the text is longer than the whole payload */

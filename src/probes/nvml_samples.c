@@ -345,7 +345,7 @@ static bool is_mute(const struct hf_nvml_record *r)
 	return false;
 }
 
-/* Initializing failed. */
+/* Writes why initializing the library failed. */
 static void say_why(const struct hf_nvml_record *r, bool another, char ret_why[HF_INTAKE_WHY_MAX])
 {
 	const size_t size = HF_INTAKE_WHY_MAX;

@@ -273,7 +273,7 @@ static void what_is_told_of_the_fabric_is_no_answer_of_a_device_and_counts_by_it
 		d[i].values[HF_NVML_FABRIC_STATE] = 3;
 	assert_int_equal(tell_one(b, HF_HEALTH_DRIVER, "").driver.fabric_asked, 2);
 	assert_int_equal(tell_one(b, HF_HEALTH_DRIVER, "").driver.fabric_waiting, 0);
-	/* Completed, but not well. */
+	/* The registration has completed with an error. */
 	d[1].values[HF_NVML_FABRIC_STATUS] = 999;
 	assert_int_equal(tell_one(b, HF_HEALTH_DRIVER, "").driver.fabric_waiting, 1);
 	assert_int_equal(tell_one(b, HF_HEALTH_DRIVER, "").driver.fabric_status, 999);

@@ -297,10 +297,10 @@ static void a_driver_that_hangs_is_told_of_and_asked_again(void **state)
 	script(b, "devices 1\nhang nvmlDeviceGetTemperature\n");
 	watch(b);
 	assert_true(hf_nvml_watch_ask(b->watch));
-	assert_false(hf_nvml_watch_ask(b->watch)); /* one at a time */
+	assert_false(hf_nvml_watch_ask(b->watch)); /* false: one look at a time */
 	until(b, HF_NVML_TIMED_OUT);
 	assert_string_equal(b->text, "the driver did not answer in time");
-	assert_false(hf_nvml_watch_ask(b->watch)); /* the pause */
+	assert_false(hf_nvml_watch_ask(b->watch)); /* false: the next child has to wait */
 	script(b, "devices 1\n");
 	look(b);
 	assert_int_equal(b->record.devices_len, 1);
@@ -403,7 +403,7 @@ static void a_library_that_never_begins_is_a_driver_that_hangs(void **state)
 	watch(b);
 	assert_true(hf_nvml_watch_ask(b->watch));
 	until(b, HF_NVML_TIMED_OUT);
-	assert_false(hf_nvml_watch_ask(b->watch)); /* the pause */
+	assert_false(hf_nvml_watch_ask(b->watch)); /* false: the next child has to wait */
 	/* The next child has the same time. Each deadline that passes is reported. */
 	while (!hf_nvml_watch_ask(b->watch))
 		for_a_while(b, 10 * HF_MS);

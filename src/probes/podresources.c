@@ -40,7 +40,7 @@ struct question {
 
 struct hf_podresources_client {
 	struct hf_http_client *http;
-	char *path; /* for people */
+	char *path; /* for error messages */
 	hf_time timeout;
 	struct question questions[KINDS];
 };

@@ -294,7 +294,7 @@ static void holdings_and_counts_are_told(void **state)
 	assert_string_equal(told.items[0].resource, "nvidia.com/gpu");
 	assert_string_equal(told.items[0].id, "GPU-0");
 	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_ALLOCATABLE), 4);
-	/* The container ends. */
+	/* The container ends and releases its device. */
 	hold(b, NULL);
 	do {
 		(void)until_plugin(b, false, false);
@@ -358,7 +358,7 @@ static void a_resource_that_was_there_is_gone(void **state)
 
 	offer(b, 0);
 	probe(b, b->path);
-	(void)until_plugin(b, false, false); /* never there: no fault */
+	(void)until_plugin(b, false, false); /* the resource was never there: no fault */
 	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_ALLOCATABLE), -1);
 	offer(b, 3);
 	while (hf_intake_counted(b->intake, HF_COUNT_ALLOCATABLE) != 3)
@@ -465,7 +465,7 @@ static void devices_under_other_names_are_not_gone(void **state)
 	offer_as(b, "amd.com/cpx_nps4", "0000:0c:00.0");
 	(void)until_plugin(b, false, true);
 	offer_as(b, "nvidia.com/mig-1g.10gb", "MIG-0");
-	(void)until_plugin(b, false, true); /* AMD's */
+	(void)until_plugin(b, false, true); /* the AMD resource is gone */
 }
 
 static void another_resource_of_the_vendor_is_none_of_its_devices(void **state)
@@ -683,7 +683,7 @@ static void what_was_gone_is_not_back_by_an_answer_that_cannot_be_read(void **st
 	(void)until_plugin(b, false, true);
 }
 
-/* ---- more than is kept ------------------------------------------------------------------------------------ */
+/* ---- more holdings than the limit ------------------------------------------------------------------------- */
 
 /* Adds a pod with many devices of one resource at the start of the list. */
 static void add_many(struct hf_strbuf *to, const char *resource, const char *prefix, int count)

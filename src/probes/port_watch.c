@@ -55,7 +55,7 @@ struct hf_port_watch {
 /* Memory that the thread fills. */
 struct port_bench {
 	char *sys_root;
-	bool counters; /* as asked for */
+	bool counters; /* read the counters too */
 	struct hf_sysfs_ports ports;
 };
 

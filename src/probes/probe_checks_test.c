@@ -154,7 +154,7 @@ static void a_line_has_verdict_name_and_the_missing_thing(void **state)
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(1024);
 
 	hf_probe_check_log(&checks, "/dev/kmsg", NULL);
-	/* Reasons are other programs' texts. */
+	/* A reason may contain control characters from another program. */
 	hf_probe_check_nvml(&checks, NULL, "bad\x1b[31m text", NULL);
 	hf_probe_checks_render(&checks, &sb);
 	assert_non_null(strstr(sb.data, "ok    kernel-log   /dev/kmsg is readable\n"));

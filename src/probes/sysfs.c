@@ -23,12 +23,12 @@
 #define DEVICES_EVERY (30 * HF_SECOND)
 /* How long the probe waits for NVML's first answer or first failure before it names devices. */
 #define LIBRARY_WAIT (HF_NVML_FIRST_DEADLINE + 10 * HF_SECOND)
-/* A device that was there. */
+/* A device that a look has seen. */
 struct known_gpu {
 	char address[HF_HEALTH_DEVICE_MAX];
 	uint64_t aer[3]; /* corrected, nonfatal and fatal errors at the last look */
 	struct hf_amd_throttle throttle;
-	bool seen; /* in this look */
+	bool seen; /* this look has seen the device */
 };
 
 struct sysfs_probe {

@@ -101,7 +101,7 @@ bool hf_sysfs_is_anothers(const char *sys_root, const char *address);
 struct hf_sysfs_port {
 	char id[HF_HEALTH_DEVICE_MAX];      /* "mlx5_0/1" */
 	char address[HF_HEALTH_DEVICE_MAX]; /* PCI address of the port's function; "": not known */
-	char above[HF_HEALTH_ABOVE_MAX];    /* as of a GPU */
+	char above[HF_HEALTH_ABOVE_MAX];    /* as in struct hf_sysfs_gpu */
 	char driver[HF_SYSFS_NAME_MAX];     /* that function's: "mlx5_core" */
 	int state, phys_state; /* 4 is active (state), 5 is up (phys_state); -1: not known */
 	/* Counters; HF_SYSFS_NOT_KNOWN: the port has no such counter. */

@@ -517,7 +517,8 @@ static void errors_of_the_bus_are_told_where_the_log_is_not(void **state)
 	put_gpu(b);
 	start(b, true);
 	pass(b, HF_SECOND);
-	assert_int_equal(b->input.evidence_len, 0); /* from before anybody looked */
+	assert_int_equal(b->input.evidence_len,
+			 0); /* errors from before the first look do not count */
 	put(b, GPU "/aer_dev_nonfatal", "TOTAL_ERR_NONFATAL 3\n");
 	put(b, GPU "/aer_dev_fatal", "nonsense\n");
 	pass(b, HF_MINUTE);

@@ -12,7 +12,7 @@
 
 struct hf_unplaced_evidence {
 	hf_time until;
-	struct hf_health_evidence *items; /* NULL: there was none */
+	struct hf_health_evidence *items; /* NULL: no evidence was kept yet */
 	size_t len;
 };
 

@@ -41,7 +41,7 @@ static void evidence_about_a_port_waits_for_a_device_below_it(void **state)
 	assert_true(hf_unplaced_evidence_take(list, &own, &found));
 	assert_string_equal(found.device, "0000:9c:01.0");
 	assert_int_equal(found.at, HF_SECOND);
-	/* Once. */
+	/* The evidence is given out once. */
 	assert_false(hf_unplaced_evidence_take(list, &own, &found));
 	hf_unplaced_evidence_destroy(list);
 }
