@@ -3,7 +3,7 @@
 #ifndef HF_TESTS_CONTRACT_H
 #define HF_TESTS_CONTRACT_H
 
-/* The store contract of src/store/README.md as tests that use store/store.h alone. A back end
+/* The store contract of src/store/CONTRACT.md as tests that use store/store.h alone. A back end
  * supplies a `world`. Each group of tests is a table of functions that run on any world. Each test
  * makes its own namespace, so one world serves all tests. */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* Contract tests of deleting: rules 26 to 30 of src/store/README.md. */
+/* Contract tests of deleting: rules 26 to 30 of src/store/CONTRACT.md. */
 #include "contract/contract.h"
 
 #include "base/mem.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* Contract tests of patches: rules 18 to 21 and 24 of src/store/README.md. */
+/* Contract tests of patches: rules 18 to 21 and 24 of src/store/CONTRACT.md. */
 #include "contract/contract.h"
 
 #include "base/str.h"

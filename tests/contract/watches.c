@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* Contract tests of watches: rules 9, 16 and 31 to 36 of src/store/README.md. */
+/* Contract tests of watches: rules 9, 16 and 31 to 36 of src/store/CONTRACT.md. */
 #include "contract/contract.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* Contract tests of writing: rules 8 to 11, 17, 18, 22, 23 and 25 of src/store/README.md. */
+/* Contract tests of writing: rules 8 to 11, 17, 18, 22, 23 and 25 of src/store/CONTRACT.md. */
 #include "contract/contract.h"
 
 #include "base/mem.h"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Holdfast authors
-"""The store's contract (src/store/README.md) through src/kube, on a real API server."""
+"""The store's contract (src/store/CONTRACT.md) through src/kube, on a real API server."""
 
 import os
 import subprocess
