@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_PATTERN_TRAINERS_INTERNAL_H
+#define HF_PATTERN_TRAINERS_INTERNAL_H
+
+#include "pattern/pattern.h"
+#include "pattern/regex_internal.h"
+
+HF_BEGIN_DECLS
+
+/* The built-in lines: what the groups of each expression mean. */
+enum { HF_TRAINERS_LEN = 5 };
+
+struct hf_trainer {
+	const char *regex;
+	const char *
+		needs; /* a text that every such line contains; searched first, because that is faster */
+	enum hf_pattern_kind (*take)(struct hf_pattern_rank *rank,
+				     const struct hf_regex_match *match,
+				     struct hf_pattern_step *ret_step);
+};
+
+extern const struct hf_trainer hf_trainers[HF_TRAINERS_LEN];
+
+/* A number without sign that fills the part; false: it is none, or it has more than 15 digits. */
+bool hf_pattern_number(const struct hf_regex_part *part, uint64_t *ret_number);
+/* A rate such as "12.3"; 0: it is none. */
+double hf_pattern_rate(const struct hf_regex_part *part);
+/* Set the loss, if the part is a number. */
+void hf_pattern_set_loss(char ret_loss[HF_BEAT_LOSS_MAX], const struct hf_regex_part *part);
+
+HF_END_DECLS
+
+#endif

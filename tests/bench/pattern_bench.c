@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+
+/* What it costs to look for a step in a line: with the built-in lines, with an expression, and with one that explodes.
+ * Prints nanoseconds of CPU time a line, the best of five rounds. */
+#include "pattern/pattern.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define ROUNDS 5
+#define LINES 200000
+
+static double cpu_ns(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static void measure(const char *what, const char *regex, const char *line, int lines)
+{
+	struct hf_pattern_rank rank = {0};
+	struct hf_pattern *pattern;
+	struct hf_pattern_step step;
+	struct hf_error err;
+	size_t len = strlen(line);
+	double best = 0;
+	int result = 0;
+
+	if (hf_pattern_create(regex, &pattern, &err) != 0)
+		return;
+	for (int round = 0; round < ROUNDS; round++) {
+		double begin = cpu_ns(), span;
+
+		for (int i = 0; i < lines; i++)
+			result = hf_pattern_read(pattern, &rank, line, len, &step, &err);
+		span = (cpu_ns() - begin) / lines;
+		best = round == 0 || span < best ? span : best;
+	}
+	printf("%-44s %9.0f ns  %s\n", what, best,
+	       result < 0                  ? "cut off"
+	       : result == HF_PATTERN_STEP ? "a step"
+					   : "no step");
+	hf_pattern_destroy(pattern);
+}
+
+int main(void)
+{
+	static const char log[] =
+		"INFO:trainer:2026-03-01 10:00:00,123 saved the checkpoint of rank 3 to "
+		"/data/run/checkpoint-1200 (1.2 GB, 3.4 s)";
+	char pipes[2048], letters[2048];
+
+	memset(pipes, '|', sizeof(pipes) - 1);
+	memcpy(pipes + 100, " [", 2);
+	pipes[sizeof(pipes) - 1] = '\0';
+	memset(letters, 'a', sizeof(letters) - 1);
+	letters[sizeof(letters) - 2] = '!';
+	letters[sizeof(letters) - 1] = '\0';
+	measure("built-in, a log line of 112 bytes", NULL, log, LINES);
+	measure("built-in, a log line with a bracket", NULL,
+		"[INFO] [rank 3] [2026-03-01] loaded 12/40 files [ok]", LINES);
+	measure("built-in, 2 KB of bars", NULL, pipes, LINES / 10);
+	measure("built-in, a line of tqdm", NULL,
+		" 50%|#####     | 5/10 [00:01<00:01,  4.50it/s, loss=0.25]", LINES);
+	measure("'step (\\d+)', a log line of 112 bytes", "step (\\d+)", log, LINES);
+	measure("'step (\\d+)', a step", "step (\\d+)", "epoch 3 step 1200 loss 0.25", LINES);
+	measure("'^(a+)+$', 2 KB of letters", "^(a+)+$", letters, 100);
+	return 0;
+}
