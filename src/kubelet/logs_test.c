@@ -85,6 +85,23 @@ static void lines_get_a_time_and_their_stream(void **state)
 	close_sink(&t);
 }
 
+static void a_progress_bar_is_seen_before_its_line_ends(void **state)
+{
+	struct sink_test t;
+
+	open_sink(&t, 1 << 20, 3);
+	add(&t, 1, "\r 10%");
+	add(&t, 0, "between\n");
+	add(&t, 1, "\r 20%");
+	add(&t, 1, "\r100%\n");
+	add(&t, 0, "a line of Windows\r");
+	add(&t, 0, "\n");
+	assert_log(&t, "c.0.log",
+		   AT "stderr P \r\n" AT "stdout F between\n" AT "stderr P  10%\r\n" AT
+		      "stderr F  20%\r100%\n" AT "stdout F a line of Windows\r\n");
+	close_sink(&t);
+}
+
 static void long_lines_come_in_parts(void **state)
 {
 	HF_AUTO_STRBUF expected = HF_STRBUF_INIT((size_t)1 << 20);
@@ -387,6 +404,7 @@ int main(int argc, char **argv)
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, testnode_teardown)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lines_get_a_time_and_their_stream),
+		cmocka_unit_test(a_progress_bar_is_seen_before_its_line_ends),
 		cmocka_unit_test(long_lines_come_in_parts),
 		cmocka_unit_test(old_parts_are_kept_up_to_their_number),
 		cmocka_unit_test(what_a_full_disk_cost_is_said_once_there_is_room),

@@ -137,7 +137,7 @@ int hf_shim_read_json(int dir_fd, const char *name, struct hf_json **ret_json, s
 	HF_MUST_CHECK;
 
 /* --- log files in CRI format: "<RFC 3339> stdout F <line>" --- */
-/* bytes; longer lines are split into parts, tagged P */
+/* bytes; longer lines are split into parts, tagged P, and so are lines with carriage returns */
 #define HF_LOG_LINE_MAX ((size_t)16 << 10)
 
 struct hf_log_sink {

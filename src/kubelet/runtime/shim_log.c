@@ -198,6 +198,23 @@ static void write_lines(struct hf_log_sink *sink, const struct hf_strbuf *batch,
 	sink->told = false;
 }
 
+/* Takes what a progress bar has finished: all bytes up to the last carriage return. Without this, a bar would be seen
+ * only at its end, because it is one line. */
+static void take_redrawn(struct hf_log_sink *sink, int stream, struct hf_strbuf *batch, hf_time now)
+{
+	char *line = sink->part[stream].line;
+	size_t *have = &sink->part[stream].len;
+	const char *last = memrchr(line, '\r', *have);
+	size_t take = last ? (size_t)(last - line) + 1 : 0;
+
+	/* A carriage return at the end may be one of "\r\n". */
+	if (!take || take == *have)
+		return;
+	add_line(batch, now, stream, 'P', line, take);
+	memmove(line, line + take, *have - take);
+	*have -= take;
+}
+
 void hf_log_sink_add(struct hf_log_sink *sink, int stream, const char *bytes, size_t len,
 		     hf_time now)
 {
@@ -220,6 +237,7 @@ void hf_log_sink_add(struct hf_log_sink *sink, int stream, const char *bytes, si
 		add_line(&batch, now, stream, end ? 'F' : 'P', line, *have);
 		*have = 0;
 	}
+	take_redrawn(sink, stream, &batch, now);
 	hf_assert(!batch.full);
 	write_lines(sink, &batch, raw_len, now);
 }
