@@ -16,6 +16,7 @@
  *     runs/NAME-PID/run.json       what `holdfast runs` prints
  *     runs/NAME-PID/objects.json   the job, its pods, services and events, as the store had them
  *     runs/NAME-PID/replaced.json  of each rank, the pod before the last one
+ *     runs/NAME-PID/steps.json     what the ranks reported (app/history.h)
  *     runs/NAME-PID/logs/UID/      the logs of a pod
  *     runs/NAME-PID/node/          the kubelet's files, while the run lasts
  *     runs/NAME-PID/lock           locked while the process of the run lives

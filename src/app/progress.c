@@ -6,6 +6,7 @@
  * steps. */
 #include "app/progress.h"
 
+#include "app/rank_row.h"
 #include "base/ascii.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -20,7 +21,12 @@
 #include <string.h>
 #include <time.h>
 
-#define BLOCK_LINES 3 /* lines other than the ranks: the job, the hidden ranks, the keys */
+#define BLOCK_LINES                                                                                \
+	4 /* lines other than the ranks: the job, its sparklines, the hidden ranks, the keys */
+#define NARROW 50    /* columns: below, words are short */
+#define SPARK_MAX 40 /* columns of one sparkline */
+#define COUNTS_SPAN HF_SECOND
+#define FAILURES_SHOWN 5 /* lines of failed pods in one COUNTS_SPAN, if the ranks are many */
 
 struct rank {
 	char *pod;
@@ -32,7 +38,10 @@ struct rank {
 	/* The last report. If a pod has several reporting processes, of the last one that reported. */
 	bool has_step;
 	struct hf_beat step;
-	double per_second; /* steps a second over the last few seconds; 0: not known */
+	double per_second; /* steps a second over the last few seconds, or as a line said; 0: not known */
+	hf_time step_at;
+	bool reports; /* its process reports steps itself, so its log lines are not read */
+	struct hf_pattern_rank said; /* what its log lines said before */
 	/* Start of the interval in which per_second is measured. */
 	uint64_t counted_step;
 	hf_time counted_at;
@@ -53,6 +62,10 @@ struct hf_progress {
 	bool dirty;
 	HF_VEC(int) drawn; /* columns of each line of the block on the screen */
 	hf_time last_heartbeat;
+	/* If the ranks are many, their changes are counted. */
+	bool counts_changed, told_logs;
+	hf_time counts_at;
+	int failures_shown;
 };
 
 static void replace_text(char **text, const char *with)
@@ -72,6 +85,7 @@ struct hf_progress *hf_progress_create(const struct hf_progress_options *options
 	p->ranks.len_max = HF_PROGRESS_RANKS_MAX;
 	p->drawn.len_max = HF_PROGRESS_RANKS_MAX + BLOCK_LINES;
 	p->first_seen = p->last_heartbeat = HF_TIME_NONE;
+	p->counts_at = 0;
 	return p;
 }
 
@@ -139,12 +153,19 @@ static struct rank *find_rank(struct hf_progress *p, const char *pod)
 	return rank;
 }
 
+static bool is_crowded(const struct hf_progress *p)
+{
+	return p->ranks.len > HF_PROGRESS_FEW;
+}
+
 static bool wants_logs_of(const struct hf_progress *p, const struct rank *rank)
 {
 	const char *name = rank_name(p, rank), *at = p->options.ranks;
 
-	if (!p->options.logs || at == NULL)
+	if (!p->options.logs || hf_streq(at, "all") || (at == NULL && !is_crowded(p)))
 		return p->options.logs;
+	if (at == NULL)
+		return rank == p->ranks.items[0];
 	while (*at != '\0') {
 		size_t len = strcspn(at, ",");
 		if (strlen(name) == len && strncmp(at, name, len) == 0)
@@ -173,42 +194,42 @@ static void count_rate(struct rank *rank, const struct hf_beat *beat, hf_time no
 	rank->counted_at = now;
 }
 
+/* per_second: as the process said; 0: it is measured. */
+static void take_step(struct hf_progress *p, struct rank *rank, const struct hf_beat *beat,
+		      double per_second, hf_time now)
+{
+	count_rate(rank, beat, now);
+	if (per_second > 0)
+		rank->per_second = per_second;
+	rank->step = *beat;
+	rank->step_at = now;
+	rank->has_step = true;
+	p->dirty = true;
+	if (p->options.history != NULL)
+		hf_history_step(p->options.history, rank_name(p, rank), beat, now);
+}
+
 void hf_progress_step(struct hf_progress *p, const char *pod_uid, const struct hf_beat *beat,
 		      hf_time now)
 {
 	for (size_t i = 0; i < p->ranks.len; i++) {
-		struct rank *rank = p->ranks.items[i];
-
-		if (!hf_streq(rank->uid, pod_uid))
+		if (!hf_streq(p->ranks.items[i]->uid, pod_uid))
 			continue;
-		count_rate(rank, beat, now);
-		rank->step = *beat;
-		rank->has_step = true;
-		p->dirty = true;
+		p->ranks.items[i]->reports = true;
+		take_step(p, p->ranks.items[i], beat, 0, now);
 	}
 }
 
-/* Writes the last report: "step 120/200 (own 31 ms)  4.1/s  loss 0.0972". */
-static void add_step(struct hf_strbuf *sb, const struct rank *rank)
+static struct hf_rank_row row_of(const struct hf_progress *p, const struct rank *rank, hf_time now)
 {
-	const struct hf_beat *step = &rank->step;
-
-	if (!rank->has_step)
-		return;
-	hf_strbuf_addf(sb, "step %" PRIu64, step->step);
-	if (step->total > 0)
-		hf_strbuf_addf(sb, "/%" PRIu64, step->total);
-	if (step->has_own && step->own_us < 10000)
-		hf_strbuf_addf(sb, " (own %.1f ms)", (double)step->own_us / 1000);
-	else if (step->has_own)
-		hf_strbuf_addf(sb, " (own %" PRIu64 " ms)", step->own_us / 1000);
-	if (rank->per_second > 0)
-		hf_strbuf_addf(sb, "  %.1f/s", rank->per_second);
-	if (step->loss[0] != '\0')
-		hf_strbuf_addf(sb, "  loss %s", step->loss);
-	if (step->phase != HF_HEALTH_TRAINING)
-		hf_strbuf_addstr(sb, "  (not training)");
-	hf_strbuf_addstr(sb, "  ");
+	return (struct hf_rank_row){
+		.name = rank_name(p, rank),
+		.state = rank->state,
+		.restarts = rank->restarts,
+		.step = rank->has_step ? &rank->step : NULL,
+		.per_second = rank->per_second,
+		.silent = rank->has_step && now > rank->step_at ? now - rank->step_at : 0,
+	};
 }
 
 /* ---- lines -------------------------------------------------------------------------------- */
@@ -319,6 +340,8 @@ void hf_progress_job(struct hf_progress *p, struct hf_doc *doc, hf_time now)
 	if (p->first_seen == HF_TIME_NONE)
 		p->first_seen = now;
 	changed = !hf_streq(state, p->state) || (generation != p->generation && p->generation != 0);
+	if (p->options.history != NULL && p->generation != 0 && generation > p->generation)
+		hf_history_restart(p->options.history, generation, now);
 	p->generation = generation;
 	p->restarts = total_restarts(recovery);
 	replace_text(&p->message, hf_str_or(hf_json_path_str(condition, "message", NULL), ""));
@@ -424,6 +447,56 @@ static void note_restart(struct hf_progress *p, const struct rank *rank, const s
 			 rank->pod, rank->restarts, hf_json_i64(code, 0), how.data);
 }
 
+/* The last log line and step belong to the older process. */
+static void forget_process(struct hf_progress *p, struct rank *rank, bool same_pod)
+{
+	if (!same_pod)
+		replace_text(&rank->last_line, "");
+	rank->has_step = false;
+	rank->reports = false;
+	rank->said = (struct hf_pattern_rank){0};
+	if (p->options.history != NULL)
+		hf_history_begin(p->options.history, rank_name(p, rank));
+}
+
+/* Prints the new state of a pod, or counts it if the ranks are many. */
+static void note_pod(struct hf_progress *p, const struct rank *rank, hf_time now)
+{
+	HF_AUTOFREE char *text = hf_xstrdup(rank->state);
+
+	p->counts_changed = true;
+	if (is_crowded(p) &&
+	    (!hf_str_has_prefix(text, "Failed") || p->failures_shown++ >= FAILURES_SHOWN))
+		return;
+	/* Do not print a plain "Pending": it lasts a moment. Print the reason once there is one. */
+	if (hf_streq(text, "Pending"))
+		return;
+	text[0] = hf_ascii_to_lower(text[0]);
+	hf_progress_note(p, now, "pod/%s %s", rank->pod, text);
+}
+
+/* Prints how many pods are in which state, if the ranks are many. */
+static void note_counts(struct hf_progress *p, hf_time now)
+{
+	size_t running = 0, failed = 0, succeeded = 0;
+
+	if (!is_crowded(p) || !p->counts_changed || now - p->counts_at < COUNTS_SPAN)
+		return;
+	for (size_t i = 0; i < p->ranks.len; i++) {
+		const char *state = p->ranks.items[i]->state;
+
+		running += hf_str_has_prefix(state, "Running");
+		failed += hf_str_has_prefix(state, "Failed");
+		succeeded += hf_str_has_prefix(state, "Succeeded");
+	}
+	p->counts_changed = false;
+	p->counts_at = now;
+	p->failures_shown = 0;
+	hf_progress_note(p, now, "pods of %s: running=%zu failed=%zu succeeded=%zu other=%zu",
+			 p->job, running, failed, succeeded,
+			 p->ranks.len - running - failed - succeeded);
+}
+
 void hf_progress_pod(struct hf_progress *p, struct hf_doc *doc, bool gone, hf_time now)
 {
 	const struct hf_json *pod = hf_doc_json(doc);
@@ -441,11 +514,8 @@ void hf_progress_pod(struct hf_progress *p, struct hf_doc *doc, bool gone, hf_ti
 	else
 		describe_pod(pod, &text);
 	again = hf_streq(rank->uid, hf_doc_uid(doc)) && restarts > rank->restarts;
-	/* The last log line and step belong to the older pod. */
-	if (!hf_streq(rank->uid, hf_doc_uid(doc))) {
-		replace_text(&rank->last_line, "");
-		rank->has_step = false;
-	}
+	if (again || !hf_streq(rank->uid, hf_doc_uid(doc)))
+		forget_process(p, rank, again);
 	replace_text(&rank->uid, hf_doc_uid(doc));
 	rank->restarts = restarts;
 	p->dirty = true;
@@ -454,28 +524,70 @@ void hf_progress_pod(struct hf_progress *p, struct hf_doc *doc, bool gone, hf_ti
 	if (hf_streq(rank->state, text.data))
 		return;
 	replace_text(&rank->state, text.data);
-	/* Do not print a plain "Pending": it lasts a moment. Print the reason once there is one. */
-	if (p->options.redraw || gone || hf_streq(text.data, "Pending"))
-		return;
-	text.data[0] = hf_ascii_to_lower(text.data[0]);
-	hf_progress_note(p, now, "pod/%s %s", rank->pod, text.data);
+	if (!p->options.redraw && !gone)
+		note_pod(p, rank, now);
 }
 
 /* ---- logs --------------------------------------------------------------------------------- */
 
-static void take_line(struct hf_progress *p, struct rank *rank)
+/* True if the line is one of a progress bar or of a step. */
+static bool read_step(struct hf_progress *p, struct rank *rank, const struct hf_strbuf *line,
+		      hf_time now)
+{
+	struct hf_pattern_step step;
+	struct hf_error err;
+	int kind;
+
+	if (p->options.pattern == NULL || rank->reports)
+		return false;
+	kind = hf_pattern_read(p->options.pattern, &rank->said, line->data, line->len, &step, &err);
+	if (kind < 0) {
+		p->options.pattern = NULL;
+		hf_progress_note(
+			p, now,
+			"note: --step-regex is off from now on: on a line of %s %s; use an expression without "
+			"nested repeats",
+			rank_name(p, rank), err.text);
+	}
+	/* A line without anything new is printed as often as a bar is redrawn. */
+	if (kind == HF_PATTERN_STEP && (!rank->has_step || step.beat.step != rank->step.step ||
+					!hf_streq(step.beat.loss, rank->step.loss)))
+		take_step(p, rank, &step.beat, step.per_second, now);
+	return kind == HF_PATTERN_STEP || kind == HF_PATTERN_BAR;
+}
+
+/* Notes once that logs of many ranks are not shown. */
+static void note_hidden_logs(struct hf_progress *p, hf_time now)
+{
+	if (p->told_logs || !is_crowded(p) || !p->options.logs || p->options.ranks != NULL)
+		return;
+	p->told_logs = true;
+	hf_progress_note(
+		p, now,
+		"note: the logs of %s alone are shown, because there are more than %d ranks; --ranks all "
+		"shows those of all",
+		rank_name(p, p->ranks.items[0]), HF_PROGRESS_FEW);
+}
+
+/* overwritten: the line ended with a carriage return, so that the next one replaces it. */
+static void take_line(struct hf_progress *p, struct rank *rank, bool overwritten, hf_time now)
 {
 	HF_AUTO_STRBUF clean = HF_STRBUF_INIT(HF_PROGRESS_LINE_BYTES_MAX);
 	HF_AUTO_STRBUF line = HF_STRBUF_INIT(2 * HF_PROGRESS_LINE_BYTES_MAX);
-	bool cut = rank->partial.full;
+	bool cut = rank->partial.full, is_step;
 
 	hf_text_add_clean(&clean, rank->partial.data, rank->partial.len, p->options.utf8);
 	hf_strbuf_clear(&rank->partial);
 	if (clean.len == 0)
 		return;
+	is_step = read_step(p, rank, &clean, now);
+	note_hidden_logs(p, now);
 	replace_text(&rank->last_line, clean.data);
 	p->dirty = true;
-	if (!wants_logs_of(p, rank))
+	/* A blank line hides a bar, and a bar that is redrawn in place would fill the screen. */
+	if (overwritten && strspn(clean.data, " ") == clean.len)
+		return;
+	if (!wants_logs_of(p, rank) || (is_step && overwritten))
 		return;
 	hf_strbuf_addf(&line, "%s | %s%s", rank_name(p, rank), clean.data,
 		       cut ? " [the rest of the line is in the log]" : "");
@@ -493,7 +605,7 @@ void hf_progress_log(struct hf_progress *p, const char *pod, const char *bytes, 
 	for (size_t i = 0; i < len; i++) {
 		/* A carriage return ends a line too, because progress bars redraw with it. */
 		if (bytes[i] == '\n' || bytes[i] == '\r')
-			take_line(p, rank);
+			take_line(p, rank, bytes[i] == '\r', now);
 		else
 			hf_strbuf_addch(&rank->partial, bytes[i]);
 	}
@@ -541,17 +653,16 @@ static void draw_line(struct hf_progress *p, const char *color, const char *text
 	(void)!HF_VEC_PUSH(&p->drawn, columns);
 }
 
-static void draw_rank(struct hf_progress *p, const struct rank *rank)
+static void draw_rank(struct hf_progress *p, const struct rank *rank,
+		      const struct hf_rank_columns *columns, hf_time now)
 {
 	HF_AUTO_STRBUF line = HF_STRBUF_INIT(2 * HF_PROGRESS_LINE_BYTES_MAX);
+	struct hf_rank_row row = row_of(p, rank, now);
 
-	hf_strbuf_addf(&line, " %-12s %-16s ", rank_name(p, rank), rank->state);
-	if (rank->restarts > 0)
-		hf_strbuf_addf(&line, "restarts %" PRId64 "  ", rank->restarts);
-	add_step(&line, rank);
+	hf_rank_row_write(&row, columns, p->options.utf8, &line);
 	/* The lines of other ranks scroll above the block. */
-	if (p->options.logs && !wants_logs_of(p, rank))
-		hf_strbuf_addstr(&line, rank->last_line);
+	if (p->options.logs && !wants_logs_of(p, rank) && rank->last_line[0] != '\0')
+		hf_strbuf_addf(&line, "  %s", rank->last_line);
 	draw_line(p, color_of(p, rank->state), line.data);
 }
 
@@ -560,11 +671,11 @@ static bool is_well(const struct rank *rank)
 	return hf_streq(rank->state, "Running") || hf_streq(rank->state, "Succeeded");
 }
 
-/* Chooses the ranks to show. If the terminal has too few rows, ranks that are not Running come first. */
-static void draw_ranks(struct hf_progress *p, size_t room)
+/* Chooses the ranks to show, in a list of pointers. If the terminal has too few rows, ranks that are not Running come
+ * first. Returns their number. */
+static size_t choose_ranks(const struct hf_progress *p, size_t room, const struct rank **ret_ranks)
 {
-	size_t troubled = 0, well, left_out;
-	HF_AUTO_STRBUF line = HF_STRBUF_INIT(128);
+	size_t troubled = 0, well, n = 0;
 
 	for (size_t i = 0; i < p->ranks.len; i++)
 		troubled += !is_well(p->ranks.items[i]);
@@ -575,19 +686,62 @@ static void draw_ranks(struct hf_progress *p, size_t room)
 		troubled = troubled < room ? troubled : room;
 		well = room - troubled;
 	}
-	left_out = p->ranks.len;
 	for (size_t i = 0; i < p->ranks.len; i++) {
 		size_t *quota = is_well(p->ranks.items[i]) ? &well : &troubled;
+
 		if (*quota == 0)
 			continue;
 		(*quota)--;
-		left_out--;
-		draw_rank(p, p->ranks.items[i]);
+		ret_ranks[n++] = p->ranks.items[i];
 	}
-	if (left_out > 0) {
-		hf_strbuf_addf(&line, " and %zu more ranks", left_out);
+	return n;
+}
+
+static void draw_ranks(struct hf_progress *p, size_t room, hf_time now)
+{
+	const struct rank **shown = hf_xcalloc(p->ranks.len + 1, sizeof(struct rank *));
+	size_t n = choose_ranks(p, room, shown);
+	struct hf_rank_columns columns = {.name = 0};
+	HF_AUTO_STRBUF line = HF_STRBUF_INIT(128);
+
+	for (size_t i = 0; i < n; i++) {
+		struct hf_rank_row row = row_of(p, shown[i], now);
+
+		hf_rank_columns_add(&columns, &row);
+	}
+	hf_rank_columns_fit(&columns, p->options.width);
+	for (size_t i = 0; i < n; i++)
+		draw_rank(p, shown[i], &columns, now);
+	free(shown);
+	if (n < p->ranks.len) {
+		hf_strbuf_addf(&line, " and %zu more ranks", p->ranks.len - n);
 		draw_line(p, "", line.data);
 	}
+}
+
+/* The row of the sparklines: those of the first rank that has points. Returns the number of rows. */
+static int draw_sparks(struct hf_progress *p)
+{
+	const struct hf_history *history = p->options.history;
+	int width = p->options.width > 0 ? p->options.width : 80, room = (width - 20) / 2;
+	const struct hf_history_rank *rank = NULL;
+	HF_AUTO_STRBUF line = HF_STRBUF_INIT(1024);
+	HF_AUTO_STRBUF loss = HF_STRBUF_INIT(512);
+	HF_AUTO_STRBUF time = HF_STRBUF_INIT(512);
+
+	for (size_t i = 0; history != NULL && rank == NULL && i < history->n_ranks; i++)
+		rank = history->ranks[i]->n > 2 ? history->ranks[i] : NULL;
+	if (rank == NULL || room < 5)
+		return 0;
+	room = room < SPARK_MAX ? room : SPARK_MAX;
+	if (hf_history_spark(rank, HF_HISTORY_LOSS, room, p->options.utf8, &loss) > 0)
+		hf_strbuf_addf(&line, " loss %s ", loss.data);
+	if (hf_history_spark(rank, HF_HISTORY_STEP_SECONDS, room, p->options.utf8, &time) > 0)
+		hf_strbuf_addf(&line, " step time %s", time.data);
+	if (line.len == 0)
+		return 0;
+	draw_line(p, "", line.data);
+	return 1;
 }
 
 void hf_progress_draw(struct hf_progress *p, hf_time now, bool force)
@@ -597,15 +751,20 @@ void hf_progress_draw(struct hf_progress *p, hf_time now, bool force)
 	/* Rows for the job, for the keys and for the cursor. */
 	int room = p->options.height - 2 - p->options.keys;
 
+	if (!p->options.redraw)
+		note_counts(p, now);
 	if (!p->options.redraw || (!p->dirty && !force))
 		return;
 	erase_block(p);
 	hf_span_format(p->first_seen != HF_TIME_NONE ? now - p->first_seen : 0, span);
-	hf_strbuf_addf(&line, " %s  %s %s  generation %" PRId64 "  restarts %" PRId64, p->job,
-		       p->state[0] != '\0' ? p->state : "Starting", span, p->generation,
-		       p->restarts);
+	hf_strbuf_addf(&line, " %s  %s %s  %s %" PRId64 "  restarts %" PRId64, p->job,
+		       p->state[0] != '\0' ? p->state : "Starting", span,
+		       p->options.width > 0 && p->options.width < NARROW ? "gen" : "generation",
+		       p->generation, p->restarts);
 	draw_line(p, color_of(p, p->state), line.data);
-	draw_ranks(p, p->options.height == 0 ? SIZE_MAX : room > 0 ? (size_t)room : 0);
+	if (p->options.height == 0 || room > 2)
+		room -= draw_sparks(p);
+	draw_ranks(p, p->options.height == 0 ? SIZE_MAX : room > 0 ? (size_t)room : 0, now);
 	if (p->options.keys)
 		draw_line(p, "",
 			  hf_streq(p->state, "Suspended") ? " l logs  w why  s resume  q stop"
@@ -638,8 +797,8 @@ void hf_progress_toggle_logs(struct hf_progress *p)
 	p->dirty = true;
 }
 
-/* The step of the job is that of its slowest rank. */
-static const char *slowest_step(const struct hf_progress *p, char ret_text[64])
+/* The rank whose step is that of the job; NULL: none has reported. */
+static const struct rank *slowest_rank(const struct hf_progress *p)
 {
 	const struct rank *last = NULL;
 
@@ -647,19 +806,39 @@ static const char *slowest_step(const struct hf_progress *p, char ret_text[64])
 		if (p->ranks.items[i]->has_step &&
 		    (last == NULL || p->ranks.items[i]->step.step < last->step.step))
 			last = p->ranks.items[i];
-	ret_text[0] = '\0';
-	if (last != NULL && last->step.total > 0)
-		snprintf(ret_text, 64, " step=%" PRIu64 "/%" PRIu64, last->step.step,
-			 last->step.total);
-	else if (last != NULL)
-		snprintf(ret_text, 64, " step=%" PRIu64, last->step.step);
-	return ret_text;
+	return last;
+}
+
+/* Writes " step=119/200 rate=4.1/s loss=0.0972 eta=19s". */
+static void add_slowest(const struct hf_progress *p, hf_time now, struct hf_strbuf *sb)
+{
+	const struct rank *rank = slowest_rank(p);
+	char rate[HF_RATE_TEXT_MAX], loss[HF_LOSS_TEXT_MAX], left[HF_TIME_TEXT_MAX];
+	struct hf_rank_row row;
+
+	if (rank == NULL)
+		return;
+	row = row_of(p, rank, now);
+	hf_strbuf_addf(sb, " step=%" PRIu64, rank->step.step);
+	if (rank->step.total > 0)
+		hf_strbuf_addf(sb, "/%" PRIu64, rank->step.total);
+	if (rank->per_second > 0) {
+		hf_rank_row_rate(rank->per_second, rate);
+		hf_strbuf_addf(sb, " rate=%s", rate);
+	}
+	if (rank->step.loss[0] != '\0') {
+		hf_rank_row_loss(rank->step.loss, loss);
+		hf_strbuf_addf(sb, " loss=%s", loss);
+	}
+	if (hf_rank_row_left(&row, left))
+		hf_strbuf_addf(sb, " eta=%s", left);
 }
 
 void hf_progress_heartbeat(struct hf_progress *p, hf_time now)
 {
 	HF_AUTOFREE char *lower = hf_xstrdup(hf_str_or(p->state, "Starting"));
-	char span[HF_TIME_TEXT_MAX], step[64];
+	HF_AUTO_STRBUF step = HF_STRBUF_INIT(512);
+	char span[HF_TIME_TEXT_MAX];
 	size_t running = 0;
 
 	if (p->options.redraw)
@@ -668,6 +847,7 @@ void hf_progress_heartbeat(struct hf_progress *p, hf_time now)
 	for (size_t i = 0; i < p->ranks.len; i++)
 		running += hf_streq(p->ranks.items[i]->state, "Running");
 	hf_span_format(p->first_seen != HF_TIME_NONE ? now - p->first_seen : 0, span);
+	add_slowest(p, now, &step);
 	hf_progress_note(p, now, "job/%s still %s elapsed=%s running=%zu/%zu%s", p->job, lower,
-			 span, running, p->ranks.len, slowest_step(p, step));
+			 span, running, p->ranks.len, step.data);
 }

@@ -3,14 +3,19 @@
 #ifndef HF_APP_PROGRESS_H
 #define HF_APP_PROGRESS_H
 
+#include "app/history.h"
 #include "base/time.h"
 #include "cli/cli.h"
 #include "health/beat.h"
 #include "json/doc.h"
+#include "pattern/pattern.h"
 
 /*
- * What `run` shows while a job trains: on a terminal a block that is redrawn in place; else one
- * timestamped line for each change and for each line of a rank's log.
+ * What `run` shows while a job trains: on a terminal a block that is redrawn in place, with a bar for each rank; else
+ * one timestamped line for each change and for each line of a rank's log.
+ *
+ * If the job has more than HF_PROGRESS_FEW ranks, changes of pods are counted in one line a second, and the logs of the
+ * first rank alone are shown unless --ranks names others.
  *
  * The caller passes every version of the job and of its pods; this module finds the changes.
  */
@@ -18,15 +23,19 @@ struct hf_progress;
 
 #define HF_PROGRESS_RANKS_MAX 1024      /* the plane's kubelet takes 110 pods */
 #define HF_PROGRESS_LINE_BYTES_MAX 4096 /* longest shown log line; the rest is cut */
+#define HF_PROGRESS_FEW 16
 
 struct hf_progress_options {
 	bool redraw; /* a block redrawn in place; else lines */
 	bool color, utf8;
 	int width, height; /* of the terminal; 0: unlimited */
 	bool logs;         /* show the ranks' log lines */
-	const char *ranks; /* "master-0,worker-1": only the logs of these; NULL: all */
-	bool keys;         /* print a line with the keys below the block */
+	const char *
+		ranks; /* "master-0,worker-1": only the logs of these; "all"; NULL: of all, if they are few */
+	bool keys; /* print a line with the keys below the block */
 	FILE *out;
+	const struct hf_pattern *pattern; /* reads steps from log lines; NULL: no */
+	struct hf_history *history;       /* takes every step and restart; NULL: none */
 };
 
 struct hf_progress *hf_progress_create(const struct hf_progress_options *options, const char *job);
@@ -44,9 +53,10 @@ void hf_progress_step(struct hf_progress *progress, const char *pod_uid, const s
 /* Print a line of `run` itself, such as a notice or an injected fault. */
 void hf_progress_note(struct hf_progress *progress, hf_time now, const char *fmt, ...)
 	HF_PRINTF(3, 4);
-/* Redraw the block if something changed, or `force`; a no-op for lines. */
+/* Redraw the block if something changed, or `force`.  For lines: print the counts of the pods, if they changed and a
+ * second has passed. */
 void hf_progress_draw(struct hf_progress *progress, hf_time now, bool force);
-/* Print a line with the present state, if output is in lines; a no-op for a block. */
+/* Print a line with the present state and the step of the slowest rank, if output is in lines; a no-op for a block. */
 void hf_progress_heartbeat(struct hf_progress *progress, hf_time now);
 /* Draw the block for the last time. */
 void hf_progress_finish(struct hf_progress *progress, hf_time now);

@@ -172,7 +172,7 @@ static void log_lines_scroll_above_the_block(void **state)
 	hf_progress_log(f.progress, "ddp-worker-0", "one\ntwo\nhalf", 12, 0);
 	assert_non_null(strstr(printed(&f),
 			       "\033[2A\033[Jworker-0 | one\nworker-0 | two\n ddp  Running 0s  "
-			       "generation 1  restarts 0\n worker-0     Running          \n"));
+			       "generation 1  restarts 0\n worker-0  Running\n"));
 	hf_progress_log(f.progress, "ddp-worker-0", " a line\n", 8, 0);
 	assert_non_null(strstr(printed(&f), "\033[2A\033[Jworker-0 | half a line\n ddp"));
 	teardown(&f);
@@ -336,10 +336,10 @@ static void a_block_is_never_higher_than_the_terminal(void **state)
 	assert_int_equal(lines_of(printed(&f)), 9); /* the tenth row is for the cursor */
 	assert_non_null(strstr(f.text, " and 13 more ranks\n"));
 	/* The failed rank has a row, though it is the last by name. */
-	assert_non_null(strstr(f.text, "worker-19    Failed code=137 (SIGKILL)"));
+	assert_non_null(strstr(f.text, "worker-19  Failed code=137 (SIGKILL)"));
 	/* The last block shows all ranks. */
 	hf_progress_finish(f.progress, 0);
-	assert_non_null(strstr(printed(&f), "worker-18    Running"));
+	assert_non_null(strstr(printed(&f), "worker-18  Running"));
 	teardown(&f);
 }
 
@@ -449,11 +449,13 @@ static void a_rank_shows_how_far_it_is(void **state)
 	tell_step(&f, "b", "holdfast/1 step=7 own_us=1500 phase=other", 12 * HF_SECOND);
 	tell_step(&f, "nobody", "holdfast/1 step=9", 12 * HF_SECOND);
 	hf_progress_draw(f.progress, 12 * HF_SECOND, false);
-	assert_non_null(strstr(printed(&f),
-			       " worker-0     Running          step 120/200 (own 31 ms)  "
-			       "10.0/s  loss 0.5"));
-	assert_non_null(strstr(printed(&f), " worker-1     Running          step 7 (own 1.5 ms)  "
-					    "(not training)"));
+	assert_non_null(strstr(
+		printed(&f),
+		" worker-0  ██████▌░░░░  step 120/200  10.0/s  loss 0.5  eta 8s  (own 31 ms)\n"));
+	assert_non_null(
+		strstr(printed(&f),
+		       " worker-1  Running      step 7                                  (own 1.5 "
+		       "ms)  (not training)\n"));
 	teardown(&f);
 }
 
@@ -473,7 +475,7 @@ static void the_next_pod_begins_anew(void **state)
 	teardown(&f);
 }
 
-static void in_lines_the_minute_tells_the_last_ranks_step(void **state)
+static void in_lines_the_heartbeat_has_the_step_of_the_slowest_rank(void **state)
 {
 	struct fixture f;
 
@@ -482,9 +484,194 @@ static void in_lines_the_minute_tells_the_last_ranks_step(void **state)
 	tell_pod(&f, "ddp-worker-0", "a", RUNNING, 0);
 	tell_pod(&f, "ddp-worker-1", "b", RUNNING, 0);
 	tell_step(&f, "a", "holdfast/1 step=120 total=200", 0);
-	tell_step(&f, "b", "holdfast/1 step=119 total=200", 0);
-	hf_progress_heartbeat(f.progress, HF_MINUTE);
-	assert_non_null(strstr(printed(&f), "running=2/2 step=119/200\n"));
+	tell_step(&f, "b", "holdfast/1 step=109 total=200", 0);
+	hf_progress_heartbeat(f.progress, 30 * HF_SECOND);
+	assert_non_null(strstr(printed(&f), "elapsed=30s running=2/2 step=109/200\n"));
+	tell_step(&f, "b", "holdfast/1 step=119 total=200 loss=0.25", 10 * HF_SECOND);
+	hf_progress_heartbeat(f.progress, 30 * HF_SECOND);
+	assert_non_null(
+		strstr(printed(&f), "running=2/2 step=119/200 rate=1.0/s loss=0.25 eta=81s\n"));
+	teardown(&f);
+}
+
+/* ---- steps from log lines ------------------------------------------------------------------- */
+
+struct pattern_fixture {
+	struct fixture f;
+	struct hf_pattern *pattern;
+	struct hf_history *history;
+};
+
+static void setup_pattern(struct pattern_fixture *p, bool redraw, const char *regex)
+{
+	struct hf_progress_options options = {
+		.redraw = redraw, .logs = true, .utf8 = true, .width = 80};
+	struct hf_error err;
+
+	assert_int_equal(setenv("TZ", "UTC", 1), 0);
+	tzset();
+	assert_int_equal(hf_pattern_create(regex, &p->pattern, &err), 0);
+	p->history = hf_history_create();
+	options.out = p->f.out = open_memstream(&p->f.text, &p->f.len);
+	options.pattern = p->pattern;
+	options.history = p->history;
+	p->f.progress = hf_progress_create(&options, "ddp");
+	tell_pod(&p->f, "ddp-worker-0", "a", RUNNING, 0);
+}
+
+static void teardown_pattern(struct pattern_fixture *p)
+{
+	teardown(&p->f);
+	hf_pattern_destroy(p->pattern);
+	hf_history_destroy(p->history);
+}
+
+static void print_log(struct pattern_fixture *p, const char *text, hf_time now)
+{
+	hf_progress_log(p->f.progress, "ddp-worker-0", text, strlen(text), now);
+}
+
+static void steps_come_from_log_lines(void **state)
+{
+	struct pattern_fixture p;
+
+	setup_pattern(&p, true, "step (?<step>\\d+)/(?<total>\\d+)");
+	print_log(&p, "step 1/20\nother\n", 0);
+	print_log(&p, "step 5/20\n", 4 * HF_SECOND);
+	hf_progress_draw(p.f.progress, 4 * HF_SECOND, true);
+	assert_non_null(strstr(printed(&p.f), "step 5/20  1.0/s  eta 15s\n"));
+	assert_int_equal(p.history->ranks[0]->n, 2);
+	teardown_pattern(&p);
+}
+
+static void a_bar_that_is_redrawn_is_not_printed_each_time(void **state)
+{
+	struct pattern_fixture p;
+
+	setup_pattern(&p, false, NULL);
+	print_log(&p, "\r  5%|#    | 1/20 [00:00<00:10,  2.00it/s]", 0);
+	print_log(&p, "\r 10%|#    | 2/20 [00:01<00:09,  2.00it/s]", HF_SECOND);
+	print_log(&p, "\r              \r{'loss': 0.5, 'epoch': 0.1}\n", HF_SECOND);
+	print_log(&p, "\r100%|#####| 20/20 [00:09<00:00,  2.00it/s]\n", 9 * HF_SECOND);
+	hf_progress_heartbeat(p.f.progress, 9 * HF_SECOND);
+	assert_string_equal(
+		printed(&p.f),
+		"00:00:00 pod/ddp-worker-0 running\n"
+		"worker-0 | {'loss': 0.5, 'epoch': 0.1}\n"
+		"worker-0 | 100%|#####| 20/20 [00:09<00:00,  2.00it/s]\n"
+		"00:00:09 job/ddp still starting elapsed=0s running=1/1 step=20/20 rate=2.0/s loss=0.5\n");
+	teardown_pattern(&p);
+}
+
+static void log_lines_of_a_rank_that_reports_are_not_read(void **state)
+{
+	struct pattern_fixture p;
+
+	setup_pattern(&p, false, "step (\\d+)");
+	tell_step(&p.f, "a", "holdfast/1 step=3", 0);
+	print_log(&p, "step 99\n", 0);
+	hf_progress_heartbeat(p.f.progress, 0);
+	assert_non_null(strstr(printed(&p.f), " step=3\n"));
+	/* The next process may report nothing. */
+	tell_pod(&p.f, "ddp-worker-0", "b", RUNNING, 0);
+	print_log(&p, "step 99\n", 0);
+	hf_progress_heartbeat(p.f.progress, 0);
+	assert_non_null(strstr(printed(&p.f), " step=99\n"));
+	assert_true(p.history->ranks[0]->points[1].begins);
+	teardown_pattern(&p);
+}
+
+static void an_expression_that_explodes_is_turned_off_with_one_line(void **state)
+{
+	static const char off[] =
+		"note: --step-regex is off from now on: on a line of worker-0 the match took too many steps";
+	struct pattern_fixture p;
+	char line[600];
+	const char *first;
+
+	setup_pattern(&p, false, "^(a+)+$");
+	memset(line, 'a', sizeof(line));
+	memcpy(line + sizeof(line) - 3, "!\n", 3);
+	for (int i = 0; i < 3; i++)
+		print_log(&p, line, 0);
+	first = strstr(printed(&p.f), off);
+	assert_non_null(first);
+	assert_null(strstr(first + 1, off));
+	teardown_pattern(&p);
+}
+
+static void the_block_has_sparklines_with_the_restarts(void **state)
+{
+	struct pattern_fixture p;
+	char text[64];
+
+	setup_pattern(&p, true, NULL);
+	for (int i = 1; i <= 8; i++) {
+		(void)snprintf(text, sizeof(text), "holdfast/1 step=%d loss=%d", i, 10 - i);
+		tell_step(&p.f, "a", text, i * HF_SECOND);
+	}
+	tell_pod(&p.f, "ddp-worker-0", "b", RUNNING, 9 * HF_SECOND);
+	for (int i = 5; i <= 7; i++) {
+		(void)snprintf(text, sizeof(text), "holdfast/1 step=%d loss=%d", i, 10 - i);
+		tell_step(&p.f, "b", text, (i + 6) * HF_SECOND);
+	}
+	hf_progress_draw(p.f.progress, 20 * HF_SECOND, true);
+	assert_non_null(strstr(printed(&p.f), " loss █▇▆▅▄▃▂▁┆▃▂  step time ███████┆██\n"));
+	hf_progress_resize(p.f.progress, 29, 10);
+	hf_progress_draw(p.f.progress, 20 * HF_SECOND, true);
+	assert_non_null(strstr(printed(&p.f), " ddp  Starting 0s  gen 0  re"));
+	assert_null(strstr(strrchr(printed(&p.f), 'J'), "step time"));
+	teardown_pattern(&p);
+}
+
+/* ---- many ranks ------------------------------------------------------------------------------ */
+
+static void many_ranks_do_not_flood_the_terminal(void **state)
+{
+	struct fixture f;
+
+	setup(&f, false);
+	for (int i = 0; i < 200; i++) {
+		HF_AUTO_STRBUF name = HF_STRBUF_INIT(64);
+		hf_strbuf_addf(&name, "ddp-worker-%d", i);
+		tell_pod(&f, name.data, "a", RUNNING, HF_SECOND);
+	}
+	hf_progress_draw(f.progress, 2 * HF_SECOND, false);
+	hf_progress_draw(f.progress, 5 * HF_SECOND, false);
+	assert_int_equal(lines_of(printed(&f)), HF_PROGRESS_FEW + 1);
+	assert_non_null(
+		strstr(printed(&f), "pods of ddp: running=200 failed=0 succeeded=0 other=0\n"));
+	/* The logs are those of the first rank. */
+	hf_progress_log(f.progress, "ddp-worker-0", "yes\n", 4, 0);
+	hf_progress_log(f.progress, "ddp-worker-150", "no\n", 3, 0);
+	assert_non_null(strstr(printed(&f), "worker-0 | yes\n"));
+	assert_null(strstr(printed(&f), "worker-150 | no\n"));
+	assert_non_null(
+		strstr(printed(&f),
+		       "note: the logs of worker-0 alone are shown, because there are more than 16 "
+		       "ranks; --ranks all shows those of all\n"));
+	for (int i = 0; i < 200; i++) {
+		HF_AUTO_STRBUF name = HF_STRBUF_INIT(64);
+		hf_strbuf_addf(&name, "ddp-worker-%d", i);
+		tell_pod(&f, name.data, "a", FAILED, 6 * HF_SECOND);
+	}
+	hf_progress_draw(f.progress, 7 * HF_SECOND, false);
+	assert_true(lines_of(printed(&f)) < HF_PROGRESS_FEW + 10);
+	assert_non_null(strstr(printed(&f), "pod/ddp-worker-0 failed code=137 (SIGKILL)\n"));
+	assert_non_null(strstr(printed(&f), "running=0 failed=200 "));
+	teardown(&f);
+}
+
+static void logs_of_all_ranks_are_shown_if_asked(void **state)
+{
+	struct fixture f = {0};
+	struct hf_progress_options options = {.logs = true, .utf8 = true, .ranks = "all"};
+
+	options.out = f.out = open_memstream(&f.text, &f.len);
+	f.progress = hf_progress_create(&options, "ddp");
+	tell_many(&f, 20);
+	hf_progress_log(f.progress, "ddp-worker-15", "yes\n", 4, 0);
+	assert_non_null(strstr(printed(&f), "worker-15 | yes\n"));
 	teardown(&f);
 }
 
@@ -493,7 +680,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_rank_shows_how_far_it_is),
 		cmocka_unit_test(the_next_pod_begins_anew),
-		cmocka_unit_test(in_lines_the_minute_tells_the_last_ranks_step),
+		cmocka_unit_test(in_lines_the_heartbeat_has_the_step_of_the_slowest_rank),
+		cmocka_unit_test(steps_come_from_log_lines),
+		cmocka_unit_test(a_bar_that_is_redrawn_is_not_printed_each_time),
+		cmocka_unit_test(log_lines_of_a_rank_that_reports_are_not_read),
+		cmocka_unit_test(an_expression_that_explodes_is_turned_off_with_one_line),
+		cmocka_unit_test(the_block_has_sparklines_with_the_restarts),
+		cmocka_unit_test(many_ranks_do_not_flood_the_terminal),
+		cmocka_unit_test(logs_of_all_ranks_are_shown_if_asked),
 		cmocka_unit_test(each_change_is_one_line_with_its_time),
 		cmocka_unit_test(log_lines_carry_the_rank_and_no_control_characters),
 		cmocka_unit_test(a_line_without_end_is_cut),

@@ -12,8 +12,8 @@
 #include "app/plane.h"
 #include "app/run_folder.h"
 #include "app/run_input.h"
+#include "app/run_view.h"
 #include "app/script_job.h"
-#include "app/progress.h"
 #include "api/job.h"
 #include "base/fs.h"
 #include "base/mem.h"
@@ -61,7 +61,8 @@ struct run {
 	struct hf_cli *cli;
 	struct hf_loop *loop;
 	struct hf_plane *plane;
-	struct hf_progress *progress;
+	struct hf_run_view *view;
+	struct hf_progress *progress; /* of the view */
 	const struct hf_resource *resource;
 	struct hf_run_input in;
 	bool told_ranks; /* the note about the other ranks was printed */
@@ -625,6 +626,7 @@ static void on_tick(void *arg)
 		hf_progress_resize(run->progress, size.ws_col, size.ws_row);
 	/* The elapsed time in the first line changes even if nothing else does. */
 	hf_progress_draw(run->progress, now_of(run), true);
+	hf_run_view_save(run->view, now_of(run), false);
 	if (run->state == RUN_WATCHING)
 		hf_run_folder_tick(run->folder, run->job, now_of(run));
 	hf_timer_arm(run->tick, REDRAW_SPAN);
@@ -748,36 +750,17 @@ static int parse_ranks(struct run *run, const char *list)
 
 static int parse_flags(struct run *run)
 {
-	const char *progress = hf_str_or(hf_cli_flag(run->cli, "progress"), "auto");
 	const char *ranks = hf_cli_flag(run->cli, "ranks");
-	int rc = 0;
+	int rc = hf_run_view_create(run->cli, &run->view);
 
-	if (!hf_streq(progress, "auto") && !hf_streq(progress, "plain"))
-		return hf_cli_usage(run->cli, "--progress takes auto or plain, not '%s'", progress);
-	if (ranks != NULL)
+	if (rc == 0 && hf_streq(ranks, "all"))
+		run->ranks = hf_xstrdup(ranks);
+	else if (rc == 0 && ranks != NULL)
 		rc = parse_ranks(run, ranks);
 	for (size_t i = 0; rc == 0 && i < run->cli->n_flags; i++)
 		if (hf_streq(run->cli->flags[i].flag->name, "inject"))
 			rc = parse_injection(run, run->cli->flags[i].value);
 	return rc;
-}
-
-static void create_progress(struct run *run)
-{
-	const struct hf_cli *cli = run->cli;
-	const char *progress = hf_str_or(hf_cli_flag(cli, "progress"), "auto");
-	struct hf_progress_options options = {
-		.redraw = cli->tty && !hf_streq(progress, "plain"),
-		.color = cli->color,
-		.utf8 = cli->utf8,
-		.width = cli->width,
-		.logs = !hf_cli_has(cli, "no-logs"),
-		.ranks = run->ranks,
-		.out = cli->out,
-	};
-
-	options.keys = options.redraw && has_keyboard(run);
-	run->progress = hf_progress_create(&options, run->name);
 }
 
 static int open_keyboard(struct run *run, struct hf_error *err)
@@ -872,7 +855,7 @@ static void release_run(struct run *run)
 	run->plane = hf_plane_destroy(run->plane);
 	run->loop = hf_loop_destroy(run->loop);
 	run->job = hf_doc_unref(run->job);
-	run->progress = hf_progress_destroy(run->progress);
+	run->view = hf_run_view_destroy(run->view);
 	run->tails = hf_log_tails_destroy(run->tails);
 	run->folder = hf_run_folder_close(run->folder, run->cli);
 	hf_run_input_release(&run->in);
@@ -922,7 +905,12 @@ static int run_job(struct run *run, hf_time timeout)
 		return hf_cli_fail(run->cli, &err);
 	hf_run_input_place(&run->in, hf_run_folder_errors(run->folder));
 	run->tails = hf_log_tails_create();
-	create_progress(run);
+	run->progress = hf_run_view_open(
+		run->view,
+		&(struct hf_run_view_options){.job = run->name,
+					      .ranks = run->ranks,
+					      .keyboard = has_keyboard(run),
+					      .folder = hf_run_folder_path(run->folder)});
 	hf_run_input_describe(&run->in, &text);
 	hf_progress_note(run->progress, now_of(run), "%s", text.data);
 	if (run->in.not_created != NULL)
@@ -931,6 +919,7 @@ static int run_job(struct run *run, hf_time timeout)
 	if (begin_run(run, &err) != 0)
 		return hf_cli_fail(run->cli, &err);
 	hf_loop_run(run->loop);
+	hf_run_view_save(run->view, now_of(run), true);
 	hf_run_folder_finish(run->folder, run->job, run->exit_code, now_of(run));
 	print_end(run);
 	return run->exit_code;
@@ -972,8 +961,11 @@ static const struct hf_flag run_flags[] = {
 	 "variables of the shell for the ranks, such as 'HF_*,WANDB_*'; a program gets all", NULL},
 	{"progress", 0, "HOW", "auto: a status block on a terminal; plain: lines", "auto"},
 	{"no-logs", 0, NULL, "do not show the logs of the ranks", NULL},
-	{"ranks", 0, "LIST", "show the logs of these ranks only, such as 0,2 or worker-1",
-	 "all ranks"},
+	{"ranks", 0, "LIST", "show the logs of these ranks only, such as 0,2 or worker-1; all",
+	 "all ranks; of more than 16, the first"},
+	{"step-regex", 0, "REGEX",
+	 "read steps from log lines: the first group, or the groups step, total, loss, rate; none: read no lines",
+	 "the lines of well-known trainers"},
 	{"timeout", 0, "SPAN", "stop after this time, such as 10m, with exit code 124; 0: never",
 	 "0"},
 	{"inject", 0, "FAULT",

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_APP_RANK_ROW_H
+#define HF_APP_RANK_ROW_H
+
+#include "base/strbuf.h"
+#include "base/time.h"
+#include "health/beat.h"
+
+/*
+ * The row of one rank in the block of `run`:
+ *
+ *     worker-0  ███████░░░  step 120/200  4.1/s  loss 0.0972  eta 19s  (own 31 ms)
+ *
+ * The cells of all rows stand below each other. In a narrow terminal, the cells at the right are left out: first the own
+ * time, then the loss, the rate and the rest of the time.
+ */
+struct hf_rank_row {
+	const char *name;           /* "worker-0" */
+	const char *state;          /* "Running", "Failed code=137 (SIGKILL)", … */
+	int64_t restarts;           /* of the container in its pod */
+	const struct hf_beat *step; /* the last report; NULL: none */
+	double per_second;          /* steps a second; 0: not known */
+	hf_time silent;             /* since the last report */
+};
+
+enum hf_rank_cell {
+	HF_CELL_STEP,
+	HF_CELL_RATE,
+	HF_CELL_LOSS,
+	HF_CELL_LEFT,
+	HF_CELL_NOTE,
+	HF_CELLS
+};
+
+/* How wide the columns are. Begins zeroed. */
+struct hf_rank_columns {
+	int name, state, bar; /* bar 0: no rank has a bar */
+	int cells[HF_CELLS];  /* 0: the column is left out */
+	bool brief;           /* without the words "step" and "loss" */
+};
+
+/* First add each row that will be shown, then fit the columns to the terminal. width 0: no limit. */
+void hf_rank_columns_add(struct hf_rank_columns *columns, const struct hf_rank_row *row);
+void hf_rank_columns_fit(struct hf_rank_columns *columns, int width);
+void hf_rank_row_write(const struct hf_rank_row *row, const struct hf_rank_columns *columns,
+		       bool utf8, struct hf_strbuf *sb);
+
+/* The rest of the training: "19s"; false: it is not known. */
+bool hf_rank_row_left(const struct hf_rank_row *row, char ret_text[HF_TIME_TEXT_MAX]);
+/* A rate as "4.1/s" or, below one in ten seconds, "12.5 s/step". */
+#define HF_RATE_TEXT_MAX 32
+void hf_rank_row_rate(double per_second, char ret_text[HF_RATE_TEXT_MAX]);
+/* A loss in at most 9 characters. */
+#define HF_LOSS_TEXT_MAX 16
+void hf_rank_row_loss(const char *loss, char ret_text[HF_LOSS_TEXT_MAX]);
+
+/* The number of characters of a text in UTF-8. */
+int hf_rank_text_columns(const char *text);
+
+#endif

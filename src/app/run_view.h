@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_APP_RUN_VIEW_H
+#define HF_APP_RUN_VIEW_H
+
+#include "app/progress.h"
+
+/*
+ * What the user of `run` sees of the ranks, and what is kept of it: the progress on the screen, the pattern of
+ * --step-regex, and the steps that are saved for `plot`.
+ */
+struct hf_run_view;
+
+/* Read --progress and --step-regex. Returns 0, or an exit code after a message. */
+int hf_run_view_create(const struct hf_cli *cli, struct hf_run_view **ret_view);
+struct hf_run_view *hf_run_view_destroy(struct hf_run_view *view); /* NULL is fine */
+
+struct hf_run_view_options {
+	const char *job;
+	const char *ranks;  /* of hf_progress_options */
+	bool keyboard;      /* keys are read */
+	const char *folder; /* of the run */
+};
+/* Begin to show. The progress belongs to the view. */
+struct hf_progress *hf_run_view_open(struct hf_run_view *view,
+				     const struct hf_run_view_options *options);
+/* Save the steps if they have changed, every few seconds; `now_or_never`: at once. A folder that cannot be written
+ * costs the steps, not the run. */
+void hf_run_view_save(struct hf_run_view *view, hf_time now, bool now_or_never);
+
+#endif
