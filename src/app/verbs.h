@@ -10,6 +10,8 @@ extern const struct hf_cli_verb hf_verb_run;
 extern const struct hf_cli_verb hf_verb_up;
 /* Lists the runs that `run` kept. */
 extern const struct hf_cli_verb hf_verb_runs;
+/* Draws one of them. */
+extern const struct hf_cli_verb hf_verb_plot;
 /* Runs the operator for an existing cluster. */
 extern const struct hf_cli_verb hf_verb_operator;
 /* Runs on each node of a cluster. */

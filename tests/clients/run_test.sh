@@ -76,7 +76,7 @@ killed_kept_run() {
 only_what_is_kept() {
 	local left
 	left=$(find "$HOLDFAST_DIR/runs" -mindepth 2 -maxdepth 2 |
-		grep -Ev '/(run.json|objects.json|replaced.json|logs|ended)$')
+		grep -Ev '/(run.json|objects.json|replaced.json|steps.json|logs|ended)$')
 	[ -z "$left" ] || { echo "left: $left"; return 1; }
 }
 two_runs() {
@@ -172,7 +172,7 @@ expect 'a killed rank restarts the gang once' \
 expect 'a time-out' 'timed out' code 124 "$program" run "$dir/long.yaml" --timeout 1s
 expect 'a bad manifest: nothing is made' 'quick.yaml:3|unknown kind' \
 	code 2 sh -c "sed s/PyTorchJob/TorchJob/ '$dir/quick.yaml' >'$dir/bad.yaml'; exec '$program' run '$dir/bad.yaml'"
-expect 'on a terminal a rank shows how far it is' 'worker-0 +Running +step [0-9]+/30 [(]own 31 ms[)]' \
+expect 'on a terminal a rank shows how far it is' 'worker-0  [^ ]*  step [0-9]+/30 .*[(]own 31 ms[)]' \
 	env TERM=xterm python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' "$program" run "$dir/steps.yaml"
 expect 'no logs where they are not wanted' '^[^|]*$' "$program" run "$dir/quick.yaml" --no-logs
 expect 'the namespace of the manifest is made' 'job/quick succeeded' \
