@@ -133,8 +133,7 @@ static int try_kept_run(struct hf_cli *cli, bool *ret_opened, struct hf_error *e
 	if (run == NULL && !number && runs.n == 0)
 		return 0;
 	if (run == NULL)
-		return hf_error_set(err, HF_E_NOT_FOUND,
-				    "no kept run '%s'; 'holdfast runs' lists %zu", word, runs.n);
+		return hf_kept_runs_missing(&runs, word, err);
 	*ret_opened = true;
 	return open_kept_run(cli, run, err);
 }

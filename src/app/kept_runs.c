@@ -5,6 +5,7 @@
  * finds and removes them. */
 #include "app/kept_runs.h"
 
+#include "base/flags.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -281,6 +282,19 @@ static int64_t number_of(const char *word)
 	if (word[0] != '@' || hf_str_to_i64(word + 1, 1, LISTED_MAX, &n, NULL) != 0)
 		return 0;
 	return n;
+}
+
+int hf_kept_runs_missing(const struct hf_kept_runs *runs, const char *word, struct hf_error *err)
+{
+	struct hf_nearest search = {.text = word, .len = strlen(word)};
+
+	for (size_t i = 0; i < runs->n; i++)
+		hf_nearest_offer(&search, runs->items[i].name);
+	if (search.nearest != NULL && !hf_kept_runs_is_number(word))
+		return hf_error_set(err, HF_E_NOT_FOUND, "no kept run '%s': did you mean '%s'?",
+				    word, search.nearest);
+	return hf_error_set(err, HF_E_NOT_FOUND, "no kept run '%s'; 'holdfast runs' lists %zu",
+			    word, runs->n);
 }
 
 bool hf_kept_runs_is_number(const char *word)

@@ -144,25 +144,35 @@ static void format_value(const struct panel *panel, double value, char text[32])
 		(void)snprintf(text, 32, "%.4g s", value);
 }
 
-/* Sets the range of the panel. False: there are no values. */
-static bool find_range(const struct chart *chart, struct panel *panel)
+static void find_extremes(const struct chart *chart, const struct panel *panel, double *ret_low,
+			  double *ret_high)
 {
-	double low = INFINITY, high = -INFINITY, step;
-
+	*ret_low = INFINITY;
+	*ret_high = -INFINITY;
 	for (size_t r = 0; r < chart->n; r++)
 		for (size_t i = 0; i < chart->ranks[r]->n; i++) {
 			double v = value_of(chart->ranks[r], panel->value, i);
 
-			low = isfinite(v) && v < low ? v : low;
-			high = isfinite(v) && v > high ? v : high;
+			*ret_low = isfinite(v) ? fmin(v, *ret_low) : *ret_low;
+			*ret_high = isfinite(v) ? fmax(v, *ret_high) : *ret_high;
 		}
+}
+
+/* Sets the range of the panel. False: there are no values. */
+static bool find_range(const struct chart *chart, struct panel *panel)
+{
+	double low, high, step;
+
+	find_extremes(chart, panel, &low, &high);
 	if (!isfinite(low) || fabs(low) > 1e300 || fabs(high) > 1e300)
 		return false;
 	if (panel->value == HF_HISTORY_STEP_SECONDS || (low > 0 && low < high / 3))
 		low = 0;
 	if (high - low <= fabs(high) * 1e-9) {
-		low -= fabs(low) > 0 ? fabs(low) / 2 : 1;
-		high += fabs(high) > 0 ? fabs(high) / 2 : 1;
+		double room = fabs(high) > 0 ? fabs(high) / 2 : 1;
+
+		low -= room;
+		high += room;
 	}
 	step = nice_step(high - low);
 	panel->low = floor(low / step) * step;
@@ -175,8 +185,7 @@ static void draw_axes(const struct chart *chart, const struct panel *panel)
 	double step = nice_step(panel->high - panel->low), tick = nice_seconds(chart->seconds);
 	char text[32];
 
-	hf_strbuf_addf(chart->sb,
-		       "<text x=\"%d\" y=\"%d\" class=\"head\">%s</text>\n", LEFT,
+	hf_strbuf_addf(chart->sb, "<text x=\"%d\" y=\"%d\" class=\"head\">%s</text>\n", LEFT,
 		       panel->top - 10, panel->title);
 	for (int i = 0; i <= 2 * TICKS + 2; i++) {
 		double v = panel->low + i * step;

@@ -29,13 +29,14 @@ static const struct hf_kept_run *find_run(const struct hf_cli *cli, const struct
 	const struct hf_kept_run *run = hf_kept_runs_find(runs, word);
 	struct hf_error err;
 
-	if (run == NULL) {
-		(void)hf_error_set(&err, HF_E_NOT_FOUND,
-				   "no run '%s' is kept in %s/runs; 'holdfast runs' lists them",
-				   word, dir);
-		(void)hf_cli_fail(cli, &err);
-	}
-	return run;
+	if (run != NULL)
+		return run;
+	if (runs->n == 0)
+		(void)hf_error_set(&err, HF_E_NOT_FOUND, "no runs are kept in %s/runs", dir);
+	else
+		(void)hf_kept_runs_missing(runs, word, &err);
+	(void)hf_cli_fail(cli, &err);
+	return NULL;
 }
 
 static void describe_run(const struct hf_kept_run *run, struct hf_strbuf *title,

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/text.h"
+#include "framework/framework.h"
 
 #include <langinfo.h>
 #include <locale.h>
@@ -274,6 +275,30 @@ static int parse_rest(struct hf_cli *cli, struct hf_flags *flags)
 	return rc;
 }
 
+/* True for "pytorchjob", "job" and "node", as kubectl names kinds. */
+static bool is_kind(const char *word)
+{
+	static const char *const others[] = {"job", "jobs", "node", "nodes", "no"};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(others); i++)
+		if (hf_streq(word, others[i]))
+			return true;
+	return hf_framework_by_name(word) != NULL;
+}
+
+/* Makes "KIND/NAME" of "KIND NAME", and "NAME" of "job NAME". */
+static void join_kind(struct hf_cli *cli)
+{
+	if (!cli->verb->takes_kind || cli->n_args != 2 || !is_kind(cli->args[0]))
+		return;
+	if (hf_str_has_prefix(cli->args[0], "job"))
+		cli->joined = hf_xstrdup(cli->args[1]);
+	else
+		cli->joined = hf_xasprintf("%s/%s", cli->args[0], cli->args[1]);
+	cli->args[0] = cli->joined;
+	cli->n_args = 1;
+}
+
 static int check_count(const struct hf_cli *cli)
 {
 	const struct hf_cli_verb *verb = cli->verb;
@@ -393,6 +418,7 @@ static int run_verb(struct hf_cli *cli, struct hf_flags *flags)
 		return rc;
 	if (hf_cli_has(cli, "help"))
 		return check_output(cli, print_verb_help(cli));
+	join_kind(cli);
 	rc = check_count(cli);
 	if (rc == 0)
 		rc = setup_terminal(cli);
@@ -499,5 +525,7 @@ int hf_cli_main(struct hf_cli *cli, const struct hf_cli_verb *const *const *tabl
 	rc = main_verb(cli, tables, &flags);
 	free(cli->args);
 	cli->args = NULL;
+	free(cli->joined);
+	cli->joined = NULL;
 	return rc;
 }

@@ -66,6 +66,7 @@ struct hf_cli_verb {
 	int args_min, args_max;      /* number of words that are not flags; args_max -1: no limit */
 	bool hidden;                 /* the list of verbs leaves it out */
 	enum hf_flags_style style;
+	bool takes_kind; /* its one argument may be two words, as "why pytorchjob ddp" */
 	bool reads_kept; /* its first argument may name a run that `holdfast run` kept */
 	bool connects;   /* talks to a server: store and ns are set before it runs */
 	/* True if the words behind the first one belong to it, as those of a program.  NULL: never.
@@ -81,6 +82,7 @@ struct hf_cli {
 	const char **args; /* the words that are not flags */
 	int n_args;
 	bool literal; /* "--" stands before the first of args */
+	char *joined; /* the argument of a verb with takes_kind that was two words */
 	struct hf_flag_item flags[HF_CLI_FLAGS_MAX];
 	size_t n_flags;
 

@@ -184,6 +184,7 @@ static int verb_describe(struct hf_cli *cli)
 const struct hf_cli_verb hf_verb_describe = {
 	.name = "describe",
 	.connects = true,
+	.takes_kind = true,
 	.reads_kept = true,
 	.summary = "Show one job with its pods, restarts and events",
 	.usage = "JOB",

@@ -162,6 +162,7 @@ static int verb_events(struct hf_cli *cli)
 const struct hf_cli_verb hf_verb_events = {
 	.name = "events",
 	.connects = true,
+	.takes_kind = true,
 	.reads_kept = true,
 	.summary = "List the events of a job or a namespace, oldest first",
 	.usage = "[JOB]",

@@ -594,6 +594,25 @@ static int get_watch(struct getting *get, const char *name)
 
 /* ---- the verb ----------------------------------------------------------------------------- */
 
+static int refuse_word(const struct hf_cli *cli, const char *word)
+{
+	static const char *const others[] = {"jobs", "pods", "services", "nodes", "events"};
+	struct hf_nearest search = {.text = word, .len = strlen(word)};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(others); i++)
+		hf_nearest_offer(&search, others[i]);
+	for (size_t i = 0; hf_frameworks[i] != NULL; i++)
+		hf_nearest_offer(&search, hf_frameworks[i]->plural);
+	if (search.nearest != NULL)
+		return hf_cli_usage(cli,
+				    "unknown kind '%s': did you mean '%s'? (one job: jobs NAME)",
+				    word, search.nearest);
+	return hf_cli_usage(
+		cli,
+		"unknown kind '%s'; try jobs, pods, services, nodes or events (one job: jobs NAME)",
+		word);
+}
+
 /* Sets the kinds to list from the word "jobs" or the name of a kind. NULL means jobs. */
 static int choose_kinds(struct getting *get, const char *word)
 {
@@ -607,10 +626,7 @@ static int choose_kinds(struct getting *get, const char *word)
 	}
 	resource = hf_resource_by_word(word);
 	if (resource == NULL)
-		return hf_cli_usage(get->cli,
-				    "unknown kind '%s'; try jobs, pods, services, nodes or events "
-				    "(one job: jobs NAME)",
-				    word);
+		return refuse_word(get->cli, word);
 	get->kinds[get->n_kinds++] = resource;
 	get->jobs = hf_resource_is_job(resource);
 	return 0;

@@ -132,6 +132,7 @@ static void mistakes_on_the_command_line_are_code_2(void **state)
 		const char *words[4], *said;
 	} cases[] = {
 		{{"long"}, "unknown kind 'long'"},
+		{{"pdos"}, "unknown kind 'pdos': did you mean 'pods'?"},
 		{{"/a"}, "unknown kind ''"},
 		{{"pods/"}, "the name of the object is empty"},
 		{{"jobs/a", "b"}, "give KIND/NAME alone"},

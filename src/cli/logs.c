@@ -389,6 +389,7 @@ static const struct hf_flag logs_flags[] = {
 const struct hf_cli_verb hf_verb_logs = {
 	.name = "logs",
 	.connects = true,
+	.takes_kind = true,
 	.reads_kept = true,
 	.summary = "Print the logs of a job's ranks",
 	.usage = "JOB",

@@ -208,6 +208,21 @@ static int find_latest(struct hf_cli *cli, struct hf_doc **ret_job,
 	return 0;
 }
 
+static int refuse_kind(const char *kind, struct hf_error *err)
+{
+	struct hf_nearest search = {.text = kind, .len = strlen(kind)};
+
+	for (size_t i = 0; hf_frameworks[i] != NULL; i++)
+		hf_nearest_offer(&search, hf_frameworks[i]->singular);
+	if (search.nearest != NULL)
+		return hf_error_set(err, HF_E_INVALID,
+				    "unknown kind of job '%s': did you mean '%s'?", kind,
+				    search.nearest);
+	return hf_error_set(err, HF_E_INVALID,
+			    "unknown kind of job '%s'; 'holdfast version -o json' lists the kinds",
+			    kind);
+}
+
 int hf_cli_find_job(struct hf_cli *cli, const char *word, struct hf_doc **ret_job,
 		    const struct hf_framework **ret_framework, struct hf_error *err)
 {
@@ -223,10 +238,7 @@ int hf_cli_find_job(struct hf_cli *cli, const char *word, struct hf_doc **ret_jo
 	kind = hf_xstrndup(word, (size_t)(slash - word));
 	framework = hf_framework_by_name(kind);
 	if (framework == NULL)
-		return hf_error_set(
-			err, HF_E_INVALID,
-			"unknown kind of job '%s'; 'holdfast version -o json' lists the kinds",
-			kind);
+		return refuse_kind(kind, err);
 	rc = get_job(cli, framework, slash + 1, ret_job, err);
 	if (rc == 0)
 		*ret_framework = framework;

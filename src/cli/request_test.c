@@ -23,6 +23,15 @@ static void a_job_is_found_by_name_kind_and_age(void **state)
 		    ""); /* all were created in one second: the last by name is the latest */
 	cli_world_run(w, "wait", "PyTorchJob/a", "--for=running", NULL);
 	assert_said(w, 0, "a is Running\n", "");
+	cli_world_run(w, "wait", "pytorchjob", "a", "--for=running", NULL);
+	assert_said(w, 0, "a is Running\n", "");
+	cli_world_run(w, "wait", "job", "a", "--for=running", NULL);
+	assert_said(w, 0, "a is Running\n", "");
+	cli_world_run(w, "wait", "pod", "a", "--for=running", NULL);
+	assert_int_equal(w->code, HF_EXIT_USAGE);
+	cli_world_run(w, "wait", "pytorchjbo/a", "--for=running", NULL);
+	assert_said(w, 1, "",
+		    "holdfast: unknown kind of job 'pytorchjbo': did you mean 'pytorchjob'?\n");
 	cli_world_run(w, "wait", "pods/a", "--for=running", NULL);
 	assert_said(
 		w, 1, "",

@@ -259,6 +259,7 @@ static const struct hf_flag wait_flags[] = {
 const struct hf_cli_verb hf_verb_wait = {
 	.name = "wait",
 	.connects = true,
+	.takes_kind = true,
 	.summary = "Wait until a job is in a state, such as succeeded",
 	.usage = "JOB",
 	.note = HF_CLI_NOTE_JOB,

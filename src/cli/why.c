@@ -240,6 +240,7 @@ static const struct hf_flag why_flags[] = {
 const struct hf_cli_verb hf_verb_why = {
 	.name = "why",
 	.connects = true,
+	.takes_kind = true,
 	.reads_kept = true,
 	.summary = "Explain the state of a job or a node, and what happens next",
 	.usage = "JOB | node/NAME",

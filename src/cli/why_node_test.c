@@ -46,6 +46,16 @@ static void a_node_that_is_well_has_nothing_against_it(void **state)
 	assert_said(w, 0, "node gpu-7 is Ready, and nothing keeps pods off it\n", "");
 }
 
+static void a_node_may_be_named_in_two_words(void **state)
+{
+	struct cli_world *w = *state;
+
+	put_node(w, "", "", READY);
+	put_health(w, "2023-11-14T22:13:20Z", "{'id':'node','state':'Healthy'}");
+	cli_world_run(w, "why", "node", "gpu-7", NULL);
+	assert_said(w, 0, "node gpu-7 is Ready, and nothing keeps pods off it\n", "");
+}
+
 static void a_node_that_is_not_there_is_an_error(void **state)
 {
 	struct cli_world *w = *state;
@@ -237,6 +247,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(a_node_that_is_well_has_nothing_against_it),
+		T(a_node_may_be_named_in_two_words),
 		T(a_node_that_is_not_there_is_an_error),
 		T(who_quarantined_it_and_for_what_is_told),
 		T(a_taint_that_is_not_noted_is_said_to_stay),

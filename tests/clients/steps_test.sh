@@ -72,7 +72,9 @@ expect 'the steps of an expression are drawn' '<title>master-0</title>' "$progra
 expect 'the name of the file comes from the run' '^words.svg.$' sh -c "'$program' plot words"
 expect 'standard output' '^<svg .*</svg>' "$program" plot words -o -
 refuse 'a run without steps' "run 'bar' has no steps: its program reported none, and no log line had one" "$program" plot bar
-refuse 'a run that is not there' "no run 'nosuch' is kept in .*; 'holdfast runs' lists them" "$program" plot nosuch
+refuse 'a run that is not there' "no kept run 'nosuch'; 'holdfast runs' lists 4" "$program" plot nosuch
+refuse 'a run with another name' "no kept run 'wrods': did you mean 'words'[?]" "$program" plot wrods
+refuse 'no runs at all' 'no runs are kept in .*/empty/runs' env HOLDFAST_DIR="$PWD/empty" "$program" plot
 expect 'a file of another kind' "^holdfast: -o takes a file that ends in [.]svg or [.]png, or -, not 'run.jpg'" \
 	code 2 "$program" plot -o run.jpg
 refuse 'a folder that is not there' "cannot write '/nonexistent/run.svg'" "$program" plot words -o /nonexistent/run.svg
