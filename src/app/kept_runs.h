@@ -56,6 +56,8 @@ void hf_kept_runs_release(struct hf_kept_runs *runs);
  * newest of a job NAME or KIND/NAME.  NULL: there is none.
  */
 const struct hf_kept_run *hf_kept_runs_find(const struct hf_kept_runs *runs, const char *word);
+/* For hf_cli.each_run: the names @1, @2, … and the jobs' names of the runs in the state directory. */
+void hf_kept_runs_each(void (*fn)(void *arg, const char *name, const char *description), void *arg);
 /* Write that there is no such run, with the name of the nearest job.  Returns HF_E_NOT_FOUND. */
 int hf_kept_runs_missing(const struct hf_kept_runs *runs, const char *word, struct hf_error *err);
 /* True for "@1", "@2", …: only kept runs have such names. */

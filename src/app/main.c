@@ -4,6 +4,7 @@
 /* The program: prepares the process, then runs a verb. The kubelet of `run` and `up` starts the
  * same binary inside pods, as a helper. */
 #include "app/connect.h"
+#include "app/kept_runs.h"
 #include "app/local_check.h"
 #include "app/verbs.h"
 #include "base/str.h"
@@ -49,8 +50,11 @@ static void prepare_process(void)
 int main(int argc, char **argv)
 {
 	static const struct hf_cli_verb *const *const tables[] = {plane_verbs, hf_cli_verbs, NULL};
-	struct hf_cli cli = {
-		.out = stdout, .err = stderr, .connect = hf_connect, .check_here = hf_local_check};
+	struct hf_cli cli = {.out = stdout,
+			     .err = stderr,
+			     .connect = hf_connect,
+			     .check_here = hf_local_check,
+			     .each_run = hf_kept_runs_each};
 	struct hf_error err;
 	uint32_t seed;
 	int rc;

@@ -224,6 +224,7 @@ const struct hf_cli_verb hf_verb_plot = {
 		"A PNG needs the program rsvg-convert.",
 	.flags = plot_flags,
 	.args_min = 0,
+	.words = HF_CLI_WORDS_RUNS,
 	.args_max = 1,
 	.run = verb_plot,
 };

@@ -986,6 +986,7 @@ const struct hf_cli_verb hf_verb_run = {
 		"file,\nis a program: the flags of run stand before it. --print-job may also stand last.",
 	.flags = run_flags,
 	.args_min = 0,
+	.words = HF_CLI_WORDS_FILES,
 	.args_max = -1,
 	.takes_rest = hf_script_is_program,
 	.run = verb_run,

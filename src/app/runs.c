@@ -103,6 +103,27 @@ static int print_json(struct hf_cli *cli, const struct hf_kept_runs *runs, hf_ti
 	return HF_EXIT_OK;
 }
 
+void hf_kept_runs_each(void (*fn)(void *arg, const char *name, const char *description), void *arg)
+{
+	HF_AUTO_KEPT_RUNS runs = {.n = 0};
+	HF_AUTOFREE char *dir = NULL;
+	struct hf_error err;
+
+	if (hf_plane_default_dir(&dir, &err) != 0)
+		return;
+	hf_kept_runs_list(dir, &runs);
+	for (size_t i = 0; i < runs.n; i++) {
+		const struct hf_kept_run *run = &runs.items[i];
+		HF_AUTOFREE char *number = hf_xasprintf("@%zu", i + 1);
+		HF_AUTOFREE char *what = hf_xasprintf("%s, %s", run->name, run->state);
+
+		fn(arg, number, what);
+		/* The name stands for the newest run of this name. */
+		if (hf_kept_runs_find(&runs, run->name) == run)
+			fn(arg, run->name, run->state);
+	}
+}
+
 static int verb_runs(struct hf_cli *cli)
 {
 	const char *output = hf_cli_flag(cli, "output");

@@ -21,7 +21,7 @@
 #define MESSAGE_BYTES_MAX ((size_t)64 << 10)
 
 /* Flags of every verb that talks to a server. */
-static const struct hf_flag server_flags[] = {
+const struct hf_flag hf_cli_server_flags[] = {
 	{"namespace", 'n', "NAME", "the namespace", "the context's, else default"},
 	{"all-namespaces", 'A', NULL, "list objects of all namespaces", NULL},
 	{"kubeconfig", 0, "FILE", "kubeconfig file", "$KUBECONFIG, else a running 'holdfast up'"},
@@ -33,7 +33,7 @@ static const struct hf_flag server_flags[] = {
 	{NULL, 0, NULL, NULL, NULL},
 };
 
-static const struct hf_flag global_flags[] = {
+const struct hf_flag hf_cli_global_flags[] = {
 	{"color", 0, "WHEN", "colour the output: auto, always or never", "auto"},
 	{"help", 'h', NULL, "show this help", NULL},
 	{NULL, 0, NULL, NULL, NULL},
@@ -163,8 +163,8 @@ static int print_verb_help(const struct hf_cli *cli)
 		return HF_EXIT_OK;
 	fputs("\nGlobal flags:\n", cli->out);
 	if (verb->connects)
-		print_flags(cli, server_flags);
-	print_flags(cli, global_flags);
+		print_flags(cli, hf_cli_server_flags);
+	print_flags(cli, hf_cli_global_flags);
 	return HF_EXIT_OK;
 }
 
@@ -197,8 +197,8 @@ static void print_help(const struct hf_cli *cli, const struct hf_cli_verb *const
 	for (enum hf_cli_group group = 0; group < HF_CLI_GROUPS; group++)
 		print_group(cli, tables, group);
 	fputs("\nGlobal flags, before or after the verb:\n", cli->out);
-	print_flags(cli, server_flags);
-	print_flags(cli, global_flags);
+	print_flags(cli, hf_cli_server_flags);
+	print_flags(cli, hf_cli_global_flags);
 	print_flags(cli, program_flags);
 	fprintf(cli->out, "\n'%s VERB --help' prints the examples and flags of a verb.\n",
 		program_of(cli));
@@ -248,8 +248,8 @@ static int parse_rest(struct hf_cli *cli, struct hf_flags *flags)
 
 	flags->style = cli->verb->style;
 	flags->tables[0] = cli->verb->flags;
-	flags->tables[1] = global_flags;
-	flags->tables[2] = cli->verb->connects ? server_flags : NULL;
+	flags->tables[1] = hf_cli_global_flags;
+	flags->tables[2] = cli->verb->connects ? hf_cli_server_flags : NULL;
 	rc = adopt_flags(cli, flags);
 	while (rc == 0) {
 		rc = hf_flags_next(flags, &item, &err);
@@ -508,7 +508,7 @@ int hf_cli_main(struct hf_cli *cli, const struct hf_cli_verb *const *const *tabl
 		const char *const *argv)
 {
 	struct hf_flags flags = {
-		.tables = {global_flags, server_flags, program_flags},
+		.tables = {hf_cli_global_flags, hf_cli_server_flags, program_flags},
 		.argc = argc,
 		.argv = argv,
 		.at = 1,
@@ -517,6 +517,7 @@ int hf_cli_main(struct hf_cli *cli, const struct hf_cli_verb *const *const *tabl
 
 	(void)setlocale(LC_CTYPE, "");
 	cli->utf8 = hf_streq(nl_langinfo(CODESET), "UTF-8");
+	cli->tables = tables;
 	cli->program = name_of_program(argc > 0 ? argv[0] : NULL);
 	if (argc > HF_CLI_ARGS_MAX)
 		return hf_cli_usage(cli, "the command line has more than %d words",

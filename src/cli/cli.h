@@ -41,6 +41,17 @@ enum hf_cli_group {
 	HF_CLI_GROUPS,
 };
 
+/* What the words of a verb name, for completion in a shell. */
+enum hf_cli_words {
+	HF_CLI_WORDS_NONE,
+	HF_CLI_WORDS_FILES,
+	HF_CLI_WORDS_JOBS,
+	HF_CLI_WORDS_NODES, /* jobs, and nodes as node/NAME */
+	HF_CLI_WORDS_RUNS,  /* kept runs alone */
+	HF_CLI_WORDS_KINDS, /* a kind, then names of its objects */
+	HF_CLI_WORDS_SHELLS,
+};
+
 /* For verbs with a JOB as their argument. */
 #define HF_CLI_NOTE_JOB "JOB is NAME, KIND/NAME or @latest, the newest job."
 /* For verbs that also read kept runs. */
@@ -64,7 +75,8 @@ struct hf_cli_verb {
 	const char *note;     /* a sentence about the arguments, behind the usage; NULL: none */
 	const struct hf_flag *flags; /* in addition to the global flags; NULL: none */
 	int args_min, args_max;      /* number of words that are not flags; args_max -1: no limit */
-	bool hidden;                 /* the list of verbs leaves it out */
+	enum hf_cli_words words;
+	bool hidden; /* the list of verbs leaves it out */
 	enum hf_flags_style style;
 	bool takes_kind; /* its one argument may be two words, as "why pytorchjob ddp" */
 	bool reads_kept; /* its first argument may name a run that `holdfast run` kept */
@@ -96,6 +108,10 @@ struct hf_cli {
 	int (*connect)(struct hf_cli *cli, struct hf_store **ret_store, struct hf_error *err);
 	/* Set by main, for verbs that ask whether a job can run on this machine. */
 	void (*check_here)(const struct hf_manifest *job, hf_finding_fn found, void *arg);
+	/* Set by main: calls fn for each kept run of this machine, with its name and a description. */
+	void (*each_run)(void (*fn)(void *arg, const char *name, const char *description),
+			 void *arg);
+	const struct hf_cli_verb *const *const *tables; /* of hf_cli_main */
 	struct hf_loop *loop;
 	struct hf_store *store;     /* from connect; NULL for verbs without a server */
 	struct hf_kept_store *kept; /* likewise: the run behind store; NULL: a server */
@@ -103,6 +119,9 @@ struct hf_cli {
 	char *ns;                /* --namespace, else the context's, else "default" */
 	bool all_namespaces;
 };
+
+/* Flags of every verb, and those of verbs that talk to a server. */
+extern const struct hf_flag hf_cli_global_flags[], hf_cli_server_flags[];
 
 /* The verbs of this module, ended by name NULL. */
 extern const struct hf_cli_verb *const hf_cli_verbs[];

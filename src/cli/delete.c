@@ -84,6 +84,7 @@ const struct hf_cli_verb hf_verb_delete = {
 		    "  holdfast delete ddp --foreground\n",
 	.flags = delete_flags,
 	.args_min = 1,
+	.words = HF_CLI_WORDS_JOBS,
 	.args_max = -1,
 	.run = verb_delete,
 };

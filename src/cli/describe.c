@@ -194,6 +194,7 @@ const struct hf_cli_verb hf_verb_describe = {
 		    "  holdfast describe pytorchjob/ddp\n"
 		    "  holdfast describe ddp -n team-a\n",
 	.args_min = 1,
+	.words = HF_CLI_WORDS_JOBS,
 	.args_max = 1,
 	.run = verb_describe,
 };

@@ -170,6 +170,7 @@ const struct hf_cli_verb hf_verb_events = {
 	.examples = "  holdfast events\n"
 		    "  holdfast events ddp\n"
 		    "  holdfast events -A\n",
+	.words = HF_CLI_WORDS_JOBS,
 	.args_max = 1,
 	.run = verb_events,
 };

@@ -761,6 +761,7 @@ const struct hf_cli_verb hf_verb_get = {
 		    "  holdfast get pods -o wide\n"
 		    "  holdfast get pytorchjob/ddp -o jsonpath='{.status.conditions[-1].type}'\n",
 	.flags = get_flags,
+	.words = HF_CLI_WORDS_KINDS,
 	.args_max = -1,
 	.run = verb_get,
 };

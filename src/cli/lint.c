@@ -125,6 +125,7 @@ const struct hf_cli_verb hf_verb_lint = {
 		    "  holdfast lint --local job.yaml\n",
 	.flags = lint_flags,
 	.args_min = 1,
+	.words = HF_CLI_WORDS_FILES,
 	.args_max = -1,
 	.run = verb_lint,
 };

@@ -400,6 +400,7 @@ const struct hf_cli_verb hf_verb_logs = {
 		    "  holdfast logs ddp --rank worker-1 --previous\n",
 	.flags = logs_flags,
 	.args_min = 1,
+	.words = HF_CLI_WORDS_JOBS,
 	.args_max = 1,
 	.run = verb_logs,
 };

@@ -74,6 +74,7 @@ const struct hf_cli_verb hf_verb_restart = {
 		    "  holdfast restart ddp --reason 'new data set'\n",
 	.flags = restart_flags,
 	.args_min = 1,
+	.words = HF_CLI_WORDS_JOBS,
 	.args_max = -1,
 	.run = verb_restart,
 };

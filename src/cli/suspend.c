@@ -73,6 +73,7 @@ const struct hf_cli_verb hf_verb_suspend = {
 		    "  holdfast suspend ddp --dry-run=server\n",
 	.flags = act_flags,
 	.args_min = 1,
+	.words = HF_CLI_WORDS_JOBS,
 	.args_max = -1,
 	.run = verb_suspend,
 };
@@ -89,6 +90,7 @@ const struct hf_cli_verb hf_verb_resume = {
 		    "  holdfast resume ddp --dry-run=server\n",
 	.flags = act_flags,
 	.args_min = 1,
+	.words = HF_CLI_WORDS_JOBS,
 	.args_max = -1,
 	.run = verb_resume,
 };

@@ -6,11 +6,8 @@
 
 /* In the order of the list in `holdfast --help`. */
 const struct hf_cli_verb *const hf_cli_verbs[] = {
-	&hf_verb_get,     &hf_verb_describe,
-	&hf_verb_why,     &hf_verb_logs,
-	&hf_verb_events,  &hf_verb_wait,
-	&hf_verb_suspend, &hf_verb_resume,
-	&hf_verb_restart, &hf_verb_delete,
-	&hf_verb_lint,    &hf_verb_manifests,
-	&hf_verb_version, NULL,
+	&hf_verb_get,     &hf_verb_describe,   &hf_verb_why,      &hf_verb_logs,
+	&hf_verb_events,  &hf_verb_wait,       &hf_verb_suspend,  &hf_verb_resume,
+	&hf_verb_restart, &hf_verb_delete,     &hf_verb_lint,     &hf_verb_manifests,
+	&hf_verb_version, &hf_verb_completion, &hf_verb_complete, NULL,
 };

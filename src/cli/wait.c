@@ -269,6 +269,7 @@ const struct hf_cli_verb hf_verb_wait = {
 		    "  holdfast wait ddp --logs\n",
 	.flags = wait_flags,
 	.args_min = 1,
+	.words = HF_CLI_WORDS_JOBS,
 	.args_max = 1,
 	.run = verb_wait,
 };

@@ -252,6 +252,7 @@ const struct hf_cli_verb hf_verb_why = {
 		    "  holdfast why node/gpu-7\n",
 	.flags = why_flags,
 	.args_min = 1,
+	.words = HF_CLI_WORDS_NODES,
 	.args_max = 1,
 	.run = verb_why,
 };
