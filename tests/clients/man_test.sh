@@ -6,7 +6,7 @@
 set -uo pipefail
 # shellcheck source=tests/clients/lib.sh
 . "$(dirname "$0")/lib.sh"
-program=$1
+program=$(realpath "$1")
 root=$(cd "$(dirname "$0")/../.." && pwd)
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

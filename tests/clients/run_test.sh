@@ -6,7 +6,7 @@
 set -uo pipefail
 # shellcheck source=tests/clients/lib.sh
 . "$(dirname "$0")/lib.sh"
-program=$1
+program=$(realpath "$1")
 examples=$(dirname "$0")/../../examples
 dir=$(mktemp -d)
 export HOLDFAST_DIR=$dir/state
