@@ -582,7 +582,9 @@ static void take_line(struct hf_progress *p, struct rank *rank, bool overwritten
 		return;
 	is_step = read_step(p, rank, &clean, now);
 	note_hidden_logs(p, now);
-	replace_text(&rank->last_line, clean.data);
+	/* A step has its own place in the row. */
+	if (!is_step)
+		replace_text(&rank->last_line, clean.data);
 	p->dirty = true;
 	/* A blank line hides a bar, and a bar that is redrawn in place would fill the screen. */
 	if (overwritten && strspn(clean.data, " ") == clean.len)
