@@ -446,6 +446,11 @@ class Bench:
             self.figures.add(f"straggle.{name}.recall", float(f["recall"]), "", int(f["jobs"]),
                              f"{what}: found", precision=float(f["precision"]))
 
+    def pattern(self):
+        for f in self.program("pattern"):
+            name = f["words"][1]
+            self.figures.add(f"pattern.{name}", float(f["ns"]) / 1000, "us", int(f["lines"]), PATTERN[name])
+
     def operator(self):
         fleet.measure(self, self.jobs, self.alone)
 
@@ -480,6 +485,15 @@ JSON = {
     "copy": "a copy of the tree",
     "yaml": "the tree of a Pod from its YAML",
 }
+PATTERN = {
+    "builtin-log": "a log line of 112 bytes, against the lines of trainers: no step",
+    "builtin-bracket": "a log line with a bracket, likewise",
+    "builtin-bars": "2 KB of bars, likewise",
+    "builtin-tqdm": "a bar of tqdm: a step",
+    "own-log": "a log line of 112 bytes, against one expression: no step",
+    "own-step": "a line with a step, likewise",
+    "own-explodes": "an expression that explodes, on 2 KB: cut off",
+}
 PARTS = {
     "straggle": "slow ranks of simulated jobs: found, and after how many steps",
     "up": "from holdfast up to ready",
@@ -491,6 +505,7 @@ PARTS = {
     "status": "bytes of status at 1,000 and 10,000 replicas",
     "sim": "schedules of the simulator",
     "json": "reading and writing a Pod",
+    "pattern": "steps from lines of log",
 }
 # Only when named: they take long, most because they build a Kubernetes with Go first.
 BY_HAND = {
