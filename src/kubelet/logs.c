@@ -48,6 +48,7 @@ struct hf_kubelet_log_reader {
 	int fd;
 	ino_t inode;
 	struct hf_strbuf line; /* a line without its end */
+	bool within[2];        /* stdout, stderr: the last line was a part, tagged P */
 	bool over;             /* the container has ended; the files do not grow any more */
 	int code;              /* result for the end of the stream */
 	char message[HF_ERROR_TEXT_MAX];
@@ -147,7 +148,7 @@ static int seek_tail(struct hf_kubelet_log_reader *s, int64_t n)
 static void add_line(struct hf_kubelet_log_reader *s, const char *line, size_t len,
 		     struct hf_strbuf *out)
 {
-	bool whole = len > TAG_AT && line[TAG_AT] == 'F';
+	bool whole = len > TAG_AT && line[TAG_AT] == 'F', within;
 
 	if (len < PREFIX_LEN)
 		return; /* not a line of a shim */
@@ -157,7 +158,10 @@ static void add_line(struct hf_kubelet_log_reader *s, const char *line, size_t l
 	}
 	if (s->since[0] && memcmp(line, s->since, TIME_LEN) < 0)
 		return;
-	if (s->timestamps) {
+	/* "stdout" or "stderr". A further part of a line has no time of its own. */
+	within = s->within[line[TIME_LEN + 4] == 'e'];
+	s->within[line[TIME_LEN + 4] == 'e'] = !whole;
+	if (s->timestamps && !within) {
 		hf_strbuf_add(out, line, TIME_LEN);
 		hf_strbuf_addch(out, ' ');
 	}

@@ -234,6 +234,22 @@ static void timestamps_and_since_are_those_of_the_lines(void **state)
 	testlog_release(&log);
 }
 
+static void a_line_in_parts_has_one_timestamp(void **state)
+{
+	struct testnode *n = *state;
+	struct testlog log;
+	size_t stamps = 0;
+
+	testnode_script(n, "a", "Never", "head -c 40000 /dev/zero | tr -c x x; echo; echo y");
+	testnode_wait_phase(n, "a", "Succeeded");
+	testnode_logs(n, "a", (struct hf_log_options){.tail_lines = -1, .timestamps = true}, &log);
+	for (const char *at = log.text.data; (at = strstr(at, "Z ")) != NULL; at++)
+		stamps++;
+	assert_int_equal(stamps, 2);
+	assert_true(hf_str_has_suffix(log.text.data, "Z y\n"));
+	testlog_release(&log);
+}
+
 struct follow {
 	struct testlog *log;
 	const char *text;
@@ -411,6 +427,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_container_that_ends_on_a_full_disk_leaves_a_log_that_says_so),
 		T(tail_and_limit_cut_a_log),
 		T(timestamps_and_since_are_those_of_the_lines),
+		T(a_line_in_parts_has_one_timestamp),
 		T(following_shows_lines_as_they_come_and_ends_with_the_container),
 		T(a_stream_may_be_stopped_at_any_time),
 		T(nothing_is_lost_where_a_log_is_rotated_while_it_is_read),
