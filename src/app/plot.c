@@ -258,6 +258,24 @@ static void draw_restarts(const struct chart *chart, const struct panel *panel)
 	}
 }
 
+/* A short mark at the bottom for each rank whose process began anew. If the job restarted, its line is near. */
+static void draw_new_processes(const struct chart *chart, const struct panel *panel)
+{
+	for (size_t r = 0; r < chart->n; r++)
+		for (size_t i = 0; i < chart->ranks[r]->n; i++) {
+			const struct hf_history_point *point = &chart->ranks[r]->points[i];
+
+			if (!point->begins)
+				continue;
+			hf_strbuf_addf(chart->sb,
+				       "<path class=\"l c%zu\" d=\"M%.1f %dv-10\"><title>",
+				       r % COLORS, x_of(chart, seconds_at(chart, point->at)),
+				       panel->top + PANEL_HEIGHT);
+			add_escaped(chart->sb, chart->ranks[r]->name);
+			hf_strbuf_addstr(chart->sb, " began anew</title></path>\n");
+		}
+}
+
 static void draw_panel(const struct chart *chart, struct panel *panel)
 {
 	if (!find_range(chart, panel)) {
@@ -269,6 +287,7 @@ static void draw_panel(const struct chart *chart, struct panel *panel)
 	draw_restarts(chart, panel);
 	for (size_t r = 0; r < chart->n; r++)
 		draw_rank(chart, panel, r);
+	draw_new_processes(chart, panel);
 }
 
 static void draw_legend(const struct chart *chart, int y)

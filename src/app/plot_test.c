@@ -72,6 +72,7 @@ static void a_restart_breaks_the_lines_and_is_marked(void **state)
 	draw(history, "ddp", &svg);
 	assert_int_equal(count(svg.data, "class=\"restart\""), 2);
 	assert_int_equal(count(svg.data, ">generation 2</text>"), 1);
+	assert_int_equal(count(svg.data, "<title>worker-0 began anew</title>"), 2);
 	/* The line of the loss has two parts. */
 	const char *line = strstr(svg.data, "class=\"l c0\"");
 	const char *end = strstr(line, "</path>");
