@@ -5,8 +5,8 @@
  * each with the field and a sentence. */
 #include "app/local_check.h"
 
+#include "app/local_gpus.h"
 #include "base/mem.h"
-#include "base/quantity.h"
 #include "base/str.h"
 #include "kubelet/check.h"
 
@@ -16,134 +16,56 @@
 #include <unistd.h>
 
 #define TEXT_MAX 512
-
-/* One replica type of the job. */
-struct replicas {
-	const char *type;
-	int64_t n;
-	const struct hf_json *spec; /* of the pods */
-	char path[HF_KUBELET_FIELD_MAX];
-	bool command_given; /* the operator sets the first container's command */
-};
-
-/* Reads the next replica type. *it is NULL at first. */
-static bool next_replicas(const struct hf_manifest *job, void **it, struct replicas *ret_replicas)
-{
-	const struct hf_framework *framework = job->framework;
-	const struct hf_json *all =
-		hf_json_path(hf_doc_json(job->doc), "spec", framework->replicas_key, NULL);
-	struct hf_json *value;
-	const char *type;
-	int role;
-
-	do {
-		*it = hf_json_next(all, *it, &type, &value);
-		if (*it == NULL)
-			return false;
-	} while (hf_json_type(value) != HF_JSON_OBJECT);
-	role = hf_framework_role(framework, type);
-	*ret_replicas = (struct replicas){
-		.type = type,
-		.n = hf_json_i64(hf_json_get(value, "replicas"), 1),
-		.spec = hf_json_path(value, "template", "spec", NULL),
-		.command_given = role >= 0 && (framework->given_commands >> role & 1u) != 0,
-	};
-	(void)snprintf(ret_replicas->path, sizeof(ret_replicas->path),
-		       "spec.%s[%.60s].template.spec", framework->replicas_key, type);
-	return true;
-}
+#define AMOUNT_MAX 128
+/* What is offered to a user whose job asks for too many GPUs. */
+#define OFFER "; 'holdfast run --fit' runs it with fewer ranks or without GPUs"
 
 /* ---- resources -------------------------------------------------------------------------------- */
 
-/* The request of a container, else the limit, in thousandths. */
-static int64_t read_request(const struct hf_json *container, const char *resource)
+static bool is_gpu(const char *resource)
 {
-	static const char *const keys[] = {"requests", "limits"};
-
-	for (size_t i = 0; i < HF_ARRAY_LEN(keys); i++) {
-		const struct hf_json *value =
-			hf_json_get(hf_json_path(container, "resources", keys[i], NULL), resource);
-		char number[32];
-		const char *text = hf_json_str(value, NULL);
-		int64_t milli;
-
-		if (text == NULL && value != NULL) {
-			(void)snprintf(number, sizeof(number), "%" PRId64, hf_json_i64(value, 0));
-			text = number;
-		}
-		if (text != NULL && hf_quantity_parse_milli(text, &milli, NULL) == 0)
-			return milli;
-	}
-	return 0;
-}
-
-/* What the containers of a pod ask for together. Init containers run one after the other, before. */
-static int64_t add_requests(const struct hf_json *spec, const char *resource)
-{
-	const struct hf_json *list = hf_json_get(spec, "containers");
-	int64_t total = 0;
-
-	for (size_t i = 0; i < hf_json_len(list); i++)
-		if (__builtin_add_overflow(total, read_request(hf_json_item(list, i), resource),
-					   &total))
-			return INT64_MAX;
-	return total;
-}
-
-static void format_amount(const char *resource, int64_t milli, char *text, size_t size)
-{
-	if (hf_streq(resource, "cpu"))
-		(void)snprintf(text, size, "%g CPUs", (double)milli / 1000);
-	else
-		(void)snprintf(text, size, "%.1f GiB of memory",
-			       (double)milli / 1000 / ((int64_t)1 << 30));
+	return !hf_job_is_common(resource);
 }
 
 /* Checks one resource: no pod, and not all pods together, may ask for more than the machine has. */
 static void check_amount(const struct hf_manifest *job, const char *resource, int64_t have,
 			 hf_finding_fn found, void *arg)
 {
-	bool elastic = hf_json_path(hf_doc_json(job->doc), "spec", "elasticPolicy", NULL) != NULL;
-	char text[TEXT_MAX], wants[64], has[64], field[HF_KUBELET_FIELD_MAX] = "spec";
-	int64_t total = 0, pods = 0;
-	struct replicas r;
+	const struct hf_json *root = hf_doc_json(job->doc);
+	bool elastic = hf_json_path(root, "spec", "elasticPolicy", NULL) != NULL;
+	char text[TEXT_MAX], wants[AMOUNT_MAX], has[AMOUNT_MAX];
+	char field[HF_KUBELET_FIELD_MAX] = "spec";
+	const char *offer = is_gpu(resource) ? OFFER : "";
+	int64_t total = hf_job_requests(job->framework, root, resource), pods = 0;
+	struct hf_job_replicas r;
 
-	format_amount(resource, have, has, sizeof(has));
-	for (void *it = NULL; next_replicas(job, &it, &r);) {
-		int64_t pod = add_requests(r.spec, resource), all;
+	hf_job_format_amount(resource, have, has, sizeof(has));
+	for (void *it = NULL; hf_job_replicas_next(job->framework, root, &it, &r);) {
+		int64_t pod = hf_job_request(r.spec, resource);
 
 		pods += r.n;
 		(void)snprintf(field, sizeof(field), "%s", r.path);
-		if (__builtin_mul_overflow(pod, r.n, &all) ||
-		    __builtin_add_overflow(total, all, &total))
-			total = INT64_MAX;
 		if (pod <= have)
 			continue;
-		format_amount(resource, pod, wants, sizeof(wants));
+		hf_job_format_amount(resource, pod, wants, sizeof(wants));
 		(void)snprintf(text, sizeof(text),
-			       "each pod of %s asks for %s, and this machine has %s", r.type, wants,
-			       has);
+			       "each pod of %s asks for %s, and this machine has %s%s", r.type,
+			       wants, has, offer);
 		found(arg, true, field, text);
 		return;
 	}
 	/* An elastic job may run with fewer pods. */
 	if (total <= have || elastic)
 		return;
-	format_amount(resource, total, wants, sizeof(wants));
+	hf_job_format_amount(resource, total, wants, sizeof(wants));
 	(void)snprintf(text, sizeof(text),
-		       "the %" PRId64 " pods ask for %s together, and this machine has %s", pods,
-		       wants, has);
+		       "the %" PRId64 " pods ask for %s together, and this machine has %s%s", pods,
+		       wants, has, offer);
 	found(arg, true, field, text);
 }
 
-/* True for resources of every node. All other resources are devices, and this node offers none. */
-static bool is_common(const char *resource)
-{
-	return hf_streq(resource, "cpu") || hf_streq(resource, "memory") ||
-	       hf_streq(resource, "ephemeral-storage") || hf_streq(resource, "pods");
-}
-
-static void check_devices(const struct replicas *r, hf_finding_fn found, void *arg)
+/* Devices of other kinds: the node of the plane offers none. */
+static void check_devices(const struct hf_job_replicas *r, hf_finding_fn found, void *arg)
 {
 	const struct hf_json *list = hf_json_get(r->spec, "containers");
 
@@ -155,9 +77,9 @@ static void check_devices(const struct replicas *r, hf_finding_fn found, void *a
 
 		for (void *it = NULL; (it = hf_json_next(limits, it, &name, &value)) != NULL;) {
 			char field[HF_KUBELET_FIELD_MAX], text[TEXT_MAX];
-			int64_t milli = read_request(hf_json_item(list, i), name);
+			int64_t milli = hf_job_request_of(hf_json_item(list, i), name);
 
-			if (is_common(name) || milli <= 0)
+			if (hf_job_knows(name) || milli <= 0)
 				continue;
 			(void)snprintf(field, sizeof(field), "%.140s.containers[%zu].resources",
 				       r->path, i);
@@ -165,7 +87,7 @@ static void check_devices(const struct replicas *r, hf_finding_fn found, void *a
 				text, sizeof(text),
 				"each pod of %s asks for %" PRId64
 				" %.80s, and the node of 'holdfast run' offers none; remove the "
-				"limit to run without",
+				"limit to run without, or use --fit",
 				r->type, milli / 1000, name);
 			found(arg, true, field, text);
 			return;
@@ -176,20 +98,44 @@ static void check_devices(const struct replicas *r, hf_finding_fn found, void *a
 void hf_local_check_resources(const struct hf_manifest *job, const struct hf_local_machine *machine,
 			      hf_finding_fn found, void *arg)
 {
-	int64_t memory;
-	struct replicas r;
+	struct hf_job_replicas r;
 
-	check_amount(job, "cpu", machine->cpus * 1000, found, arg);
-	if (__builtin_mul_overflow(machine->memory_bytes, 1000, &memory))
-		memory = INT64_MAX;
-	check_amount(job, "memory", memory, found, arg);
-	for (void *it = NULL; next_replicas(job, &it, &r);)
+	for (size_t i = 0; hf_job_resources[i] != NULL; i++)
+		check_amount(job, hf_job_resources[i],
+			     hf_job_machine_has(machine, hf_job_resources[i]), found, arg);
+	for (void *it = NULL; hf_job_replicas_next(job->framework, hf_doc_json(job->doc), &it, &r);)
 		check_devices(&r, found, arg);
+}
+
+/* GPUs are counted only if the job asks for some: NVML may take seconds. */
+static bool asks_for_gpus(const struct hf_manifest *job)
+{
+	for (size_t i = 0; hf_job_resources[i] != NULL; i++)
+		if (is_gpu(hf_job_resources[i]) &&
+		    hf_job_requests(job->framework, hf_doc_json(job->doc), hf_job_resources[i]) > 0)
+			return true;
+	return false;
+}
+
+struct hf_local_machine hf_local_machine_of(const struct hf_cli *cli, const struct hf_manifest *job)
+{
+	struct hf_local_machine machine = {
+		.cpus = sysconf(_SC_NPROCESSORS_ONLN),
+		.memory_bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE),
+	};
+
+	if (asks_for_gpus(job)) {
+		const struct hf_local_gpus gpus = hf_local_gpus_count(cli);
+
+		machine.nvidia = gpus.nvidia;
+		machine.amd = gpus.amd;
+	}
+	return machine;
 }
 
 /* ---- the kubelet ------------------------------------------------------------------------------- */
 
-static void check_template(const struct replicas *r, struct hf_kubelet_findings *findings)
+static void check_template(const struct hf_job_replicas *r, struct hf_kubelet_findings *findings)
 {
 	/* If the machine allows no namespaces, the kubelet refuses more; it finds that out later. */
 	const struct hf_kubelet_check facts = {
@@ -204,20 +150,22 @@ static void check_template(const struct replicas *r, struct hf_kubelet_findings 
 	hf_kubelet_check_template(&input, findings);
 }
 
-void hf_local_check(const struct hf_manifest *job, hf_finding_fn found, void *arg)
+void hf_local_check(const struct hf_cli *cli, const struct hf_manifest *job, hf_finding_fn found,
+		    void *arg)
 {
-	const struct hf_local_machine machine = {
-		.cpus = sysconf(_SC_NPROCESSORS_ONLN),
-		.memory_bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE),
-	};
 	HF_AUTOFREE struct hf_kubelet_findings *findings = hf_xcalloc(1, sizeof(*findings));
-	struct replicas r;
+	struct hf_local_machine machine;
+	struct hf_job_replicas r;
 
-	for (void *it = NULL; next_replicas(job, &it, &r);)
+	for (void *it = NULL; hf_job_replicas_next(job->framework, hf_doc_json(job->doc), &it, &r);)
 		if (hf_json_type(r.spec) == HF_JSON_OBJECT)
 			check_template(&r, findings);
 	for (size_t i = 0; i < findings->n; i++)
 		found(arg, findings->items[i].refused, findings->items[i].field,
 		      findings->items[i].text);
+	/* --fit changes the job before its resources count. */
+	if (hf_cli_has(cli, "fit"))
+		return;
+	machine = hf_local_machine_of(cli, job);
 	hf_local_check_resources(job, &machine, found, arg);
 }

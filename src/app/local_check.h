@@ -3,20 +3,21 @@
 #ifndef HF_APP_LOCAL_CHECK_H
 #define HF_APP_LOCAL_CHECK_H
 
-#include "cli/job_manifest.h"
+#include "app/job_resources.h"
 
 /*
  * The function for cli->check_here: reports what keeps the pods of a job from ever running on this machine,
  * as far as the manifest alone decides it.  That is what the kubelet refuses (kubelet/check.h), resources
- * that the machine lacks, and, as a warning, what the kubelet ignores.
+ * that the machine lacks, and, as a warning, what the kubelet ignores.  With the flag --fit, resources are
+ * left out: app/fit_job.h changes the job.
  */
-void hf_local_check(const struct hf_manifest *job, hf_finding_fn found, void *arg);
+void hf_local_check(const struct hf_cli *cli, const struct hf_manifest *job, hf_finding_fn found,
+		    void *arg);
 
-/* What a machine has. */
-struct hf_local_machine {
-	int64_t cpus;
-	int64_t memory_bytes;
-};
+/* What this machine has, within --gpus.  GPUs are counted only if the job asks for some. */
+struct hf_local_machine hf_local_machine_of(const struct hf_cli *cli,
+					    const struct hf_manifest *job);
+
 /* The part of hf_local_check about resources, for a given machine.  Pure. */
 void hf_local_check_resources(const struct hf_manifest *job, const struct hf_local_machine *machine,
 			      hf_finding_fn found, void *arg);

@@ -32,11 +32,12 @@ static struct hf_manifest make_job(const char *elastic, const char *resources, i
 					    hf_framework_by_kind("kubeflow.org/v1", "PyTorchJob")};
 }
 
-/* On a machine with 4 CPUs and 8 GiB. */
+/* On a machine with 4 CPUs, 8 GiB and 2 GPUs. */
 static void assert_resources(const char *elastic, const char *resources, int workers,
 			     const char *wanted)
 {
-	const struct hf_local_machine machine = {.cpus = 4, .memory_bytes = (int64_t)8 << 30};
+	const struct hf_local_machine machine = {
+		.cpus = 4, .memory_bytes = (int64_t)8 << 30, .nvidia = 2};
 	struct hf_manifest job = make_job(elastic, resources, workers);
 
 	seen[0] = '\0';
@@ -75,21 +76,43 @@ static void all_pods_together_may_not_either(void **state)
 			 "has 8.0 GiB of memory\n");
 }
 
-static void devices_are_not_offered(void **state)
+#define OFFER "; 'holdfast run --fit' runs it with fewer ranks or without GPUs\n"
+
+static void gpus_are_counted(void **state)
 {
-	assert_resources("", "{\"limits\":{\"nvidia.com/gpu\":0}}", 1, "");
+	assert_resources("", "{\"limits\":{\"nvidia.com/gpu\":0}}", 3, "");
+	assert_resources("", "{\"limits\":{\"nvidia.com/gpu\":1}}", 2, "");
+	assert_resources("", "{\"limits\":{\"nvidia.com/gpu\":8}}", 1,
+			 PATH
+			 ": each pod of Worker asks for 8 nvidia.com/gpu, and this machine has "
+			 "2 nvidia.com/gpu" OFFER);
+	assert_resources("", "{\"limits\":{\"nvidia.com/gpu\":\"1\"}}", 3,
+			 PATH
+			 ": the 3 pods ask for 3 nvidia.com/gpu together, and this machine has "
+			 "2 nvidia.com/gpu" OFFER);
+	assert_resources("\"elasticPolicy\":{},", "{\"limits\":{\"nvidia.com/gpu\":1}}", 3, "");
 	assert_resources(
-		"", "{\"limits\":{\"nvidia.com/gpu\":8}}", 1,
-		PATH ".containers[0].resources: each pod of Worker asks for 8 nvidia.com/gpu, and "
-		     "the node of 'holdfast run' offers none; remove the limit to run without\n");
+		"", "{\"limits\":{\"amd.com/gpu\":1}}", 1,
+		PATH
+		": each pod of Worker asks for 1 amd.com/gpu, and this machine has none" OFFER);
+}
+
+static void other_devices_are_not_offered(void **state)
+{
+	assert_resources(
+		"", "{\"limits\":{\"rdma/hca\":1}}", 1,
+		PATH
+		".containers[0].resources: each pod of Worker asks for 1 rdma/hca, and the node "
+		"of 'holdfast run' offers none; remove the limit to run without, or use --fit\n");
 }
 
 static void what_the_kubelet_refuses_is_found(void **state)
 {
+	const struct hf_cli cli = {.n_flags = 0};
 	struct hf_manifest job = make_job("", "{\"claims\":[{\"name\":\"c\"}]}", 1);
 
 	seen[0] = '\0';
-	hf_local_check(&job, note_finding, NULL);
+	hf_local_check(&cli, &job, note_finding, NULL);
 	assert_non_null(strstr(seen, PATH ".containers[0].resources.claims: "));
 	hf_manifest_release(&job);
 }
@@ -99,7 +122,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_pod_may_not_ask_for_more_than_the_machine_has),
 		cmocka_unit_test(all_pods_together_may_not_either),
-		cmocka_unit_test(devices_are_not_offered),
+		cmocka_unit_test(gpus_are_counted),
+		cmocka_unit_test(other_devices_are_not_offered),
 		cmocka_unit_test(what_the_kubelet_refuses_is_found),
 	};
 

@@ -54,7 +54,8 @@ int main(int argc, char **argv)
 			     .err = stderr,
 			     .connect = hf_connect,
 			     .check_here = hf_local_check,
-			     .each_run = hf_kept_runs_each};
+			     .each_run = hf_kept_runs_each,
+			     .finds_gpus = true};
 	struct hf_error err;
 	uint32_t seed;
 	int rc;

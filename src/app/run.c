@@ -8,6 +8,8 @@
 #include "app/connect.h"
 #include "app/failure.h"
 #include "app/inject.h"
+#include "app/keyboard.h"
+#include "app/local_gpus.h"
 #include "app/log_tail.h"
 #include "app/plane.h"
 #include "app/run_folder.h"
@@ -31,7 +33,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <termios.h>
 #include <unistd.h>
 
 /*
@@ -84,8 +85,7 @@ struct run {
 	size_t n_injections;
 	struct hf_timer *tick, *heartbeat, *linger, *timeout;
 	struct hf_signal *sigint, *sigterm, *sighup;
-	struct hf_io *keyboard;
-	struct termios saved_terminal;
+	struct hf_keyboard *keyboard;
 };
 
 static hf_time now_of(const struct run *run)
@@ -593,24 +593,18 @@ static void toggle_suspend(struct run *run)
 	(void)hf_store_request(hf_plane_store(run->plane), &request, on_suspended, run);
 }
 
-static void on_key(void *arg, unsigned events)
+static void on_key(void *arg, char key)
 {
 	struct run *run = arg;
-	char keys[32];
-	ssize_t n = read(STDIN_FILENO, keys, sizeof(keys));
 
-	if (n <= 0 || (events & HF_IO_HANGUP) != 0) {
-		hf_io_want(run->keyboard, 0);
+	if (run->state != RUN_WATCHING)
 		return;
-	}
-	for (ssize_t i = 0; i < n && run->state == RUN_WATCHING; i++) {
-		switch (keys[i]) {
-		case 'l': hf_progress_toggle_logs(run->progress); break;
-		case 'w': show_why(run); break;
-		case 's': toggle_suspend(run); break;
-		case 'q': on_signal(run, SIGINT); break;
-		default: break;
-		}
+	switch (key) {
+	case 'l': hf_progress_toggle_logs(run->progress); break;
+	case 'w': show_why(run); break;
+	case 's': toggle_suspend(run); break;
+	case 'q': on_signal(run, SIGINT); break;
+	default: break;
 	}
 }
 
@@ -763,23 +757,6 @@ static int parse_flags(struct run *run)
 	return rc;
 }
 
-static int open_keyboard(struct run *run, struct hf_error *err)
-{
-	struct termios raw;
-	int rc;
-
-	if (!has_keyboard(run) || tcgetattr(STDIN_FILENO, &run->saved_terminal) != 0)
-		return 0;
-	rc = hf_io_create(run->loop, STDIN_FILENO, on_key, run, &run->keyboard, err);
-	if (rc != 0)
-		return rc;
-	raw = run->saved_terminal;
-	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
-	(void)tcsetattr(STDIN_FILENO, TCSANOW, &raw);
-	hf_io_want(run->keyboard, HF_IO_READ);
-	return 0;
-}
-
 static void create_timers(struct run *run, hf_time timeout)
 {
 	run->tick = hf_timer_create(run->loop, on_tick, run);
@@ -811,6 +788,7 @@ static int begin_run(struct run *run, struct hf_error *err)
 		/* Ranks of a program that ends at once must not wait for the name of rank 0. */
 		.no_init_containers = run->in.script,
 		.in_memory = true,
+		.gpus = hf_local_gpus_option(run->cli),
 		.network = HF_KUBELET_NETWORK_AUTO,
 		.notice = on_notice,
 		.ready = on_ready,
@@ -827,7 +805,9 @@ static int begin_run(struct run *run, struct hf_error *err)
 	if (rc == 0 && !is_ignored(SIGHUP))
 		rc = hf_signal_create(run->loop, SIGHUP, on_signal, run, &run->sighup, err);
 	if (rc == 0)
-		rc = open_keyboard(run, err);
+		rc = has_keyboard(run)
+			     ? hf_keyboard_create(run->loop, on_key, run, &run->keyboard, err)
+			     : 0;
 	if (rc == 0)
 		rc = hf_plane_create(&options, &run->plane, err);
 	if (rc == 0)
@@ -837,9 +817,7 @@ static int begin_run(struct run *run, struct hf_error *err)
 
 static void release_run(struct run *run)
 {
-	if (run->keyboard != NULL)
-		(void)tcsetattr(STDIN_FILENO, TCSANOW, &run->saved_terminal);
-	run->keyboard = hf_io_destroy(run->keyboard);
+	run->keyboard = hf_keyboard_destroy(run->keyboard);
 	run->job_watch = hf_watch_stop(run->job_watch);
 	run->pod_watch = hf_watch_stop(run->pod_watch);
 	run->follows = hf_log_follower_destroy(run->follows);
@@ -883,6 +861,15 @@ static void print_end(const struct run *run)
 	}
 }
 
+static void note_fit(struct run *run)
+{
+	char *rest = run->in.fitted, *line;
+
+	while (rest != NULL && (line = strsep(&rest, "\n")) != NULL)
+		if (*line != '\0')
+			hf_progress_note(run->progress, now_of(run), "%s", line);
+}
+
 static int run_job(struct run *run, hf_time timeout)
 {
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(8192);
@@ -913,6 +900,7 @@ static int run_job(struct run *run, hf_time timeout)
 					      .folder = hf_run_folder_path(run->folder)});
 	hf_run_input_describe(&run->in, &text);
 	hf_progress_note(run->progress, now_of(run), "%s", text.data);
+	note_fit(run);
 	if (run->in.not_created != NULL)
 		hf_progress_note(run->progress, now_of(run), "note: %s", run->in.not_created);
 	create_timers(run, timeout);
@@ -950,7 +938,9 @@ static int verb_run(struct hf_cli *cli)
 
 static const struct hf_flag run_flags[] = {
 	{"filename", 'f', "FILE", "a manifest; give the flag again for further files", NULL},
-	{"nproc", 0, "N", "number of ranks of the program, each in a pod of its own", "1"},
+	{"nproc", 0, "N",
+	 "ranks of the program, each with a GPU if there are any: a number, gpu, cpu or auto",
+	 "a rank for each GPU, else 1"},
 	{"module", 'm', NULL, "the program is a Python module, such as pkg.train", NULL},
 	{"max-restarts", 0, "N", "restart the program after any failure, up to N times",
 	 "3, and only ranks that a signal killed"},
@@ -959,6 +949,10 @@ static const struct hf_flag run_flags[] = {
 	{"env-file", 0, "FILE", "variables for the ranks, one NAME=VALUE in a line", NULL},
 	{"pass-env", 0, "NAMES",
 	 "variables of the shell for the ranks, such as 'HF_*,WANDB_*'; a program gets all", NULL},
+	{"gpus", 0, "GPUS", "GPUs for the ranks: all, none, or numbers such as 0,2",
+	 "$CUDA_VISIBLE_DEVICES, else all"},
+	{"fit", 0, NULL, "if the job asks for more than this machine has: fewer ranks, or no GPUs",
+	 NULL},
 	{"progress", 0, "HOW", "auto: a status block on a terminal; plain: lines", "auto"},
 	{"no-logs", 0, NULL, "do not show the logs of the ranks", NULL},
 	{"ranks", 0, "LIST", "show the logs of these ranks only, such as 0,2 or worker-1; all",

@@ -4,6 +4,9 @@
 /* Reads what `run` was asked to run: a manifest with its other objects, or a program. */
 #include "app/run_input.h"
 
+#include "app/fit_job.h"
+#include "app/local_check.h"
+#include "app/local_gpus.h"
 #include "app/run_template.h"
 #include "app/script_job.h"
 #include "base/mem.h"
@@ -18,6 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#define FIT_BYTES_MAX 8192
 #define NAMES_SHOWN 8 /* variables that are named at the start */
 
 /* ---- load --------------------------------------------------------------------------------------- */
@@ -49,28 +53,30 @@ static bool take_print_job(struct hf_cli *cli)
 }
 
 /* Sets what torchrun sets, so that the ranks do not use more threads than there are CPUs. */
-static void limit_threads(const struct hf_cli *cli, struct hf_run_input *input)
+static void limit_threads(int64_t ranks, struct hf_run_input *input)
 {
-	const char *nproc = hf_str_or(hf_cli_flag(cli, "nproc"), "1");
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN), ranks = strtol(nproc, NULL, 10);
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	char text[32];
 
 	if (ranks < 2 || hf_run_env_has(&input->env, "OMP_NUM_THREADS"))
 		return;
-	(void)snprintf(text, sizeof(text), "%ld", cpus / ranks > 1 ? cpus / ranks : 1);
+	(void)snprintf(text, sizeof(text), "%ld", cpus / ranks > 1 ? cpus / (long)ranks : 1L);
 	hf_run_env_add(&input->env, "OMP_NUM_THREADS", text);
 }
 
 static int load_script(struct hf_cli *cli, struct hf_run_input *input)
 {
+	HF_AUTO_STRBUF note = HF_STRBUF_INIT(FIT_BYTES_MAX);
+	int64_t nproc = 1;
 	int rc;
 
 	input->print = take_print_job(cli);
-	rc = hf_script_job_make(cli, &input->manifest);
+	rc = hf_script_job_make(cli, &input->manifest, &nproc, &note);
+	input->fitted = hf_strbuf_detach(&note);
 	if (rc == 0)
 		rc = hf_run_env_read(cli, true, environ, &input->env);
 	if (rc == 0)
-		limit_threads(cli, input);
+		limit_threads(nproc, input);
 	return rc;
 }
 
@@ -108,6 +114,17 @@ static void note_unknown(void *arg, const char *file HF_UNUSED, const struct hf_
 		hf_str_or(hf_json_path_str(object, "metadata", "name", NULL), ""));
 }
 
+static void fit_job(const struct hf_cli *cli, struct hf_run_input *input)
+{
+	const struct hf_local_machine machine = hf_local_machine_of(cli, &input->manifest);
+	HF_AUTO_STRBUF notes = HF_STRBUF_INIT(FIT_BYTES_MAX);
+
+	hf_fit_job(&machine, &input->manifest, &notes);
+	if (notes.len == 0)
+		hf_strbuf_addstr(&notes, "--fit: the job fits on this machine as it is\n");
+	input->fitted = hf_strbuf_detach(&notes);
+}
+
 static int load_manifests(struct hf_cli *cli, struct hf_run_input *input)
 {
 	struct hf_manifests set = {.passed = note_unknown, .arg = input, .here = true};
@@ -124,6 +141,8 @@ static int load_manifests(struct hf_cli *cli, struct hf_run_input *input)
 	if (rc == 0)
 		rc = take_job(cli, &set, input);
 	hf_manifests_release(&set);
+	if (rc == 0 && hf_cli_has(cli, "fit"))
+		fit_job(cli, input);
 	return rc == 0 ? hf_run_env_read(cli, false, environ, &input->env) : rc;
 }
 
@@ -132,6 +151,8 @@ int hf_run_input_load(struct hf_cli *cli, struct hf_run_input *ret_input)
 	bool files = hf_cli_has(cli, "filename");
 
 	*ret_input = (struct hf_run_input){.script = false};
+	if (hf_local_gpus_check(cli) != 0)
+		return HF_EXIT_USAGE;
 	if (cli->n_args == 0 && !files)
 		return hf_cli_usage(cli, "what should run? Name a manifest, a script such as "
 					 "train.py, or a command behind --");
@@ -149,7 +170,8 @@ void hf_run_input_release(struct hf_run_input *input)
 	hf_manifest_objects_release(&input->objects);
 	hf_run_env_release(&input->env);
 	free(input->not_created);
-	input->not_created = NULL;
+	free(input->fitted);
+	input->not_created = input->fitted = NULL;
 }
 
 /* ---- the objects --------------------------------------------------------------------------------- */
@@ -243,13 +265,25 @@ void hf_run_input_place(struct hf_run_input *input, const char *errors)
 	hf_run_template_apply(&change, &input->manifest);
 }
 
+static bool has_gpus(const struct hf_run_input *input)
+{
+	const struct hf_json *job = hf_doc_json(input->manifest.doc);
+
+	for (size_t i = 0; hf_job_resources[i] != NULL; i++)
+		if (!hf_job_is_common(hf_job_resources[i]) &&
+		    hf_job_requests(input->manifest.framework, job, hf_job_resources[i]) > 0)
+			return true;
+	return false;
+}
+
 void hf_run_input_describe(const struct hf_run_input *input, struct hf_strbuf *sb)
 {
 	HF_AUTOFREE char *cwd = getcwd(NULL, 0);
 
 	hf_strbuf_addf(sb, "ranks get folder %s and ", hf_str_or(cwd, "/"));
 	if (input->script) {
-		hf_strbuf_addf(sb, "all %zu variables of the shell", input->env.n_passed);
+		hf_strbuf_addf(sb, "all %zu variables of the shell%s", input->env.n_passed,
+			       has_gpus(input) ? ", and a GPU each" : "");
 	} else if (input->env.n_all == 0) {
 		hf_strbuf_addstr(sb, "no variables of the shell (see --pass-env)");
 	} else {

@@ -12,7 +12,8 @@ struct hf_run_input {
 	bool print;  /* --print-job: the manifest is printed, and nothing runs */
 	struct hf_manifest manifest;
 	struct hf_manifest_objects objects; /* to be created before the job */
-	char *not_created;                  /* a line about objects of unknown kinds; NULL: none */
+	char *fitted;      /* what --fit changed, a line each; NULL: --fit is absent */
+	char *not_created; /* a line about objects of unknown kinds; NULL: none */
 	struct hf_run_env env;
 };
 

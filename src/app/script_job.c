@@ -5,6 +5,7 @@
  * flags of the command line. Output: a checked manifest. */
 #include "app/script_job.h"
 
+#include "app/local_gpus.h"
 #include "base/ascii.h"
 #include "base/fs.h"
 #include "base/mem.h"
@@ -250,8 +251,17 @@ static void set_variables(struct hf_json *env, const char *name, int64_t restart
 	set_variable(env, "TORCHELASTIC_MAX_RESTARTS", limit);
 }
 
+/* What make_job needs. */
+struct script {
+	const char *name;
+	const struct hf_json *command;
+	int64_t nproc, restarts;
+	const char *policy;
+	const char *gpu; /* the resource of each rank's GPU; NULL: the ranks have none */
+};
+
 static void add_replicas(struct hf_json *specs, const char *type, int64_t replicas,
-			 const char *policy, const struct hf_json *command, struct hf_json *env)
+			 const struct script *script, struct hf_json *env)
 {
 	struct hf_json *spec = hf_json_ensure_object(specs, type);
 	struct hf_json *pod =
@@ -259,60 +269,115 @@ static void add_replicas(struct hf_json *specs, const char *type, int64_t replic
 	struct hf_json *container = hf_json_object();
 
 	hf_json_set_i64(spec, "replicas", replicas);
-	hf_json_set_str(spec, "restartPolicy", policy);
+	hf_json_set_str(spec, "restartPolicy", script->policy);
 	hf_json_set_str(container, "name", "pytorch");
 	hf_json_set_str(container, "image", HF_SCRIPT_IMAGE);
-	hf_json_set(container, "command", hf_json_copy(command));
+	hf_json_set(container, "command", hf_json_copy(script->command));
 	if (env != NULL)
 		hf_json_set(container, "env", env);
+	if (script->gpu != NULL)
+		hf_json_set_i64(hf_json_ensure_object(hf_json_ensure_object(container, "resources"),
+						      "limits"),
+				script->gpu, 1);
 	hf_json_append(hf_json_ensure_array(pod, "containers"), container);
 }
 
-static struct hf_json *make_job(const char *name, const struct hf_json *command, int64_t nproc,
-				int64_t restarts, const char *policy)
+static struct hf_json *make_job(const struct script *script)
 {
 	struct hf_json *job = hf_json_object();
 	struct hf_json *spec, *run_policy, *specs;
 
 	hf_json_set_str(job, "apiVersion", "kubeflow.org/v1");
 	hf_json_set_str(job, "kind", "PyTorchJob");
-	hf_json_set_str(hf_json_ensure_object(job, "metadata"), "name", name);
+	hf_json_set_str(hf_json_ensure_object(job, "metadata"), "name", script->name);
 	spec = hf_json_ensure_object(job, "spec");
 	run_policy = hf_json_ensure_object(spec, "runPolicy");
-	hf_json_set_i64(run_policy, "backoffLimit", restarts);
+	hf_json_set_i64(run_policy, "backoffLimit", script->restarts);
 	/* A process group cannot take a rank back, so all ranks start again together. */
 	hf_json_set_str(hf_json_ensure_object(run_policy, "recovery"), "restartScope", "Job");
 	specs = hf_json_ensure_object(spec, "pytorchReplicaSpecs");
-	for (int worker = 0; worker <= (nproc > 1); worker++) {
+	for (int worker = 0; worker <= (script->nproc > 1); worker++) {
 		struct hf_json *env = hf_json_array();
 
-		set_variables(env, name, restarts);
-		add_replicas(specs, worker ? "Worker" : "Master", worker ? nproc - 1 : 1, policy,
-			     command, env);
+		set_variables(env, script->name, script->restarts);
+		add_replicas(specs, worker ? "Worker" : "Master", worker ? script->nproc - 1 : 1,
+			     script, env);
 	}
 	return job;
 }
 
-int hf_script_job_make(struct hf_cli *cli, struct hf_manifest *ret_manifest)
+/* ---- how many ranks ------------------------------------------------------------------------------ */
+
+static int64_t limit_ranks(int64_t n)
 {
-	const char *nproc_text = hf_str_or(hf_cli_flag(cli, "nproc"), "1");
+	return n < 1 ? 1 : n > HF_SCRIPT_NPROC_MAX ? HF_SCRIPT_NPROC_MAX : n;
+}
+
+/* A number of ranks that was asked for: more than one rank cannot share a GPU. */
+static int fit_ranks(struct hf_cli *cli, struct script *script, int64_t gpus,
+		     struct hf_strbuf *note)
+{
+	if (script->gpu == NULL || script->nproc <= gpus)
+		return 0;
+	if (!hf_cli_has(cli, "fit"))
+		return hf_cli_usage(
+			cli,
+			"--nproc %lld, and this machine has %lld %s, one for each rank: "
+			"--gpus none runs the ranks without GPUs, and --fit runs %lld",
+			(long long)script->nproc, (long long)gpus, script->gpu, (long long)gpus);
+	hf_strbuf_addf(note,
+		       "--fit: %lld ranks instead of %lld, because this machine has %lld %s\n",
+		       (long long)gpus, (long long)script->nproc, (long long)gpus, script->gpu);
+	script->nproc = gpus;
+	return 0;
+}
+
+static int find_ranks(struct hf_cli *cli, struct script *script, struct hf_strbuf *note)
+{
+	const char *nproc = hf_str_or(hf_cli_flag(cli, "nproc"), "");
+	const struct hf_local_gpus found = hf_local_gpus_count(cli);
+	int64_t gpus = found.nvidia > 0 ? found.nvidia : found.amd;
+	struct hf_error err;
+
+	if (gpus > 0)
+		script->gpu = found.nvidia > 0 ? "nvidia.com/gpu" : "amd.com/gpu";
+	if (hf_streq(nproc, "gpu") && gpus == 0)
+		return hf_cli_usage(cli, "--nproc gpu: this machine has no GPU for the ranks%s%s",
+				    found.why[0] != '\0' ? ": " : "", found.why);
+	if (hf_streq(nproc, "cpu") || (hf_streq(nproc, "auto") && gpus == 0)) {
+		script->gpu = NULL;
+		script->nproc = limit_ranks(sysconf(_SC_NPROCESSORS_ONLN));
+		return 0;
+	}
+	if (*nproc == '\0' || hf_streq(nproc, "gpu") || hf_streq(nproc, "auto")) {
+		script->nproc = limit_ranks(gpus);
+		return 0;
+	}
+	if (hf_str_to_i64(nproc, 1, HF_SCRIPT_NPROC_MAX, &script->nproc, &err) != 0)
+		return hf_cli_usage(cli, "--nproc takes auto, gpu, cpu or a number: %s", err.text);
+	return fit_ranks(cli, script, gpus, note);
+}
+
+int hf_script_job_make(struct hf_cli *cli, struct hf_manifest *ret_manifest, int64_t *ret_nproc,
+		       struct hf_strbuf *note)
+{
 	const char *restarts_text = hf_cli_flag(cli, "max-restarts");
 	HF_AUTO_JSON command = hf_json_array();
 	HF_AUTOFREE char *name = NULL;
-	int64_t nproc, restarts = HF_SCRIPT_RESTARTS;
+	struct script script = {.command = command,
+				.restarts = HF_SCRIPT_RESTARTS,
+				.policy = restarts_text != NULL ? "OnFailure" : "ExitCode"};
 	struct hf_error err;
 
-	if (hf_str_to_i64(nproc_text, 1, HF_SCRIPT_NPROC_MAX, &nproc, &err) != 0)
-		return hf_cli_usage(cli, "--nproc: %s", err.text);
 	if (restarts_text != NULL &&
-	    hf_str_to_i64(restarts_text, 0, INT32_MAX, &restarts, &err) != 0)
+	    hf_str_to_i64(restarts_text, 0, INT32_MAX, &script.restarts, &err) != 0)
 		return hf_cli_usage(cli, "--max-restarts: %s", err.text);
-	if (make_command(cli, command) != 0)
+	if (make_command(cli, command) != 0 || find_ranks(cli, &script, note) != 0)
 		return HF_EXIT_USAGE;
-	name = make_name(cli->args[0], hf_cli_has(cli, "module"));
-	ret_manifest->doc = hf_doc_from_json(make_job(
-		name, command, nproc, restarts, restarts_text != NULL ? "OnFailure" : "ExitCode"));
+	script.name = name = make_name(cli->args[0], hf_cli_has(cli, "module"));
+	ret_manifest->doc = hf_doc_from_json(make_job(&script));
 	ret_manifest->framework = hf_framework_by_kind("kubeflow.org/v1", "PyTorchJob");
+	*ret_nproc = script.nproc;
 	return 0;
 }
 

@@ -18,8 +18,16 @@
  * behind "--". */
 bool hf_script_is_program(const struct hf_cli *cli, const char *word, bool literal);
 
-/* Make the job of the words and flags of `run`.  Returns 0, or HF_EXIT_USAGE after a message. */
-int hf_script_job_make(struct hf_cli *cli, struct hf_manifest *ret_manifest);
+/*
+ * Make the job of the words and flags of `run`.  Each rank has a GPU of its own, if there are GPUs.  --nproc
+ * takes torchrun's values: a number, "gpu" (a rank for each GPU), "cpu" (a rank for each CPU, and no GPUs),
+ * or "auto" (gpu if there is one, else cpu).  Without it: a rank for each GPU, else one.
+ *
+ * ret_nproc: the number of ranks.  note: gets a line if --fit changed it.  Returns 0, or HF_EXIT_USAGE
+ * after a message.
+ */
+int hf_script_job_make(struct hf_cli *cli, struct hf_manifest *ret_manifest, int64_t *ret_nproc,
+		       struct hf_strbuf *note);
 /* Print the manifest as YAML.  Returns an exit code. */
 int hf_script_job_print(struct hf_cli *cli, const struct hf_manifest *manifest);
 

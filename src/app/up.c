@@ -6,6 +6,7 @@
 #include "app/verbs.h"
 
 #include "apiserver/apiserver.h"
+#include "app/local_gpus.h"
 #include "app/up_folder.h"
 #include "app/plane.h"
 #include "base/fs.h"
@@ -352,6 +353,7 @@ static int begin_up(struct up *up, const char *dir, enum hf_kubelet_network netw
 {
 	struct hf_plane_options options = {
 		.no_operator = hf_cli_has(up->cli, "no-operator"),
+		.gpus = hf_local_gpus_option(up->cli),
 		.network = network,
 		.notice = on_notice,
 		.health = on_health,
@@ -451,6 +453,8 @@ static int start_detached(struct detach *detach, const char *dir, struct hf_erro
 			      hf_str_or(hf_cli_flag(cli, "listen"), DEFAULT_LISTEN),
 			      "--network",
 			      hf_str_or(hf_cli_flag(cli, "network"), "auto"),
+			      "--gpus",
+			      hf_str_or(hf_cli_flag(cli, "gpus"), "all"),
 			      hf_cli_has(cli, "no-operator") ? "--no-operator" : NULL,
 			      NULL};
 	struct hf_process_spec spec = {.argv = argv, .cwd = "/", .new_session = true};
@@ -507,6 +511,8 @@ static int verb_up(struct hf_cli *cli)
 	(void)unsetenv(DETACHED_ENV);
 	if (rc == 0)
 		rc = parse_network(&up, &network);
+	if (rc == 0)
+		rc = hf_local_gpus_check(cli);
 	if (rc == 0 && hf_up_folder_path(hf_cli_flag(cli, "data-dir"), &dir, &err) != 0)
 		rc = hf_cli_usage(cli, "%s", err.text);
 	if (rc == 0)
@@ -522,6 +528,7 @@ static const struct hf_flag up_flags[] = {
 	{"detach", 'd', NULL, "run in the background once ready; the log is DIR/up.log", NULL},
 	{"network", 0, "HOW",
 	 "auto: a network for each pod if possible; host: this machine's network", "auto"},
+	{"gpus", 0, "GPUS", "GPUs for pods: all, none, or numbers such as 0,2", "all"},
 	{"no-operator", 0, NULL, "do not run the operator: 'holdfast operator' or another one does",
 	 NULL},
 	{NULL, 0, NULL, NULL, NULL},

@@ -107,10 +107,14 @@ struct hf_cli {
 	/* Set by main, for verbs that talk to a server: makes the loop's store on first use. */
 	int (*connect)(struct hf_cli *cli, struct hf_store **ret_store, struct hf_error *err);
 	/* Set by main, for verbs that ask whether a job can run on this machine. */
-	void (*check_here)(const struct hf_manifest *job, hf_finding_fn found, void *arg);
+	void (*check_here)(const struct hf_cli *cli, const struct hf_manifest *job,
+			   hf_finding_fn found, void *arg);
 	/* Set by main: calls fn for each kept run of this machine, with its name and a description. */
 	void (*each_run)(void (*fn)(void *arg, const char *name, const char *description),
 			 void *arg);
+	/* Set by main: this program can start itself as a helper that looks for GPUs.  false, in tests:
+	 * no GPU is found. */
+	bool finds_gpus;
 	const struct hf_cli_verb *const *const *tables; /* of hf_cli_main */
 	struct hf_loop *loop;
 	struct hf_store *store;     /* from connect; NULL for verbs without a server */

@@ -247,7 +247,7 @@ static int check_here(struct loading *ld, const struct hf_manifest *job)
 {
 	ld->refused = false;
 	if (ld->here)
-		ld->cli->check_here(job, on_finding, ld);
+		ld->cli->check_here(ld->cli, job, on_finding, ld);
 	return ld->refused ? HF_EXIT_USAGE : 0;
 }
 

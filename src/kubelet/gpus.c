@@ -2,14 +2,11 @@
  * Copyright The Holdfast authors */
 #include "kubelet/pod_internal.h"
 
-#include "base/fs.h"
 #include "base/mem.h"
 #include "base/quantity.h"
 #include "base/str.h"
-#include "loop/pipe.h"
-#include "loop/process.h"
+#include "kubelet/gpu_search.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +16,6 @@
  * by CUDA_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES; a container that asks for none sees none. No GPU has
  * two owners at a time. pod.json records the owners, so that a later kubelet knows them.
  */
-#define ANSWER_WITHIN (20 * HF_SECOND)
-#define ANSWER_BYTES_MAX ((size_t)64 << 10)
-#define GPUS_MAX 128
 
 struct gpu {
 	const char *resource; /* HF_SHIM_NVIDIA or HF_SHIM_AMD */
@@ -32,12 +26,9 @@ struct gpu {
 struct hf_kubelet_gpus {
 	struct hf_kubelet *kubelet;
 	void (*found)(struct hf_kubelet *kubelet);
-	struct hf_process *child;
-	struct hf_reader *reader;
-	struct hf_timer *timer;
-	struct hf_strbuf answer;
+	struct hf_gpu_search *search;
 	bool known;
-	struct gpu items[GPUS_MAX];
+	struct gpu items[HF_GPUS_MAX];
 	size_t n;
 };
 
@@ -54,10 +45,7 @@ struct hf_kubelet_gpus *hf_kubelet_gpus_destroy(struct hf_kubelet_gpus *g)
 {
 	if (!g)
 		return NULL;
-	g->reader = hf_reader_destroy(g->reader);
-	g->timer = hf_timer_destroy(g->timer);
-	g->child = hf_process_destroy(g->child);
-	hf_strbuf_release(&g->answer);
+	g->search = hf_gpu_search_destroy(g->search);
 	for (size_t i = 0; i < g->n; i++)
 		free(g->items[i].id);
 	free(g);
@@ -69,39 +57,6 @@ bool hf_kubelet_gpus_known(const struct hf_kubelet_gpus *g)
 	return !g || g->known;
 }
 
-int hf_kubelet_gpus_check_option(const char *option, struct hf_error *err)
-{
-	HF_AUTOFREE char *copy = hf_xstrdup(hf_str_or(option, "all"));
-	char *rest = copy, *word;
-	int64_t index;
-
-	if (hf_streq(copy, "all") || hf_streq(copy, "none"))
-		return 0;
-	while ((word = strsep(&rest, ",")))
-		if (hf_str_to_i64(word, 0, GPUS_MAX - 1, &index, NULL) != 0)
-			return hf_error_set(err, HF_E_INVALID,
-					    "GPUs are 'all', 'none' or a list of numbers such as "
-					    "0,1, not '%s'",
-					    option);
-	return 0;
-}
-
-/* Tells whether the option `gpus` allows the GPU with this place. Numbers count all kinds in a row. */
-static bool is_allowed(const char *option, size_t place)
-{
-	HF_AUTOFREE char *copy = hf_xstrdup(hf_str_or(option, "all"));
-	char *rest = copy, *word;
-	int64_t index;
-
-	if (hf_streq(copy, "all"))
-		return true;
-	while ((word = strsep(&rest, ",")))
-		if (hf_str_to_i64(word, 0, GPUS_MAX - 1, &index, NULL) == 0 &&
-		    (size_t)index == place)
-			return true;
-	return false;
-}
-
 static void warn_of_absent(const struct hf_kubelet_gpus *g)
 {
 	HF_AUTOFREE char *copy = hf_xstrdup(hf_str_or(g->kubelet->gpus_option, "all"));
@@ -109,16 +64,35 @@ static void warn_of_absent(const struct hf_kubelet_gpus *g)
 	int64_t index;
 
 	while ((word = strsep(&rest, ",")))
-		if (hf_str_to_i64(word, 0, GPUS_MAX - 1, &index, NULL) == 0 &&
+		if (hf_str_to_i64(word, 0, HF_GPUS_MAX - 1, &index, NULL) == 0 &&
 		    (size_t)index >= g->n)
 			hf_kubelet_notice(g->kubelet, "there is no GPU %s; this machine has %zu",
 					  word, g->n);
 }
 
-static void finish_search(struct hf_kubelet_gpus *g, const char *why)
+static void add_found(struct hf_kubelet_gpus *g, const char *resource, const char *id)
 {
-	g->reader = hf_reader_destroy(g->reader);
-	hf_timer_disarm(g->timer);
+	for (size_t k = 0; id && k < HF_ARRAY_LEN(kinds); k++) {
+		if (!hf_streq(kinds[k].resource, resource))
+			continue;
+		g->items[g->n] = (struct gpu){
+			.resource = kinds[k].resource,
+			.id = hf_xstrdup(id),
+			.offered = hf_gpu_option_allows(g->kubelet->gpus_option, g->n)};
+		g->n++;
+	}
+}
+
+static void on_found(void *arg, const struct hf_json *gpus, const char *why)
+{
+	struct hf_kubelet_gpus *g = arg;
+
+	for (size_t i = 0; i < hf_json_len(gpus) && g->n < HF_GPUS_MAX; i++) {
+		const struct hf_json *item = hf_json_item(gpus, i);
+
+		add_found(g, hf_json_path_str(item, "resource", NULL),
+			  hf_json_path_str(item, "id", NULL));
+	}
 	g->known = true;
 	if (!hf_str_is_empty(why))
 		hf_kubelet_notice(g->kubelet, "no GPU of NVIDIA's is offered to pods: %s", why);
@@ -126,88 +100,24 @@ static void finish_search(struct hf_kubelet_gpus *g, const char *why)
 	g->found(g->kubelet);
 }
 
-static void take_answer(struct hf_kubelet_gpus *g)
-{
-	HF_AUTO_JSON json = NULL;
-	const struct hf_json *list;
-
-	if (hf_json_parse(g->answer.data, g->answer.len, NULL, &json, NULL) != 0) {
-		finish_search(g, "the search for GPUs failed");
-		return;
-	}
-	list = hf_json_get(json, "gpus");
-	for (size_t i = 0; i < hf_json_len(list) && g->n < GPUS_MAX; i++) {
-		const struct hf_json *item = hf_json_item(list, i);
-		const char *resource = hf_json_path_str(item, "resource", NULL);
-		const char *id = hf_json_path_str(item, "id", NULL);
-
-		for (size_t k = 0; id && k < HF_ARRAY_LEN(kinds); k++) {
-			if (!hf_streq(kinds[k].resource, resource))
-				continue;
-			g->items[g->n] =
-				(struct gpu){.resource = kinds[k].resource,
-					     .id = hf_xstrdup(id),
-					     .offered = is_allowed(g->kubelet->gpus_option, g->n)};
-			g->n++;
-		}
-	}
-	finish_search(g, hf_json_str(hf_json_get(json, "why"), ""));
-}
-
-static void on_answer(void *arg, const char *bytes, size_t len, int read_error HF_UNUSED)
-{
-	struct hf_kubelet_gpus *g = arg;
-
-	hf_strbuf_add(&g->answer, bytes, len);
-	if (len == 0 || memchr(bytes, '\n', len))
-		take_answer(g);
-}
-
-static void on_late(void *arg)
-{
-	struct hf_kubelet_gpus *g = arg;
-
-	(void)hf_process_kill(g->child, SIGKILL, NULL);
-	finish_search(g, "NVML did not answer within 20 s");
-}
-
-static void on_exit_of_child(void *arg HF_UNUSED, const struct hf_process_exit *ended HF_UNUSED)
-{
-	/* on_answer handles the end of the child's output. */
-}
-
 int hf_kubelet_gpus_start(struct hf_kubelet *k, void (*found)(struct hf_kubelet *kubelet),
 			  struct hf_error *err)
 {
 	struct hf_kubelet_gpus *g = hf_xcalloc(1, sizeof(*g));
-	const char *const argv[] = {k->exe, "shim", "gpus", k->sysfs, NULL};
-	int out[2] = {-1, -1};
-	struct hf_process_spec spec = {.argv = argv, .new_session = true};
-	int rc;
 
 	k->gpus = g;
 	g->kubelet = k;
 	g->found = found;
-	hf_strbuf_init(&g->answer, ANSWER_BYTES_MAX);
-	g->timer = hf_timer_create(k->loop, on_late, g);
 	if (hf_streq(k->gpus_option, "none")) {
 		g->known = true;
 		return 0;
 	}
-	rc = hf_pipe_make(out, err);
-	if (rc)
-		return rc;
-	spec.stdio[0] = spec.stdio[2] = HF_PROCESS_STDIO_NULL;
-	spec.stdio[1] = out[1];
-	rc = hf_process_spawn(k->loop, &spec, on_exit_of_child, g, &g->child, err);
-	hf_fd_cleanup(&out[1]);
-	if (!rc)
-		rc = hf_reader_create(k->loop, out[0], on_answer, g, &g->reader, err);
-	if (rc)
-		hf_fd_cleanup(&out[0]);
-	else
-		hf_timer_arm(g->timer, ANSWER_WITHIN);
-	return rc;
+	return hf_gpu_search_start(&(struct hf_gpu_search_options){.loop = k->loop,
+								   .exe = k->exe,
+								   .sysfs = k->sysfs,
+								   .found = on_found,
+								   .arg = g},
+				   &g->search, err);
 }
 
 void hf_kubelet_gpus_set_amounts(const struct hf_kubelet_gpus *g, struct hf_json *capacity)
@@ -265,7 +175,7 @@ static size_t wanted_by(const struct hf_json *container, const char *resource)
 
 	if (text)
 		n = hf_quantity_parse_milli(text, &milli, NULL) == 0 ? milli / 1000 : 0;
-	return n < 0 ? 0 : n > GPUS_MAX ? GPUS_MAX + 1 : (size_t)n;
+	return n < 0 ? 0 : n > HF_GPUS_MAX ? HF_GPUS_MAX + 1 : (size_t)n;
 }
 
 /* Init containers have ended before the main containers start. Both may have the same GPUs. A sidecar has
@@ -285,7 +195,7 @@ static int give_gpus(struct hf_kubelet_pod *pod, const struct hf_kubelet_pod_con
 		const struct gpu *gpu = &g->items[i];
 
 		if (gpu->resource != resource || !gpu->offered || is_taken(pod->kubelet, gpu->id) ||
-		    config->n_gpus == GPUS_MAX)
+		    config->n_gpus == HF_GPUS_MAX)
 			continue;
 		config->gpus[config->n_gpus++] =
 			hf_arena_printf(pod->arena, "%s %s %s", c->name, resource, gpu->id);
@@ -301,7 +211,7 @@ int hf_kubelet_gpus_give(struct hf_kubelet_pod *pod, struct hf_error *err)
 {
 	int rc = 0;
 
-	pod->config.gpus = HF_ARENA_ARRAY(pod->arena, const char *, GPUS_MAX + 1);
+	pod->config.gpus = HF_ARENA_ARRAY(pod->arena, const char *, HF_GPUS_MAX + 1);
 	pod->config.n_gpus = 0;
 	for (size_t k = 0; k < HF_ARRAY_LEN(kinds); k++) {
 		size_t own = 0;
@@ -333,7 +243,7 @@ const char *hf_kubelet_gpus_variable(const struct hf_kubelet_pod *pod,
 				     const struct hf_kubelet_pod_container *c, size_t kind,
 				     struct hf_arena *arena)
 {
-	HF_AUTO_STRBUF sb = HF_STRBUF_INIT((size_t)GPUS_MAX * 128);
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT((size_t)HF_GPUS_MAX * 128);
 	size_t left = wanted_by(c->spec, kinds[kind].resource);
 
 	hf_strbuf_addf(&sb, "%s=", kinds[kind].variable);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+#include "kubelet/gpu_search.h"
 #include "kubelet/pod_internal.h"
 
 #include "base/fs.h"
@@ -318,7 +319,7 @@ int hf_kubelet_create(const struct hf_kubelet_options *options, struct hf_kubele
 				    "'%s' must be an absolute path of at most %d "
 				    "bytes",
 				    options->state_dir, HF_KUBELET_PATH_MAX / 2);
-	rc = hf_kubelet_gpus_check_option(options->gpus, err);
+	rc = hf_gpu_option_check(options->gpus, err);
 	if (rc)
 		return rc;
 	k = allocate_kubelet(options);

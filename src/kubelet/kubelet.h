@@ -94,6 +94,17 @@ void hf_kubelet_drain(struct hf_kubelet *kubelet, hf_time grace, void (*done)(vo
 int hf_kubelet_signal(struct hf_kubelet *kubelet, const char *ns, const char *pod,
 		      const char *container, int signum, struct hf_error *err);
 
+/* How many GPUs a kubelet with this option would offer. */
+struct hf_kubelet_gpu_counts {
+	int64_t nvidia, amd;
+	char why[HF_ERROR_TEXT_MAX]; /* why NVIDIA's GPUs may be missing; "": nothing is */
+};
+/* Counts the GPUs. It blocks until NVML has answered, at most 20 s. exe as in struct
+ * hf_kubelet_options. HF_E_INVALID: the text is no value of the option. */
+int hf_kubelet_count_gpus(const char *option, const char *exe,
+			  struct hf_kubelet_gpu_counts *ret_counts, struct hf_error *err)
+	HF_MUST_CHECK;
+
 /*
  * Reads the log of a container, for struct hf_memstore_logs (memstore/memstore.h), whose start has this
  * signature; kubelet_arg is the struct hf_kubelet. The loop calls fn, never hf_kubelet_logs itself;

@@ -35,6 +35,7 @@
  *   plan.c             what should happen to a pod's containers (pure)
  *   env.c              variables (pure)
  *   volumes.c          volumes on disk, and mounts
+ *   gpu_search.c       the search for GPUs (gpu_search.h)
  *   gpus.c             the machine's GPUs and their owners
  *   claims.c           folders of PersistentVolumeClaims
  *   shim_link.c        the connection to a shim
@@ -235,8 +236,6 @@ int hf_kubelet_claim_prepare(struct hf_kubelet *kubelet, const char *ns, const c
 
 /* --- gpus.c --- */
 struct hf_kubelet_gpus;
-/* HF_E_INVALID: the text is no value of options.gpus. */
-int hf_kubelet_gpus_check_option(const char *option, struct hf_error *err) HF_MUST_CHECK;
 /* Looks for the GPUs of the machine. The loop calls found once they are known; never, if the option is
  * "none". */
 int hf_kubelet_gpus_start(struct hf_kubelet *kubelet, void (*found)(struct hf_kubelet *kubelet),

@@ -185,7 +185,7 @@ expect 'a field that the kubelet refuses ends at once' '^holdfast: <stdin>:[0-9]
 	code 2 sh -c "sed 's/ containers:/ runtimeClassName: nvidia\\n         &/' '$dir/quick.yaml' | '$program' run -"
 expect 'so does a container without a command' 'cannot run on this machine: .*[.]command' \
 	code 2 sh -c "sed 's/command: /args: /' '$dir/quick.yaml' | '$program' run -"
-expect 'and a claim for devices' 'asks for 1 nvidia.com/gpu, and the node of .holdfast run. offers none' \
+expect 'and a claim for devices' 'asks for 1 nvidia.com/gpu, and this machine has none; .holdfast run --fit. ' \
 	code 2 sh -c "sed 's|image: none,|&resources: {limits: {nvidia.com/gpu: 1}},|' '$dir/quick.yaml' | '$program' lint --local -"
 expect 'what nobody could resume is refused' 'is suspended' \
 	code 2 sh -c "sed 's/runPolicy: {/runPolicy: {suspend: true, /' '$dir/quick.yaml' | '$program' run -"
@@ -258,7 +258,7 @@ refuse_script 'a script that is not UTF-8' "the script 'latin.py' is not UTF-8, 
 refuse_script 'a script that is a folder' "'folder.py' is a folder, not a script" folder.py
 refuse_script 'a program that is missing' "no program 'nosuch' is in PATH" -- nosuch
 refuse_script 'a program that is not executable' "the program './rank.py' cannot be started: it is not executable .chmod [+]x." -- ./rank.py
-refuse_script 'too many ranks' "--nproc: '111' is not a whole number from 1 to 110" --nproc 111 rank.py
+refuse_script 'too many ranks' "--nproc takes auto, gpu, cpu or a number: '111' is not a whole number from 1 to 110" --nproc 111 rank.py
 refuse_script 'flags of programs with a manifest' '--nproc is for programs[^:]*' --nproc 2 job.yaml
 refuse_script 'a wrong variable' "--env: '1X' cannot name a variable; write NAME=VALUE" -e 1X=2 rank.py
 cd "$OLDPWD" || exit 1

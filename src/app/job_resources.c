@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+
+/* What the pods of a job ask for. Input: a checked manifest. */
+#include "app/job_resources.h"
+
+#include "base/quantity.h"
+#include "base/str.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define NVIDIA "nvidia.com/gpu"
+#define AMD "amd.com/gpu"
+
+const char *const hf_job_resources[] = {"cpu", "memory", NVIDIA, AMD, NULL};
+
+bool hf_job_replicas_next(const struct hf_framework *framework, const struct hf_json *job,
+			  void **it, struct hf_job_replicas *ret_replicas)
+{
+	const struct hf_json *all = hf_json_path(job, "spec", framework->replicas_key, NULL);
+	struct hf_json *value;
+	const char *type;
+	int role;
+
+	do {
+		*it = hf_json_next(all, *it, &type, &value);
+		if (*it == NULL)
+			return false;
+	} while (hf_json_type(value) != HF_JSON_OBJECT);
+	role = hf_framework_role(framework, type);
+	*ret_replicas = (struct hf_job_replicas){
+		.type = type,
+		.n = hf_json_i64(hf_json_get(value, "replicas"), 1),
+		.spec = hf_json_get(hf_json_get(value, "template"), "spec"),
+		.value = value,
+		.command_given = role >= 0 && (framework->given_commands >> role & 1u) != 0,
+	};
+	(void)snprintf(ret_replicas->path, sizeof(ret_replicas->path),
+		       "spec.%s[%.60s].template.spec", framework->replicas_key, type);
+	return true;
+}
+
+int64_t hf_job_request_of(const struct hf_json *container, const char *resource)
+{
+	static const char *const keys[] = {"requests", "limits"};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(keys); i++) {
+		const struct hf_json *value =
+			hf_json_get(hf_json_path(container, "resources", keys[i], NULL), resource);
+		char number[32];
+		const char *text = hf_json_str(value, NULL);
+		int64_t milli;
+
+		if (text == NULL && value != NULL) {
+			(void)snprintf(number, sizeof(number), "%" PRId64, hf_json_i64(value, 0));
+			text = number;
+		}
+		if (text != NULL && hf_quantity_parse_milli(text, &milli, NULL) == 0)
+			return milli;
+	}
+	return 0;
+}
+
+int64_t hf_job_request(const struct hf_json *pod_spec, const char *resource)
+{
+	const struct hf_json *list = hf_json_get(pod_spec, "containers");
+	int64_t total = 0;
+
+	for (size_t i = 0; i < hf_json_len(list); i++)
+		if (__builtin_add_overflow(
+			    total, hf_job_request_of(hf_json_item(list, i), resource), &total))
+			return INT64_MAX;
+	return total;
+}
+
+int64_t hf_job_requests(const struct hf_framework *framework, const struct hf_json *job,
+			const char *resource)
+{
+	struct hf_job_replicas r;
+	int64_t total = 0, all;
+
+	for (void *it = NULL; hf_job_replicas_next(framework, job, &it, &r);)
+		if (__builtin_mul_overflow(hf_job_request(r.spec, resource), r.n, &all) ||
+		    __builtin_add_overflow(total, all, &total))
+			return INT64_MAX;
+	return total;
+}
+
+int64_t hf_job_machine_has(const struct hf_local_machine *machine, const char *resource)
+{
+	int64_t amount = hf_streq(resource, "cpu")      ? machine->cpus
+			 : hf_streq(resource, "memory") ? machine->memory_bytes
+			 : hf_streq(resource, NVIDIA)   ? machine->nvidia
+			 : hf_streq(resource, AMD)      ? machine->amd
+							: 0;
+	int64_t milli;
+
+	return __builtin_mul_overflow(amount, 1000, &milli) ? INT64_MAX : milli;
+}
+
+bool hf_job_is_common(const char *resource)
+{
+	return hf_streq(resource, "cpu") || hf_streq(resource, "memory") ||
+	       hf_streq(resource, "ephemeral-storage") || hf_streq(resource, "pods");
+}
+
+bool hf_job_knows(const char *resource)
+{
+	for (size_t i = 0; hf_job_resources[i] != NULL; i++)
+		if (hf_streq(resource, hf_job_resources[i]))
+			return true;
+	return hf_job_is_common(resource);
+}
+
+void hf_job_format_amount(const char *resource, int64_t milli, char *text, size_t size)
+{
+	if (hf_streq(resource, "cpu"))
+		(void)snprintf(text, size, "%g CPUs", (double)milli / 1000);
+	else if (hf_streq(resource, "memory"))
+		(void)snprintf(text, size, "%.1f GiB of memory",
+			       (double)milli / 1000 / ((int64_t)1 << 30));
+	else if (milli == 0)
+		(void)snprintf(text, size, "none");
+	else
+		(void)snprintf(text, size, "%" PRId64 " %.80s", milli / 1000, resource);
+}

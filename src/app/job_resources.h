@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_APP_JOB_RESOURCES_H
+#define HF_APP_JOB_RESOURCES_H
+
+#include "cli/job_manifest.h"
+
+/* What the pods of a job ask for, and what a machine has.  Amounts are in thousandths.  Pure. */
+
+struct hf_local_machine {
+	int64_t cpus;
+	int64_t memory_bytes;
+	int64_t nvidia, amd; /* GPUs for pods */
+};
+
+/* One replica type of the job. */
+struct hf_job_replicas {
+	const char *type;
+	int64_t n;
+	struct hf_json *spec;  /* of the pods */
+	struct hf_json *value; /* the whole entry */
+	char path[256];
+	bool command_given; /* the operator sets the first container's command */
+};
+
+/* Read the next replica type of a job's document.  *it is NULL at first. */
+bool hf_job_replicas_next(const struct hf_framework *framework, const struct hf_json *job,
+			  void **it, struct hf_job_replicas *ret_replicas);
+
+/* The request of a container, else the limit. */
+int64_t hf_job_request_of(const struct hf_json *container, const char *resource);
+/* What the containers of a pod ask for together.  Init containers run one after the other, before. */
+int64_t hf_job_request(const struct hf_json *pod_spec, const char *resource);
+/* What all pods ask for together, at most INT64_MAX. */
+int64_t hf_job_requests(const struct hf_framework *framework, const struct hf_json *job,
+			const char *resource);
+
+/* The resources that hf_job_machine_has knows, NULL-terminated: CPU, memory and GPUs. */
+extern const char *const hf_job_resources[];
+int64_t hf_job_machine_has(const struct hf_local_machine *machine, const char *resource);
+/* True for resources that every node has.  All others are devices. */
+bool hf_job_is_common(const char *resource);
+/* True for common resources and GPUs.  The node of the plane offers no others. */
+bool hf_job_knows(const char *resource);
+
+/* Write "2 CPUs", "1.5 GiB of memory", "3 nvidia.com/gpu". */
+void hf_job_format_amount(const char *resource, int64_t milli, char *text, size_t size);
+
+#endif

@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Holdfast authors
+#
+# gpus_test.sh HOLDFAST NVML: `holdfast run` on a machine with GPUs, played by the double of NVML
+# (tests/doubles/nvml.c): how many ranks there are, which GPU each has, what --gpus and --fit change.
+set -uo pipefail
+# shellcheck source=tests/clients/lib.sh
+. "$(dirname "$0")/lib.sh"
+program=$(realpath "$1")
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+export HOLDFAST_DIR=$dir/state LD_LIBRARY_PATH=$dir HF_NVML_DOUBLE=$dir/nvml
+unset KUBECONFIG CUDA_VISIBLE_DEVICES
+ln -s "$(realpath "$2")" "$dir/libnvidia-ml.so.1"
+cd "$dir" || exit 1
+echo 'devices 2' >nvml
+uuid=GPU-5a1d0000-0000-4000-8000-0000000000
+
+cat >rank.sh <<'SH'
+#!/bin/sh
+echo rank $RANK of $WORLD_SIZE has "[$CUDA_VISIBLE_DEVICES]"
+# A job of a manifest ends with rank 0, so rank 0 waits for the others.
+touch done-$RANK
+[ $RANK != 0 ] || [ "$1" != wait ] || exec python3 wait.py
+SH
+chmod +x rank.sh
+cat >wait.py <<'PY'
+import glob, os, select
+while len(glob.glob("done-*")) < int(os.environ["WORLD_SIZE"]):
+    select.select([], [], [], 0.05)
+PY
+cat >job.yaml <<'YAML'
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: job}
+spec:
+  pytorchReplicaSpecs:
+    Master:
+      replicas: 1
+      template:
+        spec:
+          containers:
+          - {name: pytorch, image: none, command: [./rank.sh, wait], resources: {limits: {nvidia.com/gpu: 1}}}
+    Worker:
+      replicas: 3
+      template:
+        spec:
+          containers:
+          - {name: pytorch, image: none, command: [./rank.sh, wait], resources: {limits: {nvidia.com/gpu: 1}}}
+YAML
+code() { # WANTED COMMAND…: the command must exit with this code
+	local wanted=$1 rc=0
+	shift
+	"$@" 2>&1 || rc=$?
+	[ "$rc" = "$wanted" ] || { echo "wanted $wanted, got $rc"; return 1; }
+}
+sorted() {
+	rm -f done-*
+	"$@" 2>&1 | sed 's/^[^ ]* [|] //' | sort
+}
+
+expect 'a program has a rank for each GPU' "rank 0 of 2 has .$uuid"'00[]].rank 1 of 2 has .'"$uuid"'01[]]' \
+	sorted "$program" run rank.sh
+expect 'and says so' 'variables of the shell, and a GPU each' "$program" run rank.sh
+expect 'more ranks than GPUs end at once' \
+	'^holdfast: --nproc 3, and this machine has 2 nvidia.com/gpu, one for each rank: --gpus none .*--fit runs 2.See [^:]*$' \
+	code 2 "$program" run --nproc 3 rank.sh
+expect 'or become fewer' '--fit: 2 ranks instead of 3, .*rank 0 of 2 has .*rank 1 of 2 has ' \
+	sorted "$program" run --nproc 3 --fit rank.sh
+expect 'a rank for each CPU has no GPU' 'rank 0 of [0-9]+ has []].' \
+	sh -c "'$program' run --nproc cpu rank.sh | tr -d '['"
+expect '--gpus chooses' "rank 0 of 1 has .${uuid}01" "$program" run --gpus 1 rank.sh
+expect 'so do the numbers in CUDA_VISIBLE_DEVICES' "rank 0 of 1 has .${uuid}01" \
+	env CUDA_VISIBLE_DEVICES=1 "$program" run rank.sh
+expect 'and hides' 'rank 0 of 1 has \[\]' "$program" run --gpus none rank.sh
+expect 'the manifest of the program asks for the GPUs' 'nvidia.com/gpu: 1.*replicas: 1.*nvidia.com/gpu: 1' \
+	"$program" run rank.sh --print-job
+expect 'a job with more ranks than GPUs ends at once' \
+	"^holdfast: job.yaml:[0-9]+: cannot run on this machine: the 4 pods ask for 4 nvidia.com/gpu together, and this machine has 2 nvidia.com/gpu; 'holdfast run --fit' [^:]*$" \
+	code 2 "$program" run job.yaml
+expect 'lint --local says the same' 'and this machine has 2 nvidia.com/gpu' code 2 "$program" lint --local job.yaml
+expect '--fit reduces it' "--fit: Worker has 1 of its 3 pods, because this machine has 2 nvidia.com/gpu.*rank 0 of 2 has .$uuid" \
+	sorted "$program" run --fit job.yaml
+expect 'and without GPUs all ranks run' "--fit: no pod has GPUs, because the smallest job asks for 2 nvidia.com/gpu, and this machine has none.*rank 3 of 4 has \\[\\]" \
+	sorted "$program" run --fit --gpus none job.yaml
+expect 'a job that fits is left alone' '--fit: the job fits on this machine as it is.*rank 1 of 2 has ' \
+	sh -c "rm done-*; sed 's/replicas: 3/replicas: 1/' job.yaml | '$program' run --fit -"
+finish
