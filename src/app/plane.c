@@ -6,6 +6,7 @@
 #include "app/plane.h"
 
 #include "apiserver/admission.h"
+#include "app/node_health.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -29,6 +30,7 @@ struct hf_plane {
 	struct hf_metrics *metrics;
 	struct hf_operator *op;
 	struct hf_report_socket *beats;
+	struct hf_node_health *health; /* NULL: the node offers no GPUs */
 	char *beats_env; /* variable that gives containers the socket; NULL: no socket */
 	/* set by hf_plane_stop */
 	hf_time grace;
@@ -81,12 +83,21 @@ static void on_notice(void *arg, const char *text)
 		plane->options.notice(plane->options.arg, text);
 }
 
-static void on_ready(void *arg, int code, const char *message)
+/* Training works without the agent, so an error is only a notice. */
+static void create_health(struct hf_plane *plane)
 {
-	struct hf_plane *plane = arg;
+	HF_AUTOFREE char *journal =
+		plane->options.in_memory ? NULL : hf_xasprintf("%s/agent", plane->options.dir);
+	const struct hf_node_health_options options = {.loop = plane->options.loop,
+						       .store = hf_memstore_store(plane->memstore),
+						       .kubelet = plane->kubelet,
+						       .journal = journal};
+	struct hf_error err;
 
-	if (plane->options.ready != NULL)
-		plane->options.ready(plane->options.arg, code, message);
+	if (journal != NULL && hf_fs_mkdirs(journal, 0700, &err) != 0)
+		on_notice(plane, err.text);
+	else if (hf_node_health_create(&options, &plane->health, &err) != 0)
+		on_notice(plane, err.text);
 }
 
 static void on_passed(void *arg, const struct hf_operator_pass *pass)
@@ -103,6 +114,54 @@ static void on_problem(void *arg, const char *key, int code, const char *message
 
 	if (plane->options.problem != NULL)
 		plane->options.problem(plane->options.arg, key, code, message);
+}
+
+/* Created once the GPUs are known. Only where there are some does the operator read DeviceHealth, and wait
+ * for it before it calls a failure final. There is one node, so no device is reason to avoid it. */
+static int create_operator(struct hf_plane *plane, struct hf_error *err)
+{
+	bool gpus = hf_kubelet_offered_gpus(plane->kubelet) > 0;
+	struct hf_operator_options options = {
+		.loop = plane->options.loop,
+		.store = hf_memstore_store(plane->memstore),
+		.frameworks = hf_frameworks,
+		.settings = {.no_autoscaler = true,
+			     .no_fence = true,
+			     .recovery = {.device_avoid = {.set = true, .value = false}}},
+		.watch_nodes = gpus && plane->options.watch_gpus,
+		.init_container_template = plane->options.no_init_containers ? "[]" : NULL,
+		.passed = on_passed,
+		.problem = on_problem,
+		.arg = plane,
+	};
+	int rc = hf_random_bytes(&options.seed, sizeof(options.seed), err);
+
+	if (rc != 0)
+		return rc;
+	if (plane->options.no_operator)
+		return 0;
+	options.metrics = plane->metrics;
+	rc = hf_operator_create(&options, &plane->op, err);
+	if (rc == 0)
+		hf_operator_start(plane->op);
+	return rc;
+}
+
+static void on_ready(void *arg, int code, const char *message)
+{
+	struct hf_plane *plane = arg;
+	struct hf_error err;
+
+	if (plane->stopping)
+		return;
+	if (code == 0 && plane->options.watch_gpus && hf_kubelet_offered_gpus(plane->kubelet) > 0)
+		create_health(plane);
+	if (code == 0) {
+		code = create_operator(plane, &err);
+		message = code != 0 ? err.text : message;
+	}
+	if (plane->options.ready != NULL)
+		plane->options.ready(plane->options.arg, code, message);
 }
 
 static void on_health(void *arg, const struct hf_error *err)
@@ -223,31 +282,6 @@ static int create_kubelet(struct hf_plane *plane, struct hf_error *err)
 	return rc;
 }
 
-static int create_operator(struct hf_plane *plane, struct hf_error *err)
-{
-	struct hf_operator_options options = {
-		.loop = plane->options.loop,
-		.store = hf_memstore_store(plane->memstore),
-		.frameworks = hf_frameworks,
-		.settings = {.no_autoscaler = true, .no_fence = true},
-		.init_container_template = plane->options.no_init_containers ? "[]" : NULL,
-		.passed = on_passed,
-		.problem = on_problem,
-		.arg = plane,
-	};
-	int rc = hf_random_bytes(&options.seed, sizeof(options.seed), err);
-
-	if (rc != 0)
-		return rc;
-	if (plane->options.no_operator)
-		return 0;
-	options.metrics = plane->metrics;
-	rc = hf_operator_create(&options, &plane->op, err);
-	if (rc == 0)
-		hf_operator_start(plane->op);
-	return rc;
-}
-
 int hf_plane_create(const struct hf_plane_options *options, struct hf_plane **ret_plane,
 		    struct hf_error *err)
 {
@@ -263,8 +297,6 @@ int hf_plane_create(const struct hf_plane_options *options, struct hf_plane **re
 		create_beats(plane);
 	if (rc == 0)
 		rc = create_kubelet(plane, err);
-	if (rc == 0)
-		rc = create_operator(plane, err);
 	if (rc != 0) {
 		hf_plane_destroy(plane);
 		return rc;
@@ -281,6 +313,7 @@ struct hf_plane *hf_plane_destroy(struct hf_plane *plane)
 	plane->metrics = hf_metrics_destroy(plane->metrics);
 	if (plane->memstore != NULL)
 		hf_memstore_set_logs(plane->memstore, NULL);
+	plane->health = hf_node_health_destroy(plane->health);
 	plane->kubelet = hf_kubelet_destroy(plane->kubelet);
 	plane->beats = hf_report_socket_destroy(plane->beats);
 	free(plane->beats_env);

@@ -24,6 +24,9 @@ struct hf_plane_options {
 	 * hf_plane_default_dir, so that a later run finds its data again. */
 	const char *claims_dir;
 	const char *gpus; /* that pods may use: NULL or "all", "none", numbers such as "0,2" */
+	/* Watch the GPUs that the node offers (app/node_health.h).  This program must be able to start
+	 * itself as "agent --nvml-child". */
+	bool watch_gpus;
 	bool no_operator; /* another process operates the jobs, over the API */
 	enum hf_kubelet_network network;
 	const char *kept_logs;   /* as in struct hf_kubelet_options; may be NULL */

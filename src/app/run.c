@@ -788,6 +788,7 @@ static int begin_run(struct run *run, struct hf_error *err)
 		/* Ranks of a program that ends at once must not wait for the name of rank 0. */
 		.no_init_containers = run->in.script,
 		.in_memory = true,
+		.watch_gpus = true,
 		.gpus = hf_local_gpus_option(run->cli),
 		.network = HF_KUBELET_NETWORK_AUTO,
 		.notice = on_notice,

@@ -353,6 +353,7 @@ static int begin_up(struct up *up, const char *dir, enum hf_kubelet_network netw
 {
 	struct hf_plane_options options = {
 		.no_operator = hf_cli_has(up->cli, "no-operator"),
+		.watch_gpus = true,
 		.gpus = hf_local_gpus_option(up->cli),
 		.network = network,
 		.notice = on_notice,

@@ -21,6 +21,7 @@ struct gpu {
 	const char *resource; /* HF_SHIM_NVIDIA or HF_SHIM_AMD */
 	char *id;             /* for the variable */
 	bool offered;         /* the option `gpus` allows it */
+	bool broken;          /* out of service: no further pod gets it */
 };
 
 struct hf_kubelet_gpus {
@@ -120,17 +121,71 @@ int hf_kubelet_gpus_start(struct hf_kubelet *k, void (*found)(struct hf_kubelet 
 				   &g->search, err);
 }
 
-void hf_kubelet_gpus_set_amounts(const struct hf_kubelet_gpus *g, struct hf_json *capacity)
+static void set_amount(const struct hf_kubelet_gpus *g, size_t kind, bool with_broken,
+		       struct hf_json *amounts)
+{
+	char text[16];
+	size_t n = 0;
+	bool any = false;
+
+	for (size_t i = 0; i < g->n; i++) {
+		if (!g->items[i].offered || g->items[i].resource != kinds[kind].resource)
+			continue;
+		any = true;
+		n += with_broken || !g->items[i].broken;
+	}
+	(void)snprintf(text, sizeof(text), "%zu", n);
+	/* In the patch of the Node, null removes what an earlier kubelet offered. */
+	hf_json_set(amounts, kinds[kind].resource, any ? hf_json_string(text) : hf_json_null());
+}
+
+void hf_kubelet_gpus_set_amounts(const struct hf_kubelet_gpus *g, struct hf_json *capacity,
+				 struct hf_json *allocatable)
 {
 	for (size_t k = 0; g && k < HF_ARRAY_LEN(kinds); k++) {
-		char text[16];
-		size_t n = 0;
+		set_amount(g, k, true, capacity);
+		set_amount(g, k, false, allocatable);
+	}
+}
 
-		for (size_t i = 0; i < g->n; i++)
-			n += g->items[i].offered && g->items[i].resource == kinds[k].resource;
-		(void)snprintf(text, sizeof(text), "%zu", n);
-		/* In the merge patch of the Node, null removes what an earlier kubelet offered. */
-		hf_json_set(capacity, kinds[k].resource, n ? hf_json_string(text) : hf_json_null());
+size_t hf_kubelet_offered_gpus(const struct hf_kubelet *k)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; k->gpus && i < k->gpus->n; i++)
+		n += k->gpus->items[i].offered;
+	return n;
+}
+
+/* --- which work --- */
+
+static void wake_pods(struct hf_kubelet *k)
+{
+	const char *uid;
+	void *value;
+
+	for (size_t it = 0; hf_map_next(k->pods, &it, &uid, &value);)
+		hf_kubelet_pod_wake(value);
+}
+
+void hf_kubelet_set_gpu_works(struct hf_kubelet *k, const char *id, bool works, const char *why)
+{
+	for (size_t i = 0; k->gpus && i < k->gpus->n; i++) {
+		struct gpu *gpu = &k->gpus->items[i];
+
+		if (!hf_streq(gpu->id, id) || gpu->broken == !works)
+			continue;
+		gpu->broken = !works;
+		if (gpu->offered && works)
+			hf_kubelet_notice(k, "GPU %zu (%s) works again", i, id);
+		else if (gpu->offered)
+			hf_kubelet_notice(k,
+					  "GPU %zu (%s) is out of service, and no further pod gets "
+					  "it: %s",
+					  i, id, why);
+		if (k->node)
+			hf_kubelet_node_changed(k->node);
+		wake_pods(k);
 	}
 }
 
@@ -166,6 +221,30 @@ static bool is_taken(const struct hf_kubelet *k, const char *id)
 	return false;
 }
 
+void hf_kubelet_each_gpu_owner(const struct hf_kubelet *k, hf_kubelet_gpu_owner_fn fn, void *arg)
+{
+	const char *uid;
+	void *value;
+
+	for (size_t it = 0; hf_map_next(k->pods, &it, &uid, &value);) {
+		const struct hf_kubelet_pod *pod = value;
+
+		for (size_t i = 0; pod->state != HF_KUBELET_POD_ENDED && i < pod->config.n_gpus;
+		     i++) {
+			/* "CONTAINER RESOURCE ID" */
+			HF_AUTOFREE char *copy = hf_xstrdup(pod->config.gpus[i]);
+			char *rest = copy;
+			struct hf_kubelet_gpu_owner owner = {.ns = pod->ns, .pod = pod->name};
+
+			owner.container = strsep(&rest, " ");
+			owner.resource = strsep(&rest, " ");
+			owner.id = rest;
+			if (owner.id)
+				fn(arg, &owner);
+		}
+	}
+}
+
 static size_t wanted_by(const struct hf_json *container, const char *resource)
 {
 	const struct hf_json *limit =
@@ -194,8 +273,8 @@ static int give_gpus(struct hf_kubelet_pod *pod, const struct hf_kubelet_pod_con
 	for (size_t i = 0; wanted > 0 && g && i < g->n; i++) {
 		const struct gpu *gpu = &g->items[i];
 
-		if (gpu->resource != resource || !gpu->offered || is_taken(pod->kubelet, gpu->id) ||
-		    config->n_gpus == HF_GPUS_MAX)
+		if (gpu->resource != resource || !gpu->offered || gpu->broken ||
+		    is_taken(pod->kubelet, gpu->id) || config->n_gpus == HF_GPUS_MAX)
 			continue;
 		config->gpus[config->n_gpus++] =
 			hf_arena_printf(pod->arena, "%s %s %s", c->name, resource, gpu->id);

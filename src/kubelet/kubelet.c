@@ -194,9 +194,11 @@ static int make_folders(struct hf_kubelet *k, struct hf_error *err)
 	if (!rc)
 		rc = hf_fs_write_changed(nslookup, nslookup_script, sizeof(nslookup_script) - 1,
 					 0755, err);
-	if (!rc)
-		link_program(k);
-	return rc;
+	if (rc)
+		return rc;
+	link_program(k);
+	hf_kubelet_mend_torchrun(k->bin_dir);
+	return 0;
 }
 
 static char *find_exe(const char *asked)

@@ -105,6 +105,22 @@ int hf_kubelet_count_gpus(const char *option, const char *exe,
 			  struct hf_kubelet_gpu_counts *ret_counts, struct hf_error *err)
 	HF_MUST_CHECK;
 
+/* How many GPUs the node offers, working or not. Valid after ready. */
+size_t hf_kubelet_offered_gpus(const struct hf_kubelet *kubelet);
+/* A container that has a GPU. */
+struct hf_kubelet_gpu_owner {
+	const char *ns, *pod, *container;
+	const char *resource; /* "nvidia.com/gpu" */
+	const char *id;       /* as in the variable: "GPU-5a1d…" */
+};
+typedef void (*hf_kubelet_gpu_owner_fn)(void *arg, const struct hf_kubelet_gpu_owner *owner);
+void hf_kubelet_each_gpu_owner(const struct hf_kubelet *kubelet, hf_kubelet_gpu_owner_fn fn,
+			       void *arg);
+/* Takes a GPU out of service, or back. No pod gets one that is out of service; a pod that has it
+ * keeps it. why: the fault, for the user's notice. Other ids are ignored. */
+void hf_kubelet_set_gpu_works(struct hf_kubelet *kubelet, const char *id, bool works,
+			      const char *why);
+
 /*
  * Reads the log of a container, for struct hf_memstore_logs (memstore/memstore.h), whose start has this
  * signature; kubelet_arg is the struct hf_kubelet. The loop calls fn, never hf_kubelet_logs itself;

@@ -37,6 +37,7 @@
  *   volumes.c          volumes on disk, and mounts
  *   gpu_search.c       the search for GPUs (gpu_search.h)
  *   gpus.c             the machine's GPUs and their owners
+ *   torchrun.c         Debian 12's torchrun, which fails
  *   claims.c           folders of PersistentVolumeClaims
  *   shim_link.c        the connection to a shim
  *   logs.c             reading log files
@@ -189,6 +190,8 @@ struct hf_kubelet_node *hf_kubelet_node_create(struct hf_kubelet *kubelet);
 struct hf_kubelet_node *hf_kubelet_node_destroy(struct hf_kubelet_node *node);
 /* Renews the Lease now, not at the next interval: a container has ended and the store knows. */
 void hf_kubelet_node_renew(struct hf_kubelet_node *node);
+/* Writes the Node's status soon, because a fact in it has changed. */
+void hf_kubelet_node_changed(struct hf_kubelet_node *node);
 
 /* --- disk.c --- */
 struct hf_kubelet_disk {
@@ -243,11 +246,17 @@ int hf_kubelet_gpus_start(struct hf_kubelet *kubelet, void (*found)(struct hf_ku
 bool hf_kubelet_gpus_known(const struct hf_kubelet_gpus *gpus);
 /* NULL is allowed; returns NULL */
 struct hf_kubelet_gpus *hf_kubelet_gpus_destroy(struct hf_kubelet_gpus *gpus);
-void hf_kubelet_gpus_set_amounts(const struct hf_kubelet_gpus *gpus, struct hf_json *capacity);
+/* Sets the numbers of GPUs in the Node's status. Broken GPUs are not allocatable. */
+void hf_kubelet_gpus_set_amounts(const struct hf_kubelet_gpus *gpus, struct hf_json *capacity,
+				 struct hf_json *allocatable);
 /* Kinds of GPU: NVIDIA's, AMD's. */
 #define HF_KUBELET_GPU_KINDS 2
 /* Tells whether the containers need the kind's variable: the machine has such GPUs. */
 bool hf_kubelet_gpus_any(const struct hf_kubelet *kubelet, size_t kind);
+
+/* --- torchrun.c --- */
+/* Puts a torchrun into bin_dir if the one of this machine always fails; else removes it. */
+void hf_kubelet_mend_torchrun(const char *bin_dir);
 
 /* --- logs.c --- */
 struct hf_kubelet_log_reader;

@@ -113,8 +113,8 @@ static void set_amounts(const struct hf_kubelet *k, struct hf_json *status)
 			       (unsigned long long)disk.f_blocks * disk.f_frsize / 1024);
 		hf_json_set_str(capacity, "ephemeral-storage", text);
 	}
-	hf_kubelet_gpus_set_amounts(k->gpus, capacity);
 	hf_json_set(status, "allocatable", hf_json_copy(capacity));
+	hf_kubelet_gpus_set_amounts(k->gpus, capacity, hf_json_get(status, "allocatable"));
 }
 
 struct condition {
@@ -237,7 +237,6 @@ static struct hf_call *send_request(struct hf_kubelet_node *node, struct hf_requ
 
 	request->body = doc;
 	request->field_manager = "kubelet";
-	request->patch_type = HF_PATCH_MERGE;
 	return hf_store_request(node->kubelet->store, request, done, node);
 }
 
@@ -280,7 +279,9 @@ static void write_status(struct hf_kubelet_node *node)
 	struct hf_request request = {.verb = HF_VERB_PATCH,
 				     .resource = &hf_nodes,
 				     .name = node->kubelet->node_name,
-				     .subresource = "status"};
+				     .subresource = "status",
+				     /* The conditions of an agent stay. */
+				     .patch_type = HF_PATCH_STRATEGIC};
 	struct hf_json *body = hf_json_object();
 
 	node->status_again = false;
@@ -359,6 +360,7 @@ static void write_lease(void *arg)
 	struct hf_request request = {.verb = node->lease_made ? HF_VERB_PATCH : HF_VERB_CREATE,
 				     .resource = &hf_leases,
 				     .ns = LEASE_NAMESPACE,
+				     .patch_type = HF_PATCH_MERGE,
 				     .name = node->lease_made ? node->kubelet->node_name : NULL};
 
 	if (!node->lease_call && node->uid)
@@ -371,6 +373,14 @@ void hf_kubelet_node_renew(struct hf_kubelet_node *node)
 		node->renew_again = true;
 	else
 		write_lease(node);
+}
+
+void hf_kubelet_node_changed(struct hf_kubelet_node *node)
+{
+	if (node->node_call)
+		node->status_again = true;
+	else if (node->node_made)
+		hf_timer_arm(node->node_timer, 0);
 }
 
 static void look_at_disk(void *arg)
@@ -392,10 +402,7 @@ static void look_at_disk(void *arg)
 	hf_kubelet_event_node(k, node->disk_short ? "Warning" : "Normal",
 			      node->disk_short ? "NodeHasDiskPressure" : "NodeHasNoDiskPressure",
 			      node->disk_short ? node->disk_text : "the disk has room again");
-	if (node->node_call)
-		node->status_again = true;
-	else if (node->node_made)
-		hf_timer_arm(node->node_timer, 0);
+	hf_kubelet_node_changed(node);
 }
 
 static void on_changed(void *arg HF_UNUSED, struct hf_doc *doc HF_UNUSED)

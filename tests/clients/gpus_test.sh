@@ -3,7 +3,8 @@
 # Copyright The Holdfast authors
 #
 # gpus_test.sh HOLDFAST NVML: `holdfast run` on a machine with GPUs, played by the double of NVML
-# (tests/doubles/nvml.c): how many ranks there are, which GPU each has, what --gpus and --fit change.
+# (tests/doubles/nvml.c): how many ranks there are, which GPU each has, what --gpus and --fit change, and
+# what follows from a GPU that fails.
 set -uo pipefail
 # shellcheck source=tests/clients/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -86,4 +87,43 @@ expect 'and without GPUs all ranks run' "--fit: no pod has GPUs, because the sma
 	sorted "$program" run --fit --gpus none job.yaml
 expect 'a job that fits is left alone' '--fit: the job fits on this machine as it is.*rank 1 of 2 has ' \
 	sh -c "rm done-*; sed 's/replicas: 3/replicas: 1/' job.yaml | '$program' run --fit -"
+
+# ---- a GPU that fails ----
+cat >hold.sh <<'SH'
+#!/bin/sh
+echo attempt on $CUDA_VISIBLE_DEVICES
+case $CUDA_VISIBLE_DEVICES in *01) exit 0 ;; esac
+exec python3 hold.py $1
+SH
+cat >hold.py <<'PY'
+import os, select, sys
+while len(sys.argv) < 2 or not os.path.exists("fault"):
+    select.select([], [], [], 0.02)
+sys.exit(int(sys.argv[1]))
+PY
+chmod +x hold.sh
+# fault XID WORD…: the command runs, and GPU 0 reports the Xid once a rank has it.
+fault() {
+	local xid=$1 pid rc=0
+	shift
+	rm -f fault out
+	echo 'devices 2' >nvml
+	timeout 60 "$@" >out 2>&1 &
+	pid=$!
+	until_true 300 grep -q 'attempt on .*00' out
+	echo "xid 0 $xid" >>nvml
+	touch fault
+	wait "$pid" || rc=$?
+	cat out
+	return "$rc"
+}
+expect 'a GPU that fails: its rank gets another one, once' \
+	"attempt on ${uuid}00.*GPU 0 [(]${uuid}00[)] is out of service, and no further pod gets it: NVML event: Xid 62.*generation=2 restarts=1.*attempt on ${uuid}01.*succeeded after=[0-9]*s generation=2 restarts=1" \
+	fault 62 "$program" run --nproc 1 hold.sh
+expect 'and why names the device' 'evidence +master-0 on node local: device 0000:1a:00.0 failed [(]gpu-reset[)].*device budget: 1 used' \
+	"$program" why @latest
+expect 'so does a rank that the fault ends first' "restarts=1.*attempt on ${uuid}01.*succeeded" \
+	fault 62 "$program" run --nproc 1 hold.sh 1
+expect 'a fault of the program is none of the GPU' 'code 7: master-0 exited with code 7' \
+	code 7 sh -c "echo devices 2 >nvml; exec '$program' run --nproc 1 hold.sh 7"
 finish

@@ -261,6 +261,12 @@ refuse_script 'a program that is not executable' "the program './rank.py' cannot
 refuse_script 'too many ranks' "--nproc takes auto, gpu, cpu or a number: '111' is not a whole number from 1 to 110" --nproc 111 rank.py
 refuse_script 'flags of programs with a manifest' '--nproc is for programs[^:]*' --nproc 2 job.yaml
 refuse_script 'a wrong variable' "--env: '1X' cannot name a variable; write NAME=VALUE" -e 1X=2 rank.py
+# The torchrun of Debian 12 fails, so pods get one that works.
+if [ -f "$(command -v torchrun)" ] && grep -q torch==1.13 "$(command -v torchrun)"; then
+	expect 'a torchrun that fails is mended, and says so' \
+		'the torchrun of PyTorch 1.13 fails with Python 3.11, so Holdfast mends it for this pod.*rank 1 of 2 local 1' \
+		sh -c "'$program' run -- torchrun --nproc_per_node 2 rank.py 2>&1 | sort -r"
+fi
 cd "$OLDPWD" || exit 1
 
 # ---- several documents and files ----

@@ -317,14 +317,10 @@ expect 'what is no address' 'ADDRESS:PORT.*rc 2' rc_of "$holdfast" up --listen h
 one_line() { rc_of "$@" | sed -n '1!G;h;$p' | tr '\n' '@'; }
 expect 'a folder that is a file is one line' "^rc 125@holdfast: [^@]*$folder/file[^@]*@[^@]*$" \
 	one_line env HOLDFAST_DIR="$folder/file" "$holdfast" up --listen 127.0.0.1:0
-expect 'for run too' "^rc 125@holdfast: [^@]*$folder/file[^@]*@[^@]*$" \
-	one_line env HOLDFAST_DIR="$folder/file" "$holdfast" run "$folder/keep.yaml"
 expect 'a folder that cannot be' "$folder/file.*rc 125" \
 	rc_of "$holdfast" up --listen 127.0.0.1:0 --data-dir "$folder/file/plane"
 expect 'a folder where none can be' '/proc/nowhere.*rc 125' \
 	rc_of "$holdfast" up --listen 127.0.0.1:0 --data-dir /proc/nowhere
-expect 'for run too' '/proc/nowhere.*rc 125' \
-	rc_of env HOLDFAST_DIR=/proc/nowhere "$holdfast" run "$folder/keep.yaml"
 for verb in "run $folder/keep.yaml" up down; do
 	# shellcheck disable=SC2086 # words
 	expect "no folder to work in, for $verb" 'set HOME or HOLDFAST_DIR.*rc 2' \

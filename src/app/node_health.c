@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+
+/* The agent inside `run` and `up`. Input: NVML, sysfs, the kernel's log, the owners of GPUs. Output:
+ * DeviceHealth and conditions by the agent, and the kubelet's list of GPUs that work. */
+#include "app/node_health.h"
+
+#include "agent/agent.h"
+#include "api/device_health.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "fleet/impact.h"
+#include "health/types.h"
+#include "probes/nvml.h"
+#include "probes/sysfs.h"
+#include "store/resource.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KMSG "/dev/kmsg"
+#define NVML "libnvidia-ml.so.1"
+#define BOOT_ID "/proc/sys/kernel/random/boot_id"
+#define HEALTH_ARENA_BYTES_MAX ((size_t)4 << 20)
+#define OWNERS_EVERY (10 * HF_SECOND)
+
+struct hf_node_health {
+	struct hf_node_health_options options;
+	struct hf_agent *agent;
+	struct hf_watch *watch;
+};
+
+/* ---- the owners of GPUs, as a probe ------------------------------------------------------------- */
+
+struct owners_probe {
+	struct hf_probe base; /* first */
+	struct hf_intake *intake;
+	const struct hf_kubelet *kubelet;
+	struct hf_timer *again;
+	struct hf_holding *items;
+	size_t len;
+};
+
+static void add_owner(void *arg, const struct hf_kubelet_gpu_owner *owner)
+{
+	struct owners_probe *p = arg;
+	struct hf_holding *h = &p->items[p->len];
+
+	if (p->len == HF_HOLDINGS_MAX)
+		return;
+	p->len++;
+	memset(h, 0, sizeof(*h));
+	(void)snprintf(h->ns, sizeof(h->ns), "%s", owner->ns);
+	(void)snprintf(h->pod, sizeof(h->pod), "%s", owner->pod);
+	(void)snprintf(h->container, sizeof(h->container), "%s", owner->container);
+	(void)snprintf(h->resource, sizeof(h->resource), "%s", owner->resource);
+	(void)snprintf(h->id, sizeof(h->id), "%s", owner->id);
+}
+
+static void look_at_owners(void *arg)
+{
+	struct owners_probe *p = arg;
+
+	p->len = 0;
+	hf_kubelet_each_gpu_owner(p->kubelet, add_owner, p);
+	(void)hf_intake_holdings(p->intake, p->items, p->len, hf_intake_now(p->intake));
+	hf_timer_arm(p->again, OWNERS_EVERY);
+}
+
+static void start_owners(struct hf_probe *probe)
+{
+	struct owners_probe *p = (struct owners_probe *)probe;
+
+	/* No device plugin can be gone: the kubelet of this process offers the GPUs. */
+	hf_intake_off(p->intake, HF_HEALTH_BY_KUBELET, HF_HEALTH_PLUGIN,
+		      "GPUs are offered without a device plugin");
+	p->again = hf_timer_create(hf_intake_loop(p->intake), look_at_owners, p);
+	look_at_owners(p);
+}
+
+/* The kubelet tells the store first, and the owners of a pod are known before. */
+static void poke_owners(struct hf_probe *probe)
+{
+	const struct owners_probe *p = (struct owners_probe *)probe;
+
+	if (p->again != NULL)
+		hf_timer_arm(p->again, 0);
+}
+
+static void destroy_owners(struct hf_probe *probe)
+{
+	struct owners_probe *p = (struct owners_probe *)probe;
+
+	hf_timer_destroy(p->again);
+	free(p->items);
+	free(p);
+}
+
+static struct hf_probe *create_owners(struct hf_intake *intake, const struct hf_kubelet *kubelet)
+{
+	static const struct hf_probe_ops ops = {.name = "kubelet",
+						.has_holders = true,
+						.start = start_owners,
+						.poke = poke_owners,
+						.destroy = destroy_owners};
+	struct owners_probe *p = hf_xcalloc(1, sizeof(*p));
+
+	p->base.ops = &ops;
+	p->intake = intake;
+	p->kubelet = kubelet;
+	p->items = hf_xcalloc(HF_HOLDINGS_MAX, sizeof(*p->items));
+	return &p->base;
+}
+
+/* ---- GPUs that fail ------------------------------------------------------------------------------- */
+
+/* The kernel's line of the newest fault that counts, else the class. */
+static const char *find_why(const struct hf_device_report *device)
+{
+	const struct hf_device_fault *newest = NULL;
+
+	for (size_t i = 0; i < device->faults.len; i++) {
+		const struct hf_device_fault *fault = &device->faults.items[i];
+
+		if (fault->acts && (newest == NULL || fault->last >= newest->last))
+			newest = fault;
+	}
+	if (newest != NULL && !hf_str_is_empty(newest->line))
+		return newest->line;
+	return hf_str_or(device->cls, "it does not answer");
+}
+
+static void watch_health(struct hf_node_health *health);
+
+static void on_health(void *arg, const struct hf_event *event)
+{
+	struct hf_node_health *health = arg;
+	HF_AUTO_ARENA arena = NULL;
+	struct hf_device_health seen;
+
+	if (event->type == HF_EVENT_ENDED) {
+		health->watch = hf_watch_stop(health->watch);
+		watch_health(health);
+	}
+	if (event->type != HF_EVENT_ADDED && event->type != HF_EVENT_MODIFIED)
+		return;
+	arena = hf_arena_create(HEALTH_ARENA_BYTES_MAX);
+	hf_device_health_read(event->object, arena, &seen);
+	for (size_t i = 0; i < seen.devices.len; i++) {
+		const struct hf_device_report *device = &seen.devices.items[i];
+
+		if (!hf_str_is_empty(device->uuid))
+			hf_kubelet_set_gpu_works(health->options.kubelet, device->uuid,
+						 !hf_health_is_out(hf_impact_state(device->state)),
+						 find_why(device));
+	}
+}
+
+static void watch_health(struct hf_node_health *health)
+{
+	const struct hf_watch_options options = {
+		.resource = &hf_devicehealths, .field_selector = "metadata.name=" HF_KUBELET_NODE};
+
+	health->watch = hf_store_watch(health->options.store, &options, on_health, health);
+}
+
+/* ---- */
+
+static int create_agent(struct hf_node_health *health, struct hf_error *err)
+{
+	static const char *const nvml_argv[] = {"/proc/self/exe", "agent", "--nvml=" NVML,
+						"--nvml-child", NULL};
+	const struct hf_nvml_options nvml = {.library = NVML, .child_argv = nvml_argv};
+	const struct hf_sysfs_options sysfs = {.aer = false};
+	HF_AUTO_STRBUF boot = HF_STRBUF_INIT(64);
+	struct hf_agent_options options = {
+		.loop = health->options.loop,
+		.store = health->options.store,
+		.node = HF_KUBELET_NODE,
+		.state_dir = health->options.journal,
+		.kmsg = KMSG,
+		.sys = "/sys",
+	};
+	struct hf_intake *intake;
+	int rc = hf_fs_read(BOOT_ID, &boot, err);
+
+	if (rc == 0)
+		rc = hf_random_bytes(&options.seed, sizeof(options.seed), err);
+	if (rc != 0)
+		return rc;
+	hf_strbuf_truncate(&boot, strcspn(boot.data, "\n"));
+	options.boot_id = boot.data;
+	rc = hf_agent_create(&options, &health->agent, err);
+	if (rc != 0)
+		return rc;
+	intake = hf_agent_intake(health->agent);
+	hf_agent_add_probe(health->agent, hf_nvml_probe_create(intake, &nvml));
+	hf_agent_add_probe(health->agent, hf_sysfs_probe_create(intake, &sysfs));
+	hf_agent_add_probe(health->agent, create_owners(intake, health->options.kubelet));
+	hf_agent_start(health->agent);
+	return 0;
+}
+
+int hf_node_health_create(const struct hf_node_health_options *options,
+			  struct hf_node_health **ret_health, struct hf_error *err)
+{
+	struct hf_node_health *health = hf_xcalloc(1, sizeof(*health));
+	int rc;
+
+	health->options = *options;
+	rc = create_agent(health, err);
+	if (rc != 0) {
+		hf_node_health_destroy(health);
+		return rc;
+	}
+	watch_health(health);
+	*ret_health = health;
+	return 0;
+}
+
+struct hf_node_health *hf_node_health_destroy(struct hf_node_health *health)
+{
+	if (health == NULL)
+		return NULL;
+	health->watch = hf_watch_stop(health->watch);
+	if (health->agent != NULL)
+		hf_agent_stop(health->agent);
+	health->agent = hf_agent_destroy(health->agent);
+	free(health);
+	return NULL;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_APP_NODE_HEALTH_H
+#define HF_APP_NODE_HEALTH_H
+
+#include "kubelet/kubelet.h"
+#include "loop/loop.h"
+#include "store/store.h"
+
+/*
+ * The agent of the embedded plane: watches the GPUs that the kubelet offers, with the probes of `holdfast
+ * agent` except PodResources, in whose place the kubelet of this process names the owners.  A GPU that fails
+ * is reported to the kubelet, so that a restarted rank gets another one.
+ *
+ * It starts this program as a child ("agent --nvml-child").
+ */
+struct hf_node_health;
+
+struct hf_node_health_options {
+	struct hf_loop *loop;
+	struct hf_store *store;
+	struct hf_kubelet *kubelet; /* outlives the object */
+	const char *journal; /* folder of the agent's journal; NULL: nothing outlives the process */
+};
+
+int hf_node_health_create(const struct hf_node_health_options *options,
+			  struct hf_node_health **ret_health, struct hf_error *err) HF_MUST_CHECK;
+/* NULL is fine; returns NULL. */
+struct hf_node_health *hf_node_health_destroy(struct hf_node_health *health);
+
+#endif
