@@ -98,14 +98,14 @@ static void serve_metrics(struct hf_apiserver *server, struct hf_exchange *ex)
 	hf_exchange_respond_take(ex, 200, "text/plain; version=0.0.4; charset=utf-8", &sb);
 }
 
-/* Sends the Kubernetes version that the plane claims to be. Current clients support API servers of
- * this version. */
+/* Sends the version of Kubernetes whose API the plane serves. A client warns if its own minor version is
+ * more than one away. */
 static void serve_version(struct hf_exchange *ex)
 {
 	static const char *const members[][2] = {
 		{"major", "1"},
-		{"minor", "34"},
-		{"gitVersion", "v1.34.0+holdfast." HF_VERSION},
+		{"minor", "36"},
+		{"gitVersion", "v1.36.0+holdfast." HF_VERSION},
 		{"gitCommit", ""},
 		{"gitTreeState", "clean"},
 		{"buildDate", "1970-01-01T00:00:00Z"},

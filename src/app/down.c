@@ -123,6 +123,12 @@ static int verb_down(struct hf_cli *cli)
 	fprintf(cli->out, "%s\n",
 		down.signalled ? "stopped"
 			       : "'holdfast up' was not running; no pods of it are left");
+	if (down.signalled)
+		fprintf(cli->out,
+			"jobs and logs stay in %s: 'holdfast up%s%s' goes on with them, and "
+			"removing the folder forgets them\n",
+			dir, hf_cli_has(cli, "data-dir") ? " --data-dir " : "",
+			hf_cli_has(cli, "data-dir") ? dir : "");
 	return HF_EXIT_OK;
 }
 

@@ -6,6 +6,7 @@
 #include "cli/verbs_internal.h"
 
 #include "api/job.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "cli/disks.h"
 #include "cli/events.h"
@@ -150,18 +151,46 @@ static void print_head(struct hf_cli *cli, struct hf_doc *job, const struct hf_c
 	hf_cli_short_disks(cli, pods->items, pods->n_items, print_disk, cli);
 }
 
+/* -o json, yaml: the job and its pods as a List. */
+static int print_objects(struct hf_cli *cli, const struct hf_output *output, struct hf_doc *job,
+			 const struct hf_cli_reply *pods)
+{
+	HF_AUTOFREE struct hf_doc **docs = hf_xcalloc(pods->n_items + 1, sizeof(struct hf_doc *));
+
+	docs[0] = job;
+	for (size_t i = 0; i < pods->n_items; i++)
+		docs[i + 1] = pods->items[i];
+	return hf_output_docs(cli, output, docs, pods->n_items + 1, false);
+}
+
+static int parse_format(struct hf_cli *cli, struct hf_output *ret_output)
+{
+	int rc = hf_output_parse(cli, ret_output);
+
+	if (rc != 0 || ret_output->kind == HF_OUTPUT_TABLE || ret_output->kind == HF_OUTPUT_JSON ||
+	    ret_output->kind == HF_OUTPUT_YAML)
+		return rc;
+	return hf_cli_usage(cli, "-o takes json or yaml with this verb, not '%s'",
+			    hf_cli_flag(cli, "output"));
+}
+
 static int verb_describe(struct hf_cli *cli)
 {
 	HF_AUTO_EXPLANATION explanation = {.arena = NULL};
 	HF_AUTO_CLI_REPLY pods = {.object = NULL};
 	const struct hf_framework *framework;
 	struct hf_table *events;
+	HF_AUTO_OUTPUT output = {.kind = HF_OUTPUT_TABLE};
 	HF_AUTO_DOC job = NULL;
 	struct hf_error err;
 
+	if (parse_format(cli, &output) != 0)
+		return HF_EXIT_USAGE;
 	if (hf_cli_find_job(cli, cli->args[0], &job, &framework, &err) != 0 ||
 	    hf_cli_list_owned(cli, &hf_pods, job, &pods, &err) != 0)
 		return hf_cli_fail(cli, &err);
+	if (output.kind != HF_OUTPUT_TABLE)
+		return print_objects(cli, &output, job, &pods);
 	print_head(cli, job, &pods);
 	print_conditions(cli->out, hf_doc_json(job));
 	print_restarts(cli->out, hf_doc_json(job));
@@ -181,6 +210,11 @@ static int verb_describe(struct hf_cli *cli)
 	return HF_EXIT_OK;
 }
 
+static const struct hf_flag describe_flags[] = {
+	{"output", 'o', "FORMAT", "json or yaml: the job and its pods", NULL},
+	{NULL, 0, NULL, NULL, NULL},
+};
+
 const struct hf_cli_verb hf_verb_describe = {
 	.name = "describe",
 	.connects = true,
@@ -192,7 +226,9 @@ const struct hf_cli_verb hf_verb_describe = {
 	.group = HF_CLI_LOOK,
 	.examples = "  holdfast describe ddp\n"
 		    "  holdfast describe pytorchjob/ddp\n"
-		    "  holdfast describe ddp -n team-a\n",
+		    "  holdfast describe ddp -n team-a\n"
+		    "  holdfast describe ddp -o json\n",
+	.flags = describe_flags,
 	.args_min = 1,
 	.words = HF_CLI_WORDS_JOBS,
 	.args_max = 1,

@@ -248,6 +248,24 @@ static void a_rank_in_a_crash_loop_is_not_ready(void **state)
 	assert_has(w->out, "Ready:         1 of 2\n");
 }
 
+static void describe_prints_the_job_and_its_pods_as_objects(void **state)
+{
+	struct cli_world *w = *state;
+
+	cli_world_job(w, "a", 1, "Running");
+	ready_pod(w, "a", "master-0", "True");
+	cli_world_run(w, "describe", "a", "-o", "yaml", NULL);
+	assert_int_equal(w->code, 0);
+	assert_has(w->out, "kind: List\n");
+	assert_has(w->out, "kind: PyTorchJob\n");
+	assert_has(w->out, "name: a-master-0\n");
+	cli_world_run(w, "describe", "a", "-o", "json", NULL);
+	assert_has(w->out, "\"kind\": \"PyTorchJob\"");
+	cli_world_run(w, "describe", "a", "-o", "wide", NULL);
+	assert_int_equal(w->code, HF_EXIT_USAGE);
+	assert_has(w->err, "-o takes json or yaml with this verb, not 'wide'");
+}
+
 static void what_has_succeeded_counts_as_ready_also_without_its_pod(void **state)
 {
 	struct cli_world *w = *state;
@@ -377,6 +395,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(programs_get_lists_names_paths_and_columns,
 						cli_world_setup, cli_world_teardown),
 		cmocka_unit_test_setup_teardown(a_watch_prints_each_change_until_it_ends,
+						cli_world_setup, cli_world_teardown),
+		cmocka_unit_test_setup_teardown(describe_prints_the_job_and_its_pods_as_objects,
 						cli_world_setup, cli_world_teardown),
 		cmocka_unit_test_setup_teardown(a_rank_in_a_crash_loop_is_not_ready,
 						cli_world_setup, cli_world_teardown),

@@ -13,6 +13,8 @@
 
 #include <stdlib.h>
 
+#define DETAIL_BYTES_MAX 1024
+
 static struct hf_json *reference_to(struct hf_doc *job)
 {
 	const struct hf_json *root = hf_doc_json(job);
@@ -84,6 +86,7 @@ static int act_on(struct hf_cli *cli, const char *word, bool dry_run, const void
 	const struct hf_framework *framework;
 	HF_AUTO_JSON patch = NULL;
 	HF_AUTO_DOC job = NULL;
+	HF_AUTO_STRBUF detail = HF_STRBUF_INIT(DETAIL_BYTES_MAX);
 	const char *said = act->done;
 	struct hf_error err;
 
@@ -95,8 +98,10 @@ static int act_on(struct hf_cli *cli, const char *word, bool dry_run, const void
 	else if (hf_cli_patch_job(cli, framework, job, patch, &reply, &err) != 0 ||
 		 (!dry_run && hf_job_record_reason(cli, job, act->event_reason, &err) != 0))
 		return hf_cli_fail(cli, &err);
-	fprintf(cli->out, "%s/%s %s%s\n", framework->singular, hf_doc_name(job), said,
-		dry_run ? " (dry run)" : "");
+	if (patch != NULL && act->describe != NULL)
+		act->describe(cli, framework, job, &detail);
+	fprintf(cli->out, "%s/%s %s%s%s\n", framework->singular, hf_doc_name(job), said,
+		detail.data, dry_run ? " (dry run)" : "");
 	return HF_EXIT_OK;
 }
 

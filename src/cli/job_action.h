@@ -25,6 +25,9 @@ struct hf_job_action {
 	 * does not allow the action. Leaves *ret_patch NULL if the job is already as wanted. */
 	int (*prepare)(struct hf_cli *cli, const struct hf_framework *framework, struct hf_doc *job,
 		       struct hf_json **ret_patch, struct hf_error *err);
+	/* Appends to the line what the action does to the job's ranks.  May be NULL. */
+	void (*describe)(const struct hf_cli *cli, const struct hf_framework *framework,
+			 struct hf_doc *job, struct hf_strbuf *line);
 	const char *event_reason; /* reason of the Event that records --reason */
 	const char *done;         /* "pytorchjob/ddp <done>" is printed */
 	const char *already;      /* printed instead of `done` if the job is already as wanted */

@@ -55,7 +55,7 @@ static void a_dry_run_changes_nothing(void **state)
 	assert_said(w, 0, "pytorchjob/a suspended (dry run)\n", "");
 	assert_false(suspended(w, "a"));
 	cli_world_run(w, "restart", "a", "--dry-run=server", NULL);
-	assert_said(w, 0, "pytorchjob/a restarting (dry run)\n", "");
+	assert_said(w, 0, "pytorchjob/a restarting: all ranks (dry run)\n", "");
 	restart = restart_of(w, "a");
 	assert_null(restart);
 	cli_world_run(w, "delete", "a", "--dry-run=server", NULL);
@@ -90,14 +90,29 @@ static void a_restart_is_a_new_value_each_time(void **state)
 
 	cli_world_job(w, "a", 2, "Running");
 	cli_world_run(w, "restart", "a", NULL);
-	assert_said(w, 0, "pytorchjob/a restarting\n", "");
+	assert_said(w, 0, "pytorchjob/a restarting: all ranks\n", "");
 	first = restart_of(w, "a");
 	assert_non_null(first);
 	assert_null(strchr(first, ' '));
 	cli_world_run(w, "restart", "a", "--rank", "2", NULL);
+	assert_said(w, 0, "pytorchjob/a restarting: worker-1 alone\n", "");
 	second = restart_of(w, "a");
 	assert_has(second, "Z worker-1");
 	assert_string_not_equal(first, second);
+}
+
+static void a_rank_of_a_gang_does_not_restart_alone(void **state)
+{
+	struct cli_world *w = *state;
+
+	cli_world_job(w, "g", 2, "Running");
+	cli_world_patch(w, hf_resource_by_word("pytorchjobs"), "g",
+			"{'spec':{'runPolicy':{'recovery':{'restartScope':'Job'}}}}");
+	cli_world_run(w, "restart", "g", "--rank", "worker-1", NULL);
+	assert_said(w, 0,
+		    "pytorchjob/g restarting: all ranks, not only worker-1, because "
+		    "spec.runPolicy.recovery.restartScope is Job\n",
+		    "");
 }
 
 static void what_cannot_be_done_to_a_job_is_refused(void **state)
@@ -170,6 +185,8 @@ int main(void)
 						cli_world_teardown),
 		cmocka_unit_test_setup_teardown(a_restart_is_a_new_value_each_time, cli_world_setup,
 						cli_world_teardown),
+		cmocka_unit_test_setup_teardown(a_rank_of_a_gang_does_not_restart_alone,
+						cli_world_setup, cli_world_teardown),
 		cmocka_unit_test_setup_teardown(what_cannot_be_done_to_a_job_is_refused,
 						cli_world_setup, cli_world_teardown),
 		cmocka_unit_test_setup_teardown(one_that_is_not_there_does_not_keep_the_others_back,

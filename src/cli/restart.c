@@ -46,9 +46,32 @@ static int prepare_restart(struct hf_cli *cli, const struct hf_framework *framew
 	return 0;
 }
 
+/* Says which ranks restart. A named rank of a job with scope Job cannot restart alone. */
+static void describe_restart(const struct hf_cli *cli, const struct hf_framework *framework,
+			     struct hf_doc *job, struct hf_strbuf *line)
+{
+	const char *word = hf_cli_flag(cli, "rank");
+	HF_AUTOFREE char *rank = NULL;
+	bool together = hf_streq(hf_json_path_str(hf_doc_json(job), "spec", "runPolicy", "recovery",
+						  "restartScope", NULL),
+				 "Job");
+
+	if (word == NULL || hf_cli_rank_name(framework, hf_doc_json(job), word, &rank, NULL) != 0)
+		hf_strbuf_addstr(line, ": all ranks");
+	else if (together)
+		hf_strbuf_addf(
+			line,
+			": all ranks, not only %s, because spec.runPolicy.recovery.restartScope "
+			"is Job",
+			rank);
+	else
+		hf_strbuf_addf(line, ": %s alone", rank);
+}
+
 static int verb_restart(struct hf_cli *cli)
 {
 	static const struct hf_job_action act = {.prepare = prepare_restart,
+						 .describe = describe_restart,
 						 .event_reason = "RestartRequested",
 						 .done = "restarting"};
 

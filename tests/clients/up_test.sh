@@ -193,7 +193,7 @@ expect 'down ends what is left' 'was not running' "$holdfast" down --data-dir "$
 expect 'nothing runs any more' '^.?$' ps_of_plane
 expect 'down where there is nothing' 'was not running' "$holdfast" down --data-dir "$folder/none"
 start_again
-expect 'down ends a running one' 'stopped' "$holdfast" down --data-dir "$plane" --timeout 60s
+expect 'down ends a running one, and says what stays' "^stopped.jobs and logs stay in $plane: 'holdfast up --data-dir $plane' goes on" "$holdfast" down --data-dir "$plane" --timeout 60s
 expect_end 'and it has ended' "$SERVER_PID"
 SERVER_PID=
 
@@ -335,7 +335,7 @@ expect 'a disk that is full before the store is there' 'disk is full.*rc 125' fu
 expect 'a limit of the size of files reads as a full disk' 'disk is full.*rc 125' small_files 8
 expect 'a disk that is full before the node is there' '(disk is full|No space left on device).*rc 125' full_disk 64
 expect 'a disk that a job filled is told, and the job can be deleted' \
-	"^(not tried: no mount namespace.?|.*disk +node .local.: .* [0-9]{1,2} of 3072 KiB are free.*Disk: .*nearly full.*warning: node .local.*Ready,DiskPressure.*NodeHasDiskPressure.*up again.*pytorchjob/keep deleted.0.stopped.holdfast: [^{}]* (the disk is full|No space left on device).rc 125.?)$" \
+	"^(not tried: no mount namespace.?|.*disk +node .local.: .* [0-9]{1,2} of 3072 KiB are free.*Disk: .*nearly full.*warning: node .local.*Ready,DiskPressure.*NodeHasDiskPressure.*up again.*pytorchjob/keep deleted.0.stopped.jobs and logs stay in [^{}]*holdfast: [^{}]* (the disk is full|No space left on device).rc 125.?)$" \
 	filled_disk
 expect 'down ends the one in the background' 'stopped' "$holdfast" down --data-dir "$plane" --timeout 60s
 finish
