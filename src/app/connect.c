@@ -90,6 +90,11 @@ static void note_unfinished(const struct hf_cli *cli, const struct hf_kept_run *
 				   : "holdfast: the process of run %s was killed; this is the last "
 				     "state that it saved\n",
 			run->id);
+	if (run->ended == HF_TIME_NONE && run->alive && hf_cli_has(cli, "follow"))
+		fprintf(cli->err,
+			"holdfast: -f shows what there is now; to follow, read the files: tail -F "
+			"%s/node/pods/*/logs/*\n",
+			run->path);
 }
 
 /* Opens the run that the first argument names. The store has this one job, so the argument becomes

@@ -175,10 +175,15 @@ static void add_log(const struct hf_failure *failure, const char *replica, struc
 		failure->log != NULL ? hf_failure_program_len(failure->log, failure->log_len) : 0;
 	size_t n = add_last_lines(&lines, hf_str_or(failure->log, ""), len);
 
-	if (n == 0) {
+	if (failure->full_disk != NULL)
+		hf_strbuf_addf(
+			sb,
+			"The disk of %s is full, so output of %s is missing; make room there.\n",
+			failure->full_disk, replica);
+	else if (n == 0)
 		hf_strbuf_addf(sb, "%s printed nothing.\n", replica);
+	if (n == 0)
 		return;
-	}
 	hf_strbuf_addf(sb, "\nThe last %s of %s:\n", n == 1 ? "line" : "lines", replica);
 	hf_strbuf_add(sb, lines.data, lines.len);
 	hf_strbuf_addch(sb, '\n');

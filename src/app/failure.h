@@ -26,6 +26,7 @@ struct hf_failure {
 	size_t log_len;
 	const struct hf_json
 		*torch;       /* the content of TORCHELASTIC_ERROR_FILE; NULL: none was written */
+	const char *full_disk; /* the folder of the logs, if its disk is full; NULL: it has room */
 	const char *log_path; /* file of the whole log; NULL: it is not kept */
 	const char *run;      /* "@latest": the run in the next command; NULL: it is not kept */
 };

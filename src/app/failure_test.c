@@ -52,6 +52,19 @@ static void the_cause_names_the_rank_and_its_end(void **state)
 	assert_cause("{}", "limit");
 }
 
+static void a_full_disk_is_told_in_place_of_no_output(void **state)
+{
+	HF_AUTO_JSON job =
+		parse(JOB("{\"replica\":\"worker-1\",\"pod\":\"ddp-worker-1\",\"exitCode\":1}"));
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_FAILURE_BYTES_MAX);
+	const struct hf_failure failure = {.job = job, .exit_code = 1, .full_disk = "/d/runs/r"};
+
+	hf_failure_write(&failure, &sb);
+	assert_non_null(strstr(sb.data, "\nThe disk of /d/runs/r is full, so output of worker-1 is "
+					"missing; make room there.\n"));
+	assert_null(strstr(sb.data, "printed nothing"));
+}
+
 static void the_report_has_all_parts(void **state)
 {
 	HF_AUTO_JSON job =
@@ -176,6 +189,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_cause_names_the_rank_and_its_end),
+		cmocka_unit_test(a_full_disk_is_told_in_place_of_no_output),
 		cmocka_unit_test(the_report_has_all_parts),
 		cmocka_unit_test(a_silent_rank_and_an_unkept_run_are_said),
 		cmocka_unit_test(only_the_last_lines_are_shown_and_long_ones_are_cut),

@@ -187,6 +187,8 @@ static void report_failure(struct run *run, int exit_code, const char *pod,
 		.log = log != NULL ? log->data : NULL,
 		.log_len = log != NULL ? log->len : 0,
 		.torch = torch,
+		.full_disk =
+			hf_run_folder_is_full(run->folder) ? hf_run_folder_path(run->folder) : NULL,
 		.log_path = path,
 		.run = word,
 	};

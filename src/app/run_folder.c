@@ -28,6 +28,7 @@
 /* Of a young run, each save waits for half of the run's age: what ends early is kept, too. */
 #define SAVE_SPAN_MAX HF_SECOND
 #define FREE_BYTES_MIN ((uint64_t)16 << 20) /* below it, a run is not kept: its pods need files */
+#define FULL_BYTES ((uint64_t)64 << 10)     /* below it, output of ranks may be lost */
 #define GONE_MAX 1024                       /* deleted pods that are remembered */
 #define OBJECTS_MAX 20000                   /* objects of one run that are kept */
 #define ERROR_BYTES_MAX ((size_t)256 << 10) /* of one TORCHELASTIC_ERROR_FILE */
@@ -187,6 +188,14 @@ void hf_run_folder_attach(struct hf_run_folder *folder, struct hf_memstore *mems
 const char *hf_run_folder_path(const struct hf_run_folder *folder)
 {
 	return folder->run.path;
+}
+
+bool hf_run_folder_is_full(const struct hf_run_folder *folder)
+{
+	struct statvfs st;
+
+	return statvfs(folder->run.path, &st) == 0 &&
+	       (uint64_t)st.f_bavail * st.f_frsize < FULL_BYTES;
 }
 
 const char *hf_run_folder_logs(const struct hf_run_folder *folder)

@@ -31,6 +31,8 @@ int hf_run_folder_open(const struct hf_cli *cli, const struct hf_run_folder_opti
 void hf_run_folder_attach(struct hf_run_folder *folder, struct hf_memstore *memstore);
 
 const char *hf_run_folder_path(const struct hf_run_folder *folder);
+/* Too little room is left for a further part of a log. */
+bool hf_run_folder_is_full(const struct hf_run_folder *folder);
 /* The folder for logs of deleted pods. */
 const char *hf_run_folder_logs(const struct hf_run_folder *folder);
 /* The folder with the files of TORCHELASTIC_ERROR_FILE, POD.json. */
