@@ -42,7 +42,7 @@ struct hf_gpu_search *hf_gpu_search_destroy(struct hf_gpu_search *s)
 	return NULL;
 }
 
-static void finish(struct hf_gpu_search *s, const struct hf_json *gpus, const char *why)
+static void finish_search(struct hf_gpu_search *s, const struct hf_json *gpus, const char *why)
 {
 	s->reader = hf_reader_destroy(s->reader);
 	hf_timer_disarm(s->timer);
@@ -54,9 +54,10 @@ static void take_answer(struct hf_gpu_search *s)
 	HF_AUTO_JSON json = NULL;
 
 	if (hf_json_parse(s->answer.data, s->answer.len, NULL, &json, NULL) != 0)
-		finish(s, NULL, "the search for GPUs failed");
+		finish_search(s, NULL, "the search for GPUs failed");
 	else
-		finish(s, hf_json_get(json, "gpus"), hf_json_str(hf_json_get(json, "why"), ""));
+		finish_search(s, hf_json_get(json, "gpus"),
+			      hf_json_str(hf_json_get(json, "why"), ""));
 }
 
 static void on_answer(void *arg, const char *bytes, size_t len, int read_error HF_UNUSED)
@@ -73,7 +74,7 @@ static void on_late(void *arg)
 	struct hf_gpu_search *s = arg;
 
 	(void)hf_process_kill(s->child, SIGKILL, NULL);
-	finish(s, NULL, "NVML did not answer within 20 s");
+	finish_search(s, NULL, "NVML did not answer within 20 s");
 }
 
 static void on_exit_of_child(void *arg HF_UNUSED, const struct hf_process_exit *ended HF_UNUSED)

@@ -23,6 +23,7 @@ import time
 
 import agent
 import fleet
+import local
 import recovery
 
 JOBS = 1000
@@ -466,6 +467,9 @@ class Bench:
     def gang(self):
         recovery.gang(self)
 
+    def local(self):
+        local.local(self, spread)
+
     def lost(self):
         recovery.lost(self)
 
@@ -512,6 +516,7 @@ BY_HAND = {
     "agent": "the agent of a node: line to condition, floods, what it costs at rest (four minutes)",
     "operator": "the operator under load on a real control plane, and the Go operator beside it",
     "gang": "a gang of 1,000 restarts on kwok's nodes",
+    "local": "holdfast run beside torchrun: a minute of training, kills, Ctrl-C (six minutes)",
     "lost": "a node loses power, on a real control plane: with proof and without, tuned and stock",
 }
 
