@@ -126,4 +126,25 @@ expect 'so does a rank that the fault ends first' "restarts=1.*attempt on ${uuid
 	fault 62 "$program" run --nproc 1 hold.sh 1
 expect 'a fault of the program is none of the GPU' 'code 7: master-0 exited with code 7' \
 	code 7 sh -c "echo devices 2 >nvml; exec '$program' run --nproc 1 hold.sh 7"
+
+# ---- up ----
+amount() { "$program" get nodes -o 'jsonpath={.items[0].status.allocatable.nvidia\.com/gpu}'; }
+amount_is() { [ "$(amount)" = "$1" ]; }
+echo 'devices 2' >nvml
+start "$program" "$dir/plane"
+expect 'up offers the GPUs' '^2.?$' amount
+echo 'xid 1 62' >>nvml
+until_true 300 amount_is 1 || true
+expect 'but none that has failed' '^1.?$' amount
+expect 'which the log says' "GPU 1 [(]${uuid}01[)] is out of service" cat "$dir/plane.log"
+# The kubelet has written the node's status since, with its own conditions.
+expect 'and the node' '^True.?$' "$program" get nodes \
+	-o 'jsonpath={.items[0].status.conditions[?(@.type=="AcceleratorUnhealthy")].status}'
+kill -TERM "$SERVER_PID"
+wait "$SERVER_PID" 2>/dev/null || true
+echo 'devices 2' >nvml
+start "$program" "$dir/plane"
+until_true 300 amount_is 1 || true
+expect 'and the next up still knows' '^1.?$' amount
+stop
 finish
