@@ -56,7 +56,8 @@ static void add_owner(void *arg, const struct hf_kubelet_gpu_owner *owner)
 	(void)snprintf(h->pod, sizeof(h->pod), "%s", owner->pod);
 	(void)snprintf(h->container, sizeof(h->container), "%s", owner->container);
 	(void)snprintf(h->resource, sizeof(h->resource), "%s", owner->resource);
-	(void)snprintf(h->id, sizeof(h->id), "%s", owner->id);
+	/* The agent knows GPUs of AMD by their address. */
+	(void)snprintf(h->id, sizeof(h->id), "%s", hf_str_or(owner->address, owner->id));
 }
 
 static void look_at_owners(void *arg)
@@ -132,29 +133,44 @@ static const char *find_why(const struct hf_device_report *device)
 	return hf_str_or(device->cls, "it does not answer");
 }
 
+/* Reports the GPUs to the kubelet. object: a DeviceHealth, or its patch. */
+static void take_health(const struct hf_node_health *health, struct hf_doc *object)
+{
+	HF_AUTO_ARENA arena = hf_arena_create(HEALTH_ARENA_BYTES_MAX);
+	struct hf_device_health seen;
+
+	hf_device_health_read(object, arena, &seen);
+	for (size_t i = 0; i < seen.devices.len; i++) {
+		const struct hf_device_report *device = &seen.devices.items[i];
+
+		hf_kubelet_set_gpu_works(health->options.kubelet,
+					 hf_str_is_empty(device->uuid) ? device->id : device->uuid,
+					 !hf_health_is_out(hf_impact_state(device->state)),
+					 find_why(device));
+	}
+}
+
+/* The operator may restart a rank by the condition of its pod before DeviceHealth is written. The new pod must not
+ * get the same GPU, so the agent is asked, too. */
+static void before_gpus_are_given(void *arg)
+{
+	const struct hf_node_health *health = arg;
+	HF_AUTO_DOC now = hf_doc_from_json(hf_agent_status(health->agent));
+
+	take_health(health, now);
+}
+
 static void watch_health(struct hf_node_health *health);
 
 static void on_health(void *arg, const struct hf_event *event)
 {
 	struct hf_node_health *health = arg;
-	HF_AUTO_ARENA arena = NULL;
-	struct hf_device_health seen;
 
 	if (event->type == HF_EVENT_ENDED) {
 		health->watch = hf_watch_stop(health->watch);
 		watch_health(health);
-	}
-	if (event->type != HF_EVENT_ADDED && event->type != HF_EVENT_MODIFIED)
-		return;
-	arena = hf_arena_create(HEALTH_ARENA_BYTES_MAX);
-	hf_device_health_read(event->object, arena, &seen);
-	for (size_t i = 0; i < seen.devices.len; i++) {
-		const struct hf_device_report *device = &seen.devices.items[i];
-
-		if (!hf_str_is_empty(device->uuid))
-			hf_kubelet_set_gpu_works(health->options.kubelet, device->uuid,
-						 !hf_health_is_out(hf_impact_state(device->state)),
-						 find_why(device));
+	} else if (event->type == HF_EVENT_ADDED || event->type == HF_EVENT_MODIFIED) {
+		take_health(health, event->object);
 	}
 }
 
@@ -216,6 +232,7 @@ int hf_node_health_create(const struct hf_node_health_options *options,
 		return rc;
 	}
 	watch_health(health);
+	hf_kubelet_set_gpu_check(options->kubelet, before_gpus_are_given, health);
 	*ret_health = health;
 	return 0;
 }
@@ -224,6 +241,7 @@ struct hf_node_health *hf_node_health_destroy(struct hf_node_health *health)
 {
 	if (health == NULL)
 		return NULL;
+	hf_kubelet_set_gpu_check(health->options.kubelet, NULL, NULL);
 	health->watch = hf_watch_stop(health->watch);
 	if (health->agent != NULL)
 		hf_agent_stop(health->agent);

@@ -20,6 +20,7 @@
 struct gpu {
 	const char *resource; /* HF_SHIM_NVIDIA or HF_SHIM_AMD */
 	char *id;             /* for the variable */
+	char *address;        /* on the PCI bus; NULL: not known */
 	bool offered;         /* the option `gpus` allows it */
 	bool broken;          /* out of service: no further pod gets it */
 };
@@ -47,8 +48,10 @@ struct hf_kubelet_gpus *hf_kubelet_gpus_destroy(struct hf_kubelet_gpus *g)
 	if (!g)
 		return NULL;
 	g->search = hf_gpu_search_destroy(g->search);
-	for (size_t i = 0; i < g->n; i++)
+	for (size_t i = 0; i < g->n; i++) {
 		free(g->items[i].id);
+		free(g->items[i].address);
+	}
 	free(g);
 	return NULL;
 }
@@ -71,14 +74,19 @@ static void warn_of_absent(const struct hf_kubelet_gpus *g)
 					  word, g->n);
 }
 
-static void add_found(struct hf_kubelet_gpus *g, const char *resource, const char *id)
+static void add_found(struct hf_kubelet_gpus *g, const struct hf_json *item)
 {
+	const char *resource = hf_json_path_str(item, "resource", NULL);
+	const char *address = hf_json_path_str(item, "address", NULL);
+	const char *id = hf_json_path_str(item, "id", NULL);
+
 	for (size_t k = 0; id && k < HF_ARRAY_LEN(kinds); k++) {
 		if (!hf_streq(kinds[k].resource, resource))
 			continue;
 		g->items[g->n] = (struct gpu){
 			.resource = kinds[k].resource,
 			.id = hf_xstrdup(id),
+			.address = address ? hf_xstrdup(address) : NULL,
 			.offered = hf_gpu_option_allows(g->kubelet->gpus_option, g->n)};
 		g->n++;
 	}
@@ -88,12 +96,8 @@ static void on_found(void *arg, const struct hf_json *gpus, const char *why)
 {
 	struct hf_kubelet_gpus *g = arg;
 
-	for (size_t i = 0; i < hf_json_len(gpus) && g->n < HF_GPUS_MAX; i++) {
-		const struct hf_json *item = hf_json_item(gpus, i);
-
-		add_found(g, hf_json_path_str(item, "resource", NULL),
-			  hf_json_path_str(item, "id", NULL));
-	}
+	for (size_t i = 0; i < hf_json_len(gpus) && g->n < HF_GPUS_MAX; i++)
+		add_found(g, hf_json_item(gpus, i));
 	g->known = true;
 	if (!hf_str_is_empty(why))
 		hf_kubelet_notice(g->kubelet, "no GPU of NVIDIA's is offered to pods: %s", why);
@@ -168,21 +172,26 @@ static void wake_pods(struct hf_kubelet *k)
 		hf_kubelet_pod_wake(value);
 }
 
+static bool is_named(const struct gpu *gpu, const char *id)
+{
+	return hf_streq(gpu->id, id) || (gpu->address && hf_streq(gpu->address, id));
+}
+
 void hf_kubelet_set_gpu_works(struct hf_kubelet *k, const char *id, bool works, const char *why)
 {
 	for (size_t i = 0; k->gpus && i < k->gpus->n; i++) {
 		struct gpu *gpu = &k->gpus->items[i];
 
-		if (!hf_streq(gpu->id, id) || gpu->broken == !works)
+		if (!is_named(gpu, id) || gpu->broken == !works)
 			continue;
 		gpu->broken = !works;
 		if (gpu->offered && works)
-			hf_kubelet_notice(k, "GPU %zu (%s) works again", i, id);
+			hf_kubelet_notice(k, "GPU %zu (%s) works again", i, gpu->id);
 		else if (gpu->offered)
 			hf_kubelet_notice(k,
 					  "GPU %zu (%s) is out of service, and no further pod gets "
 					  "it: %s",
-					  i, id, why);
+					  i, gpu->id, why);
 		if (k->node)
 			hf_kubelet_node_changed(k->node);
 		wake_pods(k);
@@ -221,6 +230,14 @@ static bool is_taken(const struct hf_kubelet *k, const char *id)
 	return false;
 }
 
+static const char *address_of(const struct hf_kubelet *k, const char *id)
+{
+	for (size_t i = 0; k->gpus && i < k->gpus->n; i++)
+		if (hf_streq(k->gpus->items[i].id, id))
+			return k->gpus->items[i].address;
+	return NULL;
+}
+
 void hf_kubelet_each_gpu_owner(const struct hf_kubelet *k, hf_kubelet_gpu_owner_fn fn, void *arg)
 {
 	const char *uid;
@@ -239,6 +256,7 @@ void hf_kubelet_each_gpu_owner(const struct hf_kubelet *k, hf_kubelet_gpu_owner_
 			owner.container = strsep(&rest, " ");
 			owner.resource = strsep(&rest, " ");
 			owner.id = rest;
+			owner.address = rest ? address_of(k, rest) : NULL;
 			if (owner.id)
 				fn(arg, &owner);
 		}
@@ -286,9 +304,18 @@ static int give_gpus(struct hf_kubelet_pod *pod, const struct hf_kubelet_pod_con
 	return 0;
 }
 
+void hf_kubelet_set_gpu_check(struct hf_kubelet *k, void (*check)(void *arg), void *arg)
+{
+	k->gpu_check = check;
+	k->gpu_check_arg = arg;
+}
+
 int hf_kubelet_gpus_give(struct hf_kubelet_pod *pod, struct hf_error *err)
 {
 	int rc = 0;
+
+	if (pod->kubelet->gpu_check)
+		pod->kubelet->gpu_check(pod->kubelet->gpu_check_arg);
 
 	pod->config.gpus = HF_ARENA_ARRAY(pod->arena, const char *, HF_GPUS_MAX + 1);
 	pod->config.n_gpus = 0;

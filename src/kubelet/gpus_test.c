@@ -155,6 +155,52 @@ static void a_gpu_that_is_lost_is_not_offered(void **state)
 	wait_amount(n, "1");
 }
 
+static bool allocatable_is(struct testnode *n, void *arg)
+{
+	struct hf_doc *node = hf_memstore_peek(n->memstore, &hf_nodes, NULL, "local");
+
+	return hf_streq(STR(hf_doc_json(node), "status", "allocatable", "nvidia.com/gpu"), arg) &&
+	       hf_streq(capacity_of(n, "nvidia.com/gpu"), "2");
+}
+
+struct owners {
+	char text[512];
+};
+
+static void add_owner(void *arg, const struct hf_kubelet_gpu_owner *owner)
+{
+	struct owners *owners = arg;
+	size_t len = strlen(owners->text);
+
+	(void)snprintf(owners->text + len, sizeof(owners->text) - len, "%s/%s/%s %s %s\n",
+		       owner->ns, owner->pod, owner->container, owner->resource, owner->id);
+}
+
+static void no_pod_gets_a_gpu_that_is_out_of_service(void **state)
+{
+	struct testnode *n = *state;
+	struct owners owners = {.text = ""};
+	char one[] = "1", two[] = "2";
+
+	restart(n, NULL, "devices 2\n");
+	wait_amount(n, "2");
+	hf_kubelet_set_gpu_works(n->kubelet, UUID("00"), false, "Xid 79");
+	hf_kubelet_set_gpu_works(n->kubelet, "GPU-of-no-machine", false, "Xid 79");
+	assert_non_null(strstr(n->notice, "GPU 0 (" UUID("00") ") is out of service"));
+	testnode_wait(n, allocatable_is, one);
+	add_pod(n, "a", 1, false);
+	wait_output(n, "a", "c=" UUID("01") "\nr=\n");
+	hf_kubelet_each_gpu_owner(n->kubelet, add_owner, &owners);
+	assert_string_equal(owners.text, "default/a/main nvidia.com/gpu " UUID("01") "\n");
+	/* A pod that waits gets the GPU once it works again. */
+	add_pod(n, "d", 1, true);
+	testnode_wait(n, waits_for_gpu, NULL);
+	hf_kubelet_set_gpu_works(n->kubelet, UUID("00"), true, "");
+	testnode_wait(n, allocatable_is, two);
+	testnode_wait_phase(n, "d", "Succeeded");
+	wait_output(n, "d", "c=" UUID("00") "\nr=\n");
+}
+
 static void a_driver_that_fails_is_said_and_the_node_works(void **state)
 {
 	struct testnode *n = *state;
@@ -173,7 +219,8 @@ static void gpus_of_amd_are_found_in_sysfs(void **state)
 	struct testnode *n = *state;
 	static const char *const properties[] = {
 		"cpu_cores_count 8\nsimd_count 0\n",
-		"cpu_cores_count 0\nsimd_count 304\nunique_id 81985529216486895\n",
+		"cpu_cores_count 0\nsimd_count 304\nlocation_id 49920\ndomain 1\n"
+		"unique_id 81985529216486895\n",
 		"cpu_cores_count 0\nsimd_count 304\nunique_id 0\n"};
 	HF_AUTOFREE char *sysfs = hf_xasprintf("%s/sys", n->dir);
 
@@ -196,6 +243,9 @@ static void gpus_of_amd_are_found_in_sysfs(void **state)
 	testnode_wait_phase(n, "a", "Succeeded");
 	testnode_assert_output(n, "a", "c=\nr=GPU-0123456789abcdef,1\n");
 	assert_string_equal(capacity_of(n, "amd.com/gpu"), "2");
+	hf_kubelet_set_gpu_works(n->kubelet, "0001:c3:00.0", false, "a fault");
+	assert_string_equal(n->notice, "GPU 0 (GPU-0123456789abcdef) is out of service, and no "
+				       "further pod gets it: a fault");
 	testnode_stop(n);
 	n->sysfs = NULL;
 	testnode_start(n);
@@ -214,6 +264,7 @@ int main(int argc, char **argv)
 		T(the_option_chooses_gpus),
 		T(a_wrong_option_is_refused),
 		T(a_gpu_that_is_lost_is_not_offered),
+		T(no_pod_gets_a_gpu_that_is_out_of_service),
 		T(a_driver_that_fails_is_said_and_the_node_works),
 		T(gpus_of_amd_are_found_in_sysfs),
 	};

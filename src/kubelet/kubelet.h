@@ -112,12 +112,17 @@ struct hf_kubelet_gpu_owner {
 	const char *ns, *pod, *container;
 	const char *resource; /* "nvidia.com/gpu" */
 	const char *id;       /* as in the variable: "GPU-5a1d…" */
+	const char *address;  /* of a GPU of AMD's on the PCI bus; NULL: not known */
 };
 typedef void (*hf_kubelet_gpu_owner_fn)(void *arg, const struct hf_kubelet_gpu_owner *owner);
 void hf_kubelet_each_gpu_owner(const struct hf_kubelet *kubelet, hf_kubelet_gpu_owner_fn fn,
 			       void *arg);
+/* Sets a function that is called before a pod gets GPUs, so that the caller can report its newest
+ * knowledge by hf_kubelet_set_gpu_works. */
+void hf_kubelet_set_gpu_check(struct hf_kubelet *kubelet, void (*check)(void *arg), void *arg);
 /* Takes a GPU out of service, or back. No pod gets one that is out of service; a pod that has it
- * keeps it. why: the fault, for the user's notice. Other ids are ignored. */
+ * keeps it. id: as in the variable, or the address. why: the fault, for the user's notice. Other ids
+ * are ignored. */
 void hf_kubelet_set_gpu_works(struct hf_kubelet *kubelet, const char *id, bool works,
 			      const char *why);
 

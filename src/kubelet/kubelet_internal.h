@@ -277,6 +277,8 @@ struct hf_kubelet {
 	bool make_claims;
 	char *gpus_option, *sysfs;
 	struct hf_kubelet_gpus *gpus;
+	void (*gpu_check)(void *arg); /* before a pod gets GPUs; may be NULL */
+	void *gpu_check_arg;
 	struct hf_kubelet_claims *claims;
 	char *kept_logs; /* NULL: logs are removed with their pod */
 	char *node_name, *exe;

@@ -42,12 +42,15 @@ static bool find_function(void *library, const char *name, void *ret_function)
 	return found != NULL;
 }
 
-static void add_gpu(struct hf_json *gpus, const char *resource, const char *id)
+/* address: its place on the PCI bus; NULL: not known. */
+static void add_gpu(struct hf_json *gpus, const char *resource, const char *id, const char *address)
 {
 	struct hf_json *gpu = hf_json_object();
 
 	hf_json_set_str(gpu, "resource", resource);
 	hf_json_set_str(gpu, "id", id);
+	if (address)
+		hf_json_set_str(gpu, "address", address);
 	hf_json_append(gpus, gpu);
 }
 
@@ -73,7 +76,7 @@ static const char *add_nvidia(struct hf_json *gpus)
 		/* A GPU that is lost has no handle; it is not offered. */
 		if (nvml.by_index(i, &device) == 0 && nvml.uuid(device, uuid, sizeof(uuid)) == 0 &&
 		    uuid[0])
-			add_gpu(gpus, HF_SHIM_NVIDIA, uuid);
+			add_gpu(gpus, HF_SHIM_NVIDIA, uuid, NULL);
 	}
 	return "";
 }
@@ -92,6 +95,17 @@ static uint64_t property_of(const char *text, const char *name)
 	return 0;
 }
 
+/* location_id has bus, device and function, as the kernel's kfd_topology.c writes it. */
+static void format_address(const char *properties, char *text, size_t size)
+{
+	uint64_t place = property_of(properties, "location_id");
+
+	(void)snprintf(text, size, "%04x:%02x:%02x.%x",
+		       (unsigned)(property_of(properties, "domain") & 0xffff),
+		       (unsigned)(place >> 8 & 0xff), (unsigned)(place >> 3 & 0x1f),
+		       (unsigned)(place & 7));
+}
+
 /* ROCR_VISIBLE_DEVICES takes the unique number of a GPU, or its place for one that has none. */
 static void add_amd(struct hf_json *gpus, const char *sysfs)
 {
@@ -102,7 +116,7 @@ static void add_amd(struct hf_json *gpus, const char *sysfs)
 			hf_xasprintf("%s/class/kfd/kfd/topology/nodes/%d/properties", sysfs, node);
 		HF_AUTO_STRBUF text = HF_STRBUF_INIT(PROPERTIES_BYTES_MAX);
 		uint64_t unique;
-		char id[UUID_MAX];
+		char id[UUID_MAX], address[32];
 
 		if (hf_fs_read(path, &text, NULL) != 0)
 			return; /* the nodes have no gaps */
@@ -115,7 +129,8 @@ static void add_amd(struct hf_json *gpus, const char *sysfs)
 		else
 			(void)snprintf(id, sizeof(id), "%d", place);
 		place++;
-		add_gpu(gpus, HF_SHIM_AMD, id);
+		format_address(text.data, address, sizeof(address));
+		add_gpu(gpus, HF_SHIM_AMD, id, address);
 	}
 }
 
