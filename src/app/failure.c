@@ -231,6 +231,23 @@ static void add_torch(const struct hf_failure *failure, struct hf_strbuf *sb)
 		hf_strbuf_addf(sb, "torchrun: rank %.*s failed first\n", (int)rank.len, rank.text);
 }
 
+static bool has_words(const struct hf_failure *failure, const char *words)
+{
+	return failure->log != NULL &&
+	       memmem(failure->log, failure->log_len, words, strlen(words)) != NULL;
+}
+
+/* Debian 12's launcher fails however it is called. The kubelet mends only the program torchrun
+ * (kubelet/torchrun.c), not "python3 -m torch.distributed.run". */
+static void add_launcher_hint(const struct hf_failure *failure, struct hf_strbuf *sb)
+{
+	if (has_words(failure, "torch/distributed/elastic/multiprocessing") &&
+	    has_words(failure, "'NoneType' object has no attribute 'get'"))
+		hf_strbuf_addstr(
+			sb, "This launcher of PyTorch 1.13 fails with Python 3.11: call torchrun, "
+			    "which Holdfast mends, or use 'holdfast run --nproc'.\n");
+}
+
 /* ---- what Holdfast did --------------------------------------------------------------------- */
 
 static void add_verdict(const struct hf_failure *failure, struct hf_strbuf *sb)
@@ -282,6 +299,7 @@ void hf_failure_write(const struct hf_failure *failure, struct hf_strbuf *sb)
 	if (replica != NULL) {
 		add_torch(failure, sb);
 		add_log(failure, replica, sb);
+		add_launcher_hint(failure, sb);
 	}
 	if (failure->log_path != NULL)
 		hf_strbuf_addf(sb, "Full log:  %s\n", failure->log_path);

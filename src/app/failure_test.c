@@ -90,6 +90,23 @@ static void the_report_has_all_parts(void **state)
 		"Next:      holdfast why @latest; holdfast logs @latest --rank worker-1\n");
 }
 
+static void the_broken_launcher_of_debian_is_named(void **state)
+{
+	static const char log[] =
+		"  File \"/usr/lib/python3/dist-packages/torch/distributed/elastic/multiprocessing/api.py\"\n"
+		"AttributeError: 'NoneType' object has no attribute 'get'";
+	HF_AUTO_JSON job =
+		parse(JOB("{\"replica\":\"worker-1\",\"pod\":\"ddp-worker-1\",\"exitCode\":1}"));
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_FAILURE_BYTES_MAX);
+	const struct hf_failure failure = {
+		.job = job, .exit_code = 1, .log = log, .log_len = sizeof(log) - 1};
+
+	hf_failure_write(&failure, &sb);
+	assert_non_null(strstr(sb.data,
+			       "\nThis launcher of PyTorch 1.13 fails with Python 3.11: call "
+			       "torchrun, which Holdfast mends, or use 'holdfast run --nproc'.\n"));
+}
+
 static void a_silent_rank_and_an_unkept_run_are_said(void **state)
 {
 	HF_AUTO_JSON job =
@@ -190,6 +207,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_cause_names_the_rank_and_its_end),
 		cmocka_unit_test(a_full_disk_is_told_in_place_of_no_output),
+		cmocka_unit_test(the_broken_launcher_of_debian_is_named),
 		cmocka_unit_test(the_report_has_all_parts),
 		cmocka_unit_test(a_silent_rank_and_an_unkept_run_are_said),
 		cmocka_unit_test(only_the_last_lines_are_shown_and_long_ones_are_cut),

@@ -106,9 +106,9 @@ class Launcher:
                                         stdout=self.log, stderr=subprocess.STDOUT,
                                         start_new_session=True)
 
-    def firsts(self, n):
+    def firsts(self, n, what="first"):
         """When each rank made its first step, of its n-th start; None: not yet."""
-        lines = [read(f"{self.folder}/first-{rank}").splitlines() for rank in (0, 1)]
+        lines = [read(f"{self.folder}/{what}-{rank}").splitlines() for rank in (0, 1)]
         if min(len(l) for l in lines) < n:
             return None
         return [float(l[n - 1].split()[0]) for l in lines]
@@ -188,12 +188,14 @@ def minute(place, name, spread, figures):
 
 
 def kills(place, name, spread):
-    took = []
+    took, started = [], []
     for i in range(KILLS):
         run = Launcher(place, name, f"kill{i}", [60, SPAN, 20])
         killed = run.wait(run.killed)
         took.append(max(run.wait(lambda: run.firsts(2))) - killed)
+        started.append(max(run.firsts(2, "start")) - killed)
         run.must_end()
+    spread(f"local.restart.{name}", started, "s", f"{name}: SIGKILL of a rank until both programs start anew")
     spread(f"local.kill.{name}", took, "s", f"{name}: SIGKILL of a rank until all ranks made a step")
 
 

@@ -3,24 +3,14 @@
 """A training of two ranks for ./dev bench local: train_local.py FOLDER STEPS SPAN [KILL_AT].
 
 Each step takes SPAN seconds and reduces a megabyte of gradients.  Rank 0 saves the step, and a restarted
-rank goes on from there.  At step KILL_AT rank 1 kills itself, once.  FOLDER gets a line of each rank for its
-first step: the time and the step."""
+rank goes on from there.  At step KILL_AT rank 1 kills itself, once.  FOLDER gets a line of each rank
+for its start, before any import of PyTorch, and one for its first step: the time, and the step."""
 
 import os
 import select
 import signal
 import sys
 import time
-
-import torch
-import torch.distributed as dist
-
-sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-try:
-    from holdfast_report import report
-except ImportError:
-    def report(*_args, **_more):
-        pass
 
 folder, steps, span = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
 kill_at = int(sys.argv[4]) if len(sys.argv) > 4 else 0
@@ -29,6 +19,19 @@ kill_at = int(sys.argv[4]) if len(sys.argv) > 4 else 0
 def note(name, text):
     with open(f"{folder}/{name}", "a", encoding="utf-8") as file:
         file.write(text + "\n")
+
+
+note(f"start-{os.environ['RANK']}", str(time.time()))
+
+import torch  # noqa: E402
+import torch.distributed as dist  # noqa: E402
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+try:
+    from holdfast_report import report
+except ImportError:
+    def report(*_args, **_more):
+        pass
 
 
 def saved_step():

@@ -345,6 +345,11 @@ expect 'a program that fills the disk' \
 expect 'a state directory that is read-only' \
 	"^(not tried.?|holdfast: this run is not kept: .*Read-only file system.*job/early succeeded.*code 0.*)\$" \
 	on_small_disk ro "$program" run early.py
+expect 'a state directory on a full disk' \
+	"^(not tried.?|holdfast: this run is not kept: .*its disk has less than 16 MiB left.*job/early succeeded.*code 0.*)\$" \
+	on_small_disk size=8m "$program" run early.py
+expect 'describe prints a kept run as objects' '"kind": "PyTorchJob".*"kind": "Pod".*"kind": "List"' \
+	"$program" describe @latest -o json
 expect 'more ranks than this machine runs at once' '^20.$' \
 	sh -c "'$program' run --nproc 20 -- sh -c 'echo rank \$RANK' | grep -c '[|] rank'"
 
