@@ -22,6 +22,7 @@
 
 #define KMSG "/dev/kmsg"
 #define NVML "libnvidia-ml.so.1"
+#define NVML_FLAG "--nvml=" NVML
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
 #define HEALTH_ARENA_BYTES_MAX ((size_t)4 << 20)
 #define OWNERS_EVERY (10 * HF_SECOND)
@@ -186,7 +187,7 @@ static void watch_health(struct hf_node_health *health)
 
 static int create_agent(struct hf_node_health *health, struct hf_error *err)
 {
-	static const char *const nvml_argv[] = {"/proc/self/exe", "agent", "--nvml=" NVML,
+	static const char *const nvml_argv[] = {"/proc/self/exe", "agent", NVML_FLAG,
 						"--nvml-child", NULL};
 	const struct hf_nvml_options nvml = {.library = NVML, .child_argv = nvml_argv};
 	const struct hf_sysfs_options sysfs = {.aer = false};
