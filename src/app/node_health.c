@@ -22,7 +22,7 @@
 
 #define KMSG "/dev/kmsg"
 #define NVML "libnvidia-ml.so.1"
-#define NVML_FLAG "--nvml=" NVML
+#define NVML_FLAG "--nvml=libnvidia-ml.so.1"
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
 #define HEALTH_ARENA_BYTES_MAX ((size_t)4 << 20)
 #define OWNERS_EVERY (10 * HF_SECOND)
