@@ -358,6 +358,42 @@ if [ -f "$(command -v torchrun)" ] && grep -q torch==1.13 "$(command -v torchrun
 	expect 'a torchrun that fails is mended, and says so' \
 		'the torchrun of PyTorch 1.13 fails with Python 3.11, so Holdfast mends it for this pod.* 1 of 2 local 1' \
 		"$program" run -- torchrun --nproc_per_node 2 rank.py
+	# The command that the Python SDK makes of a train_func.
+	cat >train_func.yaml <<-'YAML'
+	apiVersion: kubeflow.org/v1
+	kind: PyTorchJob
+	metadata: {name: func}
+	spec:
+	  nprocPerNode: "1"
+	  pytorchReplicaSpecs:
+	    Master: &replica
+	      replicas: 1
+	      template:
+	        spec:
+	          containers:
+	          - name: pytorch
+	            image: none
+	            command:
+	            - bash
+	            - -c
+	            - |
+	              program_path=$(mktemp -d)
+	              read -r -d '' SCRIPT << EOM
+
+	              import torch
+	              import torch.distributed as dist
+	              dist.init_process_group("gloo")
+	              x = torch.ones(1)
+	              dist.all_reduce(x)
+	              dist.barrier()
+	              print("sum", x.item(), "of", dist.get_world_size(), flush=True)
+
+	              EOM
+	              printf "%s" "$SCRIPT" > "$program_path/ephemeral_script.py"
+	              torchrun "$program_path/ephemeral_script.py"
+	    Worker: *replica
+	YAML
+	expect "so the SDK's train_func works" 'master-0 [|] sum 2.0 of 2' "$program" run train_func.yaml
 fi
 cd "$OLDPWD" || exit 1
 
