@@ -158,8 +158,8 @@ static void read_recovery(struct hf_reader *r, const struct hf_json *run_policy,
 			  struct hf_recovery_spec *ret_recovery)
 {
 	const struct hf_json *recovery = hf_reader_get(r, run_policy, "recovery", HF_JSON_OBJECT);
-	const struct hf_json *backoff;
-	size_t mark = hf_reader_enter(r, ".recovery"), backoff_mark;
+	const struct hf_json *backoff, *checkpoint;
+	size_t mark = hf_reader_enter(r, ".recovery"), backoff_mark, checkpoint_mark;
 
 	ret_recovery->restart_scope = hf_reader_str(r, recovery, "restartScope");
 	ret_recovery->infrastructure_limit = hf_reader_i32(r, recovery, "infrastructureLimit");
@@ -172,6 +172,10 @@ static void read_recovery(struct hf_reader *r, const struct hf_json *run_policy,
 		hf_reader_i32(r, recovery, "forceDeleteAfterSeconds");
 	ret_recovery->progress_deadline_seconds =
 		hf_reader_i32(r, recovery, "progressDeadlineSeconds");
+	ret_recovery->no_progress_limit = hf_reader_i32(r, recovery, "noProgressLimit");
+	ret_recovery->in_place = hf_reader_str(r, recovery, "inPlace");
+	ret_recovery->in_place_limit = hf_reader_i32(r, recovery, "inPlaceLimit");
+	ret_recovery->in_place_wait_seconds = hf_reader_i32(r, recovery, "inPlaceWaitSeconds");
 	ret_recovery->sidecar_grace_seconds = hf_reader_i32(r, recovery, "sidecarGraceSeconds");
 	ret_recovery->pods_after_end = hf_reader_str(r, recovery, "podsAfterEnd");
 	backoff = hf_reader_get(r, recovery, "backoff", HF_JSON_OBJECT);
@@ -180,6 +184,10 @@ static void read_recovery(struct hf_reader *r, const struct hf_json *run_policy,
 	ret_recovery->backoff_max_seconds = hf_reader_i32(r, backoff, "maxSeconds");
 	ret_recovery->backoff_reset_after_seconds = hf_reader_i32(r, backoff, "resetAfterSeconds");
 	hf_reader_leave(r, backoff_mark);
+	checkpoint = hf_reader_get(r, recovery, "checkpoint", HF_JSON_OBJECT);
+	checkpoint_mark = hf_reader_enter(r, ".checkpoint");
+	ret_recovery->checkpoint_grace_seconds = hf_reader_i32(r, checkpoint, "graceSeconds");
+	hf_reader_leave(r, checkpoint_mark);
 	read_node_lost(r, recovery, ret_recovery);
 	hf_reader_leave(r, mark);
 }

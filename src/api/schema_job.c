@@ -73,6 +73,12 @@ static const struct hf_schema_field device_fields[] = {
 };
 static const struct hf_schema device = {"Device", device_fields};
 
+static const struct hf_schema_field checkpoint_fields[] = {
+	FIELD("graceSeconds", INT32, ONE, "Time to save before a planned end. Default: 0."),
+	END,
+};
+static const struct hf_schema checkpoint = {"Checkpoint", checkpoint_fields};
+
 static const struct hf_schema_field recovery_fields[] = {
 	FIELD("restartScope", STRING, ONE, "Replica: the failed rank restarts. Job: all ranks restart as one generation. Default: Replica."),
 	FIELD("infrastructureLimit", INT32, ONE, "Infrastructure incidents that the job survives: node loss, preemption, eviction, refused admission. Default: unlimited."),
@@ -80,12 +86,17 @@ static const struct hf_schema_field recovery_fields[] = {
 	FIELD_OF("backoff", backoff, ONE, "Delays of restarts that are charged to the application."),
 	FIELD("incidentSeconds", INT32, ONE, "Time after all ranks run again in which a late termination still belongs to the incident. Default: 1800."),
 	FIELD("replaceDelaySeconds", INT32, ONE, "Time for which a pod's name stays free after the pod was removed from a tainted node. Default: 2."),
-	FIELD("settleSeconds", INT32, ONE, "Longest time for which a verdict waits for evidence of another cause. Default: 20."),
+	FIELD("settleSeconds", INT32, ONE, "Longest wait of a verdict for evidence of another cause. Default: 20."),
 	FIELD("restartGraceSeconds", INT32, ONE, "Scope Job: grace period of the pods that a restart deletes. Default: their own."),
 	FIELD_OF("nodeLost", node_lost, ONE, "Lost nodes: how long to wait, and for which evidence."),
 	FIELD("forceDeleteAfterSeconds", INT32, ONE, "Time after a pod's own deletion deadline before a forced delete on a lost node. Default: 5."),
 	FIELD_OF("device", device, ONE, "Failed devices: the reaction of the job."),
 	FIELD("progressDeadlineSeconds", INT32, ONE, "All ranks restart after no rank reported a step for this time. Default: never."),
+	FIELD("noProgressLimit", INT32, ONE, "Restarts in a row without a new best step that fail the job. Default: 0 (never)."),
+	FIELD("inPlace", STRING, ONE, "Auto: processes under holdfast exec restart in their pods. Default: Auto."),
+	FIELD("inPlaceLimit", INT32, ONE, "In-place restarts in a row without a new step. Default: 3."),
+	FIELD("inPlaceWaitSeconds", INT32, ONE, "How long exec waits for an order. Default: 60."),
+	FIELD_OF("checkpoint", checkpoint, ONE, "Checkpoints."),
 	FIELD("sidecarGraceSeconds", INT32, ONE, "If the training container ended with 0 and another container keeps the pod, the rank counts as succeeded after this time and Holdfast ends the pod. Default: Holdfast waits until the pod ends."),
 	FIELD("podsAfterEnd", STRING, ONE, "Pods that cleanPodPolicy keeps when the job fails. Stop: pods that have not begun are deleted; running pods are ended and kept with their logs. Keep: the pods go on, as under training-operator. Default: Stop."),
 	END,
@@ -101,7 +112,7 @@ static const struct hf_schema_field run_policy_fields[] = {
 	FIELD("suspend", BOOL, ONE, "True: the job has no pods until it is set to false."),
 	FIELD("ttlSecondsAfterFinished", INT32, ONE, "Time from the end of the job to its deletion. Default: never."),
 	FIELD_OF("podFailurePolicy", pod_failure_policy, ONE, "Rules for the terminations of ranks, by exit code, pod condition, reason or device class. Pods of a job with rules have restartPolicy Never."),
-	FIELD_OF("recovery", recovery, ONE, "How Holdfast recovers the job. The operator's config file can change each default."),
+	FIELD_OF("recovery", recovery, ONE, "Recovery of the job. The operator's config file can change the defaults."),
 	END,
 };
 static const struct hf_schema run_policy = {"RunPolicy", run_policy_fields};
@@ -159,7 +170,7 @@ static const struct hf_schema job_condition = {"JobCondition", job_condition_fie
 
 static const struct hf_schema_field incident_fields[] = {
 	FIELD("id", INT64, ONE, "Number of the incident."),
-	FIELD("openedAt", TIME, ONE, "Time of the first termination."),
+	FIELD("openedAt", TIME, ONE, "First termination."),
 	FIELD("cause", STRING, ONE, "Class of the cause."),
 	FIELD("charged", STRING, ONE, "Charged budget. Empty while the verdict waits for evidence."),
 	END,
@@ -257,11 +268,11 @@ static const struct hf_schema_field ledger_fields[] = {
 	FIELD_OF("streak", streaks, ONE, "Incidents in a row. The delay of restarts grows with them."),
 	FIELD_OF("replicas", replica_ledger, MAP, "Counts by replica type, as short texts."),
 	FIELD_OF("last", record, ONE, "The newest restart, or the end of the job."),
-	FIELD_OF("history", py_torch_job_record, LIST, "Earlier records with the fields of last, newest first. At most 10."),
+	FIELD_OF("history", py_torch_job_record, LIST, "Earlier records with the fields of last, newest first, at most 10."),
 	FIELD("downtimeSeconds", INT64, ONE, "Time in which not all ranks ran."),
 	FIELD("productiveSeconds", INT64, ONE, "Time in which all ranks ran."),
 	FIELD("restartHandled", STRING, ONE, "Value of the restart annotation that was handled last."),
-	FIELD_OF("verdict", verdict, ONE, "Decision that the job fails. It may change until it has settled."),
+	FIELD_OF("verdict", verdict, ONE, "Decision that the job fails. It may change until it settles."),
 	END,
 };
 static const struct hf_schema ledger = {"Ledger", ledger_fields};
@@ -280,7 +291,7 @@ static const struct hf_schema_field job_status_fields[] = {
 	FIELD("completionTime", TIME, ONE, "When the job succeeded or failed."),
 	FIELD_OF("conditions", job_condition, LIST, "Conditions. The last one names the state of the job."),
 	FIELD("lastReconcileTime", TIME, ONE, "Last write by the operator."),
-	FIELD_OF("recovery", ledger, ONE, "Ledger of Holdfast: counters that survive a crash. Not for editing."),
+	FIELD_OF("recovery", ledger, ONE, "Ledger of Holdfast. Not for editing."),
 	FIELD_OF("replicaStatuses", replica_status, MAP, "Counts of pods, by replica type."),
 	FIELD("startTime", TIME, ONE, "When the job began, or was resumed last."),
 	END,

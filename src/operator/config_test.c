@@ -41,7 +41,12 @@ static void test_every_field_of_recovery_is_read(void **state)
 			"  device: {onUnhealthy: Fail, avoid: false}\n"
 			"  progressDeadlineSeconds: 11\n"
 			"  sidecarGraceSeconds: 12\n"
-			"  podsAfterEnd: Keep\n"),
+			"  podsAfterEnd: Keep\n"
+			"  noProgressLimit: 13\n"
+			"  inPlace: Never\n"
+			"  inPlaceLimit: 14\n"
+			"  inPlaceWaitSeconds: 15\n"
+			"  checkpoint: {graceSeconds: 16}\n"),
 		  &err);
 	r = hf_operator_config_recovery(config);
 	assert_string_equal(r->restart_scope, "Job");
@@ -54,6 +59,11 @@ static void test_every_field_of_recovery_is_read(void **state)
 	assert_int_equal(r->progress_deadline_seconds.value, 11);
 	assert_int_equal(r->sidecar_grace_seconds.value, 12);
 	assert_string_equal(r->pods_after_end, "Keep");
+	assert_int_equal(r->no_progress_limit.value, 13);
+	assert_string_equal(r->in_place, "Never");
+	assert_int_equal(r->in_place_limit.value, 14);
+	assert_int_equal(r->in_place_wait_seconds.value, 15);
+	assert_int_equal(r->checkpoint_grace_seconds.value, 16);
 }
 
 static void test_what_is_absent_stays_absent(void **state)

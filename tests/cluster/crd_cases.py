@@ -164,11 +164,13 @@ def run_policies():
         "restartGraceSeconds": 0,
         "nodeLost": {"afterSeconds": 60, "forceDelete": "Proven", "selfFence": True},
         "forceDeleteAfterSeconds": 0, "device": {"onUnhealthy": "Fail", "avoid": False},
-        "progressDeadlineSeconds": 1, "sidecarGraceSeconds": 0, "podsAfterEnd": "Keep"})
+        "progressDeadlineSeconds": 1, "sidecarGraceSeconds": 0, "podsAfterEnd": "Keep",
+        "noProgressLimit": 0, "inPlace": "Never", "inPlaceLimit": 0, "inPlaceWaitSeconds": 1,
+        "checkpoint": {"graceSeconds": 0}})
     yield recovery("null for absent", {"infrastructureLimit": None, "restartGraceSeconds": None})
     for field in ("infrastructureLimit", "deviceLimit", "incidentSeconds", "replaceDelaySeconds",
                   "settleSeconds", "restartGraceSeconds", "forceDeleteAfterSeconds",
-                  "sidecarGraceSeconds"):
+                  "sidecarGraceSeconds", "noProgressLimit", "inPlaceLimit"):
         yield recovery(field + " below 0", {field: -1}, field + ": Invalid value")
     for field in ("initialSeconds", "maxSeconds", "resetAfterSeconds"):
         yield recovery("backoff.%s 0" % field, {"backoff": {field: 0}}, field + ": Invalid value")

@@ -168,8 +168,8 @@ def recovery():
                                   "still belongs to the incident. Default: 1800.", 0),
         "replaceDelaySeconds": number("Time for which a pod's name stays free after the pod was "
                                       "removed from a tainted node. Default: 2.", 0),
-        "settleSeconds": number("Longest time for which a verdict waits for evidence of another "
-                                "cause. Default: 20.", 0),
+        "settleSeconds": number("Longest wait of a verdict for evidence of another cause. "
+                                "Default: 20.", 0),
         "restartGraceSeconds": number("Scope Job: grace period of the pods that a restart deletes. "
                                       "Default: their own.", 0),
         "nodeLost": node_lost,
@@ -178,6 +178,14 @@ def recovery():
         "device": device,
         "progressDeadlineSeconds": number("All ranks restart after no rank reported a step for this "
                                           "time. Default: never.", 1),
+        "noProgressLimit": number("Restarts in a row without a new best step that fail the job. "
+                                  "Default: 0 (never).", 0),
+        "inPlace": text("Auto: processes under holdfast exec restart in their pods. Default: Auto.", enum=["Auto", "Never"]),
+        "inPlaceLimit": number("In-place restarts in a row without a new step. Default: 3.", 0),
+        "inPlaceWaitSeconds": number("How long exec waits for an order. Default: 60.", 1),
+        "checkpoint": record({
+            "graceSeconds": number("Time to save before a planned end. Default: 0.", 0),
+        }, "Checkpoints."),
         "sidecarGraceSeconds": number("If the training container ended with 0 and another container "
                                       "keeps the pod, the rank counts as succeeded after this time "
                                       "and Holdfast ends the pod. Default: Holdfast waits until the pod "
@@ -186,7 +194,7 @@ def recovery():
                              "not begun are deleted; running pods are ended and kept with their "
                              "logs. Keep: the pods go on, as under training-operator. Default: Stop.",
                              enum=["Stop", "Keep"]),
-    }, "How Holdfast recovers the job. The operator's config file can change each default.")
+    }, "Recovery of the job. The operator's config file can change the defaults.")
 
 
 def scheduling_policy(quantity):
@@ -399,7 +407,7 @@ def ledger():
         "since": time("Begin of the phase."),
         "incident": kept({
             "id": number("Number of the incident.", wide=True),
-            "openedAt": time("Time of the first termination."),
+            "openedAt": time("First termination."),
             "cause": text("Class of the cause."),
             "charged": text("Charged budget. Empty while the verdict waits for evidence."),
         }, "The present incident, or the last incident."),
@@ -418,14 +426,14 @@ def ledger():
             "covered": text(ranks % "Ranks whose container restart belongs to this incident"),
         })),
         "last": entry("The newest restart, or the end of the job."),
-        "history": items(like_the_last(), "Earlier records with the fields of last, newest first. At most 10."),
+        "history": items(like_the_last(), "Earlier records with the fields of last, newest first, at most 10."),
         "downtimeSeconds": number("Time in which not all ranks ran.", wide=True),
         "productiveSeconds": number("Time in which all ranks ran.", wide=True),
         "restartHandled": text("Value of the restart annotation that was handled last."),
         "verdict": kept({"reason": text("Reason in one word."), "message": text("Reason for people."),
                          "at": time("Time of the verdict.")},
-                        "Decision that the job fails. It may change until it has settled."),
-    }, "Ledger of Holdfast: counters that survive a crash. Not for editing.")
+                        "Decision that the job fails. It may change until it settles."),
+    }, "Ledger of Holdfast. Not for editing.")
 
 
 def status():

@@ -23,8 +23,10 @@
 #define FORCE_DELETE_AFTER_SECONDS 5
 /* Taint eviction usually forgets a pod within tenths of a second of its removal. */
 #define REPLACE_DELAY_SECONDS 2
+#define IN_PLACE_LIMIT 3
+#define IN_PLACE_WAIT_SECONDS 60
 
-static int64_t pick_seconds(struct hf_opt_int own, struct hf_opt_int cluster, int64_t fallback)
+static int64_t pick_number(struct hf_opt_int own, struct hf_opt_int cluster, int64_t fallback)
 {
 	int64_t value = own.set ? own.value : cluster.set ? cluster.value : fallback;
 
@@ -56,8 +58,8 @@ static void default_node_loss(const struct hf_recovery_spec *own,
 	ret->force = parse_force_mode(
 		hf_str_or(own->node_lost_force_delete, cluster->node_lost_force_delete));
 	ret->node_lost_after_seconds =
-		pick_seconds(own->node_lost_after_seconds, cluster->node_lost_after_seconds,
-			     NODE_LOST_AFTER_SECONDS);
+		pick_number(own->node_lost_after_seconds, cluster->node_lost_after_seconds,
+			    NODE_LOST_AFTER_SECONDS);
 	ret->fence_seconds = 0;
 	if (own->node_lost_self_fence.set ? own->node_lost_self_fence.value
 					  : cluster->node_lost_self_fence.value) {
@@ -66,9 +68,9 @@ static void default_node_loss(const struct hf_recovery_spec *own,
 		ret->fence_seconds = ret->node_lost_after_seconds - HF_FENCE_MARGIN_SECONDS;
 	}
 	ret->force_delete_after_seconds =
-		pick_seconds(own->force_delete_after_seconds, cluster->force_delete_after_seconds,
-			     FORCE_DELETE_AFTER_SECONDS);
-	ret->replace_delay_seconds = pick_seconds(
+		pick_number(own->force_delete_after_seconds, cluster->force_delete_after_seconds,
+			    FORCE_DELETE_AFTER_SECONDS);
+	ret->replace_delay_seconds = pick_number(
 		own->replace_delay_seconds, cluster->replace_delay_seconds, REPLACE_DELAY_SECONDS);
 	if (ret->replace_delay_seconds > HF_GONE_KEPT_SECONDS)
 		ret->replace_delay_seconds = HF_GONE_KEPT_SECONDS;
@@ -87,6 +89,21 @@ static void default_devices(const struct hf_recovery_spec *own,
 	ret->avoid_devices = !avoid->set || avoid->value;
 }
 
+/* Restarts in place and what bounds restarts without progress. */
+static void default_in_place(const struct hf_recovery_spec *own,
+			     const struct hf_recovery_spec *cluster, struct hf_recovery *ret)
+{
+	ret->in_place_limit =
+		pick_number(own->in_place_limit, cluster->in_place_limit, IN_PLACE_LIMIT);
+	ret->in_place = !hf_streq(hf_str_or(own->in_place, cluster->in_place), "Never") &&
+			ret->in_place_limit > 0;
+	ret->in_place_wait_seconds = pick_number(
+		own->in_place_wait_seconds, cluster->in_place_wait_seconds, IN_PLACE_WAIT_SECONDS);
+	ret->checkpoint_grace_seconds =
+		pick_number(own->checkpoint_grace_seconds, cluster->checkpoint_grace_seconds, 0);
+	ret->no_progress_limit = pick_number(own->no_progress_limit, cluster->no_progress_limit, 0);
+}
+
 /* The job's own field, else the cluster's default from the operator's file, else Holdfast's
  * default. */
 static void default_recovery(const struct hf_run_policy *policy,
@@ -100,19 +117,20 @@ static void default_recovery(const struct hf_run_policy *policy,
 	ret->limits[HF_BUDGET_INFRASTRUCTURE] =
 		pick_optional(own->infrastructure_limit, cluster->infrastructure_limit);
 	ret->limits[HF_BUDGET_DEVICE] = pick_optional(own->device_limit, cluster->device_limit);
-	ret->backoff_initial_seconds = pick_seconds(
+	ret->backoff_initial_seconds = pick_number(
 		own->backoff_initial_seconds, cluster->backoff_initial_seconds, INITIAL_SECONDS);
 	ret->backoff_max_seconds =
-		pick_seconds(own->backoff_max_seconds, cluster->backoff_max_seconds, MAX_SECONDS);
+		pick_number(own->backoff_max_seconds, cluster->backoff_max_seconds, MAX_SECONDS);
 	ret->backoff_reset_after_seconds =
-		pick_seconds(own->backoff_reset_after_seconds, cluster->backoff_reset_after_seconds,
-			     RESET_AFTER_SECONDS);
+		pick_number(own->backoff_reset_after_seconds, cluster->backoff_reset_after_seconds,
+			    RESET_AFTER_SECONDS);
 	ret->incident_seconds =
-		pick_seconds(own->incident_seconds, cluster->incident_seconds, INCIDENT_SECONDS);
+		pick_number(own->incident_seconds, cluster->incident_seconds, INCIDENT_SECONDS);
 	ret->settle_seconds =
-		pick_seconds(own->settle_seconds, cluster->settle_seconds, SETTLE_SECONDS);
+		pick_number(own->settle_seconds, cluster->settle_seconds, SETTLE_SECONDS);
 	default_node_loss(own, cluster, ret);
 	default_devices(own, cluster, ret);
+	default_in_place(own, cluster, ret);
 	ret->progress_deadline_seconds =
 		pick_optional(own->progress_deadline_seconds, cluster->progress_deadline_seconds);
 	ret->restart_grace_seconds =

@@ -59,6 +59,32 @@ static void a_jobs_own_field_wins_over_the_clusters(void **state)
 	brain_release(&b);
 }
 
+static void a_restart_in_place_is_the_default_and_can_be_refused(void **state)
+{
+	(void)state;
+	brain_init(&b, &brain_kind, 0, 1);
+	normal_form();
+	assert_true(job.recovery.in_place);
+	assert_int_equal(job.recovery.in_place_limit, 3);
+	assert_int_equal(job.recovery.in_place_wait_seconds, 60);
+	assert_int_equal(job.recovery.checkpoint_grace_seconds, 0);
+	assert_int_equal(job.recovery.no_progress_limit, 0);
+	b.view.run_policy.recovery.in_place = "Never";
+	normal_form();
+	assert_false(job.recovery.in_place);
+	b.view.run_policy.recovery.in_place = NULL;
+	b.settings.recovery.in_place = "Never";
+	normal_form();
+	assert_false(job.recovery.in_place);
+	b.view.run_policy.recovery.in_place = "Auto";
+	normal_form();
+	assert_true(job.recovery.in_place);
+	b.view.run_policy.recovery.in_place_limit = HF_SOME_INT(0);
+	normal_form();
+	assert_false(job.recovery.in_place);
+	brain_release(&b);
+}
+
 static void roles_get_the_kinds_defaults(void **state)
 {
 	(void)state;
@@ -178,6 +204,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(recovery_has_the_documented_defaults),
 		cmocka_unit_test(a_jobs_own_field_wins_over_the_clusters),
+		cmocka_unit_test(a_restart_in_place_is_the_default_and_can_be_refused),
 		cmocka_unit_test(roles_get_the_kinds_defaults),
 		cmocka_unit_test(the_port_of_the_named_container_is_found),
 		cmocka_unit_test(keys_fold_to_their_canonical_case_and_the_canonical_one_wins),

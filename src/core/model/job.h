@@ -145,6 +145,11 @@ struct hf_recovery_spec {
 	const char *device_on_unhealthy;               /* device.onUnhealthy */
 	struct hf_opt_bool device_avoid;               /* device.avoid */
 	struct hf_opt_int progress_deadline_seconds;   /* progressDeadlineSeconds */
+	struct hf_opt_int no_progress_limit;           /* noProgressLimit */
+	const char *in_place;                          /* inPlace */
+	struct hf_opt_int in_place_limit;              /* inPlaceLimit */
+	struct hf_opt_int in_place_wait_seconds;       /* inPlaceWaitSeconds */
+	struct hf_opt_int checkpoint_grace_seconds;    /* checkpoint.graceSeconds */
 	struct hf_opt_int sidecar_grace_seconds;       /* sidecarGraceSeconds */
 	const char *pods_after_end;                    /* podsAfterEnd */
 };
@@ -250,6 +255,10 @@ struct hf_job_view {
 #define HF_FENCE_AFTER_SECONDS_MIN 40
 /* The exit code of `holdfast exec` when it ends a process because its node has no contact. */
 #define HF_FENCED_EXIT_CODE 226
+/* The exit code of `holdfast exec` when it waited in vain for the order to start. */
+#define HF_BARRIER_EXIT_CODE 227
+/* A pod with this variable starts its program only when the agent says so. */
+#define HF_HOLD_ENV "HOLDFAST_HOLD"
 #define HF_FENCE_ENV "HOLDFAST_SELF_FENCE_SECONDS"
 
 enum hf_scope { HF_SCOPE_REPLICA, HF_SCOPE_JOB };
@@ -292,7 +301,12 @@ struct hf_recovery {
 	int64_t force_delete_after_seconds; /* past the pod's own deadline */
 	int64_t replace_delay_seconds;
 	struct hf_opt_int progress_deadline_seconds; /* not set: for ever */
-	struct hf_opt_int sidecar_grace_seconds;     /* not set: for ever */
+	int64_t no_progress_limit;                   /* 0: unlimited */
+	bool in_place;                               /* inPlace is Auto and inPlaceLimit is not 0 */
+	int64_t in_place_limit;
+	int64_t in_place_wait_seconds;
+	int64_t checkpoint_grace_seconds;        /* 0: ranks are not asked to save */
+	struct hf_opt_int sidecar_grace_seconds; /* not set: for ever */
 	enum hf_after_end after_end;
 	struct hf_opt_int restart_grace_seconds; /* at least 1: 0 would be a forced delete */
 	enum hf_on_unhealthy on_unhealthy;

@@ -132,6 +132,7 @@ static void check_recovery(const struct hf_recovery_spec *recovery, struct hf_fi
 	static const char *const modes[] = {"Presumed", "Proven", "Never", NULL};
 	static const char *const unhealthy[] = {"Ignore", "Restart", "Fail", NULL};
 	static const char *const after_end[] = {"Stop", "Keep", NULL};
+	static const char *const in_place[] = {"Auto", "Never", NULL};
 	char text[VALUE_TEXT];
 
 	check_one_of(errors, recovery->restart_scope, scopes, RECOVERY ".restartScope");
@@ -173,6 +174,12 @@ static void check_recovery(const struct hf_recovery_spec *recovery, struct hf_fi
 		     RECOVERY ".device.onUnhealthy");
 	check_at_least(errors, recovery->progress_deadline_seconds, 1,
 		       RECOVERY ".progressDeadlineSeconds");
+	check_at_least(errors, recovery->no_progress_limit, 0, RECOVERY ".noProgressLimit");
+	check_one_of(errors, recovery->in_place, in_place, RECOVERY ".inPlace");
+	check_at_least(errors, recovery->in_place_limit, 0, RECOVERY ".inPlaceLimit");
+	check_at_least(errors, recovery->in_place_wait_seconds, 1, RECOVERY ".inPlaceWaitSeconds");
+	check_at_least(errors, recovery->checkpoint_grace_seconds, 0,
+		       RECOVERY ".checkpoint.graceSeconds");
 	check_at_least(errors, recovery->sidecar_grace_seconds, 0, RECOVERY ".sidecarGraceSeconds");
 	check_one_of(errors, recovery->pods_after_end, after_end, RECOVERY ".podsAfterEnd");
 }
