@@ -337,6 +337,33 @@ static const struct hf_field fence_fields[] = {
 };
 static const struct hf_field_table fence_table = HF_FIELD_TABLE(fence_fields, struct fence);
 
+struct process {
+	uint64_t present;
+	const char *ns, *pod, *uid, *job, *phase, *cause, *message;
+	int64_t generation, attempt, ordinal, code, signal, step, saved_step;
+	hf_time at;
+};
+enum { PROCESS_GENERATION, PROCESS_ATTEMPT, PROCESS_CODE, PROCESS_SIGNAL, PROCESS_TIME };
+static const struct hf_field process_fields[] = {
+	[PROCESS_GENERATION] =
+		HF_FIELD_INT64("generation", struct process, generation, 0, INT64_MAX, 0),
+	[PROCESS_ATTEMPT] = HF_FIELD_INT64("attempt", struct process, attempt, 0, INT64_MAX, 0),
+	[PROCESS_CODE] = HF_FIELD_INT64("code", struct process, code, 0, 255, 0),
+	[PROCESS_SIGNAL] = HF_FIELD_INT64("signal", struct process, signal, 1, 64, 0),
+	[PROCESS_TIME] = HF_FIELD_TIME("time", struct process, at, 0),
+	TEXT("namespace", struct process, ns),
+	TEXT("pod", struct process, pod),
+	TEXT("uid", struct process, uid),
+	TEXT("job", struct process, job),
+	TEXT("phase", struct process, phase),
+	TEXT("cause", struct process, cause),
+	HF_FIELD_STRING("message", struct process, message, HF_DEVICE_HEALTH_MESSAGE_MAX, 0),
+	HF_FIELD_INT64("ordinal", struct process, ordinal, 0, INT64_MAX, 0),
+	HF_FIELD_INT64("step", struct process, step, 0, INT64_MAX, 0),
+	HF_FIELD_INT64("savedStep", struct process, saved_step, 0, INT64_MAX, 0),
+};
+static const struct hf_field_table process_table = HF_FIELD_TABLE(process_fields, struct process);
+
 struct status {
 	uint64_t present;
 	const char *boot_id, *agent_version, *rules_hash, *state, *cls, *action;
@@ -347,6 +374,7 @@ struct status {
 	HF_LIST(struct device) devices;
 	HF_LIST(struct rank) ranks;
 	HF_LIST(struct fence) fences;
+	HF_LIST(struct process) processes;
 };
 enum { STATUS_OBSERVED, STATUS_EVIDENCE };
 static const struct hf_field status_fields[] = {
@@ -368,6 +396,8 @@ static const struct hf_field status_fields[] = {
 	HF_FIELD_OBJECTS("ranks", struct status, ranks, &rank_table, HF_DEVICE_HEALTH_RANKS_MAX, 0),
 	HF_FIELD_OBJECTS("fences", struct status, fences, &fence_table, HF_DEVICE_HEALTH_RANKS_MAX,
 			 0),
+	HF_FIELD_OBJECTS("processes", struct status, processes, &process_table,
+			 HF_DEVICE_HEALTH_PROCESSES_MAX, 0),
 };
 static const struct hf_field_table status_table = HF_FIELD_TABLE(status_fields, struct status);
 
@@ -460,6 +490,32 @@ static struct hf_rank_report rank_of(const struct rank *r)
 	};
 }
 
+static int64_t number_or_none(uint64_t present, unsigned field, int64_t number)
+{
+	return hf_field_has(present, field) ? number : -1;
+}
+
+static struct hf_process_report process_of(const struct process *p)
+{
+	return (struct hf_process_report){
+		.ns = p->ns,
+		.pod = p->pod,
+		.uid = p->uid,
+		.job = p->job,
+		.generation = number_or_none(p->present, PROCESS_GENERATION, p->generation),
+		.attempt = number_or_none(p->present, PROCESS_ATTEMPT, p->attempt),
+		.ordinal = p->ordinal,
+		.phase = p->phase,
+		.code = number_or_none(p->present, PROCESS_CODE, p->code),
+		.signal = number_or_none(p->present, PROCESS_SIGNAL, p->signal),
+		.cause = p->cause,
+		.message = p->message,
+		.step = p->step,
+		.saved_step = p->saved_step,
+		.at = time_or_none(p->present, PROCESS_TIME, p->at),
+	};
+}
+
 void hf_device_health_read(struct hf_doc *doc, struct hf_arena *arena,
 			   struct hf_device_health *ret_health)
 {
@@ -489,7 +545,11 @@ void hf_device_health_read(struct hf_doc *doc, struct hf_arena *arena,
 		.ranks = {HF_ARENA_ARRAY(arena, struct hf_rank_report, s->ranks.len), s->ranks.len},
 		.fences = {HF_ARENA_ARRAY(arena, struct hf_fence_report, s->fences.len),
 			   s->fences.len},
+		.processes = {HF_ARENA_ARRAY(arena, struct hf_process_report, s->processes.len),
+			      s->processes.len},
 	};
+	for (size_t i = 0; i < s->processes.len; i++)
+		health.processes.items[i] = process_of(&s->processes.items[i]);
 	for (size_t i = 0; i < s->fences.len; i++)
 		health.fences.items[i] =
 			(struct hf_fence_report){.ns = s->fences.items[i].ns,

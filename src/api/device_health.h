@@ -131,6 +131,24 @@ struct hf_fence_report {
 	int64_t seconds;            /* "seconds" */
 };
 
+/* The program of a pod under `holdfast exec`.  Only the agent writes it. */
+#define HF_DEVICE_HEALTH_PROCESSES_MAX 128 /* per node */
+#define HF_DEVICE_HEALTH_MESSAGE_MAX 512   /* bytes of "message" */
+struct hf_process_report {
+	const char *ns, *pod, *uid; /* "namespace", "pod", "uid" */
+	const char *job;            /* "job": the UID of the pod's job */
+	/* "generation", "attempt": of the process now or last; -1: absent */
+	int64_t generation, attempt;
+	int64_t ordinal;          /* "ordinal": how many processes this exec has started */
+	const char *phase;        /* "phase": Waiting, Running, Ended, Down */
+	int64_t code;             /* "code": 0 to 255; -1: absent */
+	int64_t signal;           /* "signal": 1 to 64; -1: absent */
+	const char *cause;        /* "cause": one word; NULL: none */
+	const char *message;      /* "message": the program's last words; NULL: none */
+	int64_t step, saved_step; /* "step", "savedStep"; 0: unknown */
+	hf_time at;               /* "time": since when; HF_TIME_NONE: unknown */
+};
+
 struct hf_device_health {
 	const char *node; /* metadata.name */
 	/*
@@ -161,6 +179,7 @@ struct hf_device_health {
 	HF_LIST(struct hf_rank_report) ranks;     /* sorted by pod and rank */
 	/* sorted by pod; at most HF_DEVICE_HEALTH_RANKS_MAX */
 	HF_LIST(struct hf_fence_report) fences;
+	HF_LIST(struct hf_process_report) processes;
 };
 
 /* Builds the object for "status" of a merge patch. The patch replaces the whole stored status: it
