@@ -98,6 +98,11 @@ static void read_record(struct hf_reader *r, const struct hf_json *object,
 		.detected_at = hf_reader_time(r, object, "detectedAt"),
 		.decided_at = hf_reader_time(r, object, "decidedAt"),
 		.running_at = hf_reader_time(r, object, "runningAt"),
+		.in_place = hf_reader_bool(r, object, "inPlace").value,
+		.ended_at = hf_reader_time(r, object, "endedAt"),
+		.down_at = hf_reader_time(r, object, "downAt"),
+		.step = read_number(r, object, "step"),
+		.saved_step = read_number(r, object, "savedStep"),
 	};
 }
 
@@ -131,6 +136,8 @@ static void read_role_ledgers(struct hf_reader *r, const struct hf_json *ledger,
 			.seen = hf_reader_str(r, entry, "seen"),
 			.trained = hf_reader_str(r, entry, "trained"),
 			.covered = hf_reader_str(r, entry, "covered"),
+			.hold = hf_reader_str(r, entry, "hold"),
+			.in_place = hf_reader_str(r, entry, "inPlace"),
 		};
 	}
 }
@@ -166,6 +173,12 @@ void hf_read_ledger(struct hf_reader *r, const struct hf_json *ledger,
 	read_records(r, ledger, ret_ledger);
 	ret_ledger->downtime_seconds = read_number(r, ledger, "downtimeSeconds");
 	ret_ledger->productive_seconds = read_number(r, ledger, "productiveSeconds");
+	ret_ledger->in_place_base = read_number(r, ledger, "inPlaceBase");
+	ret_ledger->in_place_incident = read_number(r, ledger, "inPlaceIncident");
+	ret_ledger->in_place_at = hf_reader_time(r, ledger, "inPlaceAt");
+	ret_ledger->in_place_streak = read_number(r, ledger, "inPlaceStreak");
+	ret_ledger->best_step = read_number(r, ledger, "bestStep");
+	ret_ledger->no_progress_streak = read_number(r, ledger, "noProgressStreak");
 	ret_ledger->restart_handled = hf_reader_str(r, ledger, "restartHandled");
 	ret_ledger->verdict = (struct hf_verdict){
 		.reason = hf_reader_str(r, verdict, "reason"),

@@ -34,14 +34,19 @@ static const char full[] =
 	"\"notBefore\":\"2026-01-02T03:04:15.000000Z\",\"activeSeconds\":9,"
 	"\"restarts\":{\"application\":1,\"device\":2},\"summary\":\"3 (1 application, 2 device)\",\"streak\":{\"application\":1,\"user\":2},"
 	"\"replicas\":{\"Worker\":{\"attempts\":\"0:1\",\"created\":\"0-1\",\"succeeded\":\"1\","
-	"\"seen\":\"0:4\",\"trained\":\"0\",\"covered\":\"0\"}},"
+	"\"seen\":\"0:4\",\"trained\":\"0\",\"covered\":\"0\",\"hold\":\"0-1\","
+	"\"inPlace\":\"1:3\"}},"
 	"\"last\":{\"generation\":2,\"incident\":1,\"cause\":\"application\","
 	"\"reason\":\"StartError\",\"message\":\"exec: x\",\"scope\":\"Job\","
 	"\"replica\":\"worker-1\",\"pod\":\"p\",\"node\":\"n\",\"device\":\"d\",\"exitCode\":0,"
 	"\"signal\":9,\"rule\":\"r\",\"detectedAt\":\"2026-01-02T03:04:05.000000Z\","
-	"\"decidedAt\":\"2026-01-02T03:04:06.000000Z\",\"runningAt\":\"2026-01-02T03:04:07.000000Z\"},"
+	"\"decidedAt\":\"2026-01-02T03:04:06.000000Z\",\"runningAt\":\"2026-01-02T03:04:07.000000Z\","
+	"\"inPlace\":true,\"endedAt\":\"2026-01-02T03:04:04.000000Z\","
+	"\"downAt\":\"2026-01-02T03:04:06.500000Z\",\"step\":100,\"savedStep\":90},"
 	"\"history\":[{\"generation\":1,\"cause\":\"user\"}],"
-	"\"downtimeSeconds\":3,\"productiveSeconds\":4,\"restartHandled\":\"x\","
+	"\"downtimeSeconds\":3,\"productiveSeconds\":4,\"inPlaceBase\":1,\"inPlaceIncident\":3,"
+	"\"inPlaceAt\":\"2026-01-02T03:04:06.000000Z\",\"inPlaceStreak\":2,\"bestStep\":100,"
+	"\"noProgressStreak\":1,\"restartHandled\":\"x\","
 	"\"verdict\":{\"reason\":\"ExitCode\",\"message\":\"v\",\"at\":\"2026-01-02T03:04:05.000000Z\"}}}";
 
 static void what_was_read_is_written_the_same(void **state)

@@ -109,6 +109,12 @@ static struct hf_json *write_record(const struct hf_record *record)
 	hf_write_micro_time(object, "detectedAt", record->detected_at);
 	hf_write_micro_time(object, "decidedAt", record->decided_at);
 	hf_write_micro_time(object, "runningAt", record->running_at);
+	if (record->in_place)
+		hf_json_set(object, "inPlace", hf_json_bool(true));
+	hf_write_micro_time(object, "endedAt", record->ended_at);
+	hf_write_micro_time(object, "downAt", record->down_at);
+	hf_write_count(object, "step", record->step);
+	hf_write_count(object, "savedStep", record->saved_step);
 	return object;
 }
 
@@ -155,6 +161,8 @@ static void write_role_ledgers(struct hf_json *object, const struct hf_ledger *l
 		hf_write_text(entry, "seen", texts->seen);
 		hf_write_text(entry, "trained", texts->trained);
 		hf_write_text(entry, "covered", texts->covered);
+		hf_write_text(entry, "hold", texts->hold);
+		hf_write_text(entry, "inPlace", texts->in_place);
 		if (hf_json_len(entry) > 0)
 			hf_json_set(map, framework->roles[role].name, entry);
 		else
@@ -183,6 +191,12 @@ struct hf_json *hf_ledger_json(const struct hf_ledger *ledger, const struct hf_f
 	write_records(object, ledger);
 	hf_write_count(object, "downtimeSeconds", ledger->downtime_seconds);
 	hf_write_count(object, "productiveSeconds", ledger->productive_seconds);
+	hf_write_count(object, "inPlaceBase", ledger->in_place_base);
+	hf_write_count(object, "inPlaceIncident", ledger->in_place_incident);
+	hf_write_micro_time(object, "inPlaceAt", ledger->in_place_at);
+	hf_write_count(object, "inPlaceStreak", ledger->in_place_streak);
+	hf_write_count(object, "bestStep", ledger->best_step);
+	hf_write_count(object, "noProgressStreak", ledger->no_progress_streak);
 	hf_write_text(object, "restartHandled", ledger->restart_handled);
 	if (ledger->verdict.reason != NULL) {
 		struct hf_json *verdict = hf_json_object();

@@ -86,6 +86,7 @@ static void no_status(struct hf_status *status)
 	status->start_time = status->completion_time = HF_TIME_NONE;
 	status->last_reconcile_time = HF_TIME_NONE;
 	status->ledger.since = status->ledger.not_before = HF_TIME_NONE;
+	status->ledger.in_place_at = HF_TIME_NONE;
 	status->ledger.incident.opened_at = status->ledger.verdict.at = HF_TIME_NONE;
 }
 
@@ -158,6 +159,8 @@ static void copy_ledger(struct hf_arena *arena, struct hf_ledger *ledger)
 		role->seen = copy(arena, role->seen);
 		role->trained = copy(arena, role->trained);
 		role->covered = copy(arena, role->covered);
+		role->hold = copy(arena, role->hold);
+		role->in_place = copy(arena, role->in_place);
 	}
 	for (size_t i = 0; i < ledger->records_len; i++) {
 		struct hf_record *record = &ledger->records[i];
@@ -213,6 +216,10 @@ static size_t place(const struct brain *b, size_t i, size_t len)
 /* What a step is shown of it, in the step's own memory. */
 static void show_pod(struct brain *b, struct brain_pod *pod)
 {
+	struct hf_process_seen *process = HF_ARENA_NEW(b->pass, struct hf_process_seen);
+
+	*process = pod->process;
+	pod->pod.process = pod->reported ? process : NULL;
 	pod->pod.name = hf_arena_strdup(b->pass, pod->name);
 	pod->pod.uid = hf_arena_strdup(b->pass, pod->uid);
 	pod->pod.resource_version = hf_arena_strdup(b->pass, pod->version);
@@ -624,6 +631,26 @@ void brain_exit(struct brain *b, const char *name, int code)
 	kubelet_writes(b, pod);
 	pod->pod.phase = code == 0 ? HF_POD_SUCCEEDED : HF_POD_FAILED;
 	end_container(b, &pod->containers[0], code);
+}
+
+void brain_report(struct brain *b, const char *name, enum hf_process_phase phase,
+		  int64_t generation, int64_t attempt)
+{
+	struct brain_pod *pod = must(b, name);
+
+	pod->reported = true;
+	pod->process = (struct hf_process_seen){
+		.phase = phase, .generation = generation, .attempt = attempt, .at = b->now};
+}
+
+void brain_report_all(struct brain *b, enum hf_process_phase phase, int64_t generation)
+{
+	for (size_t i = 0; i < b->pods_len; i++) {
+		struct brain_pod *pod = &b->pods[i];
+
+		if (pod->containers[0].phase == HF_CONTAINER_RUNNING)
+			brain_report(b, pod->name, phase, generation, pod->pod.attempt);
+	}
 }
 
 void brain_add_sidecar(struct brain *b, const char *name)

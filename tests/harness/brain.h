@@ -32,7 +32,9 @@ struct brain_pod {
 	char version[BRAIN_TEXT_MAX]; /* resourceVersion: another with each change */
 	struct hf_container_seen containers[BRAIN_CONTAINERS_MAX];
 	struct hf_pod_condition condition; /* one is enough */
-	bool ours;                         /* a plan has deleted it */
+	struct hf_process_seen process;    /* of brain_report */
+	bool reported;
+	bool ours; /* a plan has deleted it */
 	struct hf_pod pod;
 };
 
@@ -132,6 +134,10 @@ void brain_exit(struct brain *b, const char *name, int code); /* 0: Succeeded, e
 void brain_add_sidecar(struct brain *b, const char *name);
 /* The kind's own container of such a pod ends, and the other one goes on. */
 void brain_exit_own(struct brain *b, const char *name, int code);
+/* Its node's agent reports the process under exec; then those of all pods at their attempts. */
+void brain_report(struct brain *b, const char *name, enum hf_process_phase phase,
+		  int64_t generation, int64_t attempt);
+void brain_report_all(struct brain *b, enum hf_process_phase phase, int64_t generation);
 /* Its container has ended, and the kubelet starts it again by and by; then it has. */
 void brain_end_in_place(struct brain *b, const char *name, int code);
 void brain_crash_in_place(struct brain *b, const char *name);

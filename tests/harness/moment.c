@@ -159,6 +159,32 @@ static void add_progress(struct hf_pod *pod, const struct hf_json *item, hf_time
 	pod->fence_seconds = number_of(hf_json_get(item, "fenceSeconds"), 0);
 }
 
+/* What the agent tells of the program under exec. */
+static void add_process(struct hf_pod *pod, const struct hf_json *item, struct hf_arena *arena)
+{
+	enum hf_process_phase phase = hf_process_phase_parse(hf_json_path_str(item, "phase", NULL));
+	struct hf_process_seen *process = HF_ARENA_NEW(arena, struct hf_process_seen);
+	int32_t code = number_of(hf_json_get(item, "code"), -1);
+	int32_t signal = number_of(hf_json_get(item, "signal"), -1);
+
+	if ((int)phase == HF_PROCESS_PHASES)
+		return;
+	*process = (struct hf_process_seen){
+		.phase = phase,
+		.generation = number_of(hf_json_get(item, "generation"), 1),
+		.attempt = number_of(hf_json_get(item, "attempt"), 0),
+		.cause = hf_json_path_str(item, "cause", NULL),
+		.message = hf_json_path_str(item, "message", NULL),
+		.step = number_of(hf_json_get(item, "step"), 0),
+		.saved_step = number_of(hf_json_get(item, "savedStep"), 0),
+		.at = time_of(hf_json_get(item, "time"), HF_TIME_NONE)};
+	if (code >= 0)
+		process->code = HF_SOME_INT(code);
+	if (signal >= 0)
+		process->signal = HF_SOME_INT(signal);
+	pod->process = process;
+}
+
 static void read_pods(struct moment *moment, const struct hf_json *list, struct hf_arena *arena)
 {
 	struct hf_pod *pods = HF_ARENA_ARRAY(arena, struct hf_pod, hf_json_len(list) + 1);
@@ -185,6 +211,8 @@ static void read_pods(struct moment *moment, const struct hf_json *list, struct 
 			pod->watched =
 				hf_json_true(hf_json_get(hf_json_item(list, i), "watched"), false);
 			add_progress(pod, hf_json_item(list, i), moment->now);
+			add_process(pod, hf_json_get(hf_json_item(list, i), "process"), arena);
+			pod->step = number_of(hf_json_get(hf_json_item(list, i), "step"), 0);
 			add_devices(pod, hf_json_get(hf_json_item(list, i), "devices"), arena);
 		}
 	}

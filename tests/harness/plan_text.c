@@ -158,6 +158,12 @@ static void render_record(const struct hf_record *record, struct hf_strbuf *sb)
 	instant(sb, "detectedAt", record->detected_at);
 	instant(sb, "decidedAt", record->decided_at);
 	instant(sb, "runningAt", record->running_at);
+	if (record->in_place)
+		hf_strbuf_addstr(sb, ", inPlace: true");
+	instant(sb, "endedAt", record->ended_at);
+	instant(sb, "downAt", record->down_at);
+	number(sb, "step", record->step);
+	number(sb, "savedStep", record->saved_step);
 	flow_end(sb, mark);
 }
 
@@ -185,7 +191,7 @@ static void render_roles(const struct hf_ledger *ledger, const struct hf_framewo
 		size_t mark;
 
 		if (!role->attempts && !role->created && !role->succeeded && !role->seen &&
-		    !role->trained && !role->covered)
+		    !role->trained && !role->covered && !role->hold && !role->in_place)
 			continue;
 		hf_strbuf_addf(sb, "  %s: ", framework->roles[r].name);
 		mark = flow_begin(sb, "");
@@ -195,6 +201,8 @@ static void render_roles(const struct hf_ledger *ledger, const struct hf_framewo
 		text(sb, "seen", role->seen);
 		text(sb, "trained", role->trained);
 		text(sb, "covered", role->covered);
+		text(sb, "hold", role->hold);
+		text(sb, "inPlace", role->in_place);
 		flow_end(sb, mark);
 	}
 }
@@ -216,6 +224,12 @@ static void render_ledger(const struct hf_ledger *ledger, const struct hf_framew
 	number(sb, "downtimeSeconds", ledger->downtime_seconds);
 	number(sb, "productiveSeconds", ledger->productive_seconds);
 	text(sb, "restartHandled", ledger->restart_handled);
+	number(sb, "inPlaceBase", ledger->in_place_base);
+	number(sb, "inPlaceIncident", ledger->in_place_incident);
+	instant(sb, "inPlaceAt", ledger->in_place_at);
+	number(sb, "inPlaceStreak", ledger->in_place_streak);
+	number(sb, "bestStep", ledger->best_step);
+	number(sb, "noProgressStreak", ledger->no_progress_streak);
 	flow_end(sb, mark);
 	if (ledger->incident.id > 0) {
 		hf_strbuf_addstr(sb, "  incident: ");

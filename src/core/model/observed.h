@@ -105,6 +105,32 @@ enum hf_advance {
 	HF_ADVANCE_STALLED, /* no process has done a step for a while */
 };
 
+/*
+ * The program of a pod under `holdfast exec`, as the agent of its node reports it.  The operator
+ * has checked the pod's UID, its node and the job's UID.  Generation and attempt are of the process
+ * now or last; DOWN: of the order that stopped it, so the next process starts with them.
+ */
+enum hf_process_phase {
+	HF_PROCESS_WAITING, /* no process was started yet: exec waits for its first order */
+	HF_PROCESS_RUNNING,
+	HF_PROCESS_ENDED, /* it ended by itself, and exec waits for an order */
+	HF_PROCESS_DOWN,  /* it was stopped, and exec waits for the order to start the next */
+};
+/* HF_PROCESS_PHASES for an unknown text. */
+#define HF_PROCESS_PHASES (HF_PROCESS_DOWN + 1)
+enum hf_process_phase hf_process_phase_parse(const char *text);
+const char *hf_process_phase_name(enum hf_process_phase phase); /* "Waiting", … */
+struct hf_process_seen {
+	int64_t generation, attempt;
+	int64_t ordinal; /* how many processes this exec has started */
+	enum hf_process_phase phase;
+	struct hf_opt_int code, signal; /* ENDED */
+	const char *cause;              /* ENDED: one word, or NULL */
+	const char *message;            /* ENDED: its last words, or NULL */
+	int64_t step, saved_step;       /* 0: unknown */
+	hf_time at;                     /* since when, the node's clock; NONE: unknown */
+};
+
 struct hf_pod_condition {
 	const char *type;
 	const char *status;
@@ -174,6 +200,8 @@ struct hf_pod {
 	int32_t fence_seconds;
 	hf_time advanced_at; /* STALLED: the last step of any process, on the operator's clock */
 	hf_time told_at; /* STALLED: the agent's last report, on the operator's clock; NONE: no report yet */
+	const struct hf_process_seen *process; /* NULL: no report of an exec in this pod */
+	int64_t step; /* the highest step that a rank of the pod has reported; 0: unknown */
 	int32_t slow_permille; /* permille of its peers' own work per step, for a slow rank; else 0 */
 	/* An agent names the pod as the holder of a device: the agent reports soon after the pod
 	 * ends. */

@@ -41,6 +41,12 @@ static const char *const pod_phase_names[] = {
 	[HF_POD_SUCCEEDED] = "Succeeded",
 	[HF_POD_FAILED] = "Failed",
 };
+static const char *const process_phase_names[] = {
+	[HF_PROCESS_WAITING] = "Waiting",
+	[HF_PROCESS_RUNNING] = "Running",
+	[HF_PROCESS_ENDED] = "Ended",
+	[HF_PROCESS_DOWN] = "Down",
+};
 static const char *const policy_names[] = {
 	[HF_RESTART_UNSET] = "",
 	[HF_RESTART_ALWAYS] = "Always",
@@ -150,6 +156,17 @@ const char *hf_pod_phase_name(enum hf_pod_phase phase)
 {
 	hf_assert((size_t)phase < HF_ARRAY_LEN(pod_phase_names));
 	return pod_phase_names[phase];
+}
+
+enum hf_process_phase hf_process_phase_parse(const char *text)
+{
+	return (enum hf_process_phase)FIND(process_phase_names, text, HF_PROCESS_PHASES);
+}
+
+const char *hf_process_phase_name(enum hf_process_phase phase)
+{
+	hf_assert((size_t)phase < HF_ARRAY_LEN(process_phase_names));
+	return process_phase_names[phase];
 }
 
 enum hf_restart_policy hf_restart_policy_parse(const char *text)

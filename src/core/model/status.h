@@ -114,6 +114,12 @@ struct hf_record {
 	hf_time detected_at; /* "detectedAt" */
 	hf_time decided_at;  /* "decidedAt" */
 	hf_time running_at;  /* "runningAt": the last rank runs again */
+	/* Restarts in place: */
+	bool in_place;      /* "inPlace": processes restarted in their pods */
+	hf_time ended_at;   /* "endedAt": the process ended, by the node's clock */
+	hf_time down_at;    /* "downAt": no old process ran any more, and the ranks may start */
+	int64_t step;       /* "step": the last step before the restart; 0: unknown */
+	int64_t saved_step; /* "savedStep": the last step that was saved; 0: unknown */
 };
 
 /*
@@ -128,6 +134,11 @@ struct hf_role_ledger {
 	const char *
 		trained; /* "trained": own container of the present attempt ended with 0, the pod not */
 	const char *covered; /* "covered": a restart by the kubelet in this incident was counted */
+	/* "hold": ranks whose process must be down and wait, because not all ranks may start yet */
+	const char *hold;
+	/* "inPlace": ranks that restarted alone in their present pod; index:incident of the last
+	 * such restart */
+	const char *in_place;
 };
 
 /* Why the job has failed, or will fail unless later evidence changes the verdict. */
@@ -166,6 +177,15 @@ struct hf_ledger {
 	int64_t productive_seconds;  /* "productiveSeconds" */
 	const char *restart_handled; /* "restartHandled": the restart annotation last acted on */
 	struct hf_verdict verdict;   /* "verdict" */
+	/* Restarts in place.  "inPlaceBase": pods with this generation or a later one count as
+	 * present; 0: only pods of the present generation.  "inPlaceIncident": the incident of the
+	 * last restart of all ranks in place. */
+	int64_t in_place_base;
+	int64_t in_place_incident;
+	hf_time in_place_at;        /* "inPlaceAt": of the last order to restart in place */
+	int64_t in_place_streak;    /* "inPlaceStreak": such restarts in a row without a new step */
+	int64_t best_step;          /* "bestStep": the highest step of any rank at a restart */
+	int64_t no_progress_streak; /* "noProgressStreak": restarts in a row without a new best step */
 };
 
 struct hf_status {

@@ -99,7 +99,9 @@ static bool is_same_record(const struct hf_record *x, const struct hf_record *y)
 	       is_same_text(x->node, y->node) && is_same_text(x->device, y->device) &&
 	       is_same_number(x->exit_code, y->exit_code) && is_same_number(x->signal, y->signal) &&
 	       is_same_text(x->rule, y->rule) && x->detected_at == y->detected_at &&
-	       x->decided_at == y->decided_at;
+	       x->decided_at == y->decided_at && x->in_place == y->in_place &&
+	       x->ended_at == y->ended_at && x->down_at == y->down_at && x->step == y->step &&
+	       x->saved_step == y->saved_step;
 }
 
 static bool are_same_roles(const struct hf_ledger *a, const struct hf_ledger *b)
@@ -110,7 +112,8 @@ static bool are_same_roles(const struct hf_ledger *a, const struct hf_ledger *b)
 
 		if (!is_same_text(x->attempts, y->attempts) ||
 		    !is_same_text(x->succeeded, y->succeeded) || !is_same_text(x->seen, y->seen) ||
-		    !is_same_text(x->covered, y->covered))
+		    !is_same_text(x->covered, y->covered) || !is_same_text(x->hold, y->hold) ||
+		    !is_same_text(x->in_place, y->in_place))
 			return false;
 	}
 	return true;
@@ -146,6 +149,14 @@ static bool is_same_incident(const struct hf_ledger *a, const struct hf_ledger *
 	       a->incident.cause == b->incident.cause && a->incident.charged == b->incident.charged;
 }
 
+static bool are_same_streaks(const struct hf_ledger *a, const struct hf_ledger *b)
+{
+	return a->in_place_base == b->in_place_base &&
+	       a->in_place_incident == b->in_place_incident && a->in_place_at == b->in_place_at &&
+	       a->in_place_streak == b->in_place_streak && a->best_step == b->best_step &&
+	       a->no_progress_streak == b->no_progress_streak;
+}
+
 static bool is_same_verdict(const struct hf_ledger *a, const struct hf_ledger *b)
 {
 	return is_same_text(a->verdict.reason, b->verdict.reason) &&
@@ -160,7 +171,7 @@ static bool are_same_decisions(const struct hf_ledger *a, const struct hf_ledger
 	       a->generation == b->generation && a->active_seconds == b->active_seconds &&
 	       is_same_text(a->restart_handled, b->restart_handled) && are_same_budgets(a, b) &&
 	       are_same_records(a, b) && is_same_incident(a, b) && are_same_roles(a, b) &&
-	       is_same_verdict(a, b) &&
+	       is_same_verdict(a, b) && are_same_streaks(a, b) &&
 	       /* A delay that begins is a decision; the end of a delay is progress. */
 	       (a->not_before == b->not_before || b->not_before == HF_TIME_NONE);
 }

@@ -47,12 +47,15 @@ struct hf_slot {
 	bool succeeded; /* in this generation */
 	bool trained;   /* the own container was seen ended with 0 before the pod ended */
 	bool covered;   /* a restart by the kubelet within the open incident was counted */
+	bool held;      /* the process must be down and wait: the barrier of a restart in place */
 	int64_t attempt;
+	int64_t in_place; /* the incident of the last restart of this rank alone in its pod; or 0 */
 	int64_t seen; /* terminations in the present pod that were counted, see hf_pod_terminations */
 	/* Derived (generations.c, terminations.c). */
 	bool current; /* the pod is of this generation and attempt */
 	enum hf_slot_phase phase;
 	bool gave_up; /* the added init container waited in vain, before the program began */
+	bool fell;    /* the pod ended after the order to restart in place and before the start */
 };
 
 /* One replica type with its ranks.  The spec asks for the first `replicas` slots. */
@@ -123,7 +126,10 @@ struct hf_brain {
 	int roles_len;
 	const struct hf_pod **strays; /* the job's pods that have no rank's name */
 	size_t strays_len;
-	int32_t older_pods; /* of an older generation than the ledger's */
+	/* Pods of an older generation than the ledger's, and ranks whose process of an older
+	 * generation is not known to be down. */
+	int32_t older_pods;
+	bool barrier; /* a rank is held */
 	struct hf_counts counts[HF_ROLES_MAX];
 
 	/* The terminations of this step: policy/terminations.c, apply.c. */
@@ -178,6 +184,24 @@ bool hf_slot_is_up(const struct hf_slot *slot);
 /* The pod is of the ledger's generation and of the rank's attempt. */
 bool hf_slot_is_current(const struct hf_brain *b, const struct hf_slot *slot,
 			const struct hf_pod *pod);
+/* The report of the rank's process, if it speaks of the container that runs now and of nothing
+ * later than the ledger; else NULL. */
+const struct hf_process_seen *hf_slot_process(const struct hf_brain *b, int role,
+					      const struct hf_slot *slot);
+/* The report speaks of the ledger's generation and of the rank's attempt. */
+bool hf_slot_is_reached(const struct hf_brain *b, const struct hf_slot *slot,
+			const struct hf_process_seen *process);
+/* A process of the present generation and attempt has run, as far as is known. */
+bool hf_slot_has_run(const struct hf_brain *b, const struct hf_slot *slot);
+/* No process of the rank runs, and exec waits for the order to start the present attempt. */
+bool hf_slot_is_down(const struct hf_brain *b, int role, const struct hf_slot *slot);
+/* The ranks that are held restart together, not each for itself. */
+bool hf_barrier_is_of_all(const struct hf_brain *b);
+/* When a rank that may start counts as running without a report of its agent. */
+hf_time hf_slot_presumed_at(const struct hf_brain *b);
+/* The incident after which the rank's present process was started. */
+int64_t hf_slot_incident(const struct hf_brain *b, const struct hf_slot *slot,
+			 const struct hf_pod *pod);
 /* The rank's pod; else the pod of its present attempt as it was before it disappeared; else NULL. */
 const struct hf_pod *hf_slot_pod(const struct hf_brain *b, const struct hf_slot *slot);
 

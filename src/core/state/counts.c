@@ -17,7 +17,8 @@
  * quota when active reads 0.
  */
 
-/* A pod of an older attempt counts only if its phase is Failed: a rank that is being replaced is
+/* A rank that is held does not train, although its pod runs.
+ * A pod of an older attempt counts only if its phase is Failed: a rank that is being replaced is
  * neither active nor lost. */
 static void count_active(struct hf_brain *b, int role)
 {
@@ -34,7 +35,7 @@ static void count_active(struct hf_brain *b, int role)
 		else if (slot->phase == HF_SLOT_BROKEN)
 			counts->failed++;
 		else if (slot->current && pod->phase == HF_POD_RUNNING &&
-			 pod->deletion_time == HF_TIME_NONE)
+			 pod->deletion_time == HF_TIME_NONE && !slot->held)
 			counts->active++;
 		else if (pod && pod->phase == HF_POD_FAILED &&
 			 (pod->stamped ? pod->generation == b->ledger.generation

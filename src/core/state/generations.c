@@ -26,15 +26,43 @@ static enum hf_slot_phase find_phase(const struct hf_brain *b, int role, const s
 	return pod->phase == HF_POD_RUNNING ? HF_SLOT_RUNNING : HF_SLOT_STARTING;
 }
 
+/* The own container runs, and exec in it.  A rank that may start and of which no agent has reported
+ * yet runs after a moment. */
+static enum hf_slot_phase find_process_phase(const struct hf_brain *b, int role,
+					     const struct hf_slot *slot)
+{
+	const struct hf_process_seen *process = hf_slot_process(b, role, slot);
+	bool reached = process && hf_slot_is_reached(b, slot, process);
+	bool waits = process && process->phase != HF_PROCESS_RUNNING;
+	hf_time presumed_at;
+
+	if (slot->held)
+		return HF_SLOT_STARTING;
+	if (reached && process->phase == HF_PROCESS_ENDED)
+		return HF_SLOT_BROKEN;
+	if (reached && process->phase == HF_PROCESS_RUNNING)
+		return HF_SLOT_RUNNING;
+	if (!waits && slot->pod->generation == b->ledger.generation &&
+	    slot->pod->attempt == slot->attempt)
+		return HF_SLOT_RUNNING;
+	presumed_at = hf_slot_presumed_at(b);
+	if (b->now >= presumed_at)
+		return HF_SLOT_RUNNING;
+	hf_wake(b, presumed_at);
+	return HF_SLOT_STARTING;
+}
+
 static enum hf_slot_phase phase_of(const struct hf_brain *b, int role, const struct hf_slot *slot)
 {
 	const struct hf_pod *pod = slot->pod;
+	enum hf_slot_phase phase;
 
 	if (!slot->current || pod->deletion_time != HF_TIME_NONE)
 		return HF_SLOT_ABSENT;
 	if (pod->phase == HF_POD_SUCCEEDED || pod->phase == HF_POD_FAILED)
 		return HF_SLOT_ENDED;
-	return find_phase(b, role, pod);
+	phase = find_phase(b, role, pod);
+	return phase == HF_SLOT_RUNNING && pod->stamped ? find_process_phase(b, role, slot) : phase;
 }
 
 /*
@@ -56,27 +84,52 @@ static void adopt_stamps(struct hf_brain *b, int role, int32_t index)
 	}
 	if (slot->pod->generation > b->ledger.generation) {
 		b->ledger.generation = slot->pod->generation;
+		b->ledger.in_place_base = b->ledger.in_place_incident = 0;
 		for (int r = 0; r < b->roles_len; r++) {
 			for (int32_t i = 0; i < b->roles[r].slots_len; i++) {
 				b->roles[r].slots[i].created = false;
 				b->roles[r].slots[i].succeeded = false;
 				b->roles[r].slots[i].trained = false;
+				b->roles[r].slots[i].held = false;
+				b->roles[r].slots[i].in_place = 0;
 			}
 		}
 	}
 	if (slot->pod->generation == b->ledger.generation && slot->pod->attempt > slot->attempt) {
 		slot->attempt = slot->pod->attempt;
+		slot->in_place = 0;
 		slot->created = slot->trained = false;
 		slot->seen = hf_pod_terminations(b, role, slot->pod);
 	}
 }
 
-static bool is_older(const struct hf_brain *b, const struct hf_slot *slot)
+/* In a restart of all ranks in place the pods of before stay.  Older is then a pod that was given
+ * up and is not gone yet, and a rank whose process is not known to be down. */
+static bool is_older(const struct hf_brain *b, int role, const struct hf_slot *slot)
 {
-	if (!slot->pod->stamped)
-		return b->ledger.phase == HF_PHASE_TEARING &&
-		       !hf_slot_is_current(b, slot, slot->pod);
-	return slot->pod->generation < b->ledger.generation;
+	const struct hf_pod *pod = slot->pod;
+
+	if (!pod->stamped)
+		return b->ledger.phase == HF_PHASE_TEARING && !slot->current;
+	if (slot->current)
+		return slot->held && hf_barrier_is_of_all(b) &&
+		       !(pod->generation == b->ledger.generation &&
+			 pod->attempt == slot->attempt) &&
+		       !hf_slot_is_down(b, role, slot);
+	return pod->generation < b->ledger.generation &&
+	       (b->barrier || pod->generation < b->ledger.in_place_base ||
+		b->ledger.in_place_base == 0);
+}
+
+static bool is_any_held(const struct hf_brain *b)
+{
+	for (int r = 0; r < b->roles_len; r++) {
+		for (int32_t i = 0; i < b->roles[r].replicas; i++) {
+			if (b->roles[r].slots[i].held)
+				return true;
+		}
+	}
+	return false;
 }
 
 void hf_ranks_refresh(struct hf_brain *b)
@@ -86,6 +139,7 @@ void hf_ranks_refresh(struct hf_brain *b)
 		for (int32_t i = 0; i < b->roles[r].slots_len; i++)
 			adopt_stamps(b, r, i);
 	}
+	b->barrier = is_any_held(b);
 	for (int r = 0; r < b->roles_len; r++) {
 		for (int32_t i = 0; i < b->roles[r].slots_len; i++) {
 			struct hf_slot *slot = &b->roles[r].slots[i];
@@ -95,8 +149,8 @@ void hf_ranks_refresh(struct hf_brain *b)
 			slot->phase = HF_SLOT_ABSENT;
 			if (!pod)
 				continue;
-			b->older_pods += is_older(b, slot);
 			slot->current = hf_slot_is_current(b, slot, pod);
+			b->older_pods += is_older(b, r, slot);
 			slot->phase = phase_of(b, r, slot);
 		}
 	}

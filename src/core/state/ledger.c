@@ -26,7 +26,8 @@ static int fail_broken(const char *type, const char *field, const char *text, st
 {
 	return hf_error_set(err, HF_E_INVALID, "status.recovery.replicas[%s].%s: '%.*s' is no %s",
 			    type, field, (int)hf_utf8_cut(text, SHOWN_MAX), text,
-			    hf_streq(field, "attempts") || hf_streq(field, "seen")
+			    hf_streq(field, "attempts") || hf_streq(field, "seen") ||
+					    hf_streq(field, "inPlace")
 				    ? "ascending index:value list"
 				    : "ascending list of ranges");
 }
@@ -70,6 +71,8 @@ int hf_ledger_top(const struct hf_role_ledger *role, const char *type, int32_t *
 		{"seen", role->seen, find_sparse_top},
 		{"trained", role->trained, find_ranges_top},
 		{"covered", role->covered, find_ranges_top},
+		{"hold", role->hold, find_ranges_top},
+		{"inPlace", role->in_place, find_sparse_top},
 	};
 	int32_t top = -1;
 
@@ -84,7 +87,7 @@ int hf_ledger_top(const struct hf_role_ledger *role, const char *type, int32_t *
 
 /* ---- texts into slots and back -------------------------------------------------------------- */
 
-enum bit { BIT_CREATED, BIT_SUCCEEDED, BIT_TRAINED, BIT_COVERED };
+enum bit { BIT_CREATED, BIT_SUCCEEDED, BIT_TRAINED, BIT_COVERED, BIT_HELD };
 
 /* All texts of ranges share a reader and a writer. */
 static bool *slot_bit(struct hf_slot *slot, enum bit bit)
@@ -94,8 +97,23 @@ static bool *slot_bit(struct hf_slot *slot, enum bit bit)
 	case BIT_SUCCEEDED: return &slot->succeeded;
 	case BIT_TRAINED: return &slot->trained;
 	case BIT_COVERED: return &slot->covered;
+	case BIT_HELD: return &slot->held;
 	}
 	hf_assert(!"a bit there is");
+	return NULL;
+}
+
+enum number { NUMBER_ATTEMPT, NUMBER_SEEN, NUMBER_IN_PLACE };
+
+/* All sparse maps share a reader and a writer. */
+static int64_t *slot_number(struct hf_slot *slot, enum number number)
+{
+	switch (number) {
+	case NUMBER_ATTEMPT: return &slot->attempt;
+	case NUMBER_SEEN: return &slot->seen;
+	case NUMBER_IN_PLACE: return &slot->in_place;
+	}
+	hf_assert(!"a number there is");
 	return NULL;
 }
 
@@ -113,7 +131,7 @@ static int read_bits(struct hf_role_slots *ranks, const char *text, enum bit bit
 	return rc;
 }
 
-static int read_values(struct hf_role_slots *ranks, const char *text, bool attempts)
+static int read_values(struct hf_role_slots *ranks, const char *text, enum number number)
 {
 	struct hf_compact cursor = HF_COMPACT_INIT(text);
 	int64_t value;
@@ -122,7 +140,7 @@ static int read_values(struct hf_role_slots *ranks, const char *text, bool attem
 
 	while ((rc = hf_sparse_next(&cursor, &index, &value)) > 0) {
 		hf_assert(index < ranks->slots_len);
-		*(attempts ? &ranks->slots[index].attempt : &ranks->slots[index].seen) = value;
+		*slot_number(&ranks->slots[index], number) = value;
 	}
 	return rc;
 }
@@ -135,9 +153,9 @@ int hf_ledger_read(struct hf_brain *b, struct hf_error *err)
 		const struct hf_role_ledger *role = &b->ledger.roles[r];
 		struct hf_role_slots *ranks = &b->roles[r];
 
-		if (read_values(ranks, role->attempts, true) < 0)
+		if (read_values(ranks, role->attempts, NUMBER_ATTEMPT) < 0)
 			return fail_broken(ranks->type, "attempts", role->attempts, err);
-		if (read_values(ranks, role->seen, false) < 0)
+		if (read_values(ranks, role->seen, NUMBER_SEEN) < 0)
 			return fail_broken(ranks->type, "seen", role->seen, err);
 		if (read_bits(ranks, role->created, BIT_CREATED) < 0)
 			return fail_broken(ranks->type, "created", role->created, err);
@@ -147,6 +165,10 @@ int hf_ledger_read(struct hf_brain *b, struct hf_error *err)
 			return fail_broken(ranks->type, "trained", role->trained, err);
 		if (read_bits(ranks, role->covered, BIT_COVERED) < 0)
 			return fail_broken(ranks->type, "covered", role->covered, err);
+		if (read_bits(ranks, role->hold, BIT_HELD) < 0)
+			return fail_broken(ranks->type, "hold", role->hold, err);
+		if (read_values(ranks, role->in_place, NUMBER_IN_PLACE) < 0)
+			return fail_broken(ranks->type, "inPlace", role->in_place, err);
 	}
 	return 0;
 }
@@ -177,13 +199,12 @@ static const char *write_bits(struct hf_brain *b, struct hf_role_slots *ranks, e
 	return copy_scratch(b, before);
 }
 
-static const char *write_values(struct hf_brain *b, const struct hf_role_slots *ranks,
-				bool attempts, const char *before)
+static const char *write_values(struct hf_brain *b, struct hf_role_slots *ranks, enum number number,
+				const char *before)
 {
 	hf_strbuf_clear(&b->scratch);
 	for (int32_t i = 0; i < ranks->slots_len; i++)
-		hf_sparse_add(&b->scratch, i,
-			      attempts ? ranks->slots[i].attempt : ranks->slots[i].seen);
+		hf_sparse_add(&b->scratch, i, *slot_number(&ranks->slots[i], number));
 	return copy_scratch(b, before);
 }
 
@@ -194,12 +215,14 @@ void hf_ledger_write(struct hf_brain *b)
 		struct hf_role_ledger *role = &b->ledger.roles[r];
 		struct hf_role_slots *ranks = &b->roles[r];
 
-		role->attempts = write_values(b, ranks, true, role->attempts);
-		role->seen = write_values(b, ranks, false, role->seen);
+		role->attempts = write_values(b, ranks, NUMBER_ATTEMPT, role->attempts);
+		role->seen = write_values(b, ranks, NUMBER_SEEN, role->seen);
 		role->created = write_bits(b, ranks, BIT_CREATED, role->created);
 		role->succeeded = write_bits(b, ranks, BIT_SUCCEEDED, role->succeeded);
 		role->trained = write_bits(b, ranks, BIT_TRAINED, role->trained);
 		role->covered = write_bits(b, ranks, BIT_COVERED, role->covered);
+		role->hold = write_bits(b, ranks, BIT_HELD, role->hold);
+		role->in_place = write_values(b, ranks, NUMBER_IN_PLACE, role->in_place);
 	}
 }
 
@@ -217,11 +240,35 @@ static size_t count_compact_bytes(const char *text)
 	return text ? strlen(text) + KEY_BYTES : 0;
 }
 
+/* Numbers and times that most ledgers lack. */
+static size_t count_scalar_bytes(bool present)
+{
+	return present ? SCALAR_BYTES : 0;
+}
+
+static size_t count_in_place_bytes(const struct hf_ledger *ledger)
+{
+	return count_scalar_bytes(ledger->in_place_base != 0) +
+	       count_scalar_bytes(ledger->in_place_incident != 0) +
+	       count_scalar_bytes(ledger->in_place_at != HF_TIME_NONE) +
+	       count_scalar_bytes(ledger->in_place_streak != 0) +
+	       count_scalar_bytes(ledger->best_step != 0) +
+	       count_scalar_bytes(ledger->no_progress_streak != 0);
+}
+
+static size_t count_record_bytes(const struct hf_record *record)
+{
+	return count_scalar_bytes(record->in_place) +
+	       count_scalar_bytes(record->ended_at != HF_TIME_NONE) +
+	       count_scalar_bytes(record->down_at != HF_TIME_NONE) +
+	       count_scalar_bytes(record->step != 0) + count_scalar_bytes(record->saved_step != 0);
+}
+
 /* An upper bound that needs no document.  It must never be too small. */
 size_t hf_ledger_bytes(const struct hf_ledger *ledger)
 {
 	size_t bytes = 21 * SCALAR_BYTES + KEY_BYTES + HF_RESTARTS_TEXT_MAX +
-		       count_text_bytes(ledger->restart_handled) +
+		       count_in_place_bytes(ledger) + count_text_bytes(ledger->restart_handled) +
 		       count_text_bytes(ledger->verdict.reason) +
 		       count_text_bytes(ledger->verdict.message);
 
@@ -231,17 +278,18 @@ size_t hf_ledger_bytes(const struct hf_ledger *ledger)
 		bytes += count_compact_bytes(role->attempts) + count_compact_bytes(role->created) +
 			 count_compact_bytes(role->succeeded) + count_compact_bytes(role->seen) +
 			 count_compact_bytes(role->trained) + count_compact_bytes(role->covered) +
+			 count_compact_bytes(role->hold) + count_compact_bytes(role->in_place) +
 			 KEY_BYTES;
 	}
 	hf_assert(ledger->records_len <= HF_RECORDS_MAX);
 	for (size_t i = 0; i < ledger->records_len; i++) {
 		const struct hf_record *record = &ledger->records[i];
 
-		bytes += 8 * SCALAR_BYTES + count_text_bytes(record->reason) +
-			 count_text_bytes(record->message) + count_text_bytes(record->scope) +
-			 count_text_bytes(record->replica) + count_text_bytes(record->pod) +
-			 count_text_bytes(record->node) + count_text_bytes(record->device) +
-			 count_text_bytes(record->rule);
+		bytes += 8 * SCALAR_BYTES + count_record_bytes(record) +
+			 count_text_bytes(record->reason) + count_text_bytes(record->message) +
+			 count_text_bytes(record->scope) + count_text_bytes(record->replica) +
+			 count_text_bytes(record->pod) + count_text_bytes(record->node) +
+			 count_text_bytes(record->device) + count_text_bytes(record->rule);
 	}
 	return bytes;
 }
@@ -259,7 +307,12 @@ int hf_ledger_check(struct hf_ledger *ledger, struct hf_error *err)
 		    is_within(ledger->incident.id, HF_COUNTER_MAX) &&
 		    is_within(ledger->active_seconds, HF_SECONDS_MAX) &&
 		    is_within(ledger->downtime_seconds, HF_SECONDS_MAX) &&
-		    is_within(ledger->productive_seconds, HF_SECONDS_MAX);
+		    is_within(ledger->productive_seconds, HF_SECONDS_MAX) &&
+		    is_within(ledger->in_place_base, ledger->generation) &&
+		    is_within(ledger->in_place_incident, HF_COUNTER_MAX) &&
+		    is_within(ledger->in_place_streak, HF_COUNTER_MAX) &&
+		    is_within(ledger->best_step, INT64_MAX) &&
+		    is_within(ledger->no_progress_streak, HF_COUNTER_MAX);
 
 	hf_assert(ledger->records_len <= HF_RECORDS_MAX);
 	if (ledger->broken)
@@ -378,6 +431,9 @@ void hf_ledger_note(struct hf_brain *b)
 			if (!pod || (slot->pod && !slot->current))
 				continue;
 			slot->created = true;
+			/* What ends at the barrier belongs to the generation before. */
+			if (slot->held)
+				continue;
 			if (has_succeeded(pod))
 				slot->succeeded = true;
 			slot->trained = has_trained(b, r, slot);

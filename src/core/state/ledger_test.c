@@ -322,7 +322,9 @@ static size_t weigh(int32_t ranks, int32_t step, int64_t attempt, size_t records
 						       .scope = "Replica",
 						       .replica = "worker-9999",
 						       .pod = "a-name-of-middle-length-worker-9999",
-						       .node = "gpu-node-1234.example.internal"};
+						       .node = "gpu-node-1234.example.internal",
+						       .ended_at = HF_TIME_NONE,
+						       .down_at = HF_TIME_NONE};
 	return hf_ledger_bytes(&ledger);
 }
 

@@ -164,7 +164,117 @@ bool hf_slot_is_current(const struct hf_brain *b, const struct hf_slot *slot,
 	if (!pod->stamped)
 		return (pod == slot->pod && slot->created) ||
 		       (b->ledger.generation == 0 && slot->attempt == 0);
-	return pod->generation == b->ledger.generation && pod->attempt == slot->attempt;
+	/* Restarts in place raise the ledger's numbers and keep the pod. */
+	if (pod->generation != b->ledger.generation &&
+	    (b->ledger.in_place_base == 0 || pod->generation < b->ledger.in_place_base ||
+	     pod->generation > b->ledger.generation))
+		return false;
+	return slot->in_place > 0 ? pod->attempt <= slot->attempt : pod->attempt == slot->attempt;
+}
+
+/* ---- the process in the pod ----------------------------------------------------------------- */
+
+/* The report is older than the container: it speaks of an exec that has ended.  Kubelets give whole
+ * seconds. */
+static bool is_stale(const struct hf_container_seen *own, const struct hf_process_seen *process)
+{
+	hf_time from = own->started_at;
+
+	if (from == HF_TIME_NONE || process->at == HF_TIME_NONE)
+		return false;
+	if (own->restart_count > 0)
+		from = hf_time_add(from, HF_SECOND);
+	return process->at < from;
+}
+
+const struct hf_process_seen *hf_slot_process(const struct hf_brain *b, int role,
+					      const struct hf_slot *slot)
+{
+	const struct hf_pod *pod = slot->pod;
+	const struct hf_process_seen *process = pod ? pod->process : NULL;
+	const struct hf_container_seen *own;
+
+	if (!process || !slot->current || !pod->stamped || hf_pod_is_terminating(pod) ||
+	    process->generation < pod->generation || process->generation > b->ledger.generation ||
+	    process->attempt < pod->attempt || process->attempt > slot->attempt)
+		return NULL;
+	own = hf_own_container(b, role, pod);
+	return own && own->phase == HF_CONTAINER_RUNNING && !is_stale(own, process) ? process
+										    : NULL;
+}
+
+bool hf_slot_is_reached(const struct hf_brain *b, const struct hf_slot *slot,
+			const struct hf_process_seen *process)
+{
+	return process->generation == b->ledger.generation && process->attempt == slot->attempt;
+}
+
+/* Longer than an exec without an order keeps its pod. */
+#define UNREPORTED_EXTRA_SECONDS 60
+
+/* The pod was made for this attempt and starts without an order, or a report shows its process, or
+ * an exec without an order would have ended by now. */
+bool hf_slot_has_run(const struct hf_brain *b, const struct hf_slot *slot)
+{
+	const struct hf_pod *pod = slot->pod;
+	const struct hf_process_seen *process = pod ? pod->process : NULL;
+	bool reached = process && hf_slot_is_reached(b, slot, process);
+
+	if (slot->held)
+		return false;
+	if (!pod || !pod->stamped || slot->covered)
+		return true;
+	if (reached && (process->phase == HF_PROCESS_RUNNING || process->phase == HF_PROCESS_ENDED))
+		return true;
+	if (!reached && pod->generation == b->ledger.generation && pod->attempt == slot->attempt)
+		return true;
+	return b->now >= hf_time_add(hf_slot_presumed_at(b),
+				     hf_seconds(b->job.recovery.in_place_wait_seconds +
+						UNREPORTED_EXTRA_SECONDS));
+}
+
+bool hf_slot_is_down(const struct hf_brain *b, int role, const struct hf_slot *slot)
+{
+	const struct hf_process_seen *process = hf_slot_process(b, role, slot);
+
+	return process && hf_slot_is_reached(b, slot, process) &&
+	       (process->phase == HF_PROCESS_DOWN || process->phase == HF_PROCESS_WAITING);
+}
+
+bool hf_barrier_is_of_all(const struct hf_brain *b)
+{
+	/* A restart of all ranks raises the generation and leaves the pods' stamps. */
+	return b->ledger.in_place_base > 0 && b->ledger.in_place_base < b->ledger.generation &&
+	       (b->ledger.records_len == 0 || !hf_streq(b->ledger.records[0].scope, "Replica"));
+}
+
+/* An agent starts a process within milliseconds of the order and reports it with its next write,
+ * minutes later.  A start that fails it reports at once. */
+#define UP_SECONDS 2
+
+hf_time hf_slot_presumed_at(const struct hf_brain *b)
+{
+	hf_time down_at = b->ledger.records_len > 0 ? b->ledger.records[0].down_at : HF_TIME_NONE;
+	hf_time at = b->ledger.in_place_at;
+
+	if (down_at != HF_TIME_NONE && down_at > at)
+		at = down_at;
+	return at == HF_TIME_NONE ? b->now : hf_time_add(at, hf_seconds(UP_SECONDS));
+}
+
+int64_t hf_slot_incident(const struct hf_brain *b, const struct hf_slot *slot,
+			 const struct hf_pod *pod)
+{
+	int64_t incident = pod->stamped ? pod->incident : 0;
+
+	if (!hf_slot_is_current(b, slot, pod))
+		return incident;
+	if (slot->in_place > incident)
+		incident = slot->in_place;
+	if (pod->stamped && pod->generation < b->ledger.generation &&
+	    b->ledger.in_place_incident > incident)
+		incident = b->ledger.in_place_incident;
+	return incident;
 }
 
 const struct hf_pod *hf_slot_pod(const struct hf_brain *b, const struct hf_slot *slot)

@@ -40,6 +40,8 @@ enum hf_fate { HF_FATE_RESTART, HF_FATE_FAIL };
 #define HF_VERDICT_EXIT_CODE "ExitCode"
 #define HF_VERDICT_DEADLINE "DeadlineExceeded"
 #define HF_VERDICT_DEVICE "DeviceUnhealthy"
+#define HF_VERDICT_NO_PROGRESS "NoProgress"
+#define HF_VERDICT_DO_NOT_RESTART "DoNotRestart"
 
 struct hf_termination {
 	enum hf_termination_kind kind;
@@ -47,6 +49,7 @@ struct hf_termination {
 	int32_t index;
 	const struct hf_pod *pod; /* NULL: vanished */
 	int32_t units;            /* RESTARTED: terminations not counted before */
+	bool process;             /* FAILED: the process ended, and exec keeps its pod */
 	bool counted; /* FAILED: a termination of this pod was counted, and no start followed */
 	hf_time finished_at;         /* the node's clock; NONE: not known */
 	struct hf_opt_int exit_code; /* of the default container */
