@@ -56,6 +56,25 @@ static bool is_permanent(const struct hf_termination *termination)
 	       termination->exit_code.value < 128;
 }
 
+/* NVIDIA's resiliency tools end with this code when a restart cannot help. */
+#define DO_NOT_RESTART_CODE 93
+
+/* A rule of the job that matches goes before this. */
+static bool asks_for_no_restart(const struct hf_brain *b, const struct hf_termination *termination)
+{
+	const struct hf_container_seen *own;
+
+	if (!termination->pod || termination->cls != HF_CLASS_APPLICATION ||
+	    termination->kind == HF_TERMINATION_HUNG)
+		return false;
+	if (termination->kind != HF_TERMINATION_RESTARTED)
+		return termination->exit_code.set &&
+		       termination->exit_code.value == DO_NOT_RESTART_CODE;
+	own = hf_own_container(b, termination->role, termination->pod);
+	return own && hf_container_last_termination(own).exit_code.set &&
+	       hf_container_last_termination(own).exit_code.value == DO_NOT_RESTART_CODE;
+}
+
 static enum hf_scope find_scope(const struct hf_brain *b, const struct hf_termination *termination)
 {
 	/* When ranks hang, no report names the rank at fault, so all restart. */
@@ -86,6 +105,9 @@ void hf_restart_policy_decide(const struct hf_brain *b, struct hf_termination *t
 		if (with_rule[action].sets_scope)
 			termination->scope = with_rule[action].scope;
 		termination->verdict = HF_VERDICT_RULE;
+	} else if (asks_for_no_restart(b, termination)) {
+		verb = FAIL;
+		termination->verdict = HF_VERDICT_DO_NOT_RESTART;
 	} else if (is_decided(termination)) {
 		verb = RESTART;
 	} else {
