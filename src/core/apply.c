@@ -30,11 +30,17 @@ static bool open_for(struct hf_brain *b, const struct hf_termination *terminatio
 			       hf_budget_message(b, termination->budget));
 		return false;
 	}
+	if (!hf_steps_allow(b, termination->cls)) {
+		hf_incident_open(b, termination, termination->cls, HF_BUDGET_PENDING);
+		hf_verdict_set(b, HF_VERDICT_NO_PROGRESS, hf_steps_message(b));
+		return false;
+	}
 	/* A termination that a rule does not charge still lengthens the delay.  Without a delay
 	 * the rank would restart in a loop. */
 	if (termination->kind != HF_TERMINATION_RESTARTED)
 		hf_delay_next(b, hf_class_budget(termination->cls));
 	hf_incident_open(b, termination, termination->cls, termination->budget);
+	hf_steps_note(b);
 	if (termination->kind == HF_TERMINATION_RESTARTED)
 		b->ledger.records[0].scope = "Container";
 	hf_restart_tell(b, termination->cls);
@@ -46,7 +52,8 @@ static bool open_for(struct hf_brain *b, const struct hf_termination *terminatio
 static bool is_for_later(const struct hf_brain *b, const struct hf_termination *termination)
 {
 	return b->gave_way && !hf_incident_covers(b, termination) &&
-	       (termination->fate == HF_FATE_FAIL || !hf_budget_allows(b, termination->budget));
+	       (termination->fate == HF_FATE_FAIL || !hf_budget_allows(b, termination->budget) ||
+		!hf_steps_allow(b, termination->cls));
 }
 
 /*
@@ -157,11 +164,34 @@ static void retell_counted(struct hf_brain *b, const struct hf_termination *term
 		hf_incident_set_cause(b, termination);
 }
 
+/* Restart each terminated rank alone.  True: one of them in its pod. */
+static bool restart_each(struct hf_brain *b)
+{
+	bool in_place = false;
+
+	for (size_t i = 0; i < b->terminations_len; i++) {
+		const struct hf_termination *termination = &b->terminations[i];
+
+		if (termination->kind == HF_TERMINATION_RESTARTED)
+			continue;
+		if (hf_in_place_allows_rank(b, termination->role, termination->index)) {
+			in_place = true;
+			hf_restart_in_place(b, termination->role, termination->index);
+		} else {
+			hf_restart_replica(b, termination->role, termination->index);
+		}
+	}
+	if (in_place)
+		hf_ranks_refresh(b);
+	return in_place;
+}
+
 /* Restart the terminated ranks; with scope Job in any termination, restart all ranks. */
 static void restart_ended(struct hf_brain *b)
 {
 	enum hf_scope scope = HF_SCOPE_REPLICA;
 	const struct hf_termination *first = NULL;
+	bool in_place;
 
 	for (size_t i = 0; i < b->terminations_len; i++) {
 		const struct hf_termination *termination = &b->terminations[i];
@@ -186,13 +216,11 @@ static void restart_ended(struct hf_brain *b)
 	b->restarting_role = first->role;
 	b->restarting_count = b->failed_count[first->role] > 0 ? b->failed_count[first->role] : 1;
 	b->plan->restart_scope = scope;
-	for (size_t i = 0; scope == HF_SCOPE_REPLICA && i < b->terminations_len; i++) {
-		if (b->terminations[i].kind != HF_TERMINATION_RESTARTED)
-			hf_restart_replica(b, b->terminations[i].role, b->terminations[i].index);
-	}
-	if (scope == HF_SCOPE_JOB)
-		hf_gang_restart(b);
+	in_place = scope == HF_SCOPE_JOB ? hf_gang_restart_any(b) : restart_each(b);
 	hf_incident_ensure_record(b, first);
+	hf_in_place_count(b, in_place);
+	b->ledger.records[0].in_place = in_place;
+	b->ledger.records[0].down_at = HF_TIME_NONE;
 	b->ledger.records[0].scope = scope == HF_SCOPE_JOB ? "Job" : "Replica";
 	b->ledger.records[0].generation = b->ledger.generation;
 	/* A covered termination after the recovery: the recovery is not over. */

@@ -36,7 +36,9 @@ void hf_finish_failed(struct hf_brain *b)
 
 	hf_assert(ledger->verdict.reason && ledger->verdict.message);
 	if (ledger->incident.charged == HF_BUDGET_PENDING && ledger->incident.id > 0)
-		hf_budget_charge(b, hf_budget_of_verdict(ledger->verdict.reason));
+		hf_budget_charge(b, hf_streq(ledger->verdict.reason, HF_VERDICT_NO_PROGRESS)
+					    ? hf_class_budget(ledger->incident.cause)
+					    : hf_budget_of_verdict(ledger->verdict.reason));
 	if (ledger->records_len > 0 && ledger->records[0].decided_at == HF_TIME_NONE)
 		ledger->records[0].decided_at = b->now;
 	if (b->job.framework->failed_reason && hf_streq(ledger->verdict.reason, HF_VERDICT_NEVER))

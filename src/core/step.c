@@ -231,6 +231,7 @@ static void run_job(struct hf_brain *b)
 	if (!hf_verdict_pending(b))
 		hf_init_wait_restart(b);
 	hf_unschedulable_step(b);
+	hf_barrier_step(b);
 	hf_phase_step(b);
 	hf_counts_take(b);
 	hf_counts_write(b);
@@ -244,6 +245,7 @@ static void run_job(struct hf_brain *b)
 	hf_lost_pods_step(b);
 	hf_overdue_pods_tell(b);
 	hf_sidecar_step(b);
+	hf_barrier_tell(b);
 	hf_progress_tell(b);
 	hf_trouble_tell(b);
 	hf_init_wait_tell(b);

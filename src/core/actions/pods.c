@@ -82,6 +82,8 @@ static int build_edits(const struct hf_brain *b, const struct hf_rank *rank, str
 	if (b->job.recovery.fence_seconds > 0)
 		hf_edits_env(edits, (int)role->default_container, HF_FENCE_ENV, "%lld",
 			     (long long)b->job.recovery.fence_seconds);
+	if (b->roles[rank->role].slots[rank->index].held)
+		hf_edits_env(edits, (int)role->default_container, HF_HOLD_ENV, "1");
 	return framework->pod ? framework->pod(&b->job, rank, edits, err) : 0;
 }
 
@@ -193,6 +195,9 @@ static void create_missing(struct hf_brain *b)
 
 static void say_leaving(const struct hf_brain *b, const struct missing *missing)
 {
+	/* barrier.c tells what a restart in place waits for. */
+	if (b->barrier)
+		return;
 	if (b->ledger.phase == HF_PHASE_TEARING)
 		hf_say(b, b->now, HF_TOPIC_BLOCKED,
 		       "generation %lld waits until %d pod(s) of older generations are gone, "

@@ -98,10 +98,13 @@ static void say_decision(const struct hf_brain *b, const struct hf_record *recor
 	if (at == HF_TIME_NONE)
 		return;
 	if (hf_streq(record->scope, "Job"))
-		hf_say(b, at, HF_TOPIC_DECISION, "all ranks restart as generation %lld",
-		       (long long)record->generation);
+		hf_say(b, at, HF_TOPIC_DECISION, "all ranks restart%s as generation %lld",
+		       record->in_place ? " in their pods" : "", (long long)record->generation);
 	else if (hf_streq(record->scope, "Container"))
 		hf_say(b, at, HF_TOPIC_DECISION, "the kubelet restarts it, which is counted");
+	else if (record->in_place)
+		hf_say(b, at, HF_TOPIC_DECISION, "%s restarts in its pod, the others go on",
+		       hf_str_or(record->replica, "it"));
 	else
 		hf_say(b, at, HF_TOPIC_DECISION, "%s is replaced, the others go on",
 		       hf_str_or(record->replica, "it"));
@@ -113,6 +116,43 @@ static void say_budget(const struct hf_brain *b, hf_time at)
 
 	if (budget != HF_BUDGET_PENDING)
 		hf_say(b, at, HF_TOPIC_BUDGET, "%s", hf_incident_charge_text(b));
+}
+
+/* How long each part of a restart in place took. */
+static void say_parts(const struct hf_brain *b, const struct hf_record *record)
+{
+	const char *detect = "", *down = "";
+
+	if (!record->in_place || record->running_at == HF_TIME_NONE)
+		return;
+	/* The process's time is of the node's clock. */
+	if (record->ended_at != HF_TIME_NONE && record->ended_at <= record->detected_at)
+		detect = hf_arena_printf(
+			b->arena, "seen after %s, ",
+			hf_span_text(b->arena, hf_elapsed(record->ended_at, record->detected_at)));
+	if (record->down_at != HF_TIME_NONE && record->decided_at != HF_TIME_NONE)
+		down = hf_arena_printf(
+			b->arena, "all processes down %s after the decision, ",
+			hf_span_text(b->arena, hf_elapsed(record->decided_at, record->down_at)));
+	hf_say(b, record->running_at, HF_TOPIC_DONE, "restart in place: %s%srunning %s later",
+	       detect, down,
+	       hf_span_text(b->arena,
+			    hf_elapsed(record->down_at != HF_TIME_NONE ? record->down_at
+								       : record->decided_at,
+				       record->running_at)));
+}
+
+/* What the restart cost: the steps since the last checkpoint. */
+static void say_steps(const struct hf_brain *b, const struct hf_record *record)
+{
+	if (record->step > 0 && record->saved_step > 0 && record->step >= record->saved_step)
+		hf_say(b, record->detected_at, HF_TOPIC_EVIDENCE,
+		       "step %lld was reached and step %lld saved: %lld step(s) are lost",
+		       (long long)record->step, (long long)record->saved_step,
+		       (long long)(record->step - record->saved_step));
+	else if (record->step > 0 && record->in_place)
+		hf_say(b, record->detected_at, HF_TOPIC_EVIDENCE, "step %lld was reached",
+		       (long long)record->step);
 }
 
 static void say_recovered(const struct hf_brain *b, const struct hf_record *record)
@@ -154,10 +194,12 @@ void hf_why_tell_history(const struct hf_brain *b)
 	}
 	if (ledger->records_len > 0) {
 		say_evidence(b, last);
+		say_steps(b, last);
 		say_class(b, last);
 		say_decision(b, last);
 		say_budget(b, last->decided_at);
 		say_recovered(b, last);
+		say_parts(b, last);
 	} else if (ledger->verdict.reason && hf_cond_is_true(b, HF_COND_FAILED)) {
 		hf_say(b, ledger->verdict.at, HF_TOPIC_DECISION, "the job fails: %s",
 		       ledger->verdict.reason);

@@ -82,6 +82,7 @@ void hf_delay_reset(struct hf_brain *b)
 		return;
 	for (int i = 0; i < HF_STREAKS; i++)
 		b->ledger.streak[i] = 0;
+	b->ledger.in_place_streak = 0;
 }
 
 static void wait_for(struct hf_brain *b, hf_time delay)

@@ -112,6 +112,22 @@ int64_t hf_incident_stamp(const struct hf_brain *b, int role, int32_t index)
 	return role == missed_role && index == missed_index ? id : id - 1;
 }
 
+/* Kernel lines may be dated a little later than the termination that they explain. */
+#define LINE_LATE_SECONDS 10
+
+/* The pod restarted in place within the incident, and its device had failed before that: the fault
+ * is the cause of the incident, and no other one. */
+static bool is_fault_older(const struct hf_brain *b, const struct hf_termination *termination)
+{
+	hf_time opened_at = b->ledger.incident.opened_at;
+	const struct hf_pod *pod = termination->pod;
+
+	return termination->cls == HF_CLASS_DEVICE && termination->device &&
+	       pod->incident < b->ledger.incident.id && opened_at != HF_TIME_NONE &&
+	       termination->device->first != HF_TIME_NONE &&
+	       termination->device->first <= hf_time_add(opened_at, hf_seconds(LINE_LATE_SECONDS));
+}
+
 /* The attempt that terminated had started before the incident opened. */
 static bool is_older_attempt(const struct hf_brain *b, const struct hf_termination *termination)
 {
@@ -127,7 +143,8 @@ static bool is_older_attempt(const struct hf_brain *b, const struct hf_terminati
 	 * being mended. */
 	if (!termination->pod)
 		return b->ledger.records_len > 0 && b->ledger.records[0].running_at == HF_TIME_NONE;
-	return (termination->pod->stamped ? termination->pod->incident : 0) < b->ledger.incident.id;
+	return hf_slot_incident(b, slot, termination->pod) < b->ledger.incident.id ||
+	       is_fault_older(b, termination);
 }
 
 bool hf_incident_covers(const struct hf_brain *b, const struct hf_termination *termination)
@@ -215,6 +232,7 @@ static void record_end(const struct hf_brain *b, const struct hf_termination *te
 		record->exit_code = HF_SOME_INT(termination->matched_code);
 	record->pod = termination->pod ? termination->pod->name : NULL;
 	record->node = termination->pod ? termination->pod->node : NULL;
+	record->ended_at = termination->process ? termination->finished_at : HF_TIME_NONE;
 	record->device = termination->cls == HF_CLASS_DEVICE ? termination->device->id : NULL;
 	if (termination->pod && termination->kind == HF_TERMINATION_RESTARTED)
 		record_last_exit(b, termination, record);
@@ -243,6 +261,8 @@ void hf_incident_record(struct hf_brain *b, const struct hf_termination *termina
 		.detected_at = b->now,
 		.decided_at = HF_TIME_NONE,
 		.running_at = HF_TIME_NONE,
+		.ended_at = HF_TIME_NONE,
+		.down_at = HF_TIME_NONE,
 	};
 	if (termination)
 		record_end(b, termination, first);

@@ -180,10 +180,14 @@ void hf_delay_reset(struct hf_brain *b);
 
 /* ---- restart.c, gang_restart.c, restart_request.c: write slots and generation ------------------------------ */
 
-/* Begin the next attempt of one rank. */
+/* Begin the next attempt of one rank, in a new pod. */
 void hf_restart_replica(struct hf_brain *b, int role, int32_t index);
-/* Begin the next generation of all ranks. */
+/* Begin the next attempt of one rank in its pod. */
+void hf_restart_in_place(struct hf_brain *b, int role, int32_t index);
+/* Begin the next generation of all ranks, in new pods. */
 void hf_gang_restart(struct hf_brain *b);
+/* Begin the next generation of all ranks: in place if that is possible, which is the answer. */
+bool hf_gang_restart_any(struct hf_brain *b);
 /* Forget the ranks beyond the replicas. */
 void hf_restart_retire_ranks(struct hf_brain *b);
 /* Tell and count a restart that is decided, once for its incident. */
@@ -194,6 +198,38 @@ void hf_restart_when_too_large(struct hf_brain *b);
 const char *hf_restart_request_key(const struct hf_brain *b);
 /* Act on the restart annotation, once per value. */
 void hf_restart_request_step(struct hf_brain *b);
+
+/* ---- in_place.c, barrier.c: restarts in the pods ------------------------------------------------------------ */
+
+/* What becomes of the pod of a rank in a restart in place. */
+enum hf_in_place {
+	HF_IN_PLACE_STAYS,   /* exec in it starts the next process */
+	HF_IN_PLACE_MOVES,   /* it is re-created */
+	HF_IN_PLACE_REFUSED, /* its program runs outside of exec: nothing restarts in place */
+};
+enum hf_in_place hf_in_place_rank(const struct hf_brain *b, int role, int32_t index);
+/* recovery.inPlace is Auto, and inPlaceLimit is not used up. */
+bool hf_in_place_is_wanted(const struct hf_brain *b);
+/* All ranks, or this rank alone, can restart in place now. */
+bool hf_in_place_allows_all(const struct hf_brain *b);
+bool hf_in_place_allows_rank(const struct hf_brain *b, int role, int32_t index);
+/* Writes the ledger's streak: restarts that no person asked for. */
+void hf_in_place_count(struct hf_brain *b, bool in_place);
+/* The pod of the rank was made for this very generation and attempt. */
+bool hf_in_place_is_replacement(const struct hf_brain *b, const struct hf_slot *slot);
+/* By when the process of a held rank must be down, or its new pod must have reported. */
+hf_time hf_in_place_deadline(const struct hf_brain *b, int role, const struct hf_slot *slot);
+/* No old process runs.  complete: each held rank waits for the order to start. */
+bool hf_in_place_is_down(const struct hf_brain *b, bool *ret_complete);
+/* Writes slots and the last record: re-create what does not answer, then let all held ranks start. */
+void hf_barrier_step(struct hf_brain *b);
+/* Tells what the barrier waits for. */
+void hf_barrier_tell(const struct hf_brain *b);
+/* Writes the ledger's steps and streaks when an incident restarts ranks.  False: noProgressLimit
+ * ends the job, and a verdict is set. */
+void hf_steps_note(struct hf_brain *b);
+bool hf_steps_allow(const struct hf_brain *b, enum hf_class cls);
+const char *hf_steps_message(const struct hf_brain *b);
 
 /* ---- suspend.c, sidecar.c --------------------------------------------------------------------------------- */
 

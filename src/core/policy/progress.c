@@ -188,3 +188,66 @@ void hf_progress_tell(struct hf_brain *b)
 	else
 		hf_progress_clear(b);
 }
+
+/* ---- restarts without progress ---------------------------------------------------------------- */
+
+/* The highest step that any rank has reported, and the highest that was saved; 0: unknown. */
+static void find_steps(const struct hf_brain *b, int64_t *ret_step, int64_t *ret_saved)
+{
+	*ret_step = *ret_saved = 0;
+	for (int r = 0; r < b->roles_len; r++) {
+		for (int32_t i = 0; i < b->roles[r].replicas; i++) {
+			const struct hf_slot *slot = &b->roles[r].slots[i];
+			const struct hf_pod *pod = hf_slot_pod(b, slot);
+
+			if (!pod)
+				continue;
+			if (pod->step > *ret_step)
+				*ret_step = pod->step;
+			if (!pod->process)
+				continue;
+			if (pod->process->step > *ret_step)
+				*ret_step = pod->process->step;
+			if (pod->process->saved_step > *ret_saved)
+				*ret_saved = pod->process->saved_step;
+		}
+	}
+}
+
+/* A person's restart says nothing about progress. */
+bool hf_steps_allow(const struct hf_brain *b, enum hf_class cls)
+{
+	int64_t limit = b->job.recovery.no_progress_limit, step, saved;
+
+	if (limit == 0 || cls == HF_CLASS_USER || b->ledger.best_step == 0)
+		return true;
+	find_steps(b, &step, &saved);
+	return step > b->ledger.best_step || b->ledger.no_progress_streak < limit;
+}
+
+const char *hf_steps_message(const struct hf_brain *b)
+{
+	return hf_arena_printf(
+		b->arena,
+		"Job %s has failed because %lld restart(s) in a row have not brought it "
+		"beyond step %lld (noProgressLimit)",
+		b->view->name, (long long)b->ledger.no_progress_streak,
+		(long long)b->ledger.best_step);
+}
+
+void hf_steps_note(struct hf_brain *b)
+{
+	struct hf_ledger *ledger = &b->ledger;
+	int64_t step, saved;
+
+	hf_assert(ledger->records_len > 0);
+	find_steps(b, &step, &saved);
+	ledger->records[0].step = step;
+	ledger->records[0].saved_step = saved;
+	if (step > ledger->best_step) {
+		ledger->best_step = step;
+		ledger->no_progress_streak = ledger->in_place_streak = 0;
+	} else if (ledger->best_step > 0 && ledger->records[0].cause != HF_CLASS_USER) {
+		ledger->no_progress_streak++;
+	}
+}

@@ -16,9 +16,29 @@ void hf_restart_replica(struct hf_brain *b, int role, int32_t index)
 	hf_assert(role < b->roles_len && index < b->roles[role].slots_len);
 	hf_assert(!slot->succeeded);
 	slot->attempt++;
+	slot->in_place = 0;
 	slot->seen = 0;
 	slot->created = slot->trained = slot->covered = slot->current = false;
+	/* The new pod of a generation that waits at the barrier waits too. */
+	slot->held = slot->held && hf_barrier_is_of_all(b);
 	slot->phase = HF_SLOT_ABSENT;
+}
+
+/* The pod stays, and so does what was counted of its containers.  The rank is held until its
+ * process is down, and until the delay is over. */
+void hf_restart_in_place(struct hf_brain *b, int role, int32_t index)
+{
+	struct hf_slot *slot = &b->roles[role].slots[index];
+	const struct hf_process_seen *process = hf_slot_process(b, role, slot);
+
+	hf_assert(process && slot->current && !slot->succeeded);
+	slot->held = process->phase != HF_PROCESS_ENDED ||
+		     (b->ledger.not_before != HF_TIME_NONE && b->now < b->ledger.not_before);
+	b->ledger.in_place_at = b->now;
+	slot->attempt++;
+	slot->in_place = b->ledger.incident.id;
+	slot->covered = slot->trained = false;
+	slot->phase = HF_SLOT_STARTING;
 }
 
 void hf_restart_tell(struct hf_brain *b, enum hf_class cause)
@@ -42,6 +62,8 @@ void hf_restart_retire_ranks(struct hf_brain *b)
 
 			if (slot->current)
 				slot->attempt++;
+			slot->in_place = 0;
+			slot->held = false;
 			slot->seen = 0;
 			slot->created = slot->trained = slot->covered = slot->current = false;
 			slot->phase = HF_SLOT_ABSENT;

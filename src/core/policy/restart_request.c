@@ -55,13 +55,20 @@ static void restart_named(struct hf_brain *b, const char *replica)
 	hf_assert(slot && slot->pod && !slot->succeeded);
 	hf_delay_next(b, hf_class_budget(HF_CLASS_USER));
 	hf_incident_open(b, NULL, HF_CLASS_USER, HF_BUDGET_NONE);
+	hf_steps_note(b);
 	b->ledger.records[0].scope = "Replica";
 	b->ledger.records[0].replica = hf_rank_name(b->arena, b->roles[role].type, index);
 	b->ledger.records[0].pod = slot->pod->name;
 	b->ledger.records[0].node = slot->pod->node;
 	b->restarting_role = role;
 	b->plan->restart_scope = HF_SCOPE_REPLICA;
-	hf_restart_replica(b, role, index);
+	b->ledger.records[0].in_place = hf_in_place_allows_rank(b, role, index);
+	if (b->ledger.records[0].in_place) {
+		hf_restart_in_place(b, role, index);
+		hf_ranks_refresh(b);
+	} else {
+		hf_restart_replica(b, role, index);
+	}
 	tell_request(b);
 }
 
@@ -153,7 +160,8 @@ void hf_restart_request_step(struct hf_brain *b)
 	}
 	hf_delay_next(b, hf_class_budget(HF_CLASS_USER));
 	hf_incident_open(b, NULL, HF_CLASS_USER, HF_BUDGET_NONE);
-	hf_gang_restart(b);
+	hf_steps_note(b);
+	b->ledger.records[0].in_place = hf_gang_restart_any(b);
 	b->ledger.records[0].scope = "Job";
 	b->ledger.records[0].generation = b->ledger.generation;
 	b->plan->restart_scope = HF_SCOPE_JOB;

@@ -152,6 +152,81 @@ static bool find_kind(const struct hf_brain *b, const struct hf_slot *slot,
 	return true;
 }
 
+/* The pod as its kubelet would report it if the container had ended with the process. */
+static const struct hf_pod *make_ended_pod(const struct hf_brain *b, int role,
+					   const struct hf_pod *pod,
+					   const struct hf_process_seen *process)
+{
+	struct hf_container_seen *containers =
+		HF_ARENA_ARRAY(b->arena, struct hf_container_seen, pod->containers_len + 1);
+	const struct hf_container_seen *own = hf_own_container(b, role, pod);
+	struct hf_pod *ended = HF_ARENA_NEW(b->arena, struct hf_pod);
+
+	hf_assert(own);
+	*ended = *pod;
+	ended->containers = containers;
+	for (size_t i = 0; i < pod->containers_len; i++) {
+		containers[i] = pod->containers[i];
+		if (&pod->containers[i] != own)
+			continue;
+		containers[i].phase = HF_CONTAINER_TERMINATED;
+		containers[i].again = HF_AGAIN_NEVER;
+		containers[i].exit_code =
+			(int32_t)(process->code.set ? process->code.value
+						    : 128 + process->signal.value);
+		containers[i].signal = (int32_t)process->signal.value;
+		containers[i].terminated_reason = hf_str_or(process->cause, "Error");
+		containers[i].terminated_message = process->message;
+		containers[i].finished_at = process->at;
+		containers[i].last_exit_code.set = false;
+	}
+	return ended;
+}
+
+/* The process has ended, and exec keeps the pod: the termination of the rank. */
+static bool collect_process(struct hf_brain *b, struct hf_termination *termination)
+{
+	const struct hf_slot *slot = &b->roles[termination->role].slots[termination->index];
+	const struct hf_process_seen *process = hf_slot_process(b, termination->role, slot);
+
+	if (!process || slot->held || process->phase != HF_PROCESS_ENDED ||
+	    !hf_slot_is_reached(b, slot, process))
+		return false;
+	termination->kind = HF_TERMINATION_FAILED;
+	termination->process = true;
+	termination->pod = make_ended_pod(b, termination->role, slot->pod, process);
+	return true;
+}
+
+/*
+ * The order to restart in place was given, and no process of the new attempt has run.  The
+ * termination of the one before was counted with the order.  So an end of the pod belongs to that:
+ * nothing is charged, and barrier.c re-creates the pod.
+ */
+static bool collect_fallen(struct hf_brain *b, int role, struct hf_slot *slot)
+{
+	const struct hf_pod *pod = hf_slot_pod(b, slot);
+	enum hf_termination_kind kind;
+	int64_t units;
+
+	if (hf_slot_has_run(b, slot))
+		return false;
+	if (!pod) {
+		slot->fell = slot->created;
+		return true;
+	}
+	units = hf_pod_terminations(b, role, pod) - slot->seen;
+	if (units > 0) {
+		slot->seen += units;
+		/* The kubelet has started the program without an order. */
+		slot->covered = !slot->held;
+	}
+	slot->fell = !slot->pod || find_kind(b, slot, pod, &kind) ||
+		     (slot->held && (hf_pod_is_terminal(pod) || slot->phase == HF_SLOT_ENDED ||
+				     slot->phase == HF_SLOT_TRAINED));
+	return slot->fell || slot->held;
+}
+
 /* Up to two terminations of one rank: its containers were restarted, and then the pod ended. */
 static void collect_slot(struct hf_brain *b, int role, int32_t index)
 {
@@ -165,6 +240,8 @@ static void collect_slot(struct hf_brain *b, int role, int32_t index)
 
 	/* A success is final: a later change of its pod is no termination. */
 	if (slot->succeeded || (slot->pod ? !slot->current : is_orphaned(b, slot)))
+		return;
+	if (collect_fallen(b, role, slot))
 		return;
 	if (!termination.pod) {
 		if (!slot->created)
@@ -183,7 +260,8 @@ static void collect_slot(struct hf_brain *b, int role, int32_t index)
 		b->terminations[b->terminations_len++] = termination;
 		termination.status_reason = termination.status_message = NULL;
 	}
-	if (!find_kind(b, slot, termination.pod, &termination.kind))
+	if (!collect_process(b, &termination) &&
+	    !find_kind(b, slot, termination.pod, &termination.kind))
 		return;
 	termination.units = 0;
 	termination.counted = termination.kind == HF_TERMINATION_FAILED &&

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/policy/policy_internal.h"
+
+#include "base/str.h"
+#include "core/model/names.h"
+
+/*
+ * The barrier of a restart in place.  A held rank has its process stopped, and starts the next one
+ * when it is held no more.  All held ranks are released in one write, when no old process
+ * runs and each held rank waits.  In order of escalation:
+ *
+ * - a rank that is not down at its deadline, or whose pod has ended: its pod is re-created, and
+ *   the others wait;
+ * - a new pod that ends or does not report that it waits: all pods are re-created;
+ * - a new pod that does not come in inPlaceWaitSeconds: the others start without it.
+ *
+ * So no job waits here for ever.  Nothing is charged: the incident that caused the restart was.
+ * Writes: the slots, the last record, the generation if all pods are re-created.
+ */
+
+static void record_recreation(struct hf_brain *b)
+{
+	if (b->ledger.records_len == 0)
+		return;
+	b->ledger.records[0].scope = "Job";
+	b->ledger.records[0].generation = b->ledger.generation;
+	b->ledger.records[0].in_place = false;
+	b->ledger.records[0].running_at = HF_TIME_NONE;
+}
+
+/* The restart in place has failed: all pods are re-created. */
+static void recreate_all(struct hf_brain *b, const char *why)
+{
+	const char *message = hf_arena_printf(
+		b->arena, "%s: the restart in place is given up, and all pods are re-created", why);
+
+	/* The new pods are not to fail in a loop. */
+	hf_delay_next(b, HF_BUDGET_INFRASTRUCTURE);
+	hf_gang_restart(b);
+	hf_in_place_count(b, false);
+	record_recreation(b);
+	hf_event(b, true, "InPlaceGivenUp", message);
+	hf_say(b, b->now, HF_TOPIC_DECISION, "%s", message);
+}
+
+static const char *name_rank(const struct hf_brain *b, int role, int32_t index)
+{
+	return hf_rank_name(b->arena, b->roles[role].type, index);
+}
+
+/* The pods that this step re-creates. */
+struct moved {
+	int32_t count;
+	int role; /* of the first pod */
+	const char *first;
+	bool fell; /* it ended by itself */
+};
+
+static void move_rank(struct hf_brain *b, int role, int32_t index, struct moved *moved)
+{
+	struct hf_slot *slot = &b->roles[role].slots[index];
+
+	if (moved->count++ == 0) {
+		moved->role = role;
+		moved->first = name_rank(b, role, index);
+		moved->fell = slot->fell;
+	}
+	slot->fell = false;
+	hf_restart_replica(b, role, index);
+}
+
+/* The new pod of a held rank has ended, or runs without a report. */
+static const char *find_failure(const struct hf_brain *b, int role, int32_t index)
+{
+	const struct hf_slot *slot = &b->roles[role].slots[index];
+
+	if (slot->fell)
+		return hf_arena_printf(b->arena, "the new pod of %s ended while it waited to start",
+				       name_rank(b, role, index));
+	return hf_arena_printf(b->arena, "the new pod of %s runs and does not report that it waits",
+			       name_rank(b, role, index));
+}
+
+/* The rank does not answer in time; else sets the wake-up. */
+static bool is_overdue(const struct hf_brain *b, int role, const struct hf_slot *slot)
+{
+	const struct hf_container_seen *own =
+		slot->pod ? hf_own_container(b, role, slot->pod) : NULL;
+	hf_time deadline;
+
+	if (!slot->held || !slot->current || hf_slot_is_down(b, role, slot))
+		return false;
+	/* A new pod may take as long to start as any other. */
+	if (hf_in_place_is_replacement(b, slot) && (!own || own->phase != HF_CONTAINER_RUNNING))
+		return false;
+	deadline = hf_in_place_deadline(b, role, slot);
+	if (b->now < deadline)
+		hf_wake(b, deadline);
+	return b->now >= deadline;
+}
+
+/* False: all pods are re-created. */
+static bool answer_ends(struct hf_brain *b, struct moved *moved)
+{
+	for (int r = 0; r < b->roles_len; r++) {
+		for (int32_t i = 0; i < b->roles[r].replicas; i++) {
+			struct hf_slot *slot = &b->roles[r].slots[i];
+
+			if (!slot->fell && !is_overdue(b, r, slot) &&
+			    !(slot->held && !b->job.recovery.in_place))
+				continue;
+			if (slot->held && hf_barrier_is_of_all(b) &&
+			    hf_in_place_is_replacement(b, slot)) {
+				recreate_all(b, find_failure(b, r, i));
+				return false;
+			}
+			move_rank(b, r, i, moved);
+		}
+	}
+	return true;
+}
+
+static void tell_moved(struct hf_brain *b, const struct moved *moved)
+{
+	const char *message = hf_arena_printf(
+		b->arena, "%s%s %s: its pod is re-created%s", moved->first,
+		moved->count > 1 ? hf_arena_printf(b->arena, " and %d more", moved->count - 1) : "",
+		moved->fell ? "ended before the restart in place was done"
+			    : "did not stop in time for the restart in place",
+		b->barrier ? ", and the others wait for it" : "");
+
+	if (b->ledger.records_len > 0)
+		b->ledger.records[0].running_at = HF_TIME_NONE;
+	if (!hf_cond_is_true(b, HF_COND_RESTARTING) && !b->restarting) {
+		b->restarting = true;
+		b->restarting_role = moved->role;
+		b->restarting_count = moved->count;
+	}
+	hf_event(b, true, "InPlaceEscalated", message);
+	hf_say(b, b->now, HF_TOPIC_DECISION, "%s", message);
+}
+
+/* When the ranks that wait start without those that have no pod yet. */
+static hf_time find_latest(const struct hf_brain *b)
+{
+	const struct hf_ledger *stored = &b->view->status.ledger;
+	bool counted = stored->phase == HF_PHASE_CREATING && stored->since != HF_TIME_NONE;
+
+	return hf_time_add(counted ? stored->since : b->now,
+			   hf_seconds(b->job.recovery.in_place_wait_seconds));
+}
+
+static void release_all(struct hf_brain *b)
+{
+	for (int r = 0; r < b->roles_len; r++) {
+		for (int32_t i = 0; i < b->roles[r].slots_len; i++)
+			b->roles[r].slots[i].held = false;
+	}
+	if (b->ledger.records_len > 0)
+		b->ledger.records[0].down_at = b->now;
+	hf_ranks_refresh(b);
+	hf_say(b, b->now, HF_TOPIC_DECISION, "no old process runs: all ranks start");
+}
+
+static void open_barrier(struct hf_brain *b)
+{
+	hf_time latest;
+	bool complete;
+
+	if (!hf_in_place_is_down(b, &complete))
+		return;
+	if (b->ledger.not_before != HF_TIME_NONE && b->now < b->ledger.not_before) {
+		hf_wake(b, b->ledger.not_before);
+		return;
+	}
+	latest = find_latest(b);
+	if (complete || b->now >= latest)
+		release_all(b);
+	else
+		hf_wake(b, latest);
+}
+
+static bool has_fallen(const struct hf_brain *b)
+{
+	for (int r = 0; r < b->roles_len; r++) {
+		for (int32_t i = 0; i < b->roles[r].replicas; i++) {
+			if (b->roles[r].slots[i].fell)
+				return true;
+		}
+	}
+	return false;
+}
+
+void hf_barrier_step(struct hf_brain *b)
+{
+	struct moved moved = {0};
+
+	/* Nothing starts while a verdict settles. */
+	if (hf_verdict_pending(b) || (!b->barrier && !has_fallen(b)))
+		return;
+	if (b->barrier && !b->job.recovery.in_place && hf_barrier_is_of_all(b)) {
+		recreate_all(b, "recovery.inPlace is Never now");
+		return;
+	}
+	if (!answer_ends(b, &moved))
+		return;
+	if (moved.count > 0) {
+		hf_ranks_refresh(b);
+		tell_moved(b, &moved);
+		hf_restart_when_too_large(b);
+	}
+	if (b->barrier)
+		open_barrier(b);
+}
+
+/* "3 rank(s) are not down yet, worker-1 first" */
+void hf_barrier_tell(const struct hf_brain *b)
+{
+	int32_t running = 0, coming = 0;
+	const char *first_running = NULL, *first_coming = NULL;
+
+	if (!b->barrier)
+		return;
+	for (int r = 0; r < b->roles_len; r++) {
+		for (int32_t i = 0; i < b->roles[r].replicas; i++) {
+			const struct hf_slot *slot = &b->roles[r].slots[i];
+
+			if (!slot->held || hf_slot_is_down(b, r, slot))
+				continue;
+			if (!slot->pod || hf_in_place_is_replacement(b, slot)) {
+				if (coming++ == 0)
+					first_coming = name_rank(b, r, i);
+			} else if (running++ == 0) {
+				first_running = name_rank(b, r, i);
+			}
+		}
+	}
+	if (running > 0)
+		hf_say(b, b->now, HF_TOPIC_BLOCKED,
+		       "the restart in place waits until %d rank(s) have stopped, %s first",
+		       running, first_running);
+	else if (coming > 0)
+		hf_say(b, b->now, HF_TOPIC_BLOCKED,
+		       "the restart in place waits for %d new pod(s), %s first", coming,
+		       first_coming);
+	else if (b->older_pods > 0)
+		hf_say(b, b->now, HF_TOPIC_BLOCKED,
+		       "the restart in place waits until %d old pod(s) are gone", b->older_pods);
+	else if (b->ledger.not_before != HF_TIME_NONE && b->now < b->ledger.not_before)
+		hf_say(b, b->ledger.not_before, HF_TOPIC_NEXT,
+		       "the processes start in %s: the delay grows with each restart",
+		       hf_span_text(b->arena, hf_elapsed(b->now, b->ledger.not_before)));
+}

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "harness/brain.h"
+#include "harness/test.h"
+
+#include <stdio.h>
+
+/*
+ * The whole way of a restart in place: a boss and three hands under exec on two nodes with agents,
+ * and every write of the operator counted.
+ */
+
+static struct brain b;
+static int writes;
+
+static void agents(bool heard)
+{
+	for (size_t i = 0; i < b.nodes_len; i++)
+		b.nodes[i].has_agent = heard;
+}
+
+static void begin(const char *scope)
+{
+	brain_init(&b, &brain_kind, 1, 3);
+	b.view.run_policy.recovery.restart_scope = scope;
+	agents(true);
+	brain_run_up(&b);
+	brain_report_all(&b, HF_PROCESS_RUNNING, 1);
+	brain_quiet(&b);
+	writes = 0;
+}
+
+/* One step and what it asks for; deletes end at once. */
+static void turn(void)
+{
+	brain_step(&b);
+	writes += b.plan.status_changed;
+	brain_perform_all(&b);
+}
+
+static const struct hf_ledger *ledger(void)
+{
+	return &b.view.status.ledger;
+}
+
+static void end_process(const char *name, int64_t generation, int64_t attempt, int code)
+{
+	brain_report(&b, name, HF_PROCESS_ENDED, generation, attempt);
+	brain_pod(&b, name)->process.code = HF_SOME_INT(code);
+}
+
+static void a_gang_restarts_with_three_writes_and_no_pod_goes(void **state)
+{
+	char uid[BRAIN_TEXT_MAX];
+
+	(void)state;
+	begin("Job");
+	(void)snprintf(uid, sizeof(uid), "%s", brain_pod(&b, "demo-hand-1")->uid);
+	end_process("demo-hand-1", 1, 0, 1);
+	turn();
+	assert_int_equal(writes, 1);
+	assert_int_equal(ledger()->generation, 2);
+	assert_string_equal(ledger()->roles[BRAIN_HAND].hold, "0-2");
+	assert_int_equal(hf_plan_actions(&b.plan), 0);
+	assert_string_equal(brain_last_condition(&b), HF_COND_RESTARTING);
+	brain_report(&b, "demo-boss-0", HF_PROCESS_DOWN, 2, 0);
+	turn();
+	assert_int_equal(writes, 1);
+	brain_report_all(&b, HF_PROCESS_DOWN, 2);
+	turn();
+	assert_int_equal(writes, 2);
+	assert_null(ledger()->roles[BRAIN_HAND].hold);
+	brain_after(&b, 2);
+	turn();
+	assert_int_equal(writes, 3);
+	assert_string_equal(brain_last_condition(&b), HF_COND_RUNNING);
+	/* The reports of the processes come with the agents' next writes, and change nothing. */
+	brain_report_all(&b, HF_PROCESS_RUNNING, 2);
+	turn();
+	assert_int_equal(writes, 3);
+	assert_string_equal(brain_pod(&b, "demo-hand-1")->uid, uid);
+	assert_int_equal(ledger()->restarts[HF_BUDGET_APPLICATION], 1);
+	assert_true(ledger()->records[0].in_place);
+	assert_int_equal(ledger()->records[0].running_at - ledger()->records[0].down_at,
+			 2 * HF_SECOND);
+	brain_release(&b);
+}
+
+static void no_rank_starts_before_the_last_is_down(void **state)
+{
+	static const char *const names[] = {"demo-boss-0", "demo-hand-0", "demo-hand-1"};
+
+	(void)state;
+	begin("Job");
+	end_process("demo-hand-1", 1, 0, 1);
+	turn();
+	for (size_t i = 0; i < HF_ARRAY_LEN(names); i++) {
+		brain_report(&b, names[i], HF_PROCESS_DOWN, 2, 0);
+		turn();
+		assert_string_equal(ledger()->roles[BRAIN_HAND].hold, "0-2");
+	}
+	/* Down for an older order is not down for this one. */
+	brain_report(&b, "demo-hand-2", HF_PROCESS_DOWN, 1, 0);
+	turn();
+	assert_string_equal(ledger()->roles[BRAIN_HAND].hold, "0-2");
+	brain_report(&b, "demo-hand-2", HF_PROCESS_DOWN, 2, 0);
+	turn();
+	assert_null(ledger()->roles[BRAIN_HAND].hold);
+	brain_release(&b);
+}
+
+/* A pod of its own waits for the new generation too; the others are not touched. */
+static void who_does_not_answer_moves_and_the_others_wait(void **state)
+{
+	(void)state;
+	begin("Job");
+	end_process("demo-hand-1", 1, 0, 1);
+	turn();
+	brain_report_all(&b, HF_PROCESS_DOWN, 2);
+	brain_report(&b, "demo-hand-2", HF_PROCESS_RUNNING, 1, 0);
+	turn();
+	brain_after(&b, 44);
+	brain_nodes_heard(&b);
+	turn();
+	assert_int_equal(hf_plan_actions(&b.plan), 0);
+	brain_after(&b, 1);
+	turn();
+	assert_true(brain_deletes(&b, "demo-hand-2"));
+	assert_int_equal(hf_plan_actions(&b.plan), 1);
+	assert_string_equal(ledger()->roles[BRAIN_HAND].hold, "0-2");
+	brain_gone(&b, "demo-hand-2");
+	turn();
+	assert_true(brain_creates(&b, "demo-hand-2"));
+	assert_string_equal(brain_edit(&b, "demo-hand-2", HF_EDIT_ENV, HF_HOLD_ENV), "1");
+	assert_string_equal(ledger()->roles[BRAIN_HAND].hold, "0-2");
+	brain_start(&b, "demo-hand-2");
+	brain_report(&b, "demo-hand-2", HF_PROCESS_WAITING, 2, 1);
+	turn();
+	assert_null(ledger()->roles[BRAIN_HAND].hold);
+	assert_int_equal(ledger()->restarts[HF_BUDGET_APPLICATION], 1);
+	brain_release(&b);
+}
+
+static void a_second_failure_re_creates_all(void **state)
+{
+	(void)state;
+	begin("Job");
+	brain_exit(&b, "demo-hand-1", 137);
+	turn();
+	assert_int_equal(brain_count(&b, HF_ACTION_DELETE_POD), 1);
+	brain_report_all(&b, HF_PROCESS_DOWN, 2);
+	turn();
+	assert_true(brain_creates(&b, "demo-hand-1"));
+	brain_start(&b, "demo-hand-1");
+	brain_exit(&b, "demo-hand-1", HF_BARRIER_EXIT_CODE);
+	turn();
+	assert_int_equal(ledger()->generation, 3);
+	assert_int_equal(ledger()->in_place_base, 0);
+	assert_null(ledger()->roles[BRAIN_HAND].hold);
+	assert_int_equal(brain_count(&b, HF_ACTION_DELETE_POD), 4);
+	assert_int_equal(ledger()->restarts[HF_BUDGET_APPLICATION], 1);
+	assert_non_null(brain_event(&b, "InPlaceGivenUp"));
+	brain_release(&b);
+}
+
+/* The operator was away: the report and the failed pod speak of one termination. */
+static void a_termination_counts_once_whichever_way_it_comes(void **state)
+{
+	(void)state;
+	begin("Job");
+	end_process("demo-hand-1", 1, 0, 1);
+	brain_exit(&b, "demo-hand-1", 1);
+	turn();
+	assert_int_equal(ledger()->restarts[HF_BUDGET_APPLICATION], 1);
+	assert_int_equal(ledger()->incident.id, 1);
+	brain_release(&b);
+
+	/* The report first, then no order in time. */
+	begin("Job");
+	end_process("demo-hand-1", 1, 0, 1);
+	turn();
+	brain_exit(&b, "demo-hand-1", 1);
+	turn();
+	assert_true(brain_deletes(&b, "demo-hand-1"));
+	assert_int_equal(ledger()->restarts[HF_BUDGET_APPLICATION], 1);
+	assert_int_equal(ledger()->incident.id, 1);
+	brain_release(&b);
+}
+
+static void the_next_failure_in_the_same_pod_is_another_incident(void **state)
+{
+	(void)state;
+	begin("Job");
+	for (int n = 1; n <= 3; n++) {
+		end_process("demo-hand-1", n, 0, 1);
+		turn();
+		assert_int_equal(ledger()->restarts[HF_BUDGET_APPLICATION], n);
+		assert_int_equal(ledger()->generation, n + 1);
+		assert_int_equal(ledger()->in_place_base, 1);
+		brain_report_all(&b, HF_PROCESS_DOWN, n + 1);
+		brain_after(&b, 60);
+		brain_nodes_heard(&b);
+		turn();
+		brain_report_all(&b, HF_PROCESS_RUNNING, n + 1);
+		turn();
+		assert_string_equal(brain_last_condition(&b), HF_COND_RUNNING);
+	}
+	/* inPlaceLimit */
+	end_process("demo-hand-1", 4, 0, 1);
+	turn();
+	assert_int_equal(brain_count(&b, HF_ACTION_DELETE_POD), 4);
+	assert_int_equal(ledger()->in_place_streak, 0);
+	brain_release(&b);
+}
+
+static void a_rank_of_scope_replica_restarts_without_a_barrier(void **state)
+{
+	(void)state;
+	begin("Replica");
+	end_process("demo-hand-1", 1, 0, 1);
+	turn();
+	assert_int_equal(writes, 1);
+	assert_int_equal(ledger()->generation, 1);
+	assert_string_equal(ledger()->roles[BRAIN_HAND].attempts, "1:1");
+	assert_string_equal(ledger()->roles[BRAIN_HAND].in_place, "1:1");
+	assert_null(ledger()->roles[BRAIN_HAND].hold);
+	assert_int_equal(hf_plan_actions(&b.plan), 0);
+	brain_after(&b, 2);
+	turn();
+	assert_int_equal(writes, 2);
+	assert_string_equal(brain_last_condition(&b), HF_COND_RUNNING);
+	/* The delay of the second restart is waited for at the barrier. */
+	end_process("demo-hand-1", 1, 1, 1);
+	turn();
+	assert_int_equal(ledger()->restarts[HF_BUDGET_APPLICATION], 2);
+	assert_string_equal(ledger()->roles[BRAIN_HAND].hold, "1");
+	brain_report(&b, "demo-hand-1", HF_PROCESS_DOWN, 1, 2);
+	turn();
+	assert_int_equal(b.plan.wake_at, ledger()->not_before);
+	assert_string_equal(ledger()->roles[BRAIN_HAND].hold, "1");
+	brain_after(&b, 12);
+	brain_nodes_heard(&b);
+	turn();
+	assert_null(ledger()->roles[BRAIN_HAND].hold);
+	brain_release(&b);
+}
+
+static void without_an_agent_all_is_as_without_exec(void **state)
+{
+	(void)state;
+	begin("Job");
+	agents(false);
+	end_process("demo-hand-1", 1, 0, 1);
+	turn();
+	assert_int_equal(brain_count(&b, HF_ACTION_DELETE_POD), 4);
+	assert_int_equal(ledger()->in_place_base, 0);
+	brain_release(&b);
+}
+
+/* At any moment of a restart; nothing may be left held. */
+static void suspend_clears_the_barrier(void **state)
+{
+	(void)state;
+	for (int moment = 0; moment < 3; moment++) {
+		begin("Job");
+		end_process("demo-hand-1", 1, 0, 1);
+		turn();
+		if (moment > 0)
+			brain_report_all(&b, HF_PROCESS_DOWN, 2);
+		if (moment > 1)
+			turn();
+		b.view.run_policy.suspend = HF_SOME_BOOL(true);
+		turn();
+		assert_int_equal(brain_count(&b, HF_ACTION_DELETE_POD), 4);
+		assert_null(ledger()->roles[BRAIN_HAND].hold);
+		assert_null(ledger()->roles[BRAIN_BOSS].hold);
+		brain_terminating_gone(&b);
+		b.view.run_policy.suspend = HF_SOME_BOOL(false);
+		brain_run_up(&b);
+		assert_string_equal(brain_last_condition(&b), HF_COND_RUNNING);
+		assert_int_equal(ledger()->generation, 3);
+		brain_release(&b);
+	}
+}
+
+/* A thousand ranks whose agents answer or not: the job never stays at the barrier. */
+static void no_job_waits_for_ever(void **state)
+{
+	(void)state;
+	for (unsigned answers = 0; answers < 16; answers++) {
+		static const char *const names[] = {"demo-boss-0", "demo-hand-0", "demo-hand-1",
+						    "demo-hand-2"};
+
+		begin("Job");
+		end_process("demo-hand-1", 1, 0, 1);
+		turn();
+		for (int second = 0; second < 300; second++) {
+			for (unsigned i = 0; i < HF_ARRAY_LEN(names); i++) {
+				struct brain_pod *pod = brain_pod(&b, names[i]);
+
+				if ((answers >> i & 1) == 0 || !pod)
+					continue;
+				brain_report(&b, names[i],
+					     ledger()->roles[i == 0 ? BRAIN_BOSS : BRAIN_HAND].hold
+						     ? HF_PROCESS_DOWN
+						     : HF_PROCESS_RUNNING,
+					     ledger()->generation, pod->pod.attempt);
+			}
+			turn();
+			brain_terminating_gone(&b);
+			brain_start_all(&b);
+			brain_after(&b, 1);
+			brain_nodes_heard(&b);
+		}
+		assert_string_equal(brain_last_condition(&b), HF_COND_RUNNING);
+		assert_null(ledger()->roles[BRAIN_HAND].hold);
+		assert_int_equal(ledger()->restarts[HF_BUDGET_APPLICATION], 1);
+		brain_release(&b);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_gang_restarts_with_three_writes_and_no_pod_goes),
+		cmocka_unit_test(no_rank_starts_before_the_last_is_down),
+		cmocka_unit_test(who_does_not_answer_moves_and_the_others_wait),
+		cmocka_unit_test(a_second_failure_re_creates_all),
+		cmocka_unit_test(a_termination_counts_once_whichever_way_it_comes),
+		cmocka_unit_test(the_next_failure_in_the_same_pod_is_another_incident),
+		cmocka_unit_test(a_rank_of_scope_replica_restarts_without_a_barrier),
+		cmocka_unit_test(without_an_agent_all_is_as_without_exec),
+		cmocka_unit_test(suspend_clears_the_barrier),
+		cmocka_unit_test(no_job_waits_for_ever),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

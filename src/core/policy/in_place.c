@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/policy/policy_internal.h"
+
+/*
+ * Whether a restart happens in place: the pod stays, and `holdfast exec` in it starts the next
+ * process.  Input: the ranks, the reports of their processes, the terminations of this step.
+ * Output: for each rank whether its pod stays or is re-created, and whether the whole restart can
+ * happen in place.  Nothing is written here: barrier.c, restart.c and gang_restart.c act on the
+ * answers.
+ *
+ * A pod stays if all of this holds:
+ *
+ * - its own container runs, and its exec has reported to the agent of the node;
+ * - the agent is heard of, and the node is not lost;
+ * - no evidence of a device, a node, the cluster or a person speaks against this pod.
+ */
+
+/* An agent may write the first report of a process minutes after its start.  A report of another
+ * rank of the same type shows that the type runs under exec: they share the template. */
+static bool does_role_report(const struct hf_brain *b, int role)
+{
+	for (int32_t i = 0; i < b->roles[role].replicas; i++) {
+		const struct hf_slot *slot = &b->roles[role].slots[i];
+
+		if (slot->pod && slot->current && slot->pod->process)
+			return true;
+	}
+	return false;
+}
+
+static bool is_agent_heard(const struct hf_brain *b, const struct hf_pod *pod)
+{
+	const struct hf_node *node = hf_node_of(b, pod);
+
+	return node && node->seen->has_agent && !hf_node_is_lost(node->seen);
+}
+
+/* The program itself is the cause, or a person or progressDeadlineSeconds asked for the restart. */
+static bool is_of_program(const struct hf_termination *termination)
+{
+	return termination->kind == HF_TERMINATION_HUNG ||
+	       (hf_class_is_application(termination->cls) &&
+		(termination->process || termination->kind == HF_TERMINATION_RESTARTED));
+}
+
+static bool does_evidence_allow(const struct hf_brain *b, int role, int32_t index)
+{
+	for (size_t i = 0; i < b->terminations_len; i++) {
+		const struct hf_termination *termination = &b->terminations[i];
+
+		if (termination->role == role && termination->index == index &&
+		    !is_of_program(termination))
+			return false;
+	}
+	return true;
+}
+
+/* What becomes of the pod of one rank, without the terminations of this step. */
+static enum hf_in_place judge_pod(const struct hf_brain *b, int role, int32_t index)
+{
+	const struct hf_slot *slot = &b->roles[role].slots[index];
+	const struct hf_container_seen *own;
+
+	if (!slot->pod || !slot->current || slot->fell || slot->succeeded ||
+	    hf_pod_is_terminating(slot->pod) || hf_pod_is_terminal(slot->pod))
+		return HF_IN_PLACE_MOVES;
+	own = hf_own_container(b, role, slot->pod);
+	if (!own || own->phase != HF_CONTAINER_RUNNING)
+		return HF_IN_PLACE_MOVES;
+	if (!hf_slot_process(b, role, slot) && !does_role_report(b, role))
+		return HF_IN_PLACE_REFUSED;
+	/* The kubelet, not exec, must start a program that no agent can reach. */
+	if (!slot->pod->stamped || hf_node_lost(b, slot->pod) || !is_agent_heard(b, slot->pod) ||
+	    hf_device_ends_pod(b, slot->pod))
+		return HF_IN_PLACE_MOVES;
+	return HF_IN_PLACE_STAYS;
+}
+
+enum hf_in_place hf_in_place_rank(const struct hf_brain *b, int role, int32_t index)
+{
+	enum hf_in_place fate = judge_pod(b, role, index);
+
+	return fate == HF_IN_PLACE_STAYS && !does_evidence_allow(b, role, index) ? HF_IN_PLACE_MOVES
+										 : fate;
+}
+
+bool hf_in_place_is_wanted(const struct hf_brain *b)
+{
+	return b->job.recovery.in_place && !b->job.suspend && !b->ledger.kept &&
+	       b->ledger.in_place_streak < b->job.recovery.in_place_limit;
+}
+
+/* All ranks restart: one container that runs outside of exec would go on beside the new
+ * generation. */
+bool hf_in_place_allows_all(const struct hf_brain *b)
+{
+	bool stays = false;
+
+	if (!hf_in_place_is_wanted(b))
+		return false;
+	for (int r = 0; r < b->roles_len; r++) {
+		for (int32_t i = 0; i < b->roles[r].replicas; i++) {
+			switch (hf_in_place_rank(b, r, i)) {
+			case HF_IN_PLACE_REFUSED: return false;
+			case HF_IN_PLACE_STAYS: stays = true; break;
+			case HF_IN_PLACE_MOVES: break;
+			}
+		}
+	}
+	return stays;
+}
+
+/* One rank restarts: its exec must have reported itself. */
+bool hf_in_place_allows_rank(const struct hf_brain *b, int role, int32_t index)
+{
+	return hf_in_place_is_wanted(b) && hf_slot_process(b, role, &b->roles[role].slots[index]) &&
+	       hf_in_place_rank(b, role, index) == HF_IN_PLACE_STAYS;
+}
+
+/* ---- ranks at the barrier ------------------------------------------------------------------- */
+
+/* Beyond the grace: the agent's order, its kills and its report. */
+#define DOWN_SECONDS 15
+/* The default of Kubernetes, where the template names no grace. */
+#define POD_GRACE_SECONDS 30
+/* A replacement that runs reports within this time that it waits, or it is not under exec. */
+#define ARRIVE_SECONDS 15
+
+static int64_t find_grace(const struct hf_brain *b, int role)
+{
+	const struct hf_recovery *recovery = &b->job.recovery;
+	const struct hf_role *spec = &b->job.roles[role];
+
+	if (recovery->restart_grace_seconds.set)
+		return recovery->restart_grace_seconds.value;
+	if (spec->present && spec->pod->termination_grace_seconds.set &&
+	    spec->pod->termination_grace_seconds.value >= 0)
+		return spec->pod->termination_grace_seconds.value;
+	return POD_GRACE_SECONDS;
+}
+
+bool hf_in_place_is_replacement(const struct hf_brain *b, const struct hf_slot *slot)
+{
+	return slot->pod && slot->pod->stamped && slot->pod->generation == b->ledger.generation &&
+	       slot->pod->attempt == slot->attempt;
+}
+
+hf_time hf_in_place_deadline(const struct hf_brain *b, int role, const struct hf_slot *slot)
+{
+	hf_time from;
+
+	hf_assert(slot->held && slot->pod);
+	if (!hf_in_place_is_replacement(b, slot))
+		return hf_time_add(b->ledger.in_place_at == HF_TIME_NONE ? b->now
+									 : b->ledger.in_place_at,
+				   hf_seconds(b->job.recovery.checkpoint_grace_seconds +
+					      find_grace(b, role) + DOWN_SECONDS));
+	from = slot->pod->news_at != HF_TIME_NONE ? slot->pod->news_at : b->ledger.since;
+	return hf_time_add(from == HF_TIME_NONE ? b->now : from, hf_seconds(ARRIVE_SECONDS));
+}
+
+bool hf_in_place_is_down(const struct hf_brain *b, bool *ret_complete)
+{
+	*ret_complete = true;
+	if (b->older_pods > 0)
+		return false;
+	for (int r = 0; r < b->roles_len; r++) {
+		for (int32_t i = 0; i < b->roles[r].replicas; i++) {
+			const struct hf_slot *slot = &b->roles[r].slots[i];
+
+			if (!slot->held || hf_slot_is_down(b, r, slot))
+				continue;
+			if (slot->pod && !hf_in_place_is_replacement(b, slot))
+				return false;
+			*ret_complete = false;
+		}
+	}
+	return true;
+}
+
+/* Ranks that end later of the same fault are no further restart.  The caller has not written into
+ * the record yet that this one happens in place. */
+void hf_in_place_count(struct hf_brain *b, bool in_place)
+{
+	const struct hf_record *last = &b->ledger.records[0];
+	bool counted = b->ledger.records_len > 0 && last->in_place &&
+		       last->incident == b->ledger.incident.id;
+
+	if (!in_place)
+		b->ledger.in_place_streak = 0;
+	else if (!counted)
+		b->ledger.in_place_streak++;
+}
