@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 #include "api/device_health.h"
+#include "base/ascii.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "health/straggle.h"
@@ -27,6 +28,8 @@
 /* An agent writes every six minutes at rest; one that let two of them pass is not waited for. */
 #define AGENT_SILENT (15 * HF_MINUTE)
 #define PAGE_LIMIT 100
+/* Bytes of the cause of a process's end: one word. */
+#define CAUSE_LEN_MAX 63
 
 /* A device that a container has or had. */
 struct row {
@@ -43,8 +46,14 @@ struct rank_row {
 	const char *uid, *group;
 	bool advancing, silent;
 	bool done; /* reached its last step; the work after it has no steps */
-	int64_t own_us;
+	int64_t own_us, step;
 	hf_time advanced, heard; /* the node's clock */
+};
+
+/* The program of a pod under exec. */
+struct process_row {
+	const char *uid, *job;
+	struct hf_process_seen seen;
 };
 
 /* A pod that fences itself. */
@@ -63,6 +72,8 @@ struct device_view {
 	size_t ranks_len;
 	struct fence_row *fences;
 	size_t fences_len;
+	struct process_row *processes;
+	size_t processes_len;
 	size_t len;
 	struct row rows[]; /* and their texts behind them */
 };
@@ -190,10 +201,71 @@ static void keep_rank(struct rank_row *to, const struct hf_rank_report *rank, ch
 				.silent = hf_streq(rank->state, HF_RANK_SILENT),
 				.done = rank->total > 0 && rank->step >= rank->total,
 				.own_us = rank->own_us,
+				.step = rank->step,
 				.advanced = rank->advanced_at,
 				.heard = rank->heard_at};
 	to->uid = keep_text(at, rank->uid);
 	to->group = keep_text(at, rank->group);
+}
+
+/* Letters, digits and dashes, as a reason of Kubernetes; anything else is not handed on. */
+static bool is_word(const char *text)
+{
+	size_t len = strnlen(text, CAUSE_LEN_MAX + 1);
+
+	if (len == 0 || len > CAUSE_LEN_MAX)
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if (!hf_ascii_is_alnum(text[i]) && text[i] != '-')
+			return false;
+	return true;
+}
+
+/* A report that cannot be of a process counts as absent.  A program that ended with 0 ends its
+ * container, so no exec waits after that. */
+static bool is_report(const struct hf_process_report *report)
+{
+	enum hf_process_phase phase = hf_process_phase_parse(report->phase);
+
+	if (hf_str_is_empty(report->uid) || hf_str_is_empty(report->job) ||
+	    (int)phase == HF_PROCESS_PHASES || report->generation < 0 || report->attempt < 0)
+		return false;
+	return phase != HF_PROCESS_ENDED || report->code > 0 ||
+	       (report->code < 0 && report->signal > 0);
+}
+
+static struct hf_opt_int number_of(int64_t number)
+{
+	return number < 0 ? (struct hf_opt_int){0} : HF_SOME_INT(number);
+}
+
+static void keep_process(struct process_row *to, const struct hf_process_report *report, char **at)
+{
+	bool ended = hf_process_phase_parse(report->phase) == HF_PROCESS_ENDED;
+
+	*to = (struct process_row){.seen = {.generation = report->generation,
+					    .attempt = report->attempt,
+					    .ordinal = report->ordinal,
+					    .phase = hf_process_phase_parse(report->phase),
+					    .step = report->step,
+					    .saved_step = report->saved_step,
+					    .at = report->at}};
+	to->uid = keep_text(at, report->uid);
+	to->job = keep_text(at, report->job);
+	if (!ended)
+		return;
+	to->seen.code = number_of(report->code);
+	to->seen.signal = number_of(report->signal);
+	if (report->cause != NULL && is_word(report->cause))
+		to->seen.cause = keep_text(at, report->cause);
+	if (!hf_str_is_empty(report->message))
+		to->seen.message = keep_text(at, report->message);
+}
+
+static size_t process_texts(const struct hf_process_report *report)
+{
+	return size_of(report->uid) + size_of(report->job) + size_of(report->cause) +
+	       size_of(report->message);
 }
 
 static struct device_view *view_of(const struct hf_device_health *health)
@@ -219,14 +291,22 @@ static struct device_view *view_of(const struct hf_device_health *health)
 			size_of(health->ranks.items[r].uid) + size_of(health->ranks.items[r].group);
 	for (size_t f = 0; f < health->fences.len; f++)
 		texts += size_of(health->fences.items[f].uid);
+	for (size_t p = 0; p < health->processes.len; p++)
+		texts += process_texts(&health->processes.items[p]);
 	view = hf_xcalloc(1, sizeof(*view) + rows * sizeof(view->rows[0]) +
 				     health->ranks.len * sizeof(view->ranks[0]) +
-				     health->fences.len * sizeof(view->fences[0]) + texts);
+				     health->fences.len * sizeof(view->fences[0]) +
+				     health->processes.len * sizeof(view->processes[0]) + texts);
 	view->observed_at = health->observed_at;
 	view->out_since = HF_TIME_NONE;
 	view->ranks = (struct rank_row *)&view->rows[rows];
-	view->fences = (struct fence_row *)&view->ranks[health->ranks.len];
+	view->processes = (struct process_row *)&view->ranks[health->ranks.len];
+	view->fences = (struct fence_row *)&view->processes[health->processes.len];
 	at = (char *)&view->fences[health->fences.len];
+	for (size_t p = 0; p < health->processes.len; p++)
+		if (is_report(&health->processes.items[p]))
+			keep_process(&view->processes[view->processes_len++],
+				     &health->processes.items[p], &at);
 	for (size_t f = 0; f < health->fences.len; f++)
 		view->fences[view->fences_len++] =
 			(struct fence_row){.uid = keep_text(&at, health->fences.items[f].uid),
@@ -486,13 +566,39 @@ static bool concerns_pod(const struct row *row, const struct hf_pod *pod)
 				   began == HF_TIME_NONE || row->last >= began);
 }
 
-void hf_devices_see_pod(const struct hf_devices *devices, const char *ns, struct hf_arena *arena,
+/* The pod is the job's by its owner, and on this node by its spec.  The report must name the same
+ * pod and job: an agent can speak of no other. */
+static void see_process(const struct device_view *view, const char *job_uid, struct hf_arena *arena,
 			struct hf_pod *pod)
 {
+	for (size_t i = 0; i < view->processes_len; i++) {
+		const struct process_row *row = &view->processes[i];
+		struct hf_process_seen *seen;
+
+		if (!hf_streq(row->uid, pod->uid) || !hf_streq(row->job, job_uid))
+			continue;
+		seen = HF_ARENA_NEW(arena, struct hf_process_seen);
+		*seen = row->seen;
+		/* The texts outlive the view: a plan may hold them. */
+		if (row->seen.cause != NULL)
+			seen->cause = hf_arena_strdup(arena, row->seen.cause);
+		if (row->seen.message != NULL)
+			seen->message = hf_arena_strdup(arena, row->seen.message);
+		pod->process = seen;
+		return;
+	}
+}
+
+void hf_devices_see_pod(const struct hf_devices *devices, const struct hf_job_view *job,
+			struct hf_arena *arena, struct hf_pod *pod)
+{
+	const char *ns = job->ns;
 	const struct device_view *view = view_at(devices, pod->node);
 	struct hf_device_seen *seen;
 	size_t n = 0;
 
+	if (view != NULL)
+		see_process(view, job->uid, arena, pod);
 	/* A reported fence holds as long as the pod, even without an agent. */
 	for (size_t i = 0; view != NULL && i < view->fences_len; i++)
 		if (hf_streq(view->fences[i].uid, pod->uid))
@@ -691,6 +797,8 @@ static size_t see_pod_ranks(const struct device_view *view, const struct hf_mome
 		if (!hf_streq(view->ranks[i].uid, pod->uid))
 			continue;
 		see_advance(view, moment, &view->ranks[i], pod);
+		if (view->ranks[i].step > pod->step)
+			pod->step = view->ranks[i].step;
 		comparable += is_comparable(&view->ranks[i]);
 	}
 	return comparable;

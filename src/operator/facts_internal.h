@@ -74,8 +74,8 @@ bool hf_devices_synced(const struct hf_devices *devices);
 void hf_devices_see_node(const struct hf_devices *devices, const struct hf_moment *moment,
 			 struct hf_node_seen *node);
 /* Adds the devices of the pod by the agent's report, behind those of the pod's status. */
-void hf_devices_see_pod(const struct hf_devices *devices, const char *ns, struct hf_arena *arena,
-			struct hf_pod *pod);
+void hf_devices_see_pod(const struct hf_devices *devices, const struct hf_job_view *job,
+			struct hf_arena *arena, struct hf_pod *pod);
 /* Adds agents' reports about the job's training processes: advancing ranks, and the rank that
  * delays its peers. */
 void hf_devices_see_ranks(const struct hf_devices *devices, const struct hf_moment *moment,

@@ -143,7 +143,7 @@ static void find_facts(const struct hf_observe_args *args, struct hf_pod *pods,
 	}
 	for (size_t i = 0; i < len; i++)
 		if (pods[i].owned)
-			hf_devices_see_pod(facts->devices, args->job->ns, arena, &pods[i]);
+			hf_devices_see_pod(facts->devices, args->job, arena, &pods[i]);
 	hf_devices_see_ranks(facts->devices, &moment, pods, len, arena);
 	hf_devices_see_records(facts->devices, &moment, args->job, arena, seen);
 	hf_asks_see_claims(facts->asks, args->key, arena, seen);

@@ -62,7 +62,7 @@ enum { TIME_NONE, TIME_SECONDS, TIME_NANOS };
 
 _Static_assert(TEXT_WORDS + HF_ARRAY_LEN(words) <= 256, "a word's place is one byte");
 /* After adding a field, pack and unpack the field, and extend view_test. */
-_Static_assert(sizeof(struct hf_pod) == 328 && sizeof(struct hf_container_seen) == 120 &&
+_Static_assert(sizeof(struct hf_pod) == 344 && sizeof(struct hf_container_seen) == 120 &&
 		       sizeof(struct hf_pod_condition) == 32 &&
 		       sizeof(struct hf_service_seen) == 32 && sizeof(struct hf_extra_seen) == 48,
 	       "a field that is not packed below is lost");
