@@ -138,6 +138,7 @@ static void read_role_ledgers(struct hf_reader *r, const struct hf_json *ledger,
 			.covered = hf_reader_str(r, entry, "covered"),
 			.hold = hf_reader_str(r, entry, "hold"),
 			.in_place = hf_reader_str(r, entry, "inPlace"),
+			.in_place_since = hf_reader_str(r, entry, "inPlaceSince"),
 		};
 	}
 }

@@ -35,7 +35,7 @@ static const char full[] =
 	"\"restarts\":{\"application\":1,\"device\":2},\"summary\":\"3 (1 application, 2 device)\",\"streak\":{\"application\":1,\"user\":2},"
 	"\"replicas\":{\"Worker\":{\"attempts\":\"0:1\",\"created\":\"0-1\",\"succeeded\":\"1\","
 	"\"seen\":\"0:4\",\"trained\":\"0\",\"covered\":\"0\",\"hold\":\"0-1\","
-	"\"inPlace\":\"1:3\"}},"
+	"\"inPlace\":\"1:3\",\"inPlaceSince\":\"1:2\"}},"
 	"\"last\":{\"generation\":2,\"incident\":1,\"cause\":\"application\","
 	"\"reason\":\"StartError\",\"message\":\"exec: x\",\"scope\":\"Job\","
 	"\"replica\":\"worker-1\",\"pod\":\"p\",\"node\":\"n\",\"device\":\"d\",\"exitCode\":0,"

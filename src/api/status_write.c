@@ -163,6 +163,7 @@ static void write_role_ledgers(struct hf_json *object, const struct hf_ledger *l
 		hf_write_text(entry, "covered", texts->covered);
 		hf_write_text(entry, "hold", texts->hold);
 		hf_write_text(entry, "inPlace", texts->in_place);
+		hf_write_text(entry, "inPlaceSince", texts->in_place_since);
 		if (hf_json_len(entry) > 0)
 			hf_json_set(map, framework->roles[role].name, entry);
 		else

@@ -289,6 +289,7 @@ static void decide_job(struct hf_brain *b)
 		hf_finish_continue(b);
 	if (b->ledger.present) {
 		hf_phase_book(b);
+		hf_barrier_hold_old(b);
 		hf_ledger_write(b);
 	}
 }

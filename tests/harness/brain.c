@@ -161,6 +161,7 @@ static void copy_ledger(struct hf_arena *arena, struct hf_ledger *ledger)
 		role->covered = copy(arena, role->covered);
 		role->hold = copy(arena, role->hold);
 		role->in_place = copy(arena, role->in_place);
+		role->in_place_since = copy(arena, role->in_place_since);
 	}
 	for (size_t i = 0; i < ledger->records_len; i++) {
 		struct hf_record *record = &ledger->records[i];

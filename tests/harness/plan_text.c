@@ -203,6 +203,7 @@ static void render_roles(const struct hf_ledger *ledger, const struct hf_framewo
 		text(sb, "covered", role->covered);
 		text(sb, "hold", role->hold);
 		text(sb, "inPlace", role->in_place);
+		text(sb, "inPlaceSince", role->in_place_since);
 		flow_end(sb, mark);
 	}
 }

@@ -29,26 +29,6 @@ static void add_number(struct hf_edits *edits, const char *name, int64_t value)
 		 hf_arena_printf(edits->arena, "%lld", (long long)value));
 }
 
-/* The kubelet restarts a container the first time without a delay, so no limit of 0 could hold. */
-static bool allows_no_failure(const struct hf_brain *b)
-{
-	const struct hf_opt_int *limit = &b->job.recovery.limits[HF_BUDGET_APPLICATION];
-
-	return limit->set && limit->value == 0;
-}
-
-/* The restart policy of the pod.  The kubelet restarts nothing if a termination must end the pod:
- * if a policy looks at exit codes, if all ranks restart together, or if the pod fences itself (a
- * kubelet that wakes up would run it beside its replacement). */
-static const char *find_restart_policy(const struct hf_brain *b, const struct hf_role *role)
-{
-	if (role->restart == HF_RESTART_EXIT_CODE || b->job.recovery.scope == HF_SCOPE_JOB ||
-	    b->job.recovery.fence_seconds > 0 || b->view->run_policy.has_pod_failure_policy ||
-	    (role->restart == HF_RESTART_ON_FAILURE && allows_no_failure(b)))
-		return hf_restart_policy_name(HF_RESTART_NEVER);
-	return hf_restart_policy_name(role->restart);
-}
-
 /* Common edits come first, then the kind's.  Labels of Holdfast override those of the template,
  * and the kind's variables stand behind the user's. */
 static int build_edits(const struct hf_brain *b, const struct hf_rank *rank, struct hf_edits *edits,
@@ -77,7 +57,8 @@ static int build_edits(const struct hf_brain *b, const struct hf_rank *rank, str
 
 		hf_edits_add(edits, &port);
 	}
-	add_edit(edits, HF_EDIT_RESTART_POLICY, NULL, find_restart_policy(b, role));
+	add_edit(edits, HF_EDIT_RESTART_POLICY, NULL,
+		 hf_restart_policy_name(hf_restart_policy_of_pods(b, role)));
 	hf_avoid_nodes(b, rank->role, rank->attempt > 0 || rank->generation > 1, edits);
 	if (b->job.recovery.fence_seconds > 0)
 		hf_edits_env(edits, (int)role->default_container, HF_FENCE_ENV, "%lld",
@@ -196,7 +177,7 @@ static void create_missing(struct hf_brain *b)
 static void say_leaving(const struct hf_brain *b, const struct missing *missing)
 {
 	/* barrier.c tells what a restart in place waits for. */
-	if (b->barrier)
+	if (b->barrier && hf_barrier_is_of_all(b))
 		return;
 	if (b->ledger.phase == HF_PHASE_TEARING)
 		hf_say(b, b->now, HF_TOPIC_BLOCKED,

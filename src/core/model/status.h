@@ -136,9 +136,9 @@ struct hf_role_ledger {
 	const char *covered; /* "covered": a restart by the kubelet in this incident was counted */
 	/* "hold": ranks whose process must be down and wait, because not all ranks may start yet */
 	const char *hold;
-	/* "inPlace": ranks that restarted alone in their present pod; index:incident of the last
-	 * such restart */
-	const char *in_place;
+	/* "inPlace": index:how often the rank restarted alone in its present pod, 0 left out; and
+	 * "inPlaceSince": index:incident of the last such restart */
+	const char *in_place, *in_place_since;
 };
 
 /* Why the job has failed, or will fail unless later evidence changes the verdict. */

@@ -151,34 +151,103 @@ static hf_time find_latest(const struct hf_brain *b)
 			   hf_seconds(b->job.recovery.in_place_wait_seconds));
 }
 
-static void release_all(struct hf_brain *b)
+static void note_release(struct hf_brain *b)
 {
-	for (int r = 0; r < b->roles_len; r++) {
-		for (int32_t i = 0; i < b->roles[r].slots_len; i++)
-			b->roles[r].slots[i].held = false;
-	}
 	if (b->ledger.records_len > 0)
 		b->ledger.records[0].down_at = b->now;
 	hf_ranks_refresh(b);
-	hf_say(b, b->now, HF_TOPIC_DECISION, "no old process runs: all ranks start");
 }
 
-static void open_barrier(struct hf_brain *b)
+/* The delay of the restart is not over; sets the wake-up. */
+static bool is_delayed(const struct hf_brain *b)
+{
+	if (b->ledger.not_before == HF_TIME_NONE || b->now >= b->ledger.not_before)
+		return false;
+	hf_wake(b, b->ledger.not_before);
+	return true;
+}
+
+static void release_all(struct hf_brain *b)
 {
 	hf_time latest;
 	bool complete;
 
-	if (!hf_in_place_is_down(b, &complete))
+	if (!hf_in_place_is_down(b, &complete) || is_delayed(b))
 		return;
-	if (b->ledger.not_before != HF_TIME_NONE && b->now < b->ledger.not_before) {
-		hf_wake(b, b->ledger.not_before);
+	latest = find_latest(b);
+	if (!complete && b->now < latest) {
+		hf_wake(b, latest);
 		return;
 	}
-	latest = find_latest(b);
-	if (complete || b->now >= latest)
-		release_all(b);
-	else
-		hf_wake(b, latest);
+	for (int r = 0; r < b->roles_len; r++) {
+		for (int32_t i = 0; i < b->roles[r].slots_len; i++)
+			b->roles[r].slots[i].held = false;
+	}
+	note_release(b);
+	hf_say(b, b->now, HF_TOPIC_DECISION, "no old process runs: all ranks start");
+}
+
+/* Ranks that restart alone do not wait for each other. */
+static void release_each(struct hf_brain *b)
+{
+	bool released = false;
+
+	for (int r = 0; r < b->roles_len; r++) {
+		for (int32_t i = 0; i < b->roles[r].replicas; i++) {
+			struct hf_slot *slot = &b->roles[r].slots[i];
+
+			if (!slot->held || !slot->current || !hf_slot_is_down(b, r, slot) ||
+			    is_delayed(b))
+				continue;
+			slot->held = false;
+			released = true;
+		}
+	}
+	if (released)
+		note_release(b);
+}
+
+/* ---- pods that go ----------------------------------------------------------------------------- */
+
+static bool does_job_report(const struct hf_brain *b)
+{
+	for (size_t i = 0; i < b->seen->pods_len; i++) {
+		if (b->seen->pods[i].process)
+			return true;
+	}
+	return false;
+}
+
+/* An exec in a pod that is to go would start the new attempt there.  So its rank is held too. */
+void hf_barrier_hold_old(struct hf_brain *b)
+{
+	if (hf_cond_finished(b) || !does_job_report(b))
+		return;
+	for (int r = 0; r < b->roles_len; r++) {
+		for (int32_t i = 0; i < b->roles[r].slots_len; i++) {
+			struct hf_slot *slot = &b->roles[r].slots[i];
+
+			if (slot->pod && !hf_pod_is_terminal(slot->pod) &&
+			    !hf_slot_is_current(b, slot, slot->pod))
+				slot->held = true;
+		}
+	}
+}
+
+/* All at once, so that a gang that goes pod by pod is one write.  The new pods of a restart in place
+ * stay held. */
+void hf_barrier_release_gone(struct hf_brain *b)
+{
+	if (hf_barrier_is_of_all(b) || b->older_pods > 0)
+		return;
+	for (int r = 0; r < b->roles_len; r++) {
+		for (int32_t i = 0; i < b->roles[r].slots_len; i++) {
+			struct hf_slot *slot = &b->roles[r].slots[i];
+
+			if (!slot->pod)
+				slot->held = false;
+		}
+	}
 }
 
 static bool has_fallen(const struct hf_brain *b)
@@ -196,6 +265,7 @@ void hf_barrier_step(struct hf_brain *b)
 {
 	struct moved moved = {0};
 
+	hf_barrier_release_gone(b);
 	/* Nothing starts while a verdict settles. */
 	if (hf_verdict_pending(b) || (!b->barrier && !has_fallen(b)))
 		return;
@@ -210,11 +280,25 @@ void hf_barrier_step(struct hf_brain *b)
 		tell_moved(b, &moved);
 		hf_restart_when_too_large(b);
 	}
-	if (b->barrier)
-		open_barrier(b);
+	if (b->barrier && hf_barrier_is_of_all(b))
+		release_all(b);
+	else if (b->barrier)
+		release_each(b);
 }
 
-/* "3 rank(s) are not down yet, worker-1 first" */
+/* A held rank keeps its pod. */
+static bool is_any_kept(const struct hf_brain *b)
+{
+	for (int r = 0; r < b->roles_len; r++) {
+		for (int32_t i = 0; i < b->roles[r].replicas; i++) {
+			if (b->roles[r].slots[i].held && b->roles[r].slots[i].current)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* "3 rank(s) have not stopped yet, worker-1 first" */
 void hf_barrier_tell(const struct hf_brain *b)
 {
 	int32_t running = 0, coming = 0;
@@ -226,7 +310,8 @@ void hf_barrier_tell(const struct hf_brain *b)
 		for (int32_t i = 0; i < b->roles[r].replicas; i++) {
 			const struct hf_slot *slot = &b->roles[r].slots[i];
 
-			if (!slot->held || hf_slot_is_down(b, r, slot))
+			if (!slot->held || hf_slot_is_down(b, r, slot) ||
+			    (!slot->current && !hf_barrier_is_of_all(b)))
 				continue;
 			if (!slot->pod || hf_in_place_is_replacement(b, slot)) {
 				if (coming++ == 0)
@@ -244,10 +329,10 @@ void hf_barrier_tell(const struct hf_brain *b)
 		hf_say(b, b->now, HF_TOPIC_BLOCKED,
 		       "the restart in place waits for %d new pod(s), %s first", coming,
 		       first_coming);
-	else if (b->older_pods > 0)
+	else if (b->older_pods > 0 && hf_barrier_is_of_all(b))
 		hf_say(b, b->now, HF_TOPIC_BLOCKED,
 		       "the restart in place waits until %d old pod(s) are gone", b->older_pods);
-	else if (b->ledger.not_before != HF_TIME_NONE && b->now < b->ledger.not_before)
+	else if (is_delayed(b) && is_any_kept(b))
 		hf_say(b, b->ledger.not_before, HF_TOPIC_NEXT,
 		       "the processes start in %s: the delay grows with each restart",
 		       hf_span_text(b->arena, hf_elapsed(b->now, b->ledger.not_before)));

@@ -156,10 +156,16 @@ static void a_second_failure_re_creates_all(void **state)
 	turn();
 	assert_int_equal(ledger()->generation, 3);
 	assert_int_equal(ledger()->in_place_base, 0);
-	assert_null(ledger()->roles[BRAIN_HAND].hold);
+	/* No process starts in pods that are to go. */
+	assert_string_equal(ledger()->roles[BRAIN_HAND].hold, "0,2");
 	assert_int_equal(brain_count(&b, HF_ACTION_DELETE_POD), 4);
 	assert_int_equal(ledger()->restarts[HF_BUDGET_APPLICATION], 1);
 	assert_non_null(brain_event(&b, "InPlaceGivenUp"));
+	brain_terminating_gone(&b);
+	turn();
+	assert_int_equal(brain_count(&b, HF_ACTION_CREATE_POD), 4);
+	assert_null(brain_edit(&b, "demo-hand-1", HF_EDIT_ENV, HF_HOLD_ENV));
+	assert_null(ledger()->roles[BRAIN_HAND].hold);
 	brain_release(&b);
 }
 
@@ -257,7 +263,7 @@ static void without_an_agent_all_is_as_without_exec(void **state)
 	brain_release(&b);
 }
 
-/* At any moment of a restart; nothing may be left held. */
+/* At any moment of a restart; no process starts in a pod that goes, and nothing is left held. */
 static void suspend_clears_the_barrier(void **state)
 {
 	(void)state;
@@ -272,9 +278,11 @@ static void suspend_clears_the_barrier(void **state)
 		b.view.run_policy.suspend = HF_SOME_BOOL(true);
 		turn();
 		assert_int_equal(brain_count(&b, HF_ACTION_DELETE_POD), 4);
+		assert_string_equal(ledger()->roles[BRAIN_HAND].hold, "0-2");
+		brain_terminating_gone(&b);
+		turn();
 		assert_null(ledger()->roles[BRAIN_HAND].hold);
 		assert_null(ledger()->roles[BRAIN_BOSS].hold);
-		brain_terminating_gone(&b);
 		b.view.run_policy.suspend = HF_SOME_BOOL(false);
 		brain_run_up(&b);
 		assert_string_equal(brain_last_condition(&b), HF_COND_RUNNING);

@@ -91,13 +91,27 @@ bool hf_in_place_is_wanted(const struct hf_brain *b)
 	       b->ledger.in_place_streak < b->job.recovery.in_place_limit;
 }
 
+/* A kubelet that restarts a container starts the program with the generation of its pod, which may
+ * be an older one by then. */
+static bool may_kubelet_restart(const struct hf_brain *b)
+{
+	for (int r = 0; r < b->roles_len; r++) {
+		const struct hf_role *role = &b->job.roles[r];
+
+		if (role->present && role->replicas > 0 &&
+		    hf_restart_policy_of_pods(b, role) != HF_RESTART_NEVER)
+			return true;
+	}
+	return false;
+}
+
 /* All ranks restart: one container that runs outside of exec would go on beside the new
  * generation. */
 bool hf_in_place_allows_all(const struct hf_brain *b)
 {
 	bool stays = false;
 
-	if (!hf_in_place_is_wanted(b))
+	if (!hf_in_place_is_wanted(b) || may_kubelet_restart(b))
 		return false;
 	for (int r = 0; r < b->roles_len; r++) {
 		for (int32_t i = 0; i < b->roles[r].replicas; i++) {

@@ -85,6 +85,9 @@ const char *hf_termination_reason(const struct hf_termination *termination);
 int hf_rules_match(const struct hf_brain *b, struct hf_termination *termination);
 /* Fill in fate, scope, budget and verdict, as if the termination opened an incident. */
 void hf_restart_policy_decide(const struct hf_brain *b, struct hf_termination *termination);
+/* The restart policy of the pods of a replica type. */
+enum hf_restart_policy hf_restart_policy_of_pods(const struct hf_brain *b,
+						 const struct hf_role *role);
 /* The budget that an incident with this cause is charged to. */
 enum hf_budget hf_termination_budget(const struct hf_termination *termination);
 /* The cause outranks an application's: it rests on evidence of infrastructure or a device. */
@@ -223,6 +226,9 @@ hf_time hf_in_place_deadline(const struct hf_brain *b, int role, const struct hf
 bool hf_in_place_is_down(const struct hf_brain *b, bool *ret_complete);
 /* Writes slots and the last record: re-create what does not answer, then let all held ranks start. */
 void hf_barrier_step(struct hf_brain *b);
+/* Writes slots: hold ranks with a pod that is to go, until that is gone. */
+void hf_barrier_hold_old(struct hf_brain *b);
+void hf_barrier_release_gone(struct hf_brain *b);
 /* Tells what the barrier waits for. */
 void hf_barrier_tell(const struct hf_brain *b);
 /* Writes the ledger's steps and streaks when an incident restarts ranks.  False: noProgressLimit

@@ -16,7 +16,7 @@ void hf_restart_replica(struct hf_brain *b, int role, int32_t index)
 	hf_assert(role < b->roles_len && index < b->roles[role].slots_len);
 	hf_assert(!slot->succeeded);
 	slot->attempt++;
-	slot->in_place = 0;
+	slot->in_place = slot->in_place_since = 0;
 	slot->seen = 0;
 	slot->created = slot->trained = slot->covered = slot->current = false;
 	/* The new pod of a generation that waits at the barrier waits too. */
@@ -36,7 +36,8 @@ void hf_restart_in_place(struct hf_brain *b, int role, int32_t index)
 		     (b->ledger.not_before != HF_TIME_NONE && b->now < b->ledger.not_before);
 	b->ledger.in_place_at = b->now;
 	slot->attempt++;
-	slot->in_place = b->ledger.incident.id;
+	slot->in_place++;
+	slot->in_place_since = b->ledger.incident.id;
 	slot->covered = slot->trained = false;
 	slot->phase = HF_SLOT_STARTING;
 }
@@ -62,7 +63,7 @@ void hf_restart_retire_ranks(struct hf_brain *b)
 
 			if (slot->current)
 				slot->attempt++;
-			slot->in_place = 0;
+			slot->in_place = slot->in_place_since = 0;
 			slot->held = false;
 			slot->seen = 0;
 			slot->created = slot->trained = slot->covered = slot->current = false;

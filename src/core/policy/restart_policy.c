@@ -89,6 +89,27 @@ static bool is_decided(const struct hf_termination *termination)
 	       termination->kind == HF_TERMINATION_HUNG;
 }
 
+/* The kubelet restarts a container the first time without a delay, so no limit of 0 could hold. */
+static bool allows_no_failure(const struct hf_brain *b)
+{
+	const struct hf_opt_int *limit = &b->job.recovery.limits[HF_BUDGET_APPLICATION];
+
+	return limit->set && limit->value == 0;
+}
+
+/* The kubelet restarts nothing if a termination must end the pod:
+ * if a policy looks at exit codes, if all ranks restart together, or if the pod fences itself (a
+ * kubelet that wakes up would run it beside its replacement). */
+enum hf_restart_policy hf_restart_policy_of_pods(const struct hf_brain *b,
+						 const struct hf_role *role)
+{
+	if (role->restart == HF_RESTART_EXIT_CODE || b->job.recovery.scope == HF_SCOPE_JOB ||
+	    b->job.recovery.fence_seconds > 0 || b->view->run_policy.has_pod_failure_policy ||
+	    (role->restart == HF_RESTART_ON_FAILURE && allows_no_failure(b)))
+		return HF_RESTART_NEVER;
+	return role->restart;
+}
+
 void hf_restart_policy_decide(const struct hf_brain *b, struct hf_termination *termination)
 {
 	enum hf_restart_policy restart = b->job.roles[termination->role].restart;

@@ -76,6 +76,7 @@ void hf_suspend_step(struct hf_brain *b)
 	if (!told)
 		tell_suspension(b);
 	hf_phase_step(b);
+	hf_barrier_release_gone(b);
 	hf_counts_take(b);
 	for (int r = 0; r < b->roles_len; r++) {
 		for (int32_t i = 0; i < b->roles[r].slots_len; i++) {

@@ -49,7 +49,8 @@ struct hf_slot {
 	bool covered;   /* a restart by the kubelet within the open incident was counted */
 	bool held;      /* the process must be down and wait: the barrier of a restart in place */
 	int64_t attempt;
-	int64_t in_place; /* the incident of the last restart of this rank alone in its pod; or 0 */
+	int64_t in_place;       /* how often this rank restarted alone in its pod … */
+	int64_t in_place_since; /* … and the incident of the last such restart; or 0 */
 	int64_t seen; /* terminations in the present pod that were counted, see hf_pod_terminations */
 	/* Derived (generations.c, terminations.c). */
 	bool current; /* the pod is of this generation and attempt */

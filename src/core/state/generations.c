@@ -92,12 +92,13 @@ static void adopt_stamps(struct hf_brain *b, int role, int32_t index)
 				b->roles[r].slots[i].trained = false;
 				b->roles[r].slots[i].held = false;
 				b->roles[r].slots[i].in_place = 0;
+				b->roles[r].slots[i].in_place_since = 0;
 			}
 		}
 	}
 	if (slot->pod->generation == b->ledger.generation && slot->pod->attempt > slot->attempt) {
 		slot->attempt = slot->pod->attempt;
-		slot->in_place = 0;
+		slot->in_place = slot->in_place_since = 0;
 		slot->created = slot->trained = false;
 		slot->seen = hf_pod_terminations(b, role, slot->pod);
 	}
@@ -117,8 +118,8 @@ static bool is_older(const struct hf_brain *b, int role, const struct hf_slot *s
 			 pod->attempt == slot->attempt) &&
 		       !hf_slot_is_down(b, role, slot);
 	return pod->generation < b->ledger.generation &&
-	       (b->barrier || pod->generation < b->ledger.in_place_base ||
-		b->ledger.in_place_base == 0);
+	       ((b->barrier && hf_barrier_is_of_all(b)) ||
+		pod->generation < b->ledger.in_place_base || b->ledger.in_place_base == 0);
 }
 
 static bool is_any_held(const struct hf_brain *b)

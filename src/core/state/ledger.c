@@ -27,7 +27,7 @@ static int fail_broken(const char *type, const char *field, const char *text, st
 	return hf_error_set(err, HF_E_INVALID, "status.recovery.replicas[%s].%s: '%.*s' is no %s",
 			    type, field, (int)hf_utf8_cut(text, SHOWN_MAX), text,
 			    hf_streq(field, "attempts") || hf_streq(field, "seen") ||
-					    hf_streq(field, "inPlace")
+					    hf_str_has_prefix(field, "inPlace")
 				    ? "ascending index:value list"
 				    : "ascending list of ranges");
 }
@@ -73,6 +73,7 @@ int hf_ledger_top(const struct hf_role_ledger *role, const char *type, int32_t *
 		{"covered", role->covered, find_ranges_top},
 		{"hold", role->hold, find_ranges_top},
 		{"inPlace", role->in_place, find_sparse_top},
+		{"inPlaceSince", role->in_place_since, find_sparse_top},
 	};
 	int32_t top = -1;
 
@@ -103,7 +104,7 @@ static bool *slot_bit(struct hf_slot *slot, enum bit bit)
 	return NULL;
 }
 
-enum number { NUMBER_ATTEMPT, NUMBER_SEEN, NUMBER_IN_PLACE };
+enum number { NUMBER_ATTEMPT, NUMBER_SEEN, NUMBER_IN_PLACE, NUMBER_IN_PLACE_SINCE };
 
 /* All sparse maps share a reader and a writer. */
 static int64_t *slot_number(struct hf_slot *slot, enum number number)
@@ -112,6 +113,7 @@ static int64_t *slot_number(struct hf_slot *slot, enum number number)
 	case NUMBER_ATTEMPT: return &slot->attempt;
 	case NUMBER_SEEN: return &slot->seen;
 	case NUMBER_IN_PLACE: return &slot->in_place;
+	case NUMBER_IN_PLACE_SINCE: return &slot->in_place_since;
 	}
 	hf_assert(!"a number there is");
 	return NULL;
@@ -169,6 +171,8 @@ int hf_ledger_read(struct hf_brain *b, struct hf_error *err)
 			return fail_broken(ranks->type, "hold", role->hold, err);
 		if (read_values(ranks, role->in_place, NUMBER_IN_PLACE) < 0)
 			return fail_broken(ranks->type, "inPlace", role->in_place, err);
+		if (read_values(ranks, role->in_place_since, NUMBER_IN_PLACE_SINCE) < 0)
+			return fail_broken(ranks->type, "inPlaceSince", role->in_place_since, err);
 	}
 	return 0;
 }
@@ -223,6 +227,8 @@ void hf_ledger_write(struct hf_brain *b)
 		role->covered = write_bits(b, ranks, BIT_COVERED, role->covered);
 		role->hold = write_bits(b, ranks, BIT_HELD, role->hold);
 		role->in_place = write_values(b, ranks, NUMBER_IN_PLACE, role->in_place);
+		role->in_place_since =
+			write_values(b, ranks, NUMBER_IN_PLACE_SINCE, role->in_place_since);
 	}
 }
 
@@ -279,7 +285,7 @@ size_t hf_ledger_bytes(const struct hf_ledger *ledger)
 			 count_compact_bytes(role->succeeded) + count_compact_bytes(role->seen) +
 			 count_compact_bytes(role->trained) + count_compact_bytes(role->covered) +
 			 count_compact_bytes(role->hold) + count_compact_bytes(role->in_place) +
-			 KEY_BYTES;
+			 count_compact_bytes(role->in_place_since) + KEY_BYTES;
 	}
 	hf_assert(ledger->records_len <= HF_RECORDS_MAX);
 	for (size_t i = 0; i < ledger->records_len; i++) {

@@ -9,11 +9,26 @@
  * the ledger is written apart from the conditions (suspend.c, verdict.c).
  */
 
+/* All held ranks are down, and only the delay of the restart is not over: no write says so. */
+static bool waits_for_delay(const struct hf_brain *b)
+{
+	if (!b->barrier || !hf_barrier_is_of_all(b))
+		return false;
+	for (int r = 0; r < b->roles_len; r++) {
+		for (int32_t i = 0; i < b->roles[r].replicas; i++) {
+			if (b->roles[r].slots[i].held &&
+			    !hf_slot_is_down(b, r, &b->roles[r].slots[i]))
+				return false;
+		}
+	}
+	return true;
+}
+
 static enum hf_phase derive_phase(const struct hf_brain *b)
 {
 	if (b->job.suspend)
 		return HF_PHASE_SUSPENDED;
-	if (b->older_pods > 0)
+	if (b->older_pods > 0 || waits_for_delay(b))
 		return HF_PHASE_TEARING;
 	for (int r = 0; r < b->roles_len; r++) {
 		for (int32_t i = 0; i < b->roles[r].replicas; i++) {

@@ -169,7 +169,7 @@ bool hf_slot_is_current(const struct hf_brain *b, const struct hf_slot *slot,
 	    (b->ledger.in_place_base == 0 || pod->generation < b->ledger.in_place_base ||
 	     pod->generation > b->ledger.generation))
 		return false;
-	return slot->in_place > 0 ? pod->attempt <= slot->attempt : pod->attempt == slot->attempt;
+	return pod->attempt + slot->in_place == slot->attempt;
 }
 
 /* ---- the process in the pod ----------------------------------------------------------------- */
@@ -269,8 +269,8 @@ int64_t hf_slot_incident(const struct hf_brain *b, const struct hf_slot *slot,
 
 	if (!hf_slot_is_current(b, slot, pod))
 		return incident;
-	if (slot->in_place > incident)
-		incident = slot->in_place;
+	if (slot->in_place_since > incident)
+		incident = slot->in_place_since;
 	if (pod->stamped && pod->generation < b->ledger.generation &&
 	    b->ledger.in_place_incident > incident)
 		incident = b->ledger.in_place_incident;
