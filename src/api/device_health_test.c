@@ -312,9 +312,82 @@ static void fences_are_read_as_they_were_written(void **state)
 	assert_int_equal(again.fences.items[0].seconds, 50);
 }
 
+static void read_text(const char *text, struct hf_arena *arena, struct hf_device_health *ret_health)
+{
+	struct hf_json *status = NULL;
+	struct hf_error err;
+
+	assert_ok(hf_json_parse(text, strlen(text), NULL, &status, &err), &err);
+	read_status(status, arena, ret_health);
+}
+
+static void processes_are_read_with_their_limits(void **state)
+{
+	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
+	struct hf_device_health health;
+	const struct hf_process_report *p;
+
+	(void)state;
+	read_text("{\"processes\":[{\"namespace\":\"n\",\"pod\":\"p\",\"uid\":\"u\",\"job\":\"j\","
+		  "\"generation\":3,\"attempt\":1,\"ordinal\":2,\"phase\":\"Ended\",\"code\":137,"
+		  "\"signal\":9,\"cause\":\"Killed\",\"message\":\"last\",\"step\":120,"
+		  "\"savedStep\":100,\"time\":\"2023-11-14T22:13:20.000000Z\"},"
+		  "{\"uid\":\"v\",\"generation\":-1,\"attempt\":\"1\",\"code\":256,\"signal\":0,"
+		  "\"step\":-5,\"phase\":7,\"time\":\"now\"},[],null]}",
+		  arena, &health);
+	p = health.processes.items;
+	assert_string_equal(p[0].pod, "p");
+	assert_string_equal(p[0].job, "j");
+	assert_string_equal(p[0].phase, "Ended");
+	assert_int_equal(p[0].generation, 3);
+	assert_int_equal(p[0].attempt, 1);
+	assert_int_equal(p[0].ordinal, 2);
+	assert_int_equal(p[0].code, 137);
+	assert_int_equal(p[0].signal, 9);
+	assert_string_equal(p[0].cause, "Killed");
+	assert_string_equal(p[0].message, "last");
+	assert_int_equal(p[0].step, 120);
+	assert_int_equal(p[0].saved_step, 100);
+	assert_true(p[0].at == T0);
+	/* Out of range, or of another type: absent. */
+	assert_int_equal(p[1].generation, -1);
+	assert_int_equal(p[1].attempt, -1);
+	assert_int_equal(p[1].code, -1);
+	assert_int_equal(p[1].signal, -1);
+	assert_int_equal(p[1].step, 0);
+	assert_null(p[1].phase);
+	assert_true(p[1].at == HF_TIME_NONE);
+}
+
+static void no_more_processes_are_read_than_a_node_can_have(void **state)
+{
+	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT((size_t)1 << 20);
+	struct hf_device_health health;
+
+	(void)state;
+	hf_strbuf_addstr(&text, "{\"processes\":[");
+	for (int i = 0; i < 1000; i++)
+		hf_strbuf_addf(&text, "%s{\"uid\":\"u%d\"}", i > 0 ? "," : "", i);
+	hf_strbuf_addstr(&text, "]}");
+	read_text(text.data, arena, &health);
+	assert_true(health.processes.len <= HF_DEVICE_HEALTH_PROCESSES_MAX);
+	/* A message that is too long counts as absent. */
+	hf_strbuf_clear(&text);
+	hf_strbuf_addstr(&text, "{\"processes\":[{\"uid\":\"u\",\"message\":\"");
+	for (int i = 0; i < 513; i++)
+		hf_strbuf_addch(&text, 'x');
+	hf_strbuf_addstr(&text, "\"}]}");
+	read_text(text.data, arena, &health);
+	assert_int_equal(health.processes.len, 1);
+	assert_null(health.processes.items[0].message);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(processes_are_read_with_their_limits),
+		cmocka_unit_test(no_more_processes_are_read_than_a_node_can_have),
 		cmocka_unit_test(ranks_are_read_as_they_were_written),
 		cmocka_unit_test(fences_are_read_as_they_were_written),
 		cmocka_unit_test(test_what_is_written_is_read),

@@ -511,6 +511,72 @@ static void test_what_an_agent_told_of_a_fence_holds_for_its_pod(void **state)
 	assert_int_equal(brain.fence_seconds, 50);
 }
 
+static void process_says(struct bench *bench, int version, const char *uid, const char *job,
+			 const char *rest)
+{
+	char text[TEXT_MAX];
+
+	snprintf(text, sizeof(text),
+		 WELL "],\"processes\":[{\"namespace\":\"n\",\"pod\":\"ddp-worker-0\",\"uid\":"
+		      "\"%s\",\"job\":\"%s\",\"generation\":2,\"attempt\":1,%s}",
+		 uid, job, rest);
+	agent_says(bench, version, "2026-01-01T00:00:01Z", text);
+}
+
+static void test_the_program_of_a_pod_is_reported_by_its_agent(void **state)
+{
+	struct bench *bench = *state;
+
+	start_with_agent(bench);
+	process_says(bench, 200, "uid-ddp-worker-0", "u-1",
+		     "\"phase\":\"Ended\",\"ordinal\":4,\"code\":1,\"cause\":\"Error-9\","
+		     "\"message\":\"loss is nan\",\"step\":7,\"savedStep\":5");
+	assert_true(brain.processed);
+	assert_int_equal(brain.process.phase, HF_PROCESS_ENDED);
+	assert_int_equal(brain.process.generation, 2);
+	assert_int_equal(brain.process.attempt, 1);
+	assert_int_equal(brain.process.ordinal, 4);
+	assert_true(brain.process.code.set && brain.process.code.value == 1);
+	assert_false(brain.process.signal.set);
+	assert_int_equal(brain.process.step, 7);
+	assert_int_equal(brain.process.saved_step, 5);
+	assert_string_equal(brain.process_cause, "Error-9");
+	assert_string_equal(brain.process_message, "loss is nan");
+}
+
+static void test_a_report_of_a_program_that_cannot_be_changes_nothing(void **state)
+{
+	static const struct {
+		const char *uid, *job, *rest;
+	} bad[] = {
+		{"uid-of-its-predecessor", "u-1", "\"phase\":\"Running\""},
+		{"uid-ddp-worker-0", "u-of-another-job", "\"phase\":\"Running\""},
+		{"", "u-1", "\"phase\":\"Running\""},
+		{"uid-ddp-worker-0", "", "\"phase\":\"Running\""},
+		{"uid-ddp-worker-0", "u-1", "\"phase\":\"Sleeping\""},
+		{"uid-ddp-worker-0", "u-1", "\"step\":1"},
+		/* The container ends with such a program, and the kubelet reports it. */
+		{"uid-ddp-worker-0", "u-1", "\"phase\":\"Ended\",\"code\":0"},
+		{"uid-ddp-worker-0", "u-1", "\"phase\":\"Ended\""},
+		{"uid-ddp-worker-0", "u-1", "\"phase\":\"Ended\",\"code\":256"},
+	};
+	struct bench *bench = *state;
+
+	start_with_agent(bench);
+	for (size_t i = 0; i < HF_ARRAY_LEN(bad); i++) {
+		process_says(bench, 200 + 2 * (int)i, bad[i].uid, bad[i].job, bad[i].rest);
+		assert_false(brain.processed);
+		process_says(bench, 201 + 2 * (int)i, "uid-ddp-worker-0", "u-1",
+			     "\"phase\":\"Running\"");
+		assert_true(brain.processed);
+	}
+	/* A cause that is not one word is not handed on. */
+	process_says(bench, 300, "uid-ddp-worker-0", "u-1",
+		     "\"phase\":\"Ended\",\"signal\":9,\"cause\":\"two words\"");
+	assert_true(brain.processed);
+	assert_string_equal(brain.process_cause, "-");
+}
+
 static void test_a_silent_agents_word_of_ranks_is_of_the_past(void **state)
 {
 	struct bench *bench = *state;
@@ -631,6 +697,8 @@ int main(void)
 		N(test_what_stops_the_node_stops_who_holds_its_devices),
 		N(test_a_rank_that_has_done_its_last_step_stands_not_still),
 		N(test_what_an_agent_told_of_a_fence_holds_for_its_pod),
+		N(test_the_program_of_a_pod_is_reported_by_its_agent),
+		N(test_a_report_of_a_program_that_cannot_be_changes_nothing),
 		N(test_a_silent_agents_word_of_ranks_is_of_the_past),
 		N(test_what_an_agent_said_long_before_we_came_is_old),
 		N(test_what_was_said_before_we_came_makes_no_rank_stand_still),

@@ -50,6 +50,20 @@ static void remember(const struct hf_observed *seen, hf_time now)
 	}
 }
 
+static void remember_process(const struct hf_pod *pod)
+{
+	brain.step = pod != NULL ? pod->step : 0;
+	brain.processed = pod != NULL && pod->process != NULL;
+	if (!brain.processed)
+		return;
+	brain.process = *pod->process;
+	brain.process.cause = brain.process.message = NULL;
+	(void)snprintf(brain.process_cause, sizeof(brain.process_cause), "%s",
+		       hf_str_or(pod->process->cause, "-"));
+	(void)snprintf(brain.process_message, sizeof(brain.process_message), "%s",
+		       hf_str_or(pod->process->message, "-"));
+}
+
 static void remember_devices(const struct hf_observed *seen)
 {
 	const struct hf_pod *pod = seen->pods_len > 0 ? &seen->pods[0] : NULL;
@@ -68,6 +82,7 @@ static void remember_devices(const struct hf_observed *seen)
 	brain.told_at = pod != NULL ? pod->told_at : HF_TIME_NONE;
 	brain.slow_permille = pod != NULL ? pod->slow_permille : 0;
 	brain.fence_seconds = pod != NULL ? pod->fence_seconds : 0;
+	remember_process(pod);
 	for (size_t i = 0; i < brain.n_devices && i < SEEN_MAX; i++) {
 		brain.devices[i] = pod->devices[i];
 		snprintf(brain.device_ids[i], sizeof(brain.device_ids[i]), "%s",

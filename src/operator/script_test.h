@@ -64,6 +64,10 @@ struct script {
 	enum hf_advance advance; /* of the first pod */
 	hf_time advanced_at, told_at;
 	int32_t slow_permille, fence_seconds;
+	bool processed;                 /* an agent reports the program of the first pod … */
+	struct hf_process_seen process; /* … without its texts, which are in … */
+	char process_cause[64], process_message[64];
+	int64_t step;
 };
 extern struct script brain;
 extern struct hf_action actions[64];

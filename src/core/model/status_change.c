@@ -90,6 +90,13 @@ static bool are_same_counts(const struct hf_status *a, const struct hf_status *b
 	return true;
 }
 
+static bool is_same_restart(const struct hf_record *x, const struct hf_record *y)
+{
+	return x->detected_at == y->detected_at && x->decided_at == y->decided_at &&
+	       x->in_place == y->in_place && x->ended_at == y->ended_at &&
+	       x->down_at == y->down_at && x->step == y->step && x->saved_step == y->saved_step;
+}
+
 static bool is_same_record(const struct hf_record *x, const struct hf_record *y)
 {
 	return x->generation == y->generation && x->incident == y->incident &&
@@ -98,10 +105,7 @@ static bool is_same_record(const struct hf_record *x, const struct hf_record *y)
 	       is_same_text(x->replica, y->replica) && is_same_text(x->pod, y->pod) &&
 	       is_same_text(x->node, y->node) && is_same_text(x->device, y->device) &&
 	       is_same_number(x->exit_code, y->exit_code) && is_same_number(x->signal, y->signal) &&
-	       is_same_text(x->rule, y->rule) && x->detected_at == y->detected_at &&
-	       x->decided_at == y->decided_at && x->in_place == y->in_place &&
-	       x->ended_at == y->ended_at && x->down_at == y->down_at && x->step == y->step &&
-	       x->saved_step == y->saved_step;
+	       is_same_text(x->rule, y->rule) && is_same_restart(x, y);
 }
 
 static bool are_same_roles(const struct hf_ledger *a, const struct hf_ledger *b)

@@ -298,37 +298,48 @@ static bool is_any_kept(const struct hf_brain *b)
 	return false;
 }
 
-/* "3 rank(s) have not stopped yet, worker-1 first" */
-void hf_barrier_tell(const struct hf_brain *b)
-{
-	int32_t running = 0, coming = 0;
-	const char *first_running = NULL, *first_coming = NULL;
+/* The held ranks that the barrier waits for. */
+struct awaited {
+	int32_t running, coming;
+	const char *first_running, *first_coming;
+};
 
-	if (!b->barrier)
-		return;
+static void find_awaited(const struct hf_brain *b, struct awaited *awaited)
+{
+	bool all = hf_barrier_is_of_all(b);
+
+	*awaited = (struct awaited){0};
 	for (int r = 0; r < b->roles_len; r++) {
 		for (int32_t i = 0; i < b->roles[r].replicas; i++) {
 			const struct hf_slot *slot = &b->roles[r].slots[i];
 
-			if (!slot->held || hf_slot_is_down(b, r, slot) ||
-			    (!slot->current && !hf_barrier_is_of_all(b)))
+			if (!slot->held || hf_slot_is_down(b, r, slot) || (!slot->current && !all))
 				continue;
-			if (!slot->pod || hf_in_place_is_replacement(b, slot)) {
-				if (coming++ == 0)
-					first_coming = name_rank(b, r, i);
-			} else if (running++ == 0) {
-				first_running = name_rank(b, r, i);
+			if (slot->pod && !hf_in_place_is_replacement(b, slot)) {
+				if (awaited->running++ == 0)
+					awaited->first_running = name_rank(b, r, i);
+			} else if (awaited->coming++ == 0) {
+				awaited->first_coming = name_rank(b, r, i);
 			}
 		}
 	}
-	if (running > 0)
+}
+
+void hf_barrier_tell(const struct hf_brain *b)
+{
+	struct awaited awaited;
+
+	if (!b->barrier)
+		return;
+	find_awaited(b, &awaited);
+	if (awaited.running > 0)
 		hf_say(b, b->now, HF_TOPIC_BLOCKED,
 		       "the restart in place waits until %d rank(s) have stopped, %s first",
-		       running, first_running);
-	else if (coming > 0)
+		       awaited.running, awaited.first_running);
+	else if (awaited.coming > 0)
 		hf_say(b, b->now, HF_TOPIC_BLOCKED,
-		       "the restart in place waits for %d new pod(s), %s first", coming,
-		       first_coming);
+		       "the restart in place waits for %d new pod(s), %s first", awaited.coming,
+		       awaited.first_coming);
 	else if (b->older_pods > 0 && hf_barrier_is_of_all(b))
 		hf_say(b, b->now, HF_TOPIC_BLOCKED,
 		       "the restart in place waits until %d old pod(s) are gone", b->older_pods);

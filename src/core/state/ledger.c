@@ -307,18 +307,27 @@ static bool is_within(int64_t value, int64_t max)
 	return value >= 0 && value <= max;
 }
 
+static bool is_in_place_sane(const struct hf_ledger *ledger)
+{
+	return is_within(ledger->in_place_base, ledger->generation) &&
+	       is_within(ledger->in_place_incident, HF_COUNTER_MAX) &&
+	       is_within(ledger->in_place_streak, HF_COUNTER_MAX) &&
+	       is_within(ledger->best_step, INT64_MAX) &&
+	       is_within(ledger->no_progress_streak, HF_COUNTER_MAX);
+}
+
+static bool are_counters_sane(const struct hf_ledger *ledger)
+{
+	return is_within(ledger->generation, HF_COUNTER_MAX) &&
+	       is_within(ledger->incident.id, HF_COUNTER_MAX) &&
+	       is_within(ledger->active_seconds, HF_SECONDS_MAX) &&
+	       is_within(ledger->downtime_seconds, HF_SECONDS_MAX) &&
+	       is_within(ledger->productive_seconds, HF_SECONDS_MAX);
+}
+
 int hf_ledger_check(struct hf_ledger *ledger, struct hf_error *err)
 {
-	bool sane = is_within(ledger->generation, HF_COUNTER_MAX) &&
-		    is_within(ledger->incident.id, HF_COUNTER_MAX) &&
-		    is_within(ledger->active_seconds, HF_SECONDS_MAX) &&
-		    is_within(ledger->downtime_seconds, HF_SECONDS_MAX) &&
-		    is_within(ledger->productive_seconds, HF_SECONDS_MAX) &&
-		    is_within(ledger->in_place_base, ledger->generation) &&
-		    is_within(ledger->in_place_incident, HF_COUNTER_MAX) &&
-		    is_within(ledger->in_place_streak, HF_COUNTER_MAX) &&
-		    is_within(ledger->best_step, INT64_MAX) &&
-		    is_within(ledger->no_progress_streak, HF_COUNTER_MAX);
+	bool sane = are_counters_sane(ledger) && is_in_place_sane(ledger);
 
 	hf_assert(ledger->records_len <= HF_RECORDS_MAX);
 	if (ledger->broken)

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_TESTS_SIM_IN_PLACE_H
+#define HF_TESTS_SIM_IN_PLACE_H
+
+#include "base/map.h"
+#include "base/random.h"
+#include "base/strbuf.h"
+#include "memstore/gc.h"
+#include "memstore/memstore.h"
+#include "operator/manager.h"
+#include "store/resource.h"
+
+/*
+ * Restarts in place: the whole operator, agents, execs and kubelets on the in-memory engine and one
+ * seed.  See README.md.
+ *
+ * The world knows each process: its pod, generation, attempt and node.  What is checked, at every
+ * start of a process and every write of the job:
+ *
+ * - no process of a generation starts beside a process of another one, and no rank has two, but on
+ *   nodes that are cut off;
+ * - no more is charged than the world broke, and each incident is charged once;
+ * - a barrier stands no longer than its deadlines allow, where all nodes are well;
+ * - a time-out of exec, a lost order and a stop by the agent are charged to nothing;
+ * - in the end, with all well again, the job runs: each rank's process has the ledger's generation
+ *   and attempt, and nothing is held;
+ * - in a quiet world each fault is charged, pods keep their UIDs, and a restart of all ranks takes
+ *   nodes + 4 writes at most.
+ */
+#define WALL_START (1767225600 * HF_SECOND)
+#define NODES 4
+#define WORKERS_MAX 6
+#define PODS_MAX 100000
+#define GRACE_SECONDS 5
+#define WAIT (60 * HF_SECOND)     /* inPlaceWaitSeconds */
+#define UNHEARD (600 * HF_SECOND) /* HOLDFAST_HOLD and no order */
+#define REPEAT (20 * HF_SECOND)   /* an agent says its orders again */
+#define HEARTBEAT (170 * HF_SECOND)
+#define TROUBLE (20 * HF_MINUTE)
+#define CALM (40 * HF_MINUTE)
+#define HOLD_MAX (4 * HF_MINUTE)
+#define LIVES_MAX 2
+#define TEXT_MAX 16384
+
+enum phase { WAITING, RUNNING, ENDED, DOWN };
+extern const char *const ip_phase_names[];
+
+struct world;
+struct node;
+
+struct pod {
+	struct world *w;
+	char *name, *uid, *job_uid;
+	struct node *node; /* NULL: not bound */
+	int64_t g0, a0;    /* stamps */
+	bool hold, never;  /* HOLDFAST_HOLD; restartPolicy Never */
+	bool object;       /* it is in the store */
+	bool leaving;      /* marked for deletion */
+	bool container;    /* exec runs */
+	bool over;         /* Failed or Succeeded */
+	int restarts;
+	hf_time started; /* the container */
+	/* exec */
+	enum phase phase;
+	int64_t g, a; /* of the process now or last, or of the order that it obeyed */
+	int ordinal, code;
+	bool process, stopping;
+	bool connected, stays;
+	bool written;   /* its report is in the store */
+	int64_t tg, ta; /* the last order */
+	bool thold, told;
+	hf_time since;   /* of the phase */
+	hf_time give_up; /* exec ends then; NEVER */
+	struct hf_timer *start, *stop, *end, *connect, *kubelet, *wait, *ends_soon;
+	int soon_code;
+};
+
+struct node {
+	struct world *w;
+	char name[8];
+	bool power, link, agent, unknown;
+	bool dirty;
+	hf_time off_at; /* power or link went */
+	struct hf_timer *write, *read, *repeat, *beat, *lease, *lost, *back, *agent_back;
+	struct hf_doc *job; /* as the agent has read it last; NULL: none */
+};
+
+struct life {
+	struct world *w;
+	char identity[16];
+	struct hf_store *client;
+	struct hf_operator *op;
+	struct hf_manager *manager;
+	struct hf_timer *death, *birth, *relist;
+};
+
+struct met {
+	unsigned long long seeds, faults, in_place, moved, recreated, barriers, deaths, node_losses,
+		agent_deaths, execs_killed, timeouts, people, charged, lost, requests;
+};
+
+struct world {
+	uint64_t seed;
+	struct hf_rng rng, engine_rng;
+	struct hf_loop *loop;
+	struct hf_memstore *memstore;
+	struct hf_gc *gc;
+	struct hf_memstore_observer observer;
+	struct node nodes[NODES];
+	struct hf_map *pods; /* uid → struct pod */
+	struct life lives[LIVES_MAX];
+	int n_lives;
+	struct hf_timer *deeds;
+	bool calm, quiet, aloud, scope_job;
+	char job_uid[64];
+	int jobs;             /* made so far */
+	int64_t faults;       /* of the present job */
+	hf_time hold_since;   /* 0: nothing is held */
+	hf_time unwell_until; /* a node was, until then */
+	int64_t generation, restarts, incident, running_in;
+	unsigned long long agent_writes, job_writes;
+	struct met *met;
+	bool failed;
+	char failure[512];
+};
+
+/* --- in_place_world.c: what the world says, stores and checks --- */
+
+int ip_apply(struct world *w, const struct hf_request *request);
+uint64_t ip_below(struct world *w, uint64_t n);
+bool ip_chance(struct world *w, unsigned permille);
+void ip_check_barrier(struct world *w);
+void ip_check_job(struct world *w, struct hf_doc *doc);
+void ip_check_start(struct pod *pod);
+int ip_create(struct world *w, const struct hf_resource *resource, const char *ns,
+	      const char *text);
+int ip_delete_object(struct world *w, const struct hf_resource *resource, const char *ns,
+		     const char *name, const char *uid, int64_t grace);
+void ip_fail_world(struct world *w, const char *fmt, ...) HF_PRINTF(2, 3);
+const char *ip_format_time(struct world *w, char text[HF_TIME_TEXT_MAX]);
+bool ip_is_held(const struct hf_json *ledger);
+bool ip_is_reachable(const struct pod *pod);
+struct hf_doc *ip_job_doc(struct world *w);
+hf_time ip_now(const struct world *w);
+int ip_patch(struct world *w, const struct hf_resource *resource, const char *ns, const char *name,
+	     const char *sub, const char *text);
+hf_time ip_span(struct world *w, hf_time max);
+int64_t ip_sum_restarts(const struct hf_json *ledger);
+void ip_tell(struct world *w, const char *fmt, ...) HF_PRINTF(2, 3);
+bool ip_trouble(struct world *w, unsigned permille);
+
+/* --- in_place_exec.c: exec and kubelet --- */
+
+void ip_container_ends(struct pod *pod, int code);
+bool ip_is_lower(const struct pod *pod);
+void ip_obey(struct pod *pod);
+void ip_on_change(void *arg, const struct hf_memstore_change *change);
+void ip_on_reset(void *arg);
+void ip_pod_free(void *value);
+void ip_program_ends(struct pod *pod, int code);
+void ip_report_ended(struct pod *pod, const char *phase);
+void ip_report_running(struct pod *pod);
+void ip_stop_exec(struct pod *pod);
+
+/* --- in_place_agent.c: agents and nodes --- */
+
+long long ip_index_of(const struct pod *pod);
+void ip_agent_dies(struct node *node, hf_time away);
+void ip_agent_hears(struct pod *pod);
+void ip_job_changed(struct world *w);
+void ip_node_goes(struct node *node, bool power);
+void ip_on_agent_back(void *arg);
+void ip_on_back(void *arg);
+void ip_on_beat(void *arg);
+void ip_on_lease(void *arg);
+void ip_on_lost(void *arg);
+void ip_on_read(void *arg);
+void ip_on_repeat(void *arg);
+void ip_on_write(void *arg);
+void ip_set_ready(struct node *node, const char *status);
+int64_t ip_sparse(const char *text, long long index);
+const char *ip_type_of(const struct pod *pod);
+
+#endif
