@@ -176,6 +176,13 @@ static void a_job_that_begins_may_wait_unless_something_was_decided(void **state
 	b.ledger.roles[0].attempts = "0:1";
 	assert_string_equal(compare(&a, &b), "urgent");
 	b.ledger.roles[0].attempts = NULL;
+	/* Agents stop and start processes by it. */
+	b.ledger.roles[0].hold = "0-3";
+	assert_string_equal(compare(&a, &b), "urgent");
+	b.ledger.roles[0].hold = NULL;
+	b.ledger.in_place_at = 5;
+	assert_string_equal(compare(&a, &b), "urgent");
+	b.ledger.in_place_at = HF_TIME_NONE;
 	b.ledger.generation = 0; /* pods that another operator made */
 	assert_string_equal(compare(&a, &b), "urgent");
 	b.ledger.generation = 1;

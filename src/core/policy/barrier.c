@@ -221,7 +221,7 @@ static bool does_job_report(const struct hf_brain *b)
 /* An exec in a pod that is to go would start the new attempt there.  So its rank is held too. */
 void hf_barrier_hold_old(struct hf_brain *b)
 {
-	if (hf_cond_finished(b) || !does_job_report(b))
+	if (hf_cond_finished(b) || b->view->ledger_annotated || !does_job_report(b))
 		return;
 	for (int r = 0; r < b->roles_len; r++) {
 		for (int32_t i = 0; i < b->roles[r].slots_len; i++) {
@@ -266,8 +266,8 @@ void hf_barrier_step(struct hf_brain *b)
 	struct moved moved = {0};
 
 	hf_barrier_release_gone(b);
-	/* Nothing starts while a verdict settles. */
-	if (hf_verdict_pending(b) || (!b->barrier && !has_fallen(b)))
+	/* Nothing starts while a verdict settles.  A caller that sees no reports decides nothing. */
+	if (hf_verdict_pending(b) || b->seen->blind || (!b->barrier && !has_fallen(b)))
 		return;
 	if (b->barrier && !b->job.recovery.in_place && hf_barrier_is_of_all(b)) {
 		recreate_all(b, "recovery.inPlace is Never now");
@@ -332,6 +332,14 @@ void hf_barrier_tell(const struct hf_brain *b)
 	if (!b->barrier)
 		return;
 	find_awaited(b, &awaited);
+	if (b->seen->blind) {
+		if (awaited.running + awaited.coming > 0)
+			hf_say(b, b->now, HF_TOPIC_BLOCKED,
+			       "%d rank(s) start when all processes of the restart in place have "
+			       "stopped",
+			       awaited.running + awaited.coming);
+		return;
+	}
 	if (awaited.running > 0)
 		hf_say(b, b->now, HF_TOPIC_BLOCKED,
 		       "the restart in place waits until %d rank(s) have stopped, %s first",

@@ -291,7 +291,7 @@ static void suspend_clears_the_barrier(void **state)
 	}
 }
 
-/* A thousand ranks whose agents answer or not: the job never stays at the barrier. */
+/* Each set of agents that answer: the job never stays at the barrier. */
 static void no_job_waits_for_ever(void **state)
 {
 	(void)state;
@@ -327,6 +327,24 @@ static void no_job_waits_for_ever(void **state)
 	}
 }
 
+/* `holdfast why` reads no reports. */
+static void a_caller_without_reports_decides_nothing(void **state)
+{
+	(void)state;
+	begin("Job");
+	end_process("demo-hand-1", 1, 0, 1);
+	turn();
+	for (size_t i = 0; i < b.pods_len; i++)
+		b.pods[i].reported = false;
+	b.blind = true;
+	brain_after(&b, 300);
+	brain_step(&b);
+	assert_int_equal(hf_plan_actions(&b.plan), 0);
+	assert_string_equal(b.plan.status.ledger.roles[BRAIN_HAND].hold, "0-2");
+	assert_true(brain_says(&b, HF_TOPIC_BLOCKED, "4 rank(s) start when all processes"));
+	brain_release(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -340,6 +358,7 @@ int main(void)
 		cmocka_unit_test(without_an_agent_all_is_as_without_exec),
 		cmocka_unit_test(suspend_clears_the_barrier),
 		cmocka_unit_test(no_job_waits_for_ever),
+		cmocka_unit_test(a_caller_without_reports_decides_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

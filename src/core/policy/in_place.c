@@ -20,13 +20,17 @@
  * rank of the same type shows that the type runs under exec: they share the template. */
 static bool does_role_report(const struct hf_brain *b, int role)
 {
-	for (int32_t i = 0; i < b->roles[role].replicas; i++) {
+	struct hf_cache *cache = b->cache;
+
+	for (int32_t i = 0;
+	     i < b->roles[role].replicas && !cache->reports_not[role] && !cache->reports[role];
+	     i++) {
 		const struct hf_slot *slot = &b->roles[role].slots[i];
 
-		if (slot->pod && slot->current && slot->pod->process)
-			return true;
+		cache->reports[role] = slot->pod && slot->pod->process;
 	}
-	return false;
+	cache->reports_not[role] = !cache->reports[role];
+	return cache->reports[role];
 }
 
 static bool is_agent_heard(const struct hf_brain *b, const struct hf_pod *pod)
@@ -36,28 +40,7 @@ static bool is_agent_heard(const struct hf_brain *b, const struct hf_pod *pod)
 	return node && node->seen->has_agent && !hf_node_is_lost(node->seen);
 }
 
-/* The program itself is the cause, or a person or progressDeadlineSeconds asked for the restart. */
-static bool is_of_program(const struct hf_termination *termination)
-{
-	return termination->kind == HF_TERMINATION_HUNG ||
-	       (hf_class_is_application(termination->cls) &&
-		(termination->process || termination->kind == HF_TERMINATION_RESTARTED));
-}
-
-static bool does_evidence_allow(const struct hf_brain *b, int role, int32_t index)
-{
-	for (size_t i = 0; i < b->terminations_len; i++) {
-		const struct hf_termination *termination = &b->terminations[i];
-
-		if (termination->role == role && termination->index == index &&
-		    !is_of_program(termination))
-			return false;
-	}
-	return true;
-}
-
-/* What becomes of the pod of one rank, without the terminations of this step. */
-static enum hf_in_place judge_pod(const struct hf_brain *b, int role, int32_t index)
+enum hf_in_place hf_in_place_rank(const struct hf_brain *b, int role, int32_t index)
 {
 	const struct hf_slot *slot = &b->roles[role].slots[index];
 	const struct hf_container_seen *own;
@@ -70,24 +53,17 @@ static enum hf_in_place judge_pod(const struct hf_brain *b, int role, int32_t in
 		return HF_IN_PLACE_MOVES;
 	if (!hf_slot_process(b, role, slot) && !does_role_report(b, role))
 		return HF_IN_PLACE_REFUSED;
-	/* The kubelet, not exec, must start a program that no agent can reach. */
-	if (!slot->pod->stamped || hf_node_lost(b, slot->pod) || !is_agent_heard(b, slot->pod) ||
-	    hf_device_ends_pod(b, slot->pod))
+	/* No order would reach exec, or the next process would meet the same fault. */
+	if (slot->moves || !slot->pod->stamped || hf_node_lost(b, slot->pod) ||
+	    !is_agent_heard(b, slot->pod) || hf_device_ends_pod(b, slot->pod))
 		return HF_IN_PLACE_MOVES;
 	return HF_IN_PLACE_STAYS;
 }
 
-enum hf_in_place hf_in_place_rank(const struct hf_brain *b, int role, int32_t index)
-{
-	enum hf_in_place fate = judge_pod(b, role, index);
-
-	return fate == HF_IN_PLACE_STAYS && !does_evidence_allow(b, role, index) ? HF_IN_PLACE_MOVES
-										 : fate;
-}
-
 bool hf_in_place_is_wanted(const struct hf_brain *b)
 {
-	return b->job.recovery.in_place && !b->job.suspend && !b->ledger.kept &&
+	/* No agent reads a ledger in an annotation. */
+	return b->job.recovery.in_place && !b->job.suspend && !b->view->ledger_annotated &&
 	       b->ledger.in_place_streak < b->job.recovery.in_place_limit;
 }
 

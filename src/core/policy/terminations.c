@@ -282,6 +282,14 @@ static bool is_outlived(const struct hf_brain *b, const struct hf_termination *t
 	       framework->outlives(&b->job, termination->role);
 }
 
+/* The program itself is the cause, or progressDeadlineSeconds, and its pod is as good as before. */
+static bool is_of_program(const struct hf_termination *termination)
+{
+	return termination->kind == HF_TERMINATION_HUNG ||
+	       (hf_class_is_application(termination->cls) &&
+		(termination->process || termination->kind == HF_TERMINATION_RESTARTED));
+}
+
 /* Fill in class, rule and policy of each; drop those without a consequence. */
 static void decide_each(struct hf_brain *b)
 {
@@ -305,6 +313,8 @@ static void decide_each(struct hf_brain *b)
 		}
 		if (termination->kind != HF_TERMINATION_RESTARTED)
 			b->failed_count[termination->role]++;
+		if (!is_of_program(termination))
+			b->roles[termination->role].slots[termination->index].moves = true;
 		b->terminations[len++] = *termination;
 	}
 	b->terminations_len = len;

@@ -56,6 +56,7 @@ struct hf_slot {
 	bool current; /* the pod is of this generation and attempt */
 	enum hf_slot_phase phase;
 	bool gave_up; /* the added init container waited in vain, before the program began */
+	bool moves;   /* a termination of this step speaks against keeping the pod */
 	bool fell;    /* the pod ended after the order to restart in place and before the start */
 };
 
@@ -88,6 +89,8 @@ struct hf_cache {
 	size_t gone_len;
 	struct hf_edits avoided[HF_ROLES_MAX][2]; /* by role, and whether for replacements */
 	const char *shared;                       /* see struct hf_edits */
+	/* A pod of the role reports its process; none does (in_place.c); else not looked for yet. */
+	bool reports[HF_ROLES_MAX], reports_not[HF_ROLES_MAX];
 };
 
 /* What a step tells people and asks of the caller. */
