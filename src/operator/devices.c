@@ -425,7 +425,7 @@ static void take_change(void *arg, enum hf_cache_change change, const struct hf_
 	}
 	note_sick(devices, (now != NULL ? now : before)->name, view != NULL && view->out);
 	/* A verdict may wait for any word of it. */
-	hf_nodes_enqueue(op->facts.nodes, (now != NULL ? now : before)->name);
+	hf_nodes_enqueue(op, (now != NULL ? now : before)->name);
 }
 
 static void take_problem(void *arg, int code, const char *message)

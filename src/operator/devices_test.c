@@ -544,6 +544,20 @@ static void test_the_program_of_a_pod_is_reported_by_its_agent(void **state)
 	assert_string_equal(brain.process_message, "loss is nan");
 }
 
+/* As on the embedded plane: the node is in this process, and so is its agent. */
+static void test_an_agent_is_heard_where_no_node_is_watched(void **state)
+{
+	struct bench *bench = *state;
+
+	start(bench);
+	fake_event(watch_of(bench, "pods"), HF_EVENT_ADDED, bound_pod(110));
+	turn_for(bench, HF_SECOND);
+	process_says(bench, 200, "uid-ddp-worker-0", "u-1", "\"phase\":\"Running\"");
+	assert_true(brain.processed);
+	assert_true(brain.nodes[0].has_agent);
+	assert_int_equal(brain.nodes[0].ready, HF_NODE_READY);
+}
+
 static void test_a_report_of_a_program_that_cannot_be_changes_nothing(void **state)
 {
 	static const struct {
@@ -699,6 +713,8 @@ int main(void)
 		N(test_what_an_agent_told_of_a_fence_holds_for_its_pod),
 		N(test_the_program_of_a_pod_is_reported_by_its_agent),
 		N(test_a_report_of_a_program_that_cannot_be_changes_nothing),
+		cmocka_unit_test_setup_teardown(test_an_agent_is_heard_where_no_node_is_watched,
+						setup_with_agents, teardown),
 		N(test_a_silent_agents_word_of_ranks_is_of_the_past),
 		N(test_what_an_agent_said_long_before_we_came_is_old),
 		N(test_what_was_said_before_we_came_makes_no_rank_stand_still),

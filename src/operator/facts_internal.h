@@ -59,7 +59,7 @@ bool hf_nodes_evicts(const struct hf_nodes *nodes, const char *name);
 /* The node of this name is there, by a live read. */
 void hf_nodes_put(struct hf_nodes *nodes, struct hf_doc *node);
 /* Queues the jobs with pods on this node. */
-void hf_nodes_enqueue(struct hf_nodes *nodes, const char *name);
+void hf_nodes_enqueue(struct hf_operator *op, const char *name);
 /* For metrics: schedulable nodes lost without proof, and zones where the storm guard holds. */
 void hf_nodes_count(const struct hf_nodes *nodes, int32_t *ret_lost, int32_t *ret_storms);
 

@@ -68,9 +68,8 @@ hf_time hf_moment_at(const struct hf_moment *moment, hf_time mono)
 
 /* --- whom it concerns ------------------------------------------------------------------------- */
 
-void hf_nodes_enqueue(struct hf_nodes *nodes, const char *name)
+void hf_nodes_enqueue(struct hf_operator *op, const char *name)
 {
-	struct hf_operator *op = nodes->op;
 	const struct hf_cache *pods = op->pods.cache;
 	const struct hf_cache_entry *e;
 
@@ -99,7 +98,7 @@ static void on_storm(void *arg)
 
 	for (size_t it = 0; (entry = hf_cache_next(nodes->cache, &it)) != NULL;)
 		if (((const struct node_view *)entry->view)->facts.ready == HF_NODE_UNKNOWN)
-			hf_nodes_enqueue(nodes, entry->name);
+			hf_nodes_enqueue(nodes->op, entry->name);
 }
 
 /* --- storm numbers ---------------------------------------------------------------------------- */
@@ -336,7 +335,7 @@ static void take_change(void *arg, enum hf_cache_change change, const struct hf_
 	}
 	recount_node(nodes, was, view);
 	if (was == NULL || view == NULL || !same_standing(&was->facts, &view->facts))
-		hf_nodes_enqueue(nodes, (now != NULL ? now : before)->name);
+		hf_nodes_enqueue(nodes->op, (now != NULL ? now : before)->name);
 }
 
 static void take_problem(void *arg, int code, const char *message)

@@ -86,6 +86,8 @@ static bool see_node(const struct hf_observe_args *args, const char *name, struc
 	hf_node_seen_init(ret_node, name, HF_NODE_READY, args->now);
 	ret_node->renewed_at = args->now;
 	ret_node->zone_nodes = 1;
+	if (facts != NULL && facts->devices != NULL)
+		hf_devices_see_node(facts->devices, &moment, ret_node);
 	return true;
 }
 
@@ -135,7 +137,7 @@ static void find_facts(const struct hf_observe_args *args, struct hf_pod *pods,
 	find_nodes(args, arena, seen);
 	for (size_t i = 0; i < len; i++)
 		pods[i].own_ended_at = hf_moment_at(&moment, pods[i].own_ended_at);
-	if (facts == NULL || facts->nodes == NULL)
+	if (facts == NULL || facts->devices == NULL)
 		return;
 	for (size_t i = 0; i < len; i++) {
 		pods[i].news_at = hf_moment_at(&moment, pods[i].news_at);
@@ -146,7 +148,8 @@ static void find_facts(const struct hf_observe_args *args, struct hf_pod *pods,
 			hf_devices_see_pod(facts->devices, args->job, arena, &pods[i]);
 	hf_devices_see_ranks(facts->devices, &moment, pods, len, arena);
 	hf_devices_see_records(facts->devices, &moment, args->job, arena, seen);
-	hf_asks_see_claims(facts->asks, args->key, arena, seen);
+	if (facts->asks != NULL)
+		hf_asks_see_claims(facts->asks, args->key, arena, seen);
 }
 
 void hf_observe(const struct hf_observe_args *args, struct hf_arena *arena, struct hf_views *views,

@@ -43,8 +43,9 @@ static int kinds_init(struct hf_operator *op, struct hf_error *err)
 	if (op->options.watch_nodes) {
 		op->facts.nodes = hf_nodes_create(op);
 		op->facts.asks = hf_asks_create(op);
-		op->facts.devices = hf_devices_create(op);
 	}
+	if (op->options.watch_nodes || op->options.watch_agents)
+		op->facts.devices = hf_devices_create(op);
 	return 0;
 }
 
@@ -55,8 +56,8 @@ static void begin_kinds(struct hf_operator *op)
 	if (op->companion != NULL)
 		op->companion->ops->wake(op->companion);
 	if (!hf_cache_synced(op->pods.cache) || !hf_cache_synced(op->services.cache) ||
-	    (op->facts.nodes != NULL &&
-	     (!hf_nodes_synced(op->facts.nodes) || !hf_devices_synced(op->facts.devices))))
+	    (op->facts.nodes != NULL && !hf_nodes_synced(op->facts.nodes)) ||
+	    (op->facts.devices != NULL && !hf_devices_synced(op->facts.devices)))
 		return;
 	hf_extras_enqueue(op);
 	for (size_t i = 0; i < op->n_kinds; i++) {
@@ -191,10 +192,10 @@ void hf_operator_start(struct hf_operator *op)
 		hf_cache_start(op->kinds[i].cache);
 		hf_narrow_start(&op->kinds[i]);
 	}
-	if (op->facts.nodes != NULL) {
+	if (op->facts.nodes != NULL)
 		hf_nodes_start(op->facts.nodes);
+	if (op->facts.devices != NULL)
 		hf_devices_start(op->facts.devices);
-	}
 	if (op->companion != NULL)
 		op->companion->ops->start(op->companion);
 }

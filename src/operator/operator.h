@@ -75,6 +75,9 @@ struct hf_operator_options {
 	 * kubelet runs in this process, and every node is alive. Without the right to list Nodes
 	 * every node is silent, and none is ever lost. */
 	bool watch_nodes;
+	/* Watch what agents report of devices and processes, also without watch_nodes, where the
+	 * agent and the kubelet run in this process. */
+	bool watch_agents;
 	/* Creates the controller that works beside this one. Needs watch_nodes and all namespaces;
 	 * else it is not called. NULL: none. */
 	struct hf_controller *(*create_companion)(const struct hf_controller_env *env);

@@ -214,6 +214,11 @@ int setup_with_nodes(void **state)
 	return make_bench(state, (struct hf_operator_options){.watch_nodes = true});
 }
 
+int setup_with_agents(void **state)
+{
+	return make_bench(state, (struct hf_operator_options){.watch_agents = true});
+}
+
 int setup_with_two_kinds(void **state)
 {
 	static const struct hf_framework *const two[] = {&hf_framework_pytorch,

@@ -81,6 +81,7 @@ int setup(void **state);
 int setup_with_crds(void **state);
 /* It watches nodes; `nodes` of the bench are there at the start. */
 int setup_with_nodes(void **state);
+int setup_with_agents(void **state);
 /* PyTorchJobs and TFJobs. */
 int setup_with_two_kinds(void **state);
 /* MPIJobs. */

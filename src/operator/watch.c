@@ -294,7 +294,7 @@ static void create_cache(struct hf_operator *op, struct hf_kind *kind,
 		options.decode = decode;
 		options.view_free = hf_view_unref;
 		options.index_key[HF_PODS_BY_OWNER] = index_by_controller;
-		if (resource == &hf_pods && op->options.watch_nodes)
+		if (resource == &hf_pods && (op->options.watch_nodes || op->options.watch_agents))
 			options.index_key[HF_PODS_BY_NODE] = index_by_node;
 	}
 	kind->op = op;
