@@ -27,6 +27,7 @@ struct life {
 	struct brain *b;
 	uint64_t random;
 	uint64_t seed;
+	bool execs; /* agents report programs, truly or not */
 	/* the highest of each, as written */
 	int64_t generation, incidents, restarts;
 	const char *terminal;
@@ -162,6 +163,20 @@ static void happens_to_pod(struct life *life, struct brain_pod *pod)
 	}
 }
 
+/* Any report, of a process that there is or not: what an agent says must break nothing. */
+static void report_something(struct life *life, struct brain_pod *pod)
+{
+	static const int codes[] = {1, 42, 93, 137};
+	int64_t generation = life->b->view.status.ledger.generation;
+
+	brain_report(life->b, pod->name, (enum hf_process_phase)roll(life, HF_PROCESS_PHASES),
+		     generation + roll(life, 3) - 1, pod->pod.attempt + roll(life, 3) - 1);
+	pod->process.code = HF_SOME_INT(codes[roll(life, HF_ARRAY_LEN(codes))]);
+	pod->process.step = roll(life, 100);
+	if (roll(life, 3) == 0)
+		pod->process.at = HF_TIME_NONE;
+}
+
 static bool is_storm(const struct hf_node_seen *node)
 {
 	return node->zone_lost > 2 && node->zone_lost * 100 >= node->zone_nodes * 55;
@@ -234,6 +249,10 @@ static void happens(struct life *life)
 	struct brain *b = life->b;
 	struct hf_run_policy *policy = &b->view.run_policy;
 
+	if (life->execs && b->pods_len > 0 && roll(life, 3) == 0) {
+		report_something(life, &b->pods[roll(life, (unsigned)b->pods_len)]);
+		return;
+	}
 	switch (roll(life, 14)) {
 	case 0: brain_after(b, (int)roll(life, 300)); break;
 	case 1: brain_after(b, 1 + (int)roll(life, 20)); break;
@@ -352,6 +371,7 @@ static void no_incident_of_ours(struct life *life)
 		    (pod->pod.phase == HF_POD_FAILED || pod->pod.deletion_time != HF_TIME_NONE ||
 		     pod->containers[0].restart_count > 0 ||
 		     pod->containers[0].phase == HF_CONTAINER_TERMINATED ||
+		     (pod->reported && pod->process.phase == HF_PROCESS_ENDED) ||
 		     is_on_a_lost_node(b, pod)))
 			return;
 	}
@@ -459,7 +479,9 @@ static void actions_hold(struct life *life)
 		assert_int_equal(creates, 0);
 	/* The barrier, on what is really there. */
 	for (size_t i = 0; i < b->pods_len && creates > 0; i++)
-		assert_true(b->pods[i].pod.generation >= status->ledger.generation);
+		assert_true(b->pods[i].pod.generation >= (status->ledger.in_place_base > 0
+								  ? status->ledger.in_place_base
+								  : status->ledger.generation));
 	if (brain_count(b, HF_ACTION_DELETE_JOB) > 0)
 		assert_true(finished);
 	assert_true(b->plan.wake_at > b->now);
@@ -543,6 +565,45 @@ static int64_t attempt_written(const struct brain *b, const char *pod)
 	return 0;
 }
 
+/* "0-3,7" */
+static bool is_held(const struct brain *b, const char *pod)
+{
+	int64_t index = strtoll(strrchr(pod, '-') + 1, NULL, 10);
+
+	for (int r = 0; r < b->view.framework->roles_len; r++) {
+		const char *text = b->view.status.ledger.roles[r].hold;
+
+		if (!strstr(pod, hf_type_lower(b->pass, b->view.framework->roles[r].name)))
+			continue;
+		while (text && *text) {
+			char *end;
+			int64_t from = strtoll(text, &end, 10);
+			int64_t to = *end == '-' ? strtoll(end + 1, &end, 10) : from;
+
+			if (index >= from && index <= to)
+				return true;
+			text = *end == ',' ? end + 1 : NULL;
+		}
+	}
+	return false;
+}
+
+/* Agents and execs do as the ledger says. */
+static void obey_orders(struct life *life)
+{
+	struct brain *b = life->b;
+
+	for (size_t i = 0; i < b->pods_len && life->execs; i++) {
+		struct brain_pod *pod = &b->pods[i];
+
+		if (pod->containers[0].phase == HF_CONTAINER_RUNNING)
+			brain_report(b, pod->name,
+				     is_held(b, pod->name) ? HF_PROCESS_DOWN : HF_PROCESS_RUNNING,
+				     b->view.status.ledger.generation,
+				     attempt_written(b, pod->name));
+	}
+}
+
 static void remember_successes(struct life *life)
 {
 	struct brain *b = life->b;
@@ -610,6 +671,7 @@ static void comes_to_rest(struct life *life)
 	struct brain *b = life->b;
 
 	for (int round = 0; round < 200; round++) {
+		obey_orders(life);
 		brain_step(b);
 		if (b->job_deleted)
 			return;
@@ -632,11 +694,13 @@ static void comes_to_rest(struct life *life)
 	fail_msg("seed %llu: no rest, after\n%s", (unsigned long long)life->seed, brain_text(b));
 }
 
-static void live(uint64_t seed)
+static void live(uint64_t seed, bool execs)
 {
-	struct life life = {.b = &world, .random = seed * 7919 + 1, .seed = seed};
+	struct life life = {.b = &world, .random = seed * 7919 + 1, .seed = seed, .execs = execs};
 
 	random_job(&life);
+	for (size_t i = 0; i < world.nodes_len; i++)
+		world.nodes[i].has_agent = execs;
 	for (int i = 0; i < EVENTS && !world.job_deleted; i++) {
 		if (roll(&life, 8) > 0)
 			happens(&life);
@@ -661,7 +725,14 @@ static void every_plan_keeps_its_promises_on_four_hundred_lives(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 0; seed < SEEDS; seed++)
-		live(seed);
+		live(seed, false);
+}
+
+static void every_plan_keeps_them_whatever_agents_report_of_programs(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 0; seed < SEEDS; seed++)
+		live(SEEDS + seed, true);
 }
 
 /* ---- dying between any two actions ------------------------------------------------------------------------------ */
@@ -806,6 +877,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_plan_keeps_its_promises_on_four_hundred_lives),
+		cmocka_unit_test(every_plan_keeps_them_whatever_agents_report_of_programs),
 		cmocka_unit_test(each_observed_end_counts_once_wherever_the_operator_dies),
 	};
 
