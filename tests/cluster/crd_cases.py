@@ -189,6 +189,12 @@ def run_policies():
                    "forceDelete: Unsupported")
     yield recovery("a reaction nobody knows", {"device": {"onUnhealthy": "Cry"}},
                    "onUnhealthy: Unsupported")
+    yield recovery("a word that inPlace does not have", {"inPlace": "Always"},
+                   "inPlace: Unsupported")
+    yield recovery("inPlaceWaitSeconds 0", {"inPlaceWaitSeconds": 0},
+                   "inPlaceWaitSeconds: Invalid value")
+    yield recovery("checkpoint.graceSeconds below 0", {"checkpoint": {"graceSeconds": -1}},
+                   "graceSeconds: Invalid value")
     yield recovery("a word that podsAfterEnd does not have", {"podsAfterEnd": "Delete"},
                    "podsAfterEnd: Unsupported")
 
