@@ -170,7 +170,8 @@ static bool is_of_now(const struct pod *pod, const struct hf_json *ledger)
 	int64_t g = hf_json_i64(hf_json_get(ledger, "generation"), 0);
 	int64_t base = hf_json_i64(hf_json_get(ledger, "inPlaceBase"), g);
 	int64_t a = ip_sparse(hf_json_str(hf_json_get(role, "attempts"), NULL), ip_index_of(pod));
-	int64_t alone = ip_sparse(hf_json_str(hf_json_get(role, "inPlace"), NULL), ip_index_of(pod));
+	int64_t alone =
+		ip_sparse(hf_json_str(hf_json_get(role, "inPlace"), NULL), ip_index_of(pod));
 
 	return pod->g0 >= base && pod->g0 <= g && pod->a0 + alone == a;
 }
