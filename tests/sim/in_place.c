@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 #include "sim/in_place.h"
+#include "sim/sim.h"
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -63,7 +64,7 @@ static void on_relist(void *arg)
 	struct life *life = arg;
 
 	if (life->client != NULL)
-		hf_memstore_client_break_watches(life->client, HF_E_GONE, "events were lost");
+		hf_memstore_client_break_watches(life->bare, HF_E_GONE, "events were lost");
 }
 
 static void on_event(void *arg, const struct hf_watch_options *options,
@@ -95,7 +96,9 @@ static void on_birth(void *arg)
 	struct hf_error err = {0};
 	int rc;
 
-	life->client = hf_memstore_client_create(w->memstore, &faults);
+	life->client = life->bare = hf_memstore_client_create(w->memstore, &faults);
+	if (w->narrow)
+		life->client = sim_narrow_schema_create(life->client);
 	const struct hf_operator_options options = {.loop = w->loop,
 						    .store = life->client,
 						    .frameworks = frameworks,
@@ -350,7 +353,7 @@ static void check_end(struct world *w)
 {
 	struct hf_doc *doc = ip_job_doc(w);
 	const struct hf_json *job = hf_doc_json(doc);
-	const struct hf_json *ledger = hf_json_path(job, "status", "recovery", NULL);
+	HF_AUTO_JSON ledger = ip_ledger(doc);
 	int64_t workers = hf_json_i64(
 		hf_json_path(job, "spec", "pytorchReplicaSpecs", "Worker", "replicas", NULL), 0);
 	int64_t running = 0;
@@ -409,6 +412,7 @@ static void world_begin(struct world *w, uint64_t seed, bool aloud, struct met *
 	hf_rng_init(&w->rng, seed);
 	hf_rng_init(&w->engine_rng, ~seed);
 	w->scope_job = ip_below(w, 3) != 0;
+	w->narrow = seed % 5 == 4;
 	w->quiet = ip_below(w, 6) == 0;
 	w->n_lives = ip_below(w, 4) == 0 ? 2 : 1;
 	w->loop = hf_loop_create_virtual(WALL_START);

@@ -89,7 +89,7 @@ struct node {
 struct life {
 	struct world *w;
 	char identity[16];
-	struct hf_store *client;
+	struct hf_store *client, *bare; /* the client, without what stands in front */
 	struct hf_operator *op;
 	struct hf_manager *manager;
 	struct hf_timer *death, *birth, *relist;
@@ -113,6 +113,7 @@ struct world {
 	int n_lives;
 	struct hf_timer *deeds;
 	bool calm, quiet, aloud, scope_job;
+	bool narrow; /* the CRD has no place for the ledger: it is in an annotation */
 	char job_uid[64];
 	int jobs;             /* made so far */
 	int64_t faults;       /* of the present job */
@@ -131,6 +132,8 @@ int ip_apply(struct world *w, const struct hf_request *request);
 uint64_t ip_below(struct world *w, uint64_t n);
 bool ip_chance(struct world *w, unsigned permille);
 void ip_check_barrier(struct world *w);
+/* Of that version of the job, wherever it stands; the caller's.  NULL: none. */
+struct hf_json *ip_ledger(struct hf_doc *job);
 void ip_check_job(struct world *w, struct hf_doc *doc);
 void ip_check_start(struct pod *pod);
 int ip_create(struct world *w, const struct hf_resource *resource, const char *ns,

@@ -176,9 +176,8 @@ static bool is_of_now(const struct pod *pod, const struct hf_json *ledger)
 	return pod->g0 >= base && pod->g0 <= g && pod->a0 + alone == a;
 }
 
-static void give_order(struct pod *pod, const struct hf_json *job)
+static void give_order(struct pod *pod, const struct hf_json *job, const struct hf_json *ledger)
 {
-	const struct hf_json *ledger = hf_json_path(job, "status", "recovery", NULL);
 	const struct hf_json *role = hf_json_path(ledger, "replicas", ip_type_of(pod), NULL);
 	const char *in_place =
 		hf_json_path_str(job, "spec", "runPolicy", "recovery", "inPlace", NULL);
@@ -220,8 +219,10 @@ static void give_orders(struct node *node)
 		if (pod->node == node && pod->connected && pod->written && n < HF_ARRAY_LEN(list))
 			list[n++] = pod;
 	}
+	HF_AUTO_JSON ledger = ip_ledger(node->job);
+
 	for (size_t i = 0; i < n; i++)
-		give_order(list[i], hf_doc_json(node->job));
+		give_order(list[i], hf_doc_json(node->job), ledger);
 }
 
 /* Its watch, or its list after a watch that broke. */

@@ -434,10 +434,9 @@ void ip_on_change(void *arg, const struct hf_memstore_change *change)
 			w->job_writes++;
 		if (w->aloud) {
 			HF_AUTO_STRBUF text = HF_STRBUF_INIT((size_t)1 << 16);
+			HF_AUTO_JSON ledger = ip_ledger(change->after);
 
-			hf_json_write(hf_json_path(hf_doc_json(change->after), "status", "recovery",
-						   NULL),
-				      HF_JSON_COMPACT, &text);
+			hf_json_write(ledger, HF_JSON_COMPACT, &text);
 			ip_tell(w, "job: %.700s", text.data);
 		}
 		ip_check_job(w, change->after);

@@ -141,12 +141,25 @@ bool ip_is_reachable(const struct pod *pod)
 	return pod->node && pod->node->power && pod->node->link;
 }
 
+struct hf_json *ip_ledger(struct hf_doc *job)
+{
+	const struct hf_json *object = hf_doc_json(job);
+	const char *text =
+		hf_json_path_str(object, "metadata", "annotations", "holdfast.dev/ledger", NULL);
+	struct hf_json *ledger = NULL;
+	struct hf_error err;
+
+	if (text == NULL)
+		return hf_json_ref(hf_json_path(object, "status", "recovery", NULL));
+	return hf_json_parse(text, strlen(text), NULL, &ledger, &err) == 0 ? ledger : NULL;
+}
+
 /* A restart of all ranks waits for its delay. */
 static void check_delay(struct pod *pod)
 {
 	struct world *w = pod->w;
-	const char *text = hf_json_path_str(hf_doc_json(ip_job_doc(w)), "status", "recovery",
-					    "notBefore", NULL);
+	HF_AUTO_JSON ledger = ip_ledger(ip_job_doc(w));
+	const char *text = hf_json_path_str(ledger, "notBefore", NULL);
 	hf_time at;
 
 	if (w->scope_job && pod->g == w->generation && pod->ordinal > 1 && text != NULL &&
@@ -201,7 +214,7 @@ bool ip_is_held(const struct hf_json *ledger)
 
 void ip_check_job(struct world *w, struct hf_doc *doc)
 {
-	const struct hf_json *ledger = hf_json_path(hf_doc_json(doc), "status", "recovery", NULL);
+	HF_AUTO_JSON ledger = ip_ledger(doc);
 	int64_t generation = hf_json_i64(hf_json_get(ledger, "generation"), 0);
 	int64_t restarts = ip_sum_restarts(ledger);
 	int64_t incident = hf_json_i64(hf_json_path(ledger, "incident", "id", NULL), 0);

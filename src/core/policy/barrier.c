@@ -221,7 +221,7 @@ static bool does_job_report(const struct hf_brain *b)
 /* An exec in a pod that is to go would start the new attempt there.  So its rank is held too. */
 void hf_barrier_hold_old(struct hf_brain *b)
 {
-	if (hf_cond_finished(b) || b->view->ledger_annotated || !does_job_report(b))
+	if (hf_cond_finished(b) || !does_job_report(b))
 		return;
 	for (int r = 0; r < b->roles_len; r++) {
 		for (int32_t i = 0; i < b->roles[r].slots_len; i++) {

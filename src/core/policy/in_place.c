@@ -62,8 +62,7 @@ enum hf_in_place hf_in_place_rank(const struct hf_brain *b, int role, int32_t in
 
 bool hf_in_place_is_wanted(const struct hf_brain *b)
 {
-	/* No agent reads a ledger in an annotation. */
-	return b->job.recovery.in_place && !b->job.suspend && !b->view->ledger_annotated &&
+	return b->job.recovery.in_place && !b->job.suspend &&
 	       b->ledger.in_place_streak < b->job.recovery.in_place_limit;
 }
 
