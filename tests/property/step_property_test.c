@@ -241,7 +241,7 @@ static void furnish_pods(struct life *life)
 	}
 }
 
-static void happens(struct life *life)
+static void happens_to_job(struct life *life)
 {
 	static const char *const requests[] = {"2026-01-01T00:00:01Z",
 					       "2026-01-01T00:00:02Z hand-0",
@@ -249,10 +249,6 @@ static void happens(struct life *life)
 	struct brain *b = life->b;
 	struct hf_run_policy *policy = &b->view.run_policy;
 
-	if (life->execs && b->pods_len > 0 && roll(life, 3) == 0) {
-		report_something(life, &b->pods[roll(life, (unsigned)b->pods_len)]);
-		return;
-	}
 	switch (roll(life, 14)) {
 	case 0: brain_after(b, (int)roll(life, 300)); break;
 	case 1: brain_after(b, 1 + (int)roll(life, 20)); break;
@@ -278,6 +274,16 @@ static void happens(struct life *life)
 		if (b->pods_len > 0)
 			happens_to_pod(life, &b->pods[roll(life, (unsigned)b->pods_len)]);
 	}
+}
+
+static void happens(struct life *life)
+{
+	struct brain *b = life->b;
+
+	if (life->execs && b->pods_len > 0 && roll(life, 3) == 0)
+		report_something(life, &b->pods[roll(life, (unsigned)b->pods_len)]);
+	else
+		happens_to_job(life);
 }
 
 /* ---- what holds of a plan --------------------------------------------------------------------------------- */

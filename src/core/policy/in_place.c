@@ -40,24 +40,33 @@ static bool is_agent_heard(const struct hf_brain *b, const struct hf_pod *pod)
 	return node && node->seen->has_agent && !hf_node_is_lost(node->seen);
 }
 
+/* The pod is of the present attempt, and its program may run. */
+static bool is_pod_present(const struct hf_slot *slot)
+{
+	return slot->pod && slot->current && !slot->fell && !slot->succeeded &&
+	       !hf_pod_is_terminating(slot->pod) && !hf_pod_is_terminal(slot->pod);
+}
+
+/* No order would reach exec, or the next process would meet the same fault. */
+static bool is_pod_unfit(const struct hf_brain *b, const struct hf_slot *slot)
+{
+	return slot->moves || !slot->pod->stamped || hf_node_lost(b, slot->pod) ||
+	       !is_agent_heard(b, slot->pod) || hf_device_ends_pod(b, slot->pod);
+}
+
 enum hf_in_place hf_in_place_rank(const struct hf_brain *b, int role, int32_t index)
 {
 	const struct hf_slot *slot = &b->roles[role].slots[index];
 	const struct hf_container_seen *own;
 
-	if (!slot->pod || !slot->current || slot->fell || slot->succeeded ||
-	    hf_pod_is_terminating(slot->pod) || hf_pod_is_terminal(slot->pod))
+	if (!is_pod_present(slot))
 		return HF_IN_PLACE_MOVES;
 	own = hf_own_container(b, role, slot->pod);
 	if (!own || own->phase != HF_CONTAINER_RUNNING)
 		return HF_IN_PLACE_MOVES;
 	if (!hf_slot_process(b, role, slot) && !does_role_report(b, role))
 		return HF_IN_PLACE_REFUSED;
-	/* No order would reach exec, or the next process would meet the same fault. */
-	if (slot->moves || !slot->pod->stamped || hf_node_lost(b, slot->pod) ||
-	    !is_agent_heard(b, slot->pod) || hf_device_ends_pod(b, slot->pod))
-		return HF_IN_PLACE_MOVES;
-	return HF_IN_PLACE_STAYS;
+	return is_pod_unfit(b, slot) ? HF_IN_PLACE_MOVES : HF_IN_PLACE_STAYS;
 }
 
 bool hf_in_place_is_wanted(const struct hf_brain *b)
