@@ -222,7 +222,8 @@ bool hf_steps_allow(const struct hf_brain *b, enum hf_class cls)
 	if (limit == 0 || cls == HF_CLASS_USER || b->ledger.best_step == 0)
 		return true;
 	find_steps(b, &step, &saved);
-	return step > b->ledger.best_step || b->ledger.no_progress_streak < limit;
+	/* The restart before this incident is one more. */
+	return step > b->ledger.best_step || b->ledger.no_progress_streak + 1 < limit;
 }
 
 const char *hf_steps_message(const struct hf_brain *b)
@@ -231,7 +232,7 @@ const char *hf_steps_message(const struct hf_brain *b)
 		b->arena,
 		"Job %s has failed because %lld restart(s) in a row have not brought it "
 		"beyond step %lld (noProgressLimit)",
-		b->view->name, (long long)b->ledger.no_progress_streak,
+		b->view->name, (long long)b->ledger.no_progress_streak + 1,
 		(long long)b->ledger.best_step);
 }
 
