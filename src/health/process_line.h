@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_HEALTH_PROCESS_LINE_H
+#define HF_HEALTH_PROCESS_LINE_H
+
+#include "base/compiler.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+HF_BEGIN_DECLS
+
+/*
+ * The two messages between `holdfast exec` and the node's agent, for restarts in place.  Each is one packet of text on a
+ * SOCK_SEQPACKET socket; a line feed at the end is allowed.
+ *
+ *     state phase=ended generation=1 attempt=0 ordinal=2 code=1 step=120 words=exit code 1: …
+ *     target generation=2 attempt=0 hold=1 wait=60 grace=30
+ *
+ * exec always sends its whole state: when it connects, and at each change.  The agent sends the target, which is a level and
+ * not an event: a line that is lost or repeated changes nothing.
+ *
+ * The first word, then KEY=VALUE by single blanks, in any order.  Unknown keys are skipped, so that a newer sender may say
+ * more.  A wrong or repeated value voids the whole line: half of an order is none.  Pure.
+ *
+ * state:
+ *   phase       waiting (no process was started), running, ended (by itself), down (by an order); required
+ *   generation, attempt
+ *               of the present or the last process; in phase down those of the target that is obeyed.  Both or none
+ *   ordinal     counts the processes of this exec from 1; required except in phase waiting
+ *   code        the exit code with which exec would end; signal: the signal that ended the process
+ *   cause       of an ended process: device-fatal, fabric, …
+ *   step        the last step that a rank has done; saved: ... that a rank has saved
+ *   words       what the process said last; UTF-8, may have blanks, so the key is the last one
+ *
+ * target:
+ *   generation, attempt
+ *               the process should have these; both or none.  None: the pod is no rank of a job that restarts in place
+ *   hold        1: no process may run now
+ *   wait        how many seconds exec keeps the container after its process has ended; 0: not at all
+ *   grace       seconds between SIGTERM and SIGKILL
+ *   save        seconds that a save may take before SIGTERM; 0: ranks are not asked
+ *   first_generation, first_attempt
+ *               of the pod itself: the first process of exec has these unless exec knows better.  Both or none
+ *   rendezvous  a number for the name of torch's rendezvous, which differs after a restart of the whole job in place
+ *
+ * A number left out is 0.
+ */
+#define HF_PROCESS_LINE_BYTES_MAX 1024
+#define HF_PROCESS_WORDS_MAX 513 /* with the NUL */
+#define HF_PROCESS_CAUSE_MAX 33
+#define HF_PROCESS_SPAN_MAX 86400 /* seconds */
+#define HF_PROCESS_KEYS_MAX 32
+#define HF_PROCESS_CODE_MAX 255
+#define HF_PROCESS_SIGNAL_MAX 64
+#define HF_EXEC_SOCKET_FILE "exec.sock" /* beside the agent's socket for reports */
+
+enum hf_process_phase {
+	HF_PROCESS_WAITING,
+	HF_PROCESS_RUNNING,
+	HF_PROCESS_ENDED,
+	HF_PROCESS_DOWN,
+	HF_PROCESS_PHASES
+};
+/* "running" */
+const char *hf_process_phase_name(enum hf_process_phase phase);
+
+/* Which start of a rank: the newer one is greater, first by generation. */
+struct hf_process_start {
+	bool known;
+	int64_t generation, attempt;
+};
+/* Below 0, 0 or above 0.  An unknown start is below every other. */
+int hf_process_start_order(const struct hf_process_start *left,
+			   const struct hf_process_start *right);
+
+struct hf_process_state {
+	enum hf_process_phase phase;
+	struct hf_process_start start;
+	uint32_t ordinal;
+	uint32_t code, signal;
+	char cause[HF_PROCESS_CAUSE_MAX]; /* letters, digits, '-'; "": none */
+	bool has_step, has_saved;
+	uint64_t step, saved;
+	char words[HF_PROCESS_WORDS_MAX]; /* UTF-8 without control characters; "": none */
+};
+
+struct hf_process_target {
+	struct hf_process_start start, first;
+	bool hold;
+	uint32_t wait_s, grace_s, save_s;
+	int64_t rendezvous;
+};
+
+/* False: the bytes are no such line.  They need no NUL. */
+bool hf_process_state_parse(const char *bytes, size_t len, struct hf_process_state *ret_state);
+bool hf_process_target_parse(const char *bytes, size_t len, struct hf_process_target *ret_target);
+/* Into a buffer of HF_PROCESS_LINE_BYTES_MAX bytes; each returns the length without the NUL.  What is written can be parsed,
+ * and gives the same: the caller's values are within the limits above. */
+size_t hf_process_state_format(const struct hf_process_state *state, char *ret_text);
+size_t hf_process_target_format(const struct hf_process_target *target, char *ret_text);
+
+/* Copies as much of the text as is UTF-8 and fits; control characters become blanks. */
+void hf_process_words(const char *text, size_t len, char ret_words[HF_PROCESS_WORDS_MAX]);
+
+HF_END_DECLS
+
+#endif
