@@ -3,6 +3,7 @@
 #include "exec/exec_internal.h"
 
 #include "base/str.h"
+#include "exec/orders.h"
 #include "exec/progress.h"
 #include "exec/rest.h"
 #include "exec/tail.h"
@@ -42,37 +43,51 @@
 #define DRAIN_MS 2000
 /* poll() calls a pipe writable when this many bytes fit. */
 #define CHUNK 4096
+/* How often contact is looked at before a start. */
+#define CONTACT_LOOK_MS 250
+/* Longest value of a variable that gets the number of the rendezvous. */
+#define RENDEZVOUS_BYTES_MAX 1024
 
 /* See find_cause_start_s(). */
 #define CAUSE_S 60
 #define CAUSE_STANDS_S 3600
 #define STEP_ENDS_S 5
 
-enum ending { ENDS_ITSELF, ENDS_TOLD, ENDS_HUNG, ENDS_FENCED };
+/* ORDERED: the agent has told to stop CMD. */
+enum ending { ENDS_ITSELF, ENDS_TOLD, ENDS_HUNG, ENDS_FENCED, ENDS_ORDERED };
 
 struct exec {
 	const struct hf_exec_options *options;
 	struct hf_exec_link link;
+	struct hf_exec_orders orders;
 	struct hf_tail tail;
 	struct hf_fence fence;
 	int signal_fd, err_fd; /* -1: stderr is CMD's own */
 	int out_fd;            /* our stderr, where writing never blocks */
 	char chunk[CHUNK];     /* of CMD's stderr, on its way to ours */
 	size_t chunk_len, chunk_at;
+	sigset_t before; /* the signal mask of CMD */
 	pid_t child;
-	bool ended, over; /* over: the loop does not wait for CMD any more */
+	bool ended; /* CMD has ended, or was not started yet */
+	bool over;  /* CMD does not end, not even by SIGKILL */
 	int status;
 	size_t left; /* processes that SIGKILL did not end */
+	bool left_known;
+	bool draining; /* orders wait until the end of CMD is told */
 	enum ending ending;
 	bool foreground, group, killed;
 	bool stopped;    /* CMD stands still until the ranks below it have printed their stacks */
 	bool background; /* the shell continued this process in the background */
 	uint64_t attempt;
-	int64_t now_ms, beat_at_ms, kill_at_ms, fence_at_ms;
+	int64_t now_ms, beat_at_ms, kill_at_ms, fence_at_ms, stop_at_ms;
 	int64_t stopped_ms; /* time in which CMD could not run */
 	int64_t step_ms;    /* the last time that a rank advanced */
 	int64_t signal_ms;  /* the signal that asks CMD to end came then, without stopped_ms */
 	int signal;
+	int start_error;           /* errno of a CMD that cannot be run */
+	const char *rendezvous[2]; /* values of rendezvous_names at the start */
+	struct hf_exec_ending end;
+	char end_text[384]; /* what end.why may point to */
 	struct hf_progress progress;
 	int32_t hung_rank; /* -1: all ranks, or a rank without a number */
 	bool any_step, step_waits;
@@ -125,9 +140,14 @@ static void receive_reports(struct exec *x)
 		beat.fence_s = 0;
 		hf_progress_take(&x->progress, "/proc", &beat, pid, measure_running_ms(x));
 		if (x->ending == ENDS_TOLD &&
-		    hf_progress_outlives(&x->progress, x->signal, x->signal_ms))
+		    hf_progress_outlives(&x->progress, x->signal, x->signal_ms)) {
 			x->ending = ENDS_ITSELF;
+			x->orders.leaving = false;
+		}
 		x->any_step = true;
+		x->orders.told.has_step = true;
+		if (beat.step > x->orders.told.step)
+			x->orders.told.step = beat.step;
 		x->step = beat;
 		x->step_waits = true;
 		if (x->now_ms - x->told_at_ms >= STEP_GAP_MS)
@@ -140,8 +160,9 @@ static void receive_reports(struct exec *x)
 static void send_beat(struct exec *x)
 {
 	/* An agent that has started anew learns the last step from it. */
-	struct hf_beat alive =
-		x->any_step ? x->step : (struct hf_beat){.rank = -1, .attempt = x->attempt};
+	struct hf_beat alive = x->any_step && !x->ended
+				       ? x->step
+				       : (struct hf_beat){.rank = -1, .attempt = x->attempt};
 
 	if (x->step_waits && x->now_ms - x->told_at_ms >= STEP_GAP_MS)
 		send_step(x);
@@ -251,9 +272,17 @@ static bool is_end_signal(uint32_t signum)
 	return signum == SIGTERM || signum == SIGINT || signum == SIGHUP || signum == SIGQUIT;
 }
 
+/* A signal to end counts, unless CMD is being ended already. */
+static bool takes_end(const struct exec *x)
+{
+	return x->ended || x->ending == ENDS_ITSELF || x->ending == ENDS_TOLD ||
+	       x->ending == ENDS_ORDERED;
+}
+
 static void take_end(struct exec *x, int signum)
 {
 	x->ending = ENDS_TOLD;
+	x->orders.leaving = true;
 	x->signal = signum;
 	x->signal_ms = measure_running_ms(x);
 }
@@ -276,8 +305,7 @@ static void handle_signals(struct exec *x)
 			continue;
 		}
 		/* If a process below signals the whole group, CMD ends by itself. */
-		if (is_end_signal(info.ssi_signo) &&
-		    (x->ending == ENDS_ITSELF || x->ending == ENDS_TOLD) &&
+		if (is_end_signal(info.ssi_signo) && takes_end(x) &&
 		    !hf_rest_is_below("/proc", (pid_t)info.ssi_pid))
 			take_end(x, (int)info.ssi_signo);
 		if (!x->ended)
@@ -343,7 +371,7 @@ static void watch_for_contact(struct exec *x)
 	if (hf_fence_holds(&x->fence, clock_ms()))
 		return;
 	x->ending = ENDS_FENCED;
-	x->over = true;
+	hf_exec_orders_move(&x->orders, HF_EXEC_FENCED, x->now_ms);
 }
 
 /* Ends the processes that CMD left behind; this process is their parent now.  SIGKILL goes to all of them before any is
@@ -359,7 +387,8 @@ static void end_descendants(struct exec *x)
 	for (;;) {
 		x->left = hf_rest_kill("/proc");
 		reap_children(x);
-		if (x->left == HF_REST_UNKNOWN)
+		x->left_known = x->left != HF_REST_UNKNOWN;
+		if (!x->left_known)
 			x->left = x->ended ? 0 : 1;
 		if (x->left == 0 || clock_ms() >= until)
 			break;
@@ -424,6 +453,13 @@ static int find_timeout_ms(const struct exec *x)
 		at = x->now_ms + 1000;
 	if (x->options->fence_s > 0 && x->fence_at_ms < at)
 		at = x->fence_at_ms;
+	if (hf_exec_orders_wake_ms(&x->orders, x->now_ms) < at)
+		at = hf_exec_orders_wake_ms(&x->orders, x->now_ms);
+	if (x->orders.phase == HF_EXEC_STOPPING && x->stop_at_ms < at)
+		at = x->stop_at_ms;
+	/* The contact is too old to start CMD. */
+	if (hf_exec_orders_let_start(&x->orders, x->now_ms) && x->now_ms + CONTACT_LOOK_MS < at)
+		at = x->now_ms + CONTACT_LOOK_MS;
 	return at > x->now_ms ? (int)(at - x->now_ms) : 0;
 }
 
@@ -445,6 +481,7 @@ static void handle_events(struct exec *x, int timeout_ms)
 		{.fd = full ? -1 : x->err_fd, .events = POLLIN},
 		{.fd = full ? x->out_fd : -1, .events = POLLOUT},
 		{.fd = x->link.report_fd, .events = POLLIN},
+		{.fd = x->draining ? -1 : x->orders.link.fd, .events = POLLIN},
 	};
 
 	(void)poll(fds, HF_ARRAY_LEN(fds), timeout_ms);
@@ -463,12 +500,14 @@ static void drain_stderr(struct exec *x)
 {
 	int64_t until = clock_ms() + DRAIN_MS;
 
+	x->draining = true;
 	while ((x->err_fd >= 0 || x->chunk_len > 0) && x->now_ms < until) {
 		if (x->err_fd >= 0 && x->chunk_len == 0)
 			read_stderr(x);
 		if (x->chunk_len > 0)
 			handle_events(x, (int)(until - x->now_ms));
 	}
+	x->draining = false;
 }
 
 /* ---- the end ----------------------------------------------------------------------------------- */
@@ -478,13 +517,13 @@ static int make_code(int status)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-static const char *add_left(const struct exec *x, const char *why, char *text, size_t size)
+static void add_left(const struct exec *x, const char *why, char *ret_text, size_t size)
 {
 	if (x->left == 0)
-		return why;
-	snprintf(text, size, "%s%s%zu of its processes did not end by SIGKILL", why,
-		 why[0] == '\0' ? "" : "; ", x->left);
-	return text;
+		snprintf(ret_text, size, "%s", why);
+	else
+		snprintf(ret_text, size, "%s%s%zu of its processes did not end by SIGKILL", why,
+			 why[0] == '\0' ? "" : "; ", x->left);
 }
 
 /* The time from which a cause in stderr counts: the last minute.  If no rank has advanced since the cause, it counts longer,
@@ -506,38 +545,56 @@ static bool is_own_end(const struct exec *x)
 	return x->ending == ENDS_ITSELF || x->ending == ENDS_HUNG;
 }
 
-static int report_end(struct exec *x)
+/* The end of CMD as a code and a sentence. */
+static void make_ending(struct exec *x)
 {
-	struct hf_exec_ending ending = {.code = make_code(x->status), .why = "", .tail = &x->tail};
+	struct hf_exec_ending end = {.code = make_code(x->status), .why = "", .tail = &x->tail};
 	enum hf_exec_cause cause = hf_tail_cause(&x->tail, find_cause_start_s(x));
-	char why[96], of_rank[32] = "", text[384];
+	char why[96], of_rank[32] = "";
 
-	ending.given = ending.code;
+	end.given = end.code;
 	if (x->ending == ENDS_FENCED) {
-		ending.given = HF_EXEC_CAUSE_NO_CONTACT;
-		ending.why = x->fence.why;
-	} else if (is_own_end(x) && ending.code != 0 && cause != HF_EXEC_CAUSE_NONE) {
-		ending.given = (int)cause;
-		ending.why = x->tail.cause_line;
-	} else if (x->ending == ENDS_HUNG && ending.code != 0) {
+		end.given = HF_EXEC_CAUSE_NO_CONTACT;
+		end.why = x->fence.why;
+	} else if (is_own_end(x) && end.code != 0 && cause != HF_EXEC_CAUSE_NONE) {
+		end.given = (int)cause;
+		end.why = x->tail.cause_line;
+	} else if (x->ending == ENDS_HUNG && end.code != 0) {
 		/* Code 0 here means that CMD was about to end: closing devices takes a while. */
-		ending.given = HF_EXEC_CAUSE_HANG;
+		end.given = HF_EXEC_CAUSE_HANG;
 		if (x->hung_rank >= 0)
 			snprintf(of_rank, sizeof(of_rank), " of rank %d", (int)x->hung_rank);
 		snprintf(why, sizeof(why), "no step%s was reported for %u s", of_rank,
 			 x->options->hang_after_s);
-		ending.why = why;
+		end.why = why;
 	}
 	/* The operator must know of a fence, also with --keep-code. */
 	if (x->options->keep_code && x->ending != ENDS_FENCED)
-		ending.given = ending.code;
-	ending.why = add_left(x, ending.why, text, sizeof(text));
-	if (ending.given != 0)
+		end.given = end.code;
+	/* A rank that an order could not stop is no failure of the program. */
+	if (x->ending == ENDS_ORDERED)
+		end.given = end.code = HF_EXEC_CODE_BARRIER;
+	add_left(x, end.why, x->end_text, sizeof(x->end_text));
+	end.why = x->end_text;
+	x->end = end;
+}
+
+/* Ends exec with this code, while CMD does not run. */
+static void give_code(struct exec *x, int code, const char *why)
+{
+	snprintf(x->end_text, sizeof(x->end_text), "%s", why);
+	x->end = (struct hf_exec_ending){
+		.code = code, .given = code, .why = x->end_text, .tail = &x->tail};
+}
+
+static int report_end(struct exec *x)
+{
+	if (x->end.given != 0)
 		hf_exec_message_write(x->options->termination_log, x->options->termination_create,
-				      &ending);
+				      &x->end);
 	if (x->foreground && !x->background)
 		(void)tcsetpgrp(STDIN_FILENO, getpgrp());
-	return ending.given;
+	return x->end.given;
 }
 
 /* ---- the start --------------------------------------------------------------------------------- */
@@ -588,21 +645,21 @@ static int make_pipe(struct exec *x, int *ret_write)
 	return 0;
 }
 
-static int take_signals(struct exec *x, sigset_t *ret_before)
+static int take_signals(struct exec *x)
 {
 	sigset_t all;
 
 	sigfillset(&all);
-	(void)sigprocmask(SIG_SETMASK, &all, ret_before);
+	(void)sigprocmask(SIG_SETMASK, &all, &x->before);
 	/* If SIGCHLD is ignored, the kernel reaps the children and drops their exit codes. */
 	(void)signal(SIGCHLD, SIG_DFL);
 	x->signal_fd = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
 	return x->signal_fd < 0 ? errno : 0;
 }
 
-static int start_cmd(struct exec *x, const sigset_t *before)
+static int start_cmd(struct exec *x)
 {
-	struct hf_exec_child child = {.argv = x->options->argv, .mask = before};
+	struct hf_exec_child child = {.argv = x->options->argv, .mask = &x->before};
 	int err;
 
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -663,7 +720,7 @@ static int await_contact(struct exec *x)
 		if (x->now_ms >= until)
 			return report_no_contact(x);
 		send_beat(x);
-		(void)poll(&fd, 1, FENCE_LOOK_MS / 4);
+		(void)poll(&fd, 1, CONTACT_LOOK_MS);
 		x->now_ms = clock_ms();
 		if ((signum = find_end_signal(x)) != 0)
 			return 128 + signum;
@@ -683,39 +740,263 @@ static void open_standard_files(void)
 		(void)close(fd);
 }
 
+/* ---- starts, ends and orders --------------------------------------------------------------------- */
+
+/* A process of an older start has left nothing in here. */
+static void forget_process(struct exec *x)
+{
+	x->tail = (struct hf_tail){.total = 0};
+	x->progress = (struct hf_progress){.len = 0};
+	x->chunk_len = x->chunk_at = 0;
+	x->status = 0;
+	x->left = 0;
+	x->ending = ENDS_ITSELF;
+	x->killed = x->stopped = x->over = false;
+	x->step_ms = x->told_at_ms = 0;
+	x->hung_rank = -1;
+	x->any_step = x->step_waits = false;
+	/* The agent knows a new process by a greater number. */
+	x->attempt = x->attempt < (uint64_t)x->now_ms ? (uint64_t)x->now_ms : x->attempt + 1;
+}
+
+/* torch's names for the rendezvous. */
+static const char *const rendezvous_names[] = {"PET_RDZV_ID", "TORCHELASTIC_RUN_ID"};
+
+static void set_number(const char *name, int64_t number)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%lld", (long long)number);
+	(void)setenv(name, text, 1);
+}
+
+/* After a restart of the whole job in place its ranks meet under a new name.  All ranks of a generation get the same: the
+ * agents read the number from the job. */
+static void name_rendezvous(struct exec *x)
+{
+	int64_t number = x->orders.target.rendezvous;
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(rendezvous_names); i++) {
+		char text[RENDEZVOUS_BYTES_MAX];
+		const char *own = x->rendezvous[i];
+
+		if (own == NULL || strlen(own) + 24 > sizeof(text))
+			continue;
+		snprintf(text, sizeof(text), "%s-%lld", own, (long long)number);
+		(void)setenv(rendezvous_names[i], number > 0 ? text : own, 1);
+	}
+}
+
+static void set_environment(struct exec *x)
+{
+	if (x->orders.own.known) {
+		set_number("HOLDFAST_GENERATION", x->orders.own.generation);
+		set_number("HOLDFAST_ATTEMPT", x->orders.own.attempt);
+	}
+	name_rendezvous(x);
+}
+
+/* The message of the former process is not that of the new one. */
+static void empty_termination_log(const struct exec *x)
+{
+	int fd;
+
+	if (hf_str_is_empty(x->options->termination_log))
+		return;
+	fd = open(x->options->termination_log,
+		  O_WRONLY | O_TRUNC | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd >= 0)
+		(void)close(fd);
+}
+
+static void begin_cmd(struct exec *x)
+{
+	if (!hf_exec_orders_let_start(&x->orders, x->now_ms) ||
+	    (x->options->fence_s > 0 && !hf_fence_lets_start(&x->fence, clock_ms())))
+		return;
+	if (x->orders.told.ordinal > 0)
+		empty_termination_log(x);
+	forget_process(x);
+	hf_exec_orders_started(&x->orders, x->now_ms);
+	set_environment(x);
+	x->ended = false;
+	x->start_error = start_cmd(x);
+	if (x->start_error == 0)
+		return;
+	x->ended = true;
+	hf_exec_orders_move(&x->orders, HF_EXEC_LEAVE, x->now_ms);
+}
+
+static void tell_end(struct exec *x)
+{
+	struct hf_process_state *told = &x->orders.told;
+	char text[HF_PROCESS_WORDS_MAX + 64];
+	size_t len = hf_exec_message_format(&x->end, text, sizeof(text));
+
+	told->code = (uint32_t)x->end.given;
+	told->signal = WIFSIGNALED(x->status) ? (uint32_t)WTERMSIG(x->status) : 0;
+	if (x->end.given != x->end.code)
+		snprintf(told->cause, sizeof(told->cause), "%s",
+			 hf_exec_cause_name((enum hf_exec_cause)x->end.given));
+	hf_process_words(text, len, told->words);
+	hf_exec_orders_touch(&x->orders);
+}
+
+/* exec keeps the container if CMD has failed by itself, or was stopped by an order, and nothing of it is left. */
+static bool may_stay(const struct exec *x)
+{
+	if (x->left > 0 || !x->left_known || !hf_exec_orders_let_stay(&x->orders))
+		return false;
+	return x->orders.phase != HF_EXEC_RUNNING || (is_own_end(x) && x->end.code != 0);
+}
+
+/* CMD has ended, or has to: ends all that it left behind. */
+static void finish_cmd(struct exec *x)
+{
+	bool ordered = x->orders.phase == HF_EXEC_SAVING || x->orders.phase == HF_EXEC_STOPPING;
+
+	/* The order came first: what CMD does after it is not charged. */
+	if (ordered && x->ending != ENDS_TOLD)
+		x->ending = ENDS_ORDERED;
+	end_descendants(x);
+	if (x->step_waits)
+		send_step(x);
+	drain_stderr(x);
+	if (x->err_fd >= 0)
+		stop_reading(x);
+	make_ending(x);
+	if (x->orders.phase == HF_EXEC_LEAVING)
+		return;
+	if (!may_stay(x)) {
+		hf_exec_orders_move(&x->orders, HF_EXEC_LEAVE, x->now_ms);
+		return;
+	}
+	tell_end(x);
+	hf_exec_orders_move(&x->orders, HF_EXEC_STAY, x->now_ms);
+}
+
+static void begin_stop(struct exec *x)
+{
+	hf_exec_orders_move(&x->orders, HF_EXEC_SAVED, x->now_ms);
+	x->stop_at_ms = x->now_ms + (int64_t)x->orders.target.grace_s * 1000;
+	/* A hang ends CMD by itself, with the stacks of the ranks. */
+	if (x->ending == ENDS_HUNG)
+		return;
+	if (x->ending == ENDS_ITSELF)
+		x->ending = ENDS_ORDERED;
+	(void)kill(x->child, SIGTERM);
+	(void)kill(x->child, SIGCONT);
+}
+
+/* In a phase in which CMD runs. */
+static void watch_cmd(struct exec *x)
+{
+	/* CMD has ended by itself, though perhaps late. */
+	if (x->ended) {
+		finish_cmd(x);
+		return;
+	}
+	watch_for_hang(x);
+	if (x->over) {
+		finish_cmd(x);
+		return;
+	}
+	if (x->orders.phase == HF_EXEC_SAVING)
+		begin_stop(x);
+	if (x->orders.phase == HF_EXEC_STOPPING && x->ending != ENDS_HUNG &&
+	    x->now_ms >= x->stop_at_ms)
+		finish_cmd(x);
+}
+
+static void explain_wait(struct exec *x)
+{
+	char why[192];
+
+	snprintf(
+		why, sizeof(why),
+		"no go from the node's agent for %lld s: the restart that %s this rank was not completed",
+		(long long)((x->now_ms - x->orders.held_ms) / 1000),
+		x->orders.phase == HF_EXEC_DOWN ? "stopped" : "holds");
+	give_code(x, HF_EXEC_CODE_BARRIER, why);
+}
+
+/* In a phase in which CMD does not run. */
+static void watch_wait(struct exec *x)
+{
+	bool ended = x->orders.phase == HF_EXEC_ENDED; /* then the code of CMD stands */
+
+	if (x->orders.leaving) {
+		if (!ended)
+			give_code(x, 128 + x->signal, "");
+		hf_exec_orders_move(&x->orders, HF_EXEC_TOLD, x->now_ms);
+	} else if (x->now_ms >= hf_exec_orders_deadline_ms(&x->orders)) {
+		if (!ended)
+			explain_wait(x);
+		hf_exec_orders_move(&x->orders, HF_EXEC_EXPIRED, x->now_ms);
+	} else {
+		begin_cmd(x);
+	}
+}
+
+/* What the phase needs now.  It ends in LEAVING, or has to wait for an event. */
+static void act(struct exec *x)
+{
+	hf_exec_orders_receive(&x->orders, x->now_ms);
+	if (hf_exec_phase_has_cmd(x->orders.phase))
+		watch_cmd(x);
+	if (!hf_exec_phase_has_cmd(x->orders.phase) && x->orders.phase != HF_EXEC_LEAVING)
+		watch_wait(x);
+	if (x->orders.phase != HF_EXEC_LEAVING)
+		watch_for_contact(x);
+	/* Where exec ends, the end of the container tells all. */
+	if (x->orders.phase != HF_EXEC_LEAVING)
+		hf_exec_orders_tell(&x->orders, x->now_ms);
+}
+
+static int leave(struct exec *x)
+{
+	if (x->start_error != 0)
+		return report_no_start(x, x->start_error);
+	if (!x->ended)
+		finish_cmd(x);
+	else if (x->ending == ENDS_FENCED)
+		make_ending(x);
+	return report_end(x);
+}
+
+static void read_environment(struct exec *x)
+{
+	for (size_t i = 0; i < HF_ARRAY_LEN(rendezvous_names); i++)
+		x->rendezvous[i] = getenv(rendezvous_names[i]);
+	/* Of this exec alone: another one below has nothing to wait for. */
+	(void)unsetenv(HF_EXEC_HOLD_ENV);
+}
+
 int hf_exec_run(const struct hf_exec_options *options)
 {
 	/* Static: 50 KiB that need no allocation. */
 	static struct exec exec;
 	struct exec *x = &exec;
-	sigset_t before;
 	int err, code;
 
-	*x = (struct exec){
-		.options = options, .signal_fd = -1, .err_fd = -1, .out_fd = STDERR_FILENO};
+	*x = (struct exec){.options = options,
+			   .signal_fd = -1,
+			   .err_fd = -1,
+			   .out_fd = STDERR_FILENO,
+			   .ended = true};
 	open_standard_files();
+	read_environment(x);
 	x->now_ms = clock_ms();
-	x->attempt = (uint64_t)x->now_ms;
 	hf_exec_link_open(&x->link, options->agent_socket);
-	err = take_signals(x, &before);
+	err = take_signals(x);
 	if (err == 0 && options->fence_s > 0 && (code = await_contact(x)) != 0)
 		return code;
-	if (err == 0)
-		err = start_cmd(x, &before);
 	if (err != 0)
 		return report_no_start(x, err);
-	while (!x->ended && !x->over) {
+	hf_exec_orders_open(&x->orders, options->agent_socket, options->hold, x->now_ms);
+	for (act(x); x->orders.phase != HF_EXEC_LEAVING; act(x)) {
 		send_beat(x);
 		handle_events(x, find_timeout_ms(x));
-		/* CMD has ended by itself, though perhaps late. */
-		if (x->ended)
-			break;
-		watch_for_hang(x);
-		watch_for_contact(x);
 	}
-	end_descendants(x);
-	if (x->step_waits)
-		send_step(x);
-	drain_stderr(x);
-	return report_end(x);
+	return leave(x);
 }

@@ -15,7 +15,8 @@ HF_BEGIN_DECLS
  * `holdfast exec [FLAGS] -- CMD…` runs between a container's runtime and the training process.  It
  * starts CMD, forwards signals to it, reaps orphans, and ends as CMD ends.  It reports to the node's
  * agent that the rank lives and which step it has done, and writes the last lines of CMD's stderr into
- * the termination message.  If the agent, a file or a socket fails, CMD runs on without that part.
+ * the termination message.  If the agent orders it, exec stops CMD and starts CMD again in the same
+ * container (exec/orders.h).  If the agent, a file or a socket fails, CMD runs on without that part.
  *
  * One thread, no allocation after the start, only the C library.  The program `holdfast-exec` is the
  * same code, for images without other libraries.
@@ -25,6 +26,8 @@ HF_BEGIN_DECLS
 #define HF_EXEC_AGENT_SOCKET "/run/holdfast/agent.sock"
 /* In seconds; the operator sets it in the pods of jobs with selfFence. */
 #define HF_EXEC_FENCE_ENV "HOLDFAST_SELF_FENCE_SECONDS"
+/* "1": the first start waits for the agent's go; the operator sets it in pods that join a restart. */
+#define HF_EXEC_HOLD_ENV "HOLDFAST_HOLD"
 #define HF_EXEC_TERMINATION_LOG "/dev/termination-log"
 /* The kubelet reads at most so much of the file. */
 #define HF_EXEC_MESSAGE_BYTES_MAX 4096
@@ -34,6 +37,8 @@ HF_BEGIN_DECLS
 #define HF_EXEC_CODE_INTERNAL 125
 #define HF_EXEC_CODE_NOT_EXECUTABLE 126
 #define HF_EXEC_CODE_NOT_FOUND 127
+/* The rank was stopped or held for a restart, and the agent's go did not come. */
+#define HF_EXEC_CODE_BARRIER 227
 
 struct hf_exec_options {
 	char *const *argv;           /* CMD, NULL-terminated; found as execvp does */
@@ -42,6 +47,7 @@ struct hf_exec_options {
 	bool termination_create;     /* creates the file if there is none */
 	bool keep_code;              /* gives CMD's own code instead of 220 to 225 */
 	uint32_t hang_after_s;       /* ends CMD if a rank reports no step for so long; 0: never */
+	bool hold;                   /* the first start waits for the agent's go */
 	uint32_t fence_s; /* ends CMD if the node has had no contact for so long; 0: never */
 };
 

@@ -56,6 +56,8 @@ struct hf_exec_ending {
 	const char *why; /* the reason as a line; "" */
 	const struct hf_tail *tail;
 };
+/* The message as it would be written; no NUL is added.  Returns the length. */
+size_t hf_exec_message_format(const struct hf_exec_ending *ending, char *text, size_t size);
 /* Writes the message into the file, unless the program has written there. */
 void hf_exec_message_write(const char *path, bool create, const struct hf_exec_ending *ending);
 

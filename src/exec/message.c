@@ -40,6 +40,14 @@ static size_t format_headline(const struct hf_exec_ending *ending, char *text, s
 	return (size_t)n + 1;
 }
 
+size_t hf_exec_message_format(const struct hf_exec_ending *ending, char *text, size_t size)
+{
+	size_t len = format_headline(ending, text,
+				     size < HEADLINE_BYTES_MAX ? size : HEADLINE_BYTES_MAX);
+
+	return len + hf_tail_text(ending->tail, text + len, size - len);
+}
+
 void hf_exec_message_write(const char *path, bool create, const struct hf_exec_ending *ending)
 {
 	char text[HF_EXEC_MESSAGE_BYTES_MAX];
@@ -55,8 +63,7 @@ void hf_exec_message_write(const char *path, bool create, const struct hf_exec_e
 		return;
 	/* A message that the program has written stays. */
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0) {
-		len = format_headline(ending, text, HEADLINE_BYTES_MAX);
-		len += hf_tail_text(ending->tail, text + len, sizeof(text) - len);
+		len = hf_exec_message_format(ending, text, sizeof(text));
 		(void)hf_fs_write_all(fd, text, len);
 	}
 	(void)close(fd);

@@ -107,6 +107,7 @@ int hf_exec_parse(int argc, char *const *argv, struct hf_exec_options *ret_optio
 	/* An empty value means: no agent. */
 	if (options.agent_socket == NULL)
 		options.agent_socket = HF_EXEC_AGENT_SOCKET;
+	options.hold = hf_streq(hf_str_or(getenv(HF_EXEC_HOLD_ENV), ""), "1");
 	rc = take_fence_env(getenv(HF_EXEC_FENCE_ENV), &options.fence_s);
 	while (rc == 0 && (rc = hf_flags_next(&flags, &item, &err)) > 0)
 		rc = take_flag(&options, &item);

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "exec/orders.h"
+
+/* A state that the agent's full queue refused is sent again after this time. */
+#define SEND_AGAIN_MS 100
+
+static bool is_above(const struct hf_process_start *left, const struct hf_process_start *right)
+{
+	return hf_process_start_order(left, right) > 0;
+}
+
+static void raise_start(struct hf_process_start *start, const struct hf_process_start *to)
+{
+	if (is_above(to, start))
+		*start = *to;
+}
+
+void hf_exec_orders_open(struct hf_exec_orders *o, const char *agent_socket, bool hold,
+			 int64_t now_ms)
+{
+	*o = (struct hf_exec_orders){
+		.phase = HF_EXEC_WAITING, .since_ms = now_ms, .held_ms = now_ms, .must_wait = hold};
+	hf_agent_link_open(&o->link, agent_socket);
+}
+
+void hf_exec_orders_touch(struct hf_exec_orders *o)
+{
+	o->link.due = true;
+}
+
+void hf_exec_orders_move(struct hf_exec_orders *o, enum hf_exec_event event, int64_t now_ms)
+{
+	enum hf_exec_phase next = hf_exec_next_phase(o->phase, event);
+
+	if (next == o->phase)
+		return;
+	o->phase = next;
+	o->since_ms = o->held_ms = now_ms;
+	hf_exec_orders_touch(o);
+}
+
+/* ---- targets ------------------------------------------------------------------------------------- */
+
+/* The agent may know a pod before it has seen the ledger's last write. */
+static bool is_current(const struct hf_process_target *target)
+{
+	return target->start.known && !is_above(&target->first, &target->start);
+}
+
+static void take_in_waiting(struct hf_exec_orders *o)
+{
+	struct hf_process_start before = o->own;
+
+	raise_start(&o->own, &o->target.first);
+	raise_start(&o->own, &o->target.start);
+	if (is_current(&o->target) && o->target.hold)
+		o->must_wait = true;
+	if (is_above(&o->own, &before))
+		hf_exec_orders_touch(o);
+}
+
+/* The agent tells the first start of a process that was started without one. */
+static void learn_own(struct hf_exec_orders *o)
+{
+	if (o->own.known)
+		return;
+	o->own = o->target.first.known ? o->target.first : o->target.start;
+	if (o->own.known)
+		hf_exec_orders_touch(o);
+}
+
+static void obey(struct hf_exec_orders *o, int64_t now_ms)
+{
+	if (o->leaving || !is_above(&o->target.start, &o->own) ||
+	    !is_above(&o->target.start, &o->obeyed))
+		return;
+	o->obeyed = o->target.start;
+	hf_exec_orders_move(o, HF_EXEC_ORDER, now_ms);
+	hf_exec_orders_touch(o);
+}
+
+void hf_exec_orders_take(struct hf_exec_orders *o, const struct hf_process_target *target,
+			 int64_t now_ms)
+{
+	if (o->phase == HF_EXEC_LEAVING)
+		return;
+	o->target = *target;
+	o->heard = true;
+	if (target->hold && target->start.known)
+		o->held_ms = now_ms;
+	if (o->phase == HF_EXEC_WAITING) {
+		take_in_waiting(o);
+		return;
+	}
+	learn_own(o);
+	obey(o, now_ms);
+}
+
+void hf_exec_orders_receive(struct hf_exec_orders *o, int64_t now_ms)
+{
+	struct hf_process_target target;
+
+	if (!hf_agent_link_connect(&o->link, now_ms))
+		return;
+	while (hf_agent_link_receive(&o->link, now_ms, &target))
+		hf_exec_orders_take(o, &target, now_ms);
+}
+
+/* ---- starts and ends ----------------------------------------------------------------------------- */
+
+static bool lets_first_start(const struct hf_exec_orders *o, int64_t now_ms)
+{
+	if (is_current(&o->target))
+		return !o->target.hold;
+	if (o->must_wait)
+		return false;
+	return !hf_agent_link_is_connected(&o->link) || (o->heard && !o->target.start.known) ||
+	       now_ms - o->since_ms >= HF_EXEC_FIRST_MS;
+}
+
+bool hf_exec_orders_let_start(const struct hf_exec_orders *o, int64_t now_ms)
+{
+	if (o->phase == HF_EXEC_WAITING)
+		return lets_first_start(o, now_ms);
+	return o->phase == HF_EXEC_DOWN && o->target.start.known && !o->target.hold &&
+	       !is_above(&o->obeyed, &o->target.start);
+}
+
+void hf_exec_orders_started(struct hf_exec_orders *o, int64_t now_ms)
+{
+	uint32_t ordinal = o->told.ordinal + 1;
+
+	raise_start(&o->own, &o->obeyed);
+	raise_start(&o->own, &o->target.start);
+	o->told = (struct hf_process_state){
+		.ordinal = ordinal, .has_saved = o->told.has_saved, .saved = o->told.saved};
+	hf_exec_orders_move(o, HF_EXEC_GO, now_ms);
+}
+
+bool hf_exec_orders_let_stay(const struct hf_exec_orders *o)
+{
+	return !o->leaving && o->target.start.known && o->target.wait_s > 0 &&
+	       (o->phase != HF_EXEC_RUNNING || hf_agent_link_is_connected(&o->link));
+}
+
+static int64_t find_wait_ms(const struct hf_exec_orders *o)
+{
+	return (int64_t)(o->target.start.known ? o->target.wait_s : HF_EXEC_HOLD_S) * 1000;
+}
+
+int64_t hf_exec_orders_deadline_ms(const struct hf_exec_orders *o)
+{
+	switch (o->phase) {
+	case HF_EXEC_ENDED: return o->since_ms + (int64_t)o->target.wait_s * 1000;
+	case HF_EXEC_DOWN: return o->held_ms + find_wait_ms(o);
+	case HF_EXEC_WAITING: return o->must_wait ? o->held_ms + find_wait_ms(o) : INT64_MAX;
+	default: return INT64_MAX;
+	}
+}
+
+int64_t hf_exec_orders_wake_ms(const struct hf_exec_orders *o, int64_t now_ms)
+{
+	int64_t at = hf_exec_orders_deadline_ms(o), retry_ms = hf_agent_link_retry_ms(&o->link);
+
+	if (retry_ms < at)
+		at = retry_ms;
+	if (o->link.due && hf_agent_link_is_connected(&o->link) && now_ms + SEND_AGAIN_MS < at)
+		at = now_ms + SEND_AGAIN_MS;
+	if (o->phase == HF_EXEC_WAITING && !o->must_wait && o->since_ms + HF_EXEC_FIRST_MS < at)
+		at = o->since_ms + HF_EXEC_FIRST_MS;
+	return at;
+}
+
+/* ---- what the agent is told ---------------------------------------------------------------------- */
+
+void hf_exec_orders_tell(struct hf_exec_orders *o, int64_t now_ms)
+{
+	struct hf_process_state state = o->told;
+
+	state.phase = hf_exec_told_phase(o->phase);
+	state.start = state.phase == HF_PROCESS_DOWN ? o->obeyed : o->own;
+	/* An end is told while the process is the last one. */
+	if (state.phase != HF_PROCESS_ENDED) {
+		state.code = state.signal = 0;
+		state.cause[0] = state.words[0] = '\0';
+	}
+	hf_agent_link_send(&o->link, &state, now_ms);
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "exec/orders.h"
+#include "harness/test.h"
+
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* exec has no agent here unless a test connects it; targets are given by hand. */
+static struct hf_exec_orders open_orders(bool hold)
+{
+	struct hf_exec_orders o;
+
+	hf_exec_orders_open(&o, "", hold, 0);
+	return o;
+}
+
+static void take(struct hf_exec_orders *o, const char *line, int64_t now_ms)
+{
+	struct hf_process_target target;
+
+	assert_true(hf_process_target_parse(line, strlen(line), &target));
+	hf_exec_orders_take(o, &target, now_ms);
+}
+
+static void connect_agent(struct hf_exec_orders *o, int *ret_peer)
+{
+	int fds[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, fds), 0);
+	o->link.fd = fds[0];
+	*ret_peer = fds[1];
+}
+
+static void expect_told(struct hf_exec_orders *o, int peer, const char *wanted)
+{
+	char text[HF_PROCESS_LINE_BYTES_MAX] = "";
+
+	hf_exec_orders_tell(o, 0);
+	if (recv(peer, text, sizeof(text) - 1, MSG_DONTWAIT) < 0)
+		text[0] = '\0';
+	assert_string_equal(text, wanted);
+}
+
+static void test_without_agent(void **state HF_UNUSED)
+{
+	struct hf_exec_orders o = open_orders(false);
+
+	assert_true(hf_exec_orders_let_start(&o, 0));
+	hf_exec_orders_started(&o, 0);
+	assert_int_equal(o.phase, HF_EXEC_RUNNING);
+	assert_false(o.own.known);
+	assert_false(hf_exec_orders_let_stay(&o));
+	assert_true(hf_exec_orders_deadline_ms(&o) == INT64_MAX);
+}
+
+/* An agent that is there gets a moment to tell the start; without an answer CMD starts. */
+static void test_first_start(void **state HF_UNUSED)
+{
+	struct hf_exec_orders o = open_orders(false);
+	int peer;
+
+	connect_agent(&o, &peer);
+	assert_false(hf_exec_orders_let_start(&o, HF_EXEC_FIRST_MS - 1));
+	assert_true(hf_exec_orders_let_start(&o, HF_EXEC_FIRST_MS));
+	/* No rank of a job that restarts in place. */
+	take(&o, "target", 5);
+	assert_true(hf_exec_orders_let_start(&o, 5));
+	take(&o, "target generation=2 attempt=1 wait=60 first_generation=2 first_attempt=0", 6);
+	assert_true(hf_exec_orders_let_start(&o, 6));
+	hf_exec_orders_started(&o, 6);
+	expect_told(&o, peer, "state phase=running generation=2 attempt=1 ordinal=1");
+	(void)close(peer);
+	hf_agent_link_close(&o.link);
+}
+
+static void test_learns_start_later(void **state HF_UNUSED)
+{
+	struct hf_exec_orders o = open_orders(false);
+	int peer;
+
+	hf_exec_orders_started(&o, 0);
+	connect_agent(&o, &peer);
+	expect_told(&o, peer, "state phase=running ordinal=1");
+	/* The ledger is further than the pod: that is an order. */
+	take(&o, "target generation=3 attempt=0 hold=1 wait=60 first_generation=2 first_attempt=1",
+	     1);
+	assert_int_equal(o.phase, HF_EXEC_SAVING);
+	expect_told(&o, peer, "state phase=running generation=2 attempt=1 ordinal=1");
+	expect_told(&o, peer, "");
+	(void)close(peer);
+	hf_agent_link_close(&o.link);
+}
+
+static void test_barrier(void **state HF_UNUSED)
+{
+	struct hf_exec_orders o = open_orders(false);
+	int peer;
+
+	connect_agent(&o, &peer);
+	take(&o, "target generation=1 attempt=0 wait=60 first_generation=1 first_attempt=0", 0);
+	hf_exec_orders_started(&o, 0);
+	expect_told(&o, peer, "state phase=running generation=1 attempt=0 ordinal=1");
+	/* Repeated, late and lower targets change nothing. */
+	take(&o, "target generation=1 attempt=0 wait=60", 1);
+	take(&o, "target generation=0 attempt=9 hold=1 wait=60", 1);
+	assert_int_equal(o.phase, HF_EXEC_RUNNING);
+	take(&o, "target generation=2 attempt=0 hold=1 wait=60 rendezvous=2", 2);
+	assert_int_equal(o.phase, HF_EXEC_SAVING);
+	hf_exec_orders_move(&o, HF_EXEC_SAVED, 3);
+	expect_told(&o, peer, "state phase=running generation=1 attempt=0 ordinal=1");
+	hf_exec_orders_move(&o, HF_EXEC_STAY, 4);
+	expect_told(&o, peer, "state phase=down generation=2 attempt=0 ordinal=1");
+	assert_false(hf_exec_orders_let_start(&o, 4));
+	/* A go for the start before is none. */
+	take(&o, "target generation=1 attempt=0 wait=60", 5);
+	assert_false(hf_exec_orders_let_start(&o, 5));
+	/* A newer order at the barrier. */
+	take(&o, "target generation=3 attempt=0 hold=1 wait=60", 6);
+	expect_told(&o, peer, "state phase=down generation=3 attempt=0 ordinal=1");
+	take(&o, "target generation=2 attempt=0 wait=60", 7);
+	assert_false(hf_exec_orders_let_start(&o, 7));
+	take(&o, "target generation=3 attempt=0 wait=60", 8);
+	assert_true(hf_exec_orders_let_start(&o, 8));
+	hf_exec_orders_started(&o, 8);
+	expect_told(&o, peer, "state phase=running generation=3 attempt=0 ordinal=2");
+	(void)close(peer);
+	hf_agent_link_close(&o.link);
+}
+
+static void test_stay(void **state HF_UNUSED)
+{
+	struct hf_exec_orders o = open_orders(false);
+	int peer;
+
+	connect_agent(&o, &peer);
+	take(&o, "target generation=1 attempt=0 wait=60", 0);
+	hf_exec_orders_started(&o, 0);
+	assert_true(hf_exec_orders_let_stay(&o));
+	/* Without its agent exec ends as CMD does. */
+	hf_agent_link_close(&o.link);
+	assert_false(hf_exec_orders_let_stay(&o));
+	o.link.fd = dup(peer);
+	take(&o, "target generation=1 attempt=0", 1);
+	assert_false(hf_exec_orders_let_stay(&o));
+	take(&o, "target generation=1 attempt=0 wait=60", 2);
+	o.leaving = true;
+	assert_false(hf_exec_orders_let_stay(&o));
+	o.leaving = false;
+	o.told.code = 3;
+	hf_exec_orders_move(&o, HF_EXEC_STAY, 1000);
+	assert_int_equal(o.phase, HF_EXEC_ENDED);
+	assert_true(hf_exec_orders_deadline_ms(&o) == 61000);
+	/* A rank that ended waits no longer for repeated targets, and at once no more when the job forbids it. */
+	take(&o, "target generation=1 attempt=0 wait=60 hold=1", 30000);
+	assert_true(hf_exec_orders_deadline_ms(&o) == 61000);
+	take(&o, "target generation=1 attempt=0", 31000);
+	assert_true(hf_exec_orders_deadline_ms(&o) == 1000);
+	/* An order for this rank alone needs no barrier. */
+	take(&o, "target generation=1 attempt=1 wait=60", 32000);
+	assert_int_equal(o.phase, HF_EXEC_DOWN);
+	assert_true(hf_exec_orders_let_start(&o, 32000));
+	(void)close(peer);
+	hf_agent_link_close(&o.link);
+}
+
+static void test_down_is_over(void **state HF_UNUSED)
+{
+	struct hf_exec_orders o = open_orders(false);
+
+	take(&o, "target generation=1 attempt=0 wait=60", 0);
+	hf_exec_orders_started(&o, 0);
+	take(&o, "target generation=2 attempt=0 wait=60 hold=1", 1000);
+	hf_exec_orders_move(&o, HF_EXEC_STAY, 2000);
+	assert_true(hf_exec_orders_deadline_ms(&o) == 62000);
+	/* While the agent repeats it, the barrier stands. */
+	take(&o, "target generation=2 attempt=0 wait=60 hold=1", 12000);
+	assert_true(hf_exec_orders_deadline_ms(&o) == 72000);
+	assert_true(hf_exec_orders_wake_ms(&o, 12000) == 72000);
+}
+
+static void test_hold(void **state HF_UNUSED)
+{
+	struct hf_exec_orders o = open_orders(true);
+
+	assert_false(hf_exec_orders_let_start(&o, 10 * HF_EXEC_FIRST_MS));
+	assert_true(hf_exec_orders_deadline_ms(&o) == HF_EXEC_HOLD_S * 1000);
+	/* The agent does not know the ledger's last write yet. */
+	take(&o, "target generation=1 attempt=0 wait=60 first_generation=2 first_attempt=0", 1000);
+	assert_false(hf_exec_orders_let_start(&o, 1000));
+	take(&o, "target generation=2 attempt=0 wait=60 hold=1 first_generation=2 first_attempt=0",
+	     2000);
+	assert_false(hf_exec_orders_let_start(&o, 2000));
+	assert_true(hf_exec_orders_deadline_ms(&o) == 62000);
+	take(&o, "target generation=2 attempt=0 wait=60 first_generation=2 first_attempt=0", 3000);
+	assert_true(hf_exec_orders_let_start(&o, 3000));
+	hf_exec_orders_started(&o, 3000);
+	assert_true(o.own.known && o.own.generation == 2);
+}
+
+/* A rank that the agent holds before its first start waits as one with HOLDFAST_HOLD does. */
+static void test_held_at_start(void **state HF_UNUSED)
+{
+	struct hf_exec_orders o = open_orders(false);
+	int peer;
+
+	connect_agent(&o, &peer);
+	take(&o, "target generation=2 attempt=0 wait=60 hold=1 first_generation=2 first_attempt=0",
+	     1);
+	hf_agent_link_close(&o.link);
+	assert_false(hf_exec_orders_let_start(&o, 2 * HF_EXEC_FIRST_MS));
+	o.link.fd = dup(peer);
+	o.link.due = true;
+	expect_told(&o, peer, "");
+	(void)close(peer);
+	hf_agent_link_close(&o.link);
+}
+
+/* After a signal to end, or a fence, no order counts. */
+static void test_leaving(void **state HF_UNUSED)
+{
+	struct hf_exec_orders o = open_orders(false);
+
+	take(&o, "target generation=1 attempt=0 wait=60", 0);
+	hf_exec_orders_started(&o, 0);
+	o.leaving = true;
+	take(&o, "target generation=2 attempt=0 wait=60", 1);
+	assert_int_equal(o.phase, HF_EXEC_RUNNING);
+	o.leaving = false;
+	hf_exec_orders_move(&o, HF_EXEC_FENCED, 2);
+	take(&o, "target generation=2 attempt=0 wait=60", 3);
+	assert_int_equal(o.phase, HF_EXEC_LEAVING);
+	assert_false(hf_exec_orders_let_start(&o, 3));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_without_agent),
+		cmocka_unit_test(test_first_start),
+		cmocka_unit_test(test_learns_start_later),
+		cmocka_unit_test(test_barrier),
+		cmocka_unit_test(test_stay),
+		cmocka_unit_test(test_down_is_over),
+		cmocka_unit_test(test_hold),
+		cmocka_unit_test(test_held_at_start),
+		cmocka_unit_test(test_leaving),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
