@@ -960,7 +960,7 @@ static int leave(struct exec *x)
 	if (!x->ended)
 		finish_cmd(x);
 	else if (x->ending == ENDS_FENCED)
-		make_ending(x);
+		give_code(x, HF_EXEC_CAUSE_NO_CONTACT, x->fence.why);
 	return report_end(x);
 }
 
