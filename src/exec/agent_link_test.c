@@ -11,7 +11,7 @@
 
 static char dir[64], reports[96], path[96];
 static struct hf_agent_link link_;
-static const struct hf_process_state running = {.phase = HF_PROCESS_RUNNING, .ordinal = 1};
+static const struct hf_process_state running = {.phase = HF_PROCESS_LINE_RUNNING, .ordinal = 1};
 
 static int make(void **state HF_UNUSED)
 {

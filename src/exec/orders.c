@@ -179,9 +179,9 @@ void hf_exec_orders_tell(struct hf_exec_orders *o, int64_t now_ms)
 	struct hf_process_state state = o->told;
 
 	state.phase = hf_exec_told_phase(o->phase);
-	state.start = state.phase == HF_PROCESS_DOWN ? o->obeyed : o->own;
+	state.start = state.phase == HF_PROCESS_LINE_DOWN ? o->obeyed : o->own;
 	/* An end is told while the process is the last one. */
-	if (state.phase != HF_PROCESS_ENDED) {
+	if (state.phase != HF_PROCESS_LINE_ENDED) {
 		state.code = state.signal = 0;
 		state.cause[0] = state.words[0] = '\0';
 	}

@@ -36,11 +36,11 @@ bool hf_exec_phase_has_cmd(enum hf_exec_phase phase)
 	return phase == HF_EXEC_RUNNING || phase == HF_EXEC_SAVING || phase == HF_EXEC_STOPPING;
 }
 
-enum hf_process_phase hf_exec_told_phase(enum hf_exec_phase phase)
+enum hf_process_line_phase hf_exec_told_phase(enum hf_exec_phase phase)
 {
 	if (hf_exec_phase_has_cmd(phase))
-		return HF_PROCESS_RUNNING;
+		return HF_PROCESS_LINE_RUNNING;
 	if (phase == HF_EXEC_WAITING)
-		return HF_PROCESS_WAITING;
-	return phase == HF_EXEC_DOWN ? HF_PROCESS_DOWN : HF_PROCESS_ENDED;
+		return HF_PROCESS_LINE_WAITING;
+	return phase == HF_EXEC_DOWN ? HF_PROCESS_LINE_DOWN : HF_PROCESS_LINE_ENDED;
 }

@@ -50,7 +50,7 @@ enum hf_exec_phase hf_exec_next_phase(enum hf_exec_phase phase, enum hf_exec_eve
 /* CMD runs in this phase. */
 bool hf_exec_phase_has_cmd(enum hf_exec_phase phase);
 /* The phase as the agent is told it.  LEAVING is told as ENDED. */
-enum hf_process_phase hf_exec_told_phase(enum hf_exec_phase phase);
+enum hf_process_line_phase hf_exec_told_phase(enum hf_exec_phase phase);
 
 HF_END_DECLS
 

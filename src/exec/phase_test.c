@@ -47,12 +47,12 @@ static void test_starts(void **state HF_UNUSED)
 
 static void test_told(void **state HF_UNUSED)
 {
-	assert_int_equal(hf_exec_told_phase(HF_EXEC_WAITING), HF_PROCESS_WAITING);
-	assert_int_equal(hf_exec_told_phase(HF_EXEC_RUNNING), HF_PROCESS_RUNNING);
+	assert_int_equal(hf_exec_told_phase(HF_EXEC_WAITING), HF_PROCESS_LINE_WAITING);
+	assert_int_equal(hf_exec_told_phase(HF_EXEC_RUNNING), HF_PROCESS_LINE_RUNNING);
 	/* Down is told only when nothing runs. */
-	assert_int_equal(hf_exec_told_phase(HF_EXEC_STOPPING), HF_PROCESS_RUNNING);
-	assert_int_equal(hf_exec_told_phase(HF_EXEC_ENDED), HF_PROCESS_ENDED);
-	assert_int_equal(hf_exec_told_phase(HF_EXEC_DOWN), HF_PROCESS_DOWN);
+	assert_int_equal(hf_exec_told_phase(HF_EXEC_STOPPING), HF_PROCESS_LINE_RUNNING);
+	assert_int_equal(hf_exec_told_phase(HF_EXEC_ENDED), HF_PROCESS_LINE_ENDED);
+	assert_int_equal(hf_exec_told_phase(HF_EXEC_DOWN), HF_PROCESS_LINE_DOWN);
 }
 
 int main(void)

@@ -22,14 +22,14 @@
 /* Of a generation and an attempt, as in the ledger. */
 #define COUNTER_MAX 1000000000
 
-static const char *const phase_names[HF_PROCESS_PHASES] = {
-	[HF_PROCESS_WAITING] = "waiting",
-	[HF_PROCESS_RUNNING] = "running",
-	[HF_PROCESS_ENDED] = "ended",
-	[HF_PROCESS_DOWN] = "down",
+static const char *const phase_names[HF_PROCESS_LINE_PHASES] = {
+	[HF_PROCESS_LINE_WAITING] = "waiting",
+	[HF_PROCESS_LINE_RUNNING] = "running",
+	[HF_PROCESS_LINE_ENDED] = "ended",
+	[HF_PROCESS_LINE_DOWN] = "down",
 };
 
-const char *hf_process_phase_name(enum hf_process_phase phase)
+const char *hf_process_line_phase_name(enum hf_process_line_phase phase)
 {
 	return phase_names[phase];
 }
@@ -82,14 +82,14 @@ static bool take_counter(struct hf_scan *value, int64_t *ret_number)
 	return true;
 }
 
-static bool take_phase(struct hf_scan *value, enum hf_process_phase *ret_phase)
+static bool take_phase(struct hf_scan *value, enum hf_process_line_phase *ret_phase)
 {
-	for (int phase = 0; phase < HF_PROCESS_PHASES; phase++) {
+	for (int phase = 0; phase < HF_PROCESS_LINE_PHASES; phase++) {
 		struct hf_scan s = *value;
 
 		if (!hf_scan_text(&s, phase_names[phase]) || !is_over(&s))
 			continue;
-		*ret_phase = (enum hf_process_phase)phase;
+		*ret_phase = (enum hf_process_line_phase)phase;
 		return true;
 	}
 	return false;
@@ -265,7 +265,7 @@ static bool take_state_value(void *arg, int key, struct hf_scan *value)
 
 bool hf_process_state_parse(const char *bytes, size_t len, struct hf_process_state *ret_state)
 {
-	struct hf_process_state state = {.phase = HF_PROCESS_WAITING};
+	struct hf_process_state state = {.phase = HF_PROCESS_LINE_WAITING};
 	struct reader r = {.word = "state",
 			   .keys = state_keys,
 			   .keys_len = S_KEYS,
@@ -275,7 +275,7 @@ bool hf_process_state_parse(const char *bytes, size_t len, struct hf_process_sta
 
 	if (!read_line(&r, bytes, len) || !has(&r, S_PHASE) ||
 	    has(&r, S_GENERATION) != has(&r, S_ATTEMPT) ||
-	    (state.phase != HF_PROCESS_WAITING && state.ordinal == 0))
+	    (state.phase != HF_PROCESS_LINE_WAITING && state.ordinal == 0))
 		return false;
 	state.start.known = has(&r, S_GENERATION);
 	*ret_state = state;

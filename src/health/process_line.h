@@ -56,15 +56,15 @@ HF_BEGIN_DECLS
 #define HF_PROCESS_SIGNAL_MAX 64
 #define HF_EXEC_SOCKET_FILE "exec.sock" /* beside the agent's socket for reports */
 
-enum hf_process_phase {
-	HF_PROCESS_WAITING,
-	HF_PROCESS_RUNNING,
-	HF_PROCESS_ENDED,
-	HF_PROCESS_DOWN,
-	HF_PROCESS_PHASES
+enum hf_process_line_phase {
+	HF_PROCESS_LINE_WAITING,
+	HF_PROCESS_LINE_RUNNING,
+	HF_PROCESS_LINE_ENDED,
+	HF_PROCESS_LINE_DOWN,
+	HF_PROCESS_LINE_PHASES
 };
 /* "running" */
-const char *hf_process_phase_name(enum hf_process_phase phase);
+const char *hf_process_line_phase_name(enum hf_process_line_phase phase);
 
 /* Which start of a rank: the newer one is greater, first by generation. */
 struct hf_process_start {
@@ -76,7 +76,7 @@ int hf_process_start_order(const struct hf_process_start *left,
 			   const struct hf_process_start *right);
 
 struct hf_process_state {
-	enum hf_process_phase phase;
+	enum hf_process_line_phase phase;
 	struct hf_process_start start;
 	uint32_t ordinal;
 	uint32_t code, signal;

@@ -120,7 +120,7 @@ static void test_targets(void **state HF_UNUSED)
 /* The longest values of all keys fit into a line. */
 static void test_longest(void **state HF_UNUSED)
 {
-	struct hf_process_state most = {.phase = HF_PROCESS_WAITING,
+	struct hf_process_state most = {.phase = HF_PROCESS_LINE_WAITING,
 					.start = {true, 1000000000, 1000000000},
 					.ordinal = 1000000000,
 					.code = 255,

@@ -18,7 +18,7 @@ static void check_state(const char *bytes, size_t size)
 
 	if (!hf_process_state_parse(bytes, size, &state))
 		return;
-	hf_assert(state.phase < HF_PROCESS_PHASES && state.code <= HF_PROCESS_CODE_MAX);
+	hf_assert(state.phase < HF_PROCESS_LINE_PHASES && state.code <= HF_PROCESS_CODE_MAX);
 	hf_assert(strnlen(state.words, sizeof(state.words)) < sizeof(state.words));
 	hf_assert(strnlen(state.cause, sizeof(state.cause)) < sizeof(state.cause));
 	len = hf_process_state_format(&state, text);
