@@ -457,6 +457,113 @@ static void listen_to_ranks(struct hf_agent *a)
 		on_reports_trouble(a, err.text);
 }
 
+/* ---- processes under exec --------------------------------------------------------------------------- */
+
+static bool find_rank(void *arg, const char *uid, struct hf_pod_name *ret_name,
+		      const struct hf_pod_rank **ret_rank)
+{
+	const struct hf_agent *a = arg;
+
+	return hf_holders_rank(a->holders, uid, ret_name, ret_rank);
+}
+
+static void send_target(void *arg, struct hf_exec_peer *peer,
+			const struct hf_process_target *target)
+{
+	const struct hf_agent *a = arg;
+
+	if (a->exec_socket != NULL)
+		hf_exec_socket_send(peer, target);
+	else if (a->options.send_target != NULL)
+		a->options.send_target(a->options.send_arg, peer, target);
+}
+
+static void on_processes(void *arg, bool urgent)
+{
+	struct hf_agent *a = arg;
+
+	if (a->life != HF_LIFE_RUNNING)
+		return;
+	if (urgent) {
+		hf_agent_publish_processes(a);
+		return;
+	}
+	a->stale |= HF_STALE_DEVICE;
+	arm_step(a, 0);
+}
+
+static void on_job_problem(void *arg, const char *job, int code, const char *message)
+{
+	struct hf_agent *a = arg;
+
+	/* Each job has a watch of its own, which tries again for ever: one line tells of all. */
+	if (a->job_problem_told)
+		return;
+	a->job_problem_told = true;
+	hf_log(HF_LOG_WARN, LOGGER, "A job cannot be watched: its ranks do not restart in place",
+	       "job", job, "code", hf_code_name(code), "error", message, NULL);
+}
+
+bool hf_agent_exec_opened(struct hf_agent *a, struct hf_exec_peer *peer, const char *pod_uid)
+{
+	return hf_processes_opened(a->processes, peer, pod_uid);
+}
+
+void hf_agent_exec_told(struct hf_agent *a, struct hf_exec_peer *peer,
+			const struct hf_process_state *state)
+{
+	hf_processes_told(a->processes, peer, state);
+}
+
+void hf_agent_exec_closed(struct hf_agent *a, struct hf_exec_peer *peer)
+{
+	hf_processes_closed(a->processes, peer);
+}
+
+static bool on_exec_opened(void *arg, struct hf_exec_peer *peer, const char *pod_uid)
+{
+	return hf_agent_exec_opened(arg, peer, pod_uid);
+}
+
+static void on_exec_told(void *arg, struct hf_exec_peer *peer, const struct hf_process_state *state)
+{
+	hf_agent_exec_told(arg, peer, state);
+}
+
+static void on_exec_closed(void *arg, struct hf_exec_peer *peer)
+{
+	hf_agent_exec_closed(arg, peer);
+}
+
+static void on_exec_trouble(void *arg HF_UNUSED, const char *why)
+{
+	if (why != NULL)
+		hf_log(HF_LOG_ERROR, LOGGER,
+		       "holdfast exec cannot connect: ranks do not restart in place", "error", why,
+		       NULL);
+	else
+		hf_log(HF_LOG_INFO, LOGGER, "holdfast exec can connect again", NULL);
+}
+
+static void listen_to_exec(struct hf_agent *a)
+{
+	const struct hf_exec_socket_options options = {.loop = a->options.loop,
+						       .path = a->options.exec_socket,
+						       .mode = 0666,
+						       .identify = identify_pod,
+						       .opened = on_exec_opened,
+						       .told = on_exec_told,
+						       .closed = on_exec_closed,
+						       .trouble = on_exec_trouble,
+						       .arg = a,
+						       .metrics = a->options.metrics};
+	struct hf_error err;
+
+	hf_processes_start(a->processes);
+	if (options.path != NULL && hf_exec_socket_create(&options, &a->exec_socket, &err) != 0)
+		on_exec_trouble(a, err.text);
+}
+
 static void on_ask(void *arg)
 {
 	poke_probes(arg, true);
@@ -476,6 +583,7 @@ static void on_pods_changed(void *arg)
 	struct hf_agent *a = arg;
 
 	a->stale |= HF_STALE_PODS;
+	hf_processes_pods_changed(a->processes);
 	if (a->life != HF_LIFE_CREATED)
 		arm_step(a, NEWS_WAIT);
 }
@@ -646,6 +754,17 @@ static void create_parts(struct hf_agent *a, const struct hf_kmsg_place *place)
 							 .trouble = on_contact_trouble,
 							 .arg = o->loop};
 
+	const struct hf_processes_options processes = {.loop = o->loop,
+						       .store = o->store,
+						       .seed = o->seed,
+						       .now = read_step_clock,
+						       .pod = find_rank,
+						       .send = send_target,
+						       .news = on_processes,
+						       .problem = on_job_problem,
+						       .arg = a};
+
+	a->processes = hf_processes_create(&processes);
 	a->ranks = hf_ranks_create();
 	a->fences = hf_fences_create();
 	if (o->contact != NULL)
@@ -736,6 +855,7 @@ void hf_agent_start(struct hf_agent *a)
 	if (a->kmsg == NULL)
 		hf_kmsg_off(a->intake, "the kernel's log is turned off");
 	listen_to_ranks(a);
+	listen_to_exec(a);
 	if (a->history == HF_HISTORY_ASKING)
 		hf_publisher_ask(a->publisher);
 	hf_timer_arm(a->count_timer, COUNT_EVERY);
@@ -769,6 +889,8 @@ struct hf_agent *hf_agent_destroy(struct hf_agent *a)
 	for (size_t i = 0; i < a->probes_len; i++)
 		a->probes[i]->ops->destroy(a->probes[i]);
 	hf_report_socket_destroy(a->report_socket);
+	hf_exec_socket_destroy(a->exec_socket);
+	hf_processes_destroy(a->processes);
 	hf_kubelet_silence_destroy(a->kubelet_silence);
 	hf_timer_destroy(a->ranks_timer);
 	hf_contact_keeper_destroy(a->contact_keeper);

@@ -6,6 +6,7 @@
 #include "agent/journal.h"
 #include "ctl/metrics.h"
 #include "health/beat.h"
+#include "health/process_line.h"
 #include "health/rules.h"
 #include "probes/probe.h"
 #include "store/store.h"
@@ -21,6 +22,7 @@ HF_BEGIN_DECLS
  * wall clock that is set moves what is shown and nothing that is waited for.
  */
 struct hf_agent;
+struct hf_exec_peer;
 
 struct hf_agent_options {
 	struct hf_loop *loop;
@@ -38,6 +40,12 @@ struct hf_agent_options {
 	/* The socket for reports of training processes, and the procfs that maps a process to
 	 * its pod; NULL: no reports. */
 	const char *report_socket;
+	/* The socket for `holdfast exec` (agent/exec_socket.h); NULL: no restarts in place. */
+	const char *exec_socket;
+	/* Takes the targets of connections that hf_agent_exec_opened has made; may be NULL. */
+	void (*send_target)(void *arg, struct hf_exec_peer *peer,
+			    const struct hf_process_target *target);
+	void *send_arg;
 	const char *proc; /* NULL: /proc */
 	/* Where ranks that fence themselves read of contacts (health/contact.h); NULL: nowhere. */
 	const char *contact;
@@ -59,6 +67,12 @@ bool hf_agent_misses_resource(const struct hf_agent *agent);
 
 /* Takes a report of a training process of that pod, as the socket does. */
 void hf_agent_heard(struct hf_agent *agent, const char *pod_uid, const struct hf_beat *beat);
+
+/* A connection of `holdfast exec` in that pod, as the socket has it. */
+bool hf_agent_exec_opened(struct hf_agent *agent, struct hf_exec_peer *peer, const char *pod_uid);
+void hf_agent_exec_told(struct hf_agent *agent, struct hf_exec_peer *peer,
+			const struct hf_process_state *state);
+void hf_agent_exec_closed(struct hf_agent *agent, struct hf_exec_peer *peer);
 
 void hf_agent_start(struct hf_agent *agent);
 /* Makes a last step and writes the journal; does not wait for the last requests. */

@@ -7,10 +7,12 @@
 #include "agent/agent.h"
 #include "agent/agent_phases.h"
 #include "agent/contact_keeper.h"
+#include "agent/exec_socket.h"
 #include "agent/fences.h"
 #include "agent/holders.h"
 #include "agent/kubelet_silence.h"
 #include "agent/previous_health.h"
+#include "agent/processes.h"
 #include "agent/publisher.h"
 #include "agent/ranks.h"
 #include "agent/report.h"
@@ -38,6 +40,9 @@ struct hf_agent {
 	struct hf_fences *fences;
 	struct hf_contact_keeper *contact_keeper; /* NULL: no place for a record */
 	struct hf_report_socket *report_socket;
+	struct hf_processes *processes;
+	struct hf_exec_socket *exec_socket;
+	bool job_problem_told;
 	struct hf_kubelet_silence *kubelet_silence;
 	struct hf_arena *ranks_arena; /* of the list in the report that was made last */
 	struct hf_timer *ranks_timer;
@@ -84,6 +89,8 @@ bool hf_agent_pod_name(void *arg, const char *uid, struct hf_pod_name *ret_name)
 void hf_agent_log_detectors(struct hf_agent *agent);
 /* Publishes the plan of a step, and the stale objects. */
 void hf_agent_publish(struct hf_agent *agent, const struct hf_health_plan *plan);
+/* Publishes the list of processes at once. */
+void hf_agent_publish_processes(struct hf_agent *agent);
 /* For the metrics. */
 void hf_agent_count_moves(struct hf_agent *agent, const struct hf_health_plan *plan);
 /* Of now. */

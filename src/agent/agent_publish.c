@@ -33,6 +33,7 @@ bool hf_agent_pod_name(void *arg, const char *uid, struct hf_pod_name *ret_name)
 
 struct hf_report hf_agent_report(struct hf_agent *a)
 {
+	struct hf_process_report *processes;
 	struct hf_device_health ranks;
 	hf_time now = hf_intake_now(a->intake);
 	struct hf_report report = {
@@ -54,6 +55,9 @@ struct hf_report hf_agent_report(struct hf_agent *a)
 	hf_fences_list(a->fences, hf_agent_pod_name, a, a->ranks_arena, &ranks);
 	report.fences = ranks.fences.items;
 	report.fences_len = ranks.fences.len;
+	report.processes_known =
+		hf_processes_list(a->processes, a->ranks_arena, &processes, &report.processes_len);
+	report.processes = processes;
 	return report;
 }
 
@@ -208,6 +212,20 @@ static bool concerns_pods(const struct hf_agent *a, const struct hf_health_plan 
 	       is_stale(a, HF_STALE_PODS);
 }
 
+/* The processes are no finding of a step, so the journal does not have them first. */
+void hf_agent_publish_processes(struct hf_agent *a)
+{
+	struct hf_report report = hf_agent_report(a);
+
+	/* Nothing is written before the former DeviceHealth was read. */
+	if (a->history == HF_HISTORY_ASKING || !report.processes_known) {
+		a->stale |= HF_STALE_DEVICE;
+		return;
+	}
+	hf_publisher_urgent(a->publisher, hf_report_processes_patch(&report));
+	hf_processes_published(a->processes);
+}
+
 void hf_agent_publish(struct hf_agent *a, const struct hf_health_plan *plan)
 {
 	struct hf_report report = hf_agent_report(a);
@@ -221,6 +239,7 @@ void hf_agent_publish(struct hf_agent *a, const struct hf_health_plan *plan)
 		hf_publisher_device(a->publisher, hf_report_device_patch(&report));
 		hf_ranks_published(a->ranks, hf_agent_pod_name, a, report.now);
 		hf_fences_published(a->fences, hf_agent_pod_name, a);
+		hf_processes_published(a->processes);
 	}
 	if (concerns_pods(a, plan))
 		publish_pods(a, &report);

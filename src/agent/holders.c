@@ -113,6 +113,7 @@ static void *decode_pod(void *arg, struct hf_doc *doc)
 	pod->moves = count_moves(mains) + count_moves(inits);
 	read_hash(pod, hf_doc_json(doc));
 	read_condition(pod, hf_json_get(status, "conditions"));
+	hf_pod_rank_read(hf_doc_json(doc), &pod->rank);
 	hf_doc_drop_tree(doc);
 	return pod;
 }
@@ -220,14 +221,25 @@ static const struct hf_cache_entry *pod_with(const struct hf_holders *h, const c
 	return find_mirror(h, uid);
 }
 
-bool hf_holders_name(const struct hf_holders *h, const char *uid, struct hf_pod_name *ret_name)
+bool hf_holders_rank(const struct hf_holders *h, const char *uid, struct hf_pod_name *ret_name,
+		     const struct hf_pod_rank **ret_rank)
 {
 	const struct hf_cache_entry *pod = pod_with(h, uid);
+	const struct hf_holder_pod *view;
 
 	if (pod == NULL)
 		return false;
+	view = pod->view;
 	*ret_name = (struct hf_pod_name){pod->ns, pod->name, pod->uid};
+	*ret_rank = &view->rank;
 	return true;
+}
+
+bool hf_holders_name(const struct hf_holders *h, const char *uid, struct hf_pod_name *ret_name)
+{
+	const struct hf_pod_rank *rank;
+
+	return hf_holders_rank(h, uid, ret_name, &rank);
 }
 
 /* ---- the kubelet's list ----------------------------------------------------------------------- */

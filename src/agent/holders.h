@@ -3,6 +3,7 @@
 #ifndef HF_AGENT_HOLDERS_H
 #define HF_AGENT_HOLDERS_H
 
+#include "agent/pod_rank.h"
 #include "probes/intake.h"
 #include "store/store.h"
 
@@ -38,6 +39,7 @@ struct hf_holder_pod {
 	uint64_t moves;             /* likewise: taken on by the kubelet, begun, ended */
 	enum hf_device_condition condition; /* the present state of our condition */
 	char reason[64], message[HF_POD_MESSAGE_MAX];
+	struct hf_pod_rank rank;
 };
 
 struct hf_holders_options {
@@ -79,6 +81,9 @@ struct hf_pod_name {
  * pod's is not its object's.  Good until the loop's next turn; false: none has it. */
 bool hf_holders_name(const struct hf_holders *holders, const char *uid,
 		     struct hf_pod_name *ret_name);
+/* Likewise, with the rank that the pod is. */
+bool hf_holders_rank(const struct hf_holders *holders, const char *uid,
+		     struct hf_pod_name *ret_name, const struct hf_pod_rank **ret_rank);
 
 HF_END_DECLS
 

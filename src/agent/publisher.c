@@ -44,6 +44,7 @@ struct slot {
 	bool failing, written;
 	bool there;        /* as far as the last write or question knows */
 	bool made;         /* just now: its status has to be found */
+	bool urgent;       /* what waits does not wait for the gap */
 	char why[WHY_MAX]; /* while it fails */
 };
 
@@ -54,6 +55,8 @@ struct hf_publisher {
 	struct slot *slots[HF_PUBLISH_PODS_MAX + 2]; /* the node, DeviceHealth, then pods */
 	size_t len;
 	struct hf_family *seconds;
+	int urgent_left; /* of HF_PUBLISH_URGENT_MAX */
+	hf_time urgent_at;
 };
 
 static void send_request(struct slot *slot);
@@ -69,7 +72,7 @@ static hf_time get_gap(const struct slot *slot)
 {
 	hf_time now = hf_loop_mono(slot->publisher->options.loop);
 
-	if (slot->kind != KIND_DEVICE || slot->sent_at == HF_TIME_NONE)
+	if (slot->kind != KIND_DEVICE || slot->sent_at == HF_TIME_NONE || slot->urgent)
 		return 0;
 	return slot->sent_at + HF_PUBLISH_GAP - now;
 }
@@ -141,13 +144,49 @@ static bool is_refusal(const struct slot *slot, int code)
 	       code == HF_E_INVALID || code == HF_E_METHOD || code == HF_E_UNSUPPORTED;
 }
 
+/* Sets the members of `from` in `to`. */
+static void set_members(struct hf_json *to, const struct hf_json *from)
+{
+	struct hf_json *value;
+	const char *key;
+
+	for (void *it = NULL; (it = hf_json_next(from, it, &key, &value)) != NULL;)
+		hf_json_set(to, key, hf_json_copy(value));
+}
+
+/* A merge patch with the members of both statuses; the newer ones count. */
+static struct hf_doc *join_patches(struct hf_doc *older, struct hf_doc *newer)
+{
+	struct hf_json *root = hf_doc_copy_json(newer);
+	struct hf_json *status = hf_json_copy(hf_json_get(hf_doc_json(older), "status"));
+
+	if (status == NULL)
+		status = hf_json_object();
+	set_members(status, hf_json_get(root, "status"));
+	hf_json_set(root, "status", status);
+	return hf_doc_from_json(root);
+}
+
+/* What could not be written waits again.  Of DeviceHealth a newer patch may have fewer members; of others the newer patch
+ * replaces the older one. */
+static void add_older(struct slot *slot)
+{
+	struct hf_doc *both;
+
+	if (slot->waiting == NULL) {
+		slot->waiting = hf_steal(&slot->sent);
+	} else if (slot->kind == KIND_DEVICE && slot->sent != NULL && !is_question(slot)) {
+		both = join_patches(slot->sent, slot->waiting);
+		hf_doc_unref(slot->waiting);
+		slot->waiting = both;
+	}
+}
+
 static void try_again(struct slot *slot, const struct hf_reply *reply)
 {
 	hf_time wait = hf_backoff_next(&slot->backoff, &slot->publisher->rng);
 
-	/* Unless something newer came meanwhile. */
-	if (slot->waiting == NULL)
-		slot->waiting = hf_steal(&slot->sent);
+	add_older(slot);
 	if (is_refusal(slot, reply->code) && wait < REFUSED_WAIT)
 		wait = REFUSED_WAIT;
 	if (reply->retry_after > wait)
@@ -184,7 +223,7 @@ static void finish_write(struct slot *slot)
 	slot->there |= !asked;
 	slot->written |= !asked;
 	if (slot->waiting != NULL)
-		hf_timer_arm(slot->timer, asked                       ? get_gap(slot)
+		hf_timer_arm(slot->timer, asked || slot->urgent       ? get_gap(slot)
 					  : slot->kind == KIND_DEVICE ? HF_PUBLISH_GAP
 								      : 0);
 	else if (slot->kind == KIND_POD)
@@ -329,6 +368,7 @@ static void send_request(struct slot *slot)
 	if (slot->step == STEP_PATCH && slot->waiting != NULL) {
 		hf_doc_unref(slot->sent);
 		slot->sent = hf_steal(&slot->waiting);
+		slot->urgent = false;
 	}
 	if (slot->sent == NULL)
 		return;
@@ -360,6 +400,37 @@ void hf_publisher_node(struct hf_publisher *p, struct hf_json *patch)
 void hf_publisher_device(struct hf_publisher *p, struct hf_json *patch)
 {
 	put_patch(p->slots[KIND_DEVICE], patch);
+}
+
+static bool take_urgent(struct hf_publisher *p)
+{
+	hf_time now = hf_loop_mono(p->options.loop);
+	hf_time seconds = (now - p->urgent_at) / HF_SECOND;
+
+	if (seconds >= HF_PUBLISH_URGENT_MAX - p->urgent_left)
+		p->urgent_left = HF_PUBLISH_URGENT_MAX;
+	else
+		p->urgent_left += (int)seconds;
+	p->urgent_at += seconds * HF_SECOND;
+	if (p->urgent_left == 0)
+		return false;
+	p->urgent_left--;
+	return true;
+}
+
+void hf_publisher_urgent(struct hf_publisher *p, struct hf_json *patch)
+{
+	struct slot *slot = p->slots[KIND_DEVICE];
+	struct hf_doc *newer = hf_doc_from_json(patch), *both;
+
+	both = slot->waiting != NULL ? join_patches(slot->waiting, newer) : hf_doc_ref(newer);
+	hf_doc_unref(newer);
+	hf_doc_unref(slot->waiting);
+	slot->waiting = both;
+	slot->urgent |= take_urgent(p);
+	/* What failed keeps to its backoff. */
+	if (slot->call == NULL && slot->backoff.failures == 0)
+		hf_timer_arm(slot->timer, get_gap(slot));
 }
 
 void hf_publisher_ask(struct hf_publisher *p)
@@ -409,6 +480,8 @@ struct hf_publisher *hf_publisher_create(const struct hf_publisher_options *opti
 	p->node = hf_xstrdup(options->node);
 	p->options.node = p->node;
 	hf_rng_init(&p->rng, options->seed);
+	p->urgent_left = HF_PUBLISH_URGENT_MAX;
+	p->urgent_at = hf_loop_mono(options->loop);
 	if (options->metrics != NULL)
 		p->seconds = hf_metrics_family(options->metrics, &seconds);
 	(void)add_slot(p, KIND_NODE, p->node);

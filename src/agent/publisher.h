@@ -24,6 +24,8 @@ struct hf_publisher;
 #define HF_PUBLISH_PODS_MAX 256
 /* Between two writes of DeviceHealth. */
 #define HF_PUBLISH_GAP HF_SECOND
+/* Urgent writes in a row that do not wait for the gap; one more is allowed each second. */
+#define HF_PUBLISH_URGENT_MAX 20
 
 struct hf_publisher_options {
 	struct hf_loop *loop;
@@ -46,6 +48,8 @@ struct hf_publisher *hf_publisher_destroy(struct hf_publisher *publisher); /* NU
 /* Each takes over the patch. */
 void hf_publisher_node(struct hf_publisher *publisher, struct hf_json *patch);
 void hf_publisher_device(struct hf_publisher *publisher, struct hf_json *patch);
+/* Members of DeviceHealth's status that must not wait for the gap.  They are added to a patch that waits. */
+void hf_publisher_urgent(struct hf_publisher *publisher, struct hf_json *patch);
 void hf_publisher_pod(struct hf_publisher *publisher, const char *ns, const char *name,
 		      const char *uid, struct hf_json *patch);
 /* DeviceHealth is looked at: `seen` follows, unless a write that is under way, or waits, brings it.

@@ -373,6 +373,100 @@ static void where_there_is_no_device_health_the_answer_is_none_and_it_is_not_mad
 	assert_true(hf_publisher_is_idle(w->publisher));
 }
 
+/* {"status": {KEY: n}} */
+static struct hf_json *status_patch(const char *key, int64_t n)
+{
+	struct hf_json *root = hf_json_object(), *status = hf_json_object();
+
+	hf_json_set_i64(status, key, n);
+	hf_json_set(root, "status", status);
+	return root;
+}
+
+static int64_t member_of(const struct fake_call *call, const char *key)
+{
+	return hf_json_i64(hf_json_path(hf_doc_json(call->request->body), "status", key, NULL), -1);
+}
+
+static void test_urgent_members_do_not_wait(void **state)
+{
+	struct world *w = *state;
+	struct fake_call *call;
+
+	hf_publisher_device(w->publisher, status_patch("a", 1));
+	run_for(w, HF_MS);
+	fake_answer_object(fake_next(w->store), NULL);
+	/* A patch waits for the gap: an urgent one takes it along. */
+	hf_publisher_device(w->publisher, status_patch("a", 2));
+	run_for(w, HF_MS);
+	assert_null(fake_next(w->store));
+	hf_publisher_urgent(w->publisher, status_patch("b", 3));
+	run_for(w, HF_MS);
+	call = fake_next(w->store);
+	assert_non_null(call);
+	assert_int_equal(member_of(call, "a"), 2);
+	assert_int_equal(member_of(call, "b"), 3);
+	/* While one is under way, the next waits for it and for no gap. */
+	hf_publisher_urgent(w->publisher, status_patch("b", 4));
+	run_for(w, HF_MS);
+	assert_null(fake_next(w->store));
+	fake_answer_object(call, NULL);
+	run_for(w, HF_MS);
+	call = fake_next(w->store);
+	assert_int_equal(member_of(call, "b"), 4);
+	assert_int_equal(member_of(call, "a"), -1);
+	fake_answer_object(call, NULL);
+	run_for(w, HF_MINUTE);
+	assert_null(fake_next(w->store));
+	assert_true(hf_publisher_is_idle(w->publisher));
+}
+
+/* The members of a failed patch are not lost for a newer patch that lacks them. */
+static void test_failed_members_come_again(void **state)
+{
+	struct world *w = *state;
+	struct fake_call *call;
+
+	hf_publisher_device(w->publisher, status_patch("a", 1));
+	run_for(w, HF_MS);
+	call = fake_next(w->store);
+	hf_publisher_urgent(w->publisher, status_patch("b", 2));
+	fake_refuse(call, HF_E_UNAVAILABLE);
+	run_for(w, HF_SECOND);
+	call = fake_next(w->store);
+	assert_int_equal(member_of(call, "a"), 1);
+	assert_int_equal(member_of(call, "b"), 2);
+	hf_publisher_device(w->publisher, status_patch("a", 5));
+	fake_refuse(call, HF_E_UNAVAILABLE);
+	/* What failed keeps to its backoff, urgent or not. */
+	hf_publisher_urgent(w->publisher, status_patch("b", 6));
+	run_for(w, HF_MS);
+	assert_null(fake_next(w->store));
+	run_for(w, 2 * HF_SECOND);
+	call = fake_next(w->store);
+	assert_int_equal(member_of(call, "a"), 5);
+	assert_int_equal(member_of(call, "b"), 6);
+}
+
+static void test_urgent_writes_have_a_limit(void **state)
+{
+	struct world *w = *state;
+	struct fake_call *call;
+	int writes = 0;
+
+	for (int i = 0; i < 1000; i++) {
+		hf_publisher_urgent(w->publisher, status_patch("b", i));
+		run_for(w, 10 * HF_MS);
+		call = fake_next(w->store);
+		if (call == NULL)
+			continue;
+		writes++;
+		fake_answer_object(call, NULL);
+	}
+	/* Ten seconds. */
+	assert_in_range(writes, HF_PUBLISH_URGENT_MAX, HF_PUBLISH_URGENT_MAX + 22);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -390,6 +484,9 @@ int main(void)
 		TEST(a_pod_that_is_gone_or_another_one_is_let_be),
 		TEST(pods_are_written_beside_each_other_and_no_more_than_there_can_be),
 		TEST(a_pod_that_cannot_be_written_is_given_up_in_the_end),
+		TEST(test_urgent_members_do_not_wait),
+		TEST(test_failed_members_come_again),
+		TEST(test_urgent_writes_have_a_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -365,7 +365,7 @@ struct hf_json *hf_report_device_patch(const struct hf_report *report)
 {
 	const struct hf_health_memory *m = report->memory;
 	HF_AUTO_ARENA arena = hf_arena_create(REPORT_ARENA_BYTES_MAX);
-	struct hf_json *root = hf_json_object();
+	struct hf_json *root = hf_json_object(), *status;
 	struct hf_device_health health = {
 		.node = report->node,
 		.observed_at = to_wall_time(report, report->reaches),
@@ -393,7 +393,23 @@ struct hf_json *hf_report_device_patch(const struct hf_report *report)
 	health.fences.len = report->fences_len;
 	for (size_t i = 0; i < report->fences_len; i++)
 		health.fences.items[i] = report->fences[i];
-	hf_json_set(root, "status", hf_device_health_status(&health));
+	status = hf_device_health_status(&health);
+	if (report->processes_known)
+		hf_json_set(status, "processes",
+			    hf_process_reports_json(report->processes, report->processes_len,
+						    report->wall_less));
+	hf_json_set(root, "status", status);
+	return root;
+}
+
+struct hf_json *hf_report_processes_patch(const struct hf_report *report)
+{
+	struct hf_json *root = hf_json_object(), *status = hf_json_object();
+
+	hf_json_set(status, "processes",
+		    hf_process_reports_json(report->processes, report->processes_len,
+					    report->wall_less));
+	hf_json_set(root, "status", status);
 	return root;
 }
 

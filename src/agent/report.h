@@ -4,6 +4,7 @@
 #define HF_AGENT_REPORT_H
 
 #include "agent/holders.h"
+#include "agent/processes.h"
 #include "api/device_health.h"
 #include "health/step.h"
 #include "json/json.h"
@@ -24,7 +25,10 @@ struct hf_report {
 	size_t ranks_len;
 	const struct hf_fence_report *fences;
 	size_t fences_len;
-	const char *label; /* the node's label */
+	const struct hf_process_report *processes;
+	size_t processes_len;
+	bool processes_known; /* else the list stays as it is */
+	const char *label;    /* the node's label */
 	uint64_t lost;
 	hf_time now; /* of the steps' clock */
 	/* the wall clock minus the steps' clock: published times are of the wall clock */
@@ -36,6 +40,8 @@ struct hf_report {
 struct hf_json *hf_report_node_patch(const struct hf_report *report);
 /* {"status": {…}} of DeviceHealth, for a merge patch. */
 struct hf_json *hf_report_device_patch(const struct hf_report *report);
+/* {"status": {"processes": […]}} alone, for a merge patch. */
+struct hf_json *hf_report_processes_patch(const struct hf_report *report);
 
 /* The contents of our condition of a pod. */
 struct hf_pod_verdict {

@@ -7,34 +7,22 @@
  */
 #include "agent/report_socket.h"
 
-#include "base/fs.h"
+#include "agent/named_socket.h"
 #include "base/mem.h"
 #include "base/str.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 /* Reports taken at once. Then the loop has its turn, so a flood delays everything else by no
  * more than these. */
 #define AT_ONCE 128
-/* Far below the fences of ranks, whose reports must arrive before the fences run out. */
-#define LOOK_EVERY (5 * HF_SECOND)
 
 struct hf_report_socket {
 	struct hf_report_socket_options options;
-	char *path;
-	int fd;
-	dev_t dev; /* of the name, while io is there */
-	ino_t ino;
-	struct hf_io *io;
-	struct hf_timer *look;
-	bool troubled; /* and told */
+	struct hf_named_socket *socket;
 	struct hf_family *reports;
 	struct hf_report_limits limits;
 };
@@ -83,7 +71,7 @@ static void take_datagram(struct hf_report_socket *b, const struct msghdr *messa
 	}
 }
 
-static void on_socket(void *arg, unsigned events HF_UNUSED)
+static void on_datagrams(void *arg, int fd)
 {
 	struct hf_report_socket *b = arg;
 	char text[HF_BEAT_BYTES_MAX];
@@ -100,7 +88,7 @@ static void on_socket(void *arg, unsigned events HF_UNUSED)
 					 .msg_controllen = sizeof(control.bytes)};
 		/* File descriptors in the message do not fit into control, so the kernel closes
 		 * them. */
-		ssize_t n = recvmsg(b->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+		ssize_t n = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 
 		if (n < 0)
 			return;
@@ -110,108 +98,12 @@ static void on_socket(void *arg, unsigned events HF_UNUSED)
 
 /* ---- life --------------------------------------------------------------------------------------- */
 
-static int make_name(const struct hf_report_socket *b, struct sockaddr_un *ret_name,
-		     struct hf_error *err)
+static void on_trouble(void *arg, const char *why)
 {
-	memset(ret_name, 0, sizeof(*ret_name));
-	ret_name->sun_family = AF_UNIX;
-	if (strlen(b->path) >= sizeof(ret_name->sun_path))
-		return hf_error_set(err, HF_E_INVALID,
-				    "the socket path '%s' is longer than %zu bytes", b->path,
-				    sizeof(ret_name->sun_path) - 1);
-	memcpy(ret_name->sun_path, b->path, strlen(b->path) + 1);
-	return 0;
-}
+	const struct hf_report_socket *b = arg;
 
-static int open_socket(struct hf_report_socket *b, struct hf_error *err)
-{
-	struct sockaddr_un name;
-	struct stat st;
-	int on = 1, rc = make_name(b, &name, err);
-
-	if (rc != 0)
-		return rc;
-	b->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (b->fd < 0 || setsockopt(b->fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) != 0)
-		return hf_error_errno(err, errno, "cannot create a socket");
-	if (lstat(b->path, &st) == 0 && S_ISSOCK(st.st_mode))
-		(void)unlink(b->path);
-	if (bind(b->fd, (const struct sockaddr *)&name, sizeof(name)) != 0 ||
-	    chmod(b->path, b->options.mode) != 0 || lstat(b->path, &st) != 0)
-		return hf_error_errno(err, errno, "cannot create the socket '%s'", b->path);
-	b->dev = st.st_dev;
-	b->ino = st.st_ino;
-	return 0;
-}
-
-/* No other file has the inode number while our socket holds it. */
-static bool is_ours(const struct hf_report_socket *b)
-{
-	struct stat st;
-
-	return b->io != NULL && lstat(b->path, &st) == 0 && st.st_dev == b->dev &&
-	       st.st_ino == b->ino;
-}
-
-static bool is_anothers(const struct hf_report_socket *b)
-{
-	HF_AUTO_FD fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	struct sockaddr_un name;
-	struct hf_error err;
-
-	return fd >= 0 && make_name(b, &name, &err) == 0 &&
-	       connect(fd, (const struct sockaddr *)&name, sizeof(name)) == 0;
-}
-
-static void close_socket(struct hf_report_socket *b)
-{
-	/* Only a name that we made, and that is still ours. */
-	if (is_ours(b))
-		(void)unlink(b->path);
-	b->io = hf_io_destroy(b->io);
-	hf_fd_cleanup(&b->fd);
-}
-
-static int listen_at_path(struct hf_report_socket *b, struct hf_error *err)
-{
-	int rc = open_socket(b, err);
-
-	if (rc == 0)
-		rc = hf_io_create(b->options.loop, b->fd, on_socket, b, &b->io, err);
-	if (rc == 0)
-		hf_io_want(b->io, HF_IO_READ);
-	return rc;
-}
-
-static void report_trouble(struct hf_report_socket *b, const char *why)
-{
-	bool before = b->troubled;
-
-	b->troubled = why != NULL;
-	if (b->troubled != before && b->options.trouble != NULL)
+	if (b->options.trouble != NULL)
 		b->options.trouble(b->options.arg, why);
-}
-
-static void on_look(void *arg)
-{
-	struct hf_report_socket *b = arg;
-	struct hf_error err;
-
-	hf_timer_arm(b->look, b->options.look_every);
-	if (!is_ours(b) && is_anothers(b)) {
-		(void)hf_error_set(&err, HF_E_CONFLICT, "another process listens at '%s'", b->path);
-		report_trouble(b, err.text);
-		return;
-	}
-	if (!is_ours(b)) {
-		close_socket(b);
-		if (listen_at_path(b, &err) != 0) {
-			close_socket(b);
-			report_trouble(b, err.text);
-			return;
-		}
-	}
-	report_trouble(b, NULL);
 }
 
 static struct hf_family *make_family(struct hf_metrics *metrics)
@@ -231,26 +123,22 @@ int hf_report_socket_create(const struct hf_report_socket_options *options,
 			    struct hf_report_socket **ret_socket, struct hf_error *err)
 {
 	struct hf_report_socket *b = hf_xcalloc(1, sizeof(*b));
-	struct sockaddr_un name;
-	struct hf_error trouble;
+	const struct hf_named_socket_options named = {.loop = options->loop,
+						      .path = options->path,
+						      .type = SOCK_DGRAM,
+						      .look_every = options->look_every,
+						      .mode = options->mode,
+						      .ready = on_datagrams,
+						      .trouble = on_trouble,
+						      .arg = b};
 	int rc;
 
 	b->options = *options;
-	b->path = hf_xstrdup(options->path);
-	b->fd = -1;
 	b->reports = make_family(options->metrics);
-	if (b->options.look_every == 0)
-		b->options.look_every = LOOK_EVERY;
-	b->look = hf_timer_create(options->loop, on_look, b);
-	hf_timer_arm(b->look, b->options.look_every);
-	rc = make_name(b, &name, err);
+	rc = hf_named_socket_create(&named, &b->socket, err);
 	if (rc != 0) {
 		hf_report_socket_destroy(b);
 		return rc;
-	}
-	if (listen_at_path(b, &trouble) != 0) {
-		close_socket(b);
-		report_trouble(b, trouble.text);
 	}
 	*ret_socket = b;
 	return 0;
@@ -260,9 +148,7 @@ struct hf_report_socket *hf_report_socket_destroy(struct hf_report_socket *b)
 {
 	if (b == NULL)
 		return NULL;
-	close_socket(b);
-	hf_timer_destroy(b->look);
-	free(b->path);
+	hf_named_socket_destroy(b->socket);
 	free(b);
 	return NULL;
 }

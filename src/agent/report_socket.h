@@ -17,9 +17,7 @@ HF_BEGIN_DECLS
  * the socket can send any bytes. So the kernel names the sending process, and that process's pod
  * counts as the sender. The agent never answers.
  *
- * Other writers of the folder may remove or replace the path. If no process listens there, the
- * agent creates the socket anew. If another process listens there, the agent leaves the path to
- * that process.
+ * agent/named_socket.h says what becomes of the path.
  */
 struct hf_report_socket;
 

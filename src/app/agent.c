@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "health/contact.h"
+#include "health/process_line.h"
 #include "json/json.h"
 #include "kube/kube.h"
 #include "probes/nvml.h"
@@ -248,6 +249,9 @@ static int create_agent(struct process *process, struct hf_error *err)
 	const char *slash = strrchr(reports, '/');
 	HF_AUTOFREE char *contact = hf_xasprintf(
 		"%.*s%s", slash != NULL ? (int)(slash - reports + 1) : 0, reports, HF_CONTACT_FILE);
+	HF_AUTOFREE char *exec =
+		hf_xasprintf("%.*s%s", slash != NULL ? (int)(slash - reports + 1) : 0, reports,
+			     HF_EXEC_SOCKET_FILE);
 	struct hf_agent_options options = {
 		.loop = process->loop,
 		.store = process->store,
@@ -260,6 +264,7 @@ static int create_agent(struct process *process, struct hf_error *err)
 		.rules = process->has_rules ? &process->rules : NULL,
 		.metrics = process->metrics,
 		.report_socket = *reports != '\0' ? reports : NULL,
+		.exec_socket = *reports != '\0' ? exec : NULL,
 		.proc = hf_cli_flag(process->cli, "proc"),
 		.contact = *reports != '\0' ? contact : NULL,
 	};

@@ -71,6 +71,8 @@ void open_agent(struct world *w)
 		.kmsg = w->log,
 		.metrics = w->metrics,
 		.seed = 7,
+		.send_target = w->send_target,
+		.send_arg = w->send_arg,
 		.contact = w->contact,
 		.boot_clock = boot_clock,
 	};

@@ -31,6 +31,10 @@ struct world {
 	int refuse;
 	bool no_crd;
 	bool no_devices;        /* nobody names any to an agent */
+	/* Takes the targets of processes under exec; may be NULL. */
+	void (*send_target)(void *arg, struct hf_exec_peer *peer,
+			    const struct hf_process_target *target);
+	void *send_arg;
 	struct hf_probe *probe; /* the agent's, from its start on; NULL: none but the log */
 };
 

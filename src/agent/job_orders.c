@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "agent/job_orders.h"
+
+#include "base/ascii.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ANNOTATION_RUN_POLICY "holdfast.dev/run-policy"
+#define ANNOTATION_LEDGER "holdfast.dev/ledger"
+#define COUNTER_MAX 1000000000
+#define LIMIT_DEFAULT 3
+/* Replica types of a job. */
+#define TYPES_MAX 16
+
+struct type_orders {
+	char *name, *attempts, *hold;
+};
+
+struct hf_job_orders {
+	char *uid;
+	bool in_place; /* and the ledger was read */
+	int64_t generation, base;
+	uint32_t wait_s, save_s;
+	struct type_orders types[TYPES_MAX];
+	size_t types_len;
+};
+
+/* ---- the ledger's texts ------------------------------------------------------------------------- */
+
+static bool read_number(const char **at, int64_t *ret_number)
+{
+	int64_t number = 0;
+	const char *s = *at;
+
+	for (; hf_ascii_is_digit(*s); s++) {
+		number = number * 10 + (*s - '0');
+		if (number > COUNTER_MAX)
+			return false;
+	}
+	if (s == *at)
+		return false;
+	*at = s;
+	*ret_number = number;
+	return true;
+}
+
+/* "0-3,7": whether the index is in it.  False: the text is broken. */
+static bool find_in_ranges(const char *text, int32_t index, bool *ret_found)
+{
+	*ret_found = false;
+	for (const char *at = text; *at != '\0';) {
+		int64_t from, to;
+
+		if (!read_number(&at, &from))
+			return false;
+		to = from;
+		if (*at == '-' && (at++, !read_number(&at, &to)))
+			return false;
+		*ret_found |= index >= from && index <= to;
+		if (*at == '\0')
+			return true;
+		if (*at++ != ',')
+			return false;
+	}
+	return true;
+}
+
+/* "17:2,40:1": the value of the index, 0 if it is not there.  False: the text is broken. */
+static bool find_in_map(const char *text, int32_t index, int64_t *ret_value)
+{
+	*ret_value = 0;
+	for (const char *at = text; *at != '\0';) {
+		int64_t key, value;
+
+		if (!read_number(&at, &key) || *at++ != ':' || !read_number(&at, &value))
+			return false;
+		if (key == index)
+			*ret_value = value;
+		if (*at == '\0')
+			return true;
+		if (*at++ != ',')
+			return false;
+	}
+	return true;
+}
+
+/* ---- reading ------------------------------------------------------------------------------------ */
+
+static int64_t read_count(const struct hf_json *object, const char *key, int64_t fallback,
+			  int64_t max)
+{
+	int64_t number = hf_json_i64(hf_json_get(object, key), fallback);
+
+	if (number < 0)
+		return 0;
+	return number < max ? number : max;
+}
+
+/* A text of JSON in an annotation; NULL: there is none. */
+static struct hf_json *parse_annotation(const struct hf_json *job, const char *key)
+{
+	const char *text =
+		hf_json_str(hf_json_path(job, "metadata", "annotations", key, NULL), NULL);
+	struct hf_json *object = NULL;
+	struct hf_error err;
+
+	if (text != NULL && hf_json_parse(text, strlen(text), NULL, &object, &err) != 0)
+		return NULL;
+	return object;
+}
+
+static bool has_condition(const struct hf_json *job, const char *type)
+{
+	const struct hf_json *list = hf_json_path(job, "status", "conditions", NULL);
+
+	for (size_t i = 0; i < hf_json_len(list); i++) {
+		const struct hf_json *item = hf_json_item(list, i);
+
+		if (hf_streq(hf_json_path_str(item, "type", NULL), type) &&
+		    hf_streq(hf_json_path_str(item, "status", NULL), "True"))
+			return true;
+	}
+	return false;
+}
+
+/* A job that is over, or is being deleted, restarts nothing. */
+static bool is_over(const struct hf_json *job)
+{
+	return hf_json_path(job, "metadata", "deletionTimestamp", NULL) != NULL ||
+	       has_condition(job, "Succeeded") || has_condition(job, "Failed");
+}
+
+/* The member of the spec's recovery, else that of the annotation. */
+static const struct hf_json *pick(const struct hf_json *own, const struct hf_json *annotated,
+				  const char *key)
+{
+	const struct hf_json *value = hf_json_get(own, key);
+
+	return value != NULL ? value : hf_json_get(annotated, key);
+}
+
+static void read_spec(struct hf_job_orders *o, const struct hf_json *job)
+{
+	HF_AUTO_JSON policy = parse_annotation(job, ANNOTATION_RUN_POLICY);
+	const struct hf_json *own = hf_json_path(job, "spec", "runPolicy", "recovery", NULL);
+	const struct hf_json *annotated = hf_json_get(policy, "recovery");
+	int64_t limit = hf_json_i64(pick(own, annotated, "inPlaceLimit"), LIMIT_DEFAULT);
+	int64_t wait =
+		hf_json_i64(pick(own, annotated, "inPlaceWaitSeconds"), HF_JOB_ORDERS_WAIT_S);
+
+	o->in_place = !is_over(job) && limit > 0 && wait > 0 &&
+		      hf_streq(hf_json_str(pick(own, annotated, "inPlace"), "Auto"), "Auto");
+	o->wait_s = (uint32_t)(wait < HF_PROCESS_SPAN_MAX ? (wait > 0 ? wait : 0)
+							  : HF_PROCESS_SPAN_MAX);
+	o->save_s = (uint32_t)read_count(pick(own, annotated, "checkpoint"), "graceSeconds", 0,
+					 HF_PROCESS_SPAN_MAX);
+}
+
+static void read_types(struct hf_job_orders *o, const struct hf_json *replicas)
+{
+	struct hf_json *entry;
+	const char *name;
+
+	for (void *it = NULL; o->types_len < TYPES_MAX &&
+			      (it = hf_json_next(replicas, it, &name, &entry)) != NULL;) {
+		struct type_orders *type = &o->types[o->types_len++];
+
+		type->name = hf_xstrdup(name);
+		hf_str_lower(type->name);
+		type->attempts = hf_xstrdup(hf_json_str(hf_json_get(entry, "attempts"), ""));
+		type->hold = hf_xstrdup(hf_json_str(hf_json_get(entry, "hold"), ""));
+	}
+}
+
+struct hf_job_orders *hf_job_orders_read(const struct hf_json *job)
+{
+	HF_AUTO_JSON annotated = parse_annotation(job, ANNOTATION_LEDGER);
+	const struct hf_json *ledger = hf_json_path(job, "status", "recovery", NULL);
+	struct hf_job_orders *o = hf_xcalloc(1, sizeof(*o));
+
+	if (ledger == NULL)
+		ledger = annotated;
+	o->uid = hf_xstrdup(hf_json_str(hf_json_path(job, "metadata", "uid", NULL), ""));
+	read_spec(o, job);
+	o->generation = read_count(ledger, "generation", 0, COUNTER_MAX);
+	o->base = read_count(ledger, "inPlaceBase", 0, COUNTER_MAX);
+	/* Before the first write of the ledger no pod is a rank. */
+	o->in_place = o->in_place && o->generation > 0;
+	read_types(o, hf_json_get(ledger, "replicas"));
+	return o;
+}
+
+struct hf_job_orders *hf_job_orders_destroy(struct hf_job_orders *o)
+{
+	if (o == NULL)
+		return NULL;
+	for (size_t i = 0; i < o->types_len; i++) {
+		free(o->types[i].name);
+		free(o->types[i].attempts);
+		free(o->types[i].hold);
+	}
+	free(o->uid);
+	free(o);
+	return NULL;
+}
+
+/* ---- the target --------------------------------------------------------------------------------- */
+
+static const struct type_orders *find_type(const struct hf_job_orders *o, const char *name)
+{
+	for (size_t i = 0; i < o->types_len; i++)
+		if (hf_streq(o->types[i].name, name))
+			return &o->types[i];
+	return NULL;
+}
+
+bool hf_job_orders_target(const struct hf_job_orders *o, const struct hf_pod_rank *rank,
+			  struct hf_process_target *ret_target)
+{
+	const struct type_orders *type = find_type(o, rank->type);
+	struct hf_process_target target = {
+		.start = {true, o->generation, 0},
+		.first = {true, rank->generation, rank->attempt},
+		.wait_s = o->wait_s,
+		.grace_s = rank->grace_s,
+		.save_s = o->save_s,
+		/* Since the last new gang the whole job has restarted in place. */
+		.rendezvous = o->base > 0 && o->base < o->generation ? o->generation : 0,
+	};
+
+	*ret_target = (struct hf_process_target){.save_s = o->save_s};
+	if (!o->in_place || rank->kind == NULL || rank->deleting ||
+	    !hf_streq(rank->job_uid, o->uid))
+		return false;
+	if (type != NULL && (!find_in_map(type->attempts, rank->index, &target.start.attempt) ||
+			     !find_in_ranges(type->hold, rank->index, &target.hold)))
+		return false;
+	*ret_target = target;
+	return true;
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "agent/job_orders.h"
+
+#include "base/mem.h"
+#include "harness/test.h"
+#include "store/resource.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define META "\"metadata\":{\"name\":\"job\",\"uid\":\"u1\"}"
+
+static struct hf_json *parse(const char *text)
+{
+	struct hf_json *value = NULL;
+	struct hf_error err;
+
+	assert_ok(hf_json_parse(text, strlen(text), NULL, &value, &err), &err);
+	return value;
+}
+
+/* The target of rank worker-7, created for generation 2 and attempt 1, as a line; "" : no restart in place. */
+static void expect(const char *job_text, const char *wanted)
+{
+	HF_AUTO_JSON job = parse(job_text);
+	struct hf_job_orders *orders = hf_job_orders_read(job);
+	const struct hf_pod_rank rank = {.kind = &hf_pytorchjobs,
+					 .job = "job",
+					 .job_uid = "u1",
+					 .type = "worker",
+					 .index = 7,
+					 .generation = 2,
+					 .attempt = 1,
+					 .grace_s = 30};
+	struct hf_process_target target;
+	char line[HF_PROCESS_LINE_BYTES_MAX];
+	bool restarts = hf_job_orders_target(orders, &rank, &target);
+
+	(void)hf_process_target_format(&target, line);
+	if (restarts != (strstr(wanted, "generation") != NULL) || strcmp(line, wanted) != 0)
+		fail_msg("%s gave %s", job_text, line);
+	hf_job_orders_destroy(orders);
+}
+
+#define LEDGER(text) "{" META ",\"status\":{\"recovery\":{\"generation\":3," text "}}}"
+#define FIRST " first_generation=2 first_attempt=1"
+
+static void test_targets(void **state HF_UNUSED)
+{
+	expect(LEDGER("\"x\":1"), "target generation=3 attempt=0 wait=60 grace=30" FIRST);
+	expect(LEDGER("\"replicas\":{\"Worker\":{\"attempts\":\"0:1,7:4\",\"hold\":\"0-3,6-8\"}}"),
+	       "target generation=3 attempt=4 hold=1 wait=60 grace=30" FIRST);
+	expect(LEDGER("\"replicas\":{\"Worker\":{\"attempts\":\"17:4\",\"hold\":\"0-6,8,70-79\"}}"),
+	       "target generation=3 attempt=0 wait=60 grace=30" FIRST);
+	expect(LEDGER("\"replicas\":{\"Master\":{\"attempts\":\"7:1\",\"hold\":\"7\"}}"),
+	       "target generation=3 attempt=0 wait=60 grace=30" FIRST);
+	/* The whole job has restarted in place since its pods were created together, or not. */
+	expect(LEDGER("\"inPlaceBase\":2"),
+	       "target generation=3 attempt=0 wait=60 grace=30" FIRST " rendezvous=3");
+	expect(LEDGER("\"inPlaceBase\":3"), "target generation=3 attempt=0 wait=60 grace=30" FIRST);
+	expect("{" META
+	       ",\"spec\":{\"runPolicy\":{\"recovery\":{\"inPlace\":\"Auto\",\"inPlaceWaitSeconds\":9,"
+	       "\"checkpoint\":{\"graceSeconds\":120}}}},\"status\":{\"recovery\":{\"generation\":2}}}",
+	       "target generation=2 attempt=0 wait=9 grace=30 save=120" FIRST);
+}
+
+static void test_no_restart_in_place(void **state HF_UNUSED)
+{
+	expect("{" META "}", "target");
+	expect("{" META ",\"status\":{\"recovery\":{}}}", "target");
+	expect("{" META
+	       ",\"spec\":{\"runPolicy\":{\"recovery\":{\"inPlace\":\"Never\",\"checkpoint\":{\"graceSeconds\":5}}}},"
+	       "\"status\":{\"recovery\":{\"generation\":2}}}",
+	       "target save=5");
+	expect("{" META ",\"spec\":{\"runPolicy\":{\"recovery\":{\"inPlaceLimit\":0}}},"
+	       "\"status\":{\"recovery\":{\"generation\":2}}}",
+	       "target");
+	/* Another job with this name. */
+	expect("{\"metadata\":{\"uid\":\"u2\"},\"status\":{\"recovery\":{\"generation\":2}}}",
+	       "target");
+	expect("{\"metadata\":{\"uid\":\"u1\",\"deletionTimestamp\":\"x\"},\"status\":{\"recovery\":{\"generation\":2}}}",
+	       "target");
+	expect("{" META
+	       ",\"status\":{\"recovery\":{\"generation\":2},\"conditions\":[{\"type\":\"Failed\",\"status\":\"True\"}]}}",
+	       "target");
+}
+
+/* A ledger that cannot be read orders nothing. */
+static void test_broken_texts(void **state HF_UNUSED)
+{
+	static const char *const broken[] = {
+		"\"attempts\":\"7\"",  "\"attempts\":\"7:\"",      "\"attempts\":\"7:1;8:1\"",
+		"\"attempts\":\":1\"", "\"attempts\":\"-7:1\"",    "\"attempts\":\"7:99999999999\"",
+		"\"hold\":\"7-\"",     "\"hold\":\"a\"",           "\"hold\":\"7 8\"",
+		"\"hold\":\"1--2\"",   "\"hold\":\"99999999999\"",
+	};
+	char text[512];
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(broken); i++) {
+		snprintf(text, sizeof(text), LEDGER("\"replicas\":{\"Worker\":{%s}}"), broken[i]);
+		expect(text, "target");
+	}
+	/* Of another type: as if it were not there. */
+	expect(LEDGER("\"replicas\":{\"Worker\":{\"attempts\":7,\"hold\":[]}},\"inPlaceBase\":-4"),
+	       "target generation=3 attempt=0 wait=60 grace=30" FIRST);
+	expect("[]", "target");
+}
+
+/* The CRD of the kind has no place for the fields. */
+static void test_annotations(void **state HF_UNUSED)
+{
+	expect("{\"metadata\":{\"uid\":\"u1\",\"annotations\":{"
+	       "\"holdfast.dev/ledger\":\"{\\\"generation\\\":4,\\\"replicas\\\":{\\\"Worker\\\":{\\\"hold\\\":\\\"7\\\"}}}\","
+	       "\"holdfast.dev/run-policy\":\"{\\\"recovery\\\":{\\\"inPlaceWaitSeconds\\\":7}}\"}}}",
+	       "target generation=4 attempt=0 hold=1 wait=7 grace=30" FIRST);
+	expect("{\"metadata\":{\"uid\":\"u1\",\"annotations\":{\"holdfast.dev/ledger\":\"{\"}}}",
+	       "target");
+}
+
+#define POD(more)                                                                                                     \
+	"{\"metadata\":{\"name\":\"p\",\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"name\":\"x\"}," \
+	"{\"apiVersion\":\"kubeflow.org/v1\",\"kind\":\"PyTorchJob\",\"name\":\"job\",\"uid\":\"u1\","                \
+	"\"controller\":true}],\"labels\":{\"training.kubeflow.org/replica-type\":\"Worker\","                        \
+	"\"training.kubeflow.org/replica-index\":\"7\"},\"annotations\":{\"holdfast.dev/generation\":\"2\","          \
+	"\"holdfast.dev/attempt\":\"1\"}}" more "}"
+
+static struct hf_pod_rank rank_of(const char *text)
+{
+	HF_AUTO_JSON pod = parse(text);
+	struct hf_pod_rank rank;
+
+	hf_pod_rank_read(pod, &rank);
+	return rank;
+}
+
+/* The text of POD("") with one part replaced. */
+static struct hf_pod_rank rank_without(const char *part, const char *by)
+{
+	const char *text = POD(""), *at = strstr(text, part);
+	char other[1024];
+
+	assert_non_null(at);
+	snprintf(other, sizeof(other), "%.*s%s%s", (int)(at - text), text, by, at + strlen(part));
+	return rank_of(other);
+}
+
+static void test_pods(void **state HF_UNUSED)
+{
+	struct hf_pod_rank rank = rank_of(POD(",\"spec\":{\"terminationGracePeriodSeconds\":5}"));
+
+	assert_ptr_equal(rank.kind, &hf_pytorchjobs);
+	assert_string_equal(rank.job, "job");
+	assert_string_equal(rank.type, "worker");
+	assert_int_equal(rank.index, 7);
+	assert_int_equal(rank.generation, 2);
+	assert_int_equal(rank.attempt, 1);
+	assert_int_equal(rank.grace_s, 5);
+	assert_false(rank.deleting);
+	assert_int_equal(rank_of(POD("")).grace_s, 30);
+	assert_null(rank_of("{}").kind);
+	assert_null(rank_without("\"controller\":true", "\"controller\":false").kind);
+	assert_null(rank_without("PyTorchJob", "ReplicaSet").kind);
+	assert_null(rank_without("\"uid\":\"u1\",", "").kind);
+	assert_null(rank_without("replica-type", "other").kind);
+	assert_null(rank_without(":\"7\"", ":\"7x\"").kind);
+	assert_null(rank_without("\"2\"", "\"-2\"").kind);
+	assert_null(rank_without("\"holdfast.dev/attempt\":\"1\"", "\"a\":\"1\"").kind);
+	assert_null(rank_without("\"7\"", "\"99999999999999999999\"").kind);
+	assert_true(rank_without("\"name\":\"p\"", "\"deletionTimestamp\":\"x\"").deleting);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_targets),      cmocka_unit_test(test_no_restart_in_place),
+		cmocka_unit_test(test_broken_texts), cmocka_unit_test(test_annotations),
+		cmocka_unit_test(test_pods),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_AGENT_POD_RANK_H
+#define HF_AGENT_POD_RANK_H
+
+#include "json/json.h"
+#include "store/store.h"
+
+#include <stdint.h>
+
+HF_BEGIN_DECLS
+
+/*
+ * Which rank of which job a pod is, by the pod's controller, labels and annotations.  Input: a pod of the API server.  Pure.
+ * Whoever may create pods in a namespace may claim any of it there, so the job's UID has to be compared with the job's.
+ */
+#define HF_POD_RANK_NAME_MAX 254 /* of an object, with the NUL */
+#define HF_POD_RANK_TYPE_MAX 64
+#define HF_POD_RANK_UID_MAX 64
+
+struct hf_pod_rank {
+	const struct hf_resource *kind; /* of the job; NULL: the pod is no rank */
+	char job[HF_POD_RANK_NAME_MAX];
+	char job_uid[HF_POD_RANK_UID_MAX];
+	char type[HF_POD_RANK_TYPE_MAX]; /* in lower case, as in the label */
+	int32_t index;
+	int64_t generation, attempt; /* that the pod was created for */
+	uint32_t grace_s;            /* terminationGracePeriodSeconds */
+	bool deleting;
+};
+
+void hf_pod_rank_read(const struct hf_json *pod, struct hf_pod_rank *ret_rank);
+
+HF_END_DECLS
+
+#endif

@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "agent/processes.h"
+
+#include "agent/report_socket.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct process {
+	struct hf_exec_peer *peer;
+	char uid[HF_REPORT_POD_UID_MAX]; /* of the pod */
+	bool told;                       /* exec has told a state */
+	struct hf_process_state state;
+	hf_time at; /* of the state's phase, start and ordinal */
+	bool sent;
+	struct hf_process_target target; /* the last one sent */
+	bool listed;                     /* the pod is a rank, and this connection counts for it */
+	struct hf_process_start stamp;   /* of the pod */
+	char job[HF_POD_RANK_UID_MAX];
+	/* As it was published last. */
+	bool published;
+	struct hf_process_state as;
+};
+
+struct hf_processes {
+	struct hf_processes_options options;
+	struct hf_job_watches *jobs;
+	struct process items[HF_PROCESSES_MAX];
+	size_t len;
+	bool gone; /* a published process has gone since */
+	hf_time gone_at, started_at;
+	struct hf_task *refresh;
+	struct hf_timer *repeat, *wave, *later;
+};
+
+static hf_time get_now(const struct hf_processes *p)
+{
+	return p->options.now(p->options.arg);
+}
+
+/* ---- what is published, and when ---------------------------------------------------------------- */
+
+static bool is_settled(const struct hf_processes *p)
+{
+	return p->started_at != HF_TIME_NONE && get_now(p) - p->started_at >= HF_PROCESSES_SETTLE;
+}
+
+/* The state with the start that exec may not know. */
+static struct hf_process_state fill_in(const struct process *process)
+{
+	struct hf_process_state state = process->state;
+
+	if (!state.start.known)
+		state.start = process->stamp;
+	return state;
+}
+
+static bool differs(const struct hf_process_state *a, const struct hf_process_state *b)
+{
+	return a->phase != b->phase || a->ordinal != b->ordinal ||
+	       hf_process_start_order(&a->start, &b->start) != 0;
+}
+
+static bool is_news(const struct process *process)
+{
+	const struct hf_process_state state = fill_in(process);
+
+	return process->listed && process->told &&
+	       (!process->published || differs(&state, &process->as));
+}
+
+static bool is_urgent(const struct process *process)
+{
+	switch (process->state.phase) {
+	case HF_PROCESS_LINE_ENDED:
+	case HF_PROCESS_LINE_DOWN: return true;
+	case HF_PROCESS_LINE_WAITING: return process->sent && process->target.hold;
+	default: return false;
+	}
+}
+
+static hf_time find_due(const struct process *process)
+{
+	return process->at +
+	       (process->published ? HF_PROCESSES_AGAIN_WITHIN : HF_PROCESSES_FIRST_WITHIN);
+}
+
+static void look_for_news(struct hf_processes *p)
+{
+	hf_time due = p->gone ? p->gone_at + HF_PROCESSES_AGAIN_WITHIN : HF_TIME_NEVER;
+	hf_time now = get_now(p);
+	bool urgent = false;
+
+	for (size_t i = 0; i < p->len; i++) {
+		const struct process *process = &p->items[i];
+
+		if (!is_news(process))
+			continue;
+		urgent |= is_urgent(process);
+		if (find_due(process) < due)
+			due = find_due(process);
+	}
+	if (urgent && !hf_timer_armed(p->wave))
+		hf_timer_arm(p->wave, is_settled(p) ? HF_PROCESSES_WAVE
+						    : p->started_at + HF_PROCESSES_SETTLE - now);
+	if (due == HF_TIME_NEVER)
+		hf_timer_disarm(p->later);
+	else
+		hf_timer_arm(p->later, due - now);
+}
+
+static void on_wave(void *arg)
+{
+	struct hf_processes *p = arg;
+
+	for (size_t i = 0; i < p->len; i++) {
+		if (!is_news(&p->items[i]) || !is_urgent(&p->items[i]))
+			continue;
+		p->options.news(p->options.arg, true);
+		return;
+	}
+}
+
+static void on_later(void *arg)
+{
+	struct hf_processes *p = arg;
+
+	p->options.news(p->options.arg, false);
+}
+
+static int by_pod(const void *left, const void *right)
+{
+	const struct hf_process_report *a = left, *b = right;
+	int order = strcmp(a->ns, b->ns);
+
+	return order != 0 ? order : strcmp(a->pod, b->pod);
+}
+
+bool hf_processes_list(const struct hf_processes *p, struct hf_arena *arena,
+		       struct hf_process_report **ret_items, size_t *ret_len)
+{
+	struct hf_process_report *items =
+		HF_ARENA_ARRAY(arena, struct hf_process_report, p->len + 1);
+	size_t len = 0;
+
+	for (size_t i = 0; i < p->len; i++) {
+		const struct process *process = &p->items[i];
+		const struct hf_pod_rank *rank;
+		struct hf_pod_name name;
+
+		if (!process->listed || !process->told ||
+		    !p->options.pod(p->options.arg, process->uid, &name, &rank))
+			continue;
+		items[len++] =
+			(struct hf_process_report){.ns = hf_arena_strdup(arena, name.ns),
+						   .pod = hf_arena_strdup(arena, name.name),
+						   .uid = hf_arena_strdup(arena, name.uid),
+						   .job = hf_arena_strdup(arena, process->job),
+						   .state = fill_in(process),
+						   .at = process->at};
+	}
+	if (len > 0)
+		qsort(items, len, sizeof(*items), by_pod);
+	*ret_items = items;
+	*ret_len = len;
+	return is_settled(p);
+}
+
+void hf_processes_published(struct hf_processes *p)
+{
+	if (!is_settled(p))
+		return;
+	p->gone = false;
+	for (size_t i = 0; i < p->len; i++) {
+		struct process *process = &p->items[i];
+
+		if (!process->listed || !process->told)
+			continue;
+		process->published = true;
+		process->as = fill_in(process);
+	}
+	hf_timer_disarm(p->wave);
+	look_for_news(p);
+}
+
+/* ---- targets ------------------------------------------------------------------------------------ */
+
+static bool is_same_target(const struct hf_process_target *a, const struct hf_process_target *b)
+{
+	char left[HF_PROCESS_LINE_BYTES_MAX], right[HF_PROCESS_LINE_BYTES_MAX];
+
+	(void)hf_process_target_format(a, left);
+	(void)hf_process_target_format(b, right);
+	return strcmp(left, right) == 0;
+}
+
+/* An open connection of the same pod came earlier. */
+static bool is_second(const struct hf_processes *p, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (hf_streq(p->items[k].uid, p->items[i].uid))
+			return true;
+	return false;
+}
+
+/* True: the target of the process is known now. */
+static bool find_target(struct hf_processes *p, size_t i, struct hf_process_target *ret_target)
+{
+	struct process *process = &p->items[i];
+	const struct hf_job_orders *orders;
+	const struct hf_pod_rank *rank;
+	struct hf_pod_name name;
+
+	*ret_target = (struct hf_process_target){.hold = false};
+	process->listed = false;
+	if (is_second(p, i))
+		return true;
+	if (!p->options.pod(p->options.arg, process->uid, &name, &rank))
+		return false;
+	if (rank->kind == NULL)
+		return true;
+	process->stamp = (struct hf_process_start){true, rank->generation, rank->attempt};
+	snprintf(process->job, sizeof(process->job), "%s", rank->job_uid);
+	if (!hf_job_watches_want(p->jobs, rank, name.ns, &orders))
+		return false;
+	if (orders != NULL)
+		process->listed = hf_job_orders_target(orders, rank, ret_target);
+	return true;
+}
+
+static void send_target(struct hf_processes *p, struct process *process,
+			const struct hf_process_target *target)
+{
+	process->target = *target;
+	process->sent = true;
+	p->options.send(p->options.arg, process->peer, target);
+}
+
+/* Works out all targets anew: each is cheap, and so no event can be missed. */
+static void on_refresh(void *arg)
+{
+	struct hf_processes *p = arg;
+
+	hf_job_watches_begin(p->jobs);
+	for (size_t i = 0; i < p->len; i++) {
+		struct process *process = &p->items[i];
+		bool was_listed = process->listed;
+		struct hf_process_target target;
+
+		if (find_target(p, i, &target) &&
+		    (!process->sent || !is_same_target(&process->target, &target)))
+			send_target(p, process, &target);
+		if (was_listed && !process->listed && process->published) {
+			p->gone = true;
+			p->gone_at = get_now(p);
+			process->published = false;
+		}
+	}
+	hf_job_watches_end(p->jobs);
+	look_for_news(p);
+	if (p->len > 0 && !hf_timer_armed(p->repeat))
+		hf_timer_arm(p->repeat, HF_PROCESSES_REPEAT);
+}
+
+static void on_repeat(void *arg)
+{
+	struct hf_processes *p = arg;
+
+	for (size_t i = 0; i < p->len; i++) {
+		const struct process *process = &p->items[i];
+
+		if (process->sent && process->target.hold)
+			p->options.send(p->options.arg, process->peer, &process->target);
+	}
+	if (p->len > 0)
+		hf_timer_arm(p->repeat, HF_PROCESSES_REPEAT);
+}
+
+static void on_jobs_changed(void *arg)
+{
+	struct hf_processes *p = arg;
+
+	hf_task_post(p->refresh);
+}
+
+static void on_jobs_problem(void *arg, const char *job, int code, const char *message)
+{
+	struct hf_processes *p = arg;
+
+	p->options.problem(p->options.arg, job, code, message);
+}
+
+/* ---- connections -------------------------------------------------------------------------------- */
+
+static struct process *find_process(struct hf_processes *p, const struct hf_exec_peer *peer)
+{
+	for (size_t i = 0; i < p->len; i++)
+		if (p->items[i].peer == peer)
+			return &p->items[i];
+	return NULL;
+}
+
+bool hf_processes_opened(struct hf_processes *p, struct hf_exec_peer *peer, const char *pod_uid)
+{
+	struct process *process;
+	size_t of_pod = 0;
+
+	for (size_t i = 0; i < p->len; i++)
+		of_pod += hf_streq(p->items[i].uid, pod_uid);
+	if (p->len == HF_PROCESSES_MAX || of_pod >= HF_PROCESSES_POD_MAX)
+		return false;
+	process = &p->items[p->len++];
+	*process = (struct process){.peer = peer};
+	snprintf(process->uid, sizeof(process->uid), "%s", pod_uid);
+	hf_task_post(p->refresh);
+	return true;
+}
+
+void hf_processes_told(struct hf_processes *p, const struct hf_exec_peer *peer,
+		       const struct hf_process_state *state)
+{
+	struct process *process = find_process(p, peer);
+
+	if (process == NULL)
+		return;
+	if (!process->told || differs(&process->state, state))
+		process->at = get_now(p);
+	process->told = true;
+	process->state = *state;
+	look_for_news(p);
+}
+
+void hf_processes_closed(struct hf_processes *p, const struct hf_exec_peer *peer)
+{
+	struct process *process = find_process(p, peer);
+	size_t at;
+
+	if (process == NULL)
+		return;
+	if (process->published) {
+		p->gone = true;
+		p->gone_at = get_now(p);
+	}
+	at = (size_t)(process - p->items);
+	p->len--;
+	memmove(process, process + 1, (p->len - at) * sizeof(*process));
+	/* Another connection of the pod may count now. */
+	hf_task_post(p->refresh);
+}
+
+void hf_processes_pods_changed(struct hf_processes *p)
+{
+	if (p->len > 0)
+		hf_task_post(p->refresh);
+}
+
+size_t hf_processes_count(const struct hf_processes *p)
+{
+	return p->len;
+}
+
+/* ---- */
+
+struct hf_processes *hf_processes_create(const struct hf_processes_options *options)
+{
+	struct hf_processes *p = hf_xcalloc(1, sizeof(*p));
+	const struct hf_job_watches_options jobs = {.loop = options->loop,
+						    .store = options->store,
+						    .seed = options->seed,
+						    .changed = on_jobs_changed,
+						    .problem = on_jobs_problem,
+						    .arg = p};
+
+	p->options = *options;
+	p->started_at = HF_TIME_NONE;
+	p->jobs = hf_job_watches_create(&jobs);
+	p->refresh = hf_task_create(options->loop, on_refresh, p);
+	p->repeat = hf_timer_create(options->loop, on_repeat, p);
+	p->wave = hf_timer_create(options->loop, on_wave, p);
+	p->later = hf_timer_create(options->loop, on_later, p);
+	return p;
+}
+
+void hf_processes_start(struct hf_processes *p)
+{
+	p->started_at = get_now(p);
+}
+
+struct hf_processes *hf_processes_destroy(struct hf_processes *p)
+{
+	if (p == NULL)
+		return NULL;
+	hf_task_destroy(p->refresh);
+	hf_timer_destroy(p->repeat);
+	hf_timer_destroy(p->wave);
+	hf_timer_destroy(p->later);
+	hf_job_watches_destroy(p->jobs);
+	free(p);
+	return NULL;
+}
+
+/* ---- JSON --------------------------------------------------------------------------------------- */
+
+/* As in the CRD. */
+static const char *const phase_names[HF_PROCESS_LINE_PHASES] = {
+	[HF_PROCESS_LINE_WAITING] = "Waiting",
+	[HF_PROCESS_LINE_RUNNING] = "Running",
+	[HF_PROCESS_LINE_ENDED] = "Ended",
+	[HF_PROCESS_LINE_DOWN] = "Down",
+};
+
+static struct hf_json *make_item(const struct hf_process_report *report, hf_time wall_less)
+{
+	const struct hf_process_state *state = &report->state;
+	struct hf_json *item = hf_json_object();
+	char text[HF_TIME_TEXT_MAX];
+
+	hf_json_set_str(item, "namespace", report->ns);
+	hf_json_set_str(item, "pod", report->pod);
+	hf_json_set_str(item, "uid", report->uid);
+	hf_json_set_str(item, "job", report->job);
+	hf_json_set_i64(item, "generation", state->start.generation);
+	hf_json_set_i64(item, "attempt", state->start.attempt);
+	hf_json_set_i64(item, "ordinal", (int64_t)state->ordinal);
+	hf_json_set_str(item, "phase", phase_names[state->phase]);
+	if (state->phase == HF_PROCESS_LINE_ENDED) {
+		hf_json_set_i64(item, "code", (int64_t)state->code);
+		if (state->signal > 0)
+			hf_json_set_i64(item, "signal", (int64_t)state->signal);
+		if (state->cause[0] != '\0')
+			hf_json_set_str(item, "cause", state->cause);
+		if (state->words[0] != '\0')
+			hf_json_set_str(item, "message", state->words);
+	}
+	if (state->has_step)
+		hf_json_set_i64(item, "step", (int64_t)state->step);
+	if (state->has_saved)
+		hf_json_set_i64(item, "savedStep", (int64_t)state->saved);
+	hf_time_format_micro(hf_time_add(report->at, wall_less), text);
+	hf_json_set_str(item, "time", text);
+	return item;
+}
+
+struct hf_json *hf_process_reports_json(const struct hf_process_report *items, size_t len,
+					hf_time wall_less)
+{
+	struct hf_json *list = hf_json_array();
+
+	for (size_t i = 0; i < len; i++)
+		hf_json_append(list, make_item(&items[i], wall_less));
+	return list;
+}

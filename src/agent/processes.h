@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_AGENT_PROCESSES_H
+#define HF_AGENT_PROCESSES_H
+
+#include "agent/holders.h"
+#include "agent/job_watches.h"
+#include "health/process_line.h"
+
+HF_BEGIN_DECLS
+
+/*
+ * The processes under `holdfast exec` on this node.  Input: connections of exec and the states that exec tells, the node's
+ * pods, the jobs of these pods.  Output: a target for each connection, and the list DeviceHealth.status.processes.
+ *
+ * Invariants:
+ * - The pod says which rank exec runs, and the job which start that rank should have; exec says neither.
+ * - One connection of a pod counts: the first that is still open.
+ * - A termination, a stop, and a held rank that waits are published at once (`news` with urgent).  A process that has
+ *   started is published with the next write.
+ */
+struct hf_processes;
+struct hf_exec_peer; /* a connection: of exec_socket.h, or of a test */
+
+#define HF_PROCESSES_MAX 128
+/* A target that holds a rank is repeated, so that exec can tell an agent that lives from one that does not. */
+#define HF_PROCESSES_REPEAT (10 * HF_SECOND)
+/* Several states of a wave are published together. */
+#define HF_PROCESSES_WAVE (10 * HF_MS)
+/* The first word of a pod's exec is published within this time, a process that started again within three minutes. */
+#define HF_PROCESSES_FIRST_WITHIN (10 * HF_SECOND)
+#define HF_PROCESSES_AGAIN_WITHIN (3 * HF_MINUTE)
+/* After its start an agent does not publish the list, until each exec had the time to connect again. */
+#define HF_PROCESSES_SETTLE (1500 * HF_MS)
+/* Open connections of one pod. */
+#define HF_PROCESSES_POD_MAX 4
+
+struct hf_processes_options {
+	struct hf_loop *loop;
+	struct hf_store *store;
+	uint64_t seed;
+	hf_time (*now)(void *arg); /* the steps' clock */
+	/* The pod of a UID, and its rank; false: the API server has told of none. */
+	bool (*pod)(void *arg, const char *uid, struct hf_pod_name *ret_name,
+		    const struct hf_pod_rank **ret_rank);
+	void (*send)(void *arg, struct hf_exec_peer *peer, const struct hf_process_target *target);
+	/* The list has changed: it has to be published now, or with the next write. */
+	void (*news)(void *arg, bool urgent);
+	void (*problem)(void *arg, const char *job, int code, const char *message);
+	void *arg;
+};
+
+struct hf_processes *hf_processes_create(const struct hf_processes_options *options);
+struct hf_processes *hf_processes_destroy(struct hf_processes *processes); /* NULL is fine */
+/* Begins to settle. */
+void hf_processes_start(struct hf_processes *processes);
+
+/* False: there are too many connections. */
+bool hf_processes_opened(struct hf_processes *processes, struct hf_exec_peer *peer,
+			 const char *pod_uid);
+void hf_processes_told(struct hf_processes *processes, const struct hf_exec_peer *peer,
+		       const struct hf_process_state *state);
+void hf_processes_closed(struct hf_processes *processes, const struct hf_exec_peer *peer);
+/* The node's pods have changed. */
+void hf_processes_pods_changed(struct hf_processes *processes);
+
+/* An entry of DeviceHealth.status.processes. */
+struct hf_process_report {
+	const char *ns, *pod, *uid, *job; /* job: its UID */
+	struct hf_process_state state;    /* with the start */
+	hf_time at;                       /* when exec told it */
+};
+/* In the arena, by pod.  False: the list has not settled. */
+bool hf_processes_list(const struct hf_processes *processes, struct hf_arena *arena,
+		       struct hf_process_report **ret_items, size_t *ret_len);
+/* The present list has been handed to the publisher. */
+void hf_processes_published(struct hf_processes *processes);
+size_t hf_processes_count(const struct hf_processes *processes);
+
+/* The list as JSON; wall_less: the wall clock minus the steps' clock. */
+struct hf_json *hf_process_reports_json(const struct hf_process_report *items, size_t len,
+					hf_time wall_less);
+
+HF_END_DECLS
+
+#endif

@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+
+/* A whole agent, and connections of `holdfast exec` that the test makes by hand: targets that follow the job, and what is
+ * published of the processes, and when. */
+#include "harness/agent_world.h"
+
+#include "agent/processes.h"
+#include "base/str.h"
+#include "harness/test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PEERS_MAX 200
+
+/* A connection of exec; the agent keeps the pointer alone. */
+struct peer {
+	int targets;
+	char last[HF_PROCESS_LINE_BYTES_MAX];
+};
+
+struct test {
+	struct world *w;
+	struct peer peers[PEERS_MAX];
+};
+
+static struct hf_exec_peer *peer_of(struct test *t, int i)
+{
+	return (struct hf_exec_peer *)&t->peers[i];
+}
+
+static void on_target(void *arg HF_UNUSED, struct hf_exec_peer *to,
+		      const struct hf_process_target *target)
+{
+	struct peer *peer = (struct peer *)to;
+
+	peer->targets++;
+	(void)hf_process_target_format(target, peer->last);
+}
+
+static int make(void **state)
+{
+	struct test *t = calloc(1, sizeof(*t));
+	void *world;
+
+	assert_int_equal(setup(&world), 0);
+	t->w = world;
+	t->w->send_target = on_target;
+	t->w->no_devices = true;
+	*state = t;
+	return 0;
+}
+
+static int unmake(void **state)
+{
+	struct test *t = *state;
+	void *world = t->w;
+	int rc = teardown(&world);
+
+	free(t);
+	return rc;
+}
+
+/* ---- the API server's objects ------------------------------------------------------------------- */
+
+static const char *uid_of(struct world *w, const struct hf_resource *resource, const char *name)
+{
+	return hf_doc_uid(hf_memstore_peek(w->memstore, resource, "default", name));
+}
+
+static void create_job(struct world *w, const char *name)
+{
+	char text[512];
+
+	snprintf(
+		text, sizeof(text),
+		"{\"apiVersion\":\"kubeflow.org/v1\",\"kind\":\"PyTorchJob\",\"metadata\":{\"name\":\"%s\","
+		"\"namespace\":\"default\"},\"spec\":{\"pytorchReplicaSpecs\":{\"Worker\":{\"replicas\":2,"
+		"\"template\":{\"spec\":{\"containers\":[{\"name\":\"pytorch\",\"image\":\"i\"}]}}}}}}",
+		name);
+	apply(w, HF_VERB_CREATE, &hf_pytorchjobs, name, NULL, text);
+}
+
+/* Writes the ledger as the operator does. */
+static void write_ledger(struct world *w, const char *job, const char *ledger)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text), "{\"status\":{\"recovery\":%s}}", ledger);
+	apply(w, HF_VERB_PATCH, &hf_pytorchjobs, job, "status", text);
+}
+
+static void create_rank(struct world *w, const char *job, int index)
+{
+	char text[1024], name[64];
+
+	snprintf(name, sizeof(name), "%s-worker-%d", job, index);
+	snprintf(
+		text, sizeof(text),
+		"{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"%s\",\"namespace\":\"default\","
+		"\"ownerReferences\":[{\"apiVersion\":\"kubeflow.org/v1\",\"kind\":\"PyTorchJob\",\"name\":\"%s\","
+		"\"uid\":\"%s\",\"controller\":true}],\"labels\":{\"training.kubeflow.org/replica-type\":\"worker\","
+		"\"training.kubeflow.org/replica-index\":\"%d\"},\"annotations\":{\"holdfast.dev/generation\":\"1\","
+		"\"holdfast.dev/attempt\":\"0\"}},\"spec\":{\"nodeName\":\"n1\",\"terminationGracePeriodSeconds\":7,"
+		"\"containers\":[{\"name\":\"pytorch\",\"image\":\"i\"}]}}",
+		name, job, uid_of(w, &hf_pytorchjobs, job), index);
+	apply(w, HF_VERB_CREATE, &hf_pods, name, NULL, text);
+}
+
+/* ---- exec --------------------------------------------------------------------------------------- */
+
+static void told(struct test *t, int i, const char *line)
+{
+	struct hf_process_state state;
+
+	assert_true(hf_process_state_parse(line, strlen(line), &state));
+	hf_agent_exec_told(t->w->agent, peer_of(t, i), &state);
+}
+
+static bool open_peer(struct test *t, int i, const char *pod)
+{
+	return hf_agent_exec_opened(t->w->agent, peer_of(t, i), uid_of(t->w, &hf_pods, pod));
+}
+
+static const struct hf_json *processes(struct world *w)
+{
+	struct hf_doc *doc = hf_memstore_peek(w->memstore, &hf_devicehealths, NULL, "n1");
+
+	return doc != NULL ? hf_json_path(hf_doc_json(doc), "status", "processes", NULL) : NULL;
+}
+
+/* "worker-0 Running 1/0 #1", or "-" */
+static const char *show(struct world *w, size_t i)
+{
+	const struct hf_json *item = hf_json_item(processes(w), i);
+	static char text[1024];
+
+	if (item == NULL)
+		return "-";
+	snprintf(text, sizeof(text), "%s %s %lld/%lld #%lld", hf_json_path_str(item, "pod", NULL),
+		 hf_json_path_str(item, "phase", NULL),
+		 (long long)hf_json_i64(hf_json_get(item, "generation"), -1),
+		 (long long)hf_json_i64(hf_json_get(item, "attempt"), -1),
+		 (long long)hf_json_i64(hf_json_get(item, "ordinal"), -1));
+	return text;
+}
+
+/* A job "j" with the ranks 0 and 1 on this node, which run under exec. */
+static void begin(struct test *t)
+{
+	create_job(t->w, "j");
+	write_ledger(t->w, "j", "{\"generation\":1}");
+	create_rank(t->w, "j", 0);
+	create_rank(t->w, "j", 1);
+	open_agent(t->w);
+	run_for(t->w, 2 * HF_SECOND);
+	assert_true(open_peer(t, 0, "j-worker-0"));
+	assert_true(open_peer(t, 1, "j-worker-1"));
+	run_for(t->w, HF_SECOND);
+	told(t, 0, "state phase=running generation=1 attempt=0 ordinal=1");
+	told(t, 1, "state phase=running generation=1 attempt=0 ordinal=1");
+}
+
+#define FIRST " first_generation=1 first_attempt=0"
+
+static void test_targets_follow_the_job(void **state)
+{
+	struct test *t = *state;
+
+	begin(t);
+	assert_string_equal(t->peers[0].last,
+			    "target generation=1 attempt=0 wait=60 grace=7" FIRST);
+	assert_int_equal(t->peers[0].targets, 1);
+	write_ledger(
+		t->w, "j",
+		"{\"generation\":2,\"inPlaceBase\":1,\"replicas\":{\"Worker\":{\"hold\":\"0-1\"}}}");
+	run_for(t->w, 10 * HF_MS);
+	assert_string_equal(t->peers[0].last,
+			    "target generation=2 attempt=0 hold=1 wait=60 grace=7" FIRST
+			    " rendezvous=2");
+	assert_int_equal(t->peers[1].targets, 2);
+	/* A target that holds a rank is repeated while it stands, and no other is. */
+	run_for(t->w, 25 * HF_SECOND);
+	assert_in_range(t->peers[0].targets, 4, 5);
+	write_ledger(
+		t->w, "j",
+		"{\"generation\":2,\"inPlaceBase\":1,\"replicas\":{\"Worker\":{\"hold\":null}}}");
+	run_for(t->w, HF_SECOND);
+	assert_string_equal(t->peers[1].last,
+			    "target generation=2 attempt=0 wait=60 grace=7" FIRST " rendezvous=2");
+	t->peers[1].targets = 0;
+	run_for(t->w, HF_MINUTE);
+	assert_int_equal(t->peers[1].targets, 0);
+	/* The job is over. */
+	apply(t->w, HF_VERB_DELETE, &hf_pytorchjobs, "j", NULL, NULL);
+	run_for(t->w, HF_SECOND);
+	assert_string_equal(t->peers[1].last, "target");
+}
+
+static void test_terminations_are_published_at_once(void **state)
+{
+	struct test *t = *state;
+	const struct hf_json *item;
+	int writes;
+
+	begin(t);
+	run_for(t->w, HF_MINUTE);
+	assert_string_equal(show(t->w, 0), "j-worker-0 Running 1/0 #1");
+	writes = t->w->device_writes;
+	told(t, 0,
+	     "state phase=ended generation=1 attempt=0 ordinal=1 code=137 signal=9 step=41 saved=30 words=Killed");
+	run_for(t->w, 20 * HF_MS);
+	assert_string_equal(show(t->w, 0), "j-worker-0 Ended 1/0 #1");
+	item = hf_json_item(processes(t->w), 0);
+	assert_int_equal(hf_json_i64(hf_json_get(item, "code"), -1), 137);
+	assert_int_equal(hf_json_i64(hf_json_get(item, "signal"), -1), 9);
+	assert_int_equal(hf_json_i64(hf_json_get(item, "step"), -1), 41);
+	assert_int_equal(hf_json_i64(hf_json_get(item, "savedStep"), -1), 30);
+	assert_string_equal(hf_json_path_str(item, "message", NULL), "Killed");
+	assert_string_equal(hf_json_path_str(item, "job", NULL),
+			    uid_of(t->w, &hf_pytorchjobs, "j"));
+	assert_string_equal(hf_json_path_str(item, "uid", NULL),
+			    uid_of(t->w, &hf_pods, "j-worker-0"));
+	/* The order: both are down within moments of each other, in one write. */
+	write_ledger(t->w, "j", "{\"generation\":2,\"replicas\":{\"Worker\":{\"hold\":\"0-1\"}}}");
+	run_for(t->w, 5 * HF_MS);
+	told(t, 0, "state phase=down generation=2 attempt=0 ordinal=1");
+	run_for(t->w, 5 * HF_MS);
+	told(t, 1, "state phase=down generation=2 attempt=0 ordinal=1");
+	run_for(t->w, 20 * HF_MS);
+	assert_string_equal(show(t->w, 0), "j-worker-0 Down 2/0 #1");
+	assert_string_equal(show(t->w, 1), "j-worker-1 Down 2/0 #1");
+	assert_int_equal(t->w->device_writes, writes + 2);
+	/* The start again has no write of its own for minutes. */
+	write_ledger(t->w, "j", "{\"generation\":2,\"replicas\":{\"Worker\":{\"hold\":null}}}");
+	told(t, 0, "state phase=running generation=2 attempt=0 ordinal=2");
+	told(t, 1, "state phase=running generation=2 attempt=0 ordinal=2");
+	run_for(t->w, HF_MINUTE);
+	assert_in_range(t->w->device_writes, writes + 2, writes + 3);
+	run_for(t->w, 3 * HF_MINUTE);
+	assert_string_equal(show(t->w, 1), "j-worker-1 Running 2/0 #2");
+	assert_in_range(t->w->device_writes, writes + 3, writes + 4);
+}
+
+/* A rank whose pod was created for the restart waits: the barrier needs to know that. */
+static void test_a_held_rank_is_published_at_once(void **state)
+{
+	struct test *t = *state;
+
+	create_job(t->w, "j");
+	write_ledger(t->w, "j", "{\"generation\":1,\"replicas\":{\"Worker\":{\"hold\":\"0\"}}}");
+	create_rank(t->w, "j", 0);
+	create_rank(t->w, "j", 1);
+	open_agent(t->w);
+	run_for(t->w, 5 * HF_SECOND);
+	assert_true(open_peer(t, 0, "j-worker-0"));
+	assert_true(open_peer(t, 1, "j-worker-1"));
+	told(t, 0, "state phase=waiting");
+	told(t, 1, "state phase=waiting");
+	run_for(t->w, 100 * HF_MS);
+	/* exec does not know its start yet; the pod does. */
+	assert_string_equal(show(t->w, 0), "j-worker-0 Waiting 1/0 #0");
+	/* Rank 1 is free: it is published with that, and would have waited otherwise. */
+	assert_string_equal(show(t->w, 1), "j-worker-1 Waiting 1/0 #0");
+}
+
+static void test_no_ranks_no_writes(void **state)
+{
+	struct test *t = *state;
+	int writes;
+
+	begin(t);
+	run_for(t->w, HF_HOUR);
+	writes = t->w->device_writes;
+	run_for(t->w, HF_DAY);
+	/* The heartbeat alone: each 5 minutes ± 20 %. */
+	assert_in_range(t->w->device_writes - writes, 240, 360);
+	assert_string_equal(show(t->w, 1), "j-worker-1 Running 1/0 #1");
+}
+
+/* The agent starts anew: what the former one published stays until each exec had its time to connect. */
+static void test_agent_starts_anew(void **state)
+{
+	struct test *t = *state;
+
+	begin(t);
+	run_for(t->w, HF_MINUTE);
+	hf_agent_stop(t->w->agent);
+	hf_agent_destroy(t->w->agent);
+	open_agent(t->w);
+	run_for(t->w, 900 * HF_MS);
+	assert_int_equal(hf_json_len(processes(t->w)), 2);
+	assert_true(open_peer(t, 0, "j-worker-0"));
+	told(t, 0, "state phase=ended generation=1 attempt=0 ordinal=1 code=1");
+	run_for(t->w, HF_SECOND);
+	assert_string_equal(show(t->w, 0), "j-worker-0 Ended 1/0 #1");
+	/* Rank 1 is not there any more. */
+	assert_string_equal(show(t->w, 1), "-");
+}
+
+static void test_a_closed_connection_leaves_the_list(void **state)
+{
+	struct test *t = *state;
+
+	begin(t);
+	run_for(t->w, HF_MINUTE);
+	hf_agent_exec_closed(t->w->agent, peer_of(t, 0));
+	run_for(t->w, 4 * HF_MINUTE);
+	assert_string_equal(show(t->w, 0), "j-worker-1 Running 1/0 #1");
+	assert_string_equal(show(t->w, 1), "-");
+}
+
+/* ---- hostile peers ------------------------------------------------------------------------------ */
+
+static void test_pods_that_are_no_ranks(void **state)
+{
+	struct test *t = *state;
+
+	begin(t);
+	apply(t->w, HF_VERB_CREATE, &hf_pods, "other", NULL,
+	      "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"other\",\"namespace\":\"default\"},"
+	      "\"spec\":{\"nodeName\":\"n1\",\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}");
+	run_for(t->w, HF_SECOND);
+	assert_true(open_peer(t, 2, "other"));
+	/* A pod that the API server does not know gets no answer yet. */
+	assert_true(hf_agent_exec_opened(t->w->agent, peer_of(t, 3), "no-such-pod"));
+	told(t, 2, "state phase=ended generation=1 attempt=0 ordinal=1 code=1");
+	told(t, 3, "state phase=ended generation=1 attempt=0 ordinal=1 code=1");
+	run_for(t->w, 30 * HF_SECOND);
+	assert_string_equal(t->peers[2].last, "target");
+	assert_int_equal(t->peers[3].targets, 0);
+	assert_int_equal(hf_json_len(processes(t->w)), 2);
+}
+
+/* A second exec in a pod cannot speak for the rank. */
+static void test_one_connection_of_a_pod_counts(void **state)
+{
+	struct test *t = *state;
+
+	begin(t);
+	run_for(t->w, HF_MINUTE);
+	for (int i = 2; i < 5; i++)
+		assert_true(open_peer(t, i, "j-worker-0"));
+	assert_false(open_peer(t, 5, "j-worker-0"));
+	told(t, 2, "state phase=down generation=9 attempt=0 ordinal=7");
+	run_for(t->w, HF_SECOND);
+	assert_string_equal(t->peers[2].last, "target");
+	assert_string_equal(show(t->w, 0), "j-worker-0 Running 1/0 #1");
+	/* The first one has ended: exec in a container that was started again counts. */
+	hf_agent_exec_closed(t->w->agent, peer_of(t, 0));
+	run_for(t->w, HF_SECOND);
+	assert_string_equal(t->peers[2].last,
+			    "target generation=1 attempt=0 wait=60 grace=7" FIRST);
+}
+
+/* A pod that claims to be of a job with another UID, and a flood of states. */
+static void test_forged_owner_and_flood(void **state)
+{
+	struct test *t = *state;
+	char line[128];
+	int writes;
+
+	begin(t);
+	run_for(t->w, HF_MINUTE);
+	apply(t->w, HF_VERB_CREATE, &hf_pods, "forged", NULL,
+	      "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"forged\",\"namespace\":\"default\","
+	      "\"ownerReferences\":[{\"apiVersion\":\"kubeflow.org/v1\",\"kind\":\"PyTorchJob\",\"name\":\"j\","
+	      "\"uid\":\"another\",\"controller\":true}],\"labels\":{\"training.kubeflow.org/replica-type\":\"worker\","
+	      "\"training.kubeflow.org/replica-index\":\"0\"},\"annotations\":{\"holdfast.dev/generation\":\"1\","
+	      "\"holdfast.dev/attempt\":\"0\"}},\"spec\":{\"nodeName\":\"n1\",\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}");
+	run_for(t->w, HF_SECOND);
+	assert_true(open_peer(t, 2, "forged"));
+	told(t, 2, "state phase=ended generation=1 attempt=0 ordinal=1 code=1");
+	run_for(t->w, HF_SECOND);
+	assert_string_equal(t->peers[2].last, "target");
+	assert_int_equal(hf_json_len(processes(t->w)), 2);
+	writes = t->w->device_writes;
+	for (int i = 0; i < 1000; i++) {
+		snprintf(line, sizeof(line),
+			 "state phase=ended generation=1 attempt=0 ordinal=%d code=1", i + 2);
+		told(t, 0, line);
+		run_for(t->w, 50 * HF_MS);
+	}
+	/* 50 s: the urgent ones, and one for each second. */
+	assert_in_range(t->w->device_writes - writes, 20, 130);
+}
+
+static void test_many_connections(void **state)
+{
+	struct test *t = *state;
+	char uid[32];
+	int opened = 0;
+
+	begin(t);
+	for (int i = 2; i < PEERS_MAX; i++) {
+		snprintf(uid, sizeof(uid), "uid-%d", i);
+		opened += hf_agent_exec_opened(t->w->agent, peer_of(t, i), uid);
+	}
+	assert_int_equal(opened, HF_PROCESSES_MAX - 2);
+	run_for(t->w, HF_SECOND);
+	assert_string_equal(t->peers[0].last,
+			    "target generation=1 attempt=0 wait=60 grace=7" FIRST);
+}
+
+/* The write fails: the newest list is written once it can be. */
+static void test_a_refused_write_comes_again(void **state)
+{
+	struct test *t = *state;
+
+	begin(t);
+	run_for(t->w, HF_MINUTE);
+	t->w->refuse = HF_E_UNAVAILABLE;
+	told(t, 0, "state phase=ended generation=1 attempt=0 ordinal=1 code=1");
+	run_for(t->w, HF_SECOND);
+	kernel_says(t->w, LOST);
+	told(t, 1, "state phase=ended generation=1 attempt=0 ordinal=1 code=2");
+	run_for(t->w, 5 * HF_SECOND);
+	t->w->refuse = 0;
+	run_for(t->w, HF_MINUTE);
+	assert_string_equal(show(t->w, 0), "j-worker-0 Ended 1/0 #1");
+	assert_string_equal(show(t->w, 1), "j-worker-1 Ended 1/0 #1");
+	/* And the rest of the object was not lost for it. */
+	assert_string_equal(status_of(t->w, &hf_nodes, "n1", "AcceleratorUnhealthy"), "True");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make, unmake)
+	const struct CMUnitTest tests[] = {
+		TEST(test_targets_follow_the_job),
+		TEST(test_terminations_are_published_at_once),
+		TEST(test_a_held_rank_is_published_at_once),
+		TEST(test_no_ranks_no_writes),
+		TEST(test_agent_starts_anew),
+		TEST(test_a_closed_connection_leaves_the_list),
+		TEST(test_pods_that_are_no_ranks),
+		TEST(test_one_connection_of_a_pod_counts),
+		TEST(test_forged_owner_and_flood),
+		TEST(test_many_connections),
+		TEST(test_a_refused_write_comes_again),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
