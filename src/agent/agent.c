@@ -548,7 +548,7 @@ static void on_exec_trouble(void *arg HF_UNUSED, const char *why)
 static void listen_to_exec(struct hf_agent *a)
 {
 	const struct hf_exec_socket_options options = {.loop = a->options.loop,
-						       .path = a->options.exec_socket,
+						       .path = a->exec_path,
 						       .mode = 0666,
 						       .identify = identify_pod,
 						       .opened = on_exec_opened,
@@ -795,6 +795,9 @@ int hf_agent_create(const struct hf_agent_options *options, struct hf_agent **re
 	a->options = *options;
 	a->node = hf_xstrdup(options->node);
 	a->boot_id = hf_xstrdup(options->boot_id);
+	if (options->exec_socket != NULL)
+		a->exec_path = hf_xstrdup(options->exec_socket);
+	a->options.exec_socket = NULL;
 	a->config = hf_health_config_default;
 	if (options->rules != NULL)
 		a->config.rules = options->rules;
@@ -911,6 +914,7 @@ struct hf_agent *hf_agent_destroy(struct hf_agent *a)
 	hf_arena_destroy(a->arenas[1]);
 	free(a->node);
 	free(a->boot_id);
+	free(a->exec_path);
 	free(a);
 	return NULL;
 }

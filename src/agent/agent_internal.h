@@ -41,6 +41,7 @@ struct hf_agent {
 	struct hf_contact_keeper *contact_keeper; /* NULL: no place for a record */
 	struct hf_report_socket *report_socket;
 	struct hf_processes *processes;
+	char *exec_path; /* NULL: no restarts in place */
 	struct hf_exec_socket *exec_socket;
 	bool job_problem_told;
 	struct hf_kubelet_silence *kubelet_silence;
