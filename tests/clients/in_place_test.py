@@ -19,7 +19,7 @@ import unittest
 import urllib.error
 import urllib.request
 
-HOLDFAST, EXEC = sys.argv[1:3]
+HOLDFAST, EXEC = (os.path.abspath(path) for path in sys.argv[1:3])
 PATIENCE = 90.0
 JOBS = "/apis/kubeflow.org/v1/namespaces/default/pytorchjobs"
 PODS = "/api/v1/namespaces/default/pods"
