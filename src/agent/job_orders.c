@@ -13,6 +13,8 @@
 #define ANNOTATION_LEDGER "holdfast.dev/ledger"
 #define COUNTER_MAX 1000000000
 #define LIMIT_DEFAULT 3
+/* Of a restart that a person asked for. */
+#define CAUSE_PLANNED "user"
 /* Replica types of a job. */
 #define TYPES_MAX 16
 
@@ -186,6 +188,9 @@ struct hf_job_orders *hf_job_orders_read(const struct hf_json *job)
 		ledger = annotated;
 	o->uid = hf_xstrdup(hf_json_str(hf_json_path(job, "metadata", "uid", NULL), ""));
 	read_spec(o, job);
+	/* After a failure the other ranks wait for the failed one in vain, and cannot save. */
+	if (!hf_streq(hf_json_str(hf_json_path(ledger, "incident", "cause", NULL), ""), CAUSE_PLANNED))
+		o->save_s = 0;
 	o->generation = read_count(ledger, "generation", 0, COUNTER_MAX);
 	o->base = read_count(ledger, "inPlaceBase", 0, COUNTER_MAX);
 	/* Before the first write of the ledger no pod is a rank. */
@@ -232,7 +237,7 @@ bool hf_job_orders_target(const struct hf_job_orders *o, const struct hf_pod_ran
 		.rendezvous = o->base > 0 && o->base < o->generation ? o->generation : 0,
 	};
 
-	*ret_target = (struct hf_process_target){.save_s = o->save_s};
+	*ret_target = (struct hf_process_target){.hold = false};
 	if (!o->in_place || rank->kind == NULL || rank->deleting ||
 	    !hf_streq(rank->job_uid, o->uid))
 		return false;

@@ -61,8 +61,14 @@ static void test_targets(void **state HF_UNUSED)
 	expect(LEDGER("\"inPlaceBase\":3"), "target generation=3 attempt=0 wait=60 grace=30" FIRST);
 	expect("{" META
 	       ",\"spec\":{\"runPolicy\":{\"recovery\":{\"inPlace\":\"Auto\",\"inPlaceWaitSeconds\":9,"
-	       "\"checkpoint\":{\"graceSeconds\":120}}}},\"status\":{\"recovery\":{\"generation\":2}}}",
+	       "\"checkpoint\":{\"graceSeconds\":120}}}},\"status\":{\"recovery\":{\"generation\":2,"
+	       "\"incident\":{\"cause\":\"user\"}}}}",
 	       "target generation=2 attempt=0 wait=9 grace=30 save=120" FIRST);
+	/* After a failure nobody can save. */
+	expect("{" META
+	       ",\"spec\":{\"runPolicy\":{\"recovery\":{\"checkpoint\":{\"graceSeconds\":120}}}},"
+	       "\"status\":{\"recovery\":{\"generation\":2,\"incident\":{\"cause\":\"application\"}}}}",
+	       "target generation=2 attempt=0 wait=60 grace=30" FIRST);
 }
 
 static void test_no_restart_in_place(void **state HF_UNUSED)
@@ -72,7 +78,7 @@ static void test_no_restart_in_place(void **state HF_UNUSED)
 	expect("{" META
 	       ",\"spec\":{\"runPolicy\":{\"recovery\":{\"inPlace\":\"Never\",\"checkpoint\":{\"graceSeconds\":5}}}},"
 	       "\"status\":{\"recovery\":{\"generation\":2}}}",
-	       "target save=5");
+	       "target");
 	expect("{" META ",\"spec\":{\"runPolicy\":{\"recovery\":{\"inPlaceLimit\":0}}},"
 	       "\"status\":{\"recovery\":{\"generation\":2}}}",
 	       "target");

@@ -48,6 +48,9 @@
 /* Longest value of a variable that gets the number of the rendezvous. */
 #define RENDEZVOUS_BYTES_MAX 1024
 
+/* While ranks save: how often those that have ended are looked for. */
+#define SAVE_LOOK_MS 200
+
 /* See find_cause_start_s(). */
 #define CAUSE_S 60
 #define CAUSE_STANDS_S 3600
@@ -55,6 +58,9 @@
 
 /* ORDERED: the agent has told to stop CMD. */
 enum ending { ENDS_ITSELF, ENDS_TOLD, ENDS_HUNG, ENDS_FENCED, ENDS_ORDERED };
+
+/* What waits until the ranks have saved. */
+enum saving { NO_SAVE, SAVE_FOR_ORDER, SAVE_FOR_SIGNAL };
 
 struct exec {
 	const struct hf_exec_options *options;
@@ -88,6 +94,11 @@ struct exec {
 	const char *rendezvous[2]; /* values of rendezvous_names at the start */
 	struct hf_exec_ending end;
 	char end_text[384]; /* what end.why may point to */
+	struct hf_save save;
+	enum saving saving;
+	bool save_signalled;
+	bool saved_since; /* a rank has saved since the signal */
+	int64_t save_until_ms;
 	struct hf_progress progress;
 	int32_t hung_rank; /* -1: all ranks, or a rank without a number */
 	bool any_step, step_waits;
@@ -119,14 +130,29 @@ static int64_t measure_running_ms(const struct exec *x)
 	return x->now_ms - x->stopped_ms;
 }
 
+static void take_save_report(struct exec *x, const struct hf_beat *beat,
+			     const struct hf_exec_sender *sender)
+{
+	if (beat->can_save)
+		hf_save_can(&x->save, "/proc", sender);
+	if (!beat->has_saved)
+		return;
+	hf_save_did(&x->save, "/proc", sender->pid);
+	x->saved_since = x->save_signalled;
+	if (!x->orders.told.has_saved || beat->saved > x->orders.told.saved)
+		x->orders.told.saved = beat->saved;
+	x->orders.told.has_saved = true;
+}
+
 static void receive_reports(struct exec *x)
 {
 	int64_t advanced_ms = x->progress.advanced_ms;
+	struct hf_exec_sender sender;
 	struct hf_beat beat;
 	int left = REPORTS_AT_ONCE;
-	pid_t pid;
 
-	while (hf_exec_link_receive(&x->link, &left, &beat, &pid)) {
+	while (hf_exec_link_receive(&x->link, &left, &beat, &sender)) {
+		take_save_report(x, &beat, &sender);
 		/* A report without a step may come from a thread of its own, and the beat is sent anyway. */
 		if (!beat.has_step)
 			continue;
@@ -138,7 +164,7 @@ static void receive_reports(struct exec *x)
 			beat.attempt += x->attempt;
 		/* The flag sets the fence, not the program. */
 		beat.fence_s = 0;
-		hf_progress_take(&x->progress, "/proc", &beat, pid, measure_running_ms(x));
+		hf_progress_take(&x->progress, "/proc", &beat, sender.pid, measure_running_ms(x));
 		if (x->ending == ENDS_TOLD &&
 		    hf_progress_outlives(&x->progress, x->signal, x->signal_ms)) {
 			x->ending = ENDS_ITSELF;
@@ -287,6 +313,50 @@ static void take_end(struct exec *x, int signum)
 	x->signal_ms = measure_running_ms(x);
 }
 
+/* Asks a program that does not use the helper.  A launcher does not save; if no process reports steps, CMD is the program. */
+static void signal_for_save(struct exec *x)
+{
+	if (x->save_signalled)
+		return;
+	x->save_signalled = true;
+	if (hf_progress_signal(&x->progress, "/proc", -1, x->options->save_signal) == 0)
+		(void)kill(x->child, x->options->save_signal);
+}
+
+/* Asks the ranks; returns the number of those that have to save. */
+static size_t ask_for_save(struct exec *x)
+{
+	size_t left = hf_save_ask(&x->save, "/proc", x->link.report_fd);
+
+	if (x->save.len > 0 || x->options->save_signal == 0)
+		return left;
+	signal_for_save(x);
+	return x->saved_since ? 0 : 1;
+}
+
+static void begin_save(struct exec *x, enum saving why, uint32_t seconds)
+{
+	x->saving = why;
+	x->save_until_ms = x->now_ms + (int64_t)seconds * 1000;
+}
+
+static bool is_save_over(struct exec *x)
+{
+	return x->now_ms >= x->save_until_ms || ask_for_save(x) == 0;
+}
+
+/* SIGTERM waits for the save.  A second SIGTERM does not. */
+static bool save_before_signal(struct exec *x)
+{
+	/* The order sends SIGTERM after the save. */
+	if (x->saving == SAVE_FOR_ORDER)
+		return true;
+	if (x->ended || x->saving != NO_SAVE || x->options->save_s == 0 || ask_for_save(x) == 0)
+		return false;
+	begin_save(x, SAVE_FOR_SIGNAL, x->options->save_s);
+	return true;
+}
+
 static void handle_signals(struct exec *x)
 {
 	struct signalfd_siginfo info;
@@ -306,8 +376,11 @@ static void handle_signals(struct exec *x)
 		}
 		/* If a process below signals the whole group, CMD ends by itself. */
 		if (is_end_signal(info.ssi_signo) && takes_end(x) &&
-		    !hf_rest_is_below("/proc", (pid_t)info.ssi_pid))
+		    !hf_rest_is_below("/proc", (pid_t)info.ssi_pid)) {
 			take_end(x, (int)info.ssi_signo);
+			if (info.ssi_signo == SIGTERM && save_before_signal(x))
+				continue;
+		}
 		if (!x->ended)
 			(void)kill(x->child, (int)info.ssi_signo);
 	}
@@ -457,6 +530,8 @@ static int find_timeout_ms(const struct exec *x)
 		at = hf_exec_orders_wake_ms(&x->orders, x->now_ms);
 	if (x->orders.phase == HF_EXEC_STOPPING && x->stop_at_ms < at)
 		at = x->stop_at_ms;
+	if (x->saving != NO_SAVE && x->now_ms + SAVE_LOOK_MS < at)
+		at = x->now_ms + SAVE_LOOK_MS;
 	/* The contact is too old to start CMD. */
 	if (hf_exec_orders_let_start(&x->orders, x->now_ms) && x->now_ms + CONTACT_LOOK_MS < at)
 		at = x->now_ms + CONTACT_LOOK_MS;
@@ -747,6 +822,9 @@ static void forget_process(struct exec *x)
 {
 	x->tail = (struct hf_tail){.total = 0};
 	x->progress = (struct hf_progress){.len = 0};
+	x->save = (struct hf_save){.len = 0};
+	x->saving = NO_SAVE;
+	x->save_signalled = x->saved_since = false;
 	x->chunk_len = x->chunk_at = 0;
 	x->status = 0;
 	x->left = 0;
@@ -878,6 +956,7 @@ static void finish_cmd(struct exec *x)
 static void begin_stop(struct exec *x)
 {
 	hf_exec_orders_move(&x->orders, HF_EXEC_SAVED, x->now_ms);
+	x->saving = NO_SAVE;
 	x->stop_at_ms = x->now_ms + (int64_t)x->orders.target.grace_s * 1000;
 	/* A hang ends CMD by itself, with the stacks of the ranks. */
 	if (x->ending == ENDS_HUNG)
@@ -886,6 +965,23 @@ static void begin_stop(struct exec *x)
 		x->ending = ENDS_ORDERED;
 	(void)kill(x->child, SIGTERM);
 	(void)kill(x->child, SIGCONT);
+}
+
+static void watch_save(struct exec *x)
+{
+	bool ordered = x->orders.phase == HF_EXEC_SAVING;
+
+	/* A rank that hangs does not save. */
+	if (ordered && x->saving == NO_SAVE)
+		begin_save(x, SAVE_FOR_ORDER, x->ending == ENDS_HUNG ? 0 : x->orders.target.save_s);
+	if (x->saving == NO_SAVE || !is_save_over(x))
+		return;
+	if (ordered) {
+		begin_stop(x);
+		return;
+	}
+	x->saving = NO_SAVE;
+	(void)kill(x->child, SIGTERM);
 }
 
 /* In a phase in which CMD runs. */
@@ -901,8 +997,7 @@ static void watch_cmd(struct exec *x)
 		finish_cmd(x);
 		return;
 	}
-	if (x->orders.phase == HF_EXEC_SAVING)
-		begin_stop(x);
+	watch_save(x);
 	if (x->orders.phase == HF_EXEC_STOPPING && x->ending != ENDS_HUNG &&
 	    x->now_ms >= x->stop_at_ms)
 		finish_cmd(x);

@@ -28,6 +28,8 @@ HF_BEGIN_DECLS
 #define HF_EXEC_FENCE_ENV "HOLDFAST_SELF_FENCE_SECONDS"
 /* "1": the first start waits for the agent's go; the operator sets it in pods that join a restart. */
 #define HF_EXEC_HOLD_ENV "HOLDFAST_HOLD"
+/* In seconds: how long SIGTERM from outside waits for the ranks to save. */
+#define HF_EXEC_SAVE_ENV "HOLDFAST_SAVE_SECONDS"
 #define HF_EXEC_TERMINATION_LOG "/dev/termination-log"
 /* The kubelet reads at most so much of the file. */
 #define HF_EXEC_MESSAGE_BYTES_MAX 4096
@@ -47,7 +49,9 @@ struct hf_exec_options {
 	bool termination_create;     /* creates the file if there is none */
 	bool keep_code;              /* gives CMD's own code instead of 220 to 225 */
 	uint32_t hang_after_s;       /* ends CMD if a rank reports no step for so long; 0: never */
-	bool hold;                   /* the first start waits for the agent's go */
+	uint32_t save_s;  /* SIGTERM from outside waits so long for a save; 0: not at all */
+	int save_signal;  /* asks programs without the helper to save; 0: none */
+	bool hold;        /* the first start waits for the agent's go */
 	uint32_t fence_s; /* ends CMD if the node has had no contact for so long; 0: never */
 };
 

@@ -5,6 +5,7 @@
 
 #include "exec/exec.h"
 #include "exec/fence.h"
+#include "exec/save.h"
 #include "health/beat.h"
 
 #include <signal.h>
@@ -42,10 +43,10 @@ struct hf_exec_link {
 void hf_exec_link_open(struct hf_exec_link *link, const char *agent_socket);
 /* Does not block; a report that cannot be sent is lost. */
 bool hf_exec_link_send(const struct hf_exec_link *link, const struct hf_beat *beat);
-/* The next report of the program and the sender's pid.  Each datagram takes one off *left, also a stranger's.  False: no
+/* The next report of the program and its sender.  Each datagram takes one off *left, also a stranger's.  False: no
  * report is there, or *left is 0. */
 bool hf_exec_link_receive(const struct hf_exec_link *link, int *left, struct hf_beat *ret_beat,
-			  pid_t *ret_pid);
+			  struct hf_exec_sender *ret_sender);
 
 /* ---- message.c --------------------------------------------------------------------------------- */
 

@@ -81,7 +81,7 @@ static bool is_ours(const struct msghdr *message, pid_t *ret_pid)
 }
 
 bool hf_exec_link_receive(const struct hf_exec_link *link, int *left, struct hf_beat *ret_beat,
-			  pid_t *ret_pid)
+			  struct hf_exec_sender *ret_sender)
 {
 	char text[HF_BEAT_BYTES_MAX];
 	union {
@@ -91,7 +91,9 @@ bool hf_exec_link_receive(const struct hf_exec_link *link, int *left, struct hf_
 
 	while (link->report_fd >= 0 && (*left)-- > 0) {
 		struct iovec part = {.iov_base = text, .iov_len = sizeof(text)};
-		struct msghdr message = {.msg_iov = &part,
+		struct msghdr message = {.msg_name = &ret_sender->name,
+					 .msg_namelen = sizeof(ret_sender->name),
+					 .msg_iov = &part,
 					 .msg_iovlen = 1,
 					 .msg_control = control.bytes,
 					 .msg_controllen = sizeof(control.bytes)};
@@ -100,8 +102,11 @@ bool hf_exec_link_receive(const struct hf_exec_link *link, int *left, struct hf_
 		if (n < 0)
 			return false;
 		if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0 &&
-		    is_ours(&message, ret_pid) && hf_beat_parse(text, (size_t)n, ret_beat))
+		    is_ours(&message, &ret_sender->pid) &&
+		    hf_beat_parse(text, (size_t)n, ret_beat)) {
+			ret_sender->len = message.msg_namelen;
 			return true;
+		}
 	}
 	return false;
 }

@@ -13,7 +13,7 @@
 
 static char dir[64], path[96];
 static struct hf_exec_link link_;
-static pid_t pid_;
+static struct hf_exec_sender sender_;
 
 static int make(void **state)
 {
@@ -77,7 +77,7 @@ static bool receive(struct hf_beat *ret_beat)
 {
 	int left = 100;
 
-	return hf_exec_link_receive(&link_, &left, ret_beat, &pid_);
+	return hf_exec_link_receive(&link_, &left, ret_beat, &sender_);
 }
 
 static void an_agent_hears_what_is_sent(void **state)
@@ -145,7 +145,7 @@ static void reports_of_the_program_come_in_and_nonsense_does_not(void **state)
 	sender = report("holdfast/1 step=5 own_us=10");
 	assert_true(receive(&beat));
 	assert_int_equal(beat.step, 5);
-	assert_int_equal(pid_, sender);
+	assert_int_equal(sender_.pid, sender);
 	assert_false(receive(&beat));
 	while (waitpid(-1, NULL, 0) > 0)
 		continue;
@@ -188,7 +188,7 @@ static void a_flood_has_an_end(void **state)
 	for (int i = 0; i < 3; i++)
 		(void)report("nonsense");
 	(void)report("holdfast/1 step=9");
-	assert_false(hf_exec_link_receive(&link_, &left, &beat, &pid_));
+	assert_false(hf_exec_link_receive(&link_, &left, &beat, &sender_));
 	assert_true(receive(&beat));
 	assert_int_equal(beat.step, 9);
 	while (waitpid(-1, NULL, 0) > 0)

@@ -6,7 +6,9 @@
 #include "base/str.h"
 #include "base/time.h"
 #include "health/beat.h"
+#include "health/process_line.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +27,10 @@ const struct hf_flag hf_exec_flags[] = {
 	{"self-fence", 0, "SPAN",
 	 "end CMD if the node loses contact with the API server for this long",
 	 "$" HF_EXEC_FENCE_ENV ", else never"},
+	{"save-grace", 0, "SPAN", "let SIGTERM wait this long for the ranks to save",
+	 "$" HF_EXEC_SAVE_ENV ", else no wait"},
+	{"save-signal", 0, "SIGNAL",
+	 "ask ranks that do not use should_save() by this signal, such as USR1, to save", "none"},
 	{"keep-code", 0, NULL, "exit with CMD's own code, never with one of 220 to 225", NULL},
 	{"help", 'h', NULL, "show this help", NULL},
 	{NULL, 0, NULL, NULL, NULL},
@@ -53,17 +59,44 @@ static int take_span(const char *name, const char *value, uint32_t max_s, uint32
 	return 0;
 }
 
-/* A fence that cannot be read is an error: CMD must not run without it. */
-static int take_fence_env(const char *value, uint32_t *ret_seconds)
+static int take_signal(const char *value, int *ret_signal)
 {
+	static const struct {
+		const char *name;
+		int number;
+	} signals[] = {{"USR1", SIGUSR1},
+		       {"USR2", SIGUSR2},
+		       {"HUP", SIGHUP},
+		       {"INT", SIGINT},
+		       {"WINCH", SIGWINCH}};
+	const char *name = hf_str_or(value, "");
+
+	if (strncmp(name, "SIG", 3) == 0)
+		name += 3;
+	for (size_t i = 0; i < HF_ARRAY_LEN(signals); i++) {
+		if (!hf_streq(signals[i].name, name))
+			continue;
+		*ret_signal = signals[i].number;
+		return 0;
+	}
+	return report_usage("--save-signal takes USR1, USR2, HUP, INT or WINCH, not",
+			    hf_str_or(value, ""));
+}
+
+/* A fence that cannot be read is an error: CMD must not run without it. */
+static int take_seconds_env(const char *name, const char *value, uint32_t *ret_seconds)
+{
+	char text[96];
 	unsigned long seconds;
 	char *end;
 
 	if (hf_str_is_empty(value))
 		return 0;
 	seconds = strtoul(value, &end, 10);
-	if (!hf_ascii_is_digit(*value) || *end != '\0' || seconds > HF_BEAT_FENCE_MAX)
-		return report_usage(HF_EXEC_FENCE_ENV " must be a number of seconds, not", value);
+	if (!hf_ascii_is_digit(*value) || *end != '\0' || seconds > HF_BEAT_FENCE_MAX) {
+		snprintf(text, sizeof(text), "%s must be a number of seconds, not", name);
+		return report_usage(text, value);
+	}
 	*ret_seconds = (uint32_t)seconds;
 	return 0;
 }
@@ -81,6 +114,10 @@ static int take_flag(struct hf_exec_options *options, const struct hf_flag_item 
 		return take_span(name, value, INT32_MAX, &options->hang_after_s);
 	} else if (hf_streq(name, "self-fence")) {
 		return take_span(name, value, HF_BEAT_FENCE_MAX, &options->fence_s);
+	} else if (hf_streq(name, "save-grace")) {
+		return take_span(name, value, HF_PROCESS_SPAN_MAX, &options->save_s);
+	} else if (hf_streq(name, "save-signal")) {
+		return take_signal(value, &options->save_signal);
 	} else if (hf_streq(name, "keep-code")) {
 		options->keep_code = value != NULL;
 	}
@@ -108,7 +145,9 @@ int hf_exec_parse(int argc, char *const *argv, struct hf_exec_options *ret_optio
 	if (options.agent_socket == NULL)
 		options.agent_socket = HF_EXEC_AGENT_SOCKET;
 	options.hold = hf_streq(hf_str_or(getenv(HF_EXEC_HOLD_ENV), ""), "1");
-	rc = take_fence_env(getenv(HF_EXEC_FENCE_ENV), &options.fence_s);
+	rc = take_seconds_env(HF_EXEC_FENCE_ENV, getenv(HF_EXEC_FENCE_ENV), &options.fence_s);
+	if (rc == 0)
+		rc = take_seconds_env(HF_EXEC_SAVE_ENV, getenv(HF_EXEC_SAVE_ENV), &options.save_s);
 	while (rc == 0 && (rc = hf_flags_next(&flags, &item, &err)) > 0)
 		rc = take_flag(&options, &item);
 	if (rc != 0)

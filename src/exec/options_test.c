@@ -4,6 +4,7 @@
 #include "exec/exec.h"
 
 #include <stdio.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,6 +100,33 @@ static void a_fence_that_cannot_be_is_refused(void **state)
 	assert_int_equal(parse("--agent-socket= x"), 0);
 }
 
+static void test_save(void **state)
+{
+	assert_int_equal(parse("x"), 0);
+	assert_int_equal(options.save_s, 0);
+	assert_int_equal(options.save_signal, 0);
+	assert_false(options.hold);
+	(void)setenv(HF_EXEC_SAVE_ENV, "120", 1);
+	(void)setenv(HF_EXEC_HOLD_ENV, "1", 1);
+	assert_int_equal(parse("--save-signal=SIGUSR1 x"), 0);
+	assert_int_equal(options.save_s, 120);
+	assert_int_equal(options.save_signal, SIGUSR1);
+	assert_true(options.hold);
+	assert_int_equal(parse("--save-grace=2m --save-signal USR2 x"), 0);
+	assert_int_equal(options.save_signal, SIGUSR2);
+	/* Signals that would end or stop the rank ask for nothing. */
+	assert_int_equal(parse("--save-signal=KILL x"), HF_EXEC_CODE_USAGE);
+	assert_int_equal(parse("--save-signal=10 x"), HF_EXEC_CODE_USAGE);
+	assert_int_equal(parse("--save-grace=2d x"), HF_EXEC_CODE_USAGE);
+	(void)setenv(HF_EXEC_SAVE_ENV, "2m", 1);
+	assert_int_equal(parse("x"), HF_EXEC_CODE_USAGE);
+	(void)unsetenv(HF_EXEC_SAVE_ENV);
+	(void)setenv(HF_EXEC_HOLD_ENV, "0", 1);
+	assert_int_equal(parse("x"), 0);
+	assert_false(options.hold);
+	(void)unsetenv(HF_EXEC_HOLD_ENV);
+}
+
 static void words_of_the_command_are_none_of_ours(void **state)
 {
 	assert_int_equal(parse("-- --keep-code --hang-after"), 0);
@@ -134,6 +162,7 @@ int main(void)
 		cmocka_unit_test_setup(the_environment_stands_behind_the_flags, clean),
 		cmocka_unit_test_setup(a_fence_comes_from_the_operator_or_by_hand, clean),
 		cmocka_unit_test_setup(a_fence_that_cannot_be_is_refused, clean),
+		cmocka_unit_test_setup(test_save, clean),
 		cmocka_unit_test_setup(words_of_the_command_are_none_of_ours, clean),
 		cmocka_unit_test_setup(what_makes_no_sense_is_refused, clean),
 	};

@@ -20,15 +20,29 @@
 #define STEP_DIGITS 18 /* any number of so many digits fits 63 bits */
 #define US_DIGITS 15
 
-enum key { STEP, TOTAL, OWN, WAIT, LOSS, PHASE, RANK, GROUP, ATTEMPT, FENCE, KEYS };
+enum key {
+	STEP,
+	TOTAL,
+	OWN,
+	WAIT,
+	LOSS,
+	PHASE,
+	RANK,
+	GROUP,
+	ATTEMPT,
+	FENCE,
+	CAN_SAVE,
+	SAVED,
+	KEYS
+};
 
 /* Among the bits of the keys that were seen. */
 #define GROUP_UNKNOWN (1u << KEYS)
 
 static const char *const names[KEYS] = {
-	[STEP] = "step",       [TOTAL] = "total",   [OWN] = "own_us", [WAIT] = "wait_us",
-	[LOSS] = "loss",       [PHASE] = "phase",   [RANK] = "rank",  [GROUP] = "group",
-	[ATTEMPT] = "attempt", [FENCE] = "fence_s",
+	[STEP] = "step",       [TOTAL] = "total",   [OWN] = "own_us",        [WAIT] = "wait_us",
+	[LOSS] = "loss",       [PHASE] = "phase",   [RANK] = "rank",         [GROUP] = "group",
+	[ATTEMPT] = "attempt", [FENCE] = "fence_s", [CAN_SAVE] = "can_save", [SAVED] = "saved",
 };
 
 static bool is_over(const struct hf_scan *value)
@@ -145,6 +159,14 @@ static bool take_value(struct hf_beat *beat, enum key key, struct hf_scan *value
 	case ATTEMPT: return take_number(value, STEP_DIGITS, UINT64_MAX, &beat->attempt);
 	case FENCE:
 		return take_small(value, HF_BEAT_FENCE_MAX, &beat->fence_s) && beat->fence_s > 0;
+	case CAN_SAVE:
+		if (!take_small(value, 1, &rank))
+			return false;
+		beat->can_save = rank == 1;
+		return true;
+	case SAVED:
+		beat->has_saved = take_number(value, STEP_DIGITS, UINT64_MAX, &beat->saved);
+		return beat->has_saved;
 	case RANK:
 		if (!take_small(value, HF_HEALTH_RANKS_MAX - 1, &rank))
 			return false;
@@ -276,5 +298,9 @@ size_t hf_beat_format(const struct hf_beat *beat, char *ret_text)
 		add_field(ret_text, &len, " attempt=%" PRIu64, beat->attempt);
 	if (beat->fence_s > 0)
 		add_field(ret_text, &len, " fence_s=%" PRIu32, beat->fence_s);
+	if (beat->can_save)
+		add_field(ret_text, &len, " can_save=1");
+	if (beat->has_saved)
+		add_field(ret_text, &len, " saved=%" PRIu64, beat->saved);
 	return len;
 }

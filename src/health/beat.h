@@ -26,6 +26,9 @@ HF_BEGIN_DECLS
  *   rank      of all ranks of the job, where a pod has several; "group" compares with its like only
  *   attempt   a number that grows with each start of the process (holdfast exec adds its own start to
  *             what is below 1,000)
+ *   can_save  1: the process saves when holdfast exec asks it, by a datagram "holdfast/1 save=1" to the
+ *             socket that sent the report
+ *   saved     the step that the process has saved last
  *   fence_s   holdfast exec ends the process, or does not start it, when the node has had no contact
  *             with the control plane for so many seconds; only holdfast exec sends it
  */
@@ -48,6 +51,9 @@ struct hf_beat {
 	int32_t rank;     /* -1: not said */
 	uint64_t attempt; /* 0: not said */
 	uint32_t fence_s; /* 0: no fence */
+	bool can_save;
+	bool has_saved;
+	uint64_t saved;
 };
 
 /* False: the bytes are no report.  They need no NUL. */

@@ -24,6 +24,9 @@ static const struct {
 	{"holdfast/1 group=Worker.tp-0", "holdfast/1 group=Worker.tp-0"},
 	{"holdfast/1 step=0 own_us=0", "holdfast/1 step=0 own_us=0"},
 	{"holdfast/1 rank=0", "holdfast/1 rank=0"},
+	{"holdfast/1 saved=0 can_save=1", "holdfast/1 can_save=1 saved=0"},
+	{"holdfast/1 can_save=0 saved=x", "holdfast/1"},
+	{"holdfast/1 can_save=2", "holdfast/1"},
 	/* What a later program says more of is left aside. */
 	{"holdfast/1 colour=red step=1 x=y=z", "holdfast/1 step=1"},
 	/* Losses as programs print them. */

@@ -17,6 +17,34 @@ import time
 import unittest
 
 EXEC = sys.argv.pop(1).split()
+HELPER = str(pathlib.Path(__file__).resolve().parents[2] / "python")
+# A rank that saves when it is asked: it needs SECONDS for that, and answers unless MUTE is set.
+RANK = """
+import os, pathlib, signal, sys, time
+sys.path.insert(0, sys.argv[1])
+from holdfast_report import saved, should_save
+folder, name = pathlib.Path(os.environ["OUT"]), sys.argv[2]
+def note(text):
+    with open(folder / "out", "a", encoding="ascii") as out:
+        out.write(f"{name} {text}\\n")
+def end(number, frame):
+    note("told to end")
+    sys.exit(1)
+signal.signal(signal.SIGTERM, end)
+note("up")
+asked = False
+while True:
+    if should_save():
+        if not asked:
+            note("saves")
+        asked = True
+        time.sleep(float(os.environ.get("SECONDS", "0")))
+        if "MUTE" not in os.environ:
+            note("saved")
+            saved(7)
+            asked = False
+    time.sleep(0.02)
+"""
 # The time that a loaded machine may take for a step of a test.
 PATIENCE = 60.0
 
@@ -314,6 +342,88 @@ class Orders(unittest.TestCase):
         self.agent.until("ended", generation=2, ordinal=2)
         process.terminate()
         self.assertEqual(process.wait(PATIENCE), 7)
+
+    # --- save
+
+    def start_ranks(self, script, *flags, **environment):
+        (self.folder / "rank.py").write_text(RANK, encoding="ascii")
+        return self.start(script.replace("RANK", f'{sys.executable} "$OUT/rank.py" {HELPER}'), *flags, **environment)
+
+    def wait_for_lines(self, *wanted):
+        self.wait_for(lambda: set(wanted) <= set(self.lines()))
+
+    def test_a_planned_stop_waits_for_the_save(self):
+        self.start_ranks("exec RANK a", SECONDS="1")
+        self.wait_for_lines("a up")
+        since = time.monotonic()
+        for _ in range(3):  # asked again and again, a rank saves once
+            self.agent.target(2, hold=1, save=50, grace=30)
+        self.agent.until("down", generation=2, saved=7)
+        self.assertLess(time.monotonic() - since, 40)
+        self.assertEqual(self.lines(), ["a up", "a saves", "a saved", "a told to end"])
+
+    def test_a_save_that_is_never_answered_has_an_end(self):
+        self.start_ranks("exec RANK a", MUTE="1")
+        self.wait_for_lines("a up")
+        since = time.monotonic()
+        self.agent.target(2, hold=1, save=2, grace=30)
+        self.agent.until("down", generation=2)
+        self.assertGreaterEqual(time.monotonic() - since, 2)
+        self.assertEqual(self.lines(), ["a up", "a saves", "a told to end"])
+
+    def test_without_ranks_that_save_a_stop_does_not_wait(self):
+        self.start('trap "exit 1" TERM; echo up; while :; do sleep 0.1; done')
+        self.wait_for_lines("up")
+        since = time.monotonic()
+        self.agent.target(2, hold=1, save=50, grace=30)
+        self.agent.until("down", generation=2)
+        self.assertLess(time.monotonic() - since, 40)
+
+    def test_a_dead_rank_is_not_waited_for(self):
+        # The second rank is killed while it saves; the first one has saved.
+        self.start_ranks('RANK a & SECONDS=100 RANK b & echo $! >"$OUT/b"; wait')
+        self.wait_for_lines("a up", "b up")
+        time.sleep(0.5)
+        since = time.monotonic()
+        self.agent.target(2, hold=1, save=80)
+        self.wait_for_lines("a saved", "b saves")
+        os.kill(int((self.folder / "b").read_text()), signal.SIGKILL)
+        self.agent.until("down", generation=2)
+        self.assertLess(time.monotonic() - since, 60)
+
+    def test_sigterm_waits_for_the_save(self):
+        process = self.start_ranks("exec RANK a", "--save-grace", "50s", SECONDS="1")
+        self.wait_for_lines("a up")
+        time.sleep(0.5)
+        process.terminate()
+        self.assertEqual(process.wait(PATIENCE), 1)
+        self.assertEqual(self.lines(), ["a up", "a saves", "a saved", "a told to end"])
+
+    def test_a_second_sigterm_does_not_wait(self):
+        process = self.start_ranks("exec RANK a", HOLDFAST_SAVE_SECONDS="50", MUTE="1")
+        self.wait_for_lines("a up")
+        time.sleep(0.5)
+        process.terminate()
+        self.wait_for_lines("a saves")
+        process.terminate()
+        self.assertEqual(process.wait(PATIENCE), 1)
+        self.assertEqual(self.lines(), ["a up", "a saves", "a told to end"])
+
+    def test_without_a_save_time_sigterm_is_passed_on(self):
+        process = self.start_ranks("exec RANK a")
+        self.wait_for_lines("a up")
+        time.sleep(0.5)
+        process.terminate()
+        self.assertEqual(process.wait(PATIENCE), 1)
+        self.assertEqual(self.lines(), ["a up", "a told to end"])
+
+    def test_a_signal_asks_for_the_save(self):
+        process = self.start('trap "echo saves; exit 0" USR1; trap "echo told" TERM; echo up; while :; do sleep 0.1; done',
+                             "--save-signal", "USR1", "--save-grace", "50s")
+        self.wait_for_lines("up")
+        process.terminate()
+        self.assertEqual(process.wait(PATIENCE), 0)
+        self.assertEqual(self.lines(), ["up", "saves"])
 
     # --- fence
 

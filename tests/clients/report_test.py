@@ -42,6 +42,10 @@ def spawned(rank):
     report(7)
 
 
+def socket_name():
+    return holdfast_report._socket.getsockname()
+
+
 class Report(unittest.TestCase):
     def setUp(self):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -131,6 +135,47 @@ class Report(unittest.TestCase):
         holdfast_report._path, holdfast_report._agent = before
         for _ in range(1000):  # nobody reads
             report(5)
+
+    def test_a_request_to_save_is_seen_until_it_is_answered(self):
+        self.assertFalse(holdfast_report.should_save())  # there is no `holdfast exec` around
+        before = holdfast_report._path
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as around, \
+                socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as stranger:
+            around.bind("")
+            around.settimeout(20)
+            stranger.bind("")
+            holdfast_report._path = around.getsockname().decode()
+            os.environ["HOLDFAST_REPORT_SOCKET"] = "@" + around.getsockname()[1:].decode()
+            os.environ["RANK"] = "3"
+            holdfast_report._tell_at = 0.0
+            try:
+                self.assertFalse(holdfast_report.should_save())
+                text, rank = around.recvfrom(1024)
+                self.assertEqual(text, b"holdfast/1 can_save=1 rank=3")
+                self.assertFalse(holdfast_report.should_save())  # it says so every five seconds
+                for words in (b"holdfast/1 save=0", b"", b"holdfast/1 save=1 more=1", 512 * b"x"):
+                    around.sendto(words, rank)
+                stranger.sendto(b"holdfast/1 save=1", rank)
+                self.assertFalse(holdfast_report.should_save())
+                around.sendto(b"holdfast/1 save=1", rank)
+                self.assertTrue(holdfast_report.should_save())
+                self.assertTrue(holdfast_report.should_save())
+                holdfast_report.saved(41)
+                self.assertEqual(around.recv(1024), b"holdfast/1 saved=41 rank=3")
+                self.assertFalse(holdfast_report.should_save())
+                holdfast_report.saved(Hostile(), rank=Hostile())
+                self.assertEqual(around.recv(1024), b"holdfast/1")
+            finally:
+                holdfast_report._path = before
+                del os.environ["HOLDFAST_REPORT_SOCKET"]
+
+    def test_a_forked_process_has_a_socket_of_its_own(self):
+        name = holdfast_report._socket.getsockname()
+        child = multiprocessing.get_context("fork").Pool(1)
+        try:
+            self.assertNotEqual(child.apply(socket_name), name)
+        finally:
+            child.terminate()
 
 
 if __name__ == "__main__":
