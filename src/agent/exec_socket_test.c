@@ -120,14 +120,19 @@ static void stop(void *arg HF_UNUSED)
 	hf_loop_stop(t.loop);
 }
 
-/* The loop serves sockets before timers. */
-static void run_loop(void)
+static void run_for(hf_time span)
 {
 	struct hf_timer *timer = hf_timer_create(t.loop, stop, NULL);
 
-	hf_timer_arm(timer, 3 * HF_MS);
+	hf_timer_arm(timer, span);
 	hf_loop_run(t.loop);
 	hf_timer_destroy(timer);
+}
+
+/* The loop serves sockets before timers. */
+static void run_loop(void)
+{
+	run_for(3 * HF_MS);
 }
 
 /* The agent has closed the connection. */
@@ -276,7 +281,7 @@ static void test_peers_that_do_harm(void **state HF_UNUSED)
 	assert_true(t.closed > closed);
 	assert_in_range(t.told, 1, 3 * HF_REPORT_LIMITS_PROCESS);
 	/* All peers here are one process: the next second it may speak again. */
-	sleep(1);
+	run_for(HF_SECOND);
 	other = join_socket();
 	t.told = 0;
 	tell(other, "state phase=running ordinal=2");
@@ -293,8 +298,7 @@ static void test_too_many(void **state HF_UNUSED)
 		assert_true(fds[i] >= 0);
 		/* One process may connect 60 times in a second. */
 		if (i % 50 == 49) {
-			run_loop();
-			sleep(1);
+			run_for(HF_SECOND);
 		}
 	}
 	run_loop();

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "exec/exec_internal.h"
+#include "exec/state_internal.h"
 
 #include "base/str.h"
-#include "exec/orders.h"
-#include "exec/progress.h"
 #include "exec/rest.h"
-#include "exec/tail.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +16,6 @@
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 /* The agent calls a rank lost if it hears nothing for 30 s. */
@@ -41,83 +37,15 @@
 #define REST_LOOK_MS 5
 /* The limit for the rest of the pipe after CMD has ended, if the reader of stderr is slow. */
 #define DRAIN_MS 2000
-/* poll() calls a pipe writable when this many bytes fit. */
-#define CHUNK 4096
 /* How often contact is looked at before a start. */
 #define CONTACT_LOOK_MS 250
-/* Longest value of a variable that gets the number of the rendezvous. */
-#define RENDEZVOUS_BYTES_MAX 1024
 
 /* While ranks save: how often those that have ended are looked for. */
 #define SAVE_LOOK_MS 200
 
-/* See find_cause_start_s(). */
-#define CAUSE_S 60
-#define CAUSE_STANDS_S 3600
-#define STEP_ENDS_S 5
-
-/* ORDERED: the agent has told to stop CMD. */
-enum ending { ENDS_ITSELF, ENDS_TOLD, ENDS_HUNG, ENDS_FENCED, ENDS_ORDERED };
-
-/* What waits until the ranks have saved. */
-enum saving { NO_SAVE, SAVE_FOR_ORDER, SAVE_FOR_SIGNAL };
-
-struct exec {
-	const struct hf_exec_options *options;
-	struct hf_exec_link link;
-	struct hf_exec_orders orders;
-	struct hf_tail tail;
-	struct hf_fence fence;
-	int signal_fd, err_fd; /* -1: stderr is CMD's own */
-	int out_fd;            /* our stderr, where writing never blocks */
-	char chunk[CHUNK];     /* of CMD's stderr, on its way to ours */
-	size_t chunk_len, chunk_at;
-	sigset_t before; /* the signal mask of CMD */
-	pid_t child;
-	bool ended; /* CMD has ended, or was not started yet */
-	bool over;  /* CMD does not end, not even by SIGKILL */
-	int status;
-	size_t left; /* processes that SIGKILL did not end */
-	bool left_known;
-	bool draining; /* orders wait until the end of CMD is told */
-	enum ending ending;
-	bool foreground, group, killed;
-	bool stopped;    /* CMD stands still until the ranks below it have printed their stacks */
-	bool background; /* the shell continued this process in the background */
-	uint64_t attempt;
-	int64_t now_ms, beat_at_ms, kill_at_ms, fence_at_ms, stop_at_ms;
-	int64_t stopped_ms; /* time in which CMD could not run */
-	int64_t step_ms;    /* the last time that a rank advanced */
-	int64_t signal_ms;  /* the signal that asks CMD to end came then, without stopped_ms */
-	int signal;
-	int start_error;           /* errno of a CMD that cannot be run */
-	const char *rendezvous[2]; /* values of rendezvous_names at the start */
-	struct hf_exec_ending end;
-	char end_text[384]; /* what end.why may point to */
-	struct hf_save save;
-	enum saving saving;
-	bool save_signalled;
-	bool saved_since; /* a rank has saved since the signal */
-	int64_t save_until_ms;
-	struct hf_progress progress;
-	int32_t hung_rank; /* -1: all ranks, or a rank without a number */
-	bool any_step, step_waits;
-	struct hf_beat step; /* the last one */
-	int64_t told_at_ms;
-};
-
-static int64_t clock_ms(void)
-{
-	struct timespec ts;
-
-	/* It counts the time that the machine slept: the peers' time has passed as well. */
-	(void)clock_gettime(CLOCK_BOOTTIME, &ts);
-	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
 /* ---- the agent --------------------------------------------------------------------------------- */
 
-static void send_step(struct exec *x)
+static void send_step(struct hf_exec_run *x)
 {
 	x->step_waits = false;
 	x->told_at_ms = x->now_ms;
@@ -125,12 +53,12 @@ static void send_step(struct exec *x)
 }
 
 /* The clock without the time in which CMD could not run. */
-static int64_t measure_running_ms(const struct exec *x)
+static int64_t measure_running_ms(const struct hf_exec_run *x)
 {
 	return x->now_ms - x->stopped_ms;
 }
 
-static void take_save_report(struct exec *x, const struct hf_beat *beat,
+static void take_save_report(struct hf_exec_run *x, const struct hf_beat *beat,
 			     const struct hf_exec_sender *sender)
 {
 	if (beat->can_save)
@@ -144,7 +72,7 @@ static void take_save_report(struct exec *x, const struct hf_beat *beat,
 	x->orders.told.has_saved = true;
 }
 
-static void receive_reports(struct exec *x)
+static void receive_reports(struct hf_exec_run *x)
 {
 	int64_t advanced_ms = x->progress.advanced_ms;
 	struct hf_exec_sender sender;
@@ -165,9 +93,9 @@ static void receive_reports(struct exec *x)
 		/* The flag sets the fence, not the program. */
 		beat.fence_s = 0;
 		hf_progress_take(&x->progress, "/proc", &beat, sender.pid, measure_running_ms(x));
-		if (x->ending == ENDS_TOLD &&
+		if (x->ending == HF_EXEC_ENDS_TOLD &&
 		    hf_progress_outlives(&x->progress, x->signal, x->signal_ms)) {
-			x->ending = ENDS_ITSELF;
+			x->ending = HF_EXEC_ENDS_ITSELF;
 			x->orders.leaving = false;
 		}
 		x->any_step = true;
@@ -183,7 +111,7 @@ static void receive_reports(struct exec *x)
 		x->step_ms = x->now_ms;
 }
 
-static void send_beat(struct exec *x)
+static void send_beat(struct hf_exec_run *x)
 {
 	/* An agent that has started anew learns the last step from it. */
 	struct hf_beat alive = x->any_step && !x->ended
@@ -201,74 +129,7 @@ static void send_beat(struct exec *x)
 
 /* ---- CMD --------------------------------------------------------------------------------------- */
 
-/* Continues CMD; gives it the terminal if the own group has the foreground. */
-static void continue_cmd(struct exec *x)
-{
-	if (x->foreground && tcgetpgrp(STDIN_FILENO) == getpgrp()) {
-		(void)tcsetpgrp(STDIN_FILENO, x->child);
-		x->background = false;
-	}
-	(void)kill(x->group ? -x->child : x->child, SIGCONT);
-}
-
-/* Stops the own process group: if CMD has a group of its own, the other programs of a pipeline got no signal.  False: the
- * group did not stop, for no shell would continue it. */
-static bool stop_group(int signum)
-{
-	const struct timespec none = {0};
-	sigset_t set;
-
-	(void)signal(signum, SIG_DFL);
-	(void)kill(0, signum);
-	sigemptyset(&set);
-	sigaddset(&set, signum);
-	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
-	(void)sigprocmask(SIG_BLOCK, &set, NULL);
-	/* A SIGCONT that is handled later would undo the next stop. */
-	sigemptyset(&set);
-	sigaddset(&set, SIGCONT);
-	return sigtimedwait(&set, NULL, &none) == SIGCONT;
-}
-
-/* The terminal has stopped CMD (Ctrl-Z), and the shell waits for this process to stop. */
-static void stop_too(struct exec *x, int signum)
-{
-	int64_t since = clock_ms();
-	/* A stopped process cannot watch the fence. */
-	bool stopped = x->options->fence_s == 0 && stop_group(signum);
-	pid_t foreground = x->foreground ? tcgetpgrp(STDIN_FILENO) : -1;
-
-	x->now_ms = clock_ms();
-	x->stopped_ms += x->now_ms - since;
-	x->background = x->foreground && foreground != getpgrp() && foreground != x->child;
-	/* A CMD that stopped because it needs the terminal would stop again. */
-	if (stopped || signum == SIGTSTP)
-		continue_cmd(x);
-}
-
-static bool has_terminal(void)
-{
-	int fd = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-
-	if (fd >= 0)
-		(void)close(fd);
-	return fd >= 0;
-}
-
-static void take_stop(struct exec *x, pid_t pid)
-{
-	siginfo_t info = {.si_pid = 0};
-
-	/* CMD may have ended since; its end is not taken here. */
-	if (waitid(P_PID, (id_t)pid, &info, WSTOPPED | WNOHANG) != 0 || info.si_pid != x->child ||
-	    (x->ending != ENDS_ITSELF && x->ending != ENDS_TOLD))
-		return;
-	/* The sender of SIGSTOP continues CMD. */
-	if (info.si_status != SIGSTOP && has_terminal())
-		stop_too(x, info.si_status);
-}
-
-static void reap_children(struct exec *x)
+static void reap_children(struct hf_exec_run *x)
 {
 	int status;
 
@@ -279,7 +140,7 @@ static void reap_children(struct exec *x)
 		    info.si_pid == 0)
 			return;
 		if (info.si_code == CLD_STOPPED || info.si_code == CLD_TRAPPED) {
-			take_stop(x, info.si_pid);
+			hf_exec_take_stop(x, info.si_pid);
 			continue;
 		}
 		/* A process that is reaped is no descendant any more, and its last reports would not count. */
@@ -299,22 +160,22 @@ static bool is_end_signal(uint32_t signum)
 }
 
 /* A signal to end counts, unless CMD is being ended already. */
-static bool takes_end(const struct exec *x)
+static bool takes_end(const struct hf_exec_run *x)
 {
-	return x->ended || x->ending == ENDS_ITSELF || x->ending == ENDS_TOLD ||
-	       x->ending == ENDS_ORDERED;
+	return x->ended || x->ending == HF_EXEC_ENDS_ITSELF || x->ending == HF_EXEC_ENDS_TOLD ||
+	       x->ending == HF_EXEC_ENDS_ORDERED;
 }
 
-static void take_end(struct exec *x, int signum)
+static void take_end(struct hf_exec_run *x, int signum)
 {
-	x->ending = ENDS_TOLD;
+	x->ending = HF_EXEC_ENDS_TOLD;
 	x->orders.leaving = true;
 	x->signal = signum;
 	x->signal_ms = measure_running_ms(x);
 }
 
 /* Asks a program that does not use the helper.  A launcher does not save; if no process reports steps, CMD is the program. */
-static void signal_for_save(struct exec *x)
+static void signal_for_save(struct hf_exec_run *x)
 {
 	if (x->save_signalled)
 		return;
@@ -324,7 +185,7 @@ static void signal_for_save(struct exec *x)
 }
 
 /* Asks the ranks; returns the number of those that have to save. */
-static size_t ask_for_save(struct exec *x)
+static size_t ask_for_save(struct hf_exec_run *x)
 {
 	size_t left = hf_save_ask(&x->save, "/proc", x->link.report_fd);
 
@@ -334,30 +195,33 @@ static size_t ask_for_save(struct exec *x)
 	return x->saved_since ? 0 : 1;
 }
 
-static void begin_save(struct exec *x, enum saving why, uint32_t seconds)
+static void begin_save(struct hf_exec_run *x, enum hf_exec_saving why, uint32_t seconds)
 {
 	x->saving = why;
 	x->save_until_ms = x->now_ms + (int64_t)seconds * 1000;
 }
 
-static bool is_save_over(struct exec *x)
+static bool is_save_over(struct hf_exec_run *x)
 {
 	return x->now_ms >= x->save_until_ms || ask_for_save(x) == 0;
 }
 
 /* SIGTERM waits for the save.  A second SIGTERM does not. */
-static bool save_before_signal(struct exec *x)
+static bool save_before_signal(struct hf_exec_run *x)
 {
+	/* A rank may have told just now that it saves. */
+	receive_reports(x);
 	/* The order sends SIGTERM after the save. */
-	if (x->saving == SAVE_FOR_ORDER)
+	if (x->saving == HF_EXEC_SAVE_FOR_ORDER)
 		return true;
-	if (x->ended || x->saving != NO_SAVE || x->options->save_s == 0 || ask_for_save(x) == 0)
+	if (x->ended || x->saving != HF_EXEC_NO_SAVE || x->options->save_s == 0 ||
+	    ask_for_save(x) == 0)
 		return false;
-	begin_save(x, SAVE_FOR_SIGNAL, x->options->save_s);
+	begin_save(x, HF_EXEC_SAVE_FOR_SIGNAL, x->options->save_s);
 	return true;
 }
 
-static void handle_signals(struct exec *x)
+static void handle_signals(struct hf_exec_run *x)
 {
 	struct signalfd_siginfo info;
 
@@ -371,7 +235,7 @@ static void handle_signals(struct exec *x)
 		    info.ssi_signo == SIGTTIN)
 			continue;
 		if (info.ssi_signo == SIGCONT && !x->ended) {
-			continue_cmd(x);
+			hf_exec_continue_cmd(x);
 			continue;
 		}
 		/* If a process below signals the whole group, CMD ends by itself. */
@@ -386,7 +250,7 @@ static void handle_signals(struct exec *x)
 	}
 }
 
-static void abort_cmd(struct exec *x)
+static void abort_cmd(struct hf_exec_run *x)
 {
 	x->stopped = false;
 	x->kill_at_ms = x->now_ms + STACKS_MS;
@@ -396,9 +260,9 @@ static void abort_cmd(struct exec *x)
 
 /* Asks the ranks that hang for their stacks.  A launcher stands still meanwhile: when it loses a rank, it would start the
  * ranks anew, or end those that have not printed their stacks, or end with code 0. */
-static void abort_ranks(struct exec *x)
+static void abort_ranks(struct hf_exec_run *x)
 {
-	x->ending = ENDS_HUNG;
+	x->ending = HF_EXEC_ENDS_HUNG;
 	if (hf_progress_signal(&x->progress, "/proc", x->child, 0) == 0) {
 		abort_cmd(x);
 		return;
@@ -409,7 +273,7 @@ static void abort_ranks(struct exec *x)
 	(void)hf_progress_signal(&x->progress, "/proc", x->child, SIGABRT);
 }
 
-static void end_hung(struct exec *x)
+static void end_hung(struct hf_exec_run *x)
 {
 	bool late = x->now_ms >= x->kill_at_ms;
 
@@ -425,33 +289,33 @@ static void end_hung(struct exec *x)
 	}
 }
 
-static void watch_for_hang(struct exec *x)
+static void watch_for_hang(struct hf_exec_run *x)
 {
-	if (x->ending == ENDS_HUNG)
+	if (x->ending == HF_EXEC_ENDS_HUNG)
 		end_hung(x);
-	else if (x->options->hang_after_s > 0 && x->ending == ENDS_ITSELF &&
+	else if (x->options->hang_after_s > 0 && x->ending == HF_EXEC_ENDS_ITSELF &&
 		 hf_progress_stalls(&x->progress, "/proc", measure_running_ms(x),
 				    (int64_t)x->options->hang_after_s * 1000, &x->hung_rank))
 		abort_ranks(x);
 }
 
 /* Ends CMD at once: its replacement may already write the same files. */
-static void watch_for_contact(struct exec *x)
+static void watch_for_contact(struct hf_exec_run *x)
 {
 	if (x->options->fence_s == 0 || x->now_ms < x->fence_at_ms)
 		return;
 	x->fence_at_ms = x->now_ms + FENCE_LOOK_MS;
-	if (hf_fence_holds(&x->fence, clock_ms()))
+	if (hf_fence_holds(&x->fence, hf_exec_clock_ms()))
 		return;
-	x->ending = ENDS_FENCED;
+	x->ending = HF_EXEC_ENDS_FENCED;
 	hf_exec_orders_move(&x->orders, HF_EXEC_FENCED, x->now_ms);
 }
 
 /* Ends the processes that CMD left behind; this process is their parent now.  SIGKILL goes to all of them before any is
  * waited for, and again as long as one runs. */
-static void end_descendants(struct exec *x)
+static void end_descendants(struct hf_exec_run *x)
 {
-	int64_t until = clock_ms() + REST_MS;
+	int64_t until = hf_exec_clock_ms() + REST_MS;
 
 	if (x->group && !x->ended)
 		(void)kill(-x->child, SIGKILL);
@@ -463,7 +327,7 @@ static void end_descendants(struct exec *x)
 		x->left_known = x->left != HF_REST_UNKNOWN;
 		if (!x->left_known)
 			x->left = x->ended ? 0 : 1;
-		if (x->left == 0 || clock_ms() >= until)
+		if (x->left == 0 || hf_exec_clock_ms() >= until)
 			break;
 		(void)poll(NULL, 0, REST_LOOK_MS);
 	}
@@ -475,14 +339,14 @@ static void end_descendants(struct exec *x)
 
 /* ---- stderr ------------------------------------------------------------------------------------ */
 
-static void stop_reading(struct exec *x)
+static void stop_reading(struct hf_exec_run *x)
 {
 	(void)close(x->err_fd);
 	x->err_fd = -1;
 	hf_tail_end(&x->tail, x->now_ms / 1000);
 }
 
-static void read_stderr(struct exec *x)
+static void read_stderr(struct hf_exec_run *x)
 {
 	ssize_t n = read(x->err_fd, x->chunk, sizeof(x->chunk));
 
@@ -498,7 +362,7 @@ static void read_stderr(struct exec *x)
 	}
 }
 
-static void write_stderr(struct exec *x)
+static void write_stderr(struct hf_exec_run *x)
 {
 	ssize_t n = write(x->out_fd, x->chunk + x->chunk_at, x->chunk_len - x->chunk_at);
 
@@ -516,7 +380,7 @@ static void write_stderr(struct exec *x)
 
 /* ---- the loop ---------------------------------------------------------------------------------- */
 
-static int find_timeout_ms(const struct exec *x)
+static int find_timeout_ms(const struct hf_exec_run *x)
 {
 	int64_t at = x->beat_at_ms;
 
@@ -530,7 +394,7 @@ static int find_timeout_ms(const struct exec *x)
 		at = hf_exec_orders_wake_ms(&x->orders, x->now_ms);
 	if (x->orders.phase == HF_EXEC_STOPPING && x->stop_at_ms < at)
 		at = x->stop_at_ms;
-	if (x->saving != NO_SAVE && x->now_ms + SAVE_LOOK_MS < at)
+	if (x->saving != HF_EXEC_NO_SAVE && x->now_ms + SAVE_LOOK_MS < at)
 		at = x->now_ms + SAVE_LOOK_MS;
 	/* The contact is too old to start CMD. */
 	if (hf_exec_orders_let_start(&x->orders, x->now_ms) && x->now_ms + CONTACT_LOOK_MS < at)
@@ -539,16 +403,16 @@ static int find_timeout_ms(const struct exec *x)
 }
 
 /* If this process did not run, CMD did not either: the container was frozen, or the machine slept. */
-static void take_time(struct exec *x, int waited_ms)
+static void take_time(struct hf_exec_run *x, int waited_ms)
 {
-	int64_t now = clock_ms(), missed = now - x->now_ms - waited_ms;
+	int64_t now = hf_exec_clock_ms(), missed = now - x->now_ms - waited_ms;
 
 	if (missed > FROZEN_MS)
 		x->stopped_ms += missed;
 	x->now_ms = now;
 }
 
-static void handle_events(struct exec *x, int timeout_ms)
+static void handle_events(struct hf_exec_run *x, int timeout_ms)
 {
 	bool full = x->chunk_len > 0;
 	struct pollfd fds[] = {
@@ -571,9 +435,9 @@ static void handle_events(struct exec *x, int timeout_ms)
 		receive_reports(x);
 }
 
-static void drain_stderr(struct exec *x)
+static void drain_stderr(struct hf_exec_run *x)
 {
-	int64_t until = clock_ms() + DRAIN_MS;
+	int64_t until = hf_exec_clock_ms() + DRAIN_MS;
 
 	x->draining = true;
 	while ((x->err_fd >= 0 || x->chunk_len > 0) && x->now_ms < until) {
@@ -585,110 +449,7 @@ static void drain_stderr(struct exec *x)
 	x->draining = false;
 }
 
-/* ---- the end ----------------------------------------------------------------------------------- */
-
-static int make_code(int status)
-{
-	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
-static void add_left(const struct exec *x, const char *why, char *ret_text, size_t size)
-{
-	if (x->left == 0)
-		snprintf(ret_text, size, "%s", why);
-	else
-		snprintf(ret_text, size, "%s%s%zu of its processes did not end by SIGKILL", why,
-			 why[0] == '\0' ? "" : "; ", x->left);
-}
-
-/* The time from which a cause in stderr counts: the last minute.  If no rank has advanced since the cause, it counts longer,
- * because collectives wait for half an hour before they abort.  Other ranks may have completed a step just after the cause. */
-static int64_t find_cause_start_s(const struct exec *x)
-{
-	int64_t now_s = x->now_ms / 1000, last_s = x->step_ms / 1000 - STEP_ENDS_S;
-
-	if (!x->any_step)
-		return now_s - CAUSE_S;
-	if (last_s < now_s - CAUSE_STANDS_S)
-		last_s = now_s - CAUSE_STANDS_S;
-	return x->ending == ENDS_HUNG || last_s < now_s - CAUSE_S ? last_s : now_s - CAUSE_S;
-}
-
-/* CMD ended by itself or hung, so a cause in stderr explains it. */
-static bool is_own_end(const struct exec *x)
-{
-	return x->ending == ENDS_ITSELF || x->ending == ENDS_HUNG;
-}
-
-/* The end of CMD as a code and a sentence. */
-static void make_ending(struct exec *x)
-{
-	struct hf_exec_ending end = {.code = make_code(x->status), .why = "", .tail = &x->tail};
-	enum hf_exec_cause cause = hf_tail_cause(&x->tail, find_cause_start_s(x));
-	char why[96], of_rank[32] = "";
-
-	end.given = end.code;
-	if (x->ending == ENDS_FENCED) {
-		end.given = HF_EXEC_CAUSE_NO_CONTACT;
-		end.why = x->fence.why;
-	} else if (is_own_end(x) && end.code != 0 && cause != HF_EXEC_CAUSE_NONE) {
-		end.given = (int)cause;
-		end.why = x->tail.cause_line;
-	} else if (x->ending == ENDS_HUNG && end.code != 0) {
-		/* Code 0 here means that CMD was about to end: closing devices takes a while. */
-		end.given = HF_EXEC_CAUSE_HANG;
-		if (x->hung_rank >= 0)
-			snprintf(of_rank, sizeof(of_rank), " of rank %d", (int)x->hung_rank);
-		snprintf(why, sizeof(why), "no step%s was reported for %u s", of_rank,
-			 x->options->hang_after_s);
-		end.why = why;
-	}
-	/* The operator must know of a fence, also with --keep-code. */
-	if (x->options->keep_code && x->ending != ENDS_FENCED)
-		end.given = end.code;
-	/* A rank that an order could not stop is no failure of the program. */
-	if (x->ending == ENDS_ORDERED)
-		end.given = end.code = HF_EXEC_CODE_BARRIER;
-	add_left(x, end.why, x->end_text, sizeof(x->end_text));
-	end.why = x->end_text;
-	x->end = end;
-}
-
-/* Ends exec with this code, while CMD does not run. */
-static void give_code(struct exec *x, int code, const char *why)
-{
-	snprintf(x->end_text, sizeof(x->end_text), "%s", why);
-	x->end = (struct hf_exec_ending){
-		.code = code, .given = code, .why = x->end_text, .tail = &x->tail};
-}
-
-static int report_end(struct exec *x)
-{
-	if (x->end.given != 0)
-		hf_exec_message_write(x->options->termination_log, x->options->termination_create,
-				      &x->end);
-	if (x->foreground && !x->background)
-		(void)tcsetpgrp(STDIN_FILENO, getpgrp());
-	return x->end.given;
-}
-
 /* ---- the start --------------------------------------------------------------------------------- */
-
-static int report_no_start(struct exec *x, int err)
-{
-	struct hf_exec_ending ending = {.tail = &x->tail};
-	char text[512];
-
-	snprintf(text, sizeof(text), "cannot run '%s': %s", x->options->argv[0], strerror(err));
-	fprintf(stderr, "holdfast exec: %s\n", text);
-	ending.code = ending.given = err == ENOENT ? HF_EXEC_CODE_NOT_FOUND
-				     : err == EACCES || err == ENOEXEC || err == EISDIR
-					     ? HF_EXEC_CODE_NOT_EXECUTABLE
-					     : HF_EXEC_CODE_INTERNAL;
-	ending.why = text;
-	hf_exec_message_write(x->options->termination_log, x->options->termination_create, &ending);
-	return ending.given;
-}
 
 /* Another process may fill the pipe between poll() and write(), and a write that blocks would delay the fence.  So the pipe
  * is opened once more with O_NONBLOCK; set on the inherited file, the flag would hold for all processes that share it.  If
@@ -704,7 +465,7 @@ static int open_stderr(void)
 }
 
 /* CMD keeps a terminal as its stderr: a person reads it. */
-static int make_pipe(struct exec *x, int *ret_write)
+static int make_pipe(struct hf_exec_run *x, int *ret_write)
 {
 	int fds[2];
 
@@ -720,7 +481,7 @@ static int make_pipe(struct exec *x, int *ret_write)
 	return 0;
 }
 
-static int take_signals(struct exec *x)
+static int take_signals(struct hf_exec_run *x)
 {
 	sigset_t all;
 
@@ -732,7 +493,7 @@ static int take_signals(struct exec *x)
 	return x->signal_fd < 0 ? errno : 0;
 }
 
-static int start_cmd(struct exec *x)
+static int start_cmd(struct hf_exec_run *x)
 {
 	struct hf_exec_child child = {.argv = x->options->argv, .mask = &x->before};
 	int err;
@@ -756,7 +517,7 @@ static int start_cmd(struct exec *x)
 
 /* ---- before the start --------------------------------------------------------------------------- */
 
-static int report_no_contact(struct exec *x)
+static int report_no_contact(struct hf_exec_run *x)
 {
 	struct hf_exec_ending ending = {.code = HF_EXEC_CAUSE_NO_CONTACT,
 					.given = HF_EXEC_CAUSE_NO_CONTACT,
@@ -769,7 +530,7 @@ static int report_no_contact(struct exec *x)
 }
 
 /* The number of a signal to end, if one came; else 0. */
-static int find_end_signal(const struct exec *x)
+static int find_end_signal(const struct hf_exec_run *x)
 {
 	struct signalfd_siginfo info;
 
@@ -781,7 +542,7 @@ static int find_end_signal(const struct exec *x)
 
 /* Waits for the agent to find the node's contact, which takes until the next Lease if no other pod has a fence.  0: the
  * contact is there, else the exit code. */
-static int await_contact(struct exec *x)
+static int await_contact(struct hf_exec_run *x)
 {
 	int64_t until = x->now_ms + (int64_t)x->options->fence_s * 1000;
 	int signum;
@@ -789,14 +550,14 @@ static int await_contact(struct exec *x)
 	/* With locked pages the fence does not wait for a disk that hangs. */
 	(void)mlockall(MCL_CURRENT);
 	hf_fence_open(&x->fence, x->options->agent_socket, x->options->fence_s, "/proc");
-	while (!hf_fence_lets_start(&x->fence, clock_ms())) {
+	while (!hf_fence_lets_start(&x->fence, hf_exec_clock_ms())) {
 		struct pollfd fd = {.fd = x->signal_fd, .events = POLLIN};
 
 		if (x->now_ms >= until)
 			return report_no_contact(x);
 		send_beat(x);
 		(void)poll(&fd, 1, CONTACT_LOOK_MS);
-		x->now_ms = clock_ms();
+		x->now_ms = hf_exec_clock_ms();
 		if ((signum = find_end_signal(x)) != 0)
 			return 128 + signum;
 	}
@@ -818,17 +579,17 @@ static void open_standard_files(void)
 /* ---- starts, ends and orders --------------------------------------------------------------------- */
 
 /* A process of an older start has left nothing in here. */
-static void forget_process(struct exec *x)
+static void forget_process(struct hf_exec_run *x)
 {
 	x->tail = (struct hf_tail){.total = 0};
 	x->progress = (struct hf_progress){.len = 0};
 	x->save = (struct hf_save){.len = 0};
-	x->saving = NO_SAVE;
+	x->saving = HF_EXEC_NO_SAVE;
 	x->save_signalled = x->saved_since = false;
 	x->chunk_len = x->chunk_at = 0;
 	x->status = 0;
 	x->left = 0;
-	x->ending = ENDS_ITSELF;
+	x->ending = HF_EXEC_ENDS_ITSELF;
 	x->killed = x->stopped = x->over = false;
 	x->step_ms = x->told_at_ms = 0;
 	x->hung_rank = -1;
@@ -837,45 +598,8 @@ static void forget_process(struct exec *x)
 	x->attempt = x->attempt < (uint64_t)x->now_ms ? (uint64_t)x->now_ms : x->attempt + 1;
 }
 
-/* torch's names for the rendezvous. */
-static const char *const rendezvous_names[] = {"PET_RDZV_ID", "TORCHELASTIC_RUN_ID"};
-
-static void set_number(const char *name, int64_t number)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%lld", (long long)number);
-	(void)setenv(name, text, 1);
-}
-
-/* After a restart of the whole job in place its ranks meet under a new name.  All ranks of a generation get the same: the
- * agents read the number from the job. */
-static void name_rendezvous(struct exec *x)
-{
-	int64_t number = x->orders.target.rendezvous;
-
-	for (size_t i = 0; i < HF_ARRAY_LEN(rendezvous_names); i++) {
-		char text[RENDEZVOUS_BYTES_MAX];
-		const char *own = x->rendezvous[i];
-
-		if (own == NULL || strlen(own) + 24 > sizeof(text))
-			continue;
-		snprintf(text, sizeof(text), "%s-%lld", own, (long long)number);
-		(void)setenv(rendezvous_names[i], number > 0 ? text : own, 1);
-	}
-}
-
-static void set_environment(struct exec *x)
-{
-	if (x->orders.own.known) {
-		set_number("HOLDFAST_GENERATION", x->orders.own.generation);
-		set_number("HOLDFAST_ATTEMPT", x->orders.own.attempt);
-	}
-	name_rendezvous(x);
-}
-
 /* The message of the former process is not that of the new one. */
-static void empty_termination_log(const struct exec *x)
+static void empty_termination_log(const struct hf_exec_run *x)
 {
 	int fd;
 
@@ -887,16 +611,16 @@ static void empty_termination_log(const struct exec *x)
 		(void)close(fd);
 }
 
-static void begin_cmd(struct exec *x)
+static void begin_cmd(struct hf_exec_run *x)
 {
 	if (!hf_exec_orders_let_start(&x->orders, x->now_ms) ||
-	    (x->options->fence_s > 0 && !hf_fence_lets_start(&x->fence, clock_ms())))
+	    (x->options->fence_s > 0 && !hf_fence_lets_start(&x->fence, hf_exec_clock_ms())))
 		return;
 	if (x->orders.told.ordinal > 0)
 		empty_termination_log(x);
 	forget_process(x);
 	hf_exec_orders_started(&x->orders, x->now_ms);
-	set_environment(x);
+	hf_exec_set_environment(x);
 	x->ended = false;
 	x->start_error = start_cmd(x);
 	if (x->start_error == 0)
@@ -905,87 +629,75 @@ static void begin_cmd(struct exec *x)
 	hf_exec_orders_move(&x->orders, HF_EXEC_LEAVE, x->now_ms);
 }
 
-static void tell_end(struct exec *x)
-{
-	struct hf_process_state *told = &x->orders.told;
-	char text[HF_PROCESS_WORDS_MAX + 64];
-	size_t len = hf_exec_message_format(&x->end, text, sizeof(text));
-
-	told->code = (uint32_t)x->end.given;
-	told->signal = WIFSIGNALED(x->status) ? (uint32_t)WTERMSIG(x->status) : 0;
-	if (x->end.given != x->end.code)
-		snprintf(told->cause, sizeof(told->cause), "%s",
-			 hf_exec_cause_name((enum hf_exec_cause)x->end.given));
-	hf_process_words(text, len, told->words);
-	hf_exec_orders_touch(&x->orders);
-}
-
 /* exec keeps the container if CMD has failed by itself, or was stopped by an order, and nothing of it is left. */
-static bool may_stay(const struct exec *x)
+static bool may_stay(const struct hf_exec_run *x)
 {
 	if (x->left > 0 || !x->left_known || !hf_exec_orders_let_stay(&x->orders))
 		return false;
-	return x->orders.phase != HF_EXEC_RUNNING || (is_own_end(x) && x->end.code != 0);
+	return x->orders.phase != HF_EXEC_RUNNING || (hf_exec_is_own_end(x) && x->end.code != 0);
 }
 
 /* CMD has ended, or has to: ends all that it left behind. */
-static void finish_cmd(struct exec *x)
+static void finish_cmd(struct hf_exec_run *x)
 {
 	bool ordered = x->orders.phase == HF_EXEC_SAVING || x->orders.phase == HF_EXEC_STOPPING;
 
 	/* The order came first: what CMD does after it is not charged. */
-	if (ordered && x->ending != ENDS_TOLD)
-		x->ending = ENDS_ORDERED;
+	if (ordered && x->ending != HF_EXEC_ENDS_TOLD)
+		x->ending = HF_EXEC_ENDS_ORDERED;
 	end_descendants(x);
 	if (x->step_waits)
 		send_step(x);
 	drain_stderr(x);
 	if (x->err_fd >= 0)
 		stop_reading(x);
-	make_ending(x);
+	hf_exec_make_ending(x);
 	if (x->orders.phase == HF_EXEC_LEAVING)
 		return;
 	if (!may_stay(x)) {
 		hf_exec_orders_move(&x->orders, HF_EXEC_LEAVE, x->now_ms);
 		return;
 	}
-	tell_end(x);
+	hf_exec_tell_end(x);
 	hf_exec_orders_move(&x->orders, HF_EXEC_STAY, x->now_ms);
 }
 
-static void begin_stop(struct exec *x)
+static void begin_stop(struct hf_exec_run *x)
 {
 	hf_exec_orders_move(&x->orders, HF_EXEC_SAVED, x->now_ms);
-	x->saving = NO_SAVE;
+	x->saving = HF_EXEC_NO_SAVE;
 	x->stop_at_ms = x->now_ms + (int64_t)x->orders.target.grace_s * 1000;
 	/* A hang ends CMD by itself, with the stacks of the ranks. */
-	if (x->ending == ENDS_HUNG)
+	if (x->ending == HF_EXEC_ENDS_HUNG)
 		return;
-	if (x->ending == ENDS_ITSELF)
-		x->ending = ENDS_ORDERED;
+	if (x->ending == HF_EXEC_ENDS_ITSELF)
+		x->ending = HF_EXEC_ENDS_ORDERED;
 	(void)kill(x->child, SIGTERM);
 	(void)kill(x->child, SIGCONT);
 }
 
-static void watch_save(struct exec *x)
+static void watch_save(struct hf_exec_run *x)
 {
 	bool ordered = x->orders.phase == HF_EXEC_SAVING;
 
 	/* A rank that hangs does not save. */
-	if (ordered && x->saving == NO_SAVE)
-		begin_save(x, SAVE_FOR_ORDER, x->ending == ENDS_HUNG ? 0 : x->orders.target.save_s);
-	if (x->saving == NO_SAVE || !is_save_over(x))
+	if (ordered && x->saving == HF_EXEC_NO_SAVE) {
+		receive_reports(x);
+		begin_save(x, HF_EXEC_SAVE_FOR_ORDER,
+			   x->ending == HF_EXEC_ENDS_HUNG ? 0 : x->orders.target.save_s);
+	}
+	if (x->saving == HF_EXEC_NO_SAVE || !is_save_over(x))
 		return;
 	if (ordered) {
 		begin_stop(x);
 		return;
 	}
-	x->saving = NO_SAVE;
+	x->saving = HF_EXEC_NO_SAVE;
 	(void)kill(x->child, SIGTERM);
 }
 
 /* In a phase in which CMD runs. */
-static void watch_cmd(struct exec *x)
+static void watch_cmd(struct hf_exec_run *x)
 {
 	/* CMD has ended by itself, though perhaps late. */
 	if (x->ended) {
@@ -998,12 +710,12 @@ static void watch_cmd(struct exec *x)
 		return;
 	}
 	watch_save(x);
-	if (x->orders.phase == HF_EXEC_STOPPING && x->ending != ENDS_HUNG &&
+	if (x->orders.phase == HF_EXEC_STOPPING && x->ending != HF_EXEC_ENDS_HUNG &&
 	    x->now_ms >= x->stop_at_ms)
 		finish_cmd(x);
 }
 
-static void explain_wait(struct exec *x)
+static void explain_wait(struct hf_exec_run *x)
 {
 	char why[192];
 
@@ -1012,17 +724,17 @@ static void explain_wait(struct exec *x)
 		"no go from the node's agent for %lld s: the restart that %s this rank was not completed",
 		(long long)((x->now_ms - x->orders.held_ms) / 1000),
 		x->orders.phase == HF_EXEC_DOWN ? "stopped" : "holds");
-	give_code(x, HF_EXEC_CODE_BARRIER, why);
+	hf_exec_give_code(x, HF_EXEC_CODE_BARRIER, why);
 }
 
 /* In a phase in which CMD does not run. */
-static void watch_wait(struct exec *x)
+static void watch_wait(struct hf_exec_run *x)
 {
 	bool ended = x->orders.phase == HF_EXEC_ENDED; /* then the code of CMD stands */
 
 	if (x->orders.leaving) {
 		if (!ended)
-			give_code(x, 128 + x->signal, "");
+			hf_exec_give_code(x, 128 + x->signal, "");
 		hf_exec_orders_move(&x->orders, HF_EXEC_TOLD, x->now_ms);
 	} else if (x->now_ms >= hf_exec_orders_deadline_ms(&x->orders)) {
 		if (!ended)
@@ -1034,7 +746,7 @@ static void watch_wait(struct exec *x)
 }
 
 /* What the phase needs now.  It ends in LEAVING, or has to wait for an event. */
-static void act(struct exec *x)
+static void act(struct hf_exec_run *x)
 {
 	hf_exec_orders_receive(&x->orders, x->now_ms);
 	if (hf_exec_phase_has_cmd(x->orders.phase))
@@ -1048,46 +760,38 @@ static void act(struct exec *x)
 		hf_exec_orders_tell(&x->orders, x->now_ms);
 }
 
-static int leave(struct exec *x)
+static int leave(struct hf_exec_run *x)
 {
 	if (x->start_error != 0)
-		return report_no_start(x, x->start_error);
+		return hf_exec_report_no_start(x, x->start_error);
 	if (!x->ended)
 		finish_cmd(x);
-	else if (x->ending == ENDS_FENCED)
-		give_code(x, HF_EXEC_CAUSE_NO_CONTACT, x->fence.why);
-	return report_end(x);
-}
-
-static void read_environment(struct exec *x)
-{
-	for (size_t i = 0; i < HF_ARRAY_LEN(rendezvous_names); i++)
-		x->rendezvous[i] = getenv(rendezvous_names[i]);
-	/* Of this exec alone: another one below has nothing to wait for. */
-	(void)unsetenv(HF_EXEC_HOLD_ENV);
+	else if (x->ending == HF_EXEC_ENDS_FENCED)
+		hf_exec_give_code(x, HF_EXEC_CAUSE_NO_CONTACT, x->fence.why);
+	return hf_exec_report_end(x);
 }
 
 int hf_exec_run(const struct hf_exec_options *options)
 {
 	/* Static: 50 KiB that need no allocation. */
-	static struct exec exec;
-	struct exec *x = &exec;
+	static struct hf_exec_run exec;
+	struct hf_exec_run *x = &exec;
 	int err, code;
 
-	*x = (struct exec){.options = options,
-			   .signal_fd = -1,
-			   .err_fd = -1,
-			   .out_fd = STDERR_FILENO,
-			   .ended = true};
+	*x = (struct hf_exec_run){.options = options,
+				  .signal_fd = -1,
+				  .err_fd = -1,
+				  .out_fd = STDERR_FILENO,
+				  .ended = true};
 	open_standard_files();
-	read_environment(x);
-	x->now_ms = clock_ms();
+	hf_exec_read_environment(x);
+	x->now_ms = hf_exec_clock_ms();
 	hf_exec_link_open(&x->link, options->agent_socket);
 	err = take_signals(x);
 	if (err == 0 && options->fence_s > 0 && (code = await_contact(x)) != 0)
 		return code;
 	if (err != 0)
-		return report_no_start(x, err);
+		return hf_exec_report_no_start(x, err);
 	hf_exec_orders_open(&x->orders, options->agent_socket, options->hold, x->now_ms);
 	for (act(x); x->orders.phase != HF_EXEC_LEAVING; act(x)) {
 		send_beat(x);

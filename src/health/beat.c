@@ -140,10 +140,28 @@ static bool take_group(struct hf_scan *value, char ret_group[HF_BEAT_GROUP_MAX])
 	return true;
 }
 
+static bool take_bit(struct hf_scan *value, bool *ret_bit)
+{
+	uint32_t number;
+
+	if (!take_small(value, 1, &number))
+		return false;
+	*ret_bit = number == 1;
+	return true;
+}
+
+static bool take_rank(struct hf_scan *value, int32_t *ret_rank)
+{
+	uint32_t number;
+
+	if (!take_small(value, HF_HEALTH_RANKS_MAX - 1, &number))
+		return false;
+	*ret_rank = (int32_t)number;
+	return true;
+}
+
 static bool take_value(struct hf_beat *beat, enum key key, struct hf_scan *value)
 {
-	uint32_t rank;
-
 	switch (key) {
 	case STEP:
 		beat->has_step = take_number(value, STEP_DIGITS, UINT64_MAX, &beat->step);
@@ -159,19 +177,11 @@ static bool take_value(struct hf_beat *beat, enum key key, struct hf_scan *value
 	case ATTEMPT: return take_number(value, STEP_DIGITS, UINT64_MAX, &beat->attempt);
 	case FENCE:
 		return take_small(value, HF_BEAT_FENCE_MAX, &beat->fence_s) && beat->fence_s > 0;
-	case CAN_SAVE:
-		if (!take_small(value, 1, &rank))
-			return false;
-		beat->can_save = rank == 1;
-		return true;
+	case CAN_SAVE: return take_bit(value, &beat->can_save);
 	case SAVED:
 		beat->has_saved = take_number(value, STEP_DIGITS, UINT64_MAX, &beat->saved);
 		return beat->has_saved;
-	case RANK:
-		if (!take_small(value, HF_HEALTH_RANKS_MAX - 1, &rank))
-			return false;
-		beat->rank = (int32_t)rank;
-		return true;
+	case RANK: return take_rank(value, &beat->rank);
 	default: return false;
 	}
 }

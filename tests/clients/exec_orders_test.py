@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
@@ -20,7 +21,7 @@ EXEC = sys.argv.pop(1).split()
 HELPER = str(pathlib.Path(__file__).resolve().parents[2] / "python")
 # A rank that saves when it is asked: it needs SECONDS for that, and answers unless MUTE is set.
 RANK = """
-import os, pathlib, signal, sys, time
+import os, pathlib, signal, sys, threading
 sys.path.insert(0, sys.argv[1])
 from holdfast_report import saved, should_save
 folder, name = pathlib.Path(os.environ["OUT"]), sys.argv[2]
@@ -31,22 +32,23 @@ def end(number, frame):
     note("told to end")
     sys.exit(1)
 signal.signal(signal.SIGTERM, end)
+asked = should_save()
 note("up")
-asked = False
 while True:
     if should_save():
         if not asked:
             note("saves")
         asked = True
-        time.sleep(float(os.environ.get("SECONDS", "0")))
+        threading.Event().wait(float(os.environ.get("SECONDS", "0")))
         if "MUTE" not in os.environ:
             note("saved")
             saved(7)
             asked = False
-    time.sleep(0.02)
+    threading.Event().wait(0.02)
 """
 # The time that a loaded machine may take for a step of a test.
 PATIENCE = 60.0
+PAUSE = threading.Event()
 
 
 class Agent:
@@ -144,7 +146,7 @@ class Orders(unittest.TestCase):
         end = time.monotonic() + PATIENCE
         while not question():
             self.assertLess(time.monotonic(), end)
-            time.sleep(0.02)
+            PAUSE.wait(0.02)
 
     def lines(self):
         return self.out.read_text().splitlines()
@@ -280,7 +282,7 @@ class Orders(unittest.TestCase):
         self.agent.target(2, hold=1, wait=2)
         self.agent.until("down")
         for _ in range(8):
-            time.sleep(0.5)
+            PAUSE.wait(0.5)
             self.agent.target(2, hold=1, wait=2)
         self.assertIsNone(process.poll())
         self.agent.target(2)
@@ -383,7 +385,6 @@ class Orders(unittest.TestCase):
         # The second rank is killed while it saves; the first one has saved.
         self.start_ranks('RANK a & SECONDS=100 RANK b & echo $! >"$OUT/b"; wait')
         self.wait_for_lines("a up", "b up")
-        time.sleep(0.5)
         since = time.monotonic()
         self.agent.target(2, hold=1, save=80)
         self.wait_for_lines("a saved", "b saves")
@@ -394,7 +395,6 @@ class Orders(unittest.TestCase):
     def test_sigterm_waits_for_the_save(self):
         process = self.start_ranks("exec RANK a", "--save-grace", "50s", SECONDS="1")
         self.wait_for_lines("a up")
-        time.sleep(0.5)
         process.terminate()
         self.assertEqual(process.wait(PATIENCE), 1)
         self.assertEqual(self.lines(), ["a up", "a saves", "a saved", "a told to end"])
@@ -402,7 +402,6 @@ class Orders(unittest.TestCase):
     def test_a_second_sigterm_does_not_wait(self):
         process = self.start_ranks("exec RANK a", HOLDFAST_SAVE_SECONDS="50", MUTE="1")
         self.wait_for_lines("a up")
-        time.sleep(0.5)
         process.terminate()
         self.wait_for_lines("a saves")
         process.terminate()
@@ -412,7 +411,6 @@ class Orders(unittest.TestCase):
     def test_without_a_save_time_sigterm_is_passed_on(self):
         process = self.start_ranks("exec RANK a")
         self.wait_for_lines("a up")
-        time.sleep(0.5)
         process.terminate()
         self.assertEqual(process.wait(PATIENCE), 1)
         self.assertEqual(self.lines(), ["a up", "a told to end"])
@@ -463,7 +461,7 @@ class Orders(unittest.TestCase):
             return int(fields[11]) + int(fields[12])
 
         before, seconds = ticks(), 12
-        time.sleep(seconds)
+        PAUSE.wait(seconds)
         # 0.1 % of a core would be 1.2 ticks of 10 ms.
         self.assertLessEqual(ticks() - before, 1)
 

@@ -14,6 +14,7 @@ import ssl
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 import urllib.error
@@ -21,6 +22,7 @@ import urllib.request
 
 HOLDFAST, EXEC = (os.path.abspath(path) for path in sys.argv[1:3])
 PATIENCE = 90.0
+PAUSE = threading.Event()
 JOBS = "/apis/kubeflow.org/v1/namespaces/default/pytorchjobs"
 PODS = "/api/v1/namespaces/default/pods"
 HEALTH = "/apis/holdfast.dev/v1alpha1/devicehealths"
@@ -107,7 +109,7 @@ def until(question, what):
             return found
         if time.monotonic() > end:
             raise AssertionError(f"waited in vain for {what}")
-        time.sleep(0.02)
+        PAUSE.wait(0.02)
 
 
 class InPlace(unittest.TestCase):
@@ -254,7 +256,7 @@ class InPlace(unittest.TestCase):
         for rank in range(2):
             self.assertEqual(self.running(rank, generation - 1), [])
         numbers = [len(self.starts(rank)) for rank in range(2)]
-        time.sleep(0.5)
+        PAUSE.wait(0.5)
         self.assertEqual([len(self.starts(rank)) for rank in range(2)], numbers)
         self.write(generation, base=1)
         return [self.until_started(rank, numbers[rank] + 1) for rank in range(2)]
@@ -289,14 +291,14 @@ class InPlace(unittest.TestCase):
         # The order comes while no agent runs; then the agent dies at the barrier, and with the go on its way.
         self.kill_agent()
         self.write(2, hold="0-1", base=1)
-        time.sleep(0.5)
+        PAUSE.wait(0.5)
         self.assertTrue(all(self.running(rank, 1) for rank in range(2)))
         self.start_agent()
         self.until_phases({0: ("Down", 2), 1: ("Down", 2)})
         self.assertFalse(any(self.running(rank, 1) for rank in range(2)))
         self.kill_agent()
         self.write(2, base=1)
-        time.sleep(1)
+        PAUSE.wait(1)
         self.assertEqual([len(self.starts(rank)) for rank in range(2)], [1, 1])
         self.start_agent()
         self.assertEqual([self.until_started(rank, 2)[0] for rank in range(2)], [2, 2])
@@ -322,7 +324,7 @@ class InPlace(unittest.TestCase):
         until(lambda: self.pod(1) is None, "the end of the old pod")
         self.create_pod(1, generation=2, hold=True)
         self.until_phases({0: ("Down", 2), 1: ("Waiting", 2)})
-        time.sleep(0.5)
+        PAUSE.wait(0.5)
         self.assertEqual([len(self.starts(rank)) for rank in range(2)], [1, 1])
         self.write(2, base=1)
         self.assertEqual([self.until_started(rank, 2)[0] for rank in range(2)], [2, 2])

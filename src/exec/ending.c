@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+
+/* The end of CMD, or of a wait, as an exit code, a termination message and a state for the agent. */
+#include "exec/state_internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* See find_cause_start_s(). */
+#define CAUSE_S 60
+#define CAUSE_STANDS_S 3600
+#define STEP_ENDS_S 5
+
+static int make_code(int status)
+{
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static void add_left(const struct hf_exec_run *x, const char *why, char *ret_text, size_t size)
+{
+	if (x->left == 0)
+		snprintf(ret_text, size, "%s", why);
+	else
+		snprintf(ret_text, size, "%s%s%zu of its processes did not end by SIGKILL", why,
+			 why[0] == '\0' ? "" : "; ", x->left);
+}
+
+/* The time from which a cause in stderr counts: the last minute.  If no rank has advanced since the cause, it counts longer,
+ * because collectives wait for half an hour before they abort.  Other ranks may have completed a step just after the cause. */
+static int64_t find_cause_start_s(const struct hf_exec_run *x)
+{
+	int64_t now_s = x->now_ms / 1000, last_s = x->step_ms / 1000 - STEP_ENDS_S;
+
+	if (!x->any_step)
+		return now_s - CAUSE_S;
+	if (last_s < now_s - CAUSE_STANDS_S)
+		last_s = now_s - CAUSE_STANDS_S;
+	return x->ending == HF_EXEC_ENDS_HUNG || last_s < now_s - CAUSE_S ? last_s
+									  : now_s - CAUSE_S;
+}
+
+/* CMD ended by itself or hung, so a cause in stderr explains it. */
+bool hf_exec_is_own_end(const struct hf_exec_run *x)
+{
+	return x->ending == HF_EXEC_ENDS_ITSELF || x->ending == HF_EXEC_ENDS_HUNG;
+}
+
+/* The end of CMD as a code and a sentence. */
+void hf_exec_make_ending(struct hf_exec_run *x)
+{
+	struct hf_exec_ending end = {.code = make_code(x->status), .why = "", .tail = &x->tail};
+	enum hf_exec_cause cause = hf_tail_cause(&x->tail, find_cause_start_s(x));
+	char why[96], of_rank[32] = "";
+
+	end.given = end.code;
+	if (x->ending == HF_EXEC_ENDS_FENCED) {
+		end.given = HF_EXEC_CAUSE_NO_CONTACT;
+		end.why = x->fence.why;
+	} else if (hf_exec_is_own_end(x) && end.code != 0 && cause != HF_EXEC_CAUSE_NONE) {
+		end.given = (int)cause;
+		end.why = x->tail.cause_line;
+	} else if (x->ending == HF_EXEC_ENDS_HUNG && end.code != 0) {
+		/* Code 0 here means that CMD was about to end: closing devices takes a while. */
+		end.given = HF_EXEC_CAUSE_HANG;
+		if (x->hung_rank >= 0)
+			snprintf(of_rank, sizeof(of_rank), " of rank %d", (int)x->hung_rank);
+		snprintf(why, sizeof(why), "no step%s was reported for %u s", of_rank,
+			 x->options->hang_after_s);
+		end.why = why;
+	}
+	/* The operator must know of a fence, also with --keep-code. */
+	if (x->options->keep_code && x->ending != HF_EXEC_ENDS_FENCED)
+		end.given = end.code;
+	/* A rank that an order could not stop is no failure of the program. */
+	if (x->ending == HF_EXEC_ENDS_ORDERED)
+		end.given = end.code = HF_EXEC_CODE_BARRIER;
+	add_left(x, end.why, x->end_text, sizeof(x->end_text));
+	end.why = x->end_text;
+	x->end = end;
+}
+
+/* Ends exec with this code, while CMD does not run. */
+void hf_exec_give_code(struct hf_exec_run *x, int code, const char *why)
+{
+	snprintf(x->end_text, sizeof(x->end_text), "%s", why);
+	x->end = (struct hf_exec_ending){
+		.code = code, .given = code, .why = x->end_text, .tail = &x->tail};
+}
+
+int hf_exec_report_end(struct hf_exec_run *x)
+{
+	if (x->end.given != 0)
+		hf_exec_message_write(x->options->termination_log, x->options->termination_create,
+				      &x->end);
+	if (x->foreground && !x->background)
+		(void)tcsetpgrp(STDIN_FILENO, getpgrp());
+	return x->end.given;
+}
+
+int hf_exec_report_no_start(struct hf_exec_run *x, int err)
+{
+	struct hf_exec_ending ending = {.tail = &x->tail};
+	char text[512];
+
+	snprintf(text, sizeof(text), "cannot run '%s': %s", x->options->argv[0], strerror(err));
+	fprintf(stderr, "holdfast exec: %s\n", text);
+	ending.code = ending.given = err == ENOENT ? HF_EXEC_CODE_NOT_FOUND
+				     : err == EACCES || err == ENOEXEC || err == EISDIR
+					     ? HF_EXEC_CODE_NOT_EXECUTABLE
+					     : HF_EXEC_CODE_INTERNAL;
+	ending.why = text;
+	hf_exec_message_write(x->options->termination_log, x->options->termination_create, &ending);
+	return ending.given;
+}
+
+void hf_exec_tell_end(struct hf_exec_run *x)
+{
+	struct hf_process_state *told = &x->orders.told;
+	char text[HF_PROCESS_WORDS_MAX + 64];
+	size_t len = hf_exec_message_format(&x->end, text, sizeof(text));
+
+	told->code = (uint32_t)x->end.given;
+	told->signal = WIFSIGNALED(x->status) ? (uint32_t)WTERMSIG(x->status) : 0;
+	if (x->end.given != x->end.code)
+		snprintf(told->cause, sizeof(told->cause), "%s",
+			 hf_exec_cause_name((enum hf_exec_cause)x->end.given));
+	hf_process_words(text, len, told->words);
+	hf_exec_orders_touch(&x->orders);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+
+/* The variables that say which start of the rank CMD is. */
+#include "exec/state_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Longest value of a variable that gets the number of the rendezvous. */
+#define RENDEZVOUS_BYTES_MAX 1024
+
+/* torch's names for the rendezvous. */
+static const char *const rendezvous_names[] = {"PET_RDZV_ID", "TORCHELASTIC_RUN_ID"};
+
+static void set_number(const char *name, int64_t number)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%lld", (long long)number);
+	(void)setenv(name, text, 1);
+}
+
+/* After a restart of the whole job in place its ranks meet under a new name.  All ranks of a generation get the same: the
+ * agents read the number from the job. */
+static void name_rendezvous(struct hf_exec_run *x)
+{
+	int64_t number = x->orders.target.rendezvous;
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(rendezvous_names); i++) {
+		char text[RENDEZVOUS_BYTES_MAX];
+		const char *own = x->rendezvous[i];
+
+		if (own == NULL || strlen(own) + 24 > sizeof(text))
+			continue;
+		snprintf(text, sizeof(text), "%s-%lld", own, (long long)number);
+		(void)setenv(rendezvous_names[i], number > 0 ? text : own, 1);
+	}
+}
+
+void hf_exec_set_environment(struct hf_exec_run *x)
+{
+	if (x->orders.own.known) {
+		set_number("HOLDFAST_GENERATION", x->orders.own.generation);
+		set_number("HOLDFAST_ATTEMPT", x->orders.own.attempt);
+	}
+	name_rendezvous(x);
+}
+
+void hf_exec_read_environment(struct hf_exec_run *x)
+{
+	for (size_t i = 0; i < HF_ARRAY_LEN(rendezvous_names); i++)
+		x->rendezvous[i] = getenv(rendezvous_names[i]);
+	/* Of this exec alone: another one below has nothing to wait for. */
+	(void)unsetenv(HF_EXEC_HOLD_ENV);
+}
