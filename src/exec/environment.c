@@ -11,6 +11,9 @@
 /* Longest value of a variable that gets the number of the rendezvous. */
 #define RENDEZVOUS_BYTES_MAX 1024
 
+#define GENERATION_ENV "HOLDFAST_GENERATION"
+#define ATTEMPT_ENV "HOLDFAST_ATTEMPT"
+
 /* torch's names for the rendezvous. */
 static const char *const rendezvous_names[] = {"PET_RDZV_ID", "TORCHELASTIC_RUN_ID"};
 
@@ -42,8 +45,8 @@ static void name_rendezvous(struct hf_exec_run *x)
 void hf_exec_set_environment(struct hf_exec_run *x)
 {
 	if (x->orders.own.known) {
-		set_number("HOLDFAST_GENERATION", x->orders.own.generation);
-		set_number("HOLDFAST_ATTEMPT", x->orders.own.attempt);
+		set_number(GENERATION_ENV, x->orders.own.generation);
+		set_number(ATTEMPT_ENV, x->orders.own.attempt);
 	}
 	name_rendezvous(x);
 }
