@@ -189,7 +189,8 @@ struct hf_job_orders *hf_job_orders_read(const struct hf_json *job)
 	o->uid = hf_xstrdup(hf_json_str(hf_json_path(job, "metadata", "uid", NULL), ""));
 	read_spec(o, job);
 	/* After a failure the other ranks wait for the failed one in vain, and cannot save. */
-	if (!hf_streq(hf_json_str(hf_json_path(ledger, "incident", "cause", NULL), ""), CAUSE_PLANNED))
+	if (!hf_streq(hf_json_str(hf_json_path(ledger, "incident", "cause", NULL), ""),
+		      CAUSE_PLANNED))
 		o->save_s = 0;
 	o->generation = read_count(ledger, "generation", 0, COUNTER_MAX);
 	o->base = read_count(ledger, "inPlaceBase", 0, COUNTER_MAX);

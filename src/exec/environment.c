@@ -4,6 +4,8 @@
 /* The variables that say which start of the rank CMD is. */
 #include "exec/state_internal.h"
 
+#include "base/str.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +13,8 @@
 /* Longest value of a variable that gets the number of the rendezvous. */
 #define RENDEZVOUS_BYTES_MAX 1024
 
+/* Set for CMD by start_cmd() in exec.c. */
+#define REPORT_ENV "HOLDFAST_REPORT_SOCKET"
 #define GENERATION_ENV "HOLDFAST_GENERATION"
 #define ATTEMPT_ENV "HOLDFAST_ATTEMPT"
 
@@ -55,6 +59,7 @@ void hf_exec_read_environment(struct hf_exec_run *x)
 {
 	for (size_t i = 0; i < HF_ARRAY_LEN(rendezvous_names); i++)
 		x->rendezvous[i] = getenv(rendezvous_names[i]);
+	x->nested = !hf_str_is_empty(getenv(REPORT_ENV));
 	/* Of this exec alone: another one below has nothing to wait for. */
 	(void)unsetenv(HF_EXEC_HOLD_ENV);
 }

@@ -792,7 +792,8 @@ int hf_exec_run(const struct hf_exec_options *options)
 		return code;
 	if (err != 0)
 		return hf_exec_report_no_start(x, err);
-	hf_exec_orders_open(&x->orders, options->agent_socket, options->hold, x->now_ms);
+	hf_exec_orders_open(&x->orders, x->nested ? "" : options->agent_socket,
+			    options->hold && !x->nested, x->now_ms);
 	for (act(x); x->orders.phase != HF_EXEC_LEAVING; act(x)) {
 		send_beat(x);
 		handle_events(x, find_timeout_ms(x));

@@ -226,6 +226,14 @@ class Orders(unittest.TestCase):
             fifo.write("x\n")
         self.assertEqual(process.wait(PATIENCE), 3)
 
+    def test_an_exec_below_another_one_takes_no_orders(self):
+        self.start('$EXEC -- sh -c "echo up; exec sleep 100"', EXEC=" ".join(EXEC))
+        self.wait_for(lambda: self.lines() == ["up"])
+        self.agent.listener.settimeout(1.5)
+        self.assertRaises((TimeoutError, socket.timeout), self.agent.listener.accept)
+        self.agent.target(2, hold=1)
+        self.agent.until("down", generation=2)
+
     # --- stop
 
     def test_stops_all_descendants_before_down(self):

@@ -30,7 +30,7 @@ struct world {
 	int writes, node_writes, device_writes, pod_writes;
 	int refuse;
 	bool no_crd;
-	bool no_devices;        /* nobody names any to an agent */
+	bool no_devices; /* nobody names any to an agent */
 	/* Takes the targets of processes under exec; may be NULL. */
 	void (*send_target)(void *arg, struct hf_exec_peer *peer,
 			    const struct hf_process_target *target);
