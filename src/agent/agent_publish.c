@@ -33,7 +33,7 @@ bool hf_agent_pod_name(void *arg, const char *uid, struct hf_pod_name *ret_name)
 
 struct hf_report hf_agent_report(struct hf_agent *a)
 {
-	struct hf_process_report *processes;
+	struct hf_process_entry *processes;
 	struct hf_device_health ranks;
 	hf_time now = hf_intake_now(a->intake);
 	struct hf_report report = {

@@ -134,17 +134,16 @@ static void on_later(void *arg)
 
 static int by_pod(const void *left, const void *right)
 {
-	const struct hf_process_report *a = left, *b = right;
+	const struct hf_process_entry *a = left, *b = right;
 	int order = strcmp(a->ns, b->ns);
 
 	return order != 0 ? order : strcmp(a->pod, b->pod);
 }
 
 bool hf_processes_list(const struct hf_processes *p, struct hf_arena *arena,
-		       struct hf_process_report **ret_items, size_t *ret_len)
+		       struct hf_process_entry **ret_items, size_t *ret_len)
 {
-	struct hf_process_report *items =
-		HF_ARENA_ARRAY(arena, struct hf_process_report, p->len + 1);
+	struct hf_process_entry *items = HF_ARENA_ARRAY(arena, struct hf_process_entry, p->len + 1);
 	size_t len = 0;
 
 	for (size_t i = 0; i < p->len; i++) {
@@ -156,12 +155,12 @@ bool hf_processes_list(const struct hf_processes *p, struct hf_arena *arena,
 		    !p->options.pod(p->options.arg, process->uid, &name, &rank))
 			continue;
 		items[len++] =
-			(struct hf_process_report){.ns = hf_arena_strdup(arena, name.ns),
-						   .pod = hf_arena_strdup(arena, name.name),
-						   .uid = hf_arena_strdup(arena, name.uid),
-						   .job = hf_arena_strdup(arena, process->job),
-						   .state = fill_in(process),
-						   .at = process->at};
+			(struct hf_process_entry){.ns = hf_arena_strdup(arena, name.ns),
+						  .pod = hf_arena_strdup(arena, name.name),
+						  .uid = hf_arena_strdup(arena, name.uid),
+						  .job = hf_arena_strdup(arena, process->job),
+						  .state = fill_in(process),
+						  .at = process->at};
 	}
 	if (len > 0)
 		qsort(items, len, sizeof(*items), by_pod);
@@ -413,7 +412,7 @@ static const char *const phase_names[HF_PROCESS_LINE_PHASES] = {
 	[HF_PROCESS_LINE_DOWN] = "Down",
 };
 
-static struct hf_json *make_item(const struct hf_process_report *report, hf_time wall_less)
+static struct hf_json *make_item(const struct hf_process_entry *report, hf_time wall_less)
 {
 	const struct hf_process_state *state = &report->state;
 	struct hf_json *item = hf_json_object();
@@ -445,7 +444,7 @@ static struct hf_json *make_item(const struct hf_process_report *report, hf_time
 	return item;
 }
 
-struct hf_json *hf_process_reports_json(const struct hf_process_report *items, size_t len,
+struct hf_json *hf_process_entries_json(const struct hf_process_entry *items, size_t len,
 					hf_time wall_less)
 {
 	struct hf_json *list = hf_json_array();

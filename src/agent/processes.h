@@ -65,20 +65,20 @@ void hf_processes_closed(struct hf_processes *processes, const struct hf_exec_pe
 void hf_processes_pods_changed(struct hf_processes *processes);
 
 /* An entry of DeviceHealth.status.processes. */
-struct hf_process_report {
+struct hf_process_entry {
 	const char *ns, *pod, *uid, *job; /* job: its UID */
 	struct hf_process_state state;    /* with the start */
 	hf_time at;                       /* when exec told it */
 };
 /* In the arena, by pod.  False: the list has not settled. */
 bool hf_processes_list(const struct hf_processes *processes, struct hf_arena *arena,
-		       struct hf_process_report **ret_items, size_t *ret_len);
+		       struct hf_process_entry **ret_items, size_t *ret_len);
 /* The present list has been handed to the publisher. */
 void hf_processes_published(struct hf_processes *processes);
 size_t hf_processes_count(const struct hf_processes *processes);
 
 /* The list as JSON; wall_less: the wall clock minus the steps' clock. */
-struct hf_json *hf_process_reports_json(const struct hf_process_report *items, size_t len,
+struct hf_json *hf_process_entries_json(const struct hf_process_entry *items, size_t len,
 					hf_time wall_less);
 
 HF_END_DECLS

@@ -396,7 +396,7 @@ struct hf_json *hf_report_device_patch(const struct hf_report *report)
 	status = hf_device_health_status(&health);
 	if (report->processes_known)
 		hf_json_set(status, "processes",
-			    hf_process_reports_json(report->processes, report->processes_len,
+			    hf_process_entries_json(report->processes, report->processes_len,
 						    report->wall_less));
 	hf_json_set(root, "status", status);
 	return root;
@@ -407,7 +407,7 @@ struct hf_json *hf_report_processes_patch(const struct hf_report *report)
 	struct hf_json *root = hf_json_object(), *status = hf_json_object();
 
 	hf_json_set(status, "processes",
-		    hf_process_reports_json(report->processes, report->processes_len,
+		    hf_process_entries_json(report->processes, report->processes_len,
 					    report->wall_less));
 	hf_json_set(root, "status", status);
 	return root;

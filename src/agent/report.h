@@ -25,7 +25,7 @@ struct hf_report {
 	size_t ranks_len;
 	const struct hf_fence_report *fences;
 	size_t fences_len;
-	const struct hf_process_report *processes;
+	const struct hf_process_entry *processes;
 	size_t processes_len;
 	bool processes_known; /* else the list stays as it is */
 	const char *label;    /* the node's label */
