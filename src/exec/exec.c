@@ -476,7 +476,8 @@ static int make_pipe(struct hf_exec_run *x, int *ret_write)
 		return errno;
 	(void)fcntl(fds[0], F_SETFL, O_NONBLOCK);
 	x->err_fd = fds[0];
-	x->out_fd = open_stderr();
+	if (x->out_fd == STDERR_FILENO)
+		x->out_fd = open_stderr();
 	*ret_write = fds[1];
 	return 0;
 }

@@ -18,7 +18,7 @@ HF_BEGIN_DECLS
  * the termination message.  If the agent orders it, exec stops CMD and starts CMD again in the same
  * container (exec/orders.h).  If the agent, a file or a socket fails, CMD runs on without that part.
  *
- * One thread, no allocation after the start, only the C library.  The program `holdfast-exec` is the
+ * One thread, no allocation after the start but for the variables of a restart, only the C library.  The program `holdfast-exec` is the
  * same code, for images without other libraries.
  */
 

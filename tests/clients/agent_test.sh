@@ -105,6 +105,11 @@ HOLDFAST_AGENT_SOCKET=$folder/reports python3 "$folder/train.py" "$here/../../py
 until_true 50 has 'reports_total{result="unknown"}1' ask /metrics || true
 expect "one of no pod is not heard" 'reports_total.result="unknown". 1' ask /metrics
 
+# holdfast exec connects beside the socket for reports. A process that is in no pod gets no answer, and CMD starts.
+expect "the socket for holdfast exec lies beside the other one" "" test -S "$folder/exec.sock"
+expect "a process of no pod runs as without an agent" 'ran' env HOLDFAST_AGENT_SOCKET="$folder/reports" \
+	"$holdfast" exec --termination-log '' -- echo ran
+
 echo "6,1,1,-;nothing" >"$folder/kmsg"
 echo "12,9,1,-;NVRM: Xid (PCI:0000:1b:00): 79, pid=1, GPU has fallen off the bus." >"$folder/kmsg"
 until_true 100 has 'holdfast_agent_kmsg_forged_total1' ask /metrics || true
@@ -185,6 +190,7 @@ kill -TERM "$agent_pid"
 wait "$agent_pid" 2>/dev/null || true
 agent_pid=
 refuse "who ends takes the socket with it" . ls "$folder/reports"
+refuse "and that for holdfast exec" . ls "$folder/exec.sock"
 refuse "a file without rules is refused" "cannot use the rules" \
 	"$holdfast" agent --rules "$folder/agent.log" --node-name x
 expect "it explains itself" "DaemonSet" "$holdfast" agent --help

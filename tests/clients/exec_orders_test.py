@@ -132,12 +132,12 @@ class Orders(unittest.TestCase):
         self.agent.close()
         self.temporary.cleanup()
 
-    def run_exec(self, script, *flags, **environment):
+    def run_exec(self, script, *flags, stderr=subprocess.DEVNULL, **environment):
         """Run the script under exec; its stdout is self.out."""
         with open(self.out, "ab") as out:
             process = subprocess.Popen(
                 [*EXEC, "--termination-log", str(self.log), *flags, "--", "sh", "-c", script], stdout=out,
-                stderr=subprocess.DEVNULL, env={**os.environ, "HOLDFAST_AGENT_SOCKET": str(self.folder / "agent.sock"),
+                stderr=stderr, env={**os.environ, "HOLDFAST_AGENT_SOCKET": str(self.folder / "agent.sock"),
                                                 "OUT": str(self.folder), **environment})
         self.processes.append(process)
         return process
@@ -180,6 +180,24 @@ class Orders(unittest.TestCase):
         self.assertEqual(self.lines(), ["1/0 job master-0", "2/0 job-2 master-0"])
         # The failure of the former process is not that of the container.
         self.assertFalse(self.log.exists() and self.log.read_text())
+
+    def test_restarts_leave_nothing_open(self):
+        read, write = os.pipe()  # exec opens a pipe once more, to write without waiting
+        self.addCleanup(os.close, read)
+        process = self.start('echo "$HOLDFAST_ATTEMPT" >&2; exec sleep 100', stderr=write)
+        os.close(write)
+        self.assertEqual(os.read(read, 100), b"0\n")
+
+        def count():
+            return len(os.listdir(f"/proc/{process.pid}/fd")), len(os.listdir(f"/proc/{process.pid}/task"))
+
+        before = count()
+        for attempt in range(1, 6):
+            self.agent.target(1, attempt, grace=30)
+            while self.agent.until("running")["ordinal"] != str(attempt + 1):
+                continue
+            self.assertEqual(os.read(read, 100), b"%d\n" % attempt)
+        self.assertEqual(count(), before)
 
     def test_a_rank_restarts_alone(self):
         process = self.start('echo "$HOLDFAST_ATTEMPT $PET_RDZV_ID"; [ "$HOLDFAST_ATTEMPT" = 2 ] || exit 9', PET_RDZV_ID="x")
