@@ -27,6 +27,7 @@ struct hf_job_orders {
 	bool in_place; /* and the ledger was read */
 	int64_t generation, base;
 	uint32_t wait_s, save_s;
+	int64_t grace_s; /* -1: that of the pod */
 	struct type_orders types[TYPES_MAX];
 	size_t types_len;
 };
@@ -158,6 +159,12 @@ static void read_spec(struct hf_job_orders *o, const struct hf_json *job)
 		      hf_streq(hf_json_str(pick(own, annotated, "inPlace"), "Auto"), "Auto");
 	o->wait_s = (uint32_t)(wait < HF_PROCESS_SPAN_MAX ? (wait > 0 ? wait : 0)
 							  : HF_PROCESS_SPAN_MAX);
+	/* The operator expects that the rank is down after this time, at least a second. */
+	o->grace_s = hf_json_i64(pick(own, annotated, "restartGraceSeconds"), -1);
+	if (o->grace_s == 0)
+		o->grace_s = 1;
+	if (o->grace_s > HF_PROCESS_SPAN_MAX)
+		o->grace_s = HF_PROCESS_SPAN_MAX;
 	o->save_s = (uint32_t)read_count(pick(own, annotated, "checkpoint"), "graceSeconds", 0,
 					 HF_PROCESS_SPAN_MAX);
 }
@@ -232,7 +239,7 @@ bool hf_job_orders_target(const struct hf_job_orders *o, const struct hf_pod_ran
 		.start = {true, o->generation, 0},
 		.first = {true, rank->generation, rank->attempt},
 		.wait_s = o->wait_s,
-		.grace_s = rank->grace_s,
+		.grace_s = o->grace_s >= 0 ? (uint32_t)o->grace_s : rank->grace_s,
 		.save_s = o->save_s,
 		/* Since the last new gang the whole job has restarted in place. */
 		.rendezvous = o->base > 0 && o->base < o->generation ? o->generation : 0,

@@ -64,6 +64,13 @@ static void test_targets(void **state HF_UNUSED)
 	       "\"checkpoint\":{\"graceSeconds\":120}}}},\"status\":{\"recovery\":{\"generation\":2,"
 	       "\"incident\":{\"cause\":\"user\"}}}}",
 	       "target generation=2 attempt=0 wait=9 grace=30 save=120" FIRST);
+	/* The grace of a restart, else that of the pod. */
+	expect("{" META ",\"spec\":{\"runPolicy\":{\"recovery\":{\"restartGraceSeconds\":5}}},"
+	       "\"status\":{\"recovery\":{\"generation\":2}}}",
+	       "target generation=2 attempt=0 wait=60 grace=5" FIRST);
+	expect("{" META ",\"spec\":{\"runPolicy\":{\"recovery\":{\"restartGraceSeconds\":0}}},"
+	       "\"status\":{\"recovery\":{\"generation\":2}}}",
+	       "target generation=2 attempt=0 wait=60 grace=1" FIRST);
 	/* After a failure nobody can save. */
 	expect("{" META
 	       ",\"spec\":{\"runPolicy\":{\"recovery\":{\"checkpoint\":{\"graceSeconds\":120}}}},"
