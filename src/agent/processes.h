@@ -16,6 +16,8 @@ HF_BEGIN_DECLS
  * Invariants:
  * - The pod says which rank exec runs, and the job which start that rank should have; exec says neither.
  * - One connection of a pod counts: the first that is still open.
+ * - An operator that left a termination of a job without an answer is not waited for again: ranks of that job end at once,
+ *   until an order shows that the operator restarts them in place.  So an operator of an earlier version costs one wait.
  * - A termination, a stop, and a held rank that waits are published at once (`news` with urgent).  A process that has
  *   started is published with the next write.
  */
@@ -32,6 +34,8 @@ struct hf_exec_peer; /* a connection: of exec_socket.h, or of a test */
 #define HF_PROCESSES_AGAIN_WITHIN (3 * HF_MINUTE)
 /* After its start an agent does not publish the list, until each exec had the time to connect again. */
 #define HF_PROCESSES_SETTLE (1500 * HF_MS)
+/* Jobs whose operator has left a termination without an answer. */
+#define HF_PROCESSES_UNANSWERED_MAX 32
 /* Open connections of one pod. */
 #define HF_PROCESSES_POD_MAX 4
 

@@ -312,6 +312,35 @@ static void test_a_closed_connection_leaves_the_list(void **state)
 	assert_string_equal(show(t->w, 1), "-");
 }
 
+/* An operator that does not answer costs one wait, and not one for each failure. */
+static void test_no_answer(void **state)
+{
+	struct test *t = *state;
+
+	begin(t);
+	run_for(t->w, HF_MINUTE);
+	told(t, 0, "state phase=ended generation=1 attempt=0 ordinal=1 code=1");
+	run_for(t->w, 30 * HF_SECOND);
+	/* The pod was deleted, or exec was killed: that says nothing of the operator. */
+	hf_agent_exec_closed(t->w->agent, peer_of(t, 0));
+	run_for(t->w, HF_SECOND);
+	assert_string_equal(t->peers[1].last,
+			    "target generation=1 attempt=0 wait=60 grace=7" FIRST);
+	assert_true(open_peer(t, 2, "j-worker-0"));
+	told(t, 2, "state phase=running generation=1 attempt=0 ordinal=1");
+	run_for(t->w, HF_MINUTE);
+	told(t, 2, "state phase=ended generation=1 attempt=0 ordinal=1 code=1");
+	run_for(t->w, HF_MINUTE);
+	hf_agent_exec_closed(t->w->agent, peer_of(t, 2));
+	run_for(t->w, HF_SECOND);
+	assert_string_equal(t->peers[1].last, "target generation=1 attempt=0 grace=7" FIRST);
+	/* An order: the operator does restart in place. */
+	write_ledger(t->w, "j", "{\"generation\":2,\"replicas\":{\"Worker\":{\"hold\":\"0-1\"}}}");
+	run_for(t->w, HF_SECOND);
+	assert_string_equal(t->peers[1].last,
+			    "target generation=2 attempt=0 hold=1 wait=60 grace=7" FIRST);
+}
+
 /* ---- hostile peers ------------------------------------------------------------------------------ */
 
 static void test_pods_that_are_no_ranks(void **state)
@@ -435,6 +464,7 @@ int main(void)
 		TEST(test_no_ranks_no_writes),
 		TEST(test_agent_starts_anew),
 		TEST(test_a_closed_connection_leaves_the_list),
+		TEST(test_no_answer),
 		TEST(test_pods_that_are_no_ranks),
 		TEST(test_one_connection_of_a_pod_counts),
 		TEST(test_forged_owner_and_flood),
