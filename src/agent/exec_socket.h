@@ -29,7 +29,7 @@ struct hf_exec_socket_options {
 	mode_t mode;
 	/* The UID of the process's pod; false: it is in none. */
 	bool (*identify)(void *arg, pid_t pid, char ret_uid[HF_REPORT_POD_UID_MAX]);
-	/* False: the connection is refused.  After each `opened` that was not refused comes one `closed`. */
+	/* False: the connection is refused.  Each accepted connection ends with one call of `closed`. */
 	bool (*opened)(void *arg, struct hf_exec_peer *peer, const char *pod_uid);
 	void (*told)(void *arg, struct hf_exec_peer *peer, const struct hf_process_state *state);
 	void (*closed)(void *arg, struct hf_exec_peer *peer);

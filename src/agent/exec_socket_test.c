@@ -20,7 +20,7 @@ static struct {
 	struct hf_loop *loop;
 	struct hf_exec_socket *socket;
 	char dir[64], path[96];
-	const char *uid; /* of each peer; NULL: it is in no pod */
+	const char *uid; /* pod of each peer; NULL: none */
 	bool refuse;
 	pid_t asked;
 	int opened, told, closed, troubles;

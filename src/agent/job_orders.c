@@ -138,8 +138,8 @@ static bool is_over(const struct hf_json *job)
 }
 
 /* The member of the spec's recovery, else that of the annotation. */
-static const struct hf_json *pick(const struct hf_json *own, const struct hf_json *annotated,
-				  const char *key)
+static const struct hf_json *pick_member(const struct hf_json *own, const struct hf_json *annotated,
+					 const char *key)
 {
 	const struct hf_json *value = hf_json_get(own, key);
 
@@ -151,22 +151,22 @@ static void read_spec(struct hf_job_orders *o, const struct hf_json *job)
 	HF_AUTO_JSON policy = parse_annotation(job, ANNOTATION_RUN_POLICY);
 	const struct hf_json *own = hf_json_path(job, "spec", "runPolicy", "recovery", NULL);
 	const struct hf_json *annotated = hf_json_get(policy, "recovery");
-	int64_t limit = hf_json_i64(pick(own, annotated, "inPlaceLimit"), LIMIT_DEFAULT);
-	int64_t wait =
-		hf_json_i64(pick(own, annotated, "inPlaceWaitSeconds"), HF_JOB_ORDERS_WAIT_S);
+	int64_t limit = hf_json_i64(pick_member(own, annotated, "inPlaceLimit"), LIMIT_DEFAULT);
+	int64_t wait = hf_json_i64(pick_member(own, annotated, "inPlaceWaitSeconds"),
+				   HF_JOB_ORDERS_WAIT_S);
 
 	o->in_place = !is_over(job) && limit > 0 && wait > 0 &&
-		      hf_streq(hf_json_str(pick(own, annotated, "inPlace"), "Auto"), "Auto");
+		      hf_streq(hf_json_str(pick_member(own, annotated, "inPlace"), "Auto"), "Auto");
 	o->wait_s = (uint32_t)(wait < HF_PROCESS_SPAN_MAX ? (wait > 0 ? wait : 0)
 							  : HF_PROCESS_SPAN_MAX);
 	/* The operator expects that the rank is down after this time, at least a second. */
-	o->grace_s = hf_json_i64(pick(own, annotated, "restartGraceSeconds"), -1);
+	o->grace_s = hf_json_i64(pick_member(own, annotated, "restartGraceSeconds"), -1);
 	if (o->grace_s == 0)
 		o->grace_s = 1;
 	if (o->grace_s > HF_PROCESS_SPAN_MAX)
 		o->grace_s = HF_PROCESS_SPAN_MAX;
-	o->save_s = (uint32_t)read_count(pick(own, annotated, "checkpoint"), "graceSeconds", 0,
-					 HF_PROCESS_SPAN_MAX);
+	o->save_s = (uint32_t)read_count(pick_member(own, annotated, "checkpoint"), "graceSeconds",
+					 0, HF_PROCESS_SPAN_MAX);
 }
 
 static void read_types(struct hf_job_orders *o, const struct hf_json *replicas)

@@ -114,7 +114,7 @@ static void test_broken_texts(void **state HF_UNUSED)
 		snprintf(text, sizeof(text), LEDGER("\"replicas\":{\"Worker\":{%s}}"), broken[i]);
 		expect(text, "target");
 	}
-	/* Of another type: as if it were not there. */
+	/* A member of another JSON type is ignored. */
 	expect(LEDGER("\"replicas\":{\"Worker\":{\"attempts\":7,\"hold\":[]}},\"inPlaceBase\":-4"),
 	       "target generation=3 attempt=0 wait=60 grace=30" FIRST);
 	expect("[]", "target");

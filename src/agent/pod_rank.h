@@ -11,8 +11,8 @@
 HF_BEGIN_DECLS
 
 /*
- * Which rank of which job a pod is, by the pod's controller, labels and annotations.  Input: a pod of the API server.  Pure.
- * Whoever may create pods in a namespace may claim any of it there, so the job's UID has to be compared with the job's.
+ * The rank and the job of a pod, by the pod's controller, labels and annotations.  Input: a pod of the API server.  Pure.
+ * A user with the right to create pods can claim any of it, so the caller compares job_uid with the job.
  */
 #define HF_POD_RANK_NAME_MAX 254 /* of an object, with the NUL */
 #define HF_POD_RANK_TYPE_MAX 64

@@ -65,7 +65,7 @@ static struct hf_process_state fill_in(const struct process *process)
 	return state;
 }
 
-static bool differs(const struct hf_process_state *a, const struct hf_process_state *b)
+static bool differ_in_phase(const struct hf_process_state *a, const struct hf_process_state *b)
 {
 	return a->phase != b->phase || a->ordinal != b->ordinal ||
 	       hf_process_start_order(&a->start, &b->start) != 0;
@@ -76,7 +76,7 @@ static bool is_news(const struct process *process)
 	const struct hf_process_state state = fill_in(process);
 
 	return process->listed && process->told &&
-	       (!process->published || differs(&state, &process->as));
+	       (!process->published || differ_in_phase(&state, &process->as));
 }
 
 static bool is_urgent(const struct process *process)
@@ -369,7 +369,7 @@ void hf_processes_told(struct hf_processes *p, const struct hf_exec_peer *peer,
 
 	if (process == NULL)
 		return;
-	if (!process->told || differs(&process->state, state))
+	if (!process->told || differ_in_phase(&process->state, state))
 		process->at = get_now(p);
 	process->told = true;
 	process->state = *state;

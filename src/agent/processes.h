@@ -25,7 +25,7 @@ struct hf_processes;
 struct hf_exec_peer; /* a connection: of exec_socket.h, or of a test */
 
 #define HF_PROCESSES_MAX 128
-/* A target that holds a rank is repeated, so that exec can tell an agent that lives from one that does not. */
+/* A target with a hold is repeated after this time: exec then knows that its agent lives. */
 #define HF_PROCESSES_REPEAT (10 * HF_SECOND)
 /* Several states of a wave are published together. */
 #define HF_PROCESSES_WAVE (10 * HF_MS)
@@ -34,7 +34,7 @@ struct hf_exec_peer; /* a connection: of exec_socket.h, or of a test */
 #define HF_PROCESSES_AGAIN_WITHIN (3 * HF_MINUTE)
 /* After its start an agent does not publish the list, until each exec had the time to connect again. */
 #define HF_PROCESSES_SETTLE (1500 * HF_MS)
-/* Jobs whose operator has left a termination without an answer. */
+/* Jobs with a termination that the operator has not answered. */
 #define HF_PROCESSES_UNANSWERED_MAX 32
 /* Open connections of one pod. */
 #define HF_PROCESSES_POD_MAX 4

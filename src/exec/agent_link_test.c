@@ -106,7 +106,7 @@ static void test_lines(void **state HF_UNUSED)
 	(void)close(listener);
 }
 
-/* An agent that reads nothing blocks nobody; the newest state stays due. */
+/* An agent that reads nothing does not block exec; the newest state stays due. */
 static void test_full(void **state HF_UNUSED)
 {
 	int listener = listen_as_agent(), peer, sent = 0;

@@ -209,7 +209,7 @@ static bool is_save_over(struct hf_exec_run *x)
 /* SIGTERM waits for the save.  A second SIGTERM does not. */
 static bool save_before_signal(struct hf_exec_run *x)
 {
-	/* A rank may have told just now that it saves. */
+	/* The report of a rank that saves may be in the queue. */
 	receive_reports(x);
 	/* The order sends SIGTERM after the save. */
 	if (x->saving == HF_EXEC_SAVE_FOR_ORDER)
@@ -747,7 +747,7 @@ static void watch_wait(struct hf_exec_run *x)
 }
 
 /* What the phase needs now.  It ends in LEAVING, or has to wait for an event. */
-static void act(struct hf_exec_run *x)
+static void advance_phase(struct hf_exec_run *x)
 {
 	hf_exec_orders_receive(&x->orders, x->now_ms);
 	if (hf_exec_phase_has_cmd(x->orders.phase))
@@ -761,7 +761,7 @@ static void act(struct hf_exec_run *x)
 		hf_exec_orders_tell(&x->orders, x->now_ms);
 }
 
-static int leave(struct hf_exec_run *x)
+static int report_code(struct hf_exec_run *x)
 {
 	if (x->start_error != 0)
 		return hf_exec_report_no_start(x, x->start_error);
@@ -795,9 +795,9 @@ int hf_exec_run(const struct hf_exec_options *options)
 		return hf_exec_report_no_start(x, err);
 	hf_exec_orders_open(&x->orders, x->nested ? "" : options->agent_socket,
 			    options->hold && !x->nested, x->now_ms);
-	for (act(x); x->orders.phase != HF_EXEC_LEAVING; act(x)) {
+	for (advance_phase(x); x->orders.phase != HF_EXEC_LEAVING; advance_phase(x)) {
 		send_beat(x);
 		handle_events(x, find_timeout_ms(x));
 	}
-	return leave(x);
+	return report_code(x);
 }

@@ -70,7 +70,7 @@ static void learn_own(struct hf_exec_orders *o)
 		hf_exec_orders_touch(o);
 }
 
-static void obey(struct hf_exec_orders *o, int64_t now_ms)
+static void obey_target(struct hf_exec_orders *o, int64_t now_ms)
 {
 	if (o->leaving || !is_above(&o->target.start, &o->own) ||
 	    !is_above(&o->target.start, &o->obeyed))
@@ -94,7 +94,7 @@ void hf_exec_orders_take(struct hf_exec_orders *o, const struct hf_process_targe
 		return;
 	}
 	learn_own(o);
-	obey(o, now_ms);
+	obey_target(o, now_ms);
 }
 
 void hf_exec_orders_receive(struct hf_exec_orders *o, int64_t now_ms)

@@ -30,7 +30,7 @@ struct hf_exec_orders {
 	int64_t since_ms; /* of the phase */
 	struct hf_agent_link link;
 	bool heard;                      /* a target came */
-	int64_t held_ms;                 /* the last target that holds this rank came then */
+	int64_t held_ms;                 /* time of the last target with a hold */
 	struct hf_process_target target; /* the last one */
 	struct hf_process_start own;     /* of the present or last process */
 	struct hf_process_start obeyed;  /* CMD was, or is, stopped for this start */
@@ -42,7 +42,7 @@ struct hf_exec_orders {
 
 void hf_exec_orders_open(struct hf_exec_orders *orders, const char *agent_socket, bool hold,
 			 int64_t now_ms);
-/* Connects, and takes the targets that are there. */
+/* Connects to the agent, and takes all targets that have arrived. */
 void hf_exec_orders_receive(struct hf_exec_orders *orders, int64_t now_ms);
 /* Takes one target. */
 void hf_exec_orders_take(struct hf_exec_orders *orders, const struct hf_process_target *target,

@@ -61,7 +61,7 @@ void hf_save_did(struct hf_save *save, const char *proc, pid_t pid)
 		process->done = true;
 }
 
-static void ask(struct hf_save_process *process, int fd)
+static void ask_process(struct hf_save_process *process, int fd)
 {
 	if (sendto(fd, request, sizeof(request) - 1, MSG_DONTWAIT | MSG_NOSIGNAL,
 		   (const struct sockaddr *)&process->sender.name, process->sender.len) >= 0)
@@ -81,7 +81,7 @@ size_t hf_save_ask(struct hf_save *save, const char *proc, int fd)
 		if (process->done || !is_there(process, proc))
 			continue;
 		if (!process->asked)
-			ask(process, fd);
+			ask_process(process, fd);
 		left += !process->done;
 	}
 	return left;

@@ -100,7 +100,7 @@ static void test_dead_process(void **state HF_UNUSED)
 	assert_int_equal(ask(), 0);
 }
 
-/* A process whose socket is gone never hears of the request. */
+/* A process without its socket cannot get the request. */
 static void test_socket_gone(void **state HF_UNUSED)
 {
 	hf_save_can(&t.save, "/proc", &sender_);

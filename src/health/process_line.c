@@ -154,7 +154,7 @@ struct reader {
 	const char *word; /* the first of the line */
 	const char *const *keys;
 	int keys_len;
-	const char *last; /* the key whose value goes to the end of the line; NULL: none */
+	const char *last; /* this key's value goes to the end of the line; NULL: no such key */
 	take_fn take;
 	void *arg;
 	uint32_t seen; /* a set of the keys */
@@ -212,7 +212,7 @@ static bool read_line(struct reader *r, const char *bytes, size_t len)
 	return true;
 }
 
-static bool has(const struct reader *r, int key)
+static bool has_key(const struct reader *r, int key)
 {
 	return (r->seen & 1u << key) != 0;
 }
@@ -273,11 +273,11 @@ bool hf_process_state_parse(const char *bytes, size_t len, struct hf_process_sta
 			   .take = take_state_value,
 			   .arg = &state};
 
-	if (!read_line(&r, bytes, len) || !has(&r, S_PHASE) ||
-	    has(&r, S_GENERATION) != has(&r, S_ATTEMPT) ||
+	if (!read_line(&r, bytes, len) || !has_key(&r, S_PHASE) ||
+	    has_key(&r, S_GENERATION) != has_key(&r, S_ATTEMPT) ||
 	    (state.phase != HF_PROCESS_LINE_WAITING && state.ordinal == 0))
 		return false;
-	state.start.known = has(&r, S_GENERATION);
+	state.start.known = has_key(&r, S_GENERATION);
 	*ret_state = state;
 	return true;
 }
@@ -335,11 +335,11 @@ bool hf_process_target_parse(const char *bytes, size_t len, struct hf_process_ta
 			   .take = take_target_value,
 			   .arg = &target};
 
-	if (!read_line(&r, bytes, len) || has(&r, T_GENERATION) != has(&r, T_ATTEMPT) ||
-	    has(&r, T_FIRST_GENERATION) != has(&r, T_FIRST_ATTEMPT))
+	if (!read_line(&r, bytes, len) || has_key(&r, T_GENERATION) != has_key(&r, T_ATTEMPT) ||
+	    has_key(&r, T_FIRST_GENERATION) != has_key(&r, T_FIRST_ATTEMPT))
 		return false;
-	target.start.known = has(&r, T_GENERATION);
-	target.first.known = has(&r, T_FIRST_GENERATION);
+	target.start.known = has_key(&r, T_GENERATION);
+	target.first.known = has_key(&r, T_FIRST_GENERATION);
 	*ret_target = target;
 	return true;
 }
