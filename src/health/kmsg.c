@@ -66,29 +66,108 @@ enum hf_health_kmsg hf_health_kmsg_parse(const char *bytes, size_t len,
 	return ret_record->facility == 0 ? HF_HEALTH_KMSG_KERNEL : HF_HEALTH_KMSG_FORGED;
 }
 
-/* "[   12.345678] " */
-static void bare_time(struct hf_scan *s, struct hf_health_record *record)
+/* "12.345678"; ret_usec may be NULL. */
+static bool read_seconds(struct hf_scan *s, uint64_t *ret_usec)
 {
 	struct hf_scan p = *s;
 	uint64_t seconds, fraction = 0;
 
-	if (!hf_scan_char(&p, '['))
-		return;
 	hf_scan_blanks(&p);
 	if (!hf_scan_decimal(&p, 9, &seconds))
-		return;
+		return false;
 	if (hf_scan_char(&p, '.')) {
 		const char *digits = p.at;
 
 		if (!hf_scan_decimal(&p, 6, &fraction))
-			return;
+			return false;
 		for (size_t n = (size_t)(p.at - digits); n < 6; n++)
 			fraction *= 10;
 	}
-	if (!hf_scan_char(&p, ']'))
+	if (ret_usec)
+		*ret_usec = seconds * 1000000 + fraction;
+	*s = p;
+	return true;
+}
+
+/* "03:05" or "03:05:42" */
+static bool read_clock(struct hf_scan *s)
+{
+	uint64_t number;
+
+	if (!hf_scan_decimal(s, 2, &number) || !hf_scan_char(s, ':') ||
+	    !hf_scan_decimal(s, 2, &number))
+		return false;
+	return !hf_scan_char(s, ':') || hf_scan_decimal(s, 2, &number);
+}
+
+/* "Nov27 22:23" of dmesg -e, and "Fri Nov 27 22:23:44 2026" of dmesg -T. */
+static bool read_date(struct hf_scan *s)
+{
+	struct hf_scan p = *s, clock, word;
+	uint64_t number;
+
+	if (!hf_scan_word(&p, "", &word) || !hf_scan_char(&p, ' '))
+		return false;
+	clock = p;
+	if (!read_clock(&clock)) {
+		if (!hf_scan_word(&p, "", &word))
+			return false;
+		hf_scan_blanks(&p);
+		if (!hf_scan_decimal(&p, 2, &number) || !hf_scan_char(&p, ' ') || !read_clock(&p) ||
+		    !hf_scan_char(&p, ' ') || !hf_scan_decimal(&p, 4, &number))
+			return false;
+		clock = p;
+	}
+	*s = clock;
+	return true;
+}
+
+/* " <    1.000012>": the time since the record before. */
+static bool read_delta(struct hf_scan *s)
+{
+	struct hf_scan p = *s;
+
+	hf_scan_blanks(&p);
+	if (!hf_scan_char(&p, '<') || !read_seconds(&p, NULL) || !hf_scan_char(&p, '>'))
+		return false;
+	*s = p;
+	return true;
+}
+
+/* "2026-11-27T22:23:44,345678+00:00 " */
+static bool read_iso(struct hf_scan *s)
+{
+	struct hf_scan p = *s;
+	uint64_t number;
+
+	if (!hf_scan_decimal(&p, 4, &number) || !hf_scan_char(&p, '-') ||
+	    !hf_scan_decimal(&p, 2, &number) || !hf_scan_char(&p, '-') ||
+	    !hf_scan_decimal(&p, 2, &number) || !hf_scan_char(&p, 'T') || !read_clock(&p) ||
+	    !hf_scan_char(&p, ',') || !hf_scan_decimal(&p, 6, &number) ||
+	    (!hf_scan_char(&p, '+') && !hf_scan_char(&p, '-')) || !read_clock(&p) ||
+	    !hf_scan_char(&p, ' '))
+		return false;
+	*s = p;
+	return true;
+}
+
+/* "[   12.345678] ", and the other forms of dmesg's --time-format: delta, reltime, ctime, iso.  Only the first has the time
+ * since the boot. */
+static void bare_time(struct hf_scan *s, struct hf_health_record *record)
+{
+	struct hf_scan p = *s;
+	uint64_t usec = 0;
+	bool told;
+
+	if (read_iso(s) || !hf_scan_char(&p, '['))
+		return;
+	hf_scan_blanks(&p);
+	told = hf_scan_char(&p, '+') ? read_seconds(&p, NULL)
+				     : read_seconds(&p, &usec) || read_date(&p);
+	if ((!read_delta(&p) && !told) || !hf_scan_char(&p, ']'))
 		return;
 	hf_scan_char(&p, ' ');
-	record->usec = seconds * 1000000 + fraction;
+	record->usec = usec;
 	*s = p;
 }
 

@@ -42,10 +42,11 @@ struct hf_health_record {
 enum hf_health_kmsg hf_health_kmsg_parse(const char *bytes, size_t len,
 					 struct hf_health_record *ret_record);
 
-/* A line of a plain file, as dmesg and journals print it: "<6>[   12.345] text", "[ 12.3] text",
- * "[ 12.3] [ T77] text", "kern  :info  : [ 12.3] text" or "text".  If a record has several
- * lines, dmesg indents all but the first: an indented line belongs to the record before and is no record.  What syslog puts before it, a date and a
- * host, is not taken off: anybody may log there.  For inputs that an administrator named; seq and usec are 0 where it says none. */
+/* A line of a plain file, as dmesg prints it with any of its options: "<6>[   12.345] text", "[ 12.3] [ T77] text",
+ * "kern  :info  : [ 12.3] text", "[Fri Nov 27 22:23:44 2026] text", "2026-11-27T22:23:44,345678+00:00 text", "text".
+ * If a record has several lines, dmesg indents all but the first: an indented line belongs to the record before and is no
+ * record.  A date and a host of syslog are not taken off, because any process may log there.  For inputs that an administrator
+ * named; seq and usec are 0 if the line has none. */
 void hf_health_kmsg_bare(const char *bytes, size_t len, struct hf_health_record *ret_record);
 
 /* A record that later records belong to. */
@@ -53,6 +54,13 @@ struct hf_health_line_mark {
 	bool set;
 	unsigned lines; /* records since */
 	char device[HF_HEALTH_DEVICE_MAX];
+};
+
+/* The processor or the task that is stuck. */
+struct hf_health_stuck {
+	bool has_cpu, has_pid;
+	bool worker; /* of the kernel's work queues */
+	uint64_t cpu, pid;
 };
 
 /* Notices of so many devices may come mixed. */
@@ -67,6 +75,7 @@ struct hf_health_line_reader {
 	struct hf_health_line_mark notices[HF_HEALTH_NOTICES_MAX]; /* the oldest first */
 	struct hf_health_line_mark
 		stuck; /* a task or a processor; a later record names the driver */
+	struct hf_health_stuck stuck_is;
 	struct hf_health_line_mark
 		rated; /* an adapter's error with a severity; lines with details have no severity */
 	struct hf_health_line_mark

@@ -4,6 +4,7 @@
 
 #include "harness/test.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static struct hf_health_record record;
@@ -127,12 +128,43 @@ static void a_bare_line_is_read_as_dmesg_prints_it(void **state)
 	assert_text("NVRM: x");
 }
 
+/* What dmesg of util-linux 2.38 prints with -T, -d, -e and --time-format iso. */
+static void a_bare_line_may_have_any_time_of_dmesg(void **state)
+{
+	static const char *const times[] = {
+		"[Fri Nov 27 22:23:44 2026] ",
+		"[Mon Nov  2 22:23:44 2026 <    1.000012>] ",
+		"[<    1.000012>] ",
+		"[Nov27 22:23] ",
+		"[  +1.000012] ",
+		"2026-11-27T22:23:44,345678+00:00 ",
+		"kern  :info  : 2026-11-27T22:23:44,345678-05:30 ",
+	};
+	char line[128];
+
+	(void)state;
+	for (size_t i = 0; i < HF_ARRAY_LEN(times); i++) {
+		snprintf(line, sizeof(line), "%sNVRM: x", times[i]);
+		bare(line);
+		assert_text("NVRM: x");
+		assert_int_equal(record.usec, 0);
+	}
+	bare("[171657.345678 <    0.000012>] NVRM: x");
+	assert_text("NVRM: x");
+	assert_int_equal(record.usec, 171657345678);
+}
+
 static void what_anybody_may_write_stays(void **state)
 {
 	static const char *const lines[] = {
 		"user  :notice: [   12.345678] NVRM: x",
 		"Nov 22 10:00:00 gpu-7 kernel: [   12.345678] NVRM: x",
 		"2026-11-22T10:00:00.000000+00:00 gpu-7 kernel: NVRM: x",
+		"2026-11-22T10:00:00,000000+00:00gpu-7 kernel: NVRM: x",
+		"[Fri Nov 27 2026] NVRM: x",
+		"[Nov27 22:23",
+		"[Hardware Error]: x",
+		"[<    x>] NVRM: x",
 		"[T] NVRM: x",
 		"[ X1] NVRM: x",
 		"[ T1 NVRM: x",
@@ -174,6 +206,7 @@ int main(void)
 		cmocka_unit_test(a_record_longer_than_any_is_cut),
 		cmocka_unit_test(a_bare_line_may_have_a_prefix),
 		cmocka_unit_test(a_bare_line_is_read_as_dmesg_prints_it),
+		cmocka_unit_test(a_bare_line_may_have_any_time_of_dmesg),
 		cmocka_unit_test(what_anybody_may_write_stays),
 		cmocka_unit_test(a_further_line_of_a_record_is_marked_and_stripped),
 	};
