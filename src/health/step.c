@@ -59,18 +59,33 @@ const char *hf_health_config_problem(const struct hf_health_config *c)
 
 /* ---- devices that are present and seen ------------------------------------------------------------ */
 
+/* What a detector can see besides the node.  A detector that is missing here ends every golden file of a node. */
+enum sees { SEES_UNKNOWN, SEES_NODE_ONLY, SEES_GPUS, SEES_SWITCHES, SEES_PORTS };
+
+static const enum sees sees[HF_HEALTH_DETECTORS] = {
+	[HF_HEALTH_XID] = SEES_GPUS,         [HF_HEALTH_BUSLOST] = SEES_GPUS,
+	[HF_HEALTH_SXID] = SEES_SWITCHES,    [HF_HEALTH_RECOVERY] = SEES_GPUS,
+	[HF_HEALTH_ECC] = SEES_GPUS,         [HF_HEALTH_THROTTLE] = SEES_GPUS,
+	[HF_HEALTH_CLOCK] = SEES_GPUS,       [HF_HEALTH_PCIE] = SEES_GPUS,
+	[HF_HEALTH_REPLAY] = SEES_GPUS,      [HF_HEALTH_COUNT] = SEES_NODE_ONLY,
+	[HF_HEALTH_NVLINK] = SEES_GPUS,      [HF_HEALTH_IB] = SEES_PORTS,
+	[HF_HEALTH_DRIVER] = SEES_NODE_ONLY, [HF_HEALTH_PLUGIN] = SEES_NODE_ONLY,
+	[HF_HEALTH_STRAGGLER] = SEES_GPUS,   [HF_HEALTH_AMD] = SEES_GPUS,
+	[HF_HEALTH_AER] = SEES_GPUS,         [HF_HEALTH_MLX5] = SEES_PORTS,
+	[HF_HEALTH_PEERS] = SEES_NODE_ONLY,
+};
+
 /* The detector can see devices of that kind. */
 static bool can_see(enum hf_health_detector detector, enum hf_health_kind kind)
 {
-	switch (kind) {
-	case HF_HEALTH_NODE: return true;
-	case HF_HEALTH_SWITCH: return detector == HF_HEALTH_SXID;
-	case HF_HEALTH_PORT: return detector == HF_HEALTH_IB || detector == HF_HEALTH_MLX5;
-	default:
-		return detector != HF_HEALTH_SXID && detector != HF_HEALTH_IB &&
-		       detector != HF_HEALTH_MLX5 && detector != HF_HEALTH_PLUGIN &&
-		       detector != HF_HEALTH_COUNT && detector != HF_HEALTH_DRIVER;
-	}
+	static const enum sees needed[HF_HEALTH_KINDS] = {
+		[HF_HEALTH_GPU] = SEES_GPUS,
+		[HF_HEALTH_SWITCH] = SEES_SWITCHES,
+		[HF_HEALTH_PORT] = SEES_PORTS,
+	};
+
+	hf_assert(sees[detector] != SEES_UNKNOWN);
+	return kind == HF_HEALTH_NODE || sees[detector] == needed[kind];
 }
 
 /* Devices that a probe names are present in this boot. */

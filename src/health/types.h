@@ -101,7 +101,7 @@ enum hf_health_severity {
 	HF_HEALTH_SEVERITIES
 };
 
-/* The origin of evidence.  The names are those of metrics and of the table in docs/devices.md. */
+/* The origin of evidence.  The names are those of metrics and of the tables in docs/reference/faults.md. */
 enum hf_health_detector {
 	HF_HEALTH_XID,
 	HF_HEALTH_BUSLOST,
