@@ -19,8 +19,6 @@
  * between from another CPU, those of further notices too. */
 #define NOTICE_LINES_MAX 4
 #define NOTICES_LINES_MAX (3 * HF_HEALTH_NOTICES_MAX)
-/* The kernel prints modules, registers and a stack of what is stuck; records of other processors come between. */
-#define STUCK_LINES_MAX 40
 /* mlx5_core prints so many details of one error of the firmware at most. */
 #define RATED_LINES_MAX 24
 /* Between a report of PCIe and the end of its recovery the kernel prints registers and headers. */
@@ -84,7 +82,7 @@ static void age_notices(struct hf_health_line_reader *reader)
 static void age_marks(struct hf_health_line_reader *reader)
 {
 	age_notices(reader);
-	age_mark(&reader->stuck, STUCK_LINES_MAX);
+	age_mark(&reader->stuck, HF_HEALTH_STUCK_LINES_MAX);
 	age_mark(&reader->rated, RATED_LINES_MAX);
 	age_mark(&reader->report, REPORT_LINES_MAX);
 	age_mark(&reader->firmware, FIRMWARE_LINES_MAX);
@@ -509,8 +507,10 @@ static bool read_sxid(struct hf_scan s, struct hf_health_evidence *e)
 /* ---- network cards --------------------------------------------------------------------------------------------- */
 
 /* What mlx5_core prints, by the sentence that only that line has; the first match counts.  Code 0: the driver has
- * recovered the adapter.  Sources: health.c, en_main.c, en/reporter_tx.c and ipoib/ipoib.c in
- * drivers/net/ethernet/mellanox/mlx5/core of Linux, in versions from 2015 to 2025. */
+ * recovered the adapter.  Sources: health.c, main.c, en_main.c, en/reporter_tx.c and ipoib/ipoib.c in
+ * drivers/net/ethernet/mellanox/mlx5/core of Linux, in versions from 2015 to 2025.  Until March 2021 a recovery ends with
+ * "mlx5_pci_resume: device recovered", later with a line of health.c; a recovery by the PCIe services always ends with the
+ * line of mlx5_pci_resume(). */
 static const struct {
 	const char *text;
 	enum hf_health_code code;
@@ -518,6 +518,10 @@ static const struct {
 	{"Will cause a leak of a command resource", HF_HEALTH_CODE_MLX5_LEAK},
 	{"device's health compromised", HF_HEALTH_CODE_MLX5_HEALTH},
 	{"health recovery succeeded", 0},
+	{"health revovery succeded", 0}, /* as the first version of March 2021 wrote it */
+	{"device recovered", 0},
+	{"device Failed", HF_HEALTH_CODE_MLX5_UNRECOVERED},
+	{"mlx5_pci_resume: mlx5_load_one failed", HF_HEALTH_CODE_MLX5_UNRECOVERED},
 	{"health recovery failed", HF_HEALTH_CODE_MLX5_UNRECOVERED},
 	{"health recovery flow aborted", HF_HEALTH_CODE_MLX5_UNRECOVERED},
 	{"Driver is in error state. Unloading", HF_HEALTH_CODE_MLX5_UNRECOVERED},
@@ -539,12 +543,16 @@ static const struct {
 	{"Cable unplugged", HF_HEALTH_CODE_MLX5_CABLE},
 };
 
-/* "FUNCTION:LINE:(pid N): ", or "FUNCTION:LINE: " of old drivers; most lines have it. */
+/* "FUNCTION:LINE:(pid N): ", or "FUNCTION:LINE: " of old drivers; most lines have it.  Linux before 5.1 prints the address
+ * before it once more, and a colon. */
 static void skip_place(struct hf_scan *s)
 {
+	char device[HF_HEALTH_DEVICE_MAX];
 	struct hf_scan p = *s, word;
 	uint64_t number;
 
+	if (hf_health_scan_address(&p, true, device) && !hf_scan_char(&p, ':'))
+		return;
 	if (!hf_scan_word(&p, "_.", &word) || !hf_scan_char(&p, ':') ||
 	    !hf_scan_decimal(&p, 6, &number) || !hf_scan_char(&p, ':'))
 		return;
@@ -580,26 +588,58 @@ static size_t find_mlx5_line(struct hf_scan s)
 /* The kernel's level "error"; messages of higher levels only inform. */
 #define LEVEL_ERROR 3
 
-/* "Health issue observed, firmware internal error, severity(3) ERROR:".  Older drivers print no severity, only "synd 0x1:
- * firmware internal error"; newer ones print that line as a detail of the first. */
-static bool read_syndrome(struct hf_health_line_reader *reader, struct hf_scan s,
+/* "firmware internal error, severity(3) ERROR:".  The severity weighs more than the sentence: a hardware error with the
+ * severity of a warning only informs, and a temperature with that of an error is an error. */
+static bool read_rated(struct hf_health_line_reader *reader, struct hf_scan s,
+		       struct hf_health_evidence *e)
+{
+	struct hf_scan sentence = s;
+	uint64_t level;
+
+	if (!hf_scan_until(&s, ", severity(", NULL) || !hf_scan_decimal(&s, 2, &level) ||
+	    !hf_scan_char(&s, ')'))
+		return false;
+	hf_health_mark_set(&reader->rated, e->device);
+	e->code = HF_HEALTH_CODE_MLX5_SYNDROME;
+	if (level > LEVEL_ERROR)
+		e->severity = HF_HEALTH_NONFATAL;
+	else if (hf_scan_text(&sentence, "unrecoverable hardware error, "))
+		e->code = HF_HEALTH_CODE_MLX5_HARDWARE;
+	return true;
+}
+
+/* "0x1: firmware internal error": all that older drivers print, without a severity.  Newer ones print the line as a detail of
+ * the line with the severity. */
+static bool read_syndrome(const struct hf_health_line_reader *reader, struct hf_scan s,
 			  struct hf_health_evidence *e)
 {
-	uint64_t level = LEVEL_ERROR;
 	uint32_t number;
+	size_t found;
 
-	e->code = HF_HEALTH_CODE_MLX5_SYNDROME;
-	if (hf_scan_text(&s, "Health issue observed, ")) {
-		if (!hf_scan_until(&s, ", severity(", NULL) || !hf_scan_decimal(&s, 2, &level) ||
-		    !hf_scan_char(&s, ')'))
-			return false;
-		hf_health_mark_set(&reader->rated, e->device);
-		e->severity = level > LEVEL_ERROR ? HF_HEALTH_NONFATAL : HF_HEALTH_UNSAID;
-		return true;
-	}
-	return hf_scan_text(&s, "synd ") && hf_scan_hex32(&s, &number) && number != 0 &&
-	       hf_scan_text(&s, ": ") &&
-	       !(reader->rated.set && strcmp(reader->rated.device, e->device) == 0);
+	if (!hf_scan_hex32(&s, &number) || number == 0 || !hf_scan_text(&s, ": ") ||
+	    (reader->rated.set && strcmp(reader->rated.device, e->device) == 0))
+		return false;
+	found = find_mlx5_line(s);
+	e->code = found == HF_ARRAY_LEN(mlx5_lines) ? HF_HEALTH_CODE_MLX5_SYNDROME
+						    : (int32_t)mlx5_lines[found].code;
+	return true;
+}
+
+static bool read_mlx5_text(struct hf_health_line_reader *reader, struct hf_scan s,
+			   struct hf_health_evidence *e)
+{
+	size_t found;
+
+	if (hf_scan_text(&s, "Health issue observed, "))
+		return read_rated(reader, s, e);
+	if (hf_scan_text(&s, "synd "))
+		return read_syndrome(reader, s, e);
+	found = find_mlx5_line(s);
+	if (found == HF_ARRAY_LEN(mlx5_lines))
+		return false;
+	e->code = (int32_t)mlx5_lines[found].code;
+	e->verb = e->code == 0 ? HF_HEALTH_RECOVERED : HF_HEALTH_FAULT;
+	return true;
 }
 
 /* "eth0", "(unnamed net_device)", either with " (unregistering)" or another state of its registration behind it, as
@@ -624,7 +664,6 @@ static bool read_mlx5(struct hf_health_line_reader *reader, struct hf_scan s,
 		      struct hf_health_evidence *e)
 {
 	struct hf_scan name;
-	size_t found;
 
 	if (!hf_health_scan_address(&s, true, e->device))
 		return false;
@@ -637,96 +676,7 @@ static bool read_mlx5(struct hf_health_line_reader *reader, struct hf_scan s,
 	}
 	skip_place(&s);
 	e->detector = HF_HEALTH_MLX5;
-	found = find_mlx5_line(s);
-	if (found == HF_ARRAY_LEN(mlx5_lines))
-		return read_syndrome(reader, s, e);
-	e->code = (int32_t)mlx5_lines[found].code;
-	e->verb = e->code == 0 ? HF_HEALTH_RECOVERED : HF_HEALTH_FAULT;
-	return true;
-}
-
-/* ---- what is stuck in a driver ------------------------------------------------------------------------ */
-
-/* "[NMI ][watchdog: ]BUG: soft lockup - CPU#3 stuck for 22s! [NAME:PID]" */
-static bool is_lockup(struct hf_scan s)
-{
-	uint64_t number;
-
-	hf_scan_text(&s, "NMI ");
-	hf_scan_text(&s, "watchdog: ");
-	return hf_scan_text(&s, "BUG: soft lockup - CPU#") && hf_scan_decimal(&s, 5, &number) &&
-	       hf_scan_text(&s, " stuck for ") && hf_scan_decimal(&s, 6, &number) &&
-	       hf_scan_text(&s, "s!");
-}
-
-/* "INFO: task NAME:PID blocked for more than 122 seconds."; a process may choose the name, of 15 bytes at most. */
-static bool is_hung_task(struct hf_scan s)
-{
-	uint64_t number;
-
-	return hf_scan_text(&s, "INFO: task ") &&
-	       hf_scan_until(&s, " blocked for more than ", NULL) &&
-	       hf_scan_decimal(&s, 6, &number) && hf_scan_text(&s, " seconds.") && s.at == s.end;
-}
-
-/* The rest of the line is the name of one of the driver's two modules. */
-static bool ends_in_mlx5(struct hf_scan s)
-{
-	return (hf_scan_text(&s, " [mlx5_core]") || hf_scan_text(&s, " [mlx5_ib]")) &&
-	       s.at == s.end;
-}
-
-/* "mlx5_health0000:41:00.0" is the queue of the adapter at 0000:41:00.0. Other queues have no address. */
-static void find_queue_device(struct hf_scan name, char ret_device[HF_HEALTH_DEVICE_MAX])
-{
-	if (!hf_scan_text(&name, "mlx5_health") ||
-	    !hf_health_scan_address(&name, true, ret_device) || name.at != name.end)
-		memset(ret_device, 0, HF_HEALTH_DEVICE_MAX);
-}
-
-/* "Workqueue: mlx5e mlx5e_tx_timeout_work [mlx5_core]" */
-static bool is_work_of_mlx5(struct hf_scan s, char ret_device[HF_HEALTH_DEVICE_MAX])
-{
-	struct hf_scan queue, function;
-
-	if (!hf_scan_text(&s, "Workqueue: ") || !hf_scan_word(&s, "_-:.#/", &queue) ||
-	    !hf_scan_char(&s, ' ') || !hf_scan_word(&s, "_.", &function) || !ends_in_mlx5(s))
-		return false;
-	find_queue_device(queue, ret_device);
-	return true;
-}
-
-/* "RIP: 0010:mlx5_cmd_exec+0x12/0x340 [mlx5_core]", "pc : mlx5_cmd_exec+0x12/0x340 [mlx5_core]": the kernel's
- * code.  A program's address begins with "RIP: 0033:". */
-static bool is_code_of_mlx5(struct hf_scan s)
-{
-	struct hf_scan function;
-	uint32_t number;
-
-	return (hf_scan_text(&s, "RIP: 0010:") || hf_scan_text(&s, "pc : ")) &&
-	       hf_scan_word(&s, "_.", &function) && hf_scan_char(&s, '+') &&
-	       hf_scan_hex32(&s, &number) && hf_scan_char(&s, '/') && hf_scan_hex32(&s, &number) &&
-	       ends_in_mlx5(s);
-}
-
-/* The kernel prints first that a processor or a task is stuck, and some records later in which driver. */
-static bool read_stuck(struct hf_health_line_reader *reader, struct hf_scan s,
-		       struct hf_health_evidence *e)
-{
-	char device[HF_HEALTH_DEVICE_MAX] = "";
-
-	if (s.at < s.end && strchr("BINw", *s.at) && (is_lockup(s) || is_hung_task(s))) {
-		hf_health_mark_set(&reader->stuck, NULL);
-		return false;
-	}
-	if (!reader->stuck.set || (!is_work_of_mlx5(s, device) && !is_code_of_mlx5(s)))
-		return false;
-	hf_health_mark_clear(&reader->stuck);
-	*e = hf_health_evidence_none();
-	memcpy(e->device, device, sizeof(e->device));
-	e->detector = HF_HEALTH_MLX5;
-	e->code = HF_HEALTH_CODE_MLX5_LOCKUP;
-	return true;
+	return read_mlx5_text(reader, s, e);
 }
 
 /* ---- any line ------------------------------------------------------------------------------------------ */
@@ -770,7 +720,7 @@ static bool parse_line(struct hf_health_line_reader *reader, struct hf_scan s,
 		/* The form did not match, but may have filled in an address. */
 		*e = hf_health_evidence_none();
 	}
-	return hf_health_read_pcie(reader, s, e) || read_stuck(reader, s, e);
+	return hf_health_read_pcie(reader, s, e) || hf_health_read_stuck(reader, s, e);
 }
 
 /* Reads a further line of a record: only as a line of the notice.  A process may put any other text there, by the name

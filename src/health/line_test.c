@@ -280,7 +280,7 @@ static void what_names_no_gpu_is_the_nodes(void **state)
 
 static void a_stuck_task_is_of_the_driver_that_a_later_line_names(void **state)
 {
-	const char *const task = "INFO: task a blocked:7 blocked for more than 122 seconds.";
+	const char *const task = "INFO: task kworker/ blocked:7 blocked for more than 122 seconds.";
 	const char *const work = "Workqueue: mlx5_health0000:b1:00.0 mlx5_work [mlx5_core]";
 
 	(void)state;
@@ -297,9 +297,34 @@ static void a_stuck_task_is_of_the_driver_that_a_later_line_names(void **state)
 	assert_true(parse("RIP: 0010:mlx5_ib_poll_cq+0x12/0x34 [mlx5_ib]"));
 	assert_string_equal(e.device, "");
 	assert_false(parse(task));
-	for (int i = 0; i < 40; i++)
+	for (int i = 0; i < 64; i++)
 		assert_false(parse("x"));
 	assert_false(parse(work));
+}
+
+static void a_stuck_task_is_not_of_the_driver_that_another_record_names(void **state)
+{
+	static const char *const between[] = {
+		"CPU: 3 PID: 8 Comm: kworker/3:1 Tainted: G 5.15.0 #1",
+		"CPU: 3 UID: 0 PID: 8 Comm: kworker/3:1 Tainted: G 6.12.0 #1",
+		"NMI backtrace for cpu 3",
+		"------------[ cut here ]------------",
+		"RIP: 0010:nvme_poll+0x12/0x40 [nvme_core]",
+		"pc : nvme_poll+0x12/0x40 [nvme_core] (P)",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < HF_ARRAY_LEN(between); i++) {
+		assert_false(parse("INFO: task kworker/3:0:7 blocked for more than 122 seconds."));
+		assert_false(parse(between[i]));
+		assert_false(parse("Workqueue: mlx5e mlx5_work [mlx5_core]"));
+	}
+	/* Another task's dump says nothing, and its own does. */
+	assert_false(parse("watchdog: BUG: soft lockup - CPU#3 stuck for 22s! [a b:7]"));
+	assert_false(parse("CPU: 3 PID: 7 Comm: a b Tainted: G 5.15.0 #1"));
+	/* Only a worker has a queue. */
+	assert_false(parse("Workqueue: mlx5e mlx5_work [mlx5_core]"));
+	assert_true(parse("pc : mlx5_ib_poll_cq+0x12/0x34 [mlx5_ib] (P)"));
 }
 
 static void what_a_user_wrote_is_dropped(void **state)
@@ -362,6 +387,8 @@ int main(void)
 		cmocka_unit_test_setup(what_becomes_of_an_error_of_the_bus, setup),
 		cmocka_unit_test_setup(what_names_no_gpu_is_the_nodes, setup),
 		cmocka_unit_test_setup(a_stuck_task_is_of_the_driver_that_a_later_line_names,
+				       setup),
+		cmocka_unit_test_setup(a_stuck_task_is_not_of_the_driver_that_another_record_names,
 				       setup),
 		cmocka_unit_test_setup(what_a_user_wrote_is_dropped, setup),
 		cmocka_unit_test_setup(every_cut_of_a_line_is_read_or_refused, setup),
