@@ -40,6 +40,7 @@ struct sentence {
 #define LABEL_NVML HF_EXEC_FORM_NVML
 #define LABEL_KERNEL HF_EXEC_FORM_KERNEL
 #define LABEL_CONTAINER HF_EXEC_FORM_CONTAINER
+#define LABEL_VERBS HF_EXEC_FORM_VERBS
 
 #define ROW(library, number, name, cause, text) {name, text, number, cause, LABEL_##library},
 #define ROW_DEVICE_FATAL(library, number, name, text)                                              \
@@ -67,13 +68,65 @@ static bool ends_with(const char *text, size_t len, const char *end)
 	return len >= n && memcmp(text + len - n, end, n) == 0;
 }
 
-/* The line is indented by two blanks at least, also behind the mark of a launcher ("[rank3]: "): Python prints source so. */
+/* The length of the marks of a launcher before the line, "[trainer3]:[rank3]:". */
+static size_t measure_marks(const char *line, size_t len)
+{
+	size_t at = 0;
+
+	while (at < len && line[at] == '[') {
+		const char *end = memchr(line + at, ']', len - at);
+
+		if (end == NULL || end + 1 == line + len || end[1] != ':')
+			break;
+		at = (size_t)(end + 2 - line);
+	}
+	return at;
+}
+
+/* The line is indented by two blanks at least, also behind the marks of a launcher: Python prints source so. */
 static bool is_indented(const char *line, size_t len)
 {
-	const char *end = len > 0 && line[0] == '[' ? memchr(line, ':', len) : NULL;
-	size_t at = end != NULL ? (size_t)(end + 1 - line) : 0;
+	size_t at = measure_marks(line, len);
 
 	return at + 2 < len && line[at] == ' ' && line[at + 1] == ' ';
+}
+
+/* A string of source may begin there.  An apostrophe in a word is none, and 'f' and the like stand before strings. */
+static bool may_open_string(const char *line, size_t at)
+{
+	if (line[at] == '"')
+		return true;
+	return line[at] == '\'' && (at == 0 || !hf_ascii_is_alnum(line[at - 1]) ||
+				    (strchr("fbru", line[at - 1]) != NULL &&
+				     (at == 1 || !hf_ascii_is_alnum(line[at - 2]))));
+}
+
+/* The place is in a string of source code that a traceback prints: the line is indented, and a string is open there.  In
+ * JSON a key stands before the string. */
+static bool is_in_source_string(const char *line, size_t at)
+{
+	char quote = '\0';
+	size_t from = 0;
+
+	if (!is_indented(line, at))
+		return false;
+	for (size_t i = 0; i < at; i++) {
+		if (line[i] == '\\') {
+			i++;
+		} else if (quote == '\0' && may_open_string(line, i)) {
+			quote = line[i];
+			from = i;
+		} else if (line[i] == quote) {
+			quote = '\0';
+		}
+	}
+	return quote != '\0' && !ends_with(line, from, "\": ");
+}
+
+/* "\\n" or "\\t", as a text in quotes has a line feed. */
+static bool is_escaped_blank(const char *line, size_t at)
+{
+	return at > 1 && line[at - 2] == '\\' && (line[at - 1] == 'n' || line[at - 1] == 't');
 }
 
 /* A label may begin there.  Behind a quotation mark it is an error only as an exception's text that a program prints: else
@@ -86,7 +139,7 @@ static bool may_begin(const char *line, size_t at)
 		return (ends_with(line, at - 1, "Error(") ||
 			ends_with(line, at - 1, "Exception(")) &&
 		       !is_indented(line, at);
-	return !hf_ascii_is_alnum(before);
+	return !hf_ascii_is_alnum(before) || is_escaped_blank(line, at);
 }
 
 static bool stands_for(char wildcard, char c)
@@ -94,8 +147,18 @@ static bool stands_for(char wildcard, char c)
 	switch (wildcard) {
 	case '#': return hf_ascii_is_digit(c) || c == '(' || c == ')';
 	case '@': return c != ' ';
+	case '^': return hf_ascii_is_upper(c);
 	default: return true;
 	}
+}
+
+/* In a text in quotes a quotation mark has backslashes before it. */
+static size_t skip_escape(const char *line, size_t len)
+{
+	if (line[len] == '\'')
+		while (len > 0 && line[len - 1] == '\\')
+			len--;
+	return len;
 }
 
 /* The line's first len bytes end with the label's. */
@@ -106,8 +169,11 @@ static bool is_labelled(const char *line, size_t len, const char *label, size_t 
 	if (label_len == 0)
 		return may_begin(line, len);
 	last = label[--label_len];
-	if (strchr("#@*", last) == NULL)
+	if (strchr("#@*^", last) == NULL)
 		return len > 0 && hf_ascii_to_lower(line[len - 1]) == last &&
+		       is_labelled(line, skip_escape(line, len - 1), label, label_len);
+	if (last == '^')
+		return len > 0 && stands_for(last, line[len - 1]) &&
 		       is_labelled(line, len - 1, label, label_len);
 	while (len > 0 && stands_for(last, line[len - 1]))
 		if (is_labelled(line, --len, label, label_len))
@@ -166,10 +232,30 @@ static bool is_numbered(const char *line, size_t at, const struct sentence *sent
 	return sentence->label == HF_EXEC_FORM_RUNTIME && is_labelled(line, at, label, (size_t)n);
 }
 
+/* "[171657.345] NVRM: ", as the kernel and dmesg print it.  With a date or the name of a host in front the line is from a
+ * log of another time or host. */
+static bool is_of_kernel(const char *line, size_t len)
+{
+	size_t at = 0;
+
+	if (len > 0 && line[0] == '[') {
+		for (at = 1; at < len &&
+			     (hf_ascii_is_digit(line[at]) || line[at] == ' ' || line[at] == '.');
+		     at++)
+			continue;
+		if (at + 1 >= len || line[at] != ']' || line[at + 1] != ' ')
+			return false;
+		at += 2;
+	}
+	return len - at >= 6 && memcmp(line + at, "NVRM: ", 6) == 0;
+}
+
 static bool is_said(const char *line, size_t at, const struct sentence *sentence)
 {
 	const char *label;
 
+	if (sentence->label == HF_EXEC_FORM_KERNEL && !is_of_kernel(line, at))
+		return false;
 	for (size_t i = 0; (label = hf_exec_form_next(sentence->label, &i)) != NULL;)
 		if (is_labelled(line, at, label, strlen(label)))
 			return true;
@@ -179,18 +265,22 @@ static bool is_said(const char *line, size_t at, const struct sentence *sentence
 /* The sentence's text begins at from, and the error ends with it. */
 static bool is_text(const char *from, size_t len, const struct sentence *sentence)
 {
-	size_t n = strlen(sentence->text);
+	size_t n;
 
-	return begins_with(from, len, sentence->text) && is_over(from + n, len - n);
+	if (!begins_with(from, len, sentence->text))
+		return false;
+	n = strlen(sentence->text);
+	return is_over(from + n, len - n);
 }
 
 /* The sentence's name begins at from; the text of the same error may follow the name. */
 static bool is_name(const char *from, size_t len, const struct sentence *sentence)
 {
-	size_t n = strlen(sentence->name);
+	size_t n;
 
 	if (!begins_with(from, len, sentence->name))
 		return false;
+	n = strlen(sentence->name);
 	return is_over(from + n, len - n) ||
 	       (from[n] == ' ' && is_text(from + n + 1, len - n - 1, sentence));
 }
@@ -202,8 +292,8 @@ static bool is_behind_label(const char *line, size_t at)
 	char last = line[at - 1], before = at > 1 ? line[at - 2] : ' ';
 
 	if (last != ' ')
-		return last == '\'' || last == '(';
-	return before == ':' || before == ',' || before == 'n' || before == 'r';
+		return last == '\'' || last == '(' || last == '=';
+	return before == ':' || before == ',' || before == 'n' || before == 'r' || before == ']';
 }
 
 static uint64_t letter_bit(char c)
@@ -224,9 +314,14 @@ static uint64_t first_letters(void)
 
 static enum hf_exec_cause find_cause_at(const char *line, size_t len, size_t at)
 {
+	char first = hf_ascii_to_lower(line[at]);
+
 	for (size_t i = 0; i < HF_ARRAY_LEN(sentences); i++) {
 		const struct sentence *sentence = &sentences[i];
 
+		if (hf_ascii_to_lower(sentence->text[0]) != first &&
+		    hf_ascii_to_lower(sentence->name[0]) != first)
+			continue;
 		if ((is_text(line + at, len - at, sentence) ||
 		     is_name(line + at, len - at, sentence)) &&
 		    is_said(line, at, sentence))
@@ -249,11 +344,28 @@ static bool is_mild(const char *word, size_t len)
 	       (len > strlen("Warning") && ends_with(word, len, "Warning"));
 }
 
+/* What stands before "=" is the name of a level, in "level=warn" and "levelname=INFO".  NCCL's messages have
+ * "NCCL_DEBUG=INFO". */
+static bool is_of_level(const char *line, size_t len)
+{
+	static const char *const names[] = {"level", "lvl", "levelname", "loglevel", "severity"};
+	size_t n = 0;
+
+	while (n < len && hf_ascii_is_letter(line[len - 1 - n]))
+		n++;
+	for (size_t i = 0; i < HF_ARRAY_LEN(names); i++)
+		if (hf_exec_form_is_same_word(line + len - n, n, names[i]))
+			return true;
+	return false;
+}
+
 /* The first level before the error says that the program goes on. */
 static bool has_mild_level(const char *before, size_t len)
 {
 	for (size_t at = 0, n; at < len; at += n + 1) {
 		for (n = 0; at + n < len && !may_stand_beside_level(before[at + n]); n++)
+			continue;
+		if (at > 0 && before[at - 1] == '=' && !is_of_level(before, at - 1))
 			continue;
 		if (is_mild(before + at, n))
 			return true;
@@ -274,13 +386,28 @@ static bool has_recovered_word(const char *line, size_t len)
 	return false;
 }
 
+/* The text begins with the phrase, in which '%' is a number. */
+static bool begins_with_phrase(const char *text, size_t len, const char *phrase)
+{
+	size_t n = 0;
+
+	for (; *phrase != '\0'; phrase++) {
+		if (n == len || (*phrase == '%' ? !hf_ascii_is_digit(text[n])
+						: hf_ascii_to_lower(text[n]) != *phrase))
+			return false;
+		for (n++; *phrase == '%' && n < len && hf_ascii_is_digit(text[n]); n++)
+			continue;
+	}
+	return true;
+}
+
 static bool holds_phrase(const char *line, size_t len, enum hf_exec_form_kind kind)
 {
 	const char *form;
 
 	for (size_t i = 0; (form = hf_exec_form_next(kind, &i)) != NULL;)
 		for (size_t at = 0; at < len; at++)
-			if (begins_with(line + at, len - at, form))
+			if (begins_with_phrase(line + at, len - at, form))
 				return true;
 	return false;
 }
@@ -289,12 +416,13 @@ static bool holds_phrase(const char *line, size_t len, enum hf_exec_form_kind ki
  * over, as far as the line tells. */
 static bool is_failure(const char *line, size_t len, size_t at)
 {
-	if (holds_phrase(line, at, HF_EXEC_FORM_SOURCE))
+	if (holds_phrase(line, at, HF_EXEC_FORM_SOURCE) || is_in_source_string(line, at) ||
+	    holds_phrase(line, at, HF_EXEC_FORM_ANOTHERS))
 		return false;
 	if (holds_phrase(line, at, HF_EXEC_FORM_REPORTED))
 		return true;
 	return !hf_exec_form_any_in(line, at, HF_EXEC_FORM_LOG) && !has_mild_level(line, at) &&
-	       !has_recovered_word(line, len);
+	       !has_recovered_word(line, len) && !holds_phrase(line, len, HF_EXEC_FORM_GOES_ON);
 }
 
 enum hf_exec_cause hf_exec_cause_of(const char *line, size_t len)
@@ -315,4 +443,30 @@ enum hf_exec_cause hf_exec_cause_of(const char *line, size_t len)
 			cause = HF_EXEC_CAUSE_NONE;
 	}
 	return cause;
+}
+
+/* ---- an error of two lines --------------------------------------------------------------------- */
+
+bool hf_exec_cause_is_head(const char *line, size_t len)
+{
+	const char *form;
+
+	/* All end with a number. */
+	if (len == 0 || !hf_ascii_is_digit(line[len - 1]))
+		return false;
+	for (size_t i = 0; (form = hf_exec_form_next(HF_EXEC_FORM_HEAD, &i)) != NULL;)
+		if (is_labelled(line, len, form, strlen(form)))
+			return is_failure(line, len, len);
+	return false;
+}
+
+enum hf_exec_cause hf_exec_cause_below(const char *line, size_t len)
+{
+	size_t at = begins_with(line, len, "-> ") ? 3 : 0;
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(sentences); i++)
+		if (sentences[i].label == HF_EXEC_FORM_RUNTIME &&
+		    is_text(line + at, len - at, &sentences[i]))
+			return sentences[i].cause;
+	return HF_EXEC_CAUSE_NONE;
 }

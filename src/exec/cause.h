@@ -36,6 +36,11 @@ const char *hf_exec_cause_name(enum hf_exec_cause cause);
  */
 enum hf_exec_cause hf_exec_cause_of(const char *line, size_t len);
 
+/* Some programs print an error in two lines.  The line is the first: "CUDA Runtime Error at: FILE:LINE". */
+bool hf_exec_cause_is_head(const char *line, size_t len);
+/* The cause that the line below such a line names. */
+enum hf_exec_cause hf_exec_cause_below(const char *line, size_t len);
+
 HF_END_DECLS
 
 #endif

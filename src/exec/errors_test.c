@@ -12,7 +12,7 @@
  * programs print it.
  */
 
-enum { RUNTIME, DRIVER, HIP, NCCL, CUBLAS, CUDNN, NVML, KERNEL, CONTAINER, LIBRARIES };
+enum { RUNTIME, DRIVER, HIP, NCCL, CUBLAS, CUDNN, NVML, KERNEL, CONTAINER, VERBS, LIBRARIES };
 
 enum {
 	APPLICATION = HF_EXEC_CAUSE_NONE,
@@ -155,6 +155,20 @@ static const struct form cuda_forms[] = {
 	 name_of},
 	{"CUDA runtime API error ", " (1):", name_of},
 	{"CUDAError: ", ": it failed", name_of},
+	/* A call that failed: Horovod, UCX, JAX, TensorFlow */
+	{"  what():  cudaEventSynchronize failed: ", "", text_of},
+	{"[n7:91:0] cuda_copy_md.c:270 UCX  ERROR cuMemHostRegister_v2(p, n, 0x01) failed: ", "",
+	 text_of},
+	{"RuntimeError: jaxlib/cuda/versions_helpers.cc:113: operation cuInit(0) failed: ", "",
+	 name_of},
+	{"InternalError: cudaSetDevice() on GPU:0 failed. Status: ", "", text_of},
+	/* FlashAttention, TensorRT-LLM, RAFT, cudarc */
+	{"CUDA error (/src/flash_fwd_launch_template.h:123): ", "", text_of},
+	{"[TensorRT-LLM][ERROR] CUDA runtime error in cudaMallocAsync(p, n, s): ", " (a.h:12)",
+	 text_of},
+	{"RuntimeError: CUDA error encountered at: file=/a.cu line=12: call='f(s)', Reason=",
+	 ":text", name_of},
+	{"DriverError(", ", \"text\")", name_of},
 };
 
 static const struct form hip_forms[] = {
@@ -193,6 +207,11 @@ static const struct form container_forms[] = {
 	{"nvidia-container-cli: initialization error: ", ": unknown", text_of},
 };
 
+static const struct form verbs_forms[] = {
+	{"n7:91:140 [0] transport/net_ib.cc:90 NCCL WARN NET/IB : mlx5_0:1 async fatal event: ", "",
+	 text_of},
+};
+
 static const struct {
 	const struct form *forms;
 	size_t len;
@@ -206,6 +225,7 @@ static const struct {
 	[NVML] = {nvml_forms, HF_ARRAY_LEN(nvml_forms)},
 	[KERNEL] = {kernel_forms, HF_ARRAY_LEN(kernel_forms)},
 	[CONTAINER] = {container_forms, HF_ARRAY_LEN(container_forms)},
+	[VERBS] = {verbs_forms, HF_ARRAY_LEN(verbs_forms)},
 };
 
 static void assert_said(const struct error *error, const char *line)

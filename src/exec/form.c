@@ -65,7 +65,7 @@ bool hf_exec_form_any_in(const char *line, size_t len, enum hf_exec_form_kind ki
 	return false;
 }
 
-static bool is_same_word(const char *word, size_t len, const char *form)
+bool hf_exec_form_is_same_word(const char *word, size_t len, const char *form)
 {
 	if (strlen(form) != len)
 		return false;
@@ -80,7 +80,7 @@ bool hf_exec_form_is_word(const char *word, size_t len, enum hf_exec_form_kind k
 	const char *form;
 
 	for (size_t at = 0; (form = hf_exec_form_next(kind, &at)) != NULL;)
-		if (is_same_word(word, len, form))
+		if (hf_exec_form_is_same_word(word, len, form))
 			return true;
 	return false;
 }

@@ -16,9 +16,13 @@ enum hf_exec_form_kind {
 	HF_EXEC_FORM_NVML,
 	HF_EXEC_FORM_KERNEL,
 	HF_EXEC_FORM_CONTAINER,
+	HF_EXEC_FORM_VERBS,
+	HF_EXEC_FORM_HEAD,
 	HF_EXEC_FORM_MILD,
 	HF_EXEC_FORM_GRAVE,
 	HF_EXEC_FORM_RECOVERED,
+	HF_EXEC_FORM_GOES_ON,
+	HF_EXEC_FORM_ANOTHERS,
 	HF_EXEC_FORM_REPORTED,
 	HF_EXEC_FORM_LOG,
 	HF_EXEC_FORM_SOURCE,
@@ -39,6 +43,9 @@ bool hf_exec_form_begins(const char *line, size_t len, const char *form);
 bool hf_exec_form_any_in(const char *line, size_t len, enum hf_exec_form_kind kind);
 /* One of the kind's words, which are in small letters, is these bytes; capitals match too. */
 bool hf_exec_form_is_word(const char *word, size_t len, enum hf_exec_form_kind kind);
+
+/* The form, a word in small letters, is these bytes; capitals match too. */
+bool hf_exec_form_is_same_word(const char *word, size_t len, const char *form);
 
 HF_END_DECLS
 

@@ -39,7 +39,8 @@ static bool is_host(const char *word, size_t len, bool *ret_certain)
 		other |= hf_ascii_is_digit(c) || c == '-';
 	}
 	*ret_certain = other;
-	return len > 0 && (!capital || (other && !underscore)) && !is_no_host(word, len);
+	return len > 0 && hf_ascii_is_alnum(word[0]) && (!capital || (other && !underscore)) &&
+	       !is_no_host(word, len);
 }
 
 static bool is_of_address(const char *word, size_t len)
@@ -74,7 +75,28 @@ static bool is_number(const char *word, size_t len)
 	return dots != 3;
 }
 
-/* "[node7] …" and "[gpu_node5]: …". */
+/* "[trainer3]:TEXT" of torchrun --tee: a role and a local rank, and TEXT as the rank has printed it.  Launchers that name
+ * hosts put a blank before TEXT. */
+static bool is_of_role(const char *line, size_t len, size_t n)
+{
+	const char *end = line + 1 + n;
+
+	return n > 1 && hf_ascii_is_digit(end[-1]) && hf_ascii_is_letter(line[1]) &&
+	       memchr(line + 1, '.', n) == NULL && memchr(line + 1, '-', n) == NULL &&
+	       end + 2 < line + len && end[1] == ':' && end[2] != ' ';
+}
+
+/* "node7:12345": the length of the host's name, which a number of a process or of a rank follows. */
+static size_t measure_host(const char *word, size_t len)
+{
+	size_t n = len;
+
+	while (n > 0 && hf_ascii_is_digit(word[n - 1]))
+		n--;
+	return n < len && n > 1 && word[n - 1] == ':' ? n - 1 : len;
+}
+
+/* "[node7] …", "[gpu_node5]: …" and "[node7:12345] …". */
 static bool is_behind_bracket(const char *line, size_t len)
 {
 	const char *end = len > 0 && line[0] == '[' ? memchr(line, ']', len) : NULL;
@@ -88,6 +110,9 @@ static bool is_behind_bracket(const char *line, size_t len)
 	for (size_t at = 0; (form = hf_exec_form_next(HF_EXEC_FORM_LOCAL, &at)) != NULL;)
 		if (hf_exec_form_begins(line + 1, n, form))
 			return false;
+	if (is_of_role(line, len, n))
+		return false;
+	n = measure_host(line + 1, n);
 	return is_host(line + 1, n, &certain) && certain && !is_number(line + 1, n);
 }
 

@@ -25,18 +25,47 @@ static bool is_of_others(struct hf_tail *tail, size_t len, int64_t now_s)
 	}
 }
 
+/* The gravest first. */
+static const enum hf_exec_cause by_gravity[HF_TAIL_CAUSES] = {
+	HF_EXEC_CAUSE_DEVICE_FATAL,
+	HF_EXEC_CAUSE_FABRIC,
+	HF_EXEC_CAUSE_DRIVER,
+	HF_EXEC_CAUSE_DEVICE_TRANSIENT,
+};
+
+static void keep_cause(struct hf_tail *tail, enum hf_exec_cause cause, size_t len, int64_t now_s)
+{
+	for (size_t i = 0; i < HF_TAIL_CAUSES; i++) {
+		if (by_gravity[i] != cause)
+			continue;
+		tail->named[i].at_s = now_s;
+		snprintf(tail->named[i].line, sizeof(tail->named[i].line), "%.*s", (int)len,
+			 tail->line);
+	}
+	(void)hf_tail_cause(tail, INT64_MIN);
+}
+
+/* The cause in the line, or in the line before and this one. */
+static enum hf_exec_cause find_cause(struct hf_tail *tail, size_t len)
+{
+	enum hf_exec_cause cause =
+		tail->headed ? hf_exec_cause_below(tail->line, len) : HF_EXEC_CAUSE_NONE;
+
+	tail->headed = hf_exec_cause_is_head(tail->line, len);
+	return cause != HF_EXEC_CAUSE_NONE ? cause : hf_exec_cause_of(tail->line, len);
+}
+
 static void end_line(struct hf_tail *tail, int64_t now_s)
 {
 	size_t len = hf_exec_text_clean(tail->line, tail->line_len);
-	enum hf_exec_cause cause = is_of_others(tail, len, now_s)
-					   ? HF_EXEC_CAUSE_NONE
-					   : hf_exec_cause_of(tail->line, len);
+	enum hf_exec_cause cause = HF_EXEC_CAUSE_NONE;
 
-	if (cause != HF_EXEC_CAUSE_NONE) {
-		tail->cause = cause;
-		tail->cause_at_s = now_s;
-		snprintf(tail->cause_line, sizeof(tail->cause_line), "%.*s", (int)len, tail->line);
-	}
+	if (is_of_others(tail, len, now_s))
+		tail->headed = false;
+	else
+		cause = find_cause(tail, len);
+	if (cause != HF_EXEC_CAUSE_NONE)
+		keep_cause(tail, cause, len, now_s);
 	tail->line_len = 0;
 }
 
@@ -104,9 +133,20 @@ void hf_tail_end(struct hf_tail *tail, int64_t now_s)
 		end_line(tail, now_s);
 }
 
-enum hf_exec_cause hf_tail_cause(const struct hf_tail *tail, int64_t since_s)
+enum hf_exec_cause hf_tail_cause(struct hf_tail *tail, int64_t since_s)
 {
-	return tail->cause_at_s >= since_s ? tail->cause : HF_EXEC_CAUSE_NONE;
+	tail->cause = HF_EXEC_CAUSE_NONE;
+	tail->cause_line[0] = '\0';
+	for (size_t i = 0; i < HF_TAIL_CAUSES; i++) {
+		const struct hf_tail_named *named = &tail->named[i];
+
+		if (named->line[0] == '\0' || named->at_s < since_s)
+			continue;
+		tail->cause = by_gravity[i];
+		memcpy(tail->cause_line, named->line, sizeof(tail->cause_line));
+		break;
+	}
+	return tail->cause;
 }
 
 static bool continues_character(char c)

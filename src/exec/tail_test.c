@@ -217,6 +217,81 @@ static void a_summary_of_the_ranks_below_names_their_cause(void **state)
 	assert_int_equal(hf_tail_cause(&tail, 100), HF_EXEC_CAUSE_DEVICE_FATAL);
 }
 
+static void assert_gravest(const char *text, enum hf_exec_cause cause, const char *line)
+{
+	assert_int_equal(reset(NULL), 0);
+	add(text);
+	assert_int_equal(hf_tail_cause(&tail, 100), cause);
+	assert_string_equal(tail.cause_line, line);
+}
+
+/* One rank's device is broken, and its peers print milder errors before and after it. */
+static void the_gravest_of_several_causes_counts(void **state)
+{
+	const char *const busy = "RuntimeError: CUDA error: CUDA-capable device(s) is/are busy or "
+				 "unavailable\n";
+	const char *const link = "CUDA error: uncorrectable NVLink error detected during the "
+				 "execution\n";
+	char text[512];
+
+	(void)state;
+	snprintf(text, sizeof(text), "[rank3]: " ECC "\n[rank1]: %s%s", busy, link);
+	assert_gravest(text, HF_EXEC_CAUSE_DEVICE_FATAL, "[rank3]: " ECC);
+	snprintf(text, sizeof(text), "%s%s" ECC "\n", busy, link);
+	assert_gravest(text, HF_EXEC_CAUSE_DEVICE_FATAL, ECC);
+	snprintf(text, sizeof(text), "CUDA error: system not yet initialized\n%s%s", link, busy);
+	assert_gravest(text, HF_EXEC_CAUSE_FABRIC,
+		       "CUDA error: uncorrectable NVLink error detected during the execution");
+}
+
+static void a_grave_cause_of_long_ago_hides_no_later_one(void **state)
+{
+	const char *const busy = "RuntimeError: CUDA error: CUDA-capable device(s) is/are busy or "
+				 "unavailable\n";
+
+	(void)state;
+	add(ECC "\n");
+	hf_tail_add(&tail, busy, strlen(busy), 200);
+	assert_int_equal(hf_tail_cause(&tail, 100), HF_EXEC_CAUSE_DEVICE_FATAL);
+	assert_int_equal(hf_tail_cause(&tail, 140), HF_EXEC_CAUSE_DEVICE_TRANSIENT);
+	assert_true(strncmp(tail.cause_line, busy, 20) == 0);
+	assert_int_equal(hf_tail_cause(&tail, 201), HF_EXEC_CAUSE_NONE);
+	assert_string_equal(tail.cause_line, "");
+}
+
+static void an_error_may_have_two_lines(void **state)
+{
+	(void)state;
+	add("CUDA Runtime Error at: /src/a.cu:12\n"
+	    "uncorrectable ECC error encountered cudaDeviceSynchronize()\n");
+	assert_int_equal(hf_tail_cause(&tail, 100), HF_EXEC_CAUSE_DEVICE_FATAL);
+	assert_int_equal(reset(NULL), 0);
+	add("cudaGetDeviceCount returned 802\n-> system not yet initialized\n");
+	assert_int_equal(hf_tail_cause(&tail, 100), HF_EXEC_CAUSE_DRIVER);
+}
+
+static void without_its_first_line_the_second_is_none(void **state)
+{
+	static const char *const texts[] = {
+		"uncorrectable ECC error encountered cudaDeviceSynchronize()\n",
+		"CUDA Runtime Error at: /src/a.cu:12\nx\nuncorrectable ECC error encountered\n",
+		"CUDA Runtime Error at: /src/a.cu\nuncorrectable ECC error encountered\n",
+		"cudaGetDeviceCount returned 802\nthe log has: system not yet initialized\n",
+		"current returned 802\n-> system not yet initialized\n",
+		"node7: cudaGetDeviceCount returned 802\n-> system not yet initialized\n",
+		"WARNING CUDA Runtime Error at: a.cu:12\nuncorrectable ECC error encountered\n",
+		"CUDA Runtime Error at: /src/a.cu:12\nuncorrectable ECC error encountered by all\n",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < HF_ARRAY_LEN(texts); i++) {
+		assert_int_equal(reset(NULL), 0);
+		add(texts[i]);
+		if (hf_tail_cause(&tail, 100) != HF_EXEC_CAUSE_NONE)
+			fail_msg("%s", texts[i]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -239,6 +314,10 @@ int main(void)
 				       reset),
 		cmocka_unit_test_setup(others_words_have_an_end, reset),
 		cmocka_unit_test_setup(a_summary_of_the_ranks_below_names_their_cause, reset),
+		cmocka_unit_test_setup(the_gravest_of_several_causes_counts, reset),
+		cmocka_unit_test_setup(a_grave_cause_of_long_ago_hides_no_later_one, reset),
+		cmocka_unit_test_setup(an_error_may_have_two_lines, reset),
+		cmocka_unit_test_setup(without_its_first_line_the_second_is_none, reset),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
