@@ -161,22 +161,30 @@ static size_t skip_escape(const char *line, size_t len)
 	return len;
 }
 
-/* The line's first len bytes end with the label's. */
-static bool is_labelled(const char *line, size_t len, const char *label, size_t label_len)
+/* Comparisons with labels that a line may cost: a line of brackets can match the wildcards of a label in very many ways.  Real
+ * lines need some thousand. */
+#define STEPS_MAX 16384
+
+/* The line's first len bytes end with the label's.  False, too, if *steps is used up. */
+static bool is_labelled(const char *line, size_t len, const char *label, size_t label_len,
+			unsigned *steps)
 {
 	char last;
 
+	if (*steps == 0)
+		return false;
+	--*steps;
 	if (label_len == 0)
 		return may_begin(line, len);
 	last = label[--label_len];
 	if (strchr("#@*^", last) == NULL)
 		return len > 0 && hf_ascii_to_lower(line[len - 1]) == last &&
-		       is_labelled(line, skip_escape(line, len - 1), label, label_len);
+		       is_labelled(line, skip_escape(line, len - 1), label, label_len, steps);
 	if (last == '^')
 		return len > 0 && stands_for(last, line[len - 1]) &&
-		       is_labelled(line, len - 1, label, label_len);
+		       is_labelled(line, len - 1, label, label_len, steps);
 	while (len > 0 && stands_for(last, line[len - 1]))
-		if (is_labelled(line, --len, label, label_len))
+		if (is_labelled(line, --len, label, label_len, steps))
 			return true;
 	return false;
 }
@@ -224,12 +232,14 @@ static bool begins_with(const char *text, size_t len, const char *start)
 }
 
 /* PyTorch's cudaGetDeviceCount prints the number alone: "Error 802: …". */
-static bool is_numbered(const char *line, size_t at, const struct sentence *sentence)
+static bool is_numbered(const char *line, size_t at, const struct sentence *sentence,
+			unsigned *steps)
 {
 	char label[32];
 	int n = snprintf(label, sizeof(label), "error %d: ", sentence->number);
 
-	return sentence->label == HF_EXEC_FORM_RUNTIME && is_labelled(line, at, label, (size_t)n);
+	return sentence->label == HF_EXEC_FORM_RUNTIME &&
+	       is_labelled(line, at, label, (size_t)n, steps);
 }
 
 /* "[171657.345] NVRM: ", as the kernel and dmesg print it.  With a date or the name of a host in front the line is from a
@@ -250,16 +260,16 @@ static bool is_of_kernel(const char *line, size_t len)
 	return len - at >= 6 && memcmp(line + at, "NVRM: ", 6) == 0;
 }
 
-static bool is_said(const char *line, size_t at, const struct sentence *sentence)
+static bool is_said(const char *line, size_t at, const struct sentence *sentence, unsigned *steps)
 {
 	const char *label;
 
 	if (sentence->label == HF_EXEC_FORM_KERNEL && !is_of_kernel(line, at))
 		return false;
 	for (size_t i = 0; (label = hf_exec_form_next(sentence->label, &i)) != NULL;)
-		if (is_labelled(line, at, label, strlen(label)))
+		if (is_labelled(line, at, label, strlen(label), steps))
 			return true;
-	return is_numbered(line, at, sentence);
+	return is_numbered(line, at, sentence, steps);
 }
 
 /* The sentence's text begins at from, and the error ends with it. */
@@ -312,7 +322,7 @@ static uint64_t first_letters(void)
 	return letters;
 }
 
-static enum hf_exec_cause find_cause_at(const char *line, size_t len, size_t at)
+static enum hf_exec_cause find_cause_at(const char *line, size_t len, size_t at, unsigned *steps)
 {
 	char first = hf_ascii_to_lower(line[at]);
 
@@ -324,7 +334,7 @@ static enum hf_exec_cause find_cause_at(const char *line, size_t len, size_t at)
 			continue;
 		if ((is_text(line + at, len - at, sentence) ||
 		     is_name(line + at, len - at, sentence)) &&
-		    is_said(line, at, sentence))
+		    is_said(line, at, sentence, steps))
 			return sentence->cause;
 	}
 	return HF_EXEC_CAUSE_NONE;
@@ -429,6 +439,7 @@ enum hf_exec_cause hf_exec_cause_of(const char *line, size_t len)
 {
 	uint64_t letters = 0; /* most lines have no label, and need none */
 	enum hf_exec_cause cause = HF_EXEC_CAUSE_NONE;
+	unsigned steps = STEPS_MAX;
 
 	for (size_t at = 1; at < len && cause == HF_EXEC_CAUSE_NONE; at++) {
 		if (!is_behind_label(line, at))
@@ -437,7 +448,7 @@ enum hf_exec_cause hf_exec_cause_of(const char *line, size_t len)
 			letters = first_letters();
 		if ((letters & letter_bit(hf_ascii_to_lower(line[at]))) == 0)
 			continue;
-		cause = find_cause_at(line, len, at);
+		cause = find_cause_at(line, len, at, &steps);
 		/* A line may hold another error behind one that is no failure. */
 		if (cause != HF_EXEC_CAUSE_NONE && !is_failure(line, len, at))
 			cause = HF_EXEC_CAUSE_NONE;
@@ -449,13 +460,14 @@ enum hf_exec_cause hf_exec_cause_of(const char *line, size_t len)
 
 bool hf_exec_cause_is_head(const char *line, size_t len)
 {
+	unsigned steps = STEPS_MAX;
 	const char *form;
 
 	/* All end with a number. */
 	if (len == 0 || !hf_ascii_is_digit(line[len - 1]))
 		return false;
 	for (size_t i = 0; (form = hf_exec_form_next(HF_EXEC_FORM_HEAD, &i)) != NULL;)
-		if (is_labelled(line, len, form, strlen(form)))
+		if (is_labelled(line, len, form, strlen(form), &steps))
 			return is_failure(line, len, len);
 	return false;
 }
