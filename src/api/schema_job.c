@@ -34,7 +34,7 @@ static const struct hf_schema pod_condition_pattern = {"PodConditionPattern", po
 
 static const struct hf_schema_field rule_fields[] = {
 	FIELD("name", STRING, ONE, "Name of the rule in status, events and holdfast why."),
-	FIELD("action", STRING, ONE, "FailJob: the job fails. Ignore: the rank is replaced without a charge. Count: the rank is replaced and its budget is charged. RestartReplica: that rank restarts. RestartJob: all ranks restart as a new generation."),
+	FIELD("action", STRING, ONE, "FailJob: the job fails. Ignore: replaced without a charge. Count: replaced and charged. RestartReplica: the rank restarts. RestartJob: all ranks restart."),
 	FIELD("replicaTypes", STRING, LIST, "Match only terminations of these replica types. Default: all types."),
 	FIELD_OF("onExitCodes", on_exit_codes, ONE, "Match by a container's exit code."),
 	FIELD_OF("onPodConditions", pod_condition_pattern, LIST, "Match by a condition of the pod."),
@@ -53,15 +53,15 @@ static const struct hf_schema pod_failure_policy = {"PodFailurePolicy", pod_fail
 static const struct hf_schema_field backoff_fields[] = {
 	FIELD("initialSeconds", INT32, ONE, "Delay of the second restart. The first restart is immediate. Default: 10."),
 	FIELD("maxSeconds", INT32, ONE, "The delay doubles with each restart up to this limit. Default: 600."),
-	FIELD("resetAfterSeconds", INT32, ONE, "After this time without a failure the next restart is immediate again. Budgets keep their counts. Default: 3600."),
+	FIELD("resetAfterSeconds", INT32, ONE, "After this time without a failure the next restart is immediate again. Default: 3600."),
 	END,
 };
 static const struct hf_schema backoff = {"Backoff", backoff_fields};
 
 static const struct hf_schema_field node_lost_fields[] = {
-	FIELD("afterSeconds", INT32, ONE, "A node counts as lost after it was Unknown for this time without a Lease renewal or another sign of life. After a storm in its zone the time begins anew, at least 15 s. Default: 60."),
-	FIELD("forceDelete", STRING, ONE, "Evidence needed to delete a pod on a lost node by force. Presumed: silence. Proven: proof that the node or the pod has ended. Never: no forced delete, a person decides. Default: Presumed."),
-	FIELD("selfFence", BOOL, ONE, "Ranks under holdfast exec end themselves afterSeconds - 10 s after their node's last contact with the control plane. Pods have restartPolicy Never. Default: false."),
+	FIELD("afterSeconds", INT32, ONE, "A node counts as lost after this time in Unknown without a sign of life. After a storm in its zone the time begins anew, at least 15 s. Default: 60."),
+	FIELD("forceDelete", STRING, ONE, "Evidence for a forced delete of a pod on a lost node. Presumed: silence. Proven: node or pod have ended. Never: a person decides. Default: Presumed."),
+	FIELD("selfFence", BOOL, ONE, "Ranks under holdfast exec end themselves afterSeconds - 10 s after their node's last contact. Pods have restartPolicy Never. Default: false."),
 	END,
 };
 static const struct hf_schema node_lost = {"NodeLost", node_lost_fields};
@@ -84,7 +84,7 @@ static const struct hf_schema_field recovery_fields[] = {
 	FIELD("infrastructureLimit", INT32, ONE, "Infrastructure incidents that the job survives: node loss, preemption, eviction, refused admission. Default: unlimited."),
 	FIELD("deviceLimit", INT32, ONE, "Device incidents that the job survives. Default: unlimited."),
 	FIELD_OF("backoff", backoff, ONE, "Delays of restarts that are charged to the application."),
-	FIELD("incidentSeconds", INT32, ONE, "Time after all ranks run again in which a late termination still belongs to the incident. Default: 1800."),
+	FIELD("incidentSeconds", INT32, ONE, "Time after the restart in which a late termination belongs to the incident. Default: 1800."),
 	FIELD("replaceDelaySeconds", INT32, ONE, "Time for which a pod's name stays free after the pod was removed from a tainted node. Default: 2."),
 	FIELD("settleSeconds", INT32, ONE, "Longest wait of a verdict for evidence of another cause. Default: 20."),
 	FIELD("restartGraceSeconds", INT32, ONE, "Scope Job: grace period of the pods that a restart deletes. Default: their own."),
@@ -97,8 +97,8 @@ static const struct hf_schema_field recovery_fields[] = {
 	FIELD("inPlaceLimit", INT32, ONE, "In-place restarts in a row without a new step. Default: 3."),
 	FIELD("inPlaceWaitSeconds", INT32, ONE, "How long exec waits for an order. Default: 60."),
 	FIELD_OF("checkpoint", checkpoint, ONE, "Checkpoints."),
-	FIELD("sidecarGraceSeconds", INT32, ONE, "If the training container ended with 0 and another container keeps the pod, the rank counts as succeeded after this time and Holdfast ends the pod. Default: Holdfast waits until the pod ends."),
-	FIELD("podsAfterEnd", STRING, ONE, "Pods that cleanPodPolicy keeps when the job fails. Stop: pods that have not begun are deleted; running pods are ended and kept with their logs. Keep: the pods go on, as under training-operator. Default: Stop."),
+	FIELD("sidecarGraceSeconds", INT32, ONE, "If only other containers still run after the training container ended with 0, Holdfast ends the pod after this time, and the rank has succeeded. Default: never."),
+	FIELD("podsAfterEnd", STRING, ONE, "Pods that cleanPodPolicy keeps when the job fails. Stop: they are ended and kept with their logs. Keep: they go on, as under training-operator. Default: Stop."),
 	END,
 };
 static const struct hf_schema recovery = {"Recovery", recovery_fields};
@@ -111,7 +111,7 @@ static const struct hf_schema_field run_policy_fields[] = {
 	FIELD_OF("schedulingPolicy", scheduling_policy, ONE, "Pod group of a gang scheduler."),
 	FIELD("suspend", BOOL, ONE, "True: the job has no pods until it is set to false."),
 	FIELD("ttlSecondsAfterFinished", INT32, ONE, "Time from the end of the job to its deletion. Default: never."),
-	FIELD_OF("podFailurePolicy", pod_failure_policy, ONE, "Rules for the terminations of ranks, by exit code, pod condition, reason or device class. Pods of a job with rules have restartPolicy Never."),
+	FIELD_OF("podFailurePolicy", pod_failure_policy, ONE, "Rules for terminations, by exit code, pod condition, reason or device class. Pods of the job have restartPolicy Never."),
 	FIELD_OF("recovery", recovery, ONE, "Recovery of the job. The operator's config file can change the defaults."),
 	END,
 };
@@ -119,7 +119,7 @@ static const struct hf_schema run_policy = {"RunPolicy", run_policy_fields};
 
 static const struct hf_schema_field replica_spec_fields[] = {
 	FIELD("replicas", INT32, ONE, "Ranks of this type. Default: 1, and 0 for workers of an MPIJob."),
-	FIELD("restartPolicy", STRING, ONE, "What follows the termination of a rank. ExitCode: codes from 128 restart the rank, codes 1 to 127 fail the job. Default: OnFailure for PyTorchJob and PaddleJob, Never for the others."),
+	FIELD("restartPolicy", STRING, ONE, "ExitCode: codes from 128 restart the rank, 1 to 127 fail the job. Default: OnFailure for PyTorchJob and PaddleJob, else Never."),
 	FIELD_OF("template", hf_schema_pod_template_spec, ONE, NULL),
 	END,
 };
@@ -172,7 +172,7 @@ static const struct hf_schema_field incident_fields[] = {
 	FIELD("id", INT64, ONE, "Number of the incident."),
 	FIELD("openedAt", TIME, ONE, "First termination."),
 	FIELD("cause", STRING, ONE, "Class of the cause."),
-	FIELD("charged", STRING, ONE, "Charged budget. Empty while the verdict waits for evidence."),
+	FIELD("charged", STRING, ONE, "Charged budget; empty while evidence is awaited."),
 	END,
 };
 static const struct hf_schema incident = {"Incident", incident_fields};
@@ -195,12 +195,15 @@ static const struct hf_schema_field streaks_fields[] = {
 static const struct hf_schema streaks = {"Streaks", streaks_fields};
 
 static const struct hf_schema_field replica_ledger_fields[] = {
-	FIELD("attempts", STRING, ONE, "Restarts of each rank, as index:number."),
-	FIELD("created", STRING, ONE, "Ranks with a pod of the present attempt, as index ranges: 0-3,7."),
-	FIELD("succeeded", STRING, ONE, "Ranks that succeeded in this generation, as index ranges: 0-3,7."),
-	FIELD("seen", STRING, ONE, "Container terminations already counted, as index:number."),
-	FIELD("trained", STRING, ONE, "Ranks whose own container ended with 0, as index ranges: 0-3,7."),
-	FIELD("covered", STRING, ONE, "Ranks whose container restart belongs to this incident, as index ranges: 0-3,7."),
+	FIELD("attempts", STRING, ONE, "Restarts of each rank, by index."),
+	FIELD("created", STRING, ONE, "Ranks with a pod of the present attempt: 0-3,7."),
+	FIELD("succeeded", STRING, ONE, "Ranks that succeeded in this generation: 0-3,7."),
+	FIELD("seen", STRING, ONE, "Container terminations already counted, by index."),
+	FIELD("trained", STRING, ONE, "Ranks whose own container ended with 0: 0-3,7."),
+	FIELD("covered", STRING, ONE, "Ranks whose container restart belongs to this incident: 0-3,7."),
+	FIELD("hold", STRING, ONE, "Ranks that must not run yet: 0-3,7."),
+	FIELD("inPlace", STRING, ONE, "Restarts in the present pod, by index."),
+	FIELD("inPlaceSince", STRING, ONE, "Incident of the last restart in the pod, by index."),
 	END,
 };
 static const struct hf_schema replica_ledger = {"ReplicaLedger", replica_ledger_fields};
@@ -208,9 +211,9 @@ static const struct hf_schema replica_ledger = {"ReplicaLedger", replica_ledger_
 static const struct hf_schema_field record_fields[] = {
 	FIELD("generation", INT64, ONE, "Generation after the restart."),
 	FIELD("incident", INT64, ONE, "Number of the incident."),
-	FIELD("cause", STRING, ONE, "Class of the termination: application, out-of-memory, infrastructure, device, admission or user."),
-	FIELD("reason", STRING, ONE, "Reason in one word, such as NodeLost, Evicted or OOMKilled."),
-	FIELD("message", STRING, ONE, "The node's own text for the reason. Only the newest record has it."),
+	FIELD("cause", STRING, ONE, "Class: application, out-of-memory, infrastructure, device, admission or user."),
+	FIELD("reason", STRING, ONE, "One word, such as NodeLost, Evicted or OOMKilled."),
+	FIELD("message", STRING, ONE, "The node's text for the reason; in the newest record only."),
 	FIELD("scope", STRING, ONE, "Restarted part: Replica, Job or Container. Absent if the job ended."),
 	FIELD("replica", STRING, ONE, "Replica type and index."),
 	FIELD("pod", STRING, ONE, "Name of the pod."),
@@ -218,34 +221,18 @@ static const struct hf_schema_field record_fields[] = {
 	FIELD("device", STRING, ONE, "Failed device of the pod."),
 	FIELD("exitCode", INT32, ONE, "Exit code of the training container."),
 	FIELD("signal", INT32, ONE, "Signal that ended the training container."),
-	FIELD("rule", STRING, ONE, "Rule of podFailurePolicy, by name or number, or the restart annotation."),
+	FIELD("rule", STRING, ONE, "Rule by name or number, or the restart annotation."),
 	FIELD("detectedAt", TIME, ONE, "When the operator saw the termination."),
 	FIELD("decidedAt", TIME, ONE, "When the operator decided."),
 	FIELD("runningAt", TIME, ONE, "When all ranks ran again."),
+	FIELD("inPlace", BOOL, ONE, "Processes restarted in their pods."),
+	FIELD("endedAt", TIME, ONE, "When the process ended."),
+	FIELD("downAt", TIME, ONE, "When no process of the old generation ran."),
+	FIELD("step", INT64, ONE, "Last step before the termination."),
+	FIELD("savedStep", INT64, ONE, "Last saved step then."),
 	END,
 };
 static const struct hf_schema record = {"Record", record_fields};
-
-static const struct hf_schema_field py_torch_job_record_fields[] = {
-	FIELD("generation", INT64, ONE, NULL),
-	FIELD("incident", INT64, ONE, NULL),
-	FIELD("cause", STRING, ONE, NULL),
-	FIELD("reason", STRING, ONE, NULL),
-	FIELD("message", STRING, ONE, NULL),
-	FIELD("scope", STRING, ONE, NULL),
-	FIELD("replica", STRING, ONE, NULL),
-	FIELD("pod", STRING, ONE, NULL),
-	FIELD("node", STRING, ONE, NULL),
-	FIELD("device", STRING, ONE, NULL),
-	FIELD("exitCode", INT32, ONE, NULL),
-	FIELD("signal", INT32, ONE, NULL),
-	FIELD("rule", STRING, ONE, NULL),
-	FIELD("detectedAt", TIME, ONE, NULL),
-	FIELD("decidedAt", TIME, ONE, NULL),
-	FIELD("runningAt", TIME, ONE, NULL),
-	END,
-};
-static const struct hf_schema py_torch_job_record = {"PyTorchJobRecord", py_torch_job_record_fields};
 
 static const struct hf_schema_field verdict_fields[] = {
 	FIELD("reason", STRING, ONE, "Reason in one word."),
@@ -268,9 +255,15 @@ static const struct hf_schema_field ledger_fields[] = {
 	FIELD_OF("streak", streaks, ONE, "Incidents in a row. The delay of restarts grows with them."),
 	FIELD_OF("replicas", replica_ledger, MAP, "Counts by replica type, as short texts."),
 	FIELD_OF("last", record, ONE, "The newest restart, or the end of the job."),
-	FIELD_OF("history", py_torch_job_record, LIST, "Earlier records with the fields of last, newest first, at most 10."),
+	FIELD_OF("history", record, LIST, "Earlier records like last, newest first, at most 10."),
 	FIELD("downtimeSeconds", INT64, ONE, "Time in which not all ranks ran."),
 	FIELD("productiveSeconds", INT64, ONE, "Time in which all ranks ran."),
+	FIELD("inPlaceBase", INT64, ONE, "Pods from this generation on are kept."),
+	FIELD("inPlaceIncident", INT64, ONE, "Incident of the restart in place."),
+	FIELD("inPlaceAt", TIME, ONE, "Order of the restart in place."),
+	FIELD("inPlaceStreak", INT64, ONE, "Restarts in place without a new best step."),
+	FIELD("bestStep", INT64, ONE, "Furthest step of any attempt."),
+	FIELD("noProgressStreak", INT64, ONE, "Restarts without a new best step."),
 	FIELD("restartHandled", STRING, ONE, "Value of the restart annotation that was handled last."),
 	FIELD_OF("verdict", verdict, ONE, "Decision that the job fails. It may change until it settles."),
 	END,

@@ -174,7 +174,7 @@ static const struct hf_json *document(const struct hf_yaml *yaml, const char *na
 	return NULL;
 }
 
-/* Checks that the schema has each member of the value. */
+/* Checks that the schema has each member of the value.  An open object without properties takes all. */
 static void assert_has_place(const struct hf_json *schema, const struct hf_json *value,
 			     const char *path)
 {
@@ -185,7 +185,9 @@ static void assert_has_place(const struct hf_json *schema, const struct hf_json 
 
 	for (size_t i = 0; hf_json_type(value) == HF_JSON_ARRAY && i < hf_json_len(value); i++)
 		assert_has_place(hf_json_get(schema, "items"), hf_json_item(value, i), path);
-	if (hf_json_type(value) != HF_JSON_OBJECT)
+	if (hf_json_type(value) != HF_JSON_OBJECT ||
+	    (properties == NULL && any == NULL &&
+	     hf_json_true(hf_json_get(schema, "x-kubernetes-preserve-unknown-fields"), false)))
 		return;
 	for (void *it = NULL; (it = hf_json_next(value, it, &key, &member)) != NULL;) {
 		HF_AUTOFREE char *here = hf_xasprintf("%s.%s", path, key);
@@ -224,6 +226,11 @@ static struct hf_json *full_status(const struct hf_framework *framework)
 		.detected_at = HF_SECOND,
 		.decided_at = HF_SECOND,
 		.running_at = HF_SECOND,
+		.in_place = true,
+		.ended_at = HF_SECOND,
+		.down_at = HF_SECOND,
+		.step = 1,
+		.saved_step = 1,
 	};
 	struct hf_status status = {
 		.conditions = &condition,
@@ -247,6 +254,12 @@ static struct hf_json *full_status(const struct hf_framework *framework)
 			   .records_len = 2,
 			   .downtime_seconds = 1,
 			   .productive_seconds = 1,
+			   .in_place_base = 1,
+			   .in_place_incident = 1,
+			   .in_place_at = HF_SECOND,
+			   .in_place_streak = 1,
+			   .best_step = 1,
+			   .no_progress_streak = 1,
 			   .restart_handled = "r",
 			   .verdict = {.reason = "r", .message = "m", .at = HF_SECOND}},
 	};
@@ -259,7 +272,10 @@ static struct hf_json *full_status(const struct hf_framework *framework)
 								    .succeeded = "0",
 								    .seen = "0:1",
 								    .trained = "0",
-								    .covered = "0"};
+								    .covered = "0",
+								    .hold = "0",
+								    .in_place = "0:1",
+								    .in_place_since = "0:1"};
 	}
 	return hf_status_write(&status, framework, NULL);
 }

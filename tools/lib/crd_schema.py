@@ -35,6 +35,11 @@ def number(description=None, minimum=None, wide=False):
     return node("integer", description, format="int64" if wide else "int32", **extra)
 
 
+def whole(description=None):
+    """An integer of 64 bits, in the ledger: without a format, which would say no more."""
+    return node("integer", description)
+
+
 def time(description=None):
     return text(description, format="date-time")
 
@@ -98,9 +103,9 @@ def failure_rule(types):
     return rules(record({
         "name": text("Name of the rule in status, events and holdfast why.", minLength=1, maxLength=63,
                      pattern=r"^[^\x00-\x1f\x7f]*$"),
-        "action": text("FailJob: the job fails. Ignore: the rank is replaced without a charge. Count: "
-                       "the rank is replaced and its budget is charged. RestartReplica: that rank "
-                       "restarts. RestartJob: all ranks restart as a new generation.",
+        "action": text("FailJob: the job fails. Ignore: replaced without a charge. Count: replaced "
+                       "and charged. RestartReplica: the rank restarts. "
+                       "RestartJob: all ranks restart.",
                        enum=["FailJob", "Ignore", "Count", "RestartReplica", "RestartJob"]),
         "replicaTypes": items(text(**({"enum": types} if types else {"maxLength": 32})),
                               "Match only terminations of these replica types. Default: all types.",
@@ -124,8 +129,8 @@ def failure_policy(types):
     return record({
         "rules": items(failure_rule(types), "The first rule that matches decides. Without a match the "
                        "termination counts.", maxItems=RULES_MAX),
-    }, "Rules for the terminations of ranks, by exit code, pod condition, reason or device class. "
-       "Pods of a job with rules have restartPolicy Never.", ["rules"])
+    }, "Rules for terminations, by exit code, pod condition, reason or device class. Pods of "
+       "the job have restartPolicy Never.", ["rules"])
 
 
 def recovery():
@@ -133,22 +138,21 @@ def recovery():
         "initialSeconds": number("Delay of the second restart. The first restart is immediate. "
                                  "Default: 10.", 1),
         "maxSeconds": number("The delay doubles with each restart up to this limit. Default: 600.", 1),
-        "resetAfterSeconds": number("After this time without a failure the next restart is immediate "
-                                    "again. Budgets keep their counts. Default: 3600.", 1),
+        "resetAfterSeconds": number("After this time without a failure the next restart is "
+                                     "immediate again. Default: 3600.", 1),
     }, "Delays of restarts that are charged to the application."),
         rule("!has(self.initialSeconds) || !has(self.maxSeconds) || "
              "self.initialSeconds <= self.maxSeconds", "initialSeconds must not exceed maxSeconds"))
     node_lost = rules(record({
-        "afterSeconds": number("A node counts as lost after it was Unknown for this time without "
-                               "a Lease renewal or another sign of life. After a storm in its zone "
-                               "the time begins anew, at least 15 s. Default: 60.", 1),
-        "forceDelete": text("Evidence needed to delete a pod on a lost node by force. Presumed: "
-                            "silence. Proven: proof that the node or the pod has ended. Never: no "
-                            "forced delete, a person decides. Default: Presumed.",
+        "afterSeconds": number("A node counts as lost after this time in Unknown without a sign "
+                               "of life. After a storm in its zone the time begins anew, at least "
+                               "15 s. Default: 60.", 1),
+        "forceDelete": text("Evidence for a forced delete of a pod on a lost node. Presumed: "
+                            "silence. Proven: node or pod have ended. Never: a person decides. "
+                            "Default: Presumed.",
                             enum=["Presumed", "Proven", "Never"]),
         "selfFence": flag("Ranks under holdfast exec end themselves afterSeconds - 10 s after "
-                          "their node's last contact with the control plane. Pods have "
-                          "restartPolicy Never. Default: false."),
+                          "their node's last contact. Pods have restartPolicy Never. Default: false."),
     }), rule("!has(self.selfFence) || !self.selfFence || !has(self.afterSeconds) || "
              "self.afterSeconds >= 40", "afterSeconds must be at least 40 with selfFence"))
     node_lost["description"] = "Lost nodes: how long to wait, and for which evidence."
@@ -164,8 +168,8 @@ def recovery():
                                       "preemption, eviction, refused admission. Default: unlimited.", 0),
         "deviceLimit": number("Device incidents that the job survives. Default: unlimited.", 0),
         "backoff": backoff,
-        "incidentSeconds": number("Time after all ranks run again in which a late termination "
-                                  "still belongs to the incident. Default: 1800.", 0),
+        "incidentSeconds": number("Time after the restart in which a late termination "
+                                   "belongs to the incident. Default: 1800.", 0),
         "replaceDelaySeconds": number("Time for which a pod's name stays free after the pod was "
                                       "removed from a tainted node. Default: 2.", 0),
         "settleSeconds": number("Longest wait of a verdict for evidence of another cause. "
@@ -186,13 +190,12 @@ def recovery():
         "checkpoint": record({
             "graceSeconds": number("Time to save before a planned end. Default: 0.", 0),
         }, "Checkpoints."),
-        "sidecarGraceSeconds": number("If the training container ended with 0 and another container "
-                                      "keeps the pod, the rank counts as succeeded after this time "
-                                      "and Holdfast ends the pod. Default: Holdfast waits until the pod "
-                                      "ends.", 0),
-        "podsAfterEnd": text("Pods that cleanPodPolicy keeps when the job fails. Stop: pods that have "
-                             "not begun are deleted; running pods are ended and kept with their "
-                             "logs. Keep: the pods go on, as under training-operator. Default: Stop.",
+        "sidecarGraceSeconds": number("If only other containers still run after the training "
+                                      "container ended with 0, Holdfast ends the pod after this "
+                                      "time, and the rank has succeeded. Default: never.", 0),
+        "podsAfterEnd": text("Pods that cleanPodPolicy keeps when the job fails. Stop: they are ended "
+                             "and kept with their logs. Keep: they go on, as under "
+                             "training-operator. Default: Stop.",
                              enum=["Stop", "Keep"]),
     }, "Recovery of the job. The operator's config file can change the defaults.")
 
@@ -239,9 +242,8 @@ def replica_map(kind, template):
     replica = record({
         "replicas": number("Ranks of this type. Default: 1, and 0 for workers of an MPIJob.", 0),
         # "" is what typed clients send for "absent".
-        "restartPolicy": text("What follows the termination of a rank. ExitCode: codes from 128 "
-                              "restart the rank, codes 1 to 127 fail the job. Default: OnFailure for "
-                              "PyTorchJob and PaddleJob, Never for the others.",
+        "restartPolicy": text("ExitCode: codes from 128 restart the rank, 1 to 127 fail the job. "
+                              "Default: OnFailure for PyTorchJob and PaddleJob, else Never.",
                               enum=["", "Always", "ExitCode", "Never", "OnFailure"]),
         "template": template,
     }, None, ["template"])
@@ -368,55 +370,55 @@ def kept(properties, description=None):
 
 def ledger():
     def budgets(description, **more):
-        return kept({b: number(wide=True) for b in ("application", "infrastructure", "device")}
+        return kept({b: whole() for b in ("application", "infrastructure", "device")}
                     | more, description)
 
     def entry(description=None):
         return kept({
-            "generation": number("Generation after the restart.", wide=True),
-            "incident": number("Number of the incident.", wide=True),
-            "cause": text("Class of the termination: application, out-of-memory, infrastructure, "
-                          "device, admission or user."),
-            "reason": text("Reason in one word, such as NodeLost, Evicted or OOMKilled."),
-            "message": text("The node's own text for the reason. Only the newest record has it."),
+            "generation": whole("Generation after the restart."),
+            "incident": whole("Number of the incident."),
+            "cause": text("Class: application, out-of-memory, infrastructure, device, admission "
+                          "or user."),
+            "reason": text("One word, such as NodeLost, Evicted or OOMKilled."),
+            "message": text("The node's text for the reason; in the newest record only."),
             "scope": text("Restarted part: Replica, Job or Container. Absent if the job ended."),
             "replica": text("Replica type and index."),
             "pod": text("Name of the pod."), "node": text("Node of the pod."),
             "device": text("Failed device of the pod."),
             "exitCode": number("Exit code of the training container."),
             "signal": number("Signal that ended the training container."),
-            "rule": text("Rule of podFailurePolicy, by name or number, or the restart annotation."),
+            "rule": text("Rule by name or number, or the restart annotation."),
             "detectedAt": time("When the operator saw the termination."),
             "decidedAt": time("When the operator decided."),
             "runningAt": time("When all ranks ran again."),
+            "inPlace": flag("Processes restarted in their pods."),
+            "endedAt": time("When the process ended."),
+            "downAt": time("When no process of the old generation ran."),
+            "step": whole("Last step before the termination."),
+            "savedStep": whole("Last saved step then."),
         }, description)
 
-    def like_the_last():
-        """A record of the history: its fields are described once, in `last`."""
-        record = entry()
-        for field in record["properties"].values():
-            del field["description"]
-        return record
-
-    ranks = "%s, as index ranges: 0-3,7."
-    counts = "%s, as index:number."
+    # The fields of a record of the history are described once, in `last`.
+    like_the_last = node("object", **{"x-kubernetes-preserve-unknown-fields": True})
+    ranks = "%s: 0-3,7."
+    counts = "%s, by index."
     return kept({
-        "schema": number("Version of the ledger.", wide=True),
-        "generation": number("Number of the generation. A restart of all ranks raises it.", wide=True),
+        "schema": whole("Version of the ledger."),
+        "generation": whole("Number of the generation. A restart of all ranks raises it."),
         "phase": text("Phase of the job: Creating, Running, Tearing, Suspended or Ended."),
         "since": time("Begin of the phase."),
         "incident": kept({
-            "id": number("Number of the incident.", wide=True),
+            "id": whole("Number of the incident."),
             "openedAt": time("First termination."),
             "cause": text("Class of the cause."),
-            "charged": text("Charged budget. Empty while the verdict waits for evidence."),
+            "charged": text("Charged budget; empty while evidence is awaited."),
         }, "The present incident, or the last incident."),
         "notBefore": time("Pods are not created before this time."),
-        "activeSeconds": number("Activity before the present run, for activeDeadlineSeconds.", wide=True),
+        "activeSeconds": whole("Activity before the present run, for activeDeadlineSeconds."),
         "restarts": budgets("Charged incidents, by budget."),
         "summary": text("Charged incidents in words, such as 3 (2 application, 1 device)."),
         "streak": budgets("Incidents in a row. The delay of restarts grows with them.",
-                          user=number("Restarts in a row that a person asked for.", wide=True)),
+                          user=whole("Restarts in a row that a person asked for.")),
         "replicas": node("object", "Counts by replica type, as short texts.", additionalProperties=kept({
             "attempts": text(counts % "Restarts of each rank"),
             "created": text(ranks % "Ranks with a pod of the present attempt"),
@@ -424,11 +426,20 @@ def ledger():
             "seen": text(counts % "Container terminations already counted"),
             "trained": text(ranks % "Ranks whose own container ended with 0"),
             "covered": text(ranks % "Ranks whose container restart belongs to this incident"),
+            "hold": text(ranks % "Ranks that must not run yet"),
+            "inPlace": text(counts % "Restarts in the present pod"),
+            "inPlaceSince": text(counts % "Incident of the last restart in the pod"),
         })),
         "last": entry("The newest restart, or the end of the job."),
-        "history": items(like_the_last(), "Earlier records with the fields of last, newest first, at most 10."),
-        "downtimeSeconds": number("Time in which not all ranks ran.", wide=True),
-        "productiveSeconds": number("Time in which all ranks ran.", wide=True),
+        "history": items(like_the_last, "Earlier records like last, newest first, at most 10."),
+        "downtimeSeconds": whole("Time in which not all ranks ran."),
+        "productiveSeconds": whole("Time in which all ranks ran."),
+        "inPlaceBase": whole("Pods from this generation on are kept."),
+        "inPlaceIncident": whole("Incident of the restart in place."),
+        "inPlaceAt": time("Order of the restart in place."),
+        "inPlaceStreak": whole("Restarts in place without a new best step."),
+        "bestStep": whole("Furthest step of any attempt."),
+        "noProgressStreak": whole("Restarts without a new best step."),
         "restartHandled": text("Value of the restart annotation that was handled last."),
         "verdict": kept({"reason": text("Reason in one word."), "message": text("Reason for people."),
                          "at": time("Time of the verdict.")},

@@ -38,6 +38,8 @@ TITLES = {
     "status": "JobStatus",
     "streak": "Streaks",
 }
+# Fields whose schema in the CRD is open, and the field that describes the same object.
+LIKE = {"history": "last"}
 
 
 def title(parent, field, kind):
@@ -57,7 +59,7 @@ def scalar(schema):
     if schema.get("x-kubernetes-int-or-string"):
         return "QUANTITY"
     if schema["type"] == "integer":
-        return "INT64" if schema.get("format") == "int64" else "INT32"
+        return "INT32" if schema.get("format") == "int32" else "INT64"
     if schema["type"] == "string":
         return "TIME" if schema.get("format") == "date-time" else "STRING"
     return {"boolean": "BOOL"}[schema["type"]]
@@ -68,6 +70,7 @@ class Tables:
         self.text = []
         self.made = {}  # symbols, by what was asked for and what came of it
         self.titles = set()
+        self.schemas = {}  # the newest schema of a field of LIKE, by name
 
     def row(self, parent, field, schema, kind):
         about = json.dumps(schema["description"]) if schema.get("description") else "NULL"
@@ -84,6 +87,10 @@ class Tables:
 
     def inner(self, parent, field, schema, kind):
         """The name of the table of an object."""
+        if field in LIKE.values():
+            self.schemas[field] = schema
+        if field in LIKE:
+            schema = self.schemas[LIKE[field]]
         return OTHERS.get(field) or self.table(title(parent, field, kind), field, schema, kind)
 
     def table(self, name, field, schema, kind, extern=False):
