@@ -3,6 +3,7 @@
 
 /* holdfast operator: runs the job operator for a cluster. Connects the store over HTTPS, the
  * manager that takes the Lease, the HTTP probes, the metrics and the log. */
+#include "app/config_file.h"
 #include "app/operator_flags.h"
 #include "app/operator_log.h"
 #include "app/probes.h"
@@ -15,7 +16,6 @@
 #include "base/str.h"
 #include "framework/framework.h"
 #include "kube/kube.h"
-#include "operator/config.h"
 #include "operator/manager.h"
 #include "fleet/fleet.h"
 #include "store/resource.h"
@@ -47,10 +47,10 @@ struct process {
 	struct hf_loop *loop;
 	struct hf_kube_config kube;
 	struct hf_store *store, *lease_store;
-	struct hf_operator_config *config;
+	struct hf_config_file *config;
 	struct hf_strbuf template;
 	struct hf_metrics *metrics;
-	struct hf_family *requests, *retries, *request_time;
+	struct hf_family *requests, *retries, *request_time, *config_rejected;
 	struct hf_probes *probes;
 	struct hf_operator_log *log;
 	struct hf_manager *manager;
@@ -60,6 +60,7 @@ struct process {
 	/* The last error since the manager's state changed, for /readyz; "": none. */
 	char trouble[HF_ERROR_TEXT_MAX];
 	bool stopping;
+	bool start_again; /* stopping to start again with the changed config file */
 	int exit_code;
 };
 
@@ -77,6 +78,11 @@ static void on_signal(void *arg, int signum)
 {
 	struct process *process = arg;
 
+	if (process->start_again) {
+		/* The stop for the config file becomes the end of the process. */
+		process->start_again = false;
+		return;
+	}
 	if (process->stopping) {
 		/* A second signal ends the process at once. */
 		process->exit_code = HF_EXIT_FAILED;
@@ -86,6 +92,33 @@ static void on_signal(void *arg, int signum)
 	process->stopping = true;
 	hf_log(HF_LOG_INFO, "setup", "Stopping", "signal", strsignal(signum), NULL);
 	hf_manager_stop(process->manager, on_stopped, process);
+}
+
+/* Jobs are not touched: the operator finds them again, as after any start. */
+static void on_config_changed(void *arg)
+{
+	struct process *process = arg;
+
+	if (process->stopping)
+		return;
+	hf_log(HF_LOG_INFO, "setup", "Config file changed: starting again with it", "file",
+	       process->flags.config, NULL);
+	process->stopping = true;
+	process->start_again = true;
+	hf_manager_stop(process->manager, on_stopped, process);
+}
+
+static void on_config_rejected(void *arg, const char *why)
+{
+	const struct process *process = arg;
+
+	if (why != NULL)
+		hf_log(HF_LOG_ERROR, "setup",
+		       "Config file is invalid: the operator keeps the one that it started with",
+		       "file", process->flags.config, "error", why, NULL);
+	else
+		hf_log(HF_LOG_INFO, "setup", "Config file is valid again", "file",
+		       process->flags.config, NULL);
 }
 
 /* ---- callbacks of the manager --------------------------------------------------------------- */
@@ -169,6 +202,7 @@ static void render_metrics(void *arg, struct hf_strbuf *sb)
 	struct process *process = arg;
 
 	hf_manager_update_metrics(process->manager);
+	hf_family_set(process->config_rejected, hf_config_file_is_rejected(process->config), NULL);
 	hf_process_metrics_update(process->metrics);
 	hf_metrics_render(process->metrics, sb);
 }
@@ -198,16 +232,15 @@ static int read_flags(struct process *process, struct hf_error *err)
 
 static int read_config(struct process *process, struct hf_error *err)
 {
-	const char *path = process->flags.config;
-	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_OPERATOR_CONFIG_BYTES_MAX);
-	int rc;
+	const struct hf_config_file_options options = {
+		.path = process->flags.config,
+		.may_be_missing = !process->flags.config_given,
+		.changed = on_config_changed,
+		.rejected = on_config_rejected,
+		.arg = process,
+	};
 
-	if (path == NULL)
-		return 0;
-	rc = hf_fs_read(path, &text, err);
-	if (rc != 0)
-		return hf_error_wrap(err, "--config");
-	return hf_operator_config_parse(text.data, text.len, path, &process->config, err);
+	return hf_config_file_read(&options, &process->config, err);
 }
 
 /* A template file of the command line must exist; the default file may be missing. */
@@ -260,7 +293,8 @@ static void fill_operator(struct process *process, struct hf_operator_options *o
 			     .kubectl_image = flags->kubectl_image,
 			     .init_container_max_tries = (int)flags->init_tries,
 			     .gang_scheduler = flags->gang_scheduler,
-			     .cluster_domain = flags->cluster_domain},
+			     .cluster_domain = flags->cluster_domain,
+			     .recovery = *hf_config_file_recovery(process->config)},
 		.init_container_template =
 			process->template.len > 0 ? process->template.data : NULL,
 		.seed = process->seed,
@@ -274,8 +308,6 @@ static void fill_operator(struct process *process, struct hf_operator_options *o
 		.problem = on_problem,
 		.arg = process,
 	};
-	if (process->config != NULL)
-		op->settings.recovery = *hf_operator_config_recovery(process->config);
 }
 
 /* The holder in the Lease: unique for each process, and readable in `kubectl get lease`. */
@@ -336,7 +368,14 @@ static void create_metrics(struct process *process)
 		.buckets = {0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60},
 	};
 
+	const struct hf_metric_options rejected = {
+		.name = "holdfast_config_rejected",
+		.help = "1: the config file is invalid, and the one read before is in use.",
+		.type = HF_METRIC_GAUGE,
+	};
+
 	process->metrics = hf_metrics_create();
+	process->config_rejected = hf_metrics_family(process->metrics, &rejected);
 	process->requests = hf_metrics_family(process->metrics, &requests);
 	process->retries = hf_metrics_family(process->metrics, &retries);
 	process->request_time = hf_metrics_family(process->metrics, &time);
@@ -403,6 +442,7 @@ static int begin_operator(struct process *process, struct hf_error *err)
 	process->started_timer = hf_timer_create(process->loop, on_started, process);
 	process->trim_timer = hf_timer_create(process->loop, on_trim, process);
 	hf_timer_arm(process->started_timer, STARTED_AFTER);
+	hf_config_file_watch(process->config, process->loop);
 	rc = create_manager(process, err);
 	if (rc == 0)
 		rc = create_probes(process, err);
@@ -429,34 +469,50 @@ static void release_process(struct process *process)
 	hf_timer_destroy(process->trim_timer);
 	hf_metrics_destroy(process->metrics);
 	hf_kube_config_release(&process->kube);
-	hf_operator_config_destroy(process->config);
+	hf_config_file_destroy(process->config);
 	hf_strbuf_release(&process->template);
 	hf_loop_destroy(process->loop);
 }
 
-static int verb_operator(struct hf_cli *cli)
+/* One life of the operator, from the command line to the last reply. */
+static int run_process(struct process *process)
 {
-	struct process process = {.cli = cli, .template = HF_STRBUF_INIT(TEMPLATE_BYTES_MAX)};
+	struct hf_cli *cli = process->cli;
 	struct hf_error err;
-	int rc = read_flags(&process, &err);
+	int rc = read_flags(process, &err);
 
 	if (rc != 0)
 		return hf_cli_usage(cli, "%s", err.text);
-	hf_process_memory_set_up();
-	set_up_log(&process);
-	rc = begin_operator(&process, &err);
+	set_up_log(process);
+	rc = begin_operator(process, &err);
 	if (rc == 0) {
-		log_start(&process);
-		hf_manager_start(process.manager);
-		hf_loop_run(process.loop);
-		rc = process.exit_code;
+		log_start(process);
+		hf_manager_start(process->manager);
+		hf_loop_run(process->loop);
+		rc = process->exit_code;
 	} else {
 		/* An invalid config or template counts as a wrong command line. */
 		rc = err.code == HF_E_INVALID || err.code == HF_E_BAD_REQUEST
 			     ? hf_cli_usage(cli, "%s", err.text)
 			     : hf_cli_fail(cli, &err);
 	}
-	release_process(&process);
+	return rc;
+}
+
+static int verb_operator(struct hf_cli *cli)
+{
+	bool start_again;
+	int rc;
+
+	hf_process_memory_set_up();
+	do {
+		struct process process = {.cli = cli,
+					  .template = HF_STRBUF_INIT(TEMPLATE_BYTES_MAX)};
+
+		rc = run_process(&process);
+		start_again = process.start_again;
+		release_process(&process);
+	} while (start_again);
 	return rc;
 }
 

@@ -28,6 +28,7 @@ enum kind {
 #define DEFAULT_HEALTH ":8081"
 #define DEFAULT_LEASE "1ca428e5.training-operator.kubeflow.org"
 #define DEFAULT_POD_NS "kubeflow"
+#define DEFAULT_CONFIG "/etc/holdfast/operator.yaml"
 #define DEFAULT_TEMPLATE "/etc/config/initContainer.yaml"
 
 /* Two tables in the same order have one row for each flag: hf_operator_flag_table for the help texts,
@@ -35,7 +36,8 @@ enum kind {
 const struct hf_flag hf_operator_flag_table[] = {
 	{"kubeconfig", 0, "FILE", "kubeconfig file", "$KUBECONFIG, else the pod's service account"},
 	{"context", 0, "NAME", "the context of the kubeconfig file to use", NULL},
-	{"config", 0, "FILE", "defaults of spec.runPolicy.recovery for every job (YAML)", NULL},
+	{"config", 0, "FILE", "defaults of spec.runPolicy.recovery for every job (YAML)",
+	 DEFAULT_CONFIG},
 	{"metrics-bind-address", 0, "ADDRESS", "address of /metrics; 0: off", DEFAULT_METRICS},
 	{"health-probe-bind-address", 0, "ADDRESS", "address of /healthz and /readyz; 0: off",
 	 DEFAULT_HEALTH},
@@ -267,7 +269,6 @@ static void drop_empty(struct hf_operator_flags *flags)
 {
 	flags->kubeconfig = set_or_null(flags->kubeconfig);
 	flags->context = set_or_null(flags->context);
-	flags->config = set_or_null(flags->config);
 	flags->ns = set_or_null(flags->ns);
 	flags->lease_ns = set_or_null(flags->lease_ns);
 	/* Upstream accepts "None" for no gang scheduler. */
@@ -356,11 +357,12 @@ int hf_operator_flags_take(const struct hf_flag_item *items, size_t n,
 		.pod_ns = hf_str_or(env->my_pod_namespace, DEFAULT_POD_NS),
 		.ns = set_or_null(env->kubeflow_namespace),
 		.burst = BURST_UNSET,
+		.config = DEFAULT_CONFIG,
 		.init_template = DEFAULT_TEMPLATE,
 		.cluster_domain = set_or_null(env->custom_cluster_domain),
 		.log_level = HF_LOG_INFO,
 	};
-	const char *const default_template = flags.init_template;
+	const char *const default_template = flags.init_template, *const default_config = flags.config;
 	int rc = set_flags(items, n, &flags, err);
 
 	if (rc == 0 && flags.qps == 0 && flags.burst != BURST_UNSET)
@@ -370,6 +372,10 @@ int hf_operator_flags_take(const struct hf_flag_item *items, size_t n,
 		flags.burst = BURST;
 	drop_empty(&flags);
 	flags.ns_of_env = flags.ns != NULL && flags.ns == env->kubeflow_namespace;
+	/* An empty value counts as an absent flag. */
+	if (hf_str_is_empty(flags.config))
+		flags.config = default_config;
+	flags.config_given = flags.config != default_config;
 	flags.init_template_given = flags.init_template != default_template;
 	if (flags.devel && !flags.log_level_given)
 		flags.log_level = HF_LOG_DEBUG;

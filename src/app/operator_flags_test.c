@@ -120,7 +120,8 @@ static void test_an_empty_name_is_none_and_two_dashes_end_the_flags(void **state
 	assert_ok(parse("--kubeconfig= -context= --config= --leader-elect --"), &err);
 	assert_null(flags.kubeconfig);
 	assert_null(flags.context);
-	assert_null(flags.config);
+	assert_string_equal(flags.config, "/etc/holdfast/operator.yaml");
+	assert_false(flags.config_given);
 	assert_true(flags.leader_elect);
 }
 

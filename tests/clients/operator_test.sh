@@ -60,7 +60,7 @@ operator() {
 	pids[$name]=$!
 	until_true 300 grep -q '"msg":"Starting"' "$folder/$name.log" || { cat "$folder/$name.log" >&2; return 1; }
 }
-port() { sed -n "s/.*\"msg\":\"Starting\".*\"$2Port\":\"\([0-9]*\)\".*/\1/p" "$folder/$1.log"; }
+port() { sed -n "s/.*\"msg\":\"Starting\".*\"$2Port\":\"\([0-9]*\)\".*/\1/p" "$folder/$1.log" | tail -n 1; }
 ask() { # NAME PATH
 	curl -sS --max-time 10 "http://127.0.0.1:$(port "$1" "$([ "$2" = /metrics ] && echo metrics || echo health)")$2"
 }
@@ -136,6 +136,20 @@ expect 'a job is taken' '"kind":"PyTorchJob"' create first 'exit 0'
 printf 'recovery:\n  settleSeconds: 1\n' >"$folder/config.yaml"
 operator a --config "$folder/config.yaml" --webhook-server-port=9443
 expect 'the first one leads' '' until_true 100 leads a
+
+# ---- its config file changes
+printf 'recovery:\n  settleSeconds: -1\n' >"$folder/config.yaml"
+rejected() { metric a holdfast_config_rejected | grep -q " $1\$"; }
+expect 'an invalid config file changes nothing' '' until_true 300 rejected 1
+expect 'and the log has the field' 'Config file is invalid.*config.yaml:2:3: recovery.settleSeconds' cat "$folder/a.log"
+expect 'it leads on' '' leads a
+printf 'recovery:\n  settleSeconds: 2\n' >"$folder/config.yaml"
+starts() { [ "$(grep -c '"msg":"Starting"' "$folder/a.log")" = "$1" ]; }
+expect 'with a valid one the process starts again' '' until_true 300 starts 2
+expect 'it leads again' '' until_true 100 leads a
+expect 'with the new file' '' rejected 0
+
+# ---- a second operator stands by
 operator b
 expect 'it lives' '^ok' ask a /healthz
 expect 'it is ready' '' until_true 100 is_ready a

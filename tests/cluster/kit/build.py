@@ -25,6 +25,7 @@ PROGRAMS = {
         "containerd", "containerd-shim-runc-v2", "ctr")},
     "kwok": {"kwok": "sigs.k8s.io/kwok/cmd/kwok"},
     "kueue": {"kueue": "sigs.k8s.io/kueue/cmd/kueue"},
+    "helm": {"helm": "helm.sh/helm/v4/cmd/helm"},
     "peer": {"training-operator": "github.com/kubeflow/training-operator/cmd/training-operator.v1"},
 }
 # What a person asks for: (folder, program).
@@ -35,6 +36,7 @@ TARGETS = {
     "inside": [("kubernetes", "kube-proxy"), ("coredns", "coredns")],
     "kwok": [("kwok", "kwok")],
     "kueue": [("kueue", "kueue")],
+    "helm": [("helm", "helm")],
     "peer": [("peer", "training-operator")],
 }
 PACKAGES = {"control": ["cluster"], "node": ["cluster", "cluster-node"],
@@ -61,7 +63,7 @@ def module(folder):
 
 MAIN = {"kubernetes": "k8s.io/kubernetes", "containerd": "github.com/containerd/containerd/v2",
         "coredns": "github.com/coredns/coredns",
-        "kwok": "sigs.k8s.io/kwok", "kueue": "sigs.k8s.io/kueue",
+        "kwok": "sigs.k8s.io/kwok", "kueue": "sigs.k8s.io/kueue", "helm": "helm.sh/helm/v4",
         "peer": "github.com/kubeflow/training-operator"}
 
 
