@@ -10,7 +10,6 @@ import base64
 import gzip
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -20,61 +19,26 @@ import unittest
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(TOP, "tests", "cluster"))
 sys.dont_write_bytecode = True
-from kit import build
+from kit import render
 
-CHART = os.path.join(TOP, "deploy", "helm", "holdfast")
+CHART = render.CHART
 HOLDFAST = os.path.join(TOP, "build", "holdfast")
 NO_CRDS = "crds.enabled=false"  # they are large
 SECRET_MAX = 1 << 20  # of the data of a Secret
 SECRET_GOAL = SECRET_MAX // 2
 
 
-def find(folder, name):
-    made = build.program(folder, name)
-    return made if os.path.exists(made) else shutil.which(name)
-
-
-HELM, KUBECTL = find("helm", "helm"), find("kubernetes", "kubectl")
+HELM, KUBECTL = render.find("helm", "helm"), render.find("kubernetes", "kubectl")
 CAN_RENDER = unittest.skipUnless(HELM and KUBECTL and os.path.exists(HOLDFAST),
                                  "needs helm, kubectl and build/holdfast")
 
 
-def run(*argv, text=None):
-    return subprocess.run(argv, input=text, capture_output=True, text=True, check=False)
-
-
-def rendered(*values, ns="holdfast-system"):
-    flags = [word for v in values for word in ("--set", v)]
-    made = run(HELM, "template", "holdfast", CHART, "--namespace", ns, *flags)
-    if made.returncode != 0:
-        raise AssertionError(made.stderr)
-    return made.stdout
+def run(*argv):
+    return subprocess.run(argv, capture_output=True, text=True, check=False)
 
 
 def manifests(*flags):
-    made = run(HOLDFAST, "manifests", *flags)
-    if made.returncode != 0:
-        raise AssertionError(made.stderr)
-    return made.stdout
-
-
-def objects(text):
-    """{(kind, name, namespace): YAML in kustomize's own form}."""
-    with tempfile.TemporaryDirectory() as folder:
-        for name, content in (("all.yaml", text), ("kustomization.yaml", "resources: [all.yaml]\n")):
-            with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
-                f.write(content)
-        made = run(KUBECTL, "kustomize", folder)
-    if made.returncode != 0:
-        raise AssertionError(made.stderr)
-    return {identity(d): d.rstrip("\n") for d in made.stdout.split("\n---\n")}
-
-
-def identity(document):
-    def field(pattern):
-        found = re.search(pattern, document, re.M)
-        return found[1] if found else ""
-    return (field(r"^kind: (\S+)"), field(r"^  name: (\S+)"), field(r"^  namespace: (\S+)"))
+    return render.run(HOLDFAST, "manifests", *flags)
 
 
 def without_namespaces(found):
@@ -139,7 +103,7 @@ class RenderTest(unittest.TestCase):
     maxDiff = 4000
 
     def equal(self, text, wanted):
-        found, wanted = without_namespaces(objects(text)), without_namespaces(objects(wanted))
+        found, wanted = without_namespaces(render.objects(text)), without_namespaces(render.objects(wanted))
         self.assertEqual(sorted(found), sorted(wanted))
         for key, document in wanted.items():
             self.assertEqual(found[key], document, key)
@@ -149,10 +113,10 @@ class RenderTest(unittest.TestCase):
         self.assertEqual(made.returncode, 0, made.stdout)
 
     def test_the_defaults_are_what_holdfast_manifests_prints(self):
-        self.equal(rendered("crds.keep=false"), manifests())
+        self.equal(render.helm("crds.keep=false"), manifests())
 
     def test_a_kept_crd_differs_by_one_annotation(self):
-        kept, plain = objects(rendered()), objects(rendered("crds.keep=false"))
+        kept, plain = render.objects(render.helm()), render.objects(render.helm("crds.keep=false"))
         for key, document in plain.items():
             if key[0] == "CustomResourceDefinition":
                 self.assertEqual(kept[key], document.replace(
@@ -161,59 +125,59 @@ class RenderTest(unittest.TestCase):
                 self.assertEqual(kept[key], document)
 
     def test_the_agent_is_what_holdfast_manifests_prints(self):
-        found = objects(rendered("crds.keep=false", "agent.enabled=true"))
-        wanted = objects(manifests("--agent"))
+        found = render.objects(render.helm("crds.keep=false", "agent.enabled=true"))
+        wanted = render.objects(manifests("--agent"))
         for key, document in wanted.items():
             self.assertEqual(found[key], document, key)
-        self.assertEqual(set(found), set(objects(rendered())) | set(wanted))
+        self.assertEqual(set(found), set(render.objects(render.helm())) | set(wanted))
 
     def test_a_gang_scheduler_brings_its_rights_and_its_flag(self):
-        self.equal(rendered("crds.keep=false", "operator.gangSchedulerName=volcano"),
+        self.equal(render.helm("crds.keep=false", "operator.gangSchedulerName=volcano"),
                    manifests("--gang-scheduler-name", "volcano"))
 
     def test_a_cluster_with_upstreams_crds_gets_the_policies(self):
-        self.equal(rendered("crds.keep=false", "crds.jobs=false", "admission.deny=true"),
+        self.equal(render.helm("crds.keep=false", "crds.jobs=false", "admission.deny=true"),
                    manifests("--operator", "--policy"))
 
     def test_namespace_and_image_are_put_everywhere(self):
         digest = "sha256:" + "0" * 64
-        self.equal(rendered("crds.enabled=false", "admission.warn=false", "image.repository=r.example/h",
+        self.equal(render.helm("crds.enabled=false", "admission.warn=false", "image.repository=r.example/h",
                             "image.digest=" + digest, ns="team"),
                    manifests("--operator", "-n", "team", "--image", "r.example/h@" + digest))
 
     def test_without_user_roles_only_the_operators_own_are_left(self):
-        roles = [k[1] for k in objects(rendered(NO_CRDS, "userRoles=false")) if k[0] == "ClusterRole"]
+        roles = [k[1] for k in render.objects(render.helm(NO_CRDS, "userRoles=false")) if k[0] == "ClusterRole"]
         self.assertEqual(roles, ["holdfast-operator"])
 
     def test_the_alerts_are_those_of_the_file(self):
         with open(os.path.join(TOP, "deploy", "alerts.yaml"), encoding="utf-8") as f:
             groups = "".join("  " + l for l in f if l.strip() and not l.startswith("#"))
-        wanted = objects("apiVersion: monitoring.coreos.com/v1\nkind: PrometheusRule\nmetadata:\n"
+        wanted = render.objects("apiVersion: monitoring.coreos.com/v1\nkind: PrometheusRule\nmetadata:\n"
                          "  name: holdfast\n  namespace: holdfast-system\n"
                          "  labels: {app.kubernetes.io/name: holdfast, a: b}\nspec:\n" + groups)
         key = ("PrometheusRule", "holdfast", "holdfast-system")
-        found = objects(rendered(NO_CRDS, "alerts.enabled=true", "alerts.labels.a=b"))
+        found = render.objects(render.helm(NO_CRDS, "alerts.enabled=true", "alerts.labels.a=b"))
         self.assertEqual(found[key], wanted[key])
-        fewer = objects(rendered(NO_CRDS, "alerts.enabled=true", "alerts.disabled={HoldfastJobHeld}"))[key]
+        fewer = render.objects(render.helm(NO_CRDS, "alerts.enabled=true", "alerts.disabled={HoldfastJobHeld}"))[key]
         self.assertEqual(fewer.count("alert: "), found[key].count("alert: ") - 1)
         self.assertNotIn("HoldfastJobHeld", fewer)
 
     def test_every_value_reaches_the_pods(self):
         for part, name in (("operator", "Deployment"), ("agent", "DaemonSet")):
-            text = rendered(NO_CRDS, "agent.enabled=true", *(f"{part}.{v}" for v in (
+            text = render.helm(NO_CRDS, "agent.enabled=true", *(f"{part}.{v}" for v in (
                 "extraArgs={--a=1}", "extraEnv[0].name=E", "extraEnv[0].value=V",
                 "resources.limits.memory=7Gi", "podAnnotations.an=on", "podLabels.la=bel",
                 "nodeSelector.disk=fast", "tolerations[0].key=ta", "priorityClassName=prio",
                 "affinity.nodeAffinity.x=y")), "imagePullSecrets[0].name=registry",
                 "image.pullPolicy=Always")
-            (pod,) = [v for k, v in objects(text).items() if k[0] == name]
+            (pod,) = [v for k, v in render.objects(text).items() if k[0] == name]
             for line in ("- --a=1", "- name: E\n          value: V", "memory: 7Gi", "an: \"on\"",
                          "la: bel", "disk: fast", "- key: ta", "priorityClassName: prio", "x: \"y\"",
                          "- name: registry", "imagePullPolicy: Always"):
                 self.assertIn(line, pod, part)
 
     def test_the_config_file_is_mounted(self):
-        found = objects(rendered(NO_CRDS, "operator.config.recovery.restartScope=Job", "agent.enabled=true",
+        found = render.objects(render.helm(NO_CRDS, "operator.config.recovery.restartScope=Job", "agent.enabled=true",
                                  "agent.rules.rules[0].detector=xid"))
         config = found[("ConfigMap", "holdfast-operator", "holdfast-system")]
         self.assertIn("operator.yaml: |\n    recovery:\n      restartScope: Job", config)
@@ -232,7 +196,7 @@ class RenderTest(unittest.TestCase):
                 (["admission.deny=true"], "set crds.jobs=false, or admission.deny=false"),
                 (["agent.enabled=true", "agent.namespace=holdfast-system"], "needs a namespace of its own")):
             with self.assertRaises(AssertionError) as caught:
-                rendered(*values)
+                render.helm(*values)
             self.assertIn(reason, str(caught.exception))
 
 

@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Holdfast authors
+"""deploy/kustomize builds what `holdfast manifests` prints.
+
+Needs kubectl, in PATH or as tests/cluster/cluster built it, and build/holdfast.
+"""
+
+import glob
+import os
+import sys
+import unittest
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(TOP, "tests", "cluster"))
+sys.dont_write_bytecode = True
+from kit import render
+
+HOLDFAST = os.path.join(TOP, "build", "holdfast")
+# Files of deploy/ for `holdfast manifests` alone: they need a flag.
+LEFT_OUT = {"operator/gang.yaml", "policy/deny.yaml"}
+
+
+def manifests(*flags):
+    return render.objects(render.run(HOLDFAST, "manifests", *flags))
+
+
+class SourceTest(unittest.TestCase):
+    def test_each_file_is_a_resource(self):
+        for folder in ("crds", "operator", "agent", "policy"):
+            with open(os.path.join(TOP, "deploy", folder, "kustomization.yaml"), encoding="utf-8") as f:
+                text = f.read()
+            for path in glob.glob(os.path.join(TOP, "deploy", folder, "*.yaml")):
+                name = os.path.basename(path)
+                if name != "kustomization.yaml" and f"{folder}/{name}" not in LEFT_OUT:
+                    self.assertIn(name, text, folder)
+
+
+@unittest.skipUnless(render.find("kubernetes", "kubectl") and os.path.exists(HOLDFAST),
+                     "needs kubectl and build/holdfast")
+class BuildTest(unittest.TestCase):
+    maxDiff = 4000
+
+    def equal(self, text, wanted):
+        found = render.objects(text)
+        self.assertEqual(sorted(found), sorted(wanted))
+        for key, document in wanted.items():
+            self.assertEqual(found[key], document, key)
+
+    def test_standalone_is_what_holdfast_manifests_prints(self):
+        self.equal(render.kustomize_with(resources=["overlays/standalone"]), manifests())
+
+    def test_kubeflow_differs_by_the_namespace_and_the_agent_keeps_its_own(self):
+        wanted = manifests("-n", "kubeflow")
+        del wanted[("Namespace", "kubeflow", "")]
+        self.equal(render.kustomize_with(resources=["overlays/kubeflow"],
+                                         components=["components/agent"]),
+                   {**wanted, **manifests("--agent")})
+
+
+if __name__ == "__main__":
+    unittest.main()
