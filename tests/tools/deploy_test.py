@@ -190,6 +190,18 @@ class RightsTest(unittest.TestCase):
         self.assertNotIn("*", "".join(self.documents))
 
 
+class UserRolesTest(unittest.TestCase):
+    documents = read("deploy", "operator", "roles.yaml").split("\n---\n")
+
+    def test_admins_may_do_what_editors_may(self):
+        rules = {re.search(r"^  name: (\S+)", d, re.M)[1]: d.split("\nrules:\n", 1)[1].rstrip()
+                 for d in self.documents}
+        self.assertEqual(rules["kubeflow-training-admin"], rules["kubeflow-training-edit"])
+
+    def test_no_role_is_made_again_by_the_controller_for_aggregation(self):
+        self.assertNotIn("\naggregationRule:", "\n".join(self.documents))
+
+
 class AgentRightsTest(unittest.TestCase):
     text = re.sub(r"(?m)^\s*#.*\n", "", read("deploy", "agent", "rbac.yaml"))
 
