@@ -8,6 +8,7 @@ import io
 import json
 import os
 import tarfile
+import time
 
 
 class Layer:
@@ -53,12 +54,17 @@ def machine():
     return {"x86_64": "amd64", "aarch64": "arm64"}.get(os.uname().machine, os.uname().machine)
 
 
-def write(path, name, layer, config, time_s=0):
-    """config: as in an image's configuration (User, Env, Entrypoint, Cmd, Labels …)."""
+def write(path, name, layer, config, time_s=0, architecture=None):
+    """Write the archive and return the image's ID.
+
+    config: as in an image's configuration (User, Env, Entrypoint, Cmd, Labels …).
+    """
     blob = layer.bytes()
+    created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time_s))
     text = json.dumps({
-        "architecture": machine(), "os": "linux", "config": config,
+        "architecture": architecture or machine(), "os": "linux", "config": config, "created": created,
         "rootfs": {"type": "layers", "diff_ids": ["sha256:" + hashlib.sha256(blob).hexdigest()]},
+        "history": [{"created": created, "created_by": "tools/image"}],
     }, sort_keys=True).encode()
     config_name = hashlib.sha256(text).hexdigest() + ".json"
     manifest = json.dumps([{"Config": config_name, "RepoTags": [name],
@@ -68,3 +74,4 @@ def write(path, name, layer, config, time_s=0):
         outer.file(member, data)
     with open(path, "wb") as f:
         f.write(outer.bytes())
+    return "sha256:" + hashlib.sha256(text).hexdigest()
