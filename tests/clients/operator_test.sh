@@ -130,9 +130,8 @@ reap proxied
 pids[up]=$!
 export KUBECONFIG=$plane/kubeconfig
 until_true 300 test -s "$KUBECONFIG" || { cat "$folder/up.log" >&2; exit 1; }
-expect 'a job is taken' '"kind":"PyTorchJob"' create first 'exit 0'
 
-# ---- two operators, one leads
+# ---- one operator leads
 printf 'recovery:\n  settleSeconds: 1\n' >"$folder/config.yaml"
 operator a --config "$folder/config.yaml" --webhook-server-port=9443
 expect 'the first one leads' '' until_true 100 leads a
@@ -150,6 +149,7 @@ expect 'it leads again' '' until_true 100 leads a
 expect 'with the new file' '' rejected 0
 
 # ---- a second operator stands by
+expect 'a job is taken' '"kind":"PyTorchJob"' create first 'exit 0'
 operator b
 expect 'it lives' '^ok' ask a /healthz
 expect 'it is ready' '' until_true 100 is_ready a
