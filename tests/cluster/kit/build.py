@@ -26,6 +26,7 @@ PROGRAMS = {
     "kwok": {"kwok": "sigs.k8s.io/kwok/cmd/kwok"},
     "kueue": {"kueue": "sigs.k8s.io/kueue/cmd/kueue"},
     "helm": {"helm": "helm.sh/helm/v4/cmd/helm"},
+    "krew": {"krew": "sigs.k8s.io/krew/cmd/krew"},
     "peer": {"training-operator": "github.com/kubeflow/training-operator/cmd/training-operator.v1"},
 }
 # What a person asks for: (folder, program).
@@ -37,6 +38,7 @@ TARGETS = {
     "kwok": [("kwok", "kwok")],
     "kueue": [("kueue", "kueue")],
     "helm": [("helm", "helm")],
+    "krew": [("krew", "krew")],
     "peer": [("peer", "training-operator")],
 }
 PACKAGES = {"control": ["cluster"], "node": ["cluster", "cluster-node"],
@@ -64,6 +66,7 @@ def module(folder):
 MAIN = {"kubernetes": "k8s.io/kubernetes", "containerd": "github.com/containerd/containerd/v2",
         "coredns": "github.com/coredns/coredns",
         "kwok": "sigs.k8s.io/kwok", "kueue": "sigs.k8s.io/kueue", "helm": "helm.sh/helm/v4",
+        "krew": "sigs.k8s.io/krew",
         "peer": "github.com/kubeflow/training-operator"}
 
 
