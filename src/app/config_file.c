@@ -69,8 +69,8 @@ static void look_again(void *arg)
 	hf_timer_arm(file->timer, HF_CONFIG_FILE_INTERVAL);
 }
 
-int hf_config_file_read(const struct hf_config_file_options *options, struct hf_config_file **ret_file,
-			struct hf_error *err)
+int hf_config_file_read(const struct hf_config_file_options *options,
+			struct hf_config_file **ret_file, struct hf_error *err)
 {
 	struct hf_config_file *file = hf_xcalloc(1, sizeof(*file));
 	int rc;

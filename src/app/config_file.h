@@ -17,7 +17,7 @@ struct hf_config_file;
 #define HF_CONFIG_FILE_INTERVAL (10 * HF_SECOND)
 
 struct hf_config_file_options {
-	const char *path;     /* outlives the object */
+	const char *path; /* outlives the object */
 	bool may_be_missing;
 	/* Called from the loop, once: the file has other content, which is valid. */
 	void (*changed)(void *arg);
@@ -28,8 +28,8 @@ struct hf_config_file_options {
 };
 
 /* HF_E_INVALID, HF_E_BAD_REQUEST: as hf_operator_config_parse; else the file cannot be read. */
-int hf_config_file_read(const struct hf_config_file_options *options, struct hf_config_file **ret_file,
-			struct hf_error *err) HF_MUST_CHECK;
+int hf_config_file_read(const struct hf_config_file_options *options,
+			struct hf_config_file **ret_file, struct hf_error *err) HF_MUST_CHECK;
 /* Begins to look at the file. */
 void hf_config_file_watch(struct hf_config_file *file, struct hf_loop *loop);
 /* NULL is fine; returns NULL. */

@@ -182,8 +182,8 @@ static void a_pipe_is_refused_and_never_waited_for(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(
-			the_content_is_read_and_an_equal_file_is_no_change, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_content_is_read_and_an_equal_file_is_no_change,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(a_change_is_reported_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_invalid_file_is_rejected_until_it_is_valid,
 						setup, teardown),

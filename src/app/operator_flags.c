@@ -362,7 +362,8 @@ int hf_operator_flags_take(const struct hf_flag_item *items, size_t n,
 		.cluster_domain = set_or_null(env->custom_cluster_domain),
 		.log_level = HF_LOG_INFO,
 	};
-	const char *const default_template = flags.init_template, *const default_config = flags.config;
+	const char *const default_template = flags.init_template, *const default_config =
+									  flags.config;
 	int rc = set_flags(items, n, &flags, err);
 
 	if (rc == 0 && flags.qps == 0 && flags.burst != BURST_UNSET)

@@ -26,9 +26,9 @@ struct hf_ignored_flag {
 };
 
 struct hf_operator_flags {
-	const char *kubeconfig, *context; /* NULL: not given */
-	const char *config;               /* a file */
-	bool config_given;                /* false: the file may be missing */
+	const char *kubeconfig, *context;             /* NULL: not given */
+	const char *config;                           /* a file */
+	bool config_given;                            /* false: the file may be missing */
 	const char *metrics_address, *health_address; /* "0": none */
 	bool leader_elect;
 	const char *lease_name;

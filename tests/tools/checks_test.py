@@ -503,6 +503,10 @@ esac
         self.write("deploy/crds/policies.yaml", self.CRD.replace('"What to do. Default: a."', "Do, or not."))
         self.finds("check-reference", "deploy/crds/policies.yaml: cannot be read")
 
+    def test_reads_no_kustomization_as_a_crd(self):
+        self.write("deploy/crds/kustomization.yaml", "kind: Kustomization\nresources: [policies.yaml]\n")
+        self.passes("check-reference")
+
     def test_finds_metrics_that_are_on_one_side_alone(self):
         self.write("docs/reference/metrics.md", "`holdfast_both`\n`holdfast_told`\n")
         self.write("src/base/counts.c", 'f("holdfast_both");\nf("holdfast_made");\n')
