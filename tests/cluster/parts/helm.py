@@ -66,14 +66,14 @@ def helm(w, *arguments):
         **os.environ, **home, "KUBECONFIG": w.cluster.path("kubeconfig.admin")})
 
 
-def change(w, verb, chart, *values):
+def change(w, verb, chart, *values, more=()):
     """helm install or helm upgrade, as the README of the chart says."""
     flags = ["--set-string", f"image.tag={TAG}"]
     for value in (f"image.repository={REPOSITORY}", f"operator.pytorchInitContainerImage={incluster.LOOKUP}",
                   *values):
         flags += ["--set", value]
     return helm(w, verb, RELEASE, chart, "--namespace", OPERATOR, "--create-namespace", *flags,
-                "--wait", "--timeout", "180s")
+                *more, "--wait", "--timeout", "180s")
 
 
 def inventory(w):
@@ -261,3 +261,16 @@ def check_kustomize(w):
     want(w.api.find("namespaces", None, "kubeflow"), "the namespace of Kubeflow is gone")
     w.cluster.kubectl("delete", "namespace", "kubeflow", "--timeout=60s")
     until_left(w, [])
+
+
+def check_takeover(w):
+    """helm install --take-ownership takes CRDs over that training-operator's manifests have made"""
+    w.cluster.add_upstream_crds()
+    try:
+        change(w, "install", render.CHART)
+        raise Fail("helm takes CRDs over without being asked")
+    except AssertionError as e:
+        want("cannot be imported" in str(e), str(e))
+    change(w, "install", render.CHART, more=["--take-ownership", "--force-conflicts"])
+    want("Cause" in columns(w), "the CRDs are still upstream's")
+    trains(w, "taken-over")

@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Holdfast authors
+#
+# image_test.sh [ROOT]: builds the tree twice, in folders of different names and without a compiler
+# cache, and compares the two images byte for byte. With ROOT, a Debian root file system, the builds are
+# for arm64 by the cross compiler, in a copy of ROOT, and the image runs under qemu-user. Needs root
+# then, and a way to a Debian mirror.
+set -euo pipefail
+here=$(cd "$(dirname "$0")/../.." && pwd)
+root=${1:-}
+if [ -n "$root" ] && [ -z "${HOLDFAST_IMAGE_TEST_INSIDE:-}" ]; then
+	exec env HOLDFAST_IMAGE_TEST_INSIDE=1 unshare --mount --propagation private "$0" "$@"
+fi
+# shellcheck source=tests/packaging/lib.sh
+. "$here/tests/packaging/lib.sh"
+
+if [ -n "$root" ]; then
+	layer "$root" image
+	quiet inside dpkg --add-architecture arm64
+	quiet inside apt-get -q update
+	mapfile -t libraries < <(awk '$1 == "build" && $2 ~ /^lib.*-dev$/ { print $2 ":arm64" }' "$here/tools/packages")
+	quiet inside apt-get -qy --no-install-recommends install meson ninja-build pkgconf python3 git \
+		ca-certificates qemu-user-static gcc gcc-aarch64-linux-gnu "${libraries[@]}"
+else
+	top=$work/here
+	mkdir "$top"
+	inside() { (cd "$top" && env CCACHE_DISABLE=1 "$@"); }
+fi
+
+# make FOLDER: builds a copy of the tree in FOLDER, and its image.
+make() {
+	mkdir -p "$top/$1"
+	copy_tree "$top/$1"
+	if [ -n "$root" ]; then
+		quiet inside sh -c "cd /$1 && ./dev image --arch arm64"
+		images+=("$top/$1/build-arm64/holdfast-image")
+	else
+		quiet inside sh -c "cd $1 && ./dev image"
+		images+=("$top/$1/build/holdfast-image")
+	fi
+}
+images=()
+make one
+make two/with/a/longer/name
+for end in tar spdx.json; do
+	cmp "${images[0]}.$end" "${images[1]}.$end" || fail "two builds differ in the image's $end"
+done
+echo "ok    two builds, the same image: $(sha256sum <"${images[0]}.tar" | cut -c -16)…"
+
+mkdir -p "$work/layer" "$top/image"
+tar -x -C "$work/layer" -f "${images[0]}.tar"
+tar -x -C "$top/image" -f "$work/layer/layer.tar"
+if [ -n "$root" ]; then
+	grep -q '"architecture": "arm64"' "$work/layer"/*.json || fail 'the image is not for arm64'
+	run() { inside qemu-aarch64-static -L /image "/image/usr/bin/$1" "${@:2}"; }
+else
+	run() { "$top/image/usr/bin/$1" "${@:2}"; }
+fi
+run holdfast --version
+[ "$(run holdfast manifests --crds | grep -c '^kind: CustomResourceDefinition')" = 8 ] || fail 'manifests'
+run holdfast operator --help >/dev/null
+run holdfast agent --help >/dev/null
+run holdfast-exec -- /bin/true
+echo "ok    its programs run, $(($(stat -c %s "${images[0]}.tar") / 1048576)) MiB"
