@@ -5,6 +5,7 @@
 # For the tests beside it, which run in a mount namespace of their own: copies of root file systems as
 # overlays, and copies of the tree. Wants `here`, the root of the tree; sets `work`, a temporary folder.
 
+: "${here:?}"
 work=$(mktemp -d "${TMPDIR:-/var/tmp}/holdfast-packaging.XXXXXX")
 # Mounts are left out: they end with the mount namespace.
 trap 'umount -R "$work"/*/top 2>/dev/null; rm -rf --one-file-system "$work"' EXIT
