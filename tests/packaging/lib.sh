@@ -8,7 +8,7 @@
 : "${here:?}"
 work=$(mktemp -d "${TMPDIR:-/var/tmp}/holdfast-packaging.XXXXXX")
 # Mounts are left out: they end with the mount namespace.
-trap 'umount -R "$work"/*/top 2>/dev/null; rm -rf --one-file-system "$work"' EXIT
+trap 'umount -R "$work"/*/top 2>/dev/null || true; rm -rf --one-file-system "$work"' EXIT
 
 fail() { echo "$(basename "$0"): $*" >&2; exit 1; }
 quiet() { "$@" >"$work/log" 2>&1 || { tail -n 40 "$work/log" >&2; return 1; }; }
