@@ -117,7 +117,8 @@ static int verb_manifests(struct hf_cli *cli)
 }
 
 static const struct hf_flag manifests_flags[] = {
-	{"crds", 0, NULL, "the CRDs: six kinds of jobs, DeviceHealth and HealthPolicy", NULL},
+	{"crds", 0, NULL, "the CRDs: six kinds of jobs, DeviceHealth, HealthPolicy and Remediation",
+	 NULL},
 	{"operator", 0, NULL, "the operator: namespace, roles, service, deployment", NULL},
 	{"agent", 0, NULL, "the node agent: namespace, roles, policy, DaemonSet", NULL},
 	{"namespace", 'n', "NAME", "the namespace of the operator or the agent", NULL},

@@ -25,7 +25,7 @@ struct hf_manifest_chunk {
 enum hf_manifest_section {
 	HF_MANIFESTS_CRDS,
 	HF_MANIFESTS_DEVICES, /* CRDs that only Holdfast has */
-	HF_MANIFESTS_HEALTH,  /* the CRD HealthPolicy */
+	HF_MANIFESTS_HEALTH,  /* the CRDs HealthPolicy and Remediation */
 	HF_MANIFESTS_OPERATOR,
 	HF_MANIFESTS_GANG,  /* roles for pod groups, if a gang scheduler is named */
 	HF_MANIFESTS_AGENT, /* only with --agent, because the agent is privileged */

@@ -63,7 +63,7 @@ static void each_kind_has_its_crd_and_the_operator_comes_with_it(void **state)
 	AUTO_SAID said = RUN();
 
 	assert_int_equal(said.code, HF_EXIT_OK);
-	assert_int_equal(count(said.out, "kind: CustomResourceDefinition\n"), 8);
+	assert_int_equal(count(said.out, "kind: CustomResourceDefinition\n"), 9);
 	assert_int_equal(count(said.out, "kind: Deployment\n"), 1);
 	/* Only the warnings are printed, because the CRDs contain the rules. */
 	assert_int_equal(count(said.out, "kind: ValidatingAdmissionPolicy\n"), 2);
@@ -98,13 +98,14 @@ static void a_part_is_printed_alone(void **state)
 	AUTO_SAID operator= RUN("--operator");
 	AUTO_SAID policy = RUN("--policy", "--operator");
 
-	assert_int_equal(count(crds.out, "kind: CustomResourceDefinition\n"), 8);
+	assert_int_equal(count(crds.out, "kind: CustomResourceDefinition\n"), 9);
 	assert_int_equal(count(crds.out, "kind: Deployment\n"), 0);
 	assert_int_equal(count(operator.out, "kind: CustomResourceDefinition\n"), 0);
 	assert_int_equal(count(operator.out, "kind: Deployment\n"), 1);
 	assert_int_equal(count(policy.out, "name: devicehealths.holdfast.dev,"), 1);
 	assert_int_equal(count(policy.out, "name: healthpolicies.holdfast.dev,"), 1);
-	assert_int_equal(count(policy.out, "kind: CustomResourceDefinition\n"), 2);
+	assert_int_equal(count(policy.out, "name: remediations.holdfast.dev,"), 1);
+	assert_int_equal(count(policy.out, "kind: CustomResourceDefinition\n"), 3);
 	assert_int_equal(count(policy.out, "kind: ValidatingAdmissionPolicy\n"), 8);
 }
 

@@ -65,6 +65,15 @@ const struct hf_resource hf_healthpolicies = {
 	.namespaced = false,
 };
 
+const struct hf_resource hf_remediations = {
+	.group = "holdfast.dev",
+	.version = "v1alpha1",
+	.plural = "remediations",
+	.singular = "remediation",
+	.kind = "Remediation",
+	.namespaced = false,
+};
+
 #define RBAC(var, singular_, kind_)                                                                \
 	const struct hf_resource var = {.group = "rbac.authorization.k8s.io",                      \
 					.version = "v1",                                           \
@@ -171,6 +180,12 @@ static const struct hf_resource_info table[] = {
 	 .fields = no_fields},
 	{.resource = &hf_healthpolicies,
 	 .short_name = "hp",
+	 .custom = true,
+	 .status = true,
+	 .generation = true,
+	 .fields = no_fields},
+	{.resource = &hf_remediations,
+	 .short_name = "rem",
 	 .custom = true,
 	 .status = true,
 	 .generation = true,

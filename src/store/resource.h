@@ -21,6 +21,7 @@ extern const struct hf_resource hf_serviceaccounts;
 extern const struct hf_resource hf_leases;
 extern const struct hf_resource hf_devicehealths;  /* api/device_health.h */
 extern const struct hf_resource hf_healthpolicies; /* api/health_policy.h */
+extern const struct hf_resource hf_remediations;   /* api/remediation.h */
 extern const struct hf_resource hf_roles;
 extern const struct hf_resource hf_rolebindings;
 extern const struct hf_resource hf_pytorchjobs;

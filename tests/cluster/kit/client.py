@@ -15,6 +15,7 @@ MERGE, JSON, APPLY = ("application/merge-patch+json", "application/json",
 GROUPS = {
     "devicehealths": "holdfast.dev/v1alpha1",
     "healthpolicies": "holdfast.dev/v1alpha1",
+    "remediations": "holdfast.dev/v1alpha1",
     "poddisruptionbudgets": "policy/v1", "replicasets": "apps/v1",
     "horizontalpodautoscalers": "autoscaling/v2",
     # Two groups have this name: what is behind the dot says which.

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_API_REMEDIATION_H
+#define HF_API_REMEDIATION_H
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/time.h"
+#include "json/doc.h"
+#include "json/fields.h"
+
+HF_BEGIN_DECLS
+
+/*
+ * Remediation: one act that mends one node: the reset of devices, a reboot. Cluster-scoped, in
+ * holdfast.dev/v1alpha1. The elected operator or a person creates the object; the spec never changes
+ * but for `cancel`. The operator writes the status, and the actor (src/mend) the intent and the result
+ * of the act. The texts of rung and phase are those of health/mend_steps.h; this module only carries
+ * them.
+ */
+
+#define HF_REMEDIATION_KIND "Remediation"
+#define HF_REMEDIATION_API_VERSION "holdfast.dev/v1alpha1"
+/* The namespace of the actor's pods and of the Leases, and the account of these pods. */
+#define HF_MEND_NAMESPACE "holdfast-mend"
+#define HF_MEND_ACCOUNT "holdfast-mender"
+/* The actor's pod of Remediation NAME is "mend-NAME". The admission policy compares the two names. */
+#define HF_MEND_POD_PREFIX "mend-"
+/* On a Node: mending does nothing to this node. See hf_paused for the values. */
+#define HF_MEND_HOLD_ANNOTATION "holdfast.dev/hold"
+
+/* Limits of the CRD's schema. */
+#define HF_REMEDIATION_NODE_MAX 230
+#define HF_REMEDIATION_NONCE_LEN 32
+#define HF_REMEDIATION_DEVICES_MAX 16
+#define HF_REMEDIATION_HOLDERS_MAX 16
+#define HF_REMEDIATION_LABELS_MAX 16
+#define HF_REMEDIATION_CONDITIONS_MAX 16
+#define HF_REMEDIATION_TEXT_MAX 256    /* bytes of any text but messages */
+#define HF_REMEDIATION_MESSAGE_MAX 512 /* bytes of any message */
+#define HF_REMEDIATION_DEADLINE_DEFAULT 1800
+/* "NODE-ATTEMPT", with the NUL. */
+#define HF_REMEDIATION_NAME_MAX 254
+
+struct hf_remediation_device {
+	const char *id;   /* "id": PCI address */
+	const char *uuid; /* "uuid" */
+};
+
+struct hf_remediation_spec {
+	const char *node;                              /* "node"; never NULL */
+	const char *rung;                              /* "rung"; never NULL */
+	HF_LIST(struct hf_remediation_device) devices; /* empty: the act is about the whole node */
+	/* "fault": what the act answers; cls NULL: none, a person asked for the act */
+	struct {
+		const char *cls, *text;
+		int64_t code;
+		hf_time at; /* HF_TIME_NONE: unknown */
+	} fault;
+	const char *boot_id; /* "bootID" in which the fault was seen; NULL: any boot */
+	int32_t attempt;     /* "attempt" on this node, counts from 1 */
+	const char *nonce;   /* "nonce": 32 hexadecimal digits; never NULL */
+	const char *policy;  /* "policy": name of the HealthPolicy; NULL: none */
+	/* "requestedBy": "policy", or a user's name; NULL: unknown */
+	const char *requested_by;
+	int32_t deadline_seconds; /* "deadlineSeconds" from the approval to the proof */
+	bool dry_run;             /* "dryRun": check, and do nothing */
+	bool cancel;              /* "cancel": only this field may change, to true */
+};
+
+struct hf_remediation_condition {
+	const char *type;   /* "type": Quarantined, Locked, JobsMoved, … */
+	const char *status; /* "status": True, False or Unknown */
+	const char *reason; /* "reason" */
+	const char *message;
+	hf_time since; /* "lastTransitionTime" */
+};
+
+/* A process that has a device open. */
+struct hf_remediation_holder {
+	int64_t pid;
+	const char *comm; /* "comm": name of the program */
+	/* "pod": NAMESPACE/NAME, or the pod's UID; NULL: a process of the host */
+	const char *pod;
+};
+
+/* What the actor writes. Times are of the node's clock. */
+struct hf_remediation_act {
+	const char *nonce;
+	/* "startedAt": the intent. From this write on no actor acts for this object.
+	 * HF_TIME_NONE: not started */
+	hf_time started_at;
+	hf_time ended_at;    /* "endedAt"; HF_TIME_NONE: not ended, or the actor was lost */
+	const char *boot_id; /* "bootID" in which the actor acted */
+	const char *tool;    /* "tool": nvidia-smi, amd-smi, logind, signal or sysrq */
+	bool has_exit_code;
+	int32_t exit_code;   /* "exitCode" of the tool; 0: done */
+	const char *message; /* the end of the tool's output, or why nothing was done */
+	/* "holders" that did not let go of the devices */
+	HF_LIST(struct hf_remediation_holder) holders;
+};
+
+struct hf_remediation_status {
+	/* "phase"; NULL: the operator has not seen the object yet */
+	const char *phase;
+	const char *message;
+	const char *outcome; /* "outcome": the phase that follows Restoring; NULL: not decided */
+	HF_LIST(struct hf_remediation_condition) conditions;
+	/* "approval": the act may begin; at HF_TIME_NONE: none */
+	struct {
+		hf_time at; /* "time", of the operator's clock */
+		const char *boot_id, *node_version;
+	} approval;
+	struct hf_remediation_act act;
+	/* "saved": what was changed for the act and has to be put back */
+	struct {
+		HF_LIST(struct hf_field_pair) labels; /* "labels" of the Node, as they were */
+		/* "cordoned": the node was cordoned before; not present: nothing was changed */
+		bool has_cordoned, cordoned;
+		/* "persistenceMode": UUID to "on" or "off" */
+		HF_LIST(struct hf_field_pair) persistence;
+	} saved;
+	/* "proof"; at HF_TIME_NONE: none */
+	struct {
+		const char *boot_id, *text;
+		hf_time at;
+	} proof;
+};
+
+struct hf_remediation {
+	const char *name, *uid, *resource_version;
+	hf_time created_at; /* HF_TIME_NONE: unknown */
+	bool deleting;
+	struct hf_remediation_spec spec;
+	struct hf_remediation_status status;
+};
+
+/* Prints the name of a node's Remediation: NODE-ATTEMPT. The CRD refuses any other name, so two
+ * creators that choose the same attempt cannot both succeed. */
+void hf_remediation_name(const char *node, int32_t attempt, char ret_name[HF_REMEDIATION_NAME_MAX]);
+
+/* Builds the object for the create. spec->cancel is left out. */
+struct hf_json *hf_remediation_object(const struct hf_remediation_spec *spec);
+/* Builds the merge patch of the subresource "status". It replaces the whole stored status, and the
+ * server refuses it if the object has changed since resource_version. */
+struct hf_json *hf_remediation_status_patch(const char *resource_version,
+					    const struct hf_remediation_status *status);
+/* Builds the actor's patch: status.phase and status.act, guarded likewise, and status.saved.persistenceMode if
+ * persistence_len is not 0. phase NULL: stays as it is. */
+struct hf_remediation_act_write {
+	const char *resource_version;
+	const char *phase;
+	const struct hf_remediation_act *act;
+	const struct hf_field_pair *persistence;
+	size_t persistence_len;
+};
+struct hf_json *hf_remediation_act_patch(const struct hf_remediation_act_write *write);
+
+/* Reads the object. HF_E_INVALID: err names the first wrong field. Nothing of a wrong type counts as
+ * absent: an intent that cannot be read must not look like no intent. Unknown fields are ignored. Texts
+ * and lists come from the arena. */
+int hf_remediation_read(struct hf_doc *doc, struct hf_arena *arena,
+			struct hf_remediation *ret_remediation, struct hf_error *err) HF_MUST_CHECK;
+
+HF_END_DECLS
+
+#endif
