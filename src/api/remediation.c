@@ -195,7 +195,7 @@ static struct hf_json *write_saved(const struct hf_remediation_status *status)
 	return json;
 }
 
-static struct hf_json *guarded(const char *resource_version, struct hf_json **ret_status)
+static struct hf_json *make_guarded(const char *resource_version, struct hf_json **ret_status)
 {
 	struct hf_json *patch = hf_json_object();
 
@@ -208,7 +208,7 @@ static struct hf_json *guarded(const char *resource_version, struct hf_json **re
 struct hf_json *hf_remediation_status_patch(const char *resource_version,
 					    const struct hf_remediation_status *status)
 {
-	struct hf_json *json, *patch = guarded(resource_version, &json), *part;
+	struct hf_json *json, *patch = make_guarded(resource_version, &json), *part;
 
 	set_text(json, "phase", status->phase);
 	set_message(json, "message", status->message);
@@ -237,7 +237,7 @@ struct hf_json *hf_remediation_status_patch(const char *resource_version,
 
 struct hf_json *hf_remediation_act_patch(const struct hf_remediation_act_write *write)
 {
-	struct hf_json *json, *patch = guarded(write->resource_version, &json);
+	struct hf_json *json, *patch = make_guarded(write->resource_version, &json);
 
 	if (write->phase != NULL)
 		hf_json_set_str(json, "phase", write->phase);

@@ -1,0 +1,636 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "health/mend_steps.h"
+
+#include "base/str.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+/*
+ * The phases of a Remediation. Each phase has one function. It checks the facts in this order:
+ * facts that end the act, facts that hold it back, work that is left.
+ */
+
+static const char *const phase_names[HF_MEND_PHASES] = {"Pending",   "Draining",  "Approved",
+							"Acting",    "Verifying", "Restoring",
+							"Succeeded", "Failed",    "Cancelled"};
+static const char *const rung_names[HF_MEND_RUNGS] = {
+	"restart-process", "reset-device", "restart-plugin", "reboot", "external", "person"};
+static const char *const do_names[HF_MEND_DOS] = {
+	"nothing",    "quarantine", "take-lease", "operands-off", "move-pods",
+	"create-pod", "delete-pod", "act-here",   "restore",      "release-lease"};
+
+#define BIT(phase) (1u << HF_MEND_##phase)
+static const unsigned may_follow[HF_MEND_PHASES] = {
+	[HF_MEND_PENDING] =
+		BIT(DRAINING) | BIT(RESTORING) | BIT(SUCCEEDED) | BIT(FAILED) | BIT(CANCELLED),
+	[HF_MEND_DRAINING] = BIT(APPROVED) | BIT(RESTORING),
+	/* Acting is written by the actor, or by the controller for the rungs without one. */
+	[HF_MEND_APPROVED] = BIT(DRAINING) | BIT(ACTING) | BIT(RESTORING),
+	[HF_MEND_ACTING] = BIT(VERIFYING) | BIT(RESTORING),
+	[HF_MEND_VERIFYING] = BIT(RESTORING),
+	[HF_MEND_RESTORING] = BIT(SUCCEEDED) | BIT(FAILED) | BIT(CANCELLED),
+};
+
+bool hf_mend_phase_may_follow(enum hf_mend_phase from, enum hf_mend_phase to)
+{
+	return from == to || (may_follow[from] & (1u << to)) != 0;
+}
+
+bool hf_mend_is_final(enum hf_mend_phase phase)
+{
+	return phase == HF_MEND_SUCCEEDED || phase == HF_MEND_FAILED || phase == HF_MEND_CANCELLED;
+}
+
+bool hf_mend_has_actor(enum hf_mend_rung rung)
+{
+	return rung == HF_MEND_RESET_DEVICE || rung == HF_MEND_REBOOT;
+}
+
+/* The work on the node ends: it has to be quarantined and empty before. */
+static bool disturbs_work(enum hf_mend_rung rung)
+{
+	return rung == HF_MEND_RESET_DEVICE || rung == HF_MEND_REBOOT || rung == HF_MEND_EXTERNAL;
+}
+
+/* ---- answers -------------------------------------------------------------------------------- */
+
+__attribute__((format(printf, 2, 3))) static void set_message(struct hf_mend_step *step,
+							      const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(step->message, sizeof(step->message), fmt, ap);
+	va_end(ap);
+}
+
+/* Ends the act: with something to put back by Restoring, else at once. The message is set. */
+static void end_act(const struct hf_mend_view *view, struct hf_mend_step *step,
+		    enum hf_mend_phase outcome)
+{
+	step->outcome = outcome;
+	step->next = view->phase == HF_MEND_PENDING && !view->saved ? outcome : HF_MEND_RESTORING;
+}
+
+static hf_time deadline_of(const struct hf_mend_view *view)
+{
+	return hf_time_add(view->approved_at, view->deadline);
+}
+
+static void wake_by(struct hf_mend_step *step, hf_time at)
+{
+	if (at != HF_TIME_NONE && at < step->wake_at)
+		step->wake_at = at;
+}
+
+/* ---- what ends the act before it begins ------------------------------------------------------ */
+
+static bool other_boot(const char *wanted, const char *is)
+{
+	return !hf_str_is_empty(wanted) && !hf_str_is_empty(is) && !hf_streq(wanted, is);
+}
+
+static bool never_acts(const struct hf_mend_view *view)
+{
+	return view->dry_run || view->rung == HF_MEND_PERSON;
+}
+
+static bool ends_before_act(const struct hf_mend_view *view, struct hf_mend_step *step)
+{
+	enum hf_mend_phase outcome = HF_MEND_CANCELLED;
+
+	if (view->act_started_at != HF_TIME_NONE) {
+		outcome = HF_MEND_FAILED;
+		set_message(step,
+			    "the status has an act already, though the phase is %s: the "
+			    "object is not acted on again",
+			    phase_names[view->phase]);
+	} else if (view->cancel || view->deleting) {
+		set_message(step, "%s before the act began",
+			    view->cancel ? "cancelled" : "deleted");
+	} else if (never_acts(view) && view->phase != HF_MEND_PENDING) {
+		set_message(step, "phase %s is wrong here: %s does not act",
+			    phase_names[view->phase], view->dry_run ? "a dry run" : "rung person");
+	} else if (!view->node_exists) {
+		set_message(step, "the node does not exist any more");
+	} else if (other_boot(view->boot_id, view->node_boot_id)) {
+		set_message(step, "the node has rebooted since the fault");
+	} else if (view->fault_at != HF_TIME_NONE && view->mended_at != HF_TIME_NONE &&
+		   view->fault_at <= view->mended_at) {
+		set_message(step, "the fault is older than the last act that mended this node");
+	} else {
+		return false;
+	}
+	end_act(view, step, outcome);
+	return true;
+}
+
+/* Facts that hold the act back as long as they last. */
+static bool is_held(const struct hf_mend_view *view, struct hf_mend_step *step)
+{
+	if (view->held)
+		set_message(step, "held by annotation holdfast.dev/hold on the node");
+	else if (view->other_lock != NULL)
+		set_message(step, "waits: %s is at work on the node", view->other_lock);
+	else if (!view->allowed)
+		set_message(step, "waits: %s", hf_str_or(view->why_not, "the policy forbids it"));
+	else
+		return false;
+	return true;
+}
+
+static bool lost_lease(const struct hf_mend_view *view, struct hf_mend_step *step)
+{
+	if (view->lease == HF_MEND_LEASE_OURS)
+		return false;
+	set_message(step, "the Lease of the node was lost%s%s",
+		    view->lease == HF_MEND_LEASE_OTHERS ? " to " : "",
+		    view->lease == HF_MEND_LEASE_OTHERS ? hf_str_or(view->lease_holder, "another")
+							: "");
+	end_act(view, step, HF_MEND_CANCELLED);
+	return true;
+}
+
+static bool needs_quarantine(const struct hf_mend_view *view, struct hf_mend_step *step)
+{
+	if (!disturbs_work(view->rung) || view->quarantined)
+		return false;
+	step->act = HF_MEND_QUARANTINE;
+	set_message(step, "waits for the quarantine of the node");
+	return true;
+}
+
+/* ---- proof ---------------------------------------------------------------------------------- */
+
+enum proof { PROOF_WAITS, PROOF_YES, PROOF_NO };
+
+static const struct hf_mend_seen *find_seen(const struct hf_mend_view *view,
+					    const struct hf_mend_target *target)
+{
+	for (size_t i = 0; i < view->seen_len; i++)
+		if (hf_streq(view->seen[i].uuid, target->uuid))
+			return &view->seen[i];
+	return NULL;
+}
+
+/* Another device at the address of the target. */
+static const struct hf_mend_seen *find_other(const struct hf_mend_view *view,
+					     const struct hf_mend_target *target)
+{
+	for (size_t i = 0; i < view->seen_len; i++)
+		if (!hf_str_is_empty(target->id) && hf_streq(view->seen[i].id, target->id) &&
+		    !hf_str_is_empty(view->seen[i].uuid) &&
+		    !hf_streq(view->seen[i].uuid, target->uuid))
+			return &view->seen[i];
+	return NULL;
+}
+
+static bool has_new_fault(const struct hf_mend_seen *seen, hf_time since)
+{
+	return seen->fault_at != HF_TIME_NONE && seen->fault_at > since;
+}
+
+/* The targets are there with the same UUIDs, without a fault newer than `since`. */
+static enum proof prove_targets(const struct hf_mend_view *view, hf_time since,
+				struct hf_mend_step *step)
+{
+	for (size_t i = 0; i < view->targets_len; i++) {
+		const struct hf_mend_target *target = &view->targets[i];
+		const struct hf_mend_seen *seen = find_seen(view, target);
+
+		if (seen == NULL && find_other(view, target) != NULL) {
+			set_message(step, "%s has another UUID after the act: %s, not %s",
+				    target->id, find_other(view, target)->uuid, target->uuid);
+			return PROOF_NO;
+		}
+		if (seen == NULL) {
+			set_message(step, "waits for device %s, which the agent does not see",
+				    target->uuid);
+			return PROOF_WAITS;
+		}
+		if (has_new_fault(seen, since)) {
+			set_message(step, "device %s has a new fault after the act: %s",
+				    target->uuid, hf_str_or(seen->fault, "unknown"));
+			return PROOF_NO;
+		}
+	}
+	return PROOF_YES;
+}
+
+/* No device of the node is out of use. */
+static bool all_well(const struct hf_mend_view *view, struct hf_mend_step *step)
+{
+	for (size_t i = 0; i < view->seen_len; i++) {
+		const struct hf_mend_seen *seen = &view->seen[i];
+
+		if (!seen->out)
+			continue;
+		set_message(step, "device %s is out of use after the act: %s",
+			    hf_str_or(seen->uuid, hf_str_or(seen->id, "node")),
+			    hf_str_or(seen->fault, "unknown fault"));
+		return false;
+	}
+	return true;
+}
+
+/* The report is newer than the act and the time in which the act's own faults may come. */
+static bool report_is_new(const struct hf_mend_view *view, hf_time since, struct hf_mend_step *step)
+{
+	if (view->health_exists && view->observed_at != HF_TIME_NONE &&
+	    view->observed_at > hf_time_add(since, view->settle))
+		return true;
+	set_message(step, "waits for a report of the agent that is newer than the act");
+	return false;
+}
+
+static enum proof prove_reboot(const struct hf_mend_view *view, struct hf_mend_step *step)
+{
+	if (hf_str_is_empty(view->node_boot_id) ||
+	    hf_streq(view->node_boot_id, view->approved_boot_id)) {
+		set_message(step, "waits for another boot of the node");
+		return PROOF_WAITS;
+	}
+	if (!view->node_ready) {
+		set_message(step, "the node has rebooted; waits until it is Ready");
+		return PROOF_WAITS;
+	}
+	if (!report_is_new(view, view->act_started_at, step))
+		return PROOF_WAITS;
+	if (!hf_streq(view->health_boot_id, view->node_boot_id)) {
+		set_message(step, "waits for a report of the agent from the new boot");
+		return PROOF_WAITS;
+	}
+	if (!all_well(view, step))
+		return PROOF_NO;
+	return prove_targets(view, view->act_started_at, step);
+}
+
+static enum proof prove_act(const struct hf_mend_view *view, struct hf_mend_step *step)
+{
+	/* If the clock of the node stepped back, the end is before the start. NONE is the smallest. */
+	hf_time since = view->act_ended_at > view->act_started_at ? view->act_ended_at
+								  : view->act_started_at;
+	enum proof proof;
+
+	if (view->rung == HF_MEND_REBOOT)
+		return prove_reboot(view, step);
+	if (!report_is_new(view, since, step))
+		return PROOF_WAITS;
+	proof = prove_targets(view, since, step);
+	if (proof != PROOF_YES || view->rung == HF_MEND_RESET_DEVICE)
+		return proof;
+	return all_well(view, step) ? PROOF_YES : PROOF_WAITS;
+}
+
+static void tell_proof(const struct hf_mend_view *view, struct hf_mend_step *step)
+{
+	if (view->rung == HF_MEND_REBOOT)
+		set_message(step, "rebooted into boot %s; Ready, all devices are well",
+			    view->node_boot_id);
+	else if (view->rung == HF_MEND_RESET_DEVICE)
+		set_message(step, "%zu device%s back with the same UUID and no new fault",
+			    view->targets_len, view->targets_len == 1 ? "" : "s");
+	else
+		set_message(step, "all devices are well after the act");
+}
+
+/* ---- phases --------------------------------------------------------------------------------- */
+
+static void end_dry_run(const struct hf_mend_view *view, struct hf_mend_step *step)
+{
+	struct hf_mend_step held = {.next = view->phase};
+
+	if (is_held(view, &held))
+		set_message(step, "dry run: the act would not begin now: %s", held.message);
+	else if (view->lease == HF_MEND_LEASE_OTHERS)
+		set_message(step, "dry run: the act would wait for the Lease, which %s holds",
+			    hf_str_or(view->lease_holder, "another"));
+	else
+		set_message(step, "dry run: the act would begin now; %zu pod%s would move",
+			    view->pods_left, view->pods_left == 1 ? "" : "s");
+	end_act(view, step, HF_MEND_SUCCEEDED);
+}
+
+static void wait_for_person(const struct hf_mend_view *view, struct hf_mend_step *step)
+{
+	struct hf_mend_step well = {.next = view->phase};
+
+	if (view->fault_at != HF_TIME_NONE && report_is_new(view, view->fault_at, &well) &&
+	    all_well(view, &well) && prove_targets(view, view->fault_at, &well) == PROOF_YES) {
+		set_message(step, "all devices are well again");
+		end_act(view, step, HF_MEND_SUCCEEDED);
+		step->prove = true;
+		return;
+	}
+	set_message(step, "a person has to repair the node; spec.cancel ends this wait");
+}
+
+static void step_pending(const struct hf_mend_view *view, struct hf_mend_step *step)
+{
+	if (ends_before_act(view, step))
+		return;
+	if (view->dry_run) {
+		end_dry_run(view, step);
+		return;
+	}
+	if (view->rung == HF_MEND_PERSON) {
+		wait_for_person(view, step);
+		return;
+	}
+	if (is_held(view, step) || needs_quarantine(view, step))
+		return;
+	if (view->lease == HF_MEND_LEASE_OTHERS) {
+		set_message(step, "waits for the Lease of the node, which %s holds",
+			    hf_str_or(view->lease_holder, "another"));
+		return;
+	}
+	if (view->lease == HF_MEND_LEASE_FREE) {
+		step->act = HF_MEND_TAKE_LEASE;
+		set_message(step, "takes the Lease of the node");
+		return;
+	}
+	step->next = HF_MEND_DRAINING;
+	set_message(step, "moves the pods that use the devices");
+}
+
+/* What has to leave the node before the act. */
+static bool must_drain(const struct hf_mend_view *view, struct hf_mend_step *step)
+{
+	if (!disturbs_work(view->rung))
+		return false;
+	if (view->pods_left > 0) {
+		step->act = HF_MEND_MOVE_PODS;
+		set_message(step, "%zu pod%s still use%s the devices", view->pods_left,
+			    view->pods_left == 1 ? "" : "s", view->pods_left == 1 ? "s" : "");
+		return true;
+	}
+	if (view->rung != HF_MEND_RESET_DEVICE)
+		return false;
+	if (!view->operands_off) {
+		step->act = HF_MEND_OPERANDS_OFF;
+		set_message(step, "turns off the GPU Operator's operands on the node");
+		return true;
+	}
+	if (view->operands_left > 0) {
+		set_message(step, "waits until %zu operand pod%s left the node",
+			    view->operands_left, view->operands_left == 1 ? " has" : "s have");
+		return true;
+	}
+	return false;
+}
+
+static void step_draining(const struct hf_mend_view *view, struct hf_mend_step *step)
+{
+	if (ends_before_act(view, step) || lost_lease(view, step))
+		return;
+	wake_by(step, view->drain_until);
+	if (view->now >= view->drain_until) {
+		struct hf_mend_step left = {.next = view->phase};
+
+		set_message(step, "the node was not emptied in time: %s",
+			    must_drain(view, &left) ? left.message : "processes kept the devices");
+		end_act(view, step, HF_MEND_FAILED);
+		return;
+	}
+	if (is_held(view, step) || needs_quarantine(view, step))
+		return;
+	if (view->pod != HF_MEND_POD_NONE) {
+		step->act = HF_MEND_DELETE_POD;
+		set_message(step, "removes the actor's pod of the former approval");
+		return;
+	}
+	if (must_drain(view, step))
+		return;
+	step->next = HF_MEND_APPROVED;
+	step->approve = true;
+	set_message(step, "approved; the act may begin");
+}
+
+static void back_to_draining(struct hf_mend_step *step)
+{
+	step->next = HF_MEND_DRAINING;
+	step->unapprove = true;
+}
+
+/* Facts that take the approval back or end the act. */
+static bool withdraw_approval(const struct hf_mend_view *view, struct hf_mend_step *step)
+{
+	if (ends_before_act(view, step) || lost_lease(view, step))
+		return true;
+	if (view->approved_at == HF_TIME_NONE ||
+	    other_boot(view->approved_boot_id, view->node_boot_id)) {
+		set_message(step, "the node has rebooted since the approval");
+		end_act(view, step, HF_MEND_CANCELLED);
+		return true;
+	}
+	if (is_held(view, step)) {
+		back_to_draining(step);
+		return true;
+	}
+	if (disturbs_work(view->rung) && (!view->quarantined || view->pods_left > 0)) {
+		set_message(step, view->quarantined ? "pods came back to the node"
+						    : "the quarantine was removed");
+		back_to_draining(step);
+		return true;
+	}
+	return false;
+}
+
+static void step_approved(const struct hf_mend_view *view, struct hf_mend_step *step)
+{
+	if (withdraw_approval(view, step))
+		return;
+	if (!hf_mend_has_actor(view->rung)) {
+		step->next = HF_MEND_ACTING;
+		step->act = HF_MEND_ACT_HERE;
+		set_message(step, "acts: %s", rung_names[view->rung]);
+		return;
+	}
+	wake_by(step, deadline_of(view));
+	if (view->act_holders > 0) {
+		set_message(step, "%zu process%s kept the devices open: %s", view->act_holders,
+			    view->act_holders == 1 ? "" : "es",
+			    hf_str_or(view->act_holder, "unknown"));
+		back_to_draining(step);
+	} else if (view->now >= deadline_of(view)) {
+		set_message(step, "the actor did not begin before the deadline");
+		end_act(view, step, HF_MEND_FAILED);
+	} else if (view->pod == HF_MEND_POD_ENDED) {
+		set_message(step, "the actor ended without an act, exit code %d", view->pod_exit);
+		end_act(view, step, HF_MEND_FAILED);
+	} else if (view->pod == HF_MEND_POD_NONE) {
+		step->act = HF_MEND_CREATE_POD;
+		set_message(step, "starts the actor on the node");
+	} else {
+		set_message(step, "waits for the actor");
+	}
+}
+
+static void miss_deadline(const struct hf_mend_view *view, struct hf_mend_step *step)
+{
+	char missing[HF_MEND_MESSAGE_MAX];
+
+	(void)snprintf(missing, sizeof(missing), "%s", step->message);
+	set_message(step, "no proof within %lld s of the approval: %.200s",
+		    (long long)(view->deadline / HF_SECOND), missing);
+	end_act(view, step, HF_MEND_FAILED);
+}
+
+static bool node_is_gone(const struct hf_mend_view *view, struct hf_mend_step *step)
+{
+	if (view->node_exists)
+		return false;
+	set_message(step, "the node was deleted after the act had begun");
+	end_act(view, step, HF_MEND_FAILED);
+	return true;
+}
+
+static void step_acting(const struct hf_mend_view *view, struct hf_mend_step *step)
+{
+	if (node_is_gone(view, step))
+		return;
+	wake_by(step, deadline_of(view));
+	if (view->act_ended_at != HF_TIME_NONE) {
+		step->next = HF_MEND_VERIFYING;
+		set_message(step, "the act has ended; waits for the proof");
+	} else if (other_boot(view->approved_boot_id, view->node_boot_id)) {
+		step->next = HF_MEND_VERIFYING;
+		set_message(step, "the node has rebooted; waits for the proof");
+	} else if (hf_mend_has_actor(view->rung) && view->pod != HF_MEND_POD_LIVES) {
+		step->next = HF_MEND_VERIFYING;
+		set_message(step, "the actor was lost after it had begun; the proof decides");
+	} else if (view->now >= deadline_of(view)) {
+		set_message(step, "the act did not end");
+		miss_deadline(view, step);
+	} else {
+		set_message(step, "acts: %s%s", rung_names[view->rung],
+			    view->cancel ? "; too late to cancel" : "");
+	}
+}
+
+/* The tool itself reported a failure. A reboot that was asked for may come all the same. */
+static bool tool_failed(const struct hf_mend_view *view)
+{
+	return view->act_ended_at != HF_TIME_NONE && view->act_failed &&
+	       !other_boot(view->approved_boot_id, view->node_boot_id);
+}
+
+static void step_verifying(const struct hf_mend_view *view, struct hf_mend_step *step)
+{
+	enum proof proof;
+
+	if (node_is_gone(view, step))
+		return;
+	if (view->act_started_at == HF_TIME_NONE) {
+		set_message(step, "the status has no act that could be verified");
+		end_act(view, step, HF_MEND_FAILED);
+		return;
+	}
+	if (tool_failed(view)) {
+		set_message(step, "the act failed with exit code %d: %.200s", view->act_exit,
+			    hf_str_or(view->act_message, "no message"));
+		end_act(view, step, HF_MEND_FAILED);
+		return;
+	}
+	wake_by(step, deadline_of(view));
+	proof = prove_act(view, step);
+	if (proof == PROOF_YES) {
+		tell_proof(view, step);
+		step->prove = true;
+		end_act(view, step, HF_MEND_SUCCEEDED);
+	} else if (proof == PROOF_NO) {
+		end_act(view, step, HF_MEND_FAILED);
+	} else if (view->now >= deadline_of(view)) {
+		miss_deadline(view, step);
+	}
+}
+
+static void step_restoring(const struct hf_mend_view *view, struct hf_mend_step *step)
+{
+	/* Only another program erases the outcome. Such an object is no success. */
+	enum hf_mend_phase outcome =
+		hf_mend_is_final(view->outcome) ? view->outcome : HF_MEND_FAILED;
+
+	step->outcome = outcome;
+	if (view->pod != HF_MEND_POD_NONE) {
+		step->act = HF_MEND_DELETE_POD;
+		set_message(step, "removes the actor's pod");
+		return;
+	}
+	if (view->saved && view->node_exists) {
+		if (view->held) {
+			set_message(step, "held by annotation holdfast.dev/hold on the node: what "
+					  "was changed is not put back");
+			return;
+		}
+		step->act = HF_MEND_RESTORE;
+		set_message(step, "puts back labels, cordon and persistence mode");
+		return;
+	}
+	step->next = outcome;
+}
+
+static void step_final(const struct hf_mend_view *view, struct hf_mend_step *step)
+{
+	step->outcome = view->outcome;
+	if (view->pod != HF_MEND_POD_NONE)
+		step->act = HF_MEND_DELETE_POD;
+	else if (view->lease == HF_MEND_LEASE_OURS)
+		step->act = HF_MEND_RELEASE_LEASE;
+}
+
+void hf_mend_step(const struct hf_mend_view *view, struct hf_mend_step *ret_step)
+{
+	static void (*const steps[HF_MEND_PHASES])(const struct hf_mend_view *,
+						   struct hf_mend_step *) = {
+		step_pending,   step_draining, step_approved, step_acting, step_verifying,
+		step_restoring, step_final,    step_final,    step_final};
+
+	*ret_step = (struct hf_mend_step){.next = view->phase, .wake_at = HF_TIME_NEVER};
+	steps[view->phase](view, ret_step);
+	hf_assert(hf_mend_phase_may_follow(view->phase, ret_step->next));
+}
+
+/* ---- names ---------------------------------------------------------------------------------- */
+
+const char *hf_mend_phase_name(enum hf_mend_phase phase)
+{
+	return phase < HF_MEND_PHASES ? phase_names[phase] : "?";
+}
+
+const char *hf_mend_rung_name(enum hf_mend_rung rung)
+{
+	return rung < HF_MEND_RUNGS ? rung_names[rung] : "?";
+}
+
+const char *hf_mend_do_name(enum hf_mend_do act)
+{
+	return act < HF_MEND_DOS ? do_names[act] : "?";
+}
+
+bool hf_mend_phase_of(const char *name, enum hf_mend_phase *ret_phase)
+{
+	*ret_phase = HF_MEND_PENDING;
+	if (hf_str_is_empty(name))
+		return true;
+	for (unsigned i = 0; i < HF_MEND_PHASES; i++) {
+		if (hf_streq(phase_names[i], name)) {
+			*ret_phase = (enum hf_mend_phase)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool hf_mend_rung_of(const char *name, enum hf_mend_rung *ret_rung)
+{
+	for (unsigned i = 0; i < HF_MEND_RUNGS; i++) {
+		if (hf_streq(rung_names[i], name)) {
+			*ret_rung = (enum hf_mend_rung)i;
+			return true;
+		}
+	}
+	return false;
+}
