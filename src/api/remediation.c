@@ -157,6 +157,7 @@ static struct hf_json *write_act(const struct hf_remediation_act *act)
 	struct hf_json *json = hf_json_object();
 
 	set_text(json, "nonce", act->nonce);
+	set_text(json, "actor", act->actor);
 	set_time(json, "startedAt", act->started_at);
 	set_time(json, "endedAt", act->ended_at);
 	set_text(json, "bootID", act->boot_id);
@@ -349,7 +350,7 @@ static const struct hf_field_table holder_table = HF_FIELD_TABLE(holder_fields, 
 
 struct act {
 	uint64_t present;
-	const char *nonce, *boot_id, *tool, *message;
+	const char *nonce, *actor, *boot_id, *tool, *message;
 	hf_time started, ended;
 	int32_t exit_code;
 	HF_LIST(struct holder) holders;
@@ -360,6 +361,7 @@ static const struct hf_field act_fields[] = {
 	[ACT_ENDED] = HF_FIELD_TIME("endedAt", struct act, ended, 0),
 	[ACT_EXIT] = HF_FIELD_INT32("exitCode", struct act, exit_code, -1, 255, 0),
 	TEXT("nonce", struct act, nonce),
+	TEXT("actor", struct act, actor),
 	TEXT("bootID", struct act, boot_id),
 	TEXT("tool", struct act, tool),
 	HF_FIELD_STRING("message", struct act, message, MESSAGE_BYTES, 0),
@@ -485,6 +487,7 @@ static struct hf_remediation_act act_of(const struct act *a, struct hf_arena *ar
 {
 	struct hf_remediation_act act = {
 		.nonce = a->nonce,
+		.actor = a->actor,
 		.started_at = time_or_none(a->present, ACT_STARTED, a->started),
 		.ended_at = time_or_none(a->present, ACT_ENDED, a->ended),
 		.boot_id = a->boot_id,

@@ -87,6 +87,7 @@ struct hf_remediation_holder {
 /* What the actor writes. Times are of the node's clock. */
 struct hf_remediation_act {
 	const char *nonce;
+	const char *actor; /* "actor": random id of the process that wrote startedAt */
 	/* "startedAt": the intent. From this write on no actor acts for this object.
 	 * HF_TIME_NONE: not started */
 	hf_time started_at;

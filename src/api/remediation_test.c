@@ -57,6 +57,7 @@ static struct hf_remediation_status full_status(void)
 		.conditions = {conditions, 1},
 		.approval = {.at = T0 + HF_SECOND, .boot_id = "b-1", .node_version = "17"},
 		.act = {.nonce = NONCE,
+			.actor = "a1",
 			.started_at = T0 + 2 * HF_SECOND,
 			.ended_at = T0 + 7 * HF_SECOND,
 			.boot_id = "b-1",
@@ -160,6 +161,7 @@ static void the_status_is_read_as_it_was_written(void **state)
 	assert_string_equal(got.status.approval.boot_id, "b-1");
 	assert_string_equal(got.status.approval.node_version, "17");
 	assert_string_equal(got.status.act.nonce, NONCE);
+	assert_string_equal(got.status.act.actor, "a1");
 	assert_int_equal(got.status.act.started_at, T0 + 2 * HF_SECOND);
 	assert_int_equal(got.status.act.ended_at, T0 + 7 * HF_SECOND);
 	assert_true(got.status.act.has_exit_code);

@@ -16,6 +16,8 @@ extern const struct hf_cli_verb hf_verb_plot;
 extern const struct hf_cli_verb hf_verb_operator;
 /* Runs on each node of a cluster. */
 extern const struct hf_cli_verb hf_verb_agent;
+/* Runs in a privileged pod of the operator, and performs one act on its node. */
+extern const struct hf_cli_verb hf_verb_mend_node;
 /* Runs in a pod, around the training process. */
 extern const struct hf_cli_verb hf_verb_exec;
 /* Ends the embedded plane of `up`. */

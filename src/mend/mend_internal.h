@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_MEND_MEND_INTERNAL_H
+#define HF_MEND_MEND_INTERNAL_H
+
+#include "api/remediation.h"
+#include "mend/mend.h"
+
+#include <sys/types.h>
+
+/* ---- tool.c: a program in the root folder of the host ----------------------------------------- */
+
+#define HF_MEND_TOOL_ARGS_MAX 24
+
+struct hf_mend_tool {
+	const char *root;
+	/* NULL-terminated; argv[0] is a name such as nvidia-smi */
+	const char *argv[HF_MEND_TOOL_ARGS_MAX];
+	hf_time timeout;
+};
+
+struct hf_mend_tool_result {
+	int exit_code;  /* -1: a signal ended the tool, or the tool has not ended */
+	bool timed_out; /* it was still running at its timeout */
+	bool hung;      /* the tool survived SIGKILL: it waits in the kernel (state D) */
+	char output[HF_MEND_TEXT_MAX]; /* end of its output in printable letters */
+};
+
+/* Runs the tool to its end. At the timeout it gets SIGTERM, then SIGKILL. Fails only if the tool could
+ * not be started. */
+int hf_mend_tool_run(const struct hf_mend_options *options, const struct hf_mend_tool *tool,
+		     struct hf_mend_tool_result *ret_result, struct hf_error *err) HF_MUST_CHECK;
+/* True if the host has the program below `root`, in a folder that hf_mend_enter_root searches. */
+bool hf_mend_tool_exists(const char *root, const char *name);
+/* Runs the loop for the span. */
+void hf_mend_wait(struct hf_loop *loop, hf_time span);
+
+/* ---- holders.c: processes that have a device open ---------------------------------------------- */
+
+#define HF_MEND_FILES_MAX 64
+
+/* Files of the devices: "/dev/nvidia3". */
+struct hf_mend_files {
+	char paths[HF_MEND_FILES_MAX][32];
+	size_t len;
+	bool any_nvidia; /* the file of a GPU is unknown: every /dev/nvidiaN counts */
+};
+
+struct hf_mend_holders {
+	struct hf_remediation_holder items[HF_REMEDIATION_HOLDERS_MAX];
+	char comms[HF_REMEDIATION_HOLDERS_MAX][64];
+	char pods[HF_REMEDIATION_HOLDERS_MAX][330]; /* NAMESPACE/NAME, else the UID */
+	size_t len;                                 /* items */
+	size_t total;                               /* processes, also those without an item */
+};
+
+/* All devices are of one vendor. */
+void hf_mend_find_files(const struct hf_mend_options *options,
+			const struct hf_remediation_spec *spec, bool nvidia,
+			struct hf_mend_files *ret_files);
+/* The persistence daemon of NVIDIA is left out: it lets go when persistence mode is turned off. */
+int hf_mend_find_holders(const struct hf_mend_options *options, const struct hf_mend_files *files,
+			 struct hf_mend_holders *ret_holders, struct hf_error *err) HF_MUST_CHECK;
+
+/* ---- reset.c, reboot.c: the acts --------------------------------------------------------------- */
+
+/* What an act reports. */
+struct hf_mend_outcome {
+	const char *tool;
+	bool has_exit_code;
+	int exit_code; /* 0: done */
+	char message[HF_MEND_TEXT_MAX];
+};
+
+/* What is known before the intent. */
+struct hf_mend_reset {
+	const struct hf_remediation_spec *spec;
+	bool nvidia;
+	char root[256];   /* in which the tool is */
+	char uuids[1400]; /* for -i: "GPU-1,GPU-2" */
+	struct hf_mend_holders holders;
+	struct hf_field_pair persistence[HF_REMEDIATION_DEVICES_MAX];
+	char persistence_on[1400]; /* UUIDs whose persistence mode is on; "": none */
+	size_t persistence_len;
+};
+
+/* Everything up to the intent: finds the tool, reads the persistence mode, waits for holders. Changes
+ * nothing. Fails if the act is not possible here. holders.len > 0: the devices are busy. */
+int hf_mend_reset_prepare(const struct hf_mend_options *options,
+			  const struct hf_remediation_spec *spec, struct hf_mend_reset *ret_reset,
+			  struct hf_error *err) HF_MUST_CHECK;
+void hf_mend_reset_act(const struct hf_mend_options *options, const struct hf_mend_reset *reset,
+		       struct hf_mend_outcome *ret_outcome);
+
+/* Fails if no method is available. */
+int hf_mend_reboot_prepare(const struct hf_mend_options *options, struct hf_error *err)
+	HF_MUST_CHECK;
+/* Returns only if no method rebooted the node. */
+void hf_mend_reboot_act(const struct hf_mend_options *options, struct hf_mend_outcome *ret_outcome);
+
+#endif
