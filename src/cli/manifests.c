@@ -36,7 +36,7 @@ static bool scheduler_is_plain(const char *name)
 	       strchr(LETTERS, name[0]) != NULL;
 }
 
-enum { CRDS = 1, OPERATOR = 2, AGENT = 4, POLICY = 8, ALL = 16 };
+enum { CRDS = 1, OPERATOR = 2, AGENT = 4, POLICY = 8, ALL = 16, MENDER = 32 };
 
 /* The flags that select each section. ALL: the command line selects nothing, so all common sections
  * are printed. */
@@ -47,6 +47,7 @@ static const unsigned asked_by[] = {
 	[HF_MANIFESTS_OPERATOR] = OPERATOR | ALL,
 	[HF_MANIFESTS_GANG] = OPERATOR | ALL,
 	[HF_MANIFESTS_AGENT] = AGENT,
+	[HF_MANIFESTS_MENDER] = MENDER,
 	[HF_MANIFESTS_DENY] = POLICY,
 	[HF_MANIFESTS_WARN] = CRDS | POLICY | ALL,
 };
@@ -56,6 +57,7 @@ static bool is_wanted(const struct hf_cli *cli, enum hf_manifest_section section
 	unsigned asked = (hf_cli_has(cli, "crds") ? CRDS : 0) |
 			 (hf_cli_has(cli, "operator") ? OPERATOR : 0) |
 			 (hf_cli_has(cli, "agent") ? AGENT : 0) |
+			 (hf_cli_has(cli, "mender") ? MENDER : 0) |
 			 (hf_cli_has(cli, "policy") ? POLICY : 0);
 
 	if (section == HF_MANIFESTS_GANG && hf_cli_flag(cli, "gang-scheduler-name") == NULL)
@@ -100,7 +102,8 @@ static int verb_manifests(struct hf_cli *cli)
 			"--gang-scheduler-name '%s': not a valid name: use letters, digits and ._-",
 			scheduler);
 	/* The two namespaces have different pod security levels, and -n would rename both. */
-	if (hf_cli_has(cli, "namespace") && hf_cli_has(cli, "agent") && hf_cli_has(cli, "operator"))
+	if (hf_cli_has(cli, "namespace") && hf_cli_has(cli, "agent") &&
+	    (hf_cli_has(cli, "operator") || hf_cli_has(cli, "mender")))
 		return hf_cli_usage(
 			cli,
 			"--namespace: operator and agent need different namespaces; print them with two commands");
@@ -121,6 +124,7 @@ static const struct hf_flag manifests_flags[] = {
 	 NULL},
 	{"operator", 0, NULL, "the operator: namespace, roles, service, deployment", NULL},
 	{"agent", 0, NULL, "the node agent: namespace, roles, policy, DaemonSet", NULL},
+	{"mender", 0, NULL, "resets and reboots: namespace, roles, policies of the actor", NULL},
 	{"namespace", 'n', "NAME", "the namespace of the operator or the agent", NULL},
 	{"policy", 0, NULL, "admission policies, for a cluster that keeps upstream's CRDs", NULL},
 	{"image", 0, "IMAGE", "the image of operator and agent", NULL},
@@ -132,8 +136,9 @@ static const struct hf_flag manifests_flags[] = {
 const struct hf_cli_verb hf_verb_manifests = {
 	.name = "manifests",
 	.summary = "Print the manifests that install Holdfast, for kubectl apply",
-	.usage = "[--crds] [--operator] [--agent] [--policy] [-n NAMESPACE] [--image IMAGE] "
-		 "[--gang-scheduler-name NAME]",
+	.usage =
+		"[--crds] [--operator] [--agent] [--mender] [--policy] [-n NAMESPACE] [--image IMAGE] "
+		"[--gang-scheduler-name NAME]",
 	.group = HF_CLI_ON_CLUSTER,
 	.examples =
 		"  holdfast manifests --image registry.example/holdfast:1 | kubectl apply -f -\n"

@@ -27,10 +27,11 @@ enum hf_manifest_section {
 	HF_MANIFESTS_DEVICES, /* CRDs that only Holdfast has */
 	HF_MANIFESTS_HEALTH,  /* the CRDs HealthPolicy and Remediation */
 	HF_MANIFESTS_OPERATOR,
-	HF_MANIFESTS_GANG,  /* roles for pod groups, if a gang scheduler is named */
-	HF_MANIFESTS_AGENT, /* only with --agent, because the agent is privileged */
-	HF_MANIFESTS_DENY,  /* the rules of the CRDs as policies, for upstream's CRDs */
-	HF_MANIFESTS_WARN,  /* warnings, for either CRDs */
+	HF_MANIFESTS_GANG,   /* roles for pod groups, if a gang scheduler is named */
+	HF_MANIFESTS_AGENT,  /* only with --agent, because the agent is privileged */
+	HF_MANIFESTS_MENDER, /* only with --mender, because its pods are privileged */
+	HF_MANIFESTS_DENY,   /* the rules of the CRDs as policies, for upstream's CRDs */
+	HF_MANIFESTS_WARN,   /* warnings, for either CRDs */
 };
 
 struct hf_manifest {

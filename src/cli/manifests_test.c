@@ -303,12 +303,30 @@ static void all_that_is_written_into_status_has_its_place_in_the_crds(void **sta
 	}
 }
 
+static void the_mender_is_printed_only_when_asked_for(void **state)
+{
+	AUTO_SAID all = RUN();
+	AUTO_SAID mender = RUN("--mender", "-n", "mine");
+	AUTO_SAID both = RUN("--mender", "--agent", "-n", "mine");
+
+	assert_int_equal(count(all.out, "holdfast-mend"), 0);
+	assert_int_equal(mender.code, HF_EXIT_OK);
+	assert_int_equal(count(mender.out, "kind: ValidatingAdmissionPolicy\n"), 3);
+	assert_int_equal(count(mender.out, "kind: Namespace\n"), 1);
+	/* The operator's namespace is a choice, the actor's is not. */
+	assert_int_equal(count(mender.out, "    namespace: mine\n"), 2);
+	assert_int_equal(count(mender.out, "  name: holdfast-mend\n"), 1);
+	assert_int_equal(count(mender.out, "holdfast-system"), 0);
+	assert_int_equal(both.code, HF_EXIT_USAGE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_kind_has_its_crd_and_the_operator_comes_with_it),
 		cmocka_unit_test(a_gang_scheduler_brings_its_rights_and_its_flag),
 		cmocka_unit_test(a_part_is_printed_alone),
+		cmocka_unit_test(the_mender_is_printed_only_when_asked_for),
 		cmocka_unit_test(namespace_and_image_are_put_everywhere),
 		cmocka_unit_test(the_agent_comes_where_it_is_asked_for),
 		cmocka_unit_test(what_is_no_image_is_refused),

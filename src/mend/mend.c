@@ -226,7 +226,12 @@ static void write_result(struct actor *actor, const struct hf_mend_outcome *outc
 		if (write_act(actor, NULL, NULL, &err) == 0)
 			return;
 		hf_mend_wait(actor->options->loop, RESULT_RETRY_EVERY);
-		if (read_object(actor, &err) == 0 && !is_our_intent(actor))
+		if (read_object(actor, &err) != 0)
+			continue;
+		/* The reply was lost. */
+		if (is_our_intent(actor) && actor->remediation.status.act.ended_at != HF_TIME_NONE)
+			return;
+		if (!is_our_intent(actor))
 			break;
 	}
 	hf_log(HF_LOG_ERROR, "mend", "The result was not written: the proof alone decides",
