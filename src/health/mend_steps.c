@@ -397,7 +397,8 @@ static void step_draining(const struct hf_mend_view *view, struct hf_mend_step *
 	if (is_held(view, step) || needs_quarantine(view, step))
 		return;
 	if (view->pod != HF_MEND_POD_NONE) {
-		step->act = HF_MEND_DELETE_POD;
+		if (view->pod != HF_MEND_POD_LEAVES)
+			step->act = HF_MEND_DELETE_POD;
 		set_message(step, "removes the actor's pod of the former approval");
 		return;
 	}
@@ -454,6 +455,9 @@ static void step_approved(const struct hf_mend_view *view, struct hf_mend_step *
 			    view->act_holders == 1 ? "" : "es",
 			    hf_str_or(view->act_holder, "unknown"));
 		back_to_draining(step);
+	} else if (view->pod == HF_MEND_POD_ENDED && view->pod_exit == HF_MEND_EXIT_BUSY) {
+		set_message(step, "processes kept the devices open; their names are not known");
+		back_to_draining(step);
 	} else if (view->now >= deadline_of(view)) {
 		set_message(step, "the actor did not begin before the deadline");
 		end_act(view, step, HF_MEND_FAILED);
@@ -498,7 +502,8 @@ static void step_acting(const struct hf_mend_view *view, struct hf_mend_step *st
 	} else if (other_boot(view->approved_boot_id, view->node_boot_id)) {
 		step->next = HF_MEND_VERIFYING;
 		set_message(step, "the node has rebooted; waits for the proof");
-	} else if (hf_mend_has_actor(view->rung) && view->pod != HF_MEND_POD_LIVES) {
+	} else if (hf_mend_has_actor(view->rung) && view->pod != HF_MEND_POD_LIVES &&
+		   view->pod != HF_MEND_POD_LEAVES) {
 		step->next = HF_MEND_VERIFYING;
 		set_message(step, "the actor was lost after it had begun; the proof decides");
 	} else if (view->now >= deadline_of(view)) {
@@ -547,6 +552,18 @@ static void step_verifying(const struct hf_mend_view *view, struct hf_mend_step 
 	}
 }
 
+/* The actor must have ended before the next act may begin. On a node that is lost no kubelet can confirm
+ * the end, and the pod's own deadline has to do. */
+static bool removes_pod(const struct hf_mend_view *view, struct hf_mend_step *step)
+{
+	if (view->pod == HF_MEND_POD_NONE || (view->pod == HF_MEND_POD_LEAVES && !view->node_ready))
+		return false;
+	if (view->pod != HF_MEND_POD_LEAVES)
+		step->act = HF_MEND_DELETE_POD;
+	set_message(step, "removes the actor's pod");
+	return true;
+}
+
 static void step_restoring(const struct hf_mend_view *view, struct hf_mend_step *step)
 {
 	/* Only another program erases the outcome. Such an object is no success. */
@@ -554,11 +571,8 @@ static void step_restoring(const struct hf_mend_view *view, struct hf_mend_step 
 		hf_mend_is_final(view->outcome) ? view->outcome : HF_MEND_FAILED;
 
 	step->outcome = outcome;
-	if (view->pod != HF_MEND_POD_NONE) {
-		step->act = HF_MEND_DELETE_POD;
-		set_message(step, "removes the actor's pod");
+	if (removes_pod(view, step))
 		return;
-	}
 	if (view->saved && view->node_exists) {
 		if (view->held) {
 			set_message(step, "held by annotation holdfast.dev/hold on the node: what "
@@ -575,7 +589,7 @@ static void step_restoring(const struct hf_mend_view *view, struct hf_mend_step 
 static void step_final(const struct hf_mend_view *view, struct hf_mend_step *step)
 {
 	step->outcome = view->outcome;
-	if (view->pod != HF_MEND_POD_NONE)
+	if (view->pod != HF_MEND_POD_NONE && view->pod != HF_MEND_POD_LEAVES)
 		step->act = HF_MEND_DELETE_POD;
 	else if (view->lease == HF_MEND_LEASE_OURS)
 		step->act = HF_MEND_RELEASE_LEASE;
@@ -591,6 +605,68 @@ void hf_mend_step(const struct hf_mend_view *view, struct hf_mend_step *ret_step
 	*ret_step = (struct hf_mend_step){.next = view->phase, .wake_at = HF_TIME_NEVER};
 	steps[view->phase](view, ret_step);
 	hf_assert(hf_mend_phase_may_follow(view->phase, ret_step->next));
+}
+
+/* ---- conditions ------------------------------------------------------------------------------ */
+
+static void set_condition(struct hf_mend_condition *condition, bool is_true, const char *when_true,
+			  const char *when_false)
+{
+	condition->is_true = is_true;
+	condition->reason = is_true ? when_true : when_false;
+}
+
+static void set_before_act(const struct hf_mend_view *view, const struct hf_mend_step *step,
+			   struct hf_mend_condition *conditions)
+{
+	if (disturbs_work(view->rung))
+		set_condition(&conditions[HF_MEND_COND_QUARANTINED], view->quarantined, "Tainted",
+			      "NotTainted");
+	set_condition(&conditions[HF_MEND_COND_LOCKED], view->lease == HF_MEND_LEASE_OURS,
+		      "LeaseTaken",
+		      view->lease == HF_MEND_LEASE_OTHERS ? "LeaseOfOther" : "LeaseFree");
+	if (disturbs_work(view->rung) && step->next != HF_MEND_PENDING)
+		set_condition(&conditions[HF_MEND_COND_JOBS_MOVED], view->pods_left == 0, "NoPods",
+			      "PodsLeft");
+	if (view->act_holders > 0 || view->pod_exit == HF_MEND_EXIT_BUSY)
+		set_condition(&conditions[HF_MEND_COND_HOLDERS_GONE], false, NULL, "DevicesOpen");
+	if (step->approve || step->unapprove || view->phase == HF_MEND_APPROVED)
+		set_condition(&conditions[HF_MEND_COND_APPROVED],
+			      !step->unapprove && step->outcome == HF_MEND_PENDING, "Approved",
+			      "Withdrawn");
+}
+
+void hf_mend_conditions(const struct hf_mend_view *view, const struct hf_mend_step *step,
+			struct hf_mend_condition ret_conditions[HF_MEND_CONDITIONS])
+{
+	static const char *const types[HF_MEND_CONDITIONS] = {
+#define X(name, text) text,
+		HF_MEND_CONDITION_NAMES(X)
+#undef X
+	};
+	bool begun = view->act_started_at != HF_TIME_NONE;
+
+	for (size_t i = 0; i < HF_MEND_CONDITIONS; i++)
+		ret_conditions[i] = (struct hf_mend_condition){.type = types[i]};
+	if (view->phase < HF_MEND_ACTING)
+		set_before_act(view, step, ret_conditions);
+	if (begun && view->rung == HF_MEND_RESET_DEVICE)
+		set_condition(&ret_conditions[HF_MEND_COND_HOLDERS_GONE], true, "NoProcess", NULL);
+	if (begun)
+		set_condition(&ret_conditions[HF_MEND_COND_ACTED], true,
+			      view->act_ended_at == HF_TIME_NONE ? "Begun"
+			      : view->act_failed                 ? "Failed"
+								 : "Done",
+			      NULL);
+	if (step->prove || (begun && step->outcome != HF_MEND_PENDING))
+		set_condition(&ret_conditions[HF_MEND_COND_PROVEN],
+			      step->prove || step->outcome == HF_MEND_SUCCEEDED, "Seen", "NotSeen");
+	if (view->phase == HF_MEND_RESTORING)
+		set_condition(&ret_conditions[HF_MEND_COND_RESTORED], hf_mend_is_final(step->next),
+			      "PutBack", "NotYet");
+	if (hf_mend_is_final(view->phase))
+		set_condition(&ret_conditions[HF_MEND_COND_RELEASED],
+			      view->lease != HF_MEND_LEASE_OURS, "LeaseReleased", "LeaseHeld");
 }
 
 /* ---- names ---------------------------------------------------------------------------------- */

@@ -49,7 +49,8 @@ enum hf_mend_lease { HF_MEND_LEASE_FREE, HF_MEND_LEASE_OURS, HF_MEND_LEASE_OTHER
 /* The actor's pod. */
 enum hf_mend_pod {
 	HF_MEND_POD_NONE,
-	HF_MEND_POD_LIVES, /* Pending or Running */
+	HF_MEND_POD_LIVES,  /* Pending or Running */
+	HF_MEND_POD_LEAVES, /* has not ended, and is marked for deletion */
 	HF_MEND_POD_ENDED,
 };
 
@@ -161,6 +162,32 @@ struct hf_mend_step {
 };
 
 void hf_mend_step(const struct hf_mend_view *view, struct hf_mend_step *ret_step);
+
+/* The conditions of the status, one for each step of the work; X(name, text). */
+#define HF_MEND_CONDITION_NAMES(X)                                                                 \
+	X(QUARANTINED, "Quarantined")                                                              \
+	X(LOCKED, "Locked")                                                                        \
+	X(JOBS_MOVED, "JobsMoved")                                                                 \
+	X(HOLDERS_GONE, "HoldersGone")                                                             \
+	X(APPROVED, "Approved")                                                                    \
+	X(ACTED, "Acted")                                                                          \
+	X(PROVEN, "Proven")                                                                        \
+	X(RESTORED, "Restored")                                                                    \
+	X(RELEASED, "Released")
+enum hf_mend_condition_type {
+#define X(name, text) HF_MEND_COND_##name,
+	HF_MEND_CONDITION_NAMES(X)
+#undef X
+		HF_MEND_CONDITIONS
+};
+struct hf_mend_condition {
+	const char *type;
+	const char *reason; /* NULL: the stored condition stays, or there is none */
+	bool is_true;
+};
+/* What the conditions are once the step is written. */
+void hf_mend_conditions(const struct hf_mend_view *view, const struct hf_mend_step *step,
+			struct hf_mend_condition ret_conditions[HF_MEND_CONDITIONS]);
 
 /* True if a status may change from one phase to the other. A phase may stay as it is. */
 bool hf_mend_phase_may_follow(enum hf_mend_phase from, enum hf_mend_phase to);

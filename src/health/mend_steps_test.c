@@ -210,9 +210,14 @@ static void processes_that_stay_send_the_act_back(void **state)
 	v.act_holders = 2;
 	v.act_holder = "python (4711)";
 	expect_step(&v, "Draining/nothing", "2 processes kept the devices open: python (4711)");
+	/* The names could not be written. */
+	v.act_holders = 0;
+	expect_step(&v, "Draining/nothing", "names are not known");
 	v = view_in(HF_MEND_DRAINING, HF_MEND_RESET_DEVICE);
 	v.pod = HF_MEND_POD_ENDED;
 	expect_step(&v, "Draining/delete-pod", "former approval");
+	v.pod = HF_MEND_POD_LEAVES;
+	expect_step(&v, "Draining/nothing", "former approval");
 	v.now = v.drain_until;
 	expect_step(&v, "Restoring/nothing/Failed", "processes kept the devices");
 	v.pods_left = 1;
@@ -569,6 +574,86 @@ static void a_person_is_waited_for(void **state)
 	expect_step(&v, "Restoring/nothing/Cancelled", "rung person does not act");
 }
 
+static void the_actor_has_ended_before_the_next_act(void **state)
+{
+	struct hf_mend_view v = view_in(HF_MEND_ACTING, HF_MEND_REBOOT);
+
+	(void)state;
+	/* A drain marked the pod. The actor goes on until it is killed. */
+	v.pod = HF_MEND_POD_LEAVES;
+	expect_step(&v, "Acting/nothing", "acts");
+	v = view_in(HF_MEND_RESTORING, HF_MEND_REBOOT);
+	v.outcome = HF_MEND_FAILED;
+	v.pod = HF_MEND_POD_LIVES;
+	expect_step(&v, "Restoring/delete-pod/Failed", "");
+	v.pod = HF_MEND_POD_LEAVES;
+	expect_step(&v, "Restoring/nothing/Failed", "removes the actor's pod");
+	/* The node never came back: its pod never ends. */
+	v.node_ready = false;
+	expect_step(&v, "Failed/nothing/Failed", "");
+	v.phase = HF_MEND_FAILED;
+	expect_step(&v, "Failed/release-lease/Failed", "");
+}
+
+/* The conditions that the step writes: "Type=True:Reason …". */
+static void expect_conditions(const struct hf_mend_view *view, const char *want)
+{
+	struct hf_mend_condition conditions[HF_MEND_CONDITIONS];
+	struct hf_mend_step step;
+	char got[512] = "";
+
+	hf_mend_step(view, &step);
+	hf_mend_conditions(view, &step, conditions);
+	for (size_t i = 0; i < HF_MEND_CONDITIONS; i++) {
+		size_t len = strlen(got);
+
+		if (conditions[i].reason != NULL)
+			snprintf(got + len, sizeof(got) - len, "%s%s=%s:%s", len > 0 ? " " : "",
+				 conditions[i].type, conditions[i].is_true ? "True" : "False",
+				 conditions[i].reason);
+	}
+	assert_string_equal(got, want);
+}
+
+static void each_step_has_its_condition(void **state)
+{
+	struct hf_mend_view v = view_in(HF_MEND_PENDING, HF_MEND_RESET_DEVICE);
+
+	(void)state;
+	v.quarantined = false;
+	expect_conditions(&v, "Quarantined=False:NotTainted Locked=False:LeaseFree");
+	v = view_in(HF_MEND_DRAINING, HF_MEND_RESET_DEVICE);
+	v.pods_left = 1;
+	expect_conditions(
+		&v, "Quarantined=True:Tainted Locked=True:LeaseTaken JobsMoved=False:PodsLeft");
+	v.pods_left = 0;
+	expect_conditions(&v, "Quarantined=True:Tainted Locked=True:LeaseTaken "
+			      "JobsMoved=True:NoPods Approved=True:Approved");
+	v = view_in(HF_MEND_APPROVED, HF_MEND_RESET_DEVICE);
+	v.act_holders = 1;
+	expect_conditions(&v, "Quarantined=True:Tainted Locked=True:LeaseTaken "
+			      "JobsMoved=True:NoPods HoldersGone=False:DevicesOpen "
+			      "Approved=False:Withdrawn");
+	v = view_in(HF_MEND_ACTING, HF_MEND_RESET_DEVICE);
+	expect_conditions(&v, "HoldersGone=True:NoProcess Acted=True:Begun");
+	v = view_in(HF_MEND_VERIFYING, HF_MEND_RESET_DEVICE);
+	expect_conditions(&v, "HoldersGone=True:NoProcess Acted=True:Done Proven=True:Seen");
+	v.act_failed = true;
+	expect_conditions(&v, "HoldersGone=True:NoProcess Acted=True:Failed Proven=False:NotSeen");
+	v = view_in(HF_MEND_RESTORING, HF_MEND_REBOOT);
+	v.outcome = HF_MEND_SUCCEEDED;
+	v.saved = true;
+	expect_conditions(&v, "Acted=True:Done Proven=True:Seen Restored=False:NotYet");
+	v.saved = false;
+	expect_conditions(&v, "Acted=True:Done Proven=True:Seen Restored=True:PutBack");
+	v = view_in(HF_MEND_CANCELLED, HF_MEND_REBOOT);
+	v.act_started_at = v.act_ended_at = HF_TIME_NONE;
+	v.outcome = HF_MEND_CANCELLED;
+	expect_conditions(&v, "Released=False:LeaseHeld");
+	v.lease = HF_MEND_LEASE_FREE;
+	expect_conditions(&v, "Released=True:LeaseReleased");
+}
+
 /* ---- every view ----------------------------------------------------------------------------- */
 
 static hf_time pick_time(struct hf_rng *random)
@@ -618,7 +703,7 @@ static struct hf_mend_view pick_view(struct hf_rng *random)
 	v.pods_left = hf_rng_below(random, 3) / 2;
 	v.operands_off = !pick_bool(random);
 	v.operands_left = hf_rng_below(random, 3) / 2;
-	v.pod = (enum hf_mend_pod)hf_rng_below(random, 3);
+	v.pod = (enum hf_mend_pod)hf_rng_below(random, 4);
 	v.health_exists = !pick_bool(random);
 	v.observed_at = pick_time(random);
 	v.health_boot_id = boots[hf_rng_below(random, 3)];
@@ -671,7 +756,7 @@ static void check_promises(const struct hf_mend_view *v, const struct hf_mend_st
 	if (v->held)
 		check_held(step);
 	if (step->act == HF_MEND_RELEASE_LEASE)
-		assert_true(hf_mend_is_final(v->phase) && v->pod == HF_MEND_POD_NONE);
+		assert_true(hf_mend_is_final(v->phase) && v->pod != HF_MEND_POD_LIVES);
 	assert_true(!step->unapprove || v->act_started_at == HF_TIME_NONE);
 	if (step->prove)
 		check_proof(v);
@@ -761,6 +846,8 @@ int main(void)
 		cmocka_unit_test(an_old_object_is_not_acted_on_again),
 		cmocka_unit_test(the_controller_performs_what_needs_no_actor),
 		cmocka_unit_test(a_person_is_waited_for),
+		cmocka_unit_test(the_actor_has_ended_before_the_next_act),
+		cmocka_unit_test(each_step_has_its_condition),
 		cmocka_unit_test(no_view_breaks_a_promise),
 		cmocka_unit_test(names_go_both_ways),
 		cmocka_unit_test(the_table_of_phases_is_closed),
