@@ -157,6 +157,20 @@ struct hf_remediation_act_write {
 };
 struct hf_json *hf_remediation_act_patch(const struct hf_remediation_act_write *write);
 
+/* The actor's pod. */
+struct hf_remediation_pod {
+	const char *name, *uid; /* of the Remediation, which owns the pod */
+	const char *node, *nonce;
+	const char *image;
+	bool reboots;             /* rung reboot; else reset-device */
+	bool arms_watchdog;       /* with reboots: arm /dev/watchdog */
+	const char *only;         /* with reboots: the only method; NULL: all methods */
+	int64_t deadline_seconds; /* time until the kubelet ends the pod */
+};
+/* Builds the pod as the admission policy demands it (deploy/mender/policy.yaml), with the flags of
+ * `holdfast mend-node` for the host's paths. */
+struct hf_json *hf_remediation_pod_json(const struct hf_remediation_pod *pod);
+
 /* Reads the object. HF_E_INVALID: err names the first wrong field. Nothing of a wrong type counts as
  * absent: an intent that cannot be read must not look like no intent. Unknown fields are ignored. Texts
  * and lists come from the arena. */

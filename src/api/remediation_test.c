@@ -334,6 +334,49 @@ static void unknown_fields_and_nulls_are_passed_over(void **state)
 	assert_int_equal(got.status.act.started_at, HF_TIME_NONE);
 }
 
+/* The admission policy and the kubelet read this pod: deploy/mender/policy.yaml. */
+static void the_pod_has_the_form_of_the_policy(void **state)
+{
+	struct hf_remediation_pod pod = {.name = "n1-3",
+					 .uid = "u-1",
+					 .node = "n1",
+					 .nonce = NONCE,
+					 .image = "holdfast:1",
+					 .deadline_seconds = 600};
+	HF_AUTO_JSON reset = hf_remediation_pod_json(&pod);
+	struct hf_json *reboot;
+	const struct hf_json *container =
+		hf_json_item(hf_json_path(reset, "spec", "containers", NULL), 0);
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_JSON_BYTES_MAX);
+
+	(void)state;
+	assert_string_equal(hf_json_path_str(reset, "metadata", "name", NULL), "mend-n1-3");
+	assert_string_equal(hf_json_path_str(reset, "metadata", "namespace", NULL),
+			    "holdfast-mend");
+	assert_string_equal(hf_json_path_str(reset, "spec", "nodeName", NULL), "n1");
+	assert_string_equal(hf_json_path_str(reset, "spec", "serviceAccountName", NULL),
+			    "holdfast-mender");
+	assert_string_equal(hf_json_path_str(reset, "spec", "restartPolicy", NULL), "Never");
+	assert_int_equal(hf_json_i64(hf_json_path(reset, "spec", "activeDeadlineSeconds", NULL), 0),
+			 600);
+	hf_json_write(hf_json_get(container, "command"), HF_JSON_COMPACT, &sb);
+	assert_string_equal(sb.data, "[\"holdfast\",\"mend-node\",\"--intent\",\"n1-3\"]");
+	hf_strbuf_clear(&sb);
+	/* A reset gets no way to reboot. */
+	hf_json_write(hf_json_get(container, "args"), HF_JSON_COMPACT, &sb);
+	assert_string_equal(sb.data, "[\"--root=/host\",\"--proc=/proc\",\"--sys=/sys\"]");
+	hf_strbuf_clear(&sb);
+	pod.reboots = pod.arms_watchdog = true;
+	pod.only = "logind";
+	reboot = hf_remediation_pod_json(&pod);
+	container = hf_json_item(hf_json_path(reboot, "spec", "containers", NULL), 0);
+	hf_json_write(hf_json_get(container, "args"), HF_JSON_COMPACT, &sb);
+	assert_string_equal(sb.data, "[\"--root=/host\",\"--proc=/proc\",\"--init-pid=1\","
+				     "\"--sysrq=/proc/sysrq-trigger\","
+				     "\"--watchdog=/dev/watchdog\",\"--only\",\"logind\"]");
+	hf_json_unref(reboot);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -344,6 +387,7 @@ int main(void)
 		cmocka_unit_test(texts_and_lists_are_cut_to_the_schema),
 		cmocka_unit_test(a_wrong_field_is_an_error),
 		cmocka_unit_test(unknown_fields_and_nulls_are_passed_over),
+		cmocka_unit_test(the_pod_has_the_form_of_the_policy),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

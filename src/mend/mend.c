@@ -271,8 +271,7 @@ static int refuse_act(const struct hf_error *err, char message[HF_MEND_TEXT_MAX]
 	return HF_MEND_EXIT_REFUSED;
 }
 
-/* After the intent the end of the pod must not end the act half-way: SIGTERM comes from the shutdown
- * that the act itself has begun. */
+/* After the intent the deletion of the pod must not end the act half-way. */
 static void hold_signals(void)
 {
 	(void)signal(SIGTERM, SIG_IGN);

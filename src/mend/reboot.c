@@ -109,6 +109,12 @@ static void arm_watchdog(struct reboot *reboot)
 	on_feed(reboot);
 }
 
+/* An orderly shutdown sends SIGTERM first, and systemd waits 90 s for a process that ignores it. */
+static void obey_shutdown(bool obeys)
+{
+	(void)signal(SIGTERM, obeys ? SIG_DFL : SIG_IGN);
+}
+
 /* ---- methods ---------------------------------------------------------------------------------- */
 
 static bool call_logind(struct reboot *reboot, const struct hf_mend_tool *tool,
@@ -157,12 +163,15 @@ static void reboot_by_logind(struct reboot *reboot)
 			       result.output);
 		return;
 	}
+	obey_shutdown(true);
 	hf_mend_wait(options->loop, announce);
 	if (!is_shutting_down(reboot)) {
+		obey_shutdown(false);
 		hf_strbuf_addstr(&reboot->story, "logind: accepted, but no shutdown began; ");
 		return;
 	}
 	hf_mend_wait(options->loop, options->orderly_wait - announce);
+	obey_shutdown(false);
 	hf_strbuf_addstr(&reboot->story, "logind: the shutdown did not end; ");
 }
 
@@ -175,7 +184,9 @@ static void reboot_by_signal(struct reboot *reboot)
 		hf_strbuf_addf(&reboot->story, "signal: %s; ", strerror(errno));
 		return;
 	}
+	obey_shutdown(true);
 	hf_mend_wait(options->loop, options->signal_wait);
+	obey_shutdown(false);
 	hf_strbuf_addstr(&reboot->story, "signal: no reboot in time; ");
 }
 

@@ -300,6 +300,27 @@ def reset(w):
 
 
 @case
+def terminated(w):
+    """SIGTERM before the intent ends the actor, and after it the act goes on to its result"""
+    w.begin()
+    w.host.process(4711, "python", "/dev/nvidia3")
+    actor = w.start("--holders-wait", "60s")
+    until("the tool was asked", lambda: len(w.host.log()) == 1)
+    actor.terminate()
+    equal("end", actor.wait(60), -signal.SIGTERM)
+    actor.stderr.close()
+    equal("phase", w.api.get()["status"]["phase"], "Approved")
+    w.begin()
+    w.host.mode("slow")
+    actor = w.start()
+    until("the act has begun", lambda: w.host.resets() > 0)
+    actor.terminate()
+    equal("end", actor.wait(60), 0)
+    actor.stderr.close()
+    equal("exitCode", w.act()["exitCode"], 0)
+
+
+@case
 def persistence_off(w):
     """A persistence mode that was off is not switched"""
     w.begin()
@@ -562,12 +583,12 @@ def reboot_logind(w):
     def on_reboot():
         asked.append(1)
         double.shutting_down = True
-        threading.Timer(1.5, lambda: box["actor"].kill()).start()
+        threading.Timer(1.5, lambda: box["actor"].terminate()).start()
         return False
     path = w.host.root + "/run/dbus/system_bus_socket"
     double = logind.Logind(path, on_reboot)
     box["actor"] = w.start("--orderly-wait", "60s", "--init-pid", "1", "--sysrq", w.host.sysrq)
-    equal("end", box["actor"].wait(60), -signal.SIGKILL)
+    equal("end", box["actor"].wait(60), -signal.SIGTERM)
     box["actor"].stderr.close()
     equal("calls", len(asked), 1)
     equal("sysrq", read(w.host.sysrq), "")

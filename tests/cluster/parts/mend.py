@@ -68,10 +68,20 @@ def remediation(w, node, attempt, status=None, **more):
 
 
 def pod(name, node=HERE, **more):
-    return {"metadata": {"name": "mend-" + name}, "spec": {
+    """As src/api/remediation_pod.c makes it."""
+    return {"metadata": {"name": "mend-" + name, "labels": {"app.kubernetes.io/name": "holdfast"}}, "spec": {
         "nodeName": node, "serviceAccountName": MENDER, "restartPolicy": "Never", "activeDeadlineSeconds": 3600,
+        "terminationGracePeriodSeconds": 150, "priorityClassName": "system-node-critical", "hostPID": True,
+        "hostNetwork": True, "tolerations": [{"operator": "Exists"}],
         "containers": [{"name": "actor", "image": "holdfast", "command": ["holdfast", "mend-node", "--intent", name],
-                        "securityContext": {"privileged": True}}], **more}}
+                        "args": ["--root=/host", "--proc=/proc", "--sys=/sys"],
+                        "env": [{"name": "HOLDFAST_NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
+                                {"name": "HOLDFAST_MEND_NONCE", "value": NONCE}],
+                        "terminationMessagePolicy": "FallbackToLogsOnError",
+                        "resources": {"requests": {"memory": "32Mi"}, "limits": {"memory": "256Mi"}},
+                        "securityContext": {"privileged": True, "runAsUser": 0, "readOnlyRootFilesystem": True},
+                        "volumeMounts": [{"name": "host", "mountPath": "/host", "mountPropagation": "HostToContainer"}]}],
+        "volumes": [{"name": "host", "hostPath": {"path": "/"}}], **more}}
 
 
 def actor(w, node, attempt):
