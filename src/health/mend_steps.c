@@ -518,8 +518,7 @@ static void step_acting(const struct hf_mend_view *view, struct hf_mend_step *st
 /* The tool itself reported a failure. A reboot that was asked for may come all the same. */
 static bool tool_failed(const struct hf_mend_view *view)
 {
-	return view->act_ended_at != HF_TIME_NONE && view->act_failed &&
-	       !other_boot(view->approved_boot_id, view->node_boot_id);
+	return view->act_failed && !other_boot(view->approved_boot_id, view->node_boot_id);
 }
 
 static void step_verifying(const struct hf_mend_view *view, struct hf_mend_step *step)

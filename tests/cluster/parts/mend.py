@@ -33,6 +33,7 @@ def setup(w):
         "pods", NS, {"metadata": {"name": "any"}, "spec": {"containers": [{"name": "c", "image": "i"}]}})))
     remediation(w, HERE, 1)
     w.mine = actor(w, HERE, 1)
+    w.until("the actor's policy holds", lambda: refusal(lambda: write(w.mine, f"{HERE}-1", message="x")))
     return "the actor's own token, of a pod that the operator made"
 
 
@@ -217,6 +218,8 @@ def check_pods(w):
     other = someone(w)
     w.until("the right is there", lambda: "only the operator" in str(refusal(
         lambda: other.create("pods", NS, pod("x-1")))))
+    w.until("the policy of requests holds", lambda: "name of the user" in str(refusal(
+        lambda: other.create("remediations", None, {**body(HERE, 22), "spec": {**spec(HERE, 22), "requestedBy": "x"}}))))
 
     def make(name="x-1", **more):
         return lambda: w.operator.create("pods", NS, pod(name, **more))
