@@ -157,6 +157,8 @@ struct hf_remediation_act_write {
 };
 struct hf_json *hf_remediation_act_patch(const struct hf_remediation_act_write *write);
 
+/* The actor's own deadlines end before this one of its pod. */
+#define HF_MEND_POD_DEADLINE_SECONDS 900
 /* The actor's pod. */
 struct hf_remediation_pod {
 	const char *name, *uid; /* of the Remediation, which owns the pod */

@@ -90,8 +90,8 @@ static void on_feed(void *arg)
 	hf_timer_arm(reboot->feed_timer, WATCHDOG_FEED_EVERY);
 }
 
-/* When this process ends, the watchdog gets no more writes: it resets a machine whose shutdown hangs.
- * The magic letter that stops a watchdog is never written. */
+/* If this process ends in a shutdown, the watchdog gets no more writes, and resets a machine whose shutdown
+ * hangs. */
 static void arm_watchdog(struct reboot *reboot)
 {
 	const struct hf_mend_options *options = reboot->options;
@@ -107,6 +107,16 @@ static void arm_watchdog(struct reboot *reboot)
 	(void)ioctl(reboot->watchdog_fd, WDIOC_SETTIMEOUT, &seconds);
 	reboot->feed_timer = hf_timer_create(options->loop, on_feed, reboot);
 	on_feed(reboot);
+}
+
+/* The act has failed. The operator puts pods back on the node, so the machine must not reset itself later: the
+ * letter V before the end of the file stops the watchdog. */
+static void disarm_watchdog(struct reboot *reboot)
+{
+	hf_timer_destroy(reboot->feed_timer);
+	if (reboot->watchdog_fd >= 0)
+		(void)!write(reboot->watchdog_fd, "V", 1);
+	hf_fd_cleanup(&reboot->watchdog_fd);
 }
 
 /* An orderly shutdown sends SIGTERM first, and systemd waits 90 s for a process that ignores it. */
@@ -230,7 +240,5 @@ void hf_mend_reboot_act(const struct hf_mend_options *options, struct hf_mend_ou
 	snprintf(ret_outcome->message, sizeof(ret_outcome->message),
 		 "no method rebooted the node: %s", reboot.story.data);
 	hf_strbuf_release(&reboot.story);
-	hf_timer_destroy(reboot.feed_timer);
-	/* Closing does not stop the watchdog: without writes it resets the machine. */
-	hf_fd_cleanup(&reboot.watchdog_fd);
+	disarm_watchdog(&reboot);
 }
