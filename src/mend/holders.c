@@ -9,6 +9,7 @@
 #include "base/str.h"
 
 #include <dirent.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -213,6 +214,56 @@ static void read_text(const char *proc, const char *pid, const char *file, struc
 		hf_strbuf_clear(sb);
 }
 
+/* "/proc/self/exe agent --nvml=LIB --nvml-child": src/app/agent.c starts it. */
+static bool is_watcher_command(const char *proc, const char *pid)
+{
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(FILE_BYTES_MAX);
+	const char *second, *last;
+
+	read_text(proc, pid, "cmdline", &text);
+	if (text.len < 2 || text.data[text.len - 1] != '\0')
+		return false;
+	second = text.data + strlen(text.data) + 1;
+	if (second >= text.data + text.len || !hf_streq(second, "agent"))
+		return false;
+	last = text.data + text.len - 1;
+	while (last > text.data && last[-1] != '\0')
+		last--;
+	return hf_streq(last, "--nvml-child");
+}
+
+/* The agent of the DaemonSet, or one that the host runs. A pod chooses its command line, and not the name
+ * that the kubelet logs under. */
+static bool is_watcher(const struct hf_mend_options *options, const char *pid, const char *uid)
+{
+	char pod[330];
+	const char *name;
+
+	if (!is_watcher_command(options->proc, pid))
+		return false;
+	if (uid == NULL)
+		return true;
+	name_pod(options->root, uid, pod, sizeof(pod));
+	name = strchr(pod, '/');
+	return name != NULL && hf_str_has_prefix(name, "/holdfast-agent-");
+}
+
+void hf_mend_end_watchers(const struct hf_mend_options *options,
+			  const struct hf_mend_holders *holders)
+{
+	char name[16];
+
+	for (size_t i = 0; i < holders->watchers_len; i++) {
+		snprintf(name, sizeof(name), "%d", (int)holders->watchers[i]);
+		/* The pid may be of another process by now. */
+		if (!is_watcher_command(options->proc, name) ||
+		    kill(holders->watchers[i], SIGKILL) != 0)
+			continue;
+		for (int tries = 0; tries < 10 && is_watcher_command(options->proc, name); tries++)
+			hf_mend_wait(options->loop, 100 * HF_MS);
+	}
+}
+
 static void add_holder(const struct hf_mend_options *options, const char *pid,
 		       struct hf_mend_holders *holders)
 {
@@ -226,6 +277,11 @@ static void add_holder(const struct hf_mend_options *options, const char *pid,
 	read_text(options->proc, pid, "comm", &text);
 	if (!in_pod && hf_str_has_prefix(text.data, PERSISTENCE_DAEMON))
 		return;
+	if (holders->watchers_len < HF_MEND_WATCHERS_MAX &&
+	    is_watcher(options, pid, in_pod ? uid : NULL)) {
+		holders->watchers[holders->watchers_len++] = (pid_t)strtol(pid, NULL, 10);
+		return;
+	}
 	holders->total++;
 	if (at == HF_REMEDIATION_HOLDERS_MAX)
 		return;

@@ -121,6 +121,48 @@ static void the_persistence_daemon_of_the_host_is_left_out(void **state)
 	assert_int_equal(find_with("GPU-1", NULL, true).total, 1);
 }
 
+static void put_command(int pid, const char *words, size_t len)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "/%d/cmdline", pid);
+	tree_put_bytes(proc, name, words, len);
+}
+
+static void the_agent_of_holdfast_is_no_holder(void **state)
+{
+	static const char child[] = "/proc/self/exe\0agent\0--nvml=libnvidia-ml.so.1\0--nvml-child";
+	static const char other[] = "/proc/self/exe\0run\0--nvml-child";
+	struct hf_mend_holders got;
+
+	(void)state;
+	/* One that the host runs. */
+	add_process(100, "exe", "0::/system.slice/holdfast.service\n", "/dev/nvidia3");
+	put_command(100, child, sizeof(child));
+	got = find_with("GPU-1", NULL, true);
+	assert_int_equal(got.total, 0);
+	assert_int_equal(got.watchers_len, 1);
+	assert_int_equal(got.watchers[0], 100);
+	/* A pod with the same command line, and no name of the DaemonSet's pods. */
+	add_process(101, "exe", "0::/kubepods/pod" UID_A "/c1\n", "/dev/nvidia3");
+	put_command(101, child, sizeof(child));
+	assert_int_equal(find_with("GPU-1", NULL, true).total, 1);
+	tree_put(root, "/var/log/pods/team_holdfast-agent_" UID_A "/c/0.log", "");
+	assert_int_equal(find_with("GPU-1", NULL, true).total, 1);
+	tree_release(root);
+	tree_put(root, "/var/log/pods/holdfast-agent_holdfast-agent-x7k2p_" UID_A "/c/0.log", "");
+	got = find_with("GPU-1", NULL, true);
+	assert_int_equal(got.total, 0);
+	assert_int_equal(got.watchers_len, 2);
+	/* Other commands, also broken ones. */
+	put_command(100, other, sizeof(other));
+	put_command(101, "agent", 5);
+	assert_int_equal(find_with("GPU-1", NULL, true).total, 2);
+	put_command(100, "", 0);
+	put_command(101, "\0\0\0", 3);
+	assert_int_equal(find_with("GPU-1", NULL, true).total, 2);
+}
+
 static void amd_devices_have_render_files_and_kfd(void **state)
 {
 	struct hf_mend_holders got;
@@ -165,6 +207,7 @@ int main(void)
 		TEST(a_device_has_its_own_file),
 		TEST(a_process_is_named_with_its_pod),
 		TEST(the_persistence_daemon_of_the_host_is_left_out),
+		TEST(the_agent_of_holdfast_is_no_holder),
 		TEST(amd_devices_have_render_files_and_kfd),
 		TEST(more_processes_are_counted_than_named),
 		TEST(a_folder_without_processes_is_an_error),

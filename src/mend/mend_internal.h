@@ -46,12 +46,18 @@ struct hf_mend_files {
 	bool any_nvidia; /* the file of a GPU is unknown: every /dev/nvidiaN counts */
 };
 
+#define HF_MEND_WATCHERS_MAX 4
+
 struct hf_mend_holders {
 	struct hf_remediation_holder items[HF_REMEDIATION_HOLDERS_MAX];
 	char comms[HF_REMEDIATION_HOLDERS_MAX][64];
 	char pods[HF_REMEDIATION_HOLDERS_MAX][330]; /* NAMESPACE/NAME, else the UID */
 	size_t len;                                 /* items */
-	size_t total;                               /* processes, also those without an item */
+	/* Processes of Holdfast's own agent that ask the driver's library. They are not counted: the
+	 * act ends them, and the agent starts a new one later. */
+	pid_t watchers[HF_MEND_WATCHERS_MAX];
+	size_t watchers_len;
+	size_t total; /* processes, also those without an item */
 };
 
 /* All devices are of one vendor. */
@@ -61,6 +67,10 @@ void hf_mend_find_files(const struct hf_mend_options *options,
 /* The persistence daemon of NVIDIA is left out: it lets go when persistence mode is turned off. */
 int hf_mend_find_holders(const struct hf_mend_options *options, const struct hf_mend_files *files,
 			 struct hf_mend_holders *ret_holders, struct hf_error *err) HF_MUST_CHECK;
+
+/* Ends the agent's processes and waits a moment for their end. */
+void hf_mend_end_watchers(const struct hf_mend_options *options,
+			  const struct hf_mend_holders *holders);
 
 /* ---- reset.c, reboot.c: the acts --------------------------------------------------------------- */
 

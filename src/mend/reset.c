@@ -256,6 +256,8 @@ void hf_mend_reset_act(const struct hf_mend_options *options, const struct hf_me
 	}
 	*ret_outcome = (struct hf_mend_outcome){.tool = tool.argv[0]};
 	set_persistence(options, reset, "0");
+	/* Right before the reset: the agent starts a new process after a second. */
+	hf_mend_end_watchers(options, &reset->holders);
 	if (hf_mend_tool_run(options, &tool, &result, &err) == 0) {
 		tell_result(reset, &result, ret_outcome);
 	} else {

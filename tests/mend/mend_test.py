@@ -441,6 +441,25 @@ def busy(w):
 
 
 @case
+def own_agent(w):
+    """The process of Holdfast's own agent that asks the driver is ended for the reset, after the intent"""
+    w.begin()
+    watcher = subprocess.Popen(["sleep", "600"])
+    w.host.process(watcher.pid, "exe", "/dev/nvidia3")
+    put(f"{w.host.proc}/{watcher.pid}/cmdline", "/proc/self/exe\0agent\0--nvml=lib\0--nvml-child\0")
+    phase = []
+
+    def hook(method, path, body):
+        if method == "PATCH":
+            phase.append(watcher.poll())
+    w.api.hook = hook
+    equal("exit code", w.run(), 0, w)
+    equal("end", watcher.wait(10), -signal.SIGKILL)
+    equal("before the intent", phase[0], None)
+    equal("resets", w.host.resets(), 1)
+
+
+@case
 def conflict(w):
     """Another write between read and intent: the object is checked again, and the act is done once or not at all"""
     def touch_first(spec):
