@@ -187,9 +187,11 @@ static bool is_our_intent(const struct actor *actor)
 static int write_intent(struct actor *actor, const struct hf_mend_reset *reset,
 			struct hf_error *err)
 {
+	struct hf_error refused;
 	int rc = 0;
 
-	for (int tries = 0; tries < 2; tries++) {
+	hf_error_clear(&refused);
+	for (int tries = 0; tries < 2 && rc == 0; tries++) {
 		actor->act = (struct hf_remediation_act){
 			.nonce = actor->options->nonce,
 			.actor = actor->id,
@@ -197,19 +199,18 @@ static int write_intent(struct actor *actor, const struct hf_mend_reset *reset,
 			.ended_at = HF_TIME_NONE,
 			.boot_id = actor->boot_id,
 		};
-		rc = write_act(actor, hf_mend_phase_name(HF_MEND_ACTING), reset, err);
-		if (rc == 0 && is_our_intent(actor))
+		if (write_act(actor, hf_mend_phase_name(HF_MEND_ACTING), reset, &refused) == 0 &&
+		    is_our_intent(actor))
 			return 0;
 		rc = read_object(actor, err);
-		if (rc != 0)
-			break;
-		if (is_our_intent(actor))
+		if (rc == 0 && is_our_intent(actor))
 			return 0;
-		rc = check_object(actor, err);
-		if (rc != 0)
-			break;
-		rc = hf_error_set(err, HF_E_CONFLICT, "the object changed twice");
+		if (rc == 0)
+			rc = check_object(actor, err);
 	}
+	/* The object still permits the act: the server refused the write for a reason of its own. */
+	if (rc == 0 && err != NULL)
+		*err = refused;
 	return hf_error_wrap(err, "the intent was not written, nothing was done");
 }
 

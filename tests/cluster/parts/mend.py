@@ -275,6 +275,14 @@ def check_program(w):
         words = [w.program, "mend-node", "--intent", name, "--kubeconfig", config, "--proc", folder + "/proc",
                  "--sysrq", sysrq, "--only", "sysrq", "--sync-wait", "10ms"]
         env = {**os.environ, "HOLDFAST_NODE_NAME": HERE, "HOLDFAST_MEND_NONCE": NONCE}
+        # With the token of another actor the policy refuses the intent.
+        other = w.operator.create("pods", NS, pod(f"{HERE}-31"))["metadata"]
+        foreign = w.cluster.path(w.cluster.kubeconfig("mender2", w.api.token_of(NS, MENDER, bound={
+            "kind": "Pod", "apiVersion": "v1", "name": other["name"], "uid": other["uid"]})))
+        ended = subprocess.run([foreign if word == config else word for word in words], env=env, capture_output=True,
+                               text=True, timeout=60)
+        equal("exit code with another token", ended.returncode, 2)
+        want(OWN_OBJECT in ended.stderr, f"refused for {ended.stderr}")
         ended = [subprocess.run(words, env=env, capture_output=True, text=True, timeout=60) for _ in range(2)]
         equal("exit codes", [e.returncode for e in ended], [1, 2])
         with open(sysrq, encoding="utf-8") as f:
