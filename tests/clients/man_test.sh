@@ -15,7 +15,7 @@ if ! command -v scdoc >/dev/null; then
 	echo 'scdoc is not installed, so no man page was made'
 	exit 0
 fi
-mapfile -t verbs < <(sed -n "/^  verbs = \[/,/\]/p" "$root/meson.build" | grep -o "'[a-z]*'" | tr -d "'")
+mapfile -t verbs < <(sed -n "/^  verbs = \[/,/\]/p" "$root/meson.build" | grep -o "'[a-z-]*'" | tr -d "'")
 pages_of_meson() { "$root/tools/man-pages" "$program" "$dir" "${verbs[@]}" && ls "$dir"; }
 lint() { local page; for page in "$dir"/*.1; do mandoc -T lint -W error "$page" || return 1; done; echo no errors; }
 text_of() { mandoc -T utf8 "$dir/$1" | sed 's/.\x08//g'; }
@@ -26,7 +26,7 @@ refuse 'another list is an error' 'meson.build names the verbs nosuch run; the p
 if command -v mandoc >/dev/null; then
 	expect 'mandoc finds no error' '^no errors' lint
 	expect 'a page has the usage, the flags with their defaults, and the examples' \
-		'holdfast run FILE .*--nproc N.*\(default:[[:space:]]+1\).*EXAMPLES.*holdfast run --nproc 2 train.py' text_of holdfast-run.1
+		'holdfast run FILE .*--timeout SPAN.*\(default:[[:space:]]+0\).*EXAMPLES.*holdfast run --nproc 2 train.py' text_of holdfast-run.1
 	expect 'the first page lists the verbs and the exit codes' \
 		'holdfast-why\(1\).*EXIT STATUS.*124.*HOLDFAST_DIR' text_of holdfast.1
 fi

@@ -351,7 +351,7 @@ expect 'a state directory on a full disk' \
 expect 'describe prints a kept run as objects' '"kind": "PyTorchJob".*"kind": "Pod".*"kind": "List"' \
 	"$program" describe @latest -o json
 expect 'more ranks than this machine runs at once' '^20.$' \
-	sh -c "'$program' run --nproc 20 -- sh -c 'echo rank \$RANK' | grep -c '[|] rank'"
+	sh -c "'$program' run --nproc 20 --ranks all -- sh -c 'echo rank \$RANK' | grep -c '[|] rank'"
 
 # The torchrun of Debian 12 fails, so pods get one that works.
 if [ -f "$(command -v torchrun)" ] && grep -q torch==1.13 "$(command -v torchrun)"; then
