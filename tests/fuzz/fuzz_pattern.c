@@ -5,6 +5,7 @@
  * reported: its loss has the form of a report. */
 
 #include "fuzz/fuzz.h"
+#include "base/mem.h"
 #include "pattern/pattern.h"
 
 #include <stdlib.h>
@@ -57,8 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		read_lines(builtin, bytes, size);
 		return 0;
 	}
-	regex = strndup(bytes + 1, (size_t)(end - bytes) - 1);
-	hf_assert(regex);
+	regex = hf_xstrndup(bytes + 1, (size_t)(end - bytes) - 1);
 	if (hf_pattern_create(regex, &own, &err) == 0)
 		read_lines(own, end + 1, size - (size_t)(end + 1 - bytes));
 	hf_pattern_destroy(own);
