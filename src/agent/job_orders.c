@@ -19,7 +19,7 @@
 #define TYPES_MAX 16
 
 struct type_orders {
-	char *name, *attempts, *hold;
+	char *name, *attempts, *in_place, *hold;
 };
 
 struct hf_job_orders {
@@ -181,6 +181,7 @@ static void read_types(struct hf_job_orders *o, const struct hf_json *replicas)
 		type->name = hf_xstrdup(name);
 		hf_str_lower(type->name);
 		type->attempts = hf_xstrdup(hf_json_str(hf_json_get(entry, "attempts"), ""));
+		type->in_place = hf_xstrdup(hf_json_str(hf_json_get(entry, "inPlace"), ""));
 		type->hold = hf_xstrdup(hf_json_str(hf_json_get(entry, "hold"), ""));
 	}
 }
@@ -214,6 +215,7 @@ struct hf_job_orders *hf_job_orders_destroy(struct hf_job_orders *o)
 	for (size_t i = 0; i < o->types_len; i++) {
 		free(o->types[i].name);
 		free(o->types[i].attempts);
+		free(o->types[i].in_place);
 		free(o->types[i].hold);
 	}
 	free(o->uid);
@@ -231,6 +233,15 @@ static const struct type_orders *find_type(const struct hf_job_orders *o, const 
 	return NULL;
 }
 
+/* The job counts on another pod for the rank, or will.  The operator uses the same rule: hf_slot_is_current in
+ * core/state/slots.c. */
+static bool is_given_up(const struct hf_job_orders *o, const struct hf_pod_rank *rank,
+			int64_t attempt, int64_t in_place)
+{
+	return rank->generation < (o->base > 0 ? o->base : o->generation) ||
+	       rank->attempt + in_place != attempt;
+}
+
 bool hf_job_orders_target(const struct hf_job_orders *o, const struct hf_pod_rank *rank,
 			  struct hf_process_target *ret_target)
 {
@@ -245,13 +256,17 @@ bool hf_job_orders_target(const struct hf_job_orders *o, const struct hf_pod_ran
 		.rendezvous = o->base > 0 && o->base < o->generation ? o->generation : 0,
 	};
 
+	int64_t in_place = 0;
+
 	*ret_target = (struct hf_process_target){.hold = false};
 	if (!o->in_place || rank->kind == NULL || rank->deleting ||
 	    !hf_streq(rank->job_uid, o->uid))
 		return false;
 	if (type != NULL && (!find_in_map(type->attempts, rank->index, &target.start.attempt) ||
+			     !find_in_map(type->in_place, rank->index, &in_place) ||
 			     !find_in_ranges(type->hold, rank->index, &target.hold)))
 		return false;
+	target.hold |= is_given_up(o, rank, target.start.attempt, in_place);
 	*ret_target = target;
 	return true;
 }

@@ -43,39 +43,75 @@ static void expect(const char *job_text, const char *wanted)
 	hf_job_orders_destroy(orders);
 }
 
-#define LEDGER(text) "{" META ",\"status\":{\"recovery\":{\"generation\":3," text "}}}"
-#define FIRST " first_generation=2 first_attempt=1"
+#define LEDGER(text)                                                                               \
+	"{" META ",\"status\":{\"recovery\":{\"generation\":3,\"inPlaceBase\":2," text "}}}"
+#define WORKERS(text) LEDGER("\"replicas\":{\"Worker\":{" text "}}")
+#define LINE(text) "target generation=3 " text " first_generation=2 first_attempt=1 rendezvous=3"
 
 static void test_targets(void **state HF_UNUSED)
 {
-	expect(LEDGER("\"x\":1"), "target generation=3 attempt=0 wait=60 grace=30" FIRST);
-	expect(LEDGER("\"replicas\":{\"Worker\":{\"attempts\":\"0:1,7:4\",\"hold\":\"0-3,6-8\"}}"),
-	       "target generation=3 attempt=4 hold=1 wait=60 grace=30" FIRST);
-	expect(LEDGER("\"replicas\":{\"Worker\":{\"attempts\":\"17:4\",\"hold\":\"0-6,8,70-79\"}}"),
-	       "target generation=3 attempt=0 wait=60 grace=30" FIRST);
-	expect(LEDGER("\"replicas\":{\"Master\":{\"attempts\":\"7:1\",\"hold\":\"7\"}}"),
-	       "target generation=3 attempt=0 wait=60 grace=30" FIRST);
-	/* The whole job has restarted in place since its pods were created together, or not. */
-	expect(LEDGER("\"inPlaceBase\":2"),
-	       "target generation=3 attempt=0 wait=60 grace=30" FIRST " rendezvous=3");
-	expect(LEDGER("\"inPlaceBase\":3"), "target generation=3 attempt=0 wait=60 grace=30" FIRST);
-	expect("{" META
-	       ",\"spec\":{\"runPolicy\":{\"recovery\":{\"inPlace\":\"Auto\",\"inPlaceWaitSeconds\":9,"
-	       "\"checkpoint\":{\"graceSeconds\":120}}}},\"status\":{\"recovery\":{\"generation\":2,"
+	expect(WORKERS("\"attempts\":\"0:1,7:1\""), LINE("attempt=1 wait=60 grace=30"));
+	expect(WORKERS("\"attempts\":\"7:4\",\"inPlace\":\"7:3\",\"hold\":\"0-3,6-8\""),
+	       LINE("attempt=4 hold=1 wait=60 grace=30"));
+	expect(WORKERS("\"attempts\":\"7:1,17:4\",\"hold\":\"0-6,8,70-79\""),
+	       LINE("attempt=1 wait=60 grace=30"));
+	/* All pods were created together, for this generation. */
+	expect("{" META ",\"spec\":{\"runPolicy\":{\"recovery\":{\"inPlaceWaitSeconds\":9,"
+	       "\"inPlace\":\"Auto\",\"checkpoint\":{\"graceSeconds\":120}}}},\"status\":{"
+	       "\"recovery\":{\"generation\":2,\"replicas\":{\"Worker\":{\"attempts\":\"7:1\"}},"
 	       "\"incident\":{\"cause\":\"user\"}}}}",
-	       "target generation=2 attempt=0 wait=9 grace=30 save=120" FIRST);
-	/* The grace of a restart, else that of the pod. */
-	expect("{" META ",\"spec\":{\"runPolicy\":{\"recovery\":{\"restartGraceSeconds\":5}}},"
-	       "\"status\":{\"recovery\":{\"generation\":2}}}",
-	       "target generation=2 attempt=0 wait=60 grace=5" FIRST);
-	expect("{" META ",\"spec\":{\"runPolicy\":{\"recovery\":{\"restartGraceSeconds\":0}}},"
-	       "\"status\":{\"recovery\":{\"generation\":2}}}",
-	       "target generation=2 attempt=0 wait=60 grace=1" FIRST);
-	/* After a failure nobody can save. */
+	       "target generation=2 attempt=1 wait=9 grace=30 save=120 first_generation=2 first_attempt=1");
+}
+
+/* The grace of a restart, else that of the pod; after a failure no rank can save. */
+static void test_graces(void **state HF_UNUSED)
+{
+	static const char *const specs[][2] = {
+		{"\"restartGraceSeconds\":5", "5"},
+		{"\"restartGraceSeconds\":0", "1"},
+		{"\"checkpoint\":{\"graceSeconds\":120}", "30"},
+	};
+	char job[512], line[256];
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(specs); i++) {
+		snprintf(job, sizeof(job),
+			 "{" META ",\"spec\":{\"runPolicy\":{\"recovery\":{%s}}},\"status\":{"
+			 "\"recovery\":{\"generation\":2,\"incident\":{\"cause\":\"application\"},"
+			 "\"replicas\":{\"Worker\":{\"attempts\":\"7:1\"}}}}}",
+			 specs[i][0]);
+		snprintf(
+			line, sizeof(line),
+			"target generation=2 attempt=1 wait=60 grace=%s first_generation=2 first_attempt=1",
+			specs[i][1]);
+		expect(job, line);
+	}
+}
+
+/* The operator does not count on this pod any more: another one replaces it, or will.  It may come back from behind a
+ * network that was cut, when its job has gone on without it. */
+static void test_a_pod_that_was_given_up(void **state HF_UNUSED)
+{
+	static const char held[] = LINE("attempt=2 hold=1 wait=60 grace=30");
+
+	/* The rank was re-created since, once or more often. */
+	expect(WORKERS("\"attempts\":\"7:2\""), held);
+	expect(WORKERS("\"attempts\":\"7:4\",\"inPlace\":\"7:2\""),
+	       LINE("attempt=4 hold=1 wait=60 grace=30"));
+	/* The pod is newer than the ledger that this agent knows. */
+	expect(WORKERS("\"attempts\":\"6:1\""), LINE("attempt=0 hold=1 wait=60 grace=30"));
+	expect(LEDGER("\"replicas\":{\"Master\":{\"attempts\":\"7:1\",\"inPlace\":\"7:1\"}}"),
+	       LINE("attempt=0 hold=1 wait=60 grace=30"));
+	/* It restarted once in its pod. */
+	expect(WORKERS("\"attempts\":\"7:2\",\"inPlace\":\"7:1\""),
+	       LINE("attempt=2 wait=60 grace=30"));
+	/* All pods were re-created since. */
 	expect("{" META
-	       ",\"spec\":{\"runPolicy\":{\"recovery\":{\"checkpoint\":{\"graceSeconds\":120}}}},"
-	       "\"status\":{\"recovery\":{\"generation\":2,\"incident\":{\"cause\":\"application\"}}}}",
-	       "target generation=2 attempt=0 wait=60 grace=30" FIRST);
+	       ",\"status\":{\"recovery\":{\"generation\":3,\"inPlaceBase\":3,\"replicas\":{\"Worker\":{"
+	       "\"attempts\":\"7:1\"}}}}}",
+	       "target generation=3 attempt=1 hold=1 wait=60 grace=30 first_generation=2 first_attempt=1");
+	expect("{" META
+	       ",\"status\":{\"recovery\":{\"generation\":3,\"replicas\":{\"Worker\":{\"attempts\":\"7:1\"}}}}}",
+	       "target generation=3 attempt=1 hold=1 wait=60 grace=30 first_generation=2 first_attempt=1");
 }
 
 static void test_no_restart_in_place(void **state HF_UNUSED)
@@ -106,7 +142,7 @@ static void test_broken_texts(void **state HF_UNUSED)
 		"\"attempts\":\"7\"",  "\"attempts\":\"7:\"",      "\"attempts\":\"7:1;8:1\"",
 		"\"attempts\":\":1\"", "\"attempts\":\"-7:1\"",    "\"attempts\":\"7:99999999999\"",
 		"\"hold\":\"7-\"",     "\"hold\":\"a\"",           "\"hold\":\"7 8\"",
-		"\"hold\":\"1--2\"",   "\"hold\":\"99999999999\"",
+		"\"hold\":\"1--2\"",   "\"hold\":\"99999999999\"", "\"inPlace\":\"7:\"",
 	};
 	char text[512];
 
@@ -115,8 +151,8 @@ static void test_broken_texts(void **state HF_UNUSED)
 		expect(text, "target");
 	}
 	/* A member of another JSON type is ignored. */
-	expect(LEDGER("\"replicas\":{\"Worker\":{\"attempts\":7,\"hold\":[]}},\"inPlaceBase\":-4"),
-	       "target generation=3 attempt=0 wait=60 grace=30" FIRST);
+	expect(LEDGER("\"replicas\":{\"Worker\":{\"attempts\":\"7:1\",\"hold\":[],\"inPlace\":4}}"),
+	       LINE("attempt=1 wait=60 grace=30"));
 	expect("[]", "target");
 }
 
@@ -126,7 +162,7 @@ static void test_annotations(void **state HF_UNUSED)
 	expect("{\"metadata\":{\"uid\":\"u1\",\"annotations\":{"
 	       "\"holdfast.dev/ledger\":\"{\\\"generation\\\":4,\\\"replicas\\\":{\\\"Worker\\\":{\\\"hold\\\":\\\"7\\\"}}}\","
 	       "\"holdfast.dev/run-policy\":\"{\\\"recovery\\\":{\\\"inPlaceWaitSeconds\\\":7}}\"}}}",
-	       "target generation=4 attempt=0 hold=1 wait=7 grace=30" FIRST);
+	       "target generation=4 attempt=0 hold=1 wait=7 grace=30 first_generation=2 first_attempt=1");
 	expect("{\"metadata\":{\"uid\":\"u1\",\"annotations\":{\"holdfast.dev/ledger\":\"{\"}}}",
 	       "target");
 }
@@ -186,8 +222,12 @@ static void test_pods(void **state HF_UNUSED)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_targets),      cmocka_unit_test(test_no_restart_in_place),
-		cmocka_unit_test(test_broken_texts), cmocka_unit_test(test_annotations),
+		cmocka_unit_test(test_targets),
+		cmocka_unit_test(test_graces),
+		cmocka_unit_test(test_a_pod_that_was_given_up),
+		cmocka_unit_test(test_no_restart_in_place),
+		cmocka_unit_test(test_broken_texts),
+		cmocka_unit_test(test_annotations),
 		cmocka_unit_test(test_pods),
 	};
 

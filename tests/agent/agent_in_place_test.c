@@ -224,7 +224,9 @@ static void test_terminations_are_published_at_once(void **state)
 	assert_string_equal(hf_json_path_str(item, "uid", NULL),
 			    uid_of(t->w, &hf_pods, "j-worker-0"));
 	/* The order: both are down within moments of each other, in one write. */
-	write_ledger(t->w, "j", "{\"generation\":2,\"replicas\":{\"Worker\":{\"hold\":\"0-1\"}}}");
+	write_ledger(
+		t->w, "j",
+		"{\"generation\":2,\"inPlaceBase\":1,\"replicas\":{\"Worker\":{\"hold\":\"0-1\"}}}");
 	run_for(t->w, 5 * HF_MS);
 	told(t, 0, "state phase=down generation=2 attempt=0 ordinal=1");
 	run_for(t->w, 5 * HF_MS);
@@ -234,7 +236,9 @@ static void test_terminations_are_published_at_once(void **state)
 	assert_string_equal(show(t->w, 1), "j-worker-1 Down 2/0 #1");
 	assert_int_equal(t->w->device_writes, writes + 2);
 	/* The start again has no write of its own for minutes. */
-	write_ledger(t->w, "j", "{\"generation\":2,\"replicas\":{\"Worker\":{\"hold\":null}}}");
+	write_ledger(
+		t->w, "j",
+		"{\"generation\":2,\"inPlaceBase\":1,\"replicas\":{\"Worker\":{\"hold\":null}}}");
 	told(t, 0, "state phase=running generation=2 attempt=0 ordinal=2");
 	told(t, 1, "state phase=running generation=2 attempt=0 ordinal=2");
 	run_for(t->w, HF_MINUTE);
@@ -335,10 +339,13 @@ static void test_no_answer(void **state)
 	run_for(t->w, HF_SECOND);
 	assert_string_equal(t->peers[1].last, "target generation=1 attempt=0 grace=7" FIRST);
 	/* An order: the operator does restart in place. */
-	write_ledger(t->w, "j", "{\"generation\":2,\"replicas\":{\"Worker\":{\"hold\":\"0-1\"}}}");
+	write_ledger(
+		t->w, "j",
+		"{\"generation\":2,\"inPlaceBase\":1,\"replicas\":{\"Worker\":{\"hold\":\"0-1\"}}}");
 	run_for(t->w, HF_SECOND);
 	assert_string_equal(t->peers[1].last,
-			    "target generation=2 attempt=0 hold=1 wait=60 grace=7" FIRST);
+			    "target generation=2 attempt=0 hold=1 wait=60 grace=7" FIRST
+			    " rendezvous=2");
 }
 
 /* ---- hostile peers ------------------------------------------------------------------------------ */
