@@ -639,6 +639,7 @@ static void on_health_seen(void *arg, struct hf_doc *health)
 	const char *problem;
 	struct hf_error err;
 
+	hf_processes_seen(a->processes, health != NULL ? hf_doc_json(health) : NULL);
 	if (a->history == HF_HISTORY_ASKING) {
 		take_previous_health(a, health);
 	} else if (health == NULL) {

@@ -21,6 +21,7 @@ struct process {
 	hf_time at; /* of the state's phase, start and ordinal */
 	bool sent;
 	struct hf_process_target target; /* the last one sent */
+	bool withheld;                   /* an order waits for the answer to its report */
 	bool listed;                     /* the pod is a rank, and this connection counts for it */
 	struct hf_process_start stamp;   /* of the pod */
 	char job[HF_POD_RANK_UID_MAX];
@@ -39,6 +40,9 @@ struct hf_processes {
 	/* UIDs of jobs, the newest ones. */
 	char unanswered[HF_PROCESSES_UNANSWERED_MAX][HF_POD_RANK_UID_MAX];
 	size_t unanswered_at;
+	/* UIDs of the pods that DeviceHealth names, as the API server has it. */
+	char reported[HF_PROCESSES_MAX][HF_REPORT_POD_UID_MAX];
+	size_t reported_len;
 	struct hf_task *refresh;
 	struct hf_timer *repeat, *wave, *later;
 };
@@ -81,6 +85,8 @@ static bool is_news(const struct process *process)
 
 static bool is_urgent(const struct process *process)
 {
+	if (process->withheld)
+		return true;
 	switch (process->state.phase) {
 	case HF_PROCESS_LINE_ENDED:
 	case HF_PROCESS_LINE_DOWN: return true;
@@ -194,6 +200,25 @@ void hf_processes_published(struct hf_processes *p)
 
 /* ---- targets ------------------------------------------------------------------------------------ */
 
+static bool is_reported(const struct hf_processes *p, const struct process *process)
+{
+	for (size_t i = 0; i < p->reported_len; i++)
+		if (hf_streq(p->reported[i], process->uid))
+			return true;
+	return false;
+}
+
+/* The target stops the present process, or starts the next one. */
+static bool is_order(const struct process *process, const struct hf_process_target *target)
+{
+	const struct hf_process_state state = fill_in(process);
+	const struct hf_process_start *own = process->told ? &state.start : &process->stamp;
+
+	if (!target->start.known || (process->told && state.phase == HF_PROCESS_LINE_WAITING))
+		return false;
+	return target->hold || hf_process_start_order(&target->start, own) > 0;
+}
+
 static bool is_same_target(const struct hf_process_target *a, const struct hf_process_target *b)
 {
 	char left[HF_PROCESS_LINE_BYTES_MAX], right[HF_PROCESS_LINE_BYTES_MAX];
@@ -293,9 +318,12 @@ static void on_refresh(void *arg)
 		bool was_listed = process->listed;
 		struct hf_process_target target;
 
-		if (find_target(p, i, &target) &&
-		    (!process->sent || !is_same_target(&process->target, &target)))
-			send_target(p, process, &target);
+		if (find_target(p, i, &target)) {
+			process->withheld = is_order(process, &target) && !is_reported(p, process);
+			if (!process->withheld &&
+			    (!process->sent || !is_same_target(&process->target, &target)))
+				send_target(p, process, &target);
+		}
 		if (was_listed && !process->listed && process->published) {
 			p->gone = true;
 			p->gone_at = get_now(p);
@@ -371,9 +399,22 @@ void hf_processes_told(struct hf_processes *p, const struct hf_exec_peer *peer,
 		return;
 	if (!process->told || differ_in_phase(&process->state, state))
 		process->at = get_now(p);
+	if (!process->told || process->withheld)
+		hf_task_post(p->refresh);
 	process->told = true;
 	process->state = *state;
 	look_for_news(p);
+}
+
+void hf_processes_seen(struct hf_processes *p, const struct hf_json *health)
+{
+	const struct hf_json *list = hf_json_path(health, "status", "processes", NULL);
+
+	p->reported_len = 0;
+	for (size_t i = 0; i < hf_json_len(list) && p->reported_len < HF_PROCESSES_MAX; i++)
+		snprintf(p->reported[p->reported_len++], HF_REPORT_POD_UID_MAX, "%s",
+			 hf_json_str(hf_json_get(hf_json_item(list, i), "uid"), ""));
+	hf_processes_pods_changed(p);
 }
 
 void hf_processes_closed(struct hf_processes *p, const struct hf_exec_peer *peer)

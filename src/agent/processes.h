@@ -15,6 +15,8 @@ HF_BEGIN_DECLS
  *
  * Invariants:
  * - The pod says which rank exec runs, and the job which start that rank should have; exec says neither.
+ * - A process is stopped or started anew only if the API server has DeviceHealth with its pod: else the operator's order
+ *   cannot be meant for it.
  * - One connection of a pod counts: the first that is still open.
  * - An operator that left a termination of a job without an answer is not waited for again: ranks of that job end at once,
  *   until an order shows that the operator restarts them in place.  So an operator of an earlier version costs one wait.
@@ -65,6 +67,8 @@ bool hf_processes_opened(struct hf_processes *processes, struct hf_exec_peer *pe
 void hf_processes_told(struct hf_processes *processes, const struct hf_exec_peer *peer,
 		       const struct hf_process_state *state);
 void hf_processes_closed(struct hf_processes *processes, const struct hf_exec_peer *peer);
+/* DeviceHealth as the API server has it; NULL: it has none. */
+void hf_processes_seen(struct hf_processes *processes, const struct hf_json *health);
 /* The node's pods have changed. */
 void hf_processes_pods_changed(struct hf_processes *processes);
 

@@ -199,6 +199,32 @@ static void test_targets_follow_the_job(void **state)
 	assert_string_equal(t->peers[1].last, "target");
 }
 
+/* The operator does not know yet that the ranks run under exec, so its order is not meant for them. */
+static void test_an_order_waits_for_the_report(void **state)
+{
+	struct test *t = *state;
+
+	begin(t);
+	t->w->refuse = HF_E_UNAVAILABLE;
+	write_ledger(
+		t->w, "j",
+		"{\"generation\":2,\"inPlaceBase\":1,\"replicas\":{\"Worker\":{\"hold\":\"0-1\"}}}");
+	run_for(t->w, 5 * HF_SECOND);
+	assert_string_equal(t->peers[0].last,
+			    "target generation=1 attempt=0 wait=60 grace=7" FIRST);
+	t->w->refuse = 0;
+	run_for(t->w, 5 * HF_SECOND);
+	assert_string_equal(show(t->w, 0), "j-worker-0 Running 1/0 #1");
+	assert_string_equal(t->peers[0].last,
+			    "target generation=2 attempt=0 hold=1 wait=60 grace=7" FIRST
+			    " rendezvous=2");
+	/* An exec that connects again, or to the next agent, has its report there. */
+	hf_agent_exec_closed(t->w->agent, peer_of(t, 1));
+	assert_true(open_peer(t, 2, "j-worker-1"));
+	run_for(t->w, HF_SECOND);
+	assert_string_equal(t->peers[2].last, t->peers[0].last);
+}
+
 static void test_terminations_are_published_at_once(void **state)
 {
 	struct test *t = *state;
@@ -466,6 +492,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make, unmake)
 	const struct CMUnitTest tests[] = {
 		TEST(test_targets_follow_the_job),
+		TEST(test_an_order_waits_for_the_report),
 		TEST(test_terminations_are_published_at_once),
 		TEST(test_a_held_rank_is_published_at_once),
 		TEST(test_no_ranks_no_writes),
