@@ -734,7 +734,8 @@ static void watch_wait(struct hf_exec_run *x)
 	bool ended = x->orders.phase == HF_EXEC_ENDED; /* then the code of CMD stands */
 
 	if (x->orders.leaving) {
-		if (!ended)
+		/* The code of a program that ended by itself stands, though an order came after it. */
+		if (x->end.given == 0 || x->end.given == HF_EXEC_CODE_BARRIER)
 			hf_exec_give_code(x, 128 + x->signal, "");
 		hf_exec_orders_move(&x->orders, HF_EXEC_TOLD, x->now_ms);
 	} else if (x->now_ms >= hf_exec_orders_deadline_ms(&x->orders)) {

@@ -220,6 +220,22 @@ class Orders(unittest.TestCase):
         process.terminate()
         self.assertEqual(process.wait(PATIENCE), 137)
 
+    def test_sigterm_at_the_barrier_ends_with_the_code_of_the_process(self):
+        process = self.start("echo first >&2; exit 7")
+        self.agent.until("ended", code=7)
+        self.agent.target(2, hold=1)
+        self.agent.until("down", generation=2)
+        process.terminate()
+        self.assertEqual(process.wait(PATIENCE), 7)
+        self.assertEqual(self.log.read_text(), "exit code 7\nfirst\n")
+
+    def test_sigterm_at_the_barrier_after_an_ordered_stop(self):
+        process = self.start("sleep 100")
+        self.agent.target(2, hold=1)
+        self.agent.until("down", generation=2)
+        process.terminate()
+        self.assertEqual(process.wait(PATIENCE), 143)
+
     def test_a_cause_is_told(self):
         self.start('echo "RuntimeError: CUDA error: uncorrectable ECC error encountered" >&2; exit 1')
         state = self.agent.until("ended", code=220, cause="device-fatal")
