@@ -9,10 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ANNOTATION_RUN_POLICY "holdfast.dev/run-policy"
 #define ANNOTATION_LEDGER "holdfast.dev/ledger"
 #define COUNTER_MAX 1000000000
-#define LIMIT_DEFAULT 3
 /* Of a restart that a person asked for. */
 #define CAUSE_PLANNED "user"
 /* Replica types of a job. */
@@ -24,10 +22,11 @@ struct type_orders {
 
 struct hf_job_orders {
 	char *uid;
-	bool in_place; /* and the ledger was read */
+	bool active; /* the ledger was read, and the job is not over */
 	int64_t generation, base;
-	uint32_t wait_s, save_s;
-	int64_t grace_s; /* -1: that of the pod */
+	uint32_t wait_s; /* 0: no restart in place */
+	uint32_t save_s;
+	uint32_t grace_s; /* 0: that of the pod */
 	struct type_orders types[TYPES_MAX];
 	size_t types_len;
 };
@@ -137,36 +136,17 @@ static bool is_over(const struct hf_json *job)
 	       has_condition(job, "Succeeded") || has_condition(job, "Failed");
 }
 
-/* The member of the spec's recovery, else that of the annotation. */
-static const struct hf_json *pick_member(const struct hf_json *own, const struct hf_json *annotated,
-					 const char *key)
+/* The operator has resolved its configuration and the job's.  One that does not write these fields, as one of an earlier
+ * version, restarts nothing in place. */
+static void read_spans(struct hf_job_orders *o, const struct hf_json *ledger)
 {
-	const struct hf_json *value = hf_json_get(own, key);
-
-	return value != NULL ? value : hf_json_get(annotated, key);
-}
-
-static void read_spec(struct hf_job_orders *o, const struct hf_json *job)
-{
-	HF_AUTO_JSON policy = parse_annotation(job, ANNOTATION_RUN_POLICY);
-	const struct hf_json *own = hf_json_path(job, "spec", "runPolicy", "recovery", NULL);
-	const struct hf_json *annotated = hf_json_get(policy, "recovery");
-	int64_t limit = hf_json_i64(pick_member(own, annotated, "inPlaceLimit"), LIMIT_DEFAULT);
-	int64_t wait = hf_json_i64(pick_member(own, annotated, "inPlaceWaitSeconds"),
-				   HF_JOB_ORDERS_WAIT_S);
-
-	o->in_place = !is_over(job) && limit > 0 && wait > 0 &&
-		      hf_streq(hf_json_str(pick_member(own, annotated, "inPlace"), "Auto"), "Auto");
-	o->wait_s = (uint32_t)(wait < HF_PROCESS_SPAN_MAX ? (wait > 0 ? wait : 0)
-							  : HF_PROCESS_SPAN_MAX);
-	/* The operator expects that the rank is down after this time, at least a second. */
-	o->grace_s = hf_json_i64(pick_member(own, annotated, "restartGraceSeconds"), -1);
-	if (o->grace_s == 0)
-		o->grace_s = 1;
-	if (o->grace_s > HF_PROCESS_SPAN_MAX)
-		o->grace_s = HF_PROCESS_SPAN_MAX;
-	o->save_s = (uint32_t)read_count(pick_member(own, annotated, "checkpoint"), "graceSeconds",
-					 0, HF_PROCESS_SPAN_MAX);
+	o->wait_s = (uint32_t)read_count(ledger, "inPlaceWaitSeconds", 0, HF_PROCESS_SPAN_MAX);
+	o->grace_s = (uint32_t)read_count(ledger, "inPlaceGraceSeconds", 0, HF_PROCESS_SPAN_MAX);
+	o->save_s = (uint32_t)read_count(ledger, "inPlaceSaveSeconds", 0, HF_PROCESS_SPAN_MAX);
+	/* After a failure the other ranks wait for the failed one in vain, and cannot save. */
+	if (!hf_streq(hf_json_str(hf_json_path(ledger, "incident", "cause", NULL), ""),
+		      CAUSE_PLANNED))
+		o->save_s = 0;
 }
 
 static void read_types(struct hf_job_orders *o, const struct hf_json *replicas)
@@ -195,15 +175,11 @@ struct hf_job_orders *hf_job_orders_read(const struct hf_json *job)
 	if (ledger == NULL)
 		ledger = annotated;
 	o->uid = hf_xstrdup(hf_json_str(hf_json_path(job, "metadata", "uid", NULL), ""));
-	read_spec(o, job);
-	/* After a failure the other ranks wait for the failed one in vain, and cannot save. */
-	if (!hf_streq(hf_json_str(hf_json_path(ledger, "incident", "cause", NULL), ""),
-		      CAUSE_PLANNED))
-		o->save_s = 0;
+	read_spans(o, ledger);
 	o->generation = read_count(ledger, "generation", 0, COUNTER_MAX);
 	o->base = read_count(ledger, "inPlaceBase", 0, COUNTER_MAX);
 	/* Before the first write of the ledger no pod is a rank. */
-	o->in_place = o->in_place && o->generation > 0;
+	o->active = o->generation > 0 && !is_over(job);
 	read_types(o, hf_json_get(ledger, "replicas"));
 	return o;
 }
@@ -250,7 +226,7 @@ bool hf_job_orders_target(const struct hf_job_orders *o, const struct hf_pod_ran
 		.start = {true, o->generation, 0},
 		.first = {true, rank->generation, rank->attempt},
 		.wait_s = o->wait_s,
-		.grace_s = o->grace_s >= 0 ? (uint32_t)o->grace_s : rank->grace_s,
+		.grace_s = o->grace_s > 0 ? o->grace_s : rank->grace_s,
 		.save_s = o->save_s,
 		/* Since the last new gang the whole job has restarted in place. */
 		.rendezvous = o->base > 0 && o->base < o->generation ? o->generation : 0,
@@ -259,9 +235,10 @@ bool hf_job_orders_target(const struct hf_job_orders *o, const struct hf_pod_ran
 	int64_t in_place = 0;
 
 	*ret_target = (struct hf_process_target){.hold = false};
-	if (!o->in_place || rank->kind == NULL || rank->deleting ||
-	    !hf_streq(rank->job_uid, o->uid))
+	if (!o->active || rank->kind == NULL || rank->deleting || !hf_streq(rank->job_uid, o->uid))
 		return false;
+	if (o->wait_s == 0)
+		return true;
 	if (type != NULL && (!find_in_map(type->attempts, rank->index, &target.start.attempt) ||
 			     !find_in_map(type->in_place, rank->index, &in_place) ||
 			     !find_in_ranges(type->hold, rank->index, &target.hold)))

@@ -9,20 +9,19 @@
 HF_BEGIN_DECLS
 
 /*
- * What a job says about restarts in place of its ranks.  Input: a job of the API server (spec.runPolicy.recovery and
- * status.recovery, or their annotations where the CRD has no place for them) and a pod's rank.  Output: the target of the
+ * What a job says about restarts in place of its ranks.  Input: a job of the API server (status.recovery, or its
+ * annotation where the CRD has no place for it) and a pod's rank.  Output: the target of the
  * rank's process.  Pure.
  *
  * Invariant: a text that cannot be read holds back a restart in place and starts none.
  */
 struct hf_job_orders;
 
-#define HF_JOB_ORDERS_WAIT_S 60 /* the default of inPlaceWaitSeconds */
-
 struct hf_job_orders *hf_job_orders_read(const struct hf_json *job);
 struct hf_job_orders *hf_job_orders_destroy(struct hf_job_orders *orders); /* NULL is fine */
 
-/* True: the pod is a rank of this job and restarts in place.  False: the target has neither a start nor a wait. */
+/* True: the pod is a rank of this job, and its process is published.  The target has neither a start nor a wait if the pod
+ * is no rank, a text is broken, or the job does not restart in place. */
 bool hf_job_orders_target(const struct hf_job_orders *orders, const struct hf_pod_rank *rank,
 			  struct hf_process_target *ret_target);
 

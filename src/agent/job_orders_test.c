@@ -20,8 +20,8 @@ static struct hf_json *parse(const char *text)
 	return value;
 }
 
-/* The target of rank worker-7, created for generation 2 and attempt 1, as a line; "" : no restart in place. */
-static void expect(const char *job_text, const char *wanted)
+/* The target of rank worker-7, created for generation 2 and attempt 1, as a line; listed: its process is published. */
+static void expect_of(const char *job_text, bool listed, const char *wanted)
 {
 	HF_AUTO_JSON job = parse(job_text);
 	struct hf_job_orders *orders = hf_job_orders_read(job);
@@ -35,18 +35,31 @@ static void expect(const char *job_text, const char *wanted)
 					 .grace_s = 30};
 	struct hf_process_target target;
 	char line[HF_PROCESS_LINE_BYTES_MAX];
-	bool restarts = hf_job_orders_target(orders, &rank, &target);
+	bool is_listed = hf_job_orders_target(orders, &rank, &target);
 
 	(void)hf_process_target_format(&target, line);
-	if (restarts != (strstr(wanted, "generation") != NULL) || strcmp(line, wanted) != 0)
+	if (is_listed != listed || strcmp(line, wanted) != 0)
 		fail_msg("%s gave %s", job_text, line);
 	hf_job_orders_destroy(orders);
 }
 
-#define LEDGER(text)                                                                               \
-	"{" META ",\"status\":{\"recovery\":{\"generation\":3,\"inPlaceBase\":2," text "}}}"
+static void expect(const char *job_text, const char *wanted)
+{
+	expect_of(job_text, true, wanted);
+}
+
+/* No order, no wait. */
+static void expect_none(const char *job_text, bool listed)
+{
+	expect_of(job_text, listed, "target");
+}
+
+#define RECOVERY(text) "{" META ",\"status\":{\"recovery\":{" text "}}}"
+#define LEDGER(text) RECOVERY("\"generation\":3,\"inPlaceBase\":2,\"inPlaceWaitSeconds\":60," text)
 #define WORKERS(text) LEDGER("\"replicas\":{\"Worker\":{" text "}}")
+#define ATTEMPTS "\"replicas\":{\"Worker\":{\"attempts\":\"7:1\"}}"
 #define LINE(text) "target generation=3 " text " first_generation=2 first_attempt=1 rendezvous=3"
+#define LINE2(text) "target generation=2 attempt=1 " text " first_generation=2 first_attempt=1"
 
 static void test_targets(void **state HF_UNUSED)
 {
@@ -56,35 +69,19 @@ static void test_targets(void **state HF_UNUSED)
 	expect(WORKERS("\"attempts\":\"7:1,17:4\",\"hold\":\"0-6,8,70-79\""),
 	       LINE("attempt=1 wait=60 grace=30"));
 	/* All pods were created together, for this generation. */
-	expect("{" META ",\"spec\":{\"runPolicy\":{\"recovery\":{\"inPlaceWaitSeconds\":9,"
-	       "\"inPlace\":\"Auto\",\"checkpoint\":{\"graceSeconds\":120}}}},\"status\":{"
-	       "\"recovery\":{\"generation\":2,\"replicas\":{\"Worker\":{\"attempts\":\"7:1\"}},"
-	       "\"incident\":{\"cause\":\"user\"}}}}",
-	       "target generation=2 attempt=1 wait=9 grace=30 save=120 first_generation=2 first_attempt=1");
+	expect(RECOVERY("\"generation\":2,\"inPlaceWaitSeconds\":9," ATTEMPTS),
+	       LINE2("wait=9 grace=30"));
 }
 
-/* The grace of a restart, else that of the pod; after a failure no rank can save. */
-static void test_graces(void **state HF_UNUSED)
+/* The grace of a restart, else that of the pod; only if a person asked for the restart can ranks save. */
+static void test_spans(void **state HF_UNUSED)
 {
-	static const char *const specs[][2] = {
-		{"\"restartGraceSeconds\":5", "5"},
-		{"\"restartGraceSeconds\":0", "1"},
-		{"\"checkpoint\":{\"graceSeconds\":120}", "30"},
-	};
-	char job[512], line[256];
-
-	for (size_t i = 0; i < HF_ARRAY_LEN(specs); i++) {
-		snprintf(job, sizeof(job),
-			 "{" META ",\"spec\":{\"runPolicy\":{\"recovery\":{%s}}},\"status\":{"
-			 "\"recovery\":{\"generation\":2,\"incident\":{\"cause\":\"application\"},"
-			 "\"replicas\":{\"Worker\":{\"attempts\":\"7:1\"}}}}}",
-			 specs[i][0]);
-		snprintf(
-			line, sizeof(line),
-			"target generation=2 attempt=1 wait=60 grace=%s first_generation=2 first_attempt=1",
-			specs[i][1]);
-		expect(job, line);
-	}
+#define SPANS(more) RECOVERY("\"generation\":2,\"inPlaceWaitSeconds\":9," more "," ATTEMPTS)
+	expect(SPANS("\"inPlaceGraceSeconds\":5"), LINE2("wait=9 grace=5"));
+	expect(SPANS("\"inPlaceSaveSeconds\":120,\"incident\":{\"cause\":\"user\"}"),
+	       LINE2("wait=9 grace=30 save=120"));
+	expect(SPANS("\"inPlaceSaveSeconds\":120,\"incident\":{\"cause\":\"application\"}"),
+	       LINE2("wait=9 grace=30"));
 }
 
 /* The operator does not count on this pod any more: another one replaces it, or will.  It may come back from behind a
@@ -105,34 +102,36 @@ static void test_a_pod_that_was_given_up(void **state HF_UNUSED)
 	expect(WORKERS("\"attempts\":\"7:2\",\"inPlace\":\"7:1\""),
 	       LINE("attempt=2 wait=60 grace=30"));
 	/* All pods were re-created since. */
-	expect("{" META
-	       ",\"status\":{\"recovery\":{\"generation\":3,\"inPlaceBase\":3,\"replicas\":{\"Worker\":{"
-	       "\"attempts\":\"7:1\"}}}}}",
+	expect(RECOVERY("\"generation\":3,\"inPlaceBase\":3,\"inPlaceWaitSeconds\":60," ATTEMPTS),
 	       "target generation=3 attempt=1 hold=1 wait=60 grace=30 first_generation=2 first_attempt=1");
-	expect("{" META
-	       ",\"status\":{\"recovery\":{\"generation\":3,\"replicas\":{\"Worker\":{\"attempts\":\"7:1\"}}}}}",
+	expect(RECOVERY("\"generation\":3,\"inPlaceWaitSeconds\":60," ATTEMPTS),
 	       "target generation=3 attempt=1 hold=1 wait=60 grace=30 first_generation=2 first_attempt=1");
 }
 
 static void test_no_restart_in_place(void **state HF_UNUSED)
 {
-	expect("{" META "}", "target");
-	expect("{" META ",\"status\":{\"recovery\":{}}}", "target");
-	expect("{" META
-	       ",\"spec\":{\"runPolicy\":{\"recovery\":{\"inPlace\":\"Never\",\"checkpoint\":{\"graceSeconds\":5}}}},"
-	       "\"status\":{\"recovery\":{\"generation\":2}}}",
-	       "target");
-	expect("{" META ",\"spec\":{\"runPolicy\":{\"recovery\":{\"inPlaceLimit\":0}}},"
-	       "\"status\":{\"recovery\":{\"generation\":2}}}",
-	       "target");
+	expect_none("{" META "}", false);
+	expect_none(RECOVERY(""), false);
+	/* The operator knows no restarts in place, or its configuration says Never; the job's own word does not count. */
+	expect_none(RECOVERY("\"generation\":3,\"inPlaceBase\":2," ATTEMPTS), true);
+	expect_none(
+		"{" META
+		",\"spec\":{\"runPolicy\":{\"recovery\":{\"inPlace\":\"Auto\",\"inPlaceWaitSeconds\":9}}},"
+		"\"status\":{\"recovery\":{\"generation\":2,\"inPlaceWaitSeconds\":0}}}",
+		true);
 	/* Another job with this name. */
-	expect("{\"metadata\":{\"uid\":\"u2\"},\"status\":{\"recovery\":{\"generation\":2}}}",
-	       "target");
-	expect("{\"metadata\":{\"uid\":\"u1\",\"deletionTimestamp\":\"x\"},\"status\":{\"recovery\":{\"generation\":2}}}",
-	       "target");
-	expect("{" META
-	       ",\"status\":{\"recovery\":{\"generation\":2},\"conditions\":[{\"type\":\"Failed\",\"status\":\"True\"}]}}",
-	       "target");
+	expect_none(
+		"{\"metadata\":{\"uid\":\"u2\"},\"status\":{\"recovery\":{\"generation\":2,\"inPlaceWaitSeconds\":9}}}",
+		false);
+	expect_none(
+		"{\"metadata\":{\"uid\":\"u1\",\"deletionTimestamp\":\"x\"},\"status\":{\"recovery\":{\"generation\":2,"
+		"\"inPlaceWaitSeconds\":9}}}",
+		false);
+	expect_none(
+		"{" META
+		",\"status\":{\"recovery\":{\"generation\":2,\"inPlaceWaitSeconds\":9},\"conditions\":[{\"type\":\"Failed\","
+		"\"status\":\"True\"}]}}",
+		false);
 }
 
 /* A ledger that cannot be read orders nothing. */
@@ -148,23 +147,24 @@ static void test_broken_texts(void **state HF_UNUSED)
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(broken); i++) {
 		snprintf(text, sizeof(text), LEDGER("\"replicas\":{\"Worker\":{%s}}"), broken[i]);
-		expect(text, "target");
+		expect_none(text, false);
 	}
 	/* A member of another JSON type is ignored. */
 	expect(LEDGER("\"replicas\":{\"Worker\":{\"attempts\":\"7:1\",\"hold\":[],\"inPlace\":4}}"),
 	       LINE("attempt=1 wait=60 grace=30"));
-	expect("[]", "target");
+	expect_none("[]", false);
 }
 
-/* The CRD of the kind has no place for the fields. */
+/* The CRD of the kind has no place for the ledger. */
 static void test_annotations(void **state HF_UNUSED)
 {
 	expect("{\"metadata\":{\"uid\":\"u1\",\"annotations\":{"
-	       "\"holdfast.dev/ledger\":\"{\\\"generation\\\":4,\\\"replicas\\\":{\\\"Worker\\\":{\\\"hold\\\":\\\"7\\\"}}}\","
-	       "\"holdfast.dev/run-policy\":\"{\\\"recovery\\\":{\\\"inPlaceWaitSeconds\\\":7}}\"}}}",
-	       "target generation=4 attempt=0 hold=1 wait=7 grace=30 first_generation=2 first_attempt=1");
-	expect("{\"metadata\":{\"uid\":\"u1\",\"annotations\":{\"holdfast.dev/ledger\":\"{\"}}}",
-	       "target");
+	       "\"holdfast.dev/ledger\":\"{\\\"generation\\\":2,\\\"inPlaceWaitSeconds\\\":7,\\\"inPlaceGraceSeconds\\\":4,"
+	       "\\\"replicas\\\":{\\\"Worker\\\":{\\\"attempts\\\":\\\"7:1\\\",\\\"hold\\\":\\\"7\\\"}}}\"}}}",
+	       LINE2("hold=1 wait=7 grace=4"));
+	expect_none(
+		"{\"metadata\":{\"uid\":\"u1\",\"annotations\":{\"holdfast.dev/ledger\":\"{\"}}}",
+		false);
 }
 
 #define POD(more)                                                                                                     \
@@ -223,7 +223,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_targets),
-		cmocka_unit_test(test_graces),
+		cmocka_unit_test(test_spans),
 		cmocka_unit_test(test_a_pod_that_was_given_up),
 		cmocka_unit_test(test_no_restart_in_place),
 		cmocka_unit_test(test_broken_texts),

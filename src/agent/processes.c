@@ -10,9 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* exec counts its wait from a little earlier than the agent. */
-#define WAIT_SLACK HF_SECOND
-
 struct process {
 	struct hf_exec_peer *peer;
 	char uid[HF_REPORT_POD_UID_MAX]; /* of the pod */
@@ -37,9 +34,6 @@ struct hf_processes {
 	size_t len;
 	bool gone; /* a published process has gone since */
 	hf_time gone_at, started_at;
-	/* UIDs of jobs, the newest ones. */
-	char unanswered[HF_PROCESSES_UNANSWERED_MAX][HF_POD_RANK_UID_MAX];
-	size_t unanswered_at;
 	/* UIDs of the pods that DeviceHealth names, as the API server has it. */
 	char reported[HF_PROCESSES_MAX][HF_REPORT_POD_UID_MAX];
 	size_t reported_len;
@@ -97,8 +91,10 @@ static bool is_urgent(const struct process *process)
 
 static hf_time find_due(const struct process *process)
 {
+	if (process->published)
+		return process->at + HF_PROCESSES_AGAIN_WITHIN;
 	return process->at +
-	       (process->published ? HF_PROCESSES_AGAIN_WITHIN : HF_PROCESSES_FIRST_WITHIN);
+	       (process->target.wait_s > 0 ? HF_PROCESSES_FIRST_WITHIN : HF_PROCESSES_NEW_WITHIN);
 }
 
 static void look_for_news(struct hf_processes *p)
@@ -228,41 +224,6 @@ static bool is_same_target(const struct hf_process_target *a, const struct hf_pr
 	return strcmp(left, right) == 0;
 }
 
-static char *find_unanswered(struct hf_processes *p, const char *job)
-{
-	for (size_t i = 0; i < HF_PROCESSES_UNANSWERED_MAX; i++)
-		if (hf_streq(p->unanswered[i], job))
-			return p->unanswered[i];
-	return NULL;
-}
-
-/* exec has waited in vain for an order, and has given up. */
-static void note_unanswered(struct hf_processes *p, const struct process *process)
-{
-	hf_time waited = get_now(p) - process->at;
-
-	if (!process->listed || !process->published || process->as.phase != HF_PROCESS_LINE_ENDED ||
-	    process->state.phase != HF_PROCESS_LINE_ENDED || process->target.wait_s == 0 ||
-	    waited < (hf_time)process->target.wait_s * HF_SECOND - WAIT_SLACK ||
-	    find_unanswered(p, process->job) != NULL)
-		return;
-	snprintf(p->unanswered[p->unanswered_at], HF_POD_RANK_UID_MAX, "%s", process->job);
-	p->unanswered_at = (p->unanswered_at + 1) % HF_PROCESSES_UNANSWERED_MAX;
-}
-
-/* An order shows that the operator restarts ranks of the job in place. */
-static void limit_wait(struct hf_processes *p, const char *job, struct hf_process_target *target)
-{
-	char *unanswered = find_unanswered(p, job);
-
-	if (unanswered == NULL)
-		return;
-	if (target->hold || hf_process_start_order(&target->start, &target->first) > 0)
-		unanswered[0] = '\0';
-	else
-		target->wait_s = 0;
-}
-
 /* An open connection of the same pod came earlier. */
 static bool is_second(const struct hf_processes *p, size_t i)
 {
@@ -294,8 +255,6 @@ static bool find_target(struct hf_processes *p, size_t i, struct hf_process_targ
 		return false;
 	if (orders != NULL)
 		process->listed = hf_job_orders_target(orders, rank, ret_target);
-	if (process->listed)
-		limit_wait(p, process->job, ret_target);
 	return true;
 }
 
@@ -424,7 +383,6 @@ void hf_processes_closed(struct hf_processes *p, const struct hf_exec_peer *peer
 
 	if (process == NULL)
 		return;
-	note_unanswered(p, process);
 	if (process->published) {
 		p->gone = true;
 		p->gone_at = get_now(p);

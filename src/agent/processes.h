@@ -18,8 +18,6 @@ HF_BEGIN_DECLS
  * - A process is stopped or started anew only if the API server has DeviceHealth with its pod: else the operator's order
  *   cannot be meant for it.
  * - One connection of a pod counts: the first that is still open.
- * - An operator that left a termination of a job without an answer is not waited for again: ranks of that job end at once,
- *   until an order shows that the operator restarts them in place.  So an operator of an earlier version costs one wait.
  * - A termination, a stop, and a held rank that waits are published at once (`news` with urgent).  A process that has
  *   started is published with the next write.
  */
@@ -33,11 +31,11 @@ struct hf_exec_peer; /* a connection: of exec_socket.h, or of a test */
 #define HF_PROCESSES_WAVE (10 * HF_MS)
 /* The first word of a pod's exec is published within this time, a process that started again within three minutes. */
 #define HF_PROCESSES_FIRST_WITHIN (10 * HF_SECOND)
+/* So does the first one of a job that does not restart in place yet: the operator may not know that it runs under exec. */
+#define HF_PROCESSES_NEW_WITHIN HF_SECOND
 #define HF_PROCESSES_AGAIN_WITHIN (3 * HF_MINUTE)
 /* After its start an agent does not publish the list, until each exec had the time to connect again. */
 #define HF_PROCESSES_SETTLE (1500 * HF_MS)
-/* Jobs with a termination that the operator has not answered. */
-#define HF_PROCESSES_UNANSWERED_MAX 32
 /* Open connections of one pod. */
 #define HF_PROCESSES_POD_MAX 4
 

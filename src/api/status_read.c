@@ -177,6 +177,9 @@ void hf_read_ledger(struct hf_reader *r, const struct hf_json *ledger,
 	ret_ledger->in_place_base = read_number(r, ledger, "inPlaceBase");
 	ret_ledger->in_place_incident = read_number(r, ledger, "inPlaceIncident");
 	ret_ledger->in_place_at = hf_reader_time(r, ledger, "inPlaceAt");
+	ret_ledger->in_place_wait_seconds = read_number(r, ledger, "inPlaceWaitSeconds");
+	ret_ledger->in_place_grace_seconds = read_number(r, ledger, "inPlaceGraceSeconds");
+	ret_ledger->in_place_save_seconds = read_number(r, ledger, "inPlaceSaveSeconds");
 	ret_ledger->in_place_streak = read_number(r, ledger, "inPlaceStreak");
 	ret_ledger->best_step = read_number(r, ledger, "bestStep");
 	ret_ledger->no_progress_streak = read_number(r, ledger, "noProgressStreak");

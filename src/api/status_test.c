@@ -45,7 +45,8 @@ static const char full[] =
 	"\"downAt\":\"2026-01-02T03:04:06.500000Z\",\"step\":100,\"savedStep\":90},"
 	"\"history\":[{\"generation\":1,\"cause\":\"user\"}],"
 	"\"downtimeSeconds\":3,\"productiveSeconds\":4,\"inPlaceBase\":1,\"inPlaceIncident\":3,"
-	"\"inPlaceAt\":\"2026-01-02T03:04:06.000000Z\",\"inPlaceStreak\":2,\"bestStep\":100,"
+	"\"inPlaceAt\":\"2026-01-02T03:04:06.000000Z\",\"inPlaceWaitSeconds\":60,"
+	"\"inPlaceGraceSeconds\":5,\"inPlaceSaveSeconds\":9,\"inPlaceStreak\":2,\"bestStep\":100,"
 	"\"noProgressStreak\":1,\"restartHandled\":\"x\","
 	"\"verdict\":{\"reason\":\"ExitCode\",\"message\":\"v\",\"at\":\"2026-01-02T03:04:05.000000Z\"}}}";
 

@@ -195,6 +195,9 @@ struct hf_json *hf_ledger_json(const struct hf_ledger *ledger, const struct hf_f
 	hf_write_count(object, "inPlaceBase", ledger->in_place_base);
 	hf_write_count(object, "inPlaceIncident", ledger->in_place_incident);
 	hf_write_micro_time(object, "inPlaceAt", ledger->in_place_at);
+	hf_write_count(object, "inPlaceWaitSeconds", ledger->in_place_wait_seconds);
+	hf_write_count(object, "inPlaceGraceSeconds", ledger->in_place_grace_seconds);
+	hf_write_count(object, "inPlaceSaveSeconds", ledger->in_place_save_seconds);
 	hf_write_count(object, "inPlaceStreak", ledger->in_place_streak);
 	hf_write_count(object, "bestStep", ledger->best_step);
 	hf_write_count(object, "noProgressStreak", ledger->no_progress_streak);

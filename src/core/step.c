@@ -290,6 +290,8 @@ static void decide_job(struct hf_brain *b)
 	if (b->ledger.present) {
 		hf_phase_book(b);
 		hf_barrier_hold_old(b);
+		if (!hf_cond_finished(b))
+			hf_in_place_tell_agents(b);
 		hf_ledger_write(b);
 	}
 }

@@ -14,6 +14,8 @@
 #include <string.h>
 
 #define PEERS_MAX 200
+/* In a ledger: the operator restarts ranks in place. */
+#define WAITS "\"inPlaceWaitSeconds\":60,"
 
 /* A connection of exec; the agent keeps the pointer alone. */
 struct peer {
@@ -151,7 +153,7 @@ static const char *show(struct world *w, size_t i)
 static void begin(struct test *t)
 {
 	create_job(t->w, "j");
-	write_ledger(t->w, "j", "{\"generation\":1}");
+	write_ledger(t->w, "j", "{" WAITS "\"generation\":1}");
 	create_rank(t->w, "j", 0);
 	create_rank(t->w, "j", 1);
 	open_agent(t->w);
@@ -173,9 +175,9 @@ static void test_targets_follow_the_job(void **state)
 	assert_string_equal(t->peers[0].last,
 			    "target generation=1 attempt=0 wait=60 grace=7" FIRST);
 	assert_int_equal(t->peers[0].targets, 1);
-	write_ledger(
-		t->w, "j",
-		"{\"generation\":2,\"inPlaceBase\":1,\"replicas\":{\"Worker\":{\"hold\":\"0-1\"}}}");
+	write_ledger(t->w, "j",
+		     "{\"generation\":2,\"inPlaceBase\":1," WAITS
+		     "\"replicas\":{\"Worker\":{\"hold\":\"0-1\"}}}");
 	run_for(t->w, 10 * HF_MS);
 	assert_string_equal(t->peers[0].last,
 			    "target generation=2 attempt=0 hold=1 wait=60 grace=7" FIRST
@@ -184,9 +186,9 @@ static void test_targets_follow_the_job(void **state)
 	/* A target that holds a rank is repeated while it stands, and no other is. */
 	run_for(t->w, 25 * HF_SECOND);
 	assert_in_range(t->peers[0].targets, 4, 5);
-	write_ledger(
-		t->w, "j",
-		"{\"generation\":2,\"inPlaceBase\":1,\"replicas\":{\"Worker\":{\"hold\":null}}}");
+	write_ledger(t->w, "j",
+		     "{\"generation\":2,\"inPlaceBase\":1," WAITS
+		     "\"replicas\":{\"Worker\":{\"hold\":null}}}");
 	run_for(t->w, HF_SECOND);
 	assert_string_equal(t->peers[1].last,
 			    "target generation=2 attempt=0 wait=60 grace=7" FIRST " rendezvous=2");
@@ -206,9 +208,9 @@ static void test_an_order_waits_for_the_report(void **state)
 
 	begin(t);
 	t->w->refuse = HF_E_UNAVAILABLE;
-	write_ledger(
-		t->w, "j",
-		"{\"generation\":2,\"inPlaceBase\":1,\"replicas\":{\"Worker\":{\"hold\":\"0-1\"}}}");
+	write_ledger(t->w, "j",
+		     "{\"generation\":2,\"inPlaceBase\":1," WAITS
+		     "\"replicas\":{\"Worker\":{\"hold\":\"0-1\"}}}");
 	run_for(t->w, 5 * HF_SECOND);
 	assert_string_equal(t->peers[0].last,
 			    "target generation=1 attempt=0 wait=60 grace=7" FIRST);
@@ -250,9 +252,9 @@ static void test_terminations_are_published_at_once(void **state)
 	assert_string_equal(hf_json_path_str(item, "uid", NULL),
 			    uid_of(t->w, &hf_pods, "j-worker-0"));
 	/* The order: both are down within moments of each other, in one write. */
-	write_ledger(
-		t->w, "j",
-		"{\"generation\":2,\"inPlaceBase\":1,\"replicas\":{\"Worker\":{\"hold\":\"0-1\"}}}");
+	write_ledger(t->w, "j",
+		     "{\"generation\":2,\"inPlaceBase\":1," WAITS
+		     "\"replicas\":{\"Worker\":{\"hold\":\"0-1\"}}}");
 	run_for(t->w, 5 * HF_MS);
 	told(t, 0, "state phase=down generation=2 attempt=0 ordinal=1");
 	run_for(t->w, 5 * HF_MS);
@@ -262,9 +264,9 @@ static void test_terminations_are_published_at_once(void **state)
 	assert_string_equal(show(t->w, 1), "j-worker-1 Down 2/0 #1");
 	assert_int_equal(t->w->device_writes, writes + 2);
 	/* The start again has no write of its own for minutes. */
-	write_ledger(
-		t->w, "j",
-		"{\"generation\":2,\"inPlaceBase\":1,\"replicas\":{\"Worker\":{\"hold\":null}}}");
+	write_ledger(t->w, "j",
+		     "{\"generation\":2,\"inPlaceBase\":1," WAITS
+		     "\"replicas\":{\"Worker\":{\"hold\":null}}}");
 	told(t, 0, "state phase=running generation=2 attempt=0 ordinal=2");
 	told(t, 1, "state phase=running generation=2 attempt=0 ordinal=2");
 	run_for(t->w, HF_MINUTE);
@@ -280,7 +282,8 @@ static void test_a_held_rank_is_published_at_once(void **state)
 	struct test *t = *state;
 
 	create_job(t->w, "j");
-	write_ledger(t->w, "j", "{\"generation\":1,\"replicas\":{\"Worker\":{\"hold\":\"0\"}}}");
+	write_ledger(t->w, "j",
+		     "{" WAITS "\"generation\":1,\"replicas\":{\"Worker\":{\"hold\":\"0\"}}}");
 	create_rank(t->w, "j", 0);
 	create_rank(t->w, "j", 1);
 	open_agent(t->w);
@@ -342,36 +345,34 @@ static void test_a_closed_connection_leaves_the_list(void **state)
 	assert_string_equal(show(t->w, 1), "-");
 }
 
-/* An operator that does not answer costs one wait, and not one for each failure. */
-static void test_no_answer(void **state)
+/* The operator restarts nothing in place: the ranks take no order, and their ends are told. */
+static void test_no_restart_in_place(void **state)
 {
 	struct test *t = *state;
 
 	begin(t);
 	run_for(t->w, HF_MINUTE);
-	told(t, 0, "state phase=ended generation=1 attempt=0 ordinal=1 code=1");
-	run_for(t->w, 30 * HF_SECOND);
-	/* The pod was deleted, or exec was killed: that says nothing of the operator. */
-	hf_agent_exec_closed(t->w->agent, peer_of(t, 0));
+	write_ledger(t->w, "j", "{\"generation\":2,\"inPlaceWaitSeconds\":null}");
 	run_for(t->w, HF_SECOND);
-	assert_string_equal(t->peers[1].last,
-			    "target generation=1 attempt=0 wait=60 grace=7" FIRST);
-	assert_true(open_peer(t, 2, "j-worker-0"));
-	told(t, 2, "state phase=running generation=1 attempt=0 ordinal=1");
-	run_for(t->w, HF_MINUTE);
-	told(t, 2, "state phase=ended generation=1 attempt=0 ordinal=1 code=1");
-	run_for(t->w, HF_MINUTE);
-	hf_agent_exec_closed(t->w->agent, peer_of(t, 2));
-	run_for(t->w, HF_SECOND);
-	assert_string_equal(t->peers[1].last, "target generation=1 attempt=0 grace=7" FIRST);
-	/* An order: the operator does restart in place. */
-	write_ledger(
-		t->w, "j",
-		"{\"generation\":2,\"inPlaceBase\":1,\"replicas\":{\"Worker\":{\"hold\":\"0-1\"}}}");
-	run_for(t->w, HF_SECOND);
-	assert_string_equal(t->peers[1].last,
-			    "target generation=2 attempt=0 hold=1 wait=60 grace=7" FIRST
-			    " rendezvous=2");
+	assert_string_equal(t->peers[1].last, "target");
+	assert_string_equal(show(t->w, 1), "j-worker-1 Running 1/0 #1");
+}
+
+/* The operator learns within a second that the ranks run under exec: until then they do not wait for orders. */
+static void test_a_new_job_is_published_soon(void **state)
+{
+	struct test *t = *state;
+
+	create_job(t->w, "j");
+	write_ledger(t->w, "j", "{\"generation\":1}");
+	create_rank(t->w, "j", 0);
+	open_agent(t->w);
+	run_for(t->w, 10 * HF_SECOND);
+	assert_true(open_peer(t, 0, "j-worker-0"));
+	told(t, 0, "state phase=running generation=1 attempt=0 ordinal=1");
+	run_for(t->w, 2 * HF_SECOND);
+	assert_string_equal(show(t->w, 0), "j-worker-0 Running 1/0 #1");
+	assert_string_equal(t->peers[0].last, "target");
 }
 
 /* ---- hostile peers ------------------------------------------------------------------------------ */
@@ -498,7 +499,8 @@ int main(void)
 		TEST(test_no_ranks_no_writes),
 		TEST(test_agent_starts_anew),
 		TEST(test_a_closed_connection_leaves_the_list),
-		TEST(test_no_answer),
+		TEST(test_no_restart_in_place),
+		TEST(test_a_new_job_is_published_soon),
 		TEST(test_pods_that_are_no_ranks),
 		TEST(test_one_connection_of_a_pod_counts),
 		TEST(test_forged_owner_and_flood),

@@ -228,6 +228,9 @@ static void render_ledger(const struct hf_ledger *ledger, const struct hf_framew
 	number(sb, "inPlaceBase", ledger->in_place_base);
 	number(sb, "inPlaceIncident", ledger->in_place_incident);
 	instant(sb, "inPlaceAt", ledger->in_place_at);
+	number(sb, "inPlaceWaitSeconds", ledger->in_place_wait_seconds);
+	number(sb, "inPlaceGraceSeconds", ledger->in_place_grace_seconds);
+	number(sb, "inPlaceSaveSeconds", ledger->in_place_save_seconds);
 	number(sb, "inPlaceStreak", ledger->in_place_streak);
 	number(sb, "bestStep", ledger->best_step);
 	number(sb, "noProgressStreak", ledger->no_progress_streak);

@@ -179,8 +179,6 @@ static bool is_of_now(const struct pod *pod, const struct hf_json *ledger)
 static void give_order(struct pod *pod, const struct hf_json *job, const struct hf_json *ledger)
 {
 	const struct hf_json *role = hf_json_path(ledger, "replicas", ip_type_of(pod), NULL);
-	const char *in_place =
-		hf_json_path_str(job, "spec", "runPolicy", "recovery", "inPlace", NULL);
 	int64_t g, a;
 
 	if (ledger == NULL ||
@@ -188,7 +186,9 @@ static void give_order(struct pod *pod, const struct hf_json *job, const struct 
 		return;
 	g = hf_json_i64(hf_json_get(ledger, "generation"), 0);
 	a = ip_sparse(hf_json_str(hf_json_get(role, "attempts"), NULL), ip_index_of(pod));
-	pod->stays = !hf_streq(in_place, "Never");
+	pod->stays = hf_json_i64(hf_json_get(ledger, "inPlaceWaitSeconds"), 0) > 0;
+	if (!pod->stays)
+		return;
 	/* An order that is older than the last one is of a watch that is behind. */
 	if (pod->told && (g < pod->tg || (g == pod->tg && a < pod->ta)))
 		return;

@@ -182,7 +182,12 @@ struct hf_ledger {
 	 * last restart of all ranks in place. */
 	int64_t in_place_base;
 	int64_t in_place_incident;
-	hf_time in_place_at;        /* "inPlaceAt": of the last order to restart in place */
+	hf_time in_place_at; /* "inPlaceAt": of the last order to restart in place */
+	/* What agents need of the configuration, once a rank of the job reports an exec.
+	 * "inPlaceWaitSeconds": an exec waits so long for an order after its program's end; 0: no
+	 * restart in place.  "inPlaceGraceSeconds": from SIGTERM to SIGKILL, 0: that of the pod.
+	 * "inPlaceSaveSeconds": for a save before a planned restart. */
+	int64_t in_place_wait_seconds, in_place_grace_seconds, in_place_save_seconds;
 	int64_t in_place_streak;    /* "inPlaceStreak": such restarts in a row without a new step */
 	int64_t best_step;          /* "bestStep": the highest step of any rank at a restart */
 	int64_t no_progress_streak; /* "noProgressStreak": restarts in a row without a new best step */

@@ -158,6 +158,9 @@ static bool are_same_streaks(const struct hf_ledger *a, const struct hf_ledger *
 {
 	return a->in_place_base == b->in_place_base &&
 	       a->in_place_incident == b->in_place_incident && a->in_place_at == b->in_place_at &&
+	       a->in_place_wait_seconds == b->in_place_wait_seconds &&
+	       a->in_place_grace_seconds == b->in_place_grace_seconds &&
+	       a->in_place_save_seconds == b->in_place_save_seconds &&
 	       a->in_place_streak == b->in_place_streak && a->best_step == b->best_step &&
 	       a->no_progress_streak == b->no_progress_streak;
 }

@@ -110,6 +110,9 @@ static void decisions_may_not(void **state)
 	CHANGED(ledger.active_seconds, 8);
 	CHANGED(ledger.restarts[HF_BUDGET_DEVICE], 1);
 	CHANGED(ledger.streak[HF_BUDGET_APPLICATION], 1);
+	CHANGED(ledger.in_place_wait_seconds, 60);
+	CHANGED(ledger.in_place_grace_seconds, 5);
+	CHANGED(ledger.in_place_save_seconds, 5);
 	CHANGED(ledger.roles[0].attempts, "1:1");
 	CHANGED(ledger.roles[0].succeeded, "1");
 	CHANGED(ledger.roles[0].seen, "1:1");

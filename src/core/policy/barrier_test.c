@@ -219,6 +219,41 @@ static void the_next_failure_in_the_same_pod_is_another_incident(void **state)
 	brain_release(&b);
 }
 
+/* The operator's file has defaults that no agent can read. */
+static void agents_are_told_the_resolved_configuration(void **state)
+{
+	struct hf_settings file = {.recovery = {.in_place_wait_seconds = HF_SOME_INT(20),
+						.checkpoint_grace_seconds = HF_SOME_INT(90)}};
+
+	(void)state;
+	brain_init(&b, &brain_kind, 1, 3);
+	b.view.settings = &file;
+	agents(true);
+	brain_run_up(&b);
+	brain_quiet(&b);
+	assert_int_equal(ledger()->in_place_wait_seconds, 0);
+	brain_report(&b, "demo-hand-1", HF_PROCESS_RUNNING, 1, 0);
+	writes = 0;
+	turn();
+	assert_int_equal(writes, 1);
+	assert_int_equal(ledger()->in_place_wait_seconds, 20);
+	assert_int_equal(ledger()->in_place_save_seconds, 90);
+	assert_int_equal(ledger()->in_place_grace_seconds, 0);
+	/* The job's own fields come first.  Without a grace a process still gets its SIGTERM. */
+	b.view.run_policy.recovery.in_place_wait_seconds = HF_SOME_INT(7);
+	b.view.run_policy.recovery.restart_grace_seconds = HF_SOME_INT(0);
+	turn();
+	assert_int_equal(ledger()->in_place_wait_seconds, 7);
+	assert_int_equal(ledger()->in_place_grace_seconds, 1);
+	file.recovery.in_place = "Never";
+	turn();
+	assert_int_equal(ledger()->in_place_wait_seconds, 0);
+	assert_int_equal(ledger()->in_place_grace_seconds, 0);
+	assert_int_equal(ledger()->in_place_save_seconds, 0);
+	brain_quiet(&b);
+	brain_release(&b);
+}
+
 static void a_rank_of_scope_replica_restarts_without_a_barrier(void **state)
 {
 	(void)state;
@@ -354,6 +389,7 @@ int main(void)
 		cmocka_unit_test(a_second_failure_re_creates_all),
 		cmocka_unit_test(a_termination_counts_once_whichever_way_it_comes),
 		cmocka_unit_test(the_next_failure_in_the_same_pod_is_another_incident),
+		cmocka_unit_test(agents_are_told_the_resolved_configuration),
 		cmocka_unit_test(a_rank_of_scope_replica_restarts_without_a_barrier),
 		cmocka_unit_test(without_an_agent_all_is_as_without_exec),
 		cmocka_unit_test(suspend_clears_the_barrier),

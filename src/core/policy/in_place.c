@@ -190,3 +190,34 @@ void hf_in_place_count(struct hf_brain *b, bool in_place)
 	else if (!counted)
 		b->ledger.in_place_streak++;
 }
+
+/* ---- what agents are told -------------------------------------------------------------------- */
+
+static bool does_any_report(const struct hf_brain *b)
+{
+	for (int r = 0; r < b->roles_len; r++) {
+		if (does_role_report(b, r))
+			return true;
+	}
+	return false;
+}
+
+/* Agents do not see the operator's configuration.  The grace is the one that the deadline of a
+ * held rank is made of. */
+void hf_in_place_tell_agents(struct hf_brain *b)
+{
+	const struct hf_recovery *recovery = &b->job.recovery;
+	struct hf_ledger *ledger = &b->ledger;
+	bool told = ledger->in_place_wait_seconds > 0;
+
+	ledger->in_place_wait_seconds = ledger->in_place_grace_seconds =
+		ledger->in_place_save_seconds = 0;
+	if (!recovery->in_place || (!told && !does_any_report(b)))
+		return;
+	ledger->in_place_wait_seconds = recovery->in_place_wait_seconds;
+	ledger->in_place_save_seconds = recovery->checkpoint_grace_seconds;
+	if (recovery->restart_grace_seconds.set)
+		ledger->in_place_grace_seconds = recovery->restart_grace_seconds.value > 0
+							 ? recovery->restart_grace_seconds.value
+							 : 1;
+}

@@ -257,6 +257,9 @@ static size_t count_in_place_bytes(const struct hf_ledger *ledger)
 	return count_scalar_bytes(ledger->in_place_base != 0) +
 	       count_scalar_bytes(ledger->in_place_incident != 0) +
 	       count_scalar_bytes(ledger->in_place_at != HF_TIME_NONE) +
+	       count_scalar_bytes(ledger->in_place_wait_seconds != 0) +
+	       count_scalar_bytes(ledger->in_place_grace_seconds != 0) +
+	       count_scalar_bytes(ledger->in_place_save_seconds != 0) +
 	       count_scalar_bytes(ledger->in_place_streak != 0) +
 	       count_scalar_bytes(ledger->best_step != 0) +
 	       count_scalar_bytes(ledger->no_progress_streak != 0);
@@ -311,6 +314,9 @@ static bool is_in_place_sane(const struct hf_ledger *ledger)
 {
 	return is_within(ledger->in_place_base, ledger->generation) &&
 	       is_within(ledger->in_place_incident, HF_COUNTER_MAX) &&
+	       is_within(ledger->in_place_wait_seconds, HF_SECONDS_MAX) &&
+	       is_within(ledger->in_place_grace_seconds, HF_SECONDS_MAX) &&
+	       is_within(ledger->in_place_save_seconds, HF_SECONDS_MAX) &&
 	       is_within(ledger->in_place_streak, HF_COUNTER_MAX) &&
 	       is_within(ledger->best_step, INT64_MAX) &&
 	       is_within(ledger->no_progress_streak, HF_COUNTER_MAX);
