@@ -97,40 +97,66 @@ static hf_time find_due(const struct process *process)
 	       (process->target.wait_s > 0 ? HF_PROCESSES_FIRST_WITHIN : HF_PROCESSES_NEW_WITHIN);
 }
 
-static void look_for_news(struct hf_processes *p)
+/* It is being stopped for the barrier. */
+static bool is_stopping(const struct process *process)
 {
-	hf_time due = p->gone ? p->gone_at + HF_PROCESSES_AGAIN_WITHIN : HF_TIME_NEVER;
-	hf_time now = get_now(p);
-	bool urgent = false;
+	return process->listed && process->told && process->sent && process->target.hold &&
+	       process->state.phase == HF_PROCESS_LINE_RUNNING;
+}
+
+/* When the urgent news has to be published.  The operator waits for the last rank of the barrier anyway, so ranks that are down
+ * wait for the others of the node. */
+static hf_time find_urgent_due(const struct hf_processes *p)
+{
+	hf_time due = HF_TIME_NEVER, last = HF_TIME_NEVER;
+	bool stopping = false;
 
 	for (size_t i = 0; i < p->len; i++) {
 		const struct process *process = &p->items[i];
+		bool held = process->sent && process->target.hold;
+		hf_time *at = held ? &last : &due;
 
-		if (!is_news(process))
-			continue;
-		urgent |= is_urgent(process);
-		if (find_due(process) < due)
-			due = find_due(process);
+		stopping |= is_stopping(process);
+		if (is_news(process) && is_urgent(process) && process->at < *at)
+			*at = process->at;
 	}
-	if (urgent && !hf_timer_armed(p->wave))
-		hf_timer_arm(p->wave, is_settled(p) ? HF_PROCESSES_WAVE
-						    : p->started_at + HF_PROCESSES_SETTLE - now);
-	if (due == HF_TIME_NEVER)
+	if (last != HF_TIME_NEVER)
+		last += stopping ? HF_PROCESSES_BARRIER : HF_PROCESSES_WAVE;
+	if (due != HF_TIME_NEVER)
+		due += HF_PROCESSES_WAVE;
+	if (last < due)
+		due = last;
+	return due < p->started_at + HF_PROCESSES_SETTLE ? p->started_at + HF_PROCESSES_SETTLE
+							 : due;
+}
+
+static void look_for_news(struct hf_processes *p)
+{
+	hf_time later = p->gone ? p->gone_at + HF_PROCESSES_AGAIN_WITHIN : HF_TIME_NEVER;
+	hf_time now = get_now(p), urgent;
+
+	for (size_t i = 0; i < p->len; i++)
+		if (is_news(&p->items[i]) && find_due(&p->items[i]) < later)
+			later = find_due(&p->items[i]);
+	if (later == HF_TIME_NEVER)
 		hf_timer_disarm(p->later);
 	else
-		hf_timer_arm(p->later, due - now);
+		hf_timer_arm(p->later, later - now);
+	if (p->started_at == HF_TIME_NONE)
+		return;
+	urgent = find_urgent_due(p);
+	if (urgent == HF_TIME_NEVER)
+		hf_timer_disarm(p->wave);
+	else
+		hf_timer_arm(p->wave, urgent > now ? urgent - now : 0);
 }
 
 static void on_wave(void *arg)
 {
 	struct hf_processes *p = arg;
 
-	for (size_t i = 0; i < p->len; i++) {
-		if (!is_news(&p->items[i]) || !is_urgent(&p->items[i]))
-			continue;
+	if (find_urgent_due(p) <= get_now(p))
 		p->options.news(p->options.arg, true);
-		return;
-	}
 }
 
 static void on_later(void *arg)
@@ -190,7 +216,6 @@ void hf_processes_published(struct hf_processes *p)
 		process->published = true;
 		process->as = fill_in(process);
 	}
-	hf_timer_disarm(p->wave);
 	look_for_news(p);
 }
 

@@ -18,7 +18,8 @@ HF_BEGIN_DECLS
  * - A process is stopped or started anew only if the API server has DeviceHealth with its pod: else the operator's order
  *   cannot be meant for it.
  * - One connection of a pod counts: the first that is still open.
- * - A termination, a stop, and a held rank that waits are published at once (`news` with urgent).  A process that has
+ * - A termination, a stop, and a held rank that waits are published at once (`news` with urgent); at a barrier once all
+ *   held ranks of the node are down, at most a second late.  A process that has
  *   started is published with the next write.
  */
 struct hf_processes;
@@ -29,6 +30,8 @@ struct hf_exec_peer; /* a connection: of exec_socket.h, or of a test */
 #define HF_PROCESSES_REPEAT (10 * HF_SECOND)
 /* Several states of a wave are published together. */
 #define HF_PROCESSES_WAVE (10 * HF_MS)
+/* Ranks that are down for a barrier wait so long for the other ranks of the node that are being stopped. */
+#define HF_PROCESSES_BARRIER HF_SECOND
 /* The first word of a pod's exec is published within this time, a process that started again within three minutes. */
 #define HF_PROCESSES_FIRST_WITHIN (10 * HF_SECOND)
 /* So does the first one of a job that does not restart in place yet: the operator may not know that it runs under exec. */

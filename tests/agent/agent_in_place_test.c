@@ -276,6 +276,49 @@ static void test_terminations_are_published_at_once(void **state)
 	assert_in_range(t->w->device_writes, writes + 3, writes + 4);
 }
 
+#define BARRIER                                                                                    \
+	"{\"generation\":2,\"inPlaceBase\":1," WAITS "\"replicas\":{\"Worker\":{\"hold\":\"0-1\"}}}"
+
+/* The operator waits for all ranks, so one write of a node tells of all; a rank that takes long delays the others' a second. */
+static void test_a_barrier_is_one_write(void **state)
+{
+	struct test *t = *state;
+	int writes;
+
+	begin(t);
+	run_for(t->w, HF_MINUTE);
+	writes = t->w->device_writes;
+	write_ledger(t->w, "j", BARRIER);
+	run_for(t->w, 5 * HF_MS);
+	told(t, 0, "state phase=down generation=2 attempt=0 ordinal=1");
+	run_for(t->w, 700 * HF_MS);
+	assert_int_equal(t->w->device_writes, writes);
+	told(t, 1, "state phase=down generation=2 attempt=0 ordinal=1");
+	run_for(t->w, 20 * HF_MS);
+	assert_string_equal(show(t->w, 0), "j-worker-0 Down 2/0 #1");
+	assert_string_equal(show(t->w, 1), "j-worker-1 Down 2/0 #1");
+	assert_int_equal(t->w->device_writes, writes + 1);
+}
+
+static void test_a_barrier_does_not_wait_for_ever(void **state)
+{
+	struct test *t = *state;
+
+	begin(t);
+	run_for(t->w, HF_MINUTE);
+	write_ledger(t->w, "j", BARRIER);
+	run_for(t->w, 5 * HF_MS);
+	told(t, 0, "state phase=down generation=2 attempt=0 ordinal=1");
+	run_for(t->w, 980 * HF_MS);
+	assert_string_equal(show(t->w, 0), "j-worker-0 Running 1/0 #1");
+	run_for(t->w, 40 * HF_MS);
+	assert_string_equal(show(t->w, 0), "j-worker-0 Down 2/0 #1");
+	assert_string_equal(show(t->w, 1), "j-worker-1 Running 1/0 #1");
+	told(t, 1, "state phase=down generation=2 attempt=0 ordinal=1");
+	run_for(t->w, 20 * HF_MS);
+	assert_string_equal(show(t->w, 1), "j-worker-1 Down 2/0 #1");
+}
+
 /* A rank whose pod was created for the restart waits: the barrier needs to know that. */
 static void test_a_held_rank_is_published_at_once(void **state)
 {
@@ -496,6 +539,8 @@ int main(void)
 		TEST(test_an_order_waits_for_the_report),
 		TEST(test_terminations_are_published_at_once),
 		TEST(test_a_held_rank_is_published_at_once),
+		TEST(test_a_barrier_is_one_write),
+		TEST(test_a_barrier_does_not_wait_for_ever),
 		TEST(test_no_ranks_no_writes),
 		TEST(test_agent_starts_anew),
 		TEST(test_a_closed_connection_leaves_the_list),
