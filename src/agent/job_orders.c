@@ -137,7 +137,8 @@ static bool is_over(const struct hf_json *job)
 }
 
 /* The operator has resolved its configuration and the job's.  One that does not write these fields, as one of an earlier
- * version, restarts nothing in place. */
+ * version, restarts nothing in place: exec does not wait.  The start still counts, for a container that the kubelet restarts
+ * in a pod whose rank had restarted in place before. */
 static void read_spans(struct hf_job_orders *o, const struct hf_json *ledger)
 {
 	o->wait_s = (uint32_t)read_count(ledger, "inPlaceWaitSeconds", 0, HF_PROCESS_SPAN_MAX);
@@ -237,8 +238,6 @@ bool hf_job_orders_target(const struct hf_job_orders *o, const struct hf_pod_ran
 	*ret_target = (struct hf_process_target){.hold = false};
 	if (!o->active || rank->kind == NULL || rank->deleting || !hf_streq(rank->job_uid, o->uid))
 		return false;
-	if (o->wait_s == 0)
-		return true;
 	if (type != NULL && (!find_in_map(type->attempts, rank->index, &target.start.attempt) ||
 			     !find_in_map(type->in_place, rank->index, &in_place) ||
 			     !find_in_ranges(type->hold, rank->index, &target.hold)))

@@ -20,8 +20,8 @@ struct hf_job_orders;
 struct hf_job_orders *hf_job_orders_read(const struct hf_json *job);
 struct hf_job_orders *hf_job_orders_destroy(struct hf_job_orders *orders); /* NULL is fine */
 
-/* True: the pod is a rank of this job, and its process is published.  The target has neither a start nor a wait if the pod
- * is no rank, a text is broken, or the job does not restart in place. */
+/* True: the pod is a rank of this job, and its process is published.  False: the target has neither a start
+ * nor a wait.  A job that does not restart in place gives no wait. */
 bool hf_job_orders_target(const struct hf_job_orders *orders, const struct hf_pod_rank *rank,
 			  struct hf_process_target *ret_target);
 

@@ -146,7 +146,10 @@ bool hf_exec_orders_let_stay(const struct hf_exec_orders *o)
 
 static int64_t find_wait_ms(const struct hf_exec_orders *o)
 {
-	return (int64_t)(o->target.start.known ? o->target.wait_s : HF_EXEC_HOLD_S) * 1000;
+	/* If the job does not restart in place any more, the operator replaces the pod. */
+	return (int64_t)(o->target.start.known && o->target.wait_s > 0 ? o->target.wait_s
+								       : HF_EXEC_HOLD_S) *
+	       1000;
 }
 
 int64_t hf_exec_orders_deadline_ms(const struct hf_exec_orders *o)

@@ -388,16 +388,16 @@ static void test_a_closed_connection_leaves_the_list(void **state)
 	assert_string_equal(show(t->w, 1), "-");
 }
 
-/* The operator restarts nothing in place: the ranks take no order, and their ends are told. */
+/* The operator restarts nothing in place: the ranks do not wait, and their ends are told. */
 static void test_no_restart_in_place(void **state)
 {
 	struct test *t = *state;
 
 	begin(t);
 	run_for(t->w, HF_MINUTE);
-	write_ledger(t->w, "j", "{\"generation\":2,\"inPlaceWaitSeconds\":null}");
+	write_ledger(t->w, "j", "{\"generation\":1,\"inPlaceWaitSeconds\":null}");
 	run_for(t->w, HF_SECOND);
-	assert_string_equal(t->peers[1].last, "target");
+	assert_string_equal(t->peers[1].last, "target generation=1 attempt=0 grace=7" FIRST);
 	assert_string_equal(show(t->w, 1), "j-worker-1 Running 1/0 #1");
 }
 
@@ -415,7 +415,7 @@ static void test_a_new_job_is_published_soon(void **state)
 	told(t, 0, "state phase=running generation=1 attempt=0 ordinal=1");
 	run_for(t->w, 2 * HF_SECOND);
 	assert_string_equal(show(t->w, 0), "j-worker-0 Running 1/0 #1");
-	assert_string_equal(t->peers[0].last, "target");
+	assert_string_equal(t->peers[0].last, "target generation=1 attempt=0 grace=7" FIRST);
 }
 
 /* ---- hostile peers ------------------------------------------------------------------------------ */

@@ -187,8 +187,6 @@ static void give_order(struct pod *pod, const struct hf_json *job, const struct 
 	g = hf_json_i64(hf_json_get(ledger, "generation"), 0);
 	a = ip_sparse(hf_json_str(hf_json_get(role, "attempts"), NULL), ip_index_of(pod));
 	pod->stays = hf_json_i64(hf_json_get(ledger, "inPlaceWaitSeconds"), 0) > 0;
-	if (!pod->stays)
-		return;
 	/* An order that is older than the last one is of a watch that is behind. */
 	if (pod->told && (g < pod->tg || (g == pod->tg && a < pod->ta)))
 		return;
