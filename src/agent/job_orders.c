@@ -219,6 +219,11 @@ static bool is_given_up(const struct hf_job_orders *o, const struct hf_pod_rank 
 	       rank->attempt + in_place != attempt;
 }
 
+bool hf_job_orders_have_ledger(const struct hf_job_orders *o)
+{
+	return o->generation > 0;
+}
+
 bool hf_job_orders_target(const struct hf_job_orders *o, const struct hf_pod_rank *rank,
 			  struct hf_process_target *ret_target)
 {

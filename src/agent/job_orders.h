@@ -20,6 +20,9 @@ struct hf_job_orders;
 struct hf_job_orders *hf_job_orders_read(const struct hf_json *job);
 struct hf_job_orders *hf_job_orders_destroy(struct hf_job_orders *orders); /* NULL is fine */
 
+/* False: the agent knows the job from before the first write of its ledger. */
+bool hf_job_orders_have_ledger(const struct hf_job_orders *orders);
+
 /* True: the pod is a rank of this job, and its process is published.  False: the target has neither a start
  * nor a wait.  A job that does not restart in place gives no wait. */
 bool hf_job_orders_target(const struct hf_job_orders *orders, const struct hf_pod_rank *rank,

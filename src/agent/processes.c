@@ -13,7 +13,8 @@
 struct process {
 	struct hf_exec_peer *peer;
 	char uid[HF_REPORT_POD_UID_MAX]; /* of the pod */
-	bool told;                       /* exec has told a state */
+	bool closed; /* the connection has gone; its last state is to be published */
+	bool told;   /* exec has told a state */
 	struct hf_process_state state;
 	hf_time at; /* of the state's phase, start and ordinal */
 	bool sent;
@@ -79,7 +80,7 @@ static bool is_news(const struct process *process)
 
 static bool is_urgent(const struct process *process)
 {
-	if (process->withheld)
+	if (process->withheld || process->closed)
 		return true;
 	switch (process->state.phase) {
 	case HF_PROCESS_LINE_ENDED:
@@ -100,8 +101,8 @@ static hf_time find_due(const struct process *process)
 /* It is being stopped for the barrier. */
 static bool is_stopping(const struct process *process)
 {
-	return process->listed && process->told && process->sent && process->target.hold &&
-	       process->state.phase == HF_PROCESS_LINE_RUNNING;
+	return process->listed && process->told && !process->closed && process->sent &&
+	       process->target.hold && process->state.phase == HF_PROCESS_LINE_RUNNING;
 }
 
 /* When the urgent news has to be published.  The operator waits for the last rank of the barrier anyway, so ranks that are down
@@ -113,7 +114,7 @@ static hf_time find_urgent_due(const struct hf_processes *p)
 
 	for (size_t i = 0; i < p->len; i++) {
 		const struct process *process = &p->items[i];
-		bool held = process->sent && process->target.hold;
+		bool held = process->sent && process->target.hold && !process->closed;
 		hf_time *at = held ? &last : &due;
 
 		stopping |= is_stopping(process);
@@ -174,6 +175,23 @@ static int by_pod(const void *left, const void *right)
 	return order != 0 ? order : strcmp(a->pod, b->pod);
 }
 
+/* Another exec of the pod has connected since. */
+static bool is_replaced(const struct hf_processes *p, const struct process *process)
+{
+	for (size_t i = 0; process->closed && i < p->len; i++)
+		if (!p->items[i].closed && hf_streq(p->items[i].uid, process->uid))
+			return true;
+	return false;
+}
+
+static void remove_process(struct hf_processes *p, struct process *process)
+{
+	size_t at = (size_t)(process - p->items);
+
+	p->len--;
+	memmove(process, process + 1, (p->len - at) * sizeof(*process));
+}
+
 bool hf_processes_list(const struct hf_processes *p, struct hf_arena *arena,
 		       struct hf_process_entry **ret_items, size_t *ret_len)
 {
@@ -185,7 +203,7 @@ bool hf_processes_list(const struct hf_processes *p, struct hf_arena *arena,
 		const struct hf_pod_rank *rank;
 		struct hf_pod_name name;
 
-		if (!process->listed || !process->told ||
+		if (!process->listed || !process->told || is_replaced(p, process) ||
 		    !p->options.pod(p->options.arg, process->uid, &name, &rank))
 			continue;
 		items[len++] =
@@ -215,6 +233,13 @@ void hf_processes_published(struct hf_processes *p)
 			continue;
 		process->published = true;
 		process->as = fill_in(process);
+	}
+	for (size_t i = p->len; i-- > 0;) {
+		if (!p->items[i].closed)
+			continue;
+		remove_process(p, &p->items[i]);
+		p->gone = true;
+		p->gone_at = get_now(p);
 	}
 	look_for_news(p);
 }
@@ -253,7 +278,7 @@ static bool is_same_target(const struct hf_process_target *a, const struct hf_pr
 static bool is_second(const struct hf_processes *p, size_t i)
 {
 	for (size_t k = 0; k < i; k++)
-		if (hf_streq(p->items[k].uid, p->items[i].uid))
+		if (!p->items[k].closed && hf_streq(p->items[k].uid, p->items[i].uid))
 			return true;
 	return false;
 }
@@ -277,6 +302,9 @@ static bool find_target(struct hf_processes *p, size_t i, struct hf_process_targ
 	process->stamp = (struct hf_process_start){true, rank->generation, rank->attempt};
 	snprintf(process->job, sizeof(process->job), "%s", rank->job_uid);
 	if (!hf_job_watches_want(p->jobs, rank, name.ns, &orders))
+		return false;
+	/* The pod has the ledger's stamp, so the ledger is on its way. */
+	if (orders != NULL && !hf_job_orders_have_ledger(orders))
 		return false;
 	if (orders != NULL)
 		process->listed = hf_job_orders_target(orders, rank, ret_target);
@@ -302,6 +330,8 @@ static void on_refresh(void *arg)
 		bool was_listed = process->listed;
 		struct hf_process_target target;
 
+		if (process->closed)
+			continue;
 		if (find_target(p, i, &target)) {
 			process->withheld = is_order(process, &target) && !is_reported(p, process);
 			if (!process->withheld &&
@@ -327,7 +357,7 @@ static void on_repeat(void *arg)
 	for (size_t i = 0; i < p->len; i++) {
 		const struct process *process = &p->items[i];
 
-		if (process->sent && process->target.hold)
+		if (!process->closed && process->sent && process->target.hold)
 			p->options.send(p->options.arg, process->peer, &process->target);
 	}
 	if (p->len > 0)
@@ -404,17 +434,21 @@ void hf_processes_seen(struct hf_processes *p, const struct hf_json *health)
 void hf_processes_closed(struct hf_processes *p, const struct hf_exec_peer *peer)
 {
 	struct process *process = find_process(p, peer);
-	size_t at;
 
 	if (process == NULL)
 		return;
+	process->peer = NULL;
+	/* The operator has to know that the process ran, before it hears that its pod has ended. */
+	if (is_news(process) && process->state.phase == HF_PROCESS_LINE_RUNNING) {
+		process->closed = true;
+		hf_task_post(p->refresh);
+		return;
+	}
 	if (process->published) {
 		p->gone = true;
 		p->gone_at = get_now(p);
 	}
-	at = (size_t)(process - p->items);
-	p->len--;
-	memmove(process, process + 1, (p->len - at) * sizeof(*process));
+	remove_process(p, process);
 	/* Another connection of the pod may count now. */
 	hf_task_post(p->refresh);
 }

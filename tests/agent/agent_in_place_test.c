@@ -388,6 +388,43 @@ static void test_a_closed_connection_leaves_the_list(void **state)
 	assert_string_equal(show(t->w, 1), "-");
 }
 
+/* The watch is behind: a target without a start would start the program without its generation. */
+static void test_no_target_before_the_ledger(void **state)
+{
+	struct test *t = *state;
+
+	create_job(t->w, "j");
+	create_rank(t->w, "j", 0);
+	open_agent(t->w);
+	run_for(t->w, 2 * HF_SECOND);
+	assert_true(open_peer(t, 0, "j-worker-0"));
+	told(t, 0, "state phase=waiting");
+	run_for(t->w, 500 * HF_MS);
+	assert_int_equal(t->peers[0].targets, 0);
+	write_ledger(t->w, "j", "{\"generation\":1}");
+	run_for(t->w, 10 * HF_MS);
+	assert_string_equal(t->peers[0].last, "target generation=1 attempt=0 grace=7" FIRST);
+}
+
+/* exec is killed soon after a start: the operator learns at once that the program ran, or it would not count its end. */
+static void test_a_start_is_told_when_its_exec_is_gone(void **state)
+{
+	struct test *t = *state;
+
+	begin(t);
+	run_for(t->w, HF_MINUTE);
+	write_ledger(t->w, "j", "{\"generation\":2,\"inPlaceBase\":1," WAITS "\"replicas\":{}}");
+	run_for(t->w, HF_SECOND);
+	told(t, 0, "state phase=running generation=2 attempt=0 ordinal=2");
+	run_for(t->w, HF_SECOND);
+	assert_string_equal(show(t->w, 0), "j-worker-0 Running 1/0 #1");
+	hf_agent_exec_closed(t->w->agent, peer_of(t, 0));
+	run_for(t->w, 20 * HF_MS);
+	assert_string_equal(show(t->w, 0), "j-worker-0 Running 2/0 #2");
+	run_for(t->w, 4 * HF_MINUTE);
+	assert_string_equal(show(t->w, 0), "j-worker-1 Running 1/0 #1");
+}
+
 /* The operator restarts nothing in place: the ranks do not wait, and their ends are told. */
 static void test_no_restart_in_place(void **state)
 {
@@ -540,6 +577,8 @@ int main(void)
 		TEST(test_terminations_are_published_at_once),
 		TEST(test_a_held_rank_is_published_at_once),
 		TEST(test_a_barrier_is_one_write),
+		TEST(test_no_target_before_the_ledger),
+		TEST(test_a_start_is_told_when_its_exec_is_gone),
 		TEST(test_a_barrier_does_not_wait_for_ever),
 		TEST(test_no_ranks_no_writes),
 		TEST(test_agent_starts_anew),
