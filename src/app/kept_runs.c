@@ -223,7 +223,7 @@ bool hf_kept_run_is_alive(const char *path)
 
 int hf_kept_run_settle(const char *path, struct hf_error *err)
 {
-	static const char *const leftovers[] = {"node", "errors", "agent.sock", "lock"};
+	static const char *const leftovers[] = {"node", "errors", "agent.sock", "exec.sock", "lock"};
 	HF_AUTOFREE char *node = hf_xasprintf("%s/node", path);
 	HF_AUTOFREE char *logs = hf_xasprintf("%s/logs", path);
 	HF_AUTOFREE char *mark = hf_xasprintf("%s/" ENDED, path);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* The agent inside `run` and `up`. Input: NVML, sysfs, the kernel's log, the owners of GPUs. Output:
- * DeviceHealth and conditions by the agent, and the kubelet's list of GPUs that work. */
+/* The agent inside `run` and `up`. Input: NVML, sysfs, the kernel's log and the owners of GPUs, where there are GPUs;
+ * connections of `holdfast exec`. Output: DeviceHealth and conditions by the agent, the kubelet's list of GPUs that work,
+ * and targets of processes under exec. */
 #include "app/node_health.h"
 
 #include "agent/agent.h"
@@ -185,22 +186,31 @@ static void watch_health(struct hf_node_health *health)
 
 /* ---- */
 
-static int create_agent(struct hf_node_health *health, struct hf_error *err)
+static void add_probes(struct hf_node_health *health)
 {
 	static const char *const nvml_argv[] = {"/proc/self/exe", "agent", NVML_FLAG,
 						"--nvml-child", NULL};
 	const struct hf_nvml_options nvml = {.library = NVML, .child_argv = nvml_argv};
 	const struct hf_sysfs_options sysfs = {.aer = false};
+	struct hf_intake *intake = hf_agent_intake(health->agent);
+
+	hf_agent_add_probe(health->agent, hf_nvml_probe_create(intake, &nvml));
+	hf_agent_add_probe(health->agent, hf_sysfs_probe_create(intake, &sysfs));
+	hf_agent_add_probe(health->agent, create_owners(intake, health->options.kubelet));
+}
+
+static int create_agent(struct hf_node_health *health, struct hf_error *err)
+{
 	HF_AUTO_STRBUF boot = HF_STRBUF_INIT(64);
 	struct hf_agent_options options = {
 		.loop = health->options.loop,
 		.store = health->options.store,
 		.node = HF_KUBELET_NODE,
 		.state_dir = health->options.journal,
-		.kmsg = KMSG,
+		.kmsg = health->options.gpus ? KMSG : NULL,
 		.sys = "/sys",
+		.send_target = health->options.send_target,
 	};
-	struct hf_intake *intake;
 	int rc = hf_fs_read(BOOT_ID, &boot, err);
 
 	if (rc == 0)
@@ -212,10 +222,8 @@ static int create_agent(struct hf_node_health *health, struct hf_error *err)
 	rc = hf_agent_create(&options, &health->agent, err);
 	if (rc != 0)
 		return rc;
-	intake = hf_agent_intake(health->agent);
-	hf_agent_add_probe(health->agent, hf_nvml_probe_create(intake, &nvml));
-	hf_agent_add_probe(health->agent, hf_sysfs_probe_create(intake, &sysfs));
-	hf_agent_add_probe(health->agent, create_owners(intake, health->options.kubelet));
+	if (health->options.gpus)
+		add_probes(health);
 	hf_agent_start(health->agent);
 	return 0;
 }
@@ -232,17 +240,25 @@ int hf_node_health_create(const struct hf_node_health_options *options,
 		hf_node_health_destroy(health);
 		return rc;
 	}
-	watch_health(health);
-	hf_kubelet_set_gpu_check(options->kubelet, before_gpus_are_given, health);
+	if (options->gpus) {
+		watch_health(health);
+		hf_kubelet_set_gpu_check(options->kubelet, before_gpus_are_given, health);
+	}
 	*ret_health = health;
 	return 0;
+}
+
+struct hf_agent *hf_node_health_agent(struct hf_node_health *health)
+{
+	return health->agent;
 }
 
 struct hf_node_health *hf_node_health_destroy(struct hf_node_health *health)
 {
 	if (health == NULL)
 		return NULL;
-	hf_kubelet_set_gpu_check(health->options.kubelet, NULL, NULL);
+	if (health->options.gpus)
+		hf_kubelet_set_gpu_check(health->options.kubelet, NULL, NULL);
 	health->watch = hf_watch_stop(health->watch);
 	if (health->agent != NULL)
 		hf_agent_stop(health->agent);

@@ -3,16 +3,17 @@
 #ifndef HF_APP_NODE_HEALTH_H
 #define HF_APP_NODE_HEALTH_H
 
+#include "agent/agent.h"
 #include "kubelet/kubelet.h"
 #include "loop/loop.h"
 #include "store/store.h"
 
 /*
- * The agent of the embedded plane: watches the GPUs that the kubelet offers, with the probes of `holdfast
- * agent` except PodResources, in whose place the kubelet of this process names the owners.  A GPU that fails
- * is reported to the kubelet, so that a restarted rank gets another one.
+ * The agent of the embedded plane.  It serves ranks under `holdfast exec`, and where there are GPUs it watches the GPUs that the
+ * kubelet offers, with the probes of `holdfast agent` except PodResources, in whose place the kubelet of this process names
+ * the owners.  A GPU that fails is reported to the kubelet, so that a restarted rank gets another one.
  *
- * It starts this program as a child ("agent --nvml-child").
+ * With GPUs it starts this program as a child ("agent --nvml-child").
  */
 struct hf_node_health;
 
@@ -20,11 +21,16 @@ struct hf_node_health_options {
 	struct hf_loop *loop;
 	struct hf_store *store;
 	struct hf_kubelet *kubelet; /* outlives the object */
+	bool gpus;                  /* the node offers some: they are watched */
+	/* Takes the targets of the connections that were given to the agent. */
+	void (*send_target)(void *arg, struct hf_exec_peer *peer,
+			    const struct hf_process_target *target);
 	const char *journal; /* folder of the agent's journal; NULL: nothing outlives the process */
 };
 
 int hf_node_health_create(const struct hf_node_health_options *options,
 			  struct hf_node_health **ret_health, struct hf_error *err) HF_MUST_CHECK;
+struct hf_agent *hf_node_health_agent(struct hf_node_health *health);
 /* NULL is fine; returns NULL. */
 struct hf_node_health *hf_node_health_destroy(struct hf_node_health *health);
 

@@ -5,6 +5,8 @@
  * operator, on one loop. `run` and `up` use it. */
 #include "app/plane.h"
 
+#include "agent/agent.h"
+#include "agent/exec_socket.h"
 #include "apiserver/admission.h"
 #include "app/node_health.h"
 #include "base/fs.h"
@@ -30,7 +32,9 @@ struct hf_plane {
 	struct hf_metrics *metrics;
 	struct hf_operator *op;
 	struct hf_report_socket *beats;
-	struct hf_node_health *health; /* NULL: the node offers no GPUs */
+	struct hf_exec_socket *execs;
+	struct hf_node_health
+		*health; /* NULL: the node offers no GPUs, and no exec has connected */
 	char *beats_env; /* variable that gives containers the socket; NULL: no socket */
 	/* set by hf_plane_stop */
 	hf_time grace;
@@ -83,20 +87,83 @@ static void on_notice(void *arg, const char *text)
 		plane->options.notice(plane->options.arg, text);
 }
 
+static void send_target(void *arg HF_UNUSED, struct hf_exec_peer *peer,
+			const struct hf_process_target *target)
+{
+	hf_exec_socket_send(peer, target);
+}
+
 /* Training works without the agent, so an error is only a notice. */
-static void create_health(struct hf_plane *plane)
+static void create_health(struct hf_plane *plane, bool gpus)
 {
 	HF_AUTOFREE char *journal =
 		plane->options.in_memory ? NULL : hf_xasprintf("%s/agent", plane->options.dir);
 	const struct hf_node_health_options options = {.loop = plane->options.loop,
 						       .store = hf_memstore_store(plane->memstore),
 						       .kubelet = plane->kubelet,
+						       .gpus = gpus,
+						       .send_target = send_target,
 						       .journal = journal};
 	struct hf_error err;
 
 	if (journal != NULL && hf_fs_mkdirs(journal, 0700, &err) != 0)
 		on_notice(plane, err.text);
 	else if (hf_node_health_create(&options, &plane->health, &err) != 0)
+		on_notice(plane, err.text);
+}
+
+static bool find_sender(void *arg, pid_t pid, char ret_uid[HF_REPORT_POD_UID_MAX]);
+
+/* Without GPUs there is no agent before a rank under exec needs one: a node without either shows no DeviceHealth. */
+static bool on_exec_opened(void *arg, struct hf_exec_peer *peer, const char *pod_uid)
+{
+	struct hf_plane *plane = arg;
+
+	if (plane->stopping)
+		return false;
+	if (plane->health == NULL)
+		create_health(plane, false);
+	return plane->health != NULL &&
+	       hf_agent_exec_opened(hf_node_health_agent(plane->health), peer, pod_uid);
+}
+
+static void on_exec_told(void *arg, struct hf_exec_peer *peer, const struct hf_process_state *state)
+{
+	struct hf_plane *plane = arg;
+
+	hf_agent_exec_told(hf_node_health_agent(plane->health), peer, state);
+}
+
+static void on_exec_closed(void *arg, struct hf_exec_peer *peer)
+{
+	struct hf_plane *plane = arg;
+
+	hf_agent_exec_closed(hf_node_health_agent(plane->health), peer);
+}
+
+static void on_exec_trouble(void *arg, const char *why)
+{
+	if (why != NULL)
+		on_notice(arg, why);
+}
+
+/* An error is only a notice: without the socket failed ranks get new pods. */
+static void create_execs(struct hf_plane *plane)
+{
+	HF_AUTOFREE char *path = hf_xasprintf("%s/" HF_EXEC_SOCKET_FILE, plane->options.dir);
+	const struct hf_exec_socket_options options = {.loop = plane->options.loop,
+						       .path = path,
+						       .mode = 0600,
+						       .identify = find_sender,
+						       .opened = on_exec_opened,
+						       .told = on_exec_told,
+						       .closed = on_exec_closed,
+						       .trouble = on_exec_trouble,
+						       .arg = plane,
+						       .metrics = plane->metrics};
+	struct hf_error err;
+
+	if (hf_exec_socket_create(&options, &plane->execs, &err) != 0)
 		on_notice(plane, err.text);
 }
 
@@ -116,8 +183,8 @@ static void on_problem(void *arg, const char *key, int code, const char *message
 		plane->options.problem(plane->options.arg, key, code, message);
 }
 
-/* Created once the GPUs are known. Only where there are some does the operator read DeviceHealth, and wait
- * for it before it calls a failure final. There is one node, so no device is reason to avoid it. */
+/* Created once the GPUs are known. Only where there are some does the operator wait for DeviceHealth before it calls a
+ * failure final. There is one node, so no device is reason to avoid it. */
 static int create_operator(struct hf_plane *plane, struct hf_error *err)
 {
 	bool gpus = hf_kubelet_offered_gpus(plane->kubelet) > 0;
@@ -129,6 +196,7 @@ static int create_operator(struct hf_plane *plane, struct hf_error *err)
 			     .no_fence = true,
 			     .recovery = {.device_avoid = {.set = true, .value = false}}},
 		.watch_nodes = gpus && plane->options.watch_gpus,
+		.watch_agents = true,
 		.init_container_template = plane->options.no_init_containers ? "[]" : NULL,
 		.passed = on_passed,
 		.problem = on_problem,
@@ -155,7 +223,9 @@ static void on_ready(void *arg, int code, const char *message)
 	if (plane->stopping)
 		return;
 	if (code == 0 && plane->options.watch_gpus && hf_kubelet_offered_gpus(plane->kubelet) > 0)
-		create_health(plane);
+		create_health(plane, true);
+	if (code == 0)
+		create_execs(plane);
 	if (code == 0) {
 		code = create_operator(plane, &err);
 		message = code != 0 ? err.text : message;
@@ -313,6 +383,7 @@ struct hf_plane *hf_plane_destroy(struct hf_plane *plane)
 	plane->metrics = hf_metrics_destroy(plane->metrics);
 	if (plane->memstore != NULL)
 		hf_memstore_set_logs(plane->memstore, NULL);
+	plane->execs = hf_exec_socket_destroy(plane->execs);
 	plane->health = hf_node_health_destroy(plane->health);
 	plane->kubelet = hf_kubelet_destroy(plane->kubelet);
 	plane->beats = hf_report_socket_destroy(plane->beats);
