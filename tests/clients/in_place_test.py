@@ -3,8 +3,8 @@
 # Copyright The Holdfast authors
 """in_place_test.py HOLDFAST EXEC: restarts in place with the real programs.
 
-`holdfast up` runs two pods with `holdfast exec`, `holdfast agent` watches the node. The job is managed by another controller,
-so the test writes the ledger itself, as the operator would: first the new generation with a hold, then the go.
+`holdfast up` operates the job and runs its pods with `holdfast exec`, `holdfast agent` watches the node. The last test is
+`holdfast run`, which has an agent of its own.
 """
 import json
 import os
@@ -29,17 +29,25 @@ HEALTH = "/apis/holdfast.dev/v1alpha1/devicehealths"
 
 # The test writes the control group that a kubelet would give the container into a folder. exec keeps the shell's pid.
 POD = """
-while [ ! -e "$FOLDER/go-$RANK" ]; do sleep 0.05; done
+until [ -e "$FOLDER/go-$HOLDFAST_POD_UID" ]; do sleep 0.05; done
 exec "$EXEC" --termination-log "$FOLDER/termination-$RANK" -- sh "$FOLDER/train.sh"
 """
-# Each start writes a line; a child shows that the whole tree ends. The file "fail" of a rank ends it with code 7.
+# Each start writes a line; a child shows that the whole tree ends. The file "fail" of a rank ends it with code 7; with the
+# file "slow" it takes two seconds to end by SIGTERM.
 TRAIN = """
 sleep 1000 &
-echo "$HOLDFAST_GENERATION $HOLDFAST_ATTEMPT" >>"$FOLDER/starts-$RANK"
+trap '[ -e "$FOLDER/slow-$RANK" ] && sleep 2; exit 1' TERM
+echo "$HOLDFAST_GENERATION $HOLDFAST_POD_UID" >>"$FOLDER/starts-$RANK"
 while [ ! -e "$FOLDER/fail-$RANK" ]; do sleep 0.05; done
 rm "$FOLDER/fail-$RANK"
 echo "rank $RANK failed" >&2
 exit 7
+"""
+# For `holdfast run`: rank 1 is killed in its first start, when the operator knows that it runs under exec.
+KILLED = """
+echo "start $HOLDFAST_GENERATION"
+[ "$RANK$HOLDFAST_GENERATION" = 11 ] && sleep 6 && kill -9 $$
+[ "$HOLDFAST_GENERATION" = 2 ] || exec sleep 1000
 """
 
 
@@ -54,6 +62,22 @@ def find_processes(**environment):
         except OSError:
             continue
     return sorted(found)
+
+
+def variable(pid, name):
+    """The value of the variable at the start of the process; None: the process has ended, or has no such variable."""
+    try:
+        items = pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return None
+    return next((item.split(b"=", 1)[1].decode() for item in items if item.startswith(name.encode() + b"=")), None)
+
+
+def command_line(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
+    except OSError:
+        return ""
 
 
 class Cluster:
@@ -151,197 +175,230 @@ class InPlace(unittest.TestCase):
             cls.agent.wait()
             cls.agent = None
 
-    # --- the job, as the operator would write it
+    # --- the job
 
     def setUp(self):
         self.job = self.id().rsplit(".", 1)[1].replace("_", "-")[5:]
-        self.wait_seconds = 60
+        self.done = threading.Event()
+        self.seen = []
+        self.helpers = [threading.Thread(target=work) for work in (self.place_pods, self.watch_generations)]
+        for helper in self.helpers:
+            helper.start()
         if not self.agent:
             self.start_agent()
 
     def tearDown(self):
-        for rank in range(2):
-            try:
-                self.cluster.call("DELETE", f"{PODS}/{self.job}-worker-{rank}", {"gracePeriodSeconds": 0})
-            except urllib.error.HTTPError:
-                pass
-            for name in ("starts", "fail", "go", "termination"):
-                (self.folder / f"{name}-{rank}").unlink(missing_ok=True)
+        self.done.set()
+        for helper in self.helpers:
+            helper.join()
+        self.cluster.call("DELETE", f"{JOBS}/{self.job}", {"propagationPolicy": "Foreground"})
+        until(lambda: not any(self.pod(rank) for rank in range(2)), "the end of the pods")
+        for path in self.folder.glob("*-[01]"):
+            path.unlink()
+        self.assertEqual(self.seen, [], "two generations ran at once")
 
-    def create(self, hold=()):
-        template = {"spec": {"containers": [{"name": "pytorch", "image": "none"}]}}
-        made = self.cluster.call("POST", JOBS, {
+    def place_pods(self):
+        """Give the first process of each pod a control group, as a kubelet would."""
+        while not self.done.wait(0.05):
+            for rank in range(2):
+                try:
+                    uid = (self.pod(rank) or {}).get("metadata", {}).get("uid")
+                except (OSError, ValueError):
+                    continue
+                if not uid or (self.folder / f"go-{uid}").exists():
+                    continue
+                for pid in find_processes(HOLDFAST_POD_UID=uid, EXEC=EXEC):
+                    if "pod.sh" not in command_line(pid):
+                        continue
+                    (self.folder / f"proc/{pid}").mkdir(exist_ok=True)
+                    (self.folder / f"proc/{pid}/cgroup").write_text(f"0::/kubepods/besteffort/pod{uid}/c\n",
+                                                                    encoding="ascii")
+                    (self.folder / f"go-{uid}").touch()
+
+    def watch_generations(self):
+        """Note each moment at which programs of two generations run."""
+        while not self.done.wait(0.02):
+            found = {}
+            for pid in find_processes(HOLDFAST_JOB_OF_TEST=self.job):
+                generation = variable(pid, "HOLDFAST_GENERATION")
+                if generation:
+                    found.setdefault(generation, []).append(pid)
+            # All of them still run, so they ran at once.
+            if len(found) > 1 and all(variable(pid, "HOLDFAST_GENERATION") for pids in found.values() for pid in pids):
+                self.seen.append(found)
+
+    def create(self, **recovery):
+        environment = {"FOLDER": self.folder, "EXEC": EXEC, "HOLDFAST_JOB_OF_TEST": self.job,
+                       "HOLDFAST_AGENT_SOCKET": self.folder / "agent.sock"}
+        replica = {"replicas": 1, "restartPolicy": "OnFailure", "template": {"spec": {
+            "terminationGracePeriodSeconds": 5, "containers": [
+                {"name": "pytorch", "image": "none", "command": ["/bin/sh", str(self.folder / "pod.sh")],
+                 "env": [{"name": key, "value": str(value)} for key, value in environment.items()]}]}}}
+        self.cluster.call("POST", JOBS, {
             "apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob",
             "metadata": {"name": self.job, "namespace": "default"},
-            "spec": {"runPolicy": {"managedBy": "kueue.x-k8s.io/multikueue",
-                                   "recovery": {"inPlaceWaitSeconds": self.wait_seconds}},
-                     "pytorchReplicaSpecs": {"Worker": {"replicas": 2, "template": template}}}})
-        self.uid = made["metadata"]["uid"]
-        self.execs = {}
-        self.write(generation=1)
-        for rank in range(2):
-            self.create_pod(rank, hold=rank in hold)
+            "spec": {"runPolicy": {"recovery": {"restartScope": "Job", "backoff": {"initialSeconds": 1}, **recovery}},
+                     "pytorchReplicaSpecs": {"Master": replica, "Worker": replica}}})
 
-    def create_pod(self, rank, generation=1, hold=False):
-        environment = {"FOLDER": self.folder, "EXEC": EXEC, "RANK": rank, "PET_RDZV_ID": self.job,
-                       "HOLDFAST_AGENT_SOCKET": self.folder / "agent.sock", **({"HOLDFAST_HOLD": 1} if hold else {})}
-        (self.folder / f"go-{rank}").unlink(missing_ok=True)
-        made = self.cluster.call("POST", PODS, {
-            "apiVersion": "v1", "kind": "Pod",
-            "metadata": {"name": f"{self.job}-worker-{rank}",
-                         "ownerReferences": [{"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": self.job,
-                                              "uid": self.uid, "controller": True}],
-                         "labels": {"training.kubeflow.org/replica-type": "worker",
-                                    "training.kubeflow.org/replica-index": str(rank)},
-                         "annotations": {"holdfast.dev/generation": str(generation), "holdfast.dev/attempt": "0"}},
-            "spec": {"restartPolicy": "Never", "terminationGracePeriodSeconds": 5, "containers": [
-                {"name": "pytorch", "image": "none", "command": ["/bin/sh", str(self.folder / "pod.sh")],
-                 "env": [{"name": key, "value": str(value)} for key, value in environment.items()]}]}})
-        uid = made["metadata"]["uid"]
-        # The shell, and perhaps its sleep; the shell is older.
-        pid = until(lambda: find_processes(HOLDFAST_POD_UID=uid, RANK=rank), "the shell of the pod")[0]
-        (self.folder / f"proc/{pid}").mkdir(exist_ok=True)
-        (self.folder / f"proc/{pid}/cgroup").write_text(f"0::/kubepods/besteffort/pod{uid}/c\n", encoding="ascii")
-        self.execs[rank] = pid
-        (self.folder / f"go-{rank}").touch()
-
-    def write(self, generation, hold="", base=None):
-        """Write the ledger, where a CRD without a place for it keeps it."""
-        ledger = {"generation": generation, "replicas": {"Worker": {"hold": hold}}}
-        if base:
-            ledger["inPlaceBase"] = base
-        self.cluster.call("PATCH", f"{JOBS}/{self.job}", {"metadata": {"annotations": {
-            "holdfast.dev/ledger": json.dumps(ledger)}}}, "application/merge-patch+json")
+    def begin(self, **recovery):
+        """Create the job; returns the UIDs of the pods, once the operator has told the agents to wait for orders."""
+        self.create(**recovery)
+        starts = [self.until_started(rank, 1) for rank in range(2)]
+        self.assertEqual([start[0] for start in starts], ["1", "1"])
+        if recovery.get("inPlace") != "Never":
+            until(lambda: self.ledger().get("inPlaceWaitSeconds") == 60, "the wait in the ledger")
+            until(lambda: len(self.phases()) == 2, "both ranks in DeviceHealth")
+        return [start[1] for start in starts]
 
     # --- what is seen
 
-    def told(self):
-        """The published processes of the job, by rank."""
-        health = self.cluster.find(f"{HEALTH}/{self.node}") or {}
-        return {int(one["pod"][-1]): one for one in health.get("status", {}).get("processes") or []
-                if one["pod"].startswith(self.job + "-worker")}
+    def ledger(self):
+        job = self.cluster.call("GET", f"{JOBS}/{self.job}")
+        return job.get("status", {}).get("recovery") or {}
 
-    def phases(self):
-        return {rank: (one["phase"], one["generation"]) for rank, one in self.told().items()}
-
-    def starts(self, rank):
-        """(generation, attempt) of each start."""
-        path = self.folder / f"starts-{rank}"
-        lines = path.read_text(encoding="ascii").splitlines() if path.exists() else []
-        return [tuple(int(word) for word in line.split()) for line in lines]
-
-    def running(self, rank, generation):
-        """Processes of that generation, with all below them."""
-        return find_processes(HOLDFAST_POD_UID=self.pod(rank)["metadata"]["uid"], HOLDFAST_GENERATION=generation)
-
-    def fail(self, rank):
-        (self.folder / f"fail-{rank}").touch()
+    def name(self, rank):
+        return f"{self.job}-{'worker' if rank else 'master'}-0"
 
     def pod(self, rank):
-        return self.cluster.find(f"{PODS}/{self.job}-worker-{rank}")
+        return self.cluster.find(f"{PODS}/{self.name(rank)}")
 
-    def restart_count(self, rank):
-        return self.pod(rank)["status"]["containerStatuses"][0]["restartCount"]
+    def phases(self):
+        """(phase, generation) of the job's published processes, by rank."""
+        health = self.cluster.find(f"{HEALTH}/{self.node}") or {}
+        names = {self.name(rank): rank for rank in range(2)}
+        return {names[one["pod"]]: (one["phase"], one["generation"])
+                for one in health.get("status", {}).get("processes") or [] if one["pod"] in names}
+
+    def starts(self, rank):
+        """(generation, UID of the pod) of each start."""
+        path = self.folder / f"starts-{rank}"
+        return [tuple(line.split()) for line in path.read_text(encoding="ascii").splitlines()] if path.exists() else []
 
     def until_started(self, rank, number):
-        return until(lambda: len(self.starts(rank)) == number and self.starts(rank)[-1], f"start {number} of rank {rank}")
+        return until(lambda: len(self.starts(rank)) >= number and self.starts(rank)[number - 1],
+                     f"start {number} of rank {rank}")
 
-    def until_phases(self, wanted):
-        until(lambda: self.phases() == wanted, f"{wanted}, found {self.phases()}")
+    def end_program(self, rank):
+        (self.folder / f"fail-{rank}").touch()
 
-    def restart(self, generation):
-        """Order the generation, and check that nothing of the one before runs once Down is published."""
-        self.write(generation, hold="0-1", base=1)
-        self.until_phases({0: ("Down", generation), 1: ("Down", generation)})
-        for rank in range(2):
-            self.assertEqual(self.running(rank, generation - 1), [])
-        numbers = [len(self.starts(rank)) for rank in range(2)]
-        PAUSE.wait(0.5)
-        self.assertEqual([len(self.starts(rank)) for rank in range(2)], numbers)
-        self.write(generation, base=1)
-        return [self.until_started(rank, numbers[rank] + 1) for rank in range(2)]
+    def assert_restarted(self, number, uids):
+        """Start `number` of both ranks is of that generation, in these pods."""
+        self.assertEqual([self.until_started(rank, number) for rank in range(2)], [(str(number), uid) for uid in uids])
+
+    def assert_in_place(self, restarts):
+        """The pods are those of the beginning, and the record of the last restart says so."""
+        self.assertEqual([self.pod(rank)["status"]["containerStatuses"][0]["restartCount"] for rank in range(2)], [0, 0])
+        self.assertEqual([self.pod(rank)["status"]["phase"] for rank in range(2)], ["Running", "Running"])
+        self.assertIs(self.ledger()["last"]["inPlace"], True)
+        self.assertEqual(self.ledger()["generation"], restarts + 1)
 
     # --- the tests
 
     def test_gang(self):
-        self.create()
-        before = [self.until_started(rank, 1) for rank in range(2)]
-        self.assertEqual(before, [(1, 0), (1, 0)])
-        self.assertEqual([len(self.running(rank, 1)) >= 2 for rank in range(2)], [True, True])
-        since = time.monotonic()
-        self.fail(0)
-        until(lambda: self.phases().get(0) == ("Ended", 1), "the termination")
-        report = self.told()[0]
-        self.assertEqual((report["code"], report["ordinal"], report["job"]), (7, 1, self.uid))
-        self.assertEqual(report["message"], "exit code 7 rank 0 failed")
-        after = self.restart(2)
-        print(f"termination to all started: {time.monotonic() - since - 0.5:.2f} s")
-        self.assertEqual(after, [(2, 0), (2, 0)])
-        # A second and a third time, without a failure: a person's restart.
-        after = self.restart(3)
-        after = self.restart(4)
-        self.assertEqual([start[0] for start in after], [4, 4])
-        self.assertEqual([self.restart_count(rank) for rank in range(2)], [0, 0])
-        self.assertEqual([self.pod(rank)["status"]["phase"] for rank in range(2)], ["Running", "Running"])
+        uids = self.begin()
+        for restart in range(1, 4):
+            since = time.monotonic()
+            self.end_program(restart % 2)
+            self.assert_restarted(restart + 1, uids)
+            print(f"restart {restart}: termination to all started: {time.monotonic() - since:.2f} s")
+            self.assert_in_place(restart)
+            until(lambda: self.ledger()["phase"] == "Running", "Running")
+        self.assertEqual(self.ledger()["restarts"], {"application": 3})
+        # inPlaceLimit: the fourth restart in a row re-creates the pods.
+        self.end_program(0)
+        last = [self.until_started(rank, 5) for rank in range(2)]
+        self.assertEqual([start[0] for start in last], ["5", "5"])
+        self.assertFalse({start[1] for start in last} & set(uids))
+
+    def test_person(self):
+        uids = self.begin()
+        subprocess.run([HOLDFAST, "restart", self.job, "--kubeconfig", self.cluster.kubeconfig], check=True)
+        self.assert_restarted(2, uids)
+        self.assert_in_place(1)
+        self.assertFalse(self.ledger().get("restarts"))
 
     def test_agent_killed(self):
-        self.create()
-        for rank in range(2):
-            self.until_started(rank, 1)
-        # The order comes while no agent runs; then the agent dies at the barrier, and with the go on its way.
+        uids = self.begin()
+        # The agent dies while it stops a rank; the next one goes on.
+        (self.folder / "slow-1").touch()
+        self.end_program(0)
+        until(lambda: self.ledger()["generation"] == 2, "the order")
         self.kill_agent()
-        self.write(2, hold="0-1", base=1)
         PAUSE.wait(0.5)
-        self.assertTrue(all(self.running(rank, 1) for rank in range(2)))
-        self.start_agent()
-        self.until_phases({0: ("Down", 2), 1: ("Down", 2)})
-        self.assertFalse(any(self.running(rank, 1) for rank in range(2)))
-        self.kill_agent()
-        self.write(2, base=1)
-        PAUSE.wait(1)
         self.assertEqual([len(self.starts(rank)) for rank in range(2)], [1, 1])
         self.start_agent()
-        self.assertEqual([self.until_started(rank, 2)[0] for rank in range(2)], [2, 2])
+        self.assert_restarted(2, uids)
+        self.assert_in_place(1)
+        # An agent publishes a start within minutes, one that has started anew within seconds.
+        self.kill_agent()
+        self.start_agent()
+        until(lambda: self.phases() == {0: ("Running", 2), 1: ("Running", 2)}, "the reports of the start")
         # A termination while no agent runs takes the path of before: the container ends.
         self.kill_agent()
-        self.fail(1)
-        until(lambda: self.pod(1)["status"]["phase"] == "Failed", "the end of the pod")
-        self.assertEqual(self.restart_count(0), 0)
+        self.end_program(1)
+        until(lambda: (self.pod(1) or {"metadata": {"uid": uids[1]}})["metadata"]["uid"] != uids[1], "a new pod")
+        self.start_agent()
+        # If the new agent is late for the barrier, all pods are re-created as generation 4.
+        generations = {self.until_started(rank, 3)[0] for rank in range(2)}
+        self.assertIn(generations, ({"3"}, {"4"}))
+        self.assertEqual(self.ledger()["restarts"], {"application": 2})
 
     def test_exec_killed(self):
-        self.create()
-        for rank in range(2):
-            self.until_started(rank, 1)
-        until(lambda: len(self.phases()) == 2, "both ranks")
-        os.kill(self.execs[1], signal.SIGKILL)
-        until(lambda: self.pod(1)["status"]["phase"] == "Failed", "the end of the pod")
-        # CMD does not outlive its exec.
-        until(lambda: not self.running(1, 1), "the end of CMD")
-        self.write(2, hold="0-1", base=1)
-        until(lambda: self.phases().get(0) == ("Down", 2), "rank 0 down")
-        # The rank whose exec is gone comes back with a new pod, which waits as well.
-        self.cluster.call("DELETE", f"{PODS}/{self.job}-worker-1", {"gracePeriodSeconds": 0})
-        until(lambda: self.pod(1) is None, "the end of the old pod")
-        self.create_pod(1, generation=2, hold=True)
-        self.until_phases({0: ("Down", 2), 1: ("Waiting", 2)})
-        PAUSE.wait(0.5)
-        self.assertEqual([len(self.starts(rank)) for rank in range(2)], [1, 1])
-        self.write(2, base=1)
-        self.assertEqual([self.until_started(rank, 2)[0] for rank in range(2)], [2, 2])
+        uids = self.begin()
+        exec_pid = next(pid for pid in find_processes(HOLDFAST_POD_UID=uids[1], EXEC=EXEC)
+                        if os.readlink(f"/proc/{pid}/exe") == EXEC)
+        os.kill(exec_pid, signal.SIGKILL)
+        # The rank whose exec is gone gets a new pod, and the other one waits for it in its own.
+        self.assertEqual(self.until_started(0, 2), ("2", uids[0]))
+        generation, uid = self.until_started(1, 2)
+        self.assertEqual(generation, "2")
+        self.assertNotEqual(uid, uids[1])
+        self.assertIs(self.ledger()["last"]["inPlace"], True)
 
-    def test_order_lost(self):
-        self.wait_seconds = 2
-        self.create()
-        self.until_started(0, 1)
-        until(lambda: 0 in self.phases(), "rank 0")
+    def test_never(self):
+        uids = self.begin(inPlace="Never")
         since = time.monotonic()
-        self.fail(0)
-        until(lambda: self.phases().get(0) == ("Ended", 1), "the termination")
-        until(lambda: self.pod(0)["status"]["phase"] == "Failed", "the end of the pod")
-        self.assertGreater(time.monotonic() - since, 2)
-        ended = self.pod(0)["status"]["containerStatuses"][0]["state"]["terminated"]
-        self.assertEqual(ended["exitCode"], 7)
-        self.assertEqual((self.folder / "termination-0").read_text(encoding="utf-8"), "exit code 7\nrank 0 failed\n")
+        self.end_program(0)
+        last = [self.until_started(rank, 2) for rank in range(2)]
+        self.assertLess(time.monotonic() - since, 50, "exec has waited for an order")
+        self.assertFalse({start[1] for start in last} & set(uids))
+        self.assertNotIn("inPlaceWaitSeconds", self.ledger())
+
+
+class Run(unittest.TestCase):
+    """`holdfast run`, with the agent inside."""
+
+    def test_run(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            (folder / "train.sh").write_text(KILLED, encoding="ascii")
+            replica = {"replicas": 1, "restartPolicy": "OnFailure", "template": {"spec": {"containers": [
+                {"name": "pytorch", "image": "none", "command": [EXEC, "--", "sh", str(folder / "train.sh")]}]}}}
+            (folder / "job.json").write_text(json.dumps({
+                "apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": "kept"},
+                "spec": {"runPolicy": {"recovery": {"restartScope": "Job"}},
+                         "pytorchReplicaSpecs": {"Master": replica, "Worker": replica}}}), encoding="ascii")
+            environment = {**os.environ, "HOLDFAST_DIR": str(folder / "state")}
+            environment.pop("KUBECONFIG", None)
+
+            def holdfast(*arguments):
+                done = subprocess.run([HOLDFAST, *arguments], cwd=folder, env=environment, stdout=subprocess.PIPE,
+                                      stderr=subprocess.STDOUT, text=True, timeout=PATIENCE, check=False)
+                self.assertEqual(done.returncode, 0, done.stdout)
+                return done.stdout
+
+            out = holdfast("run", "job.json")
+            for rank in ("master-0", "worker-0"):
+                self.assertRegex(out, rf"(?m)^{rank} *\| start 1$")
+                self.assertRegex(out, rf"(?m)^{rank} *\| start 2$")
+            self.assertIn("restarts=1", out)
+            self.assertRegex(holdfast("why", "@latest"), "all ranks restart in their pods as generation 2")
+            objects = json.loads(holdfast("describe", "@latest", "-o", "json"))["items"]
+            pods = [one for one in objects if one["kind"] == "Pod"]
+            self.assertEqual(len(pods), 2)
+            for pod in pods:
+                self.assertEqual(pod["metadata"]["annotations"]["holdfast.dev/generation"], "1")
+                self.assertEqual(pod["status"]["containerStatuses"][0]["restartCount"], 0)
 
 
 if __name__ == "__main__":
