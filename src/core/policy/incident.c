@@ -232,7 +232,10 @@ static void record_end(const struct hf_brain *b, const struct hf_termination *te
 		record->exit_code = HF_SOME_INT(termination->matched_code);
 	record->pod = termination->pod ? termination->pod->name : NULL;
 	record->node = termination->pod ? termination->pod->node : NULL;
+	/* By the node's clock, which may be ahead: ours is that of the API server, in whole seconds. */
 	record->ended_at = termination->process ? termination->finished_at : HF_TIME_NONE;
+	if (record->ended_at > b->now)
+		record->ended_at = b->now;
 	record->device = termination->cls == HF_CLASS_DEVICE ? termination->device->id : NULL;
 	if (termination->pod && termination->kind == HF_TERMINATION_RESTARTED)
 		record_last_exit(b, termination, record);
