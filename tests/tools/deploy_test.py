@@ -206,7 +206,7 @@ class AgentRightsTest(unittest.TestCase):
     text = re.sub(r"(?m)^\s*#.*\n", "", read("deploy", "agent", "rbac.yaml"))
 
     def test_the_agents_role_grants_what_its_code_asks_for(self):
-        # What for: publish.c patches and creates, holders.c lists and watches, silence.c gets its
+        # What for: publish.c patches and creates, holders.c lists and watches, job_watches.c lists and watches jobs, silence.c gets its
         # Lease, by a Role of that namespace.
         self.assertIn("namespace: kube-node-lease", self.text)
         self.assertEqual(granted(self.text), {
@@ -218,6 +218,8 @@ class AgentRightsTest(unittest.TestCase):
             ("", "pods/status"): ["patch"],
             ("", "events"): ["create", "patch"],
             ("coordination.k8s.io", "leases"): ["get"],
+            **{("kubeflow.org", kind): ["list", "watch"] for kind in (
+                "jaxjobs", "mpijobs", "paddlejobs", "pytorchjobs", "tfjobs", "xgboostjobs")},
         })
 
     def test_the_policy_looks_at_each_status_that_the_role_may_write(self):
