@@ -200,6 +200,31 @@ static void assert_has_place(const struct hf_json *schema, const struct hf_json 
 	}
 }
 
+/* A record that has every field. */
+static const struct hf_record full_record = {
+	.generation = 1,
+	.incident = 1,
+	.cause = HF_CLASS_DEVICE,
+	.reason = "r",
+	.message = "m",
+	.scope = "Job",
+	.replica = "worker-1",
+	.pod = "p",
+	.node = "n",
+	.device = "d",
+	.exit_code = {.set = true, .value = 1},
+	.signal = {.set = true, .value = 9},
+	.rule = "r",
+	.detected_at = HF_SECOND,
+	.decided_at = HF_SECOND,
+	.running_at = HF_SECOND,
+	.in_place = true,
+	.ended_at = HF_SECOND,
+	.down_at = HF_SECOND,
+	.step = 1,
+	.saved_step = 1,
+};
+
 /* A status that has every field. */
 static struct hf_json *full_status(const struct hf_framework *framework)
 {
@@ -210,29 +235,6 @@ static struct hf_json *full_status(const struct hf_framework *framework)
 						      .last_update = HF_SECOND,
 						      .last_transition = HF_SECOND,
 						      .stored = -1};
-	const struct hf_record record = {
-		.generation = 1,
-		.incident = 1,
-		.cause = HF_CLASS_DEVICE,
-		.reason = "r",
-		.message = "m",
-		.scope = "Job",
-		.replica = "worker-1",
-		.pod = "p",
-		.node = "n",
-		.device = "d",
-		.exit_code = {.set = true, .value = 1},
-		.signal = {.set = true, .value = 9},
-		.rule = "r",
-		.detected_at = HF_SECOND,
-		.decided_at = HF_SECOND,
-		.running_at = HF_SECOND,
-		.in_place = true,
-		.ended_at = HF_SECOND,
-		.down_at = HF_SECOND,
-		.step = 1,
-		.saved_step = 1,
-	};
 	struct hf_status status = {
 		.conditions = &condition,
 		.conditions_len = 1,
@@ -251,7 +253,7 @@ static struct hf_json *full_status(const struct hf_framework *framework)
 			   .active_seconds = 1,
 			   .restarts = {1, 1, 1},
 			   .streak = {1, 1, 1},
-			   .records = {record, record},
+			   .records = {full_record, full_record},
 			   .records_len = 2,
 			   .downtime_seconds = 1,
 			   .productive_seconds = 1,
