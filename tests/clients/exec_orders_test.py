@@ -148,6 +148,12 @@ class Orders(unittest.TestCase):
             self.assertLess(time.monotonic(), end)
             PAUSE.wait(0.02)
 
+    def written_pid(self, name):
+        """Waits until a script has written its process ID to a file, and returns it."""
+        path = self.folder / name
+        self.wait_for(lambda: path.exists() and path.read_text().endswith("\n"))
+        return int(path.read_text())
+
     def lines(self):
         return self.out.read_text().splitlines()
 
@@ -274,12 +280,11 @@ class Orders(unittest.TestCase):
         # CMD ends by SIGTERM; a process of another session ignores the signal.
         process = self.start('setsid sh -c \'trap "" TERM; echo $$ >"$OUT/deaf"; while :; do sleep 1; done\' & '
                              'echo $$ >"$OUT/cmd"; wait')
-        self.wait_for(lambda: (self.folder / "deaf").exists() and (self.folder / "deaf").read_text())
-        deaf = int((self.folder / "deaf").read_text())
+        pids = [self.written_pid("deaf"), self.written_pid("cmd")]
         self.agent.target(2, hold=1, grace=30)
         self.agent.until("down", generation=2, ordinal=1)
-        self.assertRaises(ProcessLookupError, os.kill, deaf, 0)
-        self.assertRaises(ProcessLookupError, os.kill, int((self.folder / "cmd").read_text()), 0)
+        for pid in pids:
+            self.assertRaises(ProcessLookupError, os.kill, pid, 0)
         process.terminate()
         self.assertEqual(process.wait(PATIENCE), 128 + signal.SIGTERM)
 
@@ -430,7 +435,7 @@ class Orders(unittest.TestCase):
         since = time.monotonic()
         self.agent.target(2, hold=1, save=80)
         self.wait_for_lines("a saved", "b saves")
-        os.kill(int((self.folder / "b").read_text()), signal.SIGKILL)
+        os.kill(self.written_pid("b"), signal.SIGKILL)
         self.agent.until("down", generation=2)
         self.assertLess(time.monotonic() - since, 60)
 
