@@ -160,8 +160,3 @@ void hf_job_watches_end(struct hf_job_watches *w)
 	}
 	w->len = kept;
 }
-
-size_t hf_job_watches_count(const struct hf_job_watches *w)
-{
-	return w->len;
-}

@@ -39,7 +39,6 @@ void hf_job_watches_begin(struct hf_job_watches *watches);
 bool hf_job_watches_want(struct hf_job_watches *watches, const struct hf_pod_rank *rank,
 			 const char *ns, const struct hf_job_orders **ret_orders);
 void hf_job_watches_end(struct hf_job_watches *watches);
-size_t hf_job_watches_count(const struct hf_job_watches *watches);
 
 HF_END_DECLS
 

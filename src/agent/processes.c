@@ -459,11 +459,6 @@ void hf_processes_pods_changed(struct hf_processes *p)
 		hf_task_post(p->refresh);
 }
 
-size_t hf_processes_count(const struct hf_processes *p)
-{
-	return p->len;
-}
-
 /* ---- */
 
 struct hf_processes *hf_processes_create(const struct hf_processes_options *options)

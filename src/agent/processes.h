@@ -84,7 +84,6 @@ bool hf_processes_list(const struct hf_processes *processes, struct hf_arena *ar
 		       struct hf_process_entry **ret_items, size_t *ret_len);
 /* The present list has been handed to the publisher. */
 void hf_processes_published(struct hf_processes *processes);
-size_t hf_processes_count(const struct hf_processes *processes);
 
 /* The list as JSON; wall_less: the wall clock minus the steps' clock. */
 struct hf_json *hf_process_entries_json(const struct hf_process_entry *items, size_t len,

@@ -29,11 +29,6 @@ static const char *const phase_names[HF_PROCESS_LINE_PHASES] = {
 	[HF_PROCESS_LINE_DOWN] = "down",
 };
 
-const char *hf_process_line_phase_name(enum hf_process_line_phase phase)
-{
-	return phase_names[phase];
-}
-
 static int order_numbers(int64_t left, int64_t right)
 {
 	return (left > right) - (left < right);

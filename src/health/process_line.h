@@ -63,8 +63,6 @@ enum hf_process_line_phase {
 	HF_PROCESS_LINE_DOWN,
 	HF_PROCESS_LINE_PHASES
 };
-/* "running" */
-const char *hf_process_line_phase_name(enum hf_process_line_phase phase);
 
 /* Which start of a rank: the newer one is greater, first by generation. */
 struct hf_process_start {
