@@ -10,7 +10,6 @@
 #include <string.h>
 
 #define ANNOTATION_LEDGER "holdfast.dev/ledger"
-#define COUNTER_MAX 1000000000
 /* Of a restart that a person asked for. */
 #define CAUSE_PLANNED "user"
 /* Replica types of a job. */
@@ -40,7 +39,7 @@ static bool read_number(const char **at, int64_t *ret_number)
 
 	for (; hf_ascii_is_digit(*s); s++) {
 		number = number * 10 + (*s - '0');
-		if (number > COUNTER_MAX)
+		if (number > HF_PROCESS_COUNTER_MAX)
 			return false;
 	}
 	if (s == *at)
@@ -177,8 +176,8 @@ struct hf_job_orders *hf_job_orders_read(const struct hf_json *job)
 		ledger = annotated;
 	o->uid = hf_xstrdup(hf_json_str(hf_json_path(job, "metadata", "uid", NULL), ""));
 	read_spans(o, ledger);
-	o->generation = read_count(ledger, "generation", 0, COUNTER_MAX);
-	o->base = read_count(ledger, "inPlaceBase", 0, COUNTER_MAX);
+	o->generation = read_count(ledger, "generation", 0, HF_PROCESS_COUNTER_MAX);
+	o->base = read_count(ledger, "inPlaceBase", 0, HF_PROCESS_COUNTER_MAX);
 	/* Before the first write of the ledger no pod is a rank. */
 	o->active = o->generation > 0 && !is_over(job);
 	read_types(o, hf_json_get(ledger, "replicas"));

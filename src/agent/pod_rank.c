@@ -7,16 +7,12 @@
 #include "health/process_line.h"
 #include "store/resource.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define LABEL_TYPE "training.kubeflow.org/replica-type"
 #define LABEL_INDEX "training.kubeflow.org/replica-index"
 #define ANNOTATION_GENERATION "holdfast.dev/generation"
 #define ANNOTATION_ATTEMPT "holdfast.dev/attempt"
-/* As in the ledger: far below what overflows. */
-#define COUNTER_MAX 1000000000
 #define GRACE_DEFAULT_S 30
 
 static bool copy_text(const struct hf_json *object, const char *key, char *ret_text, size_t size)
@@ -33,12 +29,9 @@ static bool copy_text(const struct hf_json *object, const char *key, char *ret_t
 static bool read_counter(const struct hf_json *object, const char *key, int64_t *ret_number)
 {
 	const char *text = hf_json_str(hf_json_get(object, key), "");
-	size_t len = strspn(text, "0123456789");
 
-	if (len == 0 || len > 10 || text[len] != '\0')
-		return false;
-	*ret_number = strtoll(text, NULL, 10);
-	return *ret_number <= COUNTER_MAX;
+	return hf_ascii_is_digit(*text) && strlen(text) <= 10 &&
+	       hf_str_to_i64(text, 0, HF_PROCESS_COUNTER_MAX, ret_number, NULL) == 0;
 }
 
 static bool read_controller(const struct hf_json *owners, struct hf_pod_rank *rank)

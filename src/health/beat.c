@@ -9,11 +9,9 @@
 
 #include "base/ascii.h"
 #include "base/str.h"
-#include "health/scan_internal.h"
+#include "health/pairs_internal.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #define KEY_MAX 16
@@ -50,21 +48,11 @@ static bool is_over(const struct hf_scan *value)
 	return hf_scan_left(value) == 0;
 }
 
-static bool take_number(struct hf_scan *value, int digits_max, uint64_t max, uint64_t *ret_number)
-{
-	uint64_t number;
-
-	if (!hf_scan_decimal(value, digits_max, &number) || number > max || !is_over(value))
-		return false;
-	*ret_number = number;
-	return true;
-}
-
 static bool take_small(struct hf_scan *value, uint64_t max, uint32_t *ret_number)
 {
 	uint64_t number;
 
-	if (!take_number(value, 9, max, &number))
+	if (!hf_pairs_take_number(value, 9, max, &number))
 		return false;
 	*ret_number = (uint32_t)number;
 	return true;
@@ -164,37 +152,27 @@ static bool take_value(struct hf_beat *beat, enum key key, struct hf_scan *value
 {
 	switch (key) {
 	case STEP:
-		beat->has_step = take_number(value, STEP_DIGITS, UINT64_MAX, &beat->step);
+		beat->has_step = hf_pairs_take_number(value, STEP_DIGITS, UINT64_MAX, &beat->step);
 		return beat->has_step;
-	case TOTAL: return take_number(value, STEP_DIGITS, UINT64_MAX, &beat->total);
+	case TOTAL: return hf_pairs_take_number(value, STEP_DIGITS, UINT64_MAX, &beat->total);
 	case OWN:
-		beat->has_own = take_number(value, US_DIGITS, UINT64_MAX, &beat->own_us);
+		beat->has_own = hf_pairs_take_number(value, US_DIGITS, UINT64_MAX, &beat->own_us);
 		return beat->has_own;
-	case WAIT: return take_number(value, US_DIGITS, UINT64_MAX, &beat->wait_us);
+	case WAIT: return hf_pairs_take_number(value, US_DIGITS, UINT64_MAX, &beat->wait_us);
 	case LOSS: return take_loss(value, beat->loss);
 	case PHASE: return take_phase(value, &beat->phase);
 	case GROUP: return take_group(value, beat->group);
-	case ATTEMPT: return take_number(value, STEP_DIGITS, UINT64_MAX, &beat->attempt);
+	case ATTEMPT: return hf_pairs_take_number(value, STEP_DIGITS, UINT64_MAX, &beat->attempt);
 	case FENCE:
 		return take_small(value, HF_BEAT_FENCE_MAX, &beat->fence_s) && beat->fence_s > 0;
 	case CAN_SAVE: return take_bit(value, &beat->can_save);
 	case SAVED:
-		beat->has_saved = take_number(value, STEP_DIGITS, UINT64_MAX, &beat->saved);
+		beat->has_saved =
+			hf_pairs_take_number(value, STEP_DIGITS, UINT64_MAX, &beat->saved);
 		return beat->has_saved;
 	case RANK: return take_rank(value, &beat->rank);
 	default: return false;
 	}
-}
-
-static enum key find_key(const struct hf_scan *name)
-{
-	for (int key = 0; key < KEYS; key++) {
-		struct hf_scan s = *name;
-
-		if (hf_scan_text(&s, names[key]) && is_over(&s))
-			return (enum key)key;
-	}
-	return KEYS;
 }
 
 /* A value that has no sense is left out alone, where what is left is judged no worse for it. */
@@ -212,17 +190,17 @@ static bool leave_out(struct hf_beat *beat, enum key key, uint32_t *seen)
 static bool take_pair(struct hf_beat *beat, struct hf_scan pair, uint32_t *seen)
 {
 	struct hf_scan name;
-	enum key key;
+	int key;
 
 	if (!hf_scan_until(&pair, "=", &name) || is_over(&name) || hf_scan_left(&name) > KEY_MAX)
 		return false;
-	key = find_key(&name);
-	if (key == KEYS)
+	key = hf_pairs_find_key(names, KEYS, &name);
+	if (key < 0)
 		return true;
 	if (*seen & 1u << key)
 		return false;
 	*seen |= 1u << key;
-	return take_value(beat, key, &pair) || leave_out(beat, key, seen);
+	return take_value(beat, (enum key)key, &pair) || leave_out(beat, (enum key)key, seen);
 }
 
 static bool is_printable(const char *bytes, size_t len)
@@ -269,48 +247,34 @@ bool hf_beat_parse(const char *bytes, size_t len, struct hf_beat *ret_beat)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* All keys at their longest fit, so nothing is ever cut. */
-HF_PRINTF(3, 4)
-static void add_field(char *text, size_t *len, const char *fmt, ...)
-{
-	va_list ap;
-	int n;
-
-	va_start(ap, fmt);
-	n = vsnprintf(text + *len, HF_BEAT_BYTES_MAX - *len, fmt, ap);
-	va_end(ap);
-	hf_assert(n >= 0 && (size_t)n < HF_BEAT_BYTES_MAX - *len);
-	*len += (size_t)n;
-}
-
 size_t hf_beat_format(const struct hf_beat *beat, char *ret_text)
 {
-	size_t len = 0;
+	struct hf_pairs line = {.text = ret_text, .size = HF_BEAT_BYTES_MAX};
 
-	add_field(ret_text, &len, "%s", HF_BEAT_VERSION);
+	hf_pairs_add(&line, "%s", HF_BEAT_VERSION);
 	if (beat->has_step)
-		add_field(ret_text, &len, " step=%" PRIu64, beat->step);
+		hf_pairs_add(&line, " step=%" PRIu64, beat->step);
 	if (beat->total > 0)
-		add_field(ret_text, &len, " total=%" PRIu64, beat->total);
+		hf_pairs_add(&line, " total=%" PRIu64, beat->total);
 	if (beat->has_own)
-		add_field(ret_text, &len, " own_us=%" PRIu64, beat->own_us);
+		hf_pairs_add(&line, " own_us=%" PRIu64, beat->own_us);
 	if (beat->wait_us > 0)
-		add_field(ret_text, &len, " wait_us=%" PRIu64, beat->wait_us);
+		hf_pairs_add(&line, " wait_us=%" PRIu64, beat->wait_us);
 	if (beat->loss[0] != '\0')
-		add_field(ret_text, &len, " loss=%s", beat->loss);
+		hf_pairs_add(&line, " loss=%s", beat->loss);
 	if (beat->phase != HF_HEALTH_TRAINING)
-		add_field(ret_text, &len, " phase=other");
+		hf_pairs_add(&line, " phase=other");
 	if (beat->rank >= 0)
-		add_field(ret_text, &len, " rank=%" PRId32, beat->rank);
+		hf_pairs_add(&line, " rank=%" PRId32, beat->rank);
 	if (beat->group[0] != '\0')
-		add_field(ret_text, &len, " group=%s", beat->group);
+		hf_pairs_add(&line, " group=%s", beat->group);
 	if (beat->attempt > 0)
-		add_field(ret_text, &len, " attempt=%" PRIu64, beat->attempt);
+		hf_pairs_add(&line, " attempt=%" PRIu64, beat->attempt);
 	if (beat->fence_s > 0)
-		add_field(ret_text, &len, " fence_s=%" PRIu32, beat->fence_s);
+		hf_pairs_add(&line, " fence_s=%" PRIu32, beat->fence_s);
 	if (beat->can_save)
-		add_field(ret_text, &len, " can_save=1");
+		hf_pairs_add(&line, " can_save=1");
 	if (beat->has_saved)
-		add_field(ret_text, &len, " saved=%" PRIu64, beat->saved);
-	return len;
+		hf_pairs_add(&line, " saved=%" PRIu64, beat->saved);
+	return line.len;
 }

@@ -9,18 +9,14 @@
 
 #include "base/ascii.h"
 #include "base/str.h"
-#include "health/scan_internal.h"
+#include "health/pairs_internal.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #define KEY_MAX 24
 #define STEP_DIGITS 18 /* each number of so many digits fits 63 bits */
 #define SMALL_DIGITS 10
-/* Of a generation and an attempt, as in the ledger. */
-#define COUNTER_MAX 1000000000
 
 static const char *const phase_names[HF_PROCESS_LINE_PHASES] = {
 	[HF_PROCESS_LINE_WAITING] = "waiting",
@@ -51,17 +47,11 @@ static bool is_over(const struct hf_scan *value)
 	return hf_scan_left(value) == 0;
 }
 
-static bool take_number(struct hf_scan *value, int digits_max, uint64_t max, uint64_t *ret_number)
-{
-	return hf_scan_decimal(value, digits_max, ret_number) && *ret_number <= max &&
-	       is_over(value);
-}
-
 static bool take_small(struct hf_scan *value, uint64_t max, uint32_t *ret_number)
 {
 	uint64_t number;
 
-	if (!take_number(value, SMALL_DIGITS, max, &number))
+	if (!hf_pairs_take_number(value, SMALL_DIGITS, max, &number))
 		return false;
 	*ret_number = (uint32_t)number;
 	return true;
@@ -71,7 +61,7 @@ static bool take_counter(struct hf_scan *value, int64_t *ret_number)
 {
 	uint64_t number;
 
-	if (!take_number(value, SMALL_DIGITS, COUNTER_MAX, &number))
+	if (!hf_pairs_take_number(value, SMALL_DIGITS, HF_PROCESS_COUNTER_MAX, &number))
 		return false;
 	*ret_number = (int64_t)number;
 	return true;
@@ -94,7 +84,7 @@ static bool take_bit(struct hf_scan *value, bool *ret_bit)
 {
 	uint64_t number;
 
-	if (!take_number(value, 1, 1, &number))
+	if (!hf_pairs_take_number(value, 1, 1, &number))
 		return false;
 	*ret_bit = number == 1;
 	return true;
@@ -155,17 +145,6 @@ struct reader {
 	uint32_t seen; /* a set of the keys */
 };
 
-static int find_key(const struct reader *r, const struct hf_scan *name)
-{
-	for (int key = 0; key < r->keys_len; key++) {
-		struct hf_scan s = *name;
-
-		if (hf_scan_text(&s, r->keys[key]) && is_over(&s))
-			return key;
-	}
-	return -1;
-}
-
 static bool take_pair(struct reader *r, struct hf_scan *s)
 {
 	struct hf_scan pair = *s, name;
@@ -174,7 +153,7 @@ static bool take_pair(struct reader *r, struct hf_scan *s)
 	if (!hf_scan_until(&pair, "=", &name) || is_over(&name) || hf_scan_left(&name) > KEY_MAX ||
 	    memchr(name.at, ' ', hf_scan_left(&name)) != NULL)
 		return false;
-	key = find_key(r, &name);
+	key = hf_pairs_find_key(r->keys, r->keys_len, &name);
 	if (key < 0 || r->last == NULL || !hf_streq(r->keys[key], r->last)) {
 		const char *blank = memchr(pair.at, ' ', hf_scan_left(&pair));
 
@@ -244,16 +223,16 @@ static bool take_state_value(void *arg, int key, struct hf_scan *value)
 	case S_PHASE: return take_phase(value, &state->phase);
 	case S_GENERATION: return take_counter(value, &state->start.generation);
 	case S_ATTEMPT: return take_counter(value, &state->start.attempt);
-	case S_ORDINAL: return take_small(value, COUNTER_MAX, &state->ordinal);
+	case S_ORDINAL: return take_small(value, HF_PROCESS_COUNTER_MAX, &state->ordinal);
 	case S_CODE: return take_small(value, HF_PROCESS_CODE_MAX, &state->code);
 	case S_SIGNAL: return take_small(value, HF_PROCESS_SIGNAL_MAX, &state->signal);
 	case S_CAUSE: return take_cause(value, state->cause);
 	case S_STEP:
 		state->has_step = true;
-		return take_number(value, STEP_DIGITS, UINT64_MAX, &state->step);
+		return hf_pairs_take_number(value, STEP_DIGITS, UINT64_MAX, &state->step);
 	case S_SAVED:
 		state->has_saved = true;
-		return take_number(value, STEP_DIGITS, UINT64_MAX, &state->saved);
+		return hf_pairs_take_number(value, STEP_DIGITS, UINT64_MAX, &state->saved);
 	default: return take_words(value, state->words);
 	}
 }
@@ -341,65 +320,51 @@ bool hf_process_target_parse(const char *bytes, size_t len, struct hf_process_ta
 
 /* ---- writing ------------------------------------------------------------------------------------- */
 
-/* All keys at their longest fit, so nothing is ever cut. */
-HF_PRINTF(3, 4)
-static void add_field(char *text, size_t *len, const char *fmt, ...)
-{
-	va_list ap;
-	int n;
-
-	va_start(ap, fmt);
-	n = vsnprintf(text + *len, HF_PROCESS_LINE_BYTES_MAX - *len, fmt, ap);
-	va_end(ap);
-	hf_assert(n >= 0 && (size_t)n < HF_PROCESS_LINE_BYTES_MAX - *len);
-	*len += (size_t)n;
-}
-
-static void add_number(char *text, size_t *len, const char *key, uint64_t number)
+static void add_number(struct hf_pairs *line, const char *key, uint64_t number)
 {
 	if (number > 0)
-		add_field(text, len, " %s=%" PRIu64, key, number);
+		hf_pairs_add(line, " %s=%" PRIu64, key, number);
 }
 
 size_t hf_process_state_format(const struct hf_process_state *state, char *ret_text)
 {
-	size_t len = 0;
+	struct hf_pairs line = {.text = ret_text, .size = HF_PROCESS_LINE_BYTES_MAX};
 
-	add_field(ret_text, &len, "state phase=%s", phase_names[state->phase]);
+	hf_pairs_add(&line, "state phase=%s", phase_names[state->phase]);
 	if (state->start.known)
-		add_field(ret_text, &len, " generation=%" PRId64 " attempt=%" PRId64,
-			  state->start.generation, state->start.attempt);
-	add_number(ret_text, &len, "ordinal", state->ordinal);
-	add_number(ret_text, &len, "code", state->code);
-	add_number(ret_text, &len, "signal", state->signal);
+		hf_pairs_add(&line, " generation=%" PRId64 " attempt=%" PRId64,
+			     state->start.generation, state->start.attempt);
+	add_number(&line, "ordinal", state->ordinal);
+	add_number(&line, "code", state->code);
+	add_number(&line, "signal", state->signal);
 	if (state->cause[0] != '\0')
-		add_field(ret_text, &len, " cause=%s", state->cause);
+		hf_pairs_add(&line, " cause=%s", state->cause);
 	if (state->has_step)
-		add_field(ret_text, &len, " step=%" PRIu64, state->step);
+		hf_pairs_add(&line, " step=%" PRIu64, state->step);
 	if (state->has_saved)
-		add_field(ret_text, &len, " saved=%" PRIu64, state->saved);
+		hf_pairs_add(&line, " saved=%" PRIu64, state->saved);
 	if (state->words[0] != '\0')
-		add_field(ret_text, &len, " words=%s", state->words);
-	return len;
+		hf_pairs_add(&line, " words=%s", state->words);
+	return line.len;
 }
 
 size_t hf_process_target_format(const struct hf_process_target *target, char *ret_text)
 {
-	size_t len = 0;
+	struct hf_pairs line = {.text = ret_text, .size = HF_PROCESS_LINE_BYTES_MAX};
 
-	add_field(ret_text, &len, "target");
+	hf_pairs_add(&line, "target");
 	if (target->start.known)
-		add_field(ret_text, &len, " generation=%" PRId64 " attempt=%" PRId64,
-			  target->start.generation, target->start.attempt);
-	add_number(ret_text, &len, "hold", target->hold ? 1 : 0);
-	add_number(ret_text, &len, "wait", target->wait_s);
-	add_number(ret_text, &len, "grace", target->grace_s);
-	add_number(ret_text, &len, "save", target->save_s);
+		hf_pairs_add(&line, " generation=%" PRId64 " attempt=%" PRId64,
+			     target->start.generation, target->start.attempt);
+	add_number(&line, "hold", target->hold ? 1 : 0);
+	add_number(&line, "wait", target->wait_s);
+	add_number(&line, "grace", target->grace_s);
+	add_number(&line, "save", target->save_s);
 	if (target->first.known)
-		add_field(ret_text, &len, " first_generation=%" PRId64 " first_attempt=%" PRId64,
-			  target->first.generation, target->first.attempt);
-	add_number(ret_text, &len, "rendezvous", (uint64_t)target->rendezvous);
-	return len;
+		hf_pairs_add(&line, " first_generation=%" PRId64 " first_attempt=%" PRId64,
+			     target->first.generation, target->first.attempt);
+	add_number(&line, "rendezvous", (uint64_t)target->rendezvous);
+	return line.len;
 }
 
 void hf_process_words(const char *text, size_t len, char ret_words[HF_PROCESS_WORDS_MAX])
