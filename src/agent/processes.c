@@ -184,6 +184,13 @@ static bool is_replaced(const struct hf_processes *p, const struct process *proc
 	return false;
 }
 
+/* A process that was published is in the list no more. */
+static void note_gone(struct hf_processes *p)
+{
+	p->gone = true;
+	p->gone_at = get_now(p);
+}
+
 static void remove_process(struct hf_processes *p, struct process *process)
 {
 	size_t at = (size_t)(process - p->items);
@@ -238,8 +245,7 @@ void hf_processes_published(struct hf_processes *p)
 		if (!p->items[i].closed)
 			continue;
 		remove_process(p, &p->items[i]);
-		p->gone = true;
-		p->gone_at = get_now(p);
+		note_gone(p);
 	}
 	look_for_news(p);
 }
@@ -339,8 +345,7 @@ static void on_refresh(void *arg)
 				send_target(p, process, &target);
 		}
 		if (was_listed && !process->listed && process->published) {
-			p->gone = true;
-			p->gone_at = get_now(p);
+			note_gone(p);
 			process->published = false;
 		}
 	}
@@ -444,10 +449,8 @@ void hf_processes_closed(struct hf_processes *p, const struct hf_exec_peer *peer
 		hf_task_post(p->refresh);
 		return;
 	}
-	if (process->published) {
-		p->gone = true;
-		p->gone_at = get_now(p);
-	}
+	if (process->published)
+		note_gone(p);
 	remove_process(p, process);
 	/* Another connection of the pod may count now. */
 	hf_task_post(p->refresh);

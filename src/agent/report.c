@@ -361,6 +361,13 @@ static void list_ranks(const struct hf_report *report, struct hf_device_health *
 	}
 }
 
+static void set_processes(struct hf_json *status, const struct hf_report *report)
+{
+	hf_json_set(status, "processes",
+		    hf_process_entries_json(report->processes, report->processes_len,
+					    report->wall_less));
+}
+
 struct hf_json *hf_report_device_patch(const struct hf_report *report)
 {
 	const struct hf_health_memory *m = report->memory;
@@ -395,9 +402,7 @@ struct hf_json *hf_report_device_patch(const struct hf_report *report)
 		health.fences.items[i] = report->fences[i];
 	status = hf_device_health_status(&health);
 	if (report->processes_known)
-		hf_json_set(status, "processes",
-			    hf_process_entries_json(report->processes, report->processes_len,
-						    report->wall_less));
+		set_processes(status, report);
 	hf_json_set(root, "status", status);
 	return root;
 }
@@ -406,9 +411,7 @@ struct hf_json *hf_report_processes_patch(const struct hf_report *report)
 {
 	struct hf_json *root = hf_json_object(), *status = hf_json_object();
 
-	hf_json_set(status, "processes",
-		    hf_process_entries_json(report->processes, report->processes_len,
-					    report->wall_less));
+	set_processes(status, report);
 	hf_json_set(root, "status", status);
 	return root;
 }
