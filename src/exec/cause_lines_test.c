@@ -31,7 +31,7 @@ static enum hf_exec_cause find_cause(const char *line)
 
 	hf_tail_add(&tail, line, strlen(line), 0);
 	hf_tail_end(&tail, 0);
-	return tail.cause;
+	return hf_tail_cause(&tail, 0);
 }
 
 static void each_line_names_its_cause(void **state)

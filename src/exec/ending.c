@@ -53,7 +53,8 @@ bool hf_exec_is_own_end(const struct hf_exec_run *x)
 void hf_exec_make_ending(struct hf_exec_run *x)
 {
 	struct hf_exec_ending end = {.code = make_code(x->status), .why = "", .tail = &x->tail};
-	enum hf_exec_cause cause = hf_tail_cause(&x->tail, find_cause_start_s(x));
+	int64_t since_s = find_cause_start_s(x);
+	enum hf_exec_cause cause = hf_tail_cause(&x->tail, since_s);
 	char why[96], of_rank[32] = "";
 
 	end.given = end.code;
@@ -62,7 +63,7 @@ void hf_exec_make_ending(struct hf_exec_run *x)
 		end.why = x->fence.why;
 	} else if (hf_exec_is_own_end(x) && end.code != 0 && cause != HF_EXEC_CAUSE_NONE) {
 		end.given = (int)cause;
-		end.why = x->tail.cause_line;
+		end.why = hf_tail_cause_line(&x->tail, since_s);
 	} else if (x->ending == HF_EXEC_ENDS_HUNG && end.code != 0) {
 		/* Code 0 here means that CMD was about to end: closing devices takes a while. */
 		end.given = HF_EXEC_CAUSE_HANG;

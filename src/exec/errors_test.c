@@ -231,11 +231,13 @@ static const struct {
 static void assert_said(const struct error *error, const char *line)
 {
 	struct hf_tail tail = {0};
+	int cause;
 
 	hf_tail_add(&tail, line, strlen(line), 0);
 	hf_tail_add(&tail, "\n", 1, 0);
-	if ((int)tail.cause != error->cause)
-		fail_msg("%d, not %d (%s): %s", (int)tail.cause, error->cause, error->name, line);
+	cause = (int)hf_tail_cause(&tail, 0);
+	if (cause != error->cause)
+		fail_msg("%d, not %d (%s): %s", cause, error->cause, error->name, line);
 }
 
 static void each_form_of_each_row_gives_its_cause(void **state)
@@ -293,8 +295,8 @@ static void without_a_form_no_row_gives_a_cause(void **state)
 				 place + 2);
 			memset(&tail, 0, sizeof(tail));
 			hf_tail_add(&tail, line, strlen(line), 0);
-			if (tail.cause != HF_EXEC_CAUSE_NONE)
-				fail_msg("%d: %s", (int)tail.cause, line);
+			if (hf_tail_cause(&tail, 0) != HF_EXEC_CAUSE_NONE)
+				fail_msg("%d: %s", (int)hf_tail_cause(&tail, 0), line);
 		}
 	}
 }

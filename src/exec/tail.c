@@ -42,7 +42,6 @@ static void keep_cause(struct hf_tail *tail, enum hf_exec_cause cause, size_t le
 		snprintf(tail->named[i].line, sizeof(tail->named[i].line), "%.*s", (int)len,
 			 tail->line);
 	}
-	(void)hf_tail_cause(tail, INT64_MIN);
 }
 
 /* The cause in the line, or in the line before and this one. */
@@ -133,20 +132,29 @@ void hf_tail_end(struct hf_tail *tail, int64_t now_s)
 		end_line(tail, now_s);
 }
 
-enum hf_exec_cause hf_tail_cause(struct hf_tail *tail, int64_t since_s)
+/* The index in by_gravity; HF_TAIL_CAUSES: no line names a cause. */
+static size_t find_gravest(const struct hf_tail *tail, int64_t since_s)
 {
-	tail->cause = HF_EXEC_CAUSE_NONE;
-	tail->cause_line[0] = '\0';
-	for (size_t i = 0; i < HF_TAIL_CAUSES; i++) {
-		const struct hf_tail_named *named = &tail->named[i];
+	size_t i = 0;
 
-		if (named->line[0] == '\0' || named->at_s < since_s)
-			continue;
-		tail->cause = by_gravity[i];
-		memcpy(tail->cause_line, named->line, sizeof(tail->cause_line));
-		break;
-	}
-	return tail->cause;
+	while (i < HF_TAIL_CAUSES &&
+	       (tail->named[i].line[0] == '\0' || tail->named[i].at_s < since_s))
+		i++;
+	return i;
+}
+
+enum hf_exec_cause hf_tail_cause(const struct hf_tail *tail, int64_t since_s)
+{
+	size_t i = find_gravest(tail, since_s);
+
+	return i < HF_TAIL_CAUSES ? by_gravity[i] : HF_EXEC_CAUSE_NONE;
+}
+
+const char *hf_tail_cause_line(const struct hf_tail *tail, int64_t since_s)
+{
+	size_t i = find_gravest(tail, since_s);
+
+	return i < HF_TAIL_CAUSES ? tail->named[i].line : "";
 }
 
 static bool continues_character(char c)

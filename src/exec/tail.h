@@ -36,8 +36,6 @@ struct hf_tail {
 	char line[HF_TAIL_LINE_BYTES_MAX];
 	size_t line_len;
 	struct hf_tail_named named[HF_TAIL_CAUSES]; /* the gravest cause first */
-	enum hf_exec_cause cause; /* the gravest, as of hf_tail_cause; "" and NONE: there is none */
-	char cause_line[256];
 	bool headed;            /* the line before may be the first of an error of two lines */
 	int64_t others_until_s; /* lines before then may be another rank's */
 };
@@ -45,9 +43,11 @@ struct hf_tail {
 void hf_tail_add(struct hf_tail *tail, const char *bytes, size_t len, int64_t now_s);
 /* Call it at the end of the stream: a line without a line feed counts too. */
 void hf_tail_end(struct hf_tail *tail, int64_t now_s);
-/* The gravest cause that a line has named since since_s, and in cause_line the last line that names it.  One broken device
- * makes peers print milder errors before or after its own. */
-enum hf_exec_cause hf_tail_cause(struct hf_tail *tail, int64_t since_s);
+/* The gravest cause that a line has named since since_s.  One broken device makes peers print milder errors before or after
+ * its own. */
+enum hf_exec_cause hf_tail_cause(const struct hf_tail *tail, int64_t since_s);
+/* The last line that names this cause; "": there is none. */
+const char *hf_tail_cause_line(const struct hf_tail *tail, int64_t since_s);
 /* As many of the last bytes as fit size, as text (exec/text.h).  The text begins with a whole line if there is one, else with
  * a whole character.  No NUL is added; returns the length. */
 size_t hf_tail_text(const struct hf_tail *tail, char *ret_text, size_t size);

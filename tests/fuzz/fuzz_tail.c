@@ -39,6 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t piece = size > 0 ? (size_t)data[0] * 16 + 1 : 1;
 	size_t room = size > 0 && data[0] % 2 != 0 ? (size_t)data[0] : HF_TAIL_BYTES_MAX, len;
 	char *text = malloc(room > 0 ? room : 1);
+	const char *line;
 
 	hf_assert(text);
 	memset(&tail, 0, sizeof(tail));
@@ -46,8 +47,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		hf_tail_add(&tail, (const char *)data + at, size - at < piece ? size - at : piece,
 			    0);
 	hf_tail_end(&tail, 0);
-	hf_assert(strnlen(tail.cause_line, sizeof(tail.cause_line)) < sizeof(tail.cause_line));
-	hf_assert((tail.cause == HF_EXEC_CAUSE_NONE) == (tail.cause_line[0] == '\0'));
+	line = hf_tail_cause_line(&tail, 0);
+	hf_assert(strnlen(line, sizeof(tail.named[0].line)) < sizeof(tail.named[0].line));
+	hf_assert((hf_tail_cause(&tail, 0) == HF_EXEC_CAUSE_NONE) == (line[0] == '\0'));
 	len = hf_tail_text(&tail, text, room);
 	hf_assert(len <= room);
 	check_text(text, len);
