@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* The variables that say which start of the rank CMD is. */
+/* The variables of CMD: where it reports, and which start of the rank it is. */
 #include "exec/state_internal.h"
 
 #include "base/str.h"
@@ -13,7 +13,6 @@
 /* Longest value of a variable that gets the number of the rendezvous. */
 #define RENDEZVOUS_BYTES_MAX 1024
 
-/* Set for CMD by start_cmd() in exec.c. */
 #define REPORT_ENV "HOLDFAST_REPORT_SOCKET"
 #define GENERATION_ENV "HOLDFAST_GENERATION"
 #define ATTEMPT_ENV "HOLDFAST_ATTEMPT"
@@ -48,6 +47,8 @@ static void name_rendezvous(struct hf_exec_run *x)
 
 void hf_exec_set_environment(struct hf_exec_run *x)
 {
+	if (x->link.report_fd >= 0)
+		(void)setenv(REPORT_ENV, x->link.report_name, 1);
 	if (x->orders.own.known) {
 		set_number(GENERATION_ENV, x->orders.own.generation);
 		set_number(ATTEMPT_ENV, x->orders.own.attempt);

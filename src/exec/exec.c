@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -508,8 +507,6 @@ static int start_cmd(struct hf_exec_run *x)
 	/* A group of its own can be ended at once; a group of a terminal stays as it is. */
 	child.group = x->options->fence_s > 0 && isatty(STDIN_FILENO) != 1;
 	x->group = child.foreground || child.group;
-	if (x->link.report_fd >= 0)
-		(void)setenv("HOLDFAST_REPORT_SOCKET", x->link.report_name, 1);
 	err = hf_exec_child_start(&child, &x->child);
 	if (child.err_fd >= 0)
 		(void)close(child.err_fd);
@@ -520,14 +517,9 @@ static int start_cmd(struct hf_exec_run *x)
 
 static int report_no_contact(struct hf_exec_run *x)
 {
-	struct hf_exec_ending ending = {.code = HF_EXEC_CAUSE_NO_CONTACT,
-					.given = HF_EXEC_CAUSE_NO_CONTACT,
-					.why = x->fence.why,
-					.tail = &x->tail};
-
 	fprintf(stderr, "holdfast exec: not started: %s\n", x->fence.why);
-	hf_exec_message_write(x->options->termination_log, x->options->termination_create, &ending);
-	return ending.given;
+	hf_exec_give_code(x, HF_EXEC_CAUSE_NO_CONTACT, x->fence.why);
+	return hf_exec_report_end(x);
 }
 
 /* The number of a signal to end, if one came; else 0. */

@@ -92,7 +92,7 @@ void hf_exec_continue_cmd(struct hf_exec_run *x);
 /* A child has stopped. */
 void hf_exec_take_stop(struct hf_exec_run *x, pid_t pid);
 
-/* ---- environment.c: which start CMD is --------------------------------------------------------- */
+/* ---- environment.c: the variables of CMD ------------------------------------------------------- */
 
 void hf_exec_read_environment(struct hf_exec_run *x);
 void hf_exec_set_environment(struct hf_exec_run *x);
