@@ -396,43 +396,19 @@ static bool has_recovered_word(const char *line, size_t len)
 	return false;
 }
 
-/* The text begins with the phrase, in which '%' is a number. */
-static bool begins_with_phrase(const char *text, size_t len, const char *phrase)
-{
-	size_t n = 0;
-
-	for (; *phrase != '\0'; phrase++) {
-		if (n == len || (*phrase == '%' ? !hf_ascii_is_digit(text[n])
-						: hf_ascii_to_lower(text[n]) != *phrase))
-			return false;
-		for (n++; *phrase == '%' && n < len && hf_ascii_is_digit(text[n]); n++)
-			continue;
-	}
-	return true;
-}
-
-static bool holds_phrase(const char *line, size_t len, enum hf_exec_form_kind kind)
-{
-	const char *form;
-
-	for (size_t i = 0; (form = hf_exec_form_next(kind, &i)) != NULL;)
-		for (size_t at = 0; at < len; at++)
-			if (begins_with_phrase(line + at, len - at, form))
-				return true;
-	return false;
-}
-
 /* The line reports the error at that place as a failure: not a program's source, and no error that the program has got
  * over, as far as the line tells. */
 static bool is_failure(const char *line, size_t len, size_t at)
 {
-	if (holds_phrase(line, at, HF_EXEC_FORM_SOURCE) || is_in_source_string(line, at) ||
-	    holds_phrase(line, at, HF_EXEC_FORM_ANOTHERS))
+	if (hf_exec_form_any_phrase_in(line, at, HF_EXEC_FORM_SOURCE) ||
+	    is_in_source_string(line, at) ||
+	    hf_exec_form_any_phrase_in(line, at, HF_EXEC_FORM_ANOTHERS))
 		return false;
-	if (holds_phrase(line, at, HF_EXEC_FORM_REPORTED))
+	if (hf_exec_form_any_phrase_in(line, at, HF_EXEC_FORM_REPORTED))
 		return true;
 	return !hf_exec_form_any_in(line, at, HF_EXEC_FORM_LOG) && !has_mild_level(line, at) &&
-	       !has_recovered_word(line, len) && !holds_phrase(line, len, HF_EXEC_FORM_GOES_ON);
+	       !has_recovered_word(line, len) &&
+	       !hf_exec_form_any_phrase_in(line, len, HF_EXEC_FORM_GOES_ON);
 }
 
 enum hf_exec_cause hf_exec_cause_of(const char *line, size_t len)

@@ -25,17 +25,28 @@ const char *hf_exec_form_next(enum hf_exec_form_kind kind, size_t *at)
 	return NULL;
 }
 
-bool hf_exec_form_begins(const char *line, size_t len, const char *form)
+/* The line begins with the form, in which `number` is a number.  fold: capitals match small letters. */
+static bool begins_with_form(const char *line, size_t len, const char *form, char number, bool fold)
 {
 	size_t at = 0;
 
 	for (; *form != '\0'; form++) {
-		if (at == len || (*form == '#' ? !hf_ascii_is_digit(line[at]) : line[at] != *form))
+		char c;
+
+		if (at == len)
 			return false;
-		for (at++; *form == '#' && at < len && hf_ascii_is_digit(line[at]); at++)
+		c = fold ? hf_ascii_to_lower(line[at]) : line[at];
+		if (*form == number ? !hf_ascii_is_digit(c) : c != *form)
+			return false;
+		for (at++; *form == number && at < len && hf_ascii_is_digit(line[at]); at++)
 			continue;
 	}
 	return true;
+}
+
+bool hf_exec_form_begins(const char *line, size_t len, const char *form)
+{
+	return begins_with_form(line, len, form, '#', false);
 }
 
 /* As hf_exec_form_begins, somewhere in the line. */
@@ -62,6 +73,17 @@ bool hf_exec_form_any_in(const char *line, size_t len, enum hf_exec_form_kind ki
 	for (size_t at = 0; (form = hf_exec_form_next(kind, &at)) != NULL;)
 		if (is_in_line(line, len, form))
 			return true;
+	return false;
+}
+
+bool hf_exec_form_any_phrase_in(const char *line, size_t len, enum hf_exec_form_kind kind)
+{
+	const char *form;
+
+	for (size_t i = 0; (form = hf_exec_form_next(kind, &i)) != NULL;)
+		for (size_t at = 0; at < len; at++)
+			if (begins_with_form(line + at, len - at, form, '%', true))
+				return true;
 	return false;
 }
 

@@ -41,6 +41,8 @@ const char *hf_exec_form_next(enum hf_exec_form_kind kind, size_t *at);
 bool hf_exec_form_begins(const char *line, size_t len, const char *form);
 /* One of the kind's forms is somewhere in the line. */
 bool hf_exec_form_any_in(const char *line, size_t len, enum hf_exec_form_kind kind);
+/* One of the kind's phrases, which are in small letters, is somewhere in the line; capitals match too, and '%' is a number. */
+bool hf_exec_form_any_phrase_in(const char *line, size_t len, enum hf_exec_form_kind kind);
 /* One of the kind's words, which are in small letters, is these bytes; capitals match too. */
 bool hf_exec_form_is_word(const char *word, size_t len, enum hf_exec_form_kind kind);
 
