@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "mend/mend.h"
-
-#include "base/compiler.h"
+#include "mend/mend_internal.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -15,9 +13,9 @@
 
 #define FAILED_EXIT 127
 
-static const char *const folders[] = {"/usr/local/sbin", "/usr/local/bin", "/usr/sbin",
-				      "/usr/bin",        "/sbin",          "/bin",
-				      "/opt/rocm/bin"};
+const char *const hf_mend_folders[HF_MEND_FOLDERS] = {
+	"/usr/local/sbin", "/usr/local/bin", "/usr/sbin",    "/usr/bin",
+	"/sbin",           "/bin",           "/opt/rocm/bin"};
 
 int hf_mend_enter_root(const char *root, const char *const *argv)
 {
@@ -37,8 +35,8 @@ int hf_mend_enter_root(const char *root, const char *const *argv)
 	}
 	(void)signal(SIGPIPE, SIG_DFL);
 	(void)signal(SIGXFSZ, SIG_DFL);
-	for (size_t i = 0; i < HF_ARRAY_LEN(folders); i++) {
-		int n = snprintf(path, sizeof(path), "%s/%s", folders[i], argv[0]);
+	for (size_t i = 0; i < HF_MEND_FOLDERS; i++) {
+		int n = snprintf(path, sizeof(path), "%s/%s", hf_mend_folders[i], argv[0]);
 
 		if (n > 0 && (size_t)n < sizeof(path))
 			(void)execve(path, args.out, envs.out);

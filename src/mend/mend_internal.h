@@ -8,6 +8,12 @@
 
 #include <sys/types.h>
 
+/* ---- enter_root.c ------------------------------------------------------------------------------ */
+
+/* The folders in which a program of the host is searched. */
+#define HF_MEND_FOLDERS 7
+extern const char *const hf_mend_folders[HF_MEND_FOLDERS];
+
 /* ---- tool.c: a program in the root folder of the host ----------------------------------------- */
 
 #define HF_MEND_TOOL_ARGS_MAX 24
@@ -30,7 +36,7 @@ struct hf_mend_tool_result {
  * not be started. */
 int hf_mend_tool_run(const struct hf_mend_options *options, const struct hf_mend_tool *tool,
 		     struct hf_mend_tool_result *ret_result, struct hf_error *err) HF_MUST_CHECK;
-/* True if the host has the program below `root`, in a folder that hf_mend_enter_root searches. */
+/* True if the host has the program below `root`, in one of hf_mend_folders. */
 bool hf_mend_tool_exists(const char *root, const char *name);
 /* Runs the loop for the span. */
 void hf_mend_wait(struct hf_loop *loop, hf_time span);

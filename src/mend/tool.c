@@ -186,15 +186,12 @@ int hf_mend_tool_run(const struct hf_mend_options *options, const struct hf_mend
 
 bool hf_mend_tool_exists(const char *root, const char *name)
 {
-	static const char *const dirs[] = {"usr/local/sbin", "usr/local/bin", "usr/sbin",
-					   "usr/bin",        "sbin",          "bin",
-					   "opt/rocm/bin"};
 	char path[512];
 	struct stat st;
 
 	/* A link may be absolute: it leads to its target only after the change of the root. */
-	for (size_t i = 0; i < HF_ARRAY_LEN(dirs); i++) {
-		snprintf(path, sizeof(path), "%s/%s/%s", root, dirs[i], name);
+	for (size_t i = 0; i < HF_MEND_FOLDERS; i++) {
+		snprintf(path, sizeof(path), "%s%s/%s", root, hf_mend_folders[i], name);
 		if (lstat(path, &st) == 0)
 			return true;
 	}
