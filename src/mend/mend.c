@@ -220,7 +220,7 @@ static void write_result(struct actor *actor, const struct hf_mend_outcome *outc
 
 	actor->act.ended_at = hf_loop_wall(actor->options->loop);
 	actor->act.tool = outcome->tool;
-	actor->act.has_exit_code = outcome->has_exit_code;
+	actor->act.has_exit_code = true;
 	actor->act.exit_code = outcome->exit_code;
 	actor->act.message = outcome->message;
 	for (int tries = 0; tries < RESULT_TRIES_MAX; tries++) {

@@ -28,7 +28,7 @@ struct hf_mend_tool {
 struct hf_mend_tool_result {
 	int exit_code;  /* -1: a signal ended the tool, or the tool has not ended */
 	bool timed_out; /* it was still running at its timeout */
-	bool hung;      /* the tool survived SIGKILL: it waits in the kernel (state D) */
+	bool hung;      /* and survived SIGKILL: it waits in the kernel (state D) */
 	char output[HF_MEND_TEXT_MAX]; /* end of its output in printable letters */
 };
 
@@ -83,8 +83,7 @@ void hf_mend_end_watchers(const struct hf_mend_options *options,
 /* What an act reports. */
 struct hf_mend_outcome {
 	const char *tool;
-	bool has_exit_code;
-	int exit_code; /* 0: done */
+	int exit_code; /* 0: done; -1: no tool told one */
 	char message[HF_MEND_TEXT_MAX];
 };
 

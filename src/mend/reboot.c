@@ -222,7 +222,7 @@ void hf_mend_reboot_act(const struct hf_mend_options *options, struct hf_mend_ou
 {
 	struct reboot reboot = {.options = options, .watchdog_fd = -1};
 
-	*ret_outcome = (struct hf_mend_outcome){.has_exit_code = true, .exit_code = 1};
+	*ret_outcome = (struct hf_mend_outcome){.exit_code = 1};
 	hf_strbuf_init(&reboot.story, HF_MEND_TEXT_MAX - 1);
 	arm_watchdog(&reboot);
 	if (has_logind(options)) {

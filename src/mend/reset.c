@@ -222,9 +222,8 @@ static void tell_result(const struct hf_mend_reset *reset, const struct hf_mend_
 {
 	const char *output = result->output[0] != '\0' ? result->output : "no output";
 
-	ret_outcome->has_exit_code = true;
 	ret_outcome->exit_code = result->exit_code;
-	if (result->hung || result->timed_out) {
+	if (result->timed_out) {
 		/* A tool that answered SIGTERM with 0 has not done its work. */
 		ret_outcome->exit_code = -1;
 		snprintf(ret_outcome->message, sizeof(ret_outcome->message),
@@ -261,7 +260,6 @@ void hf_mend_reset_act(const struct hf_mend_options *options, const struct hf_me
 	if (hf_mend_tool_run(options, &tool, &result, &err) == 0) {
 		tell_result(reset, &result, ret_outcome);
 	} else {
-		ret_outcome->has_exit_code = true;
 		ret_outcome->exit_code = -1;
 		snprintf(ret_outcome->message, sizeof(ret_outcome->message), "%.500s", err.text);
 	}
