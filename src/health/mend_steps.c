@@ -56,8 +56,8 @@ static bool disturbs_work(enum hf_mend_rung rung)
 
 /* ---- answers -------------------------------------------------------------------------------- */
 
-__attribute__((format(printf, 2, 3))) static void set_message(struct hf_mend_step *step,
-							      const char *fmt, ...)
+HF_PRINTF(2, 3)
+static void set_message(struct hf_mend_step *step, const char *fmt, ...)
 {
 	va_list ap;
 

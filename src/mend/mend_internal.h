@@ -26,9 +26,9 @@ struct hf_mend_tool {
 };
 
 struct hf_mend_tool_result {
-	int exit_code;  /* -1: a signal ended the tool, or the tool has not ended */
-	bool timed_out; /* it was still running at its timeout */
-	bool hung;      /* and survived SIGKILL: it waits in the kernel (state D) */
+	int exit_code;                 /* -1: a signal ended the tool, or the tool has not ended */
+	bool timed_out;                /* it was still running at its timeout */
+	bool hung;                     /* and survived SIGKILL: it waits in the kernel (state D) */
 	char output[HF_MEND_TEXT_MAX]; /* end of its output in printable letters */
 };
 
@@ -40,6 +40,11 @@ int hf_mend_tool_run(const struct hf_mend_options *options, const struct hf_mend
 bool hf_mend_tool_exists(const char *root, const char *name);
 /* Runs the loop for the span. */
 void hf_mend_wait(struct hf_loop *loop, hf_time span);
+
+static inline hf_time hf_mend_shorter_of(hf_time a, hf_time b)
+{
+	return a < b ? a : b;
+}
 
 /* ---- holders.c: processes that have a device open ---------------------------------------------- */
 

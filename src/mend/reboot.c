@@ -137,11 +137,6 @@ static bool call_logind(struct reboot *reboot, const struct hf_mend_tool *tool,
 	return result->exit_code == 0;
 }
 
-static hf_time shorter_of(hf_time a, hf_time b)
-{
-	return a < b ? a : b;
-}
-
 /* Asks logind whether it has begun a shutdown. */
 static bool is_shutting_down(struct reboot *reboot)
 {
@@ -149,7 +144,7 @@ static bool is_shutting_down(struct reboot *reboot)
 		.root = reboot->options->root,
 		.argv = {BUSCTL, "get-property", LOGIND, LOGIND_PATH, MANAGER,
 			 "PreparingForShutdown"},
-		.timeout = shorter_of(CALL_TIMEOUT, reboot->options->tool_timeout),
+		.timeout = hf_mend_shorter_of(CALL_TIMEOUT, reboot->options->tool_timeout),
 	};
 	struct hf_mend_tool_result result;
 
@@ -159,11 +154,11 @@ static bool is_shutting_down(struct reboot *reboot)
 static void reboot_by_logind(struct reboot *reboot)
 {
 	const struct hf_mend_options *options = reboot->options;
-	hf_time announce = shorter_of(ANNOUNCE_WAIT, options->orderly_wait);
+	hf_time announce = hf_mend_shorter_of(ANNOUNCE_WAIT, options->orderly_wait);
 	const struct hf_mend_tool tool = {
 		.root = options->root,
 		.argv = {BUSCTL, "call", LOGIND, LOGIND_PATH, MANAGER, "Reboot", "b", "false"},
-		.timeout = shorter_of(CALL_TIMEOUT, options->tool_timeout),
+		.timeout = hf_mend_shorter_of(CALL_TIMEOUT, options->tool_timeout),
 	};
 	struct hf_mend_tool_result result;
 

@@ -135,8 +135,7 @@ static void ask_persistence(const struct hf_mend_options *options, struct hf_men
 		.root = reset->root,
 		.argv = {NVIDIA_SMI, "-i", reset->uuids, "--query-gpu=uuid,persistence_mode",
 			 "--format=csv,noheader"},
-		.timeout =
-			ASK_TIMEOUT < options->tool_timeout ? ASK_TIMEOUT : options->tool_timeout,
+		.timeout = hf_mend_shorter_of(ASK_TIMEOUT, options->tool_timeout),
 	};
 	struct hf_mend_tool_result result;
 
@@ -158,8 +157,7 @@ static void set_persistence(const struct hf_mend_options *options,
 	const struct hf_mend_tool tool = {
 		.root = reset->root,
 		.argv = {NVIDIA_SMI, "-i", reset->persistence_on, "-pm", mode},
-		.timeout =
-			ASK_TIMEOUT < options->tool_timeout ? ASK_TIMEOUT : options->tool_timeout,
+		.timeout = hf_mend_shorter_of(ASK_TIMEOUT, options->tool_timeout),
 	};
 	struct hf_mend_tool_result result;
 
@@ -182,9 +180,8 @@ static int wait_for_holders(const struct hf_mend_options *options, struct hf_men
 		rc = hf_mend_find_holders(options, &files, &reset->holders, err);
 		if (rc != 0 || reset->holders.total == 0 || hf_loop_mono(options->loop) >= until)
 			return rc;
-		hf_mend_wait(options->loop, HOLDERS_EVERY < options->holders_wait
-						    ? HOLDERS_EVERY
-						    : options->holders_wait);
+		hf_mend_wait(options->loop,
+			     hf_mend_shorter_of(HOLDERS_EVERY, options->holders_wait));
 	}
 }
 

@@ -157,7 +157,7 @@ int hf_mend_tool_run(const struct hf_mend_options *options, const struct hf_mend
 	struct run run = {.loop = options->loop};
 	struct hf_process *process = NULL;
 	struct hf_reader *reader = NULL;
-	hf_time grace = tool->timeout < GRACE ? tool->timeout : GRACE;
+	hf_time grace = hf_mend_shorter_of(tool->timeout, GRACE);
 	int fds[2];
 	int rc = hf_pipe_make(fds, err);
 
