@@ -16,6 +16,10 @@
 #define PEERS_MAX 200
 /* In a ledger: the operator restarts ranks in place. */
 #define WAITS "\"inPlaceWaitSeconds\":60,"
+/* Ledgers of a restart of the whole job in place: all ranks stop, and then start. */
+#define BARRIER                                                                                    \
+	"{\"generation\":2,\"inPlaceBase\":1," WAITS "\"replicas\":{\"Worker\":{\"hold\":\"0-1\"}}}"
+#define GO "{\"generation\":2,\"inPlaceBase\":1," WAITS "\"replicas\":{\"Worker\":{\"hold\":null}}}"
 
 /* A connection of exec; the agent keeps the pointer alone. */
 struct peer {
@@ -175,9 +179,7 @@ static void test_targets_follow_the_job(void **state)
 	assert_string_equal(t->peers[0].last,
 			    "target generation=1 attempt=0 wait=60 grace=7" FIRST);
 	assert_int_equal(t->peers[0].targets, 1);
-	write_ledger(t->w, "j",
-		     "{\"generation\":2,\"inPlaceBase\":1," WAITS
-		     "\"replicas\":{\"Worker\":{\"hold\":\"0-1\"}}}");
+	write_ledger(t->w, "j", BARRIER);
 	run_for(t->w, 10 * HF_MS);
 	assert_string_equal(t->peers[0].last,
 			    "target generation=2 attempt=0 hold=1 wait=60 grace=7" FIRST
@@ -186,9 +188,7 @@ static void test_targets_follow_the_job(void **state)
 	/* A target that holds a rank is repeated while it stands, and no other is. */
 	run_for(t->w, 25 * HF_SECOND);
 	assert_in_range(t->peers[0].targets, 4, 5);
-	write_ledger(t->w, "j",
-		     "{\"generation\":2,\"inPlaceBase\":1," WAITS
-		     "\"replicas\":{\"Worker\":{\"hold\":null}}}");
+	write_ledger(t->w, "j", GO);
 	run_for(t->w, HF_SECOND);
 	assert_string_equal(t->peers[1].last,
 			    "target generation=2 attempt=0 wait=60 grace=7" FIRST " rendezvous=2");
@@ -208,9 +208,7 @@ static void test_an_order_waits_for_the_report(void **state)
 
 	begin(t);
 	t->w->refuse = HF_E_UNAVAILABLE;
-	write_ledger(t->w, "j",
-		     "{\"generation\":2,\"inPlaceBase\":1," WAITS
-		     "\"replicas\":{\"Worker\":{\"hold\":\"0-1\"}}}");
+	write_ledger(t->w, "j", BARRIER);
 	run_for(t->w, 5 * HF_SECOND);
 	assert_string_equal(t->peers[0].last,
 			    "target generation=1 attempt=0 wait=60 grace=7" FIRST);
@@ -252,9 +250,7 @@ static void test_terminations_are_published_at_once(void **state)
 	assert_string_equal(hf_json_path_str(item, "uid", NULL),
 			    uid_of(t->w, &hf_pods, "j-worker-0"));
 	/* The order: both are down within moments of each other, in one write. */
-	write_ledger(t->w, "j",
-		     "{\"generation\":2,\"inPlaceBase\":1," WAITS
-		     "\"replicas\":{\"Worker\":{\"hold\":\"0-1\"}}}");
+	write_ledger(t->w, "j", BARRIER);
 	run_for(t->w, 5 * HF_MS);
 	told(t, 0, "state phase=down generation=2 attempt=0 ordinal=1");
 	run_for(t->w, 5 * HF_MS);
@@ -264,9 +260,7 @@ static void test_terminations_are_published_at_once(void **state)
 	assert_string_equal(show(t->w, 1), "j-worker-1 Down 2/0 #1");
 	assert_int_equal(t->w->device_writes, writes + 2);
 	/* The start again has no write of its own for minutes. */
-	write_ledger(t->w, "j",
-		     "{\"generation\":2,\"inPlaceBase\":1," WAITS
-		     "\"replicas\":{\"Worker\":{\"hold\":null}}}");
+	write_ledger(t->w, "j", GO);
 	told(t, 0, "state phase=running generation=2 attempt=0 ordinal=2");
 	told(t, 1, "state phase=running generation=2 attempt=0 ordinal=2");
 	run_for(t->w, HF_MINUTE);
@@ -275,9 +269,6 @@ static void test_terminations_are_published_at_once(void **state)
 	assert_string_equal(show(t->w, 1), "j-worker-1 Running 2/0 #2");
 	assert_in_range(t->w->device_writes, writes + 3, writes + 4);
 }
-
-#define BARRIER                                                                                    \
-	"{\"generation\":2,\"inPlaceBase\":1," WAITS "\"replicas\":{\"Worker\":{\"hold\":\"0-1\"}}}"
 
 /* The operator waits for all ranks, so one write of a node tells of all; a rank that takes long delays the others' a second. */
 static void test_a_barrier_is_one_write(void **state)
