@@ -496,7 +496,7 @@ static void on_job_problem(void *arg, const char *job, int code, const char *mes
 {
 	struct hf_agent *a = arg;
 
-	/* Each job has a watch of its own, which tries again for ever: one line tells of all. */
+	/* Each watch tries again without end, so only the first problem of any job is logged. */
 	if (a->job_problem_told)
 		return;
 	a->job_problem_told = true;

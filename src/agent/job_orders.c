@@ -135,9 +135,9 @@ static bool is_over(const struct hf_json *job)
 	       has_condition(job, "Succeeded") || has_condition(job, "Failed");
 }
 
-/* The operator has resolved its configuration and the job's.  One that does not write these fields, as one of an earlier
- * version, restarts nothing in place: exec does not wait.  The start still counts, for a container that the kubelet restarts
- * in a pod whose rank had restarted in place before. */
+/* The operator writes these fields after it has resolved its own configuration and the job's.  An operator of an earlier version
+ * does not write them: then exec does not wait, and nothing restarts in place.  The start still counts, because the kubelet may
+ * restart the container of a pod whose rank had restarted in place before. */
 static void read_spans(struct hf_job_orders *o, const struct hf_json *ledger)
 {
 	o->wait_s = (uint32_t)read_count(ledger, "inPlaceWaitSeconds", 0, HF_PROCESS_SPAN_MAX);

@@ -443,7 +443,7 @@ void hf_processes_closed(struct hf_processes *p, const struct hf_exec_peer *peer
 	if (process == NULL)
 		return;
 	process->peer = NULL;
-	/* The operator has to know that the process ran, before it hears that its pod has ended. */
+	/* The start is published first: else the operator would not count the end of the pod as an end of this start. */
 	if (is_news(process) && process->state.phase == HF_PROCESS_LINE_RUNNING) {
 		process->closed = true;
 		hf_task_post(p->refresh);

@@ -47,7 +47,7 @@ struct hf_exec_run {
 	int status;
 	size_t left; /* processes that SIGKILL did not end */
 	bool left_known;
-	bool nested;   /* this exec runs below another exec, which obeys the orders */
+	bool nested;   /* this exec runs below another exec: only the outer one gets orders */
 	bool draining; /* orders wait until the end of CMD is told */
 	enum hf_exec_ends ending;
 	bool foreground, group, killed;

@@ -114,7 +114,7 @@ static bool read_dump_head(struct hf_scan s, struct hf_health_stuck *of)
 	return true;
 }
 
-/* The dump is of what is stuck.  What is not known of that yet is learned from its dump. */
+/* True if the dump is of the processor or task that is stuck.  Then *stuck takes both numbers of the dump. */
 static bool is_same_stuck(struct hf_health_stuck *stuck, const struct hf_health_stuck *dump)
 {
 	if ((stuck->has_cpu && stuck->cpu != dump->cpu) ||
@@ -218,7 +218,7 @@ static enum place read_code(struct hf_scan s)
 	return read_module(s);
 }
 
-/* The first module in the dump of what is stuck is the one in which it is stuck. */
+/* The processor or task is stuck in the first module that its dump names. */
 bool hf_health_read_stuck(struct hf_health_line_reader *reader, struct hf_scan s,
 			  struct hf_health_evidence *e)
 {

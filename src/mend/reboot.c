@@ -90,8 +90,8 @@ static void on_feed(void *arg)
 	hf_timer_arm(reboot->feed_timer, WATCHDOG_FEED_EVERY);
 }
 
-/* If this process ends in a shutdown, the watchdog gets no more writes, and resets a machine whose shutdown
- * hangs. */
+/* If the shutdown ends this process, nothing writes to the watchdog any more.  If the shutdown hangs after that, the
+ * watchdog resets the machine. */
 static void arm_watchdog(struct reboot *reboot)
 {
 	const struct hf_mend_options *options = reboot->options;

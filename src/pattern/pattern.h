@@ -30,7 +30,7 @@ int hf_pattern_create(const char *regex, struct hf_pattern **ret_pattern, struct
 	HF_MUST_CHECK;
 struct hf_pattern *hf_pattern_destroy(struct hf_pattern *pattern); /* NULL is fine */
 
-/* State of one process between its lines. Begins zeroed. */
+/* What is remembered of a process from line to line. It starts with zeros. */
 struct hf_pattern_rank {
 	/* A progress bar without a text: its length, its last step, and the number of complete bars before it. */
 	uint64_t bar_total, bar_step, laps;

@@ -22,7 +22,7 @@ struct hf_trainer {
 
 extern const struct hf_trainer hf_trainers[HF_TRAINERS_LEN];
 
-/* A number without sign that fills the part; false: it is none, or it has more than 15 digits. */
+/* Reads a number of at most 15 digits, without a sign, that is the whole part. */
 bool hf_pattern_number(const struct hf_regex_part *part, uint64_t *ret_number);
 /* A rate such as "12.3"; 0: it is none. */
 double hf_pattern_rate(const struct hf_regex_part *part);
