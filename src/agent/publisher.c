@@ -154,16 +154,21 @@ static void set_members(struct hf_json *to, const struct hf_json *from)
 		hf_json_set(to, key, hf_json_copy(value));
 }
 
-/* A merge patch with the members of both statuses; the newer ones count. */
+/* A merge patch with the members of both statuses; the newer ones count.  Takes over both; older may be NULL. */
 static struct hf_doc *join_patches(struct hf_doc *older, struct hf_doc *newer)
 {
-	struct hf_json *root = hf_doc_copy_json(newer);
-	struct hf_json *status = hf_json_copy(hf_json_get(hf_doc_json(older), "status"));
+	struct hf_json *root, *status;
 
+	if (older == NULL)
+		return newer;
+	root = hf_doc_copy_json(newer);
+	status = hf_json_copy(hf_json_get(hf_doc_json(older), "status"));
 	if (status == NULL)
 		status = hf_json_object();
 	set_members(status, hf_json_get(root, "status"));
 	hf_json_set(root, "status", status);
+	hf_doc_unref(older);
+	hf_doc_unref(newer);
 	return hf_doc_from_json(root);
 }
 
@@ -171,15 +176,10 @@ static struct hf_doc *join_patches(struct hf_doc *older, struct hf_doc *newer)
  * replaces the older one. */
 static void add_older(struct slot *slot)
 {
-	struct hf_doc *both;
-
-	if (slot->waiting == NULL) {
+	if (slot->waiting == NULL)
 		slot->waiting = hf_steal(&slot->sent);
-	} else if (slot->kind == KIND_DEVICE && slot->sent != NULL && !is_question(slot)) {
-		both = join_patches(slot->sent, slot->waiting);
-		hf_doc_unref(slot->waiting);
-		slot->waiting = both;
-	}
+	else if (slot->kind == KIND_DEVICE && slot->sent != NULL && !is_question(slot))
+		slot->waiting = join_patches(hf_doc_ref(slot->sent), slot->waiting);
 }
 
 static void try_again(struct slot *slot, const struct hf_reply *reply)
@@ -421,12 +421,8 @@ static bool take_urgent(struct hf_publisher *p)
 void hf_publisher_urgent(struct hf_publisher *p, struct hf_json *patch)
 {
 	struct slot *slot = p->slots[KIND_DEVICE];
-	struct hf_doc *newer = hf_doc_from_json(patch), *both;
 
-	both = slot->waiting != NULL ? join_patches(slot->waiting, newer) : hf_doc_ref(newer);
-	hf_doc_unref(newer);
-	hf_doc_unref(slot->waiting);
-	slot->waiting = both;
+	slot->waiting = join_patches(slot->waiting, hf_doc_from_json(patch));
 	slot->urgent |= take_urgent(p);
 	/* What failed keeps to its backoff. */
 	if (slot->call == NULL && slot->backoff.failures == 0)
