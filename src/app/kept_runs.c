@@ -31,7 +31,7 @@
 
 /* ---- one run ------------------------------------------------------------------------------- */
 
-static void release_run(struct hf_kept_run *run)
+void hf_kept_run_release(struct hf_kept_run *run)
 {
 	free(run->path);
 	free(run->id);
@@ -100,10 +100,9 @@ int hf_kept_run_save(const struct hf_kept_run *run, struct hf_error *err)
 	return replace_file(path, &text, err);
 }
 
-/* The process ID at the end of the folder's name; 0: it has none. */
-static pid_t owner_of(const char *id)
+pid_t hf_kept_run_owner(const char *path)
 {
-	const char *dash = strrchr(id, '-');
+	const char *dash = strrchr(path, '-');
 	int64_t pid;
 
 	if (dash == NULL || hf_str_to_i64(dash + 1, 1, INT32_MAX, &pid, NULL) != 0)
@@ -125,7 +124,7 @@ static bool read_run(const char *dir, const char *id, struct hf_kept_run *ret_ru
 	HF_AUTO_JSON object = NULL;
 	struct hf_error err;
 
-	if (owner_of(id) == 0 || hf_fs_read_regular(file, &text, &err) != 0 ||
+	if (hf_kept_run_owner(id) == 0 || hf_fs_read_regular(file, &text, &err) != 0 ||
 	    hf_json_parse(text.data, text.len, &limits, &object, &err) != 0 ||
 	    get_time(object, "startedAt") == HF_TIME_NONE)
 		return false;
@@ -211,7 +210,7 @@ bool hf_kept_run_is_alive(const char *path)
 {
 	HF_AUTOFREE char *file = hf_xasprintf("%s/" LOCK, path);
 	HF_AUTO_FD fd = open(file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	pid_t owner = owner_of(path);
+	pid_t owner = hf_kept_run_owner(path);
 
 	if (hf_kept_run_is_settled(path))
 		return false;
@@ -223,7 +222,8 @@ bool hf_kept_run_is_alive(const char *path)
 
 int hf_kept_run_settle(const char *path, struct hf_error *err)
 {
-	static const char *const leftovers[] = {"node", "errors", "agent.sock", "exec.sock", "lock"};
+	static const char *const leftovers[] = {"node", "errors", "agent.sock", "exec.sock",
+						"lock"};
 	HF_AUTOFREE char *node = hf_xasprintf("%s/node", path);
 	HF_AUTOFREE char *logs = hf_xasprintf("%s/logs", path);
 	HF_AUTOFREE char *mark = hf_xasprintf("%s/" ENDED, path);
@@ -269,7 +269,7 @@ void hf_kept_runs_list(const char *base, struct hf_kept_runs *ret_runs)
 void hf_kept_runs_release(struct hf_kept_runs *runs)
 {
 	for (size_t i = 0; i < runs->n; i++)
-		release_run(&runs->items[i]);
+		hf_kept_run_release(&runs->items[i]);
 	free(runs->items);
 	*runs = (struct hf_kept_runs){.n = 0};
 }

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 /*
  * The folders of `holdfast run`, below the state directory:
@@ -40,6 +41,9 @@ struct hf_kept_run {
 	int exit_code;
 	bool alive; /* its process runs */
 };
+
+/* Free the strings of the run. */
+void hf_kept_run_release(struct hf_kept_run *run);
 
 struct hf_kept_runs {
 	struct hf_kept_run *items; /* newest first */
@@ -79,6 +83,8 @@ int hf_kept_run_settle(const char *path, struct hf_error *err) HF_MUST_CHECK;
 bool hf_kept_run_is_settled(const char *path);
 /* Mark the run as alive while the descriptor is open.  The mark ends with the process. */
 int hf_kept_run_lock(const char *path, int *ret_fd, struct hf_error *err) HF_MUST_CHECK;
+/* The process ID at the end of a folder's name; 0: no run made the folder. */
+pid_t hf_kept_run_owner(const char *path);
 /* True if the process of the run has not ended. */
 bool hf_kept_run_is_alive(const char *path);
 

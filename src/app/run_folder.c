@@ -140,13 +140,7 @@ static struct hf_run_folder *allocate_folder(const struct hf_run_folder_options 
 
 static void free_folder(struct hf_run_folder *folder)
 {
-	free(folder->run.path);
-	free(folder->run.id);
-	free(folder->run.name);
-	free(folder->run.ns);
-	free(folder->run.kind);
-	free(folder->run.state);
-	free(folder->run.cause);
+	hf_kept_run_release(&folder->run);
 	free(folder->base);
 	free(folder->logs);
 	free(folder->errors);

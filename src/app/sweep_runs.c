@@ -14,17 +14,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The process ID at the end of the folder's name, or 0. */
-static pid_t owner_of(const char *name)
-{
-	const char *dash = strrchr(name, '-');
-	int64_t pid;
-
-	if (dash == NULL || hf_str_to_i64(dash + 1, 1, INT32_MAX, &pid, NULL) != 0)
-		return 0;
-	return (pid_t)pid;
-}
-
 static bool sweep_one(const char *dir, const char *name)
 {
 	HF_AUTOFREE char *path = hf_xasprintf("%s/%s", dir, name);
@@ -32,7 +21,8 @@ static bool sweep_one(const char *dir, const char *name)
 	HF_AUTOFREE char *index = hf_xasprintf("%s/run.json", path);
 	struct hf_error err;
 
-	if (owner_of(name) == 0 || hf_kept_run_is_settled(path) || hf_kept_run_is_alive(path))
+	if (hf_kept_run_owner(path) == 0 || hf_kept_run_is_settled(path) ||
+	    hf_kept_run_is_alive(path))
 		return false;
 	if (hf_kubelet_kill_leftovers(node, &err) != 0)
 		return false;
