@@ -4,7 +4,7 @@
 /* The steps that ranks reported: points with a limit, their file, and rows of characters. */
 #include "app/history.h"
 
-#include "base/fs.h"
+#include "app/kept_runs.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "json/json.h"
@@ -156,7 +156,6 @@ static struct hf_json *rank_to_json(const struct hf_history_rank *rank)
 
 int hf_history_save(struct hf_history *history, const char *folder, struct hf_error *err)
 {
-	HF_AUTOFREE char *path = hf_xasprintf("%s/" HF_HISTORY_FILE, folder);
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_HISTORY_BYTES_MAX);
 	HF_AUTO_JSON json = hf_json_object();
 	struct hf_json *ranks = hf_json_array(), *restarts = hf_json_array();
@@ -177,7 +176,7 @@ int hf_history_save(struct hf_history *history, const char *folder, struct hf_er
 	hf_json_write(json, HF_JSON_COMPACT, &text);
 	rc = hf_strbuf_ok(&text, HF_HISTORY_FILE, err);
 	if (rc == 0)
-		rc = hf_fs_write_atomic(path, text.data, text.len, 0600, err);
+		rc = hf_kept_run_write(folder, HF_HISTORY_FILE, &text, err);
 	history->changed = history->changed && rc != 0;
 	return rc;
 }
@@ -216,23 +215,17 @@ static void load_rank(struct hf_history *history, const struct hf_json *json)
 
 int hf_history_load(const char *folder, struct hf_history **ret_history, struct hf_error *err)
 {
-	HF_AUTOFREE char *path = hf_xasprintf("%s/" HF_HISTORY_FILE, folder);
-	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_HISTORY_BYTES_MAX);
-	const struct hf_json_limits limits = {.bytes_max = HF_HISTORY_BYTES_MAX};
-	struct hf_json *json = NULL;
+	HF_AUTO_JSON json = NULL;
 	const struct hf_json *ranks, *restarts;
 	struct hf_history *history;
-	int rc = hf_fs_read_regular(path, &text, err);
+	int rc = hf_kept_run_read(folder, HF_HISTORY_FILE, HF_HISTORY_BYTES_MAX, &json, err);
 
-	if (rc == 0)
-		rc = hf_json_parse(text.data, text.len, &limits, &json, err);
 	if (rc != 0)
 		return rc;
-	if (hf_json_i64(hf_json_get(json, "version"), 0) != VERSION) {
-		hf_json_unref(json);
-		return hf_error_set(err, HF_E_INVALID, "'%s' is of another version of holdfast",
-				    path);
-	}
+	if (hf_json_i64(hf_json_get(json, "version"), 0) != VERSION)
+		return hf_error_set(err, HF_E_INVALID,
+				    "'%s/" HF_HISTORY_FILE "' is of another version of holdfast",
+				    folder);
 	history = hf_history_create();
 	ranks = hf_json_get(json, "ranks");
 	for (size_t i = 0; i < hf_json_len(ranks); i++)
@@ -247,7 +240,6 @@ int hf_history_load(const char *folder, struct hf_history **ret_history, struct 
 					   at);
 	}
 	history->changed = false;
-	hf_json_unref(json);
 	*ret_history = history;
 	return 0;
 }

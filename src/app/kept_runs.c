@@ -26,6 +26,7 @@
 
 #define ENDED "ended"
 #define LOCK "lock"
+#define INDEX "run.json"
 #define RUN_BYTES_MAX ((size_t)256 << 10) /* of run.json */
 #define LISTED_MAX 4096                   /* folders that are looked at */
 
@@ -42,10 +43,10 @@ void hf_kept_run_release(struct hf_kept_run *run)
 	free(run->cause);
 }
 
-/* Replaces the file as hf_fs_write_atomic does, but does not wait for the disk: the state is saved often,
- * and survives the end of the process without that. */
-static int replace_file(const char *path, const struct hf_strbuf *text, struct hf_error *err)
+int hf_kept_run_write(const char *folder, const char *file, const struct hf_strbuf *text,
+		      struct hf_error *err)
 {
+	HF_AUTOFREE char *path = hf_xasprintf("%s/%s", folder, file);
 	HF_AUTOFREE char *temporary = hf_xasprintf("%s.new", path);
 	HF_AUTO_FD fd =
 		open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -59,6 +60,17 @@ static int replace_file(const char *path, const struct hf_strbuf *text, struct h
 		return rc;
 	}
 	return 0;
+}
+
+int hf_kept_run_read(const char *folder, const char *file, size_t bytes_max,
+		     struct hf_json **ret_json, struct hf_error *err)
+{
+	HF_AUTOFREE char *path = hf_xasprintf("%s/%s", folder, file);
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(bytes_max);
+	const struct hf_json_limits limits = {.bytes_max = bytes_max};
+	int rc = hf_fs_read_regular(path, &text, err);
+
+	return rc == 0 ? hf_json_parse(text.data, text.len, &limits, ret_json, err) : rc;
 }
 
 static void set_time(struct hf_json *object, const char *key, hf_time time)
@@ -85,7 +97,6 @@ int hf_kept_run_save(const struct hf_kept_run *run, struct hf_error *err)
 {
 	HF_AUTO_JSON object = hf_json_object();
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(RUN_BYTES_MAX);
-	HF_AUTOFREE char *path = hf_xasprintf("%s/run.json", run->path);
 
 	hf_json_set_str(object, "name", run->name);
 	hf_json_set_str(object, "namespace", run->ns);
@@ -97,7 +108,7 @@ int hf_kept_run_save(const struct hf_kept_run *run, struct hf_error *err)
 	hf_json_set_i64(object, "restarts", run->restarts);
 	hf_json_set_i64(object, "exitCode", run->exit_code);
 	hf_json_write(object, HF_JSON_INDENTED, &text);
-	return replace_file(path, &text, err);
+	return hf_kept_run_write(run->path, INDEX, &text, err);
 }
 
 pid_t hf_kept_run_owner(const char *path)
@@ -118,18 +129,16 @@ static char *text_of(const struct hf_json *object, const char *key)
 /* Reads run.json. False: it cannot be read, or was not written by `run`. */
 static bool read_run(const char *dir, const char *id, struct hf_kept_run *ret_run)
 {
-	HF_AUTOFREE char *file = hf_xasprintf("%s/%s/run.json", dir, id);
-	HF_AUTO_STRBUF text = HF_STRBUF_INIT(RUN_BYTES_MAX);
-	const struct hf_json_limits limits = {.bytes_max = RUN_BYTES_MAX};
+	HF_AUTOFREE char *path = hf_xasprintf("%s/%s", dir, id);
 	HF_AUTO_JSON object = NULL;
 	struct hf_error err;
 
-	if (hf_kept_run_owner(id) == 0 || hf_fs_read_regular(file, &text, &err) != 0 ||
-	    hf_json_parse(text.data, text.len, &limits, &object, &err) != 0 ||
+	if (hf_kept_run_owner(id) == 0 ||
+	    hf_kept_run_read(path, INDEX, RUN_BYTES_MAX, &object, &err) != 0 ||
 	    get_time(object, "startedAt") == HF_TIME_NONE)
 		return false;
 	*ret_run = (struct hf_kept_run){
-		.path = hf_xasprintf("%s/%s", dir, id),
+		.path = hf_steal(&path),
 		.id = hf_xstrdup(id),
 		.name = text_of(object, "name"),
 		.ns = text_of(object, "namespace"),
@@ -154,7 +163,6 @@ static bool read_run(const char *dir, const char *id, struct hf_kept_run *ret_ru
 int hf_kept_run_save_objects(const char *path, const char *file, struct hf_doc *const *objects,
 			     size_t n, struct hf_error *err)
 {
-	HF_AUTOFREE char *whole = hf_xasprintf("%s/%s", path, file);
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_KEPT_OBJECTS_BYTES_MAX);
 
 	hf_strbuf_addch(&text, '[');
@@ -167,20 +175,15 @@ int hf_kept_run_save_objects(const char *path, const char *file, struct hf_doc *
 		return hf_error_set(err, HF_E_TOO_LARGE,
 				    "the objects of the run are larger than %zu MiB",
 				    HF_KEPT_OBJECTS_BYTES_MAX >> 20);
-	return replace_file(whole, &text, err);
+	return hf_kept_run_write(path, file, &text, err);
 }
 
 struct hf_json *hf_kept_run_objects(const char *path, const char *file, struct hf_error *err)
 {
-	HF_AUTOFREE char *whole = hf_xasprintf("%s/%s", path, file);
-	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_KEPT_OBJECTS_BYTES_MAX);
-	const struct hf_json_limits limits = {.bytes_max = HF_KEPT_OBJECTS_BYTES_MAX};
 	struct hf_json *list = NULL;
 
-	if (hf_fs_read_regular(whole, &text, err) != 0 ||
-	    hf_json_parse(text.data, text.len, &limits, &list, err) != 0)
-		return NULL;
-	return list;
+	return hf_kept_run_read(path, file, HF_KEPT_OBJECTS_BYTES_MAX, &list, err) == 0 ? list
+											: NULL;
 }
 
 /* ---- the end of a run ---------------------------------------------------------------------- */

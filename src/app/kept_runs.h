@@ -67,6 +67,15 @@ int hf_kept_runs_missing(const struct hf_kept_runs *runs, const char *word, stru
 /* True for "@1", "@2", …: only kept runs have such names. */
 bool hf_kept_runs_is_number(const char *word);
 
+/*
+ * Write or read a file of a run's folder.  Write replaces the file as hf_fs_write_atomic does, but does not wait for
+ * the disk: `run` saves often, and a file survives the end of the process without that.
+ */
+int hf_kept_run_write(const char *folder, const char *file, const struct hf_strbuf *text,
+		      struct hf_error *err) HF_MUST_CHECK;
+int hf_kept_run_read(const char *folder, const char *file, size_t bytes_max,
+		     struct hf_json **ret_json, struct hf_error *err) HF_MUST_CHECK;
+
 /* Write run.json.  HF_E_NO_SPACE, HF_E_IO: the state directory is full or cannot be written. */
 int hf_kept_run_save(const struct hf_kept_run *run, struct hf_error *err) HF_MUST_CHECK;
 /* Write one of these files. */

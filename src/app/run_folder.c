@@ -387,16 +387,12 @@ char *hf_run_folder_word(const struct hf_run_folder *folder, bool with_server)
 
 struct hf_json *hf_run_folder_torch_error(const struct hf_run_folder *folder, const char *pod)
 {
-	HF_AUTOFREE char *path = hf_xasprintf("%s/%s.json", folder->errors, pod);
-	HF_AUTO_STRBUF text = HF_STRBUF_INIT(ERROR_BYTES_MAX);
-	const struct hf_json_limits limits = {.bytes_max = ERROR_BYTES_MAX};
+	HF_AUTOFREE char *file = hf_xasprintf("%s.json", pod);
 	struct hf_json *json = NULL;
 	struct hf_error err;
 
-	if (hf_fs_read_regular(path, &text, &err) != 0 ||
-	    hf_json_parse(text.data, text.len, &limits, &json, &err) != 0)
-		return NULL;
-	return json;
+	return hf_kept_run_read(folder->errors, file, ERROR_BYTES_MAX, &json, &err) == 0 ? json
+											 : NULL;
 }
 
 /* ---- close --------------------------------------------------------------------------------- */
