@@ -252,31 +252,26 @@ static void add_launcher_hint(const struct hf_failure *failure, struct hf_strbuf
 
 static void add_verdict(const struct hf_failure *failure, struct hf_strbuf *sb)
 {
-	static const char *const budgets[] = {"application", "infrastructure", "device"};
-	const struct hf_json *restarts =
-		hf_json_path(failure->job, "status", "recovery", "restarts", NULL);
 	const struct hf_json *limit =
 		hf_json_path(failure->job, "spec", "runPolicy", "backoffLimit", NULL);
-	const char *message =
-		hf_json_path_str(hf_job_last_condition(failure->job), "message", NULL);
-	bool charged = false;
+	struct hf_job_facts facts;
 
+	hf_job_facts_read(failure->job, &facts);
 	hf_strbuf_addstr(sb, "Holdfast:  ");
-	for (size_t i = 0; i < HF_ARRAY_LEN(budgets); i++) {
-		int64_t count = hf_json_i64(hf_json_get(restarts, budgets[i]), 0);
+	for (enum hf_budget budget = 0; budget < HF_BUDGETS; budget++) {
+		int64_t count = facts.restarts[budget];
 
 		if (count == 0)
 			continue;
 		hf_strbuf_addf(sb, "charged %" PRId64 " incident%s to the %s budget", count,
-			       count == 1 ? "" : "s", budgets[i]);
-		if (i == 0 && limit != NULL)
+			       count == 1 ? "" : "s", hf_budget_name(budget));
+		if (budget == HF_BUDGET_APPLICATION && limit != NULL)
 			hf_strbuf_addf(sb, " (backoffLimit %" PRId64 ")", hf_json_i64(limit, 0));
 		hf_strbuf_addstr(sb, "; ");
-		charged = true;
 	}
-	if (!charged)
+	if (hf_job_restarts(&facts) == 0)
 		hf_strbuf_addstr(sb, "no restart; ");
-	hf_strbuf_addf(sb, "the job failed: %s\n", hf_str_or(message, ""));
+	hf_strbuf_addf(sb, "the job failed: %s\n", facts.message);
 }
 
 void hf_failure_write(const struct hf_failure *failure, struct hf_strbuf *sb)

@@ -61,7 +61,6 @@ struct hf_progress {
 	hf_time first_seen;
 	bool dirty;
 	HF_VEC(int) drawn; /* columns of each line of the block on the screen */
-	hf_time last_heartbeat;
 	/* If the ranks are many, their changes are counted. */
 	bool counts_changed, told_logs;
 	hf_time counts_at;
@@ -84,8 +83,7 @@ struct hf_progress *hf_progress_create(const struct hf_progress_options *options
 	p->message = hf_xstrdup("");
 	p->ranks.len_max = HF_PROGRESS_RANKS_MAX;
 	p->drawn.len_max = HF_PROGRESS_RANKS_MAX + BLOCK_LINES;
-	p->first_seen = p->last_heartbeat = HF_TIME_NONE;
-	p->counts_at = 0;
+	p->first_seen = HF_TIME_NONE;
 	return p;
 }
 
@@ -296,15 +294,6 @@ const char *hf_progress_state(const struct hf_json *job)
 	return hf_str_or(hf_json_path_str(hf_job_last_condition(job), "type", NULL), "Created");
 }
 
-static int64_t total_restarts(const struct hf_json *recovery)
-{
-	const struct hf_json *restarts = hf_json_get(recovery, "restarts");
-
-	return hf_json_i64(hf_json_get(restarts, "application"), 0) +
-	       hf_json_i64(hf_json_get(restarts, "infrastructure"), 0) +
-	       hf_json_i64(hf_json_get(restarts, "device"), 0);
-}
-
 static void note_state(struct hf_progress *p, const struct hf_json *job, hf_time now)
 {
 	HF_AUTO_STRBUF detail = HF_STRBUF_INIT(2048);
@@ -331,24 +320,23 @@ static void note_state(struct hf_progress *p, const struct hf_json *job, hf_time
 void hf_progress_job(struct hf_progress *p, struct hf_doc *doc, hf_time now)
 {
 	const struct hf_json *job = hf_doc_json(doc);
-	const struct hf_json *condition = hf_job_last_condition(job);
-	const struct hf_json *recovery = hf_json_path(job, "status", "recovery", NULL);
-	const char *state = hf_progress_state(job);
-	int64_t generation = hf_json_i64(hf_json_get(recovery, "generation"), 0);
+	struct hf_job_facts facts;
 	bool changed;
 
+	hf_job_facts_read(job, &facts);
 	if (p->first_seen == HF_TIME_NONE)
 		p->first_seen = now;
-	changed = !hf_streq(state, p->state) || (generation != p->generation && p->generation != 0);
-	if (p->options.history != NULL && p->generation != 0 && generation > p->generation)
-		hf_history_restart(p->options.history, generation, now);
-	p->generation = generation;
-	p->restarts = total_restarts(recovery);
-	replace_text(&p->message, hf_str_or(hf_json_path_str(condition, "message", NULL), ""));
+	changed = !hf_streq(facts.state, p->state) ||
+		  (facts.generation != p->generation && p->generation != 0);
+	if (p->options.history != NULL && p->generation != 0 && facts.generation > p->generation)
+		hf_history_restart(p->options.history, facts.generation, now);
+	p->generation = facts.generation;
+	p->restarts = hf_job_restarts(&facts);
+	replace_text(&p->message, facts.message);
 	if (changed) {
-		replace_text(&p->state, state);
-		if (!p->options.redraw || hf_streq(state, "Failed") ||
-		    hf_streq(state, "Restarting"))
+		replace_text(&p->state, facts.state);
+		if (!p->options.redraw || hf_streq(facts.state, "Failed") ||
+		    hf_streq(facts.state, "Restarting"))
 			note_state(p, job, now);
 	}
 	p->dirty = true;

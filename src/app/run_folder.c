@@ -7,13 +7,13 @@
 #include "app/failure.h"
 #include "app/kept_runs.h"
 #include "app/plane.h"
-#include "app/progress.h"
 #include "app/sweep_runs.h"
 #include "base/fs.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "cli/facts.h"
 #include "kubelet/kubelet.h"
 #include "store/resource.h"
 
@@ -268,30 +268,20 @@ static void save_objects(struct hf_run_folder *folder)
 	HF_VEC_RELEASE(&replaced.docs);
 }
 
-static int64_t count_restarts(const struct hf_json *job)
+static void take_state(struct hf_run_folder *folder, struct hf_doc *job)
 {
-	static const char *const budgets[] = {"application", "infrastructure", "device"};
-	const struct hf_json *restarts = hf_json_path(job, "status", "recovery", "restarts", NULL);
-	int64_t total = 0;
-
-	for (size_t i = 0; i < HF_ARRAY_LEN(budgets); i++)
-		total += hf_json_i64(hf_json_get(restarts, budgets[i]), 0);
-	return total;
-}
-
-static void take_state(struct hf_run_folder *folder, struct hf_doc *doc)
-{
-	const struct hf_json *job = doc != NULL ? hf_doc_json(doc) : NULL;
 	HF_AUTO_STRBUF cause = HF_STRBUF_INIT(1024);
+	struct hf_job_facts facts;
 
 	if (job == NULL)
 		return;
+	hf_job_facts_read(hf_doc_json(job), &facts);
 	free(folder->run.state);
-	folder->run.state = hf_xstrdup(hf_progress_state(job));
-	folder->run.restarts = count_restarts(job);
-	if (!hf_streq(folder->run.state, "Failed"))
+	folder->run.state = hf_xstrdup(facts.state);
+	folder->run.restarts = hf_job_restarts(&facts);
+	if (!hf_streq(facts.state, "Failed"))
 		return;
-	(void)hf_failure_cause(job, &cause);
+	(void)hf_failure_cause(hf_doc_json(job), &cause);
 	free(folder->run.cause);
 	folder->run.cause = hf_strbuf_detach(&cause);
 }

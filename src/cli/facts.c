@@ -78,6 +78,16 @@ void hf_job_facts_read(const struct hf_json *job, struct hf_job_facts *ret_facts
 		count_ranks(job, framework, ret_facts);
 }
 
+int64_t hf_job_restarts(const struct hf_job_facts *facts)
+{
+	int64_t total = 0;
+
+	for (int i = 0; i < HF_BUDGETS; i++)
+		if (__builtin_add_overflow(total, facts->restarts[i], &total))
+			return INT64_MAX;
+	return total;
+}
+
 /* The reason why a container waits or has ended, which kubectl prints as the pod's status. NULL: none. */
 static const char *container_reason(const struct hf_json *status)
 {

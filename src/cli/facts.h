@@ -23,6 +23,8 @@ struct hf_job_facts {
 	int64_t restarts[HF_BUDGETS]; /* by the budget that was charged */
 };
 void hf_job_facts_read(const struct hf_json *job, struct hf_job_facts *ret_facts);
+/* The restarts of all budgets together, at most INT64_MAX. */
+int64_t hf_job_restarts(const struct hf_job_facts *facts);
 /* The number for the column READY: ranks that are ready or have succeeded.  ready: number of Ready pods.
  * Once the job has succeeded, its status counts ranks that still ran as succeeded, as upstream's
  * does, so `ready` is not added. */

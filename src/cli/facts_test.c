@@ -122,6 +122,20 @@ static void a_job_is_what_its_last_true_condition_says(void **state)
 	hf_job_facts_read(NULL, &facts);
 	assert_string_equal(facts.state, "Created");
 	assert_int_equal(facts.wanted, 0);
+	assert_int_equal(hf_job_restarts(&facts), 0);
+}
+
+static void restarts_of_all_budgets_are_added(void **state)
+{
+	static const char text[] = "{\"status\":{\"recovery\":{\"generation\":4,\"restarts\":"
+				   "{\"application\":1,\"infrastructure\":2,\"device\":4}}}}";
+	HF_AUTO_DOC doc = hf_doc_from_text(text, strlen(text));
+	struct hf_job_facts facts;
+
+	hf_job_facts_read(hf_doc_json(doc), &facts);
+	assert_int_equal(hf_job_restarts(&facts), 7);
+	facts.restarts[HF_BUDGET_APPLICATION] = INT64_MAX;
+	assert_true(hf_job_restarts(&facts) == INT64_MAX);
 }
 
 int main(void)
@@ -131,6 +145,7 @@ int main(void)
 		cmocka_unit_test(containers_are_counted),
 		cmocka_unit_test(a_container_that_never_started_is_told_from_one_that_ran),
 		cmocka_unit_test(a_job_is_what_its_last_true_condition_says),
+		cmocka_unit_test(restarts_of_all_budgets_are_added),
 	};
 
 	return cmocka_run_group_tests_name("states", tests, NULL, NULL);
