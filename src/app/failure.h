@@ -25,10 +25,10 @@ struct hf_failure {
 	const char *log; /* the end of the failed rank's log; NULL: it is empty */
 	size_t log_len;
 	const struct hf_json
-		*torch;       /* the content of TORCHELASTIC_ERROR_FILE; NULL: none was written */
+		*torch;        /* the content of TORCHELASTIC_ERROR_FILE; NULL: none was written */
 	const char *full_disk; /* the folder of the logs, if its disk is full; NULL: it has room */
-	const char *log_path; /* file of the whole log; NULL: it is not kept */
-	const char *run;      /* "@latest": the run in the next command; NULL: it is not kept */
+	const char *log_path;  /* file of the whole log; NULL: it is not kept */
+	const char *run;       /* "@latest": the run in the next command; NULL: it is not kept */
 };
 
 /* The pod of the rank that failed first; NULL: no rank did. */
