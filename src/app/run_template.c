@@ -4,6 +4,7 @@
 /* Changes the pod templates of a job for this machine: working folder, variables. */
 #include "app/run_template.h"
 
+#include "app/job_resources.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -102,17 +103,11 @@ static void change_template(const struct hf_run_template *change, const char *tr
 void hf_run_template_apply(const struct hf_run_template *change, struct hf_manifest *manifest)
 {
 	struct hf_json *root = hf_json_copy(hf_doc_json(manifest->doc));
-	const struct hf_json *replicas =
-		hf_json_path(root, "spec", manifest->framework->replicas_key, NULL);
-	struct hf_json *value;
-	const char *key;
+	struct hf_job_replicas r;
 
-	for (void *it = NULL; (it = hf_json_next(replicas, it, &key, &value)) != NULL;) {
-		struct hf_json *spec = hf_json_get(hf_json_get(value, "template"), "spec");
-
-		if (hf_json_type(spec) == HF_JSON_OBJECT)
-			change_template(change, manifest->framework->container_name, spec);
-	}
+	for (void *it = NULL; hf_job_replicas_next(manifest->framework, root, &it, &r);)
+		if (hf_json_type(r.spec) == HF_JSON_OBJECT)
+			change_template(change, manifest->framework->container_name, r.spec);
 	hf_doc_unref(manifest->doc);
 	manifest->doc = hf_doc_from_json(root);
 }
