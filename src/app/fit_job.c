@@ -11,8 +11,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define AMOUNT_MAX 128
-
 /* ---- removing a resource ------------------------------------------------------------------------ */
 
 static void remove_from(struct hf_json *containers, const char *resource)
@@ -60,10 +58,10 @@ static void reduce_replicas(const struct hf_framework *framework, struct hf_json
 			    const char *resource, int64_t have, struct hf_strbuf *notes)
 {
 	int64_t rest = have - request_of_smallest(framework, job, resource);
-	char has[AMOUNT_MAX];
+	char has[HF_JOB_AMOUNT_MAX];
 	struct hf_job_replicas r;
 
-	hf_job_format_amount(resource, have, has, sizeof(has));
+	hf_job_format_amount(resource, have, has);
 	for (void *it = NULL; hf_job_replicas_next(framework, job, &it, &r);) {
 		int64_t pod = hf_job_request(r.spec, resource);
 		int64_t more = r.n - 1;
@@ -96,21 +94,20 @@ static void lower_minimum(struct hf_json *job)
 static void fit_gpus(const struct hf_framework *framework, struct hf_json *job,
 		     const char *resource, int64_t have, struct hf_strbuf *notes)
 {
-	char wants[AMOUNT_MAX], has[AMOUNT_MAX];
+	char wants[HF_JOB_AMOUNT_MAX], has[HF_JOB_AMOUNT_MAX];
 	int64_t least = request_of_smallest(framework, job, resource);
 	bool elastic = hf_json_path(job, "spec", "elasticPolicy", NULL) != NULL;
 
-	if (hf_job_requests(framework, job, resource) <= have)
+	/* An elastic job runs with fewer pods as it is. */
+	if (hf_job_requests(framework, job, resource) <= have || (least <= have && elastic))
 		return;
-	if (least <= have && !elastic) {
+	if (least <= have) {
 		reduce_replicas(framework, job, resource, have, notes);
 		lower_minimum(job);
 		return;
 	}
-	if (least <= have)
-		return; /* an elastic job runs with fewer pods */
-	hf_job_format_amount(resource, least, wants, sizeof(wants));
-	hf_job_format_amount(resource, have, has, sizeof(has));
+	hf_job_format_amount(resource, least, wants);
+	hf_job_format_amount(resource, have, has);
 	hf_strbuf_addf(
 		notes,
 		"--fit: no pod has GPUs, because the smallest job asks for %s, and this machine "
@@ -125,12 +122,12 @@ static void fit_common(const struct hf_framework *framework, struct hf_json *job
 		       const char *resource, int64_t have, struct hf_strbuf *notes)
 {
 	int64_t total = hf_job_requests(framework, job, resource);
-	char wants[AMOUNT_MAX], has[AMOUNT_MAX];
+	char wants[HF_JOB_AMOUNT_MAX], has[HF_JOB_AMOUNT_MAX];
 
 	if (total <= have)
 		return;
-	hf_job_format_amount(resource, total, wants, sizeof(wants));
-	hf_job_format_amount(resource, have, has, sizeof(has));
+	hf_job_format_amount(resource, total, wants);
+	hf_job_format_amount(resource, have, has);
 	hf_strbuf_addf(
 		notes,
 		"--fit: the pods share all of this machine's %s, because they ask for %s, and "

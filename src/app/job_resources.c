@@ -99,6 +99,15 @@ int64_t hf_job_machine_has(const struct hf_local_machine *machine, const char *r
 	return __builtin_mul_overflow(amount, 1000, &milli) ? INT64_MAX : milli;
 }
 
+bool hf_job_wants_gpus(const struct hf_framework *framework, const struct hf_json *job)
+{
+	for (size_t i = 0; hf_job_resources[i] != NULL; i++)
+		if (!hf_job_is_common(hf_job_resources[i]) &&
+		    hf_job_requests(framework, job, hf_job_resources[i]) > 0)
+			return true;
+	return false;
+}
+
 bool hf_job_is_common(const char *resource)
 {
 	return hf_streq(resource, "cpu") || hf_streq(resource, "memory") ||
@@ -113,15 +122,16 @@ bool hf_job_knows(const char *resource)
 	return hf_job_is_common(resource);
 }
 
-void hf_job_format_amount(const char *resource, int64_t milli, char *text, size_t size)
+void hf_job_format_amount(const char *resource, int64_t milli, char ret_text[HF_JOB_AMOUNT_MAX])
 {
 	if (hf_streq(resource, "cpu"))
-		(void)snprintf(text, size, "%g CPUs", (double)milli / 1000);
+		(void)snprintf(ret_text, HF_JOB_AMOUNT_MAX, "%g CPUs", (double)milli / 1000);
 	else if (hf_streq(resource, "memory"))
-		(void)snprintf(text, size, "%.1f GiB of memory",
+		(void)snprintf(ret_text, HF_JOB_AMOUNT_MAX, "%.1f GiB of memory",
 			       (double)milli / 1000 / ((int64_t)1 << 30));
 	else if (milli == 0)
-		(void)snprintf(text, size, "none");
+		(void)snprintf(ret_text, HF_JOB_AMOUNT_MAX, "none");
 	else
-		(void)snprintf(text, size, "%" PRId64 " %.80s", milli / 1000, resource);
+		(void)snprintf(ret_text, HF_JOB_AMOUNT_MAX, "%" PRId64 " %.80s", milli / 1000,
+			       resource);
 }

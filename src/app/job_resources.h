@@ -38,12 +38,15 @@ int64_t hf_job_requests(const struct hf_framework *framework, const struct hf_js
 /* The resources that hf_job_machine_has knows, NULL-terminated: CPU, memory and GPUs. */
 extern const char *const hf_job_resources[];
 int64_t hf_job_machine_has(const struct hf_local_machine *machine, const char *resource);
+/* True if the pods ask for GPUs. */
+bool hf_job_wants_gpus(const struct hf_framework *framework, const struct hf_json *job);
 /* True for resources that every node has.  All others are devices. */
 bool hf_job_is_common(const char *resource);
 /* True for common resources and GPUs.  The node of the plane offers no others. */
 bool hf_job_knows(const char *resource);
 
 /* Write "2 CPUs", "1.5 GiB of memory", "3 nvidia.com/gpu". */
-void hf_job_format_amount(const char *resource, int64_t milli, char *text, size_t size);
+#define HF_JOB_AMOUNT_MAX 128
+void hf_job_format_amount(const char *resource, int64_t milli, char ret_text[HF_JOB_AMOUNT_MAX]);
 
 #endif

@@ -16,16 +16,10 @@
 #include <unistd.h>
 
 #define TEXT_MAX 512
-#define AMOUNT_MAX 128
 /* What is offered to a user whose job asks for too many GPUs. */
 #define OFFER "; 'holdfast run --fit' runs it with fewer ranks or without GPUs"
 
 /* ---- resources -------------------------------------------------------------------------------- */
-
-static bool is_gpu(const char *resource)
-{
-	return !hf_job_is_common(resource);
-}
 
 /* Checks one resource: no pod, and not all pods together, may ask for more than the machine has. */
 static void check_amount(const struct hf_manifest *job, const char *resource, int64_t have,
@@ -33,13 +27,13 @@ static void check_amount(const struct hf_manifest *job, const char *resource, in
 {
 	const struct hf_json *root = hf_doc_json(job->doc);
 	bool elastic = hf_json_path(root, "spec", "elasticPolicy", NULL) != NULL;
-	char text[TEXT_MAX], wants[AMOUNT_MAX], has[AMOUNT_MAX];
+	char text[TEXT_MAX], wants[HF_JOB_AMOUNT_MAX], has[HF_JOB_AMOUNT_MAX];
 	char field[HF_KUBELET_FIELD_MAX] = "spec";
-	const char *offer = is_gpu(resource) ? OFFER : "";
+	const char *offer = hf_job_is_common(resource) ? "" : OFFER;
 	int64_t total = hf_job_requests(job->framework, root, resource), pods = 0;
 	struct hf_job_replicas r;
 
-	hf_job_format_amount(resource, have, has, sizeof(has));
+	hf_job_format_amount(resource, have, has);
 	for (void *it = NULL; hf_job_replicas_next(job->framework, root, &it, &r);) {
 		int64_t pod = hf_job_request(r.spec, resource);
 
@@ -47,7 +41,7 @@ static void check_amount(const struct hf_manifest *job, const char *resource, in
 		(void)snprintf(field, sizeof(field), "%s", r.path);
 		if (pod <= have)
 			continue;
-		hf_job_format_amount(resource, pod, wants, sizeof(wants));
+		hf_job_format_amount(resource, pod, wants);
 		(void)snprintf(text, sizeof(text),
 			       "each pod of %s asks for %s, and this machine has %s%s", r.type,
 			       wants, has, offer);
@@ -57,7 +51,7 @@ static void check_amount(const struct hf_manifest *job, const char *resource, in
 	/* An elastic job may run with fewer pods. */
 	if (total <= have || elastic)
 		return;
-	hf_job_format_amount(resource, total, wants, sizeof(wants));
+	hf_job_format_amount(resource, total, wants);
 	(void)snprintf(text, sizeof(text),
 		       "the %" PRId64 " pods ask for %s together, and this machine has %s%s", pods,
 		       wants, has, offer);
@@ -107,16 +101,6 @@ void hf_local_check_resources(const struct hf_manifest *job, const struct hf_loc
 		check_devices(&r, found, arg);
 }
 
-/* GPUs are counted only if the job asks for some: NVML may take seconds. */
-static bool asks_for_gpus(const struct hf_manifest *job)
-{
-	for (size_t i = 0; hf_job_resources[i] != NULL; i++)
-		if (is_gpu(hf_job_resources[i]) &&
-		    hf_job_requests(job->framework, hf_doc_json(job->doc), hf_job_resources[i]) > 0)
-			return true;
-	return false;
-}
-
 struct hf_local_machine hf_local_machine_of(const struct hf_cli *cli, const struct hf_manifest *job)
 {
 	struct hf_local_machine machine = {
@@ -124,7 +108,8 @@ struct hf_local_machine hf_local_machine_of(const struct hf_cli *cli, const stru
 		.memory_bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE),
 	};
 
-	if (asks_for_gpus(job)) {
+	/* GPUs are counted only if the job asks for some: NVML may take seconds. */
+	if (hf_job_wants_gpus(job->framework, hf_doc_json(job->doc))) {
 		const struct hf_local_gpus gpus = hf_local_gpus_count(cli);
 
 		machine.nvidia = gpus.nvidia;

@@ -265,25 +265,15 @@ void hf_run_input_place(struct hf_run_input *input, const char *errors)
 	hf_run_template_apply(&change, &input->manifest);
 }
 
-static bool has_gpus(const struct hf_run_input *input)
-{
-	const struct hf_json *job = hf_doc_json(input->manifest.doc);
-
-	for (size_t i = 0; hf_job_resources[i] != NULL; i++)
-		if (!hf_job_is_common(hf_job_resources[i]) &&
-		    hf_job_requests(input->manifest.framework, job, hf_job_resources[i]) > 0)
-			return true;
-	return false;
-}
-
 void hf_run_input_describe(const struct hf_run_input *input, struct hf_strbuf *sb)
 {
 	HF_AUTOFREE char *cwd = getcwd(NULL, 0);
+	bool gpus = hf_job_wants_gpus(input->manifest.framework, hf_doc_json(input->manifest.doc));
 
 	hf_strbuf_addf(sb, "ranks get folder %s and ", hf_str_or(cwd, "/"));
 	if (input->script) {
 		hf_strbuf_addf(sb, "all %zu variables of the shell%s", input->env.n_passed,
-			       has_gpus(input) ? ", and a GPU each" : "");
+			       gpus ? ", and a GPU each" : "");
 	} else if (input->env.n_all == 0) {
 		hf_strbuf_addstr(sb, "no variables of the shell (see --pass-env)");
 	} else {
