@@ -119,7 +119,7 @@ void hf_history_restart(struct hf_history *history, int64_t generation, hf_time 
 	history->changed = true;
 }
 
-double hf_history_step_seconds(const struct hf_history_rank *rank, size_t i)
+static double step_seconds(const struct hf_history_rank *rank, size_t i)
 {
 	const struct hf_history_point *point = &rank->points[i];
 
@@ -127,6 +127,29 @@ double hf_history_step_seconds(const struct hf_history_rank *rank, size_t i)
 		return NAN;
 	return (double)(point->at - point[-1].at) / (double)HF_SECOND /
 	       (double)(point->step - point[-1].step);
+}
+
+double hf_history_value_at(const struct hf_history_rank *rank, enum hf_history_value value,
+			   size_t i)
+{
+	return value == HF_HISTORY_LOSS ? rank->points[i].loss : step_seconds(rank, i);
+}
+
+double hf_history_mean(const struct hf_history_rank *rank, enum hf_history_value value, size_t from,
+		       size_t to)
+{
+	double sum = 0;
+	int n = 0;
+
+	for (size_t i = from; i < to; i++) {
+		double v = hf_history_value_at(rank, value, i);
+
+		if (isfinite(v)) {
+			sum += v;
+			n++;
+		}
+	}
+	return n > 0 ? sum / n : NAN;
 }
 
 /* ---- the file ------------------------------------------------------------------------------ */
@@ -250,29 +273,6 @@ static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "
 static const char *const letters[] = {"_", ".", ":", "-", "=", "+", "*", "#"};
 #define LEVELS 8
 
-static double value_of(const struct hf_history_rank *rank, enum hf_history_value value, size_t i)
-{
-	return value == HF_HISTORY_LOSS ? rank->points[i].loss : hf_history_step_seconds(rank, i);
-}
-
-/* The mean of the points of one character; NAN: none has a value. */
-static double mean_of(const struct hf_history_rank *rank, enum hf_history_value value, size_t from,
-		      size_t to)
-{
-	double sum = 0;
-	int n = 0;
-
-	for (size_t i = from; i < to; i++) {
-		double v = value_of(rank, value, i);
-
-		if (isfinite(v)) {
-			sum += v;
-			n++;
-		}
-	}
-	return n > 0 ? sum / n : NAN;
-}
-
 static bool begins_within(const struct hf_history_rank *rank, size_t from, size_t to)
 {
 	for (size_t i = from; i < to; i++)
@@ -291,8 +291,8 @@ struct row {
 
 static double mean_of_character(const struct row *row, size_t c)
 {
-	return mean_of(row->rank, row->value, c * row->rank->n / row->n,
-		       (c + 1) * row->rank->n / row->n);
+	return hf_history_mean(row->rank, row->value, c * row->rank->n / row->n,
+			       (c + 1) * row->rank->n / row->n);
 }
 
 static void find_range(struct row *row)

@@ -62,8 +62,14 @@ void hf_history_begin(struct hf_history *history, const char *rank);
 /* The job has restarted. */
 void hf_history_restart(struct hf_history *history, int64_t generation, hf_time now);
 
-/* Seconds of one step between the point i and the one before it; NAN: there is none of the same process. */
-double hf_history_step_seconds(const struct hf_history_rank *rank, size_t i);
+/* A step takes a part of the time between a point and the one before it, of the same process. */
+enum hf_history_value { HF_HISTORY_LOSS, HF_HISTORY_STEP_SECONDS };
+/* The value at the point i; NAN: not known. */
+double hf_history_value_at(const struct hf_history_rank *rank, enum hf_history_value value,
+			   size_t i);
+/* The mean of the values from point `from` to the one before `to`; NAN: there are none. */
+double hf_history_mean(const struct hf_history_rank *rank, enum hf_history_value value, size_t from,
+		       size_t to);
 
 /* Files of a kept run (app/kept_runs.h). Load: HF_E_NOT_FOUND if the run has none; HF_E_INVALID. */
 #define HF_HISTORY_FILE "steps.json"
@@ -77,7 +83,6 @@ int hf_history_load(const char *folder, struct hf_history **ret_history, struct 
  * its points. Returns the number of characters; 0: there are
  * no values.
  */
-enum hf_history_value { HF_HISTORY_LOSS, HF_HISTORY_STEP_SECONDS };
 int hf_history_spark(const struct hf_history_rank *rank, enum hf_history_value value, int columns,
 		     bool utf8, struct hf_strbuf *sb);
 

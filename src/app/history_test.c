@@ -40,7 +40,8 @@ static void points_stay_below_their_limit_and_span_the_run(void **state)
 		begins += rank->points[i].begins;
 		assert_true(rank->points[i].at >= rank->points[i - 1].at);
 		if (!rank->points[i].begins)
-			assert_true(fabs(hf_history_step_seconds(rank, i) - 0.1) < 1e-6);
+			assert_true(fabs(hf_history_value_at(rank, HF_HISTORY_STEP_SECONDS, i) -
+					 0.1) < 1e-6);
 	}
 	assert_int_equal(begins, 1);
 	hf_history_destroy(history);

@@ -82,11 +82,6 @@ static double y_of(const struct panel *panel, double value)
 	       (value - panel->low) / (panel->high - panel->low) * PANEL_HEIGHT;
 }
 
-static double value_of(const struct hf_history_rank *rank, enum hf_history_value value, size_t i)
-{
-	return value == HF_HISTORY_LOSS ? rank->points[i].loss : hf_history_step_seconds(rank, i);
-}
-
 /* ---- axes ---------------------------------------------------------------------------------- */
 
 /* 1, 2 or 5 times a power of ten. */
@@ -151,7 +146,7 @@ static void find_extremes(const struct chart *chart, const struct panel *panel, 
 	*ret_high = -INFINITY;
 	for (size_t r = 0; r < chart->n; r++)
 		for (size_t i = 0; i < chart->ranks[r]->n; i++) {
-			double v = value_of(chart->ranks[r], panel->value, i);
+			double v = hf_history_value_at(chart->ranks[r], panel->value, i);
 
 			*ret_low = isfinite(v) ? fmin(v, *ret_low) : *ret_low;
 			*ret_high = isfinite(v) ? fmax(v, *ret_high) : *ret_high;
@@ -216,7 +211,7 @@ static void draw_rank(const struct chart *chart, const struct panel *panel, size
 	bool open = false, any = false;
 
 	for (size_t i = 0; i < rank->n; i++) {
-		double v = value_of(rank, panel->value, i);
+		double v = hf_history_value_at(rank, panel->value, i);
 
 		if (!isfinite(v)) {
 			open = false;
@@ -316,16 +311,9 @@ static void draw_legend(const struct chart *chart, int y)
 
 static double mean_step_seconds(const struct hf_history_rank *rank)
 {
-	double sum = 0;
-	int n = 0;
+	double mean = hf_history_mean(rank, HF_HISTORY_STEP_SECONDS, 0, rank->n);
 
-	for (size_t i = 0; i < rank->n; i++) {
-		double v = hf_history_step_seconds(rank, i);
-
-		sum += isfinite(v) ? v : 0;
-		n += isfinite(v);
-	}
-	return n > 0 ? sum / n : 0;
+	return isfinite(mean) ? mean : 0;
 }
 
 static int compare_slowest(const void *a, const void *b)
