@@ -20,13 +20,9 @@
 #define SILENT_STEPS 10
 #define SILENT_SPAN (30 * HF_SECOND)
 
-int hf_rank_text_columns(const char *text)
+static int columns_of(const char *text)
 {
-	int columns = 0;
-
-	for (; *text != '\0'; text++)
-		columns += ((unsigned char)*text & 0xc0) != 0x80;
-	return columns;
+	return (int)hf_utf8_count(text);
 }
 
 void hf_rank_row_rate(double per_second, char ret_text[HF_RATE_TEXT_MAX])
@@ -140,17 +136,15 @@ void hf_rank_columns_add(struct hf_rank_columns *columns, const struct hf_rank_r
 {
 	char text[CELL_BYTES_MAX];
 
-	widen(&columns->name, hf_rank_text_columns(row->name));
+	widen(&columns->name, columns_of(row->name));
 	if (has_bar(row))
 		widen(&columns->bar, BAR_MIN);
 	/* The long text of a failure may use the place of the cells behind it. */
-	else if (row->step == NULL || hf_rank_text_columns(row->state) <= (int)strlen("Succeeded"))
-		widen(&columns->state, hf_rank_text_columns(row->state) < 16
-					       ? hf_rank_text_columns(row->state)
-					       : 16);
+	else if (row->step == NULL || columns_of(row->state) <= (int)strlen("Succeeded"))
+		widen(&columns->state, columns_of(row->state) < 16 ? columns_of(row->state) : 16);
 	for (enum hf_rank_cell cell = 0; cell < HF_CELLS; cell++) {
 		write_cell(row, cell, false, text);
-		widen(&columns->cells[cell], hf_rank_text_columns(text));
+		widen(&columns->cells[cell], columns_of(text));
 	}
 }
 
@@ -204,7 +198,7 @@ static void add_bar(const struct hf_beat *step, int width, bool utf8, struct hf_
 
 static void add_padded(struct hf_strbuf *sb, const char *text, int width)
 {
-	int columns = hf_rank_text_columns(text);
+	int columns = columns_of(text);
 
 	hf_strbuf_addstr(sb, text);
 	for (int i = columns < width ? columns : width; i < width + GAP; i++)

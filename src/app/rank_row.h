@@ -55,7 +55,4 @@ void hf_rank_row_rate(double per_second, char ret_text[HF_RATE_TEXT_MAX]);
 #define HF_LOSS_TEXT_MAX 16
 void hf_rank_row_loss(const char *loss, char ret_text[HF_LOSS_TEXT_MAX]);
 
-/* The number of characters of a text in UTF-8. */
-int hf_rank_text_columns(const char *text);
-
 #endif

@@ -6,6 +6,7 @@
 #include "cli/output.h"
 
 #include "base/mem.h"
+#include "base/str.h"
 #include "base/vec.h"
 #include "cli/text.h"
 
@@ -64,16 +65,6 @@ size_t hf_table_rows(const struct hf_table *table)
 	return table->cells.len / table->n_columns;
 }
 
-/* Width of a text on the screen: continuation bytes of UTF-8 have no width. */
-static size_t width_of(const char *text)
-{
-	size_t width = 0;
-
-	for (; *text != '\0'; text++)
-		width += ((unsigned char)*text & 0xc0) != 0x80;
-	return width;
-}
-
 static void print_row(const struct hf_table *table, const char *const *cells, const size_t *widths,
 		      FILE *out)
 {
@@ -81,7 +72,7 @@ static void print_row(const struct hf_table *table, const char *const *cells, co
 		bool last = c + 1 == table->n_columns;
 		fputs(cells[c], out);
 		if (!last)
-			fprintf(out, "%*s", (int)(widths[c] - width_of(cells[c]) + GAP), "");
+			fprintf(out, "%*s", (int)(widths[c] - hf_utf8_count(cells[c]) + GAP), "");
 	}
 	fputc('\n', out);
 }
@@ -92,10 +83,10 @@ void hf_table_fit(const struct hf_table *table, bool headers, struct hf_table_wi
 
 	hf_assert(table->n_columns > 0);
 	for (size_t c = 0; headers && c < table->n_columns; c++)
-		if (width_of(table->headers[c]) > width[c])
-			width[c] = width_of(table->headers[c]);
+		if (hf_utf8_count(table->headers[c]) > width[c])
+			width[c] = hf_utf8_count(table->headers[c]);
 	for (size_t i = 0; i < table->cells.len; i++) {
-		size_t cell = width_of(table->cells.items[i]);
+		size_t cell = hf_utf8_count(table->cells.items[i]);
 		if (cell > width[i % table->n_columns])
 			width[i % table->n_columns] = cell;
 	}
