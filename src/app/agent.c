@@ -241,17 +241,21 @@ static void lock_state(struct process *process, const char *dir)
 	hf_timer_arm(process->lock_timer, LOCK_AGAIN_EVERY);
 }
 
+/* The path of a file in the folder of the socket. */
+static char *beside_socket(const char *socket, const char *file)
+{
+	const char *slash = strrchr(socket, '/');
+
+	return hf_xasprintf("%.*s%s", slash != NULL ? (int)(slash - socket + 1) : 0, socket, file);
+}
+
 static int create_agent(struct process *process, struct hf_error *err)
 {
 	const char *kmsg = flag_or(process, "kmsg", DEFAULT_KMSG);
 	const char *dir = flag_or(process, "state-dir", DEFAULT_STATE_DIR);
 	const char *reports = flag_or(process, "report-socket", DEFAULT_REPORT_SOCKET);
-	const char *slash = strrchr(reports, '/');
-	HF_AUTOFREE char *contact = hf_xasprintf(
-		"%.*s%s", slash != NULL ? (int)(slash - reports + 1) : 0, reports, HF_CONTACT_FILE);
-	HF_AUTOFREE char *exec =
-		hf_xasprintf("%.*s%s", slash != NULL ? (int)(slash - reports + 1) : 0, reports,
-			     HF_EXEC_SOCKET_FILE);
+	HF_AUTOFREE char *contact = beside_socket(reports, HF_CONTACT_FILE);
+	HF_AUTOFREE char *exec = beside_socket(reports, HF_EXEC_SOCKET_FILE);
 	struct hf_agent_options options = {
 		.loop = process->loop,
 		.store = process->store,
