@@ -203,7 +203,6 @@ static void report_failure(struct run *run, int exit_code, const char *pod,
 
 /* A PyTorchJob succeeds with rank 0. A program has succeeded once every rank has, as under torchrun. */
 struct ranks {
-	const struct run *run;
 	const char *unfinished; /* a pod that has not ended; NULL: none */
 	struct hf_doc *failed;  /* a pod that has failed; NULL: none; borrowed */
 };
@@ -221,7 +220,7 @@ static void see_rank(void *arg, struct hf_doc *pod)
 
 static struct ranks look_at_ranks(struct run *run)
 {
-	struct ranks ranks = {.run = run};
+	struct ranks ranks = {.unfinished = NULL};
 
 	if (run->in.script && hf_streq(hf_progress_state(hf_doc_json(run->job)), "Succeeded"))
 		hf_memstore_each(hf_plane_local(run->plane), &hf_pods, run->ns, see_rank, &ranks);
