@@ -4,6 +4,7 @@
 /* Collects the variables that `run` passes to the ranks. */
 #include "app/run_env.h"
 
+#include "base/ascii.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -142,11 +143,10 @@ static int pass_shell(struct hf_cli *cli, bool whole, char *const *environ, stru
 
 static bool is_name(const char *text, size_t len)
 {
-	if (len == 0 || (text[0] >= '0' && text[0] <= '9'))
+	if (len == 0 || hf_ascii_is_digit(text[0]))
 		return false;
 	for (size_t i = 0; i < len; i++)
-		if (!((text[i] >= 'a' && text[i] <= 'z') || (text[i] >= 'A' && text[i] <= 'Z') ||
-		      (text[i] >= '0' && text[i] <= '9') || strchr("_.-", text[i]) != NULL))
+		if (!hf_ascii_is_alnum(text[i]) && strchr("_.-", text[i]) == NULL)
 			return false;
 	return true;
 }
