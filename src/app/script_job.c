@@ -335,17 +335,20 @@ static int fit_ranks(struct hf_cli *cli, struct script *script, int64_t gpus,
 static int find_ranks(struct hf_cli *cli, struct script *script, struct hf_strbuf *note)
 {
 	const char *nproc = hf_str_or(hf_cli_flag(cli, "nproc"), "");
-	const struct hf_local_gpus found = hf_local_gpus_count(cli);
-	int64_t gpus = found.nvidia > 0 ? found.nvidia : found.amd;
+	struct hf_local_gpus found = {.nvidia = 0};
 	struct hf_error err;
+	int64_t gpus;
 
+	/* NVML may take seconds, and `cpu` needs no GPU. */
+	if (!hf_streq(nproc, "cpu"))
+		found = hf_local_gpus_count(cli);
+	gpus = found.nvidia > 0 ? found.nvidia : found.amd;
 	if (gpus > 0)
 		script->gpu = found.nvidia > 0 ? "nvidia.com/gpu" : "amd.com/gpu";
 	if (hf_streq(nproc, "gpu") && gpus == 0)
 		return hf_cli_usage(cli, "--nproc gpu: this machine has no GPU for the ranks%s%s",
 				    found.why[0] != '\0' ? ": " : "", found.why);
 	if (hf_streq(nproc, "cpu") || (hf_streq(nproc, "auto") && gpus == 0)) {
-		script->gpu = NULL;
 		script->nproc = limit_ranks(sysconf(_SC_NPROCESSORS_ONLN));
 		return 0;
 	}
