@@ -51,7 +51,7 @@ expect 'a bar is read, and drawn in the block' 'master-0  [^ ]*  step 1?[0-9]/20
 expect 'its steps are kept' 'master-0 .20, 0[.]05' has_steps bar
 rm -rf "$HOLDFAST_DIR"
 expect 'a restart is drawn into the row of the losses' 'loss [^ ]*[|┆][^ ]* ' \
-	env LC_ALL=C.UTF-8 TERM=xterm python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' "$program" run --max-restarts 2 bar.py --fail
+	on_terminal env LC_ALL=C.UTF-8 "$program" run --max-restarts 2 bar.py --fail
 expect 'none turns the reading of lines off' 'job/bar succeeded' sh -c "rm -f failed; '$program' run --step-regex none bar.py"
 expect 'an expression that explodes is one line, and the run goes on' \
 	'note: --step-regex is off from now on: on a line of master-0 the match took too many steps; use an expression without nested repeats' \
