@@ -168,8 +168,7 @@ static int print_verb_help(const struct hf_cli *cli)
 	return HF_EXIT_OK;
 }
 
-static void print_group(const struct hf_cli *cli, const struct hf_cli_verb *const *const *tables,
-			enum hf_cli_group group)
+static void print_group(const struct hf_cli *cli, enum hf_cli_group group)
 {
 	static const char *const titles[HF_CLI_GROUPS] = {
 		[HF_CLI_RUN_HERE] = "Run here",
@@ -179,13 +178,14 @@ static void print_group(const struct hf_cli *cli, const struct hf_cli_verb *cons
 	};
 
 	fprintf(cli->out, "\n%s:\n", titles[group]);
-	for (; *tables != NULL; tables++)
+	for (const struct hf_cli_verb *const *const *tables = cli->tables; *tables != NULL;
+	     tables++)
 		for (const struct hf_cli_verb *const *verb = *tables; *verb != NULL; verb++)
 			if (!(*verb)->hidden && (*verb)->group == group)
 				fprintf(cli->out, "  %-10s %s\n", (*verb)->name, (*verb)->summary);
 }
 
-static void print_help(const struct hf_cli *cli, const struct hf_cli_verb *const *const *tables)
+static void print_help(const struct hf_cli *cli)
 {
 	fputs("Holdfast keeps distributed training running when pods, devices and nodes fail.\n\n",
 	      cli->out);
@@ -195,7 +195,7 @@ static void print_help(const struct hf_cli *cli, const struct hf_cli_verb *const
 	fprintf(cli->out, "\nUsage: %s [FLAGS] VERB [ARGUMENTS]\n" HF_CLI_NOTE_JOB "\n",
 		program_of(cli));
 	for (enum hf_cli_group group = 0; group < HF_CLI_GROUPS; group++)
-		print_group(cli, tables, group);
+		print_group(cli, group);
 	fputs("\nGlobal flags, before or after the verb:\n", cli->out);
 	print_flags(cli, hf_cli_server_flags);
 	print_flags(cli, hf_cli_global_flags);
@@ -239,6 +239,14 @@ static int adopt_flags(struct hf_cli *cli, const struct hf_flags *flags)
 	return 0;
 }
 
+void hf_cli_choose_flags(const struct hf_cli_verb *verb, struct hf_flags *flags)
+{
+	flags->style = verb->style;
+	flags->tables[0] = verb->flags;
+	flags->tables[1] = hf_cli_global_flags;
+	flags->tables[2] = verb->connects ? hf_cli_server_flags : NULL;
+}
+
 /* Reads what stands behind the verb. flags: the reader that has just returned the verb. */
 static int parse_rest(struct hf_cli *cli, struct hf_flags *flags)
 {
@@ -246,10 +254,7 @@ static int parse_rest(struct hf_cli *cli, struct hf_flags *flags)
 	struct hf_error err;
 	int rc;
 
-	flags->style = cli->verb->style;
-	flags->tables[0] = cli->verb->flags;
-	flags->tables[1] = hf_cli_global_flags;
-	flags->tables[2] = cli->verb->connects ? hf_cli_server_flags : NULL;
+	hf_cli_choose_flags(cli->verb, flags);
 	rc = adopt_flags(cli, flags);
 	while (rc == 0) {
 		rc = hf_flags_next(flags, &item, &err);
@@ -339,21 +344,28 @@ static int setup_terminal(struct hf_cli *cli)
 	return 0;
 }
 
-static int find_verb(struct hf_cli *cli, const struct hf_cli_verb *const *const *tables,
-		     const char *name)
+const struct hf_cli_verb *hf_cli_verb_by_name(const struct hf_cli *cli, const char *name)
 {
+	for (const struct hf_cli_verb *const *const *tables = cli->tables; *tables != NULL;
+	     tables++)
+		for (const struct hf_cli_verb *const *verb = *tables; *verb != NULL; verb++)
+			if (hf_streq((*verb)->name, name))
+				return *verb;
+	return NULL;
+}
+
+static int choose_verb(struct hf_cli *cli, const char *name)
+{
+	const struct hf_cli_verb *const *const *tables = cli->tables;
 	struct hf_nearest search = {.text = name, .len = strlen(name)};
 
-	for (; *tables != NULL; tables++) {
-		for (const struct hf_cli_verb *const *verb = *tables; *verb != NULL; verb++) {
-			if (hf_streq((*verb)->name, name)) {
-				cli->verb = *verb;
-				return 0;
-			}
+	cli->verb = hf_cli_verb_by_name(cli, name);
+	if (cli->verb != NULL)
+		return 0;
+	for (; *tables != NULL; tables++)
+		for (const struct hf_cli_verb *const *verb = *tables; *verb != NULL; verb++)
 			if (!(*verb)->hidden)
 				hf_nearest_offer(&search, (*verb)->name);
-		}
-	}
 	if (search.nearest != NULL)
 		return hf_cli_usage(cli, "unknown verb '%s': did you mean '%s'?", name,
 				    search.nearest);
@@ -461,35 +473,32 @@ static int parse_start(struct hf_cli *cli, struct hf_flags *flags, const char **
 }
 
 /* Prints the help of the program if no verb is named.  On stderr, with exit code 2, if it was not asked for. */
-static int print_program_help(struct hf_cli *cli, const struct hf_cli_verb *const *const *tables,
-			      bool asked)
+static int print_program_help(struct hf_cli *cli, bool asked)
 {
 	struct hf_cli on_stderr = *cli;
 
 	if (asked) {
-		print_help(cli, tables);
+		print_help(cli);
 		return check_output(cli, HF_EXIT_OK);
 	}
 	on_stderr.out = cli->err;
-	print_help(&on_stderr, tables);
+	print_help(&on_stderr);
 	return HF_EXIT_USAGE;
 }
 
 /* `holdfast help VERB` is `holdfast VERB --help`. */
-static int help_verb(struct hf_cli *cli, const struct hf_cli_verb *const *const *tables,
-		     const struct hf_flags *flags)
+static int help_verb(struct hf_cli *cli, const struct hf_flags *flags)
 {
 	const char *name = flags->at < flags->argc ? flags->argv[flags->at] : NULL;
 	int rc;
 
 	if (name == NULL || name[0] == '-')
-		return print_program_help(cli, tables, true);
-	rc = find_verb(cli, tables, name);
+		return print_program_help(cli, true);
+	rc = choose_verb(cli, name);
 	return rc != 0 ? rc : check_output(cli, print_verb_help(cli));
 }
 
-static int main_verb(struct hf_cli *cli, const struct hf_cli_verb *const *const *tables,
-		     struct hf_flags *flags)
+static int main_verb(struct hf_cli *cli, struct hf_flags *flags)
 {
 	const char *name;
 	int rc = parse_start(cli, flags, &name);
@@ -497,10 +506,10 @@ static int main_verb(struct hf_cli *cli, const struct hf_cli_verb *const *const 
 	if (rc != 0)
 		return rc;
 	if (hf_streq(name, "help"))
-		return help_verb(cli, tables, flags);
+		return help_verb(cli, flags);
 	if (name == NULL)
-		return print_program_help(cli, tables, hf_cli_has(cli, "help"));
-	rc = find_verb(cli, tables, name);
+		return print_program_help(cli, hf_cli_has(cli, "help"));
+	rc = choose_verb(cli, name);
 	return rc != 0 ? rc : run_verb(cli, flags);
 }
 
@@ -523,7 +532,7 @@ int hf_cli_main(struct hf_cli *cli, const struct hf_cli_verb *const *const *tabl
 		return hf_cli_usage(cli, "the command line has more than %d words",
 				    HF_CLI_ARGS_MAX);
 	cli->args = hf_xcalloc((size_t)argc + 1, sizeof(*cli->args));
-	rc = main_verb(cli, tables, &flags);
+	rc = main_verb(cli, &flags);
 	free(cli->args);
 	cli->args = NULL;
 	free(cli->joined);

@@ -111,9 +111,8 @@ static void offer_run(void *arg, const char *name, const char *description)
 	offer(arg, name, description);
 }
 
-static void offer_jobs(const struct line *line)
+static void offer_jobs(struct line *line)
 {
-	struct line *mutable = (struct line *)(uintptr_t)line;
 	const char *slash = strchr(line->current, '/');
 	HF_AUTOFREE char *kind =
 		slash != NULL ? hf_xstrndup(line->current, (size_t)(slash - line->current)) : NULL;
@@ -127,7 +126,7 @@ static void offer_jobs(const struct line *line)
 		return;
 	offer(line, "@latest", "the newest job");
 	if (reads_kept && line->cli->each_run != NULL)
-		line->cli->each_run(offer_run, mutable);
+		line->cli->each_run(offer_run, line);
 	for (size_t i = 0; line->verb->connects && hf_frameworks[i] != NULL; i++)
 		offer_objects(line, hf_cli_resource_of(hf_frameworks[i]), "");
 }
@@ -220,7 +219,7 @@ static void offer_values(const struct line *line, const struct hf_flag *flag)
 			offer_all(line, known[i].words);
 }
 
-static void offer_words(const struct line *line)
+static void offer_words(struct line *line)
 {
 	static const char *const shells[] = {"bash", "fish", "zsh", NULL};
 	bool full = line->verb->args_max >= 0 && line->n_words >= line->verb->args_max;
@@ -246,16 +245,6 @@ static void offer_words(const struct line *line)
 
 /* ---- the line -------------------------------------------------------------------------------- */
 
-static const struct hf_cli_verb *find_verb(const struct hf_cli *cli, const char *name)
-{
-	for (const struct hf_cli_verb *const *const *tables = cli->tables; *tables != NULL;
-	     tables++)
-		for (const struct hf_cli_verb *const *verb = *tables; *verb != NULL; verb++)
-			if (hf_streq((*verb)->name, name))
-				return *verb;
-	return NULL;
-}
-
 static const struct hf_flag *find_flag(const struct hf_flags *flags, const char *name, size_t len)
 {
 	for (size_t i = 0; i < HF_FLAGS_TABLES_MAX; i++)
@@ -276,14 +265,10 @@ static const struct hf_flag *find_flag(const struct hf_flags *flags, const char 
 static void take_word(struct line *line, struct hf_flags *flags, const char *word)
 {
 	if (line->verb == NULL) {
-		line->verb = find_verb(line->cli, word);
+		line->verb = hf_cli_verb_by_name(line->cli, word);
 		line->over = line->verb == NULL;
-		if (line->verb == NULL)
-			return;
-		flags->style = line->verb->style;
-		flags->tables[0] = line->verb->flags;
-		flags->tables[1] = hf_cli_global_flags;
-		flags->tables[2] = line->verb->connects ? hf_cli_server_flags : NULL;
+		if (line->verb != NULL)
+			hf_cli_choose_flags(line->verb, flags);
 		return;
 	}
 	line->first = line->n_words == 0 ? word : line->first;
