@@ -39,7 +39,7 @@ static void remove_resource(const struct hf_framework *framework, struct hf_json
 
 /* ---- GPUs --------------------------------------------------------------------------------------- */
 
-/* What one pod of each type asks for together. */
+/* The request of the smallest job: one pod of each type. */
 static int64_t request_of_smallest(const struct hf_framework *framework, const struct hf_json *job,
 				   const char *resource)
 {
@@ -136,7 +136,7 @@ static void fit_common(const struct hf_framework *framework, struct hf_json *job
 	remove_resource(framework, job, resource);
 }
 
-/* A device of a kind that this machine does not offer; NULL: there is none. */
+/* Finds a device resource that a pod asks for and the node does not offer. NULL: the pods ask for no such resource. */
 static const char *find_other_device(const struct hf_framework *framework,
 				     const struct hf_json *job)
 {

@@ -73,7 +73,7 @@ static void add_point(struct hf_history_rank *rank, const struct hf_history_poin
 {
 	struct hf_history_point *last = rank->n > 0 ? &rank->points[rank->n - 1] : NULL;
 
-	/* The last point moves on until it has the distance from the one before it. */
+	/* Points are at least `gap` apart: until then, the new point replaces the last one. */
 	if (rank->n > 1 && !point->begins && !last->begins && point->at - last[-1].at < rank->gap) {
 		*last = *point;
 		return;
@@ -281,7 +281,7 @@ static bool begins_within(const struct hf_history_rank *rank, size_t from, size_
 	return false;
 }
 
-/* One row: n characters, each of them a range of points. */
+/* A row of n characters. Each character stands for a range of points. */
 struct row {
 	const struct hf_history_rank *rank;
 	enum hf_history_value value;

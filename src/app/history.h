@@ -62,12 +62,12 @@ void hf_history_begin(struct hf_history *history, const char *rank);
 /* The job has restarted. */
 void hf_history_restart(struct hf_history *history, int64_t generation, hf_time now);
 
-/* A step takes a part of the time between a point and the one before it, of the same process. */
+/* The seconds of a step are the time since the previous point of the same process, divided by the steps since. */
 enum hf_history_value { HF_HISTORY_LOSS, HF_HISTORY_STEP_SECONDS };
-/* The value at the point i; NAN: not known. */
+/* The value at point i. NAN: it is not known. */
 double hf_history_value_at(const struct hf_history_rank *rank, enum hf_history_value value,
 			   size_t i);
-/* The mean of the values from point `from` to the one before `to`; NAN: there are none. */
+/* The mean of the values from point `from` to the one before `to`; NAN: none is known. */
 double hf_history_mean(const struct hf_history_rank *rank, enum hf_history_value value, size_t from,
 		       size_t to);
 

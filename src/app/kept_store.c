@@ -31,7 +31,7 @@ static char *logs_dir(const struct hf_kept_store *kept, const char *uid)
 	return hf_xasprintf("%s/node/pods/%s/logs", kept->path, uid);
 }
 
-/* The pod of this name that was replaced last; NULL: none. */
+/* Finds the pod of this name that was replaced last. NULL: no pod of this name was replaced. */
 static struct hf_doc *find_replaced(const struct hf_kept_store *kept, const char *name)
 {
 	struct hf_error err;
@@ -60,7 +60,7 @@ static struct hf_log_stream *start_log(void *arg, struct hf_doc *pod,
 
 	if (replaced == NULL)
 		return hf_kubelet_kept_logs(kept->loop, dir, pod, options, fn, fn_arg);
-	/* The run before was in the pod that this one replaced. */
+	/* The previous container ran in the replaced pod. */
 	HF_AUTOFREE char *before = logs_dir(kept, hf_doc_uid(replaced));
 	last.previous = false;
 	return hf_kubelet_kept_logs(kept->loop, before, replaced, &last, fn, fn_arg);

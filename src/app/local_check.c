@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define TEXT_MAX 512
-/* What is offered to a user whose job asks for too many GPUs. */
+/* The advice for a job that asks for too many GPUs. */
 #define OFFER "; 'holdfast run --fit' runs it with fewer ranks or without GPUs"
 
 /* ---- resources -------------------------------------------------------------------------------- */

@@ -9,9 +9,9 @@
 #include "store/store.h"
 
 /*
- * The agent of the embedded plane.  It serves ranks under `holdfast exec`, and where there are GPUs it watches the GPUs that the
- * kubelet offers, with the probes of `holdfast agent` except PodResources, in whose place the kubelet of this process names
- * the owners.  A GPU that fails is reported to the kubelet, so that a restarted rank gets another one.
+ * The agent of the embedded plane.  It serves ranks under `holdfast exec`.  It also watches the GPUs that the kubelet
+ * offers, with the probes of `holdfast agent` except PodResources: the kubelet of this process names the owners of GPUs.  A
+ * GPU that fails is reported to the kubelet, so that a restarted rank gets another GPU.
  *
  * With GPUs it starts this program as a child ("agent --nvml-child").
  */

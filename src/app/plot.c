@@ -253,7 +253,7 @@ static void draw_restarts(const struct chart *chart, const struct panel *panel)
 	}
 }
 
-/* A short mark at the bottom for each rank whose process began anew. If the job restarted, its line is near. */
+/* Draws a short mark at the bottom for each new process of a rank. A restart of the job has a line beside the marks. */
 static void draw_new_processes(const struct chart *chart, const struct panel *panel)
 {
 	for (size_t r = 0; r < chart->n; r++)

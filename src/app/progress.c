@@ -557,7 +557,7 @@ static void note_hidden_logs(struct hf_progress *p, hf_time now)
 		rank_name(p, p->ranks.items[0]), HF_PROGRESS_FEW);
 }
 
-/* overwritten: the line ended with a carriage return, so that the next one replaces it. */
+/* overwritten: the line ended with a carriage return, so the next line replaces it. */
 static void take_line(struct hf_progress *p, struct rank *rank, bool overwritten, hf_time now)
 {
 	HF_AUTO_STRBUF clean = HF_STRBUF_INIT(HF_PROGRESS_LINE_BYTES_MAX);
@@ -787,7 +787,7 @@ void hf_progress_toggle_logs(struct hf_progress *p)
 	p->dirty = true;
 }
 
-/* The rank whose step is that of the job; NULL: none has reported. */
+/* Finds the rank with the lowest step, which is the step of the job. NULL: no rank has reported a step. */
 static const struct rank *slowest_rank(const struct hf_progress *p)
 {
 	const struct rank *last = NULL;

@@ -127,7 +127,7 @@ static void write_cell(const struct hf_rank_row *row, enum hf_rank_cell cell, bo
 	}
 }
 
-static void widen(int *column, int width)
+static void widen_column(int *column, int width)
 {
 	*column = *column > width ? *column : width;
 }
@@ -136,15 +136,16 @@ void hf_rank_columns_add(struct hf_rank_columns *columns, const struct hf_rank_r
 {
 	char text[CELL_BYTES_MAX];
 
-	widen(&columns->name, columns_of(row->name));
+	widen_column(&columns->name, columns_of(row->name));
 	if (has_bar(row))
-		widen(&columns->bar, BAR_MIN);
+		widen_column(&columns->bar, BAR_MIN);
 	/* The long text of a failure may use the place of the cells behind it. */
 	else if (row->step == NULL || columns_of(row->state) <= (int)strlen("Succeeded"))
-		widen(&columns->state, columns_of(row->state) < 16 ? columns_of(row->state) : 16);
+		widen_column(&columns->state,
+			     columns_of(row->state) < 16 ? columns_of(row->state) : 16);
 	for (enum hf_rank_cell cell = 0; cell < HF_CELLS; cell++) {
 		write_cell(row, cell, false, text);
-		widen(&columns->cells[cell], columns_of(text));
+		widen_column(&columns->cells[cell], columns_of(text));
 	}
 }
 
@@ -176,7 +177,7 @@ void hf_rank_columns_fit(struct hf_rank_columns *columns, int width)
 	if (columns->bar > 0 && spare > 0)
 		columns->bar = columns->bar + spare < BAR_MAX ? columns->bar + spare : BAR_MAX;
 	if (columns->bar > 0)
-		widen(&columns->bar, columns->state);
+		widen_column(&columns->bar, columns->state);
 }
 
 /* "███████▌░░": in UTF-8 with eighths; "######...." in ASCII. */

@@ -203,8 +203,8 @@ static void report_failure(struct run *run, int exit_code, const char *pod,
 
 /* A PyTorchJob succeeds with rank 0. A program has succeeded once every rank has, as under torchrun. */
 struct ranks {
-	const char *unfinished; /* a pod that has not ended; NULL: none */
-	struct hf_doc *failed;  /* a pod that has failed; NULL: none; borrowed */
+	const char *unfinished; /* name of a pod that has not ended; NULL: all pods have ended */
+	struct hf_doc *failed;  /* a pod that has failed, borrowed; NULL: no pod has failed */
 };
 
 static void see_rank(void *arg, struct hf_doc *pod)

@@ -50,8 +50,8 @@ void hf_run_folder_save(struct hf_run_folder *folder, struct hf_doc *job, hf_tim
 void hf_run_folder_finish(struct hf_run_folder *folder, struct hf_doc *job, int exit_code,
 			  hf_time now);
 
-/* The file that will have the pod's last log after the end; NULL: there is none, or it is not kept.  The
- * caller frees it. */
+/* The path of the pod's last log after the end of the run.  NULL: the pod has no log, or the run is not kept.
+ * The caller frees it. */
 char *hf_run_folder_log(const struct hf_run_folder *folder, const char *pod);
 /* How other verbs name this run: "@latest", or "@2".  with_server: "@latest" names a job on a server.
  * NULL: the run is not kept.  The caller frees it. */

@@ -12,7 +12,7 @@ struct hf_run_input {
 	bool print;  /* --print-job: the manifest is printed, and nothing runs */
 	struct hf_manifest manifest;
 	struct hf_manifest_objects objects; /* to be created before the job */
-	char *fitted;      /* what --fit changed, a line each; NULL: --fit is absent */
+	char *fitted;      /* a line for each change of --fit; NULL: without --fit */
 	char *not_created; /* a line about objects of unknown kinds; NULL: none */
 	struct hf_run_env env;
 };
@@ -21,11 +21,11 @@ struct hf_run_input {
 int hf_run_input_load(struct hf_cli *cli, struct hf_run_input *ret_input);
 void hf_run_input_release(struct hf_run_input *input);
 
-/* A problem that a server would accept, but that keeps the job from ever running here; NULL: there is none.
- * The caller frees it. */
+/* Describe a problem that keeps the job from ever running here, although a server would accept the job.  NULL: the
+ * job has no such problem.  The caller frees the text. */
 char *hf_run_input_problem(const struct hf_run_input *input);
 
-/* Put the namespaces of all objects in front of them, and the job's namespace into those that name none. */
+/* Add the namespaces of all objects in front of the objects.  Objects without a namespace get that of the job. */
 void hf_run_input_add_namespaces(struct hf_run_input *input, const char *ns);
 
 /* Change the pod templates for this machine (app/run_template.h).  errors: a folder. */

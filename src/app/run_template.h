@@ -10,7 +10,7 @@
  * manifest that --print-job prints.
  */
 struct hf_run_template {
-	const char *cwd; /* workingDir of containers that name none; NULL: leave them */
+	const char *cwd; /* for containers without a workingDir; NULL: set no workingDir */
 	/* Folder for TORCHELASTIC_ERROR_FILE of ranks that do not set it: POD.json.  NULL: do not set it. */
 	const char *errors;
 	/* Remove these variables ("NAME=value") from the templates: the command line sets them.

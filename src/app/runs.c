@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* holdfast runs: lists the runs whose state and logs `holdfast run` kept. */
+/* holdfast runs: lists the kept runs of `holdfast run`. */
 #include "app/verbs.h"
 
 #include "app/kept_runs.h"

@@ -126,7 +126,7 @@ struct hf_cli {
 
 /* Flags of every verb, and those of verbs that talk to a server. */
 extern const struct hf_flag hf_cli_global_flags[], hf_cli_server_flags[];
-/* The verb of this name in cli->tables; NULL: there is none. */
+/* Find the verb in cli->tables.  NULL: no verb has this name. */
 const struct hf_cli_verb *hf_cli_verb_by_name(const struct hf_cli *cli, const char *name);
 /* Make the reader of a command line take the flags of the verb, in its style. */
 void hf_cli_choose_flags(const struct hf_cli_verb *verb, struct hf_flags *flags);

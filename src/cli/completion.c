@@ -3,8 +3,8 @@
 
 /*
  * Shell completion. `holdfast completion SHELL` prints a script for the shell (completion_scripts.c). The script calls the
- * hidden verb `holdfast __complete -- WORDS`, whose last word is the one under the cursor. Each line of its output is a
- * word that fits, and a tab with a description; ":files" asks the shell for names of files.
+ * hidden verb `holdfast __complete -- WORDS`. The cursor is at the last word. The verb prints a line for each word that fits:
+ * the word, a tab and a description. The line ":files" asks the shell for names of files.
  *
  * All words come from the tables of verbs and flags, from the server and from the kept runs. Nothing is printed on an
  * error: a shell has no place for it.
@@ -33,13 +33,13 @@ struct line {
 	const struct hf_cli_verb *verb; /* NULL: no verb yet */
 	const char *current;            /* the word under the cursor */
 	const char *prefix;             /* "--output=" of "--output=js"; else "" */
-	const char *first;              /* the first word that is no flag; NULL: none */
-	int n_words; /* words behind the verb that are no flags, without the current one */
-	bool over;   /* the words belong to a program, or stand behind "--" */
+	const char *first; /* the first word that is no flag; NULL: all words are flags */
+	int n_words;       /* words behind the verb that are no flags, without the current one */
+	bool over;         /* the words belong to a program, or stand behind "--" */
 };
 
-/* Prints the word if it begins like the current one. */
-static void offer(const struct line *line, const char *word, const char *description)
+/* Prints the word if the current word is its beginning. */
+static void offer_word(const struct line *line, const char *word, const char *description)
 {
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(LINE_BYTES_MAX);
 
@@ -55,7 +55,7 @@ static void offer(const struct line *line, const char *word, const char *descrip
 static void offer_all(const struct line *line, const char *const *words)
 {
 	for (; *words != NULL; words++)
-		offer(line, *words, "");
+		offer_word(line, *words, "");
 }
 
 static void offer_files(const struct line *line)
@@ -102,13 +102,13 @@ static void offer_objects(const struct line *line, const struct hf_resource *res
 		const char *state = hf_json_path_str(
 			hf_job_last_condition(hf_doc_json(reply.items[i])), "type", NULL);
 
-		offer(line, word, hf_str_or(state, ""));
+		offer_word(line, word, hf_str_or(state, ""));
 	}
 }
 
 static void offer_run(void *arg, const char *name, const char *description)
 {
-	offer(arg, name, description);
+	offer_word(arg, name, description);
 }
 
 static void offer_jobs(struct line *line)
@@ -124,7 +124,7 @@ static void offer_jobs(struct line *line)
 		offer_objects(line, hf_cli_resource_of(framework), before);
 	if (slash != NULL)
 		return;
-	offer(line, "@latest", "the newest job");
+	offer_word(line, "@latest", "the newest job");
 	if (reads_kept && line->cli->each_run != NULL)
 		line->cli->each_run(offer_run, line);
 	for (size_t i = 0; line->verb->connects && hf_frameworks[i] != NULL; i++)
@@ -134,7 +134,7 @@ static void offer_jobs(struct line *line)
 static void offer_nodes(const struct line *line)
 {
 	if (strchr(line->current, '/') == NULL)
-		offer(line, "node/", "a node");
+		offer_word(line, "node/", "a node");
 	else if (hf_str_has_prefix(line->current, "node/"))
 		offer_objects(line, &hf_nodes, "node/");
 }
@@ -149,7 +149,7 @@ static void offer_kinds(const struct line *line)
 	if (line->n_words == 0) {
 		offer_all(line, others);
 		for (size_t i = 0; hf_frameworks[i] != NULL; i++)
-			offer(line, hf_frameworks[i]->plural, hf_frameworks[i]->kind);
+			offer_word(line, hf_frameworks[i]->plural, hf_frameworks[i]->kind);
 	} else if (resource != NULL) {
 		offer_objects(line, resource, "");
 	} else if (hf_str_has_prefix(line->first, "job")) {
@@ -166,8 +166,8 @@ static void offer_verbs(const struct line *line)
 	     tables++)
 		for (const struct hf_cli_verb *const *verb = *tables; *verb != NULL; verb++)
 			if (!(*verb)->hidden)
-				offer(line, (*verb)->name, (*verb)->summary);
-	offer(line, "help", "Show the help of a verb");
+				offer_word(line, (*verb)->name, (*verb)->summary);
+	offer_word(line, "help", "Show the help of a verb");
 }
 
 static void offer_table(const struct line *line, const struct hf_flag *table)
@@ -175,7 +175,7 @@ static void offer_table(const struct line *line, const struct hf_flag *table)
 	for (; table != NULL && table->name != NULL; table++) {
 		HF_AUTOFREE char *word = hf_xasprintf("--%s", table->name);
 
-		offer(line, word, table->help);
+		offer_word(line, word, table->help);
 	}
 }
 
@@ -213,13 +213,13 @@ static void offer_values(const struct line *line, const struct hf_flag *flag)
 	if (hf_streq(flag->value, "FORMAT"))
 		for (size_t i = 0; formats[i] != NULL; i++)
 			if (strstr(flag->help, formats[i]) != NULL)
-				offer(line, formats[i], "");
+				offer_word(line, formats[i], "");
 	for (size_t i = 0; i < HF_ARRAY_LEN(known); i++)
 		if (hf_streq(flag->name, known[i].flag))
 			offer_all(line, known[i].words);
 }
 
-static void offer_words(struct line *line)
+static void offer_arguments(struct line *line)
 {
 	static const char *const shells[] = {"bash", "fish", "zsh", NULL};
 	bool full = line->verb->args_max >= 0 && line->n_words >= line->verb->args_max;
@@ -347,7 +347,7 @@ static int verb_complete(struct hf_cli *cli)
 	else if (!line.over && line.current[0] == '-')
 		offer_flags(&line);
 	else if (line.verb != NULL)
-		offer_words(&line);
+		offer_arguments(&line);
 	else if (!line.over || hf_streq(cli->args[0], "help"))
 		offer_verbs(&line);
 	return HF_EXIT_OK;
