@@ -186,6 +186,15 @@ struct hf_json *hf_kept_run_objects(const char *path, const char *file, struct h
 											: NULL;
 }
 
+char *hf_kept_run_logs_dir(const char *path, const char *uid)
+{
+	HF_AUTOFREE char *kept = hf_xasprintf("%s/logs/%s", path, uid);
+
+	if (access(kept, F_OK) == 0)
+		return hf_steal(&kept);
+	return hf_xasprintf("%s/node/pods/%s/logs", path, uid);
+}
+
 /* ---- the end of a run ---------------------------------------------------------------------- */
 
 bool hf_kept_run_is_settled(const char *path)

@@ -85,6 +85,8 @@ int hf_kept_run_save_objects(const char *path, const char *file, struct hf_doc *
 			     size_t n, struct hf_error *err) HF_MUST_CHECK;
 /* Read it into an array of JSON; NULL and err on failure. */
 struct hf_json *hf_kept_run_objects(const char *path, const char *file, struct hf_error *err);
+/* The folder with the logs of a pod: logs/UID, or that of the kubelet if the pod lives.  The caller frees it. */
+char *hf_kept_run_logs_dir(const char *path, const char *uid);
 
 /* Reduce the folder of a run without processes to what is kept: moves the logs, removes the rest, and
  * marks the run as ended. */

@@ -10,7 +10,6 @@
 #include "memstore/memstore.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 /* Events of a kept run do not expire. */
 #define EVENT_TTL (HF_HOUR * 24 * 365 * 100)
@@ -20,16 +19,6 @@ struct hf_kept_store {
 	struct hf_memstore *memstore;
 	char *path;
 };
-
-/* The folder with the logs of the pod: that of an ended run, else that of the kubelet. */
-static char *logs_dir(const struct hf_kept_store *kept, const char *uid)
-{
-	HF_AUTOFREE char *ended = hf_xasprintf("%s/logs/%s", kept->path, uid);
-
-	if (access(ended, F_OK) == 0)
-		return hf_steal(&ended);
-	return hf_xasprintf("%s/node/pods/%s/logs", kept->path, uid);
-}
 
 /* Finds the pod of this name that was replaced last. NULL: no pod of this name was replaced. */
 static struct hf_doc *find_replaced(const struct hf_kept_store *kept, const char *name)
@@ -51,7 +40,7 @@ static struct hf_log_stream *start_log(void *arg, struct hf_doc *pod,
 				       void *fn_arg)
 {
 	const struct hf_kept_store *kept = arg;
-	HF_AUTOFREE char *dir = logs_dir(kept, hf_doc_uid(pod));
+	HF_AUTOFREE char *dir = hf_kept_run_logs_dir(kept->path, hf_doc_uid(pod));
 	HF_AUTOFREE char *log =
 		hf_kubelet_kept_log(dir, hf_doc_json(pod), options->container, options->previous);
 	HF_AUTO_DOC replaced =
@@ -61,7 +50,7 @@ static struct hf_log_stream *start_log(void *arg, struct hf_doc *pod,
 	if (replaced == NULL)
 		return hf_kubelet_kept_logs(kept->loop, dir, pod, options, fn, fn_arg);
 	/* The previous container ran in the replaced pod. */
-	HF_AUTOFREE char *before = logs_dir(kept, hf_doc_uid(replaced));
+	HF_AUTOFREE char *before = hf_kept_run_logs_dir(kept->path, hf_doc_uid(replaced));
 	last.previous = false;
 	return hf_kubelet_kept_logs(kept->loop, before, replaced, &last, fn, fn_arg);
 }

@@ -347,18 +347,17 @@ static struct hf_doc *find_pod(const struct hf_run_folder *folder, const char *p
 char *hf_run_folder_log(const struct hf_run_folder *folder, const char *pod)
 {
 	struct hf_doc *doc = find_pod(folder, pod);
-	HF_AUTOFREE char *now = NULL;
-	HF_AUTOFREE char *later = NULL;
+	HF_AUTOFREE char *dir = NULL;
 	HF_AUTOFREE char *file = NULL;
 
 	if (!folder->kept || doc == NULL)
 		return NULL;
-	later = hf_xasprintf("%s/%s", folder->logs, hf_doc_uid(doc));
-	now = hf_xasprintf("%s/node/pods/%s/logs", folder->run.path, hf_doc_uid(doc));
-	file = hf_kubelet_kept_log(now, hf_doc_json(doc), folder->container, false);
+	dir = hf_kept_run_logs_dir(folder->run.path, hf_doc_uid(doc));
+	file = hf_kubelet_kept_log(dir, hf_doc_json(doc), folder->container, false);
 	if (file == NULL)
-		return hf_kubelet_kept_log(later, hf_doc_json(doc), folder->container, false);
-	return hf_xasprintf("%s/%s", later, strrchr(file, '/') + 1);
+		return NULL;
+	/* The end of the run moves the logs of the kubelet. */
+	return hf_xasprintf("%s/%s/%s", folder->logs, hf_doc_uid(doc), strrchr(file, '/') + 1);
 }
 
 char *hf_run_folder_word(const struct hf_run_folder *folder, bool with_server)
