@@ -46,7 +46,7 @@ static void add_end(const struct hf_json *last, struct hf_strbuf *sb)
 		hf_strbuf_addf(sb, "failed: %s", hf_str_or(reason, "unknown reason"));
 }
 
-bool hf_failure_cause(const struct hf_json *job, struct hf_strbuf *sb)
+void hf_failure_cause(const struct hf_json *job, struct hf_strbuf *sb)
 {
 	const struct hf_json *last = last_record(job);
 	const char *replica = hf_json_path_str(last, "replica", NULL);
@@ -54,11 +54,10 @@ bool hf_failure_cause(const struct hf_json *job, struct hf_strbuf *sb)
 
 	if (replica == NULL) {
 		hf_strbuf_addstr(sb, hf_str_or(message, "the job failed"));
-		return false;
+		return;
 	}
 	hf_strbuf_addf(sb, "%s ", replica);
 	add_end(last, sb);
-	return true;
 }
 
 /* ---- the log ------------------------------------------------------------------------------- */
@@ -288,7 +287,7 @@ void hf_failure_write(const struct hf_failure *failure, struct hf_strbuf *sb)
 		add_end(last, sb);
 		hf_strbuf_addstr(sb, " after rank 0 had succeeded");
 	} else {
-		(void)hf_failure_cause(failure->job, sb);
+		hf_failure_cause(failure->job, sb);
 	}
 	hf_strbuf_addch(sb, '\n');
 	if (replica != NULL) {

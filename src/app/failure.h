@@ -33,9 +33,9 @@ struct hf_failure {
 
 /* The pod of the rank that failed first; NULL: no rank did. */
 const char *hf_failure_pod(const struct hf_json *job);
-/* One sentence without a point: "master-0 exited with code 3".  Returns false if no rank failed; then the
- * text is the message of the condition Failed. */
-bool hf_failure_cause(const struct hf_json *job, struct hf_strbuf *sb);
+/* Write one sentence without a point: "master-0 exited with code 3".  If no rank failed, it is the message of the
+ * condition Failed. */
+void hf_failure_cause(const struct hf_json *job, struct hf_strbuf *sb);
 /* The whole text, in lines.  It may have control characters, which came from the program. */
 void hf_failure_write(const struct hf_failure *failure, struct hf_strbuf *sb);
 

@@ -31,7 +31,7 @@ static void assert_cause(const char *last, const char *wanted)
 
 	(void)snprintf(text, sizeof(text), JOB("%s"), last);
 	job = parse(text);
-	(void)hf_failure_cause(job, &sb);
+	hf_failure_cause(job, &sb);
 	assert_string_equal(sb.data, wanted);
 }
 

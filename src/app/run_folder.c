@@ -281,7 +281,7 @@ static void take_state(struct hf_run_folder *folder, struct hf_doc *job)
 	folder->run.restarts = hf_job_restarts(&facts);
 	if (!hf_streq(facts.state, "Failed"))
 		return;
-	(void)hf_failure_cause(hf_doc_json(job), &cause);
+	hf_failure_cause(hf_doc_json(job), &cause);
 	free(folder->run.cause);
 	folder->run.cause = hf_strbuf_detach(&cause);
 }
