@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 /*
@@ -25,8 +24,7 @@ struct hf_kubelet_exec {
 	struct hf_io *io;
 	struct hf_reader *output;
 	struct hf_timer *timer;
-	struct hf_strbuf text;
-	bool full; /* text has its most; the rest of the output is dropped */
+	struct hf_strbuf text; /* the first bytes of the output */
 	hf_kubelet_exec_fn done;
 	void *arg;
 };
@@ -88,67 +86,22 @@ static void on_socket(void *arg, unsigned events HF_UNUSED)
 		finish_exec(e, true, -1, message + strlen("fail "));
 }
 
-static int connect_shim(const char *pod_dir)
-{
-	struct sockaddr_un addr = {.sun_family = AF_UNIX};
-	HF_AUTO_FD dir = open(pod_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	HF_AUTO_FD fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int connected;
-
-	(void)snprintf(addr.sun_path, sizeof(addr.sun_path),
-		       "/proc/self/fd/%d/" HF_SHIM_SOCKET_FILE, dir);
-	if (dir < 0 || fd < 0 || connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0)
-		return -1;
-	connected = fd;
-	fd = -1;
-	return connected;
-}
-
-/* Sends the request with stdin (/dev/null), stdout and stderr (both `out`). */
-static bool send_request(int fd, const char *verb, const char *container, const char *const *argv,
-			 int out)
-{
-	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_SHIM_EXEC_MAX);
-	HF_AUTO_FD null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(3 * sizeof(int))];
-	} control = {.bytes = {0}};
-	const int stdio[3] = {null, out, out};
-	struct iovec part;
-	struct msghdr message = {.msg_iov = &part,
-				 .msg_iovlen = 1,
-				 .msg_control = control.bytes,
-				 .msg_controllen = sizeof(control.bytes)};
-	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-
-	hf_strbuf_addf(&text, "%s %s", verb, container);
-	for (; *argv; argv++) {
-		hf_strbuf_addch(&text, '\0');
-		hf_strbuf_addstr(&text, *argv);
-	}
-	if (null < 0 || hf_strbuf_ok(&text, "the command", NULL) != 0)
-		return false;
-	header->cmsg_level = SOL_SOCKET;
-	header->cmsg_type = SCM_RIGHTS;
-	header->cmsg_len = CMSG_LEN(sizeof(stdio));
-	memcpy(CMSG_DATA(header), stdio, sizeof(stdio));
-	part = (struct iovec){.iov_base = text.data, .iov_len = text.len};
-	return sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
-}
-
 static bool open_link(struct hf_kubelet_exec *e, const struct hf_kubelet_pod *pod,
 		      const char *container, const struct hf_kubelet_handler *handler)
 {
 	struct hf_loop *loop = pod->kubelet->loop;
+	HF_AUTO_FD dir = open(pod->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	HF_AUTO_FD null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	int out[2] = {-1, -1};
 	bool sent;
 
-	e->fd = connect_shim(pod->dir);
+	if (dir < 0 || null < 0)
+		return false;
+	e->fd = hf_shim_connect(dir, SOCK_NONBLOCK);
 	if (e->fd < 0 || hf_pipe_make(out, NULL) != 0)
 		return false;
-	sent = send_request(e->fd, handler->probe ? "probe" : "exec", container, handler->argv,
-			    out[1]);
+	sent = hf_shim_ask(e->fd, handler->probe ? "probe" : "exec", container, handler->argv,
+			   (const int[3]){null, out[1], out[1]});
 	hf_fd_cleanup(&out[1]);
 	if (!sent || hf_reader_create(loop, out[0], on_output, e, &e->output, NULL) != 0) {
 		hf_fd_cleanup(&out[0]);

@@ -17,7 +17,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 /* Starts a shim and is the kubelet's end of its socket. */
@@ -130,13 +129,10 @@ static void on_socket(void *arg, unsigned events HF_UNUSED)
 
 static bool try_connect(struct hf_kubelet_shim *s)
 {
-	struct sockaddr_un addr = {.sun_family = AF_UNIX};
 	HF_AUTO_FD dir = open(s->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	HF_AUTO_FD fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	HF_AUTO_FD fd = dir >= 0 ? hf_shim_connect(dir, SOCK_NONBLOCK) : -1;
 
-	(void)snprintf(addr.sun_path, sizeof(addr.sun_path),
-		       "/proc/self/fd/%d/" HF_SHIM_SOCKET_FILE, dir);
-	if (dir < 0 || fd < 0 || connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0)
+	if (fd < 0)
 		return false;
 	if (hf_io_create(s->loop, fd, on_socket, s, &s->io, NULL) != 0)
 		return false;

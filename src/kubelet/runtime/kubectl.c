@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -159,18 +158,6 @@ static bool is_pod(int dir, const struct request *request)
 	       hf_streq(pod.ns, request->ns) && hf_streq(pod.name, request->pod);
 }
 
-static int connect_to(int dir)
-{
-	struct sockaddr_un addr = {.sun_family = AF_UNIX};
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-
-	(void)snprintf(addr.sun_path, sizeof(addr.sun_path),
-		       "/proc/self/fd/%d/" HF_SHIM_SOCKET_FILE, dir);
-	if (fd >= 0 && connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0)
-		hf_fd_cleanup(&fd);
-	return fd;
-}
-
 /* Connects to the live shim among the folders of pods with this name. Returns -1 if there is none. */
 static int find_shim(const char *pods_dir, const struct request *request)
 {
@@ -183,43 +170,11 @@ static int find_shim(const char *pods_dir, const struct request *request)
 			openat(dirfd(pods), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 		if (dir >= 0 && entry->d_name[0] != '.' && is_pod(dir, request))
-			fd = connect_to(dir);
+			fd = hf_shim_connect(dir, 0);
 	}
 	if (pods)
 		(void)closedir(pods);
 	return fd;
-}
-
-/* Sends "exec CONTAINER" and the words of the command, each ended by a NUL, together with stdin,
- * stdout and stderr. */
-static bool send_request(int fd, const struct request *request)
-{
-	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_SHIM_EXEC_MAX);
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(3 * sizeof(int))];
-	} control = {.bytes = {0}};
-	static const int stdio[3] = {0, 1, 2};
-	struct iovec part;
-	struct msghdr message = {.msg_iov = &part,
-				 .msg_iovlen = 1,
-				 .msg_control = control.bytes,
-				 .msg_controllen = sizeof(control.bytes)};
-	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-
-	hf_strbuf_addf(&text, "exec %s", hf_str_or(request->container, ""));
-	for (char **word = request->argv; *word; word++) {
-		hf_strbuf_addch(&text, '\0');
-		hf_strbuf_addstr(&text, *word);
-	}
-	if (hf_strbuf_ok(&text, "the command", NULL) != 0)
-		return false;
-	header->cmsg_level = SOL_SOCKET;
-	header->cmsg_type = SCM_RIGHTS;
-	header->cmsg_len = CMSG_LEN(sizeof(stdio));
-	memcpy(CMSG_DATA(header), stdio, sizeof(stdio));
-	part = (struct iovec){.iov_base = text.data, .iov_len = text.len};
-	return sendmsg(fd, &message, MSG_NOSIGNAL) >= 0;
 }
 
 /* Waits for the end of the program and returns its exit code. Returns -1 if it was not started but
@@ -253,13 +208,17 @@ static int await_exit(int fd)
 
 int hf_kubectl_main(const char *pods_dir, const char *ns, char **argv)
 {
+	static const int stdio[3] = {0, 1, 2};
 	struct request request = {.ns = ns};
 	time_t end = time(NULL) + WAIT_MAX_S;
 	int rc = parse_request(argv, &request);
 
 	while (rc == 0) {
 		HF_AUTO_FD fd = find_shim(pods_dir, &request);
-		int code = fd >= 0 && send_request(fd, &request) ? await_exit(fd) : -1;
+		int code = fd >= 0 && hf_shim_ask(fd, "exec", hf_str_or(request.container, ""),
+						  (const char *const *)request.argv, stdio)
+				   ? await_exit(fd)
+				   : -1;
 
 		if (code >= 0)
 			return code;

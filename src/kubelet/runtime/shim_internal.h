@@ -220,6 +220,15 @@ struct hf_exec {
 };
 /* Starts the helper. The caller keeps its descriptors. Returns -1 and errno if nothing was started. */
 int hf_exec_start(const struct hf_exec *exec);
+
+/* --- shim_client.c: the other end of the socket --- */
+/* Connects to the shim of this folder. socket_flags: SOCK_NONBLOCK, or 0. Returns -1 if no shim
+ * answers. */
+int hf_shim_connect(int pod_dir, int socket_flags);
+/* Sends an "exec" or "probe" with its descriptors. argv is NULL-terminated. */
+bool hf_shim_ask(int fd, const char *verb, const char *container, const char *const *argv,
+		 const int stdio[3]);
+
 /* --- shim_probe.c --- */
 /* Runs a probe over the network of this process. argv: "tcp" TIMEOUT_S HOST PORT, or "http" TIMEOUT_S
  * HOST PORT PATH [HEADER…]. Returns the exit code; a failure is described on stdout. */
