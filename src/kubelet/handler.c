@@ -10,7 +10,7 @@
 
 /*
  * Turns the handler of a probe or hook (exec, httpGet, tcpSocket, sleep) into words for the pod's
- * shim. check.c lists the handlers that are ignored: gRPC, and HTTPS.
+ * shim.
  */
 #define HEADERS_MAX 64
 
@@ -126,6 +126,11 @@ static bool make_exec(const struct hf_json *exec, struct hf_arena *arena,
 	return n > 0;
 }
 
+bool hf_kubelet_handler_uses_tls(const struct hf_json *handler)
+{
+	return hf_streq(hf_json_path_str(handler, "httpGet", "scheme", NULL), "HTTPS");
+}
+
 bool hf_kubelet_handler_make(const struct hf_kubelet_pod *pod, const struct hf_json *container,
 			     const struct hf_json *handler, int64_t timeout_s,
 			     struct hf_arena *arena, struct hf_kubelet_handler *ret)
@@ -137,8 +142,7 @@ bool hf_kubelet_handler_make(const struct hf_kubelet_pod *pod, const struct hf_j
 	if ((one = hf_json_get(handler, "exec")))
 		return make_exec(one, arena, ret);
 	if ((one = hf_json_get(handler, "httpGet")))
-		return !hf_streq(hf_json_path_str(one, "scheme", NULL), "HTTPS") &&
-		       make_http(pod, container, one, limit, arena, ret);
+		return make_http(pod, container, one, limit, arena, ret);
 	if ((one = hf_json_get(handler, "tcpSocket")))
 		return make_tcp(pod, container, one, limit, arena, ret);
 	if ((one = hf_json_get(handler, "sleep"))) {

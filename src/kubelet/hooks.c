@@ -2,8 +2,6 @@
  * Copyright The Holdfast authors */
 #include "kubelet/pod_internal.h"
 
-#include "base/str.h"
-
 #include <stdio.h>
 
 /*
@@ -21,8 +19,7 @@ static const struct hf_json *hook_of(const struct hf_kubelet_pod_container *c, c
 {
 	const struct hf_json *hook = hf_json_path(c->spec, "lifecycle", name, NULL);
 
-	if (hf_streq(hf_json_path_str(hook, "httpGet", "scheme", NULL), "HTTPS") ||
-	    hf_json_get(hook, "tcpSocket"))
+	if (hf_kubelet_handler_uses_tls(hook) || hf_json_get(hook, "tcpSocket"))
 		return NULL; /* ignored; check.c says so */
 	return hf_json_len(hook) > 0 ? hook : NULL;
 }

@@ -204,7 +204,10 @@ struct hf_kubelet_handler {
 	const char *const *argv; /* NULL-terminated, in the arena */
 	bool probe;              /* over the network; false: a program in the container */
 };
-/* Returns false if the handler cannot be run. timeout_s: for probes over the network. */
+/* Such a probe or hook is ignored; check.c says so. */
+bool hf_kubelet_handler_uses_tls(const struct hf_json *handler);
+/* Returns false if the handler cannot be run. It does not use TLS. timeout_s: for probes over the
+ * network. */
 bool hf_kubelet_handler_make(const struct hf_kubelet_pod *pod, const struct hf_json *container,
 			     const struct hf_json *handler, int64_t timeout_s,
 			     struct hf_arena *arena, struct hf_kubelet_handler *ret_handler);

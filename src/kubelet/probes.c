@@ -247,7 +247,7 @@ static struct hf_kubelet_probes *create_probes(struct hf_kubelet_pod_container *
 		p->kind = (enum probe_kind)i;
 		p->spec = hf_json_get(c->spec, keys[i]);
 		if (hf_json_type(p->spec) != HF_JSON_OBJECT || hf_json_get(p->spec, "grpc") ||
-		    hf_streq(hf_json_path_str(p->spec, "httpGet", "scheme", NULL), "HTTPS"))
+		    hf_kubelet_handler_uses_tls(p->spec))
 			p->spec = NULL; /* ignored; check.c says so */
 		p->timer = hf_timer_create(c->pod->kubelet->loop, run_probe, p);
 	}
