@@ -50,27 +50,10 @@ int hf_kubelet_keep_all_logs(const char *state_dir, const char *kept_logs, struc
 	return rc;
 }
 
-/* The entry of the container among the statuses; container NULL: the first one. */
-static const struct hf_json *find_status(const struct hf_json *pod, const char *container)
-{
-	static const char *const lists[] = {"containerStatuses", "initContainerStatuses"};
-
-	for (size_t l = 0; l < HF_ARRAY_LEN(lists); l++) {
-		const struct hf_json *list = hf_json_path(pod, "status", lists[l], NULL);
-
-		for (size_t i = 0; i < hf_json_len(list); i++)
-			if (!container ||
-			    hf_streq(container,
-				     hf_json_path_str(hf_json_item(list, i), "name", NULL)))
-				return hf_json_item(list, i);
-	}
-	return NULL;
-}
-
 char *hf_kubelet_kept_log(const char *logs_dir, const struct hf_json *pod, const char *container,
 			  bool previous)
 {
-	const struct hf_json *status = find_status(pod, container);
+	const struct hf_json *status = hf_kubelet_find_status(pod, container);
 	const char *name = hf_json_path_str(status, "name", NULL);
 	/* A container that waits for its next start may have a log with the next number already. */
 	int64_t attempt = hf_json_i64(hf_json_get(status, "restartCount"), 0) + 1;

@@ -264,6 +264,11 @@ struct hf_kubelet_log_reader;
 void hf_kubelet_logs_tail(const char *pod_dir, const char *container, unsigned attempt,
 			  size_t bytes_max, int lines_max, struct hf_strbuf *sb);
 
+/* --- pod_state.c --- */
+/* Returns the container's entry among the statuses of a pod; NULL: there is none. container NULL: the
+ * first one. */
+const struct hf_json *hf_kubelet_find_status(const struct hf_json *pod, const char *container);
+
 /* --- kept_logs.c: logs of removed pods --- */
 /* Moves the logs in pod_dir to the folder UID of kept_logs. */
 int hf_kubelet_keep_logs(const char *pod_dir, const char *kept_logs, const char *uid,

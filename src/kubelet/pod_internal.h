@@ -123,6 +123,9 @@ bool hf_kubelet_pod_settled(const struct hf_kubelet_pod *pod);
 /* Tells whether the drain ended the pod: its containers had not ended it before. */
 bool hf_kubelet_pod_drained(const struct hf_kubelet_pod *pod, const struct hf_pod_plan *plan);
 const struct hf_json *hf_kubelet_pod_spec(const struct hf_kubelet_pod *pod);
+/* Returns the containerID of an attempt; the caller frees it. */
+char *hf_kubelet_container_id(const struct hf_kubelet_pod *pod, const char *container,
+			      unsigned attempt);
 hf_time hf_kubelet_pod_grace(const struct hf_kubelet_pod *pod); /* terminationGracePeriodSeconds */
 /* metadata.deletionTimestamp; NULL: the object is not being deleted. */
 const struct hf_json *hf_kubelet_pod_deletion_time(const struct hf_kubelet_pod *pod);

@@ -3,6 +3,7 @@
 #include "kubelet/pod_internal.h"
 
 #include "base/fs.h"
+#include "base/mem.h"
 #include "base/str.h"
 
 #include <fcntl.h>
@@ -66,6 +67,28 @@ static enum hf_restart_policy policy_of(const struct hf_kubelet_pod *pod)
 	if (hf_streq(policy, "Never"))
 		return HF_RESTART_NEVER;
 	return hf_streq(policy, "OnFailure") ? HF_RESTART_ON_FAILURE : HF_RESTART_ALWAYS;
+}
+
+char *hf_kubelet_container_id(const struct hf_kubelet_pod *pod, const char *container,
+			      unsigned attempt)
+{
+	return hf_xasprintf("holdfast://%s/%s/%u", pod->uid, container, attempt);
+}
+
+const struct hf_json *hf_kubelet_find_status(const struct hf_json *pod, const char *container)
+{
+	static const char *const lists[] = {"containerStatuses", "initContainerStatuses"};
+
+	for (size_t l = 0; l < HF_ARRAY_LEN(lists); l++) {
+		const struct hf_json *list = hf_json_path(pod, "status", lists[l], NULL);
+
+		for (size_t i = 0; i < hf_json_len(list); i++)
+			if (!container ||
+			    hf_streq(container,
+				     hf_json_path_str(hf_json_item(list, i), "name", NULL)))
+				return hf_json_item(list, i);
+	}
+	return NULL;
 }
 
 void hf_kubelet_pod_fill_plan(const struct hf_kubelet_pod *pod, struct hf_pod_plan *plan,

@@ -196,20 +196,11 @@ static void stop_probes(struct hf_kubelet_probes *all)
 static const struct hf_json *stored_status(const struct hf_kubelet_pod_container *c,
 					   unsigned attempt)
 {
-	static const char *const lists[] = {"containerStatuses", "initContainerStatuses"};
 	const struct hf_kubelet_pod *pod = c->pod;
-	HF_AUTOFREE char *id = hf_xasprintf("holdfast://%s/%s/%u", pod->uid, c->name, attempt);
+	const struct hf_json *status = hf_kubelet_find_status(hf_doc_json(pod->doc), c->name);
+	HF_AUTOFREE char *id = hf_kubelet_container_id(pod, c->name, attempt);
 
-	for (size_t l = 0; l < HF_ARRAY_LEN(lists); l++) {
-		const struct hf_json *list =
-			hf_json_path(hf_doc_json(pod->doc), "status", lists[l], NULL);
-
-		for (size_t i = 0; i < hf_json_len(list); i++)
-			if (hf_streq(hf_json_path_str(hf_json_item(list, i), "containerID", NULL),
-				     id))
-				return hf_json_item(list, i);
-	}
-	return NULL;
+	return hf_streq(hf_json_path_str(status, "containerID", NULL), id) ? status : NULL;
 }
 
 static void begin_attempt(struct hf_kubelet_probes *all, const struct hf_attempt *a)

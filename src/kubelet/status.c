@@ -78,7 +78,7 @@ static const char *reason_of(const struct hf_attempt *a)
 static void container_id(const struct hf_kubelet_pod *pod, const char *name, unsigned attempt,
 			 struct hf_json *object)
 {
-	HF_AUTOFREE char *id = hf_xasprintf("holdfast://%s/%s/%u", pod->uid, name, attempt);
+	HF_AUTOFREE char *id = hf_kubelet_container_id(pod, name, attempt);
 
 	hf_json_set_str(object, "containerID", id);
 }
