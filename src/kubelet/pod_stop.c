@@ -66,6 +66,7 @@ static bool waits_for_others(const struct hf_kubelet_pod *pod, size_t i)
 	return false;
 }
 
+/* Signals a container that runs. left: the time until SIGKILL. */
 static void stop_container(struct hf_kubelet_pod *pod, size_t i, hf_time left)
 {
 	struct hf_kubelet_pod_container *c = &pod->containers[i];
@@ -82,21 +83,16 @@ static void stop_container(struct hf_kubelet_pod *pod, size_t i, hf_time left)
 					 c->name);
 		hf_kubelet_shim_command(pod->shim, "signal %s %u %d", c->name, attempt, SIGTERM);
 	}
+	hf_kubelet_pod_wake_in(pod, left <= 0 ? KILL_AGAIN : left);
 }
 
 static void stop_until(struct hf_kubelet_pod *pod, hf_time kill_at, bool sidecars_only)
 {
 	hf_time now = hf_loop_mono(pod->kubelet->loop);
-	bool any = false;
 
-	for (size_t i = 0; i < pod->n; i++) {
-		if (!running_past(pod, i) || (sidecars_only && !pod->containers[i].sidecar))
-			continue;
-		any = true;
-		stop_container(pod, i, kill_at - now);
-	}
-	if (any)
-		hf_kubelet_pod_wake_in(pod, now >= kill_at ? KILL_AGAIN : kill_at - now);
+	for (size_t i = 0; i < pod->n; i++)
+		if (running_past(pod, i) && (!sidecars_only || pod->containers[i].sidecar))
+			stop_container(pod, i, kill_at - now);
 }
 
 void hf_kubelet_pod_stop_containers(struct hf_kubelet_pod *pod)
@@ -134,11 +130,8 @@ void hf_kubelet_pod_stop_failed(struct hf_kubelet_pod *pod)
 		const struct hf_kubelet_pod_container *c = &pod->containers[i];
 		const struct hf_container_past *past = running_past(pod, i);
 
-		if (!past || c->fail_attempt != (int64_t)past->last.number)
-			continue;
-		stop_container(pod, i, c->fail_kill_at - now);
-		hf_kubelet_pod_wake_in(pod,
-				       now >= c->fail_kill_at ? KILL_AGAIN : c->fail_kill_at - now);
+		if (past && c->fail_attempt == (int64_t)past->last.number)
+			stop_container(pod, i, c->fail_kill_at - now);
 	}
 }
 
