@@ -9,7 +9,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /*
  * The GPUs of the node: which there are, and which container has which. A container sees only its own,
@@ -63,15 +62,12 @@ bool hf_kubelet_gpus_known(const struct hf_kubelet_gpus *g)
 
 static void warn_of_absent(const struct hf_kubelet_gpus *g)
 {
-	HF_AUTOFREE char *copy = hf_xstrdup(hf_str_or(g->kubelet->gpus_option, "all"));
-	char *rest = copy, *word;
-	int64_t index;
+	const char *option = g->kubelet->gpus_option;
 
-	while ((word = strsep(&rest, ",")))
-		if (hf_str_to_i64(word, 0, HF_GPUS_MAX - 1, &index, NULL) == 0 &&
-		    (size_t)index >= g->n)
-			hf_kubelet_notice(g->kubelet, "there is no GPU %s; this machine has %zu",
-					  word, g->n);
+	for (size_t i = g->n; !hf_streq(option, "all") && i < HF_GPUS_MAX; i++)
+		if (hf_gpu_option_allows(option, i))
+			hf_kubelet_notice(g->kubelet, "there is no GPU %zu; this machine has %zu",
+					  i, g->n);
 }
 
 static void add_found(struct hf_kubelet_gpus *g, const struct hf_json *item)
@@ -200,20 +196,6 @@ void hf_kubelet_set_gpu_works(struct hf_kubelet *k, const char *id, bool works, 
 
 /* --- which container has which --- */
 
-/* An owner in pod.json is "CONTAINER RESOURCE ID". */
-static const char *id_of(const char *owner)
-{
-	return strrchr(owner, ' ') + 1;
-}
-
-static bool is_owner(const char *owner, const char *container, const char *resource)
-{
-	size_t len = strlen(container), more = strlen(resource);
-
-	return strncmp(owner, container, len) == 0 && owner[len] == ' ' &&
-	       strncmp(owner + len + 1, resource, more) == 0 && owner[len + 1 + more] == ' ';
-}
-
 static bool is_taken(const struct hf_kubelet *k, const char *id)
 {
 	const char *uid;
@@ -224,7 +206,7 @@ static bool is_taken(const struct hf_kubelet *k, const char *id)
 
 		for (size_t i = 0; pod->state != HF_KUBELET_POD_ENDED && i < pod->config.n_gpus;
 		     i++)
-			if (hf_streq(id_of(pod->config.gpus[i]), id))
+			if (hf_streq(pod->config.gpus[i].id, id))
 				return true;
 	}
 	return false;
@@ -248,17 +230,14 @@ void hf_kubelet_each_gpu_owner(const struct hf_kubelet *k, hf_kubelet_gpu_owner_
 
 		for (size_t i = 0; pod->state != HF_KUBELET_POD_ENDED && i < pod->config.n_gpus;
 		     i++) {
-			/* "CONTAINER RESOURCE ID" */
-			HF_AUTOFREE char *copy = hf_xstrdup(pod->config.gpus[i]);
-			char *rest = copy;
-			struct hf_kubelet_gpu_owner owner = {.ns = pod->ns, .pod = pod->name};
+			const struct hf_shim_gpu *gpu = &pod->config.gpus[i];
 
-			owner.container = strsep(&rest, " ");
-			owner.resource = strsep(&rest, " ");
-			owner.id = rest;
-			owner.address = rest ? address_of(k, rest) : NULL;
-			if (owner.id)
-				fn(arg, &owner);
+			fn(arg, &(struct hf_kubelet_gpu_owner){.ns = pod->ns,
+							       .pod = pod->name,
+							       .container = gpu->container,
+							       .resource = gpu->resource,
+							       .id = gpu->id,
+							       .address = address_of(k, gpu->id)});
 		}
 	}
 }
@@ -294,8 +273,9 @@ static int give_gpus(struct hf_kubelet_pod *pod, const struct hf_kubelet_pod_con
 		if (gpu->resource != resource || !gpu->offered || gpu->broken ||
 		    is_taken(pod->kubelet, gpu->id) || config->n_gpus == HF_GPUS_MAX)
 			continue;
-		config->gpus[config->n_gpus++] =
-			hf_arena_printf(pod->arena, "%s %s %s", c->name, resource, gpu->id);
+		/* The list of the machine's GPUs does not shrink. */
+		config->gpus[config->n_gpus++] = (struct hf_shim_gpu){
+			.container = c->name, .resource = resource, .id = gpu->id};
 		wanted--;
 	}
 	if (wanted > 0)
@@ -317,7 +297,7 @@ int hf_kubelet_gpus_give(struct hf_kubelet_pod *pod, struct hf_error *err)
 	if (pod->kubelet->gpu_check)
 		pod->kubelet->gpu_check(pod->kubelet->gpu_check_arg);
 
-	pod->config.gpus = HF_ARENA_ARRAY(pod->arena, const char *, HF_GPUS_MAX + 1);
+	pod->config.gpus = HF_ARENA_ARRAY(pod->arena, struct hf_shim_gpu, HF_GPUS_MAX);
 	pod->config.n_gpus = 0;
 	for (size_t k = 0; k < HF_ARRAY_LEN(kinds); k++) {
 		size_t own = 0;
@@ -354,15 +334,12 @@ const char *hf_kubelet_gpus_variable(const struct hf_kubelet_pod *pod,
 
 	hf_strbuf_addf(&sb, "%s=", kinds[kind].variable);
 	for (size_t i = 0; i < pod->config.n_gpus && left > 0; i++) {
-		const char *owner = pod->config.gpus[i];
-		const char *space = strchr(owner, ' ');
-		bool fits = uses_gpus_of_others(c) ? strncmp(space + 1, kinds[kind].resource,
-							     strlen(kinds[kind].resource)) == 0
-						   : is_owner(owner, c->name, kinds[kind].resource);
+		const struct hf_shim_gpu *gpu = &pod->config.gpus[i];
 
-		if (!fits)
+		if (!hf_streq(gpu->resource, kinds[kind].resource) ||
+		    (!uses_gpus_of_others(c) && !hf_streq(gpu->container, c->name)))
 			continue;
-		hf_strbuf_addf(&sb, "%s%s", sb.data[sb.len - 1] == '=' ? "" : ",", id_of(owner));
+		hf_strbuf_addf(&sb, "%s%s", sb.data[sb.len - 1] == '=' ? "" : ",", gpu->id);
 		left--;
 	}
 	return hf_arena_strndup(arena, sb.data, sb.len);

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "kubelet/runtime/shim.h"
+#include "kubelet/runtime/shim_internal.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -251,6 +252,33 @@ static void gpus_of_amd_are_found_in_sysfs(void **state)
 	testnode_start(n);
 }
 
+static void an_owner_in_the_file_of_a_pod_must_be_complete(void **state HF_UNUSED)
+{
+	HF_AUTO_ARENA arena = hf_arena_create((size_t)1 << 20);
+	struct hf_shim_gpu gpu = {.container = "main", .resource = HF_SHIM_NVIDIA, .id = "GPU-1"};
+	struct hf_shim_pod pod = {.ns = "default",
+				  .name = "a",
+				  .uid = "u",
+				  .hostname = "a",
+				  .gpus = &gpu,
+				  .n_gpus = 1,
+				  .log_bytes_max = 1,
+				  .log_files_max = 1};
+	HF_AUTO_JSON whole = hf_shim_pod_to_json(&pod);
+	struct hf_shim_pod read;
+	struct hf_error err;
+
+	assert_ok(hf_shim_pod_from_json(whole, arena, &read, &err), &err);
+	assert_int_equal(read.n_gpus, 1);
+	assert_string_equal(read.gpus[0].container, "main");
+	assert_string_equal(read.gpus[0].resource, HF_SHIM_NVIDIA);
+	assert_string_equal(read.gpus[0].id, "GPU-1");
+	gpu.id = NULL;
+	HF_AUTO_JSON part = hf_shim_pod_to_json(&pod);
+	assert_int_equal(hf_shim_pod_from_json(part, arena, &read, &err), HF_E_INVALID);
+	assert_string_equal(err.text, "'pod.json' has a GPU without an owner");
+}
+
 static int set_up(void **state)
 {
 	return testnode_setup(state, HF_KUBELET_NETWORK_AUTO, false);
@@ -267,6 +295,7 @@ int main(int argc, char **argv)
 		T(no_pod_gets_a_gpu_that_is_out_of_service),
 		T(a_driver_that_fails_is_said_and_the_node_works),
 		T(gpus_of_amd_are_found_in_sysfs),
+		cmocka_unit_test(an_owner_in_the_file_of_a_pod_must_be_complete),
 	};
 	int rc = hf_shim_helper_main(argc, argv);
 

@@ -41,8 +41,14 @@ struct hf_json *hf_shim_pod_to_json(const struct hf_shim_pod *pod)
 	hf_json_set_bool(root, "isolate", pod->isolate);
 	hf_json_set_bool(root, "pidNamespace", pod->pid_ns);
 	hf_json_set_bool(root, "hostNetwork", pod->host_network);
-	for (size_t i = 0; i < pod->n_gpus; i++)
-		hf_json_append(hf_json_ensure_array(root, "gpus"), hf_json_string(pod->gpus[i]));
+	for (size_t i = 0; i < pod->n_gpus; i++) {
+		struct hf_json *item = hf_json_object();
+
+		hf_json_set_str(item, "container", pod->gpus[i].container);
+		hf_json_set_str(item, "resource", pod->gpus[i].resource);
+		hf_json_set_str(item, "id", pod->gpus[i].id);
+		hf_json_append(hf_json_ensure_array(root, "gpus"), item);
+	}
 	hf_json_set_bool(root, "hostIPC", pod->host_ipc);
 	hf_json_set_str(root, "ip", pod->ip);
 	hf_json_set_str(root, "gateway", pod->gateway);
@@ -136,6 +142,10 @@ static int check_pod(const struct hf_shim_pod *pod, struct hf_error *err)
 	if (!pod->ns || !pod->name || !pod->uid || !pod->hostname || pod->log_bytes_max <= 0 ||
 	    pod->log_files_max < 1 || pod->n_tmpfs > HF_POD_VOLUMES_MAX)
 		return hf_error_set(err, HF_E_INVALID, "'%s' is not complete", HF_SHIM_CONFIG_FILE);
+	for (size_t i = 0; i < pod->n_gpus; i++)
+		if (!pod->gpus[i].container || !pod->gpus[i].resource || !pod->gpus[i].id)
+			return hf_error_set(err, HF_E_INVALID, "'%s' has a GPU without an owner",
+					    HF_SHIM_CONFIG_FILE);
 	if (!needs_ip)
 		return 0;
 	if (!pod->ip || pod->prefix < 1 || pod->prefix > 32)
@@ -148,6 +158,7 @@ int hf_shim_pod_from_json(const struct hf_json *json, struct hf_arena *arena,
 {
 	const struct hf_json *cgroups = hf_json_get(json, "cgroups");
 	const struct hf_json *tmpfs = hf_json_get(json, "tmpfs");
+	const struct hf_json *gpus = hf_json_get(json, "gpus");
 	struct hf_shim_tmpfs *items =
 		HF_ARENA_ARRAY(arena, struct hf_shim_tmpfs, hf_json_len(tmpfs) + 1);
 	struct hf_shim_pod pod = {
@@ -165,16 +176,20 @@ int hf_shim_pod_from_json(const struct hf_json *json, struct hf_arena *arena,
 		.cgroups.version = (int)hf_json_i64(hf_json_get(cgroups, "version"), 0),
 		.tmpfs = items,
 		.n_tmpfs = hf_json_len(tmpfs),
-		.n_gpus = hf_json_len(hf_json_get(json, "gpus")),
+		.gpus = HF_ARENA_ARRAY(arena, struct hf_shim_gpu, hf_json_len(gpus) + 1),
+		.n_gpus = hf_json_len(gpus),
 		.log_bytes_max = hf_json_i64(hf_json_get(json, "logBytesMax"), 0),
 		.log_files_max = (int)hf_json_i64(hf_json_get(json, "logFilesMax"), 0),
 	};
 	int rc = check_version(json, err);
 
-	pod.gpus = HF_ARENA_ARRAY(arena, const char *, pod.n_gpus + 1);
-	for (size_t i = 0; i < pod.n_gpus; i++)
-		pod.gpus[i] = hf_arena_strdup(
-			arena, hf_json_str(hf_json_item(hf_json_get(json, "gpus"), i), ""));
+	for (size_t i = 0; i < pod.n_gpus; i++) {
+		const struct hf_json *item = hf_json_item(gpus, i);
+
+		pod.gpus[i] = (struct hf_shim_gpu){.container = read_str(item, "container", arena),
+						   .resource = read_str(item, "resource", arena),
+						   .id = read_str(item, "id", arena)};
+	}
 	if (!rc)
 		rc = check_pod(&pod, err);
 	if (rc)

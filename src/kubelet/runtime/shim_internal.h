@@ -80,6 +80,11 @@ struct hf_shim_tmpfs {
 	int64_t bytes_max; /* 0: the kernel's default, half of the memory */
 };
 
+/* A GPU that a container of the pod has. */
+struct hf_shim_gpu {
+	const char *container, *resource, *id;
+};
+
 struct hf_shim_pod {
 	const char *ns, *name, *uid;
 	const char *hostname;
@@ -96,8 +101,7 @@ struct hf_shim_pod {
 	struct hf_cgroup_base cgroups;
 	const struct hf_shim_tmpfs *tmpfs;
 	size_t n_tmpfs;
-	/* "CONTAINER RESOURCE ID" for each GPU that a container of the pod has */
-	const char **gpus;
+	struct hf_shim_gpu *gpus;
 	size_t n_gpus;
 	int64_t log_bytes_max; /* per file */
 	int log_files_max;
