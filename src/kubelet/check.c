@@ -84,45 +84,40 @@ static bool is_reported(const struct hf_kubelet_findings *out, const char *text)
 	return false;
 }
 
-static struct hf_kubelet_finding *next_finding(struct checker *c, bool refused)
+/* Adds "PATH.FIELD" and the text behind it. */
+static void add_finding(struct checker *c, bool refused, const char *path, const char *field,
+			const char *text)
 {
 	struct hf_kubelet_findings *out = c->out;
+	char full[HF_KUBELET_FIELD_MAX];
+	struct hf_kubelet_finding *f;
 
 	out->n_refused += refused;
 	if (out->n == HF_KUBELET_FINDINGS_MAX)
-		return NULL;
-	out->items[out->n].refused = refused;
-	return &out->items[out->n++];
-}
-
-/* Adds "PATH.FIELD is not supported: WHY". */
-static void refuse_field(struct checker *c, const char *path, const char *field, const char *why)
-{
-	struct hf_kubelet_finding *f = next_finding(c, true);
-	char full[HF_KUBELET_FIELD_MAX];
-
-	if (!f)
 		return;
+	f = &out->items[out->n++];
+	f->refused = refused;
 	/* Formatted apart: a compiler cannot tell that one member of *f ends before the other begins. */
 	(void)snprintf(full, sizeof(full), "%.160s.%.90s", path, field);
 	memcpy(f->field, full, sizeof(f->field));
-	(void)snprintf(f->text, sizeof(f->text), "%s is not supported: %s", full, why);
+	(void)snprintf(f->text, sizeof(f->text), "%s%.220s", full, text);
+}
+
+static void refuse_field(struct checker *c, const char *path, const char *field, const char *why)
+{
+	char text[HF_KUBELET_TEXT_MAX];
+
+	(void)snprintf(text, sizeof(text), " is not supported: %s", why);
+	add_finding(c, true, path, field, text);
 }
 
 static void ignore_field(struct checker *c, const char *path, const char *field, const char *why)
 {
-	char text[HF_KUBELET_TEXT_MAX], full[HF_KUBELET_FIELD_MAX];
-	struct hf_kubelet_finding *f;
+	char text[HF_KUBELET_TEXT_MAX];
 
 	(void)snprintf(text, sizeof(text), " is ignored: %.200s", why);
-	if (is_reported(c->out, text))
-		return;
-	f = next_finding(c, false);
-	if (!f)
-		return;
-	(void)snprintf(full, sizeof(full), "%.160s.%.90s", path, field);
-	memcpy(f->field, full, sizeof(f->field));
-	(void)snprintf(f->text, sizeof(f->text), "%s%.220s", full, text);
+	if (!is_reported(c->out, text))
+		add_finding(c, false, path, field, text);
 }
 
 /* --- rows --- */
@@ -282,20 +277,11 @@ static void check_schemes(struct checker *c, const struct hf_json *container, co
 
 static void check_command(struct checker *c, const struct hf_json *container, const char *path)
 {
-	struct hf_kubelet_finding *f;
-	char full[HF_KUBELET_FIELD_MAX];
-
-	if (hf_json_len(hf_json_get(container, "command")) > 0 || hf_kubectl_is_delivery(container))
-		return;
-	f = next_finding(c, true);
-	if (!f)
-		return;
-	(void)snprintf(full, sizeof(full), "%.200s.command", path);
-	memcpy(f->field, full, sizeof(f->field));
-	(void)snprintf(f->text, sizeof(f->text),
-		       "%s is needed: images are not pulled here, so there is no entry point to "
-		       "run",
-		       full);
+	if (hf_json_len(hf_json_get(container, "command")) == 0 &&
+	    !hf_kubectl_is_delivery(container))
+		add_finding(c, true, path, "command",
+			    " is needed: images are not pulled here, so there is no entry point to "
+			    "run");
 }
 
 static void check_restarts(struct checker *c, const struct hf_json *container, const char *path,
@@ -410,7 +396,6 @@ static void check_volumes(struct checker *c)
 static void check_counts(struct checker *c)
 {
 	const struct hf_json *spec = c->in->spec;
-
 	char why[64];
 
 	(void)snprintf(why, sizeof(why), "a pod has at most %d containers here",
