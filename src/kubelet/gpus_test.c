@@ -279,14 +279,9 @@ static void an_owner_in_the_file_of_a_pod_must_be_complete(void **state HF_UNUSE
 	assert_string_equal(err.text, "'pod.json' has a GPU without an owner");
 }
 
-static int set_up(void **state)
-{
-	return testnode_setup(state, HF_KUBELET_NETWORK_AUTO, false);
-}
-
 int main(int argc, char **argv)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, set_up, testnode_teardown)
+#define T(name) TESTNODE_TEST(name, memory)
 	const struct CMUnitTest tests[] = {
 		T(each_container_has_its_own_gpus),
 		T(the_option_chooses_gpus),

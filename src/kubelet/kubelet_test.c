@@ -240,13 +240,6 @@ static void a_worker_finds_its_master_by_name_once_that_runs(void **state)
 	testnode_wait_phase(n, "job-master-0", "Succeeded");
 }
 
-static bool file_has(struct testnode *n, void *arg)
-{
-	HF_AUTOFREE char *path = hf_xasprintf("%s/%s", n->dir, (const char *)arg);
-
-	return access(path, F_OK) == 0;
-}
-
 static void a_deleted_pod_gets_sigterm_and_time_to_end(void **state)
 {
 	struct testnode *n = *state;
@@ -254,14 +247,13 @@ static void a_deleted_pod_gets_sigterm_and_time_to_end(void **state)
 		"trap \\\"sleep 0.1; echo saved > %s/saved; exit 0\\\" TERM; touch %s/up; "
 		"tail -f /dev/null & wait",
 		n->dir, n->dir);
-	char up[] = "up", saved[] = "saved";
 
 	testnode_script(n, "a", "Always", script);
-	testnode_wait(n, file_has, up);
+	testnode_wait_file(n, "up");
 	testnode_delete(n, "a", HF_GRACE_DEFAULT);
 	assert_non_null(testnode_get(n, "a"));
 	testnode_wait_gone(n, "a");
-	assert_true(file_has(n, saved));
+	assert_true(testnode_has_file(n, "saved"));
 	assert_int_equal(testnode_events(n, "a", "Killing"), 1);
 }
 
@@ -271,11 +263,10 @@ static void a_pod_that_ignores_sigterm_is_killed_when_its_grace_is_over(void **s
 	HF_AUTOFREE char *script = hf_xasprintf("trap \\\"\\\" TERM; touch %s/up; "
 						"while :; do tail -f /dev/null; done",
 						n->dir);
-	char up[] = "up";
 	hf_time began;
 
 	testnode_script(n, "a", "Always", script);
-	testnode_wait(n, file_has, up);
+	testnode_wait_file(n, "up");
 	began = hf_loop_mono(n->loop);
 	testnode_delete(n, "a", 1);
 	testnode_wait_gone(n, "a");
@@ -294,13 +285,13 @@ static void a_pod_that_waits_for_its_end_is_looked_at_now_and_then(void **state)
 	HF_AUTOFREE char *script = hf_xasprintf("trap \\\"\\\" TERM; touch %s/up; "
 						"while :; do tail -f /dev/null; done",
 						n->dir);
-	char up[] = "up", a[] = "a";
+	char a[] = "a";
 	const char *uid;
 	struct hf_kubelet_pod *pod;
 	unsigned looks;
 
 	testnode_script(n, "a", "Always", script);
-	testnode_wait(n, file_has, up);
+	testnode_wait_file(n, "up");
 	uid = hf_json_path_str(testnode_get(n, "a"), "metadata", "uid", NULL);
 	pod = hf_map_get(n->kubelet->pods, uid);
 	looks = pod->looks;
@@ -324,10 +315,9 @@ static void a_pod_deleted_with_force_is_killed_and_leaves_nothing(void **state)
 						"while :; do tail -f /dev/null; done",
 						n->dir);
 	HF_AUTOFREE char *dir = NULL;
-	char up[] = "up";
 
 	testnode_script(n, "a", "Always", script);
-	testnode_wait(n, file_has, up);
+	testnode_wait_file(n, "up");
 	dir = hf_xasprintf("%s/node/pods/%s", n->dir, STR(testnode_get(n, "a"), "metadata", "uid"));
 	assert_int_equal(access(dir, F_OK), 0);
 	testnode_delete(n, "a", 0);
@@ -522,28 +512,17 @@ static void the_node_is_registered_and_its_lease_follows_every_end(void **state)
 	assert_true(hf_loop_mono(n->loop) - began < 8 * HF_SECOND);
 }
 
-static void set_drained(void *arg)
-{
-	*(bool *)arg = true;
-}
-
-static bool flag_is_set(struct testnode *n HF_UNUSED, void *arg)
-{
-	return *(bool *)arg;
-}
-
 static void a_drain_ends_every_pod_and_starts_none(void **state)
 {
 	struct testnode *n = *state;
-	bool drained = false;
 
 	testnode_script(n, "a", "Always", "trap \\\"exit 0\\\" TERM; tail -f /dev/null & wait");
 	testnode_script(n, "b", "Always", "exec tail -f /dev/null");
 	testnode_wait_state(n, "a", "running", NULL);
 	testnode_wait_state(n, "b", "running", NULL);
-	hf_kubelet_drain(n->kubelet, 5 * HF_SECOND, set_drained, &drained);
+	testnode_drain(n, 5 * HF_SECOND);
 	testnode_script(n, "c", "Always", "exec tail -f /dev/null");
-	testnode_wait(n, flag_is_set, &drained);
+	testnode_wait_drained(n);
 	/* A program that ends well because it was told to end has not done its work. */
 	testnode_wait_phase(n, "a", "Failed");
 	assert_string_equal(STR(testnode_status(n, "a"), "reason"), "Terminated");
@@ -625,14 +604,13 @@ static void a_drain_is_over_when_the_store_knows_how_each_pod_ended(void **state
 static void what_ended_by_itself_before_a_drain_stays_its_own_fault(void **state)
 {
 	struct testnode *n = *state;
-	bool drained = false;
 
 	testnode_script(n, "a", "Never", "exit 3");
 	testnode_script(n, "b", "Never", "exit 0");
 	testnode_wait_phase(n, "a", "Failed");
 	testnode_wait_phase(n, "b", "Succeeded");
-	hf_kubelet_drain(n->kubelet, HF_TIME_NONE, set_drained, &drained);
-	testnode_wait(n, flag_is_set, &drained);
+	testnode_drain(n, HF_TIME_NONE);
+	testnode_wait_drained(n);
 	assert_null(STR(testnode_status(n, "a"), "reason"));
 	assert_null(testnode_condition(n, "a", "DisruptionTarget"));
 	assert_string_equal(STR(testnode_status(n, "b"), "phase"), "Succeeded");
@@ -763,7 +741,6 @@ static void a_pod_with_a_network_finds_pods_on_the_machines(void **state)
 {
 	struct testnode *n = *state;
 	struct in_addr address;
-	char marker[] = "serves";
 	int port = 20000 + getpid() % 10000; /* tests of several folders may run at once */
 
 	if (!n->facts.uplink || !own_address(&address)) {
@@ -786,7 +763,7 @@ static void a_pod_with_a_network_finds_pods_on_the_machines(void **state)
 		     "'restartPolicy':'Never','hostNetwork':true,'containers':[{'name':'main',"
 		     "'workingDir':'%s','command':['python3','serve.py','%d']}]",
 		     n->dir, port);
-	testnode_wait(n, file_has, marker);
+	testnode_wait_file(n, "serves");
 	testnode_pod(n, "client",
 		     "'restartPolicy':'Never','containers':[{'name':'main','command':['python3',"
 		     "'%s/ask.py','%d']}]",
@@ -821,7 +798,6 @@ static void a_pod_resolves_names_of_other_networks(void **state)
 		"exec unshare -m sh -c 'mount --bind %s/resolv.conf /etc/resolv.conf && "
 		"exec \"$@\"' sh \"$program\" \"$@\"\n",
 		before, n->dir);
-	char marker[] = "serves";
 
 	if (!n->facts.uplink || geteuid() != 0) {
 		(void)fprintf(stderr, "# SKIPPED: needs root. %s\n", n->notice);
@@ -839,7 +815,7 @@ static void a_pod_resolves_names_of_other_networks(void **state)
 		     "'hostNetwork':true,'containers':[{'name':'main','workingDir':'%s','command':["
 		     "'python3','server.py']}]",
 		     n->dir);
-	testnode_wait(n, file_has, marker);
+	testnode_wait_file(n, "serves");
 	testnode_script(n, "a", "Never",
 			"getent ahostsv4 data.test | head -1 | cut -c1-12; "
 			"getent hosts other.test || echo unknown");
@@ -902,23 +878,10 @@ static void without_namespaces_a_pod_has_an_address_and_finds_others_by_name(voi
 	}
 }
 
-static int set_up(void **state)
-{
-	return testnode_setup(state, HF_KUBELET_NETWORK_AUTO, false);
-}
-
-static int set_up_host(void **state)
-{
-	return testnode_setup(state, HF_KUBELET_NETWORK_HOST, false);
-}
-
 int main(int argc, char **argv)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, set_up, testnode_teardown)
-#define H(name)                                                                                    \
-	{                                                                                          \
-#name " (no namespaces)", name, set_up_host, testnode_teardown, NULL               \
-	}
+#define T(name) TESTNODE_TEST(name, memory)
+#define H(name) TESTNODE_HOST_TEST(name, memory)
 	const struct CMUnitTest tests[] = {
 		T(a_pod_runs_to_its_end_and_its_status_tells_how),
 		T(a_pod_that_fails_says_with_what),

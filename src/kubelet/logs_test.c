@@ -410,14 +410,9 @@ static void what_cannot_be_shown_is_said_in_upstreams_words(void **state)
 	}
 }
 
-static int set_up(void **state)
-{
-	return testnode_setup(state, HF_KUBELET_NETWORK_AUTO, false);
-}
-
 int main(int argc, char **argv)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, set_up, testnode_teardown)
+#define T(name) TESTNODE_TEST(name, memory)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lines_get_a_time_and_their_stream),
 		cmocka_unit_test(a_progress_bar_is_seen_before_its_line_ends),

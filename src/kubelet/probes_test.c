@@ -2,13 +2,11 @@
  * Copyright The Holdfast authors */
 #include "harness/node.h"
 
-#include "base/fs.h"
 #include "base/mem.h"
-#include "base/str.h"
 #include "kubelet/runtime/shim.h"
 
 #include <stdio.h>
-#include <stdlib.h>
+
 #include <unistd.h>
 
 /* Tests probes and hooks on real pods. */
@@ -28,23 +26,6 @@ static bool is_ready(struct testnode *n, void *arg)
 static void wait_ready(struct testnode *n, bool ready)
 {
 	testnode_wait(n, is_ready, &ready);
-}
-
-static bool has_file(struct testnode *n, void *arg)
-{
-	HF_AUTOFREE char *path = hf_xasprintf("%s/%s", n->dir, (const char *)arg);
-
-	return access(path, F_OK) == 0;
-}
-
-static void assert_file(const struct testnode *n, const char *name, const char *expected)
-{
-	HF_AUTOFREE char *path = hf_xasprintf("%s/%s", n->dir, name);
-	HF_AUTO_STRBUF text = HF_STRBUF_INIT(4096);
-	struct hf_error err;
-
-	assert_ok(hf_fs_read(path, &text, &err), &err);
-	assert_string_equal(text.data, expected);
 }
 
 static void a_readiness_probe_decides_whether_the_pod_is_ready(void **state)
@@ -88,9 +69,8 @@ static void a_failed_liveness_probe_restarts_the_container(void **state)
 	wait_ready(n, true);
 	{
 		HF_AUTOFREE char *path = hf_xasprintf("%s/alive", n->dir);
-		char marker[] = "alive";
 
-		testnode_wait(n, has_file, marker);
+		testnode_wait_file(n, "alive");
 		assert_int_equal(unlink(path), 0);
 	}
 	testnode_wait(n, has_restarted, NULL);
@@ -172,7 +152,6 @@ static void a_probe_past_its_time_is_a_failure(void **state)
 static void hooks_run_after_the_start_and_before_the_end(void **state)
 {
 	struct testnode *n = *state;
-	char begun[] = "order";
 
 	testnode_file(n, "main.sh",
 		      "trap 'echo term >> order; exit 0' TERM\n"
@@ -183,37 +162,25 @@ static void hooks_run_after_the_start_and_before_the_end(void **state)
 		     "'sh','-c','echo post >> order']}},'preStop':{'exec':{'command':['sh','-c',"
 		     "'sleep 0.3; echo pre >> order']}}}}]",
 		     n->dir);
-	testnode_wait(n, has_file, begun);
+	testnode_wait_file(n, "order");
 	wait_ready(n, true);
 	testnode_delete(n, "a", HF_GRACE_DEFAULT);
 	testnode_wait_gone(n, "a");
-	assert_file(n, "order", "post\npre\nterm\n");
-}
-
-/* A drain ends pods too, and their preStop hooks run. */
-static void set_flag(void *arg)
-{
-	*(bool *)arg = true;
-}
-
-static bool flag_is_set(struct testnode *n HF_UNUSED, void *arg)
-{
-	return *(bool *)arg;
+	testnode_assert_file(n, "order", "post\npre\nterm\n");
 }
 
 static void a_drain_runs_pre_stop_hooks(void **state)
 {
 	struct testnode *n = *state;
-	bool drained = false;
 
 	testnode_pod(n, "a",
 		     "'containers':[{'name':'main','workingDir':'%s','command':['tail','-f',"
 		     "'/dev/null'],'lifecycle':{'preStop':{'exec':{'command':['touch','pre']}}}}]",
 		     n->dir);
 	testnode_wait_state(n, "a", "running", NULL);
-	hf_kubelet_drain(n->kubelet, 30 * HF_SECOND, set_flag, &drained);
-	testnode_wait(n, flag_is_set, &drained);
-	assert_file(n, "pre", "");
+	testnode_drain(n, 30 * HF_SECOND);
+	testnode_wait_drained(n);
+	testnode_assert_file(n, "pre", "");
 }
 
 static void a_failed_post_start_hook_stops_the_container(void **state)
@@ -245,26 +212,13 @@ static void verdicts_outlive_the_kubelet(void **state)
 	testnode_start(n);
 	wait_ready(n, true);
 	assert_true(is_true(testnode_container(n, "a", 0, false), "started"));
-	assert_file(n, "order", "post\n");
-}
-
-static int set_up(void **state)
-{
-	return testnode_setup(state, HF_KUBELET_NETWORK_AUTO, false);
-}
-
-static int set_up_host(void **state)
-{
-	return testnode_setup(state, HF_KUBELET_NETWORK_HOST, false);
+	testnode_assert_file(n, "order", "post\n");
 }
 
 int main(int argc, char **argv)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, set_up, testnode_teardown)
-#define H(name)                                                                                    \
-	{                                                                                          \
-#name " (no namespaces)", name, set_up_host, testnode_teardown, NULL               \
-	}
+#define T(name) TESTNODE_TEST(name, memory)
+#define H(name) TESTNODE_HOST_TEST(name, memory)
 	const struct CMUnitTest tests[] = {
 		T(a_readiness_probe_decides_whether_the_pod_is_ready),
 		T(a_failed_liveness_probe_restarts_the_container),

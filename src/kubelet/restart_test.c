@@ -23,23 +23,6 @@
 #define STR(json, ...) hf_json_path_str((json), __VA_ARGS__, NULL)
 #define NUM(json, ...) hf_json_i64(hf_json_path((json), __VA_ARGS__, NULL), -1)
 
-static bool file_has(struct testnode *n, void *arg)
-{
-	HF_AUTOFREE char *path = hf_xasprintf("%s/%s", n->dir, (const char *)arg);
-
-	return access(path, F_OK) == 0;
-}
-
-static void assert_file(struct testnode *n, const char *name, const char *expected)
-{
-	HF_AUTOFREE char *path = hf_xasprintf("%s/%s", n->dir, name);
-	HF_AUTO_STRBUF text = HF_STRBUF_INIT(4096);
-	struct hf_error err;
-
-	assert_ok(hf_fs_read(path, &text, &err), &err);
-	assert_string_equal(text.data, expected);
-}
-
 static void make_fifo(struct testnode *n, const char *name)
 {
 	HF_AUTOFREE char *path = hf_xasprintf("%s/%s", n->dir, name);
@@ -96,7 +79,7 @@ static void an_exit_code_is_known_though_nobody_was_there(void **state)
 		STR(testnode_container(n, "a", 0, false), "state", "terminated", "startedAt"),
 		started);
 	assert_int_equal(NUM(testnode_container(n, "a", 0, false), "restartCount"), 0);
-	assert_file(n, "count", "once\n");
+	testnode_assert_file(n, "count", "once\n");
 	testnode_assert_output(n, "a", "bye\n");
 }
 
@@ -105,18 +88,17 @@ static void a_pod_that_runs_on_is_found_again_and_obeys(void **state)
 	struct testnode *n = *state;
 	HF_AUTOFREE char *script =
 		hf_xasprintf("echo once >> %s/count; exec tail -f /dev/null", n->dir);
-	char count[] = "count";
 	struct hf_process_id before, after;
 
 	testnode_script(n, "a", "Always", script);
 	testnode_wait_state(n, "a", "running", NULL);
-	testnode_wait(n, file_has, count);
+	testnode_wait_file(n, "count");
 	before = shim_of(n, "a");
 	testnode_stop(n);
 	testnode_start(n);
 	after = shim_of(n, "a");
 	assert_int_equal(before.pid, after.pid);
-	assert_file(n, "count", "once\n");
+	testnode_assert_file(n, "count", "once\n");
 	assert_int_equal(testnode_events(n, "a", "Started"), 1);
 	testnode_delete(n, "a", 1);
 	testnode_wait_gone(n, "a");
@@ -128,13 +110,12 @@ static void a_pod_whose_shim_died_meanwhile_is_lost_and_not_run_again(void **sta
 	struct testnode *n = *state;
 	HF_AUTOFREE char *script =
 		hf_xasprintf("echo once >> %s/count; exec tail -f /dev/null", n->dir);
-	char count[] = "count";
 	struct hf_process_id shim;
 	const struct hf_json *t;
 
 	testnode_script(n, "a", "Always", script);
 	testnode_wait_state(n, "a", "running", NULL);
-	testnode_wait(n, file_has, count);
+	testnode_wait_file(n, "count");
 	shim = shim_of(n, "a");
 	testnode_stop(n);
 	assert_int_equal(kill(shim.pid, SIGKILL), 0);
@@ -145,7 +126,7 @@ static void a_pod_whose_shim_died_meanwhile_is_lost_and_not_run_again(void **sta
 	t = hf_json_path(testnode_container(n, "a", 0, false), "state", "terminated", NULL);
 	assert_int_equal(NUM(t, "exitCode"), 137);
 	assert_string_equal(STR(t, "reason"), "ContainerStatusUnknown");
-	assert_file(n, "count", "once\n");
+	testnode_assert_file(n, "count", "once\n");
 }
 
 static void a_pod_whose_shim_dies_is_lost_at_once(void **state)
@@ -182,13 +163,12 @@ static void no_descendant_runs_on_when_its_shim_dies(void **state)
 		"wait",
 		fifo, n->dir);
 	HF_AUTO_FD fd = -1;
-	char up[] = "up";
 	struct hf_process_id shim;
 
 	make_fifo(n, "alive");
 	fd = open(fifo, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	testnode_script(n, "a", "Never", script);
-	testnode_wait(n, file_has, up);
+	testnode_wait_file(n, "up");
 	shim = shim_of(n, "a");
 	assert_int_equal(kill(shim.pid, SIGKILL), 0);
 	testnode_wait_phase(n, "a", "Failed");
@@ -296,11 +276,10 @@ static void a_pod_that_was_being_ended_is_ended_by_the_next_kubelet(void **state
 	HF_AUTOFREE char *script = hf_xasprintf("trap \\\"\\\" TERM; touch %s/up; "
 						"while :; do tail -f /dev/null; done",
 						n->dir);
-	char up[] = "up";
 	struct hf_process_id shim;
 
 	testnode_script(n, "a", "Always", script);
-	testnode_wait(n, file_has, up);
+	testnode_wait_file(n, "up");
 	testnode_wait_state(n, "a", "running", NULL);
 	shim = shim_of(n, "a");
 	testnode_delete(n, "a", 2);
@@ -387,23 +366,19 @@ static bool is_told_to_stop(struct testnode *n, void *arg)
 	return p && p->past.stop != HF_STOPPED_NOT;
 }
 
-static void on_nothing(void *arg HF_UNUSED)
-{
-}
-
 /* Destroys the kubelet after the drain has begun, so that no kubelet sees how the pod ends. */
 static void end_in_a_drain_unseen(struct testnode *n, const char *end)
 {
 	HF_AUTOFREE char *script = hf_xasprintf(
 		"trap \\\"read x < %s/go; %s\\\" TERM; touch %s/up; tail -f /dev/null & wait",
 		n->dir, end, n->dir);
-	char name[] = "a", up[] = "up";
+	char name[] = "a";
 
 	make_fifo(n, "go");
 	testnode_script(n, name, "Never", script);
 	testnode_wait_state(n, name, "running", NULL);
-	testnode_wait(n, file_has, up);
-	hf_kubelet_drain(n->kubelet, HF_MINUTE, on_nothing, NULL);
+	testnode_wait_file(n, "up");
+	testnode_drain(n, HF_MINUTE);
 	testnode_wait(n, is_told_to_stop, name);
 	testnode_stop(n);
 	let_go(n, "go");
@@ -433,7 +408,7 @@ static void a_pod_that_a_drain_left_running_is_ended_by_the_next_kubelet(void **
 		"'terminationGracePeriodSeconds':1,'restartPolicy':'Never','containers':[{"
 		"'name':'main','command':['sh','-c','trap \\\"\\\" TERM; tail -f /dev/null']}]");
 	testnode_wait_state(n, name, "running", NULL);
-	hf_kubelet_drain(n->kubelet, HF_MINUTE, on_nothing, NULL);
+	testnode_drain(n, HF_MINUTE);
 	testnode_wait(n, is_told_to_stop, name);
 	testnode_stop(n);
 	testnode_start(n);
@@ -587,23 +562,10 @@ static void killed_at_any_moment_the_plane_runs_a_pod_exactly_once(void **state)
 	}
 }
 
-static int set_up(void **state)
-{
-	return testnode_setup(state, HF_KUBELET_NETWORK_AUTO, true);
-}
-
-static int set_up_host(void **state)
-{
-	return testnode_setup(state, HF_KUBELET_NETWORK_HOST, true);
-}
-
 int main(int argc, char **argv)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, set_up, testnode_teardown)
-#define H(name)                                                                                    \
-	{                                                                                          \
-#name " (no namespaces)", name, set_up_host, testnode_teardown, NULL               \
-	}
+#define T(name) TESTNODE_TEST(name, disk)
+#define H(name) TESTNODE_HOST_TEST(name, disk)
 	const struct CMUnitTest tests[] = {
 		T(an_exit_code_is_known_though_nobody_was_there),
 		T(a_pod_that_runs_on_is_found_again_and_obeys),

@@ -2,7 +2,6 @@
  * Copyright The Holdfast authors */
 #include "harness/node.h"
 
-#include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "kubelet/runtime/shim.h"
@@ -344,24 +343,10 @@ static void without_mounts_only_what_is_in_place_can_be_had(void **state)
 	testnode_wait_phase(n, "b", "Succeeded");
 }
 
-static int set_up(void **state)
-{
-	assert_int_equal(setenv("SECRET_OF_THE_PLANE", "x", 1), 0);
-	return testnode_setup(state, HF_KUBELET_NETWORK_AUTO, false);
-}
-
-static int set_up_host(void **state)
-{
-	return testnode_setup(state, HF_KUBELET_NETWORK_HOST, false);
-}
-
 int main(int argc, char **argv)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, set_up, testnode_teardown)
-#define H(name)                                                                                    \
-	{                                                                                          \
-#name " (no namespaces)", name, set_up_host, testnode_teardown, NULL               \
-	}
+#define T(name) TESTNODE_TEST(name, memory)
+#define H(name) TESTNODE_HOST_TEST(name, memory)
 	const struct CMUnitTest tests[] = {
 		T(environment_and_arguments_are_expanded),
 		T(a_missing_config_map_is_named_and_waited_for),
@@ -380,5 +365,7 @@ int main(int argc, char **argv)
 	};
 	int rc = hf_shim_helper_main(argc, argv);
 
+	if (rc < 0 && setenv("SECRET_OF_THE_PLANE", "x", 1) != 0)
+		return 1;
 	return rc >= 0 ? rc : cmocka_run_group_tests(tests, NULL, NULL);
 }

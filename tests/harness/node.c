@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define WAIT_AT_MOST (60 * HF_SECOND) /* what is broken ends the test */
 
@@ -242,15 +243,25 @@ static bool is_drained(struct testnode *node, void *arg HF_UNUSED)
 	return node->drained;
 }
 
+void testnode_drain(struct testnode *node, hf_time grace)
+{
+	node->drained = false;
+	hf_kubelet_drain(node->kubelet, grace, on_drained, node);
+}
+
+void testnode_wait_drained(struct testnode *node)
+{
+	testnode_wait(node, is_drained, NULL);
+}
+
 void testnode_close(struct testnode *node)
 {
 	struct hf_error err;
 
 	if (!node->kubelet)
 		testnode_start(node);
-	node->drained = false;
-	hf_kubelet_drain(node->kubelet, 0, on_drained, node);
-	testnode_wait(node, is_drained, NULL);
+	testnode_drain(node, 0);
+	testnode_wait_drained(node);
 	node->kubelet = hf_kubelet_destroy(node->kubelet);
 	close_store(node);
 	node->guard = hf_timer_destroy(node->guard);
@@ -266,6 +277,26 @@ int testnode_setup(void **state, enum hf_kubelet_network network, bool on_disk)
 	testnode_open(node, network, on_disk);
 	*state = node;
 	return 0;
+}
+
+int testnode_setup_memory(void **state)
+{
+	return testnode_setup(state, HF_KUBELET_NETWORK_AUTO, false);
+}
+
+int testnode_setup_memory_host(void **state)
+{
+	return testnode_setup(state, HF_KUBELET_NETWORK_HOST, false);
+}
+
+int testnode_setup_disk(void **state)
+{
+	return testnode_setup(state, HF_KUBELET_NETWORK_AUTO, true);
+}
+
+int testnode_setup_disk_host(void **state)
+{
+	return testnode_setup(state, HF_KUBELET_NETWORK_HOST, true);
 }
 
 int testnode_teardown(void **state)
@@ -344,6 +375,35 @@ void testnode_file(struct testnode *node, const char *name, const char *text)
 	struct hf_error err;
 
 	assert_ok(hf_fs_write_atomic(path, text, strlen(text), 0644, &err), &err);
+}
+
+bool testnode_has_file(const struct testnode *node, const char *name)
+{
+	HF_AUTOFREE char *path = hf_xasprintf("%s/%s", node->dir, name);
+
+	return access(path, F_OK) == 0;
+}
+
+static bool has_file(struct testnode *node, void *arg)
+{
+	return testnode_has_file(node, arg);
+}
+
+void testnode_wait_file(struct testnode *node, const char *name)
+{
+	HF_AUTOFREE char *copy = hf_xstrdup(name);
+
+	testnode_wait(node, has_file, copy);
+}
+
+void testnode_assert_file(const struct testnode *node, const char *name, const char *expected)
+{
+	HF_AUTOFREE char *path = hf_xasprintf("%s/%s", node->dir, name);
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(4096);
+	struct hf_error err;
+
+	assert_ok(hf_fs_read(path, &text, &err), &err);
+	assert_string_equal(text.data, expected);
 }
 
 void testnode_delete(struct testnode *node, const char *pod, int64_t grace_s)

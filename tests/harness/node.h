@@ -36,6 +36,22 @@ void testnode_close(struct testnode *node);
 /* A node for each test, as cmocka has it. */
 int testnode_setup(void **state, enum hf_kubelet_network network, bool on_disk);
 int testnode_teardown(void **state);
+/* Rows of a table of tests. The pods have networks of their own where the machine allows it; in a test of
+ * TESTNODE_HOST_TEST they have the machine's. where: memory or disk, for the store. */
+int testnode_setup_memory(void **state);
+int testnode_setup_memory_host(void **state);
+int testnode_setup_disk(void **state);
+int testnode_setup_disk_host(void **state);
+#define TESTNODE_TEST(name, where)                                                                 \
+	cmocka_unit_test_setup_teardown(name, testnode_setup_##where, testnode_teardown)
+#define TESTNODE_HOST_TEST(name, where)                                                            \
+	{                                                                                          \
+#name " (no namespaces)", name, testnode_setup_##where##_host, testnode_teardown,  \
+			NULL                                                                       \
+	}
+/* Begins to end every pod; waits until the drain is over. */
+void testnode_drain(struct testnode *node, hf_time grace);
+void testnode_wait_drained(struct testnode *node);
 /* The parts alone, for restarts: the store stays (on_disk: is opened again). */
 void testnode_start(struct testnode *node);
 void testnode_stop(struct testnode *node);
@@ -43,6 +59,8 @@ void testnode_stop(struct testnode *node);
 /* Run the loop until the condition holds; the test fails after a minute. */
 void testnode_wait(struct testnode *node, bool (*until)(struct testnode *node, void *arg),
 		   void *arg);
+/* ... until the folder of the test has the file. */
+void testnode_wait_file(struct testnode *node, const char *name);
 void testnode_wait_phase(struct testnode *node, const char *pod, const char *phase);
 void testnode_wait_gone(struct testnode *node, const char *pod);
 /* ... until the state of the pod's first container is that ("running", "waiting",
@@ -60,6 +78,8 @@ void testnode_script(struct testnode *node, const char *name, const char *policy
 		     const char *script);
 /* A file in the folder of the test. */
 void testnode_file(struct testnode *node, const char *name, const char *text);
+bool testnode_has_file(const struct testnode *node, const char *name);
+void testnode_assert_file(const struct testnode *node, const char *name, const char *expected);
 void testnode_delete(struct testnode *node, const char *pod, int64_t grace_s);
 const struct hf_json *testnode_get(struct testnode *node, const char *pod); /* NULL: gone */
 const struct hf_json *testnode_status(struct testnode *node, const char *pod);
