@@ -6,7 +6,6 @@
 #include "kubelet/runtime/shim.h"
 
 #include <stdio.h>
-
 #include <unistd.h>
 
 /* Tests probes and hooks on real pods. */

@@ -142,15 +142,20 @@ static int check_pod(const struct hf_shim_pod *pod, struct hf_error *err)
 	if (!pod->ns || !pod->name || !pod->uid || !pod->hostname || pod->log_bytes_max <= 0 ||
 	    pod->log_files_max < 1 || pod->n_tmpfs > HF_POD_VOLUMES_MAX)
 		return hf_error_set(err, HF_E_INVALID, "'%s' is not complete", HF_SHIM_CONFIG_FILE);
-	for (size_t i = 0; i < pod->n_gpus; i++)
-		if (!pod->gpus[i].container || !pod->gpus[i].resource || !pod->gpus[i].id)
-			return hf_error_set(err, HF_E_INVALID, "'%s' has a GPU without an owner",
-					    HF_SHIM_CONFIG_FILE);
 	if (!needs_ip)
 		return 0;
 	if (!pod->ip || pod->prefix < 1 || pod->prefix > 32)
 		return hf_error_set(err, HF_E_INVALID, "'%s' has no address", HF_SHIM_CONFIG_FILE);
 	return hf_net_ip_parse(pod->ip, &ip, err);
+}
+
+static int check_gpus(const struct hf_shim_pod *pod, struct hf_error *err)
+{
+	for (size_t i = 0; i < pod->n_gpus; i++)
+		if (!pod->gpus[i].container || !pod->gpus[i].resource || !pod->gpus[i].id)
+			return hf_error_set(err, HF_E_INVALID, "'%s' has a GPU without an owner",
+					    HF_SHIM_CONFIG_FILE);
+	return 0;
 }
 
 int hf_shim_pod_from_json(const struct hf_json *json, struct hf_arena *arena,
@@ -192,6 +197,8 @@ int hf_shim_pod_from_json(const struct hf_json *json, struct hf_arena *arena,
 	}
 	if (!rc)
 		rc = check_pod(&pod, err);
+	if (!rc)
+		rc = check_gpus(&pod, err);
 	if (rc)
 		return rc;
 	(void)snprintf(pod.cgroups.memory, sizeof(pod.cgroups.memory), "%s",
