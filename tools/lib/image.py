@@ -54,13 +54,17 @@ def machine():
     return {"x86_64": "amd64", "aarch64": "arm64"}.get(os.uname().machine, os.uname().machine)
 
 
+def stamp(seconds):
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+
+
 def write(path, name, layer, config, time_s=0, architecture=None):
     """Write the archive and return the image's ID.
 
     config: as in an image's configuration (User, Env, Entrypoint, Cmd, Labels …).
     """
     blob = layer.bytes()
-    created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time_s))
+    created = stamp(time_s)
     text = json.dumps({
         "architecture": architecture or machine(), "os": "linux", "config": config, "created": created,
         "rootfs": {"type": "layers", "diff_ids": ["sha256:" + hashlib.sha256(blob).hexdigest()]},

@@ -6,7 +6,8 @@ import hashlib
 import os
 import re
 import subprocess
-import time
+
+import image
 
 
 def package_of(path):
@@ -29,41 +30,38 @@ def identifier(text):
     return "SPDXRef-" + re.sub(r"[^A-Za-z0-9.-]", "-", text)
 
 
-def stamp(seconds):
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
-
-
 def document(name, version, files, seconds):
     """files: [(path in the image, path here)]; the files of the program are those dpkg does not know."""
+    own = ("holdfast", version, "holdfast")
     digest = hashlib.sha256()
     packages, listed, relations = {}, [], []
     for inside, path in sorted(files):
         with open(path, "rb") as f:
             data = f.read()
-        digest.update(inside.encode() + b"\0" + hashlib.sha256(data).digest())
-        owner = package_of(path) or ("holdfast", version, "holdfast")
-        packages.setdefault(owner, []).append((inside, hashlib.sha1(data).hexdigest()))
+        sha1, sha256 = hashlib.sha1(data).hexdigest(), hashlib.sha256(data)
+        digest.update(inside.encode() + b"\0" + sha256.digest())
+        packages.setdefault(package_of(path) or own, []).append((inside, sha1))
         listed.append({
             "SPDXID": identifier("file-" + inside), "fileName": "./" + inside,
-            "checksums": [{"algorithm": "SHA1", "checksumValue": hashlib.sha1(data).hexdigest()},
-                          {"algorithm": "SHA256", "checksumValue": hashlib.sha256(data).hexdigest()}],
+            "checksums": [{"algorithm": "SHA1", "checksumValue": sha1},
+                          {"algorithm": "SHA256", "checksumValue": sha256.hexdigest()}],
             "licenseConcluded": "NOASSERTION", "licenseInfoInFiles": ["NOASSERTION"],
             "copyrightText": "NOASSERTION"})
     out = []
     for owner, inside in sorted(packages.items()):
-        out.append(package(owner, version, [sha1 for _, sha1 in inside]))
+        out.append(package(owner, owner == own, [sha1 for _, sha1 in inside]))
         relations.append(("SPDXRef-DOCUMENT", "DESCRIBES", out[-1]["SPDXID"]))
         relations += [(out[-1]["SPDXID"], "CONTAINS", identifier("file-" + i)) for i, _ in inside]
     return {
         "spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT", "name": name,
         "documentNamespace": "https://holdfast.dev/spdx/" + digest.hexdigest(),
-        "creationInfo": {"created": stamp(seconds), "creators": ["Tool: holdfast-tools-image"]},
+        "creationInfo": {"created": image.stamp(seconds), "creators": ["Tool: holdfast-tools-image"]},
         "packages": out, "files": listed,
         "relationships": [{"spdxElementId": a, "relationshipType": kind, "relatedSpdxElement": b}
                           for a, kind, b in relations]}
 
 
-def package(owner, version, checksums):
+def package(owner, is_own, checksums):
     name, number, source = owner
     code = hashlib.sha1("".join(sorted(checksums)).encode()).hexdigest()
     made = {"SPDXID": identifier("package-" + name), "name": name, "versionInfo": number,
@@ -72,7 +70,7 @@ def package(owner, version, checksums):
             "licenseInfoFromFiles": ["NOASSERTION"],
             "licenseConcluded": "NOASSERTION", "licenseDeclared": "NOASSERTION",
             "copyrightText": "NOASSERTION"}
-    if owner == ("holdfast", version, "holdfast"):
+    if is_own:
         made.update(licenseDeclared="Apache-2.0", primaryPackagePurpose="APPLICATION")
     else:
         made["sourceInfo"] = f"built from Debian's source package {source}"
