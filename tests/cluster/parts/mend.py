@@ -85,11 +85,16 @@ def pod(name, node=HERE, **more):
         "volumes": [{"name": "host", "hostPath": {"path": "/"}}], **more}}
 
 
-def actor(w, node, attempt):
-    """The pod, and a client with its token as its kubelet would get it."""
+def actor_token(w, node, attempt):
+    """Creates the pod and returns its token as its kubelet would get it."""
     made = w.operator.create("pods", NS, pod(f"{node}-{attempt}", node))["metadata"]
-    return w.cluster.client(w.api.token_of(NS, MENDER, bound={
-        "kind": "Pod", "apiVersion": "v1", "name": made["name"], "uid": made["uid"]}))
+    return w.api.token_of(NS, MENDER, bound={
+        "kind": "Pod", "apiVersion": "v1", "name": made["name"], "uid": made["uid"]})
+
+
+def actor(w, node, attempt):
+    """The pod, and a client with its token."""
+    return w.cluster.client(actor_token(w, node, attempt))
 
 
 def act(**more):
@@ -258,9 +263,7 @@ def check_pods(w):
 def check_program(w):
     """holdfast mend-node with the actor's own token: it writes intent and result, once"""
     name = remediation(w, HERE, 30, rung="reboot", devices=None)
-    made = w.operator.create("pods", NS, pod(name))["metadata"]
-    token = w.api.token_of(NS, MENDER, bound={"kind": "Pod", "apiVersion": "v1", "name": made["name"],
-                                              "uid": made["uid"]})
+    token = actor_token(w, HERE, 30)
     with tempfile.TemporaryDirectory() as folder:
         def put(path, text):
             path = os.path.join(folder, path)
@@ -276,9 +279,7 @@ def check_program(w):
                  "--sysrq", sysrq, "--only", "sysrq", "--sync-wait", "10ms"]
         env = {**os.environ, "HOLDFAST_NODE_NAME": HERE, "HOLDFAST_MEND_NONCE": NONCE}
         # With the token of another actor the policy refuses the intent.
-        other = w.operator.create("pods", NS, pod(f"{HERE}-31"))["metadata"]
-        foreign = w.cluster.path(w.cluster.kubeconfig("mender2", w.api.token_of(NS, MENDER, bound={
-            "kind": "Pod", "apiVersion": "v1", "name": other["name"], "uid": other["uid"]})))
+        foreign = w.cluster.path(w.cluster.kubeconfig("mender2", actor_token(w, HERE, 31)))
         ended = subprocess.run([foreign if word == config else word for word in words], env=env, capture_output=True,
                                text=True, timeout=60)
         equal("exit code with another token", ended.returncode, 2)
