@@ -5,81 +5,43 @@
  * NVML hang. Output: the child's list, or a reason. */
 #include "kubelet/gpu_search.h"
 
-#include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "kubelet/kubelet.h"
+#include "kubelet/question.h"
 #include "kubelet/runtime/shim_internal.h"
-#include "loop/pipe.h"
-#include "loop/process.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define ANSWER_WITHIN (20 * HF_SECOND)
-#define ANSWER_BYTES_MAX ((size_t)64 << 10)
 
 struct hf_gpu_search {
 	hf_gpu_search_fn found;
 	void *arg;
-	struct hf_process *child;
-	struct hf_reader *reader;
-	struct hf_timer *timer;
-	struct hf_strbuf answer;
+	struct hf_question *question;
 };
 
 struct hf_gpu_search *hf_gpu_search_destroy(struct hf_gpu_search *s)
 {
 	if (!s)
 		return NULL;
-	s->reader = hf_reader_destroy(s->reader);
-	s->timer = hf_timer_destroy(s->timer);
-	s->child = hf_process_destroy(s->child);
-	hf_strbuf_release(&s->answer);
+	s->question = hf_question_destroy(s->question);
 	free(s);
 	return NULL;
 }
 
-static void finish_search(struct hf_gpu_search *s, const struct hf_json *gpus, const char *why)
+static void on_answer(void *arg, const struct hf_json *answer, bool late)
 {
-	s->reader = hf_reader_destroy(s->reader);
-	hf_timer_disarm(s->timer);
-	s->found(s->arg, gpus, why);
-}
+	const struct hf_gpu_search *s = arg;
 
-static void take_answer(struct hf_gpu_search *s)
-{
-	HF_AUTO_JSON json = NULL;
-
-	if (hf_json_parse(s->answer.data, s->answer.len, NULL, &json, NULL) != 0)
-		finish_search(s, NULL, "the search for GPUs failed");
+	if (answer)
+		s->found(s->arg, hf_json_get(answer, "gpus"),
+			 hf_json_str(hf_json_get(answer, "why"), ""));
 	else
-		finish_search(s, hf_json_get(json, "gpus"),
-			      hf_json_str(hf_json_get(json, "why"), ""));
-}
-
-static void on_answer(void *arg, const char *bytes, size_t len, int read_error HF_UNUSED)
-{
-	struct hf_gpu_search *s = arg;
-
-	hf_strbuf_add(&s->answer, bytes, len);
-	if (len == 0 || memchr(bytes, '\n', len))
-		take_answer(s);
-}
-
-static void on_late(void *arg)
-{
-	struct hf_gpu_search *s = arg;
-
-	(void)hf_process_kill(s->child, SIGKILL, NULL);
-	finish_search(s, NULL, "NVML did not answer within 20 s");
-}
-
-static void on_exit_of_child(void *arg HF_UNUSED, const struct hf_process_exit *ended HF_UNUSED)
-{
-	/* on_answer handles the end of the child's output. */
+		s->found(s->arg, NULL,
+			 late ? "NVML did not answer within 20 s" : "the search for GPUs failed");
 }
 
 int hf_gpu_search_start(const struct hf_gpu_search_options *options,
@@ -87,27 +49,21 @@ int hf_gpu_search_start(const struct hf_gpu_search_options *options,
 {
 	struct hf_gpu_search *s = hf_xcalloc(1, sizeof(*s));
 	const char *const argv[] = {options->exe, "shim", "gpus", options->sysfs, NULL};
-	int out[2] = {-1, -1};
-	struct hf_process_spec spec = {.argv = argv, .new_session = true, .die_with_parent = true};
-	int rc = hf_pipe_make(out, err);
+	const struct hf_question_options question = {.loop = options->loop,
+						     .argv = argv,
+						     .input = HF_PROCESS_STDIO_NULL,
+						     .die_with_parent = true,
+						     .within = ANSWER_WITHIN,
+						     .fn = on_answer,
+						     .arg = s};
+	int rc = hf_question_ask(&question, &s->question, err);
 
 	s->found = options->found;
 	s->arg = options->arg;
-	hf_strbuf_init(&s->answer, ANSWER_BYTES_MAX);
-	s->timer = hf_timer_create(options->loop, on_late, s);
-	spec.stdio[0] = spec.stdio[2] = HF_PROCESS_STDIO_NULL;
-	spec.stdio[1] = out[1];
-	if (!rc)
-		rc = hf_process_spawn(options->loop, &spec, on_exit_of_child, s, &s->child, err);
-	hf_fd_cleanup(&out[1]);
-	if (!rc)
-		rc = hf_reader_create(options->loop, out[0], on_answer, s, &s->reader, err);
 	if (rc) {
-		hf_fd_cleanup(&out[0]);
 		hf_gpu_search_destroy(s);
 		return rc;
 	}
-	hf_timer_arm(s->timer, ANSWER_WITHIN);
 	*ret_search = s;
 	return 0;
 }

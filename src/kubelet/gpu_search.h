@@ -28,7 +28,7 @@ struct hf_gpu_search_options {
 };
 int hf_gpu_search_start(const struct hf_gpu_search_options *options,
 			struct hf_gpu_search **ret_search, struct hf_error *err) HF_MUST_CHECK;
-/* NULL is allowed; returns NULL. Must not be called from the callback. */
+/* NULL is allowed; returns NULL. */
 struct hf_gpu_search *hf_gpu_search_destroy(struct hf_gpu_search *search);
 
 /* HF_E_INVALID: the text is no value of the option `gpus` (kubelet.h). */

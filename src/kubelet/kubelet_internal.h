@@ -35,6 +35,7 @@
  *   plan.c             what should happen to a pod's containers (pure)
  *   env.c              variables (pure)
  *   volumes.c          volumes on disk, and mounts
+ *   question.c         asks a child for a line of JSON (question.h)
  *   gpu_search.c       the search for GPUs (gpu_search.h)
  *   gpus.c             the machine's GPUs and their owners
  *   torchrun.c         Debian 12's torchrun, which fails

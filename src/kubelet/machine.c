@@ -4,15 +4,13 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
-#include "base/str.h"
+#include "kubelet/question.h"
 #include "loop/pipe.h"
-#include "loop/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/nsfs.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,27 +22,20 @@
  * pod's shim do, so a later kubelet can take it over from a shim.
  */
 #define ANSWER_WITHIN (30 * HF_SECOND)
-#define ANSWER_BYTES_MAX ((size_t)64 << 10)
 
 struct hf_kubelet_probe {
 	struct hf_kubelet *kubelet;
-	struct hf_process *child;
-	struct hf_reader *reader;
-	struct hf_timer *timer;
+	struct hf_question *question;
 	/* the child's stdin; the child stays in the namespace until this is closed */
 	int hold;
-	struct hf_strbuf answer;
 };
 
 struct hf_kubelet_probe *hf_kubelet_probe_destroy(struct hf_kubelet_probe *p)
 {
 	if (!p)
 		return NULL;
-	p->reader = hf_reader_destroy(p->reader);
-	p->timer = hf_timer_destroy(p->timer);
+	p->question = hf_question_destroy(p->question);
 	hf_fd_cleanup(&p->hold);
-	p->child = hf_process_destroy(p->child);
-	hf_strbuf_release(&p->answer);
 	free(p);
 	return NULL;
 }
@@ -89,14 +80,15 @@ static void give_up(struct hf_kubelet *k, const char *why)
 	finish_probe(k);
 }
 
-static void take_answer(struct hf_kubelet_probe *p)
+static void on_answer(void *arg, const struct hf_json *json, bool late)
 {
+	const struct hf_kubelet_probe *p = arg;
 	struct hf_kubelet *k = p->kubelet;
-	HF_AUTO_JSON json = NULL;
 	const struct hf_json *cgroups;
 
-	if (hf_json_parse(p->answer.data, p->answer.len, NULL, &json, NULL) != 0) {
-		give_up(k, "the trial of this machine's namespaces failed");
+	if (!json) {
+		give_up(k, late ? "the trial of this machine's namespaces did not end within 30 s"
+				: "the trial of this machine's namespaces failed");
 		return;
 	}
 	cgroups = hf_json_get(json, "cgroups");
@@ -114,65 +106,29 @@ static void take_answer(struct hf_kubelet_probe *p)
 	k->pid_ns = hf_json_true(hf_json_get(json, "pidNamespace"), false);
 	(void)snprintf(k->why, sizeof(k->why), "%s", hf_json_str(hf_json_get(json, "why"), ""));
 	if (k->isolate)
-		take_net(k, hf_process_pid(p->child));
+		take_net(k, hf_question_pid(p->question));
 	finish_probe(k);
-}
-
-static void on_answer(void *arg, const char *bytes, size_t len, int read_error HF_UNUSED)
-{
-	struct hf_kubelet_probe *p = arg;
-
-	hf_strbuf_add(&p->answer, bytes, len);
-	/* The end of the output without a line means that the child died. */
-	if (len == 0 || memchr(bytes, '\n', len))
-		take_answer(p);
-}
-
-static void on_late(void *arg)
-{
-	struct hf_kubelet_probe *p = arg;
-
-	(void)hf_process_kill(p->child, SIGKILL, NULL);
-	give_up(p->kubelet, "the trial of this machine's namespaces did not end within 30 s");
-}
-
-static void on_exit_of_child(void *arg HF_UNUSED, const struct hf_process_exit *ended HF_UNUSED)
-{
-	/* on_answer handles the end of the child's output. */
 }
 
 int hf_kubelet_probe_start(struct hf_kubelet *k, struct hf_error *err)
 {
 	struct hf_kubelet_probe *p = hf_xcalloc(1, sizeof(*p));
 	const char *const argv[] = {k->exe, "shim", "net", NULL};
-	int in[2] = {-1, -1}, out[2] = {-1, -1};
-	struct hf_process_spec spec = {.argv = argv, .new_session = true};
-	int rc;
+	struct hf_question_options question = {
+		.loop = k->loop, .argv = argv, .within = ANSWER_WITHIN, .fn = on_answer, .arg = p};
+	int in[2] = {-1, -1};
+	int rc = hf_pipe_make(in, err);
 
 	p->kubelet = k;
-	p->hold = -1;
-	hf_strbuf_init(&p->answer, ANSWER_BYTES_MAX);
-	p->timer = hf_timer_create(k->loop, on_late, p);
-	rc = hf_pipe_make(in, err);
+	p->hold = in[1];
+	question.input = in[0];
 	if (!rc)
-		rc = hf_pipe_make(out, err);
-	if (!rc) {
-		spec.stdio[0] = in[0];
-		spec.stdio[1] = out[1];
-		spec.stdio[2] = HF_PROCESS_STDIO_NULL;
-		p->hold = in[1];
-		rc = hf_process_spawn(k->loop, &spec, on_exit_of_child, p, &p->child, err);
-	}
+		rc = hf_question_ask(&question, &p->question, err);
 	hf_fd_cleanup(&in[0]);
-	hf_fd_cleanup(&out[1]);
-	if (!rc)
-		rc = hf_reader_create(k->loop, out[0], on_answer, p, &p->reader, err);
 	if (rc) {
-		hf_fd_cleanup(&out[0]);
 		hf_kubelet_probe_destroy(p);
 		return rc;
 	}
-	hf_timer_arm(p->timer, ANSWER_WITHIN);
 	k->probe = p;
 	return 0;
 }
