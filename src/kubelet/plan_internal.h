@@ -17,9 +17,10 @@
  * sidecar has started. A sidecar is restarted under every restartPolicy. The phase does not depend on
  * its exit code.
  *
- * The pod's restartPolicy restarts a container that has ended: first at once, then after 10 s, then twice
- * as long each time up to 300 s. An attempt of 10 minutes resets the back-off to 10 s. Upstream's kubelet does the same
- * (kuberuntime, util/flowcontrol). The journal keeps the back-off, so a new kubelet continues it.
+ * By the pod's restartPolicy a container that has ended starts again: first at once, then after 10 s, then
+ * after twice as long each time, up to 300 s. An attempt of 10 minutes resets the back-off to 10 s. Upstream's
+ * kubelet does the same (kuberuntime, util/flowcontrol). The journal keeps the back-off, so a new kubelet
+ * continues it.
  */
 #define HF_BACKOFF_FIRST_S 10u
 #define HF_BACKOFF_MAX_S 300u

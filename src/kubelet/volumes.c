@@ -17,8 +17,8 @@
 /*
  * Makes volumes and mounts. A volume is a folder of the pod ("volumes/NAME") with the content of an
  * emptyDir, ConfigMap, Secret or downwardAPI, or a path of the machine (hostPath, and the folders of
- * claims.c). ConfigMaps and
- * Secrets are written once, when the pod starts; later changes are not followed.
+ * claims.c). ConfigMaps and Secrets are written once, when the pod starts; later changes are not
+ * followed.
  */
 #define DEFAULT_MODE 0644
 #define VALUE_BYTES_MAX ((size_t)2 << 20)

@@ -198,8 +198,8 @@ static void write_lines(struct hf_log_sink *sink, const struct hf_strbuf *batch,
 	sink->told = false;
 }
 
-/* Takes what a progress bar has finished: all bytes up to the last carriage return. Without this, a bar would be seen
- * only at its end, because it is one line. */
+/* Takes what a progress bar has finished: all bytes up to the last carriage return. Without this, a bar would
+ * be seen only at its end, because it is one line. */
 static void take_redrawn(struct hf_log_sink *sink, int stream, struct hf_strbuf *batch, hf_time now)
 {
 	char *line = sink->part[stream].line;
