@@ -92,7 +92,7 @@ static bool is_overdue(const struct hf_brain *b, int role, const struct hf_slot 
 	if (!slot->held || !slot->current || hf_slot_is_down(b, role, slot))
 		return false;
 	/* A new pod may take as long to start as any other. */
-	if (hf_in_place_is_replacement(b, slot) && (!own || own->phase != HF_CONTAINER_RUNNING))
+	if (hf_slot_has_new_pod(b, slot) && (!own || own->phase != HF_CONTAINER_RUNNING))
 		return false;
 	deadline = hf_in_place_deadline(b, role, slot);
 	if (b->now < deadline)
@@ -110,8 +110,7 @@ static bool answer_ends(struct hf_brain *b, struct moved *moved)
 			if (!slot->fell && !is_overdue(b, r, slot) &&
 			    !(slot->held && !b->job.recovery.in_place))
 				continue;
-			if (slot->held && hf_barrier_is_of_all(b) &&
-			    hf_in_place_is_replacement(b, slot)) {
+			if (slot->held && hf_barrier_is_of_all(b) && hf_slot_has_new_pod(b, slot)) {
 				recreate_all(b, find_failure(b, r, i));
 				return false;
 			}
@@ -315,7 +314,7 @@ static void find_awaited(const struct hf_brain *b, struct awaited *awaited)
 
 			if (!slot->held || hf_slot_is_down(b, r, slot) || (!slot->current && !all))
 				continue;
-			if (slot->pod && !hf_in_place_is_replacement(b, slot)) {
+			if (slot->pod && !hf_slot_has_new_pod(b, slot)) {
 				if (awaited->running++ == 0)
 					awaited->first_running = name_rank(b, r, i);
 			} else if (awaited->coming++ == 0) {

@@ -138,18 +138,12 @@ static int64_t find_grace(const struct hf_brain *b, int role)
 	return POD_GRACE_SECONDS;
 }
 
-bool hf_in_place_is_replacement(const struct hf_brain *b, const struct hf_slot *slot)
-{
-	return slot->pod && slot->pod->stamped && slot->pod->generation == b->ledger.generation &&
-	       slot->pod->attempt == slot->attempt;
-}
-
 hf_time hf_in_place_deadline(const struct hf_brain *b, int role, const struct hf_slot *slot)
 {
 	hf_time from;
 
 	hf_assert(slot->held && slot->pod);
-	if (!hf_in_place_is_replacement(b, slot))
+	if (!hf_slot_has_new_pod(b, slot))
 		return hf_time_add(b->ledger.in_place_at == HF_TIME_NONE ? b->now
 									 : b->ledger.in_place_at,
 				   hf_seconds(b->job.recovery.checkpoint_grace_seconds +
@@ -169,7 +163,7 @@ bool hf_in_place_is_down(const struct hf_brain *b, bool *ret_complete)
 
 			if (!slot->held || hf_slot_is_down(b, r, slot))
 				continue;
-			if (slot->pod && !hf_in_place_is_replacement(b, slot))
+			if (slot->pod && !hf_slot_has_new_pod(b, slot))
 				return false;
 			*ret_complete = false;
 		}

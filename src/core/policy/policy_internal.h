@@ -220,8 +220,6 @@ bool hf_in_place_allows_all(const struct hf_brain *b);
 bool hf_in_place_allows_rank(const struct hf_brain *b, int role, int32_t index);
 /* Writes the ledger's streak: restarts that no person asked for. */
 void hf_in_place_count(struct hf_brain *b, bool in_place);
-/* The pod of the rank was made for this very generation and attempt. */
-bool hf_in_place_is_replacement(const struct hf_brain *b, const struct hf_slot *slot);
 /* By when the process of a held rank must be down, or its new pod must have reported. */
 hf_time hf_in_place_deadline(const struct hf_brain *b, int role, const struct hf_slot *slot);
 /* No old process runs.  complete: each held rank waits for the order to start. */

@@ -188,6 +188,8 @@ bool hf_slot_is_up(const struct hf_slot *slot);
 /* The pod is of the ledger's generation and of the rank's attempt. */
 bool hf_slot_is_current(const struct hf_brain *b, const struct hf_slot *slot,
 			const struct hf_pod *pod);
+/* The rank's pod was made for this very generation and attempt: no restart in place came since. */
+bool hf_slot_has_new_pod(const struct hf_brain *b, const struct hf_slot *slot);
 /* The report of the rank's process, if it speaks of the container that runs now and of nothing
  * later than the ledger; else NULL. */
 const struct hf_process_seen *hf_slot_process(const struct hf_brain *b, int role,

@@ -42,8 +42,7 @@ static enum hf_slot_phase find_process_phase(const struct hf_brain *b, int role,
 		return HF_SLOT_BROKEN;
 	if (reached && process->phase == HF_PROCESS_RUNNING)
 		return HF_SLOT_RUNNING;
-	if (!waits && slot->pod->generation == b->ledger.generation &&
-	    slot->pod->attempt == slot->attempt)
+	if (!waits && hf_slot_has_new_pod(b, slot))
 		return HF_SLOT_RUNNING;
 	presumed_at = hf_slot_presumed_at(b);
 	if (b->now >= presumed_at)
@@ -113,9 +112,7 @@ static bool is_older(const struct hf_brain *b, int role, const struct hf_slot *s
 	if (!pod->stamped)
 		return b->ledger.phase == HF_PHASE_TEARING && !slot->current;
 	if (slot->current)
-		return slot->held && hf_barrier_is_of_all(b) &&
-		       !(pod->generation == b->ledger.generation &&
-			 pod->attempt == slot->attempt) &&
+		return slot->held && hf_barrier_is_of_all(b) && !hf_slot_has_new_pod(b, slot) &&
 		       !hf_slot_is_down(b, role, slot);
 	return pod->generation < b->ledger.generation &&
 	       ((b->barrier && hf_barrier_is_of_all(b)) ||

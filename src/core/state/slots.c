@@ -172,6 +172,12 @@ bool hf_slot_is_current(const struct hf_brain *b, const struct hf_slot *slot,
 	return pod->attempt + slot->in_place == slot->attempt;
 }
 
+bool hf_slot_has_new_pod(const struct hf_brain *b, const struct hf_slot *slot)
+{
+	return slot->pod && slot->pod->stamped && slot->pod->generation == b->ledger.generation &&
+	       slot->pod->attempt == slot->attempt;
+}
+
 /* ---- the process in the pod ----------------------------------------------------------------- */
 
 /* The report is older than the container: it speaks of an exec that has ended.  Kubelets give whole
@@ -226,7 +232,7 @@ bool hf_slot_has_run(const struct hf_brain *b, const struct hf_slot *slot)
 		return true;
 	if (reached && (process->phase == HF_PROCESS_RUNNING || process->phase == HF_PROCESS_ENDED))
 		return true;
-	if (!reached && pod->generation == b->ledger.generation && pod->attempt == slot->attempt)
+	if (!reached && hf_slot_has_new_pod(b, slot))
 		return true;
 	return b->now >= hf_time_add(hf_slot_presumed_at(b),
 				     hf_seconds(b->job.recovery.in_place_wait_seconds +
