@@ -166,15 +166,43 @@ static bool is_delayed(const struct hf_brain *b)
 	return true;
 }
 
+/* The held ranks that the barrier waits for. */
+struct awaited {
+	int32_t running, coming;
+	const char *first_running, *first_coming;
+};
+
+static void find_awaited(const struct hf_brain *b, struct awaited *awaited)
+{
+	bool all = hf_barrier_is_of_all(b);
+
+	*awaited = (struct awaited){0};
+	for (int r = 0; r < b->roles_len; r++) {
+		for (int32_t i = 0; i < b->roles[r].replicas; i++) {
+			const struct hf_slot *slot = &b->roles[r].slots[i];
+
+			if (!slot->held || hf_slot_is_down(b, r, slot) || (!slot->current && !all))
+				continue;
+			if (slot->pod && !hf_slot_has_new_pod(b, slot)) {
+				if (awaited->running++ == 0)
+					awaited->first_running = name_rank(b, r, i);
+			} else if (awaited->coming++ == 0) {
+				awaited->first_coming = name_rank(b, r, i);
+			}
+		}
+	}
+}
+
 static void release_all(struct hf_brain *b)
 {
+	struct awaited awaited;
 	hf_time latest;
-	bool complete;
 
-	if (!hf_in_place_is_down(b, &complete) || is_delayed(b))
+	find_awaited(b, &awaited);
+	if (b->older_pods > 0 || awaited.running > 0 || is_delayed(b))
 		return;
 	latest = find_latest(b);
-	if (!complete && b->now < latest) {
+	if (awaited.coming > 0 && b->now < latest) {
 		hf_wake(b, latest);
 		return;
 	}
@@ -295,33 +323,6 @@ static bool is_any_kept(const struct hf_brain *b)
 		}
 	}
 	return false;
-}
-
-/* The held ranks that the barrier waits for. */
-struct awaited {
-	int32_t running, coming;
-	const char *first_running, *first_coming;
-};
-
-static void find_awaited(const struct hf_brain *b, struct awaited *awaited)
-{
-	bool all = hf_barrier_is_of_all(b);
-
-	*awaited = (struct awaited){0};
-	for (int r = 0; r < b->roles_len; r++) {
-		for (int32_t i = 0; i < b->roles[r].replicas; i++) {
-			const struct hf_slot *slot = &b->roles[r].slots[i];
-
-			if (!slot->held || hf_slot_is_down(b, r, slot) || (!slot->current && !all))
-				continue;
-			if (slot->pod && !hf_slot_has_new_pod(b, slot)) {
-				if (awaited->running++ == 0)
-					awaited->first_running = name_rank(b, r, i);
-			} else if (awaited->coming++ == 0) {
-				awaited->first_coming = name_rank(b, r, i);
-			}
-		}
-	}
 }
 
 void hf_barrier_tell(const struct hf_brain *b)

@@ -152,25 +152,6 @@ hf_time hf_in_place_deadline(const struct hf_brain *b, int role, const struct hf
 	return hf_time_add(from == HF_TIME_NONE ? b->now : from, hf_seconds(ARRIVE_SECONDS));
 }
 
-bool hf_in_place_is_down(const struct hf_brain *b, bool *ret_complete)
-{
-	*ret_complete = true;
-	if (b->older_pods > 0)
-		return false;
-	for (int r = 0; r < b->roles_len; r++) {
-		for (int32_t i = 0; i < b->roles[r].replicas; i++) {
-			const struct hf_slot *slot = &b->roles[r].slots[i];
-
-			if (!slot->held || hf_slot_is_down(b, r, slot))
-				continue;
-			if (slot->pod && !hf_slot_has_new_pod(b, slot))
-				return false;
-			*ret_complete = false;
-		}
-	}
-	return true;
-}
-
 /* Ranks that end later of the same fault are no further restart.  The caller has not written into
  * the record yet that this one happens in place. */
 void hf_in_place_count(struct hf_brain *b, bool in_place)

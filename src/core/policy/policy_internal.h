@@ -222,8 +222,6 @@ bool hf_in_place_allows_rank(const struct hf_brain *b, int role, int32_t index);
 void hf_in_place_count(struct hf_brain *b, bool in_place);
 /* By when the process of a held rank must be down, or its new pod must have reported. */
 hf_time hf_in_place_deadline(const struct hf_brain *b, int role, const struct hf_slot *slot);
-/* No old process runs.  complete: each held rank waits for the order to start. */
-bool hf_in_place_is_down(const struct hf_brain *b, bool *ret_complete);
 /* Writes slots and the last record: re-create what does not answer, then let all held ranks start. */
 void hf_barrier_step(struct hf_brain *b);
 /* Writes slots: hold ranks with a pod that is to go, until that is gone. */
