@@ -172,14 +172,9 @@ static bool restart_each(struct hf_brain *b)
 	for (size_t i = 0; i < b->terminations_len; i++) {
 		const struct hf_termination *termination = &b->terminations[i];
 
-		if (termination->kind == HF_TERMINATION_RESTARTED)
-			continue;
-		if (hf_in_place_allows_rank(b, termination->role, termination->index)) {
-			in_place = true;
-			hf_restart_in_place(b, termination->role, termination->index);
-		} else {
-			hf_restart_replica(b, termination->role, termination->index);
-		}
+		if (termination->kind != HF_TERMINATION_RESTARTED)
+			in_place |=
+				hf_restart_replica_any(b, termination->role, termination->index);
 	}
 	if (in_place)
 		hf_ranks_refresh(b);

@@ -185,8 +185,8 @@ void hf_delay_reset(struct hf_brain *b);
 
 /* Begin the next attempt of one rank, in a new pod. */
 void hf_restart_replica(struct hf_brain *b, int role, int32_t index);
-/* Begin the next attempt of one rank in its pod. */
-void hf_restart_in_place(struct hf_brain *b, int role, int32_t index);
+/* Begin the next attempt of one rank: in its pod if that is possible, which is the answer. */
+bool hf_restart_replica_any(struct hf_brain *b, int role, int32_t index);
 /* Begin the next generation of all ranks, in new pods. */
 void hf_gang_restart(struct hf_brain *b);
 /* Begin the next generation of all ranks: in place if that is possible, which is the answer. */

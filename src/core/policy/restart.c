@@ -26,7 +26,7 @@ void hf_restart_replica(struct hf_brain *b, int role, int32_t index)
 
 /* The pod stays, and so does what was counted of its containers.  The rank is held until its
  * process is down, and until the delay is over. */
-void hf_restart_in_place(struct hf_brain *b, int role, int32_t index)
+static void restart_in_place(struct hf_brain *b, int role, int32_t index)
 {
 	struct hf_slot *slot = &b->roles[role].slots[index];
 	const struct hf_process_seen *process = hf_slot_process(b, role, slot);
@@ -40,6 +40,17 @@ void hf_restart_in_place(struct hf_brain *b, int role, int32_t index)
 	slot->in_place_since = b->ledger.incident.id;
 	slot->covered = slot->trained = false;
 	slot->phase = HF_SLOT_STARTING;
+}
+
+bool hf_restart_replica_any(struct hf_brain *b, int role, int32_t index)
+{
+	bool in_place = hf_in_place_allows_rank(b, role, index);
+
+	if (in_place)
+		restart_in_place(b, role, index);
+	else
+		hf_restart_replica(b, role, index);
+	return in_place;
 }
 
 void hf_restart_tell(struct hf_brain *b, enum hf_class cause)

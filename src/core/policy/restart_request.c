@@ -62,13 +62,9 @@ static void restart_named(struct hf_brain *b, const char *replica)
 	b->ledger.records[0].node = slot->pod->node;
 	b->restarting_role = role;
 	b->plan->restart_scope = HF_SCOPE_REPLICA;
-	b->ledger.records[0].in_place = hf_in_place_allows_rank(b, role, index);
-	if (b->ledger.records[0].in_place) {
-		hf_restart_in_place(b, role, index);
+	b->ledger.records[0].in_place = hf_restart_replica_any(b, role, index);
+	if (b->ledger.records[0].in_place)
 		hf_ranks_refresh(b);
-	} else {
-		hf_restart_replica(b, role, index);
-	}
 	tell_request(b);
 }
 
