@@ -119,7 +119,6 @@ enum hf_process_phase {
 /* HF_PROCESS_PHASES for an unknown text. */
 #define HF_PROCESS_PHASES (HF_PROCESS_DOWN + 1)
 enum hf_process_phase hf_process_phase_parse(const char *text);
-const char *hf_process_phase_name(enum hf_process_phase phase); /* "Waiting", … */
 struct hf_process_seen {
 	int64_t generation, attempt;
 	int64_t ordinal; /* how many processes this exec has started */

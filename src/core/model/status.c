@@ -163,12 +163,6 @@ enum hf_process_phase hf_process_phase_parse(const char *text)
 	return (enum hf_process_phase)FIND(process_phase_names, text, HF_PROCESS_PHASES);
 }
 
-const char *hf_process_phase_name(enum hf_process_phase phase)
-{
-	hf_assert((size_t)phase < HF_ARRAY_LEN(process_phase_names));
-	return process_phase_names[phase];
-}
-
 enum hf_restart_policy hf_restart_policy_parse(const char *text)
 {
 	if (hf_str_is_empty(text))

@@ -10,6 +10,9 @@
  * and every write of the operator counted.
  */
 
+/* The exit code of `holdfast exec` when it waited in vain for the order to start. */
+#define EXEC_CODE_BARRIER 227
+
 static struct brain b;
 static int writes;
 
@@ -152,7 +155,7 @@ static void a_second_failure_re_creates_all(void **state)
 	turn();
 	assert_true(brain_creates(&b, "demo-hand-1"));
 	brain_start(&b, "demo-hand-1");
-	brain_exit(&b, "demo-hand-1", HF_BARRIER_EXIT_CODE);
+	brain_exit(&b, "demo-hand-1", EXEC_CODE_BARRIER);
 	turn();
 	assert_int_equal(ledger()->generation, 3);
 	assert_int_equal(ledger()->in_place_base, 0);

@@ -69,7 +69,8 @@ enum hf_in_place hf_in_place_rank(const struct hf_brain *b, int role, int32_t in
 	return is_pod_unfit(b, slot) ? HF_IN_PLACE_MOVES : HF_IN_PLACE_STAYS;
 }
 
-bool hf_in_place_is_wanted(const struct hf_brain *b)
+/* recovery.inPlace is Auto, and inPlaceLimit is not used up. */
+static bool is_wanted(const struct hf_brain *b)
 {
 	return b->job.recovery.in_place && !b->job.suspend &&
 	       b->ledger.in_place_streak < b->job.recovery.in_place_limit;
@@ -95,7 +96,7 @@ bool hf_in_place_allows_all(const struct hf_brain *b)
 {
 	bool stays = false;
 
-	if (!hf_in_place_is_wanted(b) || may_kubelet_restart(b))
+	if (!is_wanted(b) || may_kubelet_restart(b))
 		return false;
 	for (int r = 0; r < b->roles_len; r++) {
 		for (int32_t i = 0; i < b->roles[r].replicas; i++) {
@@ -112,7 +113,7 @@ bool hf_in_place_allows_all(const struct hf_brain *b)
 /* One rank restarts: its exec must have reported itself. */
 bool hf_in_place_allows_rank(const struct hf_brain *b, int role, int32_t index)
 {
-	return hf_in_place_is_wanted(b) && hf_slot_process(b, role, &b->roles[role].slots[index]) &&
+	return is_wanted(b) && hf_slot_process(b, role, &b->roles[role].slots[index]) &&
 	       hf_in_place_rank(b, role, index) == HF_IN_PLACE_STAYS;
 }
 

@@ -213,8 +213,6 @@ enum hf_in_place {
 enum hf_in_place hf_in_place_rank(const struct hf_brain *b, int role, int32_t index);
 /* Writes the resolved configuration into the ledger, for the agents. */
 void hf_in_place_tell_agents(struct hf_brain *b);
-/* recovery.inPlace is Auto, and inPlaceLimit is not used up. */
-bool hf_in_place_is_wanted(const struct hf_brain *b);
 /* All ranks, or this rank alone, can restart in place now. */
 bool hf_in_place_allows_all(const struct hf_brain *b);
 bool hf_in_place_allows_rank(const struct hf_brain *b, int role, int32_t index);
