@@ -22,14 +22,14 @@ static bool does_role_report(const struct hf_brain *b, int role)
 {
 	struct hf_cache *cache = b->cache;
 
-	for (int32_t i = 0;
-	     i < b->roles[role].replicas && !cache->reports_not[role] && !cache->reports[role];
-	     i++) {
+	if (cache->reports_known[role])
+		return cache->reports[role];
+	cache->reports_known[role] = true;
+	for (int32_t i = 0; i < b->roles[role].replicas && !cache->reports[role]; i++) {
 		const struct hf_slot *slot = &b->roles[role].slots[i];
 
 		cache->reports[role] = slot->pod && slot->pod->process;
 	}
-	cache->reports_not[role] = !cache->reports[role];
 	return cache->reports[role];
 }
 

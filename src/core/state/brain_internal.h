@@ -89,8 +89,8 @@ struct hf_cache {
 	size_t gone_len;
 	struct hf_edits avoided[HF_ROLES_MAX][2]; /* by role, and whether for replacements */
 	const char *shared;                       /* see struct hf_edits */
-	/* A pod of the role reports its process; none does (in_place.c); else not looked for yet. */
-	bool reports[HF_ROLES_MAX], reports_not[HF_ROLES_MAX];
+	/* A pod of the role reports its process (in_place.c). */
+	bool reports[HF_ROLES_MAX], reports_known[HF_ROLES_MAX];
 };
 
 /* What a step tells people and asks of the caller. */
