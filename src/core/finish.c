@@ -5,9 +5,9 @@
 #include "base/str.h"
 
 /*
- * How a job ends: by its verdict, or with success; and what a job without ranks still does, finished
- * (clean-up and TTL) or suspended.  A terminal condition never leaves, and its type never changes.  Writes: conditions,
- * completionTime, the ledger's phase, actions.
+ * How a job ends: by its verdict, or with success; and what a job without ranks still does,
+ * finished (clean-up and TTL) or suspended.  A terminal condition never leaves, and its type never
+ * changes.  Writes: conditions, completionTime, the ledger's phase, actions.
  */
 
 /* What a failure and a success have in common.  The caller has written the event. */

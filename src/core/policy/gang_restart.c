@@ -3,10 +3,10 @@
 #include "core/policy/policy_internal.h"
 
 /*
- * Restart all ranks as one generation, in new pods or in the present ones.  The new generation is written first.  From then on a pod
- * of an older generation is the operator's to delete, and its termination is never counted.  No
- * pod of the new generation is created while an older one exists (hf_brain.older_pods, checked in
- * actions/pods.c).
+ * Restart all ranks as one generation, in new pods or in the present ones.  The new generation is
+ * written first.  From then on a pod of an older generation is the operator's to delete, and its
+ * termination is never counted.  No pod of the new generation is created while an older one exists
+ * (hf_brain.older_pods, checked in actions/pods.c).
  *
  * In place the pods stay.  Every rank is held: the agents stop its process and start the next one
  * only when no rank is held any more (barrier.c).  A rank whose pod cannot stay gets a new one,

@@ -97,9 +97,9 @@ static bool allows_no_failure(const struct hf_brain *b)
 	return limit->set && limit->value == 0;
 }
 
-/* The kubelet restarts nothing if a termination must end the pod:
- * if a policy looks at exit codes, if all ranks restart together, or if the pod fences itself (a
- * kubelet that wakes up would run it beside its replacement). */
+/* The kubelet restarts nothing if a termination must end the pod: if a policy looks at exit codes,
+ * if all ranks restart together, or if the pod fences itself (a kubelet that wakes up would run it
+ * beside its replacement). */
 enum hf_restart_policy hf_restart_policy_of_pods(const struct hf_brain *b,
 						 const struct hf_role *role)
 {
