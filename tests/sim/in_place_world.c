@@ -2,8 +2,8 @@
  * Copyright The Holdfast authors */
 #include "sim/in_place.h"
 
-#include "base/mem.h"
 #include "base/str.h"
+#include "harness/json_text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -76,19 +76,9 @@ int ip_apply(struct world *w, const struct hf_request *request)
 	return result.code;
 }
 
-static struct hf_doc *doc_of(const char *text)
-{
-	HF_AUTOFREE char *copy = hf_xstrdup(text);
-
-	for (char *c = copy; *c != '\0'; c++)
-		if (*c == '\'')
-			*c = '"';
-	return hf_doc_from_text(copy, strlen(copy));
-}
-
 int ip_create(struct world *w, const struct hf_resource *resource, const char *ns, const char *text)
 {
-	HF_AUTO_DOC body = doc_of(text);
+	HF_AUTO_DOC body = json_doc_of(text);
 	const struct hf_request request = {
 		.verb = HF_VERB_CREATE, .resource = resource, .ns = ns, .body = body};
 
@@ -98,7 +88,7 @@ int ip_create(struct world *w, const struct hf_resource *resource, const char *n
 int ip_patch(struct world *w, const struct hf_resource *resource, const char *ns, const char *name,
 	     const char *sub, const char *text)
 {
-	HF_AUTO_DOC body = doc_of(text);
+	HF_AUTO_DOC body = json_doc_of(text);
 	const struct hf_request request = {.verb = HF_VERB_PATCH,
 					   .resource = resource,
 					   .ns = ns,

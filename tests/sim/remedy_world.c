@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "framework/framework.h"
 #include "fleet/fleet.h"
+#include "harness/json_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,16 +30,6 @@ const struct rw_ill rw_ills[] = {
 
 /* --- documents ----------------------------------------------------------------------------- */
 
-static struct hf_doc *doc_of(const char *text)
-{
-	HF_AUTOFREE char *copy = hf_xstrdup(text);
-
-	for (char *c = copy; *c != '\0'; c++)
-		if (*c == '\'')
-			*c = '"';
-	return hf_doc_from_text(copy, strlen(copy));
-}
-
 static int apply(struct rw *w, const struct hf_request *request)
 {
 	HF_AUTO_RESULT result = {0};
@@ -52,7 +43,7 @@ static int apply(struct rw *w, const struct hf_request *request)
 static void create(struct rw *w, const struct hf_resource *resource, const char *ns,
 		   const char *text)
 {
-	HF_AUTO_DOC body = doc_of(text);
+	HF_AUTO_DOC body = json_doc_of(text);
 	const struct hf_request request = {
 		.verb = HF_VERB_CREATE, .resource = resource, .ns = ns, .body = body};
 
@@ -76,7 +67,7 @@ static void patch_doc(struct rw *w, const struct hf_resource *resource, const ch
 static void patch(struct rw *w, const struct hf_resource *resource, const char *ns,
 		  const char *name, const char *sub, const char *text)
 {
-	HF_AUTO_DOC body = doc_of(text);
+	HF_AUTO_DOC body = json_doc_of(text);
 
 	patch_doc(w, resource, ns, name, sub, body);
 }
