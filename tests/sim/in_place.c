@@ -3,7 +3,6 @@
 #include "sim/in_place.h"
 #include "sim/sim.h"
 
-#include "base/mem.h"
 #include "base/str.h"
 #include "framework/framework.h"
 
@@ -408,7 +407,7 @@ static void world_begin(struct world *w, uint64_t seed, bool aloud, struct met *
 		.event_ttl = HF_HOUR, .random = fill_random, .random_arg = &w->engine_rng};
 	struct hf_error err = {0};
 
-	*w = (struct world){.seed = seed, .aloud = aloud, .met = met};
+	*w = (struct world){.aloud = aloud, .met = met};
 	hf_rng_init(&w->rng, seed);
 	hf_rng_init(&w->engine_rng, ~seed);
 	w->scope_job = ip_below(w, 3) != 0;

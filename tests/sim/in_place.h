@@ -70,9 +70,8 @@ struct pod {
 	bool written;   /* its report is in the store */
 	int64_t tg, ta; /* the last order */
 	bool thold, told;
-	hf_time since;   /* of the phase */
-	hf_time give_up; /* exec ends then; NEVER */
-	struct hf_timer *start, *stop, *end, *connect, *kubelet, *wait, *ends_soon;
+	hf_time since; /* of the phase */
+	struct hf_timer *start, *stop, *connect, *kubelet, *wait, *ends_soon;
 	int soon_code;
 };
 
@@ -80,8 +79,6 @@ struct node {
 	struct world *w;
 	char name[8];
 	bool power, link, agent, unknown;
-	bool dirty;
-	hf_time off_at; /* power or link went */
 	struct hf_timer *write, *read, *repeat, *beat, *lease, *lost, *back, *agent_back;
 	struct hf_doc *job; /* as the agent has read it last; NULL: none */
 };
@@ -101,7 +98,6 @@ struct met {
 };
 
 struct world {
-	uint64_t seed;
 	struct hf_rng rng, engine_rng;
 	struct hf_loop *loop;
 	struct hf_memstore *memstore;

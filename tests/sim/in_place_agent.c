@@ -2,7 +2,6 @@
  * Copyright The Holdfast authors */
 #include "sim/in_place.h"
 
-#include "base/mem.h"
 #include "base/str.h"
 
 #include <stdio.h>
@@ -45,7 +44,6 @@ void ip_agent_hears(struct pod *pod)
 
 	if (!pod->connected || !node->agent)
 		return;
-	node->dirty = true;
 	give_orders(node);
 	if (pod->phase == RUNNING)
 		write_soon(node, pod->ordinal == 1 ? ip_span(node->w, 3 * HF_SECOND) : HEARTBEAT);
@@ -118,7 +116,6 @@ void ip_on_write(void *arg)
 	}
 	(void)ip_patch(w, &hf_devicehealths, NULL, node->name, "status", text.data);
 	w->agent_writes++;
-	node->dirty = false;
 	give_orders(node);
 	if (ip_trouble(w, 30)) /* once more the same */
 		hf_timer_arm(node->write, ip_span(w, HF_SECOND));
@@ -386,7 +383,6 @@ void ip_node_goes(struct node *node, bool power)
 	} else {
 		node->link = false;
 	}
-	node->off_at = ip_now(w);
 	w->unwell_until = HF_TIME_NEVER - HF_DAY;
 	hf_timer_arm(node->lost, 40 * HF_SECOND + ip_span(w, 10 * HF_SECOND));
 	hf_timer_arm(node->back, w->calm ? HF_SECOND : HF_SECOND + ip_span(w, 8 * HF_MINUTE));

@@ -31,14 +31,6 @@ static void enter(struct pod *pod, enum phase phase)
 	ip_agent_hears(pod);
 }
 
-static void arm_wait(struct pod *pod, hf_time after)
-{
-	if (after == HF_TIME_NEVER)
-		hf_timer_disarm(pod->wait);
-	else
-		hf_timer_arm(pod->wait, after);
-}
-
 static void start_process(struct pod *pod, int64_t g, int64_t a)
 {
 	hf_assert(pod->container && !pod->process);
@@ -46,7 +38,7 @@ static void start_process(struct pod *pod, int64_t g, int64_t a)
 	pod->a = a;
 	pod->process = true;
 	pod->ordinal++;
-	arm_wait(pod, HF_TIME_NEVER);
+	hf_timer_disarm(pod->wait);
 	ip_check_start(pod);
 	enter(pod, RUNNING);
 }
@@ -73,7 +65,7 @@ void ip_obey(struct pod *pod)
 		pod->g = pod->tg;
 		pod->a = pod->ta;
 		if (pod->thold) {
-			arm_wait(pod, WAIT);
+			hf_timer_arm(pod->wait, WAIT);
 			if (news)
 				enter(pod, DOWN);
 			return;
@@ -83,7 +75,7 @@ void ip_obey(struct pod *pod)
 	}
 	if (pod->phase == DOWN || pod->phase == WAITING) {
 		if (pod->thold)
-			arm_wait(pod, WAIT);
+			hf_timer_arm(pod->wait, WAIT);
 		else
 			start_process(pod, pod->tg, pod->ta);
 	}
@@ -100,7 +92,7 @@ static void on_stop(void *arg)
 	pod->g = pod->tg;
 	pod->a = pod->ta;
 	if (pod->thold) {
-		arm_wait(pod, WAIT);
+		hf_timer_arm(pod->wait, WAIT);
 		enter(pod, DOWN);
 	} else {
 		start_process(pod, pod->tg, pod->ta);
@@ -116,7 +108,7 @@ void ip_program_ends(struct pod *pod, int code)
 	pod->process = false;
 	pod->code = code;
 	if (code != 0 && pod->connected && pod->stays) {
-		arm_wait(pod, WAIT);
+		hf_timer_arm(pod->wait, WAIT);
 		enter(pod, ENDED);
 		ip_obey(pod);
 		return;
@@ -167,7 +159,7 @@ static void container_starts(struct pod *pod)
 	pod->a = pod->a0;
 	hf_timer_arm(pod->connect, ip_span(w, HF_SECOND));
 	if (pod->hold) {
-		arm_wait(pod, UNHEARD);
+		hf_timer_arm(pod->wait, UNHEARD);
 		enter(pod, WAITING);
 	} else {
 		start_process(pod, pod->g0, pod->a0);
@@ -326,7 +318,6 @@ void ip_pod_free(void *value)
 
 	hf_timer_destroy(pod->start);
 	hf_timer_destroy(pod->stop);
-	hf_timer_destroy(pod->end);
 	hf_timer_destroy(pod->connect);
 	hf_timer_destroy(pod->kubelet);
 	hf_timer_destroy(pod->wait);
@@ -374,7 +365,6 @@ static void pod_made(struct world *w, struct hf_doc *doc)
 	pod->never = hf_streq(hf_json_path_str(object, "spec", "restartPolicy", NULL), "Never");
 	pod->start = hf_timer_create(w->loop, on_start, pod);
 	pod->stop = hf_timer_create(w->loop, on_stop, pod);
-	pod->end = hf_timer_create(w->loop, on_stop, pod);
 	pod->connect = hf_timer_create(w->loop, on_connect, pod);
 	pod->kubelet = hf_timer_create(w->loop, on_kubelet, pod);
 	pod->wait = hf_timer_create(w->loop, on_wait, pod);
