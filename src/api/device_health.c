@@ -410,11 +410,6 @@ static const struct hf_field object_fields[] = {
 };
 static const struct hf_field_table object_table = HF_FIELD_TABLE(object_fields, struct object);
 
-static hf_time time_or_none(uint64_t present, unsigned field, hf_time time)
-{
-	return hf_field_has(present, field) ? time : HF_TIME_NONE;
-}
-
 static struct hf_device_fault fault_of(const struct fault *f)
 {
 	return (struct hf_device_fault){
@@ -426,8 +421,8 @@ static struct hf_device_fault fault_of(const struct fault *f)
 		.action = f->action,
 		.unit = f->unit,
 		.line = f->line,
-		.first = time_or_none(f->present, FAULT_FIRST, f->first),
-		.last = time_or_none(f->present, FAULT_LAST, f->last),
+		.first = hf_field_time(f->present, FAULT_FIRST, f->first),
+		.last = hf_field_time(f->present, FAULT_LAST, f->last),
 		.count = f->count,
 		.acts = f->acts,
 	};
@@ -442,7 +437,7 @@ static struct hf_device_holder holder_of(const struct holder *h)
 		.container = h->container,
 		.resource = h->resource,
 		.resource_id = h->resource_id,
-		.until = time_or_none(h->present, HOLDER_UNTIL, h->until),
+		.until = hf_field_time(h->present, HOLDER_UNTIL, h->until),
 	};
 }
 
@@ -457,8 +452,8 @@ static struct hf_device_report device_of(const struct device *d, struct hf_arena
 		.state = d->state,
 		.cls = d->cls,
 		.action = d->action,
-		.since = time_or_none(d->present, DEVICE_SINCE, d->since),
-		.hold_until = time_or_none(d->present, DEVICE_HOLD, d->hold_until),
+		.since = hf_field_time(d->present, DEVICE_SINCE, d->since),
+		.hold_until = hf_field_time(d->present, DEVICE_HOLD, d->hold_until),
 		.generation = d->generation,
 		.faults = {HF_ARENA_ARRAY(arena, struct hf_device_fault, d->faults.len),
 			   d->faults.len},
@@ -485,8 +480,8 @@ static struct hf_rank_report rank_of(const struct rank *r)
 		.step = r->step,
 		.total = r->total,
 		.own_us = r->own_us,
-		.advanced_at = time_or_none(r->present, RANK_ADVANCED, r->advanced),
-		.heard_at = time_or_none(r->present, RANK_HEARD, r->heard),
+		.advanced_at = hf_field_time(r->present, RANK_ADVANCED, r->advanced),
+		.heard_at = hf_field_time(r->present, RANK_HEARD, r->heard),
 	};
 }
 
@@ -512,7 +507,7 @@ static struct hf_process_report process_of(const struct process *p)
 		.message = p->message,
 		.step = p->step,
 		.saved_step = p->saved_step,
-		.at = time_or_none(p->present, PROCESS_TIME, p->at),
+		.at = hf_field_time(p->present, PROCESS_TIME, p->at),
 	};
 }
 
@@ -527,14 +522,14 @@ void hf_device_health_read(struct hf_doc *doc, struct hf_arena *arena,
 		object = (struct object){.present = 0};
 	health = (struct hf_device_health){
 		.node = hf_doc_name(doc),
-		.observed_at = time_or_none(s->present, STATUS_OBSERVED, s->observed),
+		.observed_at = hf_field_time(s->present, STATUS_OBSERVED, s->observed),
 		.boot_id = s->boot_id,
 		.agent_version = s->agent_version,
 		.rules_hash = s->rules_hash,
 		.state = s->state,
 		.cls = s->cls,
 		.action = s->action,
-		.evidence_at = time_or_none(s->present, STATUS_EVIDENCE, s->evidence),
+		.evidence_at = hf_field_time(s->present, STATUS_EVIDENCE, s->evidence),
 		.lost_records = s->lost_records,
 		.dropped_devices = s->dropped_devices,
 		.history_lost = s->history_lost,
@@ -565,7 +560,7 @@ void hf_device_health_read(struct hf_doc *doc, struct hf_arena *arena,
 			.name = d->name,
 			.state = d->state,
 			.reason = d->reason,
-			.since = time_or_none(d->present, DETECTOR_SINCE, d->since),
+			.since = hf_field_time(d->present, DETECTOR_SINCE, d->since),
 		};
 	}
 	for (size_t i = 0; i < s->devices.len; i++)

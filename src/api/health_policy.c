@@ -357,16 +357,14 @@ void hf_health_policy_read_memory(struct hf_doc *doc, struct hf_arena *arena,
 			.job = hf_str_or(r->job, ""),
 			.at = r->at,
 			.done = r->done,
-			.off = hf_field_has(r->present, RECENT_OFF) ? r->off : HF_TIME_NONE};
+			.off = hf_field_time(r->present, RECENT_OFF, r->off)};
 	}
 	*ret_memory = (struct hf_health_policy_memory){
 		.breaker_open = hf_field_has(read.status.present, MEMORY_BREAKER) &&
 				!hf_streq(b->state, "Closed"),
 		.breaker_epoch = b->epoch,
-		.breaker_opened_at =
-			hf_field_has(b->present, KEPT_OPENED) ? b->opened : HF_TIME_NONE,
-		.breaker_closed_at =
-			hf_field_has(b->present, KEPT_CLOSED) ? b->closed : HF_TIME_NONE,
+		.breaker_opened_at = hf_field_time(b->present, KEPT_OPENED, b->opened),
+		.breaker_closed_at = hf_field_time(b->present, KEPT_CLOSED, b->closed),
 		.recent = {recent, n},
 	};
 }

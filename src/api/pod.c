@@ -92,11 +92,6 @@ static const struct hf_field metadata_fields[] = {
 static const struct hf_field_table metadata_table =
 	HF_FIELD_TABLE(metadata_fields, struct metadata);
 
-static hf_time time_or_none(uint64_t present, unsigned field, hf_time time)
-{
-	return hf_field_has(present, field) ? time : HF_TIME_NONE;
-}
-
 static const struct owner *find_controller(const struct metadata *metadata)
 {
 	for (size_t i = 0; i < metadata->owners.len; i++)
@@ -484,11 +479,11 @@ static void put_container(const struct container *from, bool init, struct hf_are
 		to->signal = end->signal;
 		to->terminated_reason = end->reason;
 		to->terminated_message = message_of(end, arena);
-		to->finished_at = time_or_none(end->present, RUN_FINISHED, end->finished_at);
-		to->started_at = time_or_none(end->present, RUN_STARTED, end->started_at);
+		to->finished_at = hf_field_time(end->present, RUN_FINISHED, end->finished_at);
+		to->started_at = hf_field_time(end->present, RUN_STARTED, end->started_at);
 	} else if (hf_field_has(state->present, STATE_RUNNING)) {
 		to->phase = HF_CONTAINER_RUNNING;
-		to->started_at = time_or_none(running->present, RUN_STARTED, running->started_at);
+		to->started_at = hf_field_time(running->present, RUN_STARTED, running->started_at);
 	} else if (hf_field_has(state->present, STATE_WAITING)) {
 		to->phase = HF_CONTAINER_WAITING;
 		to->waiting_reason = state->waiting.reason;
@@ -783,12 +778,12 @@ const char *hf_pod_read(struct hf_doc *doc, const char *job_uid, struct hf_arena
 		.phase = hf_pod_phase_parse(read.status.phase),
 		.reason = read.status.reason,
 		.message = read.status.message,
-		.creation_time =
-			time_or_none(metadata->present, METADATA_CREATION, metadata->creation_time),
+		.creation_time = hf_field_time(metadata->present, METADATA_CREATION,
+					       metadata->creation_time),
 		.start_time =
-			time_or_none(read.status.present, STATUS_STARTED, read.status.start_time),
-		.deletion_time =
-			time_or_none(metadata->present, METADATA_DELETION, metadata->deletion_time),
+			hf_field_time(read.status.present, STATUS_STARTED, read.status.start_time),
+		.deletion_time = hf_field_time(metadata->present, METADATA_DELETION,
+					       metadata->deletion_time),
 		.deleted_at = deleted_at(metadata),
 		.forced = hf_field_has(metadata->present, METADATA_GRACE) && metadata->grace == 0,
 		.finalizers = metadata->finalizers.items,

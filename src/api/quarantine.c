@@ -151,7 +151,8 @@ bool hf_quarantine_mark_read(const char *text, struct hf_arena *arena,
 		.cls = hf_str_or(read.cls, ""),
 		.at = read.at,
 		.epoch = read.epoch,
-		.off = hf_field_has(read.present, MARK_OFF) ? read.off : HF_TIME_NONE};
+		.off = hf_field_time(read.present, MARK_OFF, read.off),
+	};
 	return true;
 }
 

@@ -449,11 +449,6 @@ static const struct hf_field object_fields[] = {
 };
 static const struct hf_field_table object_table = HF_FIELD_TABLE(object_fields, struct object);
 
-static hf_time time_or_none(uint64_t present, unsigned field, hf_time time)
-{
-	return hf_field_has(present, field) ? time : HF_TIME_NONE;
-}
-
 static struct hf_remediation_spec spec_of(const struct spec *s, struct hf_arena *arena)
 {
 	struct hf_remediation_spec spec = {
@@ -464,7 +459,7 @@ static struct hf_remediation_spec spec_of(const struct spec *s, struct hf_arena 
 		.fault = {.cls = s->fault.cls,
 			  .text = s->fault.text,
 			  .code = s->fault.code,
-			  .at = time_or_none(s->fault.present, FAULT_TIME, s->fault.at)},
+			  .at = hf_field_time(s->fault.present, FAULT_TIME, s->fault.at)},
 		.boot_id = s->boot_id,
 		.attempt = s->attempt,
 		.nonce = s->nonce,
@@ -488,8 +483,8 @@ static struct hf_remediation_act act_of(const struct act *a, struct hf_arena *ar
 	struct hf_remediation_act act = {
 		.nonce = a->nonce,
 		.actor = a->actor,
-		.started_at = time_or_none(a->present, ACT_STARTED, a->started),
-		.ended_at = time_or_none(a->present, ACT_ENDED, a->ended),
+		.started_at = hf_field_time(a->present, ACT_STARTED, a->started),
+		.ended_at = hf_field_time(a->present, ACT_ENDED, a->ended),
 		.boot_id = a->boot_id,
 		.tool = a->tool,
 		.has_exit_code = hf_field_has(a->present, ACT_EXIT),
@@ -517,7 +512,8 @@ static struct hf_remediation_status status_of(const struct status *s, struct hf_
 		.conditions = {HF_ARENA_ARRAY(arena, struct hf_remediation_condition,
 					      conditions_len),
 			       conditions_len},
-		.approval = {.at = time_or_none(s->approval.present, APPROVAL_TIME, s->approval.at),
+		.approval = {.at = hf_field_time(s->approval.present, APPROVAL_TIME,
+						 s->approval.at),
 			     .boot_id = s->approval.boot_id,
 			     .node_version = s->approval.node_version},
 		.act = act_of(&s->act, arena),
@@ -527,7 +523,7 @@ static struct hf_remediation_status status_of(const struct status *s, struct hf_
 			  .persistence = {s->saved.persistence.items, s->saved.persistence.len}},
 		.proof = {.boot_id = s->proof.boot_id,
 			  .text = s->proof.text,
-			  .at = time_or_none(s->proof.present, PROOF_TIME, s->proof.at)},
+			  .at = hf_field_time(s->proof.present, PROOF_TIME, s->proof.at)},
 	};
 
 	for (size_t i = 0; i < conditions_len; i++) {
@@ -538,7 +534,7 @@ static struct hf_remediation_status status_of(const struct status *s, struct hf_
 			.status = c->status,
 			.reason = c->reason,
 			.message = c->message,
-			.since = time_or_none(c->present, CONDITION_SINCE, c->since)};
+			.since = hf_field_time(c->present, CONDITION_SINCE, c->since)};
 	}
 	return status;
 }
@@ -568,7 +564,7 @@ int hf_remediation_read(struct hf_doc *doc, struct hf_arena *arena,
 		.name = m->name,
 		.uid = m->uid,
 		.resource_version = m->resource_version,
-		.created_at = time_or_none(m->present, METADATA_CREATED, m->created),
+		.created_at = hf_field_time(m->present, METADATA_CREATED, m->created),
 		.deleting = hf_field_has(m->present, METADATA_DELETED),
 		.spec = spec_of(&object.spec, arena),
 		.status = status_of(&object.status, arena),

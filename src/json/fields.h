@@ -216,6 +216,12 @@ static inline bool hf_field_has(uint64_t present, unsigned index)
 	return (present >> index & 1) != 0;
 }
 
+/* The member that HF_FIELD_TIME filled, or HF_TIME_NONE where the field was absent. */
+static inline hf_time hf_field_time(uint64_t present, unsigned index, hf_time time)
+{
+	return hf_field_has(present, index) ? time : HF_TIME_NONE;
+}
+
 /* The value of a key in a map of strings, or NULL. */
 const char *hf_field_pair_find(const struct hf_field_pair *items, size_t len, const char *key);
 
