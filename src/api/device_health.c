@@ -21,21 +21,10 @@ static const struct hf_fields_options lenient = {.lenient = true};
 
 /* ---- writing ------------------------------------------------------------------------------- */
 
-/* Sets a text, cut to HF_DEVICE_HEALTH_TEXT_MAX bytes at a whole UTF-8 character. The schema's
- * limit counts characters, which are never more than the bytes. */
 static void set_text(struct hf_json *object, const char *key, const char *text)
 {
-	size_t len;
-
-	if (hf_str_is_empty(text))
-		return;
-	len = strnlen(text, HF_DEVICE_HEALTH_TEXT_MAX + 1);
-	if (len > HF_DEVICE_HEALTH_TEXT_MAX) {
-		len = HF_DEVICE_HEALTH_TEXT_MAX;
-		while (len > 0 && ((unsigned char)text[len] & 0xC0) == 0x80)
-			len--;
-	}
-	hf_json_set(object, key, hf_json_stringn(text, len));
+	if (!hf_str_is_empty(text))
+		hf_json_set(object, key, hf_write_cut(text, HF_DEVICE_HEALTH_TEXT_MAX));
 }
 
 static void set_list(struct hf_json *object, const char *key, struct hf_json *list)
@@ -80,11 +69,6 @@ static struct hf_json *write_holder(const struct hf_device_holder *holder)
 	return item;
 }
 
-static size_t at_most(size_t len, size_t len_max)
-{
-	return len < len_max ? len : len_max;
-}
-
 static struct hf_json *write_device(const struct hf_device_report *device)
 {
 	struct hf_json *item = hf_json_object();
@@ -101,9 +85,9 @@ static struct hf_json *write_device(const struct hf_device_report *device)
 	hf_write_micro_time(item, "since", device->since);
 	hf_write_micro_time(item, "holdUntil", device->hold_until);
 	hf_write_count(item, "generation", device->generation);
-	for (size_t i = 0; i < at_most(device->faults.len, HF_DEVICE_HEALTH_FAULTS_MAX); i++)
+	for (size_t i = 0; i < hf_at_most(device->faults.len, HF_DEVICE_HEALTH_FAULTS_MAX); i++)
 		hf_json_append(faults, write_fault(&device->faults.items[i]));
-	for (size_t i = 0; i < at_most(device->holders.len, HF_DEVICE_HEALTH_HOLDERS_MAX); i++)
+	for (size_t i = 0; i < hf_at_most(device->holders.len, HF_DEVICE_HEALTH_HOLDERS_MAX); i++)
 		hf_json_append(holders, write_holder(&device->holders.items[i]));
 	set_list(item, "faults", faults);
 	set_list(item, "holders", holders);
@@ -159,7 +143,7 @@ struct hf_json *hf_device_health_status(const struct hf_device_health *health)
 	struct hf_json *status = hf_json_object();
 	struct hf_json *detectors = hf_json_array(), *devices = hf_json_array();
 	struct hf_json *ranks = hf_json_array(), *fences = hf_json_array();
-	size_t devices_len = at_most(health->devices.len, HF_DEVICE_HEALTH_DEVICES_MAX);
+	size_t devices_len = hf_at_most(health->devices.len, HF_DEVICE_HEALTH_DEVICES_MAX);
 
 	hf_write_micro_time(status, "observedTime", health->observed_at);
 	set_text(status, "bootID", health->boot_id);
@@ -177,13 +161,14 @@ struct hf_json *hf_device_health_status(const struct hf_device_health *health)
 	hf_json_set_i64(status, "lostRecords", health->lost_records);
 	hf_json_set_i64(status, "droppedDevices",
 			health->dropped_devices + (int64_t)(health->devices.len - devices_len));
-	for (size_t i = 0; i < at_most(health->detectors.len, HF_DEVICE_HEALTH_DETECTORS_MAX); i++)
+	for (size_t i = 0; i < hf_at_most(health->detectors.len, HF_DEVICE_HEALTH_DETECTORS_MAX);
+	     i++)
 		hf_json_append(detectors, write_detector(&health->detectors.items[i]));
 	for (size_t i = 0; i < devices_len; i++)
 		hf_json_append(devices, write_device(&health->devices.items[i]));
-	for (size_t i = 0; i < at_most(health->ranks.len, HF_DEVICE_HEALTH_RANKS_MAX); i++)
+	for (size_t i = 0; i < hf_at_most(health->ranks.len, HF_DEVICE_HEALTH_RANKS_MAX); i++)
 		hf_json_append(ranks, write_rank(&health->ranks.items[i]));
-	for (size_t i = 0; i < at_most(health->fences.len, HF_DEVICE_HEALTH_RANKS_MAX); i++)
+	for (size_t i = 0; i < hf_at_most(health->fences.len, HF_DEVICE_HEALTH_RANKS_MAX); i++)
 		hf_json_append(fences, write_fence(&health->fences.items[i]));
 	hf_json_set(status, "detectors", detectors);
 	hf_json_set(status, "devices", devices);

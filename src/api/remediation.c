@@ -26,7 +26,7 @@ static void set_cut(struct hf_json *object, const char *key, const char *text, s
 	if (hf_str_is_empty(text))
 		hf_json_set(object, key, hf_json_null());
 	else
-		hf_json_set(object, key, hf_json_stringn(text, hf_utf8_cut(text, bytes_max)));
+		hf_json_set(object, key, hf_write_cut(text, bytes_max));
 }
 
 static void set_text(struct hf_json *object, const char *key, const char *text)
@@ -47,11 +47,6 @@ static void set_time(struct hf_json *object, const char *key, hf_time time)
 		hf_write_micro_time(object, key, time);
 }
 
-static size_t at_most(size_t len, size_t len_max)
-{
-	return len < len_max ? len : len_max;
-}
-
 void hf_remediation_name(const char *node, int32_t attempt, char ret_name[HF_REMEDIATION_NAME_MAX])
 {
 	snprintf(ret_name, HF_REMEDIATION_NAME_MAX, "%.*s-%d", HF_REMEDIATION_NODE_MAX, node,
@@ -62,7 +57,7 @@ static struct hf_json *write_devices(const struct hf_remediation_spec *spec)
 {
 	struct hf_json *list = hf_json_array();
 
-	for (size_t i = 0; i < at_most(spec->devices.len, HF_REMEDIATION_DEVICES_MAX); i++) {
+	for (size_t i = 0; i < hf_at_most(spec->devices.len, HF_REMEDIATION_DEVICES_MAX); i++) {
 		struct hf_json *item = hf_json_object();
 
 		hf_write_text(item, "id", spec->devices.items[i].id);
@@ -116,7 +111,7 @@ static struct hf_json *write_conditions(const struct hf_remediation_status *stat
 {
 	struct hf_json *list = hf_json_array();
 
-	for (size_t i = 0; i < at_most(status->conditions.len, HF_REMEDIATION_CONDITIONS_MAX);
+	for (size_t i = 0; i < hf_at_most(status->conditions.len, HF_REMEDIATION_CONDITIONS_MAX);
 	     i++) {
 		const struct hf_remediation_condition *c = &status->conditions.items[i];
 		struct hf_json *item = hf_json_object();
@@ -125,9 +120,7 @@ static struct hf_json *write_conditions(const struct hf_remediation_status *stat
 		hf_json_set_str(item, "status", c->status);
 		hf_json_set_str(item, "reason", hf_str_or(c->reason, "Unknown"));
 		hf_json_set(item, "message",
-			    hf_json_stringn(hf_str_or(c->message, ""),
-					    hf_utf8_cut(hf_str_or(c->message, ""),
-							HF_REMEDIATION_MESSAGE_MAX)));
+			    hf_write_cut(hf_str_or(c->message, ""), HF_REMEDIATION_MESSAGE_MAX));
 		hf_write_micro_time(item, "lastTransitionTime", c->since);
 		hf_json_append(list, item);
 	}
@@ -138,7 +131,7 @@ static struct hf_json *write_holders(const struct hf_remediation_act *act)
 {
 	struct hf_json *list = hf_json_array();
 
-	for (size_t i = 0; i < at_most(act->holders.len, HF_REMEDIATION_HOLDERS_MAX); i++) {
+	for (size_t i = 0; i < hf_at_most(act->holders.len, HF_REMEDIATION_HOLDERS_MAX); i++) {
 		const struct hf_remediation_holder *h = &act->holders.items[i];
 		struct hf_json *item = hf_json_object();
 
@@ -179,7 +172,7 @@ static void set_pairs(struct hf_json *object, const char *key, const struct hf_f
 		return;
 	}
 	map = hf_json_ensure_object(object, key);
-	for (size_t i = 0; i < at_most(len, HF_REMEDIATION_LABELS_MAX); i++)
+	for (size_t i = 0; i < hf_at_most(len, HF_REMEDIATION_LABELS_MAX); i++)
 		hf_json_set_str(map, pairs[i].key, hf_str_or(pairs[i].value, ""));
 }
 

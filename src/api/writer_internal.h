@@ -38,4 +38,17 @@ static inline void hf_write_count(struct hf_json *object, const char *key, int64
 		hf_json_remove(object, key);
 }
 
+/* Limits of a CRD's schema: how many items of a list to write, and a text cut at a whole character.
+ * The schema counts characters, which are never more than the bytes. */
+
+static inline size_t hf_at_most(size_t len, size_t len_max)
+{
+	return len < len_max ? len : len_max;
+}
+
+static inline struct hf_json *hf_write_cut(const char *text, size_t bytes_max)
+{
+	return hf_json_stringn(text, hf_utf8_cut(text, bytes_max));
+}
+
 #endif
