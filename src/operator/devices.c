@@ -14,9 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Longest delay between a termination and its kernel line. Equal to the limit in core/policy/devices.c. */
-#define LINE_LATE (10 * HF_SECOND)
-
 /*
  * What agents report in DeviceHealth objects, joined with the pods that hold the devices.
  * Input: DeviceHealth objects from a cache. Output: device facts of pods, nodes and ranks for a
@@ -554,7 +551,7 @@ static bool is_holder(const struct row *row, const struct hf_pod *pod, const cha
 static bool is_told_of(const struct row *row)
 {
 	return row->cls != NULL && (row->until == HF_TIME_NONE || row->first == HF_TIME_NONE ||
-				    row->first <= hf_time_add(row->until, LINE_LATE));
+				    row->first <= hf_time_add(row->until, HF_LINE_LATE));
 }
 
 /* Nor has what was over before it began, by the node's clock as soon as that has a word for it. */

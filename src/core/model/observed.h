@@ -79,6 +79,9 @@ struct hf_container_termination {
 struct hf_container_termination hf_container_last_termination(
 	const struct hf_container_seen *container);
 
+/* The time of a kernel line may be so much later than the termination that it explains. */
+#define HF_LINE_LATE (10 * HF_SECOND)
+
 /*
  * Evidence against a device that a pod has, or had until it ended.  A device without evidence has
  * no entry.  Nothing follows from a missing entry, because the kubelet calls devices healthy that

@@ -17,8 +17,6 @@
  * device.
  */
 
-/* The time of the kernel's line may be a little later than the termination that it explains. */
-#define AFTER_SECONDS 10
 /* Collectives give up on a peer after half an hour at most. */
 #define BEFORE_SECONDS 1800
 /* Device plugins that restart report devices as broken for a moment. */
@@ -28,8 +26,7 @@ static bool may_explain(const struct hf_device_seen *device, hf_time at)
 {
 	if (at == HF_TIME_NONE)
 		return true;
-	if (device->first != HF_TIME_NONE &&
-	    device->first > hf_time_add(at, hf_seconds(AFTER_SECONDS)))
+	if (device->first != HF_TIME_NONE && device->first > hf_time_add(at, HF_LINE_LATE))
 		return false;
 	/* A fatal fault does not pass by itself.  A weak fault, or one that is over, must have
 	 * been seen lately. */

@@ -112,9 +112,6 @@ int64_t hf_incident_stamp(const struct hf_brain *b, int role, int32_t index)
 	return role == missed_role && index == missed_index ? id : id - 1;
 }
 
-/* Kernel lines may be dated a little later than the termination that they explain. */
-#define LINE_LATE_SECONDS 10
-
 /* The pod restarted in place within the incident, and its device had failed before that: the fault
  * is the cause of the incident, and no other one. */
 static bool is_fault_older(const struct hf_brain *b, const struct hf_termination *termination)
@@ -125,7 +122,7 @@ static bool is_fault_older(const struct hf_brain *b, const struct hf_termination
 	return termination->cls == HF_CLASS_DEVICE && termination->device &&
 	       pod->incident < b->ledger.incident.id && opened_at != HF_TIME_NONE &&
 	       termination->device->first != HF_TIME_NONE &&
-	       termination->device->first <= hf_time_add(opened_at, hf_seconds(LINE_LATE_SECONDS));
+	       termination->device->first <= hf_time_add(opened_at, HF_LINE_LATE);
 }
 
 /* The attempt that terminated had started before the incident opened. */
