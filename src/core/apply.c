@@ -211,12 +211,13 @@ static void restart_ended(struct hf_brain *b)
 	b->restarting_role = first->role;
 	b->restarting_count = b->failed_count[first->role] > 0 ? b->failed_count[first->role] : 1;
 	b->plan->restart_scope = scope;
-	in_place = scope == HF_SCOPE_JOB ? hf_gang_restart_any(b) : restart_each(b);
 	hf_incident_ensure_record(b, first);
+	/* What a held rank waits for depends on the scope. */
+	b->ledger.records[0].scope = scope == HF_SCOPE_JOB ? "Job" : "Replica";
+	in_place = scope == HF_SCOPE_JOB ? hf_gang_restart_any(b) : restart_each(b);
 	hf_in_place_count(b, in_place);
 	b->ledger.records[0].in_place = in_place;
 	b->ledger.records[0].down_at = HF_TIME_NONE;
-	b->ledger.records[0].scope = scope == HF_SCOPE_JOB ? "Job" : "Replica";
 	b->ledger.records[0].generation = b->ledger.generation;
 	/* A covered termination after the recovery: the recovery is not over. */
 	b->ledger.records[0].running_at = HF_TIME_NONE;

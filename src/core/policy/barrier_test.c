@@ -289,6 +289,39 @@ static void a_rank_of_scope_replica_restarts_without_a_barrier(void **state)
 	brain_release(&b);
 }
 
+/* The pods' stamps are behind since the restart of all ranks; the barrier is of one rank all the
+ * same, from the first step on. */
+static void a_rank_restarts_alone_after_a_restart_of_all(void **state)
+{
+	(void)state;
+	begin("Replica");
+	for (int r = 0; r < 2; r++)
+		b.replicas[r].restart_policy = "ExitCode";
+	b.view.restart = "2026-01-01T00:00:01Z";
+	turn();
+	assert_int_equal(ledger()->in_place_base, 1);
+	assert_int_equal(ledger()->generation, 2);
+	brain_report_all(&b, HF_PROCESS_DOWN, 2);
+	turn();
+	brain_report_all(&b, HF_PROCESS_RUNNING, 2);
+	turn();
+	assert_string_equal(brain_last_condition(&b), HF_COND_RUNNING);
+	end_process("demo-hand-1", 2, 0, 137);
+	turn();
+	brain_report(&b, "demo-hand-1", HF_PROCESS_RUNNING, 2, 1);
+	turn();
+	writes = 0;
+	/* The second restart waits for its delay. */
+	end_process("demo-hand-1", 2, 1, 137);
+	turn();
+	assert_string_equal(ledger()->roles[BRAIN_HAND].hold, "1");
+	assert_int_equal(writes, 1);
+	assert_string_equal(hf_phase_name(ledger()->phase), "Creating");
+	turn();
+	assert_int_equal(writes, 1);
+	brain_release(&b);
+}
+
 static void without_an_agent_all_is_as_without_exec(void **state)
 {
 	(void)state;
@@ -394,6 +427,7 @@ int main(void)
 		cmocka_unit_test(the_next_failure_in_the_same_pod_is_another_incident),
 		cmocka_unit_test(agents_are_told_the_resolved_configuration),
 		cmocka_unit_test(a_rank_of_scope_replica_restarts_without_a_barrier),
+		cmocka_unit_test(a_rank_restarts_alone_after_a_restart_of_all),
 		cmocka_unit_test(without_an_agent_all_is_as_without_exec),
 		cmocka_unit_test(suspend_clears_the_barrier),
 		cmocka_unit_test(no_job_waits_for_ever),

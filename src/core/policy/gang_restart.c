@@ -67,8 +67,6 @@ static void restart_all_in_place(struct hf_brain *b)
 	ledger->in_place_incident = ledger->incident.id;
 	ledger->in_place_at = b->now;
 	ledger->phase = HF_PHASE_TEARING;
-	if (ledger->records_len > 0)
-		ledger->records[0].scope = "Job";
 	for (int r = 0; r < b->roles_len; r++) {
 		for (int32_t i = 0; i < b->roles[r].slots_len; i++)
 			hold_rank(&b->roles[r].slots[i], stays[r][i], i < b->roles[r].replicas);

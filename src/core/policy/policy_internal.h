@@ -189,7 +189,8 @@ void hf_restart_replica(struct hf_brain *b, int role, int32_t index);
 bool hf_restart_replica_any(struct hf_brain *b, int role, int32_t index);
 /* Begin the next generation of all ranks, in new pods. */
 void hf_gang_restart(struct hf_brain *b);
-/* Begin the next generation of all ranks: in place if that is possible, which is the answer. */
+/* Begin the next generation of all ranks: in place if that is possible, which is the answer.  The
+ * record of the incident has its scope already, as for hf_restart_replica_any. */
 bool hf_gang_restart_any(struct hf_brain *b);
 /* Forget the ranks beyond the replicas. */
 void hf_restart_retire_ranks(struct hf_brain *b);

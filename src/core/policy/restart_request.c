@@ -157,8 +157,8 @@ void hf_restart_request_step(struct hf_brain *b)
 	hf_delay_next(b, hf_class_budget(HF_CLASS_USER));
 	hf_incident_open(b, NULL, HF_CLASS_USER, HF_BUDGET_NONE);
 	hf_steps_note(b);
-	b->ledger.records[0].in_place = hf_gang_restart_any(b);
 	b->ledger.records[0].scope = "Job";
+	b->ledger.records[0].in_place = hf_gang_restart_any(b);
 	b->ledger.records[0].generation = b->ledger.generation;
 	b->plan->restart_scope = HF_SCOPE_JOB;
 	tell_request(b);
