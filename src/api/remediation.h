@@ -157,7 +157,7 @@ struct hf_remediation_act_write {
 };
 struct hf_json *hf_remediation_act_patch(const struct hf_remediation_act_write *write);
 
-/* The actor's own deadlines end before this one of its pod. */
+/* The deadline of the actor's pod.  The actor's own deadlines are shorter. */
 #define HF_MEND_POD_DEADLINE_SECONDS 900
 /* The actor's pod. */
 struct hf_remediation_pod {

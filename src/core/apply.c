@@ -164,7 +164,7 @@ static void retell_counted(struct hf_brain *b, const struct hf_termination *term
 		hf_incident_set_cause(b, termination);
 }
 
-/* Restart each terminated rank alone.  True: one of them in its pod. */
+/* Restart each terminated rank alone.  True if one of them restarts in its pod. */
 static bool restart_each(struct hf_brain *b)
 {
 	bool in_place = false;
