@@ -238,18 +238,18 @@ static struct hf_opt_int number_of(int64_t number)
 
 static void keep_process(struct process_row *to, const struct hf_process_report *report, char **at)
 {
-	bool ended = hf_process_phase_parse(report->phase) == HF_PROCESS_ENDED;
+	enum hf_process_phase phase = hf_process_phase_parse(report->phase);
 
 	*to = (struct process_row){.seen = {.generation = report->generation,
 					    .attempt = report->attempt,
 					    .ordinal = report->ordinal,
-					    .phase = hf_process_phase_parse(report->phase),
+					    .phase = phase,
 					    .step = report->step,
 					    .saved_step = report->saved_step,
 					    .at = report->at}};
 	to->uid = keep_text(at, report->uid);
 	to->job = keep_text(at, report->job);
-	if (!ended)
+	if (phase != HF_PROCESS_ENDED)
 		return;
 	to->seen.code = number_of(report->code);
 	to->seen.signal = number_of(report->signal);
