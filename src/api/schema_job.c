@@ -199,6 +199,7 @@ static const struct hf_schema_field replica_ledger_fields[] = {
 	FIELD("created", STRING, ONE, "Ranks with a pod of the present attempt: 0-3,7."),
 	FIELD("succeeded", STRING, ONE, "Ranks that succeeded in this generation: 0-3,7."),
 	FIELD("seen", STRING, ONE, "Container terminations already counted, by index."),
+	FIELD("initSeen", STRING, ONE, "The same of init containers, by index."),
 	FIELD("trained", STRING, ONE, "Ranks whose own container ended with 0: 0-3,7."),
 	FIELD("covered", STRING, ONE, "Ranks whose container restart belongs to this incident: 0-3,7."),
 	FIELD("hold", STRING, ONE, "Ranks that must not run yet: 0-3,7."),

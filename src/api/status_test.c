@@ -34,7 +34,7 @@ static const char full[] =
 	"\"notBefore\":\"2026-01-02T03:04:15.000000Z\",\"activeSeconds\":9,"
 	"\"restarts\":{\"application\":1,\"device\":2},\"summary\":\"3 (1 application, 2 device)\",\"streak\":{\"application\":1,\"user\":2},"
 	"\"replicas\":{\"Worker\":{\"attempts\":\"0:1\",\"created\":\"0-1\",\"succeeded\":\"1\","
-	"\"seen\":\"0:4\",\"trained\":\"0\",\"covered\":\"0\",\"hold\":\"0-1\","
+	"\"seen\":\"0:4\",\"initSeen\":\"1:1\",\"trained\":\"0\",\"covered\":\"0\",\"hold\":\"0-1\","
 	"\"inPlace\":\"1:3\",\"inPlaceSince\":\"1:2\"}},"
 	"\"last\":{\"generation\":2,\"incident\":1,\"cause\":\"application\","
 	"\"reason\":\"StartError\",\"message\":\"exec: x\",\"scope\":\"Job\","

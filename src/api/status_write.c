@@ -159,6 +159,7 @@ static void write_role_ledgers(struct hf_json *object, const struct hf_ledger *l
 		hf_write_text(entry, "created", texts->created);
 		hf_write_text(entry, "succeeded", texts->succeeded);
 		hf_write_text(entry, "seen", texts->seen);
+		hf_write_text(entry, "initSeen", texts->init_seen);
 		hf_write_text(entry, "trained", texts->trained);
 		hf_write_text(entry, "covered", texts->covered);
 		hf_write_text(entry, "hold", texts->hold);

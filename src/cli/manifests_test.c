@@ -274,6 +274,7 @@ static struct hf_json *full_status(const struct hf_framework *framework)
 								    .created = "0",
 								    .succeeded = "0",
 								    .seen = "0:1",
+								    .init_seen = "0:1",
 								    .trained = "0",
 								    .covered = "0",
 								    .hold = "0",

@@ -81,7 +81,7 @@ static void count_restarts(struct hf_brain *b)
 			if (!hf_incident_covers(b, termination) && !open_for(b, termination))
 				return;
 			slot->covered = true;
-			slot->seen++;
+			(*(termination->before_start ? &slot->init_seen : &slot->seen))++;
 			if (b->ledger.records_len > 0 && !b->ledger.records[0].scope)
 				b->ledger.records[0].scope = "Container";
 		}

@@ -157,6 +157,7 @@ static void copy_ledger(struct hf_arena *arena, struct hf_ledger *ledger)
 		role->created = copy(arena, role->created);
 		role->succeeded = copy(arena, role->succeeded);
 		role->seen = copy(arena, role->seen);
+		role->init_seen = copy(arena, role->init_seen);
 		role->trained = copy(arena, role->trained);
 		role->covered = copy(arena, role->covered);
 		role->hold = copy(arena, role->hold);

@@ -199,6 +199,7 @@ static void render_roles(const struct hf_ledger *ledger, const struct hf_framewo
 		text(sb, "created", role->created);
 		text(sb, "succeeded", role->succeeded);
 		text(sb, "seen", role->seen);
+		text(sb, "initSeen", role->init_seen);
 		text(sb, "trained", role->trained);
 		text(sb, "covered", role->covered);
 		text(sb, "hold", role->hold);

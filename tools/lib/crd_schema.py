@@ -424,6 +424,7 @@ def ledger():
             "created": text(ranks % "Ranks with a pod of the present attempt"),
             "succeeded": text(ranks % "Ranks that succeeded in this generation"),
             "seen": text(counts % "Container terminations already counted"),
+            "initSeen": text(counts % "The same of init containers"),
             "trained": text(ranks % "Ranks whose own container ended with 0"),
             "covered": text(ranks % "Ranks whose container restart belongs to this incident"),
             "hold": text(ranks % "Ranks that must not run yet"),

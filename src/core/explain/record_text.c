@@ -16,7 +16,7 @@ static bool has_never_started(const struct hf_record *record)
 {
 	const struct hf_container_reason *row = hf_container_reason_find(record->reason);
 
-	return row && row->never_started;
+	return hf_streq(record->reason, HF_REASON_INIT_FAILED) || (row && row->never_started);
 }
 
 /* 0: no signal. */
@@ -81,6 +81,9 @@ const char *hf_never_started_text(const struct hf_brain *b)
 
 	if (b->ledger.records_len == 0 || last->incident != b->ledger.incident.id ||
 	    last->cause != HF_CLASS_APPLICATION || !has_never_started(last) || !last->replica)
+		return "";
+	/* The message of a rule names the init container and its code. */
+	if (last->rule && hf_streq(last->reason, HF_REASON_INIT_FAILED))
 		return "";
 	return hf_arena_printf(b->arena, " (%s never started%s)", last->replica,
 			       tell_reason(b, last));

@@ -49,6 +49,8 @@ static const char *explain_end(const struct hf_record *record)
 		return "it hung";
 	if (hf_streq(record->reason, HF_REASON_SELF_FENCED))
 		return "it ended itself, as its node had no contact with the control plane";
+	if (hf_streq(record->reason, HF_REASON_INIT_FAILED))
+		return "an init container failed, and the program never began";
 	if (record->cause == HF_CLASS_OUT_OF_MEMORY || record->cause == HF_CLASS_DEVICE ||
 	    record->cause == HF_CLASS_USER)
 		return NULL;

@@ -95,7 +95,7 @@ static void a_code_that_the_kubelet_made_up_is_no_signal(void **state)
 			       "hand-1 ended with an unknown exit code on node n1: "
 			       "ContainerStatusUnknown"));
 	assert_true(brain_says(&b, HF_TOPIC_CLASS,
-			       "application: the kubelet found no trace of the container"));
+			       "infrastructure: the kubelet found no trace of the container"));
 	brain_release(&b);
 }
 

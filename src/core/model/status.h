@@ -130,7 +130,9 @@ struct hf_role_ledger {
 	const char *attempts;  /* "attempts": index:attempt, 0 left out */
 	const char *created;   /* "created": the present attempt's pod was seen */
 	const char *succeeded; /* "succeeded" in this generation */
-	const char *seen;      /* "seen": index:restartCount already counted, 0 left out */
+	/* "seen": index:terminations of the own container in the present pod that were counted, 0
+	 * left out; and "initSeen": of init containers before the own container had begun */
+	const char *seen, *init_seen;
 	const char *
 		trained; /* "trained": own container of the present attempt ended with 0, the pod not */
 	const char *covered; /* "covered": a restart by the kubelet in this incident was counted */

@@ -116,6 +116,7 @@ static bool are_same_roles(const struct hf_ledger *a, const struct hf_ledger *b)
 
 		if (!is_same_text(x->attempts, y->attempts) ||
 		    !is_same_text(x->succeeded, y->succeeded) || !is_same_text(x->seen, y->seen) ||
+		    !is_same_text(x->init_seen, y->init_seen) ||
 		    !is_same_text(x->covered, y->covered) || !is_same_text(x->hold, y->hold) ||
 		    !is_same_text(x->in_place, y->in_place) ||
 		    !is_same_text(x->in_place_since, y->in_place_since))

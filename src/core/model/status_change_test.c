@@ -117,6 +117,7 @@ static void decisions_may_not(void **state)
 	CHANGED(ledger.roles[0].succeeded, "1");
 	CHANGED(ledger.roles[0].seen, "1:1");
 	CHANGED(ledger.roles[0].covered, "1");
+	CHANGED(ledger.roles[0].init_seen, "0:1");
 	CHANGED(ledger.records_len, 0);
 	CHANGED(ledger.records[0].decided_at, 1);
 	CHANGED(ledger.restart_handled, "t");

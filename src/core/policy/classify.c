@@ -3,6 +3,7 @@
 #include "core/policy/policy_internal.h"
 
 #include "base/str.h"
+#include "core/model/container_reason.h"
 
 /*
  * The class of a termination: the first row of the table that matches.  Input: the termination,
@@ -95,6 +96,25 @@ static bool is_refused(const struct hf_termination *termination)
 		hf_str_has_prefix(reason, "OutOf") || hf_streq(reason, "NodeAffinity"));
 }
 
+/* The node lost the container: it was rebooted, or its container runtime ended.  A program that ends
+ * has a code.  If the pod has a reason, its kubelet ended the pod, and that reason decides. */
+static bool is_code_lost(const struct hf_brain *b, const struct hf_termination *termination)
+{
+	const struct hf_container_seen *own;
+
+	if (!termination->pod || !hf_str_is_empty(termination->pod->reason) ||
+	    (termination->kind != HF_TERMINATION_FAILED &&
+	     termination->kind != HF_TERMINATION_RESTARTED))
+		return false;
+	own = hf_own_container(b, termination->role, termination->pod);
+	return own && hf_exit_code_is_lost(hf_container_last_termination(own).reason);
+}
+
+static bool has_lost_code(const struct hf_termination *termination)
+{
+	return termination->code_lost;
+}
+
 static bool is_deleted(const struct hf_termination *termination)
 {
 	return termination->kind == HF_TERMINATION_DELETED;
@@ -119,6 +139,7 @@ static const struct {
 	{has_vanished, HF_CLASS_INFRASTRUCTURE, false},
 	{has_failed_device, HF_CLASS_DEVICE, true},
 	{is_refused, HF_CLASS_ADMISSION, true},
+	{has_lost_code, HF_CLASS_INFRASTRUCTURE, true},
 	{is_deleted, HF_CLASS_USER, true},
 	{is_any, HF_CLASS_APPLICATION, true},
 };
@@ -209,6 +230,7 @@ void hf_classify(const struct hf_brain *b, struct hf_termination *termination)
 				 : NULL;
 	termination->gave_up = termination->pod ? hf_init_wait_gave_up(b, termination) : NULL;
 	termination->out_of_memory = is_out_of_memory(b, termination);
+	termination->code_lost = is_code_lost(b, termination);
 	termination->stray = termination->pod && termination->kind != HF_TERMINATION_RESTARTED &&
 			     is_stray(b, termination);
 	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++) {

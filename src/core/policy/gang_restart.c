@@ -29,7 +29,7 @@ void hf_gang_restart(struct hf_brain *b)
 			 * checkpoint and need them as peers. */
 			slot->created = slot->succeeded = slot->trained = slot->covered = false;
 			slot->held = slot->fell = false;
-			slot->seen = slot->in_place = slot->in_place_since = 0;
+			slot->seen = slot->init_seen = slot->in_place = slot->in_place_since = 0;
 		}
 	}
 	hf_ranks_refresh(b);
@@ -46,7 +46,7 @@ static void hold_rank(struct hf_slot *slot, bool stays, bool wanted)
 		return;
 	}
 	slot->attempt++;
-	slot->in_place = slot->in_place_since = slot->seen = 0;
+	slot->in_place = slot->in_place_since = slot->seen = slot->init_seen = 0;
 	slot->created = slot->fell = false;
 }
 

@@ -17,7 +17,7 @@ void hf_restart_replica(struct hf_brain *b, int role, int32_t index)
 	hf_assert(!slot->succeeded);
 	slot->attempt++;
 	slot->in_place = slot->in_place_since = 0;
-	slot->seen = 0;
+	slot->seen = slot->init_seen = 0;
 	slot->created = slot->trained = slot->covered = slot->current = false;
 	/* The new pod of a generation that waits at the barrier waits too. */
 	slot->held = slot->held && hf_barrier_is_of_all(b);
@@ -76,7 +76,7 @@ void hf_restart_retire_ranks(struct hf_brain *b)
 				slot->attempt++;
 			slot->in_place = slot->in_place_since = 0;
 			slot->held = false;
-			slot->seen = 0;
+			slot->seen = slot->init_seen = 0;
 			slot->created = slot->trained = slot->covered = slot->current = false;
 			slot->phase = HF_SLOT_ABSENT;
 		}

@@ -39,13 +39,61 @@ static int compare_times(const void *left, const void *right)
 	return a->index < b->index ? -1 : a->index > b->index;
 }
 
-/* The reason of the last termination of the own container, which the kubelet starts again. */
+/* The reason and the message of a container that ended beside the own container.  The message names
+ * the container. */
+static void read_other_reason(const struct hf_brain *b, struct hf_termination *termination,
+			      const struct hf_container_seen *container,
+			      const struct hf_container_termination *last)
+{
+	const char *message = hf_str_or(last->message, "");
+
+	termination->status_reason = hf_container_reason_telling(last->reason);
+	if (termination->status_reason && *message != '\0') {
+		termination->status_message = hf_arena_printf(b->arena, "container '%s': %s",
+							      container->name, message);
+		return;
+	}
+	if (container->init && !termination->status_reason)
+		termination->status_reason = HF_REASON_INIT_FAILED;
+	termination->status_message = hf_arena_printf(
+		b->arena, "container '%s' exited with code %lld%s%s", container->name,
+		(long long)last->exit_code.value, *message != '\0' ? ": " : "", message);
+}
+
+/* The last of the init containers that failed; NULL: none failed.  They run one after the other. */
+static const struct hf_container_seen *find_failed_init(const struct hf_brain *b, int role,
+							const struct hf_pod *pod)
+{
+	const struct hf_container_seen *found = NULL;
+
+	for (size_t i = 0; i < pod->containers_len; i++) {
+		const struct hf_container_seen *seen = &pod->containers[i];
+		bool failed = seen->phase == HF_CONTAINER_TERMINATED
+				      ? seen->exit_code != 0
+				      : seen->last_exit_code.set && seen->last_exit_code.value != 0;
+
+		if (seen->init && failed && !hf_init_wait_is_added(b, role, seen))
+			found = seen;
+	}
+	return found;
+}
+
+/* The reason of the last termination of the container that the kubelet starts again. */
 static void read_last_reason(const struct hf_brain *b, struct hf_termination *termination)
 {
 	const struct hf_container_seen *own =
 		hf_own_container(b, termination->role, termination->pod);
+	const struct hf_container_seen *init =
+		termination->before_start
+			? find_failed_init(b, termination->role, termination->pod)
+			: NULL;
 	struct hf_container_termination last;
 
+	if (init) {
+		last = hf_container_last_termination(init);
+		read_other_reason(b, termination, init, &last);
+		return;
+	}
 	if (!own)
 		return;
 	last = hf_container_last_termination(own);
@@ -70,17 +118,20 @@ static void read_reason(const struct hf_brain *b, struct hf_termination *termina
 	for (size_t i = 0; i < termination->pod->containers_len && !termination->status_reason;
 	     i++) {
 		const struct hf_container_seen *container = &termination->pod->containers[i];
+		struct hf_container_termination last = {
+			.exit_code = HF_SOME_INT(container->exit_code),
+			.reason = container->terminated_reason,
+			.message = container->terminated_message};
 
 		if (container->phase != HF_CONTAINER_TERMINATED || container->exit_code == 0 ||
 		    (own_ended && container != own))
 			continue;
-		termination->status_reason =
-			hf_container_reason_telling(container->terminated_reason);
-		termination->status_message = container->terminated_message;
-		if (termination->status_message && container != own)
-			termination->status_message =
-				hf_arena_printf(b->arena, "container '%s': %s", container->name,
-						termination->status_message);
+		if (container != own) {
+			read_other_reason(b, termination, container, &last);
+			continue;
+		}
+		termination->status_reason = hf_container_reason_telling(last.reason);
+		termination->status_message = last.message;
 	}
 }
 
@@ -207,7 +258,7 @@ static bool collect_fallen(struct hf_brain *b, int role, struct hf_slot *slot)
 {
 	const struct hf_pod *pod = hf_slot_pod(b, slot);
 	enum hf_termination_kind kind;
-	int64_t units;
+	struct hf_pod_count count;
 
 	if (hf_slot_has_run(b, slot))
 		return false;
@@ -215,9 +266,9 @@ static bool collect_fallen(struct hf_brain *b, int role, struct hf_slot *slot)
 		slot->fell = slot->created;
 		return true;
 	}
-	units = hf_pod_terminations(b, role, pod) - slot->seen;
-	if (units > 0) {
-		slot->seen += units;
+	count = hf_pod_terminations(b, role, pod);
+	if (hf_slot_uncounted(slot, &count) > 0) {
+		hf_slot_count_all(slot, &count);
 		/* The kubelet has started the program without an order. */
 		slot->covered = !slot->held;
 	}
@@ -227,7 +278,16 @@ static bool collect_fallen(struct hf_brain *b, int role, struct hf_slot *slot)
 	return slot->fell || slot->held;
 }
 
-/* Up to two terminations of one rank: its containers were restarted, and then the pod ended. */
+/* The last termination in the pod was counted, and no start followed. */
+static bool is_counted(const struct hf_brain *b, int role, const struct hf_slot *slot,
+		       const struct hf_pod *pod)
+{
+	struct hf_pod_count restarts = hf_pod_restarts(b, role, pod);
+
+	return restarts.begun ? slot->seen > restarts.own : slot->init_seen > restarts.init;
+}
+
+/* Up to two terminations of one rank: its container was restarted, and then the pod ended. */
 static void collect_slot(struct hf_brain *b, int role, int32_t index)
 {
 	struct hf_slot *slot = &b->roles[role].slots[index];
@@ -236,6 +296,7 @@ static void collect_slot(struct hf_brain *b, int role, int32_t index)
 					     .pod = hf_slot_pod(b, slot),
 					     .rule = -1,
 					     .finished_at = HF_TIME_NONE};
+	struct hf_pod_count count;
 	int64_t units;
 
 	/* A success is final: a later change of its pod is no termination. */
@@ -250,7 +311,9 @@ static void collect_slot(struct hf_brain *b, int role, int32_t index)
 		b->terminations[b->terminations_len++] = termination;
 		return;
 	}
-	units = hf_pod_terminations(b, role, termination.pod) - slot->seen;
+	count = hf_pod_terminations(b, role, termination.pod);
+	units = hf_slot_uncounted(slot, &count);
+	termination.before_start = !count.begun;
 	/* After the program has succeeded, restarts of other containers are no terminations of the
 	 * rank. */
 	if (units > 0 && slot->phase != HF_SLOT_TRAINED) {
@@ -265,7 +328,7 @@ static void collect_slot(struct hf_brain *b, int role, int32_t index)
 		return;
 	termination.units = 0;
 	termination.counted = termination.kind == HF_TERMINATION_FAILED &&
-			      slot->seen > hf_pod_restarts(b, role, termination.pod);
+			      is_counted(b, role, slot, termination.pod);
 	/* The pod of kind UNHEALTHY runs, so no exit is read. */
 	if (termination.kind != HF_TERMINATION_UNHEALTHY)
 		read_exit(b, &termination);

@@ -51,7 +51,9 @@ struct hf_slot {
 	int64_t attempt;
 	int64_t in_place;       /* how often this rank restarted alone in its pod … */
 	int64_t in_place_since; /* … and the incident of the last such restart; or 0 */
-	int64_t seen; /* terminations in the present pod that were counted, see hf_pod_terminations */
+	/* Terminations in the present pod that were counted, see hf_pod_terminations: of the own
+	 * container, and of init containers before that. */
+	int64_t seen, init_seen;
 	/* Derived (generations.c, terminations.c). */
 	bool current; /* the pod is of this generation and attempt */
 	enum hf_slot_phase phase;
@@ -178,11 +180,23 @@ const struct hf_container_seen *hf_own_container(const struct hf_brain *b, int r
 /* The kind has added this init container; the user's template does not have it. */
 bool hf_init_wait_is_added(const struct hf_brain *b, int role,
 			   const struct hf_container_seen *container);
-/* restartCounts of all containers of the pod, without the init container that the kind added. */
-int64_t hf_pod_restarts(const struct hf_brain *b, int role, const struct hf_pod *pod);
-/* hf_pod_restarts, plus the containers that have ended and wait for the kubelet to start them
- * again. */
-int64_t hf_pod_terminations(const struct hf_brain *b, int role, const struct hf_pod *pod);
+/* The restartCounts in a pod that concern its rank.  Restarts of other containers do not. */
+struct hf_pod_count {
+	int64_t own; /* of the kind's own container */
+	/* Of init containers, without the one that the kind added.  They concern the rank only
+	 * until its own container has begun. */
+	int64_t init;
+	bool begun; /* the own container has begun */
+};
+struct hf_pod_count hf_pod_restarts(const struct hf_brain *b, int role, const struct hf_pod *pod);
+/* hf_pod_restarts, plus the containers among these that have ended and wait for the kubelet to
+ * start them again. */
+struct hf_pod_count hf_pod_terminations(const struct hf_brain *b, int role,
+					const struct hf_pod *pod);
+/* The terminations that the ledger has not counted; 0 if it has counted them all. */
+int64_t hf_slot_uncounted(const struct hf_slot *slot, const struct hf_pod_count *terminations);
+/* Count all terminations, as a new baseline or without a charge. */
+void hf_slot_count_all(struct hf_slot *slot, const struct hf_pod_count *terminations);
 /* The rank runs or has trained: the job lacks nothing of it. */
 bool hf_slot_is_up(const struct hf_slot *slot);
 /* The pod is of the ledger's generation and of the rank's attempt. */

@@ -27,6 +27,7 @@ static int fail_broken(const char *type, const char *field, const char *text, st
 	return hf_error_set(err, HF_E_INVALID, "status.recovery.replicas[%s].%s: '%.*s' is no %s",
 			    type, field, (int)hf_utf8_cut(text, SHOWN_MAX), text,
 			    hf_streq(field, "attempts") || hf_streq(field, "seen") ||
+					    hf_streq(field, "initSeen") ||
 					    hf_str_has_prefix(field, "inPlace")
 				    ? "ascending index:value list"
 				    : "ascending list of ranges");
@@ -69,6 +70,7 @@ int hf_ledger_top(const struct hf_role_ledger *role, const char *type, int32_t *
 		{"created", role->created, find_ranges_top},
 		{"succeeded", role->succeeded, find_ranges_top},
 		{"seen", role->seen, find_sparse_top},
+		{"initSeen", role->init_seen, find_sparse_top},
 		{"trained", role->trained, find_ranges_top},
 		{"covered", role->covered, find_ranges_top},
 		{"hold", role->hold, find_ranges_top},
@@ -104,7 +106,7 @@ static bool *slot_bit(struct hf_slot *slot, enum bit bit)
 	return NULL;
 }
 
-enum number { NUMBER_ATTEMPT, NUMBER_SEEN, NUMBER_IN_PLACE, NUMBER_IN_PLACE_SINCE };
+enum number { NUMBER_ATTEMPT, NUMBER_SEEN, NUMBER_INIT_SEEN, NUMBER_IN_PLACE, NUMBER_IN_PLACE_SINCE };
 
 /* All sparse maps share a reader and a writer. */
 static int64_t *slot_number(struct hf_slot *slot, enum number number)
@@ -112,6 +114,7 @@ static int64_t *slot_number(struct hf_slot *slot, enum number number)
 	switch (number) {
 	case NUMBER_ATTEMPT: return &slot->attempt;
 	case NUMBER_SEEN: return &slot->seen;
+	case NUMBER_INIT_SEEN: return &slot->init_seen;
 	case NUMBER_IN_PLACE: return &slot->in_place;
 	case NUMBER_IN_PLACE_SINCE: return &slot->in_place_since;
 	}
@@ -159,6 +162,8 @@ int hf_ledger_read(struct hf_brain *b, struct hf_error *err)
 			return fail_broken(ranks->type, "attempts", role->attempts, err);
 		if (read_values(ranks, role->seen, NUMBER_SEEN) < 0)
 			return fail_broken(ranks->type, "seen", role->seen, err);
+		if (read_values(ranks, role->init_seen, NUMBER_INIT_SEEN) < 0)
+			return fail_broken(ranks->type, "initSeen", role->init_seen, err);
 		if (read_bits(ranks, role->created, BIT_CREATED) < 0)
 			return fail_broken(ranks->type, "created", role->created, err);
 		if (read_bits(ranks, role->succeeded, BIT_SUCCEEDED) < 0)
@@ -221,6 +226,7 @@ void hf_ledger_write(struct hf_brain *b)
 
 		role->attempts = write_values(b, ranks, NUMBER_ATTEMPT, role->attempts);
 		role->seen = write_values(b, ranks, NUMBER_SEEN, role->seen);
+		role->init_seen = write_values(b, ranks, NUMBER_INIT_SEEN, role->init_seen);
 		role->created = write_bits(b, ranks, BIT_CREATED, role->created);
 		role->succeeded = write_bits(b, ranks, BIT_SUCCEEDED, role->succeeded);
 		role->trained = write_bits(b, ranks, BIT_TRAINED, role->trained);
@@ -286,6 +292,7 @@ size_t hf_ledger_bytes(const struct hf_ledger *ledger)
 
 		bytes += count_compact_bytes(role->attempts) + count_compact_bytes(role->created) +
 			 count_compact_bytes(role->succeeded) + count_compact_bytes(role->seen) +
+			 count_compact_bytes(role->init_seen) +
 			 count_compact_bytes(role->trained) + count_compact_bytes(role->covered) +
 			 count_compact_bytes(role->hold) + count_compact_bytes(role->in_place) +
 			 count_compact_bytes(role->in_place_since) + KEY_BYTES;
@@ -383,6 +390,7 @@ static bool is_of_new_job(const struct hf_brain *b, const struct hf_pod *pod)
 void hf_ledger_begin(struct hf_brain *b)
 {
 	struct hf_ledger *ledger = &b->ledger;
+	struct hf_pod_count count;
 	bool pods = false;
 
 	hf_assert(!ledger->present);
@@ -395,8 +403,9 @@ void hf_ledger_begin(struct hf_brain *b)
 			if (!pod)
 				continue;
 			pods = true;
+			count = hf_pod_terminations(b, r, pod);
 			if (!is_of_new_job(b, pod))
-				b->roles[r].slots[i].seen = hf_pod_terminations(b, r, pod);
+				hf_slot_count_all(&b->roles[r].slots[i], &count);
 			b->roles[r].slots[i].created = !pod->stamped;
 			if (!pod->stamped || pod->generation > HF_STAMP_MAX ||
 			    pod->incident > HF_STAMP_MAX)

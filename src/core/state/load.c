@@ -128,6 +128,8 @@ static bool is_newly_made(const struct hf_brain *b, const struct hf_slot *slot)
 
 static void adopt_made(struct hf_brain *b)
 {
+	struct hf_pod_count count;
+
 	for (int r = 0; r < b->roles_len; r++) {
 		for (int32_t i = 0; i < b->roles[r].replicas; i++) {
 			struct hf_slot *slot = &b->roles[r].slots[i];
@@ -135,7 +137,8 @@ static void adopt_made(struct hf_brain *b)
 			if (slot->created || !is_newly_made(b, slot))
 				continue;
 			slot->created = true;
-			slot->seen = hf_pod_terminations(b, r, slot->pod);
+			count = hf_pod_terminations(b, r, slot->pod);
+			hf_slot_count_all(slot, &count);
 		}
 	}
 }

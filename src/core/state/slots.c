@@ -91,18 +91,35 @@ bool hf_init_wait_is_added(const struct hf_brain *b, int role,
 	return true;
 }
 
-int64_t hf_pod_restarts(const struct hf_brain *b, int role, const struct hf_pod *pod)
+/* The container's terminations concern the rank. */
+static bool concerns_rank(const struct hf_brain *b, int role, const struct hf_container_seen *seen,
+			  const struct hf_container_seen *own)
 {
-	int64_t sum = 0;
+	return seen == own || (seen->init && !hf_init_wait_is_added(b, role, seen));
+}
 
-	/* Any client may have edited the status: negative numbers count as 0, and the sum has a
+static void add_up(struct hf_pod_count *count, const struct hf_container_seen *seen, int64_t more)
+{
+	int64_t *sum = seen->init ? &count->init : &count->own;
+
+	/* Any client may have edited the status: negative numbers count as 0, and each sum has a
 	 * limit. */
+	if (more > 0)
+		*sum = *sum + more < HF_COUNTER_MAX ? *sum + more : HF_COUNTER_MAX;
+}
+
+struct hf_pod_count hf_pod_restarts(const struct hf_brain *b, int role, const struct hf_pod *pod)
+{
+	const struct hf_container_seen *own = hf_own_container(b, role, pod);
+	struct hf_pod_count count = {.begun = own && hf_container_has_begun(own)};
+
 	for (size_t i = 0; i < pod->containers_len; i++) {
-		if (pod->containers[i].restart_count > 0 &&
-		    !hf_init_wait_is_added(b, role, &pod->containers[i]))
-			sum += pod->containers[i].restart_count;
+		const struct hf_container_seen *seen = &pod->containers[i];
+
+		if (concerns_rank(b, role, seen, own))
+			add_up(&count, seen, seen->restart_count);
 	}
-	return sum < HF_COUNTER_MAX ? sum : HF_COUNTER_MAX;
+	return count;
 }
 
 /* The kubelet raises restartCount with the next start.  Until then the container is Terminated, or
@@ -126,21 +143,38 @@ static bool is_to_start_again(const struct hf_container_seen *container)
 	return false;
 }
 
-int64_t hf_pod_terminations(const struct hf_brain *b, int role, const struct hf_pod *pod)
+struct hf_pod_count hf_pod_terminations(const struct hf_brain *b, int role,
+					const struct hf_pod *pod)
 {
-	int64_t sum = hf_pod_restarts(b, role, pod);
+	const struct hf_container_seen *own = hf_own_container(b, role, pod);
+	struct hf_pod_count count = hf_pod_restarts(b, role, pod);
 
 	/* The kubelet starts no container of a pod that is ending: the pod's own termination is
 	 * counted. */
 	if (pod->deletion_time != HF_TIME_NONE || pod->phase == HF_POD_FAILED ||
 	    pod->phase == HF_POD_SUCCEEDED)
-		return sum;
+		return count;
 	for (size_t i = 0; i < pod->containers_len; i++) {
-		if (is_to_start_again(&pod->containers[i]) &&
-		    !hf_init_wait_is_added(b, role, &pod->containers[i]))
-			sum++;
+		const struct hf_container_seen *seen = &pod->containers[i];
+
+		if (concerns_rank(b, role, seen, own) && is_to_start_again(seen))
+			add_up(&count, seen, 1);
 	}
-	return sum < HF_COUNTER_MAX ? sum : HF_COUNTER_MAX;
+	return count;
+}
+
+int64_t hf_slot_uncounted(const struct hf_slot *slot, const struct hf_pod_count *terminations)
+{
+	int64_t units = terminations->begun ? terminations->own - slot->seen
+					    : terminations->init - slot->init_seen;
+
+	return units > 0 ? units : 0;
+}
+
+void hf_slot_count_all(struct hf_slot *slot, const struct hf_pod_count *terminations)
+{
+	slot->seen = terminations->own;
+	slot->init_seen = terminations->init;
 }
 
 bool hf_slot_is_up(const struct hf_slot *slot)

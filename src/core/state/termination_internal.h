@@ -19,7 +19,9 @@ enum hf_termination_kind {
 	HF_TERMINATION_FAILED, /* the pod's phase is Failed, or its own container has failed for good */
 	HF_TERMINATION_DELETED,  /* the pod is being deleted, and not by this operator */
 	HF_TERMINATION_VANISHED, /* the pod was seen before and is missing */
-	HF_TERMINATION_RESTARTED, /* containers of the pod ended, and the kubelet starts them again */
+	/* The own container ended, or an init container before that had begun, and the kubelet
+	 * starts it again. */
+	HF_TERMINATION_RESTARTED,
 	HF_TERMINATION_LOST,      /* its node is lost, and the pod is to be given up */
 	HF_TERMINATION_UNHEALTHY, /* the pod runs, and holds a device that cannot be worked with */
 	HF_TERMINATION_HUNG, /* the pod runs, and no rank has advanced for progressDeadlineSeconds */
@@ -29,6 +31,7 @@ enum hf_fate { HF_FATE_RESTART, HF_FATE_FAIL };
 
 /* Reasons of a record that Holdfast gives itself. */
 #define HF_REASON_POST_START "PostStartHookError" /* the kubelet's */
+#define HF_REASON_INIT_FAILED "InitContainerFailed"
 #define HF_REASON_NODE_LOST "NodeLost"
 #define HF_REASON_NO_PROGRESS "NoProgress"
 #define HF_REASON_SELF_FENCED "SelfFenced"
@@ -51,6 +54,7 @@ struct hf_termination {
 	int32_t units;            /* RESTARTED: terminations not counted before */
 	bool process;             /* FAILED: the process ended, and exec keeps its pod */
 	bool counted; /* FAILED: a termination of this pod was counted, and no start followed */
+	bool before_start; /* RESTARTED, FAILED: the own container has not begun */
 	hf_time finished_at;         /* the node's clock; NONE: not known */
 	struct hf_opt_int exit_code; /* of the default container */
 	struct hf_opt_int signal;
@@ -65,6 +69,7 @@ struct hf_termination {
 	bool lost;          /* its node is lost */
 	bool fenced;        /* the process ended itself, because its node had no contact */
 	bool out_of_memory; /* the deciding container exceeded the memory limit */
+	bool code_lost;     /* the node lost the own container and its exit code */
 	bool stray; /* evicted for a taint that its own node does not have: charged to nothing */
 	/* The init container that the kind added and that waited in vain; or NULL. */
 	const struct hf_container_seen *gave_up;
