@@ -912,6 +912,13 @@ void sim_check_ends_in_place(struct sim *sim, const char *pod_uid)
 	}
 }
 
+/* An operator that sees nothing of it before the program begins counts nothing. */
+void sim_check_init_ends(struct sim *sim, const char *pod_uid)
+{
+	sim_check_ends_in_place(sim, pod_uid);
+	sim_pod_truth(sim, pod_uid)->init_ends++;
+}
+
 /* Equal runs have equal digests: who changed, when, and into which version. */
 static void digest(struct sim *sim, const struct hf_memstore_change *change, struct hf_doc *doc)
 {

@@ -62,7 +62,7 @@ void sim_check_starts_again(struct sim *sim, const char *pod_uid)
 	    sim_now(sim) - pod->ended_in_place_at < SLACK)
 		return;
 	if (sim_sparse_get(sim_ledger_text(status, sim_role_names[pod->role], "seen"), pod->index) <
-	    pod->restarts)
+	    pod->restarts - pod->init_ends)
 		sim_fail(
 			sim, "49 counted when seen",
 			"%s starts again in its pod, %lld ms after a termination that is not counted",

@@ -62,6 +62,8 @@ struct sim_pod {
 	hf_time grace;
 	char started[HF_TIME_TEXT_MAX]; /* when its kubelet took it on */
 	int restarts, code;
+	int side_restarts, init_restarts; /* of the second container, and of an init container */
+	bool init_fails;                  /* the init container waits to be started again */
 	int64_t fence;   /* its process ends without contact for so many seconds; 0: it does not */
 	const char *why; /* reason of the end: static */
 	const char *phase, *more;              /* as it was reported last: static; NULL: not yet */
@@ -76,6 +78,7 @@ struct sim_kubelet {
 	struct hf_timer *deeds;
 	struct hf_rng rng;
 	struct hf_rng beside; /* of second containers, deadlines and slow starts */
+	struct hf_rng again;  /* of restarts of containers other than the program's */
 };
 
 /* Dice of their own: the other ones fall as they would without them. */
@@ -109,8 +112,22 @@ static const char *node_time(const struct sim_pod *pod, char buf[HF_TIME_TEXT_MA
 	return buf;
 }
 
+/* In front of the status of the main containers; "": no init container was ever restarted. */
+static const char *init_status(const struct sim_pod *pod, char buf[TEXT_MAX / 4])
+{
+	buf[0] = '\0';
+	if (pod->init_restarts > 0 || pod->init_fails)
+		snprintf(buf, TEXT_MAX / 4,
+			 "\"initContainerStatuses\":[{\"name\":\"fetch\",\"restartCount\":%d,"
+			 "\"state\":{\"terminated\":{\"exitCode\":%d,\"reason\":\"%s\"}}}],",
+			 pod->init_restarts, pod->init_fails ? 7 : 0,
+			 pod->init_fails ? "Error" : "Completed");
+	return buf;
+}
+
 /* Behind the status of the first container; "": it is alone. */
-static const char *sidecar_status(const struct sim_pod *pod, const char *phase)
+static const char *sidecar_status(const struct sim_pod *pod, const char *phase,
+				  char buf[TEXT_MAX / 4])
 {
 	if (!pod->sidecar)
 		return "";
@@ -123,12 +140,16 @@ static const char *sidecar_status(const struct sim_pod *pod, const char *phase)
 	if (hf_streq(phase, "Pending"))
 		return ",{\"name\":\"proxy\",\"restartCount\":0,\"state\":{\"waiting\":{"
 		       "\"reason\":\"ContainerCreating\"}}}";
-	return ",{\"name\":\"proxy\",\"restartCount\":0,\"state\":{\"running\":{}}}";
+	snprintf(buf, TEXT_MAX / 4,
+		 ",{\"name\":\"proxy\",\"restartCount\":%d,\"state\":{\"running\":{}}%s}",
+		 pod->side_restarts,
+		 pod->side_restarts > 0 ? ",\"lastState\":{\"terminated\":{\"exitCode\":3}}" : "");
+	return buf;
 }
 
 static void report(struct sim_pod *pod, const char *phase, const char *state, const char *more)
 {
-	char text[TEXT_MAX];
+	char text[TEXT_MAX], init[TEXT_MAX / 4], side[TEXT_MAX / 4];
 	struct sim_plugin_words words;
 	bool unhealthy = sim_plugin_words(pod->node, pod->uid, phase, &words);
 	int rc;
@@ -136,11 +157,11 @@ static void report(struct sim_pod *pod, const char *phase, const char *state, co
 	if (pod->started[0] == '\0')
 		node_time(pod, pod->started);
 	snprintf(text, sizeof(text),
-		 "{\"status\":{\"phase\":\"%s\"%s,\"startTime\":\"%s\",\"containerStatuses\":[{"
+		 "{\"status\":{\"phase\":\"%s\"%s,\"startTime\":\"%s\",%s\"containerStatuses\":[{"
 		 "\"name\":\"%s\",\"ready\":%s,\"restartCount\":%d,\"state\":{%s}%s}%s%s]}}",
-		 phase, more, pod->started, pod->container,
+		 phase, more, pod->started, init_status(pod, init), pod->container,
 		 hf_streq(phase, "Running") ? "true" : "false", pod->restarts, state, words.mine,
-		 words.beside, sidecar_status(pod, phase));
+		 words.beside, sidecar_status(pod, phase, side));
 	rc = sim_patch(pod->sim, &hf_pods, "default", pod->name, "status", text);
 	if (!pod->sim->mood.plugins)
 		return;
@@ -221,6 +242,46 @@ static const struct sim_script_end *scripted(const struct sim_pod *pod)
 	return sim_script_of(pod->sim, pod->name, (*count)++);
 }
 
+/* The kubelet restarts containers in this pod. */
+static bool restarts_containers(const struct sim_pod *pod)
+{
+	return pod->sidecar && pod->sim->script == NULL && !pod->sim->calm &&
+	       (hf_streq(pod->policy, "Always") || hf_streq(pod->policy, "OnFailure"));
+}
+
+/* Its init container fails before the program has begun, and is to be started again. */
+static bool fails_before_start(struct sim_pod *pod)
+{
+	bool began = pod->state != POD_BOUND;
+
+	pod->init_restarts += pod->init_fails;
+	pod->init_fails = false;
+	if (began || !restarts_containers(pod) || hf_rng_below(&pod->sim->kubelet->again, 6) > 0)
+		return false;
+	pod->init_fails = true;
+	sim_tell(pod->sim, "kubelet: init container fetch of %s exited with 7", pod->name);
+	sim_check_init_ends(pod->sim, pod->uid);
+	report(pod, "Pending", "\"waiting\":{\"reason\":\"PodInitializing\"}", "");
+	hf_timer_arm(pod->timer, HF_MS + (hf_time)hf_rng_below(&pod->sim->kubelet->again,
+							       (uint64_t)(10 * HF_SECOND)));
+	return true;
+}
+
+/* The second container was restarted by itself, or the whole pod was, as by a lost sandbox.  Neither
+ * is a termination of the rank beside that of its program. */
+static void restart_beside(struct sim_pod *pod, bool whole)
+{
+	uint64_t count = hf_rng_below(&pod->sim->kubelet->again, 4);
+
+	if (!restarts_containers(pod) || count == 0)
+		return;
+	pod->side_restarts += (int)count;
+	if (whole)
+		pod->init_restarts++;
+	sim_tell(pod->sim, "kubelet: container proxy of %s was restarted %d time(s)", pod->name,
+		 (int)count);
+}
+
 static bool waits_for_contact(struct sim_pod *pod);
 
 static void process_starts(struct sim_pod *pod)
@@ -229,8 +290,11 @@ static void process_starts(struct sim_pod *pod)
 
 	if (!can_say(pod))
 		return; /* when its kubelet is back */
+	if (fails_before_start(pod))
+		return;
 	if (pod->fence > 0 && waits_for_contact(pod))
 		return;
+	restart_beside(pod, pod->state == POD_WAITING);
 	if (pod->state == POD_WAITING) {
 		sim_check_starts_again(sim, pod->uid);
 		pod->restarts++;
@@ -905,6 +969,7 @@ void sim_kubelet_init(struct sim *sim)
 		.changed = on_change, .reset = sim_on_reset, .arg = sim};
 	hf_rng_init(&kubelet->rng, sim->seed + 4);
 	hf_rng_init(&kubelet->beside, sim->seed + 40);
+	hf_rng_init(&kubelet->again, sim->seed + 42);
 	kubelet->deeds = hf_timer_create(sim->loop, on_deed, sim);
 	sim->kubelet = kubelet;
 	hf_memstore_observe(sim->memstore, &kubelet->observer);
