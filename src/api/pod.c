@@ -20,6 +20,8 @@
 /* The size of a document allows some hundred containers. A pod has about ten conditions, each from
  * one controller. */
 #define CONTAINERS_MAX 1024
+#define RESTART_RULES_MAX 64 /* the API server allows 20, of 255 values each */
+#define RULE_VALUES_MAX 1024
 #define CONDITIONS_MAX 64
 #define OWNERS_MAX 64
 #define FINALIZERS_MAX 64
@@ -369,18 +371,47 @@ static const struct hf_field volume_fields[] = {
 };
 static const struct hf_field_table volume_table = HF_FIELD_TABLE(volume_fields, struct volume);
 
+/* A rule of a container in the pod's spec: after which exit codes the kubelet starts it again. */
+struct exit_codes {
+	uint64_t present;
+	const char *operator;
+	HF_LIST(int64_t) values;
+};
+static const struct hf_field exit_codes_fields[] = {
+	HF_FIELD_STRING("operator", struct exit_codes, operator, 0, 0),
+	HF_FIELD_INTS("values", struct exit_codes, values, RULE_VALUES_MAX, 0),
+};
+static const struct hf_field_table exit_codes_table =
+	HF_FIELD_TABLE(exit_codes_fields, struct exit_codes);
+
+struct restart_rule {
+	uint64_t present;
+	const char *action;
+	struct exit_codes exit_codes;
+};
+enum { RULE_ACTION, RULE_EXIT_CODES };
+static const struct hf_field restart_rule_fields[] = {
+	[RULE_ACTION] = HF_FIELD_STRING("action", struct restart_rule, action, 0, 0),
+	[RULE_EXIT_CODES] =
+		HF_FIELD_OBJECT("exitCodes", struct restart_rule, exit_codes, &exit_codes_table, 0),
+};
+static const struct hf_field_table restart_rule_table =
+	HF_FIELD_TABLE(restart_rule_fields, struct restart_rule);
+
 /* A container in the pod's spec. */
 struct template
 {
 	uint64_t present;
 	const char *name, *restart_policy;
+	HF_LIST(struct restart_rule) rules;
 };
 enum { TEMPLATE_NAME, TEMPLATE_RESTART_POLICY, TEMPLATE_RESTART_RULES };
 static const struct hf_field template_fields[] = {
 	[TEMPLATE_NAME] = HF_FIELD_STRING("name", struct template, name, 0, 0),
 	[TEMPLATE_RESTART_POLICY] =
 		HF_FIELD_STRING("restartPolicy", struct template, restart_policy, 0, 0),
-	[TEMPLATE_RESTART_RULES] = HF_FIELD_PRESENCE("restartPolicyRules", 0),
+	[TEMPLATE_RESTART_RULES] = HF_FIELD_OBJECTS("restartPolicyRules", struct template, rules,
+						    &restart_rule_table, RESTART_RULES_MAX, 0),
 };
 static const struct hf_field_table template_table =
 	HF_FIELD_TABLE(template_fields, struct template);
@@ -497,37 +528,76 @@ static void put_container(const struct container *from, bool init, struct hf_are
 	}
 }
 
+static const struct template *find_template(const struct spec *spec, const char *name, bool init)
+{
+	const struct template *templates =
+		init ? spec->init_containers.items : spec->containers.items;
+	size_t len = init ? spec->init_containers.len : spec->containers.len;
+
+	for (size_t i = 0; i < len; i++)
+		if (hf_streq(templates[i].name, name))
+			return &templates[i];
+	return NULL;
+}
+
 /* Tells whether an init container is a sidecar: the kubelet always restarts it, whatever the pod's
  * restartPolicy says. */
 static bool is_sidecar(const struct spec *spec, const char *name)
 {
-	for (size_t i = 0; i < spec->init_containers.len; i++)
-		if (hf_streq(spec->init_containers.items[i].name, name))
-			return hf_streq(spec->init_containers.items[i].restart_policy, "Always");
+	const struct template *template = find_template(spec, name, true);
+
+	return template != NULL && hf_streq(template->restart_policy, "Always");
+}
+
+static bool has_value(const struct exit_codes *codes, int64_t code)
+{
+	for (size_t i = 0; i < codes->values.len; i++)
+		if (codes->values.items[i] == code)
+			return true;
 	return false;
 }
 
-static const struct template *find_template(const struct spec *spec, const char *name)
+/* As the kubelet: a rule without exit codes matches nothing, and the first rule that matches decides.
+ * NULL: no rule matches. */
+static const struct restart_rule *find_rule(const struct template *template, int64_t code)
 {
-	for (size_t i = 0; i < spec->containers.len; i++)
-		if (hf_streq(spec->containers.items[i].name, name))
-			return &spec->containers.items[i];
+	for (size_t i = 0; i < template->rules.len; i++) {
+		const struct restart_rule *rule = &template->rules.items[i];
+		bool in = hf_streq(rule->exit_codes.operator, "In");
+
+		if (!hf_field_has(rule->present, RULE_EXIT_CODES) ||
+		    (!in && !hf_streq(rule->exit_codes.operator, "NotIn")))
+			continue;
+		if (has_value(&rule->exit_codes, code) == in)
+			return rule;
+	}
 	return NULL;
 }
 
+/* The code after which the kubelet starts the container again, or does not. */
+static struct hf_opt_int last_code(const struct hf_container_seen *seen)
+{
+	return seen->phase == HF_CONTAINER_TERMINATED ? HF_SOME_INT(seen->exit_code)
+						      : seen->last_exit_code;
+}
+
 /* When the kubelet restarts a container. The API server fills in each pod's policy; a container's
- * own policy overrides it. */
+ * own policy overrides it, and a rule of the container that matches its exit code overrides both. */
 static enum hf_container_again again_of(const struct spec *spec,
 					const struct hf_container_seen *seen)
 {
-	const struct template *template = seen->init ? NULL : find_template(spec, seen->name);
+	const struct template *template = find_template(spec, seen->name, seen->init);
+	struct hf_opt_int code = last_code(seen);
+	const struct restart_rule *rule =
+		template != NULL && code.set ? find_rule(template, code.value) : NULL;
 	const char *policy = spec->restart_policy;
 
-	if (template != NULL) {
-		if (hf_field_has(template->present, TEMPLATE_RESTART_RULES))
-			return HF_AGAIN_UNKNOWN;
+	/* Every action of Kubernetes 1.36 starts the container again: Restart, RestartAllContainers. */
+	if (rule != NULL)
+		return hf_str_has_prefix(hf_str_or(rule->action, ""), "Restart") ? HF_AGAIN_ALWAYS
+										 : HF_AGAIN_UNKNOWN;
+	if (template != NULL)
 		policy = hf_str_or(template->restart_policy, policy);
-	}
 	if (hf_streq(policy, "Never"))
 		return HF_AGAIN_NEVER;
 	if (hf_streq(policy, "OnFailure"))

@@ -485,6 +485,9 @@ static enum hf_container_again read_again(const char *spec)
 static void test_a_containers_own_restart_policy_overrides_the_pods(void **state)
 {
 #define OF(policy) "\"restartPolicy\":\"" policy "\""
+#define RULE(action, operator, values)                                                             \
+	AND("\"restartPolicyRules\":[{\"action\":\"" action "\",\"exitCodes\":{\"operator\":\""    \
+	    operator"\",\"values\":[" values "]}}]")
 #define AND(more) ",\"containers\":[{\"name\":\"c\"," more "},{\"name\":\"d\"}]"
 	static const struct {
 		const char *spec;
@@ -497,8 +500,15 @@ static void test_a_containers_own_restart_policy_overrides_the_pods(void **state
 		{OF("Sometimes"), HF_AGAIN_UNKNOWN},
 		{OF("Never") AND(OF("Always")), HF_AGAIN_ALWAYS},
 		{OF("Always") AND(OF("Never")), HF_AGAIN_NEVER},
+		/* The container ended with 3. */
+		{OF("Never") RULE("Restart", "In", "3"), HF_AGAIN_ALWAYS},
+		{OF("Never") RULE("RestartAllContainers", "NotIn", "4"), HF_AGAIN_ALWAYS},
+		{OF("Never") RULE("Restart", "In", "42"), HF_AGAIN_NEVER},
+		{OF("OnFailure") RULE("Restart", "NotIn", "1,3"), HF_AGAIN_ON_FAILURE},
+		{OF("Never") RULE("Restart", "Above", "1"), HF_AGAIN_NEVER},
+		{OF("Never") RULE("Reboot", "In", "3"), HF_AGAIN_UNKNOWN},
 		{OF("Never") AND("\"restartPolicyRules\":[{\"action\":\"Restart\"}]"),
-		 HF_AGAIN_UNKNOWN},
+		 HF_AGAIN_NEVER},
 	};
 
 	(void)state;

@@ -39,10 +39,10 @@ enum hf_container_phase {
 
 /* After which terminations of a container the kubelet starts it again in the same pod. */
 enum hf_container_again {
-	HF_AGAIN_UNKNOWN, /* no policy is known, or the container has rules of its own */
+	HF_AGAIN_UNKNOWN, /* no policy is known, or a rule of the container has an unknown action */
 	HF_AGAIN_NEVER, /* no start; also for a sidecar, because its terminations do not end the rank */
 	HF_AGAIN_ON_FAILURE,
-	HF_AGAIN_ALWAYS,
+	HF_AGAIN_ALWAYS, /* also if a rule of the container matches its last exit code */
 };
 
 /* One element of status.containerStatuses or .initContainerStatuses. */
