@@ -27,6 +27,7 @@
 #define FINALIZERS_MAX 64
 /* A longer grace period is a user's mistake; added to a time it could overflow. */
 #define GRACE_SECONDS_MAX ((int64_t)1 << 31)
+#define GRACE_SECONDS_DEFAULT 30
 #define TOLERATIONS_MAX 1024
 #define VOLUMES_MAX 1024
 /* Devices in one resource. A node has a few dozen devices, and one claim may have all of them. */
@@ -419,7 +420,7 @@ static const struct hf_field_table template_table =
 struct spec {
 	uint64_t present;
 	const char *node, *restart_policy;
-	int64_t active_deadline;
+	int64_t active_deadline, grace;
 	HF_LIST(struct template) init_containers;
 	HF_LIST(struct template) containers;
 	HF_LIST(struct toleration) tolerations;
@@ -429,6 +430,7 @@ enum {
 	SPEC_NODE,
 	SPEC_RESTART_POLICY,
 	SPEC_ACTIVE_DEADLINE,
+	SPEC_GRACE,
 	SPEC_INIT_CONTAINERS,
 	SPEC_CONTAINERS,
 	SPEC_TOLERATIONS,
@@ -439,6 +441,8 @@ static const struct hf_field spec_fields[] = {
 	[SPEC_RESTART_POLICY] = HF_FIELD_STRING("restartPolicy", struct spec, restart_policy, 0, 0),
 	[SPEC_ACTIVE_DEADLINE] = HF_FIELD_INT64("activeDeadlineSeconds", struct spec,
 						active_deadline, INT64_MIN, INT64_MAX, 0),
+	[SPEC_GRACE] = HF_FIELD_INT64("terminationGracePeriodSeconds", struct spec, grace, 0,
+				      GRACE_SECONDS_MAX, 0),
 	[SPEC_INIT_CONTAINERS] = HF_FIELD_OBJECTS("initContainers", struct spec, init_containers,
 						  &template_table, CONTAINERS_MAX, 0),
 	[SPEC_CONTAINERS] = HF_FIELD_OBJECTS("containers", struct spec, containers, &template_table,
@@ -864,6 +868,8 @@ const char *hf_pod_read(struct hf_doc *doc, const char *job_uid, struct hf_arena
 		.unwell_at = HF_TIME_NONE,
 		.own_ended_at = HF_TIME_NONE,
 	};
+	if (hf_field_has(read.spec.present, SPEC_GRACE) && read.spec.grace != GRACE_SECONDS_DEFAULT)
+		pod.grace_seconds = HF_SOME_INT(read.spec.grace);
 	if (hf_field_has(read.spec.present, SPEC_ACTIVE_DEADLINE))
 		pod.active_deadline_seconds = HF_SOME_INT(read.spec.active_deadline);
 	put_stamps(&metadata->stamps, &pod);

@@ -39,7 +39,7 @@ static const char full[] =
 	"\"holdfast.dev/attempt\":\"200\",\"holdfast.dev/incident\":\"70000\","
 	"\"holdfast.dev/avoids\":\"n7,n8\",\"holdfast.dev/stopped\":\"JobFailed\"},"
 	"\"ownerReferences\":[{\"uid\":\"u-1\",\"controller\":true}]},"
-	"\"spec\":{\"nodeName\":\"a\",\"restartPolicy\":\"OnFailure\",\"activeDeadlineSeconds\":300,"
+	"\"spec\":{\"nodeName\":\"a\",\"restartPolicy\":\"OnFailure\",\"activeDeadlineSeconds\":300,\"terminationGracePeriodSeconds\":60,"
 	"\"tolerations\":[{\"key\":"
 	"\"node.kubernetes.io/unreachable\",\"operator\":\"Exists\",\"effect\":\"NoExecute\","
 	"\"tolerationSeconds\":300}],\"volumes\":[{\"name\":\"v\",\"persistentVolumeClaim\":{"
@@ -113,6 +113,7 @@ static void same_pod(const struct hf_pod *a, const struct hf_pod *b)
 	same(a->avoids, b->avoids);
 	same(a->stopped, b->stopped);
 	same_option(&a->active_deadline_seconds, &b->active_deadline_seconds);
+	same_option(&a->grace_seconds, &b->grace_seconds);
 	assert_int_equal(a->phase, b->phase);
 	same(a->reason, b->reason);
 	same(a->message, b->message);
@@ -177,6 +178,7 @@ static void test_the_full_pod_has_every_field_set(void **state)
 
 	(void)hf_pod_read(doc, NULL, arena, &pod);
 	assert_true(pod.stamped && pod.forced && pod.tolerates_unreachable.set);
+	assert_int_equal(pod.grace_seconds.value, 60);
 	assert_int_equal(pod.incident, 70000);
 	assert_int_equal(pod.claims_len, 1);
 	assert_int_equal(pod.finalizers_len, 2);

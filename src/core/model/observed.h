@@ -156,6 +156,7 @@ struct hf_pod {
 	const char *avoids;  /* holdfast.dev/avoids; NULL: no node is avoided */
 	const char *stopped; /* holdfast.dev/stopped; NULL: the operator has not stopped the pod */
 	struct hf_opt_int active_deadline_seconds; /* spec.activeDeadlineSeconds */
+	struct hf_opt_int grace_seconds; /* spec.terminationGracePeriodSeconds; not set: 30 */
 
 	enum hf_pod_phase phase;
 	const char *reason;  /* status.reason: "Evicted", "NodeShutdown", … */

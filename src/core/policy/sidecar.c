@@ -124,11 +124,42 @@ static bool is_ended_as_a_whole(const struct hf_pod *pod)
 	return false;
 }
 
-/* Another container failed the pod after the own container had succeeded. */
+/* Kubernetes' default of terminationGracePeriodSeconds, and what a runtime may need beyond the grace. */
+#define GRACE_SECONDS 30
+#define KILL_MARGIN_SECONDS 60
+
+/*
+ * The own container ended by itself before its pod was ended as a whole.  A kubelet that ends a pod
+ * tells all containers at once, and kills them when the grace is over.  So if another container ended
+ * later than the grace after the own container, the own container ended before it was told.  All times
+ * are of one node's clock.
+ */
+static bool is_ended_long_before(const struct hf_pod *pod, const struct hf_container_seen *own)
+{
+	int64_t grace = pod->grace_seconds.set ? pod->grace_seconds.value : GRACE_SECONDS;
+	hf_time until;
+
+	if (own->finished_at == HF_TIME_NONE)
+		return false;
+	until = hf_time_add(own->finished_at, hf_seconds(grace + KILL_MARGIN_SECONDS));
+	for (size_t i = 0; i < pod->containers_len; i++) {
+		const struct hf_container_seen *other = &pod->containers[i];
+
+		if (other != own && !other->init && other->phase == HF_CONTAINER_TERMINATED &&
+		    other->finished_at != HF_TIME_NONE && other->finished_at > until)
+			return true;
+	}
+	return false;
+}
+
+/* The own container had succeeded, and then another container failed the pod, or the pod was ended. */
 static bool is_failed_beside(const struct hf_pod *pod, const struct hf_container_seen *own)
 {
-	return own && own->phase == HF_CONTAINER_TERMINATED && own->exit_code == 0 &&
-	       own->again != HF_AGAIN_ALWAYS && !is_ended_as_a_whole(pod) && find_failed(pod, own);
+	if (!own || own->phase != HF_CONTAINER_TERMINATED || own->exit_code != 0 ||
+	    own->again == HF_AGAIN_ALWAYS)
+		return false;
+	return is_ended_as_a_whole(pod) ? is_ended_long_before(pod, own)
+					: find_failed(pod, own) != NULL;
 }
 
 static const char *put_in_brackets(const struct hf_brain *b, const char *reason)
@@ -136,8 +167,8 @@ static const char *put_in_brackets(const struct hf_brain *b, const char *reason)
 	return hf_str_is_empty(reason) ? "" : hf_arena_printf(b->arena, " (%s)", reason);
 }
 
-/* How the pod of a trained rank failed, for a message.  NULL: the pod was ended as a whole, and
- * the ledger has no success of the rank. */
+/* How the pod of a trained rank failed, for a message.  NULL: neither the ledger nor the pod shows a
+ * success of the rank. */
 static const char *describe_failed(const struct hf_brain *b, int role, const struct hf_slot *slot,
 				   const struct hf_pod *pod)
 {
