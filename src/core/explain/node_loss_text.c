@@ -23,6 +23,8 @@ static const char *const reasons[HF_GUARDS] = {
 	[HF_GUARD_STORM] = "StormGuard",
 };
 
+_Static_assert(HF_GUARDS == 10, "give a new guard its reason, and its text in describe_guard");
+
 struct sign {
 	hf_time at;       /* the last sign; NONE: there was none */
 	const char *came; /* for a condition, so without a time */
@@ -76,6 +78,23 @@ static const char *describe_signs(const struct hf_brain *b, const struct hf_guar
 	return text;
 }
 
+/* A sign of life from shortly before the node was Unknown makes the wait longer (weigh_silence in
+ * policy/node_evidence.c). */
+static bool is_wait_of_older_sign(const struct hf_brain *b, const struct hf_guarded *guarded)
+{
+	const struct hf_node_seen *node = guarded->node;
+	const hf_time signs[] = {node->reported_at, node->beat_at, node->renewed_at,
+				 guarded->news_at};
+	hf_time end = hf_time_add(node->since, hf_seconds(b->job.recovery.node_lost_after_seconds));
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(signs); i++) {
+		if (signs[i] != HF_TIME_NONE &&
+		    hf_time_add(signs[i], hf_seconds(hf_node_wait_seconds(b))) > end)
+			return true;
+	}
+	return false;
+}
+
 static bool is_kubelet_mute(const struct hf_guarded *guarded)
 {
 	struct sign signs[SIGNS];
@@ -119,6 +138,11 @@ static const char *describe_silence(const struct hf_brain *b, const struct hf_gu
 										: node->since),
 			is_kubelet_mute(guarded) ? ", for its kubelet is silent" : "", signs,
 			(long long)hf_node_wait_seconds(b));
+	if (is_wait_of_older_sign(b, guarded))
+		return hf_arena_printf(b->arena,
+				       "it is given up %lld s after the last sign of life, which "
+				       "came shortly before the node was Unknown",
+				       (long long)hf_node_wait_seconds(b));
 	return hf_arena_printf(b->arena,
 			       "it is given up after %lld s without a sign of life "
 			       "(nodeLost.afterSeconds)",
@@ -163,14 +187,17 @@ static const char *describe_guard(const struct hf_brain *b, enum hf_guard guard,
 		return recovery->force == HF_FORCE_NEVER
 			       ? "nodeLost.forceDelete is Never: a person must delete it by force"
 			       : "nodeLost.forceDelete is Proven: the node's death must be proven";
-	default:
+	case HF_GUARD_STORM:
 		return hf_arena_printf(
 			b->arena,
 			"%d of %d schedulable nodes%s%s are lost at once: from 55 %% "
 			"on nothing is deleted",
 			node->zone_lost, node->zone_nodes, node->zone ? " of zone " : "",
 			hf_str_or(node->zone, ""));
+	case HF_GUARDS: break;
 	}
+	hf_assert(!"a guard without a text");
+	return "";
 }
 
 /* "ddp-worker-1 and 3 more" */
