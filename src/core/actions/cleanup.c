@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "core/actions/actions_internal.h"
 
+#include "base/str.h"
 #include "core/model/names.h"
 
 /*
@@ -27,9 +28,10 @@ enum fate { FATE_KEEP, FATE_DELETE, FATE_STOP_FAILED, FATE_STOP_SUCCEEDED };
 
 /* The pods that a finished job leaves. */
 struct left {
-	int32_t running; /* kept, and not stopped */
-	int32_t waiting; /* kept, and not begun */
-	int32_t stopping;
+	int32_t running;            /* kept, and not stopped */
+	int32_t waiting;            /* kept, and not begun */
+	int32_t stopping;           /* told to end … */
+	int32_t stopping_succeeded; /* … because their ranks had succeeded */
 	const char *first, *first_stopping;
 };
 
@@ -80,6 +82,15 @@ static enum fate find_fate(const struct hf_brain *b, int role, const struct hf_p
 	return FATE_STOP_FAILED;
 }
 
+/* A pod that was stopped ends, also if nothing asks for it any more. */
+static enum fate find_old_fate(const struct hf_pod *pod, enum fate fate)
+{
+	if (fate != FATE_KEEP || !pod->stopped)
+		return fate;
+	return hf_streq(pod->stopped, HF_STOPPED_SUCCEEDED) ? FATE_STOP_SUCCEEDED
+							    : FATE_STOP_FAILED;
+}
+
 static void apply_fate(struct hf_brain *b, int role, const struct hf_pod *pod, enum fate fate,
 		       struct left *left)
 {
@@ -88,6 +99,7 @@ static void apply_fate(struct hf_brain *b, int role, const struct hf_pod *pod, e
 		[FATE_STOP_SUCCEEDED] = HF_STOPPED_SUCCEEDED,
 	};
 
+	fate = find_old_fate(pod, fate);
 	if (fate == FATE_DELETE)
 		hf_pod_delete(b, pod, (struct hf_opt_int){0});
 	else if (fate != FATE_KEEP)
@@ -97,6 +109,7 @@ static void apply_fate(struct hf_brain *b, int role, const struct hf_pod *pod, e
 	if (fate != FATE_KEEP) {
 		if (left->stopping++ == 0)
 			left->first_stopping = pod->name;
+		left->stopping_succeeded += fate == FATE_STOP_SUCCEEDED;
 		return;
 	}
 	if (left->running + left->waiting == 0)
@@ -157,11 +170,16 @@ static void say_stopping(const struct hf_brain *b, const struct left *left)
 
 static const char *describe_stopping(const struct hf_brain *b, const struct left *left)
 {
+	const char *when = left->stopping_succeeded == 0 ? " when the job failed"
+			   : left->stopping_succeeded == left->stopping
+				   ? " when their ranks had succeeded"
+				   : "";
+
 	return hf_arena_printf(
 		b->arena,
-		"%d pod(s) were told to end when the job failed and still run, %s "
-		"first: the kubelet waits for the grace of the pod, or does not answer",
-		left->stopping, left->first_stopping);
+		"%d pod(s) were told to end%s and still run, %s first: the kubelet waits for the "
+		"grace of the pod, or does not answer",
+		left->stopping, when, left->first_stopping);
 }
 
 /* The condition is for pods that run on longer than the ranks of a job take to end. */
