@@ -86,15 +86,46 @@ static void say_class(const struct hf_brain *b, const struct hf_record *record)
 		say_policy(b, record);
 }
 
+static void say_failed(const struct hf_brain *b, hf_time at)
+{
+	hf_say(b, at, HF_TOPIC_DECISION, "the job fails: %s",
+	       hf_str_or(b->ledger.verdict.reason, "unknown reason (the ledger has no verdict)"));
+}
+
+/* The restart of the record was decided before the verdict that failed the job: the verdict has
+ * another cause, such as a deadline. */
+static bool is_older_than_verdict(const struct hf_brain *b, const struct hf_record *record)
+{
+	hf_time at = b->ledger.verdict.at;
+
+	return record->scope && at != HF_TIME_NONE && record->decided_at != HF_TIME_NONE &&
+	       record->decided_at < at;
+}
+
+/* The record names the lost node's rank as the cause.  Other ranks terminated and restarted, and that
+ * rank still has the pod of before. */
+static bool is_of_peers(const struct hf_brain *b, const struct hf_record *record)
+{
+	const struct hf_slot *slot;
+	int32_t index;
+	int role;
+
+	if (!hf_streq(record->reason, HF_REASON_NODE_LOST) || !record->pod ||
+	    !hf_rank_find(b, record->pod, &role, &index) || index >= b->roles[role].slots_len)
+		return false;
+	slot = &b->roles[role].slots[index];
+	return slot->pod && slot->current &&
+	       hf_slot_incident(b, slot, slot->pod) < record->incident;
+}
+
 /* A pending decision is not told here: verdict.c tells what it waits for. */
 static void say_decision(const struct hf_brain *b, const struct hf_record *record)
 {
+	bool peers = is_of_peers(b, record);
 	hf_time at = record->decided_at;
 
-	if (hf_cond_is_true(b, HF_COND_FAILED)) {
-		hf_say(b, at, HF_TOPIC_DECISION, "the job fails: %s",
-		       hf_str_or(b->ledger.verdict.reason,
-				 "unknown reason (the ledger has no verdict)"));
+	if (hf_cond_is_true(b, HF_COND_FAILED) && !is_older_than_verdict(b, record)) {
+		say_failed(b, at);
 		return;
 	}
 	if (at == HF_TIME_NONE)
@@ -103,13 +134,16 @@ static void say_decision(const struct hf_brain *b, const struct hf_record *recor
 		hf_say(b, at, HF_TOPIC_DECISION, "all ranks restart%s as generation %lld",
 		       record->in_place ? " in their pods" : "", (long long)record->generation);
 	else if (hf_streq(record->scope, "Container"))
-		hf_say(b, at, HF_TOPIC_DECISION, "the kubelet restarts it, which is counted");
+		hf_say(b, at, HF_TOPIC_DECISION, "the kubelet restarts %s, which is counted",
+		       peers ? "the containers that ended" : "it");
 	else if (record->in_place)
 		hf_say(b, at, HF_TOPIC_DECISION, "%s restarts in its pod, the others go on",
 		       hf_str_or(record->replica, "it"));
 	else
-		hf_say(b, at, HF_TOPIC_DECISION, "%s is replaced, the others go on",
-		       hf_str_or(record->replica, "it"));
+		hf_say(b, at, HF_TOPIC_DECISION, "%s replaced, the others go on",
+		       peers ? "the ranks that ended are"
+			     : hf_arena_printf(b->arena, "%s is",
+					       hf_str_or(record->replica, "it")));
 }
 
 static void say_budget(const struct hf_brain *b, hf_time at)
@@ -202,6 +236,8 @@ void hf_why_tell_history(const struct hf_brain *b)
 		say_budget(b, last->decided_at);
 		say_recovered(b, last);
 		say_parts(b, last);
+		if (hf_cond_is_true(b, HF_COND_FAILED) && is_older_than_verdict(b, last))
+			say_failed(b, ledger->verdict.at);
 	} else if (ledger->verdict.reason && hf_cond_is_true(b, HF_COND_FAILED)) {
 		hf_say(b, ledger->verdict.at, HF_TOPIC_DECISION, "the job fails: %s",
 		       ledger->verdict.reason);
