@@ -24,15 +24,21 @@
 struct taken {
 	const char *rank; /* NULL: no rank is blocked */
 	int32_t staying;
-	const struct hf_pod *holder,
-		*overdue; /* the first pod that stays, and the first that is overdue */
+	/* The first pod that stays, and the first that is overdue, each with its rank. */
+	const struct hf_pod *holder, *overdue;
+	const char *holder_rank, *overdue_rank;
 };
+
+static const char *name_rank(const struct hf_brain *b, int role, int32_t index)
+{
+	return hf_arena_printf(b->arena, "%s-%d", b->roles[role].lower, index);
+}
 
 static void note_name(const struct hf_brain *b, int role, int32_t index, bool leaving,
 		      struct taken *taken)
 {
 	if (!taken->rank || (!leaving && taken->staying == 0))
-		taken->rank = hf_arena_printf(b->arena, "%s-%d", b->roles[role].lower, index);
+		taken->rank = name_rank(b, role, index);
 	taken->staying += !leaving;
 }
 
@@ -46,10 +52,14 @@ static void note_pod(const struct hf_brain *b, int role, int32_t index, struct t
 
 	if (leaving && !overdue)
 		hf_wake(b, at);
-	if (!leaving && !taken->holder)
+	if (!leaving && !taken->holder) {
 		taken->holder = holder;
-	if (overdue && !taken->overdue)
+		taken->holder_rank = name_rank(b, role, index);
+	}
+	if (overdue && !taken->overdue) {
 		taken->overdue = holder;
+		taken->overdue_rank = name_rank(b, role, index);
+	}
 	note_name(b, role, index, leaving && !overdue, taken);
 }
 
@@ -104,14 +114,15 @@ static const char *describe_pods(const struct hf_brain *b, const struct taken *p
 			b->arena,
 			"the name of %s is taken by a pod of %s, which should have been gone since "
 			"%s%s%s; %s",
-			pods->rank, inherited ? "an earlier job of this name" : "another owner",
+			pods->overdue_rank,
+			inherited ? "an earlier job of this name" : "another owner",
 			hf_time_text(b->arena, pods->overdue->deletion_time),
 			pods->overdue->node ? ", on node " : "", hf_str_or(pods->overdue->node, ""),
 			inherited ? "it is forced when that node is known to be dead"
 				  : "it is not of this job, so it is not forced");
 	}
 	return hf_arena_printf(b->arena, "the name of %s is taken by a pod of another owner",
-			       pods->rank);
+			       pods->holder ? pods->holder_rank : pods->rank);
 }
 
 static const char *describe_services(const struct hf_brain *b, const struct taken *services)
