@@ -60,9 +60,8 @@ static const char *describe_holder(const struct hf_brain *b, const struct hf_pod
 	if (!pod->node)
 		return "it has no node, so the API server should have let it go";
 	return hf_arena_printf(b->arena,
-			       "the kubelet of node %s, which is reachable, has not let go of it; "
-			       "it is not forced",
-			       pod->node);
+			       "the kubelet of node %s%s has not let go of it; it is not forced",
+			       pod->node, hf_node_of(b, pod) ? ", which is reachable," : "");
 }
 
 void hf_overdue_pods_tell(struct hf_brain *b)

@@ -255,8 +255,8 @@ static void show_not_started(struct hf_brain *b, const struct found *found)
 
 void hf_trouble_clear(struct hf_brain *b)
 {
-	hf_cond_lower(b, HF_COND_NOT_STARTED, "AllStart",
-		      "The kubelets start every container that they were asked to start.");
+	hf_cond_lower(b, HF_COND_NOT_STARTED, "NoneWaits",
+		      "No container of an active job waits because it cannot start.");
 }
 
 static void set_not_started(struct hf_brain *b, const struct found *not_started)

@@ -308,7 +308,9 @@ static void show_held(struct hf_brain *b, const struct held *held)
 		return;
 	if (!hf_cond_is_true(b, HF_COND_SIDECAR))
 		hf_event(b, true, "HeldBySidecar", message);
-	hf_cond_set(b, HF_COND_SIDECAR, true, "ContainerRuns", message);
+	hf_cond_set(b, HF_COND_SIDECAR, true,
+		    hf_container_has_begun(held->keeper) ? "ContainerRuns" : "ContainerNotStarted",
+		    message);
 }
 
 void hf_sidecar_clear(struct hf_brain *b)

@@ -49,8 +49,8 @@ static void read_other_reason(const struct hf_brain *b, struct hf_termination *t
 
 	termination->status_reason = hf_container_reason_telling(last->reason);
 	if (termination->status_reason && *message != '\0') {
-		termination->status_message = hf_arena_printf(b->arena, "container '%s': %s",
-							      container->name, message);
+		termination->status_message =
+			hf_arena_printf(b->arena, "container '%s': %s", container->name, message);
 		return;
 	}
 	if (container->init && !termination->status_reason)
@@ -84,9 +84,8 @@ static void read_last_reason(const struct hf_brain *b, struct hf_termination *te
 	const struct hf_container_seen *own =
 		hf_own_container(b, termination->role, termination->pod);
 	const struct hf_container_seen *init =
-		termination->before_start
-			? find_failed_init(b, termination->role, termination->pod)
-			: NULL;
+		termination->before_start ? find_failed_init(b, termination->role, termination->pod)
+					  : NULL;
 	struct hf_container_termination last;
 
 	if (init) {
@@ -118,10 +117,10 @@ static void read_reason(const struct hf_brain *b, struct hf_termination *termina
 	for (size_t i = 0; i < termination->pod->containers_len && !termination->status_reason;
 	     i++) {
 		const struct hf_container_seen *container = &termination->pod->containers[i];
-		struct hf_container_termination last = {
-			.exit_code = HF_SOME_INT(container->exit_code),
-			.reason = container->terminated_reason,
-			.message = container->terminated_message};
+		struct hf_container_termination last = {.exit_code =
+								HF_SOME_INT(container->exit_code),
+							.reason = container->terminated_reason,
+							.message = container->terminated_message};
 
 		if (container->phase != HF_CONTAINER_TERMINATED || container->exit_code == 0 ||
 		    (own_ended && container != own))

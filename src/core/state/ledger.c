@@ -106,7 +106,13 @@ static bool *slot_bit(struct hf_slot *slot, enum bit bit)
 	return NULL;
 }
 
-enum number { NUMBER_ATTEMPT, NUMBER_SEEN, NUMBER_INIT_SEEN, NUMBER_IN_PLACE, NUMBER_IN_PLACE_SINCE };
+enum number {
+	NUMBER_ATTEMPT,
+	NUMBER_SEEN,
+	NUMBER_INIT_SEEN,
+	NUMBER_IN_PLACE,
+	NUMBER_IN_PLACE_SINCE
+};
 
 /* All sparse maps share a reader and a writer. */
 static int64_t *slot_number(struct hf_slot *slot, enum number number)
@@ -292,9 +298,9 @@ size_t hf_ledger_bytes(const struct hf_ledger *ledger)
 
 		bytes += count_compact_bytes(role->attempts) + count_compact_bytes(role->created) +
 			 count_compact_bytes(role->succeeded) + count_compact_bytes(role->seen) +
-			 count_compact_bytes(role->init_seen) +
-			 count_compact_bytes(role->trained) + count_compact_bytes(role->covered) +
-			 count_compact_bytes(role->hold) + count_compact_bytes(role->in_place) +
+			 count_compact_bytes(role->init_seen) + count_compact_bytes(role->trained) +
+			 count_compact_bytes(role->covered) + count_compact_bytes(role->hold) +
+			 count_compact_bytes(role->in_place) +
 			 count_compact_bytes(role->in_place_since) + KEY_BYTES;
 	}
 	hf_assert(ledger->records_len <= HF_RECORDS_MAX);

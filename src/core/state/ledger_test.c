@@ -251,8 +251,8 @@ static void texts_survive_writing_and_reading(void **state)
 static void a_ledger_that_nobody_can_read_holds_the_job(void **state)
 {
 	static const struct hf_role_ledger broken[] = {
-		{.attempts = "1"},   {.created = "3-1"},       {.succeeded = "x"},
-		{.seen = "1:0"},     {.covered = "1,"},        {.hold = "2-1"},
+		{.attempts = "1"},   {.created = "3-1"},        {.succeeded = "x"},
+		{.seen = "1:0"},     {.covered = "1,"},         {.hold = "2-1"},
 		{.in_place = "1:0"}, {.in_place_since = "x:1"}, {.init_seen = "1"}};
 
 	(void)state;

@@ -54,7 +54,7 @@ struct hf_termination {
 	int32_t units;            /* RESTARTED: terminations not counted before */
 	bool process;             /* FAILED: the process ended, and exec keeps its pod */
 	bool counted; /* FAILED: a termination of this pod was counted, and no start followed */
-	bool before_start; /* RESTARTED, FAILED: the own container has not begun */
+	bool before_start;           /* RESTARTED, FAILED: the own container has not begun */
 	hf_time finished_at;         /* the node's clock; NONE: not known */
 	struct hf_opt_int exit_code; /* of the default container */
 	struct hf_opt_int signal;
