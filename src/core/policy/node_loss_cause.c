@@ -2,6 +2,8 @@
  * Copyright The Holdfast authors */
 #include "core/policy/policy_internal.h"
 
+#include "base/str.h"
+
 /*
  * Whether the loss of a node is the cause of what other ranks did.  Input: the time of those other
  * terminations, the nodes and pods seen.  Output: the termination of the rank on the lost node.
@@ -11,6 +13,18 @@
 static bool is_covered(const struct hf_pod *pod, int64_t incident)
 {
 	return (pod->stamped ? pod->incident : 0) < incident;
+}
+
+/* A kubelet that reported the termination was alive at that time.  The pod of the incident itself is
+ * the exception: if its node is not heard of again, that termination was the first sign of the loss. */
+static bool is_end_of_its_own(const struct hf_brain *b, int role, const struct hf_pod *pod,
+			      int64_t incident)
+{
+	const struct hf_record *last = &b->ledger.records[0];
+
+	return hf_pod_is_reported(pod, hf_own_container(b, role, pod)) &&
+	       !(b->ledger.records_len > 0 && last->incident == incident &&
+		 hf_streq(last->pod, pod->name));
 }
 
 static bool find_lost(const struct hf_brain *b, int64_t incident, hf_time at, bool counts,
@@ -23,8 +37,7 @@ static bool find_lost(const struct hf_brain *b, int64_t incident, hf_time at, bo
 			const struct hf_node *node;
 
 			if (!pod || slot->succeeded || pod->phase == HF_POD_SUCCEEDED ||
-			    hf_pod_is_reported(pod, hf_own_container(b, r, pod)) ||
-			    !is_covered(pod, incident))
+			    is_end_of_its_own(b, r, pod, incident) || !is_covered(pod, incident))
 				continue;
 			node = hf_node_blamed(b, pod);
 			if (!node || !hf_node_was_silent(node, at) ||
