@@ -128,7 +128,7 @@ static bool adopt_causes(struct hf_brain *b)
 
 		if (termination->used_by_verdict || !hf_termination_outranks(termination) ||
 		    !hf_incident_covers(b, termination) ||
-		    !hf_node_loss_precedes(b, termination, b->ledger.incident.opened_at))
+		    !hf_node_loss_precedes(b, termination, hf_incident_time(b)))
 			continue;
 		if (!hf_incident_adopt(b, termination)) {
 			enum hf_budget budget = hf_class_budget(termination->cls);

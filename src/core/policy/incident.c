@@ -31,6 +31,21 @@ bool hf_incident_is_open(const struct hf_brain *b)
 	return b->now < hf_time_add(running_at, hf_seconds(b->job.recovery.incident_seconds));
 }
 
+/* A termination is seen this late only if the operator was away, or the node's clock is behind. */
+#define SEEN_LATE_SECONDS 60
+
+hf_time hf_incident_time(const struct hf_brain *b)
+{
+	const struct hf_record *last = &b->ledger.records[0];
+	hf_time opened_at = b->ledger.incident.opened_at, at;
+
+	if (b->ledger.records_len == 0 || last->incident != b->ledger.incident.id ||
+	    last->ended_at == HF_TIME_NONE || opened_at == HF_TIME_NONE)
+		return opened_at;
+	at = hf_time_add(last->ended_at, hf_seconds(SEEN_LATE_SECONDS));
+	return at < opened_at ? at : opened_at;
+}
+
 /* A termination that a rule ignores is not counted and opens no fault: the next failure is a fault
  * of its own. */
 static bool is_ignored(const struct hf_incident *incident)
@@ -68,7 +83,7 @@ static bool is_loss_suspected(const struct hf_brain *b)
 	if (suspect->incident != incident->id) {
 		*suspect = (struct hf_suspect){.incident = incident->id};
 		suspect->found =
-			hf_node_loss_suspect(b, incident->id, incident->opened_at, &termination);
+			hf_node_loss_suspect(b, incident->id, hf_incident_time(b), &termination);
 		if (suspect->found) {
 			suspect->role = termination.role;
 			suspect->index = termination.index;
@@ -155,7 +170,7 @@ bool hf_incident_covers(const struct hf_brain *b, const struct hf_termination *t
 		return true;
 	/* If the node was heard of after the application failed, the node is another fault. */
 	if (hf_class_is_application(b->ledger.incident.cause) &&
-	    !hf_node_loss_precedes(b, termination, b->ledger.incident.opened_at))
+	    !hf_node_loss_precedes(b, termination, hf_incident_time(b)))
 		return false;
 	/* Peers of a lost node crash again and again until its rank runs: this is one fault. */
 	if (slot->covered && termination->kind == HF_TERMINATION_RESTARTED)
@@ -215,6 +230,13 @@ static const char *find_message(const struct hf_brain *b, const struct hf_termin
 	return hf_str_is_empty(message) ? NULL : hf_status_message_clean(b->arena, message);
 }
 
+static bool is_seen_late(const struct hf_record *record, const struct hf_termination *termination)
+{
+	return termination->finished_at != HF_TIME_NONE && record->detected_at != HF_TIME_NONE &&
+	       hf_elapsed(termination->finished_at, record->detected_at) >
+		       hf_seconds(SEEN_LATE_SECONDS);
+}
+
 /* Write into the record which rank terminated, and how. */
 static void record_end(const struct hf_brain *b, const struct hf_termination *termination,
 		       struct hf_record *record)
@@ -230,7 +252,9 @@ static void record_end(const struct hf_brain *b, const struct hf_termination *te
 	record->pod = termination->pod ? termination->pod->name : NULL;
 	record->node = termination->pod ? termination->pod->node : NULL;
 	/* By the node's clock, which may be ahead: ours is that of the API server, in whole seconds. */
-	record->ended_at = termination->process ? termination->finished_at : HF_TIME_NONE;
+	record->ended_at = termination->process || is_seen_late(record, termination)
+				   ? termination->finished_at
+				   : HF_TIME_NONE;
 	if (record->ended_at > b->now)
 		record->ended_at = b->now;
 	record->device = termination->cls == HF_CLASS_DEVICE ? termination->device->id : NULL;

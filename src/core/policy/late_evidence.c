@@ -19,9 +19,9 @@ void hf_late_node_adopt(struct hf_brain *b)
 	if (!hf_incident_is_open(b) || incident->opened_at == HF_TIME_NONE ||
 	    ledger->records_len == 0 || hf_verdict_pending(b) ||
 	    !hf_class_is_application(incident->cause) ||
-	    !hf_node_loss_suspect(b, incident->id, incident->opened_at, &cause))
+	    !hf_node_loss_suspect(b, incident->id, hf_incident_time(b), &cause))
 		return;
-	if (!hf_node_loss_cause(b, incident->id, incident->opened_at, &cause)) {
+	if (!hf_node_loss_cause(b, incident->id, hf_incident_time(b), &cause)) {
 		hf_ask(b, HF_ASK_LEASE, cause.pod->node);
 		hf_say(b, b->now, HF_TOPIC_NEXT,
 		       "incident %lld is put down to node %s if that counts as lost, after %lld s "
@@ -78,7 +78,10 @@ void hf_late_device_adopt(struct hf_brain *b)
 {
 	const struct hf_record *record = &b->ledger.records[0];
 	struct hf_termination termination = {
-		.kind = HF_TERMINATION_FAILED, .rule = -1, .cls = HF_CLASS_DEVICE};
+		.kind = HF_TERMINATION_FAILED,
+		.rule = -1,
+		.cls = HF_CLASS_DEVICE,
+		.finished_at = b->ledger.records_len > 0 ? record->ended_at : HF_TIME_NONE};
 	const struct hf_late_seen *late;
 
 	/* A termination for want of memory has evidence of its own: no device explains it

@@ -107,6 +107,9 @@ void hf_termination_event(const struct hf_brain *b, const struct hf_termination 
 /* ---- incident.c, late_evidence.c: write the ledger's incident and records ---------------------------- */
 
 bool hf_incident_is_open(const struct hf_brain *b);
+/* When the incident began, to compare it with the loss of a node: when the operator saw it, or
+ * earlier if it saw it late. */
+hf_time hf_incident_time(const struct hf_brain *b);
 /* The termination belongs to the open incident: its attempt had started before that opened. */
 bool hf_incident_covers(const struct hf_brain *b, const struct hf_termination *termination);
 /* Open a new incident with its record. budget PENDING: not decided, nothing is charged yet.
