@@ -47,6 +47,10 @@ static void the_cause_names_the_rank_and_its_end(void **state)
 	assert_cause("{\"replica\":\"master-0\",\"exitCode\":128,\"reason\":\"StartError\","
 		     "\"message\":\"exec: \\\"trian.py\\\": not found\"}",
 		     "master-0 never started: StartError: exec: \"trian.py\": not found");
+	assert_cause(
+		"{\"replica\":\"master-0\",\"reason\":\"InitContainerFailed\","
+		"\"message\":\"container 'i' exited with code 5\"}",
+		"master-0 never started: InitContainerFailed: container 'i' exited with code 5");
 	assert_cause("{\"replica\":\"master-0\",\"reason\":\"Evicted\"}",
 		     "master-0 failed: Evicted");
 	assert_cause("{}", "limit");

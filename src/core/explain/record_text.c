@@ -16,7 +16,7 @@ static bool has_never_started(const struct hf_record *record)
 {
 	const struct hf_container_reason *row = hf_container_reason_find(record->reason);
 
-	return hf_streq(record->reason, HF_REASON_INIT_FAILED) || (row && row->never_started);
+	return row && row->never_started;
 }
 
 /* 0: no signal. */

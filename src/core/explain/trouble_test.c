@@ -63,10 +63,11 @@ static void a_container_that_cannot_start_names_itself_and_why(void **state)
 	up();
 	waits("demo-boss-0", "CreateContainerConfigError", "secret \"s\" not found");
 	brain_step(&b);
-	assert_true(brain_says(&b, HF_TOPIC_BLOCKED,
-			       "boss-0 cannot start container 'main': CreateContainerConfigError "
-			       "(a ConfigMap, a Secret or a key that the container names is "
-			       "missing, or its user is root): secret \"s\" not found"));
+	assert_true(brain_says(
+		&b, HF_TOPIC_BLOCKED,
+		"boss-0 cannot start container 'main': CreateContainerConfigError "
+		"(a ConfigMap, a Secret or a key that the container names is "
+		"missing, its user is root, or the node does not support a field of it): secret \"s\" not found"));
 	assert_true(brain_says(&b, HF_TOPIC_NEXT,
 			       "the kubelet tries again; the author of the job must provide"));
 	/* A text of a node has no control characters, and does not go on for ever. */

@@ -40,23 +40,27 @@ static void say_policy(const struct hf_brain *b, const struct hf_record *record)
 }
 
 /* The meaning of the reason, or the sender of the signal; NULL: neither is known. */
-static const char *explain_end(const struct hf_record *record)
+static const char *explain_end(const struct hf_brain *b, const struct hf_record *record)
 {
 	const struct hf_container_reason *row = hf_container_reason_find(record->reason);
 	const char *sender = hf_signal_sender(hf_record_signal(record));
+	const char *meaning = record->exit_code.set && record->cause == HF_CLASS_APPLICATION
+				      ? hf_exit_code_meaning(record->exit_code.value)
+				      : NULL;
 
 	if (hf_streq(record->reason, HF_REASON_NO_PROGRESS))
 		return "it hung";
 	if (hf_streq(record->reason, HF_REASON_SELF_FENCED))
 		return "it ended itself, as its node had no contact with the control plane";
-	if (hf_streq(record->reason, HF_REASON_INIT_FAILED))
-		return "an init container failed, and the program never began";
 	if (record->cause == HF_CLASS_OUT_OF_MEMORY || record->cause == HF_CLASS_DEVICE ||
 	    record->cause == HF_CLASS_USER)
 		return NULL;
 	/* A node also gives the reason Evicted when it refuses a pod. */
 	if (row && (row->never_started || record->cause != HF_CLASS_ADMISSION))
 		return row->sentence;
+	if (meaning)
+		return hf_arena_printf(b->arena, "%s (code %lld of holdfast exec)", meaning,
+				       (long long)record->exit_code.value);
 	return record->cause == HF_CLASS_APPLICATION && *sender ? sender : NULL;
 }
 
@@ -76,7 +80,7 @@ static void say_class(const struct hf_brain *b, const struct hf_record *record)
 	const char *text;
 
 	hf_assert((size_t)record->cause < HF_ARRAY_LEN(meaning));
-	text = hf_str_or(explain_end(record), meaning[record->cause]);
+	text = hf_str_or(explain_end(b, record), meaning[record->cause]);
 	hf_say(b, record->detected_at, HF_TOPIC_CLASS, "%s: %s", hf_class_name(record->cause),
 	       text);
 	if (record->rule && !hf_streq(record->rule, HF_ANNOTATION_RESTART))

@@ -47,7 +47,8 @@ static const struct hf_container_reason rows[] = {
 	{"SignatureValidationFailed", "the signature of the image is not accepted", USER, MENDS,
 	 NOT_STARTED},
 	{"CreateContainerConfigError",
-	 "a ConfigMap, a Secret or a key that the container names is missing, or its user is root",
+	 "a ConfigMap, a Secret or a key that the container names is missing, its user is root, or "
+	 "the node does not support a field of it",
 	 USER, MENDS, NOT_STARTED},
 	{"CreateContainerError", "the container runtime could not create the container", USER,
 	 MENDS, NOT_STARTED},
@@ -97,6 +98,10 @@ static const struct hf_container_reason rows[] = {
 	 STARTED},
 	{"seccomp killed", "a system call that seccomp forbids ended the program (CRI-O)", USER,
 	 STAYS, STARTED},
+
+	/* Holdfast's own, in a record */
+	{"InitContainerFailed", "an init container failed, and the program never began", USER,
+	 STAYS, NOT_STARTED},
 
 	/* a pod has ended: status.reason */
 	{"DeadlineExceeded", "the pod ran longer than its activeDeadlineSeconds", USER, STAYS,
@@ -332,6 +337,19 @@ const char *hf_signal_sender(int64_t number)
 bool hf_exit_code_is_lost(const char *reason)
 {
 	return hf_streq(reason, "ContainerStatusUnknown") || hf_streq(reason, "Unknown");
+}
+
+/* The table of docs/reference/exit-codes.md. */
+const char *hf_exit_code_meaning(int64_t code)
+{
+	switch (code) {
+	case 220: return "the program's errors say that its device is broken";
+	case 221: return "the program's errors say that its device failed once";
+	case 222: return "the program's errors say that the fabric of its devices failed";
+	case 224: return "the program's errors say that the driver of its device failed";
+	case 225: return "the program reported no step for too long";
+	default: return NULL;
+	}
 }
 
 int64_t hf_exit_code_signal(int64_t code)

@@ -55,6 +55,8 @@ const char *hf_signal_sender(int64_t number);
 bool hf_exit_code_is_lost(const char *reason);
 /* The signal that an exit code of a shell or a container runtime stands for: 9 of 137.  0: none. */
 int64_t hf_exit_code_signal(int64_t code);
+/* What a code of `holdfast exec` says, 220 to 225; NULL: any other code. */
+const char *hf_exit_code_meaning(int64_t code);
 
 HF_END_DECLS
 
