@@ -71,6 +71,7 @@ static const struct hf_pod **collect_pods(const struct hf_brain *b, bool finishe
 	return pods;
 }
 
+/* The reads that hf_node_evidence needs, in its order (policy/node_evidence.c). */
 static void ask_for_reads(const struct hf_brain *b, const struct hf_node_seen *node,
 			  const struct hf_pod *pod)
 {

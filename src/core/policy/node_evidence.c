@@ -173,6 +173,8 @@ static struct hf_evidence weigh_fence(const struct hf_brain *b, const struct hf_
 	return evidence;
 }
 
+/* A part of the guards of hf_node_evidence, without those of the job (mode, volumes): whether the
+ * node is the cause does not depend on what the job allows. */
 bool hf_node_counts_as_lost(const struct hf_brain *b, const struct hf_node *node,
 			    const struct hf_pod *pod)
 {
@@ -198,6 +200,7 @@ bool hf_node_was_silent(const struct hf_node *node, hf_time at)
 	       (heard == HF_TIME_NONE || heard <= hf_time_add(at, hf_seconds(NEWS_LATE_SECONDS)));
 }
 
+/* The comment of enum hf_guard says what a new guard needs. */
 struct hf_evidence hf_node_evidence(const struct hf_brain *b, const struct hf_node *node,
 				    const struct hf_pod *pod)
 {

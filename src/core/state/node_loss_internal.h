@@ -19,7 +19,13 @@ struct hf_node {
 	hf_time news_at;
 };
 
-/* What holds back giving up a pod of a lost node.  A higher guard takes more to end. */
+/*
+ * What holds back giving up a pod of a lost node.  A higher guard takes more to end.  A new guard also
+ * needs: a branch in hf_node_evidence, and in hf_node_counts_as_lost if the node is no cause while the
+ * guard holds (policy/node_evidence.c); its reads in ask_for_reads (policy/lost_pods.c), in the order of
+ * hf_node_evidence; its reason and text in explain/node_loss_text.c; a row in
+ * docs/reference/conditions.md; golden files in tests/golden/nodes.
+ */
 enum hf_guard {
 	HF_GUARD_NONE,
 	HF_GUARD_DEADLINE,   /* the pod's own grace, and forceDeleteAfterSeconds */
