@@ -225,18 +225,30 @@ static const struct hf_record full_record = {
 	.saved_step = 1,
 };
 
+static const struct hf_role_ledger full_role = {.attempts = "0:1",
+						.created = "0",
+						.succeeded = "0",
+						.seen = "0:1",
+						.init_seen = "0:1",
+						.trained = "0",
+						.covered = "0",
+						.hold = "0",
+						.in_place = "0:1",
+						.in_place_since = "0:1"};
+
+static const struct hf_condition full_condition = {.type = "Running",
+						   .status = "True",
+						   .reason = "r",
+						   .message = "m",
+						   .last_update = HF_SECOND,
+						   .last_transition = HF_SECOND,
+						   .stored = -1};
+
 /* A status that has every field. */
 static struct hf_json *full_status(const struct hf_framework *framework)
 {
-	static const struct hf_condition condition = {.type = "Running",
-						      .status = "True",
-						      .reason = "r",
-						      .message = "m",
-						      .last_update = HF_SECOND,
-						      .last_transition = HF_SECOND,
-						      .stored = -1};
 	struct hf_status status = {
-		.conditions = &condition,
+		.conditions = &full_condition,
 		.conditions_len = 1,
 		.start_time = HF_SECOND,
 		.completion_time = HF_SECOND,
@@ -270,16 +282,7 @@ static struct hf_json *full_status(const struct hf_framework *framework)
 	for (int role = 0; role < framework->roles_len; role++) {
 		status.replicas[role] = (struct hf_replica_status){
 			.present = true, .active = 1, .succeeded = 1, .failed = 1, .selector = "s"};
-		status.ledger.roles[role] = (struct hf_role_ledger){.attempts = "0:1",
-								    .created = "0",
-								    .succeeded = "0",
-								    .seen = "0:1",
-								    .init_seen = "0:1",
-								    .trained = "0",
-								    .covered = "0",
-								    .hold = "0",
-								    .in_place = "0:1",
-								    .in_place_since = "0:1"};
+		status.ledger.roles[role] = full_role;
 	}
 	return hf_status_write(&status, framework, NULL);
 }

@@ -24,7 +24,7 @@
 struct taken {
 	const char *rank; /* NULL: no rank is blocked */
 	int32_t staying;
-	/* The first pod that stays, and the first that is overdue, each with its rank. */
+	/* The holders to name, with their ranks. */
 	const struct hf_pod *holder, *overdue;
 	const char *holder_rank, *overdue_rank;
 };
