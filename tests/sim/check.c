@@ -919,6 +919,11 @@ void sim_check_init_ends(struct sim *sim, const char *pod_uid)
 	sim_pod_truth(sim, pod_uid)->init_ends++;
 }
 
+void sim_check_code_lost(struct sim *sim, const char *pod_uid)
+{
+	sim_pod_truth(sim, pod_uid)->codes_lost++;
+}
+
 /* Equal runs have equal digests: who changed, when, and into which version. */
 static void digest(struct sim *sim, const struct hf_memstore_change *change, struct hf_doc *doc)
 {

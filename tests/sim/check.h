@@ -67,8 +67,8 @@ struct sim_pod_truth {
 	bool failed_alone; /* and was not disrupted when it did */
 	hf_time ended_in_place_at;
 	unsigned restarts; /* terminations that the kubelet follows with a start in the pod … */
-	unsigned
-		init_ends; /* … and how many of these were of an init container, before the program */
+	unsigned codes_lost; /* ends whose exit code the node has lost */
+	unsigned init_ends; /* restarts of an init container, before the program */
 };
 /* And about one job. */
 struct sim_job_truth {
@@ -171,6 +171,7 @@ bool sim_may_miss(const struct sim *sim, const struct sim_pod_truth *pod);
 void sim_check_node_down(struct sim *sim, const char *node);
 void sim_check_ends_in_place(struct sim *sim, const char *pod_uid);
 void sim_check_init_ends(struct sim *sim, const char *pod_uid);
+void sim_check_code_lost(struct sim *sim, const char *pod_uid);
 void sim_check_starts_again(struct sim *sim, const char *pod_uid);
 /* check_cleanup.c: its process has ended for good and its second container runs on; that one ends by
  * itself; the operator asks for the end of a pod that is to be kept; a process starts; what a pod may

@@ -143,6 +143,7 @@ static void check_classes_match_truth(struct sim *sim, struct hf_doc *job)
 		ends += (int64_t)pod->restarts + pod->ended;
 		away = away || lost;
 		infrastructure += pod->disrupted || lost || pod->refused || went_unseen(sim, pod);
+		infrastructure += pod->codes_lost;
 	}
 	/* Peers of a node that is lost die of that, whatever they say.  A node that is heard of again before it
 	 * counts as lost was not lost: what happened meanwhile is the application's. */

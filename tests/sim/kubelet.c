@@ -771,6 +771,7 @@ static void find_again(struct sim_pod *pod)
 	if (pod->power_lost && pod->state == POD_EXITED) {
 		pod->code = 137;
 		pod->why = "ContainerStatusUnknown";
+		sim_check_code_lost(pod->sim, pod->uid);
 	}
 	pod->power_lost = false;
 	if (pod->deleted && pod->state != POD_ZOMBIE)
