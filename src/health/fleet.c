@@ -147,13 +147,13 @@ int32_t hf_health_limit_of(const struct hf_health_limit *limit, size_t total)
 }
 
 /* Days since 1970-01-01, a Thursday. */
-static bool in_window(const struct hf_health_policy *policy, hf_time now)
+bool hf_health_in_window(const struct hf_health_window *windows, size_t len, hf_time now)
 {
 	int64_t minute = now / HF_MINUTE, day = minute / (24 * 60);
 	int32_t of_day = (int32_t)(minute % (24 * 60));
 
-	for (size_t i = 0; i < policy->windows_len; i++) {
-		const struct hf_health_window *w = &policy->windows[i];
+	for (size_t i = 0; i < len; i++) {
+		const struct hf_health_window *w = &windows[i];
 		bool over = w->to_minute < w->from_minute;
 		bool late = of_day >= w->from_minute, early = of_day < w->to_minute;
 		/* Behind midnight it is the window of the day before. */
@@ -163,7 +163,7 @@ static bool in_window(const struct hf_health_policy *policy, hf_time now)
 		    w->days & 1u << (unsigned)((begun + 4) % 7))
 			return true;
 	}
-	return policy->windows_len == 0;
+	return len == 0;
 }
 
 /* ---- budgets ----------------------------------------------------------------------------------------- */
@@ -272,7 +272,7 @@ static void init_budgets(struct budgets *b, struct hf_arena *arena)
 	if (fleet->room >= 0 && (b->quarantines < 0 || b->quarantines > fleet->room))
 		b->quarantines = fleet->room;
 	b->concurrent = subtract_used(policy->concurrent, at_work);
-	b->in_window = in_window(policy, fleet->now);
+	b->in_window = hf_health_in_window(policy->windows, policy->windows_len, fleet->now);
 	b->breaker = fleet->breaker;
 	count_names(b, arena);
 }

@@ -223,6 +223,9 @@ const char *hf_health_answer_name(enum hf_health_answer answer);
 const char *hf_health_doing_name(enum hf_health_doing doing);
 const char *hf_health_why_text(enum hf_health_why why);
 
+/* True in any of the windows, and if there are none. */
+bool hf_health_in_window(const struct hf_health_window *windows, size_t len, hf_time now);
+
 /* of `total`; -1 where there is no limit. */
 int32_t hf_health_limit_of(const struct hf_health_limit *limit, size_t total);
 

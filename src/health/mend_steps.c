@@ -267,6 +267,22 @@ static enum proof prove_reboot(const struct hf_mend_view *view, struct hf_mend_s
 	return prove_targets(view, view->act_started_at, step);
 }
 
+/* The actor was lost after its intent, so the reset may never have been made. Only the agent, which ends
+ * the fault itself, can show that it was. */
+static bool is_still_out(const struct hf_mend_view *view, struct hf_mend_step *step)
+{
+	for (size_t i = 0; i < view->targets_len && view->act_ended_at == HF_TIME_NONE; i++) {
+		const struct hf_mend_seen *seen = find_seen(view, &view->targets[i]);
+
+		if (!seen->out)
+			continue;
+		set_message(step, "the actor was lost, and device %s is still out of use: %s",
+			    view->targets[i].uuid, hf_str_or(seen->fault, "unknown fault"));
+		return true;
+	}
+	return false;
+}
+
 static enum proof prove_act(const struct hf_mend_view *view, struct hf_mend_step *step)
 {
 	/* If the clock of the node stepped back, the end is before the start. NONE is the smallest. */
@@ -279,6 +295,8 @@ static enum proof prove_act(const struct hf_mend_view *view, struct hf_mend_step
 	if (!report_is_new(view, since, step))
 		return PROOF_WAITS;
 	proof = prove_targets(view, since, step);
+	if (proof == PROOF_YES && view->rung == HF_MEND_RESET_DEVICE && is_still_out(view, step))
+		return PROOF_WAITS;
 	if (proof != PROOF_YES || view->rung == HF_MEND_RESET_DEVICE)
 		return proof;
 	return all_well(view, step) ? PROOF_YES : PROOF_WAITS;

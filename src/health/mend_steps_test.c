@@ -75,6 +75,25 @@ static void a_reset_goes_straight_to_its_end(void **state)
 	expect_step(&v, "Succeeded/nothing/Succeeded", "");
 }
 
+/* An actor that dies between its intent and the tool has reset nothing. */
+static void a_lost_actor_is_no_proof_while_the_device_is_out(void **state)
+{
+	struct hf_mend_view v = mend_view_in(HF_MEND_VERIFYING, HF_MEND_RESET_DEVICE);
+
+	(void)state;
+	v.act_ended_at = HF_TIME_NONE;
+	mend_seen.out = true;
+	expect_step(&v, "Verifying/nothing", "is still out of use");
+	v.now = v.approved_at + v.deadline;
+	expect_step(&v, "Restoring/nothing/Failed", "is still out of use");
+	mend_seen.out = false;
+	expect_step(&v, "Restoring/nothing/Succeeded", "same UUID");
+	/* A tool that ended is proved without: the agent learns of the reset afterwards. */
+	v = mend_view_in(HF_MEND_VERIFYING, HF_MEND_RESET_DEVICE);
+	mend_seen.out = true;
+	expect_step(&v, "Restoring/nothing/Succeeded", "same UUID");
+}
+
 static void only_an_approval_and_a_proof_are_written(void **state)
 {
 	struct hf_mend_view v = mend_view_in(HF_MEND_DRAINING, HF_MEND_RESET_DEVICE);
@@ -726,6 +745,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_reset_goes_straight_to_its_end),
 		cmocka_unit_test(only_an_approval_and_a_proof_are_written),
+		cmocka_unit_test(a_lost_actor_is_no_proof_while_the_device_is_out),
 		cmocka_unit_test(a_reboot_is_proved_by_another_boot),
 		cmocka_unit_test(the_actor_may_die_at_any_moment),
 		cmocka_unit_test(processes_that_stay_send_the_act_back),
