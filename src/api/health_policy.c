@@ -5,6 +5,8 @@
 #include "api/writer_internal.h"
 #include "base/str.h"
 
+#include <string.h>
+
 /*
  * Reads the spec of a HealthPolicy strictly (the first wrong field is an error) and fills in the
  * defaults. Reads and writes its status, and builds pod Evictions.
@@ -115,23 +117,58 @@ static const struct hf_field drain_fields[] = {
 };
 static const struct hf_field_table drain_table = HF_FIELD_TABLE(drain_fields, struct drain);
 
+struct window {
+	uint64_t present;
+	HF_LIST(const char *) days;
+	const char *start, *end;
+};
+static const struct hf_field window_fields[] = {
+	HF_FIELD_STRINGS("days", struct window, days, 7, 0),
+	HF_FIELD_STRING("start", struct window, start, 5, HF_FIELD_REQUIRED),
+	HF_FIELD_STRING("end", struct window, end, 5, HF_FIELD_REQUIRED),
+};
+static const struct hf_field_table window_table = HF_FIELD_TABLE(window_fields, struct window);
+
+struct mend {
+	uint64_t present;
+	bool hold, watchdog;
+	HF_LIST(const char *) rungs;
+	int32_t at_once, deadline, settle;
+	HF_LIST(struct window) windows;
+};
+enum { MEND_AT_ONCE, MEND_DEADLINE, MEND_SETTLE, MEND_RUNGS };
+static const struct hf_field mend_fields[] = {
+	[MEND_AT_ONCE] = HF_FIELD_INT32("maxConcurrent", struct mend, at_once, 1, COUNT_MAX, 0),
+	[MEND_DEADLINE] =
+		HF_FIELD_INT32("deadlineSeconds", struct mend, deadline, WINDOW_MIN, 24 * 3600, 0),
+	[MEND_SETTLE] = HF_FIELD_INT32("settleSeconds", struct mend, settle, 0, 3600, 0),
+	[MEND_RUNGS] = HF_FIELD_STRINGS("rungs", struct mend, rungs, 2, 0),
+	HF_FIELD_BOOL("hold", struct mend, hold, 0),
+	HF_FIELD_BOOL("watchdog", struct mend, watchdog, 0),
+	HF_FIELD_OBJECTS("windows", struct mend, windows, &window_table,
+			 HF_HEALTH_POLICY_WINDOWS_MAX, 0),
+};
+static const struct hf_field_table mend_table = HF_FIELD_TABLE(mend_fields, struct mend);
+
 struct spec {
 	uint64_t present;
 	const char *mode;
 	bool paused;
+	struct mend mend;
 	struct budget budget;
 	struct breaker breaker;
 	struct drain drain;
 	int32_t stale;
 	HF_LIST(const char *) taints;
 };
-enum { SPEC_MODE, SPEC_SELECTOR, SPEC_EXCLUDE, SPEC_STALE };
+enum { SPEC_MODE, SPEC_SELECTOR, SPEC_EXCLUDE, SPEC_STALE, SPEC_MEND };
 static const struct hf_field spec_fields[] = {
 	[SPEC_MODE] = HF_FIELD_STRING("mode", struct spec, mode, 0, 0),
 	[SPEC_SELECTOR] = HF_FIELD_PRESENCE("selector", 0),
 	[SPEC_EXCLUDE] = HF_FIELD_PRESENCE("exclude", 0),
 	[SPEC_STALE] =
 		HF_FIELD_INT32("staleAfterSeconds", struct spec, stale, WINDOW_MIN, SECONDS_MAX, 0),
+	[SPEC_MEND] = HF_FIELD_OBJECT("mend", struct spec, mend, &mend_table, 0),
 	HF_FIELD_BOOL("paused", struct spec, paused, 0),
 	HF_FIELD_OBJECT("budget", struct spec, budget, &budget_table, 0),
 	HF_FIELD_OBJECT("breaker", struct spec, breaker, &breaker_table, 0),
@@ -189,6 +226,99 @@ static void read_budget(const struct budget *read, struct hf_health_policy_spec 
 	spec->job_window = span_or(read->job.present, JOB_WINDOW, read->job.window, HF_HOUR);
 	spec->spares_min = read->spares;
 }
+
+/* ---- mend ------------------------------------------------------------------------------------ */
+
+static const char *const day_names[] = {"Sunday",   "Monday", "Tuesday", "Wednesday",
+					"Thursday", "Friday", "Saturday"};
+
+static bool read_minute(const char *text, int32_t *ret_minute)
+{
+	int hours, minutes;
+
+	if (text == NULL || strlen(text) != 5 || text[2] != ':' ||
+	    strspn(text, "0123456789") != 2 || strspn(text + 3, "0123456789") != 2)
+		return false;
+	hours = (text[0] - '0') * 10 + text[1] - '0';
+	minutes = (text[3] - '0') * 10 + text[4] - '0';
+	*ret_minute = hours * 60 + minutes;
+	return hours < 24 && minutes < 60;
+}
+
+static bool add_day(const char *name, uint8_t *days)
+{
+	for (unsigned i = 0; i < HF_ARRAY_LEN(day_names); i++)
+		if (hf_streq(name, day_names[i])) {
+			*days |= (uint8_t)(1u << i);
+			return true;
+		}
+	return false;
+}
+
+static int read_window(const struct window *read, size_t i, struct hf_policy_window *window,
+		       struct hf_error *err)
+{
+	*window = (struct hf_policy_window){.days = read->days.len == 0 ? 0x7f : 0};
+	for (size_t d = 0; d < read->days.len; d++)
+		if (!add_day(read->days.items[d], &window->days))
+			return hf_error_set(err, HF_E_INVALID,
+					    "spec.mend.windows[%zu].days[%zu]: Unsupported value: "
+					    "\"%s\": supported values: \"Sunday\" to \"Saturday\"",
+					    i, d, read->days.items[d]);
+	if (!read_minute(read->start, &window->from_minute))
+		return hf_error_set(
+			err, HF_E_INVALID,
+			"spec.mend.windows[%zu].start: Invalid value: \"%s\": must be a "
+			"time of the day such as 22:30",
+			i, read->start);
+	if (!read_minute(read->end, &window->to_minute))
+		return hf_error_set(err, HF_E_INVALID,
+				    "spec.mend.windows[%zu].end: Invalid value: \"%s\": must be a "
+				    "time of the day such as 22:30",
+				    i, read->end);
+	if (window->from_minute == window->to_minute)
+		return hf_error_set(
+			err, HF_E_INVALID,
+			"spec.mend.windows[%zu].end: Invalid value: \"%s\": must differ "
+			"from start",
+			i, read->end);
+	return 0;
+}
+
+static int read_mend(const struct spec *spec, struct hf_policy_mend *mend, struct hf_error *err)
+{
+	const struct mend *read = &spec->mend;
+	bool both = !hf_field_has(read->present, MEND_RUNGS);
+	int rc = 0;
+
+	*mend = (struct hf_policy_mend){
+		.allowed = hf_field_has(spec->present, SPEC_MEND),
+		.hold = read->hold,
+		.resets = both,
+		.reboots = both,
+		.watchdog = read->watchdog,
+		.at_once = or_else(read->present, MEND_AT_ONCE, read->at_once, 1),
+		.deadline = or_else(read->present, MEND_DEADLINE, read->deadline, 1800),
+		.settle = span_or(read->present, MEND_SETTLE, read->settle, 10 * HF_SECOND),
+		.windows_len = read->windows.len,
+	};
+	for (size_t i = 0; i < read->rungs.len; i++) {
+		if (hf_streq(read->rungs.items[i], "reset-device"))
+			mend->resets = true;
+		else if (hf_streq(read->rungs.items[i], "reboot"))
+			mend->reboots = true;
+		else
+			return hf_error_set(err, HF_E_INVALID,
+					    "spec.mend.rungs[%zu]: Unsupported value: \"%s\": "
+					    "supported values: \"reboot\", \"reset-device\"",
+					    i, read->rungs.items[i]);
+	}
+	for (size_t i = 0; i < read->windows.len && rc == 0; i++)
+		rc = read_window(&read->windows.items[i], i, &mend->windows[i], err);
+	return rc;
+}
+
+/* ---- the whole spec -------------------------------------------------------------------------- */
 
 static void fill_spec(const struct spec *read, struct hf_health_policy_spec *spec)
 {
@@ -276,9 +406,10 @@ int hf_health_policy_read(struct hf_doc *doc, struct hf_arena *arena,
 		rc = check_words(&read, err);
 	if (rc == 0)
 		rc = check_names(&read, err);
-	if (rc == 0)
-		fill_spec(&read, ret_spec);
-	return rc;
+	if (rc != 0)
+		return rc;
+	fill_spec(&read, ret_spec);
+	return read_mend(&read, &ret_spec->mend, err);
 }
 
 /* ---- reading the status ---------------------------------------------------------------------- */

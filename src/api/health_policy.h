@@ -35,12 +35,33 @@ HF_BEGIN_DECLS
 /* Nodes in the status. Further nodes are only counted. */
 #define HF_HEALTH_POLICY_NODES_MAX 64
 #define HF_HEALTH_POLICY_TEXT_MAX 1024
+#define HF_HEALTH_POLICY_WINDOWS_MAX 16
 
 /* A limit as a number of nodes and as a percentage; -1: not set. If both are set, the lower result
  * is the limit. */
 struct hf_policy_limit {
 	int32_t count, percent;
 	bool at_least_one;
+};
+
+/* A time of the week in UTC. */
+struct hf_policy_window {
+	uint8_t days; /* bit 0: Sunday */
+	/* Minutes of the day. from > to: the window ends on the next day. */
+	int32_t from_minute, to_minute;
+};
+
+/* "mend": acts of mode remediate; struct hf_remediation has one act. */
+struct hf_policy_mend {
+	bool allowed; /* the policy has this section */
+	bool hold;    /* no act begins, and an approved act is withdrawn */
+	bool resets, reboots;
+	bool watchdog;      /* a reboot arms /dev/watchdog before */
+	int32_t at_once;    /* acts at the same time */
+	int32_t deadline;   /* seconds from the approval to the proof */
+	hf_time settle;     /* after a reset: within this time no fault may come */
+	size_t windows_len; /* 0: at any time */
+	struct hf_policy_window windows[HF_HEALTH_POLICY_WINDOWS_MAX];
 };
 
 struct hf_health_policy_spec {
@@ -68,6 +89,7 @@ struct hf_health_policy_spec {
 	/* keys of taints that mark a node as unavailable */
 	const char *taints[HF_HEALTH_POLICY_TAINTS_MAX];
 	size_t taints_len;
+	struct hf_policy_mend mend;
 };
 
 /* A quarantine that the operator began. `done` is set once the Node has its mark. */

@@ -56,6 +56,80 @@ static void a_policy_without_spec_observes_with_the_defaults(void **state)
 	assert_false(spec.has_selector || spec.has_exclude || spec.has_pod_selector);
 }
 
+static int read_mend(const char *mend, struct hf_policy_mend *ret_mend, struct hf_error *err)
+{
+	HF_AUTOFREE char *text = hf_xasprintf("{'metadata':{'name':'p'},'spec':{%s}}", mend);
+	HF_AUTO_DOC doc = doc_of(text);
+	struct hf_health_policy_spec spec = {.mode = NULL};
+	int rc = hf_health_policy_read(doc, arena, &spec, err);
+
+	*ret_mend = spec.mend;
+	return rc;
+}
+
+static void the_section_mend_is_read(void **state)
+{
+	struct hf_policy_mend m;
+	struct hf_error err = {0};
+
+	(void)state;
+	assert_ok(read_mend("'mode':'remediate'", &m, &err), &err);
+	assert_false(m.allowed);
+	assert_ok(read_mend("'mend':{}", &m, &err), &err);
+	assert_true(m.allowed && m.resets && m.reboots && !m.hold && !m.watchdog);
+	assert_int_equal(m.at_once, 1);
+	assert_int_equal(m.deadline, 1800);
+	assert_int_equal(m.settle, 10 * HF_SECOND);
+	assert_int_equal(m.windows_len, 0);
+	assert_ok(read_mend("'mend':{'rungs':['reboot'],'hold':true,'watchdog':true,"
+			    "'maxConcurrent':7,'deadlineSeconds':60,'settleSeconds':0,'windows':[{"
+			    "'days':['Sunday','Saturday'],'start':'22:30','end':'06:00'},{'start':"
+			    "'00:00','end':'23:59'}]}",
+			    &m, &err),
+		  &err);
+	assert_true(!m.resets && m.reboots && m.hold && m.watchdog);
+	assert_int_equal(m.at_once, 7);
+	assert_int_equal(m.settle, 0);
+	assert_int_equal(m.windows_len, 2);
+	assert_int_equal(m.windows[0].days, 0x41);
+	assert_int_equal(m.windows[0].from_minute, 22 * 60 + 30);
+	assert_int_equal(m.windows[0].to_minute, 6 * 60);
+	assert_int_equal(m.windows[1].days, 0x7f);
+	assert_ok(read_mend("'mend':{'rungs':[]}", &m, &err), &err);
+	assert_true(m.allowed && !m.resets && !m.reboots);
+}
+
+static void what_is_wrong_in_the_section_mend_is_named(void **state)
+{
+	static const char *const wrong[][2] = {
+		{"'mend':{'rungs':['external']}", "spec.mend.rungs[0]"},
+		{"'mend':{'maxConcurrent':0}", "spec.mend.maxConcurrent"},
+		{"'mend':{'deadlineSeconds':5}", "spec.mend.deadlineSeconds"},
+		{"'mend':{'windows':[{'start':'24:00','end':'01:00'}]}",
+		 "spec.mend.windows[0].start"},
+		{"'mend':{'windows':[{'start':'1:00','end':'01:00'}]}",
+		 "spec.mend.windows[0].start"},
+		{"'mend':{'windows':[{'start':'01:00','end':'01:60'}]}",
+		 "spec.mend.windows[0].end"},
+		{"'mend':{'windows':[{'start':'01:00','end':'01:00'}]}",
+		 "spec.mend.windows[0].end"},
+		{"'mend':{'windows':[{'days':['Sun'],'start':'01:00','end':'02:00'}]}",
+		 "spec.mend.windows[0].days[0]"},
+		{"'mend':{'windows':[{'start':'01:00'}]}", "spec.mend.windows[0].end"},
+		{"'mend':{'colour':1}", "spec.mend.colour"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < HF_ARRAY_LEN(wrong); i++) {
+		struct hf_policy_mend m;
+		struct hf_error err = {0};
+
+		assert_int_equal(read_mend(wrong[i][0], &m, &err), HF_E_INVALID);
+		if (strstr(err.text, wrong[i][1]) == NULL)
+			fail_msg("%s: %s", wrong[i][0], err.text);
+	}
+}
+
 static void a_budget_without_a_number_has_the_default_one(void **state)
 {
 	HF_AUTO_DOC doc = doc_of("{'spec':{'budget':{'maxUnavailable':{'atLeastOne':false},"
@@ -339,6 +413,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_policy_without_spec_observes_with_the_defaults),
+		TEST(the_section_mend_is_read),
+		TEST(what_is_wrong_in_the_section_mend_is_named),
 		TEST(a_budget_without_a_number_has_the_default_one),
 		TEST(every_field_is_read),
 		TEST(what_is_wrong_is_named),
