@@ -32,6 +32,8 @@
  */
 #define TEMPLATE_BYTES_MAX ((size_t)64 << 10)
 #define TEMPLATE_FLAG "--pytorch-init-container-template-file"
+/* The image of this pod, for the pods of actors. */
+#define IMAGE_ENV "HOLDFAST_IMAGE"
 #define HOST_NAME_BYTES_MAX 256
 /* Namespace of the training operator in upstream's manifests. */
 #define GO_OPERATOR_NS "kubeflow"
@@ -304,6 +306,7 @@ static void fill_operator(struct process *process, struct hf_operator_options *o
 		.watch_crds = true,
 		.watch_nodes = true,
 		.create_companion = hf_fleet_create,
+		.image = getenv(IMAGE_ENV),
 		.passed = on_passed,
 		.problem = on_problem,
 		.arg = process,

@@ -45,6 +45,7 @@ struct hf_controller_env {
 	struct hf_metrics *metrics; /* NULL: no metrics */
 	uint64_t seed;              /* seed of jitter and hash tables */
 	hf_time request_timeout;    /* timeout of each request; span */
+	const char *image;          /* image of this program; NULL: unknown */
 	void *arg;                  /* argument of the functions below */
 
 	/* Returns the API server's time, as far as it is known. The time never steps back. */

@@ -79,6 +79,7 @@ void hf_companion_create(struct hf_operator *op)
 		.metrics = op->options.metrics,
 		.seed = op->options.seed,
 		.request_timeout = op->options.request_timeout,
+		.image = op->options.image,
 		.arg = op,
 		.now = tell_time,
 		.heard = take_reply,

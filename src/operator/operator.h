@@ -81,6 +81,8 @@ struct hf_operator_options {
 	/* Creates the controller that works beside this one. Needs watch_nodes and all namespaces;
 	 * else it is not called. NULL: none. */
 	struct hf_controller *(*create_companion)(const struct hf_controller_env *env);
+	/* Image of this program, for the pods of the companion. NULL: unknown. Must stay valid. */
+	const char *image;
 	/* May be NULL. Called with each version of a job that a cache takes in, except while this
 	 * operator may be writing to the job. `was` is the version before; NULL for a new job. Must
 	 * not destroy the operator. */
