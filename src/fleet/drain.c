@@ -114,7 +114,7 @@ static void end_eviction(struct hf_fleet *fleet)
 
 /* A DaemonSet or the kubelet (static pod) would recreate the pod on the same node after an
  * eviction. */
-static bool is_daemon(const struct hf_json *pod)
+bool hf_fleet_is_daemon(const struct hf_json *pod)
 {
 	const struct hf_json *owners = hf_json_path(pod, "metadata", "ownerReferences", NULL);
 
@@ -176,7 +176,7 @@ static enum hf_health_drain_why decide_eviction(struct hf_fleet *fleet, const st
 
 			if (!hf_streq(health->holders[h].uid, fleet->evict_uid))
 				continue;
-			about.daemon = is_daemon(pod);
+			about.daemon = hf_fleet_is_daemon(pod);
 			about.ended = has_ended(fleet, pod);
 			about.came_at = came_at(pod);
 			fleet->evict_late = about.came_at > drain.quarantined_at;

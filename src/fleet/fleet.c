@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "fleet/fleet_internal.h"
+#include "fleet/mend_internal.h"
 #include "store/resource.h"
 
 #include <stdlib.h>
@@ -228,6 +229,8 @@ static void node_changed(void *arg, enum hf_cache_change change,
 		follow_taint(fleet, before, now);
 		tell_disowned(fleet, before, now);
 	}
+	if (now != NULL)
+		hf_fleet_mend_wake_node(fleet->mend, now->name);
 	if (change == HF_CACHE_SYNCED || before == NULL || now == NULL ||
 	    !hf_fleet_is_same_node(before->view, now->view))
 		hf_fleet_look_soon(fleet, GATHER);
@@ -257,6 +260,7 @@ static void health_changed(void *arg, enum hf_cache_change change,
 			was != NULL && is_same_trouble(was, view) ? was->weighed_by : NULL;
 		if (was != NULL)
 			hf_fleet_ease_health(was, view);
+		hf_fleet_mend_wake_node(fleet->mend, now->name);
 	}
 	if (change == HF_CACHE_SYNCED || was == NULL || view == NULL ||
 	    !hf_fleet_is_same_health(was, view))
@@ -359,6 +363,7 @@ static bool run_policy(struct hf_fleet *fleet, struct fleet_policy *policy, hf_t
 	hf_fleet_report(fleet, &seen);
 	if (seen.plan.wake_at < *wake)
 		*wake = seen.plan.wake_at;
+	hf_fleet_mend_want(fleet->mend, &seen);
 	if (fleet->evicting == NULL)
 		hf_fleet_drain(fleet, &seen, wake);
 	return hf_fleet_act(fleet, &seen) || hf_fleet_write_status(fleet, &seen);
@@ -393,6 +398,7 @@ static struct hf_fleet *fleet_of(struct hf_controller *controller)
 static void start_fleet(struct hf_controller *controller)
 {
 	hf_cache_start(fleet_of(controller)->policies_cache);
+	hf_fleet_mend_start(fleet_of(controller)->mend);
 }
 
 static void wake_fleet(struct hf_controller *controller)
@@ -405,6 +411,7 @@ static void stop_fleet(struct hf_controller *controller)
 	struct hf_fleet *fleet = fleet_of(controller);
 
 	fleet->stopped = true;
+	hf_fleet_mend_stop(fleet->mend);
 	hf_timer_disarm(fleet->timer);
 	drop_calls(fleet);
 }
@@ -412,6 +419,7 @@ static void stop_fleet(struct hf_controller *controller)
 static void update_metrics(struct hf_controller *controller)
 {
 	hf_fleet_update_metrics(fleet_of(controller));
+	hf_fleet_mend_update_metrics(fleet_of(controller)->mend);
 }
 
 static void destroy_fleet(struct hf_controller *controller)
@@ -419,6 +427,7 @@ static void destroy_fleet(struct hf_controller *controller)
 	struct hf_fleet *fleet = fleet_of(controller);
 
 	drop_calls(fleet);
+	fleet->mend = hf_fleet_mend_destroy(fleet->mend);
 	hf_cache_destroy(fleet->nodes);
 	hf_cache_destroy(fleet->health);
 	hf_cache_destroy(fleet->policies_cache);
@@ -467,5 +476,6 @@ struct hf_controller *hf_fleet_create(const struct hf_controller_env *env)
 	fleet->refusals = hf_map_create(HF_FLEET_REFUSALS_MAX, env->seed, free);
 	fleet->policies_cache = hf_cache_create(&options);
 	hf_fleet_init_metrics(fleet);
+	fleet->mend = hf_fleet_mend_create(fleet);
 	return &fleet->controller;
 }

@@ -22,6 +22,7 @@
  *   report.c  status, events, metrics
  *   state.c   the clock, the timer, the table of refusals
  *   impact.c  what a DeviceHealth means for the pods that hold a device
+ *   mend*.c   Remediations, see mend_internal.h
  *     changes ──▶ round, for each policy: see ─▶ decide ─▶ acts?  no: write a changed status
  *        ▲                                              │ yes
  *        └── again ◀── Nodes ◀── record (status) ◀──────┴─ live read, decide again
@@ -169,6 +170,8 @@ struct fleet_refusal {
 	bool stays; /* the pod will never be evicted, such as a pod of a DaemonSet */
 };
 
+struct fleet_mend;
+
 struct hf_fleet {
 	struct hf_controller controller; /* must stay the first member */
 	struct hf_controller_env env;
@@ -204,6 +207,7 @@ struct hf_fleet {
 	char evict_node[254], evict_ns[64], evict_pod[254], evict_uid[64], evict_policy[254];
 
 	struct hf_map *refusals; /* UID → struct fleet_refusal */
+	struct fleet_mend *mend; /* never NULL */
 
 	struct {
 		struct hf_family *nodes, *left, *blocked, *tripped, *epoch, *done, *evictions,
@@ -255,6 +259,11 @@ hf_time hf_fleet_counted_at(const struct fleet_seen *seen, size_t i);
 void hf_fleet_see(struct hf_fleet *fleet, struct fleet_policy *policy, struct hf_doc *doc,
 		  struct hf_arena *arena, struct fleet_seen *ret_seen);
 bool hf_fleet_is_halted(const struct fleet_seen *seen);
+/* Converts a time of the node's clock to the API server's clock. */
+hf_time hf_fleet_convert_time(const struct hf_fleet *fleet, const struct fleet_health *health,
+			      hf_time at, hf_time now);
+/* The node is out of use, and not by Holdfast. */
+bool hf_fleet_is_foreign(const struct fleet_policy *policy, const struct fleet_node *node);
 /* The node's DeviceHealth is too old for a decision, or from an earlier boot of the node. */
 bool hf_fleet_is_stale(const struct fleet_seen *seen, size_t i);
 /* When a person removed Holdfast's taint, by the mark on the Node or by what this process saw.
@@ -271,6 +280,16 @@ bool hf_fleet_write_status(struct hf_fleet *fleet, const struct fleet_seen *seen
 /* --- drain.c --- */
 /* Begins the next eviction. Lowers ret_wake to the time at which another one may begin. */
 void hf_fleet_drain(struct hf_fleet *fleet, const struct fleet_seen *seen, hf_time *ret_wake);
+
+/* True if a DaemonSet or the kubelet would create the pod anew on its node. */
+bool hf_fleet_is_daemon(const struct hf_json *pod);
+
+/* --- mend_recall.c --- */
+/* The rungs that the section `mend` of a policy allows. */
+void hf_fleet_set_mend_rules(const struct hf_health_policy_spec *spec,
+			     struct hf_health_policy *rules);
+/* Sets what the Remediations say of each node: the act at work and the finished attempts. */
+void hf_fleet_recall_acts(struct hf_fleet *fleet, struct fleet_seen *seen, struct hf_arena *arena);
 
 /* --- report.c --- */
 void hf_fleet_fill_status(struct hf_fleet *fleet, const struct fleet_seen *seen,

@@ -73,7 +73,7 @@ static bool is_out_taint(const struct fleet_policy *policy, const char *key)
 	return false;
 }
 
-static bool is_foreign(const struct fleet_policy *policy, const struct fleet_node *node)
+bool hf_fleet_is_foreign(const struct fleet_policy *policy, const struct fleet_node *node)
 {
 	if (!node->marks.ready || node->marks.unschedulable)
 		return true;
@@ -107,7 +107,7 @@ static void collect_nodes(struct hf_fleet *fleet, struct fleet_seen *seen, struc
 									    : health->has_gpus));
 		if (node->policy != seen->policy || seen->len == HF_HEALTH_NODES_MAX ||
 		    (!counts &&
-		     (node->policy->selector == NULL || !is_foreign(node->policy, node))))
+		     (node->policy->selector == NULL || !hf_fleet_is_foreign(node->policy, node))))
 			continue;
 		seen->selected += counts;
 		seen->items[seen->len++] =
@@ -156,8 +156,8 @@ static hf_time at_most(hf_time at, hf_time now)
 }
 
 /* Converts a time of the node's clock to the API server's clock. */
-static hf_time convert_time(const struct hf_fleet *fleet, const struct fleet_health *health,
-			    hf_time at, hf_time now)
+hf_time hf_fleet_convert_time(const struct hf_fleet *fleet, const struct fleet_health *health,
+			      hf_time at, hf_time now)
 {
 	hf_time heard;
 
@@ -171,9 +171,9 @@ static hf_time convert_time(const struct hf_fleet *fleet, const struct fleet_hea
 static void set_times(const struct hf_fleet *fleet, const struct fleet_health *health, hf_time now,
 		      struct hf_health_node *to)
 {
-	to->evidence_at = convert_time(fleet, health, health->evidence_at, now);
-	to->began_at = convert_time(fleet, health, health->began_at, now);
-	to->observed_at = convert_time(fleet, health, health->observed_at, now);
+	to->evidence_at = hf_fleet_convert_time(fleet, health, health->evidence_at, now);
+	to->began_at = hf_fleet_convert_time(fleet, health, health->began_at, now);
+	to->observed_at = hf_fleet_convert_time(fleet, health, health->observed_at, now);
 	/* If the node's clock is ahead, the time of its evidence is unknown until the agent's next
 	 * report. */
 	if ((health->seen_at == HF_TIME_NONE || health->observed_at == HF_TIME_NONE) &&
@@ -283,7 +283,7 @@ static void see_node(struct hf_fleet *fleet, const struct fleet_seen *seen,
 		.evidence_at = HF_TIME_NONE,
 		.began_at = HF_TIME_NONE,
 		.observed_at = HF_TIME_NONE,
-		.foreign = is_foreign(seen->policy, node),
+		.foreign = hf_fleet_is_foreign(seen->policy, node),
 		.owned = node->marked && node->tainted,
 		.owned_at = node->marked ? node->mark.at : HF_TIME_NONE,
 		.excluded = node->excluded || node->marks.paused,
@@ -303,7 +303,8 @@ static void see_node(struct hf_fleet *fleet, const struct fleet_seen *seen,
 	set_times(fleet, health, seen->now, to);
 	/* A person removed the taint: evidence from before that must not bring the taint back. */
 	if (is_doubtful(seen, item, off) || (is_taken_off(node) && off == HF_TIME_NONE) ||
-	    (off != HF_TIME_NONE && convert_time(fleet, health, health->anew_at, seen->now) <= off))
+	    (off != HF_TIME_NONE &&
+	     hf_fleet_convert_time(fleet, health, health->anew_at, seen->now) <= off))
 		to->evidence_at = HF_TIME_NONE;
 	to->device_busy = health->holders_len > 0;
 	to->by_pods = health->by_pods;
@@ -499,8 +500,8 @@ static void set_rules(struct fleet_seen *seen)
 	struct hf_health_policy *rules = &seen->rules;
 
 	*rules = hf_health_policy_default;
-	/* Modes beyond quarantine act like quarantine here, and only show which further actions a
-	 * person may take. */
+	/* Without the section `mend`, mode remediate acts like quarantine here, and only shows which
+	 * further actions a person may take. */
 	rules->mode = hf_streq(spec->mode, "observe") ? HF_HEALTH_OBSERVE : HF_HEALTH_QUARANTINES;
 	rules->paused = spec->paused || seen->policy->paused;
 	rules->unavailable = limit_of(&spec->unavailable);
@@ -516,6 +517,7 @@ static void set_rules(struct fleet_seen *seen)
 		rules->breaker = (struct hf_health_limit){.count = -1, .percent = -1};
 	rules->breaker_window = spec->breaker_window;
 	rules->stale_after = spec->stale_after;
+	hf_fleet_set_mend_rules(spec, rules);
 	hf_assert(hf_health_policy_problem(rules) == NULL);
 }
 
@@ -578,6 +580,7 @@ void hf_fleet_see(struct hf_fleet *fleet, struct fleet_policy *policy, struct hf
 		see_node(fleet, seen, &seen->items[i], &seen->nodes[i], arena);
 	for (size_t i = 0; i < seen->len; i++)
 		seen->nodes[i].counted = hf_fleet_counted_at(seen, i) != HF_TIME_NONE;
+	hf_fleet_recall_acts(fleet, seen, arena);
 	decide_fleet(seen, arena);
 	for (size_t i = 0; i < seen->len; i++)
 		seen->silent += seen->items[i].counts &&

@@ -48,6 +48,7 @@ struct rw {
 	hf_time measured_at[RW_NODES_MAX]; /* found anew since; 0: told once */
 	hf_time clock[RW_NODES_MAX];       /* of the node, ahead of the server's */
 	bool silent[RW_NODES_MAX];
+	int boots[RW_NODES_MAX];          /* reboots of the node */
 	bool by_test[RW_NODES_MAX];       /* a test says what its agent says */
 	bool bare[RW_NODES_MAX];          /* without any device */
 	const char *holder[RW_NODES_MAX]; /* the pod that holds its device; NULL: none */
@@ -60,14 +61,17 @@ struct rw {
 	/* What a test does to one of them; true: that is all. */
 	bool (*fault)(const struct rw *w, const struct hf_request *request,
 		      struct hf_fault *ret_fault);
+	void (*end)(void *arg); /* called by rw_teardown; NULL: nothing */
+	void *end_arg;
 	const char *victim; /* a name, for its use */
 	unsigned *reads;    /* a number, likewise */
 
 	/* Invariants. */
-	bool by_hand;   /* people take taints and marks off */
-	int limit;      /* of nodes that are out at once; -1: none */
-	int rate;       /* of quarantines within the hour */
-	int taints_put; /* ever */
+	bool people_ask; /* for acts on nodes that are well */
+	bool by_hand;    /* people take taints and marks off */
+	int limit;       /* of nodes that are out at once; -1: none */
+	int rate;        /* of quarantines within the hour */
+	int taints_put;  /* ever */
 	hf_time put_at[4096];
 	hf_time closed_at; /* a person closed the breaker, which was open; 0: never */
 	/* What was met, so that "nothing broke" means something. */
@@ -116,6 +120,8 @@ void rw_patch_status(struct rw *w, const struct hf_resource *resource, const cha
 void rw_close_breaker(struct rw *w, int epoch);
 void rw_delete(struct rw *w, const struct hf_resource *resource, const char *name);
 void rw_say(struct rw *w, int node, int ill);
+/* Boot of the node, as its agent and its kubelet report it. */
+void rw_boot_id(const struct rw *w, int node, char ret_boot[40]);
 /* Its fault, which stands, is found anew. */
 void rw_measure(struct rw *w, int node);
 void rw_say_again(struct rw *w); /* every agent, as a heartbeat */

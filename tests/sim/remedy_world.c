@@ -190,10 +190,19 @@ void rw_policy(struct rw *w, const char *spec)
 	rw_policy_named(w, "p", spec);
 }
 
+void rw_boot_id(const struct rw *w, int node, char ret_boot[40])
+{
+	char name[16];
+
+	name_of(node, name);
+	snprintf(ret_boot, 40, w->boots[node] == 0 ? "b-%s" : "b-%s-%d", name, w->boots[node]);
+}
+
 /* The agent's own words, so that what it leaves out and takes back is as in life. */
 static void say(struct rw *w, int node)
 {
 	const struct rw_ill *ill = &rw_ills[w->ill[node]];
+	char name[16], boot[40], uuid[24];
 	struct hf_device_holder holder = {.ns = "default", .container = "c", .until = HF_TIME_NONE};
 	bool of_node = w->ill[node] == RW_PLUGIN;
 	struct hf_device_fault fault = {.detector = of_node ? "plugin" : "xid",
@@ -212,6 +221,7 @@ static void say(struct rw *w, int node)
 					      .hold_until = HF_TIME_NONE,
 					      .faults = {&fault, of_node}},
 					     {.id = "0000:1a:00.0",
+					      .uuid = uuid,
 					      .kind = "gpu",
 					      .state = of_node ? "Healthy" : ill->state,
 					      .since = HF_TIME_NONE,
@@ -226,10 +236,10 @@ static void say(struct rw *w, int node)
 					  .devices = {devices, w->bare[node] ? 1 : 2}};
 	struct hf_json *root = hf_json_object();
 	HF_AUTO_DOC body = NULL;
-	char name[16], boot[24];
 
 	name_of(node, name);
-	snprintf(boot, sizeof(boot), "b-%s", name);
+	snprintf(uuid, sizeof(uuid), "GPU-%s", name);
+	rw_boot_id(w, node, boot);
 	health.boot_id = boot;
 	health.observed_at = hf_loop_wall(w->loop) + w->clock[node];
 	if (ill->cls != NULL) {
@@ -312,6 +322,12 @@ static void break_it(struct rw *w, const char *what, const struct hf_json *node)
 			 hf_json_path_str(node, "metadata", "name", NULL), what);
 }
 
+static bool lacks_fault(const struct rw *w, int node)
+{
+	return w->ill[node] == RW_UNKNOWN || w->ill[node] == RW_WELL ||
+	       w->ill[node] == RW_SUSPECT || w->ill[node] == RW_PLUGIN || w->silent[node];
+}
+
 static void check_put(struct rw *w, const struct hf_json *node)
 {
 	hf_time now = hf_loop_wall(w->loop);
@@ -327,9 +343,7 @@ static void check_put(struct rw *w, const struct hf_json *node)
 	if (w->taints_put < (int)HF_ARRAY_LEN(w->put_at))
 		w->put_at[w->taints_put++] = now;
 	index = index_of(node);
-	if (!w->by_test[index] &&
-	    (w->ill[index] == RW_UNKNOWN || w->ill[index] == RW_WELL ||
-	     w->ill[index] == RW_SUSPECT || w->ill[index] == RW_PLUGIN || w->silent[index]))
+	if (!w->people_ask && !w->by_test[index] && lacks_fault(w, index))
 		break_it(w, "it is quarantined without a confirmed fault", node);
 	if (w->ill_since[index] < w->closed_at)
 		break_it(w, "it is quarantined upon evidence from before the breaker was closed",
@@ -443,7 +457,8 @@ void rw_start(struct rw *w)
 					      .seed = 1,
 					      .metrics = w->metrics,
 					      .watch_nodes = true,
-					      .create_companion = hf_fleet_create};
+					      .create_companion = hf_fleet_create,
+					      .image = "holdfast:test"};
 	struct hf_error err = {0};
 
 	w->client = hf_memstore_client_create(w->memstore, &faults);
@@ -578,6 +593,8 @@ int rw_teardown(void **state)
 	struct rw *w = *state;
 
 	rw_stop(w);
+	if (w->end != NULL)
+		w->end(w->end_arg);
 	hf_memstore_unobserve(w->memstore, &w->observer);
 	hf_timer_destroy(w->death);
 	hf_memstore_destroy(w->memstore);

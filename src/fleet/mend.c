@@ -1,0 +1,685 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "fleet/mend_internal.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "store/resource.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * The controller of Remediations: its life, its cache, whose turn it is, and the live reads.
+ * Input: Remediations, and what the plans of policies ask for. Output: passes, each with one write.
+ * Invariants: one pass at a time; a pass reads all objects that it decides upon, in the order of enum
+ * mend_read; a failed read ends the pass without a write.
+ */
+
+#define PAGE_LIMIT 100
+#define OBJECTS_MAX 20000
+#define ARENA_MAX ((size_t)16 << 20)
+/* Objects without a watch (Lease, pods, the locks of others) change without notice. */
+#define LOOK_AT_WORK (5 * HF_SECOND)
+#define LOOK_WAITING (30 * HF_SECOND)
+#define RETRY_MIN HF_SECOND
+#define RETRY_MAX (30 * HF_SECOND)
+
+/* Kinds of others. */
+static const struct hf_resource daemon_sets = {.group = "apps",
+					       .version = "v1",
+					       .plural = "daemonsets",
+					       .singular = "daemonset",
+					       .kind = "DaemonSet",
+					       .namespaced = true};
+static const struct hf_resource maintenances = {.group = "nodemaintenance.medik8s.io",
+						.version = "v1beta1",
+						.plural = "nodemaintenances",
+						.singular = "nodemaintenance",
+						.kind = "NodeMaintenance"};
+#define KURED_NAMESPACE "kube-system"
+#define KURED_NAME "kured"
+
+static void begin_next(struct fleet_mend *mend);
+static void read_next(struct fleet_mend *mend);
+
+/* ---- whose turn it is ------------------------------------------------------------------------ */
+
+static hf_time read_clock(const struct fleet_mend *mend)
+{
+	return hf_loop_mono(mend->fleet->env.loop);
+}
+
+static void look_soon(struct fleet_mend *mend, hf_time within)
+{
+	if (mend->stopped ||
+	    (hf_timer_armed(mend->timer) && hf_timer_due(mend->timer) <= read_clock(mend) + within))
+		return;
+	hf_timer_arm(mend->timer, within);
+}
+
+static void set_due(struct fleet_mend *mend, const char *name, hf_time at)
+{
+	hf_time *due = hf_xcalloc(1, sizeof(*due));
+
+	*due = at;
+	if (!hf_map_put(mend->due, name, due))
+		free(due);
+}
+
+static hf_time due_at(const struct fleet_mend *mend, const char *name)
+{
+	const hf_time *due = hf_map_get(mend->due, name);
+
+	return due == NULL ? 0 : *due;
+}
+
+/* The unfinished object that is due first. NULL: there is none. */
+static const char *find_first(const struct fleet_mend *mend, hf_time *ret_at)
+{
+	const struct hf_cache_entry *entry;
+	const char *first = NULL;
+
+	*ret_at = HF_TIME_NEVER;
+	for (size_t it = 0; (entry = hf_cache_next(mend->cache, &it)) != NULL;) {
+		const struct mend_object *object = entry->view;
+		hf_time at = due_at(mend, entry->name);
+
+		if (!object->unfinished || !object->readable || (first != NULL && at >= *ret_at))
+			continue;
+		first = entry->name;
+		*ret_at = at;
+	}
+	return first;
+}
+
+static bool can_see(const struct fleet_mend *mend)
+{
+	const struct hf_fleet *fleet = mend->fleet;
+
+	/* Nodes are cached only while there is a policy. */
+	return hf_cache_synced(mend->cache) && hf_cache_synced(fleet->policies_cache) &&
+	       (fleet->nodes == NULL ||
+		(hf_cache_synced(fleet->nodes) && hf_cache_synced(fleet->health))) &&
+	       fleet->env.knows_pods(fleet->env.arg);
+}
+
+/* ---- the end of a pass ----------------------------------------------------------------------- */
+
+static void drop_reads(struct fleet_mend *mend)
+{
+	for (size_t i = 0; i < MEND_READS; i++)
+		mend->docs[i] = hf_doc_unref(mend->docs[i]);
+	for (size_t i = 0; i < mend->pods_len; i++)
+		mend->pods[i] = hf_doc_unref(mend->pods[i]);
+	mend->pods_len = 0;
+	free(mend->token);
+	mend->token = NULL;
+	hf_arena_reset(mend->arena);
+}
+
+/* `wait`: until this object's next pass. */
+static void end_pass(struct fleet_mend *mend, hf_time wait)
+{
+	if (!mend->creates)
+		set_due(mend, mend->name, hf_time_add(read_clock(mend), wait));
+	*mend->name = '\0';
+	drop_reads(mend);
+	look_soon(mend, 0);
+}
+
+static void fail_pass(struct fleet_mend *mend, const struct hf_reply *reply)
+{
+	hf_time wait = RETRY_MIN;
+
+	for (unsigned i = 0; i < mend->failures && wait < RETRY_MAX; i++)
+		wait *= 2;
+	mend->failures++;
+	/* After a conflict the next pass reads again. */
+	if (reply->code == HF_E_CONFLICT || reply->code == HF_E_EXISTS)
+		wait = RETRY_MIN;
+	else
+		hf_fleet_log_problem(mend->fleet, hf_remediations.plural, reply->code,
+				     reply->message);
+	end_pass(mend, wait);
+}
+
+/* ---- the write ------------------------------------------------------------------------------- */
+
+static void tell_phase(const struct fleet_mend *mend, const char *what)
+{
+	enum hf_mend_phase phase;
+	const char *reason = "MendPhase";
+	char message[HF_REMEDIATION_MESSAGE_MAX + HF_REMEDIATION_NAME_MAX + 64];
+	const struct hf_cache_entry *entry = hf_cache_get(mend->cache, NULL, mend->name);
+	const struct mend_object *object = entry == NULL ? NULL : entry->view;
+
+	if (object == NULL || !object->readable || !hf_mend_phase_of(what, &phase))
+		return;
+	if (phase == HF_MEND_DRAINING)
+		reason = "MendBegins";
+	else if (phase == HF_MEND_APPROVED)
+		reason = "MendApproved";
+	else if (phase == HF_MEND_SUCCEEDED)
+		reason = "Mended";
+	else if (phase == HF_MEND_FAILED)
+		reason = "MendFailed";
+	else if (phase == HF_MEND_CANCELLED)
+		reason = "MendCancelled";
+	else
+		return;
+	snprintf(message, sizeof(message), "%s (Remediation %s): %s", object->r.spec.rung,
+		 mend->name, hf_str_or(object->r.status.message, ""));
+	hf_fleet_event_node(mend->fleet, mend->node, phase == HF_MEND_FAILED, reason, message);
+	if (mend->metrics.done != NULL && hf_mend_is_final(phase))
+		hf_family_add(mend->metrics.done, 1, object->r.spec.rung, what, NULL);
+}
+
+static void tell_refused_eviction(const struct fleet_mend *mend, const struct hf_reply *reply)
+{
+	char message[1024];
+
+	snprintf(message, sizeof(message), "Remediation %s waits: a pod may not be evicted yet: %s",
+		 mend->name, reply->message);
+	hf_fleet_event_node(mend->fleet, mend->node, true, "EvictionRefused", message);
+}
+
+static void take_evicted(struct fleet_mend *mend, const struct hf_reply *reply)
+{
+	hf_fleet_count_eviction(mend->fleet, reply->code == 0               ? "done"
+					     : reply->code == HF_E_TOO_MANY ? "refused"
+									    : "failed");
+	if (reply->code == HF_E_TOO_MANY) {
+		tell_refused_eviction(mend, reply);
+		end_pass(mend, LOOK_AT_WORK);
+	} else if (reply->code != 0 && reply->code != HF_E_NOT_FOUND) {
+		fail_pass(mend, reply);
+	} else {
+		end_pass(mend, HF_SECOND);
+	}
+}
+
+/* The server has stored nothing new: an older CRD drops fields, and would be asked for ever. */
+static bool is_same_version(const struct fleet_mend *mend, struct hf_doc *doc)
+{
+	return !mend->creates && doc != NULL && hf_streq(hf_doc_uid(doc), mend->r.uid) &&
+	       hf_streq(hf_doc_resource_version(doc), mend->r.resource_version);
+}
+
+static void take_written(void *arg, const struct hf_reply *reply)
+{
+	struct fleet_mend *mend = arg;
+	/* What was to be deleted is gone. */
+	bool good = reply->code == 0 || (reply->code == HF_E_NOT_FOUND && mend->deletes);
+
+	mend->call = NULL;
+	hf_fleet_note_reply(mend->fleet, reply);
+	if (hf_streq(mend->done, "evict")) {
+		take_evicted(mend, reply);
+		return;
+	}
+	if (!good) {
+		fail_pass(mend, reply);
+		return;
+	}
+	mend->failures = 0;
+	if (is_same_version(mend, reply->object)) {
+		end_pass(mend, LOOK_WAITING);
+		return;
+	}
+	if (reply->object != NULL &&
+	    hf_streq(hf_json_path_str(hf_doc_json(reply->object), "kind", NULL),
+		     HF_REMEDIATION_KIND))
+		hf_cache_put_reply(mend->cache, reply->object);
+	if (mend->done != NULL)
+		tell_phase(mend, mend->done);
+	end_pass(mend, 0);
+}
+
+static void send_write(struct fleet_mend *mend, struct hf_request *request)
+{
+	request->timeout = mend->fleet->env.request_timeout;
+	mend->deletes = request->verb == HF_VERB_DELETE;
+	mend->call = hf_store_request(mend->fleet->env.store, request, take_written, mend);
+}
+
+static void create_wanted(struct fleet_mend *mend)
+{
+	struct hf_request request;
+	HF_AUTO_DOC body = NULL;
+
+	mend->done = NULL;
+	if (hf_fleet_mend_make(mend, &request, &body))
+		send_write(mend, &request);
+	else
+		end_pass(mend, 0);
+}
+
+static hf_time next_look(const struct fleet_mend *mend, const struct mend_facts *facts,
+			 const struct hf_mend_step *step)
+{
+	hf_time wait = mend->phase == HF_MEND_PENDING ? LOOK_WAITING : LOOK_AT_WORK;
+
+	if (step->wake_at > facts->now && step->wake_at - facts->now < wait)
+		wait = step->wake_at - facts->now;
+	return wait;
+}
+
+static void decide_step(struct fleet_mend *mend)
+{
+	struct mend_facts *facts = HF_ARENA_NEW(mend->arena, struct mend_facts);
+	struct hf_mend_step step;
+	struct hf_request request;
+	HF_AUTO_DOC body = NULL;
+
+	hf_fleet_mend_facts(mend, facts);
+	hf_mend_step(&facts->view, &step);
+	if (hf_fleet_mend_do(mend, facts, &step, &request, &body, &mend->done))
+		send_write(mend, &request);
+	else
+		end_pass(mend, next_look(mend, facts, &step));
+}
+
+/* ---- the reads ------------------------------------------------------------------------------- */
+
+static const char *print_name(struct fleet_mend *mend, const char *prefix, const char *name)
+{
+	return hf_arena_printf(mend->arena, "%s%s", prefix, name);
+}
+
+static void fill_request(struct fleet_mend *mend, struct hf_request *request)
+{
+	*request = (struct hf_request){.verb = HF_VERB_GET, .name = mend->node};
+	switch (mend->read) {
+	case MEND_READ_OBJECT:
+		request->resource = &hf_remediations;
+		request->name = mend->name;
+		break;
+	case MEND_READ_NODE: request->resource = &hf_nodes; break;
+	case MEND_READ_HEALTH: request->resource = &hf_devicehealths; break;
+	case MEND_READ_LEASE:
+		request->resource = &hf_leases;
+		request->ns = HF_MEND_NAMESPACE;
+		request->name = print_name(mend, "holdfast-mend-", mend->node);
+		break;
+	case MEND_READ_POD:
+		request->resource = &hf_pods;
+		request->ns = HF_MEND_NAMESPACE;
+		request->name = print_name(mend, HF_MEND_POD_PREFIX, mend->name);
+		break;
+	case MEND_READ_PODS:
+		*request = (struct hf_request){
+			.verb = HF_VERB_LIST,
+			.resource = &hf_pods,
+			.field_selector = print_name(mend, "spec.nodeName=", mend->node)};
+		break;
+	case MEND_READ_OTHERS:
+		*request = (struct hf_request){.verb = HF_VERB_LIST, .resource = &hf_remediations};
+		break;
+	case MEND_READ_POLICY:
+		request->resource = &hf_healthpolicies;
+		request->name = mend->policy;
+		break;
+	case MEND_READ_KURED:
+		request->resource = &daemon_sets;
+		request->ns = KURED_NAMESPACE;
+		request->name = KURED_NAME;
+		break;
+	case MEND_READ_MAINTENANCE:
+	case MEND_READS:
+		*request = (struct hf_request){.verb = HF_VERB_LIST, .resource = &maintenances};
+		break;
+	}
+	if (request->verb == HF_VERB_LIST) {
+		request->limit = PAGE_LIMIT;
+		request->continue_token = mend->token;
+	}
+	request->timeout = mend->fleet->env.request_timeout;
+}
+
+/* Is this object read in the present pass? */
+static bool is_needed(const struct fleet_mend *mend, enum mend_read read)
+{
+	switch (read) {
+	case MEND_READ_OBJECT: return !mend->creates;
+	case MEND_READ_NODE:
+	case MEND_READ_HEALTH: return true;
+	case MEND_READ_LEASE:
+	case MEND_READ_POD: return !mend->creates;
+	case MEND_READ_OTHERS: return mend->creates || mend->before_act;
+	case MEND_READ_POLICY:
+		return !hf_str_is_empty(mend->policy) && (mend->creates || mend->before_act);
+	default: return !mend->creates && mend->before_act;
+	}
+}
+
+static bool take_object(struct fleet_mend *mend, struct hf_doc *doc)
+{
+	if (hf_remediation_read(doc, mend->arena, &mend->r, NULL) != 0 ||
+	    !hf_mend_phase_of(mend->r.status.phase, &mend->phase) ||
+	    !hf_mend_rung_of(mend->r.spec.rung, &mend->rung))
+		return false;
+	hf_cache_put_live(mend->cache, doc);
+	snprintf(mend->node, sizeof(mend->node), "%s", mend->r.spec.node);
+	snprintf(mend->policy, sizeof(mend->policy), "%s", hf_str_or(mend->r.spec.policy, ""));
+	mend->before_act = mend->phase <= HF_MEND_APPROVED;
+	return true;
+}
+
+static void cache_read(const struct fleet_mend *mend, struct hf_doc *doc)
+{
+	struct hf_fleet *fleet = mend->fleet;
+
+	if (mend->read == MEND_READ_NODE && fleet->nodes != NULL)
+		hf_cache_put_live(fleet->nodes, doc);
+	else if (mend->read == MEND_READ_HEALTH && fleet->health != NULL)
+		hf_cache_put_live(fleet->health, doc);
+	else if (mend->read == MEND_READ_POLICY)
+		hf_cache_put_live(fleet->policies_cache, doc);
+}
+
+/* False: the answer cannot be used. */
+static bool take_items(struct fleet_mend *mend, const struct hf_reply *reply)
+{
+	for (size_t i = 0; i < reply->n_items; i++) {
+		struct hf_doc *doc = reply->items[i];
+
+		if (mend->read == MEND_READ_OTHERS) {
+			hf_cache_put_live(mend->cache, doc);
+			hf_fleet_mend_count_other(mend, doc);
+		} else if (mend->read == MEND_READ_MAINTENANCE) {
+			mend->in_maintenance |= hf_streq(
+				hf_json_path_str(hf_doc_json(doc), "spec", "nodeName", NULL),
+				mend->node);
+		} else if (mend->pods_len == HF_MEND_PODS_MAX) {
+			return false;
+		} else {
+			mend->pods[mend->pods_len++] = hf_doc_ref(doc);
+		}
+	}
+	free(mend->token);
+	mend->token =
+		hf_str_is_empty(reply->continue_token) ? NULL : hf_xstrdup(reply->continue_token);
+	return true;
+}
+
+static bool take_doc(struct fleet_mend *mend, struct hf_doc *doc)
+{
+	mend->docs[mend->read] = hf_doc_ref(doc);
+	if (mend->read == MEND_READ_OBJECT)
+		return take_object(mend, doc);
+	cache_read(mend, doc);
+	return true;
+}
+
+static void on_read(void *arg, const struct hf_reply *reply)
+{
+	static const struct hf_reply unusable = {
+		.code = HF_E_TOO_LARGE,
+		.message = "an object that the act depends on is too large or cannot be read"};
+	struct fleet_mend *mend = arg;
+	bool good;
+
+	mend->call = NULL;
+	hf_fleet_note_reply(mend->fleet, reply);
+	if (reply->code == HF_E_NOT_FOUND && mend->read == MEND_READ_OBJECT) {
+		end_pass(mend, LOOK_WAITING);
+		return;
+	}
+	if (reply->code != 0 && reply->code != HF_E_NOT_FOUND) {
+		fail_pass(mend, reply);
+		return;
+	}
+	good = reply->object != NULL && reply->code == 0 ? take_doc(mend, reply->object)
+							 : take_items(mend, reply);
+	if (!good) {
+		fail_pass(mend, &unusable);
+		return;
+	}
+	if (mend->token == NULL)
+		mend->read++;
+	read_next(mend);
+}
+
+static void read_next(struct fleet_mend *mend)
+{
+	struct hf_request request;
+
+	while (mend->read < MEND_READS && !is_needed(mend, mend->read))
+		mend->read++;
+	if (mend->read == MEND_READS) {
+		if (mend->creates)
+			create_wanted(mend);
+		else
+			decide_step(mend);
+		return;
+	}
+	fill_request(mend, &request);
+	mend->call = hf_store_request(mend->fleet->env.store, &request, on_read, mend);
+}
+
+/* ---- the beginning of a pass ------------------------------------------------------------------ */
+
+static void begin_pass(struct fleet_mend *mend)
+{
+	drop_reads(mend);
+	mend->read = MEND_READ_OBJECT;
+	mend->others = (struct mend_others){.mended_at = HF_TIME_NONE};
+	mend->in_maintenance = false;
+	mend->before_act = false;
+	read_next(mend);
+}
+
+static void begin_next(struct fleet_mend *mend)
+{
+	hf_time at;
+	const char *name = find_first(mend, &at);
+
+	if (name != NULL && at <= read_clock(mend)) {
+		snprintf(mend->name, sizeof(mend->name), "%s", name);
+		mend->creates = false;
+		begin_pass(mend);
+		return;
+	}
+	if (mend->wanted_len > 0) {
+		const struct mend_wanted *wanted = &mend->wanted[--mend->wanted_len];
+
+		mend->creates = true;
+		snprintf(mend->node, sizeof(mend->node), "%s", wanted->node);
+		snprintf(mend->policy, sizeof(mend->policy), "%s", wanted->policy);
+		begin_pass(mend);
+		return;
+	}
+	if (name != NULL)
+		look_soon(mend, at - read_clock(mend));
+}
+
+static void on_timer(void *arg)
+{
+	struct fleet_mend *mend = arg;
+
+	if (mend->stopped || mend->call != NULL)
+		return;
+	if (can_see(mend))
+		begin_next(mend);
+	else
+		look_soon(mend, HF_SECOND);
+}
+
+void hf_fleet_mend_want(struct fleet_mend *mend, const struct fleet_seen *seen)
+{
+	const struct fleet_policy *policy = seen->policy;
+
+	if (!policy->spec.mend.allowed || seen->memory_moved)
+		return;
+	for (size_t i = 0; i < mend->wanted_len;) {
+		if (hf_streq(mend->wanted[i].policy, policy->name))
+			mend->wanted[i] = mend->wanted[--mend->wanted_len];
+		else
+			i++;
+	}
+	for (size_t i = 0; i < seen->plan.len && mend->wanted_len < HF_MEND_WANTED_MAX; i++) {
+		const struct hf_health_decision *d = &seen->plan.decisions[i];
+		struct mend_wanted *wanted = &mend->wanted[mend->wanted_len];
+
+		if (d->answer != HF_HEALTH_GO ||
+		    (d->doing != HF_HEALTH_DO_REMEDY && d->doing != HF_HEALTH_DO_GIVE_UP) ||
+		    strlen(d->node) > HF_REMEDIATION_NODE_MAX)
+			continue;
+		snprintf(wanted->node, sizeof(wanted->node), "%s", d->node);
+		snprintf(wanted->policy, sizeof(wanted->policy), "%s", policy->name);
+		mend->wanted_len++;
+	}
+	if (mend->wanted_len > 0)
+		look_soon(mend, 0);
+}
+
+/* ---- the cache ------------------------------------------------------------------------------- */
+
+void hf_fleet_mend_wake_node(struct fleet_mend *mend, const char *node)
+{
+	const struct hf_cache_entry *entry;
+
+	if (mend == NULL)
+		return;
+	for (size_t it = 0; (entry = hf_cache_next(mend->cache, &it)) != NULL;) {
+		const struct mend_object *object = entry->view;
+
+		if (!object->unfinished || !object->readable ||
+		    !hf_streq(object->r.spec.node, node) || hf_streq(entry->name, mend->name))
+			continue;
+		hf_map_remove(mend->due, entry->name);
+		look_soon(mend, 0);
+	}
+}
+
+static void object_changed(void *arg, enum hf_cache_change change,
+			   const struct hf_cache_entry *before, const struct hf_cache_entry *now)
+{
+	struct fleet_mend *mend = arg;
+
+	(void)change;
+	mend->silent = false;
+	/* A live read of a version that is known is no news. */
+	if (before != NULL && now != NULL &&
+	    hf_streq(before->resource_version, now->resource_version))
+		return;
+	if (before != NULL || now != NULL)
+		hf_map_remove(mend->due, now != NULL ? now->name : before->name);
+	look_soon(mend, 0);
+	/* Attempts and acts at work belong to the plan. */
+	hf_fleet_look_soon(mend->fleet, HF_SECOND);
+}
+
+static void cache_problem(void *arg, int code, const char *message)
+{
+	struct fleet_mend *mend = arg;
+	bool told = mend->silent;
+
+	/* Without the kind or the right there is nothing to do; one message is enough. */
+	if (code == HF_E_NOT_FOUND || code == HF_E_FORBIDDEN || code == HF_E_UNSUPPORTED) {
+		mend->silent = true;
+		if (told || code != HF_E_FORBIDDEN)
+			return;
+	}
+	hf_fleet_log_problem(mend->fleet, hf_remediations.plural, code, message);
+}
+
+static void note_reply(void *arg, const struct hf_reply *reply)
+{
+	const struct fleet_mend *mend = arg;
+
+	hf_fleet_note_reply(mend->fleet, reply);
+}
+
+/* ---- metrics --------------------------------------------------------------------------------- */
+
+static void init_metrics(struct fleet_mend *mend)
+{
+	const struct hf_metric_options open = {.name = "holdfast_mend_open",
+					       .help = "Remediations that are not at an end, by "
+						       "phase.",
+					       .type = HF_METRIC_GAUGE,
+					       .labels = {"phase"}};
+	const struct hf_metric_options done = {.name = "holdfast_mend_total",
+					       .help = "Remediations that came to an end, by rung "
+						       "and result.",
+					       .type = HF_METRIC_COUNTER,
+					       .labels = {"rung", "result"}};
+
+	if (mend->fleet->env.metrics == NULL)
+		return;
+	mend->metrics.open = hf_metrics_family(mend->fleet->env.metrics, &open);
+	mend->metrics.done = hf_metrics_family(mend->fleet->env.metrics, &done);
+}
+
+void hf_fleet_mend_update_metrics(struct fleet_mend *mend)
+{
+	int64_t counts[HF_MEND_PHASES] = {0};
+	const struct hf_cache_entry *entry;
+
+	hf_family_clear(mend->metrics.open);
+	for (size_t it = 0; (entry = hf_cache_next(mend->cache, &it)) != NULL;)
+		counts[((const struct mend_object *)entry->view)->phase]++;
+	for (unsigned i = 0; i < HF_MEND_SUCCEEDED; i++)
+		hf_family_set(mend->metrics.open, (double)counts[i],
+			      hf_mend_phase_name((enum hf_mend_phase)i), NULL);
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+struct fleet_mend *hf_fleet_mend_create(struct hf_fleet *fleet)
+{
+	struct fleet_mend *mend = hf_xcalloc(1, sizeof(*mend));
+	const struct hf_cache_options options = {
+		.loop = fleet->env.loop,
+		.store = fleet->env.store,
+		.resource = &hf_remediations,
+		.entries_max = OBJECTS_MAX,
+		.page_limit = PAGE_LIMIT,
+		.seed = fleet->env.seed ^ hf_hash_str(hf_remediations.plural),
+		.decode = hf_fleet_read_remediation,
+		.view_free = hf_fleet_free_remediation,
+		.changed = object_changed,
+		.problem = cache_problem,
+		.heard = note_reply,
+		.arg = mend,
+	};
+
+	mend->fleet = fleet;
+	mend->arena = hf_arena_create(ARENA_MAX);
+	mend->due = hf_map_create(OBJECTS_MAX, fleet->env.seed, free);
+	mend->timer = hf_timer_create(fleet->env.loop, on_timer, mend);
+	mend->cache = hf_cache_create(&options);
+	init_metrics(mend);
+	return mend;
+}
+
+void hf_fleet_mend_start(struct fleet_mend *mend)
+{
+	hf_cache_start(mend->cache);
+}
+
+void hf_fleet_mend_stop(struct fleet_mend *mend)
+{
+	mend->stopped = true;
+	hf_timer_disarm(mend->timer);
+	if (mend->call != NULL)
+		hf_call_cancel(mend->call);
+	mend->call = NULL;
+}
+
+struct fleet_mend *hf_fleet_mend_destroy(struct fleet_mend *mend)
+{
+	if (mend == NULL)
+		return NULL;
+	hf_fleet_mend_stop(mend);
+	drop_reads(mend);
+	hf_cache_destroy(mend->cache);
+	hf_timer_destroy(mend->timer);
+	hf_map_destroy(mend->due);
+	hf_arena_destroy(mend->arena);
+	free(mend);
+	return NULL;
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "fleet/mend_internal.h"
+
+#include "api/device_health.h"
+#include "base/fs.h"
+#include "base/str.h"
+#include "fleet/impact.h"
+#include "store/resource.h"
+
+#include <stdio.h>
+
+/*
+ * Creates the Remediation that the plan of a policy asks for.
+ * Input: the live objects of the pass, which are in the caches as well. Output: one create.
+ * Invariants: the plan is made again upon the live objects; a node has at most one open act, and a
+ * policy at most spec.mend.maxConcurrent. Two creators choose the same name, so one of them fails.
+ */
+
+#define NONCE_BYTES (HF_REMEDIATION_NONCE_LEN / 2)
+
+static bool make_nonce(char ret_nonce[HF_REMEDIATION_NONCE_LEN + 1])
+{
+	unsigned char bytes[NONCE_BYTES];
+
+	if (hf_random_bytes(bytes, sizeof(bytes), NULL) != 0)
+		return false;
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		snprintf(ret_nonce + 2 * i, 3, "%02x", bytes[i]);
+	return true;
+}
+
+/* What the plan says now. Only a reset, a reboot, or a person are asked for. */
+static bool find_rung(const struct hf_health_decision *d, enum hf_mend_rung *ret_rung)
+{
+	if (d->answer != HF_HEALTH_GO)
+		return false;
+	if (d->doing == HF_HEALTH_DO_GIVE_UP)
+		*ret_rung = HF_MEND_PERSON;
+	else if (d->doing != HF_HEALTH_DO_REMEDY)
+		return false;
+	else if (d->action == HF_HEALTH_RESET_DEVICE)
+		*ret_rung = HF_MEND_RESET_DEVICE;
+	else if (d->action == HF_HEALTH_RESTART_NODE)
+		*ret_rung = HF_MEND_REBOOT;
+	else
+		return false;
+	return true;
+}
+
+static bool may_create(const struct fleet_mend *mend, const struct fleet_policy *policy,
+		       enum hf_mend_rung rung)
+{
+	const struct mend_others *o = &mend->others;
+	const struct hf_json *node = hf_doc_json(mend->docs[MEND_READ_NODE]);
+
+	if (rung == HF_MEND_PERSON)
+		return !o->person_on_node && !o->open_on_node && !o->cancelled_on_node;
+	return !o->open_on_node && !o->cancelled_on_node && o->unreadable == NULL &&
+	       o->open < policy->spec.mend.at_once && !policy->spec.mend.hold &&
+	       !hf_paused(hf_json_path_str(node, "metadata", "annotations", HF_MEND_HOLD_ANNOTATION,
+					   NULL));
+}
+
+/* ---- the spec -------------------------------------------------------------------------------- */
+
+static void set_fault(const struct hf_device_report *device, struct hf_remediation_spec *spec)
+{
+	for (size_t k = 0; k < device->faults.len; k++) {
+		const struct hf_device_fault *fault = &device->faults.items[k];
+
+		if (!hf_impact_counts(fault) || !hf_streq(fault->cls, spec->fault.cls) ||
+		    spec->fault.text != NULL)
+			continue;
+		spec->fault.text = hf_str_or(fault->line, fault->detector);
+		spec->fault.code = fault->code;
+	}
+}
+
+/* The devices whose faults a reset mends. */
+static void set_devices(const struct hf_device_health *health, enum hf_mend_rung rung,
+			struct hf_remediation_spec *spec, struct hf_arena *arena)
+{
+	spec->devices.items =
+		HF_ARENA_ARRAY(arena, struct hf_remediation_device, HF_REMEDIATION_DEVICES_MAX);
+	for (size_t i = 0; i < health->devices.len; i++) {
+		const struct hf_device_report *device = &health->devices.items[i];
+
+		if (!hf_health_is_out(hf_impact_state(device->state)))
+			continue;
+		set_fault(device, spec);
+		if (rung != HF_MEND_RESET_DEVICE || hf_str_is_empty(device->uuid) ||
+		    !hf_streq(device->kind, hf_health_kind_name(HF_HEALTH_GPU)) ||
+		    spec->devices.len == HF_REMEDIATION_DEVICES_MAX)
+			continue;
+		spec->devices.items[spec->devices.len++] =
+			(struct hf_remediation_device){.id = device->id, .uuid = device->uuid};
+	}
+}
+
+static bool fill_spec(struct fleet_mend *mend, const struct fleet_seen *seen, size_t i,
+		      enum hf_mend_rung rung, struct hf_remediation_spec *spec)
+{
+	const struct hf_health_node *node = &seen->nodes[i];
+	char *nonce = hf_arena_alloc(mend->arena, HF_REMEDIATION_NONCE_LEN + 1);
+	struct hf_device_health health;
+
+	if (mend->docs[MEND_READ_HEALTH] == NULL || node->evidence_at == HF_TIME_NONE ||
+	    mend->others.attempt == INT32_MAX || !make_nonce(nonce))
+		return false;
+	hf_device_health_read(mend->docs[MEND_READ_HEALTH], mend->arena, &health);
+	*spec = (struct hf_remediation_spec){
+		.node = mend->node,
+		.rung = hf_mend_rung_name(rung),
+		.fault = {.cls = hf_health_class_name(node->cls), .at = node->evidence_at},
+		.boot_id = rung == HF_MEND_PERSON ? NULL : health.boot_id,
+		.attempt = mend->others.attempt + 1,
+		.nonce = nonce,
+		.policy = mend->policy,
+		.requested_by = "policy",
+		.deadline_seconds = seen->policy->spec.mend.deadline,
+	};
+	set_devices(&health, rung, spec, mend->arena);
+	return rung != HF_MEND_RESET_DEVICE || spec->devices.len > 0;
+}
+
+/* Evidence from before the last proved act on the node moves nothing. */
+static bool is_new(const struct fleet_mend *mend, const struct hf_health_node *node)
+{
+	return mend->others.mended_at == HF_TIME_NONE || node->evidence_at > mend->others.mended_at;
+}
+
+bool hf_fleet_mend_make(struct fleet_mend *mend, struct hf_request *ret_request,
+			struct hf_doc **ret_body)
+{
+	struct fleet_policy *policy = hf_fleet_find_policy(mend->fleet, mend->policy);
+	const struct hf_cache_entry *entry =
+		hf_cache_get(mend->fleet->policies_cache, NULL, mend->policy);
+	HF_AUTO_ARENA arena = hf_arena_create(HF_FLEET_ARENA_MAX);
+	struct hf_remediation_spec spec;
+	struct fleet_seen seen;
+	enum hf_mend_rung rung;
+
+	if (policy == NULL || entry == NULL || mend->fleet->nodes == NULL ||
+	    mend->docs[MEND_READ_NODE] == NULL)
+		return false;
+	hf_fleet_see(mend->fleet, policy, entry->doc, arena, &seen);
+	for (size_t i = 0; i < seen.len && !seen.memory_moved; i++) {
+		if (!hf_streq(seen.items[i].name, mend->node))
+			continue;
+		if (!find_rung(&seen.plan.decisions[i], &rung) || !may_create(mend, policy, rung) ||
+		    !is_new(mend, &seen.nodes[i]) || !fill_spec(mend, &seen, i, rung, &spec))
+			return false;
+		*ret_body = hf_doc_from_json(hf_remediation_object(&spec));
+		*ret_request = (struct hf_request){
+			.verb = HF_VERB_CREATE, .resource = &hf_remediations, .body = *ret_body};
+		return true;
+	}
+	return false;
+}

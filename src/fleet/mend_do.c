@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "fleet/mend_internal.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "store/resource.h"
+
+#include <stdio.h>
+
+/*
+ * Makes the one request of a step.
+ * Input: facts and the step. Output: a request. Invariants: each write is guarded by the version or the
+ * UID that was read; what is changed is in status.saved before; a create of a pod or a Lease fails if
+ * another process was first.
+ */
+
+static void set_guard(struct hf_json *patch, struct hf_doc *doc)
+{
+	hf_json_set_str(hf_json_ensure_object(patch, "metadata"), "resourceVersion",
+			hf_doc_resource_version(doc));
+}
+
+static bool patch_object(const struct hf_resource *resource, const char *name,
+			 struct hf_request *ret_request, struct hf_doc **ret_body,
+			 struct hf_doc *body)
+{
+	*ret_body = body;
+	*ret_request = (struct hf_request){.verb = HF_VERB_PATCH,
+					   .resource = resource,
+					   .name = name,
+					   .patch_type = HF_PATCH_MERGE,
+					   .body = body};
+	return body != NULL;
+}
+
+/* ---- the status ------------------------------------------------------------------------------ */
+
+static const struct hf_remediation_condition *find_condition(
+	const struct hf_remediation_status *status, const char *type)
+{
+	for (size_t i = 0; i < status->conditions.len; i++)
+		if (hf_streq(status->conditions.items[i].type, type))
+			return &status->conditions.items[i];
+	return NULL;
+}
+
+/* Merges the conditions of the step with the stored ones. Returns true if one differs. */
+static bool set_conditions(struct fleet_mend *mend, const struct mend_facts *facts,
+			   const struct hf_mend_step *step, struct hf_remediation_status *status)
+{
+	struct hf_mend_condition news[HF_MEND_CONDITIONS];
+	struct hf_remediation_condition *list =
+		HF_ARENA_ARRAY(mend->arena, struct hf_remediation_condition, HF_MEND_CONDITIONS);
+	bool differs = false;
+	size_t len = 0;
+
+	hf_mend_conditions(&facts->view, step, news);
+	for (size_t i = 0; i < HF_MEND_CONDITIONS; i++) {
+		const struct hf_remediation_condition *old = find_condition(status, news[i].type);
+		const char *is = news[i].is_true ? "True" : "False";
+		bool same;
+
+		if (news[i].reason == NULL) {
+			if (old != NULL)
+				list[len++] = *old;
+			continue;
+		}
+		same = old != NULL && hf_streq(old->status, is);
+		differs |= !same || !hf_streq(old->reason, news[i].reason);
+		list[len++] =
+			(struct hf_remediation_condition){.type = news[i].type,
+							  .status = is,
+							  .reason = news[i].reason,
+							  .since = same ? old->since : facts->now};
+	}
+	status->conditions.items = list;
+	status->conditions.len = len;
+	return differs;
+}
+
+static bool write_status(struct fleet_mend *mend, const struct hf_remediation_status *status,
+			 struct hf_request *ret_request, struct hf_doc **ret_body)
+{
+	(void)patch_object(
+		&hf_remediations, mend->name, ret_request, ret_body,
+		hf_doc_from_json(hf_remediation_status_patch(mend->r.resource_version, status)));
+	ret_request->subresource = "status";
+	return true;
+}
+
+/* "": the stored message stays. */
+static const char *choose_message(const struct fleet_mend *mend, const struct mend_facts *facts,
+				  const struct hf_mend_step *step)
+{
+	/* While things are put back, the message says how the act ended. */
+	if (mend->phase == HF_MEND_RESTORING && !facts->view.held)
+		return "";
+	if (facts->cancel_why != NULL && step->outcome == HF_MEND_CANCELLED)
+		return facts->cancel_why;
+	return step->message;
+}
+
+static void set_approval(const struct fleet_mend *mend, const struct mend_facts *facts,
+			 const struct hf_mend_step *step, struct hf_remediation_status *status)
+{
+	status->approval.at = step->approve ? facts->now : HF_TIME_NONE;
+	status->approval.boot_id = facts->view.node_boot_id;
+	status->approval.node_version = hf_doc_resource_version(mend->docs[MEND_READ_NODE]);
+	/* Nothing was done. What an actor reported belongs to a former approval. */
+	status->act =
+		(struct hf_remediation_act){.started_at = HF_TIME_NONE, .ended_at = HF_TIME_NONE};
+}
+
+/* The status with the step. Returns true if it differs from the stored one. */
+static bool make_status(struct fleet_mend *mend, const struct mend_facts *facts,
+			const struct hf_mend_step *step, struct hf_remediation_status *status)
+{
+	const char *phase = hf_mend_phase_name(step->next);
+	const char *outcome =
+		step->outcome == HF_MEND_PENDING ? NULL : hf_mend_phase_name(step->outcome);
+	const char *message = choose_message(mend, facts, step);
+	bool approval = step->approve || step->unapprove, differs;
+
+	*status = mend->r.status;
+	if (*message == '\0')
+		message = status->message;
+	differs = !hf_streq(status->phase, phase) || !hf_streq(status->outcome, outcome) ||
+		  !hf_streq(status->message, message);
+	status->phase = phase;
+	status->outcome = outcome;
+	status->message = message;
+	differs |= set_conditions(mend, facts, step, status) || approval || step->prove;
+	if (approval)
+		set_approval(mend, facts, step, status);
+	if (step->prove) {
+		status->proof.at = facts->now;
+		status->proof.boot_id = facts->view.node_boot_id;
+		status->proof.text = message;
+	}
+	return differs;
+}
+
+/* ---- the finalizer --------------------------------------------------------------------------- */
+
+static bool write_finalizer(struct fleet_mend *mend, bool wanted, struct hf_request *ret_request,
+			    struct hf_doc **ret_body)
+{
+	struct hf_doc *doc = mend->docs[MEND_READ_OBJECT];
+	const struct hf_json *old = hf_json_path(hf_doc_json(doc), "metadata", "finalizers", NULL);
+	struct hf_json *patch = hf_json_object(), *list = hf_json_array();
+
+	for (size_t i = 0; i < hf_json_len(old); i++)
+		if (!hf_streq(hf_json_str(hf_json_item(old, i), ""), HF_MEND_FINALIZER))
+			hf_json_append(list, hf_json_copy(hf_json_item(old, i)));
+	if (wanted)
+		hf_json_append(list, hf_json_string(HF_MEND_FINALIZER));
+	set_guard(patch, doc);
+	if (hf_json_len(list) == 0) {
+		hf_json_unref(list);
+		list = hf_json_null();
+	}
+	hf_json_set(hf_json_get(patch, "metadata"), "finalizers", list);
+	return patch_object(&hf_remediations, mend->name, ret_request, ret_body,
+			    hf_doc_from_json(patch));
+}
+
+static bool needs_finalizer(const struct fleet_mend *mend, const struct mend_facts *facts)
+{
+	return !facts->has_finalizer && !mend->r.deleting && !hf_mend_is_final(mend->phase) &&
+	       !mend->r.spec.dry_run && mend->rung != HF_MEND_PERSON;
+}
+
+/* ---- the Lease ------------------------------------------------------------------------------- */
+
+static const char *lease_name(struct fleet_mend *mend)
+{
+	return hf_arena_printf(mend->arena, "holdfast-mend-%s", mend->node);
+}
+
+static bool take_lease(struct fleet_mend *mend, const struct mend_facts *facts,
+		       struct hf_request *ret_request, struct hf_doc **ret_body)
+{
+	struct hf_doc *old = mend->docs[MEND_READ_LEASE];
+	struct hf_json *lease = old != NULL ? hf_doc_copy_json(old) : hf_json_object();
+	struct hf_json *metadata = hf_json_ensure_object(lease, "metadata"), *spec;
+	struct hf_json *owners = hf_json_array(), *owner = hf_json_object();
+	char now[HF_TIME_TEXT_MAX];
+
+	hf_time_format_micro(facts->now, now);
+	hf_json_set_str(lease, "apiVersion", "coordination.k8s.io/v1");
+	hf_json_set_str(lease, "kind", "Lease");
+	hf_json_set_str(metadata, "name", lease_name(mend));
+	hf_json_set_str(metadata, "namespace", HF_MEND_NAMESPACE);
+	hf_json_set_str(owner, "apiVersion", HF_REMEDIATION_API_VERSION);
+	hf_json_set_str(owner, "kind", HF_REMEDIATION_KIND);
+	hf_json_set_str(owner, "name", mend->name);
+	hf_json_set_str(owner, "uid", mend->r.uid);
+	hf_json_append(owners, owner);
+	hf_json_set(metadata, "ownerReferences", owners);
+	spec = hf_json_ensure_object(lease, "spec");
+	hf_json_set_str(spec, "holderIdentity", mend->name);
+	hf_json_set_str(spec, "acquireTime", now);
+	hf_json_set_str(spec, "renewTime", now);
+	*ret_body = hf_doc_from_json(lease);
+	*ret_request = (struct hf_request){.verb = old != NULL ? HF_VERB_UPDATE : HF_VERB_CREATE,
+					   .resource = &hf_leases,
+					   .ns = HF_MEND_NAMESPACE,
+					   .name = old != NULL ? lease_name(mend) : NULL,
+					   .body = *ret_body};
+	return true;
+}
+
+static bool delete_object(const struct hf_resource *resource, const char *name, struct hf_doc *doc,
+			  struct hf_request *ret_request)
+{
+	*ret_request = (struct hf_request){.verb = HF_VERB_DELETE,
+					   .resource = resource,
+					   .ns = HF_MEND_NAMESPACE,
+					   .name = name,
+					   .precondition_uid = hf_doc_uid(doc),
+					   .grace_seconds = HF_GRACE_DEFAULT};
+	return true;
+}
+
+/* ---- the node -------------------------------------------------------------------------------- */
+
+static bool put_taint(struct fleet_mend *mend, const struct mend_facts *facts,
+		      struct hf_request *ret_request, struct hf_doc **ret_body)
+{
+	const struct hf_quarantine_mark mark = {
+		.policy = hf_arena_printf(mend->arena, HF_MEND_MARK_PREFIX "%s", mend->name),
+		.cls = hf_str_or(mend->r.spec.fault.cls, "none"),
+		.at = facts->now,
+		.off = HF_TIME_NONE};
+
+	return patch_object(
+		&hf_nodes, mend->node, ret_request, ret_body,
+		hf_node_quarantine_patch(mend->docs[MEND_READ_NODE], &mark, facts->now));
+}
+
+static bool is_saved(const struct fleet_mend *mend, const char *key)
+{
+	return hf_field_pair_find(mend->r.status.saved.labels.items,
+				  mend->r.status.saved.labels.len, key) != NULL;
+}
+
+/* Adds the labels that are on to status.saved. Returns false if all are there. */
+static bool save_labels(struct fleet_mend *mend, const struct mend_facts *facts,
+			struct hf_remediation_status *status)
+{
+	struct hf_field_pair *list =
+		HF_ARENA_ARRAY(mend->arena, struct hf_field_pair, HF_REMEDIATION_LABELS_MAX);
+	size_t len = 0;
+	bool added = false;
+
+	*status = mend->r.status;
+	for (; len < status->saved.labels.len && len < HF_REMEDIATION_LABELS_MAX; len++)
+		list[len] = status->saved.labels.items[len];
+	for (size_t i = 0; i < facts->marks.labels.len && len < HF_REMEDIATION_LABELS_MAX; i++) {
+		const struct hf_field_pair *label = &facts->marks.labels.items[i];
+
+		if (!hf_fleet_mend_is_operand(label->key) || hf_streq(label->value, "false") ||
+		    is_saved(mend, label->key))
+			continue;
+		list[len++] = *label;
+		added = true;
+	}
+	status->saved.labels.items = list;
+	status->saved.labels.len = len;
+	return added;
+}
+
+static bool patch_labels(struct fleet_mend *mend, struct hf_json *labels,
+			 struct hf_request *ret_request, struct hf_doc **ret_body)
+{
+	struct hf_json *patch = hf_json_object();
+
+	set_guard(patch, mend->docs[MEND_READ_NODE]);
+	hf_json_set(hf_json_get(patch, "metadata"), "labels", labels);
+	return patch_object(&hf_nodes, mend->node, ret_request, ret_body, hf_doc_from_json(patch));
+}
+
+static bool turn_operands_off(struct fleet_mend *mend, const struct mend_facts *facts,
+			      struct hf_request *ret_request, struct hf_doc **ret_body)
+{
+	struct hf_remediation_status status;
+	struct hf_json *labels;
+
+	if (save_labels(mend, facts, &status))
+		return write_status(mend, &status, ret_request, ret_body);
+	labels = hf_json_object();
+	for (size_t i = 0; i < facts->marks.labels.len; i++)
+		if (is_saved(mend, facts->marks.labels.items[i].key))
+			hf_json_set_str(labels, facts->marks.labels.items[i].key, "false");
+	return patch_labels(mend, labels, ret_request, ret_body);
+}
+
+/* The saved labels that still have the value which this act wrote. A label that a person has changed
+ * since then stays. NULL: there is none. */
+static struct hf_json *labels_to_restore(const struct fleet_mend *mend,
+					 const struct mend_facts *facts)
+{
+	struct hf_json *labels = hf_json_object();
+
+	for (size_t i = 0; i < mend->r.status.saved.labels.len; i++) {
+		const struct hf_field_pair *saved = &mend->r.status.saved.labels.items[i];
+
+		if (hf_fleet_mend_is_operand(saved->key) &&
+		    hf_streq(hf_field_pair_find(facts->marks.labels.items, facts->marks.labels.len,
+						saved->key),
+			     "false"))
+			hf_json_set_str(labels, saved->key, saved->value);
+	}
+	return hf_json_len(labels) > 0 ? labels : hf_json_unref(labels);
+}
+
+/* Tells the agent which faults the act has mended. */
+static bool clear_faults(struct fleet_mend *mend, const struct mend_facts *facts,
+			 struct hf_request *ret_request, struct hf_doc **ret_body)
+{
+	struct hf_json *patch = hf_json_object(), *annotations;
+
+	set_guard(patch, mend->docs[MEND_READ_HEALTH]);
+	annotations = hf_json_ensure_object(hf_json_get(patch, "metadata"), "annotations");
+	hf_json_set_str(annotations, HF_MEND_CLEARED_ANNOTATION, facts->cleared);
+	return patch_object(&hf_devicehealths, mend->node, ret_request, ret_body,
+			    hf_doc_from_json(patch));
+}
+
+static bool restore(struct fleet_mend *mend, const struct mend_facts *facts,
+		    struct hf_request *ret_request, struct hf_doc **ret_body)
+{
+	struct hf_json *labels = labels_to_restore(mend, facts);
+	struct hf_remediation_status status = mend->r.status;
+
+	if (labels != NULL)
+		return patch_labels(mend, labels, ret_request, ret_body);
+	if (facts->cleared != NULL)
+		return clear_faults(mend, facts, ret_request, ret_body);
+	if (facts->own_taint && facts->view.outcome != HF_MEND_FAILED)
+		return patch_object(
+			&hf_nodes, mend->node, ret_request, ret_body,
+			hf_node_quarantine_patch(mend->docs[MEND_READ_NODE], NULL, facts->now));
+	status.saved.labels.len = status.saved.persistence.len = 0;
+	status.saved.has_cordoned = status.saved.cordoned = false;
+	return write_status(mend, &status, ret_request, ret_body);
+}
+
+/* ---- pods ------------------------------------------------------------------------------------ */
+
+static bool may_evict(struct fleet_mend *mend, const struct mend_facts *facts,
+		      const struct hf_json *pod)
+{
+	const struct hf_fleet *fleet = mend->fleet;
+	const struct fleet_policy *policy = facts->policy;
+	const char *uid = hf_json_path_str(pod, "metadata", "uid", NULL);
+	const char *job = fleet->env.find_job(
+		fleet->env.arg, hf_json_path_str(pod, "metadata", "namespace", NULL),
+		hf_json_path_str(pod, "metadata", "name", NULL), hf_str_or(uid, ""));
+	const struct hf_health_drain drain = {
+		.evicts = policy == NULL || policy->spec.drain_evicts,
+		.evicts_at = policy == NULL ? HF_TIME_NONE : policy->evicts_at,
+		.grace = policy == NULL ? 0 : policy->spec.drain_grace,
+		.timeout = policy == NULL ? HF_HOUR : policy->spec.drain_timeout,
+		.now = facts->now,
+		.quarantined_at = facts->marked ? facts->mark.at : mend->r.created_at,
+	};
+	const struct hf_health_pod about = {
+		.fatal = true,
+		.selected = policy == NULL || !policy->spec.has_pod_selector ||
+			    hf_selector_match_labels(policy->pods,
+						     hf_json_path(pod, "metadata", "labels", NULL)),
+		.ended = hf_json_path(pod, "metadata", "deletionTimestamp", NULL) != NULL,
+		.restarting = fleet->env.is_restarting(fleet->env.arg, job),
+		.not_before = hf_fleet_not_before(fleet, hf_str_or(uid, "")),
+	};
+	hf_time wake = HF_TIME_NEVER;
+
+	return uid != NULL && hf_health_drain(&drain, &about, &wake) == HF_HEALTH_DRAIN_EVICT;
+}
+
+static bool evict_next(struct fleet_mend *mend, const struct mend_facts *facts,
+		       struct hf_request *ret_request, struct hf_doc **ret_body)
+{
+	for (size_t i = 0; i < facts->view.pods_left; i++) {
+		struct hf_doc *doc = mend->pods[facts->left[i]];
+
+		if (!may_evict(mend, facts, hf_doc_json(doc)))
+			continue;
+		/* The pod is asked again after a minute, and later each time. */
+		hf_fleet_refuse(mend->fleet, hf_doc_uid(doc), HF_MINUTE, false);
+		*ret_body = hf_eviction(hf_doc_namespace(doc), hf_doc_name(doc), hf_doc_uid(doc));
+		*ret_request = (struct hf_request){.verb = HF_VERB_CREATE,
+						   .resource = &hf_pods,
+						   .ns = hf_doc_namespace(doc),
+						   .name = hf_doc_name(doc),
+						   .subresource = "eviction",
+						   .body = *ret_body};
+		return true;
+	}
+	return false;
+}
+
+static const char *pod_name(struct fleet_mend *mend)
+{
+	return hf_arena_printf(mend->arena, HF_MEND_POD_PREFIX "%s", mend->name);
+}
+
+static bool create_pod(struct fleet_mend *mend, const struct mend_facts *facts,
+		       struct hf_request *ret_request, struct hf_doc **ret_body)
+{
+	const struct hf_remediation_pod pod = {
+		.name = mend->name,
+		.uid = mend->r.uid,
+		.node = mend->node,
+		.nonce = mend->r.spec.nonce,
+		.image = mend->fleet->env.image,
+		.reboots = mend->rung == HF_MEND_REBOOT,
+		.arms_watchdog = facts->policy != NULL && facts->policy->spec.mend.watchdog,
+		.deadline_seconds = HF_MEND_POD_DEADLINE_SECONDS,
+	};
+
+	*ret_body = hf_doc_from_json(hf_remediation_pod_json(&pod));
+	*ret_request = (struct hf_request){.verb = HF_VERB_CREATE,
+					   .resource = &hf_pods,
+					   .ns = HF_MEND_NAMESPACE,
+					   .body = *ret_body};
+	return true;
+}
+
+/* ---- one step -------------------------------------------------------------------------------- */
+
+static bool perform(struct fleet_mend *mend, const struct mend_facts *facts,
+		    const struct hf_mend_step *step, struct hf_request *ret_request,
+		    struct hf_doc **ret_body)
+{
+	switch (step->act) {
+	case HF_MEND_QUARANTINE: return put_taint(mend, facts, ret_request, ret_body);
+	case HF_MEND_TAKE_LEASE: return take_lease(mend, facts, ret_request, ret_body);
+	case HF_MEND_OPERANDS_OFF: return turn_operands_off(mend, facts, ret_request, ret_body);
+	case HF_MEND_MOVE_PODS: return evict_next(mend, facts, ret_request, ret_body);
+	case HF_MEND_CREATE_POD: return create_pod(mend, facts, ret_request, ret_body);
+	case HF_MEND_DELETE_POD:
+		return delete_object(&hf_pods, pod_name(mend), mend->docs[MEND_READ_POD],
+				     ret_request);
+	case HF_MEND_RESTORE: return restore(mend, facts, ret_request, ret_body);
+	case HF_MEND_RELEASE_LEASE:
+		return delete_object(&hf_leases, lease_name(mend), mend->docs[MEND_READ_LEASE],
+				     ret_request);
+	/* The rungs without an actor never get so far: see find_why_not. */
+	case HF_MEND_ACT_HERE:
+	case HF_MEND_DO_NOTHING:
+	default: return false;
+	}
+}
+
+bool hf_fleet_mend_do(struct fleet_mend *mend, const struct mend_facts *facts,
+		      const struct hf_mend_step *step, struct hf_request *ret_request,
+		      struct hf_doc **ret_body, const char **ret_what)
+{
+	struct hf_remediation_status status;
+
+	*ret_body = NULL;
+	*ret_what = NULL;
+	if (step->act == HF_MEND_ACT_HERE)
+		return false;
+	if (needs_finalizer(mend, facts))
+		return write_finalizer(mend, true, ret_request, ret_body);
+	if (make_status(mend, facts, step, &status)) {
+		if (step->next != mend->phase)
+			*ret_what = hf_mend_phase_name(step->next);
+		return write_status(mend, &status, ret_request, ret_body);
+	}
+	if (perform(mend, facts, step, ret_request, ret_body)) {
+		if (step->act == HF_MEND_MOVE_PODS)
+			*ret_what = "evict";
+		return true;
+	}
+	if (facts->has_finalizer && hf_mend_is_final(mend->phase) &&
+	    step->act == HF_MEND_DO_NOTHING && facts->view.pod == HF_MEND_POD_NONE)
+		return write_finalizer(mend, false, ret_request, ret_body);
+	return false;
+}

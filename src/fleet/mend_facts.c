@@ -1,0 +1,667 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "fleet/mend_internal.h"
+
+#include "api/device_health.h"
+#include "base/str.h"
+#include "fleet/impact.h"
+#include "store/resource.h"
+
+#include <string.h>
+
+/*
+ * Makes the question for health/mend_steps.h.
+ * Input: the objects that the pass has read live, and the caches for what counts many nodes.
+ * Output: struct mend_facts. Invariants: no request. What cannot be read holds the act back. Times of
+ * the node's clock are converted to the API server's clock.
+ */
+
+/* An agent takes an acknowledgement for an hour. */
+#define CLEARED_VALID (50 * HF_MINUTE)
+#define DRAIN_DEFAULT (10 * HF_MINUTE)
+#define SETTLE_DEFAULT (10 * HF_SECOND)
+#define KURED_LOCK "weave.works/kured-node-lock"
+
+/* ---- the operands of the GPU Operator -------------------------------------------------------- */
+
+/* Labels of a Node that place the pods which keep devices open; "false" removes them. The driver's pod
+ * stays. */
+static const char *const operand_labels[] = {
+	"nvidia.com/gpu.deploy.client",
+	"nvidia.com/gpu.deploy.dcgm",
+	"nvidia.com/gpu.deploy.dcgm-dra",
+	"nvidia.com/gpu.deploy.dcgm-exporter",
+	"nvidia.com/gpu.deploy.dcgm-exporter-dra",
+	"nvidia.com/gpu.deploy.device-plugin",
+	"nvidia.com/gpu.deploy.gpu-feature-discovery",
+};
+/* Label "app" of these pods. */
+static const char *const operand_apps[] = {
+	"gpu-feature-discovery",
+	"nvidia-dcgm",
+	"nvidia-dcgm-exporter",
+	"nvidia-device-plugin-daemonset",
+};
+
+bool hf_fleet_mend_is_operand(const char *label)
+{
+	for (size_t i = 0; i < HF_ARRAY_LEN(operand_labels); i++)
+		if (hf_streq(operand_labels[i], label))
+			return true;
+	return false;
+}
+
+static bool is_operand_pod(const struct hf_json *pod)
+{
+	const char *app = hf_json_path_str(pod, "metadata", "labels", "app", NULL);
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(operand_apps); i++)
+		if (hf_streq(operand_apps[i], app))
+			return hf_fleet_is_daemon(pod);
+	return false;
+}
+
+/* ---- the other Remediations ------------------------------------------------------------------ */
+
+static hf_time latest(hf_time a, hf_time b)
+{
+	return a > b ? a : b; /* HF_TIME_NONE is the smallest */
+}
+
+static hf_time convert(const struct fleet_mend *mend, hf_time at, hf_time now)
+{
+	const struct hf_fleet *fleet = mend->fleet;
+	const struct hf_cache_entry *entry =
+		fleet->health == NULL ? NULL : hf_cache_get(fleet->health, NULL, mend->node);
+
+	if (entry != NULL)
+		return hf_fleet_convert_time(fleet, entry->view, at, now);
+	return at == HF_TIME_NONE || at < now ? at : now;
+}
+
+static bool is_since_quarantine(const struct fleet_mend *mend, const struct hf_remediation *r)
+{
+	const struct hf_cache_entry *entry =
+		mend->fleet->nodes == NULL ? NULL
+					   : hf_cache_get(mend->fleet->nodes, NULL, mend->node);
+	const struct fleet_node *node = entry == NULL ? NULL : entry->view;
+
+	return node != NULL && node->marked && r->created_at >= node->mark.at;
+}
+
+static void count_on_node(struct fleet_mend *mend, const struct hf_remediation *r,
+			  enum hf_mend_phase phase, enum hf_mend_rung rung)
+{
+	struct mend_others *o = &mend->others;
+	bool open = !hf_mend_is_final(phase);
+
+	if (r->spec.attempt > o->attempt)
+		o->attempt = r->spec.attempt;
+	if (phase == HF_MEND_SUCCEEDED && !r->spec.dry_run)
+		o->mended_at = latest(
+			o->mended_at,
+			convert(mend, latest(r->status.act.started_at, r->status.act.ended_at),
+				hf_fleet_now(mend->fleet)));
+	if (is_since_quarantine(mend, r)) {
+		o->person_on_node |= rung == HF_MEND_PERSON;
+		o->cancelled_on_node |= r->spec.cancel && phase == HF_MEND_CANCELLED;
+	}
+	if (rung == HF_MEND_PERSON) {
+		o->person_on_node |= open;
+		return;
+	}
+	if (r->spec.dry_run || !open)
+		return;
+	o->open_on_node = true;
+	if (phase != HF_MEND_PENDING)
+		o->on_node = hf_arena_strdup(mend->arena, r->name);
+}
+
+void hf_fleet_mend_count_other(struct fleet_mend *mend, struct hf_doc *doc)
+{
+	HF_AUTO_ARENA arena = hf_arena_create((size_t)4 << 20);
+	struct mend_others *o = &mend->others;
+	struct hf_remediation r;
+	enum hf_mend_phase phase;
+	enum hf_mend_rung rung;
+
+	if (!mend->creates && hf_streq(hf_doc_name(doc), mend->name))
+		return;
+	if (hf_remediation_read(doc, arena, &r, NULL) != 0 ||
+	    !hf_mend_phase_of(r.status.phase, &phase) || !hf_mend_rung_of(r.spec.rung, &rung)) {
+		o->unreadable = hf_arena_strdup(mend->arena, hf_doc_name(doc));
+		return;
+	}
+	if (hf_streq(r.spec.node, mend->node))
+		count_on_node(mend, &r, phase, rung);
+	if (hf_str_is_empty(mend->policy) || !hf_streq(r.spec.policy, mend->policy) ||
+	    r.spec.dry_run || rung == HF_MEND_PERSON || hf_mend_is_final(phase))
+		return;
+	o->open++;
+	o->begun += phase != HF_MEND_PENDING;
+	o->approved += phase != HF_MEND_PENDING && phase != HF_MEND_DRAINING;
+}
+
+/* ---- the node -------------------------------------------------------------------------------- */
+
+static const struct hf_json *json_of(const struct fleet_mend *mend, enum mend_read read)
+{
+	return mend->docs[read] == NULL ? NULL : hf_doc_json(mend->docs[read]);
+}
+
+static bool has_annotation(const struct hf_json *node, const char *key)
+{
+	return hf_paused(hf_json_path_str(node, "metadata", "annotations", key, NULL));
+}
+
+static void see_node(struct fleet_mend *mend, struct mend_facts *facts)
+{
+	struct hf_mend_view *view = &facts->view;
+	struct hf_doc *doc = mend->docs[MEND_READ_NODE];
+	const struct hf_json *node = json_of(mend, MEND_READ_NODE);
+
+	view->node_exists = doc != NULL;
+	view->operands_off = true;
+	if (doc == NULL)
+		return;
+	hf_node_marks_read(doc, mend->arena, &facts->marks);
+	facts->marked = hf_quarantine_mark_read(facts->marks.quarantine, mend->arena, &facts->mark);
+	view->node_ready = facts->marks.ready;
+	view->node_boot_id = facts->marks.boot_id;
+	view->held = has_annotation(node, HF_MEND_HOLD_ANNOTATION);
+	view->quarantined = hf_node_has_quarantine_taint(&facts->marks);
+	facts->own_taint = view->quarantined && facts->marked &&
+			   hf_str_has_prefix(facts->mark.policy, HF_MEND_MARK_PREFIX) &&
+			   hf_streq(facts->mark.policy + strlen(HF_MEND_MARK_PREFIX), mend->name);
+	for (size_t i = 0; i < facts->marks.labels.len; i++)
+		if (hf_fleet_mend_is_operand(facts->marks.labels.items[i].key) &&
+		    !hf_streq(facts->marks.labels.items[i].value, "false"))
+			view->operands_off = false;
+}
+
+/* ---- the Lease and the locks of others -------------------------------------------------------- */
+
+static void see_lease(struct fleet_mend *mend, struct hf_mend_view *view)
+{
+	const struct hf_json *lease = json_of(mend, MEND_READ_LEASE);
+	const struct hf_json *owners = hf_json_path(lease, "metadata", "ownerReferences", NULL);
+	const char *holder = hf_json_path_str(lease, "spec", "holderIdentity", NULL);
+
+	view->lease = HF_MEND_LEASE_FREE;
+	if (hf_str_is_empty(holder))
+		return;
+	view->lease = HF_MEND_LEASE_OTHERS;
+	view->lease_holder = holder;
+	/* A deleted object of the same name may have left it. */
+	for (size_t i = 0; i < hf_json_len(owners) && hf_streq(holder, mend->name); i++)
+		if (hf_streq(hf_json_path_str(hf_json_item(owners, i), "uid", NULL), mend->r.uid))
+			view->lease = HF_MEND_LEASE_OURS;
+}
+
+/* kured's lock is JSON in an annotation of its DaemonSet: {"nodeID": NODE}, or a list of such in
+ * "locks". A lock that cannot be read counts for every node. */
+static bool has_kured_lock(const struct hf_json *daemon_set, const char *node)
+{
+	const char *text =
+		hf_json_path_str(daemon_set, "metadata", "annotations", KURED_LOCK, NULL);
+	HF_AUTO_JSON lock = NULL;
+	const struct hf_json *locks;
+
+	if (hf_str_is_empty(text))
+		return false;
+	if (hf_json_parse(text, strlen(text), NULL, &lock, NULL) != 0)
+		return true;
+	if (hf_streq(hf_json_path_str(lock, "nodeID", NULL), node))
+		return true;
+	locks = hf_json_get(lock, "locks");
+	for (size_t i = 0; i < hf_json_len(locks); i++)
+		if (hf_streq(hf_json_path_str(hf_json_item(locks, i), "nodeID", NULL), node))
+			return true;
+	return false;
+}
+
+static void see_locks(const struct fleet_mend *mend, struct hf_mend_view *view)
+{
+	if (has_kured_lock(json_of(mend, MEND_READ_KURED), mend->node))
+		view->other_lock = "kured";
+	else if (mend->in_maintenance)
+		view->other_lock = "NodeMaintenance";
+}
+
+/* ---- pods ------------------------------------------------------------------------------------ */
+
+static void see_actor(const struct fleet_mend *mend, struct hf_mend_view *view)
+{
+	const struct hf_json *pod = json_of(mend, MEND_READ_POD);
+	const char *phase = hf_json_path_str(pod, "status", "phase", NULL);
+	const struct hf_json *code;
+
+	view->pod_exit = -1;
+	if (pod == NULL)
+		return;
+	view->pod = HF_MEND_POD_LIVES;
+	if (hf_json_path(pod, "metadata", "deletionTimestamp", NULL) != NULL)
+		view->pod = HF_MEND_POD_LEAVES;
+	if (!hf_streq(phase, "Succeeded") && !hf_streq(phase, "Failed"))
+		return;
+	view->pod = HF_MEND_POD_ENDED;
+	code = hf_json_path(hf_json_item(hf_json_path(pod, "status", "containerStatuses", NULL), 0),
+			    "state", "terminated", "exitCode", NULL);
+	view->pod_exit = (int)hf_json_i64(code, -1);
+}
+
+static bool has_ended(const struct hf_json *pod)
+{
+	const char *phase = hf_json_path_str(pod, "status", "phase", NULL);
+
+	return hf_streq(phase, "Succeeded") || hf_streq(phase, "Failed");
+}
+
+/* The agent says that the pod holds one of the targets, or any device if there are none. */
+static bool holds_target(const struct fleet_mend *mend, const struct hf_device_health *health,
+			 const char *uid)
+{
+	for (size_t i = 0; i < health->devices.len; i++) {
+		const struct hf_device_report *device = &health->devices.items[i];
+		bool wanted = mend->r.spec.devices.len == 0;
+
+		for (size_t k = 0; k < mend->r.spec.devices.len; k++)
+			wanted |= hf_streq(device->uuid, mend->r.spec.devices.items[k].uuid);
+		for (size_t h = 0; wanted && h < device->holders.len; h++)
+			if (device->holders.items[h].until == HF_TIME_NONE &&
+			    hf_streq(device->holders.items[h].uid, uid))
+				return true;
+	}
+	return false;
+}
+
+static bool has_controller(const struct hf_json *pod)
+{
+	const struct hf_json *owners = hf_json_path(pod, "metadata", "ownerReferences", NULL);
+
+	for (size_t i = 0; i < hf_json_len(owners); i++)
+		if (hf_json_true(hf_json_get(hf_json_item(owners, i), "controller"), false))
+			return true;
+	return false;
+}
+
+/* The pod has to leave the node before the act. A reboot ends every pod; a pod without a controller
+ * that holds no device is started again by the kubelet and would be lost by an eviction. */
+static bool must_leave(const struct fleet_mend *mend, const struct hf_device_health *health,
+		       const struct hf_json *pod)
+{
+	const char *uid = hf_json_path_str(pod, "metadata", "uid", NULL);
+
+	if (has_ended(pod) || hf_fleet_is_daemon(pod) ||
+	    hf_streq(hf_json_path_str(pod, "metadata", "namespace", NULL), HF_MEND_NAMESPACE))
+		return false;
+	if (health != NULL && uid != NULL && holds_target(mend, health, uid))
+		return true;
+	return mend->rung == HF_MEND_REBOOT && has_controller(pod);
+}
+
+static void see_pods(const struct fleet_mend *mend, const struct hf_device_health *health,
+		     struct mend_facts *facts)
+{
+	for (size_t i = 0; i < mend->pods_len; i++) {
+		const struct hf_json *pod = hf_doc_json(mend->pods[i]);
+
+		if (must_leave(mend, health, pod))
+			facts->left[facts->view.pods_left++] = i;
+		else if (mend->r.status.saved.labels.len > 0 && !has_ended(pod) &&
+			 is_operand_pod(pod))
+			facts->view.operands_left++;
+	}
+}
+
+/* ---- devices --------------------------------------------------------------------------------- */
+
+static void see_device(struct fleet_mend *mend, const struct hf_device_report *device, hf_time now,
+		       struct hf_mend_seen *seen)
+{
+	*seen = (struct hf_mend_seen){.id = device->id,
+				      .uuid = device->uuid,
+				      .out = hf_health_is_out(hf_impact_state(device->state)),
+				      .fault_at = HF_TIME_NONE};
+	for (size_t k = 0; k < device->faults.len; k++) {
+		const struct hf_device_fault *fault = &device->faults.items[k];
+		hf_time at = convert(mend, fault->last, now);
+
+		if (!hf_impact_counts(fault) || at < seen->fault_at)
+			continue;
+		seen->fault_at = at;
+		seen->fault = fault->cls;
+	}
+}
+
+static void see_health(struct fleet_mend *mend, const struct hf_device_health *health,
+		       struct mend_facts *facts)
+{
+	struct hf_mend_view *view = &facts->view;
+	struct hf_mend_seen *seen =
+		HF_ARENA_ARRAY(mend->arena, struct hf_mend_seen, health->devices.len + 1);
+
+	view->health_exists = true;
+	view->observed_at = convert(mend, health->observed_at, facts->now);
+	view->health_boot_id = health->boot_id;
+	view->seen = seen;
+	view->seen_len = health->devices.len;
+	for (size_t i = 0; i < health->devices.len; i++)
+		see_device(mend, &health->devices.items[i], facts->now, &seen[i]);
+}
+
+static bool is_target(const struct fleet_mend *mend, const struct hf_mend_seen *seen)
+{
+	for (size_t i = 0; i < mend->r.spec.devices.len; i++)
+		if (hf_streq(seen->uuid, mend->r.spec.devices.items[i].uuid))
+			return true;
+	return mend->r.spec.devices.len == 0;
+}
+
+/* The act answers a fault, and the agent says that none of it is left. */
+static bool is_well(const struct fleet_mend *mend, const struct hf_mend_view *view)
+{
+	if (mend->r.spec.fault.cls == NULL || !view->health_exists)
+		return false;
+	for (size_t i = 0; i < view->seen_len; i++)
+		if (is_target(mend, &view->seen[i]) &&
+		    (view->seen[i].out || view->seen[i].fault_at != HF_TIME_NONE))
+			return false;
+	return true;
+}
+
+/* ---- the policy ------------------------------------------------------------------------------ */
+
+static bool in_windows(const struct hf_policy_mend *mend, hf_time now)
+{
+	struct hf_health_window windows[HF_HEALTH_POLICY_WINDOWS_MAX];
+
+	for (size_t i = 0; i < mend->windows_len; i++)
+		windows[i] = (struct hf_health_window){.days = mend->windows[i].days,
+						       .from_minute = mend->windows[i].from_minute,
+						       .to_minute = mend->windows[i].to_minute};
+	return hf_health_in_window(windows, mend->windows_len, now);
+}
+
+/* Other nodes of the same failure domain that are out of use. */
+static int32_t count_out(const struct fleet_mend *mend, const struct fleet_policy *policy,
+			 const char *domain)
+{
+	const struct hf_cache_entry *entry;
+	int32_t n = 0;
+
+	for (size_t it = 0; (entry = hf_cache_next(mend->fleet->nodes, &it)) != NULL;) {
+		const struct fleet_node *node = entry->view;
+
+		n += !hf_streq(entry->name, mend->node) &&
+		     (node->tainted || hf_fleet_is_foreign(policy, node)) &&
+		     hf_streq(hf_field_pair_find(node->marks.labels.items, node->marks.labels.len,
+						 policy->spec.domain_key),
+			      domain);
+	}
+	return n;
+}
+
+static bool is_domain_full(const struct fleet_mend *mend, const struct mend_facts *facts,
+			   const struct fleet_policy *policy)
+{
+	const char *domain =
+		policy->spec.domain_key == NULL
+			? NULL
+			: hf_field_pair_find(facts->marks.labels.items, facts->marks.labels.len,
+					     policy->spec.domain_key);
+
+	return domain != NULL && mend->fleet->nodes != NULL &&
+	       count_out(mend, policy, domain) >= policy->spec.domain_max;
+}
+
+static bool is_excluded(const struct fleet_policy *policy, const struct mend_facts *facts)
+{
+	HF_AUTO_JSON labels = hf_json_object();
+
+	for (size_t i = 0; i < facts->marks.labels.len; i++)
+		hf_json_set_str(labels, facts->marks.labels.items[i].key,
+				facts->marks.labels.items[i].value);
+	return policy->spec.has_exclude && hf_selector_match_labels(policy->exclude, labels);
+}
+
+/* Acts of this policy that are at work already. In phase Pending an act that drains counts as
+ * well. Two leaders may approve at once: then each sees the other before it creates the pod. */
+static bool is_limit_reached(const struct fleet_mend *mend, const struct fleet_policy *policy)
+{
+	int32_t at_work =
+		mend->phase == HF_MEND_PENDING ? mend->others.begun : mend->others.approved;
+
+	return at_work >= policy->spec.mend.at_once;
+}
+
+/* What the policy itself says. */
+static const char *find_rule(const struct fleet_mend *mend, const struct fleet_policy *policy)
+{
+	const struct hf_policy_mend *rules = &policy->spec.mend;
+	struct hf_health_policy_memory memory;
+
+	if (!policy->usable || policy->problem != NULL)
+		return "the policy cannot be read";
+	if (policy->paused || policy->spec.paused)
+		return "the policy is paused";
+	if (!hf_streq(policy->spec.mode, "remediate") || !rules->allowed)
+		return "the policy does not mend: spec.mode and spec.mend";
+	if (rules->hold)
+		return "held by spec.mend.hold of the policy";
+	if (mend->rung == HF_MEND_RESET_DEVICE ? !rules->resets : !rules->reboots)
+		return "the policy does not allow this rung";
+	hf_health_policy_read_memory(mend->docs[MEND_READ_POLICY], mend->arena, &memory);
+	return memory.breaker_open ? "the breaker of the policy is open" : NULL;
+}
+
+static bool is_agent_silent(const struct fleet_mend *mend, const struct mend_facts *facts,
+			    const struct fleet_policy *policy)
+{
+	const struct hf_mend_view *view = &facts->view;
+
+	return mend->r.spec.fault.cls != NULL &&
+	       (!view->health_exists || view->observed_at == HF_TIME_NONE ||
+		facts->now - view->observed_at > policy->spec.stale_after);
+}
+
+/* What the policy says of this node now. */
+static const char *find_limit(const struct fleet_mend *mend, const struct mend_facts *facts,
+			      const struct fleet_policy *policy)
+{
+	if (is_excluded(policy, facts))
+		return "the policy excludes the node";
+	if (!in_windows(&policy->spec.mend, facts->now))
+		return "no window of the policy is open";
+	if (is_limit_reached(mend, policy))
+		return "as many acts as the policy allows are at work";
+	if (is_domain_full(mend, facts, policy))
+		return "too many nodes of its failure domain are out of use";
+	if (!facts->view.quarantined && policy->status.unavailable_left == 0)
+		return "too many nodes are out of use";
+	if (is_agent_silent(mend, facts, policy))
+		return "its agent has not been heard for too long";
+	return NULL;
+}
+
+static const char *policy_forbids(const struct fleet_mend *mend, const struct mend_facts *facts,
+				  const struct fleet_policy *policy)
+{
+	const char *why = find_rule(mend, policy);
+
+	return why != NULL ? why : find_limit(mend, facts, policy);
+}
+
+static const char *find_why_not(const struct fleet_mend *mend, const struct mend_facts *facts)
+{
+	if (mend->rung != HF_MEND_RESET_DEVICE && mend->rung != HF_MEND_REBOOT &&
+	    mend->rung != HF_MEND_PERSON)
+		return "this version does not perform this rung";
+	if (facts->view.node_exists && facts->marks.paused)
+		return "the node has annotation holdfast.dev/paused";
+	if (mend->others.unreadable != NULL)
+		return hf_arena_printf(mend->arena, "Remediation %s cannot be read",
+				       mend->others.unreadable);
+	if (mend->others.on_node != NULL)
+		return hf_arena_printf(mend->arena, "Remediation %s is at work on the node",
+				       mend->others.on_node);
+	if (hf_str_is_empty(mend->fleet->env.image))
+		return "the operator does not know its image: HOLDFAST_IMAGE is not set";
+	if (hf_str_is_empty(mend->policy))
+		return NULL;
+	if (facts->policy == NULL || mend->docs[MEND_READ_POLICY] == NULL)
+		return "its policy does not exist";
+	return policy_forbids(mend, facts, facts->policy);
+}
+
+/* ---- the object ------------------------------------------------------------------------------ */
+
+static hf_time locked_since(const struct hf_remediation *r)
+{
+	for (size_t i = 0; i < r->status.conditions.len; i++) {
+		const struct hf_remediation_condition *c = &r->status.conditions.items[i];
+
+		if (hf_streq(c->type, "Locked") && hf_streq(c->status, "True"))
+			return c->since;
+	}
+	return HF_TIME_NONE;
+}
+
+/* What holds the act back stops this clock too: it is no failure of the act. */
+static hf_time find_drain_end(const struct fleet_mend *mend, const struct mend_facts *facts)
+{
+	hf_time since = locked_since(&mend->r);
+
+	if (since == HF_TIME_NONE || facts->view.held || !facts->view.allowed ||
+	    facts->view.other_lock != NULL)
+		return HF_TIME_NEVER;
+	return hf_time_add(since, facts->policy != NULL ? facts->policy->spec.drain_timeout
+							: DRAIN_DEFAULT);
+}
+
+static void see_act(struct fleet_mend *mend, struct mend_facts *facts)
+{
+	const struct hf_remediation_status *s = &mend->r.status;
+	struct hf_mend_view *view = &facts->view;
+
+	view->approved_at = s->approval.at;
+	view->approved_boot_id = s->approval.boot_id;
+	view->act_started_at = convert(mend, s->act.started_at, facts->now);
+	view->act_ended_at = convert(mend, s->act.ended_at, facts->now);
+	/* The clock of the node may differ in the new boot. The report of that boot is the proof, and
+	 * all of its faults are newer than the approval. */
+	if (mend->rung == HF_MEND_REBOOT && s->act.started_at != HF_TIME_NONE &&
+	    s->approval.at != HF_TIME_NONE)
+		view->act_started_at = s->approval.at;
+	view->act_boot_id = s->act.boot_id;
+	view->act_exit = s->act.has_exit_code ? s->act.exit_code : -1;
+	view->act_failed = s->act.has_exit_code && s->act.exit_code != 0;
+	view->act_message = s->act.message;
+	view->act_holders = s->act.holders.len;
+	if (s->act.holders.len > 0)
+		view->act_holder = hf_arena_printf(mend->arena, "%.64s (pid %lld)",
+						   hf_str_or(s->act.holders.items[0].comm, "?"),
+						   (long long)s->act.holders.items[0].pid);
+}
+
+static void see_object(struct fleet_mend *mend, struct mend_facts *facts)
+{
+	const struct hf_remediation_spec *spec = &mend->r.spec;
+	struct hf_mend_view *view = &facts->view;
+	struct hf_mend_target *targets =
+		HF_ARENA_ARRAY(mend->arena, struct hf_mend_target, spec->devices.len + 1);
+	enum hf_mend_phase outcome;
+
+	view->phase = mend->phase;
+	view->outcome =
+		hf_mend_phase_of(mend->r.status.outcome, &outcome) ? outcome : HF_MEND_FAILED;
+	view->rung = mend->rung;
+	view->dry_run = spec->dry_run;
+	view->cancel = spec->cancel;
+	view->deleting = mend->r.deleting;
+	view->boot_id = spec->boot_id;
+	view->fault_at = spec->fault.cls != NULL ? spec->fault.at : HF_TIME_NONE;
+	view->deadline = (hf_time)spec->deadline_seconds * HF_SECOND;
+	for (size_t i = 0; i < spec->devices.len; i++)
+		targets[i] = (struct hf_mend_target){.id = spec->devices.items[i].id,
+						     .uuid = spec->devices.items[i].uuid};
+	view->targets = targets;
+	view->targets_len = spec->devices.len;
+	view->mended_at = mend->others.mended_at;
+	see_act(mend, facts);
+}
+
+/* An act that nothing asks for any more is not held back for ever, it ends. */
+static void see_whether_wanted(const struct fleet_mend *mend, struct mend_facts *facts)
+{
+	struct hf_mend_view *view = &facts->view;
+
+	if (!mend->before_act || view->cancel || view->deleting ||
+	    view->act_started_at != HF_TIME_NONE || mend->rung == HF_MEND_PERSON)
+		return;
+	if (is_well(mend, view))
+		facts->cancel_why = "the devices are well: nothing has to be mended";
+	else if (hf_streq(mend->r.spec.requested_by, "policy") && view->node_exists &&
+		 !view->quarantined)
+		facts->cancel_why = "the quarantine of the node was removed";
+	view->cancel = facts->cancel_why != NULL;
+}
+
+/* A fault that only a reset ends stands until the agent learns of the reset. The text names the devices
+ * and the end of the act, so that later faults stand. */
+static const char *find_cleared(const struct fleet_mend *mend, const struct mend_facts *facts)
+{
+	const struct hf_remediation *r = &mend->r;
+	const char *text = "", *is;
+	char at[HF_TIME_TEXT_MAX];
+
+	if (mend->rung != HF_MEND_RESET_DEVICE || facts->view.outcome != HF_MEND_SUCCEEDED ||
+	    mend->phase != HF_MEND_RESTORING || r->status.act.ended_at == HF_TIME_NONE ||
+	    r->status.proof.at == HF_TIME_NONE || !facts->view.health_exists ||
+	    facts->now - facts->view.act_ended_at > CLEARED_VALID)
+		return NULL;
+	for (size_t i = 0; i < r->spec.devices.len; i++)
+		text = hf_arena_printf(mend->arena, "%s%s ", text, r->spec.devices.items[i].uuid);
+	hf_time_format_micro(r->status.act.ended_at, at);
+	text = hf_arena_printf(mend->arena, "%s%s", text, at);
+	is = hf_json_path_str(json_of(mend, MEND_READ_HEALTH), "metadata", "annotations",
+			      HF_MEND_CLEARED_ANNOTATION, NULL);
+	return hf_streq(is, text) ? NULL : text;
+}
+
+void hf_fleet_mend_facts(struct fleet_mend *mend, struct mend_facts *ret_facts)
+{
+	struct mend_facts *facts = ret_facts;
+	struct hf_mend_view *view = &facts->view;
+	struct hf_device_health health;
+	bool heard = mend->docs[MEND_READ_HEALTH] != NULL;
+
+	memset(facts, 0, sizeof(*facts));
+	facts->now = view->now = hf_fleet_now(mend->fleet);
+	facts->policy = hf_str_is_empty(mend->policy)
+				? NULL
+				: hf_fleet_find_policy(mend->fleet, mend->policy);
+	view->observed_at = HF_TIME_NONE;
+	see_object(mend, facts);
+	see_node(mend, facts);
+	see_lease(mend, view);
+	see_locks(mend, view);
+	see_actor(mend, view);
+	if (heard) {
+		hf_device_health_read(mend->docs[MEND_READ_HEALTH], mend->arena, &health);
+		see_health(mend, &health, facts);
+	}
+	see_pods(mend, heard ? &health : NULL, facts);
+	facts->has_finalizer = hf_fleet_mend_has_finalizer(mend->docs[MEND_READ_OBJECT]);
+	facts->cleared = find_cleared(mend, facts);
+	view->saved = mend->r.status.saved.labels.len > 0 || mend->r.status.saved.has_cordoned ||
+		      mend->r.status.saved.persistence.len > 0 || facts->cleared != NULL ||
+		      (facts->own_taint && view->outcome != HF_MEND_FAILED);
+	view->settle = mend->rung == HF_MEND_REBOOT ? 0
+		       : facts->policy != NULL      ? facts->policy->spec.mend.settle
+						    : SETTLE_DEFAULT;
+	see_whether_wanted(mend, facts);
+	view->why_not = mend->before_act ? find_why_not(mend, facts) : NULL;
+	view->allowed = view->why_not == NULL;
+	view->drain_until = find_drain_end(mend, facts);
+}

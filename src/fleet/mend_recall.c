@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "fleet/mend_internal.h"
+
+#include "base/compare.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <stdlib.h>
+
+/*
+ * What the Remediations say to the plan of a policy.
+ * Input: the cache of Remediations. Output: the attempts of each node and the act at work.
+ * Invariant: no request. An act of a dry run, or one that was cancelled, is no attempt.
+ */
+
+#define VIEW_MAX ((size_t)4 << 20)
+/* The deadline of a Remediation ends an act, and not the ladder. */
+#define NO_TIMEOUT (366 * HF_DAY)
+
+/* --- views ------------------------------------------------------------------------------------ */
+
+bool hf_fleet_mend_has_finalizer(struct hf_doc *doc)
+{
+	const struct hf_json *list = hf_json_path(hf_doc_json(doc), "metadata", "finalizers", NULL);
+
+	for (size_t i = 0; i < hf_json_len(list); i++)
+		if (hf_streq(hf_json_str(hf_json_item(list, i), ""), HF_MEND_FINALIZER))
+			return true;
+	return false;
+}
+
+void *hf_fleet_read_remediation(void *arg, struct hf_doc *doc)
+{
+	struct mend_object *view = hf_xcalloc(1, sizeof(*view));
+
+	(void)arg;
+	view->arena = hf_arena_create(VIEW_MAX);
+	view->readable = hf_remediation_read(doc, view->arena, &view->r, NULL) == 0 &&
+			 hf_mend_phase_of(view->r.status.phase, &view->phase) &&
+			 hf_mend_rung_of(view->r.spec.rung, &view->rung);
+	view->unfinished = !view->readable || !hf_mend_is_final(view->phase) ||
+			   hf_fleet_mend_has_finalizer(doc);
+	return view;
+}
+
+void hf_fleet_free_remediation(void *arg)
+{
+	struct mend_object *view = arg;
+
+	hf_arena_destroy(view->arena);
+	free(view);
+}
+
+/* --- rules ------------------------------------------------------------------------------------ */
+
+enum hf_health_action hf_fleet_action_of(enum hf_mend_rung rung)
+{
+	switch (rung) {
+	case HF_MEND_RESTART_PROCESS: return HF_HEALTH_RESTART_PROCESS;
+	case HF_MEND_RESET_DEVICE: return HF_HEALTH_RESET_DEVICE;
+	case HF_MEND_RESTART_PLUGIN: return HF_HEALTH_RESTART_DRIVER;
+	case HF_MEND_REBOOT: return HF_HEALTH_RESTART_NODE;
+	case HF_MEND_EXTERNAL: return HF_HEALTH_REPLACE_NODE;
+	default: return HF_HEALTH_RECORD;
+	}
+}
+
+void hf_fleet_set_mend_rules(const struct hf_health_policy_spec *spec,
+			     struct hf_health_policy *rules)
+{
+	for (size_t i = 0; i < HF_HEALTH_ACTIONS; i++)
+		rules->rungs[i].timeout = NO_TIMEOUT;
+	if (!spec->mend.allowed || !hf_streq(spec->mode, "remediate"))
+		return;
+	rules->mode = HF_HEALTH_REMEDIATES;
+	rules->concurrent = spec->mend.at_once;
+	rules->rungs[HF_HEALTH_RESTART_PROCESS].attempts = 0;
+	rules->rungs[HF_HEALTH_MOVE_POD].attempts = 0;
+	rules->rungs[HF_HEALTH_RESTART_DRIVER].attempts = 0;
+	if (!spec->mend.resets)
+		rules->rungs[HF_HEALTH_RESET_DEVICE].attempts = 0;
+	if (!spec->mend.reboots)
+		rules->rungs[HF_HEALTH_RESTART_NODE].attempts = 0;
+}
+
+/* --- attempts --------------------------------------------------------------------------------- */
+
+static size_t find_node(const struct fleet_seen *seen, const char *name)
+{
+	const struct fleet_item key = {.name = name};
+	const struct fleet_item *item = seen->len == 0 ? NULL
+						       : bsearch(&key, seen->items, seen->len,
+								 sizeof(key), hf_compare_by_name);
+
+	return item == NULL ? seen->len : (size_t)(item - seen->items);
+}
+
+static bool is_attempt(const struct mend_object *object)
+{
+	return object->readable && !object->r.spec.dry_run &&
+	       (object->phase == HF_MEND_SUCCEEDED || object->phase == HF_MEND_FAILED) &&
+	       hf_fleet_action_of(object->rung) != HF_HEALTH_RECORD;
+}
+
+static void add_attempt(struct hf_health_node *node, struct hf_health_attempt **ret_list,
+			const struct mend_object *object, struct hf_arena *arena)
+{
+	const struct hf_health_attempt attempt = {.action = hf_fleet_action_of(object->rung),
+						  .at = object->r.created_at,
+						  .failed = object->phase == HF_MEND_FAILED};
+	struct hf_health_attempt *list = *ret_list;
+	size_t at;
+
+	if (list == NULL)
+		list = *ret_list =
+			HF_ARENA_ARRAY(arena, struct hf_health_attempt, HF_HEALTH_ATTEMPTS_MAX + 1);
+	/* The oldest first. A full list loses its oldest attempt. */
+	for (at = node->attempts_len; at > 0 && list[at - 1].at > attempt.at; at--)
+		list[at] = list[at - 1];
+	list[at] = attempt;
+	node->attempts = list;
+	if (node->attempts_len < HF_HEALTH_ATTEMPTS_MAX) {
+		node->attempts_len++;
+		return;
+	}
+	for (size_t i = 0; i < node->attempts_len; i++)
+		list[i] = list[i + 1];
+}
+
+static void set_running(struct hf_health_node *node, const struct mend_object *object)
+{
+	enum hf_health_action action = hf_fleet_action_of(object->rung);
+
+	if (object->r.spec.dry_run || action == HF_HEALTH_RECORD)
+		return;
+	node->running = action;
+	node->running_since = object->r.created_at;
+}
+
+void hf_fleet_recall_acts(struct hf_fleet *fleet, struct fleet_seen *seen, struct hf_arena *arena)
+{
+	struct hf_health_attempt **lists =
+		HF_ARENA_ARRAY(arena, struct hf_health_attempt *, seen->len + 1);
+	const struct hf_cache_entry *entry;
+
+	for (size_t i = 0; i < seen->len; i++)
+		lists[i] = NULL;
+	for (size_t it = 0; (entry = hf_cache_next(fleet->mend->cache, &it)) != NULL;) {
+		const struct mend_object *object = entry->view;
+		size_t i = object->readable ? find_node(seen, object->r.spec.node) : seen->len;
+
+		if (i == seen->len)
+			continue;
+		if (is_attempt(object))
+			add_attempt(&seen->nodes[i], &lists[i], object, arena);
+		else if (!hf_mend_is_final(object->phase))
+			set_running(&seen->nodes[i], object);
+	}
+	/* The pods on the devices leave them in phase Draining. */
+	for (size_t i = 0; i < seen->len; i++)
+		if (seen->policy->spec.mend.allowed && seen->policy->spec.drain_evicts)
+			seen->nodes[i].device_busy = false;
+}

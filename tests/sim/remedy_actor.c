@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "sim/remedy_actor.h"
+
+#include "api/health_policy.h"
+#include "api/remediation.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Input: the actor's pods in the store. Output: intents, results, what the machine becomes. */
+
+#define EVERY (500 * HF_MS)
+#define RESET_TAKES (5 * HF_SECOND)
+#define REBOOT_TAKES (2 * HF_MINUTE)
+#define FINAL(phase)                                                                               \
+	(hf_streq(phase, "Succeeded") || hf_streq(phase, "Failed") || hf_streq(phase, "Cancelled"))
+
+static void break_it(struct ra *a, const char *what, const char *name)
+{
+	if (*a->w->broken == '\0')
+		snprintf(a->w->broken, sizeof(a->w->broken), "%s: %s", name, what);
+}
+
+static int apply(struct ra *a, const struct hf_request *request)
+{
+	HF_AUTO_RESULT result = {0};
+
+	hf_memstore_apply(a->w->memstore, request, &result);
+	return result.code;
+}
+
+static int patch(struct ra *a, const struct hf_resource *resource, const char *ns, const char *name,
+		 struct hf_doc *body)
+{
+	const struct hf_request request = {.verb = HF_VERB_PATCH,
+					   .resource = resource,
+					   .ns = ns,
+					   .name = name,
+					   .subresource = "status",
+					   .patch_type = HF_PATCH_MERGE,
+					   .body = body};
+
+	return apply(a, &request);
+}
+
+static struct hf_doc *doc_of(const char *text)
+{
+	HF_AUTOFREE char *copy = hf_xstrdup(text);
+
+	for (char *c = copy; *c != '\0'; c++)
+		if (*c == '\'')
+			*c = '"';
+	return hf_doc_from_text(copy, strlen(copy));
+}
+
+static void patch_text(struct ra *a, const struct hf_resource *resource, const char *ns,
+		       const char *name, const char *text)
+{
+	HF_AUTO_DOC body = doc_of(text);
+
+	assert_int_equal(patch(a, resource, ns, name, body), 0);
+}
+
+static int index_of(const char *node)
+{
+	int64_t index = 0;
+
+	if (hf_str_to_i64(hf_str_or(node, "n") + 1, 0, RW_NODES_MAX - 1, &index, NULL) != 0)
+		fail_msg("no node: %s", hf_str_or(node, "NULL"));
+	return (int)index;
+}
+
+/* ---- the actor ------------------------------------------------------------------------------- */
+
+/* Writes as src/mend writes. Returns the code of the store. */
+static int write_act(struct ra *a, const struct hf_remediation *r, const char *phase,
+		     const struct hf_remediation_act *act)
+{
+	const struct hf_remediation_act_write write = {
+		.resource_version = r->resource_version, .phase = phase, .act = act};
+	HF_AUTO_DOC body = hf_doc_from_json(hf_remediation_act_patch(&write));
+
+	return patch(a, &hf_remediations, NULL, r->name, body);
+}
+
+static void end_pod(struct ra *a, const char *pod, int code)
+{
+	char text[256];
+
+	snprintf(text, sizeof(text),
+		 "{'status':{'phase':'%s','containerStatuses':[{'name':'mend','image':'i',"
+		 "'imageID':'','ready':false,'restartCount':0,'state':{'terminated':{"
+		 "'exitCode':%d}}}]}}",
+		 code == 0 ? "Succeeded" : "Failed", code);
+	patch_text(a, &hf_pods, HF_MEND_NAMESPACE, pod, text);
+}
+
+static bool read_it(struct ra *a, const char *name, struct hf_arena *arena,
+		    struct hf_remediation *r)
+{
+	struct hf_doc *doc = hf_memstore_peek(a->w->memstore, &hf_remediations, NULL, name);
+
+	return doc != NULL && hf_remediation_read(doc, arena, r, NULL) == 0;
+}
+
+static void check_intent(struct ra *a, const struct hf_remediation *r, int node)
+{
+	const struct hf_json *object = rw_get(a->w, &hf_nodes, NULL, r->spec.node);
+
+	a->acts++;
+	a->resets += hf_streq(r->spec.rung, "reset-device");
+	if (a->ends_at[node] != 0)
+		break_it(a, "two acts at once on a node", r->name);
+	if (r->spec.fault.cls != NULL && a->w->ill[node] == RW_WELL)
+		break_it(a, "an act on a node that is well", r->name);
+	if (!rw_tainted(a->w, node))
+		break_it(a, "an act on a node that is not quarantined", r->name);
+	if (a->w->holder[node] != NULL)
+		break_it(a, "an act on a node with a pod on its device", r->name);
+	if (hf_json_path(object, "metadata", "annotations", "holdfast.dev/hold", NULL) != NULL)
+		break_it(a, "an act on a node with the hold", r->name);
+}
+
+static void begin_act(struct ra *a, const char *pod, const struct hf_remediation *r, int node)
+{
+	bool reboots = hf_streq(r->spec.rung, "reboot");
+	enum ra_end end = reboots ? a->reboot[node] : a->reset[node];
+	struct hf_remediation_holder holder = {.pid = 42, .comm = "dcgm"};
+	struct hf_remediation_act act = {.nonce = r->spec.nonce,
+					 .actor = "a",
+					 .started_at = HF_TIME_NONE,
+					 .ended_at = HF_TIME_NONE,
+					 .boot_id = r->status.approval.boot_id};
+
+	if (end == RA_REFUSES) {
+		end_pod(a, pod, 2);
+		return;
+	}
+	if (end == RA_BUSY) {
+		act.holders.items = &holder;
+		act.holders.len = 1;
+		(void)write_act(a, r, NULL, &act);
+		end_pod(a, pod, 3);
+		return;
+	}
+	act.started_at = hf_loop_wall(a->w->loop) + a->w->clock[node];
+	if (write_act(a, r, "Acting", &act) != 0)
+		return;
+	check_intent(a, r, node);
+	if (end == RA_DIES) {
+		end_pod(a, pod, 137);
+		return;
+	}
+	a->ends_at[node] = hf_loop_mono(a->w->loop) + (reboots ? REBOOT_TAKES : RESET_TAKES);
+	a->reboots[node] = reboots;
+	snprintf(a->act[node], sizeof(a->act[node]), "%s", r->name);
+	if (reboots) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "n%03d", node);
+		a->w->silent[node] = true;
+		patch_text(a, &hf_nodes, NULL, name,
+			   "{'status':{'conditions':[{'type':'Ready','status':'Unknown'}]}}");
+	}
+}
+
+/* One pod, as the kubelet of its node finds it. */
+static void run_pod(struct ra *a, const char *pod)
+{
+	const struct hf_json *json = rw_get(a->w, &hf_pods, HF_MEND_NAMESPACE, pod);
+	int node = index_of(hf_json_path_str(json, "spec", "nodeName", NULL));
+	const char *phase = hf_json_path_str(json, "status", "phase", NULL);
+	HF_AUTO_ARENA arena = hf_arena_create((size_t)1 << 20);
+	struct hf_remediation r;
+
+	if (hf_json_path(json, "metadata", "deletionTimestamp", NULL) != NULL) {
+		const struct hf_request request = {.verb = HF_VERB_DELETE,
+						   .resource = &hf_pods,
+						   .ns = HF_MEND_NAMESPACE,
+						   .name = pod,
+						   .grace_seconds = 0};
+
+		/* A tool that hangs ends with its pod. */
+		if (!a->reboots[node])
+			a->ends_at[node] = 0;
+		/* The kubelet of a node that does not come back says nothing. */
+		if (!a->w->silent[node])
+			assert_int_equal(apply(a, &request), 0);
+		return;
+	}
+	if (hf_streq(phase, "Succeeded") || hf_streq(phase, "Failed") || a->ends_at[node] != 0 ||
+	    a->w->silent[node])
+		return;
+	if (!read_it(a, pod + strlen(HF_MEND_POD_PREFIX), arena, &r) ||
+	    !hf_streq(r.status.phase, "Approved") || r.spec.cancel ||
+	    r.status.act.started_at != HF_TIME_NONE)
+		return;
+	if ((hf_streq(r.spec.rung, "reboot") ? a->reboot : a->reset)[node] != RA_NO_START)
+		begin_act(a, pod, &r, node);
+}
+
+/* ---- the machine ----------------------------------------------------------------------------- */
+
+static void come_back(struct ra *a, int node)
+{
+	char name[16], boot[40], text[256];
+
+	a->w->boots[node]++;
+	a->w->silent[node] = false;
+	rw_boot_id(a->w, node, boot);
+	snprintf(name, sizeof(name), "n%03d", node);
+	snprintf(text, sizeof(text),
+		 "{'status':{'nodeInfo':{'bootID':'%s'},'conditions':[{'type':'Ready',"
+		 "'status':'True'}]}}",
+		 boot);
+	patch_text(a, &hf_nodes, NULL, name, text);
+}
+
+/* The actor writes the result of its act. */
+static void write_result(struct ra *a, int node, bool failed)
+{
+	HF_AUTO_ARENA arena = hf_arena_create((size_t)1 << 20);
+	struct hf_remediation_act act;
+	struct hf_remediation r;
+
+	a->w->silent[node] = false;
+	if (!read_it(a, a->act[node], arena, &r) || !hf_streq(r.status.phase, "Acting"))
+		return;
+	act = r.status.act;
+	act.ended_at = hf_loop_wall(a->w->loop) + a->w->clock[node];
+	act.has_exit_code = true;
+	act.exit_code = failed ? 15 : 0;
+	(void)write_act(a, &r, NULL, &act);
+}
+
+static void change_machine(struct ra *a, int node, enum ra_end end)
+{
+	if (end == RA_MENDS)
+		rw_say(a->w, node, RW_WELL);
+	else if (end == RA_LIES)
+		a->relapses_at[node] = hf_loop_mono(a->w->loop) + 2 * HF_SECOND;
+	else if (end == RA_KEEPS)
+		a->keeps[node] = true;
+}
+
+static void end_act(struct ra *a, int node)
+{
+	enum ra_end end = a->reboots[node] ? a->reboot[node] : a->reset[node];
+	char pod[260];
+
+	if (end == RA_NEVER)
+		return;
+	a->ends_at[node] = 0;
+	if (a->reboots[node])
+		come_back(a, node);
+	else
+		write_result(a, node, end == RA_FAILS);
+	snprintf(pod, sizeof(pod), HF_MEND_POD_PREFIX "%s", a->act[node]);
+	if (rw_get(a->w, &hf_pods, HF_MEND_NAMESPACE, pod) != NULL)
+		end_pod(a, pod, end == RA_FAILS ? 1 : 0);
+	change_machine(a, node, end);
+}
+
+/* ---- each half second ------------------------------------------------------------------------ */
+
+struct names {
+	char all[64][260];
+	size_t len;
+};
+
+static void add_pod(void *arg, struct hf_doc *doc)
+{
+	struct names *names = arg;
+
+	if (hf_streq(hf_doc_namespace(doc), HF_MEND_NAMESPACE) &&
+	    names->len < HF_ARRAY_LEN(names->all))
+		snprintf(names->all[names->len++], sizeof(names->all[0]), "%s", hf_doc_name(doc));
+}
+
+/* The agent reads the acknowledgement. */
+static void read_cleared(struct ra *a, int node)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "n%03d", node);
+	if (hf_json_path_str(rw_get(a->w, &hf_devicehealths, NULL, name), "metadata", "annotations",
+			     "holdfast.dev/cleared", NULL) == NULL)
+		return;
+	a->keeps[node] = false;
+	rw_say(a->w, node, RW_WELL);
+}
+
+static void run_node(struct ra *a, int node)
+{
+	hf_time now = hf_loop_mono(a->w->loop);
+
+	if (a->ends_at[node] != 0 && now >= a->ends_at[node])
+		end_act(a, node);
+	if (a->keeps[node])
+		read_cleared(a, node);
+	if (a->relapses_at[node] == 0 || now < a->relapses_at[node])
+		return;
+	a->relapses_at[node] = 0;
+	rw_say(a->w, node, a->w->ill[node]);
+}
+
+static void tick(void *arg)
+{
+	struct ra *a = arg;
+	struct names names = {.len = 0};
+
+	hf_memstore_each(a->w->memstore, &hf_pods, NULL, add_pod, &names);
+	for (size_t i = 0; i < names.len; i++)
+		run_pod(a, names.all[i]);
+	for (int i = 0; i < a->w->nodes; i++)
+		run_node(a, i);
+	hf_timer_arm(a->timer, EVERY);
+}
+
+/* ---- what must hold -------------------------------------------------------------------------- */
+
+struct open_acts {
+	const char *node;
+	int on_node, all;
+};
+
+static bool is_at_work(const char *phase)
+{
+	return hf_streq(phase, "Approved") || hf_streq(phase, "Acting") ||
+	       hf_streq(phase, "Verifying") || hf_streq(phase, "Restoring");
+}
+
+static void count_open(void *arg, struct hf_doc *doc)
+{
+	struct open_acts *open = arg;
+	const struct hf_json *json = hf_doc_json(doc);
+	bool at_work = is_at_work(hf_json_path_str(json, "status", "phase", NULL));
+
+	open->all += at_work;
+	open->on_node +=
+		at_work && hf_streq(hf_json_path_str(json, "spec", "node", NULL), open->node);
+}
+
+static void on_change(void *arg, const struct hf_memstore_change *change)
+{
+	struct ra *a = arg;
+	const struct hf_json *before = hf_doc_json(change->before);
+	const struct hf_json *after = hf_doc_json(change->after);
+	const char *was = hf_json_path_str(before, "status", "phase", NULL);
+	const char *is = hf_json_path_str(after, "status", "phase", NULL);
+	struct open_acts open = {.node = hf_json_path_str(after, "spec", "node", NULL)};
+
+	if (change->resource == &hf_pods && change->before == NULL &&
+	    hf_streq(hf_json_path_str(after, "metadata", "namespace", NULL), HF_MEND_NAMESPACE)) {
+		hf_memstore_each(a->w->memstore, &hf_remediations, NULL, count_open, &open);
+		if (a->at_once >= 0 && open.all > a->at_once)
+			break_it(a, "more acts at once than the policy allows",
+				 hf_json_path_str(after, "metadata", "name", NULL));
+		return;
+	}
+	if (change->resource != &hf_remediations || after == NULL)
+		return;
+	if (change->before == NULL)
+		a->persons += hf_streq(hf_json_path_str(after, "spec", "rung", NULL), "person");
+	if (FINAL(was) && !hf_streq(was, is))
+		break_it(a, "an end that is no end",
+			 hf_json_path_str(after, "metadata", "name", NULL));
+	if (hf_streq(was, is))
+		return;
+	a->mended += hf_streq(is, "Succeeded");
+	a->failed += hf_streq(is, "Failed");
+	a->cancelled += hf_streq(is, "Cancelled");
+	if (!hf_streq(is, "Approved"))
+		return;
+	hf_memstore_each(a->w->memstore, &hf_remediations, NULL, count_open, &open);
+	if (open.on_node > 1)
+		break_it(a, "two approved acts on a node",
+			 hf_json_path_str(after, "metadata", "name", NULL));
+}
+
+static void on_reset(void *arg)
+{
+	break_it(arg, "the store was reset", "store");
+}
+
+/* ---- for tests ------------------------------------------------------------------------------- */
+
+static void destroy(void *arg)
+{
+	struct ra *a = arg;
+
+	hf_memstore_unobserve(a->w->memstore, &a->observer);
+	hf_timer_destroy(a->timer);
+	free(a);
+}
+
+struct ra *ra_create(struct rw *w)
+{
+	struct ra *a = hf_xcalloc(1, sizeof(*a));
+	HF_AUTO_DOC ns = doc_of("{'apiVersion':'v1','kind':'Namespace','metadata':{'name':"
+				"'" HF_MEND_NAMESPACE "'}}");
+	const struct hf_request request = {
+		.verb = HF_VERB_CREATE, .resource = &hf_namespaces, .body = ns};
+
+	a->w = w;
+	assert_int_equal(apply(a, &request), 0);
+	a->at_once = -1;
+	a->timer = hf_timer_create(w->loop, tick, a);
+	hf_timer_arm(a->timer, EVERY);
+	a->observer =
+		(struct hf_memstore_observer){.changed = on_change, .reset = on_reset, .arg = a};
+	hf_memstore_observe(w->memstore, &a->observer);
+	w->end = destroy;
+	w->end_arg = a;
+	return a;
+}
+
+void ra_all(struct ra *a, enum ra_end reset, enum ra_end reboot)
+{
+	for (int i = 0; i < RW_NODES_MAX; i++) {
+		a->reset[i] = reset;
+		a->reboot[i] = reboot;
+	}
+}
+
+struct newest {
+	const char *node;
+	int64_t attempt;
+	const char *phase;
+	int all, final;
+};
+
+static void look_at(void *arg, struct hf_doc *doc)
+{
+	struct newest *n = arg;
+	const struct hf_json *json = hf_doc_json(doc);
+	int64_t attempt = hf_json_i64(hf_json_path(json, "spec", "attempt", NULL), 0);
+	const char *phase = hf_json_path_str(json, "status", "phase", NULL);
+
+	n->all++;
+	n->final += FINAL(phase);
+	if (!hf_streq(hf_json_path_str(json, "spec", "node", NULL), n->node) ||
+	    attempt <= n->attempt)
+		return;
+	n->attempt = attempt;
+	n->phase = hf_str_or(phase, "New");
+}
+
+const char *ra_phase(struct ra *a, int node)
+{
+	char name[16];
+	struct newest n = {.node = name, .phase = ""};
+
+	snprintf(name, sizeof(name), "n%03d", node);
+	hf_memstore_each(a->w->memstore, &hf_remediations, NULL, look_at, &n);
+	return n.phase;
+}
+
+int ra_count_final(struct ra *a)
+{
+	struct newest n = {.phase = ""};
+
+	hf_memstore_each(a->w->memstore, &hf_remediations, NULL, look_at, &n);
+	return n.final;
+}
+
+int ra_count(struct ra *a)
+{
+	struct newest n = {.phase = ""};
+
+	hf_memstore_each(a->w->memstore, &hf_remediations, NULL, look_at, &n);
+	return n.all;
+}
+
+void ra_request(struct ra *a, int node, int attempt, const char *rung, const char *more)
+{
+	char text[1024];
+	HF_AUTO_DOC body = NULL;
+
+	snprintf(text, sizeof(text),
+		 "{'apiVersion':'holdfast.dev/v1alpha1','kind':'Remediation','metadata':{'name':"
+		 "'n%03d-%d'},'spec':{'node':'n%03d','rung':'%s','attempt':%d,'nonce':"
+		 "'0123456789abcdef0123456789abcdef','requestedBy':'ann','devices':[%s]%s}}",
+		 node, attempt, node, rung, attempt,
+		 hf_streq(rung, "reset-device") ? "{'id':'0000:1a:00.0','uuid':'GPU-n003'}" : "",
+		 more);
+	body = doc_of(text);
+	const struct hf_request request = {
+		.verb = HF_VERB_CREATE, .resource = &hf_remediations, .body = body};
+
+	assert_int_equal(apply(a, &request), 0);
+}

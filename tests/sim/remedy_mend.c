@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "sim/remedy_actor.h"
+
+#include "api/remediation.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Acts that mend nodes: the controller of Remediations on a fleet, with actors that fail. */
+
+#define MEND "{'mode':'remediate','mend':{}," WIDE "}"
+
+static struct ra *begin(struct rw *w, int nodes, const char *policy)
+{
+	struct ra *a = ra_create(w);
+
+	a->at_once = 1;
+	rw_begin(w, nodes, policy);
+	return a;
+}
+
+static const struct hf_json *remediation(struct ra *a, const char *name)
+{
+	return rw_get(a->w, &hf_remediations, NULL, name);
+}
+
+static const char *message_of(struct ra *a, const char *name)
+{
+	return hf_str_or(hf_json_path_str(remediation(a, name), "status", "message", NULL), "");
+}
+
+static void expect_message(struct ra *a, const char *name, const char *part)
+{
+	if (strstr(message_of(a, name), part) == NULL)
+		fail_msg("%s: '%s', expected '%s'", name, message_of(a, name), part);
+}
+
+static bool has_lease(struct ra *a, int node)
+{
+	char name[40];
+
+	snprintf(name, sizeof(name), "holdfast-mend-n%03d", node);
+	return rw_get(a->w, &hf_leases, HF_MEND_NAMESPACE, name) != NULL;
+}
+
+/* ---- an act from its fault to its end --------------------------------------------------------- */
+
+static void a_reset_mends_the_node(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = begin(w, 10, MEND);
+
+	rw_say(w, 3, RW_RESET);
+	rw_run(w, 5 * HF_SECOND);
+	assert_true(rw_tainted(w, 3));
+	rw_run(w, 20 * HF_SECOND);
+	assert_int_equal(a->resets, 1);
+	rw_run(w, 10 * HF_MINUTE);
+	assert_string_equal(ra_phase(a, 3), "Succeeded");
+	expect_message(a, "n003-1", "same UUID");
+	assert_string_equal(hf_json_path_str(remediation(a, "n003-1"), "spec", "requestedBy", NULL),
+			    "policy");
+	assert_null(hf_json_path(remediation(a, "n003-1"), "metadata", "finalizers", NULL));
+	assert_false(rw_tainted(w, 3));
+	assert_false(has_lease(a, 3));
+	assert_true(rw_event(w, "Mended", "n003"));
+	assert_int_equal(a->acts, 1);
+	assert_int_equal(ra_count(a), 1);
+}
+
+/* The agent keeps a fault that only a reset ends, until it learns of the reset. */
+static void the_agent_learns_of_the_reset(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = begin(w, 10, MEND);
+
+	ra_all(a, RA_KEEPS, RA_MENDS);
+	rw_say(w, 3, RW_RESET);
+	rw_run(w, 20 * HF_MINUTE);
+	assert_int_equal(a->acts, 1);
+	assert_string_equal(ra_phase(a, 3), "Succeeded");
+	assert_non_null(strstr(
+		hf_str_or(hf_json_path_str(rw_get(w, &hf_devicehealths, NULL, "n003"), "metadata",
+					   "annotations", "holdfast.dev/cleared", NULL),
+			  ""),
+		"GPU-n003 20"));
+	assert_false(rw_tainted(w, 3));
+}
+
+static void a_reboot_mends_the_node(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = begin(w, 10, MEND);
+
+	rw_say(w, 3, RW_REBOOT);
+	rw_run(w, 30 * HF_MINUTE);
+	assert_string_equal(ra_phase(a, 3), "Succeeded");
+	expect_message(a, "n003-1", "rebooted into boot b-n003-1");
+	assert_false(rw_tainted(w, 3));
+	assert_int_equal(a->acts, 1);
+	assert_int_equal(a->resets, 0);
+}
+
+static void without_the_section_mend_nothing_is_done(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = begin(w, 10, "{'mode':'remediate'," WIDE "}");
+
+	rw_say(w, 3, RW_RESET);
+	rw_run(w, HF_HOUR);
+	assert_int_equal(ra_count(a), 0);
+	rw_patch(w, &hf_healthpolicies, "p", "{'spec':{'mode':'quarantine','mend':{}}}");
+	rw_run(w, HF_HOUR);
+	assert_int_equal(ra_count(a), 0);
+}
+
+/* ---- the ladder ------------------------------------------------------------------------------- */
+
+static void a_failed_reset_climbs_to_a_reboot_and_then_to_a_person(void **state)
+{
+	static const enum ra_end ends[] = {RA_FAILS, RA_LIES,    RA_NEVER,   RA_DIES,
+					   RA_BUSY,  RA_REFUSES, RA_NO_START};
+
+	(void)state;
+	for (size_t i = 0; i < HF_ARRAY_LEN(ends); i++) {
+		struct rw *w;
+		struct ra *a;
+
+		rw_setup((void **)&w);
+		a = begin(w, 10, MEND);
+		ra_all(a, ends[i], RA_LIES);
+		rw_say(w, 3, RW_RESET);
+		for (int k = 0; k < 40 && a->failed == 0; k++)
+			rw_run(w, HF_MINUTE);
+		if (a->failed != 1)
+			fail_msg("%zu: %s: %s", i, ra_phase(a, 3), message_of(a, "n003-1"));
+		rw_run(w, 3 * HF_HOUR);
+		assert_true(a->resets <= 1);
+		assert_int_equal(a->failed, 2);
+		assert_int_equal(w->boots[3], 1);
+		assert_int_equal(a->persons, 1);
+		assert_string_equal(ra_phase(a, 3), "Pending");
+		expect_message(a, "n003-3", "a person has to repair the node");
+		assert_true(rw_tainted(w, 3));
+		/* Nothing more is done. */
+		rw_run(w, 6 * HF_HOUR);
+		assert_int_equal(ra_count(a), 3);
+		/* The person has repaired it. */
+		rw_say(w, 3, RW_WELL);
+		rw_run(w, 20 * HF_MINUTE);
+		assert_string_equal(ra_phase(a, 3), "Succeeded");
+		assert_false(rw_tainted(w, 3));
+		rw_teardown((void **)&w);
+	}
+}
+
+static void a_reboot_that_never_ends_is_a_matter_for_a_person(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = begin(w, 10, MEND);
+
+	ra_all(a, RA_MENDS, RA_NEVER);
+	rw_say(w, 3, RW_REBOOT);
+	rw_run(w, 40 * HF_MINUTE);
+	assert_string_equal(ra_phase(a, 3), "Failed");
+	expect_message(a, "n003-1", "no proof within 1800 s");
+	assert_true(rw_tainted(w, 3));
+	assert_int_equal(a->acts, 1);
+	/* Others are mended meanwhile. */
+	rw_say(w, 5, RW_RESET);
+	rw_run(w, 20 * HF_MINUTE);
+	assert_string_equal(ra_phase(a, 5), "Succeeded");
+}
+
+/* ---- what holds an act back ------------------------------------------------------------------- */
+
+static void a_hold_on_the_node_stops_everything_there(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = begin(w, 10, MEND);
+
+	rw_patch(w, &hf_nodes, "n003", "{'metadata':{'annotations':{'holdfast.dev/hold':''}}}");
+	rw_say(w, 3, RW_RESET);
+	rw_run(w, HF_HOUR);
+	assert_int_equal(ra_count(a), 0);
+	ra_request(a, 3, 1, "reset-device", "");
+	rw_run(w, HF_HOUR);
+	assert_int_equal(a->acts, 0);
+	expect_message(a, "n003-1", "holdfast.dev/hold");
+	rw_patch(w, &hf_nodes, "n003", "{'metadata':{'annotations':{'holdfast.dev/hold':null}}}");
+	rw_run(w, 10 * HF_MINUTE);
+	assert_int_equal(a->acts, 1);
+}
+
+static void a_hold_withdraws_an_approval(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = begin(w, 10, MEND);
+
+	ra_all(a, RA_NO_START, RA_NO_START);
+	rw_say(w, 3, RW_RESET);
+	rw_run(w, 20 * HF_SECOND);
+	assert_string_equal(ra_phase(a, 3), "Approved");
+	rw_patch(w, &hf_healthpolicies, "p", "{'spec':{'mend':{'hold':true}}}");
+	rw_run(w, 30 * HF_SECOND);
+	assert_string_equal(ra_phase(a, 3), "Draining");
+	assert_null(hf_json_path(remediation(a, "n003-1"), "status", "approval", NULL));
+	ra_all(a, RA_MENDS, RA_MENDS);
+	rw_run(w, HF_HOUR);
+	assert_int_equal(a->acts, 0);
+	rw_patch(w, &hf_healthpolicies, "p", "{'spec':{'mend':{'hold':null}}}");
+	rw_run(w, 10 * HF_MINUTE);
+	assert_true(ra_count_final(a) >= 1);
+}
+
+/* RW_START is a Tuesday, 22:13 UTC. */
+static void an_act_waits_for_its_window(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = begin(
+		w, 10,
+		"{'mode':'remediate','mend':{'windows':[{'days':['Wednesday'],'start':'01:00',"
+		"'end':'02:00'}]}," WIDE "}");
+
+	rw_say(w, 3, RW_RESET);
+	rw_run(w, 2 * HF_HOUR);
+	assert_int_equal(a->acts, 0);
+	expect_message(a, "n003-1", "no window of the policy is open");
+	rw_run(w, HF_HOUR);
+	assert_int_equal(a->acts, 1);
+	assert_string_equal(ra_phase(a, 3), "Succeeded");
+}
+
+static void an_act_on_a_node_that_is_well_ends_without_an_act(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = begin(w, 10, MEND);
+
+	ra_all(a, RA_NO_START, RA_NO_START);
+	rw_say(w, 3, RW_RESET);
+	rw_run(w, 20 * HF_SECOND);
+	assert_string_equal(ra_phase(a, 3), "Approved");
+	rw_say(w, 3, RW_WELL);
+	rw_run(w, HF_MINUTE);
+	assert_string_equal(ra_phase(a, 3), "Cancelled");
+	expect_message(a, "n003-1", "the devices are well");
+	assert_int_equal(a->acts, 0);
+	assert_false(has_lease(a, 3));
+}
+
+static void a_cancelled_act_is_not_made_again(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = begin(w, 10, MEND);
+
+	ra_all(a, RA_NO_START, RA_NO_START);
+	rw_say(w, 3, RW_RESET);
+	rw_run(w, 20 * HF_SECOND);
+	rw_patch(w, &hf_remediations, "n003-1", "{'spec':{'cancel':true}}");
+	rw_run(w, HF_HOUR);
+	assert_string_equal(ra_phase(a, 3), "Cancelled");
+	assert_int_equal(ra_count(a), 1);
+	/* Another quarantine is another matter. */
+	rw_say(w, 3, RW_WELL);
+	rw_run(w, 15 * HF_MINUTE);
+	assert_false(rw_tainted(w, 3));
+	ra_all(a, RA_MENDS, RA_MENDS);
+	rw_say(w, 3, RW_RESET);
+	rw_run(w, 15 * HF_MINUTE);
+	assert_int_equal(a->acts, 1);
+}
+
+/* A second leader that does not know that it is the second. */
+static void two_leaders_act_once(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = begin(w, 20, MEND);
+	struct hf_operator *first = w->op;
+	struct hf_store *client = w->client;
+
+	w->op = NULL;
+	rw_start(w);
+	for (int i = 0; i < 6; i++)
+		rw_say(w, 3 * i, i % 2 == 0 ? RW_RESET : RW_REBOOT);
+	rw_run(w, 3 * HF_HOUR);
+	assert_int_equal(a->acts, 6);
+	for (int i = 0; i < 6; i++)
+		assert_false(rw_tainted(w, 3 * i));
+	hf_operator_destroy(first);
+	hf_store_destroy(client);
+}
+
+/* ---- draining --------------------------------------------------------------------------------- */
+
+static bool pod_is_there(struct rw *w, const char *name)
+{
+	return rw_get(w, &hf_pods, "default", name) != NULL;
+}
+
+static void pods_leave_before_the_act(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = ra_create(w);
+
+	rw_fleet(w, 10);
+	rw_pod(w, "serve", 3, "ReplicaSet");
+	w->refuse_evictions = true;
+	rw_say(w, 3, RW_WELL);
+	rw_policy(w, MEND);
+	rw_start(w);
+	rw_run(w, 5 * HF_SECOND);
+	rw_say(w, 3, RW_RESET);
+	rw_run(w, 3 * HF_MINUTE);
+	assert_string_equal(ra_phase(a, 3), "Draining");
+	expect_message(a, "n003-1", "1 pod still uses the devices");
+	assert_true(pod_is_there(w, "serve"));
+	assert_int_equal(a->acts, 0);
+	w->refuse_evictions = false;
+	for (int i = 0; i < 10 && w->holder[3] != NULL; i++) {
+		rw_run(w, HF_MINUTE);
+		const struct hf_json *pod = rw_get(w, &hf_pods, "default", "serve");
+
+		if (pod != NULL && hf_json_path(pod, "metadata", "deletionTimestamp", NULL) == NULL)
+			continue;
+		if (pod != NULL) {
+			const struct hf_request request = {.verb = HF_VERB_DELETE,
+							   .resource = &hf_pods,
+							   .ns = "default",
+							   .name = "serve",
+							   .grace_seconds = 0};
+			HF_AUTO_RESULT result = {0};
+
+			hf_memstore_apply(w->memstore, &request, &result);
+		}
+		w->holder[3] = NULL;
+	}
+	assert_null(w->holder[3]);
+	rw_run(w, 15 * HF_MINUTE);
+	assert_int_equal(a->acts, 1);
+}
+
+static const char *label_of(struct rw *w, const char *key)
+{
+	return hf_str_or(hf_json_path_str(rw_get(w, &hf_nodes, NULL, "n003"), "metadata", "labels",
+					  key, NULL),
+			 "");
+}
+
+static void operands_are_turned_off_and_on_again(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = begin(w, 10, MEND);
+
+	ra_all(a, RA_NO_START, RA_NO_START);
+	rw_patch(w, &hf_nodes, "n003",
+		 "{'metadata':{'labels':{'nvidia.com/gpu.deploy.device-plugin':'true',"
+		 "'nvidia.com/gpu.deploy.dcgm':'false','nvidia.com/gpu.deploy.driver':'true'}}}");
+	rw_say(w, 3, RW_RESET);
+	rw_run(w, 30 * HF_SECOND);
+	assert_string_equal(ra_phase(a, 3), "Approved");
+	assert_string_equal(label_of(w, "nvidia.com/gpu.deploy.device-plugin"), "false");
+	assert_string_equal(label_of(w, "nvidia.com/gpu.deploy.driver"), "true");
+	/* The object goes in the middle of it. The hold keeps the policy from a second one. */
+	rw_patch(w, &hf_healthpolicies, "p", "{'spec':{'mend':{'hold':true}}}");
+	rw_delete(w, &hf_remediations, "n003-1");
+	rw_run(w, HF_MINUTE);
+	assert_string_equal(label_of(w, "nvidia.com/gpu.deploy.device-plugin"), "true");
+	assert_string_equal(label_of(w, "nvidia.com/gpu.deploy.dcgm"), "false");
+	assert_null(remediation(a, "n003-1"));
+}
+
+/* ---- people ----------------------------------------------------------------------------------- */
+
+static void a_person_resets_a_node_without_a_fault(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = begin(w, 10, "{'mode':'observe'}");
+
+	w->people_ask = true;
+	ra_request(a, 3, 1, "reset-device", "");
+	rw_run(w, 20 * HF_SECOND);
+	assert_true(rw_tainted(w, 3) || a->acts == 1);
+	rw_run(w, 15 * HF_MINUTE);
+	assert_string_equal(ra_phase(a, 3), "Succeeded");
+	assert_int_equal(a->acts, 1);
+	assert_false(rw_tainted(w, 3));
+	assert_null(hf_json_path(rw_get(w, &hf_nodes, NULL, "n003"), "metadata", "annotations",
+				 "holdfast.dev/quarantine", NULL));
+}
+
+static void a_dry_run_says_what_it_would_do(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = begin(w, 10, "{'mode':'observe'}");
+
+	ra_request(a, 3, 1, "reboot", ",'dryRun':true");
+	rw_run(w, HF_MINUTE);
+	assert_string_equal(ra_phase(a, 3), "Succeeded");
+	expect_message(a, "n003-1", "dry run: the act would begin now");
+	assert_int_equal(a->acts, 0);
+	assert_false(rw_tainted(w, 3));
+}
+
+static void a_rung_that_is_not_performed_waits(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = begin(w, 10, "{'mode':'observe'}");
+
+	ra_request(a, 3, 1, "external", "");
+	rw_run(w, HF_MINUTE);
+	assert_string_equal(ra_phase(a, 3), "Pending");
+	expect_message(a, "n003-1", "this version does not perform this rung");
+}
+
+/* ---- storms and deaths ------------------------------------------------------------------------ */
+
+static void a_thousand_nodes_are_mended_within_the_budget(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = begin(w, 1000, "{'mode':'remediate','mend':{'maxConcurrent':4}," WIDE "}");
+	int well = 0;
+
+	a->at_once = 4;
+	for (int i = 0; i < 40; i++) {
+		a->reset[i * 20] = (enum ra_end)(i % RA_ENDS);
+		a->reboot[i * 20] = i % 3 == 0 ? RA_NEVER : RA_MENDS;
+		rw_say(w, i * 20, i % 2 == 0 ? RW_RESET : RW_REBOOT);
+	}
+	for (int k = 0; k < 10; k++) {
+		rw_run(w, 30 * HF_MINUTE);
+		if (k == 3 || k == 6) {
+			rw_stop(w);
+			rw_run(w, 10 * HF_SECOND);
+			rw_start(w);
+		}
+	}
+	assert_true(a->acts >= 30);
+	assert_true(a->failed >= 5);
+	for (int i = 0; i < 40; i++)
+		well += w->ill[i * 20] == RW_WELL;
+	assert_true(well >= 20);
+	assert_true(a->mended >= 20);
+}
+
+/* The operator dies at each of its writes, before and after. At the end the node is mended by one
+ * act. */
+static void the_operator_may_die_at_each_write(void **state)
+{
+	unsigned deaths = 0;
+
+	(void)state;
+	for (int how = RW_BEFORE; how <= RW_AFTER; how++) {
+		for (unsigned at = 1; at < 30; at++) {
+			struct rw *w;
+			struct ra *a;
+
+			rw_setup((void **)&w);
+			a = begin(w, 6, MEND);
+			rw_patch(w, &hf_nodes, "n003",
+				 "{'metadata':{'labels':{'nvidia.com/gpu.deploy.dcgm':'true'}}}");
+			w->how = (enum rw_death)how;
+			w->die_at = w->writes + at;
+			rw_say(w, 3, RW_RESET);
+			for (int k = 0; k < 12; k++) {
+				rw_run(w, 30 * HF_SECOND);
+				if (w->op == NULL)
+					rw_start(w);
+			}
+			rw_run(w, 12 * HF_MINUTE);
+			assert_string_equal(ra_phase(a, 3), "Succeeded");
+			assert_int_equal(a->acts, 1);
+			assert_int_equal(ra_count(a), 1);
+			assert_false(rw_tainted(w, 3));
+			assert_false(has_lease(a, 3));
+			assert_string_equal(label_of(w, "nvidia.com/gpu.deploy.dcgm"), "true");
+			deaths += w->met.deaths;
+			rw_teardown((void **)&w);
+		}
+	}
+	assert_true(deaths > 30);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, rw_setup, rw_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(a_reset_mends_the_node),
+		T(the_agent_learns_of_the_reset),
+		T(a_reboot_mends_the_node),
+		T(without_the_section_mend_nothing_is_done),
+		cmocka_unit_test(a_failed_reset_climbs_to_a_reboot_and_then_to_a_person),
+		T(a_reboot_that_never_ends_is_a_matter_for_a_person),
+		T(a_hold_on_the_node_stops_everything_there),
+		T(a_hold_withdraws_an_approval),
+		T(an_act_waits_for_its_window),
+		T(an_act_on_a_node_that_is_well_ends_without_an_act),
+		T(a_cancelled_act_is_not_made_again),
+		T(two_leaders_act_once),
+		T(pods_leave_before_the_act),
+		T(operands_are_turned_off_and_on_again),
+		T(a_person_resets_a_node_without_a_fault),
+		T(a_dry_run_says_what_it_would_do),
+		T(a_rung_that_is_not_performed_waits),
+		T(a_thousand_nodes_are_mended_within_the_budget),
+		cmocka_unit_test(the_operator_may_die_at_each_write),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
