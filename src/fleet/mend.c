@@ -11,8 +11,8 @@
 #include <string.h>
 
 /*
- * The controller of Remediations: its life, its cache, whose turn it is, and the live reads.
- * Input: Remediations, and what the plans of policies ask for. Output: passes, each with one write.
+ * The controller of Remediations: its life, its cache, the order of passes, and the live reads.
+ * Input: Remediations, and the plans of policies. Output: passes, each with one write.
  * Invariants: one pass at a time; a pass reads all objects that it decides upon, in the order of enum
  * mend_read; a failed read ends the pass without a write.
  */
@@ -23,6 +23,8 @@
 /* Objects without a watch (Lease, pods, the locks of others) change without notice. */
 #define LOOK_AT_WORK (5 * HF_SECOND)
 #define LOOK_WAITING (30 * HF_SECOND)
+/* Writes in a row without a change of a phase. Beyond them another writer undoes what is written. */
+#define WRITES_MAX 12
 #define RETRY_MIN HF_SECOND
 #define RETRY_MAX (30 * HF_SECOND)
 
@@ -44,7 +46,7 @@ static const struct hf_resource maintenances = {.group = "nodemaintenance.medik8
 static void begin_next(struct fleet_mend *mend);
 static void read_next(struct fleet_mend *mend);
 
-/* ---- whose turn it is ------------------------------------------------------------------------ */
+/* ---- the order of passes ------------------------------------------------------------------------ */
 
 static hf_time read_clock(const struct fleet_mend *mend)
 {
@@ -75,7 +77,7 @@ static hf_time due_at(const struct fleet_mend *mend, const char *name)
 	return due == NULL ? 0 : *due;
 }
 
-/* The unfinished object that is due first. NULL: there is none. */
+/* Finds the unfinished object with the earliest next pass. Returns NULL if every object is finished. */
 static const char *find_first(const struct fleet_mend *mend, hf_time *ret_at)
 {
 	const struct hf_cache_entry *entry;
@@ -232,9 +234,10 @@ static void take_written(void *arg, const struct hf_reply *reply)
 	    hf_streq(hf_json_path_str(hf_doc_json(reply->object), "kind", NULL),
 		     HF_REMEDIATION_KIND))
 		hf_cache_put_reply(mend->cache, reply->object);
+	mend->writes = mend->done != NULL ? 0 : mend->writes + 1;
 	if (mend->done != NULL)
 		tell_phase(mend, mend->done);
-	end_pass(mend, 0);
+	end_pass(mend, mend->writes > WRITES_MAX ? LOOK_AT_WORK : 0);
 }
 
 static void send_write(struct fleet_mend *mend, struct hf_request *request)

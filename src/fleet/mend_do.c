@@ -296,8 +296,8 @@ static bool turn_operands_off(struct fleet_mend *mend, const struct mend_facts *
 	return patch_labels(mend, labels, ret_request, ret_body);
 }
 
-/* The saved labels that still have the value which this act wrote. A label that a person has changed
- * since then stays. NULL: there is none. */
+/* Returns the saved labels that still have the value "false" of this act, or NULL without any. A label
+ * that a person has changed meanwhile stays as it is. */
 static struct hf_json *labels_to_restore(const struct fleet_mend *mend,
 					 const struct mend_facts *facts)
 {
@@ -328,8 +328,8 @@ static bool clear_faults(struct fleet_mend *mend, const struct mend_facts *facts
 			    hf_doc_from_json(patch));
 }
 
-static bool restore(struct fleet_mend *mend, const struct mend_facts *facts,
-		    struct hf_request *ret_request, struct hf_doc **ret_body)
+static bool restore_next(struct fleet_mend *mend, const struct mend_facts *facts,
+			 struct hf_request *ret_request, struct hf_doc **ret_body)
 {
 	struct hf_json *labels = labels_to_restore(mend, facts);
 	struct hf_remediation_status status = mend->r.status;
@@ -431,9 +431,9 @@ static bool create_pod(struct fleet_mend *mend, const struct mend_facts *facts,
 
 /* ---- one step -------------------------------------------------------------------------------- */
 
-static bool perform(struct fleet_mend *mend, const struct mend_facts *facts,
-		    const struct hf_mend_step *step, struct hf_request *ret_request,
-		    struct hf_doc **ret_body)
+static bool perform_step(struct fleet_mend *mend, const struct mend_facts *facts,
+			 const struct hf_mend_step *step, struct hf_request *ret_request,
+			 struct hf_doc **ret_body)
 {
 	switch (step->act) {
 	case HF_MEND_QUARANTINE: return put_taint(mend, facts, ret_request, ret_body);
@@ -444,7 +444,7 @@ static bool perform(struct fleet_mend *mend, const struct mend_facts *facts,
 	case HF_MEND_DELETE_POD:
 		return delete_object(&hf_pods, pod_name(mend), mend->docs[MEND_READ_POD],
 				     ret_request);
-	case HF_MEND_RESTORE: return restore(mend, facts, ret_request, ret_body);
+	case HF_MEND_RESTORE: return restore_next(mend, facts, ret_request, ret_body);
 	case HF_MEND_RELEASE_LEASE:
 		return delete_object(&hf_leases, lease_name(mend), mend->docs[MEND_READ_LEASE],
 				     ret_request);
@@ -472,7 +472,7 @@ bool hf_fleet_mend_do(struct fleet_mend *mend, const struct mend_facts *facts,
 			*ret_what = hf_mend_phase_name(step->next);
 		return write_status(mend, &status, ret_request, ret_body);
 	}
-	if (perform(mend, facts, step, ret_request, ret_body)) {
+	if (perform_step(mend, facts, step, ret_request, ret_body)) {
 		if (step->act == HF_MEND_MOVE_PODS)
 			*ret_what = "evict";
 		return true;

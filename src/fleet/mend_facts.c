@@ -63,12 +63,12 @@ static bool is_operand_pod(const struct hf_json *pod)
 
 /* ---- the other Remediations ------------------------------------------------------------------ */
 
-static hf_time latest(hf_time a, hf_time b)
+static hf_time latest_of(hf_time a, hf_time b)
 {
 	return a > b ? a : b; /* HF_TIME_NONE is the smallest */
 }
 
-static hf_time convert(const struct fleet_mend *mend, hf_time at, hf_time now)
+static hf_time convert_time(const struct fleet_mend *mend, hf_time at, hf_time now)
 {
 	const struct hf_fleet *fleet = mend->fleet;
 	const struct hf_cache_entry *entry =
@@ -98,10 +98,11 @@ static void count_on_node(struct fleet_mend *mend, const struct hf_remediation *
 	if (r->spec.attempt > o->attempt)
 		o->attempt = r->spec.attempt;
 	if (phase == HF_MEND_SUCCEEDED && !r->spec.dry_run)
-		o->mended_at = latest(
+		o->mended_at = latest_of(
 			o->mended_at,
-			convert(mend, latest(r->status.act.started_at, r->status.act.ended_at),
-				hf_fleet_now(mend->fleet)));
+			convert_time(mend,
+				     latest_of(r->status.act.started_at, r->status.act.ended_at),
+				     hf_fleet_now(mend->fleet)));
 	if (is_since_quarantine(mend, r)) {
 		o->person_on_node |= rung == HF_MEND_PERSON;
 		o->cancelled_on_node |= r->spec.cancel && phase == HF_MEND_CANCELLED;
@@ -257,7 +258,7 @@ static bool has_ended(const struct hf_json *pod)
 	return hf_streq(phase, "Succeeded") || hf_streq(phase, "Failed");
 }
 
-/* The agent says that the pod holds one of the targets, or any device if there are none. */
+/* By its agent's report the pod holds a target, or any device if the act has no targets. */
 static bool holds_target(const struct fleet_mend *mend, const struct hf_device_health *health,
 			 const char *uid)
 {
@@ -325,7 +326,7 @@ static void see_device(struct fleet_mend *mend, const struct hf_device_report *d
 				      .fault_at = HF_TIME_NONE};
 	for (size_t k = 0; k < device->faults.len; k++) {
 		const struct hf_device_fault *fault = &device->faults.items[k];
-		hf_time at = convert(mend, fault->last, now);
+		hf_time at = convert_time(mend, fault->last, now);
 
 		if (!hf_impact_counts(fault) || at < seen->fault_at)
 			continue;
@@ -342,7 +343,7 @@ static void see_health(struct fleet_mend *mend, const struct hf_device_health *h
 		HF_ARENA_ARRAY(mend->arena, struct hf_mend_seen, health->devices.len + 1);
 
 	view->health_exists = true;
-	view->observed_at = convert(mend, health->observed_at, facts->now);
+	view->observed_at = convert_time(mend, health->observed_at, facts->now);
 	view->health_boot_id = health->boot_id;
 	view->seen = seen;
 	view->seen_len = health->devices.len;
@@ -358,7 +359,7 @@ static bool is_target(const struct fleet_mend *mend, const struct hf_mend_seen *
 	return mend->r.spec.devices.len == 0;
 }
 
-/* The act answers a fault, and the agent says that none of it is left. */
+/* The act answers a fault, and by the agent's report the fault has ended. */
 static bool is_well(const struct fleet_mend *mend, const struct hf_mend_view *view)
 {
 	if (mend->r.spec.fault.cls == NULL || !view->health_exists)
@@ -435,7 +436,7 @@ static bool is_limit_reached(const struct fleet_mend *mend, const struct fleet_p
 	return at_work >= policy->spec.mend.at_once;
 }
 
-/* What the policy itself says. */
+/* Rules of the policy that forbid every act of this rung. NULL: there is no such rule. */
 static const char *find_rule(const struct fleet_mend *mend, const struct fleet_policy *policy)
 {
 	const struct hf_policy_mend *rules = &policy->spec.mend;
@@ -465,7 +466,7 @@ static bool is_agent_silent(const struct fleet_mend *mend, const struct mend_fac
 		facts->now - view->observed_at > policy->spec.stale_after);
 }
 
-/* What the policy says of this node now. */
+/* Limits of the policy at this moment. NULL: the node is within all of them. */
 static const char *find_limit(const struct fleet_mend *mend, const struct mend_facts *facts,
 			      const struct fleet_policy *policy)
 {
@@ -546,8 +547,8 @@ static void see_act(struct fleet_mend *mend, struct mend_facts *facts)
 
 	view->approved_at = s->approval.at;
 	view->approved_boot_id = s->approval.boot_id;
-	view->act_started_at = convert(mend, s->act.started_at, facts->now);
-	view->act_ended_at = convert(mend, s->act.ended_at, facts->now);
+	view->act_started_at = convert_time(mend, s->act.started_at, facts->now);
+	view->act_ended_at = convert_time(mend, s->act.ended_at, facts->now);
 	/* The clock of the node may differ in the new boot. The report of that boot is the proof, and
 	 * all of its faults are newer than the approval. */
 	if (mend->rung == HF_MEND_REBOOT && s->act.started_at != HF_TIME_NONE &&

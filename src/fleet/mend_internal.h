@@ -9,11 +9,11 @@
 
 /*
  * The controller of Remediations.
- *   mend.c         life, the cache, whose turn it is, the live reads of a pass
- *   mend_facts.c   makes the question for health/mend_steps.h from what was read
+ *   mend.c         life, the cache, the order of passes, the live reads of a pass
+ *   mend_facts.c   makes the view for health/mend_steps.h from the objects read
  *   mend_do.c      performs the answer: one write
  *   mend_create.c  creates Remediations that a policy's plan asks for
- *   mend_recall.c  what the Remediations say to the plan of a policy
+ *   mend_recall.c  attempts and running acts of each node, for the plan of a policy
  *     change or time ──▶ pass over one object: live reads ─▶ facts ─▶ hf_mend_step ─▶ one write
  * One pass runs at a time. It writes the status or does one thing, never both, so each thing is
  * done upon facts read after the last write. Nothing is kept between passes but the time of the
@@ -25,7 +25,8 @@
 #define HF_MEND_WANTED_MAX 16
 /* Keeps a deleted object until what was changed is put back and the Lease is released. */
 #define HF_MEND_FINALIZER "holdfast.dev/mend"
-/* Policy in the mark of a quarantine that serves one Remediation alone; its name follows. */
+/* Begin of the policy's name in the mark of a quarantine for one Remediation. The rest is the name of
+ * that Remediation. */
 #define HF_MEND_MARK_PREFIX "remediations/"
 
 /* As HF_ANNOTATION_CLEARED of src/agent: devices and a time. */
@@ -56,12 +57,13 @@ enum mend_read {
 	MEND_READS
 };
 
-/* What the live list says of the other Remediations. */
+/* Numbers of the other Remediations, from a live list. */
 struct mend_others {
-	int32_t begun;       /* of the same policy, beyond Pending */
-	int32_t approved;    /* of the same policy, approved and not at an end */
-	int32_t open;        /* of the same policy, not at an end */
-	const char *on_node; /* one on the same node that is beyond Pending; NULL: none */
+	int32_t begun;    /* of the same policy, beyond Pending */
+	int32_t approved; /* of the same policy, approved and not at an end */
+	int32_t open;     /* of the same policy, not at an end */
+	const char *
+		on_node; /* name of one on the same node in a phase after Pending; NULL: no such one */
 	bool open_on_node; /* one on the same node that is not at an end, no matter for a person */
 	bool cancelled_on_node; /* a person has cancelled one that was made since the quarantine */
 	bool person_on_node;    /* one of rung person, made since the quarantine */
@@ -84,7 +86,7 @@ struct fleet_mend {
 
 	/* The pass under way. */
 	struct hf_call *call;
-	bool creates; /* it creates an object; false: it is over `name` */
+	bool creates; /* the pass creates an object; false: it is about object `name` */
 	char name[HF_REMEDIATION_NAME_MAX];
 	char node[HF_REMEDIATION_NODE_MAX + 1];
 	char policy[254];
@@ -102,7 +104,7 @@ struct fleet_mend {
 	struct mend_others others;
 	bool deletes;
 	const char *done; /* what the write under way does, for logs and events */
-	unsigned failures;
+	unsigned failures, writes;
 
 	struct mend_wanted wanted[HF_MEND_WANTED_MAX];
 	size_t wanted_len;
@@ -121,8 +123,8 @@ struct mend_facts {
 	bool marked;
 	bool own_taint; /* the quarantine serves this Remediation alone */
 	bool has_finalizer;
-	/* Annotation of the DeviceHealth that ends the faults which the act has mended; NULL: it is
-	 * there, or none is due. */
+	/* Text of the annotation that tells the agent which faults the act has mended; NULL: the
+	 * DeviceHealth has it already, or the act needs none. */
 	const char *cleared;
 	const char *cancel_why; /* why the act is not wanted any more; NULL: by spec.cancel */
 	struct fleet_policy *policy;

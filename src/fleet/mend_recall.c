@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 /*
- * What the Remediations say to the plan of a policy.
+ * Attempts and running acts of each node, for the plan of a policy.
  * Input: the cache of Remediations. Output: the attempts of each node and the act at work.
  * Invariant: no request. An act of a dry run, or one that was cancelled, is no attempt.
  */

@@ -485,7 +485,7 @@ static void the_operator_may_die_at_each_write(void **state)
 
 #define T(name) cmocka_unit_test_setup_teardown(name, rw_setup, rw_teardown)
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		T(a_reset_mends_the_node),
@@ -509,5 +509,8 @@ int main(void)
 		cmocka_unit_test(the_operator_may_die_at_each_write),
 	};
 
+	/* One test alone, by a pattern. */
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
