@@ -116,7 +116,7 @@ static bool went_unseen(const struct sim *sim, const struct sim_pod_truth *pod)
 static bool may_be_lost(struct sim *sim, const struct sim_pod_truth *pod)
 {
 	if (!sim_sees_the_present(sim) || sim->mood.fences)
-		return pod->away;
+		return pod->away || pod->lost;
 	return pod->lost || (pod->away && pod->marked);
 }
 

@@ -330,7 +330,9 @@ void sim_check_lost(struct sim *sim, const char *name)
 	for (size_t it = 0; hf_map_next(sim->checks->pods, &it, &key, &value);) {
 		struct sim_pod_truth *pod = value;
 
-		if (hf_streq(pod->node, name) && (!pod->gone || pod->gone_at >= node->dead_since))
+		/* The operator still sees an unseen pod: for it the rank is lost with the node. */
+		if (hf_streq(pod->node, name) &&
+		    (!pod->gone || pod->unseen || pod->gone_at >= node->dead_since))
 			pod->lost = true;
 	}
 }
