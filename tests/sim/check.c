@@ -869,35 +869,6 @@ void sim_check_unseen(struct sim *sim, const char *pod_uid)
 	sim_pod_truth(sim, pod_uid)->unseen = true;
 }
 
-void sim_check_away(struct sim *sim, const char *pod_uid)
-{
-	sim_pod_truth(sim, pod_uid)->away = true;
-}
-
-void sim_check_sick(struct sim *sim, const char *pod_uid)
-{
-	sim_pod_truth(sim, pod_uid)->sick = true;
-}
-
-/* An end is put down to a device that failed no later than this after it (src/core/policy/devices.c). */
-#define DEVICE_EXPLAINS (10 * HF_SECOND)
-
-void sim_check_sick_late(struct sim *sim, const char *node)
-{
-	const char *key;
-	void *value;
-
-	for (size_t it = 0; hf_map_next(sim->checks->pods, &it, &key, &value);) {
-		struct sim_pod_truth *pod = value;
-
-		/* The object of a process that has ended may still be there. */
-		if (hf_streq(pod->node, node) &&
-		    ((pod->gone && sim_now(sim) - pod->gone_at <= DEVICE_EXPLAINS) ||
-		     (pod->process_end > 0 && sim_now(sim) - pod->process_end <= DEVICE_EXPLAINS)))
-			pod->sick = true;
-	}
-}
-
 void sim_check_ends_in_place(struct sim *sim, const char *pod_uid)
 {
 	struct sim_pod_truth *pod = sim_pod_truth(sim, pod_uid);
