@@ -129,6 +129,14 @@ static bool was_dead_before(struct sim *sim, const struct sim_pod_truth *pod, hf
 	       node->dead_since + DEAD_BEFORE < verdict;
 }
 
+/* Its own container has ended with 0, and another container keeps the pod. */
+static bool has_done_its_work(const struct sim_pod_truth *pod, const struct hf_json *status)
+{
+	return pod->held_at > 0 && pod->held_code == 0 &&
+	       sim_ranges_have(sim_ledger_text(status, sim_role_names[pod->role], "succeeded"),
+			       pod->index);
+}
+
 static void check_cause_comes_first(struct sim *sim, const struct sim_job_truth *job,
 				    const struct hf_json *policy, const struct hf_json *before,
 				    const struct hf_json *after)
@@ -148,7 +156,8 @@ static void check_cause_comes_first(struct sim *sim, const struct sim_job_truth 
 	for (size_t it = 0; hf_map_next(sim->checks->pods, &it, &key, &value);) {
 		const struct sim_pod_truth *pod = value;
 
-		if (hf_streq(pod->job_uid, job->uid) && was_dead_before(sim, pod, at))
+		if (hf_streq(pod->job_uid, job->uid) && was_dead_before(sim, pod, at) &&
+		    !has_done_its_work(pod, before))
 			sim_fail(sim, "21 the cause comes first",
 				 "%s failed for what it did itself, and %s is on %s, which died "
 				 "before",
