@@ -10,7 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Lines taken at once: an agent that floods delays CMD's signals by no more than these. */
+/* Most lines of the agent that one call takes: an agent that sends without end delays the signals for CMD by no
+ * more. */
 #define LINES_AT_ONCE 64
 
 void hf_agent_link_open(struct hf_agent_link *link, const char *agent_socket)

@@ -53,7 +53,7 @@ static void test_no_agent(void **state HF_UNUSED)
 	assert_true(hf_agent_link_retry_ms(&none) == INT64_MAX);
 }
 
-/* The pauses grow to a second, and begin anew after a target came. */
+/* The pauses between tries to connect grow to a second, and begin short again after a target has come. */
 static void test_pauses(void **state HF_UNUSED)
 {
 	int64_t now_ms = 0, pause_ms = 0;
@@ -87,14 +87,14 @@ static void test_lines(void **state HF_UNUSED)
 	/* Once, until it is due again. */
 	assert_true(recv(peer, text, sizeof(text), MSG_DONTWAIT) < 0);
 	assert_false(hf_agent_link_receive(&link_, 0, &target));
-	/* Broken lines, and lines that are too long, are skipped. */
+	/* Lines that cannot be parsed, and lines that are too long, are skipped. */
 	assert_int_equal(send(peer, "nonsense", 8, 0), 8);
 	assert_int_equal(send(peer, flood, sizeof(flood), 0), sizeof(flood));
 	assert_int_equal(send(peer, "target wait=7", 13, 0), 13);
 	assert_true(hf_agent_link_receive(&link_, 0, &target));
 	assert_int_equal(target.wait_s, 7);
 	(void)close(peer);
-	/* The end of the agent: the state is due after the next connect. */
+	/* If the agent ends, exec sends its state after the next connect. */
 	assert_false(hf_agent_link_receive(&link_, 100, &target));
 	assert_false(hf_agent_link_is_connected(&link_));
 	assert_true(hf_agent_link_retry_ms(&link_) == 100 + HF_AGENT_LINK_RETRY_MIN_MS);
@@ -106,7 +106,7 @@ static void test_lines(void **state HF_UNUSED)
 	(void)close(listener);
 }
 
-/* An agent that reads nothing does not block exec; the newest state stays due. */
+/* An agent that reads nothing does not block exec; exec keeps its newest state until it can send it. */
 static void test_full(void **state HF_UNUSED)
 {
 	int listener = listen_as_agent(), peer, sent = 0;

@@ -25,7 +25,7 @@ const char *hf_exec_cause_name(enum hf_exec_cause cause)
 
 /* ---- errors ------------------------------------------------------------------------------------ */
 
-/* A row of errors.def that names a cause. */
+/* A row of errors.def whose class is a cause (rows of class APPLICATION are left out). */
 struct sentence {
 	const char *name; /* as the header has it */
 	const char *text; /* as the library prints it; "" */
@@ -68,7 +68,7 @@ static bool ends_with(const char *text, size_t len, const char *end)
 	return len >= n && memcmp(text + len - n, end, n) == 0;
 }
 
-/* The length of the marks of a launcher before the line, "[trainer3]:[rank3]:". */
+/* The length of a launcher's marks at the beginning of the line, such as "[trainer3]:[rank3]:". */
 static size_t measure_marks(const char *line, size_t len)
 {
 	size_t at = 0;
@@ -83,7 +83,8 @@ static size_t measure_marks(const char *line, size_t len)
 	return at;
 }
 
-/* The line is indented by two blanks at least, also behind the marks of a launcher: Python prints source so. */
+/* Whether the line begins with two blanks or more, or has them behind a launcher's marks: Python's tracebacks
+ * print source code in this way. */
 static bool is_indented(const char *line, size_t len)
 {
 	size_t at = measure_marks(line, len);
@@ -91,7 +92,8 @@ static bool is_indented(const char *line, size_t len)
 	return at + 2 < len && line[at] == ' ' && line[at + 1] == ' ';
 }
 
-/* A string of source may begin there.  An apostrophe in a word is none, and 'f' and the like stand before strings. */
+/* Whether a string of source code may begin with the character at this index.  An apostrophe within a word begins
+ * no string; one of the letters f, b, r and u alone may stand before a string of Python. */
 static bool may_open_string(const char *line, size_t at)
 {
 	if (line[at] == '"')
@@ -101,8 +103,8 @@ static bool may_open_string(const char *line, size_t at)
 				     (at == 1 || !hf_ascii_is_alnum(line[at - 2]))));
 }
 
-/* The place is in a string of source code that a traceback prints: the line is indented, and a string is open there.  In
- * JSON a key stands before the string. */
+/* Whether this index lies in a string of source code that a traceback prints: the line is indented, and a string
+ * is open there.  A string behind a key of JSON ("key": ") is no source code. */
 static bool is_in_source_string(const char *line, size_t at)
 {
 	char quote = '\0';
@@ -123,14 +125,16 @@ static bool is_in_source_string(const char *line, size_t at)
 	return quote != '\0' && !ends_with(line, from, "\": ");
 }
 
-/* "\\n" or "\\t", as a text in quotes has a line feed. */
+/* Whether the characters before this index are a backslash and "n" or "t": so a text in quotes prints a line feed
+ * or a tab. */
 static bool is_escaped_blank(const char *line, size_t at)
 {
 	return at > 1 && line[at - 2] == '\\' && (line[at - 1] == 'n' || line[at - 1] == 't');
 }
 
-/* A label may begin there.  Behind a quotation mark it is an error only as an exception's text that a program prints: else
- * it is a program's own list, or its source in a traceback. */
+/* Whether a label (the form before an error) may begin at this index.  A label right behind a quotation mark
+ * counts only in "…Error('" or "…Exception('", where a program prints the text of an exception.  Elsewhere such a
+ * text is an entry of a program's own list, or source code in a traceback. */
 static bool may_begin(const char *line, size_t at)
 {
 	char before = at > 0 ? line[at - 1] : ' ';
@@ -152,7 +156,7 @@ static bool stands_for(char wildcard, char c)
 	}
 }
 
-/* In a text in quotes a quotation mark has backslashes before it. */
+/* Steps back over the backslashes before an apostrophe: in a text in quotes an apostrophe is escaped. */
 static size_t skip_escape(const char *line, size_t len)
 {
 	if (line[len] == '\'')
@@ -161,11 +165,11 @@ static size_t skip_escape(const char *line, size_t len)
 	return len;
 }
 
-/* Comparisons with labels that a line may cost: a line of brackets can match the wildcards of a label in very many ways.  Real
- * lines need some thousand. */
+/* Most comparisons with labels for one line: a line of many brackets can match the wildcards of a label in very
+ * many ways.  Real lines need some thousand. */
 #define STEPS_MAX 16384
 
-/* The line's first len bytes end with the label's.  False, too, if *steps is used up. */
+/* Whether the line's first len bytes end with the label.  Also false if *steps is used up. */
 static bool is_labelled(const char *line, size_t len, const char *label, size_t label_len,
 			unsigned *steps)
 {
@@ -189,7 +193,7 @@ static bool is_labelled(const char *line, size_t len, const char *label, size_t 
 	return false;
 }
 
-/* A word that may go before a place. */
+/* Whether the word may stand before the place of an error ("at", "in", "file"). */
 static bool is_of_place(const char *word, size_t len)
 {
 	static const char *const words[] = {"at", "in", "on", "during", "file"};
@@ -200,21 +204,23 @@ static bool is_of_place(const char *word, size_t len)
 	return false;
 }
 
-/* The sentence ends there: only a place or a remark follows, "at FILE", "(code 214)". */
+/* Whether the library's error ends here: behind it come only a place or a remark, such as "at FILE" or "(code
+ * 214)". */
 static bool is_over(const char *rest, size_t len)
 {
 	size_t n = 0;
 
 	if (len == 0)
 		return true;
-	/* A further clause makes it a program's own sentence ("…, retrying"). */
+	/* A comma and a word that names no place begin another clause: the sentence is the program's own ("…,
+	 * retrying"). */
 	if (len > 1 && rest[0] == ',' && rest[1] == ' ')
 		rest++, len--;
 	if (rest[0] != ' ')
 		return !hf_ascii_is_alnum(rest[0]) && rest[0] != '_' && rest[0] != '-';
 	for (rest++, len--; n < len && hf_ascii_is_lower(rest[n]); n++)
 		continue;
-	/* A number, a new sentence, the name of a file. */
+	/* No word in small letters follows, but a number, a new sentence or the name of a file. */
 	if (n == 0 || (n < len && rest[n] != ' ' && rest[n] != ','))
 		return true;
 	return is_of_place(rest, n);
@@ -224,14 +230,15 @@ static bool begins_with(const char *text, size_t len, const char *start)
 {
 	size_t n = 0;
 
-	/* libnvidia-container prints all texts in small letters. */
+	/* Letters compare without case: libnvidia-container prints all texts in small letters. */
 	for (; start[n] != '\0'; n++)
 		if (n == len || hf_ascii_to_lower(text[n]) != hf_ascii_to_lower(start[n]))
 			return false;
 	return n > 0;
 }
 
-/* PyTorch's cudaGetDeviceCount prints the number alone: "Error 802: …". */
+/* Whether the line has "error NUMBER: " before this index: PyTorch's cudaGetDeviceCount prints the error's number
+ * without its name ("Error 802: …"). */
 static bool is_numbered(const char *line, size_t at, const struct sentence *sentence,
 			unsigned *steps)
 {
@@ -242,8 +249,8 @@ static bool is_numbered(const char *line, size_t at, const struct sentence *sent
 	       is_labelled(line, at, label, (size_t)n, steps);
 }
 
-/* "[171657.345] NVRM: ", as the kernel and dmesg print it.  With a date or the name of a host in front the line is from a
- * log of another time or host. */
+/* Whether the line begins with "NVRM: " or "[171657.345] NVRM: ", as the kernel and dmesg print it.  If a date or
+ * the name of a host stands in front, the line is from a log of another time or host. */
 static bool is_of_kernel(const char *line, size_t len)
 {
 	size_t at = 0;
@@ -272,7 +279,7 @@ static bool is_said(const char *line, size_t at, const struct sentence *sentence
 	return is_numbered(line, at, sentence, steps);
 }
 
-/* The sentence's text begins at from, and the error ends with it. */
+/* Whether the library's text of this error begins at from, and nothing follows that makes it another sentence. */
 static bool is_text(const char *from, size_t len, const struct sentence *sentence)
 {
 	size_t n;
@@ -283,7 +290,7 @@ static bool is_text(const char *from, size_t len, const struct sentence *sentenc
 	return is_over(from + n, len - n);
 }
 
-/* The sentence's name begins at from; the text of the same error may follow the name. */
+/* Whether the name of this error begins at from; the library's text of the error may follow the name. */
 static bool is_name(const char *from, size_t len, const struct sentence *sentence)
 {
 	size_t n;
@@ -295,8 +302,8 @@ static bool is_name(const char *from, size_t len, const struct sentence *sentenc
 	       (from[n] == ' ' && is_text(from + n + 1, len - n - 1, sentence));
 }
 
-/* Whether a label may end there: all end with one of these marks, but for those before a name, "results in " and
- * "api error ". */
+/* Whether a label may end before this index.  Labels end with one of the characters below; those before an error's
+ * name may also end with "results in " or "api error ". */
 static bool is_behind_label(const char *line, size_t at)
 {
 	char last = line[at - 1], before = at > 1 ? line[at - 2] : ' ';
@@ -311,7 +318,8 @@ static uint64_t letter_bit(char c)
 	return c >= 'A' && c <= 'z' ? 1ULL << (c - 'A') : 0;
 }
 
-/* The first letters of all sentences: most words of most lines have another one. */
+/* The first letters of all names and texts of errors: most words of most lines begin with another letter, so a
+ * line costs little. */
 static uint64_t first_letters(void)
 {
 	uint64_t letters = 0;
@@ -354,8 +362,8 @@ static bool is_mild(const char *word, size_t len)
 	       (len > strlen("Warning") && ends_with(word, len, "Warning"));
 }
 
-/* What stands before "=" is the name of a level, in "level=warn" and "levelname=INFO".  NCCL's messages have
- * "NCCL_DEBUG=INFO". */
+/* Whether the name before "=" is that of a log level, as in "level=warn" and "levelname=INFO".  In NCCL's
+ * "NCCL_DEBUG=INFO" it is not. */
 static bool is_of_level(const char *line, size_t len)
 {
 	static const char *const names[] = {"level", "lvl", "levelname", "loglevel", "severity"};
@@ -369,7 +377,8 @@ static bool is_of_level(const char *line, size_t len)
 	return false;
 }
 
-/* The first level before the error says that the program goes on. */
+/* Whether the first log level that stands before the error is a mild one (MILD of forms.def): then the program
+ * goes on. */
 static bool has_mild_level(const char *before, size_t len)
 {
 	for (size_t at = 0, n; at < len; at += n + 1) {
@@ -396,8 +405,8 @@ static bool has_recovered_word(const char *line, size_t len)
 	return false;
 }
 
-/* The line reports the error at that place as a failure: not a program's source, and no error that the program has got
- * over, as far as the line tells. */
+/* Whether the line reports the error at this index as a failure.  False for source code, for another rank's error,
+ * and for an error after which, by the line's own words, the program went on. */
 static bool is_failure(const char *line, size_t len, size_t at)
 {
 	if (hf_exec_form_any_phrase_in(line, at, HF_EXEC_FORM_SOURCE) ||
@@ -413,7 +422,7 @@ static bool is_failure(const char *line, size_t len, size_t at)
 
 enum hf_exec_cause hf_exec_cause_of(const char *line, size_t len)
 {
-	uint64_t letters = 0; /* most lines have no label, and need none */
+	uint64_t letters = 0; /* filled at the first label: most lines have none */
 	enum hf_exec_cause cause = HF_EXEC_CAUSE_NONE;
 	unsigned steps = STEPS_MAX;
 
@@ -425,7 +434,7 @@ enum hf_exec_cause hf_exec_cause_of(const char *line, size_t len)
 		if ((letters & letter_bit(hf_ascii_to_lower(line[at]))) == 0)
 			continue;
 		cause = find_cause_at(line, len, at, &steps);
-		/* A line may hold another error behind one that is no failure. */
+		/* The search goes on behind an error that is no failure: the same line may hold another error. */
 		if (cause != HF_EXEC_CAUSE_NONE && !is_failure(line, len, at))
 			cause = HF_EXEC_CAUSE_NONE;
 	}

@@ -7,11 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Each line of cause_lines.txt names the cause that its code says, read as a process's stderr. */
+/* The code before each line of cause_lines.txt is the code of the cause that exec finds if a process prints the
+ * line to stderr. */
 
 static const char *path;
 
-/* "CODE LINE\n"; false: the line is empty or a comment. */
+/* Splits "CODE LINE\n".  False: the row is empty or a comment. */
 static bool split(const char *row, int *ret_code, const char **ret_line)
 {
 	char *end;
@@ -57,7 +58,7 @@ static void each_line_names_its_cause(void **state)
 	}
 	fclose(file);
 	assert_int_equal(wrong, 0);
-	/* A file that was cut short would test nothing. */
+	/* A file that was cut short would test nothing, so the test counts the lines. */
 	assert_true(of_cause > 50 && of_none > 50);
 }
 

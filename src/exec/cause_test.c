@@ -15,7 +15,7 @@ static void each_code_has_a_name(void **state)
 	assert_string_equal(hf_exec_cause_name(HF_EXEC_CAUSE_HANG), "hang");
 }
 
-/* Fills the line with pieces, and its end with the last text. */
+/* Fills the line with copies of piece, and puts end at its end. */
 static void fill_line(char line[LINE_MAX_BYTES], const char *piece, const char *end)
 {
 	size_t len = strlen(piece), at = LINE_MAX_BYTES - strlen(end);
@@ -34,7 +34,8 @@ static void a_long_line_names_its_cause(void **state)
 	assert_int_equal(hf_exec_cause_of(line, sizeof(line)), HF_EXEC_CAUSE_DEVICE_TRANSIENT);
 }
 
-/* Its wildcards match in very many ways.  Without a limit such a line costs 20 ms. */
+/* The line matches the wildcards of a label in very many ways.  Without the limit of comparisons this line costs
+ * 20 ms. */
 static void a_hostile_line_is_soon_read(void **state)
 {
 	const char *const end = ") failed: hardware stack error) failed: hardware stack error";

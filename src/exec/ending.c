@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* The end of CMD, or of a wait, as an exit code, a termination message and a state for the agent. */
+/* The end of CMD, or of a wait without CMD, as an exit code, a termination message and a state for the agent. */
 #include "exec/state_internal.h"
 
 #include <errno.h>
@@ -25,12 +25,13 @@ static void add_left(const struct hf_exec_run *x, const char *why, char *ret_tex
 	if (x->left == 0)
 		snprintf(ret_text, size, "%s", why);
 	else
-		snprintf(ret_text, size, "%s%s%zu of its processes did not end by SIGKILL", why,
-			 why[0] == '\0' ? "" : "; ", x->left);
+		snprintf(ret_text, size, "%s%s%zu processes of the rank did not end by SIGKILL",
+			 why, why[0] == '\0' ? "" : "; ", x->left);
 }
 
-/* The time from which a cause in stderr counts: the last minute.  If no rank has advanced since the cause, it counts longer,
- * because collectives wait for half an hour before they abort.  Other ranks may have completed a step just after the cause. */
+/* The time from which a cause in stderr explains the end.  As a rule a cause counts for a minute.  If no rank has
+ * advanced since the cause, it counts for up to an hour: collectives wait for half an hour before they abort.
+ * Another rank may complete a step up to 5 s after the cause. */
 static int64_t find_cause_start_s(const struct hf_exec_run *x)
 {
 	int64_t now_s = x->now_ms / 1000, last_s = x->step_ms / 1000 - STEP_ENDS_S;
@@ -43,13 +44,14 @@ static int64_t find_cause_start_s(const struct hf_exec_run *x)
 									  : now_s - CAUSE_S;
 }
 
-/* CMD ended by itself or hung, so a cause in stderr explains it. */
+/* True if CMD ended by itself or hung: then a cause in its stderr explains the end.  False after a signal to end,
+ * an order or a fence. */
 bool hf_exec_is_own_end(const struct hf_exec_run *x)
 {
 	return x->ending == HF_EXEC_ENDS_ITSELF || x->ending == HF_EXEC_ENDS_HUNG;
 }
 
-/* The end of CMD as a code and a sentence. */
+/* Makes the exit code and the explanation of CMD's end. */
 void hf_exec_make_ending(struct hf_exec_run *x)
 {
 	struct hf_exec_ending end = {.code = make_code(x->status), .why = "", .tail = &x->tail};
@@ -65,7 +67,7 @@ void hf_exec_make_ending(struct hf_exec_run *x)
 		end.given = (int)cause;
 		end.why = hf_tail_cause_line(&x->tail, since_s);
 	} else if (x->ending == HF_EXEC_ENDS_HUNG && end.code != 0) {
-		/* Code 0 here means that CMD was about to end: closing devices takes a while. */
+		/* A rank that hung and ended with code 0 had finished: closing devices takes a while. */
 		end.given = HF_EXEC_CAUSE_HANG;
 		if (x->hung_rank >= 0)
 			snprintf(of_rank, sizeof(of_rank), " of rank %d", (int)x->hung_rank);
@@ -73,10 +75,10 @@ void hf_exec_make_ending(struct hf_exec_run *x)
 			 x->options->hang_after_s);
 		end.why = why;
 	}
-	/* The operator must know of a fence, also with --keep-code. */
+	/* The operator must learn of a fence, so --keep-code does not change the code 226. */
 	if (x->options->keep_code && x->ending != HF_EXEC_ENDS_FENCED)
 		end.given = end.code;
-	/* A rank that an order could not stop is no failure of the program. */
+	/* If processes outlive the stop that the agent ordered, exec ends with 227: the program is not at fault. */
 	if (x->ending == HF_EXEC_ENDS_ORDERED)
 		end.given = end.code = HF_EXEC_CODE_BARRIER;
 	add_left(x, end.why, x->end_text, sizeof(x->end_text));
@@ -84,7 +86,7 @@ void hf_exec_make_ending(struct hf_exec_run *x)
 	x->end = end;
 }
 
-/* Ends exec with this code, while CMD does not run. */
+/* Sets the exit code and the reason of an end of exec while CMD does not run. */
 void hf_exec_give_code(struct hf_exec_run *x, int code, const char *why)
 {
 	snprintf(x->end_text, sizeof(x->end_text), "%s", why);

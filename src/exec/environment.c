@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* The variables of CMD: where it reports, and which start of the rank it is. */
+/* The environment variables of CMD: the socket for its reports, and the generation and attempt of the rank. */
 #include "exec/state_internal.h"
 
 #include "base/str.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Longest value of a variable that gets the number of the rendezvous. */
+/* Longest value of PET_RDZV_ID or TORCHELASTIC_RUN_ID to which exec appends the number of the rendezvous. */
 #define RENDEZVOUS_BYTES_MAX 1024
 
 #define REPORT_ENV "HOLDFAST_REPORT_SOCKET"
@@ -28,8 +28,9 @@ static void set_number(const char *name, int64_t number)
 	(void)setenv(name, text, 1);
 }
 
-/* After a restart of the whole job in place its ranks meet under a new name.  All ranks of a generation get the same: the
- * agents read the number from the job. */
+/* Appends the number of the rendezvous to torch's names for it: after a restart of the whole job in place the
+ * ranks meet under a new name.  All ranks of a generation get the same number, since the agents read it from the
+ * job. */
 static void name_rendezvous(struct hf_exec_run *x)
 {
 	int64_t number = x->orders.target.rendezvous;
@@ -61,6 +62,6 @@ void hf_exec_read_environment(struct hf_exec_run *x)
 	for (size_t i = 0; i < HF_ARRAY_LEN(rendezvous_names); i++)
 		x->rendezvous[i] = getenv(rendezvous_names[i]);
 	x->nested = !hf_str_is_empty(getenv(REPORT_ENV));
-	/* Of this exec alone: another one below has nothing to wait for. */
+	/* HOLDFAST_HOLD is for this exec: an exec that CMD runs must not wait as well. */
 	(void)unsetenv(HF_EXEC_HOLD_ENV);
 }

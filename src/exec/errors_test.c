@@ -8,8 +8,8 @@
 #include <string.h>
 
 /*
- * errors.def against the lists of the headers, and each of its rows through the real matching, in the forms in which
- * programs print it.
+ * Compares errors.def with the names in the headers, and reads each row as a line of stderr, in the forms in which
+ * programs print errors.
  */
 
 enum { RUNTIME, DRIVER, HIP, NCCL, CUBLAS, CUDNN, NVML, KERNEL, CONTAINER, VERBS, LIBRARIES };
@@ -83,7 +83,7 @@ static void each_row_has_a_name_of_the_headers(void **state)
 			fail_msg("errors_names.def does not list %s", errors[i].name);
 }
 
-/* The counts of the headers that errors.def names: a list that loses a name fails here. */
+/* The number of names in each header that errors.def names: a list that loses a name fails here. */
 static void the_lists_are_as_long_as_the_headers(void **state)
 {
 	static const int expected[LIBRARIES] = {
@@ -104,7 +104,7 @@ static void each_row_tells_its_source_and_its_reason(void **state)
 			fail_msg("%s has no source or no reason", errors[i].name);
 }
 
-/* The CUDA runtime and the CUDA driver share their numbers: a number has the same class in both. */
+/* The CUDA runtime and the CUDA driver number their errors alike: a number has the same class in both lists. */
 static void a_number_has_one_cause(void **state)
 {
 	for (size_t i = 0; i < HF_ARRAY_LEN(errors); i++)
@@ -127,7 +127,7 @@ static const char *text_of(const struct error *error)
 	return error->text;
 }
 
-/* A program's line: what stands before a name or a text, and behind it. */
+/* A line that a program prints: the text before an error's name or text, and the text behind it. */
 struct form {
 	const char *before, *after;
 	const char *(*said)(const struct error *error);
@@ -155,7 +155,7 @@ static const struct form cuda_forms[] = {
 	 name_of},
 	{"CUDA runtime API error ", " (1):", name_of},
 	{"CUDAError: ", ": it failed", name_of},
-	/* A call that failed: Horovod, UCX, JAX, TensorFlow */
+	/* A message that a call failed, of Horovod, UCX, JAX and TensorFlow */
 	{"  what():  cudaEventSynchronize failed: ", "", text_of},
 	{"[n7:91:0] cuda_copy_md.c:270 UCX  ERROR cuMemHostRegister_v2(p, n, 0x01) failed: ", "",
 	 text_of},
@@ -257,7 +257,7 @@ static void each_form_of_each_row_gives_its_cause(void **state)
 	}
 }
 
-/* torch.cuda's warning has the number alone, and RMM prints the name and the text behind one another. */
+/* A warning of torch.cuda holds the error's number without its name; RMM prints the name, a blank and the text. */
 static void the_number_and_both_together_give_the_cause(void **state)
 {
 	char line[1024];
@@ -276,7 +276,7 @@ static void the_number_and_both_together_give_the_cause(void **state)
 	}
 }
 
-/* In a program's own sentence, as the source in a traceback and as a list, the same words are no cause. */
+/* The words of an error are no cause in a program's own sentence, in source code of a traceback and in a list. */
 static void without_a_form_no_row_gives_a_cause(void **state)
 {
 	static const char *const sentences[] = {

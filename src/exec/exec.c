@@ -17,29 +17,33 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The agent calls a rank lost if it hears nothing for 30 s. */
+/* How often exec sends the agent a sign of life: the agent calls a rank lost after 30 s without one. */
 #define BEAT_MS 5000
-/* The limit counts reports of strangers too, so a flood on the socket does not delay the fence. */
+/* Most datagrams read from the report socket in a row.  Datagrams of other processes than descendants count too,
+ * so a flood does not delay the fence. */
 #define REPORTS_AT_ONCE 1024
-/* Of steps faster than this only some are sent, the last one always. */
+/* Least time between two reports of steps to the agent.  Of steps that come faster exec sends some, and always the
+ * last. */
 #define STEP_GAP_MS 20
-/* An attempt below that is a count of restarts below CMD; a larger one is a time or the like. */
+/* An attempt in a rank's report below this number counts restarts by a launcher below CMD; a larger number is no
+ * count, but a time. */
 #define RESTARTS_MAX 1000
-/* The limit for interpreters to print their stacks after SIGABRT. */
+/* After SIGABRT interpreters have this long to print their stacks. */
 #define STACKS_MS 10000
-/* If poll() takes this much longer than its timeout, the process was frozen meanwhile. */
+/* If poll() takes this much longer than its timeout, exec was frozen meanwhile, and CMD too. */
 #define FROZEN_MS 2000
-/* The operator assumes that the rank has stopped ten seconds after the fence's limit. */
+/* How often exec checks the fence.  The operator takes a rank as stopped ten seconds after the fence's limit. */
 #define FENCE_LOOK_MS 1000
-/* A process that SIGKILL has not ended by then waits for a disk or a driver, perhaps for ever. */
+/* How long exec waits for descendants to end after SIGKILL: a process that lives longer waits for a disk or a
+ * driver, perhaps for ever. */
 #define REST_MS 5000
 #define REST_LOOK_MS 5
-/* The limit for the rest of the pipe after CMD has ended, if the reader of stderr is slow. */
+/* How long exec passes on what is left in the pipe after CMD has ended, if the reader of stderr is slow. */
 #define DRAIN_MS 2000
-/* How often contact is looked at before a start. */
+/* How often exec checks the node's contact before it starts CMD. */
 #define CONTACT_LOOK_MS 250
 
-/* While ranks save: how often those that have ended are looked for. */
+/* How often exec checks, while ranks save, whether the processes that it asked have ended. */
 #define SAVE_LOOK_MS 200
 
 /* ---- the agent --------------------------------------------------------------------------------- */
@@ -51,7 +55,7 @@ static void send_step(struct hf_exec_run *x)
 	(void)hf_exec_link_send(&x->link, &x->step);
 }
 
-/* The clock without the time in which CMD could not run. */
+/* The present time less the time in which CMD could not run: the clock for limits on CMD. */
 static int64_t measure_running_ms(const struct hf_exec_run *x)
 {
 	return x->now_ms - x->stopped_ms;
@@ -80,16 +84,19 @@ static void receive_reports(struct hf_exec_run *x)
 
 	while (hf_exec_link_receive(&x->link, &left, &beat, &sender)) {
 		take_save_report(x, &beat, &sender);
-		/* A report without a step may come from a thread of its own, and the beat is sent anyway. */
+		/* A report without a step does not show that the rank trains (a thread of its own may send it),
+		 * and exec sends signs of life anyway. */
 		if (!beat.has_step)
 			continue;
-		/* Several ranks may report here, and the last step of each is sent. */
+		/* Several ranks report to this exec: the waiting step of another rank is sent first, so that the
+		 * agent gets the last step of each. */
 		if (x->step_waits && beat.rank != x->step.rank)
 			send_step(x);
-		/* The count of a launcher inside begins anew with each container. */
+		/* The attempt counts the restarts by a launcher below CMD and begins again in each container, so
+		 * exec adds the attempt of CMD. */
 		if (beat.attempt < RESTARTS_MAX)
 			beat.attempt += x->attempt;
-		/* The flag sets the fence, not the program. */
+		/* Only exec's flag sets the fence; a program's report cannot. */
 		beat.fence_s = 0;
 		hf_progress_take(&x->progress, "/proc", &beat, sender.pid, measure_running_ms(x));
 		if (x->ending == HF_EXEC_ENDS_TOLD &&
@@ -112,7 +119,7 @@ static void receive_reports(struct hf_exec_run *x)
 
 static void send_beat(struct hf_exec_run *x)
 {
-	/* An agent that has started anew learns the last step from it. */
+	/* A sign of life repeats the last step, so an agent that was started again learns the step. */
 	struct hf_beat alive = x->any_step && !x->ended
 				       ? x->step
 				       : (struct hf_beat){.rank = -1, .attempt = x->attempt};
@@ -142,7 +149,8 @@ static void reap_children(struct hf_exec_run *x)
 			hf_exec_take_stop(x, info.si_pid);
 			continue;
 		}
-		/* A process that is reaped is no descendant any more, and its last reports would not count. */
+		/* Reports count only if their sender is a descendant, and a process is none after it was reaped.
+		 * So exec takes the last reports first. */
 		receive_reports(x);
 		if (waitpid(info.si_pid, &status, WNOHANG) != info.si_pid)
 			return;
@@ -158,7 +166,8 @@ static bool is_end_signal(uint32_t signum)
 	return signum == SIGTERM || signum == SIGINT || signum == SIGHUP || signum == SIGQUIT;
 }
 
-/* A signal to end counts, unless CMD is being ended already. */
+/* Whether a signal to end (SIGTERM, SIGINT, SIGHUP, SIGQUIT) decides how exec ends: not if exec already ends CMD
+ * for a hang or a fence. */
 static bool takes_end(const struct hf_exec_run *x)
 {
 	return x->ended || x->ending == HF_EXEC_ENDS_ITSELF || x->ending == HF_EXEC_ENDS_TOLD ||
@@ -173,7 +182,8 @@ static void take_end(struct hf_exec_run *x, int signum)
 	x->signal_ms = measure_running_ms(x);
 }
 
-/* Asks a program that does not use the helper.  A launcher does not save; if no process reports steps, CMD is the program. */
+/* Sends --save-signal to the processes that report steps, for programs that do not use should_save().  If no
+ * process reports steps, CMD gets the signal. */
 static void signal_for_save(struct hf_exec_run *x)
 {
 	if (x->save_signalled)
@@ -183,7 +193,7 @@ static void signal_for_save(struct hf_exec_run *x)
 		(void)kill(x->child, x->options->save_signal);
 }
 
-/* Asks the ranks; returns the number of those that have to save. */
+/* Asks the ranks to save; returns how many have yet to save. */
 static size_t ask_for_save(struct hf_exec_run *x)
 {
 	size_t left = hf_save_ask(&x->save, "/proc", x->link.report_fd);
@@ -205,12 +215,13 @@ static bool is_save_over(struct hf_exec_run *x)
 	return x->now_ms >= x->save_until_ms || ask_for_save(x) == 0;
 }
 
-/* SIGTERM waits for the save.  A second SIGTERM does not. */
+/* Begins a save before SIGTERM is passed on to CMD.  True: SIGTERM waits for the save.  A second SIGTERM does not
+ * wait. */
 static bool save_before_signal(struct hf_exec_run *x)
 {
-	/* The report of a rank that saves may be in the queue. */
+	/* The report by which a rank says that it can save may still be in the queue. */
 	receive_reports(x);
-	/* The order sends SIGTERM after the save. */
+	/* A save for an order is under way; when it is done, begin_stop() sends SIGTERM. */
 	if (x->saving == HF_EXEC_SAVE_FOR_ORDER)
 		return true;
 	if (x->ended || x->saving != HF_EXEC_NO_SAVE || x->options->save_s == 0 ||
@@ -229,7 +240,8 @@ static void handle_signals(struct hf_exec_run *x)
 			reap_children(x);
 			continue;
 		}
-		/* Own writes raise SIGPIPE; a terminal raises the others while CMD has its foreground. */
+		/* exec's own writes raise SIGPIPE.  The terminal raises SIGTTOU and SIGTTIN while CMD has the
+		 * foreground. */
 		if (info.ssi_signo == SIGPIPE || info.ssi_signo == SIGTTOU ||
 		    info.ssi_signo == SIGTTIN)
 			continue;
@@ -237,7 +249,8 @@ static void handle_signals(struct hf_exec_run *x)
 			hf_exec_continue_cmd(x);
 			continue;
 		}
-		/* If a process below signals the whole group, CMD ends by itself. */
+		/* A signal from a descendant is no request from outside: if a process below signals its whole
+		 * group, CMD ends by itself. */
 		if (is_end_signal(info.ssi_signo) && takes_end(x) &&
 		    !hf_rest_is_below("/proc", (pid_t)info.ssi_pid)) {
 			take_end(x, (int)info.ssi_signo);
@@ -257,8 +270,9 @@ static void abort_cmd(struct hf_exec_run *x)
 	(void)kill(x->child, SIGCONT);
 }
 
-/* Asks the ranks that hang for their stacks.  A launcher stands still meanwhile: when it loses a rank, it would start the
- * ranks anew, or end those that have not printed their stacks, or end with code 0. */
+/* Sends SIGABRT to the ranks that hang, so that they print their stacks.  CMD, perhaps a launcher, is stopped
+ * meanwhile: a launcher that loses a rank would start the ranks again, or end ranks that have not printed their
+ * stacks, or end with code 0. */
 static void abort_ranks(struct hf_exec_run *x)
 {
 	x->ending = HF_EXEC_ENDS_HUNG;
@@ -298,7 +312,7 @@ static void watch_for_hang(struct hf_exec_run *x)
 		abort_ranks(x);
 }
 
-/* Ends CMD at once: its replacement may already write the same files. */
+/* Ends CMD at once if the node has no contact: the replacement of the rank may already write the same files. */
 static void watch_for_contact(struct hf_exec_run *x)
 {
 	if (x->options->fence_s == 0 || x->now_ms < x->fence_at_ms)
@@ -310,8 +324,8 @@ static void watch_for_contact(struct hf_exec_run *x)
 	hf_exec_orders_move(&x->orders, HF_EXEC_FENCED, x->now_ms);
 }
 
-/* Ends the processes that CMD left behind; this process is their parent now.  SIGKILL goes to all of them before any is
- * waited for, and again as long as one runs. */
+/* Sends SIGKILL to CMD and to all processes that CMD left behind, for 5 s at most, again and again until none
+ * runs.  exec is the parent of the orphans, and reaps them. */
 static void end_descendants(struct hf_exec_run *x)
 {
 	int64_t until = hf_exec_clock_ms() + REST_MS;
@@ -330,7 +344,7 @@ static void end_descendants(struct hf_exec_run *x)
 			break;
 		(void)poll(NULL, 0, REST_LOOK_MS);
 	}
-	/* If another process traces CMD, CMD cannot be reaped. */
+	/* CMD cannot be reaped while another process traces it. */
 	if (!x->ended)
 		x->status = SIGKILL;
 	x->ended = true;
@@ -356,7 +370,8 @@ static void read_stderr(struct hf_exec_run *x)
 	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
 		stop_reading(x);
 	} else if (x->ended) {
-		/* The pipe is empty.  Another process may hold its other end for ever. */
+		/* The pipe is empty and CMD has ended.  Another process may hold the pipe open for ever, so exec
+		 * does not wait for its end. */
 		stop_reading(x);
 	}
 }
@@ -369,7 +384,8 @@ static void write_stderr(struct hf_exec_run *x)
 		x->chunk_at += (size_t)n;
 	} else if (n < 0 && errno != EAGAIN && errno != EINTR) {
 		x->chunk_len = x->chunk_at = 0;
-		/* The next write of CMD raises SIGPIPE, as without `holdfast exec`. */
+		/* The reader of exec's stderr is gone.  exec closes CMD's pipe, so the next write of CMD raises
+		 * SIGPIPE, as without `holdfast exec`. */
 		if (errno == EPIPE && x->err_fd >= 0)
 			stop_reading(x);
 	}
@@ -395,13 +411,14 @@ static int find_timeout_ms(const struct hf_exec_run *x)
 		at = x->stop_at_ms;
 	if (x->saving != HF_EXEC_NO_SAVE && x->now_ms + SAVE_LOOK_MS < at)
 		at = x->now_ms + SAVE_LOOK_MS;
-	/* The contact is too old to start CMD. */
+	/* CMD may start, except that the node's contact is too old: exec checks the contact again soon. */
 	if (hf_exec_orders_let_start(&x->orders, x->now_ms) && x->now_ms + CONTACT_LOOK_MS < at)
 		at = x->now_ms + CONTACT_LOOK_MS;
 	return at > x->now_ms ? (int)(at - x->now_ms) : 0;
 }
 
-/* If this process did not run, CMD did not either: the container was frozen, or the machine slept. */
+/* Takes the present time.  If exec did not run for a while, CMD did not either: the container was frozen, or the
+ * machine slept. */
 static void take_time(struct hf_exec_run *x, int waited_ms)
 {
 	int64_t now = hf_exec_clock_ms(), missed = now - x->now_ms - waited_ms;
@@ -450,9 +467,10 @@ static void drain_stderr(struct hf_exec_run *x)
 
 /* ---- the start --------------------------------------------------------------------------------- */
 
-/* Another process may fill the pipe between poll() and write(), and a write that blocks would delay the fence.  So the pipe
- * is opened once more with O_NONBLOCK; set on the inherited file, the flag would hold for all processes that share it.  If
- * the pipe may not be opened, writes block only if other processes write there too. */
+/* Opens the pipe behind stderr once more, with O_NONBLOCK.  Another process may fill the pipe between poll() and
+ * write(), and a write that blocks would delay the fence.  On the inherited file the flag would hold for all
+ * processes that share the file.  If the pipe cannot be opened, writes may block, but only if other processes
+ * write there too. */
 static int open_stderr(void)
 {
 	struct stat st;
@@ -463,7 +481,7 @@ static int open_stderr(void)
 	return fd < 0 ? STDERR_FILENO : fd;
 }
 
-/* CMD keeps a terminal as its stderr: a person reads it. */
+/* Makes the pipe for CMD's stderr.  If stderr is a terminal, CMD keeps it: a person reads it. */
 static int make_pipe(struct hf_exec_run *x, int *ret_write)
 {
 	int fds[2];
@@ -487,7 +505,7 @@ static int take_signals(struct hf_exec_run *x)
 
 	sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, &x->before);
-	/* If SIGCHLD is ignored, the kernel reaps the children and drops their exit codes. */
+	/* If SIGCHLD were ignored, the kernel would reap the children and drop their exit codes. */
 	(void)signal(SIGCHLD, SIG_DFL);
 	x->signal_fd = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
 	return x->signal_fd < 0 ? errno : 0;
@@ -504,7 +522,8 @@ static int start_cmd(struct hf_exec_run *x)
 		return err;
 	x->foreground = isatty(STDIN_FILENO) == 1 && tcgetpgrp(STDIN_FILENO) == getpgrp();
 	child.foreground = x->foreground;
-	/* A group of its own can be ended at once; a group of a terminal stays as it is. */
+	/* With a fence CMD gets a process group, which exec can end with one signal; a process group of a terminal
+	 * stays as it is. */
 	child.group = x->options->fence_s > 0 && isatty(STDIN_FILENO) != 1;
 	x->group = child.foreground || child.group;
 	err = hf_exec_child_start(&child, &x->child);
@@ -522,7 +541,7 @@ static int report_no_contact(struct hf_exec_run *x)
 	return hf_exec_report_end(x);
 }
 
-/* The number of a signal to end, if one came; else 0. */
+/* The number of a signal to end that has arrived; 0: none. */
 static int find_end_signal(const struct hf_exec_run *x)
 {
 	struct signalfd_siginfo info;
@@ -533,14 +552,15 @@ static int find_end_signal(const struct hf_exec_run *x)
 	return 0;
 }
 
-/* Waits for the agent to find the node's contact, which takes until the next Lease if no other pod has a fence.  0: the
- * contact is there, else the exit code. */
+/* Waits until the agent has found the node's contact with the control plane.  Without another pod with a fence on
+ * the node, this takes until the kubelet's next renewal of its Lease.  Returns 0 when CMD may start, else the exit
+ * code. */
 static int await_contact(struct hf_exec_run *x)
 {
 	int64_t until = x->now_ms + (int64_t)x->options->fence_s * 1000;
 	int signum;
 
-	/* With locked pages the fence does not wait for a disk that hangs. */
+	/* With locked pages the fence does not have to wait for a disk that hangs. */
 	(void)mlockall(MCL_CURRENT);
 	hf_fence_open(&x->fence, x->options->agent_socket, x->options->fence_s, "/proc");
 	while (!hf_fence_lets_start(&x->fence, hf_exec_clock_ms())) {
@@ -557,7 +577,8 @@ static int await_contact(struct hf_exec_run *x)
 	return 0;
 }
 
-/* Takes the numbers 0 to 2 if they are free, so that no file opened later becomes CMD's stdin, stdout or stderr. */
+/* Opens /dev/null as the descriptors 0 to 2 that are closed, so that no file opened later becomes CMD's stdin,
+ * stdout or stderr. */
 static void open_standard_files(void)
 {
 	int fd;
@@ -571,7 +592,7 @@ static void open_standard_files(void)
 
 /* ---- starts, ends and orders --------------------------------------------------------------------- */
 
-/* A process of an older start has left nothing in here. */
+/* Clears all that exec knows of the former CMD, before it starts CMD again. */
 static void forget_process(struct hf_exec_run *x)
 {
 	x->tail = (struct hf_tail){.total = 0};
@@ -587,11 +608,12 @@ static void forget_process(struct hf_exec_run *x)
 	x->step_ms = x->told_at_ms = 0;
 	x->hung_rank = -1;
 	x->any_step = x->step_waits = false;
-	/* The agent knows a new process by a greater number. */
+	/* The agent knows a new process by its greater attempt. */
 	x->attempt = x->attempt < (uint64_t)x->now_ms ? (uint64_t)x->now_ms : x->attempt + 1;
 }
 
-/* The message of the former process is not that of the new one. */
+/* Empties the termination message before CMD starts again: the message of the former process is not that of the
+ * new process. */
 static void empty_termination_log(const struct hf_exec_run *x)
 {
 	int fd;
@@ -622,7 +644,8 @@ static void begin_cmd(struct hf_exec_run *x)
 	hf_exec_orders_move(&x->orders, HF_EXEC_LEAVE, x->now_ms);
 }
 
-/* exec keeps the container if CMD has failed by itself, or was stopped by an order, and nothing of it is left. */
+/* Whether exec keeps the container: CMD has failed by itself or was stopped by an order, and no descendant of it
+ * is left. */
 static bool may_stay(const struct hf_exec_run *x)
 {
 	if (x->left > 0 || !x->left_known || !hf_exec_orders_let_stay(&x->orders))
@@ -630,12 +653,12 @@ static bool may_stay(const struct hf_exec_run *x)
 	return x->orders.phase != HF_EXEC_RUNNING || (hf_exec_is_own_end(x) && x->end.code != 0);
 }
 
-/* CMD has ended, or has to: ends all that it left behind. */
+/* Ends all processes of CMD, which has ended or has to end, and reports the end. */
 static void finish_cmd(struct hf_exec_run *x)
 {
 	bool ordered = x->orders.phase == HF_EXEC_SAVING || x->orders.phase == HF_EXEC_STOPPING;
 
-	/* The order came first: what CMD does after it is not charged. */
+	/* The agent's order came before the end of CMD, so the end is not charged to the job. */
 	if (ordered && x->ending != HF_EXEC_ENDS_TOLD)
 		x->ending = HF_EXEC_ENDS_ORDERED;
 	end_descendants(x);
@@ -660,7 +683,7 @@ static void begin_stop(struct hf_exec_run *x)
 	hf_exec_orders_move(&x->orders, HF_EXEC_SAVED, x->now_ms);
 	x->saving = HF_EXEC_NO_SAVE;
 	x->stop_at_ms = x->now_ms + (int64_t)x->orders.target.grace_s * 1000;
-	/* A hang ends CMD by itself, with the stacks of the ranks. */
+	/* CMD hangs and is already being ended with SIGABRT, so that the ranks print their stacks: no SIGTERM. */
 	if (x->ending == HF_EXEC_ENDS_HUNG)
 		return;
 	if (x->ending == HF_EXEC_ENDS_ITSELF)
@@ -673,7 +696,7 @@ static void watch_save(struct hf_exec_run *x)
 {
 	bool ordered = x->orders.phase == HF_EXEC_SAVING;
 
-	/* A rank that hangs does not save. */
+	/* A rank that hangs does not save, so it gets no time to save. */
 	if (ordered && x->saving == HF_EXEC_NO_SAVE) {
 		receive_reports(x);
 		begin_save(x, HF_EXEC_SAVE_FOR_ORDER,
@@ -689,10 +712,10 @@ static void watch_save(struct hf_exec_run *x)
 	(void)kill(x->child, SIGTERM);
 }
 
-/* In a phase in which CMD runs. */
+/* Acts on CMD in the phases in which CMD runs. */
 static void watch_cmd(struct hf_exec_run *x)
 {
-	/* CMD has ended by itself, though perhaps late. */
+	/* CMD has ended by itself, perhaps after an order or a signal. */
 	if (x->ended) {
 		finish_cmd(x);
 		return;
@@ -714,19 +737,20 @@ static void explain_wait(struct hf_exec_run *x)
 
 	snprintf(
 		why, sizeof(why),
-		"no go from the node's agent for %lld s: the restart that %s this rank was not completed",
+		"no go from the node's agent for %lld s: the restart in place that %s this rank was not completed",
 		(long long)((x->now_ms - x->orders.held_ms) / 1000),
 		x->orders.phase == HF_EXEC_DOWN ? "stopped" : "holds");
 	hf_exec_give_code(x, HF_EXEC_CODE_BARRIER, why);
 }
 
-/* In a phase in which CMD does not run. */
+/* Acts in the phases in which CMD does not run. */
 static void watch_wait(struct hf_exec_run *x)
 {
 	bool ended = x->orders.phase == HF_EXEC_ENDED; /* then the code of CMD stands */
 
 	if (x->orders.leaving) {
-		/* The code of a program that ended by itself stands, though an order came after it. */
+		/* The signal came while CMD did not run.  If CMD had failed by itself before, its exit code
+		 * stands; else exec ends with the code of the signal. */
 		if (x->end.given == 0 || x->end.given == HF_EXEC_CODE_BARRIER)
 			hf_exec_give_code(x, 128 + x->signal, "");
 		hf_exec_orders_move(&x->orders, HF_EXEC_TOLD, x->now_ms);
@@ -739,7 +763,7 @@ static void watch_wait(struct hf_exec_run *x)
 	}
 }
 
-/* What the phase needs now.  It ends in LEAVING, or has to wait for an event. */
+/* Does what the present phase needs.  Afterwards the phase is LEAVING, or exec has to wait for an event. */
 static void advance_phase(struct hf_exec_run *x)
 {
 	hf_exec_orders_receive(&x->orders, x->now_ms);
@@ -749,7 +773,7 @@ static void advance_phase(struct hf_exec_run *x)
 		watch_wait(x);
 	if (x->orders.phase != HF_EXEC_LEAVING)
 		watch_for_contact(x);
-	/* Where exec ends, the end of the container tells all. */
+	/* If exec ends, it sends no state: the agent learns the end from the container's. */
 	if (x->orders.phase != HF_EXEC_LEAVING)
 		hf_exec_orders_tell(&x->orders, x->now_ms);
 }

@@ -18,20 +18,21 @@ HF_BEGIN_DECLS
 
 struct hf_exec_child {
 	char *const *argv;
-	int err_fd;           /* becomes its stderr; -1: it inherits stderr */
-	bool foreground;      /* gets a group of its own, in the terminal's foreground */
-	bool group;           /* gets a group of its own */
+	int err_fd;      /* becomes CMD's stderr; -1: CMD inherits exec's stderr */
+	bool foreground; /* CMD gets a process group of its own, in the terminal's foreground */
+	bool group;      /* gets a group of its own */
 	const sigset_t *mask; /* its signal mask */
 };
-/* 0, or the errno of the call that failed, execvp included. */
+/* Starts CMD.  Returns 0, or the errno of the call that failed, execvp included. */
 int hf_exec_child_start(const struct hf_exec_child *child, pid_t *ret_pid);
 
 /* ---- link.c ------------------------------------------------------------------------------------ */
 
 /*
- * Two datagram sockets: one sends to the agent, the other receives the program's reports.  The second
- * has an abstract name, so it needs no folder.  All processes of the network namespace see such a name,
- * with hostNetwork all of the node: only reports of descendants of the own user count.
+ * Two datagram sockets: one sends to the agent, the other receives the reports of CMD and its descendants.  The
+ * receiving socket has an abstract name, so it needs no folder.  All processes of the network namespace see an
+ * abstract name; with hostNetwork these are all processes of the node.  So exec takes only reports of descendants,
+ * and, unless exec is root, only those of exec's user or root.
  */
 #define HF_EXEC_LINK_NAME_MAX 16
 struct hf_exec_link {
@@ -41,10 +42,10 @@ struct hf_exec_link {
 	char report_name[HF_EXEC_LINK_NAME_MAX]; /* "@0a1b2" */
 };
 void hf_exec_link_open(struct hf_exec_link *link, const char *agent_socket);
-/* Does not block; a report that cannot be sent is lost. */
+/* Sends a report to the agent.  Does not block; a report that cannot be sent is lost. */
 bool hf_exec_link_send(const struct hf_exec_link *link, const struct hf_beat *beat);
-/* The next report of the program and its sender.  Each datagram takes one off *left, also a stranger's.  False: no
- * report is there, or *left is 0. */
+/* Takes the next report of a descendant, and its sender.  Each datagram takes one off *left, also a datagram of a
+ * stranger.  False: no report is there, or *left is 0. */
 bool hf_exec_link_receive(const struct hf_exec_link *link, int *left, struct hf_beat *ret_beat,
 			  struct hf_exec_sender *ret_sender);
 
@@ -52,14 +53,14 @@ bool hf_exec_link_receive(const struct hf_exec_link *link, int *left, struct hf_
 
 struct hf_tail;
 struct hf_exec_ending {
-	int code;        /* CMD's own, or 128 + its signal */
+	int code;        /* CMD's exit code, or 128 + its signal */
 	int given;       /* the exit code of this process */
 	const char *why; /* the reason as a line; "" */
 	const struct hf_tail *tail;
 };
-/* The message as it would be written; no NUL is added.  Returns the length. */
+/* Formats the termination message; adds no NUL.  Returns the length. */
 size_t hf_exec_message_format(const struct hf_exec_ending *ending, char *text, size_t size);
-/* Writes the message into the file, unless the program has written there. */
+/* Writes the termination message into the file, unless CMD has written a message there. */
 void hf_exec_message_write(const char *path, bool create, const struct hf_exec_ending *ending);
 
 HF_END_DECLS

@@ -11,7 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Reads a small file with one call; -1 and errno.  A FIFO or a device in its place is an error, so it cannot block. */
+/* Reads a small file with one call; -1 and errno on failure.  A FIFO or a device under this path is an error, so
+ * the call cannot block. */
 static ssize_t read_small(const char *path, char *text, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -55,7 +56,7 @@ void hf_fence_open(struct hf_fence *fence, const char *agent_socket, uint32_t li
 
 	hf_assert(limit_s > 0);
 	*fence = (struct hf_fence){.limit_s = limit_s};
-	/* A path that is too long for a socket has no contact file beside it. */
+	/* If the path of the agent's socket is too long for a socket, the fence has no file of contact. */
 	if (strlen(agent_socket) < sizeof(fence->path) - sizeof(HF_CONTACT_FILE))
 		snprintf(fence->path, sizeof(fence->path), "%.*s%s", folder, agent_socket,
 			 HF_CONTACT_FILE);
@@ -67,20 +68,20 @@ static void explain_contact(struct hf_fence *fence, enum hf_contact_word word, u
 	switch (word) {
 	case HF_CONTACT_OLD:
 		snprintf(fence->why, sizeof(fence->why),
-			 "no contact with the control plane for %llu s, of %u s",
+			 "no contact with the control plane for %llu s (limit %u s)",
 			 (unsigned long long)(age_ms / 1000), fence->limit_s);
 		break;
 	case HF_CONTACT_OTHER_BOOT:
-		snprintf(fence->why, sizeof(fence->why), "%s was written in another boot",
-			 fence->path);
+		snprintf(fence->why, sizeof(fence->why),
+			 "the record of contact %s was written in another boot", fence->path);
 		break;
 	case HF_CONTACT_FUTURE:
-		snprintf(fence->why, sizeof(fence->why), "%s has a time in the future",
-			 fence->path);
+		snprintf(fence->why, sizeof(fence->why),
+			 "the record of contact %s has a time in the future", fence->path);
 		break;
 	default:
-		snprintf(fence->why, sizeof(fence->why), "%s holds no time of contact",
-			 fence->path);
+		snprintf(fence->why, sizeof(fence->why),
+			 "the record of contact %s holds no time of contact", fence->path);
 		break;
 	}
 }

@@ -83,12 +83,13 @@ static void a_contact_holds_until_its_limit(void **state)
 	assert_true(hf_fence_holds(&fence, NOW_MS));
 	assert_true(hf_fence_holds(&fence, NOW_MS + LIMIT_S * 1000 - 1));
 	assert_false(hf_fence_holds(&fence, NOW_MS + LIMIT_S * 1000));
-	assert_string_equal(fence.why, "no contact with the control plane for 50 s, of 50 s");
+	assert_string_equal(fence.why, "no contact with the control plane for 50 s (limit 50 s)");
 	put("holdfast-contact/1 boot=" BOOT " at_ms=1040000\n");
 	assert_true(hf_fence_holds(&fence, NOW_MS + LIMIT_S * 1000));
 }
 
-/* An agent without fences does not read the Lease, and needs time to begin. */
+/* An agent without fences does not read the Lease, so after the first report with a fence it needs time to find
+ * the contact. */
 static void who_starts_has_time_until_the_next_contact(void **state)
 {
 	put("holdfast-contact/1 boot=" BOOT " at_ms=1000000\n");
@@ -100,7 +101,7 @@ static void who_starts_has_time_until_the_next_contact(void **state)
 		"the last contact with the control plane is too old to start CMD with a limit of 50 s");
 	assert_true(hf_fence_holds(&fence, NOW_MS + LIMIT_S * 1000 - 12000));
 	assert_false(hf_fence_lets_start(&fence, NOW_MS + LIMIT_S * 1000));
-	assert_string_equal(fence.why, "no contact with the control plane for 50 s, of 50 s");
+	assert_string_equal(fence.why, "no contact with the control plane for 50 s (limit 50 s)");
 	/* Nothing but what was is believed. */
 	assert_false(hf_fence_lets_start(&fence, NOW_MS - 1));
 	hf_fence_open(&fence, socket_path, 4, fake_proc);

@@ -25,7 +25,8 @@ const char *hf_exec_form_next(enum hf_exec_form_kind kind, size_t *at)
 	return NULL;
 }
 
-/* The line begins with the form, in which `number` is a number.  fold: capitals match small letters. */
+/* Whether the line begins with the form.  The character `number` of the form stands for a number.  fold: capitals
+ * of the line match small letters of the form. */
 static bool begins_with_form(const char *line, size_t len, const char *form, char number, bool fold)
 {
 	size_t at = 0;

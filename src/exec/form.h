@@ -10,7 +10,7 @@
 
 HF_BEGIN_DECLS
 
-/* The rows of forms.def, by kind, and how a line is compared with one. */
+/* The rows of forms.def by kind, and functions that compare a line with the forms of a kind. */
 enum hf_exec_form_kind {
 	HF_EXEC_FORM_RUNTIME,
 	HF_EXEC_FORM_NVML,
@@ -34,19 +34,20 @@ enum hf_exec_form_kind {
 	HF_EXEC_FORM_KINDS,
 };
 
-/* The next form of the kind; *at begins with 0 and is the caller's place.  NULL: there is none. */
+/* The next form of the kind.  *at is the caller's position, 0 at first.  NULL: there are no more. */
 const char *hf_exec_form_next(enum hf_exec_form_kind kind, size_t *at);
 
-/* The line begins with the form, in which '#' is a number. */
+/* Whether the line begins with the form, in which '#' stands for a number. */
 bool hf_exec_form_begins(const char *line, size_t len, const char *form);
-/* One of the kind's forms is somewhere in the line. */
+/* Whether one of the kind's forms is somewhere in the line. */
 bool hf_exec_form_any_in(const char *line, size_t len, enum hf_exec_form_kind kind);
-/* One of the kind's phrases, which are in small letters, is somewhere in the line; capitals match too, and '%' is a number. */
+/* Whether one of the kind's phrases is somewhere in the line.  Phrases are in small letters and match capitals
+ * too; '%' stands for a number. */
 bool hf_exec_form_any_phrase_in(const char *line, size_t len, enum hf_exec_form_kind kind);
-/* One of the kind's words, which are in small letters, is these bytes; capitals match too. */
+/* Whether the word is one of the kind's words.  Words are in small letters and match capitals too. */
 bool hf_exec_form_is_word(const char *word, size_t len, enum hf_exec_form_kind kind);
 
-/* The form, a word in small letters, is these bytes; capitals match too. */
+/* Whether the word is the form, which is a word in small letters; capitals match too. */
 bool hf_exec_form_is_same_word(const char *word, size_t len, const char *form);
 
 HF_END_DECLS

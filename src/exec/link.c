@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Five hexadecimal digits behind the NUL: the kernel's own choice. */
+/* The length of an abstract name that the kernel chooses at bind(): a NUL and five hexadecimal digits. */
 #define AUTOBIND_LEN 6
 
 static int open_socket(void)
@@ -60,13 +60,14 @@ bool hf_exec_link_send(const struct hf_exec_link *link, const struct hf_beat *be
 	if (link->agent_fd < 0)
 		return false;
 	len = hf_beat_format(beat, text);
-	/* Sent to the name each time, so an agent that has started anew is found. */
+	/* Each report is sent to the socket's name, so it reaches an agent that was started again. */
 	return sendto(link->agent_fd, text, len, MSG_DONTWAIT | MSG_NOSIGNAL,
 		      (const struct sockaddr *)&link->agent, sizeof(link->agent)) >= 0;
 }
 
-/* The sender is a descendant, and runs as the own user or as root.  If this process is root, any user counts: entrypoints
- * change the user before they train.  Senders of other PID namespaces have the pid 0. */
+/* Whether exec takes the report: its sender is a descendant, and runs as exec's user or as root.  If exec is root,
+ * any user counts: entrypoints change the user before they train.  Senders of other PID namespaces have the pid 0,
+ * and do not count. */
 static bool is_ours(const struct msghdr *message, pid_t *ret_pid)
 {
 	const struct cmsghdr *c = CMSG_FIRSTHDR(message);

@@ -43,7 +43,7 @@ static int listen_as_agent(void)
 	return fd;
 }
 
-/* As the program does: a socket of its own, and the name with '@' for the NUL. */
+/* Sends a report as a program does: from a socket of its own, to the name with '@' for the NUL. */
 static void send_report(const char *text)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
@@ -151,7 +151,8 @@ static void reports_of_the_program_come_in_and_nonsense_does_not(void **state)
 		continue;
 }
 
-/* A process of the same network namespace and user sees the socket's name, but is no child. */
+/* A report of a process that is no descendant does not count, though the process sees the socket's name (same
+ * network namespace, same user). */
 static void a_stranger_does_not_speak_for_the_program(void **state)
 {
 	struct hf_beat beat;
@@ -164,7 +165,8 @@ static void a_stranger_does_not_speak_for_the_program(void **state)
 		char byte;
 		bool heard, own;
 
-		/* The stranger is our parent, and what it sent is here. */
+		/* This child ran the receiver: its parent is no descendant of it, and the parent's report is in
+		 * the queue. */
 		(void)!read(go[0], &byte, 1);
 		heard = receive(&beat);
 		(void)report("holdfast/1 step=2");

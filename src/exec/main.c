@@ -2,7 +2,7 @@
  * Copyright The Holdfast authors */
 #include "exec/exec.h"
 
-/* `holdfast-exec`: what `holdfast exec` is, in a program that needs the C library alone. */
+/* `holdfast-exec`: the same as `holdfast exec`, as a program that needs only the C library. */
 int main(int argc, char **argv)
 {
 	return hf_exec_main(argc, argv);

@@ -15,14 +15,14 @@
 
 #define HEADLINE_BYTES_MAX 512
 
-/* "exit code 1, given as 220 (device-fatal): …" */
+/* The first line of the message: "exit code 1, given as 220 (device-fatal): …". */
 static size_t format_headline(const struct hf_exec_ending *ending, char *text, size_t size)
 {
 	const char *name = hf_exec_cause_name((enum hf_exec_cause)ending->given), *colon;
 	char why[HEADLINE_BYTES_MAX];
 	int n;
 
-	/* The reason may hold bytes of the program. */
+	/* The reason may hold control bytes: it may be a line of the program. */
 	snprintf(why, sizeof(why), "%s", hf_str_or(ending->why, ""));
 	why[hf_exec_text_clean(why, strlen(why))] = '\0';
 	colon = why[0] == '\0' ? "" : ": ";
@@ -33,7 +33,7 @@ static size_t format_headline(const struct hf_exec_ending *ending, char *text, s
 		n = snprintf(text, size, "exit code %d%s%s\n", ending->code, colon, why);
 	if (n < (int)size)
 		return n > 0 ? (size_t)n : 0;
-	/* A program's name may have any length; the text is cut where a character begins. */
+	/* The reason may name a program whose name is very long; the line is cut where a character begins. */
 	for (n = (int)size - 2; n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80; n--)
 		continue;
 	text[n] = '\n';
@@ -61,7 +61,7 @@ void hf_exec_message_write(const char *path, bool create, const struct hf_exec_e
 		  0644);
 	if (fd < 0)
 		return;
-	/* A message that the program has written stays. */
+	/* If the program has written a message itself, the program's message stays. */
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0) {
 		len = hf_exec_message_format(ending, text, sizeof(text));
 		(void)hf_fs_write_all(fd, text, len);

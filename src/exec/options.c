@@ -15,7 +15,7 @@
 
 #define HELP_LINE_BYTES_MAX 1024
 
-/* The flags and the environment of `holdfast exec`, and its main program. */
+/* The flags and the environment variables of `holdfast exec`, and the main function. */
 
 const struct hf_flag hf_exec_flags[] = {
 	{"agent-socket", 0, "PATH", "socket of the node's agent; '': none",
@@ -83,7 +83,7 @@ static int take_signal(const char *value, int *ret_signal)
 			    hf_str_or(value, ""));
 }
 
-/* A fence that cannot be read is an error: CMD must not run without it. */
+/* A value of the fence's variable that is no number of seconds is an error: CMD must not run without its fence. */
 static int take_seconds_env(const char *name, const char *value, uint32_t *ret_seconds)
 {
 	char text[96];

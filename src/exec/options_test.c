@@ -10,7 +10,7 @@
 
 static struct hf_exec_options options;
 
-/* The words as a command line has them. */
+/* Parses the words as those of a command line. */
 static int parse(const char *words)
 {
 	static char text[256];
@@ -114,7 +114,7 @@ static void test_save(void **state)
 	assert_true(options.hold);
 	assert_int_equal(parse("--save-grace=2m --save-signal USR2 x"), 0);
 	assert_int_equal(options.save_signal, SIGUSR2);
-	/* Signals that would end or stop the rank ask for nothing. */
+	/* Signals that end or stop a process cannot ask a rank to save. */
 	assert_int_equal(parse("--save-signal=KILL x"), HF_EXEC_CODE_USAGE);
 	assert_int_equal(parse("--save-signal=10 x"), HF_EXEC_CODE_USAGE);
 	assert_int_equal(parse("--save-grace=2d x"), HF_EXEC_CODE_USAGE);

@@ -2,7 +2,7 @@
  * Copyright The Holdfast authors */
 #include "exec/orders.h"
 
-/* A state that the agent's full queue refused is sent again after this time. */
+/* If the agent's queue is full, exec sends its state again after this time. */
 #define SEND_AGAIN_MS 100
 
 static bool is_above(const struct hf_process_start *left, const struct hf_process_start *right)
@@ -42,7 +42,8 @@ void hf_exec_orders_move(struct hf_exec_orders *o, enum hf_exec_event event, int
 
 /* ---- targets ------------------------------------------------------------------------------------- */
 
-/* The agent may know a pod before it has seen the ledger's last write. */
+/* Whether the target is of the rank's present start: the agent may know a pod before it sees the ledger's write
+ * that made the pod, and then its target is too low. */
 static bool is_current(const struct hf_process_target *target)
 {
 	return target->start.known && !is_above(&target->first, &target->start);
@@ -60,7 +61,7 @@ static void take_in_waiting(struct hf_exec_orders *o)
 		hf_exec_orders_touch(o);
 }
 
-/* The agent tells the first start of a process that was started without one. */
+/* If the first process was started without a target, the first target tells its generation and attempt. */
 static void learn_own(struct hf_exec_orders *o)
 {
 	if (o->own.known)
@@ -146,7 +147,7 @@ bool hf_exec_orders_let_stay(const struct hf_exec_orders *o)
 
 static int64_t find_wait_ms(const struct hf_exec_orders *o)
 {
-	/* If the job does not restart in place any more, the operator replaces the pod. */
+	/* If the job no longer restarts in place, no wait is known; the operator replaces the pod. */
 	return (int64_t)(o->target.start.known && o->target.wait_s > 0 ? o->target.wait_s
 								       : HF_EXEC_HOLD_S) *
 	       1000;
@@ -183,7 +184,7 @@ void hf_exec_orders_tell(struct hf_exec_orders *o, int64_t now_ms)
 
 	state.phase = hf_exec_told_phase(o->phase);
 	state.start = state.phase == HF_PROCESS_LINE_DOWN ? o->obeyed : o->own;
-	/* An end is told while the process is the last one. */
+	/* The code, cause and last words of an end are sent only in the phase ENDED. */
 	if (state.phase != HF_PROCESS_LINE_ENDED) {
 		state.code = state.signal = 0;
 		state.cause[0] = state.words[0] = '\0';

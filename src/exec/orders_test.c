@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* exec has no agent here unless a test connects it; targets are given by hand. */
+/* Orders without a connection to an agent, unless the test connects one; the tests give targets by take(). */
 static struct hf_exec_orders open_orders(bool hold)
 {
 	struct hf_exec_orders o;
@@ -55,7 +55,7 @@ static void test_without_agent(void **state HF_UNUSED)
 	assert_true(hf_exec_orders_deadline_ms(&o) == INT64_MAX);
 }
 
-/* An agent that is there gets a moment to tell the start; without an answer CMD starts. */
+/* If exec is connected, it waits a second for a target before the first start; without an answer it starts CMD. */
 static void test_first_start(void **state HF_UNUSED)
 {
 	struct hf_exec_orders o = open_orders(false);
@@ -64,7 +64,7 @@ static void test_first_start(void **state HF_UNUSED)
 	connect_agent(&o, &peer);
 	assert_false(hf_exec_orders_let_start(&o, HF_EXEC_FIRST_MS - 1));
 	assert_true(hf_exec_orders_let_start(&o, HF_EXEC_FIRST_MS));
-	/* No rank of a job that restarts in place. */
+	/* A target without a start: the rank's job does not restart in place, so CMD starts at once. */
 	take(&o, "target", 5);
 	assert_true(hf_exec_orders_let_start(&o, 5));
 	take(&o, "target generation=2 attempt=1 wait=60 first_generation=2 first_attempt=0", 6);
@@ -83,7 +83,7 @@ static void test_learns_start_later(void **state HF_UNUSED)
 	hf_exec_orders_started(&o, 0);
 	connect_agent(&o, &peer);
 	expect_told(&o, peer, "state phase=running ordinal=1");
-	/* The ledger is further than the pod: that is an order. */
+	/* The target's start is above the pod's first start: that is an order to stop. */
 	take(&o, "target generation=3 attempt=0 hold=1 wait=60 first_generation=2 first_attempt=1",
 	     1);
 	assert_int_equal(o.phase, HF_EXEC_SAVING);
@@ -102,7 +102,7 @@ static void test_barrier(void **state HF_UNUSED)
 	take(&o, "target generation=1 attempt=0 wait=60 first_generation=1 first_attempt=0", 0);
 	hf_exec_orders_started(&o, 0);
 	expect_told(&o, peer, "state phase=running generation=1 attempt=0 ordinal=1");
-	/* Repeated, late and lower targets change nothing. */
+	/* Targets that repeat, or are late or lower, change nothing. */
 	take(&o, "target generation=1 attempt=0 wait=60", 1);
 	take(&o, "target generation=0 attempt=9 hold=1 wait=60", 1);
 	assert_int_equal(o.phase, HF_EXEC_RUNNING);
@@ -113,7 +113,7 @@ static void test_barrier(void **state HF_UNUSED)
 	hf_exec_orders_move(&o, HF_EXEC_STAY, 4);
 	expect_told(&o, peer, "state phase=down generation=2 attempt=0 ordinal=1");
 	assert_false(hf_exec_orders_let_start(&o, 4));
-	/* A go for the start before is none. */
+	/* A go for a start below the ordered one does not start CMD. */
 	take(&o, "target generation=1 attempt=0 wait=60", 5);
 	assert_false(hf_exec_orders_let_start(&o, 5));
 	/* A newer order at the barrier. */
@@ -138,7 +138,7 @@ static void test_stay(void **state HF_UNUSED)
 	take(&o, "target generation=1 attempt=0 wait=60", 0);
 	hf_exec_orders_started(&o, 0);
 	assert_true(hf_exec_orders_let_stay(&o));
-	/* Without its agent exec ends as CMD does. */
+	/* Without a connection to the agent exec does not keep the container, and ends as CMD ends. */
 	hf_agent_link_close(&o.link);
 	assert_false(hf_exec_orders_let_stay(&o));
 	o.link.fd = dup(peer);
@@ -152,12 +152,13 @@ static void test_stay(void **state HF_UNUSED)
 	hf_exec_orders_move(&o, HF_EXEC_STAY, 1000);
 	assert_int_equal(o.phase, HF_EXEC_ENDED);
 	assert_true(hf_exec_orders_deadline_ms(&o) == 61000);
-	/* A rank that ended waits no longer for repeated targets, and at once no more when the job forbids it. */
+	/* Repeated targets do not make exec wait longer after CMD has ended.  If the job forbids restarts in
+	 * place, exec ends at once. */
 	take(&o, "target generation=1 attempt=0 wait=60 hold=1", 30000);
 	assert_true(hf_exec_orders_deadline_ms(&o) == 61000);
 	take(&o, "target generation=1 attempt=0", 31000);
 	assert_true(hf_exec_orders_deadline_ms(&o) == 1000);
-	/* An order for this rank alone needs no barrier. */
+	/* A target for the next attempt of this rank alone has no hold, so CMD starts at once. */
 	take(&o, "target generation=1 attempt=1 wait=60", 32000);
 	assert_int_equal(o.phase, HF_EXEC_DOWN);
 	assert_true(hf_exec_orders_let_start(&o, 32000));
@@ -174,7 +175,7 @@ static void test_down_is_over(void **state HF_UNUSED)
 	take(&o, "target generation=2 attempt=0 wait=60 hold=1", 1000);
 	hf_exec_orders_move(&o, HF_EXEC_STAY, 2000);
 	assert_true(hf_exec_orders_deadline_ms(&o) == 62000);
-	/* While the agent repeats it, the barrier stands. */
+	/* While the agent repeats the target with a hold, the rank waits on. */
 	take(&o, "target generation=2 attempt=0 wait=60 hold=1", 12000);
 	assert_true(hf_exec_orders_deadline_ms(&o) == 72000);
 	assert_true(hf_exec_orders_wake_ms(&o, 12000) == 72000);
@@ -186,7 +187,8 @@ static void test_hold(void **state HF_UNUSED)
 
 	assert_false(hf_exec_orders_let_start(&o, 10 * HF_EXEC_FIRST_MS));
 	assert_true(hf_exec_orders_deadline_ms(&o) == HF_EXEC_HOLD_S * 1000);
-	/* The agent does not know the ledger's last write yet. */
+	/* The agent does not know the ledger's last write yet: its target is below the pod's first start, so CMD
+	 * does not start. */
 	take(&o, "target generation=1 attempt=0 wait=60 first_generation=2 first_attempt=0", 1000);
 	assert_false(hf_exec_orders_let_start(&o, 1000));
 	take(&o, "target generation=2 attempt=0 wait=60 hold=1 first_generation=2 first_attempt=0",
@@ -199,7 +201,7 @@ static void test_hold(void **state HF_UNUSED)
 	assert_true(o.own.known && o.own.generation == 2);
 }
 
-/* A rank that the agent holds before its first start waits as one with HOLDFAST_HOLD does. */
+/* A rank whose first target has a hold waits as a rank with HOLDFAST_HOLD does. */
 static void test_held_at_start(void **state HF_UNUSED)
 {
 	struct hf_exec_orders o = open_orders(false);
@@ -217,7 +219,7 @@ static void test_held_at_start(void **state HF_UNUSED)
 	hf_agent_link_close(&o.link);
 }
 
-/* After a signal to end, or a fence, no order counts. */
+/* After a signal to end, or after the fence has ended CMD, no order counts. */
 static void test_leaving(void **state HF_UNUSED)
 {
 	struct hf_exec_orders o = open_orders(false);

@@ -10,7 +10,8 @@
 
 /* ---- marks of launchers ------------------------------------------------------------------------ */
 
-/* The word is no host's though it looks like one; the class of an exception may end with it. */
+/* Whether the word looks like a host's name but is none, such as "error".  If it has dots, the part after the last
+ * dot counts: the class of an exception may be "module.Error". */
 static bool is_no_host(const char *word, size_t len)
 {
 	const char *dot = memrchr(word, '.', len);
@@ -22,9 +23,9 @@ static bool is_no_host(const char *word, size_t len)
 	return hf_exec_form_is_word(word, len, HF_EXEC_FORM_NO_HOST);
 }
 
-/* A name of DNS or of a container, or an address.  What has capitals is an exception's class, unless it has what no class
- * has: a dash, or a number, which few have; the modules before a class have underscores.  *ret_certain: it has a dash or a
- * number. */
+/* Whether the word may be a host: a name of DNS or of a container, or an address.  A word with capitals is taken
+ * for the class of an exception, unless it has a dash or a digit and no underscore: classes rarely have a digit,
+ * and their modules often have underscores.  *ret_certain: the word has a dash or a digit. */
 static bool is_host(const char *word, size_t len, bool *ret_certain)
 {
 	bool capital = false, underscore = false, other = false;
@@ -52,7 +53,7 @@ static bool is_of_address(const char *word, size_t len)
 	return memmem(word, len, "::", 2) != NULL;
 }
 
-/* "10.0.0.7: …", as pdsh writes it for DeepSpeed. */
+/* Whether the line begins with a host and ": ", as in "10.0.0.7: …", which pdsh prints for DeepSpeed. */
 static bool is_behind_host(const char *line, size_t len)
 {
 	const char *end = memmem(line, len, ": ", 2);
@@ -62,7 +63,7 @@ static bool is_behind_host(const char *line, size_t len)
 			       is_of_address(line, (size_t)(end - line)));
 }
 
-/* A word of digits and marks alone is a number, a time or a date, unless it is an address. */
+/* Whether the word has no letter: a number, a time or a date.  A word with three dots is an address. */
 static bool is_number(const char *word, size_t len)
 {
 	size_t dots = 0;
@@ -75,8 +76,8 @@ static bool is_number(const char *word, size_t len)
 	return dots != 3;
 }
 
-/* "[trainer3]:TEXT" of torchrun --tee: a role and a local rank, and TEXT as the rank has printed it.  Launchers that name
- * hosts put a blank before TEXT. */
+/* Whether the line begins with "[trainer3]:TEXT", as torchrun --tee prints it: a role, a local rank, and TEXT as
+ * the rank printed it.  Launchers that name hosts put a blank before TEXT. */
 static bool is_of_role(const char *line, size_t len, size_t n)
 {
 	const char *end = line + 1 + n;
@@ -86,7 +87,7 @@ static bool is_of_role(const char *line, size_t len, size_t n)
 	       end + 2 < line + len && end[1] == ':' && end[2] != ' ';
 }
 
-/* "node7:12345": the length of the host's name, which a number of a process or of a rank follows. */
+/* The length of the host's name in "node7:12345", where the number of a process or of a rank follows the name. */
 static size_t measure_host(const char *word, size_t len)
 {
 	size_t n = len;
@@ -96,7 +97,7 @@ static size_t measure_host(const char *word, size_t len)
 	return n < len && n > 1 && word[n - 1] == ':' ? n - 1 : len;
 }
 
-/* "[node7] …", "[gpu_node5]: …" and "[node7:12345] …". */
+/* Whether the line begins with a host in brackets: "[node7] …", "[gpu_node5]: …" and "[node7:12345] …". */
 static bool is_behind_bracket(const char *line, size_t len)
 {
 	const char *end = len > 0 && line[0] == '[' ? memchr(line, ']', len) : NULL;
@@ -116,7 +117,7 @@ static bool is_behind_bracket(const char *line, size_t len)
 	return is_host(line + 1, n, &certain) && certain && !is_number(line + 1, n);
 }
 
-/* "node7> …", and "worker-1  | …" of docker compose. */
+/* Whether the line begins as "node7> …", or as "worker-1  | …" of docker compose. */
 static bool is_behind_sign(const char *line, size_t len)
 {
 	size_t n = 0, at;
@@ -131,7 +132,7 @@ static bool is_behind_sign(const char *line, size_t len)
 	return (line[at] == '>' && at == n && certain) || line[at] == '|';
 }
 
-/* "1:…": pdsh and mpirun with a label, without a blank. */
+/* Whether the line begins with a number and ":" without a blank, as in "1:…" of pdsh and mpirun with a label. */
 static bool is_behind_number(const char *line, size_t len)
 {
 	size_t n = 0;
@@ -141,7 +142,8 @@ static bool is_behind_number(const char *line, size_t len)
 	return n > 0 && n + 1 < len && line[n] == ':' && !hf_ascii_is_digit(line[n + 1]);
 }
 
-/* "(NAME pid=7, ip=10.0.0.2) …" of Ray, which prints no address for the own host. */
+/* Whether the line begins with "(NAME pid=7, ip=10.0.0.2) …" of Ray.  Ray prints no address for processes of its
+ * own host. */
 static bool is_behind_address(const char *line, size_t len)
 {
 	const char *end = len > 0 && line[0] == '(' ? memchr(line, ')', len) : NULL;
@@ -153,11 +155,11 @@ static bool is_relayed(const char *line, size_t len)
 {
 	const char *mark;
 
-	/* "[1,3]<stderr>:…" of Open MPI and Horovod, behind a time too. */
+	/* "[1,3]<stderr>:…" is of Open MPI and Horovod; a time may stand before it. */
 	if (is_behind_host(line, len) || is_behind_bracket(line, len) ||
 	    is_behind_sign(line, len) || memmem(line, len, "]<std", 5) != NULL)
 		return true;
-	/* Numbers are made as wide as the longest. */
+	/* Launchers pad numbers with blanks to the width of the longest number. */
 	for (; len > 0 && line[0] == ' '; line++, len--)
 		continue;
 	for (size_t at = 0; (mark = hf_exec_form_next(HF_EXEC_FORM_RELAYED, &at)) != NULL;)
@@ -166,7 +168,7 @@ static bool is_relayed(const char *line, size_t len)
 	return is_behind_number(line, len) || is_behind_address(line, len);
 }
 
-/* "[Rank 1, 5]:" alone in a line: exceptions of workers of Ray Train follow. */
+/* Whether the line is "[Rank 1, 5]:" alone: then exceptions of other workers of Ray Train follow. */
 static bool is_heading(const char *line, size_t len)
 {
 	return hf_exec_form_begins(line, len, "[Rank #") && memcmp(line + len - 2, "]:", 2) == 0;

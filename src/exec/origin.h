@@ -10,15 +10,20 @@
 HF_BEGIN_DECLS
 
 /*
- * Whether a line of a program's stderr may be of another host or rank.  Launchers pass on the lines of other ranks, and some
- * exceptions hold what another rank raised, so that every rank prints it.  In doubt a line is another's: a rank without a
- * cause keeps its exit code, but a rank that takes another's error for its own blames its node.
+ * Whether a line of a program's stderr may be of another host or rank.  Launchers pass on the lines of other ranks,
+ * and some exceptions contain the exception of another rank, so that every rank prints it.  In doubt a line counts as
+ * another rank's: a rank without a cause keeps its exit code, but a rank that takes another rank's error for its own
+ * blames its node.
  */
 enum hf_exec_origin {
-	HF_EXEC_ORIGIN_SAME = 0, /* as the lines before; at first, a process below this one */
-	HF_EXEC_ORIGIN_OWN, /* printed by a library at its failure, never part of an exception */
-	HF_EXEC_ORIGIN_RELAYED, /* a launcher's mark shows that this line is of another rank */
-	HF_EXEC_ORIGIN_OTHERS, /* an exception of another rank begins here; its length is not known */
+	/* the line has no mark: of the same origin as the line before, at first of a process below exec */
+	HF_EXEC_ORIGIN_SAME = 0,
+	/* a library prints the line at its own failure; no exception contains it */
+	HF_EXEC_ORIGIN_OWN,
+	/* a launcher's mark shows that this line is of another host or rank */
+	HF_EXEC_ORIGIN_RELAYED,
+	/* an exception that contains another rank's begins in this line; how many lines it has is unknown */
+	HF_EXEC_ORIGIN_OTHERS,
 };
 
 /* The line as text: exec/text.h. */

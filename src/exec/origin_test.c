@@ -109,7 +109,7 @@ static void a_plain_line_says_nothing_of_whose_it_is(void **state)
 		"2026-11-24 09:26:01.123: F tensorflow/x.cc:34] " ECC,
 		"  host      : worker-1",
 		"  rank      : 5 (local_rank: 1)",
-		/* a line of torch's own source, in a traceback */
+		/* a line of torch's source code, as a traceback prints it */
 		"    str += f\"Traceback (most recent call last): (RANK {rank})\\n\"",
 	};
 

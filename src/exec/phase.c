@@ -10,9 +10,10 @@
 #define DOWN (HF_EXEC_DOWN + 1)
 #define LEAVING (HF_EXEC_LEAVING + 1)
 
-/* The phase and 1; 0: a broken invariant.  exec/phase.h has the same table. */
+/* The next phase + 1, by phase and event; 0: the event must not happen in this phase.  exec/phase.h has the same
+ * table. */
 static const unsigned char next[HF_EXEC_PHASES][HF_EXEC_EVENTS] = {
-	/* ORDER, GO, STAY, LEAVE, SAVED, EXPIRED, TOLD, FENCED */
+	/* The order of the columns: ORDER, GO, STAY, LEAVE, SAVED, EXPIRED, TOLD, FENCED */
 	[HF_EXEC_WAITING] = {WAITING, RUNNING, 0, 0, 0, LEAVING, LEAVING, LEAVING},
 	[HF_EXEC_RUNNING] = {SAVING, RUNNING, ENDED, LEAVING, 0, 0, RUNNING, LEAVING},
 	[HF_EXEC_SAVING] = {SAVING, SAVING, DOWN, LEAVING, STOPPING, 0, SAVING, LEAVING},

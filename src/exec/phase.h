@@ -9,7 +9,8 @@
 HF_BEGIN_DECLS
 
 /*
- * The phases of `holdfast exec`, as a table of phase × event.  Pure: exec.c reports events and acts on the phase.
+ * The phases of `holdfast exec`, as a table: the next phase by phase (row) and event (column).  Pure: exec.c reports
+ * events, and acts as the phase requires.
  *
  *              ORDER     GO        STAY   LEAVE    SAVED     EXPIRED  TOLD      FENCED
  *   WAITING    WAITING   RUNNING   -      -        -         LEAVING  LEAVING   LEAVING
@@ -20,28 +21,28 @@ HF_BEGIN_DECLS
  *   DOWN       DOWN      RUNNING   -      -        -         LEAVING  LEAVING   LEAVING
  *   LEAVING    LEAVING in each column
  *
- * A dash is a broken invariant, which ends the program.  From LEAVING no event leads back: no process is started
- * after a fence, or after a signal to end that came while none ran.
+ * A dash: the event must not happen in this phase; if it does, the program ends.  No event leads from LEAVING to
+ * another phase: exec starts no process after a fence, or after a signal to end that came while no process ran.
  */
 enum hf_exec_phase {
 	HF_EXEC_WAITING,  /* no process was started yet */
 	HF_EXEC_RUNNING,  /* CMD runs */
-	HF_EXEC_SAVING,   /* an order to stop came; the ranks save first */
-	HF_EXEC_STOPPING, /* CMD got SIGTERM; after the grace all descendants get SIGKILL */
-	HF_EXEC_ENDED,    /* CMD ended by itself; nothing runs; an order may come */
-	HF_EXEC_DOWN,     /* an order is obeyed: nothing runs; the go may come */
+	HF_EXEC_SAVING,   /* an order to stop CMD came; the ranks save first */
+	HF_EXEC_STOPPING, /* CMD got SIGTERM; after the grace period all descendants get SIGKILL */
+	HF_EXEC_ENDED,    /* CMD ended by itself, and nothing runs; an order may still come */
+	HF_EXEC_DOWN,     /* exec stopped CMD by order, and nothing runs; exec waits for the go */
 	HF_EXEC_LEAVING,  /* exec ends */
 	HF_EXEC_PHASES
 };
 
 enum hf_exec_event {
-	HF_EXEC_ORDER,   /* the target is above the present start */
+	HF_EXEC_ORDER,   /* a target above the present start of the rank came: stop CMD */
 	HF_EXEC_GO,      /* the target lets a process run */
 	HF_EXEC_STAY,    /* CMD and all descendants have ended, and exec keeps the container */
 	HF_EXEC_LEAVE,   /* CMD has ended, and exec ends too */
-	HF_EXEC_SAVED,   /* the ranks have saved, or their time is over */
-	HF_EXEC_EXPIRED, /* no order, or no go, came in time */
-	HF_EXEC_TOLD,    /* a signal to end came from outside */
+	HF_EXEC_SAVED,   /* the ranks have saved, or the time to save is over */
+	HF_EXEC_EXPIRED, /* the wait for an order or a go is over */
+	HF_EXEC_TOLD,    /* a signal to end exec came from outside */
 	HF_EXEC_FENCED,  /* the node has no contact with the control plane */
 	HF_EXEC_EVENTS
 };
@@ -49,7 +50,7 @@ enum hf_exec_event {
 enum hf_exec_phase hf_exec_next_phase(enum hf_exec_phase phase, enum hf_exec_event event);
 /* CMD runs in this phase. */
 bool hf_exec_phase_has_cmd(enum hf_exec_phase phase);
-/* The phase as the agent is told it.  LEAVING is told as ENDED. */
+/* The phase in the words of the agent's protocol.  LEAVING is ENDED there. */
 enum hf_process_line_phase hf_exec_told_phase(enum hf_exec_phase phase);
 
 HF_END_DECLS

@@ -7,7 +7,8 @@
 
 static const char letters[HF_EXEC_PHASES + 1] = "WRSTEDL";
 
-/* The row of each phase, by the events' order; '-': never asked. */
+/* The expected next phases: a row for each phase, in the order of the events; '-': the event must not happen in
+ * this phase. */
 static const char *const table[HF_EXEC_PHASES] = {
 	[HF_EXEC_WAITING] = "WR---LLL", [HF_EXEC_RUNNING] = "SREL--RL",
 	[HF_EXEC_SAVING] = "SSDLT-SL",  [HF_EXEC_STOPPING] = "TTDL--TL",
@@ -29,7 +30,8 @@ static void test_table(void **state HF_UNUSED)
 		}
 }
 
-/* A process of one start never runs beside a process of another: only GO starts one, and only where none runs. */
+/* A process of one start never runs beside a process of another: only GO starts a process, and only in a phase
+ * where none runs. */
 static void test_starts(void **state HF_UNUSED)
 {
 	for (int phase = 0; phase < HF_EXEC_PHASES; phase++)
@@ -49,7 +51,7 @@ static void test_told(void **state HF_UNUSED)
 {
 	assert_int_equal(hf_exec_told_phase(HF_EXEC_WAITING), HF_PROCESS_LINE_WAITING);
 	assert_int_equal(hf_exec_told_phase(HF_EXEC_RUNNING), HF_PROCESS_LINE_RUNNING);
-	/* Down is told only when nothing runs. */
+	/* exec reports DOWN only if nothing runs. */
 	assert_int_equal(hf_exec_told_phase(HF_EXEC_STOPPING), HF_PROCESS_LINE_RUNNING);
 	assert_int_equal(hf_exec_told_phase(HF_EXEC_ENDED), HF_PROCESS_LINE_ENDED);
 	assert_int_equal(hf_exec_told_phase(HF_EXEC_DOWN), HF_PROCESS_LINE_DOWN);

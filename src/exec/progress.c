@@ -8,7 +8,8 @@
 
 #define GRACE_MS (30 * 1000)
 #define TERM_GRACE_MS (10 * 60 * 1000)
-/* A search reads /proc once for each rank. */
+/* With all places taken, exec looks at most this often for a rank that has ended: the search reads /proc once for
+ * each rank. */
 #define SEARCH_EVERY_MS 1000
 
 static bool is_there(const struct hf_progress_rank *rank, const char *proc)
@@ -16,7 +17,8 @@ static bool is_there(const struct hf_progress_rank *rank, const char *proc)
 	return rank->started != 0 && hf_rest_started(proc, rank->pid) == rank->started;
 }
 
-/* Finds a rank whose process has ended, for a new rank to take its place.  NULL: none has ended. */
+/* Finds a rank whose process has ended; a new rank takes its place.  NULL: none has ended, or it is too early to
+ * search. */
 static struct hf_progress_rank *find_ended(struct hf_progress *progress, const char *proc,
 					   int64_t now_ms)
 {
@@ -29,7 +31,7 @@ static struct hf_progress_rank *find_ended(struct hf_progress *progress, const c
 	return NULL;
 }
 
-/* Finds the rank of that number, or adds it; NULL: the limit is reached. */
+/* Finds the rank with this number, or adds it.  NULL: all places are taken by ranks that still run. */
 static struct hf_progress_rank *find_rank(struct hf_progress *progress, const char *proc,
 					  int32_t number, int64_t now_ms)
 {
@@ -63,15 +65,15 @@ void hf_progress_take(struct hf_progress *progress, const char *proc, const stru
 		rank->started = hf_rest_started(proc, pid);
 	}
 	rank->done = beat->total > 0 && beat->step >= beat->total;
-	/* Step 0 means that none is done yet. */
+	/* Step 0 means that the rank has done no step yet. */
 	progress->any |= beat->step > 0;
 	if (!hf_health_rank_report(&rank->memory, &report) && rank->memory.step == before)
 		return;
 	progress->advanced_ms = now_ms;
 }
 
-/* A step is due if the last one was at since_ms.  While a rank is outside training the others may wait for it, ten minutes
- * at most. */
+/* Whether the next step is late if the last step was at since_ms.  While one rank is outside training the others
+ * may wait for it, but ten minutes at most (or limit_ms if that is more). */
 static bool is_due(const struct hf_progress *progress, int64_t since_ms, int64_t now_ms,
 		   int64_t limit_ms)
 {
@@ -81,7 +83,7 @@ static bool is_due(const struct hf_progress *progress, int64_t since_ms, int64_t
 	return now_ms - from_ms >= limit_ms || now_ms - since_ms >= most_ms;
 }
 
-/* A rank outside training has ten minutes, as in the agent. */
+/* Whether the rank's next step is late.  A rank outside training has ten minutes, as in the agent. */
 static bool is_late(const struct hf_progress *progress, const struct hf_progress_rank *rank,
 		    int64_t now_ms, int64_t limit_ms)
 {
@@ -90,7 +92,8 @@ static bool is_late(const struct hf_progress *progress, const struct hf_progress
 	return !rank->done && is_due(progress, rank->memory.advanced_at / HF_MS, now_ms, limit_ms);
 }
 
-/* Notes the time if a rank evaluates or saves.  Other ranks may wait for that rank, and need time afterwards. */
+/* Notes the time (aside_ms) if a rank is outside training: it evaluates or saves.  Other ranks may wait for that
+ * rank, and have limit_ms after it trains again. */
 static void note_aside(struct hf_progress *progress, const char *proc, int64_t now_ms,
 		       int64_t limit_ms)
 {
@@ -105,7 +108,8 @@ static void note_aside(struct hf_progress *progress, const char *proc, int64_t n
 	}
 }
 
-/* The rank's process speaks for another rank that advances: it has got another number. */
+/* Whether the rank's process also reports for another rank, and that rank advances: the process has got another
+ * number. */
 static bool advances_as_another(const struct hf_progress *progress,
 				const struct hf_progress_rank *rank, int64_t now_ms,
 				int64_t limit_ms)
@@ -119,8 +123,8 @@ static bool advances_as_another(const struct hf_progress *progress,
 	return false;
 }
 
-/* No rank advances.  A rank whose process has ended counts as well: other ranks may wait for it for ever.  While the process
- * of a rank with all steps done still runs, no rank hangs. */
+/* Whether no rank advances.  A rank whose process has ended counts too: other ranks may wait for it for ever.
+ * While the process of a rank with all steps done still runs, the ranks do not hang. */
 static bool all_stall(const struct hf_progress *progress, const char *proc, int64_t now_ms,
 		      int64_t limit_ms)
 {

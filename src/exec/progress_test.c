@@ -15,7 +15,8 @@
 static char proc[64];
 static struct hf_progress progress;
 
-/* Writes the process's stat file, with its start time and state; started 0: the process is gone. */
+/* Writes the process's stat file of /proc, with this start time and state; started 0: removes it, as the process
+ * is gone. */
 static void is(pid_t pid, int started, char state)
 {
 	char path[128];
@@ -111,7 +112,7 @@ static void who_has_ended_does_not_hang(void **state)
 	/* Its number is another's. */
 	is(11, 999, 'S');
 	assert_false(stalls(1000, -1));
-	/* When all of them have ended, CMD waits for them for ever. */
+	/* All ranks have ended and CMD waits for them for ever: that is a hang. */
 	assert_true(stalls(1900, -1));
 }
 
@@ -135,7 +136,7 @@ static void who_evaluates_may_do_so_while_the_others_train(void **state)
 	hf_progress_take(&progress, proc, &beat, 11, 0);
 	take(10, 0, 1, 2, 900);
 	assert_false(stalls(1000, -1));
-	/* They may have to wait for it. */
+	/* The ranks that train may have to wait for the rank that evaluates. */
 	assert_false(stalls(HF_PROGRESS_OTHER_MS - 1, -1));
 	assert_true(stalls(HF_PROGRESS_OTHER_MS, 1));
 }
@@ -155,7 +156,7 @@ static void who_waited_for_an_evaluation_has_time_for_its_step(void **state)
 	assert_true(stalls(6000, 0));
 	take(10, 0, 1, 2, 6000);
 	assert_false(stalls(6000, -1));
-	/* Ranks do not wait for a rank that has ended. */
+	/* Ranks do not wait for a rank outside training whose process has ended. */
 	beat.phase = HF_HEALTH_OTHER_PHASE;
 	hf_progress_take(&progress, proc, &beat, 11, 6000);
 	assert_false(stalls(9000, -1));
@@ -210,7 +211,7 @@ static void all_that_are_done_may_take_their_time(void **state)
 	take(10, 0, 1, 1000, 0);
 	take(11, 1, 1, 1000, 0);
 	assert_false(stalls(100 * LIMIT, -1));
-	/* Rank 12 has ended before its last step, and the other has done all of its steps. */
+	/* Rank 12 has ended before its last step, while the other rank has done all of its steps. */
 	take(12, 2, 1, 999, 0);
 	is(12, 0, 'S');
 	assert_false(stalls(100 * LIMIT, -1));
@@ -252,7 +253,8 @@ static void a_process_that_gets_another_number_goes_on(void **state)
 static void a_rank_that_goes_back_to_its_checkpoint_advances_from_there(void **state)
 {
 	take(10, 0, 1, 500, 0);
-	/* Without a word of it: with the third step, as the agent has it. */
+	/* A rank that went back to a checkpoint without a new attempt advances again with its third step, as in
+	 * the agent. */
 	take(10, 0, 1, 401, 600);
 	take(10, 0, 1, 402, 700);
 	assert_true(stalls(1000, -1));
@@ -266,7 +268,7 @@ static void a_rank_that_goes_back_to_its_checkpoint_advances_from_there(void **s
 
 static void ranks_that_say_an_old_step_again_have_not_gone_back(void **state)
 {
-	/* Two processes report without a rank, a step apart. */
+	/* Two processes report without a rank's number, a step apart. */
 	take(10, -1, 1, 8, 0);
 	for (int64_t now = 100; now < 1000; now += 100)
 		take(now % 200 != 0 ? 11 : 10, -1, 1, now % 200 != 0 ? 7 : 8, now);
@@ -285,7 +287,8 @@ static void more_ranks_than_are_kept_take_the_place_of_those_that_ended(void **s
 	assert_true(stalls(2900, -1));
 }
 
-/* Whether any of so many is still there costs as many reads of /proc, and a turn takes a thousand reports. */
+/* A further rank makes exec read /proc for each of 128 ranks, and a turn of the loop takes 1024 reports: so exec
+ * searches once a second. */
 static void for_a_rank_without_a_place_one_is_looked_for_once_a_second(void **state)
 {
 	for (int32_t rank = 0; rank < HF_PROGRESS_RANKS_MAX; rank++)

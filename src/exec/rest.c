@@ -12,12 +12,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The longest chain of parents that is followed. */
+/* Most parents that exec follows from a process up to itself. */
 #define DEPTH_MAX 256
-/* Of more descendants the rest is found when the first have ended. */
+/* Most descendants that one call finds; the next call, when these have ended, finds the others. */
 #define FOUND_MAX 4096
 
-/* The descendants that still run, by pid.  Static, so that the search allocates nothing. */
+/* The descendants that run and got SIGKILL, by pid.  Static, so that the search allocates nothing. */
 static struct {
 	pid_t pids[FOUND_MAX];
 	size_t len;
@@ -60,7 +60,7 @@ static bool read_process(const char *proc, pid_t pid, struct process *ret_proces
 	return true;
 }
 
-/* The place of the pid in found, or the place where it would be inserted. */
+/* The index of the pid in `found`, or the index at which it would be inserted. */
 static size_t find_place(pid_t pid)
 {
 	size_t low = 0, high = found.len;
@@ -95,13 +95,13 @@ static bool add_found(pid_t pid)
 	return true;
 }
 
-/* A zombie runs no more, unless other threads than its first still run. */
+/* A zombie has ended, unless threads other than its first still run. */
 static bool is_running(const struct process *l)
 {
 	return (l->state != 'Z' && l->state != 'X') || l->threads > 1;
 }
 
-/* Ends the process if it is a descendant that runs and is not in found yet.  True: it was. */
+/* Sends SIGKILL to the process if it is a descendant that runs and is not in `found` yet.  Returns whether it did. */
 static bool end_it(const char *proc, pid_t pid, pid_t self)
 {
 	struct process l;
@@ -113,7 +113,8 @@ static bool end_it(const char *proc, pid_t pid, pid_t self)
 	return true;
 }
 
-/* One walk over all processes.  True: it found another descendant.  opendir() is not used: it allocates. */
+/* Reads the list of all processes once.  Returns whether a descendant was found.  opendir() is not used, since it
+ * allocates. */
 static bool end_found(const char *proc, int all, pid_t self)
 {
 	bool more = false;
@@ -137,11 +138,11 @@ size_t hf_rest_kill(const char *proc)
 	struct process l;
 	int all;
 
-	/* The first process of a PID namespace reaches all others with one call. */
+	/* If exec is the first process of a PID namespace, one call reaches all other processes. */
 	if (self == 1)
 		(void)kill(-1, SIGKILL);
 	found.len = 0;
-	/* A /proc of another PID namespace lists other processes. */
+	/* If /proc is of another PID namespace, it lists other processes. */
 	if (!read_process(proc, self, &l) || l.parent != getppid())
 		return HF_REST_UNKNOWN;
 	all = open(proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

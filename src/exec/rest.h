@@ -13,15 +13,16 @@
 HF_BEGIN_DECLS
 
 /*
- * Sends SIGKILL to every descendant that still runs, in any process group and session, and waits for none.
- * Returns how many it found.  0: all have ended; a zombie that a tracer holds has ended too.
+ * Sends SIGKILL to every descendant that still runs, in any process group and session; does not wait for their ends.
+ * Returns the number of descendants found.  0: all have ended; a zombie that a tracer holds counts as ended.
  * HF_REST_UNKNOWN: proc ("/proc") does not list the descendants.
  */
 #define HF_REST_UNKNOWN SIZE_MAX
 size_t hf_rest_kill(const char *proc);
-/* The process is a descendant of this one, and has not been reaped. */
+/* Whether the process is a descendant of this process that has not been reaped. */
 bool hf_rest_is_below(const char *proc, pid_t pid);
-/* The start time of the process in ticks since the boot; 0: it does not run, or is not known. */
+/* The start time of the process in ticks since the boot; 0: the process does not run, or its start time cannot be
+ * read. */
 uint64_t hf_rest_started(const char *proc, pid_t pid);
 
 HF_END_DECLS

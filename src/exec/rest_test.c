@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A pipe for pids: each process of a test writes its own when that process is ready. */
+/* A pipe for pids: each process of a test writes its own pid when it is ready. */
 static int tell[2];
 
 /* opendir() fails, as without memory. */
@@ -57,7 +57,7 @@ static pid_t told(void)
 	return pid;
 }
 
-/* Until it runs no more; it may stay as a zombie. */
+/* Waits until the process has ended; it may stay as a zombie. */
 static void await_end(pid_t pid)
 {
 	siginfo_t info;
@@ -83,14 +83,15 @@ static void sessions_and_grandchildren_end(void **state)
 	for (int i = 0; i < 3; i++)
 		pids[i] = told();
 	assert_int_equal(hf_rest_kill("/proc"), 3);
-	/* Orphans come to us, as exec asks for. */
+	/* The orphans become children of the test, as exec asks the kernel to do (PR_SET_CHILD_SUBREAPER). */
 	for (int i = 0; i < 3; i++)
 		while (waitpid(pids[i], NULL, 0) != pids[i])
 			assert_int_equal(errno, ECHILD);
 	assert_int_equal(hf_rest_kill("/proc"), 0);
 }
 
-/* The tracer does not wait for its process, so the process cannot be reaped, and a call that waits would not return. */
+/* The tracer does not reap its zombie, so the test cannot either: a call that waits for the process would not
+ * return. */
 static void one_that_is_traced_holds_nothing_up(void **state)
 {
 	pid_t traced, other, tracer;
@@ -117,7 +118,7 @@ static void one_that_is_traced_holds_nothing_up(void **state)
 	await_end(other);
 	await_end(tracer);
 	await_end(traced);
-	/* Not reaped yet, and written nothing since. */
+	/* The process has ended but is not reaped yet: it counts as ended, and has written nothing more. */
 	assert_int_equal(hf_rest_kill("/proc"), 0);
 }
 

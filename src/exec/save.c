@@ -24,7 +24,7 @@ static struct hf_save_process *find_process(struct hf_save *save, const char *pr
 	return NULL;
 }
 
-/* A place for a new process; NULL: all places are of processes that still run. */
+/* Finds a place for a new process.  NULL: processes that still run take all places. */
 static struct hf_save_process *find_place(struct hf_save *save, const char *proc)
 {
 	if (save->len < HF_SAVE_PROCESSES_MAX)
@@ -56,7 +56,7 @@ void hf_save_did(struct hf_save *save, const char *proc, pid_t pid)
 {
 	struct hf_save_process *process = find_process(save, proc, pid);
 
-	/* A save of before the request is none that was asked for. */
+	/* A report of a save counts only after exec has asked: an earlier save is a regular checkpoint. */
 	if (process != NULL && process->asked)
 		process->done = true;
 }
@@ -66,7 +66,8 @@ static void ask_process(struct hf_save_process *process, int fd)
 	if (sendto(fd, request, sizeof(request) - 1, MSG_DONTWAIT | MSG_NOSIGNAL,
 		   (const struct sockaddr *)&process->sender.name, process->sender.len) >= 0)
 		process->asked = true;
-	/* A queue that is full has room later; a socket that is gone does not come back. */
+	/* A full queue has room later, so exec asks again.  A socket that is gone cannot answer, so exec does not
+	 * wait for it. */
 	else if (errno != EAGAIN && errno != ENOBUFS)
 		process->done = true;
 }

@@ -10,7 +10,7 @@
 
 static struct {
 	struct hf_save save;
-	int exec_fd, rank_fd; /* the sockets of exec and of a rank */
+	int exec_fd, rank_fd; /* the socket of exec and the socket of a rank */
 } t;
 
 static int bind_socket(struct sockaddr_un *ret_name, socklen_t *ret_len)
@@ -52,7 +52,7 @@ static size_t ask(void)
 	return hf_save_ask(&t.save, "/proc", t.exec_fd);
 }
 
-/* The number of requests that have come. */
+/* The number of requests to save that have arrived at the rank. */
 static int count_requests(void)
 {
 	char text[64];
@@ -70,7 +70,7 @@ static void test_asked_once(void **state HF_UNUSED)
 	assert_int_equal(ask(), 0);
 	hf_save_can(&t.save, "/proc", &sender_);
 	hf_save_can(&t.save, "/proc", &sender_);
-	/* A regular checkpoint of before is no answer. */
+	/* The report of a regular checkpoint before the request is no answer to the request. */
 	hf_save_did(&t.save, "/proc", getpid());
 	assert_int_equal(ask(), 1);
 	assert_int_equal(ask(), 1);
@@ -100,7 +100,7 @@ static void test_dead_process(void **state HF_UNUSED)
 	assert_int_equal(ask(), 0);
 }
 
-/* A process without its socket cannot get the request. */
+/* exec does not wait for a process whose socket is gone: the process cannot get the request. */
 static void test_socket_gone(void **state HF_UNUSED)
 {
 	hf_save_can(&t.save, "/proc", &sender_);

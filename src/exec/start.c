@@ -10,14 +10,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Starts CMD: the only file of exec that forks and executes. */
+/* Starts CMD.  In exec only this file forks and executes (tools/layers). */
 
-/* Runs in the child.  All signals are blocked, so tcsetpgrp() does not stop it. */
+/* Runs in the child: sets its parent's death signal, process group and stderr, and executes CMD.  All signals are
+ * blocked, so tcsetpgrp() does not stop the child. */
 HF_NORETURN static void run_child(const struct hf_exec_child *child, pid_t parent, int tell_fd)
 {
 	int err = 0;
 
-	/* Without its parent CMD would have no fence. */
+	/* CMD dies with exec: without exec it would run without a fence. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(HF_EXEC_CODE_INTERNAL);
@@ -48,7 +49,7 @@ int hf_exec_child_start(const struct hf_exec_child *child, pid_t *ret_pid)
 	if (pid < 0)
 		err = errno;
 	(void)close(tell[1]);
-	/* The pipe closes without data when execvp() succeeds. */
+	/* If execvp() succeeds, the kernel closes the pipe and this read gets no data. */
 	do
 		n = read(tell[0], &err, sizeof(err));
 	while (n < 0 && errno == EINTR);

@@ -10,9 +10,10 @@
 
 /* ---- lines ------------------------------------------------------------------------------------- */
 
-/* The line may be of another host or rank.  The end of another rank's exception is not looked for: exceptions of several
- * ranks come mixed, and a chain of exceptions repeats them behind an own traceback.  So for a while only lines count that a
- * process prints of itself alone. */
+/* Whether the line may be of another host or rank.  After the first line of another rank's exception this is so
+ * for a minute, except for lines that a library prints at its own failure.  The end of such an exception cannot be
+ * found: exceptions of several ranks come mixed, and a chain of exceptions repeats them behind a traceback of this
+ * rank. */
 static bool is_of_others(struct hf_tail *tail, size_t len, int64_t now_s)
 {
 	switch (hf_exec_find_origin(tail->line, len)) {
@@ -44,7 +45,7 @@ static void keep_cause(struct hf_tail *tail, enum hf_exec_cause cause, size_t le
 	}
 }
 
-/* The cause in the line, or in the line before and this one. */
+/* The cause that the line names, alone or together with the line before. */
 static enum hf_exec_cause find_cause(struct hf_tail *tail, size_t len)
 {
 	enum hf_exec_cause cause =
@@ -132,7 +133,7 @@ void hf_tail_end(struct hf_tail *tail, int64_t now_s)
 		end_line(tail, now_s);
 }
 
-/* The index in by_gravity; HF_TAIL_CAUSES: no line names a cause. */
+/* The index of the gravest cause in by_gravity; HF_TAIL_CAUSES: no line since since_s names a cause. */
 static size_t find_gravest(const struct hf_tail *tail, int64_t since_s)
 {
 	size_t i = 0;
@@ -162,7 +163,8 @@ static bool continues_character(char c)
 	return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-/* The first whole line of a text that was cut in front, or the first whole character of its only line. */
+/* The index of the first whole line in a text whose beginning was cut off, or, in a text of one line, of the first
+ * whole character. */
 static size_t find_first_whole(const char *text, size_t len)
 {
 	const char *end = memchr(text, '\n', len);

@@ -12,19 +12,20 @@
 HF_BEGIN_DECLS
 
 /*
- * The last bytes of a stream, and the cause that its lines name.  The ring is as large as a
- * termination message.
+ * The last bytes of a stream, and the cause of a failure that its lines name.  It keeps as many bytes as a
+ * termination message may have.
  */
 #define HF_TAIL_BYTES_MAX 4096
-/* An error is looked for in so many bytes of a line. */
+/* Only the first bytes of a line, so many, are searched for an error. */
 #define HF_TAIL_LINE_BYTES_MAX 1024
-/* By then another rank's exception is printed, with the exceptions around it. */
+/* How long lines may be another rank's after the first line of another rank's exception: the time to print the
+ * exceptions around it too. */
 #define HF_TAIL_OTHERS_SECONDS 60
 
-/* The causes that a line may name. */
+/* The number of causes that a line may name. */
 #define HF_TAIL_CAUSES 4
 
-/* The last line that names a cause. */
+/* The last line that names a certain cause. */
 struct hf_tail_named {
 	char line[256]; /* "": no line does */
 	int64_t at_s;
@@ -37,19 +38,19 @@ struct hf_tail {
 	size_t line_len;
 	struct hf_tail_named named[HF_TAIL_CAUSES]; /* the gravest cause first */
 	bool headed;            /* the line before may be the first of an error of two lines */
-	int64_t others_until_s; /* lines before then may be another rank's */
+	int64_t others_until_s; /* lines before this time may be another rank's */
 };
 
 void hf_tail_add(struct hf_tail *tail, const char *bytes, size_t len, int64_t now_s);
-/* Call it at the end of the stream: a line without a line feed counts too. */
+/* Call it at the end of the stream: a last line without a line feed counts too. */
 void hf_tail_end(struct hf_tail *tail, int64_t now_s);
-/* The gravest cause that a line has named since since_s.  One broken device makes peers print milder errors before or after
- * its own. */
+/* The gravest cause that a line has named since since_s: one broken device makes peers print milder errors, before
+ * or after its own error. */
 enum hf_exec_cause hf_tail_cause(const struct hf_tail *tail, int64_t since_s);
-/* The last line that names this cause; "": there is none. */
+/* The last line that names the gravest cause since since_s; "": no line names a cause. */
 const char *hf_tail_cause_line(const struct hf_tail *tail, int64_t since_s);
-/* As many of the last bytes as fit size, as text (exec/text.h).  The text begins with a whole line if there is one, else with
- * a whole character.  No NUL is added; returns the length. */
+/* The last bytes, at most size, as text (exec/text.h).  The text begins with a whole line if there is one, else
+ * with a whole character.  Adds no NUL; returns the length. */
 size_t hf_tail_text(const struct hf_tail *tail, char *ret_text, size_t size);
 
 HF_END_DECLS

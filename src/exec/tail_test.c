@@ -199,7 +199,7 @@ static void others_words_have_an_end(void **state)
 	assert_int_equal(hf_tail_cause(&tail, 100), HF_EXEC_CAUSE_DEVICE_FATAL);
 }
 
-/* The summary that torchrun prints of its own ranks. */
+/* The summary of failed ranks that torchrun prints is of ranks below this exec. */
 static void a_summary_of_the_ranks_below_names_their_cause(void **state)
 {
 	add("torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n"
@@ -225,7 +225,7 @@ static void assert_gravest(const char *text, enum hf_exec_cause cause, const cha
 	assert_string_equal(hf_tail_cause_line(&tail, 100), line);
 }
 
-/* One rank's device is broken, and its peers print milder errors before and after it. */
+/* One rank's device is broken, and its peers print milder errors before and after that rank's error. */
 static void the_gravest_of_several_causes_counts(void **state)
 {
 	const char *const busy = "RuntimeError: CUDA error: CUDA-capable device(s) is/are busy or "

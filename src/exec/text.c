@@ -9,9 +9,9 @@
 
 struct cleaner {
 	char *text;
-	size_t len, at; /* bytes to read, and the place of the next */
-	size_t out,
-		line; /* bytes written, never more than read, and the place where the last line begins */
+	size_t len, at; /* the number of bytes to read, and the index of the next */
+	/* the number of bytes written, never more than read, and the index where the last line begins */
+	size_t out, line;
 	size_t back;   /* pending backspaces */
 	bool returned; /* a carriage return is pending */
 };
@@ -68,7 +68,8 @@ static size_t skip_range(const struct cleaner *c, size_t at, char first, char la
 	return at;
 }
 
-/* ESC [ parameters, and a letter.  A sequence that is cut off is dropped as far as it is one. */
+/* Takes a control sequence: ESC [, parameters, a letter.  Of an incomplete sequence the part that is there is
+ * dropped. */
 static void take_csi(struct cleaner *c)
 {
 	size_t from = c->at + 2, end = skip_range(c, from, ' ', '?');
@@ -78,14 +79,15 @@ static void take_csi(struct cleaner *c)
 	if (end == c->len || c->text[end] < '@' || c->text[end] > '~')
 		return;
 	c->at++;
-	/* All of the line is erased, or what is right of the cursor. */
+	/* The sequence erases the whole line, or, with the cursor at the line's beginning, what is right of the
+	 * cursor. */
 	if (c->text[end] == 'K' && (mode == '2' || (mode == '0' && c->returned)))
 		c->out = c->line;
 	else if (c->text[end] == 'G' && end <= from + 1 && (mode == '0' || mode == '1'))
 		go_to_first_column(c);
 }
 
-/* ESC ] a title or a link, and BEL or ESC \. */
+/* Takes ESC ], a title or a link, and the end BEL or ESC \. */
 static void take_string(struct cleaner *c)
 {
 	for (c->at += 2; c->at < c->len; c->at++) {
@@ -117,7 +119,7 @@ static void take_escape(struct cleaner *c)
 
 /* ---- characters -------------------------------------------------------------------------------- */
 
-/* The length of the character that begins with this byte; 0: no character does. */
+/* The length in bytes of the UTF-8 character that begins with this byte; 0: no character begins with it. */
 static size_t find_length(unsigned char first)
 {
 	if (first < 0x80)
@@ -129,7 +131,7 @@ static size_t find_length(unsigned char first)
 	return first >= 0xf0 && first <= 0xf4 ? 4 : 0;
 }
 
-/* False for overlong forms, surrogates and numbers beyond Unicode. */
+/* Whether the second byte may follow the first: not for overlong forms, surrogates and numbers beyond Unicode. */
 static bool is_second(unsigned char first, unsigned char second)
 {
 	unsigned char low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
@@ -138,7 +140,7 @@ static bool is_second(unsigned char first, unsigned char second)
 	return second >= low && second <= high;
 }
 
-/* How many bytes of the character are there and valid. */
+/* The number of bytes of the character that are there and valid. */
 static size_t count_valid(const struct cleaner *c, size_t wanted)
 {
 	const char *bytes = c->text + c->at;

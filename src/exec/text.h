@@ -10,14 +10,15 @@
 HF_BEGIN_DECLS
 
 /*
- * Converts a program's output to the text that a terminal would show in the end.  In place; returns the
- * new length, which is not larger.
+ * Converts a program's output, in place, to the text that a terminal would show in the end.  Returns the new length,
+ * which is not larger.  The result is UTF-8 without control characters except line feeds and tabs.
  *
- * The result is UTF-8 with no control characters but line feeds and tabs.  Colours and other escape
- * sequences are removed.  Bytes that are no UTF-8 become '?', and a character that is cut off at the end is
- * left out.  Text after a carriage return replaces its line (of a progress bar the last state stays), text
- * after a backspace the character before.  No sequence changes another line: moves of the cursor to other
- * lines are left out, and a title without an end is lost up to the end of its line.
+ * - Colours and other escape sequences are removed.
+ * - A byte that is not UTF-8 becomes '?'.  A character that is cut off at the end is left out.
+ * - Text after a carriage return replaces the line before it, so of a progress bar the last state stays.  Text after
+ *   a backspace replaces one character.
+ * - No sequence changes another line: moves of the cursor to other lines are left out.  A title without an end is
+ *   removed up to the end of its line.
  */
 size_t hf_exec_text_clean(char *text, size_t len);
 

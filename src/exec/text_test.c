@@ -68,12 +68,12 @@ static void bytes_that_are_no_characters_are_marked(void **state)
 		    "b",
 		    "a?b"),
 		ROW("\x80\xbf", "??"),
-		/* longer than needed, a surrogate, beyond Unicode */
+		/* an overlong form, a surrogate, a number beyond Unicode */
 		ROW("\xc0\xaf.", "??."),
 		ROW("\xe0\x80\xaf.", "???."),
 		ROW("\xed\xa0\x80.", "???."),
 		ROW("\xf4\x90\x80\x80.", "????."),
-		/* cut off by another, and by the end */
+		/* a character cut off by another character, and by the end of the text */
 		ROW("\xe2\x82"
 		    "a",
 		    "?a"),
@@ -93,7 +93,7 @@ static void colours_go_whole(void **state)
 		ROW("\x1b]0;a title\ax\x1b]8;;http://a/\x1b\\link\x1b]8;;\x1b\\", "xlink"),
 		ROW("\x1b(Ba\x1b=b\x1bMc", "abc"),
 		ROW("\x1b[?25lx\x1b[?25h", "x"),
-		/* cut off by the end, a line's end, another character */
+		/* a sequence cut off by the end of the text, by a line feed, by another character */
 		ROW("a\x1b", "a"),
 		ROW("a\x1b[3", "a"),
 		ROW("a\x1b[3\nb", "a\nb"),

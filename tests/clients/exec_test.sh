@@ -331,7 +331,7 @@ expect "without a contact nothing is started" 'code 226' code 226 run --self-fen
 expect "... and the message says what is missing" 'exit code 226: .*/contact cannot be read .No such file' cat "$log"
 contact 30
 expect "nor with an old one" 'code 226' code 226 run --self-fence 1s -- touch "$folder/ran"
-expect "... and the message says how old" 'exit code 226: no contact with the control plane for [0-9]+ s, of 1 s' cat "$log"
+expect "... and the message says how old" 'exit code 226: no contact with the control plane for [0-9]+ s .limit 1 s.' cat "$log"
 refuse "the program never ran" . ls "$folder/ran"
 contact -3600
 expect "nor with one from the future" 'code 226' code 226 run --self-fence 1s -- touch "$folder/ran"
@@ -361,7 +361,7 @@ contact 0 another-boot
 rc=0
 wait "$pid" || rc=$?
 expect "a program whose node loses contact is ended, whatever it traps" '226' echo "$rc"
-expect "... and that is said" 'exit code 137, given as 226 .no-contact.: [^ ]*/contact was written in another boot' cat "$log"
+expect "... and that is said" 'exit code 137, given as 226 .no-contact.: the record of contact [^ ]*/contact was written in another boot' cat "$log"
 refuse "... with what it started" . kill -0 "$(cat "$folder/other")"
 refuse "... in sessions of their own too" . kill -0 "$(cat "$folder/session")"
 rm -f "$folder/up" "$folder/other" "$folder/session"
