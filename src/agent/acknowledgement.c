@@ -2,8 +2,9 @@
  * Copyright The Holdfast authors */
 
 /*
- * Reads the annotation holdfast.dev/cleared and turns it into orders for the brain. Input: the
- * annotation's text, the memory, the wall clock. Output: orders, or the problem of the text.
+ * Reads the annotation holdfast.dev/cleared, by which a person declares devices repaired, and makes orders for the
+ * brain of it. Input: the annotation's text, the brain's memory, the wall clock.  Output: orders, or the problem of
+ * the text.
  */
 #include "agent/acknowledgement.h"
 
@@ -19,13 +20,15 @@ static int read_device(struct hf_acknowledgement *ack, const char *name, size_t 
 	char address[HF_HEALTH_DEVICE_MAX], *to;
 
 	if (len >= sizeof(ack->devices[0]))
-		return hf_error_set(err, HF_E_INVALID, "a device name in it is too long");
+		return hf_error_set(err, HF_E_INVALID,
+				    "a device name in the acknowledgement is too long");
 	if (ack->devices_len == HF_ACKNOWLEDGEMENT_DEVICES_MAX)
-		return hf_error_set(err, HF_E_INVALID, "more than %d devices are named",
+		return hf_error_set(err, HF_E_INVALID,
+				    "the acknowledgement names more than %d devices",
 				    HF_ACKNOWLEDGEMENT_DEVICES_MAX);
 	to = ack->devices[ack->devices_len];
 	memset(to, 0, sizeof(ack->devices[0]));
-	/* An address as nvidia-smi or lspci print it is the kernel's too. */
+	/* nvidia-smi and lspci print a PCI address in other forms than the kernel, which names the devices. */
 	if (hf_health_pci_normalize(name, len, address))
 		memcpy(to, address, sizeof(address));
 	else
@@ -57,12 +60,15 @@ int hf_acknowledgement_read(struct hf_acknowledgement *ack, const char *text, hf
 		name += len + 1;
 	}
 	if (hf_time_parse(blank != NULL ? blank + 1 : text, &at, NULL) != 0)
-		return hf_error_set(err, HF_E_INVALID,
-				    "the value is neither a time nor a list of devices and a time");
+		return hf_error_set(
+			err, HF_E_INVALID,
+			"the acknowledgement is neither a time nor a list of devices and a time");
 	if (at < wall - HF_ACKNOWLEDGEMENT_VALID)
-		return hf_error_set(err, HF_E_INVALID, "its time is more than an hour ago");
+		return hf_error_set(err, HF_E_INVALID,
+				    "the acknowledgement's time is more than an hour ago");
 	if (at > wall + HF_ACKNOWLEDGEMENT_AHEAD)
-		return hf_error_set(err, HF_E_INVALID, "its time is in the future");
+		return hf_error_set(err, HF_E_INVALID,
+				    "the acknowledgement's time is in the future");
 	ack->at = at < wall ? at : wall;
 	ack->pending = true;
 	return 0;
@@ -86,7 +92,7 @@ const char *hf_acknowledgement_problem(const struct hf_acknowledgement *ack,
 		return NULL;
 	for (size_t i = 0; i < ack->devices_len; i++)
 		if (hf_health_memory_find(memory, ack->devices[i]) == NULL)
-			return "it names a device that this node does not have";
+			return "the acknowledgement names a device that this node does not have";
 	for (size_t i = 0; i < memory->devices_len; i++) {
 		const struct hf_health_device *d = &memory->devices[i];
 
@@ -94,7 +100,7 @@ const char *hf_acknowledgement_problem(const struct hf_acknowledgement *ack,
 			continue;
 		if (d->since < ack->at - wall_less)
 			return NULL;
-		problem = "every named device entered its state after that time";
+		problem = "every named device entered its state after the acknowledgement's time";
 	}
 	return problem;
 }

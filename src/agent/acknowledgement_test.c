@@ -44,7 +44,8 @@ static void a_time_is_about_all_of_them_and_the_node(void **state)
 	assert_string_equal(orders[0].device, "");
 	assert_string_equal(orders[2].device, "0000:1b:00.0");
 	assert_int_equal(orders[2].kind, HF_HEALTH_ORDER_CLEAR);
-	/* On the clock of the steps, an hour behind here. */
+	/* The orders have the acknowledgement's time on the steps' clock, which is an hour behind the wall clock
+	 * here. */
 	assert_true(orders[2].at == NOW - HF_HOUR - 30 * HF_SECOND);
 	assert_int_equal(hf_acknowledgement_orders(&ack, &memory, 0, orders, 2), 2);
 }
@@ -77,10 +78,10 @@ static void an_address_is_taken_as_anybody_writes_it(void **state)
 	}
 	assert_int_equal(read_at(&ack, "1c:00.0 2024-10-04T00:00:00Z", NOW), 0);
 	assert_string_equal(hf_acknowledgement_problem(&ack, &memory, 0),
-			    "it names a device that this node does not have");
+			    "the acknowledgement names a device that this node does not have");
 	assert_int_equal(read_at(&ack, "GPU-1 2024-10-04T00:00:00Z", NOW), 0);
 	assert_string_equal(hf_acknowledgement_problem(&ack, &memory, 0),
-			    "it names a device that this node does not have");
+			    "the acknowledgement names a device that this node does not have");
 	assert_int_equal(read_at(&ack, "2024-10-04T00:00:00Z", NOW), 3);
 	assert_null(hf_acknowledgement_problem(&ack, &memory, 0));
 }
@@ -95,10 +96,10 @@ static void several_devices_are_named_in_one_word(void **state)
 	assert_string_equal(orders[0].device, "0000:1a:00.0");
 	assert_string_equal(orders[1].device, "0000:1b:00.0");
 	assert_null(hf_acknowledgement_problem(&ack, &memory, 0));
-	/* An unknown device in the list leaves the known ones cleared. */
+	/* The known devices of a list are cleared although the list has an unknown device. */
 	assert_int_equal(read_at(&ack, "1c:00.0 " UUID " 2024-10-04T00:00:00Z", NOW), 1);
 	assert_string_equal(hf_acknowledgement_problem(&ack, &memory, 0),
-			    "it names a device that this node does not have");
+			    "the acknowledgement names a device that this node does not have");
 	memset(text, 'a', sizeof(text));
 	for (int i = 0; i <= HF_ACKNOWLEDGEMENT_DEVICES_MAX; i++)
 		text[2 * i + 1] = ' ';
@@ -109,8 +110,10 @@ static void several_devices_are_named_in_one_word(void **state)
 
 static void a_word_older_than_what_it_names_ends_nothing(void **state)
 {
-	static const char later[] = "every named device entered its state after that time";
-	const hf_time at = NOW - HF_MINUTE - HF_HOUR; /* of the word, on the clock of the steps */
+	static const char later[] =
+		"every named device entered its state after the acknowledgement's time";
+	/* the acknowledgement's time, on the steps' clock */
+	const hf_time at = NOW - HF_MINUTE - HF_HOUR;
 	struct hf_acknowledgement ack = {0};
 
 	(void)state;
@@ -159,7 +162,7 @@ static void what_is_no_word_of_now_is_refused_once(void **state)
 		assert_int_equal(read_at(&ack, bad[i], NOW), 0);
 		assert_false(ack.pending);
 	}
-	/* A clock that is a little ahead is no time to come. */
+	/* A time less than a minute ahead of the node's clock is valid: the person's clock may be ahead. */
 	assert_int_equal(read_at(&ack, "2024-10-04T00:00:59Z", NOW), 3);
 	assert_true(orders[0].at == NOW - HF_HOUR);
 }

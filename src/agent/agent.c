@@ -2,8 +2,8 @@
  * Copyright The Holdfast authors */
 
 /*
- * Joins the parts of an agent: intake, steps of the brain, journal, holders, ranks and publisher.  Input:
- * callbacks of these parts and of timers.  Output: steps, and calls of agent_publish.c after each.
+ * Joins the parts of an agent: intake, steps of the brain, journal, holders, ranks and publisher.
+ * Input: callbacks of these parts and of timers.  Output: steps, and calls of agent_publish.c after each step.
  * Invariants: a plan is published after the journal has it; one step is made at a time (agent_phases.h).
  */
 #include "agent/agent_internal.h"
@@ -18,20 +18,24 @@
 #include <string.h>
 
 #define LOGGER "agent"
-/* Evidence of one event comes in several lines: they are taken together. */
+/* How long a step waits after evidence: the evidence of one event comes in several lines of the log, and one step
+ * takes them all. */
 #define URGENT_WAIT (20 * HF_MS)
 #define STEP_GAP (100 * HF_MS)
 #define NEWS_WAIT HF_SECOND
-/* Between two questions to the kubelet for the sake of evidence, in a flood. */
+/* Least time between two questions to the kubelet about holders that evidence causes: a flood of evidence must not
+ * flood the kubelet. */
 #define SUSPECT_GAP HF_SECOND
 #define COUNT_EVERY (30 * HF_SECOND)
-/* What only measurements changed is on disk within so long. */
+/* If only measurements have changed, the journal is written within this time. */
 #define JOURNAL_EVERY (5 * HF_MINUTE)
-/* After a container's end, kernel and driver report related faults within moments. */
+/* How long events for pods wait after the end of a container: kernel and driver report related faults within
+ * moments. */
 #define REPORT_AFTER HF_SECOND
-/* After the start; a sysfs that hangs is off by then. */
+/* From this time after the start an acknowledgement is taken although the probe has not read the PCI bus: a sysfs
+ * that hangs is reported as off by then. */
 #define BUS_WITHIN (35 * HF_SECOND)
-/* Whether ranks advance is looked at so often. */
+/* How often the agent checks whether ranks advance. */
 #define RANKS_EVERY (5 * HF_SECOND)
 #define RANKS_ARENA_BYTES_MAX ((size_t)1 << 20)
 /* One path per control-group hierarchy. */
@@ -51,7 +55,7 @@ static void move_step(struct hf_agent *a, enum hf_agent_step_event event)
 	a->step = hf_agent_next_step(a->step, event);
 }
 
-/* True: the write runs, and on_saved follows. */
+/* Begins to write the journal.  True: the write runs, and on_saved() follows. */
 static bool save_journal(struct hf_agent *a)
 {
 	struct hf_journal journal = {.memory = a->memory,
@@ -66,8 +70,8 @@ static bool save_journal(struct hf_agent *a)
 	return a->saver != NULL;
 }
 
-/* How far the log is read in what the memory knows: lines that wait for a step are not in it, and an
- * agent that is killed before that reads them again. */
+/* Keeps how far the kernel's log is read in what the memory knows.  The memory does not have lines that wait for a
+ * step; if the agent is killed before that step, its successor reads these lines again. */
 static void keep_place(struct hf_agent *a)
 {
 	if (a->kmsg == NULL)
@@ -84,7 +88,7 @@ static void on_saved(void *arg, int code, const char *message)
 
 	if (code == 0 && a->journal_failing)
 		hf_log(HF_LOG_INFO, LOGGER, "The journal can be written again", NULL);
-	/* Going on without one is better than being blind. */
+	/* The agent goes on without a journal: an agent that stops would see no faults at all. */
 	if (code != 0 && !a->journal_failing)
 		hf_log(HF_LOG_ERROR, LOGGER,
 		       "The journal cannot be written: after a restart the agent may lack newer faults",
@@ -107,7 +111,7 @@ static void on_journal_timer(void *arg)
 	hf_timer_arm(a->journal_timer, JOURNAL_EVERY);
 }
 
-/* More may have been known in this boot. */
+/* Begins without a journal of this boot: the former agent may have known faults of this boot. */
 static void begin_in_doubt(struct hf_agent *a, bool asking)
 {
 	snprintf(a->memory.boot_id, sizeof(a->memory.boot_id), "%s", a->boot_id);
@@ -134,8 +138,8 @@ static void load_journal(struct hf_agent *a, struct hf_kmsg_place *ret_place)
 	}
 	rc = hf_journal_load(a->options.state_dir, a->arenas[a->arena], &journal, &err);
 	if (rc != 0) {
-		/* The damaged journal may have held a device out of service. If it could not be
-		 * read at all, DeviceHealth decides. */
+		/* If the journal is damaged, it may have held a device out of service, so nothing becomes Healthy.
+		 * If the journal could not be read at all, DeviceHealth decides. */
 		begin_in_doubt(a, rc != HF_E_INVALID && rc != HF_E_TOO_LARGE);
 		hf_log(rc == HF_E_NOT_FOUND ? HF_LOG_INFO : HF_LOG_WARN, LOGGER,
 		       a->history != HF_HISTORY_ASKING
@@ -147,11 +151,11 @@ static void load_journal(struct hf_agent *a, struct hf_kmsg_place *ret_place)
 		return;
 	}
 	a->memory = journal.memory;
-	/* What was published in this boot may be more than could be written here. */
+	/* The former agent may have published faults of this boot that it could not write into the journal. */
 	a->history = journal.unasked || !a->memory.doubted || !is_of_this_boot(a)
 			     ? HF_HISTORY_ASKING
 			     : HF_HISTORY_KNOWN;
-	/* Of another boot only the memory counts: the brain knows what a boot ends. */
+	/* Of a journal of another boot only the memory is used; the brain ends what a new boot ends. */
 	if (!is_of_this_boot(a))
 		return;
 	a->boot_at = journal.boot_at;
@@ -185,8 +189,8 @@ static void poke_probes(struct hf_agent *a, bool of_holders)
 	}
 }
 
-/* The container that holds the faulty device may end before the next regular question to the
- * kubelet. */
+/* Asks the kubelet for the holders of devices at once: the container that holds the faulty device may end before
+ * the next regular question. */
 static void ask_for_holders(struct hf_agent *a, hf_time now)
 {
 	if (a->life == HF_LIFE_STOPPED ||
@@ -200,7 +204,8 @@ static void take_holdings(struct hf_agent *a)
 {
 	struct hf_holdings told = hf_intake_holdings_get(a->intake);
 
-	/* The same list once more is news, too: pods that came in between have its names. */
+	/* A newer answer with the same list counts too: pods that appeared since the last answer may now be named
+	 * as holders. */
 	if (hf_intake_holdings_version(a->intake) == a->holdings_seen &&
 	    told.asked_at == a->holdings_at)
 		return;
@@ -213,7 +218,8 @@ static void take_holdings(struct hf_agent *a)
 	a->stale |= HF_STALE_DEVICE | HF_STALE_PODS;
 }
 
-/* The owner and the holder of a MIG instance may become known in either order. */
+/* Publishes again after a change of the MIG instances: an instance's device may become known before or after its
+ * holder. */
 static void take_mig_instances(struct hf_agent *a)
 {
 	if (hf_intake_mig_instances_version(a->intake) == a->mig_instances_seen)
@@ -222,7 +228,7 @@ static void take_mig_instances(struct hf_agent *a)
 	a->stale |= HF_STALE_DEVICE | HF_STALE_PODS;
 }
 
-/* Publishes the plan of the last step, which is in the journal now. */
+/* Publishes the plan of the last step, after the journal has it. */
 static void publish_plan(struct hf_agent *a)
 {
 	hf_time wake_at = a->plan.wake_at;
@@ -236,8 +242,8 @@ static void publish_plan(struct hf_agent *a)
 		arm_step(a, 0);
 }
 
-/* True when the probe has read the bus, or cannot. Before that, a present device would look as
- * if a person had taken it out. */
+/* Whether a step may take an acknowledgement: the probe has read the PCI bus, or cannot read it.  Before that a
+ * present device would look as if a person had taken it out. */
 static bool may_take_acknowledgement(const struct hf_agent *a)
 {
 	const char *why;
@@ -248,7 +254,8 @@ static bool may_take_acknowledgement(const struct hf_agent *a)
 	       hf_intake_now(a->intake) - a->started_at >= BUS_WITHIN;
 }
 
-/* The plan must be in the journal before it is published. */
+/* Whether the plan must be in the journal before it is published: it comes from evidence, or changes what is
+ * published. */
 static bool is_weighty(const struct hf_health_input *input, const struct hf_health_plan *plan)
 {
 	return input->evidence_len > 0 || plan->moves_len > 0 || plan->events_len > 0 ||
@@ -282,8 +289,9 @@ static void make_step(struct hf_agent *a)
 		a->acknowledgement.pending = false;
 	}
 	if (hf_health_step(&a->memory, &input, &a->config, arena, &plan, &err) != 0) {
-		hf_log(HF_LOG_ERROR, LOGGER, "A health step failed, and its input is dropped",
-		       "error", err.text, NULL);
+		hf_log(HF_LOG_ERROR, LOGGER,
+		       "A step of the device brain failed, and its evidence is dropped", "error",
+		       err.text, NULL);
 		hf_intake_taken(a->intake);
 		return;
 	}
@@ -291,7 +299,7 @@ static void make_step(struct hf_agent *a)
 		ask_for_holders(a, input.now);
 	a->steps++;
 	a->stepped_at = input.now;
-	/* While the log is behind, its newest lines are not part of this step. */
+	/* While the probe is still behind the kernel's log, the newest lines are not part of this step. */
 	if (a->kmsg == NULL || hf_kmsg_probe_is_caught_up(a->kmsg))
 		a->reaches = input.now;
 	a->label = plan.label;
@@ -340,7 +348,8 @@ static void on_count_timer(void *arg)
 	sample.count.bus = hf_intake_counted(a->intake, HF_COUNT_BUS);
 	known = (sample.count.pci >= 0) + (sample.count.nvml >= 0) +
 		(sample.count.allocatable >= 0);
-	/* Two counts are needed, or one count and the number from an earlier boot. */
+	/* A comparison needs two of the three counts, or the count of sysfs and the number of GPUs that the memory
+	 * knows. */
 	known += sample.count.pci >= 0 && (a->memory.gpus > 0 || a->memory.gpus_before > 0);
 	if (known >= 2) {
 		(void)hf_intake_sample(a->intake, &sample);
@@ -387,7 +396,7 @@ void hf_agent_heard(struct hf_agent *a, const char *pod_uid, const struct hf_bea
 	hf_ranks_heard(a->ranks, pod_uid, beat, now);
 	if (beat->fence_s > 0) {
 		hf_fences_heard(a->fences, pod_uid, beat->fence_s, now);
-		/* The process may wait for a contact before it starts its command. */
+		/* `holdfast exec` may wait for a contact before it starts its command. */
 		if (a->contact_keeper != NULL)
 			hf_contact_keeper_want(a->contact_keeper, true);
 	}
@@ -404,7 +413,8 @@ static void on_heard(void *arg, const char *pod_uid, const struct hf_beat *beat)
 	hf_agent_heard(arg, pod_uid, beat);
 }
 
-/* The kubelet is silent and this agent is not: renew what DeviceHealth reports of ranks. */
+/* The kubelet is silent while the API server answers this agent: publishes the ranks in DeviceHealth again, so
+ * that the operator sees that they live. */
 static void on_kubelet_silent(void *arg)
 {
 	struct hf_agent *a = arg;
@@ -496,7 +506,7 @@ static void on_job_problem(void *arg, const char *job, int code, const char *mes
 {
 	struct hf_agent *a = arg;
 
-	/* Each watch tries again without end, so only the first problem of any job is logged. */
+	/* Each watch of a job tries again without end, so the agent logs only the first problem of any job. */
 	if (a->job_problem_told)
 		return;
 	a->job_problem_told = true;
@@ -603,7 +613,7 @@ static void on_trouble(void *arg, const char *what, int code, const char *messag
 		       hf_code_name(code), "error", message, NULL);
 }
 
-/* Compares DeviceHealth, as a former agent left it, with the journal. */
+/* Compares DeviceHealth, as the former agent of this node left it, with the journal. */
 static void take_previous_health(struct hf_agent *a, struct hf_doc *health)
 {
 	bool knows = is_of_this_boot(a) && !a->memory.doubted;
@@ -622,7 +632,7 @@ static void take_previous_health(struct hf_agent *a, struct hf_doc *health)
 	arm_step(a, 0);
 }
 
-/* Reads DeviceHealth again while an acknowledgement could end something. */
+/* Reads DeviceHealth for an acknowledgement, each 30 s while one could change something. */
 static void on_acknowledgement_timer(void *arg)
 {
 	struct hf_agent *a = arg;
@@ -643,7 +653,7 @@ static void on_health_seen(void *arg, struct hf_doc *health)
 	if (a->history == HF_HISTORY_ASKING) {
 		take_previous_health(a, health);
 	} else if (health == NULL) {
-		/* DeviceHealth was deleted, perhaps with its Node. A new Node lacks our
+		/* DeviceHealth was deleted, perhaps together with its Node.  A new Node lacks the agent's
 		 * conditions too. */
 		a->stale |= HF_STALE_NODE | HF_STALE_DEVICE;
 		arm_step(a, 0);
@@ -685,14 +695,14 @@ static hf_time read_step_clock(void *arg)
 
 /* ---- life ----------------------------------------------------------------------------------------- */
 
-/* True if the device was present in this boot: a probe must report its absence. */
+/* Whether the device was present in this boot: if it is gone now, a probe must report its absence. */
 static bool was_present(const struct hf_agent *a, const struct hf_health_device *d)
 {
 	return (d->kind == HF_HEALTH_GPU || d->kind == HF_HEALTH_PORT) && d->seen &&
 	       is_of_this_boot(a);
 }
 
-/* With the devices that were known before. */
+/* Creates the intake of the probes, with the devices that the journal knows. */
 static void create_intake(struct hf_agent *a)
 {
 	const struct hf_intake_options intake = {.loop = a->options.loop,
@@ -791,7 +801,8 @@ int hf_agent_create(const struct hf_agent_options *options, struct hf_agent **re
 
 	if (hf_str_is_empty(options->node) || hf_str_is_empty(options->boot_id) ||
 	    strlen(options->boot_id) >= HF_HEALTH_BOOT_MAX)
-		return hf_error_set(err, HF_E_INVALID, "an agent needs a node and a boot id");
+		return hf_error_set(err, HF_E_INVALID,
+				    "an agent needs the node's name and a boot ID");
 	a = hf_xcalloc(1, sizeof(*a));
 	a->options = *options;
 	a->node = hf_xstrdup(options->node);
@@ -923,7 +934,7 @@ struct hf_agent *hf_agent_destroy(struct hf_agent *a)
 int hf_agent_ready(const struct hf_agent *a, struct hf_error *err)
 {
 	if (a->steps == 0)
-		return hf_error_set(err, HF_E_UNAVAILABLE, "the agent has made no step yet");
+		return hf_error_set(err, HF_E_UNAVAILABLE, "the device brain has made no step yet");
 	if (!hf_publisher_has_written(a->publisher)) {
 		const char *why = hf_publisher_why(a->publisher);
 

@@ -22,7 +22,7 @@
 
 /* What agent.c, agent_publish.c and status_page.c share. */
 
-/* A device is ten KiB; evidence of a flood and what is made of it comes on top. */
+/* Limit of an arena: a device takes ten KiB, and the evidence of a flood and the plan come on top. */
 #define HF_AGENT_ARENA_BYTES_MAX ((size_t)64 << 20)
 
 struct hf_agent {
@@ -45,15 +45,15 @@ struct hf_agent {
 	struct hf_exec_socket *exec_socket;
 	bool job_problem_told;
 	struct hf_kubelet_silence *kubelet_silence;
-	struct hf_arena *ranks_arena; /* of the list in the report that was made last */
+	struct hf_arena *ranks_arena; /* holds the list of ranks of the last report */
 	struct hf_timer *ranks_timer;
 
-	struct hf_arena *arenas[2]; /* the memory is in the one, the next step in the other */
+	struct hf_arena *arenas[2]; /* one holds the memory of the brain, the other the next step */
 	int arena;
 	struct hf_health_memory memory;
 	hf_time boot_at;
 	uint64_t lost_before; /* of this boot, by the journal */
-	/* Of the last step, for the journal. */
+	/* Where the kernel's log was read to in the last step, for the journal. */
 	struct hf_kmsg_place place;
 	uint64_t place_lost;
 	const char *label;
@@ -61,16 +61,17 @@ struct hf_agent {
 	struct hf_timer *step_timer, *count_timer, *journal_timer, *report_timer;
 	hf_time stepped_at, step_due;
 	hf_time holdings_at;  /* of the last that were taken */
-	hf_time suspected_at; /* evidence made us ask who holds what */
-	hf_time reaches;      /* every report up to this time is part of a step */
+	hf_time suspected_at; /* when evidence last made the agent ask the kubelet for holders */
+	hf_time reaches;      /* all reports up to this time are part of a step */
 	uint64_t steps, states_seen, mig_instances_seen, holdings_seen, holders_seen, lost_told;
-	uint64_t off_told[HF_HEALTH_SOURCES]; /* hash of the last logged text; 0: nothing logged */
+	/* hash of the last logged list of detectors that are off; 0: nothing logged */
+	uint64_t off_told[HF_HEALTH_SOURCES];
 	enum hf_agent_life life;
 	enum hf_agent_history history;
 	enum hf_agent_journal journal;
-	bool journal_failing; /* the last write failed; logged at each change */
+	bool journal_failing; /* the last write of the journal failed; the log has each change */
 	enum hf_agent_step step;
-	/* The last step's, in the arena of the memory. */
+	/* The plan of the last step, in the arena of the memory. */
 	struct hf_health_plan plan;
 	unsigned stale; /* a set of enum hf_agent_stale */
 	hf_time started_at;
@@ -78,19 +79,19 @@ struct hf_agent {
 	struct hf_acknowledgement acknowledgement;
 };
 
-/* An acknowledgement of a sick device takes effect within this time. */
+/* How often the agent reads DeviceHealth for an acknowledgement: an acknowledgement takes effect within this time. */
 #define HF_AGENT_ACKNOWLEDGEMENT_EVERY (30 * HF_SECOND)
 
 /* agent_publish.c */
-/* Records of the kernel's log that were lost in this boot. */
+/* The number of records of the kernel's log that were lost in this boot. */
 uint64_t hf_agent_lost(const struct hf_agent *agent);
-/* Of type hf_ranks_pod_fn; arg is the agent. */
+/* A function of type hf_ranks_pod_fn, with the agent as arg: finds the pod of a UID. */
 bool hf_agent_pod_name(void *arg, const char *uid, struct hf_pod_name *ret_name);
-/* Logs each change of the detectors that are off. */
+/* Logs the detectors that are off, if they have changed. */
 void hf_agent_log_detectors(struct hf_agent *agent);
-/* Publishes the plan of a step, and the stale objects. */
+/* Publishes the plan of a step and the objects in a->stale. */
 void hf_agent_publish(struct hf_agent *agent, const struct hf_health_plan *plan);
-/* Publishes the list of processes at once. */
+/* Publishes the list of processes under `holdfast exec` at once. */
 void hf_agent_publish_processes(struct hf_agent *agent);
 /* For the metrics. */
 void hf_agent_count_moves(struct hf_agent *agent, const struct hf_health_plan *plan);

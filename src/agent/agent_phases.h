@@ -8,44 +8,45 @@
 HF_BEGIN_DECLS
 
 /*
- * The phases of an agent, as tables of phase × event.  Pure: agent.c reports events and acts on the phase.
+ * The phases of an agent, as tables: the next phase by phase (row) and event (column).  Pure: agent.c reports events,
+ * and acts as the phase requires.
  *
- * A dash in a table is a broken invariant, which ends the program.
+ * A dash in a table: the event must not happen in this phase; if it does, the program ends.
  */
 
-/* The agent's life.  hf_agent_start and hf_agent_stop move it forward only. */
+/* The life of an agent.  hf_agent_start() and hf_agent_stop() move it forward only. */
 enum hf_agent_life { HF_LIFE_CREATED, HF_LIFE_RUNNING, HF_LIFE_STOPPED };
 
-/* What the agent knows about this boot from the time before it started: the journal, else DeviceHealth. */
+/* What the agent knows about this boot from before its own start, from the journal or else from DeviceHealth. */
 enum hf_agent_history {
 	HF_HISTORY_KNOWN,
-	/* DeviceHealth has not been read yet.  Until then it is not written.  Without a journal of this boot
+	/* The agent has not read DeviceHealth yet, and does not write it before.  Without a journal of this boot
 	 * no device becomes Healthy. */
 	HF_HISTORY_ASKING,
-	HF_HISTORY_DOUBTED, /* DeviceHealth held more against the node than the journal */
+	HF_HISTORY_DOUBTED, /* DeviceHealth showed more faults of the node than the journal */
 };
 
 /*
- * A step of the brain.  Its plan is published after the journal has it; meanwhile no other step is made.
+ * A step of the brain.  The step's plan is published after the journal has it; until then no other step is made.
  *
  *              WANTED   PLANNED   PUBLISHED
  *   IDLE       IDLE     SAVING    -
  *   SAVING     QUEUED   -         IDLE
  *   QUEUED     QUEUED   -         IDLE
  *
- * In IDLE a wanted step is made at once.  From QUEUED, a step follows the publication.
+ * In IDLE a wanted step is made at once.  After QUEUED the next step is made when the plan is published.
  */
 enum hf_agent_step {
 	HF_STEP_IDLE,
 	HF_STEP_SAVING, /* a plan waits for the journal */
-	HF_STEP_QUEUED, /* the same, and another step is wanted */
+	HF_STEP_QUEUED, /* a plan waits for the journal, and another step is wanted */
 	HF_STEP_PHASES
 };
 enum hf_agent_step_event { HF_STEP_WANTED, HF_STEP_PLANNED, HF_STEP_PUBLISHED, HF_STEP_EVENTS };
 enum hf_agent_step hf_agent_next_step(enum hf_agent_step phase, enum hf_agent_step_event event);
 
 /*
- * The journal, compared with the memory of the brain.
+ * Whether the journal on the disk has what the memory of the brain has.
  *
  *             CHANGED   REFUSED   TAKEN   FAILED
  *   CLEAN     DIRTY     BEHIND    CLEAN   DIRTY
@@ -55,7 +56,7 @@ enum hf_agent_step hf_agent_next_step(enum hf_agent_step phase, enum hf_agent_st
 enum hf_agent_journal {
 	HF_JOURNAL_CLEAN, /* written, or being written */
 	HF_JOURNAL_DIRTY, /* written with the next timer */
-	/* A write was refused, as one was running: write after its end. */
+	/* A write was refused because another write was running: the journal is written again after that write. */
 	HF_JOURNAL_BEHIND,
 	HF_JOURNAL_PHASES
 };
@@ -69,10 +70,10 @@ enum hf_agent_journal_event {
 enum hf_agent_journal hf_agent_next_journal(enum hf_agent_journal phase,
 					    enum hf_agent_journal_event event);
 
-/* The objects that would read otherwise if they were written now: a set of these. */
+/* A set of these flags: the objects of the API server that would change if the agent wrote them now. */
 enum hf_agent_stale {
 	HF_STALE_DEVICE = 1, /* DeviceHealth */
-	HF_STALE_NODE = 2,   /* the node's conditions, as the Node may be a new one */
+	HF_STALE_NODE = 2,   /* the node's conditions: the Node may be a new object without them */
 	HF_STALE_PODS = 4,   /* the conditions of pods */
 };
 

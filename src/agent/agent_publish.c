@@ -2,9 +2,9 @@
  * Copyright The Holdfast authors */
 
 /*
- * What an agent publishes after a step: events, log lines, and patches of the node's objects and of the
- * pods.  Input: the plan of a step and the report of now.  Output: calls of the recorder and the publisher.
- * Only objects that changed, or that are in a->stale, are written.
+ * What an agent publishes after a step: events, log lines, and patches of the node's objects and of the pods.
+ * Input: the plan of a step, and the agent's knowledge as a report.  Output: calls of the recorder and the publisher.
+ * Only objects that have changed, or that are in a->stale, are written.
  */
 #include "agent/agent_internal.h"
 
@@ -16,7 +16,7 @@
 #include <string.h>
 
 #define LOGGER "agent"
-/* Holds every detector with a reason of its own. */
+/* Limit of a text that lists all detectors, each with a reason of its own. */
 #define OFF_TEXT_MAX ((size_t)4096)
 
 uint64_t hf_agent_lost(const struct hf_agent *a)
@@ -86,7 +86,8 @@ static void publish_pods(struct hf_agent *a, const struct hf_report *report)
 static void record_node_event(struct hf_agent *a, const char *type, const char *reason,
 			      const char *message)
 {
-	/* The kubelet's way: kubectl describe looks for a node's events by its name as the UID. */
+	/* An event of a node has the node's name as its UID, as with kubelets: kubectl describe looks for such
+	 * events. */
 	const struct hf_event_note note = {
 		.api_version = "v1",
 		.kind = "Node",
@@ -153,7 +154,7 @@ static void publish_events(struct hf_agent *a, const struct hf_report *report,
 	}
 }
 
-/* "ecc recovery: no library; pcie: no bus": the detectors of a source that are off, by their why. */
+/* Lists the detectors of a source that are off, by reason: "ecc recovery: no library; pcie: no bus". */
 static void list_off(const struct hf_agent *a, enum hf_health_source source, struct hf_strbuf *sb)
 {
 	bool listed[HF_HEALTH_DETECTORS] = {false};
@@ -178,7 +179,7 @@ static void list_off(const struct hf_agent *a, enum hf_health_source source, str
 	}
 }
 
-/* Once for each change, so that an administrator finds it in the log of any agent. */
+/* Logs the detectors that are off, once for each change, so that an administrator finds the reason in the log. */
 void hf_agent_log_detectors(struct hf_agent *a)
 {
 	if (hf_intake_states_version(a->intake) == a->states_seen)
@@ -212,12 +213,12 @@ static bool concerns_pods(const struct hf_agent *a, const struct hf_health_plan 
 	       is_stale(a, HF_STALE_PODS);
 }
 
-/* The processes are no finding of a step, so the journal does not have them first. */
+/* The journal does not hold the processes, since they are no finding of a step; so they are published without it. */
 void hf_agent_publish_processes(struct hf_agent *a)
 {
 	struct hf_report report = hf_agent_report(a);
 
-	/* Nothing is written before the former DeviceHealth was read. */
+	/* The agent writes DeviceHealth only after it has read the DeviceHealth of the former agent. */
 	if (a->history == HF_HISTORY_ASKING || !report.processes_known) {
 		a->stale |= HF_STALE_DEVICE;
 		return;
@@ -232,7 +233,8 @@ void hf_agent_publish(struct hf_agent *a, const struct hf_health_plan *plan)
 	bool news = plan->write_conditions || plan->write_devices || is_stale(a, HF_STALE_DEVICE);
 
 	publish_events(a, &report, plan);
-	/* The first step always writes: the journal cannot know whether the write succeeded. */
+	/* The first step always writes the conditions: the journal does not know whether the former agent's last
+	 * write succeeded. */
 	if (plan->write_conditions || a->steps == 1 || is_stale(a, HF_STALE_NODE))
 		hf_publisher_node(a->publisher, hf_report_node_patch(&report));
 	if (news && a->history != HF_HISTORY_ASKING) {

@@ -2,8 +2,9 @@
  * Copyright The Holdfast authors */
 
 /*
- * Writes the record of contact from reads of the kubelet's Lease. Input: the Lease. Output: a file,
- * replaced as a whole. Invariant: the time in the file is never later than the renewal.
+ * Writes the record of contact from reads of the kubelet's Lease.
+ * Input: the Lease.  Output: a file, replaced as a whole.
+ * Invariant: the time in the file is never later than the renewal of the Lease.
  */
 #include "agent/contact_keeper.h"
 
@@ -27,14 +28,15 @@
 struct hf_contact_keeper {
 	struct hf_contact_keeper_options options;
 	char *node, *boot_id, *path;
-	bool wanted, known; /* known: a contact has been found since it is wanted */
+	/* wanted: fences need the record; known: a contact has been found since then */
+	bool wanted, known;
 	bool failing;
 	struct hf_timer *timer;
 	struct hf_call *call;
 	hf_time asked_at; /* of the call */
-	/* spec.renewTime of the last read; NULL: no read since the record is wanted */
+	/* spec.renewTime of the last read; NULL: the Lease was not read since the record is wanted */
 	char *renewal;
-	hf_time read_at; /* send time of the last read with this renewal */
+	hf_time read_at; /* when the last request that brought this renewTime was sent */
 };
 
 static hf_time boot_clock(void *arg HF_UNUSED)
@@ -66,7 +68,7 @@ static void take_renewal(struct hf_contact_keeper *k, const char *renewal)
 {
 	bool moved = k->renewal != NULL && !hf_streq(k->renewal, renewal);
 
-	/* The last read brought an older one, so this was written after it was asked for. */
+	/* The last read brought an older renewTime, so the kubelet renewed the Lease after that read was sent. */
 	if (moved)
 		write_record(k, k->read_at);
 	if (k->renewal == NULL || moved) {

@@ -24,7 +24,7 @@ static struct {
 	int troubles, mended;
 } t;
 
-/* The machine has slept for an hour: another clock than the loop's. */
+/* The clock of the boot is ahead of the loop's clock, because the machine has slept for an hour. */
 static hf_time boot_clock(void *arg)
 {
 	return hf_loop_mono(t.loop) + HF_HOUR;
@@ -69,7 +69,7 @@ static int unmake(void **state)
 	return 0;
 }
 
-/* The next look; NULL: none within half a minute. */
+/* Waits for the next read of the Lease; NULL: none within half a minute. */
 static struct fake_call *look(hf_time *ret_asked_at)
 {
 	struct fake_call *call = NULL;
@@ -91,7 +91,7 @@ static void answer(struct fake_call *call, int renewal)
 	static int written;
 	char text[160];
 
-	/* The Lease's metadata has changed at each read: that is no renewal. */
+	/* At each read the Lease has other metadata, which is no renewal. */
 	snprintf(text, sizeof(text),
 		 "{\"metadata\":{\"resourceVersion\":\"%d\"},\"spec\":{\"renewTime\":"
 		 "\"1970-01-01T00:00:%02d.000000Z\"}}",
@@ -110,7 +110,7 @@ static hf_time see(int renewal)
 	return asked_at;
 }
 
-/* The time in the record; NONE: no record. */
+/* The time in the record; NONE: there is no record. */
 static hf_time recorded(void)
 {
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(4096);
@@ -189,7 +189,8 @@ static void what_is_refused_or_never_answered_is_no_contact(void **state)
 	for (int i = 0; i < 20; i++)
 		fake_refuse(look(&at), i % 2 ? HF_E_UNAVAILABLE : HF_E_NOT_FOUND);
 	assert_true(recorded() == HF_TIME_NONE);
-	/* Written at some time since then: it counts as the worst. */
+	/* The kubelet has renewed the Lease at some time since the last read: the record has the earliest possible
+	 * time. */
 	see(8);
 	assert_recorded(older);
 }

@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Connections, and lines of a connection, taken at once; then the loop has its turn. */
+/* Most connections, and most lines of one connection, that are taken before the loop has its turn. */
 #define ACCEPTED_AT_ONCE 32
 #define LINES_AT_ONCE 16
 
@@ -28,7 +28,8 @@ struct hf_exec_peer {
 	pid_t pid;
 	char uid[HF_REPORT_POD_UID_MAX];
 	struct hf_io *io;
-	struct hf_task *close; /* posted where the peer must not be freed at once */
+	/* closes the peer from the loop, where the peer must not be freed at once */
+	struct hf_task *close;
 };
 
 struct hf_exec_socket {
@@ -75,7 +76,8 @@ static void on_close(void *arg)
 	drop_peer(arg);
 }
 
-/* A pid may go to another process after the peer has ended.  The pidfd of the connection says whether it has. */
+/* Whether the process that connected still lives.  After its end its pid may go to another process, but the pidfd
+ * of the connection tells that it has ended. */
 static bool is_alive(int pidfd)
 {
 	struct pollfd fd = {.fd = pidfd, .events = POLLIN};
@@ -92,7 +94,7 @@ static bool find_pod(struct hf_exec_socket *s, int fd, pid_t *ret_pid,
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0 || peer.pid <= 0)
 		return false;
-	/* A kernel without it does not say so; then the process counts as alive. */
+	/* Without SO_PEERPIDFD in the kernel the process counts as alive. */
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &pidfd_len) != 0)
 		pidfd = -1;
 	*ret_pid = peer.pid;
@@ -108,7 +110,7 @@ static void take_line(struct hf_exec_peer *peer, const char *text, size_t len)
 	if (!hf_report_limits_may_ask(&s->limits, peer->pid, hf_loop_mono(s->options.loop)) ||
 	    !hf_report_limits_may_hear(&s->limits, peer->pid, peer->uid)) {
 		count_line(s, "limited");
-		/* A state that is lost has to come again. */
+		/* exec sends its whole state again after it has connected again, so the lost state comes again. */
 		hf_task_post(peer->close);
 	} else if (!hf_process_state_parse(text, len, &state)) {
 		count_line(s, "broken");
@@ -125,7 +127,7 @@ static void on_peer(void *arg, unsigned events HF_UNUSED)
 
 	for (int i = 0; i < LINES_AT_ONCE && !hf_task_posted(peer->close); i++) {
 		struct iovec part = {.iov_base = text, .iov_len = sizeof(text)};
-		/* File descriptors in the message have no room, so the kernel closes them. */
+		/* The message has no room for file descriptors, so the kernel closes those that a peer sends. */
 		struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
 		ssize_t n = recvmsg(peer->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 
@@ -201,7 +203,7 @@ static struct hf_family *make_family(struct hf_metrics *metrics)
 {
 	static const struct hf_metric_options options = {
 		.name = "holdfast_agent_process_states_total",
-		.help = "States that holdfast exec has sent, by result.",
+		.help = "States of processes that holdfast exec has sent to the agent, by result.",
 		.type = HF_METRIC_COUNTER,
 		.labels = {"result"},
 		.series_max = 3,

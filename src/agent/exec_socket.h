@@ -9,13 +9,15 @@
 HF_BEGIN_DECLS
 
 /*
- * The socket to which `holdfast exec` in this node's pods connects (health/process_line.h).  Input: connections of any
- * process that may open the socket.  Output: calls with the pod and the states; targets are sent.
- *
+ * The socket to which `holdfast exec` in this node's pods connects (health/process_line.h).
+ * Input: connections of any process that may open the socket.  Output: calls with the pod and its states; targets are
+ * sent.
  * Invariants:
- * - The kernel names the connecting process, and that process's pod counts.  What a process says of itself does not.
- * - No peer delays the loop or another peer: limits on connections, on lines in a second (agent/report_limits.h), and no
- *   queue of the agent's own.  A peer that does not read is closed; exec connects again and gets the newest target.
+ * - The pod of a connection is that of the connecting process, which the kernel names.  What a process says about
+ *   itself does not count.
+ * - No peer delays the loop or another peer: connections and lines per second are limited (agent/report_limits.h),
+ *   and the agent queues no lines.  A peer that does not read is closed; exec connects again and gets the newest
+ *   target.
  */
 struct hf_exec_socket;
 struct hf_exec_peer; /* one connection */
@@ -27,9 +29,10 @@ struct hf_exec_socket_options {
 	const char *path;
 	hf_time look_every; /* as in struct hf_named_socket_options */
 	mode_t mode;
-	/* The UID of the process's pod; false: it is in none. */
+	/* Finds the UID of the process's pod.  False: the process is in no pod. */
 	bool (*identify)(void *arg, pid_t pid, char ret_uid[HF_REPORT_POD_UID_MAX]);
-	/* False: the connection is refused.  Each accepted connection ends with one call of `closed`. */
+	/* Called for a new connection.  False: the connection is refused.  Each accepted connection ends with one
+	 * call of `closed`. */
 	bool (*opened)(void *arg, struct hf_exec_peer *peer, const char *pod_uid);
 	void (*told)(void *arg, struct hf_exec_peer *peer, const struct hf_process_state *state);
 	void (*closed)(void *arg, struct hf_exec_peer *peer);
@@ -40,10 +43,10 @@ struct hf_exec_socket_options {
 
 int hf_exec_socket_create(const struct hf_exec_socket_options *options,
 			  struct hf_exec_socket **ret_socket, struct hf_error *err) HF_MUST_CHECK;
-/* Closes all connections; `closed` is called for each.  NULL is fine; returns NULL. */
+/* Closes all connections; `closed` is called for each connection.  NULL is fine; returns NULL. */
 struct hf_exec_socket *hf_exec_socket_destroy(struct hf_exec_socket *socket);
 
-/* Does not block.  A peer that cannot take the line is closed soon after. */
+/* Sends the target.  Does not block.  A peer that cannot take the line is closed soon after. */
 void hf_exec_socket_send(struct hf_exec_peer *peer, const struct hf_process_target *target);
 
 HF_END_DECLS

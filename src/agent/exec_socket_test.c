@@ -203,7 +203,7 @@ static void test_strangers(void **state HF_UNUSED)
 	assert_int_equal(t.opened, 0);
 }
 
-/* A process that connects, hands the connection on and ends: its number says nothing any more. */
+/* A process connects, hands the connection to another process and ends: its pid does not prove a pod any more. */
 static void test_dead_process(void **state HF_UNUSED)
 {
 	HF_AUTO_FD fd = -1;
@@ -254,7 +254,7 @@ static void test_dead_process(void **state HF_UNUSED)
 	assert_true(is_closed(fd));
 }
 
-/* A peer that reads nothing, and a peer that floods, are closed; another one is heard as before. */
+/* A peer that reads nothing, and a peer that floods, are closed; the agent takes lines of a third peer as before. */
 static void test_peers_that_do_harm(void **state HF_UNUSED)
 {
 	const struct hf_process_target target = {.wait_s = 60};
@@ -280,7 +280,7 @@ static void test_peers_that_do_harm(void **state HF_UNUSED)
 	}
 	assert_true(t.closed > closed);
 	assert_in_range(t.told, 1, 3 * HF_REPORT_LIMITS_PROCESS);
-	/* All peers here are one process: the next second it may speak again. */
+	/* All peers here are one process, whose lines are limited; in the next second it may send again. */
 	run_for(HF_SECOND);
 	other = join_socket();
 	t.told = 0;
@@ -312,7 +312,7 @@ static void test_too_many(void **state HF_UNUSED)
 	assert_int_equal(t.closed, t.opened);
 }
 
-/* Another writer of the folder has removed the name. */
+/* Another process with access to the folder has removed the socket's name. */
 static void test_name_removed(void **state HF_UNUSED)
 {
 	HF_AUTO_FD before = join_socket(), after = -1;
@@ -325,7 +325,7 @@ static void test_name_removed(void **state HF_UNUSED)
 	}
 	run_loop();
 	assert_int_equal(t.opened, 2);
-	/* A connection of before is not touched. */
+	/* A connection from before the removal goes on. */
 	tell(before, "state phase=running ordinal=1");
 	run_loop();
 	assert_int_equal(t.told, 1);

@@ -2,8 +2,7 @@
  * Copyright The Holdfast authors */
 
 /*
- * The list of pods with fencing ranks, and whether the published list is still true. Reads no
- * clock.
+ * The list of pods whose ranks fence themselves, and whether the published list is still true.  Reads no clock.
  */
 #include "agent/fences.h"
 
@@ -18,7 +17,7 @@
 struct fence {
 	char uid[HF_REPORT_POD_UID_MAX];
 	uint32_t seconds;
-	uint32_t published; /* seconds that were written; 0: nothing yet */
+	uint32_t published; /* the pod's seconds in the published list; 0: not published yet */
 	hf_time heard_at;
 };
 
@@ -56,7 +55,8 @@ void hf_fences_heard(struct hf_fences *fences, const char *pod_uid, uint32_t sec
 	for (size_t i = 0; i < fences->len && fence == NULL; i++)
 		if (hf_streq(fences->items[i].uid, pod_uid))
 			fence = &fences->items[i];
-	/* Without a place it has no proof: it is replaced as if it had no fence. */
+	/* A pod without a place in the list has no proof of its fence: the operator replaces it as if it had no
+	 * fence. */
 	if (fence == NULL && fences->len == HF_FENCES_MAX)
 		return;
 	if (fence == NULL) {
@@ -77,7 +77,7 @@ static void forget_gone(struct hf_fences *fences, hf_ranks_pod_fn pod, void *arg
 		const struct fence *fence = &fences->items[i];
 		struct hf_pod_name name;
 
-		/* The API server may report a new pod after the pod's first report. */
+		/* A pod that the API server has not reported yet may be new: its first report can come earlier. */
 		if (!pod(arg, fence->uid, &name) &&
 		    (fence->published > 0 || now - fence->heard_at >= HF_RANKS_SILENT_AFTER)) {
 			fences->gone |= fence->published > 0;

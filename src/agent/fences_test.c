@@ -13,7 +13,7 @@ static struct {
 	struct hf_fences *fences;
 	struct hf_arena *arena;
 	struct hf_device_health health;
-	const char *gone; /* the pod of this UID is not there, or not yet */
+	const char *gone; /* the API server has no pod of this UID, or none yet */
 	hf_time now;
 } t;
 

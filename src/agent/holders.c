@@ -2,9 +2,9 @@
  * Copyright The Holdfast authors */
 
 /*
- * Joins the kubelet's list of holdings with a cache of the node's pods. Input: holdings, watch
- * events. Output: a sorted list of holders, and questions to the kubelet. Invariant: a name counts
- * for a pod only if the pod existed at the time of the question.
+ * Joins the kubelet's list of holdings with a cache of the node's pods.
+ * Input: holdings, watch events.  Output: a sorted list of holders, and questions to the kubelet.
+ * Invariant: a name in the kubelet's list counts for a pod only if the pod existed when the agent asked the kubelet.
  */
 #include "agent/holders.h"
 
@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Three times the kubelet's default limit of pods, with room for ended ones. */
+/* Most pods in the cache: three times the kubelet's default limit and more, with room for ended pods. */
 #define PODS_MAX 2048
 #define FIELD_MAX 300
 #define ANNOTATION_HASH "kubernetes.io/config.hash"
@@ -48,8 +48,8 @@ static uint64_t count_ends(const struct hf_json *statuses)
 	return ends;
 }
 
-/* Grows with each change: 1 while the container waits, 2 while it runs, 3 when it has ended and
- * waits again, … */
+/* A number that grows with each change of the containers: 1 while a container waits, 2 while it runs, 3 when it
+ * has ended and waits again, … */
 static uint64_t count_moves(const struct hf_json *statuses)
 {
 	uint64_t moves = 0;
@@ -82,8 +82,9 @@ static void read_condition(struct hf_holder_pod *pod, const struct hf_json *cond
 	}
 }
 
-/* Any creator of pods may write these annotations. No UID of an API server looks like this hash,
- * and kubelets soon delete a pod that falsely claims to mirror a pod of theirs. */
+/* Whether the text is a hash by which kubelets know static pods.  Any creator of pods may write these annotations.
+ * But no UID of an API server looks like this hash, and kubelets soon delete a pod that falsely claims to mirror
+ * one of their static pods. */
 static bool is_hash(const char *text)
 {
 	return text != NULL && strlen(text) == HF_POD_HASH_MAX - 1 &&
@@ -134,7 +135,7 @@ static void on_pod(void *arg, enum hf_cache_change change, const struct hf_cache
 	const struct hf_holder_pod *was = before != NULL ? before->view : NULL;
 	struct hf_holder_pod *is = now != NULL ? now->view : NULL;
 
-	/* Of another UID it would be another entry. */
+	/* A pod with another UID would be another entry, so this is the same pod. */
 	if (is && was)
 		is->seen_at = was->seen_at;
 	if (is && (!was || is->moves > was->moves))
@@ -192,7 +193,7 @@ void hf_holders_start(struct hf_holders *h)
 	hf_cache_start(h->cache);
 }
 
-/* If several mirrors name the pod, the first counts. */
+/* Finds the mirror of the static pod.  Of several mirrors the one that was seen first counts. */
 static const struct hf_cache_entry *find_mirror(const struct hf_holders *h, const char *hash)
 {
 	const struct hf_cache_entry *pod, *first = NULL;
@@ -258,7 +259,7 @@ static void forget_old(struct hf_holders *h, hf_time now)
 	h->len = kept;
 }
 
-/* The pod that the kubelet's report is about; NULL: no known pod. */
+/* The pod that the kubelet's entry is about; NULL: no pod of this name existed when the agent asked the kubelet. */
 static const struct hf_cache_entry *find_holding_pod(const struct hf_holders *h,
 						     const struct hf_holding *holding,
 						     hf_time asked_at)
@@ -269,7 +270,7 @@ static const struct hf_cache_entry *find_holding_pod(const struct hf_holders *h,
 	return view != NULL && view->seen_at <= asked_at ? pod : NULL;
 }
 
-/* The oldest of those that have let go, or of all. */
+/* Makes room: drops the oldest holder that has let go of its device, or else the oldest of all. */
 static void drop_oldest_holder(struct hf_holders *h)
 {
 	size_t at = 0;
@@ -290,7 +291,8 @@ static void name_holder(struct hf_holder *holder, const struct hf_cache_entry *p
 	memcpy(holder->hash, view->hash, sizeof(holder->hash));
 }
 
-/* The holder has no pod yet, or is a static pod with a mirror that was created anew. */
+/* Whether the holder may get this pod's UID: it has none yet, or it is a static pod whose mirror was created
+ * again. */
 static bool may_be_named(const struct hf_holder *holder, const struct hf_cache_entry *pod)
 {
 	const struct hf_holder_pod *view = pod->view;
@@ -314,7 +316,7 @@ static void add_holder(struct hf_holders *h, const struct hf_holding *holding, h
 		name_holder(holder, pod);
 }
 
-/* It is named as before: false if that is another pod of the name by now. */
+/* Whether the holding goes on: false if the name now belongs to another pod. */
 static bool goes_on(struct hf_holders *h, struct hf_holder *holder, hf_time asked_at)
 {
 	const struct hf_cache_entry *pod = find_holding_pod(h, &holder->holding, asked_at);
@@ -331,7 +333,8 @@ static bool goes_on(struct hf_holders *h, struct hf_holder *holder, hf_time aske
 void hf_holders_update(struct hf_holders *h, const struct hf_holdings *told)
 {
 	hf_time now = h->options.now(h->options.arg);
-	HF_AUTOFREE bool *held = NULL; /* of the items: by a holder that we know */
+	/* whether the item is in the kubelet's list, by the items' index */
+	HF_AUTOFREE bool *held = NULL;
 
 	forget_old(h, now);
 	if (!told->known)

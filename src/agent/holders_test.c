@@ -85,7 +85,7 @@ static int setup(void **state)
 	assert_string_equal(call->request->field_selector, "spec.nodeName=n1");
 	fake_answer_list(call, "2", "", list, 1);
 	assert_true(hf_loop_run_until(w.loop, 2 * HF_SECOND));
-	/* Pods of the first list are a reason to ask too. */
+	/* The pods of the first list from the API server are a reason to ask the kubelet too. */
 	assert_int_equal(w.asked, 1);
 	w.asked = 0;
 	*state = &w;
@@ -114,7 +114,7 @@ static struct hf_holding holding(const char *name, const char *id)
 	return h;
 }
 
-/* The kubelet's answer to a question of now. */
+/* The kubelet answers, with this list, a question that was sent now. */
 static void kubelet_says(struct world *w, const struct hf_holding *items, size_t len)
 {
 	hf_holders_update(w->holders, &(struct hf_holdings){.items = items,
@@ -140,7 +140,7 @@ static void a_uid_is_found_before_or_after_the_kubelet_names_the_pod(void **stat
 	version = hf_holders_version(w->holders);
 	assert_true(hf_loop_run_until(w->loop, 3 * HF_SECOND));
 	fake_event(fake_watch_live(w->store), HF_EVENT_ADDED, pod("b", "uid-b", 3, ""));
-	/* The name may have meant the former pod, until the kubelet names it again. */
+	/* The kubelet may have meant the former pod of this name, until the kubelet lists the name again. */
 	assert_int_equal(w->asked, 1);
 	assert_string_equal(hf_holders_list(w->holders, &len)[1].uid, "");
 	kubelet_says(w, two, 2);
@@ -171,7 +171,7 @@ static void a_word_that_is_older_than_a_pod_says_nothing_of_it(void **state)
 	items = hf_holders_list(w->holders, &len);
 	assert_int_equal(len, 1);
 	assert_string_equal(items[0].uid, "uid-a");
-	/* The question was sent before the pod existed, so its answer is about another pod. */
+	/* The question was sent before the pod existed, so the answer is about a former pod of the same name. */
 	stale.items = &other;
 	hf_holders_update(w->holders, &stale);
 	items = hf_holders_list(w->holders, &len);
@@ -202,7 +202,7 @@ static void what_the_kubelet_no_longer_names_has_ended_unless_it_could_not_tell_
 	kubelet_says(w, NULL, 0);
 	items = hf_holders_list(w->holders, &len);
 	assert_true(items[0].until == 2 * HF_SECOND);
-	/* It holds it again: another entry, and the end of the first stands. */
+	/* The pod holds the device again: that is another entry, and the end of the first holding stays. */
 	kubelet_says(w, &one, 1);
 	items = hf_holders_list(w->holders, &len);
 	assert_int_equal(len, 2);
@@ -243,7 +243,7 @@ static void the_kubelet_is_asked_when_a_pod_comes_and_when_its_containers_begin_
 		bool asks;
 	} steps[] = {
 		{"\"phase\":\"Pending\"", false},
-		/* The kubelet accepted the pod, so its devices are decided. */
+		/* The kubelet has accepted the pod, so it has chosen the pod's devices. */
 		{"\"containerStatuses\":[{\"restartCount\":0,\"state\":{\"waiting\":{}}}]", true},
 		{"\"containerStatuses\":[{\"restartCount\":0,\"state\":{\"running\":{}}}]", true},
 		{"\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}],\"containerStatuses\":"
@@ -310,7 +310,7 @@ static void a_static_pods_processes_are_known_by_the_uid_that_its_kubelet_made(v
 	fake_event(watch, HF_EVENT_MODIFIED, static_pod("s-n1", "uid-s", 5, MIRRORS(HASH)));
 	assert_true(hf_holders_name(w->holders, HASH, &name));
 	assert_string_equal(name.name, "s-n1");
-	/* A pod's own UID goes before any annotation. */
+	/* A pod with this UID goes before a pod whose annotation names the UID. */
 	assert_true(hf_loop_run_until(w->loop, 4 * HF_SECOND));
 	fake_event(watch, HF_EVENT_ADDED, pod("t", HASH, 6, ""));
 	assert_true(hf_holders_name(w->holders, HASH, &name));
@@ -349,7 +349,7 @@ static void what_is_no_mirror_of_a_static_pod_has_its_own_uid_alone(void **state
 	}
 }
 
-/* A person deletes the mirror: the kubelet makes another, and the static pod runs on. */
+/* A person deletes the mirror: the kubelet creates another mirror, and the static pod runs on. */
 static void a_static_pod_holds_on_when_its_mirror_is_made_anew(void **state)
 {
 	struct world *w = *state;
@@ -369,7 +369,7 @@ static void a_static_pod_holds_on_when_its_mirror_is_made_anew(void **state)
 	assert_int_equal(len, 1);
 	assert_string_equal(items[0].uid, "uid-t");
 	assert_true(items[0].until == HF_TIME_NONE);
-	/* Its manifest changed: that is another one. */
+	/* The static pod's manifest has changed: that is another static pod, with another hash. */
 	fake_event(watch, HF_EVENT_DELETED, static_pod("s-n1", "uid-t", 6, MIRRORS(HASH)));
 	fake_event(watch, HF_EVENT_ADDED,
 		   static_pod("s-n1", "uid-u", 7, MIRRORS("ffffffffffffffffffffffffffffffff")));
@@ -402,7 +402,7 @@ static void our_condition_is_read_whatever_stands_beside_it(void **state)
 	assert_string_equal(seen->reason, "GpuReset");
 }
 
-/* A training of days beside short jobs by the thousand. */
+/* A training job holds its device for days, while thousands of short jobs come and go. */
 static void who_holds_on_is_the_last_to_make_room(void **state)
 {
 	struct world *w = *state;

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define ANNOTATION_LEDGER "holdfast.dev/ledger"
-/* Of a restart that a person asked for. */
+/* The cause of an incident that a person started: a planned restart. */
 #define CAUSE_PLANNED "user"
 /* Replica types of a job. */
 #define TYPES_MAX 16
@@ -21,7 +21,7 @@ struct type_orders {
 
 struct hf_job_orders {
 	char *uid;
-	bool active; /* the ledger was read, and the job is not over */
+	bool active; /* the job has a ledger and is not over */
 	int64_t generation, base;
 	uint32_t wait_s; /* 0: no restart in place */
 	uint32_t save_s;
@@ -49,7 +49,7 @@ static bool read_number(const char **at, int64_t *ret_number)
 	return true;
 }
 
-/* "0-3,7": whether the index is in it.  False: the text is broken. */
+/* Finds the index in ranges such as "0-3,7".  False: the text cannot be read. */
 static bool find_in_ranges(const char *text, int32_t index, bool *ret_found)
 {
 	*ret_found = false;
@@ -70,7 +70,8 @@ static bool find_in_ranges(const char *text, int32_t index, bool *ret_found)
 	return true;
 }
 
-/* "17:2,40:1": the value of the index, 0 if it is not there.  False: the text is broken. */
+/* Finds the index's value in a map such as "17:2,40:1"; 0 if the index is not there.  False: the text cannot be
+ * read. */
 static bool find_in_map(const char *text, int32_t index, int64_t *ret_value)
 {
 	*ret_value = 0;
@@ -101,7 +102,7 @@ static int64_t read_count(const struct hf_json *object, const char *key, int64_t
 	return number < max ? number : max;
 }
 
-/* A text of JSON in an annotation; NULL: there is none. */
+/* Parses the JSON in the job's annotation; NULL: there is none. */
 static struct hf_json *parse_annotation(const struct hf_json *job, const char *key)
 {
 	const char *text =
@@ -128,22 +129,24 @@ static bool has_condition(const struct hf_json *job, const char *type)
 	return false;
 }
 
-/* A job that is over, or is being deleted, restarts nothing. */
+/* Whether the job is over or is being deleted: then it restarts nothing. */
 static bool is_over(const struct hf_json *job)
 {
 	return hf_json_path(job, "metadata", "deletionTimestamp", NULL) != NULL ||
 	       has_condition(job, "Succeeded") || has_condition(job, "Failed");
 }
 
-/* The operator writes these fields after it has resolved its own configuration and the job's.  An operator of an earlier version
- * does not write them: then exec does not wait, and nothing restarts in place.  The start still counts, because the kubelet may
- * restart the container of a pod whose rank had restarted in place before. */
+/* Reads how long exec waits, and the times for a save and for the grace period.  The operator writes these fields
+ * into the ledger after it has resolved its own configuration and the job's.  An operator of an earlier version
+ * does not write them: then exec does not wait, and nothing restarts in place.  The generation and attempt still
+ * count, because the kubelet may restart the container of a pod whose rank had restarted in place before. */
 static void read_spans(struct hf_job_orders *o, const struct hf_json *ledger)
 {
 	o->wait_s = (uint32_t)read_count(ledger, "inPlaceWaitSeconds", 0, HF_PROCESS_SPAN_MAX);
 	o->grace_s = (uint32_t)read_count(ledger, "inPlaceGraceSeconds", 0, HF_PROCESS_SPAN_MAX);
 	o->save_s = (uint32_t)read_count(ledger, "inPlaceSaveSeconds", 0, HF_PROCESS_SPAN_MAX);
-	/* After a failure the other ranks wait for the failed one in vain, and cannot save. */
+	/* Only a restart that a person started leaves time to save.  After a failure the other ranks wait for the
+	 * failed rank in vain, and cannot save. */
 	if (!hf_streq(hf_json_str(hf_json_path(ledger, "incident", "cause", NULL), ""),
 		      CAUSE_PLANNED))
 		o->save_s = 0;
@@ -178,7 +181,7 @@ struct hf_job_orders *hf_job_orders_read(const struct hf_json *job)
 	read_spans(o, ledger);
 	o->generation = read_count(ledger, "generation", 0, HF_PROCESS_COUNTER_MAX);
 	o->base = read_count(ledger, "inPlaceBase", 0, HF_PROCESS_COUNTER_MAX);
-	/* Before the first write of the ledger no pod is a rank. */
+	/* Before the first write of the ledger the job gives no orders. */
 	o->active = o->generation > 0 && !is_over(job);
 	read_types(o, hf_json_get(ledger, "replicas"));
 	return o;
@@ -209,8 +212,8 @@ static const struct type_orders *find_type(const struct hf_job_orders *o, const 
 	return NULL;
 }
 
-/* The job counts on another pod for the rank, or will.  The operator uses the same rule: hf_slot_is_current in
- * core/state/slots.c. */
+/* Whether the operator counts on another pod for the rank, or will create one.  The operator uses the same rule:
+ * hf_slot_is_current() in core/state/slots.c. */
 static bool is_given_up(const struct hf_job_orders *o, const struct hf_pod_rank *rank,
 			int64_t attempt, int64_t in_place)
 {
@@ -233,7 +236,8 @@ bool hf_job_orders_target(const struct hf_job_orders *o, const struct hf_pod_ran
 		.wait_s = o->wait_s,
 		.grace_s = o->grace_s > 0 ? o->grace_s : rank->grace_s,
 		.save_s = o->save_s,
-		/* Since the last new gang the whole job has restarted in place. */
+		/* If the whole job has restarted in place since its pods were created together, its ranks meet
+		 * under a new number. */
 		.rendezvous = o->base > 0 && o->base < o->generation ? o->generation : 0,
 	};
 

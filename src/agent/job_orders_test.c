@@ -20,7 +20,8 @@ static struct hf_json *parse(const char *text)
 	return value;
 }
 
-/* The target of rank worker-7, created for generation 2 and attempt 1, as a line; listed: its process is published. */
+/* Expects this target, as a line, for rank worker-7 of a pod that was created for generation 2 and attempt 1;
+ * listed: its process is published. */
 static void expect_of(const char *job_text, bool listed, const char *wanted)
 {
 	HF_AUTO_JSON job = parse(job_text);
@@ -68,12 +69,13 @@ static void test_targets(void **state HF_UNUSED)
 	       LINE("attempt=4 hold=1 wait=60 grace=30"));
 	expect(WORKERS("\"attempts\":\"7:1,17:4\",\"hold\":\"0-6,8,70-79\""),
 	       LINE("attempt=1 wait=60 grace=30"));
-	/* All pods were created together, for this generation. */
+	/* All pods were created together, for the ledger's generation. */
 	expect(RECOVERY("\"generation\":2,\"inPlaceWaitSeconds\":9," ATTEMPTS),
 	       LINE2("wait=9 grace=30"));
 }
 
-/* The grace of a restart, else that of the pod; only if a person asked for the restart can ranks save. */
+/* The grace period is that of the restart, or else that of the pod.  Ranks get time to save only if a person
+ * started the restart. */
 static void test_spans(void **state HF_UNUSED)
 {
 #define SPANS(more) RECOVERY("\"generation\":2,\"inPlaceWaitSeconds\":9," more "," ATTEMPTS)
@@ -84,13 +86,13 @@ static void test_spans(void **state HF_UNUSED)
 	       LINE2("wait=9 grace=30"));
 }
 
-/* The operator does not count on this pod any more: another one replaces it, or will.  It may come back from behind a
- * network that was cut, when its job has gone on without it. */
+/* The operator does not count on this pod any more: another pod replaces it, or will.  Such a pod may come back,
+ * with its node, after its job has gone on without it; its process must not start. */
 static void test_a_pod_that_was_given_up(void **state HF_UNUSED)
 {
 	static const char held[] = LINE("attempt=2 hold=1 wait=60 grace=30");
 
-	/* The rank was re-created since, once or more often. */
+	/* The rank was re-created once or more often since this pod was created. */
 	expect(WORKERS("\"attempts\":\"7:2\""), held);
 	expect(WORKERS("\"attempts\":\"7:4\",\"inPlace\":\"7:2\""),
 	       LINE("attempt=4 hold=1 wait=60 grace=30"));
@@ -112,7 +114,8 @@ static void test_no_restart_in_place(void **state HF_UNUSED)
 {
 	expect_none("{" META "}");
 	expect_none(RECOVERY(""));
-	/* The operator knows no restarts in place, or its configuration says Never; the job's own word does not count. */
+	/* The operator knows no restarts in place, or its configuration says Never; the job's own field does not
+	 * count without the ledger's. */
 	expect(RECOVERY("\"generation\":3,\"inPlaceBase\":2," ATTEMPTS),
 	       LINE("attempt=1 grace=30"));
 	expect("{" META
@@ -132,7 +135,7 @@ static void test_no_restart_in_place(void **state HF_UNUSED)
 		"\"status\":\"True\"}]}}");
 }
 
-/* A ledger that cannot be read orders nothing. */
+/* A ledger that cannot be read gives no orders. */
 static void test_broken_texts(void **state HF_UNUSED)
 {
 	static const char *const broken[] = {
@@ -147,13 +150,13 @@ static void test_broken_texts(void **state HF_UNUSED)
 		snprintf(text, sizeof(text), LEDGER("\"replicas\":{\"Worker\":{%s}}"), broken[i]);
 		expect_none(text);
 	}
-	/* A member of another JSON type is ignored. */
+	/* A member of the ledger with a wrong JSON type is ignored. */
 	expect(LEDGER("\"replicas\":{\"Worker\":{\"attempts\":\"7:1\",\"hold\":[],\"inPlace\":4}}"),
 	       LINE("attempt=1 wait=60 grace=30"));
 	expect_none("[]");
 }
 
-/* The CRD of the kind has no place for the ledger. */
+/* The job's CRD has no field for the ledger, so the ledger is in an annotation. */
 static void test_annotations(void **state HF_UNUSED)
 {
 	expect("{\"metadata\":{\"uid\":\"u1\",\"annotations\":{"
@@ -180,7 +183,7 @@ static struct hf_pod_rank rank_of(const char *text)
 	return rank;
 }
 
-/* The text of POD("") with one part replaced. */
+/* A pod's rank, read from the text of POD("") with one part replaced. */
 static struct hf_pod_rank rank_without(const char *part, const char *by)
 {
 	const char *text = POD(""), *at = strstr(text, part);

@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A field selector by name finds one object; a server that ignores the selector fills no memory. */
+/* Most objects that a watch keeps.  A field selector by name finds one object; with this limit a server that
+ * ignores the selector fills no memory. */
 #define ENTRIES_MAX 4
 /* With "metadata.name=". */
 #define SELECTOR_MAX (HF_POD_RANK_NAME_MAX + 16)

@@ -9,10 +9,9 @@
 HF_BEGIN_DECLS
 
 /*
- * One watch for each job with ranks on this node under `holdfast exec`, by the job's name.  Input: the jobs that are wanted.
- * Output: their orders, and a call at each change.  Read only.
- *
- * Invariant: orders are those of the API server at some time; before the first answer there are none.
+ * One watch for each job with ranks on this node under `holdfast exec`, by the job's name.
+ * Input: the jobs that the caller wants.  Output: their orders, and a call at each change.  Read only.
+ * Invariant: the orders are those of the API server at some time; before its first answer there are none.
  */
 struct hf_job_watches;
 
@@ -23,7 +22,7 @@ struct hf_job_watches_options {
 	struct hf_loop *loop;
 	struct hf_store *store;
 	uint64_t seed;
-	/* The orders of a job have changed.  The callback must not change what is wanted. */
+	/* The orders of a job have changed.  The callback must not change which jobs are wanted. */
 	void (*changed)(void *arg);
 	void (*problem)(void *arg, const char *job, int code, const char *message);
 	void *arg;
@@ -32,10 +31,11 @@ struct hf_job_watches_options {
 struct hf_job_watches *hf_job_watches_create(const struct hf_job_watches_options *options);
 struct hf_job_watches *hf_job_watches_destroy(struct hf_job_watches *watches); /* NULL is fine */
 
-/* Begins a round: watches that are not wanted until the end of the round are closed by hf_job_watches_end. */
+/* Begins a round of calls of hf_job_watches_want(); hf_job_watches_end() closes the watches of jobs that the round
+ * did not want. */
 void hf_job_watches_begin(struct hf_job_watches *watches);
-/* Wants the job of the rank in the namespace.  True: the job's state is known; *ret_orders is NULL if there is no such job.
- * Good until the loop's next turn. */
+/* Wants the job of the rank in the namespace.  True: the job's state is known; *ret_orders is NULL if there is no
+ * such job, and else good until the loop's next turn. */
 bool hf_job_watches_want(struct hf_job_watches *watches, const struct hf_pod_rank *rank,
 			 const char *ns, const struct hf_job_orders **ret_orders);
 void hf_job_watches_end(struct hf_job_watches *watches);

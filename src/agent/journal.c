@@ -2,9 +2,9 @@
  * Copyright The Holdfast authors */
 
 /*
- * The format of the journal: encodes and decodes the memory of the brain as JSON with a checksum,
- * and writes the file. Invariants: a file that was cut or changed at any byte is refused; a failed
- * write leaves the former file.
+ * The format of the journal: encodes and decodes the memory of the brain as JSON with a checksum, and writes the
+ * file.
+ * Invariants: a file that was cut or changed at any byte is refused; a failed write leaves the former file.
  */
 #include "agent/journal.h"
 
@@ -23,13 +23,13 @@
 #define SUM_LEN 16
 
 /*
- * One description for both directions: each code_… function writes its argument, or fills it from
- * the text. An absent key gives zero, false, "" or no time.
+ * The fields of the journal, described once for both directions: each code_… function writes its argument into the
+ * JSON object, or fills the argument from the object.  An absent key gives zero, false, "" or no time.
  */
 struct codec {
 	struct hf_json *object;
 	bool writing;
-	bool bad; /* something did not fit where it belongs */
+	bool bad; /* a value of the JSON does not fit its field */
 };
 
 static void code_i64(struct codec *c, const char *key, int64_t *value)
@@ -71,7 +71,7 @@ static void code_text(struct codec *c, const char *key, char *text, size_t size)
 }
 #define TEXT(c, key, array) code_text((c), (key), (array), sizeof(array))
 
-/* Enumerations are written by name, except two without a way back from the name. */
+/* Enumerations are written by name, except two whose names no function can read back. */
 #define WORD(c, key, lvalue, name_fn, of_fn)                                                       \
 	do {                                                                                       \
 		if ((c)->writing)                                                                  \
@@ -366,7 +366,8 @@ int hf_journal_decode(const char *bytes, size_t len, struct hf_arena *arena,
 	struct hf_error why;
 
 	if (len < head || memcmp(bytes, MAGIC, strlen(MAGIC)) != 0)
-		return refuse_journal(err, "it does not begin with the head of this version");
+		return refuse_journal(
+			err, "it does not begin with the head of this version of the journal");
 	snprintf(sum, sizeof(sum), "%0*" PRIx64 "\n", SUM_LEN,
 		 hf_siphash(SUM_KEY, bytes + head, len - head));
 	if (memcmp(bytes + strlen(MAGIC), sum, SUM_LEN + 1) != 0)

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A node that has lived: devices in several states, faults, tracks. */
+/* A node that has lived for a while: devices in several states, faults, samples. */
 static void live(struct health_node *n)
 {
 	struct hf_health_sample *sample;
@@ -190,8 +190,7 @@ static void child_saves(const char *dir, struct hf_journal *journal)
 	_exit(hf_journal_save(dir, journal, &err) == 0 ? 0 : 1);
 }
 
-/* Runs the save in a child until its n-th step into the kernel, and kills it there.  False: it
- * ended before. */
+/* Runs the save in a child, and kills the child at its n-th system call.  False: the child had ended before. */
 static bool kill_at(const char *dir, struct hf_journal *journal, int n)
 {
 	pid_t pid = fork();

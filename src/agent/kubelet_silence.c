@@ -2,8 +2,9 @@
  * Copyright The Holdfast authors */
 
 /*
- * Watches the renewal of the kubelet's Lease. Input: the Lease. Output: a call for each look at a
- * Lease that stands still. Invariant: an API server that does not answer proves nothing.
+ * Watches the renewal of the kubelet's Lease.
+ * Input: the Lease.  Output: a call for each read that finds the Lease unchanged for too long.
+ * Invariant: an API server that does not answer proves nothing.
  */
 #include "agent/kubelet_silence.h"
 
@@ -24,9 +25,9 @@ struct hf_kubelet_silence {
 	bool wanted;
 	struct hf_timer *timer;
 	struct hf_call *call;
-	/* spec.renewTime of the last read; NULL: no read since the watch is wanted */
+	/* spec.renewTime of the last read; NULL: the Lease was not read since the watch is wanted */
 	char *renewal;
-	hf_time since; /* monotonic time of the first read with that renewal */
+	hf_time since; /* when the first read brought that renewTime, on the monotonic clock */
 };
 
 static void on_read(void *arg, const struct hf_reply *reply)
@@ -37,10 +38,11 @@ static void on_read(void *arg, const struct hf_reply *reply)
 
 	s->call = NULL;
 	hf_timer_arm(s->timer, HF_KUBELET_SILENCE_LOOK_EVERY);
-	/* Without an answer the agent knows nothing, and could not publish it either. */
+	/* Without an answer the agent does not know whether the kubelet is silent, and could not publish it
+	 * either. */
 	if (reply->code != 0 || reply->object == NULL)
 		return;
-	/* A Lease that no kubelet has renewed yet stands still as well. */
+	/* A Lease that its kubelet has never renewed counts as unchanged too. */
 	renewal = hf_str_or(hf_node_lease_renewal(reply->object), "");
 	if (s->renewal == NULL || !hf_streq(s->renewal, renewal)) {
 		free(s->renewal);

@@ -8,13 +8,13 @@
 HF_BEGIN_DECLS
 
 /*
- * Detects a silent kubelet: its Lease stands still although the API server answers this agent. The
- * operator may presume the node dead then. Its ranks live, and the agent has to publish that. Only
- * reads, and only while the watch is wanted.
+ * Detects a silent kubelet: its Lease stands still although the API server answers this agent.  The operator may then
+ * presume the node dead.  But the node's ranks live, and the agent has to publish that.  Only reads, and only while
+ * the watch is wanted.
  */
 struct hf_kubelet_silence;
 
-/* Kubelets renew their Lease every 10 s. */
+/* How often the Lease is read; kubelets renew their Lease every 10 s. */
 #define HF_KUBELET_SILENCE_LOOK_EVERY (10 * HF_SECOND)
 #define HF_KUBELET_SILENCE_AFTER (25 * HF_SECOND)
 
@@ -22,7 +22,7 @@ struct hf_kubelet_silence_options {
 	struct hf_loop *loop;
 	struct hf_store *store;
 	const char *node;         /* copied */
-	void (*still)(void *arg); /* after each look that finds it silent */
+	void (*still)(void *arg); /* called after each read that finds the kubelet silent */
 	void *arg;
 };
 

@@ -43,7 +43,7 @@ static int unmake(void **state)
 	return 0;
 }
 
-/* Makes the next look and answers with this renewal; 0: expects no look; -1: refuses. */
+/* Makes the next read, and answers with this renewal; 0: expects that no read comes; -1: the API server refuses. */
 static bool look(int renewal)
 {
 	static int written;
@@ -60,7 +60,7 @@ static bool look(int renewal)
 	if (renewal < 0) {
 		fake_refuse(call, HF_E_UNAVAILABLE);
 	} else {
-		/* The Lease's metadata has changed at each read: that is no renewal. */
+		/* At each read the Lease has other metadata, which is no renewal. */
 		snprintf(text, sizeof(text),
 			 "{\"metadata\":{\"resourceVersion\":\"%d\"},\"spec\":{\"renewTime\":"
 			 "\"1970-01-01T00:00:%02d.000000Z\"}}",

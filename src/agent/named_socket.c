@@ -13,16 +13,17 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* Far below the fences of ranks, whose reports must arrive before the fences run out. */
+/* How often the agent checks whether the path is still its socket's: far more often than the fences of ranks run
+ * out, whose reports must arrive. */
 #define LOOK_EVERY (5 * HF_SECOND)
-/* Connections that wait to be accepted: exec in all pods of a node connects at once to an agent that has started. */
+/* Connections that wait to be accepted: after an agent's start, exec in all pods of the node connects at once. */
 #define BACKLOG 256
 
 struct hf_named_socket {
 	struct hf_named_socket_options options;
 	char *path;
 	int fd;
-	dev_t dev; /* of the name, while io is there */
+	dev_t dev; /* the device number of the socket's file, while io is open */
 	ino_t ino;
 	struct hf_io *io;
 	struct hf_timer *look;
@@ -65,7 +66,7 @@ static int open_socket(struct hf_named_socket *s, struct hf_error *err)
 	return 0;
 }
 
-/* No other file has the inode number while our socket holds it. */
+/* Whether the path is still the agent's socket: while the socket exists, no other file has its inode number. */
 static bool is_ours(const struct hf_named_socket *s)
 {
 	struct stat st;
@@ -86,7 +87,7 @@ static bool is_anothers(const struct hf_named_socket *s)
 
 static void close_socket(struct hf_named_socket *s)
 {
-	/* Only a name that we made, and that is still ours. */
+	/* Removes the path only if the agent made it and it still is the agent's socket. */
 	if (is_ours(s))
 		(void)unlink(s->path);
 	s->io = hf_io_destroy(s->io);

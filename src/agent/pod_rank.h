@@ -11,18 +11,20 @@
 HF_BEGIN_DECLS
 
 /*
- * The rank and the job of a pod, by the pod's controller, labels and annotations.  Input: a pod of the API server.  Pure.
- * A user with the right to create pods can claim any of it, so the caller compares job_uid with the job.
+ * The rank and the job of a pod, from the pod's controller, labels and annotations.
+ * Input: a pod of the API server.  Pure.  A user with the right to create pods can write all of them, so the caller
+ * compares job_uid with the job.
  */
 #define HF_POD_RANK_NAME_MAX 254 /* of an object, with the NUL */
 #define HF_POD_RANK_TYPE_MAX 64
 #define HF_POD_RANK_UID_MAX 64
 
 struct hf_pod_rank {
-	const struct hf_resource *kind; /* of the job; NULL: the pod is no rank */
+	/* the kind of the pod's job; NULL: the pod is no rank of a job */
+	const struct hf_resource *kind;
 	char job[HF_POD_RANK_NAME_MAX];
 	char job_uid[HF_POD_RANK_UID_MAX];
-	char type[HF_POD_RANK_TYPE_MAX]; /* in lower case, as in the label */
+	char type[HF_POD_RANK_TYPE_MAX]; /* the replica type in lower case, as in the label */
 	int32_t index;
 	int64_t generation, attempt; /* that the pod was created for */
 	uint32_t grace_s;            /* terminationGracePeriodSeconds */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* Compares DeviceHealth, as it was published before this agent started, with the journal. Pure. */
+/* Compares DeviceHealth, as the former agent of this node published it, with the journal.  Pure. */
 #include "agent/previous_health.h"
 
 #include "api/device_health.h"
 #include "base/str.h"
 #include "health/types.h"
 
-/* 65 devices with their faults and holders. */
+/* Limit of the arena: 65 devices with their faults and holders. */
 #define ARENA_BYTES_MAX ((size_t)16 << 20)
 
 static bool is_well(const char *state_name)
@@ -20,7 +20,8 @@ static bool is_well(const char *state_name)
 		(state == HF_HEALTH_HEALTHY || state == HF_HEALTH_UNKNOWN));
 }
 
-/* An acting fault also counts on a device that is Unknown because no detector saw it. */
+/* Whether the fault counts against its device.  It also counts if the device is Unknown because no detector saw
+ * it. */
 static bool fault_acts(const struct hf_device_fault *fault)
 {
 	enum hf_health_class cls;
@@ -39,8 +40,8 @@ static bool was_well(const struct hf_device_report *device)
 	return true;
 }
 
-/* The journal has this fault open as well, or knows that it ended: a fault that began anew has a
- * lower count. */
+/* Whether the journal knows the fault: it has the fault open, or knows that it ended.  A fault that began again
+ * has a count above the journal's. */
 static bool has_fault(const struct hf_health_device *device, const struct hf_device_fault *fault)
 {
 	for (size_t i = 0; i < device->faults_len; i++) {
@@ -53,8 +54,8 @@ static bool has_fault(const struct hf_health_device *device, const struct hf_dev
 	return false;
 }
 
-/* DeviceHealth holds more against the device than the journal does, and is not the older of the
- * two. The journal is written first, unless the disk failed. */
+/* Whether DeviceHealth shows more against the device than the journal, although it is not older.  The journal is
+ * written before DeviceHealth, so this means that the disk failed. */
 static bool is_ahead(const struct hf_device_report *said, const struct hf_health_memory *memory)
 {
 	const struct hf_health_device *device = hf_health_memory_find(memory, said->id);

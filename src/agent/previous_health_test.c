@@ -76,7 +76,7 @@ static void another_boot_a_fresh_node_and_one_that_was_well_are_as_they_were(voi
 			    "[{\"id\":\"a\",\"state\":\"Unknown\"}]}"));
 }
 
-/* After failed writes the journal knows less than DeviceHealth. */
+/* After failed writes the journal has fewer faults than DeviceHealth. */
 static void what_the_journal_lacks_is_doubted_unless_it_is_the_later(void **state)
 {
 	static const struct {

@@ -13,15 +13,18 @@
 struct process {
 	struct hf_exec_peer *peer;
 	char uid[HF_REPORT_POD_UID_MAX]; /* of the pod */
-	bool closed; /* the connection has gone; its last state is to be published */
-	bool told;   /* exec has told a state */
+	/* the connection has ended, and the process's last state has yet to be published */
+	bool closed;
+	bool told; /* exec has told a state */
 	struct hf_process_state state;
-	hf_time at; /* of the state's phase, start and ordinal */
+	hf_time at; /* when the phase, start and ordinal of the state last changed */
 	bool sent;
 	struct hf_process_target target; /* the last one sent */
-	bool withheld;                   /* an order waits for the answer to its report */
-	bool listed;                     /* the pod is a rank, and this connection counts for it */
-	struct hf_process_start stamp;   /* of the pod */
+	/* an order waits until the API server has DeviceHealth with this pod */
+	bool withheld;
+	/* the pod is a rank, and this connection counts for the pod */
+	bool listed;
+	struct hf_process_start stamp; /* of the pod */
 	char job[HF_POD_RANK_UID_MAX];
 	/* As it was published last. */
 	bool published;
@@ -35,7 +38,7 @@ struct hf_processes {
 	size_t len;
 	bool gone; /* a published process has gone since */
 	hf_time gone_at, started_at;
-	/* UIDs of the pods that DeviceHealth names, as the API server has it. */
+	/* The UIDs of the pods in DeviceHealth.status.processes, as the API server has it. */
 	char reported[HF_PROCESSES_MAX][HF_REPORT_POD_UID_MAX];
 	size_t reported_len;
 	struct hf_task *refresh;
@@ -54,7 +57,7 @@ static bool is_settled(const struct hf_processes *p)
 	return p->started_at != HF_TIME_NONE && get_now(p) - p->started_at >= HF_PROCESSES_SETTLE;
 }
 
-/* The state with the start that exec may not know. */
+/* The state; if exec does not know its start yet, with the start that the pod was created for. */
 static struct hf_process_state fill_in(const struct process *process)
 {
 	struct hf_process_state state = process->state;
@@ -98,15 +101,15 @@ static hf_time find_due(const struct process *process)
 	       (process->target.wait_s > 0 ? HF_PROCESSES_FIRST_WITHIN : HF_PROCESSES_NEW_WITHIN);
 }
 
-/* It is being stopped for the barrier. */
+/* Whether an order holds the rank and its process still runs. */
 static bool is_stopping(const struct process *process)
 {
 	return process->listed && process->told && !process->closed && process->sent &&
 	       process->target.hold && process->state.phase == HF_PROCESS_LINE_RUNNING;
 }
 
-/* When the urgent news has to be published.  The operator waits for the last rank of the barrier anyway, so ranks that are down
- * wait for the others of the node. */
+/* When urgent news has to be published.  Ranks that are down for the barrier wait for the node's other ranks: the
+ * operator waits for the last rank of the barrier anyway. */
 static hf_time find_urgent_due(const struct hf_processes *p)
 {
 	hf_time due = HF_TIME_NEVER, last = HF_TIME_NEVER;
@@ -175,7 +178,7 @@ static int by_pod(const void *left, const void *right)
 	return order != 0 ? order : strcmp(a->pod, b->pod);
 }
 
-/* Another exec of the pod has connected since. */
+/* Whether the connection has ended and another exec of the pod is connected. */
 static bool is_replaced(const struct hf_processes *p, const struct process *process)
 {
 	for (size_t i = 0; process->closed && i < p->len; i++)
@@ -184,7 +187,7 @@ static bool is_replaced(const struct hf_processes *p, const struct process *proc
 	return false;
 }
 
-/* A process that was published is in the list no more. */
+/* Notes that a published process is no longer in the list. */
 static void note_gone(struct hf_processes *p)
 {
 	p->gone = true;
@@ -260,7 +263,7 @@ static bool is_reported(const struct hf_processes *p, const struct process *proc
 	return false;
 }
 
-/* The target stops the present process, or starts the next one. */
+/* Whether the target is an order: it stops the present process, or lets the next one start. */
 static bool is_order(const struct process *process, const struct hf_process_target *target)
 {
 	const struct hf_process_state state = fill_in(process);
@@ -280,7 +283,7 @@ static bool is_same_target(const struct hf_process_target *a, const struct hf_pr
 	return strcmp(left, right) == 0;
 }
 
-/* An open connection of the same pod came earlier. */
+/* Whether another open connection of the same pod came earlier. */
 static bool is_second(const struct hf_processes *p, size_t i)
 {
 	for (size_t k = 0; k < i; k++)
@@ -289,7 +292,7 @@ static bool is_second(const struct hf_processes *p, size_t i)
 	return false;
 }
 
-/* True: the target of the process is known now. */
+/* Finds the target of the process.  False: the target is not known yet. */
 static bool find_target(struct hf_processes *p, size_t i, struct hf_process_target *ret_target)
 {
 	struct process *process = &p->items[i];
@@ -309,7 +312,7 @@ static bool find_target(struct hf_processes *p, size_t i, struct hf_process_targ
 	snprintf(process->job, sizeof(process->job), "%s", rank->job_uid);
 	if (!hf_job_watches_want(p->jobs, rank, name.ns, &orders))
 		return false;
-	/* The pod has the ledger's stamp, so the ledger is on its way. */
+	/* The pod has a stamp of the ledger, so the ledger exists and the watch of the job is behind. */
 	if (orders != NULL && !hf_job_orders_have_ledger(orders))
 		return false;
 	if (orders != NULL)
@@ -325,7 +328,7 @@ static void send_target(struct hf_processes *p, struct process *process,
 	p->options.send(p->options.arg, process->peer, target);
 }
 
-/* Works out all targets anew: each is cheap, and so no event can be missed. */
+/* Works out all targets anew: each is cheap, and no event can be missed. */
 static void on_refresh(void *arg)
 {
 	struct hf_processes *p = arg;
@@ -443,7 +446,8 @@ void hf_processes_closed(struct hf_processes *p, const struct hf_exec_peer *peer
 	if (process == NULL)
 		return;
 	process->peer = NULL;
-	/* The start is published first: else the operator would not count the end of the pod as an end of this start. */
+	/* Keeps the process until its start is published: else the operator would not count the end of the pod as
+	 * the end of this start. */
 	if (is_news(process) && process->state.phase == HF_PROCESS_LINE_RUNNING) {
 		process->closed = true;
 		hf_task_post(p->refresh);
@@ -452,7 +456,7 @@ void hf_processes_closed(struct hf_processes *p, const struct hf_exec_peer *peer
 	if (process->published)
 		note_gone(p);
 	remove_process(p, process);
-	/* Another connection of the pod may count now. */
+	/* Another connection of the pod may count from now on. */
 	hf_task_post(p->refresh);
 }
 

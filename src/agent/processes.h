@@ -10,34 +10,37 @@
 HF_BEGIN_DECLS
 
 /*
- * The processes under `holdfast exec` on this node.  Input: connections of exec and the states that exec tells, the node's
- * pods, the jobs of these pods.  Output: a target for each connection, and the list DeviceHealth.status.processes.
+ * The processes under `holdfast exec` on this node.
+ * Input: connections of exec and the states that exec sends, the node's pods, the jobs of these pods.  Output: a
+ * target for each connection, and the list DeviceHealth.status.processes.
  *
  * Invariants:
- * - The pod says which rank exec runs, and the job which start that rank should have; exec says neither.
- * - A process is stopped or started anew only if the API server has DeviceHealth with its pod: else the operator's order
- *   cannot be meant for it.
+ * - The pod tells which rank exec runs, and the job which start that rank should have; exec's own words do not count.
+ * - A process is stopped or started only if the API server has a DeviceHealth that lists its pod: else the operator
+ *   cannot have meant the process with its order.
  * - One connection of a pod counts: the first that is still open.
- * - A termination, a stop, and a held rank that waits are published at once (`news` with urgent); at a barrier once all
- *   held ranks of the node are down, at most a second late.  A process that has
- *   started is published with the next write.
+ * - A termination, a stop, and a held rank that waits are published at once (`news` with urgent).  At a barrier they
+ *   are published when all held ranks of the node are down, at most a second late.  The start of a process is
+ *   published with the next write.
  */
 struct hf_processes;
-struct hf_exec_peer; /* a connection: of exec_socket.h, or of a test */
+struct hf_exec_peer; /* a connection of exec_socket.h, or of a test */
 
 #define HF_PROCESSES_MAX 128
-/* A target with a hold is repeated after this time: exec then knows that its agent lives. */
+/* How often a target with a hold is repeated, so that exec knows that its agent lives. */
 #define HF_PROCESSES_REPEAT (10 * HF_SECOND)
-/* Several states of a wave are published together. */
+/* How long urgent news waits, so that the states of several ranks are published in one write. */
 #define HF_PROCESSES_WAVE (10 * HF_MS)
-/* Ranks that are down for a barrier wait so long for the other ranks of the node that are being stopped. */
+/* How long ranks that are down for a barrier wait for the node's other ranks that are being stopped. */
 #define HF_PROCESSES_BARRIER HF_SECOND
-/* The first word of a pod's exec is published within this time, a process that started again within three minutes. */
+/* The first state of a pod's exec is published within this time; the start of a later process within three
+ * minutes. */
 #define HF_PROCESSES_FIRST_WITHIN (10 * HF_SECOND)
-/* So does the first one of a job that does not restart in place yet: the operator may not know that it runs under exec. */
+/* The first state of an exec is published within this time if its job does not restart in place yet: the operator
+ * may not know that the job runs under exec. */
 #define HF_PROCESSES_NEW_WITHIN HF_SECOND
 #define HF_PROCESSES_AGAIN_WITHIN (3 * HF_MINUTE)
-/* After its start an agent does not publish the list, until each exec had the time to connect again. */
+/* After its start an agent does not publish the list for this time, so that each exec can connect again. */
 #define HF_PROCESSES_SETTLE (1500 * HF_MS)
 /* Open connections of one pod. */
 #define HF_PROCESSES_POD_MAX 4
@@ -47,11 +50,11 @@ struct hf_processes_options {
 	struct hf_store *store;
 	uint64_t seed;
 	hf_time (*now)(void *arg); /* the steps' clock */
-	/* The pod of a UID, and its rank; false: the API server has told of none. */
+	/* Finds the pod of a UID, and its rank.  False: the API server has not reported such a pod. */
 	bool (*pod)(void *arg, const char *uid, struct hf_pod_name *ret_name,
 		    const struct hf_pod_rank **ret_rank);
 	void (*send)(void *arg, struct hf_exec_peer *peer, const struct hf_process_target *target);
-	/* The list has changed: it has to be published now, or with the next write. */
+	/* The list has changed.  urgent: it has to be published now, else with the next write. */
 	void (*news)(void *arg, bool urgent);
 	void (*problem)(void *arg, const char *job, int code, const char *message);
 	void *arg;
@@ -68,7 +71,7 @@ bool hf_processes_opened(struct hf_processes *processes, struct hf_exec_peer *pe
 void hf_processes_told(struct hf_processes *processes, const struct hf_exec_peer *peer,
 		       const struct hf_process_state *state);
 void hf_processes_closed(struct hf_processes *processes, const struct hf_exec_peer *peer);
-/* DeviceHealth as the API server has it; NULL: it has none. */
+/* Takes DeviceHealth as the API server has it; NULL: the API server has none. */
 void hf_processes_seen(struct hf_processes *processes, const struct hf_json *health);
 /* The node's pods have changed. */
 void hf_processes_pods_changed(struct hf_processes *processes);
@@ -79,10 +82,11 @@ struct hf_process_entry {
 	struct hf_process_state state;    /* with the start */
 	hf_time at;                       /* when exec told it */
 };
-/* In the arena, by pod.  False: the list has not settled. */
+/* Makes the list, in the arena, sorted by pod.  False: the agent has just started, and the list is not complete
+ * yet. */
 bool hf_processes_list(const struct hf_processes *processes, struct hf_arena *arena,
 		       struct hf_process_entry **ret_items, size_t *ret_len);
-/* The present list has been handed to the publisher. */
+/* Tells that the present list was handed to the publisher. */
 void hf_processes_published(struct hf_processes *processes);
 
 /* The list as JSON; wall_less: the wall clock minus the steps' clock. */

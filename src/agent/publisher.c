@@ -2,9 +2,9 @@
  * Copyright The Holdfast authors */
 
 /*
- * Sends patches of the node, of DeviceHealth and of pods. Each object has a slot with one request
- * under way and the newest patch waiting. Input: patches. Output: requests, and trouble at each
- * change.
+ * Sends patches of the node, of DeviceHealth and of pods.  Each object has a slot with at most one request under way
+ * and one patch that waits, the newest.
+ * Input: patches.  Output: requests, and calls of `trouble` at each change.
  */
 #include "agent/publisher.h"
 
@@ -19,13 +19,14 @@
 #include <string.h>
 
 #define REQUEST_TIMEOUT (10 * HF_SECOND)
-/* A refusal (rights, a missing CRD) may be lifted later; nothing is urgent. */
+/* How long a slot waits after a refusal (missing rights, a missing CRD): the reason may end, but rarely soon. */
 #define REFUSED_WAIT (30 * HF_SECOND)
 
 #define WHY_MAX 512
 
 enum kind { KIND_NODE, KIND_DEVICE, KIND_POD };
-/* Of the DeviceHealth object, which may have to be made first. */
+/* The next request of a slot.  Only DeviceHealth has more than the patch: if the object is missing, the publisher
+ * reads the Node and creates the object. */
 enum step { STEP_PATCH, STEP_FIND_NODE, STEP_CREATE };
 
 static const char *const kind_names[] = {"node", "devicehealth", "pod"};
@@ -35,16 +36,16 @@ struct slot {
 	enum kind kind;
 	enum step step;
 	char *ns, *name, *uid;  /* of a pod; name of all */
-	struct hf_doc *waiting; /* to be sent next; NULL: nothing is */
+	struct hf_doc *waiting; /* the patch to send next; NULL: none */
 	struct hf_doc *sent;    /* under way */
 	struct hf_call *call;
 	struct hf_timer *timer;
 	struct hf_backoff backoff;
 	hf_time sent_at, begun_at;
 	bool failing, written;
-	bool there;        /* as far as the last write or question knows */
-	bool made;         /* just now: its status has to be found */
-	bool urgent;       /* what waits does not wait for the gap */
+	bool there;        /* the object exists, by the last answer of the API server */
+	bool made;         /* the object was just created, and its status has yet to be found */
+	bool urgent;       /* the waiting patch does not wait for the gap */
 	char why[WHY_MAX]; /* while it fails */
 };
 
@@ -61,7 +62,7 @@ struct hf_publisher {
 
 static void send_request(struct slot *slot);
 
-/* What is under way is no write. */
+/* Whether the request under way is a question: a patch without members, which only reads the object. */
 static bool is_question(const struct slot *slot)
 {
 	return slot->sent != NULL && hf_json_len(hf_doc_json(slot->sent)) == 0;
@@ -135,7 +136,8 @@ static void report_outcome(struct slot *slot, int code, const char *message)
 	o->trouble(o->arg, kind_names[slot->kind], code, message);
 }
 
-/* The refusal will last. A missing Node is different: its kubelet registers it anew. */
+/* Whether the API server will refuse the request for long.  A missing Node is no such case, since its kubelet
+ * registers it again. */
 static bool is_refusal(const struct slot *slot, int code)
 {
 	if (code == HF_E_NOT_FOUND && (slot->kind == KIND_NODE || slot->step == STEP_FIND_NODE))
@@ -144,7 +146,7 @@ static bool is_refusal(const struct slot *slot, int code)
 	       code == HF_E_INVALID || code == HF_E_METHOD || code == HF_E_UNSUPPORTED;
 }
 
-/* Sets the members of `from` in `to`. */
+/* Copies all members of `from` into `to`. */
 static void set_members(struct hf_json *to, const struct hf_json *from)
 {
 	struct hf_json *value;
@@ -154,7 +156,8 @@ static void set_members(struct hf_json *to, const struct hf_json *from)
 		hf_json_set(to, key, hf_json_copy(value));
 }
 
-/* A merge patch with the members of both statuses; the newer ones count.  Takes over both; older may be NULL. */
+/* Joins two merge patches: the result has the members of both statuses, and the newer patch's where both have one.
+ * Takes over both patches; older may be NULL. */
 static struct hf_doc *join_patches(struct hf_doc *older, struct hf_doc *newer)
 {
 	struct hf_json *root, *status;
@@ -172,8 +175,8 @@ static struct hf_doc *join_patches(struct hf_doc *older, struct hf_doc *newer)
 	return hf_doc_from_json(root);
 }
 
-/* What could not be written waits again.  Of DeviceHealth a newer patch may have fewer members; of others the newer patch
- * replaces the older one. */
+/* Lets a patch that failed wait again.  A newer patch of DeviceHealth may have fewer members, so the two are
+ * joined.  For other objects the newer patch replaces the failed one. */
 static void add_older(struct slot *slot)
 {
 	if (slot->waiting == NULL)
@@ -196,8 +199,8 @@ static void try_again(struct slot *slot, const struct hf_reply *reply)
 	hf_timer_arm(slot->timer, wait);
 }
 
-/* A pod that is gone or another one, or that cannot be written: it is looked at again with the
- * next heartbeat. */
+/* Whether the patch of a pod is dropped: the pod is gone, is another pod, or cannot be written.  The next
+ * heartbeat looks at the pod again. */
 static bool is_given_up(const struct slot *slot, int code)
 {
 	if (slot->kind != KIND_POD)
@@ -230,7 +233,7 @@ static void finish_write(struct slot *slot)
 		drop_slot(slot);
 }
 
-/* Hands DeviceHealth to the agent; NULL: the API server has none. */
+/* Hands DeviceHealth to the agent; NULL: the API server has no such object. */
 static void show_health(struct slot *slot, struct hf_doc *health)
 {
 	const struct hf_publisher_options *o = &slot->publisher->options;
@@ -239,8 +242,8 @@ static void show_health(struct slot *slot, struct hf_doc *health)
 		o->seen(o->arg, health);
 }
 
-/* The write found no DeviceHealth, so create the object. If it was just created, do not create
- * it again. */
+/* A patch found no DeviceHealth: creates the object.  If the object was just created, its status cannot be
+ * written, so it is not created once more. */
 static void on_missing(struct slot *slot, const struct hf_reply *reply)
 {
 	if (slot->made) {

@@ -123,7 +123,7 @@ static void what_fails_is_sent_again_ever_later_and_told_once_it_works(void **st
 		tries++;
 		fake_refuse(call, HF_E_UNAVAILABLE);
 	}
-	/* 0.5, 1, 2 … 30 s, and half as much again at most. */
+	/* The delays are 0.5, 1, 2 … 30 s, and up to half as much again. */
 	assert_in_range(tries, 10, 20);
 	assert_int_equal(w->troubles, tries);
 	run_for(w, HF_MINUTE);
@@ -145,7 +145,7 @@ static void retry_after_is_kept_within_reason(void **state)
 	run_for(w, HF_MS);
 	fake_answer(fake_next(w->store), &later);
 	run_for(w, 59 * HF_SECOND);
-	/* What is newer does not hurry it. */
+	/* A newer patch does not shorten the delay after a failure. */
 	hf_publisher_node(w->publisher, patch(2));
 	assert_null(fake_next(w->store));
 	run_for(w, 2 * HF_SECOND);
@@ -206,7 +206,8 @@ static void without_the_kind_it_is_asked_for_each_half_minute(void **state)
 	assert_in_range(creates, 10, 21);
 }
 
-/* Answers every request for this span; ret_calls: the number of each verb. */
+/* The API server creates DeviceHealth but knows no status of it, for this span; ret_calls: the number of requests
+ * of each verb. */
 static void without_status(struct world *w, hf_time span, int create, int ret_calls[VERBS])
 {
 	for (hf_time t = 0; t < span; t += 100 * HF_MS) {
@@ -254,7 +255,7 @@ static void an_object_whose_status_is_never_found_is_a_failure_like_others(void 
 	assert_null(hf_publisher_why(w->publisher));
 }
 
-/* The Node may have been made anew, which is news once. */
+/* A DeviceHealth that was written and is missing now may have been deleted with its Node; the agent is told once. */
 static void one_that_was_written_and_is_not_found_any_more_is_told_of_once(void **state)
 {
 	struct world *w = *state;
@@ -346,7 +347,7 @@ static void a_question_changes_nothing_and_a_write_need_not_wait_behind_it(void 
 	run_for(w, HF_MS);
 	call = fake_next(w->store);
 	assert_int_equal(number_of(call), 1);
-	/* The running request does not answer a question that is asked now. */
+	/* The request under way was sent before the question, so it does not answer it. */
 	hf_publisher_ask(w->publisher);
 	fake_answer_object(call, fake_object("n1", "uid-1", "6", "x"));
 	run_for(w, HF_MINUTE);
@@ -396,7 +397,7 @@ static void test_urgent_members_do_not_wait(void **state)
 	hf_publisher_device(w->publisher, status_patch("a", 1));
 	run_for(w, HF_MS);
 	fake_answer_object(fake_next(w->store), NULL);
-	/* A patch waits for the gap: an urgent one takes it along. */
+	/* A patch waits for the gap: an urgent patch is joined with it, and both are sent at once. */
 	hf_publisher_device(w->publisher, status_patch("a", 2));
 	run_for(w, HF_MS);
 	assert_null(fake_next(w->store));
@@ -406,7 +407,7 @@ static void test_urgent_members_do_not_wait(void **state)
 	assert_non_null(call);
 	assert_int_equal(member_of(call, "a"), 2);
 	assert_int_equal(member_of(call, "b"), 3);
-	/* While one is under way, the next waits for it and for no gap. */
+	/* While a request is under way, the next urgent patch waits for its answer, but not for the gap. */
 	hf_publisher_urgent(w->publisher, status_patch("b", 4));
 	run_for(w, HF_MS);
 	assert_null(fake_next(w->store));
@@ -421,7 +422,7 @@ static void test_urgent_members_do_not_wait(void **state)
 	assert_true(hf_publisher_is_idle(w->publisher));
 }
 
-/* The members of a failed patch are not lost for a newer patch that lacks them. */
+/* The members of a failed patch are sent again, although the newer patch lacks them. */
 static void test_failed_members_come_again(void **state)
 {
 	struct world *w = *state;
@@ -438,7 +439,7 @@ static void test_failed_members_come_again(void **state)
 	assert_int_equal(member_of(call, "b"), 2);
 	hf_publisher_device(w->publisher, status_patch("a", 5));
 	fake_refuse(call, HF_E_UNAVAILABLE);
-	/* What failed keeps to its backoff, urgent or not. */
+	/* A patch that failed waits for its backoff, urgent or not. */
 	hf_publisher_urgent(w->publisher, status_patch("b", 6));
 	run_for(w, HF_MS);
 	assert_null(fake_next(w->store));

@@ -2,8 +2,8 @@
  * Copyright The Holdfast authors */
 
 /*
- * The list of reporting ranks and when it is published. Input: reports with the step's clock.
- * Output: struct hf_rank_report for each rank. Reads no clock.
+ * The list of reporting ranks, and when it is published.
+ * Input: reports, with the time on the steps' clock.  Output: struct hf_rank_report for each rank.  Reads no clock.
  */
 #include "agent/ranks.h"
 
@@ -15,7 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of what was written; less is noise of a single window. */
+/* The list is published again if a rank's own work differs by more than this from the published value; less is the
+ * noise of one window. */
 #define OWN_PERCENT 5
 #define STALLED_FACTOR 5
 
@@ -76,7 +77,8 @@ static size_t count_ranks(const struct hf_ranks *ranks, const char *uid)
 	return n;
 }
 
-/* The last of the pod that has the most, if that leaves it with no less than the newcomer's pod has then. */
+/* Finds the rank that makes room for a newcomer: the last rank of the pod with the most ranks, if that pod then
+ * still has at least as many as the newcomer's pod.  NULL: there is none. */
 static struct rank *replace_rank(struct hf_ranks *ranks, const char *uid)
 {
 	size_t most = count_ranks(ranks, uid) + 1;
@@ -86,7 +88,7 @@ static struct rank *replace_rank(struct hf_ranks *ranks, const char *uid)
 		struct rank *rank = &ranks->items[i];
 		size_t n;
 
-		/* Count each pod once. The newcomer's own pod never has more than this. */
+		/* Each pod is counted once.  The newcomer's own pod cannot have the most. */
 		if (hf_streq(rank->uid, uid))
 			continue;
 		if (last != NULL && hf_streq(rank->uid, last->uid)) {
@@ -123,7 +125,7 @@ static void take_step(struct rank *rank, const struct hf_beat *beat, hf_time now
 		.step = beat->step,
 		.own_us = beat->own_us,
 		.wait_us = beat->wait_us,
-		/* Without own_us the rank cannot be compared. */
+		/* A rank that does not report own_us cannot be compared with others. */
 		.phase = beat->has_own ? beat->phase : HF_HEALTH_OTHER_PHASE,
 		.at = now,
 	};
@@ -142,7 +144,7 @@ void hf_ranks_heard(struct hf_ranks *ranks, const char *pod_uid, const struct hf
 {
 	struct rank *rank;
 
-	/* A report without a rank number is a sign of life of all ranks of its pod. */
+	/* A report, also one without a rank number, is a sign of life of all ranks of its pod. */
 	for (size_t i = 0; i < ranks->len; i++)
 		if (hf_streq(ranks->items[i].uid, pod_uid))
 			ranks->items[i].heard_at = now;
@@ -170,7 +172,8 @@ static const char *name_state(const struct rank *rank, hf_time now)
 	return now - rank->memory.advanced_at >= limit ? HF_RANK_STALLED : HF_RANK_ADVANCING;
 }
 
-/* A slow rank is slow in two windows, so the faster of the last two counts. */
+/* The rank's own work in a step: the smaller value of the last two windows, so that a rank counts as slow only if
+ * it was slow in both. */
 static uint64_t get_own_work(const struct rank *rank)
 {
 	const struct hf_health_rank_memory *m = &rank->memory;
@@ -197,7 +200,7 @@ static void forget_gone(struct hf_ranks *ranks, hf_ranks_pod_fn pod, void *arg, 
 		struct rank *rank = &ranks->items[i];
 		struct hf_pod_name name;
 
-		/* The API server may report a new pod after the pod's first report. */
+		/* A pod that the API server has not reported yet may be new: its first report can come earlier. */
 		if (!pod(arg, rank->uid, &name) &&
 		    (rank->state != NULL || now - rank->heard_at >= HF_RANKS_SILENT_AFTER)) {
 			ranks->gone |= rank->state != NULL;

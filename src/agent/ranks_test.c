@@ -50,7 +50,7 @@ static void hear(const char *uid, const char *text)
 	hf_ranks_heard(t.ranks, uid, &beat, t.now);
 }
 
-/* So many steps of a second each. */
+/* Reports so many steps, each a second long. */
 static void train(const char *uid, int steps, int own_ms)
 {
 	char text[128];
@@ -137,7 +137,7 @@ static void what_stands_still_is_said_again(void **state)
 	t.now += HF_RANKS_STALLED_EVERY;
 	train("a", 1, 30);
 	assert_false(look());
-	/* Gone a moment after a write: that is still to be said. */
+	/* The pod is deleted a moment after a write: the next write has to publish that. */
 	publish();
 	t.gone = "a";
 	assert_false(look());
@@ -191,7 +191,7 @@ static void long_steps_are_given_their_time(void **state)
 	assert_string_equal(publish()->state, HF_RANK_STALLED);
 }
 
-/* torchrun starts its workers anew in the same pod. */
+/* torchrun starts its workers again in the same pod. */
 static void who_goes_back_to_its_checkpoint_advances(void **state)
 {
 	train("a", 140, 30);
@@ -203,7 +203,7 @@ static void who_goes_back_to_its_checkpoint_advances(void **state)
 	assert_string_equal(publish()->state, HF_RANK_ADVANCING);
 	assert_int_equal(publish()->step, 103);
 	assert_int_equal(publish()->own_us, 0);
-	/* How long the restart took is no step's time. */
+	/* The time that the restart took is no step's time. */
 	t.now += HF_RANKS_STALLED_AFTER;
 	hear("a", "holdfast/1");
 	assert_string_equal(publish()->state, HF_RANK_STALLED);
@@ -267,7 +267,7 @@ static void there_is_an_end_to_ranks(void **state)
 	assert_int_equal(hf_ranks_count(t.ranks), HF_RANKS_HEARD_MAX);
 }
 
-/* How many of a pod's ranks would be published. */
+/* The number of the pod's ranks in the list that would be published. */
 static int published(const char *uid)
 {
 	int n = 0;

@@ -2,8 +2,8 @@
  * Copyright The Holdfast authors */
 
 /*
- * Writes the agent's knowledge as fields of DeviceHealth, of the node's conditions and of pods'
- * conditions. Input: struct hf_report. Output: patches. Reads no clock.
+ * Writes the agent's knowledge as fields of DeviceHealth, of the node's conditions and of pods' conditions.
+ * Input: struct hf_report.  Output: patches.  Reads no clock.
  */
 #include "agent/report.h"
 
@@ -16,12 +16,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A fault's line may come that long after the process it ended. */
+/* How long after the end of a process the log line of the fault that ended it may come. */
 #define LATE_LINE (10 * HF_SECOND)
-/* Of a detector that looks at intervals; the slowest looks each minute. */
+/* A detector is Stale if it has not reported for this time; the slowest detector reports each minute. */
 #define STALE_AFTER (3 * HF_MINUTE)
 #define REPORT_ARENA_BYTES_MAX ((size_t)16 << 20)
-/* "GPU-…::3": the fourth share of a shared device. */
+/* Marks a part of a shared device in the kubelet's ids: "GPU-…::3" is the fourth part. */
 #define SHARE_MARK "::"
 
 static hf_time to_wall_time(const struct hf_report *report, hf_time time)
@@ -93,7 +93,8 @@ static void list_detectors(const struct hf_report *report, struct hf_device_heal
 		enum hf_health_detector detector = (enum hf_health_detector)i;
 		const char *why;
 
-		/* The step makes these faults from other detectors' faults. */
+		/* The step itself makes these faults, from faults of several devices; they have no detector on the
+		 * node. */
 		if (detector == HF_HEALTH_PEERS)
 			continue;
 		items[len].name = hf_health_detector_name(detector);
@@ -107,7 +108,7 @@ static void list_detectors(const struct hf_report *report, struct hf_device_heal
 
 /* ---- devices ----------------------------------------------------------------------------------- */
 
-/* A device that is handed out several times has one id. */
+/* The id of the device: the parts of a device that several containers share have the id of the device and a mark. */
 static void read_device_id(const struct hf_holder *holder, char ret_id[HF_HOLDING_ID_MAX])
 {
 	char *share;
@@ -162,7 +163,7 @@ static const char *severity_text(enum hf_health_severity severity)
 	return severity == HF_HEALTH_UNSAID ? NULL : hf_health_severity_name(severity);
 }
 
-/* Acting faults first, then by class: a cut list loses the mildest. */
+/* Sorts faults: those that act first, then by class.  So a list that is cut off loses the mildest. */
 static int by_weight(const void *left, const void *right)
 {
 	const struct hf_health_fault *a = *(const struct hf_health_fault *const *)left;
@@ -208,7 +209,7 @@ static void list_faults(const struct hf_report *report, const struct hf_health_d
 	}
 }
 
-/* The device of each holder, found once: there are thousands of them and dozens of devices. */
+/* Finds the device of each holder once: there may be thousands of holders, but only dozens of devices. */
 static const struct hf_health_device **held_devices(const struct hf_report *report,
 						    struct hf_arena *arena)
 {
@@ -230,7 +231,7 @@ static void list_holders(const struct hf_report *report, const struct hf_health_
 		len += held[i] == d;
 	out->holders.items = HF_ARENA_ARRAY(arena, struct hf_device_holder, len);
 	len = 0;
-	/* Present holders first: a cut list loses past ones. */
+	/* Present holders come first: a list that is cut off loses past holders. */
 	for (int past = 0; past < 2; past++) {
 		for (size_t i = report->holders_len; i-- > 0;) {
 			const struct hf_holder *h = &report->holders[i];
@@ -278,8 +279,9 @@ static void write_device(const struct hf_report *report, const struct hf_health_
 	list_holders(report, d, held, out, arena);
 }
 
-/* What something can be done about, the worst first; what failed for good waits for a person, and hides
- * nothing of that. */
+/* The order of states for the state of the node.  States that Holdfast can act on come first, the worst of them
+ * first.  A device that has failed for good waits for a person, and must not hide a device that Holdfast can act
+ * on. */
 static const enum hf_health_state node_order[] = {
 	HF_HEALTH_REMEDIATING,    HF_HEALTH_QUARANTINED, HF_HEALTH_UNHEALTHY,
 	HF_HEALTH_DEGRADED_STATE, HF_HEALTH_FAILED,      HF_HEALTH_PROBATION,
@@ -296,7 +298,7 @@ static size_t rank_state(enum hf_health_state state)
 	return at;
 }
 
-/* The newest fault that counts against the device; faults that are only recorded do not. */
+/* The time of the newest fault that counts against the device; faults that are only recorded do not count. */
 static hf_time get_newest_evidence(const struct hf_health_device *d)
 {
 	hf_time at = HF_TIME_NONE;
@@ -310,8 +312,8 @@ static hf_time get_newest_evidence(const struct hf_health_device *d)
 	return at;
 }
 
-/* The node has the state of its worst device; class and evidence come from the devices in that
- * state. */
+/* The node gets the state of its worst device; the class and the time of the evidence come from the devices in
+ * that state. */
 static void write_node(const struct hf_report *report, struct hf_device_health *health)
 {
 	const struct hf_health_memory *m = report->memory;
@@ -426,7 +428,8 @@ static bool is_covered(const struct hf_health_device *device)
 	return false;
 }
 
-/* Fewer devices are counted because one fell off the bus, or a failed PCIe port has cut it off: that one is missing. */
+/* Whether the fault "fewer devices counted" is explained by a known device: one that fell off the bus, or that a
+ * failed PCIe port has cut off. */
 static bool is_node_known(const struct hf_report *report)
 {
 	for (size_t i = 1; i < report->memory->devices_len; i++) {
@@ -442,8 +445,9 @@ static bool is_node_known(const struct hf_report *report)
 	return false;
 }
 
-/* A fault that several devices share stops the holders of those devices. A missing device stops
- * its own holder, if the device is known. Any other fault of the node stops all holders. */
+/* Whether a fault of the node stops the holders of this device.  A fault that several devices share stops the
+ * holders of those devices.  A missing device stops its own holder, if the device is known.  Any other fault of
+ * the node stops all holders. */
 static bool is_stopped_by_node(const struct hf_report *report, const struct hf_health_device *node,
 			       const struct hf_health_device *device)
 {
@@ -460,7 +464,7 @@ static bool is_stopped_by_node(const struct hf_report *report, const struct hf_h
 	return node->state != HF_HEALTH_UNHEALTHY || is_covered(device);
 }
 
-/* The sick device of this holder, also of a past holding when the fault began; NULL: none. */
+/* The sick device that this holder holds, or held when the fault began; NULL: none. */
 static const struct hf_health_device *find_sick_device(const struct hf_report *report,
 						       const struct hf_holder *h)
 {
@@ -514,7 +518,7 @@ void hf_report_pod(const struct hf_report *report, size_t first, struct hf_pod_v
 			continue;
 		const struct hf_health_device *device = hf_report_device_of(report, h);
 
-		/* Unknown is no recovery: what stands against it may be the node's alone. */
+		/* A device in the state Unknown is no recovery: the fault against it may be one of the node. */
 		unknown |= device == NULL || device->state == HF_HEALTH_UNKNOWN;
 		holds = true;
 	}
@@ -534,7 +538,7 @@ struct hf_json *hf_report_pod_patch(const struct hf_pod_verdict *verdict, const 
 	struct hf_json *status = hf_json_object(), *list = hf_json_array();
 	struct hf_json *item = hf_json_object();
 
-	/* The UID guards against another pod with the same name. */
+	/* The UID in the patch guards against another pod with the same name. */
 	hf_json_set_str(meta, "uid", uid);
 	hf_json_set(root, "metadata", meta);
 	hf_json_set_str(item, "type", HF_POD_COND_DEVICE_HEALTHY);

@@ -2,8 +2,8 @@
  * Copyright The Holdfast authors */
 
 /*
- * Counts reports by process, pod and node, anew each second. Input: process and pod of a report.
- * Output: whether it may be looked up and taken.
+ * Counts reports by process, by pod and for the node, anew each second.
+ * Input: process and pod of a report.  Output: whether the pod may be looked up, and whether the report may be taken.
  */
 #include "agent/report_limits.h"
 
@@ -42,7 +42,9 @@ bool hf_report_limits_may_ask(struct hf_report_limits *t, pid_t pid, hf_time mon
 
 	begin_second(t, mono);
 	process = find_count(t->processes, (uint64_t)pid);
-	/* A number may have gone to another process since: so it is not asked for its pod's limit only. */
+	/* Refuses the report without a look-up if the process, or the pod found for its pid in this second, is at
+	 * its limit. Below the limit the pod is looked up for each report, because the pid may have gone to a
+	 * process of another pod. */
 	if (process && (process->reports++ >= HF_REPORT_LIMITS_PROCESS ||
 			(process->pod && process->pod->reports >= HF_REPORT_LIMITS_POD)))
 		return false;

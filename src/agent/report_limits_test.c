@@ -47,16 +47,15 @@ static void a_process_has_its_share_of_each_second(void **state)
 static void many_processes_of_a_pod_leave_room_for_the_others(void **state)
 {
 	(void)state;
-	/* More senders than the node takes reports of, and than are counted singly. */
+	/* More processes send than the node has reports to take, and than have a count of their own. */
 	assert_int_equal(reports(75, HF_REPORT_LIMITS_PROCESS, "loud"), HF_REPORT_LIMITS_POD);
-	/* Nobody looks any more whose they are. */
+	/* No further look-up finds the pod of these processes: the pod is over its limit. */
 	assert_int_equal(asked, HF_REPORT_LIMITS_POD);
 	assert_true(report(7, "quiet"));
 	now += HF_SECOND;
 	assert_int_equal(reports(3000, 2, "loud"), HF_REPORT_LIMITS_POD);
 	assert_true(report(7, "quiet"));
-	/* The process reuses the other pod's process number in the same second, while the pod
-	 * has room. */
+	/* In the same second the pid goes to a process of another pod, which is not over its limit. */
 	now += HF_SECOND;
 	assert_true(report(1000, "loud"));
 	assert_true(report(1000, "quiet"));

@@ -2,7 +2,8 @@
  * Copyright The Holdfast authors */
 
 /*
- * Reads datagrams of training processes. Input: the socket. Output: a call with pod and report.
+ * Reads datagrams of training processes.
+ * Input: the socket.  Output: a call with pod and report.
  * Invariants: the kernel names the sender; a burst delays the loop by AT_ONCE reports at most.
  */
 #include "agent/report_socket.h"
@@ -16,8 +17,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* Reports taken at once. Then the loop has its turn, so a flood delays everything else by no
- * more than these. */
+/* Most reports that are taken before the loop has its turn: a flood delays everything else by no more than these. */
 #define AT_ONCE 128
 
 struct hf_report_socket {
@@ -86,8 +86,7 @@ static void on_datagrams(void *arg, int fd)
 					 .msg_iovlen = 1,
 					 .msg_control = control.bytes,
 					 .msg_controllen = sizeof(control.bytes)};
-		/* File descriptors in the message do not fit into control, so the kernel closes
-		 * them. */
+		/* The message has no room for file descriptors, so the kernel closes those that a process sends. */
 		ssize_t n = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 
 		if (n < 0)
@@ -157,7 +156,7 @@ struct hf_report_socket *hf_report_socket_destroy(struct hf_report_socket *b)
 
 static bool is_uid(const char *text, size_t len)
 {
-	/* Of static pods the kubelet makes 32 digits. */
+	/* A UID of the API server has 36 characters; the kubelet's hash of a static pod has 32. */
 	if (len != 36 && len != 32)
 		return false;
 	for (size_t i = 0; i < len; i++)

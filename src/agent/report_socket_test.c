@@ -21,7 +21,7 @@ static struct {
 	struct hf_report_socket *beats;
 	struct hf_metrics *metrics;
 	char dir[64], path[96];
-	const char *uid; /* of whoever sends; NULL: of no pod */
+	const char *uid; /* the pod of any sender; NULL: the sender is in no pod */
 	pid_t asked;
 	int heard, other_heard;
 	int told; /* of trouble, and of its end */
@@ -105,7 +105,7 @@ static void stop(void *arg)
 	hf_loop_stop(t.loop);
 }
 
-/* Takes everything that was sent: the loop serves sockets before timers. */
+/* Takes all datagrams that were sent: the loop serves sockets before timers. */
 static void take_all(void)
 {
 	struct hf_timer *timer = hf_timer_create(t.loop, stop, NULL);
@@ -204,7 +204,7 @@ static void who_floods_is_cut_and_counted(void **state)
 		take_all();
 	}
 	taken = result("taken");
-	/* The second may have ended in between. */
+	/* A new second may have begun meanwhile, with limits of its own. */
 	assert_true(taken >= HF_REPORT_LIMITS_PROCESS && taken <= 2 * HF_REPORT_LIMITS_PROCESS);
 	assert_int_equal(taken + result("limited"), sent);
 	assert_int_equal(t.heard, taken);
@@ -250,7 +250,7 @@ static void what_cannot_be_made_at_first_is_made_later(void **state)
 	assert_int_equal(t.told, 1);
 	assert_non_null(strstr(t.trouble, "cannot create the socket"));
 	take_all();
-	/* A regular file is not a stale socket, so it stays. */
+	/* A regular file at the path is no old socket, so it stays. */
 	assert_int_equal(unlink(t.path), 0);
 	while (t.told == 1)
 		take_all();
@@ -352,7 +352,7 @@ static const struct {
 	/* Static pods. */
 	{"0::/kubepods/pod0123456789abcdef0123456789abcdef/1\n",
 	 "0123456789abcdef0123456789abcdef"},
-	/* What a container calls its own groups. */
+	/* Names that a container gives to its own groups do not count. */
 	{"0::/kubepods/pod" POD_UID "/4f5e/kubepods/podffffffff-0000-4000-8000-0123456789ab\n",
 	 POD_UID},
 	{"0::/user.slice/user-0.slice/session-1.scope\n", NULL},

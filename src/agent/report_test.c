@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The objects that are made of a node that the brain has judged. */
+/* A node with devices, and the objects that the agent would write for it. */
 
 struct world {
 	struct hf_loop *loop;
@@ -124,7 +124,7 @@ static void ids_of_instances_lead_to_their_device(void **state)
 	assert_null(hf_report_device_of(&w->report, &w->holders[5]));
 }
 
-/* A reset ends the processes of all instances. */
+/* A reset of a device ends the processes of all its MIG instances. */
 static void what_stops_a_device_stops_all_that_hold_a_part_of_it(void **state)
 {
 	struct world *w = *state;
@@ -150,7 +150,7 @@ static void what_stops_a_device_stops_all_that_hold_a_part_of_it(void **state)
 	assert_string_equal(health.devices.items[2].id, "gpu-1");
 	assert_int_equal(health.devices.items[2].holders.len, 2);
 	assert_string_equal(health.devices.items[2].holders.items[1].resource_id, "MIG-1");
-	/* The device is handed out by instance names only. */
+	/* The kubelet's ids name only instances of this device. */
 	assert_null(health.devices.items[2].resource_id);
 }
 
@@ -234,7 +234,8 @@ static void a_fault_of_all_devices_at_once_is_the_nodes_and_all_holders_are_told
 	hold(w, "p", "gpu-0", HF_TIME_NONE);
 	assert_int_equal(health_device(&w->node, "gpu-0")->state, HF_HEALTH_UNKNOWN);
 	hf_report_pod(&w->report, 0, &verdict);
-	/* The node is Degraded, and the holder of the sick device does not count as well. */
+	/* The node is Degraded because of two shared faults, and the holder of the sick device is stopped by its
+	 * own device. */
 	assert_int_equal(health_device(&w->node, "")->state, HF_HEALTH_DEGRADED_STATE);
 	assert_int_equal(verdict.condition, HF_POD_NO_CONDITION);
 }
@@ -267,7 +268,7 @@ static void times_are_shown_on_the_wall_clock(void **state)
 			continue;
 		assert_true(d->since == w->node.now + 30 * HF_DAY);
 		assert_true(d->faults.items[0].acts);
-		/* The list is cut, and present holders come first. */
+		/* The list of holders is cut off, and present holders come first. */
 		assert_int_equal(d->holders.len, HF_DEVICE_HEALTH_HOLDERS_MAX);
 		assert_true(d->holders.items[0].until == HF_TIME_NONE);
 		assert_true(d->holders.items[1].until == HF_TIME_NONE);
@@ -275,8 +276,8 @@ static void times_are_shown_on_the_wall_clock(void **state)
 	}
 }
 
-/* A quarantine that a person has lifted comes back by evidence: not by a program's fault, a suspicion or a
- * note on another device. */
+/* A quarantine that a person has lifted comes back only by evidence that counts: not by a program's fault, a
+ * suspicion, or a note on another device. */
 static void evidence_is_of_what_makes_the_node_bad(void **state)
 {
 	struct world *w = *state;
@@ -321,7 +322,7 @@ static void what_failed_for_good_hides_nothing_that_can_be_acted_on(void **state
 	assert_string_equal(health.devices.items[1].state, "Failed");
 }
 
-/* After a restart the sick device's address is empty; the other device does not count as its
+/* After a restart there is no device at the sick device's address; the other device does not count as its
  * replacement. */
 static void a_sick_device_that_is_gone_makes_the_node_unknown(void **state)
 {

@@ -2,8 +2,9 @@
  * Copyright The Holdfast authors */
 
 /*
- * Reads rules from JSON. Input: a file. Output: struct hf_health_rules, or an error with the number
- * of the rule and the key. Invariant: an unknown key is an error.
+ * Reads a table of rules from JSON.
+ * Input: a file.  Output: struct hf_health_rules, or an error with the number of the rule and the key.
+ * Invariant: an unknown key is an error.
  */
 #include "agent/rules_file.h"
 
@@ -15,7 +16,8 @@
 
 struct reader {
 	const struct hf_json *rule;
-	size_t read; /* number of known keys found; any further key is unknown */
+	/* the number of known keys found in the object; if it has more keys, one is unknown */
+	size_t read;
 	struct hf_error *err;
 	int rc;
 };
@@ -66,7 +68,7 @@ static hf_time read_span(struct reader *r, const char *key, hf_time fallback)
 	return found;
 }
 
-/* The words of an enumeration, by the function that names them. */
+/* Reads an enumeration by its words; name_fn gives the word of a value. */
 #define WORD(r, key, lvalue, name_fn, n, needed)                                                   \
 	do {                                                                                       \
 		const struct hf_json *word_ = take_value((r), (key));                              \
@@ -106,7 +108,7 @@ static void read_codes(struct reader *r, struct hf_health_rule *rule)
 	rule->code_max = (int32_t)hf_json_i64(hf_json_item(range, 1), 0);
 }
 
-/* A rule that nothing can match is no rule. */
+/* Refuses a rule that no fault can match: Xid 79 is reported by the detector buslost. */
 static void check_bus(struct reader *r, const struct hf_health_rule *rule)
 {
 	if (rule->detector == HF_HEALTH_XID && rule->code_min == HF_HEALTH_CODE_BUS &&
@@ -170,7 +172,7 @@ static int read_all(const struct hf_json *root, struct hf_arena *arena,
 	if (r.rc != 0)
 		return r.rc;
 	if (r.read != hf_json_len(root))
-		return hf_error_set(err, HF_E_INVALID, "there is an unknown key");
+		return hf_error_set(err, HF_E_INVALID, "there is an unknown key beside 'rules'");
 	problem = hf_health_rules_problem(&rules, &at);
 	if (problem != NULL)
 		return hf_error_set(err, HF_E_INVALID, "rule %zu: %s", at + 1, problem);

@@ -103,7 +103,7 @@ static void text_that_is_cut_and_files_that_are_not_there_are_told(void **state)
 	assert_non_null(strstr(err.text, "/nowhere/rules.json"));
 }
 
-/* Its open would wait for a writer, and the agent with it. */
+/* Opening a FIFO would wait for a writer, and the agent would wait with it. */
 static void a_pipe_is_no_table_and_nobody_waits_for_it(void **state)
 {
 	HF_AUTO_ARENA arena = hf_arena_create((size_t)1 << 20);

@@ -2,8 +2,9 @@
  * Copyright The Holdfast authors */
 
 /*
- * Writes the journal on a thread. Input: a journal, encoded on the loop. Output: a call with the
- * result, or a time-out at the deadline.
+ * Writes the journal on a thread.
+ * Input: a journal, which is encoded on the loop.  Output: a call with the result, or with a time-out at the
+ * deadline.
  */
 #include "agent/saver.h"
 

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A disk that waits for `go`, then returns the chosen result. */
+/* The disk waits for `go`, then returns the chosen result. */
 static sem_t go;
 static bool waits, fails;
 
@@ -94,7 +94,7 @@ static void what_is_told_as_saved_is_on_disk(void **state)
 	b->journal.lost = 7;
 	assert_true(hf_saver_took(b->saver) == HF_TIME_NONE);
 	assert_true(hf_saver_save(b->saver, &b->journal));
-	/* It is of the moment of the call. */
+	/* The file has the journal as it was at the call: later changes are not in it. */
 	b->journal.lost = 8;
 	hf_test_loop_run(&b->t);
 	assert_int_equal(b->told, 1);

@@ -2,8 +2,7 @@
  * Copyright The Holdfast authors */
 
 /*
- * Takes the lock of the state directory by flock. Blocks before the loop runs, up to the caller's
- * patience.
+ * Takes the lock of the state directory by flock().  Blocks before the loop runs, as long as the caller allows.
  */
 #include "agent/single_instance.h"
 

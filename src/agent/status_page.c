@@ -2,8 +2,8 @@
  * Copyright The Holdfast authors */
 
 /*
- * The page, /status and the metrics. Input: the report of now. Output: text, JSON, families of
- * metrics.
+ * The page, /status and the metrics of an agent.
+ * Input: the agent's knowledge as a report.  Output: text, JSON, families of metrics.
  */
 #include "agent/agent_internal.h"
 
@@ -13,8 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The page and the metrics: the node's state for readers of this program instead of the API
- * server. */
+/* The page and the metrics show the node's state to readers that ask the agent instead of the API server. */
 
 static void add_ago(struct hf_strbuf *sb, const struct hf_report *report, hf_time at)
 {
@@ -72,7 +71,7 @@ static void add_detectors(struct hf_strbuf *sb, const struct hf_report *report)
 	}
 }
 
-/* The slowest first; ranks without own_us last. */
+/* Sorts ranks by own_us, the slowest first; ranks that do not report own_us come last. */
 static int by_own(const void *left, const void *right)
 {
 	const struct hf_rank_report *a = *(const struct hf_rank_report *const *)left;
@@ -168,17 +167,19 @@ static void kmsg_metrics(struct hf_agent *a)
 		const char *name, *help;
 		uint64_t value;
 	} counters[] = {
-		{"holdfast_agent_kmsg_records_total", "Records of the kernel's log read.",
-		 stats->records},
+		{"holdfast_agent_kmsg_records_total",
+		 "Records of the kernel's log that the agent has read.", stats->records},
 		{"holdfast_agent_kmsg_lost_total",
-		 "Records overwritten or gone before they could be read, in this boot.",
+		 "Records of the kernel's log that were lost before the agent read them, in this boot.",
 		 hf_agent_lost(a)},
-		{"holdfast_agent_kmsg_forged_total", "Dropped records that a process wrote.",
+		{"holdfast_agent_kmsg_forged_total",
+		 "Records of the kernel's log that a process wrote, and the agent dropped.",
 		 stats->forged},
 		{"holdfast_agent_kmsg_foreign_total",
-		 "Dropped records about a device of another driver.", stats->foreign},
-		{"holdfast_agent_evidence_total", "Records with evidence about a device.",
-		 stats->evidence},
+		 "Records of the kernel's log about a device of another driver, dropped.",
+		 stats->foreign},
+		{"holdfast_agent_evidence_total",
+		 "Records of the kernel's log with evidence about a device.", stats->evidence},
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(counters); i++)
@@ -194,7 +195,7 @@ void hf_agent_count_moves(struct hf_agent *a, const struct hf_health_plan *plan)
 	if (a->options.metrics == NULL)
 		return;
 	moves = get_family(a, HF_METRIC_COUNTER, "holdfast_agent_transitions_total",
-			   "Moves of devices between states.", "from", "to");
+			   "Changes of devices from one state to another.", "from", "to");
 	for (size_t i = 0; i < plan->moves_len; i++)
 		hf_family_add(moves, 1, hf_health_state_name(plan->moves[i].from),
 			      hf_health_state_name(plan->moves[i].to), NULL);
@@ -216,16 +217,16 @@ static void rank_metrics(struct hf_agent *a, const struct hf_report *report)
 	}
 }
 
-/* The time since each detector last saw; a detector that never saw has no value. */
+/* How long ago each detector last worked; a detector that never worked has no value. */
 static void age_metrics(struct hf_agent *a, const struct hf_report *report)
 {
 	struct hf_family *detectors =
 		get_family(a, HF_METRIC_GAUGE, "holdfast_agent_detector_age_seconds",
-			   "Time since a detector last could see; absent if it never could.",
+			   "Time since a detector last could observe; absent if it never could.",
 			   "detector", NULL);
 	struct hf_family *probes = get_family(
 		a, HF_METRIC_GAUGE, "holdfast_agent_probe_age_seconds",
-		"Time since a probe's last answer; absent before the first.", "probe", NULL);
+		"Time since a probe's last answer; absent before its first answer.", "probe", NULL);
 
 	for (size_t i = 0; i < HF_HEALTH_DETECTORS; i++) {
 		enum hf_health_detector detector = (enum hf_health_detector)i;
@@ -257,7 +258,7 @@ void hf_agent_update_metrics(struct hf_agent *a)
 	struct hf_report report = hf_agent_report(a);
 	struct hf_family *states =
 		get_family(a, HF_METRIC_GAUGE, "holdfast_agent_device_state",
-			   "1 for the present state of a device.", "device", "state");
+			   "1 for the state that a device has now.", "device", "state");
 	struct hf_family *up = get_family(a, HF_METRIC_GAUGE, "holdfast_agent_detector_up",
 					  "1 if a detector can see.", "detector", NULL);
 
