@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/*
- * The list of pods whose ranks fence themselves, and whether the published list is still true.  Reads no clock.
- */
+/* The list of pods with ranks that fence themselves, and whether the published list is still true.  Reads no
+ * clock. */
 #include "agent/fences.h"
 
 #include "agent/report_socket.h"

@@ -291,8 +291,8 @@ static void name_holder(struct hf_holder *holder, const struct hf_cache_entry *p
 	memcpy(holder->hash, view->hash, sizeof(holder->hash));
 }
 
-/* Whether the holder may get this pod's UID: it has none yet, or it is a static pod whose mirror was created
- * again. */
+/* Whether the holder may get the UID of the pod: the holder has no UID yet, or it is a static pod with a mirror
+ * that was created again. */
 static bool may_be_named(const struct hf_holder *holder, const struct hf_cache_entry *pod)
 {
 	const struct hf_holder_pod *view = pod->view;

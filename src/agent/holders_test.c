@@ -310,7 +310,7 @@ static void a_static_pods_processes_are_known_by_the_uid_that_its_kubelet_made(v
 	fake_event(watch, HF_EVENT_MODIFIED, static_pod("s-n1", "uid-s", 5, MIRRORS(HASH)));
 	assert_true(hf_holders_name(w->holders, HASH, &name));
 	assert_string_equal(name.name, "s-n1");
-	/* A pod with this UID goes before a pod whose annotation names the UID. */
+	/* A pod with this UID goes before a pod with an annotation that names the UID. */
 	assert_true(hf_loop_run_until(w->loop, 4 * HF_SECOND));
 	fake_event(watch, HF_EVENT_ADDED, pod("t", HASH, 6, ""));
 	assert_true(hf_holders_name(w->holders, HASH, &name));

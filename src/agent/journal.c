@@ -71,7 +71,7 @@ static void code_text(struct codec *c, const char *key, char *text, size_t size)
 }
 #define TEXT(c, key, array) code_text((c), (key), (array), sizeof(array))
 
-/* Enumerations are written by name, except two whose names no function can read back. */
+/* Enumerations are written by name, except two without a function that reads a name back. */
 #define WORD(c, key, lvalue, name_fn, of_fn)                                                       \
 	do {                                                                                       \
 		if ((c)->writing)                                                                  \

@@ -13,8 +13,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* How often the agent checks whether the path is still its socket's: far more often than the fences of ranks run
- * out, whose reports must arrive. */
+/* How often the agent checks whether the path is still its socket: far more often than fences run out, because the
+ * reports of ranks must arrive before. */
 #define LOOK_EVERY (5 * HF_SECOND)
 /* Connections that wait to be accepted: after an agent's start, exec in all pods of the node connects at once. */
 #define BACKLOG 256

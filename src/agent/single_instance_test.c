@@ -13,7 +13,7 @@
 static struct {
 	char dir[64], state[96];
 	int waits;
-	int *ends; /* holds the other agent's lock, which is released while this agent waits */
+	int *ends; /* the other agent's lock, which the test releases while this agent waits */
 } t;
 
 static int make(void **state)

@@ -2,8 +2,8 @@
  * Copyright The Holdfast authors */
 
 /*
- * Formats and parses the report of a training process. Invariant: a wrong value is left out; a
- * wrong rank, a wrong fence or a repeated key voids the report.
+ * Formats and parses the report of a training process.
+ * Invariant: a wrong value is left out; a wrong rank, a wrong fence or a repeated key makes the whole report void.
  */
 #include "health/beat.h"
 
@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define KEY_MAX 16
-#define STEP_DIGITS 18 /* any number of so many digits fits 63 bits */
+#define STEP_DIGITS 18 /* any number of this many digits fits 63 bits */
 #define US_DIGITS 15
 
 enum key {
@@ -34,7 +34,7 @@ enum key {
 	KEYS
 };
 
-/* Among the bits of the keys that were seen. */
+/* A bit beside those of the keys that were found: the group is wrong. */
 #define GROUP_UNKNOWN (1u << KEYS)
 
 static const char *const names[KEYS] = {
@@ -64,7 +64,7 @@ static void copy_word(const struct hf_scan *value, char *ret_text)
 	ret_text[hf_scan_left(value)] = '\0';
 }
 
-/* Skips digits and at most one point; false: no digit. */
+/* Skips digits with at most one point among them; false: there is no digit. */
 static bool skip_decimal(struct hf_scan *s)
 {
 	size_t digits = 0;
@@ -80,7 +80,7 @@ static bool skip_decimal(struct hf_scan *s)
 	return digits > 0;
 }
 
-/* The loss stays a text, since it is only shown. */
+/* Copies the loss as text, since it is only shown. */
 static bool take_loss(struct hf_scan *value, char ret_loss[HF_BEAT_LOSS_MAX])
 {
 	struct hf_scan s = *value;
@@ -175,14 +175,14 @@ static bool take_value(struct hf_beat *beat, enum key key, struct hf_scan *value
 	}
 }
 
-/* A value that has no sense is left out alone, where what is left is judged no worse for it. */
+/* Leaves out a value without sense, and the values that depend on it.  False: the whole report is void. */
 static bool leave_out(struct hf_beat *beat, enum key key, uint32_t *seen)
 {
 	if (key == PHASE)
 		beat->phase = HF_HEALTH_OTHER_PHASE;
 	else if (key == GROUP)
 		*seen |= GROUP_UNKNOWN;
-	/* A wrong rank would take another's steps, and a fence must not be lost. */
+	/* With a wrong rank the report would count for another rank, and a fence must not be lost. */
 	return key != RANK && key != FENCE;
 }
 
@@ -236,7 +236,7 @@ bool hf_beat_parse(const char *bytes, size_t len, struct hf_beat *ret_beat)
 		if (!take_pair(&beat, pair, &seen))
 			return false;
 	}
-	/* Without its group the rank's work cannot be compared. */
+	/* If the group is wrong, the rank's own work cannot be compared with that of others, so it is left out. */
 	if ((seen & GROUP_UNKNOWN) != 0) {
 		beat.has_own = false;
 		beat.own_us = 0;

@@ -11,7 +11,7 @@ static bool parse(const char *text, struct hf_beat *ret_beat)
 	return hf_beat_parse(text, strlen(text), ret_beat);
 }
 
-/* A report, and the report that parsing and formatting give; NULL: it is refused. */
+/* A report, and the text that parsing and formatting it gives; NULL: the report is refused. */
 static const struct {
 	const char *text, *again;
 } cases[] = {
@@ -27,7 +27,7 @@ static const struct {
 	{"holdfast/1 saved=0 can_save=1", "holdfast/1 can_save=1 saved=0"},
 	{"holdfast/1 can_save=0 saved=x", "holdfast/1"},
 	{"holdfast/1 can_save=2", "holdfast/1"},
-	/* What a later program says more of is left aside. */
+	/* Keys of a later version are skipped. */
 	{"holdfast/1 colour=red step=1 x=y=z", "holdfast/1 step=1"},
 	/* Losses as programs print them. */
 	{"holdfast/1 loss=nan", "holdfast/1 loss=nan"},
@@ -58,7 +58,7 @@ static const struct {
 	{"holdfast/1 =1", NULL},
 	{"holdfast/1 step=1 step=1", NULL},
 	{"holdfast/1 averyveryverylongkey=1", NULL},
-	/* A wrong value is left out, with the values that need it. */
+	/* A wrong value is left out, together with the values that depend on it. */
 	{"holdfast/1 step=5 own_us=-10 wait_us=3000 rank=2",
 	 "holdfast/1 step=5 wait_us=3000 rank=2"},
 	{"holdfast/1 step=5 total=inf loss=n/a", "holdfast/1 step=5"},

@@ -2,10 +2,12 @@
  * Copyright The Holdfast authors */
 
 /*
- * Which board is where.  A device is called by its address on the bus, which a restart of the node may
- * give to another board (a riser, a card more, a setting): what outlives a restart is the board's, by its
- * UUID, and moves with it.  The bus names a device at once and its driver later, so what was found in this
- * boot is the address's; what the board is called stays until the driver says otherwise.
+ * Finds which board (GPU) is at which address, and moves what the memory knows of a board when the board moves.
+ *
+ * The name of a device is its address on the bus.  A restart of the node may give the address to another board: a
+ * riser, another card, a setting.  So faults and states that outlive a restart belong to the board, by its UUID, and
+ * move with it. But the bus names a device at once, and its driver tells the UUID later.  So faults found in this
+ * boot belong to the address. Until the driver tells another UUID, the memory keeps the board's UUID at the address.
  */
 #include "health/brain_internal.h"
 
@@ -40,7 +42,7 @@ static bool is_named_there(const struct hf_health_brain *b, const char *id, cons
 	return false;
 }
 
-/* The board that is named is remembered at another address; NULL: it is not. */
+/* Finds the board of this presence at another address of the memory; NULL: the memory has it at no other address. */
 static struct hf_health_device *find_elsewhere(const struct hf_health_brain *b,
 					       const struct hf_health_presence *p)
 {
@@ -68,13 +70,14 @@ static void keep_faults(struct hf_health_brain *b, struct hf_health_device *to,
 			hf_health_fault_keep(b, to, &from->faults[i]);
 }
 
-/* A time of this boot belongs to the address at which the device was seen. */
+/* Whether the time is of this boot: then it belongs to the address at which the device was seen. */
 static bool is_lately(const struct hf_health_brain *b, const struct hf_health_device *d, hf_time at)
 {
 	return is_here(b, d) && b->input->boot_at != HF_TIME_NONE && at >= b->input->boot_at;
 }
 
-/* The device is on probation for a fault at its address in this boot.  A probation that the restart began is the board's. */
+/* Whether the device is on probation for a fault at its address in this boot.  A probation that the restart began
+ * belongs to the board. */
 static bool is_tried_here(const struct hf_health_brain *b, const struct hf_health_device *d)
 {
 	if (d->state != HF_HEALTH_PROBATION || !is_lately(b, d, d->since))
@@ -85,8 +88,8 @@ static bool is_tried_here(const struct hf_health_brain *b, const struct hf_healt
 	return false;
 }
 
-/* True if the board's state comes from faults at its last address in this boot; the new address
- * has none of them. */
+/* Whether the board's state comes only from faults of this boot at its last address.  The new address has none of
+ * these faults. */
 static bool is_by_address(const struct hf_health_brain *b, const struct hf_health_device *to,
 			  const struct hf_health_device *board)
 {
@@ -103,7 +106,7 @@ static bool is_by_address(const struct hf_health_brain *b, const struct hf_healt
 	}
 }
 
-/* Copies the times of stops and sightings. */
+/* Copies the times of stops and sightings: those of this boot (lately), or those of earlier boots. */
 static void keep_times(const struct hf_health_brain *b, struct hf_health_device *to,
 		       const struct hf_health_device *from, bool lately)
 {
@@ -127,7 +130,7 @@ static void forget_times(struct hf_health_device *d)
 	d->weak_at = 0;
 }
 
-/* Takes the stricter state of the board's and, from this boot, its address's. */
+/* Chooses the stricter of two states: that of the board, and, if it is of this boot, that of the address. */
 static void choose_state(const struct hf_health_brain *b, struct hf_health_device *to,
 			 const struct hf_health_device *address,
 			 const struct hf_health_device *board)
@@ -145,7 +148,8 @@ static void choose_state(const struct hf_health_brain *b, struct hf_health_devic
 	}
 }
 
-/* Moves the board to the device at this address. */
+/* Makes the device at this address the board: it keeps what this boot has found at the address, and gets the
+ * board's history. */
 static void move_in(struct hf_health_brain *b, struct hf_health_device *to,
 		    const struct hf_health_device *address, const struct hf_health_device *board)
 {
@@ -186,7 +190,7 @@ static void exchange_boards(struct hf_health_brain *b, struct hf_health_device *
 	move_in(b, y, &was[1], &was[0]);
 }
 
-/* Moves the board to a new address; the old address has no device then. */
+/* Moves the board to a new address; the memory has no device at the old address then. */
 static struct hf_health_device *move_board(struct hf_health_brain *b,
 					   const struct hf_health_presence *p,
 					   struct hf_health_device *old)
@@ -209,7 +213,8 @@ static struct hf_health_device *place_board(struct hf_health_brain *b,
 					    const struct hf_health_presence *p)
 {
 	struct hf_health_device *d = at_address(b, p->id), *old = find_elsewhere(b, p);
-	/* The new address may name this board already, while the memory has it at the old one. */
+	/* The new address may have this board's UUID already, while the memory has the board at its old address as
+	 * well. */
 	bool is_free = d == NULL || d->uuid[0] == '\0' || hf_streq(d->uuid, p->uuid);
 
 	if (old != NULL && is_free && !is_here(b, old))
@@ -221,7 +226,8 @@ static struct hf_health_device *place_board(struct hf_health_brain *b,
 	return d;
 }
 
-/* A GPU's number belongs to one GPU.  After the driver is loaded anew, another GPU may have it. */
+/* Sets the driver's number of a GPU, and takes it from the GPU that had it: after the driver is loaded again,
+ * another GPU may have the number. */
 static void take_alias(struct hf_health_brain *b, struct hf_health_device *d, const char *alias)
 {
 	for (size_t i = 0; i < b->memory->devices_len && d->kind == HF_HEALTH_GPU; i++) {
@@ -256,15 +262,16 @@ static void take_presence(struct hf_health_brain *b, const struct hf_health_pres
 		memcpy(d->above, p->above, sizeof(d->above));
 }
 
-/* Takes the devices that are named.  A device that is gone stays in the memory, since detector count finds that.  Boards that
- * are remembered come first; a new board inherits the state that is left at its address. */
+/* Takes the devices that the input names.  A device that is gone stays in the memory: detector count finds that it
+ * is missing.  Boards that the memory knows are placed first.  A new board inherits the state that is left at its
+ * address. */
 void hf_health_place_boards(struct hf_health_brain *b)
 {
 	bool *known = HF_ARENA_ARRAY(b->arena, bool, b->input->devices_len + 1);
 
 	if (b->memory->devices_len == 0)
 		(void)hf_health_insert(b, "", HF_HEALTH_NODE);
-	/* A boot may give ports other addresses. */
+	/* After a boot the ports above the devices may have other addresses. */
 	for (size_t i = 0; i < b->memory->devices_len && !is_this_boot(b); i++)
 		memset(b->memory->devices[i].above, 0, sizeof(b->memory->devices[i].above));
 	for (size_t i = 0; i < b->input->devices_len; i++)

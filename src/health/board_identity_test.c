@@ -33,7 +33,7 @@ static void name_all(const char *const ids[BOARDS], bool driver)
 static const char *const first[BOARDS] = {"gpu-0", "gpu-1", "gpu-2"};
 static const char *const moved[BOARDS] = {"gpu-7", "gpu-8", "gpu-9"};
 
-/* Boards A, B and C at gpu-0, gpu-1 and gpu-2; B needs a person. */
+/* Boards A, B and C are at gpu-0, gpu-1 and gpu-2; B has failed for good. */
 static int setup(void **state)
 {
 	(void)state;
@@ -85,7 +85,7 @@ static void a_board_at_another_address_is_what_it_was(void **state)
 
 static void boards_that_changed_places_keep_what_they_were(void **state)
 {
-	/* Which of the three addresses has A, B, C; as many as there are. */
+	/* For each order of boards: which of the three addresses has A, B and C, as far as there are boards. */
 	static const char *const orders[][BOARDS] = {
 		{"gpu-0", "gpu-2", "gpu-1"}, {"gpu-1", "gpu-0", "gpu-2"},
 		{"gpu-2", "gpu-1", "gpu-0"}, {"gpu-1", "gpu-2", "gpu-0"},
@@ -107,7 +107,7 @@ static void boards_that_changed_places_keep_what_they_were(void **state)
 	}
 }
 
-/* The bus names addresses at once, the driver its boards a little later. */
+/* The bus names the addresses at once; the driver tells the boards' UUIDs a little later. */
 static void what_was_found_before_the_driver_spoke_is_the_addresses(void **state)
 {
 	(void)state;
@@ -158,7 +158,7 @@ static void a_board_on_probation_gets_no_further_with_what_is_seen_at_its_addres
 	name(0, "gpu-7", "GPU-A");
 	health_step(&n, HF_SECOND);
 	is("gpu-7", "GPU-A", HF_HEALTH_SUSPECT);
-	/* As any suspicion, it ends in silence. */
+	/* The state Suspect ends without new evidence, as always. */
 	for (int i = 0; i < 30; i++)
 		health_step(&n, HF_MINUTE);
 	is("gpu-7", "GPU-A", HF_HEALTH_HEALTHY);
@@ -200,7 +200,7 @@ static void a_probation_that_the_restart_began_is_the_boards(void **state)
 	is("gpu-2", "GPU-A", HF_HEALTH_PROBATION);
 }
 
-/* All moved, the bus named them first, and one was sick before the driver spoke. */
+/* All boards moved; the bus named the addresses first, and one board was sick before the driver told the UUIDs. */
 static void an_address_that_nobody_has_any_more_is_forgotten(void **state)
 {
 	(void)state;
@@ -217,7 +217,7 @@ static void an_address_that_nobody_has_any_more_is_forgotten(void **state)
 	assert_int_equal(n.memory.devices_len, 1 + BOARDS);
 }
 
-/* Before the driver spoke it was sick, and is on probation since. */
+/* The device was sick before the driver told the UUIDs, and is on probation since then. */
 static void what_an_address_was_in_this_boot_it_stays(void **state)
 {
 	(void)state;
@@ -235,7 +235,7 @@ static void what_an_address_was_in_this_boot_it_stays(void **state)
 	assert_int_equal(health_device(&n, "gpu-7")->fatals_len, 1);
 }
 
-/* Found at another address while the node ran: its history follows with the next start. */
+/* The driver reports the board at another address while the node runs: its history moves with the next start. */
 static void a_board_that_moved_in_its_boot_has_its_history_in_the_next(void **state)
 {
 	(void)state;
@@ -247,7 +247,7 @@ static void a_board_that_moved_in_its_boot_has_its_history_in_the_next(void **st
 	assert_int_equal(n.memory.devices_len, 1 + BOARDS);
 }
 
-/* A card that was exchanged by hand: a person has to say so. */
+/* A person exchanged the card; the new card has the old card's state until the person acknowledges the repair. */
 static void a_board_that_nobody_knew_has_what_its_address_had(void **state)
 {
 	(void)state;
@@ -257,7 +257,7 @@ static void a_board_that_nobody_knew_has_what_its_address_had(void **state)
 	is("gpu-1", "GPU-D", HF_HEALTH_UNHEALTHY);
 }
 
-/* The board was silent when its node went down, so it is Unknown then. */
+/* No detector saw the board when its node went down, so the board's state is Unknown then. */
 static void a_board_that_was_unknown_keeps_its_history_at_another_address(void **state)
 {
 	(void)state;
@@ -275,7 +275,7 @@ static void a_board_that_was_unknown_keeps_its_history_at_another_address(void *
 	assert_int_equal(health_device(&n, "gpu-7")->fatals_len, 4);
 }
 
-/* With a new card in front all addresses move by one; the new card has the address of a known board. */
+/* A new card in front moves all addresses by one; so the new card has the address of a known board. */
 static void a_board_that_nobody_knew_takes_nothing_from_one_that_is_here(void **state)
 {
 	(void)state;

@@ -2,8 +2,8 @@
  * Copyright The Holdfast authors */
 
 /*
- * The working state of one step (struct hf_health_brain): its devices, its events and its next wake-up.
- * Everything here changes the state of this step alone; the policies of the other files call it.
+ * The working state of one step (struct hf_health_brain): its devices, its events and its next wake-up.  The
+ * functions here change only the state of this step; the policies in other files call them.
  */
 #include "health/brain_internal.h"
 
@@ -20,7 +20,7 @@ void hf_health_wake(struct hf_health_brain *b, hf_time at)
 void hf_health_event(struct hf_health_brain *b, const struct hf_health_device *device,
 		     const char *reason, const char *message)
 {
-	/* Each fault and each move tells at most once in a step. */
+	/* Each fault and each change of a state reports at most one event in a step. */
 	hf_assert(b->events_len < b->events_cap);
 	b->events[b->events_len++] = (struct hf_health_notice){
 		.device = hf_arena_strdup(b->arena, device->id),

@@ -2,14 +2,14 @@
  * Copyright The Holdfast authors */
 
 /*
- * The table of this program.  Xid numbers follow the vendor's catalogue of October 2025; where
- * what is known of clusters disagrees with it, the line says so.
+ * The built-in table of rules.  Xid numbers follow the vendor's catalogue of October 2025.  Where experience from
+ * clusters disagrees with the catalogue, a comment says so.
  */
 #include "health/rules.h"
 
 #define ANY .subcode = -1
 
-/* A code or a range, with its class, action, scope and end. */
+/* A rule for a code or a range of codes: class, action, scope and end. */
 #define RULE(det, from, to, class_, action_, scope_, clear_)                                       \
 	ANY, .detector = HF_HEALTH_##det, .code_min = (from), .code_max = (to),                    \
 	     .cls = HF_HEALTH_##class_, .action = HF_HEALTH_##action_,                             \
@@ -29,26 +29,26 @@
 	}
 
 #define BIT(n) (UINT32_C(1) << (n))
-/* Register 0 of Xid 74, as the vendor reads it. */
+/* Register 0 of Xid 74: the bits that the vendor's catalogue calls errors of the link's hardware. */
 #define LINK_HARDWARE                                                                              \
 	(BIT(4) | BIT(5) | BIT(8) | BIT(9) | BIT(12) | BIT(16) | BIT(17) | BIT(24) | BIT(28))
 #define LINK_SIGNAL (BIT(1) | BIT(20) | BIT(21) | BIT(22))
 #define LINK_NOTHING (BIT(0) | BIT(23) | BIT(30))
 
 static const struct hf_health_rule rules[] = {
-	/* 13 and 31 are a program's; on the same unit again, the unit is to be looked at. */
+	/* Xid 13 and 31 are errors of a program.  If they come again on the same unit, the unit may be broken. */
 	{RULE(XID, 13, 13, DEGRADED, MOVE_POD, DEVICE, AGE), .count = 2, .window = HF_DAY,
 	 .burst = 15 * HF_SECOND, .below = HF_HEALTH_APP, .same_unit = true},
 	{RULE(XID, 31, 31, DEGRADED, MOVE_POD, DEVICE, AGE), .count = 2, .window = HF_DAY,
 	 .burst = 3 * HF_MINUTE, .below = HF_HEALTH_APP},
 	/* Xid 45 follows a killed process or another Xid. */
 	{RULE(XID, 45, 45, APP, RESTART_PROCESS, DEVICE, AGE), .follows = true},
-	/* The vendor ignores Xid 43; after 13 and 31 it is a consequence. */
+	/* The vendor tells to ignore Xid 43; after Xid 13 or 31 it is a consequence. */
 	{RULE(XID, 43, 43, INFO, RECORD, DEVICE, AGE), .follows = true},
-	/* A double-bit error: the row must be remapped, which a reset does. */
+	/* Xid 48 is a double-bit error: the memory row must be remapped, and a reset does that. */
 	RESET_XID(48, 48),
 	{RULE(XID, 171, 172, INFO, RECORD, DEVICE, AGE), .follows = true},
-	/* NVLink before the fifth: by register 0. */
+	/* Xid 74 is an error of NVLink before version 5; register 0 tells which one. */
 	{RULE(XID, 74, 74, GPU_RESET, RESET_DEVICE, DEVICE, SIGNAL), .bits_any = LINK_HARDWARE,
 	 .count = 2, .window = HF_DAY, .burst = 15 * HF_SECOND, .below = HF_HEALTH_FABRIC,
 	 .same_unit = true},
@@ -57,12 +57,12 @@ static const struct hf_health_rule rules[] = {
 	{RULE(XID, 74, 74, INFO, RECORD, DEVICE, AGE), .bits_any = LINK_NOTHING,
 	 .bits_only = LINK_NOTHING},
 	{RULE(XID, 74, 74, FABRIC, MOVE_POD, FABRIC, SIGNAL)},
-	/* NVLink 5: each line has a severity; a line without one is not rated. */
+	/* NVLink 5: each line has a severity; a line without a severity is not rated. */
 	{RULE(XID, 144, 150, GPU_RESET, RESET_DEVICE, FABRIC, SIGNAL), .severity = HF_HEALTH_FATAL},
 	{RULE(XID, 144, 150, INFO, RECORD, FABRIC, AGE), .severity = HF_HEALTH_NONFATAL},
 	/* Auxiliary power is not connected. */
 	{RULE(XID, 54, 54, SUPPORT, REPLACE_NODE, DEVICE, BOOT)},
-	/* 109: device plugins skip it; the vendor resets, and so do we. */
+	/* Device plugins skip Xid 109, but the vendor asks for a reset, so Holdfast does too. */
 	RESET_XID(46, 46),
 	RESET_XID(62, 62),
 	RESET_XID(64, 64),
@@ -75,12 +75,12 @@ static const struct hf_health_rule rules[] = {
 	RESET_XID(155, 156),
 	RESET_XID(158, 158),
 	{RULE(XID, 151, 151, REBOOT, RESTART_NODE, NODE, BOOT)},
-	/* Software or firmware is too old for what was asked of it. */
+	/* Xid 78: software or firmware is too old for a request. */
 	{RULE(XID, 78, 78, SOFTWARE, RESTART_DRIVER, DEVICE, SIGNAL)},
 	{RULE(XID, 159, 159, SOFTWARE, RESTART_DRIVER, DEVICE, SIGNAL)},
 	{RULE(XID, 142, 142, SUPPORT, REPLACE_NODE, DEVICE, BOOT)},
-	/* 63, a row was remapped, and 160: EC2 replaces for 63; what counts is whether the
-	 * remapping is pending or failed, and detector ecc measures that. */
+	/* Xid 63 (a row was remapped) and 160 only inform, though EC2 replaces a node for 63.  What counts is
+	 * whether a remapping is pending or failed, and detector ecc measures that. */
 	INFO_XID(14, 14),
 	INFO_XID(37, 38),
 	INFO_XID(44, 44),
@@ -109,12 +109,13 @@ static const struct hf_health_rule rules[] = {
 	APP_XID(96, 105),
 	APP_XID(126, 135),
 	APP_XID(139, 139),
-	/* The bus.  faults.c needs two witnesses if none of them is the kernel. */
+	/* A lost bus.  faults.c needs two witnesses if none of them is the kernel. */
 	{RULE(BUSLOST, HF_HEALTH_CODE_BUS, HF_HEALTH_CODE_BUS, REBOOT, RESTART_NODE, NODE, BOOT)},
-	/* A driver that cannot initialize the GPU cannot reset it either.  An answer of the GPU ends the fault. */
+	/* A driver that cannot initialize the GPU cannot reset the GPU either.  The fault ends when the GPU
+	 * answers. */
 	{RULE(BUSLOST, HF_HEALTH_CODE_INIT, HF_HEALTH_CODE_INIT, REBOOT, RESTART_NODE, NODE,
 	      SIGNAL)},
-	/* NVSwitch: the line has a severity.  All GPUs share the switch. */
+	/* NVSwitch: the line has a severity, and all GPUs share the switch. */
 	{RULE(SXID, 0, 99999, REBOOT, RESTART_NODE, FABRIC, BOOT), .severity = HF_HEALTH_FATAL},
 	{RULE(SXID, 0, 99999, INFO, RECORD, FABRIC, AGE), .severity = HF_HEALTH_NONFATAL},
 	/* What the driver itself asks for. */
@@ -125,7 +126,8 @@ static const struct hf_health_rule rules[] = {
 	{RULE(RECOVERY, 5, 5, FABRIC, RESTART_DRIVER, FABRIC, SIGNAL)},
 	{RULE(RECOVERY, HF_HEALTH_CODE_RESET_REQUIRED, HF_HEALTH_CODE_RESET_REQUIRED, GPU_RESET,
 	      RESET_DEVICE, DEVICE, SIGNAL)},
-	/* The driver does not name the GPU. No GPU is stopped, because most of the GPUs are well. */
+	/* The driver asks for a reset without the GPU's name.  The rule stops no GPU, because most of the GPUs are
+	 * well. */
 	{RULE(RECOVERY, HF_HEALTH_CODE_RESET_SOMEWHERE, HF_HEALTH_CODE_RESET_SOMEWHERE, DEGRADED,
 	      RESET_DEVICE, NODE, AGE)},
 	/* Memory. */
@@ -144,9 +146,10 @@ static const struct hf_health_rule rules[] = {
 	/* Counts. */
 	{RULE(COUNT, 1, 1, REBOOT, RESTART_NODE, NODE, LEVEL)},
 	{RULE(COUNT, 2, 2, SOFTWARE, RESTART_DRIVER, NODE, LEVEL)},
-	/* A restart would not bring the missing GPU back, and the others work. */
+	/* A restart would not bring the missing GPU back, and the other GPUs work. */
 	{RULE(COUNT, 3, 3, DEGRADED, REPLACE_NODE, NODE, LEVEL)},
-	/* Links and ports.  One that is degraded again and again is for a person by its flaps. */
+	/* Links and ports.  A link or port that is degraded again and again becomes Failed by the count of its
+	 * entries into Suspect. */
 	{RULE(NVLINK, HF_HEALTH_CODE_LINK_INACTIVE, HF_HEALTH_CODE_LINK_INACTIVE, GPU_RESET,
 	      RESET_DEVICE, FABRIC, LEVEL)},
 	{RULE(NVLINK, HF_HEALTH_CODE_FABRIC_UNHEALTHY, HF_HEALTH_CODE_FABRIC_UNHEALTHY, FABRIC,
@@ -159,7 +162,7 @@ static const struct hf_health_rule rules[] = {
 	      FABRIC, LEVEL)},
 	{RULE(IB, HF_HEALTH_CODE_PORT_BLINK, HF_HEALTH_CODE_PORT_BLINK, INFO, RECORD, FABRIC, AGE)},
 	/* Lines of mlx5_core (mlx5/core/health.c, en/reporter_tx.c of Linux).  The driver tries to recover from a
-	 * fatal error, and reports whether it could. */
+	 * fatal error, and reports the result. */
 	{RULE(MLX5, HF_HEALTH_CODE_MLX5_LEAK, HF_HEALTH_CODE_MLX5_LEAK, REBOOT, RESTART_NODE,
 	      FABRIC, BOOT)},
 	{RULE(MLX5, HF_HEALTH_CODE_MLX5_HEALTH, HF_HEALTH_CODE_MLX5_HEALTH, REBOOT, RESTART_NODE,
@@ -172,14 +175,15 @@ static const struct hf_health_rule rules[] = {
 	      RESTART_NODE, FABRIC, SIGNAL)},
 	{RULE(MLX5, HF_HEALTH_CODE_MLX5_COLD_RESET, HF_HEALTH_CODE_MLX5_COLD_RESET, REBOOT,
 	      RESTART_NODE, FABRIC, BOOT)},
-	/* The firmware gives its errors a severity; those milder than "error" only inform. */
+	/* The firmware gives its errors a severity; errors milder than "error" only inform. */
 	{RULE(MLX5, HF_HEALTH_CODE_MLX5_SYNDROME, HF_HEALTH_CODE_MLX5_SYNDROME, INFO, RECORD,
 	      FABRIC, AGE),
 	 .severity = HF_HEALTH_NONFATAL},
 	{RULE(MLX5, HF_HEALTH_CODE_MLX5_SYNDROME, HF_HEALTH_CODE_MLX5_LOCKUP, FABRIC, QUARANTINE,
 	      FABRIC, AGE)},
-	/* Lines of the kernel's PCIe services (pci/pcie/aer.c, dpc.c, err.c of Linux): reports about the device and
-	 * about ports above it, and failed recoveries.  A recovery that succeeds ends faults of fatal errors. */
+	/* Lines of the kernel's PCIe services (pci/pcie/aer.c, dpc.c, err.c of Linux): reports about the device
+	 * and about the ports above it, and failed recoveries.  A recovery that succeeds ends faults of fatal
+	 * errors. */
 	{RULE(AER, HF_HEALTH_CODE_AER, HF_HEALTH_CODE_AER, REBOOT, RESTART_NODE, DEVICE, SIGNAL),
 	 .severity = HF_HEALTH_FATAL},
 	{RULE(AER, HF_HEALTH_CODE_AER, HF_HEALTH_CODE_AER, DEGRADED, MOVE_POD, DEVICE, AGE),
@@ -189,7 +193,7 @@ static const struct hf_health_rule rules[] = {
 	{RULE(AER, HF_HEALTH_CODE_AER_PORT, HF_HEALTH_CODE_AER_PORT, REBOOT, RESTART_NODE, NODE,
 	      SIGNAL),
 	 .severity = HF_HEALTH_FATAL},
-	/* They follow a report about the same port, as one incident. */
+	/* These lines follow a report about the same port; all of them are one incident. */
 	{RULE(AER, HF_HEALTH_CODE_CONTAINED, HF_HEALTH_CODE_UNRECOVERED, REBOOT, RESTART_NODE, NODE,
 	      SIGNAL),
 	 .severity = HF_HEALTH_FATAL, .follows = true},
@@ -197,7 +201,7 @@ static const struct hf_health_rule rules[] = {
 	 .severity = HF_HEALTH_NONFATAL},
 	{RULE(AER, HF_HEALTH_CODE_UNRECOVERED, HF_HEALTH_CODE_UNRECOVERED, DEGRADED, MOVE_POD,
 	      DEVICE, AGE)},
-	/* The driver, the device plugin, and all devices at once. */
+	/* Faults of the driver and of the device plugin, and faults of all devices at once. */
 	{RULE(DRIVER, HF_HEALTH_CODE_MISMATCH, HF_HEALTH_CODE_FABRIC_DOWN, SOFTWARE, RESTART_DRIVER,
 	      NODE, LEVEL)},
 	{RULE(PLUGIN, 1, 2, SOFTWARE, RESTART_DRIVER, NODE, LEVEL)},

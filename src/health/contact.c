@@ -30,7 +30,7 @@ bool hf_contact_parse(const char *bytes, size_t len, struct hf_contact *ret_cont
 	if (len >= HF_CONTACT_BYTES_MAX)
 		return false;
 	s = hf_scan_of(bytes, len);
-	/* A record without its end was cut, perhaps within the number. */
+	/* A record without its line feed may have been cut off within the number, so it does not count. */
 	if (!hf_scan_text(&s, HF_CONTACT_VERSION " boot=") || !hf_scan_word(&s, "-", &boot) ||
 	    hf_scan_left(&boot) >= HF_CONTACT_BOOT_MAX || !hf_scan_text(&s, " at_ms=") ||
 	    !hf_scan_decimal(&s, MS_DIGITS, &contact.at_ms) || !hf_scan_char(&s, '\n') ||

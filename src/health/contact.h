@@ -12,13 +12,13 @@
 HF_BEGIN_DECLS
 
 /*
- * When this node last had contact with the control plane, as its agent writes it into a file for
- * the training processes that fence themselves:
+ * When this node last had contact with the control plane.  The agent writes this record into a file, for the training
+ * processes that fence themselves:
  *
  *     holdfast-contact/1 boot=0a1b2c3d-… at_ms=123456789
  *
- * The time is of the clock that has run since the boot, sleep included (CLOCK_BOOTTIME): a wall
- * clock that is set moves nothing.  It is never later than the last contact.
+ * The time is of CLOCK_BOOTTIME, which counts from the boot, sleep included; setting the wall clock does not change
+ * it.  The time is never later than the last contact.
  */
 #define HF_CONTACT_VERSION "holdfast-contact/1"
 #define HF_CONTACT_FILE "contact" /* beside the agent's socket */
@@ -30,20 +30,22 @@ struct hf_contact {
 	uint64_t at_ms;
 };
 
-/* With its line feed and a NUL; returns the length without that.  boot_id is one that can be read back. */
+/* Formats the record with a line feed and a NUL; returns the length without the NUL.  boot_id must be one that can
+ * be parsed. */
 size_t hf_contact_format(const struct hf_contact *contact, char ret_text[HF_CONTACT_BYTES_MAX]);
-/* False: the bytes are no record.  They need no NUL. */
+/* Parses bytes, which need no NUL.  False: they are no record. */
 bool hf_contact_parse(const char *bytes, size_t len, struct hf_contact *ret_contact);
 
 enum hf_contact_word {
 	HF_CONTACT_FRESH,
 	HF_CONTACT_OLD,
 	HF_CONTACT_BROKEN,     /* no record */
-	HF_CONTACT_OTHER_BOOT, /* nothing follows from it for this one */
+	HF_CONTACT_OTHER_BOOT, /* the record is of another boot, and tells nothing about this one */
 	HF_CONTACT_FUTURE,     /* whoever wrote it had another clock */
 };
 
-/* What the bytes say now.  FRESH and OLD: the age of the contact; else that stays. */
+/* Judges the record at the time `now`.  FRESH and OLD: *ret_age_ms gets the age of the contact; in other cases it
+ * stays unchanged. */
 enum hf_contact_word hf_contact_judge(const char *bytes, size_t len, const struct hf_contact *now,
 				      uint64_t limit_ms, uint64_t *ret_age_ms);
 

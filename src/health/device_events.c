@@ -2,18 +2,19 @@
  * Copyright The Holdfast authors */
 
 /*
- * Finds the events of each device from its faults and its silence, and moves the device by the
- * table of device_states.c. Invariant: a fatal fault that acts leaves no device in service.
+ * Finds the events of each device from its faults and its silence, and moves the device by the table of
+ * device_states.c.
+ * Invariant: a device with a fatal fault that acts is not in service.
  */
 #include "health/brain_internal.h"
 
 #include <string.h>
 
-/* The faults of a device that act at this moment, in sum. */
+/* A summary of a device's faults that act now. */
 struct standing {
 	enum hf_health_class cls;
 	bool fatal, weak, level, covered;
-	bool mended;       /* a fatal fault has ended since the device is in this state */
+	bool mended;       /* a fatal fault has ended since the device got its present state */
 	hf_time closed_at; /* the latest end of a fault */
 	const char *why;
 };
@@ -58,7 +59,7 @@ static struct standing sum_faults(struct hf_health_brain *b, const struct hf_hea
 
 /* ---- moves ---------------------------------------------------------------------------------------- */
 
-/* Only faults of programs act.  They make the device Suspect, and never Failed. */
+/* Whether only faults of programs act on the device: such faults make a device Suspect, but never Failed. */
 static bool is_of_programs(const struct hf_health_device *d)
 {
 	for (size_t i = 0; i < d->faults_len; i++) {
@@ -70,7 +71,8 @@ static bool is_of_programs(const struct hf_health_device *d)
 	return true;
 }
 
-/* Counts an entry into Suspect.  Each one within the window holds the device there longer, and the last one makes it Failed. */
+/* Counts an entry into Suspect.  From flap_count entries within the window on, each entry holds the device in
+ * Suspect for longer; with flap_fail entries the device becomes Failed. */
 static void count_flap(struct hf_health_brain *b, struct hf_health_device *d)
 {
 	const struct hf_health_config *c = b->config;
@@ -82,10 +84,10 @@ static void count_flap(struct hf_health_brain *b, struct hf_health_device *d)
 	hf_health_times_add(d->flaps, &d->flaps_len, HF_HEALTH_FLAPS_MAX, b->now,
 			    b->now - c->flap_window);
 	flaps = d->flaps_len;
-	/* The node itself is never Failed: a plugin that restarts, or a driver that is loaded anew, must not take its devices out
-	 * of service for good. */
+	/* The node itself is never Failed: a plugin that restarts, or a driver that is loaded again, must not take
+	 * the node's devices out of service for good. */
 	if (flaps >= (uint32_t)c->flap_fail && d->kind != HF_HEALTH_NODE) {
-		hf_health_move(b, d, HF_HEALTH_FLAPPED, "too many times within the window");
+		hf_health_move(b, d, HF_HEALTH_FLAPPED, "Suspect too many times within the window");
 		return;
 	}
 	if (flaps < (uint32_t)c->flap_count)
@@ -118,7 +120,7 @@ bool hf_health_move(struct hf_health_brain *b, struct hf_health_device *device,
 	device->generation++;
 	b->changed = true;
 	if (to == HF_HEALTH_PROBATION || to == HF_HEALTH_HEALTHY) {
-		/* Drop the sightings from before this move. */
+		/* Sightings from before this change of the state do not count. */
 		device->sightings_len = 0;
 		memset(device->sightings, 0, sizeof(device->sightings));
 	}
@@ -146,7 +148,8 @@ static bool is_heard(struct hf_health_brain *b, const struct hf_health_device *d
 	return b->now < end;
 }
 
-/* All faults have ended for long enough, or the device is only Suspect, and a detector could see the device meanwhile. */
+/* Whether the device may become Healthy: all faults have ended for long enough (for a Suspect device a weak fault
+ * need not have ended), and a detector could see the device in that time. */
 static bool is_quiet(struct hf_health_brain *b, const struct hf_health_device *d,
 		     const struct standing *s)
 {
@@ -193,19 +196,19 @@ static bool settle_unknown(struct hf_health_brain *b, struct hf_health_device *d
 	return !b->memory->doubted && hf_health_move(b, d, HF_HEALTH_HEARD, "");
 }
 
-/* Moves a device without a new fault. */
+/* Handles a device without a new fault: it becomes Healthy, or Unknown, or keeps its state. */
 static bool settle_calm(struct hf_health_brain *b, struct hf_health_device *d,
 			const struct standing *s)
 {
-	/* The memory is old, and later faults are lost. */
+	/* The history of this boot is lost, so later faults may be lost too. */
 	if (d->state == HF_HEALTH_HEALTHY && b->memory->doubted)
 		return hf_health_move(b, d, HF_HEALTH_SILENT, "its history is lost");
-	/* Without a detector that sees the device, quiet means nothing. */
+	/* If no detector sees the device, the lack of evidence does not show that it is well. */
 	if (d->state != HF_HEALTH_HEALTHY && is_quiet(b, d, s) && is_heard(b, d)) {
 		forget_weak(b, d);
 		return hf_health_move(b, d, HF_HEALTH_QUIET, "");
 	}
-	/* A device that is held stays Suspect through a silence. */
+	/* A device that is held in Suspect stays Suspect although no detector sees it. */
 	if (d->state == HF_HEALTH_SUSPECT && b->now < d->hold_until)
 		return false;
 	return !is_heard(b, d) && hf_health_move(b, d, HF_HEALTH_SILENT, "no detector sees it");
@@ -218,7 +221,8 @@ static bool settle_running(struct hf_health_brain *b, struct hf_health_device *d
 	if (s->fatal)
 		return hf_health_move(b, d, HF_HEALTH_STOPPED, s->why);
 	if (s->covered && !s->weak)
-		return hf_health_move(b, d, HF_HEALTH_COVERED, "its fault is the node's");
+		return hf_health_move(b, d, HF_HEALTH_COVERED,
+				      "a fault of the node covers its faults");
 	if (s->weak && d->state == HF_HEALTH_HEALTHY)
 		return hf_health_move(b, d, HF_HEALTH_WEAK, s->why);
 	if (s->weak && d->state == HF_HEALTH_SUSPECT && hf_health_is_confirmed(b, d))
@@ -232,12 +236,13 @@ static bool settle_unhealthy(struct hf_health_brain *b, struct hf_health_device 
 	if (s->fatal)
 		return false;
 	if (s->covered && !s->mended)
-		return hf_health_move(b, d, HF_HEALTH_COVERED, "its fault is the node's");
+		return hf_health_move(b, d, HF_HEALTH_COVERED,
+				      "a fault of the node covers its faults");
 	if (s->weak)
 		return hf_health_move(b, d, HF_HEALTH_EASED, s->why);
 	return hf_health_move(b, d, HF_HEALTH_MENDED,
-			      s->covered ? "the fault that stopped it has ended"
-					 : "its faults have ended");
+			      s->covered ? "the fault that stopped the device has ended"
+					 : "the device's faults have ended");
 }
 
 static bool settle_probation(struct hf_health_brain *b, struct hf_health_device *d,
@@ -250,20 +255,20 @@ static bool settle_probation(struct hf_health_brain *b, struct hf_health_device 
 		return hf_health_move(b, d, HF_HEALTH_RELAPSED, s->why);
 	if (again)
 		return hf_health_move(b, d, s->fatal ? HF_HEALTH_STOPPED : HF_HEALTH_WEAK, s->why);
-	/* A fault that ended during probation was the node's; another would have ended the probation. */
+	/* A fault that ended during probation was one of the node; any other fault would have ended the probation. */
 	if (s->closed_at > from)
 		from = s->closed_at;
 	if (d->watched_at > from)
 		from = d->watched_at;
 	end = hf_time_add(from, b->config->probation);
 	hf_health_wake(b, end);
-	/* A device passes only if a detector saw it, and if its history is known. */
+	/* A device passes probation only if a detector saw it and its history is known. */
 	if (b->now < end || b->memory->doubted || s->covered || !is_heard(b, d))
 		return false;
 	return hf_health_move(b, d, HF_HEALTH_PASSED, "");
 }
 
-/* The first fatal fault with a recovery in this step; NULL: none. */
+/* The first fatal fault of the device that a recovery ended in this step; NULL: none. */
 static const struct hf_health_fault *find_passed(const struct hf_health_device *d)
 {
 	for (size_t i = 0; i < d->faults_len; i++)
@@ -272,7 +277,7 @@ static const struct hf_health_fault *find_passed(const struct hf_health_device *
 	return NULL;
 }
 
-/* A fault that began and ended within one step stops the device as it does in two steps. */
+/* A fault that began and ended within one step stops the device, as it would in two steps. */
 static void stop_for_passed(struct hf_health_brain *b, struct hf_health_device *d)
 {
 	const struct hf_health_fault *f = find_passed(d);
@@ -306,7 +311,8 @@ void hf_health_move_devices(struct hf_health_brain *b)
 		int rounds = 0;
 
 		stop_for_passed(b, d);
-		/* The longest way is Unknown, Suspect, Degraded; no way is a circle. */
+		/* The longest chain of changes in a step is Unknown, Suspect, Degraded; no chain comes back to a
+		 * state. */
 		while (settle_once(b, d))
 			hf_assert(++rounds < HF_HEALTH_STATES);
 	}

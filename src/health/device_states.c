@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* The table of a device's states × events, with its names; see docs/design/132-device-states.md. */
+/* The states of a device: the table of the next state by state and event, and the names; see
+ * docs/design/132-device-states.md. */
 #include "health/device_states.h"
 
 static const char *const event_names[HF_HEALTH_EVENTS] = {
@@ -11,12 +12,13 @@ static const char *const event_names[HF_HEALTH_EVENTS] = {
 	"verified", "missed",   "given-up", "released",  "cleared-by-person",
 };
 
-/* One more than the state, so that 0 is an absent pair. */
+/* The state plus 1, so that 0 means that the table has no entry. */
 #define TO(state) (1 + HF_HEALTH_##state)
 
 /*
- * An absent pair changes nothing.  Unknown is never quarantined.  Silence ends only a suspicion.  A device
- * leaves Unhealthy by positive evidence, by an order or by a person; Failed by a person alone.
+ * Without an entry the event changes nothing.  Unknown is never quarantined.  Silence of the detectors ends only the
+ * state Suspect. A device leaves Unhealthy by positive evidence, by an order or by a person, and Failed by a person
+ * alone.
  */
 static const uint8_t table[HF_HEALTH_STATES][HF_HEALTH_EVENTS] = {
 	[HF_HEALTH_UNKNOWN] =

@@ -2,12 +2,14 @@
  * Copyright The Holdfast authors */
 
 /*
- * Decides whether a pod with a failed device is evicted. Input: facts about pod, node and policy.
- * Output: a verdict with its reason, and when time alone changes it.
+ * Decides whether a pod with a failed device is evicted.
+ * Input: facts about pod, node and policy.  Output: a verdict with its reason, and when time alone may change the
+ * verdict.
  */
 #include "health/drain.h"
 
-/* A budget changes when a pod somewhere else has become ready: minutes, mostly. */
+/* Least delay before an eviction is tried again.  A disruption budget changes when a pod elsewhere becomes ready,
+ * which takes minutes as a rule. */
 #define BACKOFF_MIN (10 * HF_SECOND)
 #define BACKOFF_MAX (5 * HF_MINUTE)
 
@@ -32,8 +34,9 @@ static enum hf_health_drain_why make_never(const struct hf_health_drain *drain,
 	return drain->stale ? HF_HEALTH_DRAIN_OLD : HF_HEALTH_DRAIN_EVICT;
 }
 
-/* The time until which the pod may end by itself, as a job moves its ranks more gently.  A pod that came later has the same
- * time.  Pods that are made again and again on this node are evicted more seldom. */
+/* The time until which the pod may end by itself: a job moves its ranks more gently than an eviction does.  A pod
+ * that came after the quarantine has as much time from its arrival.  If pods come to this node again and again,
+ * they are evicted at longer intervals. */
 static hf_time gone_by_itself(const struct hf_health_drain *drain, const struct hf_health_pod *pod)
 {
 	hf_time backoff = hf_health_drain_backoff(drain->came_back + 1, 0);

@@ -116,7 +116,7 @@ static void who_is_refused_is_asked_again_and_never_forced(void **state)
 	drain.now += 11 * HF_MINUTE;
 	assert_true(hf_health_drain_is_stuck(&drain));
 	expect(HF_HEALTH_DRAIN_EVICT);
-	/* It has evicted for a minute only. */
+	/* The policy allows evictions only for a minute so far. */
 	drain.evicts_at = drain.now - HF_MINUTE;
 	assert_false(hf_health_drain_is_stuck(&drain));
 }

@@ -2,8 +2,8 @@
  * Copyright The Holdfast authors */
 
 /*
- * Turns evidence into faults: counts, confirms, ends and ages them. Input: evidence in the order of
- * time. Invariants: one event counts once; an open fault never becomes milder.
+ * Turns evidence into faults: counts, confirms, ends and ages them.
+ * Input: evidence in the order of time.  Invariants: one event counts once; an open fault never becomes milder.
  */
 #include "health/brain_internal.h"
 
@@ -32,8 +32,9 @@ void hf_health_times_add(hf_time *times, uint32_t *len, uint32_t max, hf_time at
 
 /* ---- which fault ------------------------------------------------------------------------------ */
 
-/* The key of de-duplication.  A rule that counts over all units of a device has one fault for
- * them all.  A loss of the bus is one fault, whether its report names a port above the device or not. */
+/* Whether the evidence is about this fault, so that no second fault is opened.  If a rule counts over all units of
+ * a device, all units share one fault.  A loss of the bus is one fault, whether its report names a port above the
+ * device or not. */
 static bool is_about(const struct hf_health_fault *f, const struct hf_health_evidence *e,
 		     const struct hf_health_rule *rule)
 {
@@ -44,7 +45,8 @@ static bool is_about(const struct hf_health_fault *f, const struct hf_health_evi
 	       f->subcode == e->subcode && (any_unit || hf_streq(f->unit, e->unit));
 }
 
-/* The weight of a fault when there is no room: a fault that has ended counts least, then one that follows from another. */
+/* The weight of a fault when there is no room for another: a fault that has ended weighs least, then a fault that
+ * follows from another. */
 static int weigh_fault(const struct hf_health_fault *f)
 {
 	if (!f->open)
@@ -52,7 +54,7 @@ static int weigh_fault(const struct hf_health_fault *f)
 	return hf_health_fault_follows(f) ? 1 : 2;
 }
 
-/* `a` gives way before `b`: weak before strict, old before new. */
+/* Whether `a` is dropped before `b`: a mild fault before a grave one, an old one before a new one. */
 static bool is_less(const struct hf_health_fault *a, const struct hf_health_fault *b)
 {
 	if (weigh_fault(a) != weigh_fault(b))
@@ -60,7 +62,7 @@ static bool is_less(const struct hf_health_fault *a, const struct hf_health_faul
 	return a->cls != b->cls ? a->cls < b->cls : a->last < b->last;
 }
 
-/* The fault that gives way first; the device has one at least. */
+/* The fault of the device to drop first.  The device has at least one fault. */
 static struct hf_health_fault *find_least(struct hf_health_device *device)
 {
 	struct hf_health_fault *least = &device->faults[0];
@@ -104,8 +106,8 @@ static void add_repeat(struct hf_health_fault *f, const struct hf_health_rule *r
 			    at - rule->window);
 }
 
-/* A lost bus needs two witnesses if none of them is the kernel: a driver that hangs calls every device lost.  A single witness
- * can take its report back. */
+/* Lowers the class of a lost bus that has only one witness, and this is not the kernel: a driver that hangs calls
+ * every device lost.  A single witness can take its report back. */
 static void rate_bus(struct hf_health_fault *f)
 {
 	bool kernel = f->sources & 1u << HF_HEALTH_BY_KMSG;
@@ -117,8 +119,8 @@ static void rate_bus(struct hf_health_fault *f)
 	f->clear = HF_HEALTH_BY_LEVEL;
 }
 
-/* More evidence of a fault that is open never makes it milder: the window of a count may have passed its first times, and
- * another line of the same code may be less grave. */
+/* Keeps the graver class: more evidence of an open fault never makes it milder.  The window of a rule's count may
+ * have passed the first times, or another line with the same code may be less grave. */
 static void keep_grave(struct hf_health_fault *f, const struct hf_health_fault *was)
 {
 	if (was->cls > f->cls) {
@@ -136,7 +138,7 @@ static void rate_fault(struct hf_health_fault *f, const struct hf_health_rule *r
 {
 	static const struct hf_health_rule unrated = {.cls = HF_HEALTH_UNRATED};
 	bool counted = rule && rule->count > 1;
-	/* Without a unit it is not known whether two errors are in the same place. */
+	/* Without a unit nothing shows whether two errors are in the same place. */
 	bool placed = !counted || !rule->same_unit || f->unit[0] != '\0';
 
 	if (!rule)
@@ -151,7 +153,7 @@ static void rate_fault(struct hf_health_fault *f, const struct hf_health_rule *r
 	f->follows = rule->follows;
 	f->program = counted && rule->below == HF_HEALTH_APP;
 	rate_bus(f);
-	/* While a rule only counts this fault, no signal ends it. */
+	/* While the rule still counts the fault, a recovery reported by the driver does not end it. */
 	if (!hf_health_is_fatal(f->cls) && counted)
 		f->clear = HF_HEALTH_BY_AGE;
 	if (f->cls <= HF_HEALTH_APP) {
@@ -183,11 +185,11 @@ static hf_time find_last_stop(const struct hf_health_device *device)
 	return last;
 }
 
-/* Reports of a stop with shorter pauses are one stop. */
+/* Reports of a stop that follow each other within this time are one stop. */
 #define STOP_BURST (3 * HF_MINUTE)
 
-/* After so many stops of one device another reset or restart is not worth it: the fault is for a person.  stopped: the last
- * stop before this one. */
+/* Counts a stop of the device.  After escalate_count stops another reset or restart would not help, so the fault
+ * needs a person (class support).  stopped: the time of the last stop before this one. */
 static void escalate_stop(struct hf_health_brain *b, struct hf_health_device *device,
 			  struct hf_health_fault *f, hf_time at, hf_time stopped)
 {
@@ -216,7 +218,7 @@ static bool is_within(const struct hf_health_fault *f, hf_time stop)
 	return stop >= f->opened_at - STOP_BURST && stop <= f->last;
 }
 
-/* Another fault of the device had stopped it at that time as well. */
+/* Whether another fault of the device had stopped the device at that time as well. */
 static bool stopped_by_another(const struct hf_health_device *device,
 			       const struct hf_health_fault *than, hf_time at)
 {
@@ -251,7 +253,7 @@ void hf_health_fault_uncount(struct hf_health_device *device, struct hf_health_f
 
 /* ---- consequences --------------------------------------------------------------------------------- */
 
-/* A fault does not follow from a milder one. */
+/* Whether the fault `of` may follow from `f`: a fault does not follow from a milder one. */
 static bool is_cause(const struct hf_health_fault *f, const struct hf_health_fault *of)
 {
 	return !f->follows && of->follows && f->cls >= of->cls;
@@ -263,18 +265,19 @@ static bool is_of_link(const struct hf_health_fault *f)
 			   (f->detector == HF_HEALTH_XID && f->code == HF_HEALTH_CODE_LINK));
 }
 
-/* The device is off the bus, or a fatal error of the bus has cut it off. */
+/* Whether the fault means that the device is off the bus, or that a fatal error of the bus has cut it off. */
 static bool is_lost(const struct hf_health_fault *f)
 {
 	return f->open && (f->detector == HF_HEALTH_BUSLOST || f->detector == HF_HEALTH_AER) &&
 	       hf_health_is_fatal(f->cls);
 }
 
-/* The link's fault began with the loss, not before.  The two may be reported in either order. */
+/* Whether the fault of a link began with the loss of a device, not before it.  The two may be reported in either
+ * order. */
 static bool is_with(const struct hf_health_brain *b, const struct hf_health_fault *link,
 		    const struct hf_health_fault *lost)
 {
-	/* A measurement is late if the library hangs because of the loss. */
+	/* A measurement of links may come late if the library hangs because of the loss. */
 	hf_time window =
 		link->detector == HF_HEALTH_NVLINK ? b->config->same_bus : b->config->peers_window;
 
@@ -305,8 +308,8 @@ void hf_health_fault_own(struct hf_health_brain *b, struct hf_health_device *dev
 		hf_health_fault_sight(b, device, b->now);
 }
 
-/* Links to a device that fell off the bus are gone, and the restart that the device needs mends them.  If the device is back
- * without a restart, the links' faults count for themselves. */
+/* Links to a device that fell off the bus are gone, and the restart that the device needs mends them: their faults
+ * do not count. If the device comes back without a restart, the faults of its links count for themselves. */
 static void follow_loss(struct hf_health_brain *b, struct hf_health_device *device,
 			struct hf_health_fault *f)
 {
@@ -357,7 +360,7 @@ static void attach_fault(struct hf_health_brain *b, struct hf_health_device *dev
 
 /* ---- a place for it ------------------------------------------------------------------------------- */
 
-/* The fault that the evidence will begin, as far as its weight needs it. */
+/* A fault as the evidence would open it, with the members that determine its weight. */
 static struct hf_health_fault make_awaited(const struct hf_health_brain *b,
 					   const struct hf_health_device *device,
 					   const struct hf_health_evidence *e,
@@ -380,8 +383,8 @@ static struct hf_health_fault make_awaited(const struct hf_health_brain *b,
 	return f;
 }
 
-/* A slot for such a fault; NULL: all faults that are there weigh as much.  An open fault gives way only to a graver one, else
- * faults beyond the limit would be found, reported and forgotten in turn. */
+/* Finds a slot for the fault; NULL: none of the device's faults weighs less.  An open fault is dropped only for a
+ * graver one; otherwise faults beyond the limit would be found, reported and dropped in turn. */
 static struct hf_health_fault *find_slot(struct hf_health_brain *b, struct hf_health_device *device,
 					 const struct hf_health_fault *fresh)
 {
@@ -397,8 +400,9 @@ static struct hf_health_fault *find_slot(struct hf_health_brain *b, struct hf_he
 	return least->open && !graver ? NULL : least;
 }
 
-/* NVML reports an Xid late, and by its number alone.  If the kernel's line about that Xid came before, NVML is only one more
- * witness, also if the driver has recovered since: another Xid would have a line of its own.  False: there was no line. */
+/* NVML reports an Xid late, and only its number.  If the kernel's line about that Xid came before, NVML is only
+ * another witness, also if the driver has recovered since: another Xid would have a line of its own.  False: the
+ * fault has no such line. */
 static bool add_witness(struct hf_health_brain *b, struct hf_health_device *device,
 			const struct hf_health_evidence *e)
 {
@@ -453,8 +457,8 @@ void hf_health_fault_sight(struct hf_health_brain *b, struct hf_health_device *d
 			    at - b->config->confirm_window);
 }
 
-/* The evidence continues the fault's event, perhaps from another source.  The kernel prints several lines about a lost bus,
- * within minutes, and a measurement repeats itself each time. */
+/* Whether the evidence continues the fault's event, perhaps from another source.  The kernel prints several lines
+ * about a lost bus within minutes, and a measurement repeats itself each time. */
 static bool goes_on(const struct hf_health_brain *b, const struct hf_health_fault *f,
 		    const struct hf_health_evidence *e)
 {
@@ -465,8 +469,8 @@ static bool goes_on(const struct hf_health_brain *b, const struct hf_health_faul
 	return f->open && e->at - f->last <= span;
 }
 
-/* The fault had stopped its device before this evidence.  A lost bus, and a request of the driver, stand until they end, and
- * each look finds them again.  Of other faults a new line is a new error. */
+/* Whether the fault had stopped its device before this evidence.  A lost bus, and a request of the driver, last
+ * until they end, and each measurement finds them again.  For other faults a new line is a new error. */
 static bool had_stopped(const struct hf_health_brain *b, const struct hf_health_fault *f,
 			const struct hf_health_evidence *e)
 {
@@ -475,8 +479,8 @@ static bool had_stopped(const struct hf_health_brain *b, const struct hf_health_
 	return f->open && hf_health_is_fatal(f->cls) && (stands || goes_on(b, f, e));
 }
 
-/* An event has a longest span, else a flood without a pause would count once for ever.  A lost bus has stopped its device
- * with the first line. */
+/* Whether the evidence belongs to the fault's event.  An event has a longest span, otherwise a flood without a
+ * pause would count once for ever.  A lost bus has no such span: its first line has stopped the device. */
 static bool is_same_event(const struct hf_health_brain *b, const struct hf_health_fault *f,
 			  const struct hf_health_evidence *e)
 {
@@ -487,7 +491,7 @@ static bool is_same_event(const struct hf_health_brain *b, const struct hf_healt
 
 static void count_evidence(struct hf_health_fault *f, const struct hf_health_evidence *e, bool same)
 {
-	/* Another source of the same event does not count. */
+	/* The same event from another source is not counted again. */
 	if (!same || (f->sources & 1u << e->source))
 		f->count++;
 	f->sources = (same || f->detector == HF_HEALTH_BUSLOST ? f->sources : 0) | 1u << e->source;
@@ -511,15 +515,16 @@ static void open_fault(struct hf_health_fault *f, hf_time at)
 	f->sources = 0;
 }
 
-/* The state before a piece of evidence. */
+/* What was true before a piece of evidence was applied. */
 struct before {
 	bool same;       /* the evidence continues an event */
-	bool stands;     /* the fault had stopped its device, and goes on */
-	hf_time stopped; /* last stop of the device by any fault; NONE: the device works */
+	bool stands;     /* the fault had stopped its device, and still does */
+	hf_time stopped; /* when any fault last stopped the device; NONE: the device works */
 };
 
-/* The kernel prints several lines about one failed recovery: one for the device, one for each port above it.  Likewise
- * mlx5_core about one error of an adapter.  Another of the device's faults has had a line of this incident. */
+/* Whether another fault of the device has had a line of the same incident.  The kernel prints several lines about
+ * one failed recovery: one for the device, one for each port above it.  mlx5_core also prints several lines about
+ * one error of an adapter. */
 static bool is_of_incident(const struct hf_health_brain *b, const struct hf_health_device *device,
 			   const struct hf_health_fault *f, hf_time at)
 {
@@ -565,7 +570,7 @@ struct hf_health_fault *hf_health_fault_see(struct hf_health_brain *b,
 	before = (struct before){same, had_stopped(b, f, e), find_last_stop(device)};
 	if (!same || f->event_at == HF_TIME_NONE)
 		f->event_at = e->at;
-	/* The report of the port may arrive after the report of the device. */
+	/* The report that names the port may arrive after the report about the device. */
 	if (f->detector == HF_HEALTH_BUSLOST && (!f->open || f->unit[0] == '\0'))
 		memcpy(f->unit, e->unit, sizeof(f->unit));
 	if (!f->open)
@@ -589,7 +594,7 @@ void hf_health_fault_close(struct hf_health_brain *b, struct hf_health_fault *fa
 	b->changed = true;
 }
 
-/* The place of the port that a unit names among the ports above the device; -1: the unit names none of them. */
+/* The index, among the ports above the device, of the port that a unit names; -1: the unit names none of them. */
 static int find_unit_above(const struct hf_health_device *device, const char *unit)
 {
 	char port[HF_HEALTH_DEVICE_MAX];
@@ -599,7 +604,8 @@ static int find_unit_above(const struct hf_health_device *device, const char *un
 	return hf_health_find_above(device->above, unit + strlen(HF_HEALTH_UNIT_PORT), port);
 }
 
-/* The kernel recovers what is below a port, or one device.  A fault of a port above that stands. */
+/* Whether a recovery by the kernel covers the fault.  The kernel recovers one device, or all below a port; a fault
+ * of a port above that remains. */
 static bool is_within_recovery(const struct hf_health_device *device,
 			       const struct hf_health_fault *f, const struct hf_health_evidence *e)
 {
@@ -609,7 +615,8 @@ static bool is_within_recovery(const struct hf_health_device *device,
 	       find_unit_above(device, f->unit) >= find_unit_above(device, e->unit);
 }
 
-/* The evidence ends the fault: it names the fault's code, or no code.  A fault that was seen later than the recovery stands. */
+/* Whether the evidence ends the fault: it names the fault's code, or no code.  A fault that was seen later than
+ * the recovery remains. */
 static bool is_over(const struct hf_health_device *device, const struct hf_health_fault *f,
 		    const struct hf_health_evidence *e)
 {
@@ -626,7 +633,7 @@ static bool is_over(const struct hf_health_device *device, const struct hf_healt
 static void close_where(struct hf_health_brain *b, struct hf_health_device *device,
 			const struct hf_health_evidence *e)
 {
-	/* A log that is read late holds recoveries of long ago. */
+	/* A log that is read late has recoveries that are long past: they stop no device now. */
 	bool late = b->now - e->at >= b->config->probation;
 
 	for (size_t i = 0; i < device->faults_len; i++) {
@@ -639,8 +646,8 @@ static void close_where(struct hf_health_brain *b, struct hf_health_device *devi
 	}
 }
 
-/* The driver has one request at a time, and a new one replaces the last.  Reset required (NVML 16) is reported beside it, and
- * a fault for a person is no request any more. */
+/* Ends the driver's former requests: the driver has one request at a time, and a new one replaces it.  "Reset
+ * required" (NVML 16) is reported beside the request and stays, and so does a fault that needs a person. */
 static void replace_request(struct hf_health_brain *b, struct hf_health_device *device, int code)
 {
 	for (size_t i = 0; i < device->faults_len; i++) {
@@ -657,7 +664,7 @@ static enum hf_health_kind get_device_kind(enum hf_health_detector detector)
 	switch (detector) {
 	case HF_HEALTH_SXID: return HF_HEALTH_SWITCH;
 	case HF_HEALTH_IB: return HF_HEALTH_PORT;
-	/* Any device on the bus may have such lines; only known devices count. */
+	/* These lines may name any device on the bus; only known devices count. */
 	case HF_HEALTH_AER:
 	case HF_HEALTH_MLX5:
 	case HF_HEALTH_DRIVER:
@@ -681,7 +688,8 @@ static void apply_to(struct hf_health_brain *b, struct hf_health_device *device,
 		b->memory->evidence_dropped++;
 		return;
 	}
-	/* A source of evidence can see the device; of a port in another network namespace it sees only the function. */
+	/* The source of the evidence can see the device.  Of a port in another network namespace it sees only the
+	 * PCI function. */
 	hf_health_seen(b, device);
 	if (e->at > device->heard_at && !hf_health_port_is_hidden(device))
 		hf_health_hear(b, device, e->at);
@@ -697,8 +705,9 @@ static void apply_to(struct hf_health_brain *b, struct hf_health_device *device,
 
 /* ---- PCIe: devices and the ports above them --------------------------------------------------------------- */
 
-/* The severity of the error that the kernel could not recover.  The line that says so has none, and the device works on
- * after an error that was not fatal.  The device's other faults of the same minute tell; UNSAID: it has none. */
+/* The severity of the error that the kernel could not recover: the kernel's line does not tell it, and after an
+ * error that was not fatal the device works on.  So the severity of the device's other PCIe faults of the same
+ * minute is taken; UNSAID: there are none. */
 static enum hf_health_severity find_severity_beside(const struct hf_health_brain *b,
 						    const struct hf_health_device *device,
 						    hf_time at)
@@ -724,7 +733,8 @@ static void apply_pcie_to(struct hf_health_brain *b, struct hf_health_device *de
 {
 	struct hf_health_evidence e = *given;
 
-	/* If the ports above the device are not known, the severity of the last report in the log stays. */
+	/* If the ports above the device are not known, the evidence keeps the severity of the last report in the
+	 * log. */
 	if (e.code == HF_HEALTH_CODE_UNRECOVERED) {
 		enum hf_health_severity beside = find_severity_beside(b, device, e.at);
 
@@ -732,7 +742,7 @@ static void apply_pcie_to(struct hf_health_brain *b, struct hf_health_device *de
 			e.severity = beside;
 	}
 	if (e.code == HF_HEALTH_CODE_LINK_DOWN || e.code == HF_HEALTH_CODE_INACCESSIBLE) {
-		/* Detector ib measures whether a network port is there, and whether it comes back. */
+		/* For a network port, detector ib measures whether the port is there and whether it comes back. */
 		if (device->kind != HF_HEALTH_GPU)
 			return;
 		e.detector = HF_HEALTH_BUSLOST;
@@ -741,8 +751,9 @@ static void apply_pcie_to(struct hf_health_brain *b, struct hf_health_device *de
 	apply_to(b, device, &e);
 }
 
-/* The device is the function at that address, or a network port of it: one function may have two.  A port that only an
- * earlier boot has seen may have another name by now; it counts if no other has the address. */
+/* Whether the address is that of the device: of its PCI function, or of the function of this network port (a
+ * function may have two ports).  A port that only an earlier boot has seen may have another name by now; it counts
+ * if no other device has the address. */
 static bool is_at(const struct hf_health_brain *b, const struct hf_health_device *device,
 		  const char *address)
 {
@@ -752,9 +763,10 @@ static bool is_at(const struct hf_health_brain *b, const struct hf_health_device
 	       (device->seen && hf_streq(device->alias, address));
 }
 
-/* The address is another function of the device, and the evidence concerns all functions: they share the link, which a
- * fatal error stops and a recovery resets.  Milder evidence concerns its own function, unless that is no device here: the
- * audio function of a GPU for instance.  That one function cannot be reached says nothing of the others. */
+/* Whether the address is another function of the device, and the evidence concerns all functions.  They share the
+ * link, which a fatal error stops and a recovery resets.  Milder evidence concerns only its own function, unless
+ * the memory has no device for that function, for instance the audio function of a GPU.  That one function cannot
+ * be reached does not concern the others. */
 static bool is_function_of(const struct hf_health_brain *b, const struct hf_health_device *device,
 			   const struct hf_health_evidence *e)
 {
@@ -767,7 +779,7 @@ static bool is_function_of(const struct hf_health_brain *b, const struct hf_heal
 	       !hf_health_memory_find(b->memory, e->device);
 }
 
-/* Evidence about a port, as that of a device below it. */
+/* Makes evidence about a port into evidence about a device below the port. */
 static struct hf_health_evidence make_evidence_below(const struct hf_health_evidence *e,
 						     const struct hf_health_device *device,
 						     const char *port)
@@ -782,8 +794,8 @@ static struct hf_health_evidence make_evidence_below(const struct hf_health_evid
 	return below;
 }
 
-/* The address in the evidence is that of a device or of its functions, or that of a PCIe port above one or several
- * devices.  Evidence about a port is applied to each device below it, but for corrected errors. */
+/* Applies evidence about a PCI address: of a device, of another function of a device, or of a port above devices.
+ * Evidence about a port applies to each device below it, except corrected errors. */
 static void apply_pcie(struct hf_health_brain *b, const struct hf_health_evidence *e)
 {
 	for (size_t i = 0; i < b->memory->devices_len; i++) {
@@ -798,7 +810,7 @@ static void apply_pcie(struct hf_health_brain *b, const struct hf_health_evidenc
 		if (e->severity == HF_HEALTH_CORRECTED ||
 		    hf_health_find_above(d->above, e->device, port) < 0)
 			continue;
-		/* That another function of a port cannot be reached says nothing of the port. */
+		/* That another function of a port's device cannot be reached does not concern the port. */
 		if (e->code == HF_HEALTH_CODE_INACCESSIBLE && !hf_streq(port, e->device))
 			continue;
 		below = make_evidence_below(e, d, port);
@@ -806,7 +818,7 @@ static void apply_pcie(struct hf_health_brain *b, const struct hf_health_evidenc
 	}
 }
 
-/* What the driver prints about a function concerns all of its ports. */
+/* Applies a line of mlx5_core about a PCI function to all network ports of the function. */
 static void apply_mlx5(struct hf_health_brain *b, const struct hf_health_evidence *e)
 {
 	for (size_t i = 0; i < b->memory->devices_len; i++)
@@ -816,7 +828,7 @@ static void apply_mlx5(struct hf_health_brain *b, const struct hf_health_evidenc
 
 /* ---- a reset of a GPU that is not named --------------------------------------------------------------------- */
 
-/* The fault stops the device until a reset or a restart, and neither has been made yet. */
+/* Whether the fault stops the device until a reset or a restart that has not been made yet. */
 static bool awaits_reset(const struct hf_health_fault *f)
 {
 	enum hf_health_clear clear = f->raised ? f->milder_clear : f->clear;
@@ -825,7 +837,7 @@ static bool awaits_reset(const struct hf_health_fault *f)
 	       (clear == HF_HEALTH_BY_SIGNAL || clear == HF_HEALTH_BY_BOOT);
 }
 
-/* A GPU awaits a reset.  Then a line that asks for a reset and names no GPU is taken to mean that one. */
+/* Whether a GPU already waits for a reset: then a line that asks for a reset and names no GPU means that GPU. */
 static bool is_reset_explained(const struct hf_health_brain *b)
 {
 	for (size_t i = 0; i < b->memory->devices_len; i++) {
@@ -838,7 +850,7 @@ static bool is_reset_explained(const struct hf_health_brain *b)
 	return false;
 }
 
-/* Closes the node's fault of such a line. */
+/* Closes the node's fault "a reset is required somewhere" if a GPU that waits for a reset explains it. */
 static void close_explained(struct hf_health_brain *b)
 {
 	struct hf_health_device *node = &b->memory->devices[0];
@@ -881,8 +893,8 @@ static void apply_evidence(struct hf_health_brain *b, const struct hf_health_evi
 
 /* ---- programs --------------------------------------------------------------------------------------- */
 
-/* A program with a bug makes the same fault on each GPU.  If two GPUs of a node have the fault within a day, the program is at
- * fault, not the GPUs. */
+/* Whether another GPU of the node had the same fault within a day: then a bug of the program causes it, not the
+ * GPUs. */
 static bool is_programs(const struct hf_health_brain *b, const struct hf_health_device *device,
 			const struct hf_health_fault *f)
 {
@@ -900,7 +912,7 @@ static bool is_programs(const struct hf_health_brain *b, const struct hf_health_
 	return false;
 }
 
-/* The number of other faults with a sighting at that time. */
+/* The number of other faults of the device that were sighted at that time. */
 static uint32_t count_sighted_with(const struct hf_health_device *device,
 				   const struct hf_health_fault *than, hf_time at)
 {
@@ -915,7 +927,7 @@ static uint32_t count_sighted_with(const struct hf_health_device *device,
 	return n;
 }
 
-/* Removes the fault's own sightings; those of other faults at the same time stay. */
+/* Removes the fault's own sightings; sightings of other faults at the same time stay. */
 static void remove_sightings(struct hf_health_device *device, const struct hf_health_fault *f)
 {
 	uint32_t kept = 0;
@@ -934,7 +946,7 @@ static void remove_sightings(struct hf_health_device *device, const struct hf_he
 	device->sightings_len = kept;
 }
 
-/* Makes faults of programs count against no device. */
+/* Makes faults that programs cause count against no device. */
 static void forgive_programs(struct hf_health_brain *b)
 {
 	for (size_t i = 0; i < b->memory->devices_len; i++) {

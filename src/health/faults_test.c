@@ -35,8 +35,8 @@ static void a_flood_is_one_fault_and_one_sighting(void **state)
 	assert_int_equal(health_device(&n, "gpu-0")->state, HF_HEALTH_SUSPECT);
 }
 
-/* A device that stopped once has not stopped fifteen times because its driver goes on telling, of one thing or of
- * several in turn, and however long it pauses between. */
+/* However often the driver repeats its report, of one fault or of several in turn, and with pauses of any length:
+ * the device has stopped once. */
 static void a_stream_of_what_stops_is_one_stop(void **state)
 {
 	(void)state;
@@ -62,7 +62,8 @@ static void another_witness_is_no_second_time(void **state)
 	assert_int_equal(health_fault(&n, "gpu-0", HF_HEALTH_XID, 62)->sources, 3);
 }
 
-/* A look that hangs holds the library's events up: what the line told comes once more, half a minute later. */
+/* A call of the library that hangs delays NVML's events: NVML reports the Xid of the kernel's line again half a
+ * minute later. */
 static void a_late_witness_is_no_second_time(void **state)
 {
 	(void)state;
@@ -145,7 +146,8 @@ static void a_repeat_after_a_day_is_a_first_time(void **state)
 	assert_int_equal(health_fault(&n, "gpu-0", HF_HEALTH_XID, 31)->cls, HF_HEALTH_APP);
 }
 
-/* Five stops within a day are for a person, and stay so when the first of them are longer ago. */
+/* After five stops within a day the fault needs a person, also when the first of these stops are longer than a day
+ * ago. */
 static void what_was_escalated_stays_so(void **state)
 {
 	(void)state;
@@ -161,7 +163,7 @@ static void what_was_escalated_stays_so(void **state)
 			 HF_HEALTH_REPLACE_NODE);
 }
 
-/* The log of an agent that did not run for hours. */
+/* The agent did not run for hours and reads the log of that time in one step. */
 static void stops_that_are_told_in_one_step_are_as_many(void **state)
 {
 	(void)state;
@@ -184,7 +186,8 @@ static void link_error(void)
 	snprintf(e->unit, sizeof(e->unit), "link 3");
 }
 
-/* The second in a day is a stop of its device, until it is told of again behind the loss that it came with. */
+/* The second link error within a day stops its device.  The stop is undone when the loss of another device explains the
+ * error, in the same step or in a later one. */
 static void a_link_of_a_loss_is_no_stop_in_whatever_step_it_is_told(void **state)
 {
 	(void)state;
@@ -215,7 +218,7 @@ static void a_consequence_that_is_late_is_its_own(void **state)
 	assert_true(health_fault(&n, "gpu-0", HF_HEALTH_XID, 45)->attached);
 }
 
-/* What a table leaves out, or calls mild, is no worse for having one witness. */
+/* A fault that a table of rules leaves out, or calls mild, is not made graver because it has one witness. */
 static void a_table_that_has_no_lost_bus_makes_nothing_of_it(void **state)
 {
 	static const struct hf_health_rule none[] = {
@@ -232,7 +235,8 @@ static void a_table_that_has_no_lost_bus_makes_nothing_of_it(void **state)
 	assert_int_equal(health_device(&n, "gpu-0")->state, HF_HEALTH_HEALTHY);
 }
 
-/* In either order.  A link's fault from before the loss does not follow from it, nor one that is left after it. */
+/* Link and loss may be reported in either order.  A link's fault from before the loss does not follow from it, nor
+ * does a fault that remains after the loss. */
 static void links_to_a_lost_device_follow_from_its_loss(void **state)
 {
 	(void)state;
@@ -286,8 +290,8 @@ static void times_keep_the_newest_within_their_window(void **state)
 	assert_int_equal(times[2], 0);
 }
 
-/* More links than a device has room for are lost with a neighbour: what is its own is known all the same, and
- * one more of such links takes no other's place. */
+/* A loss of a neighbour takes more links than a device has room for faults.  The device's own fault is still kept,
+ * and a further fault of a link replaces no other fault. */
 static void what_follows_hides_no_fault_of_its_own(void **state)
 {
 	(void)state;
@@ -308,7 +312,7 @@ static void what_follows_hides_no_fault_of_its_own(void **state)
 	assert_int_equal(n.memory.faults_dropped, 2);
 }
 
-/* What is taken back of one fault is not taken back of another that stopped the device as well. */
+/* If one fault is found to be a program's, the stops of other faults of the device stay counted. */
 static void a_program_that_is_forgiven_takes_no_stop_with_it(void **state)
 {
 	(void)state;
@@ -324,7 +328,8 @@ static void a_program_that_is_forgiven_takes_no_stop_with_it(void **state)
 	assert_int_equal(health_device(&n, "gpu-0")->fatals_len, 1);
 }
 
-/* Lines that are read at once have one time.  Xid 78 twice within five minutes is confirmed, with or without the program's Xid. */
+/* Lines that are read at once have one time.  Xid 78 twice within five minutes is confirmed, whether or not a
+ * program's Xid is forgiven. */
 static void a_program_that_is_forgiven_takes_one_sighting_and_no_others(void **state)
 {
 	(void)state;
@@ -341,7 +346,7 @@ static void a_program_that_is_forgiven_takes_one_sighting_and_no_others(void **s
 	assert_int_equal(health_device(&n, "gpu-0")->state, HF_HEALTH_DEGRADED_STATE);
 }
 
-/* With a table by which a program's Xid that comes again stops the device, and a stop is for a person. */
+/* With a table of rules in which a program's Xid stops the device if it comes again, and one stop needs a person. */
 static void a_program_that_is_forgiven_leaves_nothing_of_its_own(void **state)
 {
 	static const struct hf_health_rule rule[] = {
@@ -380,7 +385,7 @@ static void a_program_that_is_forgiven_leaves_nothing_of_its_own(void **state)
 	assert_int_equal(health_device(&n, "gpu-0")->state, HF_HEALTH_PROBATION);
 }
 
-/* What the driver asks for stands until it is over, however long its looks are apart. */
+/* A request of the driver is one stop until it ends, however long the pauses between the measurements are. */
 static void what_the_driver_asks_for_is_one_stop(void **state)
 {
 	(void)state;
@@ -393,7 +398,7 @@ static void what_the_driver_asks_for_is_one_stop(void **state)
 			 HF_HEALTH_GPU_RESET);
 }
 
-/* The fault counted several times as the device's own; then the neighbour has it, so a program causes it. */
+/* The fault counted several times as the device's own.  Then a neighbour has it too, so a program causes it. */
 static void a_program_that_is_forgiven_leaves_no_sighting(void **state)
 {
 	(void)state;

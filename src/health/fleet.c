@@ -2,8 +2,9 @@
  * Copyright The Holdfast authors */
 
 /*
- * Decides the next action for each node: budgets, breaker, spares; the ladder proposes. Invariants:
- * the order of nodes does not matter; no budget is exceeded by one decision.
+ * Decides the next action for each node of a fleet: budgets, breaker and spares.  The ladder (ladder.c) proposes the
+ * actions.
+ * Invariants: the order of the nodes does not matter; the decisions of one call together exceed no budget.
  */
 #include "health/fleet.h"
 #include "health/ladder_internal.h"
@@ -24,7 +25,7 @@ const struct hf_health_policy hf_health_policy_default = {
 	.node_attempts = 5,
 	.node_window = 7 * HF_DAY,
 	.job_evictions = 2,
-	/* A breaker that is larger than what may be out in its window would never trip. */
+	/* A breaker larger than the number of nodes that may be quarantined in its window would never open. */
 	.breaker = {.count = -1, .percent = 20, .at_least_one = false},
 	.breaker_window = 5 * HF_MINUTE,
 	.rungs =
@@ -52,7 +53,7 @@ const struct hf_health_policy hf_health_policy_default = {
 						    .window = 7 * HF_DAY,
 						    .timeout = HF_HOUR},
 		},
-	/* An agent writes every six minutes at rest: two of them may be lost. */
+	/* An agent without news writes every six minutes; two of these writes may be lost. */
 	.stale_after = 15 * HF_MINUTE,
 };
 
@@ -112,17 +113,18 @@ static const char *rung_problem(const struct hf_health_rung *rung)
 {
 	if (rung->attempts < 0 || rung->window < 0 || rung->timeout < 0 || rung->settle < 0)
 		return "a number below zero";
-	return rung->attempts > 0 && rung->timeout < HF_MINUTE ? "a rung with less than a minute"
-							       : NULL;
+	return rung->attempts > 0 && rung->timeout < HF_MINUTE
+		       ? "a remedy has a timeout below a minute"
+		       : NULL;
 }
 
 const char *hf_health_policy_problem(const struct hf_health_policy *policy)
 {
 	if ((unsigned)policy->mode > HF_HEALTH_REMEDIATES)
-		return "a mode that is none";
+		return "the mode is unknown";
 	if (!limit_is_sound(&policy->unavailable) || !limit_is_sound(&policy->quarantines) ||
 	    !limit_is_sound(&policy->breaker))
-		return "a limit that is none";
+		return "a limit is out of range";
 	if (!numbers_are_sound(policy))
 		return "a number below zero";
 	for (size_t i = 0; i < HF_HEALTH_ACTIONS; i++) {
@@ -156,7 +158,7 @@ bool hf_health_in_window(const struct hf_health_window *windows, size_t len, hf_
 		const struct hf_health_window *w = &windows[i];
 		bool over = w->to_minute < w->from_minute;
 		bool late = of_day >= w->from_minute, early = of_day < w->to_minute;
-		/* Behind midnight it is the window of the day before. */
+		/* After midnight the time belongs to the window that began on the day before. */
 		int64_t begun = over && !late ? day - 1 : day;
 
 		if ((over ? late || early : late && early) &&
@@ -185,7 +187,8 @@ struct budgets {
 	int32_t unavailable, quarantines, concurrent; /* left; -1: no limit */
 	bool in_window;
 	struct hf_health_breaker breaker;
-	/* How many nodes of each domain are out; how many of each job's are quarantined by this plan. */
+	/* domains: nodes of each failure domain that are out of use.  jobs: nodes of each job that this plan
+	 * quarantines. */
 	struct tallies domains, jobs;
 };
 
@@ -201,7 +204,7 @@ static int by_tally(const void *left, const void *right)
 	return strcmp(((const struct tally *)left)->name, ((const struct tally *)right)->name);
 }
 
-/* Sorts the tallies and adds up those with the same name. */
+/* Sorts the tallies by name, and adds up tallies with the same name. */
 static void add_up(struct tallies *tallies)
 {
 	size_t len = 0;
@@ -268,7 +271,7 @@ static void init_budgets(struct budgets *b, struct hf_arena *arena)
 		subtract_used(hf_health_limit_of(&policy->unavailable, fleet->selected), out);
 	b->quarantines = subtract_used(hf_health_limit_of(&policy->quarantines, fleet->selected),
 				       count_within(fleet, policy->quarantine_window));
-	/* A quarantine that cannot be recorded would not count later, so it is not allowed. */
+	/* A quarantine that the policy's status has no room to record would not count later, so it is not allowed. */
 	if (fleet->room >= 0 && (b->quarantines < 0 || b->quarantines > fleet->room))
 		b->quarantines = fleet->room;
 	b->concurrent = subtract_used(policy->concurrent, at_work);
@@ -291,8 +294,9 @@ static int by_time(const void *left, const void *right)
 	return a < b ? -1 : a > b;
 }
 
-/* The largest number of failures within a window at any time, since no operator may have run then.  Windows whose failures
- * were all weighed before do not count: only the limit has changed since. */
+/* The largest number of failures within one window, at any time: no operator may have run at that time.  A window
+ * counts only if it has a failure that no decision has weighed yet: for old failures only the limit can have
+ * changed. */
 static int32_t most_at_once(const struct failure *failures, size_t len, hf_time window)
 {
 	size_t most = 0, from = 0, news = 0;
@@ -311,8 +315,8 @@ static hf_time find_begin(const struct hf_health_node *node)
 	return node->began_at != HF_TIME_NONE ? node->began_at : node->evidence_at;
 }
 
-/* The nodes that were quarantined within the window, or will be for faults that began in it.  Each node counts once, also one
- * that fails again or whose taint was taken off. */
+/* The number of nodes that were quarantined within the window, or will be for faults that began in it.  A node
+ * counts once, also if it fails again or if its taint was taken off. */
 static int32_t newly_bad(const struct budgets *b, const struct hf_health_node *const *wanted,
 			 size_t wanted_len, struct hf_arena *arena)
 {
@@ -336,10 +340,11 @@ static int32_t newly_bad(const struct budgets *b, const struct hf_health_node *c
 	return n;
 }
 
-/* So many new ones within the window are no row of bad luck: nothing more is done until a person
- * has looked.  It counts what is wanted too, so that it trips before the first of a thousand; but
- * what budgets have held for long is no news, and what failed before a person closed it has been looked at:
- * a level is measured anew after that, and would open it again each time. */
+/* Opens the breaker if too many nodes fail within the window: that is no chance, and Holdfast does nothing more
+ * until a person has looked.  Nodes that only wait for their quarantine count too, so the breaker opens before the
+ * first of a thousand quarantines.  Two kinds do not count: nodes that budgets have held back for longer than the
+ * window, and faults from before a person closed the breaker.  A measured fault is found again after that closing,
+ * and would open the breaker each time. */
 static void trip_breaker(struct budgets *b, const struct hf_health_node *const *nodes,
 			 const struct hf_health_decision *decisions, size_t len,
 			 struct hf_arena *arena)
@@ -362,18 +367,19 @@ static void trip_breaker(struct budgets *b, const struct hf_health_node *const *
 	}
 	if (wanted_len > 0)
 		qsort(failures, wanted_len, sizeof(*failures), by_time);
-	/* Where nothing has failed since the last look there are fewer nodes, or other limits, and no more trouble. */
+	/* If no node has failed since the last decision, only the number of nodes or a limit has changed. */
 	bad = news > 0 ? newly_bad(b, wanted, wanted_len, arena) : 0;
 	most = most_at_once(failures, wanted_len, b->policy->breaker_window);
 	bad = most > bad ? most : bad;
-	/* One node alone never opens the breaker, also in a small cluster. */
+	/* A single node never opens the breaker, also in a small cluster. */
 	if (limit >= 0 && bad > (limit > 1 ? limit : 1))
 		b->breaker.tripped = true;
 }
 
 /* ---- one decision ------------------------------------------------------------------------------------- */
 
-/* A gang that restarts anyway loses nothing by this node. */
+/* Whether the job has had as many disturbances as the policy allows.  A job that restarts anyway loses nothing by
+ * this node, and a node with a fatal fault has stopped the job already. */
 static bool is_disturbed_enough(const struct budgets *b, const struct hf_health_node *node)
 {
 	const struct tally *job = find_tally(&b->jobs, node->job);
@@ -397,7 +403,7 @@ static enum hf_health_why hold_quarantine(struct budgets *b, const struct hf_hea
 		return HF_HEALTH_WHY_RATE;
 	if (is_disturbed_enough(b, node))
 		return HF_HEALTH_WHY_JOB;
-	/* What has stopped anyway is taken out at any time. */
+	/* A node with a fatal fault has stopped its work, so it is quarantined outside the windows too. */
 	if (!b->in_window && !hf_health_is_fatal(node->cls))
 		return HF_HEALTH_WHY_WINDOW;
 	return HF_HEALTH_WHY_COUNT;
@@ -416,7 +422,7 @@ static enum hf_health_why find_hold(struct budgets *b, const struct hf_health_no
 		return hold_quarantine(b, node);
 	if (d->doing != HF_HEALTH_DO_REMEDY)
 		return HF_HEALTH_WHY_COUNT;
-	/* Another person or tool works on a node that it has cordoned. */
+	/* A node that a person or another tool has cordoned gets no remedy beside theirs. */
 	if (node->foreign)
 		return HF_HEALTH_WHY_FOREIGN;
 	if (b->concurrent == 0)
@@ -458,7 +464,7 @@ static void decide_node(struct budgets *b, const struct hf_health_node *node,
 {
 	enum hf_health_why why;
 
-	/* Recording a failed remedy disturbs no pod. */
+	/* To record that a remedy has failed disturbs no pod, so no budget holds it back. */
 	if (d->answer != HF_HEALTH_GO || d->doing == HF_HEALTH_DO_FAIL)
 		return;
 	why = find_hold(b, node, d);
@@ -469,13 +475,14 @@ static void decide_node(struct budgets *b, const struct hf_health_node *node,
 	}
 	if (node->job_restarting && d->doing == HF_HEALTH_DO_QUARANTINE)
 		d->why = HF_HEALTH_WHY_JOB_RESTARTING;
-	/* A decision that is only shown uses the budgets too, so that later decisions are shown as they would be. */
+	/* In a mode that only shows decisions they use the budgets too, so that each decision is shown as it would
+	 * be. */
 	spend_budgets(b, node, d);
 	if (!mode_does(b->policy->mode, d->doing))
 		d->answer = HF_HEALTH_WOULD;
 }
 
-/* The strictest first, then the longest known, then by name: a budget goes where it matters. */
+/* Sorts nodes for the budgets: the strictest class first, then the oldest fault, then by name. */
 static int by_need(const void *left, const void *right)
 {
 	const struct hf_health_node *a = *(const struct hf_health_node *const *)left;
@@ -500,7 +507,8 @@ int hf_health_fleet_decide(const struct hf_health_fleet *fleet,
 
 	hf_assert(!hf_health_policy_problem(policy));
 	if (len > HF_HEALTH_NODES_MAX)
-		return hf_error_set(err, HF_E_TOO_LARGE, "%zu nodes, at most %d are decided about",
+		return hf_error_set(err, HF_E_TOO_LARGE,
+				    "the cluster has %zu nodes; Holdfast decides about at most %d",
 				    len, HF_HEALTH_NODES_MAX);
 	init_budgets(&b, arena);
 	nodes = HF_ARENA_ARRAY(arena, const struct hf_health_node *, len + 1);
@@ -516,7 +524,7 @@ int hf_health_fleet_decide(const struct hf_health_fleet *fleet,
 	trip_breaker(&b, nodes, decisions, len, arena);
 	for (size_t i = 0; i < len; i++) {
 		decide_node(&b, nodes[i], &decisions[i]);
-		/* Windows open, rates fall: what holds it may end with time alone. */
+		/* Windows open and rates fall, so a decision that is held may change with time alone. */
 		at = decisions[i].why == HF_HEALTH_WHY_REFUSED ? nodes[i]->not_before
 							       : fleet->now + HF_MINUTE;
 		if (decisions[i].answer == HF_HEALTH_HELD && at < wake)
@@ -544,7 +552,7 @@ static bool is_slow_at_work(const struct hf_health_node *node)
 	return hf_health_is_weak(node->cls) && !hf_str_is_empty(node->job);
 }
 
-/* With a spare the node would be quarantined. */
+/* Whether the node would be quarantined if a spare node could take its work. */
 static bool wants_a_spare(const struct hf_health_node *node, const struct hf_health_fleet *fleet,
 			  const struct hf_health_policy *policy)
 {
@@ -558,7 +566,7 @@ static bool wants_a_spare(const struct hf_health_node *node, const struct hf_hea
 	       fleet->now >= node->not_before;
 }
 
-/* The free nodes of each kind, less those that must stay free. */
+/* Counts the free nodes of each kind, less `keep` nodes that must stay free. */
 static struct tallies count_spares(const struct hf_health_fleet *fleet, int32_t keep,
 				   struct hf_arena *arena)
 {
@@ -595,7 +603,8 @@ int32_t hf_health_fleet_spares(const struct hf_health_fleet *fleet,
 		bool at_work = is_slow_at_work(&nodes[i]);
 
 		nodes[i].replaceable = !at_work || nodes[i].owned;
-		/* A quarantine moves no pod, so its spare stays reserved for the work that is still there. */
+		/* A quarantine moves no pod: while a quarantined node still has work, a spare stays reserved for
+		 * it. */
 		if (at_work && nodes[i].owned)
 			find_kind(&kinds, &nodes[i])->n--;
 		else if (at_work && wants_a_spare(&nodes[i], fleet, policy))

@@ -11,14 +11,14 @@
 HF_BEGIN_DECLS
 
 /*
- * Decides the next action for each node of a fleet, and why none: budgets, the breaker and the ladder of
- * remedies, over a snapshot.  The operator decides once more right before it acts, with a fresh snapshot
- * that includes its own actions.  Pure; the order of the nodes does not matter.
+ * Decides the next action for each node of a fleet, or the reason for none, from a snapshot: budgets, the breaker and
+ * the ladder of remedies.  Right before it acts, the operator decides once more, with a fresh snapshot that includes
+ * its own actions. Pure; the order of the nodes does not matter.
  */
 
-/* Nodes of one cluster: Kubernetes is tested with 5,000. */
+/* Most nodes of one cluster: Kubernetes is tested with 5,000. */
 #define HF_HEALTH_NODES_MAX 20000
-/* Attempts remembered of a node, and quarantines of the fleet within the breaker's window. */
+/* Most attempts that are remembered of a node, and most quarantines of the fleet within the breaker's window. */
 #define HF_HEALTH_ATTEMPTS_MAX 32
 /* Windows of a policy. */
 #define HF_HEALTH_WINDOWS_MAX 16
@@ -29,7 +29,7 @@ enum hf_health_mode {
 	HF_HEALTH_REMEDIATES,
 };
 
-/* A number, a share, or both; the lower value counts. */
+/* A number of nodes, a percentage of the nodes, or both; then the lower value counts. */
 struct hf_health_limit {
 	int32_t count;   /* -1: none */
 	int32_t percent; /* -1: none; rounded down */
@@ -40,36 +40,41 @@ struct hf_health_rung {
 	int32_t attempts; /* within the window; 0: never taken */
 	hf_time window;
 	hf_time timeout; /* without a verdict it has failed */
-	hf_time settle;  /* a fault within this time after a remedy may be its effect */
+	/* a fault within this time after a remedy may be an effect of the remedy */
+	hf_time settle;
 };
 
-/* In UTC.  If a policy has windows, disruptive actions happen only within one. */
+/* A time of the week, in UTC.  If a policy has windows, disruptive actions happen only within one of them. */
 struct hf_health_window {
-	uint8_t days;                   /* bit 0: Sunday */
-	int32_t from_minute, to_minute; /* of the day; beyond midnight where to < from */
+	uint8_t days; /* bit 0: Sunday */
+	/* minutes of the day; the window goes beyond midnight if to < from */
+	int32_t from_minute, to_minute;
 };
 
 struct hf_health_policy {
 	enum hf_health_mode mode;
 	bool paused;
-	bool force_drain;                   /* restart though pods remain that cannot be drained */
-	struct hf_health_limit unavailable; /* nodes out of use, for any reason */
+	/* restart the node although pods remain that cannot be drained */
+	bool force_drain;
+	struct hf_health_limit unavailable; /* most nodes out of use, for any reason */
 	struct hf_health_limit quarantines; /* within their window */
 	hf_time quarantine_window;
 	int32_t concurrent;    /* remedies at once */
-	int32_t per_domain;    /* unavailable nodes in one failure domain; 0: no limit */
+	int32_t per_domain;    /* most unavailable nodes in one failure domain; 0: no limit */
 	int32_t node_attempts; /* of any rung, within the window */
 	hf_time node_window;
-	int32_t job_evictions;          /* of one job, within the window; 0: no limit */
+	/* most disturbances of one job within the window; 0: no limit */
+	int32_t job_evictions;
 	struct hf_health_limit breaker; /* newly bad nodes within its window */
 	hf_time breaker_window;
 	struct hf_health_rung rungs[HF_HEALTH_ACTIONS];
 	struct hf_health_window windows[HF_HEALTH_WINDOWS_MAX];
 	size_t windows_len;
-	hf_time stale_after; /* no decision about a node after this silence of its agent */
+	/* no decision about a node after this time without a report of its agent */
+	hf_time stale_after;
 };
 extern const struct hf_health_policy hf_health_policy_default;
-/* NULL, or the problem of the policy, a static text. */
+/* Returns NULL, or the problem of the policy as a static text. */
 const char *hf_health_policy_problem(const struct hf_health_policy *policy);
 
 struct hf_health_attempt {
@@ -78,38 +83,43 @@ struct hf_health_attempt {
 	bool failed;
 };
 
-/* One node: facts from the cluster and from its agent. */
+/* One node: facts from the cluster and from the node's agent. */
 struct hf_health_node {
 	const char *name;
 	const char *domain;           /* "": none */
-	const char *job;              /* that holds its bad device; "": none */
+	const char *job;              /* job of the pod that holds the bad device; "": none */
 	enum hf_health_state state;   /* the worst of its devices */
 	enum hf_health_class cls;     /* the strictest that acts */
 	enum hf_health_action action; /* what its evidence asks for */
-	hf_time evidence_at;          /* time of the newest acting fault; a measurement renews it */
-	hf_time began_at;             /* the begin of its newest bad state; NONE: at evidence_at */
-	bool weighed;                 /* the breaker has counted that state already */
-	bool counted; /* the window has its quarantine already, which was lost with the Node object */
-	hf_time observed_at; /* the agent's last report; NONE: no agent */
-	bool same_boot;      /* that evidence is of the boot that the node is in */
+	/* time of the newest fault that acts; a measurement that finds the fault again renews it */
+	hf_time evidence_at;
+	/* when the node's newest bad state began; NONE: at evidence_at */
+	hf_time began_at;
+	bool weighed; /* the breaker has counted this bad state already */
+	/* the window has counted this quarantine already; it was lost with the Node object */
+	bool counted;
+	hf_time observed_at; /* time of the agent's last report; NONE: there is no agent */
+	bool same_boot;      /* the evidence is of the boot that the node is in */
 	bool unavailable;    /* cordoned, tainted or not ready, for any reason */
 	bool foreign;        /* … and not by Holdfast */
 	bool owned;          /* quarantined by Holdfast */
 	hf_time owned_at;
 	bool excluded;
-	hf_time not_before; /* a write about it was refused: not again until then; 0: none was */
-	bool device_busy;   /* a process, or an operand of an operator, is on the device */
+	/* the API server refused a write about the node: no other try before this time; 0: none was refused */
+	hf_time not_before;
+	bool device_busy; /* a process, or an operand of the GPU Operator, uses the device */
 	bool undrainable;
-	bool job_restarting;   /* its gang starts anew at this moment */
+	bool job_restarting;   /* the job on the node restarts at this moment */
 	int32_t job_evictions; /* of that job, within its window */
-	/* All that acts is what a pod of a driver or a plugin mends, and a taint would keep that away: its resource is not
-	 * offered meanwhile, or only what works of it is. */
+	/* The only faults that act are those that a pod of a driver or a plugin mends, and a taint would keep that
+	 * pod away.  Until then the node offers nothing of the resource, or only its healthy part. */
 	bool by_pods;
-	bool rest_well; /* … and all of its devices are Healthy */
+	bool rest_well; /* by_pods is true, and all of the node's devices are Healthy */
 	const char
-		*like; /* nodes with an equal value can take each other's work; NULL: any; not "" */
-	bool free;     /* it could take another one's work */
-	bool replaceable; /* a spare or free node could take its work */
+		/* nodes with an equal text can take each other's work; NULL: any node can; never "" */
+		*like;
+	bool free;        /* it could take another one's work */
+	bool replaceable; /* a spare node could take the node's work */
 	/* A remedy at work; RECORD: none. */
 	enum hf_health_action running;
 	hf_time running_since;
@@ -117,11 +127,11 @@ struct hf_health_node {
 	size_t attempts_len;
 };
 
-/* Kept by the caller between decisions, durably: it opens by itself and is closed by a person. */
+/* The breaker: it opens by itself, and a person closes it.  The caller keeps it durably between decisions. */
 struct hf_health_breaker {
 	bool tripped;
 	uint64_t epoch;    /* of the last closing */
-	hf_time closed_at; /* evidence from before then moves nothing; NONE: never closed */
+	hf_time closed_at; /* evidence from before this time moves nothing; NONE: never closed */
 };
 
 struct hf_health_quarantined {
@@ -133,64 +143,68 @@ struct hf_health_fleet {
 	hf_time now;
 	const struct hf_health_node *nodes;
 	size_t nodes_len;
-	size_t selected; /* of the policy's nodes with accelerators: what shares are of */
+	/* nodes with accelerators that the policy selects: percentages are of this number */
+	size_t selected;
 	const struct hf_health_quarantined *quarantined; /* within the longest window */
 	size_t quarantined_len;
-	int32_t room; /* for so many quarantines more to be remembered; -1: for any number */
+	int32_t room; /* how many more quarantines the policy's status can record; -1: any number */
 	struct hf_health_breaker breaker;
 };
 
 enum hf_health_answer {
 	HF_HEALTH_NOTHING, /* there is nothing to do */
 	HF_HEALTH_GO,
-	HF_HEALTH_WOULD, /* it would be done, were the policy not to observe only */
+	HF_HEALTH_WOULD, /* it would be done, but the policy only observes */
 	HF_HEALTH_HELD,  /* something forbids it */
 	HF_HEALTH_WAITS, /* for what is under way */
 	HF_HEALTH_ANSWERS
 };
 
-/* The kind of a decision about a node. */
+/* What a decision does with a node. */
 enum hf_health_doing {
 	HF_HEALTH_DO_NOTHING,
 	HF_HEALTH_DO_QUARANTINE,
 	HF_HEALTH_DO_REMEDY, /* `action` tells which */
-	HF_HEALTH_DO_FAIL,   /* the remedy under way has not helped in time */
+	HF_HEALTH_DO_FAIL,   /* record that the remedy under way has not helped in time */
 	HF_HEALTH_DO_GIVE_UP,
 	HF_HEALTH_DO_RELEASE,
 	HF_HEALTH_DOINGS
 };
 
-/* Why (not); X(name, text), the name of metrics is the text in front of the colon. */
-#define HF_HEALTH_WHYS(X)                                                                          \
-	X(WELL, "well: nothing acts against it")                                                   \
-	X(EVIDENCE, "evidence: its class asks for it")                                             \
-	X(ESCALATED, "escalated: the milder rungs have been tried")                                \
-	X(MENDED, "mended: its faults have ended")                                                 \
-	X(PODS, "pods: one of a driver or a plugin mends it, and a taint would keep that away")    \
-	X(EXHAUSTED, "exhausted: every rung has been tried as often as it may")                    \
-	X(TIMED_OUT, "timed-out: no verdict in time")                                              \
-	X(RUNNING, "running: a remedy is at work")                                                 \
-	X(SETTLING, "settling: on probation, or too soon after the last remedy")                   \
-	X(EXCLUDED, "excluded: the policy leaves it out")                                          \
-	X(FAILED_STATE, "failed: a person must look at it")                                        \
-	X(SILENT, "silent: its agent has not been heard")                                          \
-	X(UNCONFIRMED, "unconfirmed: a suspicion")                                                 \
-	X(STALE, "stale: seen before this boot, this quarantine or this breaker")                  \
-	X(FOREIGN, "foreign: somebody else has taken it out")                                      \
-	X(PAUSED, "paused: by the policy")                                                         \
-	X(BREAKER, "breaker: too many at once, a person must close it")                            \
-	X(REFUSED, "refused: the API server has refused the write, and is asked again")            \
-	X(WINDOW, "window: not at this time of the week")                                          \
-	X(NO_CAPACITY, "no-capacity: no free node could take its work, and it may still work")     \
-	X(UNAVAILABLE, "unavailable: too many nodes are out")                                      \
-	X(RATE, "rate: too many quarantines within the window")                                    \
-	X(FLAPS,                                                                                   \
-	  "flaps: quarantined three times within the window, it stays as it is until one is past") \
-	X(CONCURRENT, "concurrent: too many remedies at work")                                     \
-	X(DOMAIN, "domain: too many nodes of its failure domain are out")                          \
-	X(JOB, "job: it has been disturbed often enough")                                          \
-	X(JOB_RESTARTING, "job-restarting: it restarts already, that one is joined")               \
-	X(DEVICE_BUSY, "device-busy: a process is on it")                                          \
+/* The reasons for and against a decision, as X(name, text).  Metrics use the part of the text before the colon. */
+#define HF_HEALTH_WHYS(X)                                                                                \
+	X(WELL, "well: no fault counts against the node")                                                \
+	X(EVIDENCE, "evidence: the fault's class asks for it")                                           \
+	X(ESCALATED, "escalated: milder remedies have been tried")                                       \
+	X(MENDED, "mended: the node's faults have ended")                                                \
+	X(PODS,                                                                                          \
+	  "pods: a driver's or plugin's pod mends the fault, and a taint would keep the pod away")       \
+	X(EXHAUSTED, "exhausted: every remedy has been tried as often as allowed")                       \
+	X(TIMED_OUT, "timed-out: the remedy has not helped in time")                                     \
+	X(RUNNING, "running: a remedy is under way")                                                     \
+	X(SETTLING, "settling: on probation, or too soon after the last remedy")                         \
+	X(EXCLUDED, "excluded: the policy leaves the node out")                                          \
+	X(FAILED_STATE, "failed: a person must look at the node")                                        \
+	X(SILENT, "silent: the node's agent has not reported")                                           \
+	X(UNCONFIRMED, "unconfirmed: the fault is only suspected")                                       \
+	X(STALE,                                                                                         \
+	  "stale: the evidence is older than this boot, the last quarantine or the breaker's closing")   \
+	X(FOREIGN, "foreign: a person or another tool has taken the node out")                           \
+	X(PAUSED, "paused: the policy is paused")                                                        \
+	X(BREAKER, "breaker: too many nodes failed at once; a person must close it")                     \
+	X(REFUSED, "refused: the API server has refused the write; Holdfast tries again")                \
+	X(WINDOW, "window: the policy allows it only at other times of the week")                        \
+	X(NO_CAPACITY,                                                                                   \
+	  "no-capacity: no free node could take the work, and the node may still work")                  \
+	X(UNAVAILABLE, "unavailable: too many nodes are out of use")                                     \
+	X(RATE, "rate: too many quarantines within the window")                                          \
+	X(FLAPS,                                                                                         \
+	  "flaps: quarantined three times within the window; the node stays as it is until one is past") \
+	X(CONCURRENT, "concurrent: too many remedies are under way")                                     \
+	X(DOMAIN, "domain: too many nodes of the failure domain are out of use")                         \
+	X(JOB, "job: the node's job has been disturbed often enough")                                    \
+	X(JOB_RESTARTING, "job-restarting: the node's job restarts anyway")                              \
+	X(DEVICE_BUSY, "device-busy: a process uses the device")                                         \
 	X(UNDRAINABLE, "undrainable: pods remain that cannot be drained")
 
 enum hf_health_why {
@@ -223,21 +237,21 @@ const char *hf_health_answer_name(enum hf_health_answer answer);
 const char *hf_health_doing_name(enum hf_health_doing doing);
 const char *hf_health_why_text(enum hf_health_why why);
 
-/* True in any of the windows, and if there are none. */
+/* Whether the time is in one of the windows; true if there are no windows. */
 bool hf_health_in_window(const struct hf_health_window *windows, size_t len, hf_time now);
 
-/* of `total`; -1 where there is no limit. */
+/* The limit as a number of nodes, for `total` nodes; -1: no limit. */
 int32_t hf_health_limit_of(const struct hf_health_limit *limit, size_t total);
 
-/* HF_E_TOO_LARGE beyond HF_HEALTH_NODES_MAX.  The plan lives in the arena. */
+/* Decides about all nodes.  HF_E_TOO_LARGE: more than HF_HEALTH_NODES_MAX nodes.  The plan lives in the arena. */
 int hf_health_fleet_decide(const struct hf_health_fleet *fleet,
 			   const struct hf_health_policy *policy, struct hf_arena *arena,
 			   struct hf_health_fleet_plan *ret_plan, struct hf_error *err)
 	HF_MUST_CHECK;
 
-/* Sets `replaceable`: a free node could take the work of a slow node of its kind.  Of each kind `keep` nodes stay free.  Nodes
- * with work get the free ones in the order of need; a node without work needs none.  A quarantined node keeps its spare until
- * its work has gone.  nodes are the fleet's.  Returns how many free nodes may be used. */
+/* Sets `replaceable` of each node: whether a free node could take the work of a slow node of its kind.  Of each kind `keep`
+ * nodes stay free.  Nodes with work get the free nodes in the order of need; a node without work needs none.  A quarantined
+ * node keeps its spare until its work has gone.  nodes must be the fleet's.  Returns how many free nodes may be used. */
 int32_t hf_health_fleet_spares(const struct hf_health_fleet *fleet,
 			       const struct hf_health_policy *policy, int32_t keep,
 			       struct hf_health_node *nodes, struct hf_arena *arena);

@@ -179,11 +179,11 @@ static void promise_1_unknown_is_left_alone(void **state)
 static void promise_2_what_others_have_taken_out_stays_theirs(void **state)
 {
 	(void)state;
-	/* Well and cordoned by a person: nothing to release. */
+	/* The node is well, and a person has cordoned it: Holdfast has nothing to release. */
 	nodes[0].unavailable = nodes[0].foreign = true;
-	/* Ours, and a person's as well: no remedy beside theirs. */
+	/* Holdfast has quarantined the node and a person has cordoned it too: no remedy beside the person's work. */
 	kept(1, HF_HEALTH_REBOOT, HF_HEALTH_RESTART_NODE)->foreign = true;
-	/* Faults on nodes that others have taken out may be their work, and are no part of a burst. */
+	/* Faults on nodes that others have taken out may come from their work, and do not count for the breaker. */
 	for (int i = 2; i < 30; i++) {
 		ill(i, HF_HEALTH_SOFTWARE, HF_HEALTH_RESTART_DRIVER)->foreign = true;
 		nodes[i].unavailable = true;
@@ -236,7 +236,7 @@ static void promise_4_a_rung_is_not_repeated_beyond_its_cap(void **state)
 	n->attempts_len = 4;
 	decide();
 	EXPECT(0, GO, GIVE_UP, EXHAUSTED);
-	/* And of any rungs together, over a week. */
+	/* All remedies together also have a limit, over a week. */
 	for (int i = 0; i < 5; i++)
 		tried[i].at = now - (i + 2) * HF_DAY;
 	n->attempts_len = 5;
@@ -278,7 +278,7 @@ static void promise_5_a_thousand_at_once_open_the_breaker(void **state)
 	assert_int_equal(going(HF_HEALTH_DO_QUARANTINE), 0);
 }
 
-/* In a small cluster one is the limit: the same node again is no second one, another one is. */
+/* In a small cluster one node is the limit: the same node again does not open the breaker, a second node does. */
 static void promise_5_one_node_alone_opens_no_breaker(void **state)
 {
 	const struct hf_health_quarantined was[] = {{names[0], now - 2 * HF_MINUTE},
@@ -320,7 +320,7 @@ static void promise_5_budgets_hold_together(void **state)
 	decide();
 	assert_int_equal(going(HF_HEALTH_DO_QUARANTINE), 2);
 	EXPECT(2, HELD, QUARANTINE, UNAVAILABLE);
-	/* What is out already, since a quarantine of it was begun, takes nothing more. */
+	/* A node that is out already (its quarantine was begun) uses no more of the budget. */
 	nodes[2].unavailable = true;
 	decide();
 	EXPECT(2, GO, QUARANTINE, EVIDENCE);
@@ -336,7 +336,7 @@ static void promise_5_domains_and_remedies(void **state)
 	decide();
 	assert_int_equal(going(HF_HEALTH_DO_QUARANTINE), 2);
 	EXPECT(2, HELD, QUARANTINE, DOMAIN);
-	/* One remedy at a time, the stricter fault first. */
+	/* One remedy at a time: the node with the stricter fault comes first. */
 	EXPECT(5, GO, REMEDY, EVIDENCE);
 	EXPECT(6, HELD, REMEDY, CONCURRENT);
 }
@@ -350,11 +350,11 @@ static void promise_5_a_job_is_not_disturbed_without_end(void **state)
 	n->job_evictions = 2;
 	decide();
 	EXPECT(0, HELD, QUARANTINE, JOB);
-	/* The job restarts already, and this node's ranks restart with it. */
+	/* The job restarts already, and the ranks of this node restart with it. */
 	n->job_restarting = true;
 	decide();
 	EXPECT(0, GO, QUARANTINE, JOB_RESTARTING);
-	/* What has stopped does not run on for the sake of a budget. */
+	/* The budget of the job does not keep a node with a fatal fault in use. */
 	n = ill(0, HF_HEALTH_REBOOT, HF_HEALTH_RESTART_NODE);
 	n->job_restarting = false;
 	decide();
@@ -434,7 +434,7 @@ static void promise_6_release_needs_positive_evidence_of_this_boot(void **state)
 	EXPECT(0, GO, RELEASE, MENDED);
 }
 
-/* The node must not use up the budget of others. */
+/* A node that fails again and again must not use up the budget of the other nodes. */
 static void promise_5_a_node_that_comes_and_goes_stays_out(void **state)
 {
 	struct hf_health_quarantined was[] = {{names[0], now - 50 * HF_MINUTE},
@@ -531,7 +531,7 @@ static void promise_8_only_a_node_of_its_kind_takes_the_work_of_another(void **s
 	EXPECT(0, HELD, QUARANTINE, NO_CAPACITY);
 }
 
-/* The nodes slow down together, in one round, and each quarantine disturbs the job. */
+/* The nodes of the job slow down together, in one decision, and each quarantine disturbs the job. */
 static void nodes_of_one_job_spend_its_budget_within_one_plan(void **state)
 {
 	(void)state;
@@ -550,7 +550,7 @@ static void nodes_of_one_job_spend_its_budget_within_one_plan(void **state)
 	EXPECT(1, HELD, QUARANTINE, JOB);
 }
 
-/* The taint is taken off each time; the node may use three quarantines of the window. */
+/* The taint is taken off each time; so the node may use three quarantines of the window. */
 static void a_node_whose_taint_goes_each_time_spends_no_more_than_three(void **state)
 {
 	struct hf_health_quarantined was[] = {{names[0], now - 50 * HF_MINUTE},
@@ -579,7 +579,7 @@ static void what_pods_of_its_own_mend_is_not_tainted(void **state)
 	out->state = HF_HEALTH_DEGRADED_STATE;
 	decide();
 	EXPECT(0, NOTHING, NOTHING, PODS);
-	/* A device of it is not well yet. */
+	/* One of the node's devices is not Healthy yet. */
 	EXPECT(1, WAITS, NOTHING, SETTLING);
 	out->rest_well = true;
 	decide();
@@ -610,7 +610,7 @@ static void excluded_and_failed_nodes_are_a_persons(void **state)
 
 static void windows_hold_what_can_wait(void **state)
 {
-	/* 1000 days after 1970-01-01, a Thursday, is a Wednesday. */
+	/* The day 1000 days after 1970-01-01 (a Thursday) is a Wednesday. */
 	const struct hf_health_window night = {
 		.days = 1u << 2, .from_minute = 1320, .to_minute = 60};
 	const struct hf_health_window day = {.days = 1u << 3, .from_minute = 60, .to_minute = 120};

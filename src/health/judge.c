@@ -2,10 +2,9 @@
  * Copyright The Holdfast authors */
 
 /*
- * Turns measurements into evidence of a fault, or of its end.  Each detector has a track per device: how
- * often in a row the measurement was bad or good, since when, and whether the track fires.  While a track
- * fires, each bad measurement is evidence once more, which confirms the fault.  A long enough good streak
- * ends it.
+ * Turns measurements into evidence of a fault, or of its end.  Each detector has a track per device: how often in a
+ * row the measurement was bad or good, since when, and whether the track fires.  While a track fires, each bad
+ * measurement is evidence again, which confirms the fault.  A long enough series of good measurements ends the fault.
  */
 #include "health/brain_internal.h"
 
@@ -37,7 +36,8 @@ void hf_health_clear(struct hf_health_brain *b, const struct hf_health_sample *s
 	b->evidence[b->evidence_len - 1].verb = HF_HEALTH_CLEARED;
 }
 
-/* Fires after so many bad measurements in a row, and ends after so many good ones. */
+/* The track fires after bad_good[0] bad measurements in a row, and stops after bad_good[1] good ones, which ends
+ * the fault. */
 static void judge_streak(struct hf_health_brain *b, const struct hf_health_sample *s,
 			 struct hf_health_track *t, int32_t code, int bad_good[2])
 {
@@ -53,7 +53,7 @@ static void judge_streak(struct hf_health_brain *b, const struct hf_health_sampl
 
 static void note_result(struct hf_health_track *t, bool bad)
 {
-	/* Far above any limit; the counter must not wrap. */
+	/* A value far above any limit, so that the counter does not wrap. */
 	const uint16_t enough = 1000;
 
 	if (bad) {
@@ -65,7 +65,7 @@ static void note_result(struct hf_health_track *t, bool bad)
 	}
 }
 
-/* How long the state has lasted; a change begins anew. */
+/* How long the state has lasted at the time `at`; a change of the state begins a new time. */
 static hf_time measure_lasting(struct hf_health_track *t, int state, hf_time at)
 {
 	if (t->base[0] != (uint64_t)state || !t->primed) {
@@ -78,15 +78,15 @@ static hf_time measure_lasting(struct hf_health_track *t, int state, hf_time at)
 
 /* ---- what the driver says ------------------------------------------------------------------------- */
 
-/* Action 0 is also the value of a device that never had a fault.  So 0 ends a fault only after another action, and twice in a
- * row. */
+/* Action 0 is also the value of a device that never had a fault.  So 0 ends a fault only after another action, and
+ * only twice in a row. */
 static void judge_recovery(struct hf_health_brain *b, const struct hf_health_sample *s,
 			   struct hf_health_track *t)
 {
 	if (s->recovery.action > 5)
 		return;
 	note_result(t, s->recovery.action != 0);
-	/* 0: a journal of an older version has no time of the first. */
+	/* t->at is the time of the first 0 in a row; a journal of an older version has none. */
 	if (t->good == 1 || t->at == 0)
 		t->at = s->at;
 	if (s->recovery.action != 0) {
@@ -108,8 +108,9 @@ static void reset_required(struct hf_health_brain *b, const struct hf_health_sam
 	b->evidence[b->evidence_len - 1].verb = verb;
 }
 
-/* A source that reported a loss takes it back by reporting twice in a row that the device is there.  The loss ends then if no
- * other source had reported it.  base[source] is 1 after a loss, and one more for each report that it is there. */
+/* A source that reported a loss takes it back by reporting twice in a row that the device is there.  The loss ends
+ * then, if no other source had reported it.  base[source] is 1 after a report of a loss, and grows by one with
+ * each report that the device is there. */
 static void judge_loss(struct hf_health_brain *b, const struct hf_health_sample *s,
 		       struct hf_health_track *t)
 {
@@ -124,7 +125,7 @@ static void judge_loss(struct hf_health_brain *b, const struct hf_health_sample 
 	}
 }
 
-/* The device has an open fault: the driver cannot initialize it. */
+/* Whether the device has the open fault that the driver cannot initialize it. */
 static bool is_down(const struct hf_health_brain *b, const struct hf_health_sample *s)
 {
 	const struct hf_health_device *d = hf_health_memory_find(b->memory, s->device);
@@ -136,7 +137,8 @@ static bool is_down(const struct hf_health_brain *b, const struct hf_health_samp
 	return false;
 }
 
-/* The driver has initialized the device, so the fault of any source ends; a line after the first answer stands. */
+/* The driver has initialized the device, so the fault of any source ends.  A line of the log that is later than
+ * the first answer opens the fault again. */
 static void end_down(struct hf_health_brain *b, const struct hf_health_sample *s, hf_time first_at)
 {
 	hf_health_clear(b, s, HF_HEALTH_CODE_INIT);
@@ -145,8 +147,9 @@ static void end_down(struct hf_health_brain *b, const struct hf_health_sample *s
 	b->evidence[b->evidence_len - 1].at = first_at;
 }
 
-/* A fault begins after three looks in a row without an answer about the device (base[HF_HEALTH_SOURCES] counts them), and ends
- * after two with an answer (track.at: the last such, 0: none).  A driver that is loaded anew fails for a moment. */
+/* The fault begins after three measurements in a row without an answer about the device (base[HF_HEALTH_SOURCES]
+ * counts them).  It ends after two measurements with an answer (t->at is the time of the last one, 0: none): a
+ * driver that is loaded again fails for a moment. */
 static void judge_answers(struct hf_health_brain *b, const struct hf_health_sample *s,
 			  struct hf_health_track *t)
 {
@@ -161,11 +164,11 @@ static void judge_answers(struct hf_health_brain *b, const struct hf_health_samp
 	t->at = well ? s->at : 0;
 }
 
-/* Calls that work again, twice in a row, show that the reset was made; sysfs does not know. */
+/* Two calls of NVML in a row that work again show that the required reset was made; sysfs cannot show it. */
 static void judge_bus(struct hf_health_brain *b, const struct hf_health_sample *s,
 		      struct hf_health_track *t)
 {
-	/* A look without an answer does not show that the device is there. */
+	/* A measurement without an answer does not show that the device is there. */
 	if (!s->bus.mute)
 		judge_loss(b, s, t);
 	if (s->source != HF_HEALTH_BY_NVML)
@@ -184,7 +187,8 @@ static void judge_bus(struct hf_health_brain *b, const struct hf_health_sample *
 static void judge_ecc(struct hf_health_brain *b, const struct hf_health_sample *s,
 		      struct hf_health_track *t)
 {
-	/* A counter that fell was reset and counts from 0.  The first value is from before the first look. */
+	/* A counter that fell was reset, and counts from 0.  The errors in the first value are from before the
+	 * first measurement. */
 	if (t->primed && s->ecc.uncorrectable < t->base[0])
 		t->base[0] = 0;
 	if (t->primed && s->ecc.uncorrectable > t->base[0])
@@ -207,7 +211,7 @@ static void judge_ecc(struct hf_health_brain *b, const struct hf_health_sample *
 
 /* ---- slow ---------------------------------------------------------------------------------------------- */
 
-/* Below this load a device shows nothing about its speed. */
+/* Whether the load is high enough to judge the speed of a device. */
 static bool is_busy(uint32_t load_percent)
 {
 	return load_percent > 50;
@@ -219,7 +223,7 @@ static bool is_busy(uint32_t load_percent)
 #define BUCKET_BITS 6
 #define BUCKET_MAX ((UINT64_C(1) << BUCKET_BITS) - 1)
 
-/* Ten counters of a minute each, the newest lowest. */
+/* Adds up ten counters of six bits, one for each minute, the newest in the lowest bits. */
 static unsigned sum_minutes(uint64_t buckets)
 {
 	unsigned total = 0;
@@ -243,7 +247,7 @@ static void advance_minutes(struct hf_health_track *t, hf_time at)
 		t->base[1] = t->base[1] << BUCKET_BITS & all;
 		t->at += HF_MINUTE;
 	}
-	/* After a long pause the window begins anew. */
+	/* After a long pause the window of ten minutes begins again. */
 	if (at - t->at >= HF_MINUTE) {
 		t->base[0] = t->base[1] = 0;
 		t->at = t->since = at;
@@ -256,7 +260,7 @@ static void judge_throttle(struct hf_health_brain *b, const struct hf_health_sam
 	bool slow = s->throttle.reasons & THROTTLE_BITS;
 	unsigned bad, total;
 
-	/* An idle device is slow to save power, and cool though its cooling may have failed. */
+	/* An idle device is slow to save power, and cool even if its cooling has failed. */
 	if (!is_busy(s->throttle.load_percent))
 		return;
 	advance_minutes(t, s->at);
@@ -278,7 +282,7 @@ static void judge_throttle(struct hf_health_brain *b, const struct hf_health_sam
 	}
 }
 
-/* The clocks of a step that others are compared with, by model and rate. */
+/* The clock rates of the devices of a step, sorted by model and rate, for comparisons. */
 struct clocks {
 	struct clock {
 		uint64_t model;
@@ -287,12 +291,14 @@ struct clocks {
 	size_t len;
 };
 
-/* free: clocks that show who is slow; working: clocks that show that a slow device is well again. */
+/* free: rates of devices without a chosen limit, which show that another device is slow.  working: rates that also
+ * include devices at their power limit, which show that a slow device is well again. */
 struct peers {
 	struct clocks free, working;
 };
 
-/* Idle, set by a person, at its power limit, bound to its slowest peer, for a display: a rate by intent is no fault. */
+/* NVML's reasons of a chosen rate: idle, set by a person, at the power limit, bound to the slowest peer, for a
+ * display.  A chosen rate is no fault. */
 #define CHOSEN_BITS UINT64_C(0x117)
 #define POWER_BIT UINT64_C(0x4)
 
@@ -326,7 +332,7 @@ static struct clocks collect_clocks(struct hf_health_brain *b, uint64_t but_for)
 	return clocks;
 }
 
-/* The median of the devices of that model; 0 if they are fewer than three. */
+/* The median rate of the devices of the model; 0 if there are fewer than three. */
 static uint32_t find_median(const struct clocks *clocks, uint64_t model)
 {
 	size_t from = 0, end;
@@ -339,8 +345,9 @@ static uint32_t find_median(const struct clocks *clocks, uint64_t model)
 	return end - from < 3 ? 0 : clocks->all[from + (end - from) / 2].mhz;
 }
 
-/* 2: slower than peers with as much work; 1: as fast; 0: between; -1: not known.  In full training all devices are at their
- * power limit.  No device is found slow then, but a slow device that keeps up is well again. */
+/* Compares the rate with that of peers with as much load.  2: slower; 1: as fast; 0: between; -1: not known.  In
+ * full training all devices are at their power limit: then no device is found slow, but a slow device that keeps
+ * up counts as well again. */
 static int compare_rate(const struct hf_health_sample *s, const struct peers *peers, bool was_slow)
 {
 	uint32_t median = find_median(&peers->free, s->clock.model);
@@ -357,7 +364,8 @@ static int compare_rate(const struct hf_health_sample *s, const struct peers *pe
 	return mhz * 100 >= (uint64_t)median * 95;
 }
 
-/* Slower than 85 % of them for 5 minutes; well again at 95 % for 10. */
+/* A device is slow if its rate is below 85 % of the peers' median for 5 minutes, and well again at 95 % for 10
+ * minutes. */
 static void judge_clock(struct hf_health_brain *b, const struct hf_health_sample *s,
 			struct hf_health_track *t, const struct peers *peers)
 {
@@ -366,7 +374,7 @@ static void judge_clock(struct hf_health_brain *b, const struct hf_health_sample
 
 	if (state < 0)
 		return;
-	/* A minute without a comparable measurement ends the streak. */
+	/* A minute without a comparable measurement ends the series. */
 	if (s->at - t->at > HF_MINUTE)
 		t->primed = false;
 	t->at = s->at;
@@ -381,7 +389,7 @@ static void judge_clock(struct hf_health_brain *b, const struct hf_health_sample
 	}
 }
 
-/* The width counts at any time, the speed only under load: an idle link slows down to save power. */
+/* The width of the link counts at any time, its speed only under load: an idle link slows down to save power. */
 static void judge_pcie(struct hf_health_brain *b, const struct hf_health_sample *s,
 		       struct hf_health_track *t)
 {
@@ -400,7 +408,7 @@ static void judge_pcie(struct hf_health_brain *b, const struct hf_health_sample 
 	judge_streak(b, s, t, HF_HEALTH_CODE_SPEED, (int[2]){2, 3});
 }
 
-/* What a link with a bit error rate of 1e-12 replays: per lane and minute, in hundredths. */
+/* The replays of a link with a bit error rate of 1e-12, in hundredths per lane and minute, by PCIe generation. */
 static const unsigned replays[] = {0, 15, 30, 48, 96, 192, 384};
 
 static void judge_replay(struct hf_health_brain *b, const struct hf_health_sample *s,
@@ -421,9 +429,9 @@ static void judge_replay(struct hf_health_brain *b, const struct hf_health_sampl
 	t->base[0] = s->replay.counter;
 	if (!primed)
 		return;
-	/* The limit for the minutes that passed, rounded up. */
+	/* The limit for the minutes that have passed, rounded up. */
 	limit = (lanes * replays[s->replay.generation] * (uint64_t)(span / HF_MINUTE) + 99) / 100;
-	/* A link over which nothing goes replays nothing. */
+	/* A link without traffic has no replays, so few replays of an idle device do not end the fault. */
 	if (rise <= limit && t->firing && !is_busy(s->replay.load_percent))
 		return;
 	note_result(t, rise > limit);
@@ -437,7 +445,7 @@ static int64_t choose_larger(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
-/* The number of the node's GPUs that sysfs or NVML sees, without GPUs of other drivers. */
+/* The number of the node's GPUs that sysfs or NVML finds, without GPUs of other drivers. */
 static int64_t count_own(const struct hf_health_sample *s)
 {
 	return choose_larger(s->count.pci, s->count.nvml);
@@ -458,16 +466,16 @@ static int64_t find_expected_on_bus(const struct hf_health_memory *m)
 	return choose_larger(find_expected(m), choose_larger(m->bus, m->bus_before));
 }
 
-/* Fewer GPUs than before.  A GPU that went to another driver is still on the bus; GPUs that another driver always had do not
- * replace one that is gone. */
+/* Whether the node has fewer GPUs than before.  A GPU that went to another driver is still on the bus.  GPUs that
+ * another driver always had do not replace a GPU that is gone. */
 static bool is_fewer(const struct hf_health_memory *m, const struct hf_health_sample *s)
 {
 	return s->count.bus >= 0 && count_own(s) < find_expected(m) &&
 	       count_on_bus(s) < find_expected_on_bus(m);
 }
 
-/* The code of the disagreement: sysfs and NVML differ, or there are fewer GPUs than before, or the kubelet has fewer than
- * they; 0: they agree. */
+/* The code of the disagreement: sysfs and NVML find different numbers, or there are fewer GPUs than before, or the
+ * kubelet offers fewer than sysfs and NVML find.  0: the numbers agree. */
 static int32_t find_disagreement(const struct hf_health_brain *b, const struct hf_health_sample *s)
 {
 	int32_t pci = s->count.pci, nvml = s->count.nvml, kubelet = s->count.allocatable;
@@ -480,7 +488,7 @@ static int32_t find_disagreement(const struct hf_health_brain *b, const struct h
 								   : 0;
 }
 
-/* All numbers that the code compares are known. */
+/* Whether all numbers that the code compares are known. */
 static bool can_tell(const struct hf_health_sample *s, int32_t code)
 {
 	switch (code) {
@@ -491,7 +499,7 @@ static bool can_tell(const struct hf_health_sample *s, int32_t code)
 	}
 }
 
-/* Notes whether the kubelet offers GPUs that no other source has seen. */
+/* Notes whether the kubelet offers GPUs although no other source has found one. */
 static void note_offers(struct hf_health_memory *m, const struct hf_health_sample *s)
 {
 	bool none = count_on_bus(s) == 0 && find_expected(m) == 0;
@@ -512,8 +520,8 @@ static void report_fewer(struct hf_health_brain *b, const struct hf_health_sampl
 	}
 }
 
-/* Three polls in a row with the same disagreement are a fault.  base[0] is the code of the last poll, base[1] the one that
- * fires. */
+/* Three measurements in a row with the same disagreement are a fault.  base[0] is the code of the last
+ * measurement, base[1] the code of the fault. */
 static void judge_counts(struct hf_health_brain *b, const struct hf_health_sample *s,
 			 struct hf_health_track *t)
 {
@@ -530,7 +538,7 @@ static void judge_counts(struct hf_health_brain *b, const struct hf_health_sampl
 	b->changed |= !m->counted;
 	m->counted = true;
 	note_offers(m, s);
-	/* A number that is not known is no agreement. */
+	/* If a number is not known, the numbers do not count as equal. */
 	if (code == 0 && !can_tell(s, (int32_t)t->base[t->firing]))
 		return;
 	if (code != 0 && t->base[0] != (uint64_t)code) {
@@ -539,7 +547,7 @@ static void judge_counts(struct hf_health_brain *b, const struct hf_health_sampl
 	}
 	note_result(t, code != 0);
 	if (t->firing && code != 0 && t->base[1] != t->base[0]) {
-		/* Another disagreement replaces the first after three polls. */
+		/* A new disagreement replaces the former one after three measurements. */
 		if (t->bad < 3)
 			return;
 		hf_health_clear(b, s, (int32_t)t->base[1]);
@@ -551,8 +559,8 @@ static void judge_counts(struct hf_health_brain *b, const struct hf_health_sampl
 	report_fewer(b, s, before);
 }
 
-/* Fields of two bits in NVML's health of the fabric: 1 is a fault, 2 none, 0 not supported.  Then one of four bits, the
- * configuration: 1 is right, more is wrong. */
+/* NVML's health of the fabric: fields of two bits, 1 a fault, 2 none, 0 not supported.  Then a field of four bits,
+ * the configuration: 1 is right, a higher value is wrong. */
 static const struct {
 	unsigned shift;
 	const char *text;
@@ -564,7 +572,7 @@ static const struct {
 };
 #define FABRIC_CONFIGURATION_SHIFT 8
 
-/* The first fault; NULL without a fault. */
+/* The text of the first fault in the fields; NULL: there is no fault. */
 static const char *find_fabric_fault(uint32_t health)
 {
 	for (size_t i = 0; i < HF_ARRAY_LEN(fabric_faults); i++)
@@ -573,8 +581,8 @@ static const char *find_fabric_fault(uint32_t health)
 	return (health >> FABRIC_CONFIGURATION_SHIFT & 15) > 1 ? "incorrect configuration" : NULL;
 }
 
-/* A fault begins after three looks in a row with the fault and ends after three without; base[1] and
- * base[2] count these looks. */
+/* A fault begins after three measurements in a row with it and ends after three without it; base[1] and base[2]
+ * count the measurements. */
 static void judge_fabric_health(struct hf_health_brain *b, const struct hf_health_sample *s,
 				struct hf_health_track *t)
 {
@@ -594,8 +602,7 @@ static void judge_fabric_health(struct hf_health_brain *b, const struct hf_healt
 	}
 }
 
-/* A link counts from when it was first active in this boot: cards without a bridge have links that
- * never are. */
+/* A link counts once it was active in this boot: cards without a bridge have links that are never active. */
 static void judge_nvlink(struct hf_health_brain *b, const struct hf_health_sample *s,
 			 struct hf_health_track *t)
 {
@@ -606,7 +613,7 @@ static void judge_nvlink(struct hf_health_brain *b, const struct hf_health_sampl
 	t->base[0] |= s->nvlink.active;
 	lost = (uint32_t)t->base[0] & ~s->nvlink.active;
 	note_result(t, lost != 0);
-	/* A link that trains anew is away for a moment. */
+	/* A link that is being trained again is inactive for a moment. */
 	if (lost != 0 && t->bad >= 2) {
 		t->firing = true;
 		snprintf(line, sizeof(line), "links inactive: 0x%x", lost);
@@ -619,8 +626,8 @@ static void judge_nvlink(struct hf_health_brain *b, const struct hf_health_sampl
 
 /* ---- between a device and its users -------------------------------------------------------------------- */
 
-/* Three missed deadlines in a row are a fault.  Only the source that missed them ends it by an answer (base[1] has a bit for
- * each such source): a loaded module does not show that the library answers. */
+/* Three missed deadlines in a row are a fault.  Only an answer of the source that missed them ends the fault
+ * (base[1] has a bit for each such source): a loaded kernel module does not show that the library answers. */
 static void judge_deadlines(struct hf_health_brain *b, const struct hf_health_sample *s,
 			    struct hf_health_track *t)
 {
@@ -636,7 +643,8 @@ static void judge_deadlines(struct hf_health_brain *b, const struct hf_health_sa
 	judge_streak(b, s, t, HF_HEALTH_CODE_UNRESPONSIVE, (int[2]){3, 1});
 }
 
-/* After a boot or a restart of the driver, the fabric manager takes a while to register all GPUs. */
+/* How long GPUs may wait for the fabric: after a boot or a restart of the driver the fabric manager needs time to
+ * register all GPUs. */
 #define FABRIC_PATIENCE (5 * HF_MINUTE)
 
 static const char *name_fabric_state(uint32_t state)
@@ -647,7 +655,8 @@ static const char *name_fabric_state(uint32_t state)
 	return state < HF_ARRAY_LEN(names) ? names[state] : "unknown";
 }
 
-/* The track: base[0] is whether GPUs wait, since that is since when, base[2] whether it is a fault already. */
+/* In the track, base[0] is whether GPUs wait, `since` the time since when, and base[2] whether this is a fault
+ * already. */
 static void judge_fabric(struct hf_health_brain *b, const struct hf_health_sample *s,
 			 struct hf_health_track *t)
 {
@@ -675,7 +684,7 @@ static void judge_fabric(struct hf_health_brain *b, const struct hf_health_sampl
 static void judge_driver(struct hf_health_brain *b, const struct hf_health_sample *s,
 			 struct hf_health_track *t)
 {
-	/* The source has left the node, so its missed deadlines do not count. */
+	/* The source does not serve this node any more, so its missed deadlines do not count. */
 	if (s->driver.aside) {
 		t->base[1] &= ~(UINT64_C(1) << s->source);
 		return;
@@ -694,7 +703,8 @@ static void judge_driver(struct hf_health_brain *b, const struct hf_health_sampl
 		hf_health_clear(b, s, HF_HEALTH_CODE_NOT_LOADED);
 }
 
-/* A fault after a minute without, and its end after a minute with: plugins and the kubelet restart. */
+/* A fault begins after a minute without the plugin or its resource, and ends after a minute with it: plugins and
+ * the kubelet restart. */
 static void judge_plugin(struct hf_health_brain *b, const struct hf_health_sample *s,
 			 struct hf_health_track *t)
 {
@@ -713,7 +723,7 @@ static void judge_plugin(struct hf_health_brain *b, const struct hf_health_sampl
 static void judge_amd(struct hf_health_brain *b, const struct hf_health_sample *s,
 		      struct hf_health_track *t)
 {
-	/* The sum is over many blocks, and one block may begin anew: a smaller sum is no event. */
+	/* The number is a sum over many blocks, and a block may begin at 0 again: a smaller sum is no event. */
 	if (s->amd.counted) {
 		if (t->primed && s->amd.uncorrectable > t->base[0])
 			hf_health_find(b, s, HF_HEALTH_CODE_UNCORRECTABLE, "");
@@ -725,7 +735,7 @@ static void judge_amd(struct hf_health_brain *b, const struct hf_health_sample *
 	if (s->amd.throttle_percent < 20 && t->firing && !is_busy(s->amd.load_percent))
 		return;
 	note_result(t, s->amd.throttle_percent >= 20);
-	/* Ten minutes, at a measurement each half minute. */
+	/* 20 measurements are ten minutes, at one each half minute. */
 	judge_streak(b, s, t, HF_HEALTH_CODE_AMD_SLOW, (int[2]){20, 20});
 }
 
@@ -733,7 +743,7 @@ static void judge_straggler(struct hf_health_brain *b, const struct hf_health_sa
 			    struct hf_health_track *t)
 {
 	note_result(t, s->straggler.slow);
-	/* The verdict took two windows to find; two clean ones end it. */
+	/* The verdict "slow" needed two slow windows; two windows without it end the fault. */
 	judge_streak(b, s, t, HF_HEALTH_CODE_SLOW, (int[2]){1, 2});
 }
 
@@ -789,7 +799,7 @@ void hf_health_judge(struct hf_health_brain *b)
 		if (s.at == HF_TIME_NONE || s.at > b->now)
 			s.at = b->now;
 		d = hf_health_device_get(b, kind == HF_HEALTH_NODE ? "" : s.device, kind);
-		/* A sample about a device must name one. */
+		/* A sample about a device that names none, or a device of another kind, is dropped. */
 		if (!d || d->kind != kind)
 			continue;
 		memcpy(s.device, d->id, sizeof(s.device));

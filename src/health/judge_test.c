@@ -71,7 +71,7 @@ static void bus(bool lost, bool mute)
 	health_step(&n, 10 * HF_SECOND);
 }
 
-/* A look without an answer does not show that the device is there, and a loss is no answer. */
+/* A measurement without an answer does not take a loss back, and a loss is not an answer that ends a fault. */
 static void what_is_mute_takes_no_loss_back_nor_the_other_way(void **state)
 {
 	(void)state;
@@ -117,13 +117,13 @@ static void a_counter_that_falls_was_reset_and_is_no_error(void **state)
 static void what_amd_does_not_say_is_neither_a_rise_nor_rest(void **state)
 {
 	(void)state;
-	/* Counts that come and go, while it is throttled all the time. */
+	/* The counts come and go, while the device is throttled all the time. */
 	for (int i = 0; i < 20; i++) {
 		amd("gpu-1", i % 2 == 0 ? 7 : -1, 30);
 		health_step(&n, 30 * HF_SECOND);
 	}
 	assert_int_equal(state_of("gpu-1"), HF_HEALTH_SUSPECT);
-	/* Nobody says that it no longer is. */
+	/* No measurement shows that the device is no longer throttled. */
 	for (int i = 0; i < 30; i++) {
 		amd("gpu-1", 7, -1);
 		health_step(&n, 30 * HF_SECOND);
@@ -189,7 +189,7 @@ static void two_devices_have_no_median(void **state)
 	assert_int_equal(state_of("gpu-0"), HF_HEALTH_HEALTHY);
 }
 
-/* Of all four, one of them slow, for so many looks. */
+/* Gives so many measurements of all four devices, the first of them at first_mhz. */
 static void clocks(int looks, uint64_t model, uint64_t reasons, uint32_t first_mhz)
 {
 	static const char *const names[] = {"gpu-0", "gpu-1", "gpu-2", "gpu-3"};
@@ -216,7 +216,8 @@ static void models_that_are_not_known_are_not_compared(void **state)
 	assert_int_equal(state_of("gpu-0"), HF_HEALTH_DEGRADED_STATE);
 }
 
-/* A clock as fast as those at the power limit says nothing about a device that was not found slow.  Its five minutes go on. */
+/* A rate as fast as that of devices at their power limit shows nothing about a device that was not found slow: the
+ * five minutes go on. */
 static void a_moment_at_the_limit_does_not_interrupt_what_is_slow(void **state)
 {
 	(void)state;

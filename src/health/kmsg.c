@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* Parses a record of /dev/kmsg, or a bare line. Invariant: only facility 0 is the kernel's. */
+/*
+ * Parses a record of /dev/kmsg, or a line of a file without the kernel's header.
+ * Invariant: only records of facility 0 are the kernel's.
+ */
 #include "health/kmsg.h"
 #include "health/scan_internal.h"
 
@@ -9,7 +12,8 @@
 
 #include <string.h>
 
-/* The kernel writes \xHH, lower case, for all it would not print; the backslash too. */
+/* Undoes the kernel's escapes: it writes \xHH, in lower case, for each byte that it does not print, and for the
+ * backslash. */
 static void undo_escapes(const struct hf_scan *s, struct hf_health_record *record)
 {
 	const char *p = s->at;
@@ -29,13 +33,13 @@ static void undo_escapes(const struct hf_scan *s, struct hf_health_record *recor
 	record->text_len = n;
 }
 
-/* "prio,seq,usec,flags", and further fields of newer kernels, up to the semicolon. */
+/* Reads "prio,seq,usec,flags", and further fields of newer kernels, up to the semicolon. */
 static bool read_header(struct hf_scan *s, struct hf_health_record *record)
 {
 	struct hf_scan head;
 	uint64_t prefix;
 
-	/* Facilities are at most 8 bits and more: the kernel keeps what fits an int. */
+	/* A facility can have more than 8 bits: the kernel keeps what fits an int. */
 	if (!hf_scan_until(s, ";", &head) || !hf_scan_decimal(&head, 9, &prefix) ||
 	    !hf_scan_char(&head, ',') || !hf_scan_decimal(&head, 19, &record->seq) ||
 	    !hf_scan_char(&head, ',') || !hf_scan_decimal(&head, 19, &record->usec) ||
@@ -58,7 +62,7 @@ enum hf_health_kmsg hf_health_kmsg_parse(const char *bytes, size_t len,
 		s.end = s.at + HF_HEALTH_RECORD_MAX;
 	if (!read_header(&s, ret_record))
 		return HF_HEALTH_KMSG_BROKEN;
-	/* The text ends with its line; context follows. */
+	/* The text of the record ends with its first line; lines of context follow. */
 	text = s;
 	if (hf_scan_until(&s, "\n", &text))
 		hf_assert(text.end < s.end || s.at == s.end);
@@ -100,7 +104,7 @@ static bool read_clock(struct hf_scan *s)
 	return !hf_scan_char(s, ':') || hf_scan_decimal(s, 2, &number);
 }
 
-/* "Nov27 22:23" of dmesg -e, and "Fri Nov 27 22:23:44 2026" of dmesg -T. */
+/* Reads a date, "Nov27 22:23" of dmesg -e or "Fri Nov 27 22:23:44 2026" of dmesg -T. */
 static bool read_date(struct hf_scan *s)
 {
 	struct hf_scan p = *s, clock, word;
@@ -122,7 +126,7 @@ static bool read_date(struct hf_scan *s)
 	return true;
 }
 
-/* " <    1.000012>": the time since the record before. */
+/* Reads " <    1.000012>", the time since the record before. */
 static bool read_delta(struct hf_scan *s)
 {
 	struct hf_scan p = *s;
@@ -151,8 +155,8 @@ static bool read_iso(struct hf_scan *s)
 	return true;
 }
 
-/* "[   12.345678] ", and the other forms of dmesg's --time-format: delta, reltime, ctime, iso.  Only the first has the time
- * since the boot. */
+/* Reads "[   12.345678] ", or another form of dmesg's --time-format: delta, reltime, ctime, iso.  Only the first
+ * form has the time since the boot. */
 static void bare_time(struct hf_scan *s, struct hf_health_record *record)
 {
 	struct hf_scan p = *s;
@@ -171,7 +175,8 @@ static void bare_time(struct hf_scan *s, struct hf_health_record *record)
 	*s = p;
 }
 
-/* "kern  :info  : ", as dmesg -x has it.  Of another facility it stays, and no driver's line begins so. */
+/* Skips "kern  :info  : ", as dmesg -x prints it.  The prefix of another facility is not skipped, and no driver's
+ * line begins like it. */
 static void bare_facility(struct hf_scan *s)
 {
 	struct hf_scan p = *s, priority;
@@ -183,7 +188,7 @@ static void bare_facility(struct hf_scan *s)
 		*s = p;
 }
 
-/* "[ T1234] " or "[    C2] ": the thread or the processor that called, where the kernel says it. */
+/* Skips "[ T1234] " or "[    C2] ", the thread or the processor that printed the record, if the kernel prints it. */
 static void bare_caller(struct hf_scan *s)
 {
 	struct hf_scan p = *s;

@@ -30,7 +30,7 @@ static void a_record_has_its_numbers_and_no_context(void **state)
 	assert_int_equal(record.usec, 5678901);
 	assert_false(record.continuation);
 	assert_text("hello");
-	/* Newer kernels put the caller behind the flags. */
+	/* Newer kernels add the caller behind the flags. */
 	assert_int_equal(parse("3,1,2,c,caller=T1;x"), HF_HEALTH_KMSG_KERNEL);
 	assert_true(record.continuation);
 	assert_text("x");
@@ -128,7 +128,7 @@ static void a_bare_line_is_read_as_dmesg_prints_it(void **state)
 	assert_text("NVRM: x");
 }
 
-/* What dmesg of util-linux 2.38 prints with -T, -d, -e and --time-format iso. */
+/* Times as dmesg of util-linux 2.38 prints them with -T, -d, -e and --time-format iso. */
 static void a_bare_line_may_have_any_time_of_dmesg(void **state)
 {
 	static const char *const times[] = {

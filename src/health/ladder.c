@@ -2,14 +2,14 @@
  * Copyright The Holdfast authors */
 
 /*
- * Proposes the next remedy for one node, budgets apart. Input: the node's faults and its attempts.
- * Output: doing, action and reason.
+ * Proposes the next remedy for one node, without regard to budgets.
+ * Input: the node's faults and its attempts.  Output: doing, action and reason.
  */
 #include "health/ladder_internal.h"
 
 #include "base/str.h"
 
-#define FLAPS_MAX 3 /* of one node, within the window of quarantines */
+#define FLAPS_MAX 3 /* most quarantines of one node within the window of quarantines */
 
 static struct hf_health_decision make_decision(const struct hf_health_node *node,
 					       enum hf_health_doing doing,
@@ -38,9 +38,8 @@ static int32_t count_tried(const struct hf_health_node *node, const struct hf_he
 	return n;
 }
 
-/* The mildest rung from the one that is asked for on that may still be taken; RECORD for none.  A
- * rung that failed is not taken again while the same trouble stands: what did not help does not
- * help the second time. */
+/* The mildest remedy that may still be tried, from the one that the evidence asks for; RECORD: none.  A remedy
+ * that failed is not tried again in the same quarantine: it would not help the second time either. */
 static enum hf_health_action next_rung(const struct hf_health_node *node,
 				       const struct hf_health_fleet *fleet,
 				       const struct hf_health_policy *policy)
@@ -56,8 +55,8 @@ static enum hf_health_action next_rung(const struct hf_health_node *node,
 	for (int r = from; r < HF_HEALTH_ACTIONS; r++) {
 		const struct hf_health_rung *rung = &policy->rungs[r];
 
-		/* Restarting the driver does not mend what a reset could not, and the other way
-		 * round: each class has the one it asked for, then the restart of the node. */
+		/* A restart of the driver does not mend what a reset could not, and the reverse is true as well.
+		 * So each class gets the remedy that it asks for, then the restart of the node. */
 		if (r != (int)node->action && r < HF_HEALTH_RESTART_NODE)
 			continue;
 		if (rung->attempts > 0 && count_tried(node, fleet, (enum hf_health_action)r,
@@ -89,7 +88,7 @@ static bool find_under_way(const struct hf_health_node *node, const struct hf_he
 		}
 		return true;
 	}
-	/* Faults in the first minutes after a remedy may be its effect. */
+	/* Faults in the first minutes after a remedy may be an effect of the remedy. */
 	for (size_t i = 0; i < node->attempts_len; i++) {
 		const struct hf_health_attempt *a = &node->attempts[i];
 
@@ -132,7 +131,7 @@ static bool is_left_alone(const struct hf_health_node *node, const struct hf_hea
 		why = HF_HEALTH_WHY_EXCLUDED;
 	else if (is_silent(node, fleet, policy))
 		why = HF_HEALTH_WHY_SILENT;
-	/* No remedy is tried for state Failed; the node is still quarantined, because work fails there. */
+	/* The state Failed gets no remedy; but such a node is still quarantined, because work fails there. */
 	else if (node->state == HF_HEALTH_FAILED && (node->owned || node->cls < HF_HEALTH_SOFTWARE))
 		why = HF_HEALTH_WHY_FAILED_STATE;
 	else if (node->state == HF_HEALTH_SUSPECT && !node->owned)
@@ -186,7 +185,7 @@ static struct hf_health_decision decide_remedy(const struct hf_health_node *node
 	return d;
 }
 
-/* The node was quarantined too often within the window: it must not use up the budget of others. */
+/* Whether the node was quarantined too often within the window: it must not use up the budget of other nodes. */
 static bool is_flapping(const struct hf_health_node *node, const struct hf_health_fleet *fleet,
 			const struct hf_health_policy *policy, hf_time *ret_wake)
 {
@@ -220,25 +219,26 @@ static struct hf_health_decision decide_quarantine(const struct hf_health_node *
 
 	d.action = HF_HEALTH_QUARANTINE;
 	if (node->foreign) {
-		/* The node takes no new pods, and its faults may come from the work on it. */
+		/* A person or another tool has taken the node out: it takes no new pods, and its faults may come
+		 * from their work. */
 		d.answer = HF_HEALTH_HELD;
 		d.why = HF_HEALTH_WHY_FOREIGN;
 	} else if (is_agent_silent(node, fleet)) {
 		d.answer = HF_HEALTH_HELD;
 		d.why = HF_HEALTH_WHY_STALE;
 	} else if (!hf_health_is_fatal(node->cls) && !node->replaceable) {
-		/* Slow is better than not at all. */
+		/* No free node could take the work, and slow work is better than none. */
 		d.answer = HF_HEALTH_HELD;
 		d.why = HF_HEALTH_WHY_NO_CAPACITY;
 	} else if (!node->counted && is_flapping(node, fleet, policy, ret_wake)) {
-		/* The taint is taken off each time. */
+		/* Holdfast's taint was taken off each time, so Holdfast does not set it again. */
 		d.answer = HF_HEALTH_HELD;
 		d.why = HF_HEALTH_WHY_FLAPS;
 	}
 	return d;
 }
 
-/* Its faults have ended while it was kept, or what is left ends only without the taint. */
+/* Releases a quarantined node after the end of its faults, or if its remaining faults end only without the taint. */
 static struct hf_health_decision decide_release(const struct hf_health_node *node,
 						const struct hf_health_fleet *fleet,
 						const struct hf_health_policy *policy,
@@ -250,7 +250,7 @@ static struct hf_health_decision decide_release(const struct hf_health_node *nod
 	if (!well)
 		return make_decision(node, HF_HEALTH_DO_NOTHING, HF_HEALTH_WAITS,
 				     HF_HEALTH_WHY_SETTLING);
-	/* Evidence of the last boot does not count in this one. */
+	/* Evidence of an earlier boot does not count in this boot. */
 	if (!node->same_boot)
 		return make_decision(node, HF_HEALTH_DO_RELEASE, HF_HEALTH_HELD,
 				     HF_HEALTH_WHY_STALE);

@@ -7,8 +7,8 @@
 
 HF_BEGIN_DECLS
 
-/* What a node needs next, budgets and modes apart: doing, action, why; the answer is GO, NOTHING,
- * HELD or WAITS.  ret_wake: when time alone changes it; NEVER else. */
+/* Proposes what a node needs next, without regard to budgets and modes: doing, action and reason.  The answer is
+ * GO, NOTHING, HELD or WAITS.  ret_wake: when time alone may change the proposal; NEVER: not. */
 struct hf_health_decision hf_health_ladder(const struct hf_health_node *node,
 					   const struct hf_health_fleet *fleet,
 					   const struct hf_health_policy *policy,

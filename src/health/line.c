@@ -2,11 +2,13 @@
  * Copyright The Holdfast authors */
 
 /*
- * What drivers print about their devices.  The kernel's own records begin with a process's name, too
- * ("NAME[PID]: segfault at … in FILE[…]", "NAME: page allocation failure: …"), and go on with more that it
- * chose.  So each form is read from the record's first byte, word by word as its driver prints it, and has
- * a whole address in it: with that it is longer than a name of a process or of an interface can be
- * (15 bytes).  A number is read before any text that a process could have chosen.
+ * Reads what drivers print about their devices.
+ *
+ * Other records of the kernel begin with the name of a process ("NAME[PID]: segfault at … in FILE[…]", "NAME: page
+ * allocation failure: …"), and go on with more text that the process chose.  So each form is read from the record's
+ * first byte, word by word as its driver prints it, and must have a whole PCI address.  With an address the form is
+ * longer than a name of a process or of an interface can be (15 bytes).  A number is read before any text that a
+ * process could have chosen.
  */
 #include "health/line_internal.h"
 
@@ -15,17 +17,17 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Between the first and the last line of the notice of three there is one; others may come
- * between from another CPU, those of further notices too. */
+/* Most records between the first and the last line of a notice of three lines: one line of the notice, and others
+ * from another CPU, also of further notices. */
 #define NOTICE_LINES_MAX 4
 #define NOTICES_LINES_MAX (3 * HF_HEALTH_NOTICES_MAX)
-/* mlx5_core prints so many details of one error of the firmware at most. */
+/* mlx5_core prints at most so many lines with details of one error of the firmware. */
 #define RATED_LINES_MAX 24
-/* Between a report of PCIe and the end of its recovery the kernel prints registers and headers. */
+/* Most records between a report about PCIe and the end of the kernel's recovery: registers and headers. */
 #define REPORT_LINES_MAX 24
-/* So many lines of an error that the firmware reports come before the address of its device. */
+/* Most lines of an error that the firmware reports before the address of its device. */
 #define FIRMWARE_LINES_MAX 16
-/* Between the two registers the kernel prints a line for each error in the first. */
+/* Most lines between the two registers: the kernel prints a line for each error in the first one. */
 #define STATUS_LINES_MAX 40
 
 void hf_health_mark_set(struct hf_health_line_mark *mark, const char *device)
@@ -68,7 +70,7 @@ static void add_notice(struct hf_health_line_reader *reader, const char *device)
 	hf_health_mark_set(&reader->notices[at], device);
 }
 
-/* A notice that is alone waits for few lines: what comes later is not its own. */
+/* If only one notice is open, it waits for few further records: a later line would belong to another notice. */
 static void age_notices(struct hf_health_line_reader *reader)
 {
 	unsigned max = reader->notices[1].set ? NOTICES_LINES_MAX : NOTICE_LINES_MAX;
@@ -95,7 +97,7 @@ static bool has_marks(const struct hf_health_line_reader *reader)
 	       reader->report.set || reader->firmware.set || reader->status.set;
 }
 
-/* A word of min to max digits, hexadecimal or not. */
+/* Reads a word of min to max characters, letters or digits. */
 static bool scan_digits(struct hf_scan *s, size_t min, size_t max)
 {
 	struct hf_scan word;
@@ -127,7 +129,7 @@ void hf_health_unit_set(struct hf_health_evidence *e, const struct hf_scan *unit
 
 /* ---- Xid: what stands behind the number ------------------------------------------------------- */
 
-/* "… caused by previous Xid N" at the very end, as newer drivers write for 45. */
+/* Reads "… caused by previous Xid N" at the very end of the line, as newer drivers print it for Xid 45. */
 static void read_cause(struct hf_scan s, struct hf_health_evidence *e)
 {
 	uint64_t number;
@@ -143,8 +145,8 @@ static bool read_action(struct hf_scan *s, uint32_t *ret_action)
 	return hf_scan_hex32(s, ret_action) && hf_scan_text(s, " (") && hf_scan_until(s, ")", NULL);
 }
 
-/* The whole text must be the sentence: a change to 0 takes a fault back, so half a line or a
- * process that is named like one must not do. */
+/* The text must be the whole sentence: a change to 0 ends a fault, so half a line, or a process with such a name,
+ * must not match. */
 static bool read_recovery(struct hf_scan s, struct hf_health_evidence *e)
 {
 	uint32_t from, to;
@@ -161,7 +163,7 @@ static bool read_recovery(struct hf_scan s, struct hf_health_evidence *e)
 	return true;
 }
 
-/* "XC0", and "XC 0" before driver 575; so is "i0". */
+/* Reads "XC0", or "XC 0" of drivers before 575; the same for "i0". */
 static bool read_tagged(struct hf_scan *s, const char *tag, uint64_t *ret_value)
 {
 	struct hf_scan p = *s;
@@ -184,7 +186,7 @@ static void set_link_unit(struct hf_health_evidence *e, const struct hf_scan *un
 	char name[HF_HEALTH_UNIT_MAX];
 
 	hf_scan_print(unit, name, sizeof(name) - sizeof(" link 9999"));
-	/* What is longer has been there before. */
+	/* Clears a longer text that may have been there before. */
 	memset(e->unit, 0, sizeof(e->unit));
 	if (number == UINT64_MAX)
 		snprintf(e->unit, sizeof(e->unit), "%s link none", name);
@@ -192,8 +194,8 @@ static void set_link_unit(struct hf_health_evidence *e, const struct hf_scan *un
 		snprintf(e->unit, sizeof(e->unit), "%s link %u", name, (unsigned)number);
 }
 
-/* UNIT[/SUBUNIT] Fatal|Nonfatal XCn iN Link NN (0x… 0x…): 144 to 150.  As far as the link it must all be
- * there: "Fatal" alone could be a process's name. */
+/* Reads Xid 144 to 150: "UNIT[/SUBUNIT] Fatal|Nonfatal XCn iN Link NN (0x… 0x…)".  The text up to the link must be
+ * complete: "Fatal" alone could be the name of a process. */
 static bool read_nvlink5(struct hf_scan s, struct hf_health_evidence *e)
 {
 	enum hf_health_severity severity;
@@ -220,13 +222,13 @@ static bool read_nvlink5(struct hf_scan s, struct hf_health_evidence *e)
 		e->has_word = true;
 		e->subcode = (int32_t)(e->word >> 20 & 0x3f);
 	} else if (hf_scan_char(&s, '[') && hf_scan_hex32(&s, &e->word)) {
-		/* A status word alone has no sub-code. */
+		/* A status word alone, without a second word, has no sub-code. */
 		e->has_word = true;
 	}
 	return true;
 }
 
-/* "NVLink: fatal error detected on link 2(0x10000, 0x0, …)": 74 */
+/* Reads Xid 74: "NVLink: fatal error detected on link 2(0x10000, 0x0, …)". */
 static bool read_nvlink(struct hf_scan s, struct hf_health_evidence *e)
 {
 	uint64_t number;
@@ -241,7 +243,7 @@ static bool read_nvlink(struct hf_scan s, struct hf_health_evidence *e)
 	return true;
 }
 
-/* "Graphics … on (GPC 0, TPC 1, SM 0): …": 13 */
+/* Reads Xid 13: "Graphics … on (GPC 0, TPC 1, SM 0): …". */
 static bool read_graphics(struct hf_scan s, struct hf_health_evidence *e)
 {
 	uint64_t gpc, tpc;
@@ -254,7 +256,7 @@ static bool read_graphics(struct hf_scan s, struct hf_health_evidence *e)
 	return true;
 }
 
-/* "Contained: UNIT (0x…,0x…). RST: No, D-RST: No": 94, 95 */
+/* Reads Xid 94 and 95: "Contained: UNIT (0x…,0x…). RST: No, D-RST: No". */
 static bool read_contained(struct hf_scan s, struct hf_health_evidence *e)
 {
 	struct hf_scan text, unit;
@@ -267,8 +269,8 @@ static bool read_contained(struct hf_scan s, struct hf_health_evidence *e)
 	return true;
 }
 
-/* The name of a process may hold the comma that would end it.  It is too short for any of these forms, so
- * the first that is whole is the driver's. */
+/* Looks for the text behind each comma, because the name of a process may hold a comma.  The name is too short for
+ * any of the forms, so the first complete form is the driver's. */
 static void read_behind_names(struct hf_scan s, struct hf_health_evidence *e,
 			      bool (*form)(struct hf_scan s, struct hf_health_evidence *e))
 {
@@ -296,8 +298,8 @@ static void read_details(struct hf_scan s, struct hf_health_evidence *e)
 	}
 }
 
-/* "pid=P, name=NAME, ".  Both may be "<unknown>", in quotes or not, and the name may hold
- * colons; the kernel's names of processes are too short to hold a sentence. */
+/* Skips "pid=P, name=NAME, ".  Both may be "<unknown>", with or without quotes, and the name may hold colons.  The
+ * kernel's names of processes are too short to hold a sentence. */
 static void skip_process(struct hf_scan *s)
 {
 	struct hf_scan p = *s;
@@ -328,7 +330,7 @@ static bool read_instances(struct hf_scan *s, struct hf_health_evidence *e)
 	return true;
 }
 
-/* "(PCI:0000:1a:00 GPU-I:01): N, TEXT", the domain's "PCI:" missing in old drivers */
+/* Reads "(PCI:0000:1a:00 GPU-I:01): N, TEXT"; old drivers print no "PCI:". */
 static bool read_xid(struct hf_scan s, struct hf_health_evidence *e)
 {
 	uint64_t number;
@@ -363,7 +365,7 @@ static bool read_installed(struct hf_scan *s)
 	       scan_digits(s, 4, 4) && hf_scan_text(s, ") installed in this system has");
 }
 
-/* Reads the second and third line of the notice; each begins with "NVRM: ".  True: the notice is complete. */
+/* Reads the second or third line of the notice; each begins with "NVRM: ".  True: the notice is complete. */
 static bool read_notice_rest(struct hf_health_line_reader *reader, struct hf_scan s,
 			     struct hf_health_evidence *e)
 {
@@ -378,7 +380,7 @@ static bool read_notice_rest(struct hf_health_line_reader *reader, struct hf_sca
 	return set_bus(e);
 }
 
-/* The notice of three lines, in one record or in three. */
+/* Reads the notice of three lines, which may come as one record or as three. */
 static bool read_notice(struct hf_health_line_reader *reader, struct hf_scan s,
 			struct hf_health_evidence *e)
 {
@@ -394,8 +396,8 @@ static bool read_notice(struct hf_health_line_reader *reader, struct hf_scan s,
 	return read_notice_rest(reader, s, e);
 }
 
-/* "RmInitAdapter failed! (0x26:0x56:1474)" and, of the same failure, "rm_init_adapter failed, device minor
- * number 3" */
+/* Reads "RmInitAdapter failed! (0x26:0x56:1474)", or, for the same failure, "rm_init_adapter failed, device minor
+ * number 3". */
 static bool read_init(struct hf_scan s, struct hf_health_evidence *e)
 {
 	uint32_t status;
@@ -415,7 +417,8 @@ static bool read_init(struct hf_scan s, struct hf_health_evidence *e)
 	return told && s.at == s.end;
 }
 
-/* "GPU1 ": the driver's own number of the GPU, which is neither its address nor the number of its device file. */
+/* Skips "GPU1 ": the driver's own number of the GPU, which is neither its address nor the number of its device
+ * file. */
 static void skip_number(struct hf_scan *s)
 {
 	struct hf_scan p = *s;
@@ -425,9 +428,9 @@ static void skip_number(struct hf_scan *s)
 		*s = p;
 }
 
-/* "[GPU1 ]nvAssertOkFailedNoLog: Assertion failed: Reset required [NV_ERR_RESET_REQUIRED] (0x00000062) returned from
- * status @ kernel_channel.c:2874", or "Check failed: "; and "[GPU1 ]GPU requires reset", as the library has it.  The
- * line names no address, so it concerns the node. */
+/* Reads a request for a reset without an address, so it concerns the node: "[GPU1 ]nvAssertOkFailedNoLog:
+ * Assertion failed: Reset required [NV_ERR_RESET_REQUIRED] (0x00000062) returned from status @
+ * kernel_channel.c:2874", the same with "Check failed: ", or "[GPU1 ]GPU requires reset". */
 static bool read_reset(struct hf_scan s, struct hf_health_evidence *e)
 {
 	struct hf_scan function;
@@ -446,7 +449,7 @@ static bool read_reset(struct hf_scan s, struct hf_health_evidence *e)
 	return true;
 }
 
-/* "GPU requires reset" behind the address of a GPU. */
+/* Reads "GPU requires reset" behind the address of a GPU. */
 static bool read_reset_of(const struct hf_scan *s, struct hf_health_evidence *e)
 {
 	struct hf_scan p = *s;
@@ -483,7 +486,7 @@ static bool read_nvrm(struct hf_health_line_reader *reader, struct hf_scan s,
 
 /* ---- NVSwitch -------------------------------------------------------------------------------------- */
 
-/* "nvidia-nvswitchN: SXid (PCI:…): NNNNN, Fatal, Link 04 TEXT" */
+/* Reads "nvidia-nvswitchN: SXid (PCI:…): NNNNN, Fatal, Link 04 TEXT". */
 static bool read_sxid(struct hf_scan s, struct hf_health_evidence *e)
 {
 	uint64_t number, link;
@@ -506,11 +509,14 @@ static bool read_sxid(struct hf_scan s, struct hf_health_evidence *e)
 
 /* ---- network cards --------------------------------------------------------------------------------------------- */
 
-/* What mlx5_core prints, by the sentence that only that line has; the first match counts.  Code 0: the driver has
- * recovered the adapter.  Sources: health.c, main.c, en_main.c, en/reporter_tx.c and ipoib/ipoib.c in
- * drivers/net/ethernet/mellanox/mlx5/core of Linux, in versions from 2015 to 2025.  Until March 2021 a recovery ends with
- * "mlx5_pci_resume: device recovered", later with a line of health.c; a recovery by the PCIe services always ends with the
- * line of mlx5_pci_resume(). */
+/*
+ * The sentences of mlx5_core, each of which only one line has; the first match counts.  Code 0: the driver has
+ * recovered the adapter.
+ * Sources: health.c, main.c, en_main.c, en/reporter_tx.c and ipoib/ipoib.c in drivers/net/ethernet/mellanox/mlx5/core
+ * of Linux, in versions from 2015 to 2025.  Until March 2021 a recovery ends with "mlx5_pci_resume: device
+ * recovered", later with a line of health.c.  A recovery by the PCIe services always ends with the line of
+ * mlx5_pci_resume().
+ */
 static const struct {
 	const char *text;
 	enum hf_health_code code;
@@ -518,7 +524,7 @@ static const struct {
 	{"Will cause a leak of a command resource", HF_HEALTH_CODE_MLX5_LEAK},
 	{"device's health compromised", HF_HEALTH_CODE_MLX5_HEALTH},
 	{"health recovery succeeded", 0},
-	{"health revovery succeded", 0}, /* as the first version of March 2021 wrote it */
+	{"health revovery succeded", 0}, /* as the first version of March 2021 spelled it */
 	{"device recovered", 0},
 	{"device Failed", HF_HEALTH_CODE_MLX5_UNRECOVERED},
 	{"mlx5_pci_resume: mlx5_load_one failed", HF_HEALTH_CODE_MLX5_UNRECOVERED},
@@ -543,8 +549,8 @@ static const struct {
 	{"Cable unplugged", HF_HEALTH_CODE_MLX5_CABLE},
 };
 
-/* "FUNCTION:LINE:(pid N): ", or "FUNCTION:LINE: " of old drivers; most lines have it.  Linux before 5.1 prints the address
- * before it once more, and a colon. */
+/* Skips "FUNCTION:LINE:(pid N): ", or "FUNCTION:LINE: " of old drivers; most lines have it.  Linux before 5.1
+ * prints the address and a colon once more in front. */
 static void skip_place(struct hf_scan *s)
 {
 	char device[HF_HEALTH_DEVICE_MAX];
@@ -563,8 +569,8 @@ static void skip_place(struct hf_scan *s)
 		*s = p;
 }
 
-/* The index of the first row of mlx5_lines with a sentence of the text, else HF_ARRAY_LEN.  The sentence begins the
- * text or follows a prefix of the driver: "synd 0x8: ", "module 0, ", "CREATE_EQ(0x301) timeout. ". */
+/* Finds the row of mlx5_lines with a sentence that the text has; HF_ARRAY_LEN: no row has one.  The sentence
+ * begins the text or follows a prefix of the driver: "synd 0x8: ", "module 0, ", "CREATE_EQ(0x301) timeout. ". */
 static size_t find_mlx5_line(struct hf_scan s)
 {
 	size_t found = HF_ARRAY_LEN(mlx5_lines);
@@ -585,11 +591,11 @@ static size_t find_mlx5_line(struct hf_scan s)
 	return found;
 }
 
-/* The kernel's level "error"; messages of higher levels only inform. */
+/* The kernel's log level "error"; messages of higher levels are milder and only inform. */
 #define LEVEL_ERROR 3
 
-/* "firmware internal error, severity(3) ERROR:".  The severity weighs more than the sentence: a hardware error with the
- * severity of a warning only informs, and a temperature with that of an error is an error. */
+/* Reads "firmware internal error, severity(3) ERROR:".  The severity decides, not the sentence: a hardware error
+ * with the severity of a warning only informs, and a temperature with the severity of an error is an error. */
 static bool read_rated(struct hf_health_line_reader *reader, struct hf_scan s,
 		       struct hf_health_evidence *e)
 {
@@ -608,8 +614,8 @@ static bool read_rated(struct hf_health_line_reader *reader, struct hf_scan s,
 	return true;
 }
 
-/* "0x1: firmware internal error": all that older drivers print, without a severity.  Newer ones print the line as a detail of
- * the line with the severity. */
+/* Reads "0x1: firmware internal error", which older drivers print without a severity.  Newer drivers print the
+ * line too, as a detail of the line with the severity. */
 static bool read_syndrome(const struct hf_health_line_reader *reader, struct hf_scan s,
 			  struct hf_health_evidence *e)
 {
@@ -642,8 +648,8 @@ static bool read_mlx5_text(struct hf_health_line_reader *reader, struct hf_scan 
 	return true;
 }
 
-/* "eth0", "(unnamed net_device)", either with " (unregistering)" or another state of its registration behind it, as
- * netdev_printk() of Linux prints an interface. */
+/* Whether the text is an interface as netdev_printk() of Linux prints it: "eth0" or "(unnamed net_device)", and
+ * behind it perhaps " (unregistering)" or another state of its registration. */
 static bool is_interface(struct hf_scan s)
 {
 	struct hf_scan name, state;
@@ -667,7 +673,7 @@ static bool read_mlx5(struct hf_health_line_reader *reader, struct hf_scan s,
 
 	if (!hf_health_scan_address(&s, true, e->device))
 		return false;
-	/* A pod may have named its interface; there is no blank and no colon in such a name. */
+	/* A pod may have chosen the interface's name, but such a name has no blank and no colon. */
 	if (hf_scan_char(&s, ' ')) {
 		if (!hf_scan_until(&s, ": ", &name) || !is_interface(name))
 			return false;
@@ -681,8 +687,9 @@ static bool read_mlx5(struct hf_health_line_reader *reader, struct hf_scan s,
 
 /* ---- any line ------------------------------------------------------------------------------------------ */
 
-/* A line of the kernel's packet filter begins with a text from its rule, which may look like a driver's.  The marks looked
- * for are longer than a process's name, so no process can hide a line of a driver. */
+/* Whether the line is of the kernel's packet filter: it begins with a text from a rule, which may look like a
+ * driver's line.  The marks that are looked for are longer than a process's name, so no process can hide a
+ * driver's line. */
 static bool is_of_packet(struct hf_scan s)
 {
 	struct hf_scan p;
@@ -694,8 +701,8 @@ static bool is_of_packet(struct hf_scan s)
 	       hf_scan_has(&s, "ARP HTYPE=") || hf_scan_has(&s, "TRUNCATED");
 }
 
-/* "NAME,mems_allowed=0": the end of a notice about memory, after another record.  NAME is a control group's and may hold any
- * text. */
+/* Whether the line is "NAME,mems_allowed=0", the end of a notice about memory, which follows another record.  NAME
+ * is that of a control group and may be any text. */
 static bool is_of_group(struct hf_scan s)
 {
 	if (!hf_scan_until(&s, ",mems_allowed=", NULL))
@@ -717,14 +724,14 @@ static bool parse_line(struct hf_health_line_reader *reader, struct hf_scan s,
 	if (hf_scan_text(&p, "mlx5_core ")) {
 		if (read_mlx5(reader, p, e))
 			return true;
-		/* The form did not match, but may have filled in an address. */
+		/* The form did not match, but the reader may have filled in an address. */
 		*e = hf_health_evidence_none();
 	}
 	return hf_health_read_pcie(reader, s, e) || hf_health_read_stuck(reader, s, e);
 }
 
-/* Reads a further line of a record: only as a line of the notice.  A process may put any other text there, by the name
- * of a file for instance. */
+/* Reads a further line of a record, only as a line of the notice.  A process may put any other text there, for
+ * instance by the name of a file. */
 static bool parse_indented(struct hf_health_line_reader *reader, struct hf_scan s,
 			   struct hf_health_evidence *e)
 {
@@ -740,7 +747,7 @@ bool hf_health_line_parse(struct hf_health_line_reader *reader,
 	bool told;
 
 	hf_assert(record->text_len <= sizeof(record->text));
-	/* A forged one is not even let near the reader's memory. */
+	/* A record of another facility is forged: it must not change the reader's memory either. */
 	if (record->facility != 0)
 		return false;
 	if (has_marks(reader))

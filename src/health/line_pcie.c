@@ -2,15 +2,16 @@
  * Copyright The Holdfast authors */
 
 /*
- * Lines of the kernel's PCIe services and of the firmware about errors of the bus.  A line becomes evidence of detector
- * aer about the address that it names.  faults.c finds the devices: the function itself, or those below a port.
+ * Reads lines of the kernel's PCIe services, and of the firmware, about errors of the bus.  A line becomes evidence
+ * of detector aer about the address that it names.  faults.c finds the devices: the function itself, or the devices
+ * below a port.
  */
 #include "health/line_internal.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* "Uncorrected (Fatal)"; newer kernels write Uncorrectable and Correctable. */
+/* Reads a severity such as "Uncorrected (Fatal)"; newer kernels print Uncorrectable and Correctable. */
 static enum hf_health_severity read_severity(struct hf_scan *s)
 {
 	hf_scan_text(s, "Multiple ");
@@ -24,7 +25,7 @@ static enum hf_health_severity read_severity(struct hf_scan *s)
 	return HF_HEALTH_UNSAID;
 }
 
-/* "DRIVER ADDRESS: PCIe Bus Error: severity=S, type=T, (Receiver ID)" */
+/* Reads "DRIVER ADDRESS: PCIe Bus Error: severity=S, type=T, (Receiver ID)". */
 static void read_bus_error(struct hf_scan s, struct hf_health_evidence *e)
 {
 	struct hf_scan type;
@@ -34,7 +35,7 @@ static void read_bus_error(struct hf_scan s, struct hf_health_evidence *e)
 		hf_health_unit_set(e, &type);
 }
 
-/* "id=9d08": bus, device and function of a device in the port's domain, as Linux before 4.18 prints it. */
+/* Reads "id=9d08": bus, device and function of a device in the port's domain, as Linux before 4.18 prints it. */
 static bool read_id(struct hf_scan *s, char device[HF_HEALTH_DEVICE_MAX])
 {
 	char text[HF_HEALTH_DEVICE_MAX] = "0x", *colon = strchr(device, ':');
@@ -56,8 +57,8 @@ static bool read_id(struct hf_scan *s, char device[HF_HEALTH_DEVICE_MAX])
 	return true;
 }
 
-/* A root port's "pcieport ADDRESS: AER: [Multiple] S error [message] received: ADDRESS" about the device at the second
- * address. */
+/* Reads "pcieport ADDRESS: AER: [Multiple] S error [message] received: ADDRESS" of a root port; the evidence is
+ * about the device at the second address. */
 static bool read_port_report(struct hf_scan s, struct hf_health_evidence *e)
 {
 	e->severity = read_severity(&s);
@@ -69,8 +70,8 @@ static bool read_port_report(struct hf_scan s, struct hf_health_evidence *e)
 	return read_id(&s, e->device) || hf_health_scan_address(&s, true, e->device);
 }
 
-/* What the kernel does about an error, as drivers/pci/pcie/err.c and dpc.c of Linux print it.  Older kernels begin the
- * sentence with a capital.  Code 0: the device has recovered. */
+/* The sentences by which drivers/pci/pcie/err.c and dpc.c of Linux report what they do about an error.  Older
+ * kernels begin a sentence with a capital.  Code 0: the device has recovered. */
 static const struct {
 	const char *text;
 	enum hf_health_code code;
@@ -93,7 +94,7 @@ static bool read_outcome(const struct hf_health_line_reader *reader, const struc
 	for (size_t i = 0; i < HF_ARRAY_LEN(pcie_lines); i++) {
 		struct hf_scan p = *s;
 
-		/* "AER: " is followed by the letter that tells most of them apart. */
+		/* The letter behind "AER: " differs in most sentences: this check skips most comparisons. */
 		if (hf_scan_left(s) < 6 || s->at[5] != pcie_lines[i].text[5] ||
 		    !hf_scan_text(&p, pcie_lines[i].text))
 			continue;
@@ -108,7 +109,7 @@ static bool read_outcome(const struct hf_health_line_reader *reader, const struc
 	return false;
 }
 
-/* "Card not present on Slot(12)" and "slot(12): Link Down event", as Linux before 4.9 prints it. */
+/* Reads "Card not present on Slot(12)" and "slot(12): Link Down event", as Linux before 4.9 prints them. */
 static bool read_old_slot_event(struct hf_scan s)
 {
 	struct hf_scan name;
@@ -119,7 +120,7 @@ static bool read_old_slot_event(struct hf_scan s)
 	       hf_scan_text(&s, "): Link Down event") && s.at == s.end;
 }
 
-/* "pciehp: Slot(12): Link Down" or "Card not present"; "Link Down/Up ignored" is neither. */
+/* Reads "pciehp: Slot(12): Link Down" or "Card not present"; "Link Down/Up ignored" does not match. */
 static bool read_slot_event(struct hf_scan s, struct hf_health_evidence *e)
 {
 	struct hf_scan name;
@@ -138,7 +139,7 @@ static bool read_slot_event(struct hf_scan s, struct hf_health_evidence *e)
 	return s.at == s.end;
 }
 
-/* "not ready 65535ms after bus reset; giving up" */
+/* Reads "not ready 65535ms after bus reset; giving up". */
 static bool read_not_ready(struct hf_scan s)
 {
 	struct hf_scan after;
@@ -149,8 +150,8 @@ static bool read_not_ready(struct hf_scan s)
 	       hf_scan_text(&s, "; giving up");
 }
 
-/* "Unable to change power state from D3cold to D0, device inaccessible", and the form of older kernels.  The kernel
- * prints it if a read of the device's configuration returns only ones. */
+/* Reads "Unable to change power state from D3cold to D0, device inaccessible", or the form of older kernels.  The
+ * kernel prints it if a read of the device's configuration returns only ones. */
 static bool read_no_power(struct hf_scan s)
 {
 	struct hf_scan state;
@@ -164,15 +165,16 @@ static bool read_no_power(struct hf_scan s)
 		hf_scan_text(&s, " (config space inaccessible)"));
 }
 
-/* The kernel cannot reach the device (drivers/pci/pci.c of Linux). */
+/* Reads a line by which the kernel reports that it cannot reach the device (drivers/pci/pci.c of Linux). */
 static bool read_inaccessible(struct hf_scan s, struct hf_health_evidence *e)
 {
 	e->code = HF_HEALTH_CODE_INACCESSIBLE;
 	return read_no_power(s) || read_not_ready(s);
 }
 
-/* "aer_status: 0x00044000, aer_mask: 0x00000000", and some records later "aer_uncor_severity: 0x00462030": the registers of
- * the device, if the firmware handles its errors first.  A bit that is set in the second is an error that is fatal. */
+/* Reads the registers of a device, which the kernel prints if the firmware handles errors first: "aer_status:
+ * 0x00044000, aer_mask: 0x00000000", and some records later "aer_uncor_severity: 0x00462030".  A bit that is set
+ * in both registers is an error that is fatal. */
 static bool read_registers(struct hf_health_line_reader *reader, struct hf_scan s,
 			   struct hf_health_evidence *e)
 {
@@ -199,7 +201,7 @@ static bool read_registers(struct hf_health_line_reader *reader, struct hf_scan 
 	return e->severity != HF_HEALTH_UNSAID;
 }
 
-/* "DRIVER ADDRESS: TEXT"; older kernels print "pciehp ADDRESS:pcie004: TEXT" for the services of a port. */
+/* Reads "DRIVER ADDRESS: TEXT"; older kernels print "pciehp ADDRESS:pcie004: TEXT" for the services of a port. */
 static bool read_pcie_form(struct hf_health_line_reader *reader, struct hf_scan s,
 			   struct hf_health_evidence *e)
 {
@@ -209,7 +211,7 @@ static bool read_pcie_form(struct hf_health_line_reader *reader, struct hf_scan 
 	if (!hf_scan_word(&s, "_-", &driver) || !hf_scan_char(&s, ' ') ||
 	    !hf_health_scan_address(&s, true, e->device))
 		return false;
-	/* A virtual machine uses the device, so the errors do not concern this node. */
+	/* A virtual machine uses the device, so errors of the device do not concern this node. */
 	if (hf_scan_text(&driver, "vfio"))
 		return false;
 	p = s;
@@ -240,7 +242,7 @@ static const struct {
 	{"info", HF_HEALTH_UNSAID},
 };
 
-/* " Error 0, type: fatal": the next error of the firmware's report. */
+/* Reads " Error 0, type: fatal", which begins the next error of the firmware's report. */
 static bool read_firmware_error(struct hf_health_line_reader *reader, struct hf_scan s)
 {
 	uint64_t number;
@@ -260,8 +262,9 @@ static bool read_firmware_error(struct hf_health_line_reader *reader, struct hf_
 	return true;
 }
 
-/* "{1}[Hardware Error]:   device_id: 0000:9d:00.0", as drivers/firmware/efi/cper.c of Linux prints a report of the firmware
- * (APEI GHES), line by line.  A report about the boot before (BERT) has no number in front. */
+/* Reads a line such as "{1}[Hardware Error]:   device_id: 0000:9d:00.0" of a report of the firmware (APEI GHES),
+ * which drivers/firmware/efi/cper.c of Linux prints line by line.  A report about the boot before (BERT) has no
+ * number in front. */
 static bool read_firmware(struct hf_health_line_reader *reader, struct hf_scan s,
 			  struct hf_health_evidence *e)
 {

@@ -2,16 +2,20 @@
  * Copyright The Holdfast authors */
 
 /*
- * Dumps of a processor or a task that is stuck.  A dump becomes evidence of detector mlx5 if the first module in it is that
- * of mlx5.  The kernel prints first which processor or task is stuck, and then its registers, its work queue and its stack.
- * Records of other processors and tasks may come between: each begins with the processor and the task that print it, or with
- * a line of marks.  Sources: kernel/watchdog.c, kernel/hung_task.c, kernel/rcu/tree_stall.h and lib/dump_stack.c of Linux.
+ * Reads dumps of a processor or a task that is stuck.  A dump becomes evidence of detector mlx5 if the first module
+ * in the dump is one of mlx5.
+ *
+ * The kernel prints first which processor or task is stuck, then its registers, its work queue and its stack.
+ * Records of other processors and tasks may come between.  Each dump begins with the processor and the task that
+ * print it, or with a line of marks.
+ *
+ * Sources: kernel/watchdog.c, kernel/hung_task.c, kernel/rcu/tree_stall.h and lib/dump_stack.c of Linux.
  */
 #include "health/line_internal.h"
 
 #include <string.h>
 
-/* A worker of the kernel's queues; other tasks have no "Workqueue: " line. */
+/* Whether the name is that of a worker of the kernel's queues; only workers have a line "Workqueue: ". */
 static bool is_worker(const struct hf_scan *name)
 {
 	struct hf_scan p = *name;
@@ -19,7 +23,7 @@ static bool is_worker(const struct hf_scan *name)
 	return hf_scan_text(&p, "kworker/");
 }
 
-/* "NAME:PID" up to the end; a process may choose the name, of 15 bytes at most, with colons too. */
+/* Reads "NAME:PID" up to the end; a process may choose its name, of at most 15 bytes, also with colons. */
 static bool read_task(struct hf_scan s, struct hf_health_stuck *stuck)
 {
 	const char *colon = memrchr(s.at, ':', hf_scan_left(&s));
@@ -32,7 +36,7 @@ static bool read_task(struct hf_scan s, struct hf_health_stuck *stuck)
 	return hf_scan_decimal(&pid, 10, &stuck->pid) && pid.at == pid.end;
 }
 
-/* "BUG: soft lockup - CPU#3 stuck for 22s! [NAME:PID]" */
+/* Reads "BUG: soft lockup - CPU#3 stuck for 22s! [NAME:PID]". */
 static bool read_soft_lockup(struct hf_scan s, struct hf_health_stuck *stuck)
 {
 	uint64_t number;
@@ -48,7 +52,7 @@ static bool read_soft_lockup(struct hf_scan s, struct hf_health_stuck *stuck)
 	return true;
 }
 
-/* "[CPU7: ]Watchdog detected hard LOCKUP on cpu 7" */
+/* Reads "[CPU7: ]Watchdog detected hard LOCKUP on cpu 7". */
 static bool read_hard_lockup(struct hf_scan s, struct hf_health_stuck *stuck)
 {
 	uint64_t number;
@@ -61,7 +65,8 @@ static bool read_hard_lockup(struct hf_scan s, struct hf_health_stuck *stuck)
 	return stuck->has_cpu;
 }
 
-/* "INFO: rcu_sched self-detected stall on CPU": which processor, the next dump of one tells. */
+/* Whether the line is "INFO: rcu_sched self-detected stall on CPU" or the like; the next dump of a processor tells
+ * which processor. */
 static bool is_stall(struct hf_scan s)
 {
 	struct hf_scan name;
@@ -71,7 +76,7 @@ static bool is_stall(struct hf_scan s)
 		hf_scan_text(&s, " detected stalls on CPUs/tasks:"));
 }
 
-/* "INFO: task NAME:PID blocked for more than 122 seconds." */
+/* Reads "INFO: task NAME:PID blocked for more than 122 seconds." */
 static bool read_hung_task(struct hf_scan s, struct hf_health_stuck *stuck)
 {
 	struct hf_scan task;
@@ -85,7 +90,7 @@ static bool read_hung_task(struct hf_scan s, struct hf_health_stuck *stuck)
 	return stuck->has_pid;
 }
 
-/* The first line of what is stuck. */
+/* Reads the line that tells which processor or task is stuck. */
 static bool read_stuck_head(struct hf_scan s, struct hf_health_stuck *stuck)
 {
 	if (s.at == s.end || strchr("BINWrw", *s.at) == NULL)
@@ -97,8 +102,8 @@ static bool read_stuck_head(struct hf_scan s, struct hf_health_stuck *stuck)
 	       read_hung_task(s, stuck);
 }
 
-/* "CPU: 9 PID: 1514 Comm: kworker/u1664:6 Tainted: …", with "UID: 0 " since Linux 6.12: what follows is the dump of that
- * processor and task. */
+/* Reads "CPU: 9 PID: 1514 Comm: kworker/u1664:6 Tainted: …" (with "UID: 0 " since Linux 6.12): the dump of this
+ * processor and task follows. */
 static bool read_dump_head(struct hf_scan s, struct hf_health_stuck *of)
 {
 	uint64_t number;
@@ -114,7 +119,7 @@ static bool read_dump_head(struct hf_scan s, struct hf_health_stuck *of)
 	return true;
 }
 
-/* True if the dump is of the processor or task that is stuck.  Then *stuck takes both numbers of the dump. */
+/* Whether the dump is of the processor or task that is stuck.  If so, *stuck takes both numbers from the dump. */
 static bool is_same_stuck(struct hf_health_stuck *stuck, const struct hf_health_stuck *dump)
 {
 	if ((stuck->has_cpu && stuck->cpu != dump->cpu) ||
@@ -131,7 +136,7 @@ static bool read_backtrace_head(struct hf_scan s, uint64_t *ret_cpu)
 	return hf_scan_text(&s, "NMI backtrace for cpu ") && hf_scan_decimal(&s, 5, ret_cpu);
 }
 
-/* The record begins something else than a dump of what is stuck. */
+/* Whether the record begins something else than the dump of the stuck processor or task. */
 static bool begins_another(struct hf_scan s, struct hf_health_stuck *stuck)
 {
 	struct hf_health_stuck dump = {0};
@@ -146,8 +151,8 @@ static bool begins_another(struct hf_scan s, struct hf_health_stuck *stuck)
 
 enum place { IN_KERNEL, IN_MLX5, IN_ANOTHER_MODULE };
 
-/* " [mlx5_core]", and with the build of the module " [mlx5_core 5f1a…]", at the end of a place in the kernel's code.  Arm
- * prints a mark behind it, " (P)". */
+/* Reads the module at the end of a place in the kernel's code: " [mlx5_core]", or with the build of the module "
+ * [mlx5_core 5f1a…]".  On Arm a mark such as " (P)" follows. */
 static enum place read_module(struct hf_scan s)
 {
 	struct hf_scan name, more;
@@ -168,7 +173,8 @@ static enum place read_module(struct hf_scan s)
 		       : IN_ANOTHER_MODULE;
 }
 
-/* "mlx5_health0000:41:00.0" is the queue of the adapter at 0000:41:00.0. Other queues have no address. */
+/* Finds the adapter in the name of a work queue: "mlx5_health0000:41:00.0" is the queue of the adapter at
+ * 0000:41:00.0.  Other queues have no address. */
 static void find_queue_device(struct hf_scan name, char ret_device[HF_HEALTH_DEVICE_MAX])
 {
 	if (!hf_scan_text(&name, "mlx5_health") ||
@@ -189,7 +195,7 @@ static enum place read_work(struct hf_scan s, char ret_device[HF_HEALTH_DEVICE_M
 	return IN_MLX5;
 }
 
-/* "[<ffffffffc0a1b2c3>] " of older kernels, once or twice. */
+/* Skips "[<ffffffffc0a1b2c3>] " of older kernels, which comes once or twice. */
 static void skip_code_addresses(struct hf_scan *s)
 {
 	struct hf_scan p = *s, number;
@@ -200,9 +206,9 @@ static void skip_code_addresses(struct hf_scan *s)
 	}
 }
 
-/* "RIP: 0010:mlx5_cmd_exec+0x12/0x340 [mlx5_core]", "pc : mlx5_cmd_exec+0x12/0x340 [mlx5_core]" and
- * " mlx5_cmd_exec+0x12/0x340 [mlx5_core]": the kernel's code, where it stands and on the stack.  A program's address begins
- * with "RIP: 0033:"; "? " stands before a function that may not have been called. */
+/* Reads a place in the kernel's code, in a register or on the stack: "RIP: 0010:mlx5_cmd_exec+0x12/0x340
+ * [mlx5_core]", "pc : mlx5_cmd_exec+0x12/0x340 [mlx5_core]" or " mlx5_cmd_exec+0x12/0x340 [mlx5_core]".  A
+ * program's address begins with "RIP: 0033:"; "? " stands before a function that may not have been called. */
 static enum place read_code(struct hf_scan s)
 {
 	struct hf_scan function;
@@ -218,7 +224,7 @@ static enum place read_code(struct hf_scan s)
 	return read_module(s);
 }
 
-/* The processor or task is stuck in the first module that its dump names. */
+/* Reads a record.  The processor or task is stuck in the first module that its dump names. */
 bool hf_health_read_stuck(struct hf_health_line_reader *reader, struct hf_scan s,
 			  struct hf_health_evidence *e)
 {

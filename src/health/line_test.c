@@ -51,7 +51,7 @@ static void processes_do_not_hide_the_text(void **state)
 	assert_true(parse("NVRM: Xid (PCI:0000:1a:00): 45, pid=7, name=nvc:[driver], Ch 00000010 "
 			  "caused by previous Xid 149"));
 	assert_int_equal(e.cause, 149);
-	/* Behind a name without an end there is nothing that is not of the name. */
+	/* The name of the process has no end in the line, so nothing behind it is the driver's text. */
 	assert_true(parse("NVRM: Xid (PCI:0000:1a:00): 45, pid=7, name=x caused by previous Xid "
 			  "149"));
 	assert_int_equal(e.cause, 0);
@@ -151,7 +151,7 @@ static void a_lost_bus_comes_in_three_ways(void **state)
 	assert_false(parse("NVRM: (PCI ID: 10de:26b5) installed in this system has"));
 	assert_true(parse("NVRM: fallen off the bus and is not responding to commands."));
 	assert_string_equal(e.device, "0000:b4:00.0");
-	/* The end without a beginning, or too late, tells of no device. */
+	/* The last line of a notice, without its first line or too late after it, names no device. */
 	assert_false(parse("NVRM: fallen off the bus and is not responding to commands."));
 	assert_false(parse("NVRM: The NVIDIA GPU 0000:b4:00.0"));
 	for (int i = 0; i < 4; i++)
@@ -252,7 +252,7 @@ static void what_becomes_of_an_error_of_the_bus(void **state)
 			   "device is busy"));
 	assert_false(parse("vfio-pci 0000:9d:00.0: Unable to change power state from D3cold to D0, "
 			   "device inaccessible"));
-	/* Without a report before it the severity of the error is not known. */
+	/* Without a report before this line, the severity of the error is not known. */
 	memset(&reader, 0, sizeof(reader));
 	assert_true(parse("nvidia 0000:9d:00.0: AER: can't recover (no error_detected callback)"));
 	assert_int_equal(e.severity, HF_HEALTH_UNSAID);
@@ -269,7 +269,7 @@ static void what_names_no_gpu_is_the_nodes(void **state)
 	assert_int_equal(e.detector, HF_HEALTH_RECOVERY);
 	assert_int_equal(e.code, HF_HEALTH_CODE_RESET_SOMEWHERE);
 	assert_string_equal(e.device, "");
-	/* Another status, and another name for it. */
+	/* The line has another status, or another name for the status. */
 	assert_false(parse("NVRM: nvAssertOkFailedNoLog: Assertion failed: Out of memory "
 			   "[NV_ERR_NO_MEMORY] (0x00000051) returned from a @ b.c:1"));
 	assert_false(parse("NVRM: nvAssertOkFailedNoLog: Assertion failed: Reset required "
@@ -319,7 +319,7 @@ static void a_stuck_task_is_not_of_the_driver_that_another_record_names(void **s
 		assert_false(parse(between[i]));
 		assert_false(parse("Workqueue: mlx5e mlx5_work [mlx5_core]"));
 	}
-	/* Another task's dump says nothing, and its own does. */
+	/* The dump of another task gives no evidence; the dump of the stuck task does. */
 	assert_false(parse("watchdog: BUG: soft lockup - CPU#3 stuck for 22s! [a b:7]"));
 	assert_false(parse("CPU: 3 PID: 7 Comm: a b Tainted: G 5.15.0 #1"));
 	/* Only a worker has a queue. */
@@ -364,7 +364,7 @@ static void every_cut_of_a_line_is_read_or_refused(void **state)
 			hf_health_kmsg_bare(lines[i], n, &record);
 			if (hf_health_line_parse(&reader, &record, &e))
 				assert_true(n == len || e.verb == HF_HEALTH_FAULT);
-			/* And with a NUL in its middle. */
+			/* The same line with a NUL in its middle is not read. */
 			record.text[n / 2] = '\0';
 			(void)!hf_health_line_parse(&reader, &record, &e);
 		}

@@ -10,20 +10,22 @@
 #include <string.h>
 
 /*
- * Random lives of a node: boards fail, are reset, change places over restarts and are exchanged, and the brain gets the
- * evidence that a real node would give.  A sick board is never Healthy, a well board is not held, and a board that is
- * for a person has had that many stops.
+ * Random lives of a node: boards fail, are reset, change places over restarts and are exchanged, and the brain gets
+ * the evidence that a real node would give.  A sick board is never Healthy.  A well board is not held out of service.
+ * A board that has failed for good has had as many stops as that needs.
  */
 
 #define BOARDS 4
 #define LIVES 60
 #define DEEDS 40
-/* Looks after which what is measured has been found: links are bad for a while before they count. */
+/* After so many measurements a fault that is measured has been found: links must be bad for a while before they
+ * count. */
 #define FOUND 4
 
 struct board {
 	bool lost, wants_reset, narrow;
-	int looks; /* so often it was lost, or wanted a reset, at a look */
+	/* the number of measurements that found the device lost, or in need of a reset */
+	int looks;
 	int stops; /* of this life */
 };
 

@@ -2,8 +2,8 @@
  * Copyright The Holdfast authors */
 
 /*
- * Copies, searches, checks and shifts the memory of the brain. Invariant: devices are sorted by id,
- * the node first.
+ * Copies, searches, checks and shifts the memory of the brain.
+ * Invariant: devices are sorted by id, the node (id "") first.
  */
 #include "health/memory.h"
 
@@ -42,7 +42,7 @@ struct hf_health_memory *hf_health_memory_copy(const struct hf_health_memory *me
 static void shift_times(hf_time *times, size_t len, hf_time by)
 {
 	for (size_t i = 0; i < len; i++) {
-		/* HF_TIME_NONE is below zero, and 0 is never, too. */
+		/* HF_TIME_NONE is below zero, and in some fields 0 means "never" too. */
 		if (times[i] <= 0)
 			continue;
 		times[i] = hf_time_add(times[i], by);
@@ -124,7 +124,7 @@ static bool device_is_sound(const struct hf_health_device *d)
 const char *hf_health_memory_problem(const struct hf_health_memory *memory)
 {
 	if (!has_end(memory->boot_id, sizeof(memory->boot_id)))
-		return "a boot id without an end";
+		return "the boot ID has no end";
 	if (memory->devices_len > HF_HEALTH_DEVICES_MAX)
 		return "too many devices";
 	for (size_t i = 0; i < HF_HEALTH_CONDITIONS; i++) {
@@ -133,17 +133,17 @@ const char *hf_health_memory_problem(const struct hf_health_memory *memory)
 		if ((unsigned)c->status > HF_HEALTH_FALSE ||
 		    !has_end(c->reason, sizeof(c->reason)) ||
 		    !has_end(c->message, sizeof(c->message)))
-			return "a condition that is none";
+			return "a condition has an unknown status or a text without an end";
 	}
 	for (size_t i = 0; i < memory->devices_len; i++) {
 		const struct hf_health_device *d = &memory->devices[i];
 
 		if (!device_is_sound(d))
-			return "a device that is none";
+			return "a device has a value out of range";
 		if (i > 0 && strcmp(memory->devices[i - 1].id, d->id) >= 0)
-			return "devices out of order";
+			return "the devices are not sorted by id";
 		if ((d->kind == HF_HEALTH_NODE) != (i == 0) || (i == 0) != (d->id[0] == '\0'))
-			return "the node does not come first";
+			return "the node is not the first device";
 	}
 	return NULL;
 }
@@ -165,7 +165,7 @@ struct hf_health_device *hf_health_memory_find(const struct hf_health_memory *me
 	return found;
 }
 
-/* A boot has ended the device's faults. */
+/* Whether the device had faults that a boot has ended. */
 static bool was_sick(const struct hf_health_device *d)
 {
 	for (size_t i = 0; i < d->faults_len; i++)
@@ -175,7 +175,7 @@ static bool was_sick(const struct hf_health_device *d)
 	return false;
 }
 
-/* The device was sick before the boot, has not been seen since, and is not at another address. */
+/* Whether the device was sick before the boot, was not seen since, and is not known at another address. */
 static bool is_lost(const struct hf_health_memory *m, const struct hf_health_device *d)
 {
 	if (d->state != HF_HEALTH_UNKNOWN || d->seen || d->kind == HF_HEALTH_NODE || !was_sick(d))
@@ -227,8 +227,9 @@ int hf_health_find_above(const char above[HF_HEALTH_ABOVE_MAX], const char *addr
 
 	for (int place = 0; place < ports; place++) {
 		size_t len = strcspn(at, " ");
-		/* Ports of the processor, and those of a switch to what is below it, may be functions of one device and
-		 * have a link each.  Seen from the device they come first, third and so on. */
+		/* The ports of the processor, and the ports of a switch to the devices below it, may be functions
+		 * of one device, each with a link of its own.  Seen from the device these ports come first, third
+		 * and so on. */
 		bool is_upstream = (ports - place) % 2 == 0;
 
 		hf_str_print(port, sizeof(port), at, len);
@@ -237,7 +238,7 @@ int hf_health_find_above(const char above[HF_HEALTH_ABOVE_MAX], const char *addr
 			memcpy(ret_port, port, sizeof(port));
 			return place;
 		}
-		/* What has no parent in its domain is of the processor. */
+		/* A port without a parent in its PCI domain belongs to the processor. */
 		if (is_upstream && hf_health_pci_same_domain(parent, port) &&
 		    hf_health_pci_same_device(port, address)) {
 			memcpy(ret_port, port, sizeof(port));

@@ -9,14 +9,14 @@
 HF_BEGIN_DECLS
 
 /*
- * The memory of the device brain between two steps of a node; the agent writes it to its journal.  All
- * texts are inline.  The devices are one array: the node itself (id "") first, the others by id.  Times are
- * of the steps' clock; HF_TIME_NONE: never.
+ * The memory of the device brain between two steps of a node; the agent writes it to its journal.  All texts are
+ * inline.  The devices are one array: the node itself (id "") first, the others by id.  Times are of the steps'
+ * clock; HF_TIME_NONE: never.
  */
 
-/* Entries into Suspect that are kept; a configured limit may not be higher. */
+/* Most entries into Suspect that are kept; a limit in the configuration may not be higher. */
 #define HF_HEALTH_FLAPS_MAX 8
-/* Sightings that are kept; a configured limit may not be higher. */
+/* Most sightings that are kept; a limit in the configuration may not be higher. */
 #define HF_HEALTH_SIGHTINGS_MAX 8
 #define HF_HEALTH_CONDITIONS 4
 #define HF_HEALTH_REASON_MAX 48
@@ -31,22 +31,27 @@ struct hf_health_fault {
 	enum hf_health_scope scope;
 	enum hf_health_clear clear;
 	bool open;
-	bool follows;  /* by its rule a consequence, if another fault fits */
-	bool attached; /* the consequence of another fault of the device: never acts */
-	bool of_loss;  /* a link to a device off the bus, whose fault acts instead */
-	bool covered;  /* part of a fault of the node, which acts instead */
-	bool of_port;  /* began with the failure of a PCIe port above the device, its known cause */
-	bool passed; /* acted until the kernel recovered the device in this step; false between steps */
-	bool confirmed; /* seen often enough while it stood to be more than a suspicion */
+	/* by its rule the fault is a consequence, if the device has a fault that may cause it */
+	bool follows;
+	bool attached; /* a consequence of another fault of the device: it never acts */
+	/* a fault of a link to a device that is off the bus; the loss of that device acts instead */
+	bool of_loss;
+	bool covered; /* part of a fault of the node, which acts instead */
+	/* began with the failure of a PCIe port above the device, which is its cause */
+	bool of_port;
+	/* acted until the kernel recovered the device in this step; false between steps */
+	bool passed;
+	bool confirmed; /* was seen often enough while it was open to be more than a suspicion */
 	bool program;   /* counts errors that programs may cause */
-	bool raised;    /* raised because the device stopped too often; before that it was: */
+	/* the class was raised because the device stopped too often; before that it was milder_cls: */
+	bool raised;
 	enum hf_health_class milder_cls;
 	enum hf_health_action milder_action;
 	enum hf_health_clear milder_clear;
 	uint32_t sources; /* a bit for each enum hf_health_source */
 	hf_time opened_at, last, closed_at, told_at;
 	bool told_part;   /* the event named one MIG instance */
-	hf_time event_at; /* the first evidence of the last event */
+	hf_time event_at; /* time of the first evidence of the last event */
 	uint64_t count;   /* evidence in this boot */
 	hf_time repeats[HF_HEALTH_REPEATS_MAX];
 	uint32_t repeats_len;
@@ -56,7 +61,7 @@ struct hf_health_fault {
 	char line[HF_HEALTH_LINE_MAX];
 };
 
-/* What a judge of samples remembers of one device; see judge.c for what the numbers are. */
+/* What a judge of samples remembers about one device; judge.c and ports.c describe the numbers. */
 struct hf_health_track {
 	bool primed, firing;
 	uint16_t bad, good;
@@ -69,16 +74,18 @@ struct hf_health_device {
 	char uuid[HF_HEALTH_UUID_MAX];
 	char alias[HF_HEALTH_DEVICE_MAX]; /* the PCI address of a port */
 	char above
-		[HF_HEALTH_ABOVE_MAX]; /* PCIe ports between the device and the processor, in this boot */
+		/* addresses of the PCIe ports between the device and the processor, in this boot */
+		[HF_HEALTH_ABOVE_MAX];
 	enum hf_health_kind kind;
-	bool owned; /* quarantined by an order, until an order releases it */
-	bool seen;  /* named in this boot, or with evidence of this boot */
+	bool owned; /* quarantined by an order, until an order releases the device */
+	/* a probe named the device in this boot, or there was evidence about it in this boot */
+	bool seen;
 	enum hf_health_state state;
 	hf_time since;
-	uint64_t generation; /* of states: grows by one with each */
-	hf_time heard_at;    /* last time of a working detector for this device */
-	hf_time watched_at;  /* detectors work without a pause since then */
-	hf_time fresh_after; /* the boot or cure; earlier evidence is dropped */
+	uint64_t generation; /* grows by one with each change of the state */
+	hf_time heard_at;    /* the last time at which a working detector could see the device */
+	hf_time watched_at;  /* since when detectors have worked without a pause */
+	hf_time fresh_after; /* time of the boot, or of a cure; earlier evidence is dropped */
 	hf_time weak_at;     /* last evidence that counts against it */
 	hf_time sightings[HF_HEALTH_SIGHTINGS_MAX]; /* of weak faults, the newest last */
 	uint32_t sightings_len;
@@ -100,7 +107,7 @@ enum hf_health_truth {
 
 const char *hf_health_truth_name(enum hf_health_truth truth); /* as Kubernetes writes it */
 
-/* A condition of the Node; True is a problem. */
+/* A condition of the Node; status True is a problem. */
 struct hf_health_condition {
 	enum hf_health_truth status;
 	hf_time changed_at; /* of the status */
@@ -110,57 +117,59 @@ struct hf_health_condition {
 
 struct hf_health_memory {
 	char boot_id[HF_HEALTH_BOOT_MAX]; /* "": nothing is remembered */
-	hf_time now;                      /* of the last step: time does not go back */
-	/* A journal of this boot is lost.  No device becomes Healthy before the next boot, or before a person acknowledges the
-	 * node. */
+	hf_time now;                      /* time of the last step: time does not go back */
+	/* A journal of this boot is lost.  No device becomes Healthy before the next boot, or before a person
+	 * acknowledges the node. */
 	bool doubted;
 	uint64_t rules_hash;
-	uint64_t evidence_dropped; /* older than the boot or than a verified cure */
-	uint64_t faults_dropped;   /* no room */
-	/* The last conditions that were given out, and the limit of writes. */
+	/* number of pieces of evidence that were older than the boot or a verified cure */
+	uint64_t evidence_dropped;
+	uint64_t faults_dropped; /* no room */
+	/* The conditions of the last plan that wrote them, and the limit of writes. */
 	struct hf_health_condition conditions[HF_HEALTH_CONDITIONS];
 	hf_time written_at;
 	uint64_t written_hash; /* of the devices */
 	hf_time tokens_at;
 	int64_t tokens_ms; /* a write costs 1000 */
-	/* The most GPUs that were named in this boot, and in the boot before.  Likewise those on the bus, with GPUs of other
-	 * drivers. */
+	/* The largest number of GPUs named in this boot, and in the boot before; bus: the same for GPUs on the
+	 * bus, with GPUs of other drivers. */
 	uint32_t gpus, gpus_before;
 	uint32_t bus, bus_before;
 	bool counted; /* GPUs were counted in this boot */
-	bool offered; /* the kubelet offers GPUs, and no other source has seen one */
+	bool offered; /* the kubelet offers GPUs, and no other source has found one */
 	size_t devices_len;
-	struct hf_health_device *devices; /* of the arena that the step got */
+	struct hf_health_device *devices; /* allocated in the arena that the step got */
 };
 
-/* An empty memory, for a new node and for a journal that cannot be read. */
+/* Makes an empty memory, for a new node or if the journal cannot be read. */
 void hf_health_memory_init(struct hf_health_memory *memory);
 /* Copies the memory into another arena, with room for `more` devices. */
 struct hf_health_memory *hf_health_memory_copy(const struct hf_health_memory *memory, size_t more,
 					       struct hf_arena *arena);
-/* Moves all times by `by`, for a boot whose clock begins behind that of the last boot: an hour ago stays an hour ago.  No time
- * becomes less than 1. */
+/* Moves all times by `by`, for a boot whose clock begins before that of the last boot: an hour ago stays an hour
+ * ago.  No time becomes less than 1. */
 void hf_health_memory_shift(struct hf_health_memory *memory, hf_time by);
-/* GPUs are missing, so the node is Unknown though the others may be well. */
+/* Whether GPUs are missing: then the node is Unknown though its other GPUs may be well. */
 bool hf_health_memory_misses(const struct hf_health_memory *memory);
-/* NULL, or what is wrong with a memory that was read from a journal, a static text.  A step takes only a memory without a
- * problem. */
+/* Returns NULL, or what is wrong with a memory that was read from a journal, as a static text.  A step accepts
+ * only a memory without a problem. */
 const char *hf_health_memory_problem(const struct hf_health_memory *memory);
-/* Finds a device by id, else by uuid or alias; of several the device that has been seen in this boot.  "" is the node.
- * NULL: there is none. */
+/* Finds a device by its id, else by its UUID or alias; of several the device that was seen in this boot.  "" is
+ * the node.  NULL: there is no such device. */
 struct hf_health_device *hf_health_memory_find(const struct hf_health_memory *memory,
 					       const char *name);
 
-/* The fault is a consequence of another fault, of this device or another, and does not act. */
+/* Whether the fault is a consequence of another fault, of this device or another, and so does not act. */
 static inline bool hf_health_fault_follows(const struct hf_health_fault *fault)
 {
 	return fault->attached || fault->of_loss;
 }
 
-/* The cause of the fault is a PCIe port above the device; its unit is the port, and all devices below have it. */
+/* Whether the cause of the fault is a PCIe port above the device: the unit names the port, and all devices below
+ * have the fault. */
 bool hf_health_fault_is_of_port(const struct hf_health_fault *fault);
-/* Finds the PCIe port of `above` that the address names; another function of the upstream port of a switch names that
- * port.  Returns its place in `above`, 0 is the port nearest to the processor; -1: none. */
+/* Finds the PCIe port of `above` that the address names; another function of the upstream port of a switch names
+ * that port.  Returns the port's index in `above` (0: the port nearest to the processor); -1: none. */
 int hf_health_find_above(const char above[HF_HEALTH_ABOVE_MAX], const char *address,
 			 char ret_port[HF_HEALTH_DEVICE_MAX]);
 
@@ -170,18 +179,18 @@ static inline bool hf_health_fault_acts(const struct hf_health_fault *fault)
 	return fault->open && !hf_health_fault_follows(fault) && !fault->covered;
 }
 
-/* The MIG instance that the fault's line names; -1: no line does, or there were several lines, perhaps about different
+/* The MIG instance that the fault's line names; -1: no line names one, or several lines may have named different
  * instances. */
 static inline int32_t hf_health_fault_instance(const struct hf_health_fault *fault)
 {
 	return fault->count == 1 && fault->line[0] != '\0' ? fault->gpu_instance : -1;
 }
 
-/* `a` is of a stricter class, or of the same class and needs a stronger action. */
+/* Whether `a` is of a stricter class than `b`, or of the same class with a stronger action. */
 bool hf_health_fault_is_graver(const struct hf_health_fault *a, const struct hf_health_fault *b);
-/* The first of the gravest faults that act; NULL: none does. */
+/* The gravest fault that acts; of several the first.  NULL: no fault acts. */
 const struct hf_health_fault *hf_health_device_worst(const struct hf_health_device *device);
-/* The class of that fault; HF_HEALTH_NONE: no fault acts. */
+/* The class of the gravest fault that acts; HF_HEALTH_NONE: no fault acts. */
 enum hf_health_class hf_health_device_class(const struct hf_health_device *device);
 
 HF_END_DECLS

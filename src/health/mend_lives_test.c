@@ -6,15 +6,16 @@
 #include "base/str.h"
 #include "harness/mend.h"
 
-/* Remediations from their creation to their end, with a controller and an actor that are killed and a node
- * that changes at random. */
+/* Random lives of Remediations, from creation to end: the controller and the actor are killed, and the node
+ * changes at random. */
 
-/* A cluster with one object. The view is what the controller would read; the rest is the truth. */
+/* A cluster with one object.  The view is what the controller reads; the other members are what is really the
+ * case. */
 struct life {
 	struct hf_rng random;
 	struct hf_mend_view view;
 	unsigned acts, approvals;
-	bool acting; /* the actor's process is in the act */
+	bool acting; /* the actor's process performs the act now */
 };
 
 static bool chance(struct life *life, unsigned of)
@@ -22,7 +23,7 @@ static bool chance(struct life *life, unsigned of)
 	return hf_rng_below(&life->random, of) == 0;
 }
 
-/* The actor writes its intent only to an approved object (the write is guarded), then acts. */
+/* The actor writes its intent, which only an approved object accepts (the write is guarded), then acts. */
 static void run_actor(struct life *life)
 {
 	struct hf_mend_view *v = &life->view;
@@ -113,7 +114,7 @@ static void do_step(struct life *life, const struct hf_mend_step *step)
 	}
 }
 
-/* One round of the controller; it may be killed before it does anything. */
+/* One round of the controller, which may be killed before it does anything. */
 static void run_controller(struct life *life)
 {
 	struct hf_mend_view *v = &life->view;
@@ -181,7 +182,7 @@ static void every_life_ends_with_at_most_one_act(void **state)
 
 		live(&life, rungs[seed % HF_ARRAY_LEN(rungs)], seed);
 		assert_true(life.acts <= 1);
-		/* Another holder of the Lease may keep an object waiting. */
+		/* Another holder of the Lease may keep an object in the phase Pending. */
 		if (life.view.phase == HF_MEND_PENDING && life.view.lease == HF_MEND_LEASE_OTHERS)
 			continue;
 		assert_true(hf_mend_is_final(life.view.phase));
@@ -192,7 +193,7 @@ static void every_life_ends_with_at_most_one_act(void **state)
 		acts += life.acts;
 		again += life.approvals > 1;
 	}
-	/* The lives reach every end, and approvals that were withdrawn. */
+	/* The random lives reach every end, and some of them lose their approval. */
 	assert_true(ends[HF_MEND_SUCCEEDED] > 20 && ends[HF_MEND_FAILED] > 20);
 	assert_true(ends[HF_MEND_CANCELLED] > 20 && acts > 50 && again > 10);
 }

@@ -8,8 +8,8 @@
 #include <stdio.h>
 
 /*
- * The phases of a Remediation. Each phase has one function. It checks the facts in this order:
- * facts that end the act, facts that hold it back, work that is left.
+ * The phases of a Remediation, with one function for each phase.  A function checks the facts in this order: facts
+ * that end the act, facts that hold the act back, work that is left.
  */
 
 static const char *const phase_names[HF_MEND_PHASES] = {"Pending",   "Draining",  "Approved",
@@ -26,7 +26,7 @@ static const unsigned may_follow[HF_MEND_PHASES] = {
 	[HF_MEND_PENDING] =
 		BIT(DRAINING) | BIT(RESTORING) | BIT(SUCCEEDED) | BIT(FAILED) | BIT(CANCELLED),
 	[HF_MEND_DRAINING] = BIT(APPROVED) | BIT(RESTORING),
-	/* Acting is written by the actor, or by the controller for the rungs without one. */
+	/* The actor writes the phase Acting; for remedies without an actor the controller writes it. */
 	[HF_MEND_APPROVED] = BIT(DRAINING) | BIT(ACTING) | BIT(RESTORING),
 	[HF_MEND_ACTING] = BIT(VERIFYING) | BIT(RESTORING),
 	[HF_MEND_VERIFYING] = BIT(RESTORING),
@@ -48,7 +48,7 @@ bool hf_mend_has_actor(enum hf_mend_rung rung)
 	return rung == HF_MEND_RESET_DEVICE || rung == HF_MEND_REBOOT;
 }
 
-/* The work on the node ends: it has to be quarantined and empty before. */
+/* Whether the remedy ends the work on the node: then the node must be quarantined and empty before. */
 static bool disturbs_work(enum hf_mend_rung rung)
 {
 	return rung == HF_MEND_RESET_DEVICE || rung == HF_MEND_REBOOT || rung == HF_MEND_EXTERNAL;
@@ -66,7 +66,8 @@ static void set_message(struct hf_mend_step *step, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* Ends the act: with something to put back by Restoring, else at once. The message is set. */
+/* Ends the act: by the phase Restoring if something must be put back, else at once.  The caller has set the
+ * message. */
 static void end_act(const struct hf_mend_view *view, struct hf_mend_step *step,
 		    enum hf_mend_phase outcome)
 {
@@ -111,7 +112,7 @@ static bool ends_before_act(const struct hf_mend_view *view, struct hf_mend_step
 		set_message(step, "%s before the act began",
 			    view->cancel ? "cancelled" : "deleted");
 	} else if (never_acts(view) && view->phase != HF_MEND_PENDING) {
-		set_message(step, "phase %s is wrong here: %s does not act",
+		set_message(step, "phase %s is not allowed: %s does not act",
 			    phase_names[view->phase], view->dry_run ? "a dry run" : "rung person");
 	} else if (!view->node_exists) {
 		set_message(step, "the node does not exist any more");
@@ -127,7 +128,7 @@ static bool ends_before_act(const struct hf_mend_view *view, struct hf_mend_step
 	return true;
 }
 
-/* Facts that hold the act back as long as they last. */
+/* Whether facts hold the act back, as long as they last. */
 static bool is_held(const struct hf_mend_view *view, struct hf_mend_step *step)
 {
 	if (view->held)
@@ -175,7 +176,7 @@ static const struct hf_mend_seen *find_seen(const struct hf_mend_view *view,
 	return NULL;
 }
 
-/* Another device at the address of the target. */
+/* Finds another device at the target's address. */
 static const struct hf_mend_seen *find_other(const struct hf_mend_view *view,
 					     const struct hf_mend_target *target)
 {
@@ -192,7 +193,7 @@ static bool has_new_fault(const struct hf_mend_seen *seen, hf_time since)
 	return seen->fault_at != HF_TIME_NONE && seen->fault_at > since;
 }
 
-/* The targets are there with the same UUIDs, without a fault newer than `since`. */
+/* Proves that the targets are there with the same UUIDs, and without a fault newer than `since`. */
 static enum proof prove_targets(const struct hf_mend_view *view, hf_time since,
 				struct hf_mend_step *step)
 {
@@ -219,7 +220,7 @@ static enum proof prove_targets(const struct hf_mend_view *view, hf_time since,
 	return PROOF_YES;
 }
 
-/* No device of the node is out of use. */
+/* Whether no device of the node is out of use. */
 static bool all_well(const struct hf_mend_view *view, struct hf_mend_step *step)
 {
 	for (size_t i = 0; i < view->seen_len; i++) {
@@ -235,7 +236,7 @@ static bool all_well(const struct hf_mend_view *view, struct hf_mend_step *step)
 	return true;
 }
 
-/* The report is newer than the act and the time in which the act's own faults may come. */
+/* Whether the agent's report is newer than the act, and than the time in which faults of the act itself may come. */
 static bool report_is_new(const struct hf_mend_view *view, hf_time since, struct hf_mend_step *step)
 {
 	if (view->health_exists && view->observed_at != HF_TIME_NONE &&
@@ -267,8 +268,8 @@ static enum proof prove_reboot(const struct hf_mend_view *view, struct hf_mend_s
 	return prove_targets(view, view->act_started_at, step);
 }
 
-/* The actor was lost after its intent, so the reset may never have been made. Only the agent, which ends
- * the fault itself, can show that it was. */
+/* Whether a target is still out of use after the actor was lost.  The actor may have died after its intent and
+ * before the reset, so the proof waits until the agent has ended the target's fault. */
 static bool is_still_out(const struct hf_mend_view *view, struct hf_mend_step *step)
 {
 	for (size_t i = 0; i < view->targets_len && view->act_ended_at == HF_TIME_NONE; i++) {
@@ -285,7 +286,7 @@ static bool is_still_out(const struct hf_mend_view *view, struct hf_mend_step *s
 
 static enum proof prove_act(const struct hf_mend_view *view, struct hf_mend_step *step)
 {
-	/* If the clock of the node stepped back, the end is before the start. NONE is the smallest. */
+	/* If the node's clock stepped back during the act, the end is before the start.  NONE is below all times. */
 	hf_time since = view->act_ended_at > view->act_started_at ? view->act_ended_at
 								  : view->act_started_at;
 	enum proof proof;
@@ -373,7 +374,7 @@ static void step_pending(const struct hf_mend_view *view, struct hf_mend_step *s
 	set_message(step, "moves the pods that use the devices");
 }
 
-/* What has to leave the node before the act. */
+/* Finds the pods and operands that must leave the node before the act, and starts their removal. */
 static bool must_drain(const struct hf_mend_view *view, struct hf_mend_step *step)
 {
 	if (!disturbs_work(view->rung))
@@ -433,7 +434,7 @@ static void back_to_draining(struct hf_mend_step *step)
 	step->unapprove = true;
 }
 
-/* Facts that take the approval back or end the act. */
+/* Finds facts that withdraw the approval or end the act. */
 static bool withdraw_approval(const struct hf_mend_view *view, struct hf_mend_step *step)
 {
 	if (ends_before_act(view, step) || lost_lease(view, step))
@@ -533,7 +534,7 @@ static void step_acting(const struct hf_mend_view *view, struct hf_mend_step *st
 	}
 }
 
-/* The tool itself reported a failure. A reboot that was asked for may come all the same. */
+/* Whether the tool itself reported a failure.  A reboot that was asked for may still come, so it is waited for. */
 static bool tool_failed(const struct hf_mend_view *view)
 {
 	return view->act_failed && !other_boot(view->approved_boot_id, view->node_boot_id);
@@ -569,8 +570,8 @@ static void step_verifying(const struct hf_mend_view *view, struct hf_mend_step 
 	}
 }
 
-/* The actor must have ended before the next act may begin. On a node that is lost no kubelet can confirm
- * the end, and the pod's own deadline has to do. */
+/* Removes the actor's pod: the actor must have ended before another act may begin.  On a node that is lost no
+ * kubelet can confirm its end, so the pod's own deadline must be enough. */
 static bool removes_pod(const struct hf_mend_view *view, struct hf_mend_step *step)
 {
 	if (view->pod == HF_MEND_POD_NONE || (view->pod == HF_MEND_POD_LEAVES && !view->node_ready))
@@ -583,7 +584,7 @@ static bool removes_pod(const struct hf_mend_view *view, struct hf_mend_step *st
 
 static void step_restoring(const struct hf_mend_view *view, struct hf_mend_step *step)
 {
-	/* Only another program erases the outcome. Such an object is no success. */
+	/* Only another program can have erased the outcome.  Such an object does not count as a success. */
 	enum hf_mend_phase outcome =
 		hf_mend_is_final(view->outcome) ? view->outcome : HF_MEND_FAILED;
 

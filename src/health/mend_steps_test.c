@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The step: "NEXT/DO", or "NEXT/DO/OUTCOME" with an outcome; and a part of the message. */
+/* Expects a step, "NEXT/DO" or "NEXT/DO/OUTCOME", and a part of its message. */
 static void expect_step(const struct hf_mend_view *view, const char *want, const char *words)
 {
 	struct hf_mend_step step;
@@ -75,7 +75,7 @@ static void a_reset_goes_straight_to_its_end(void **state)
 	expect_step(&v, "Succeeded/nothing/Succeeded", "");
 }
 
-/* An actor that dies between its intent and the tool has reset nothing. */
+/* An actor that dies between its intent and the start of the tool has reset nothing. */
 static void a_lost_actor_is_no_proof_while_the_device_is_out(void **state)
 {
 	struct hf_mend_view v = mend_view_in(HF_MEND_VERIFYING, HF_MEND_RESET_DEVICE);
@@ -88,7 +88,7 @@ static void a_lost_actor_is_no_proof_while_the_device_is_out(void **state)
 	expect_step(&v, "Restoring/nothing/Failed", "is still out of use");
 	mend_seen.out = false;
 	expect_step(&v, "Restoring/nothing/Succeeded", "same UUID");
-	/* A tool that ended is proved without: the agent learns of the reset afterwards. */
+	/* If the tool ended, a device that is still out is no obstacle: the agent learns of the reset afterwards. */
 	v = mend_view_in(HF_MEND_VERIFYING, HF_MEND_RESET_DEVICE);
 	mend_seen.out = true;
 	expect_step(&v, "Restoring/nothing/Succeeded", "same UUID");
@@ -119,7 +119,7 @@ static void a_reboot_is_proved_by_another_boot(void **state)
 	struct hf_mend_view v = mend_view_in(HF_MEND_DRAINING, HF_MEND_REBOOT);
 
 	(void)state;
-	/* A reboot needs no operands turned off. */
+	/* For a reboot no operands have to be turned off. */
 	v.operands_off = false;
 	expect_step(&v, "Approved/nothing", "approved");
 	v = mend_view_in(HF_MEND_ACTING, HF_MEND_REBOOT);
@@ -202,11 +202,11 @@ static void another_boot_ends_the_act_before_it_begins(void **state)
 			    p == HF_MEND_PENDING ? "Cancelled/nothing/Cancelled"
 						 : "Restoring/nothing/Cancelled",
 			    "rebooted since the fault");
-		/* An act without a fault is for any boot, an approval is not. */
+		/* A Remediation without a fault may act in any boot, but an approval is valid for one boot. */
 		v.boot_id = NULL;
 		if (p == HF_MEND_APPROVED)
 			expect_step(&v, "Restoring/nothing/Cancelled", "since the approval");
-		/* An agent or a kubelet that is not there yet proves nothing. */
+		/* Without an agent or a kubelet nothing is proved. */
 		v.boot_id = "b-1";
 		v.node_boot_id = NULL;
 		v.pod = p == HF_MEND_APPROVED ? HF_MEND_POD_LIVES : HF_MEND_POD_NONE;
@@ -282,7 +282,7 @@ static void a_cancel_works_until_the_act_begins(void **state)
 			    : p == HF_MEND_VERIFYING ? "same UUID"
 						     : "");
 	}
-	/* What was changed in a former try is put back. */
+	/* Changes from a former try are put back. */
 	struct hf_mend_view v = mend_view_in(HF_MEND_PENDING, HF_MEND_RESET_DEVICE);
 
 	v.cancel = v.saved = true;
@@ -396,14 +396,14 @@ static void an_old_report_proves_nothing(void **state)
 	(void)state;
 	v.observed_at = v.act_ended_at;
 	expect_step(&v, "Verifying/nothing", "newer than the act");
-	/* Newer than the act, but too early for the act's own faults. */
+	/* The report is newer than the act, but from the time in which faults of the act itself may come. */
 	v.observed_at = v.act_ended_at + v.settle;
 	expect_step(&v, "Verifying/nothing", "newer than the act");
 	v.observed_at = v.act_ended_at + v.settle + 1;
 	expect_step(&v, "Restoring/nothing/Succeeded", "same UUID");
 	v.observed_at = HF_TIME_NONE;
 	expect_step(&v, "Verifying/nothing", "newer than the act");
-	/* The clock of the node stepped back during the act. */
+	/* The node's clock stepped back during the act. */
 	v.act_ended_at = v.act_started_at - HF_MINUTE;
 	v.observed_at = v.act_started_at;
 	expect_step(&v, "Verifying/nothing", "newer than the act");
@@ -425,7 +425,7 @@ static void a_reset_has_to_bring_the_same_device_back(void **state)
 	mend_seen.fault_at = v.act_ended_at + 1;
 	mend_seen.fault = "xid 79";
 	expect_step(&v, "Restoring/nothing/Failed", "new fault after the act: xid 79");
-	/* The fault that the act answers is older. */
+	/* The fault for which the act was made is older than the act. */
 	mend_seen.fault_at = v.act_ended_at;
 	expect_step(&v, "Restoring/nothing/Succeeded", "same UUID");
 }
@@ -441,7 +441,7 @@ static void a_tool_that_fails_is_believed(void **state)
 	expect_step(&v, "Restoring/nothing/Failed", "exit code 15: GPU is lost");
 	v.act_exit = -1;
 	expect_step(&v, "Restoring/nothing/Failed", "exit code -1");
-	/* A reboot may come although the tool failed. */
+	/* A reboot may still come although the tool failed. */
 	v = mend_view_in(HF_MEND_VERIFYING, HF_MEND_REBOOT);
 	v.act_failed = true;
 	v.act_exit = 1;
@@ -463,7 +463,7 @@ static void a_dry_run_does_nothing(void **state)
 	v.lease = HF_MEND_LEASE_OTHERS;
 	v.lease_holder = "n1-2";
 	expect_step(&v, "Succeeded/nothing/Succeeded", "which n1-2 holds");
-	/* The status was changed by another program. */
+	/* Another program has changed the status. */
 	v = mend_view_in(HF_MEND_APPROVED, HF_MEND_REBOOT);
 	v.dry_run = true;
 	expect_step(&v, "Restoring/nothing/Cancelled", "does not act");
@@ -474,19 +474,19 @@ static void an_old_object_is_not_acted_on_again(void **state)
 	struct hf_mend_view v = mend_view_in(HF_MEND_PENDING, HF_MEND_RESET_DEVICE);
 
 	(void)state;
-	/* Its status was put back to an earlier phase. */
+	/* The status was put back to an earlier phase. */
 	v.act_started_at = MEND_T0;
 	expect_step(&v, "Failed/nothing/Failed", "has an act already");
 	v = mend_view_in(HF_MEND_APPROVED, HF_MEND_RESET_DEVICE);
 	v.act_started_at = MEND_T0;
 	expect_step(&v, "Restoring/nothing/Failed", "has an act already");
-	/* It was created again from a copy: its fault is mended. */
+	/* The object was created again from a copy: its fault is mended already. */
 	v = mend_view_in(HF_MEND_PENDING, HF_MEND_RESET_DEVICE);
 	v.mended_at = v.fault_at;
 	expect_step(&v, "Cancelled/nothing/Cancelled", "older than the last act");
 	v.mended_at = v.fault_at - 1;
 	expect_step(&v, "Pending/take-lease", "");
-	/* The phase needs an act, and the status has no act. */
+	/* The phase requires an act, and the status has none. */
 	v = mend_view_in(HF_MEND_VERIFYING, HF_MEND_RESET_DEVICE);
 	v.act_started_at = HF_TIME_NONE;
 	expect_step(&v, "Restoring/nothing/Failed", "no act that could be verified");
@@ -499,7 +499,7 @@ static void the_controller_performs_what_needs_no_actor(void **state)
 	struct hf_mend_view v = mend_view_in(HF_MEND_PENDING, HF_MEND_RESTART_PLUGIN);
 
 	(void)state;
-	/* A taint would keep the plugin's new pod away. */
+	/* A taint would keep away the new pod of the device plugin. */
 	v.quarantined = false;
 	expect_step(&v, "Pending/take-lease", "");
 	v = mend_view_in(HF_MEND_DRAINING, HF_MEND_RESTART_PLUGIN);
@@ -536,7 +536,7 @@ static void a_person_is_waited_for(void **state)
 	expect_step(&v, "Pending/nothing", "a person has to repair");
 	v.cancel = true;
 	expect_step(&v, "Cancelled/nothing/Cancelled", "");
-	/* The status was changed by another program. */
+	/* Another program has changed the status. */
 	v = mend_view_in(HF_MEND_DRAINING, HF_MEND_PERSON);
 	expect_step(&v, "Restoring/nothing/Cancelled", "rung person does not act");
 }
@@ -546,7 +546,7 @@ static void the_actor_has_ended_before_the_next_act(void **state)
 	struct hf_mend_view v = mend_view_in(HF_MEND_ACTING, HF_MEND_REBOOT);
 
 	(void)state;
-	/* A drain marked the pod. The actor goes on until it is killed. */
+	/* A drain has marked the actor's pod for deletion.  The actor goes on until it is killed. */
 	v.pod = HF_MEND_POD_LEAVES;
 	expect_step(&v, "Acting/nothing", "acts");
 	v = mend_view_in(HF_MEND_RESTORING, HF_MEND_REBOOT);
@@ -555,14 +555,14 @@ static void the_actor_has_ended_before_the_next_act(void **state)
 	expect_step(&v, "Restoring/delete-pod/Failed", "");
 	v.pod = HF_MEND_POD_LEAVES;
 	expect_step(&v, "Restoring/nothing/Failed", "removes the actor's pod");
-	/* The node never came back: its pod never ends. */
+	/* The node never came back, so its pod never ends. */
 	v.node_ready = false;
 	expect_step(&v, "Failed/nothing/Failed", "");
 	v.phase = HF_MEND_FAILED;
 	expect_step(&v, "Failed/release-lease/Failed", "");
 }
 
-/* The conditions that the step writes: "Type=True:Reason …". */
+/* Expects the conditions that the step writes: "Type=True:Reason …". */
 static void expect_conditions(const struct hf_mend_view *view, const char *want)
 {
 	struct hf_mend_condition conditions[HF_MEND_CONDITIONS];
@@ -698,7 +698,7 @@ static void no_view_breaks_a_promise(void **state)
 		begun += mend_begins_act(&step);
 		proved += step.prove;
 	}
-	/* The views reach what the promises are about. */
+	/* The random views reach the cases for which the promises are made. */
 	assert_true(changed > 10000 && begun > 100 && proved > 100);
 }
 

@@ -2,8 +2,8 @@
  * Copyright The Holdfast authors */
 
 /*
- * Begins a new boot, and applies orders and acknowledgements. Invariant: an order about evidence
- * after its time changes nothing.
+ * Begins a new boot, and applies orders and acknowledgements.
+ * Invariant: an order does not affect evidence that is later than the order.
  */
 #include "health/brain_internal.h"
 
@@ -18,13 +18,14 @@ static bool is_stopped(const struct hf_health_device *device)
 	return hf_health_is_fatal(hf_health_device_class(device));
 }
 
-/* An agent counted devices in the boot that is over; it may have run too short a time for that. */
+/* Whether an agent counted the devices in the boot that is over; it may not have run for long enough. */
 static bool was_looked_at(const struct hf_health_memory *m)
 {
 	return m->counted || m->gpus > 0 || m->bus > 0;
 }
 
-/* The device was not seen in the boot that is over, is not named now, and has no open fault. */
+/* Whether the device is forgotten: it was not seen in the boot that is over, is not named now, and has no open
+ * fault. */
 static bool is_phantom(const struct hf_health_brain *b, const struct hf_health_device *d)
 {
 	for (size_t i = 0; i < b->input->devices_len; i++)
@@ -46,7 +47,7 @@ static void boot_device(struct hf_health_brain *b, struct hf_health_device *d)
 		if (d->faults[i].clear != HF_HEALTH_BY_PERSON)
 			hf_health_fault_close(b, &d->faults[i]);
 	}
-	/* Counters begin at 0 after a boot, so their tracks are dropped. */
+	/* Counters begin at 0 after a boot, so the tracks of the judges are cleared. */
 	memset(d->tracks, 0, sizeof(d->tracks));
 	d->sightings_len = 0;
 	memset(d->sightings, 0, sizeof(d->sightings));
@@ -69,7 +70,7 @@ void hf_health_begin_boot(struct hf_health_brain *b)
 			hf_health_forget(b, &m->devices[i]);
 	for (size_t i = 0; i < m->devices_len && m->boot_id[0] != '\0'; i++)
 		boot_device(b, &m->devices[i]);
-	/* A number that was not counted in that boot stays. */
+	/* If nothing was counted in the boot that is over, the numbers of the boot before stay. */
 	if (m->gpus > 0 || m->counted)
 		m->gpus_before = m->gpus;
 	if (m->bus > 0 || m->counted)
@@ -83,7 +84,7 @@ void hf_health_begin_boot(struct hf_health_brain *b)
 
 /* ---- orders -------------------------------------------------------------------------------------------- */
 
-/* A verified action of that kind ends the fault. */
+/* Whether a verified action of this kind ends the fault. */
 static bool ends_fault(enum hf_health_action action, const struct hf_health_fault *f)
 {
 	switch (action) {
@@ -122,8 +123,8 @@ static void take_verified(struct hf_health_brain *b, struct hf_health_device *d,
 		hf_health_move(b, d, HF_HEALTH_VERIFIED, hf_health_action_name(order->action));
 }
 
-/* The fault is measured at each look while it lasts, so its last time is no new error.  A line of the log, or a counter that
- * rises, is a new error each time. */
+/* Whether the fault is measured again and again while it lasts, so that its last time is no new error.  A line of
+ * the log, or a counter that rises, is a new error each time. */
 static bool is_measured(const struct hf_health_fault *f)
 {
 	if (f->sources & 1u << HF_HEALTH_BY_KMSG)
@@ -132,13 +133,13 @@ static bool is_measured(const struct hf_health_fault *f)
 	case HF_HEALTH_RECOVERY:
 	case HF_HEALTH_BUSLOST: return true;
 	case HF_HEALTH_ECC: return f->code != HF_HEALTH_CODE_UNCORRECTABLE;
-	/* The last device under it decides its last time. */
+	/* The last time of a shared fault is that of the last device that got the fault. */
 	case HF_HEALTH_PEERS: return false;
 	default: return f->clear == HF_HEALTH_BY_LEVEL;
 	}
 }
 
-/* Closes the faults that were known at that time.  False: later faults stand. */
+/* Closes the faults that were known at that time.  False: later faults remain. */
 static bool close_known(struct hf_health_brain *b, struct hf_health_device *d, hf_time at)
 {
 	bool all = true;
@@ -161,7 +162,7 @@ static void take_cleared(struct hf_health_brain *b, struct hf_health_device *d,
 {
 	enum hf_health_state next;
 
-	/* The person has not seen a state that began later. */
+	/* The person acknowledged before the device got its present state. */
 	if (order->at <= d->since)
 		return;
 	if (d->kind == HF_HEALTH_NODE) {
@@ -179,17 +180,18 @@ static void take_cleared(struct hf_health_brain *b, struct hf_health_device *d,
 		hf_health_forget(b, d);
 		return;
 	}
-	/* The device has no fault, or a remedy is under way. */
+	/* The device has no fault, or a remedy is under way, or later faults remain. */
 	if (d->state == HF_HEALTH_HEALTHY || d->state == HF_HEALTH_REMEDIATING ||
 	    !close_known(b, d, order->at))
 		return;
-	/* The tracks of measurements begin anew: a fault must be measured again. */
+	/* The tracks of measurements begin again: a fault must be measured again. */
 	memset(d->tracks, 0, sizeof(d->tracks));
 	b->changed = true;
-	/* A device that is Unknown or on probation has only faults of the node, or faults that no detector sees. */
+	/* A device that is Unknown or on probation keeps its state: its faults belong to the node, or no detector
+	 * sees the device. */
 	if (!hf_health_next(d->state, HF_HEALTH_CLEARED_BY_PERSON, &next))
 		return;
-	/* Evidence from before the cure is dropped. */
+	/* Evidence from before the acknowledgement is dropped. */
 	d->fresh_after = order->at;
 	d->flaps_len = 0;
 	memset(d->flaps, 0, sizeof(d->flaps));
@@ -230,12 +232,12 @@ void hf_health_apply_orders(struct hf_health_brain *b)
 
 		if (order.at == HF_TIME_NONE || order.at > b->now)
 			order.at = b->now;
-		/* An order from before this boot is void. */
+		/* An order from before this boot has no effect. */
 		if (!d || (b->input->boot_at != HF_TIME_NONE && order.at < b->input->boot_at))
 			continue;
 		node = d->kind == HF_HEALTH_NODE;
 		obey_order(b, d, &order);
-		/* A restart of the driver concerns every device of the node. */
+		/* An action on the node, for instance a restart of the driver, concerns every device of the node. */
 		for (size_t k = 1;
 		     node && order.kind == HF_HEALTH_ORDER_VERIFIED && k < b->memory->devices_len;
 		     k++)

@@ -92,7 +92,7 @@ static void a_word_is_about_what_was_known_at_its_time(void **state)
 	health_step(&n, HF_SECOND);
 	hf_time looked = n.now + HF_SECOND;
 	health_step(&n, 2 * HF_SECOND);
-	/* The device was Unhealthy already, so no state moves. */
+	/* The device was Unhealthy already, so no state changes. */
 	health_xid(&n, 46, "gpu-0");
 	health_step(&n, HF_SECOND);
 	health_order(&n, HF_HEALTH_ORDER_CLEAR, HF_HEALTH_RECORD, "gpu-0");
@@ -101,7 +101,7 @@ static void a_word_is_about_what_was_known_at_its_time(void **state)
 	assert_int_equal(state_of(), HF_HEALTH_UNHEALTHY);
 	assert_null(health_fault(&n, "gpu-0", HF_HEALTH_XID, 62));
 	assert_non_null(health_fault(&n, "gpu-0", HF_HEALTH_XID, 46));
-	/* It is given at each step of an hour, and does no more. */
+	/* The acknowledgement is given at each step of an hour, and has no further effect. */
 	health_order(&n, HF_HEALTH_ORDER_CLEAR, HF_HEALTH_RECORD, "gpu-0");
 	n.orders[0].at = looked;
 	health_step(&n, HF_SECOND);
@@ -110,7 +110,8 @@ static void a_word_is_about_what_was_known_at_its_time(void **state)
 	assert_int_equal(state_of(), HF_HEALTH_PROBATION);
 }
 
-/* A word that was given between two looks, or two lines; true: what it was about is over. */
+/* Gives an acknowledgement between two measurements, or between two lines, of a fault.  Returns whether the fault
+ * ends. */
 static bool word_ends(void (*find)(void), enum hf_health_detector detector, int code)
 {
 	hf_time between;
@@ -180,7 +181,8 @@ static void find_narrow(void)
 	s->pcie.width_max = 16;
 }
 
-/* What each look finds says no more by its last time; another line, or another error, does. */
+/* A fault that is measured again and again is not new because of its last time; another line or another error is
+ * new. */
 static void a_word_is_about_what_is_measured_on_and_on_and_not_about_what_came_anew(void **state)
 {
 	(void)state;
@@ -193,7 +195,7 @@ static void a_word_is_about_what_is_measured_on_and_on_and_not_about_what_came_a
 	assert_false(word_ends(find_lost_line, HF_HEALTH_BUSLOST, HF_HEALTH_CODE_BUS));
 }
 
-/* The node's, to which another device came after the word. */
+/* A fault of the node to which another device was added after the acknowledgement. */
 static void a_word_is_not_about_what_spread_since(void **state)
 {
 	hf_time between, opened_at;
@@ -240,7 +242,7 @@ static void a_word_about_the_node_ends_what_it_covers(void **state)
 	assert_int_equal(health_device(&n, "gpu-1")->state, HF_HEALTH_HEALTHY);
 }
 
-/* The journal is older than DeviceHealth, which had a fault. */
+/* The journal is older than DeviceHealth, which showed a fault. */
 static void who_is_well_by_an_old_journal_is_unknown_until_a_person_says_so(void **state)
 {
 	(void)state;

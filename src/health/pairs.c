@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* Lines of "KEY=VALUE" pairs.  Input: bytes of any process. */
+/* Reads and writes lines of "KEY=VALUE" pairs.  Input: bytes of any process. */
 #include "health/pairs_internal.h"
 
 #include <stdarg.h>

@@ -7,15 +7,16 @@
 
 HF_BEGIN_DECLS
 
-/* What the readers and writers of "KEY=VALUE" lines share: beat.c, process_line.c. */
+/* Functions for lines of "KEY=VALUE" pairs, which beat.c and process_line.c share. */
 
-/* The index of the name in the list; -1: it is not there. */
+/* The index of the name in the list of keys; -1: the list does not have it. */
 int hf_pairs_find_key(const char *const *keys, int keys_len, const struct hf_scan *name);
-/* A value that is one number; false: it is none, or too large, and *ret_number is unchanged. */
+/* Reads a value that is one number.  False: it is no number, or too large, and *ret_number is unchanged. */
 bool hf_pairs_take_number(struct hf_scan *value, int digits_max, uint64_t max,
 			  uint64_t *ret_number);
 
-/* A line that is written.  The buffer has room for all keys at their longest, so nothing is ever cut. */
+/* A line that is being written.  The buffer has room for all keys with their longest values, so nothing is cut
+ * off. */
 struct hf_pairs {
 	char *text;
 	size_t size, len; /* len: without the NUL */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* Normalises PCI addresses, and finds the ports above a device. */
+/* Normalizes PCI addresses, compares them, and makes empty evidence. */
 #include "health/evidence.h"
 #include "health/scan_internal.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* One to eight hexadecimal digits without "0x". */
+/* Reads one to eight hexadecimal digits without "0x". */
 static bool read_hex(struct hf_scan *s, int digits_max, unsigned *ret_value)
 {
 	char text[11] = "0x";
@@ -29,7 +29,7 @@ static bool read_hex(struct hf_scan *s, int digits_max, unsigned *ret_value)
 	return true;
 }
 
-/* Numbers between colons: two (bus, device) or three (domain before them). */
+/* Reads numbers with colons between them: two (bus, device), or three with the domain in front. */
 static bool read_numbers(struct hf_scan *s, unsigned ret_numbers[3])
 {
 	unsigned found[3];
@@ -85,7 +85,7 @@ struct hf_health_evidence hf_health_evidence_none(void)
 {
 	struct hf_health_evidence none;
 
-	/* Padding too, so that equal evidence has equal bytes. */
+	/* The padding is cleared too, so that equal evidence has equal bytes. */
 	memset(&none, 0, sizeof(none));
 	none.subcode = -1;
 	none.gpu_instance = -1;

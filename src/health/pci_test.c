@@ -52,8 +52,8 @@ static void functions_of_one_device_differ_in_the_last_digit(void **state)
 	assert_false(hf_health_pci_same_domain("", "0000:1a:00.0"));
 }
 
-/* Only the upstream port of a switch, at the place second from the device, fourth and so on, has functions beside it that
- * are no ports of their own. */
+/* Only the upstream port of a switch (seen from the device the second port, the fourth and so on) may have
+ * functions beside it that are no ports of their own. */
 static void a_function_beside_the_upstream_port_of_a_switch_names_that_port(void **state)
 {
 	static const struct {
@@ -66,12 +66,12 @@ static void a_function_beside_the_upstream_port_of_a_switch_names_that_port(void
 		{"0000:17:01.0 0000:18:00.0 0000:19:00.0", "0000:17:01.1", -1},
 		{"0000:17:01.0 0000:18:00.0 0000:19:00.0", "0000:19:00.1", -1},
 		{"0000:17:01.0 0000:18:00.0 0000:19:00.0", "0000:18:01.0", -1},
-		/* A root port alone, and one behind Intel's VMD, which has a domain of its own. */
+		/* A root port alone, and a root port behind Intel's VMD, which has a PCI domain of its own. */
 		{"0000:17:01.0", "0000:17:01.1", -1},
 		{"0000:e2:00.5 10001:e0:01.0", "0000:e2:00.4", -1},
 		{"0000:e2:00.5 10001:e0:01.0", "10001:e0:01.1", -1},
 		{"0000:e2:00.5 10001:e0:01.0 10001:e1:00.0 10001:e2:00.0", "10001:e1:00.1", 2},
-		/* The ports next to the processor did not fit. */
+		/* The list had no room for the ports next to the processor. */
 		{"0000:18:00.0 0000:19:00.0 0000:1a:00.0 0000:1b:00.0", "0000:1a:00.3", 2},
 		{"0000:18:00.0 0000:19:00.0 0000:1a:00.0 0000:1b:00.0", "0000:18:00.1", -1},
 		{"", "0000:17:01.0", -1},

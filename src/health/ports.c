@@ -2,41 +2,41 @@
  * Copyright The Holdfast authors */
 
 /*
- * Ports of InfiniBand and RoCE.  A cable that is pulled, a switch that restarts and a link that
- * flaps look alike at first: what tells them apart is how long it is down and how often.
+ * Judges ports of InfiniBand and RoCE.  A cable that is pulled, a switch that restarts and a link that flaps look
+ * alike at first: the length of an outage and the number of outages tell them apart.
  */
 #include "health/brain_internal.h"
 
-/* Shorter is a retraining of the link; GPUd counts from here. */
+/* A shorter outage is a retraining of the link; GPUd uses the same limit. */
 #define FLAP_DOWN_MIN (25 * HF_SECOND)
 #define FLAP_WINDOW (12 * HF_HOUR)
-/* One outage of so long is a fault: NVIDIA's validation calls it critical. */
+/* One outage of this length is a fault: NVIDIA's validation calls it critical. */
 #define DOWN_MIN (30 * HF_SECOND)
 #define WELL_MIN (10 * HF_MINUTE)
 #define MISSING_POLLS 3
-/* Rates are of a minute: over a shorter span one retraining of a link would exceed them. */
+/* Rates are counted over a minute: over a shorter span one retraining of a link would exceed them. */
 #define RATE_SPAN HF_MINUTE
 #define RECOVERIES_MAX 5
 #define RESTARTS_MAX 600
-/* Ten a second, over ten seconds at least. */
+/* The limit of symbol errors is ten a second, over ten seconds at least. */
 #define SYMBOLS_SPAN (10 * HF_SECOND)
 
 /* The numbers of a port's track. */
 enum {
 	DOWNED,           /* link_downed */
 	FATAL,            /* counters that must not rise */
-	SYMBOLS,          /* symbol errors at the begin of the hour */
+	SYMBOLS,          /* symbol errors at the beginning of the hour */
 	HOUR,             /* the begin of the hour */
-	RECOVERED,        /* at the begin of the minute: track.at */
+	RECOVERED,        /* link recoveries at the beginning of the minute (track.at) */
 	RESTARTS,         /* likewise */
-	FLAP,             /* the ends of the last two outages: FLAP, FLAP + 1 */
+	FLAP,             /* the ends of the last two outages, FLAP and FLAP + 1 */
 	MARKS = FLAP + 2, /* bits: */
 };
-/* FLAPS_ON: too many flaps, until the port is well.  HIDDEN: in another network namespace. */
+/* FLAPS_ON: the port flapped too often, until it is well.  HIDDEN: the port is in another network namespace. */
 #define FLAPS_ON UINT64_C(1)
 #define HIDDEN UINT64_C(2)
 
-/* Adds a flap.  True: it is the third within the window. */
+/* Adds the end of an outage.  True: it is the third within the window. */
 static bool add_flap(struct hf_health_track *t, hf_time at)
 {
 	hf_time first = (hf_time)t->base[FLAP];
@@ -47,7 +47,8 @@ static bool add_flap(struct hf_health_track *t, hf_time at)
 	return third;
 }
 
-/* Finds a fault of that code.  The track's `good` is whether the port was up, `bad` counts the polls that missed the port. */
+/* Adds evidence of a fault with this code.  In the track, `good` is whether the port was up, and `bad` counts the
+ * measurements that did not find the port. */
 static void fire_fault(struct hf_health_brain *b, const struct hf_health_sample *s,
 		       struct hf_health_track *t, int32_t code)
 {
@@ -80,7 +81,7 @@ static uint64_t find_rise(uint64_t now, uint64_t before)
 	return now > before ? now - before : 0;
 }
 
-/* The rate is above the limit, without a division: rise × span of the limit > limit × span that passed. */
+/* Whether the rate is above the limit, without a division: rise × span of the limit > limit × span that passed. */
 static bool is_faster(uint64_t rose, hf_time span, uint64_t limit, hf_time per)
 {
 	return span > 0 && rose > 0 && (double)rose * (double)per > (double)limit * (double)span;
@@ -93,13 +94,14 @@ static void begin_rates(const struct hf_health_sample *s, struct hf_health_track
 	t->at = s->at;
 }
 
-/* More than the limit of a minute.  Within a minute the number counts, over a longer span the rate. */
+/* Whether a counter rose by more than its limit for a minute.  Within a minute the number counts, over a longer
+ * span the rate. */
 static bool is_too_often(uint64_t rose, hf_time span, uint64_t limit)
 {
 	return is_faster(rose, span < RATE_SPAN ? RATE_SPAN : span, limit, RATE_SPAN);
 }
 
-/* True: a counter shows that the port is not well. */
+/* Judges the counters.  True: a counter shows that the port is not well. */
 static bool judge_counters(struct hf_health_brain *b, const struct hf_health_sample *s,
 			   struct hf_health_track *t)
 {
@@ -150,7 +152,8 @@ bool hf_health_port_is_hidden(const struct hf_health_device *d)
 	return d->kind == HF_HEALTH_PORT && d->tracks[HF_HEALTH_IB].base[MARKS] & HIDDEN;
 }
 
-/* The port is in another network namespace, of a pod for instance.  Its counters rise unseen, so they begin anew later. */
+/* The port is in another network namespace, for instance of a pod.  Its counters rise without being seen, so a
+ * later measurement begins with new values. */
 static void hide_port(struct hf_health_track *t)
 {
 	t->base[MARKS] |= HIDDEN;
@@ -180,13 +183,13 @@ void hf_health_judge_port(struct hf_health_brain *b, const struct hf_health_samp
 		judge_state(b, s, t);
 		bad = judge_counters(b, s, t);
 	} else {
-		/* The first values of counters are from before the first look. */
+		/* The errors in the first values of the counters are from before the first measurement. */
 		t->good = s->ib.up;
 		t->since = s->at;
 	}
 	remember_counters(s, t);
 	t->primed = true;
-	/* A fault ends after ten minutes up without a bad counter. */
+	/* A fault ends after ten minutes in which the port was up and no counter was bad. */
 	if (bad && t->good)
 		t->since = s->at;
 	if (t->firing && t->good && s->at - t->since >= WELL_MIN) {

@@ -99,7 +99,7 @@ static void symbol_errors_count_by_the_hour(void **state)
 	uint64_t errors = 0;
 
 	(void)state;
-	/* A hundred an hour is what cables do. */
+	/* A hundred errors an hour are usual for cables. */
 	for (int i = 0; i < 36; i++) {
 		port(true)->ib.symbol_errors = errors += 10;
 		health_step(&n, 6 * HF_MINUTE);

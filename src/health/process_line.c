@@ -2,8 +2,8 @@
  * Copyright The Holdfast authors */
 
 /*
- * Formats and parses the lines between `holdfast exec` and the agent (health/process_line.h).  Input: bytes of
- * any process that may open the socket.  Invariant: a wrong value or a repeated key voids the line.
+ * Formats and parses the lines between `holdfast exec` and the agent (health/process_line.h).
+ * Input: bytes of any process that may open the socket.  Invariant: a wrong value or a repeated key voids the line.
  */
 #include "health/process_line.h"
 
@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define KEY_MAX 24
-#define STEP_DIGITS 18 /* each number of so many digits fits 63 bits */
+#define STEP_DIGITS 18 /* any number of this many digits fits 63 bits */
 #define SMALL_DIGITS 10
 
 static const char *const phase_names[HF_PROCESS_LINE_PHASES] = {
@@ -102,7 +102,7 @@ static bool take_cause(struct hf_scan *value, char ret_cause[HF_PROCESS_CAUSE_MA
 	return true;
 }
 
-/* The length of the character at the start; 0: none, or a control character. */
+/* The length of the character at the beginning; 0: the bytes are no character, or a control character. */
 static size_t find_character(const char *bytes, size_t len)
 {
 	size_t n = hf_utf8_sequence(bytes, len);
@@ -110,7 +110,7 @@ static size_t find_character(const char *bytes, size_t len)
 
 	if (n == 1 && (first < ' ' || first == 0x7f))
 		return 0;
-	/* U+0080 to U+009F: a terminal may obey them. */
+	/* The characters U+0080 to U+009F are control characters that a terminal may obey. */
 	if (n == 2 && first == 0xc2 && (unsigned char)bytes[1] < 0xa0)
 		return 0;
 	return n;
@@ -139,7 +139,8 @@ struct reader {
 	const char *word; /* the first of the line */
 	const char *const *keys;
 	int keys_len;
-	const char *last; /* this key's value goes to the end of the line; NULL: no such key */
+	/* the key with a value up to the end of the line; NULL: no key */
+	const char *last;
 	take_fn take;
 	void *arg;
 	uint32_t seen; /* a set of the keys */

@@ -12,46 +12,50 @@
 HF_BEGIN_DECLS
 
 /*
- * The two messages between `holdfast exec` and the node's agent, for restarts in place.  Each is one packet of text on a
- * SOCK_SEQPACKET socket; a line feed at the end is allowed.
+ * The two messages between `holdfast exec` and the node's agent, for restarts in place.  Each is one packet of text
+ * on a SOCK_SEQPACKET socket; a line feed at the end is allowed.
  *
  *     state phase=ended generation=1 attempt=0 ordinal=2 code=1 step=120 words=exit code 1: …
  *     target generation=2 attempt=0 hold=1 wait=60 grace=30
  *
- * exec always sends its whole state: when it connects, and at each change.  The agent sends the target, which is a level and
- * not an event: a line that is lost or repeated changes nothing.
+ * exec always sends its whole state, when it connects and at each change.  The agent sends the target, which is a
+ * level and not an event: a line that is lost or repeated changes nothing.
  *
- * The first word, then KEY=VALUE by single blanks, in any order.  Unknown keys are skipped, so that a newer sender may say
- * more.  A wrong or repeated value voids the whole line: half of an order is none.  Pure.
+ * A line is its first word, then KEY=VALUE with single blanks between, in any order.  Unknown keys are skipped, so
+ * that a newer sender may send more.  A wrong value or a repeated key voids the whole line: half an order must not be
+ * obeyed.  Pure.
  *
  * state:
  *   phase       waiting (no process was started), running, ended (by itself), down (by an order); required
  *   generation, attempt
- *               of the present or the last process; in phase down those of the target that is obeyed.  Both or none
- *   ordinal     counts the processes of this exec from 1; required except in phase waiting
- *   code        the exit code with which exec would end; signal: the signal that ended the process
- *   cause       of an ended process: device-fatal, fabric, …
- *   step        the last step that a rank has done; saved: ... that a rank has saved
- *   words       what the process said last; UTF-8, may have blanks, so the key is the last one
+ *               of the present or the last process; in phase down those of the order that was obeyed.  Both or none
+ *   ordinal     the number of this process among those of this exec, from 1; required except in phase waiting
+ *   code        the exit code with which exec would end
+ *   signal      the signal that ended the process
+ *   cause       the cause of a failure of an ended process: device-fatal, fabric, …
+ *   step        the last step that a rank has completed
+ *   saved       the last step that a rank has saved
+ *   words       the last lines of the process; UTF-8, may have blanks, so this key is the last one
  *
  * target:
  *   generation, attempt
- *               the process should have these; both or none.  None: the pod is no rank of a job that restarts in place
+ *               the process should be of these; both or none.  None: the pod is no rank of a job that restarts in place
  *   hold        1: no process may run now
  *   wait        how many seconds exec keeps the container after its process has ended; 0: not at all
  *   grace       seconds between SIGTERM and SIGKILL
- *   save        seconds that a save may take before SIGTERM; 0: ranks are not asked
+ *   save        seconds that a save may take before SIGTERM; 0: ranks are not asked to save
  *   first_generation, first_attempt
- *               of the pod itself: the first process of exec has these unless exec knows better.  Both or none
+ *               those for which the pod was created: exec's first process is of these unless the target is above.  Both
+ *               or none
  *   rendezvous  a number for the name of torch's rendezvous, which differs after a restart of the whole job in place
  *
- * A number left out is 0.
+ * A number that is left out is 0.
  */
 #define HF_PROCESS_LINE_BYTES_MAX 1024
 #define HF_PROCESS_WORDS_MAX 513 /* with the NUL */
 #define HF_PROCESS_CAUSE_MAX 33
 #define HF_PROCESS_SPAN_MAX 86400         /* seconds */
-#define HF_PROCESS_COUNTER_MAX 1000000000 /* of a generation and an attempt, as in the ledger */
+#define HF_PROCESS_COUNTER_MAX 1000000000 /* of a generation and of an attempt, as in the ledger */
 #define HF_PROCESS_KEYS_MAX 32
 #define HF_PROCESS_CODE_MAX 255
 #define HF_PROCESS_SIGNAL_MAX 64
@@ -65,12 +69,12 @@ enum hf_process_line_phase {
 	HF_PROCESS_LINE_PHASES
 };
 
-/* Which start of a rank: the newer one is greater, first by generation. */
+/* A start of a rank.  Starts are ordered by generation, then by attempt: a newer start is greater. */
 struct hf_process_start {
 	bool known;
 	int64_t generation, attempt;
 };
-/* Below 0, 0 or above 0.  An unknown start is below every other. */
+/* Compares two starts: below 0, 0 or above 0.  An unknown start is below every known one. */
 int hf_process_start_order(const struct hf_process_start *left,
 			   const struct hf_process_start *right);
 
@@ -92,11 +96,11 @@ struct hf_process_target {
 	int64_t rendezvous;
 };
 
-/* False: the bytes are no such line.  They need no NUL. */
+/* Parses bytes, which need no NUL.  False: they are no such line. */
 bool hf_process_state_parse(const char *bytes, size_t len, struct hf_process_state *ret_state);
 bool hf_process_target_parse(const char *bytes, size_t len, struct hf_process_target *ret_target);
-/* Into a buffer of HF_PROCESS_LINE_BYTES_MAX bytes; each returns the length without the NUL.  What is written can be parsed,
- * and gives the same: the caller's values are within the limits above. */
+/* Formats into a buffer of HF_PROCESS_LINE_BYTES_MAX bytes; returns the length without the NUL.  Parsing the text
+ * gives the same values, if the values are within the limits above. */
 size_t hf_process_state_format(const struct hf_process_state *state, char *ret_text);
 size_t hf_process_target_format(const struct hf_process_target *target, char *ret_text);
 

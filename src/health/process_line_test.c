@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A line, and the line that parsing and formatting give; NULL: it is refused. */
+/* A line, and the line that parsing and formatting it gives; NULL: the line is refused. */
 struct line_case {
 	const char *text, *again;
 };
@@ -117,7 +117,7 @@ static void test_targets(void **state HF_UNUSED)
 	}
 }
 
-/* The longest values of all keys fit into a line. */
+/* The longest values of all keys fit into one line. */
 static void test_longest(void **state HF_UNUSED)
 {
 	struct hf_process_state most = {.phase = HF_PROCESS_LINE_WAITING,
@@ -188,7 +188,7 @@ static void test_words(void **state HF_UNUSED)
 	expect_words("", "");
 	expect_words("a\nb\n", "a b");
 	expect_words("\x1b[1mx\xff\xc2\x9by", " [1mx  y");
-	/* The text is cut where a character begins. */
+	/* A text that is too long is cut where a character begins. */
 	memset(longest, 'x', sizeof(longest));
 	memcpy(longest + HF_PROCESS_WORDS_MAX - 2, "\xc3\xa4", 2);
 	hf_process_words(longest, sizeof(longest), words);

@@ -2,8 +2,8 @@
  * Copyright The Holdfast authors */
 
 /*
- * Makes conditions, the node's label and events of the devices, and limits writes. Invariant: a
- * step without news writes only the heartbeat.
+ * Makes conditions, the node's label and events from the devices, and limits writes.
+ * Invariant: a step without news writes nothing but the heartbeat.
  */
 #include "health/brain_internal.h"
 
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One write a second, five at once. */
+/* One write a second is allowed, and five in a row. */
 #define TOKEN_MS 1000
 #define TOKENS_MAX_MS 5000
 
@@ -30,7 +30,8 @@ static const char *const reasons[HF_HEALTH_CLASSES] = {
 	"ResetRequired", "RestartRequired", "SupportNeeded", "ReplacementNeeded",
 };
 
-/* The reason of a fault of class degraded: the device may be slow, missing, or fail now and then. */
+/* The reason of a condition by the fault, for faults of class degraded: the device may be slow, missing, or fail
+ * now and then. */
 static const struct {
 	enum hf_health_detector detector;
 	int32_t code_min, code_max;
@@ -93,7 +94,7 @@ static bool counts_for(const struct hf_health_device *d, size_t condition)
 	}
 }
 
-/* A device that the condition is about is known; else the condition is Unknown. */
+/* Whether the state of a device that the condition is about is known; else the condition is Unknown. */
 static bool is_condition_known(const struct hf_health_brain *b, size_t condition)
 {
 	bool any = false;
@@ -110,7 +111,7 @@ static bool is_condition_known(const struct hf_health_brain *b, size_t condition
 	return any;
 }
 
-/* "0000:1a:00.0 Unhealthy (xid 119: gpu-reset)", without anything that grows by itself. */
+/* Adds "0000:1a:00.0 Unhealthy (xid 119: gpu-reset)", without numbers that grow by themselves. */
 static void name_device(struct hf_strbuf *sb, const struct hf_health_device *d)
 {
 	const struct hf_health_fault *f = hf_health_device_worst(d);
@@ -130,8 +131,8 @@ struct key {
 	int32_t code;
 };
 
-/* The unit of a fault of several devices at once is the detector and the code of theirs, "buslost 79": it has the reason
- * that each of them has. */
+/* A fault of several devices at once has as its unit the detector and the code of the devices' faults, such as
+ * "buslost 79": it gets the reason that those faults would have. */
 static struct key find_shared_key(const struct hf_health_fault *fault)
 {
 	struct key key = {fault->detector, fault->code};
@@ -146,7 +147,7 @@ static struct key find_shared_key(const struct hf_health_fault *fault)
 	return key;
 }
 
-/* The reason of a condition by its gravest fault; NULL: no fault acts any more. */
+/* The reason of a condition, from its gravest fault; NULL: no fault acts any more. */
 static const char *get_reason(const struct hf_health_fault *fault, bool out)
 {
 	enum hf_health_class cls = fault ? fault->cls : HF_HEALTH_NONE;
@@ -203,7 +204,8 @@ static uint64_t mix_hash(uint64_t hash, uint64_t value)
 	return hf_hash_bytes(both, sizeof(both));
 }
 
-/* A hash over the fields that readers of DeviceHealth decide by; without counts and times, which change by themselves. */
+/* A hash over the fields of DeviceHealth on which its readers decide, without counts and times, which change by
+ * themselves. */
 static uint64_t hash_devices(const struct hf_health_brain *b)
 {
 	uint64_t hash = mix_hash(b->memory->rules_hash, hf_health_memory_misses(b->memory));
@@ -230,7 +232,8 @@ static uint64_t hash_devices(const struct hf_health_brain *b)
 	return hash;
 }
 
-/* Spread by the node's name, so that the heartbeats of many nodes do not fall on one moment. */
+/* The time between heartbeats, which depends on the node's name, so that the heartbeats of many nodes do not come
+ * at one moment. */
 static hf_time find_heartbeat(const struct hf_health_brain *b)
 {
 	hf_time span = b->config->heartbeat;
@@ -299,19 +302,20 @@ static void plan_write(struct hf_health_brain *b)
 
 /* ---- events and the node in a word ---------------------------------------------------------------- */
 
-/* The MIG instance of the fault; -1: all, since a fault that stops the device stops all of its instances. */
+/* The MIG instance that the fault concerns; -1: all instances, since a fault that stops the device stops all of
+ * them. */
 static int32_t find_instance(const struct hf_health_fault *f)
 {
 	return hf_health_is_fatal(f->cls) ? -1 : hf_health_fault_instance(f);
 }
 
-/* The event named one instance, and the fault concerns all of them now. */
+/* Whether the former event named one instance, while the fault now concerns all instances. */
 static bool is_for_more(const struct hf_health_fault *f)
 {
 	return f->told_part && f->told_at >= f->opened_at && find_instance(f) < 0;
 }
 
-/* The fault acts, or acted until its end in this step. */
+/* Whether the fault acts, or acted until its end in this step. */
 static bool is_news(struct hf_health_fault *f)
 {
 	bool passed = f->passed;
@@ -330,8 +334,8 @@ static void report_faults(struct hf_health_brain *b)
 
 			if (!is_news(f))
 				continue;
-			/* One event while the fault is open, and one within event_every of a fault that comes and
-			 * goes. */
+			/* A fault gives one event while it is open; a fault that comes and goes gives one within
+			 * event_every. */
 			if (f->told_at != HF_TIME_NONE && !is_for_more(f) &&
 			    (f->told_at >= f->opened_at ||
 			     b->now - f->told_at < b->config->event_every))

@@ -28,7 +28,7 @@ static void a_message_names_devices_as_far_as_it_goes(void **state)
 	char name[16];
 
 	(void)state;
-	/* Far enough apart to be each its own, and slowly enough to be written. */
+	/* The steps are far enough apart for separate changes, and slow enough for each to be written. */
 	for (int i = 0; i < 29; i++) {
 		snprintf(name, sizeof(name), "gpu-%d", i);
 		health_xid(&n, 46 + 16 * (i % 2), name);
@@ -62,7 +62,7 @@ static void more_changes_than_writes_are_told_when_there_is_room(void **state)
 		health_step(&n, 10 * HF_MS);
 		writes += n.plan.write_devices;
 	}
-	/* The first step of all took one of the five. */
+	/* The very first step took one of the five writes. */
 	assert_int_equal(writes, 4);
 	assert_true(n.plan.wake_at - n.now <= HF_SECOND);
 	health_step(&n, n.plan.wake_at - n.now);
@@ -91,7 +91,8 @@ static int told(void)
 	return n.plan.events_len == 0 ? -2 : n.plan.events[0].gpu_instance;
 }
 
-/* The first event names one instance.  When the fault comes on another instance, one more event is for all. */
+/* The first event names one MIG instance.  If the fault comes on another instance too, one more event is for all
+ * instances. */
 static void a_fault_of_one_instance_is_told_to_all_when_it_is_anothers_too(void **state)
 {
 	static const int of[] = {3, 5, -2, -2};

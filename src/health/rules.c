@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* Matches evidence with the first rule that fits, and checks and hashes a table of rules. */
+/* Finds the first rule that matches evidence, and checks and hashes a table of rules. */
 #include "health/rules.h"
 
 #include "base/str.h"
 #include "base/strbuf.h"
 
-/* A rule as text has at most some 200 bytes. */
+/* Most bytes of a table as text: a rule has at most some 200 bytes. */
 #define TEXT_MAX ((size_t)HF_HEALTH_RULES_MAX * 256)
 
 static bool is_match(const struct hf_health_rule *rule, const struct hf_health_evidence *e)
@@ -30,13 +30,14 @@ const struct hf_health_rule *hf_health_rules_match(const struct hf_health_rules 
 		if (is_match(&rules->items[i], evidence))
 			return &rules->items[i];
 	}
-	/* It takes the place of the devices' own faults, which the table has rated. */
+	/* A shared fault takes the place of the devices' own faults, which the table has rated.  Without a rule in
+	 * the table it gets the built-in rule. */
 	if (evidence->detector == HF_HEALTH_PEERS && rules != &hf_health_rules_builtin)
 		return hf_health_rules_match(&hf_health_rules_builtin, evidence);
 	return NULL;
 }
 
-/* As text, so that neither padding nor the order of bytes of a machine gets in. */
+/* The hash is made over a text, so that neither padding nor the byte order of a machine changes it. */
 uint64_t hf_health_rules_hash(const struct hf_health_rules *rules)
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(TEXT_MAX);
@@ -72,19 +73,19 @@ static const char *rule_problem(const struct hf_health_rule *r)
 	if (!words_are_known(r))
 		return "an unknown name";
 	if (r->code_min > r->code_max)
-		return "the first code is beyond the last";
+		return "the first code is larger than the last";
 	if (r->count < 0 || r->count > HF_HEALTH_REPEATS_MAX)
-		return "more repeats than are remembered";
+		return "the count is larger than the number of times that are kept";
 	if (r->count > 1 && r->window <= 0)
-		return "repeats without a window";
+		return "a count needs a window";
 	if (r->window < 0 || r->burst < 0)
 		return "a span below zero";
-	/* It would take a device out of service for ever over something that says nothing. */
+	/* Such a rule would stop a device for good although the fault ends by itself. */
 	if (hf_health_is_fatal(r->cls) && r->clear == HF_HEALTH_BY_AGE)
-		return "what stops a device does not end by itself";
-	/* The first times would be worse than the last, and end as what is milder ends. */
+		return "a class that stops a device cannot end by age";
+	/* Then the first times would be graver than the later ones, and would end as the milder class ends. */
 	if (r->count > 1 && r->below > r->cls)
-		return "stricter below the count than from it on";
+		return "the class below the count is stricter than the class from the count on";
 	return NULL;
 }
 
@@ -94,7 +95,7 @@ const char *hf_health_rules_problem(const struct hf_health_rules *rules, size_t 
 	if (rules->len > HF_HEALTH_RULES_MAX)
 		return "too many rules";
 	if (rules->escalate_count < 0 || rules->escalate_count > HF_HEALTH_REPEATS_MAX)
-		return "more repeats than are remembered";
+		return "escalateCount is larger than the number of stops that are kept";
 	for (size_t i = 0; i < rules->len; i++) {
 		const char *problem = rule_problem(&rules->items[i]);
 

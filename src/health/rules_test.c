@@ -30,8 +30,8 @@ static void the_table_is_sound(void **state)
 	assert_null(hf_health_rules_problem(builtin, &at));
 }
 
-/* The vendor's catalogue by number; other numbers are recorded and never act.  79 is the lost bus, 144 to 150 are rated by
- * their line, and 13 and 31 are a program's until they repeat. */
+/* The class of each number in the vendor's catalogue; other numbers are recorded and never act.  Xid 79 is the
+ * lost bus, 144 to 150 are rated by their line, and 13 and 31 are a program's until they repeat. */
 static void numbers_have_the_vendors_class(void **state)
 {
 	static const struct {
@@ -165,7 +165,7 @@ static void a_table_that_makes_no_sense_is_refused(void **state)
 	bad[3].count = 2;
 	bad[4].burst = -1;
 	bad[5].cls = HF_HEALTH_REBOOT;
-	/* Once would replace the device, and end by itself. */
+	/* The first time would mean a replacement of the device, and would end by itself. */
 	bad[6] = (struct hf_health_rule){.cls = HF_HEALTH_DEGRADED,
 					 .below = HF_HEALTH_REPLACE,
 					 .count = 2,

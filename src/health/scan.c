@@ -2,8 +2,8 @@
  * Copyright The Holdfast authors */
 
 /*
- * Reads numbers, words and texts from bytes that any program may have written. Invariant: a failed
- * read moves nothing.
+ * Reads numbers, words and texts from bytes that any program may have written.
+ * Invariant: a read that fails does not move the cursor.
  */
 #include "health/scan_internal.h"
 
@@ -125,6 +125,6 @@ bool hf_scan_has(const struct hf_scan *s, const char *text)
 
 void hf_scan_print(const struct hf_scan *s, char *ret_text, size_t size)
 {
-	/* The rest too: records are compared and hashed as bytes. */
+	/* The rest of the buffer is cleared too: records are compared and hashed as bytes. */
 	hf_str_print(ret_text, size, s->at, hf_scan_left(s));
 }

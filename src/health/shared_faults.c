@@ -2,12 +2,14 @@
  * Copyright The Holdfast authors */
 
 /*
- * Several devices of a node at once.  Half of them with the same fault within a minute share a
- * cause, and all of them stopped at once is no wear of eight chips but the driver, the agent or
- * the board: the node has the fault then, and the devices' own are covered, open but not acting,
- * until they end or the node's does.  Faults that began with the failure of a PCIe port above their
- * device are left out: their cause is known.  A device that only has such faults counts as one that had
- * stopped before the others.
+ * Finds faults that several devices of a node have at once.
+ *
+ * If half of the devices get the same fault within a minute, they share a cause.  If all of them stop at once, the
+ * cause is not the wear of eight chips, but the driver, the agent or the board.  In both cases the node has the
+ * fault.  The devices' own faults are covered: open, but not acting, until they end or the node's fault ends.
+ *
+ * Faults that began with the failure of a PCIe port above their device are left out: their cause is known.  A device
+ * with only such faults counts as a device that had stopped before the others.
  */
 #include "health/brain_internal.h"
 
@@ -27,8 +29,8 @@ static void make_unit(const struct key *key, char ret_unit[HF_HEALTH_UNIT_MAX])
 		 key->code);
 }
 
-/* The fault is that of a PCIe port above the device, or began with such a fault or while it stood.  The kernel may report
- * the device and the port in either order, and may have recovered the port since. */
+/* Whether the fault is one of a PCIe port above the device, or began with such a fault or while it lasted.  The
+ * kernel may report the device and the port in either order, and may have recovered the port since. */
 static bool is_with_port(const struct hf_health_brain *b, const struct hf_health_device *d,
 			 const struct hf_health_fault *fault)
 {
@@ -39,7 +41,7 @@ static bool is_with_port(const struct hf_health_brain *b, const struct hf_health
 
 		if (!hf_health_is_fatal(f->cls) || !hf_health_fault_is_of_port(f))
 			continue;
-		/* A boot or a cure has come between. */
+		/* A boot or a cure came after the port's fault. */
 		if (!f->open && d->fresh_after != HF_TIME_NONE && f->last < d->fresh_after)
 			continue;
 		if (fault->opened_at >= f->opened_at - window &&
@@ -49,7 +51,7 @@ static bool is_with_port(const struct hf_health_brain *b, const struct hf_health
 	return false;
 }
 
-/* Marks the faults whose cause is a port; the mark stays when the port recovers. */
+/* Marks faults with a port as their cause; the mark stays when the port recovers. */
 static void mark_port_faults(struct hf_health_brain *b)
 {
 	for (size_t i = 0; i < b->memory->devices_len; i++) {
@@ -79,7 +81,7 @@ static bool has_key(const struct hf_health_fault *f, const struct key *key)
 	return f->detector == key->detector && f->code == key->code;
 }
 
-/* The fault belongs to the group of that key; key NULL: any fatal fault.  It must have begun within the window before
+/* Whether the fault belongs to the group of this key (NULL: any fatal fault), and began within the window before
  * `last`. */
 static bool is_member(const struct hf_health_brain *b, const struct hf_health_device *d,
 		      const struct hf_health_fault *f, const struct key *key, hf_time last)
@@ -106,7 +108,7 @@ static size_t count_members(const struct hf_health_brain *b, const struct key *k
 	return n;
 }
 
-/* The device has such a fault open, of any age. */
+/* Whether the device has an open fault of this key, of any age. */
 static bool has_open(const struct hf_health_device *d, const struct key *key)
 {
 	for (size_t i = 0; i < d->faults_len; i++)
@@ -120,7 +122,8 @@ static bool is_taken_out(const struct hf_health_device *d)
 	return d->kind == HF_HEALTH_GPU && d->seen && hf_health_is_out(d->state);
 }
 
-/* The device had stopped before the others, or was taken out: all GPUs may have stopped though this one has no part in it. */
+/* Whether the device had stopped before the others, or was taken out of service: then all GPUs may have stopped at
+ * once although this one did not. */
 static bool had_stopped(const struct hf_health_brain *b, const struct hf_health_device *d,
 			hf_time last)
 {
@@ -128,7 +131,7 @@ static bool had_stopped(const struct hf_health_brain *b, const struct hf_health_
 	       !has_member(b, d, NULL, last);
 }
 
-/* All GPUs that still worked stopped within the window, two at least. */
+/* Whether all GPUs that still worked stopped within the window, and at least two did. */
 static bool all_stopped(const struct hf_health_brain *b, size_t all, hf_time last)
 {
 	size_t now = count_members(b, NULL, last), before = 0;
@@ -147,8 +150,9 @@ static size_t count_gpus(const struct hf_health_brain *b)
 	return n;
 }
 
-/* A fault of half of the devices within the window was the begin of the fault of all: one fault, in one step or in two.  A
- * fault of half of them from before the window is another one. */
+/* Ends the node's fault of half of the devices if it began within the window: it was the beginning of the fault of
+ * all devices, found in an earlier step.  A fault of half of the devices from before the window is another fault
+ * and stays. */
 static void end_half_faults(struct hf_health_brain *b, hf_time last)
 {
 	struct hf_health_device *node = &b->memory->devices[0];
@@ -162,7 +166,7 @@ static void end_half_faults(struct hf_health_brain *b, hf_time last)
 	}
 }
 
-/* Covers the device's faults of the group.  False: there are none. */
+/* Covers the device's faults of the group.  False: the device has none. */
 static bool cover_device(struct hf_health_brain *b, struct hf_health_device *d,
 			 const struct key *key, hf_time last)
 {
@@ -180,7 +184,7 @@ static bool cover_device(struct hf_health_brain *b, struct hf_health_device *d,
 	return any;
 }
 
-/* Opens the node's fault and covers the faults of the devices. */
+/* Opens the node's fault, and covers the faults of the devices. */
 static void open_shared(struct hf_health_brain *b, const struct key *key, hf_time last)
 {
 	struct hf_health_evidence e = hf_health_evidence_none();
@@ -198,7 +202,7 @@ static void open_shared(struct hf_health_brain *b, const struct key *key, hf_tim
 	(void)hf_health_fault_see(b, node, &e);
 }
 
-/* The latest begin of an uncovered fault of that key; NONE: none. */
+/* When the latest fault of this key that is not covered began; NONE: there is none. */
 static hf_time find_news(const struct hf_health_brain *b, const struct key *key)
 {
 	hf_time last = HF_TIME_NONE;
@@ -217,7 +221,7 @@ static hf_time find_news(const struct hf_health_brain *b, const struct key *key)
 	return last;
 }
 
-/* The number of devices with such a fault. */
+/* The number of devices with an open fault of this key. */
 static size_t count_standing(const struct hf_health_brain *b, const struct key *key)
 {
 	size_t n = 0;
@@ -239,7 +243,7 @@ static bool is_shared(const struct hf_health_brain *b, const struct hf_health_fa
 	       (hf_health_is_fatal(f->cls) && count_standing(b, NULL) == all);
 }
 
-/* The end of the last fault of the same group on another device. */
+/* When the last fault of the same group on another device ended. */
 static hf_time find_end_beside(const struct hf_health_brain *b, const struct hf_health_fault *f)
 {
 	const struct key key = {.detector = f->detector, .code = f->code};
@@ -259,8 +263,8 @@ static hf_time find_end_beside(const struct hf_health_brain *b, const struct hf_
 	return last;
 }
 
-/* Uncovers faults that most of the other devices have got over: they are the devices' own.  It waits for the window, because
- * a driver that is loaded anew recovers one device after the other. */
+/* Uncovers faults that most of the other devices have recovered from: now they count as the device's own.  This
+ * waits for the window, because a driver that is loaded again recovers one device after the other. */
 static void release_faults(struct hf_health_brain *b, size_t all)
 {
 	for (size_t i = 0; i < b->memory->devices_len; i++) {
@@ -290,7 +294,7 @@ static void release_faults(struct hf_health_brain *b, size_t all)
 	}
 }
 
-/* The node's fault covers this fault of a device. */
+/* Whether the node's fault covers this fault of a device. */
 static bool is_under(const struct hf_health_fault *f, const struct hf_health_fault *of_node)
 {
 	char unit[HF_HEALTH_UNIT_MAX];
@@ -325,7 +329,8 @@ static bool is_under_any(const struct hf_health_brain *b, const struct hf_health
 	return false;
 }
 
-/* Ends a fault of the node that covers no fault any more, and uncovers the faults whose node's fault has ended. */
+/* Ends a fault of the node that covers no fault any more.  Uncovers the faults of devices that a fault of the node
+ * covered until its end. */
 static void end_shared(struct hf_health_brain *b)
 {
 	struct hf_health_device *node = &b->memory->devices[0];
@@ -367,8 +372,8 @@ static void cover_same(struct hf_health_brain *b, size_t all)
 	}
 }
 
-/* The node's fault of half of the devices has the class of the strictest fault under it, also if that rises later.  If all
- * devices stop at once, the driver is to be looked at first. */
+/* Gives the node's fault of half of the devices the class of the strictest fault that it covers, also if that
+ * class rises later.  A fault of all devices keeps its class: the driver should be looked at first. */
 static void raise_node(struct hf_health_brain *b, struct hf_health_fault *of_node)
 {
 	for (size_t i = 0; i < b->memory->devices_len; i++) {

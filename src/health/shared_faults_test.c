@@ -79,7 +79,7 @@ static void all_of_them_by_whatever_are_the_driver(void **state)
 	}
 }
 
-/* A table from a file has no rule for PEERS. */
+/* A table of rules from a file has no rule for PEERS. */
 static void what_covers_the_devices_acts_by_any_table(void **state)
 {
 	static const struct hf_health_rule xids = {.detector = HF_HEALTH_XID,
@@ -98,7 +98,7 @@ static void what_covers_the_devices_acts_by_any_table(void **state)
 	assert_int_equal(health_device(&n, "gpu-0")->state, HF_HEALTH_UNKNOWN);
 	assert_int_equal(health_device(&n, "")->state, HF_HEALTH_DEGRADED_STATE);
 	assert_int_equal(of_node(HF_HEALTH_CODE_ALL)->action, HF_HEALTH_RESTART_DRIVER);
-	/* The fault does not end by age, as an unrated one would. */
+	/* The fault does not end by age, as a fault without a rule would. */
 	health_step(&n, HF_HOUR);
 	assert_int_equal(health_device(&n, "")->state, HF_HEALTH_DEGRADED_STATE);
 	assert_int_equal(n.memory.conditions[2].status, HF_HEALTH_TRUE);
@@ -133,7 +133,7 @@ static void a_node_with_one_device_has_no_peers(void **state)
 	assert_int_equal(health_device(&n, "gpu-0")->state, HF_HEALTH_UNHEALTHY);
 }
 
-/* Two faults of each of the first, ten seconds apart, then all of the others'. */
+/* The first devices have two faults each, ten seconds apart; then all other devices have faults. */
 static void what_is_the_nodes_is_no_stop_of_its_devices(void **state)
 {
 	static const int codes[] = {46, 62, 64, 95, 109, 110, 119, 120};

@@ -33,9 +33,9 @@ const struct hf_health_config hf_health_config_default = {
 	.event_every = 10 * HF_MINUTE,
 };
 
-/* One sample makes so much evidence at most. */
+/* Most pieces of evidence that one sample makes. */
 #define EVIDENCE_PER_SAMPLE 6
-/* States passed in one step: by boot, by order, by evidence. */
+/* Most changes of a device's state in one step: by a boot, by orders, by evidence. */
 #define MOVES_PER_DEVICE 16
 
 const char *hf_health_config_problem(const struct hf_health_config *c)
@@ -48,18 +48,19 @@ const char *hf_health_config_problem(const struct hf_health_config *c)
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(spans); i++) {
 		if (spans[i] <= 0 || spans[i] > 30 * HF_DAY)
-			return "a span that is not between 0 and 30 days";
+			return "a span of the configuration is not between 0 and 30 days";
 	}
 	if (c->confirm_count < 1 || c->confirm_count > HF_HEALTH_SIGHTINGS_MAX)
-		return "more sightings than are remembered";
+		return "confirm_count is below 1 or above the number of sightings that are kept";
 	if (c->flap_count < 1 || c->flap_fail < c->flap_count || c->flap_fail > HF_HEALTH_FLAPS_MAX)
-		return "more flaps than are remembered";
+		return "flap_count or flap_fail is out of range";
 	return c->rules ? hf_health_rules_problem(c->rules, &at) : "no rules";
 }
 
 /* ---- devices that are present and seen ------------------------------------------------------------ */
 
-/* What a detector can see besides the node.  A detector that is missing here ends every golden file of a node. */
+/* Which devices a detector can see besides the node.  A detector that is missing here ends every golden file of a
+ * node. */
 enum sees { SEES_UNKNOWN, SEES_NODE_ONLY, SEES_GPUS, SEES_SWITCHES, SEES_PORTS };
 
 static const enum sees sees[HF_HEALTH_DETECTORS] = {
@@ -75,7 +76,7 @@ static const enum sees sees[HF_HEALTH_DETECTORS] = {
 	[HF_HEALTH_PEERS] = SEES_NODE_ONLY,
 };
 
-/* The detector can see devices of that kind. */
+/* Whether the detector can see devices of this kind. */
 static bool can_see(enum hf_health_detector detector, enum hf_health_kind kind)
 {
 	static const enum sees needed[HF_HEALTH_KINDS] = {
@@ -88,7 +89,7 @@ static bool can_see(enum hf_health_detector detector, enum hf_health_kind kind)
 	return kind == HF_HEALTH_NODE || sees[detector] == needed[kind];
 }
 
-/* Devices that a probe names are present in this boot. */
+/* A device that a probe names is present in this boot. */
 static void take_presence(struct hf_health_brain *b)
 {
 	uint32_t gpus = 0;
@@ -107,8 +108,8 @@ static void take_presence(struct hf_health_brain *b)
 	}
 }
 
-/* Notes which devices a working detector can see.  A device that is only remembered is not seen by a log that can be read; a
- * switch is, as the log is its only source. */
+/* Notes which devices a working detector can see.  A readable log does not show that a device which is only
+ * remembered is there.  For a switch it does, as the log is its only source. */
 static void take_heard(struct hf_health_brain *b)
 {
 	for (size_t i = 0; i < b->input->heard_len; i++) {
@@ -172,7 +173,7 @@ static int by_sample(const void *left, const void *right)
 		d = compare_numbers(a->detector, b->detector);
 	if (d == 0)
 		d = strcmp(a->device, b->device);
-	/* Contradicting samples: any order that is always the same. */
+	/* Samples that contradict each other are sorted by their bytes, so that their order is always the same. */
 	return d != 0 ? d : memcmp(left, right, sizeof(struct hf_health_sample));
 }
 
@@ -277,13 +278,13 @@ static void init_brain(struct hf_health_brain *b, const struct hf_health_memory 
 	size_t more;
 
 	b->arena = arena;
-	/* Room for the node, the named devices, and those of samples and evidence; a device is ten KiB. */
+	/* Room for the node, the named devices, and those of samples and evidence; a device takes ten KiB. */
 	more = 1 + input->devices_len + input->samples_len + input->evidence_len;
 	if (more > HF_HEALTH_DEVICES_MAX - memory->devices_len)
 		more = HF_HEALTH_DEVICES_MAX - memory->devices_len;
 	b->devices_cap = memory->devices_len + more;
 	b->memory = hf_health_memory_copy(memory, more, arena);
-	/* Time does not go back within a boot; the clock of another boot may begin behind. */
+	/* Time does not go back within a boot, but the clock of another boot may begin earlier. */
 	if (memory->now > input->now && !hf_streq(memory->boot_id, input->boot_id))
 		hf_health_memory_shift(b->memory, input->now - memory->now);
 	b->now = input->now > b->memory->now ? input->now : b->memory->now;
@@ -317,11 +318,12 @@ int hf_health_step(const struct hf_health_memory *memory, const struct hf_health
 
 	hf_assert(!hf_health_config_problem(config) && !hf_health_memory_problem(memory));
 	if (input->now < 0 || input->now > HF_TIME_NEVER / 2 || input->boot_id[0] == '\0')
-		return hf_error_set(err, HF_E_INVALID, "a step needs a boot id and a time");
+		return hf_error_set(err, HF_E_INVALID, "a step needs a boot ID and a time");
 	if (input->devices_len > HF_HEALTH_INPUT_MAX || input->samples_len > HF_HEALTH_INPUT_MAX ||
 	    input->evidence_len > HF_HEALTH_INPUT_MAX || input->heard_len > HF_HEALTH_INPUT_MAX ||
 	    input->orders_len > HF_HEALTH_INPUT_MAX)
-		return hf_error_set(err, HF_E_TOO_LARGE, "a step takes at most %d of a kind",
+		return hf_error_set(err, HF_E_TOO_LARGE,
+				    "a list of the step's input has more than %d entries",
 				    HF_HEALTH_INPUT_MAX);
 	b = HF_ARENA_NEW(arena, struct hf_health_brain);
 	b->config = config;

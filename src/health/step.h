@@ -11,31 +11,37 @@
 HF_BEGIN_DECLS
 
 /*
- * The device brain of one node.  One step takes the memory, the input since the last step and the time.  It
- * gives the new memory, moves, conditions, events and the time of the next step.  Pure: the same input gives
- * the same bytes, in any order of its lists.
+ * The device brain of one node.  One step takes the memory, the input since the last step and the time.  It gives the
+ * new memory, changes of states, conditions, events and the time of the next step.  Pure: the same input gives the
+ * same bytes, in any order of its lists.
  */
 
 struct hf_health_config {
 	const struct hf_health_rules *rules;
-	int32_t confirm_count;  /* sightings that make weak evidence a state … */
+	/* so many sightings of weak evidence make the device Degraded ... */
+	int32_t confirm_count;
 	hf_time confirm_window; /* … within so long */
-	hf_time clear_after;    /* quiet for so long ends Suspect and Degraded */
+	hf_time clear_after;    /* quiet for this time ends Suspect and Degraded */
 	hf_time probation;
-	int32_t flap_count; /* entries into Suspect within the window: hold, doubling */
-	int32_t flap_fail;  /* and so many: Failed */
+	/* so many entries into Suspect hold the device there, for a time that doubles */
+	int32_t flap_count;
+	int32_t flap_fail; /* and so many: Failed */
 	hf_time flap_window, hold_base, hold_max;
-	hf_time age;         /* of faults that end by themselves */
-	hf_time stale_after; /* Unknown when no detector could see it for so long */
-	hf_time same_event;  /* one fact from two sources, and consequences of another */
-	hf_time event_max;   /* the longest span of one event */
-	hf_time same_bus;    /* the same for a lost bus, which several lines report */
+	hf_time age; /* of faults that end by themselves */
+	/* a device becomes Unknown if no detector could see it for this time */
+	hf_time stale_after;
+	/* within this time two reports are one event, and a fault may follow from another */
+	hf_time same_event;
+	hf_time event_max; /* the longest span of one event */
+	/* the same for a lost bus, about which the kernel prints several lines */
+	hf_time same_bus;
 	hf_time peers_window;
-	hf_time heartbeat;   /* conditions are written again after so long, ± 20 % by node */
+	/* conditions are written again after this time, ± 20 % by the node's name */
+	hf_time heartbeat;
 	hf_time event_every; /* of one fault */
 };
 extern const struct hf_health_config hf_health_config_default;
-/* NULL, or the problem of the configuration, a static text. */
+/* Returns NULL, or the problem of the configuration as a static text. */
 const char *hf_health_config_problem(const struct hf_health_config *config);
 
 /* A device that a probe names. */
@@ -47,16 +53,17 @@ struct hf_health_presence {
 	char above[HF_HEALTH_ABOVE_MAX]; /* "": not known to the probe */
 };
 
-/* A detector that works: devices that it can see are not Unknown.  A detector without its library, permission or answer is
- * not in the list. */
+/* A detector that works: devices that it can see are not Unknown.  A detector without its library, permission or
+ * answer is not in the list. */
 struct hf_health_heard {
 	enum hf_health_detector detector;
 	hf_time at;
 };
 
-/* Measurements, one kind a detector.  `supported` false: nothing is known, nothing changes.  Begin
- * with memset: samples that contradict each other are put in order by their bytes. */
-/* count.allocatable: the kubelet offers parts of devices, or devices under other names, so the numbers cannot be compared. */
+/* A measurement; each detector has its kind.  `supported` false: nothing is known, and nothing changes.  Fill it
+ * with memset() first: samples that contradict each other are sorted by their bytes. */
+/* A value of count.allocatable: the kubelet offers parts of devices, or devices under other names, so the numbers
+ * cannot be compared. */
 #define HF_HEALTH_DIVIDED (-2)
 
 struct hf_health_sample {
@@ -66,14 +73,15 @@ struct hf_health_sample {
 	char device[HF_HEALTH_DEVICE_MAX];
 	bool supported;
 	union {
-		/* recovery, and buslost: NVML's field 230, and what a call for the device gave. */
+		/* For recovery and buslost: NVML's field 230, and what a call for the device returned. */
 		struct {
 			uint32_t action;
 		} recovery;
 		struct {
-			bool lost;           /* NVML 15, or no such directory in sysfs */
+			bool lost;           /* NVML's error 15, or no such directory in sysfs */
 			bool reset_required; /* NVML 16 */
-			bool mute; /* NVML: each call about this device fails; calls about other devices do not */
+			/* NVML: each call about this device fails, while calls about other devices work */
+			bool mute;
 		} bus;
 		struct {
 			uint64_t uncorrectable; /* a counter */
@@ -96,32 +104,36 @@ struct hf_health_sample {
 		struct {
 			uint64_t counter;
 			uint32_t lanes, generation;
-			uint32_t load_percent; /* of the device; 0 where it is not known */
+			uint32_t load_percent; /* load of the device; 0: not known */
 		} replay;
 		struct {
 			int32_t pci, nvml, allocatable; /* -1: not known; or HF_HEALTH_DIVIDED */
-			int32_t bus; /* of all makers and drivers; -1: not known */
+			int32_t bus; /* GPUs of all makers and drivers on the bus; -1: not known */
 		} count;
 		struct {
 			uint32_t active; /* a bit a link */
 			bool health_known;
 			uint32_t
-				health; /* of the fabric, NVML's fields of bits; judge.c has them */
+				/* NVML's bits of the fabric's health; judge.c describes them */
+				health;
 		} nvlink;
 		struct {
 			bool missing, up;
-			bool hidden; /* in another network namespace: only its function and driver are seen */
+			/* in another network namespace: only its function and driver are seen */
+			bool hidden;
 			uint64_t link_downed, fatal_errors; /* overrun + integrity + retries */
 			uint64_t symbol_errors, recoveries, slow_restarts;
 		} ib;
 		struct {
 			bool mismatch, not_loaded, timed_out;
-			bool aside; /* the source does not serve this node: its other fields are void */
-			/* GPUs that belong to an NVLink fabric, how many of them cannot be used yet, and of the
-			 * first of those NVML's state and status; 0 asked: nothing is known. */
+			/* the source does not serve this node: its other fields do not count */
+			bool aside;
+			/* GPUs that belong to an NVLink fabric, how many of them cannot be used yet, and NVML's
+			 * state and status of the first of these; 0 asked: nothing is known. */
 			uint32_t fabric_asked, fabric_waiting, fabric_state, fabric_status;
 			uint32_t
-				fabric_none; /* all GPUs report that they belong to no fabric: how many */
+				/* number of GPUs, if all report that they belong to no fabric */
+				fabric_none;
 		} driver;
 		struct {
 			bool unreachable, resource_gone;
@@ -132,13 +144,14 @@ struct hf_health_sample {
 		struct {
 			bool counted, timed; /* which of the two is known */
 			uint64_t uncorrectable;
-			uint32_t throttle_percent; /* of the time since the last one */
-			uint32_t load_percent;     /* 0 where it is not known */
+			/* percentage of the time since the last measurement */
+			uint32_t throttle_percent;
+			uint32_t load_percent; /* 0 where it is not known */
 		} amd;
 	};
 };
 
-/* Orders of the fleet's side.  `device` "" is the node. */
+/* Orders of the fleet controller, or of a person.  `device` "" is the node. */
 enum hf_health_order_kind {
 	HF_HEALTH_ORDER_QUARANTINE,
 	HF_HEALTH_ORDER_REMEDIATE,
@@ -159,8 +172,10 @@ struct hf_health_order {
 struct hf_health_input {
 	hf_time now;
 	char boot_id[HF_HEALTH_BOOT_MAX];
-	hf_time boot_at; /* evidence from before is not of this boot; NONE: take all */
-	bool doubted; /* where a boot begins: more may have been known of it (hf_health_memory) */
+	/* evidence from before this time is not of this boot; NONE: take all evidence */
+	hf_time boot_at;
+	/* when a boot begins: more may have been known of it (doubted of hf_health_memory) */
+	bool doubted;
 	const char *node;
 	const struct hf_health_presence *devices;
 	size_t devices_len;
@@ -195,7 +210,8 @@ extern const char *const hf_health_condition_names[HF_HEALTH_CONDITIONS];
 
 struct hf_health_plan {
 	struct hf_health_memory memory;
-	bool changed; /* memory holds more than a later `now`: to the journal before all else */
+	/* memory has more changes than `now`: write the journal before anything is published */
+	bool changed;
 	const struct hf_health_move *moves;
 	size_t moves_len;
 	const struct hf_health_notice *events;
@@ -206,8 +222,8 @@ struct hf_health_plan {
 	hf_time wake_at; /* NEVER: only when something comes in */
 };
 
-/* memory must be sound (hf_health_memory_problem).  The plan lives in the arena.  HF_E_TOO_LARGE
- * where a list is longer than HF_HEALTH_INPUT_MAX, HF_E_INVALID for an input without a boot id. */
+/* Makes a step.  memory must have no problem (hf_health_memory_problem).  The plan lives in the arena.
+ * HF_E_TOO_LARGE: a list is longer than HF_HEALTH_INPUT_MAX.  HF_E_INVALID: the input has no boot ID. */
 int hf_health_step(const struct hf_health_memory *memory, const struct hf_health_input *input,
 		   const struct hf_health_config *config, struct hf_arena *arena,
 		   struct hf_health_plan *ret_plan, struct hf_error *err) HF_MUST_CHECK;

@@ -82,7 +82,8 @@ static enum hf_health_state state_of(int device)
 	return hf_health_memory_find(&memory, devices[device].uuid)->state;
 }
 
-/* An agent starts anew: sysfs names the device at once, and the driver's library later, or never if it hangs. */
+/* After a start of the agent, sysfs names the device at once, and the driver's library names it later, or never if
+ * it hangs. */
 static void a_name_that_is_not_said_again_yet_stays(void **state)
 {
 	(void)state;
@@ -242,7 +243,7 @@ static void a_full_list_of_faults_keeps_what_matters(void **state)
 			 HF_HEALTH_GPU_RESET);
 }
 
-/* Promise 9: a journal that is read again goes on as if nothing had been. */
+/* Promise 9: an agent that reads its journal goes on as if it had not been away. */
 static void promise_9_a_crash_neither_clears_nor_raises(void **state)
 {
 	struct hf_arena *arena = hf_arena_create((size_t)64 << 20);

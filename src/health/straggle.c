@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* Compares the own work of a job's ranks, by medians, and finds slow and hanging ranks. */
+/* Compares the own work of a job's ranks by medians, and finds slow ranks, slow jobs and jobs that hang. */
 #include "health/straggle.h"
 
 #include "base/str.h"
@@ -9,21 +9,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Slower than the peers' median by so much, in hundredths … */
+/* A rank is slow if its own work is above this percentage of the peers' median ... */
 #define SLOW_PERCENT 115
 #define STRONG_PERCENT 200
-/* … and by so many deviations of theirs: 1.4826 makes a median deviation one of a normal
+/* ... and above the median by this many deviations: 1.4826 converts a median deviation into one of a normal
  * distribution; in ten-thousandths. */
 #define DEVIATIONS (4 * UINT64_C(14826))
 #define CONFIRM_WINDOWS 2
-/* The median of fewer ranks depends on each of them. */
+/* With fewer ranks the median depends on each single rank. */
 #define PEERS_MIN 3
 #define LOST_AFTER (30 * HF_SECOND)
 #define HANG_FLOOR (2 * HF_MINUTE)
-/* Checkpoints and evaluations are longer than any step. */
+/* Checkpoints and evaluations take longer than any step. */
 #define HANG_FLOOR_OTHER (10 * HF_MINUTE)
 #define HANG_FACTOR 5
-/* No step takes a day: what says so is broken, and sums must not overflow. */
+/* No step takes a day: a report of a longer step is wrong, and sums must not overflow. */
 #define STEP_US_MAX (UINT64_C(86400) * 1000000)
 
 static int by_value(const void *left, const void *right)
@@ -33,7 +33,7 @@ static int by_value(const void *left, const void *right)
 	return a < b ? -1 : a > b;
 }
 
-/* Sorts; the lower of the two in the middle. */
+/* Sorts the values, and returns the median; of two in the middle the lower. */
 static uint64_t find_median(uint64_t *values, size_t len)
 {
 	hf_assert(len > 0);
@@ -52,12 +52,12 @@ static void close_window(struct hf_health_rank_memory *rank)
 	rank->previous_own_us = rank->median_own_us;
 	rank->median_own_us = find_median(own, HF_HEALTH_WINDOW_STEPS);
 	rank->mean_us = rank->total_us / HF_HEALTH_WINDOW_STEPS;
-	/* Without enough steps before it there is nothing to compare with. */
+	/* Before enough steps there is nothing to compare the window with. */
 	rank->base_mean_us =
 		rank->base_steps >= HF_HEALTH_BASE_STEPS ? rank->base_us / rank->base_steps : 0;
 	rank->base_us += rank->total_us;
 	rank->base_steps += HF_HEALTH_WINDOW_STEPS;
-	/* About the last fifty: what is older weighs less with each window. */
+	/* The base is about the last fifty steps: older steps weigh less with each window. */
 	if (rank->base_steps > HF_HEALTH_BASE_STEPS + HF_HEALTH_WINDOW_STEPS) {
 		rank->base_us = rank->base_us / rank->base_steps * HF_HEALTH_BASE_STEPS;
 		rank->base_steps = HF_HEALTH_BASE_STEPS;
@@ -66,7 +66,7 @@ static void close_window(struct hf_health_rank_memory *rank)
 	rank->total_us = 0;
 }
 
-/* The report is older than a later attempt, or a later step of this attempt. */
+/* Whether the report is of an earlier attempt than the last one, or of an earlier step of the same attempt. */
 static bool is_behind(const struct hf_health_rank_memory *rank,
 		      const struct hf_health_report *report)
 {
@@ -180,7 +180,7 @@ static void judge_rank(const struct hf_health_rank_view *view, const struct peer
 		return;
 	score = own * 1000 / p->median;
 	verdict->score_permille = score < UINT32_MAX ? (uint32_t)score : UINT32_MAX;
-	/* A window is judged once; a rank that restarted counts its windows anew. */
+	/* A window is judged once; a rank that restarted counts its windows from 1 again. */
 	if (view->memory->window != view->judged_window) {
 		verdict->judged_window = view->memory->window;
 		verdict->slow_windows = is_slow(p, own) ? view->slow_windows + 1 : 0;
@@ -223,7 +223,8 @@ static void judge_groups(const struct hf_health_rank_view *ranks, size_t len,
 	}
 }
 
-/* A tenth slower than before, all of them together: the file system, the network, the data. */
+/* Whether all ranks together are a tenth slower than before: then the file system, the network or the data is
+ * slow. */
 static bool is_slower(const struct hf_health_rank_view *ranks, size_t len, struct hf_arena *arena)
 {
 	uint64_t *now = HF_ARENA_ARRAY(arena, uint64_t, len + 1);

@@ -58,7 +58,7 @@ static void judge(void)
 	}
 }
 
-/* One step of every rank: all take as long as the slowest. */
+/* One step of every rank: all ranks take as long as the slowest. */
 static void train(const uint64_t own[RANKS])
 {
 	uint64_t longest = 0;
@@ -76,7 +76,7 @@ static void train(const uint64_t own[RANKS])
 								 .at = now});
 }
 
-/* Work of a second, 5 % of noise, and one rank slower by so many hundredths. */
+/* Steps with a second of work, 5 % of noise, and one rank slower by so many hundredths. */
 static void train_steps(int steps, int slow, uint64_t percent)
 {
 	while (steps-- > 0) {
@@ -131,7 +131,7 @@ static void noise_alone_blames_nobody(void **state)
 	assert_false(job.slow);
 }
 
-/* Ranks of different positions do different work. */
+/* Ranks of different positions do different work, and are not compared. */
 static void only_peers_are_compared(void **state)
 {
 	(void)state;
@@ -230,7 +230,7 @@ static void who_goes_back_to_its_checkpoint_begins_anew(void **state)
 		say(m, 0, i);
 	assert_true(m->window > 0);
 	say(m, 0, 101);
-	/* A sign of life says it again. */
+	/* A sign of life repeats the last step. */
 	say(m, 0, 101);
 	say(m, 0, 102);
 	assert_int_equal(m->step, 140);
@@ -258,7 +258,7 @@ static void so_does_one_whose_attempts_are_counted_anew(void **state)
 	assert_int_equal(m->step, 64);
 }
 
-/* Ranks without a number that hang repeat their last steps. */
+/* Ranks without a number that hang repeat their last steps; they have not gone back. */
 static void nobody_goes_back_who_only_says_it_again(void **state)
 {
 	struct hf_health_rank_memory *m = &memory[0];

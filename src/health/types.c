@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* Names of classes, actions, scopes, detectors, sources and states, both ways. */
+/* The names of classes, actions, scopes, detectors, sources and states, and the values of names. */
 #include "health/types.h"
 
 #include "base/str.h"
@@ -48,7 +48,7 @@ static bool find_value(const char *const *names, size_t len, const char *name, u
 	return false;
 }
 
-/* Defines hf_health_<what>_name, which reads the array of the same kind. */
+/* Defines hf_health_<what>_name(), which reads the array of names for that enumeration. */
 #define NAME(what)                                                                                 \
 	const char *hf_health_##what##_name(enum hf_health_##what value)                           \
 	{                                                                                          \

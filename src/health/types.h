@@ -13,45 +13,44 @@
 HF_BEGIN_DECLS
 
 /*
- * The words of the device brain, and its limits.
- *
- * Every struct of this module that is kept between steps holds its texts inline: no
- * pointer to follow when it is copied, compared or written to a journal.
+ * The enumerations of the device brain, and its limits.  Every struct of this module that is kept between steps holds
+ * its texts inline, so that it can be copied, compared and written to a journal without pointers.
  */
 
-/* "0000:1a:00.0", "mlx5_0/1", "nvidia-nvswitch0"; "" is the node itself.  With the NUL. */
+/* A device's name: "0000:1a:00.0", "mlx5_0/1", "nvidia-nvswitch0"; "" is the node itself.  With the NUL. */
 #define HF_HEALTH_DEVICE_MAX 40
-/* "GPU-" and a UUID, "MIG-GPU-…/7/0" of old drivers; with the NUL. */
+/* "GPU-" and a UUID, or "MIG-GPU-…/7/0" of old drivers; with the NUL. */
 #define HF_HEALTH_UUID_MAX 80
-/* What of a device: "RLW_REMAP", "link 17", "GPC 1 TPC 2"; "port 0000:9c:01.0" of a port above it; with the NUL. */
+/* The part of a device: "RLW_REMAP", "link 17", "GPC 1 TPC 2", or "port 0000:9c:01.0" for a port above it; with
+ * the NUL. */
 #define HF_HEALTH_UNIT_MAX 32
-/* Before the address of a port above the device. */
+/* Stands in a unit before the address of a port above the device. */
 #define HF_HEALTH_UNIT_PORT "port "
-/* Of a kernel line, kept as evidence; with the NUL. */
+/* The kernel's line that is kept as evidence; with the NUL. */
 #define HF_HEALTH_LINE_MAX 257
-/* 16 GPUs, 18 NVSwitches and 16 ports are the most that one node is sold with. */
+/* Most devices of a node: nodes are sold with up to 16 GPUs, 18 NVSwitches and 16 ports. */
 #define HF_HEALTH_DEVICES_MAX 64
-/* Ports take so many places at most, so that GPUs and switches have room. */
+/* Most network ports among the devices, so that GPUs and switches have room. */
 #define HF_HEALTH_PORTS_MAX 24
-/* Faults remembered of one device, open and closed: 24 h of repeats must fit. */
+/* Most faults remembered of one device, open and closed: 24 hours of repeats must fit. */
 #define HF_HEALTH_FAULTS_MAX 16
-/* Evidence and samples of one step; the caller splits a longer list into several steps. */
+/* Most pieces of evidence, and most samples, of one step; the caller splits a longer list into several steps. */
 #define HF_HEALTH_INPUT_MAX 4096
-/* Addresses of the PCIe ports above a device, with blanks between them: 18 at least.  With the NUL. */
+/* Addresses of the PCIe ports above a device, with blanks between them: room for 18 at least.  With the NUL. */
 #define HF_HEALTH_ABOVE_MAX 256
 /* /proc/sys/kernel/random/boot_id, with the NUL. */
 #define HF_HEALTH_BOOT_MAX 40
 
 /*
- * What a fault is, the strictest last: of several the strictest decides.  The first four
- * are only written down, up to DRAIN they make a device Degraded once they are confirmed,
- * from GPU_RESET on the device cannot be worked with.
+ * The class of a fault, the strictest last: of several faults the strictest decides.  The classes up to APP are only
+ * recorded.  From SOFTWARE to DRAIN a confirmed fault makes a device Degraded.  From GPU_RESET on the device cannot
+ * be used.
  */
 enum hf_health_class {
 	HF_HEALTH_NONE,
 	HF_HEALTH_INFO,
-	HF_HEALTH_UNRATED, /* nobody has said yet what it means */
-	HF_HEALTH_APP,     /* the program's fault: restart it, the device is fine */
+	HF_HEALTH_UNRATED, /* no rule has rated the fault */
+	HF_HEALTH_APP,     /* an error of the program: restart the program, the device is well */
 	HF_HEALTH_SOFTWARE,
 	HF_HEALTH_DEGRADED,
 	HF_HEALTH_FABRIC,
@@ -63,7 +62,7 @@ enum hf_health_class {
 	HF_HEALTH_CLASSES
 };
 
-/* What would mend it, the mildest first: the rungs of the ladder (fleet.h). */
+/* What would mend a fault, the mildest first: the rungs of the ladder (fleet.h). */
 enum hf_health_action {
 	HF_HEALTH_RECORD,
 	HF_HEALTH_RESTART_PROCESS,
@@ -83,12 +82,12 @@ enum hf_health_scope {
 	HF_HEALTH_SCOPES
 };
 
-/* How a fault ends.  A boot ends all of them but NEVER. */
+/* How a fault ends.  A boot ends all faults but those of BY_PERSON. */
 enum hf_health_clear {
-	HF_HEALTH_BY_AGE,    /* by itself, rules.h says when */
+	HF_HEALTH_BY_AGE,    /* by itself, after `age` of struct hf_health_config */
 	HF_HEALTH_BY_SIGNAL, /* the driver reports a recovery, or a reset was verified */
-	HF_HEALTH_BY_BOOT,   /* only so */
-	HF_HEALTH_BY_LEVEL,  /* its detector measures that it has ended */
+	HF_HEALTH_BY_BOOT,   /* only a boot ends it */
+	HF_HEALTH_BY_LEVEL,  /* the detector measures that the fault has ended */
 	HF_HEALTH_BY_PERSON,
 	HF_HEALTH_CLEARS
 };
@@ -101,7 +100,7 @@ enum hf_health_severity {
 	HF_HEALTH_SEVERITIES
 };
 
-/* The origin of evidence.  The names are those of metrics and of the tables in docs/reference/faults.md. */
+/* The detector of evidence.  The names are those in metrics and in the tables of docs/reference/faults.md. */
 enum hf_health_detector {
 	HF_HEALTH_XID,
 	HF_HEALTH_BUSLOST,
@@ -121,11 +120,12 @@ enum hf_health_detector {
 	HF_HEALTH_AMD,
 	HF_HEALTH_AER,
 	HF_HEALTH_MLX5,
-	HF_HEALTH_PEERS, /* of the node: several of its devices at once; made by the step alone */
+	/* a fault of the node: several of its devices have it at once; the step makes it */
+	HF_HEALTH_PEERS,
 	HF_HEALTH_DETECTORS
 };
 
-/* The way by which evidence came; the same fact from two sources is one fact. */
+/* The source of evidence; the same fact from two sources is one fact. */
 enum hf_health_source {
 	HF_HEALTH_BY_KMSG,
 	HF_HEALTH_BY_NVML,
@@ -157,7 +157,7 @@ enum hf_health_kind {
 	HF_HEALTH_KINDS
 };
 
-/* In lower case with dashes, as in objects; "?" for an unknown number. */
+/* The name in lower case with dashes, as in objects; "?" for an unknown number. */
 const char *hf_health_class_name(enum hf_health_class cls);
 const char *hf_health_action_name(enum hf_health_action action);
 const char *hf_health_scope_name(enum hf_health_scope scope);
@@ -167,14 +167,14 @@ const char *hf_health_detector_name(enum hf_health_detector detector);
 const char *hf_health_source_name(enum hf_health_source source);
 const char *hf_health_state_name(enum hf_health_state state); /* as conditions: "Healthy" */
 const char *hf_health_kind_name(enum hf_health_kind kind);
-/* The number of a name; false for none.  For files of rules and journals. */
+/* Finds the value of a name; false: the name is unknown.  For files of rules and journals. */
 bool hf_health_class_of(const char *name, enum hf_health_class *ret_class);
 bool hf_health_action_of(const char *name, enum hf_health_action *ret_action);
 bool hf_health_detector_of(const char *name, enum hf_health_detector *ret_detector);
 bool hf_health_state_of(const char *name, enum hf_health_state *ret_state);
 
-/* The device cannot be worked with until something is done. */
-/* No pod may use a device in this state. Pods that use the device move to another node. */
+/* Whether the class means that the device cannot be used until a remedy is performed. */
+/* Whether no pod may use a device in this state; pods that use the device move to another node. */
 static inline bool hf_health_is_out(enum hf_health_state state)
 {
 	return state == HF_HEALTH_UNHEALTHY || state == HF_HEALTH_QUARANTINED ||
@@ -186,7 +186,7 @@ static inline bool hf_health_is_fatal(enum hf_health_class cls)
 	return cls >= HF_HEALTH_GPU_RESET;
 }
 
-/* Makes a device suspect, and, once confirmed, Degraded. */
+/* Whether the class makes a device Suspect, and, once confirmed, Degraded. */
 static inline bool hf_health_is_weak(enum hf_health_class cls)
 {
 	return cls >= HF_HEALTH_SOFTWARE && cls < HF_HEALTH_GPU_RESET;
