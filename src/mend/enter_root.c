@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Becomes a program of the host, in the root folder of the host. The image of the actor has no such
- * programs, and nvidia-smi must fit the driver that is loaded. */
+/* The child of the actor enters the root folder of the host and becomes a program of the host.  The actor's image
+ * has no such programs, and nvidia-smi must fit the loaded driver. */
 
 #define FAILED_EXIT 127
 
@@ -19,7 +19,7 @@ const char *const hf_mend_folders[HF_MEND_FOLDERS] = {
 
 int hf_mend_enter_root(const char *root, const char *const *argv)
 {
-	/* A clean environment: no address of another bus, no library to load. */
+	/* A clean environment: without the address of another D-Bus, and without a library to load. */
 	static const char *const env[] = {
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/rocm/bin",
 		"LC_ALL=C", NULL};

@@ -16,14 +16,14 @@
 #include <unistd.h>
 
 /*
- * Finds the processes that have a device open: the links in /proc/PID/fd. Only names are read, no
- * device is opened, so a driver that hangs cannot stop the search.
+ * Finds the processes that have a device open, by the links in /proc/PID/fd.  It reads only names and opens no
+ * device, so a driver that hangs cannot stop the search.
  */
 
 #define FILE_BYTES_MAX ((size_t)16 << 10)
 #define PROCESSES_MAX (1 << 20)
 #define FDS_MAX (1 << 16)
-/* The first 15 letters of nvidia-persistenced; the kernel keeps no more. */
+/* The first 15 letters of nvidia-persistenced; the kernel keeps only 15 letters of a process's name. */
 #define PERSISTENCE_DAEMON "nvidia-persiste"
 
 /* ---- the files of the devices ----------------------------------------------------------------- */
@@ -35,7 +35,7 @@ static void add_file(struct hf_mend_files *files, const char *name, const char *
 			 number);
 }
 
-/* Copies the value of a line "Key: \t value" of a driver's file. */
+/* Copies the value of a line "Key: \t value" in a file of the driver. */
 static bool find_value(const char *text, const char *key, char *ret_value, size_t size)
 {
 	size_t key_len = strlen(key);
@@ -110,7 +110,7 @@ static void find_nvidia(const struct hf_mend_options *options,
 static void find_amd(const struct hf_mend_options *options, const struct hf_remediation_spec *spec,
 		     struct hf_mend_files *files)
 {
-	/* A process has /dev/kfd open for any AMD device. */
+	/* /dev/kfd is one file for all AMD devices, so any process with it open counts. */
 	add_file(files, "kfd", "");
 	for (size_t i = 0; i < spec->devices.len; i++) {
 		HF_AUTOFREE char *path =
@@ -183,7 +183,7 @@ static bool has_open(const char *proc, const char *pid, const struct hf_mend_fil
 	return found;
 }
 
-/* The kubelet names the log folder of a pod NAMESPACE_NAME_UID. */
+/* Finds the pod of a UID: the kubelet names the log folder of a pod NAMESPACE_NAME_UID. */
 static void name_pod(const char *root, const char *uid, char *ret_pod, size_t size)
 {
 	HF_AUTOFREE char *path = hf_xasprintf("%s/var/log/pods", hf_str_or(root, ""));
@@ -214,7 +214,8 @@ static void read_text(const char *proc, const char *pid, const char *file, struc
 		hf_strbuf_clear(sb);
 }
 
-/* "/proc/self/exe agent --nvml=LIB --nvml-child": src/app/agent.c starts it. */
+/* Whether the process is the child of an agent that asks NVML: src/app/agent.c starts "/proc/self/exe agent
+ * --nvml=LIB --nvml-child". */
 static bool is_watcher_command(const char *proc, const char *pid)
 {
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(FILE_BYTES_MAX);
@@ -232,8 +233,8 @@ static bool is_watcher_command(const char *proc, const char *pid)
 	return hf_streq(last, "--nvml-child");
 }
 
-/* The agent of the DaemonSet, or one that the host runs. A pod chooses its command line, and not the name
- * that the kubelet logs under. */
+/* Whether the process is of the agent of the DaemonSet, or of an agent that the host runs.  A pod can choose its
+ * command line, but not the name of its log folder. */
 static bool is_watcher(const struct hf_mend_options *options, const char *pid, const char *uid)
 {
 	char pod[330];
@@ -255,7 +256,7 @@ void hf_mend_end_watchers(const struct hf_mend_options *options,
 
 	for (size_t i = 0; i < holders->watchers_len; i++) {
 		snprintf(name, sizeof(name), "%d", (int)holders->watchers[i]);
-		/* The pid may be of another process by now. */
+		/* The pid may belong to another process by now. */
 		if (!is_watcher_command(options->proc, name) ||
 		    kill(holders->watchers[i], SIGKILL) != 0)
 			continue;

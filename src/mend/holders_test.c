@@ -39,7 +39,7 @@ static int remove_host(void **state)
 	return 0;
 }
 
-/* A process of the host. file NULL: it has only /dev/null open. */
+/* Adds a process of the host; file NULL: it has only /dev/null open. */
 static void add_process(int pid, const char *comm, const char *cgroup, const char *file)
 {
 	char text[160], name[64];
@@ -87,7 +87,7 @@ static void a_device_has_its_own_file(void **state)
 	got = find_with("GPU-2", "0000:1b:00.0", true);
 	assert_int_equal(got.total, 1);
 	assert_int_equal(got.items[0].pid, 101);
-	/* The driver does not know the device: every GPU counts. */
+	/* The driver does not know the device, so the file of every GPU counts. */
 	got = find_with("GPU-9", "0000:1f:00.0", true);
 	assert_int_equal(got.total, 2);
 }
@@ -143,7 +143,7 @@ static void the_agent_of_holdfast_is_no_holder(void **state)
 	assert_int_equal(got.total, 0);
 	assert_int_equal(got.watchers_len, 1);
 	assert_int_equal(got.watchers[0], 100);
-	/* A pod with the same command line, and no name of the DaemonSet's pods. */
+	/* A pod has the agent's command line, but no name of a pod of the DaemonSet. */
 	add_process(101, "exe", "0::/kubepods/pod" UID_A "/c1\n", "/dev/nvidia3");
 	put_command(101, child, sizeof(child));
 	assert_int_equal(find_with("GPU-1", NULL, true).total, 1);

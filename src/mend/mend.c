@@ -14,9 +14,9 @@
 #include <string.h>
 
 /*
- * The order of one act: read, check, prepare, write the intent, act, write the result. The write of the
- * intent is guarded by the object's version, so of any number of actors at most one writes it. Only the
- * process that wrote it acts.
+ * Performs one act in this order: read, check, prepare, write the intent, act, write the result.  The write of the
+ * intent is guarded by the object's resourceVersion, so of any number of actors at most one writes it.  Only the
+ * process that wrote the intent acts.
  */
 
 #define ARENA_BYTES_MAX ((size_t)1 << 20)
@@ -55,7 +55,7 @@ static void on_reply(void *arg, const struct hf_reply *reply)
 	hf_loop_stop(waiting->loop);
 }
 
-/* Sends the request and reads the Remediation of the reply. */
+/* Sends a request, and reads the Remediation in the reply. */
 static int request_object(struct actor *actor, const struct hf_request *request,
 			  struct hf_error *err)
 {
@@ -73,7 +73,7 @@ static int request_object(struct actor *actor, const struct hf_request *request,
 		return rc;
 	}
 	if (waiting.object == NULL)
-		return hf_error_set(err, HF_E_BAD_REQUEST, "the reply has no object");
+		return hf_error_set(err, HF_E_BAD_REQUEST, "the API server's reply has no object");
 	rc = hf_remediation_read(waiting.object, actor->arena, &read, err);
 	hf_doc_unref(waiting.object);
 	if (rc == 0)
@@ -141,7 +141,7 @@ static int make_id(struct actor *actor, struct hf_error *err)
 	return rc;
 }
 
-/* The object permits this act, here and now. */
+/* Checks that the object permits the act on this node, for this pod, in this boot. */
 static int check_object(const struct actor *actor, struct hf_error *err)
 {
 	const struct hf_remediation *r = &actor->remediation;
@@ -182,8 +182,8 @@ static bool is_our_intent(const struct actor *actor)
 	       hf_streq(actor->remediation.status.act.actor, actor->id);
 }
 
-/* Returns 0 only if the stored intent is of this process. The reply to a write can be lost: then the
- * stored object decides. */
+/* Writes the intent.  Returns 0 only if the stored intent is of this process: the reply to a write can be lost,
+ * and then the stored object decides. */
 static int write_intent(struct actor *actor, const struct hf_mend_reset *reset,
 			struct hf_error *err)
 {
@@ -208,7 +208,7 @@ static int write_intent(struct actor *actor, const struct hf_mend_reset *reset,
 		if (rc == 0)
 			rc = check_object(actor, err);
 	}
-	/* The object still permits the act: the server refused the write for a reason of its own. */
+	/* The object still permits the act, so the API server refused the write for another reason. */
 	if (rc == 0 && err != NULL)
 		*err = refused;
 	return hf_error_wrap(err, "the intent was not written, nothing was done");
@@ -235,8 +235,9 @@ static void write_result(struct actor *actor, const struct hf_mend_outcome *outc
 		if (!is_our_intent(actor))
 			break;
 	}
-	hf_log(HF_LOG_ERROR, "mend", "The result was not written: the proof alone decides",
-	       "reason", err.text, NULL);
+	hf_log(HF_LOG_ERROR, "mend",
+	       "The result of the act could not be written: only the proof decides", "reason",
+	       err.text, NULL);
 }
 
 static int report_busy(struct actor *actor, struct hf_mend_reset *reset,
@@ -259,8 +260,8 @@ static int report_busy(struct actor *actor, struct hf_mend_reset *reset,
 		.holders = {reset->holders.items, reset->holders.len},
 	};
 	if (write_act(actor, NULL, NULL, &err) != 0)
-		hf_log(HF_LOG_ERROR, "mend", "The processes were not written", "reason", err.text,
-		       NULL);
+		hf_log(HF_LOG_ERROR, "mend", "The names of the busy processes could not be written",
+		       "reason", err.text, NULL);
 	return HF_MEND_EXIT_BUSY;
 }
 
@@ -272,7 +273,7 @@ static int refuse_act(const struct hf_error *err, char message[HF_MEND_TEXT_MAX]
 	return HF_MEND_EXIT_REFUSED;
 }
 
-/* After the intent the deletion of the pod must not end the act half-way. */
+/* After the intent the deletion of the pod must not interrupt the act, so SIGTERM and SIGINT are ignored. */
 static void hold_signals(void)
 {
 	(void)signal(SIGTERM, SIG_IGN);
@@ -318,7 +319,7 @@ static int run_actor(struct actor *actor, char message[HF_MEND_TEXT_MAX])
 		rc = check_object(actor, &err);
 	if (rc != 0)
 		return refuse_act(&err, message);
-	/* The spec never changes but for cancel, which is checked again. */
+	/* The spec does not change except for `cancel`, which is checked again before the intent. */
 	spec = actor->remediation.spec;
 	resets = hf_streq(spec.rung, hf_mend_rung_name(HF_MEND_RESET_DEVICE));
 	rc = resets ? hf_mend_reset_prepare(options, &spec, &reset, &err)

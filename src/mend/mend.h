@@ -10,12 +10,11 @@
 HF_BEGIN_DECLS
 
 /*
- * The actor performs one approved Remediation on its node, at most once. It runs in a short-lived
- * privileged pod. README.md describes the order and the promises.
+ * The actor performs one approved Remediation on its node, at most once.  It runs in a short-lived privileged pod.
+ * README.md describes the order and the promises.
  *
- * Nothing that changes the machine has a default: neither the folder of the tools nor a method to reboot.
- * A method whose path was not given is not available, so a test or a person that forgets a flag cannot reach
- * the real machine.
+ * Nothing that changes the machine has a default, neither the folder of the tools nor a method to reboot.  A method
+ * without its path is not available.  So a test, or a person, that forgets a flag cannot change the real machine.
  */
 
 #define HF_MEND_TEXT_MAX 513 /* message for status.act.message, with the NUL */
@@ -26,30 +25,32 @@ struct hf_mend_options {
 	const char *name;  /* of the Remediation */
 	const char *node;  /* this node */
 	const char *nonce; /* that the Remediation must have */
-	/* Program that enters `root` and becomes the tool: this program (hf_mend_enter_root). */
+	/* This program, which enters `root` and becomes the tool (hf_mend_enter_root). */
 	const char *self;
 
-	const char *root;     /* root folder of the host; NULL: no tool is available */
-	const char *proc;     /* where the host's procfs is mounted; never NULL */
-	const char *sys;      /* where sysfs is mounted; NULL: AMD devices cannot be found */
-	const char *sysrq;    /* sysrq-trigger of the host; NULL: method not available */
+	const char *root; /* root folder of the host; NULL: no tool is available */
+	const char *proc; /* where the host's procfs is mounted; never NULL */
+	const char *sys;  /* where sysfs is mounted; NULL: AMD devices cannot be found */
+	/* path of the host's sysrq-trigger; NULL: this method is not available */
+	const char *sysrq;
 	const char *watchdog; /* NULL: no watchdog is armed */
 	int64_t init_pid;     /* systemd's pid; 0: method not available */
-	const char *only;     /* logind, signal or sysrq; NULL: all methods in this order */
+	/* logind, signal or sysrq: only this method; NULL: all methods in this order */
+	const char *only;
 
-	hf_time holders_wait; /* for processes to let go of the devices */
+	hf_time holders_wait; /* how long to wait for processes to close the devices */
 	hf_time tool_timeout;
-	hf_time orderly_wait; /* for a shutdown that logind has begun */
-	hf_time signal_wait;  /* for a shutdown that systemd was asked for by signal */
+	hf_time orderly_wait; /* how long to wait for a shutdown that logind has begun */
+	hf_time signal_wait;  /* how long to wait for a shutdown after the signal to systemd */
 	hf_time sync_wait;    /* between the letters of sysrq */
 	hf_time watchdog_timeout;
 };
 
-/* Returns an exit code of enum hf_mend_exit. ret_message is one line for people. */
+/* Performs the act.  Returns an exit code of enum hf_mend_exit.  ret_message is one line for people. */
 int hf_mend_run(const struct hf_mend_options *options, char ret_message[HF_MEND_TEXT_MAX]);
 
-/* Makes `root` the root folder of this process and becomes the program argv[0], which is searched in
- * the usual folders. Returns only if it fails: 127, as shells do. */
+/* Makes `root` the root folder of this process, and becomes the program argv[0], which is searched in the usual
+ * folders.  Returns only if this fails: 127, as shells do. */
 int hf_mend_enter_root(const char *root, const char *const *argv);
 
 HF_END_DECLS

@@ -10,7 +10,7 @@
 
 /* ---- enter_root.c ------------------------------------------------------------------------------ */
 
-/* The folders in which a program of the host is searched. */
+/* The folders of the host in which a program is searched. */
 #define HF_MEND_FOLDERS 7
 extern const char *const hf_mend_folders[HF_MEND_FOLDERS];
 
@@ -20,23 +20,24 @@ extern const char *const hf_mend_folders[HF_MEND_FOLDERS];
 
 struct hf_mend_tool {
 	const char *root;
-	/* NULL-terminated; argv[0] is a name such as nvidia-smi */
+	/* ends with NULL; argv[0] is a name such as nvidia-smi */
 	const char *argv[HF_MEND_TOOL_ARGS_MAX];
 	hf_time timeout;
 };
 
 struct hf_mend_tool_result {
-	int exit_code;                 /* -1: a signal ended the tool, or the tool has not ended */
-	bool timed_out;                /* it was still running at its timeout */
-	bool hung;                     /* and survived SIGKILL: it waits in the kernel (state D) */
-	char output[HF_MEND_TEXT_MAX]; /* end of its output in printable letters */
+	int exit_code;  /* -1: a signal ended the tool, or the tool has not ended */
+	bool timed_out; /* the tool was still running at its timeout */
+	/* the tool survived SIGKILL: it waits in the kernel (state D) */
+	bool hung;
+	char output[HF_MEND_TEXT_MAX]; /* end of the tool's output in printable letters */
 };
 
-/* Runs the tool to its end. At the timeout it gets SIGTERM, then SIGKILL. Fails only if the tool could
- * not be started. */
+/* Runs the tool to its end.  At the timeout the tool gets SIGTERM, and 10 s later SIGKILL.  Fails only if the tool
+ * cannot be started. */
 int hf_mend_tool_run(const struct hf_mend_options *options, const struct hf_mend_tool *tool,
 		     struct hf_mend_tool_result *ret_result, struct hf_error *err) HF_MUST_CHECK;
-/* True if the host has the program below `root`, in one of hf_mend_folders. */
+/* Whether the host has the program below `root`, in one of hf_mend_folders. */
 bool hf_mend_tool_exists(const char *root, const char *name);
 /* Runs the loop for the span. */
 void hf_mend_wait(struct hf_loop *loop, hf_time span);
@@ -54,7 +55,7 @@ static inline hf_time hf_mend_shorter_of(hf_time a, hf_time b)
 struct hf_mend_files {
 	char paths[HF_MEND_FILES_MAX][32];
 	size_t len;
-	bool any_nvidia; /* the file of a GPU is unknown: every /dev/nvidiaN counts */
+	bool any_nvidia; /* the file of a GPU is not known, so every /dev/nvidiaN counts */
 };
 
 #define HF_MEND_WATCHERS_MAX 4
@@ -64,8 +65,8 @@ struct hf_mend_holders {
 	char comms[HF_REMEDIATION_HOLDERS_MAX][64];
 	char pods[HF_REMEDIATION_HOLDERS_MAX][330]; /* NAMESPACE/NAME, else the UID */
 	size_t len;                                 /* items */
-	/* Processes of Holdfast's own agent that ask the driver's library. They are not counted: the
-	 * act ends them, and the agent starts a new one later. */
+	/* Processes of Holdfast's own agent that ask the driver's library.  They do not count as holders: the act
+	 * ends them, and the agent starts another one later. */
 	pid_t watchers[HF_MEND_WATCHERS_MAX];
 	size_t watchers_len;
 	size_t total; /* processes, also those without an item */
@@ -75,11 +76,12 @@ struct hf_mend_holders {
 void hf_mend_find_files(const struct hf_mend_options *options,
 			const struct hf_remediation_spec *spec, bool nvidia,
 			struct hf_mend_files *ret_files);
-/* The persistence daemon of NVIDIA is left out: it lets go when persistence mode is turned off. */
+/* Finds the processes that have the files open.  The persistence daemon of NVIDIA does not count: it closes the
+ * devices when persistence mode is turned off. */
 int hf_mend_find_holders(const struct hf_mend_options *options, const struct hf_mend_files *files,
 			 struct hf_mend_holders *ret_holders, struct hf_error *err) HF_MUST_CHECK;
 
-/* Ends the agent's processes and waits a moment for their end. */
+/* Ends the agent's processes, and waits a moment for their end. */
 void hf_mend_end_watchers(const struct hf_mend_options *options,
 			  const struct hf_mend_holders *holders);
 
@@ -88,7 +90,7 @@ void hf_mend_end_watchers(const struct hf_mend_options *options,
 /* What an act reports. */
 struct hf_mend_outcome {
 	const char *tool;
-	int exit_code; /* 0: done; -1: no tool told one */
+	int exit_code; /* 0: done; -1: no tool reported an exit code */
 	char message[HF_MEND_TEXT_MAX];
 };
 
@@ -100,12 +102,12 @@ struct hf_mend_reset {
 	char uuids[1400]; /* for -i: "GPU-1,GPU-2" */
 	struct hf_mend_holders holders;
 	struct hf_field_pair persistence[HF_REMEDIATION_DEVICES_MAX];
-	char persistence_on[1400]; /* UUIDs whose persistence mode is on; "": none */
+	char persistence_on[1400]; /* UUIDs of the devices with persistence mode on; "": none */
 	size_t persistence_len;
 };
 
-/* Everything up to the intent: finds the tool, reads the persistence mode, waits for holders. Changes
- * nothing. Fails if the act is not possible here. holders.len > 0: the devices are busy. */
+/* Does everything before the intent: finds the tool, reads the persistence mode, waits for holders.  Changes
+ * nothing.  Fails if the act is not possible on this node.  holders.len > 0: the devices are busy. */
 int hf_mend_reset_prepare(const struct hf_mend_options *options,
 			  const struct hf_remediation_spec *spec, struct hf_mend_reset *ret_reset,
 			  struct hf_error *err) HF_MUST_CHECK;
@@ -115,7 +117,7 @@ void hf_mend_reset_act(const struct hf_mend_options *options, const struct hf_me
 /* Fails if no method is available. */
 int hf_mend_reboot_prepare(const struct hf_mend_options *options, struct hf_error *err)
 	HF_MUST_CHECK;
-/* Returns only if no method rebooted the node. */
+/* Tries each method to reboot.  Returns only if none rebooted the node. */
 void hf_mend_reboot_act(const struct hf_mend_options *options, struct hf_mend_outcome *ret_outcome);
 
 #endif

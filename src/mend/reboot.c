@@ -17,11 +17,11 @@
 #include <unistd.h>
 
 /*
- * Reboots the node: logind over D-Bus, then systemd's signal, then sysrq, each with a time to work. An
- * orderly shutdown ends this process; so a method has failed if this process still lives at its end.
+ * Reboots the node: by logind over D-Bus, then by systemd's signal, then by sysrq, each with a time to work.  An
+ * orderly shutdown ends this process; so a method has failed if this process still lives at the end of its time.
  *
- * The host's own busctl calls logind. libsystemd would be a new library in every image, and an own D-Bus
- * client would be a parser more; busctl is part of systemd and is there wherever logind is.
+ * The host's own busctl calls logind.  libsystemd would be a new library in every image, and an own D-Bus client
+ * would be one more parser.  busctl is part of systemd, so every host with logind has it.
  */
 
 #define BUSCTL "busctl"
@@ -29,7 +29,8 @@
 #define LOGIND_PATH "/org/freedesktop/login1"
 #define MANAGER "org.freedesktop.login1.Manager"
 #define CALL_TIMEOUT (20 * HF_SECOND)
-/* logind announces a shutdown at once, inhibitors delay it for a few seconds. */
+/* How long logind may take to announce a shutdown: it does so at once, and inhibitors delay the shutdown for a few
+ * seconds. */
 #define ANNOUNCE_WAIT (10 * HF_SECOND)
 #define WATCHDOG_FEED_EVERY (5 * HF_SECOND)
 /* systemd: SIGRTMIN+5 starts reboot.target. */
@@ -53,7 +54,7 @@ static bool has_logind(const struct hf_mend_options *options)
 	       hf_mend_tool_exists(options->root, BUSCTL);
 }
 
-/* SIGRTMIN+5 means a reboot to systemd alone. */
+/* Whether PID 1 is systemd: for another init SIGRTMIN+5 does not mean a reboot. */
 static bool has_signal(const struct hf_mend_options *options)
 {
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(256);
@@ -90,8 +91,8 @@ static void on_feed(void *arg)
 	hf_timer_arm(reboot->feed_timer, WATCHDOG_FEED_EVERY);
 }
 
-/* If the shutdown ends this process, nothing writes to the watchdog any more.  If the shutdown hangs after that, the
- * watchdog resets the machine. */
+/* Starts the watchdog.  If the shutdown ends this process and then hangs, nothing feeds the watchdog, and it
+ * resets the machine. */
 static void arm_watchdog(struct reboot *reboot)
 {
 	const struct hf_mend_options *options = reboot->options;
@@ -109,8 +110,8 @@ static void arm_watchdog(struct reboot *reboot)
 	on_feed(reboot);
 }
 
-/* The act has failed. The operator puts pods back on the node, so the machine must not reset itself later: the
- * letter V before the end of the file stops the watchdog. */
+/* Stops the watchdog after an act that failed, by the letter V before the file is closed.  The operator puts pods
+ * back on the node, so the machine must not reset itself later. */
 static void disarm_watchdog(struct reboot *reboot)
 {
 	hf_timer_destroy(reboot->feed_timer);
@@ -119,7 +120,7 @@ static void disarm_watchdog(struct reboot *reboot)
 	hf_fd_cleanup(&reboot->watchdog_fd);
 }
 
-/* An orderly shutdown sends SIGTERM first, and systemd waits 90 s for a process that ignores it. */
+/* Lets SIGTERM end this process while a shutdown may run: systemd waits 90 s for a process that ignores SIGTERM. */
 static void obey_shutdown(bool obeys)
 {
 	(void)signal(SIGTERM, obeys ? SIG_DFL : SIG_IGN);
@@ -137,7 +138,7 @@ static bool call_logind(struct reboot *reboot, const struct hf_mend_tool *tool,
 	return result->exit_code == 0;
 }
 
-/* Asks logind whether it has begun a shutdown. */
+/* Asks logind whether a shutdown has begun. */
 static bool is_shutting_down(struct reboot *reboot)
 {
 	const struct hf_mend_tool tool = {

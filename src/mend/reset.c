@@ -10,15 +10,15 @@
 #include <string.h>
 
 /*
- * Resets devices by the vendor's tool: nvidia-smi --gpu-reset, amd-smi reset. The tool is the host's,
- * because it must fit the driver that is loaded.
+ * Resets devices by the vendor's tool: nvidia-smi --gpu-reset, or amd-smi reset.  The tool is that of the host,
+ * because it must fit the loaded driver.
  */
 
 #define NVIDIA_SMI "nvidia-smi"
 #define AMD_SMI "amd-smi"
 #define NVIDIA_UUID "GPU-"
 #define AMD_VENDOR "0x1002"
-/* Time for a question to the tool, which hangs if the device does. */
+/* Timeout of a question to the tool, which hangs if the device hangs. */
 #define ASK_TIMEOUT (30 * HF_SECOND)
 #define HOLDERS_EVERY HF_SECOND
 
@@ -36,7 +36,7 @@ static bool is_amd(const struct hf_mend_options *options, const char *id)
 	       hf_str_has_prefix(text.data, AMD_VENDOR);
 }
 
-/* The UUID is a word of the command line: only letters that no tool takes for a flag or a list. */
+/* Whether the text may be a UUID on a command line: only letters that no tool takes for a flag or a list. */
 static bool is_uuid(const char *uuid)
 {
 	static const char letters[] =
@@ -87,7 +87,8 @@ static int find_vendor(const struct hf_mend_options *options, struct hf_mend_res
 	return 0;
 }
 
-/* The driver's container of the GPU Operator has its own root folder, with the tool that fits. */
+/* Finds the folder with the tool: the driver's container of the GPU Operator has a root folder of its own, with
+ * the tool that fits the driver. */
 static int find_tool(const struct hf_mend_options *options, struct hf_mend_reset *reset,
 		     struct hf_error *err)
 {
@@ -108,7 +109,7 @@ static int find_tool(const struct hf_mend_options *options, struct hf_mend_reset
 
 /* ---- persistence mode ------------------------------------------------------------------------- */
 
-/* A line of the answer: "GPU-1, Enabled". */
+/* Reads a line of the tool's answer: "GPU-1, Enabled". */
 static void read_mode(struct hf_mend_reset *reset, const char *line, size_t len)
 {
 	for (size_t i = 0; i < reset->spec->devices.len; i++) {
@@ -128,7 +129,8 @@ static void read_mode(struct hf_mend_reset *reset, const char *line, size_t len)
 	}
 }
 
-/* Persistence mode keeps the device open. A tool that gives no answer leaves the mode as it is. */
+/* Asks for the persistence mode, which keeps the device open.  If the tool gives no answer, the act leaves the
+ * mode as it is. */
 static void ask_persistence(const struct hf_mend_options *options, struct hf_mend_reset *reset)
 {
 	const struct hf_mend_tool tool = {
@@ -141,7 +143,7 @@ static void ask_persistence(const struct hf_mend_options *options, struct hf_men
 
 	if (hf_mend_tool_run(options, &tool, &result, NULL) != 0 || result.exit_code != 0)
 		return;
-	/* The lines are joined by blanks, and no UUID has a blank. */
+	/* The lines of the output are joined by blanks, and no UUID has a blank. */
 	for (const char *at = result.output; (at = strstr(at, NVIDIA_UUID)) != NULL;) {
 		const char *next = strstr(at + 1, " " NVIDIA_UUID);
 		size_t len = next != NULL ? (size_t)(next - at) : strlen(at);
@@ -161,7 +163,7 @@ static void set_persistence(const struct hf_mend_options *options,
 	};
 	struct hf_mend_tool_result result;
 
-	/* A failure shows in the reset or in the report of the agent. */
+	/* The result is not checked: a failure shows in the reset, or in the report of the agent. */
 	if (reset->persistence_on[0] != '\0')
 		(void)(hf_mend_tool_run(options, &tool, &result, NULL) == 0);
 }
@@ -202,7 +204,7 @@ int hf_mend_reset_prepare(const struct hf_mend_options *options,
 	return rc;
 }
 
-/* The meaning of an exit code, for people. */
+/* Explains an exit code of the tool to people. */
 static const char *explain_exit(bool nvidia, int exit_code)
 {
 	switch (nvidia ? exit_code : -1) {
@@ -221,7 +223,7 @@ static void tell_result(const struct hf_mend_reset *reset, const struct hf_mend_
 
 	ret_outcome->exit_code = result->exit_code;
 	if (result->timed_out) {
-		/* A tool that answered SIGTERM with 0 has not done its work. */
+		/* A tool that ended with 0 after SIGTERM at its timeout has not done its work. */
 		ret_outcome->exit_code = -1;
 		snprintf(ret_outcome->message, sizeof(ret_outcome->message),
 			 "%s after its deadline: %.400s", result->hung ? "hung" : "was ended",
@@ -252,7 +254,7 @@ void hf_mend_reset_act(const struct hf_mend_options *options, const struct hf_me
 	}
 	*ret_outcome = (struct hf_mend_outcome){.tool = tool.argv[0]};
 	set_persistence(options, reset, "0");
-	/* Right before the reset: the agent starts a new process after a second. */
+	/* This comes right before the reset, because the agent starts another process after a second. */
 	hf_mend_end_watchers(options, &reset->holders);
 	if (hf_mend_tool_run(options, &tool, &result, &err) == 0) {
 		tell_result(reset, &result, ret_outcome);

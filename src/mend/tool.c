@@ -16,12 +16,11 @@
 #include <unistd.h>
 
 /*
- * Runs a program of the host with a deadline. loop/command.h does not fit: it kills a program that
- * writes much, which could interrupt a reset, and it waits without end for a program that hangs in the
- * kernel.
+ * Runs a program of the host with a deadline.  loop/command.h cannot be used: it kills a program that writes much,
+ * which could interrupt a reset, and it waits without end for a program that hangs in the kernel.
  */
 
-/* From SIGTERM to SIGKILL, and from SIGKILL to the verdict that the tool hangs. */
+/* The time from SIGTERM to SIGKILL, and from SIGKILL to the verdict that the tool hangs. */
 #define GRACE (10 * HF_SECOND)
 #define KEEP (HF_MEND_TEXT_MAX - 1)
 
@@ -76,7 +75,7 @@ static void on_end(void *arg, const struct hf_process_exit *exit)
 	hf_loop_stop(run->loop);
 }
 
-/* Runs the loop until the tool has ended, at most for the span. */
+/* Runs the loop until the tool has ended, at most for the span.  Returns whether the tool has ended. */
 static bool wait_for_end(struct run *run, hf_time span)
 {
 	struct hf_timer *timer = hf_timer_create(run->loop, on_over, run->loop);
@@ -189,7 +188,7 @@ bool hf_mend_tool_exists(const char *root, const char *name)
 	char path[512];
 	struct stat st;
 
-	/* A link may be absolute: it leads to its target only after the change of the root. */
+	/* The name may be an absolute link, which leads to its target only after the change of the root folder. */
 	for (size_t i = 0; i < HF_MEND_FOLDERS; i++) {
 		snprintf(path, sizeof(path), "%s%s/%s", root, hf_mend_folders[i], name);
 		if (lstat(path, &st) == 0)

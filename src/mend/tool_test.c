@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The program that would enter a root folder is a script here: no test changes its root. */
+/* A script stands for the program that would enter a root folder: no test changes its root folder. */
 
 static char folder[TREE_ROOT_MAX];
 static struct hf_mend_options options;
@@ -99,7 +99,7 @@ static void a_tool_at_its_deadline_is_asked_to_end(void **state)
 	assert_true(got.timed_out);
 	assert_false(got.hung);
 	assert_int_equal(last_signal, SIGTERM);
-	/* The shell reports the end of sleep too. */
+	/* The shell prints its last word after it has seen the end of sleep. */
 	assert_non_null(strstr(got.output, "bye"));
 }
 
@@ -132,7 +132,7 @@ static void a_tool_is_found_by_its_link_too(void **state)
 {
 	(void)state;
 	assert_false(hf_mend_tool_exists(folder, "nvidia-smi"));
-	/* The link leads nowhere outside of the root folder. */
+	/* The link leads to a file only inside the root folder. */
 	tree_link(folder, "/usr/bin/nvidia-smi", "/etc/alternatives/nvidia-smi");
 	assert_true(hf_mend_tool_exists(folder, "nvidia-smi"));
 	assert_false(hf_mend_tool_exists(folder, "amd-smi"));
