@@ -52,32 +52,32 @@ node=$(api /api/v1/nodes | tr -d ' \n' | sed -n 's/.*"metadata":{[^}]*"name":"\(
 
 agent
 until_true 300 ask /readyz
-expect "ready once the node's objects are written" ok ask /readyz
-expect "a detector that cannot see says why" "ecc +Off: .*no-such-library" ask /
-expect "and so does DeviceHealth" '"name": *"ecc"' health
-expect "an agent without a journal says so" "There is no journal yet" cat "$folder/agent.log"
-expect "nothing is known of any device yet" '"AcceleratorUnhealthy"' api "/api/v1/nodes/$node"
+expect "/readyz answers ok when the agent has written the node's objects" ok ask /readyz
+expect "the page tells why a detector is off" "ecc +Off: .*no-such-library" ask /
+expect "DeviceHealth lists the detector too" '"name": *"ecc"' health
+expect "the log tells that there is no journal" "There is no journal yet" cat "$folder/agent.log"
+expect "the Node has the condition before any evidence" '"AcceleratorUnhealthy"' api "/api/v1/nodes/$node"
 
 echo "NVRM: Xid (PCI:0000:1a:00): 79, pid=1, GPU has fallen off the bus." >"$folder/kmsg"
 until_true 100 condition AcceleratorUnhealthy True || true
-expect "a line of the kernel becomes a condition of the node" "" condition AcceleratorUnhealthy True
+expect "a line of the kernel's log changes a condition of the Node" "" condition AcceleratorUnhealthy True
 until_true 100 has '"state":"Unhealthy"' health || true
-expect "and a device in DeviceHealth" '0000:1a:00.0' health
-expect "with the line as it was found" 'fallen off the bus' health
+expect "DeviceHealth lists the device of the line" '0000:1a:00.0' health
+expect "DeviceHealth has the text of the line" 'fallen off the bus' health
 until_true 100 has DeviceFault events || true
-expect "and an event" 'DeviceFault' events
-expect "the page tells it" '0000:1a:00.0 +Unhealthy' ask /
-expect "and the metrics" 'holdfast_agent_device_state\{device="0000:1a:00.0",state="Unhealthy"\} 1' \
+expect "the line causes an event" 'DeviceFault' events
+expect "the page shows the device as Unhealthy" '0000:1a:00.0 +Unhealthy' ask /
+expect "the metrics show the device as Unhealthy" 'holdfast_agent_device_state\{device="0000:1a:00.0",state="Unhealthy"\} 1' \
 	ask /metrics
-expect "and how it came to that" 'transitions_total\{from="Unknown",to="Unhealthy"\} 1' ask /metrics
-expect "the status is DeviceHealth's" '"bootID"' ask /status
+expect "the metrics count the change from Unknown to Unhealthy" 'transitions_total\{from="Unknown",to="Unhealthy"\} 1' ask /metrics
+expect "/status prints DeviceHealth" '"bootID"' ask /status
 
 kill -9 "$agent_pid"
 wait "$agent_pid" 2>/dev/null || true
 agent
 until_true 300 ask /readyz
-expect "what was known outlives a kill" '0000:1a:00.0 +Unhealthy' ask /
-expect "the condition stands" "" condition AcceleratorUnhealthy True
+expect "after kill -9 the agent still knows the fault" '0000:1a:00.0 +Unhealthy' ask /
+expect "after kill -9 the Node's condition is still True" "" condition AcceleratorUnhealthy True
 
 # Starts a training process in a control group like that of a kubelet's pod.
 create_pod() {
@@ -99,29 +99,29 @@ PY
 until_true 100 has '"nodeName":"[^"]+"' api /api/v1/namespaces/default/pods/rank-0
 HOLDFAST_AGENT_SOCKET=$folder/reports python3 "$folder/train.py" "$here/../../python" "$folder/proc" "$uid"
 until_true 150 has '"pod":"rank-0"' health || true
-expect "a training process that reports stands in DeviceHealth" '"pod": *"rank-0"' health
-expect "and on the page" 'default/rank-0 rank 0 +Advancing +step 41' ask /
+expect "DeviceHealth lists the rank of a process that reports" '"pod": *"rank-0"' health
+expect "the page shows the rank's step" 'default/rank-0 rank 0 +Advancing +step 41' ask /
 HOLDFAST_AGENT_SOCKET=$folder/reports python3 "$folder/train.py" "$here/../../python" "$folder/proc" none
 until_true 50 has 'reports_total{result="unknown"}1' ask /metrics || true
-expect "one of no pod is not heard" 'reports_total.result="unknown". 1' ask /metrics
+expect "a report of a process in no pod is counted as unknown" 'reports_total.result="unknown". 1' ask /metrics
 
 # holdfast exec connects beside the socket for reports. A process that is in no pod gets no answer, and CMD starts.
-expect "the socket for holdfast exec lies beside the other one" "" test -S "$folder/exec.sock"
-expect "a process of no pod runs as without an agent" 'ran' env HOLDFAST_AGENT_SOCKET="$folder/reports" \
+expect "the socket for holdfast exec lies beside that for reports" "" test -S "$folder/exec.sock"
+expect "holdfast exec runs a process in no pod as without an agent" 'ran' env HOLDFAST_AGENT_SOCKET="$folder/reports" \
 	"$holdfast" exec --termination-log '' -- echo ran
 
 echo "6,1,1,-;nothing" >"$folder/kmsg"
 echo "12,9,1,-;NVRM: Xid (PCI:0000:1b:00): 79, pid=1, GPU has fallen off the bus." >"$folder/kmsg"
 until_true 100 has 'holdfast_agent_kmsg_forged_total1' ask /metrics || true
-expect "a process's line is dropped and counted" 'kmsg_forged_total 1' ask /metrics
-expect "records that were overwritten are counted" 'kmsg_lost_total 7' ask /metrics
+expect "a line that a process wrote is dropped and counted" 'kmsg_forged_total 1' ask /metrics
+expect "records of the log that were overwritten are counted" 'kmsg_lost_total 7' ask /metrics
 kill -9 "$agent_pid"
 wait "$agent_pid" 2>/dev/null || true
 agent_pid=
 printf 'x' >>"$folder/state/journal"
 agent
 until_true 300 ask /readyz
-expect "a journal that was changed is told" 'checksum is wrong' cat "$folder/agent.log"
+expect "the log reports a journal that was changed" 'checksum is wrong' cat "$folder/agent.log"
 kill -9 "$agent_pid"
 wait "$agent_pid" 2>/dev/null || true
 agent_pid=
@@ -148,11 +148,11 @@ NVRM: nvAssertOkFailedNoLog: Assertion failed: Out of memory [NV_ERR_NO_MEMORY] 
                NVRM: fallen off the bus and is not responding to commands.
 LINES
 until_true 300 has '0000:9d:00.0Unhealthy' ask / || true
-expect "a fatal error of the port above a GPU stops it" '0000:9d:00.0 +Unhealthy' ask /
-expect "and says which port it was" 'aer 2 port 0000:9c:01.0: reboot' ask /
-expect "a GPU below another port is not stopped" '0000:9e:00.0 +(Unknown|Healthy)' ask /
+expect "a fatal error of the port above a GPU makes the GPU Unhealthy" '0000:9d:00.0 +Unhealthy' ask /
+expect "the page names the port of the error" 'aer 2 port 0000:9c:01.0: reboot' ask /
+expect "a GPU below another port does not become Unhealthy" '0000:9e:00.0 +(Unknown|Healthy)' ask /
 until_true 100 has '0000:1e:00.0Unhealthy' ask / || true
-expect "a record that dmesg indents is read to its end" '0000:1e:00.0 +Unhealthy' ask /
+expect "a further line of a record, which dmesg indents, is read" '0000:1e:00.0 +Unhealthy' ask /
 rules_hash() { ask /status | tr -d ' \n' | sed -n 's/.*"rulesHash":"\([0-9a-f]*\)".*/\1/p'; }
 built_in=$(rules_hash)
 kill -9 "$agent_pid"
@@ -161,12 +161,12 @@ wait "$agent_pid" 2>/dev/null || true
 sed -n '/^{"rules": \[/,/\]}/p' "$here/../../docs/reference/config.md" >"$folder/rules.json"
 agent --rules "$folder/rules.json"
 until_true 300 ask /readyz
-expect "another table has another hash" "^[0-9a-f]{16}" rules_hash
-expect "which is published" "$(rules_hash)" health
-expect "and is not the program's" "" test "$(rules_hash)" != "$built_in"
+expect "a table of rules from a file has a hash" "^[0-9a-f]{16}" rules_hash
+expect "DeviceHealth has the hash of the table" "$(rules_hash)" health
+expect "the hash differs from that of the built-in table" "" test "$(rules_hash)" != "$built_in"
 echo "NVRM: Xid (PCI:0000:1c:00): 62, pid=1, x" >"$folder/kmsg"
 until_true 100 has 'xid62:unrated' ask / || true
-expect "what it does not name is written down and acts on nothing" 'xid 62: unrated, record' ask /
+expect "a code without a rule in the table is recorded and acts on nothing" 'xid 62: unrated, record' ask /
 
 # A second agent at the same time, as after a forced deletion of the first one's pod.
 first=$agent_pid
@@ -175,37 +175,37 @@ more_starts() { [ "$(starts)" -gt "$started" ]; }
 started=$(starts)
 agent
 until_true 100 grep -q 'Another agent uses this state directory' "$folder/agent.log" || true
-expect "a second agent waits and says so" 'waiting until it ends' cat "$folder/agent.log"
+expect "a second agent waits, and logs that it waits" 'waiting until it ends' cat "$folder/agent.log"
 kill -TERM "$first"
-expect_end "a signal ends it" "$first"
+expect_end "SIGTERM ends the first agent with code 0" "$first"
 until_true 300 more_starts || true
 until_true 300 ask /readyz
 HOLDFAST_AGENT_SOCKET=$folder/reports python3 "$folder/train.py" "$here/../../python" "$folder/proc" "$uid"
 until_true 100 has 'default/rank-0rank0' ask / || true
-expect "training processes report to the second then" 'default/rank-0 rank 0 +Advancing +step 41' ask /
+expect "training processes then report to the second agent" 'default/rank-0 rank 0 +Advancing +step 41' ask /
 rm "$folder/reports"
 until_true 200 test -S "$folder/reports" || true
-expect "a socket that somebody removed is made again" "" test -S "$folder/reports"
+expect "the agent creates a removed socket again" "" test -S "$folder/reports"
 kill -TERM "$agent_pid"
 wait "$agent_pid" 2>/dev/null || true
 agent_pid=
-refuse "who ends takes the socket with it" . ls "$folder/reports"
-refuse "and that for holdfast exec" . ls "$folder/exec.sock"
+refuse "an agent that ends removes its socket for reports" . ls "$folder/reports"
+refuse "an agent that ends removes its socket for holdfast exec" . ls "$folder/exec.sock"
 refuse "a file without rules is refused" "cannot use the rules" \
 	"$holdfast" agent --rules "$folder/agent.log" --node-name x
-expect "it explains itself" "DaemonSet" "$holdfast" agent --help
+expect "agent --help names the DaemonSet" "DaemonSet" "$holdfast" agent --help
 
 # One look without a server: a check per source.
 once() {
 	"$holdfast" agent --probe-once --kmsg "$folder/kmsg" --sysfs "$folder/sys" --proc "$folder/proc" \
 		--nvml "$folder/no-such-library.so" --kubelet-socket "$folder/no-such-socket" "$@"
 }
-expect "a readable kernel log is ok" 'ok +kernel-log ' once
-expect "a missing kubelet fails, with its socket and what is missing" \
+expect "--probe-once: a readable kernel log is ok" 'ok +kernel-log ' once
+expect "--probe-once: a missing kubelet fails, with the path of its socket" \
 	'fail +holders .*no-such-socket.*; missing: .*--kubelet-socket' once
-expect "the details follow the checks" '# NVML' once
-expect "the checks as JSON" '"status": "fail"' once -o json
+expect "--probe-once prints details after the checks" '# NVML' once
+expect "--probe-once prints the checks as JSON" '"status": "fail"' once -o json
 json_has_details() { once -o json | grep -q '# NVML'; }
-refuse "the JSON has no details" "" json_has_details
+refuse "the JSON of --probe-once has no details" "" json_has_details
 refuse "-o needs --probe-once" 'only with --probe-once' "$holdfast" agent -o json --node-name x
 finish

@@ -66,21 +66,21 @@ since_120 expect 'explain as OpenAPI v2 has it' 'runPolicy' \
 suspend=true job crud 2 'sleep 1000' >crud.yaml
 expect 'create' 'pytorchjob.kubeflow.org/crud created' kubectl create --save-config -f crud.yaml
 refuse 'create twice' 'AlreadyExists' kubectl create -f crud.yaml
-expect 'its state' '' until_true 300 sh -c 'kubectl get pytorchjob crud | grep -q Suspended'
+expect 'the job is Suspended' '' until_true 300 sh -c 'kubectl get pytorchjob crud | grep -q Suspended'
 expect 'get as a table' 'NAME +STATE +AGE.*crud +Suspended' kubectl get pytorchjobs
 expect 'get wide' 'NAME +STATE' kubectl get pytorchjobs -o wide
 expect 'describe' 'Kind: +PyTorchJob.*Events:' kubectl describe pytorchjob crud
 expect 'apply without a change' 'crud unchanged' kubectl apply -f crud.yaml
 sed 's/replicas: 2/replicas: 3/' crud.yaml >three.yaml
-expect 'diff shows it' 'replicas: 3' sh -c 'kubectl diff -f three.yaml || [ $? -eq 1 ]'
+expect 'diff shows the change' 'replicas: 3' sh -c 'kubectl diff -f three.yaml || [ $? -eq 1 ]'
 expect 'a dry run of the server' 'configured \(server dry run\)' \
 	kubectl apply --dry-run=server -f three.yaml
-expect 'which stored nothing' '^2.$' replicas crud
+expect 'the dry run stored nothing' '^2.$' replicas crud
 expect 'apply with a change' 'crud configured' kubectl apply -f three.yaml
 expect 'the change is there' '^3.$' replicas crud
 expect 'edit' 'crud edited' env KUBE_EDITOR='sed -i "s/replicas: 3/replicas: 4/"' \
 	kubectl edit pytorchjob crud
-expect 'what was edited' '^4.$' replicas crud
+expect 'the edited replicas are stored' '^4.$' replicas crud
 refuse 'edit to what breaks a rule' '"crud" is invalid' \
 	env KUBE_EDITOR='sed -i "s/restartPolicy: Never/restartPolicy: Perhaps/"' kubectl edit pytorchjob crud
 expect 'replace' 'replaced' sh -c 'kubectl get pytorchjob crud -o json | kubectl replace -f -'
@@ -95,7 +95,7 @@ expect 'label, and select by it' 'pytorchjob.kubeflow.org/crud' \
 	sh -c 'kubectl label pytorchjob crud x=1 >/dev/null && kubectl get pytorchjobs -l x=1 -o name'
 expect 'annotate' 'annotated' kubectl annotate pytorchjob crud note=hello
 expect 'scale' 'scaled' kubectl scale pytorchjob crud --replicas=2
-expect 'what was scaled' '^2.$' replicas crud
+expect 'the scaled replicas are stored' '^2.$' replicas crud
 refuse 'scale to nothing' 'replicas' kubectl scale pytorchjob crud --replicas=0
 since_120 expect 'the status alone' 'Suspended' kubectl get pytorchjob crud --subresource=status -o yaml
 since_120 expect 'scale as an object' 'kind: Scale' kubectl get pytorchjob crud --subresource=scale -o yaml
@@ -104,21 +104,21 @@ since_120 expect 'scale as an object' 'kind: Scale' kubectl get pytorchjob crud 
 sed 's/^spec:/spec:\n  foo: 1/; s/name: crud/name: odd/' crud.yaml >odd.yaml
 refuse 'unknown fields' 'unknown field "(spec.)?foo"' kubectl create -f odd.yaml
 sed 's/replicas: 1$/replicas: 2/; s/name: crud/name: odd/' crud.yaml >two.yaml
-refuse 'what breaks a rule' 'PyTorchJob "odd" is invalid: ' kubectl create -f two.yaml
+refuse 'a job that breaks a rule is refused' 'PyTorchJob "odd" is invalid: ' kubectl create -f two.yaml
 
 # ---- server-side apply, while the operator writes the status
 suspend=true job owned 1 'sleep 1000' >owned.yaml
-expect 'server-side apply makes it' 'owned serverside-applied' kubectl apply --server-side -f owned.yaml
+expect 'server-side apply creates a job' 'owned serverside-applied' kubectl apply --server-side -f owned.yaml
 expect 'the operator has written' '' until_true 300 sh -c 'kubectl get pytorchjob owned | grep -q Suspended'
 fields='jsonpath={range .metadata.managedFields[*]}{.manager}:{.operation}:{.subresource}{"\n"}{end}'
 managers() { kubectl get pytorchjob owned -o "$fields"; }
 expect 'who owns what' 'kubectl:Apply:' managers
 expect 'the operator owns but the status' '^(holdfast:Update:status.|kubectl:Apply:.)+$' managers
-expect 'again, without a change' 'serverside-applied' kubectl apply --server-side -f owned.yaml
+expect 'apply again without a change' 'serverside-applied' kubectl apply --server-side -f owned.yaml
 version() { kubectl get pytorchjob owned -o 'jsonpath={.metadata.resourceVersion}'; }
 before=$(version)
 kubectl apply --server-side -f owned.yaml >/dev/null
-expect 'which wrote nothing' "^$before.\$" version
+expect 'that apply wrote nothing' "^$before.\$" version
 expect_owners 1 ${old:+--validate=false}
 
 # ---- pods that run
@@ -127,7 +127,7 @@ expect 'wait until it runs' 'condition met' \
 	kubectl wait pytorchjob/live --for=condition=Running --timeout=120s
 since_120 expect 'wait for a field' 'condition met' kubectl wait pytorchjob/live --timeout=60s \
 	--for='jsonpath={.status.replicaStatuses.Worker.active}=1'
-expect 'its worker comes, after the master' '' \
+expect 'the worker runs after the master' '' \
 	until_true 900 sh -c 'kubectl get pod live-worker-0 | grep -q Running'
 expect 'pods' 'live-master-0 +1/1 +Running.*live-worker-0 +1/1 +Running' kubectl get pods
 expect 'logs' 'rank 0' kubectl logs live-master-0
@@ -136,14 +136,14 @@ expect 'exec' '1.$' kubectl exec live-worker-0 -- sh -c 'echo $RANK'
 expect 'events' 'SuccessfulCreatePod' kubectl get events
 since_120 expect 'events of a job' 'PyTorchJobRunning|SuccessfulCreatePod' kubectl events --for pytorchjob/live
 expect 'suspend' 'patched' kubectl patch pytorchjob live --type merge -p '{"spec":{"runPolicy":{"suspend":true}}}'
-expect 'its pods go' '' kubectl wait pod/live-master-0 --for=delete --timeout=60s
-expect 'and it says so' 'condition met' \
+expect 'the pods of a suspended job are deleted' '' kubectl wait pod/live-master-0 --for=delete --timeout=60s
+expect 'the job has the condition Suspended' 'condition met' \
 	kubectl wait pytorchjob/live --for=condition=Suspended --timeout=60s
 job 'done' 1 'echo rank $RANK' | kubectl create -f - >/dev/null
 expect 'wait until a job has succeeded' 'condition met' \
 	kubectl wait pytorchjob/done --for=condition=Succeeded --timeout=120s
-expect 'its state' 'done +Succeeded' kubectl get pytorchjobs
-expect 'its events' '' until_true 300 \
+expect 'the job is Succeeded' 'done +Succeeded' kubectl get pytorchjobs
+expect 'the job has its events' '' until_true 300 \
 	sh -c 'kubectl describe pytorchjob "done" | grep -q "Normal *PyTorchJobSucceeded"'
 job fails 1 'exit 3' | kubectl create -f - >/dev/null
 expect 'wait until a job has failed' 'condition met' \
@@ -153,8 +153,8 @@ expect 'wait until a job has failed' 'condition met' \
 expect 'an editor' 'created' kubectl create rolebinding e --clusterrole=edit --user=ed
 expect 'a viewer' 'created' kubectl create rolebinding v --clusterrole=view --user=vi
 expect 'an editor may make jobs' '' until_true 100 kubectl auth can-i create pytorchjobs --as=ed
-expect 'a viewer may look' '^yes' kubectl auth can-i get mpijobs --as=vi
-refuse 'and no more' '^no' kubectl auth can-i delete pytorchjobs --as=vi
+expect 'a viewer may get jobs' '^yes' kubectl auth can-i get mpijobs --as=vi
+refuse 'a viewer may not delete jobs' '^no' kubectl auth can-i delete pytorchjobs --as=vi
 
 # ---- the end
 how=(background foreground orphan)
@@ -166,10 +166,10 @@ job whole 1 'sleep 1000' | kubectl create -f - >/dev/null
 kubectl wait pytorchjob/whole --for=condition=Running --timeout=120s >/dev/null || true
 expect 'delete a running job and what it has' 'deleted' \
 	kubectl delete pytorchjob whole --cascade=foreground --timeout=60s
-expect 'nothing of it is left' '^.?$' \
+expect 'nothing of the deleted job is left' '^.?$' \
 	kubectl get pods,services -l training.kubeflow.org/job-name=whole -o name
 expect 'delete all' 'crud" deleted' kubectl delete pytorchjobs --all --timeout=60s
-expect 'their pods go' '' until_true 600 sh -c '[ -z "$(kubectl get pods -o name)" ]'
+expect 'the pods of the deleted jobs are deleted' '' until_true 600 sh -c '[ -z "$(kubectl get pods -o name)" ]'
 kubectl delete namespace "$ns" --wait=false >/dev/null
 kubectl config set-context --current --namespace=default >/dev/null
 finish

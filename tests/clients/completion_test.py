@@ -3,7 +3,7 @@
 # Copyright The Holdfast authors
 """completion_test.py HOLDFAST: the completion scripts in real shells, as a person types, in a pseudo-terminal.
 
-A shell that is not installed is named and left out."""
+The test names a shell that is not installed, and skips it."""
 
 import os
 import pty
@@ -31,7 +31,7 @@ class Shell:
         os.write(self.fd, text.encode())
 
     def wait(self, pattern):
-        """Reads until the pattern is in what came since the last wait."""
+        """Reads from the shell until the text since the last wait matches the pattern."""
         end = time.monotonic() + LIMIT
         while not re.search(pattern, CONTROL.sub("", self.text)):
             left = end - time.monotonic()
@@ -47,7 +47,7 @@ class Shell:
 
 
 def try_shell(name, argv, env, setup):
-    """Types each line, a tab, and waits for what the shell makes of it."""
+    """Types each line and a tab, and waits for the line that the shell completes."""
     shell = Shell(argv, env)
     try:
         shell.send(setup + "\n")
@@ -74,7 +74,7 @@ def try_shell(name, argv, env, setup):
 
 
 def keep_run(folder):
-    """A run, so that there is a name to complete."""
+    """Makes a kept run, so that the shells have a name to complete."""
     with open(os.path.join(folder, "my-run.py"), "w") as file:
         file.write("print('hello')\n")
     if os.spawnvpe(os.P_WAIT, PROGRAM, [PROGRAM, "run", "--no-logs", "my-run.py"], os.environ) != 0:

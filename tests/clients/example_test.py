@@ -3,9 +3,9 @@
 # Copyright The Holdfast authors
 """The script in examples/pytorch-ddp.yaml, killed at each of its phases.
 
-Its ranks run here as processes, without a plane.  A first run is ended at one point of the script,
-a second one goes on from what the first left, and its last line must be that of a run that nobody
-disturbed.  Needs /usr/bin/python3 with PyTorch (exit code 77 without).
+The ranks of the script run here as processes, without a plane.  The test kills a first run at one point of the
+script.  A second run goes on from the files of the first, and must end with the same last line as an undisturbed
+run.  Needs /usr/bin/python3 with PyTorch (exit code 77 without).
 """
 
 import os
@@ -17,7 +17,7 @@ import tempfile
 PYTHON = "/usr/bin/python3"
 WORLD = 2
 
-# Ends the rank that runs it at the n-th call of a function, before or after the call.
+# The code ends its rank at the n-th call of a function, before or after the call.
 KILLER = """
 import os, sys, torch, torch.distributed
 def die(module, name, at, after):
@@ -35,7 +35,7 @@ die(%s)
 exec(sys.argv[1])
 """
 
-# A phase of the script, who dies there, where it is, and where the next run then begins.
+# A phase of the script, the rank that dies there, the call at which it dies, and the step where the next run begins.
 PHASES = [
     ("before anything was saved", 0, "torch, 'save', 1, False", 0),
     ("between writing and renaming the first checkpoint", 0, "os, 'replace', 1, False", 0),
@@ -44,14 +44,14 @@ PHASES = [
     ("before the last checkpoint is there", 0, "os, 'replace', 3, False", 50),
     ("a worker, after the last step", 1, "torch.distributed, 'all_reduce', 3, True", None),
     ("after the last checkpoint", 0, "os, 'replace', 3, True", 60),
-    ("at the end, with nothing left but to leave", 0,
+    ("at the end, before the process group is destroyed", 0,
      "torch.distributed, 'destroy_process_group', 1, False", 60),
     ("when the checkpoint was removed", 0, "os, 'unlink', 1, True", 0),
 ]
 
 
 def script_of(path):
-    """The block of text behind `args: - |`, which stands deeper than what follows it."""
+    """Return the block of text behind `args: - |`: all lines that are indented more than the key."""
     lines = open(path, encoding="utf-8").read().split("\n")
     begin = next(i for i, line in enumerate(lines) if line.strip() == "- |") + 1
     depth = len(lines[begin]) - len(lines[begin].lstrip())
@@ -69,7 +69,7 @@ def free_port():
 
 
 def run(script, folder, killed=None, where=None):
-    """All ranks to their end; the output of rank 0 and the exit codes."""
+    """Run all ranks to their end; return the output of rank 0 and the exit codes."""
     ranks = []
     port = free_port()
     for rank in range(WORLD):
@@ -115,7 +115,7 @@ def check_strange_folder(script):
         os.chmod(os.path.join(folder, "pytorch-ddp"), 0o777)
         output, codes = run(script, folder, 0, "os, 'unlink', 99, False")
         if codes[0] != 1:
-            return f"a folder that anybody may write was taken: {codes}, {output!r}"
+            return f"a folder that any user may write was accepted: {codes}, {output!r}"
     return None
 
 

@@ -3,8 +3,8 @@
 # Copyright The Holdfast authors
 """exec_orders_test.py EXEC…: runs `holdfast exec` around real processes, and stands in for the agent.
 
-The agent sends targets over a SOCK_SEQPACKET socket and reads the states that exec tells. Each test is one way in
-which a rank restarts in place, or does not.
+The test, as the agent, sends targets over a SOCK_SEQPACKET socket and reads the states that exec sends. Each test is one
+way in which a rank restarts in place, or does not.
 """
 import os
 import pathlib
@@ -19,7 +19,7 @@ import unittest
 
 EXEC = sys.argv.pop(1).split()
 HELPER = str(pathlib.Path(__file__).resolve().parents[2] / "python")
-# A rank that saves when it is asked: it needs SECONDS for that, and answers unless MUTE is set.
+# A rank that saves when exec asks it: saving takes SECONDS, and the rank answers unless MUTE is set.
 RANK = """
 import os, pathlib, signal, sys, threading
 sys.path.insert(0, sys.argv[1])
@@ -46,7 +46,7 @@ while True:
             asked = False
     threading.Event().wait(0.02)
 """
-# The time that a loaded machine may take for a step of a test.
+# How long a step of a test may take on a loaded machine.
 PATIENCE = 60.0
 PAUSE = threading.Event()
 
@@ -184,7 +184,7 @@ class Orders(unittest.TestCase):
         self.agent.until("running", generation=2, attempt=0, ordinal=2)
         self.assertEqual(process.wait(PATIENCE), 0)
         self.assertEqual(self.lines(), ["1/0 job master-0", "2/0 job-2 master-0"])
-        # The failure of the former process is not that of the container.
+        # The termination message of the failed process must not be that of the container.
         self.assertFalse(self.log.exists() and self.log.read_text())
 
     def test_restarts_leave_nothing_open(self):
@@ -429,7 +429,7 @@ class Orders(unittest.TestCase):
         self.assertLess(time.monotonic() - since, 40)
 
     def test_a_dead_rank_is_not_waited_for(self):
-        # The second rank is killed while it saves; the first one has saved.
+        # The second rank is killed while it saves; the first rank has saved.
         self.start_ranks('RANK a & SECONDS=100 RANK b & echo $! >"$OUT/b"; wait')
         self.wait_for_lines("a up", "b up")
         since = time.monotonic()

@@ -31,16 +31,16 @@ code() { # CODE COMMAND…: ends with it
 ecc='RuntimeError: CUDA error: uncorrectable ECC error encountered'
 
 # --- without an agent: exec exits with the program's code
-expect "a good end is one" 'code 0' code 0 run -- true
-refuse "and leaves no message" . cat "$log"
-expect "a code is passed on" 'code 3' code 3 run -- sh -c 'exit 3'
-expect "a signal is 128 and its number" 'code 137' code 137 run -- sh -c 'kill -9 $$'
-expect "no program: as a shell says it" 'code 127' code 127 run -- "$folder/none"
-expect "... and in the message" "cannot run '.*none': No such file" cat "$log"
-expect "not executable: as a shell says it" 'code 126' code 126 run -- "$folder"
-expect "no command is a wrong command line" 'code 2' code 2 "${exec[@]}" --keep-code
-expect "words of the program are its own" '--keep-code -h' run -- echo --keep-code -h
-expect "stdin and stdout are the program's" 'abc' run -- cat <<<abc
+expect "code 0 of the program is code 0 of exec" 'code 0' code 0 run -- true
+refuse "after code 0 there is no termination message" . cat "$log"
+expect "exec ends with the program's code" 'code 3' code 3 run -- sh -c 'exit 3'
+expect "a signal gives 128 + its number" 'code 137' code 137 run -- sh -c 'kill -9 $$'
+expect "a missing program gives 127, as in shells" 'code 127' code 127 run -- "$folder/none"
+expect "... and the termination message names the program" "cannot run '.*none': No such file" cat "$log"
+expect "a program that is not executable gives 126, as in shells" 'code 126' code 126 run -- "$folder"
+expect "a command line without a command is refused" 'code 2' code 2 "${exec[@]}" --keep-code
+expect "flags behind the command are the program's" '--keep-code -h' run -- echo --keep-code -h
+expect "the program has exec's stdin and stdout" 'abc' run -- cat <<<abc
 
 # --- a stderr pipe with other writers: one may fill it between exec's check and its write
 cat >"$folder/shared.py" <<'PY'
@@ -57,34 +57,34 @@ writing = {fd: bool(flags(fd) & os.O_NONBLOCK) for fd in os.listdir(f"/proc/{p.p
 p.terminate()
 print("everybody's" if writing.pop("2") else "its own", *writing.values(), p.wait(10))
 PY
-expect "stderr is written to without waiting, by us alone" '^its own True 143' python3 "$folder/shared.py" "${exec[@]}"
+expect "exec writes to stderr without blocking, and sets no flag on the shared file" '^its own True 143' python3 "$folder/shared.py" "${exec[@]}"
 
 # --- termination messages
 # shellcheck disable=SC2016
 many='i=0; while [ $i -lt 20000 ]; do echo "line $i of many" >&2; i=$((i + 1)); done; exit 4'
 rc=0
 run -- sh -c "$many" 2>"$folder/err" || rc=$?
-expect "stderr passes unchanged" '4' echo "$rc"
-expect "... every byte of it" '20000' grep -c 'line [0-9]* of many' "$folder/err"
-expect "the message has the code and the last lines" 'exit code 4.line [0-9]+ of many.*line 19999 of many' cat "$log"
-expect "... and no more than the kubelet reads" "" test "$(stat -c %s "$log")" -le 4096
-expect "a device's end has its code" 'code 220' code 220 run -- sh -c "echo '$ecc' >&2; exit 1"
-expect "... and the program's is in the message" 'exit code 1, given as 220 .device-fatal.: .*ECC' cat "$log"
-expect "an error that CUDA contained has its code" 'code 221' code 221 run -- sh -c \
+expect "the program's code is 4 when exec has passed on its stderr" '4' echo "$rc"
+expect "... and every line of stderr arrives" '20000' grep -c 'line [0-9]* of many' "$folder/err"
+expect "the termination message has the code and the last lines of stderr" 'exit code 4.line [0-9]+ of many.*line 19999 of many' cat "$log"
+expect "... and at most 4096 bytes, as the kubelet reads" "" test "$(stat -c %s "$log")" -le 4096
+expect "an ECC error on stderr gives code 220" 'code 220' code 220 run -- sh -c "echo '$ecc' >&2; exit 1"
+expect "... and the message has the program's own code" 'exit code 1, given as 220 .device-fatal.: .*ECC' cat "$log"
+expect "a contained error of CUDA gives code 221" 'code 221' code 221 run -- sh -c \
 	"echo 'RuntimeError: CUDA error: Invalid access of peer GPU memory over nvlink or a hardware error' >&2; exit 1"
-expect "a name that Numba prints has its code" 'code 221' code 221 run -- sh -c \
+expect "an error's name as Numba prints it gives code 221" 'code 221' code 221 run -- sh -c \
 	"echo 'CudaAPIError: [714] Call to cuCtxSynchronize results in CUDA_ERROR_HARDWARE_STACK_ERROR' >&2; exit 1"
-expect "an illegal access keeps the program's code" 'code 1' code 1 run -- sh -c \
+expect "an illegal memory access keeps the program's code" 'code 1' code 1 run -- sh -c \
 	"echo 'RuntimeError: CUDA error: an illegal memory access was encountered' >&2; exit 1"
-expect "unless it is to be kept" 'code 1' code 1 run --keep-code -- sh -c "echo '$ecc' >&2; exit 1"
-expect "or the program ended well" 'code 0' code 0 run -- sh -c "echo '$ecc' >&2"
-expect "or it is another rank's" 'code 1' code 1 \
+expect "--keep-code keeps the program's code after an ECC error" 'code 1' code 1 run --keep-code -- sh -c "echo '$ecc' >&2; exit 1"
+expect "an ECC error on stderr does not change code 0" 'code 0' code 0 run -- sh -c "echo '$ecc' >&2"
+expect "an ECC error of another rank does not change the code" 'code 1' code 1 \
 	run -- sh -c "echo 'Traceback (most recent call last): (RANK 5)' >&2; echo '$ecc' >&2; exit 1"
-expect "or another host's" 'code 1' code 1 run -- sh -c "echo '10.0.0.7: $ecc' >&2; exit 1"
+expect "an ECC error of another host does not change the code" 'code 1' code 1 run -- sh -c "echo '10.0.0.7: $ecc' >&2; exit 1"
 # shellcheck disable=SC2016
-expect "a script that ends all of its group has not been told to end" 'code 220' code 220 setsid -w \
+expect "a signal from the program's own group is no signal from outside" 'code 220' code 220 setsid -w \
 	"${exec[@]}" --termination-log "$log" -- sh -c 'trap "trap - TERM; kill 0" EXIT; echo "$1" >&2; exit 1' sh "$ecc"
-expect "a reader that is gone ends no program" 'code 0' code 0 sh -c '"$@" 2>&1 >&3 | true' sh \
+expect "a closed reader of stderr does not end the program" 'code 0' code 0 sh -c '"$@" 2>&1 >&3 | true' sh \
 	"${exec[@]}" -- sh -c 'trap "" PIPE; echo x >&2; exit 0' 3>&1
 cat >"$folder/closed.py" <<'PY'
 import os, subprocess, sys
@@ -93,9 +93,9 @@ def close():
         os.close(fd)
 print("code", subprocess.Popen(sys.argv[1:], preexec_fn=close).wait())
 PY
-expect "without stdin, stdout and stderr it starts too" 'code 3' python3 "$folder/closed.py" "${exec[@]}" --agent-socket '' \
+expect "exec starts with stdin, stdout and stderr closed" 'code 3' python3 "$folder/closed.py" "${exec[@]}" --agent-socket '' \
 	--termination-log "$folder/closed" -- sh -c '[ ! -e /dev/fd/0 ] && [ ! -e /dev/fd/1 ] && echo word >&2 && exit 3'
-expect "... and its words are not taken for its words" '^exit code 3.word.$' cat "$folder/closed"
+expect "... and the program's output is not mixed with exec's" '^exit code 3.word.$' cat "$folder/closed"
 
 # --- signals and orphans
 mkfifo "$folder/hold"
@@ -107,16 +107,16 @@ until_true 100 grep -q up "$folder/out"
 kill -TERM "$pid"
 rc=0
 wait "$pid" || rc=$?
-expect "SIGTERM reaches the program, and its answer counts" 'got it' cat "$folder/out"
-expect "... with its code" '7' echo "$rc"
+expect "SIGTERM reaches the program" 'got it' cat "$folder/out"
+expect "... and exec ends with the code that the program chose" '7' echo "$rc"
 # shellcheck disable=SC2016
-expect "orphans are reaped while the program runs" 'zombies 0' run -- bash -c \
+expect "exec reaps orphans while the program runs" 'zombies 0' run -- bash -c \
 	'for i in 1 2 3 4 5; do (true & exec true); done; read -r -t 0.5 <> <(:); echo "zombies $(ps -o stat= --ppid $PPID | grep -c Z)"'
 # shellcheck disable=SC2016
 run -- bash -c '(exec cat "$1") </dev/null >/dev/null 2>&1 & echo $! >"$2"' bash "$folder/hold" "$folder/orphan"
-refuse "and end with it" . kill -0 "$(cat "$folder/orphan")"
+refuse "orphans end with the program" . kill -0 "$(cat "$folder/orphan")"
 # shellcheck disable=SC2016
-expect "ignored signals and the limits are as they were" 'Max open files +77 ' \
+expect "the program inherits ignored signals and limits" 'Max open files +77 ' \
 	bash -c 'ulimit -Sn 77; "$@"' bash "${exec[@]}" -- grep 'open files' /proc/self/limits
 
 # --- an agent
@@ -140,16 +140,16 @@ for step in range(1, 101):
     report(step, own_ms=31, wait_ms=1.5, total=100, loss=1 / step, rank=3)
 PY
 expect "a program reports through exec" 'code 0' code 0 run -- python3 "$folder/train.py"
-expect "the agent hears that it lives" 'holdfast/1 attempt=[0-9]+' heard '^holdfast/1 attempt='
-expect "... and its last step, whatever was left out" 'own_us=31000 wait_us=1500 loss=0.01 rank=3 attempt=[0-9]+' \
+expect "the agent gets a sign of life" 'holdfast/1 attempt=[0-9]+' heard '^holdfast/1 attempt='
+expect "... and the last step, though some steps were left out" 'own_us=31000 wait_us=1500 loss=0.01 rank=3 attempt=[0-9]+' \
 	heard '^holdfast/1 step=100 total=100 own'
 : >"$folder/heard"
-expect "without exec it reports to the agent" 'code 0' code 0 python3 "$folder/train.py"
-expect "... which hears it" 'step=100' heard '^holdfast/1 step=100 total=100 rank=3 loss=0.01'
-expect "nobody who listens does no harm" 'code 0' code 0 \
+expect "without exec the program can report to the agent" 'code 0' code 0 python3 "$folder/train.py"
+expect "... and the agent gets the report" 'step=100' heard '^holdfast/1 step=100 total=100 rank=3 loss=0.01'
+expect "without an agent the program runs as usual" 'code 0' code 0 \
 	env HOLDFAST_AGENT_SOCKET="$folder/nobody" python3 "$folder/train.py"
 kill -STOP "$agent_pid"
-expect "nor one that does not read" 'code 0' code 0 run -- python3 "$folder/train.py"
+expect "with an agent that does not read the program runs as usual" 'code 0' code 0 run -- python3 "$folder/train.py"
 kill -CONT "$agent_pid"
 
 # --- hangs
@@ -160,18 +160,18 @@ faulthandler.enable()
 report(1)
 select.select([], [], [])
 PY
-expect "a program that stops advancing is ended" 'code 225' code 225 \
+expect "--hang-after ends a program that stops advancing" 'code 225' code 225 \
 	run --hang-after 1s -- python3 "$folder/hang.py"
-expect "... and says why and where" 'given as 225 .hang.: no step was reported for 1 s.*hang.py' cat "$log"
+expect "... and the message has the reason and the Python stack" 'given as 225 .hang.: no step was reported for 1 s.*hang.py' cat "$log"
 cat >"$folder/launcher.py" <<'PY'
 import subprocess, sys
 for _ in range(50):  # a launcher with restarts, that calls it well in the end
     subprocess.call([sys.executable, *sys.argv[1:]])
 PY
-expect "the ranks of a launcher print their stacks" 'code 225' code 225 \
+expect "--hang-after makes the ranks of a launcher print their stacks" 'code 225' code 225 \
 	run --hang-after 1s -- python3 "$folder/launcher.py" "$folder/hang.py"
-expect "... as it is said there" 'given as 225 .hang.: no step was reported for 1 s.*hang.py", line 5' cat "$log"
-expect "... and what a shell makes of it is not asked" 'code 225' code 225 \
+expect "... and the message has the stack of the rank" 'given as 225 .hang.: no step was reported for 1 s.*hang.py", line 5' cat "$log"
+expect "... and the exit code of a shell around the rank does not count" 'code 225' code 225 \
 	run --hang-after 1s -- bash -c "python3 $folder/hang.py; exit 0"
 cat >"$folder/broken.py" <<'PY'
 import select, sys
@@ -180,7 +180,7 @@ report(1)
 print("RuntimeError: CUDA error: uncorrectable ECC error encountered", file=sys.stderr, flush=True)
 select.select([], [], [])  # a collective that waits for a device that is no more
 PY
-expect "who stands still since its device failed has that cause" 'code 220' code 220 \
+expect "a hang after an ECC error has the cause device-fatal" 'code 220' code 220 \
 	run --hang-after 1s -- python3 "$folder/broken.py"
 cat >"$folder/alive.py" <<'PY'
 import select
@@ -190,7 +190,7 @@ for _ in range(200):
     _socket.sendto(b"holdfast/1", _path)
     select.select([], [], [], 0.05)
 PY
-expect "that it lives is no step" 'code 225' code 225 run --hang-after 1s -- python3 "$folder/alive.py"
+expect "signs of life without a step do not prevent a hang" 'code 225' code 225 run --hang-after 1s -- python3 "$folder/alive.py"
 cat >"$folder/same.py" <<'PY'
 import select
 from holdfast_report import report
@@ -198,7 +198,7 @@ for _ in range(200):
     report(7)
     select.select([], [], [], 0.05)
 PY
-expect "nor is the same step again" 'code 225' code 225 run --hang-after 1s -- python3 "$folder/same.py"
+expect "reports of the same step do not prevent a hang" 'code 225' code 225 run --hang-after 1s -- python3 "$folder/same.py"
 cat >"$folder/two.py" <<'PY'
 import os, select
 from holdfast_report import report
@@ -209,8 +209,8 @@ for step in range(1, 200):
     report(step, rank=0)
     select.select([], [], [], 0.05)
 PY
-expect "nor another rank's" 'code 225' code 225 run --hang-after 1s -- python3 "$folder/two.py"
-expect "... and it says whose" 'given as 225 .hang.: no step of rank 1 was reported for 1 s' cat "$log"
+expect "steps of another rank do not prevent a hang" 'code 225' code 225 run --hang-after 1s -- python3 "$folder/two.py"
+expect "... and the message names the rank that hangs" 'given as 225 .hang.: no step of rank 1 was reported for 1 s' cat "$log"
 cat >"$folder/late.py" <<'PY'
 import os, select
 from holdfast_report import report
@@ -227,8 +227,8 @@ signal.signal(signal.SIGABRT, signal.SIG_IGN)
 report(1)
 select.select([], [], [], 2)
 PY
-expect "nor who ends well before it is killed" 'code 0' code 0 run --hang-after 1s -- python3 "$folder/slow_end.py"
-expect "who has ended by then does not hang" 'code 0' code 0 run --hang-after 2s -- python3 "$folder/late.py"
+expect "a rank that ends with code 0 before SIGKILL has not hung" 'code 0' code 0 run --hang-after 1s -- python3 "$folder/slow_end.py"
+expect "a rank that ends before --hang-after has not hung" 'code 0' code 0 run --hang-after 2s -- python3 "$folder/late.py"
 cat >"$folder/done.py" <<'PY'
 import select
 from holdfast_report import report
@@ -236,7 +236,7 @@ for step in range(1, 4):
     report(step, total=3)
 select.select([], [], [], 2.5)
 PY
-expect "nor who has done all of its steps" 'code 0' code 0 run --hang-after 1s -- python3 "$folder/done.py"
+expect "a rank that has done all of its steps does not hang" 'code 0' code 0 run --hang-after 1s -- python3 "$folder/done.py"
 cat >"$folder/frozen.py" <<'PY'
 import os, select, sys
 from holdfast_report import report
@@ -256,7 +256,7 @@ python3 -c 'import select; select.select([], [], [], 3.5)'
 kill -CONT "$child" "$pid"
 rc=0
 wait "$pid" || rc=$?
-expect "nor who was frozen with exec" 'code 0' echo "code $rc"
+expect "a rank that was frozen together with exec does not hang" 'code 0' echo "code $rc"
 cat >"$folder/other.py" <<'PY'
 import os, select
 from holdfast_report import report
@@ -265,7 +265,7 @@ if os.getuid() == 0:
 report(1)
 select.select([], [], [], 20)
 PY
-expect "who became another user is heard as well" 'code 225' code 225 \
+expect "reports of a program that changed its user count" 'code 225' code 225 \
 	run --hang-after 1s -- python3 "$folder/other.py"
 
 
@@ -309,10 +309,10 @@ type_("\x03", r"\^C.*\$ ")
 type_("echo code$?\n", r"code130.*\$ ")
 type_("exit\n", r"exit")
 PY
-expect "Ctrl-Z stops it with the program, fg and bg go on" 'code 0' code 0 \
+expect "Ctrl-Z stops exec and the program, fg and bg continue both" 'code 0' code 0 \
 	python3 "$folder/terminal.py" "${exec[@]}" --termination-log "''"
 # shellcheck disable=SC2016
-expect "without a terminal nobody stops beside the program" 'code 6' code 6 setsid \
+expect "without a terminal exec does not stop with the program" 'code 6' code 6 setsid \
 	"${exec[@]}" -- bash -c '(read -r -t 0.2 <> <(:); kill -CONT $$) & kill -STOP $$; exit 6'
 
 # --- a fence
@@ -327,21 +327,21 @@ with open(path + ".new", "w") as f:
 os.rename(path + ".new", path)
 PY
 contact() { python3 "$folder/contact.py" "$contact" "${2:-$boot}" "$1"; }
-expect "without a contact nothing is started" 'code 226' code 226 run --self-fence 1s -- touch "$folder/ran"
+expect "without a record of contact exec does not start the program" 'code 226' code 226 run --self-fence 1s -- touch "$folder/ran"
 expect "... and the message says what is missing" 'exit code 226: .*/contact cannot be read .No such file' cat "$log"
 contact 30
-expect "nor with an old one" 'code 226' code 226 run --self-fence 1s -- touch "$folder/ran"
-expect "... and the message says how old" 'exit code 226: no contact with the control plane for [0-9]+ s .limit 1 s.' cat "$log"
+expect "with an old record exec does not start the program" 'code 226' code 226 run --self-fence 1s -- touch "$folder/ran"
+expect "... and the message has the age of the contact" 'exit code 226: no contact with the control plane for [0-9]+ s .limit 1 s.' cat "$log"
 refuse "the program never ran" . ls "$folder/ran"
 contact -3600
-expect "nor with one from the future" 'code 226' code 226 run --self-fence 1s -- touch "$folder/ran"
-expect "a fence that cannot be read is a wrong command line" 'code 2' code 2 \
+expect "with a record from the future exec does not start the program" 'code 226' code 226 run --self-fence 1s -- touch "$folder/ran"
+expect "an invalid HOLDFAST_SELF_FENCE_SECONDS is refused" 'code 2' code 2 \
 	env HOLDFAST_SELF_FENCE_SECONDS=soon "${exec[@]}" -- true
 contact 0
 : >"$folder/heard"
-expect "with a contact the program runs, and ends as it ends" 'code 3' code 3 \
+expect "with a record of contact exec runs the program, and ends with its code" 'code 3' code 3 \
 	env HOLDFAST_SELF_FENCE_SECONDS=3600 "${exec[@]}" --termination-log "$log" -- sh -c 'exit 3'
-expect "... and the agent hears of the fence" 'fence_s=3600' heard 'fence_s=3600'
+expect "... and reports the fence to the agent" 'fence_s=3600' heard 'fence_s=3600'
 # The program and its child ignore every signal that can be ignored and never end by themselves.
 mkfifo "$folder/go"
 cat >"$folder/stubborn.sh" <<'SH'
@@ -360,10 +360,10 @@ until_true 100 test -s "$folder/up"
 contact 0 another-boot
 rc=0
 wait "$pid" || rc=$?
-expect "a program whose node loses contact is ended, whatever it traps" '226' echo "$rc"
-expect "... and that is said" 'exit code 137, given as 226 .no-contact.: the record of contact [^ ]*/contact was written in another boot' cat "$log"
-refuse "... with what it started" . kill -0 "$(cat "$folder/other")"
-refuse "... in sessions of their own too" . kill -0 "$(cat "$folder/session")"
+expect "exec ends a program that traps signals when the node loses contact" '226' echo "$rc"
+expect "... and the message has the reason" 'exit code 137, given as 226 .no-contact.: the record of contact [^ ]*/contact was written in another boot' cat "$log"
+refuse "... and the program's children have ended" . kill -0 "$(cat "$folder/other")"
+refuse "... and those in sessions of their own" . kill -0 "$(cat "$folder/session")"
 rm -f "$folder/up" "$folder/other" "$folder/session"
 contact 0
 run --self-fence 1h -- sh "$folder/stubborn.sh" "$folder" &
@@ -372,7 +372,7 @@ until_true 100 test -s "$folder/up"
 rm "$contact"
 rc=0
 wait "$pid" || rc=$?
-expect "a record that goes away ends it" '226' echo "$rc"
+expect "exec ends the program if the record disappears" '226' echo "$rc"
 # A tracer stops waiting for the program, so that its parent cannot reap it.
 cat >"$folder/trace.py" <<'PY'
 import ctypes, os, signal, sys
@@ -405,9 +405,9 @@ until_true 100 grep -q traced "$folder/traced"
 rm "$contact"
 rc=0
 wait "$pid" || rc=$?
-expect "a program that nobody can reap is ended too" '226' echo "$rc"
-expect "... and exec does not wait for it" 'exit code 137, given as 226 .no-contact.: ' cat "$log"
-refuse "... nor with its workers" . kill -0 "$worker"
+expect "exec ends a program that another process traces" '226' echo "$rc"
+expect "... and does not wait until the program is reaped" 'exit code 137, given as 226 .no-contact.: ' cat "$log"
+refuse "... and the program's workers have ended" . kill -0 "$worker"
 kill -KILL "$tracer"
 wait "$tracer" 2>/dev/null || true
 "${exec[@]}" --self-fence 1h --agent-socket "$folder/none/agent.sock" -- touch "$folder/ran" &
@@ -416,7 +416,7 @@ until_true 100 grep -q 'SigBlk:.*f$' "/proc/$pid/status"
 kill -TERM "$pid"
 rc=0
 wait "$pid" || rc=$?
-expect "who waits for a contact ends when told to" '143' echo "$rc"
-refuse "... and has started nothing" . ls "$folder/ran"
+expect "SIGTERM ends an exec that waits for a contact" '143' echo "$rc"
+refuse "... and exec has not started the program" . ls "$folder/ran"
 
 finish

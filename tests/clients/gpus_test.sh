@@ -63,29 +63,29 @@ sorted() {
 
 expect 'a program has a rank for each GPU' "rank 0 of 2 has .$uuid"'00[]].rank 1 of 2 has .'"$uuid"'01[]]' \
 	sorted "$program" run rank.sh
-expect 'and says so' 'variables of the shell, and a GPU each' "$program" run rank.sh
+expect 'run tells that each rank gets a GPU' 'variables of the shell, and a GPU each' "$program" run rank.sh
 expect 'more ranks than GPUs end at once' \
 	'^holdfast: --nproc 3, and this machine has 2 nvidia.com/gpu, one for each rank: --gpus none .*--fit runs 2.See [^:]*$' \
 	code 2 "$program" run --nproc 3 rank.sh
-expect 'or become fewer' '--fit: 2 ranks instead of 3, .*rank 0 of 2 has .*rank 1 of 2 has ' \
+expect '--fit starts fewer ranks' '--fit: 2 ranks instead of 3, .*rank 0 of 2 has .*rank 1 of 2 has ' \
 	sorted "$program" run --nproc 3 --fit rank.sh
 expect 'a rank for each CPU has no GPU' 'rank 0 of [0-9]+ has []].' \
 	sh -c "'$program' run --nproc cpu rank.sh | tr -d '['"
-expect '--gpus chooses' "rank 0 of 1 has .${uuid}01" "$program" run --gpus 1 rank.sh
-expect 'so do the numbers in CUDA_VISIBLE_DEVICES' "rank 0 of 1 has .${uuid}01" \
+expect '--gpus chooses the GPUs of the ranks' "rank 0 of 1 has .${uuid}01" "$program" run --gpus 1 rank.sh
+expect 'CUDA_VISIBLE_DEVICES chooses the GPUs of the ranks' "rank 0 of 1 has .${uuid}01" \
 	env CUDA_VISIBLE_DEVICES=1 "$program" run rank.sh
-expect 'and hides' 'rank 0 of 1 has \[\]' "$program" run --gpus none rank.sh
+expect '--gpus none hides all GPUs' 'rank 0 of 1 has \[\]' "$program" run --gpus none rank.sh
 expect 'the manifest of the program asks for the GPUs' 'nvidia.com/gpu: 1.*replicas: 1.*nvidia.com/gpu: 1' \
 	"$program" run rank.sh --print-job
 expect 'a job with more ranks than GPUs ends at once' \
 	"^holdfast: job.yaml:[0-9]+: cannot run on this machine: the 4 pods ask for 4 nvidia.com/gpu together, and this machine has 2 nvidia.com/gpu; 'holdfast run --fit' [^:]*$" \
 	code 2 "$program" run job.yaml
-expect 'lint --local says the same' 'and this machine has 2 nvidia.com/gpu' code 2 "$program" lint --local job.yaml
-expect '--fit reduces it' "--fit: Worker has 1 of its 3 pods, because this machine has 2 nvidia.com/gpu.*rank 0 of 2 has .$uuid" \
+expect 'lint --local finds that the job has more ranks than GPUs' 'and this machine has 2 nvidia.com/gpu' code 2 "$program" lint --local job.yaml
+expect '--fit reduces the job to the GPUs of the machine' "--fit: Worker has 1 of its 3 pods, because this machine has 2 nvidia.com/gpu.*rank 0 of 2 has .$uuid" \
 	sorted "$program" run --fit job.yaml
-expect 'and without GPUs all ranks run' "--fit: no pod has GPUs, because the smallest job asks for 2 nvidia.com/gpu, and this machine has none.*rank 3 of 4 has \\[\\]" \
+expect 'without GPUs --fit runs all ranks' "--fit: no pod has GPUs, because the smallest job asks for 2 nvidia.com/gpu, and this machine has none.*rank 3 of 4 has \\[\\]" \
 	sorted "$program" run --fit --gpus none job.yaml
-expect 'a job that fits is left alone' '--fit: the job fits on this machine as it is.*rank 1 of 2 has ' \
+expect '--fit does not change a job that fits' '--fit: the job fits on this machine as it is.*rank 1 of 2 has ' \
 	sh -c "rm done-*; sed 's/replicas: 3/replicas: 1/' job.yaml | '$program' run --fit -"
 
 # ---- a GPU that fails ----
@@ -117,18 +117,18 @@ fault() {
 	cat out
 	return "$rc"
 }
-expect 'a GPU that fails: its rank gets another one, once' \
+expect 'the rank of a GPU that fails gets another GPU, once' \
 	"attempt on ${uuid}00.*GPU 0 [(]${uuid}00[)] is out of service, and no further pod gets it: NVML event: Xid 62.*succeeded after=[0-9]*s generation=2 restarts=1" \
 	fault 62 "$program" run --nproc 1 hold.sh
 # The last lines of a log may come behind the line about the job's end.
-expect 'there are two attempts' "^2.[^ ]* [|] attempt on ${uuid}00.[^ ]* [|] attempt on ${uuid}01.\$" \
+expect 'the rank had two attempts on two GPUs' "^2.[^ ]* [|] attempt on ${uuid}00.[^ ]* [|] attempt on ${uuid}01.\$" \
 	sh -c 'grep -c "attempt on" out; grep "attempt on" out'
-expect 'and why names the device' 'evidence +master-0 on node local: device 0000:1a:00.0 failed [(]gpu-reset[)].*device budget: 1 used' \
+expect 'why names the device that failed' 'evidence +master-0 on node local: device 0000:1a:00.0 failed [(]gpu-reset[)].*device budget: 1 used' \
 	"$program" why @latest
-expect 'so does a rank that the fault ends first' "succeeded after=[0-9]*s generation=2 restarts=1" \
+expect 'a rank that ends before the fault is known gets another GPU too' "succeeded after=[0-9]*s generation=2 restarts=1" \
 	fault 62 "$program" run --nproc 1 hold.sh 1
-expect 'on the other GPU' "attempt on ${uuid}01" cat out
-expect 'a fault of the program is none of the GPU' 'code 7: master-0 exited with code 7' \
+expect 'the second attempt is on the other GPU' "attempt on ${uuid}01" cat out
+expect 'a fault of the program is not charged to the GPU' 'code 7: master-0 exited with code 7' \
 	code 7 sh -c "echo devices 2 >nvml; exec '$program' run --nproc 1 hold.sh 7"
 
 # ---- up ----
@@ -136,19 +136,19 @@ amount() { "$program" get nodes -o 'jsonpath={.items[0].status.allocatable.nvidi
 amount_is() { [ "$(amount)" = "$1" ]; }
 echo 'devices 2' >nvml
 start "$program" "$dir/plane"
-expect 'up offers the GPUs' '^2.?$' amount
+expect 'up offers the GPUs of the machine' '^2.?$' amount
 echo 'xid 1 62' >>nvml
 until_true 300 amount_is 1 || true
-expect 'but none that has failed' '^1.?$' amount
-expect 'which the log says' "GPU 1 [(]${uuid}01[)] is out of service" cat "$dir/plane.log"
+expect 'up does not offer a GPU that has failed' '^1.?$' amount
+expect 'the log names the GPU that is out of service' "GPU 1 [(]${uuid}01[)] is out of service" cat "$dir/plane.log"
 # The kubelet has written the node's status since, with its own conditions.
-expect 'and the node' '^True.?$' "$program" get nodes \
+expect 'the node has the condition of the failed GPU' '^True.?$' "$program" get nodes \
 	-o 'jsonpath={.items[0].status.conditions[?(@.type=="AcceleratorUnhealthy")].status}'
 kill -TERM "$SERVER_PID"
 wait "$SERVER_PID" 2>/dev/null || true
 echo 'devices 2' >nvml
 start "$program" "$dir/plane"
 until_true 300 amount_is 1 || true
-expect 'and the next up still knows' '^1.?$' amount
+expect 'the next up does not offer the failed GPU either' '^1.?$' amount
 stop
 finish

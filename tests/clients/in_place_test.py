@@ -27,13 +27,13 @@ JOBS = "/apis/kubeflow.org/v1/namespaces/default/pytorchjobs"
 PODS = "/api/v1/namespaces/default/pods"
 HEALTH = "/apis/holdfast.dev/v1alpha1/devicehealths"
 
-# The test writes the control group that a kubelet would give the container into a folder. exec keeps the shell's pid.
+# The test writes the process's control group, as a kubelet would give it, into a folder. `exec` keeps the shell's pid.
 POD = """
 until [ -e "$FOLDER/go-$HOLDFAST_POD_UID" ]; do sleep 0.05; done
 exec "$EXEC" --termination-log "$FOLDER/termination-$RANK" -- sh "$FOLDER/train.sh"
 """
-# Each start writes a line; a child shows that the whole tree ends. The file "fail" of a rank ends it with code 7; with the
-# file "slow" it takes two seconds to end by SIGTERM.
+# Each start of the program writes a line; a child of it shows that the whole tree ends. If the file "fail" of a rank exists,
+# the rank ends with code 7; with the file "slow" it takes two seconds to end by SIGTERM.
 TRAIN = """
 sleep 1000 &
 trap '[ -e "$FOLDER/slow-$RANK" ] && sleep 2; exit 1' TERM
@@ -52,7 +52,7 @@ echo "start $HOLDFAST_GENERATION"
 
 
 def find_processes(**environment):
-    """The processes of this machine with these variables at their start; pods have PID namespaces of their own."""
+    """Return the processes of this machine that started with these variables: pids inside a pod are of its PID namespace."""
     wanted = {f"{key}={value}".encode() for key, value in environment.items()}
     found = []
     for path in pathlib.Path("/proc").glob("[0-9]*"):
@@ -65,7 +65,7 @@ def find_processes(**environment):
 
 
 def variable(pid, name):
-    """The value of the variable at the start of the process; None: the process has ended, or has no such variable."""
+    """Return the value of the variable at the start of the process; None: the process has ended, or has no such variable."""
     try:
         items = pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
     except OSError:
@@ -223,7 +223,7 @@ class InPlace(unittest.TestCase):
                 generation = variable(pid, "HOLDFAST_GENERATION")
                 if generation:
                     found.setdefault(generation, []).append(pid)
-            # All of them still run, so they ran at once.
+            # The processes of both generations still run, so they ran at once.
             if len(found) > 1 and all(variable(pid, "HOLDFAST_GENERATION") for pids in found.values() for pid in pids):
                 self.seen.append(found)
 
@@ -263,14 +263,14 @@ class InPlace(unittest.TestCase):
         return self.cluster.find(f"{PODS}/{self.name(rank)}")
 
     def phases(self):
-        """(phase, generation) of the job's published processes, by rank."""
+        """Return (phase, generation) of each rank's process in DeviceHealth."""
         health = self.cluster.find(f"{HEALTH}/{self.node}") or {}
         names = {self.name(rank): rank for rank in range(2)}
         return {names[one["pod"]]: (one["phase"], one["generation"])
                 for one in health.get("status", {}).get("processes") or [] if one["pod"] in names}
 
     def starts(self, rank):
-        """(generation, UID of the pod) of each start."""
+        """Return (generation, UID of the pod) of each start of the rank."""
         path = self.folder / f"starts-{rank}"
         return [tuple(line.split()) for line in path.read_text(encoding="ascii").splitlines()] if path.exists() else []
 
@@ -282,11 +282,11 @@ class InPlace(unittest.TestCase):
         (self.folder / f"fail-{rank}").touch()
 
     def assert_restarted(self, number, uids):
-        """Start `number` of both ranks is of that generation, in these pods."""
+        """Check that start `number` of both ranks is of this generation, in these pods."""
         self.assertEqual([self.until_started(rank, number) for rank in range(2)], [(str(number), uid) for uid in uids])
 
     def assert_in_place(self, restarts):
-        """The pods are those of the beginning, and the record of the last restart says so."""
+        """Check that the pods are those of the beginning, and that the record of the last restart says in place."""
         self.assertEqual([self.pod(rank)["status"]["containerStatuses"][0]["restartCount"] for rank in range(2)], [0, 0])
         self.assertEqual([self.pod(rank)["status"]["phase"] for rank in range(2)], ["Running", "Running"])
         self.assertIs(self.ledger()["last"]["inPlace"], True)
@@ -319,7 +319,7 @@ class InPlace(unittest.TestCase):
 
     def test_agent_killed(self):
         uids = self.begin()
-        # The agent dies while it stops a rank; the next one goes on.
+        # The agent dies while it stops a rank; the next agent goes on.
         (self.folder / "slow-1").touch()
         self.end_program(0)
         until(lambda: self.ledger()["generation"] == 2, "the order")
@@ -329,11 +329,11 @@ class InPlace(unittest.TestCase):
         self.start_agent()
         self.assert_restarted(2, uids)
         self.assert_in_place(1)
-        # An agent publishes a start within minutes, one that has started anew within seconds.
+        # An agent publishes a start within minutes, but an agent that was started again within seconds.
         self.kill_agent()
         self.start_agent()
         until(lambda: self.phases() == {0: ("Running", 2), 1: ("Running", 2)}, "the reports of the start")
-        # A termination while no agent runs takes the path of before: the container ends.
+        # If no agent runs, a termination ends the container, as without restarts in place.
         self.kill_agent()
         self.end_program(1)
         until(lambda: (self.pod(1) or {"metadata": {"uid": uids[1]}})["metadata"]["uid"] != uids[1], "a new pod")
@@ -348,7 +348,7 @@ class InPlace(unittest.TestCase):
         exec_pid = next(pid for pid in find_processes(HOLDFAST_POD_UID=uids[1], EXEC=EXEC)
                         if os.readlink(f"/proc/{pid}/exe") == EXEC)
         os.kill(exec_pid, signal.SIGKILL)
-        # The rank whose exec is gone gets a new pod, and the other one waits for it in its own.
+        # The rank whose exec was killed gets a new pod; the other rank keeps its pod and waits.
         self.assertEqual(self.until_started(0, 2), ("2", uids[0]))
         generation, uid = self.until_started(1, 2)
         self.assertEqual(generation, "2")

@@ -80,7 +80,7 @@ expect 'get jsonpath' '^2.$' kubectl get pytorchjob crud \
 	-o "jsonpath={.spec.pytorchReplicaSpecs.Worker.replicas}"
 expect 'get by name of kind' 'pytorchjob.kubeflow.org/crud' kubectl get pytorchjobs -o name
 expect 'custom columns' 'NAME.crud' kubectl get pytorchjobs -o custom-columns=NAME:.metadata.name
-refuse 'get what is not there' 'NotFound.*pytorchjobs.kubeflow.org "no" not found' \
+refuse 'get a job that does not exist' 'NotFound.*pytorchjobs.kubeflow.org "no" not found' \
 	kubectl get pytorchjob no
 expect 'describe a job' 'Name: +crud.*Kind: +PyTorchJob' kubectl describe pytorchjob crud
 expect 'get -w begins with what is there' 'NAME +STATE +AGE +RESTARTS +CAUSE.crud' \
@@ -102,16 +102,16 @@ sed 's/replicas: 2/replicas: 3/' suspended.yaml >three.yaml
 expect 'apply with a change' 'crud configured' kubectl apply -f three.yaml
 expect 'the change is there' '^3.$' kubectl get pytorchjob crud \
 	-o "jsonpath={.spec.pytorchReplicaSpecs.Worker.replicas}"
-expect 'diff finds none' '^.?$' kubectl diff -f three.yaml
+expect 'diff finds no change' '^.?$' kubectl diff -f three.yaml
 expect 'a dry run of the server stores nothing' 'configured \(server dry run\)' \
 	kubectl apply --dry-run=server -f suspended.yaml
-expect 'and it is as it was' '^3.$' kubectl get pytorchjob crud \
+expect 'the dry run changed no field' '^3.$' kubectl get pytorchjob crud \
 	-o "jsonpath={.spec.pytorchReplicaSpecs.Worker.replicas}"
 expect 'replace' 'replaced' sh -c 'kubectl get pytorchjob crud -o json | kubectl replace -f -'
 
 # ---- server-side apply and field ownership
 sed 's/name: crud/name: owned/' suspended.yaml >owned.yaml
-expect 'server-side apply makes it' 'owned serverside-applied' kubectl apply --server-side -f owned.yaml
+expect 'server-side apply creates a job' 'owned serverside-applied' kubectl apply --server-side -f owned.yaml
 managers() {
 	kubectl get pytorchjob owned --show-managed-fields \
 		-o 'jsonpath={range .metadata.managedFields[*]}{.manager}:{.operation}:{.subresource}{"\n"}{end}'
@@ -121,9 +121,9 @@ version() { kubectl get pytorchjob owned -o 'jsonpath={.metadata.resourceVersion
 expect_owners 2
 before=$(version)
 kubectl apply --server-side -f owned.yaml >/dev/null
-expect 'again, without a change, writes nothing' "^$before.\$" version
+expect 'apply again without a change writes nothing' "^$before.\$" version
 sed 's/suspend: true/nope: true/' owned.yaml >nope.yaml
-refuse 'a field that nobody knows' 'unknown field|field not declared' \
+refuse 'an unknown field is refused' 'unknown field|field not declared' \
 	kubectl apply --server-side -f nope.yaml
 kubectl delete pytorchjob owned >/dev/null
 
@@ -151,7 +151,7 @@ refuse 'unknown fields' 'strict decoding error: unknown field "spec.foo"' kubect
 expect 'unknown fields, asked to be warned' 'Warning: unknown field "spec.foo".*created' \
 	kubectl create --validate=warn --dry-run=server -f odd.yaml
 sed 's/replicas: 1$/replicas: 2/; s/name: crud/name: odd/' crud.yaml >two.yaml
-refuse 'what breaks a rule' \
+refuse 'a job that breaks a rule is refused' \
 	'PyTorchJob "odd" is invalid: spec.pytorchReplicaSpecs.Master..replicas: Forbidden' \
 	kubectl create -f two.yaml
 printf 'apiVersion: v1\nkind: Pod\nmetadata: {name: bad}\nspec: {containers: []}\n' >bad.yaml
@@ -180,14 +180,14 @@ refuse 'exec' 'NotImplemented.*pods/exec is not supported' kubectl exec p1 -- tr
 expect 'create a namespace' 'namespace/extra created' kubectl create namespace extra
 expect 'create a config map' 'created' kubectl create configmap extra --from-literal=a=1
 expect 'create a secret' 'created' kubectl create secret generic extra --from-literal='p=x y'
-expect 'its value arrived' '^eCB5.$' kubectl get secret extra -o 'jsonpath={.data.p}'
+expect 'the value of the secret arrived' '^eCB5.$' kubectl get secret extra -o 'jsonpath={.data.p}'
 expect 'create a service account' 'created' kubectl create serviceaccount extra
 expect 'create a service' 'created' kubectl create service clusterip extra --clusterip=None --tcp=80:8080
-expect 'its port arrived' '^8080.$' kubectl get service extra -o 'jsonpath={.spec.ports[0].targetPort}'
+expect 'the port of the service arrived' '^8080.$' kubectl get service extra -o 'jsonpath={.spec.ports[0].targetPort}'
 refuse 'create twice, typed' 'AlreadyExists|already exists' kubectl create namespace extra
 refuse 'create what is not here, typed' 'could not find the requested resource' \
 	kubectl create quota q --hard=pods=1
-expect 'whether one may' '^yes' kubectl auth can-i create pods
+expect 'auth can-i answers yes' '^yes' kubectl auth can-i create pods
 expect 'label a namespace' 'labeled' kubectl label namespace extra a=b
 expect 'delete them' 'secret "extra" deleted' kubectl delete secret/extra serviceaccount/extra service/extra
 
@@ -207,7 +207,7 @@ expect 'delete a pod by force' 'force deleted' kubectl delete pod p1 --force --g
 pod drained b | kubectl create -f - >/dev/null
 # kubectl sends these DeleteOptions as protobuf.
 expect 'drain a node' 'node/local drained' kubectl drain local --force --grace-period=0 --timeout=30s
-expect 'its pod is gone' '^.?$' kubectl get pods -o name
+expect 'the pod of the drained node is gone' '^.?$' kubectl get pods -o name
 expect 'uncordon it' 'uncordoned' kubectl uncordon local
 
 # ---- pods that run
@@ -228,9 +228,9 @@ if $pods_run; then
 	job 'done' 1 'echo rank $RANK' | kubectl create -f - >/dev/null
 	expect 'wait until a job has succeeded' 'condition met' kubectl wait pytorchjob/done \
 		--for=condition=Succeeded --timeout=90s
-	expect 'its state' 'done +Succeeded' kubectl get pytorchjobs
-	expect 'its log' 'rank 0' kubectl logs done-master-0
-	expect 'its events' 'Events:.*PyTorchJobSucceeded' kubectl describe pytorchjob 'done'
+	expect 'the job is Succeeded' 'done +Succeeded' kubectl get pytorchjobs
+	expect 'the log of the job' 'rank 0' kubectl logs done-master-0
+	expect 'the events of the job' 'Events:.*PyTorchJobSucceeded' kubectl describe pytorchjob 'done'
 	for how in background foreground orphan; do
 		job "by-$how" 1 'exec sleep 1000' | kubectl create -f - >/dev/null
 		until_true 600 sh -c "kubectl get pods by-$how-worker-0 | grep -q Running"
@@ -241,9 +241,9 @@ if $pods_run; then
 	expect 'the pods of a deletion in the foreground are gone' '^.?$' \
 		kubectl get pods -l training.kubeflow.org/job-name=by-foreground -o name
 	# shellcheck disable=SC2016 # for the shell that is started again and again
-	expect 'those of one in the background go' '' until_true 600 sh -c \
+	expect 'the pods of a deletion in the background are deleted' '' until_true 600 sh -c \
 		'[ -z "$(kubectl get pods -l training.kubeflow.org/job-name=by-background -o name)" ]'
-	expect 'delete what was orphaned' 'deleted' kubectl delete pods \
+	expect 'delete the orphaned pods' 'deleted' kubectl delete pods \
 		-l training.kubeflow.org/job-name=by-orphan --grace-period=1 --timeout=60s
 fi
 for how in background foreground orphan; do

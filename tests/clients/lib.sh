@@ -82,21 +82,21 @@ expect_owners() {
 	shift
 	printf 'apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: owned}\n' >two.yaml
 	{ cat two.yaml; echo 'spec: {runPolicy: {ttlSecondsAfterFinished: 60}}'; } >ttl.yaml
-	expect 'a field of one more owner' 'serverside-applied' \
+	expect 'another manager applies a field of its own' 'serverside-applied' \
 		kubectl apply --server-side --field-manager=two "$@" -f ttl.yaml
-	expect 'is there' '^60.$' kubectl get pytorchjob owned -o "$ttl"
+	expect 'the field has the value' '^60.$' kubectl get pytorchjob owned -o "$ttl"
 	sed 's/suspend: true/suspend: false/' owned.yaml >other.yaml
-	refuse 'a field of somebody else' 'conflict with "kubectl"' \
+	refuse 'a manager cannot change a field of another manager' 'conflict with "kubectl"' \
 		kubectl apply --server-side --field-manager=three -f other.yaml
 	kubectl scale pytorchjob owned --replicas=3 >/dev/null
-	refuse 'what was scaled is owned by who scaled' 'conflict' kubectl apply --server-side -f owned.yaml
-	expect 'and taken back by force' 'serverside-applied' \
+	refuse 'after kubectl scale the owner cannot apply the replicas' 'conflict' kubectl apply --server-side -f owned.yaml
+	expect '--force-conflicts applies the replicas' 'serverside-applied' \
 		kubectl apply --server-side --force-conflicts -f owned.yaml
-	expect 'which holds' "^$workers.\$" kubectl get pytorchjob owned \
+	expect 'the replicas are those that were applied' "^$workers.\$" kubectl get pytorchjob owned \
 		-o 'jsonpath={.spec.pytorchReplicaSpecs.Worker.replicas}'
-	expect 'the other one lets go of its field' 'serverside-applied' \
+	expect 'the other manager applies without its field' 'serverside-applied' \
 		kubectl apply --server-side --field-manager=two -f two.yaml
-	expect 'which is gone' '^.?$' kubectl get pytorchjob owned -o "$ttl"
+	expect 'the field without a manager is gone' '^.?$' kubectl get pytorchjob owned -o "$ttl"
 }
 
 finish() {

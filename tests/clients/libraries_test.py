@@ -61,7 +61,7 @@ class Listener:
         os.unlink(PATH)
 
     def steps(self):
-        """Each report as "step/total", with "other" for another phase than training."""
+        """Return each report as "step/total", with "other" for a phase other than training."""
         return [f"{line['step']}/{line.get('total')}" + (" other" if line.get("phase") == "other" else "")
                 for line in self.lines]
 
@@ -124,7 +124,7 @@ class Transformers(unittest.TestCase):
     def test_each_step_with_the_logged_loss(self):
         with in_new_folder() as folder:
             listener, trainer = self.train(folder, max_steps=4, logging_steps=2, save_strategy="no")
-        # A step is reported again as soon as its loss is known, and the last one again at the end.
+        # A step is reported again as soon as its loss is known, and the last step again at the end.
         self.assertEqual(listener.steps(), ["1/4", "2/4", "2/4", "3/4", "4/4", "4/4", "4/4"])
         logged = [f"{line['loss']:.6g}" for line in trainer.state.log_history if "loss" in line]
         self.assertEqual(listener.losses(), [None, None, logged[0], logged[0], logged[0], logged[1], logged[1]])
@@ -149,7 +149,7 @@ class Transformers(unittest.TestCase):
 
 
 class Lightning:
-    """The tests of both packages; PACKAGE is what a program imports, MODULE ours."""
+    """The tests of both Lightning packages; PACKAGE is the package that a program imports, MODULE the module of holdfast_report."""
 
     def train(self, stop_at=None, **arguments):
         ours, torch, library = load(self.MODULE), load_library("torch"), load_library(self.PACKAGE)
@@ -319,7 +319,7 @@ class Torch(unittest.TestCase):
         for rank, expected in times.items():
             lines = [line for line in listener.lines if line["rank"] == rank]
             self.assertEqual([line["step"] for line in lines], ["1", "2", "3", "4", "4", "4", "5", "6"])
-            # There is no time before the first step, and step 5 would count what the other phase took.
+            # The first step has no time before it, and step 5 would count the time of the other phase.
             self.assertEqual([(line.get("own_us"), line.get("wait_us")) for line in lines],
                              [(None, None), expected, expected, expected, (None, None), (None, None), (None, None), expected])
         if not can_measure:
@@ -327,7 +327,7 @@ class Torch(unittest.TestCase):
 
 
 class Accelerate(Torch):
-    """The same with an optimizer that Accelerate has prepared."""
+    """The tests of OptimizerTest with an optimizer that Accelerate has prepared."""
 
     test_a_step_that_computes_gradients_itself_has_no_own_time = None
     test_the_slow_rank_has_the_longer_own_time = None

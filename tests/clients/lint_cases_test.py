@@ -3,8 +3,8 @@
 # Copyright The Holdfast authors
 """The rules in the program and those in the CRDs agree: lint_cases_test.py HOLDFAST
 
-The same jobs that tests/cluster/crd_test shows to an API server, shown to `holdfast lint`, whose
-rules are the embedded plane's and the operator's.
+`holdfast lint` gets the jobs that tests/cluster/crd_test shows to an API server. Its rules are those of the embedded plane
+and of the operator.
 """
 
 import concurrent.futures
@@ -17,21 +17,21 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cluster"))
 import crd_cases
 
-# Where they differ, and which of the two is stricter.
+# The jobs that the program and the CRDs judge differently, and which of the two is stricter.
 DIFFER = {
-    # An API server drops a null entry before it looks; whoever wrote it meant something.
+    # An API server drops a null entry before it checks the job; the program refuses it, since its author meant something.
     "PyTorchJob: a null replica": "program",
     "TFJob: a null replica": "program",
     "PaddleJob: a null replica": "program",
     "JAXJob: a null replica": "program",
-    # Upstream looks at it for every kind but this one; the operator leaves such a job alone.
+    # Upstream checks managedBy for every kind but these; the operator does not touch such a job.
     "MPIJob: managed by 'example.com/me'": "program",
     "MPIJob: managed by ''": "program",
     "JAXJob: managed by 'example.com/me'": "program",
     "JAXJob: managed by ''": "program",
-    # A bound that the cost of CEL's rules needs.
+    # The CRDs need this limit because of the cost of CEL rules.
     "TFJob: 17 types": "CRDs",
-    # Read by gang schedulers alone, which the program does not serve.
+    # Only gang schedulers read this field, and the program has none.
     "runPolicy: a quantity that is none": "CRDs",
 }
 

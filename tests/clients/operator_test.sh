@@ -82,12 +82,12 @@ reap() {
 }
 
 # ---- wrong command lines
-expect 'an unknown flag, with the nearest' "unknown flag '--leader-elect-id': did you mean '--leader-election-id'.*rc 2" \
+expect 'an unknown flag is refused, with the nearest flag' "unknown flag '--leader-elect-id': did you mean '--leader-election-id'.*rc 2" \
 	rc_of "$holdfast" operator --leader-elect-id x
-expect 'a kind that there is not' "unknown kind of job 'nojob'.*rc 2" rc_of "$holdfast" operator -enable-scheme nojob
-expect 'a kubeconfig that is not there' "none.*rc 1" rc_of "$holdfast" operator --kubeconfig "$folder/none"
+expect 'an unknown kind of job is refused' "unknown kind of job 'nojob'.*rc 2" rc_of "$holdfast" operator -enable-scheme nojob
+expect 'a missing kubeconfig is an error' "none.*rc 1" rc_of "$holdfast" operator --kubeconfig "$folder/none"
 printf 'recovery:\n  settleSecond: 1\n' >"$folder/config.yaml"
-expect 'a config file with a field that there is not' 'config.yaml:2:3: unknown field "recovery.settleSecond".*rc 2' \
+expect 'an unknown field of the config file is refused, with its line' 'config.yaml:2:3: unknown field "recovery.settleSecond".*rc 2' \
 	rc_of "$holdfast" operator --config "$folder/config.yaml"
 expect 'help names the flags' 'leader-election-id' "$holdfast" operator -help
 
@@ -105,23 +105,23 @@ template() { # TEXT
 	rc_of timeout 20 "$holdfast" operator --kubeconfig "$folder/nowhere" --metrics-bind-address 0 \
 		--health-probe-bind-address 0 --pytorch-init-container-template-file "$folder/template.yaml"
 }
-expect 'an empty template of init containers' \
+expect 'an empty template of init containers is refused' \
 	'--pytorch-init-container-template-file: .*template.yaml. is empty.*rc 2' template ''
-expect 'one whose container has no image' \
+expect 'a template of init containers without an image is refused' \
 	'--pytorch-init-container-template-file .*template.yaml.: .*container 0 has no image.*rc 2' template '- name: wait\n'
-expect 'a variable that is no namespace' "MY_POD_NAMESPACE 'Bad NS': .*rc 2" \
+expect 'MY_POD_NAMESPACE must be a namespace' "MY_POD_NAMESPACE 'Bad NS': .*rc 2" \
 	rc_of env MY_POD_NAMESPACE='Bad NS' "$holdfast" operator -leader-elect
 sed "s|server: |proxy-url: 'http://127.0.0.1:2', &|" "$folder/nowhere" >"$folder/proxied"
 operator nowhere --kubeconfig "$folder/nowhere"
 says_why() { ask nowhere /readyz | grep -q 'not ready: lease: .*127.0.0.1'; }
-expect 'not ready says why' '' until_true 100 says_why
-expect 'it lives all the same' '^ok' ask nowhere /healthz
+expect '/readyz tells why the operator is not ready' '' until_true 100 says_why
+expect '/healthz is ok without an API server' '^ok' ask nowhere /healthz
 kill "${pids[nowhere]}"
 reap nowhere
-expect 'and ends when told to' '' test "$code" = 0
+expect 'SIGTERM ends the operator with code 0' '' test "$code" = 0
 operator proxied --kubeconfig "$folder/proxied"
 says_proxy() { ask proxied /readyz | grep -q 'the proxy cannot be reached: .*127.0.0.1'; }
-expect 'a proxy that is not there is told as that' '' until_true 100 says_proxy
+expect 'the log names the proxy that cannot be reached' '' until_true 100 says_proxy
 kill "${pids[proxied]}"
 reap proxied
 
@@ -134,32 +134,32 @@ until_true 300 test -s "$KUBECONFIG" || { cat "$folder/up.log" >&2; exit 1; }
 # ---- one operator leads
 printf 'recovery:\n  settleSeconds: 1\n' >"$folder/config.yaml"
 operator a --config "$folder/config.yaml" --webhook-server-port=9443
-expect 'the first one leads' '' until_true 100 leads a
+expect 'the first operator leads' '' until_true 100 leads a
 
 # ---- its config file changes
 printf 'recovery:\n  settleSeconds: -1\n' >"$folder/config.yaml"
 rejected() { metric a holdfast_config_rejected | grep -q " $1\$"; }
 expect 'an invalid config file changes nothing' '' until_true 300 rejected 1
-expect 'and the log has the field' 'Config file is invalid.*config.yaml:2:3: recovery.settleSeconds' cat "$folder/a.log"
-expect 'it leads on' '' leads a
+expect 'the log names the invalid field of the config file' 'Config file is invalid.*config.yaml:2:3: recovery.settleSeconds' cat "$folder/a.log"
+expect 'after an invalid config file the operator still leads' '' leads a
 printf 'recovery:\n  settleSeconds: 2\n' >"$folder/config.yaml"
 starts() { [ "$(grep -c '"msg":"Starting"' "$folder/a.log")" = "$1" ]; }
-expect 'with a valid one the process starts again' '' until_true 300 starts 2
-expect 'it leads again' '' until_true 100 leads a
-expect 'with the new file' '' rejected 0
+expect 'a valid config file makes the process start again' '' until_true 300 starts 2
+expect 'the operator leads after its restart' '' until_true 100 leads a
+expect 'the operator has taken the new config file' '' rejected 0
 
 # ---- a second operator stands by
-expect 'a job is taken' '"kind":"PyTorchJob"' create first 'exit 0'
+expect 'the API accepts a job' '"kind":"PyTorchJob"' create first 'exit 0'
 operator b
-expect 'it lives' '^ok' ask a /healthz
-expect 'it is ready' '' until_true 100 is_ready a
-expect 'the other stands by, and is ready' '' until_true 100 is_ready b
-expect 'and does not lead' ' 0.?$' metric b leader_election_master_status
-expect 'a flag without effect says so' 'Flag has no effect.*webhook-server-port' cat "$folder/a.log"
+expect '/healthz of the leader is ok' '^ok' ask a /healthz
+expect '/readyz of the leader is ok' '' until_true 100 is_ready a
+expect 'the second operator waits, and is ready' '' until_true 100 is_ready b
+expect 'the second operator does not lead' ' 0.?$' metric b leader_election_master_status
+expect 'the log names a flag without effect' 'Flag has no effect.*webhook-server-port' cat "$folder/a.log"
 expect 'the job succeeds' '' "$holdfast" wait first --for succeeded --timeout 60s
-expect 'it was counted' 'jobs_successful_total.job_namespace="default",framework="pytorch". 1[^0-9.]' \
+expect 'the leader counts the job' 'jobs_successful_total.job_namespace="default",framework="pytorch". 1[^0-9.]' \
 	metric a training_operator_jobs_successful_total
-expect 'the other counted nothing' '' test -z "$(metric b controller_runtime_reconcile_total || true)"
+expect 'the second operator counts no job' '' test -z "$(metric b controller_runtime_reconcile_total || true)"
 expect 'the log has lines of the job' '"controller":"pytorchjob-controller".*"namespace":"default","name":"first","job":"default/first","reconcileID":"[0-9a-f-]{36}"' \
 	grep PyTorchJobSucceeded "$folder/a.log"
 if command -v promtool >/dev/null; then
@@ -170,39 +170,39 @@ else
 fi
 
 # ---- the leader gets SIGTERM: the other operator takes over, and no pod restarts
-expect 'a longer job is taken' 'second' create second 'exec tail -f /dev/null'
-expect 'its pods run' '' until_true 300 running 2
+expect 'the API accepts a job that does not end' 'second' create second 'exec tail -f /dev/null'
+expect 'the pods of the job run' '' until_true 300 running 2
 before=$(uids)
 kill "${pids[a]}"
 reap a
-expect 'the leader ends well' '' test "$code" = 0
-expect 'having said so' 'Stopped' cat "$folder/a.log"
-expect 'the other leads within seconds' '' until_true 200 leads b
-expect 'with everything known' '' until_true 100 is_ready b
-expect 'pods are the same' '' test "$before" = "$(uids)"
-expect 'jobs of before are not counted again' 'jobs_created_total.job_namespace="default",framework="pytorch". 0[^0-9.]' \
+expect 'the leader ends with code 0 after SIGTERM' '' test "$code" = 0
+expect 'the log of the leader has its end' 'Stopped' cat "$folder/a.log"
+expect 'the second operator leads within seconds' '' until_true 200 leads b
+expect 'the second operator is ready' '' until_true 100 is_ready b
+expect 'the change of the leader restarted no pod' '' test "$before" = "$(uids)"
+expect 'the new leader does not count earlier jobs' 'jobs_created_total.job_namespace="default",framework="pytorch". 0[^0-9.]' \
 	metric b training_operator_jobs_created_total
 
 # ---- the leader is stopped until its Lease has expired, then continued
 kill -STOP "${pids[b]}"
 operator c
-expect 'another takes over when the Lease has run out' '' until_true 400 leads c
-expect 'a job that comes meanwhile is served' 'third' create third 'exit 0'
-expect 'by the new leader' '' "$holdfast" wait third --for succeeded --timeout 60s
+expect 'another operator leads when the Lease has expired' '' until_true 400 leads c
+expect 'the API accepts a job meanwhile' 'third' create third 'exit 0'
+expect 'the new leader runs that job' '' "$holdfast" wait third --for succeeded --timeout 60s
 kill -CONT "${pids[b]}"
 stands_by() { tail -n 1 "$folder/b.log" | grep -q '"state":"standby"'; }
-expect 'the old one finds out' '' until_true 100 stands_by
-expect 'and does not lead' ' 0.?$' metric b leader_election_master_status
-expect 'nothing was done twice' '' test "$before" = "$(uids | grep -F "$before")"
-expect 'a job that is deleted' '' "$holdfast" delete second --yes
-expect 'takes its pods along' '' until_true 600 running 0
+expect 'the former leader finds that it leads no more' '' until_true 100 stands_by
+expect 'the former leader does not lead' ' 0.?$' metric b leader_election_master_status
+expect 'the former leader restarted no pod' '' test "$before" = "$(uids | grep -F "$before")"
+expect 'a job can be deleted' '' "$holdfast" delete second --yes
+expect 'the pods of a deleted job are deleted' '' until_true 600 running 0
 kill "${pids[b]}" "${pids[c]}"
 reap b
-expect 'one that stands by ends well' '' test "$code" = 0
+expect 'an operator that does not lead ends with code 0' '' test "$code" = 0
 reap c
-expect 'so does the last' '' test "$code" = 0
+expect 'the last operator ends with code 0' '' test "$code" = 0
 lease() { api /apis/coordination.k8s.io/v1/namespaces/default/leases/1ca428e5.training-operator.kubeflow.org; }
-expect 'the Lease is nobody'"'"'s' '"holderIdentity":""' lease
+expect 'the Lease has no holder' '"holderIdentity":""' lease
 expect 'the plane ends' 'stopped' "$holdfast" down --data-dir "$plane" --timeout 60s
 wait "${pids[up]}" || true
 unset 'pids[up]'

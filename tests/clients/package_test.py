@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Holdfast authors
-"""package_test.py TREE: what the Python package promises without any other library."""
+"""package_test.py TREE: checks what the Python package promises without any other library."""
 
 import os
 import re
@@ -12,7 +12,7 @@ import unittest
 TREE = os.path.abspath(sys.argv[1])
 PYTHON = os.path.join(TREE, "python")
 SOURCE = os.path.join(PYTHON, "src")
-# Makes an import of these packages fail, though they may be installed.
+# This text makes imports of these packages fail, though they may be installed.
 WITHOUT = """
 import sys
 class Missing:
@@ -30,7 +30,7 @@ def read(*path):
 
 
 def run(code, folder=SOURCE):
-    # -S: without site-packages, so only the standard library is there.
+    # -S: without site-packages, so that only the standard library can be imported.
     return subprocess.run([sys.executable, "-S", "-c", code], cwd=folder, env={}, capture_output=True, text=True)
 
 

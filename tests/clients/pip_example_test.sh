@@ -41,16 +41,16 @@ manifest plain
 manifest killed
 expect "lint finds nothing to say" "is valid" "$program" lint "$example"
 "$program" run "$dir/plain.yaml" >"$dir/plain.log" 2>&1
-expect "it trains" "done: " cat "$dir/plain.log"
+expect "the example trains to its end" "done: " cat "$dir/plain.log"
 "$program" run "$dir/killed.yaml" >"$dir/killed.log" 2>&1 &
 RUN_PID=$!
-expect "it writes a checkpoint" "" until_true 3000 checkpoint
+expect "the job writes a checkpoint" "" until_true 3000 checkpoint
 mapfile -t pids < <(victims)
-expect "the rank runs" "" test "${#pids[@]}" -gt 0
+expect "the rank to kill runs" "" test "${#pids[@]}" -gt 0
 kill -9 "${pids[@]}"
 expect_end "the job ends well" "$RUN_PID"
 RUN_PID=
-expect "it went on from there" "resumed at" cat "$dir/killed.log"
-expect "with the same result" "" test "$(result "$dir/killed.log")" = "$(result "$dir/plain.log")"
+expect "after the kill the job resumed from the checkpoint" "resumed at" cat "$dir/killed.log"
+expect "both runs have the same result" "" test "$(result "$dir/killed.log")" = "$(result "$dir/plain.log")"
 [ "$failures" -eq 0 ] || tail -n 40 "$dir"/*.log
 finish

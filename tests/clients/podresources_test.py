@@ -3,7 +3,7 @@
 # Copyright The Holdfast authors
 """podresources_test.py LOOK NVML: the agent's gRPC client against grpcio's server.
 
-It plays the kubelet's PodResources on a unix socket with messages written here by hand.
+The test stands in for the kubelet's PodResources on a unix socket, with messages written here by hand.
 """
 
 import os
@@ -50,7 +50,7 @@ def pod(name, container):
 
 
 class Kubelet:
-    """Answers, with what it was asked."""
+    """Answers a request, and notes the method that was called."""
 
     def __init__(self):
         self.answers, self.asked = {}, []
@@ -117,7 +117,7 @@ nvidia.com/gpu GPU-2
         if not kubelet.asked[0][2].get("user-agent", "").startswith("holdfast/"):
             sys.exit(f"who asked: {kubelet.asked[0][2]}")
 
-        # Larger than a frame, a window and a read.
+        # An answer larger than an HTTP/2 frame, a window and a read.
         names = ["GPU-%032d" % i for i in range(8000)]
         kubelet.answers["List"] = field(1, pod("many", field(2, plugin("nvidia.com/gpu", *names))))
         kubelet.answers["GetAllocatableResources"] = grpc.StatusCode.UNIMPLEMENTED
@@ -127,7 +127,7 @@ nvidia.com/gpu GPU-2
         if not text.endswith(want):
             sys.exit(f"refused: {text[-200:]}")
 
-        # Beyond the limit.
+        # An answer beyond the client's limit.
         kubelet.answers["List"] = b"\x00" * (5 << 20)
         if "POST '/v1.PodResourcesLister/List': the response body" not in look(program, path):
             sys.exit("5 MiB were taken")

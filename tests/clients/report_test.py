@@ -28,7 +28,7 @@ from holdfast_report import report  # noqa: E402
 
 
 class Hostile:
-    """Nothing can be done with it."""
+    """A value for which every operation raises an exception."""
 
     def fail(self, *args):
         raise RuntimeError("no")
@@ -37,7 +37,7 @@ class Hostile:
 
 
 def spawned(rank):
-    # As torch.multiprocessing.spawn does it: the module is there before the rank is known.
+    # As torch.multiprocessing.spawn does: the module is imported before the rank is known.
     os.environ["RANK"] = str(rank)
     report(7)
 
@@ -108,7 +108,7 @@ class Report(unittest.TestCase):
         self.assertEqual(said, [f"holdfast/1 step=7 rank={rank}" for rank in range(3)])
 
     def said_by_another(self, report_socket, times=1):
-        # A program that finds both in its environment.
+        # A program with both sockets in its environment.
         code = f"from holdfast_report import report\nfor _ in range({times}): report(5)"
         subprocess.run([sys.executable, "-c", code], check=True, cwd=FROM,
                        env={"HOLDFAST_REPORT_SOCKET": report_socket, "HOLDFAST_AGENT_SOCKET": PATH})

@@ -124,7 +124,7 @@ interrupted_run() {
 expect 'a job runs to its end, and its ranks know each other' \
 	'(hello from 0 of 2 at quick-master-0.*job/quick succeeded|succeeded.*master-0 . hello from 0 of 2 at)' \
 	"$program" run "$dir/quick.yaml"
-expect 'what is cleared up behind it is not told' '' \
+expect 'run prints no message when it deletes the pods of an ended job' '' \
 	sh -c "! '$program' run '$dir/quick.yaml' 2>&1 | grep -q 'worker-0 failed'"
 expect 'from stdin' 'job/quick succeeded' sh -c "'$program' run - <'$dir/quick.yaml'"
 expect 'the code is that of the rank that failed' 'job fails failed with code 3' \
@@ -136,17 +136,17 @@ expect 'a failure is reported with its cause, the log and the next command' \
 expect 'the file that the report names has the whole log' 'line 1.*line 40' \
 	sh -c 'cat "$(sed -n "s/^Full log:  //p" "$1")"' sh "$dir/out"
 expect 'the run is listed' '@1 +noisy +Failed .* worker-0 was killed by SIGSEGV [(]code 139[)]' "$program" runs
-expect 'and as JSON' '"exitCode": 139.*"state": "Failed"' "$program" runs -o json
-expect 'why and describe read it' 'noisy is Failed.*evidence .*worker-0 .*State: +Failed.*noisy-worker-0' \
+expect 'runs -o json lists the run' '"exitCode": 139.*"state": "Failed"' "$program" runs -o json
+expect 'why and describe read a kept run' 'noisy is Failed.*evidence .*worker-0 .*State: +Failed.*noisy-worker-0' \
 	sh -c "'$program' why @latest && '$program' describe noisy"
 expect 'logs prints the first rank that failed' '^line 1.*line 40' "$program" logs @latest
-expect 'and the lines of one rank' '^line 40' "$program" logs @1 --rank worker-0 --tail 2
-refuse 'a run that is not there' "no kept run '@99'" "$program" why @99
+expect 'logs prints the last lines of one rank' '^line 40' "$program" logs @1 --rank worker-0 --tail 2
+refuse 'a run that does not exist is refused' "no kept run '@99'" "$program" why @99
 refuse 'a kept run cannot be changed' "@1 is a kept run, which has ended: 'suspend' needs a job on a server" \
 	"$program" suspend @1
-expect 'the exception that torchrun recorded is told' 'The exception that the program recorded: ValueError: bad batch' \
+expect 'run prints the exception that torchrun recorded' 'The exception that the program recorded: ValueError: bad batch' \
 	code 4 "$program" run "$dir/torch.yaml"
-expect 'a file of its own for it stays' '[|] /my/file' code 4 "$program" run "$dir/mine.yaml"
+expect 'a job can name another file for the exception' '[|] /my/file' code 4 "$program" run "$dir/mine.yaml"
 expect '20 MB without a newline are cut' 'rest of the line is in the log.*  [|] x{2000} \[[0-9]+ bytes more\]' \
 	code 3 "$program" run "$dir/endless.yaml"
 missing never 'Never'
@@ -161,7 +161,7 @@ for policy in never exitcode onfailure always; do
 		"${line}job/missing failed .*[(]master-0 never started: StartError: exec: .trian[.]py.: .*failed with code 128: master-0 never started: StartError: exec: .trian[.]py.: " \
 		code 128 "$program" run "$dir/missing-$policy.yaml"
 done
-expect 'what a container writes when it is started again is shown' \
+expect 'run shows the lines of a container that was started again' \
 	'master-0 . first run.*master-0 . second run' \
 	"$program" run "$dir/flaky.yaml"
 expect 'the code of a container that the kubelet gave up is the code' 'job stays failed with code 5' \
@@ -172,36 +172,36 @@ expect 'a killed rank restarts the gang once' \
 expect 'a time-out' 'timed out' code 124 "$program" run "$dir/long.yaml" --timeout 1s
 expect 'a bad manifest: nothing is made' 'quick.yaml:3|unknown kind' \
 	code 2 sh -c "sed s/PyTorchJob/TorchJob/ '$dir/quick.yaml' >'$dir/bad.yaml'; exec '$program' run '$dir/bad.yaml'"
-expect 'on a terminal a rank shows how far it is' 'worker-0  [^ ]*  step [0-9]+/30 .*[(]own 31 ms[)]' \
+expect 'on a terminal run shows the step of each rank' 'worker-0  [^ ]*  step [0-9]+/30 .*[(]own 31 ms[)]' \
 	env TERM=xterm python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' "$program" run "$dir/steps.yaml"
-expect 'no logs where they are not wanted' '^[^|]*$' "$program" run "$dir/quick.yaml" --no-logs
+expect '--no-logs prints no log lines' '^[^|]*$' "$program" run "$dir/quick.yaml" --no-logs
 expect 'the namespace of the manifest is made' 'job/quick succeeded' \
 	sh -c "sed 's/{name: quick}/{name: quick, namespace: team-a}/' '$dir/quick.yaml' | '$program' run -"
 expect 'why a pod is pending' 'pod/quick-master-0 pending: 0/1 nodes are available.*timed out after 1s' \
 	code 124 sh -c "sed 's/ containers:/ nodeSelector: {gpu: a100}\\n         &/' '$dir/quick.yaml' | '$program' run - --timeout 1s"
-expect 'more than the machine has ends at once' '^holdfast: <stdin>:[0-9]+: cannot run on this machine: each pod of Master asks for 9999 CPUs, and this machine has [0-9]+ CPUs.$' \
+expect 'a job that asks for more than the machine has ends at once' '^holdfast: <stdin>:[0-9]+: cannot run on this machine: each pod of Master asks for 9999 CPUs, and this machine has [0-9]+ CPUs.$' \
 	code 2 sh -c "sed 's/image: none,/image: none, resources: {limits: {cpu: 9999}},/' '$dir/quick.yaml' | '$program' run -"
 expect 'a field that the kubelet refuses ends at once' '^holdfast: <stdin>:[0-9]+: cannot run on this machine: .*runtimeClassName' \
 	code 2 sh -c "sed 's/ containers:/ runtimeClassName: nvidia\\n         &/' '$dir/quick.yaml' | '$program' run -"
-expect 'so does a container without a command' 'cannot run on this machine: .*[.]command' \
+expect 'a container without a command ends the run at once' 'cannot run on this machine: .*[.]command' \
 	code 2 sh -c "sed 's/command: /args: /' '$dir/quick.yaml' | '$program' run -"
-expect 'and a claim for devices' 'asks for 1 nvidia.com/gpu, and this machine has none; .holdfast run --fit. ' \
+expect 'lint --local refuses a claim for GPUs that the machine lacks' 'asks for 1 nvidia.com/gpu, and this machine has none; .holdfast run --fit. ' \
 	code 2 sh -c "sed 's|image: none,|&resources: {limits: {nvidia.com/gpu: 1}},|' '$dir/quick.yaml' | '$program' lint --local -"
-expect 'what nobody could resume is refused' 'is suspended' \
+expect 'a suspended job is refused' 'is suspended' \
 	code 2 sh -c "sed 's/runPolicy: {/runPolicy: {suspend: true, /' '$dir/quick.yaml' | '$program' run -"
-expect 'ranks that are not there are refused' "no replica 'worker-7' in quick; it has master-0, worker-0" \
+expect 'an unknown rank is refused' "no replica 'worker-7' in quick; it has master-0, worker-0" \
 	code 2 "$program" run "$dir/quick.yaml" --inject 'kill worker-7 at 1s'
-expect 'a name that leaves none for services is refused' "job's name is too long" \
+expect 'a name too long for its services is refused' "job's name is too long" \
 	code 2 sh -c "sed 's/{name: quick}/{name: a2345678901234567890123456789012345678901234567890123456789}/' '$dir/quick.yaml' | '$program' run -"
-expect 'the name is made where the file leaves it open' 'job/gen-[a-z0-9]* succeeded' \
+expect 'run makes the name of a job with generateName' 'job/gen-[a-z0-9]* succeeded' \
 	sh -c "sed 's/{name: quick}/{generateName: gen-}/' '$dir/quick.yaml' | '$program' run -"
 expect 'the logs of one rank' '^[^|]*master-0 . hello from 0[^|]*$' "$program" run "$dir/quick.yaml" --ranks master-0
-expect 'the job goes on when nobody reads' 'code 0' sh -c "'$program' run '$dir/quick.yaml' >/dev/full; echo code \$?"
-expect 'closed streams' 'code 0' sh -c "'$program' run '$dir/quick.yaml' <&- >&- 2>&-; echo code \$?"
+expect 'the job goes on when stdout cannot be written' 'code 0' sh -c "'$program' run '$dir/quick.yaml' >/dev/full; echo code \$?"
+expect 'the job runs with closed streams' 'code 0' sh -c "'$program' run '$dir/quick.yaml' <&- >&- 2>&-; echo code \$?"
 expect 'a terminal that closes ends the pods' 'code 130' interrupted_run HUP
 expect 'an interrupt ends the pods' 'code 130' interrupted_run
-expect 'what a killed run left is ended by the next' 'nothing is left' killed_run
-expect 'what a killed run left is ended by down, too' "ended the pods of 1 killed 'holdfast run' process.*@1 +long +Killed .*here worker" killed_kept_run
+expect 'the next run ends the pods of a killed run' 'nothing is left' killed_run
+expect 'down ends the pods of a killed run' "ended the pods of 1 killed 'holdfast run' process.*@1 +long +Killed .*here worker" killed_kept_run
 # ---- programs, without a manifest ----
 cd "$dir" || exit 1
 cat >rank.py <<-'PY'
@@ -240,12 +240,12 @@ expect '--max-restarts restarts it' 'restarts=2.*code 1: worker-0 exited with co
 expect 'a rank that fails after rank 0 counts' \
 	'rank 0 has succeeded; waiting for the other ranks, worker-0 among them.*code 1: worker-0 exited with code 1 after rank 0 had succeeded.*ValueError: too late' \
 	code 1 "$program" run --nproc 2 rank.py --late
-expect 'and is listed as a failure' '@1 +rank +Failed .* after rank 0 had succeeded' "$program" runs
+expect 'the run is listed as a failure' '@1 +rank +Failed .* after rank 0 had succeeded' "$program" runs
 expect 'the job of a script can be printed, checked and run' "job.yaml: PyTorchJob 'rank' is valid.*rank 1 of 3 local 0 \\['--a'\\]" \
 	sh -c "'$program' run --nproc 3 rank.py --a --print-job >job.yaml && '$program' lint job.yaml && '$program' run job.yaml"
 expect 'a manifest gets the folder, and the variables that are named' \
 	"ranks get folder $dir and MY_OWN.*$dir a value" "$program" run job.yaml --pass-env 'MY_*'
-expect 'and those of the command line' "$dir third" "$program" run job.yaml --pass-env 'MY_*' -e MY_OWN=third
+expect '--pass-env and -e set variables of a manifest' "$dir third" "$program" run job.yaml --pass-env 'MY_*' -e MY_OWN=third
 refuse_script() { # WHAT PATTERN WORD…: exit code 2 and one line
 	expect "$1" "^holdfast: $2.See 'holdfast run --help'..\$" code 2 "$program" run "${@:3}"
 }
@@ -333,7 +333,7 @@ follow_run() {
 	wait "$pid"
 	true
 }
-expect 'what a program left behind ends with it' 'forks succeeded.*none left' leaves_no_child
+expect 'processes that a program left behind end with the program' 'forks succeeded.*none left' leaves_no_child
 expect 'terminal escapes reach no terminal' '[|] rednul1m.*  [|] rednul1m.*[^0-9]0.$' sh -c "'$program' run escapes.py >out 2>&1; cat out; LC_ALL=C tr -dc '\033\000\007\233' <out | wc -c"
 expect 'a program that closes its output' 'code 4: master-0 exited with code 4.master-0 printed nothing' code 4 "$program" run closes.py
 expect 'a program that ends before it reports' 'job/early succeeded' "$program" run early.py
@@ -355,7 +355,7 @@ expect 'more ranks than this machine runs at once' '^20.$' \
 
 # The torchrun of Debian 12 fails, so pods get one that works.
 if [ -f "$(command -v torchrun)" ] && grep -q torch==1.13 "$(command -v torchrun)"; then
-	expect 'a torchrun that fails is mended, and says so' \
+	expect 'run repairs the torchrun of Debian, and prints that' \
 		'the torchrun of PyTorch 1.13 fails with Python 3.11, so Holdfast mends it for this pod.* 1 of 2 local 1' \
 		"$program" run -- torchrun --nproc_per_node 2 rank.py
 	# The command that the Python SDK makes of a train_func.
@@ -414,16 +414,16 @@ sed -i -e 's|image: none,|&envFrom: [{secretRef: {name: words}}], volumeMounts: 
 expect 'the other objects of the file are created first' \
 	"Deployment 'other' is of a kind that 'holdfast run' cannot create.*master-0 . from the map and the secret" \
 	"$program" run "$dir/all.yaml"
-expect 'also with several files' 'from the map and the secret' \
+expect 'the objects of several files are created' 'from the map and the secret' \
 	"$program" run -f "$dir/beside.yaml" -f "$dir/several.yaml"
-expect 'and from standard input in another namespace' 'from the map and the secret' \
+expect 'objects from standard input are created in another namespace' 'from the map and the secret' \
 	sh -c "'$program' run - -n team-b <'$dir/all.yaml'"
 expect 'two jobs are too many' "2 jobs are in the manifest, 'quick' and 'fails' among them" \
 	code 2 "$program" run -f "$dir/quick.yaml" -f "$dir/fails.yaml"
 expect 'no job is too few' 'no job is in the manifest' code 2 "$program" run "$dir/beside.yaml"
-expect 'an object that is refused is named' "ConfigMap 'Not_a_name' of the manifest is refused: .*metadata.name" \
+expect 'run names the object that the API refuses' "ConfigMap 'Not_a_name' of the manifest is refused: .*metadata.name" \
 	code 1 sh -c "sed 's/{name: script},/{name: Not_a_name},/' '$dir/all.yaml' | '$program' run -"
-expect 'lint checks the jobs and names the rest' "ConfigMap 'script' is not a training job.*Deployment 'other' is of a kind.*PyTorchJob 'several' is valid" \
+expect 'lint checks the jobs, and names other objects' "ConfigMap 'script' is not a training job.*Deployment 'other' is of a kind.*PyTorchJob 'several' is valid" \
 	"$program" lint "$dir/all.yaml"
 
 expect 'two runs of one name work at once' 'code 0 0' two_runs
@@ -431,9 +431,9 @@ expect 'the last 20 runs are kept' '^20.$' sh -c "'$program' run '$dir/quick.yam
 expect 'a state directory that is a file is one line, and the run goes on' \
 	"^holdfast: this run is not kept: '[^']*/file' cannot be used: .*job/quick succeeded" \
 	sh -c "touch '$dir/file'; HOLDFAST_DIR='$dir/file' '$program' run '$dir/quick.yaml'"
-expect 'and a failure there names no log' 'code 3: .*the job failed: .* is failed because [^:]*$' \
+expect 'a failure of a run that is not kept names no log' 'code 3: .*the job failed: .* is failed because [^:]*$' \
 	code 3 env HOLDFAST_DIR="$dir/file" "$program" run "$dir/fails.yaml"
 # Other programs of this user may be running there.
-refuse 'nothing of such a run is left' '^.?$' sh -c "ls /tmp/holdfast-$(id -u)/runs | grep -E '^(quick|fails)-'"
+refuse 'nothing of a run that is not kept is left' '^.?$' sh -c "ls /tmp/holdfast-$(id -u)/runs | grep -E '^(quick|fails)-'"
 expect 'the example is valid' "PyTorchJob 'hello' is valid" "$program" lint "$examples/hello-2rank.yaml"
 finish

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Holdfast authors
-"""What people call of kubeflow.training.TrainingClient, in the order in which they do.
+"""The calls of kubeflow.training.TrainingClient that people use, in their usual order.
 
-KUBECONFIG names a plane of ours or a real cluster; HOLDFAST_TEST_IMAGE an image with a shell, where
-one is needed.
+KUBECONFIG names an embedded plane or a real cluster. HOLDFAST_TEST_IMAGE names an image with a shell, which a real
+cluster needs.
 """
 
 import os
@@ -46,7 +46,7 @@ class Sdk(unittest.TestCase):
             self.client.delete_job(left.metadata.name)
 
     def resume(self, name):
-        """Again where the operator has written in between: an update is of what was read."""
+        """Update the job, and try again if the operator has written it in between: an update must be of the newest version."""
         for last in (False,) * 4 + (True,):
             change = self.client.get_job(name)
             change.spec.run_policy.suspend = False

@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* It begins or ends here, saying why. */
+/* Ends the program with the error if rc is not 0. */
 static void must(int rc, const struct hf_error *err)
 {
 	if (rc == 0)

@@ -46,22 +46,22 @@ on_terminal() { env TERM=xterm python3 -c 'import pty, sys; pty.spawn(sys.argv[1
 has_steps() { python3 -c 'import json, sys; r = json.load(open(sys.argv[1]))["ranks"][0]; print(r["name"], r["points"][-1][1:3])' "$(echo "$HOLDFAST_DIR"/runs/"$1"-*/steps.json)"; }
 well_formed() { python3 -c 'import sys, xml.dom.minidom as m; print(m.parse(sys.argv[1]).documentElement.tagName)' "$1"; }
 
-expect 'a bar is read, and drawn in the block' 'master-0  [^ ]*  step 1?[0-9]/20  4[.]5/s  loss 0[.][0-9]*  eta [0-9]+s' \
+expect 'steps of a progress bar are read, and shown in the block' 'master-0  [^ ]*  step 1?[0-9]/20  4[.]5/s  loss 0[.][0-9]*  eta [0-9]+s' \
 	on_terminal "$program" run bar.py
-expect 'its steps are kept' 'master-0 .20, 0[.]05' has_steps bar
+expect 'the steps of the bar are kept' 'master-0 .20, 0[.]05' has_steps bar
 rm -rf "$HOLDFAST_DIR"
-expect 'a restart is drawn into the row of the losses' 'loss [^ ]*[|┆][^ ]* ' \
+expect 'the row of losses shows the restart' 'loss [^ ]*[|┆][^ ]* ' \
 	on_terminal env LC_ALL=C.UTF-8 "$program" run --max-restarts 2 bar.py --fail
-expect 'none turns the reading of lines off' 'job/bar succeeded' sh -c "rm -f failed; '$program' run --step-regex none bar.py"
-expect 'an expression that explodes is one line, and the run goes on' \
+expect '--step-regex none reads no lines' 'job/bar succeeded' sh -c "rm -f failed; '$program' run --step-regex none bar.py"
+expect 'an expression that takes too long gives one line, and the run goes on' \
 	'note: --step-regex is off from now on: on a line of master-0 the match took too many steps; use an expression without nested repeats' \
 	"$program" run --step-regex '^(a+)+$' words.py
-expect 'an expression finds its own lines' 'job/words succeeded' \
+expect '--step-regex reads the lines of its form' 'job/words succeeded' \
 	"$program" run --step-regex 'batch (?<step>\d+) of (?<total>\d+): loss (?<loss>\S+)' words.py
 expect 'a wrong expression ends at once' \
 	"^holdfast: --step-regex 'step [(]': missing closing parenthesis, at character 7.See 'holdfast run --help'" \
 	code 2 "$program" run --step-regex 'step (' bar.py
-expect 'and one without a group' "it has no group: write the step in brackets, as in 'step" \
+expect 'an expression without a group is refused' "it has no group: write the step in brackets, as in 'step" \
 	code 2 "$program" run --step-regex 'step' bar.py
 
 # ---- plot ----
@@ -72,12 +72,12 @@ expect 'the steps of an expression are drawn' '<title>master-0</title>' "$progra
 expect 'the name of the file comes from the run' '^words.svg.$' sh -c "'$program' plot words"
 expect 'standard output' '^<svg .*</svg>' "$program" plot words -o -
 refuse 'a run without steps' "run 'bar' has no steps: its program reported none, and no log line had one" "$program" plot bar
-refuse 'a run that is not there' "no kept run 'nosuch'; 'holdfast runs' lists 4" "$program" plot nosuch
-refuse 'a run with another name' "no kept run 'wrods': did you mean 'words'[?]" "$program" plot wrods
+refuse 'a run that does not exist is refused' "no kept run 'nosuch'; 'holdfast runs' lists 4" "$program" plot nosuch
+refuse 'for an unknown run the nearest name is printed' "no kept run 'wrods': did you mean 'words'[?]" "$program" plot wrods
 refuse 'no runs at all' 'no runs are kept in .*/empty/runs' env HOLDFAST_DIR="$PWD/empty" "$program" plot
-expect 'a file of another kind' "^holdfast: -o takes a file that ends in [.]svg or [.]png, or -, not 'run.jpg'" \
+expect '-o refuses a file of another kind' "^holdfast: -o takes a file that ends in [.]svg or [.]png, or -, not 'run.jpg'" \
 	code 2 "$program" plot -o run.jpg
-refuse 'a folder that is not there' "cannot write '/nonexistent/run.svg'" "$program" plot words -o /nonexistent/run.svg
+refuse 'a missing folder is an error' "cannot write '/nonexistent/run.svg'" "$program" plot words -o /nonexistent/run.svg
 if command -v rsvg-convert >/dev/null; then
 	expect 'a PNG' '^run.png.PNG.$' sh -c "'$program' plot words -o run.png && head -c 8 run.png | tr -cd A-Z"
 	refuse 'a PNG in a folder that is not there' 'rsvg-convert has failed' "$program" plot words -o /nonexistent/run.png

@@ -110,16 +110,16 @@ api() {
 
 # ---- a first start
 start "$holdfast" "$plane"
-expect 'the line for the shell is printed' "export KUBECONFIG=$plane/kubeconfig" \
+expect 'up prints the export line for the shell' "export KUBECONFIG=$plane/kubeconfig" \
 	until_says "$plane.out"
-expect 'a second up says who is there' "is already running in '$plane' \(process $SERVER_PID\)" \
+expect 'a second up names the process that runs' "is already running in '$plane' \(process $SERVER_PID\)" \
 	not "$holdfast" up --data-dir "$plane" --listen 127.0.0.1:0
-expect 'files are for the owner alone' '^600.600.600.700' stat -c %a \
+expect 'only the owner can read the files of the plane' '^600.600.600.700' stat -c %a \
 	"$plane/kubeconfig" "$plane/token" "$plane/server-key.pem" "$plane"
-expect 'the other verbs find it' 'local' "$holdfast" get nodes
-expect 'it is ready' '^ok' api /readyz
-expect 'metrics are told' 'holdfast_' api /metrics
-expect 'strangers are not let in' '"code":401' \
+expect 'the other verbs find the plane' 'local' "$holdfast" get nodes
+expect '/readyz is ok' '^ok' api /readyz
+expect '/metrics lists metrics' 'holdfast_' api /metrics
+expect 'a request without a token is refused' '"code":401' \
 	curl -sS --cacert "$plane/ca.pem" "$(sed -n 's/ *server: //p' "$KUBECONFIG")/api"
 
 # ---- logs -f through a restart of the job
@@ -156,45 +156,45 @@ followed() {
 	return "${PIPESTATUS[0]}"
 }
 gang >"$folder/gang.yaml"
-expect 'a job that restarts once is taken' '"uid":' \
+expect 'the API accepts a job that restarts once' '"uid":' \
 	api /apis/kubeflow.org/v1/namespaces/default/pytorchjobs \
 	-H 'Content-Type: application/yaml' --data-binary "@$folder/gang.yaml"
 followed >"$folder/followed"
-expect 'its logs are followed to its end' 'gang is Succeeded' cat "$folder/followed"
+expect 'logs -f follows the job to its end' 'gang is Succeeded' cat "$folder/followed"
 # Log lines and job notices come from different watches, so their order is not fixed.
-expect 'and a rank through its restart' \
+expect 'logs -f follows a rank through its restart' \
 	'worker-0 \| worker.*worker-0 ended with code 137 [(]SIGKILL[)] and starts again: a new pod, generation 2.*worker-0 \| worker' \
 	cat "$folder/followed"
-expect 'and then there is what is left of them' '^(master-0 \| master.worker-0 \| worker|worker-0 \| worker.master-0 \| master).$' \
+expect 'after the end logs prints what is left of the logs' '^(master-0 \| master.worker-0 \| worker|worker-0 \| worker.master-0 \| master).$' \
 	timeout 120 "$holdfast" logs gang -f --rank all
 "$holdfast" delete gang -y >/dev/null
 
 # ---- killed and started again
 sleeper keep >"$folder/keep.yaml"
-expect 'a job is taken' '"kind":"PyTorchJob"' api /apis/kubeflow.org/v1/namespaces/default/pytorchjobs \
+expect 'the API accepts a job' '"kind":"PyTorchJob"' api /apis/kubeflow.org/v1/namespaces/default/pytorchjobs \
 	-H 'Content-Type: application/yaml' --data-binary "@$folder/keep.yaml"
-expect 'its pod runs' '' until_true 600 runs
+expect 'the pod of the job runs' '' until_true 600 runs
 before=$(pods | grep '"uid"' | sort)
 kill -9 "$SERVER_PID"
 wait "$SERVER_PID" 2>/dev/null || true
-expect 'without a server, verbs say so with code 3' 'rc 3' rc_of "$holdfast" get pods
+expect 'without a server a verb ends with code 3' 'rc 3' rc_of "$holdfast" get pods
 start_again() { rm -f "$plane/kubeconfig"; start "$holdfast" "$plane"; }
 start_again
-expect 'what was acknowledged is there' 'keep' "$holdfast" get pytorchjobs
-expect 'its pod is found again' '' until_true 600 runs
+expect 'after kill -9 the job is still stored' 'keep' "$holdfast" get pytorchjobs
+expect 'after kill -9 up finds the pod again' '' until_true 600 runs
 after=$(pods | grep '"uid"' | sort)
-expect 'and is the same one' '' test "$before" = "$after"
+expect 'the pod has the same process as before' '' test "$before" = "$after"
 
 # ---- stopped by a signal: pods keep running; down ends them, whether up runs or not
 kill "$SERVER_PID"
 expect_end 'up ends with code 0' "$SERVER_PID"
-expect 'the processes of its pods run on' "sleep $unique" ps_of_plane
-expect 'down ends what is left' 'was not running' "$holdfast" down --data-dir "$plane"
+expect 'the processes of the pods run on after up has ended' "sleep $unique" ps_of_plane
+expect 'down ends the processes of a plane that does not run' 'was not running' "$holdfast" down --data-dir "$plane"
 expect 'nothing runs any more' '^.?$' ps_of_plane
-expect 'down where there is nothing' 'was not running' "$holdfast" down --data-dir "$folder/none"
+expect 'down of an empty folder finds no plane' 'was not running' "$holdfast" down --data-dir "$folder/none"
 start_again
-expect 'down ends a running one, and says what stays' "^stopped.jobs and logs stay in $plane: 'holdfast up --data-dir $plane' goes on" "$holdfast" down --data-dir "$plane" --timeout 60s
-expect_end 'and it has ended' "$SERVER_PID"
+expect 'down ends a running plane, and tells what stays' "^stopped.jobs and logs stay in $plane: 'holdfast up --data-dir $plane' goes on" "$holdfast" down --data-dir "$plane" --timeout 60s
+expect_end 'that up has ended with code 0' "$SERVER_PID"
 SERVER_PID=
 
 # ---- down fails no job: the job continues at the next up, however its programs handle SIGTERM and even
@@ -228,35 +228,35 @@ trapper deaf OnFailure '' '{backoffLimit: 0}' 1 | create_job >/dev/null
 for job in bad good deaf; do
 	expect "$job runs" '' until_true 600 runs_times "$job" 1
 done
-expect 'down ends them' 'stopped' "$holdfast" down --data-dir "$plane" --timeout 60s
+expect 'down ends the jobs' 'stopped' "$holdfast" down --data-dir "$plane" --timeout 60s
 wait "$SERVER_PID" || true
 start_again
 for job in bad good deaf; do
-	expect "$job goes on after down, at nobody's cost" '' until_true 600 runs_times "$job" 2
-	expect "$job was replaced as the machine's doing" 'class +infrastructure' "$holdfast" why "$job"
+	expect "$job goes on after down, without a charge" '' until_true 600 runs_times "$job" 2
+	expect "$job restarted with class infrastructure" 'class +infrastructure' "$holdfast" why "$job"
 done
 trapper slow Never ": > $folder/told; test -e $folder/free || read x < $folder/go; exit 1" '{}' 60 | create_job >/dev/null
 mkfifo "$folder/go"
 expect 'slow runs' '' until_true 600 runs_times slow 1
 "$holdfast" down --data-dir "$plane" >/dev/null 2>&1 &
 down=$!
-expect 'slow is told to end' '' until_true 600 test -e "$folder/told"
+expect 'job slow gets SIGTERM' '' until_true 600 test -e "$folder/told"
 kill -9 "$SERVER_PID"
 wait "$SERVER_PID" 2>/dev/null || true
 wait "$down" || true
 start_again
-expect 'a down that was cut short ends no job either' '' until_true 600 runs_times slow 2
+expect 'an interrupted down fails no job' '' until_true 600 runs_times slow 2
 # While up ends the pods, its API still answers.
 rm -f "$folder/told"
 "$holdfast" down --data-dir "$plane" >/dev/null 2>&1 &
 down=$!
-expect 'slow is told to end again' '' until_true 600 test -e "$folder/told"
+expect 'job slow gets SIGTERM again' '' until_true 600 test -e "$folder/told"
 expect 'get is answered while down waits' 'slow-master-0.*Running' "$holdfast" get pods
 # Readers of the pipe get its end.
 : >"$folder/free"
 exec 3<>"$folder/go"
 echo >&3
-expect_end 'down ends once slow is let go' "$down"
+expect_end 'down ends when job slow has ended' "$down"
 wait "$SERVER_PID" || true
 SERVER_PID=
 
@@ -266,8 +266,8 @@ node_uid() { api /api/v1/nodes/local | sed -n 's/.*"uid":"\([^"]*\)".*/\1/p'; }
 first=$(node_uid)
 another_node() { local uid; uid=$(node_uid) && [ -n "$uid" ] && [ "$uid" != "$first" ]; }
 expect 'the node can be deleted' 'Success' api /api/v1/nodes/local -X DELETE
-expect 'and is registered anew' '' until_true 100 another_node
-expect 'which the log tells' 'was deleted; the kubelet registers it again' cat "$plane.log"
+expect 'the kubelet registers the deleted node again' '' until_true 100 another_node
+expect 'the log tells that the node was deleted' 'was deleted; the kubelet registers it again' cat "$plane.log"
 # More idle connections than the server accepts at a time.
 crowd() {
 	python3 - "$(sed -n 's/.*127.0.0.1:\([0-9]*\).*/\1/p' "$KUBECONFIG")" "$folder" <<-'END'
@@ -279,11 +279,11 @@ crowd() {
 	END
 }
 (ulimit -n 2048 && crowd) &
-expect 'a crowd is there' '' until_true 300 test -p "$folder/home"
-expect 'and keeps nobody out' 'local' "$holdfast" get nodes
+expect 'more idle connections are open than the server accepts' '' until_true 300 test -p "$folder/home"
+expect 'idle connections do not keep other clients out' 'local' "$holdfast" get nodes
 echo >"$folder/home"
 wait $!
-expect 'down ends this one' 'stopped' "$holdfast" down --data-dir "$plane" --timeout 60s
+expect 'down ends the plane with idle connections' 'stopped' "$holdfast" down --data-dir "$plane" --timeout 60s
 wait "$SERVER_PID" || true
 SERVER_PID=
 
@@ -292,34 +292,34 @@ mkdir "$folder/lone"
 cp "$holdfast" "$folder/lone/holdfast"
 "$folder/lone/holdfast" up --network host --listen 127.0.0.1:0 --data-dir "$folder/lone/plane" >/dev/null 2>"$folder/lone.log" &
 SERVER_PID=$!
-expect 'that its library is missing is said' '' \
+expect 'the log tells that the library for names is missing' '' \
 	until_true 100 grep -q 'not find each other by name: libholdfast-names.so is missing' "$folder/lone.log"
-expect 'once' '^1' grep -c 'libholdfast-names.so is missing' "$folder/lone.log"
-expect 'and it can be ended' '' until_true 100 "$holdfast" down --data-dir "$folder/lone/plane" --timeout 60s
+expect 'the log tells it once' '^1' grep -c 'libholdfast-names.so is missing' "$folder/lone.log"
+expect 'down ends a plane without the library' '' until_true 100 "$holdfast" down --data-dir "$folder/lone/plane" --timeout 60s
 wait "$SERVER_PID" || true
 SERVER_PID=
 
 # ---- in the background
 expect 'up --detach returns when it is ready' "export KUBECONFIG=$plane/kubeconfig" \
 	"$holdfast" up --detach --listen 127.0.0.1:0 --data-dir "$plane"
-expect 'and it is' 'local' "$holdfast" get nodes
-expect 'a second one says so, with its code' 'already .*rc 1' \
+expect 'after --detach the plane answers' 'local' "$holdfast" get nodes
+expect 'a second up --detach ends with code 1' 'already .*rc 1' \
 	rc_of "$holdfast" up --detach --listen 127.0.0.1:0 --data-dir "$plane"
 port=$(sed -n 's/.*127.0.0.1:\([0-9]*\).*/\1/p' "$plane/kubeconfig")
 
 # ---- errors at the start
-expect 'a port that is taken' "listen 127.0.0.1:$port.*in use.*rc 125" \
+expect 'a port in use is an error' "listen 127.0.0.1:$port.*in use.*rc 125" \
 	rc_of "$holdfast" up --listen "127.0.0.1:$port" --data-dir "$folder/other"
-expect 'it leaves nothing behind' '' test ! -e "$folder/other"
+expect 'an up that could not start leaves no folder' '' test ! -e "$folder/other"
 expect 'other addresses are refused' 'only 127.0.0.1.*rc 2' rc_of "$holdfast" up --listen 0.0.0.0:0
-expect 'what is no address' 'ADDRESS:PORT.*rc 2' rc_of "$holdfast" up --listen here
+expect 'a text that is no address is refused' 'ADDRESS:PORT.*rc 2' rc_of "$holdfast" up --listen here
 : >"$folder/file"
 one_line() { rc_of "$@" | sed -n '1!G;h;$p' | tr '\n' '@'; }
-expect 'a folder that is a file is one line' "^rc 125@holdfast: [^@]*$folder/file[^@]*@[^@]*$" \
+expect 'a file instead of the folder gives one line' "^rc 125@holdfast: [^@]*$folder/file[^@]*@[^@]*$" \
 	one_line env HOLDFAST_DIR="$folder/file" "$holdfast" up --listen 127.0.0.1:0
-expect 'a folder that cannot be' "$folder/file.*rc 125" \
+expect 'a folder below a file is an error' "$folder/file.*rc 125" \
 	rc_of "$holdfast" up --listen 127.0.0.1:0 --data-dir "$folder/file/plane"
-expect 'a folder where none can be' '/proc/nowhere.*rc 125' \
+expect 'a folder below /proc is an error' '/proc/nowhere.*rc 125' \
 	rc_of "$holdfast" up --listen 127.0.0.1:0 --data-dir /proc/nowhere
 for verb in "run $folder/keep.yaml" up down; do
 	# shellcheck disable=SC2086 # words
@@ -331,11 +331,11 @@ if [ "$(id -u)" -ne 0 ]; then
 	expect 'a folder that cannot be written' 'Permission denied.*rc 125' \
 		rc_of "$holdfast" up --listen 127.0.0.1:0 --data-dir "$folder/closed/plane"
 fi
-expect 'a disk that is full before the store is there' 'disk is full.*rc 125' full_disk 32
-expect 'a limit of the size of files reads as a full disk' 'disk is full.*rc 125' small_files 8
-expect 'a disk that is full before the node is there' '(disk is full|No space left on device).*rc 125' full_disk 64
-expect 'a disk that a job filled is told, and the job can be deleted' \
+expect 'a disk full before the store exists is an error' 'disk is full.*rc 125' full_disk 32
+expect 'a limit of the size of files is reported as a full disk' 'disk is full.*rc 125' small_files 8
+expect 'a disk full before the node exists is an error' '(disk is full|No space left on device).*rc 125' full_disk 64
+expect 'a disk that a job filled is reported, and the job can be deleted' \
 	"^(not tried: no mount namespace.?|.*disk +node .local.: .* [0-9]{1,2} of 3072 KiB are free.*Disk: .*nearly full.*warning: node .local.*Ready,DiskPressure.*NodeHasDiskPressure.*up again.*pytorchjob/keep deleted.0.stopped.jobs and logs stay in [^{}]*holdfast: [^{}]* (the disk is full|No space left on device).rc 125.?)$" \
 	filled_disk
-expect 'down ends the one in the background' 'stopped' "$holdfast" down --data-dir "$plane" --timeout 60s
+expect 'down ends the plane in the background' 'stopped' "$holdfast" down --data-dir "$plane" --timeout 60s
 finish

@@ -46,13 +46,13 @@ _TELL_EVERY_SECONDS = 5.0
 
 
 def _find_address(path: str) -> str:
-    """An abstract socket is written with "@" in the environment, and starts with a NUL in the kernel."""
+    """Return the address of a path. "@" in front stands for the NUL with which the name of an abstract socket begins."""
     return "\0" + path[1:] if path.startswith("@") else path
 
 
 # The socket of the node's agent, or of `holdfast run`.
 _agent = _find_address(os.environ.get("HOLDFAST_AGENT_SOCKET", "/run/holdfast/agent.sock"))
-# The socket of the `holdfast exec` that started this process, if one did.
+# The socket of the `holdfast exec` around this process, if there is one; else the agent's.
 _path = _find_address(os.environ.get("HOLDFAST_REPORT_SOCKET", "")) or _agent
 _socket: socket.socket
 _save_asked = False
@@ -60,7 +60,7 @@ _tell_at = 0.0
 
 
 def _open_socket() -> None:
-    """Each process needs a socket of its own, so that a request to save reaches it."""
+    """Open the socket of this process: a request to save reaches a process only through a socket of its own."""
     global _socket, _save_asked, _tell_at
     if "_socket" in globals():
         _socket.close()  # of the parent process
@@ -135,7 +135,7 @@ def should_save() -> bool:
 
 
 def _send_patiently(text: bytes) -> None:
-    """The end of the process may wait for this report, so a socket that is full gets a fifth of a second."""
+    """Send a report, and try again for a fifth of a second if the socket is full: a planned stop may wait for it."""
     for _ in range(20):
         try:
             _socket.sendto(text, _path)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Holdfast authors
-"""The hooks of Lightning that report steps; the same for the packages lightning and pytorch_lightning.
+"""The hooks that report steps from Lightning, shared by the modules lightning and pytorch_lightning.
 
 Each of the two packages accepts only callbacks of its own base class, so each has a module of its own here.
 """
@@ -56,7 +56,7 @@ class Hooks:
             return  # gradients are accumulated; the optimizer has not stepped
         self._step = trainer.global_step
         loss = outputs.get("loss") if isinstance(outputs, dict) else outputs
-        # To read a tensor on a GPU is to wait for the GPU. The loggers do so every log_every_n_steps steps.
+        # Reading a tensor on a GPU waits for the GPU. The loggers wait too, every log_every_n_steps steps.
         is_logged = bool(trainer.loggers) and self._step % trainer.log_every_n_steps == 0
         if _is_on_host(loss) or is_logged:
             self._loss = _read_loss(loss)
@@ -73,5 +73,5 @@ class Hooks:
         self._report(trainer, phase="other")
 
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:
-        # Of a process that makes more than 60 steps a second, the last report may have been dropped.
+        # The agent takes 60 reports a second from a process, so it may have dropped the last one.
         self._report(trainer)

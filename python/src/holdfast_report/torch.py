@@ -30,7 +30,7 @@ __all__ = ["Watch", "watch"]
 
 
 def _find_rank() -> Optional[int]:
-    """Return the rank in torch.distributed; None (then the environment counts) without a process group."""
+    """Return the rank in torch.distributed; None without a process group: report() then reads the environment."""
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         return int(torch.distributed.get_rank())
     return None
@@ -56,7 +56,7 @@ class Watch:
         self._total = total
         self._own_ms: Optional[float] = None
         self._wait_ms: Optional[float] = None
-        # Times of time.monotonic(); None if this step has no such time yet, or it would mislead.
+        # Times of time.monotonic(); None if this step has no such time yet, or the time would include other work.
         self._gradients_ready: Optional[float] = None
         self._previous_begin: Optional[float] = None
         self._undo: List[Callable[[], None]] = []
@@ -70,7 +70,7 @@ class Watch:
         self._gradients_ready = time.monotonic()
 
     def _before_step(self, *args: Any) -> None:
-        """DistributedDataParallel has waited for the other ranks before optimizer.step() begins."""
+        """Measure own and wait time. DistributedDataParallel has waited for other ranks before optimizer.step() begins."""
         begin, ready, previous = time.monotonic(), self._gradients_ready, self._previous_begin
         self._own_ms = self._wait_ms = None
         if ready is not None and previous is not None:
@@ -119,7 +119,7 @@ class Watch:
 
     def _hook_gradients(self, model: Any) -> None:
         parameters = [p for p in model.parameters() if p.requires_grad]
-        # The host runs ahead of a GPU, so its clock tells nothing of the work of one.
+        # The host runs ahead of a GPU, so a clock on the host cannot measure the work of the GPU.
         if all(p.device.type == "cpu" for p in parameters) and hasattr(torch.autograd.graph,
                                                                       "register_multi_grad_hook"):
             handle = torch.autograd.graph.register_multi_grad_hook(parameters, self._on_gradients)

@@ -29,7 +29,8 @@ class HoldfastCallback(TrainerCallback):
     """Reports each optimizer step of a Trainer.
 
     The Trainer's own callback runs before this one and sets control.should_evaluate and control.should_save.
-    The handler clears each flag before on_evaluate and on_save. So the flags tell what comes next.
+    The Trainer clears each flag before it calls on_evaluate or on_save. So the flags tell whether an evaluation or
+    a checkpoint comes next.
     """
 
     def __init__(self) -> None:
@@ -49,7 +50,7 @@ class HoldfastCallback(TrainerCallback):
         self._is_training = True
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        # Of a process that makes more than 60 steps a second, the last report may have been dropped.
+        # The agent takes 60 reports a second from a process, so it may have dropped the last one.
         self._report(args, state, control)
         self._is_training = False
 
