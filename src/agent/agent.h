@@ -35,7 +35,7 @@ struct hf_agent_options {
 	bool kmsg_trust_user;
 	/* path of sysfs, to find the driver of a device named in the log; NULL: not checked */
 	const char *sys;
-	/* the table of rules; NULL: the built-in table; outlives the agent */
+	/* table of rules, which outlives the agent; NULL: the built-in table */
 	const struct hf_health_rules *rules;
 	struct hf_metrics *metrics; /* may be NULL: then do not call hf_agent_update_metrics() */
 	uint64_t seed;

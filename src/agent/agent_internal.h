@@ -45,10 +45,11 @@ struct hf_agent {
 	struct hf_exec_socket *exec_socket;
 	bool job_problem_told;
 	struct hf_kubelet_silence *kubelet_silence;
-	struct hf_arena *ranks_arena; /* holds the list of ranks of the last report */
+	struct hf_arena *ranks_arena; /* this arena holds the list of ranks of the last report */
 	struct hf_timer *ranks_timer;
 
-	struct hf_arena *arenas[2]; /* one holds the memory of the brain, the other the next step */
+	/* one arena holds the memory of the brain, the other the next step */
+	struct hf_arena *arenas[2];
 	int arena;
 	struct hf_health_memory memory;
 	hf_time boot_at;

@@ -16,7 +16,8 @@
 struct fence {
 	char uid[HF_REPORT_POD_UID_MAX];
 	uint32_t seconds;
-	uint32_t published; /* the pod's seconds in the published list; 0: not published yet */
+	/* the fence of the pod in the published list, in seconds; 0: not published */
+	uint32_t published;
 	hf_time heard_at;
 };
 

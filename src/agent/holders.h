@@ -27,7 +27,7 @@ struct hf_holder {
 	char uid[HF_POD_UID_MAX]; /* "": not known */
 	/* the kubelet's hash of a static pod, whose mirror pod may be created again; "": no static pod */
 	char hash[HF_POD_HASH_MAX];
-	/* when the kubelet's list no longer had the holding; NONE: still held */
+	/* when the holding was missing in the kubelet's list; NONE: still held */
 	hf_time until;
 };
 

@@ -27,7 +27,7 @@ struct hf_journal {
 	hf_time boot_at; /* the steps' clock at the start of the journal's boot */
 	struct hf_kmsg_place place;
 	uint64_t lost; /* records of the kernel's log that were lost in the journal's boot */
-	/* memory.doubted is true because DeviceHealth was not read (previous_health.h) */
+	/* memory.doubted holds because DeviceHealth was not read (previous_health.h) */
 	bool unasked;
 };
 

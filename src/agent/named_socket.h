@@ -18,7 +18,7 @@ struct hf_named_socket;
 
 struct hf_named_socket_options {
 	struct hf_loop *loop;
-	/* the path; its folder must exist, and an old socket at the path is replaced */
+	/* path of the socket; its folder must exist, and an old socket is replaced */
 	const char *path;
 	/* SOCK_DGRAM: with the senders' credentials; SOCK_SEQPACKET: the socket listens */
 	int type;

@@ -17,7 +17,7 @@ struct process {
 	bool closed;
 	bool told; /* exec has told a state */
 	struct hf_process_state state;
-	hf_time at; /* when the phase, start and ordinal of the state last changed */
+	hf_time at; /* when the phase, the start or the ordinal of the state last changed */
 	bool sent;
 	struct hf_process_target target; /* the last one sent */
 	/* an order waits until the API server has DeviceHealth with this pod */

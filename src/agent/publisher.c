@@ -43,7 +43,7 @@ struct slot {
 	struct hf_backoff backoff;
 	hf_time sent_at, begun_at;
 	bool failing, written;
-	bool there;        /* the object exists, by the last answer of the API server */
+	bool there;        /* the object existed in the last answer of the API server */
 	bool made;         /* the object was just created, and its status has yet to be found */
 	bool urgent;       /* the waiting patch does not wait for the gap */
 	char why[WHY_MAX]; /* while it fails */

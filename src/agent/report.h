@@ -27,7 +27,7 @@ struct hf_report {
 	size_t fences_len;
 	const struct hf_process_entry *processes;
 	size_t processes_len;
-	bool processes_known; /* false: the published list of processes stays as it is */
+	bool processes_known; /* false: the published list of processes must not be changed */
 	const char *label;    /* the node's label */
 	uint64_t lost;
 	hf_time now; /* of the steps' clock */

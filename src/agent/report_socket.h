@@ -25,7 +25,7 @@ struct hf_report_socket;
 
 struct hf_report_socket_options {
 	struct hf_loop *loop;
-	/* the path; its folder must exist, and an old socket at the path is replaced */
+	/* path of the socket; its folder must exist, and an old socket is replaced */
 	const char *path;
 	/* how often to check whether the path is still the agent's socket; 0: 5 s */
 	hf_time look_every;

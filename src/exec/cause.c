@@ -422,7 +422,8 @@ static bool is_failure(const char *line, size_t len, size_t at)
 
 enum hf_exec_cause hf_exec_cause_of(const char *line, size_t len)
 {
-	uint64_t letters = 0; /* filled at the first label: most lines have none */
+	/* the first letters of all errors; found only for a line with a label, which most lines lack */
+	uint64_t letters = 0;
 	enum hf_exec_cause cause = HF_EXEC_CAUSE_NONE;
 	unsigned steps = STEPS_MAX;
 

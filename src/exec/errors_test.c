@@ -143,7 +143,7 @@ static const struct form cuda_forms[] = {
 	/* NCCL */
 	{"n7:91:112 [3] enqueue.cc:1420 NCCL WARN Cuda failure '", "'", text_of},
 	{"n7:91:112 [3] NCCL WARN Cuda failure 1 '", "'", text_of},
-	/* XLA, CuPy, Kokkos, Triton, TensorRT, the samples of CUDA */
+	/* the forms of XLA, CuPy, Kokkos, Triton, TensorRT and the samples of CUDA */
 	{"failed call to cuInit: CUDA_ERROR_X: ", "", text_of},
 	{"cupy_backends.cuda.api.runtime.CUDARuntimeError: cudaErrorX: ", "", text_of},
 	{"RuntimeError: Triton Error [CUDA]: ", "", text_of},

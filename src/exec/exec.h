@@ -46,15 +46,16 @@ struct hf_exec_options {
 	char *const *argv;           /* CMD, NULL-terminated; found as execvp does */
 	const char *agent_socket;    /* "": no agent */
 	const char *termination_log; /* "": none */
-	bool termination_create;     /* creates termination_log if the file is missing */
-	bool keep_code;              /* ends with CMD's own code instead of 220 to 225 */
-	/* ends CMD if a rank reports no step for this many seconds; 0: never */
+	bool termination_create;     /* exec creates the file termination_log if it is missing */
+	bool keep_code;              /* exec ends with the code of CMD instead of 220 to 225 */
+	/* exec ends CMD if a rank reports no step for this many seconds; 0: never */
 	uint32_t hang_after_s;
 	/* SIGTERM from outside waits this many seconds for a save; 0: not at all */
 	uint32_t save_s;
-	int save_signal;  /* the signal that asks programs without should_save() to save; 0: none */
-	bool hold;        /* exec starts CMD for the first time after the agent's go */
-	uint32_t fence_s; /* ends CMD if the node had no contact for this many seconds; 0: never */
+	int save_signal; /* the signal that asks programs without should_save() to save; 0: none */
+	bool hold;       /* exec starts CMD for the first time after the agent's go */
+	/* exec ends CMD if the node had no contact for this many seconds; 0: never */
+	uint32_t fence_s;
 };
 
 /* Reads the words behind "exec" and the environment.  Returns 0, or the exit code after a message on stderr. */

@@ -18,7 +18,7 @@ HF_BEGIN_DECLS
 
 struct hf_exec_child {
 	char *const *argv;
-	int err_fd;      /* becomes CMD's stderr; -1: CMD inherits exec's stderr */
+	int err_fd;      /* this descriptor becomes CMD's stderr; -1: CMD inherits exec's stderr */
 	bool foreground; /* CMD gets a process group of its own, in the terminal's foreground */
 	bool group;      /* gets a group of its own */
 	const sigset_t *mask; /* its signal mask */

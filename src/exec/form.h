@@ -39,7 +39,7 @@ const char *hf_exec_form_next(enum hf_exec_form_kind kind, size_t *at);
 
 /* Whether the line begins with the form, in which '#' stands for a number. */
 bool hf_exec_form_begins(const char *line, size_t len, const char *form);
-/* Whether one of the kind's forms is somewhere in the line. */
+/* Whether one of the forms of this kind is somewhere in the line. */
 bool hf_exec_form_any_in(const char *line, size_t len, enum hf_exec_form_kind kind);
 /* Whether one of the kind's phrases is somewhere in the line.  Phrases are in small letters and match capitals
  * too; '%' stands for a number. */

@@ -57,7 +57,7 @@ void hf_exec_orders_tell(struct hf_exec_orders *orders, int64_t now_ms);
 /* The contents of `told` have changed. */
 void hf_exec_orders_touch(struct hf_exec_orders *orders);
 
-/* In the phases WAITING and DOWN: whether CMD may be started now. */
+/* Whether exec may start CMD now; asked in the phases WAITING and DOWN. */
 bool hf_exec_orders_let_start(const struct hf_exec_orders *orders, int64_t now_ms);
 /* The caller is about to start CMD: CMD gets the generation and attempt of the last target. */
 void hf_exec_orders_started(struct hf_exec_orders *orders, int64_t now_ms);

@@ -36,7 +36,7 @@ enum hf_exec_phase {
 };
 
 enum hf_exec_event {
-	HF_EXEC_ORDER,   /* a target above the present start of the rank came: stop CMD */
+	HF_EXEC_ORDER,   /* the agent sent a target above the present start of the rank: stop CMD */
 	HF_EXEC_GO,      /* the target lets a process run */
 	HF_EXEC_STAY,    /* CMD and all descendants have ended, and exec keeps the container */
 	HF_EXEC_LEAVE,   /* CMD has ended, and exec ends too */

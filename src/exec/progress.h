@@ -26,7 +26,7 @@ struct hf_progress {
 	struct hf_progress_rank {
 		int32_t number; /* -1: not reported */
 		pid_t pid;      /* the process that sent the rank's last report */
-		/* start time of that process: another process may get its pid later */
+		/* start time of that process, because another process may get its pid later */
 		uint64_t started;
 		bool done; /* the rank has done all of its steps */
 		struct hf_health_rank_memory memory;

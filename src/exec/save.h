@@ -33,7 +33,7 @@ struct hf_exec_sender {
 struct hf_save {
 	struct hf_save_process {
 		pid_t pid;
-		/* start time of the process: another process may get its pid later */
+		/* start time of the process, because another process may get its pid later */
 		uint64_t started;
 		struct hf_exec_sender sender;
 		bool asked, done;

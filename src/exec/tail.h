@@ -37,8 +37,8 @@ struct hf_tail {
 	char line[HF_TAIL_LINE_BYTES_MAX];
 	size_t line_len;
 	struct hf_tail_named named[HF_TAIL_CAUSES]; /* the gravest cause first */
-	bool headed;            /* the line before may be the first of an error of two lines */
-	int64_t others_until_s; /* lines before this time may be another rank's */
+	bool headed;            /* the previous line may be the first of an error of two lines */
+	int64_t others_until_s; /* until this time lines may be of another rank */
 };
 
 void hf_tail_add(struct hf_tail *tail, const char *bytes, size_t len, int64_t now_s);

@@ -9,7 +9,7 @@
 
 struct cleaner {
 	char *text;
-	size_t len, at; /* the number of bytes to read, and the index of the next */
+	size_t len, at; /* len: the number of bytes to read; at: the index of the next byte */
 	/* the number of bytes written, never more than read, and the index where the last line begins */
 	size_t out, line;
 	size_t back;   /* pending backspaces */

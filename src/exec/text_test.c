@@ -68,12 +68,12 @@ static void bytes_that_are_no_characters_are_marked(void **state)
 		    "b",
 		    "a?b"),
 		ROW("\x80\xbf", "??"),
-		/* an overlong form, a surrogate, a number beyond Unicode */
+		/* these bytes are an overlong form, a surrogate, a number beyond Unicode */
 		ROW("\xc0\xaf.", "??."),
 		ROW("\xe0\x80\xaf.", "???."),
 		ROW("\xed\xa0\x80.", "???."),
 		ROW("\xf4\x90\x80\x80.", "????."),
-		/* a character cut off by another character, and by the end of the text */
+		/* here a character is cut off by another character, and by the end */
 		ROW("\xe2\x82"
 		    "a",
 		    "?a"),

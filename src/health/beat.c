@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define KEY_MAX 16
-#define STEP_DIGITS 18 /* any number of this many digits fits 63 bits */
+#define STEP_DIGITS 18 /* any number with this many digits fits 63 bits */
 #define US_DIGITS 15
 
 enum key {

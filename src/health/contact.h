@@ -40,7 +40,7 @@ enum hf_contact_word {
 	HF_CONTACT_FRESH,
 	HF_CONTACT_OLD,
 	HF_CONTACT_BROKEN,     /* no record */
-	HF_CONTACT_OTHER_BOOT, /* the record is of another boot, and tells nothing about this one */
+	HF_CONTACT_OTHER_BOOT, /* the record is of another boot, so it tells nothing about this boot */
 	HF_CONTACT_FUTURE,     /* whoever wrote it had another clock */
 };
 

@@ -10,19 +10,19 @@ HF_BEGIN_DECLS
 /* The events of a device.  device_states.c has the next state by state and event; device_events.c finds the
  * events. */
 enum hf_health_event {
-	HF_HEALTH_HEARD,     /* a detector can see the device, which has no fault */
-	HF_HEALTH_SILENT,    /* no detector could see the device for a while */
+	HF_HEALTH_HEARD,     /* event: a detector can see the device, which has no fault */
+	HF_HEALTH_SILENT,    /* event: no detector could see the device for a while */
 	HF_HEALTH_WEAK,      /* evidence that needs to be confirmed */
 	HF_HEALTH_CONFIRMED, /* that evidence was confirmed */
-	HF_HEALTH_STOPPED,   /* evidence of a class that stops the device */
+	HF_HEALTH_STOPPED,   /* event: evidence of a class that stops the device */
 	HF_HEALTH_QUIET,     /* no fault for long enough */
-	HF_HEALTH_MENDED,    /* positive evidence has ended the device's fatal faults */
-	/* positive evidence has ended the fatal faults, but a weaker fault is open */
+	HF_HEALTH_MENDED,    /* event: positive evidence has ended the fatal faults of the device */
+	/* event: positive evidence has ended the fatal faults; a weaker one is open */
 	HF_HEALTH_EASED,
-	HF_HEALTH_COVERED, /* a fault of the node covers the device's faults */
+	HF_HEALTH_COVERED, /* event: a fault of the node covers the faults of the device */
 	HF_HEALTH_BOOTED,
 	HF_HEALTH_FLAPPED,  /* too often */
-	HF_HEALTH_RELAPSED, /* new evidence during the probation after a remediation */
+	HF_HEALTH_RELAPSED, /* event: new evidence during the probation after a remediation */
 	HF_HEALTH_PASSED,   /* probation */
 	HF_HEALTH_TAKEN,    /* orders from here on: quarantine */
 	HF_HEALTH_BEGUN,

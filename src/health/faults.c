@@ -519,7 +519,7 @@ static void open_fault(struct hf_health_fault *f, hf_time at)
 struct before {
 	bool same;       /* the evidence continues an event */
 	bool stands;     /* the fault had stopped its device, and still does */
-	hf_time stopped; /* when any fault last stopped the device; NONE: the device works */
+	hf_time stopped; /* when a fault last stopped the device; NONE: the device works */
 };
 
 /* Whether another fault of the device has had a line of the same incident.  The kernel prints several lines about

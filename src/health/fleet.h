@@ -54,7 +54,7 @@ struct hf_health_window {
 struct hf_health_policy {
 	enum hf_health_mode mode;
 	bool paused;
-	/* restart the node although pods remain that cannot be drained */
+	/* restart a node although pods remain that cannot be drained */
 	bool force_drain;
 	struct hf_health_limit unavailable; /* most nodes out of use, for any reason */
 	struct hf_health_limit quarantines; /* within their window */
@@ -98,9 +98,9 @@ struct hf_health_node {
 	bool weighed; /* the breaker has counted this bad state already */
 	/* the window has counted this quarantine already; it was lost with the Node object */
 	bool counted;
-	hf_time observed_at; /* time of the agent's last report; NONE: there is no agent */
+	hf_time observed_at; /* when the agent of the node last reported; NONE: there is no agent */
 	bool same_boot;      /* the evidence is of the boot that the node is in */
-	bool unavailable;    /* cordoned, tainted or not ready, for any reason */
+	bool unavailable;    /* the node is cordoned, tainted or not ready, for any reason */
 	bool foreign;        /* … and not by Holdfast */
 	bool owned;          /* quarantined by Holdfast */
 	hf_time owned_at;
@@ -131,7 +131,7 @@ struct hf_health_node {
 struct hf_health_breaker {
 	bool tripped;
 	uint64_t epoch;    /* of the last closing */
-	hf_time closed_at; /* evidence from before this time moves nothing; NONE: never closed */
+	hf_time closed_at; /* evidence from before this time has no effect; NONE: never closed */
 };
 
 struct hf_health_quarantined {
@@ -154,7 +154,7 @@ struct hf_health_fleet {
 enum hf_health_answer {
 	HF_HEALTH_NOTHING, /* there is nothing to do */
 	HF_HEALTH_GO,
-	HF_HEALTH_WOULD, /* it would be done, but the policy only observes */
+	HF_HEALTH_WOULD, /* Holdfast would do it, but the policy only observes */
 	HF_HEALTH_HELD,  /* something forbids it */
 	HF_HEALTH_WAITS, /* for what is under way */
 	HF_HEALTH_ANSWERS
@@ -165,7 +165,7 @@ enum hf_health_doing {
 	HF_HEALTH_DO_NOTHING,
 	HF_HEALTH_DO_QUARANTINE,
 	HF_HEALTH_DO_REMEDY, /* `action` tells which */
-	HF_HEALTH_DO_FAIL,   /* record that the remedy under way has not helped in time */
+	HF_HEALTH_DO_FAIL,   /* to record that the remedy under way has not helped in time */
 	HF_HEALTH_DO_GIVE_UP,
 	HF_HEALTH_DO_RELEASE,
 	HF_HEALTH_DOINGS

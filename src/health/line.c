@@ -524,7 +524,7 @@ static const struct {
 	{"Will cause a leak of a command resource", HF_HEALTH_CODE_MLX5_LEAK},
 	{"device's health compromised", HF_HEALTH_CODE_MLX5_HEALTH},
 	{"health recovery succeeded", 0},
-	{"health revovery succeded", 0}, /* as the first version of March 2021 spelled it */
+	{"health revovery succeded", 0}, /* the spelling of the first version of March 2021 */
 	{"device recovered", 0},
 	{"device Failed", HF_HEALTH_CODE_MLX5_UNRECOVERED},
 	{"mlx5_pci_resume: mlx5_load_one failed", HF_HEALTH_CODE_MLX5_UNRECOVERED},

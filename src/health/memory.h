@@ -33,15 +33,15 @@ struct hf_health_fault {
 	bool open;
 	/* by its rule the fault is a consequence, if the device has a fault that may cause it */
 	bool follows;
-	bool attached; /* a consequence of another fault of the device: it never acts */
+	bool attached; /* the fault is a consequence of another fault of the device: it never acts */
 	/* a fault of a link to a device that is off the bus; the loss of that device acts instead */
 	bool of_loss;
-	bool covered; /* part of a fault of the node, which acts instead */
-	/* began with the failure of a PCIe port above the device, which is its cause */
+	bool covered; /* the fault is part of a fault of the node, which acts instead */
+	/* the fault began with the failure of a PCIe port above the device */
 	bool of_port;
-	/* acted until the kernel recovered the device in this step; false between steps */
+	/* the fault acted until a recovery in this step; false between steps */
 	bool passed;
-	bool confirmed; /* was seen often enough while it was open to be more than a suspicion */
+	bool confirmed; /* the fault was seen often enough to be more than a suspicion */
 	bool program;   /* counts errors that programs may cause */
 	/* the class was raised because the device stopped too often; before that it was milder_cls: */
 	bool raised;
@@ -77,12 +77,12 @@ struct hf_health_device {
 		/* addresses of the PCIe ports between the device and the processor, in this boot */
 		[HF_HEALTH_ABOVE_MAX];
 	enum hf_health_kind kind;
-	bool owned; /* quarantined by an order, until an order releases the device */
+	bool owned; /* an order has quarantined the device, and none has released it */
 	/* a probe named the device in this boot, or there was evidence about it in this boot */
 	bool seen;
 	enum hf_health_state state;
 	hf_time since;
-	uint64_t generation; /* grows by one with each change of the state */
+	uint64_t generation; /* number that grows by one with each change of the state */
 	hf_time heard_at;    /* the last time at which a working detector could see the device */
 	hf_time watched_at;  /* since when detectors have worked without a pause */
 	hf_time fresh_after; /* time of the boot, or of a cure; earlier evidence is dropped */
@@ -138,7 +138,7 @@ struct hf_health_memory {
 	bool counted; /* GPUs were counted in this boot */
 	bool offered; /* the kubelet offers GPUs, and no other source has found one */
 	size_t devices_len;
-	struct hf_health_device *devices; /* allocated in the arena that the step got */
+	struct hf_health_device *devices; /* the devices lie in the arena that the step got */
 };
 
 /* Makes an empty memory, for a new node or if the journal cannot be read. */

@@ -110,7 +110,7 @@ struct hf_mend_view {
 	/* budgets, breaker and windows permit the act, and the node has no other open act */
 	bool allowed;
 	const char *why_not; /* NULL: unknown */
-	hf_time drain_until; /* the pods have to be gone at this time; NEVER: no limit */
+	hf_time drain_until; /* deadline by which the pods have to be gone; NEVER: no limit */
 	hf_time settle;      /* how long after the act no new fault may come */
 	/* When the newest proved act on this node ended; NONE: no act was proved. */
 	hf_time mended_at;
@@ -142,12 +142,12 @@ enum hf_mend_do {
 	HF_MEND_DO_NOTHING,
 	HF_MEND_QUARANTINE,   /* put the taint on the node */
 	HF_MEND_TAKE_LEASE,   /* holdfast-mend-NODE */
-	HF_MEND_OPERANDS_OFF, /* first write saved.labels, then change the labels of the Node */
-	HF_MEND_MOVE_PODS,    /* ask the job operator to move its pods, and evict the other pods */
-	HF_MEND_CREATE_POD,   /* the actor's */
+	HF_MEND_OPERANDS_OFF, /* do: write saved.labels, then change the labels of the Node */
+	HF_MEND_MOVE_PODS, /* do: ask the job operator to move its pods, and evict the other pods */
+	HF_MEND_CREATE_POD, /* the actor's */
 	HF_MEND_DELETE_POD,
-	HF_MEND_ACT_HERE, /* write phase Acting and act.startedAt, then perform the remedy once */
-	HF_MEND_RESTORE,  /* put back what is saved, then erase saved */
+	HF_MEND_ACT_HERE, /* do: write phase Acting and act.startedAt, then perform the remedy once */
+	HF_MEND_RESTORE, /* do: put back what is saved, then erase saved */
 	HF_MEND_RELEASE_LEASE,
 	HF_MEND_DOS
 };
@@ -163,7 +163,7 @@ struct hf_mend_step {
 	bool prove; /* write status.proof when `next` is written; its text is the message */
 	enum hf_mend_do act;
 	char message[HF_MEND_MESSAGE_MAX]; /* "": the stored message stays */
-	hf_time wake_at;                   /* when time alone may change the answer; NEVER: not */
+	hf_time wake_at; /* when the answer may change by time alone; NEVER: it does not */
 };
 
 void hf_mend_step(const struct hf_mend_view *view, struct hf_mend_step *ret_step);

@@ -25,9 +25,9 @@
 enum {
 	DOWNED,           /* link_downed */
 	FATAL,            /* counters that must not rise */
-	SYMBOLS,          /* symbol errors at the beginning of the hour */
+	SYMBOLS,          /* symbol errors counted at the beginning of the hour */
 	HOUR,             /* the begin of the hour */
-	RECOVERED,        /* link recoveries at the beginning of the minute (track.at) */
+	RECOVERED,        /* recoveries counted at the beginning of the minute (track.at) */
 	RESTARTS,         /* likewise */
 	FLAP,             /* the ends of the last two outages, FLAP and FLAP + 1 */
 	MARKS = FLAP + 2, /* bits: */

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define KEY_MAX 24
-#define STEP_DIGITS 18 /* any number of this many digits fits 63 bits */
+#define STEP_DIGITS 18 /* any number with this many digits fits 63 bits */
 #define SMALL_DIGITS 10
 
 static const char *const phase_names[HF_PROCESS_LINE_PHASES] = {

@@ -23,8 +23,9 @@ struct hf_health_rule {
 	int32_t code_min, code_max;
 	int32_t subcode;                  /* -1: any */
 	enum hf_health_severity severity; /* UNSAID: any */
-	uint32_t bits_any;  /* one of these bits must be set in the first word; 0: not checked */
-	uint32_t bits_only; /* no bits but these may be set in the first word; 0: not checked */
+	uint32_t bits_any; /* bits of which one must be set in the first word; 0: not checked */
+	/* bits without which none may be set in the first word; 0: not checked */
+	uint32_t bits_only;
 	/* What it means. */
 	enum hf_health_class cls;
 	enum hf_health_action action;
@@ -36,7 +37,7 @@ struct hf_health_rule {
 	hf_time window;
 	hf_time burst;
 	enum hf_health_class below;
-	bool same_unit; /* count for each unit of a device alone */
+	bool same_unit; /* the repeats of each unit of a device count separately */
 	/* If the device has another fault that may be the cause, the fault follows from it and never acts. */
 	bool follows;
 };

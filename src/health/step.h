@@ -18,12 +18,12 @@ HF_BEGIN_DECLS
 
 struct hf_health_config {
 	const struct hf_health_rules *rules;
-	/* so many sightings of weak evidence make the device Degraded ... */
+	/* number of sightings of weak evidence that make the device Degraded ... */
 	int32_t confirm_count;
 	hf_time confirm_window; /* … within so long */
-	hf_time clear_after;    /* quiet for this time ends Suspect and Degraded */
+	hf_time clear_after;    /* a quiet time of this length ends Suspect and Degraded */
 	hf_time probation;
-	/* so many entries into Suspect hold the device there, for a time that doubles */
+	/* number of entries into Suspect that hold the device there ever longer */
 	int32_t flap_count;
 	int32_t flap_fail; /* and so many: Failed */
 	hf_time flap_window, hold_base, hold_max;
@@ -78,7 +78,7 @@ struct hf_health_sample {
 			uint32_t action;
 		} recovery;
 		struct {
-			bool lost;           /* NVML's error 15, or no such directory in sysfs */
+			bool lost; /* NVML returned error 15, or sysfs has no such directory */
 			bool reset_required; /* NVML 16 */
 			/* NVML: each call about this device fails, while calls about other devices work */
 			bool mute;
@@ -93,7 +93,8 @@ struct hf_health_sample {
 			uint32_t load_percent;
 		} throttle;
 		struct {
-			uint64_t model;   /* equal for devices that can be compared; 0: not known */
+			/* a number that is equal for devices that can be compared; 0: not known */
+			uint64_t model;
 			uint64_t reasons; /* of the clock, NVML's bits */
 			uint32_t mhz, load_percent;
 		} clock;
@@ -113,13 +114,12 @@ struct hf_health_sample {
 		struct {
 			uint32_t active; /* a bit a link */
 			bool health_known;
-			uint32_t
-				/* NVML's bits of the fabric's health; judge.c describes them */
-				health;
+			/* NVML's bits of the fabric's health; judge.c describes them */
+			uint32_t health;
 		} nvlink;
 		struct {
 			bool missing, up;
-			/* in another network namespace: only its function and driver are seen */
+			/* the port is in another network namespace: only function and driver are seen */
 			bool hidden;
 			uint64_t link_downed, fatal_errors; /* overrun + integrity + retries */
 			uint64_t symbol_errors, recoveries, slow_restarts;
@@ -131,9 +131,8 @@ struct hf_health_sample {
 			/* GPUs that belong to an NVLink fabric, how many of them cannot be used yet, and NVML's
 			 * state and status of the first of these; 0 asked: nothing is known. */
 			uint32_t fabric_asked, fabric_waiting, fabric_state, fabric_status;
-			uint32_t
-				/* number of GPUs, if all report that they belong to no fabric */
-				fabric_none;
+			/* number of GPUs, if all report that they belong to no fabric */
+			uint32_t fabric_none;
 		} driver;
 		struct {
 			bool unreachable, resource_gone;

@@ -54,7 +54,7 @@ struct hf_health_rank_memory {
 	/* The last full window. */
 	uint64_t window;
 	uint64_t median_own_us, mean_us, base_mean_us;
-	uint64_t previous_own_us; /* the median of the window before; 0: there was none */
+	uint64_t previous_own_us; /* median of own work in the window before; 0: none */
 	/* How many reports in a row were older than the known step, and the last of them. */
 	uint32_t behind;
 	uint64_t behind_attempt, behind_step;

@@ -24,7 +24,7 @@ HF_BEGIN_DECLS
 /* The part of a device: "RLW_REMAP", "link 17", "GPC 1 TPC 2", or "port 0000:9c:01.0" for a port above it; with
  * the NUL. */
 #define HF_HEALTH_UNIT_MAX 32
-/* Stands in a unit before the address of a port above the device. */
+/* Text in a unit before the address of a port above the device. */
 #define HF_HEALTH_UNIT_PORT "port "
 /* The kernel's line that is kept as evidence; with the NUL. */
 #define HF_HEALTH_LINE_MAX 257
@@ -84,7 +84,7 @@ enum hf_health_scope {
 
 /* How a fault ends.  A boot ends all faults but those of BY_PERSON. */
 enum hf_health_clear {
-	HF_HEALTH_BY_AGE,    /* by itself, after `age` of struct hf_health_config */
+	HF_HEALTH_BY_AGE,    /* the fault ends by itself, after `age` of struct hf_health_config */
 	HF_HEALTH_BY_SIGNAL, /* the driver reports a recovery, or a reset was verified */
 	HF_HEALTH_BY_BOOT,   /* only a boot ends it */
 	HF_HEALTH_BY_LEVEL,  /* the detector measures that the fault has ended */

@@ -20,7 +20,7 @@ extern const char *const hf_mend_folders[HF_MEND_FOLDERS];
 
 struct hf_mend_tool {
 	const char *root;
-	/* ends with NULL; argv[0] is a name such as nvidia-smi */
+	/* arguments of the tool, ending with NULL; argv[0] is a name such as nvidia-smi */
 	const char *argv[HF_MEND_TOOL_ARGS_MAX];
 	hf_time timeout;
 };
@@ -90,7 +90,7 @@ void hf_mend_end_watchers(const struct hf_mend_options *options,
 /* What an act reports. */
 struct hf_mend_outcome {
 	const char *tool;
-	int exit_code; /* 0: done; -1: no tool reported an exit code */
+	int exit_code; /* exit code of the act: 0: done; -1: no tool reported one */
 	char message[HF_MEND_TEXT_MAX];
 };
 
