@@ -143,7 +143,7 @@ static void load_journal(struct hf_agent *a, struct hf_kmsg_place *ret_place)
 		begin_in_doubt(a, rc != HF_E_INVALID && rc != HF_E_TOO_LARGE);
 		hf_log(rc == HF_E_NOT_FOUND ? HF_LOG_INFO : HF_LOG_WARN, LOGGER,
 		       a->history != HF_HISTORY_ASKING
-			       ? "The journal is damaged: no device is called Healthy before the next boot or an acknowledgement"
+			       ? "The journal is damaged: no device becomes Healthy before the next boot or an acknowledgement"
 		       : rc == HF_E_NOT_FOUND
 			       ? "There is no journal yet: every device starts as Unknown"
 			       : "The journal cannot be read: every device starts as Unknown",
@@ -625,7 +625,7 @@ static void take_previous_health(struct hf_agent *a, struct hf_doc *health)
 		a->memory.doubted = doubted;
 	if (doubted)
 		hf_log(HF_LOG_WARN, LOGGER,
-		       "DeviceHealth shows faults of this boot that the journal lacks: no device is called Healthy before the next boot or an acknowledgement",
+		       "DeviceHealth shows faults of this boot that the journal lacks: no device becomes Healthy before the next boot or an acknowledgement",
 		       NULL);
 	move_journal(a, HF_JOURNAL_CHANGED);
 	a->stale |= HF_STALE_DEVICE;

@@ -366,12 +366,11 @@ int hf_journal_decode(const char *bytes, size_t len, struct hf_arena *arena,
 	struct hf_error why;
 
 	if (len < head || memcmp(bytes, MAGIC, strlen(MAGIC)) != 0)
-		return refuse_journal(
-			err, "it does not begin with the head of this version of the journal");
+		return refuse_journal(err, "the file does not begin with the head of this version");
 	snprintf(sum, sizeof(sum), "%0*" PRIx64 "\n", SUM_LEN,
 		 hf_siphash(SUM_KEY, bytes + head, len - head));
 	if (memcmp(bytes + strlen(MAGIC), sum, SUM_LEN + 1) != 0)
-		return refuse_journal(err, "its checksum is wrong");
+		return refuse_journal(err, "the checksum of the file is wrong");
 	if (hf_json_parse(bytes + head, len - head, &limits, &root, &why) != 0)
 		return refuse_journal(err, why.text);
 	return decode_body(root, arena, ret_journal, err);

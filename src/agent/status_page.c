@@ -123,7 +123,7 @@ void hf_agent_page(struct hf_agent *a, struct hf_strbuf *sb)
 	if (a->journal_failing)
 		hf_strbuf_addstr(sb, "the journal cannot be written\n");
 	if (a->memory.doubted)
-		hf_strbuf_addf(sb, "%s: no device is called Healthy yet\n",
+		hf_strbuf_addf(sb, "%s: no device becomes Healthy yet\n",
 			       a->history == HF_HISTORY_ASKING
 				       ? "there was no journal, and DeviceHealth has not been read"
 				       : "the journal of this boot is lost");

@@ -57,7 +57,7 @@ void hf_exec_make_ending(struct hf_exec_run *x)
 	struct hf_exec_ending end = {.code = make_code(x->status), .why = "", .tail = &x->tail};
 	int64_t since_s = find_cause_start_s(x);
 	enum hf_exec_cause cause = hf_tail_cause(&x->tail, since_s);
-	char why[96], of_rank[32] = "";
+	char why[96];
 
 	end.given = end.code;
 	if (x->ending == HF_EXEC_ENDS_FENCED) {
@@ -70,9 +70,11 @@ void hf_exec_make_ending(struct hf_exec_run *x)
 		/* A rank that hung and ended with code 0 had finished: closing devices takes a while. */
 		end.given = HF_EXEC_CAUSE_HANG;
 		if (x->hung_rank >= 0)
-			snprintf(of_rank, sizeof(of_rank), " of rank %d", (int)x->hung_rank);
-		snprintf(why, sizeof(why), "no step%s was reported for %u s", of_rank,
-			 x->options->hang_after_s);
+			snprintf(why, sizeof(why), "rank %d reported no step for %u s",
+				 (int)x->hung_rank, x->options->hang_after_s);
+		else
+			snprintf(why, sizeof(why), "no step was reported for %u s",
+				 x->options->hang_after_s);
 		end.why = why;
 	}
 	/* The operator must learn of a fence, so --keep-code does not change the code 226. */

@@ -96,8 +96,9 @@ static void count_flap(struct hf_health_brain *b, struct hf_health_device *d)
 		hold *= 2;
 	d->hold_until = b->now + (hold < c->hold_max ? hold : c->hold_max);
 	hf_health_event(b, d, "DeviceFlapping",
-			hf_arena_printf(b->arena, "suspect %u times, held for %lld s", flaps,
-					(long long)((d->hold_until - b->now) / HF_SECOND)));
+			hf_arena_printf(b->arena,
+					"Suspect %u times within the window, held there for %lld s",
+					flaps, (long long)((d->hold_until - b->now) / HF_SECOND)));
 }
 
 bool hf_health_move(struct hf_health_brain *b, struct hf_health_device *device,

@@ -121,7 +121,7 @@ agent_pid=
 printf 'x' >>"$folder/state/journal"
 agent
 until_true 300 ask /readyz
-expect "the log reports a journal that was changed" 'checksum is wrong' cat "$folder/agent.log"
+expect "the log reports a journal that was changed" 'checksum of the file is wrong' cat "$folder/agent.log"
 kill -9 "$agent_pid"
 wait "$agent_pid" 2>/dev/null || true
 agent_pid=

@@ -210,7 +210,7 @@ for step in range(1, 200):
     select.select([], [], [], 0.05)
 PY
 expect "steps of another rank do not prevent a hang" 'code 225' code 225 run --hang-after 1s -- python3 "$folder/two.py"
-expect "... and the message names the rank that hangs" 'given as 225 .hang.: no step of rank 1 was reported for 1 s' cat "$log"
+expect "... and the message names the rank that hangs" 'given as 225 .hang.: rank 1 reported no step for 1 s' cat "$log"
 cat >"$folder/late.py" <<'PY'
 import os, select
 from holdfast_report import report
