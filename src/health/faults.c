@@ -341,7 +341,7 @@ static bool is_near(const struct hf_health_brain *b, const struct hf_health_faul
 	return other != f && other->open && is_near_time(b, other->last, at);
 }
 
-/* Attaches a fault that follows to another fault of its device at about the same time, in either order. */
+/* Marks a fault as a consequence of another fault of its device at about the same time, in either order. */
 static void attach_fault(struct hf_health_brain *b, struct hf_health_device *device,
 			 struct hf_health_fault *f, const struct hf_health_evidence *e, bool same)
 {

@@ -3,7 +3,7 @@
 
 /*
  * serve FOLDER: the HTTP API over a store in memory, without kubelet and operator, for tests of
- * clients that want to be alone with the API.  Writes FOLDER/kubeconfig and runs until a signal.
+ * clients that must be the only ones to change objects.  Writes FOLDER/kubeconfig and runs until a signal.
  */
 
 #include "apiserver/admission.h"
