@@ -29,16 +29,14 @@
 #include <string.h>
 #include <unistd.h>
 
-/*
- * Limits and default paths of the agent.
- */
 #define HOST_NAME_BYTES_MAX 256
 #define BOOT_ID_BYTES_MAX 64
 #define RULES_ARENA_BYTES_MAX ((size_t)1 << 20)
 #define STARTED_AFTER (2 * HF_SECOND)
 #define TRIM_EVERY (5 * HF_MINUTE)
 #define LOOK_TIMEOUT (30 * HF_SECOND)
-/* How long to wait for another agent to end: a pod has 30 seconds, an agent of the DaemonSet 10. */
+/* How long a new agent waits for the previous agent of the node to end. Kubernetes gives a pod 30
+ * seconds to end, and the DaemonSet gives the agent 10. */
 #define OTHER_AGENT_PATIENCE (30 * HF_SECOND)
 #define LOCK_AGAIN_EVERY (10 * HF_SECOND)
 
@@ -241,7 +239,7 @@ static void lock_state(struct process *process, const char *dir)
 	hf_timer_arm(process->lock_timer, LOCK_AGAIN_EVERY);
 }
 
-/* The path of a file in the folder of the socket. */
+/* Returns the path of `file` in the folder that has the socket of the reports. */
 static char *beside_socket(const char *socket, const char *file)
 {
 	const char *slash = strrchr(socket, '/');

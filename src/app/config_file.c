@@ -18,13 +18,14 @@ struct hf_config_file {
 	struct hf_strbuf text; /* the content in use */
 	struct hf_operator_config *config;
 	struct hf_timer *timer;
-	char rejected[HF_ERROR_TEXT_MAX]; /* "": the file on the disk is the one in use */
+	/* why the file on the disk is refused; "": that file is in use */
+	char rejected[HF_ERROR_TEXT_MAX];
 };
 
 static int read_text(const struct hf_config_file_options *options, struct hf_strbuf *text,
 		     struct hf_error *err)
 {
-	/* A FIFO at the path must not stop the loop. */
+	/* Read regular files only: to open a FIFO at this path would block the operator. */
 	int rc = hf_fs_read_regular(options->path, text, err);
 
 	if (rc == HF_E_NOT_FOUND && options->may_be_missing)

@@ -21,13 +21,15 @@ struct hf_config_file_options {
 	bool may_be_missing;
 	/* Called from the loop, once: the file has other content, which is valid. */
 	void (*changed)(void *arg);
-	/* Called from the loop when the file becomes invalid, with another error, and with NULL when the
-	 * file has its earlier content again. */
+	/* Called from the loop with the reason when the file becomes invalid, or is invalid for
+	 * another reason than before. Called with NULL when the file again has the content that is
+	 * in use. */
 	void (*rejected)(void *arg, const char *why);
 	void *arg;
 };
 
-/* HF_E_INVALID, HF_E_BAD_REQUEST: as hf_operator_config_parse; else the file cannot be read. */
+/* Read and parse the file. HF_E_INVALID, HF_E_BAD_REQUEST: the content is invalid
+ * (hf_operator_config_parse). Any other error: the file cannot be read. */
 int hf_config_file_read(const struct hf_config_file_options *options,
 			struct hf_config_file **ret_file, struct hf_error *err) HF_MUST_CHECK;
 /* Begins to look at the file. */
@@ -35,9 +37,9 @@ void hf_config_file_watch(struct hf_config_file *file, struct hf_loop *loop);
 /* NULL is fine; returns NULL. */
 struct hf_config_file *hf_config_file_destroy(struct hf_config_file *file);
 
-/* Never NULL; lives as long as the file object. */
+/* The recovery defaults of the config in use. Never NULL; valid as long as the file object. */
 const struct hf_recovery_spec *hf_config_file_recovery(const struct hf_config_file *file);
-/* True while the file on the disk is not the one in use, because it is invalid. */
+/* True while the file on the disk is invalid, so that the previous content stays in use. */
 bool hf_config_file_is_rejected(const struct hf_config_file *file);
 
 #endif

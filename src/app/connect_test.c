@@ -13,7 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Which server a verb gets from flags, environment and the user's folder. */
+/* Tests which server a verb uses, for each combination of flags, environment variables and files
+ * in the user's folder. */
 
 static char base[64];
 static struct {

@@ -49,7 +49,8 @@ static void check_up(void *arg)
 		stop_loop(down);
 		return;
 	}
-	/* pid 0: `up` is still starting and handles no signals yet. */
+	/* pid 0: the `up` process holds the lock, but is still starting and handles no signals
+	 * yet. */
 	if (!down->signalled && pid != 0 && hf_process_id_get(pid, &id, NULL) == 0) {
 		rc = hf_process_id_kill(&id, SIGUSR1, &down->err);
 		if (rc != 0 && rc != HF_E_NOT_FOUND) {

@@ -98,7 +98,8 @@ static bool begins_traceback(const struct line *line)
 	return line->len >= sizeof(head) - 1 && memcmp(line->text, head, sizeof(head) - 1) == 0;
 }
 
-/* Lines in which a launcher speaks of the end of its processes. */
+/* True if the line is of the report in which a launcher (torchrun, for instance) says that its
+ * processes ended. */
 static bool is_of_launcher(const struct line *line)
 {
 	bool elastic = has_text(line, "torch/distributed/elastic/multiprocessing/api.py") ||

@@ -18,20 +18,23 @@
 
 struct hf_failure {
 	const struct hf_json *job; /* its last version */
-	/* The record of a rank that failed after the job had succeeded, with replica and exitCode; NULL:
-	 * the ledger has the record. */
+	/* If a rank failed after the job had succeeded, the record of this failure, with the keys
+	 * replica and exitCode. NULL: the failure is in the job's ledger. */
 	const struct hf_json *late;
 	int exit_code;   /* of `run` */
 	const char *log; /* the end of the failed rank's log; NULL: it is empty */
 	size_t log_len;
 	const struct hf_json
-		*torch;        /* the content of TORCHELASTIC_ERROR_FILE; NULL: none was written */
-	const char *full_disk; /* the folder of the logs, if its disk is full; NULL: it has room */
-	const char *log_path;  /* file of the whole log; NULL: it is not kept */
-	const char *run;       /* "@latest": the run in the next command; NULL: it is not kept */
+		*torch; /* the content of TORCHELASTIC_ERROR_FILE; NULL: none was written */
+	/* the folder of the logs, if its disk is full; NULL: the disk has room */
+	const char *full_disk;
+	const char *log_path; /* the file of the whole log; NULL: the log is not kept */
+	/* the name of the run in the printed next command, such as "@latest"; NULL: the run is not
+	 * kept */
+	const char *run;
 };
 
-/* The pod of the rank that failed first; NULL: no rank did. */
+/* The name of the pod of the rank that failed first; NULL: no rank failed. */
 const char *hf_failure_pod(const struct hf_json *job);
 /* Write one sentence without a point: "master-0 exited with code 3".  If no rank failed, it is the message of the
  * condition Failed. */
@@ -39,8 +42,9 @@ void hf_failure_cause(const struct hf_json *job, struct hf_strbuf *sb);
 /* The whole text, in lines.  It may have control characters, which came from the program. */
 void hf_failure_write(const struct hf_failure *failure, struct hf_strbuf *sb);
 
-/* The length of the program's own output, without what a launcher (torchrun, accelerate, DeepSpeed) prints
- * about the end of its processes.  It is len if the launcher printed nothing, or nothing else is there. */
+/* The number of bytes before the lines in which a launcher (torchrun, accelerate, DeepSpeed)
+ * reports the end of its processes: the program's own output. If the launcher printed nothing, or
+ * the program printed nothing, the result is len. */
 size_t hf_failure_program_len(const char *log, size_t len);
 
 #endif

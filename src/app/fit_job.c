@@ -53,7 +53,8 @@ static int64_t request_of_smallest(const struct hf_framework *framework, const s
 	return total;
 }
 
-/* Gives each type as many pods as the rest of the machine's GPUs is enough for, in the manifest's order. */
+/* Sets the replicas of each type, in the manifest's order, to as many pods as the machine's GPUs
+ * allow; types that come later keep one pod each. */
 static void reduce_replicas(const struct hf_framework *framework, struct hf_json *job,
 			    const char *resource, int64_t have, struct hf_strbuf *notes)
 {
@@ -81,7 +82,7 @@ static void reduce_replicas(const struct hf_framework *framework, struct hf_json
 	}
 }
 
-/* A lower limit above the number of pods would keep the gang from starting. */
+/* Removes minAvailable: if it is above the reduced number of pods, the gang never starts. */
 static void lower_minimum(struct hf_json *job)
 {
 	struct hf_json *policy =
@@ -98,7 +99,7 @@ static void fit_gpus(const struct hf_framework *framework, struct hf_json *job,
 	int64_t least = request_of_smallest(framework, job, resource);
 	bool elastic = hf_json_path(job, "spec", "elasticPolicy", NULL) != NULL;
 
-	/* An elastic job runs with fewer pods as it is. */
+	/* An elastic job starts with fewer pods without a change of its manifest. */
 	if (hf_job_requests(framework, job, resource) <= have || (least <= have && elastic))
 		return;
 	if (least <= have) {

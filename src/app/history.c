@@ -73,7 +73,8 @@ static void add_point(struct hf_history_rank *rank, const struct hf_history_poin
 {
 	struct hf_history_point *last = rank->n > 0 ? &rank->points[rank->n - 1] : NULL;
 
-	/* Points are at least `gap` apart: until then, the new point replaces the last one. */
+	/* Points are at least `gap` apart. While the new point is nearer than that to the point
+	 * before the last one, the new point replaces the last point. */
 	if (rank->n > 1 && !point->begins && !last->begins && point->at - last[-1].at < rank->gap) {
 		*last = *point;
 		return;
@@ -204,7 +205,8 @@ int hf_history_save(struct hf_history *history, const char *folder, struct hf_er
 	return rc;
 }
 
-/* False: the value is out of the range in which times can be compared. */
+/* Reads a time from JSON. False: the value is missing, or so large that differences of times would
+ * overflow. */
 static bool read_time(const struct hf_json *json, hf_time *ret_time)
 {
 	int64_t us = hf_json_i64(json, -1);

@@ -27,7 +27,7 @@ struct hf_history_point {
 	hf_time at;
 	uint64_t step;
 	double loss; /* NAN: not reported, or not finite */
-	bool begins; /* the first report of a new process */
+	bool begins; /* the point is the first report of a new process */
 };
 
 struct hf_history_rank {
@@ -57,21 +57,24 @@ struct hf_history *hf_history_destroy(struct hf_history *history); /* NULL is fi
 /* A rank has reported a step. Reports of ranks beyond the limit are left out. */
 void hf_history_step(struct hf_history *history, const char *rank, const struct hf_beat *beat,
 		     hf_time now);
-/* The process of the rank has been replaced: the next report is of another one. */
+/* Note that the rank has a new process: the next report of the rank is the first report of this
+ * process. */
 void hf_history_begin(struct hf_history *history, const char *rank);
 /* The job has restarted. */
 void hf_history_restart(struct hf_history *history, int64_t generation, hf_time now);
 
-/* The seconds of a step are the time since the previous point of the same process, divided by the steps since. */
+/* Values to draw: the loss, or the seconds that one step takes. The latter is the time since the
+ * previous point of the same process, divided by the steps since. */
 enum hf_history_value { HF_HISTORY_LOSS, HF_HISTORY_STEP_SECONDS };
-/* The value at point i. NAN: it is not known. */
+/* The value at point i. NAN: the value is unknown. */
 double hf_history_value_at(const struct hf_history_rank *rank, enum hf_history_value value,
 			   size_t i);
-/* The mean of the values from point `from` to the one before `to`; NAN: none is known. */
+/* The mean of the values of the points `from` to `to` - 1; NAN: no value is known. */
 double hf_history_mean(const struct hf_history_rank *rank, enum hf_history_value value, size_t from,
 		       size_t to);
 
-/* Files of a kept run (app/kept_runs.h). Load: HF_E_NOT_FOUND if the run has none; HF_E_INVALID. */
+/* Save or load the history, a file of a kept run (app/kept_runs.h). Errors of load: HF_E_NOT_FOUND
+ * if the folder has no such file; HF_E_INVALID if the file is damaged or of another version. */
 #define HF_HISTORY_FILE "steps.json"
 int hf_history_save(struct hf_history *history, const char *folder, struct hf_error *err)
 	HF_MUST_CHECK;

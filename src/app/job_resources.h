@@ -23,15 +23,16 @@ struct hf_job_replicas {
 	bool command_given; /* the operator sets the first container's command */
 };
 
-/* Read the next replica type of a job's document.  *it is NULL at first. */
+/* Read the next replica type of a job's document. Set *it to NULL before the first call. */
 bool hf_job_replicas_next(const struct hf_framework *framework, const struct hf_json *job,
 			  void **it, struct hf_job_replicas *ret_replicas);
 
-/* The request of a container, else the limit. */
+/* How much of the resource the container requests; without a request, its limit. */
 int64_t hf_job_request_of(const struct hf_json *container, const char *resource);
-/* What the containers of a pod ask for together.  Init containers run one after the other, before. */
+/* The sum of what the containers of a pod request. Init containers are left out: they have ended
+ * when the containers start. */
 int64_t hf_job_request(const struct hf_json *pod_spec, const char *resource);
-/* What all pods ask for together, at most INT64_MAX. */
+/* The sum of hf_job_request over all pods of the job, at most INT64_MAX. */
 int64_t hf_job_requests(const struct hf_framework *framework, const struct hf_json *job,
 			const char *resource);
 

@@ -228,7 +228,8 @@ bool hf_kept_run_is_alive(const char *path)
 		return false;
 	if (fd >= 0)
 		return flock(fd, LOCK_SH | LOCK_NB) != 0;
-	/* The run has not locked its folder yet, or lost it. */
+	/* The folder has no lock file: `run` has not made the file yet, or the file was removed.
+	 * Then the process ID in the folder's name decides. */
 	return owner > 0 && (kill(owner, 0) == 0 || errno != ESRCH);
 }
 

@@ -34,8 +34,10 @@ struct hf_kept_run {
 	char *path;
 	char *id; /* the folder's name, NAME-PID */
 	char *name, *ns, *kind;
-	char *state; /* of the job; "Killed" if the process ended without an end of the run */
-	char *cause; /* why the run failed, in a phrase; "" if the run did not fail */
+	/* the state of the job, such as "Succeeded"; "Killed" if the process ended before it wrote
+	 * the end of the run */
+	char *state;
+	char *cause;            /* why the run failed, in a phrase; "" if the run did not fail */
 	hf_time started, ended; /* ended HF_TIME_NONE: not ended */
 	int64_t restarts;
 	int exit_code;
@@ -62,30 +64,34 @@ void hf_kept_runs_release(struct hf_kept_runs *runs);
 const struct hf_kept_run *hf_kept_runs_find(const struct hf_kept_runs *runs, const char *word);
 /* For hf_cli.each_run: the names @1, @2, … and the jobs' names of the runs in the state directory. */
 void hf_kept_runs_each(void (*fn)(void *arg, const char *name, const char *description), void *arg);
-/* Write that there is no such run, with the name of the nearest job.  Returns HF_E_NOT_FOUND. */
+/* Set an error: no run has the name `word`. The text suggests the job with the nearest name.
+ * Returns HF_E_NOT_FOUND. */
 int hf_kept_runs_missing(const struct hf_kept_runs *runs, const char *word, struct hf_error *err);
 /* True for "@1", "@2", …: only kept runs have such names. */
 bool hf_kept_runs_is_number(const char *word);
 
 /*
- * Write or read a file of a run's folder.  Write replaces the file as hf_fs_write_atomic does, but does not wait for
- * the disk: `run` saves often, and a file survives the end of the process without that.
+ * Write or read a file of a run's folder. The write replaces the file atomically, as
+ * hf_fs_write_atomic does, but does not wait for the disk: `run` saves often, and the file needs
+ * to survive only the end of the process.
  */
 int hf_kept_run_write(const char *folder, const char *file, const struct hf_strbuf *text,
 		      struct hf_error *err) HF_MUST_CHECK;
 int hf_kept_run_read(const char *folder, const char *file, size_t bytes_max,
 		     struct hf_json **ret_json, struct hf_error *err) HF_MUST_CHECK;
 
-/* Write run.json.  HF_E_NO_SPACE, HF_E_IO: the state directory is full or cannot be written. */
+/* Write run.json, which `holdfast runs` reads. HF_E_NO_SPACE, HF_E_IO: the state directory is full
+ * or cannot be written. */
 int hf_kept_run_save(const struct hf_kept_run *run, struct hf_error *err) HF_MUST_CHECK;
 /* Write one of these files. */
 #define HF_KEPT_OBJECTS "objects.json"
 #define HF_KEPT_REPLACED "replaced.json"
 int hf_kept_run_save_objects(const char *path, const char *file, struct hf_doc *const *objects,
 			     size_t n, struct hf_error *err) HF_MUST_CHECK;
-/* Read it into an array of JSON; NULL and err on failure. */
+/* Read the objects of such a file into a JSON array; NULL and err on failure. */
 struct hf_json *hf_kept_run_objects(const char *path, const char *file, struct hf_error *err);
-/* The folder with the logs of a pod: logs/UID, or that of the kubelet if the pod lives.  The caller frees it. */
+/* The folder with the logs of a pod: logs/UID; while the run lasts, the kubelet's folder of the
+ * pod. The caller frees the text. */
 char *hf_kept_run_logs_dir(const char *path, const char *uid);
 
 /* Reduce the folder of a run without processes to what is kept: moves the logs, removes the rest, and
@@ -94,7 +100,7 @@ int hf_kept_run_settle(const char *path, struct hf_error *err) HF_MUST_CHECK;
 bool hf_kept_run_is_settled(const char *path);
 /* Mark the run as alive while the descriptor is open.  The mark ends with the process. */
 int hf_kept_run_lock(const char *path, int *ret_fd, struct hf_error *err) HF_MUST_CHECK;
-/* The process ID at the end of a folder's name; 0: no run made the folder. */
+/* The process ID at the end of a folder's name; 0: the name is not that of a run's folder. */
 pid_t hf_kept_run_owner(const char *path);
 /* True if the process of the run has not ended. */
 bool hf_kept_run_is_alive(const char *path);

@@ -122,7 +122,8 @@ struct hf_local_machine hf_local_machine_of(const struct hf_cli *cli, const stru
 
 static void check_template(const struct hf_job_replicas *r, struct hf_kubelet_findings *findings)
 {
-	/* If the machine allows no namespaces, the kubelet refuses more; it finds that out later. */
+	/* Assume that the machine can isolate pods. If namespaces are not allowed, the kubelet
+	 * refuses more fields, but notices this only when a pod starts. */
 	const struct hf_kubelet_check facts = {
 		.isolate = true, .root = geteuid() == 0, .uid = (int64_t)geteuid()};
 	const struct hf_kubelet_check_input input = {
@@ -148,7 +149,8 @@ void hf_local_check(const struct hf_cli *cli, const struct hf_manifest *job, hf_
 	for (size_t i = 0; i < findings->n; i++)
 		found(arg, findings->items[i].refused, findings->items[i].field,
 		      findings->items[i].text);
-	/* --fit changes the job before its resources count. */
+	/* With --fit, `run` changes the job until it fits, so its resources are not checked
+	 * here. */
 	if (hf_cli_has(cli, "fit"))
 		return;
 	machine = hf_local_machine_of(cli, job);

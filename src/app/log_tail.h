@@ -8,9 +8,9 @@
 #include <stddef.h>
 
 /*
- * Keeps the end of each pod's log in memory, for the report of a failure: the pod and its files may be
- * gone by then.  A container that has started again begins a new tail; the one before stays until the
- * new one has bytes.
+ * Keeps the end of each pod's log in memory, for the report of a failure: the pod and its files
+ * may be gone by then. When a container starts again, the first bytes of its new log replace the
+ * kept end of the previous log.
  */
 struct hf_log_tails;
 
@@ -20,7 +20,8 @@ struct hf_log_tails;
 struct hf_log_tails *hf_log_tails_create(void);
 struct hf_log_tails *hf_log_tails_destroy(struct hf_log_tails *tails); /* NULL is fine */
 
-/* A container of the pod has started: its next bytes replace those before. */
+/* Note that a container of the pod has started: the next bytes of its log replace the kept
+ * bytes. */
 void hf_log_tails_begin(struct hf_log_tails *tails, const char *pod);
 void hf_log_tails_add(struct hf_log_tails *tails, const char *pod, const char *bytes, size_t len);
 /* The end of the pod's log; its first line may be incomplete.  Borrowed until the next call.  NULL: no bytes. */

@@ -83,7 +83,8 @@ static void start_owners(struct hf_probe *probe)
 	look_at_owners(p);
 }
 
-/* The kubelet tells the store first, and the owners of a pod are known before. */
+/* Called when pods have changed: asks the kubelet again for the owners of the GPUs. The kubelet
+ * assigns GPUs to a pod before it publishes the pod's status, so the answer has the new owners. */
 static void poke_owners(struct hf_probe *probe)
 {
 	const struct owners_probe *p = (struct owners_probe *)probe;
@@ -119,7 +120,8 @@ static struct hf_probe *create_owners(struct hf_intake *intake, const struct hf_
 
 /* ---- GPUs that fail ------------------------------------------------------------------------------- */
 
-/* The kernel's line of the newest fault that counts, else the class. */
+/* Returns why the device is reported as failed: the kernel's line of the newest fault that makes
+ * the device unusable, else the class of the fault. */
 static const char *find_why(const struct hf_device_report *device)
 {
 	const struct hf_device_fault *newest = NULL;
@@ -135,7 +137,7 @@ static const char *find_why(const struct hf_device_report *device)
 	return hf_str_or(device->cls, "it does not answer");
 }
 
-/* Reports the GPUs to the kubelet. object: a DeviceHealth, or its patch. */
+/* Tells the kubelet which GPUs have failed. object: a DeviceHealth, or its patch. */
 static void take_health(const struct hf_node_health *health, struct hf_doc *object)
 {
 	HF_AUTO_ARENA arena = hf_arena_create(HEALTH_ARENA_BYTES_MAX);
@@ -152,8 +154,9 @@ static void take_health(const struct hf_node_health *health, struct hf_doc *obje
 	}
 }
 
-/* The operator may restart a rank by the condition of its pod before DeviceHealth is written. The new pod must not
- * get the same GPU, so the agent is asked, too. */
+/* Runs before the kubelet gives GPUs to a new pod. The operator may restart a rank before the
+ * agent's DeviceHealth is in the store. So read the agent's state directly, lest the new pod get
+ * the failed GPU. */
 static void before_gpus_are_given(void *arg)
 {
 	const struct hf_node_health *health = arg;

@@ -21,8 +21,9 @@ struct hf_node_health_options {
 	struct hf_loop *loop;
 	struct hf_store *store;
 	struct hf_kubelet *kubelet; /* outlives the object */
-	bool gpus;                  /* the node offers some: they are watched */
-	/* Takes the targets of the connections that were given to the agent. */
+	bool gpus;                  /* the node offers GPUs, and the agent watches them */
+	/* Called with the target of a process under `holdfast exec` (run or stop). peer: the
+	 * connection of that exec, which the agent serves. */
 	void (*send_target)(void *arg, struct hf_exec_peer *peer,
 			    const struct hf_process_target *target);
 	const char *journal; /* folder of the agent's journal; NULL: nothing outlives the process */

@@ -32,15 +32,16 @@
  */
 #define TEMPLATE_BYTES_MAX ((size_t)64 << 10)
 #define TEMPLATE_FLAG "--pytorch-init-container-template-file"
-/* The image of this pod, for the pods of actors. */
+/* Variable with the image of the operator's pod; the pods that mend nodes run the same image. */
 #define IMAGE_ENV "HOLDFAST_IMAGE"
 #define HOST_NAME_BYTES_MAX 256
 /* Namespace of the training operator in upstream's manifests. */
 #define GO_OPERATOR_NS "kubeflow"
-/* By this time the operator has connected and listed. A slower start maps the pages again. */
+/* When, after the start, pages of code that only the start used are unmapped: by then the operator
+ * has normally connected and listed. If it has not, the kernel maps the pages again. */
 #define STARTED_AFTER (2 * HF_SECOND)
-/* Time from the first pass of a burst until free heap pages are returned. Passes in between reuse
- * them. */
+/* Delay between the first pass of a burst and the return of free heap pages to the kernel, so that
+ * the later passes of the burst can reuse the pages. */
 #define TRIM_AFTER (5 * HF_SECOND)
 
 struct process {
@@ -81,7 +82,8 @@ static void on_signal(void *arg, int signum)
 	struct process *process = arg;
 
 	if (process->start_again) {
-		/* The stop for the config file becomes the end of the process. */
+		/* The operator was stopping in order to start with a new config file; after a
+		 * signal it ends instead. */
 		process->start_again = false;
 		return;
 	}
@@ -96,7 +98,8 @@ static void on_signal(void *arg, int signum)
 	hf_manager_stop(process->manager, on_stopped, process);
 }
 
-/* Jobs are not touched: the operator finds them again, as after any start. */
+/* Stops the operator, to start it again in this process with the new config. Jobs go on: the
+ * operator reads their state from the server again, as after every start. */
 static void on_config_changed(void *arg)
 {
 	struct process *process = arg;

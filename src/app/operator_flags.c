@@ -251,7 +251,8 @@ static int set_flags(const struct hf_flag_item *items, size_t n, struct hf_opera
 		const struct hf_flag *row =
 			hf_flag_find(hf_operator_flag_table, items[i].flag->name);
 
-		/* The other flags are those of every verb, such as --color. */
+		/* A flag without a row here is one of the flags that all verbs have, such as
+		 * --color. */
 		if (row != NULL)
 			rc = set_flag((size_t)(row - hf_operator_flag_table), items[i].value, flags,
 				      err);

@@ -59,7 +59,8 @@ struct hf_operator_env {
 	const char *kubeflow_namespace, *my_pod_namespace, *custom_cluster_domain;
 };
 
-/* Read with HF_FLAGS_GO; ends with name NULL. */
+/* The flags of `holdfast operator`, parsed in the style HF_FLAGS_GO; the last row has name
+ * NULL. */
 extern const struct hf_flag hf_operator_flag_table[];
 
 /* Read the flags of the command line, in its order.  Flags that the table does not have are skipped.

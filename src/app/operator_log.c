@@ -234,7 +234,8 @@ void hf_operator_log_problem(struct hf_operator_log *log, const char *key, int c
 		write_line(log, HF_LOG_INFO, "Found", &pairs);
 		return;
 	}
-	/* A server keeps a few minutes of history; a watch that is too far behind lists again. */
+	/* The server keeps a few minutes of changes. A watch that falls further behind gets
+	 * HF_E_GONE and lists again, which is normal. */
 	if (code == HF_E_GONE) {
 		add_pair(&pairs, "reason", message);
 		write_line(log, HF_LOG_INFO, "Listing again", &pairs);

@@ -26,7 +26,7 @@ void hf_operator_log_passed(struct hf_operator_log *log, const struct hf_operato
  * them. */
 void hf_operator_log_problem(struct hf_operator_log *log, const char *key, int code,
 			     const char *message);
-/* Log an error of the Lease, or of the search for another operator. */
+/* Log an error of the operator's Lease, or of the search for another operator in the cluster. */
 void hf_operator_log_trouble(struct hf_operator_log *log, const char *what, int code,
 			     const char *message);
 void hf_operator_log_state(struct hf_operator_log *log, enum hf_manager_state state,

@@ -12,7 +12,8 @@
 #define HF_PLAIN_TEXT "text/plain; charset=utf-8"
 #define HF_PLAIN_METRICS "text/plain; version=0.0.4; charset=utf-8"
 
-/* ":8081", "localhost:8081", "127.0.0.1:0"; "0" or "": HTTP is off, and the server stays NULL. */
+/* Listen on an address such as ":8081", "localhost:8081" or "127.0.0.1:0". "0" or "" switches HTTP
+ * off: then *ret_server stays NULL. */
 int hf_plain_listen(struct hf_loop *loop, const char *address, hf_exchange_fn handler, void *arg,
 		    struct hf_http_server **ret_server, struct hf_error *err) HF_MUST_CHECK;
 /* False: the method is neither GET nor HEAD, and the request was answered with 405. */

@@ -20,7 +20,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Larger than ARG_MAX, the limit of a process's environment. */
+/* Limit for the base environment; larger than ARG_MAX, the kernel's limit of a process's
+ * environment. */
 #define ENVIRON_BYTES_MAX ((size_t)3 << 20)
 
 struct hf_plane {
@@ -34,8 +35,11 @@ struct hf_plane {
 	struct hf_report_socket *beats;
 	struct hf_exec_socket *execs;
 	struct hf_node_health
-		*health; /* NULL: the node offers no GPUs, and no exec has connected */
-	char *beats_env; /* variable that gives containers the socket; NULL: no socket */
+		/* the agent; NULL: the node offers no GPUs, and no `holdfast exec` has
+		 * connected */
+		*health;
+	/* "NAME=PATH", for containers: the socket for training reports; NULL: no socket */
+	char *beats_env;
 	/* set by hf_plane_stop */
 	hf_time grace;
 	void (*stopped)(void *arg);
@@ -75,7 +79,8 @@ int hf_plane_make_dir(const char *dir, struct hf_error *err)
 			*err = why;
 		return rc;
 	}
-	/* Every other error becomes HF_E_IO: "not found" or "forbidden" would look like errors of the API. */
+	/* Every other error becomes HF_E_IO, because "not found" or "forbidden" would look like an
+	 * answer of an API server. */
 	return hf_error_set(err, HF_E_IO, "%s", why.text);
 }
 
@@ -114,7 +119,8 @@ static void create_health(struct hf_plane *plane, bool gpus)
 
 static bool find_sender(void *arg, pid_t pid, char ret_uid[HF_REPORT_POD_UID_MAX]);
 
-/* Without GPUs there is no agent before a rank under exec needs one: a node without either shows no DeviceHealth. */
+/* Starts the agent when the first `holdfast exec` connects, if it does not run already. On a node
+ * without GPUs no agent runs before: so a node with neither GPUs nor exec has no DeviceHealth. */
 static bool on_exec_opened(void *arg, struct hf_exec_peer *peer, const char *pod_uid)
 {
 	struct hf_plane *plane = arg;
@@ -147,7 +153,8 @@ static void on_exec_trouble(void *arg, const char *why)
 		on_notice(arg, why);
 }
 
-/* An error is only a notice: without the socket failed ranks get new pods. */
+/* Opens the socket for `holdfast exec`. An error is only a notice: without the socket a failed
+ * rank gets a new pod instead of a restart in place. */
 static void create_execs(struct hf_plane *plane)
 {
 	HF_AUTOFREE char *path = hf_xasprintf("%s/" HF_EXEC_SOCKET_FILE, plane->options.dir);
@@ -183,8 +190,9 @@ static void on_problem(void *arg, const char *key, int code, const char *message
 		plane->options.problem(plane->options.arg, key, code, message);
 }
 
-/* Created once the GPUs are known. Only where there are some does the operator wait for DeviceHealth before it calls a
- * failure final. There is one node, so no device is reason to avoid it. */
+/* Creates the operator, after the search for GPUs. Only if the node has GPUs does the operator
+ * wait for DeviceHealth before it declares a failure final. The plane has one node, so the
+ * operator never avoids it for a failed device. */
 static int create_operator(struct hf_plane *plane, struct hf_error *err)
 {
 	bool gpus = hf_kubelet_offered_gpus(plane->kubelet) > 0;

@@ -23,24 +23,30 @@ struct hf_plane_options {
 	/* The folders of PersistentVolumeClaims.  NULL: "claims" in dir; if in_memory, "claims" in
 	 * hf_plane_default_dir, so that a later run finds its data again. */
 	const char *claims_dir;
-	const char *gpus; /* that pods may use: NULL or "all", "none", numbers such as "0,2" */
+	/* the GPUs that pods may use: NULL or "all", "none", numbers such as "0,2" */
+	const char *gpus;
 	/* Watch the GPUs that the node offers (app/node_health.h).  This program must be able to start
 	 * itself as "agent --nvml-child". */
 	bool watch_gpus;
-	bool no_operator; /* another process operates the jobs, over the API */
+	/* do not create the operator: another process operates the jobs, over the API */
+	bool no_operator;
 	enum hf_kubelet_network network;
-	const char *kept_logs;   /* as in struct hf_kubelet_options; may be NULL */
-	bool no_init_containers; /* ranks start without a wait for the master's name */
+	/* folder for the logs of deleted pods, as in struct hf_kubelet_options; may be NULL */
+	const char *kept_logs;
+	/* ranks get no init container that waits until the master's name resolves */
+	bool no_init_containers;
 	/* "NAME=value" for every container; NULL-terminated, outlives hf_plane_create.  May be NULL. */
 	const char *const *env;
 	void (*notice)(void *arg, const char *text); /* may be NULL */
-	/* The store refuses writes (err: why), or accepts them again (err NULL).  May be NULL. */
+	/* Called when the store begins to refuse writes (err says why), and when it accepts writes
+	 * again (err NULL). May be NULL. */
 	void (*health)(void *arg, const struct hf_error *err);
 	void (*ready)(void *arg, int code, const char *message);        /* pods can run now */
 	void (*passed)(void *arg, const struct hf_operator_pass *pass); /* may be NULL */
 	void (*problem)(void *arg, const char *key, int code,
 			const char *message); /* may be NULL */
-	/* A process of the pod has reported its step or a sign of life.  May be NULL. */
+	/* Called when a process of the pod reports its training step or that it is alive. May be
+	 * NULL. */
 	void (*heard)(void *arg, const char *pod_uid, const struct hf_beat *beat);
 	void *arg;
 };
@@ -53,8 +59,9 @@ int hf_plane_create(const struct hf_plane_options *options, struct hf_plane **re
 struct hf_plane *hf_plane_destroy(struct hf_plane *plane);
 
 /*
- * End gracefully: the operator stops acting, then every pod is ended (grace as in
- * hf_kubelet_drain), then stopped runs, from the loop.  May be called again with a shorter grace.
+ * End the plane gracefully: the operator stops acting, and every pod is ended, with the grace of
+ * hf_kubelet_drain. Then `stopped` is called from the loop. May be called again with a shorter
+ * grace.
  */
 void hf_plane_stop(struct hf_plane *plane, hf_time grace, void (*stopped)(void *arg), void *arg);
 

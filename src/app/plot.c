@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* Draws a history as SVG, with lines, texts and two style sheets. No script, no font, nothing from elsewhere. */
+/* Draws a history as SVG, with lines, texts and two style sheets. The picture has no script and no
+ * font, and loads no other file. */
 #include "app/plot.h"
 
 #include "base/mem.h"
@@ -20,11 +21,13 @@
 #define PANEL_HEIGHT 190
 #define PANEL_GAP 56
 #define COLORS 8
-#define TICKS 6          /* of an axis, about */
-#define LEGEND_MAX 8     /* names of ranks below the panels */
-#define RESTART_TEXTS 12 /* restarts that get a text; the others have a line only */
+#define TICKS 6      /* of an axis, about */
+#define LEGEND_MAX 8 /* names of ranks below the panels */
+/* restarts of the job that are labelled; further restarts are only a line */
+#define RESTART_TEXTS 12
 
-/* Each name is used in the light and in the dark scheme. librsvg knows neither variables nor schemes. */
+/* Each colour has a rule for the light and one for the dark scheme of the viewer. Variables would
+ * be shorter, but librsvg knows neither variables nor schemes, and draws the light scheme. */
 static const char style[] =
 	"<style>\n"
 	"text{font:12px system-ui,sans-serif;fill:#57606a}\n"
@@ -84,7 +87,7 @@ static double y_of(const struct panel *panel, double value)
 
 /* ---- axes ---------------------------------------------------------------------------------- */
 
-/* 1, 2 or 5 times a power of ten. */
+/* Chooses the distance of grid lines: 1, 2 or 5 times a power of ten. */
 static double nice_step(double range)
 {
 	double raw = range / TICKS, power = pow(10, floor(log10(raw)));
@@ -153,7 +156,7 @@ static void find_extremes(const struct chart *chart, const struct panel *panel, 
 		}
 }
 
-/* Sets the range of the panel. False: there are no values. */
+/* Sets the range of the panel's values. False: no rank has a value to draw. */
 static bool find_range(const struct chart *chart, struct panel *panel)
 {
 	double low, high, step;
@@ -204,7 +207,8 @@ static void draw_axes(const struct chart *chart, const struct panel *panel)
 
 /* ---- lines --------------------------------------------------------------------------------- */
 
-/* One line of a rank. It ends at a new process, and where there is no value. */
+/* Draws the values of one rank as a line. The line is interrupted where a new process begins and
+ * where a value is missing. */
 static void draw_rank(const struct chart *chart, const struct panel *panel, size_t r)
 {
 	const struct hf_history_rank *rank = chart->ranks[r];
@@ -253,7 +257,8 @@ static void draw_restarts(const struct chart *chart, const struct panel *panel)
 	}
 }
 
-/* Draws a short mark at the bottom for each new process of a rank. A restart of the job has a line beside the marks. */
+/* Draws a short mark at the bottom for each new process of a rank. (A restart of the whole job has
+ * its own dashed line.) */
 static void draw_new_processes(const struct chart *chart, const struct panel *panel)
 {
 	for (size_t r = 0; r < chart->n; r++)

@@ -73,7 +73,7 @@ static void a_restart_breaks_the_lines_and_is_marked(void **state)
 	assert_int_equal(count(svg.data, "class=\"restart\""), 2);
 	assert_int_equal(count(svg.data, ">generation 2</text>"), 1);
 	assert_int_equal(count(svg.data, "<title>worker-0 began anew</title>"), 2);
-	/* The line of the loss has two parts. */
+	/* The line of the loss is interrupted once: two parts. */
 	const char *line = strstr(svg.data, "class=\"l c0\"");
 	const char *end = strstr(line, "</path>");
 	size_t parts = 0;
@@ -94,7 +94,7 @@ static void any_text_and_any_value_can_be_drawn(void **state)
 	assert_non_null(strstr(svg.data, "&lt;/svg>&lt;script>&amp;"));
 	assert_null(strchr(svg.data, '\033'));
 	assert_non_null(strstr(svg.data, "Loss: not reported"));
-	/* Equal values have a range around them. */
+	/* If all values are equal, the axis still has a range around this value. */
 	for (int i = 0; i < 3; i++) {
 		double loss = i == 0 ? 0 : i == 1 ? 7 : -1e-12;
 

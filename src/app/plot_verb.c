@@ -20,7 +20,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CONVERT_SPAN (60 * HF_SECOND) /* a picture takes less than a second */
+/* time limit of rsvg-convert, which normally takes less than a second */
+#define CONVERT_SPAN (60 * HF_SECOND)
 
 static const struct hf_kept_run *find_run(const struct hf_cli *cli, const struct hf_kept_runs *runs,
 					  const char *dir)
@@ -136,7 +137,8 @@ static int run_converter(struct conversion *conversion, const char *svg, const c
 	return 0;
 }
 
-/* rsvg-convert reads a file of ours, so that the name of the picture is never taken for an option. */
+/* rsvg-convert gets a temporary file with a known name, because a name that the user chose could
+ * look like an option. */
 static int write_png(const char *path, const struct hf_strbuf *svg, struct hf_error *err)
 {
 	HF_AUTOFREE char *absolute = path[0] == '/' ? hf_xstrdup(path) : hf_xasprintf("./%s", path);

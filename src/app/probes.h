@@ -14,14 +14,15 @@
  */
 struct hf_probes;
 
-/* 5,000 jobs with all their series need about 6 MiB. */
+/* Limit of the text of /metrics. The series of 5,000 jobs need about 6 MiB. */
 #define HF_METRICS_BYTES_MAX ((size_t)32 << 20)
 
 struct hf_probes_options {
 	struct hf_loop *loop; /* real */
 	/* ":8081", "127.0.0.1:0"; "0" or "": off. */
 	const char *health_address, *metrics_address;
-	/* Return 0 if ready, with a note or "" in err's text; else the error with the reason. */
+	/* Called for /readyz. Return 0 if the controller is ready, with a note or "" in err's
+	 * text; else the error with the reason. */
 	int (*ready)(void *arg, struct hf_error *err);
 	void (*metrics)(void *arg, struct hf_strbuf *sb); /* text 0.0.4 */
 	void *arg;

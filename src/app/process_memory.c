@@ -14,8 +14,9 @@
 #include <malloc.h>
 #endif
 
-/* glibc's default threshold, but fixed. By default it grows to the largest buffer ever freed; later
- * buffers of that size would then leave holes in the heap. */
+/* Size from which glibc maps a buffer on its own. The value is glibc's default. Setting it stops
+ * glibc from raising it to the largest buffer ever freed, after which large buffers would leave
+ * holes in the heap. */
 #define OWN_MAPPING_BYTES (128 << 10)
 /* Trim only if at least this many bytes are free. A trim takes 1 ms for each 10 MiB of heap. */
 #define TRIM_BYTES_MIN ((size_t)512 << 10)
@@ -41,7 +42,8 @@ bool hf_process_memory_trim(void)
 	return false;
 }
 
-/* False if relocations changed the code in memory: such pages would be read back from the file wrong. */
+/* False if relocations have changed the code in memory. Such pages must stay: the kernel would
+ * read them again from the file, without the changes. */
 static bool is_as_in_file(const struct dl_phdr_info *object)
 {
 	for (size_t i = 0; i < object->dlpi_phnum; i++) {

@@ -24,7 +24,8 @@ static void set_metric(struct hf_metrics *metrics, enum hf_metric_type type, con
 	const struct hf_metric_options options = {.name = name, .help = help, .type = type};
 	struct hf_family *family = hf_metrics_family(metrics, &options);
 
-	/* The kernel's counters never fall, except by rounding. */
+	/* A counter may not fall. Rounding may make a value of the kernel lower than the last
+	 * value: skip such a value. */
 	if (type == HF_METRIC_GAUGE || value >= hf_family_value(family, NULL))
 		hf_family_set(family, value, NULL);
 }
@@ -74,7 +75,7 @@ static void update_fds(struct hf_metrics *metrics)
 {
 	DIR *dir = opendir("/proc/self/fd");
 	struct rlimit limit;
-	int n = -1; /* the descriptor of the folder itself is not counted */
+	int n = -1; /* starts at -1: the descriptor that reads the folder is itself in the list */
 
 	if (dir != NULL) {
 		for (const struct dirent *entry; (entry = readdir(dir)) != NULL;)

@@ -22,11 +22,12 @@
 #include <time.h>
 
 #define BLOCK_LINES                                                                                \
-	4 /* lines other than the ranks: the job, its sparklines, the hidden ranks, the keys */
+	4 /* lines of the block that are not ranks: job, sparklines, number of hidden ranks, keys */
 #define NARROW 50    /* columns: below, words are short */
 #define SPARK_MAX 40 /* columns of one sparkline */
 #define COUNTS_SPAN HF_SECOND
-#define FAILURES_SHOWN 5 /* lines of failed pods in one COUNTS_SPAN, if the ranks are many */
+/* limit of lines about failed pods in one COUNTS_SPAN, if the job has many ranks */
+#define FAILURES_SHOWN 5
 
 struct rank {
 	char *pod;
@@ -42,7 +43,8 @@ struct rank {
 	hf_time step_at;
 	bool reports; /* its process reports steps itself, so its log lines are not read */
 	struct hf_pattern_rank said; /* what its log lines said before */
-	/* Start of the interval in which per_second is measured. */
+	/* The step of the rank when the present interval began; the interval measures
+	 * per_second. */
 	uint64_t counted_step;
 	hf_time counted_at;
 };
@@ -54,13 +56,14 @@ struct hf_progress {
 	struct hf_progress_options options;
 	char *job;
 	HF_VEC(struct rank *) ranks;
-	/* The last printed state of the job. */
+	/* the state of the job that was printed last */
 	char *state;
 	char *message;
 	int64_t generation, restarts;
 	hf_time first_seen;
 	bool dirty;
-	HF_VEC(int) drawn; /* columns of each line of the block on the screen */
+	/* the width in columns of each line of the block that is now on the screen */
+	HF_VEC(int) drawn;
 	/* If the ranks are many, their changes are counted. */
 	bool counts_changed, told_logs;
 	hf_time counts_at;
@@ -142,7 +145,8 @@ static struct rank *find_rank(struct hf_progress *p, const char *pod)
 		rank_free(rank);
 		return NULL;
 	}
-	/* Sort by name, so that the order of the rows does not depend on the order of the starts. */
+	/* Sort by name, so that the rows have the same order in every run, however the pods
+	 * started. */
 	while (at + 1 < p->ranks.len && strverscmp(p->ranks.items[at]->pod, pod) < 0)
 		at++;
 	memmove(&p->ranks.items[at + 1], &p->ranks.items[at],
@@ -192,7 +196,8 @@ static void count_rate(struct rank *rank, const struct hf_beat *beat, hf_time no
 	rank->counted_at = now;
 }
 
-/* per_second: as the process said; 0: it is measured. */
+/* Takes a step of the rank. per_second: the step rate that the process reported; 0: measure the
+ * rate here. */
 static void take_step(struct hf_progress *p, struct rank *rank, const struct hf_beat *beat,
 		      double per_second, hf_time now)
 {
@@ -241,7 +246,8 @@ static void add_clock(struct hf_strbuf *sb, hf_time now)
 		hf_strbuf_addf(sb, "%02d:%02d:%02d", tm.tm_hour, tm.tm_min, tm.tm_sec);
 }
 
-/* Rows that the block takes now. In a narrower terminal, a long line takes several rows. */
+/* The number of screen rows that the block takes now. If the terminal has become narrower, a long
+ * line takes several rows. */
 static int drawn_rows(const struct hf_progress *p)
 {
 	int rows = 0, width = p->options.width;
@@ -250,7 +256,8 @@ static int drawn_rows(const struct hf_progress *p)
 		rows += width > 0 && p->drawn.items[i] > width
 				? (p->drawn.items[i] + width - 1) / width
 				: 1;
-	/* The cursor cannot go above the first row. */
+	/* The cursor cannot move above the first row of the terminal, so at most height - 1 rows
+	 * are redrawn. */
 	return p->options.height > 0 && rows >= p->options.height ? p->options.height - 1 : rows;
 }
 
@@ -363,7 +370,8 @@ static const char *unschedulable_message(const struct hf_json *pod)
 	return NULL;
 }
 
-/* Writes " (SIGKILL)" for code 137, ": StartError: …" for a program that never started; else "". */
+/* Writes how a container ended: " (SIGKILL)" for code 137, ": StartError: …" for a program that
+ * could not start; nothing for other codes. */
 static void add_how_it_ended(const struct hf_json *container, int64_t code, struct hf_strbuf *sb)
 {
 	const char *reason = hf_json_path_str(container, "state", "terminated", "reason", NULL);
@@ -435,7 +443,7 @@ static void note_restart(struct hf_progress *p, const struct rank *rank, const s
 			 rank->pod, rank->restarts, hf_json_i64(code, 0), how.data);
 }
 
-/* The last log line and step belong to the older process. */
+/* Forgets the last log line and the step of a rank after its process was replaced. */
 static void forget_process(struct hf_progress *p, struct rank *rank, bool same_pod)
 {
 	if (!same_pod)
@@ -518,7 +526,8 @@ void hf_progress_pod(struct hf_progress *p, struct hf_doc *doc, bool gone, hf_ti
 
 /* ---- logs --------------------------------------------------------------------------------- */
 
-/* True if the line is one of a progress bar or of a step. */
+/* Reads a step from a log line. True if the line is one of a progress bar or matches the step
+ * pattern. */
 static bool read_step(struct hf_progress *p, struct rank *rank, const struct hf_strbuf *line,
 		      hf_time now)
 {
@@ -537,7 +546,8 @@ static bool read_step(struct hf_progress *p, struct rank *rank, const struct hf_
 			"nested repeats",
 			rank_name(p, rank), err.text);
 	}
-	/* A line without anything new is printed as often as a bar is redrawn. */
+	/* Programs print the same step many times, when they redraw a progress bar. Only a change
+	 * of step or loss counts as a report. */
 	if (kind == HF_PATTERN_STEP && (!rank->has_step || step.beat.step != rank->step.step ||
 					!hf_streq(step.beat.loss, rank->step.loss)))
 		take_step(p, rank, &step.beat, step.per_second, now);
@@ -557,7 +567,8 @@ static void note_hidden_logs(struct hf_progress *p, hf_time now)
 		rank_name(p, p->ranks.items[0]), HF_PROGRESS_FEW);
 }
 
-/* overwritten: the line ended with a carriage return, so the next line replaces it. */
+/* Handles one complete log line. overwritten: the line ended with a carriage return, so that the
+ * next line replaces it on a terminal. */
 static void take_line(struct hf_progress *p, struct rank *rank, bool overwritten, hf_time now)
 {
 	HF_AUTO_STRBUF clean = HF_STRBUF_INIT(HF_PROGRESS_LINE_BYTES_MAX);
@@ -570,11 +581,13 @@ static void take_line(struct hf_progress *p, struct rank *rank, bool overwritten
 		return;
 	is_step = read_step(p, rank, &clean, now);
 	note_hidden_logs(p, now);
-	/* A step has its own place in the row. */
+	/* The row of a rank shows the step in its own cell, so only other lines become its last
+	 * log line. */
 	if (!is_step)
 		replace_text(&rank->last_line, clean.data);
 	p->dirty = true;
-	/* A blank line hides a bar, and a bar that is redrawn in place would fill the screen. */
+	/* Skip a line that the program overwrites and that is blank: programs clear a progress bar
+	 * in this way. */
 	if (overwritten && strspn(clean.data, " ") == clean.len)
 		return;
 	if (!wants_logs_of(p, rank) || (is_step && overwritten))
@@ -599,7 +612,8 @@ void hf_progress_log(struct hf_progress *p, const char *pod, const char *bytes, 
 		else
 			hf_strbuf_addch(&rank->partial, bytes[i]);
 	}
-	/* Each printed line erases the block. Draw the block again at once, against flicker. */
+	/* Printing a log line erases the block. Draw the block again at once, or the screen
+	 * flickers. */
 	if (drawn && p->drawn.len == 0)
 		hf_progress_draw(p, now, true);
 }
@@ -650,7 +664,8 @@ static void draw_rank(struct hf_progress *p, const struct rank *rank,
 	struct hf_rank_row row = row_of(p, rank, now);
 
 	hf_rank_row_write(&row, columns, p->options.utf8, &line);
-	/* The lines of other ranks scroll above the block. */
+	/* Show the last log line in the row only if the logs of this rank are not shown above the
+	 * block. */
 	if (p->options.logs && !wants_logs_of(p, rank) && rank->last_line[0] != '\0')
 		hf_strbuf_addf(&line, "  %s", rank->last_line);
 	draw_line(p, color_of(p, rank->state), line.data);
@@ -709,7 +724,8 @@ static void draw_ranks(struct hf_progress *p, size_t room, hf_time now)
 	}
 }
 
-/* The row of the sparklines: those of the first rank that has points. Returns the number of rows. */
+/* Draws the row of sparklines, for the first rank that has points. Returns the number of rows
+ * drawn: 0 or 1. */
 static int draw_sparks(struct hf_progress *p)
 {
 	const struct hf_history *history = p->options.history;
@@ -738,7 +754,7 @@ void hf_progress_draw(struct hf_progress *p, hf_time now, bool force)
 {
 	HF_AUTO_STRBUF line = HF_STRBUF_INIT(2 * HF_PROGRESS_LINE_BYTES_MAX);
 	char span[HF_TIME_TEXT_MAX];
-	/* Rows for the job, for the keys and for the cursor. */
+	/* Leave rows for the line of the job, for the line of the keys and for the cursor. */
 	int room = p->options.height - 2 - p->options.keys;
 
 	if (!p->options.redraw)
@@ -773,7 +789,8 @@ void hf_progress_resize(struct hf_progress *p, int width, int height)
 void hf_progress_finish(struct hf_progress *p, hf_time now)
 {
 	erase_block(p);
-	/* The last block is never erased, so it shows all ranks. */
+	/* The last block of the run is never redrawn. It may be higher than the terminal, so it
+	 * shows all ranks. */
 	p->options.keys = false;
 	p->options.height = 0;
 	hf_progress_draw(p, now, true);

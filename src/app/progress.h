@@ -26,7 +26,7 @@ struct hf_progress;
 #define HF_PROGRESS_FEW 16
 
 struct hf_progress_options {
-	bool redraw; /* a block redrawn in place; else lines */
+	bool redraw; /* true: a block that is redrawn in place; false: one line for each change */
 	bool color, utf8;
 	int width, height; /* of the terminal; 0: unlimited */
 	bool logs;         /* show the ranks' log lines */
@@ -34,8 +34,9 @@ struct hf_progress_options {
 		ranks; /* "master-0,worker-1": only the logs of these; "all"; NULL: of all, if they are few */
 	bool keys; /* print a line with the keys below the block */
 	FILE *out;
-	const struct hf_pattern *pattern; /* reads steps from log lines; NULL: no */
-	struct hf_history *history;       /* takes every step and restart; NULL: none */
+	/* the pattern that finds steps in log lines; NULL: log lines have no steps */
+	const struct hf_pattern *pattern;
+	struct hf_history *history; /* takes every step and restart; NULL: none */
 };
 
 struct hf_progress *hf_progress_create(const struct hf_progress_options *options, const char *job);
@@ -44,17 +45,17 @@ struct hf_progress *hf_progress_destroy(struct hf_progress *progress); /* NULL i
 /* now: wall clock. */
 void hf_progress_job(struct hf_progress *progress, struct hf_doc *job, hf_time now);
 void hf_progress_pod(struct hf_progress *progress, struct hf_doc *pod, bool gone, hf_time now);
-/* Bytes of a pod's log as they come. */
+/* Add bytes of a pod's log, in the order in which they arrive. */
 void hf_progress_log(struct hf_progress *progress, const char *pod, const char *bytes, size_t len,
 		     hf_time now);
-/* A report of a training step by a process of the pod with this UID. */
+/* Take a report of a training step, sent by a process of the pod with this UID. */
 void hf_progress_step(struct hf_progress *progress, const char *pod_uid, const struct hf_beat *beat,
 		      hf_time now);
 /* Print a line of `run` itself, such as a notice or an injected fault. */
 void hf_progress_note(struct hf_progress *progress, hf_time now, const char *fmt, ...)
 	HF_PRINTF(3, 4);
-/* Redraw the block if something changed, or `force`.  For lines: print the counts of the pods, if they changed and a
- * second has passed. */
+/* Redraw the block if something has changed, or if `force` is set. If the output is lines: print
+ * how many pods are in which state, if that has changed and a second has passed. */
 void hf_progress_draw(struct hf_progress *progress, hf_time now, bool force);
 /* Print a line with the present state and the step of the slowest rank, if output is in lines; a no-op for a block. */
 void hf_progress_heartbeat(struct hf_progress *progress, hf_time now);
@@ -64,7 +65,8 @@ void hf_progress_finish(struct hf_progress *progress, hf_time now);
 void hf_progress_resize(struct hf_progress *progress, int width, int height);
 void hf_progress_toggle_logs(struct hf_progress *progress);
 
-/* "Running": the type of the last condition that is True; "Created" before any. */
+/* The state of the job: the type of the last condition that is True, such as "Running"; "Created"
+ * if no condition is True. */
 const char *hf_progress_state(const struct hf_json *job);
 
 #endif

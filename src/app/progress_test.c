@@ -333,7 +333,8 @@ static void a_block_is_never_higher_than_the_terminal(void **state)
 	hf_progress_resize(f.progress, 60, 10);
 	tell_many(&f, 20);
 	hf_progress_draw(f.progress, 0, false);
-	assert_int_equal(lines_of(printed(&f)), 9); /* the tenth row is for the cursor */
+	/* the terminal has ten rows, and the tenth is for the cursor */
+	assert_int_equal(lines_of(printed(&f)), 9);
 	assert_non_null(strstr(f.text, " and 13 more ranks\n"));
 	/* The failed rank has a row, though it is the last by name. */
 	assert_non_null(strstr(f.text, "worker-19  Failed code=137 (SIGKILL)"));

@@ -16,7 +16,8 @@
 #define BAR_MAX 40
 #define BRIEF_BELOW 60 /* columns of a terminal */
 #define GAP 2          /* blanks between cells */
-/* A rank is called silent after so many of its steps, and at least so long. */
+/* A rank is shown as silent if it has reported nothing for SILENT_STEPS times the duration of a
+ * step, and for at least SILENT_SPAN. */
 #define SILENT_STEPS 10
 #define SILENT_SPAN (30 * HF_SECOND)
 
@@ -99,7 +100,7 @@ static void write_note(const struct hf_rank_row *row, char text[CELL_BYTES_MAX])
 		(void)snprintf(text + len, CELL_BYTES_MAX - (size_t)len, "(not training)");
 }
 
-/* The text of one cell; "" if there is none. */
+/* Writes the text of one cell; "" if the rank has no such value. */
 static void write_cell(const struct hf_rank_row *row, enum hf_rank_cell cell, bool brief,
 		       char text[CELL_BYTES_MAX])
 {
@@ -139,7 +140,7 @@ void hf_rank_columns_add(struct hf_rank_columns *columns, const struct hf_rank_r
 	widen_column(&columns->name, columns_of(row->name));
 	if (has_bar(row))
 		widen_column(&columns->bar, BAR_MIN);
-	/* The long text of a failure may use the place of the cells behind it. */
+	/* The text of a failure may be long, and may use the cells to its right. */
 	else if (row->step == NULL || columns_of(row->state) <= (int)strlen("Succeeded"))
 		widen_column(&columns->state,
 			     columns_of(row->state) < 16 ? columns_of(row->state) : 16);
@@ -172,7 +173,7 @@ void hf_rank_columns_fit(struct hf_rank_columns *columns, int width)
 	}
 	for (size_t i = 0; width > 0 && i < HF_ARRAY_LEN(order) && width_of(columns) >= width; i++)
 		columns->cells[order[i]] = 0;
-	/* The bar takes half of what is left. */
+	/* The bar takes half of the columns that the other cells leave free. */
 	spare = width > 0 ? (width - 1 - width_of(columns)) / 2 : BAR_MAX;
 	if (columns->bar > 0 && spare > 0)
 		columns->bar = columns->bar + spare < BAR_MAX ? columns->bar + spare : BAR_MAX;
@@ -180,7 +181,8 @@ void hf_rank_columns_fit(struct hf_rank_columns *columns, int width)
 		widen_column(&columns->bar, columns->state);
 }
 
-/* "███████▌░░": in UTF-8 with eighths; "######...." in ASCII. */
+/* Writes a progress bar: "███████▌░░" in UTF-8, with a resolution of an eighth of a column;
+ * "######...." in ASCII. */
 static void add_bar(const struct hf_beat *step, int width, bool utf8, struct hf_strbuf *sb)
 {
 	static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};

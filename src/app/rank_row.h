@@ -33,20 +33,22 @@ enum hf_rank_cell {
 	HF_CELLS
 };
 
-/* How wide the columns are. Begins zeroed. */
+/* The width of each column of the block. Set to zeros before the first row is added. */
 struct hf_rank_columns {
-	int name, state, bar; /* bar 0: no rank has a bar */
+	int name, state, bar; /* width of the cells in columns; bar 0: no rank has a bar */
 	int cells[HF_CELLS];  /* 0: the column is left out */
 	bool brief;           /* without the words "step" and "loss" */
 };
 
-/* First add each row that will be shown, then fit the columns to the terminal. width 0: no limit. */
+/* Fit the columns: first add each row that will be shown, then fit the sum to the width of the
+ * terminal; width 0: no limit. */
 void hf_rank_columns_add(struct hf_rank_columns *columns, const struct hf_rank_row *row);
 void hf_rank_columns_fit(struct hf_rank_columns *columns, int width);
 void hf_rank_row_write(const struct hf_rank_row *row, const struct hf_rank_columns *columns,
 		       bool utf8, struct hf_strbuf *sb);
 
-/* The rest of the training: "19s"; false: it is not known. */
+/* The time until the training ends, such as "19s", at the present step rate; false: the time is
+ * unknown. */
 bool hf_rank_row_left(const struct hf_rank_row *row, char ret_text[HF_TIME_TEXT_MAX]);
 /* A rate as "4.1/s" or, below one in ten seconds, "12.5 s/step". */
 #define HF_RATE_TEXT_MAX 32

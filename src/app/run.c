@@ -47,8 +47,9 @@ enum run_state { RUN_STARTING, RUN_WATCHING, RUN_LINGERING, RUN_STOPPING, RUN_OV
 
 #define REDRAW_SPAN (200 * HF_MS)
 #define HEARTBEAT_SPAN (30 * HF_SECOND)
-#define LINGER_SPAN (2 * HF_SECOND) /* how long the ends of the logs are waited for */
-#define RANKS_BYTES_MAX 65536       /* limit of the names of --ranks */
+/* how long `run` waits for the last log lines after the end of the job */
+#define LINGER_SPAN (2 * HF_SECOND)
+#define RANKS_BYTES_MAX 65536 /* limit of the names of --ranks */
 
 struct run;
 
@@ -66,8 +67,8 @@ struct run {
 	struct hf_progress *progress; /* of the view */
 	const struct hf_resource *resource;
 	struct hf_run_input in;
-	bool told_ranks; /* the note about the other ranks was printed */
-	bool waited;     /* the last look found such ranks */
+	bool told_ranks; /* the note that rank 0 waits for the other ranks was printed */
+	bool waited;     /* the last check found ranks that still ran */
 	struct hf_run_folder *folder;
 	struct hf_log_tails *tails;
 	char *ns, *name, *selector, *field_selector;
@@ -168,8 +169,8 @@ static void print_lines(const struct hf_cli *cli, const struct hf_strbuf *text)
 	(void)fflush(cli->err);
 }
 
-/* Prints why the job failed, before its pods are ended: their end may take a while. late: as in struct
- * hf_failure; pod: of the rank that failed, or NULL. */
+/* Prints why the job failed, before its pods are ended: to end them may take a while. late: as in
+ * struct hf_failure; pod: the pod of the rank that failed, or NULL. */
 static void report_failure(struct run *run, int exit_code, const char *pod,
 			   const struct hf_json *late)
 {
@@ -201,7 +202,8 @@ static void report_failure(struct run *run, int exit_code, const char *pod,
 
 /* ---- programs: every rank counts ------------------------------------------------------------ */
 
-/* A PyTorchJob succeeds with rank 0. A program has succeeded once every rank has, as under torchrun. */
+/* The ranks of a program. A PyTorchJob has succeeded when rank 0 has. A program (`run train.py`)
+ * has succeeded when every rank has, as under torchrun. */
 struct ranks {
 	const char *unfinished; /* name of a pod that has not ended; NULL: all pods have ended */
 	struct hf_doc *failed;  /* a pod that has failed, borrowed; NULL: no pod has failed */
@@ -227,7 +229,7 @@ static struct ranks look_at_ranks(struct run *run)
 	return ranks;
 }
 
-/* True while ranks of a program run on after rank 0 has succeeded. */
+/* True if the job is a program and other ranks still run after rank 0 has succeeded. */
 static bool waits_for_ranks(struct run *run)
 {
 	struct ranks ranks = look_at_ranks(run);
@@ -285,7 +287,7 @@ static void on_linger(void *arg)
 		run->waited = true;
 		hf_timer_arm(run->linger, REDRAW_SPAN);
 	} else if (run->waited && hf_log_follower_is_open(run->follows)) {
-		/* The last rank has ended just now; its log follows. */
+		/* The last rank has just ended: give its last log lines the time to arrive. */
 		run->waited = false;
 		hf_timer_arm(run->linger, LINGER_SPAN);
 	} else {
@@ -481,7 +483,7 @@ static void on_object(void *arg, const struct hf_reply *reply)
 	fail_run(run, reply->code, text);
 }
 
-/* Creates the next object of the manifest, and at last the job. */
+/* Creates the next object of the manifest; the job is the last object. */
 static void create_next(struct run *run)
 {
 	struct hf_request request = {.verb = HF_VERB_CREATE,
@@ -548,7 +550,8 @@ static void on_signal(void *arg, int signum)
 			run->progress, now_of(run),
 			"stopping: waiting for the pods to end; interrupt again to kill them at once");
 	stop_run(run, HF_EXIT_INTERRUPTED, run->interrupts == 1 ? HF_TIME_NONE : 0);
-	/* The code is "interrupted", even if the run was stopping for another reason. */
+	/* Ctrl-C sets the exit code "interrupted", even if the run was already stopping for
+	 * another reason. */
 	run->exit_code = HF_EXIT_INTERRUPTED;
 }
 
@@ -786,7 +789,8 @@ static int begin_run(struct run *run, struct hf_error *err)
 		.dir = hf_run_folder_path(run->folder),
 		.kept_logs = hf_run_folder_logs(run->folder),
 		.env = (const char *const *)run->in.env.all,
-		/* Ranks of a program that ends at once must not wait for the name of rank 0. */
+		/* No init containers: in a program that ends at once, the other ranks would wait
+		 * for the name of a rank 0 that is gone. */
 		.no_init_containers = run->in.script,
 		.in_memory = true,
 		.watch_gpus = true,
@@ -846,8 +850,8 @@ static void release_run(struct run *run)
 	free(run->field_selector);
 }
 
-/* What is left to say at the end. A failure was reported on stderr before, so that exit codes 124 and 125
- * of a job differ from those of Holdfast. */
+/* Prints the last messages of the run: a time-out, lost output. A failure of the job has been
+ * reported before. */
 static void print_end(const struct run *run)
 {
 	if (run->timed_out)

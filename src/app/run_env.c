@@ -54,7 +54,8 @@ bool hf_run_env_has(const struct hf_run_env *env, const char *name)
 	return find_variable(env, name, strlen(name)) != NULL;
 }
 
-/* Adds or replaces a variable. False: there are too many. */
+/* Adds a variable, or replaces the variable of the same name. False: the environment has
+ * HF_RUN_ENV_MAX variables. */
 static bool put_variable(struct hf_run_env *env, const char *item)
 {
 	char **place = find_variable(env, item, strcspn(item, "="));
@@ -92,7 +93,8 @@ static bool matches_one(const char *name, const char *pattern)
 			pattern++;
 			name++;
 		} else if (star != NULL) {
-			/* Let the last star take one letter more. */
+			/* The match failed: let the last star match one letter more, and try
+			 * again. */
 			pattern = star + 1;
 			name = ++again;
 		} else {
@@ -151,7 +153,8 @@ static bool is_name(const char *text, size_t len)
 	return true;
 }
 
-/* Adds "NAME=value", or "NAME": the shell's value. what: the flag or the line, for messages. */
+/* Adds a variable. text: "NAME=value", or "NAME" for the value in the shell. what: the flag or the
+ * line of the file, for messages. */
 static int give_variable(struct hf_cli *cli, const char *text, const char *what,
 			 struct hf_run_env *env)
 {
@@ -177,7 +180,7 @@ static int give_variable(struct hf_cli *cli, const char *text, const char *what,
 	return 0;
 }
 
-/* Removes the blanks around the text and the quotes around the value. */
+/* Removes blanks around a line of an --env-file, and quotes around its value. */
 static char *tidy_line(char *line)
 {
 	char *equals, quote;
@@ -230,7 +233,7 @@ int hf_run_env_read(struct hf_cli *cli, bool whole, char *const *environ,
 
 	*ret_env = (struct hf_run_env){
 		.given = hf_xcalloc(HF_RUN_ENV_MAX + 1, sizeof(char *)),
-		/* A few are added by run itself. */
+		/* Room for HF_RUN_ENV_MAX variables and for the few that `run` itself adds. */
 		.all = hf_xcalloc(HF_RUN_ENV_MAX + 16, sizeof(char *)),
 	};
 	rc = pass_shell(cli, whole, environ, ret_env);

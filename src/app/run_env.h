@@ -21,8 +21,8 @@ struct hf_run_env {
 #define HF_RUN_ENV_MAX 2000                         /* variables */
 #define HF_RUN_ENV_FILE_BYTES_MAX ((size_t)1 << 20) /* of --env-file */
 
-/* Read --env, --env-file and --pass-env.  whole: pass every variable of the shell.  environ ends with
- * NULL.  Returns 0, or an exit code after a message. */
+/* Read --env, --env-file and --pass-env. whole: pass every variable of the shell, even without
+ * --pass-env. environ ends with NULL. Returns 0, or an exit code after a message. */
 int hf_run_env_read(struct hf_cli *cli, bool whole, char *const *environ,
 		    struct hf_run_env *ret_env);
 void hf_run_env_release(struct hf_run_env *env);

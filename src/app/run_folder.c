@@ -25,10 +25,13 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-/* Of a young run, each save waits for half of the run's age: what ends early is kept, too. */
+/* Longest time between two saves. While a run is younger than two of these, a save waits only half
+ * of the run's age, so that a run that ends early is also kept. */
 #define SAVE_SPAN_MAX HF_SECOND
-#define FREE_BYTES_MIN ((uint64_t)16 << 20) /* below it, a run is not kept: its pods need files */
-#define FULL_BYTES ((uint64_t)64 << 10)     /* below it, output of ranks may be lost */
+/* with less free space on its disk, the state directory is not used: the pods need files there */
+#define FREE_BYTES_MIN ((uint64_t)16 << 20)
+/* with less free space on its disk, output of ranks may be lost, and `run` reports a full disk */
+#define FULL_BYTES ((uint64_t)64 << 10)
 #define GONE_MAX 1024                       /* deleted pods that are remembered */
 #define OBJECTS_MAX 20000                   /* objects of one run that are kept */
 #define ERROR_BYTES_MAX ((size_t)256 << 10) /* of one TORCHELASTIC_ERROR_FILE */
@@ -41,11 +44,11 @@ struct hf_run_folder {
 	int lock_fd;                  /* marks the run as alive */
 	bool kept;                    /* it is in the state directory */
 	struct hf_memstore *memstore; /* NULL: not yet, or no more */
-	struct hf_map *gone;          /* name → last version of a deleted pod */
+	struct hf_map *gone;          /* pod name → last version of the deleted pod */
 	bool changed;
 	hf_time opened_at;
 	hf_time saved_at;
-	struct hf_error lost; /* why the end could not be saved; code 0: it was */
+	struct hf_error lost; /* why the end of the run could not be saved; code 0: no error */
 };
 
 static void unref_doc(void *doc)
@@ -68,7 +71,8 @@ static int check_room(const char *dir, struct hf_error *err)
 	return 0;
 }
 
-/* Makes the folder of this run below base. A folder of the same name is of an older run. */
+/* Makes the folder of this run below base. If a folder with this name exists, an older process
+ * with the same ID made it. */
 static int make_folder(struct hf_run_folder *folder, const char *base, struct hf_error *err)
 {
 	HF_AUTOFREE char *path = hf_xasprintf("%s/runs/%s", base, folder->run.id);
@@ -98,7 +102,7 @@ static int make_folder(struct hf_run_folder *folder, const char *base, struct hf
 	return 0;
 }
 
-/* A folder of this user in /tmp. Another user may have made one of that name. */
+/* Makes a folder in /tmp. Refuses a folder of this name that belongs to another user. */
 static int make_fallback(struct hf_run_folder *folder, struct hf_error *err)
 {
 	HF_AUTOFREE char *base = hf_xasprintf("/tmp/holdfast-%u", (unsigned)getuid());
@@ -167,7 +171,8 @@ int hf_run_folder_open(const struct hf_cli *cli, const struct hf_run_folder_opti
 	}
 	folder->logs = hf_xasprintf("%s/logs", folder->run.path);
 	folder->errors = hf_xasprintf("%s/errors", folder->run.path);
-	/* Without this folder, only the exceptions of torchrun's workers are missing. */
+	/* Ignore an error: without this folder, only the exceptions that torchrun's workers record
+	 * are missing from reports. */
 	(void)mkdir(folder->errors, 0700);
 	hf_kept_runs_prune(folder->base, HF_KEPT_RUNS_MAX - 1, HF_KEPT_RUNS_BYTES_MAX);
 	*ret_folder = folder;
@@ -212,7 +217,7 @@ void hf_run_folder_pod(struct hf_run_folder *folder, struct hf_doc *pod, bool go
 	folder->changed = true;
 	if (!gone)
 		return;
-	/* Of each name, only the logs of the last deleted pod stay. */
+	/* Keep the logs of the last deleted pod of each name only. */
 	if (before != NULL && !hf_streq(hf_doc_uid(before), hf_doc_uid(pod))) {
 		HF_AUTOFREE char *logs = hf_xasprintf("%s/%s", folder->logs, hf_doc_uid(before));
 		(void)!hf_fs_remove_tree(logs, &err);
@@ -242,7 +247,8 @@ static bool is_in_store(const struct hf_run_folder *folder, const char *pod)
 	return hf_memstore_peek(folder->memstore, &hf_pods, folder->run.ns, pod) != NULL;
 }
 
-/* If the objects cannot be saved, those of the last time stay, and the run goes on. */
+/* Saves the objects of the run. On an error the previously saved objects stay, and the run goes
+ * on. */
 static void save_objects(struct hf_run_folder *folder)
 {
 	const struct hf_resource *const resources[] = {folder->resource, &hf_pods, &hf_services,
@@ -356,7 +362,8 @@ char *hf_run_folder_log(const struct hf_run_folder *folder, const char *pod)
 	file = hf_kubelet_kept_log(dir, hf_doc_json(doc), folder->container, false);
 	if (file == NULL)
 		return NULL;
-	/* The end of the run moves the logs of the kubelet. */
+	/* While the run lasts, the log is in the kubelet's folder; the end of the run moves it to
+	 * this path. */
 	return hf_xasprintf("%s/%s/%s", folder->logs, hf_doc_uid(doc), strrchr(file, '/') + 1);
 }
 
@@ -393,7 +400,8 @@ struct hf_run_folder *hf_run_folder_close(struct hf_run_folder *folder, const st
 
 	if (folder == NULL)
 		return NULL;
-	/* Without an end, `run` has failed before the job began, so there is nothing to keep. */
+	/* A run without an end has failed before the job began, so its folder has nothing to
+	 * keep. */
 	if (folder->kept && folder->run.ended != HF_TIME_NONE)
 		rc = hf_kept_run_settle(folder->run.path, &err);
 	else

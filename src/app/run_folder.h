@@ -17,8 +17,9 @@
  */
 struct hf_run_folder;
 
-/* Open the folder, after ending what killed runs left.  A state directory that cannot be used is a line on
- * stderr.  HF_E_IO, HF_E_NO_SPACE: nor can /tmp. */
+/* Options of hf_run_folder_open, which first ends the pods that killed runs left. If the state
+ * directory cannot be used, a line on stderr says so, and /tmp is used. HF_E_IO, HF_E_NO_SPACE:
+ * /tmp cannot be used either. */
 struct hf_run_folder_options {
 	const char *base; /* the state directory */
 	const struct hf_manifest *manifest;
@@ -31,30 +32,32 @@ int hf_run_folder_open(const struct hf_cli *cli, const struct hf_run_folder_opti
 void hf_run_folder_attach(struct hf_run_folder *folder, struct hf_memstore *memstore);
 
 const char *hf_run_folder_path(const struct hf_run_folder *folder);
-/* Too little room is left for a further part of a log. */
+/* True if the disk has too little room for further log output. */
 bool hf_run_folder_is_full(const struct hf_run_folder *folder);
 /* The folder for logs of deleted pods. */
 const char *hf_run_folder_logs(const struct hf_run_folder *folder);
-/* The folder with the files of TORCHELASTIC_ERROR_FILE, POD.json. */
+/* The folder of the files POD.json, in which torchrun's workers record exceptions
+ * (TORCHELASTIC_ERROR_FILE). */
 const char *hf_run_folder_errors(const struct hf_run_folder *folder);
 
 /* Pass every version of every pod. */
 void hf_run_folder_pod(struct hf_run_folder *folder, struct hf_doc *pod, bool gone);
-/* Something has changed: the next tick that is due saves it. */
+/* Note that an object has changed, so that the next tick that is due saves the objects. */
 void hf_run_folder_changed(struct hf_run_folder *folder);
 /* Save what has changed, if the last save is long enough ago. */
 void hf_run_folder_tick(struct hf_run_folder *folder, struct hf_doc *job, hf_time now);
 /* Save now.  job may be NULL. */
 void hf_run_folder_save(struct hf_run_folder *folder, struct hf_doc *job, hf_time now);
-/* The run has ended with this code.  The store is not used after it. */
+/* Save the end of the run, with its exit code. The store is not used afterwards. */
 void hf_run_folder_finish(struct hf_run_folder *folder, struct hf_doc *job, int exit_code,
 			  hf_time now);
 
 /* The path of the pod's last log after the end of the run.  NULL: the pod has no log, or the run is not kept.
  * The caller frees it. */
 char *hf_run_folder_log(const struct hf_run_folder *folder, const char *pod);
-/* How other verbs name this run: "@latest", or "@2".  with_server: "@latest" names a job on a server.
- * NULL: the run is not kept.  The caller frees it. */
+/* The name of this run for other verbs: "@latest", or "@2" if a newer run exists. with_server: a
+ * server is in use, where "@latest" would name a job. NULL: the run is not kept. The caller frees
+ * the text. */
 char *hf_run_folder_word(const struct hf_run_folder *folder, bool with_server);
 /* The error that a process of the pod recorded for torchrun; NULL: none. */
 struct hf_json *hf_run_folder_torch_error(const struct hf_run_folder *folder, const char *pod);

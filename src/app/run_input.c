@@ -22,11 +22,11 @@
 #include <unistd.h>
 
 #define FIT_BYTES_MAX 8192
-#define NAMES_SHOWN 8 /* variables that are named at the start */
+#define NAMES_SHOWN 8 /* variables whose names are printed at the start of a run */
 
 /* ---- load --------------------------------------------------------------------------------------- */
 
-/* Refuses flags that mean nothing for a job of a manifest. */
+/* Refuses flags that apply to programs only, such as --nproc, for a manifest. */
 static int check_manifest_flags(struct hf_cli *cli)
 {
 	static const char *const names[] = {"nproc", "module", "max-restarts", "print-job"};
@@ -41,7 +41,8 @@ static int check_manifest_flags(struct hf_cli *cli)
 	return 0;
 }
 
-/* --print-job may also stand last, behind the words of the program. */
+/* True if --print-job is the last word of the command line, behind the program's own arguments.
+ * Removes the word. */
 static bool take_print_job(struct hf_cli *cli)
 {
 	if (cli->n_args > 1 && !cli->literal &&
@@ -52,7 +53,8 @@ static bool take_print_job(struct hf_cli *cli)
 	return hf_cli_has(cli, "print-job");
 }
 
-/* Sets what torchrun sets, so that the ranks do not use more threads than there are CPUs. */
+/* Sets OMP_NUM_THREADS, as torchrun does, so that the ranks together do not use more threads than
+ * the machine has CPUs. */
 static void limit_threads(int64_t ranks, struct hf_run_input *input)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
@@ -80,7 +82,7 @@ static int load_script(struct hf_cli *cli, struct hf_run_input *input)
 	return rc;
 }
 
-/* Takes the one job of the files. */
+/* Takes the job from the manifests. Refuses files with no job or with several jobs. */
 static int take_job(struct hf_cli *cli, struct hf_manifests *set, struct hf_run_input *input)
 {
 	if (set->n_jobs == 0)

@@ -12,7 +12,7 @@ struct hf_run_input {
 	bool print;  /* --print-job: the manifest is printed, and nothing runs */
 	struct hf_manifest manifest;
 	struct hf_manifest_objects objects; /* to be created before the job */
-	char *fitted;      /* a line for each change of --fit; NULL: without --fit */
+	char *fitted;      /* a line for each change that --fit made to the job; NULL: no --fit */
 	char *not_created; /* a line about objects of unknown kinds; NULL: none */
 	struct hf_run_env env;
 };
@@ -30,7 +30,7 @@ void hf_run_input_add_namespaces(struct hf_run_input *input, const char *ns);
 
 /* Change the pod templates for this machine (app/run_template.h).  errors: a folder. */
 void hf_run_input_place(struct hf_run_input *input, const char *errors);
-/* Write what the ranks get of the caller's surroundings, for one line. */
+/* Write one line about the working folder and the variables that the ranks get from the shell. */
 void hf_run_input_describe(const struct hf_run_input *input, struct hf_strbuf *sb);
 
 #endif

@@ -55,8 +55,9 @@ static void add_pod_name(struct hf_json *list)
 	hf_json_append(list, item);
 }
 
-/* A worker of torchrun writes its exception to the file of this variable. torchrun copies the file of the first
- * failed worker to the file of its own variable. */
+/* Sets TORCHELASTIC_ERROR_FILE to a file in the folder `errors`. A worker of torchrun writes its
+ * exception to the file of this variable; torchrun then copies the file of the first failed worker
+ * to this path. */
 static void add_error_file(struct hf_json *container, const char *errors)
 {
 	struct hf_json *list = hf_json_ensure_array(container, "env");

@@ -11,7 +11,8 @@
  */
 struct hf_run_template {
 	const char *cwd; /* for containers without a workingDir; NULL: set no workingDir */
-	/* Folder for TORCHELASTIC_ERROR_FILE of ranks that do not set it: POD.json.  NULL: do not set it. */
+	/* The folder of the files POD.json, which TORCHELASTIC_ERROR_FILE names for ranks whose
+	 * manifest does not set the variable. NULL: do not set the variable. */
 	const char *errors;
 	/* Remove these variables ("NAME=value") from the templates: the command line sets them.
 	 * NULL-terminated; may be NULL. */

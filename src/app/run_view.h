@@ -24,8 +24,8 @@ struct hf_run_view_options {
 /* Begin to show. The progress belongs to the view. */
 struct hf_progress *hf_run_view_open(struct hf_run_view *view,
 				     const struct hf_run_view_options *options);
-/* Save the steps if they have changed, every few seconds; `now_or_never`: at once. A folder that cannot be written
- * costs the steps, not the run. */
+/* Save the steps to the folder, if they have changed and the last save is some seconds old;
+ * `now_or_never`: save at once. An error loses the saved steps, but does not stop the run. */
 void hf_run_view_save(struct hf_run_view *view, hf_time now, bool now_or_never);
 
 #endif

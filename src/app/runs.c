@@ -25,7 +25,8 @@ static void print_local_time(hf_time time, char *text, size_t size)
 		(void)strftime(text, size, "%Y-%m-%d %H:%M:%S", &tm);
 }
 
-/* How long the run took; of a run that goes on, until now; of a killed run, unknown. */
+/* Computes how long the run took; for a run that goes on, the time until now. False for a killed
+ * run, whose end is unknown. */
 static bool elapsed_of(const struct hf_kept_run *run, hf_time now, hf_time *ret_span)
 {
 	hf_time end = run->ended != HF_TIME_NONE ? run->ended : now;
@@ -118,7 +119,8 @@ void hf_kept_runs_each(void (*fn)(void *arg, const char *name, const char *descr
 		HF_AUTOFREE char *what = hf_xasprintf("%s, %s", run->name, run->state);
 
 		fn(arg, number, what);
-		/* The name stands for the newest run of this name. */
+		/* Offer a job's name once, for its newest run: that is the run which the name
+		 * stands for. */
 		if (hf_kept_runs_find(&runs, run->name) == run)
 			fn(arg, run->name, run->state);
 	}

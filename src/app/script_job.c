@@ -138,7 +138,8 @@ static int add_python(struct hf_cli *cli, struct hf_json *command, bool module)
 	return 0;
 }
 
-/* Programs with a "/" are found from the working folder; others in PATH. */
+/* Checks that the command can be started. A name with a "/" is relative to the working folder;
+ * other names are searched in PATH. */
 static int check_command(struct hf_cli *cli, const char *word)
 {
 	struct stat st;
@@ -175,7 +176,8 @@ static int make_command(struct hf_cli *cli, struct hf_json *command)
 		if (rc == 0)
 			rc = add_python(cli, command, false);
 	} else if (!cli->literal && strchr(word, '/') == NULL) {
-		/* A file of the working folder, not a program in PATH. */
+		/* The word names a file of the working folder; "./" keeps it from being searched
+		 * in PATH. */
 		HF_AUTOFREE char *path = hf_xasprintf("./%s", word);
 
 		rc = add_word(cli, command, path);
@@ -204,7 +206,7 @@ static char *find_stem(const char *word, bool module)
 	return hf_xstrndup(word, has_suffix(word, ".py") ? len - strlen(".py") : len);
 }
 
-/* Makes a name of the stem: "train-model". */
+/* Makes a job's name from a script or module: "dir/Train_Model.py" becomes "train-model". */
 static char *make_name(const char *word, bool module)
 {
 	HF_AUTOFREE char *stem = find_stem(word, module);
@@ -224,7 +226,7 @@ static char *make_name(const char *word, bool module)
 	name[n] = '\0';
 	if (n == 0)
 		return hf_xstrdup("run");
-	/* The names of services begin with a letter. */
+	/* A job's name becomes the name of a Service, which must begin with a letter. */
 	return hf_ascii_is_lower(name[0]) ? hf_xstrdup(name) : hf_xasprintf("run-%s", name);
 }
 
@@ -237,9 +239,10 @@ static void set_variable(struct hf_json *env, const char *name, const char *valu
 	hf_json_append(env, item);
 }
 
-/* Sets what torchrun gives a process and the operator does not. Each rank is alone in its pod, so its local
- * rank is 0. Libraries take the run ID as the sign that another program started the ranks. GROUP_RANK and
- * ROLE_RANK differ by rank, and a template cannot compute them. */
+/* Sets the variables that torchrun gives a process and the operator does not set. Each rank is
+ * alone in its pod, so its local rank is 0. Libraries read the run ID to see that a launcher
+ * started the ranks. GROUP_RANK and ROLE_RANK are missing: they differ by rank, and a template has
+ * one value. */
 static void set_variables(struct hf_json *env, const char *name, int64_t restarts)
 {
 	char limit[32];
@@ -257,7 +260,8 @@ struct script {
 	const struct hf_json *command;
 	int64_t nproc, restarts;
 	const char *policy;
-	const char *gpu; /* the resource of each rank's GPU; NULL: the ranks have none */
+	/* the resource name of the GPU that each rank gets; NULL: ranks get no GPU */
+	const char *gpu;
 };
 
 static void add_replicas(struct hf_json *specs, const char *type, int64_t replicas,
@@ -293,7 +297,8 @@ static struct hf_json *make_job(const struct script *script)
 	spec = hf_json_ensure_object(job, "spec");
 	run_policy = hf_json_ensure_object(spec, "runPolicy");
 	hf_json_set_i64(run_policy, "backoffLimit", script->restarts);
-	/* A process group cannot take a rank back, so all ranks start again together. */
+	/* The ranks of a process group cannot admit a restarted rank, so after a failure all ranks
+	 * restart together. */
 	hf_json_set_str(hf_json_ensure_object(run_policy, "recovery"), "restartScope", "Job");
 	specs = hf_json_ensure_object(spec, "pytorchReplicaSpecs");
 	for (int worker = 0; worker <= (script->nproc > 1); worker++) {
@@ -313,7 +318,8 @@ static int64_t limit_ranks(int64_t n)
 	return n < 1 ? 1 : n > HF_SCRIPT_NPROC_MAX ? HF_SCRIPT_NPROC_MAX : n;
 }
 
-/* A number of ranks that was asked for: more than one rank cannot share a GPU. */
+/* Checks the number of ranks of --nproc against the GPUs: each rank needs a GPU of its own. With
+ * --fit, lowers the number. */
 static int fit_ranks(struct hf_cli *cli, struct script *script, int64_t gpus,
 		     struct hf_strbuf *note)
 {
@@ -339,7 +345,8 @@ static int find_ranks(struct hf_cli *cli, struct script *script, struct hf_strbu
 	struct hf_error err;
 	int64_t gpus;
 
-	/* NVML may take seconds, and `cpu` needs no GPU. */
+	/* Count GPUs only if needed, as the library NVML may take seconds: `--nproc cpu` uses
+	 * none. */
 	if (!hf_streq(nproc, "cpu"))
 		found = hf_local_gpus_count(cli);
 	gpus = found.nvidia > 0 ? found.nvidia : found.amd;

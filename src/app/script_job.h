@@ -11,11 +11,12 @@
  * I + 1.
  */
 #define HF_SCRIPT_IMAGE "registry.example/replace-me:latest" /* `run` pulls no image */
-#define HF_SCRIPT_NPROC_MAX 110 /* HF_KUBELET_PODS_MAX, which this header does not include */
-#define HF_SCRIPT_RESTARTS 3    /* restarts without --max-restarts, of killed ranks only */
+#define HF_SCRIPT_NPROC_MAX 110 /* equals HF_KUBELET_PODS_MAX, whose header is not included here */
+/* restarts without --max-restarts; only ranks that a signal killed are restarted */
+#define HF_SCRIPT_RESTARTS 3
 
-/* True if the first word is a program to run, so that the words behind it are its own.  literal: it stands
- * behind "--". */
+/* True if the word names a program to run; the words behind it are then the program's arguments.
+ * literal: the word stands behind "--". */
 bool hf_script_is_program(const struct hf_cli *cli, const char *word, bool literal);
 
 /*

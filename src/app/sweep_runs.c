@@ -26,7 +26,7 @@ static bool sweep_one(const char *dir, const char *name)
 		return false;
 	if (hf_kubelet_kill_leftovers(node, &err) != 0)
 		return false;
-	/* Without run.json, no verb could show the run. */
+	/* Remove a folder without run.json, because no verb could show the run. */
 	if (access(index, F_OK) != 0)
 		hf_kept_run_remove(path);
 	else
@@ -34,7 +34,8 @@ static bool sweep_one(const char *dir, const char *name)
 	return true;
 }
 
-/* A process may have died while it removed the folder. */
+/* Completes the removal of a folder whose name says that its removal has begun: the process that
+ * removed it may have died. */
 static void end_removal(const char *dir, const char *name)
 {
 	HF_AUTOFREE char *path = hf_xasprintf("%s/%s", dir, name);

@@ -55,7 +55,7 @@ struct up {
 	enum up_state state;
 	bool detached;
 	int exit_code;
-	/* Notices of the kubelet during the start, logged after it. */
+	/* Notices of the kubelet during the start. They are logged once the start is over. */
 	char *notices[NOTICES_MAX];
 	size_t n_notices;
 };
@@ -111,15 +111,16 @@ static void log_notices(struct up *up)
 
 static void fail_up(struct up *up, const struct hf_error *err)
 {
-	/* The notices may have the cause. For a full disk, err already has it. */
+	/* Log the kubelet's notices, which may have the cause of the error. For a full disk, err
+	 * itself has the cause. */
 	if (err->code != HF_E_NO_SPACE)
 		log_notices(up);
 	up->exit_code = hf_cli_fail(up->cli, err);
 	end_up(up);
 }
 
-/* Checks the start every 200 ms. If the store refuses writes, the kubelet would try to register for
- * ever, so `up` ends with the error instead. */
+/* Checks every 200 ms whether the start has failed. If the store refuses writes, the kubelet would
+ * try to register the node for ever, so `up` ends with the store's error. */
 static void on_starting(void *arg)
 {
 	struct up *up = arg;
@@ -217,7 +218,7 @@ static void on_health(void *arg, const struct hf_error *err)
 {
 	struct up *up = arg;
 
-	/* During the start, on_starting reports the error, once. */
+	/* During the start, on_starting reports errors of the store, so do not log them here. */
 	if (err != NULL && up->state == UP_STARTING) {
 		if (up->starting != NULL)
 			hf_timer_arm(up->starting, 0);
@@ -416,7 +417,8 @@ static int serve_up(struct up *up, const char *dir, enum hf_kubelet_network netw
 struct detach {
 	struct hf_cli *cli;
 	struct hf_loop *loop;
-	bool has_output; /* the child prints only once it is ready */
+	/* the background process has printed its output, which it does once it is ready */
+	bool has_output;
 	bool ended;
 	int exit_code;
 };

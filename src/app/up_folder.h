@@ -23,13 +23,14 @@
  */
 struct hf_up_folder {
 	char *dir; /* absolute */
-	int lock;  /* file descriptor of the lock; -1: not held */
+	int lock;  /* file descriptor that holds the lock; -1: the lock is not held */
 	char *ca_pem, *cert_pem, *key_pem;
 	char *token;
 	char *kubeconfig; /* its path */
 };
 
-/* The absolute path of --data-dir; of the default folder if data_dir is NULL. */
+/* Return the absolute path of data_dir, the value of --data-dir; of the default folder if data_dir
+ * is NULL. */
 int hf_up_folder_path(const char *data_dir, char **ret_dir, struct hf_error *err) HF_MUST_CHECK;
 
 /*
@@ -45,7 +46,8 @@ int hf_up_folder_write_kubeconfig(const struct hf_up_folder *home, const char *a
 				  uint16_t port, struct hf_error *err) HF_MUST_CHECK;
 void hf_up_folder_release(struct hf_up_folder *home);
 
-/* Whether an `up` holds the lock of the folder.  ret_pid: its process ID; 0: it is still starting. */
+/* Check whether an `up` process holds the lock of the folder. ret_pid: its process ID; 0: the
+ * process is still starting. */
 int hf_up_folder_is_locked(const char *dir, bool *ret_running, pid_t *ret_pid, struct hf_error *err)
 	HF_MUST_CHECK;
 

@@ -12,13 +12,14 @@ extern const struct hf_cli_verb hf_verb_up;
 extern const struct hf_cli_verb hf_verb_runs;
 /* Draws one of them. */
 extern const struct hf_cli_verb hf_verb_plot;
-/* Runs the operator for an existing cluster. */
+/* holdfast operator: runs the operator for an existing cluster. */
 extern const struct hf_cli_verb hf_verb_operator;
-/* Runs on each node of a cluster. */
+/* holdfast agent: watches the devices of one node; runs on each node of a cluster. */
 extern const struct hf_cli_verb hf_verb_agent;
-/* Runs in a privileged pod of the operator, and performs one act on its node. */
+/* holdfast mend-node: runs in a privileged pod that the operator creates, and performs one act on
+ * its node. */
 extern const struct hf_cli_verb hf_verb_mend_node;
-/* Runs in a pod, around the training process. */
+/* holdfast exec: runs in a pod, around the training process. */
 extern const struct hf_cli_verb hf_verb_exec;
 /* Ends the embedded plane of `up`. */
 extern const struct hf_cli_verb hf_verb_down;

@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What run, up and down say to a wrong command line, before they do anything; what they do is
- * shown by tests/clients. */
+/* Tests the errors of run, up and down about a wrong command line. The tests in tests/clients show
+ * what the verbs do. */
 
 #define WORDS_MAX 8
 
@@ -155,7 +155,7 @@ static void without_a_folder_to_work_in_nothing_begins(void **state)
 
 static void a_folder_that_cannot_be_is_code_125_in_one_line(void **state)
 {
-	/* `run` would go on in /tmp; tests/clients/run_test.sh shows that. */
+	/* `run` is not in the list, because it would go on in /tmp (tests/clients/run_test.sh). */
 	static const char *const words[][WORDS_MAX] = {{"up", "--listen", "127.0.0.1:0"}};
 	HF_AUTOFREE char *before = hf_xstrdup(getenv("HOLDFAST_DIR"));
 
