@@ -22,8 +22,8 @@ struct hf_node_health_options {
 	struct hf_store *store;
 	struct hf_kubelet *kubelet; /* outlives the object */
 	bool gpus;                  /* the node offers GPUs, and the agent watches them */
-	/* Called with the target of a process under `holdfast exec` (run or stop). peer: the
-	 * connection of that exec, which the agent serves. */
+	/* Called when the agent sends a process under `holdfast exec` its target: whether the
+	 * process shall be started again or held. peer: the connection of the `holdfast exec`. */
 	void (*send_target)(void *arg, struct hf_exec_peer *peer,
 			    const struct hf_process_target *target);
 	const char *journal; /* folder of the agent's journal; NULL: nothing outlives the process */

@@ -39,7 +39,7 @@ const struct hf_flag hf_cli_global_flags[] = {
 	{NULL, 0, NULL, NULL, NULL},
 };
 
-/* Only before the verb, as in `holdfast --version`. */
+/* These flags stand only before the verb, as in `holdfast --version`, or without a verb. */
 static const struct hf_flag program_flags[] = {
 	{"version", 0, NULL, "print the version", NULL},
 	{NULL, 0, NULL, NULL, NULL},
@@ -224,7 +224,8 @@ static const struct hf_flag *find_flag(const struct hf_flags *flags, const char 
 	return flag;
 }
 
-/* Looks up the flags before the verb again, in the tables of the verb. */
+/* Replaces each flag found before the verb by the verb's own flag of that name. If the verb has no
+ * such flag, prints a usage error. */
 static int adopt_flags(struct hf_cli *cli, const struct hf_flags *flags)
 {
 	for (size_t i = 0; i < cli->n_flags; i++) {
@@ -247,7 +248,8 @@ void hf_cli_choose_flags(const struct hf_cli_verb *verb, struct hf_flags *flags)
 	flags->tables[2] = verb->connects ? hf_cli_server_flags : NULL;
 }
 
-/* Reads what stands behind the verb. flags: the reader that has just returned the verb. */
+/* Reads the words and flags behind the verb. flags: the reader of the command line, which has just
+ * returned the verb. */
 static int parse_rest(struct hf_cli *cli, struct hf_flags *flags)
 {
 	struct hf_flag_item item;
@@ -274,7 +276,8 @@ static int parse_rest(struct hf_cli *cli, struct hf_flags *flags)
 		    cli->verb->takes_rest(cli, item.value, cli->literal))
 			break;
 	}
-	/* In the style of a command, the reader stops at the first word. A program takes the rest. */
+	/* If the verb's argument is a program (takes_rest), or the verb's style is a command, all
+	 * words behind it belong to the program. */
 	for (; rc == 0 && flags->at < flags->argc; flags->at++)
 		cli->args[cli->n_args++] = flags->argv[flags->at];
 	return rc;
@@ -434,7 +437,8 @@ static int run_verb(struct hf_cli *cli, struct hf_flags *flags)
 	rc = check_count(cli);
 	if (rc == 0)
 		rc = setup_terminal(cli);
-	/* The operator gives --namespace a meaning of its own. */
+	/* `holdfast operator` has a flag --namespace with another meaning, and no
+	 * --all-namespaces. */
 	if (rc == 0 && cli->verb->style != HF_FLAGS_GO)
 		rc = take_server_flags(cli);
 	if (rc == 0 && cli->verb->connects)
@@ -472,7 +476,8 @@ static int parse_start(struct hf_cli *cli, struct hf_flags *flags, const char **
 	return rc < 0 ? hf_cli_usage(cli, "%s", err.text) : 0;
 }
 
-/* Prints the help of the program if no verb is named.  On stderr, with exit code 2, if it was not asked for. */
+/* Prints the help of the program. asked: the user asked for help, so it goes to stdout with exit
+ * code 0; else it goes to stderr with exit code 2. */
 static int print_program_help(struct hf_cli *cli, bool asked)
 {
 	struct hf_cli on_stderr = *cli;

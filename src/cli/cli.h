@@ -32,7 +32,7 @@ enum hf_exit {
 #define HF_CLI_ARGS_MAX 4096 /* words of a command line */
 #define HF_CLI_FLAGS_MAX 64  /* flags given on one command line */
 
-/* The groups of verbs in the list of `holdfast --help`, in its order. */
+/* The groups of verbs, in the order of `holdfast --help`. */
 enum hf_cli_group {
 	HF_CLI_RUN_HERE,
 	HF_CLI_LOOK,
@@ -41,20 +41,21 @@ enum hf_cli_group {
 	HF_CLI_GROUPS,
 };
 
-/* What the words of a verb name, for completion in a shell. */
+/* What the arguments of a verb are, so that a shell can complete them. */
 enum hf_cli_words {
 	HF_CLI_WORDS_NONE,
 	HF_CLI_WORDS_FILES,
 	HF_CLI_WORDS_JOBS,
 	HF_CLI_WORDS_NODES, /* jobs, and nodes as node/NAME */
 	HF_CLI_WORDS_RUNS,  /* kept runs alone */
-	HF_CLI_WORDS_KINDS, /* a kind, then names of its objects */
+	/* the first argument is a kind, the others are names of objects of the kind */
+	HF_CLI_WORDS_KINDS,
 	HF_CLI_WORDS_SHELLS,
 };
 
-/* For verbs with a JOB as their argument. */
+/* The note in the help of verbs that take a JOB. */
 #define HF_CLI_NOTE_JOB "JOB is NAME, KIND/NAME or @latest, the newest job."
-/* For verbs that also read kept runs. */
+/* The note in the help of verbs that take a JOB and can also read kept runs. */
 #define HF_CLI_NOTE_RUN                                                                            \
 	HF_CLI_NOTE_JOB                                                                            \
 	"\nWithout a server, JOB is a run that 'holdfast run' kept. @1 is always the newest of these, @2 the one before."
@@ -63,28 +64,35 @@ struct hf_cli;
 struct hf_kept_store; /* app/kept_store.h */
 struct hf_manifest;   /* cli/job_manifest.h */
 
-/* A field of a manifest that this machine refuses, or (refused false) ignores.  text: a sentence. */
+/* Called for a field of a manifest that this machine refuses (refused true) or ignores. text: why,
+ * as a sentence. */
 typedef void (*hf_finding_fn)(void *arg, bool refused, const char *field, const char *text);
 
 struct hf_cli_verb {
 	const char *name;
-	const char *summary; /* one line, for the list of verbs */
+	const char *summary; /* one line about the verb, for the list in `holdfast --help` */
 	const char *usage;   /* the words after "holdfast NAME", such as "JOB [--all]" */
 	enum hf_cli_group group;
 	const char *examples; /* three lines of commands, shown first by --help */
-	const char *note;     /* a sentence about the arguments, behind the usage; NULL: none */
-	const struct hf_flag *flags; /* in addition to the global flags; NULL: none */
-	int args_min, args_max;      /* number of words that are not flags; args_max -1: no limit */
+	/* a sentence about the arguments, which --help prints behind the usage; NULL: none */
+	const char *note;
+	/* the verb's own flags, in addition to the global flags; NULL: none */
+	const struct hf_flag *flags;
+	/* the smallest and largest number of arguments (words that are not flags); args_max -1: no
+	 * limit */
+	int args_min, args_max;
 	enum hf_cli_words words;
 	bool hidden; /* the list of verbs leaves it out */
 	enum hf_flags_style style;
-	bool takes_kind; /* its one argument may be two words, as "why pytorchjob ddp" */
-	bool reads_kept; /* its first argument may name a run that `holdfast run` kept */
-	bool connects;   /* talks to a server: store and ns are set before it runs */
-	/* True if the words behind the first one belong to it, as those of a program.  NULL: never.
-	 * literal: "--" stands before it. */
+	/* the verb's one argument may be two words, a kind and a name, as in "why pytorchjob
+	 * ddp" */
+	bool takes_kind;
+	bool reads_kept; /* the verb's first argument may name a run that `holdfast run` kept */
+	bool connects;   /* the verb talks to a server: store and ns are set before it runs */
+	/* True if the argument `word` begins a program, so that all words behind it are the
+	 * program's. NULL: never. literal: "--" stands before `word`. */
 	bool (*takes_rest)(const struct hf_cli *cli, const char *word, bool literal);
-	/* Prints the result or the error itself and returns the exit code. */
+	/* Runs the verb: prints the result or the error, and returns the exit code. */
 	int (*run)(struct hf_cli *cli);
 };
 
@@ -94,19 +102,23 @@ struct hf_cli {
 	const char **args; /* the words that are not flags */
 	int n_args;
 	bool literal; /* "--" stands before the first of args */
-	char *joined; /* the argument of a verb with takes_kind that was two words */
+	char *joined; /* memory for an argument that was two words (takes_kind): "KIND/NAME" */
 	struct hf_flag_item flags[HF_CLI_FLAGS_MAX];
 	size_t n_flags;
 
 	FILE *out, *err;
-	bool tty;   /* out is a terminal that takes control sequences */
-	bool color; /* tty, and neither NO_COLOR, --color=never nor TERM=dumb */
-	bool utf8;  /* the locale's encoding */
-	int width;  /* columns of the terminal; 0: unlimited */
+	bool tty; /* `out` is a terminal that understands control sequences */
+	/* colour is allowed: tty is true, and neither NO_COLOR, --color=never nor TERM=dumb
+	 * forbids it */
+	bool color;
+	bool utf8; /* the locale's encoding */
+	int width; /* columns of the terminal; 0: unlimited */
 
-	/* Set by main, for verbs that talk to a server: makes the loop's store on first use. */
+	/* Set by main. Connects the verb to its server: creates cli->loop and the store at the
+	 * first call. */
 	int (*connect)(struct hf_cli *cli, struct hf_store **ret_store, struct hf_error *err);
-	/* Set by main, for verbs that ask whether a job can run on this machine. */
+	/* Set by main. Reports what keeps a job from running on this machine, for `run` and `lint
+	 * --local`. */
 	void (*check_here)(const struct hf_cli *cli, const struct hf_manifest *job,
 			   hf_finding_fn found, void *arg);
 	/* Set by main: calls fn for each kept run of this machine, with its name and a description. */
@@ -117,21 +129,23 @@ struct hf_cli {
 	bool finds_gpus;
 	const struct hf_cli_verb *const *const *tables; /* of hf_cli_main */
 	struct hf_loop *loop;
-	struct hf_store *store;     /* from connect; NULL for verbs without a server */
-	struct hf_kept_store *kept; /* likewise: the run behind store; NULL: a server */
+	/* the store of the server, from connect; NULL for verbs that use no server */
+	struct hf_store *store;
+	/* the kept run whose objects `store` has; NULL: `store` is a server's */
+	struct hf_kept_store *kept;
 	hf_time request_timeout; /* --request-timeout, for each request; 0: the store's default */
 	char *ns;                /* --namespace, else the context's, else "default" */
 	bool all_namespaces;
 };
 
-/* Flags of every verb, and those of verbs that talk to a server. */
+/* The flags of every verb, and the flags of every verb that talks to a server. */
 extern const struct hf_flag hf_cli_global_flags[], hf_cli_server_flags[];
 /* Find the verb in cli->tables.  NULL: no verb has this name. */
 const struct hf_cli_verb *hf_cli_verb_by_name(const struct hf_cli *cli, const char *name);
-/* Make the reader of a command line take the flags of the verb, in its style. */
+/* Make the reader `flags` accept the flags of the verb, in the verb's style. */
 void hf_cli_choose_flags(const struct hf_cli_verb *verb, struct hf_flags *flags);
 
-/* The verbs of this module, ended by name NULL. */
+/* The verbs of src/cli; the last entry is NULL. */
 extern const struct hf_cli_verb *const hf_cli_verbs[];
 
 /* Parse the command line and run the verb.  Returns the exit code.  tables: NULL-terminated list of

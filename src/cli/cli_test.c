@@ -87,7 +87,8 @@ static const struct hf_cli_verb command = {
 };
 static const struct hf_cli_verb *const verbs[] = {&probe, &hidden, &go_style, &command, NULL};
 
-static int connect_code; /* what connect returns; 0: a server is reached */
+/* the code that the test's connect function returns; 0: a server is reached */
+static int connect_code;
 
 static int connect_probe(struct hf_cli *cli, struct hf_store **ret_store, struct hf_error *err)
 {
@@ -115,7 +116,7 @@ static struct said run(const char *line)
 	memset(&seen, 0, sizeof(seen));
 	cli.out = open_memstream(&said.out, &out_len);
 	cli.err = open_memstream(&said.err, &err_len);
-	/* setup_terminal asks for the fd of out; a memstream has none and so is no terminal. */
+	/* `out` is a memory stream, which has no file descriptor and so is no terminal. */
 	said.code = hf_cli_main(&cli, tables, argc, argv);
 	assert_int_equal(fclose(cli.out), 0);
 	assert_int_equal(fclose(cli.err), 0);
@@ -184,7 +185,7 @@ static void global_flags_may_stand_before_the_verb(void **state)
 	assert_string_equal(seen.ns, "team");
 	assert_true(seen.watch);
 	said_release(&said);
-	/* The flag behind the verb comes last and counts. */
+	/* A flag behind the verb overrides the same flag before the verb. */
 	said = run("--namespace=team probe a -n other");
 	assert_string_equal(seen.ns, "other");
 	said_release(&said);

@@ -24,7 +24,7 @@
 #include <string.h>
 
 #define SERVER_SPAN (2 * HF_SECOND) /* a person waits for the answer */
-#define NAMES_MAX 1000              /* words of one kind from the server */
+#define NAMES_MAX 1000 /* limit of the names of objects that the server offers for one word */
 #define LINE_BYTES_MAX 512
 
 /* The command line under completion. */
@@ -34,11 +34,11 @@ struct line {
 	const char *current;            /* the word under the cursor */
 	const char *prefix;             /* "--output=" of "--output=js"; else "" */
 	const char *first; /* the first word that is no flag; NULL: all words are flags */
-	int n_words;       /* words behind the verb that are no flags, without the current one */
-	bool over;         /* the words belong to a program, or stand behind "--" */
+	int n_words; /* number of arguments behind the verb, without the word under the cursor */
+	bool over;   /* flags have ended: the words are a program's, or stand behind "--" */
 };
 
-/* Prints the word if the current word is its beginning. */
+/* Prints the word as a completion if it begins with the word under the cursor. */
 static void offer_word(const struct line *line, const char *word, const char *description)
 {
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(LINE_BYTES_MAX);
@@ -75,7 +75,7 @@ static bool connect_server(const struct line *line)
 	return cli->store != NULL || cli->connect(cli, &cli->store, &err) == 0;
 }
 
-/* Lists the objects of a resource; none on any error. */
+/* Offers the names of the objects of a resource. Offers nothing if the server cannot be asked. */
 static void list_objects(const struct line *line, const struct hf_resource *resource,
 			 struct hf_cli_reply *ret_reply)
 {
@@ -139,7 +139,7 @@ static void offer_nodes(const struct line *line)
 		offer_objects(line, &hf_nodes, "node/");
 }
 
-/* `get`: first a kind, then the names of this kind. */
+/* Completes `get`: the first argument is a kind, the others are names of objects of this kind. */
 static void offer_kinds(const struct line *line)
 {
 	static const char *const others[] = {"jobs", "pods", "services", "nodes", "events", NULL};
@@ -190,7 +190,7 @@ static void offer_flags(const struct line *line)
 	offer_table(line, hf_cli_global_flags);
 }
 
-/* The values of a flag that are known. */
+/* Offers the values of a flag, if the flag has a fixed list or names objects. */
 static void offer_values(const struct line *line, const struct hf_flag *flag)
 {
 	static const struct {
@@ -261,7 +261,7 @@ static const struct hf_flag *find_flag(const struct hf_flags *flags, const char 
 	return NULL;
 }
 
-/* Notes one word that is no flag. */
+/* Takes one word that is not a flag: the verb, or an argument. */
 static void take_word(struct line *line, struct hf_flags *flags, const char *word)
 {
 	if (line->verb == NULL) {
@@ -294,11 +294,13 @@ static const struct hf_flag *read_line(struct line *line, struct hf_flags *flags
 			line->cli->flags[line->cli->n_flags++] = item;
 	}
 	line->over = line->over || flags->over;
-	/* A value is missing, or an unknown flag stands there. */
+	/* The reader stops at a flag without a value, or at an unknown flag. In the first case the
+	 * word under the cursor is the value. */
 	return rc < 0 && last[0] == '-' ? find_flag(flags, last, strlen(last)) : NULL;
 }
 
-/* Splits "--output=js" into the flag and its value. NULL: the current word is no such flag. */
+/* Splits "--output=js" into the flag and the beginning of its value. NULL: the word under the
+ * cursor does not have this form. */
 static const struct hf_flag *split_current(struct line *line, const struct hf_flags *flags,
 					   char **ret_prefix)
 {

@@ -8,7 +8,8 @@
 
 #include <stddef.h>
 
-/* Bash breaks words at "=" and ":", so the part before such a break is taken off each reply. */
+/* Bash treats "=" and ":" as ends of words and inserts only the part behind them. So the script
+ * removes the part before from each reply. */
 static const char bash[] =
 	"# bash completion for holdfast\n"
 	"_holdfast() {\n"

@@ -48,7 +48,8 @@ static void flags_and_their_values_come_from_the_tables(void **state)
 	assert_said(w, 0, "auto\nalways\n", "");
 	COMPLETE("get", "--kubeconfig", "/x");
 	assert_said(w, 0, ":files\n", "");
-	/* The value of a flag may begin with a dash; a switch has none. */
+	/* The value of a flag may begin with a dash. The switch --watch has no value, so --col is
+	 * the next flag. */
 	COMPLETE("get", "--watch", "--col");
 	assert_has(w->out, "--color\t");
 	COMPLETE("get", "--nosuch", "x");
@@ -77,7 +78,7 @@ static void names_come_from_the_server(void **state)
 	assert_has(w->out, "node/gpu-7");
 	COMPLETE("logs", "node/");
 	assert_said(w, 0, "", "");
-	/* why takes one job, suspend any number. */
+	/* `why` takes one job, and `suspend` takes any number of jobs. */
 	COMPLETE("why", "big", "");
 	assert_said(w, 0, "", "");
 	COMPLETE("suspend", "big", "d");

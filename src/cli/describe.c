@@ -151,7 +151,7 @@ static void print_head(struct hf_cli *cli, struct hf_doc *job, const struct hf_c
 	hf_cli_short_disks(cli, pods->items, pods->n_items, print_disk, cli);
 }
 
-/* -o json, yaml: the job and its pods as a List. */
+/* Prints -o json or -o yaml: a List of the job and its pods. */
 static int print_objects(struct hf_cli *cli, const struct hf_output *output, struct hf_doc *job,
 			 const struct hf_cli_reply *pods)
 {

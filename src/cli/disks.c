@@ -23,7 +23,8 @@ const char *hf_node_short_disk(struct hf_doc *node)
 	return NULL;
 }
 
-/* The node on which the pod runs or will run. NULL: the pod has ended, or has no node yet. */
+/* Returns the name of the node on which the pod runs or will run. NULL: the pod has ended, or has
+ * no node yet. */
 static const char *node_of(struct hf_doc *doc)
 {
 	const char *phase = hf_json_path_str(hf_doc_json(doc), "status", "phase", NULL);

@@ -43,7 +43,8 @@ static int compare_by_time(const void *a, const void *b)
 	return left_version < right_version ? -1 : left_version > right_version;
 }
 
-/* True for events of the job, and of pods and services named "JOB-…". */
+/* True if the event is about the job, or about an object named "JOB-…": a pod or service of the
+ * job. */
 static bool is_about(const struct hf_json *event, struct hf_doc *job)
 {
 	const struct hf_json *about = hf_json_get(event, "involvedObject");

@@ -13,11 +13,11 @@ HF_BEGIN_DECLS
 int hf_cli_events(struct hf_cli *cli, struct hf_doc *job, struct hf_table **ret_table,
 		  struct hf_error *err) HF_MUST_CHECK;
 
-/* The newest Event of a pod or service of the job that the server refused to create.  The caller
- * owns the reference.  NULL: there is no such Event. */
+/* Find the newest Event which says that the server refused to create a pod or service of the job.
+ * The caller owns the reference. NULL: there is no such Event. */
 int hf_cli_last_refusal(struct hf_cli *cli, struct hf_doc *job, struct hf_doc **ret_event,
 			struct hf_error *err) HF_MUST_CHECK;
-/* The last time of an Event; HF_TIME_NONE: the Event has no readable time. */
+/* When the Event last happened; HF_TIME_NONE: the Event has no readable time. */
 hf_time hf_event_time(const struct hf_json *event);
 
 HF_END_DECLS

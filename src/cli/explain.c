@@ -17,7 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The limit that the operator has for one step (operator/operator.h). */
+/* Memory limit of one step: the operator's own limit (operator/operator.h), so that the same jobs
+ * can be computed. */
 #define STEP_BYTES_MAX ((size_t)256 << 20)
 
 void hf_explanation_release(struct hf_explanation *explanation)
@@ -95,10 +96,10 @@ static void keep_docs(struct hf_explanation *explanation, struct hf_cli_reply *r
 		explanation->docs[explanation->n_docs++] = hf_doc_ref(reply->items[i]);
 }
 
-/* Adds one entry for each node of the pods: Ready, with no kubelet report. So a verdict that waits for
- * kubelet reports is shown as waiting, for the operator's longest wait without a suspect node. The
- * embedded plane writes its verdict to the status before a client can ask. Node losses are in the
- * status already. */
+/* Adds the pods' nodes as the operator would see them: each Ready, but without kubelet reports,
+ * which a client cannot read. So a verdict that waits for kubelet reports is shown as waiting.
+ * (Node losses need no kubelet report: they are in the job's status. The operator of the embedded
+ * plane writes a verdict to the status before a client can ask.) */
 static void see_nodes(struct hf_arena *arena, hf_time now, struct hf_observed *seen)
 {
 	struct hf_node_seen *nodes = HF_ARENA_ARRAY(arena, struct hf_node_seen, seen->pods_len + 1);
@@ -135,7 +136,8 @@ static const struct hf_resource *resource_of(enum hf_extra_kind kind)
 	return hf_resource_by_kind(version, hf_extra_kind_name(kind));
 }
 
-/* Reads one extra object. False: the client may not read it, or the server does not know the kind. */
+/* Reads one extra object of the job into `list`, if it exists. False: the client may not read the
+ * object, or the server does not know its kind. */
 static bool see_extra(struct hf_cli *cli, struct hf_explanation *explanation,
 		      const struct hf_job_view *view, const struct hf_extra *extra,
 		      struct hf_extra_seen *list, size_t *len)
@@ -159,8 +161,8 @@ static bool see_extra(struct hf_cli *cli, struct hf_explanation *explanation,
 	return true;
 }
 
-/* Clients cannot read which gang scheduler the operator uses. If the job has a Volcano PodGroup and no
- * pods yet, the operator uses Volcano. */
+/* Guesses the gang scheduler, because a client cannot read the operator's flags: a job without
+ * pods that owns a Volcano PodGroup waits for Volcano. */
 static void find_scheduler(struct hf_cli *cli, struct hf_explanation *explanation,
 			   const struct hf_job_view *view, const struct hf_observed *seen,
 			   struct hf_settings *settings)

@@ -13,7 +13,8 @@ HF_BEGIN_DECLS
 /* The operator's next step for a job, computed from the objects that the server has now. */
 struct hf_explanation {
 	struct hf_arena *arena;
-	struct hf_doc **docs; /* owns the strings to which the plan's texts point */
+	/* the objects read from the server; the texts of the plan point into them */
+	struct hf_doc **docs;
 	size_t n_docs;
 	struct hf_plan plan;
 };

@@ -88,7 +88,8 @@ int64_t hf_job_restarts(const struct hf_job_facts *facts)
 	return total;
 }
 
-/* The reason why a container waits or has ended, which kubectl prints as the pod's status. NULL: none. */
+/* Returns the reason why a container waits or has ended: kubectl prints it as the pod's status.
+ * NULL: the container has no such reason. */
 static const char *container_reason(const struct hf_json *status)
 {
 	const struct hf_json *state = hf_json_get(status, "state");
@@ -98,7 +99,8 @@ static const char *container_reason(const struct hf_json *status)
 	return !hf_str_is_empty(waiting) ? waiting : hf_str_is_empty(ended) ? NULL : ended;
 }
 
-/* "Init:1/2" while init containers run, "Init:Error" when one failed; false: all are done. */
+/* Writes the status of a pod that initializes: "Init:1/2" while init containers run, "Init:Error"
+ * after one has failed. False: all init containers are done. */
 static bool init_status(const struct hf_json *pod, struct hf_pod_facts *facts)
 {
 	const struct hf_json *list = hf_json_path(pod, "status", "initContainerStatuses", NULL);
@@ -151,7 +153,8 @@ bool hf_reason_failed_start(const struct hf_json *state, char ret_text[HF_FAILED
 	const struct hf_container_reason *row = hf_container_reason_find(reason);
 	char text[HF_STATUS_MESSAGE_MAX + 1];
 
-	/* ContainerCreating and PodInitializing without a message are normal stages of a start. */
+	/* Without a message, ContainerCreating and PodInitializing are normal stages of a
+	 * start. */
 	if (row == NULL || !row->never_started ||
 	    (row->actor == HF_ACTOR_NONE && hf_str_is_empty(message)))
 		return false;

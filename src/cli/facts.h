@@ -8,13 +8,15 @@
 
 HF_BEGIN_DECLS
 
-/* The last condition that is True, which names the state; NULL before any. */
+/* Find the last condition of the job that is True: it names the job's state. NULL: no condition is
+ * True. */
 const struct hf_json *hf_job_last_condition(const struct hf_json *job);
 
-/* A job in one row.  The strings belong to the document. */
+/* The facts of one job, for a row of a table. The strings belong to the document. */
 struct hf_job_facts {
 	const char *kind;
-	const char *state;   /* type of the last condition that is True; "Created" before any */
+	/* the state: type of the last condition that is True; "Created" if no condition is True */
+	const char *state;
 	const char *message; /* of that condition; "" */
 	int64_t active;      /* ranks with a pod that runs, or is in a crash loop */
 	int64_t succeeded;
@@ -23,14 +25,14 @@ struct hf_job_facts {
 	int64_t restarts[HF_BUDGETS]; /* by the budget that was charged */
 };
 void hf_job_facts_read(const struct hf_json *job, struct hf_job_facts *ret_facts);
-/* The restarts of all budgets together, at most INT64_MAX. */
+/* The sum of the restarts that the job has made, from all budgets; at most INT64_MAX. */
 int64_t hf_job_restarts(const struct hf_job_facts *facts);
 /* The number for the column READY: ranks that are ready or have succeeded.  ready: number of Ready pods.
  * Once the job has succeeded, its status counts ranks that still ran as succeeded, as upstream's
  * does, so `ready` is not added. */
 int64_t hf_job_ready(const struct hf_job_facts *facts, int64_t ready);
 
-/* A pod in one row, with the status that kubectl prints. */
+/* The facts of one pod, for a row of a table, with the status that kubectl prints. */
 struct hf_pod_facts {
 	char status[64]; /* "Running", "CrashLoopBackOff", "Init:0/1", "Terminating", … */
 	int64_t ready, containers, restarts;
@@ -38,13 +40,15 @@ struct hf_pod_facts {
 void hf_pod_facts_read(const struct hf_json *pod, struct hf_pod_facts *ret_facts);
 
 /*
- * Reads an entry of containerStatuses.  If the container's program was never started, the text is the reason and the
- * message of the node: "StartError: exec: …".  False: the program ran, or the container is on its way.
+ * Read an entry of containerStatuses. True: the program of the container was never started; the
+ * text is the reason and the message of the node, such as "StartError: exec: …". False: the
+ * program ran, or its start is under way.
  */
 #define HF_FAILED_START_MAX 512
 bool hf_container_failed_start(const struct hf_json *status, char ret_text[HF_FAILED_START_MAX]);
 
-/* The same of one state, or of a record of the ledger: an object with a reason and a message. */
+/* The same for one state of a container, or for a record of the job's ledger: objects with
+ * `reason` and `message`. */
 bool hf_reason_failed_start(const struct hf_json *state, char ret_text[HF_FAILED_START_MAX]);
 
 HF_END_DECLS

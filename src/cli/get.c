@@ -40,8 +40,10 @@ struct getting {
 	struct hf_jsonpath *sort_by; /* NULL: the server's order */
 	int64_t limit;               /* --limit, in objects; 0: no limit */
 	bool failed;                 /* --failed */
-	struct hf_ready *ready;      /* NULL: pods cannot be read, or are not needed */
-	bool deleted;                /* the row being printed is for a deleted object */
+	/* counts the Ready pods of jobs; NULL: the user may not read pods, or no column needs the
+	 * number */
+	struct hf_ready *ready;
+	bool deleted; /* the row being printed is for a deleted object */
 };
 
 struct docs {
@@ -278,7 +280,8 @@ struct sorting {
 	size_t at;
 };
 
-/* Numbers come before texts. Equal keys stay in the server's order. */
+/* Orders the rows of --sort-by: numbers before texts; rows with equal keys stay in the server's
+ * order. */
 static int compare_by_key(const void *a, const void *b)
 {
 	const struct sorting *left = a, *right = b;
@@ -435,7 +438,9 @@ struct watching {
 	struct getting *get;
 	const char *name; /* show only the object of this name; NULL: all */
 	struct hf_table_widths widths;
-	struct docs jobs; /* last shown version of each job; shown again when a pod changes */
+	/* the version of each job that was printed last; a job is printed again when its number of
+	 * Ready pods changes */
+	struct docs jobs;
 	bool headers_done;
 	bool over;
 	int exit_code;
@@ -448,7 +453,8 @@ static void end_watching(struct watching *watching, int exit_code)
 	hf_loop_stop(watching->get->cli->loop);
 }
 
-/* Handles the end of a watch. True: the event must not be shown. */
+/* Handles the end of a watch. True: the event is the end, or the verb is over, so the event is not
+ * shown. */
 static bool is_end(struct watching *watching, const struct hf_event *event)
 {
 	struct hf_error err = {.code = 0};
@@ -479,7 +485,7 @@ static void show_row(struct watching *watching, struct hf_doc *doc, bool deleted
 	} else {
 		(void)hf_output_docs(get->cli, &get->output, &doc, 1, true);
 	}
-	/* If the reader closed the pipe, fflush fails and the watch ends. */
+	/* If the reader of the output closed the pipe, fflush fails, and `get -w` ends. */
 	if (fflush(get->cli->out) != 0)
 		end_watching(watching, HF_EXIT_FAILED);
 }
@@ -541,7 +547,7 @@ static void fit_columns(const struct getting *get, const struct docs *docs,
 		add_row(get, table, docs->items[i]);
 	hf_table_fit(table, false, widths);
 	hf_table_destroy(table);
-	/* A job's state changes, so the column has room for the longest state. */
+	/* The state of a job changes while `get -w` runs, so make room for the longest state. */
 	if (get->jobs) {
 		size_t *state = &widths->columns[get->cli->all_namespaces ? 3 : 2];
 		*state = *state > STATE_LEN_MAX ? *state : STATE_LEN_MAX;
@@ -722,7 +728,8 @@ static int verb_get(struct hf_cli *cli)
 	const char *name;
 	int rc;
 
-	/* `get NAME` works for a job, as it does with the other verbs. */
+	/* `get NAME` prints the job of this name, although NAME stands where `get` expects a kind:
+	 * the other verbs take a job there. */
 	if (slash == NULL && cli->n_args == 1 && is_job_name(cli, word)) {
 		rc = choose_kinds(&get, NULL);
 		return rc != 0 ? rc : get_names(&get, &word, 1);

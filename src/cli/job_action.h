@@ -7,7 +7,8 @@
 
 HF_BEGIN_DECLS
 
-/* What suspend, resume, restart and delete share: they find a job, patch it, and record --reason. */
+/* The common part of suspend, resume, restart and delete: finding the jobs, patching them, and
+ * recording --reason. */
 
 #define HF_JOB_ACTION_FLAG_DRY_RUN                                                                 \
 	{                                                                                          \
@@ -25,7 +26,7 @@ struct hf_job_action {
 	 * does not allow the action. Leaves *ret_patch NULL if the job is already as wanted. */
 	int (*prepare)(struct hf_cli *cli, const struct hf_framework *framework, struct hf_doc *job,
 		       struct hf_json **ret_patch, struct hf_error *err);
-	/* Appends to the line what the action does to the job's ranks.  May be NULL. */
+	/* Appends what the action does to the job's ranks to the printed line. May be NULL. */
 	void (*describe)(const struct hf_cli *cli, const struct hf_framework *framework,
 			 struct hf_doc *job, struct hf_strbuf *line);
 	const char *event_reason; /* reason of the Event that records --reason */
@@ -33,7 +34,8 @@ struct hf_job_action {
 	const char *already;      /* printed instead of `done` if the job is already as wanted */
 };
 
-/* Acts on one job of the command line; word: as it stands there.  Returns an exit code. */
+/* Acts on one job of the command line. word: the job as the user wrote it, such as
+ * "pytorchjob/ddp". Returns an exit code. */
 typedef int (*hf_cli_job_fn)(struct hf_cli *cli, const char *word, bool dry_run, const void *arg);
 /* Call act for each job named on the command line.  Returns the exit code of the first job that
  * failed; the other jobs are still acted on.  HF_EXIT_USAGE: --dry-run has a wrong value. */

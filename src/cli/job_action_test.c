@@ -170,7 +170,8 @@ static void delete_takes_the_job_away(void **state)
 	cli_world_run(w, "delete", "b", "--yes", "--foreground", NULL);
 	assert_said(w, 0, "pytorchjob/b deleted\n", "");
 	HF_AUTO_DOC left = cli_world_get(w, JOBS, "b");
-	/* The job is deleted after its pods, once the garbage collector has deleted them. */
+	/* The job still exists, marked as deleted: the garbage collector deletes its pods
+	 * first. */
 	assert_non_null(hf_json_path(hf_doc_json(left), "metadata", "deletionTimestamp", NULL));
 }
 

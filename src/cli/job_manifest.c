@@ -21,7 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Memory of one check: some hundred bytes for each field of the largest allowed manifest. */
+/* Memory limit of one check. A check needs some hundred bytes for each field of the manifest. */
 #define CHECK_BYTES_MAX ((size_t)64 << 20)
 
 /* Lengths of a name made from generateName, as in apimachinery. */
@@ -39,7 +39,8 @@ struct loading {
 	bool refused;         /* the machine refuses the job */
 };
 
-/* The line of a field of the object; path as in hf_yaml_find. */
+/* Returns the line of a field in the file. path: the path of the field in the object, as in
+ * hf_yaml_find. */
 static int find_line(const struct loading *ld, const char *path)
 {
 	HF_AUTOFREE char *whole = hf_xasprintf("%s%s", ld->prefix, path);
@@ -176,8 +177,9 @@ static void choose_name(struct hf_json *meta)
 
 /* ---- pods --------------------------------------------------------------------------------- */
 
-/* Warns of containers without a command: one machine pulls no image and cannot know what to run.
- * first_given: the operator sets the command of the first container, so that one is not checked. */
+/* Warns of containers without a command: `holdfast run` pulls no image, so it cannot know the
+ * image's command. first_given: the operator sets the command of the first container, which is
+ * then not checked. */
 static void warn_of_commands(const struct loading *ld, const struct hf_json *spec,
 			     const char *field, bool first_given)
 {
@@ -211,7 +213,7 @@ static void check_pods(const struct loading *ld, const struct hf_framework *fram
 	struct hf_json *value;
 	const char *key;
 
-	/* Upstream accepts an empty map, so a server does too. */
+	/* An empty map gets no error here, because upstream's API server accepts it. */
 	if (hf_json_type(replicas) == HF_JSON_OBJECT && hf_json_len(replicas) == 0)
 		hf_field_warn(
 			errors,
@@ -287,7 +289,8 @@ static int check_job(const struct loading *ld, struct hf_manifest *ret_manifest)
 
 #define OBJECTS_MAX 1000 /* of all files, jobs left out */
 
-/* True if neither the group nor the kind is that of a job, so that the object is passed over. */
+/* True if neither the API group nor the kind is that of a training job: such an object is not
+ * checked. */
 static bool is_other(const struct hf_json *root)
 {
 	const char *api_version = hf_json_path_str(root, "apiVersion", NULL);
@@ -351,7 +354,7 @@ static int add_object(struct loading *ld, struct hf_manifests *set)
 	return is_other(ld->root) ? add_other(ld, set) : add_job(ld, set);
 }
 
-/* Adds a document: an object, or the items of a List. */
+/* Adds a document of a file: one object, or the items of a List. */
 static int add_document(struct loading *ld, struct hf_manifests *set)
 {
 	struct hf_json *root = hf_yaml_doc(ld->yaml, ld->doc);

@@ -16,7 +16,7 @@ struct hf_manifest {
 };
 
 #define HF_MANIFEST_BYTES_MAX ((size_t)3 << 20) /* the limit of a request's body */
-#define HF_MANIFEST_JOBS_MAX 1000               /* of all files of a command line */
+#define HF_MANIFEST_JOBS_MAX 1000 /* limit of the jobs in all files of a command line */
 
 /* Objects that are not jobs, in the order of the files. */
 struct hf_manifest_objects {
@@ -30,9 +30,11 @@ struct hf_manifests {
 	struct hf_manifest *jobs;
 	char **job_files; /* the file of each job */
 	size_t n_jobs;
-	struct hf_manifest_objects objects; /* of kinds that the embedded store knows */
+	/* the objects that are not jobs, if the embedded store knows their kinds */
+	struct hf_manifest_objects objects;
 	size_t n_files;
-	/* Called for each object that is not a job.  known: it is in `objects`.  May be NULL. */
+	/* Called for each object that is not a job. known: the embedded store knows the kind, so
+	 * the object is in `objects`. May be NULL. */
 	void (*passed)(void *arg, const char *file, const struct hf_json *object, bool known);
 	void *arg;
 	bool here; /* also refuse jobs that can never run on this machine (cli->check_here) */

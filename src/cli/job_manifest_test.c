@@ -33,7 +33,7 @@ static int load_one(struct hf_cli *cli, const char *path, struct hf_manifest *re
 	return rc;
 }
 
-/* Loads the text and checks the exit code and the output. */
+/* Loads a manifest from text, and checks the exit code and what is printed. */
 static int load_text(const char *text, size_t len, char **ret_printed,
 		     struct hf_manifest *ret_manifest)
 {

@@ -66,7 +66,8 @@ static int is_manifest(const struct dirent *entry)
 	return 0;
 }
 
-/* Checks the manifests of a folder, in the order of their names; not those of folders in it. */
+/* Checks the manifests of a folder, in the order of their names. Folders inside the folder are
+ * skipped. */
 static int lint_folder(struct linting *linting, const char *dir)
 {
 	struct dirent **entries = NULL;

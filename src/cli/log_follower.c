@@ -14,24 +14,29 @@
 #include <stdlib.h>
 
 #define AGAIN_SPAN (500 * HF_MS)
-#define TRIES_MAX 10 /* failed attempts on one log before the caller is told */
+/* failed attempts to open one log, after which the caller is told that the log has ended */
+#define TRIES_MAX 10
 
 struct follow {
 	struct hf_log_follower *follows;
-	struct hf_doc *pod; /* the last version that the caller passed */
+	struct hf_doc *pod; /* the version of the pod that the caller passed last */
 	char *container;
-	int64_t told;   /* number of the last opened run; -1: none */
-	int64_t newest; /* number of the newest run of the container; -1: none */
-	bool running;   /* the newest run has not ended */
-	bool lost;      /* the kubelet lost the newest run; the previous run has the log */
-	bool joined;    /* tail_lines and since_seconds apply to the next log */
+	/* number (restartCount) of the run whose log was opened last; -1: no log was opened */
+	int64_t told;
+	/* number (restartCount) of the newest run of the container; -1: the container never ran */
+	int64_t newest;
+	bool running; /* the newest run has not ended */
+	/* the container was lost while it waited for its next run, so the "previous" log is that
+	 * of the last run */
+	bool lost;
+	bool joined; /* tail_lines and since_seconds apply to the next log */
 	struct hf_log_stream *stream;
-	/* State of the present run; after its end, of the last run. */
+	/* The options of the log that is open, or was open last. */
 	struct hf_log_options log;
 	struct hf_timer *again;
 	bool waiting;     /* `again` is armed */
 	bool failed;      /* all tries failed */
-	hf_time heard_at; /* time of the last bytes; HF_TIME_NONE: none yet */
+	hf_time heard_at; /* when the log last had bytes; HF_TIME_NONE: it had none */
 	int tries;        /* failed tries since the last bytes */
 };
 
@@ -52,7 +57,8 @@ static const struct hf_json *container_status(const struct hf_json *pod, const c
 	return NULL;
 }
 
-/* The pod was ended while its container waited to be started again. */
+/* True if the pod was ended while its container waited for its next run: the kubelet then reports
+ * a run that never began as lost. */
 static bool has_lost_run(const struct hf_json *status)
 {
 	return hf_exit_code_is_lost(
@@ -82,7 +88,8 @@ int64_t hf_container_run(const struct hf_json *pod, const char *container, bool 
 static void next_run(struct follow *follow);
 static void open_log(void *arg);
 
-/* True if opening the log again can help: the run is still the newest one, and access was not refused. */
+/* True if it makes sense to open the log again: the run is still the newest run, and the server
+ * did not refuse access. */
 static bool worth_a_try(const struct follow *follow, int code)
 {
 	return code != 0 && code != HF_E_FORBIDDEN && code != HF_E_UNAUTHORIZED &&
@@ -133,8 +140,8 @@ static void next_run(struct follow *follow)
 
 	if (follow->stream != NULL || follow->waiting || follow->newest <= follow->told)
 		return;
-	/* Runs may have been missed. The kubelet keeps the log of the previous run only, so that
-	 * one is printed, and earlier missed runs are lost. */
+	/* True if a run was missed: it ended before its log was opened. The kubelet keeps the log
+	 * of the previous run only, so print that log; runs before it are lost. */
 	missed = follow->running && follow->newest - follow->told > 1;
 	previous = missed || follow->lost;
 	follow->told = missed ? follow->newest - 1 : follow->newest;

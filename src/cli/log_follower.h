@@ -26,13 +26,15 @@ struct hf_log_follower_options {
 	const char *ns;        /* the caller keeps it alive */
 	const char *container; /* likewise; NULL: the pod's first */
 	bool timestamps;
-	int64_t tail_lines;    /* for pods of hf_log_follower_join_pod; -1: all lines */
+	/* how many last lines are printed of pods of hf_log_follower_join_pod; -1: all */
+	int64_t tail_lines;
 	int64_t since_seconds; /* likewise; 0: all */
 	/* Called before the first bytes of a run (restartCount) of a container.  May be NULL. */
 	void (*began)(void *arg, struct hf_doc *pod, int64_t run);
 	void (*bytes)(void *arg, const char *pod, const char *bytes, size_t len);
-	/* Called when the log of a run has ended.  code: 0, or the error that ended it.  If the pod has
-	 * a next run, its log is open already, so hf_log_follower_is_open is correct here. */
+	/* Called when the log of a run has ended. code: 0, or the error that ended the log. If the
+	 * pod has a next run, its log has been opened before this call, so hf_log_follower_is_open
+	 * counts it. */
 	void (*ended)(void *arg, const char *pod, int code, const char *message);
 	void *arg;
 };
@@ -40,18 +42,20 @@ struct hf_log_follower_options {
 struct hf_log_follower *hf_log_follower_create(const struct hf_log_follower_options *options);
 struct hf_log_follower *hf_log_follower_destroy(struct hf_log_follower *follows); /* NULL is fine */
 
-/* Pass a new version of a pod. */
+/* Pass a new version of a pod; the first version adds the pod. */
 void hf_log_follower_update_pod(struct hf_log_follower *follows, struct hf_doc *pod);
 /* Add a pod that existed before the verb started: only its newest run is printed, limited by
  * tail_lines and since_seconds. */
 void hf_log_follower_join_pod(struct hf_log_follower *follows, struct hf_doc *pod);
 /* True while the log of any pod is open or will be opened again. */
 bool hf_log_follower_is_open(const struct hf_log_follower *follows);
-/* True if a log is open whose container has ended: the end of that log will come by itself. */
+/* True if a container has ended whose log is still open: the log will end without a further
+ * event. */
 bool hf_log_follower_is_ending(const struct hf_log_follower *follows);
 
-/* The number (restartCount) of the newest run of the container that has started; -1: none has.
- * container NULL: the first.  ret_running: that run has not ended. */
+/* Find the newest run of the container that has started. Returns its number (restartCount); -1:
+ * the container never started. container NULL: the first container. ret_running: the run has not
+ * ended. */
 int64_t hf_container_run(const struct hf_json *pod, const char *container, bool *ret_running);
 
 HF_END_DECLS

@@ -47,7 +47,8 @@ static void end(void)
 	cli_world_release(&world);
 }
 
-/* Gives the pod's container this status (with ' for ") and passes the pod to the follows. */
+/* Gives the pod's container this status (JSON with ' in place of ") and passes the pod to the
+ * follower. */
 static void becomes(const char *status)
 {
 	HF_AUTOFREE char *patch =
@@ -145,7 +146,7 @@ static void what_a_crash_loop_wrote_last_is_told(void **state)
 		"'lastState':{'terminated':{'exitCode':5}}");
 	assert_true(hf_log_follower_is_open(follows));
 	told_to_the_end();
-	/* The restartCount is already that of the next run. */
+	/* While the container is created, restartCount already has the number of the next run. */
 	becomes("'restartCount':2,'state':{'waiting':{'reason':'ContainerCreating'}},"
 		"'lastState':{'terminated':{'exitCode':5}}");
 	assert_false(hf_log_follower_is_open(follows));

@@ -15,12 +15,13 @@ HF_BEGIN_DECLS
  */
 struct hf_log_writer {
 	FILE *out;
-	char *prefix;          /* NULL: bytes are written as they come */
-	struct hf_strbuf line; /* with a prefix: the bytes of the unfinished line */
-	bool inside;           /* without a prefix: the last byte was not a newline */
+	char *prefix;          /* text before each line; NULL: bytes are written as they come */
+	struct hf_strbuf line; /* the bytes of the unfinished line; used only with a prefix */
+	bool inside; /* the last written byte was not a newline; used only without a prefix */
 };
 
-#define HF_CLI_LINE_BYTES_MAX ((size_t)64 << 10) /* a longer line is written as several lines */
+/* limit of a line; a longer line is written as several lines */
+#define HF_CLI_LINE_BYTES_MAX ((size_t)64 << 10)
 
 /* prefix is copied; NULL: none. */
 void hf_log_writer_init(struct hf_log_writer *lines, FILE *out, const char *prefix);

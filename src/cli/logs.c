@@ -82,8 +82,9 @@ struct source {
 	const char *pod;
 	struct hf_log_writer lines;
 	struct hf_log_stream *stream;
-	bool some;     /* the log has at least one byte */
-	bool previous; /* the log of the run before is asked for in its place */
+	bool some; /* the log has at least one byte */
+	/* the previous log of the container is read, because the newest run has no log */
+	bool previous;
 	bool over;
 };
 
@@ -107,7 +108,7 @@ static void finish_source(struct source *source)
 	hf_loop_stop(printing->logs->cli->loop);
 }
 
-/* NULL: the job has no such pod. */
+/* Finds the pod of this log in the list of the job's pods. NULL: the job has no such pod. */
 static struct hf_doc *find_pod(const struct source *source)
 {
 	const struct hf_cli_reply *pods = source->printing->pods;
@@ -118,7 +119,8 @@ static struct hf_doc *find_pod(const struct source *source)
 	return NULL;
 }
 
-/* An empty log may mean that the program never started. Then the status of the pod has the reason. */
+/* If the log is empty because the program never started, prints the reason from the pod's
+ * status. */
 static void tell_failed_start(const struct source *source)
 {
 	struct hf_doc *pod = find_pod(source);
@@ -129,8 +131,9 @@ static void tell_failed_start(const struct source *source)
 
 static void start_source(struct source *source);
 
-/* A pod that is ended while its container waits to be started again has no log of a last run: the kubelet calls
- * the container lost, and keeps the log of the run before. Prints that one instead. */
+/* Reads the log of the previous run if the newest run never began. That happens when a pod is
+ * ended while its container waits for its next run: the kubelet then reports the container as
+ * lost. True: the other log is being read. */
 static bool falls_back(struct source *source)
 {
 	const struct hf_logs *logs = source->printing->logs;
@@ -252,7 +255,8 @@ static int add_ranks(struct hf_logs *logs, const struct hf_framework *framework,
 	return rc;
 }
 
-/* The failed pod that the ledger names as the first cause, if it still exists; else rank 0. */
+/* Chooses the pod without --rank: the failed pod that the ledger names as the first cause, if it
+ * still exists; else rank 0. */
 static const char *default_pod(const struct hf_logs *logs, const struct hf_cli_reply *pods)
 {
 	HF_AUTO_JSON recovery = hf_job_recovery(hf_doc_json(logs->job));
@@ -274,7 +278,8 @@ static const char *default_pod(const struct hf_logs *logs, const struct hf_cli_r
 	return first;
 }
 
-/* For -f before any pod exists: computes the name of rank 0's pod from the spec. */
+/* Computes the name of rank 0's pod from the spec, so that -f can wait for a pod that does not
+ * exist yet. */
 static char *expected_pod(struct hf_logs *logs, const struct hf_framework *framework)
 {
 	const struct hf_json *specs =
@@ -335,7 +340,7 @@ static int parse_options(struct hf_cli *cli, struct hf_log_options *options)
 
 static int run_logs(struct hf_logs *logs, const struct hf_framework *framework)
 {
-	/* The log of the previous run does not grow, nor does that of a kept run. */
+	/* Do not follow a log that cannot grow: that of a previous run, or of a kept run. */
 	bool follow = logs->options.follow && !logs->options.previous && logs->cli->kept == NULL;
 	HF_AUTO_CLI_REPLY pods = {.object = NULL};
 	struct hf_error err;

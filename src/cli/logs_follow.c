@@ -23,14 +23,15 @@
  */
 
 #define AGAIN_SPAN HF_SECOND
-#define LINGER_SPAN (2 * HF_SECOND) /* for pods that still run after the job's end */
+/* after the job's end, how long to wait for pods that still run */
+#define LINGER_SPAN (2 * HF_SECOND)
 
 struct rank {
 	char *pod;
 	struct hf_log_writer lines;
 	bool began;
-	bool told;    /* the reason why this run never started was printed */
-	int64_t code; /* exit code of the container in the last pod; -1: not known */
+	bool told;    /* the reason why the program of the present run never started was printed */
+	int64_t code; /* exit code of the container's last run; -1: unknown */
 };
 
 enum following_state { FOLLOWING_WATCHING, FOLLOWING_LAST_LOOK, FOLLOWING_ENDING };
@@ -45,10 +46,10 @@ struct following {
 	struct hf_timer *job_again, *pods_again, *linger;
 	char *field_selector, *label_selector;
 	HF_VEC(struct rank *) ranks;
-	bool full;     /* the notice about too many pods was printed */
+	bool full;     /* the notice that there are more pods than HF_LOGS_PODS_MAX was printed */
 	bool away;     /* the notice about a lost server was printed */
 	bool paused;   /* the notice about a suspended job was printed */
-	bool watched;  /* the job was seen before its end */
+	bool watched;  /* the job was read at least once before it ended */
 	bool lingered; /* LINGER_SPAN is over: pods that still run are not waited for */
 	bool over;
 	int exit_code;
@@ -106,7 +107,8 @@ static struct rank *add_rank(struct following *following, const char *pod)
 	return rank;
 }
 
-/* The rank of the pod. NULL: --rank does not select it, or there are too many ranks. */
+/* Returns the rank of the pod, and adds it if it is new. NULL: --rank does not select the pod, or
+ * there are too many ranks. */
 static struct rank *rank_of(struct following *following, const char *pod)
 {
 	for (size_t i = 0; i < following->ranks.len; i++)
@@ -226,8 +228,8 @@ static void see_pod(struct following *following, struct hf_doc *pod, bool join)
 		rank->told = hf_logs_tell_failed_start(following->logs, pod);
 }
 
-/* Handles an error of a watch or a request. True: try again. False: the server refused access, which
- * will not change, so the verb ends. */
+/* Handles an error of a watch or a request. True: the server may come back, so try again. False:
+ * the server refused access, so the verb ends. */
 static bool is_away(struct following *following, int code, const char *message)
 {
 	if (code == HF_E_FORBIDDEN || code == HF_E_UNAUTHORIZED) {
@@ -268,7 +270,7 @@ static void watch_pods(void *arg)
 
 /* ---- the job ------------------------------------------------------------------------------ */
 
-/* After the end of the job: reports each selected replica whose log was never seen. */
+/* After the end of the job, prints a notice for each selected replica that had no log. */
 static void report_missing_logs(struct following *following)
 {
 	const struct hf_logs *logs = following->logs;
@@ -323,7 +325,8 @@ static void see_job(struct following *following, struct hf_doc *job)
 	bool paused;
 
 	if (!hf_streq(hf_doc_uid(job), hf_doc_uid(following->logs->job))) {
-		end_job(following, "was deleted"); /* a newer job of the same name */
+		/* the UID differs: the job was deleted, and a newer job has its name */
+		end_job(following, "was deleted");
 		return;
 	}
 	hf_job_facts_read(hf_doc_json(job), &facts);
@@ -381,7 +384,8 @@ static void on_looked(void *arg, const struct hf_reply *reply)
 	}
 }
 
-/* Reads the job before watching it: a deletion before the watch began would cause no event. */
+/* Reads the job before the watch begins: a watch would not report a deletion that came before
+ * it. */
 static void look_and_watch(void *arg)
 {
 	struct following *following = arg;

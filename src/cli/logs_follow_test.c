@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-/* In cli_world each log stream ends at once, so these tests change the job while `logs -f` runs. */
+/* In the tests' world (cli_world) a log stream ends at once, so these tests change the job while
+ * `logs -f` runs. */
 
 #define POD(name, more)                                                                            \
 	"{'apiVersion':'v1','kind':'Pod','metadata':{'name':'" name                                \

@@ -16,7 +16,7 @@ struct hf_logs {
 	struct hf_doc *job;
 	const struct hf_resource *resource; /* of the job */
 	struct hf_log_options options;
-	bool all;                     /* --rank all: every pod of the job, later pods too */
+	bool all; /* --rank all: print every pod of the job, also pods that are created later */
 	char *pods[HF_LOGS_PODS_MAX]; /* the selected pods */
 	size_t n_pods;
 	bool prefix;
@@ -30,9 +30,11 @@ void hf_logs_lines_init(const struct hf_logs *logs, struct hf_log_writer *lines,
 int hf_logs_follow(const struct hf_logs *logs, const struct hf_cli_reply *pods);
 /* Print the present logs of hf_logs.pods.  pods: all pods of the job.  Returns the exit code. */
 int hf_logs_print(const struct hf_logs *logs, const struct hf_cli_reply *pods);
-/* The status of the selected container, which may be an init container; NULL: none yet. */
+/* Find the status of the container whose log is selected; it may be an init container. NULL: the
+ * pod has no status for it yet. */
 const struct hf_json *hf_logs_container(const struct hf_logs *logs, const struct hf_json *pod);
-/* Print on stderr why the selected container of the pod never started.  False: it did start. */
+/* Print on stderr why the selected container of the pod never started. False: it did start, so
+ * nothing is printed. */
 bool hf_logs_tell_failed_start(const struct hf_logs *logs, struct hf_doc *pod);
 /* Report on stderr that the job has no pods.  Returns exit code 1. */
 int hf_logs_no_pods(const struct hf_logs *logs, const struct hf_json *job);

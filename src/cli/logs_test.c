@@ -119,7 +119,7 @@ static void without_a_last_run_the_log_of_the_run_before_is_printed(void **state
 	assert_said(w, 0, "Traceback\n",
 		    "holdfast: a-worker-0: the kubelet has no log of a last run of container "
 		    "'pytorch'; this is the log of the run before\n");
-	/* The last run has a log: no other one is asked for. */
+	/* The last run has a log, so `logs` does not ask for the log of the run before. */
 	cli_world_log(w, "a-worker-0", "three\n");
 	cli_world_run(w, "logs", "a", "--rank=worker-0", NULL);
 	assert_said(w, 0, "three\n", "");

@@ -15,15 +15,15 @@
 
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
-/* True for the name of an image. The name goes into YAML without quotes, so it may have only letters
- * that need none. */
+/* True if the text can be the name of an image. The name goes into YAML without quotes, so only
+ * characters that need no quotes are allowed. */
 static bool image_is_plain(const char *image)
 {
 	size_t len = strlen(image);
 
 	if (len == 0 || len > IMAGE_LEN_MAX || strchr(LETTERS, image[0]) == NULL)
 		return false;
-	/* In YAML, "name:" would begin a mapping. */
+	/* A colon at the end is refused: in YAML, "name:" begins a mapping. */
 	return strspn(image, LETTERS "._-/:@") == len && image[len - 1] != ':';
 }
 
@@ -38,8 +38,8 @@ static bool scheduler_is_plain(const char *name)
 
 enum { CRDS = 1, OPERATOR = 2, AGENT = 4, POLICY = 8, ALL = 16, MENDER = 32 };
 
-/* The flags that select each section. ALL: the command line selects nothing, so all common sections
- * are printed. */
+/* For each section of the manifests, the flags that select it. ALL stands for a command line
+ * without such a flag, which prints the sections that every installation needs. */
 static const unsigned asked_by[] = {
 	[HF_MANIFESTS_CRDS] = CRDS | ALL,
 	[HF_MANIFESTS_DEVICES] = CRDS | POLICY | AGENT | ALL,
@@ -101,7 +101,8 @@ static int verb_manifests(struct hf_cli *cli)
 			cli,
 			"--gang-scheduler-name '%s': not a valid name: use letters, digits and ._-",
 			scheduler);
-	/* The two namespaces have different pod security levels, and -n would rename both. */
+	/* Operator and agent need different namespaces, because their pod security levels differ;
+	 * -n would give both the same name. */
 	if (hf_cli_has(cli, "namespace") && hf_cli_has(cli, "agent") &&
 	    (hf_cli_has(cli, "operator") || hf_cli_has(cli, "mender")))
 		return hf_cli_usage(

@@ -6,8 +6,9 @@
 #include <stddef.h>
 
 /*
- * The files of deploy/, which tools/embed-manifests puts into the program.  A file is a list of
- * chunks; a slot is a chunk that the command line can replace.  Text common to all CRDs is stored once.
+ * The files of deploy/, which tools/embed-manifests puts into the program. A file is a list of
+ * chunks of text. A chunk that the command line can replace, such as the image, is called a slot.
+ * Text that all CRDs have in common is stored once.
  */
 
 enum hf_manifest_slot {
@@ -27,11 +28,16 @@ enum hf_manifest_section {
 	HF_MANIFESTS_DEVICES, /* CRDs that only Holdfast has */
 	HF_MANIFESTS_HEALTH,  /* the CRDs HealthPolicy and Remediation */
 	HF_MANIFESTS_OPERATOR,
-	HF_MANIFESTS_GANG,   /* roles for pod groups, if a gang scheduler is named */
-	HF_MANIFESTS_AGENT,  /* only with --agent, because the agent is privileged */
-	HF_MANIFESTS_MENDER, /* only with --mender, because its pods are privileged */
-	HF_MANIFESTS_DENY,   /* the rules of the CRDs as policies, for upstream's CRDs */
-	HF_MANIFESTS_WARN,   /* warnings, for either CRDs */
+	HF_MANIFESTS_GANG, /* roles for pod groups; printed if a gang scheduler is named */
+	/* the agent; printed only with --agent, because the agent is privileged */
+	HF_MANIFESTS_AGENT,
+	/* the actor that resets GPUs and reboots nodes; printed only with --mender, because its
+	 * pods are privileged */
+	HF_MANIFESTS_MENDER,
+	/* the rules of Holdfast's CRDs as admission policies, for a cluster that keeps upstream's
+	 * CRDs */
+	HF_MANIFESTS_DENY,
+	HF_MANIFESTS_WARN, /* warnings, for either CRDs */
 };
 
 struct hf_manifest {

@@ -65,7 +65,8 @@ static void each_kind_has_its_crd_and_the_operator_comes_with_it(void **state)
 	assert_int_equal(said.code, HF_EXIT_OK);
 	assert_int_equal(count(said.out, "kind: CustomResourceDefinition\n"), 9);
 	assert_int_equal(count(said.out, "kind: Deployment\n"), 1);
-	/* Only the warnings are printed, because the CRDs contain the rules. */
+	/* Without --policy only the policies that warn are printed: the CRDs already contain the
+	 * rules that deny. */
 	assert_int_equal(count(said.out, "kind: ValidatingAdmissionPolicy\n"), 2);
 	for (size_t i = 0; hf_frameworks[i] != NULL; i++) {
 		HF_AUTOFREE char *name = hf_xasprintf("name: %s.%s,", hf_frameworks[i]->plural,
@@ -175,7 +176,8 @@ static const struct hf_json *document(const struct hf_yaml *yaml, const char *na
 	return NULL;
 }
 
-/* Checks that the schema has each member of the value.  An open object without properties takes all. */
+/* Checks that the schema has each member of the value. An open object without properties accepts
+ * every member. */
 static void assert_has_place(const struct hf_json *schema, const struct hf_json *value,
 			     const char *path)
 {
@@ -319,7 +321,7 @@ static void the_mender_is_printed_only_when_asked_for(void **state)
 	assert_int_equal(mender.code, HF_EXIT_OK);
 	assert_int_equal(count(mender.out, "kind: ValidatingAdmissionPolicy\n"), 3);
 	assert_int_equal(count(mender.out, "kind: Namespace\n"), 1);
-	/* The operator's namespace is a choice, the actor's is not. */
+	/* -n changes the operator's namespace; the actor's namespace is fixed. */
 	assert_int_equal(count(mender.out, "    namespace: mine\n"), 2);
 	assert_int_equal(count(mender.out, "  name: holdfast-mend\n"), 1);
 	assert_int_equal(count(mender.out, "holdfast-system"), 0);

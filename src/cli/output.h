@@ -30,13 +30,13 @@ struct hf_output {
 	struct hf_jsonpath *columns[HF_OUTPUT_COLUMNS_MAX];
 };
 
-/* Parse the flag "output"; 0, or HF_EXIT_USAGE with a message printed. */
+/* Parse the flag -o. Returns 0, or HF_EXIT_USAGE after a message. */
 int hf_output_parse(struct hf_cli *cli, struct hf_output *ret_output);
 void hf_output_release(struct hf_output *output);
 #define HF_AUTO_OUTPUT HF_CLEANUP(hf_output_release) struct hf_output
 
-/* Print docs in every format except the two tables.  Prints "kind: List", unless `single` is set and
- * n_docs is 1.  Returns an exit code. */
+/* Print documents in each format except the two tables. The output is a "kind: List", unless
+ * `single` is set and n_docs is 1. Returns an exit code. */
 int hf_output_docs(struct hf_cli *cli, const struct hf_output *output, struct hf_doc *const *docs,
 		   size_t n_docs, bool single);
 
@@ -49,12 +49,12 @@ struct hf_table *hf_table_create(const char *const *headers, size_t n_columns);
 struct hf_table *hf_table_destroy(struct hf_table *table); /* NULL is fine */
 void hf_table_cell(struct hf_table *table, const char *fmt, ...) HF_PRINTF(2, 3);
 void hf_table_print(const struct hf_table *table, FILE *out, bool headers);
-/* Column widths of rows that are printed one after the other, as with `get -w`.  Widths only grow.
- * All 0 at first. */
+/* Column widths for rows that are printed at different times, as by `get -w`. Widths only grow.
+ * Set to zeros before the first use. */
 struct hf_table_widths {
 	size_t columns[HF_OUTPUT_COLUMNS_MAX];
 };
-/* Widen the columns for a table without printing it. */
+/* Widen the columns so that the cells of a table fit, without printing the table. */
 void hf_table_fit(const struct hf_table *table, bool headers, struct hf_table_widths *widths);
 void hf_table_print_on(const struct hf_table *table, FILE *out, bool headers,
 		       struct hf_table_widths *widths);

@@ -41,7 +41,7 @@ static void end(struct caught *c)
 	free(c->err);
 }
 
-/* Checks what -o FORMAT prints for n objects; n may be 0. */
+/* Checks what -o FORMAT prints for a list of n objects; n may be 0. */
 static void assert_prints(const char *format, const char *const *texts, size_t n, bool single,
 			  const char *wanted)
 {

@@ -13,12 +13,13 @@
 #include <stdlib.h>
 
 #define LOOK_SPAN (500 * HF_MS)
-#define LINGER_SPAN (2 * HF_SECOND) /* how long the end of the log is waited for */
+/* how long hf_pod_log_finish waits for the last bytes of the log */
+#define LINGER_SPAN (2 * HF_SECOND)
 
 struct hf_pod_log {
 	struct hf_cli *cli;
 	char *ns, *pod, *container;
-	char *seen; /* the last printed run: UID of the pod and restartCount */
+	char *seen; /* the run that was printed last: UID of the pod and restartCount */
 	struct hf_call *call;
 	struct hf_log_stream *stream;
 	struct hf_timer *again, *linger;
@@ -64,7 +65,8 @@ static const struct hf_json *status_of(const struct hf_json *pod, const char *co
 	return NULL;
 }
 
-/* The name of the container's present run ("UID COUNT") if it is not printed yet; else NULL. */
+/* Returns the name of the container's present run ("UID COUNT"). NULL: there is no run, or its log
+ * was printed before. */
 static char *new_run(const struct hf_pod_log *tail, struct hf_doc *pod)
 {
 	const struct hf_json *status = status_of(hf_doc_json(pod), tail->container);
@@ -131,7 +133,7 @@ void hf_pod_log_finish(struct hf_pod_log *tail, void (*done)(void *arg), void *a
 	tail->done_arg = arg;
 	hf_timer_arm(tail->linger, LINGER_SPAN);
 	hf_timer_disarm(tail->again);
-	/* A whole run may have happened since the last look. */
+	/* A whole run may have begun and ended since the last read of the pod. */
 	look_for_run(tail);
 }
 

@@ -14,7 +14,7 @@ HF_BEGIN_DECLS
  */
 struct hf_pod_log;
 
-/* Copies the strings and begins at once. */
+/* Start to print the log, at once. The strings are copied. */
 struct hf_pod_log *hf_pod_log_create(struct hf_cli *cli, const char *ns, const char *pod,
 				     const char *container);
 /* Print the rest of the log, for at most 2 seconds, then call done from the loop. */

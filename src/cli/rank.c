@@ -15,7 +15,7 @@
 
 #define TEXT_BYTES_MAX 1024
 
-/* How many replicas of the role the spec asks for. */
+/* Returns how many replicas of the type the spec asks for. */
 static int64_t replicas_of(const struct hf_framework *framework, const struct hf_json *job,
 			   int role)
 {

@@ -20,7 +20,7 @@ struct hf_ready *hf_ready_destroy(struct hf_ready *ready); /* NULL is fine */
 bool hf_ready_see(struct hf_ready *ready, struct hf_doc *pod, bool gone);
 int64_t hf_ready_count(const struct hf_ready *ready, const char *ns, const char *job);
 
-/* The name of the pod's job; NULL: the pod has no job label. */
+/* Return the name of the pod's job, from its label; NULL: the pod has no job label. */
 const char *hf_pod_job(struct hf_doc *pod);
 
 HF_END_DECLS

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* job "" makes a pod without the job label. */
+/* Makes a pod. job "": the pod has no job label. */
 static struct hf_doc *pod(const char *uid, const char *job, const char *ready)
 {
 	HF_AUTOFREE char *label =

@@ -74,7 +74,7 @@ static void on_reply(void *arg, const struct hf_reply *reply)
 
 void hf_cli_run_until(struct hf_cli *cli, const bool *over)
 {
-	/* Other callbacks may stop the loop; only *over ends this wait. */
+	/* Run the loop again if another callback stopped it: only *over ends the wait. */
 	while (!*over)
 		hf_loop_run(cli->loop);
 }
@@ -171,7 +171,8 @@ static int find_any_kind(struct hf_cli *cli, const char *name, struct hf_doc **r
 	return 0;
 }
 
-/* Finds the newest job of all kinds. Of jobs created in the same second, the last by name. */
+/* Finds the newest job, over all kinds of jobs. If several were created in the same second, takes
+ * the last by name. */
 static int find_latest(struct hf_cli *cli, struct hf_doc **ret_job,
 		       const struct hf_framework **ret_framework, struct hf_error *err)
 {

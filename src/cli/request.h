@@ -8,7 +8,8 @@
 
 HF_BEGIN_DECLS
 
-/* Requests of verbs, one at a time: each call runs the loop until the reply has arrived. */
+/* Sends the requests of verbs, one at a time: each call runs the loop until the reply has
+ * arrived. */
 
 struct hf_cli_reply {
 	struct hf_doc *object;
@@ -40,11 +41,11 @@ int hf_cli_list_owned(struct hf_cli *cli, const struct hf_resource *resource, st
 int hf_cli_patch_job(struct hf_cli *cli, const struct hf_framework *framework, struct hf_doc *job,
 		     struct hf_json *patch, struct hf_cli_reply *ret_reply, struct hf_error *err)
 	HF_MUST_CHECK;
-/* Read --dry-run.  0: *ret_dry_run is true for "server", false for "none" or an absent flag.  Else a
- * usage error was printed, and its exit code is returned. */
+/* Read --dry-run. Returns 0 and sets *ret_dry_run: true for "server", false for "none" or an
+ * absent flag. If the value is wrong, prints a usage error and returns its exit code. */
 int hf_cli_dry_run(const struct hf_cli *cli, bool *ret_dry_run);
 
-/* Run the loop until *over, which some callback sets. */
+/* Run the loop until *over is true; a callback must set it. */
 void hf_cli_run_until(struct hf_cli *cli, const bool *over);
 
 HF_END_DECLS

@@ -20,7 +20,9 @@ static void a_job_is_found_by_name_kind_and_age(void **state)
 	cli_world_job(w, "a", 1, "Running");
 	cli_world_run(w, "wait", "@latest", "--for=running", NULL);
 	assert_said(w, 0, "z is Running\n",
-		    ""); /* all were created in one second: the last by name is the latest */
+		    /* all jobs were created in the same second, so the last by name counts as the
+		     * newest */
+		    "");
 	cli_world_run(w, "wait", "PyTorchJob/a", "--for=running", NULL);
 	assert_said(w, 0, "a is Running\n", "");
 	cli_world_run(w, "wait", "pytorchjob", "a", "--for=running", NULL);

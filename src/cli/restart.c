@@ -13,8 +13,8 @@
 
 #include <stdlib.h>
 
-/* Each new value of the annotation causes one restart (core/model/names.h). The time in it makes the value
- * new. */
+/* Makes the patch that restarts the job. The annotation causes one restart for each new value
+ * (core/model/names.h), so the value contains the time. */
 static int prepare_restart(struct hf_cli *cli, const struct hf_framework *framework,
 			   struct hf_doc *job, struct hf_json **ret_patch, struct hf_error *err)
 {
@@ -46,7 +46,8 @@ static int prepare_restart(struct hf_cli *cli, const struct hf_framework *framew
 	return 0;
 }
 
-/* Says which ranks restart. A named rank of a job with scope Job cannot restart alone. */
+/* Appends which ranks restart. If the job's restartScope is Job, all ranks restart, even if --rank
+ * names one. */
 static void describe_restart(const struct hf_cli *cli, const struct hf_framework *framework,
 			     struct hf_doc *job, struct hf_strbuf *line)
 {

@@ -56,7 +56,8 @@ void hf_table_cell(struct hf_table *table, const char *fmt, ...)
 	char *cell = hf_strbuf_detach(&text);
 	hf_text_blank(cell);
 	if (!HF_VEC_PUSH(&table->cells, cell))
-		free(cell); /* cells beyond the limit are not shown */
+		/* the table has reached its limit of cells, so this cell is not shown */
+		free(cell);
 }
 
 size_t hf_table_rows(const struct hf_table *table)

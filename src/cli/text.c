@@ -22,7 +22,7 @@ size_t hf_text_control(const char *at)
 	return c[0] == 0xc2 && c[1] >= 0x80 && c[1] <= 0x9f ? 2 : 0;
 }
 
-/* The length of "ESC [ … letter", which may be cut off. */
+/* The length of an escape sequence "ESC [ … letter". The text may end inside the sequence. */
 static size_t csi_length(const char *bytes, size_t len)
 {
 	size_t i = 2;
@@ -32,7 +32,8 @@ static size_t csi_length(const char *bytes, size_t len)
 	return i < len ? i + 1 : len;
 }
 
-/* The length of "ESC ] … BEL" or "ESC ] … ESC \", a title or a link, which may be cut off. */
+/* The length of an escape sequence "ESC ] … BEL" or "ESC ] … ESC \", which sets a title or a link.
+ * The text may end inside the sequence. */
 static size_t osc_length(const char *bytes, size_t len)
 {
 	size_t i = 2;
@@ -106,7 +107,7 @@ void hf_text_print(FILE *out, const char *text, bool utf8)
 			fputs("...", out);
 			n = strlen(ELLIPSIS);
 		} else {
-			/* Print one "?" for a letter of several bytes. */
+			/* Print one "?" for a letter of several bytes, not one for each byte. */
 			fputc('?', out);
 			for (n = 1; ((unsigned char)text[n] & 0xc0) == 0x80; n++)
 				;

@@ -15,8 +15,8 @@ HF_BEGIN_DECLS
 
 /* Text from outside must not move the cursor, change colours or begin a new line. */
 
-/* The length in bytes of the control character at `at`: 1 for ASCII, 2 for U+0080 to U+009F, which
- * terminals obey too.  0: there is no control character at `at`. */
+/* Return the length in bytes of the control character at `at`: 1 for ASCII, 2 for U+0080 to
+ * U+009F, which terminals also obey. 0: there is no control character at `at`. */
 size_t hf_text_control(const char *at);
 /* Add the text without escape sequences and control characters; a tab becomes a blank.  Bytes that are not
  * UTF-8 become "?"; if utf8 is false, so does every letter that is not ASCII. */

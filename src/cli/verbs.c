@@ -4,7 +4,7 @@
 /* The list of the verbs of this folder. */
 #include "cli/verbs_internal.h"
 
-/* In the order of the list in `holdfast --help`. */
+/* The order is that of the list in `holdfast --help`. */
 const struct hf_cli_verb *const hf_cli_verbs[] = {
 	&hf_verb_get,     &hf_verb_describe,   &hf_verb_why,      &hf_verb_logs,
 	&hf_verb_events,  &hf_verb_wait,       &hf_verb_suspend,  &hf_verb_resume,

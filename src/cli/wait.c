@@ -24,11 +24,11 @@ struct waiting {
 	char *field_selector;
 	const struct hf_resource *resource;
 	struct hf_watch *watch;
-	struct hf_call *call; /* not NULL: a read of the job is under way */
+	struct hf_call *call; /* the read of the job that is under way; NULL: none */
 	struct hf_timer *timeout, *again;
 	struct hf_pod_log *tail; /* --logs */
 	bool look_once;          /* --timeout 0: read the job once */
-	bool ending;             /* exit_code is known; the rest of the log may still be printed */
+	bool ending; /* exit_code is final, but the last lines of the log may still be printed */
 	bool over;
 	int exit_code;
 	struct hf_strbuf result_text;
@@ -45,7 +45,7 @@ static void end_wait(void *arg)
 	hf_loop_stop(waiting->cli->loop);
 }
 
-/* Sets the result. It is printed after the last line of the log. */
+/* Sets the result of `wait`. Its text is printed after the last line of the log. */
 static void HF_PRINTF(4, 5)
 	finish_wait(struct waiting *waiting, int exit_code, FILE *out, const char *fmt, ...)
 {
@@ -59,7 +59,8 @@ static void HF_PRINTF(4, 5)
 	va_start(ap, fmt);
 	hf_strbuf_vaddf(&waiting->result_text, fmt, ap);
 	va_end(ap);
-	/* Wait for the end of the log only if the job has ended: else the log goes on. */
+	/* Wait for the end of the log, unless the job runs on (time-out, --for=running): then the
+	 * log does not end. */
 	if (waiting->tail != NULL && exit_code != HF_EXIT_TIMEOUT &&
 	    !hf_streq(waiting->want, "running"))
 		hf_pod_log_finish(waiting->tail, end_wait, waiting);
@@ -79,7 +80,7 @@ static void check_state(struct waiting *waiting, const struct hf_json *job)
 		finish_wait(waiting, HF_EXIT_OK, waiting->cli->out, "%s is %s",
 			    hf_doc_name(waiting->job), facts.state);
 	} else if (hf_streq(state, "failed") || hf_streq(state, "succeeded")) {
-		/* A job that has ended can still be deleted. */
+		/* `wait --for=delete` goes on: a job that has ended can still be deleted. */
 		if (hf_streq(waiting->want, "delete"))
 			return;
 		finish_wait(waiting, HF_EXIT_FAILED, waiting->cli->err,
@@ -110,12 +111,15 @@ static void on_event(void *arg, const struct hf_event *event)
 		if (hf_streq(hf_doc_uid(event->object), hf_doc_uid(waiting->job)))
 			check_state(waiting, hf_doc_json(event->object));
 		else
-			report_deleted(waiting); /* a newer job of the same name */
+			/* the UID differs: a newer job has the name, so the awaited job was
+			 * deleted */
+			report_deleted(waiting);
 		break;
 	case HF_EVENT_DELETED: report_deleted(waiting); break;
 	case HF_EVENT_BOOKMARK: break;
 	case HF_EVENT_ENDED:
-		/* The server may only restart, so watch again; --timeout limits the wait. */
+		/* The server may be restarting, so watch again after a second. Only --timeout
+		 * limits the wait. */
 		waiting->watch = hf_watch_stop(waiting->watch);
 		hf_timer_arm(waiting->again, WATCH_AGAIN_SPAN);
 		break;
@@ -163,7 +167,8 @@ static void on_looked(void *arg, const struct hf_reply *reply)
 	}
 }
 
-/* Reads the job before watching it: a deletion before the watch began would cause no event. */
+/* Reads the job before the watch begins: a watch would not report a deletion that came before
+ * it. */
 static void look_and_watch(void *arg)
 {
 	struct waiting *waiting = arg;

@@ -149,7 +149,8 @@ static void run_master(struct cli_world *w)
 			"'ready':true,'image':'x','imageID':'','state':{'running':{}}}]}}");
 }
 
-/* The container starts between two reads of the pod, just before the job ends. */
+/* Makes the master's container start and end between two reads of the pod, just before the job
+ * ends. */
 static void run_master_again(struct cli_world *w)
 {
 	cli_world_log(w, "a-master-0", "step 2\n");

@@ -113,8 +113,8 @@ static void print_text(struct hf_cli *cli, struct hf_doc *job, const struct hf_p
 	}
 }
 
-/* Prints that the server refuses to create an object of the plan. The operator tries again and again;
- * the job is blocked until a user removes the cause. */
+/* Prints why the server refuses to create an object of the plan. The operator repeats the request
+ * with growing delays; the job waits until a user removes the cause. */
 static void print_refusal(struct hf_cli *cli, const struct hf_json *event)
 {
 	int64_t count = hf_json_i64(hf_json_get(event, "count"), 1);
@@ -127,8 +127,8 @@ static void print_refusal(struct hf_cli *cli, const struct hf_json *event)
 	fputs("\n now       next      the operator tries again, with growing delays\n", cli->out);
 }
 
-/* True if the plan already has the text of this Event: the operator itself makes some refusals, such
- * as for a name that is in use. */
+/* True if the plan already has the text of this Event. The operator itself refuses some objects,
+ * for instance if a name is in use, and then plan and Event say the same. */
 static bool is_in_plan(const struct hf_plan *plan, const struct hf_json *event)
 {
 	const char *message = hf_str_or(hf_json_path_str(event, "message", NULL), "");
@@ -155,7 +155,7 @@ static bool makes_something(const struct hf_plan *plan)
 	return false;
 }
 
-/* The NAME of "node/NAME"; NULL: the word does not name a node. */
+/* Returns NAME of "node/NAME". NULL: the word does not name a node. */
 static const char *node_named(const char *word)
 {
 	static const char *const kinds[] = {"node/", "nodes/", "no/"};
@@ -216,7 +216,7 @@ static int verb_why(struct hf_cli *cli)
 	if (hf_cli_find_job(cli, cli->args[0], &job, &framework, &err) != 0 ||
 	    hf_cli_explain(cli, framework, job, &explanation, &err) != 0)
 		return hf_cli_fail(cli, &err);
-	/* If Events cannot be read, print everything else. */
+	/* The Event is an addition: if Events cannot be read, the rest is still printed. */
 	if (makes_something(&explanation.plan))
 		(void)!hf_cli_last_refusal(cli, job, &refusal, &err);
 	if (refusal != NULL && is_in_plan(&explanation.plan, hf_doc_json(refusal))) {

@@ -33,7 +33,9 @@ struct account {
 	const char *name;
 	hf_time now;
 	struct hf_json *reasons;
-	bool ours, paused; /* the taint is Holdfast's; the node has the annotation "paused" */
+	/* `ours`: the taint is Holdfast's. `paused`: the node has the annotation that stops
+	 * Holdfast's actions on it. */
+	bool ours, paused;
 };
 
 HF_PRINTF(4, 5)
@@ -173,8 +175,9 @@ static void add_device_reasons(struct account *a, const struct hf_device_report 
 	for (size_t i = 0; i < device->faults.len; i++) {
 		const struct hf_device_fault *fault = &device->faults.items[i];
 
-		/* Faults that do not act are left out, except for an Unknown device: there a fault of
-		 * the whole node covers them, and they are still evidence. */
+		/* Skip a fault that does not affect the device's state. Exception: a device is
+		 * Unknown because of a fault of the whole node; there the device's own faults are
+		 * still evidence. */
 		if (!fault->acts && !hf_streq(device->state, "Unknown"))
 			continue;
 		add_reason(
@@ -230,7 +233,8 @@ static bool is_selected(const struct account *a, const struct hf_json *policy)
 	return selected;
 }
 
-/* Reports a policy with more nodes than its status lists, as this node may be among the rest. */
+/* If the status of a policy leaves out some nodes for want of room, reports that this node may be
+ * one of them. */
 static void add_unlisted_node_reason(struct account *a, const char *name,
 				     const struct hf_json *policy)
 {

@@ -78,7 +78,8 @@ static void why_looks_for_what_a_job_has_beside_pods(void **state)
 	assert_int_equal(w->code, 0);
 	assert_has(w->out, "ConfigMap 'pi-config' is not there: where it cannot be made, the job's "
 			   "events say why\n");
-	/* The server does not have the kind HorizontalPodAutoscaler, so none is missing. */
+	/* The embedded store does not have the kind HorizontalPodAutoscaler, so the plan must not
+	 * miss an object of this kind. */
 	cli_world_put(w, "{'apiVersion':'kubeflow.org/v1','kind':'PyTorchJob','metadata':{'name':"
 			 "'e'},'spec':{'elasticPolicy':{'metrics':[]},'pytorchReplicaSpecs':{"
 			 "'Worker':{'template':{'spec':{'containers':[{'name':'pytorch','image':"
@@ -143,7 +144,8 @@ static void why_finds_pods_whose_label_somebody_edited(void **state)
 	assert_null(strstr(w->out, "infrastructure"));
 }
 
-/* Only the operator, which sees kubelet reports, knows when a cause is final. */
+/* A cause that may change with kubelet reports is shown as waiting: only the operator, which reads
+ * these reports, can declare it final. */
 static void why_fails_no_job_whose_verdict_waits(void **state)
 {
 	struct cli_world *w = *state;
@@ -179,7 +181,7 @@ static void why_fails_no_job_whose_verdict_waits(void **state)
 			   "node n1, until 2023-11-14T22:13:40Z at the latest\n");
 }
 
-/* The pods of cli_world run on the node n1. */
+/* All pods of the tests' world (cli_world) run on the node n1. */
 static void a_disk_that_is_short_is_told_by_every_verb_that_looks(void **state)
 {
 	static const char *const verbs[] = {"why", "describe", "get"};
